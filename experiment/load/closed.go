@@ -7,16 +7,21 @@ import "time"
 //
 // The request before is released only when the next one has its phase: a client that notices an answer late,
 // when the window is over, still owes the window the request that was due in it.
-func (d *driver) worker() {
-	var before *Job
-	freed, more := d.pause(0)
+func (d *driver) worker() { d.work(nil, 0) }
+
+// work is what a worker does that became free, after the request before.
+func (d *driver) work(before *Job, freed time.Duration) {
+	freed, more := d.pause(freed)
 	for more {
 		job, body := d.takeRequest(freed)
 		d.release(before)
 		if job == nil || !d.active(job) {
 			return
 		}
-		before, freed = d.runTurns(job, body, d.Send(d.requestCtx, job, body, d.epoch))
+		var over bool
+		if before, freed, over = d.runSession(job, body, d.work); !over {
+			return
+		}
 		freed, more = d.pause(freed)
 	}
 	d.release(before)
@@ -56,6 +61,7 @@ func (d *driver) takeRequest(freed time.Duration) (*Job, []byte) {
 	if !ok || ctx.Err() != nil {
 		return nil, nil
 	}
+	d.sessionBegun(&p.request)
 	job := &Job{Request: p.request, At: freed, Ready: freed}
 	d.assignPhase(ctx, job)
 	return job, p.body

@@ -37,6 +37,9 @@ type driver struct {
 	cut     bool
 	lastEnd time.Duration // of the window's requests so far
 	queue   []*queued     // open loop: conversations that wait for a worker, in order of arrival
+
+	toCome    int  // later turns of the sessions that the plan has given, without those that are lost
+	planEnded bool // it gives no other session
 }
 
 // Run drives the load until the window and its last request have ended, or its grace period, and then cancels
@@ -136,9 +139,17 @@ func (d *driver) encodeOne(r *workload.Request) []byte {
 func (d *driver) next(ctx context.Context) (prepared, bool) {
 	p, ok, ended := d.bodies.next(ctx)
 	if ended {
-		d.closeByPlan()
+		d.endOfPlan()
 	}
 	return p, ok
+}
+
+// endOfPlan closes the window with the plan's last request; with sessions, when its last turn arrives.
+func (d *driver) endOfPlan() {
+	d.mu.Lock()
+	d.planEnded = true
+	d.mu.Unlock()
+	d.arrived(0)
 }
 
 // dispatch sends each request at its time until the row is over, and then ends what is in flight.

@@ -10,7 +10,7 @@
 //	any of these ─ Run's ctx ends ─[dispatchCtx]─▶ draining ─ all ended, or Drain ─[requestCtx: Canceled]─▶ over
 //
 // The window closes with the first arrival behind it, by its duration, with its last request (Requests),
-// at the end of the plan, or with Config.Ends or Config.Decided. The cool-down ends when nothing is pending (the
+// at the end of the plan (with sessions, when the last turn of all arrives), or with Config.Ends or Config.Decided. The cool-down ends when nothing is pending (the
 // window is closed, and its requests have ended; with conversations, those of the warm-up too), or with the
 // grace period.
 //
@@ -18,10 +18,14 @@
 //
 //	encoded ─▶ arrived: has a phase ─▶ ready: has a worker ─▶ sent ─▶ ended ─▶ Config.Each
 //	               │ dispatchCtx            │ dispatchCtx      ▲        │
-//	               ▼                        ▼                  └────────┘ next turn, after the think time
-//	            not sent: of the window, Unfinished; else not counted     on the same worker
+//	               ▼                        ▼                  └────────┘ turns that wait for it alone now, after
+//	            not sent: of the window, Unfinished; else not counted     their think time, on the same worker
 //
-// Under a concurrency a worker is free, or has one request or conversation from ready to ended. encodeCtx
+// A session is a graph of turns; a conversation is one whose graph is a chain. A turn is due its think time after the
+// last of those that it waits for has ended. When a turn fails, or its user leaves, those that wait for it,
+// directly or not, are lost.
+//
+// Under a concurrency a worker is free, or has one request or session from ready to its last end. encodeCtx
 // ends the encoding; its child dispatchCtx the sending of new requests; its child windowCtx the waits that
 // only an open window needs. requestCtx ends the requests in flight; it is no child, since Drain outlives
 // Run's ctx.
@@ -50,18 +54,25 @@ type Job struct {
 	Request workload.Request
 	Phase   Phase
 	// At is the intended arrival. Open loop: by the schedule. Closed loop: when the worker became free, by the
-	// stamp of the last byte that it waited for (Result.Free). A later turn of a conversation: the end of the
-	// turn before plus the think time.
-	At     time.Duration
-	Ready  time.Duration // At, or later when its worker became free later under the cap
-	Input  int           // prompt tokens of a later turn, counting the answers that came; 0 = the request's
-	Result openai.Result
+	// stamp of the last byte that it waited for (Result.Free). A later turn of a session: the end of the last turn
+	// that it waits for plus the think time.
+	At    time.Duration
+	Ready time.Duration // At, or later when its worker became free later under the cap
+	Input int           // prompt tokens of a later turn, counting the answers that came; 0 = the request's
+	// InputEstimated: Input counts reasoning that was not sent back, of unknown length.
+	InputEstimated bool
+	Lost           int // turns of the session that are not sent because this one failed or its user left
+	// SessionOver: with this turn its session has ended, or what is left of it is lost.
+	SessionOver bool
+	Result      openai.Result
+
+	session *session // nil: the load has no sessions
 }
 
 // Config is one row's load.
 type Config struct {
 	workload.Load
-	Rate workload.Rate  // of arrivals: requests, or conversations; 0 = closed loop
+	Rate workload.Rate  // of arrivals: requests, or sessions; 0 = closed loop
 	Plan *workload.Plan // used from one goroutine; when it ends, so does the window
 	// Encode makes the request's body, ahead of its time. Calls do not overlap. A request that waits long for
 	// a worker is encoded a second time.
@@ -69,10 +80,10 @@ type Config struct {
 	// Send starts the request without waiting; finish does the rest and fills job.Result, whose times count
 	// from epoch. ctx ends with the cause openai.ErrUnfinished when the row is over.
 	Send func(ctx context.Context, job *Job, body []byte, epoch time.Time) (finish func())
-	// Follow makes the next turn of a conversation (Request and Input) and its body from a turn that
-	// succeeded and was not the last, and from that turn's body. It runs when the turn has ended, on any
-	// goroutine. nil = no conversations.
-	Follow func(job *Job, body []byte) (next *Job, nextBody []byte)
+	// Follow makes a later turn of a session (Request and Input) and its body. first is the session's first request;
+	// before is the turn that it continues, which has ended, and body that turn's body; nil = it continues none. It
+	// runs when the turns that it waits for have ended, on any goroutine. nil = no sessions.
+	Follow func(first *workload.Request, turn int, before *Job, body []byte) (next *Job, nextBody []byte)
 	// Each receives every request when it has ended, from one goroutine. Its error ends the run.
 	Each func(*Job) error
 	// Ends closes the window when it ends, as if Duration were over: the window's requests go on, for the

@@ -1,5 +1,7 @@
 package load
 
+import "time"
+
 // nextArrival is the plan's next request. After the end of the row the plan goes on, so that the arrivals of
 // the window that were never sent are counted.
 func (d *driver) nextArrival() (prepared, bool) {
@@ -24,12 +26,8 @@ func (d *driver) dispatchArrivals() {
 			return
 		}
 		finish := d.Send(d.requestCtx, job, p.body, d.epoch) // here: a goroutine would have to be woken first
-		body := p.body
-		if d.Follow == nil {
-			body = nil // it is sent, and no turn follows that is made of it
-		}
 		d.runInFlight(func() {
-			last, freed := d.runTurns(job, body, finish)
+			last, freed, _ := d.runTurns(job, nil, finish) // without sessions no turn is made of the body
 			d.release(last)
 			if d.freeWorkers != nil {
 				d.freeWorkers <- freed
@@ -98,6 +96,7 @@ func (d *driver) dispatchConversations() {
 		if !ok {
 			break
 		}
+		d.sessionBegun(&p.request)
 		job := &Job{Request: p.request, At: p.request.At, Ready: p.request.At}
 		d.Wait(d.dispatchCtx, d.epoch.Add(job.At))
 		d.assignPhase(d.dispatchCtx, job)
@@ -140,35 +139,52 @@ func (d *driver) getWorker(job *Job, body []byte) bool {
 	}
 }
 
-// serveQueue finishes a conversation that has been sent, and then runs those of the queue on the same worker,
-// first come first served.
+// serveQueue finishes a session whose first request has been sent, and then runs those of the queue on the same
+// worker, first come first served.
 func (d *driver) serveQueue(job *Job, body []byte, finish func()) {
-	for {
-		last, freed := d.runTurns(job, body, finish)
-		d.release(last)
-		if d.freeWorkers == nil {
+	for more := true; more; {
+		last, freed, over := d.finishSession(job, body, finish, d.serveNext)
+		if !over {
 			return
 		}
-		d.mu.Lock()
-		if len(d.queue) == 0 {
-			d.freeWorkers <- freed // never blocks: the channel has room for every worker
-			d.mu.Unlock()
-			return
-		}
-		job, body = d.queue[0].job, d.queue[0].body
-		d.queue[0] = nil
-		d.queue = d.queue[1:]
-		d.mu.Unlock()
-		job.Ready = max(job.At, freed)
-		if !d.active(job) {
-			return
-		}
-		if body == nil {
-			body = d.encodeOne(&job.Request)
-		}
-		finish = d.Send(d.requestCtx, job, body, d.epoch)
-		d.inFlight.Go(d.encodeQueued)
+		job, body, finish, more = d.nextQueued(last, freed)
 	}
+}
+
+// serveNext goes on with the queue after a session that ended on this goroutine.
+func (d *driver) serveNext(last *Job, freed time.Duration) {
+	if job, body, finish, more := d.nextQueued(last, freed); more {
+		d.serveQueue(job, body, finish)
+	}
+}
+
+// nextQueued sends the first request of the queue's next session on a worker that became free; false: the queue is
+// empty, or the row is over.
+func (d *driver) nextQueued(last *Job, freed time.Duration) (job *Job, body []byte, finish func(), ok bool) {
+	d.release(last)
+	if d.freeWorkers == nil {
+		return nil, nil, nil, false
+	}
+	d.mu.Lock()
+	if len(d.queue) == 0 {
+		d.freeWorkers <- freed // never blocks: the channel has room for every worker
+		d.mu.Unlock()
+		return nil, nil, nil, false
+	}
+	job, body = d.queue[0].job, d.queue[0].body
+	d.queue[0] = nil
+	d.queue = d.queue[1:]
+	d.mu.Unlock()
+	job.Ready = max(job.At, freed)
+	if !d.active(job) {
+		return nil, nil, nil, false
+	}
+	if body == nil {
+		body = d.encodeOne(&job.Request)
+	}
+	finish = d.Send(d.requestCtx, job, body, d.epoch)
+	d.inFlight.Go(d.encodeQueued)
+	return job, body, finish, true
 }
 
 // encodeQueued encodes the missing bodies at the head of the queue, so that no worker has to wait for them.

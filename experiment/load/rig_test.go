@@ -23,6 +23,7 @@ const (
 type rig struct {
 	service func(*Job) time.Duration
 	fails   func(*Job) bool          // nil = none
+	leaves  func(*Job) bool          // whether the user has left at the end of service; nil = none
 	notices func(*Job) time.Duration // how late the client notices the end of an answer; nil = at once
 
 	mu       sync.Mutex
@@ -34,6 +35,7 @@ type rig struct {
 	decided  context.Context
 	drain    time.Duration // after decided
 	encode   func(i int)   // called before each body is made; nil = nothing
+	follow   func(i int)   // likewise, of later turns of sessions
 
 	jobs    []*Job // in the order of Each
 	each    func(*Job) error
@@ -50,6 +52,9 @@ func (r *rig) send(ctx context.Context, job *Job, body []byte, epoch time.Time) 
 	job.Result.Outcome = openai.OK
 	if r.fails != nil && r.fails(job) {
 		job.Result.Outcome = openai.Status
+	}
+	if r.leaves != nil && r.leaves(job) {
+		job.Result.Outcome = openai.Left
 	}
 	var answer <-chan time.Time
 	if d := r.service(job); d != never {
@@ -82,18 +87,25 @@ func (r *rig) run(ctx context.Context, l workload.Load, w workload.Workload) (Me
 	if !w.Input.IsZero() {
 		panic("the rig's requests are of one length")
 	}
-	w.Input, w.Output = workload.Fixed(16), workload.Fixed(1)
+	if w.Trace == nil {
+		w.Input, w.Output = workload.Fixed(16), workload.Fixed(1)
+	}
 	plan := workload.NewPlan(w, 1, "rig")
-	var follow func(job *Job, body []byte) (*Job, []byte)
-	if w.Session != nil {
-		follow = func(job *Job, body []byte) (*Job, []byte) {
+	defer plan.Close()
+	var follow func(first *workload.Request, turn int, job *Job, body []byte) (*Job, []byte)
+	if w.HasConversations() {
+		follow = func(first *workload.Request, turn int, job *Job, body []byte) (*Job, []byte) {
+			if r.follow != nil {
+				r.follow(first.Index + turn)
+			}
+			if job == nil {
+				next := plan.Later(first, turn, nil)
+				return &Job{Request: next}, []byte{byte(next.Index)}
+			}
 			if string(body) != string([]byte{byte(job.Request.Index)}) {
 				panic("the body is another turn's")
 			}
-			next, ok := plan.Following(&job.Request)
-			if !ok {
-				panic("there is no further turn")
-			}
+			next := plan.Later(first, turn, &job.Request)
 			return &Job{Request: next}, []byte{byte(next.Index)}
 		}
 	}

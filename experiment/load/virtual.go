@@ -21,7 +21,7 @@ type Engine interface {
 }
 
 // Simulate does in virtual time what Run does, with a client that is never late: the same plan, phases, workers, cap,
-// conversations and ends. Encode, Send, Wait, Ends and the drains are not used. Follow gets and returns no bodies.
+// sessions and ends. Encode, Send, Wait, Ends and the drains are not used. Follow gets and returns no bodies.
 func Simulate(ctx context.Context, c Config, e Engine) (Measured, error) {
 	v := &virtual{
 		Config: c, engine: e, epoch: time.Now(), free: c.Concurrency, grace: forever, closing: forever, cutting: forever, pending: 1,
@@ -50,14 +50,16 @@ type virtual struct {
 	inFlight                int
 	lastEnd                 time.Duration // of the window's requests so far
 	free                    int           // workers; only under a cap
-	waiting                 bool          // arriving waits for one
+	capped                  bool          // arriving waits for one
 	arriving                *Job          // the next arrival, or the one that waits for a worker; nil: none
 	queue                   []*Job        // conversations that wait for a worker
-	turns                   []*turn       // later turns in their think time, without a phase
+	turns                   []*waiting    // later turns in their think time
+	toCome                  int           // later turns of the sessions that the plan has given, without those that are lost
+	planEnded               bool          // it gives no other session
 }
 
-// turn is a later turn that waits for its time.
-type turn struct {
+// waiting is a later turn that waits for its time.
+type waiting struct {
 	job    *Job
 	phased bool // it has its phase
 }

@@ -16,7 +16,7 @@ func (v *virtual) schedule(at time.Duration, do func()) {
 // a conversation at its arrival, since turns of others may close the window before.
 func (v *virtual) nextArrival() {
 	if v.arriving = nil; !v.Plan.More() {
-		v.closeByPlan()
+		v.endOfPlan()
 		return
 	}
 	job := v.arrival()
@@ -30,6 +30,7 @@ func (v *virtual) nextArrival() {
 func (v *virtual) arrival() *Job {
 	job := &Job{Request: v.Plan.Next()}
 	job.At, job.Ready = job.Request.At, job.Request.At
+	v.toCome += max(job.Request.Turns-1, 0)
 	return job
 }
 
@@ -44,13 +45,13 @@ func (v *virtual) arrive(job *Job) {
 		v.arriving = nil
 	case v.Concurrency == 0 || v.free > 0:
 		v.free--
-		v.send(job)
+		v.begin(job)
 		v.nextArrival()
 	case v.Follow != nil:
 		v.queue = append(v.queue, job)
 		v.nextArrival()
 	default:
-		v.waiting = true
+		v.capped = true
 	}
 }
 
@@ -66,8 +67,8 @@ func (v *virtual) freeWorker(before *Job, at time.Duration) {
 		return
 	}
 	switch {
-	case v.waiting:
-		v.waiting = false
+	case v.capped:
+		v.capped = false
 		v.arriving.Ready = max(v.arriving.At, at)
 		v.send(v.arriving)
 		v.nextArrival()
@@ -75,7 +76,7 @@ func (v *virtual) freeWorker(before *Job, at time.Duration) {
 		job := v.queue[0]
 		v.queue = v.queue[1:]
 		job.Ready = max(job.At, at)
-		v.send(job)
+		v.begin(job)
 	default:
 		v.free++
 	}
@@ -92,13 +93,27 @@ func (v *virtual) takeRequest(before *Job, at time.Duration) {
 	v.schedule(at, func() {
 		defer v.release(before)
 		if !v.Plan.More() {
-			v.closeByPlan()
+			v.endOfPlan()
 			return
 		}
-		job := &Job{Request: v.Plan.Next(), At: at, Ready: at}
+		job := v.arrival()
+		job.At, job.Ready = at, at
 		v.assignPhase(job)
-		v.send(job)
+		v.begin(job)
 	})
+}
+
+// begin sends the first request of a session, or a single one.
+func (v *virtual) begin(job *Job) {
+	v.send(job)
+	if v.Follow == nil || v.over {
+		return
+	}
+	job.session = newSession(job, nil)
+	for _, next := range job.Request.Begins()[1:] {
+		t := job.session.begin(&v.Config, job, next)
+		v.await(t.job)
+	}
 }
 
 func (v *virtual) send(job *Job) {
@@ -110,9 +125,9 @@ func (v *virtual) send(job *Job) {
 	v.engine.Add(job)
 }
 
-// ended takes a request that has ended, and makes the next turn of its conversation.
+// ended takes a request that has ended, and makes the turns that were waiting for it alone.
 func (v *virtual) ended(job *Job) error {
-	next := v.nextTurn(job)
+	due, freed, over := v.endTurn(job)
 	v.noteEnd(job)
 	if err := v.Each(job); err != nil {
 		return err
@@ -122,16 +137,35 @@ func (v *virtual) ended(job *Job) error {
 		v.closeWindow(func() { v.window.stop(v.now) })
 		return nil
 	}
-	if next == nil {
-		v.freeWorker(job, job.Result.Free)
-		return nil
+	for _, turn := range due {
+		v.await(job.session.follow(&v.Config, turn).job)
 	}
-	v.release(job)
-	t := &turn{job: next}
+	if over {
+		v.freeWorker(job, freed)
+	} else {
+		v.release(job)
+	}
+	return nil
+}
+
+// endTurn notes the end of a request in its session.
+func (v *virtual) endTurn(job *Job) (due []int, freed time.Duration, over bool) {
+	s := job.session
+	if s == nil {
+		return nil, job.Result.Free, true
+	}
+	due, over = s.end(job, nil)
+	v.arrived(job.Lost)
+	return due, s.freed, over
+}
+
+// await makes a later turn pending until its time.
+func (v *virtual) await(job *Job) {
+	v.pending++
+	t := &waiting{job: job}
 	v.turns = append(v.turns, t)
 	v.phaseTurns()
-	v.schedule(next.At, func() { v.sendTurn(t) })
-	return nil
+	v.schedule(job.At, func() { v.sendTurn(t) })
 }
 
 func (v *virtual) noteEnd(job *Job) {
@@ -140,20 +174,8 @@ func (v *virtual) noteEnd(job *Job) {
 	}
 }
 
-// nextTurn is the next turn of the request's conversation; nil after the last.
-func (v *virtual) nextTurn(job *Job) *Job {
-	if r := &job.Request; v.Follow == nil || r.Turn+1 >= r.Turns {
-		return nil
-	}
-	v.pending++
-	next, _ := v.Follow(job, nil)
-	next.At = job.Result.End + next.Request.Think
-	next.Ready = next.At
-	return next
-}
-
 // sendTurn sends a turn when its time has come.
-func (v *virtual) sendTurn(t *turn) {
+func (v *virtual) sendTurn(t *waiting) {
 	v.phaseTurn(t)
 	for i := range v.turns {
 		if v.turns[i] == t {
@@ -165,12 +187,13 @@ func (v *virtual) sendTurn(t *turn) {
 }
 
 // phaseTurn gives a turn its phase at its arrival, or when the window closes, since the phase is known then.
-func (v *virtual) phaseTurn(t *turn) {
+func (v *virtual) phaseTurn(t *waiting) {
 	if t.phased {
 		return
 	}
 	t.phased = true
 	v.assignPhase(t.job)
+	v.arrived(1)
 	v.donePending()
 }
 
@@ -212,6 +235,19 @@ func (v *virtual) closeWindow(how func()) {
 	if !v.window.closed {
 		how()
 		v.windowClosed()
+	}
+}
+
+// endOfPlan closes the window with the plan's last request; with sessions, when its last turn arrives.
+func (v *virtual) endOfPlan() {
+	v.planEnded = true
+	v.arrived(0)
+}
+
+// arrived counts later turns that have arrived or are lost. The last one of all sessions closes the window.
+func (v *virtual) arrived(turns int) {
+	if v.toCome -= turns; v.planEnded && v.toCome == 0 {
+		v.closeByPlan()
 	}
 }
 

@@ -47,13 +47,19 @@ func (e *delays) Drop() []*Job { return e.inFlight }
 // virtually is what Simulate makes of a load: its requests in the order of the plan.
 func virtually(ctx context.Context, l workload.Load, w workload.Workload, service func(*Job) time.Duration, decided context.Context,
 	each func(*Job) error) ([]*Job, Measured, error) {
-	w.Input, w.Output = workload.Fixed(16), workload.Fixed(1)
+	if w.Trace == nil {
+		w.Input, w.Output = workload.Fixed(16), workload.Fixed(1)
+	}
 	plan := workload.NewPlan(w, 1, "rig")
-	var follow func(*Job, []byte) (*Job, []byte)
-	if w.Session != nil {
-		follow = func(job *Job, _ []byte) (*Job, []byte) {
-			next, _ := plan.Following(&job.Request)
-			return &Job{Request: next}, nil
+	defer plan.Close()
+	var follow func(*workload.Request, int, *Job, []byte) (*Job, []byte)
+	if w.HasConversations() {
+		follow = func(first *workload.Request, turn int, before *Job, _ []byte) (*Job, []byte) {
+			var continued *workload.Request
+			if before != nil {
+				continued = &before.Request
+			}
+			return &Job{Request: plan.Later(first, turn, continued)}, nil
 		}
 	}
 	var jobs []*Job
@@ -82,6 +88,7 @@ func history(l workload.Load, jobs []*Job, m Measured) string {
 
 // In virtual time a load runs as Run drives it, if the client is never late.
 func TestSimulateIsRun(t *testing.T) {
+	dir := t.TempDir()
 	rapid.Check(t, func(r *rapid.T) {
 		some := func(what string, most int) int { return rapid.IntRange(0, most).Draw(r, what) }
 		l := workload.Load{
@@ -110,6 +117,20 @@ func TestSimulateIsRun(t *testing.T) {
 				Turns: workload.Turns{Length: workload.Fixed(1 + some("turns", 3))}, User: workload.Fixed(3),
 				Think: workload.Think{Dist: "fixed", Mean: workload.Seconds(float64(some("think", 2000)) / 997)},
 			}
+		}
+		if l.Idle == 0 && w.Session == nil && rapid.Bool().Draw(r, "graphs") {
+			var sessions [][]step
+			for range 1 + some("sessions", 5) {
+				graph := drawSession(r)
+				for i := range graph { // no two arrivals at the same time
+					graph[i].wait += time.Duration((i + 1) * (len(sessions) + 2) * 104_729)
+					if i > 0 && graph[i].parents == nil {
+						graph[i].wait += graph[0].wait
+					}
+				}
+				sessions = append(sessions, graph)
+			}
+			w.Trace = sessionsOf(dir, sessions...).Trace
 		}
 		longest := 1 + some("service", 4000)
 		service := func(j *Job) time.Duration { // no two ends at the same time

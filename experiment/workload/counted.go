@@ -51,9 +51,16 @@ func (w *Workload) phases(l Load) (out []phase) {
 	return append(out, phase{start, start + duration, max(1, number(duration)), l.Warmup.Requests > 0})
 }
 
-// HasConversations reports whether at least one class sends conversations: requests that are turns of a session.
+// HasConversations reports whether at least one class sends conversations, or the row replays sessions of a trace:
+// requests that wait for others.
 func (w *Workload) HasConversations() bool {
-	return slices.ContainsFunc(w.Classes(), func(c Class) bool { return c.Session != nil })
+	return w.ReplaysSessions() || slices.ContainsFunc(w.Classes(), func(c Class) bool { return c.Conversations() })
+}
+
+// IsConversation reports whether the requests of a row without a mix are turns of conversations.
+func (w *Workload) IsConversation() bool {
+	only := w.only()
+	return only.Conversations()
 }
 
 // FixedArrivals is the number of arrivals that the plan of a load has in the window, and the window's length;
@@ -70,6 +77,7 @@ func (w *Workload) FixedArrivals(l Load) (n int, in time.Duration) {
 // For fixes the number of arrivals in the warm-up and in the window of a load. It returns the plan, which must
 // be new.
 func (p *Plan) For(l Load) *Plan {
+	p.sampled = l.Concurrency
 	if p.phases = p.w.phases(l); len(p.phases) > 0 {
 		p.next = p.enter(moment{}, 0)
 	}

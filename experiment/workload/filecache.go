@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 
+	"bench/experiment/workload/prompts"
 	"bench/experiment/workload/trace"
 )
 
@@ -16,6 +17,7 @@ type Files struct {
 	columns map[string]func() (File, error)    // parsed lengths, by file name and column names
 	hashes  map[string]func() (string, error)  // traces, by name
 	heads   map[trace.Options]func() (Head, error)
+	prompts map[string]func() (*prompts.Index, error)
 }
 
 // content is a file's text and its hash.
@@ -46,6 +48,13 @@ func (w *Workload) Look(files *Files, bad func(key, problem, hint string)) {
 
 // look reads the files of one class; key is the path of its table with a trailing dot, or empty.
 func (c *Class) look(key string, files *Files, bad func(key, problem, hint string)) {
+	if c.Prompts != nil {
+		c.Prompts.Look(
+			func(name string) (*prompts.Index, error) {
+				return once(&files.prompts, name, func() (*prompts.Index, error) { return prompts.Open(name) })
+			},
+			func(inner, problem, hint string) { bad(key+"prompts."+inner, problem, hint) })
+	}
 	type named struct {
 		key  string
 		file *File

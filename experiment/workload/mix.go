@@ -3,21 +3,31 @@ package workload
 import (
 	"fmt"
 	"math"
+
+	"bench/experiment/workload/prompts"
 )
 
 // Class is one kind of request in a mix.
 type Class struct {
-	Name    string         `toml:"name" json:"name"`
-	Weight  float64        `toml:"weight" json:"weight"` // share of the arrivals, as a fraction of the sum of weights
-	Input   Length         `toml:"input" json:"input,omitzero"`
-	Output  Length         `toml:"output" json:"output,omitzero"`
-	Pairs   *Pairs         `toml:"pairs" json:"pairs,omitempty"` // instead of input and output
-	Prefix  *Prefix        `toml:"prefix" json:"prefix,omitempty"`
-	Session *Session       `toml:"session" json:"session,omitempty"`       // nil = each arrival is one request
-	API     string         `toml:"api" json:"api,omitempty"`               // completions or chat; empty = the row's
-	Stop    string         `toml:"stop" json:"stop,omitempty"`             // forced (ignore_eos) or natural (EOS); empty = the row's
-	Extra   map[string]any `toml:"extra_body" json:"extra_body,omitempty"` // request body fields that override the target's: tools, response_format, …
-	SLO     map[string]any `toml:"slo" json:"slo,omitempty"`               // limits of this class, in the form of [slo]; decoded by package experiment
+	Name     string          `toml:"name" json:"name"`
+	Weight   float64         `toml:"weight" json:"weight"` // share of the arrivals, as a fraction of the sum of weights
+	Input    Length          `toml:"input" json:"input,omitzero"`
+	Output   Length          `toml:"output" json:"output,omitzero"`
+	Pairs    *Pairs          `toml:"pairs" json:"pairs,omitempty"` // instead of input and output
+	Prefix   *Prefix         `toml:"prefix" json:"prefix,omitempty"`
+	Prompts  *prompts.Source `toml:"prompts" json:"prompts,omitempty"`       // real prompts; instead of input, pairs and prefix
+	Images   *Images         `toml:"images" json:"images,omitempty"`         // in each prompt; nil = the row's
+	Texts    int             `toml:"-" json:"-"`                             // the row's
+	Session  *Session        `toml:"session" json:"session,omitempty"`       // nil = each arrival is one request
+	Model    string          `toml:"model" json:"model,omitempty"`           // as the server lists it; empty = the target's
+	Endpoint string          `toml:"endpoint" json:"endpoint,omitempty"`     // URL of the class's own server; empty = the target's
+	Adapters *Adapters       `toml:"adapters" json:"adapters,omitempty"`     // instead of Model: one of several for each request; nil = the row's
+	Leave    *Leave          `toml:"leave" json:"leave,omitempty"`           // users who leave; nil = the row's
+	Answers  *Answers        `toml:"answers" json:"answers,omitempty"`       // limits on the answers; nil = the row's
+	API      string          `toml:"api" json:"api,omitempty"`               // as [target] api; empty = the row's
+	Stop     string          `toml:"stop" json:"stop,omitempty"`             // forced (ignore_eos) or natural (EOS); empty = the row's
+	Extra    map[string]any  `toml:"extra_body" json:"extra_body,omitempty"` // request body fields that override the target's: tools, response_format, …
+	SLO      map[string]any  `toml:"slo" json:"slo,omitempty"`               // limits of this class, in the form of [slo]; decoded by package experiment
 }
 
 // Classes are the classes of the mix; without a mix, the row as one class without a name. Pairs are also
@@ -37,19 +47,35 @@ func (w Workload) Classes() []Class {
 			own.State = w.Prefix.State
 			c.Prefix = &own
 		}
+		if c.Leave == nil {
+			c.Leave = w.Leave
+		}
+		if c.Images == nil {
+			c.Images = w.Images
+		}
+		if c.Answers == nil {
+			c.Answers = w.Answers
+		}
+		c.Texts = w.Texts
+		if c.Adapters == nil && c.Model == "" && c.Endpoint == "" {
+			c.Adapters = w.Adapters
+		}
 	}
 	return classes
 }
 
 // only is the row as one class.
 func (w Workload) only() Class {
-	return Class{Weight: 1, Input: w.Input, Output: w.Output, Pairs: w.Pairs, Prefix: w.Prefix, Session: w.Session}
+	return Class{
+		Weight: 1, Input: w.Input, Output: w.Output, Pairs: w.Pairs, Prefix: w.Prefix, Prompts: w.Prompts, Session: w.Session,
+		Images: w.Images, Texts: w.Texts, Adapters: w.Adapters, Leave: w.Leave, Answers: w.Answers,
+	}
 }
 
 func (w Workload) checkMix(bad func(key, problem, hint string)) {
-	if w.Input.set() || w.Output.set() || w.Pairs != nil || w.Session != nil {
+	if w.Input.set() || w.Output.set() || w.Pairs != nil || w.Session != nil || w.Prompts != nil {
 		bad("mix", "with a mix, lengths and conversations belong in its classes",
-			"move input, output, pairs and session of the row into its [[row.mix]] tables")
+			"move input, output, pairs, prompts and session of the row into its [[row.mix]] tables")
 	}
 	if p := w.Prefix; p != nil && (*p != Prefix{State: p.State}) {
 		bad("prefix", "with a mix, prefixes belong in its classes", `move prefix into the [[row.mix]] tables; prefix = { state = "warm" } applies to all classes`)
@@ -67,28 +93,32 @@ func (w Workload) checkMix(bad func(key, problem, hint string)) {
 			bad(key+"weight", "weight must be above 0", "write weight = 0.5")
 		}
 		c.check(key, bad)
+		c.checkModel(key, bad)
 	}
 }
 
 // check checks one class; key is the path of its table with a trailing dot, or empty.
 func (c *Class) check(key string, bad func(key, problem, hint string)) {
 	input := c.Input
-	if c.Pairs != nil {
+	switch {
+	case c.Prompts != nil:
+		c.checkPrompts(key, bad)
+	case c.Pairs != nil:
 		if c.Input.set() || c.Output.set() {
 			bad(key+"pairs", "pairs replaces input and output", "remove input and output, or pairs")
 		}
 		input, _ = c.Pairs.lengths()
-	} else {
+	default:
 		c.checkLengths(key, bad)
 	}
-	if c.Session != nil {
+	if c.Images != nil {
+		c.Images.check(key+"images", bad)
+	}
+	if c.Session != nil && c.Prompts == nil {
 		c.Session.check(key, bad)
 	}
-	if c.Prefix != nil {
+	if c.Prefix != nil && c.Prompts == nil {
 		c.Prefix.check(key, input, bad)
-	}
-	if c.API != "" && c.API != "completions" && c.API != "chat" {
-		bad(key+"api", fmt.Sprintf("unknown api %q", c.API), `write "completions" or "chat"`)
 	}
 	if c.Stop != "" && c.Stop != "forced" && c.Stop != "natural" {
 		bad(key+"stop", fmt.Sprintf("unknown stop %q", c.Stop), `write "forced" or "natural"`)
@@ -99,13 +129,16 @@ func (c *Class) checkLengths(key string, bad func(key, problem, hint string)) {
 	if !c.Input.set() {
 		bad(key+"input", "the input length is missing", "write input = 256 (prompt tokens)")
 	}
-	if !c.Output.set() {
+	if !c.Output.set() && c.Texts == 0 {
 		bad(key+"output", "the output length is missing", "write output = 128 (tokens to write)")
 	}
 }
 
 // longest is the largest possible number of prompt and output tokens of a request of the class.
 func (c *Class) longest() int {
+	if c.Prompts != nil {
+		return c.longestAnswer() + 1 // how long the prompt is, the server decides
+	}
 	most := c.Input.most() + c.Output.most()
 	if c.Pairs != nil {
 		most = c.Pairs.longest()

@@ -5,6 +5,8 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"time"
+
+	"bench/experiment/workload/prompts"
 )
 
 // BlockTokens is the number of tokens in a block of a prompt: vLLM's default KV block size, so that blocks
@@ -20,13 +22,22 @@ type Block struct {
 
 // Request is one request of a plan.
 type Request struct {
-	Index  int           // position in the plan, later turns of conversations included
-	Class  string        // name of its class; empty without a mix
-	At     time.Duration // intended arrival from the start of the load; 0 in a closed loop and for later turns
-	Input  int           // prompt tokens
-	Output int           // requested output tokens
-	Blocks []Block       // the prompt
-	Own    int           // tokens at the end of the prompt that no other request of the plan has; 0 = unknown
+	Index  int             // position in the plan, later turns of conversations included
+	Class  string          // name of its class; empty without a mix
+	At     time.Duration   // intended arrival from the start of the load; 0 in a closed loop and for later turns
+	Input  int             // prompt tokens; 0 = a real prompt, whose tokens the server counts
+	Output int             // requested output tokens
+	Blocks []Block         // the prompt; nil for a real one
+	Prompt *prompts.Prompt // the real prompt, or the next user turn of its conversation; nil = synthetic
+	Model  string          // name of the model, of its class or drawn from adapters; empty = the target's
+	Texts  []Request       // of a request for vectors or scores: Input and Blocks of each text, which make up the prompt; nil = the API writes
+	Query  *Request        // of a request for scores; nil = none
+	Images *Images         // in the prompt, whose Input includes their tokens; nil = none
+	Own    int             // tokens at the end of the prompt that no other request of the plan has; 0 = unknown
+
+	// When the user leaves, if the answer has not ended before; both 0: the user stays.
+	LeaveAfter       time.Duration // since the request was sent
+	LeaveAfterTokens int           // tokens of the answer
 
 	// Of a request in a conversation:
 	Session int           // number of the conversation, equal to that of its arrival
@@ -34,21 +45,32 @@ type Request struct {
 	Turns   int           // turns of the whole conversation; 0 = the request belongs to none
 	Think   time.Duration // from the end of the previous turn to the intended arrival of this one
 	Context int           // prompt tokens from earlier prompts and answers of the conversation
+	// Reasoning is the number of the answer's tokens that no later turn sends back, once it is known; 0 = none.
+	Reasoning int
+	Graph     *Graph // of a trace's session; nil = a chain: each turn waits for the one before
 }
+
+// InSession reports whether the request belongs to a conversation, or to a session of a trace.
+func (r *Request) InSession() bool { return r.Turns > 0 || r.Session > 0 }
 
 // Plan is the schedule and all prompts, as a function of (seed, salt, index): the same on any machine and any
 // number of cores. Each dimension has its own random stream, so that a change of one leaves the others
 // unchanged.
 type Plan struct {
-	w       Workload
-	classes []Class
-	popular [][]float64 // by class: running sum of the popularity of its prefix groups; nil = equal
-	total   float64     // sum of the classes' weights
-	seed    uint64
-	salt    uint64
-	phases  []phase // parts with a fixed number of arrivals, by time; see For
+	w        Workload
+	classes  []Class
+	popular  [][]float64 // by class: running sum of the popularity of its prefix groups; nil = equal
+	adapters [][]float64 // by class: running sum of the popularity of its adapters; nil = equal
+	total    float64     // sum of the classes' weights
+	seed     uint64
+	salt     uint64
+	replicas Replicas // that share the requests
+	phases   []phase  // parts with a fixed number of arrivals, by time; see For
+	sampled  int      // first sessions of a trace that begin at a sampled point of their life; see For
+	thought  Thought  // nil = no answer has reasoning
 
 	next   moment
+	real   realPrompts
 	index  int     // of the next request, the turns of all earlier conversations included
 	replay *replay // nil = the plan has no trace
 }
@@ -60,7 +82,9 @@ func NewPlan(w Workload, seed uint64, salt string) *Plan {
 	for _, c := range p.classes {
 		p.total += c.Weight
 		p.popular = append(p.popular, c.Prefix.popularity())
+		p.adapters = append(p.adapters, c.Adapters.popularity())
 	}
+	p.samplePrompts()
 	if w.Trace != nil {
 		p.replay = &replay{}
 	}
@@ -83,6 +107,11 @@ const (
 	streamThink
 	streamJitter
 	streamQuestion
+	streamModel
+	streamLeave
+	streamBegin
+	streamPrompt
+	streamReplica
 )
 
 // rand returns the random stream of one dimension at one index.
@@ -106,12 +135,21 @@ func (p *Plan) Next() Request {
 func (p *Plan) request(i int) Request {
 	class := p.class(i)
 	c := &p.classes[class]
-	r := Request{Class: c.Name}
+	if c.Prompts != nil {
+		return p.realRequest(class, i)
+	}
+	r := Request{Class: c.Name, Model: p.model(class, i)}
+	r.LeaveAfter, r.LeaveAfterTokens = p.leaves(class, i, 0)
 	r.Input, r.Output = p.lengths(c, i)
 	if p.w.Tile != nil {
 		r.Blocks = p.tiles(i, r.Input)
 		return r
 	}
+	if c.Texts > 0 {
+		p.addTexts(&r, class, i)
+		return r
+	}
+	r.Images = c.Images
 	if c.Session != nil {
 		r.Session, r.Turns = i, c.Session.Turns.Draw(p.rand(streamTurns, uint64(i)))
 	}
@@ -123,6 +161,7 @@ func (p *Plan) request(i int) Request {
 			r.Own -= c.Prefix.sharedTokens(r.Input)
 		}
 	}
+	r.Input += r.ImageTokens()
 	return r
 }
 
@@ -158,6 +197,10 @@ const (
 	blockTrace
 	blockContext
 	blockQuestion
+	blockText
+	blockQuery
+	blockReal
+	blockReasoning
 )
 
 // blocks is the prompt of a request: the prefix of its group (or its own prefix), then fresh blocks. A cold

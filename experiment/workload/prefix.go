@@ -91,15 +91,10 @@ func (p *Prefix) sharedTokens(input int) int {
 
 // popularity is the running sum of the groups' weights; nil = equal.
 func (p *Prefix) popularity() []float64 {
-	if p == nil || p.Zipf == 0 {
+	if p == nil {
 		return nil
 	}
-	sums, sum := make([]float64, p.groups()), 0.0
-	for k := range sums {
-		sum += math.Pow(float64(k+1), -p.Zipf)
-		sums[k] = sum
-	}
-	return sums
+	return zipfSums(p.Zipf, p.groups())
 }
 
 // group is the prefix group of request i; −1 = a prefix of its own.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"container/heap"
 	"iter"
+	"slices"
 	"time"
 )
 
@@ -11,44 +12,125 @@ import (
 // took the given time: by arrivals in an open loop, else by the given number of workers, each of which keeps
 // its conversation to its end. It is endless unless the plan has a trace. The plan keeps its position.
 func (p *Plan) All(workers int, takes time.Duration) iter.Seq[Request] {
-	if p.replay != nil {
-		return p.allReplayed
-	}
 	return func(yield func(Request) bool) {
 		plan := *p
-		var due sendQueue
-		if !p.timed() {
-			for range max(workers, 1) {
-				heap.Push(&due, dueRequest{request: plan.Next()})
-			}
+		plan.real.drawn = slices.Clone(p.real.drawn)
+		if p.replay != nil {
+			plan = *p.remaining()
+			defer plan.Close()
 		}
-		next := dueRequest{}
-		for {
+		o := sendOrder{plan: &plan, takes: takes}
+		for range max(workers, 1) {
 			if p.timed() {
-				for len(due) == 0 || plan.next.at <= due[0].at {
-					next.request = plan.Next()
-					next.at = next.request.At
-					heap.Push(&due, next)
-				}
+				break
 			}
-			s := heap.Pop(&due).(dueRequest)
-			if !yield(s.request) {
+			o.begin()
+		}
+		for {
+			if r, ok := o.next(); !ok || !yield(r) {
 				return
-			}
-			ended := s.at + takes
-			if turn, more := p.Following(&s.request); more {
-				heap.Push(&due, dueRequest{ended + turn.Think, turn})
-			} else if !p.timed() {
-				heap.Push(&due, dueRequest{ended, plan.Next()})
 			}
 		}
 	}
+}
+
+// sendOrder is what is due of a plan.
+type sendOrder struct {
+	plan  *Plan
+	takes time.Duration
+	due   sendQueue
+	now   time.Duration
+	ahead *Request // open loop: the next arrival
+}
+
+// orderedSession is a session of which some requests are due or have ended.
+type orderedSession struct {
+	*Walk
+	first Request
+	sent  map[int]Request // those that a later one continues
+}
+
+// begin makes the plan's next session due now.
+func (o *sendOrder) begin() {
+	if o.plan.More() {
+		o.start(o.now, o.plan.Next())
+	}
+}
+
+// start makes the requests due with which a session begins.
+func (o *sendOrder) start(at time.Duration, first Request) {
+	s := &orderedSession{first: first, sent: map[int]Request{}}
+	s.Walk = NewWalk(&s.first)
+	heap.Push(&o.due, dueRequest{at, first, s})
+	for _, turn := range first.Begins()[1:] {
+		r := o.later(s, turn)
+		heap.Push(&o.due, dueRequest{at + r.Think, r, s})
+	}
+}
+
+// later is a later turn of a session.
+func (o *sendOrder) later(s *orderedSession, turn int) Request {
+	var before *Request
+	if t, ok := s.Make(turn); ok {
+		r := s.sent[t]
+		before = &r
+		if !s.Needed(t) {
+			delete(s.sent, t)
+		}
+	}
+	return o.plan.Later(&s.first, turn, before)
+}
+
+// arrive makes the sessions of an open loop due that arrive before the next request.
+func (o *sendOrder) arrive() {
+	for {
+		if o.ahead == nil {
+			if !o.plan.More() {
+				return
+			}
+			r := o.plan.Next()
+			o.ahead = &r
+		}
+		if len(o.due) > 0 && o.ahead.At > o.due[0].at {
+			return
+		}
+		o.start(o.ahead.At, *o.ahead)
+		o.ahead = nil
+	}
+}
+
+// next is the next request; false at the end of a trace.
+func (o *sendOrder) next() (Request, bool) {
+	if o.plan.timed() {
+		o.arrive()
+	}
+	if len(o.due) == 0 {
+		return Request{}, false
+	}
+	d := heap.Pop(&o.due).(dueRequest)
+	s, r := d.session, d.request
+	if o.plan.thought != nil {
+		r.Reasoning = o.plan.thought(r.Index)
+	}
+	if s.Needed(r.Turn) {
+		s.sent[r.Turn] = r
+	}
+	o.now = d.at + o.takes
+	for _, turn := range s.End(r.Turn, d.at, o.now) {
+		next := o.later(s, turn)
+		heap.Push(&o.due, dueRequest{s.Due(turn, next.Think), next, s})
+	}
+	if s.Over() && !o.plan.timed() {
+		o.begin()
+	}
+	return r, true
 }
 
 // dueRequest is a request and the time at which it is sent.
 type dueRequest struct {
 	at      time.Duration
 	request Request
+	session *orderedSession
 }
 
 // sendQueue is a heap of requests, the next one first. Of requests due at once, the earlier turn goes first.
@@ -60,7 +142,16 @@ func (c sendQueue) Len() int { return len(c) }
 // Less implements heap.Interface.
 func (c sendQueue) Less(i, j int) bool {
 	a, b := &c[i], &c[j]
-	return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.request.Turn, b.request.Turn), cmp.Compare(a.request.Index, b.request.Index)) < 0
+	return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.request.inSession(), b.request.inSession()), cmp.Compare(a.request.Index, b.request.Index)) < 0
+}
+
+// inSession is the turn of a request that waits for others; 0 for any other, as those of a trace without replay of
+// its sessions.
+func (r *Request) inSession() int {
+	if r.Turns == 0 {
+		return 0
+	}
+	return r.Turn
 }
 
 // Swap implements heap.Interface.

@@ -107,20 +107,24 @@ func (s *Session) check(key string, bad func(key, problem, hint string)) {
 
 // Following returns the turn after r in its conversation; false after the last one. The turn is a function of
 // the plan's seeds, the conversation and the turn's number: its prompt is r's prompt, an answer of the length
-// that r requests, and new blocks. When the turn is sent, the server's real answer replaces that answer. It
-// is safe for concurrent use.
+// that r requests, without its reasoning, and new blocks. When the turn is sent, the server's real answer replaces
+// that answer. It is safe for concurrent use.
 func (p *Plan) Following(r *Request) (Request, bool) {
 	if r.Turn+1 >= r.Turns {
 		return Request{}, false
 	}
 	class, turn := p.class(r.Session), r.Turn+1
 	c := &p.classes[class]
+	if c.Prompts != nil {
+		return p.realFollowing(r, class), true
+	}
 	next := Request{
-		Index: r.Index + 1, Class: r.Class,
-		Session: r.Session, Turn: turn, Turns: r.Turns, Context: r.Input + r.Output,
+		Index: r.Index + 1, Class: r.Class, Model: r.Model,
+		Session: r.Session, Turn: turn, Turns: r.Turns, Context: r.Input + r.sentBack(),
 		Output: c.Output.Draw(p.turn(streamOutput, r.Session, turn)),
 		Think:  c.Session.Think.draw(p.turn(streamThink, r.Session, turn)),
 	}
+	next.LeaveAfter, next.LeaveAfterTokens = p.leaves(class, r.Session, turn)
 	added := c.Session.User.Draw(p.turn(streamUser, r.Session, turn))
 	next.Input = next.Context + added
 	if turn == r.Turns-1 {

@@ -95,8 +95,8 @@ func (w Workload) checkTile(bad func(key, problem, hint string)) {
 	switch {
 	case len(w.Mix) > 0:
 		bad("mix", "a tiling row cannot have a mix", "remove mix, or make it a separate row")
-	case w.Pairs != nil || w.Prefix != nil || w.Session != nil:
-		bad("tile", "a tiling row cannot have pairs, prefix or session", "remove pairs, prefix and session")
+	case w.Pairs != nil || w.Prefix != nil || w.Session != nil || w.Prompts != nil:
+		bad("tile", "a tiling row cannot have pairs, prefix, prompts or session", "remove pairs, prefix, prompts and session")
 	case w.Input.Dist != "fixed":
 		bad("input", "a tiling row needs a fixed input length", "write input = 32000 (prompt tokens, the question included)")
 	case t.question(w.Input.Least()) >= w.Input.Least():

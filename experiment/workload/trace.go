@@ -23,6 +23,7 @@ const traced = "trace"
 // times. The row ends with the trace.
 type Trace struct {
 	trace.Options
+	Sessions
 	SHA256 string `toml:"-" json:"sha256,omitempty"` // of the file: a file with other content makes another point
 	Head   Head   `toml:"-" json:"head,omitzero"`
 }
@@ -31,16 +32,20 @@ type Trace struct {
 type Head struct {
 	Format    string  `json:"format"`
 	Timed     bool    `json:"timed"`
-	Whole     int     `json:"whole,omitempty"` // requests of the trace; 0 = more than headRequests
-	SpanS     float64 `json:"span_s"`          // from the start to the last of them
-	RatePerS  float64 `json:"rate_per_s"`      // 0 = no timestamps, or all equal
-	Blocks    bool    `json:"blocks"`          // the trace has block hashes
-	StepS     float64 `json:"step_s"`          // step to which timestamps are rounded; 0 = no step found, or removed by jitter
-	SameTime  float64 `json:"same_time"`       // share of requests with the timestamp of the previous one
+	Grouped   bool    `json:"grouped,omitempty"` // requests belong to sessions, which the row replays
+	Ends      bool    `json:"ends,omitempty"`    // the ends of requests are recorded, and the row replays sessions
+	Whole     int     `json:"whole,omitempty"`   // requests of the trace; 0 = more than headRequests
+	SpanS     float64 `json:"span_s"`            // from the start to the last of them
+	RatePerS  float64 `json:"rate_per_s"`        // 0 = no timestamps, or all equal
+	Blocks    bool    `json:"blocks"`            // the trace has block hashes
+	StepS     float64 `json:"step_s"`            // step to which timestamps are rounded; 0 = no step found, or removed by jitter
+	SameTime  float64 `json:"same_time"`         // share of requests with the timestamp of the previous one
 	InputP50  float64 `json:"input_p50"`
 	InputMax  float64 `json:"input_max"`
 	OutputP50 float64 `json:"output_p50"`
 	OutputMax float64 `json:"output_max"`
+
+	SessionRequests float64 `json:"session_requests,omitempty"` // mean requests of a session; 0 = the row replays no sessions
 }
 
 const headRequests = 10_000
@@ -66,6 +71,9 @@ func (t *Trace) look(files *Files) (err error) {
 		return fmt.Errorf("reading the trace: %w", err)
 	}
 	t.Head, err = once(&files.heads, t.Options, func() (Head, error) { return headOf(t.Options) })
+	if t.Replay == replayRequests || t.Replay == "" && !t.replaysSessions() {
+		t.Head.Grouped, t.Head.Ends, t.Head.SessionRequests = false, false, 0 // rows without sessions stay the same points
+	}
 	return err
 }
 
@@ -83,10 +91,13 @@ func headOf(o trace.Options) (head Head, err error) {
 	if report.Requests == 0 {
 		return head, errors.New("the window and the filters exclude every request of the trace\nhint: widen start, end and the filters")
 	}
-	head = Head{Format: report.Format, Timed: report.Timed, SpanS: report.SpanS, Blocks: report.Cache != nil,
+	head = Head{Format: report.Format, Timed: report.Timed, Grouped: report.Grouped, Ends: report.Ends, SpanS: report.SpanS, Blocks: report.Cache != nil,
 		InputP50: report.Input.P50, InputMax: report.Input.Max, OutputP50: report.Output.P50, OutputMax: report.Output.Max}
 	if report.Requests < headRequests {
 		head.Whole = report.Requests
+	}
+	if report.Sessions != nil {
+		head.SessionRequests = report.Sessions.MeanTurns
 	}
 	if a := report.Arrivals; a != nil {
 		head.RatePerS, head.StepS, head.SameTime = a.PerS, a.StepS, a.SameTime
@@ -118,11 +129,19 @@ func hashFile(name string) (string, error) {
 // String is the file name for display.
 func (t *Trace) String() string { return filepath.Base(t.File) }
 
-// OwnRate is the mean rate of a process that sets its own rate, or of a trace's first requests; 0 = the row's
-// rate applies.
+// RequestsPerSession is the mean number of requests of a trace's sessions; 1 if the row does not replay sessions.
+func (w *Workload) RequestsPerSession() float64 {
+	if !w.ReplaysSessions() {
+		return 1
+	}
+	return max(w.Trace.Head.SessionRequests, 1)
+}
+
+// OwnRate is the mean rate of a process that sets its own rate, or of a trace's first requests (with sessions: of
+// sessions); 0 = the row's rate applies.
 func (w *Workload) OwnRate() Rate {
 	if w.Arrival.Process == traced && w.Trace != nil {
-		return Rate(w.Trace.Head.RatePerS)
+		return Rate(w.Trace.Head.RatePerS / w.RequestsPerSession())
 	}
 	return w.Arrival.Rate()
 }
@@ -130,11 +149,11 @@ func (w *Workload) OwnRate() Rate {
 // AtMost is the number of requests of the workload and the time span of their arrivals; known is false if the
 // workload is endless, or if the trace has more than headRequests.
 func (w *Workload) AtMost() (requests int, span time.Duration, known bool) {
-	if w.Trace == nil || w.Trace.Head.Whole == 0 {
+	if w.Trace == nil || w.Trace.Head.Whole == 0 || w.Trace.Repeat {
 		return 0, 0, false
 	}
 	span = time.Duration(math.MaxInt64)
-	if w.Arrival.Process == traced {
+	if w.Arrival.Process == traced && !w.ReplaysSessions() {
 		span = time.Duration(w.Trace.Head.SpanS * float64(time.Second))
 	}
 	return w.Trace.Head.Whole, span, true
@@ -148,12 +167,13 @@ func (w Workload) checkTrace(bad func(key, problem, hint string)) {
 		bad("mix", "a row with a trace cannot have a mix", "remove mix, or make it a separate row")
 	case only.Input.set() || only.Output.set() || only.Pairs != nil:
 		bad("trace", "the trace sets the lengths", "remove input, output and pairs")
-	case only.Prefix != nil || only.Session != nil:
-		bad("trace", "the trace sets which prompts share blocks", "remove prefix and session")
+	case only.Prefix != nil || only.Session != nil || only.Prompts != nil:
+		bad("trace", "the trace sets which prompts share blocks", "remove prefix, prompts and session")
 	}
 	if w.Arrival.Process != traced && (w.Trace.Speed != 0 || w.Trace.Jitter != 0) {
 		bad("trace", "speed and jitter require arrival = \"trace\"", `write arrival = "trace", or remove speed and jitter`)
 	}
+	w.Trace.checkSessions(&w, bad)
 }
 
 // checkTraced checks a row with arrival = "trace".
@@ -165,7 +185,7 @@ func (w Workload) checkTraced(bad func(key, problem, hint string)) {
 		bad("arrival", "the trace has no timestamps", "replace arrival by rate = 4")
 	case w.Trace.Head.RatePerS == 0:
 		bad("arrival", "the first requests of the trace all have the same timestamp", `replace arrival by rate = "inf"`)
-	case w.Rate != Rate(w.Trace.Head.RatePerS):
+	case w.Rate != w.OwnRate():
 		bad("rate", "the trace sets the arrival times", "remove rate; speed = 2 in [row.trace] makes them twice as fast")
 	}
 }
@@ -177,6 +197,12 @@ type replay struct {
 	ready bool        // ahead is valid
 	given int         // requests returned so far
 	err   error       // why there is no next request; io.EOF at the end
+
+	session  *Graph        // the next one; nil: not read
+	at       time.Duration // its arrival by the trace
+	sessions int           // read so far
+	begun    int           // of them before the trace began anew for the last time
+	pass     uint64        // times that it began anew
 }
 
 // open opens the trace at its start.
@@ -189,6 +215,9 @@ func (p *Plan) More() bool {
 	t := p.replay
 	if t == nil || t.ready {
 		return true
+	}
+	if p.w.ReplaysSessions() {
+		return p.moreSessions()
 	}
 	if t.r == nil && t.err == nil {
 		t.r, t.err = p.open()
@@ -217,6 +246,9 @@ func (p *Plan) Close() {
 
 // replayed is the next request of the trace; after the end, an empty one.
 func (p *Plan) replayed() Request {
+	if p.w.ReplaysSessions() {
+		return p.replayedSession()
+	}
 	if !p.More() {
 		return Request{Index: p.replay.given}
 	}
@@ -228,49 +260,65 @@ func (p *Plan) replayed() Request {
 	} else {
 		p.next = p.after(p.next)
 	}
-	r.Blocks = p.traceBlocks(e, t.r.Info.BlockTokens)
+	r.Model = p.model(0, r.Index)
+	r.LeaveAfter, r.LeaveAfterTokens = p.leaves(0, r.Index, 0)
+	r.Blocks = p.traceBlocks(e, t.r.Info.BlockTokens, uint64(t.given), 0)
 	t.ready = false
 	t.given++
 	return r
 }
 
 // traceBlocks splits each block of the trace into blocks of BlockTokens. Equal blocks of the trace give equal
-// prompts, and a part of a block gives the beginning of the whole.
-func (p *Plan) traceBlocks(e *trace.Entry, size int) []Block {
+// prompts, and a part of a block gives the beginning of the whole. A trace that began anew has other blocks in each
+// pass.
+func (p *Plan) traceBlocks(e *trace.Entry, size int, index, pass uint64) []Block {
 	if e.Blocks == nil {
-		return p.fill(nil, e.Input, blockFresh, 0, uint64(p.replay.given), 1)
+		return p.fill(nil, e.Input, blockFresh, 0, index, 1)
 	}
 	out := make([]Block, 0, e.Input/BlockTokens+len(e.Blocks))
 	for i, id := range e.Blocks {
+		if pass > 0 {
+			id = mix(id, pass)
+		}
 		out = p.fill(out, min(size, e.Input-i*size), blockTrace, id)
 	}
 	return out
 }
 
-// allReplayed yields the remaining requests of the trace; the plan keeps its position.
-func (p *Plan) allReplayed(yield func(Request) bool) {
-	walk := *p
-	walk.replay = &replay{}
-	for walk.replay.given < p.replay.given && walk.More() {
-		walk.replay.ready = false
-		walk.replay.given++
+// remaining is a plan for the rest of the trace, from this plan's position on.
+func (p *Plan) remaining() *Plan {
+	rest := *p
+	rest.replay = &replay{}
+	for rest.replay.given < p.replay.given && rest.More() {
+		rest.skip()
 	}
-	for walk.More() && yield(walk.Next()) {
+	return &rest
+}
+
+// skip passes over the next request or session.
+func (p *Plan) skip() {
+	t := p.replay
+	if t.session == nil {
+		t.ready = false
+		t.given++
+		return
 	}
-	walk.Close()
+	t.given += len(t.session.nodes)
+	t.session = nil
 }
 
 // traceArrivals yields the remaining times of the trace.
 func (p *Plan) traceArrivals(yield func(time.Duration) bool) {
-	r, err := p.open()
-	if err != nil {
-		return // More fails in the same way, and Err returns the error
-	}
-	defer r.Close()
-	for i := 0; ; i++ {
-		e, err := r.Next()
-		if err != nil || i >= p.replay.given && !yield(e.At) {
+	rest := p.remaining()
+	defer rest.Close()
+	for rest.More() {
+		at := rest.replay.ahead.At
+		if rest.replay.session != nil {
+			at = rest.replay.at
+		}
+		if !yield(at) {
 			return
 		}
+		rest.skip()
 	}
 }

@@ -7,6 +7,8 @@
 // request: lengths, arrivals, prefixes, conversations, classes and traces draw from the same seeds.
 package workload
 
+import "bench/experiment/workload/prompts"
+
 // Workload defines the requests of a row. With a Mix, the classes define input, output and prefix; the row's
 // Prefix then has only a state, which applies to classes without one.
 type Workload struct {
@@ -19,8 +21,15 @@ type Workload struct {
 	Generator string `toml:"workload" json:"workload,omitempty"` // synthetic, trace or tiling; empty = trace if Trace is set, else synthetic
 	Tile      *Tile  `toml:"tile" json:"tile,omitempty"`         // for the workload tiling; replaces pairs, prefix, mix and session
 
-	Session *Session `toml:"session" json:"session,omitempty"` // nil = each arrival is one request
-	Trace   *Trace   `toml:"trace" json:"trace,omitempty"`     // replaces all of these
+	Prompts  *prompts.Source `toml:"prompts" json:"prompts,omitempty"`   // real prompts; replaces input, pairs and prefix
+	Texts    int             `toml:"texts" json:"texts,omitempty"`       // of an embeddings request, or documents of a rerank request, input tokens each; 0 = the API writes
+	Images   *Images         `toml:"images" json:"images,omitempty"`     // in each prompt of classes without their own; nil = none
+	Session  *Session        `toml:"session" json:"session,omitempty"`   // nil = each arrival is one request
+	Adapters *Adapters       `toml:"adapters" json:"adapters,omitempty"` // of requests whose class has no model of its own; nil = the target's model
+	Leave    *Leave          `toml:"leave" json:"leave,omitempty"`       // users who leave, of classes without their own; nil = none
+	Answers  *Answers        `toml:"answers" json:"answers,omitempty"`   // limits on the answers, of classes without their own; nil = none
+
+	Trace *Trace `toml:"trace" json:"trace,omitempty"` // replaces all of these
 
 	Rate       Rate    `toml:"rate" json:"rate,omitzero"`              // mean requests (with sessions: conversations) per second; 0 = closed loop
 	Arrival    Arrival `toml:"arrival" json:"arrival,omitzero"`        // arrival process of the open loop; zero = Poisson
@@ -30,6 +39,8 @@ type Workload struct {
 
 // Check reports what is wrong or impossible.
 func (w Workload) Check(bad func(key, problem, hint string)) {
+	row := w.only()
+	row.checkModel("", bad)
 	w.checkArrival(bad)
 	w.checkGenerator(bad)
 	if w.Trace != nil {
@@ -40,6 +51,7 @@ func (w Workload) Check(bad func(key, problem, hint string)) {
 		w.checkTile(bad)
 		return
 	}
+	w.checkTexts(bad)
 	if len(w.Mix) > 0 {
 		w.checkMix(bad)
 		return
@@ -49,7 +61,8 @@ func (w Workload) Check(bad func(key, problem, hint string)) {
 }
 
 // Longest is the largest possible number of prompt and output tokens of a request. An unbounded distribution
-// counts with its 95th percentile, or with its mean plus two standard deviations.
+// counts with its 95th percentile, or with its mean plus two standard deviations; a real prompt, whose tokens the server
+// counts, with one token.
 func (w Workload) Longest() int {
 	if t := w.Trace; t != nil { // of the first requests
 		return int(t.Head.InputMax + t.Head.OutputMax)

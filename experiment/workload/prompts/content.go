@@ -1,0 +1,394 @@
+package prompts
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Content is the text of a prompt, as JSON and as its file has it. Exactly one of Text and Messages is set.
+type Content struct {
+	Text     json.RawMessage   // a string, or a list of token ids
+	Messages json.RawMessage   // a list of messages
+	Later    []json.RawMessage // strings: what the user says after each answer; nil = nothing
+	Fields   []Field           // request fields, by name
+
+	format    string
+	category  string
+	expected  []string
+	maxTokens int
+	form      form
+	notSent   []string // names of the other fields
+}
+
+// form is what an API must be able to take.
+type form uint8
+
+// Forms of contents.
+const (
+	formIDs      form = 1 << iota // token ids
+	formMessages                  // messages, not a text
+	formParts                     // of which a content is no string, or with tool calls
+	formSystem                    // of which one is by the system or a developer
+	formTools                     // the request has tools
+)
+
+// Bytes is the JSON of the prompt: of its text, its messages, or in a later turn what the user says then.
+func (c *Content) Bytes(turn int) []byte {
+	if turn > 0 {
+		return c.Later[turn-1]
+	}
+	if c.Messages != nil {
+		return c.Messages
+	}
+	return c.Text
+}
+
+// Formats of files.
+const (
+	formatOwn      = "jsonl"
+	formatTurns    = "SPEED-Bench"
+	formatShareGPT = "ShareGPT"
+	formatBatch    = "OpenAI batch"
+)
+
+// record is a JSON object of a file.
+type record map[string]json.RawMessage
+
+const oneObject = "\nhint: write one JSON object a line: {\"prompt\": \"…\"} or {\"messages\": […]}"
+
+// parse reads one record. What it returns refers to none of raw's memory.
+func parse(raw []byte) (*Content, error) {
+	if !utf8.Valid(raw) {
+		return nil, errors.New("the line is not UTF-8\nhint: convert it: iconv -f WINDOWS-1252 -t UTF-8 FILE")
+	}
+	var r record
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return nil, fmt.Errorf("%s%s", jsonProblem(err), oneObject)
+	}
+	for name, v := range r {
+		if string(v) == "null" { // as tables write what is absent
+			delete(r, name)
+		}
+	}
+	return r.content()
+}
+
+// jsonProblem is an error of encoding/json without text of the file.
+func jsonProblem(err error) string {
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) {
+		return fmt.Sprintf("not valid JSON at byte %d of the line", syntax.Offset)
+	}
+	return "not a JSON object"
+}
+
+func (r record) content() (*Content, error) {
+	has := func(name string) bool { return r[name] != nil }
+	c := &Content{format: formatOwn}
+	var err error
+	switch {
+	case has("body") && (has("custom_id") || has("url")):
+		c.format = formatBatch
+		err = c.batch(r)
+	case has("conversations"):
+		c.format = formatShareGPT
+		err = c.shareGPT(r)
+	case has("turns") && !has("prompt") && !has("messages"):
+		c.format = formatTurns
+		err = c.turns(r)
+	default:
+		err = c.own(r)
+	}
+	if err == nil {
+		err = c.common(r)
+	}
+	slices.SortFunc(c.Fields, func(a, b Field) int { return strings.Compare(a.Name, b.Name) })
+	slices.Sort(c.notSent)
+	return c, err
+}
+
+// own reads prompt or messages.
+func (c *Content) own(r record) error {
+	prompt, messages := r["prompt"], r["messages"]
+	if (prompt == nil) == (messages == nil) {
+		if prompt != nil {
+			return errors.New("prompt and messages in one line\nhint: remove one of them")
+		}
+		return errors.New("neither prompt nor messages" + oneObject)
+	}
+	if turns := r["turns"]; turns != nil {
+		if err := c.laterTurns(turns); err != nil {
+			return err
+		}
+	}
+	delete(r, "prompt")
+	delete(r, "messages")
+	delete(r, "turns")
+	if messages != nil {
+		return c.setMessages(messages)
+	}
+	return c.setText(prompt)
+}
+
+func (c *Content) laterTurns(raw json.RawMessage) error {
+	list, err := texts(raw)
+	if err != nil {
+		return fmt.Errorf("turns %w", err)
+	}
+	c.Later = list
+	return nil
+}
+
+// turns reads the user's texts of SPEED-Bench and MT-Bench.
+func (c *Content) turns(r record) error {
+	list, err := texts(r["turns"])
+	if err == nil && len(list) == 0 {
+		err = errors.New("is empty\nhint: remove the line")
+	}
+	if err != nil {
+		return fmt.Errorf("turns %w", err)
+	}
+	delete(r, "turns")
+	c.Text, c.Later = list[0], list[1:]
+	return nil
+}
+
+// texts is a list of strings, each as its JSON.
+func texts(raw json.RawMessage) (list []json.RawMessage, err error) {
+	err = json.Unmarshal(raw, &list)
+	for _, text := range list {
+		if err == nil && (len(text) == 0 || text[0] != '"') {
+			err = errors.New("")
+		}
+	}
+	if err != nil {
+		return nil, errors.New("is not a list of strings\nhint: write \"turns\": [\"first question\", \"next question\"]")
+	}
+	return list, nil
+}
+
+// shareGPT reads the user's messages of a conversation. The recorded answers are not sent: the server writes its own.
+func (c *Content) shareGPT(r record) error {
+	var said []struct {
+		From    string
+		Role    string
+		Value   json.RawMessage
+		Content json.RawMessage
+	}
+	if json.Unmarshal(r["conversations"], &said) != nil {
+		return errors.New("conversations is not a list of messages\nhint: write {\"from\": \"human\", \"value\": \"…\"} for each")
+	}
+	delete(r, "conversations")
+	var system json.RawMessage
+	var user []json.RawMessage
+	for _, m := range said {
+		text := m.Value
+		if text == nil {
+			text = m.Content
+		}
+		if len(text) == 0 || text[0] != '"' {
+			return errors.New("a message of the conversation is not a text\nhint: remove the line")
+		}
+		switch m.From + m.Role {
+		case "human", "user":
+			user = append(user, text)
+		case "system":
+			if user == nil {
+				system = text
+			}
+		}
+	}
+	if len(user) == 0 {
+		return errors.New("no message of the user in the conversation\nhint: remove the line")
+	}
+	c.Text, c.Later = user[0], user[1:]
+	if system != nil {
+		c.Text, c.Messages = nil, message("system", system, "user", user[0])
+		c.form |= formMessages | formSystem
+	}
+	return nil
+}
+
+// message is a list of messages of the given roles and texts.
+func message(parts ...any) json.RawMessage {
+	out := []byte{'['}
+	for i := 0; i < len(parts); i += 2 {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = fmt.Appendf(out, `{"role":%q,"content":%s}`, parts[i], parts[i+1])
+	}
+	return append(out, ']')
+}
+
+// batch reads a line of OpenAI's batch API: its body is the request, but for the model and what bench sets itself.
+func (c *Content) batch(r record) error {
+	var body record
+	if json.Unmarshal(r["body"], &body) != nil || body == nil {
+		return errors.New("body is not an object\nhint: write \"body\": {\"messages\": […]}")
+	}
+	for _, name := range []string{"custom_id", "method", "url", "body"} {
+		delete(r, name)
+	}
+	for name, v := range body {
+		switch {
+		case string(v) == "null":
+		case slices.Contains(setByBench, name):
+			c.notSent = append(c.notSent, "body."+name)
+		case name == "input":
+			r["prompt"] = v
+		default:
+			r[name] = v
+		}
+	}
+	return c.own(r)
+}
+
+// setText takes a string or a list of token ids.
+func (c *Content) setText(raw json.RawMessage) error {
+	if raw[0] == '"' {
+		if len(raw) == 2 {
+			return errors.New("the prompt is empty\nhint: remove the line")
+		}
+		c.Text = raw
+		return nil
+	}
+	var ids []int32
+	if json.Unmarshal(raw, &ids) != nil || len(ids) == 0 {
+		return errors.New("prompt is neither a text nor a list of token ids\nhint: write one prompt a line; a list of messages is \"messages\"")
+	}
+	c.Text, c.form = raw, c.form|formIDs
+	return nil
+}
+
+func (c *Content) setMessages(raw json.RawMessage) error {
+	var list []struct {
+		Role      string
+		Content   json.RawMessage
+		ToolCalls json.RawMessage `json:"tool_calls"`
+	}
+	if json.Unmarshal(raw, &list) != nil || len(list) == 0 {
+		return errors.New("messages is not a list of messages\nhint: write \"messages\": [{\"role\": \"user\", \"content\": \"…\"}]")
+	}
+	c.Messages, c.form = raw, c.form|formMessages
+	for i, m := range list {
+		if m.Role == "" {
+			return fmt.Errorf("message %d has no role\nhint: write \"role\": \"user\"", i+1)
+		}
+		if len(m.Content) == 0 || m.Content[0] != '"' || m.ToolCalls != nil || m.Role == "tool" {
+			c.form |= formParts
+		}
+		if m.Role == "system" || m.Role == "developer" {
+			c.form |= formSystem
+		}
+	}
+	return nil
+}
+
+// lengthFields are the names under which files have the most tokens to write.
+var lengthFields = []string{"max_tokens", "max_completion_tokens", "max_output_tokens", "output_tokens"}
+
+// setByBench are request fields that a line cannot replace.
+var setByBench = []string{"model", "stream", "stream_options", "ignore_eos", "min_tokens", "echo", "best_of", "input"}
+
+// common reads what the lines of all formats can have: labels, what is correct, and request fields.
+func (c *Content) common(r record) error {
+	for _, name := range lengthFields {
+		v, ok := r[name]
+		if !ok {
+			continue
+		}
+		var x float64
+		if json.Unmarshal(v, &x) != nil || x != math.Trunc(x) || x < 1 || x > maxTokens {
+			return fmt.Errorf("%s is not a number of tokens from 1 to %d\nhint: write \"%s\": 512", name, maxTokens, name)
+		}
+		c.maxTokens = int(x)
+		delete(r, name)
+	}
+	if err := c.labels(r); err != nil {
+		return err
+	}
+	if extra, ok := r["extra_body"]; ok {
+		var fields record
+		if json.Unmarshal(extra, &fields) != nil {
+			return errors.New("extra_body is not an object\nhint: write \"extra_body\": {\"top_k\": 20}")
+		}
+		delete(r, "extra_body")
+		for name, v := range fields {
+			if slices.Contains(setByBench, name) || name == "messages" || name == "prompt" {
+				return reserved(name)
+			}
+			c.Fields = append(c.Fields, Field{name, v})
+			delete(r, name)
+		}
+	}
+	for name, v := range r {
+		switch {
+		case slices.Contains(setByBench, name), name == "n" && string(v) != "1":
+			return reserved(name)
+		case isRequestField[name]:
+			c.Fields = append(c.Fields, Field{name, v})
+		default:
+			c.notSent = append(c.notSent, name)
+		}
+		if name == "tools" || name == "functions" {
+			c.form |= formTools
+		}
+	}
+	return nil
+}
+
+func reserved(name string) error {
+	hint := "remove it"
+	switch name {
+	case "model":
+		hint = `remove it; write model = "…" in [target], or in a class of [[row.mix]]`
+	case "ignore_eos", "min_tokens":
+		hint = `remove it; write stop = "forced" in the row for answers of their full length`
+	}
+	return fmt.Errorf("%s is set by bench itself\nhint: %s", name, hint)
+}
+
+// longestLabel bounds the name of a category, which is shown in tables.
+const longestLabel = 64
+
+// labels reads the category and what is expected.
+func (c *Content) labels(r record) error {
+	if v, ok := r["category"]; ok {
+		label, isText := text(v)
+		printable := strings.IndexFunc(label, func(x rune) bool { return x < ' ' || x == utf8.RuneError }) < 0
+		if !isText || len(label) > longestLabel || !printable {
+			return fmt.Errorf("category is not a name of at most %d bytes\nhint: write \"category\": \"coding\"", longestLabel)
+		}
+		c.category = strings.TrimSpace(label)
+		delete(r, "category")
+	}
+	v, ok := r["expected"]
+	if !ok {
+		return nil
+	}
+	delete(r, "expected")
+	list := []json.RawMessage{v}
+	if v[0] == '[' && json.Unmarshal(v, &list) != nil || v[0] == '{' {
+		return errors.New("expected is neither a text nor a list of texts\nhint: write \"expected\": \"42\"")
+	}
+	for _, one := range list {
+		answer, isText := text(one)
+		if !isText {
+			answer = string(bytes.TrimSpace(one)) // a number, true or false
+		}
+		c.expected = append(c.expected, answer)
+	}
+	return nil
+}
+
+// text is the value of a JSON string.
+func text(raw json.RawMessage) (s string, ok bool) {
+	return s, len(raw) > 0 && raw[0] == '"' && json.Unmarshal(raw, &s) == nil
+}

@@ -1,0 +1,129 @@
+// Package prompts is [row.prompts]: real prompts from a file. It reads the file once to check every line and to
+// index it, and reads the text of a prompt again only when its request is encoded, so that a file of any size
+// takes a few bytes of memory per prompt. What stands in the file is sent byte for byte.
+//
+// The order of steps: Source.Look indexes the file, Source.Sample decides which prompts a plan draws and in which
+// order, Prompt.Read reads one. This package sends nothing, counts no tokens, and writes no text anywhere.
+package prompts
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Source is a file of prompts and which of them a row draws: the keys of [row.prompts].
+type Source struct {
+	File     string   `toml:"file" json:"file"`
+	Order    string   `toml:"order" json:"order,omitempty"`       // shuffled (also if empty): each once, by seed, before any comes again; listed: as in the file
+	Limit    int      `toml:"limit" json:"limit,omitempty"`       // sample so many prompts by seed; 0 = all
+	Category []string `toml:"category" json:"category,omitempty"` // keep these categories; nil = all
+	MinInput int      `toml:"min_input" json:"min_input,omitempty"`
+	MaxInput int      `toml:"max_input" json:"max_input,omitempty"` // prompt tokens as the server counts them; 0 = any
+	CapInput int      `toml:"cap_input" json:"cap_input,omitempty"` // truncate longer texts to this many tokens; 0 = never
+	// CacheSalt sends vLLM's cache_salt, which keeps the prefix cache of this attempt apart from earlier ones without
+	// a change to the prompt.
+	CacheSalt bool `toml:"cache_salt" json:"cache_salt,omitempty"`
+
+	SHA256 string `toml:"-" json:"sha256,omitempty"` // of the file: a file with other content makes another point
+	Head   Head   `toml:"-" json:"head,omitzero"`
+
+	index *Index
+	kept  []int32 // numbers of the prompts in Category, in the order of the file
+}
+
+// Head describes the prompts that the row can draw, before they are sampled and filtered by length.
+type Head struct {
+	Format          string         `json:"format"`
+	Prompts         int            `json:"prompts"`
+	Categories      map[string]int `json:"categories,omitempty"`    // prompts of each; absent = the file has none
+	Conversations   int            `json:"conversations,omitempty"` // prompts with later user turns
+	Turns           int            `json:"turns,omitempty"`         // of all conversations
+	MostTurns       int            `json:"most_turns,omitempty"`
+	Bytes           int64          `json:"bytes"`                       // of the prompts as JSON
+	MostBytes       int64          `json:"most_bytes"`                  // of the longest
+	OwnOutput       int            `json:"own_output,omitempty"`        // prompts with a max_tokens of their own
+	OwnOutputTokens int64          `json:"own_output_tokens,omitempty"` // the sum of these
+	MostOutput      int            `json:"most_output,omitempty"`       // the largest of these
+	NotSent         []string       `json:"not_sent,omitempty"`          // fields of the lines that are no request fields
+}
+
+// Orders of a Source.
+const (
+	Shuffled = "shuffled"
+	Listed   = "listed"
+)
+
+const maxTokens = 1 << 24
+
+// Check reports what is wrong in the keys alone.
+func (s *Source) Check(bad func(key, problem, hint string)) {
+	if s.File == "" {
+		bad("file", "no file of prompts", `write file = "prompts.jsonl"`)
+	}
+	if s.Order != "" && s.Order != Shuffled && s.Order != Listed {
+		bad("order", fmt.Sprintf("unknown order %q", s.Order), `write "shuffled" or "listed"`)
+	}
+	if s.Limit < 0 {
+		bad("limit", "limit is negative", "write limit = 500, or leave it out for all prompts")
+	}
+	for _, n := range []struct {
+		key   string
+		value int
+	}{{"min_input", s.MinInput}, {"max_input", s.MaxInput}, {"cap_input", s.CapInput}} {
+		if n.value < 0 || n.value > maxTokens {
+			bad(n.key, fmt.Sprintf("%s %d is not between 1 and %d tokens", n.key, n.value, maxTokens), "write "+n.key+" = 4000")
+		}
+	}
+	if s.MaxInput > 0 && s.MinInput > s.MaxInput {
+		bad("min_input", fmt.Sprintf("min_input %d is above max_input %d", s.MinInput, s.MaxInput), "make min_input smaller")
+	}
+	if s.CapInput > 0 && s.MinInput > s.CapInput {
+		bad("min_input", fmt.Sprintf("min_input %d is above cap_input %d", s.MinInput, s.CapInput), "make min_input smaller")
+	}
+	for i, c := range s.Category {
+		if strings.TrimSpace(c) == "" || slices.Contains(s.Category[:i], c) {
+			bad("category", fmt.Sprintf("category %q is empty or twice in the list", c), `write category = ["coding", "math"]`)
+		}
+	}
+}
+
+// Counts reports whether the server must count the prompts before the row, to filter or truncate them.
+func (s *Source) Counts() bool { return s.MinInput > 0 || s.MaxInput > 0 || s.CapInput > 0 }
+
+// Prompt is one prompt of a request. Its text stays in the file until Read.
+type Prompt struct {
+	Number     int    // in the file, from 0
+	Category   string // empty = none
+	MaxTokens  int    // of its line; 0 = the row's output
+	Repeat     int    // how often the plan has drawn it before
+	Turns      int    // of the user, the first included
+	Turn       int    // of them, from 0
+	Bytes      int    // of the first turn as JSON
+	LaterBytes int    // of all later turns
+
+	source *Source
+	cut    int // bytes of its last text that are sent; 0 = all
+
+	// Known after Read, and not written anywhere.
+	Hash     string   // first 16 hex digits of the SHA-256 of Content.Bytes
+	Expected []string // answers that are correct; nil = not known
+	Fields   []Field  // request fields of the line, in its order: response_format, tools, …
+}
+
+// Field is a field of a request body.
+type Field struct {
+	Name  string
+	Value json.RawMessage
+}
+
+// Field is the value of a request field of the line; nil = it has none.
+func (p *Prompt) Field(name string) json.RawMessage {
+	for _, f := range p.Fields {
+		if f.Name == name {
+			return f.Value
+		}
+	}
+	return nil
+}

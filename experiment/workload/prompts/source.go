@@ -1,0 +1,153 @@
+package prompts
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Look indexes the file by open, which is Open or remembers what that returned, and finds the prompts that the row can
+// draw. It reports every malformed line, up to a bound.
+func (s *Source) Look(open func(name string) (*Index, error), bad func(key, problem, hint string)) {
+	fine := true
+	s.Check(func(key, problem, hint string) {
+		fine = false
+		bad(key, problem, hint)
+	})
+	if !fine {
+		return
+	}
+	var err error
+	if s.index, err = open(s.File); err != nil {
+		report(err, bad)
+		return
+	}
+	s.SHA256 = s.index.sha256
+	s.keep(bad)
+}
+
+// report reports each malformed line alone.
+func report(err error, bad func(key, problem, hint string)) {
+	var lines *problems
+	list := []error{err}
+	if errors.As(err, &lines) {
+		list = lines.list
+	}
+	for _, err := range list {
+		problem, hint, _ := strings.Cut(err.Error(), "\nhint: ")
+		bad("file", problem, cmp.Or(hint, "the path is relative to the working directory"))
+	}
+}
+
+// keep selects the prompts of the categories.
+func (s *Source) keep(bad func(key, problem, hint string)) {
+	x := s.index
+	for i, name := range s.Category {
+		if !slices.Contains(x.categories, name) {
+			hint := "remove category: the file has none"
+			if len(x.categories) > 1 {
+				hint = fmt.Sprintf("the file has %q", x.categories[1:])
+			}
+			bad(fmt.Sprintf("category[%d]", i), fmt.Sprintf("no prompt of %s has the category %q", s.File, name), hint)
+			return
+		}
+	}
+	h := Head{Format: x.format, NotSent: x.notSent}
+	for i := range x.entries {
+		e := &x.entries[i]
+		name := x.categories[e.category]
+		if len(s.Category) > 0 && !slices.Contains(s.Category, name) {
+			continue
+		}
+		s.kept = append(s.kept, int32(i))
+		h.add(e, name)
+	}
+	s.Head = h
+}
+
+func (h *Head) add(e *entry, category string) {
+	h.Prompts++
+	h.Bytes += int64(e.bytes)
+	if category != "" {
+		if h.Categories == nil {
+			h.Categories = map[string]int{}
+		}
+		h.Categories[category]++
+	}
+	if e.later > 0 {
+		h.Conversations++
+	}
+	h.Turns += int(e.later) + 1
+	h.MostTurns = max(h.MostTurns, int(e.later)+1)
+	h.MostBytes = max(h.MostBytes, int64(e.bytes))
+	if e.maxTokens > 0 {
+		h.OwnOutput++
+		h.OwnOutputTokens += int64(e.maxTokens)
+		h.MostOutput = max(h.MostOutput, int(e.maxTokens))
+	}
+}
+
+// Drawn is the number of different prompts that the row can draw: all, or Limit of them.
+func (s *Source) Drawn() int {
+	if s.Limit > 0 {
+		return min(s.Limit, s.Head.Prompts)
+	}
+	return s.Head.Prompts
+}
+
+// IsConversation reports whether users say more after an answer.
+func (s *Source) IsConversation() bool { return s != nil && s.Head.Conversations > 0 }
+
+// MeanTurns is the mean number of requests of a prompt: more than 1 with conversations.
+func (s *Source) MeanTurns() float64 {
+	return float64(s.Head.Turns) / float64(max(s.Head.Prompts, 1))
+}
+
+// prompt is a prompt without its text.
+func (s *Source) prompt(number int32) *Prompt {
+	e := &s.index.entries[number]
+	return &Prompt{
+		Number: int(number), Category: s.index.categories[e.category], MaxTokens: int(e.maxTokens),
+		Turns: 1 + int(e.later), Bytes: int(e.bytes), LaterBytes: int(e.rest), source: s,
+	}
+}
+
+// Next is the user's next turn in the prompt's conversation.
+func (p *Prompt) Next() *Prompt {
+	next := *p
+	next.Turn++
+	next.Hash = ""
+	return &next
+}
+
+// Line is where the prompt stands: "prompts.jsonl:17".
+func (p *Prompt) Line() string {
+	return fmt.Sprintf("%s:%d", p.source.File, p.source.index.entries[p.Number].line)
+}
+
+// Truncated is the prompt's content with the first cut bytes of its last text.
+func (p *Prompt) Truncated(cut int) (*Content, error) {
+	short := *p
+	short.cut = cut
+	return short.Read()
+}
+
+// Read reads the prompt's text, and fills in what is known after that.
+func (p *Prompt) Read() (*Content, error) {
+	c, err := p.source.index.content(&p.source.index.entries[p.Number])
+	if err != nil {
+		return nil, err
+	}
+	if p.cut > 0 {
+		if err := c.truncate(p.cut); err != nil {
+			return nil, fmt.Errorf("%s: %w", p.Line(), err)
+		}
+	}
+	sum := sha256.Sum256(c.Bytes(p.Turn))
+	p.Hash, p.Expected, p.Fields = hex.EncodeToString(sum[:8]), c.expected, c.Fields
+	return c, nil
+}

@@ -1,0 +1,174 @@
+package workload
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"bench/experiment/workload/prompts"
+)
+
+// Conversations reports whether requests of the class are turns of conversations.
+func (c *Class) Conversations() bool { return c.Session != nil || c.Prompts.IsConversation() }
+
+// HasPrompts reports whether a class sends real prompts.
+func (w *Workload) HasPrompts() bool {
+	for _, c := range w.Classes() {
+		if c.Prompts != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// CountsPrompts reports whether the server must count real prompts before the row.
+func (w *Workload) CountsPrompts() bool {
+	for _, c := range w.Classes() {
+		if c.Prompts != nil && c.Prompts.Counts() {
+			return true
+		}
+	}
+	return false
+}
+
+// checkPrompts checks a class with real prompts; key is the path of its table with a trailing dot, or empty.
+func (c *Class) checkPrompts(key string, bad func(key, problem, hint string)) {
+	switch {
+	case c.Input.set() || c.Pairs != nil:
+		bad(key+"prompts", "real prompts have lengths of their own", "remove input and pairs; min_input, max_input and cap_input in [row.prompts] select prompts by length")
+	case c.Prefix != nil:
+		bad(key+"prompts", "real prompts have beginnings of their own", "remove prefix")
+	case c.Images != nil:
+		bad(key+"prompts", "images are added to synthetic prompts only", "remove images; messages in the file can have images of their own")
+	case c.Texts > 0:
+		bad(key+"prompts", "requests for vectors and scores have synthetic texts only", "remove prompts, and write input")
+	}
+	if s := c.Session; s != nil && (s.Turns.set() || s.User.set()) {
+		bad(key+"session", "the file of prompts sets the turns of conversations", "remove turns and user; think remains")
+	}
+	if h := c.Prompts.Head; h.Prompts > 0 && h.OwnOutput < h.Prompts && !c.Output.set() {
+		bad(key+"output", fmt.Sprintf("%d of %d prompts have no max_tokens of their own", h.Prompts-h.OwnOutput, h.Prompts),
+			"write output = 512 (the most tokens of an answer)")
+	}
+}
+
+// PromptProblems reports prompts that the API of their class does not take; api is that of a class without its own.
+func (w *Workload) PromptProblems(api string, bad func(key, problem, hint string)) {
+	report := func(key string, c *Class) {
+		if c.Prompts == nil {
+			return
+		}
+		own := api
+		if c.API != "" {
+			own = c.API
+		}
+		if problem, hint := c.Prompts.Problem(own); problem != "" {
+			bad(key+"prompts.file", problem, hint)
+		}
+	}
+	only := w.only()
+	report("", &only)
+	for i := range w.Mix {
+		report(fmt.Sprintf("mix[%d].", i), &w.Mix[i])
+	}
+}
+
+// realPrompts are the prompts that a plan draws, by class, and how many it has drawn.
+type realPrompts struct {
+	samples   []*prompts.Sample // nil = a class without a file
+	drawn     []int
+	estimates bool
+}
+
+func (p *Plan) samplePrompts() {
+	for i, c := range p.classes {
+		var sample *prompts.Sample
+		if c.Prompts != nil {
+			sample = c.Prompts.Sample(func(epoch uint64) *rand.Rand { return p.rand(mix(streamPrompt, uint64(i)), epoch) })
+		}
+		p.real.samples = append(p.real.samples, sample)
+	}
+	p.real.drawn = make([]int, len(p.classes))
+}
+
+// Prompts is the sample of real prompts of a class; nil = it has none. The class is named as in Request.
+func (p *Plan) Prompts(class string) *prompts.Sample {
+	for i := range p.classes {
+		if p.classes[i].Name == class {
+			return p.real.samples[i]
+		}
+	}
+	return nil
+}
+
+// realRequest is arrival i of a class with real prompts. Its prompt is the next of the class's sample.
+func (p *Plan) realRequest(class, i int) Request {
+	c := &p.classes[class]
+	r := Request{Class: c.Name, Model: p.model(class, i)}
+	r.LeaveAfter, r.LeaveAfterTokens = p.leaves(class, i, 0)
+	r.Prompt = p.real.samples[class].Draw(p.real.drawn[class])
+	p.real.drawn[class]++
+	if r.Output = r.Prompt.MaxTokens; r.Output == 0 {
+		r.Output = c.Output.Draw(p.rand(streamOutput, uint64(i)))
+	}
+	if c.Prompts.IsConversation() {
+		r.Session, r.Turns = i, r.Prompt.Turns
+	}
+	if p.real.estimates {
+		r.Input = estimateTokens(r.Prompt.Bytes)
+		r.Blocks = p.fill(nil, r.Input, blockReal, uint64(class), uint64(r.Prompt.Number))
+	}
+	return r
+}
+
+// realFollowing is the turn after r in its conversation.
+func (p *Plan) realFollowing(r *Request, class int) Request {
+	c, turn := &p.classes[class], r.Turn+1
+	next := Request{
+		Index: r.Index + 1, Class: r.Class, Model: r.Model, Prompt: r.Prompt.Next(),
+		Session: r.Session, Turn: turn, Turns: r.Turns, Output: r.Prompt.MaxTokens,
+	}
+	next.LeaveAfter, next.LeaveAfterTokens = p.leaves(class, r.Session, turn)
+	if next.Output == 0 {
+		next.Output = c.Output.Draw(p.turn(streamOutput, r.Session, turn))
+	}
+	if c.Session != nil {
+		next.Think = c.Session.Think.draw(p.turn(streamThink, r.Session, turn))
+	}
+	if p.real.estimates {
+		added := estimateTokens(r.Prompt.LaterBytes / (r.Turns - 1))
+		next.Context = r.Input + r.sentBack()
+		next.Input = next.Context + added
+		next.Blocks = append(append([]Block{}, r.Blocks...), p.Answer(r)...)
+		next.Blocks = p.fill(next.Blocks, added, blockReal, uint64(class), uint64(r.Prompt.Number), uint64(turn))
+	}
+	return next
+}
+
+// Estimated makes the plan give real prompts an estimated length and blocks, in which only equal prompts are equal: for
+// what sends nothing. It returns the plan, which must be new.
+func (p *Plan) Estimated() *Plan {
+	p.real.estimates = true
+	return p
+}
+
+// bytesPerToken is the usual size of a token of text, to estimate lengths that nobody has counted.
+const bytesPerToken = 4
+
+// estimateTokens is about how many tokens so many bytes of JSON have.
+func estimateTokens(bytes int) int { return bytes/bytesPerToken + 1 }
+
+// EstimatedLongest is Longest, with an estimate for real prompts: of conversations, if every answer has its full length.
+func (w Workload) EstimatedLongest() int {
+	longest := w.Longest()
+	for _, c := range w.Classes() {
+		if c.Prompts == nil {
+			continue
+		}
+		h := c.Prompts.Head
+		longest = max(longest, estimateTokens(int(h.MostBytes))+h.MostTurns*c.longestAnswer())
+	}
+	return longest
+}
+
+// longestAnswer is the largest number of output tokens of a class with real prompts.
+func (c *Class) longestAnswer() int { return max(c.Prompts.Head.MostOutput, c.Output.most()) }
