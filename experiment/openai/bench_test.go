@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"bench/experiment/target"
 )
 
 // Events of vLLM's form: 254 bytes of chat, 348 of completions.
@@ -11,6 +13,17 @@ var (
 	chatEvent = []byte(`{"id":"chatcmpl-0123456789abcdef0123456789abcdef","object":"chat.completion.chunk","created":1763600000,"model":"meta-llama/Llama-3.1-8B-Instruct","choices":[{"index":0,"delta":{"content":" token"},"logprobs":null,"finish_reason":null}]}`)
 	textEvent = []byte(`{"id":"cmpl-0123456789abcdef0123456789abcdef","object":"text_completion","created":1763600000,"model":"meta-llama/Llama-3.1-8B-Instruct","choices":[{"index":0,"text":" token","logprobs":null,"finish_reason":null,"stop_reason":null,"token_ids":null,"prompt_logprobs":null,"prompt_token_ids":null}],"system_fingerprint":null,"usage":null}`)
 )
+
+// Events of vLLM's form, of Responses and Messages.
+var (
+	responseEvent = []byte(`{"content_index":0,"delta":" token","item_id":"msg_0123456789abcdef","logprobs":[],"output_index":0,"sequence_number":117,"type":"response.output_text.delta"}`)
+	messageEvent  = []byte(`{"type":"content_block_delta","delta":{"type":"text_delta","text":" token"},"index":0}`)
+)
+
+// benchEvents are an event of each API.
+var benchEvents = map[string][]byte{
+	target.Completions: textEvent, target.Chat: chatEvent, target.Responses: responseEvent, target.Messages: messageEvent,
+}
 
 func sse(data []byte, n int) []byte {
 	return []byte(strings.Repeat("data: "+string(data)+"\n\n", n))
@@ -37,9 +50,9 @@ func BenchmarkScan(b *testing.B) {
 }
 
 func BenchmarkWalk(b *testing.B) {
-	for name, event := range map[string][]byte{"chat": chatEvent, "completions": textEvent} {
-		b.Run(name, func(b *testing.B) {
-			var w walker
+	for api, event := range benchEvents {
+		b.Run(api, func(b *testing.B) {
+			w := walker{api: api}
 			for b.Loop() {
 				if c, ok := w.read(event); !ok || !c.hasToken {
 					b.Fatal("not taken")
@@ -50,13 +63,33 @@ func BenchmarkWalk(b *testing.B) {
 	}
 }
 
-func BenchmarkParse(b *testing.B) {
-	for b.Loop() {
-		if _, err := parse(chatEvent); err != nil {
-			b.Fatal(err)
-		}
+// BenchmarkWalkAnew is the walker without a shape: the first event of a stream.
+func BenchmarkWalkAnew(b *testing.B) {
+	for api, event := range benchEvents {
+		b.Run(api, func(b *testing.B) {
+			w := walker{api: api}
+			for b.Loop() {
+				w.shape.clear()
+				if c, ok := w.read(event); !ok || !c.hasToken {
+					b.Fatal("not taken")
+				}
+			}
+			perEvent(b, 1)
+		})
 	}
-	perEvent(b, 1)
+}
+
+func BenchmarkParse(b *testing.B) {
+	for api, event := range benchEvents {
+		b.Run(api, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := parse(api, event); err != nil {
+					b.Fatal(err)
+				}
+			}
+			perEvent(b, 1)
+		})
+	}
 }
 
 func BenchmarkFraming(b *testing.B) {
@@ -73,15 +106,21 @@ func BenchmarkFraming(b *testing.B) {
 // BenchmarkStream is the whole user-space work on a stream, from the return of a read to the outcome; each
 // event has a chunk and a read of its own.
 func BenchmarkStream(b *testing.B) {
+	for _, s := range speeches {
+		b.Run(s.api, func(b *testing.B) { benchmarkStream(b, s) })
+	}
+}
+
+func benchmarkStream(b *testing.B, s speech) {
 	const n = 1000
-	c, err := New(Options{BaseURL: "http://test/v1"})
+	c, err := New(Options{BaseURL: "http://test/v1", API: s.api})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer c.Close()
 	call, r := streamCall, Result{}
 	call.Epoch = c.clock.base
-	head, event, end := []byte(streamHead), []byte(chunked(string(sse(chatEvent, 1)))), []byte(chunked(finish("length")+doneEvent)+lastChunk)
+	head, event, end := []byte(streamHead), []byte(chunked(string(sse(benchEvents[s.api], 1)))), []byte(chunked(s.finish("length")+s.done)+lastChunk)
 	x := &exchange{}
 	for b.Loop() {
 		r.reset()

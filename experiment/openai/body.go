@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"strings"
 )
 
 // onStream handles a piece of a stream; enough: no more is wanted.
@@ -27,7 +28,7 @@ func (x *exchange) onStream(b []byte, a arrival) (enough bool) {
 // onEvent handles one event, and returns true after the last.
 func (x *exchange) onEvent(ev event) bool {
 	data := bytes.TrimSpace(ev.data)
-	if len(data) == 0 && !ev.failed { // a keep-alive
+	if (len(data) == 0 || ev.ping) && !ev.failed { // a keep-alive
 		return false
 	}
 	if x.result.FirstEvent == Never {
@@ -78,11 +79,20 @@ func (x *exchange) onChunk(data []byte, a arrival) (last, ok bool) {
 		x.tokens += n
 		x.call.Counter.add(x.result.Events == 0, x.call.Prompt, n)
 		x.result.addToken(x.sinceEpoch(a.at), n)
+		x.addSide(&c, x.result.Last, n)
 		x.result.countStamp(a)
+		if x.leavesNow() {
+			x.leave()
+			return true, true
+		}
 	} else if ends := len(c.finishReason) > 0; c.hasChoices && !c.hasRole && (ends || x.result.Finish == "") {
 		x.empties = append(x.empties, emptyEvent{a, x.result.Events, ends})
 	}
-	return false, true
+	if c.ended {
+		x.sawDone = true
+		x.succeed()
+	}
+	return c.ended, true
 }
 
 // eventTokens is the number of tokens in a token-bearing event: its token ids, else the growth of running
@@ -103,31 +113,45 @@ func (x *exchange) eventTokens(c *chunk) int {
 // recordMetadata stores what may come on any chunk: names, the finish reason, usage, the server's times.
 func (x *exchange) recordMetadata(c *chunk) {
 	r, clean := x.result, x.client.secrets.clean
+	x.addApart(c)
 	x.refuseImpossible(c)
 	if r.ServerID == "" && len(c.id) > 0 {
 		r.ServerID = truncate(clean(string(c.id)), maxName)
 	}
 	if len(c.finishReason) > 0 {
-		r.Finish = truncate(clean(string(c.finishReason)), maxName)
+		r.Finish = finishName(clean(string(c.finishReason)))
 	}
 	if c.hasOutput {
 		r.OutputTokens, x.usageSeen = c.output, true
 	}
-	if c.hasPrompt && x.usageSeen {
-		r.PromptTokens, r.HasUsage = c.prompt, true
+	if c.hasPrompt {
+		x.prompt.tokens, x.prompt.known = c.prompt, true
 	}
 	if c.hasCached {
-		r.CachedTokens, r.HasCached = c.cached, true
+		x.prompt.cached, x.prompt.cachedKnown = c.cached, true
+	}
+	if x.usageSeen {
+		r.PromptTokens, r.HasUsage = x.prompt.tokens, x.prompt.known
+		r.CachedTokens, r.HasCached = x.prompt.cached, x.prompt.cachedKnown
 	}
 	if c.times != (serverTimes{}) {
 		r.Server = c.times.durations()
 	}
+	if c.more != nil {
+		x.recordMore(c.more)
+	}
 }
 
 func (x *exchange) keepAnswer(c *chunk) {
-	if a := &x.result.Answer; x.call.KeepAnswer {
+	a := &x.result.Answer
+	if x.call.KeepAnswer {
 		a.Text = append(a.Text, c.answerText...)
 		a.IDs = append(a.IDs, c.tokenIDs...)
+	}
+	if x.call.KeepParts {
+		for _, p := range c.pieces {
+			a.Parts.add(p)
+		}
 	}
 }
 
@@ -153,15 +177,30 @@ func (x *exchange) endDocument(err error) {
 		x.fail(Protocol, "the answer is not of this API: "+bodyMessage(x.body))
 	case c.failed:
 		x.fail(Protocol, "the server reports an error: "+c.message)
+	case x.call.Texts > 0 && c.items != x.call.Texts:
+		x.fail(Protocol, fmt.Sprintf("the answer has %d vectors or scores for %d texts", c.items, x.call.Texts))
 	default:
 		x.result.Last = x.sinceEpoch(x.bodyAt.at)
 		x.result.countStamp(x.bodyAt)
 		x.recordMetadata(&c)
 		x.keepAnswer(&c)
 		if c.hasToken {
+			x.sides.thinking = c.hasReasoning
 			x.tokens = max(1, c.idCount)
 			x.call.Counter.add(true, x.call.Prompt, max(x.tokens, x.result.OutputTokens))
 		}
 		x.succeed()
 	}
+}
+
+// finishName is a finish reason as it is stored: a name, and not what else a server may write there.
+func finishName(reason string) string {
+	const longest = 40
+	isName := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-'
+	}
+	if len(reason) > longest || strings.ContainsFunc(reason, func(r rune) bool { return !isName(r) }) {
+		return "other"
+	}
+	return reason
 }

@@ -66,7 +66,7 @@ func (x *exchange) decode(data []byte) (chunk, error) {
 			return chunk{}, x.protocolErr
 		}
 	}
-	return parse(data)
+	return parse(x.client.api, data)
 }
 
 // checkBounds returns the error of an answer that takes too much memory.

@@ -9,34 +9,51 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"bench/experiment/target"
 )
 
 // chunk is the content of one event, or of an answer in one piece. Its byte slices may point into the event.
 type chunk struct {
 	hasChoices   bool // at least one
 	hasToken     bool // text, reasoning, a tool call or token ids
+	hasAnswer    bool // text or a tool call
+	hasReasoning bool // reasoning
 	hasRole      bool // a role in a delta: without a token, the event only opens the answer
 	idCount      int  // length of the list of token ids; 0: no list
 	tokenIDs     []int32
-	answerText   []byte // content and tool calls without reasoning, escaped as inside a JSON string
-	ownsAnswer   bool   // answerText does not point into the event
+	answerText   []byte  // content and tool calls without reasoning, escaped as inside a JSON string
+	ownsAnswer   bool    // answerText does not point into the event
+	pieces       []piece // the same, piece by piece
 	finishReason []byte
 	id           []byte // the server's id of the request
 
 	prompt, cached, output          int // usage
 	hasPrompt, hasCached, hasOutput bool
+	apart                           int // tokens of the prompt that are not in prompt: read from the cache, or written to it
+	hasApart                        bool
 
 	times serverTimes
+	more  *moreUsage // nil: nothing of it; the walker's own until its next chunk
 
+	items int // of an answer of vectors or scores: texts that have one
+
+	ended   bool   // the last event of the stream
 	failed  bool   // an error object
 	message string // the error's text
 }
 
-var errNoObject = errors.New("not a JSON object")
+var (
+	errNoObject = errors.New("not a JSON object")
+	errNoType   = errors.New("an event without a type")
+)
 
-// parse reads a chunk by encoding/json. It defines what a chunk means; walker is its fast form for the usual
-// shapes. It fails on anything but one JSON object.
-func parse(data []byte) (chunk, error) {
+// parse reads a chunk of an API by encoding/json. It defines what a chunk means; walker is its fast form for the
+// usual shapes. It fails on anything but one JSON object.
+func parse(api string, data []byte) (c chunk, err error) {
+	if target.Scores(api) {
+		return parseScores(data)
+	}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
 	var top any
@@ -53,7 +70,20 @@ func parse(data []byte) (chunk, error) {
 	if m["error"] != nil || m["object"] == "error" {
 		return chunk{failed: true, message: errorMessage(m)}, nil
 	}
-	c := chunk{id: []byte(str(m["id"]))}
+	switch api {
+	case target.Responses:
+		err = c.parseResponses(m)
+	case target.Messages:
+		err = c.parseMessages(m)
+	default:
+		c.parseCompletion(m)
+	}
+	return c, err
+}
+
+// parseCompletion reads a chunk of the completions and chat APIs, streamed or in one piece.
+func (c *chunk) parseCompletion(m map[string]any) {
+	c.id = []byte(str(m["id"]))
 	for _, choice := range list(m["choices"]) {
 		c.hasChoices = true
 		c.addChoice(object(choice))
@@ -63,7 +93,7 @@ func parse(data []byte) (chunk, error) {
 	c.output, c.hasOutput = parseCount(usage["completion_tokens"])
 	c.cached, c.hasCached = parseCount(object(usage["prompt_tokens_details"])["cached_tokens"])
 	c.times.parse(m)
-	return c, nil
+	c.parseMore(m)
 }
 
 func (c *chunk) addChoice(m map[string]any) {
@@ -76,25 +106,54 @@ func (c *chunk) addChoice(m map[string]any) {
 			c.tokenIDs = append(c.tokenIDs, int32(n))
 		}
 	}
-	c.hasToken = c.hasToken || c.idCount > 0 || str(m["text"]) != ""
-	c.appendAnswer(jsonEscape(str(m["text"])))
+	c.hasAnswer = c.hasAnswer || str(m["text"]) != ""
+	c.add(piece{part: partContent, text: jsonEscape(str(m["text"]))})
 	for _, name := range []string{"delta", "message"} {
 		delta := object(m[name])
 		if len(delta) == 0 { // also of hostile lists of millions of choices
 			continue
 		}
 		c.hasRole = c.hasRole || str(delta["role"]) != ""
-		for _, key := range []string{"content", "reasoning", "reasoning_content"} {
-			c.hasToken = c.hasToken || str(delta[key]) != "" || len(list(delta[key])) > 0
+		has := func(key string) bool { return str(delta[key]) != "" || len(list(delta[key])) > 0 }
+		c.hasAnswer = c.hasAnswer || has("content")
+		c.hasReasoning = c.hasReasoning || has("reasoning") || has("reasoning_content")
+		c.add(piece{part: partContent, text: jsonEscape(str(delta["content"]))})
+		c.addCall(0, object(delta["function_call"]))
+		for i, call := range list(delta["tool_calls"]) {
+			if index, ok := parseCount(object(call)["index"]); ok {
+				i = index
+			}
+			c.addCall(i, object(object(call)["function"]))
 		}
-		c.appendAnswer(jsonEscape(str(delta["content"])))
-		calls := []any{map[string]any{"function": delta["function_call"]}}
-		for _, call := range append(calls, list(delta["tool_calls"])...) {
-			function := object(object(call)["function"])
-			c.hasToken = c.hasToken || str(function["name"]) != "" || str(function["arguments"]) != ""
-			c.appendAnswer(jsonEscape(str(function["name"])))
-			c.appendAnswer(jsonEscape(str(function["arguments"])))
-		}
+	}
+	c.hasToken = c.hasToken || c.idCount > 0 || c.hasAnswer || c.hasReasoning
+}
+
+// addCall adds a piece of a tool call.
+func (c *chunk) addCall(index int, function map[string]any) {
+	name, arguments := str(function["name"]), str(function["arguments"])
+	c.hasAnswer = c.hasAnswer || name != "" || arguments != ""
+	c.add(piece{part: partName, call: index, text: jsonEscape(name)})
+	c.add(piece{part: partArguments, call: index, text: jsonEscape(arguments)})
+}
+
+// addText adds a text, reasoning or not.
+func (c *chunk) addText(p piece) {
+	if len(p.text) == 0 {
+		return
+	}
+	c.hasToken = true
+	if c.hasReasoning = c.hasReasoning || p.part == partReasoning; p.part != partReasoning {
+		c.hasAnswer = true
+		c.add(p)
+	}
+}
+
+// add adds a text of the answer.
+func (c *chunk) add(p piece) {
+	if len(p.text) > 0 {
+		c.pieces = append(c.pieces, p)
+		c.appendAnswer(p.text)
 	}
 }
 

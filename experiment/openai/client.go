@@ -25,6 +25,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -47,35 +48,37 @@ const (
 
 // Options are the server and how to reach it.
 type Options struct {
-	BaseURL string            // as returned by BaseURL; without a key, user info becomes basic authentication
-	API     string            // Completions (also when empty) or Chat
-	APIKey  string            // sent as bearer token; empty: none
-	Headers map[string]string // of every request; they replace bench's own
-	Timeout time.Duration     // of a whole request; 0: 10 minutes
-	Proxy   string            // URL of an HTTP or SOCKS5 proxy; empty: none, and the environment is ignored
-	HTTP2   bool              // requests share connections, and arrivals have no kernel stamps
+	BaseURL       string            // as returned by BaseURL; without a key, user info becomes basic authentication
+	API           string            // one of target.Generating or target.Scoring; empty: Completions
+	APIKey        string            // sent as bearer token; empty: none
+	Headers       map[string]string // of every request; they replace bench's own
+	Timeout       time.Duration     // of a whole request; 0: 10 minutes
+	Proxy         string            // URL of an HTTP or SOCKS5 proxy; empty: none, and the environment is ignored
+	SessionHeader string            // name of the header of Call.SessionID; empty: none
+	HTTP2         bool              // requests share connections, and arrivals have no kernel stamps
 }
 
 // Client sends requests, any number at once. Make it with New, and close it.
 type Client struct {
-	api          string
-	key          string
-	base         string // without user info
-	root         string // of the server: base without /v1
-	user         *url.Userinfo
-	headers      map[string]string
-	timeout      time.Duration
-	secrets      secrets
-	sdk          *sdk.Client
-	template     requestTemplate
-	transport    *http.Transport // for unmeasured requests and, with viaTransport, measured ones
-	viaTransport bool
-	proxied      bool
-	clock        *clock
-	exchanges    sync.Pool
-	buffers      budget        // of all requests in flight
-	decoding     chan struct{} // has an element while large JSON is decoded
-	noReuse      atomic.Bool   // each request has its own connection
+	api           string
+	key           string
+	base          string // without user info
+	root          string // of the server: base without /v1
+	user          *url.Userinfo
+	headers       map[string]string
+	sessionHeader string // empty: none
+	timeout       time.Duration
+	secrets       secrets
+	sdk           *sdk.Client
+	template      requestTemplate
+	transport     *http.Transport // for unmeasured requests and, with viaTransport, measured ones
+	viaTransport  bool
+	proxied       bool
+	clock         *clock
+	exchanges     sync.Pool
+	buffers       budget        // of all requests in flight
+	decoding      chan struct{} // has an element while large JSON is decoded
+	noReuse       atomic.Bool   // each request has its own connection
 
 	addr string      // host:port
 	tls  *tls.Config // nil: plain
@@ -91,7 +94,10 @@ type Client struct {
 // NoReuse makes every further request open its own connection, except on prepared ones. Some servers close a
 // connection after an answer without announcing it (llama.cpp after a stream): the next request on it would
 // be lost.
-func (c *Client) NoReuse() { c.noReuse.Store(true) }
+func (c *Client) NoReuse() {
+	c.noReuse.Store(true)
+	c.idle.dropUsed()
+}
 
 // New returns a client. It sends nothing.
 func New(o Options) (*Client, error) {
@@ -99,8 +105,13 @@ func New(o Options) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the client: %w", err)
 	}
-	if o.API != "" && o.API != target.Completions && o.API != target.Chat {
+	if o.API != "" && !slices.Contains(target.Generating, o.API) && !target.Scores(o.API) {
 		return nil, fmt.Errorf("making the client: unknown API %q", o.API)
+	}
+	if o.SessionHeader != "" {
+		if problem := target.HeaderProblem(o.SessionHeader, ""); problem != "" {
+			return nil, fmt.Errorf("making the client: header %q %s", o.SessionHeader, problem)
+		}
 	}
 	for name, value := range o.Headers {
 		if problem := target.HeaderProblem(name, value); problem != "" {
@@ -111,7 +122,7 @@ func New(o Options) (*Client, error) {
 		return nil, fmt.Errorf("making the client: the API key %s", problem)
 	}
 	c := &Client{
-		api: o.API, key: o.APIKey, user: user, headers: maps.Clone(o.Headers), timeout: o.Timeout,
+		api: o.API, key: o.APIKey, user: user, headers: maps.Clone(o.Headers), timeout: o.Timeout, sessionHeader: o.SessionHeader,
 		base:    strings.TrimRight(u.String(), "/"),
 		clock:   newClock(),
 		dialTCP: (&net.Dialer{}).DialContext,

@@ -25,6 +25,11 @@ func TestExtend(t *testing.T) {
 			[]Answer{{Text: []byte(`A\u00e9 \"x\"`)}, {}},
 			`{"ignore_eos":true,"model":"","stream":false,"temperature":0,"max_tokens":12,"min_tokens":12,"messages":[{"role":"user","content":"\"prompt\":"},` +
 				`{"role":"assistant","content":"Aé \"x\""},{"role":"user","content":"b\n"},{"role":"assistant","content":""},{"role":"user","content":"é"}]}`},
+		{"responses", Params{API: target.Responses}, []Prompt{{Text: `"input":`}, {Text: "b"}}, []Answer{{Text: []byte(`A`)}},
+			`{"model":"","stream":false,"temperature":0,"max_output_tokens":11,"input":[{"role":"user","content":"\"input\":"},` +
+				`{"type":"message","role":"assistant","content":"A"},{"role":"user","content":"b"}]}`},
+		{"messages", Params{API: target.Messages}, []Prompt{{Text: "a"}, {Text: "b"}}, []Answer{{Text: []byte(`A`)}},
+			`{"model":"","stream":false,"temperature":0,"max_tokens":11,"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"A"},{"role":"user","content":"b"}]}`},
 		{"text", Params{}, []Prompt{{Text: "a ]}"}, {Text: " b"}, {Text: " \"c\""}}, []Answer{{Text: []byte(` A`)}, {Text: []byte(` B\n`)}},
 			`{"model":"","stream":false,"temperature":0,"max_tokens":12,"prompt":"a ]} A b B\n \"c\""}`},
 		{"ids", Params{}, []Prompt{ids(1, 2), ids(5), ids(7, 8)}, []Answer{{IDs: []int32{3, 4}, Text: []byte("x")}, {IDs: []int32{6}}},

@@ -96,7 +96,7 @@ func TestShapeWithIDs(t *testing.T) {
 	}
 	for _, ids := range []string{"[5]", "[5,67]"} {
 		c, ok := w.shape.match(&w, event("é", ids))
-		want, err := parse(event("é", ids))
+		want, err := parse("", event("é", ids))
 		if !ok || err != nil || describe(c) != describe(want) || spoken(t, c) != spoken(t, want) {
 			t.Errorf("%s: %v, %s %s; want %s %s", ids, ok, describe(c), spoken(t, c), describe(want), spoken(t, want))
 		}

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -12,34 +13,36 @@ import (
 	"bench/experiment/target"
 )
 
-// Prompt is a request's prompt: exactly one field is set.
+// Prompt is a request's prompt: either IDs or Text.
 type Prompt struct {
-	IDs  []int32 // token ids; only /v1/completions takes them
-	Text string
+	IDs    []int32 // token ids; only /v1/completions and /v1/embeddings take them
+	Text   string
+	Images [][]byte // PNG files before the text; only the chat API takes them
 }
 
 // Params are what the requests of a row have in common.
 type Params struct {
-	API       string          // Completions (also when empty) or Chat
+	API       string          // one of target.Generating or target.Scoring; empty: Completions
 	Model     string          // sent even when empty
 	Stream    bool            // and ask for a usage chunk at its end
 	IgnoreEOS bool            // send ignore_eos and min_tokens, so that every answer has its full length
 	Omit      map[string]bool // fields of bench's own that the server refused; Extra is sent all the same
-	Extra     map[string]any  // further fields; they replace bench's own except prompt, messages, model and stream
+	Extra     map[string]any  // further fields; they replace bench's own except target.ReservedFields
 }
 
 // Encoder makes bodies. The constant part is encoded once, prompt and length per request.
 type Encoder struct {
 	params   Params
 	constant map[string]any
-	head     []byte   // the constant part, without its closing brace
-	lengths  []string // fields whose value is the number of output tokens
+	head     []byte     // the constant part, without its closing brace
+	fields   []RawField // the constant part, field by field
+	lengths  []string   // fields whose value is the number of output tokens
 }
 
 // Encoder encodes the constant part. It fails on an unknown API, a reserved field in Extra, and values
 // without a JSON form.
 func (p Params) Encoder() (*Encoder, error) {
-	if p.API != "" && p.API != target.Completions && p.API != target.Chat {
+	if p.API != "" && !slices.Contains(target.Generating, p.API) && !target.Scores(p.API) {
 		return nil, fmt.Errorf("encoding the body: unknown API %q", p.API)
 	}
 	for _, key := range target.ReservedFields {
@@ -48,15 +51,19 @@ func (p Params) Encoder() (*Encoder, error) {
 		}
 	}
 	e := &Encoder{params: p, constant: p.constant()}
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(e.constant); err != nil {
+	head, err := encodeJSON(e.constant)
+	if err == nil {
+		e.fields, err = fieldsOf(e.constant)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("encoding the body: %w", err)
 	}
-	e.head = bytes.TrimSuffix(bytes.TrimSpace(buf.Bytes()), []byte("}"))
-	if _, own := p.Extra["max_completion_tokens"]; !own && p.sends("max_tokens") {
-		e.lengths = append(e.lengths, "max_tokens") // vLLM, SGLang and llama.cpp take it in both APIs
+	e.head = bytes.TrimSuffix(head, []byte("}"))
+	if target.Scores(p.API) {
+		return e, nil
+	}
+	if length := p.lengthField(); p.sends(length) {
+		e.lengths = append(e.lengths, length)
 	}
 	if p.IgnoreEOS && p.sends("min_tokens") {
 		e.lengths = append(e.lengths, "min_tokens")
@@ -64,18 +71,43 @@ func (p Params) Encoder() (*Encoder, error) {
 	return e, nil
 }
 
+// encodeJSON encodes a value without escapes for HTML.
+func encodeJSON(v any) ([]byte, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return bytes.TrimSpace(buf.Bytes()), err
+}
+
+// lengthField is the field of the most tokens to write.
+func (p Params) lengthField() string {
+	if p.API == target.Responses {
+		return "max_output_tokens"
+	}
+	return "max_tokens" // vLLM, SGLang and llama.cpp take it in chat, too
+}
+
 // sends reports whether a field of bench's own goes into the body.
 func (p Params) sends(field string) bool {
 	_, replaced := p.Extra[field]
+	if _, own := p.Extra["max_completion_tokens"]; field == "max_tokens" && p.API != target.Messages {
+		replaced = replaced || own
+	}
 	return !replaced && !p.Omit[field]
 }
 
 func (p Params) constant() map[string]any {
-	m := map[string]any{"model": p.Model, "stream": p.Stream}
+	m := map[string]any{"model": p.Model}
+	if target.Scores(p.API) {
+		maps.Copy(m, p.Extra)
+		return m
+	}
+	m["stream"] = p.Stream
 	if p.sends("temperature") {
 		m["temperature"] = 0 // greedy sampling, for the same tokens each time
 	}
-	if p.Stream && p.sends("stream_options") {
+	if p.Stream && p.API != target.Responses && p.API != target.Messages && p.sends("stream_options") {
 		m["stream_options"] = map[string]any{"include_usage": true}
 	}
 	if p.IgnoreEOS && p.sends("ignore_eos") {
@@ -89,16 +121,22 @@ func (p Params) constant() map[string]any {
 func (e *Encoder) Sampling() map[string]any { return maps.Clone(e.constant) }
 
 // Body appends the body of a request for output tokens (0: the server's default) to dst. It returns nil for
-// token ids in the chat API, which has no form for them.
+// token ids in an API of messages, which has no form for them.
 func (e *Encoder) Body(dst []byte, prompt Prompt, output int) []byte {
-	chat := e.params.API == target.Chat
-	if chat && prompt.IDs != nil {
+	if target.Scores(e.params.API) {
+		return e.Texts(dst, "", []Prompt{prompt})
+	}
+	inMessages := target.InMessages(e.params.API)
+	if inMessages && prompt.IDs != nil {
 		return nil
 	}
 	dst = e.begin(slices.Grow(dst, len(e.head)+len(prompt.Text)+7*len(prompt.IDs)+80), output)
 	switch {
-	case chat:
-		dst = append(append(dst, keyMessages...), '[')
+	case inMessages:
+		dst = append(append(dst, e.params.promptKey()...), '[')
+		if prompt.Images != nil {
+			return append(appendPictures(dst, &prompt), "]}"...)
+		}
 		return append(appendMessage(dst, prompt.Text), "]}"...)
 	case prompt.IDs != nil:
 		dst = append(append(dst, keyPrompt...), '[')
@@ -110,8 +148,20 @@ func (e *Encoder) Body(dst []byte, prompt Prompt, output int) []byte {
 // The prompt is a body's last field.
 const (
 	keyMessages = `,"messages":`
+	keyInput    = `,"input":`
 	keyPrompt   = `,"prompt":`
 )
+
+// promptKey is the key of the prompt, as it stands in a body.
+func (p Params) promptKey() string {
+	switch {
+	case p.API == target.Responses:
+		return keyInput
+	case target.InMessages(p.API):
+		return keyMessages
+	}
+	return keyPrompt
+}
 
 // begin appends a body up to its prompt.
 func (e *Encoder) begin(dst []byte, output int) []byte {
@@ -138,25 +188,39 @@ func appendIDs(dst []byte, ids []int32) []byte {
 
 // Extend appends the body of a conversation's next turn to dst. before is the body of the turn before, as
 // Body or Extend made it for a nil dst; answer is the server's answer to it; prompt is what the new turn
-// adds. In the chat API they become messages with their roles; in the other one prompt, as text or token ids.
+// adds. In an API of messages they become messages with their roles; in the other one prompt, as text or token ids.
 func (e *Encoder) Extend(dst, before []byte, answer *Answer, prompt Prompt, output int) []byte {
 	dst = slices.Grow(dst, len(before)+len(answer.Text)+len(prompt.Text)+7*(len(answer.IDs)+len(prompt.IDs))+80)
 	dst = e.begin(dst, output)
-	key := keyPrompt
-	if e.params.API == target.Chat {
-		key = keyMessages
-	}
 	own := before[len(e.head):]
-	dst = append(dst, own[bytes.Index(own, []byte(key)):len(own)-len(`]}`)]...) // without the end of the list or string
+	dst = append(dst, own[bytes.Index(own, []byte(e.params.promptKey())):len(own)-len(`]}`)]...) // without the end of the list or string
 	switch {
-	case e.params.API == target.Chat:
-		dst = append(append(append(dst, `,{"role":"assistant","content":"`...), answer.Text...), `"},`...)
-		return append(appendMessage(dst, prompt.Text), "]}"...)
+	case target.InMessages(e.params.API):
+		return append(appendMessage(e.appendAnswer(dst, answer), prompt.Text), "]}"...)
 	case prompt.IDs != nil:
 		return append(appendIDs(appendIDs(dst, answer.IDs), prompt.IDs), "]}"...)
 	}
 	dst = append(append(dst, answer.Text...), jsonEscape(prompt.Text)...)
 	return append(dst, `"}`...)
+}
+
+// appendPictures appends a user's message with images in front of its text.
+func appendPictures(dst []byte, p *Prompt) []byte {
+	dst = append(dst, `{"role":"user","content":[`...)
+	for _, file := range p.Images {
+		dst = append(dst, `{"type":"image_url","image_url":{"url":"data:image/png;base64,`...)
+		dst = append(base64.StdEncoding.AppendEncode(dst, file), `"}},`...)
+	}
+	return append(appendString(append(dst, `{"type":"text","text":`...), p.Text), `}]}`...)
+}
+
+// appendAnswer appends the server's answer to a list of messages, and a comma.
+func (e *Encoder) appendAnswer(dst []byte, answer *Answer) []byte {
+	dst = append(dst, `,{`...)
+	if e.params.API == target.Responses { // llama.cpp takes no answer without it
+		dst = append(dst, `"type":"message",`...)
+	}
+	return append(append(append(dst, `"role":"assistant","content":"`...), answer.Text...), `"},`...)
 }
 
 func appendMessage(dst []byte, text string) []byte {

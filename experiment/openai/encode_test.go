@@ -22,6 +22,10 @@ func TestBody(t *testing.T) {
 		{"text", Params{Model: "m"}, Prompt{Text: "a\n\"b\" <é>"}, 5, `{"model":"m","stream":false,"temperature":0,"max_tokens":5,"prompt":"a\n\"b\" <é>"}`},
 		{"chat", Params{API: target.Chat, Model: "m", Stream: true}, Prompt{Text: "hi"}, 3,
 			`{"model":"m","stream":true,"stream_options":{"include_usage":true},"temperature":0,"max_tokens":3,"messages":[{"role":"user","content":"hi"}]}`},
+		{"responses", Params{API: target.Responses, Model: "m", Stream: true, IgnoreEOS: true}, Prompt{Text: "hi"}, 3,
+			`{"model":"m","stream":true,"temperature":0,"ignore_eos":true,"max_output_tokens":3,"min_tokens":3,"input":[{"role":"user","content":"hi"}]}`},
+		{"messages", Params{API: target.Messages, Model: "m", Stream: true, IgnoreEOS: true, Omit: map[string]bool{"ignore_eos": true}}, Prompt{Text: "hi"}, 3,
+			`{"model":"m","stream":true,"temperature":0,"max_tokens":3,"min_tokens":3,"messages":[{"role":"user","content":"hi"}]}`},
 		{"no length", Params{}, Prompt{Text: "hi"}, 0, `{"model":"","stream":false,"temperature":0,"prompt":"hi"}`},
 		{"omitted", Params{Stream: true, IgnoreEOS: true, Omit: map[string]bool{"ignore_eos": true, "min_tokens": true, "stream_options": true, "temperature": true}},
 			Prompt{IDs: []int32{}}, 3, `{"model":"","stream":true,"max_tokens":3,"prompt":[]}`},
@@ -51,11 +55,13 @@ func TestBody(t *testing.T) {
 			}
 		})
 	}
-	e, _ := Params{API: target.Chat}.Encoder()
-	if got := e.Body(nil, Prompt{IDs: []int32{1}}, 1); got != nil {
-		t.Errorf("chat with ids: %s", got)
+	for _, api := range []string{target.Chat, target.Responses, target.Messages} {
+		e, _ := Params{API: api}.Encoder()
+		if got := e.Body(nil, Prompt{IDs: []int32{1}}, 1); got != nil {
+			t.Errorf("%s with ids: %s", api, got)
+		}
 	}
-	for _, p := range []Params{{API: "x"}, {Extra: map[string]any{"prompt": 1}}, {Extra: map[string]any{"f": func() {}}}} {
+	for _, p := range []Params{{API: "x"}, {Extra: map[string]any{"prompt": 1}}, {Extra: map[string]any{"input": 1}}, {Extra: map[string]any{"f": func() {}}}} {
 		if _, err := p.Encoder(); err == nil {
 			t.Errorf("%+v: no error", p)
 		}

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 )
@@ -18,11 +19,22 @@ func (c *Client) Start(ctx context.Context, call *Call, r *Result) (finish func(
 	x := c.exchanges.Get().(*exchange)
 	x.prepare(c, call, r)
 	x.callerCtx = ctx
-	x.ctx, x.cancel = context.WithTimeout(ctx, c.timeout)
+	x.ctx, x.cancel = limited(ctx, c.timeout, call.LeaveAfter)
 	if !c.viaTransport && c.tls == nil && x.reusable() {
 		x.writeIdle()
 	}
 	return x.finish
+}
+
+// errLeft is the cause with which the user's departure ends an exchange.
+var errLeft = errors.New("the user left")
+
+// limited is ctx with the request's time limit, or until its user leaves; 0: the user stays.
+func limited(ctx context.Context, timeout, leave time.Duration) (context.Context, context.CancelFunc) {
+	if leave > 0 && leave < timeout {
+		return context.WithTimeoutCause(ctx, leave, errLeft)
+	}
+	return context.WithTimeout(ctx, timeout)
 }
 
 // finish is the rest of the exchange.
@@ -74,7 +86,9 @@ type exchange struct {
 	sawDone      bool // [DONE] came
 	tokens       int  // counted from events
 	usageSeen    bool // OutputTokens is the server's usage
+	prompt       promptUsage
 	runningUsage bool // usage comes with the token-bearing events
+	sides        sides
 }
 
 func (x *exchange) prepare(c *Client, call *Call, r *Result) {
@@ -83,7 +97,7 @@ func (x *exchange) prepare(c *Client, call *Call, r *Result) {
 		epoch = time.Now()
 	}
 	x.client, x.call, x.result = c, *call, r
-	x.scanner.budget = &c.buffers
+	x.scanner.budget, x.walker.api = &c.buffers, c.api
 	x.epoch, x.began = epoch.Sub(c.clock.base), time.Since(c.clock.base)
 }
 

@@ -33,64 +33,66 @@ func stream(parts ...string) func(p *peer) {
 	}
 }
 
-// TestOutcomes runs the client against servers that end a stream in every way that we could think of.
-func TestOutcomes(t *testing.T) {
-	tests := []struct {
-		name   string
-		server func(p *peer)
-		want   Outcome
-		text   string // in the error
-		events int
-		forced int
-	}{
-		{"whole", stream(token("a"), token("b"), finish("length"), usage(5, 2), doneEvent), OK, "", 2, 2},
-		{"usage with the finish", stream(token("a"), strings.Replace(usage(5, 1), `[]`, `[{"text":"","finish_reason":"stop"}]`, 1), doneEvent), OK, "", 1, 0},
-		{"short by usage", stream(token("a"), token("b"), finish("stop"), usage(5, 2), doneEvent), Short, "", 2, 3},
-		{"short by events", stream(token("a"), token("b"), finish("stop"), doneEvent), Short, "", 2, 3},
-		{"no [DONE], but a finish reason", stream(token("a"), finish("stop")), OK, "", 1, 0},
-		{"[DONE], but no finish reason", stream(token("a"), doneEvent), OK, "", 1, 0},
-		{"[DONE] without a line end", stream(token("a"), "data: [DONE]"), OK, "", 1, 0},
-		{"[DONE] behind one line end", stream(token("a"), finish("stop")+"data: [DONE]\n"), OK, "", 1, 0},
-		{"no empty lines", stream("data: {\"choices\":[{\"text\":\"a\"}]}\ndata: {\"choices\":[{\"text\":\"b\"}]}\ndata: [DONE]\n\n"), OK, "", 2, 0},
-		{"no empty lines, and garbage", stream("data: {\"choices\":[{\"text\":\"a\"}]}\ndata: oops\n\n"), Protocol, "oops", 1, 0},
+// outcomeTest is a server that ends a stream in some way.
+type outcomeTest struct {
+	name   string
+	server func(p *peer)
+	want   Outcome
+	text   string // in the error
+	events int
+	forced int
+}
+
+// outcomeTests are the ways that we could think of, in the words of an API.
+func outcomeTests(s speech) []outcomeTest {
+	return []outcomeTest{
+		{"whole", stream(s.token("a"), s.token("b"), s.end("length", 5, 2)), OK, "", 2, 2},
+		{"short by usage", stream(s.token("a"), s.token("b"), s.end("stop", 5, 2)), Short, "", 2, 3},
+		{"short by events", stream(s.token("a"), s.token("b"), s.finish("stop"), s.done), Short, "", 2, 3},
+		{"no [DONE], but a finish reason", stream(s.token("a"), s.finish("stop")), OK, "", 1, 0},
+		{"[DONE], but no finish reason", stream(s.token("a"), doneEvent), OK, "", 1, 0},
+		{"[DONE] without a line end", stream(s.token("a"), "data: [DONE]"), OK, "", 1, 0},
+		{"[DONE] behind one line end", stream(s.token("a"), s.finish("stop")+"data: [DONE]\n"), OK, "", 1, 0},
+		{"no empty lines", stream(unspaced(s.token("a")+s.token("b")+doneEvent) + "\n"), OK, "", 2, 0},
+		{"no empty lines, and garbage", stream(unspaced(s.token("a")+s.token("b")) + "data: oops\n\n"), Protocol, "oops", 2, 0},
 		{"reset after the finish reason", func(p *peer) {
-			p.say(streamHead, chunked(token("a")), chunked(finish("stop")))
+			p.say(streamHead, chunked(s.token("a")), chunked(s.finish("stop")))
 			time.Sleep(20 * time.Millisecond)
 			p.reset()
 		}, OK, "", 1, 0},
-		{"comments and keep-alives", stream(": ping\n\n", "data:\n\n", ":\n"+token("a"), "event: ping\n\n", finish("stop"), doneEvent), OK, "", 1, 0},
-		{"301 comments", stream(strings.Repeat(": ping\n", 301), token("a"), finish("stop"), doneEvent), OK, "", 1, 0},
-		{"role and empty deltas only", stream(`data: {"choices":[{"delta":{"role":"assistant","content":""}}]}`+"\n\n", finish("stop"), doneEvent), Truncated, "before any token", 0, 0},
-		{"tokens without text", stream(finish("length"), usage(5, 7), doneEvent), OK, "", 0, 7},
-		{"clean end without finish or [DONE]", stream(token("a"), token("b")), Truncated, "without a finish reason", 2, 0},
+		{"comments and keep-alives", stream(": ping\n\n", "data:\n\n", ":\n"+s.token("a"), "event: ping\n\n", s.finish("stop"), s.done), OK, "", 1, 0},
+		{"301 comments", stream(strings.Repeat(": ping\n", 301), s.token("a"), s.finish("stop"), s.done), OK, "", 1, 0},
+		{"role and empty deltas only", stream(s.open+s.token(""), s.finish("stop"), s.done), Truncated, "before any token", 0, 0},
+		{"tokens without text", stream(s.end("length", 5, 7)), OK, "", 0, 7},
+		{"clean end without finish or [DONE]", stream(s.token("a"), s.token("b")), Truncated, "without a finish reason", 2, 0},
 		{"empty body", stream(), Truncated, "without a finish reason", 0, 0},
-		{"cut between chunks", func(p *peer) { p.say(streamHead, chunked(token("a"))) }, Truncated, "lost after 1", 1, 0},
-		{"cut inside an event", func(p *peer) { p.say(streamHead, chunked(token("a")), chunked(`data: {"choices":[{"te`)) }, Truncated, "lost after 1", 1, 0},
-		{"cut inside an event, no framing", func(p *peer) { p.say(plainHead, token("a"), `data: {"choices":[{"te`) }, Truncated, "without a finish", 1, 0},
-		{"close-delimited and whole", func(p *peer) { p.say(plainHead, token("a"), finish("stop"), doneEvent) }, OK, "", 1, 0},
-		{"reset in the middle", func(p *peer) { p.say(streamHead, chunked(token("a"))); time.Sleep(20 * time.Millisecond); p.reset() }, Truncated, "lost after 1", 1, 0},
+		{"cut between chunks", func(p *peer) { p.say(streamHead, chunked(s.token("a"))) }, Truncated, "lost after 1", 1, 0},
+		{"cut inside an event", func(p *peer) { p.say(streamHead, chunked(s.token("a")), chunked(`data: {"choices":[{"te`)) }, Truncated, "lost after 1", 1, 0},
+		{"cut inside an event, no framing", func(p *peer) { p.say(plainHead, s.token("a"), `data: {"choices":[{"te`) }, Truncated, "without a finish", 1, 0},
+		{"close-delimited and whole", func(p *peer) { p.say(plainHead, s.token("a"), s.finish("stop"), s.done) }, OK, "", 1, 0},
+		{"reset in the middle", func(p *peer) { p.say(streamHead, chunked(s.token("a"))); time.Sleep(20 * time.Millisecond); p.reset() }, Truncated, "lost after 1", 1, 0},
 		{"reset after the head", func(p *peer) { p.say(streamHead); time.Sleep(20 * time.Millisecond); p.reset() }, Truncated, "lost after 0", 0, 0},
 		{"closed before any byte", func(p *peer) {}, Connect, "before any byte", 0, 0},
 		{"reset before any byte", func(p *peer) { p.reset() }, Connect, "before any byte", 0, 0},
 		{"cut in the header", func(p *peer) { p.say("HTTP/1.1 200 OK\r\nContent-Type: x\r\n") }, Truncated, "header", 0, 0},
 		{"no HTTP", func(p *peer) { p.say("SSH-2.0-OpenSSH_9.9\r\n\r\n") }, Protocol, "not an HTTP response", 0, 0},
-		{"broken chunk", func(p *peer) { p.say(streamHead, chunked(token("a")), "zz\r\nhello\r\n") }, Protocol, "broke", 1, 0},
+		{"broken chunk", func(p *peer) { p.say(streamHead, chunked(s.token("a")), "zz\r\nhello\r\n") }, Protocol, "broke", 1, 0},
 		{"HTML", func(p *peer) { p.say(plainHead, "<html>\n<body>It works!</body>\n</html>") }, Protocol, "It works", 0, 0},
 		{"JSON instead of a stream", func(p *peer) { p.say(plainHead, "{\n \"error\": {\"message\": \"no streams here\"}\n}\n") }, Protocol, "no streams here", 0, 0},
-		{"garbage event", stream(token("a"), "data: {not json}\n\n", doneEvent), Protocol, "{not json}", 1, 0},
+		{"garbage event", stream(s.token("a"), "data: {not json}\n\n", doneEvent), Protocol, "{not json}", 1, 0},
 		{"binary garbage", stream("\x00\xff\xfe\x01\x02"), Protocol, "", 0, 0},
-		{"text after tokens", stream(token("a"), "Internal Server Error"), Protocol, "Internal Server Error", 1, 0},
+		{"text after tokens", stream(s.token("a"), "Internal Server Error"), Protocol, "Internal Server Error", 1, 0},
 		{"a number", stream("data: 17\n\n", doneEvent), Protocol, "17", 0, 0},
 		{"nested past all bounds", stream("data: "+strings.Repeat("[", 20000)+"\n\n", doneEvent), Protocol, "[[[", 0, 0},
-		{"error object", stream(token("a"), "data: {\"error\":{\"message\":\"boom\",\"code\":500}}\n\n", doneEvent), Protocol, "boom", 1, 0},
+		{"error object", stream(s.token("a"), "data: {\"error\":{\"message\":\"boom\",\"code\":500}}\n\n", doneEvent), Protocol, "boom", 1, 0},
 		{"error after a comment", stream(": ping\n\n", "data: {\"error\":{\"message\":\"boom\"}}\n\n", doneEvent), Protocol, "boom", 0, 0},
 		{"event: error", stream("event: error\ndata: {\"message\":\"boom\"}\n\n", doneEvent), Protocol, "boom", 0, 0},
 		{"event: error with text", stream("event:error\ndata:boom\n\n", doneEvent), Protocol, "boom", 0, 0},
 		{"error as a string", stream("data: {\"error\":\"boom\"}\n\n", doneEvent), Protocol, "boom", 0, 0},
 		{"error with spaces", stream("data: { \"error\" : {\"message\":\"boom\"} }\n\n", doneEvent), Protocol, "boom", 0, 0},
 		{"error by its object", stream("data: {\"object\":\"error\",\"message\":\"boom\"}\n\n", doneEvent), Protocol, "boom", 0, 0},
-		{"llama.cpp's error field", stream(token("a"), "error: {\"code\":500,\"message\":\"boom\"}\n\n"), Protocol, "boom", 1, 0},
-		{"null error", stream("data: {\"error\":null,\"choices\":[{\"text\":\"a\",\"finish_reason\":\"stop\"}]}\n\n", doneEvent), OK, "", 1, 0},
+		{"llama.cpp's error field", stream(s.token("a"), "error: {\"code\":500,\"message\":\"boom\"}\n\n"), Protocol, "boom", 1, 0},
+		{"null error", stream(strings.Replace(s.token("a"), "data: {", `data: {"error":null,`, 1), s.finish("stop"), s.done), OK, "", 1, 0},
 		{"500 with JSON", func(p *peer) {
 			p.say("HTTP/1.1 500 Oops\r\nContent-Length: 31\r\n\r\n", `{"error":{"message":"no luck"}}`)
 		}, Status, "no luck", 0, 0},
@@ -103,25 +105,31 @@ func TestOutcomes(t *testing.T) {
 		{"unasked gzip", func(p *peer) { p.say(streamHead, chunked("\x1f\x8b\x08\x00\x00\n\x00"), lastChunk) }, Protocol, "", 0, 0},
 		{"early hints", func(p *peer) {
 			p.say("HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n")
-			stream(token("a"), finish("stop"), doneEvent)(p)
+			stream(s.token("a"), s.finish("stop"), s.done)(p)
 		}, OK, "", 1, 0},
 	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			c := testClient(t, listen(t, once(tt.server)))
-			call := streamCall
-			call.MinTokens = tt.forced
-			var r Result
-			c.Do(t.Context(), &call, &r)
-			if r.Outcome != tt.want || !strings.Contains(r.Error, tt.text) || r.Events != tt.events {
-				t.Errorf("got %q, %q, %d events; want %q, %q, %d events", r.Outcome, r.Error, r.Events, tt.want, tt.text, tt.events)
-			}
-			if (r.Error == "") != !r.Outcome.Failed() {
-				t.Errorf("outcome %q with error %q", r.Outcome, r.Error)
-			}
-			checkTimes(t, &r)
-		})
+}
+
+// TestOutcomes runs the client against servers that end a stream in every way, by each API.
+func TestOutcomes(t *testing.T) {
+	for _, s := range speeches {
+		for _, tt := range append(outcomeTests(s), s.outcomes()...) {
+			t.Run(s.api+"/"+tt.name, func(t *testing.T) {
+				t.Parallel()
+				c := testClient(t, listen(t, once(tt.server)), func(o *Options) { o.API = s.api })
+				call := streamCall
+				call.MinTokens = tt.forced
+				var r Result
+				c.Do(t.Context(), &call, &r)
+				if r.Outcome != tt.want || !strings.Contains(r.Error, tt.text) || r.Events != tt.events {
+					t.Errorf("got %q, %q, %d events; want %q, %q, %d events", r.Outcome, r.Error, r.Events, tt.want, tt.text, tt.events)
+				}
+				if (r.Error == "") != !r.Outcome.Failed() {
+					t.Errorf("outcome %q with error %q", r.Outcome, r.Error)
+				}
+				checkTimes(t, &r)
+			})
+		}
 	}
 }
 
@@ -325,6 +333,18 @@ func TestPrepare(t *testing.T) {
 	}
 	if conns.Load() != 100 {
 		t.Errorf("%d connections", conns.Load())
+	}
+}
+
+// TestNoReuse: the connection of an earlier request is not used, either: the server may be closing it.
+func TestNoReuse(t *testing.T) {
+	c := testClient(t, listen(t, answer(stream(token("a"), finish("stop"), doneEvent))))
+	var r Result
+	c.Do(t.Context(), &streamCall, &r)
+	c.NoReuse()
+	c.Do(t.Context(), &streamCall, &r)
+	if r.Outcome != OK || r.Reused {
+		t.Errorf("%s %s, reused %v", r.Outcome, r.Error, r.Reused)
 	}
 }
 

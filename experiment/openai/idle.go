@@ -178,6 +178,18 @@ func (s *idleConns) pop() *conn {
 	return conn
 }
 
+// dropUsed closes the connections that a request has used.
+func (s *idleConns) dropUsed() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.conns = slices.DeleteFunc(s.conns, func(conn *conn) bool {
+		if conn.used {
+			conn.Close()
+		}
+		return conn.used
+	})
+}
+
 // getIdle returns an idle connection that is usable; nil: none.
 func (c *Client) getIdle() *conn {
 	for conn := c.idle.pop(); conn != nil; conn = c.idle.pop() {

@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"io"
 	"net"
+
+	"bench/experiment/target"
 )
 
 // conclude gives the result its outcome, unless it has one; err is how the exchange ended: nil or io.EOF for
 // an orderly end.
 func (x *exchange) conclude(err error) {
 	defer x.setFree()
+	defer x.settleSides()
 	switch {
 	case x.protocolErr != nil:
 		err = x.protocolErr
@@ -40,6 +43,19 @@ func (x *exchange) fail(outcome Outcome, text string) {
 	x.setEnd()
 }
 
+// leave concludes a request whose user left. The connection is closed, since the answer has not ended.
+func (x *exchange) leave() {
+	x.result.Outcome = Left
+	x.setEnd()
+}
+
+// leavesNow reports whether the user leaves after the tokens so far. The last token of a whole answer comes before its
+// end, which is then awaited.
+func (x *exchange) leavesNow() bool {
+	n := x.call.LeaveAfterTokens
+	return n > 0 && x.tokens >= n && x.result.Finish == "" && (x.call.MaxTokens == 0 || x.tokens < x.call.MaxTokens)
+}
+
 // interrupted concludes if the caller's context or a time limit has ended the exchange, whatever err is.
 func (x *exchange) interrupted(err error) bool {
 	var network net.Error
@@ -50,6 +66,8 @@ func (x *exchange) interrupted(err error) bool {
 		x.fail(Timeout, "timed out at the caller's deadline: "+x.progress())
 	case cause != nil:
 		x.fail(Cancelled, "cancelled: "+x.progress())
+	case context.Cause(x.ctx) == errLeft:
+		x.leave()
 	case x.ctx.Err() != nil:
 		x.fail(Timeout, fmt.Sprintf("timed out after %s: %s", x.client.timeout, x.progress()))
 	case errors.As(err, &network) && network.Timeout():
@@ -133,7 +151,7 @@ func (x *exchange) succeed() {
 	x.placeEmpties()
 	r := x.result
 	switch {
-	case x.tokens == 0 && r.OutputTokens == 0:
+	case x.tokens == 0 && r.OutputTokens == 0 && !target.Scores(x.client.api):
 		x.fail(Truncated, "the answer ended before any token")
 	case r.OutputTokens < x.call.MinTokens && (x.call.Stream || !r.Estimated):
 		r.Outcome = Short

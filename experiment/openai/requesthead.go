@@ -25,14 +25,12 @@ type requestTemplate struct {
 	request *http.Request
 	stream  []byte // request line and shared headers of a streamed request
 	whole   []byte // the same for an answer in one piece
+	session string // name of the header of Call.SessionID; empty: none
 }
 
 func (c *Client) newTemplate() (requestTemplate, error) {
-	path := "/completions"
-	if c.api == target.Chat {
-		path = "/chat/completions"
-	}
-	req, err := http.NewRequest(http.MethodPost, c.base+path, nil)
+	path := cmp.Or(map[string]string{target.Chat: "chat/completions"}[c.api], c.api, target.Completions)
+	req, err := http.NewRequest(http.MethodPost, c.base+"/"+path, nil)
 	if err != nil {
 		return requestTemplate{}, fmt.Errorf("making the client: %w", err)
 	}
@@ -40,7 +38,7 @@ func (c *Client) newTemplate() (requestTemplate, error) {
 	req.Header.Set("Cache-Control", "no-cache")
 	req.Header.Set("Accept", acceptStream)
 	c.setHeaders(req)
-	t := requestTemplate{request: req, stream: encodeHead(req)}
+	t := requestTemplate{request: req, stream: encodeHead(req), session: c.sessionHeader}
 	req.Header.Set("Accept", acceptDocument)
 	t.whole = encodeHead(req)
 	return t, nil
@@ -64,6 +62,12 @@ func (t *requestTemplate) head(b []byte, call *Call, keep bool) []byte {
 	if call.RequestID != "" {
 		b = append(append(append(b, "X-Request-Id: "...), call.RequestID...), "\r\n"...)
 	}
+	if call.SessionID != "" && t.session != "" {
+		b = append(append(append(append(b, t.session...), ": "...), call.SessionID...), "\r\n"...)
+	}
+	if call.Traceparent != "" {
+		b = append(append(append(b, "traceparent: "...), call.Traceparent...), "\r\n"...)
+	}
 	if !keep {
 		b = append(b, "Connection: close\r\n"...)
 	}
@@ -81,6 +85,12 @@ func (t *requestTemplate) http(ctx context.Context, call *Call) *http.Request {
 	if call.RequestID != "" {
 		req.Header.Set("X-Request-Id", call.RequestID)
 	}
+	if call.SessionID != "" && t.session != "" {
+		req.Header.Set(t.session, call.SessionID)
+	}
+	if call.Traceparent != "" {
+		req.Header.Set("Traceparent", call.Traceparent)
+	}
 	req.Body, req.ContentLength, req.GetBody = io.NopCloser(bytes.NewReader(call.Body)), int64(len(call.Body)), nil
 	return req
 }
@@ -94,6 +104,9 @@ func (c *Client) setHeaders(req *http.Request) {
 		req.SetBasicAuth(c.user.Username(), password)
 	}
 	req.Header.Set("User-Agent", "bench")
+	if c.api == target.Messages {
+		c.setMessagesHeaders(req)
+	}
 	for name, value := range c.headers {
 		if http.CanonicalHeaderKey(name) == "Host" {
 			req.Host = value

@@ -17,7 +17,7 @@ var ErrUnfinished = errors.New("unfinished when the row ended")
 // Outcome is how a request ended.
 type Outcome string
 
-// The outcomes. All but OK and Short are failures.
+// The outcomes. All but OK, Short and Left are failures.
 const (
 	OK         Outcome = "ok"
 	Short      Outcome = "short"      // the server stopped before Call.MinTokens
@@ -28,23 +28,35 @@ const (
 	Protocol   Outcome = "protocol"   // not the API's answer: HTML, garbage, an error object in a 200
 	Cancelled  Outcome = "cancelled"  // by the caller
 	Unfinished Outcome = "unfinished" // by the caller, with ErrUnfinished as the cause
+	Left       Outcome = "left"       // the user left, as Call.LeaveAfter or LeaveAfterTokens demands: neither completed nor failed
 )
 
 // Failed reports whether the outcome is a failure.
-func (o Outcome) Failed() bool { return o != OK && o != Short }
+func (o Outcome) Failed() bool { return !o.Completed() && o != Left }
+
+// Completed reports whether the whole answer came.
+func (o Outcome) Completed() bool { return o == OK || o == Short }
 
 // Call is one request ready to be sent.
 type Call struct {
-	Body       []byte        // the whole encoded body
-	Stream     bool          // the body asks for a stream
-	Epoch      time.Time     // origin of the result's times; zero: the call of Do or Start
-	RequestID  string        // sent as X-Request-Id; empty: none
-	Fresh      bool          // over a new connection, which is closed afterwards
-	MinTokens  int           // tokens that the server was told to write: fewer are Short. 0: natural EOS
-	MaxTokens  int           // tokens that the server may write: usage of more is impossible. 0: unknown
-	Counter    *TokenCounter // counts tokens while they arrive; nil: none
-	Prompt     int           // prompt tokens as requested, for Counter and the test of usage; 0: unknown
-	KeepAnswer bool          // fill Result.Answer
+	Body        []byte    // the whole encoded body
+	Stream      bool      // the body asks for a stream
+	Epoch       time.Time // origin of the result's times; zero: the call of Do or Start
+	RequestID   string    // sent as X-Request-Id; empty: none
+	SessionID   string    // sent in the header Options.SessionHeader; empty: none
+	Traceparent string    // sent as traceparent; empty: none
+	// LeaveAfter and LeaveAfterTokens are when the user leaves: the connection is closed (HTTP/2: the stream is reset)
+	// unless the answer has ended. 0: the user stays.
+	LeaveAfter       time.Duration // since Do or Start
+	LeaveAfterTokens int           // token-bearing tokens of a stream
+	Fresh            bool          // over a new connection, which is closed afterwards
+	MinTokens        int           // tokens that the server was told to write: fewer are Short. 0: natural EOS
+	MaxTokens        int           // tokens that the server may write: usage of more is impossible. 0: unknown
+	Counter          *TokenCounter // counts tokens while they arrive; nil: none
+	Prompt           int           // prompt tokens as requested, for Counter and the test of usage; 0: unknown
+	Texts            int           // texts of the request, whose vectors or scores the answer must have; 0: an API that writes
+	KeepAnswer       bool          // fill Result.Answer's Text and IDs
+	KeepParts        bool          // fill Result.Answer's Parts
 }
 
 // Result is what a request measured. Times count from Call.Epoch and are Never if the event did not happen; a
@@ -56,8 +68,10 @@ type Result struct {
 	Sent       time.Duration // just before the system call that handed over the last byte
 	FirstEvent time.Duration // first event with data, token or not; streams only
 	First      time.Duration // first token-bearing event; streams only. Never in a complete answer: not known, see placeEmpties
-	Last       time.Duration // last token-bearing event, Never likewise; without streaming, the body's last byte
-	End        time.Duration // [DONE], the body's end, or the failure
+	// FirstAnswer is the first event with text or a tool call. Without reasoning it is First; Never without an answer.
+	FirstAnswer time.Duration
+	Last        time.Duration // last token-bearing event, Never likewise; without streaming, the body's last byte
+	End         time.Duration // [DONE], the body's end, or the failure
 	// Free is when the response was over: its last byte, which may come behind [DONE]. A failure, and a body
 	// whose end only the connection's end shows, have no stamp: the moment at which the client noticed.
 	Free time.Duration
@@ -74,13 +88,20 @@ type Result struct {
 	Impossible   *Usage // usage that cannot be true, in no other field; nil: none
 	Estimated    bool   // OutputTokens counts events; without streaming, token ids, or 1 for any text
 
+	HasReasoning       bool // the answer has reasoning
+	ReasoningTokens    int  // of OutputTokens, by the server's usage; 0: none, or in a complete answer not known
+	ReasoningEstimated bool // ReasoningTokens counts token ids or events
+	ThinkTag           bool // the text has <think> or </think>: reasoning that the server did not parse
+
+	Speculation Speculation // as the server reports in the answer; zero: not reported, or none
+
 	Server ServerTimes // as the server reports in the answer
 
 	Outcome  Outcome
 	Error    string // of a failure: one line of at most 500 bytes, without secrets
 	Status   int    // HTTP status; 0: no answer
 	Finish   string // finish reason; empty: none came
-	Answer   Answer // empty without Call.KeepAnswer
+	Answer   Answer // empty without Call.KeepAnswer and Call.KeepParts
 	ServerID string // the server's id of the request
 
 	KernelStamps int           // arrivals (token-bearing events, or a document's end) with a kernel stamp
@@ -94,10 +115,19 @@ type Result struct {
 	Setup   Setup         // the steps of Connect, as far as known; zero when reused
 }
 
-// Answer is the server's answer without reasoning, as Extend sends it back in a conversation.
+// Answer is the server's answer: without reasoning, as Extend sends it back in a conversation, and in its parts.
 type Answer struct {
-	Text []byte  // text, content and tool calls in their order, escaped as inside a JSON string
-	IDs  []int32 // token ids, if the server lists them
+	Text  []byte  // text, content and tool calls in their order, escaped as inside a JSON string
+	IDs   []int32 // token ids, if the server lists them
+	Parts Parts
+}
+
+// Speculation is the speculative decoding of one answer, by llama.cpp's timings, vLLM's metrics with
+// --enable-per-request-metrics, or OpenAI's usage.
+type Speculation struct {
+	Steps    int // steps that verified a draft; 0: not reported
+	Drafted  int // draft tokens
+	Accepted int // of them
 }
 
 // ServerTimes are a request's times in the server, as its answer reports them.
@@ -114,8 +144,8 @@ const maxName = 200
 
 // reset clears the result and keeps its slices' capacity.
 func (r *Result) reset() {
-	*r = Result{Sent: Never, FirstEvent: Never, First: Never, Last: Never, End: Never, Free: Never, Connect: Never, Gaps: r.Gaps[:0],
-		Answer: Answer{Text: r.Answer.Text[:0], IDs: r.Answer.IDs[:0]}}
+	*r = Result{Sent: Never, FirstEvent: Never, First: Never, FirstAnswer: Never, Last: Never, End: Never, Free: Never, Connect: Never, Gaps: r.Gaps[:0],
+		Answer: Answer{Text: r.Answer.Text[:0], IDs: r.Answer.IDs[:0], Parts: r.Answer.Parts.reuse()}}
 }
 
 // addToken records a token-bearing event of n tokens.

@@ -64,13 +64,16 @@ func (c *Client) Models(ctx context.Context) ([]Model, error) {
 }
 
 // CountTokens sends a conversation of texts, the user's and the assistant's in turn, and asks for two tokens,
-// not streamed. The result has the outcome and the server's usage, and no times. The completions API takes
-// one text.
+// not streamed. The result has the outcome and the server's usage. The completions API takes one text.
 //
 // go-openai supplies the call, its answer and its errors; e supplies the fields of the body that it has no
 // name for (ignore_eos, extra_body), those that it drops (temperature 0) and those that it refuses by the
 // model's name (max_tokens).
 func (c *Client) CountTokens(ctx context.Context, e *Encoder, texts ...string) (r Result) {
+	if c.api != target.Completions && c.api != target.Chat && c.api != "" { // go-openai has no call for them
+		c.countByDo(ctx, e, texts, &r)
+		return r
+	}
 	u := unmeasured{fields: maps.Clone(e.constant)}
 	for _, field := range e.lengths {
 		u.fields[field] = 2
@@ -102,6 +105,15 @@ func (c *Client) CountTokens(ctx context.Context, e *Encoder, texts ...string) (
 		r.HasUsage, r.PromptTokens, r.OutputTokens = true, usage.PromptTokens, usage.CompletionTokens
 	}
 	return r
+}
+
+// countByDo is CountTokens by the path of measured requests.
+func (c *Client) countByDo(ctx context.Context, e *Encoder, texts []string, r *Result) {
+	body := e.Body(nil, Prompt{Text: texts[0]}, 2)
+	for i := 1; i+1 < len(texts); i += 2 {
+		body = e.Extend(nil, body, &Answer{Text: jsonEscape(texts[i])}, Prompt{Text: texts[i+1]}, 2)
+	}
+	c.Do(ctx, &Call{Body: body}, r)
 }
 
 // Get requests a path of the server: "/v1/…" is relative to the API's base, any other ("/version",

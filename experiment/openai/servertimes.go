@@ -76,10 +76,16 @@ func (t *serverTimes) parse(top map[string]any) {
 }
 
 func (w *walker) timingField(key []byte) (uint, bool) {
+	if i := timingCount(string(key)); i != noCount {
+		return w.moreCount(i, 3)
+	}
 	return w.timeField(w.c.times.timing(string(key)))
 }
 
 func (w *walker) metricField(key []byte) (uint, bool) {
+	if string(key) == "speculative_decoding" {
+		return 8, w.null() || w.object((*walker).draftField)
+	}
 	return w.timeField(w.c.times.metric(string(key)))
 }
 

@@ -6,9 +6,10 @@ import "bytes"
 // learned from an event that the walker has read, and matches events with the same bytes around them.
 type shape struct {
 	head, tail     []byte // up to the text's opening quote; from its closing quote on. head empty: nothing learned
-	end            []byte // behind the token ids, which stand behind tail; empty: the events have none
+	end            []byte // behind the token ids or the number, which stand behind tail; empty: the events have neither
+	numbered       bool   // it is a number
 	idFrom, idUpTo int    // the request's id in head; both 0: behind the text, or none
-	isAnswer       bool   // the text belongs to the answer, not to the reasoning
+	text           piece  // what the text is, without its bytes
 	hasRole        bool   // the delta has a role
 }
 
@@ -26,11 +27,16 @@ func (s *shape) match(w *walker, data []byte) (chunk, bool) {
 	}
 	textEnd := w.i - 1
 	c := chunk{hasChoices: true, hasRole: s.hasRole, hasToken: textEnd > len(s.head)}
-	if len(s.end) == 0 && !bytes.Equal(data[textEnd:], s.tail) || len(s.end) > 0 && !s.matchIDs(w, &c) {
+	if !s.matchRest(w, &c) {
 		return chunk{}, false
 	}
-	if s.isAnswer {
-		c.answerText = data[len(s.head):textEnd]
+	switch text := data[len(s.head):textEnd]; {
+	case len(text) == 0:
+	case s.text.part == partReasoning:
+		c.hasReasoning = true
+	default:
+		w.pieces = w.pieces[:0]
+		w.addAnswer(&c, s.text, text)
 	}
 	if s.idUpTo > 0 {
 		c.id = data[s.idFrom:s.idUpTo]
@@ -38,12 +44,23 @@ func (s *shape) match(w *walker, data []byte) (chunk, bool) {
 	return c, true
 }
 
-// matchIDs reads from the text's closing quote to the end of the event.
-func (s *shape) matchIDs(w *walker, c *chunk) bool {
+// matchRest reads from the text's closing quote to the end of the event.
+func (s *shape) matchRest(w *walker, c *chunk) bool {
+	if len(s.end) == 0 {
+		return bytes.Equal(w.b[w.i-1:], s.tail)
+	}
 	if !bytes.HasPrefix(w.b[w.i-1:], s.tail) {
 		return false
 	}
 	w.i += len(s.tail) - 1
+	if s.numbered {
+		return w.integer() && bytes.Equal(w.b[w.i:], s.end)
+	}
+	return s.matchIDs(w, c)
+}
+
+// matchIDs reads from the first token id to the end of the event.
+func (s *shape) matchIDs(w *walker, c *chunk) bool {
 	w.c, w.tokenIDs = chunk{}, w.tokenIDs[:0]
 	for w.tokenID() {
 		if !w.eat(',') {
@@ -55,15 +72,20 @@ func (s *shape) matchIDs(w *walker, c *chunk) bool {
 }
 
 // learn takes the shape of the event that the walker has just read, if it has one text, and behind it at most one
-// list of token ids, and nothing else that may change. The request's id must stand before the text.
+// list of token ids or the event's number, and nothing else that may change. The request's id must stand before the text.
 func (s *shape) learn(w *walker) {
 	c := &w.c
-	if w.texts != 1 || len(c.finishReason) > 0 || c.hasPrompt || c.hasOutput || c.hasCached || c.times != (serverTimes{}) ||
-		len(w.b) > longestShape {
+	if w.texts != 1 || !c.hasChoices || len(c.finishReason) > 0 || c.hasPrompt || c.hasOutput || c.hasCached || c.hasApart ||
+		c.times != (serverTimes{}) || c.more != nil || c.ended || len(w.b) > longestShape {
 		return
 	}
-	ids := c.idCount > 0
-	if ids && w.idsFrom < w.textUpTo {
+	from, upTo := w.idsFrom, w.idsUpTo
+	numbered := w.eventNumber.upTo > 0
+	if numbered {
+		from, upTo = w.eventNumber.from, w.eventNumber.upTo
+	}
+	hole := c.idCount > 0 || numbered
+	if hole && from < w.textUpTo {
 		return
 	}
 	idFrom, idUpTo := 0, 0
@@ -73,12 +95,13 @@ func (s *shape) learn(w *walker) {
 		}
 		idUpTo = idFrom + len(c.id)
 	}
-	s.idFrom, s.idUpTo, s.isAnswer, s.hasRole = idFrom, idUpTo, w.isAnswer, c.hasRole
+	s.idFrom, s.idUpTo, s.text, s.hasRole = idFrom, idUpTo, w.last, c.hasRole
+	s.numbered = numbered
 	s.head = append(s.head[:0], w.b[:w.textFrom]...)
 	s.tail, s.end = append(s.tail[:0], w.b[w.textUpTo:]...), s.end[:0]
-	if ids {
-		s.tail = append(s.tail[:0], w.b[w.textUpTo:w.idsFrom]...)
-		s.end = append(s.end, w.b[w.idsUpTo:]...)
+	if hole {
+		s.tail = append(s.tail[:0], w.b[w.textUpTo:from]...)
+		s.end = append(s.end, w.b[upTo:]...)
 	}
 }
 

@@ -9,6 +9,7 @@ type event struct {
 	data      []byte  // valid until the next call of next
 	arrival   arrival // of the data's last byte
 	failed    bool    // "event: error", or llama.cpp's "error:" field
+	ping      bool    // "event: ping", Anthropic's keep-alive, which has data
 	truncated bool    // the body ended before the empty line that ends an event
 }
 
@@ -34,11 +35,11 @@ type scanner struct {
 	skipLF       bool    // the last line ended in CR: a following LF belongs to it
 
 	// The event under construction. A single data line stays in buf; from the second on, they are joined.
-	hasData, multiLine, failed bool
-	from, to                   int
-	dataArrival                arrival
-	joined                     []byte
-	stray                      []byte
+	hasData, multiLine, failed, ping bool
+	from, to                         int
+	dataArrival                      arrival
+	joined                           []byte
+	stray                            []byte
 }
 
 // reset prepares for another body. A large buffer goes back to the budget.
@@ -131,7 +132,8 @@ func (s *scanner) field(from, to int) {
 		s.failed = true
 		s.data(value, to)
 	case "event":
-		s.failed = string(s.buf[value:to]) == "error"
+		name := s.buf[value:to]
+		s.failed, s.ping = string(name) == "error", string(name) == "ping"
 	case "", "id", "retry":
 	default:
 		if room := maxStray - len(s.stray); room > 0 {
@@ -168,7 +170,7 @@ func (s *scanner) addLine(b []byte) {
 
 // dispatch ends the event under construction; an empty one is dropped.
 func (s *scanner) dispatch() (ev event, ok bool) {
-	ev = event{arrival: s.dataArrival, failed: s.failed}
+	ev = event{arrival: s.dataArrival, failed: s.failed, ping: s.ping}
 	switch {
 	case s.multiLine:
 		ev.data = s.joined
@@ -178,7 +180,7 @@ func (s *scanner) dispatch() (ev event, ok bool) {
 		ev.arrival = s.pieceArrival
 	}
 	ok = len(ev.data) > 0 || s.failed
-	s.hasData, s.multiLine, s.failed = false, false, false
+	s.hasData, s.multiLine, s.failed, s.ping = false, false, false, false
 	s.joined = s.joined[:0]
 	return ev, ok
 }

@@ -3,6 +3,24 @@ package openai
 // Usage is what a server reports of one answer; nil: not reported.
 type Usage struct{ Prompt, Cached, Output *int }
 
+// promptUsage is what usage says of a prompt, perhaps on several events of a stream. It is the result's when usage of
+// the output has come: before, an answer that is cut would have half of its usage.
+type promptUsage struct {
+	tokens, cached     int
+	known, cachedKnown bool
+	apart              int // of the cache, where the server counts those apart
+}
+
+// addApart adds to the chunk's prompt tokens those that the server counts apart. The last event may not repeat them.
+func (x *exchange) addApart(c *chunk) {
+	if c.hasApart {
+		x.prompt.apart = c.apart
+	}
+	if c.hasPrompt {
+		c.prompt += x.prompt.apart
+	}
+}
+
 const (
 	// bytesPerToken and ofTemplate are the most prompt tokens that a server can count for each requested one, and
 	// around them: a token of synthetic text has less than 10 bytes, and a tokenizer makes at most one of each byte;

@@ -1,19 +1,28 @@
 package openai
 
+import "bench/experiment/target"
+
 // walker reads a chunk byte by byte, without allocating, and accepts only strict JSON of the usual shapes. It
 // leaves everything else to parse: escapes in keys, repeated fields, other types, deep nesting, errors. For
 // what it accepts, parse gives the same result; a fuzz test checks that.
 type walker struct {
-	b []byte
-	i int
-	c chunk
+	api string // empty: completions
+	b   []byte
+	i   int
+	c   chunk
 
-	texts              int  // content strings so far
-	textFrom, textUpTo int  // the last one's bytes, without its quotes
-	isAnswer           bool // whether it belongs to the answer
+	texts              int   // content strings so far
+	textFrom, textUpTo int   // the last one's bytes, without its quotes
+	last               piece // and what it is, without its text
+	pieces             []piece
+	call               int // index of the tool call that is read
 	tokenIDs           []int32
-	idsFrom, idsUpTo   int // the items of the last list of token ids
+	idsFrom, idsUpTo   int                      // the items of the last list of token ids
+	eventNumber        struct{ from, upTo int } // the event's number in its stream; upTo 0: none
+	responses          responses
+	messages           messages
 	shape              shape
+	more               moreUsage // of the chunk
 }
 
 // maxDepth limits the nesting that the walker follows.
@@ -24,9 +33,17 @@ func (w *walker) read(data []byte) (chunk, bool) {
 	if c, ok := w.shape.match(w, data); ok {
 		return c, true
 	}
-	w.b, w.i, w.c, w.texts, w.tokenIDs = data, 0, chunk{}, 0, w.tokenIDs[:0]
+	w.b, w.i, w.c, w.texts, w.tokenIDs, w.pieces = data, 0, chunk{}, 0, w.tokenIDs[:0], w.pieces[:0]
 	w.space()
-	ok := w.object((*walker).topField)
+	ok := false
+	switch w.api {
+	case target.Responses:
+		ok = w.walkResponse()
+	case target.Messages:
+		ok = w.walkMessage()
+	default:
+		ok = w.object((*walker).topField)
+	}
 	w.space()
 	if ok = ok && w.i == len(w.b); ok {
 		w.shape.learn(w)
@@ -44,6 +61,10 @@ func (w *walker) clear() {
 	if cap(w.tokenIDs) > maxKeptBuffer/4 { // of 4 bytes each
 		w.tokenIDs = nil
 	}
+	if cap(w.pieces) > 64 {
+		w.pieces = nil
+	}
+	clear(w.pieces[:cap(w.pieces)])
 	w.b, w.c = nil, chunk{}
 }
 
@@ -80,7 +101,7 @@ func (w *walker) choiceField(key []byte) (uint, bool) {
 		}
 		return bit, w.null() || w.object((*walker).deltaField)
 	case "text":
-		return 4, w.content(true)
+		return 4, w.content(partContent)
 	case "finish_reason":
 		var reason []byte
 		ok := w.null() || w.asciiString(&reason)
@@ -103,14 +124,19 @@ func (w *walker) choiceField(key []byte) (uint, bool) {
 func (w *walker) deltaField(key []byte) (uint, bool) {
 	switch string(key) {
 	case "content":
-		return 1, w.content(true)
+		return 1, w.content(partContent)
 	case "reasoning":
-		return 2, w.content(false)
+		return 2, w.content(partReasoning)
 	case "reasoning_content":
-		return 4, w.content(false)
+		return 4, w.content(partReasoning)
 	case "tool_calls":
-		return 8, w.array(func(w *walker) bool { return w.object((*walker).callField) })
+		position := -1
+		return 8, w.array(func(w *walker) bool {
+			position++
+			return w.toolCall(position)
+		})
 	case "function_call":
+		w.call = 0
 		return 16, w.null() || w.object((*walker).functionField)
 	case "role":
 		var role []byte
@@ -121,9 +147,25 @@ func (w *walker) deltaField(key []byte) (uint, bool) {
 	return 0, w.skip(0)
 }
 
+// toolCall reads a piece of a tool call. Its index, which defaults to its position, may stand behind its texts.
+func (w *walker) toolCall(position int) bool {
+	w.call = position
+	from := len(w.pieces)
+	ok := w.object((*walker).callField)
+	for i := range w.pieces[from:] {
+		w.pieces[from+i].call = w.call
+	}
+	w.last.call = w.call
+	return ok
+}
+
 func (w *walker) callField(key []byte) (uint, bool) {
-	if string(key) == "function" {
+	switch string(key) {
+	case "function":
 		return 1, w.null() || w.object((*walker).functionField)
+	case "index":
+		has := false
+		return 2, w.null() || w.count(&w.call, &has)
 	}
 	return 0, w.skip(0)
 }
@@ -131,9 +173,9 @@ func (w *walker) callField(key []byte) (uint, bool) {
 func (w *walker) functionField(key []byte) (uint, bool) {
 	switch string(key) {
 	case "name":
-		return 1, w.content(true)
+		return 1, w.content(partName)
 	case "arguments":
-		return 2, w.content(true)
+		return 2, w.content(partArguments)
 	}
 	return 0, w.skip(0)
 }
@@ -146,6 +188,10 @@ func (w *walker) usageField(key []byte) (uint, bool) {
 		return 2, w.null() || w.count(&w.c.output, &w.c.hasOutput)
 	case "prompt_tokens_details":
 		return 4, w.null() || w.object((*walker).detailField)
+	case "completion_tokens_details":
+		return 8, w.null() || w.object((*walker).usageDetailField)
+	case "reasoning_tokens":
+		return w.moreCount(ofOwnReasoning, 4)
 	}
 	return 0, w.skip(0)
 }
@@ -179,22 +225,45 @@ func (w *walker) array(item func(w *walker) bool) bool {
 	return w.null() || w.sequence('[', ']', func() bool { return item(w) })
 }
 
-// content reads null or a string, which has a token unless it is empty; isAnswer: it is no reasoning.
-func (w *walker) content(isAnswer bool) bool {
+// content reads null or a string, which has a token unless it is empty.
+func (w *walker) content(p part) bool {
 	if w.null() {
 		return true
 	}
+	ok := w.text()
+	if ok {
+		w.addText(p)
+	}
+	return ok
+}
+
+// text reads a string, and keeps where it is.
+func (w *walker) text() bool {
 	from := w.i
 	ok := w.anyString()
 	w.texts++
-	w.textFrom, w.textUpTo, w.isAnswer = from+1, w.i-1, isAnswer
-	if ok && w.textFrom < w.textUpTo {
-		w.c.hasToken = true
-		if isAnswer {
-			w.c.appendAnswer(w.b[w.textFrom:w.textUpTo])
-		}
-	}
+	w.textFrom, w.textUpTo = from+1, w.i-1
 	return ok
+}
+
+// addText adds the last text to the chunk.
+func (w *walker) addText(p part) {
+	w.last = piece{part: p, call: w.call}
+	if w.textFrom >= w.textUpTo {
+		return
+	}
+	w.c.hasToken = true
+	if p == partReasoning {
+		w.c.hasReasoning = true
+	} else {
+		w.addAnswer(&w.c, w.last, w.b[w.textFrom:w.textUpTo])
+	}
+}
+
+// index reads the index of a block of the answer, by which its pieces belong together.
+func (w *walker) index() bool {
+	has := false
+	return w.count(&w.call, &has)
 }
 
 // tokenID reads an item of a list of token ids.
@@ -207,4 +276,13 @@ func (w *walker) tokenID() bool {
 	w.c.hasToken = true
 	w.tokenIDs = append(w.tokenIDs, int32(id))
 	return true
+}
+
+// addAnswer adds a text of the answer, without allocating if it is the only one of the event.
+func (w *walker) addAnswer(c *chunk, p piece, text []byte) {
+	p.text = text
+	w.pieces = append(w.pieces, p)
+	c.pieces = w.pieces
+	c.hasAnswer = true
+	c.appendAnswer(text)
 }

@@ -120,6 +120,12 @@ func (w *walker) count(into *int, has *bool) bool {
 	return true
 }
 
+// integer reads a number in the form of count.
+func (w *walker) integer() bool {
+	n, has := 0, false
+	return w.count(&n, &has)
+}
+
 func (w *walker) number() bool {
 	w.eat('-')
 	if !w.eat('0') && !w.digits() {

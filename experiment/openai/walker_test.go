@@ -9,9 +9,22 @@ import (
 
 // describe is a chunk in words, for comparison.
 func describe(c chunk) string {
-	return fmt.Sprintf("choices %v bears %v role %v ids %d finish %q id %q prompt %d/%v cached %d/%v output %d/%v times %v failed %v %q",
-		c.hasChoices, c.hasToken, c.hasRole, c.idCount, c.finishReason, c.id, c.prompt, c.hasPrompt, c.cached, c.hasCached, c.output,
-		c.hasOutput, c.times, c.failed, c.message)
+	var more moreUsage
+	if c.more != nil {
+		more = *c.more
+	}
+	return fmt.Sprintf("choices %v bears %v (answer %v, reasoning %v) more %v role %v ids %d finish %q id %q prompt %d/%v cached %d/%v apart %d/%v output %d/%v times %v ended %v failed %v %q",
+		c.hasChoices, c.hasToken, c.hasAnswer, c.hasReasoning, more, c.hasRole, c.idCount, c.finishReason, c.id, c.prompt, c.hasPrompt, c.cached, c.hasCached, c.apart, c.hasApart, c.output,
+		c.hasOutput, c.times, c.ended, c.failed, c.message)
+}
+
+// counts makes a moreUsage of pairs of a field and its count.
+func counts(pairs ...int) *moreUsage {
+	var u moreUsage
+	for ; len(pairs) > 0; pairs = pairs[2:] {
+		u[pairs[0]].n, u[pairs[0]].known = pairs[1], true
+	}
+	return &u
 }
 
 // TestChunk gives each event to parse and, unless slow, to the walker.
@@ -23,17 +36,17 @@ func TestChunk(t *testing.T) {
 	}{
 		{in: `{}`},
 		{in: ` { "choices" : [ ] , "id" : "x" } `, want: chunk{id: []byte("x")}},
-		{in: `{"choices":[{"text":"a","finish_reason":null}],"usage":null}`, want: chunk{hasChoices: true, hasToken: true}},
+		{in: `{"choices":[{"text":"a","finish_reason":null}],"usage":null}`, want: chunk{hasChoices: true, hasToken: true, hasAnswer: true}},
 		{in: `{"choices":[{"text":"","finish_reason":"stop"}]}`, want: chunk{hasChoices: true, finishReason: []byte("stop")}},
 		{in: `{"choices":[{"delta":{"role":"assistant","content":""}}]}`, want: chunk{hasChoices: true, hasRole: true}},
 		{in: `{"choices":[{"delta":{"content":null}}]}`, want: chunk{hasChoices: true}},
-		{in: `{"choices":[{"delta":{"content":"\u65e5\n\\\""}}]}`, want: chunk{hasChoices: true, hasToken: true}},
-		{in: `{"choices":[{"delta":{"reasoning":"x"}}]}`, want: chunk{hasChoices: true, hasToken: true}},
-		{in: `{"choices":[{"delta":{"reasoning_content":"日"}}]}`, want: chunk{hasChoices: true, hasToken: true}},
-		{in: `{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"name":"","arguments":"{"}}]}}]}`, want: chunk{hasChoices: true, hasToken: true}},
+		{in: `{"choices":[{"delta":{"content":"\u65e5\n\\\""}}]}`, want: chunk{hasChoices: true, hasToken: true, hasAnswer: true}},
+		{in: `{"choices":[{"delta":{"reasoning":"x"}}]}`, want: chunk{hasChoices: true, hasToken: true, hasReasoning: true}},
+		{in: `{"choices":[{"delta":{"reasoning_content":"日"}}]}`, want: chunk{hasChoices: true, hasToken: true, hasReasoning: true}},
+		{in: `{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"name":"","arguments":"{"}}]}}]}`, want: chunk{hasChoices: true, hasToken: true, hasAnswer: true}},
 		{in: `{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"","arguments":""}}]}}]}`, want: chunk{hasChoices: true}},
-		{in: `{"choices":[{"delta":{"tool_calls":null,"function_call":{"name":"f"}}}]}`, want: chunk{hasChoices: true, hasToken: true}},
-		{in: `{"choices":[{"message":{"content":"x"}},{"delta":{}}]}`, want: chunk{hasChoices: true, hasToken: true}},
+		{in: `{"choices":[{"delta":{"tool_calls":null,"function_call":{"name":"f"}}}]}`, want: chunk{hasChoices: true, hasToken: true, hasAnswer: true}},
+		{in: `{"choices":[{"message":{"content":"x"}},{"delta":{}}]}`, want: chunk{hasChoices: true, hasToken: true, hasAnswer: true}},
 		{in: `{"choices":[{"text":"","token_ids":[1,22,333]}]}`, want: chunk{hasChoices: true, hasToken: true, idCount: 3}},
 		{in: `{"choices":[{"text":"","token_ids":[]}]}`, want: chunk{hasChoices: true}},
 		{in: `{"choices":[{"text":"","token_ids":null,"prompt_token_ids":[1]}]}`, want: chunk{hasChoices: true}},
@@ -46,19 +59,31 @@ func TestChunk(t *testing.T) {
 		{in: `{"choices":[],"metrics":{"time_to_first_token_ms":4.5,"queue_time_ms":0.25,"generation_time_ms":null,"mean_itl_ms":1}}`,
 			want: chunk{times: serverTimes{queue: millis{0.25, true}, prefill: millis{4.5, true}}}},
 		{in: `{"timings":null,"choices":[]}`},
+		{in: `{"choices":[{"delta":{"content":"a","reasoning":"b"}}]}`, want: chunk{hasChoices: true, hasToken: true, hasAnswer: true, hasReasoning: true}},
+		{in: `{"usage":{"completion_tokens":9,"completion_tokens_details":{"reasoning_tokens":5,"audio_tokens":null,"accepted_prediction_tokens":3,"rejected_prediction_tokens":1}}}`,
+			want: chunk{output: 9, hasOutput: true, more: counts(ofReasoning, 5, predictionHits, 3, predictionMiss, 1)}},
+		{in: `{"usage":{"completion_tokens_details":null,"reasoning_tokens":0}}`, want: chunk{more: counts(ofOwnReasoning, 0)}},
+		{in: `{"usage":{"completion_tokens_details":{"reasoning_tokens":null}}}`},
+		{in: `{"choices":[],"timings":{"predicted_ms":6,"draft_n":10,"draft_n_accepted":7}}`,
+			want: chunk{times: serverTimes{decode: millis{6, true}}, more: counts(draftTokens, 10, draftAccepted, 7)}},
+		{in: `{"metrics":{"queue_time_ms":1,"speculative_decoding":{"mean_acceptance_length":2.5,"acceptance_histogram":[1,2],"num_spec_steps":2,"num_accepted_draft_tokens":3,"num_draft_tokens":6,"num_spec_tokens":3,"per_step_accepted":null}}}`,
+			want: chunk{times: serverTimes{queue: millis{1, true}}, more: counts(draftSteps, 2, draftAccepted, 3, draftTokens, 6)}},
+		{in: `{"metrics":{"speculative_decoding":null}}`},
 		{in: `{"timings":{"prompt_ms":-1,"predicted_ms":1e300}}`},
-		{in: `{"choices":[{"logprobs":{"a":[1,-2.5e+3,true,false,null,{"b":"c"}]},"text":"x"}]}`, want: chunk{hasChoices: true, hasToken: true}},
+		{in: `{"choices":[{"logprobs":{"a":[1,-2.5e+3,true,false,null,{"b":"c"}]},"text":"x"}]}`, want: chunk{hasChoices: true, hasToken: true, hasAnswer: true}},
 
 		{in: `{"choices":[{"text":"a"}],"choices":[{"text":""}]}`, want: chunk{hasChoices: true}, slow: true},
-		{in: `{"ch\u006fices":[{"text":"a"}]}`, want: chunk{hasChoices: true, hasToken: true}, slow: true},
-		{in: `{"choices":[{"delta":{"content":[{"type":"text"}]}}]}`, want: chunk{hasChoices: true, hasToken: true}, slow: true},
-		{in: `{"choices":[{"text":7},{"text":"a"}]}`, want: chunk{hasChoices: true, hasToken: true}, slow: true},
+		{in: `{"ch\u006fices":[{"text":"a"}]}`, want: chunk{hasChoices: true, hasToken: true, hasAnswer: true}, slow: true},
+		{in: `{"choices":[{"delta":{"content":[{"type":"text"}]}}]}`, want: chunk{hasChoices: true, hasToken: true, hasAnswer: true}, slow: true},
+		{in: `{"choices":[{"text":7},{"text":"a"}]}`, want: chunk{hasChoices: true, hasToken: true, hasAnswer: true}, slow: true},
 		{in: `{"id":"\u0041","choices":["x"]}`, want: chunk{hasChoices: true, id: []byte("A")}, slow: true},
 		{in: `{"usage":{"completion_tokens":12.0,"prompt_tokens":1e2}}`, want: chunk{output: 12, hasOutput: true, prompt: 100, hasPrompt: true}, slow: true},
 		{in: `{"usage":{"completion_tokens":-1,"prompt_tokens":1e400}}`, slow: true},
 		{in: `{"usage":{"completion_tokens":99999999999999999999,"prompt_tokens":1.5}}`, slow: true},
-		{in: `{"x":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `,"choices":[{"text":"a"}]}`, want: chunk{hasChoices: true, hasToken: true}, slow: true},
+		{in: `{"x":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `,"choices":[{"text":"a"}]}`, want: chunk{hasChoices: true, hasToken: true, hasAnswer: true}, slow: true},
 		{in: `{"timings":{"prompt_ms":"4"},"metrics":[]}`, slow: true},
+		{in: `{"timings":{"draft_n":1.5,"draft_n_accepted":1.0}}`, want: chunk{more: counts(draftAccepted, 1)}, slow: true},
+		{in: `{"usage":{"completion_tokens_details":{"reasoning_tokens":1,"reasoning_tokens":2}}}`, want: chunk{more: counts(ofReasoning, 2)}, slow: true},
 		{in: `{"metrics":{"queue_time_ms":1},"timings":{"prompt_ms":2}}`, want: chunk{times: serverTimes{queue: millis{1, true}, prefill: millis{2, true}}}, slow: true},
 		{in: `{"error":{"message":"boom"}}`, want: chunk{failed: true, message: "boom"}, slow: true},
 		{in: `{"error":"boom"}`, want: chunk{failed: true, message: "boom"}, slow: true},
@@ -68,7 +93,7 @@ func TestChunk(t *testing.T) {
 	}
 	var w walker
 	for _, tt := range tests {
-		slow, err := parse([]byte(tt.in))
+		slow, err := parse("", []byte(tt.in))
 		if err != nil || describe(slow) != describe(tt.want) {
 			t.Errorf("%s\nparse %s, %v\nwant  %s", tt.in, describe(slow), err, describe(tt.want))
 		}
@@ -84,7 +109,7 @@ func TestNoChunk(t *testing.T) {
 	for _, in := range []string{``, `null`, `[]`, `"x"`, `17`, `{`, `{"a"}`, `{"a":1,}`, `{"a":01}`, `{"a":1.}`, `{"a":+1}`, `{"a":.5}`, `{"a":1e}`, `{"a":-}`,
 		`{"a":"` + "\n" + `"}`, `{"a":"\x"}`, `{"a":"\u12g4"}`, `{"a":"\`, `{"a":tru}`, `{"a":nulll}`, `{}{}`, `{} x`, `{"a":[1,]}`, `{"a":[1 2]}`, `{'a':1}`,
 		`{"usage":{"prompt_tokens":01}}`, `{"choices":[{"text":"a"}`, strings.Repeat(`{"a":`, 20000)} {
-		if _, err := parse([]byte(in)); err == nil {
+		if _, err := parse("", []byte(in)); err == nil {
 			t.Errorf("parse takes %.40q", in)
 		}
 		if _, ok := w.read([]byte(in)); ok {
@@ -100,24 +125,36 @@ func spoken(t *testing.T, c chunk) string {
 	if err := json.Unmarshal([]byte(`"`+string(c.answerText)+`"`), &text); err != nil {
 		t.Fatalf("%q is not the inside of a string: %v", c.answerText, err)
 	}
-	return fmt.Sprint(text, c.tokenIDs)
+	var parts Parts
+	for _, p := range c.pieces {
+		parts.add(p)
+	}
+	calls := ""
+	for _, call := range parts.Calls {
+		calls += fmt.Sprintf(" %d:%s(%s)", call.Index, Unescape(call.Name), Unescape(call.Arguments))
+	}
+	return fmt.Sprint(text, c.tokenIDs, " ", Unescape(parts.Content), calls)
 }
 
 // TestSaid: both readers find the answer of an event, without the reasoning.
 func TestSaid(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
-		{`{"choices":[{"text":"a\u00e9\n\"b\""}]}`, "aé\n\"b\"[]"},
-		{`{"choices":[{"text":" a","token_ids":[17,2147483647]}]}`, " a[17 2147483647]"},
-		{`{"choices":[{"delta":{"role":"assistant","content":""}}]}`, "[]"},
-		{`{"choices":[{"delta":{"content":"a","reasoning":"why"}}]}`, "a[]"},
-		{`{"choices":[{"delta":{"reasoning_content":"why"}}]}`, "[]"},
-		{`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"look","arguments":"{\"x\":"}}]}}]}`, `look{"x":[]`},
-		{`{"choices":[{"message":{"content":"a","function_call":{"name":"f","arguments":"1"}}}]}`, "af1[]"},
-		{`{"choices":[{"delta":{"content":[{"text":"part"}]}}]}`, "[]"},
-		{`{"choices":[{"token_ids":[4294967296,12.0,"x"]}]}`, "[12]"},
-		{`{"choices":[{"text":"a"}],"usage":{"completion_tokens":1.0}}`, "a[]"},
+		{`{"choices":[{"text":"a\u00e9\n\"b\""}]}`, "aé\n\"b\"[] aé\n\"b\""},
+		{`{"choices":[{"text":" a","token_ids":[17,2147483647]}]}`, " a[17 2147483647]  a"},
+		{`{"choices":[{"delta":{"role":"assistant","content":""}}]}`, "[] "},
+		{`{"choices":[{"delta":{"content":"a","reasoning":"why"}}]}`, "a[] a"},
+		{`{"choices":[{"delta":{"reasoning_content":"why"}}]}`, "[] "},
+		{`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"look","arguments":"{\"x\":"}}]}}]}`, `look{"x":[]  0:look({"x":)`},
+		{`{"choices":[{"delta":{"tool_calls":[{"index":3,"function":{"arguments":"1"}}]}}]}`, `1[]  3:(1)`},
+		{`{"choices":[{"delta":{"tool_calls":[{"function":{"arguments":"1"},"index":7}]}}]}`, `1[]  7:(1)`},
+		{`{"choices":[{"delta":{"tool_calls":[{"function":{"name":"a","arguments":"1"}},{"index":null,"function":{"name":"b","arguments":"2"}}]}}]}`, `a1b2[]  0:a(1) 1:b(2)`},
+		{`{"choices":[{"message":{"content":"a","tool_calls":[{"function":{"name":"f","arguments":"{}"}},{"function":{"name":"g","arguments":"[]"}}]}}]}`, `af{}g[][] a 0:f({}) 1:g([])`},
+		{`{"choices":[{"message":{"content":"a","function_call":{"name":"f","arguments":"1"}}}]}`, "af1[] a 0:f(1)"},
+		{`{"choices":[{"delta":{"content":[{"text":"part"}]}}]}`, "[] "},
+		{`{"choices":[{"token_ids":[4294967296,12.0,"x"]}]}`, "[12] "},
+		{`{"choices":[{"text":"a"}],"usage":{"completion_tokens":1.0}}`, "a[] a"},
 	} {
-		slow, err := parse([]byte(c.in))
+		slow, err := parse("", []byte(c.in))
 		if err != nil || spoken(t, slow) != c.want {
 			t.Errorf("%s\nparse: %q, %v, want %q", c.in, spoken(t, slow), err, c.want)
 		}
@@ -142,6 +179,8 @@ func FuzzWalk(f *testing.F) {
 	f.Add([]byte(`{"choices":[{"text":"b","finish_reason":null}],"id":"a"}`), []byte(`{"choices":[{"text":"","finish_reason":null}],"id":"a"}`))
 	f.Add([]byte(`{"choices":[{"text":"b"}],"usage":{"prompt_tokens":1}}`), []byte(`{"choices":[{"text":""}],"usage":{"prompt_tokens":1}}`))
 	f.Add([]byte(`{"choices":[{"text":"b"}],"timings":{"prompt_ms":1.5}}`), []byte(`{"choices":[{"text":"c"}],"timings":{"prompt_ms":1.5},"metrics":{"queue_time_ms":2e0,"generation_time_ms":0}}`))
+	f.Add([]byte(`{"choices":[{"delta":{"reasoning":"b"}}]}`), []byte(`{"choices":[{"delta":{"reasoning":"","content":"c"}}],"usage":{"reasoning_tokens":3,"completion_tokens_details":{"reasoning_tokens":3,"accepted_prediction_tokens":1e0}},"timings":{"draft_n":4,"draft_n_accepted":1}}`))
+	f.Add([]byte(`{"choices":[{"text":"b"}]}`), []byte(`{"metrics":{"speculative_decoding":{"num_spec_steps":2,"num_draft_tokens":6,"num_accepted_draft_tokens":3,"x":[1]}}}`))
 	f.Add([]byte(`{"choices":[{"text":"b"},{"text":"c"}]}`), []byte(`{"choices":[{"text":""},{"text":""}]}`))
 	var w walker
 	f.Fuzz(func(t *testing.T, before, in []byte) {
@@ -151,7 +190,7 @@ func FuzzWalk(f *testing.F) {
 		if !ok {
 			return
 		}
-		slow, err := parse(in)
+		slow, err := parse("", in)
 		if err != nil || describe(fast) != describe(slow) {
 			t.Errorf("%q\nwalker %s\nparse  %s, %v", in, describe(fast), describe(slow), err)
 		}

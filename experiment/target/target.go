@@ -4,6 +4,7 @@
 package target
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -16,7 +17,32 @@ import (
 const (
 	Completions = "completions" // POST /v1/completions: text or token-id prompts
 	Chat        = "chat"        // POST /v1/chat/completions: text only
+	Responses   = "responses"   // POST /v1/responses, OpenAI's later API: text only
+	Messages    = "messages"    // POST /v1/messages, Anthropic's API: text only
+	Embeddings  = "embeddings"  // POST /v1/embeddings
+	Rerank      = "rerank"      // POST /v1/rerank
 )
+
+// Generating are the APIs whose answers are tokens, in the order of their age.
+var Generating = []string{Completions, Chat, Responses, Messages}
+
+// Scoring are the APIs that read texts and write none: vectors, or scores. Their answers are not streamed.
+var Scoring = []string{Embeddings, Rerank}
+
+// Scores reports whether an API reads texts and writes none.
+func Scores(api string) bool { return slices.Contains(Scoring, api) }
+
+// InMessages reports whether an API's prompts are messages with roles: text, which the server puts into a template.
+func InMessages(api string) bool { return api == Chat || api == Responses || api == Messages }
+
+// APIProblem is why a value of the key api can't be used, and a hint. Both are empty if it can, as the empty
+// value can: it is the default.
+func APIProblem(api string) (problem, hint string) {
+	if api == "" || slices.Contains(Generating, api) || Scores(api) {
+		return "", ""
+	}
+	return fmt.Sprintf("unknown api %q", api), `choose "completions", "chat", "responses", "messages", "embeddings" or "rerank"`
+}
 
 // Target is this package's part of the [target] table: the server and the requests' common fields.
 //
@@ -30,7 +56,11 @@ type Target struct {
 	ExtraBody map[string]any    `toml:"extra_body" json:"extra_body,omitempty"` // fields of every body, as Params.Extra
 	Headers   map[string]string `toml:"headers" json:"-"`                       // of every request
 	Proxy     string            `toml:"proxy" json:"-"`                         // URL of an HTTP or SOCKS5 proxy, may contain a password; empty: none, not even from the environment
-	HTTP2     bool              `toml:"http2" json:"http2,omitempty"`           // requests share connections, without kernel timestamps
+	// SessionHeader is the request header with the number of a conversation or agent session: empty = X-Session-ID;
+	// "off" = none. Requests without a session have none.
+	SessionHeader string `toml:"session_header" json:"session_header,omitempty"`
+	Traceparent   bool   `toml:"traceparent" json:"traceparent,omitempty"` // W3C trace context in every request
+	HTTP2         bool   `toml:"http2" json:"http2,omitempty"`             // requests share connections, without kernel timestamps
 }
 
 const maxTimeout = 24 * time.Hour
@@ -42,12 +72,13 @@ func (t Target) Check(bad func(key, problem, hint string)) {
 			bad("endpoint", err.Error(), `write it as "http://host:port"`)
 		}
 	}
-	if !slices.Contains([]string{"", Completions, Chat}, t.API) {
-		bad("api", fmt.Sprintf("unknown API %q", t.API), `choose "completions" or "chat"`)
+	if problem, hint := APIProblem(t.API); problem != "" {
+		bad("api", problem, hint)
 	}
 	if _, err := ParseProxy(t.Proxy); err != nil {
 		bad("proxy", err.Error(), `write proxy = "http://host:3128", or leave it out`)
 	}
+	t.checkSessionHeader(bad)
 	if t.Timeout < 0 {
 		bad("timeout", "is negative", `write a duration such as "10m"; without it a request may take 10 minutes`)
 	}
@@ -66,8 +97,43 @@ func (t Target) Check(bad func(key, problem, hint string)) {
 	}
 }
 
+// DefaultSessionHeader is the request header of sessions, by which gateways route them.
+const DefaultSessionHeader = "X-Session-ID"
+
+// Session is the name of the request header of sessions; empty = none, or [target.headers] has it for every request.
+func (t Target) Session() string {
+	name := cmp.Or(t.SessionHeader, DefaultSessionHeader)
+	if name == "off" || t.hasHeader(name) {
+		return ""
+	}
+	return name
+}
+
+func (t Target) hasHeader(name string) bool {
+	for own := range t.Headers {
+		if strings.EqualFold(own, name) {
+			return true
+		}
+	}
+	return false
+}
+
+func (t Target) checkSessionHeader(bad func(key, problem, hint string)) {
+	if name := t.SessionHeader; name != "" {
+		if problem := HeaderProblem(name, ""); problem != "" {
+			bad("session_header", name+" "+problem, `write session_header = "X-Session-ID", or "off"`)
+		}
+		if t.hasHeader(name) {
+			bad("session_header", name+" is in [target.headers], too", "remove one of them")
+		}
+	}
+	if t.Traceparent && t.hasHeader("traceparent") {
+		bad("traceparent", "traceparent is in [target.headers], too", "remove one of them")
+	}
+}
+
 // ReservedFields are the body's fields that no extra field may replace.
-var ReservedFields = []string{"prompt", "messages", "model", "stream"}
+var ReservedFields = []string{"prompt", "messages", "input", "model", "stream"}
 
 // ReservedField is why an extra field can't have that name; empty = it can.
 func ReservedField(name string) string {

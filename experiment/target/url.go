@@ -35,7 +35,7 @@ func BaseURL(endpoint string) (string, error) {
 		return "", fmt.Errorf("%s has a query or fragment: remove it, and put keys in [target.headers] or --api-key-env", shown)
 	}
 	u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), strings.TrimRight(u.RawPath, "/")
-	for _, full := range []string{"/chat/completions", "/completions", "/models"} {
+	for _, full := range []string{"/chat/completions", "/completions", "/responses", "/messages", "/embeddings", "/rerank", "/models"} {
 		if base, cut := strings.CutSuffix(u.Path, full); cut {
 			return "", fmt.Errorf("%s is the address of one call: write the base, which ends in %q", shown, base)
 		}

@@ -39,6 +39,7 @@ func TestBaseURL(t *testing.T) {
 		"": "empty", "  ": "empty", "ftp://h": "scheme", "http://": "no host", "http://:80": "no host", "http://h?x=1": "query",
 		"http://h/#a": "fragment", "http://h:port": "not a URL", "::1": "brackets", "http://h\x00": "not a URL",
 		"http://h/v1/chat/completions": `ends in "/v1"`, "http://h/v1/models/": `ends in "/v1"`,
+		"http://h/v1/responses": `ends in "/v1"`, "https://h/anthropic/v1/messages": `ends in "/anthropic/v1"`, "h/v1/rerank": `ends in "/v1"`, "h/v1/embeddings": `ends in "/v1"`,
 		"http://me:secret@h?x": "***@h", "http://me:sec/ret@h:1": "***@h:1",
 	} {
 		got, err := BaseURL(in)
@@ -91,7 +92,7 @@ func TestCheck(t *testing.T) {
 	if got != nil {
 		t.Error(got)
 	}
-	Target{Endpoint: "ftp://h", API: "responses", Timeout: -1, ExtraBody: map[string]any{"prompt": 1, "model": 2, "seed": 3},
+	Target{Endpoint: "ftp://h", API: "grpc", Timeout: -1, ExtraBody: map[string]any{"prompt": 1, "model": 2, "seed": 3},
 		Headers: map[string]string{"Content-Length": "1", "a b": "c", "X-Ok": "x\ny"}}.Check(bad)
 	want := []string{"endpoint", "api", "timeout", "extra_body.model", "extra_body.prompt", "headers.Content-Length", "headers.X-Ok", "headers.a b"}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -1,0 +1,97 @@
+package openai
+
+import (
+	"maps"
+	"slices"
+
+	"bench/experiment/target"
+)
+
+// RawPrompt is a prompt as JSON, which goes into the body byte for byte. Exactly one of Text and Messages is set.
+type RawPrompt struct {
+	Text     []byte // a string; of the completions API also a list of token ids
+	Messages []byte // a list of messages
+	// Fields are further fields of the body; they replace bench's own except the prompt, model and stream.
+	Fields []RawField
+}
+
+// RawField is a field of a body; its value is JSON.
+type RawField struct {
+	Name  string
+	Value []byte
+}
+
+// RawBody appends the body of a request for output tokens (0: the server's default) to dst.
+func (e *Encoder) RawBody(dst []byte, p RawPrompt, output int) []byte {
+	dst = e.rawHead(dst, p.Fields, output)
+	dst = append(dst, e.params.promptKey()...)
+	switch {
+	case p.Messages != nil:
+		dst = append(dst, p.Messages...)
+	case target.InMessages(e.params.API):
+		dst = append(appendRawMessage(append(dst, '['), p.Text), ']')
+	default:
+		dst = append(dst, p.Text...)
+	}
+	return append(dst, '}')
+}
+
+// RawExtend appends the body of a conversation's next turn to dst. before is the body of the turn before, as RawBody or
+// RawExtend made it for a nil dst, these fields and outputBefore; answer is the server's answer to it, and text the
+// user's, a JSON string.
+func (e *Encoder) RawExtend(dst, before []byte, fields []RawField, outputBefore int, answer *Answer, text []byte, output int) []byte {
+	dst = e.rawHead(dst, fields, output)
+	own := before[len(e.rawHead(nil, fields, outputBefore)):]
+	dst = append(dst, own[:len(own)-len(`]}`)]...) // without the end of the list or string
+	if target.InMessages(e.params.API) {
+		return append(appendRawMessage(e.appendAnswer(dst, answer), text), "]}"...)
+	}
+	dst = append(append(dst, answer.Text...), text[1:len(text)-1]...)
+	return append(dst, `"}`...)
+}
+
+// rawHead appends a body up to its prompt: the constant fields and those of the request, which replace them.
+func (e *Encoder) rawHead(dst []byte, fields []RawField, output int) []byte {
+	replaced := func(name string) bool {
+		return slices.ContainsFunc(fields, func(f RawField) bool { return f.Name == name })
+	}
+	dst = append(dst, '{')
+	for _, f := range e.fields {
+		if !replaced(f.Name) {
+			dst = appendField(dst, f)
+		}
+	}
+	for _, f := range fields {
+		dst = appendField(dst, f)
+	}
+	for _, name := range e.lengths {
+		if output > 0 && !replaced(name) {
+			dst = appendField(dst, RawField{name, appendIDs([]byte{'['}, []int32{int32(output)})[1:]})
+		}
+	}
+	return dst
+}
+
+func appendField(dst []byte, f RawField) []byte {
+	if dst[len(dst)-1] != '{' {
+		dst = append(dst, ',')
+	}
+	return append(append(appendString(dst, f.Name), ':'), f.Value...)
+}
+
+func appendRawMessage(dst, text []byte) []byte {
+	return append(append(append(dst, `{"role":"user","content":`...), text...), '}')
+}
+
+// fieldsOf are the fields of a body, each as JSON, in the order of their names.
+func fieldsOf(body map[string]any) ([]RawField, error) {
+	var out []RawField
+	for _, name := range slices.Sorted(maps.Keys(body)) {
+		value, err := encodeJSON(body[name])
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, RawField{name, value})
+	}
+	return out, nil
+}

@@ -1,0 +1,101 @@
+package openai
+
+import "encoding/json"
+
+// Parts are an answer without reasoning, taken apart. Their texts are escaped as inside a JSON string, since a character may come in
+// two events; Unescape makes text of them.
+type Parts struct {
+	Content []byte
+	Calls   []ToolCall // in the order of their first pieces
+	Cut     bool       // longer than 1 MiB, or more than 128 tool calls: the rest is missing
+}
+
+// ToolCall is a tool call, put together from its pieces.
+type ToolCall struct {
+	Index     int // as the server numbers it, else its position
+	Name      []byte
+	Arguments []byte // a JSON text, escaped once more
+}
+
+const (
+	maxParts     = 1 << 20 // bytes of all parts
+	maxToolCalls = 128
+)
+
+// part is what a text of an answer belongs to.
+type part uint8
+
+const (
+	partContent part = iota
+	partReasoning
+	partName // of a tool call
+	partArguments
+)
+
+// piece is a text of one event.
+type piece struct {
+	part part
+	call int    // index of its tool call; of content without meaning
+	text []byte // escaped; may point into the event
+}
+
+// add adds a piece, unless that makes the parts too long.
+func (p *Parts) add(x piece) {
+	if p.Cut = p.Cut || p.size()+len(x.text) > maxParts; p.Cut {
+		return
+	}
+	switch x.part {
+	case partContent:
+		p.Content = append(p.Content, x.text...)
+	default:
+		p.addCall(x)
+	}
+}
+
+func (p *Parts) addCall(x piece) {
+	call := p.call(x.call)
+	switch {
+	case call == nil:
+		p.Cut = true
+	case x.part == partName:
+		call.Name = append(call.Name, x.text...)
+	default:
+		call.Arguments = append(call.Arguments, x.text...)
+	}
+}
+
+// call is the tool call of an index; nil: there are too many.
+func (p *Parts) call(index int) *ToolCall {
+	for i := len(p.Calls) - 1; i >= 0; i-- {
+		if p.Calls[i].Index == index {
+			return &p.Calls[i]
+		}
+	}
+	if len(p.Calls) == maxToolCalls {
+		return nil
+	}
+	p.Calls = append(p.Calls, ToolCall{Index: index})
+	return &p.Calls[len(p.Calls)-1]
+}
+
+func (p *Parts) size() int {
+	n := len(p.Content)
+	for i := range p.Calls {
+		n += len(p.Calls[i].Name) + len(p.Calls[i].Arguments)
+	}
+	return n
+}
+
+// reuse is empty, with the memory of the content.
+func (p *Parts) reuse() Parts { return Parts{Content: p.Content[:0]} }
+
+// Unescape is the text of what stands between the quotes of a JSON string.
+func Unescape(escaped []byte) string {
+	quoted := make([]byte, 0, len(escaped)+2)
+	quoted = append(append(append(quoted, '"'), escaped...), '"')
+	var text string
+	if json.Unmarshal(quoted, &text) != nil { // not from a reader of this package
+		return string(escaped)
+	}
+	return text
+}
