@@ -258,16 +258,14 @@ func TestResetWhileRunning(t *testing.T) {
 // A conversation's next turn finds the prompt and the answer of the one before.
 func TestNextTurnHits(t *testing.T) {
 	b := newBench(t, stepped())
-	messages := []message{{Role: "user", Content: "one two three four five six seven eight nine ten"}}
-	q := b.add(b.vocab.chat(messages), 50, 0)
+	s := &Server{vocab: b.vocab}
+	turns := []message{{Role: "user", Content: content{{text: "one two three four five six seven eight nine ten"}}}}
+	q := b.add(s.chat(turns), 50, 0)
 	b.settle()
-	var answer []byte
 	p := reply{q: q}
-	for i := range q.want {
-		answer = p.appendWord(answer, i)
-	}
-	messages = append(messages, message{Role: "assistant", Content: content(answer)}, message{Role: "user", Content: "and then"})
-	next := b.add(b.vocab.chat(messages), 1, b.now)
+	answer := p.text(0, q.want)
+	turns = append(turns, message{Role: "assistant", Content: content{{text: answer}}}, message{Role: "user", Content: content{{text: "and then"}}})
+	next := b.add(s.chat(turns), 1, b.now)
 	b.settle()
 	if want := (len(q.prompt) + q.want - 1) / kv.BlockTokens * kv.BlockTokens; next.cached != want {
 		t.Errorf("%d tokens hit, want %d", next.cached, want)

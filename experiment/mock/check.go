@@ -18,6 +18,8 @@ func (c Config) Check(bad func(key, problem, hint string)) {
 	c.checkSigns(bad)
 	c.checkTimes(bad)
 	c.checkHardware(bad)
+	c.checkModels(bad)
+	c.checkAnswers(bad)
 	r := c.resolved()
 	if r.Vocab > 0 && r.Vocab < 16 {
 		bad("vocab", "a vocabulary needs at least 16 token ids", "vocab = 32000")
@@ -131,7 +133,9 @@ func (c Config) checkSigns(bad func(key, problem, hint string)) {
 		v   int
 	}{
 		{"gpus", c.GPUs}, {"max_num_seqs", c.MaxNumSeqs}, {"max_num_batched_tokens", c.MaxNumBatchedTokens}, {"max_model_len", c.MaxModelLen},
-		{"vocab", c.Vocab}, {"kv_blocks", c.KVBlocks}, {"block_size", c.BlockSize}, {"kv_bytes_per_token", c.KVBytesPerToken}, {"queue", c.Queue}, {"natural_output", c.NaturalOutput},
+		{"vocab", c.Vocab}, {"kv_blocks", c.KVBlocks}, {"block_size", c.BlockSize}, {"kv_bytes_per_token", c.KVBytesPerToken}, {"queue", c.Queue},
+		{"natural_output", c.NaturalOutput},
+		{"reasoning_tokens", c.ReasoningTokens}, {"image_tokens", c.ImageTokens},
 	} {
 		if n.v < 0 {
 			bad(n.key, "a negative number", "leave it out for the default")

@@ -47,15 +47,17 @@ func TestClientClassifiesEveryFault(t *testing.T) {
 		"wrong-usage": {fault: "wrong-usage=9:99", holds: func(r *openai.Result) bool {
 			return r.Outcome == openai.OK && r.Estimated && r.OutputTokens == 6 && !r.HasCached && *r.Impossible.Output == 9 && *r.Impossible.Cached == 99
 		}},
-		"no-prompt-tokens-details": {fault: "no-prompt-tokens-details", holds: func(r *openai.Result) bool { return ok(r) && r.HasUsage && !r.HasCached }},
-		"no-zero-cached-tokens":    {fault: "no-zero-cached-tokens", holds: func(r *openai.Result) bool { return ok(r) && r.HasUsage && r.HasCached == (r.CachedTokens > 0) }},
-		"no-usage":                 {fault: "no-usage", holds: func(r *openai.Result) bool { return r.Outcome == openai.OK && r.Estimated && r.OutputTokens == 6 }},
-		"no-token-ids":             {fault: "no-token-ids", holds: ok},
-		"no-text":                  {fault: "no-text=all", holds: func(r *openai.Result) bool { return ok(r) && r.Events == 6 }},
-		"split-utf8":               {fault: "split-utf8", holds: func(r *openai.Result) bool { return ok(r) && r.Events == 6 }},
-		"role-early":               {fault: "role-early", chat: true, holds: func(r *openai.Result) bool { return ok(r) && r.Events == 6 && r.FirstEvent < r.First }},
-		"role-reasoning":           {fault: "role-reasoning", chat: true, holds: func(r *openai.Result) bool { return ok(r) && r.Events == 6 }},
-		"tool-calls":               {fault: "tool-calls", chat: true, holds: func(r *openai.Result) bool { return ok(r) && r.Events == 6 && r.Finish == "tool_calls" }},
+		"no-prompt-tokens-details":     {fault: "no-prompt-tokens-details", holds: func(r *openai.Result) bool { return ok(r) && r.HasUsage && !r.HasCached }},
+		"no-completion-tokens-details": {fault: "no-completion-tokens-details", chat: true, holds: ok},
+		"incomplete-event":             {fault: "incomplete-event", holds: ok}, // responses alone
+		"no-zero-cached-tokens":        {fault: "no-zero-cached-tokens", holds: func(r *openai.Result) bool { return ok(r) && r.HasUsage && r.HasCached == (r.CachedTokens > 0) }},
+		"no-usage":                     {fault: "no-usage", holds: func(r *openai.Result) bool { return r.Outcome == openai.OK && r.Estimated && r.OutputTokens == 6 }},
+		"no-token-ids":                 {fault: "no-token-ids", holds: ok},
+		"no-text":                      {fault: "no-text=all", holds: func(r *openai.Result) bool { return ok(r) && r.Events == 6 }},
+		"split-utf8":                   {fault: "split-utf8", holds: func(r *openai.Result) bool { return ok(r) && r.Events == 6 }},
+		"role-early":                   {fault: "role-early", chat: true, holds: func(r *openai.Result) bool { return ok(r) && r.Events == 6 && r.FirstEvent < r.First }},
+		"role-reasoning":               {fault: "role-reasoning", chat: true, holds: func(r *openai.Result) bool { return ok(r) && r.Events == 6 }},
+		"tool-calls":                   {fault: "tool-calls", chat: true, holds: func(r *openai.Result) bool { return ok(r) && r.Events == 6 && r.Finish == "tool_calls" }},
 	}
 	if kinds := slices.Sorted(maps.Keys(faultKinds)); !slices.Equal(kinds, slices.Sorted(maps.Keys(tests))) {
 		t.Errorf("faults %v, tested %v", kinds, slices.Sorted(maps.Keys(tests)))
@@ -70,15 +72,36 @@ func TestClientClassifiesEveryFault(t *testing.T) {
 	}
 }
 
+// TestFaultsByEachAPI: the client finds the same in an answer with a fault, whatever the API.
+func TestFaultsByEachAPI(t *testing.T) {
+	url := real(t, Config{TTFT: 5 * time.Millisecond, ITL: time.Millisecond, Model: "m", AllowFaults: true})
+	for _, fault := range []string{"status=503", "reset-before", "html200", "garbage", "reset-mid=3", "fin-mid=3", "cut-mid=3", "stall=3", "error-in-stream=3",
+		"garbage-mid=3", "short=4", "multi=2", "no-usage", "no-prompt-tokens-details", "no-zero-cached-tokens", "wrong-usage=5000:2", "no-text=first", "no-text=all",
+		"crlf", "comments", "empty-events", "split-utf8", "role-early", "role-reasoning"} {
+		want := askBy(t, url, fault, target.Chat)
+		for _, api := range []string{target.Responses, target.Messages} {
+			got := askBy(t, url, fault, api)
+			if got.Outcome != want.Outcome || got.Events != want.Events || got.OutputTokens != want.OutputTokens || got.PromptTokens != want.PromptTokens ||
+				got.HasUsage != want.HasUsage || got.HasCached != want.HasCached || got.Estimated != want.Estimated || got.HasReasoning != want.HasReasoning ||
+				(got.Impossible == nil) != (want.Impossible == nil) || (got.First == openai.Never) != (want.First == openai.Never) || got.Error != "" && got.Error != want.Error {
+				t.Errorf("%s\n%s %+v\nchat %+v", fault, api, got, want)
+			}
+		}
+	}
+}
+
 // ask sends one request with a fault, for six tokens.
 func ask(t *testing.T, url, fault string, chat bool) *openai.Result {
 	t.Helper()
-	o := openai.Options{BaseURL: url + "/v1", Headers: map[string]string{"X-Mock-Fault": fault}, Timeout: time.Minute}
+	return askBy(t, url, fault, map[bool]string{true: target.Chat}[chat])
+}
+
+// askBy is ask by an API.
+func askBy(t *testing.T, url, fault, api string) *openai.Result {
+	t.Helper()
+	o := openai.Options{BaseURL: url + "/v1", Headers: map[string]string{"X-Mock-Fault": fault}, Timeout: time.Minute, API: api}
 	if strings.HasPrefix(fault, "stall") {
 		o.Timeout = time.Second // the first tokens come within it on a busy machine too
-	}
-	if chat {
-		o.API = target.Chat
 	}
 	client, err := openai.New(o)
 	if err != nil {

@@ -47,6 +47,20 @@ type Config struct {
 	// PerRequestMetrics adds the server's own times to each answer, as vLLM's --enable-per-request-metrics.
 	PerRequestMetrics bool `toml:"per_request_metrics" json:"per_request_metrics,omitempty"`
 
+	// ServedModels are the names that requests may ask for. The first is Model; the others are LoRA adapters of
+	// it, each with a factor of its times in Adapters. Empty: Model alone.
+	ServedModels []string           `toml:"models" json:"models,omitempty"`
+	Adapters     map[string]float64 `toml:"adapters" json:"adapters,omitempty"` // by name; absent: 1. Without fixed times the largest factor of a step's sequences counts
+
+	ReasoningTokens     int            `toml:"reasoning_tokens" json:"reasoning_tokens,omitempty"`           // of each answer, before its first answer token; zero: none, and half of the tokens with enable_thinking
+	ReasoningByCategory map[string]int `toml:"reasoning_by_category" json:"reasoning_by_category,omitempty"` // likewise for requests of a category; absent: ReasoningTokens
+	ReasoningShare      float64        `toml:"reasoning_share" json:"reasoning_share,omitempty"`             // share of the requests that reason; zero: all
+	ReasoningField      string         `toml:"reasoning_field" json:"reasoning_field,omitempty"`             // of chat: reasoning_content or reasoning; empty: reasoning_content
+	Speculation         Speculation    `toml:"speculation" json:"speculation,omitzero"`
+	ValidAnswers        *float64       `toml:"valid_answers" json:"valid_answers,omitempty"`     // share of structured answers and tool calls that fit their schema; nil: all
+	CorrectAnswers      *float64       `toml:"correct_answers" json:"correct_answers,omitempty"` // share of known questions that get the right answer; nil: all
+	ImageTokens         int            `toml:"image_tokens" json:"image_tokens,omitempty"`       // prompt tokens of an image; zero: 576
+
 	// A step takes StepBase + StepPerSeq·(decoding sequences) + StepPerContextToken·(their context tokens) +
 	// StepPerPrefillToken·(prompt tokens in the step). All four zero: 2.33 ms, 170 µs, 10 ns, 14 µs, so that
 	// n sequences with a short context decode n tokens in 2.33 + 0.17·n ms. If any is set, a zero in the
@@ -65,6 +79,16 @@ type Config struct {
 
 	Models  roofline.Models   `toml:"-" json:"-"` // model table for Hardware
 	Devices roofline.Hardware `toml:"-" json:"-"` // hardware table with its efficiency; zero: the built-in table
+}
+
+// Speculation is the [mock.speculation] table: speculative decoding. Each decode step of a sequence drafts Tokens
+// tokens and verifies them in order; each is accepted with the same probability until one is rejected. The step
+// yields the accepted tokens and one more. The zero Speculation is none.
+type Speculation struct {
+	Tokens     int                `toml:"tokens" json:"tokens"`                     // drafted in each step of a sequence
+	Acceptance float64            `toml:"acceptance" json:"acceptance"`             // probability that a draft is accepted
+	ByCategory map[string]float64 `toml:"by_category" json:"by_category,omitempty"` // likewise for requests of a category; absent: Acceptance
+	Report     string             `toml:"report" json:"report,omitempty"`           // where answers report it: "usage" as OpenAI, "timings" as llama.cpp; empty: with PerRequestMetrics alone, as vLLM
 }
 
 // fixed reports whether c has fixed times.
@@ -117,7 +141,12 @@ func (c Config) resolved() Config {
 	if c.Hardware != "" {
 		c = c.withHardwareDefaults()
 	}
+	if len(c.ServedModels) > 0 {
+		c.Model = cmp.Or(c.Model, c.ServedModels[0])
+	}
 	c.Model = cmp.Or(c.Model, "bench-mock")
+	c.ReasoningField = cmp.Or(c.ReasoningField, "reasoning_content")
+	c.ImageTokens = cmp.Or(c.ImageTokens, 576)
 	c.Root = cmp.Or(c.Root, c.Model)
 	c.MaxNumBatchedTokens = cmp.Or(c.MaxNumBatchedTokens, 2048)
 	c.MaxModelLen = cmp.Or(c.MaxModelLen, defaultMaxModelLen)

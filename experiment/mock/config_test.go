@@ -42,6 +42,15 @@ func TestConfigCheck(t *testing.T) {
 		{Config{TTFT: 1, StepPerSeq: 1}, []string{"ttft", "step_base"}},
 		{Config{MaxNumSeqs: 4096, Vocab: 3}, []string{"vocab", "max_num_seqs"}},
 		{Config{KVBlocks: 10}, []string{"kv_blocks"}},
+		{Config{Model: "m", ServedModels: []string{"b", "a", "a"}, Adapters: map[string]float64{"a": 2, "b": 1, "c": -1}},
+			[]string{"models", "models[2]", "adapters.b", "adapters.c", "adapters.c"}},
+		{Config{ReasoningShare: 2, ReasoningField: "thoughts", ReasoningTokens: -1, ImageTokens: -1},
+			[]string{"reasoning_tokens", "image_tokens", "reasoning_share", "reasoning_field"}},
+		{Config{ReasoningShare: 0.5, ReasoningByCategory: map[string]int{"a": -1}}, []string{"reasoning_by_category.a"}},
+		{Config{ReasoningShare: 0.5, ValidAnswers: new(float64(2)), CorrectAnswers: new(float64(-1))}, []string{"reasoning_share", "valid_answers", "correct_answers"}},
+		{Config{Speculation: Speculation{Acceptance: 2, Report: "log", ByCategory: map[string]float64{"a": -1}}},
+			[]string{"speculation.tokens", "speculation.acceptance", "speculation.by_category.a", "speculation.report"}},
+		{Config{Speculation: Speculation{Tokens: 65}}, []string{"speculation.tokens"}},
 		{Config{Faults: []string{"no-done", "nonsense", "multi=0", "stall", "no-done=3", "crlf@0"}}, []string{"faults[1]", "faults[2]", "faults[3]", "faults[4]", "faults[5]"}},
 	}
 	for _, test := range tests {
@@ -69,7 +78,7 @@ func TestWordsRoundTrip(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	q := newSeq(5, v, []int32{1, 2, 3}, 0)
 	p := reply{q: q}
-	for i, id := range v.encode(nil, p.words(0, 500)) {
+	for i, id := range v.encode(nil, p.text(0, 500)) {
 		if id != q.generated(i) {
 			t.Fatalf("token %d is %d, was %d", i, id, q.generated(i))
 		}

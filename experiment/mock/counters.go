@@ -22,19 +22,47 @@ type counters struct {
 	preemptions                int
 	prompt, generated          int // tokens
 	finished                   map[string]int
-	ready                      []*seq // sequences with undelivered tokens, by the time of the first; only the pacer uses it
+	adapters                   map[string]*adapterLoad // by name
+	drafts, drafted            int                     // verifications of drafts, and tokens in them
+	accepted                   []int                   // drafted tokens that were accepted, by position
+	ready                      []*seq                  // sequences with undelivered tokens, by the time of the first; only the pacer uses it
 
 	ttft, itl, tpot, e2e, queue, prefill, decode, inference histogram
 	promptLen, outputLen, stepTokens                        histogram
 }
 
-func newCounters() *counters {
-	return &counters{
+// adapterLoad are the requests of an adapter.
+type adapterLoad struct{ waiting, running int }
+
+// newCounters makes the counters of a resolved configuration.
+func newCounters(c Config) *counters {
+	l := &counters{
+		adapters: map[string]*adapterLoad{}, accepted: make([]int, c.Speculation.Tokens),
 		finished: map[string]int{"stop": 0, "length": 0, "abort": 0},
 		ttft:     newHistogram(firstTokenBuckets), itl: newHistogram(tokenBuckets), tpot: newHistogram(tokenBuckets),
 		e2e: newHistogram(requestBuckets), queue: newHistogram(requestBuckets), prefill: newHistogram(requestBuckets),
 		decode: newHistogram(requestBuckets), inference: newHistogram(requestBuckets),
 		promptLen: newHistogram(lengthBuckets), outputLen: newHistogram(lengthBuckets), stepTokens: newHistogram(stepBuckets),
+	}
+	for _, name := range c.adapterNames() {
+		l.adapters[name] = new(adapterLoad)
+	}
+	return l
+}
+
+// wait adds n waiting sequences like q.
+func (l *counters) wait(q *seq, n int) {
+	l.waiting += n
+	if a := l.adapters[q.adapter]; a != nil {
+		a.waiting += n
+	}
+}
+
+// run adds n running sequences like q.
+func (l *counters) run(q *seq, n int) {
+	l.running += n
+	if a := l.adapters[q.adapter]; a != nil {
+		a.running += n
 	}
 }
 
@@ -56,8 +84,8 @@ func (l *counters) countLookup(q *seq, two bool) {
 // countAdmission moves q from waiting to running.
 func (l *counters) countAdmission(q *seq, at time.Duration) {
 	q.stage = running
-	l.waiting--
-	l.running++
+	l.wait(q, -1)
+	l.run(q, 1)
 	if q.preemptions == 0 {
 		q.admitted = at
 	}
@@ -68,15 +96,31 @@ func (l *counters) countPreemption(q *seq) {
 	q.stage = waiting
 	q.preemptions++
 	l.preemptions++
-	l.running--
-	l.waiting++
+	l.run(q, -1)
+	l.wait(q, 1)
 }
 
 // countStep counts a step by its tokens.
 func (l *counters) countStep(tokens int) { l.stepTokens.observe(float64(tokens)) }
 
-// token emits the next token of q.
-func (l *counters) token(q *seq, due time.Duration) {
+// verify decides how many of the drafted tokens of q are accepted. As in vLLM, those that the end of the answer cuts
+// off count as well.
+func (l *counters) verify(q *seq, drafted int) (accepted int) {
+	if drafted == 0 {
+		return 0
+	}
+	accepted = q.accept(drafted)
+	q.drafter.count(drafted, accepted)
+	l.drafts++
+	l.drafted += drafted
+	for i := range accepted {
+		l.accepted[i]++
+	}
+	return accepted
+}
+
+// tokens emits the next n tokens of q, or as many as it wants.
+func (l *counters) tokens(q *seq, due time.Duration, n int) {
 	if q.out == 0 {
 		q.first = due
 		l.prompt += len(q.prompt)
@@ -84,8 +128,11 @@ func (l *counters) token(q *seq, due time.Duration) {
 	} else {
 		l.itl.observe((due - q.last).Seconds())
 	}
-	l.generated++
-	q.out++
+	n = min(n, q.want-q.out)
+	if !q.pools {
+		l.generated += n
+	}
+	q.out += n
 	q.last = due
 	if q.out == q.want {
 		l.countCompletion(q)
@@ -93,14 +140,16 @@ func (l *counters) token(q *seq, due time.Duration) {
 	if len(q.emitted) == 0 {
 		l.ready = append(l.ready, q)
 	}
-	q.emitted = append(q.emitted, due)
+	for range n {
+		q.emitted = append(q.emitted, due)
+	}
 }
 
 // countCompletion counts a request that has all its tokens. As in vLLM, only the time to the first token is
 // counted before that: an aborted request is in no other histogram.
 func (l *counters) countCompletion(q *seq) {
 	q.stage = over
-	l.running--
+	l.run(q, -1)
 	l.finished[q.finish]++
 	l.queue.observe(q.waited().Seconds())
 	l.prefill.observe((q.first - q.admitted).Seconds())
@@ -118,9 +167,9 @@ func (l *counters) countCompletion(q *seq) {
 func (l *counters) countAbort(q *seq) {
 	switch q.stage {
 	case waiting:
-		l.waiting--
+		l.wait(q, -1)
 	case running:
-		l.running--
+		l.run(q, -1)
 	}
 	q.stage = over
 	l.finished["abort"]++

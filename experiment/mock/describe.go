@@ -19,6 +19,8 @@ func (s *Server) Describe() string {
 		text  string
 	}{
 		{!c.fixed() && c.KVOffloadingGB > 0, fmt.Sprintf("%g GB of second tier at %g GB/s", c.KVOffloadingGB, c.KVOffloadingGBs)},
+		{c.Speculation.Tokens > 0, fmt.Sprintf("%d drafts a step, accepted with %g", c.Speculation.Tokens, c.Speculation.Acceptance)},
+		{len(c.adapterNames()) > 0, "adapters " + strings.Join(c.adapterNames(), ", ")},
 		{c.Drift != "", "drift " + c.Drift},
 		{len(c.Faults) > 0, "faults: " + strings.Join(c.Faults, ", ")},
 	} {

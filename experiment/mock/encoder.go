@@ -2,22 +2,30 @@ package mock
 
 import (
 	"encoding/json"
-	"fmt"
 	"strconv"
 )
 
-// encoder appends the events of one response. Their constant part is encoded once.
-type encoder struct {
-	head      []byte // from "data: " to the choices
-	chat      bool
-	eol       string
-	tool      []byte  // its name, quoted
-	prompt    int     // tokens, for usage
-	promptIDs []int32 // for the first event that lists token ids; nil: none, or sent
-	cached    int
-	silent    bool // usage does not state cached
-	brief     bool // nor a 0
-	wrong     *int // output tokens for usage; nil: the true ones
+// encoder is the form of one API's responses.
+type encoder interface {
+	// early reports whether begin is written with the headers, not with the first token.
+	early() bool
+	// begin appends what precedes the first token.
+	begin(b []byte) []byte
+	// open appends an event up to the text of its tokens.
+	open(b []byte, k tokenKind) []byte
+	// close appends the rest of an event. No ids leave the token ids out.
+	close(b []byte, k tokenKind, ids []int32) []byte
+	// textless appends what the fault empty-events adds before an event: one without text.
+	textless(b []byte, k tokenKind) []byte
+	// comment and emptyEvent append what no API needs and all permit.
+	comment(b []byte) []byte
+	emptyEvent(b []byte) []byte
+	// end appends the events after the last token.
+	end(b []byte) []byte
+	// fail appends the events of an error in the middle.
+	fail(b []byte, e *apiError) []byte
+	// object is the answer in one piece.
+	object() map[string]any
 }
 
 // tokenKind is the field of the event that a token belongs to.
@@ -30,87 +38,55 @@ const (
 	toolArgumentToken
 )
 
-func newEncoder(id, model string, created int64, shape api, f faults) encoder {
-	object := "text_completion"
-	if shape == chat {
-		object = "chat.completion.chunk"
+// isTool reports whether the token belongs to a tool call.
+func (k tokenKind) isTool() bool { return k == toolNameToken || k == toolArgumentToken }
+
+// newEncoder makes the encoder of p.
+func (p *reply) newEncoder() encoder {
+	frame := frame(p.f.lineEnd)
+	switch p.shape {
+	case responses:
+		return &responseEvents{frame: frame, p: p}
+	case messages:
+		return &messageEvents{frame: frame, p: p}
 	}
-	return encoder{
-		silent: f.noDetails,
-		brief:  f.noZero,
-		head:   fmt.Appendf(nil, `data: {"id":%s,"object":%q,"created":%d,"model":%s,"choices":[`, quoted(id), object, created, quoted(model)),
-		chat:   shape == chat,
-		eol:    f.lineEnd,
-		tool:   quoted(f.tool),
-	}
+	return newChunks(p, frame)
 }
 
-// quoted is s as a JSON string.
-func quoted(s string) []byte {
-	b, _ := json.Marshal(s) // strings always encode
+// frame is the line end of server-sent events.
+type frame string
+
+// data appends an event of one data line.
+func (f frame) data(b []byte, payload string) []byte {
+	return f.endEvent(append(append(b, "data: "...), payload...))
+}
+
+// event appends a named event with v as its data.
+func (f frame) event(b []byte, name string, v any) []byte {
+	return f.data(f.name(b, name), string(marshal(v)))
+}
+
+// name appends the line with the event's name.
+func (f frame) name(b []byte, name string) []byte {
+	return append(append(append(b, "event: "...), name...), f...)
+}
+
+func (f frame) comment(b []byte) []byte { return f.endEvent(append(b, ": ping"...)) }
+
+// emptyEvent appends an event with an empty data field.
+func (f frame) emptyEvent(b []byte) []byte { return f.endEvent(append(b, "data:"...)) }
+
+// endEvent ends the line and the event.
+func (f frame) endEvent(b []byte) []byte { return append(append(b, f...), f...) }
+
+// marshal is v as JSON, of strings, numbers, lists and objects, which always encode.
+func marshal(v any) []byte {
+	b, _ := json.Marshal(v)
 	return b
 }
 
-// open appends an event up to its text.
-func (f *encoder) open(b []byte, k tokenKind) []byte {
-	b = append(b, f.head...)
-	switch {
-	case !f.chat:
-		return append(b, `{"index":0,"text":"`...)
-	case k == reasoningToken:
-		return append(b, `{"index":0,"delta":{"reasoning_content":"`...)
-	case k == toolNameToken:
-		b = append(b, `{"index":0,"delta":{"tool_calls":[{"id":"chatcmpl-tool-0","type":"function","index":0,"function":{"name":`...)
-		return append(append(b, f.tool...), `,"arguments":"`...)
-	case k == toolArgumentToken:
-		return append(b, `{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"`...)
-	}
-	return append(b, `{"index":0,"delta":{"content":"`...)
-}
-
-// close appends the rest of an event after its text. An empty finish is null; usage < 0 leaves usage out, and no ids
-// leave the token ids out.
-func (f *encoder) close(b []byte, k tokenKind, finish string, usage int, ids []int32) []byte {
-	switch {
-	case !f.chat:
-		b = append(b, '"')
-	case k == toolNameToken, k == toolArgumentToken:
-		b = append(b, `"}}]}`...)
-	default:
-		b = append(b, `"}`...)
-	}
-	b = append(b, `,"logprobs":null,"finish_reason":`...)
-	if finish == "" {
-		b = append(b, "null"...)
-	} else {
-		b = append(append(append(b, '"'), finish...), '"')
-	}
-	if !f.chat || finish != "" {
-		b = append(b, `,"stop_reason":null`...)
-	}
-	if len(ids) > 0 {
-		b = f.tokenIDs(b, ids)
-	}
-	b = append(b, "}]"...)
-	if usage >= 0 {
-		b = f.usage(append(b, ','), usage)
-	}
-	return f.endEvent(append(b, '}'))
-}
-
-// tokenIDs appends the token ids of an event. Like vLLM's, the first one of a completion lists the prompt's, too.
-func (f *encoder) tokenIDs(b []byte, ids []int32) []byte {
-	if !f.chat {
-		b = append(b, `,"prompt_token_ids":`...)
-		if f.promptIDs == nil {
-			b = append(b, "null"...)
-		} else {
-			b = appendIDs(b, f.promptIDs)
-		}
-		f.promptIDs = nil
-	}
-	return appendIDs(append(b, `,"token_ids":`...), ids)
-}
+// raw is JSON that is encoded already.
+func raw(text string) json.RawMessage { return json.RawMessage(text) }
 
 func appendIDs(b []byte, ids []int32) []byte {
 	b = append(b, '[')
@@ -122,47 +98,3 @@ func appendIDs(b []byte, ids []int32) []byte {
 	}
 	return append(b, ']')
 }
-
-// roleEvent appends the first event of a chat response. Like vLLM's, it lists the prompt's token ids.
-func (f *encoder) roleEvent(b []byte) []byte {
-	b = append(append(b, f.head...), `{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}]`...)
-	if f.promptIDs != nil {
-		b = appendIDs(append(b, `,"prompt_token_ids":`...), f.promptIDs)
-	}
-	return f.endEvent(append(b, '}'))
-}
-
-// usageEvent appends the last event, with usage, and the server's own times of the request if they are not empty.
-func (f *encoder) usageEvent(b []byte, tokens int, times string) []byte {
-	b = append(append(b, f.head...), `],`...)
-	if b = f.usage(b, tokens); times != "" {
-		b = append(append(b, `,"metrics":`...), times...)
-	}
-	return f.endEvent(append(b, '}'))
-}
-
-func (f *encoder) usage(b []byte, tokens int) []byte {
-	if f.wrong != nil {
-		tokens = *f.wrong
-	}
-	b = strconv.AppendInt(append(b, `"usage":{"prompt_tokens":`...), int64(f.prompt), 10)
-	b = strconv.AppendInt(append(b, `,"total_tokens":`...), int64(f.prompt+tokens), 10)
-	b = strconv.AppendInt(append(b, `,"completion_tokens":`...), int64(tokens), 10)
-	if f.silent || f.brief && f.cached == 0 {
-		return append(b, '}')
-	}
-	b = strconv.AppendInt(append(b, `,"prompt_tokens_details":{"cached_tokens":`...), int64(f.cached), 10)
-	return append(b, "}}"...)
-}
-
-func (f *encoder) data(b []byte, payload string) []byte {
-	return f.endEvent(append(append(b, "data: "...), payload...))
-}
-
-func (f *encoder) comment(b []byte) []byte { return f.endEvent(append(b, ": ping"...)) }
-
-// emptyEvent appends an event with an empty data field.
-func (f *encoder) emptyEvent(b []byte) []byte { return f.endEvent(append(b, "data:"...)) }
-
-// endEvent ends the line and the event.
-func (f *encoder) endEvent(b []byte) []byte { return append(append(b, f.eol...), f.eol...) }

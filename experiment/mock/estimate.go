@@ -9,6 +9,8 @@ import (
 // and faults are left out.
 func (c Config) RequestMs(batch, input, cached, output float64) float64 {
 	r, context := c.resolved(), input+output/2
+	output /= r.Speculation.perStep() // the steps
+	drafts := float64(r.Speculation.Tokens) * output
 	if r.fixed() {
 		return inMs(r.TTFT) + output*inMs(r.ITL)
 	}
@@ -20,7 +22,7 @@ func (c Config) RequestMs(batch, input, cached, output float64) float64 {
 		return s.FrontEndMs() + output*s.DecodeMs(batch, context) + batch*s.PrefillMs(input, cached)
 	}
 	step := inMs(r.StepBase) + batch*(inMs(r.StepPerSeq)+context*inMs(r.StepPerContextToken))
-	return output*step + batch*(input-cached)*inMs(r.StepPerPrefillToken)
+	return output*step + batch*(input-cached+drafts)*inMs(r.StepPerPrefillToken)
 }
 
 // Sequences is the number of requests with this context that run at once; 0 = no limit. c must be valid.

@@ -12,35 +12,36 @@ import (
 
 // faults are the faults of one response. The zero value is not fault-free: use noFaults.
 type faults struct {
-	status      int           // respond with this status
-	slow        time.Duration // delay of the headers
-	replacement string        // "reset-before", "garbage", "html200": sent instead of a response
-	ending      string        // what happens after `after` tokens: "reset-mid", "fin-mid", "cut-mid", "stall", "error-in-stream", "garbage-mid"
-	after       int
-	pause       time.Duration // pause after `pauseAfter` tokens
-	pauseAfter  int
-	short       int // stop after this number of tokens, like natural EOS
-	perEvent    int // tokens per event
-	lineEnd     string
-	noDone      bool
-	noUsage     bool
-	noDetails   bool // usage without prompt_tokens_details
-	noZero      bool // usage without them where no token was cached
-	wrongUsage  bool // usage has these counts
-	wrongOutput int
-	wrongCached int
-	noIDs       bool   // ignores return_token_ids
-	noText      string // tokens without text: "first", "last" or "all"
-	comments    bool   // a comment before each event
-	empty       bool   // an event without data and one without text before each event
-	roleEarly   bool   // chat: the role event comes with the headers, not with the first token
-	reasoning   bool   // chat: the first half of the tokens are reasoning
-	tools       bool   // chat: the tokens are the arguments of a tool call
-	tool        string // name of that tool
-	splitRunes  bool   // each token has a two-byte rune, split between two writes
+	status          int           // respond with this status
+	slow            time.Duration // delay of the headers
+	replacement     string        // "reset-before", "garbage", "html200": sent instead of a response
+	ending          string        // what happens after `after` tokens: "reset-mid", "fin-mid", "cut-mid", "stall", "error-in-stream", "garbage-mid"
+	after           int
+	pause           time.Duration // pause after `pauseAfter` tokens
+	pauseAfter      int
+	short           int // stop after this number of tokens, like natural EOS
+	perEvent        int // tokens per event
+	lineEnd         string
+	noDone          bool
+	noUsage         bool
+	noDetails       bool // usage without prompt_tokens_details
+	incomplete      bool // responses: a cut answer ends with response.incomplete, as OpenAI's
+	noOutputDetails bool // usage without completion_tokens_details
+	noZero          bool // usage without them where no token was cached
+	wrongUsage      bool // usage has these counts
+	wrongOutput     int
+	wrongCached     int
+	noIDs           bool   // ignores return_token_ids
+	noText          string // tokens without text: "first", "last" or "all"
+	comments        bool   // a comment before each event
+	empty           bool   // an event without data and one without text before each event
+	roleEarly       bool   // chat: the role event comes with the headers, not with the first token
+	reasoning       bool   // chat: the first half of the tokens are reasoning
+	tools           bool   // chat: the tokens are the arguments of a tool call
+	splitRunes      bool   // each token has a two-byte rune, split between two writes
 }
 
-func noFaults() faults { return faults{short: math.MaxInt, perEvent: 1, lineEnd: "\n", tool: "look"} }
+func noFaults() faults { return faults{short: math.MaxInt, perEvent: 1, lineEnd: "\n"} }
 
 // faultRule is one entry of Config.Faults.
 type faultRule struct {
@@ -51,34 +52,36 @@ type faultRule struct {
 
 // faultKinds are the setters of the fault kinds; arg is the text after "=".
 var faultKinds = map[string]func(f *faults, arg string) error{
-	"status":                   number(func(f *faults, n int) { f.status = n }, 400, 599),
-	"slow-headers":             setSlowHeaders,
-	"reset-before":             plain(func(f *faults) { f.replacement = "reset-before" }),
-	"garbage":                  plain(func(f *faults) { f.replacement = "garbage" }),
-	"html200":                  plain(func(f *faults) { f.replacement = "html200" }),
-	"reset-mid":                endAfter("reset-mid"),
-	"fin-mid":                  endAfter("fin-mid"),
-	"cut-mid":                  endAfter("cut-mid"),
-	"stall":                    endAfter("stall"),
-	"error-in-stream":          endAfter("error-in-stream"),
-	"garbage-mid":              endAfter("garbage-mid"),
-	"pause":                    setPause,
-	"short":                    number(func(f *faults, n int) { f.short = n }, 1, math.MaxInt32),
-	"multi":                    number(func(f *faults, n int) { f.perEvent = n }, 1, math.MaxInt32),
-	"crlf":                     plain(func(f *faults) { f.lineEnd = "\r\n" }),
-	"no-done":                  plain(func(f *faults) { f.noDone = true }),
-	"no-usage":                 plain(func(f *faults) { f.noUsage = true }),
-	"no-prompt-tokens-details": plain(func(f *faults) { f.noDetails = true }),
-	"no-zero-cached-tokens":    plain(func(f *faults) { f.noZero = true }),
-	"wrong-usage":              setWrongUsage,
-	"no-token-ids":             plain(func(f *faults) { f.noIDs = true }),
-	"no-text":                  setNoText,
-	"comments":                 plain(func(f *faults) { f.comments = true }),
-	"empty-events":             plain(func(f *faults) { f.empty = true }),
-	"role-early":               plain(func(f *faults) { f.roleEarly = true }),
-	"role-reasoning":           plain(func(f *faults) { f.reasoning = true }),
-	"tool-calls":               plain(func(f *faults) { f.tools = true }),
-	"split-utf8":               plain(func(f *faults) { f.splitRunes = true }),
+	"status":                       number(func(f *faults, n int) { f.status = n }, 400, 599),
+	"slow-headers":                 setSlowHeaders,
+	"reset-before":                 plain(func(f *faults) { f.replacement = "reset-before" }),
+	"garbage":                      plain(func(f *faults) { f.replacement = "garbage" }),
+	"html200":                      plain(func(f *faults) { f.replacement = "html200" }),
+	"reset-mid":                    endAfter("reset-mid"),
+	"fin-mid":                      endAfter("fin-mid"),
+	"cut-mid":                      endAfter("cut-mid"),
+	"stall":                        endAfter("stall"),
+	"error-in-stream":              endAfter("error-in-stream"),
+	"garbage-mid":                  endAfter("garbage-mid"),
+	"pause":                        setPause,
+	"short":                        number(func(f *faults, n int) { f.short = n }, 1, math.MaxInt32),
+	"multi":                        number(func(f *faults, n int) { f.perEvent = n }, 1, math.MaxInt32),
+	"crlf":                         plain(func(f *faults) { f.lineEnd = "\r\n" }),
+	"no-done":                      plain(func(f *faults) { f.noDone = true }),
+	"no-usage":                     plain(func(f *faults) { f.noUsage = true }),
+	"no-prompt-tokens-details":     plain(func(f *faults) { f.noDetails = true }),
+	"incomplete-event":             plain(func(f *faults) { f.incomplete = true }),
+	"no-completion-tokens-details": plain(func(f *faults) { f.noOutputDetails = true }),
+	"no-zero-cached-tokens":        plain(func(f *faults) { f.noZero = true }),
+	"wrong-usage":                  setWrongUsage,
+	"no-token-ids":                 plain(func(f *faults) { f.noIDs = true }),
+	"no-text":                      setNoText,
+	"comments":                     plain(func(f *faults) { f.comments = true }),
+	"empty-events":                 plain(func(f *faults) { f.empty = true }),
+	"role-early":                   plain(func(f *faults) { f.roleEarly = true }),
+	"role-reasoning":               plain(func(f *faults) { f.reasoning = true }),
+	"tool-calls":                   plain(func(f *faults) { f.tools = true }),
+	"split-utf8":                   plain(func(f *faults) { f.splitRunes = true }),
 }
 
 func plain(set func(*faults)) func(*faults, string) error {
@@ -159,6 +162,7 @@ func setNoText(f *faults, arg string) error {
 //	empty-events     events without data or text            no-done          no [DONE]
 //	no-usage         no usage, even if requested               split-utf8       runes split between writes
 //	no-zero-cached-tokens     usage without cached tokens where none were cached, as SGLang
+//	no-completion-tokens-details  usage without reasoning and draft tokens
 //	no-prompt-tokens-details  usage without cached tokens, as vLLM without --enable-prompt-tokens-details
 //	wrong-usage=N:M  usage with N output and M cached tokens, whatever is true
 //	no-token-ids     return_token_ids is ignored               no-text=W        no text in the first, last or all tokens

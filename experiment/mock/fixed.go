@@ -6,7 +6,7 @@ import (
 )
 
 // fixed is an engine with fixed times: the first token of a request is due TTFT after its admission, each
-// further token ITL after the one before. Requests affect each other only in the queue for max_num_seqs.
+// further token, with speculation each further step, ITL after the one before. Requests affect each other only in the queue for max_num_seqs.
 type fixed struct {
 	cfg       Config
 	drift     drift
@@ -60,12 +60,16 @@ func (e *fixed) tick(a dueToken) {
 	if a.q.gone {
 		return
 	}
-	e.counters.token(a.q, a.at)
+	drafted := 0
+	if a.q.out > 0 {
+		drafted = a.q.drafter.tokens
+	}
+	e.counters.tokens(a.q, a.at, 1+e.counters.verify(a.q, drafted))
 	if a.q.stage == over {
 		e.release(a.at)
 		return
 	}
-	e.further.add(a.at+e.drifted(e.cfg.ITL, a.at), a.q)
+	e.further.add(a.at+e.drifted(a.q.slowed(e.cfg.ITL), a.at), a.q)
 }
 
 // release frees a place.
@@ -89,7 +93,7 @@ func (e *fixed) admit() {
 			e.freeSince = e.freeSince[1:]
 		}
 		e.counters.countAdmission(q, at)
-		e.first.add(at+e.drifted(e.cfg.TTFT, at), q)
+		e.first.add(at+e.drifted(q.slowed(e.cfg.TTFT), at), q)
 	}
 }
 

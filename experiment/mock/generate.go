@@ -1,54 +1,50 @@
 package mock
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"net/http"
 	"strings"
 	"time"
 )
 
-// generate answers POST /v1/completions and /v1/chat/completions.
+// generate answers the requests of an API that generates tokens.
 func (s *Server) generate(shape api) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		now := time.Now()
 		arrival, n := now.Sub(s.start), s.requests.Add(1)
 		f, err := s.faultsOf(r, n)
 		if err != nil {
-			badRequest("X-Mock-Fault: %v", err).write(w)
+			badRequest("X-Mock-Fault: %v", err).writeTo(w, shape)
 			return
 		}
-		if s.replaceByFault(w, f) {
+		if s.replaceByFault(w, shape, f) {
 			return
 		}
-		var req request
-		if bad := decode(r, &req); bad != nil {
-			bad.write(w)
-			return
-		}
-		req.applyTools(&f)
-		q, bad := s.sequence(&req, shape, arrival)
+		req, bad := readRequest(r, shape)
 		if bad != nil {
-			bad.write(w)
+			bad.writeTo(w, shape)
 			return
 		}
-		if f.short < q.want {
-			q.want, q.finish = f.short, "stop"
+		q, limit, bad := s.sequence(req, shape, arrival)
+		if bad != nil {
+			bad.writeTo(w, shape)
+			return
 		}
+		s.adapt(q, req.Model)
+		q.drafter = newDrafter(s.cfg.Speculation, req.category())
+		answer := s.plan(req, shape, q, limit, f)
 		if bad := s.submit(q); bad != nil {
-			bad.write(w)
+			bad.writeTo(w, shape)
 			return
 		}
-		rec := s.record(r, shape, n)
-		rec.ArrivalUnixNS, rec.ArrivalNS = now.UnixNano(), int64(arrival)
-		if s.anchor != 0 {
-			rec.ArrivalMonotonicNS = s.anchor + int64(arrival)
-		}
-		p := &reply{w: w, rc: http.NewResponseController(w), start: s.start, req: &req, shape: shape, q: q, f: f, rec: rec, sock: socketOf(r)}
-		if s.cfg.PerRequestMetrics {
-			p.engine = s
-		}
-		p.encoder = newEncoder(rec.ID, s.cfg.Model, now.Unix(), shape, f)
+		p := &reply{w: w, rc: http.NewResponseController(w), start: s.start, req: req, shape: shape, q: q, f: f, answer: answer, sock: socketOf(r), engine: s}
+		p.rec = s.record(r, req, shape, n)
+		s.stamp(p.rec, now)
+		p.encoder = p.newEncoder()
 		s.answer(r.Context(), p)
 	}
 }
@@ -61,7 +57,10 @@ func (s *Server) answer(ctx context.Context, p *reply) {
 	} else if whole {
 		whole = p.writeWhole(ctx)
 	}
-	s.drop(p.q, p.rec)
+	for _, q := range p.all() {
+		s.drop(q, p.rec)
+	}
+	p.rec.Aborted = !whole && (p.f.ending == "" || ctx.Err() != nil)
 	s.finishRecord(p, whole)
 	switch {
 	case whole && p.req.Stream:
@@ -74,32 +73,49 @@ func (s *Server) answer(ctx context.Context, p *reply) {
 // finishRecord completes and stores the record of p.
 func (s *Server) finishRecord(p *reply, whole bool) {
 	p.recordWrites() // of an unfinished write
-	p.rec.PromptTokens, p.rec.OutputTokens, p.rec.Finish = len(p.q.prompt), p.sent, "abort"
+	p.rec.PromptTokens, p.rec.OutputTokens, p.rec.Finish = p.promptTokens(), p.sent, "abort"
+	p.rec.Valid, p.rec.Correct = p.answer.valid, p.answer.correct
+	p.rec.ReasoningTokens = min(p.sent, p.answer.reasoning)
+	if p.answerEvent > 0 && p.answerEvent <= len(p.rec.DueNS) {
+		p.rec.FirstAnswerDueNS, p.rec.FirstAnswerWrittenNS = p.rec.DueNS[p.answerEvent-1], p.rec.WrittenNS[p.answerEvent-1]
+	}
 	if whole {
 		p.rec.Finish = p.finish()
 	}
 	s.records.add(p.rec)
 }
 
+// stamp sets the arrival of a record.
+func (s *Server) stamp(rec *Record, now time.Time) {
+	arrival := int64(now.Sub(s.start))
+	rec.ArrivalUnixNS, rec.ArrivalNS = now.UnixNano(), arrival
+	if s.anchor != 0 {
+		rec.ArrivalMonotonicNS = s.anchor + arrival
+	}
+}
+
 // record starts the record of a request. Like vLLM's, its id contains the client's request id.
-func (s *Server) record(r *http.Request, shape api, n uint64) *Record {
-	rec := &Record{Model: s.cfg.Model, RequestID: r.Header.Get("X-Request-Id")}
+func (s *Server) record(r *http.Request, req *request, shape api, n uint64) *Record {
+	rec := &Record{
+		API: shape.String(), Model: cmp.Or(req.Model, s.cfg.Model), RequestID: r.Header.Get("X-Request-Id"),
+		Session: r.Header.Get("X-Session-ID"), Traceparent: r.Header.Get("Traceparent"), Category: req.category(),
+		PromptBytes: len(req.raw), Images: req.images(),
+	}
+	sum := sha256.Sum256(req.raw)
+	rec.PromptSHA256 = hex.EncodeToString(sum[:])
 	own := rec.RequestID
 	if own == "" || len(own) > 128 {
 		own = fmt.Sprintf("%016x", mix(s.cfg.Seed^mix(n)))
 	}
-	rec.ID = "cmpl-" + own
-	if shape == chat {
-		rec.ID = "chatcmpl-" + own
-	}
+	rec.ID = shape.idPrefix() + own
 	return rec
 }
 
 // replaceByFault sends the response of a fault that replaces the engine.
-func (s *Server) replaceByFault(w http.ResponseWriter, f faults) bool {
+func (s *Server) replaceByFault(w http.ResponseWriter, shape api, f faults) bool {
 	switch {
 	case f.status != 0:
-		(&apiError{status: f.status, message: "injected fault"}).write(w)
+		(&apiError{status: f.status, message: "injected fault"}).writeTo(w, shape)
 	case f.replacement == "reset-before":
 		closeConnection(w, true)
 	case f.replacement == "garbage":

@@ -64,6 +64,12 @@ func (s *Server) metricsText() []byte {
 	e.single("counter", "num_preemptions_total", "Preemptions of requests.", float64(l.preemptions))
 	e.single("counter", "prompt_tokens_total", "Prompt tokens processed.", float64(l.prompt))
 	e.single("counter", "generation_tokens_total", "Tokens generated.", float64(l.generated))
+	if len(l.adapters) > 0 {
+		s.exposeAdapters(&e)
+	}
+	if len(l.accepted) > 0 {
+		s.exposeSpeculation(&e)
+	}
 	e.family("counter", "request_success_total", "Finished requests.")
 	for _, reason := range slices.Sorted(maps.Keys(l.finished)) {
 		fmt.Fprintf(&e, "vllm:request_success_total{%s,finished_reason=%q} %d\n", e.labels, reason, l.finished[reason])

@@ -74,7 +74,7 @@ func New(c Config) (*Server, error) {
 		return nil, errors.Join(mistakes...)
 	}
 	c = c.resolved()
-	s := &Server{cfg: c, vocab: vocab(c.Vocab), start: time.Now(), clock: preciseClock, wake: make(chan struct{}, 1), counters: newCounters()}
+	s := &Server{cfg: c, vocab: vocab(c.Vocab), start: time.Now(), clock: preciseClock, wake: make(chan struct{}, 1), counters: newCounters(c)}
 	s.anchor = monotonicAt(s.start)
 	for _, text := range c.Faults {
 		rule, err := parseFault(text)
@@ -151,18 +151,22 @@ func (s *Server) submit(q *seq) *apiError {
 	if s.counters.waiting >= s.cfg.Queue && s.cfg.MaxNumSeqs > 0 { // without a limit a request waits only for the pacer
 		return &apiError{status: s.cfg.QueueStatus, message: fmt.Sprintf("The queue of %d requests is full.", s.cfg.Queue)}
 	}
-	s.counters.waiting++
+	s.counters.wait(q, 1)
 	s.engine.add(q)
 	s.wakePacer()
 	return nil
 }
 
-// drop removes q from the engine and copies its state to rec. The engine keeps and may change a sequence that
+// drop removes q from the engine and adds its state to rec. The engine keeps and may change a sequence that
 // has not ended until the next step.
 func (s *Server) drop(q *seq, rec *Record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	rec.AdmittedNS, rec.CachedTokens, rec.Preemptions = int64(q.admitted), q.cached, q.preemptions
+	rec.AdmittedNS = max(rec.AdmittedNS, int64(q.admitted))
+	rec.CachedTokens += q.cached
+	rec.Preemptions += q.preemptions
+	rec.DraftTokens = q.drafter.drafted
+	rec.Drafts, rec.AcceptedTokens = q.drafter.verified()
 	if q.stage == over || s.cfg.IgnoreDisconnect {
 		return
 	}

@@ -41,9 +41,7 @@ func (s *offload) load(now time.Duration, chain []uint64) time.Duration {
 // finish puts the loaded blocks of q into the prefix cache and counts their tokens as computed.
 func (s *offload) finish(q *seq, pool *kv.Pool) {
 	first := q.computed / q.block
-	for i, hash := range q.hashes(first + q.loading)[first:] {
-		pool.Name(q.held[first+i], hash)
-	}
+	q.name(pool, first+q.loading)
 	q.computed += q.loading * q.block
 	q.loading = 0
 }

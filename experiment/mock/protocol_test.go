@@ -307,21 +307,30 @@ func FuzzRequest(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
+	f.Add(`{"instructions":"a","input":[{"type":"function_call_output","output":"b"},{"role":"user","content":[{"type":"input_image","image_url":"data:image/png;base64,"}]}]}`)
+	f.Add(`{"system":"a","messages":[{"role":"user","content":[{"type":"tool_result","content":[{"type":"text","text":"b"}]}]}],"max_tokens":7,"tools":[{"name":"a","input_schema":{"type":"object"}}]}`)
 	f.Fuzz(func(t *testing.T, body string) {
-		var req request
-		if json.Unmarshal([]byte(body), &req) != nil {
-			return
-		}
-		for _, shape := range []api{completions, chat} {
-			q, bad := s.sequence(&req, shape, 0)
+		for shape := range messages + 1 {
+			r, _ := http.NewRequest("POST", "/", strings.NewReader(body))
+			req, bad := readRequest(r, shape)
+			var q *seq
+			var limit int
+			if bad == nil {
+				q, limit, bad = s.sequence(req, shape, 0)
+			}
 			if bad != nil {
 				if bad.status < 400 || bad.message == "" {
 					t.Errorf("refused with %+v", bad)
 				}
 				continue
 			}
+			a := s.plan(req, shape, q, limit, noFaults())
 			if q.want < 1 || len(q.prompt) < 1 || len(q.prompt)+q.want > 1000 {
 				t.Errorf("%d tokens in, %d out", len(q.prompt), q.want)
+			}
+			p := reply{q: q, req: req, shape: shape, f: noFaults(), answer: a, rec: new(Record), engine: s}
+			if _, err := json.Marshal(p.newEncoder().object()); err != nil {
+				t.Error(err)
 			}
 		}
 	})

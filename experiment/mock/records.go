@@ -17,28 +17,54 @@ const (
 // are monotonic, in ns since the server's start. A time t is ArrivalUnixNS + (t − ArrivalNS) by the wall
 // clock, and ArrivalMonotonicNS + (t − ArrivalNS) by CLOCK_MONOTONIC, which all processes of a machine share.
 type Record struct {
-	N                  uint64 `json:"n"`  // counts finished requests from 1; ?since=N returns later ones
-	ID                 string `json:"id"` // as in the response
-	RequestID          string `json:"request_id,omitempty"`
-	Model              string `json:"model"`
-	ArrivalUnixNS      int64  `json:"arrival_unix_ns"`
-	ArrivalMonotonicNS int64  `json:"arrival_monotonic_ns,omitempty"` // Linux only
-	ArrivalNS          int64  `json:"arrival_ns"`                     // request headers read
-	AdmittedNS         int64  `json:"admitted_ns,omitempty"`          // left the queue
-	HeadersNS          int64  `json:"headers_ns,omitempty"`           // response headers written
+	N           uint64 `json:"n"`  // counts finished requests from 1; ?since=N returns later ones
+	ID          string `json:"id"` // as in the response
+	RequestID   string `json:"request_id,omitempty"`
+	API         string `json:"api"`                   // completions, chat, responses, messages, embeddings, rerank
+	Model       string `json:"model"`                 // that the request asked for
+	Session     string `json:"session,omitempty"`     // the header X-Session-ID
+	Traceparent string `json:"traceparent,omitempty"` // the header
+	Category    string `json:"category,omitempty"`    // of metadata.category, else of the prompt's beginning "[category: …]"
+	// The bytes of prompt, messages, input, or query and documents, as in the body.
+	PromptSHA256       string  `json:"prompt_sha256,omitempty"` // hexadecimal
+	PromptBytes        int     `json:"prompt_bytes,omitempty"`
+	Images             []Image `json:"images,omitempty"` // of the prompt, in order
+	ArrivalUnixNS      int64   `json:"arrival_unix_ns"`
+	ArrivalMonotonicNS int64   `json:"arrival_monotonic_ns,omitempty"` // Linux only
+	ArrivalNS          int64   `json:"arrival_ns"`                     // request headers read
+	AdmittedNS         int64   `json:"admitted_ns,omitempty"`          // left the queue
+	HeadersNS          int64   `json:"headers_ns,omitempty"`           // response headers written
 	// For each event with tokens: the due time of its last token, and the start and end of its write. On
 	// loopback it arrives in between. Events of one write have the same times. A response without streaming
 	// is one event.
-	DueNS          []int64 `json:"due_ns"`
-	WritingNS      []int64 `json:"writing_ns"`
-	WrittenNS      []int64 `json:"written_ns"`
-	TokensPerEvent []int   `json:"tokens_per_event,omitempty"` // absent: 1 each
-	PromptTokens   int     `json:"prompt_tokens"`
-	CachedTokens   int     `json:"cached_tokens"`
-	OutputTokens   int     `json:"output_tokens"`         // written
-	Preemptions    int     `json:"preemptions,omitempty"` // number of preemptions
-	Answer         []int32 `json:"-"`                     // token ids; nil unless Job.KeepAnswer
-	Finish         string  `json:"finish"`                // "length", "stop", "tool_calls", or "abort": the client disconnected, or a fault ended it
+	DueNS                []int64 `json:"due_ns"`
+	WritingNS            []int64 `json:"writing_ns"`
+	WrittenNS            []int64 `json:"written_ns"`
+	TokensPerEvent       []int   `json:"tokens_per_event,omitempty"` // absent: 1 each
+	PromptTokens         int     `json:"prompt_tokens"`
+	CachedTokens         int     `json:"cached_tokens"`
+	OutputTokens         int     `json:"output_tokens"`                 // written
+	Preemptions          int     `json:"preemptions,omitempty"`         // number of preemptions
+	ReasoningTokens      int     `json:"reasoning_tokens,omitempty"`    // written, of OutputTokens
+	FirstAnswerDueNS     int64   `json:"first_answer_due_ns,omitempty"` // of the first event with an answer token, neither reasoning nor without text; 0: none
+	FirstAnswerWrittenNS int64   `json:"first_answer_written_ns,omitempty"`
+	Drafts               int     `json:"drafts,omitempty"`          // steps that verified draft tokens
+	DraftTokens          int     `json:"draft_tokens,omitempty"`    // verified
+	AcceptedTokens       int     `json:"accepted_tokens,omitempty"` // of these
+	Valid                *bool   `json:"valid,omitempty"`           // a structured answer or a tool call fits its schema; nil: neither
+	Correct              *bool   `json:"correct,omitempty"`         // a known question got the right answer; nil: no known question
+	Aborted              bool    `json:"aborted,omitempty"`         // the client left before the end
+	Answer               []int32 `json:"-"`                         // token ids; nil unless Job.KeepAnswer
+	Finish               string  `json:"finish"`                    // "length", "stop", "tool_calls", or "abort": the client disconnected, or a fault ended it
+}
+
+// Image is an image of a prompt.
+type Image struct {
+	Bytes  int    `json:"bytes"`  // decoded from base64
+	SHA256 string `json:"sha256"` // of these, hexadecimal
+	Type   string `json:"type"`   // png or jpeg
+	Width  int    `json:"width"`  // pixels
+	Height int    `json:"height"`
 }
 
 // reserve allocates space for events in advance, at most 8192, so that writing them does not allocate.

@@ -6,25 +6,19 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
-)
-
-// api is the API of a request.
-type api int
-
-const (
-	completions api = iota
-	chat
 )
 
 // maxBody is the largest request body, bytes: a prompt of a million tokens has less than 16 MiB.
 const maxBody = 32 << 20
 
-// request is the body of a completion or chat request. Unknown fields are ignored, as by vLLM.
+// request is the body of a completion or chat request, and what the bodies of the other APIs are turned into.
+// Unknown fields are ignored, as by vLLM.
 type request struct {
 	Model               string          `json:"model"`
 	Prompt              json.RawMessage `json:"prompt"`
-	Messages            []message       `json:"messages"`
+	Messages            messageList     `json:"messages"`
 	MaxTokens           *int            `json:"max_tokens"`
 	MaxCompletionTokens *int            `json:"max_completion_tokens"`
 	MinTokens           int             `json:"min_tokens"`
@@ -32,50 +26,100 @@ type request struct {
 	N                   *int            `json:"n"`
 	Tools               json.RawMessage `json:"tools"`
 	ToolChoice          json.RawMessage `json:"tool_choice"`
+	Metadata            json.RawMessage `json:"metadata"`
+	ReasoningEffort     string          `json:"reasoning_effort"`
 	Stream              bool            `json:"stream"`
 	ReturnTokenIDs      bool            `json:"return_token_ids"`
+	CacheSalt           string          `json:"cache_salt"`
 	StreamOptions       struct {
 		IncludeUsage         bool `json:"include_usage"`
 		ContinuousUsageStats bool `json:"continuous_usage_stats"`
 	} `json:"stream_options"`
 	ChatTemplate struct {
-		Thinking       bool `json:"thinking"`
-		EnableThinking bool `json:"enable_thinking"`
+		Thinking       *bool `json:"thinking"`
+		EnableThinking *bool `json:"enable_thinking"`
 	} `json:"chat_template_kwargs"`
+
+	structure
+
+	raw      []byte // of prompt, messages or input, as in the body
+	tools    []tool
+	forced   string // name of the tool that the answer must call; empty: none
+	thinking *bool  // whether the request asks for reasoning; nil: it does not say
 }
 
-// apiError is an error response in vLLM's form (vllm/entrypoints/openai/protocol.py, ErrorResponse).
-type apiError struct {
-	status  int
-	message string
-	param   string
-}
-
-func badRequest(format string, args ...any) *apiError {
-	return &apiError{status: http.StatusBadRequest, message: fmt.Sprintf(format, args...)}
-}
-
-// object is the error as JSON.
-func (e *apiError) object() []byte {
-	kind := cmp.Or(map[int]string{
-		http.StatusBadRequest: "BadRequestError", http.StatusNotFound: "NotFoundError",
-		http.StatusTooManyRequests: "RateLimitError", http.StatusServiceUnavailable: "ServiceUnavailableError",
-	}[e.status], "InternalServerError")
-	body := map[string]any{"message": e.message, "type": kind, "param": nil, "code": e.status}
-	if e.param != "" {
-		body["param"] = e.param
+// readRequest reads the body of a request and brings it into one form.
+func readRequest(r *http.Request, kind api) (*request, *apiError) {
+	switch kind {
+	case responses:
+		var body responsesRequest
+		if bad := decode(r, &body); bad != nil {
+			return nil, bad
+		}
+		return body.settle()
+	case messages:
+		var body messagesRequest
+		if bad := decode(r, &body); bad != nil {
+			return nil, bad
+		}
+		return body.settle()
 	}
-	text, _ := json.Marshal(map[string]any{"error": body}) // strings and numbers always encode
-	return text
+	req := new(request)
+	bad := decode(r, req)
+	req.settle(kind)
+	return req, bad
 }
 
-func (e *apiError) write(w http.ResponseWriter) {
-	w.Header().Set("Content-Type", "application/json")
-	if e.status == http.StatusTooManyRequests || e.status == http.StatusServiceUnavailable {
-		w.Header().Set("Retry-After", "1")
+// settle fills in what completions and chat state in several ways.
+func (r *request) settle(kind api) {
+	r.raw = r.Prompt
+	if kind != chat {
+		return
 	}
-	w.WriteHeader(e.status)
-	w.Write(e.object())
+	r.raw, r.Prompt = r.Messages.raw, nil
+	r.tools, r.forced = r.chatTools()
+	if r.ReasoningEffort != "" {
+		r.thinking = new(r.ReasoningEffort != "none")
+	}
+	r.thinking = r.templateThinking(r.thinking)
+}
+
+// templateThinking is what the arguments of the chat template say about reasoning, else asked.
+func (r *request) templateThinking(asked *bool) *bool {
+	return cmp.Or(r.ChatTemplate.EnableThinking, r.ChatTemplate.Thinking, asked)
+}
+
+// toolSchema is the schema of a tool's arguments.
+func (r *request) toolSchema(name string) json.RawMessage {
+	for _, t := range r.tools {
+		if t.name == name {
+			return t.schema
+		}
+	}
+	return nil
+}
+
+// chatTools are the tools of a chat request, and the one that tool_choice forces.
+func (r *request) chatTools() (tools []tool, forced string) {
+	var list []struct {
+		Function function `json:"function"`
+	}
+	if json.Unmarshal(r.Tools, &list) != nil || len(list) == 0 {
+		return nil, ""
+	}
+	for _, t := range list {
+		tools = append(tools, tool{t.Function.Name, t.Function.Parameters})
+	}
+	var named struct {
+		Function function `json:"function"`
+	}
+	if json.Unmarshal(r.ToolChoice, &named) == nil && named.Function.Name != "" {
+		return tools, named.Function.Name
+	}
+	if string(r.ToolChoice) == `"required"` {
+		forced = tools[0].name
+	}
+	return tools, forced
 }
 
 // decode reads a JSON body into v.
@@ -91,45 +135,45 @@ func decode(r *http.Request, v any) *apiError {
 	return nil
 }
 
-// sequence checks req and makes its sequence.
-func (s *Server) sequence(req *request, kind api, arrival time.Duration) (*seq, *apiError) {
-	if req.Model != "" && req.Model != s.cfg.Model {
-		return nil, &apiError{http.StatusNotFound, fmt.Sprintf("The model `%s` does not exist.", req.Model), "model"}
+// sequence checks req and makes its sequence, and the most tokens that it may have.
+func (s *Server) sequence(req *request, kind api, arrival time.Duration) (*seq, int, *apiError) {
+	if !s.serves(req.Model) {
+		return nil, 0, &apiError{http.StatusNotFound, fmt.Sprintf("The model `%s` does not exist.", req.Model), "model"}
 	}
 	if req.N != nil && *req.N != 1 {
-		return nil, badRequest("n must be 1, got %d.", *req.N)
+		return nil, 0, badRequest("n must be 1, got %d.", *req.N)
 	}
 	prompt, bad := s.prompt(req, kind)
 	if bad != nil {
-		return nil, bad
+		return nil, 0, bad
 	}
 	limit, bad := s.limit(req, kind, len(prompt))
 	if bad != nil {
-		return nil, bad
+		return nil, 0, bad
 	}
 	q := newSeq(s.cfg.Seed, s.vocab, prompt, arrival)
-	q.want, q.finish = limit, "length"
-	if !req.IgnoreEOS {
-		if n := max(q.natural(s.cfg.NaturalOutput), req.MinTokens); n < limit {
-			q.want, q.finish = n, "stop"
-		}
-	}
-	return q, nil
+	q.cacheSalt = req.CacheSalt
+	return q, limit, nil
 }
 
 // prompt is the prompt of req in token ids.
 func (s *Server) prompt(req *request, kind api) ([]int32, *apiError) {
-	if kind == chat {
-		if len(req.Messages) == 0 {
+	if kind != completions {
+		if len(req.Messages.list) == 0 {
 			return nil, &apiError{http.StatusBadRequest, "messages must not be empty.", "messages"}
 		}
-		return append(s.vocab.encode(nil, string(req.Tools)), s.vocab.chat(req.Messages)...), nil
+		return append(s.vocab.encode(nil, string(req.Tools)), s.chat(req.Messages.list)...), nil
 	}
 	ids, bad := s.ids(req.Prompt)
 	if bad == nil && len(ids) == 0 {
 		bad = &apiError{http.StatusBadRequest, "The decoder prompt cannot be empty", "prompt"}
 	}
 	return ids, bad
+}
+
+// serves reports whether requests may ask for a model; empty: the only one.
+func (s *Server) serves(model string) bool {
+	return model == "" || model == s.cfg.Model || slices.Contains(s.cfg.ServedModels, model)
 }
 
 // ids reads a prompt: a string, a list of token ids, or a list of exactly one of these.
@@ -177,7 +221,7 @@ func (s *Server) limit(req *request, kind api, prompt int) (int, *apiError) {
 	switch {
 	case asked != nil:
 		n = *asked
-	case kind == chat:
+	case kind != completions:
 		n = max(s.cfg.MaxModelLen-prompt, 1)
 	}
 	if n < 1 {

@@ -15,6 +15,12 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET /v1/models", s.authorized(s.models))
 	mux.HandleFunc("POST /v1/completions", s.authorized(s.generate(completions)))
 	mux.HandleFunc("POST /v1/chat/completions", s.authorized(s.generate(chat)))
+	mux.HandleFunc("POST /v1/responses", s.authorized(s.generate(responses)))
+	mux.HandleFunc("POST /v1/messages", s.authorized(s.generate(messages)))
+	mux.HandleFunc("POST /v1/messages/count_tokens", s.authorized(s.countTokens))
+	mux.HandleFunc("POST /v1/embeddings", s.authorized(s.pool(embeddings)))
+	mux.HandleFunc("POST /v1/rerank", s.authorized(s.pool(rerank)))
+	mux.HandleFunc("POST /rerank", s.authorized(s.pool(rerank)))
 	mux.HandleFunc("POST /tokenize", s.tokenize)
 	mux.HandleFunc("GET /health", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("GET /version", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, map[string]string{"version": version}) })
@@ -47,20 +53,13 @@ func (s *Server) authorized(next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-func (s *Server) models(w http.ResponseWriter, _ *http.Request) {
-	writeJSON(w, map[string]any{"object": "list", "data": []any{map[string]any{
-		"id": s.cfg.Model, "object": "model", "created": s.start.Unix(), "owned_by": "bench-mock", "root": s.cfg.Root, "parent": nil,
-		"max_model_len": s.cfg.MaxModelLen, "meta": map[string]any{"n_vocab": s.cfg.Vocab, "n_ctx": s.cfg.MaxModelLen},
-	}}})
-}
-
 // tokenize answers POST /tokenize of a prompt or of messages.
 func (s *Server) tokenize(w http.ResponseWriter, r *http.Request) {
 	var req request
 	bad := decode(r, &req)
 	var ids []int32
-	if bad == nil && req.Messages != nil {
-		ids = s.vocab.chat(req.Messages)
+	if bad == nil && req.Messages.list != nil {
+		ids = s.chat(req.Messages.list)
 	} else if bad == nil {
 		ids, bad = s.ids(req.Prompt)
 	}

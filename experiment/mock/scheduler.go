@@ -1,6 +1,7 @@
 package mock
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -8,11 +9,11 @@ import (
 )
 
 // simulated is an engine that works in steps like vLLM v1 (v1/core/sched/scheduler.py). Each step decodes one
-// token for every running sequence and prefills prompts in chunks with the rest of the token budget; its
+// token, and verifies its drafts, for every running sequence and prefills prompts in chunks with the rest of the token budget; its
 // contents determine its duration. Sequences allocate blocks as they grow. Without free blocks, the sequence
 // that was admitted last is preempted: it loses its blocks, returns to the head of the queue and is computed
 // again. Saturation, queueing, interference of prefill with decode and cache thrashing follow from these
-// rules. There is no speculative decoding.
+// rules.
 type simulated struct {
 	cfg       Config
 	stepTime  func(*batch) time.Duration
@@ -36,7 +37,8 @@ type batch struct {
 	decodes int     // sequences that get their next token
 	context int     // sum of their context tokens
 	chunks  []chunk // of prompts, or of preempted sequences
-	tokens  int     // computed, decode and prefill
+	tokens  int     // computed, decode, drafts and prefill
+	slowest float64 // largest factor of an adapter; 0: 1
 }
 
 type chunk struct{ tokens, before int }
@@ -139,7 +141,7 @@ func (e *simulated) startStep(start time.Duration) {
 		return
 	}
 	e.counters.countStep(e.batch.tokens)
-	took := time.Duration(float64(e.stepTime(&e.batch)) * e.drift.at(start))
+	took := time.Duration(float64(e.stepTime(&e.batch)) * e.drift.at(start) * cmp.Or(e.batch.slowest, 1))
 	e.busy, e.end, e.idle = true, start+max(took, 1), never
 }
 
@@ -147,7 +149,7 @@ func (e *simulated) startStep(start time.Duration) {
 func (e *simulated) scheduleRunning(budget *int) (preempted bool) {
 	for i := 0; i < len(e.running) && *budget > 0; i++ {
 		q := e.running[i]
-		share := min(q.total()-q.computed, *budget)
+		share := min(q.next(e.cfg.MaxModelLen), *budget)
 		for !e.grow(q, q.computed+share) {
 			last := e.running[len(e.running)-1]
 			e.preempt(last)
@@ -172,7 +174,7 @@ func (e *simulated) grow(q *seq, tokens int) (ok bool) {
 func (e *simulated) preempt(q *seq) {
 	e.running = e.running[:len(e.running)-1]
 	e.pool.Release(q.held)
-	q.held, q.computed, q.scheduled = nil, 0, 0
+	q.held, q.computed, q.scheduled, q.drafted = nil, 0, 0, 0
 	e.counters.countPreemption(q)
 	e.waiting = slices.Insert(e.waiting, 0, q)
 }
@@ -223,7 +225,7 @@ func (e *simulated) allocate(q *seq, start time.Duration, budget int) bool {
 		return false
 	}
 	e.pool.Hold(hits)
-	q.held, q.computed = hits, len(hits)*q.block
+	q.held, q.computed, q.named = hits, len(hits)*q.block, len(hits)
 	q.loading = 0
 	if e.offload != nil {
 		q.loading = e.offload.find(chain[len(hits):])
@@ -246,23 +248,25 @@ func (e *simulated) run(q *seq, start time.Duration, budget *int) {
 }
 
 // schedule adds tokens of q to the step. Full blocks get their hashes at once, as in vLLM: sequences that are
-// scheduled later in the same step can use them.
+// scheduled later in the same step can use them. Drafts have none before they are accepted.
 func (e *simulated) schedule(q *seq, budget *int) {
-	q.scheduled = min(q.total()-q.computed, *budget)
+	decoding, missing := q.decoding(), q.total()-q.computed
+	q.scheduled = min(q.next(e.cfg.MaxModelLen), *budget)
+	q.drafted = max(0, q.scheduled-missing)
 	*budget -= q.scheduled
 	e.batch.tokens += q.scheduled
-	if q.decoding() {
+	e.batch.slowest = max(e.batch.slowest, q.factor)
+	if decoding {
 		e.batch.decodes++
 		e.batch.context += q.computed
+		if q.drafted > 0 { // their keys and values are read with the decoded token's
+			e.batch.chunks = append(e.batch.chunks, chunk{q.drafted, 0})
+		}
 	} else {
 		e.batch.chunks = append(e.batch.chunks, chunk{q.scheduled, q.computed})
 	}
-	if e.cfg.NoPrefixCaching {
-		return
-	}
-	named := q.computed / q.block
-	for i, hash := range q.hashes((q.computed + q.scheduled) / q.block)[named:] {
-		e.pool.Name(q.held[named+i], hash)
+	if !e.cfg.NoPrefixCaching {
+		q.name(e.pool, (q.computed+q.scheduled-q.drafted)/q.block)
 	}
 }
 
@@ -270,13 +274,15 @@ func (e *simulated) schedule(q *seq, budget *int) {
 func (e *simulated) finishStep() {
 	e.busy = false
 	e.running = slices.DeleteFunc(e.running, func(q *seq) bool {
-		scheduled := q.scheduled > 0
-		q.computed += q.scheduled
-		q.scheduled = 0
+		scheduled, drafted := q.scheduled > 0, q.drafted
+		q.computed += q.scheduled - drafted
+		q.scheduled, q.drafted = 0, 0
 		if q.gone || !scheduled || q.computed < q.total() {
 			return false
 		}
-		e.counters.token(q, e.end)
+		accepted := e.counters.verify(q, drafted)
+		q.computed += accepted
+		e.counters.tokens(q, e.end, 1+accepted)
 		if q.stage != over {
 			return false
 		}

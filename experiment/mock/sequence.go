@@ -9,12 +9,20 @@ import (
 
 // seq is one request inside the engine. Times are durations since the server's start.
 type seq struct {
-	prompt  []int32
-	hash    uint64 // of the seed and the prompt; the source of all randomness of the request
-	vocab   vocab
-	want    int    // output tokens
-	finish  string // finish reason: "length" or "stop"
-	arrival time.Duration
+	prompt    []int32
+	hash      uint64 // of the seed and the prompt; the source of all randomness of the request
+	vocab     vocab
+	want      int    // output tokens
+	finish    string // finish reason: "length" or "stop"
+	arrival   time.Duration
+	pools     bool    // of embeddings or rerank: its token only marks the end of its prefill
+	cacheSalt string  // of the request, as in vLLM; empty: none
+	adapter   string  // empty: the base model
+	factor    float64 // of its times; 0: 1
+	drafter   drafter
+
+	script   []int32 // ids of the output tokens from number scripted on; the others are random
+	scripted int
 
 	// Engine state, under the server's lock.
 	stage       stage
@@ -28,6 +36,8 @@ type seq struct {
 	preemptions int           // number of preemptions
 	computed    int           // tokens with KV entries
 	scheduled   int           // tokens computed for it in the current step
+	drafted     int           // of these, the last ones: drafts to verify
+	named       int           // blocks that the prefix cache can find
 	loading     int           // blocks being loaded from the second tier
 	loadedAt    time.Duration // when that load ends
 	chain       []uint64
@@ -64,8 +74,20 @@ func (q *seq) natural(mean int) int {
 	return 1 + int(-math.Log(u)*float64(mean-1))
 }
 
+// chosen reports whether q is one of a share of the requests. Each matter draws for itself.
+func (q *seq) chosen(matter string, share float64) bool {
+	h := q.hash
+	for _, c := range []byte(matter) {
+		h = mix(h ^ uint64(c))
+	}
+	return float64(h>>11)/(1<<53) < share
+}
+
 // generated is the id of output token i.
 func (q *seq) generated(i int) int32 {
+	if k := i - q.scripted; k >= 0 && k < len(q.script) {
+		return q.script[k]
+	}
 	return idFirst + int32(mix(q.hash+uint64(i)+1)%uint64(q.vocab-idFirst))
 }
 
@@ -83,10 +105,28 @@ func (q *seq) total() int { return len(q.prompt) + q.out }
 // decoding reports whether only the last token remains to be computed.
 func (q *seq) decoding() bool { return q.out > 0 && q.computed == q.total()-1 }
 
+// salt separates the cached blocks of adapters, and of requests with a cache_salt.
+func (q *seq) salt() uint64 {
+	h := uint64(0)
+	for _, c := range []byte(q.adapter + q.cacheSalt) {
+		h = mix(h ^ uint64(c))
+	}
+	return h
+}
+
+// next is the number of tokens that the next step computes at most: what is missing, or the last token and drafts.
+func (q *seq) next(maxLen int) int {
+	n := q.total() - q.computed
+	if q.decoding() {
+		n += q.drafter.tokens
+	}
+	return min(n, maxLen-q.computed)
+}
+
 // hashes are the hashes of the first n full blocks. Each covers its tokens and all tokens before them.
 func (q *seq) hashes(n int) []uint64 {
 	for b := len(q.chain); b < n; b++ {
-		h := mix(uint64(b))
+		h := mix(q.salt())
 		if b > 0 {
 			h = q.chain[b-1]
 		}
@@ -96,4 +136,11 @@ func (q *seq) hashes(n int) []uint64 {
 		q.chain = append(q.chain, h)
 	}
 	return q.chain[:n]
+}
+
+// name gives the first n blocks their hashes, so that the prefix cache finds them.
+func (q *seq) name(pool *kv.Pool, n int) {
+	for ; q.named < n; q.named++ {
+		pool.Name(q.held[q.named], q.hashes(n)[q.named])
+	}
 }

@@ -156,10 +156,13 @@ func read(t testing.TB, h *http.Client, req *http.Request) (int, string) {
 	return resp.StatusCode, string(text)
 }
 
-func truths(t testing.TB, h *http.Client, url string) []Record {
+func truths(t testing.TB, h *http.Client, url string) []Record { return truthsSince(t, h, url, 0) }
+
+// truthsSince are the records behind the first n.
+func truthsSince(t testing.TB, h *http.Client, url string, n int) []Record {
 	t.Helper()
 	var all []Record
-	for lines := json.NewDecoder(strings.NewReader(get(t, h, url+"/debug/requests"))); lines.More(); {
+	for lines := json.NewDecoder(strings.NewReader(get(t, h, fmt.Sprintf("%s/debug/requests?since=%d", url, n)))); lines.More(); {
 		var r Record
 		if err := lines.Decode(&r); err != nil {
 			t.Fatal(err)

@@ -124,6 +124,7 @@ func (e *Engine) Jobs() int { return len(e.jobs) + len(e.ended) }
 func (e *Engine) Add(j Job) {
 	q := newSeq(e.s.cfg.Seed, e.s.vocab, j.Prompt, j.At)
 	q.want, q.finish = j.Output, "length"
+	q.drafter = newDrafter(e.s.cfg.Speculation, "")
 	r := &Record{ID: j.ID, ArrivalNS: int64(j.At), PromptTokens: len(j.Prompt), Finish: q.finish, DueNS: make([]int64, 0, j.Output)}
 	if j.KeepAnswer {
 		r.Answer = make([]int32, j.Output)
@@ -132,7 +133,7 @@ func (e *Engine) Add(j Job) {
 		}
 	}
 	e.jobs[q] = r
-	e.s.counters.waiting++
+	e.s.counters.wait(q, 1)
 	e.s.sim.add(q)
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"strconv"
 	"time"
 )
 
@@ -17,19 +16,23 @@ type reply struct {
 	req     *request
 	shape   api
 	q       *seq
+	others  []*seq // further inputs of embeddings and rerank
 	f       faults
+	answer  answer
 	encoder encoder
 	rec     *Record
 	limit   int     // tokens to write
 	sock    *socket // nil: only net/http writes
-	engine  *Server // for ownTimes; nil: the answer has none
+	engine  *Server
 
 	buf     []byte
 	sent    int             // tokens in finished events
 	held    int             // tokens in the open event
 	ids     []int32         // of these, if requested
 	pending []time.Duration // due times of the events in buf, and in unsent
-	writing time.Duration   // start of the last write
+
+	answerEvent int           // number of the first event with an answer token; 0: none yet
+	writing     time.Duration // start of the last write
 
 	fromPacer bool   // the pacer writes to the socket
 	unsent    []byte // chunks that the socket did not accept
@@ -49,7 +52,7 @@ func (p *reply) headers() {
 // stream writes the response event by event as tokens are emitted; false: it did not reach the end.
 func (p *reply) stream(ctx context.Context) bool {
 	p.headers()
-	if p.shape == chat && p.f.roleEarly && !p.write(p.encoder.roleEvent(nil)) {
+	if p.encoder.early() && !p.write(p.encoder.begin(nil)) {
 		return false
 	}
 	p.limit = p.q.want
@@ -100,68 +103,57 @@ func (p *reply) events(due []time.Duration) bool {
 	if !p.begin() {
 		return false
 	}
-	for _, at := range due[:min(len(due), p.left())] {
-		if !p.token(at) {
+	due = due[:min(len(due), p.left())]
+	for i, at := range due {
+		step := p.q.drafter.tokens > 0 && i+1 < len(due) && due[i+1] == at
+		if !p.token(at, step) {
 			return false
 		}
 	}
 	return p.flush()
 }
 
-// begin runs before the first token: the number of cached tokens is known now, and vLLM sends the role event
-// before the first token in a separate write.
+// begin writes what precedes the first token, in a separate write like vLLM.
 func (p *reply) begin() bool {
-	if p.sent+p.held > 0 {
+	if p.sent+p.held > 0 || p.encoder.early() {
 		return true
 	}
-	p.encoder.prompt, p.encoder.cached = len(p.q.prompt), p.q.cached
-	if p.f.wrongUsage {
-		p.encoder.wrong, p.encoder.cached = &p.f.wrongOutput, p.f.wrongCached
-	}
-	if p.listsIDs() {
-		p.encoder.promptIDs = p.q.prompt
-	}
-	if p.shape != chat {
-		return true
-	}
-	return p.f.roleEarly || p.write(p.encoder.roleEvent(nil))
+	head := p.encoder.begin(nil)
+	return len(head) == 0 || p.write(head)
 }
 
-// token appends a token to the buffer, and closes its event if it is full or the last.
-func (p *reply) token(at time.Duration) bool {
+// token appends a token to the buffer, and closes its event if it is full or the last. With more, the next token is
+// of the same step of speculative decoding, and hence of the same event.
+func (p *reply) token(at time.Duration, more bool) bool {
 	i := p.sent + p.held
 	k := p.kind(i)
 	if p.held == 0 {
 		p.open(k)
 	}
-	if p.f.splitRunes && !p.splitRune() {
+	if p.splits(k) && !p.splitRune() {
 		return false
 	}
 	if p.hasText(k, i) {
-		p.buf = p.appendPiece(p.buf, k, i)
+		p.buf = p.appendText(p.buf, k, i, true)
 	}
 	if p.listsIDs() {
 		p.ids = append(p.ids, p.q.generated(i))
 	}
 	p.held++
-	if p.held < p.f.perEvent && i+1 < p.limit && p.kind(i+1) == k {
+	if (more || p.held < p.f.perEvent) && i+1 < p.limit && p.kind(i+1) == k {
 		return true
 	}
 	p.sent += p.held
-	if p.f.perEvent > 1 {
+	if p.f.perEvent > 1 || p.q.drafter.tokens > 0 {
 		p.rec.TokensPerEvent = append(p.rec.TokensPerEvent, p.held)
 	}
 	p.held = 0
-	finish, usage := "", -1
-	if p.sent == p.q.want {
-		finish = p.finish()
-	}
-	if p.req.StreamOptions.ContinuousUsageStats && p.req.StreamOptions.IncludeUsage && !p.f.noUsage {
-		usage = p.sent
-	}
-	p.buf = p.encoder.close(p.buf, k, finish, usage, p.ids)
+	p.buf = p.encoder.close(p.buf, k, p.ids)
 	p.ids = p.ids[:0]
 	p.pending = append(p.pending, at)
+	if p.answerEvent == 0 && k != reasoningToken && p.hasText(k, i) {
+		p.answerEvent = len(p.rec.DueNS) + len(p.pending)
+	}
 	return true
 }
 
@@ -171,7 +163,7 @@ func (p *reply) open(k tokenKind) {
 	}
 	if p.f.empty {
 		p.buf = p.encoder.emptyEvent(p.buf)
-		p.buf = p.encoder.close(p.encoder.open(p.buf, textToken), textToken, "", -1, nil)
+		p.buf = p.encoder.textless(p.buf, k)
 	}
 	p.buf = p.encoder.open(p.buf, k)
 }
@@ -195,45 +187,9 @@ func (p *reply) hasText(k tokenKind, i int) bool {
 	return true
 }
 
-// kind is the kind of output token i.
-func (p *reply) kind(i int) tokenKind {
-	switch {
-	case p.shape == chat && p.f.tools && i == 0:
-		return toolNameToken
-	case p.shape == chat && p.f.tools:
-		return toolArgumentToken
-	case p.shape == chat && p.f.reasoning && i < (p.q.want+1)/2:
-		return reasoningToken
-	}
-	return textToken
-}
-
-func (p *reply) finish() string {
-	if p.shape == chat && p.f.tools {
-		return "tool_calls"
-	}
-	return p.q.finish
-}
-
-// appendWord appends the text of output token i.
-func (p *reply) appendWord(b []byte, i int) []byte {
-	return strconv.AppendInt(append(b, " w"...), int64(p.q.generated(i)), 10)
-}
-
-// appendPiece is appendWord inside an event. The first token of a tool call is its name. The arguments are a
-// JSON object inside a JSON string.
-func (p *reply) appendPiece(b []byte, k tokenKind, i int) []byte {
-	switch {
-	case k == toolNameToken:
-		return b
-	case k == toolArgumentToken && i == 1:
-		b = append(b, `{\"words\":\"`...)
-	}
-	b = p.appendWord(b, i)
-	if k == toolArgumentToken && i == p.q.want-1 {
-		b = append(b, `\"}`...)
-	}
-	return b
+// splits reports whether a token has a rune split between two writes.
+func (p *reply) splits(k tokenKind) bool {
+	return p.f.splitRunes && !k.isTool() && p.answer.words == nil
 }
 
 // splitRune sends the buffer with the first byte of "é" and leaves the second byte in the buffer.
@@ -247,29 +203,39 @@ func (p *reply) splitRune() bool {
 
 // close writes the events after the tokens of a complete stream.
 func (p *reply) close() {
-	var b []byte
-	if p.req.StreamOptions.IncludeUsage && !p.f.noUsage {
-		b = p.encoder.usageEvent(b, p.sent, p.ownTimes())
-	}
-	if !p.f.noDone {
-		b = p.encoder.data(b, "[DONE]")
-	}
-	if len(b) > 0 {
+	if b := p.encoder.end(nil); len(b) > 0 {
 		p.write(b)
 	}
 }
 
 // ownTimes are the engine's times of the request in vLLM's form; empty: not reported.
 func (p *reply) ownTimes() string {
-	if p.engine == nil {
+	if !p.engine.cfg.PerRequestMetrics {
 		return ""
 	}
 	p.engine.mu.Lock()
 	defer p.engine.mu.Unlock()
 	ms := func(from, to time.Duration) float64 { return (to - from).Seconds() * 1e3 }
 	q := p.q
-	return fmt.Sprintf(`{"time_to_first_token_ms":%g,"generation_time_ms":%g,"queue_time_ms":%g}`,
+	times := fmt.Sprintf(`{"time_to_first_token_ms":%g,"generation_time_ms":%g,"queue_time_ms":%g`,
 		ms(q.admitted, q.first), ms(q.first, q.last), ms(0, q.waited()))
+	if drafts := q.drafter.metrics(); drafts != "" {
+		times += `,"speculative_decoding":` + drafts
+	}
+	return times + "}"
+}
+
+// timings are the times and drafts of the request in llama.cpp's form; empty: not reported.
+func (p *reply) timings() string {
+	if p.engine.cfg.Speculation.Report != "timings" {
+		return ""
+	}
+	p.engine.mu.Lock()
+	defer p.engine.mu.Unlock()
+	q := p.q
+	_, accepted := q.drafter.verified()
+	return fmt.Sprintf(`{"cache_n":%d,"prompt_n":%d,"prompt_ms":%g,"predicted_n":%d,"predicted_ms":%g,"draft_n":%d,"draft_n_accepted":%d}`,
+		q.cached, len(q.prompt)-q.cached, inMs(q.first-q.admitted), q.out, inMs(q.last-q.first), q.drafter.drafted, accepted)
 }
 
 // breakOff ends the response according to its fault.
@@ -280,8 +246,7 @@ func (p *reply) breakOff(ctx context.Context) {
 	case "garbage-mid":
 		p.write([]byte("data: {\"id\":\"half an event\n\ndata: \xff\x00}\n\n"))
 	case "error-in-stream":
-		lost := apiError{status: http.StatusInternalServerError, message: "EngineCore encountered an issue."}
-		p.write(p.encoder.data(p.encoder.data(nil, string(lost.object())), "[DONE]"))
+		p.write(p.encoder.fail(nil, &apiError{status: http.StatusInternalServerError, message: "EngineCore encountered an issue."}))
 	case "reset-mid":
 		closeConnection(p.w, true)
 	case "fin-mid":

@@ -43,17 +43,31 @@ func (v vocab) id(word string) int32 {
 
 // chat renders messages like a ChatML template: start, role, separator, content, end; after the last message
 // start, "assistant", separator. That is 4 extra tokens per message and 3 at the end.
-func (v vocab) chat(messages []message) []int32 {
+func (s *Server) chat(messages []message) []int32 {
+	v := s.vocab
 	var ids []int32
 	for _, m := range messages {
 		ids = append(ids, idStart, v.id(m.Role), idSep)
-		ids = v.encode(ids, string(m.Content))
+		for _, p := range m.Content {
+			ids = v.encode(ids, p.text)
+			if p.image != nil {
+				ids = v.encodeImage(ids, p.image.seed, s.cfg.ImageTokens)
+			}
+		}
 		for _, call := range m.ToolCalls {
 			ids = v.encode(ids, call.Function.Name+" "+call.Function.Arguments)
 		}
 		ids = append(ids, idEnd)
 	}
 	return append(ids, idStart, v.id("assistant"), idSep)
+}
+
+// encodeImage appends the ids of an image to dst: that number of tokens, by its hash.
+func (v vocab) encodeImage(dst []int32, seed uint64, tokens int) []int32 {
+	for i := range tokens {
+		dst = append(dst, idFirst+int32(mix(seed+uint64(i))%uint64(v-idFirst)))
+	}
+	return dst
 }
 
 // mix is the finalizer of splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators,

@@ -1,0 +1,215 @@
+package mock
+
+import (
+	"cmp"
+	"strconv"
+)
+
+// answer is what the tokens of a response are: reasoning first, then text or one tool call.
+type answer struct {
+	reasons   bool     // the request may reason: usage reports reasoning tokens
+	reasoning int      // tokens, the first ones
+	tool      string   // name of the tool
+	calls     bool     // the tokens after the reasoning are a call of it: its name, then its arguments
+	valid     *bool    // as in Record
+	correct   *bool    // as in Record
+	words     []string // of the tokens after reasoning and tool name; those beyond have no text. nil: random words
+}
+
+// plan decides on the answer to req, of at most limit tokens, and on the number of its tokens.
+func (s *Server) plan(req *request, kind api, q *seq, limit int, f faults) answer {
+	a := answer{tool: "look"}
+	if kind.talks() {
+		a.reasons, a.reasoning = s.reasoning(req, q)
+		a.calls = f.tools || req.forced != ""
+	}
+	if len(req.tools) > 0 {
+		a.tool = req.tools[0].name
+	}
+	if req.forced != "" {
+		a.tool = req.forced
+	}
+	script := s.script(req, q, &a)
+	natural := q.natural(s.cfg.NaturalOutput)
+	if script != nil {
+		natural = a.named() + len(script.words(0))
+	}
+	q.want, q.finish = limit, "length"
+	if !req.IgnoreEOS {
+		if n := max(a.reasoning+natural, req.MinTokens); n < limit {
+			q.want, q.finish = n, "stop"
+		}
+	}
+	if f.short < q.want {
+		q.want, q.finish = f.short, "stop"
+	}
+	if kind.talks() && a.reasoning == 0 && (f.reasoning || req.thinking != nil && *req.thinking) {
+		a.reasons, a.reasoning = true, (q.want+1)/2
+	}
+	if script != nil {
+		a.follow(script, q)
+	}
+	return a
+}
+
+// named is the number of tokens for the name of the called tool.
+func (a *answer) named() int {
+	if a.calls {
+		return 1
+	}
+	return 0
+}
+
+// script is the planted text of the answer; nil: random words. A tool call comes before a schema, and that before a
+// known question.
+func (s *Server) script(req *request, q *seq, a *answer) *script {
+	if a.calls {
+		schema := readSchema(req.toolSchema(a.tool))
+		if schema["properties"] == nil {
+			return nil
+		}
+		a.valid = new(bool)
+		return s.structured(schema, q)
+	}
+	if schema := req.schema(); schema != nil {
+		a.valid = new(bool)
+		return s.structured(schema, q)
+	}
+	script := s.known(req, q)
+	if script != nil {
+		a.correct = new(bool)
+	}
+	return script
+}
+
+// follow fills the tokens of q after the reasoning with a script.
+func (a *answer) follow(s *script, q *seq) {
+	first := a.reasoning + a.named()
+	a.words = s.words(q.want - first)
+	right := s.right && first+len(a.words) <= q.want
+	for _, flag := range []*bool{a.valid, a.correct} {
+		if flag != nil {
+			*flag = right
+		}
+	}
+	q.scripted = first
+	for _, word := range a.words {
+		q.script = append(q.script, q.vocab.id(word))
+	}
+}
+
+// reasoning is the planted number of reasoning tokens of req, and whether requests like it may reason at all.
+func (s *Server) reasoning(req *request, q *seq) (reasons bool, tokens int) {
+	tokens, stated := s.cfg.ReasoningByCategory[req.category()]
+	if !stated {
+		tokens = s.cfg.ReasoningTokens
+	}
+	if req.thinking != nil && !*req.thinking || !q.chosen("reasoning", cmp.Or(s.cfg.ReasoningShare, 1)) {
+		tokens = 0
+	}
+	return s.cfg.ReasoningTokens > 0 || len(s.cfg.ReasoningByCategory) > 0, tokens
+}
+
+// calls reports whether the answer is a tool call.
+func (p *reply) calls() bool { return p.answer.calls && p.answer.reasoning < p.q.want }
+
+// reasoned is the number of leading tokens that are reasoning.
+func (p *reply) reasoned() int { return min(p.answer.reasoning, p.q.want) }
+
+// kind is the kind of output token i.
+func (p *reply) kind(i int) tokenKind {
+	switch {
+	case i < p.answer.reasoning:
+		return reasoningToken
+	case !p.answer.calls:
+		return textToken
+	case i == p.answer.reasoning:
+		return toolNameToken
+	}
+	return toolArgumentToken
+}
+
+// finish is the finish reason of completions and chat.
+func (p *reply) finish() string {
+	if p.calls() {
+		return "tool_calls"
+	}
+	return p.q.finish
+}
+
+// all are the sequences of the request.
+func (p *reply) all() []*seq { return append([]*seq{p.q}, p.others...) }
+
+// promptTokens is the number of prompt tokens of the request.
+func (p *reply) promptTokens() (n int) {
+	for _, q := range p.all() {
+		n += len(q.prompt)
+	}
+	return n
+}
+
+// created is the arrival in seconds of Unix time.
+func (p *reply) created() int64 { return p.rec.ArrivalUnixNS / 1e9 }
+
+// text is the text of the output tokens [from, to): content or reasoning, or the arguments of a tool call.
+func (p *reply) text(from, to int) string {
+	var b []byte
+	for i := from; i < to; i++ {
+		k := p.kind(i)
+		if p.splits(k) && p.req.Stream {
+			b = append(b, "é"...)
+		}
+		if p.hasText(k, i) {
+			b = p.appendText(b, k, i, false)
+		}
+	}
+	return string(b)
+}
+
+// appendText appends the text of output token i; quoted: as part of a JSON string. The arguments of a call without
+// a schema are a JSON object of words.
+func (p *reply) appendText(b []byte, k tokenKind, i int, quoted bool) []byte {
+	if k == toolNameToken {
+		return b
+	}
+	first := p.answer.reasoning
+	if k == toolArgumentToken {
+		first++
+	}
+	if p.answer.words != nil && k != reasoningToken {
+		return p.answer.appendWord(b, i-first, quoted)
+	}
+	if k == toolArgumentToken && i == first {
+		b = appendQuoted(b, `{"words":"`, quoted)
+	}
+	b = strconv.AppendInt(append(b, " w"...), int64(p.q.generated(i)), 10)
+	if k == toolArgumentToken && i == p.q.want-1 {
+		b = appendQuoted(b, `"}`, quoted)
+	}
+	return b
+}
+
+// appendWord appends word i behind a space, which the first does not have.
+func (a *answer) appendWord(b []byte, i int, quoted bool) []byte {
+	if i >= len(a.words) {
+		return b
+	}
+	if i > 0 {
+		b = append(b, ' ')
+	}
+	return appendQuoted(b, a.words[i], quoted)
+}
+
+// appendQuoted appends text, with its quotes and backslashes escaped if quoted is set.
+func appendQuoted(b []byte, text string, quoted bool) []byte {
+	if !quoted {
+		return append(b, text...)
+	}
+	for i := range len(text) {
+		if text[i] == '"' || text[i] == '\\' {
+			b = append(b, '\\')
+		}
+		b = append(b, text[i])
+	}
+	return b
+}

@@ -1,0 +1,26 @@
+package mock
+
+// api is the API of a request.
+type api int
+
+const (
+	completions api = iota
+	chat
+	responses
+	messages
+	embeddings
+	rerank
+)
+
+// String implements fmt.Stringer.
+func (a api) String() string {
+	return [...]string{"completions", "chat", "responses", "messages", "embeddings", "rerank"}[a]
+}
+
+// idPrefix begins the ids of the API's answers.
+func (a api) idPrefix() string {
+	return [...]string{"cmpl-", "chatcmpl-", "resp_", "msg_", "embd-", "rerank-"}[a]
+}
+
+// talks reports whether the API has turns, reasoning and tool calls.
+func (a api) talks() bool { return a == chat || a == responses || a == messages }

@@ -1,0 +1,56 @@
+package mock
+
+import (
+	"encoding/json"
+	"iter"
+	"strings"
+)
+
+// categoryMarker begins a text that states the category of its prompt: "[category: coding] …".
+const categoryMarker = "[category:"
+
+// category is that of metadata.category, else of the first text of the prompt that begins with the marker; empty:
+// none.
+func (r *request) category() string {
+	var metadata struct{ Category string }
+	if json.Unmarshal(r.Metadata, &metadata) == nil && metadata.Category != "" {
+		return metadata.Category
+	}
+	for text := range r.texts() {
+		rest, found := strings.CutPrefix(strings.TrimLeft(text, " \t\r\n"), categoryMarker)
+		if name, _, closed := strings.Cut(rest, "]"); found && closed {
+			return strings.TrimSpace(name)
+		}
+	}
+	return ""
+}
+
+// texts are the texts of the prompt, in order.
+func (r *request) texts() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		var text string
+		if len(r.Prompt) > 0 && json.Unmarshal(r.Prompt, &text) == nil && !yield(text) {
+			return
+		}
+		for _, m := range r.Messages.list {
+			for _, p := range m.Content {
+				if p.image == nil && !yield(p.text) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// images are those of the messages, in order.
+func (r *request) images() []Image {
+	var all []Image
+	for _, m := range r.Messages.list {
+		for _, p := range m.Content {
+			if p.image != nil {
+				all = append(all, p.image.Image)
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,75 @@
+package mock
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// maxDrafts bounds the tokens that a step drafts for a sequence.
+const maxDrafts = 64
+
+// checkModels checks the served names and the factors of the adapters.
+func (c Config) checkModels(bad func(key, problem, hint string)) {
+	if len(c.ServedModels) > 0 && c.Model != "" && c.ServedModels[0] != c.Model {
+		bad("models", fmt.Sprintf("the first of models is %q, but model is %q", c.ServedModels[0], c.Model), fmt.Sprintf("models = [%q, …], or leave out model", c.Model))
+	}
+	for i, name := range c.ServedModels {
+		if name == "" || slices.Contains(c.ServedModels[:i], name) {
+			bad(fmt.Sprintf("models[%d]", i), fmt.Sprintf("%q is empty or stands twice", name), `models = ["base", "sql-lora"]`)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Adapters)) {
+		factor := c.Adapters[name]
+		if i := slices.Index(c.ServedModels, name); i < 1 {
+			bad("adapters."+name, "is not an adapter: models lists it after the base model", fmt.Sprintf("models = [\"base\", %q]", name))
+		}
+		if !(factor >= 0.01 && factor <= 100) {
+			bad("adapters."+name, fmt.Sprintf("%g is not a factor between 0.01 and 100", factor), name+" = 1.5")
+		}
+	}
+}
+
+// checkAnswers checks what the answers are planted with.
+func (c Config) checkAnswers(bad func(key, problem, hint string)) {
+	share := func(key string, v float64) {
+		if !(v >= 0 && v <= 1) {
+			bad(key, fmt.Sprintf("%g is not a share between 0 and 1", v), key+" = 0.9")
+		}
+	}
+	share("reasoning_share", c.ReasoningShare)
+	if c.ReasoningShare > 0 && c.ReasoningTokens == 0 && len(c.ReasoningByCategory) == 0 {
+		bad("reasoning_share", "needs reasoning tokens", "reasoning_tokens = 50")
+	}
+	for _, category := range slices.Sorted(maps.Keys(c.ReasoningByCategory)) {
+		if c.ReasoningByCategory[category] < 0 {
+			bad("reasoning_by_category."+category, "a negative number", category+" = 50")
+		}
+	}
+	if !slices.Contains([]string{"", "reasoning_content", "reasoning"}, c.ReasoningField) {
+		bad("reasoning_field", fmt.Sprintf("unknown field %q", c.ReasoningField), `reasoning_field = "reasoning", or "reasoning_content"`)
+	}
+	if c.ValidAnswers != nil {
+		share("valid_answers", *c.ValidAnswers)
+	}
+	if c.CorrectAnswers != nil {
+		share("correct_answers", *c.CorrectAnswers)
+	}
+	c.Speculation.check(share, bad)
+}
+
+func (s Speculation) check(share func(key string, v float64), bad func(key, problem, hint string)) {
+	if s.Tokens < 0 || s.Tokens > maxDrafts {
+		bad("speculation.tokens", fmt.Sprintf("%d is not between 1 and %d", s.Tokens, maxDrafts), "tokens = 3")
+	}
+	if s.Tokens == 0 && (s.Acceptance != 0 || s.ByCategory != nil || s.Report != "") {
+		bad("speculation.tokens", "speculation needs the number of tokens that a step drafts", "tokens = 3")
+	}
+	share("speculation.acceptance", s.Acceptance)
+	for _, category := range slices.Sorted(maps.Keys(s.ByCategory)) {
+		share("speculation.by_category."+category, s.ByCategory[category])
+	}
+	if !slices.Contains([]string{"", "usage", "timings"}, s.Report) {
+		bad("speculation.report", fmt.Sprintf("unknown report %q", s.Report), `report = "usage", or "timings"`)
+	}
+}

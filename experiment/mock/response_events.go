@@ -1,0 +1,243 @@
+package mock
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// responseEvents are the events of the Responses API, as vLLM sends them
+// (vllm/entrypoints/openai/responses/streaming_events.py): created and in_progress at once; for each output item
+// its beginning, its deltas, and its end with the whole text; completed with everything.
+type responseEvents struct {
+	frame
+	p      *reply
+	number int // sequence number of the next event
+	items  []any
+	opened itemKind
+	from   int    // first token of the open item
+	head   []byte // of its deltas
+	tail   []byte // likewise
+}
+
+// itemKind is the kind of an output item.
+type itemKind int
+
+const (
+	noItem itemKind = iota
+	reasoningItem
+	messageItem
+	callItem
+)
+
+// itemOf is the kind of the item that tokens of a kind belong to.
+func itemOf(k tokenKind) itemKind {
+	switch {
+	case k == reasoningToken:
+		return reasoningItem
+	case k.isTool():
+		return callItem
+	}
+	return messageItem
+}
+
+// early implements encoder.
+func (e *responseEvents) early() bool { return true }
+
+// begin implements encoder.
+func (e *responseEvents) begin(b []byte) []byte {
+	started := e.response("in_progress", []any{}, nil)
+	b = e.send(b, "response.created", map[string]any{"response": started})
+	return e.send(b, "response.in_progress", map[string]any{"response": started})
+}
+
+// send appends an event with its type and sequence number.
+func (e *responseEvents) send(b []byte, kind string, fields map[string]any) []byte {
+	fields["type"], fields["sequence_number"] = kind, e.number
+	e.number++
+	return e.event(b, kind, fields)
+}
+
+// open implements encoder. The name of a tool has no delta: the beginning of its item has it.
+func (e *responseEvents) open(b []byte, k tokenKind) []byte {
+	if item := itemOf(k); item != e.opened {
+		b = e.openItem(e.closeItem(b), item)
+	}
+	if k == toolNameToken {
+		return b
+	}
+	return append(b, e.head...)
+}
+
+// close implements encoder.
+func (e *responseEvents) close(b []byte, k tokenKind, _ []int32) []byte {
+	if k == toolNameToken {
+		return b
+	}
+	b = strconv.AppendInt(append(b, e.tail...), int64(e.number), 10)
+	e.number++
+	b = append(append(append(b, `,"type":"`...), e.deltaKind()...), `"}`...)
+	return e.endEvent(b)
+}
+
+// textless implements encoder.
+func (e *responseEvents) textless(b []byte, k tokenKind) []byte {
+	if k == toolNameToken {
+		return b
+	}
+	return e.close(e.open(b, k), k, nil)
+}
+
+func (e *responseEvents) deltaKind() string {
+	switch e.opened {
+	case reasoningItem:
+		return "response.reasoning_text.delta"
+	case callItem:
+		return "response.function_call_arguments.delta"
+	}
+	return "response.output_text.delta"
+}
+
+// itemID is the id of the open item, as vLLM begins them.
+func (e *responseEvents) itemID() string {
+	return fmt.Sprintf("%s_%s_%d", [...]string{"", "rs", "msg", "fc"}[e.opened], e.p.rec.ID, len(e.items))
+}
+
+// openItem begins an output item with the next token.
+func (e *responseEvents) openItem(b []byte, item itemKind) []byte {
+	e.opened, e.from = item, e.p.sent+e.p.held
+	b = e.send(b, "response.output_item.added", map[string]any{"output_index": len(e.items), "item": e.item(e.itemID(), item, "in_progress", "")})
+	id, content, extra := marshal(e.itemID()), `"content_index":0,`, ""
+	switch item {
+	case callItem:
+		content = ""
+	case messageItem:
+		extra = `"logprobs":[],`
+	}
+	if item != callItem {
+		b = e.send(b, "response.content_part.added", e.at(map[string]any{"part": onlyPart(item, "")}))
+	}
+	e.head = append(e.name(nil, e.deltaKind()), `data: {`+content+`"delta":"`...)
+	e.tail = fmt.Appendf(nil, `","item_id":%s,%s"output_index":%d,"sequence_number":`, id, extra, len(e.items))
+	return b
+}
+
+// at adds the place of a content part to an event's fields.
+func (e *responseEvents) at(fields map[string]any) map[string]any {
+	fields["item_id"], fields["output_index"], fields["content_index"] = e.itemID(), len(e.items), 0
+	return fields
+}
+
+// closeItem ends the open item, if there is one.
+func (e *responseEvents) closeItem(b []byte) []byte {
+	if e.opened == noItem {
+		return b
+	}
+	item, text := e.opened, e.p.text(e.from, e.p.sent+e.p.held)
+	switch item {
+	case callItem:
+		b = e.send(b, "response.function_call_arguments.done", map[string]any{"item_id": e.itemID(), "output_index": len(e.items), "arguments": text, "name": e.p.answer.tool})
+	case reasoningItem:
+		b = e.send(b, "response.reasoning_text.done", e.at(map[string]any{"text": text}))
+	default:
+		b = e.send(b, "response.output_text.done", e.at(map[string]any{"text": text, "logprobs": []any{}}))
+	}
+	if item != callItem {
+		b = e.send(b, "response.content_part.done", e.at(map[string]any{"part": onlyPart(item, text)}))
+	}
+	done := e.item(e.itemID(), item, "completed", text)
+	b = e.send(b, "response.output_item.done", map[string]any{"output_index": len(e.items), "item": done})
+	e.items, e.opened = append(e.items, done), noItem
+	return b
+}
+
+// end implements encoder. Like vLLM, an answer that max_output_tokens cut ends with response.completed, too.
+func (e *responseEvents) end(b []byte) []byte {
+	b = e.closeItem(b)
+	if e.p.f.noDone {
+		return b
+	}
+	kind, response := "response.completed", e.ended(e.items)
+	if e.p.f.incomplete && response["status"] == "incomplete" {
+		kind = "response.incomplete"
+	}
+	return e.send(b, kind, map[string]any{"response": response})
+}
+
+// fail implements encoder.
+func (e *responseEvents) fail(b []byte, bad *apiError) []byte {
+	return e.send(b, "error", map[string]any{"code": "server_error", "message": bad.message, "param": nil})
+}
+
+// object implements encoder.
+func (e *responseEvents) object() map[string]any {
+	p := e.p
+	for from := 0; from < p.q.want; {
+		e.opened = itemOf(p.kind(from))
+		to := from + 1
+		for to < p.q.want && itemOf(p.kind(to)) == e.opened {
+			to++
+		}
+		e.items = append(e.items, e.item(e.itemID(), e.opened, "completed", p.text(from, to)))
+		from = to
+	}
+	return e.ended(e.items)
+}
+
+// onlyPart is the only content part of a message or a reasoning item.
+func onlyPart(item itemKind, text string) map[string]any {
+	if item == reasoningItem {
+		return map[string]any{"type": "reasoning_text", "text": text}
+	}
+	return map[string]any{"type": "output_text", "text": text, "annotations": []any{}, "logprobs": []any{}}
+}
+
+// item is an output item with its text.
+func (e *responseEvents) item(id string, kind itemKind, status, text string) map[string]any {
+	item := map[string]any{"id": id, "status": status}
+	if kind == callItem {
+		item["type"], item["call_id"], item["name"], item["arguments"] = "function_call", "call_"+id, e.p.answer.tool, text
+		return item
+	}
+	parts := []any{}
+	if status == "completed" {
+		parts = append(parts, onlyPart(kind, text))
+	}
+	item["type"], item["content"] = "message", parts
+	if kind == reasoningItem {
+		item["type"], item["summary"] = "reasoning", []any{}
+	} else {
+		item["role"] = "assistant"
+	}
+	return item
+}
+
+// ended is the response after its last token.
+func (e *responseEvents) ended(output []any) map[string]any {
+	p, status := e.p, "completed"
+	if p.q.finish == "length" {
+		status = "incomplete"
+	}
+	var used any
+	if !p.f.noUsage {
+		used = p.usage(p.q.want).responses()
+	}
+	return e.response(status, output, used)
+}
+
+// response is the object of the whole response.
+func (e *responseEvents) response(status string, output []any, used any) map[string]any {
+	p := e.p
+	answer := map[string]any{
+		"id": p.rec.ID, "object": "response", "created_at": p.created(), "model": p.rec.Model, "status": status, "output": output, "usage": used,
+		"incomplete_details": nil, "error": nil, "instructions": nil, "metadata": nil, "parallel_tool_calls": true, "tool_choice": "auto", "tools": []any{},
+		"temperature": 1.0, "top_p": 1.0, "max_output_tokens": p.req.MaxTokens, "previous_response_id": nil, "truncation": "disabled", "background": false,
+		"service_tier": "auto",
+	}
+	if status == "incomplete" {
+		answer["incomplete_details"] = map[string]string{"reason": "max_output_tokens"}
+	}
+	if times := p.ownTimes(); times != "" && used != nil {
+		answer["metrics"] = raw(times)
+	}
+	return answer
+}

@@ -1,0 +1,114 @@
+package mock
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+)
+
+// responsesRequest is the body of POST /v1/responses.
+type responsesRequest struct {
+	request
+	Input           json.RawMessage `json:"input"`
+	Instructions    string          `json:"instructions"`
+	MaxOutputTokens *int            `json:"max_output_tokens"`
+	Previous        string          `json:"previous_response_id"`
+	Reasoning       struct {
+		Effort string `json:"effort"`
+	} `json:"reasoning"`
+}
+
+// inputItem is an entry of input: a message, or an earlier answer's reasoning, tool call, or its result.
+type inputItem struct {
+	Type      string  `json:"type"`
+	Role      string  `json:"role"`
+	Content   content `json:"content"`
+	Summary   content `json:"summary"`
+	Name      string  `json:"name"`
+	Arguments string  `json:"arguments"`
+	Output    content `json:"output"`
+}
+
+// settle turns r into the request of a chat.
+func (r *responsesRequest) settle() (*request, *apiError) {
+	if r.Previous != "" {
+		return nil, &apiError{http.StatusNotFound, "Response with id '" + r.Previous + "' not found.", "response_id"}
+	}
+	if r.MaxOutputTokens != nil {
+		r.MaxTokens = r.MaxOutputTokens
+	}
+	q := &r.request
+	q.raw, q.Prompt = r.Input, nil
+	q.Messages = messageList{}
+	if r.Instructions != "" {
+		q.Messages.list = append(q.Messages.list, message{Role: "system", Content: content{{text: r.Instructions}}})
+	}
+	said, bad := r.messages()
+	if bad != nil {
+		return nil, bad
+	}
+	q.Messages.list = append(q.Messages.list, said...)
+	q.tools, q.forced = r.flatTools()
+	if e := r.Reasoning.Effort; e != "" {
+		q.thinking = new(e != "none")
+	}
+	q.thinking = q.templateThinking(q.thinking)
+	return q, nil
+}
+
+// messages are the turns of input: a string, or items.
+func (r *responsesRequest) messages() ([]message, *apiError) {
+	wrong := func(err error) *apiError {
+		return &apiError{http.StatusBadRequest, "input must be a string or a list of items: " + err.Error(), "input"}
+	}
+	if strings.HasPrefix(string(r.Input), `"`) {
+		var text content
+		if err := json.Unmarshal(r.Input, &text); err != nil {
+			return nil, wrong(err)
+		}
+		return []message{{Role: "user", Content: text}}, nil
+	}
+	var items []inputItem
+	if err := json.Unmarshal(r.Input, &items); err != nil {
+		return nil, wrong(err)
+	}
+	if len(items) == 0 {
+		return nil, &apiError{http.StatusBadRequest, "input must not be empty.", "input"}
+	}
+	var all []message
+	for _, item := range items {
+		all = append(all, item.message())
+	}
+	return all, nil
+}
+
+func (i inputItem) message() message {
+	switch i.Type {
+	case "function_call":
+		return message{Role: "assistant", Content: content{{text: i.Name + " " + i.Arguments}}}
+	case "function_call_output":
+		return message{Role: "tool", Content: i.Output}
+	case "reasoning":
+		return message{Role: "assistant", Content: append(i.Summary, i.Content...)}
+	}
+	return message{Role: i.Role, Content: i.Content}
+}
+
+// flatTools are the tools, which Responses states without a function object, and the forced one.
+func (r *responsesRequest) flatTools() (tools []tool, forced string) {
+	var list []function
+	if json.Unmarshal(r.Tools, &list) != nil || len(list) == 0 {
+		return nil, ""
+	}
+	for _, t := range list {
+		tools = append(tools, tool{t.Name, t.Parameters})
+	}
+	var named struct{ Name string }
+	if json.Unmarshal(r.ToolChoice, &named) == nil && named.Name != "" {
+		return tools, named.Name
+	}
+	if string(r.ToolChoice) == `"required"` {
+		forced = tools[0].name
+	}
+	return tools, forced
+}

@@ -1,0 +1,93 @@
+package mock
+
+import "strconv"
+
+// usage are the token counts that an answer reports.
+type usage struct {
+	prompt, cached          int
+	output, reasoning       int
+	accepted, rejected      int  // draft tokens
+	hasCached               bool // the answer reports cached
+	hasReasoning, hasDrafts bool // likewise
+}
+
+// usage is what p reports after a number of output tokens, by its faults.
+func (p *reply) usage(output int) usage {
+	u := usage{prompt: len(p.q.prompt), cached: p.q.cached, output: output}
+	u.reasoning = min(output, p.answer.reasoning)
+	u.hasReasoning = !p.f.noOutputDetails && p.answer.reasons
+	u.hasCached = !p.f.noDetails && (!p.f.noZero || u.cached > 0)
+	if p.engine.cfg.Speculation.Report == "usage" && !p.f.noOutputDetails {
+		u.hasDrafts = true
+		p.engine.mu.Lock() // the engine may go on with q
+		_, u.accepted = p.q.drafter.verified()
+		u.rejected = p.q.drafter.drafted - u.accepted
+		p.engine.mu.Unlock()
+	}
+	if p.f.wrongUsage {
+		u.output, u.cached = p.f.wrongOutput, p.f.wrongCached
+	}
+	return u
+}
+
+// object is u as JSON in the form of completions and chat.
+func (u usage) object() map[string]any {
+	object := map[string]any{"prompt_tokens": u.prompt, "completion_tokens": u.output, "total_tokens": u.prompt + u.output}
+	if u.hasCached {
+		object["prompt_tokens_details"] = map[string]int{"cached_tokens": u.cached}
+	}
+	if details := u.outputDetails(); len(details) > 0 {
+		object["completion_tokens_details"] = details
+	}
+	return object
+}
+
+// responses is u as JSON in the form of the Responses API.
+func (u usage) responses() map[string]any {
+	object := map[string]any{"input_tokens": u.prompt, "output_tokens": u.output, "total_tokens": u.prompt + u.output}
+	if u.hasCached {
+		object["input_tokens_details"] = map[string]int{"cached_tokens": u.cached}
+	}
+	if details := u.outputDetails(); len(details) > 0 {
+		object["output_tokens_details"] = details
+	}
+	return object
+}
+
+// outputDetails are the parts of the output that u reports.
+func (u usage) outputDetails() map[string]int {
+	details := map[string]int{}
+	if u.hasReasoning {
+		details["reasoning_tokens"] = u.reasoning
+	}
+	if u.hasDrafts {
+		details["accepted_prediction_tokens"], details["rejected_prediction_tokens"] = u.accepted, u.rejected
+	}
+	return details
+}
+
+// append appends u as the field usage of a chunk.
+func (u usage) append(b []byte) []byte {
+	b = strconv.AppendInt(append(b, `"usage":{"prompt_tokens":`...), int64(u.prompt), 10)
+	b = strconv.AppendInt(append(b, `,"total_tokens":`...), int64(u.prompt+u.output), 10)
+	b = strconv.AppendInt(append(b, `,"completion_tokens":`...), int64(u.output), 10)
+	if u.hasCached {
+		b = strconv.AppendInt(append(b, `,"prompt_tokens_details":{"cached_tokens":`...), int64(u.cached), 10)
+		b = append(b, '}')
+	}
+	if u.hasReasoning || u.hasDrafts {
+		b = append(b, `,"completion_tokens_details":{`...)
+		if u.hasReasoning {
+			b = strconv.AppendInt(append(b, `"reasoning_tokens":`...), int64(u.reasoning), 10)
+		}
+		if u.hasReasoning && u.hasDrafts {
+			b = append(b, ',')
+		}
+		if u.hasDrafts {
+			b = strconv.AppendInt(append(b, `"accepted_prediction_tokens":`...), int64(u.accepted), 10)
+			b = strconv.AppendInt(append(b, `,"rejected_prediction_tokens":`...), int64(u.rejected), 10)
+		}
+		b = append(b, '}')
+	}
+	return append(b, '}')
+}
