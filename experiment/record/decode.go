@@ -38,14 +38,21 @@ func (l *knownLine) record(r *Record) bool {
 	l.int("i", &r.I)
 	l.ownText("server_id", &r.ServerID)
 	l.text("class", &r.Class)
+	l.text("model", &r.Model)
+	l.count("endpoint", &r.Endpoint)
+	l.text("category", &r.Category)
+	l.ownText("prompt_hash", &r.PromptHash)
 	l.count("session", &r.Session)
 	l.count("turn", &r.Turn)
+	l.int("turns", &r.Turns)
+	l.int("agent", &r.Agent)
 	l.text("phase", &r.Phase)
 	l.time("at_us", &r.Arrival)
 	l.time("ready_us", &r.Ready)
 	l.time("sent_us", &r.Sent)
 	l.time("first_event_us", &r.FirstEvent)
 	l.time("first_us", &r.First)
+	l.time("first_answer_us", &r.FirstAnswer)
 	l.time("last_us", &r.Last)
 	l.time("end_us", &r.End)
 	l.micros("connect_us", &r.ConnectUs)
@@ -57,6 +64,12 @@ func (l *knownLine) record(r *Record) bool {
 	l.int("output_asked", &r.OutputRequested)
 	l.int("output_tokens", &r.OutputTokens)
 	l.bool("estimated", &r.Estimated)
+	l.count("reasoning_tokens", &r.ReasoningTokens)
+	l.bool("reasoning_estimated", &r.ReasoningEstimated)
+	l.bool("think_tag", &r.ThinkTag)
+	l.count("drafts", &r.Drafts)
+	l.count("draft_tokens", &r.DraftTokens)
+	l.count("accepted_tokens", &r.AcceptedTokens)
 	if l.begins("impossible_usage") {
 		r.Impossible = &Usage{}
 		l.usage(r.Impossible)
@@ -70,6 +83,9 @@ func (l *knownLine) record(r *Record) bool {
 		l.serverTimes(r.Server)
 	}
 	l.int("turns_lost", &r.TurnsLost)
+	l.flag("valid", &r.Valid)
+	l.flag("correct", &r.Correct)
+	l.text("invalid_reason", &r.Invalid)
 	return l.before == ',' && string(l.rest) == "}"
 }
 
@@ -168,16 +184,27 @@ func (l *knownLine) time(key string, to *Micros) {
 }
 
 func (l *knownLine) bool(key string, to *bool) {
-	if !l.begins(key) {
-		return
+	if l.begins(key) {
+		*to = l.truth()
 	}
+}
+
+func (l *knownLine) flag(key string, to **bool) {
+	if l.begins(key) {
+		*to = new(l.truth())
+	}
+}
+
+// truth reads false or true.
+func (l *knownLine) truth() bool {
 	for _, word := range []string{"false", "true"} {
 		if len(l.rest) >= len(word) && string(l.rest[:len(word)]) == word {
-			l.rest, *to = l.rest[len(word):], word == "true"
-			return
+			l.rest = l.rest[len(word):]
+			return word == "true"
 		}
 	}
 	l.other()
+	return false
 }
 
 // text reads a text that other records have, too.

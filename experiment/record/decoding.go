@@ -9,6 +9,14 @@ import (
 type Decoding struct {
 	batch   float64 // mean number of decoding requests at a token, its own included; 0 = none, as without streaming
 	context float64 // mean tokens of prompt and answer so far, at a token
+
+	perStep, drafted float64 // tokens that a step of a request yields, and drafts; 0 = one, without a draft
+}
+
+// Speculated is d on a server that drafts; nil = it does not, as far as it reports that.
+func (d Decoding) Speculated(s *Speculation) Decoding {
+	d.perStep, d.drafted = s.Step()
+	return d
 }
 
 // ObserveDecoding averages over tokens, not over time: a step with a long prefill takes as long as ten decode

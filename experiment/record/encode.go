@@ -14,14 +14,21 @@ func (r *Record) AppendJSON(dst []byte) []byte {
 	o.number("i", int64(r.I))
 	o.textIf("server_id", r.ServerID)
 	o.textIf("class", r.Class)
+	o.textIf("model", r.Model)
+	o.count("endpoint", r.Endpoint)
+	o.textIf("category", r.Category)
+	o.textIf("prompt_hash", r.PromptHash)
 	o.count("session", r.Session)
 	o.count("turn", r.Turn)
+	o.numberIf("turns", r.Turns)
+	o.numberIf("agent", r.Agent)
 	o.text("phase", r.Phase)
 	o.time("at_us", r.Arrival)
 	o.time("ready_us", r.Ready)
 	o.time("sent_us", r.Sent)
 	o.time("first_event_us", r.FirstEvent)
 	o.time("first_us", r.First)
+	o.time("first_answer_us", r.FirstAnswer)
 	o.time("last_us", r.Last)
 	o.time("end_us", r.End)
 	o.micros("connect_us", r.ConnectUs)
@@ -34,6 +41,12 @@ func (r *Record) AppendJSON(dst []byte) []byte {
 	o.number("output_tokens", int64(r.OutputTokens))
 	o.key("estimated")
 	o.dst = strconv.AppendBool(o.dst, r.Estimated)
+	o.count("reasoning_tokens", r.ReasoningTokens)
+	o.flag("reasoning_estimated", r.ReasoningEstimated)
+	o.flag("think_tag", r.ThinkTag)
+	o.count("drafts", r.Drafts)
+	o.count("draft_tokens", r.DraftTokens)
+	o.count("accepted_tokens", r.AcceptedTokens)
 	if u := r.Impossible; u != nil {
 		o.key("impossible_usage")
 		own := object{dst: append(o.dst, '{')}
@@ -44,17 +57,16 @@ func (r *Record) AppendJSON(dst []byte) []byte {
 	}
 	o.text("outcome", r.Outcome)
 	o.textIf("error", r.Error)
-	if r.Status != 0 {
-		o.number("status", int64(r.Status))
-	}
+	o.numberIf("status", r.Status)
 	o.textIf("finish", r.Finish)
 	if r.Server != nil {
 		o.key("server_us")
 		o.dst = r.Server.appendJSON(o.dst)
 	}
-	if r.TurnsLost != 0 {
-		o.number("turns_lost", int64(r.TurnsLost))
-	}
+	o.numberIf("turns_lost", r.TurnsLost)
+	o.truth("valid", r.Valid)
+	o.truth("correct", r.Correct)
+	o.textIf("invalid_reason", r.Invalid)
 	return append(o.dst, '}')
 }
 
@@ -87,6 +99,13 @@ func (o *object) number(name string, x int64) {
 	o.dst = strconv.AppendInt(o.dst, x, 10)
 }
 
+// numberIf omits a zero.
+func (o *object) numberIf(name string, x int) {
+	if x != 0 {
+		o.number(name, int64(x))
+	}
+}
+
 func (o *object) text(name, s string) {
 	o.key(name)
 	o.dst = appendText(o.dst, s)
@@ -106,10 +125,26 @@ func (o *object) time(name string, m Micros) {
 	}
 }
 
+// flag omits false.
+func (o *object) flag(name string, on bool) {
+	if on {
+		o.key(name)
+		o.dst = append(o.dst, "true"...)
+	}
+}
+
 // count omits a count that was not reported.
 func (o *object) count(name string, n *int) {
 	if n != nil {
 		o.number(name, int64(*n))
+	}
+}
+
+// truth omits what was not checked.
+func (o *object) truth(name string, b *bool) {
+	if b != nil {
+		o.key(name)
+		o.dst = strconv.AppendBool(o.dst, *b)
 	}
 }
 

@@ -33,18 +33,21 @@ func anyRecord() *rapid.Generator[*Record] {
 		})
 		text := serverText()
 		return &Record{
-			Schema: text.Draw(t, "schema"), I: whole.Draw(t, "i"), ServerID: text.Draw(t, "id"), Class: text.Draw(t, "class"), Phase: text.Draw(t, "phase"),
+			Schema: text.Draw(t, "schema"), I: whole.Draw(t, "i"), ServerID: text.Draw(t, "id"), Class: text.Draw(t, "class"), Model: text.Draw(t, "model"), Endpoint: rapid.Ptr(whole, true).Draw(t, "endpoint"), Phase: text.Draw(t, "phase"), Category: text.Draw(t, "category"), PromptHash: text.Draw(t, "hash"),
 			Session: rapid.Ptr(whole, true).Draw(t, "session"), Turn: rapid.Ptr(whole, true).Draw(t, "turn"), TurnsLost: whole.Draw(t, "turns lost"),
 			Arrival: at.Draw(t, "at"), Ready: at.Draw(t, "ready"), Sent: at.Draw(t, "sent"), FirstEvent: at.Draw(t, "event"),
-			First: at.Draw(t, "first"), Last: at.Draw(t, "last"), End: at.Draw(t, "end"),
+			First: at.Draw(t, "first"), FirstAnswer: at.Draw(t, "answer"), Last: at.Draw(t, "last"), End: at.Draw(t, "end"),
 			ConnectUs: rapid.Ptr(number, true).Draw(t, "connect"),
 			Gaps:      Pack(rapid.SliceOf(number).Draw(t, "gaps")...), TokensPerEvent: Pack(rapid.SliceOf(whole).Draw(t, "tokens")...),
 			PromptRequested: whole.Draw(t, "prompt asked"), PromptTokens: rapid.Ptr(whole, true).Draw(t, "prompt"), CachedTokens: rapid.Ptr(whole, true).Draw(t, "cached"),
 			OutputRequested: whole.Draw(t, "output asked"), OutputTokens: whole.Draw(t, "output"), Estimated: rapid.Bool().Draw(t, "estimated"),
+			ReasoningTokens: rapid.Ptr(whole, true).Draw(t, "reasoning"), ReasoningEstimated: rapid.Bool().Draw(t, "counted"), ThinkTag: rapid.Bool().Draw(t, "tag"),
+			Drafts: rapid.Ptr(whole, true).Draw(t, "drafts"), DraftTokens: rapid.Ptr(whole, true).Draw(t, "drafted"), AcceptedTokens: rapid.Ptr(whole, true).Draw(t, "accepted"),
 			Server: rapid.Ptr(rapid.Custom(func(t *rapid.T) ServerTimes {
 				return ServerTimes{Queue: rapid.Ptr(number, true).Draw(t, "queue"), Prefill: rapid.Ptr(number, true).Draw(t, "prefill"), Decode: rapid.Ptr(number, true).Draw(t, "decode")}
 			}), true).Draw(t, "server"),
 			Outcome: text.Draw(t, "outcome"), Error: text.Draw(t, "error"), Status: whole.Draw(t, "status"), Finish: text.Draw(t, "finish"),
+			Valid: rapid.Ptr(rapid.Bool(), true).Draw(t, "valid"), Correct: rapid.Ptr(rapid.Bool(), true).Draw(t, "correct"), Invalid: text.Draw(t, "reason"),
 		}
 	})
 }
@@ -65,10 +68,12 @@ func TestAppendJSONIsEncodingJSON(t *testing.T) {
 // fullRecord has every field.
 func fullRecord() Record {
 	n, us := 1, int64(1)
-	return Record{Schema: "s", I: 1, ServerID: "s", Class: "s", Phase: "s", Arrival: At(1), Ready: At(1), Sent: At(1), FirstEvent: At(1), First: At(1), Last: At(1), End: At(1),
+	return Record{Schema: "s", I: 1, ServerID: "s", Class: "s", Model: "s", Endpoint: &n, Category: "s", PromptHash: "s", Phase: "s", Arrival: At(1), Ready: At(1), Sent: At(1), FirstEvent: At(1), First: At(1), FirstAnswer: At(1), Last: At(1), End: At(1),
 		ConnectUs: &us, Gaps: Pack(1), TokensPerEvent: Pack(1), PromptRequested: 1, PromptTokens: &n, CachedTokens: &n, OutputRequested: 1, OutputTokens: 1, Estimated: true, Server: &ServerTimes{Queue: &us, Prefill: &us, Decode: &us},
+		ReasoningTokens: &n, ReasoningEstimated: true, ThinkTag: true, Drafts: &n, DraftTokens: &n, AcceptedTokens: &n,
 		Impossible: &Usage{Prompt: &n, Cached: &n, Output: &n},
-		Outcome:    "s", Error: "s", Status: 1, Finish: "s", Session: &n, Turn: &n, TurnsLost: 1}
+		Outcome:    "s", Error: "s", Status: 1, Finish: "s", Session: &n, Turn: &n, Turns: 1, Agent: 1, TurnsLost: 1,
+		Valid: new(true), Correct: new(false), Invalid: "s"}
 }
 
 // A field that is added to Record and forgotten in AppendJSON would be lost from the evidence.

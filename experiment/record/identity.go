@@ -78,7 +78,8 @@ func hash(v any) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// Facts are what the server reports about its model, its cache and itself, and how it takes prompts, by name.
+// Facts are what the server and the others report about their models, their caches and themselves, and how they take
+// prompts, by name.
 func (t *TargetInfo) Facts() map[string]string {
 	f := map[string]string{"model": t.Model}
 	add := func(name string, v any) {
@@ -124,6 +125,11 @@ func (t *TargetInfo) Facts() map[string]string {
 	}
 	for _, line := range t.BuildInfo {
 		addCacheConfig(f, line)
+	}
+	for _, o := range t.Others {
+		for fact, v := range o.Facts {
+			f[o.Name+" "+fact] = v
+		}
 	}
 	return f
 }

@@ -1,11 +1,12 @@
 package record
 
 import (
-	"bench/experiment/telemetry"
 	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
+
+	"bench/experiment/telemetry"
 )
 
 // target is a server by its answers.

@@ -10,6 +10,9 @@ import (
 
 // Latency is a metric of the summary by its name in experiment.Latencies; nil = not measured.
 func (s *Summary) Latency(metric string) *stats.Summary {
+	if metric == "ttfo" && s.TTFO == nil && s.Reasoning == nil {
+		metric = "ttft"
+	}
 	if field, ok := s.latencies()[metric]; ok {
 		return *field
 	}
@@ -18,7 +21,7 @@ func (s *Summary) Latency(metric string) *stats.Summary {
 
 func (s *Summary) latencies() map[string]**stats.Summary {
 	return map[string]**stats.Summary{
-		"ttft": &s.TTFT, "ttft_from_send": &s.TTFTFromSend, "ttfe": &s.TTFE, "tpot": &s.TPOT, "itl": &s.ITL,
+		"ttft": &s.TTFT, "ttft_from_send": &s.TTFTFromSend, "ttfe": &s.TTFE, "ttfo": &s.TTFO, "tpot": &s.TPOT, "itl": &s.ITL,
 		"e2e": &s.E2E, "e2e_from_send": &s.E2EFromSend, "cap_wait": &s.CapWait, "lag": &s.Lag,
 	}
 }
@@ -32,8 +35,13 @@ func (r *Record) Latency(metric string, stream bool) (ms float64, ok bool) {
 			return 0, false
 		}
 		return r.tpot()
+	case experiment.E2EPerToken:
+		ms, ok = r.Latency("e2e", stream)
+		return ms / float64(max(r.OutputTokens, 1)), ok && r.OutputTokens > 0
 	case "ttft":
 		from, to = r.Arrival, r.First
+	case "ttfo":
+		from, to = r.Arrival, r.FirstOfAnswer()
 	case "ttft_from_send":
 		from, to = r.Sent, r.First
 	case "ttfe":
@@ -53,12 +61,13 @@ func (r *Record) Latency(metric string, stream bool) (ms float64, ok bool) {
 	return float64(to.us-from.us) / UsPerMs, true
 }
 
-// tpot is (last − first) / (output tokens − 1) in ms, for at least two tokens.
+// tpot is (last − first) / (tokens in events − 1) in ms, for at least two tokens.
 func (r *Record) tpot() (ms float64, ok bool) {
-	if r.OutputTokens < 2 || !r.First.ok || !r.Last.ok {
+	tokens := r.streamed()
+	if tokens < 2 || !r.First.ok || !r.Last.ok {
 		return 0, false
 	}
-	return float64(r.Last.us-r.First.us) / UsPerMs / float64(r.OutputTokens-1), true
+	return float64(r.Last.us-r.First.us) / UsPerMs / float64(tokens-1), true
 }
 
 // latencies computes the samples of each metric, in ms, by arrival. It reuses their memory: for millions of
@@ -76,9 +85,11 @@ const UsPerMs = 1e3
 const Seed = 0x62656e6368
 
 func (l *latencies) summarize(s *Summary, stream bool) {
+	s.Reasoning, s.Speculation = reasoningOf(l.ordered), speculationOf(l.ordered)
 	fields := s.latencies()
 	for _, metric := range experiment.Latencies { // in a fixed order: the intervals share one random stream
 		switch {
+		case metric == "ttfo" && s.Reasoning == nil:
 		case !stream && (experiment.Limit{Metric: metric}).NeedsStream():
 		case metric == "itl":
 			s.ITL, s.ITLRequests = l.gaps()
@@ -140,7 +151,7 @@ func (l *latencies) tokensPerEvent() float64 {
 	for _, r := range l.ordered {
 		if r.First.ok {
 			events += r.Gaps.Len() + 1
-			tokens += r.OutputTokens
+			tokens += r.streamed()
 		}
 	}
 	if events == 0 {

@@ -99,6 +99,7 @@ type ServerStart struct {
 	// Target is the server as it reported itself; absent = as at the start before with the same variant.
 	Target *TargetInfo `json:"target,omitempty"`
 	Error  string      `json:"error,omitempty"` // why it was not usable, or how it ended
+
 }
 
 // TargetOf is the server of a variant as it last reported itself; without variants the server of the run.
@@ -248,8 +249,32 @@ type TargetInfo struct {
 	Connections string            `json:"connections"`                  // kept open, or one per request
 	Proxy       string            `json:"proxy,omitempty"`              // user info removed
 	HTTP2       bool              `json:"http2,omitempty"`
-	Vantage     Vantage           `json:"vantage,omitzero"` // absent in runs of older versions
-	Identity    string            `json:"identity"`         // hash of what it reports about its model, its cache and itself
+	Vantage     Vantage           `json:"vantage,omitzero"`   // absent in runs of older versions
+	Replicas    []Replica         `json:"replicas,omitempty"` // absent = one server
+	Others      []OtherServer     `json:"others,omitempty"`   // replicas beyond the first, and endpoints of classes; absent = none
+	Identity    string            `json:"identity"`           // hash of what it and the others report about their models, their caches and themselves
+}
+
+// OtherServer is a server that rows use beside the target's first.
+type OtherServer struct {
+	Name  string            `json:"name"`  // "replica 1", or "endpoint b:8000"
+	Facts map[string]string `json:"facts"` // as they are compared when a run is resumed
+}
+
+// AddOthers adds the servers that it lacks, by name.
+func (t *TargetInfo) AddOthers(others []OtherServer) {
+	t.Others = slices.Clone(t.Others)
+	for _, o := range others {
+		if !slices.ContainsFunc(t.Others, func(own OtherServer) bool { return own.Name == o.Name }) {
+			t.Others = append(t.Others, o)
+		}
+	}
+}
+
+// Replica is one of several servers under one load.
+type Replica struct {
+	Endpoint string   `json:"endpoint"`          // host and port
+	Differs  []string `json:"differs,omitempty"` // facts that are not those of the first: "version: 0.10.1 → 0.10.2"
 }
 
 // Vantage is the client's network distance from the server, which is part of every latency.

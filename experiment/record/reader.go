@@ -104,7 +104,7 @@ const mostWords = 1000
 // share makes records share the text of the same phase, outcome and so on: a tenth of the memory of millions
 // of records.
 func (l *storedLines) share(r *Record) {
-	for _, text := range []*string{&r.Class, &r.Phase, &r.Outcome, &r.Finish, &r.Error} {
+	for _, text := range []*string{&r.Class, &r.Model, &r.Category, &r.Phase, &r.Outcome, &r.Finish, &r.Error} {
 		*text = l.word([]byte(*text))
 	}
 }

@@ -10,19 +10,22 @@ import (
 
 // Roofline is the latency floor of the hardware for the observed batch and context.
 type Roofline struct {
-	Model     string         `json:"model"`
-	Hardware  string         `json:"hardware"`
-	Vendor    string         `json:"vendor,omitempty"` // of the hardware: nvidia, amd, cpu, …; absent = unknown
-	GPUs      int            `json:"gpus"`
-	Precision string         `json:"precision"`                  // of [target]
-	KV        string         `json:"kv_precision,omitempty"`     // of the KV cache, if it was stated; only predictions state it
-	Weights   string         `json:"weight_precision,omitempty"` // of the weights, or of the experts; absent in rows of older versions
-	Batch     float64        `json:"batch"`                      // mean number of requests that decode at a token of the window; without queued ones
-	Context   float64        `json:"context_tokens"`             // mean tokens of prompt and answer so far, at a token of the window
-	Input     float64        `json:"input_tokens"`               // mean prompt tokens
-	Cached    float64        `json:"cached_tokens"`              // mean cached prompt tokens; 0 = not reported
-	TPOT      roofline.Bound `json:"tpot"`
-	TTFT      roofline.Bound `json:"ttft"`
+	Model     string  `json:"model"`
+	Hardware  string  `json:"hardware"`
+	Vendor    string  `json:"vendor,omitempty"` // of the hardware: nvidia, amd, cpu, …; absent = unknown
+	GPUs      int     `json:"gpus"`
+	Precision string  `json:"precision"`                  // of [target]
+	KV        string  `json:"kv_precision,omitempty"`     // of the KV cache, if it was stated; only predictions state it
+	Weights   string  `json:"weight_precision,omitempty"` // of the weights, or of the experts; absent in rows of older versions
+	Batch     float64 `json:"batch"`                      // mean number of requests that decode at a token of the window; without queued ones
+	Context   float64 `json:"context_tokens"`             // mean tokens of prompt and answer so far, at a token of the window
+	Input     float64 `json:"input_tokens"`               // mean prompt tokens
+	Cached    float64 `json:"cached_tokens"`              // mean cached prompt tokens; 0 = not reported
+	// TokensPerStep are the tokens of a decode step of a server that drafts, as measured: tpot is the bound on such a
+	// step, drafting left out, over its tokens. Absent = one.
+	TokensPerStep float64        `json:"tokens_per_step,omitempty"`
+	TPOT          roofline.Bound `json:"tpot"`
+	TTFT          roofline.Bound `json:"ttft"`
 	// Loaded is tpot with the prefill of other requests in between, and TTFTLoaded is ttft with the queue, both in a
 	// steady load of the observed lengths. A server that prefills on other devices can be faster.
 	Loaded     *roofline.Bound `json:"tpot_beside_prompts,omitempty"`
@@ -104,6 +107,9 @@ func (b RooflineSource) Of(s *Summary, seen Decoding, t experiment.Target, engin
 	if n == 0 {
 		return nil, "no request completed"
 	}
+	if s.Tokens.Prompt == 0 { // of a real prompt not even the requested length is known
+		return nil, "the server does not report prompt tokens"
+	}
 	r := &Roofline{
 		Model: b.setup.Model.ID, Hardware: b.setup.Device.ID, Vendor: b.setup.Device.Vendor, GPUs: t.GPUs, Precision: t.Precision,
 		KV: b.setup.KVPrecision, Weights: b.setup.WeightPrecision(), Batch: max(1, seen.batch), Context: seen.context, Input: float64(s.Tokens.Prompt) / n,
@@ -122,11 +128,15 @@ func (b RooflineSource) Of(s *Summary, seen Decoding, t experiment.Target, engin
 	load := setup.AtConcurrency(r.Batch, work)
 	// A queue is made of all requests in flight, not of those that decode.
 	load.TTFT = setup.AtConcurrency(max(r.Batch, s.Concurrency.Mean), work).TTFT
+	if seen.perStep > 1 {
+		r.TokensPerStep = seen.perStep
+		r.TPOT, load.TPOT = setup.DecodeSpeculated(r.Batch, r.Context, seen.drafted, seen.perStep, load.TPOT)
+	}
 	r.Loaded, r.TTFTLoaded = &load.TPOT, &load.TTFT
 	if s.TPOT != nil {
 		r.TPOTRatio, r.TPOTPlace = beside(r.TPOT, load.TPOT, s.TPOT.P50)
 		if s.TPOT.P50 > 0 { // 0 = buffered answers
-			r.MBU = new(b.setup.MBU(r.Batch, r.Context, s.TPOT.P50))
+			r.MBU = new(b.setup.MBU(r.Batch, r.Context, s.TPOT.P50*max(1, r.TokensPerStep)))
 		}
 	}
 	if s.TTFT != nil {

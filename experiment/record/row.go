@@ -43,28 +43,38 @@ type Row struct {
 
 	// What the checks take from outside the records.
 	PromptOverhead *int             `json:"prompt_overhead_tokens,omitempty"` // around every prompt, the most of any class; absent in rows of older versions
+	ImageTokens    int              `json:"image_tokens,omitempty"`           // of each image in a prompt, by the server's count, the most of any class; 0 = no images, or not counted
 	FailedPriming  int              `json:"failed_priming,omitempty"`         // priming requests that failed
+	Accuracy       *Accuracy        `json:"accuracy,omitempty"`               // of the server, before its rows; absent = not asked
 	Selftest       *selftest.Result `json:"selftest,omitempty"`               // of this machine, its steps near the row's load; absent = none
 
 	Summary    Summary            `json:"summary"`
-	Classes    map[string]Summary `json:"classes,omitempty"` // of a mix, by class
+	Classes    map[string]Summary `json:"classes,omitempty"`    // of a mix, by class
+	Models     map[string]Summary `json:"models,omitempty"`     // by model, if requests name several
+	Replicas   map[string]Summary `json:"replicas,omitempty"`   // by URL of the replica; absent = no replicas
+	Categories map[string]Summary `json:"categories,omitempty"` // of real prompts, by category
+	Prompts    *Prompts           `json:"prompts,omitempty"`    // absent = no real prompts
 	Lengths    Lengths            `json:"lengths"`
 	TTFTSplit  *TTFTSplit         `json:"ttft_split,omitempty"` // absent = the server does not report its own times
 	Reuse      *Reuse             `json:"reuse,omitempty"`      // absent = no common prefixes in the row, or cached tokens not reported
+	Sessions   *Sessions          `json:"sessions,omitempty"`   // absent = no conversations and no agents, or a row of an older version
 	Rotations  *Rotations         `json:"rotations,omitempty"`  // absent = no tiling row
 	SLO        []Verdict          `json:"slo"`
 	Findings   []Finding          `json:"findings"` // the most severe first
 	Checks     Checks             `json:"checks"`
 	Steady     *Steadiness        `json:"steadiness,omitempty"` // absent = a load that changes, or no completed request
 	Arrivals   *workload.Observed `json:"arrivals,omitempty"`   // the arrivals as a process (under a cap the intended ones); absent = no rate
-	Roofline   *Roofline          `json:"roofline"`             // null = see roofline_missing
-	NoRoofline string             `json:"roofline_missing,omitempty"`
-	Little     *Little            `json:"little,omitempty"`           // absent = no request ended in the window
-	Failure    *Failure           `json:"first_failure,omitempty"`    // absent = the server failed no request
-	Stalls     []Stall            `json:"stalls,omitempty"`           // the longest first
-	Stalled    int                `json:"stalled_requests,omitempty"` // of the window, in flight in a stall or in the backlog after it
-	Cost       *Cost              `json:"cost,omitempty"`             // absent = see cost_missing
-	NoCost     string             `json:"cost_missing,omitempty"`
+	// Speculation is by the server's counters, else by the answers; absent = the server reports none.
+	Speculation *Speculation `json:"speculation,omitempty"`
+	Roofline    *Roofline    `json:"roofline"` // null = see roofline_missing
+	NoRoofline  string       `json:"roofline_missing,omitempty"`
+	Little      *Little      `json:"little,omitempty"`           // absent = no request ended in the window
+	Failure     *Failure     `json:"first_failure,omitempty"`    // absent = the server failed no request
+	Left        *Leavers     `json:"left,omitempty"`             // absent = no user left
+	Stalls      []Stall      `json:"stalls,omitempty"`           // the longest first
+	Stalled     int          `json:"stalled_requests,omitempty"` // of the window, in flight in a stall or in the backlog after it
+	Cost        *Cost        `json:"cost,omitempty"`             // absent = see cost_missing
+	NoCost      string       `json:"cost_missing,omitempty"`
 
 	Client   *telemetry.Usage    `json:"client,omitempty"` // this machine in the window; absent = no sample
 	Host     telemetry.Host      `json:"host,omitzero"`    // load average of this machine before and after
@@ -126,6 +136,9 @@ type ServerState struct {
 	// Abandoned are requests of earlier rows that this client gave up before their end, which the server may still
 	// compute: since it was last seen idle, or those of the row before if it does not report its requests.
 	Abandoned int `json:"abandoned,omitempty"`
+
+	Replicas []Replica `json:"replicas,omitempty"` // under the row's load; absent = one server
+	Routing  string    `json:"routing,omitempty"`  // of requests to replicas: round_robin or sticky; absent = one server
 
 	Gateway *Gateway `json:"gateway,omitempty"` // that answered in the server's place; absent = none is known
 }
@@ -190,9 +203,12 @@ func (r *Row) Valid() bool {
 func (r *Row) Codes(s Severity) []string { return Codes(r.Findings, s) }
 
 // AllFailed reports whether no request of the window completed. A window without requests counts if also no
-// token arrived: that is a closed loop with a server that hangs.
+// token arrived: that is a closed loop with a server that hangs. A row whose users all left did what it asks for.
 func (r *Row) AllFailed() bool {
 	s := &r.Summary
+	if s.Requests.Left > 0 && s.Requests.Failed == 0 {
+		return false
+	}
 	return s.Requests.Completed == 0 && (s.Requests.Planned > 0 || s.Throughput.OutputTokensPerS == 0)
 }
 

@@ -16,6 +16,7 @@ type Summary struct {
 	TTFT         *stats.Summary `json:"ttft_ms,omitempty"`
 	TTFTFromSend *stats.Summary `json:"ttft_from_send_ms,omitempty"`
 	TTFE         *stats.Summary `json:"ttfe_ms,omitempty"`
+	TTFO         *stats.Summary `json:"ttfo_ms,omitempty"` // absent = as ttft_ms: no request had reasoning
 	TPOT         *stats.Summary `json:"tpot_ms,omitempty"`
 	ITL          *stats.Summary `json:"itl_ms,omitempty"`
 	E2E          *stats.Summary `json:"e2e_ms,omitempty"`
@@ -23,11 +24,17 @@ type Summary struct {
 	CapWait      *stats.Summary `json:"cap_wait_ms,omitempty"`
 	Lag          *stats.Summary `json:"lag_ms,omitempty"`
 
+	Reasoning *Reasoning `json:"reasoning,omitempty"` // absent = no completed request had any
+
+	Speculation *Speculation `json:"speculation,omitempty"` // by the answers; absent = they have no counts
+
 	ITLRequests    int     `json:"itl_requests,omitempty"` // requests that the pooled gaps come from
 	TokensPerEvent float64 `json:"tokens_per_event,omitempty"`
 
+	Answers *Answers `json:"answers,omitempty"` // absent = none was checked
+
 	Requests    Requests    `json:"requests"`
-	ErrorRate   float64     `json:"error_rate"` // failed / requests of the window
+	ErrorRate   float64     `json:"error_rate"` // failed / requests of the window whose users stayed
 	Tokens      Tokens      `json:"tokens"`
 	DurationS   float64     `json:"duration_s"` // of the window
 	Throughput  Throughput  `json:"throughput"`
@@ -41,14 +48,19 @@ type Requests struct {
 	Sent       int            `json:"sent"`
 	Completed  int            `json:"completed"` // ok + short
 	Short      int            `json:"short"`
-	Failed     int            `json:"failed"`     // all others, with unfinished and cancelled
-	Unfinished int            `json:"unfinished"` // not ended at the end of grace, or of max_duration
-	Warmup     int            `json:"warmup"`     // sent before the window; in no other count
-	Errors     map[string]int `json:"errors"`     // failed, by outcome
+	Failed     int            `json:"failed"`         // all others, with unfinished and cancelled
+	Unfinished int            `json:"unfinished"`     // not ended at the end of grace, or of max_duration
+	Left       int            `json:"left,omitempty"` // the user left before the answer ended: neither completed nor failed
+	Warmup     int            `json:"warmup"`         // sent before the window; in no other count
+	Errors     map[string]int `json:"errors"`         // failed, by outcome
 
 	Finish    map[string]int `json:"finish,omitempty"`     // completed, by finish reason: length (all requested tokens), stop, tool_calls, …
 	TurnsLost int            `json:"turns_lost,omitempty"` // turns not sent because an earlier turn failed; in no other count
+	TurnsLeft int            `json:"turns_left,omitempty"` // turns that did not come because the user had left; in no other count
 }
+
+// Stayed is the number of requests whose users did not leave: completed and failed.
+func (q *Requests) Stayed() int { return q.Planned - q.Left }
 
 // Tokens of the completed requests of the window.
 type Tokens struct {
@@ -102,14 +114,15 @@ func Summarize(records []*Record, w Window, stream bool, each []experiment.Limit
 			s.count(r)
 		}
 	}
-	if s.Requests.Planned > 0 {
-		s.ErrorRate = float64(s.Requests.Failed) / float64(s.Requests.Planned)
+	if n := s.Requests.Stayed(); n > 0 {
+		s.ErrorRate = float64(s.Requests.Failed) / float64(n)
 	}
 	l := latencies{ordered: CompletedByArrival(records), rng: rand.New(rand.NewPCG(Seed, 0))}
 	l.summarize(&s, stream)
 	s.Throughput = throughputOf(records, w, gpus)
 	s.Concurrency = ConcurrencyOf(records, w)
 	s.Goodput = goodputOf(records, w, stream, each)
+	s.Answers = answersOf(l.ordered)
 	return s
 }
 
@@ -117,11 +130,16 @@ func Summarize(records []*Record, w Window, stream bool, each []experiment.Limit
 func (s *Summary) count(r *Record) {
 	q := &s.Requests
 	q.Planned++
-	q.TurnsLost += r.TurnsLost
 	if !r.Sent.IsZero() {
 		q.Sent++
 	}
-	if !r.OK() {
+	switch {
+	case r.Left():
+		q.Left++
+		q.TurnsLeft += r.TurnsLost
+		return
+	case r.Failed():
+		q.TurnsLost += r.TurnsLost
 		q.Failed++
 		q.Errors[r.Outcome]++
 		if r.Outcome == "unfinished" {
@@ -172,9 +190,10 @@ func CompletedByArrival(records []*Record) []*Record {
 	return byArrival(slices.Collect(Completed(records)))
 }
 
-// WindowByArrival are the requests of the window by intended arrival.
+// WindowByArrival are the requests of the window by intended arrival, without those whose user left: how they would have
+// ended is not known.
 func WindowByArrival(records []*Record) []*Record {
-	return byArrival(slices.DeleteFunc(slices.Clone(records), func(r *Record) bool { return r.Phase != PhaseWindow }))
+	return byArrival(slices.DeleteFunc(slices.Clone(records), func(r *Record) bool { return r.Phase != PhaseWindow || r.Left() }))
 }
 
 // byArrival sorts its argument.
@@ -188,12 +207,14 @@ func LengthsOf(records []*Record) Lengths {
 	var l Lengths
 	var pAsked, pGot, oAsked, oGot []float64
 	for r := range Completed(records) {
-		pAsked = append(pAsked, float64(r.PromptRequested))
+		if r.PromptRequested > 0 { // of a real prompt it is not known
+			pAsked = append(pAsked, float64(r.PromptRequested))
+		}
 		oAsked = append(oAsked, float64(r.OutputRequested))
 		oGot = append(oGot, float64(r.OutputTokens))
 		if r.PromptTokens != nil {
 			pGot = append(pGot, float64(*r.PromptTokens))
-			if *r.PromptTokens != r.PromptRequested {
+			if r.PromptRequested > 0 && *r.PromptTokens != r.PromptRequested {
 				l.PromptOff++
 			}
 		}

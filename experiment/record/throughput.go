@@ -2,6 +2,7 @@ package record
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"bench/experiment"
@@ -148,7 +149,7 @@ func goodputOf(records []*Record, w Window, stream bool, each []experiment.Limit
 	}
 	n, good, tokens := 0, 0, 0
 	for _, r := range records {
-		if r.Phase != PhaseWindow {
+		if r.Phase != PhaseWindow || r.Left() {
 			continue
 		}
 		n++
@@ -179,10 +180,13 @@ func (r *Record) meets(each []experiment.Limit, stream bool) bool {
 }
 
 // atLatest is Latency. Where a complete stream has a token whose time is not known, it is the largest that the
-// latency can be: goodput counts no request that may have missed a limit.
+// latency can be: goodput counts no request that may have missed a limit. Without an answer, ttfo is infinite.
 func (r *Record) atLatest(metric string, stream bool) (ms float64, ok bool) {
-	if ms, ok = r.Latency(metric, stream); ok || !stream {
+	switch ms, ok = r.Latency(metric, stream); {
+	case ok || !stream:
 		return ms, ok
+	case metric == "ttfo" && r.Unanswered():
+		return math.Inf(1), true
 	}
 	late := *r
 	if late.Last.IsZero() {

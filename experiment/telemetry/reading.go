@@ -21,14 +21,25 @@ type ServerReading struct {
 	Prompt        *float64 `json:"prompt_tokens,omitempty"` // counter
 	Generated     *float64 `json:"generation_tokens,omitempty"`
 	Requests      *float64 `json:"requests,omitempty"` // counter: requests that ended
+	Aborted       *float64 `json:"aborted,omitempty"`  // counter: requests that ended because their client had gone
 
 	Times TimeReading `json:"times,omitzero"`
 
-	Drafts       *float64 `json:"drafts,omitempty"`            // counter: draft rounds of speculative decoding
-	Drafted      *float64 `json:"draft_tokens,omitempty"`      // counter: proposed tokens
-	Accepted     *float64 `json:"accepted_tokens,omitempty"`   // counter: accepted tokens
-	AcceptLength *float64 `json:"acceptance_length,omitempty"` // tokens per step, as the server computes it
-	AcceptRate   *float64 `json:"acceptance_rate,omitempty"`   // accepted / proposed, as the server computes it
+	Drafts   *float64 `json:"drafts,omitempty"`          // counter: draft rounds of speculative decoding
+	Drafted  *float64 `json:"draft_tokens,omitempty"`    // counter: proposed tokens
+	Accepted *float64 `json:"accepted_tokens,omitempty"` // counter: accepted tokens
+	// AcceptedAt are the accepted tokens by their position in the draft, from the first one; counters.
+	AcceptedAt   []float64 `json:"accepted_tokens_by_position,omitempty"`
+	AcceptLength *float64  `json:"acceptance_length,omitempty"` // tokens per step, as the server computes it
+	AcceptRate   *float64  `json:"acceptance_rate,omitempty"`   // accepted / proposed, as the server computes it
+}
+
+// acceptedAt is nil if the server does not report the position.
+func (r *ServerReading) acceptedAt(position int) *float64 {
+	if position >= len(r.AcceptedAt) {
+		return nil
+	}
+	return &r.AcceptedAt[position]
 }
 
 // TierHits are the cached prompt tokens by the tier that had them. A nil figure was not reported; all are nil

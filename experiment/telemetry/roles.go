@@ -43,6 +43,7 @@ func Combine(parts []RoleReading) *ServerReading {
 		{of: prompts, field: func(r *ServerReading) **float64 { return &r.Prompt }},
 		{of: answers, field: func(r *ServerReading) **float64 { return &r.Generated }},
 		{of: answers, field: func(r *ServerReading) **float64 { return &r.Requests }},
+		{of: answers, field: func(r *ServerReading) **float64 { return &r.Aborted }},
 		{of: answers, field: func(r *ServerReading) **float64 { return &r.Drafts }},
 		{of: answers, field: func(r *ServerReading) **float64 { return &r.Drafted }},
 		{of: answers, field: func(r *ServerReading) **float64 { return &r.Accepted }},
@@ -53,6 +54,14 @@ func Combine(parts []RoleReading) *ServerReading {
 	}
 	for i, tier := range out.Tiers.fields() {
 		*tier = combined(prompts, func(r *ServerReading) **float64 { return r.Tiers.fields()[i] }, false)
+	}
+	for _, r := range answers {
+		for i, n := range r.AcceptedAt {
+			if i == len(out.AcceptedAt) {
+				out.AcceptedAt = append(out.AcceptedAt, 0)
+			}
+			out.AcceptedAt[i] += n
+		}
 	}
 	out.Times = combinedTimes(prompts, answers, ofRoles(parts, RoleRouter), split)
 	return out

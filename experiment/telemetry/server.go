@@ -33,16 +33,26 @@ type ServerUsage struct {
 	PromptTokens     *float64 `json:"prompt_tokens,omitempty"`
 	GenerationTokens *float64 `json:"generation_tokens,omitempty"` // of all clients
 
-	Drafts           *float64 `json:"drafts,omitempty"`            // speculative decoding: draft rounds
-	DraftTokens      *float64 `json:"draft_tokens,omitempty"`      // proposed tokens
-	AcceptedTokens   *float64 `json:"accepted_tokens,omitempty"`   // accepted tokens
-	AcceptanceRate   *float64 `json:"acceptance_rate,omitempty"`   // accepted / proposed
-	AcceptanceLength *float64 `json:"acceptance_length,omitempty"` // tokens per step: 1 + accepted / draft rounds
+	Drafts         *float64 `json:"drafts,omitempty"`          // speculative decoding: draft rounds
+	DraftTokens    *float64 `json:"draft_tokens,omitempty"`    // proposed tokens
+	AcceptedTokens *float64 `json:"accepted_tokens,omitempty"` // accepted tokens
+	// AcceptedAt are the accepted tokens by their position in the draft, from the first one.
+	AcceptedAt       []float64 `json:"accepted_tokens_by_position,omitempty"`
+	AcceptanceRate   *float64  `json:"acceptance_rate,omitempty"`   // accepted / proposed
+	AcceptanceLength *float64  `json:"acceptance_length,omitempty"` // tokens per step: 1 + accepted / draft rounds
 
 	Whole *ServerCounts `json:"whole_row,omitempty"` // absent = no reading on both sides of the load, or a counter reset
 	Times ServerTimes   `json:"times,omitzero"`      // between the readings nearest to the window's ends, by the server's histograms
 
 	Roles []RoleUsage `json:"roles,omitempty"` // by page, if there are several; the figures above combine them
+}
+
+// Speculates reports whether the server drafted tokens in the window, as far as it reports that.
+func (u *ServerUsage) Speculates() bool {
+	if u.DraftTokens != nil {
+		return *u.DraftTokens > 0
+	}
+	return u.AcceptanceLength != nil && *u.AcceptanceLength > 1 || u.AcceptanceRate != nil && *u.AcceptanceRate > 0
 }
 
 // SummarizeServer summarizes the server's samples of a window, µs from the samples' epoch. If there are no
@@ -90,6 +100,13 @@ func SummarizeServer(from Source, samples []Sample, startUs, endUs int64) *Serve
 	u.Drafts = count(func(r *ServerReading) *float64 { return r.Drafts })
 	u.DraftTokens = count(func(r *ServerReading) *float64 { return r.Drafted })
 	u.AcceptedTokens = count(func(r *ServerReading) *float64 { return r.Accepted })
+	for i := range last.AcceptedAt {
+		by := count(func(r *ServerReading) *float64 { return r.acceptedAt(i) })
+		if by == nil {
+			break
+		}
+		u.AcceptedAt = append(u.AcceptedAt, *by)
+	}
 	u.AcceptanceRate = ratio(u.AcceptedTokens, u.DraftTokens, level(func(r *ServerReading) *float64 { return r.AcceptRate }))
 	u.AcceptanceLength = ratio(u.AcceptedTokens, u.Drafts, nil)
 	if u.AcceptanceLength != nil {

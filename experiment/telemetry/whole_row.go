@@ -4,6 +4,7 @@ package telemetry
 // the reading before the first request to the one after the last. nil: not reported.
 type ServerCounts struct {
 	Requests         *float64 `json:"requests,omitempty"` // that ended
+	Aborted          *float64 `json:"aborted,omitempty"`  // that ended because their client had gone
 	PromptTokens     *float64 `json:"prompt_tokens,omitempty"`
 	GenerationTokens *float64 `json:"generation_tokens,omitempty"`
 	PrefixQueries    *float64 `json:"prefix_queries,omitempty"` // in prefix_unit
@@ -15,11 +16,11 @@ type ServerCounts struct {
 
 // counters are the reading's counters in the order of ServerCounts.fields.
 func (r *ServerReading) counters() []*float64 {
-	return append([]*float64{r.Requests, r.Prompt, r.Generated, r.PrefixQueries, r.PrefixHits}, r.Tiers.List()...)
+	return append([]*float64{r.Requests, r.Aborted, r.Prompt, r.Generated, r.PrefixQueries, r.PrefixHits}, r.Tiers.List()...)
 }
 
 func (c *ServerCounts) fields() []**float64 {
-	return append([]**float64{&c.Requests, &c.PromptTokens, &c.GenerationTokens, &c.PrefixQueries, &c.PrefixHits}, c.Tiers.fields()...)
+	return append([]**float64{&c.Requests, &c.Aborted, &c.PromptTokens, &c.GenerationTokens, &c.PrefixQueries, &c.PrefixHits}, c.Tiers.fields()...)
 }
 
 // whole is the increases over the whole row; nil: a reading is missing on one side, or a counter fell.

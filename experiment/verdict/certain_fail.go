@@ -25,7 +25,7 @@ func (e *Measured) certainFail(o *observed) string {
 		failed = 0.5
 	}
 	if o.p > 0.75 && stats.EndsOver(o.values, failed) {
-		return fmt.Sprintf("%d of %d failed, nearly all of the last quarter", o.failed, n)
+		return fmt.Sprintf("%d of %d %s, nearly all of the last quarter", o.failed, n, o.missing())
 	}
 	if l.Metric == "error_rate" {
 		return ""

@@ -62,10 +62,10 @@ func (e *Measured) observeTimes(of func(*record.Record) record.Micros) *workload
 	return &o
 }
 
-// follows reports whether a request waits for an earlier turn of its conversation. The turns of a trace do
-// not.
+// follows reports whether a request waits for an earlier turn of its session. The turns of a trace do not, unless
+// its sessions are replayed.
 func (e *Measured) follows(r *record.Record) bool {
-	return r.Turn != nil && *r.Turn > 0 && e.Spec.Trace == nil
+	return r.Turn != nil && *r.Turn > 0 && (e.Spec.Trace == nil || e.Spec.ReplaysSessions())
 }
 
 // mostTogether is the largest share of a trace's requests with the same time as the previous one. Above it,

@@ -61,7 +61,7 @@ func checkRoofline(e *Measured) checkResult {
 		return noData
 	}
 	if floor := e.Roofline.TPOT.FloorMs; e.Summary.TPOT.P50 < floor {
-		return invalid("check model, hardware, gpus and precision in [target]; speculative decoding and caches also beat the floor",
+		return invalid("check model, hardware, gpus and precision in [target]; caches, and speculative decoding that the server does not report, also beat the floor",
 			"tpot p50 %s ms is below the roofline floor of %s ms", unit.Brief(e.Summary.TPOT.P50, 3), unit.Brief(floor, 3))
 	}
 	return passed()

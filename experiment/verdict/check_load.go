@@ -10,13 +10,13 @@ import (
 // checkRate finds that fewer requests completed in the window than arrived: in a longer row they would wait
 // longer.
 func checkRate(e *Measured) checkResult {
-	if e.AllFailed() || e.Summary.ErrorRate > tolerated || e.Spec.Rate == 0 || e.Spec.Rate.IsInf() || e.Summary.Requests.Planned < 20 || e.Summary.DurationS <= 0 {
+	if e.AllFailed() || e.Summary.ErrorRate > tolerated || e.Spec.Rate == 0 || e.Spec.Rate.IsInf() || e.Summary.Requests.Stayed() < 20 || e.Summary.DurationS <= 0 {
 		return noData
 	}
 	if e2e := e.Summary.E2E; e2e != nil && float64(e.Window.StartUs-e.firstArrival())/1e3 < e2e.Min {
 		return noData // the window began before the first answer can end
 	}
-	n := float64(e.Summary.Requests.Planned)
+	n := float64(e.Summary.Requests.Stayed())
 	asked := n / e.Summary.DurationS
 	missing := max(0.1, 2/math.Sqrt(n)) + e.disturbed.share(e.Window) // chance, of Poisson arrivals and departures
 	if got := e.Summary.Throughput.RequestsPerS; got < (1-missing)*asked {
@@ -45,11 +45,15 @@ func checkConcurrency(e *Measured) checkResult {
 		return noData
 	}
 	n, c := e.Spec.Concurrency, e.Summary.Concurrency
-	if c.Max <= n && (e.Summary.Requests.Planned == 0 || e.Summary.ErrorRate > tolerated) {
+	if !e.Spec.ReplaysSessions() && c.Max <= n && (e.Summary.Requests.Planned == 0 || e.Summary.ErrorRate > tolerated) {
 		return noData // requests that fail at once leave workers idle
 	}
-	if c.Max > n {
-		return invalid("this is a defect of bench: report it with the request records", "%d requests were in flight, requested %d", c.Max, n)
+	most, what := c.Max, "requests"
+	if e.Spec.ReplaysSessions() { // of which one can have several requests in flight
+		most, what = e.Sessions.InFlight, "sessions"
+	}
+	if most > n {
+		return invalid("this is a defect of bench: report it with the request records", "%d %s were in flight, requested %d", most, what, n)
 	}
 	if e.Spec.Rate == 0 && !e.Spec.HasConversations() && c.Mean < (0.9-e.disturbed.share(e.Window))*float64(n) { // users think between their turns
 		return caution("the client can't keep its workers busy: give it more cores, or make the answers longer",

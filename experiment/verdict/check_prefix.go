@@ -24,14 +24,14 @@ type cacheHits struct {
 }
 
 // hitsByUsage counts the completed requests of the window that report cached tokens, without the later turns of
-// conversations, which have their conversation in the cache. Only a warm prefix makes hits possible.
+// conversations, which have their conversation in the cache, and without real prompts. Only a warm prefix makes hits possible.
 func (e *Measured) hitsByUsage() (h cacheHits) {
 	if !record.ReportsCached(e.Records) {
 		return h
 	}
 	for r := range record.Completed(e.Records) {
 		cached, ok := r.Cached()
-		if !ok || e.follows(r) {
+		if !ok || r.PromptHash != "" || e.follows(r) {
 			continue
 		}
 		h.source = record.ReuseByUsage
@@ -61,11 +61,13 @@ func checkPrefix(e *Measured) checkResult {
 		return invalid("read the server's log", "%d requests that prime the prefixes failed", e.FailedPriming)
 	}
 	h := e.hitsByUsage()
-	if h.requests == 0 {
+	if h.requests == 0 && !e.Spec.HasPrompts() { // the counters also count real prompts, whose hits nobody knows
 		h = e.hitsByCounters()
 	}
 	warm := e.Spec.HasPrefix(workload.Warm)
 	switch {
+	case e.Spec.Ranks():
+		return noData
 	case warm && h.requests == 0 && e.Summary.Requests.Completed > 0:
 		return e.unknownWarmth()
 	case h.requests == 0:

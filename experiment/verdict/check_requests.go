@@ -42,7 +42,7 @@ func (e *Measured) checkOutcomes() checkResult {
 	for _, k := range slices.Sorted(maps.Keys(q.Errors)) {
 		kinds = append(kinds, fmt.Sprintf("%d %s", q.Errors[k], k))
 	}
-	text := fmt.Sprintf("%d of %d requests failed (%s): percentiles cover the others", q.Failed, q.Planned, strings.Join(kinds, ", "))
+	text := fmt.Sprintf("%d of %d requests failed (%s): percentiles cover the others", q.Failed, q.Stayed(), strings.Join(kinds, ", "))
 	i := slices.IndexFunc(e.Records, func(r *record.Record) bool { return r.Phase == record.PhaseWindow && r.Error != "" })
 	if i >= 0 {
 		text += "; first error: " + e.Records[i].Error

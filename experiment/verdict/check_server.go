@@ -47,7 +47,7 @@ func checkShared(e *Measured) checkResult {
 	if found := e.otherPage(); found.severity != "" {
 		return found
 	}
-	left := e.Server.Abandoned > 0 && !e.Server.Settle.Idle()
+	left := e.Server.Abandoned > 0 && !e.Server.Settle.Idle() || e.Summary.Requests.Left > 0 // see checkLeavers
 	if m == nil || m.Running == nil || m.Samples < minReadings || e.Summary.ErrorRate > tolerated || left {
 		return noData
 	}

@@ -31,11 +31,17 @@ func otherLength(kind, hint string, requested, counted float64) checkResult {
 
 // checkPromptLength finds that the server counts other prompt lengths than requested.
 func checkPromptLength(e *Measured) checkResult {
-	l := e.Lengths
-	if l.PromptTokens == nil || l.PromptRequested == nil {
+	counted, requested, n := 0, 0, 0
+	for r := range record.Completed(e.Records) {
+		if r.PromptTokens != nil && r.PromptRequested > 0 { // a real prompt is as long as it is
+			counted, requested, n = counted+*r.PromptTokens, requested+r.PromptRequested, n+1
+		}
+	}
+	if n == 0 {
 		return noData
 	}
-	return otherLength("prompt tokens", "compare rows by the counted tokens, not by the requested ones", l.PromptRequested.Mean, l.PromptTokens.Mean)
+	return otherLength("prompt tokens", "compare rows by the counted tokens, not by the requested ones",
+		float64(requested)/float64(n), float64(counted)/float64(n))
 }
 
 // checkOutputLength finds that answers with ignore_eos have other lengths than requested, whatever their

@@ -16,6 +16,7 @@ type checkResult struct {
 	hint       string
 	effects    []effect
 	unverified bool // the row depends on a figure that the server does not report: neither passed nor failed
+	unasked    bool // the row asks for nothing of the kind: the check is in no list
 }
 
 func passed() checkResult { return checkResult{possible: true} }
@@ -52,6 +53,9 @@ func (c checkResult) touching(effects ...[]effect) checkResult {
 // noData is the result of a check that was not possible.
 var noData = checkResult{}
 
+// unasked is the result of a check of what the row does not ask for.
+var unasked = checkResult{unasked: true}
+
 // checks in the order of display. Codes are stable: users match on them. docs/findings.md describes each.
 var checks = []struct {
 	code  string
@@ -78,8 +82,17 @@ var checks = []struct {
 	{"token_times", checkTokenTimes},
 	{"tokens_per_event", checkTokensPerEvent},
 	{"buffered", checkBuffered},
+	{"unanswered", checkUnanswered},
+	{"unparsed_reasoning", checkThinkTags},
+	{"synthetic_speculation", checkSpeculation},
 	{"prefix_cache", checkPrefix},
+	{"warm_prompts", checkWarmPrompts},
+	{"repeated_prompts", checkRepeatedPrompts},
 	{"faster_than_bound", checkRoofline},
+	{"accuracy", checkAccuracy},
+	{"answers_wrong", checkAnswerLimits},
+	{"answers_invalid", checkAnswers},
+	{"answers_unchecked", checkUnchecked},
 	{"server_restarted", checkRestarted},
 	{"server_stalled", checkStalled},
 	{"not_idle", checkIdle},
@@ -106,6 +119,7 @@ func (e *Measured) runChecks() {
 			f = noData
 		}
 		switch {
+		case f.unasked:
 		case f.unverified:
 			e.Checks.Unverified = append(e.Checks.Unverified, c.code)
 		case !f.possible:
@@ -126,7 +140,7 @@ func (e *Measured) runChecks() {
 // addFinding keeps the effects on what the row measured.
 func (e *Measured) addFinding(code string, f checkResult) {
 	finding := record.Finding{Code: code, Severity: f.severity, Text: f.problem, Hint: f.hint}
-	for _, x := range f.effects {
+	for _, x := range e.withFirstAnswer(f.effects) {
 		if slices.Contains(experiment.Latencies, x.Metric) && e.Summary.Latency(x.Metric) == nil {
 			continue
 		}

@@ -22,11 +22,36 @@ var (
 	firstToken  = []string{"ttft", "ttft_from_send", "ttfe"}
 	lastToken   = []string{"e2e", "e2e_from_send"}
 	fromArrival = []string{"ttft", "e2e"} // they contain what the client does before it sends
-	ofQueue     = slices.Concat(firstToken, lastToken, []string{"cap_wait"})
+	ofQueue     = slices.Concat(firstToken, lastToken, []string{"ttfo", "cap_wait"})
 	betweenIt   = []string{"tpot", "itl"}
 	throughputs = []string{"requests_per_s", "prompt_tokens_per_s", "output_tokens_per_s"}
 	goodputs    = []string{"goodput_requests_per_s", "goodput_output_tokens_per_s"}
 )
+
+// withFirstAnswer adds the effects on ttfo to those that a check names. With reasoning, the first answer token comes
+// behind the prompt and a part of the decoding, as the last token does; without reasoning it is the first token.
+func (e *Measured) withFirstAnswer(effects []effect) []effect {
+	alike := [][]string{{"e2e"}, {"ttft", "tpot"}}
+	if e.Summary.Reasoning == nil {
+		alike = [][]string{{"ttft"}}
+		if !e.Spec.LimitsMetric("ttfo") {
+			return effects
+		}
+	}
+	for _, metrics := range alike {
+		out := slices.Clone(effects)
+		for _, x := range effects {
+			if slices.Contains(metrics, x.Metric) {
+				x.Metric = "ttfo"
+				out = append(out, x)
+			}
+		}
+		if len(out) > len(effects) {
+			return out
+		}
+	}
+	return effects
+}
 
 // unbounded are effects of which nothing limits the size.
 func unbounded(d record.Direction, metrics ...[]string) []effect {

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"bench/experiment"
 	"bench/experiment/record"
 )
 
@@ -22,6 +23,9 @@ type end struct {
 
 // endsOf are the low end of a metric, which inflated values can truly have, and the high end of lowered ones.
 func (e *Measured) endsOf(metric string) (low, high end) {
+	if metric == experiment.E2EPerToken { // at most as much, since every answer has a token
+		metric = "e2e"
+	}
 	low, high = end{add: -1, factor: 1}, end{add: 1, factor: 1}
 	for _, x := range e.effects {
 		if x.Metric != metric {

@@ -17,7 +17,7 @@ func (e *Measured) judgeMean(v *record.Verdict, o *observed, confidence float64)
 	l := o.limit
 	switch {
 	case o.failed > 0:
-		decide(v, stats.Fail, fmt.Sprintf("%d requests failed and rank as infinite: the mean has no value", o.failed))
+		decide(v, stats.Fail, fmt.Sprintf("%d requests %s, and rank as infinite: the mean has no value", o.failed, o.missing()))
 		return
 	case len(o.values) == 0:
 		decide(v, stats.Undecided, notMeasured)

@@ -26,6 +26,8 @@ func (e *Measured) notes() []record.Finding {
 	if g := e.Server.Gateway; g != nil {
 		out = append(out, e.gatewayNote(g))
 	}
+	out = append(out, e.leaverNotes()...)
+	out = append(out, e.replicaNotes()...)
 	if len(e.Spec.Mix) < 2 {
 		return out
 	}

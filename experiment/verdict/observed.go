@@ -17,16 +17,29 @@ type observed struct {
 	order    *stats.InOrder
 	p        float64
 	over     float64 // requests over the limit; for itl the share of gaps, times the requests
-	failed   int
-	value    *float64 // nil = +∞
-	least    float64  // of all values, or gaps
-	most     float64
-	plain    bool // the order of the requests means nothing: all arrived at once, or each to an idle server
+	failed   int     // requests without a value that rank as infinite: failed, or unanswered
+	// unanswered are requests of reasoning without an answer, which have no ttfo.
+	unanswered int
+	value      *float64 // nil = +∞
+	least      float64  // of all values, or gaps
+	most       float64
+	plain      bool // the order of the requests means nothing: all arrived at once, or each to an idle server
 }
 
 // onlyFailed reports whether no completed request has the metric.
 func (o *observed) onlyFailed() bool {
 	return o.limit.Metric != "error_rate" && o.failed == len(o.requests)
+}
+
+// missing is why requests rank as infinite: they failed, or have no answer.
+func (o *observed) missing() string {
+	switch o.unanswered {
+	case 0:
+		return "failed"
+	case o.failed:
+		return "without an answer"
+	}
+	return "failed or without an answer"
 }
 
 // decide decides as measured.
@@ -91,6 +104,10 @@ func observe(l experiment.Limit, window []*record.Record, stream bool) *observed
 		case !r.OK():
 			x, has = math.Inf(1), true // time-outs must not improve a percentile
 			o.failed++
+		case l.Metric == "ttfo" && r.Unanswered(): // nor must reasoning that never ends
+			x, has = math.Inf(1), true
+			o.failed++
+			o.unanswered++
 		}
 		if has {
 			o.requests, o.values = append(o.requests, r), append(o.values, x)

@@ -11,10 +11,10 @@ import (
 )
 
 // CompareReuse compares the cached tokens that the server reports with those that are possible. It is nil for a
-// row without common prefixes, and for a server that reports them neither in usage nor in counters of this
+// row without common prefixes, for one with real prompts, whose common beginnings are not known, and for a server that reports them neither in usage nor in counters of this
 // row alone.
 func (e *Measured) CompareReuse() *record.Reuse {
-	if !e.Spec.SharesPrefixes() {
+	if !e.Spec.SharesPrefixes() || e.Spec.HasPrompts() {
 		return nil
 	}
 	cached, found := map[int]int{}, 0 // by the request's index
@@ -38,7 +38,9 @@ func (e *Measured) reuseOf(source string, requests map[int]int, found int) *reco
 	if len(requests) == 0 {
 		return nil
 	}
-	cache := experiment.PrefixCache{Block: e.Server.BlockTokens()}
+	cache := experiment.PrefixCache{Block: e.Server.BlockTokens(),
+		Replicas: workload.Replicas{N: len(e.Server.Replicas), Sticky: e.Server.Routing == experiment.Sticky},
+		Thought:  thoughtOf(e.Records)}
 	out := record.Reuse{Source: source, BlockTokens: cache.Block, CachedTokens: found}
 	for r, hit := range among(e.Spec.PrefixHits(cache), requests) {
 		out.Requests++
@@ -54,6 +56,20 @@ func (e *Measured) reuseOf(source string, requests map[int]int, found int) *reco
 	prompt := float64(max(out.PromptTokens, 1))
 	out.PossibleRate, out.CachedRate = float64(out.PossibleTokens)/prompt, float64(out.CachedTokens)/prompt
 	return &out
+}
+
+// thoughtOf is the reasoning in each answer; nil: there is none.
+func thoughtOf(records []*record.Record) workload.Thought {
+	tokens := map[int]int{} // by the request's index
+	for _, r := range records {
+		if r.ReasoningTokens != nil {
+			tokens[r.I] = *r.ReasoningTokens
+		}
+	}
+	if len(tokens) == 0 {
+		return nil
+	}
+	return func(index int) int { return tokens[index] }
 }
 
 // countedHits are the prompt tokens of the whole row that the server's own counters found in its cache, in any

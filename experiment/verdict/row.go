@@ -29,6 +29,7 @@ func (e *Measured) Conclude(t experiment.Target, b record.RooflineSource) {
 	e.Lengths = record.LengthsOf(e.Records)
 	e.TTFTSplit = record.SplitTTFT(e.Records, e.Server.Metrics)
 	e.Rotations = e.compareRotations()
+	e.Sessions = record.SessionsOf(e.Records, e.Spec.ReplaysSessions())
 	for _, c := range e.Spec.Mix {
 		if e.Classes == nil {
 			e.Classes = map[string]record.Summary{}
@@ -36,8 +37,16 @@ func (e *Measured) Conclude(t experiment.Target, b record.RooflineSource) {
 		own := filter(e.Records, func(r *record.Record) bool { return r.Class == c.Name })
 		e.Classes[c.Name] = record.Summarize(own, e.Window, stream, e.Spec.ClassSLO(c).PerRequest(), t.GPUs)
 	}
+	own := func(records []*record.Record) record.Summary {
+		return record.Summarize(records, e.Window, stream, e.Spec.SLO.PerRequest(), t.GPUs)
+	}
+	e.Models = record.SummarizeBy(e.Records, func(r *record.Record) string { return r.Model }, own)
+	e.Replicas = record.SummarizeBy(e.Records, e.replicaOf, own)
+	e.Categories = record.SummarizeBy(e.Records, func(r *record.Record) string { return r.Category }, own)
+	e.Prompts = record.PromptsOf(e.Records, e.Server.BlockTokens())
 	e.Summary.Goodput = e.classGoodput()
-	e.Roofline, e.NoRoofline = b.Of(&e.Summary, record.ObserveDecoding(e.Records, e.Window), t, e.engine())
+	e.Speculation = record.SpeculationOf(&e.Summary, e.Server.Metrics)
+	e.Roofline, e.NoRoofline = b.Of(&e.Summary, record.ObserveDecoding(e.Records, e.Window).Speculated(e.Speculation), t, e.engine())
 	e.Little = record.LittlesLaw(e.Records, e.Window)
 	e.Selftest = e.Selftest.For(clientLoad(&e.Summary))
 	e.Failure = record.FirstFailure(e.Records)
@@ -45,6 +54,14 @@ func (e *Measured) Conclude(t experiment.Target, b record.RooflineSource) {
 	e.SLO = e.judge(t)
 	e.nameLimits()
 	e.Cost, e.NoCost = costOf(e.Row, t)
+}
+
+// replicaOf is the replica of a request; empty = the row has none.
+func (e *Measured) replicaOf(r *record.Record) string {
+	if r.Endpoint == nil || *r.Endpoint >= len(e.Server.Replicas) {
+		return ""
+	}
+	return e.Server.Replicas[*r.Endpoint].Endpoint
 }
 
 // engine is the server's, of its metrics page; empty = unknown.
@@ -128,7 +145,7 @@ func (e *Measured) classGoodput() *record.Goodput {
 			sum.Limits = append(sum.Limits, c.Name+": "+l)
 		}
 	}
-	if n := e.Summary.Requests.Planned; sum != nil && n > 0 {
+	if n := e.Summary.Requests.Stayed(); sum != nil && n > 0 {
 		sum.Share = sum.RequestsPerS * e.Window.Seconds() / float64(n)
 	}
 	return sum

@@ -40,7 +40,7 @@ func (k *SequentialTest) Add(r *record.Record) bool {
 		}
 		delete(k.ended, k.first)
 		k.first++
-		if r.Phase != record.PhaseWindow {
+		if r.Phase != record.PhaseWindow || r.Left() {
 			continue
 		}
 		k.seen = append(k.seen, r)

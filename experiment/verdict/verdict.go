@@ -129,7 +129,7 @@ func (e *Measured) judgeAt(v *record.Verdict, q question, window []*record.Recor
 		why = fmt.Sprintf("%s %% of the gaps over the limit, %s %% allowed, counted by request", unit.Brief(100*o.over/float64(n), 3), allowed)
 	}
 	if o.failed > 0 && l.Metric != "error_rate" {
-		why += fmt.Sprintf(" (%d of them failed)", o.failed)
+		why += fmt.Sprintf(" (%d of them %s)", o.failed, o.missing())
 	}
 	v.Effective = d.Effective
 	decide(v, d.Verdict, why)

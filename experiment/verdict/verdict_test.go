@@ -48,6 +48,25 @@ func requests(n int, ttft, gap int64) []*record.Record {
 	return out
 }
 
+// thoughts are requests of reasoning from 1 ms after the arrival on, whose answer begins after ttfo µs.
+func thoughts(n int, ttfo int64) []*record.Record {
+	out := make([]*record.Record, n)
+	for i := range out {
+		out[i] = fixture.OKRequest(1000, 2000, 1000+ttfo, 10_000)
+		out[i].FirstAnswer, out[i].ReasoningTokens = record.At(1000+ttfo), new(1)
+	}
+	return out
+}
+
+// unanswered are requests of reasoning alone, for 9 ms.
+func unanswered(n int) []*record.Record {
+	out := thoughts(n, 3000)
+	for _, r := range out {
+		r.FirstAnswer, r.ReasoningTokens = record.Micros{}, new(3)
+	}
+	return out
+}
+
 func failures(n int) []*record.Record {
 	out := make([]*record.Record, n)
 	for i := range out {
@@ -121,6 +140,19 @@ func TestVerdicts(t *testing.T) {
 		{`ttft_p95 = "1ms"`, append(untimed(50), failures(10)...), "UNDECIDED - of 60", "no request has this metric"},
 		{`ttft_p95 = "1ms"`, nil, "UNDECIDED - of 0", "no request in the window"},
 		{`ttft_p50 = "1ms"`, cancelled, "UNDECIDED - of 501", "interrupted"},
+
+		// Without reasoning, ttfo is ttft; an answer that never begins ranks as infinite.
+		{`ttfo_p95 = "1ms"`, requests(90, 1000, 1000), "PASS 1 of 90", "0 of 90 over"},
+		{`ttfo_p95 = "3ms"`, thoughts(90, 3000), "PASS 3 of 90", "0 of 90 over"},
+		{`ttft_p95 = "1ms"`, thoughts(90, 3000), "PASS 1 of 90", "0 of 90 over"},
+		{`ttfo_p95 = "2ms"`, thoughts(90, 3000), "FAIL 3 of 90", "90 of 90 over"},
+		{`ttfo_p50 = "5ms"`, shuffled(append(thoughts(300, 3000), unanswered(15)...)), "PASS 3 of 315", "(15 of them without an answer)"},
+		{`ttfo_p50 = "5ms"`, shuffled(slices.Concat(thoughts(300, 3000), unanswered(5), failures(10))), "PASS 3 of 315", "(15 of them failed or without an answer)"},
+		{`ttfo_p95 = "5ms"`, append(thoughts(50, 3000), unanswered(50)...), "FAIL - of 100", "50 of 100 without an answer, nearly all of the last quarter"},
+		{`ttfo_mean = "5ms"`, append(thoughts(50, 3000), unanswered(1)...), "FAIL - of 51", "1 requests without an answer"},
+		{`e2e_p95 = "9ms"`, unanswered(90), "PASS 9 of 90", "0 of 90 over"},
+		{"min_goodput_requests_per_s = 4\n[each]\nttfo = \"3ms\"", thoughts(4, 3000), "PASS 4 of 4", ""},
+		{"min_goodput_requests_per_s = 4\n[each]\nttfo = \"3ms\"", append(thoughts(3, 3000), unanswered(1)...), "FAIL 3 of 4", ""},
 
 		{`ttft_mean = "1ms"`, requests(30, 1000, 1000), "PASS 1 of 30", "mean 1 ms [1, 1] (99 %, n=30)"},
 		{`ttft_mean = "1ms"`, requests(29, 1000, 1000), "UNDECIDED 1 of 29", "need 29 more"},
@@ -306,7 +338,7 @@ func TestVerdictsValueIsTheSummarys(t *testing.T) {
 	}
 	w := record.Window{StartUs: 1_000_000, EndUs: 11_000_000}
 	s := record.Summarize(records, w, true, nil, 0)
-	shown := map[string]*stats.Summary{"ttft": s.TTFT, "ttft_from_send": s.TTFTFromSend, "ttfe": s.TTFE, "tpot": s.TPOT, "itl": s.ITL,
+	shown := map[string]*stats.Summary{"ttft": s.TTFT, "ttft_from_send": s.TTFTFromSend, "ttfe": s.TTFE, "ttfo": s.TTFT, "tpot": s.TPOT, "itl": s.ITL,
 		"e2e": s.E2E, "e2e_from_send": s.E2EFromSend, "cap_wait": s.CapWait, "lag": s.Lag}
 	for _, metric := range experiment.Latencies {
 		for _, stat := range []string{"p50", "p90", "p95", "p99", "p999", "mean"} {

@@ -1,11 +1,13 @@
 package collector
 
 import (
-	"bench/experiment/telemetry"
 	"cmp"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
+
+	"bench/experiment/telemetry"
 )
 
 // engineMetric is one figure with its metric names, the preferred first. A name can require a label:
@@ -42,6 +44,7 @@ var engineMetrics = []engineMetric{
 	{field: func(r *telemetry.ServerReading) **float64 { return &r.Generated }, names: []string{"vllm_generation_tokens_total", "sglang_generation_tokens_total", "tgi_request_generated_tokens_sum",
 		"llamacpp_tokens_predicted_total"}},
 	{field: func(r *telemetry.ServerReading) **float64 { return &r.Requests }, names: []string{"vllm_request_success_total", "sglang_num_requests_total", "tgi_request_success", "trtllm_request_success_total"}},
+	{field: func(r *telemetry.ServerReading) **float64 { return &r.Aborted }, names: []string{"vllm_request_success_total{finished_reason=abort}", "sglang_num_aborted_requests_total"}},
 	{field: func(r *telemetry.ServerReading) **float64 { return &r.Drafts }, names: []string{"vllm_spec_decode_num_drafts_total", "llamacpp_spec_decode_num_drafts_total"}},
 	{field: func(r *telemetry.ServerReading) **float64 { return &r.Drafted }, names: []string{"vllm_spec_decode_num_draft_tokens_total", "llamacpp_spec_decode_num_draft_tokens_total"}},
 	{field: func(r *telemetry.ServerReading) **float64 { return &r.Accepted }, names: []string{"vllm_spec_decode_num_accepted_tokens_total", "llamacpp_spec_decode_num_accepted_tokens_total"}},
@@ -49,12 +52,15 @@ var engineMetrics = []engineMetric{
 	{field: func(r *telemetry.ServerReading) **float64 { return &r.AcceptRate }, largest: true, names: []string{"sglang_spec_accept_rate", "vllm_spec_decode_draft_acceptance_rate"}},
 }
 
+// acceptedAt has the accepted tokens of a position of the drafts, in vLLM.
+const acceptedAt = "vllm_spec_decode_num_accepted_tokens_per_pos_total"
+
 // cacheConfig has the size of vLLM's KV cache in its labels.
 const cacheConfig = "vllm_cache_config_info"
 
 // serverNames are all names to read from a server's page.
 var serverNames = func() map[string]bool {
-	out := map[string]bool{cacheConfig: true, sglangConfig: true}
+	out := map[string]bool{cacheConfig: true, sglangConfig: true, acceptedAt: true}
 	for _, f := range append(engineMetrics, blockGauges) {
 		for _, n := range f.names {
 			name, _, _ := strings.Cut(n, "{")
@@ -93,6 +99,7 @@ func readServer(p metricsPage) (*telemetry.ServerReading, error) {
 		r.KVCapacity = cacheCapacity(p)
 	}
 	r.CacheBlock = cacheBlock(p)
+	r.AcceptedAt = acceptedByPosition(p)
 	addCachedPrompts(r)
 	r.Times = readTimes(p, r.Engine)
 	if r.Tiers.External != nil && r.Tiers.GPU == nil { // older vLLM: its own prefix cache is then the tier above
@@ -168,6 +175,21 @@ func firstRank(s series) bool {
 		}
 	}
 	return true
+}
+
+// mostPositions limits the positions of a draft.
+const mostPositions = 64
+
+// acceptedByPosition are the accepted tokens by their position in the drafts, up to the first that is missing.
+func acceptedByPosition(p metricsPage) (out []float64) {
+	for i := range mostPositions {
+		n, ok := (engineMetric{}).find(p, fmt.Sprintf("%s{position=%d}", acceptedAt, i))
+		if !ok {
+			break
+		}
+		out = append(out, n)
+	}
+	return out
 }
 
 // cacheCapacity is the size of vLLM's KV cache in tokens, summed over its engines.

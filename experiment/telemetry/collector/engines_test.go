@@ -41,7 +41,7 @@ vllm:iteration_tokens_total_bucket{le="1.0"} 3.0
 process_resident_memory_bytes 1.0
 `, telemetry.ServerReading{Engine: "vllm", Running: new(7.0), Waiting: new(1.0), KVUsage: new(0.5), KVCapacity: new(24000.0), CacheBlock: new(16.0), Preemptions: new(2.0),
 		PrefixQueries: new(1e6), PrefixHits: new(250000.0), PrefixUnit: "tokens", Prompt: new(5000.0), Generated: new(600.0),
-		Drafts: new(100.0), Drafted: new(300.0), Accepted: new(150.0)}},
+		Drafts: new(100.0), Drafted: new(300.0), Accepted: new(150.0), AcceptedAt: []float64{90}}},
 	"vllm with a KV connector": {`vllm:prefix_cache_queries_total{engine="0"} 1000
 vllm:prefix_cache_hits_total{engine="0"} 100
 vllm:external_prefix_cache_queries_total{engine="0"} 900

@@ -20,7 +20,7 @@ func TestNamedPages(t *testing.T) {
 		{telemetry.Config{Server: telemetry.Pages{Parts: []telemetry.Page{{URL: nothing}}}, GPU: telemetry.Off}, "[telemetry] server " + nothing},
 		{telemetry.Config{Server: telemetry.Pages{Source: telemetry.Off}, GPU: nothing}, "[telemetry] gpu " + nothing},
 	} {
-		s := Open(t.Context(), tt.config, Endpoint{Base: "http://127.0.0.1:1/v1"})
+		s := Open(t.Context(), tt.config, Endpoint{Bases: []string{"http://127.0.0.1:1/v1"}})
 		err := s.Named(tt.config)
 		if s.Close(); (err != nil) != (tt.want != "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%+v: %v, want %q", tt.config, err, tt.want)

@@ -1,12 +1,14 @@
 package collector
 
 import (
-	"bench/experiment/telemetry"
 	"cmp"
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync"
+
+	"bench/experiment/telemetry"
 )
 
 // readServer gets the page of a server.
@@ -28,11 +30,11 @@ func (s *scraper) readGPUs(ctx context.Context) ([]telemetry.GPUReading, error) 
 }
 
 // newPartsPoller polls the pages of a server's parts, all at one moment: their sum is a state of the server.
-func newPartsPoller(parts []telemetry.Page) *poller {
+func newPartsPoller(parts []telemetry.Page, header http.Header) *poller {
 	pages := make([]*scraper, len(parts))
 	names := make([]string, len(parts))
 	for i, part := range parts {
-		pages[i], names[i] = newScraper(part.URL, nil, serverNames), telemetry.Redact(part.URL)
+		pages[i], names[i] = newScraper(part.URL, header, serverNames), telemetry.Redact(part.URL)
 	}
 	return &poller{
 		name: strings.Join(names, ", "), source: telemetry.SourceServer,

@@ -14,7 +14,7 @@ import (
 
 // Endpoint is the server under test.
 type Endpoint struct {
-	Base      string      // URL of its API; user info is sent to its own metrics page only
+	Bases     []string    // URLs of its API, of several replicas; user info is sent to its own metrics page only
 	Header    http.Header // authentication, sent to its own metrics page only; may be nil
 	Local     bool        // the server and its GPUs are on this machine
 	Simulated bool        // the server has no GPU
@@ -74,7 +74,7 @@ func (s *Sources) Close() {
 
 func (s *Sources) openServer(ctx context.Context, from telemetry.Pages, e Endpoint) {
 	if len(from.Parts) > 0 {
-		s.server = s.add(ctx, newPartsPoller(from.Parts))
+		s.server = s.add(ctx, newPartsPoller(from.Parts, nil))
 		return
 	}
 	switch from.Source {
@@ -83,7 +83,7 @@ func (s *Sources) openServer(ctx context.Context, from telemetry.Pages, e Endpoi
 	case "", telemetry.Auto:
 		// trtllm-serve serves JSON at the usual path.
 		for _, path := range []string{"/metrics", "/prometheus/metrics"} {
-			p := newPoller(telemetry.SourceServer, serverRoot(e.Base)+path, e.Header)
+			p := ownPoller(e, path)
 			first := s.server
 			if s.server = s.add(ctx, p); s.server.Missing == "" {
 				return
@@ -95,6 +95,18 @@ func (s *Sources) openServer(ctx context.Context, from telemetry.Pages, e Endpoi
 	default:
 		s.server = s.add(ctx, newPoller(telemetry.SourceServer, from.Source, nil))
 	}
+}
+
+// ownPoller polls the endpoint's own pages at a path.
+func ownPoller(e Endpoint, path string) *poller {
+	if len(e.Bases) == 1 {
+		return newPoller(telemetry.SourceServer, serverRoot(e.Bases[0])+path, e.Header)
+	}
+	var parts []telemetry.Page
+	for _, base := range e.Bases {
+		parts = append(parts, telemetry.Page{URL: serverRoot(base) + path})
+	}
+	return newPartsPoller(parts, e.Header)
 }
 
 // serverRoot is the base URL without /v1: servers have /metrics below it.

@@ -68,7 +68,7 @@ func TestServerOverAWindow(t *testing.T) {
 		fmt.Fprintf(w, "vllm:num_requests_running 4\nvllm:num_requests_waiting %d\nvllm:generation_tokens_total %d\nvllm:prefix_cache_queries_total %d\nvllm:prefix_cache_hits_total %d\n",
 			n%2, 1000*n, 100*n, 25*n)
 	})
-	s := opened(t, telemetry.Config{GPU: telemetry.Off}, Endpoint{Base: base + "/v1"})
+	s := opened(t, telemetry.Config{GPU: telemetry.Off}, Endpoint{Bases: []string{base + "/v1"}})
 	samples := watched(t, s, first(2)) // at 0, some second later, and behind the end
 	at, later, end := samples[0].TUs, samples[1].TUs, samples[2].TUs
 	u, g := s.Observe(samples, at+100_000, later+1)
@@ -103,7 +103,7 @@ func TestReadingsAtTheEnds(t *testing.T) {
 		}
 		fmt.Fprintf(w, "vllm:num_requests_running 0\nvllm:prompt_tokens_total %d\n", n)
 	})
-	s := opened(t, telemetry.Config{GPU: telemetry.Off}, Endpoint{Base: base + "/v1"})
+	s := opened(t, telemetry.Config{GPU: telemetry.Off}, Endpoint{Bases: []string{base + "/v1"}})
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		<-slow
@@ -163,7 +163,7 @@ func TestHostilePages(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := opened(t, telemetry.Config{GPU: telemetry.Off}, Endpoint{Base: serve(t, c.answer) + "/v1", Header: key})
+			s := opened(t, telemetry.Config{GPU: telemetry.Off}, Endpoint{Bases: []string{serve(t, c.answer) + "/v1"}, Header: key})
 			if u, _ := s.Observe(watched(t, s, first(1)), 0, 1); !strings.Contains(u.Missing, c.want) && !(c.bounded && strings.HasPrefix(u.Missing, "no complete response within")) || u.Samples != 0 || u.Running != nil {
 				t.Errorf("%+v, want %s", u, c.want)
 			}
@@ -188,7 +188,7 @@ func TestKeysOfPages(t *testing.T) {
 		{telemetry.Config{Server: telemetry.Pages{Source: base + "/metrics"}, GPU: telemetry.Off}, "http://127.0.0.1:1/v1", ""},
 		{telemetry.Config{Server: telemetry.Pages{Source: strings.Replace(base, "://", "://ann:pass%2Fword@", 1) + "/metrics?token=x"}, GPU: telemetry.Off}, "http://127.0.0.1:1/v1", "Basic YW5uOnBhc3Mvd29yZA=="},
 	} {
-		s := opened(t, c.config, Endpoint{Base: c.base, Header: key})
+		s := opened(t, c.config, Endpoint{Bases: []string{c.base}, Header: key})
 		u, _ := s.Observe(nil, 0, 1)
 		if got.Load() != c.want || u.Source != base+"/metrics" {
 			t.Errorf("sent %q, want %q; %s", got.Load(), c.want, u.Source)

@@ -1,0 +1,149 @@
+package record
+
+import "bench/experiment/stats"
+
+// Answers is what checks of the answers found, of the completed requests of the window.
+type Answers struct {
+	Valid     *Share         `json:"valid,omitempty"`     // answers of the form that the request asks for; absent = no such request
+	Correct   *Share         `json:"correct,omitempty"`   // answers that are as expected; absent = no such request
+	Reasons   map[string]int `json:"reasons,omitempty"`   // invalid answers, by the code of their reason
+	Unchecked map[string]int `json:"unchecked,omitempty"` // answers that could not be checked, by the code of the reason
+}
+
+// Share is a share of the answers that were checked.
+type Share struct {
+	Checked   int            `json:"checked"`
+	In        int            `json:"in"` // that are so
+	Share     float64        `json:"share"`
+	CI95      stats.Interval `json:"ci95"`      // by Clopper and Pearson, of the effective number
+	Effective float64        `json:"effective"` // number of independent answers: those to one prompt depend on each other
+}
+
+// answersOf is nil if no answer was to be checked.
+func answersOf(completed []*Record) *Answers {
+	a := Answers{
+		Valid:   shareOf(completed, func(r *Record) *bool { return r.Valid }),
+		Correct: shareOf(completed, func(r *Record) *bool { return r.Correct }),
+	}
+	for _, r := range completed {
+		switch {
+		case r.Invalid == "":
+		case r.Valid != nil:
+			a.Reasons = counted(a.Reasons, r.Invalid)
+		default:
+			a.Unchecked = counted(a.Unchecked, r.Invalid)
+		}
+	}
+	if a.Valid == nil && a.Correct == nil && a.Unchecked == nil {
+		return nil
+	}
+	return &a
+}
+
+// counted adds one to a key of a map, which may be nil.
+func counted(counts map[string]int, key string) map[string]int {
+	if counts == nil {
+		counts = map[string]int{}
+	}
+	counts[key]++
+	return counts
+}
+
+// promptClusters are counts of answers, of one prompt together: a server tends to answer it alike. Synthetic prompts are
+// all different.
+type promptClusters struct {
+	all   []stats.Cluster
+	place map[string]int // by the prompt's hash
+}
+
+func (c *promptClusters) add(r *Record, in, n int) {
+	i, known := c.place[r.PromptHash]
+	if !known || r.PromptHash == "" {
+		if c.place == nil {
+			c.place = map[string]int{}
+		}
+		i = len(c.all)
+		c.all, c.place[r.PromptHash] = append(c.all, stats.Cluster{}), i
+	}
+	c.all[i].In += in
+	c.all[i].N += n
+}
+
+// shareOf is the share of those for which is points to true; nil where it is always nil.
+func shareOf(records []*Record, is func(*Record) *bool) *Share {
+	s := Share{}
+	var clusters promptClusters
+	for _, r := range records {
+		yes := is(r)
+		if yes == nil {
+			continue
+		}
+		in := 0
+		if *yes {
+			in = 1
+		}
+		s.Checked++
+		s.In += in
+		clusters.add(r, in, 1)
+	}
+	if s.Checked == 0 {
+		return nil
+	}
+	s.Share = float64(s.In) / float64(s.Checked)
+	s.Effective = stats.EffectiveSize(clusters.all)
+	s.CI95 = stats.ShareInterval(s.Share, s.Effective, 0.95)
+	return &s
+}
+
+// Accuracy is what a server answered to questions with known answers, before its rows.
+type Accuracy struct {
+	Source     string            `json:"source"` // "built-in", or the file's name
+	API        string            `json:"api"`
+	MinCorrect float64           `json:"min_correct"`
+	Failed     int               `json:"failed,omitempty"`   // requests that failed: their answers are wrong
+	CutOff     int               `json:"cut_off,omitempty"`  // answers that reached max_tokens before any text: wrong, or not finished
+	Correct    Share             `json:"correct"`            // of all replicas
+	Replicas   []ReplicaAccuracy `json:"replicas,omitempty"` // each is judged apart; absent = one server
+}
+
+// ReplicaAccuracy is what one replica answered to all questions.
+type ReplicaAccuracy struct {
+	Endpoint string `json:"endpoint"`
+	Failed   int    `json:"failed,omitempty"`  // requests that failed: their answers are wrong
+	CutOff   int    `json:"cut_off,omitempty"` // answers that reached max_tokens before any text: wrong, or not finished
+	Correct  Share  `json:"correct"`
+}
+
+// AccuracyCounts are of the answers of one server. The others were wrong.
+type AccuracyCounts struct{ Correct, Failed, CutOff int }
+
+// Add counts a server's answers to so many questions.
+func (a *Accuracy) Add(endpoint string, questions int, n AccuracyCounts) {
+	a.Failed += n.Failed
+	a.CutOff += n.CutOff
+	a.Correct = shareOfQuestions(a.Correct.Checked+questions, a.Correct.In+n.Correct)
+	a.Replicas = append(a.Replicas, ReplicaAccuracy{endpoint, n.Failed, n.CutOff, shareOfQuestions(questions, n.Correct)})
+}
+
+// Worst is what the replica with the fewest correct answers answered; its endpoint is empty for one server.
+func (a *Accuracy) Worst() ReplicaAccuracy {
+	worst := ReplicaAccuracy{Failed: a.Failed, CutOff: a.CutOff, Correct: a.Correct}
+	for i, r := range a.Replicas {
+		if i == 0 || r.Correct.Share < worst.Correct.Share {
+			worst = r
+		}
+	}
+	return worst
+}
+
+// Unfinished is the share if the answers that reached max_tokens before any text had become correct ones.
+func (r *ReplicaAccuracy) Unfinished() Share {
+	return shareOfQuestions(r.Correct.Checked, r.Correct.In+r.CutOff)
+}
+
+func shareOfQuestions(questions, correct int) Share {
+	share := float64(correct) / float64(questions)
+	return Share{
+		Checked: questions, In: correct, Share: share, CI95: stats.ShareInterval(share, float64(questions), 0.95), Effective: float64(questions),
+	}
+}

@@ -1,0 +1,217 @@
+package record
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"bench/experiment"
+	"bench/experiment/stats"
+)
+
+// Sessions are the conversations or agent runs of a row whose first request arrived in the window. Their times are
+// those of the completed ones: where many were cut, the long ones are missing in them.
+type Sessions struct {
+	Started   int `json:"started"`
+	Completed int `json:"completed"`      // every request completed
+	Failed    int `json:"failed"`         // a request failed: those that waited for it were not sent
+	Left      int `json:"left,omitempty"` // its user left: likewise
+	Cut       int `json:"cut"`            // went on when the row ended
+	Partial   int `json:"partial"`        // of the row, that began at a sampled point of their life; in no other count
+	InFlight  int `json:"max_in_flight"`  // of the row, of every phase
+
+	Requests *stats.Summary `json:"requests,omitempty"`       // of a completed session
+	Time     *stats.Summary `json:"session_time_s,omitempty"` // from the intended arrival of the first request to the end of the last
+	TurnTime *stats.Summary `json:"turn_time_s,omitempty"`    // session time over the requests of the main agent
+	// ToolShare is the share of the sessions' time in which none of their requests was in flight: tools and users.
+	ToolShare *float64 `json:"tool_time_share,omitempty"`
+	// Parallel is the mean number of a session's requests in flight while it had any.
+	Parallel *float64 `json:"parallel_requests,omitempty"`
+
+	// PerToken is E2E over output tokens, of the completed requests of the window.
+	PerToken *stats.Summary `json:"e2e_per_token_ms,omitempty"`
+	// Interactivity is 1 / p90 of PerToken: InferenceX's E2E-normalized interactivity of AgentX (MODELS.md). Absent =
+	// no completed request.
+	Interactivity *Interactivity `json:"e2e_interactivity,omitempty"`
+}
+
+// Interactivity is output tokens per second of a request, from its intended arrival to its end.
+type Interactivity struct {
+	TokensPerS float64     `json:"tokens_per_s"`   // nine of ten requests had at least this
+	CI95       *[2]float64 `json:"ci95,omitempty"` // absent = n too small
+}
+
+// interactivityOf is nil without requests.
+func interactivityOf(perToken *stats.Summary) *Interactivity {
+	const msPerS = 1e3
+	if perToken == nil || perToken.P90 <= 0 {
+		return nil
+	}
+	x := &Interactivity{TokensPerS: msPerS / perToken.P90}
+	if ci, ok := perToken.CI95["p90"]; ok && ci.Lo > 0 && !math.IsInf(ci.Hi, 1) {
+		x.CI95 = &[2]float64{msPerS / ci.Hi, msPerS / ci.Lo}
+	}
+	return x
+}
+
+// perToken is E2E over output tokens in ms; nil without completed requests.
+func perToken(records []*Record) *stats.Summary {
+	var ms []float64
+	for _, r := range CompletedByArrival(records) {
+		if x, ok := r.Latency(experiment.E2EPerToken, true); ok {
+			ms = append(ms, x)
+		}
+	}
+	return stats.SummarizeInOrder(ms, rand.New(rand.NewPCG(Seed, 0)))
+}
+
+// SessionsOf is nil for a row without sessions. replayed: they are those of a trace; rows of older versions do not
+// have the number of requests of other sessions, and get nil too.
+func SessionsOf(records []*Record, replayed bool) *Sessions {
+	out := &Sessions{}
+	var whole []*session
+	known := replayed
+	all := sessionsByArrival(records)
+	out.InFlight = mostInFlight(all)
+	for _, s := range all {
+		known = known || s.first.Turns > 0
+		switch {
+		case s.first.Turns == 0:
+			out.Partial++
+		case s.first.Phase == PhaseWindow && out.count(s):
+			whole = append(whole, s)
+		}
+	}
+	if !known {
+		return nil
+	}
+	out.measure(whole)
+	out.PerToken = perToken(records)
+	out.Interactivity = interactivityOf(out.PerToken)
+	return out
+}
+
+// session is what became of one session.
+type session struct {
+	first     *Record // turn 0
+	requests  int
+	completed int
+	failed    bool // a request failed
+	left      bool // its user left
+	main      int  // requests of the main agent
+	busy      []interval
+	end       int64 // of its last request, µs
+}
+
+// interval is the time of a request, µs.
+type interval struct{ from, to int64 }
+
+// sessionsByArrival are the sessions whose first request has a record.
+func sessionsByArrival(records []*Record) []*session {
+	byNumber := map[int]*session{}
+	for _, r := range records {
+		if r.Session == nil || r.Turn == nil {
+			continue
+		}
+		s := byNumber[*r.Session]
+		if s == nil {
+			s = &session{}
+			byNumber[*r.Session] = s
+		}
+		s.add(r)
+	}
+	out := slices.DeleteFunc(slices.Collect(maps.Values(byNumber)), func(s *session) bool { return s.first == nil })
+	slices.SortFunc(out, func(a, b *session) int {
+		return cmp.Or(cmp.Compare(a.first.Arrival.us, b.first.Arrival.us), cmp.Compare(a.first.I, b.first.I))
+	})
+	return out
+}
+
+func (s *session) add(r *Record) {
+	if *r.Turn == 0 {
+		s.first = r
+	}
+	s.requests++
+	if r.Agent == 0 {
+		s.main++
+	}
+	s.end = max(s.end, r.End.us)
+	switch {
+	case r.OK():
+		s.completed++
+		s.busy = append(s.busy, interval{r.Arrival.us, r.End.us})
+	case r.Left():
+		s.left = true
+	case r.Outcome != "unfinished" && r.Outcome != "cancelled":
+		s.failed = true
+	}
+}
+
+// mostInFlight is the largest number of sessions at once, from the first request's send to the last one's end.
+func mostInFlight(all []*session) (most int) {
+	var changes []change
+	for _, s := range all {
+		if s.first.Sent.ok {
+			changes = append(changes, change{s.first.Sent.us, 1}, change{max(s.end, s.first.Sent.us), -1})
+		}
+	}
+	slices.SortFunc(changes, func(a, b change) int { return cmp.Or(cmp.Compare(a.us, b.us), cmp.Compare(a.n, b.n)) })
+	n := 0
+	for _, c := range changes {
+		n += c.n
+		most = max(most, n)
+	}
+	return most
+}
+
+// count counts a session of the window; it reports whether it is complete.
+func (x *Sessions) count(s *session) bool {
+	x.Started++
+	switch {
+	case s.completed == s.first.Turns:
+		x.Completed++
+		return true
+	case s.failed:
+		x.Failed++
+	case s.left:
+		x.Left++
+	default:
+		x.Cut++
+	}
+	return false
+}
+
+// measure computes the times of complete sessions, in order of arrival.
+func (x *Sessions) measure(whole []*session) {
+	var requests, times, turns []float64
+	var life, stay, busy int64
+	for _, s := range whole {
+		end, inFlight, sum := s.spans()
+		took := end - s.first.Arrival.us
+		life, busy, stay = life+took, busy+inFlight, stay+sum
+		requests = append(requests, float64(s.requests))
+		times = append(times, float64(took)/usPerS)
+		turns = append(turns, float64(took)/usPerS/float64(max(s.main, 1)))
+	}
+	rng := rand.New(rand.NewPCG(Seed, 0))
+	x.Requests, x.Time, x.TurnTime = stats.Summarize(requests), stats.SummarizeInOrder(times, rng), stats.SummarizeInOrder(turns, rng)
+	if life > 0 && busy > 0 {
+		x.ToolShare, x.Parallel = new(1-float64(busy)/float64(life)), new(float64(stay)/float64(busy))
+	}
+}
+
+const usPerS = 1e6
+
+// spans are the end of the last request, the time with a request in flight, and the sum of the requests' times, µs.
+func (s *session) spans() (end, inFlight, sum int64) {
+	slices.SortFunc(s.busy, func(a, b interval) int { return cmp.Compare(a.from, b.from) })
+	end = s.first.Arrival.us
+	for _, b := range s.busy {
+		sum += b.to - b.from
+		inFlight += max(0, b.to-max(b.from, end))
+		end = max(end, b.to)
+	}
+	return end, inFlight, sum
+}

@@ -1,0 +1,133 @@
+package record
+
+import (
+	"bench/experiment/stats"
+	"bench/experiment/telemetry"
+)
+
+// Speculation is the speculative decoding of the window. A figure that is not reported is absent.
+type Speculation struct {
+	Source   string `json:"source"`             // of the figures: "server" or "answers"
+	Requests int    `json:"requests,omitempty"` // answers with counts; 0 = the server's counters
+
+	Drafts         *float64 `json:"drafts,omitempty"`          // steps that verified a draft
+	DraftTokens    *float64 `json:"draft_tokens,omitempty"`    // proposed tokens
+	AcceptedTokens *float64 `json:"accepted_tokens,omitempty"` // of them
+
+	AcceptanceRate *float64 `json:"acceptance_rate,omitempty"` // accepted / proposed
+	// RateCI95 is by Clopper and Pearson, of the effective number of tokens, since those of one prompt resemble each
+	// other; absent for the server's counters, which do not list requests.
+	RateCI95 *stats.Interval `json:"acceptance_rate_ci95,omitempty"`
+	// AcceptanceLength is the mean number of tokens of a step that verified a draft: 1 + accepted / drafts.
+	AcceptanceLength *float64        `json:"acceptance_length,omitempty"`
+	LengthCI95       *stats.Interval `json:"acceptance_length_ci95,omitempty"`
+	// TokensPerStep is the mean number of tokens of a request's decode steps, with and without a draft: the tokens
+	// behind its first one / (those − accepted), of at least as many steps as drafts.
+	TokensPerStep *float64 `json:"tokens_per_step,omitempty"`
+	// DraftedPerStep is the mean number of proposed tokens of these steps.
+	DraftedPerStep *float64 `json:"drafted_per_step,omitempty"`
+	// ByPosition are the shares of the drafts whose first, second, … token was accepted.
+	ByPosition []float64 `json:"acceptance_by_position,omitempty"`
+}
+
+// Sources of a Speculation.
+const (
+	SpeculationOfServer  = "server"  // counters of its metrics page, of all clients
+	SpeculationOfAnswers = "answers" // counts in the answers of the completed requests
+)
+
+// speculationOf is nil if no answer has counts.
+func speculationOf(completed []*Record) *Speculation {
+	var clusters promptClusters
+	requests := 0
+	var drafts, drafted, accepted, behindFirst int
+	steps := true // every answer has them
+	for _, r := range completed {
+		if r.DraftTokens == nil || r.AcceptedTokens == nil {
+			continue
+		}
+		requests++
+		clusters.add(r, *r.AcceptedTokens, *r.DraftTokens)
+		drafted, accepted = drafted+*r.DraftTokens, accepted+*r.AcceptedTokens
+		behindFirst += max(0, r.OutputTokens-1)
+		if r.Drafts == nil {
+			steps = false
+		} else {
+			drafts += *r.Drafts
+		}
+	}
+	if drafted == 0 {
+		return nil
+	}
+	s := &Speculation{Source: SpeculationOfAnswers, Requests: requests, DraftTokens: new(float64(drafted)), AcceptedTokens: new(float64(accepted))}
+	if steps {
+		s.Drafts = new(float64(drafts))
+	}
+	s.derive(float64(behindFirst))
+	s.setIntervals(stats.ShareInterval(float64(accepted)/float64(drafted), stats.EffectiveSize(clusters.all), 0.95))
+	return s
+}
+
+// SpeculationOf is the row's: by the server's counters, else by the answers; nil = the server reports none.
+func SpeculationOf(s *Summary, m *telemetry.ServerUsage) *Speculation {
+	if m == nil || !m.Speculates() {
+		return s.Speculation
+	}
+	out := &Speculation{Source: SpeculationOfServer, Drafts: m.Drafts, DraftTokens: m.DraftTokens, AcceptedTokens: m.AcceptedTokens,
+		AcceptanceRate: m.AcceptanceRate, AcceptanceLength: m.AcceptanceLength}
+	if m.AcceptedTokens != nil && m.DraftTokens != nil {
+		behindFirst := 0.0
+		if m.GenerationTokens != nil {
+			behindFirst = *m.GenerationTokens - float64(s.Requests.Completed)
+		}
+		out.derive(behindFirst)
+	}
+	if m.Drafts != nil && *m.Drafts > 0 {
+		for _, accepted := range m.AcceptedAt {
+			out.ByPosition = append(out.ByPosition, telemetry.Round(accepted / *m.Drafts, 6))
+		}
+	}
+	return out
+}
+
+// derive computes the figures of the counts. behindFirst are the output tokens behind the first of each request; 0 =
+// not known.
+func (s *Speculation) derive(behindFirst float64) {
+	if *s.DraftTokens > 0 {
+		s.AcceptanceRate = new(telemetry.Round(*s.AcceptedTokens / *s.DraftTokens, 6))
+	}
+	if s.Drafts != nil && *s.Drafts > 0 {
+		s.AcceptanceLength = new(telemetry.Round(1 + *s.AcceptedTokens / *s.Drafts, 6))
+	}
+	steps := behindFirst - *s.AcceptedTokens
+	if s.Drafts != nil { // engines count accepted tokens that the end of the answer cuts off
+		steps = max(steps, min(*s.Drafts, behindFirst))
+	}
+	if steps > 0 {
+		s.TokensPerStep = new(telemetry.Round(behindFirst/steps, 6))
+		s.DraftedPerStep = new(telemetry.Round(*s.DraftTokens/steps, 6))
+	}
+}
+
+// setIntervals sets the interval of the rate, and that of the length, which follows from it.
+func (s *Speculation) setIntervals(rate stats.Interval) {
+	s.RateCI95 = &rate
+	if s.AcceptanceLength != nil {
+		perDraft := *s.DraftTokens / *s.Drafts
+		s.LengthCI95 = &stats.Interval{Lo: 1 + rate.Lo*perDraft, Hi: 1 + rate.Hi*perDraft}
+	}
+}
+
+// Step is the mean number of tokens that a decode step of a request yields, and that it drafts: 1 and 0 without
+// speculation, or where they are not known.
+func (s *Speculation) Step() (tokens, drafted float64) {
+	switch {
+	case s == nil:
+		return 1, 0
+	case s.TokensPerStep != nil:
+		return max(1, *s.TokensPerStep), *s.DraftedPerStep
+	case s.AcceptanceLength != nil:
+		return max(1, *s.AcceptanceLength), 0
+	}
+	return 1, 0
+}

@@ -1,0 +1,196 @@
+package verdict
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"bench/experiment/record"
+	"bench/experiment/stats"
+	"bench/experiment/unit"
+	"bench/experiment/workload"
+)
+
+// checkAnswerLimits is invalid if the share of valid or of correct answers is certainly below its limit, of the row or
+// of a class: a fast server that answers wrongly measures nothing.
+func checkAnswerLimits(e *Measured) checkResult {
+	result := unasked
+	var wrong, open []string
+	var why undecided
+	for _, c := range e.Spec.Classes() {
+		if c.Answers == nil {
+			continue
+		}
+		valid, correct := e.answersOf(c)
+		for _, limit := range []struct {
+			what  string
+			least float64
+			share *record.Share
+		}{{"valid", c.Answers.MinValid, valid}, {"correct", c.Answers.MinCorrect, correct}} {
+			if limit.least == 0 {
+				continue
+			}
+			if limit.share == nil {
+				open = append(open, fmt.Sprintf("%sno answer was checked for being %s", ofClass(c), limit.what))
+				why.none = true
+				continue
+			}
+			text := fmt.Sprintf("%s%s %s, at least %s wanted", ofClass(c), shareText(limit.share), limit.what, unit.Percent(limit.least))
+			switch iv := limit.share.CI95; {
+			case iv.Hi < limit.least:
+				wrong = append(wrong, text)
+			case iv.Lo < limit.least:
+				open = append(open, text)
+				why.add(limit.share, limit.least)
+			}
+		}
+		result = passed()
+	}
+	switch {
+	case len(wrong) > 0:
+		return invalid("read the reasons (docs/answers.md), and compare with an answer by hand: the model, its chat template, the parser, or the precision",
+			"too few answers are as they must be: %s", strings.Join(wrong, "; "))
+	case len(open) > 0:
+		return caution(why.hint(), "not certain: %s", strings.Join(open, "; "))
+	}
+	return result
+}
+
+// answersOf are the shares of a class.
+func (e *Measured) answersOf(c workload.Class) (valid, correct *record.Share) {
+	s := &e.Summary
+	if len(e.Spec.Mix) > 0 {
+		own := e.Classes[c.Name]
+		s = &own
+	}
+	if s.Answers == nil {
+		return nil, nil
+	}
+	return s.Answers.Valid, s.Answers.Correct
+}
+
+// ofClass begins a text about one class of several.
+func ofClass(c workload.Class) string {
+	if c.Name == "" {
+		return ""
+	}
+	return "class " + c.Name + ": "
+}
+
+// shareText is "950 of 1,000 answers (95 %, 95 % interval 93.46 % to 96.27 %)".
+func shareText(s *record.Share) string {
+	return fmt.Sprintf("%s of %s answers (%s, 95 %% interval %s to %s)", unit.Count(s.In), unit.Count(s.Checked),
+		unit.Percent(s.Share), unit.Percent(s.CI95.Lo), unit.Percent(s.CI95.Hi))
+}
+
+// mostNeeded answers are more than a row has.
+const mostNeeded = 1e6
+
+// undecided is why shares are not certain.
+type undecided struct {
+	none    bool // nothing was checked
+	near    bool // a share is too near its limit
+	prompts int  // more different prompts that would decide
+	answers int  // more answers that would decide
+}
+
+func (u *undecided) add(s *record.Share, least float64) {
+	switch need := needShare(s, least); {
+	case need == 0:
+		u.near = true
+	case s.Effective < 0.99*float64(s.Checked): // answers to one prompt say the same
+		u.prompts = max(u.prompts, need)
+	default:
+		u.answers = max(u.answers, need)
+	}
+}
+
+// needShare is about the number of further independent answers with which the interval would leave the limit; 0 = none
+// would do.
+func needShare(s *record.Share, least float64) int {
+	for n := 1.1 * s.Effective; n < mostNeeded; n *= 1.1 {
+		if iv := stats.ShareInterval(s.Share, n, 0.95); iv.Hi < least || iv.Lo >= least {
+			return int(math.Ceil(n - s.Effective))
+		}
+	}
+	return 0
+}
+
+func (u *undecided) hint() string {
+	switch {
+	case u.none:
+		return "ask for structured output, tools or expected answers in this class, or remove the limit"
+	case u.near:
+		return "change the limit: the share is so near to it that more answers do not decide"
+	case u.prompts > 0:
+		return fmt.Sprintf("use about %s more different prompts: repeated ones are answered alike, and a longer duration repeats more", unit.Count(u.prompts))
+	}
+	return fmt.Sprintf("check about %s more answers: make duration longer", unit.Count(u.answers))
+}
+
+// checkAnswers is a caution if a class without a limit has answers that are not valid.
+func checkAnswers(e *Measured) checkResult {
+	result := unasked
+	var texts []string
+	for _, c := range e.Spec.Classes() {
+		valid, _ := e.answersOf(c)
+		if valid == nil || c.Answers != nil && c.Answers.MinValid > 0 {
+			continue
+		}
+		result = passed()
+		if valid.In < valid.Checked {
+			texts = append(texts, fmt.Sprintf("%s%s valid", ofClass(c), shareText(valid)))
+		}
+	}
+	if len(texts) == 0 {
+		return result
+	}
+	return caution("write answers = { min_valid = 0.95 } to make a row invalid whose answers are useless",
+		"%s: %s", strings.Join(texts, "; "), unit.Counts(e.Summary.Answers.Reasons))
+}
+
+// checkUnchecked is a caution if answers could not be checked.
+func checkUnchecked(e *Measured) checkResult {
+	a := e.Summary.Answers
+	switch {
+	case a == nil:
+		return unasked
+	case a.Unchecked["forced"] > 0:
+		return caution(`set stop = "natural": the answers then end by themselves`,
+			`%d answers were not checked: stop = "forced" makes structured output, required tool calls and known answers run on behind their end`, a.Unchecked["forced"])
+	case len(a.Unchecked) > 0:
+		return caution("correct the schema in the prompt's line: docs/answers.md has what can be checked",
+			"answers were not checked: %s", unit.Counts(a.Unchecked))
+	}
+	return passed()
+}
+
+// checkAccuracy is invalid if the server's share of correct answers to known questions was certainly too small: that of
+// its worst replica, which others must not hide. Answers that were cut off in their reasoning could be correct. Few questions find a broken server; they do not measure a model.
+func checkAccuracy(e *Measured) checkResult {
+	a := e.Accuracy
+	if a == nil {
+		return unasked
+	}
+	worst := a.Worst()
+	server, hint := "the server", "ask it one of the questions by hand; look at the chat template, the precision and the kernel flags"
+	if worst.Endpoint != "" {
+		server = "replica " + worst.Endpoint
+	}
+	text := fmt.Sprintf("%s correct before the rows (%s), at least %s wanted", shareText(&worst.Correct), a.Source, unit.Percent(a.MinCorrect))
+	if worst.Failed > 0 {
+		text += fmt.Sprintf("; %d of the requests failed", worst.Failed)
+	}
+	if worst.CutOff > 0 {
+		text += fmt.Sprintf("; %d answers reached max_tokens before any text, as in long reasoning", worst.CutOff)
+		hint = "write a larger max_tokens in [accuracy]; else " + hint
+	}
+	finished := worst.Unfinished()
+	switch {
+	case finished.CI95.Hi < a.MinCorrect:
+		return invalid(hint, "%s answers wrongly: %s", server, text)
+	case worst.Correct.Share < a.MinCorrect:
+		return caution(hint+"; more questions decide", "%s may answer wrongly: %s", server, text)
+	}
+	return passed()
+}

@@ -1,0 +1,57 @@
+package verdict
+
+import (
+	"bench/experiment/record"
+	"bench/experiment/unit"
+)
+
+// tolerableWarm is the share of prompts that may be in the cache at their first use: some begin as others do.
+const tolerableWarm = 0.05
+
+// checkWarmPrompts finds that the server had real prompts in its cache before the row used them: an earlier row or run
+// sent them, or bench's count of their tokens, since bench does not change them.
+func checkWarmPrompts(e *Measured) checkResult {
+	p := e.Prompts
+	if p == nil || p.Known == 0 {
+		return noData
+	}
+	if float64(p.Warm) <= tolerableWarm*float64(p.Known) {
+		return passed()
+	}
+	cause, hint := warmCause(e)
+	return caution(hint, "%s of %s prompts were in the prefix cache at their first use in the row: %s",
+		unit.Count(p.Warm), unit.Count(p.Known), cause).touching(unbounded(record.Lowered, firstToken, lastToken))
+}
+
+// warmCause is what may have sent the prompts before, and what helps.
+func warmCause(e *Measured) (cause, hint string) {
+	counted, salted := false, true
+	for _, c := range e.Spec.Classes() {
+		if c.Prompts != nil {
+			counted = counted || c.Prompts.Counts()
+			salted = salted && c.Prompts.CacheSalt
+		}
+	}
+	cause, hint = "an earlier row or run sent them", "restart the server, or use prompts that it has not seen"
+	if counted {
+		cause += ", bench did to count their tokens (min_input, max_input, cap_input)"
+	}
+	if salted {
+		return "the server seems to ignore cache_salt, or they share nearly all of their text; " + cause, hint
+	}
+	return cause + ", or they share nearly all of their text", "write cache_salt = true in [row.prompts] (vLLM), " + hint
+}
+
+// checkRepeatedPrompts finds that the row used prompts more than once, which a prefix cache serves faster.
+func checkRepeatedPrompts(e *Measured) checkResult {
+	p := e.Prompts
+	if p == nil {
+		return noData
+	}
+	if p.Repeated == 0 {
+		return passed()
+	}
+	return note("use a longer file, a larger limit, or fewer requests",
+		"%s %% of the requests repeat a prompt of the row (%s different prompts): a prefix cache has them",
+		unit.Brief(100*float64(p.Repeated)/float64(p.Requests), 2), unit.Count(p.Different))
+}

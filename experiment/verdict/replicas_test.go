@@ -1,0 +1,110 @@
+package verdict
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"bench/experiment"
+	"bench/experiment/fixture"
+	"bench/experiment/record"
+)
+
+// onReplicas is a row on two replicas, of which the second takes a factor longer for a first token.
+func onReplicas(factor float64) *Measured {
+	rng := rand.New(rand.NewPCG(1, 2))
+	e := &Measured{Row: &record.Row{Window: record.Window{EndUs: 2000e6}}}
+	e.Spec.Concurrency = 2
+	e.Server.Replicas = []record.Replica{{Endpoint: "a:8000"}, {Endpoint: "b:8000", Differs: []string{"version: 1 → 2"}}}
+	for i := range int64(2000) {
+		at, ttft := i*1e6, 100e3*(1+0.2*rng.NormFloat64())
+		if i%2 == 1 {
+			ttft *= factor
+		}
+		e.Records = append(e.Records, &record.Record{I: int(i), Phase: record.PhaseWindow, Outcome: "ok", Endpoint: new(int(i % 2)), Model: []string{"x", "y", "y"}[i%3],
+			Arrival: record.At(at), Ready: record.At(at), Sent: record.At(at), First: record.At(at + int64(ttft)), Last: record.At(at + int64(ttft) + 100e3),
+			Gaps: record.Pack(int64(100e3)), End: record.At(at + int64(ttft) + 100e3), OutputTokens: 2})
+	}
+	return e
+}
+
+func TestSlowReplica(t *testing.T) {
+	for factor, slow := range map[float64]bool{1: false, 1.05: false, 1.5: true} {
+		e := onReplicas(factor)
+		e.Conclude(experiment.Target{}, record.RooflineSource{})
+		if len(e.Replicas) != 2 || e.Replicas["a:8000"].Requests.Completed != 1000 || e.Models["y"].Requests.Completed != 1333 {
+			t.Fatalf("%d replicas, %d models", len(e.Replicas), len(e.Models))
+		}
+		found := map[string]string{}
+		for _, f := range e.Findings {
+			found[f.Code] = f.Text
+		}
+		if !strings.Contains(found["replicas_differ"], "replica 1 (b:8000)") {
+			t.Error(found["replicas_differ"])
+		}
+		text, is := found["replica_slow"]
+		if is != slow || slow && !strings.Contains(text, "replica 1 (b:8000) is slower: its ttft p50 is 1.") {
+			t.Errorf("factor %v: %q", factor, text)
+		}
+		t.Log(text)
+	}
+}
+
+// The replica that is certainly slower is named, not the noisy one with the larger factor; and many looks widen
+// each interval.
+func TestSlowReplicaIsTheCertainOne(t *testing.T) {
+	e := onReplicas(1)
+	e.Server.Replicas = append(e.Server.Replicas, record.Replica{Endpoint: "c:8000"})
+	rng := rand.New(rand.NewPCG(3, 4))
+	for i, r := range e.Records {
+		ttft := 100e3 * (1 + 0.1*rng.NormFloat64())
+		switch i % 3 {
+		case 1: // certainly 1.4 times
+			ttft *= 1.4
+		case 2: // about 2.5 times, with a wide interval
+			ttft *= 2.5 * math.Exp(6*rng.NormFloat64())
+		}
+		at := int64(i) * 1e6
+		r.Endpoint = new(i % 3)
+		r.First, r.Last, r.End = record.At(at+int64(ttft)), record.At(at+int64(ttft)+100e3), record.At(at+int64(ttft)+100e3)
+	}
+	e.Conclude(experiment.Target{}, record.RooflineSource{})
+	for _, f := range e.Findings {
+		if f.Code == "replica_slow" && !strings.Contains(f.Text, "replica 1 (b:8000)") {
+			t.Error(f.Text)
+		}
+	}
+	if !slices.ContainsFunc(e.Findings, func(f record.Finding) bool { return f.Code == "replica_slow" }) {
+		t.Error("no finding")
+	}
+	own, others := e.Replicas["b:8000"].TTFT, e.Replicas["a:8000"].TTFT
+	one, _ := compareMedians(own, others, 1)
+	many, _ := compareMedians(own, others, 24)
+	width := func(s slowness) float64 { return math.Log(s.within.Hi / s.within.Lo) }
+	if ratio := width(many) / width(one); math.Abs(ratio-1.5707) > 0.001 { // of z at 1 - 0.025/24 and 0.975
+		t.Errorf("24 looks: %v times as wide", ratio)
+	}
+}
+
+// Users who left say nothing about the SLO, not even about the error rate.
+func TestLeaversAreNotJudged(t *testing.T) {
+	e := onReplicas(1)
+	for i, r := range e.Records {
+		if i%2 == 0 {
+			r.Outcome, r.First, r.Last, r.Gaps = "left", record.Micros{}, record.Micros{}, record.Packed{}
+		}
+	}
+	e.Spec.SLO = fixture.SLO(t, "ttft_p95 = \"300ms\"\nerror_rate = 0.0")
+	e.Left = record.LeaversOf(e.Records, e.Window, nil, nil)
+	e.Conclude(experiment.Target{}, record.RooflineSource{})
+	for _, v := range e.SLO {
+		if v.Verdict != "PASS" || v.Observed != 1000 {
+			t.Errorf("%+v", v)
+		}
+	}
+	if e.Findings[len(e.Findings)-1].Code == "" || e.Left.BeforeFirst != 1000 {
+		t.Errorf("%+v %+v", e.Findings, e.Left)
+	}
+}
