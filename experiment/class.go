@@ -14,16 +14,30 @@ import (
 // RequestsPerArrival is the mean number of requests per arrival: more than 1 where an arrival begins a
 // conversation.
 func (s *Spec) RequestsPerArrival() float64 {
-	sum, weights := 0.0, 0.0
+	if s.Trace != nil {
+		return s.RequestsPerSession()
+	}
+	sum := 0.0
 	for _, c := range s.Classes() {
 		n := 1.0
-		if c.Session != nil {
+		switch {
+		case c.Prompts != nil:
+			n = c.Prompts.MeanTurns()
+		case c.Session != nil:
 			n = c.Session.Turns.Typical()
 		}
 		sum += c.Weight * n
-		weights += c.Weight
 	}
-	return sum / weights
+	return sum / s.TotalWeight()
+}
+
+// TotalWeight is the sum of the weights of the classes.
+func (s *Spec) TotalWeight() float64 {
+	sum := 0.0
+	for _, c := range s.Classes() {
+		sum += c.Weight
+	}
+	return sum
 }
 
 // ClassIgnoresEOS reports whether requests of a class are sent with ignore_eos, so that every answer has
@@ -31,10 +45,16 @@ func (s *Spec) RequestsPerArrival() float64 {
 func (s *Spec) ClassIgnoresEOS(class string) bool {
 	for _, c := range s.Classes() {
 		if c.Name == class {
-			return cmp.Or(c.Stop, s.Stop) != "natural"
+			return s.ignoresEOS(&c)
 		}
 	}
 	return s.Stop != "natural"
+}
+
+// ignoresEOS: real prompts have a natural end unless the row says otherwise.
+func (s *Spec) ignoresEOS(c *workload.Class) bool {
+	stop := cmp.Or(c.Stop, s.Stop)
+	return stop == "forced" || stop == "" && c.Prompts == nil
 }
 
 // IgnoresEOS reports whether at least one class is sent with ignore_eos.
@@ -45,31 +65,43 @@ func (s *Spec) IgnoresEOS() bool {
 // APIFor is the point's API: its own, else the target's, else completions. A class can have another one.
 func (s *Spec) APIFor(t Target) string { return cmp.Or(s.API, t.API, target.Completions) }
 
-// APIs lists the APIs that a set of points uses.
-func APIs(specs []Spec, t Target) []string {
-	var out []string
-	for i := range specs {
-		for _, c := range specs[i].Classes() {
-			if api := cmp.Or(c.API, specs[i].APIFor(t)); !slices.Contains(out, api) {
-				out = append(out, api)
-			}
-		}
-	}
-	return out
-}
-
 // checkClasses reports mistakes in how the requests of a class are made.
 func (s *Spec) checkClasses(bad func(key, problem, hint string)) {
 	if s.Rate.IsInf() && s.HasConversations() {
 		bad("rate", `rate = "inf" sends all requests at once, but a turn must wait for the previous one`,
 			"write concurrency = 64 for 64 users")
 	}
+	if s.LeavesByTokens() && !s.Streams() {
+		bad("leave.after_tokens", "leaving after a number of tokens needs a stream", `write after = "2s", or stream = true`)
+	}
+	if s.IsColdStart() && s.HasLeavers() {
+		bad("leave", "a cold start measures whole answers", "remove leave")
+	}
 	for i, c := range s.Mix {
+		if problem, hint := target.APIProblem(c.API); problem != "" {
+			bad(fmt.Sprintf("mix[%d].api", i), problem, hint)
+		}
+		checkClassEndpoint(c.Endpoint, func(problem, hint string) { bad(fmt.Sprintf("mix[%d].endpoint", i), problem, hint) })
 		for _, key := range slices.Sorted(maps.Keys(c.Extra)) {
 			if problem := target.ReservedField(key); problem != "" {
 				bad(fmt.Sprintf("mix[%d].extra_body.%s", i, key), key+" "+problem, "leave it out")
 			}
 		}
+	}
+}
+
+// checkClassEndpoint checks the server of a class; empty = the target's. It is stored with the results.
+func checkClassEndpoint(endpoint string, bad func(problem, hint string)) {
+	if endpoint == "" {
+		return
+	}
+	base, err := target.BaseURL(endpoint)
+	switch {
+	case err != nil || endpoint == "mock":
+		bad(fmt.Sprintf("%q is not the URL of a server", target.Redact(endpoint)),
+			`write endpoint = "http://host:port"; bench mock starts a simulated server with an address`)
+	case target.Redact(base) != base:
+		bad("a class's endpoint contains a password", "remove it: the key of --api-key-env is sent to every endpoint")
 	}
 }
 

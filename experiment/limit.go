@@ -31,8 +31,11 @@ func parseLimit(key string, v any, bad func(problem, hint string)) (Limit, bool)
 		}
 		return Limit{Key: key, Metric: key, Value: x, Unit: unit}, true
 	}
+	if key == minInteractivity {
+		return parseInteractivity(v, bad)
+	}
 	metric, stat, ok := cutStat(key)
-	if !ok || !slices.Contains(Latencies, metric) || !slices.Contains(SLOStats, stat) {
+	if !ok || metric != E2EPerToken && !slices.Contains(Latencies, metric) || !slices.Contains(SLOStats, stat) {
 		bad(fmt.Sprintf("unknown limit %q", key), limitHint(key))
 		return Limit{}, false
 	}
@@ -42,6 +45,17 @@ func parseLimit(key string, v any, bad func(problem, hint string)) (Limit, bool)
 	}
 	ms, ok := milliseconds(key, v, bad)
 	return Limit{Key: key, Metric: metric, Stat: stat, Value: ms, Unit: "ms"}, ok
+}
+
+// parseInteractivity reads a minimum of output tokens per second that nine of ten requests must have.
+func parseInteractivity(v any, bad func(problem, hint string)) (Limit, bool) {
+	const msPerS, most = 1e3, 1e6
+	x, ok := workload.Number(v)
+	if !ok || !(x > 0 && x <= most) {
+		bad(fmt.Sprintf("%s is a number of tokens/s above 0, not %s", minInteractivity, workload.Found(v)), "write "+minInteractivity+" = 30")
+		return Limit{}, false
+	}
+	return Limit{Key: E2EPerToken + "_p90", Metric: E2EPerToken, Stat: "p90", Value: msPerS / x, Unit: "ms"}, true
 }
 
 // limitHint is what to write in place of an unknown limit: the one that was probably meant, else all.
@@ -59,7 +73,7 @@ func limitHint(key string) string {
 	if meant, ok := spelling.Nearest(metric, Latencies); ok && slices.Contains(SLOStats, stat) {
 		return fmt.Sprintf("did you mean %q?", meant+"_"+stat)
 	}
-	others := slices.Sorted(maps.Keys(single))
+	others := append(slices.Sorted(maps.Keys(single)), minInteractivity)
 	if meant, ok := spelling.Nearest(key, others); ok {
 		return fmt.Sprintf("did you mean %q?", meant)
 	}

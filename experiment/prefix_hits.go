@@ -30,6 +30,9 @@ const mostBlocks = 4 << 20
 type PrefixCache struct {
 	Block int // tokens in a block; 0 = workload.BlockTokens
 	Room  int // tokens; 0 = unbounded
+	// Replicas have a cache each, of equal room in all; the zero value = one.
+	Replicas workload.Replicas
+	Thought  workload.Thought // reasoning that no later turn sends back; nil = none
 }
 
 // Countable reports whether PrefixHits can simulate the room of the cache.
@@ -46,5 +49,5 @@ func (s *Spec) PrefixHits(c PrefixCache) iter.Seq2[workload.Request, int] {
 	if c.Room > 0 {
 		pool, _ = workload.NewPool(workload.TailFirst, c.blocks(), c.block())
 	}
-	return s.Plan("").Serve(pool, s.Concurrency, 0)
+	return s.Plan("").Estimated().Over(c.Replicas).Thinking(c.Thought).Serve(pool, s.Concurrency, 0)
 }

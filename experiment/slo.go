@@ -26,7 +26,13 @@ type Limit struct {
 }
 
 // Latencies are the metrics that an SLO can limit by percentile or mean, in the order of docs/metrics.md.
-var Latencies = []string{"ttft", "ttft_from_send", "ttfe", "tpot", "itl", "e2e", "e2e_from_send", "cap_wait", "lag"}
+var Latencies = []string{"ttft", "ttft_from_send", "ttfe", "ttfo", "tpot", "itl", "e2e", "e2e_from_send", "cap_wait", "lag"}
+
+// ofOne are the latencies that [slo.each] can limit.
+var ofOne = []string{"ttft", "ttfo", "tpot", "e2e"}
+
+// E2EPerToken is the metric that an SLO can limit beside Latencies: E2E over output tokens.
+const E2EPerToken = "e2e_per_token"
 
 // SLOStats are the statistics of a latency that an SLO can limit.
 var SLOStats = []string{"p50", "p90", "p95", "p99", "p999", "mean"}
@@ -42,9 +48,12 @@ var single = map[string]string{
 	"min_goodput_requests_per_s":      "1/s",
 }
 
+// minInteractivity is another way to write the limit e2e_per_token_p90: its reciprocal, in tokens per second.
+const minInteractivity = "min_e2e_interactivity"
+
 // NeedsStream reports whether the metric exists only with streaming.
 func (l Limit) NeedsStream() bool {
-	return slices.Contains([]string{"ttft", "ttft_from_send", "ttfe", "tpot", "itl"}, l.Metric)
+	return slices.Contains([]string{"ttft", "ttft_from_send", "ttfe", "ttfo", "tpot", "itl"}, l.Metric)
 }
 
 // EasierByLoad reports whether more load helps to meet the limit: a minimum, or a price.
@@ -108,8 +117,8 @@ func (c *SLO) decodeEach(v any, bad func(key, problem, hint string)) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(table)) {
 		l := Limit{Key: key, Metric: key, Unit: "ms"}
-		if !slices.Contains([]string{"ttft", "tpot", "e2e"}, key) {
-			bad("each."+key, fmt.Sprintf("%q is not a per-request metric", key), "use ttft, tpot or e2e")
+		if !slices.Contains(ofOne, key) {
+			bad("each."+key, fmt.Sprintf("%q is not a per-request metric", key), "use ttft, ttfo, tpot or e2e")
 			continue
 		}
 		if ms, ok := milliseconds(key, table[key], func(p, h string) { bad("each."+key, p, h) }); ok {
@@ -126,7 +135,7 @@ func (c SLO) PerRequest() []Limit {
 		return c.Each
 	}
 	var each []Limit
-	for _, metric := range []string{"ttft", "tpot", "e2e"} {
+	for _, metric := range ofOne {
 		largest := 0.0
 		for _, l := range c.Limits {
 			if l.Metric == metric {
@@ -180,6 +189,14 @@ func (s *Spec) ClassOverrides(class, key string) bool {
 // HasLimits reports whether the row or one of its classes has a limit.
 func (s *Spec) HasLimits() bool {
 	return len(s.SLO.Limits) > 0 || slices.ContainsFunc(s.Mix, func(c workload.Class) bool { return len(c.SLO) > 0 })
+}
+
+// LimitsMetric reports whether the row or one of its classes has a limit on a metric.
+func (s *Spec) LimitsMetric(metric string) bool {
+	limits := func(c SLO) bool {
+		return slices.ContainsFunc(c.All(), func(l Limit) bool { return l.Metric == metric })
+	}
+	return limits(s.SLO) || slices.ContainsFunc(s.Mix, func(c workload.Class) bool { return len(c.SLO) > 0 && limits(s.ClassSLO(c)) })
 }
 
 // EveryClassOverrides reports whether each class has its own limit for a key, so that none of the row's requests is

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"bench/experiment/target"
 	"bench/experiment/unit"
 	"bench/experiment/workload"
 )
@@ -86,8 +87,8 @@ func (s *Spec) Check(bad func(key, problem, hint string)) {
 	if s.Connections != "" && s.Connections != "reuse" && s.Connections != "new" {
 		bad("connections", "unknown connections "+strconv.Quote(s.Connections), `write "reuse" or "new"`)
 	}
-	if s.API != "" && s.API != "completions" && s.API != "chat" {
-		bad("api", "unknown api "+strconv.Quote(s.API), `write "completions" or "chat"`)
+	if problem, hint := target.APIProblem(s.API); problem != "" {
+		bad("api", problem, hint)
 	}
 	if s.Run != "" && s.Run != RunAll && s.Run != runUntilFail {
 		bad("run", "unknown run "+strconv.Quote(s.Run), `write run = "all" (every load of a list) or "until_fail" (the default)`)
@@ -98,10 +99,16 @@ func (s *Spec) Check(bad func(key, problem, hint string)) {
 	if n := s.ExpectedRequests(); n > mostRequests && s.Requests == 0 {
 		bad("rate", fmt.Sprintf("%s requests in one window exceed the limit of %s", unit.Brief(n, 3), unit.Count(mostRequests)), "make duration shorter, or write requests = 100000")
 	}
-	s.Workload.Check(bad)
+	s.checkScoring(bad)
+	own := s.Workload
+	if !target.Scores(s.API) {
+		own.Texts = 0 // reported
+	}
+	own.Check(bad)
 	s.sizedLoad().Check(s.Rate > 0, s.Rate.IsInf(), bad)
 	s.checkCold(bad)
 	s.checkClasses(bad)
+	s.checkAnswers(bad)
 	s.checkSLO(bad)
 	s.checkUntil(bad)
 	s.checkIsolate(bad)
@@ -114,8 +121,11 @@ func (s *Spec) checkSLO(bad func(key, problem, hint string)) {
 	check := func(prefix string, c SLO) {
 		for _, l := range c.All() {
 			if !s.Streams() && l.NeedsStream() {
-				bad("stream", "without streaming "+prefix+l.Key+" can't be measured",
-					"set stream = true, or limit e2e instead ([slo] applies to every row)")
+				hint := "set stream = true, or limit e2e instead ([slo] applies to every row)"
+				if target.Scores(s.API) {
+					hint = "limit e2e; write limits on tokens into [row.slo] of the other rows"
+				}
+				bad("stream", "without streaming "+prefix+l.Key+" can't be measured", hint)
 			}
 		}
 	}
@@ -153,7 +163,7 @@ func (s *Spec) ExpectedRequests() float64 {
 
 // HasConstantRate reports whether single requests arrive at a finite rate that stays the same.
 func (s *Spec) HasConstantRate() bool {
-	return s.Rate > 0 && !s.Rate.IsInf() && s.Session == nil && !s.IsColdStart() && s.Arrival.IsSteady()
+	return s.Rate > 0 && !s.Rate.IsInf() && !s.IsConversation() && !s.IsColdStart() && s.Arrival.IsSteady()
 }
 
 // Label is the point's name for people: "D-saturation concurrency=8".

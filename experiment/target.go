@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"bench/experiment/target"
+	"bench/experiment/workload"
 )
 
 // Target is the [target] table: the server under test, as declared.
@@ -18,13 +19,29 @@ type Target struct {
 	Precision  string            `toml:"precision" json:"precision,omitempty"`       // of the weights; empty = the model's own
 	GPUHourUSD *float64          `toml:"gpu_hour_usd" json:"gpu_hour_usd,omitempty"` // price of one GPU for an hour; nil = not specified
 	Facts      map[string]string `toml:"facts" json:"facts,omitempty"`               // what bench can't see
-	Endpoints  []string          `toml:"endpoints" json:"endpoints,omitempty"`       // in place of endpoint: servers that each run all rows
+	Endpoints  []string          `toml:"endpoints" json:"endpoints,omitempty"`       // in place of endpoint: servers that each run all rows, one after the other
+	// Replicas are servers of one model under one load, in place of endpoint: Routing decides which one gets a request.
+	Replicas []string `toml:"replicas" json:"replicas,omitempty"`
+	Routing  string   `toml:"routing" json:"routing,omitempty"` // round_robin (also if empty) or sticky: all turns of a session to one replica
+}
+
+// Values of the key routing.
+const (
+	RoundRobin = "round_robin"
+	Sticky     = "sticky"
+)
+
+// Spread is how requests are spread over the replicas.
+func (t Target) Spread() workload.Replicas {
+	return workload.Replicas{N: len(t.Replicas), Sticky: t.Routing == Sticky}
 }
 
 // Check reports every mistake in the table.
 func (t Target) Check(bad func(key, problem, hint string)) {
 	t.Target.Check(bad)
 	t.checkEndpoints(bad)
+	checkFields("extra_body", t.ExtraBody, bad)
+	t.checkReplicas(bad)
 	if t.GPUs < 0 {
 		bad("gpus", "gpus is negative", "write gpus = 1")
 	}
@@ -40,9 +57,32 @@ func (t Target) checkEndpoints(bad func(key, problem, hint string)) {
 	if len(t.Endpoints) > 0 && t.Endpoint != "" {
 		bad("endpoints", "endpoint and endpoints exclude each other", "remove one; each server in endpoints runs all rows")
 	}
+	checkURLs("endpoints", t.Endpoints, "remove one; repeats = 2 runs a point twice", bad)
+}
+
+func (t Target) checkReplicas(bad func(key, problem, hint string)) {
+	const apart = "replicas share one load; endpoints run all rows one after the other, to be compared"
+	switch {
+	case len(t.Replicas) > 0 && t.Endpoint != "" && t.Endpoint != t.Replicas[0]: // package sweep makes the first one the endpoint
+		bad("replicas", "endpoint and replicas exclude each other", "remove endpoint, or add it to replicas")
+	case len(t.Replicas) > 0 && len(t.Endpoints) > 0:
+		bad("replicas", "endpoints and replicas exclude each other", apart)
+	case len(t.Replicas) == 1:
+		bad("replicas", "one replica is no choice", "write endpoint, or add the URL of another replica")
+	case t.Routing != "" && len(t.Replicas) == 0:
+		bad("routing", "routing needs replicas", `write replicas = ["http://a:8000", "http://b:8000"]; `+apart)
+	}
+	if t.Routing != "" && t.Routing != RoundRobin && t.Routing != Sticky {
+		bad("routing", fmt.Sprintf("unknown routing %q", t.Routing), `write "round_robin", or "sticky": all turns of a session to one replica`)
+	}
+	checkURLs("replicas", t.Replicas, "remove one: each replica gets the same share", bad)
+}
+
+// checkURLs checks a list of servers; twice is the hint for one that is in it twice.
+func checkURLs(key string, urls []string, twice string, bad func(key, problem, hint string)) {
 	seen := map[string]bool{}
-	for i, e := range t.Endpoints {
-		at := fmt.Sprintf("endpoints[%d]", i)
+	for i, e := range urls {
+		at := fmt.Sprintf("%s[%d]", key, i)
 		_, err := target.BaseURL(e)
 		if e == "mock" {
 			err = errors.New("the simulated server has no address of its own: start it with bench mock")
@@ -51,7 +91,7 @@ func (t Target) checkEndpoints(bad func(key, problem, hint string)) {
 		case err != nil:
 			bad(at, err.Error(), `write it as "http://host:port"`)
 		case seen[name]:
-			bad(at, name+" is in the list twice", "remove one; repeats = 2 runs a point twice")
+			bad(at, name+" is in the list twice", twice)
 		default:
 			seen[name] = true
 		}

@@ -41,7 +41,7 @@ func (s *Spec) checkUntil(bad func(key, problem, hint string)) {
 	switch {
 	case s.Until == "":
 	case s.UntilInterrupted():
-		if s.Rate > 0 || s.Session != nil || s.IsColdStart() {
+		if s.Rate > 0 || s.IsConversation() || s.IsColdStart() {
 			bad("until", `until = "stopped" needs a closed loop of single requests`,
 				"write concurrency = 8, and remove rate, session and kind")
 		}
@@ -52,7 +52,7 @@ func (s *Spec) checkUntil(bad func(key, problem, hint string)) {
 			`write [slo] and below it ttft_p95 = "1s"; a throughput or a price is decided at the end`)
 	case s.Rate.IsInf():
 		bad("until", `rate = "inf" sends all requests at once: the row can't end early`, "write a finite rate, or leave until out")
-	case s.Session != nil || s.IsColdStart():
+	case s.IsConversation() || s.IsColdStart():
 		bad("until", "until needs arrival times that do not depend on the answers", "leave it out; requests or duration end the row")
 	}
 }

@@ -125,7 +125,7 @@ func firstOf(workloads []Workload, all []series.Series) *int {
 		if len(s.Points) > 1 {
 			rank[1] = 1
 		}
-		rank[2] = w.point(s).OutputTokensPerS.Median
+		rank[2] = w.point(s).Tokens.Median
 		if first == nil || slices.Compare(rank[:], best[:]) > 0 {
 			first, best = &i, rank
 		}

@@ -70,7 +70,7 @@ func figures(p *series.Point) []Fact {
 	if g := p.OutputTokensPerSPerGPU; g != nil {
 		throughput("tok/s/GPU", *g)
 	} else {
-		throughput("output tok/s", p.OutputTokensPerS)
+		throughput(p.TokensUnit(), p.Tokens)
 	}
 	if len(p.PerUserTokensPerS.Values) > 0 {
 		throughput("tok/s/user", p.PerUserTokensPerS)
@@ -89,14 +89,14 @@ func figures(p *series.Point) []Fact {
 // limitedPercentiles are the latencies and percentiles to quote at a point.
 func limitedPercentiles(p *series.Point) [][2]string {
 	var out [][2]string
-	for _, metric := range []string{"ttft", "tpot", "itl", "e2e"} {
+	for _, metric := range []string{"ttft", "ttfo", "tpot", "itl", "e2e"} {
 		limited := false
 		for _, l := range p.Rows[0].Spec.SLO.Limits {
 			if l.Metric == metric && slices.Contains(record.PercentileNames, l.Stat) {
 				out, limited = append(out, [2]string{metric, l.Stat}), true
 			}
 		}
-		if !limited && (metric == "ttft" || metric == "tpot") {
+		if !limited && (metric == "ttft" || metric == "tpot" || metric == "ttfo" && p.Thinks()) {
 			out = append(out, [2]string{metric, "p95"})
 		}
 	}

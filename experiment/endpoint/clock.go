@@ -1,11 +1,12 @@
 package endpoint
 
 import (
+	"time"
+
 	"bench/experiment/openai"
 	"bench/experiment/record"
 	"bench/experiment/stats"
 	"bench/experiment/unit"
-	"time"
 )
 
 // fillClock states which clock stamped the row.

@@ -34,7 +34,7 @@ func (c *apiClient) conversationStyle(ctx context.Context) (*promptStyle, error)
 func (c *apiClient) probeConversation(ctx context.Context) (*promptStyle, error) {
 	style := &promptStyle{first: c.vocab, later: c.vocab}
 	style.later.Overhead = 0
-	if c.api == target.Chat {
+	if target.InMessages(c.api) {
 		return style, c.measureLaterTurns(ctx, style)
 	}
 	if c.vocab.IDs == 0 {
@@ -69,11 +69,11 @@ func (c *apiClient) measureLaterTurns(ctx context.Context, style *promptStyle) e
 	return err
 }
 
-// measureTemplateOverhead corrects the overhead of chat prompts for the request fields of a class: most
+// measureTemplateOverhead corrects the overhead of prompts in messages for the request fields of a class: most
 // templates put tools into the prompt. If the server refuses the fields, the overhead stays: the records of
 // the class will show the refusal.
 func (c *apiClient) measureTemplateOverhead(ctx context.Context, style *promptStyle, extra map[string]any) {
-	if c.api != target.Chat || len(extra) == 0 || c.uncounted {
+	if !target.InMessages(c.api) || len(extra) == 0 || c.uncounted {
 		return
 	}
 	with := *c

@@ -39,13 +39,15 @@ func byConversation(records []*record.Record) map[int][]*record.Record {
 // Whatever the form, the server's own answer is sent back: the prompts have the length that the plan says,
 // and the server finds nearly all of the turn before in its prefix cache.
 func TestConversations(t *testing.T) {
-	lists := mocked(t, mock.Config{}, experiment.Target{}, target.Completions, target.Chat)
+	lists := mocked(t, mock.Config{}, experiment.Target{}, target.Generating...)
 	silent := mocked(t, mock.Config{Faults: []string{"no-token-ids"}}, experiment.Target{}, target.Completions)
 	for _, tt := range []struct {
 		name, api, form string
 		s               *Server
 	}{
 		{"chat", target.Chat, "text", lists},
+		{"responses", target.Responses, "text", lists},
+		{"messages", target.Messages, "text", lists},
 		{"completions", target.Completions, "token_ids", lists},
 		{"completions without token ids", target.Completions, "text", silent},
 	} {
@@ -298,7 +300,7 @@ func TestCheckColdStart(t *testing.T) {
 		{func() experiment.Spec {
 			s := point()
 			s.Concurrency, s.Input, s.Output = 1, workload.Length{}, workload.Length{}
-			s.Mix = []workload.Class{{Name: "a", Weight: 1, Input: workload.Fixed(8), Output: workload.Fixed(8), Extra: map[string]any{"messages": 1, "tools": 2}}}
+			s.Mix = []workload.Class{{Name: "a", Weight: 1, Input: workload.Fixed(8), Output: workload.Fixed(8), Extra: map[string]any{"messages": 1, "top_k": 2}}}
 			return s
 		}(), "mix[0].extra_body.messages: messages is set by bench itself"},
 	} {
@@ -307,5 +309,34 @@ func TestCheckColdStart(t *testing.T) {
 		if got := strings.Join(m, "; "); len(m) > 1 || c.want == "" && got != "" || !strings.Contains(got, c.want) {
 			t.Errorf("got %q, want %q", got, c.want)
 		}
+	}
+}
+
+// Reasoning is not sent back: the next prompt has the answer alone, and the cache ends where they part. Reasoning that
+// the server does not count leaves the requested length unknown.
+func TestConversationsWithReasoning(t *testing.T) {
+	s := mocked(t, mock.Config{ReasoningTokens: 6}, experiment.Target{}, target.Chat, target.Responses, target.Messages)
+	for _, api := range []string{target.Chat, target.Responses, target.Messages} {
+		t.Run(api, func(t *testing.T) {
+			row, records := measure(t, s, talk(api))
+			for _, turns := range byConversation(records) {
+				for i, r := range turns {
+					asked := 64 + 24*i
+					if api == target.Messages && i > 0 {
+						asked = 0
+					}
+					if r.OK() && (*r.PromptTokens != 64+24*i || r.PromptRequested != asked) {
+						t.Errorf("turn %d: %d tokens, asked %d", i, *r.PromptTokens, r.PromptRequested)
+					}
+				}
+			}
+			u := row.Reuse
+			if u == nil || u.CachedTokens == 0 || math.Abs(float64(u.CachedTokens-u.PossibleTokens)) > 0.05*float64(u.PossibleTokens) {
+				t.Errorf("%+v", u)
+			}
+			if slices.Contains(row.Checks.Failed, "prompt_length") || slices.Contains(row.Checks.Failed, "prefix_cache") {
+				t.Errorf("%+v", row.Findings)
+			}
+		})
 	}
 }

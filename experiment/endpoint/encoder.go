@@ -16,10 +16,17 @@ import (
 
 // classEncoder makes the requests of one class of a point.
 type classEncoder struct {
-	api *apiClient
-	enc *openai.Encoder
+	api      *apiClient
+	apis     []*apiClient // of the replicas, api first
+	enc      *openai.Encoder
+	adapters map[string]*openai.Encoder // by model; nil: the class has one model
+	omit     map[string]bool            // request fields that one of apis refuses
 	promptStyle
-	ignoreEOS bool
+	ignoreEOS   bool
+	stream      bool
+	isReal      bool // its prompts are from a file
+	real        realPrompts
+	imageTokens int // of each image of the class, by the server's count or the row's; 0: no images
 }
 
 // classEncoders are the encoders of a point, by the class's name.
@@ -28,26 +35,36 @@ type classEncoders map[string]*classEncoder
 func (s *Server) classEncoders(ctx context.Context, spec *experiment.Spec) (classEncoders, error) {
 	out := classEncoders{}
 	for _, class := range spec.Classes() {
-		api := cmp.Or(class.API, spec.APIFor(s.Target))
-		e := &classEncoder{api: s.apis[api], ignoreEOS: spec.ClassIgnoresEOS(class.Name)}
+		route := spec.RouteOf(&class, s.Target)
+		e := &classEncoder{ignoreEOS: spec.ClassIgnoresEOS(class.Name), isReal: class.Prompts != nil, stream: spec.Streams(), omit: map[string]bool{}}
+		if err := e.connect(ctx, s.serversOf(&class), route); err != nil {
+			return nil, err
+		}
 		e.promptStyle = promptStyle{first: e.api.vocab}
-		if class.Session != nil {
+		if class.Session != nil && class.Prompts == nil || spec.UsesServerAnswers() {
 			style, err := e.api.conversationStyle(ctx)
 			if err != nil {
 				return nil, err
 			}
 			e.promptStyle = *style
 		}
-		e.api.measureTemplateOverhead(ctx, &e.promptStyle, class.Extra)
-		if e.api.listsIDs && spec.Streams() && spec.Longest() <= longestListed {
+		if !e.isReal {
+			e.api.measureTemplateOverhead(ctx, &e.promptStyle, class.Extra)
+		}
+		if class.Images != nil {
+			var err error
+			if e.imageTokens, err = e.api.countImage(ctx, class.Images); err != nil {
+				return nil, err
+			}
+		}
+		if e.listsIDs() && spec.Streams() && spec.EstimatedLongest() <= longestListed {
 			e.extra = tokenIDs
 		}
-		var err error
-		e.enc, err = openai.Params{
-			API: api, Model: s.Info.Model, Stream: spec.Streams(), IgnoreEOS: e.ignoreEOS, Omit: e.api.omit,
+		params := openai.Params{
+			API: route.API, Model: e.api.model, Stream: spec.Streams(), IgnoreEOS: e.ignoreEOS, Omit: e.omit,
 			Extra: merged(merged(e.extra, s.Target.ExtraBody), class.Extra),
-		}.Encoder()
-		if err != nil {
+		}
+		if err := e.prepare(params, class.Adapters); err != nil {
 			return nil, err
 		}
 		out[class.Name] = e
@@ -55,8 +72,75 @@ func (s *Server) classEncoders(ctx context.Context, spec *experiment.Spec) (clas
 	return out, nil
 }
 
+// connect finds the clients of a class.
+func (e *classEncoder) connect(ctx context.Context, servers []*Server, route experiment.Route) error {
+	for _, sv := range servers {
+		c, err := sv.model(ctx, route.API, route.Model)
+		if err != nil {
+			return err
+		}
+		e.apis = append(e.apis, c)
+		maps.Copy(e.omit, c.omit)
+	}
+	e.api = e.apis[0]
+	return nil
+}
+
+// listsIDs reports whether all replicas list the token ids of their answers.
+func (e *classEncoder) listsIDs() bool {
+	return !slices.ContainsFunc(e.apis, func(c *apiClient) bool { return !c.listsIDs })
+}
+
+// prepare makes the encoders of the class's model, or of each of its adapters.
+func (e *classEncoder) prepare(p openai.Params, a *workload.Adapters) (err error) {
+	if e.enc, err = p.Encoder(); err != nil || a == nil {
+		return err
+	}
+	e.adapters = map[string]*openai.Encoder{}
+	for _, name := range a.Names {
+		p.Model = name
+		if e.adapters[name], err = p.Encoder(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// encoder is that of a request's model.
+func (e *classEncoder) encoder(r *workload.Request) *openai.Encoder {
+	if enc := e.adapters[r.Model]; enc != nil {
+		return enc
+	}
+	return e.enc
+}
+
+// model is the name of the model that a request is sent to.
+func (e *classEncoder) model(r *workload.Request) string { return cmp.Or(r.Model, e.api.model) }
+
+// models are the names of the adapters in use; "" for a class with one model.
+func (e *classEncoder) models() []string {
+	if e.adapters == nil {
+		return []string{""}
+	}
+	return slices.Sorted(maps.Keys(e.adapters))
+}
+
+// fields is the constant part of every body; with adapters, model is the list of their names.
+func (e *classEncoder) fields() map[string]any {
+	fields := e.enc.Sampling()
+	if e.adapters != nil {
+		fields["model"] = e.models()
+	}
+	return fields
+}
+
 // promptOf is a request's prompt in a vocabulary; ids is memory that it may use.
 func promptOf(vocab *workload.Vocabulary, ids []int32, r *workload.Request) openai.Prompt {
+	if r.Images != nil {
+		words := *r
+		words.Input -= r.ImageTokens()
+		return openai.Prompt{Text: vocab.Text(&words), Images: r.Pictures()}
+	}
 	if vocab.IDs == 0 {
 		return openai.Prompt{Text: vocab.Text(r)}
 	}
@@ -67,38 +151,89 @@ func promptOf(vocab *workload.Vocabulary, ids []int32, r *workload.Request) open
 func (es classEncoders) encode() func(*workload.Request) []byte {
 	var ids []int32
 	return func(r *workload.Request) []byte {
-		e := es[r.Class]
-		p := promptOf(&e.first, ids[:0], r)
-		ids = p.IDs
-		return e.enc.Body(nil, p, r.Output)
+		var body []byte
+		body, ids = es[r.Class].body(r, ids[:0])
+		return body
 	}
 }
 
-// nextTurn makes the next turn of a conversation from the one that has ended; the server's answer replaces
-// the planned one.
-func (es classEncoders) nextTurn(plan *workload.Plan, job *load.Job, body []byte) (*load.Job, []byte) {
-	e := es[job.Request.Class]
-	next, _ := plan.Following(&job.Request)
+// body encodes a request whose prompt is as planned; ids is memory that it may use, and returns.
+func (e *classEncoder) body(r *workload.Request, ids []int32) (body []byte, used []int32) {
+	switch {
+	case r.Texts != nil:
+		return e.texts(r), ids
+	case e.isReal:
+		return e.realBody(r), ids
+	}
+	p := promptOf(&e.first, ids, r)
+	return e.encoder(r).Body(nil, p, r.Output), p.IDs
+}
+
+// texts encodes a request for vectors or scores.
+func (e *classEncoder) texts(r *workload.Request) []byte {
+	prompts := make([]openai.Prompt, len(r.Texts))
+	for i := range r.Texts {
+		prompts[i] = promptOf(&e.first, nil, &r.Texts[i])
+	}
+	if e.api.api != target.Rerank {
+		return e.encoder(r).Texts(nil, "", prompts)
+	}
+	words := e.first
+	words.Overhead = 0 // the query counts as the documents' overhead
+	return e.encoder(r).Texts(nil, words.Text(r.Query), prompts)
+}
+
+// laterTurn makes a later turn of a session. If it continues one, the server's answer replaces the planned one; else
+// its prompt is as the plan has it.
+func (es classEncoders) laterTurn(plan *workload.Plan, first *workload.Request, turn int, before *load.Job, body []byte) (*load.Job, []byte) {
+	if before == nil {
+		next := plan.Later(first, turn, nil)
+		body, _ = es[next.Class].body(&next, nil)
+		return &load.Job{Request: next}, body
+	}
+	continued := before.Request
+	continued.Reasoning = before.Result.ReasoningTokens
+	next := plan.Later(first, turn, &continued)
+	e := es[next.Class]
+	if e.isReal {
+		return &load.Job{Request: next}, e.realTurn(&next, before, body)
+	}
 	added := next.Added()
 	p := promptOf(&e.later, nil, &added)
-	if p.IDs == nil && e.api.api != target.Chat {
+	if p.IDs == nil && !target.InMessages(e.api.api) {
 		p.Text = e.later.Sep + p.Text
 	}
-	input := cmp.Or(job.Input, job.Request.Input) + job.Result.OutputTokens + added.Input
-	return &load.Job{Request: next, Input: input}, e.enc.Extend(nil, body, &job.Result.Answer, p, next.Output)
+	job := &load.Job{Request: next}
+	answer, estimated := sentBack(&before.Result)
+	job.Input, job.InputEstimated = cmp.Or(before.Input, before.Request.Input)+answer+added.Input, before.InputEstimated || estimated
+	return job, e.encoder(&next).Extend(nil, body, &before.Result.Answer, p, next.Output)
+}
+
+// sentBack is the number of an answer's tokens that the next turn contains: those of its reasoning it does not. They are
+// estimated if the server does not count these.
+func sentBack(r *openai.Result) (tokens int, estimated bool) {
+	return max(0, r.OutputTokens-r.ReasoningTokens), r.ReasoningEstimated || r.HasReasoning && r.ReasoningTokens == 0
 }
 
 // promptForm is token_ids, text or mixed.
 func (es classEncoders) promptForm() string {
 	form := ""
 	for _, e := range es {
-		if own := formOf(&e.first); form == "" {
+		if own := e.form(); form == "" {
 			form = own
 		} else if own != form {
 			return "mixed"
 		}
 	}
 	return form
+}
+
+// form is that of the class's prompts.
+func (e *classEncoder) form() string {
+	if e.isReal {
+		return realForm
+	}
+	return formOf(&e.first)
 }
 
 // formOf is the form of a vocabulary's prompts: token_ids or text.
@@ -123,7 +258,7 @@ func (s *Server) RequestForm(ctx context.Context, spec *experiment.Spec) (prompt
 // sampling is the constant fields that all bodies share, and the other ones of each class.
 func (es classEncoders) sampling() (common map[string]any, own map[string]map[string]any) {
 	for _, e := range es {
-		fields := e.enc.Sampling()
+		fields := e.fields()
 		if common == nil {
 			common = maps.Clone(fields)
 		}
@@ -133,7 +268,7 @@ func (es classEncoders) sampling() (common map[string]any, own map[string]map[st
 		})
 	}
 	for class, e := range es {
-		fields := e.enc.Sampling()
+		fields := e.fields()
 		maps.DeleteFunc(fields, func(key string, _ any) bool { _, shared := common[key]; return shared })
 		if len(fields) == 0 {
 			continue
@@ -146,22 +281,40 @@ func (es classEncoders) sampling() (common map[string]any, own map[string]map[st
 	return common, own
 }
 
-// apiClients are those in use, in a fixed order.
-func (es classEncoders) apiClients() []*apiClient {
-	var out []*apiClient
+// first is the first class by name.
+func (es classEncoders) first() *classEncoder { return es[slices.Min(slices.Collect(maps.Keys(es)))] }
+
+// clients are those in use, in a fixed order, with the largest part of the row's requests that each can have in flight:
+// 1, or that of one replica.
+func (es classEncoders) clients() (out []*openai.Client, parts []int) {
 	for _, class := range slices.Sorted(maps.Keys(es)) {
-		if c := es[class].api; !slices.Contains(out, c) {
-			out = append(out, c)
+		for _, c := range es[class].apis {
+			if i := slices.Index(out, c.client); i < 0 {
+				out, parts = append(out, c.client), append(parts, len(es[class].apis))
+			} else {
+				parts[i] = min(parts[i], len(es[class].apis))
+			}
 		}
 	}
-	return out
+	return out, parts
+}
+
+// severalModels reports whether the requests go to more than one model.
+func (es classEncoders) severalModels() bool {
+	names := map[string]bool{}
+	for _, e := range es {
+		for _, name := range e.models() {
+			names[cmp.Or(name, e.api.model)] = true
+		}
+	}
+	return len(names) > 1
 }
 
 // omitted are the request fields that the server refused, by any API; never nil.
 func (es classEncoders) omitted() []string {
 	all := map[string]bool{}
 	for _, e := range es {
-		maps.Copy(all, e.api.omit)
+		maps.Copy(all, e.omit)
 	}
 	return slices.AppendSeq([]string{}, slices.Values(slices.Sorted(maps.Keys(all))))
 }

@@ -126,12 +126,8 @@ func (f *fake) post(w http.ResponseWriter, r *http.Request) {
 	}
 	chat := strings.HasSuffix(r.URL.Path, "/chat/completions")
 	prompt := body["prompt"]
-	if chat {
-		var said []string
-		for _, m := range body["messages"].([]any) {
-			said = append(said, m.(map[string]any)["content"].(string))
-		}
-		prompt = strings.Join(said, " ")
+	if chat || newer(r.URL.Path) != "" {
+		prompt = said(body)
 	}
 	if _, ok := prompt.([]any); ok && f.stumbles != nil && f.stumbled.CompareAndSwap(false, true) {
 		f.stumbles(w)
@@ -145,7 +141,22 @@ func (f *fake) post(w http.ResponseWriter, r *http.Request) {
 	if body["tools"] != nil {
 		n += f.tools
 	}
+	if api := newer(r.URL.Path); api != "" {
+		f.answerNewer(w, api, body, n, most(body))
+		return
+	}
 	f.answer(w, body, chat, n)
+}
+
+// most is how many tokens a body asks for.
+func most(body map[string]any) int {
+	n := 1
+	for _, key := range []string{"max_tokens", "max_completion_tokens", "max_output_tokens"} {
+		if x, ok := body[key].(float64); ok {
+			n = int(x)
+		}
+	}
+	return n
 }
 
 // count is the tokens of a prompt by this server's reckoning.
@@ -168,12 +179,7 @@ func (f *fake) count(prompt any) int {
 }
 
 func (f *fake) answer(w http.ResponseWriter, body map[string]any, chat bool, prompt int) {
-	n := 1
-	for _, key := range []string{"max_tokens", "max_completion_tokens"} {
-		if x, ok := body[key].(float64); ok {
-			n = int(x)
-		}
-	}
+	n := most(body)
 	usage := map[string]any{"prompt_tokens": prompt, "completion_tokens": n, "total_tokens": prompt + n}
 	choice := func(text string, finish any, delta string) map[string]any {
 		c := map[string]any{"index": 0, "text": text, "finish_reason": finish}

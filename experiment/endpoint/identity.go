@@ -37,8 +37,8 @@ func (s *Server) identify(ctx context.Context, c *openai.Client) error {
 	}
 	if err == nil {
 		s.describe(models)
-		if names := quotedNames(models); !slices.Contains(names, strconv.Quote(s.Info.Model)) {
-			s.served = names
+		if s.listed = quotedNames(models); !slices.Contains(s.listed, strconv.Quote(s.Info.Model)) {
+			s.served = s.listed
 		}
 	}
 	s.Info.Version = getJSON(ctx, c, "/version", &s.Info.Headers)
@@ -56,6 +56,7 @@ func (s *Server) identify(ctx context.Context, c *openai.Client) error {
 }
 
 func onlyModel(models []openai.Model) (string, error) {
+	models = slices.DeleteFunc(slices.Clone(models), isAdapter)
 	ids := quotedNames(models)
 	switch len(ids) {
 	case 1:
@@ -64,6 +65,12 @@ func onlyModel(models []openai.Model) (string, error) {
 		return "", errors.New("the server lists no model\nhint: --model NAME, or model = \"…\" in [target]")
 	}
 	return "", fmt.Errorf("the server has %d models: %s\nhint: choose one: --model %s, or model = %s in [target]", len(ids), strings.Join(ids, ", "), ids[0], ids[0])
+}
+
+// isAdapter reports whether a listed model is an adapter of another one (vLLM).
+func isAdapter(m openai.Model) bool {
+	var of struct{ Parent *string }
+	return json.Unmarshal(m.Raw, &of) == nil && of.Parent != nil && *of.Parent != ""
 }
 
 // quotedNames are the names of models, quoted: untrusted text, shown on a terminal.

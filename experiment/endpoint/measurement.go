@@ -1,11 +1,6 @@
 package endpoint
 
 import (
-	"bench/experiment/load"
-	"bench/experiment/openai"
-	"bench/experiment/record"
-	"bench/experiment/verdict"
-	"bench/experiment/workload"
 	"cmp"
 	"context"
 	"fmt"
@@ -13,6 +8,13 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"bench/experiment"
+	"bench/experiment/load"
+	"bench/experiment/openai"
+	"bench/experiment/record"
+	"bench/experiment/verdict"
+	"bench/experiment/workload"
 )
 
 // measurement is what a running row collects.
@@ -21,6 +23,11 @@ type measurement struct {
 	e        *verdict.Measured
 	encoders classEncoders
 	plan     *workload.Plan
+	answers  *answerChecks // nil: answers have no text, as in a prediction
+	target   experiment.Target
+
+	severalModels bool // the requests go to more than one model
+	namesSessions bool // in a header
 
 	setups         []openai.Setup
 	kernel, user   int // timestamps by the kernel, by this process
@@ -30,7 +37,7 @@ type measurement struct {
 	maxLag         atomic.Int64 // since the last sample of the client, ns; noLag: none
 	ended          atomic.Bool  // the load is over
 	abandoned      int          // requests that were sent and given up
-	lost           int          // failed connections since the last request that reached the server
+	lost           map[int]int  // by replica: failed connections since the last request that reached it
 
 	early *earlyEnd // nil: the row runs to its end
 }
@@ -40,9 +47,21 @@ func (m *measurement) primePrefixes(ctx context.Context) error {
 	encode := m.encoders.encode()
 	for q := range m.plan.Priming {
 		e := m.encoders[q.Class]
-		q.Input += e.first.Overhead // a text is shortened by it at the end, where the suffix is; the prefix must be whole
+		q.Input += e.first.Overhead         // a text is shortened by it at the end, where the suffix is; the prefix must be whole
+		for _, q.Model = range e.models() { // each adapter has a cache of its own
+			if err := m.prime(ctx, e, encode(&q)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// prime sends a body to each replica.
+func (m *measurement) prime(ctx context.Context, e *classEncoder, body []byte) error {
+	for _, c := range e.apis {
 		var r openai.Result
-		e.api.client.Do(ctx, &openai.Call{Body: encode(&q), Stream: m.t.Spec.Streams(), Epoch: time.Now()}, &r)
+		c.client.Do(ctx, &openai.Call{Body: body, Stream: m.t.Spec.Streams(), Epoch: time.Now()}, &r)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -55,8 +74,9 @@ func (m *measurement) primePrefixes(ctx context.Context) error {
 
 // openConnections opens connections ahead of the row: for each API as many as if all requests were its own.
 func (m *measurement) openConnections(ctx context.Context) error {
-	for _, c := range m.encoders.apiClients() {
-		setups, err := c.client.Prepare(ctx, m.t.Spec.ConnectionsToOpen())
+	clients, parts := m.encoders.clients()
+	for i, c := range clients {
+		setups, err := c.Prepare(ctx, connectionsOfPart(m.t.Spec.ConnectionsToOpen(), parts[i]))
 		if err != nil && ctx.Err() != nil {
 			return ctx.Err() // another error shows in the records
 		}
@@ -73,15 +93,24 @@ func (m *measurement) send(ctx context.Context, job *load.Job, body []byte, epoc
 		Body: body, Stream: m.t.Spec.Streams(), Epoch: epoch,
 		Fresh:      m.t.Spec.ConnectsPerRequest(),
 		RequestID:  requestID(m.t.Salt, job.Request.Index),
-		KeepAnswer: job.Request.Turn+1 < job.Request.Turns,
+		LeaveAfter: job.Request.LeaveAfter, LeaveAfterTokens: job.Request.LeaveAfterTokens,
+		KeepAnswer: job.Request.Continued(),
 		MaxTokens:  job.Request.Output,
+		Texts:      len(job.Request.Texts),
 		Counter:    m.t.Progress.Counter,
 		Prompt:     cmp.Or(job.Input, job.Request.Input),
+		KeepParts:  m.answers.keeps(&job.Request),
 	}
 	if e.ignoreEOS {
 		call.MinTokens = job.Request.Output
 	}
-	return e.api.client.Start(ctx, &call, &job.Result)
+	if m.namesSessions {
+		call.SessionID = sessionID(m.t.Salt, &job.Request)
+	}
+	if m.target.Traceparent {
+		call.Traceparent = traceparent(m.t.Salt, &job.Request)
+	}
+	return e.apis[m.plan.Replica(&job.Request)].client.Start(ctx, &call, &job.Result)
 }
 
 // requestID has the form of a UUID (version 4), since some servers refuse anything else with HTTP 400. It
@@ -91,12 +120,14 @@ func requestID(salt string, index int) string {
 	return fmt.Sprintf("%s-%s-4000-8000-%012x", salt[:8], salt[8:], uint64(index)&(1<<48-1))
 }
 
-// nextTurn makes the next turns of conversations; nil: the row has none.
-func (m *measurement) nextTurn() func(*load.Job, []byte) (*load.Job, []byte) {
+// laterTurn makes the later turns of sessions; nil: the row has none.
+func (m *measurement) laterTurn() func(*workload.Request, int, *load.Job, []byte) (*load.Job, []byte) {
 	if !m.t.Spec.HasConversations() {
 		return nil
 	}
-	return func(job *load.Job, body []byte) (*load.Job, []byte) { return m.encoders.nextTurn(m.plan, job, body) }
+	return func(first *workload.Request, turn int, before *load.Job, body []byte) (*load.Job, []byte) {
+		return m.encoders.laterTurn(m.plan, first, turn, before, body)
+	}
 }
 
 // fewestLost connections at the end of a row, with no request between them that reached the server, mean that
@@ -110,14 +141,15 @@ func (m *measurement) each(job *load.Job) error {
 		behind.Phase = load.Cooldown
 		job = &behind
 	}
-	r := requestRecord(job)
-	m.t.Progress.requestEnded(job, r, m.t.Spec.Streams())
-	if job.Result.Outcome == openai.Connect {
-		m.lost++
-	} else if job.Result.Sent != openai.Never { // also one that the row's end interrupted
-		m.lost = 0
+	if err := m.encoders.err(); err != nil {
+		return err
 	}
-	if job.Result.Sent != openai.Never && slices.Contains([]openai.Outcome{openai.Unfinished, openai.Cancelled, openai.Timeout}, job.Result.Outcome) {
+	r := requestRecord(job)
+	m.answers.check(job, r)
+	m.addRoute(r, job)
+	m.t.Progress.requestEnded(job, r, m.t.Spec.Streams())
+	m.countLost(r, job)
+	if job.Result.Sent != openai.Never && slices.Contains([]openai.Outcome{openai.Unfinished, openai.Cancelled, openai.Timeout, openai.Left}, job.Result.Outcome) {
 		m.abandoned++
 	}
 	m.kernel += job.Result.KernelStamps
@@ -141,6 +173,33 @@ func (m *measurement) each(job *load.Job) error {
 		return m.early.add(r)
 	}
 	return m.store(r)
+}
+
+// countLost counts the connections that a server refused in a row.
+func (m *measurement) countLost(r *record.Record, job *load.Job) {
+	replica := 0
+	if r.Endpoint != nil {
+		replica = *r.Endpoint
+	}
+	switch {
+	case job.Result.Outcome == openai.Connect:
+		if m.lost == nil {
+			m.lost = map[int]int{}
+		}
+		m.lost[replica]++
+	case job.Result.Sent != openai.Never: // also one that the row's end interrupted
+		delete(m.lost, replica)
+	}
+}
+
+// serverLost reports whether the last requests to a server did not reach it.
+func (m *measurement) serverLost() bool {
+	for _, n := range m.lost {
+		if n >= fewestLost {
+			return true
+		}
+	}
+	return false
 }
 
 // store keeps a record whose phase is certain.

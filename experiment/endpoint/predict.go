@@ -37,7 +37,10 @@ func (s *Server) predict(ctx context.Context, t RunConfig) (*record.Row, error) 
 		Schema: record.SchemaRow, ID: t.ID, Spec: *t.Spec, Simulated: true, Predicted: true, StartedAt: now, Epoch: now,
 		Salt: t.Salt, PromptForm: s.Info.PromptForm, Omitted: []string{}, Sampling: map[string]any{}, PromptOverhead: new(0),
 	}
-	plan := t.Spec.Plan(t.Salt)
+	if t.Spec.HasPrompts() {
+		row.PromptForm = realForm
+	}
+	plan := t.Spec.Plan(t.Salt).Estimated()
 	defer plan.Close()
 	engine, err := s.simulator(t.Spec)
 	if err != nil {
@@ -61,7 +64,7 @@ func (s *Server) predict(ctx context.Context, t RunConfig) (*record.Row, error) 
 	p.sample(0, telemetry.EdgeBefore)
 	t.Progress.loadStarted()
 	measured, err := load.Simulate(ctx, load.Config{
-		Load: t.Spec.EffectiveLoad(), Rate: t.Spec.Rate, Plan: plan, Follow: m.nextPlanned(), Each: p.each, Decided: decided,
+		Load: t.Spec.EffectiveLoad(), Rate: t.Spec.Rate, Plan: plan, Follow: m.laterPlanned(), Each: p.each, Decided: decided,
 	}, p)
 	t.Progress.loadEnded()
 	p.end = max(p.end, measured.End, p.read) // a window by time can end long after its last request
@@ -89,14 +92,17 @@ func (s *Server) predict(ctx context.Context, t RunConfig) (*record.Row, error) 
 	return row, nil
 }
 
-// nextPlanned makes the next turns of conversations by the plan alone; nil: the row has none.
-func (m *measurement) nextPlanned() func(*load.Job, []byte) (*load.Job, []byte) {
+// laterPlanned makes the later turns of sessions by the plan alone; nil: the row has none.
+func (m *measurement) laterPlanned() func(*workload.Request, int, *load.Job, []byte) (*load.Job, []byte) {
 	if !m.t.Spec.HasConversations() {
 		return nil
 	}
-	return func(job *load.Job, _ []byte) (*load.Job, []byte) {
-		next, _ := m.plan.Following(&job.Request)
-		return &load.Job{Request: next}, nil
+	return func(first *workload.Request, turn int, before *load.Job, _ []byte) (*load.Job, []byte) {
+		var continued *workload.Request
+		if before != nil {
+			continued = &before.Request
+		}
+		return &load.Job{Request: m.plan.Later(first, turn, continued)}, nil
 	}
 }
 

@@ -43,6 +43,7 @@ var optionalFields = []string{"min_tokens", "ignore_eos", "stream_options", "tem
 // of token IDs; and if not, which words are one token.
 func (c *apiClient) probe(ctx context.Context) error {
 	c.vocab = workload.Vocabulary{Words: words, Sep: " ", TokensPerWord: 1}
+	c.refusesSSE = target.Scores(c.api)
 	text := openai.Prompt{Text: strings.Join(words[:16], " ")}
 	r, err := c.findRefusedFields(ctx, text)
 	if err != nil {
@@ -53,8 +54,8 @@ func (c *apiClient) probe(ctx context.Context) error {
 		c.client.NoReuse()
 		c.connections = "one per request: the server closes them after an answer"
 	}
-	c.listsIDs = c.listsAnswerIDs(ctx, text)
-	if c.countsInSSE = counts(r); !c.countsInSSE { // some servers count only in whole answers
+	c.listsIDs = (c.api == target.Completions || c.api == target.Chat) && c.listsAnswerIDs(ctx, text) // others have no place for them
+	if c.countsInSSE = counts(r); !c.countsInSSE {                                                    // some servers count only in whole answers
 		whole := c.ask(ctx, text, false)
 		if whole.Outcome == openai.Connect {
 			return probeError(whole)
@@ -65,7 +66,7 @@ func (c *apiClient) probe(ctx context.Context) error {
 			return nil
 		}
 	}
-	if c.api == target.Completions && c.takesIDs(ctx) {
+	if (c.api == target.Completions || c.api == target.Embeddings) && c.takesIDs(ctx) {
 		c.vocab = workload.Vocabulary{FirstID: c.ids.first, IDs: c.ids.count}
 		c.lengthSource = "token IDs: exact, not tokenized by the server"
 		return nil

@@ -59,6 +59,17 @@ func TestProbe(t *testing.T) {
 			how: "tokens per word on average by the server's count: lengths are approximate", off: 90},
 		{name: "closes after a stream", fake: &fake{closesStreams: true, ids: 400}, form: "text", how: "one token each"},
 	}
+	for _, api := range []string{target.Responses, target.Messages} {
+		habits = append(habits,
+			habit{name: api, fake: &fake{overhead: 9}, api: api, form: "text", how: "one token each"},
+			habit{name: api + " refuses what it does not know", fake: &fake{refuses: refuse(400, "ignore_eos", "min_tokens")}, api: api, form: "text",
+				how: "one token each", omit: "ignore_eos min_tokens"},
+			habit{name: api + " with usage only in whole answers", fake: &fake{silent: true, overhead: 3}, api: api, form: "text", how: "one token each"},
+			habit{name: api + " always streams", fake: &fake{alwaysStreams: true, overhead: 2}, api: api, form: "text", how: "one token each"},
+			habit{name: api + " without usage", fake: &fake{mute: true}, api: api, form: "text", how: "the server does not report prompt tokens"},
+			habit{name: api + " with long words", fake: &fake{cost: long(5), overhead: 20}, api: api, form: "text", how: "words that are one token each"},
+			habit{name: api + " closes after a stream", fake: &fake{closesStreams: true}, api: api, form: "text", how: "one token each"})
+	}
 	for _, f := range optionalFields {
 		for _, status := range []int{400, 422, 500} {
 			habits = append(habits, habit{name: fmt.Sprintf("refuses %s by %d", f, status), fake: &fake{refuses: refuse(status, f)},

@@ -15,6 +15,7 @@ import (
 // Progress is the state of a running row, for a display. Read is safe at any time.
 type Progress struct {
 	Sent, Done, Failed atomic.Int64
+	Sessions, Over     atomic.Int64 // conversations and agent runs that have begun; that have ended
 	Tokens             atomic.Int64 // output tokens of the requests that have ended
 
 	// Set before the row begins; nil: not used.
@@ -23,6 +24,7 @@ type Progress struct {
 
 	counted atomic.Int64 // requests of the window that have ended
 
+	counting atomic.Int64 // real prompts whose tokens the server has counted, before the row
 	settling atomic.Int64 // requests that the server still has, before the row
 
 	begun atomic.Pointer[time.Time]
@@ -49,6 +51,7 @@ func (h *phaseHistograms) read() LiveLatency {
 type Snapshot struct {
 	Begun    time.Time // of the load; zero: connections are opened, prefixes primed
 	Settling int       // requests that the server has, while the row waits for it to finish them; 0: it does not wait
+	Counting int       // real prompts whose tokens the server has counted, before the row; 0: it counts none
 	Ended    time.Time // of the load; zero: it goes on. The summary of the row follows, which may take a while
 	Phase    string    // of the latest request sent: PhaseWarmup, PhaseWindow or PhaseCooldown
 	Sent     int
@@ -56,6 +59,8 @@ type Snapshot struct {
 	Counted  int // of Done those of the window, without warm-up and cool-down
 	Failed   int
 	InFlight int
+	Sessions int // conversations and agent runs that have begun
+	Over     int // of them, ended
 	Tokens   int // output tokens of the requests that have ended
 
 	// Latencies of the good requests of the window; of the warm-up until the window has one. FirstToken is from the
@@ -77,7 +82,7 @@ type LiveLatency struct {
 func (p *Progress) Snapshot() Snapshot {
 	r := Snapshot{
 		Phase: phases[p.phase.Load()], Sent: int(p.Sent.Load()), Done: int(p.Done.Load()), Failed: int(p.Failed.Load()),
-		Settling: int(p.settling.Load()), Counted: int(p.counted.Load()), Tokens: int(p.Tokens.Load()), FirstToken: p.firstToken.read(), TPOT: p.tpot.read(), ITL: p.itl.read(), Lag: p.lag.read(), Server: p.server.Load(),
+		Settling: int(p.settling.Load()), Counting: int(p.counting.Load()), Counted: int(p.counted.Load()), Tokens: int(p.Tokens.Load()), Sessions: int(p.Sessions.Load()), Over: int(p.Over.Load()), FirstToken: p.firstToken.read(), TPOT: p.tpot.read(), ITL: p.itl.read(), Lag: p.lag.read(), Server: p.server.Load(),
 	}
 	r.InFlight = max(0, r.Sent-r.Done)
 	if begun := p.begun.Load(); begun != nil {
@@ -107,12 +112,15 @@ func (p *Progress) loadEnded() { p.ended.Store(new(time.Now())) }
 func (p *Progress) requestSent(job *load.Job) {
 	p.phase.Store(int64(job.Phase))
 	p.Sent.Add(1)
+	if job.Request.InSession() && job.Request.Turn == 0 {
+		p.Sessions.Add(1)
+	}
 }
 
 // requestEnded is called from one goroutine.
 func (p *Progress) requestEnded(job *load.Job, r *record.Record, stream bool) {
 	p.Tokens.Add(int64(r.OutputTokens))
-	if !r.OK() && job.Phase != load.Cooldown {
+	if r.Failed() && job.Phase != load.Cooldown {
 		p.Failed.Add(1)
 	}
 	if job.Ready != openai.Never && job.Result.Sent != openai.Never {
@@ -125,6 +133,9 @@ func (p *Progress) requestEnded(job *load.Job, r *record.Record, stream bool) {
 		p.counted.Add(1)
 	}
 	p.Done.Add(1)
+	if job.SessionOver {
+		p.Over.Add(1)
+	}
 }
 
 // addLatencies takes the latencies of a good request.

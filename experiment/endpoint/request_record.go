@@ -20,23 +20,45 @@ func requestRecord(j *load.Job) *record.Record {
 		PromptRequested: cmp.Or(j.Input, j.Request.Input), OutputRequested: j.Request.Output, OutputTokens: r.OutputTokens, Estimated: r.Estimated,
 		Outcome: string(r.Outcome), Error: r.Error, Status: r.Status, Finish: r.Finish,
 	}
-	if q := &j.Request; q.Turns > 0 || q.Session > 0 { // of a conversation, or of a trace with sessions
+	if q := &j.Request; q.InSession() { // of a conversation, or of a trace with sessions
 		rec.Session, rec.Turn = new(q.Session), new(q.Turn)
-		if q.Turns > 0 && r.Outcome.Failed() && r.Outcome != openai.Unfinished && r.Outcome != openai.Cancelled {
-			rec.TurnsLost = j.Request.Turns - j.Request.Turn - 1
+		rec.Agent = q.Agent()
+		if q.Turn == 0 && q.Whole() {
+			rec.Turns = q.Turns
+		}
+		if r.Outcome != openai.Unfinished && r.Outcome != openai.Cancelled {
+			rec.TurnsLost = j.Lost
 		}
 	}
 	if r.HasUsage {
 		rec.PromptTokens = new(r.PromptTokens)
+		if j.InputEstimated { // else the estimate counts
+			rec.PromptRequested = 0
+		}
 	}
 	if r.HasCached {
 		rec.CachedTokens = new(r.CachedTokens)
+	}
+	if r.HasReasoning && r.ReasoningTokens > 0 {
+		rec.FirstAnswer = offset(r.FirstAnswer)
+		rec.ReasoningTokens, rec.ReasoningEstimated = new(r.ReasoningTokens), r.ReasoningEstimated
+	}
+	rec.ThinkTag = r.ThinkTag
+	if s := r.Speculation; s.Drafted > 0 {
+		rec.DraftTokens, rec.AcceptedTokens = new(s.Drafted), new(s.Accepted)
+		if s.Steps > 0 {
+			rec.Drafts = new(s.Steps)
+		}
 	}
 	if u := r.Impossible; u != nil {
 		rec.Impossible = &record.Usage{Prompt: u.Prompt, Cached: u.Cached, Output: u.Output}
 	}
 	if r.Connect > 0 {
 		rec.ConnectUs = new(record.RoundMicros(r.Connect))
+	}
+	if p := j.Request.Prompt; p != nil {
+		rec.Category, rec.PromptHash = p.Category, p.Hash
+		private(rec, r, p)
 	}
 	rec.Server = serverTimes(r.Server)
 	rec.Gaps = record.RoundGaps(r.First, r.Gaps)

@@ -59,15 +59,30 @@ func (s *Server) Run(ctx context.Context, t RunConfig) (*record.Row, error) {
 	row := &record.Row{
 		Schema: record.SchemaRow, ID: t.ID, Spec: *t.Spec, Simulated: s.Info.Simulated, StartedAt: time.Now().UTC(),
 		Salt: t.Salt, PromptForm: encoders.promptForm(), Omitted: encoders.omitted(),
-		PromptOverhead: new(encoders.overhead()), Selftest: s.Selftest,
+		PromptOverhead: new(encoders.overhead()), Selftest: s.Selftest, Accuracy: s.Accuracy,
 	}
 	row.Server.Settle, row.Server.Abandoned = settled, s.Abandoned
+	if row.Server.Replicas = s.Info.Replicas; len(s.Info.Replicas) > 0 {
+		row.Server.Routing = cmp.Or(s.Target.Routing, experiment.RoundRobin)
+	}
 	row.Sampling, row.ClassSampling = encoders.sampling()
-	plan := t.Spec.Plan(t.Salt)
+	plan := t.Spec.Plan(t.Salt).Over(s.Target.Spread())
 	defer plan.Close()
+	for class, e := range encoders {
+		plan.CountImages(class, e.imageTokens)
+		row.ImageTokens = max(row.ImageTokens, e.imageTokens)
+	}
 	e := &verdict.Measured{Row: row}
-	m := &measurement{t: t, e: e, encoders: encoders, plan: plan}
-	row.Server.Block = s.cacheBlock(ctx, t.Spec, encoders.apiClients()[0])
+	m := &measurement{t: t, e: e, encoders: encoders, plan: plan, severalModels: encoders.severalModels(), target: s.Target, namesSessions: s.Target.Session() != ""}
+	if m.answers, err = newAnswerChecks(encoders); err != nil {
+		return nil, err
+	}
+	row.Server.Block = s.cacheBlock(ctx, t.Spec, encoders.first().api)
+	encoders.saltCaches(t.Spec, t.Salt+"-count") // or a count that computes would warm the row's prompts
+	if err := m.selectPrompts(ctx, s.countedPrompts()); err != nil {
+		return nil, err
+	}
+	encoders.saltCaches(t.Spec, t.Salt)
 	if err := m.primePrefixes(ctx); err != nil {
 		return nil, err
 	}
@@ -91,7 +106,7 @@ func (s *Server) Run(ctx context.Context, t RunConfig) (*record.Row, error) {
 		Load: t.Spec.EffectiveLoad(), Rate: t.Spec.Rate, Plan: plan, Drain: drainAfterInterrupt,
 		Encode:  encoders.encode(),
 		Send:    m.send,
-		Follow:  m.nextTurn(),
+		Follow:  m.laterTurn(),
 		Each:    m.each,
 		Ends:    t.Stop,
 		Decided: decided, DecidedDrain: drain,
@@ -119,7 +134,7 @@ func (s *Server) Run(ctx context.Context, t RunConfig) (*record.Row, error) {
 	if t.Spec.IsColdStart() {
 		row.ColdStart = &record.ColdStart{IdleS: t.Spec.EffectiveLoad().Idle, Server: t.Startup}
 	}
-	row.ServerLost = m.lost >= fewestLost
+	row.ServerLost = m.serverLost()
 	row.Server.Gateway = m.gateway.summary()
 	m.fillClock()
 	fillConnections(&row.Connections, m.setups)

@@ -150,10 +150,17 @@ func point() experiment.Spec {
 	}
 }
 
+// lengthsAsText: the prompts are text of the lengths that the row asks for.
+func lengthsAsText(t *testing.T, row *record.Row, _ []*record.Record) {
+	if row.PromptForm != "text" || row.Lengths.PromptOff > 0 {
+		t.Errorf("prompts as %s, %d of a wrong length", row.PromptForm, row.Lengths.PromptOff)
+	}
+}
+
 func TestRun(t *testing.T) {
 	usd := 2.0
 	tgt := experiment.Target{GPUs: 2, GPUHourUSD: &usd}
-	s := mocked(t, mock.Config{}, tgt, target.Completions, target.Chat)
+	s := mocked(t, mock.Config{}, tgt, target.Generating...)
 	limits := fixture.SLO(t, "ttft_p50 = \"30s\"\ne2e_p99 = \"30s\"\nerror_rate = 0\nmin_output_tokens_per_s = 0.001\nusd_per_million_output_tokens = 1e9")
 	class := func(name string, in int, slo map[string]any) workload.Class {
 		return workload.Class{Name: name, Weight: 1, Input: workload.Fixed(in), Output: workload.Fixed(4), SLO: slo}
@@ -187,11 +194,9 @@ func TestRun(t *testing.T) {
 				}
 			}
 		}},
-		{"chat", func(s *experiment.Spec) { s.Concurrency, s.API = 2, "chat" }, func(t *testing.T, row *record.Row, _ []*record.Record) {
-			if row.PromptForm != "text" || row.Lengths.PromptOff > 0 {
-				t.Errorf("prompts as %s, %d of a wrong length", row.PromptForm, row.Lengths.PromptOff)
-			}
-		}},
+		{"chat", func(s *experiment.Spec) { s.Concurrency, s.API = 2, "chat" }, lengthsAsText},
+		{"responses", func(s *experiment.Spec) { s.Concurrency, s.API = 2, target.Responses }, lengthsAsText},
+		{"messages", func(s *experiment.Spec) { s.Concurrency, s.API = 2, target.Messages }, lengthsAsText},
 		{"not streamed", func(s *experiment.Spec) {
 			s.Concurrency, s.Stream = 2, new(false)
 			s.SLO = fixture.SLO(t, `e2e_p50 = "30s"`)

@@ -17,6 +17,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"time"
 
 	"bench/experiment"
@@ -35,6 +37,7 @@ type Server struct {
 	Info          record.TargetInfo // its identity, as reported
 	ContextLength int               // context length in tokens; 0: not reported
 
+	Accuracy *record.Accuracy // of its answers to questions with known ones; nil: not asked
 	Selftest *selftest.Result // calibration of this client on this machine; nil: not known
 
 	// Abandoned are requests of earlier rows that this client gave up: since the server was last seen idle, or those
@@ -45,21 +48,25 @@ type Server struct {
 	LogLines    func() int // lines in the server's log so far; nil: bench did not start the server
 
 	options     openai.Options
-	apis        map[string]*apiClient // completions, chat
+	apis        map[string]*apiClient // by API; of another model than the target's by API and model
+	replicas    []*Server             // beside this one: they share its load
+	elsewhere   map[string]*Server    // by the endpoint that classes name
 	sources     *collector.Sources    // nil: no telemetry
+	counted     countedPrompts        // real prompts; nil: none yet
 	blockProbed bool                  // of the prefix cache
 	probedBlock int                   // its size in tokens; 0: not known
 
 	simulator func(*experiment.Spec) (Simulator, error) // of one row; nil: the server is reached over HTTP
 
-	served []string // quoted names of the models that the server lists, if the target's is none of them
+	listed []string // quoted names of the models that the server lists; nil: it lists none
+	served []string // the same, if the target's is none of them
 }
 
 // Reach connects to the target and probes the APIs that the rows use. key is sent as the bearer token, and is
 // kept in the request header only.
 func Reach(ctx context.Context, t experiment.Target, baseURL, key string, apis []string) (*Server, error) {
 	s := &Server{Target: t, apis: map[string]*apiClient{}, options: openai.Options{
-		BaseURL: baseURL, APIKey: key, Headers: t.Headers, Timeout: t.Timeout, Proxy: t.Proxy, HTTP2: t.HTTP2,
+		BaseURL: baseURL, APIKey: key, Headers: t.Headers, SessionHeader: t.Session(), Timeout: t.Timeout, Proxy: t.Proxy, HTTP2: t.HTTP2,
 	}}
 	for _, api := range apis {
 		if err := s.connect(ctx, api); err != nil {
@@ -75,6 +82,9 @@ func (s *Server) Close() {
 	if s.sources != nil {
 		s.sources.Close()
 	}
+	for _, o := range s.others() {
+		o.Close()
+	}
 	for _, c := range s.apis {
 		c.client.Close()
 	}
@@ -84,6 +94,9 @@ func (s *Server) Close() {
 func (s *Server) Hide(text string) string {
 	for _, c := range s.apis {
 		text = c.client.Hide(text)
+	}
+	for _, o := range s.others() {
+		text = o.Hide(text)
 	}
 	return text
 }
@@ -104,12 +117,9 @@ func (s *Server) connect(ctx context.Context, api string) error {
 			return err
 		}
 	}
-	c.model, c.ids = s.Info.Model, idsWithin(s.listedVocabulary())
-	if err := c.probe(ctx); err != nil {
-		if refused := new(ProbeError); errors.As(err, &refused) {
-			refused.Served = s.served
-		}
-		return fmt.Errorf("trying %s of %s: %w", api, s.Info.Endpoint, err)
+	c.model, c.ids = s.Info.Model, idsWithin(s.listedVocabulary(s.Info.Model))
+	if err := s.probeAPI(ctx, c); err != nil {
+		return err
 	}
 	if !first {
 		return nil
@@ -120,6 +130,20 @@ func (s *Server) connect(ctx context.Context, api string) error {
 	s.Info.Identity = s.Info.Hash()
 	s.Info.HTTP2, s.Info.Proxy = s.Target.HTTP2, target.Redact(s.Target.Proxy)
 	return s.measureRTT(ctx, client)
+}
+
+// probeAPI probes one API with one model.
+func (s *Server) probeAPI(ctx context.Context, c *apiClient) error {
+	err := c.probe(ctx)
+	if err == nil {
+		return nil
+	}
+	if refused := new(ProbeError); errors.As(err, &refused) {
+		if refused.Served = s.served; c.model != s.Info.Model && !slices.Contains(s.listed, strconv.Quote(c.model)) {
+			refused.Served = s.listed
+		}
+	}
+	return fmt.Errorf("trying %s of %s: %w", c.api, s.Info.Endpoint, err)
 }
 
 // measureRTT measures the round trip to the server, and where the client is relative to it.

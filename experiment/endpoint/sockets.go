@@ -11,7 +11,7 @@ import (
 
 // socketReadings reads the counters of a row's own connections beside the samples of the client.
 type socketReadings struct {
-	clients []*apiClient
+	clients []*openai.Client
 	base    *openai.SocketCounts // at the first reading; nil: none yet
 	last    time.Time
 	took    time.Duration // of the last reading
@@ -30,7 +30,7 @@ func (s *socketReadings) read() *telemetry.Sockets {
 	}
 	var now openai.SocketCounts
 	for _, c := range s.clients {
-		now = now.Plus(c.client.Sockets())
+		now = now.Plus(c.Sockets())
 	}
 	s.last, s.took = start, time.Since(start)
 	if s.base == nil {

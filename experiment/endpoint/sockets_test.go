@@ -41,7 +41,7 @@ func TestSocketReadings(t *testing.T) {
 		t.Skip("this system has no counters")
 	}
 	var ended atomic.Bool
-	readings := socketReadings{clients: []*apiClient{one, two}, ended: &ended}
+	readings := socketReadings{clients: []*openai.Client{one.client, two.client}, ended: &ended}
 	if r := readings.read(); r == nil || r.Open != 1 || r.SegmentsOut != 0 || r.SegmentsIn != 0 || *r.RTT <= 0 {
 		t.Errorf("at the row's start: %+v", r)
 	}
@@ -64,7 +64,7 @@ func TestNoSocketReadings(t *testing.T) {
 	c := socketClient(t, openai.Options{BaseURL: "http://server.invalid/v1", Proxy: s.URL})
 	var r openai.Result
 	c.client.Do(t.Context(), &openai.Call{Body: []byte("{}")}, &r)
-	readings := socketReadings{clients: []*apiClient{c}, ended: new(atomic.Bool)}
+	readings := socketReadings{clients: []*openai.Client{c.client}, ended: new(atomic.Bool)}
 	if got := readings.read(); r.Status != http.StatusNotFound || got != nil {
 		t.Errorf("status %d, %+v", r.Status, got)
 	}

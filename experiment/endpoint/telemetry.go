@@ -36,8 +36,12 @@ func (s *Server) OpenTelemetry(ctx context.Context, c Telemetry, b record.Roofli
 	if s.options.APIKey != "" && header.Get("Authorization") == "" {
 		header.Set("Authorization", "Bearer "+s.options.APIKey)
 	}
+	bases := []string{s.options.BaseURL}
+	for _, o := range s.others() {
+		bases = append(bases, o.options.BaseURL)
+	}
 	s.sources = collector.Open(ctx, c, collector.Endpoint{
-		Base: s.options.BaseURL, Header: header, Local: s.Info.Vantage.Place == sameHost, Simulated: s.Info.Simulated, Foreign: b.UnsupportedHardware(),
+		Bases: bases, Header: header, Local: s.Info.Vantage.Place == sameHost, Simulated: s.Info.Simulated, Foreign: b.UnsupportedHardware(),
 	})
 	return s.sources.Named(c)
 }
@@ -66,7 +70,8 @@ func (m *measurement) watch(ctx context.Context, s *Server) (stop func() ([]tele
 	}
 	first := make(chan struct{})
 	once := sync.OnceFunc(func() { close(first) })
-	sockets := socketReadings{clients: m.encoders.apiClients(), ended: &m.ended}
+	clients, _ := m.encoders.clients()
+	sockets := socketReadings{clients: clients, ended: &m.ended}
 	load := func() collector.Load {
 		now := m.load()
 		now.Sockets = sockets.read()
@@ -159,5 +164,6 @@ func fillSamples(e *verdict.Measured, samples []telemetry.Sample, epoch time.Tim
 	if sources != nil {
 		e.Server.Metrics, e.GPU = sources.Observe(samples, e.Window.StartUs, e.Window.EndUs)
 	}
+	e.Left = record.LeaversOf(e.Records, e.Window, samples, e.Server.Metrics)
 	return nil
 }

@@ -46,14 +46,14 @@ func (r idRange) spread() []int32 {
 	return ids
 }
 
-// listedVocabulary is the size of the model's vocabulary as the server lists it (llama.cpp: meta.n_vocab); 0 =
+// listedVocabulary is the size of a model's vocabulary as the server lists it (llama.cpp: meta.n_vocab); 0 =
 // not listed.
-func (s *Server) listedVocabulary() int {
+func (s *Server) listedVocabulary(name string) int {
 	models, _ := s.Info.Models.([]any) // nil if the server lists none
 	for _, m := range models {
 		model, _ := m.(map[string]any)
 		meta, _ := model["meta"].(map[string]any)
-		if size, ok := meta["n_vocab"].(float64); ok && model["id"] == s.Info.Model && size >= 1 && size <= math.MaxInt32 {
+		if size, ok := meta["n_vocab"].(float64); ok && model["id"] == name && size >= 1 && size <= math.MaxInt32 {
 			return int(size)
 		}
 	}

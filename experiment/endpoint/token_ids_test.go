@@ -50,7 +50,7 @@ func TestListedVocabulary(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := Server{Info: record.TargetInfo{Model: "m", Models: models}}
-		if got := s.listedVocabulary(); got != want {
+		if got := s.listedVocabulary(s.Info.Model); got != want {
 			t.Errorf("%s: %d", text, got)
 		}
 	}

@@ -141,6 +141,20 @@ func TestSpeculative(t *testing.T) {
 	}
 }
 
+// A server that was seen to draft has the bound of the same speculation, and none without drafts.
+func TestDecodeSpeculated(t *testing.T) {
+	s := simple()
+	x := s.speculative(1, 100, Speculation{Tokens: 4, Acceptance: 0.7})
+	loaded := Bound{FloorMs: 50, LowMs: 60, ExpectedMs: 70, HighMs: 80}
+	alone, under := s.DecodeSpeculated(1, 100, 4, x.TokensPerStep, loaded)
+	plain := s.Decode(1, 100)
+	within(t, "floor", alone.FloorMs, x.TPOT.FloorMs, 1e-9)
+	within(t, "under a load", under.HighMs, 80+x.TPOT.HighMs-plain.HighMs, 1e-9)
+	alone, under = s.DecodeSpeculated(1, 100, 0, 1, loaded)
+	within(t, "without drafts", alone.FloorMs, plain.FloorMs, 1e-9)
+	within(t, "without drafts, under a load", under.ExpectedMs, 70, 1e-9)
+}
+
 func TestUtilisations(t *testing.T) {
 	s := simple()
 	within(t, "MBU at the floor", s.MBU(1, 0, s.Decode(1, 0).FloorMs), 1, 1e-9)

@@ -53,13 +53,7 @@ func (p Speculation) tokensPerStep() float64 {
 // speculative is a decode step that verifies drafted tokens: it reads the KV cache once for all of them,
 // computes each, and reads the experts of each.
 func (s Setup) speculative(batch, context float64, with Speculation) Speculated {
-	batch, context = atLeast(1, batch), atLeast(0, context)
-	n := float64(with.Tokens) + 1
-	p := s.decode(batch*n, context)
-	p.kv = batch * s.Model.kvRead(context, s.kvBytes(), s.kvWidth())
-	p.leastKV = batch * s.Model.kvRead(context, s.kvBytes(), 1)
-	p.sequences = batch
-	out := Speculated{Drafted: with.Tokens, Acceptance: with.Acceptance, TokensPerStep: with.tokensPerStep(), Step: s.bound(p, s.efficiency().TPOT)}
+	out := Speculated{Drafted: with.Tokens, Acceptance: with.Acceptance, TokensPerStep: with.tokensPerStep(), Step: s.Verify(batch, context, float64(with.Tokens))}
 	if with.Draft != nil {
 		out.Step = out.Step.plus(with.drafting(batch, context))
 	}
@@ -68,6 +62,28 @@ func (s Setup) speculative(batch, context float64, with Speculation) Speculated 
 		out.Speedup = s.DecodeMs(batch, context) / out.TPOT.ExpectedMs
 	}
 	return out
+}
+
+// Verify is a decode step that verifies a mean number of drafted tokens of each sequence. Drafting takes no time in it.
+func (s Setup) Verify(batch, context, drafted float64) Bound {
+	batch, context = atLeast(1, batch), atLeast(0, context)
+	p := s.decode(batch*(drafted+1), context)
+	p.kv = batch * s.Model.kvRead(context, s.kvBytes(), s.kvWidth())
+	p.leastKV = batch * s.Model.kvRead(context, s.kvBytes(), 1)
+	p.sequences = batch
+	return s.bound(p, s.efficiency().TPOT)
+}
+
+// DecodeSpeculated is the bound on TPOT of a server whose decode steps were seen to draft and to yield that many tokens
+// of a sequence; loaded is Decode's under a load. Both are one and the same without speculation.
+func (s Setup) DecodeSpeculated(batch, context, drafted, tokens float64, loaded Bound) (alone, underLoad Bound) {
+	plain := s.Decode(batch, context)
+	alone = s.Verify(batch, context, drafted).dividedBy(tokens)
+	loaded.FloorMs += alone.FloorMs - plain.FloorMs
+	loaded.LowMs += alone.LowMs - plain.LowMs
+	loaded.ExpectedMs += alone.ExpectedMs - plain.ExpectedMs
+	loaded.HighMs += alone.HighMs - plain.HighMs
+	return alone, loaded
 }
 
 // drafting is the time of the draft model's steps, as one term.

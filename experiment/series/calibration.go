@@ -89,6 +89,8 @@ func (c *Calibration) unfit(r *record.Row) string {
 	switch {
 	case r.Roofline == nil:
 		return "no roofline"
+	case r.Speculation != nil:
+		return "the server speculates: a step has several tokens"
 	case len(failed) > 0:
 		return strings.Join(failed, ", ")
 	case r.Summary.Requests.Completed < fewest:

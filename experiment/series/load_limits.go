@@ -67,7 +67,7 @@ func (s *Series) findKnee() LoadLimit {
 	var load, output []float64
 	for i := range s.Points {
 		if x, ok := s.Points[i].FiniteLoad(); ok {
-			load, output = append(load, x), append(output, s.Points[i].OutputTokensPerS.Median)
+			load, output = append(load, x), append(output, s.Points[i].Tokens.Median)
 		}
 	}
 	if len(load) < 4 {
@@ -109,9 +109,13 @@ func (s *Series) findSaturation() LoadLimit {
 		if _, ok := p.FiniteLoad(); !ok {
 			continue
 		}
+		q := &p.Rows[0].Summary.Requests
 		got, offered := p.RequestsPerS.Median, p.OfferedPerS.Median
+		if q.Left > 0 { // the server can't complete them
+			offered *= float64(q.Stayed()) / float64(q.Planned)
+		}
 		// A count of n arrivals has a standard deviation of √n: a shortfall within two of them can be chance.
-		n := float64(p.Rows[0].Summary.Requests.Planned)
+		n := float64(q.Stayed())
 		_, behind := stats.Saturation([]float64{offered}, []float64{got}, keepsUp)
 		if behind && !(n > 0 && 1-got/offered < 2/math.Sqrt(n)) {
 			return LoadLimit{Point: &i, Why: fmt.Sprintf("%s of %s offered requests/s achieved", unit.Brief(got, 3), unit.Brief(offered, 3))}
@@ -128,7 +132,8 @@ func (s *Series) runs() (load, output []float64) {
 	for i := range s.Points {
 		if x, ok := s.Points[i].FiniteLoad(); ok {
 			for _, r := range s.Points[i].Rows {
-				load, output = append(load, x), append(output, r.Summary.Throughput.OutputTokensPerS)
+				tokens, _ := r.TokensPerS()
+				load, output = append(load, x), append(output, tokens)
 			}
 		}
 	}

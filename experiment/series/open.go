@@ -89,7 +89,7 @@ func openPoint(p *Point) OpenPoint {
 		}
 	}
 	o := OpenPoint{Spec: &r.Spec, Need: p.Need, Why: verdict.ShortReason(v)}
-	n, window := float64(r.Summary.Requests.Planned), r.Window.Seconds()
+	n, window := float64(r.Summary.Requests.Stayed()), r.Window.Seconds()
 	if o.Need == 0 || n == 0 || window <= 0 || !p.Valid {
 		o.Need = 0
 		return o

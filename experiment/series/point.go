@@ -19,6 +19,9 @@ type Point struct {
 	Rows []*record.Row `json:"-"`    // the repeats, in order; owned by the caller of FromRows
 	Load string        `json:"load"` // "concurrency 8", "rate 2/s", "rate inf"; "concurrency 6.4 (requested 8)" if workers waited for the client
 
+	// Tokens are the output tokens per second or, where the server writes none, the prompt tokens: the throughput that
+	// saturates.
+	Tokens                 record.Repeats  `json:"-"`
 	OutputTokensPerS       record.Repeats  `json:"output_tokens_per_s"`
 	OutputTokensPerSPerGPU *record.Repeats `json:"output_tokens_per_s_per_gpu"` // null: the number of GPUs is not specified
 	RequestsPerS           record.Repeats  `json:"requests_per_s"`
@@ -26,6 +29,7 @@ type Point struct {
 	PerUserTokensPerS      record.Repeats  `json:"per_user_tokens_per_s,omitzero"`  // interactivity, 1 / tpot p50; absent without tpot
 
 	TTFT record.Percentiles `json:"ttft_ms,omitempty"`
+	TTFO record.Percentiles `json:"ttfo_ms,omitempty"` // absent = as ttft_ms: no request had reasoning
 	TPOT record.Percentiles `json:"tpot_ms,omitempty"`
 	ITL  record.Percentiles `json:"itl_ms,omitempty"` // n is the number of gaps
 	E2E  record.Percentiles `json:"e2e_ms,omitempty"`
@@ -53,7 +57,7 @@ func (s *Series) pointOf(rows []*record.Row) Point {
 	if rows[0].Spec.IsColdStart() {
 		p.Load = "cold starts"
 	}
-	var output, perGPU, requests, offered, perUser []float64
+	var tokens, output, perGPU, requests, offered, perUser []float64
 	for _, r := range rows {
 		p.Valid = p.Valid && r.Valid()
 	}
@@ -61,7 +65,9 @@ func (s *Series) pointOf(rows []*record.Row) Point {
 	for _, r := range shown {
 		t := r.Summary.Throughput
 		output, requests = append(output, t.OutputTokensPerS), append(requests, t.RequestsPerS)
-		if t.OutputTokensPerSPerGPU != nil {
+		perS, _ := r.TokensPerS()
+		tokens = append(tokens, perS)
+		if t.OutputTokensPerSPerGPU != nil && r.Spec.Writes() {
 			perGPU = append(perGPU, *t.OutputTokensPerSPerGPU)
 		}
 		if d := r.Summary.DurationS; d > 0 {
@@ -71,6 +77,7 @@ func (s *Series) pointOf(rows []*record.Row) Point {
 			perUser = append(perUser, 1e3/t.P50)
 		}
 	}
+	p.Tokens = record.RepeatsOf(tokens)
 	p.OutputTokensPerS, p.RequestsPerS = record.RepeatsOf(output), record.RepeatsOf(requests)
 	p.OfferedPerS, p.PerUserTokensPerS = record.RepeatsOf(offered), record.RepeatsOf(perUser)
 	if len(perGPU) > 0 {
@@ -79,6 +86,9 @@ func (s *Series) pointOf(rows []*record.Row) Point {
 	repeats := summaries(shown, "")
 	p.TTFT, p.TPOT = percentiles(repeats, ttft), percentiles(repeats, tpot)
 	p.ITL, p.E2E = percentiles(repeats, itl), percentiles(repeats, e2e)
+	if slices.ContainsFunc(repeats, func(s *record.Summary) bool { return s.Reasoning != nil }) {
+		p.TTFO = percentiles(repeats, ttfo)
+	}
 	p.SLO, p.Need = verdict.OfRows(rows...)
 	if d, ok := betweenRuns(rows); ok {
 		p.Findings = append(p.Findings, d)
@@ -112,6 +122,8 @@ type latency func(*record.Summary) *stats.Summary
 
 func ttft(s *record.Summary) *stats.Summary { return s.TTFT }
 
+func ttfo(s *record.Summary) *stats.Summary { return s.Latency("ttfo") }
+
 func tpot(s *record.Summary) *stats.Summary { return s.TPOT }
 
 func itl(s *record.Summary) *stats.Summary { return s.ITL }
@@ -144,11 +156,21 @@ func percentiles(repeats []*record.Summary, of latency) record.Percentiles {
 	return record.PercentilesOf(all...)
 }
 
-// Latency is the percentiles of ttft, tpot, itl or e2e; nil for any other name.
+// Thinks reports whether a request had reasoning, so that ttfo is not ttft.
+func (p *Point) Thinks() bool {
+	return slices.ContainsFunc(p.Rows, func(r *record.Row) bool { return r.Summary.Reasoning != nil })
+}
+
+// Latency is the percentiles of ttft, ttfo, tpot, itl or e2e; nil for any other name.
 func (p *Point) Latency(metric string) record.Percentiles {
 	switch metric {
 	case "ttft":
 		return p.TTFT
+	case "ttfo":
+		if !p.Thinks() {
+			return p.TTFT
+		}
+		return p.TTFO
 	case "tpot":
 		return p.TPOT
 	case "itl":
@@ -215,4 +237,12 @@ func (p *Point) queue() (t stats.Trend, ok bool) {
 		}
 	}
 	return stats.Trend{}, false
+}
+
+// TokensUnit is the unit of Tokens for people.
+func (p *Point) TokensUnit() string {
+	if len(p.Rows) > 0 && !p.Rows[0].Spec.Writes() {
+		return "prompt tok/s"
+	}
+	return "output tok/s"
 }

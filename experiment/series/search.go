@@ -126,7 +126,7 @@ func probe(k *experiment.Search, r *record.Row) stats.Probe {
 	return p
 }
 
-// flowOf is what the server took and completed in the window of a row.
+// flowOf is what the server took and completed in the window of a row, of all users: those who leave end, too.
 func flowOf(r *record.Row) stats.Flow {
 	f := stats.Flow{Arrived: float64(r.Summary.Requests.Planned), Window: r.Summary.DurationS}
 	f.Ended = f.Arrived
@@ -183,7 +183,7 @@ func Overshoots(r *record.Row) bool {
 // keptUp reports whether the server completed as many requests/s as were offered; a shortfall that can be
 // chance is undecided.
 func keptUp(r *record.Row) stats.Verdict {
-	n := float64(r.Summary.Requests.Planned)
+	n := float64(r.Summary.Requests.Stayed())
 	if n == 0 || r.Summary.DurationS <= 0 {
 		return stats.Undecided
 	}

@@ -146,7 +146,7 @@ func (s *Series) headline() *int {
 	for i := range s.Points {
 		p := &s.Points[i]
 		if best == nil || (p.Valid && !s.Points[*best].Valid) ||
-			(p.Valid == s.Points[*best].Valid && p.OutputTokensPerS.Median > s.Points[*best].OutputTokensPerS.Median) {
+			(p.Valid == s.Points[*best].Valid && p.Tokens.Median > s.Points[*best].Tokens.Median) {
 			best = &i
 		}
 	}
@@ -156,7 +156,7 @@ func (s *Series) headline() *int {
 // sentence states the throughput of the headline point, its load, and its latency beside the limit.
 func (s *Series) sentence() string {
 	p := &s.Points[*s.Headline]
-	text := unit.Format(p.OutputTokensPerS.Median, "output tok/s")
+	text := unit.Format(p.Tokens.Median, p.TokensUnit())
 	if p.OutputTokensPerSPerGPU != nil {
 		text += fmt.Sprintf(" (%s per GPU)", unit.Digits(p.OutputTokensPerSPerGPU.Median))
 	}

@@ -17,8 +17,10 @@ func marksOf(r *record.Row) []string {
 	if s.IsColdStart() {
 		out = append(out, fmt.Sprintf("cold starts: one request at a time on a new connection, %v idle in between", time.Duration(s.EffectiveLoad().Idle)))
 	}
-	if s.HasConversations() {
-		in := s.ClassesWhere(func(c workload.Class) bool { return c.Session != nil })
+	if s.ReplaysSessions() {
+		out = append(out, "sessions of "+s.Trace.String()+": "+s.Trace.Describe())
+	} else if s.HasConversations() {
+		in := s.ClassesWhere(func(c workload.Class) bool { return c.Conversations() })
 		out = append(out, "conversations"+in+": each later turn contains the server's earlier answers")
 	}
 	for _, c := range s.Classes() {

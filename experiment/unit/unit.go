@@ -3,8 +3,11 @@
 package unit
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -112,4 +115,18 @@ func Exactly(x float64, unit string) string {
 		x, unit = x*100, "%"
 	}
 	return strings.TrimSpace(strconv.FormatFloat(x, 'g', 12, 64) + " " + unit)
+}
+
+// Percent is a share with four digits: "97.5 %".
+func Percent(share float64) string { return Brief(100*share, 4) + " %" }
+
+// Counts is "12 schema, 3 not_json": what was counted by name, the largest count first.
+func Counts(counts map[string]int) string {
+	var texts []string
+	for _, name := range slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), strings.Compare(a, b))
+	}) {
+		texts = append(texts, Count(counts[name])+" "+name)
+	}
+	return strings.Join(texts, ", ")
 }

@@ -1,0 +1,117 @@
+package endpoint
+
+import (
+	"context"
+	"maps"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"bench/experiment"
+	"bench/experiment/answer"
+	"bench/experiment/openai"
+	"bench/experiment/record"
+	"bench/experiment/target"
+)
+
+// askers is the number of questions that are asked at once: not measured, and no load.
+const askers = 8
+
+// MeasureAccuracy asks each replica of the server all questions and counts the correct answers. It returns ctx's
+// error only: a request that fails is an answer that is wrong. A server of vectors is asked nothing.
+func (s *Server) MeasureAccuracy(ctx context.Context, a *experiment.Accuracy) error {
+	if !slices.Contains(target.Generating, s.Info.PromptAPI) {
+		return nil
+	}
+	source := "built-in"
+	if a.File != "" {
+		source = filepath.Base(a.File)
+	}
+	all := record.Accuracy{Source: source, API: s.Info.PromptAPI, MinCorrect: a.Least()}
+	for _, server := range s.all() {
+		counts, err := server.ask(ctx, s.Info.PromptAPI, a)
+		if err != nil {
+			return err
+		}
+		all.Add(server.Info.Endpoint, len(a.Questions), counts)
+	}
+	if len(s.replicas) == 0 {
+		all.Replicas = nil
+	}
+	s.Accuracy = &all
+	return nil
+}
+
+// ask asks one server all questions.
+func (s *Server) ask(ctx context.Context, of string, a *experiment.Accuracy) (record.AccuracyCounts, error) {
+	api := s.apis[of]
+	enc, err := api.questionEncoder(s.Target.ExtraBody, a.File == "")
+	if err != nil {
+		return record.AccuracyCounts{}, err
+	}
+	var mu sync.Mutex
+	var n record.AccuracyCounts
+	eachOf(a.Questions, func(q experiment.Question) {
+		correct, r := api.answers(ctx, enc, q, a)
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case r.Outcome.Failed():
+			n.Failed++
+		case correct:
+			n.Correct++
+		case r.OutputTokens >= a.Tokens() && len(r.Answer.Parts.Content) == 0:
+			n.CutOff++
+		}
+	})
+	return n, ctx.Err()
+}
+
+// eachOf asks the questions, so many at once.
+func eachOf(questions []experiment.Question, ask func(experiment.Question)) {
+	next := make(chan experiment.Question)
+	var all sync.WaitGroup
+	for range min(askers, len(questions)) {
+		all.Go(func() {
+			for q := range next {
+				ask(q)
+			}
+		})
+	}
+	for _, q := range questions {
+		next <- q
+	}
+	close(next)
+	all.Wait()
+}
+
+// questionEncoder makes bodies without the fields that give answers another form. A base model, which completes a
+// text, stops at the end of the line.
+func (c *apiClient) questionEncoder(extra map[string]any, builtin bool) (*openai.Encoder, error) {
+	fields := maps.Clone(extra)
+	for _, field := range answer.Fields {
+		delete(fields, field)
+	}
+	if c.api == target.Completions && builtin {
+		fields = merged(fields, map[string]any{"stop": []string{"\n"}})
+	}
+	return openai.Params{API: c.api, Model: c.model, Omit: c.omit, Extra: fields}.Encoder()
+}
+
+// example shows a base model what an answer is.
+const example = "Answer with the number only.\nWhat is 2 + 3?\n5\n\n"
+
+// answers asks one question, without streaming.
+func (c *apiClient) answers(ctx context.Context, enc *openai.Encoder, q experiment.Question, a *experiment.Accuracy) (correct bool, r openai.Result) {
+	text := q.Prompt
+	if c.api == target.Completions && a.File == "" {
+		text = example + text + "\n"
+	}
+	c.client.Do(ctx, &openai.Call{Body: enc.Body(nil, openai.Prompt{Text: text}, a.Tokens()), KeepParts: true, Epoch: time.Now()}, &r)
+	if r.Outcome.Failed() {
+		return false, r
+	}
+	v := answer.Check(answerOf(&r), nil, q.Expected)
+	return *v.Correct, r
+}

@@ -1,0 +1,94 @@
+package endpoint
+
+import (
+	"encoding/json"
+	"sync"
+
+	"bench/experiment"
+	"bench/experiment/load"
+	"bench/experiment/openai"
+	"bench/experiment/workload"
+	"bench/experiment/workload/prompts"
+)
+
+// realForm is the form of prompts from a file.
+const realForm = "prompts"
+
+// realPrompts is what the bodies of a class with real prompts have in common; the zero value is that of any other class.
+type realPrompts struct {
+	salt string // of the server's prefix cache, as a field of the body; empty = none
+
+	mu     sync.Mutex
+	failed error // the first prompt that could not be read
+}
+
+// err is why a prompt could not be read; nil = all were.
+func (p *realPrompts) err() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.failed
+}
+
+// read reads a prompt; nil after an error, which ends the row.
+func (p *realPrompts) read(prompt *prompts.Prompt) *prompts.Content {
+	c, err := prompt.Read()
+	if err != nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.failed == nil {
+			p.failed = err
+		}
+		return nil
+	}
+	return c
+}
+
+// fields are the fields of the body that a prompt's line sets.
+func (p *realPrompts) fields(prompt *prompts.Prompt) []openai.RawField {
+	var out []openai.RawField
+	for _, f := range prompt.Fields {
+		out = append(out, openai.RawField{Name: f.Name, Value: f.Value})
+	}
+	if p.salt != "" && prompt.Field("cache_salt") == nil {
+		salt, _ := json.Marshal(p.salt) // a string has a JSON form
+		out = append(out, openai.RawField{Name: "cache_salt", Value: salt})
+	}
+	return out
+}
+
+// realBody encodes a real prompt.
+func (e *classEncoder) realBody(r *workload.Request) []byte {
+	c := e.real.read(r.Prompt)
+	if c == nil {
+		return nil
+	}
+	return e.encoder(r).RawBody(nil, openai.RawPrompt{Text: c.Text, Messages: c.Messages, Fields: e.real.fields(r.Prompt)}, r.Output)
+}
+
+// realTurn makes the next turn of a real conversation: the server's answer and what the user says then.
+func (e *classEncoder) realTurn(next *workload.Request, before *load.Job, body []byte) []byte {
+	c := e.real.read(next.Prompt)
+	if c == nil {
+		return nil
+	}
+	return e.encoder(next).RawExtend(nil, body, e.real.fields(next.Prompt), before.Request.Output, &before.Result.Answer, c.Later[next.Turn-1], next.Output)
+}
+
+// saltCaches keeps the server's prefix cache of this attempt apart, in the classes that ask for it.
+func (es classEncoders) saltCaches(spec *experiment.Spec, salt string) {
+	for _, c := range spec.Classes() {
+		if c.Prompts != nil && c.Prompts.CacheSalt {
+			es[c.Name].real.salt = salt
+		}
+	}
+}
+
+// err is the error of a prompt that could not be read.
+func (es classEncoders) err() error {
+	for _, e := range es {
+		if err := e.real.err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
