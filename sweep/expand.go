@@ -34,7 +34,8 @@ type axis struct {
 }
 
 // listKeys are keys of a row, or of a table in it, that take a list as one value.
-var listKeys = []string{"mix", "slo", "name", "expect", "repeats", "kind", "pairs", "arrival.steps",
+var listKeys = []string{"mix", "slo", "name", "expect", "repeats", "kind", "pairs", "arrival.steps", "adapters.names", "adapters.weights", "leave.after_tokens.buckets", "leave.after_tokens.values",
+	"prompts.category",
 	"input.buckets", "input.values", "output.buckets", "output.values"}
 
 func (x *expander) at() string { return fmt.Sprintf("row[%d]", x.index) }
@@ -213,6 +214,7 @@ func (x *expander) point(merged map[string]any, choice []int) experiment.Spec {
 		spec.Rate = spec.OwnRate()
 	}
 	spec.Point = point
+	spec.Resolve(x.m.Target)
 	if readable { // else the checks would report the same mistake again
 		spec.ApplyPresets(found)
 		stated := spec.Duration

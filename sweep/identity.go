@@ -76,6 +76,7 @@ func lastOf(servers []record.ServerStart, variant string) (target *record.Target
 func reportedBy(was, is *record.TargetInfo) record.TargetInfo {
 	t := *was
 	t.Hardware, t.GPUs, t.Precision = is.Hardware, is.GPUs, is.Precision
+	t.AddOthers(is.Others) // that only rows to come use
 	return t
 }
 

@@ -3,11 +3,14 @@ package sweep
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"bench/experiment"
+	"bench/experiment/endpoint"
 	"bench/experiment/mock"
 	"bench/experiment/record"
 )
@@ -55,6 +58,99 @@ func TestAnotherModelUnderTheSameName(t *testing.T) {
 		if row, ok := d.row(id); !ok || row.Server.Attempt != attempt {
 			t.Errorf("%s is of attempt %d", id, row.Server.Attempt)
 		}
+	}
+}
+
+// TestAnotherServerBesideTheFirst: a resume refuses another model on a further replica and on the endpoint of a class.
+func TestAnotherServerBesideTheFirst(t *testing.T) {
+	first, _ := startMock(t, mock.Config{})
+	other, stop := startMock(t, mock.Config{})
+	at := strings.TrimSuffix(strings.TrimPrefix(other, "http://"), "/v1")
+	replicas := fmt.Sprintf("[target]\nreplicas = [%q, %q]\n", first, other)
+	class := fmt.Sprintf(`name = "classes"
+[[row]]
+name = "b"
+concurrency = 2
+requests = 6
+[[row.mix]]
+name = "x"
+weight = 1
+input = 16
+output = 4
+endpoint = %q
+[[row.mix]]
+name = "y"
+weight = 1
+input = 16
+output = 4
+`, other)
+	matrices := map[string]string{"replica 1": tiny + replicas, "endpoint " + at: class}
+	dirs := map[string]string{}
+	for name, text := range matrices {
+		dirs[name] = completeAll(t, first, text, Options{Out: t.TempDir()}).Dir
+		completeAll(t, first, text, Options{Resume: dirs[name]}) // it is the same
+	}
+	stop()
+	startMockAt(t, at, mock.Config{Vocab: 31500})
+	for name, text := range matrices {
+		m := mustParse(t, text)
+		_, err := Run(t.Context(), m, Options{Resume: dirs[name], Server: reachAll(t, first, m)})
+		if want := "\n  " + name + " meta.n_vocab: 32000 → 31500\n"; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v lacks %q", err, want)
+		}
+	}
+}
+
+// completeAll is complete on a server and the others that the matrix names.
+func completeAll(t *testing.T, base, text string, o Options) *Result {
+	t.Helper()
+	m := mustParse(t, text)
+	o.Server = reachAll(t, base, m)
+	result, err := Run(t.Context(), m, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+func reachAll(t *testing.T, base string, m *Matrix) *endpoint.Server {
+	t.Helper()
+	s := reach(t, base, m)
+	if err := s.ReachOthers(t.Context(), m.Points); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestRoutingIsPartOfAPoint: rows under another routing are measured again. Targets without it keep their hashes.
+func TestRoutingIsPartOfAPoint(t *testing.T) {
+	hash := func(set func(*experiment.Target)) string {
+		m := mustParse(t, tiny)
+		set(&m.Target)
+		r := &run{m: m}
+		r.Server = &endpoint.Server{}
+		return r.hash(&m.Points[0])
+	}
+	urls := []string{"http://a:8000", "http://b:8000", "http://c:8000"}
+	one := hash(func(*experiment.Target) {})
+	two := hash(func(t *experiment.Target) { t.Replicas = urls[:2] })
+	distinct := map[string]bool{one: true, two: true}
+	for _, set := range []func(*experiment.Target){
+		func(t *experiment.Target) { t.Replicas = urls },
+		func(t *experiment.Target) { t.Replicas, t.Routing = urls[:2], experiment.Sticky },
+		func(t *experiment.Target) { t.SessionHeader = "off" },
+		func(t *experiment.Target) { t.Traceparent = true },
+	} {
+		distinct[hash(set)] = true
+	}
+	if len(distinct) != 6 {
+		t.Errorf("%d hashes of 6 targets", len(distinct))
+	}
+	if hash(func(t *experiment.Target) { t.Replicas, t.Routing = urls[:2], experiment.RoundRobin }) != two {
+		t.Error("the default routing has another hash than the key")
+	}
+	if got := routingOf(experiment.Target{}); got != nil {
+		t.Errorf("one server has %v in its hash", got)
 	}
 }
 

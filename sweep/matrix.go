@@ -48,11 +48,12 @@ type Matrix struct {
 	// row runs as often as it states.
 	Budget workload.Span `toml:"budget"`
 
-	Target    experiment.Target  `toml:"target"`
-	Server    server.Table       `toml:"server"`
-	Telemetry endpoint.Telemetry `toml:"telemetry"`
-	SLO       experiment.SLO     `toml:"slo"`
-	Gate      experiment.Gate    `toml:"gate"` // for bench compare, which reads it from the text
+	Target    experiment.Target    `toml:"target"`
+	Server    server.Table         `toml:"server"`
+	Telemetry endpoint.Telemetry   `toml:"telemetry"`
+	SLO       experiment.SLO       `toml:"slo"`
+	Accuracy  *experiment.Accuracy `toml:"accuracy"` // nil = the servers are asked no questions
+	Gate      experiment.Gate      `toml:"gate"`     // for bench compare, which reads it from the text
 
 	doc *strict.Document // for the lines of keys; nil = not read from a file
 
@@ -166,7 +167,13 @@ func (r *reader) read(ext []Extension) {
 	r.checkHead()
 	r.checkTimes()
 	r.m.Target.Check(r.under("target"))
+	if replicas := r.m.Target.Replicas; len(replicas) > 0 {
+		r.m.Target.Endpoint = replicas[0]
+	}
 	r.m.Telemetry.Check(r.under("telemetry"))
+	if r.m.Accuracy != nil {
+		r.m.Accuracy.Check(r.under("accuracy"))
+	}
 	r.readVariants(server)
 	if r.m.Order == OrderInterleaved && len(r.m.Variants) < 2 && len(r.problems) == 0 {
 		r.bad("order", "the matrix has no variants to interleave",

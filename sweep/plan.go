@@ -305,7 +305,7 @@ func (r *run) reusable(row *record.Row, hash string) bool {
 }
 
 // hash covers everything that decides what a point measures: its spec, the API, the model, the fields of the
-// body and how its server is started. It leaves out the expectation (expect) and the reason for the point (a
+// body, how requests are spread over servers and how the server is started. It leaves out the expectation (expect) and the reason for the point (a
 // search). Hardware and price are in it, as figures and verdicts of the row depend on them: evaluateKept renews the
 // hashes of rows when only these change.
 func (r *run) hash(s *experiment.Spec) string { return r.hashOn(s, hardwareOf(r.m.Target)) }
@@ -326,10 +326,26 @@ func (r *run) hashOn(s *experiment.Spec, h hardware) string {
 			key = append(key, c.Command, c.Env, c.Dir, c.Before)
 		}
 	}
+	key = append(key, routingOf(t)...)
 	b, err := json.Marshal(key)
 	if err != nil {
 		panic(err) // all values come from TOML
 	}
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:12])
+}
+
+// routingOf is what decides which server gets a request, as far as [target] sets it; nil: one server, and the
+// usual header of sessions.
+func routingOf(t experiment.Target) (out []any) {
+	if n := len(t.Replicas); n > 0 {
+		out = append(out, fmt.Sprintf("%d replicas, %s", n, cmp.Or(t.Routing, experiment.RoundRobin)))
+	}
+	if t.SessionHeader != "" {
+		out = append(out, "session header "+t.SessionHeader)
+	}
+	if t.Traceparent {
+		out = append(out, "traceparent")
+	}
+	return out
 }

@@ -129,7 +129,7 @@ func (r *run) all(ctx context.Context) error {
 	if r.m.Varies() {
 		return r.variants(ctx)
 	}
-	err := r.Server.OpenTelemetry(ctx, r.m.Telemetry, r.Roofline)
+	err := r.prepare(ctx)
 	r.watch.lap(&r.watch.spent.PrepareS)
 	if err != nil {
 		return err

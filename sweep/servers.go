@@ -247,10 +247,19 @@ func (r *run) reach(ctx context.Context, v *Variant, started *server.Running, us
 	if was, _, _ := lastOf(r.servers[:len(r.servers)-1], r.serving.Variant); was == nil || len(own.Changes(was)) > 0 {
 		r.serving.Target = &own
 	}
-	err = s.OpenTelemetry(ctx, r.m.Telemetry, bounds)
+	err = r.prepare(ctx)
 	r.watch.lap(&r.watch.spent.PrepareS)
 	if err != nil {
 		return err
 	}
 	return use(ctx)
+}
+
+// prepare is what a server needs before its rows: its telemetry, and the questions of [accuracy].
+func (r *run) prepare(ctx context.Context) error {
+	err := r.Server.OpenTelemetry(ctx, r.m.Telemetry, r.Roofline)
+	if err != nil || r.m.Accuracy == nil || r.Predicted != nil {
+		return err
+	}
+	return r.Server.MeasureAccuracy(ctx, r.m.Accuracy)
 }

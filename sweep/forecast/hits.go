@@ -16,7 +16,7 @@ const (
 // hitsText is the possible prefix-cache hit rate of a point's first repeat: in an unbounded cache, and in a
 // cache of the server's room, if that is known. Empty: the point shares no prefix.
 func hitsText(s *experiment.Spec, cache experiment.PrefixCache) string {
-	if !s.SharesPrefixes() || s.Repeat > 1 {
+	if !s.SharesPrefixes() || s.HasPrompts() || s.Repeat > 1 {
 		return ""
 	}
 	hits := countHits(s, experiment.PrefixCache{Block: cache.Block})

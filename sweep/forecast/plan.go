@@ -18,8 +18,9 @@ import (
 
 // Plan is what a sweep is going to send.
 type Plan struct {
-	Rows []Row
-	Hits []string // possible prefix-cache hits, a line for each point with shared prefixes
+	Rows    []Row
+	Hits    []string // possible prefix-cache hits, a line for each point with shared prefixes
+	Prompts []string // real prompts, a line for each row
 	// Block is the block size of the cache that Hits are counted in, in tokens.
 	Block int
 	// Short are the rows that are too short for a limit, or whose searches have a budget too small for their tolerance,
@@ -82,6 +83,8 @@ func NewPlan(m *sweep.Matrix, k Known) (*Plan, error) {
 		if k.Done[sweep.ID(s)] {
 			continue
 		}
+		n, _ := p.durations.planned(s)
+		p.Prompts = append(p.Prompts, promptTexts(s, n)...)
 		if text := hitsText(s, k.Cache); text != "" {
 			p.Hits = append(p.Hits, text)
 		}
@@ -181,6 +184,9 @@ func shapes(s *experiment.Spec) []Shape {
 	var out []Shape
 	for _, c := range s.Classes() {
 		shape := Shape{Input: c.Input.String(), Output: c.Output.String()}
+		if c.Prompts != nil {
+			shape = promptShape(c.Prompts, c.Output.String())
+		}
 		if len(s.Mix) > 0 {
 			shape.Class = c.Name
 		}
@@ -203,6 +209,8 @@ func loadText(s *experiment.Spec) string {
 		return fmt.Sprintf("%s, cap %d", rateText(s), s.Concurrency)
 	case s.Rate > 0:
 		return rateText(s)
+	case s.ReplaysSessions():
+		return unit.Plural(s.Concurrency, "session")
 	case s.HasConversations():
 		return unit.Plural(s.Concurrency, "user")
 	}

@@ -111,6 +111,9 @@ func (s *Sweep) current(put func(string, ...any), r endpoint.Snapshot, at Moment
 	once := *spec
 	once.Repeats = 0 // the repeat follows in words
 	put("%*d  %s%s", number, row.Index, title(&once, at.Width-6-len(repeat)), repeat)
+	if r.Counting > 0 {
+		put("   counting   the server has counted the tokens of %s", unit.Plural(r.Counting, "prompt"))
+	}
 	if r.Settling > 0 {
 		put("   settling   %s: %s", settlingText(r.Settling), unit.Clock(at.Now.Sub(s.status.since)))
 		return
@@ -139,6 +142,9 @@ func (s *Sweep) current(put func(string, ...any), r endpoint.Snapshot, at Moment
 		put("   %-9s  %s", phase, unit.Clock(elapsed))
 	}
 	put("   requests   %s sent, %s done, %s failed, %s in flight", unit.Count(r.Sent), unit.Count(r.Done), unit.Count(r.Failed), unit.Count(r.InFlight))
+	if r.Sessions > 0 {
+		put("   sessions   %s begun, %s ended", unit.Count(r.Sessions), unit.Count(r.Over))
+	}
 	if spec.Streams() {
 		put("   TTFT       %s", glance(r.FirstToken))
 		put("   TPOT       %s", glance(r.TPOT))

@@ -187,3 +187,16 @@ func TestLongMatrixName(t *testing.T) {
 		}
 	}
 }
+
+// Rows of conversations and agents count those, too.
+func TestFrameCountsSessions(t *testing.T) {
+	now := time.Now()
+	s, r, _ := busy(now, 100)
+	frame := func() string { return strings.Join(s.frame(r, Moment{Now: now, Width: 100, Height: 40}), "\n") }
+	if strings.Contains(frame(), "sessions") {
+		t.Error("sessions of a row without them")
+	}
+	if r.Sessions, r.Over = 24, 8; !strings.Contains(frame(), "sessions   24 begun, 8 ended") {
+		t.Error(frame())
+	}
+}

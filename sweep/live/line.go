@@ -179,8 +179,9 @@ func RowLine(f *sweep.Finished) string {
 	if s.Requests.Failed > 0 {
 		add(unit.Count(s.Requests.Failed) + " FAILED")
 	}
-	add(unit.Format(s.Throughput.OutputTokensPerS, "tok/s"))
+	add(unit.Format(f.Row.TokensPerS()))
 	add(percentilesText(f.Row, "ttft", s.TTFT))
+	add(percentilesText(f.Row, "ttfo", s.TTFO))
 	add(percentilesText(f.Row, "tpot", s.TPOT))
 	if s.TTFT == nil || len(limited(f.Row, "e2e")) > 0 {
 		add(percentilesText(f.Row, "e2e", s.E2E))

@@ -109,6 +109,7 @@ func (x *Messages) progress(now time.Time) {
 func progressOf(r endpoint.Snapshot, now time.Time) *sweep.MessageProgress {
 	p := &sweep.MessageProgress{
 		Phase: "preparing", Sent: r.Sent, Done: r.Done, Failed: r.Failed, InFlight: r.InFlight, Tokens: r.Tokens,
+		Sessions: r.Sessions, SessionsEnded: r.Over,
 		TTFTP50: known(r.FirstToken.P50), TTFTP99: known(r.FirstToken.P99), LagP99: known(r.Lag.P99),
 	}
 	if p.Settling = r.Settling; r.Settling > 0 {

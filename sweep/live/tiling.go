@@ -102,7 +102,7 @@ func (t *Tiling) requestEnded(r *record.Record) {
 	t.now.add(r)
 	if r.Phase == record.PhaseWindow {
 		t.window[0]++
-		if !r.OK() {
+		if r.Failed() {
 			t.window[1]++
 		}
 	}
@@ -110,7 +110,7 @@ func (t *Tiling) requestEnded(r *record.Record) {
 	switch {
 	case r.OK():
 		t.failures = 0
-	case r.Outcome == "unfinished" || r.Outcome == "cancelled": // the row's end cut it, not the server
+	case r.Outcome == "unfinished" || r.Outcome == "cancelled" || r.Left(): // not the server cut it
 	default:
 		// The time counts from the first failure: a single one may itself have taken longer than the limit.
 		if t.failures++; t.failures == 1 {
@@ -280,8 +280,10 @@ func (t *tally) add(r *record.Record) {
 		return
 	}
 	t.done++
-	if !r.OK() {
+	if r.Failed() {
 		t.failed++
+	}
+	if !r.OK() {
 		return
 	}
 	at, _ := r.Arrival.Get()

@@ -27,11 +27,14 @@ type engine struct {
 	begun time.Duration // the engine's time when the row begins, after its priming
 	added int
 	jobs  map[string]*load.Job
-	chats map[int]*chat // conversations, by their number
+	chats map[int]*chat // sessions with turns that others continue, by their number
 }
 
-// chat is a conversation so far: the prompt of its latest turn, and the answer to it.
-type chat struct{ prompt, answer []int32 }
+// chat is a session so far: the prompts of its turns that others continue, and the answers to them, by turn.
+type chat struct {
+	prompts, answers map[int][]int32
+	ended            int // turns
+}
 
 // newEngine starts an idle engine.
 func newEngine(c mock.Config, spec *experiment.Spec) (endpoint.Simulator, error) {
@@ -59,25 +62,32 @@ func (e *engine) Add(job *load.Job) {
 	id := strconv.Itoa(e.added)
 	e.jobs[id] = job
 	e.sim.Add(mock.Job{
-		ID: id, At: e.begun + job.Result.Sent, Prompt: e.prompt(q), Output: q.Output, KeepAnswer: q.Turn+1 < q.Turns,
+		ID: id, At: e.begun + job.Result.Sent, Prompt: e.prompt(q), Output: q.Output, KeepAnswer: q.Continued(),
 	})
 }
 
-// prompt is the prompt of a request. A later turn is the turn before with the engine's answer, and what is new.
+// prompt is the prompt of a request. A turn that continues another has its prompt, the engine's answer to that, and
+// what is new.
 func (e *engine) prompt(q *workload.Request) []int32 {
-	c := e.chats[q.Session]
-	if q.Turn == 0 || c == nil {
-		ids := e.vocab.TokenIDs(make([]int32, 0, q.Input), q)
-		if q.Turns > 1 {
-			e.chats[q.Session] = &chat{prompt: ids}
-		}
-		return ids
-	}
-	added := q.Added()
 	ids := make([]int32, 0, q.Input)
-	ids = append(append(ids, c.prompt...), c.answer...)
-	c.prompt = e.vocab.TokenIDs(ids, &added)
-	return c.prompt
+	added := *q
+	if before, ok := q.Continues(q.Turn); ok {
+		c := e.chats[q.Session]
+		ids = append(append(ids, c.prompts[before]...), c.answers[before]...)
+		added = q.Added()
+		if q.Graph == nil { // of a chain no other turn continues it
+			delete(c.prompts, before)
+			delete(c.answers, before)
+		}
+	}
+	ids = e.vocab.TokenIDs(ids, &added)
+	if q.Continued() {
+		if e.chats[q.Session] == nil {
+			e.chats[q.Session] = &chat{prompts: map[int][]int32{}, answers: map[int][]int32{}}
+		}
+		e.chats[q.Session].prompts[q.Turn] = ids
+	}
+	return ids
 }
 
 // Next runs until a request ends.
@@ -92,13 +102,22 @@ func (e *engine) Next(until time.Duration) *load.Job {
 	job := e.take(r)
 	job.Result.Outcome, job.Result.Status, job.Result.Finish = openai.OK, 200, r.Finish
 	job.Result.End, job.Result.Free = job.Result.Last, job.Result.Last
-	q := &job.Request
-	if q.Turn+1 < q.Turns {
-		e.chats[q.Session].answer = r.Answer
-	} else if q.Turns > 1 {
+	e.keepAnswer(&job.Request, r.Answer)
+	return job
+}
+
+// keepAnswer keeps the answer to a request that another continues, until its session has ended.
+func (e *engine) keepAnswer(q *workload.Request, answer []int32) {
+	c := e.chats[q.Session]
+	if q.Turns < 2 || c == nil {
+		return
+	}
+	if q.Continued() {
+		c.answers[q.Turn] = answer
+	}
+	if c.ended++; c.ended == q.Turns {
 		delete(e.chats, q.Session)
 	}
-	return job
 }
 
 // Drop returns what came of the requests that have not ended.

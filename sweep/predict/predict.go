@@ -33,6 +33,9 @@ type server struct {
 // limits of the engine and the tables of models and devices; its GPUs and KV precision, if any, precede those in
 // commands. New removes from the matrix the rows that cannot be simulated.
 func New(m *sweep.Matrix, base mock.Config) (*Plan, error) {
+	if len(m.Target.Replicas) > 0 {
+		return nil, errors.New("a prediction simulates one server, and [target] has replicas\nhint: replace replicas by endpoint, and write a part of the rate")
+	}
 	p := &Plan{matrix: m, servers: map[string]*server{}}
 	stated := base
 	base = onHardware(base, m.Target)
@@ -148,10 +151,16 @@ func unsimulated(s *experiment.Spec, length int) string {
 	switch {
 	case s.IsColdStart():
 		return "a cold start is a property of a real server"
+	case s.HasLeavers():
+		return "the simulation has no users who leave"
+	case s.HasModels() || s.HasEndpoints():
+		return "the simulated server has one model"
 	case s.UntilInterrupted():
 		return "it runs until interrupted"
-	case s.Longest() > length:
-		return fmt.Sprintf("it needs up to %d tokens, the engine's context length is %d", s.Longest(), length)
+	case s.CountsPrompts():
+		return "min_input, max_input and cap_input need the server's own count of tokens"
+	case s.EstimatedLongest() > length:
+		return fmt.Sprintf("it needs up to %d tokens, the engine's context length is %d", s.EstimatedLongest(), length)
 	}
 	return ""
 }
