@@ -46,6 +46,11 @@ func (p *printer) captioned(t Table, draw func(Table)) {
 
 // list writes each row of a table as a paragraph, for tables too wide for a terminal.
 func (p *printer) list(t Table) {
+	heads := make([]string, len(t.Columns))
+	for i, c := range t.Columns {
+		heads[i] = strings.TrimSpace(c.Head + " " + c.Unit)
+	}
+	p.wrap(" ", strings.Join(heads, " · "))
 	for _, row := range t.Rows {
 		texts := make([]string, len(row))
 		for i, c := range row {

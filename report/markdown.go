@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -25,6 +26,11 @@ func Markdown(w io.Writer, run *Run) error {
 	m := &markdown{}
 	m.head(run, &o)
 	m.rows(run.tilingTable(InHeading), 4, "report.html")
+	m.rows(run.sessionsTable(), 6, "report.html")
+	m.rows(run.reasoningTable(), 4, "report.html")
+	m.rows(run.answersTable(), 4, "report.html")
+	m.rows(run.speculationTable(), 4, "report.html")
+	m.rows(run.speculationGainsTable(), 4, "report.html")
 	predicted, limits := run.besideTables(&o)
 	m.rows(limits, 4, "report.html")
 	m.rows(predicted, 12, "report.html")
@@ -67,7 +73,12 @@ func Markdown(w io.Writer, run *Run) error {
 func (o *Analysis) summaryPoints() Table {
 	t := o.pointsTable(InHeading)
 	t.Caption = "Points"
-	shown := []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 12}
+	var shown []int
+	for i, c := range t.Columns {
+		if !slices.Contains([]string{"E2E p99", "USD/M out", "cautions"}, c.Head) {
+			shown = append(shown, i)
+		}
+	}
 	pick := func(row []Cell) []Cell {
 		out := make([]Cell, len(shown))
 		for i, k := range shown {

@@ -9,7 +9,6 @@ import (
 
 	"bench/experiment/record"
 	"bench/experiment/series"
-	"bench/experiment/stats"
 	"bench/experiment/unit"
 	"bench/experiment/verdict"
 )
@@ -40,6 +39,9 @@ func (o *Analysis) pointsTable(u Units) Table {
 		u.column("TTFT p50"), u.column("TTFT " + ttft), u.column("TPOT p50"), u.column("TPOT " + tpot), u.column("ITL p99"), u.column("E2E p99"),
 		{Head: "USD/M out", Num: true, Help: "cost"}, {Head: "n", Num: true, Help: "failures"}, {Head: "cautions", Help: "validity"},
 	}}
+	if o.answers() {
+		t.Columns = slices.Insert(t.Columns, 7, u.column("TTFO p50"), u.column("TTFO "+o.limitedStat("ttfo")))
+	}
 	if !o.perGPU() {
 		t.Columns[3].Head = "output tok/s"
 	}
@@ -52,11 +54,15 @@ func (o *Analysis) pointsTable(u Units) Table {
 		if len(p.PerUserTokensPerS.Values) > 0 {
 			user = TextCell(unit.Digits(p.PerUserTokensPerS.Median))
 		}
-		t.Add(pointCell(s, p), o.statusCell(p), TextCell(unit.Digits(p.RequestsPerS.Median)), TextCell(unit.Digits(output.Median)), user,
-			u.Percentile(p.TTFT, "p50"), u.Percentile(p.TTFT, ttft), u.Percentile(p.TPOT, "p50"), u.Percentile(p.TPOT, tpot),
+		firsts := []Cell{u.Percentile(p.TTFT, "p50"), u.Percentile(p.TTFT, ttft)}
+		if o.answers() {
+			firsts = append(firsts, u.Percentile(p.Latency("ttfo"), "p50"), u.Percentile(p.Latency("ttfo"), o.limitedStat("ttfo")))
+		}
+		t.Add(slices.Concat([]Cell{pointCell(s, p), o.statusCell(p), TextCell(unit.Digits(p.RequestsPerS.Median)), TextCell(unit.Digits(output.Median)), user}, firsts, []Cell{
+			u.Percentile(p.TPOT, "p50"), u.Percentile(p.TPOT, tpot),
 			u.Percentile(p.Latency("itl"), "p99"), u.Percentile(p.E2E, "p99"),
 			optional(series.MedianCost(p.Rows), func(c record.Cost) string { return unit.Digits(c.USDPerMillion) }),
-			sampleCell(p), validityCell(p))
+			sampleCell(p), validityCell(p)})...)
 	})
 	return t
 }
@@ -214,29 +220,3 @@ func (o *Analysis) percentilesTable(metric string, u Units) Table {
 
 // MetricName is a latency for people: "TTFT" for ttft. Other words stay as they are.
 func MetricName(metric string) string { return verdict.MetricName(metric) }
-
-// classesTable is each class of the mixes.
-func (o *Analysis) classesTable(u Units) Table {
-	t := Table{ID: "classes", Caption: "Classes", Columns: []Column{{Head: "point"}, {Head: "class"}, {Head: "n", Num: true},
-		u.column("TTFT p50"), u.column("TTFT p99"), u.column("TPOT p50"), u.column("E2E p99")}}
-	o.Each(func(s *series.Series, p *series.Point) {
-		samples := map[string][3][]*stats.Summary{}
-		for _, r := range p.Rows {
-			for name, c := range r.Classes {
-				x := samples[name]
-				samples[name] = [3][]*stats.Summary{append(x[0], c.TTFT), append(x[1], c.TPOT), append(x[2], c.E2E)}
-			}
-		}
-		for _, name := range slices.Sorted(maps.Keys(samples)) {
-			x := samples[name]
-			ttft, tpot, e2e := record.PercentilesOf(x[0]...), record.PercentilesOf(x[1]...), record.PercentilesOf(x[2]...)
-			n := 0
-			if len(e2e) > 0 {
-				n = e2e[0].N
-			}
-			t.Add(pointCell(s, p), TextCell(name), count(n), u.Percentile(ttft, "p50"),
-				u.Percentile(ttft, "p99"), u.Percentile(tpot, "p50"), u.Percentile(e2e, "p99"))
-		}
-	})
-	return t
-}

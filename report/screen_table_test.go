@@ -42,7 +42,7 @@ short               1,230,000  UNDECIDED  1 2 3 4
                                           5 6 7 8
                                           9 10 11
 `,
-		40: "  whole-answers-without-streaming-with-a\n    -long-name † · 1,230,000 · UNDECIDED\n    · none\n" +
+		40: "  point · output tok/s · SLO · findings\n  whole-answers-without-streaming-with-a\n    -long-name † · 1,230,000 · UNDECIDED\n    · none\n" +
 			"  short · 1,230,000 · UNDECIDED · 1 2 3\n    4 5 6 7 8 9 10 11\n",
 	} {
 		p := newPrinter(Screen{Width: width})

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"bench/experiment/unit"
@@ -36,16 +37,18 @@ func (r *Run) Tabs(o *Analysis, detailed bool) []Tab {
 	u := InHeading
 	var percentiles []Section
 	if !detailed {
-		percentiles = sections(o.percentilesTable("ttft", u), o.percentilesTable("tpot", u), o.percentilesTable("itl", u), o.percentilesTable("e2e", u))
+		for _, metric := range o.Latencies() {
+			percentiles = append(percentiles, sections(o.percentilesTable(metric, u))...)
+		}
 	}
 	predicted, limits := r.besideTables(o)
 	return []Tab{
-		{TabSummary, "Summary", true, onPaper(r.tilingTable(u), o.pointsTable(u), limits, predicted, o.workloadsTable(), o.interactivityTable(), r.searchesTable(), o.bottlenecksTable(), o.expectTable(), r.variantsTable(o))},
-		{TabLatency, "Latency", false, append(percentiles, sections(r.ttftPartsTable(anyTTFT).withoutUniform(), o.seriesTable(), o.classesTable(u), r.interferenceTable(u))...)},
+		{TabSummary, "Summary", true, onPaper(r.tilingTable(u), r.sessionsTable(), o.pointsTable(u), limits, predicted, o.workloadsTable(), o.interactivityTable(), r.searchesTable(), o.bottlenecksTable(), o.expectTable(), r.variantsTable(o))},
+		{TabLatency, "Latency", false, slices.Concat(percentiles, sections(r.reasoningTable().withoutUniform(), r.ttftPartsTable(anyTTFT).withoutUniform(), o.seriesTable()), sections(o.groupTables(u)...), sections(r.interferenceTable(u)))},
 		{TabTimeline, "Timeline", true, sections(r.loadTable().withoutUniform())},
 		{"roofline", "Roofline", false, append(sections(o.rooflineTable(u).withoutUniform()), folded(o.publishedTable(u, nil))...)},
 		{"cache", "Cache", false, sections(o.prefixTable(u), r.reuseTable(), r.coldTable())},
-		{"server", "Server", false, append(sections(r.serverTable().withoutUniform(), r.gpuTable().withoutUniform()), folded(r.clientTable().withoutUniform())...)},
+		{"server", "Server", false, append(sections(r.serverTable().withoutUniform(), r.answersTable(), r.speculationTable(), r.speculationGainsTable(), r.gpuTable().withoutUniform()), folded(r.clientTable().withoutUniform())...)},
 		{TabTrust, o.trustName(), false, append(onPaper(o.findingsTable()), append(sections(o.unmeasuredTable(), r.missingTable()), folded(r.sloTable())...)...)},
 		{TabReproduce, "Reproduce", false, append(onPaper(r.reproduceTable()), folded(r.metadataTable(o))...)},
 	}
@@ -83,6 +86,23 @@ func folded(tables ...Table) []Section {
 	return out
 }
 
+// only is the table with these columns alone.
+func (t Table) only(columns ...int) Table {
+	out := t
+	out.Columns, out.Rows = nil, nil
+	for _, i := range columns {
+		out.Columns = append(out.Columns, t.Columns[i])
+	}
+	for _, row := range t.Rows {
+		var cells []Cell
+		for _, i := range columns {
+			cells = append(cells, row[i])
+		}
+		out.Add(cells...)
+	}
+	return out
+}
+
 // withoutUniform moves columns with the same cell in every row of several into the note. The first column stays.
 func (t Table) withoutUniform() Table {
 	if len(t.Rows) < 2 {
@@ -106,18 +126,7 @@ func (t Table) withoutUniform() Table {
 	if len(keep) == len(t.Columns) {
 		return t
 	}
-	out := t
-	out.Columns, out.Rows = nil, nil
-	for _, i := range keep {
-		out.Columns = append(out.Columns, t.Columns[i])
-	}
-	for _, row := range t.Rows {
-		var cells []Cell
-		for _, i := range keep {
-			cells = append(cells, row[i])
-		}
-		out.Add(cells...)
-	}
+	out := t.only(keep...)
 	if len(same) > 0 {
 		out.Note = strings.TrimSpace(t.Note + " In every row: " + strings.Join(same, "; ") + ".")
 	}

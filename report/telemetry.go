@@ -35,7 +35,7 @@ const percent = 100
 func (r *Run) serverTable() Table {
 	t := Table{ID: "server", Caption: "Server metrics", Note: "Means over the window; tooltips: maxima.", Columns: []Column{
 		{Head: "row"}, {Head: "running", Num: true}, {Head: "waiting", Num: true}, {Head: "KV cache in use", Unit: "%", Num: true},
-		{Head: "preemptions", Num: true}, {Head: "prefix-cache hit rate", Unit: "%", Num: true}, {Head: "draft tokens accepted", Unit: "%", Num: true}, {Head: "tokens per step", Num: true}, {Head: "source"},
+		{Head: "preemptions", Num: true}, {Head: "prefix-cache hit rate", Unit: "%", Num: true}, {Head: "draft tokens accepted", Unit: "%", Num: true}, {Head: "acceptance length", Num: true}, {Head: "source"},
 	}}
 	for _, row := range r.Live() {
 		m := row.Server.Metrics

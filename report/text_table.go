@@ -119,12 +119,13 @@ func (o *Analysis) textColumns(width int, footnotes map[string]int) []textColumn
 	})
 	return slices.Concat([]textColumn{
 		{Column{Head: "point"}, always, textName},
-		figure("output", "tok/s", 2, func(p *series.Point) Cell { return TextCell(unit.Digits(p.OutputTokensPerS.Median)) }),
+		figure("output", "tok/s", 2, outputCell),
+		figure("prompt", "tok/s", 2, promptCell),
 		figure("", "tok/s/GPU", 6, perGPUCell),
 		figure("", "tok/s/user", 8, func(p *series.Point) Cell { return median(p.PerUserTokensPerS) }),
 		figure("", "req/s", 9, func(p *series.Point) Cell { return median(p.RequestsPerS) }),
 		figure("goodput", "req/s", 15, goodputCell),
-	}, o.latencyColumns("ttft", 3, 1), o.latencyColumns("tpot", 2, 7), o.latencyColumns("itl", 18, 10), o.latencyColumns("e2e", 16, e2e), []textColumn{
+	}, o.latencyColumns("ttft", 3, 1), o.answerColumns(), o.latencyColumns("tpot", 2, 7), o.latencyColumns("itl", 18, 10), o.latencyColumns("e2e", 16, e2e), []textColumn{
 		figure("cost", "USD/M", 14, costCell),
 		figure("n", "", 4, completed),
 		figure("failed", "", 11, failuresOrNone),
@@ -132,6 +133,14 @@ func (o *Analysis) textColumns(width int, footnotes map[string]int) []textColumn
 		text("limit", 13, decidingCell),
 		findings,
 	})
+}
+
+// answerColumns are those of ttfo, if it is shown.
+func (o *Analysis) answerColumns() []textColumn {
+	if !o.answers() {
+		return nil
+	}
+	return o.latencyColumns("ttfo", 3, 1)
 }
 
 // latencyColumns are the percentiles of a latency: those that the SLO limits, the median and one at the tail with
@@ -312,4 +321,19 @@ func disturbances(p *series.Point) []string {
 		add(r.Findings)
 	}
 	return keys
+}
+
+// outputCell and promptCell are the throughput in output tokens, and of servers that write none in prompt tokens.
+func outputCell(p *series.Point) Cell {
+	if !p.Rows[0].Spec.Writes() {
+		return Absent()
+	}
+	return TextCell(unit.Digits(p.OutputTokensPerS.Median))
+}
+
+func promptCell(p *series.Point) Cell {
+	if p.Rows[0].Spec.Writes() {
+		return Absent()
+	}
+	return TextCell(unit.Digits(p.Tokens.Median))
 }

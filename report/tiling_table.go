@@ -75,8 +75,10 @@ func tierCells(shown []int, rates []*float64) (out []Cell) {
 }
 
 // tiling writes the table of the tiling rows; the answer has the sentence.
-func (p *printer) tiling(run *Run) {
-	t := run.tilingTable(InCell)
+func (p *printer) tiling(run *Run) { p.optionalTable(run.tilingTable(InCell)) }
+
+// optionalTable writes a table with its caption, unless it is empty.
+func (p *printer) optionalTable(t Table) {
 	if len(t.Rows) == 0 {
 		return
 	}

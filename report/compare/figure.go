@@ -25,7 +25,7 @@ type figure struct {
 
 // alwaysCompared are figures that are compared without a threshold too: throughput and latency, per GPU and
 // in total, because one can hide a loss of the other.
-var alwaysCompared = []string{"ttft_p50", "ttft_p95", "ttft_p99", "tpot_p50", "tpot_p95", "tpot_p99", "itl_p50", "itl_p99",
+var alwaysCompared = []string{"ttft_p50", "ttft_p95", "ttft_p99", "ttfo_p50", "ttfo_p95", "ttfo_p99", "tpot_p50", "tpot_p95", "tpot_p99", "itl_p50", "itl_p99",
 	"e2e_p50", "e2e_p95", "e2e_p99", "requests_per_s", "output_tokens_per_s", "output_tokens_per_s_per_gpu", "prompt_tokens_per_s",
 	"goodput_requests_per_s", experiment.ErrorRate}
 
@@ -114,7 +114,7 @@ func (f figure) of(row *record.Row) (x float64, ok bool) {
 // requests if they were loaded, else from the interval of its summary; 0 = unknown.
 func (f figure) within(s *sample) float64 {
 	row := s.row
-	n := float64(row.Summary.Requests.Planned)
+	n := float64(row.Summary.Requests.Stayed())
 	switch {
 	case n == 0:
 		return 0

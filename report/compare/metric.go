@@ -81,11 +81,19 @@ type Spread struct {
 func (p pair) metrics(o Options) []Metric {
 	out := []Metric{}
 	for _, f := range figures(o.Gate) {
+		if f.metric == "ttfo" && f.threshold == nil && !p.thinks() {
+			continue // it is ttft
+		}
 		if m, ok := p.metric(f, o); ok {
 			out = append(out, m)
 		}
 	}
 	return out
+}
+
+// thinks reports whether a request of a side had reasoning.
+func (p pair) thinks() bool {
+	return slices.ContainsFunc(slices.Concat(p.base, p.changed), func(s sample) bool { return s.row.Summary.Reasoning != nil })
 }
 
 // metric is a figure of both sides; ok is false if neither has it.

@@ -119,7 +119,7 @@ func csvRow(run *report.Run, row *record.Row) csvLine {
 	for _, m := range []struct {
 		name string
 		s    *stats.Summary
-	}{{"ttft", sum.TTFT}, {"tpot", sum.TPOT}, {"itl", sum.ITL}, {"e2e", sum.E2E}, {"lag", sum.Lag}} {
+	}{{"ttft", sum.TTFT}, {"tpot", sum.TPOT}, {"itl", sum.ITL}, {"e2e", sum.E2E}, {"lag", sum.Lag}, {"ttfo", sum.TTFO}} {
 		r.latency(m.name, m.s)
 	}
 	r.roofline(row.Roofline)
@@ -134,6 +134,7 @@ func csvRow(run *report.Run, row *record.Row) csvLine {
 	r.text("cautions", strings.Join(row.Codes(record.Caution), " "))
 	r.text("notes", strings.Join(row.Codes(record.Note), " "))
 	r.time(row.Time)
+	r.workload(row)
 	if run.Evaluated != nil {
 		r.text("evaluated_again", strings.Join(run.Evaluated.Lines(), "; "))
 	}
@@ -148,6 +149,7 @@ func (r *csvLine) counts(s *record.Summary) {
 	r.int("requests_short", q.Short)
 	r.int("requests_failed", q.Failed)
 	r.int("requests_unfinished", q.Unfinished)
+	r.int("requests_left", q.Left)
 	var classes []string
 	for _, class := range slices.Sorted(maps.Keys(q.Errors)) {
 		classes = append(classes, fmt.Sprintf("%s=%d", class, q.Errors[class]))

@@ -33,7 +33,7 @@ func documented(t *testing.T, section string) (names []string) {
 			names = append(names, m[1])
 		}
 	}
-	for place, values := range map[string][]string{"<metric>": {"ttft", "tpot", "itl", "e2e", "lag"}, "<percentile>": record.PercentileNames} {
+	for place, values := range map[string][]string{"<metric>": {"ttft", "ttfo", "tpot", "itl", "e2e", "lag"}, "<percentile>": record.PercentileNames} {
 		var all []string
 		for _, n := range names {
 			if !strings.Contains(n, place) {

@@ -39,14 +39,21 @@ type Request struct {
 	I              int64   `parquet:"i"`
 	ServerID       string  `parquet:"server_id"`
 	Class          string  `parquet:"class,dict"`
+	RequestModel   string  `parquet:"request_model,dict" record:"model"` // empty = the row's
+	Endpoint       *int64  `parquet:"endpoint,optional"`
+	Category       string  `parquet:"category,dict"`
+	PromptHash     string  `parquet:"prompt_hash"`
 	Session        *int64  `parquet:"session,optional"`
 	Turn           *int64  `parquet:"turn,optional"`
+	Turns          int64   `parquet:"turns"`
+	Agent          int64   `parquet:"agent"`
 	Phase          string  `parquet:"phase,dict"`
 	AtUs           *int64  `parquet:"at_us,optional"`
 	ReadyUs        *int64  `parquet:"ready_us,optional"`
 	SentUs         *int64  `parquet:"sent_us,optional"`
 	FirstEventUs   *int64  `parquet:"first_event_us,optional"`
 	FirstUs        *int64  `parquet:"first_us,optional"`
+	FirstAnswerUs  *int64  `parquet:"first_answer_us,optional"`
 	LastUs         *int64  `parquet:"last_us,optional"`
 	EndUs          *int64  `parquet:"end_us,optional"`
 	ConnectUs      *int64  `parquet:"connect_us,optional"`
@@ -58,6 +65,13 @@ type Request struct {
 	OutputAsked    int64   `parquet:"output_asked"`
 	OutputTokens   int64   `parquet:"output_tokens"`
 	Estimated      bool    `parquet:"estimated"`
+
+	ReasoningTokens    *int64 `parquet:"reasoning_tokens,optional"`
+	ReasoningEstimated bool   `parquet:"reasoning_estimated"`
+	ThinkTag           bool   `parquet:"think_tag"`
+	Drafts             *int64 `parquet:"drafts,optional"`
+	DraftTokens        *int64 `parquet:"draft_tokens,optional"`
+	AcceptedTokens     *int64 `parquet:"accepted_tokens,optional"`
 
 	ImpossiblePrompt *int64 `parquet:"impossible_prompt_tokens,optional" record:"impossible_usage.prompt_tokens"`
 	ImpossibleCached *int64 `parquet:"impossible_cached_tokens,optional" record:"impossible_usage.cached_tokens"`
@@ -73,6 +87,10 @@ type Request struct {
 	ServerDecodeUs  *int64 `parquet:"server_decode_us,optional" record:"server_us.decode"`
 
 	TurnsLost int64 `parquet:"turns_lost"`
+
+	Valid         *bool  `parquet:"valid,optional"`
+	Correct       *bool  `parquet:"correct,optional"`
+	InvalidReason string `parquet:"invalid_reason,dict"`
 }
 
 // Parquet writes every request of every live row, warm-up and cool-down included, with its phase.
@@ -144,11 +162,16 @@ func tooFew(row *record.Row) (names []string) {
 func (q *Request) fill(r *record.Record) {
 	q.I, q.ServerID, q.Class, q.Phase = int64(r.I), r.ServerID, r.Class, r.Phase
 	q.Session, q.Turn, q.TurnsLost = long(r.Session), long(r.Turn), int64(r.TurnsLost)
+	q.RequestModel, q.Endpoint, q.Category, q.PromptHash = r.Model, long(r.Endpoint), r.Category, r.PromptHash
+	q.Turns, q.Agent = int64(r.Turns), int64(r.Agent)
+	q.Valid, q.Correct, q.InvalidReason = r.Valid, r.Correct, r.Invalid
 	q.AtUs, q.ReadyUs, q.SentUs, q.ConnectUs = offset(r.Arrival), offset(r.Ready), offset(r.Sent), r.ConnectUs
 	q.FirstEventUs, q.FirstUs, q.LastUs, q.EndUs = offset(r.FirstEvent), offset(r.First), offset(r.Last), offset(r.End)
 	q.GapsUs, q.TokensPerEvent = unpacked(r.Gaps), unpacked(r.TokensPerEvent)
 	q.PromptAsked, q.PromptTokens, q.CachedTokens = int64(r.PromptRequested), long(r.PromptTokens), long(r.CachedTokens)
 	q.OutputAsked, q.OutputTokens, q.Estimated = int64(r.OutputRequested), int64(r.OutputTokens), r.Estimated
+	q.FirstAnswerUs, q.ReasoningTokens, q.ReasoningEstimated, q.ThinkTag = offset(r.FirstAnswer), long(r.ReasoningTokens), r.ReasoningEstimated, r.ThinkTag
+	q.Drafts, q.DraftTokens, q.AcceptedTokens = long(r.Drafts), long(r.DraftTokens), long(r.AcceptedTokens)
 	q.Outcome, q.Error, q.Status, q.Finish = r.Outcome, r.Error, int32(r.Status), r.Finish
 	if u := r.Impossible; u != nil {
 		q.ImpossiblePrompt, q.ImpossibleCached, q.ImpossibleOutput = long(u.Prompt), long(u.Cached), long(u.Output)

@@ -17,10 +17,13 @@ import (
 )
 
 // wholeRecord has a value in every field that a record can have.
-const wholeRecord = `{"i": 7, "server_id": "cmpl-1", "class": "chat", "session": 3, "turn": 1, "phase": "window",
- "at_us": 1, "ready_us": 2, "sent_us": 3, "first_event_us": 4, "first_us": 5, "last_us": 9, "end_us": 10, "connect_us": 6,
+const wholeRecord = `{"i": 7, "server_id": "cmpl-1", "class": "chat", "model": "lora-1", "endpoint": 22, "category": "coding", "prompt_hash": "00ff", "turns": 23, "agent": 24,
+ "session": 3, "turn": 1, "phase": "window",
+ "at_us": 1, "ready_us": 2, "sent_us": 3, "first_event_us": 4, "first_us": 5, "first_answer_us": 8, "last_us": 9, "end_us": 10, "connect_us": 6,
  "gaps_us": [1, 3], "tokens_per_event": [1, 2, 1], "prompt_asked": 11, "prompt_tokens": 12, "cached_tokens": 13,
  "output_asked": 14, "output_tokens": 15, "estimated": true,
+ "reasoning_tokens": 25, "reasoning_estimated": true, "think_tag": true, "drafts": 26, "draft_tokens": 27, "accepted_tokens": 28,
+ "valid": true, "correct": true, "invalid_reason": "schema",
  "impossible_usage": {"prompt_tokens": 16, "cached_tokens": 17, "output_tokens": 18},
  "outcome": "status", "error": "overloaded", "status": 503, "finish": "length",
  "server_us": {"queue": 19, "prefill": 20, "decode": 21}, "turns_lost": 2}`

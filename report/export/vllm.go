@@ -87,11 +87,14 @@ func requests(run *report.Run, row *record.Row) ([]*record.Record, error) {
 	return records, nil
 }
 
+// vllmNames are vLLM's names of the APIs that it measures; others keep bench's.
+var vllmNames = map[string]string{"completions": "openai", "chat": "openai-chat"}
+
 func vllmObject(run *report.Run, row *record.Row, window []*record.Record) map[string]any {
 	sum, spec := &row.Summary, &row.Spec
-	api := "openai"
-	if spec.API == "chat" || spec.API == "" && run.Manifest.Target.API == "chat" {
-		api = "openai-chat"
+	api := cmp.Or(spec.API, run.Manifest.Target.API, "completions")
+	if name, known := vllmNames[api]; known {
+		api = name
 	}
 	o := map[string]any{
 		"date": row.StartedAt.UTC().Format("20060102-150405"), "endpoint_type": api, "backend": api, "label": row.ID,

@@ -26,7 +26,7 @@ func chartsOf(o *report.Analysis, set *curveSet, e evidence) ([]chart, error) {
 	add(set.interactivityChart(report.TabSummary))
 	add(set.latencyChart(report.TabSummary))
 	add(set.throughputChart(report.TabLatency))
-	for _, metric := range shownLatencies {
+	for _, metric := range o.Latencies() {
 		if len(e.rows) == 0 { // the distributions contain every percentile
 			add(percentileChart(o, metric))
 		}

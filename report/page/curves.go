@@ -143,6 +143,13 @@ func groupOf(s *series.Series) string {
 
 // outputUnit is tok/s unless every point has its number of GPUs.
 func outputUnit(outcomes ...*report.Analysis) string {
+	writes := false
+	for _, o := range outcomes {
+		o.Each(func(_ *series.Series, p *series.Point) { writes = writes || p.Rows[0].Spec.Writes() })
+	}
+	if !writes {
+		return "prompt tok/s"
+	}
 	if slices.ContainsFunc(outcomes, func(o *report.Analysis) bool { return !o.PerGPU() }) {
 		return "tok/s"
 	}
@@ -157,7 +164,7 @@ func (set *curveSet) mark(o *report.Analysis, s *series.Series, j int, run strin
 	if x, ok := p.FiniteLoad(); ok {
 		m.Load = new(short(x))
 	}
-	output := &p.OutputTokensPerS
+	output := &p.Tokens
 	if set.Output == "tok/s/GPU" {
 		output = p.OutputTokensPerSPerGPU
 	}
@@ -165,7 +172,7 @@ func (set *curveSet) mark(o *report.Analysis, s *series.Series, j int, run strin
 	if l, ok := p.TPOT.Get("p50"); ok && len(p.PerUserTokensPerS.Values) > 0 {
 		m.PerUser = figures{p.PerUserTokensPerS.Median, perUserEnd(l.CI95.Hi), perUserEnd(l.CI95.Lo), gradeNumber(l.Grade)}
 	}
-	for _, metric := range shownLatencies {
+	for _, metric := range o.Latencies() {
 		if ps := p.Latency(metric); len(ps) > 0 {
 			m.N[metric], m.Latency[metric] = ps[0].N, estimatesOf(ps)
 		}

@@ -61,7 +61,7 @@ var runsTemplate = template.Must(template.New("runs").Funcs(template.FuncMap{"vi
 // them. A Content-Security-Policy allows only the page's own scripts, by their hashes, and no request.
 func Runs(w io.Writer, runs ...*report.Run) error {
 	v := pageView{
-		Definitions: definitions,
+		Definitions: definitionsFor(runs),
 		frame:       newFrame(true),
 	}
 	data := report.NewDocument()

@@ -104,8 +104,8 @@ func (e ecdf) maxError() float64 {
 	return float64(gap-1) / float64(e.n)
 }
 
-// shownLatencies are the latencies that the page draws.
-var shownLatencies = []string{"ttft", "tpot", "itl", "e2e"}
+// shownLatencies are the latencies that the page draws; ttfo only where a request had reasoning.
+var shownLatencies = []string{"ttft", "ttfo", "tpot", "itl", "e2e"}
 
 func ecdfsOf(row *record.Row, records []*record.Record, steps int) []ecdf {
 	classes := []string{""}
@@ -119,6 +119,9 @@ func ecdfsOf(row *record.Row, records []*record.Record, steps int) []ecdf {
 			return r.Phase != record.PhaseWindow || class != "" && r.Class != class
 		})
 		for _, metric := range shownLatencies {
+			if metric == "ttfo" && row.Summary.Reasoning == nil {
+				continue
+			}
 			e := latencyECDF(row, of, metric, steps)
 			if metric == "itl" {
 				e = gapsECDF(of, steps)

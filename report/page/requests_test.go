@@ -137,6 +137,16 @@ func TestTimelineSurvivesSilence(t *testing.T) {
 	}
 }
 
+// The latencies of a row with reasoning have a line more, with a colour of its own.
+func TestTimelineOfReasoning(t *testing.T) {
+	row := record.Row{Summary: record.Summary{Reasoning: &record.Reasoning{}}}
+	panels := panelsOf(&row, fixture.Requests(30), nil, 20)
+	if lines := panels[1].lines; len(lines) != 3 || lines[2].name != "TTFO median" {
+		t.Errorf("%+v", lines)
+	}
+	timelineSeries(observed{row: &row, panels: panels}, panelsShown([]observed{{panels: panels}}))
+}
+
 // A gauge repeats its last sample for up to two sampling intervals, and is absent in a gap.
 func TestGaugeHasGaps(t *testing.T) {
 	c := clock{start: 0, end: 10_000_000, n: 20} // bins of half a second
@@ -178,7 +188,7 @@ func TestTimelineColours(t *testing.T) {
 	seen := map[string]bool{}
 	for i, colors := range panelColors {
 		for _, c := range colors {
-			if seen[c] && i != 2 { // TPOT has those of TTFT, in another panel
+			if seen[c] && i != 2 && i != 5 { // TPOT has those of TTFT, and power that of TTFO, in another panel
 				t.Errorf("two lines are %s", c)
 			}
 			seen[c] = true

@@ -85,7 +85,7 @@ var panelNames = []string{"requests", "latency", "TPOT, ITL", "arrivals/s", "KV 
 // panelColors are the colours of the lines of each panel, the same in every row: those of concurrency, running,
 // waiting, sent and KV cache are all different.
 var panelColors = [][]string{
-	{palette[0], palette[1], palette[2]}, {palette[3], palette[4]}, {palette[4], palette[3]}, {neutral, palette[5]}, {palette[6]}, {palette[7]},
+	{palette[0], palette[1], palette[2]}, {palette[3], palette[4], palette[7]}, {palette[4], palette[3]}, {neutral, palette[5]}, {palette[6]}, {palette[7]},
 }
 
 func panelAxes(shown []int) *charts.Line {

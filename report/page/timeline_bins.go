@@ -100,7 +100,7 @@ func (c clock) inFlight(records []*record.Record) []float64 {
 	return out
 }
 
-// latencies are median and maximum TTFT (E2E without streaming) of the requests that arrived in each bin.
+// latencies are median and maximum TTFT (E2E without streaming), and with reasoning the median TTFO, of the requests that arrived in each bin.
 func (c clock) latencies(row *record.Row, records []*record.Record) []binned {
 	metric := "ttft"
 	if !row.Spec.Streams() {
@@ -108,7 +108,12 @@ func (c clock) latencies(row *record.Row, records []*record.Record) []binned {
 	}
 	median, most := c.byArrival(row, records, metric)
 	name := report.MetricName(metric)
-	return []binned{{name: name + " median", values: median}, {name: name + " maximum", values: most}}
+	out := []binned{{name: name + " median", values: median}, {name: name + " maximum", values: most}}
+	if row.Summary.Reasoning != nil {
+		answers, _ := c.byArrival(row, records, "ttfo")
+		out = append(out, binned{name: "TTFO median", values: answers})
+	}
+	return out
 }
 
 // tokenTimes are the median TPOT of the requests that arrived in each bin, and the longest ITL that ended in

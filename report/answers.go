@@ -1,0 +1,37 @@
+package report
+
+import (
+	"bench/experiment/record"
+	"bench/experiment/unit"
+)
+
+// answersTable is the share of valid and of correct answers of each row, its classes and categories, where answers
+// were checked.
+func (r *Run) answersTable() Table {
+	t := Table{ID: "answers", Caption: "Answers", Note: "Valid: of the form that the request asks for. Correct: as expected. With 95 % intervals.", Columns: []Column{
+		{Head: "row"}, {Head: "checked", Num: true}, {Head: "valid", Unit: "%", Num: true}, {Head: "reasons"}, {Head: "correct of", Num: true}, {Head: "correct", Unit: "%", Num: true}}}
+	r.eachSummary(func(name string, row *record.Row, s *record.Summary) {
+		if a := s.Answers; a != nil && (a.Valid != nil || a.Correct != nil) {
+			checked, valid := shareCells(a.Valid)
+			known, correct := shareCells(a.Correct)
+			t.Add(TextCell(name), checked, valid, TextCell(unit.Counts(a.Reasons)), known, correct)
+		}
+		if a := row.Accuracy; a != nil && name == row.ID {
+			known, correct := shareCells(&a.Correct)
+			t.Add(TextCell(name+", questions before"), Absent(), Absent(), TextCell(""), known, correct)
+			for _, r := range a.Replicas {
+				known, correct := shareCells(&r.Correct)
+				t.Add(TextCell(name+", questions to "+r.Endpoint), Absent(), Absent(), TextCell(""), known, correct)
+			}
+		}
+	})
+	return t
+}
+
+// shareCells are the number of answers that were checked, and the share with its interval.
+func shareCells(s *record.Share) (checked, share Cell) {
+	if s == nil {
+		return Absent(), Absent()
+	}
+	return count(s.Checked), share95(&s.Share, &s.CI95, percent)
+}

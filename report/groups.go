@@ -1,0 +1,69 @@
+package report
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"bench/experiment/record"
+	"bench/experiment/series"
+	"bench/experiment/stats"
+)
+
+// groupTables are the requests of each point by class of the mix, category of the prompt, model and replica.
+func (o *Analysis) groupTables(u Units) []Table {
+	return []Table{
+		o.groupsTable(u, "classes", "Classes", "class", func(r *record.Row) map[string]record.Summary { return r.Classes }),
+		o.groupsTable(u, "categories", "Categories of prompts", "category", func(r *record.Row) map[string]record.Summary { return r.Categories }),
+		o.groupsTable(u, "models", "Models and adapters", "model", func(r *record.Row) map[string]record.Summary { return r.Models }),
+		o.groupsTable(u, "replicas", "Replicas", "replica", func(r *record.Row) map[string]record.Summary { return r.Replicas }),
+	}
+}
+
+// mostGroups is the number of rows of groups in the text.
+const mostGroups = 12
+
+// groups writes the tables of models and categories, in few lines.
+func (p *printer) groups(o *Analysis) {
+	left := mostGroups
+	for _, t := range o.groupTables(InHeading)[1:3] {
+		left -= p.few(t, left, "report.html, tab Latency")
+	}
+}
+
+// few writes the first rows of a table, and where the others are. It returns the number of those that it wrote.
+func (p *printer) few(t Table, most int, where string) int {
+	more := len(t.Rows) - most
+	t.Rows = t.Rows[:min(len(t.Rows), most)]
+	p.optionalTable(t)
+	if more > 0 {
+		p.line(fmt.Sprintf("and %d more: %s", more, where))
+	}
+	return len(t.Rows)
+}
+
+// groupsTable is the latencies of each group, pooled over the repeats.
+func (o *Analysis) groupsTable(u Units, id, caption, head string, groups func(*record.Row) map[string]record.Summary) Table {
+	t := Table{ID: id, Caption: caption, Columns: []Column{{Head: "point"}, {Head: head}, {Head: "n", Num: true},
+		u.column("TTFT p50"), u.column("TTFT p99"), u.column("TPOT p50"), u.column("E2E p99")}}
+	o.Each(func(s *series.Series, p *series.Point) {
+		samples := map[string][3][]*stats.Summary{}
+		for _, r := range p.Rows {
+			for name, c := range groups(r) {
+				x := samples[name]
+				samples[name] = [3][]*stats.Summary{append(x[0], c.TTFT), append(x[1], c.TPOT), append(x[2], c.E2E)}
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(samples)) {
+			x := samples[name]
+			ttft, tpot, e2e := record.PercentilesOf(x[0]...), record.PercentilesOf(x[1]...), record.PercentilesOf(x[2]...)
+			n := 0
+			if len(e2e) > 0 {
+				n = e2e[0].N
+			}
+			t.Add(pointCell(s, p), TextCell(name), count(n), u.Percentile(ttft, "p50"),
+				u.Percentile(ttft, "p99"), u.Percentile(tpot, "p50"), u.Percentile(e2e, "p99"))
+		}
+	})
+	return t
+}

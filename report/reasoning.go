@@ -1,0 +1,75 @@
+package report
+
+import (
+	"maps"
+	"slices"
+
+	"bench/experiment/record"
+	"bench/experiment/series"
+	"bench/experiment/stats"
+	"bench/experiment/unit"
+)
+
+// Latencies are the latencies to show, in order: ttfo is one of them only where a point has reasoning, or a limit on it.
+func (o *Analysis) Latencies() []string {
+	all := []string{"ttft", "ttfo", "tpot", "itl", "e2e"}
+	if !o.answers() {
+		all = slices.Delete(all, 1, 2)
+	}
+	return all
+}
+
+// answers reports whether ttfo is shown beside ttft.
+func (o *Analysis) answers() bool {
+	shown := false
+	o.Each(func(_ *series.Series, p *series.Point) { shown = shown || p.Thinks() })
+	return shown || slices.ContainsFunc(record.PercentileNames, func(name string) bool { return o.limits("ttfo", name) })
+}
+
+// reasoningTable is the reasoning of each row and of its classes, where requests had any.
+func (r *Run) reasoningTable() Table {
+	t := Table{ID: "reasoning", Caption: "Reasoning", Note: "Per request with reasoning. Time: first token to first answer token. ≈: estimated by bench: the server reports no count of reasoning.", Columns: []Column{
+		{Head: "row"}, {Head: "requests", Num: true}, {Head: "unanswered", Num: true}, {Head: "tokens p50", Num: true}, {Head: "p95", Num: true},
+		{Head: "answer tokens p50", Num: true}, {Head: "time p50", Unit: "ms", Num: true}, {Head: "p95", Unit: "ms", Num: true}, {Head: "TTFO p50", Unit: "ms", Num: true, Help: "ttfo"}}}
+	r.eachSummary(func(name string, row *record.Row, s *record.Summary) {
+		x := s.Reasoning
+		if x == nil {
+			return
+		}
+		t.Add(TextCell(name), count(x.Requests), count(x.Unanswered), reasoningTokens(x, x.Tokens, "p50"), reasoningTokens(x, x.Tokens, "p95"),
+			reasoningTokens(x, x.AnswerTokens, "p50"),
+			tokensAt(x.TimeMs, "p50"), tokensAt(x.TimeMs, "p95"), tokensAt(s.Latency("ttfo"), "p50"))
+	})
+	return t
+}
+
+// reasoningTokens is a percentile of tokens, with a mark if the client estimated how many of an answer are reasoning.
+func reasoningTokens(r *record.Reasoning, s *stats.Summary, name string) Cell {
+	c := tokensAt(s, name)
+	if r.Estimated && s != nil {
+		c.Text = "≈" + c.Text
+	}
+	return c
+}
+
+// tokensAt is a percentile of a sample as digits alone.
+func tokensAt(s *stats.Summary, name string) Cell {
+	x, ok := s.Get(name)
+	if !ok {
+		return Absent()
+	}
+	return TextCell(unit.Digits(x))
+}
+
+// eachSummary calls f with the summary of each row, and of its classes and categories.
+func (r *Run) eachSummary(f func(name string, row *record.Row, s *record.Summary)) {
+	for _, row := range r.Live() {
+		f(row.ID, &row, &row.Summary)
+		for _, parts := range []map[string]record.Summary{row.Classes, row.Categories} {
+			for _, name := range slices.Sorted(maps.Keys(parts)) {
+				s := parts[name]
+				f(row.ID+", "+name, &row, &s)
+			}
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package report
+
+import (
+	"fmt"
+
+	"bench/experiment/record"
+	"bench/experiment/stats"
+	"bench/experiment/unit"
+)
+
+// sessionsTable is the conversations and agent runs of each row that has them.
+func (r *Run) sessionsTable() Table {
+	t := Table{ID: "sessions", Caption: "Sessions: conversations and agent runs", Columns: []Column{{Head: "sessions"},
+		{Head: "n", Num: true, Help: "sessions"}, {Head: "time p50", Num: true, Help: "sessions"}, {Head: "p90", Num: true},
+		{Head: "per turn", Num: true, Help: "sessions"}, {Head: "tools", Num: true, Help: "sessions"},
+		{Head: "E2E tok/s", Num: true, Help: "e2e_interactivity"}, {Head: "hits", Num: true, Help: "reuse"}}}
+	cut := false
+	for _, row := range r.Live() {
+		s := row.Sessions
+		if s == nil {
+			continue
+		}
+		cut = cut || s.Cut > 0
+		times := record.PercentilesOf(inMs(s.Time))
+		hits := Absent()
+		if u := row.Reuse; u != nil {
+			hits = TextCell(fmt.Sprintf("%.1f of %s", 100*u.CachedRate, record.Percent(u.PossibleRate)))
+		}
+		t.Add(TextCell(row.ID), sessionsCell(s),
+			InCell.Percentile(times, "p50"), InCell.Percentile(times, "p90"), InCell.Percentile(record.PercentilesOf(inMs(s.TurnTime)), "p50"),
+			optional(s.ToolShare, record.Percent),
+			optional(s.Interactivity, func(x record.Interactivity) string { return unit.Digits(x.TokensPerS) }), hits)
+	}
+	if cut {
+		t.Note = "Times are of completed sessions. The row ended in others (cut), the long ones first: true times are longer."
+	}
+	return t
+}
+
+// sessionsCell is the number of completed sessions, and of others.
+func sessionsCell(s *record.Sessions) Cell {
+	text := unit.Count(s.Completed)
+	if s.Failed > 0 {
+		text += fmt.Sprintf(" + %d failed", s.Failed)
+	}
+	if s.Left > 0 {
+		text += fmt.Sprintf(" + %d left", s.Left)
+	}
+	if s.Cut > 0 {
+		text += fmt.Sprintf(" + %d cut", s.Cut)
+	}
+	c := TextCell(text)
+	if s.Requests != nil {
+		c.Title = unit.Digits(s.Requests.Mean) + " requests in each, on average"
+	}
+	return c
+}
+
+// inMs is a summary of seconds in milliseconds.
+func inMs(s *stats.Summary) *stats.Summary {
+	if s == nil {
+		return nil
+	}
+	const msPerS = 1e3
+	ms := *s
+	for _, x := range []*float64{&ms.Mean, &ms.Std, &ms.Min, &ms.P50, &ms.P90, &ms.P95, &ms.P99, &ms.P999, &ms.Max} {
+		*x *= msPerS
+	}
+	ms.CI95 = map[string]stats.Interval{}
+	for name, ci := range s.CI95 {
+		ms.CI95[name] = stats.Interval{Lo: ci.Lo * msPerS, Hi: ci.Hi * msPerS}
+	}
+	return &ms
+}
