@@ -123,7 +123,15 @@ func (c *cli) reach(ctx context.Context, m *sweep.Matrix, f *sweepFlags, base, k
 		return nil, err
 	}
 	server, err := endpoint.AwaitLoaded(ctx, cmp.Or(m.Server.StartTimeout, maxLoading), c.loading, func() (*endpoint.Server, error) {
-		return endpoint.Reach(ctx, m.Target, base, key, experiment.APIs(picked, m.Target))
+		server, err := endpoint.Reach(ctx, m.Target, base, key, experiment.APIs(picked, m.Target))
+		if err != nil {
+			return nil, err
+		}
+		if err := server.ReachOthers(ctx, picked); err != nil {
+			server.Close()
+			return nil, err
+		}
+		return server, nil
 	})
 	if err != nil {
 		if ctx.Err() != nil {

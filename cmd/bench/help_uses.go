@@ -59,7 +59,13 @@ var flagUses = map[string][]helpGroup{
 	"trace convert": {
 		{"Format of the file", formatUses},
 		{"Which requests", requestUses},
-		{"Output", []string{"output", "anonymize"}},
+		{"Output", []string{"output", "anonymize", "keep-models"}},
+	},
+	"trace sample": {
+		{"What to choose", []string{"sessions", "requests", "seed"}},
+		{"Format of the file", formatUses},
+		{"Which requests", requestUses},
+		{"Output", []string{"output"}},
 	},
 	"selftest": {
 		{"What to run", []string{"quick", "streams", "rates", "tokens", "ttft", "itl", "window"}},
@@ -68,10 +74,12 @@ var flagUses = map[string][]helpGroup{
 	"mock": {
 		{"Where to listen", []string{"listen", "require-api-key"}},
 		{"Exact times", []string{"ttft", "itl"}},
-		{"Model and hardware", []string{"model", "root", "hardware", "gpus", "precision", "model-configs", "hardware-configs"}},
+		{"Model and hardware", []string{"model", "root", "models", "adapters", "hardware", "gpus", "precision", "model-configs", "hardware-configs"}},
 		{"Scheduler", []string{"max-num-seqs", "max-num-batched-tokens", "max-model-len", "queue", "queue-status", "ignore-disconnect"}},
 		{"KV cache", []string{"kv-blocks", "block-size", "kv-bytes-per-token", "kv-precision", "kv-offloading-gb", "kv-offloading-gb-s", "watermark"}},
 		{"Time of a step, without --hardware", []string{"step-base", "step-per-seq", "step-per-context-token", "step-per-prefill-token"}},
+		{"Answers", []string{"reasoning-tokens", "reasoning-share", "reasoning-field", "speculation-tokens", "speculation-acceptance", "speculation-report",
+			"valid-answers", "correct-answers", "image-tokens"}},
 		{"Faults", []string{"fault", "allow-faults", "drift", "load-time", "seed"}},
 	},
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,7 +21,8 @@ func newMock(c *cli) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mock",
 		Short: "serve a simulated vLLM, to try clients and matrices without a GPU",
-		Long: `mock serves the API of vLLM (models, completions, chat, tokenize, health, version, metrics, reset_prefix_cache).
+		Long: `mock serves the APIs of vLLM (models, completions, chat, responses, messages, embeddings, rerank, tokenize, health,
+version, metrics, reset_prefix_cache).
 With --ttft and --itl every token has exactly those times. Without them a batching scheduler with a paged KV cache,
 prefix hits, preemption and a queue sets the times. The time of a step comes from the roofline of --hardware, or
 from the --step flags. /debug describes the simulation, /debug/requests has the true times of each request.
@@ -30,13 +32,18 @@ from the --step flags. /debug describes the simulation, /debug/requests has the 
   status=CODE, reset-before, slow-headers=TIME, html200, garbage; after N tokens: reset-mid=N, fin-mid=N, cut-mid=N,
   stall=N, garbage-mid=N, error-in-stream=N, pause=N:TIME, short=N; and multi=K (tokens per event), crlf, comments,
   empty-events, no-done, no-usage, wrong-usage=OUTPUT:CACHED, no-prompt-tokens-details, no-zero-cached-tokens,
-  no-token-ids, no-text=first|last|all, split-utf8, role-early, role-reasoning, tool-calls (the last three: chat).
+  no-completion-tokens-details, no-token-ids, no-text=first|last|all, split-utf8; chat, responses, messages:
+  role-early, role-reasoning, tool-calls; responses: incomplete-event.
+
+Reasoning, speculative decoding, adapters and answers can be planted; /debug/requests has the truth.
 
 --drift slows the server over time: "5%/h", or "20%@10m" (20 % slower from minute 10 on).`,
 		Example: `  bench mock                                     batching, queueing, a prefix cache
   bench mock --model llama-3.1-8b --hardware h100-sxm   the roofline's times of that model and GPU
   bench mock --ttft 50ms --itl 10ms              exact times: to check a client
   bench mock --listen 127.0.0.1:9000 --max-num-seqs 8
+  bench mock --reasoning-tokens 50 --speculation-tokens 3 --speculation-acceptance 0.7
+  bench mock --models base,sql-lora --adapters sql-lora=1.5
   bench mock --fault status=500@1% --fault stall=5@100 --drift 5%/h`,
 		Args: positional(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -53,6 +60,7 @@ from the --step flags. /debug describes the simulation, /debug/requests has the 
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8000", "`ADDRESS` to listen on; a host other than 127.0.0.1 opens it to the network")
 	tables.register(cmd.Flags())
 	mockFlags(cmd.Flags(), &config)
+	mockAnswerFlags(cmd.Flags(), &config)
 	return cmd
 }
 
@@ -117,10 +125,49 @@ func mockFlags(f *pflag.FlagSet, config *mock.Config) {
 	f.StringVar(&config.APIKey, "require-api-key", "", "API key that requests must have")
 }
 
+// mockAnswerFlags registers the flags of what answers are planted with. Figures by category are in the table alone.
+func mockAnswerFlags(f *pflag.FlagSet, config *mock.Config) {
+	f.StringSliceVar(&config.ServedModels, "models", nil, "served `NAMES`: the base model, then its LoRA adapters")
+	f.Func("adapters", "`NAME=FACTOR` of an adapter's times (repeatable)", func(text string) error {
+		name, number, _ := strings.Cut(text, "=")
+		factor, err := strconv.ParseFloat(number, 64)
+		if err != nil {
+			return errors.New("must be NAME=FACTOR, such as sql-lora=1.5")
+		}
+		if config.Adapters == nil {
+			config.Adapters = map[string]float64{}
+		}
+		config.Adapters[name] = factor
+		return nil
+	})
+	f.IntVar(&config.ReasoningTokens, "reasoning-tokens", 0, "reasoning tokens of each chat answer")
+	f.Float64Var(&config.ReasoningShare, "reasoning-share", 0, "share of the requests that reason, 0 to 1 (default: all)")
+	f.StringVar(&config.ReasoningField, "reasoning-field", "", "field of reasoning in chat: reasoning_content or reasoning (default reasoning_content)")
+	f.IntVar(&config.Speculation.Tokens, "speculation-tokens", 0, "tokens that speculative decoding drafts in a step")
+	f.Float64Var(&config.Speculation.Acceptance, "speculation-acceptance", 0, "probability, 0 to 1, that a draft is accepted")
+	f.StringVar(&config.Speculation.Report, "speculation-report", "", "where answers report drafts: usage (OpenAI), timings (llama.cpp)")
+	share(f, &config.ValidAnswers, "valid-answers", "share of structured answers and tool calls that fit their schema (default 1)")
+	share(f, &config.CorrectAnswers, "correct-answers", `share of right answers to "What is 1 + 2?" (default 1)`)
+	f.IntVar(&config.ImageTokens, "image-tokens", 0, "prompt tokens of an image (default 576)")
+}
+
+// share registers a flag that may be 0 or absent.
+func share(f *pflag.FlagSet, into **float64, name, usage string) {
+	f.Func(name, usage, func(text string) error {
+		v, err := strconv.ParseFloat(text, 64)
+		*into = &v
+		return err
+	})
+}
+
 // flagOf returns the flag of a key of the [mock] table.
 func flagOf(key string) string {
 	if strings.HasPrefix(key, "faults") {
 		return "--fault"
 	}
-	return "--" + strings.ReplaceAll(key, "_", "-")
+	key, _, _ = strings.Cut(key, "[")
+	if name, ok := strings.CutPrefix(key, "adapters."); ok {
+		return "--adapters " + name
+	}
+	return "--" + strings.NewReplacer("_", "-", ".", "-").Replace(key)
 }

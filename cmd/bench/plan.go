@@ -61,6 +61,10 @@ func planText(m *sweep.Matrix, k forecast.Known, screen report.Screen) (string, 
 			}
 		}
 	}
+	if len(p.Prompts) > 0 {
+		lines("", "", "real prompts:")
+		lines(" ", p.Prompts...)
+	}
 	if len(p.Hits) > 0 {
 		lines("", "", fmt.Sprintf("possible prefix-cache hits, in an unbounded cache with blocks of %s:", unit.Plural(p.Block, "token")))
 		lines(" ", p.Hits...)

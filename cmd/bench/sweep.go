@@ -60,7 +60,7 @@ simulated server. Ctrl-C keeps finished rows; --resume continues the run.`,
 	fl := cmd.Flags()
 	f.key.register(fl)
 	fl.StringVar(&f.endpoint, "endpoint", "", `endpoint: host:port, a URL, or "mock" (default: [target] endpoint)`)
-	fl.StringVar(&f.api, "api", "", "API: completions or chat (default: [target] api)")
+	fl.StringVar(&f.api, "api", "", "API: completions, chat, responses, messages, embeddings or rerank (default: [target] api)")
 	fl.StringVar(&f.model, "model", "", "model name in requests (default: [target] model)")
 	fl.StringVar(&f.hardware, "hardware", "", "GPU under test, for the roofline, e.g. h100-sxm (default: [target] hardware)")
 	fl.IntVar(&f.gpus, "gpus", 0, "number of GPUs (default: [target] gpus)")
@@ -102,6 +102,9 @@ func (c *cli) sweep(cmd *cobra.Command, f *sweepFlags, file string) error {
 	}
 	if err := f.override(m, c.stderr); err != nil {
 		return err
+	}
+	if err := m.CheckPrompts(); err != nil {
+		return &exitError{codeUsage, err}
 	}
 	notes, err := f.checkHardware(m, models, hardware)
 	if err != nil {

@@ -11,6 +11,9 @@ import (
 // override replaces keys of [target] by flags.
 func (f *sweepFlags) override(m *sweep.Matrix, stderr io.Writer) error {
 	t := &m.Target
+	if f.endpoint != "" && len(t.Replicas) > 0 {
+		return usage("--endpoint: the matrix has replicas\nhint: edit replicas of [target], or replace them by endpoint")
+	}
 	if f.endpoint != "" && isMock(f.endpoint) != isMock(t.Endpoint) {
 		// [target] describes the other machine.
 		if t.Hardware != "" || len(t.Facts) > 0 || t.GPUHourUSD != nil {

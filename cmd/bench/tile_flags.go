@@ -39,7 +39,7 @@ func (f *tileFlags) register(fl *pflag.FlagSet) {
 	fl.IntVar(&f.blocks, "blocks", 4, "two endpoints: blocks per endpoint, which share --duration, --rounds or --requests")
 	fl.StringSliceVar(&f.allow, "allow", nil, "two endpoints: differences that are intended: "+strings.Join(compare.Refusable, ", "))
 	fl.StringVar(&f.resume, "resume", "", "two endpoints: directory of an interrupted run to complete")
-	fl.StringVar(&f.api, "api", "", "completions (default) or chat")
+	fl.StringVar(&f.api, "api", "", "completions (default), chat, responses or messages")
 	fl.StringVar(&f.model, "model", "", "model to request (default: the model that the server lists)")
 	fl.StringVar(&f.hardware, "hardware", "", "GPU under test, for the roofline, e.g. h100-sxm")
 	fl.IntVar(&f.gpus, "gpus", 0, "number of GPUs")

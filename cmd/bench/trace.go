@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -22,7 +23,7 @@ import (
 	"bench/sweep"
 )
 
-const traceFormats = "mooncake, azure, burstgpt, bailian, sharegpt, log, bench"
+const traceFormats = "mooncake, azure, burstgpt, bailian, sharegpt, log, weka, otel, litellm, bench"
 
 func newTrace(c *cli) *cobra.Command {
 	var o trace.Options
@@ -30,9 +31,10 @@ func newTrace(c *cli) *cobra.Command {
 	var sizes []int
 	cmd := &cobra.Command{
 		Use:   "trace FILE",
-		Short: "inspect a trace: request rate, burstiness, lengths, possible cache hits",
-		Long: `trace reads a log of requests in one pass. It prints their number, arrivals (rate, burstiness, clock resolution), lengths,
-and the share of prompt tokens that prefix caches of several sizes can hit.
+		Short: "inspect a trace: request rate, burstiness, lengths, sessions, possible cache hits",
+		Long: `trace reads a log of requests. It prints their number, arrivals (rate, burstiness, clock resolution), lengths, and the share
+of prompt tokens that prefix caches of several sizes can hit; of agents' traces the requests of a session, those in parallel,
+subagents, tool time and session time.
 
 Formats: ` + traceFormats + `; detected unless --from sets it.
 Files can be gzip or zstd. docs/traces.md describes the formats and the figures.`,
@@ -40,7 +42,8 @@ Files can be gzip or zstd. docs/traces.md describes the formats and the figures.
   bench trace conversation_trace.jsonl --cache-blocks 1000,10000,100000
   bench trace AzureLLMInferenceTrace_code.csv --start 10m --end 20m
   bench trace BurstGPT_1.csv --class GPT-4 --format json > gpt4.json
-  bench trace convert requests.jsonl --anonymize -o private.jsonl`,
+  bench trace convert requests.jsonl --anonymize -o private.jsonl
+  bench trace sample weka.jsonl --sessions 50 -o weka50.jsonl`,
 		Args: positional(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.File = args[0]
@@ -51,14 +54,14 @@ Files can be gzip or zstd. docs/traces.md describes the formats and the figures.
 	f.StringVar(&format, "format", "text", "output format: text or json")
 	f.IntSliceVar(&sizes, "cache-blocks", nil, "cache sizes, in blocks (default: round numbers up to the trace's size)")
 	traceFlags(f, &o)
-	cmd.AddCommand(newTraceConvert(c))
+	cmd.AddCommand(newTraceConvert(c), newTraceSample(c))
 	return cmd
 }
 
 func newTraceConvert(c *cli) *cobra.Command {
 	var o trace.Options
 	var output string
-	var anonymize bool
+	var anonymize, models bool
 	cmd := &cobra.Command{
 		Use:   "convert FILE -o OUT",
 		Short: "convert a trace to bench's format, without text; optionally anonymize it",
@@ -72,12 +75,69 @@ session numbers, in order of appearance.`,
 		Args: positional(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.File = args[0]
-			return c.convert(cmd.Context(), o, output, anonymize)
+			if models && !anonymize {
+				return usage("--keep-models applies to --anonymize\nhint: remove --keep-models; without --anonymize models stay")
+			}
+			return c.convert(o, output, func(w io.Writer) (*trace.Conversion, error) {
+				r, end, err := openTrace(cmd.Context(), o)
+				if err != nil {
+					return nil, err
+				}
+				defer end()
+				done, err := trace.Convert(w, r, anonymize, models)
+				return done, traceError(cmd.Context(), err)
+			})
 		},
 	}
 	f := cmd.Flags()
 	f.StringVarP(&output, "output", "o", "", "`FILE` to write, compressed if its name ends in .gz or .zst; - for stdout")
 	f.BoolVar(&anonymize, "anonymize", false, "keep only lengths, relative times and counted numbers")
+	f.BoolVar(&models, "keep-models", false, "with --anonymize: keep the names of models and classes")
+	traceFlags(f, &o)
+	return cmd
+}
+
+func newTraceSample(c *cli) *cobra.Command {
+	var o trace.Options
+	var output string
+	var sessions, requests int
+	var seed uint64
+	cmd := &cobra.Command{
+		Use:   "sample FILE --sessions N -o OUT",
+		Short: "write a random sample of a trace: whole sessions, or requests",
+		Long: `sample chooses sessions, whole, or single requests of a trace without sessions, each with equal probability. It writes them in
+the order of the trace and in bench's format. The same seed chooses the same ones.`,
+		Example: `  bench trace sample weka.jsonl --sessions 50 -o weka50.jsonl
+  bench trace sample conversation_trace.jsonl --requests 10000 --seed 2 -o some.jsonl.zst`,
+		Args: positional(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.File = args[0]
+			n := sessions
+			switch {
+			case (sessions > 0) == (requests > 0) || sessions < 0 || requests < 0:
+				return usage("sample needs --sessions or --requests, an integer ≥ 1\nhint: bench trace sample %s --sessions 50 -o sample.jsonl", o.File)
+			case requests > 0:
+				n = requests
+			}
+			if in, err := os.Stat(o.File); err == nil && !in.Mode().IsRegular() {
+				return usage("%s is not a file, and sample reads it twice\nhint: write it to a file first", o.File)
+			}
+			return c.convert(o, output, func(w io.Writer) (*trace.Conversion, error) {
+				var end func()
+				open := func() (r *trace.Reader, err error) {
+					r, end, err = openTrace(cmd.Context(), o)
+					return r, err
+				}
+				done, err := trace.Sample(w, open, func() { end() }, n, sessions > 0, rand.New(rand.NewPCG(seed, 0)))
+				return done, traceError(cmd.Context(), err)
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&output, "output", "o", "", "`FILE` to write, compressed if its name ends in .gz or .zst; - for stdout")
+	f.IntVar(&sessions, "sessions", 0, "number of sessions")
+	f.IntVar(&requests, "requests", 0, "number of requests of a trace without sessions")
+	f.Uint64Var(&seed, "seed", 1, "seed of the choice")
 	traceFlags(f, &o)
 	return cmd
 }
@@ -185,7 +245,16 @@ func (c *cli) inspect(ctx context.Context, o trace.Options, format string, sizes
 	return trace.Text(c.stdout, report)
 }
 
-func (c *cli) convert(ctx context.Context, o trace.Options, output string, anonymize bool) error {
+// traceError gives an error of a trace the words of the command line.
+func traceError(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	return withFlags(interrupted(ctx, err))
+}
+
+// convert writes what write makes of a trace, and reports what it made.
+func (c *cli) convert(o trace.Options, output string, write func(io.Writer) (*trace.Conversion, error)) error {
 	if output == "" {
 		return usage("missing -o\nhint: bench trace convert %s -o converted.jsonl", o.File)
 	}
@@ -194,27 +263,27 @@ func (c *cli) convert(ctx context.Context, o trace.Options, output string, anony
 			return usage("-o %s is the input file\nhint: name another file", output)
 		}
 	}
-	r, end, err := openTrace(ctx, o)
-	if err != nil {
-		return err
-	}
-	defer end()
 	var done *trace.Conversion
-	write := func(w io.Writer) (err error) {
-		done, err = writeTrace(w, output, r, anonymize)
+	pack := func(w io.Writer) (err error) {
+		done, err = writeTrace(w, output, write)
 		return err
 	}
 	notes := c.stdout
+	var err error
 	if output == "-" {
 		notes = c.stderr // stdout gets the trace
-		err = write(c.stdout)
+		err = pack(c.stdout)
 	} else {
-		err = sweep.WriteWhole(output, write)
+		err = sweep.WriteWhole(output, pack)
 	}
 	if err != nil {
-		return withFlags(interrupted(ctx, err))
+		return err
 	}
-	fmt.Fprintf(notes, "%s: %s\n", output, unit.Plural(done.Requests, "request"))
+	made := unit.Plural(done.Requests, "request")
+	if done.Sessions > 0 {
+		made += " in " + unit.Plural(done.Sessions, "session")
+	}
+	fmt.Fprintf(notes, "%s: %s\n", output, made)
 	if done.Different > 0 {
 		fmt.Fprintf(notes, "%d different blocks of %d tokens: an unlimited cache hits %.1f %% of the prompt tokens\n",
 			done.Different, done.BlockTokens, 100*done.HitRate)
@@ -226,7 +295,7 @@ func (c *cli) convert(ctx context.Context, o trace.Options, output string, anony
 }
 
 // writeTrace writes a trace, compressed by the extension of name.
-func writeTrace(w io.Writer, name string, r *trace.Reader, anonymize bool) (*trace.Conversion, error) {
+func writeTrace(w io.Writer, name string, write func(io.Writer) (*trace.Conversion, error)) (*trace.Conversion, error) {
 	var packed io.WriteCloser
 	switch filepath.Ext(name) {
 	case ".gz":
@@ -238,9 +307,9 @@ func writeTrace(w io.Writer, name string, r *trace.Reader, anonymize bool) (*tra
 		}
 		packed = z
 	default:
-		return trace.Convert(w, r, anonymize)
+		return write(w)
 	}
-	done, err := trace.Convert(packed, r, anonymize)
+	done, err := write(packed)
 	return done, errors.Join(err, packed.Close())
 }
 

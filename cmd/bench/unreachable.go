@@ -34,6 +34,11 @@ func (e *unreachableError) Error() string { return e.text }
 func unreachable(base, key string, http2 bool, f *sweepFlags, err error) error {
 	shown := target.Redact(base)
 	text := fmt.Sprintf("the endpoint %s: %v", shown, err)
+	if other := new(endpoint.OtherError); errors.As(err, &other) {
+		if own, baseErr := target.BaseURL(other.Endpoint); baseErr == nil {
+			base, shown, text = own, target.Redact(own), err.Error()
+		}
+	}
 	if strings.Contains(text, "\nhint:") { // it has its own
 		return errors.New(text)
 	}
