@@ -34,7 +34,7 @@ var mayImport = map[string][]string{
 	"sweep/predict": {"experiment", "experiment/endpoint", "experiment/load", "experiment/mock", "experiment/openai",
 		"experiment/record", "experiment/roofline", "experiment/telemetry", "experiment/workload", "sweep"},
 
-	"sweep/forecast": {"experiment", "experiment/endpoint", "experiment/record", "experiment/safetext", "experiment/stats", "experiment/unit", "experiment/workload", "sweep"},
+	"sweep/forecast": {"experiment", "experiment/endpoint", "experiment/record", "experiment/safetext", "experiment/stats", "experiment/unit", "experiment/workload", "experiment/workload/prompts", "sweep"},
 
 	"report": {"report/compare", "report/parallel", "experiment", "experiment/columns",
 		"experiment/diagnosis", "experiment/published", "experiment/record", "experiment/roofline", "experiment/safetext",
@@ -53,12 +53,12 @@ var mayImport = map[string][]string{
 	"report/foreign": {"report", "report/compare", "experiment", "experiment/record", "experiment/stats",
 		"experiment/unit", "experiment/verdict"},
 
-	"experiment/endpoint":  {"experiment", "experiment/load", "experiment/openai", "experiment/record", "experiment/safetext", "experiment/selftest", "experiment/stats", "experiment/target", "experiment/telemetry", "experiment/telemetry/collector", "experiment/unit", "experiment/verdict", "experiment/workload"},
+	"experiment/endpoint":  {"experiment", "experiment/answer", "experiment/load", "experiment/openai", "experiment/record", "experiment/safetext", "experiment/selftest", "experiment/stats", "experiment/target", "experiment/telemetry", "experiment/telemetry/collector", "experiment/unit", "experiment/verdict", "experiment/workload", "experiment/workload/prompts"},
 	"experiment/diagnosis": {"experiment", "experiment/record", "experiment/series", "experiment/stats", "experiment/telemetry", "experiment/unit", "experiment/verdict"},
 	"experiment/series":    {"experiment", "experiment/published", "experiment/record", "experiment/roofline", "experiment/stats", "experiment/unit", "experiment/verdict", "experiment/workload"},
 	"experiment/verdict":   {"experiment", "experiment/record", "experiment/selftest", "experiment/stats", "experiment/telemetry", "experiment/unit", "experiment/workload"},
 	"experiment/record":    {"experiment", "experiment/roofline", "experiment/selftest", "experiment/stats", "experiment/telemetry", "experiment/unit", "experiment/workload"},
-	"experiment":           {"experiment/roofline", "experiment/spelling", "experiment/stats", "experiment/target", "experiment/telemetry", "experiment/unit", "experiment/workload"},
+	"experiment":           {"experiment/answer", "experiment/roofline", "experiment/spelling", "experiment/stats", "experiment/target", "experiment/telemetry", "experiment/unit", "experiment/workload"},
 	"experiment/fixture":   {"experiment", "experiment/record", "experiment/workload"}, // for tests
 
 	"experiment/load":                {"experiment/workload", "experiment/openai"},
@@ -70,7 +70,8 @@ var mayImport = map[string][]string{
 	"experiment/telemetry/collector": {"experiment/telemetry"},
 	"experiment/mock":                {"experiment/mock/kv", "experiment/roofline"},
 	"experiment/mock/kv":             {},
-	"experiment/workload":            {"experiment/workload/trace"},
+	"experiment/workload":            {"experiment/workload/prompts", "experiment/workload/trace"},
+	"experiment/workload/prompts":    {},
 	"experiment/workload/trace":      {"experiment/safetext"},
 
 	"benchmarks/search/world":   {"experiment/mock"},
@@ -85,6 +86,7 @@ var mayImport = map[string][]string{
 	// a program
 	"benchmarks/gate": {"experiment", "experiment/record", "experiment/stats", "report/compare"},
 
+	"experiment/answer":    {},
 	"experiment/columns":   {},
 	"experiment/published": {"experiment/unit"},
 	"experiment/roofline":  {"experiment/columns", "experiment/published", "experiment/stats", "experiment/unit"},
