@@ -9,12 +9,28 @@ import (
 	"bench/experiment/workload"
 )
 
-// countImage is the number of prompt tokens of an image: as the row states it, else the server's count of a prompt
-// with one, less its count of the prompt without.
-func (c *apiClient) countImage(ctx context.Context, im *workload.Images) (int, error) {
+// countImage is the number of prompt tokens of an image: as the row states it, else as the server counts, which is asked
+// once for each kind of image.
+func (c *apiClient) countImage(ctx context.Context, im *workload.Images) (tokens int, err error) {
 	if im.Tokens > 0 {
 		return im.Tokens, nil
 	}
+	tokens, known := c.imageTokens[*im]
+	if known {
+		return tokens, nil
+	}
+	if tokens, err = c.askImage(ctx, im); err != nil {
+		return 0, err
+	}
+	if c.imageTokens == nil {
+		c.imageTokens = map[workload.Images]int{}
+	}
+	c.imageTokens[*im] = tokens
+	return tokens, nil
+}
+
+// askImage is the server's count of a prompt with an image, less its count of the prompt without; 0: it counts none.
+func (c *apiClient) askImage(ctx context.Context, im *workload.Images) (int, error) {
 	text := openai.Prompt{Text: strings.Join(words[:16], " ")}
 	without := c.ask(ctx, text, c.countsInSSE)
 	text.Images = [][]byte{im.PNG(nil, 1)}

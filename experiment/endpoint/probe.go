@@ -28,11 +28,12 @@ type apiClient struct {
 	ids          idRange         // of token IDs to try in prompts
 	idsRefused   string          // why the server takes no prompts of them, for display
 	vocab        workload.Vocabulary
-	lengthSource string         // how prompts get their lengths, for display
-	connections  string         // how they are used, for display
-	extra        map[string]any // request fields of [target.extra_body]
-	conversation *promptStyle   // nil: not probed yet
-	answered     time.Time      // the first answer
+	lengthSource string                  // how prompts get their lengths, for display
+	connections  string                  // how they are used, for display
+	extra        map[string]any          // request fields of [target.extra_body]
+	conversation *promptStyle            // nil: not probed yet
+	imageTokens  map[workload.Images]int // prompt tokens of an image, by its kind; nil: none counted
+	answered     time.Time               // the first answer
 }
 
 // optionalFields are the request fields that a server may refuse, the likeliest first.
