@@ -56,21 +56,11 @@ func (s *Server) Run(ctx context.Context, t RunConfig) (*record.Row, error) {
 	if err := cmp.Or(ctx.Err(), err); err != nil {
 		return nil, err
 	}
-	row := &record.Row{
-		Schema: record.SchemaRow, ID: t.ID, Spec: *t.Spec, Simulated: s.Info.Simulated, StartedAt: time.Now().UTC(),
-		Salt: t.Salt, PromptForm: encoders.promptForm(), Omitted: encoders.omitted(),
-		PromptOverhead: new(encoders.overhead()), Selftest: s.Selftest, Accuracy: s.Accuracy,
-	}
-	row.Server.Settle, row.Server.Abandoned = settled, s.Abandoned
-	if row.Server.Replicas = s.Info.Replicas; len(s.Info.Replicas) > 0 {
-		row.Server.Routing = cmp.Or(s.Target.Routing, experiment.RoundRobin)
-	}
-	row.Sampling, row.ClassSampling = encoders.sampling()
+	row := s.newRow(&t, settled, encoders)
 	plan := t.Spec.Plan(t.Salt).Over(s.Target.Spread())
 	defer plan.Close()
 	for class, e := range encoders {
 		plan.CountImages(class, e.imageTokens)
-		row.ImageTokens = max(row.ImageTokens, e.imageTokens)
 	}
 	e := &verdict.Measured{Row: row}
 	m := &measurement{t: t, e: e, encoders: encoders, plan: plan, severalModels: encoders.severalModels(), target: s.Target, namesSessions: s.Target.Session() != ""}
@@ -146,6 +136,24 @@ func (s *Server) Run(ctx context.Context, t RunConfig) (*record.Row, error) {
 	took.Window, took.Ended = row.Window, time.Since(began)
 	row.Time = took.Split()
 	return row, nil
+}
+
+// newRow is the row before its load.
+func (s *Server) newRow(t *RunConfig, settled *record.Settle, encoders classEncoders) *record.Row {
+	row := &record.Row{
+		Schema: record.SchemaRow, ID: t.ID, Spec: *t.Spec, Simulated: s.Info.Simulated, StartedAt: time.Now().UTC(),
+		Salt: t.Salt, PromptForm: encoders.promptForm(), Omitted: encoders.omitted(),
+		PromptOverhead: new(encoders.overhead()), Selftest: s.Selftest, Accuracy: s.Accuracy,
+	}
+	row.Server.Settle, row.Server.Abandoned = settled, s.Abandoned
+	if row.Server.Replicas = s.Info.Replicas; len(s.Info.Replicas) > 0 {
+		row.Server.Routing = cmp.Or(s.Target.Routing, experiment.RoundRobin)
+	}
+	row.Sampling, row.ClassSampling = encoders.sampling()
+	for _, e := range encoders {
+		row.ImageTokens = max(row.ImageTokens, e.imageTokens)
+	}
+	return row
 }
 
 // stopped is closed when the user ends the row; nil: nothing but Run's ctx does.
