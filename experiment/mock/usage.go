@@ -31,25 +31,19 @@ func (p *reply) usage(output int) usage {
 }
 
 // object is u as JSON in the form of completions and chat.
-func (u usage) object() map[string]any {
-	object := map[string]any{"prompt_tokens": u.prompt, "completion_tokens": u.output, "total_tokens": u.prompt + u.output}
-	if u.hasCached {
-		object["prompt_tokens_details"] = map[string]int{"cached_tokens": u.cached}
-	}
-	if details := u.outputDetails(); len(details) > 0 {
-		object["completion_tokens_details"] = details
-	}
-	return object
-}
+func (u usage) object() map[string]any { return u.named("prompt_tokens", "completion_tokens") }
 
 // responses is u as JSON in the form of the Responses API.
-func (u usage) responses() map[string]any {
-	object := map[string]any{"input_tokens": u.prompt, "output_tokens": u.output, "total_tokens": u.prompt + u.output}
+func (u usage) responses() map[string]any { return u.named("input_tokens", "output_tokens") }
+
+// named is u as JSON, by the API's names of the two counts.
+func (u usage) named(prompt, output string) map[string]any {
+	object := map[string]any{prompt: u.prompt, output: u.output, "total_tokens": u.prompt + u.output}
 	if u.hasCached {
-		object["input_tokens_details"] = map[string]int{"cached_tokens": u.cached}
+		object[prompt+"_details"] = map[string]int{"cached_tokens": u.cached}
 	}
 	if details := u.outputDetails(); len(details) > 0 {
-		object["output_tokens_details"] = details
+		object[output+"_details"] = details
 	}
 	return object
 }
