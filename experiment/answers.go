@@ -45,7 +45,7 @@ func (s *Spec) checkAnswers(bad func(key, problem, hint string)) {
 	}
 }
 
-// answersKey is where the limits of a class stand: its own, or those of the row.
+// answersKey is where the limits of a class stand: its own table, or the row's.
 func answersKey(key string, c workload.Class, s *Spec) string {
 	if c.Answers == s.Answers {
 		return "answers"

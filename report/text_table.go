@@ -135,7 +135,7 @@ func (o *Analysis) textColumns(width int, footnotes map[string]int) []textColumn
 	})
 }
 
-// answerColumns are those of ttfo, if it is shown.
+// answerColumns are the columns of ttfo, if it is shown.
 func (o *Analysis) answerColumns() []textColumn {
 	if !o.answers() {
 		return nil

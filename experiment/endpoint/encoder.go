@@ -106,7 +106,7 @@ func (e *classEncoder) prepare(p openai.Params, a *workload.Adapters) (err error
 	return nil
 }
 
-// encoder is that of a request's model.
+// encoder is the encoder of a request's model.
 func (e *classEncoder) encoder(r *workload.Request) *openai.Encoder {
 	if enc := e.adapters[r.Model]; enc != nil {
 		return enc
@@ -228,7 +228,7 @@ func (es classEncoders) promptForm() string {
 	return form
 }
 
-// form is that of the class's prompts.
+// form is the form of the class's prompts.
 func (e *classEncoder) form() string {
 	if e.isReal {
 		return realForm
@@ -285,7 +285,7 @@ func (es classEncoders) sampling() (common map[string]any, own map[string]map[st
 func (es classEncoders) first() *classEncoder { return es[slices.Min(slices.Collect(maps.Keys(es)))] }
 
 // clients are those in use, in a fixed order, with the largest part of the row's requests that each can have in flight:
-// 1, or that of one replica.
+// 1, or one replica's part.
 func (es classEncoders) clients() (out []*openai.Client, parts []int) {
 	for _, class := range slices.Sorted(maps.Keys(es)) {
 		for _, c := range es[class].apis {

@@ -14,7 +14,7 @@ import (
 // realForm is the form of prompts from a file.
 const realForm = "prompts"
 
-// realPrompts is what the bodies of a class with real prompts have in common; the zero value is that of any other class.
+// realPrompts is what the bodies of a class with real prompts have in common; the zero value is for any other class.
 type realPrompts struct {
 	salt string // of the server's prefix cache, as a field of the body; empty = none
 

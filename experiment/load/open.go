@@ -139,7 +139,7 @@ func (d *driver) getWorker(job *Job, body []byte) bool {
 	}
 }
 
-// serveQueue finishes a session whose first request has been sent, and then runs those of the queue on the same
+// serveQueue finishes a session whose first request has been sent, and then runs the queue's on the same
 // worker, first come first served.
 func (d *driver) serveQueue(job *Job, body []byte, finish func()) {
 	for more := true; more; {

@@ -9,7 +9,7 @@ import (
 // categoryMarker begins a text that states the category of its prompt: "[category: coding] …".
 const categoryMarker = "[category:"
 
-// category is that of metadata.category, else of the first text of the prompt that begins with the marker; empty:
+// category is metadata.category, else the marker that begins a text of the prompt; empty:
 // none.
 func (r *request) category() string {
 	var metadata struct{ Category string }
@@ -42,7 +42,7 @@ func (r *request) texts() iter.Seq[string] {
 	}
 }
 
-// images are those of the messages, in order.
+// images are the images of the messages, in order.
 func (r *request) images() []Image {
 	var all []Image
 	for _, m := range r.Messages.list {

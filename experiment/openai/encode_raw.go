@@ -50,7 +50,7 @@ func (e *Encoder) RawExtend(dst, before []byte, fields []RawField, outputBefore 
 	return append(dst, `"}`...)
 }
 
-// rawHead appends a body up to its prompt: the constant fields and those of the request, which replace them.
+// rawHead appends a body up to its prompt: the constant fields, and the request's, which replace them.
 func (e *Encoder) rawHead(dst []byte, fields []RawField, output int) []byte {
 	replaced := func(name string) bool {
 		return slices.ContainsFunc(fields, func(f RawField) bool { return f.Name == name })

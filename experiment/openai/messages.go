@@ -41,7 +41,7 @@ func (c *chunk) parseMessages(m map[string]any) error {
 	if start := object(m["message"]); start != nil {
 		c.id = []byte(str(start["id"]))
 		c.addMessageUsage(object(start["usage"]))
-		c.output, c.hasOutput = 0, false // a placeholder
+		c.output, c.hasOutput = 0, false // message_start counts no output yet
 	}
 	if usage := object(m["usage"]); usage != nil {
 		c.addMessageUsage(usage)
@@ -149,7 +149,7 @@ func (w *walker) messagesField(key []byte) (uint, bool) {
 		return 8, w.null() || w.object((*walker).blockField)
 	case "message":
 		ok := w.null() || w.object((*walker).messageField)
-		w.c.output, w.c.hasOutput = 0, false // a placeholder
+		w.c.output, w.c.hasOutput = 0, false // message_start counts no output yet
 		return 16, ok
 	case "usage": // with a message, too, left to parse
 		return 16, w.null() || w.object((*walker).messageUsageField)

@@ -117,7 +117,7 @@ type ReplicaAccuracy struct {
 // AccuracyCounts are of the answers of one server. The others were wrong.
 type AccuracyCounts struct{ Correct, Failed, CutOff int }
 
-// Add counts a server's answers to so many questions.
+// Add counts a server's answers to a number of questions.
 func (a *Accuracy) Add(endpoint string, questions int, n AccuracyCounts) {
 	a.Failed += n.Failed
 	a.CutOff += n.CutOff

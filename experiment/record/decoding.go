@@ -13,7 +13,7 @@ type Decoding struct {
 	perStep, drafted float64 // tokens that a step of a request yields, and drafts; 0 = one, without a draft
 }
 
-// Speculated is d on a server that drafts; nil = it does not, as far as it reports that.
+// Speculated is d on a server that drafts; nil = it reports none.
 func (d Decoding) Speculated(s *Speculation) Decoding {
 	d.perStep, d.drafted = s.Step()
 	return d

@@ -33,7 +33,7 @@ type Estimate struct {
 // fewestReadings of the server's requests make an estimate.
 const fewestReadings = 10
 
-// LeaversOf is nil if nobody left. samples are those of the row; usage is what the server reported in it, nil = nothing.
+// LeaversOf is nil if no user left. samples are the row's; usage is what the server reported in it, nil = nothing.
 func LeaversOf(records []*Record, w Window, samples []telemetry.Sample, usage *telemetry.ServerUsage) *Leavers {
 	l, inside := Leavers{}, 0
 	for _, r := range records {

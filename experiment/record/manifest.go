@@ -274,7 +274,7 @@ func (t *TargetInfo) AddOthers(others []OtherServer) {
 // Replica is one of several servers under one load.
 type Replica struct {
 	Endpoint string   `json:"endpoint"`          // host and port
-	Differs  []string `json:"differs,omitempty"` // facts that are not those of the first: "version: 0.10.1 → 0.10.2"
+	Differs  []string `json:"differs,omitempty"` // facts that differ from the first one's: "version: 0.10.1 → 0.10.2"
 }
 
 // Vantage is the client's network distance from the server, which is part of every latency.

@@ -109,7 +109,7 @@ func (s *Speculation) derive(behindFirst float64) {
 	}
 }
 
-// setIntervals sets the interval of the rate, and that of the length, which follows from it.
+// setIntervals sets the interval of the rate, and the length's, which follows from it.
 func (s *Speculation) setIntervals(rate stats.Interval) {
 	s.RateCI95 = &rate
 	if s.AcceptanceLength != nil {

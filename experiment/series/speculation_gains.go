@@ -89,7 +89,7 @@ func oneAxisApart(x, y *experiment.Spec) (common []experiment.Axis, a, b string,
 	return common, a, b, a != ""
 }
 
-// ratioOf is that of two medians; the zero Ratio without both.
+// ratioOf is the ratio of two medians; the zero Ratio without both.
 func ratioOf(on, off record.Percentiles) Ratio {
 	a, hasA := on.Get("p50")
 	b, hasB := off.Get("p50")

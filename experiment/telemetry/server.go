@@ -47,7 +47,7 @@ type ServerUsage struct {
 	Roles []RoleUsage `json:"roles,omitempty"` // by page, if there are several; the figures above combine them
 }
 
-// Speculates reports whether the server drafted tokens in the window, as far as it reports that.
+// Speculates reports whether the server reports drafted tokens in the window.
 func (u *ServerUsage) Speculates() bool {
 	if u.DraftTokens != nil {
 		return *u.DraftTokens > 0

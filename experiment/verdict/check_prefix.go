@@ -61,7 +61,7 @@ func checkPrefix(e *Measured) checkResult {
 		return invalid("read the server's log", "%d requests that prime the prefixes failed", e.FailedPriming)
 	}
 	h := e.hitsByUsage()
-	if h.requests == 0 && !e.Spec.HasPrompts() { // the counters also count real prompts, whose hits nobody knows
+	if h.requests == 0 && !e.Spec.HasPrompts() { // the counters also count real prompts, whose possible hits are unknown
 		h = e.hitsByCounters()
 	}
 	warm := e.Spec.HasPrefix(workload.Warm)

@@ -9,7 +9,7 @@ import (
 
 // Graph is a session of a trace, as a plan replays it: which of its requests wait for which. It does not change.
 type Graph struct {
-	nodes     []trace.Node // by turn; waits are those of the replay
+	nodes     []trace.Node // by turn; waits are the replay's
 	children  [][]int      // by turn: turns that wait for it
 	continues []int        // by turn: the turn whose context it continues with the server's answer; -1 = none
 	index     int          // of turn 0 in the plan

@@ -151,10 +151,10 @@ func (p *Plan) Estimated() *Plan {
 	return p
 }
 
-// bytesPerToken is the usual size of a token of text, to estimate lengths that nobody has counted.
+// bytesPerToken is the usual size of a token of text, to estimate lengths that are not counted.
 const bytesPerToken = 4
 
-// estimateTokens is about how many tokens so many bytes of JSON have.
+// estimateTokens is about the number of tokens of some bytes of JSON.
 func estimateTokens(bytes int) int { return bytes/bytesPerToken + 1 }
 
 // EstimatedLongest is Longest, with an estimate for real prompts: of conversations, if every answer has its full length.

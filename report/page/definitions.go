@@ -18,7 +18,7 @@ var onlyWith = map[string]func(record.Row) bool{
 	"e2e_interactivity": func(r record.Row) bool { return r.Sessions != nil },
 }
 
-// definitionsFor are those of the figures of some runs.
+// definitionsFor are the definitions of the figures of some runs.
 func definitionsFor(runs []*report.Run) []definition {
 	return slices.DeleteFunc(slices.Clone(definitions), func(d definition) bool {
 		has := onlyWith[d.ID]

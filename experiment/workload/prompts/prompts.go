@@ -17,7 +17,7 @@ import (
 type Source struct {
 	File     string   `toml:"file" json:"file"`
 	Order    string   `toml:"order" json:"order,omitempty"`       // shuffled (also if empty): each once, by seed, before any comes again; listed: as in the file
-	Limit    int      `toml:"limit" json:"limit,omitempty"`       // sample so many prompts by seed; 0 = all
+	Limit    int      `toml:"limit" json:"limit,omitempty"`       // number of prompts to sample by seed; 0 = all
 	Category []string `toml:"category" json:"category,omitempty"` // keep these categories; nil = all
 	MinInput int      `toml:"min_input" json:"min_input,omitempty"`
 	MaxInput int      `toml:"max_input" json:"max_input,omitempty"` // prompt tokens as the server counts them; 0 = any

@@ -89,7 +89,7 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// Fields of the request go into the body as they are; those of bench or of nobody do not.
+// Fields of the request go into the body as they are; bench's own and unknown ones do not.
 func TestFieldsOfALine(t *testing.T) {
 	s := source(t, `{"prompt":"a","id":3,"temperature":0.50,"tools":[{"a": 1}],"top_k":null,"max_tokens":256.0,"category":" coding ","expected":["4","four"],"extra_body":{"mine": {"x" : 1}}}`+"\n"+`{"prompt":"b","expected":4}`)
 	p := s.prompt(0)

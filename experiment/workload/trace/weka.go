@@ -33,7 +33,7 @@ type wekaSession struct {
 
 // wekaAgent is the main agent or a subagent.
 type wekaAgent struct {
-	calls []wekaCall // without those of subagents
+	calls []wekaCall // without the subagents' calls
 	subs  []*wekaAgent
 	begin time.Duration
 	took  time.Duration // −1 = not recorded
