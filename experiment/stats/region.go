@@ -33,13 +33,7 @@ func (s Search) Region(probes []Probe) *Region {
 		low, high = min(low, a), max(high, b)
 		r.first, r.last = min(r.first, worst.first), max(r.last, worst.last)
 	}
-	best := 0
-	for i, x := range r.losses {
-		if x < r.losses[best] {
-			best = i
-		}
-	}
-	r.Low, r.High, r.Best = s.snap(math.Exp(low)), s.snap(math.Exp(high)), min(max(math.Exp(r.thresholds[best]), s.Min), s.Max)
+	r.Low, r.High, r.Best = s.snap(math.Exp(low), probes), s.snap(math.Exp(high), probes), min(max(math.Exp(r.likeliest()), s.Min), s.Max)
 	if s.Whole { // the highest number that meets the limits is an integer
 		r.Low, r.High, r.Best = math.Floor(math.Exp(r.first)), math.Floor(math.Exp(r.last))+1, math.Floor(r.Best)
 	}
@@ -52,13 +46,28 @@ func (s Search) Region(probes []Probe) *Region {
 	return r
 }
 
-// snap is an end of the range where a load is one but for the rounding of its logarithm: a FAIL at Max bounds the
-// threshold.
-func (s Search) snap(load float64) float64 {
+// likeliest is the middle of the thresholds without a loss: between none over a limit and all, a step may be anywhere.
+func (r *Region) likeliest() float64 {
+	const rounding = 1e-9
+	isBest := func(loss float64) bool { return loss <= rounding }
+	first, last := slices.IndexFunc(r.losses, isBest), len(r.losses)-1
+	for !isBest(r.losses[last]) {
+		last--
+	}
+	return (r.thresholds[first] + r.thresholds[last]) / 2
+}
+
+// snap is a load itself where an end of the region is one but for the rounding of its logarithm.
+func (s Search) snap(load float64, probes []Probe) float64 {
 	const rounding = 1e-12
-	for _, end := range []float64{s.Min, s.Max} {
+	for _, end := range []float64{s.Min, s.Max} { // a FAIL at Max bounds the threshold
 		if math.Abs(load-end) <= rounding*end {
 			return end
+		}
+	}
+	for _, p := range probes {
+		if math.Abs(load-p.Load) <= rounding*p.Load {
+			return p.Load
 		}
 	}
 	return load

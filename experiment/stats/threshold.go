@@ -53,12 +53,13 @@ const (
 	flatness  = 0.7  // standard deviation of ln(slope) below it
 )
 
-// slopes are d ln(share)/d ln(load) at the threshold.
+// slopes are d ln(share)/d ln(load) at the threshold. The last is a step: a server whose requests are all over a limit
+// just above a load where none is.
 var slopes = func() (out []float64) {
 	for b := 1.0; b < 1100; b *= 1.35 {
 		out = append(out, b)
 	}
-	return out
+	return append(out, 1e9)
 }()
 
 // newLikelihood takes the counts as measured, or all that disturbances of the runs leave possible.
