@@ -82,11 +82,14 @@ func TestNightly(t *testing.T) {
 			night := func(what string, endpoint string, code int, texts ...string) {
 				t.Helper()
 				got, printed := j.run(endpoint)
-				for range 3 { // a busy machine can leave a regression UNDECIDED; PASS is an error
+				for range 3 { // nights of a busy machine differ so much that a regression is UNDECIDED; PASS is an error
 					if code != codeNotMet || !undecided(t, j.home) {
 						break
 					}
 					forget(t, j.home)
+					server.slow.Store(false) // one more good night in the base
+					j.run(endpoint)
+					server.slow.Store(true)
 					got, printed = j.run(endpoint)
 				}
 				silent := name != "cron" || printed == "" || code == 0
