@@ -52,60 +52,22 @@ func (s *Server) Run(ctx context.Context, t RunConfig) (*record.Row, error) {
 		return nil, err
 	}
 	took := record.RowTimes{Settled: time.Since(began)}
-	encoders, err := s.classEncoders(ctx, t.Spec)
-	if err := cmp.Or(ctx.Err(), err); err != nil {
+	m, err := s.newMeasurement(ctx, t, settled)
+	if err != nil {
 		return nil, err
 	}
-	row := s.newRow(&t, settled, encoders)
-	plan := t.Spec.Plan(t.Salt).Over(s.Target.Spread())
-	defer plan.Close()
-	for class, e := range encoders {
-		plan.CountImages(class, e.imageTokens)
-	}
-	e := &verdict.Measured{Row: row}
-	m := &measurement{t: t, e: e, encoders: encoders, plan: plan, severalModels: encoders.severalModels(), target: s.Target, namesSessions: s.Target.Session() != ""}
-	if m.answers, err = newAnswerChecks(encoders); err != nil {
-		return nil, err
-	}
-	row.Server.Block = s.cacheBlock(ctx, t.Spec, encoders.first().api)
-	encoders.saltCaches(t.Spec, t.Salt+"-count") // or a count that computes would warm the row's prompts
-	if err := m.selectPrompts(ctx, s.countedPrompts()); err != nil {
-		return nil, err
-	}
-	encoders.saltCaches(t.Spec, t.Salt)
-	if err := m.primePrefixes(ctx); err != nil {
-		return nil, err
-	}
-	if err := m.openConnections(ctx); err != nil {
+	defer m.plan.Close()
+	if err := m.prepare(ctx, s); err != nil {
 		return nil, err
 	}
 	stop, err := m.watch(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	var decided context.Context
-	if decided, m.early = newEarlyEnd(m); m.early != nil {
-		defer m.early.end()
-	}
-	drain := time.Duration(0)
-	if settled == nil { // the next row can't see when the server has dropped cancelled requests
-		drain = t.Spec.GraceTime()
-	}
 	t.Progress.loadStarted()
-	measured, err := load.Run(ctx, load.Config{
-		Load: t.Spec.EffectiveLoad(), Rate: t.Spec.Rate, Plan: plan, Drain: drainAfterInterrupt,
-		Encode:  encoders.encode(),
-		Send:    m.send,
-		Follow:  m.laterTurn(),
-		Each:    m.each,
-		Ends:    t.Stop,
-		Decided: decided, DecidedDrain: drain,
-	})
+	measured, err := m.drive(ctx)
 	t.Progress.loadEnded()
 	took.LoadBegan, took.LoadEnded = measured.Epoch.Sub(began), time.Since(began)
-	if m.early != nil {
-		err = cmp.Or(err, m.early.finish())
-	}
 	if s.Abandoned += m.abandoned; settled == nil { // it is never seen idle
 		s.Abandoned = m.abandoned
 	}
@@ -114,28 +76,99 @@ func (s *Server) Run(ctx context.Context, t RunConfig) (*record.Row, error) {
 		defer debug.SetGCPercent(debug.SetGCPercent(summaryGCPercent))
 	}
 	if err == nil {
-		err = cmp.Or(plan.Err(), sampleErr, m.reread())
+		err = cmp.Or(m.plan.Err(), sampleErr, m.reread())
 	}
 	if err != nil {
 		return nil, err
 	}
-	row.EndedAt, row.Epoch = time.Now().UTC(), measured.Epoch.UTC()
-	row.Window = m.windowOf(&measured)
-	if t.Spec.IsColdStart() {
-		row.ColdStart = &record.ColdStart{IdleS: t.Spec.EffectiveLoad().Idle, Server: t.Startup}
+	row := m.e.Row
+	row.EndedAt = time.Now().UTC()
+	if err := m.summarize(&measured, samples, s); err != nil {
+		return nil, err
+	}
+	took.Window, took.Ended = row.Window, time.Since(began)
+	row.Time = took.Split()
+	return row, nil
+}
+
+// newMeasurement has the requests of a row, and what checks their answers.
+func (s *Server) newMeasurement(ctx context.Context, t RunConfig, settled *record.Settle) (*measurement, error) {
+	encoders, err := s.classEncoders(ctx, t.Spec)
+	if err := cmp.Or(ctx.Err(), err); err != nil {
+		return nil, err
+	}
+	answers, err := newAnswerChecks(encoders)
+	if err != nil {
+		return nil, err
+	}
+	plan := t.Spec.Plan(t.Salt).Over(s.Target.Spread())
+	for class, e := range encoders {
+		plan.CountImages(class, e.imageTokens)
+	}
+	return &measurement{
+		t: t, e: &verdict.Measured{Row: s.newRow(&t, settled, encoders)}, encoders: encoders, plan: plan, answers: answers,
+		severalModels: encoders.severalModels(), target: s.Target, namesSessions: s.Target.Session() != "",
+	}, nil
+}
+
+// prepare asks the server for what the requests need to know, and opens connections to it.
+func (m *measurement) prepare(ctx context.Context, s *Server) error {
+	spec, salt := m.t.Spec, m.t.Salt
+	m.e.Row.Server.Block = s.cacheBlock(ctx, spec, m.encoders.first().api)
+	m.encoders.saltCaches(spec, salt+"-count") // or a count that computes would warm the row's prompts
+	if err := m.selectPrompts(ctx, s.countedPrompts()); err != nil {
+		return err
+	}
+	m.encoders.saltCaches(spec, salt)
+	if err := m.primePrefixes(ctx); err != nil {
+		return err
+	}
+	return m.openConnections(ctx)
+}
+
+// drive sends the requests and reads their answers.
+func (m *measurement) drive(ctx context.Context) (load.Measured, error) {
+	spec := m.t.Spec
+	var decided context.Context
+	if decided, m.early = newEarlyEnd(m); m.early != nil {
+		defer m.early.end()
+	}
+	drain := time.Duration(0)
+	if m.e.Row.Server.Settle == nil { // the next row can't see when the server has dropped cancelled requests
+		drain = spec.GraceTime()
+	}
+	measured, err := load.Run(ctx, load.Config{
+		Load: spec.EffectiveLoad(), Rate: spec.Rate, Plan: m.plan, Drain: drainAfterInterrupt,
+		Encode:  m.encoders.encode(),
+		Send:    m.send,
+		Follow:  m.laterTurn(),
+		Each:    m.each,
+		Ends:    m.t.Stop,
+		Decided: decided, DecidedDrain: drain,
+	})
+	if m.early != nil {
+		err = cmp.Or(err, m.early.finish())
+	}
+	return measured, err
+}
+
+// summarize fills the row from its records and samples.
+func (m *measurement) summarize(measured *load.Measured, samples []telemetry.Sample, s *Server) error {
+	row := m.e.Row
+	row.Epoch, row.Window = measured.Epoch.UTC(), m.windowOf(measured)
+	if m.t.Spec.IsColdStart() {
+		row.ColdStart = &record.ColdStart{IdleS: m.t.Spec.EffectiveLoad().Idle, Server: m.t.Startup}
 	}
 	row.ServerLost = m.serverLost()
 	row.Server.Gateway = m.gateway.summary()
 	m.fillClock()
 	fillConnections(&row.Connections, m.setups)
-	if err := fillSamples(e, samples, measured.Epoch, t, s.sources); err != nil {
-		return nil, err
+	if err := fillSamples(m.e, samples, measured.Epoch, m.t, s.sources); err != nil {
+		return err
 	}
-	e.Reuse = e.CompareReuse()
-	e.Conclude(s.Target, t.Roofline)
-	took.Window, took.Ended = row.Window, time.Since(began)
-	row.Time = took.Split()
-	return row, nil
+	m.e.Reuse = m.e.CompareReuse()
+	m.e.Conclude(s.Target, m.t.Roofline)
+	return nil
 }
 
 // newRow is the row before its load.
