@@ -20,7 +20,7 @@ import (
 func (c *cli) conclude(result *sweep.Result, runErr error, f *sweepFlags) error {
 	if result == nil || result.Dir == "" {
 		if endpoint.Interrupted(runErr) {
-			return &exitError{codeInterrupted, errors.New("interrupted before anything was measured")}
+			return errInterruptedEarly
 		}
 		return runErr
 	}

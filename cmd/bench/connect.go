@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -135,7 +134,7 @@ func (c *cli) reach(ctx context.Context, m *sweep.Matrix, f *sweepFlags, base, k
 	})
 	if err != nil {
 		if ctx.Err() != nil {
-			return nil, &exitError{codeInterrupted, errors.New("interrupted before anything was measured")}
+			return nil, errInterruptedEarly
 		}
 		return nil, unreachable(base, key, m.Target.HTTP2, f, err)
 	}

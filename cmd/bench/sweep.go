@@ -96,7 +96,10 @@ func (c *cli) sweep(cmd *cobra.Command, f *sweepFlags, file string) error {
 		return err
 	}
 	simulated := mock.Config{Models: models, Devices: hardware}
-	m, err := sweep.Read(file, sweep.Extension{Table: "mock", Into: &simulated})
+	ctx := cmd.Context()
+	m, err := interruptible(ctx, func() (*sweep.Matrix, error) {
+		return sweep.Read(file, sweep.Extension{Table: "mock", Into: &simulated})
+	})
 	if err != nil {
 		return matrixError(err)
 	}
@@ -118,7 +121,7 @@ func (c *cli) sweep(cmd *cobra.Command, f *sweepFlags, file string) error {
 		return err
 	}
 	known := forecast.Known{Only: f.only, Speed: speed(m, simulated, models, hardware), Earlier: f.earlier(m, simulated)}
-	budget, err := f.planBudget(m, &known)
+	budget, err := interruptible(ctx, func() (string, error) { return f.planBudget(m, &known) })
 	if err != nil {
 		return err
 	}
@@ -132,7 +135,7 @@ func (c *cli) sweep(cmd *cobra.Command, f *sweepFlags, file string) error {
 		if simulates(m) {
 			known.Cache = experiment.PrefixCache{Block: simulated.BlockTokens(), Room: simulated.KVTokens()}
 		}
-		return c.dryRun(m, known)
+		return c.dryRun(ctx, m, known)
 	}
 	if budget != "" {
 		fmt.Fprintln(c.stderr, "note: "+budget)
@@ -144,7 +147,6 @@ func (c *cli) sweep(cmd *cobra.Command, f *sweepFlags, file string) error {
 		Client: sweep.Client(v, commit), Command: redacted(c.args), AcceptServerChange: f.acceptChange,
 		Takes: forecast.NewRemaining(m, known).Takes,
 	}
-	ctx := cmd.Context()
 	dial := connection{m, f, models, hardware, key}
 	stop, err := f.servers(ctx, m, simulated, &o, func(ctx context.Context, base, simulator string) (*endpoint.Server, record.RooflineSource, error) {
 		return c.connect(ctx, dial, base, simulator)
@@ -177,6 +179,9 @@ func (c *cli) watched(ctx context.Context, m *sweep.Matrix, o sweep.Options, w w
 
 // matrixError makes an error of reading a matrix a usage error.
 func matrixError(err error) error {
+	if errors.Is(err, errInterruptedEarly) {
+		return err
+	}
 	if errors.Is(err, os.ErrNotExist) {
 		return usage("%w\nhint: bench ships matrices/chat.toml and matrices/smoke.toml", err)
 	}
@@ -209,8 +214,8 @@ func (f *sweepFlags) planBudget(m *sweep.Matrix, k *forecast.Known) (string, err
 }
 
 // dryRun prints the plan of a run, or of what is left of it.
-func (c *cli) dryRun(m *sweep.Matrix, k forecast.Known) error {
-	plan, err := planText(m, k, screenOf(c.stdout))
+func (c *cli) dryRun(ctx context.Context, m *sweep.Matrix, k forecast.Known) error {
+	plan, err := interruptible(ctx, func() (string, error) { return planText(m, k, screenOf(c.stdout)) })
 	if err != nil {
 		return err
 	}

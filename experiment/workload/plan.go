@@ -222,16 +222,21 @@ func (p *Plan) blocks(class int, index uint64, input, group int) []Block {
 
 // fill appends blocks with n tokens in total; the parts determine their numbers.
 func (p *Plan) fill(out []Block, n int, parts ...uint64) []Block {
-	base := mix(mix(p.seed, streamBlock), p.salt)
-	for _, part := range parts {
-		base = mix(base, part)
-	}
+	base := p.blockBase(parts)
 	for i := uint64(0); n > 0; i++ {
 		t := min(n, BlockTokens)
 		out = append(out, Block{ID: mix(base, i), Tokens: t})
 		n -= t
 	}
 	return out
+}
+
+func (p *Plan) blockBase(parts []uint64) uint64 {
+	base := mix(mix(p.seed, streamBlock), p.salt)
+	for _, part := range parts {
+		base = mix(base, part)
+	}
+	return base
 }
 
 // mix is SplitMix64's finalizer over two words (Steele, Lea & Flood 2014): a cheap hash whose outputs for

@@ -115,7 +115,7 @@ func (p *Plan) realRequest(class, i int) Request {
 	}
 	if p.real.estimates {
 		r.Input = estimateTokens(r.Prompt.Bytes)
-		r.Blocks = p.fill(nil, r.Input, blockReal, uint64(class), uint64(r.Prompt.Number))
+		r.Blocks = p.oneBlock(nil, r.Input, blockReal, uint64(class), uint64(r.Prompt.Number))
 	}
 	return r
 }
@@ -139,7 +139,7 @@ func (p *Plan) realFollowing(r *Request, class int) Request {
 		next.Context = r.Input + r.sentBack()
 		next.Input = next.Context + added
 		next.Blocks = append(append([]Block{}, r.Blocks...), p.Answer(r)...)
-		next.Blocks = p.fill(next.Blocks, added, blockReal, uint64(class), uint64(r.Prompt.Number), uint64(turn))
+		next.Blocks = p.oneBlock(next.Blocks, added, blockReal, uint64(class), uint64(r.Prompt.Number), uint64(turn))
 	}
 	return next
 }
@@ -149,6 +149,11 @@ func (p *Plan) realFollowing(r *Request, class int) Request {
 func (p *Plan) Estimated() *Plan {
 	p.real.estimates = true
 	return p
+}
+
+// oneBlock appends a block with n tokens: of a real text no part is shared, only the whole.
+func (p *Plan) oneBlock(out []Block, n int, parts ...uint64) []Block {
+	return append(out, Block{ID: p.blockBase(parts), Tokens: n})
 }
 
 // bytesPerToken is the usual size of a token of text, to estimate lengths that are not counted.
