@@ -10,7 +10,8 @@ test:
 	go vet ./...
 	go tool staticcheck ./...
 	go test -race -short -timeout 20m $$(go list ./... | grep -vxF "$$(go list $(SIMULATIONS))")
-	go test -timeout 20m $(SIMULATIONS) ./experiment/workload
+	go test -timeout 20m $(SIMULATIONS) ./experiment/workload ./report
+	go test -timeout 20m -run 'TestScripts/predict' ./cmd/bench
 
 build:
 	CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o bench ./cmd/bench

@@ -74,7 +74,11 @@ func generated(r *rand.Rand) *Run {
 func TestTextsAgree(t *testing.T) {
 	r := rand.New(rand.NewPCG(16, 1))
 	leads := map[string]int{}
-	for i := range 100 {
+	runs := 100
+	if testing.Short() {
+		runs = 20
+	}
+	for i := range runs {
 		run := generated(r)
 		o := run.Analyze()
 		texts := printed(t, run)
@@ -105,7 +109,7 @@ func TestTextsAgree(t *testing.T) {
 		}
 	}
 	for _, lead := range []string{diagnosis.LeadShip, diagnosis.LeadNotYet, diagnosis.LeadNone, diagnosis.LeadMeasured} {
-		if leads[lead] < 5 {
+		if leads[lead] < runs/20 {
 			t.Errorf("only %d workloads with %s: the runs are too much alike", leads[lead], lead)
 		}
 	}
