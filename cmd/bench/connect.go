@@ -13,23 +13,13 @@ import (
 	"bench/experiment/endpoint"
 	"bench/experiment/mock"
 	"bench/experiment/record"
-	"bench/experiment/roofline"
 	"bench/experiment/target"
 	"bench/sweep"
 )
 
-// connection is what a connection to a server takes.
-type connection struct {
-	m        *sweep.Matrix
-	flags    *sweepFlags
-	models   roofline.Models
-	hardware roofline.Hardware
-	key      string
-}
-
 // connect reaches a server and finds its roofline. simulator describes a simulated server; empty: it is none.
-func (c *cli) connect(ctx context.Context, to connection, base, simulator string) (*endpoint.Server, record.RooflineSource, error) {
-	server, err := c.reach(ctx, to.m, to.flags, base, to.key)
+func (c *cli) connect(ctx context.Context, to *sweepInput, base, simulator string) (*endpoint.Server, record.RooflineSource, error) {
+	server, err := c.reach(ctx, to.m, to.sweepFlags, base, to.key)
 	if err != nil {
 		return nil, record.RooflineSource{}, err
 	}

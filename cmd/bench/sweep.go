@@ -4,16 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"bench/experiment"
 	"bench/experiment/endpoint"
 	"bench/experiment/mock"
 	"bench/experiment/record"
+	"bench/experiment/roofline"
 	"bench/experiment/workload"
 	"bench/sweep"
 	"bench/sweep/forecast"
@@ -77,90 +80,121 @@ simulated server. Ctrl-C keeps finished rows; --resume continues the run.`,
 	return cmd
 }
 
+// sweepInput is what a sweep needs to know, checked.
+type sweepInput struct {
+	*sweepFlags
+	key       string
+	models    roofline.Models
+	hardware  roofline.Hardware
+	simulated mock.Config
+	m         *sweep.Matrix
+	notes     []string // rows without a roofline
+	known     forecast.Known
+	spends    string // how the budget is spent; "" = there is none
+}
+
 func (c *cli) sweep(cmd *cobra.Command, f *sweepFlags, file string) error {
-	if f.resume != "" && cmd.Flags().Changed("out") && !within(f.resume, f.out) {
+	in := &sweepInput{sweepFlags: f}
+	if err := in.check(cmd.Flags()); err != nil {
+		return err
+	}
+	var err error
+	if in.key, err = f.key.resolve(cmd.Flags(), c.stderr); err != nil {
+		return err
+	}
+	if in.models, in.hardware, err = f.tables.read(c.stderr); err != nil {
+		return err
+	}
+	if err := in.read(cmd.Context(), file, c.stderr); err != nil {
+		return err
+	}
+	if f.dryRun {
+		return c.dryRunSweep(cmd.Context(), in)
+	}
+	return c.runSweep(cmd.Context(), in)
+}
+
+// check refuses flags that exclude each other, or make no sense.
+func (f *sweepFlags) check(fl *pflag.FlagSet) error {
+	if f.resume != "" && fl.Changed("out") && !within(f.resume, f.out) {
 		return usage("--out cannot be combined with --resume: a resumed run stays in its directory\nhint: omit --out")
 	}
-	if err := positive(cmd.Flags(), "gpus"); err != nil {
+	if err := positive(fl, "gpus"); err != nil {
 		return err
 	}
-	if f.budget < 0 || f.budget == 0 && cmd.Flags().Changed("budget") {
+	if f.budget < 0 || f.budget == 0 && fl.Changed("budget") {
 		return usage("--budget %s is not a duration above 0\nhint: write --budget 20m", f.budget)
 	}
-	key, err := f.key.resolve(cmd.Flags(), c.stderr)
-	if err != nil {
-		return err
-	}
-	models, hardware, err := f.tables.read(c.stderr)
-	if err != nil {
-		return err
-	}
-	simulated := mock.Config{Models: models, Devices: hardware}
-	ctx := cmd.Context()
-	m, err := interruptible(ctx, func() (*sweep.Matrix, error) {
-		return sweep.Read(file, sweep.Extension{Table: "mock", Into: &simulated})
+	return nil
+}
+
+// read reads the matrix, and checks it with the flags.
+func (in *sweepInput) read(ctx context.Context, file string, stderr io.Writer) (err error) {
+	in.simulated = mock.Config{Models: in.models, Devices: in.hardware}
+	in.m, err = interruptible(ctx, func() (*sweep.Matrix, error) {
+		return sweep.Read(file, sweep.Extension{Table: "mock", Into: &in.simulated})
 	})
 	if err != nil {
 		return matrixError(err)
 	}
-	if err := f.override(m, c.stderr); err != nil {
+	if err := in.override(in.m, stderr); err != nil {
 		return err
 	}
-	if err := m.CheckPrompts(); err != nil {
+	if err := in.m.CheckPrompts(); err != nil {
 		return &exitError{codeUsage, err}
 	}
-	notes, err := f.checkHardware(m, models, hardware)
+	if in.notes, err = in.checkHardware(in.m, in.models, in.hardware); err != nil {
+		return err
+	}
+	picked, err := pickRows(in.m, in.only)
 	if err != nil {
 		return err
 	}
-	picked, err := pickRows(m, f.only)
-	if err != nil {
+	if err := in.enforceable(in.m, picked); err != nil {
 		return err
 	}
-	if err := f.enforceable(m, picked); err != nil {
+	in.known = forecast.Known{Only: in.only, Speed: speed(in.m, in.simulated, in.models, in.hardware), Earlier: in.earlier(in.m, in.simulated)}
+	in.spends, err = interruptible(ctx, func() (string, error) { return in.planBudget(in.m, &in.known) })
+	return err
+}
+
+func (c *cli) dryRunSweep(ctx context.Context, in *sweepInput) error {
+	if len(in.notes) > 0 { // a run notes it after it has found the model
+		fmt.Fprintln(c.stderr, safe("note: rows have no roofline: "+strings.Join(in.notes, "; ")))
+	}
+	if err := sizeTiles(in.m, in.models, in.m.Target.Model); err != nil {
 		return err
 	}
-	known := forecast.Known{Only: f.only, Speed: speed(m, simulated, models, hardware), Earlier: f.earlier(m, simulated)}
-	budget, err := interruptible(ctx, func() (string, error) { return f.planBudget(m, &known) })
-	if err != nil {
-		return err
+	if simulates(in.m) {
+		in.known.Cache = experiment.PrefixCache{Block: in.simulated.BlockTokens(), Room: in.simulated.KVTokens()}
 	}
-	if f.dryRun {
-		if len(notes) > 0 { // a run notes it after it has found the model
-			fmt.Fprintln(c.stderr, safe("note: rows have no roofline: "+strings.Join(notes, "; ")))
-		}
-		if err := sizeTiles(m, models, m.Target.Model); err != nil {
-			return err
-		}
-		if simulates(m) {
-			known.Cache = experiment.PrefixCache{Block: simulated.BlockTokens(), Room: simulated.KVTokens()}
-		}
-		return c.dryRun(ctx, m, known)
-	}
-	if budget != "" {
-		fmt.Fprintln(c.stderr, "note: "+budget)
+	return c.dryRun(ctx, in.m, in.known)
+}
+
+func (c *cli) runSweep(ctx context.Context, in *sweepInput) error {
+	if in.spends != "" {
+		fmt.Fprintln(c.stderr, "note: "+in.spends)
 	}
 	defer ignoreSIGPIPE()()
 	v, commit := version()
 	o := sweep.Options{
-		Out: f.out, Resume: f.resume, Only: f.only,
-		Client: sweep.Client(v, commit), Command: redacted(c.args), AcceptServerChange: f.acceptChange,
-		Takes: forecast.NewRemaining(m, known).Takes,
+		Out: in.out, Resume: in.resume, Only: in.only,
+		Client: sweep.Client(v, commit), Command: redacted(c.args), AcceptServerChange: in.acceptChange,
+		Takes: forecast.NewRemaining(in.m, in.known).Takes,
 	}
-	dial := connection{m, f, models, hardware, key}
-	stop, err := f.servers(ctx, m, simulated, &o, func(ctx context.Context, base, simulator string) (*endpoint.Server, record.RooflineSource, error) {
-		return c.connect(ctx, dial, base, simulator)
+	stop, err := in.servers(ctx, in.m, in.simulated, &o, func(ctx context.Context, base, simulator string) (*endpoint.Server, record.RooflineSource, error) {
+		return c.connect(ctx, in, base, simulator)
 	})
 	if err != nil {
 		return err
 	}
 	defer stop()
-	w, err := c.watch(ctx, f.watch, m, known)
+	w, err := c.watch(ctx, in.watch, in.m, in.known)
 	if err != nil {
 		return err
 	}
-	result, err := c.watched(ctx, m, o, w)
-	err = c.conclude(result, err, f)
+	result, err := c.watched(ctx, in.m, o, w)
+	err = c.conclude(result, err, in.sweepFlags)
 	w.ended(result)
 	return err
 }
