@@ -29,10 +29,16 @@ func (x *expander) extractSearch(merged map[string]any) {
 		}
 		k := &experiment.Search{Axis: axis, Tolerance: experiment.DefaultTolerance}
 		x.search = k
+		bad := func(path, text, hint string) { x.bad(x.place(strict.Join(axis, path)), text, hint) }
 		strict.Decode(table, k, func(path, text, hint string) {
 			x.search = nil // else the checks would report the same mistake again
-			x.bad(x.place(strict.Join(axis, path)), text, hint)
+			bad(path, text, hint)
 		})
+		for _, z := range zeroSearchKeys {
+			if zeroAt(table, z.key) {
+				bad(z.key, z.key+" is 0", z.hint)
+			}
+		}
 		merged[axis] = k.Min
 		if axis == "concurrency" {
 			merged[axis] = int64(min(max(k.Min, 1), math.MaxUint16))

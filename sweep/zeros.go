@@ -18,6 +18,12 @@ var zeroRowKeys = []struct{ key, hint string }{
 	{"grace", `write grace = "1ms": requests that run at the end of the window are unfinished; without grace they have 2 minutes`},
 }
 
+// zeroSearchKeys are such keys of a search.
+var zeroSearchKeys = []struct{ key, hint string }{
+	{"budget", `write budget = "20m", or leave it out`},
+	{"probes", "write probes = 40, or leave it out"},
+}
+
 // zeroTableKeys are such keys outside the rows.
 var zeroTableKeys = []struct{ key, hint string }{
 	{"budget", `write budget = "20m", or leave it out: then every row runs as often as it states`},
