@@ -101,7 +101,11 @@ func openedBy(p *series.Point, limit *record.Verdict) *record.Finding {
 func nextOfSearch(f *record.Found) *NextSweep {
 	switch f.State {
 	case "budget":
-		return byHand("budget", "raise budget of the search for a closer answer")
+		spent := "budget"
+		if f.Probes >= f.Search.MaxProbes() {
+			spent = "probes"
+		}
+		return byHand(spent, "raise "+spent+" of the search for a closer answer")
 	case "searching":
 		return byHand("--resume", "resume the run: the search is interrupted")
 	case "unprobed":

@@ -51,6 +51,15 @@ func (t *TimeSplit) fields() [10]*float64 {
 // RoundSeconds rounds to microseconds, as the parts of a TimeSplit are stored.
 func RoundSeconds(s float64) float64 { return telemetry.Round(s, 6) }
 
+// Took is the time of a row after its settle, until its last request had ended. In a prediction it is of the simulated
+// server, whose row begins and ends within a moment.
+func (r *Row) Took() time.Duration {
+	if t := r.Time; t != nil {
+		return time.Duration((t.TotalS - t.SettleS - t.OwnS) * float64(time.Second))
+	}
+	return r.EndedAt.Sub(r.StartedAt)
+}
+
 // RowTimes are the moments between the parts of a row's wall time, counted from its begin. A moment that is before
 // the one that it follows counts as that one.
 type RowTimes struct {

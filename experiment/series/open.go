@@ -94,7 +94,7 @@ func openPoint(p *Point) OpenPoint {
 		o.Need = 0
 		return o
 	}
-	each, rest := window/n, r.EndedAt.Sub(r.StartedAt).Seconds()-window
+	each, rest := window/n, r.Took().Seconds()-window
 	timeOf := func(requests float64) time.Duration {
 		return time.Duration((rest + requests*each) * float64(time.Second))
 	}

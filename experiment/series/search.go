@@ -43,7 +43,7 @@ func futile(rows []*record.Row) bool {
 
 func duration(rows []*record.Row) (sum time.Duration) {
 	for _, r := range rows {
-		sum += r.EndedAt.Sub(r.StartedAt)
+		sum += r.Took()
 	}
 	return sum
 }
@@ -76,7 +76,7 @@ func verdictCounts(v stats.Verdict) stats.Exceedances {
 
 // probe is the evidence of a row.
 func probe(k *experiment.Search, r *record.Row) stats.Probe {
-	p := stats.Probe{Load: k.LoadOf(&r.Spec), Spent: r.EndedAt.Sub(r.StartedAt).Seconds()}
+	p := stats.Probe{Load: k.LoadOf(&r.Spec), Spent: r.Took().Seconds()}
 	open := disturbed(r) != ""
 	flow := flowOf(r)
 	p.Filling = r.Spec.Rate > 0 && !flow.Steady()
@@ -321,15 +321,15 @@ func between(f *record.Found) string {
 // budgetText is how wide the answer is, and what a closer one takes: widths fall with the root of the time.
 func budgetText(f *record.Found, rows []*record.Row) string {
 	k := &f.Search
+	spent := "budget"
+	if f.Probes >= k.MaxProbes() {
+		spent = "probes"
+	}
 	switch {
 	case futile(rows):
 		return "; the last probes are invalid: " + whyUndecided(rows)
 	case f.Low == nil || f.High == nil || k.Goal == experiment.GoalKnee:
-		return "; budget spent: raise budget or probes"
-	}
-	spent := "budget"
-	if f.Probes >= k.MaxProbes() {
-		spent = "probes"
+		return "; " + spent + " spent: raise " + spent
 	}
 	width := *f.High / *f.Low - 1
 	factor := math.Pow(width/float64(k.Tolerance), 2)

@@ -55,7 +55,7 @@ func (r *Remaining) Reach(id string) {
 func (r *Remaining) Learn(row *record.Row) {
 	r.durations.learn(row)
 	if d, known := row.Spec.ExpectedDuration(); known && row.Spec.Until == "" && !row.EndedAt.IsZero() {
-		beyond := max(0, row.EndedAt.Sub(row.StartedAt)-d)
+		beyond := max(0, row.Took()-d)
 		at, _ := slices.BinarySearch(r.beyond, beyond)
 		r.beyond = slices.Insert(r.beyond, at, beyond)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -34,6 +35,32 @@ rate = { search = "slo", min = 1, max = 64 }
 	}
 	if _, err := sweep.Run(t.Context(), matrix(t, head+"[[row]]\nname = \"a\"\ninput = 1\noutput = 1\nconcurrency = 1\nrequests = 1\n"), sweep.Options{Resume: dir}); err == nil || !strings.Contains(err.Error(), "is a prediction") {
 		t.Errorf("resumed: %v", err)
+	}
+}
+
+// The budget of a search is the time of the simulated server, too, and its answer says what was spent.
+func TestSearchBudget(t *testing.T) {
+	for _, limit := range []struct {
+		keys, spent string
+		seconds     float64
+	}{{`budget = "60s"`, "; budget spent at", 60}, {"probes = 3", "; probes spent", 1200}} {
+		dir, rows := predicted(t, head+`
+[slo]
+ttft_p95 = "500ms"
+[[row]]
+name = "search"
+input = 1000
+output = 50
+rate = { search = "slo", min = 1, max = 64, tolerance = "1%", `+limit.keys+` }
+`)
+		total := 0.0
+		for _, r := range rows {
+			total += r.Took().Seconds()
+		}
+		f := manifest(t, dir).Searches[0]
+		if total < 10 || total > 1.2*limit.seconds || math.Abs(f.TookS-total) > 0.01 || !strings.Contains(f.Text, limit.spent) {
+			t.Errorf("%s: %d probes took %g s: %s", limit.keys, len(rows), total, f.Text)
+		}
 	}
 }
 
