@@ -19,6 +19,8 @@ type causal struct {
 	begun  running       // have begun, and had not ended at the time reached
 	last   []int         // have ended, and no other that has ended waited for them
 	latest time.Duration
+	edges  int
+	before func(a, b int) bool // b can wait for a, if it began after a's end; nil = always
 }
 
 // running are requests by their end.
@@ -43,17 +45,24 @@ func (n *Node) end() time.Duration { return n.At + n.Took }
 // the step of the recorded times: a request at second 12 may follow one that ended at 12.3 s. 0 = exact.
 func link(nodes []Node, members []int, step time.Duration) error {
 	c := &causal{nodes: nodes, step: step, begun: running{nodes: nodes}, latest: -1}
-	edges := 0
+	return c.link(members, func(int) bool { return true })
+}
+
+// link sets the parents of those members that are wanted.
+func (c *causal) link(members []int, wanted func(int) bool) error {
 	for len(members) > 0 {
-		at := nodes[members[0]].At
+		at := c.nodes[members[0]].At
 		together := 1
-		for together < len(members) && nodes[members[together]].At == at {
+		for together < len(members) && c.nodes[members[together]].At == at {
 			together++
 		}
 		c.reach(at)
 		for _, i := range members[:together] {
-			nodes[i].Parents = slices.Clone(c.last)
-			if edges += len(c.last); edges > maxEdges {
+			if !wanted(i) {
+				continue
+			}
+			c.nodes[i].Parents = slices.Clone(c.last)
+			if c.edges += len(c.last); c.edges > maxEdges {
 				return errEdges
 			}
 		}
@@ -67,18 +76,22 @@ func link(nodes []Node, members []int, step time.Duration) error {
 
 // reach moves the requests that have ended by then to last.
 func (c *causal) reach(at time.Duration) {
-	moved := false
+	earlier := len(c.last)
 	for c.begun.Len() > 0 && c.end(c.begun.heap[0]) <= at {
 		i := heap.Pop(&c.begun).(int)
 		c.latest = max(c.latest, c.nodes[i].At)
 		c.last = append(c.last, i)
-		moved = true
 	}
-	if !moved {
+	if len(c.last) == earlier {
 		return
 	}
+	ended := slices.Clone(c.last[earlier:])
 	c.last = slices.DeleteFunc(c.last, func(i int) bool {
-		return c.end(i) <= c.latest && c.nodes[i].At < c.latest
+		follows := func(at time.Duration) bool { return c.end(i) <= at && c.nodes[i].At < at }
+		if c.before == nil {
+			return follows(c.latest)
+		}
+		return slices.ContainsFunc(ended, func(j int) bool { return follows(c.nodes[j].At) && c.before(i, j) })
 	})
 }
 

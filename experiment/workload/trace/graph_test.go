@@ -78,6 +78,16 @@ session 1 at 6s
 0s+1s wait 0s after [] agent 0: 81/10 cached 0 m
 3.5s+500ms wait 2.5s after [0] agent 0: 100/10 cached 64 m
 `},
+		{"otel_agents.jsonl", Info{Format: OTel, Timed: true, Grouped: true, Ends: true}, Counts{Read: 13, Other: 4, Duplicate: 1}, `session 0 at 0s
+0s+1s wait 0s after [] agent 0: 100/10 cached 0 m
+1.1s+2.9s wait 100ms after [0] agent 1: 201/10 cached 0 m
+1.2s+1.8s wait 200ms after [0] agent 2: 301/10 cached 0 m
+3.5s+1.5s wait 500ms after [2] agent 2: 302/10 cached 0 m
+5.5s+1.5s wait 1.5s after [1] agent 1: 202/10 cached 0 m
+6s+3s wait 1s after [3] agent 2: 303/10 cached 0 m
+8s+2s wait 1s after [4] agent 1: 203/10 cached 0 m
+11s+1s wait 1s after [5 6] agent 0: 110/10 cached 0 m
+`},
 		{"litellm.jsonl", Info{Format: LiteLLM, Timed: true, BlockTokens: 64, Grouped: true, Ends: true}, Counts{Read: 8, Other: 2, Failed: 1}, `session 0 at 0s
 0s+1.5s wait 0s after [] agent 0: 100/10 cached 0 m
 2s+4s wait 500ms after [0] agent 0: 450/45 cached 0 m

@@ -21,6 +21,8 @@ type grouped interface {
 type scanner interface {
 	// scan calls add with every request, and counts what it skips.
 	scan(add func(*call) error, counts *Counts) (Info, error)
+	// spans are the spans of the requests, after the scan; nil = the format has none.
+	spans() spanTree
 	at() int
 }
 
@@ -48,7 +50,7 @@ func (r *Reader) scanned(from scanner) (err error) {
 	if len(s.index) > 0 {
 		s.origin = time.Duration(s.index[0].at)
 	}
-	s.block = r.Info.BlockTokens
+	s.block, s.spans = r.Info.BlockTokens, from.spans()
 	r.stored = s
 	r.src = &ordered{r: r, what: r.Info}
 	return nil
@@ -212,6 +214,7 @@ func (g *regrouped) nextSession(*Counts) (s Session, err error) {
 	number := index[g.next].session
 	blocks := 0
 	agents := map[int]int{}
+	var paths [][]uint64
 	for ; g.next < len(index) && index[g.next].session == number; g.next++ {
 		c, err := g.stored.read(g.next)
 		if err != nil {
@@ -222,16 +225,22 @@ func (g *regrouped) nextSession(*Counts) (s Session, err error) {
 			return s, errSession
 		}
 		s.Nodes = append(s.Nodes, Node{Entry: c.Entry, Took: c.took, Agent: renumber(agents, c.agent, len(agents))})
+		if g.stored.spans != nil {
+			paths = append(paths, g.stored.spans.path(c.span))
+		}
 	}
 	begin := s.Nodes[0].At
 	s.At = begin - g.stored.origin
 	for i := range s.Nodes {
 		s.Nodes[i].At -= begin
 	}
-	if g.ends {
-		err = link(s.Nodes, indices(len(s.Nodes)), 0)
-	} else {
+	switch {
+	case !g.ends:
 		chain(s.Nodes)
+	case g.stored.spans == nil:
+		err = link(s.Nodes, indices(len(s.Nodes)), 0)
+	default:
+		err = linkSpans(s.Nodes, paths)
 	}
 	wait(s.Nodes)
 	recall(s.Nodes, g.size)

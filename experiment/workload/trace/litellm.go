@@ -23,7 +23,8 @@ func newLiteLLM(r io.Reader, line int, o Options) *litellm {
 	return &litellm{walk: newWalker(r, line), prints: newTexts(o)}
 }
 
-func (l *litellm) at() int { return l.walk.at() }
+func (l *litellm) at() int         { return l.walk.at() }
+func (l *litellm) spans() spanTree { return nil }
 
 // spend is a row of the log.
 type spend struct {

@@ -19,14 +19,16 @@ type otel struct {
 	agents names
 	counts *Counts
 	add    func(*call) error
-	seen   map[uint64]bool // requests, to find those that were exported twice
+	seen   map[uint64]bool // requests and responses, to find those that were exported twice
+	tree   spanTree
 }
 
 func newOTel(r io.Reader, line int, o Options) *otel {
-	return &otel{walk: newWalker(r, line), prints: newTexts(o), seen: map[uint64]bool{}}
+	return &otel{walk: newWalker(r, line), prints: newTexts(o), seen: map[uint64]bool{}, tree: spanTree{}}
 }
 
-func (o *otel) at() int { return o.walk.at() }
+func (o *otel) at() int         { return o.walk.at() }
+func (o *otel) spans() spanTree { return o.tree }
 
 func (o *otel) scan(add func(*call) error, counts *Counts) (Info, error) {
 	o.add, o.counts = add, counts
@@ -44,6 +46,7 @@ func (o *otel) scan(add func(*call) error, counts *Counts) (Info, error) {
 // span is what is read of a span.
 type span struct {
 	trace, id  string
+	parent     string
 	name       string
 	start, end string
 	attributes map[string]json.RawMessage
@@ -68,6 +71,8 @@ func (o *otel) object() error {
 			return o.walk.text(&s.trace)
 		case "spanId", "span_id":
 			return o.walk.text(&s.id)
+		case "parentSpanId", "parent_span_id", "parent_id":
+			return o.walk.text(&s.parent)
 		case "context": // of spans that Python's console exporter writes
 			var c struct {
 				Trace string `json:"trace_id"`
@@ -110,6 +115,7 @@ var (
 	otelInput     = []string{"gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.usage.prompt_tokens", "llm.token_count.prompt"}
 	otelOutput    = []string{"gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.usage.completion_tokens", "llm.token_count.completion"}
 	otelModel     = []string{"gen_ai.request.model", "gen_ai.response.model", "llm.model_name"}
+	otelResponse  = []string{"gen_ai.response.id"} // a client's span and its wrapper's have the same
 	otelSession   = []string{"gen_ai.conversation.id", "session.id"}
 	otelAgent     = []string{"gen_ai.agent.id", "gen_ai.agent.name"}
 	otelBefore    = []string{"gen_ai.system_instructions", "gen_ai.tool.definitions"} // stand before the messages
@@ -136,6 +142,11 @@ func (o *otel) span(s *span, line int) error {
 		return nil
 	}
 	key := hash64(s.trace + "/" + s.id)
+	if s.parent != "" {
+		o.tree[key] = hash64(s.trace + "/" + s.parent)
+	}
+	response := s.text(otelResponse)
+	answered := hash64("response " + s.trace + "/" + response)
 	switch {
 	case !s.request():
 		return skip(&o.counts.Other)
@@ -143,11 +154,14 @@ func (o *otel) span(s *span, line int) error {
 		return skip(&o.counts.Failed)
 	case s.start == "":
 		return errors.New("the span has no start time")
-	case s.id != "" && o.seen[key]:
+	case s.id != "" && o.seen[key], response != "" && o.seen[answered]:
 		return skip(&o.counts.Duplicate)
 	}
 	o.seen[key] = s.id != ""
-	c := call{Entry: Entry{Line: line, Class: s.text(otelModel)}}
+	if response != "" {
+		o.seen[answered] = true
+	}
+	c := call{Entry: Entry{Line: line, Class: s.text(otelModel)}, span: key}
 	if err := s.times(&c); err != nil {
 		return err
 	}
@@ -261,78 +275,4 @@ func (s *span) tokens(keys []string) (int, error) {
 		return 0, fmt.Errorf("%s is not a number of tokens between 0 and %d", strings.Join(keys[:2], " or "), maxTokens)
 	}
 	return int(n), nil
-}
-
-// attributes reads the attributes of a span: an object, or OTLP's list of keys and values.
-func attributes(raw json.RawMessage) (map[string]json.RawMessage, error) {
-	out := map[string]json.RawMessage{}
-	if json.Unmarshal(raw, &out) == nil {
-		return out, nil
-	}
-	var list []struct {
-		Key   string   `json:"key"`
-		Value anyValue `json:"value"`
-	}
-	if json.Unmarshal(raw, &list) != nil {
-		return nil, errors.New("neither an object nor a list of keys and values")
-	}
-	for _, a := range list {
-		v, err := a.Value.plain(0)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", shown(a.Key), err)
-		}
-		out[a.Key] = v
-	}
-	return out, nil
-}
-
-// anyValue is a value in OTLP's JSON.
-type anyValue struct {
-	String json.RawMessage `json:"stringValue"`
-	Int    json.RawMessage `json:"intValue"` // a number or a string
-	Double json.RawMessage `json:"doubleValue"`
-	Bool   json.RawMessage `json:"boolValue"`
-	Array  *struct {
-		Values []anyValue `json:"values"`
-	} `json:"arrayValue"`
-	KeyValues *struct {
-		Values []struct {
-			Key   string   `json:"key"`
-			Value anyValue `json:"value"`
-		} `json:"values"`
-	} `json:"kvlistValue"`
-}
-
-// plain is a value in plain JSON.
-func (v *anyValue) plain(depth int) (json.RawMessage, error) {
-	for _, raw := range []json.RawMessage{v.String, v.Int, v.Double, v.Bool} {
-		if raw != nil {
-			return raw, nil
-		}
-	}
-	if depth > maxNesting {
-		return nil, errNested
-	}
-	switch {
-	case v.Array != nil:
-		out := make([]json.RawMessage, len(v.Array.Values))
-		for i := range v.Array.Values {
-			var err error
-			if out[i], err = v.Array.Values[i].plain(depth + 1); err != nil {
-				return nil, err
-			}
-		}
-		return json.Marshal(out)
-	case v.KeyValues != nil:
-		out := map[string]json.RawMessage{}
-		for i := range v.KeyValues.Values {
-			kv := &v.KeyValues.Values[i]
-			var err error
-			if out[kv.Key], err = kv.Value.plain(depth + 1); err != nil {
-				return nil, err
-			}
-		}
-		return json.Marshal(out)
-	}
-	return json.RawMessage("null"), nil
 }

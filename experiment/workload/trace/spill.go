@@ -17,6 +17,7 @@ type call struct {
 	Entry
 	took  time.Duration // 0 = unknown
 	agent int
+	span  uint64 // in the spanTree; 0 = the format has no spans
 }
 
 // spill holds the calls of a file whose sessions are interleaved or whose rows are unsorted. The calls, which
@@ -28,6 +29,7 @@ type spill struct {
 	origin  time.Duration // begin of the trace
 	block   int           // tokens of a block, to which the blocks of prompts are fitted; 0 = they fit
 	classes names
+	spans   spanTree // nil = none
 	kept    []byte
 	file    *os.File
 	w       *bufio.Writer
@@ -60,6 +62,7 @@ func (s *spill) add(c *call) error {
 	for _, n := range []int{c.Line, c.Input, c.Output, c.Turn, c.agent, s.classes.number(c.Class), len(c.Blocks)} {
 		b = binary.AppendUvarint(b, uint64(n))
 	}
+	b = binary.AppendUvarint(b, c.span)
 	b = binary.AppendVarint(b, int64(c.took))
 	if c.Blocks == nil {
 		b = append(b, 0)
@@ -137,14 +140,14 @@ func (s *spill) read(i int) (c call, err error) {
 	} else {
 		b = b[p.offset:][:p.bytes]
 	}
-	var n [7]uint64
+	var n [8]uint64
 	for i := range n {
 		v, k := binary.Uvarint(b)
 		n[i], b = v, b[k:]
 	}
 	took, k := binary.Varint(b)
 	b = b[k:]
-	c = call{took: time.Duration(took), agent: int(n[4]), Entry: Entry{At: time.Duration(p.at), Line: int(n[0]),
+	c = call{took: time.Duration(took), agent: int(n[4]), span: n[7], Entry: Entry{At: time.Duration(p.at), Line: int(n[0]),
 		Input: int(n[1]), Output: int(n[2]), Session: int(p.session), Turn: int(n[3]), Class: s.classes.list[n[5]]}}
 	if b[0] == 1 {
 		c.Blocks = make([]uint64, n[6])

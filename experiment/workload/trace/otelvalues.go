@@ -1,0 +1,81 @@
+package trace
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// attributes reads the attributes of a span: an object, or OTLP's list of keys and values.
+func attributes(raw json.RawMessage) (map[string]json.RawMessage, error) {
+	out := map[string]json.RawMessage{}
+	if json.Unmarshal(raw, &out) == nil {
+		return out, nil
+	}
+	var list []struct {
+		Key   string   `json:"key"`
+		Value anyValue `json:"value"`
+	}
+	if json.Unmarshal(raw, &list) != nil {
+		return nil, errors.New("neither an object nor a list of keys and values")
+	}
+	for _, a := range list {
+		v, err := a.Value.plain(0)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", shown(a.Key), err)
+		}
+		out[a.Key] = v
+	}
+	return out, nil
+}
+
+// anyValue is a value in OTLP's JSON.
+type anyValue struct {
+	String json.RawMessage `json:"stringValue"`
+	Int    json.RawMessage `json:"intValue"` // a number or a string
+	Double json.RawMessage `json:"doubleValue"`
+	Bool   json.RawMessage `json:"boolValue"`
+	Array  *struct {
+		Values []anyValue `json:"values"`
+	} `json:"arrayValue"`
+	KeyValues *struct {
+		Values []struct {
+			Key   string   `json:"key"`
+			Value anyValue `json:"value"`
+		} `json:"values"`
+	} `json:"kvlistValue"`
+}
+
+// plain is a value in plain JSON.
+func (v *anyValue) plain(depth int) (json.RawMessage, error) {
+	for _, raw := range []json.RawMessage{v.String, v.Int, v.Double, v.Bool} {
+		if raw != nil {
+			return raw, nil
+		}
+	}
+	if depth > maxNesting {
+		return nil, errNested
+	}
+	switch {
+	case v.Array != nil:
+		out := make([]json.RawMessage, len(v.Array.Values))
+		for i := range v.Array.Values {
+			var err error
+			if out[i], err = v.Array.Values[i].plain(depth + 1); err != nil {
+				return nil, err
+			}
+		}
+		return json.Marshal(out)
+	case v.KeyValues != nil:
+		out := map[string]json.RawMessage{}
+		for i := range v.KeyValues.Values {
+			kv := &v.KeyValues.Values[i]
+			var err error
+			if out[kv.Key], err = kv.Value.plain(depth + 1); err != nil {
+				return nil, err
+			}
+		}
+		return json.Marshal(out)
+	}
+	return json.RawMessage("null"), nil
+}
