@@ -22,7 +22,9 @@ type DocumentRun struct {
 	WithoutRecords []string `json:"rows_without_records,omitempty"`
 	// Predicted marks a prediction: nothing was measured; absent = a measured run.
 	Predicted *record.Prediction `json:"predicted,omitempty"`
-	Beside    *Beside            `json:"beside_prediction,omitempty"` // absent = no prediction was given
+	// Searches are their answers, as in run.json or, evaluated again, under other limits; absent = none.
+	Searches []record.Found `json:"searches,omitempty"`
+	Beside   *Beside        `json:"beside_prediction,omitempty"` // absent = no prediction was given
 	Analysis
 }
 
@@ -31,5 +33,5 @@ func NewDocument() Document { return Document{Schema: SchemaDocument, Runs: []Do
 
 // Add appends a run with what its rows show.
 func (d *Document) Add(r *Run, o Analysis) {
-	d.Runs = append(d.Runs, DocumentRun{r.Manifest.Run, r.Manifest.Matrix, r.Evaluated, r.WithoutRecords, r.Manifest.Predicted, r.Beside(&o), o})
+	d.Runs = append(d.Runs, DocumentRun{r.Manifest.Run, r.Manifest.Matrix, r.Evaluated, r.WithoutRecords, r.Manifest.Predicted, r.Manifest.Searches, r.Beside(&o), o})
 }
