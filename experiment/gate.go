@@ -21,7 +21,7 @@ type Gate struct {
 type Threshold struct {
 	Metric string `json:"metric"` // ttft_p99, output_tokens_per_s, error_rate
 	// Worse is the largest accepted change for the worse, above 0: a share of the earlier figure (0.05); of
-	// error_rate the difference of the two rates.
+	// a share (error_rate, answers_valid, …) the difference of the two.
 	Worse float64 `json:"worse"`
 }
 
@@ -30,20 +30,40 @@ var Throughputs = []string{
 	"requests_per_s", "prompt_tokens_per_s", "output_tokens_per_s", "output_tokens_per_s_per_gpu", "goodput_requests_per_s",
 }
 
-// ErrorRate is the metric of a gate whose threshold is a difference, not a share of the earlier figure.
-const ErrorRate = "error_rate"
+// Metrics of a gate beside latencies and throughputs.
+const (
+	ErrorRate        = "error_rate"
+	AnswersValid     = "answers_valid"
+	AnswersCorrect   = "answers_correct"
+	AcceptanceRate   = "acceptance_rate"
+	AcceptanceLength = "acceptance_length"
+	TokensPerStep    = "tokens_per_step"
+	Interactivity    = "e2e_interactivity"
+	SessionTime      = "session_time" // with a statistic
+)
+
+// ofSomeRows are the metrics of rows with sessions, checked answers or drafts for which more is better.
+var ofSomeRows = []string{Interactivity, AnswersValid, AnswersCorrect, AcceptanceRate, AcceptanceLength, TokensPerStep}
 
 // MoreIsBetter reports whether a metric of a gate gets worse when it falls.
-func MoreIsBetter(metric string) bool { return slices.Contains(Throughputs, metric) }
+func MoreIsBetter(metric string) bool {
+	return slices.Contains(Throughputs, metric) || slices.Contains(ofSomeRows, metric)
+}
+
+// IsShare reports whether a metric of a gate is a share: its threshold is a difference, not a share of the earlier
+// figure.
+func IsShare(metric string) bool {
+	return slices.Contains([]string{ErrorRate, AnswersValid, AnswersCorrect, AcceptanceRate}, metric)
+}
 
 // String is the threshold as TOML: ttft_p99 = "+5%".
 func (t Threshold) String() string {
-	if t.Metric == ErrorRate {
-		return fmt.Sprintf(`%s = "+%s"`, t.Metric, strconv.FormatFloat(t.Worse, 'g', -1, 64))
-	}
 	sign := "+"
 	if MoreIsBetter(t.Metric) {
 		sign = "-"
+	}
+	if IsShare(t.Metric) {
+		return fmt.Sprintf(`%s = "%s%s"`, t.Metric, sign, strconv.FormatFloat(t.Worse, 'g', -1, 64))
 	}
 	return fmt.Sprintf(`%s = "%s%s%%"`, t.Metric, sign, strconv.FormatFloat(math.Round(t.Worse*1e8)/1e6, 'g', -1, 64))
 }
@@ -74,8 +94,8 @@ func (g *Gate) DecodeTOML(v any, bad func(key, problem, hint string)) {
 func ParseThreshold(metric, change string) (t Threshold, problem, hint string) {
 	if !gateable(metric) {
 		return t, fmt.Sprintf("unknown gate metric %q", metric),
-			"a metric is <latency>_<statistic>, latency " + strings.Join(Latencies, " ") + ", statistic " + strings.Join(SLOStats, " ") +
-				"; or one of " + strings.Join(Throughputs, " ") + " " + ErrorRate
+			"a metric is <latency>_<statistic>, latency " + strings.Join(Latencies, " ") + " " + SessionTime + ", statistic " + strings.Join(SLOStats, " ") +
+				"; or one of " + strings.Join(slices.Concat(Throughputs, []string{ErrorRate}, ofSomeRows), " ")
 	}
 	number, percent := strings.CutSuffix(change, "%")
 	x, err := strconv.ParseFloat(number, 64)
@@ -83,8 +103,8 @@ func ParseThreshold(metric, change string) (t Threshold, problem, hint string) {
 	switch {
 	case err != nil || !signed || math.IsNaN(x) || math.IsInf(x, 0) || x == 0:
 		return t, fmt.Sprintf("%q is not a change for the worse", change), "write " + example(metric)
-	case percent == (metric == ErrorRate):
-		unit := map[bool]string{true: "a difference of two shares", false: "a percentage of the earlier figure"}[metric == ErrorRate]
+	case percent == IsShare(metric):
+		unit := map[bool]string{true: "a difference of two shares", false: "a percentage of the earlier figure"}[percent]
 		return t, fmt.Sprintf("%q: a change of %s is %s", change, metric, unit), "write " + example(metric)
 	case x < 0 != MoreIsBetter(metric):
 		return t, fmt.Sprintf("%q makes %s better, not worse", change, metric), "write " + example(metric)
@@ -100,13 +120,15 @@ func ParseThreshold(metric, change string) (t Threshold, problem, hint string) {
 
 func gateable(metric string) bool {
 	name, stat, ok := cutStat(metric)
-	return metric == ErrorRate || MoreIsBetter(metric) || ok && slices.Contains(Latencies, name) && slices.Contains(SLOStats, stat)
+	return metric == ErrorRate || MoreIsBetter(metric) || ok && (name == SessionTime || slices.Contains(Latencies, name)) && slices.Contains(SLOStats, stat)
 }
 
 func example(metric string) string {
 	switch {
 	case metric == ErrorRate:
 		return metric + ` = "+0.001"`
+	case IsShare(metric):
+		return metric + ` = "-0.02"`
 	case MoreIsBetter(metric):
 		return metric + ` = "-5%"`
 	case gateable(metric):

@@ -23,6 +23,10 @@ func FigureWords(name string) string {
 		return "output tok/s/GPU"
 	case "goodput_requests_per_s":
 		return "goodput requests/s"
+	case experiment.AnswersValid:
+		return "valid answers"
+	case experiment.AnswersCorrect:
+		return "correct answers"
 	}
 	return MetricName(name)
 }
@@ -41,7 +45,7 @@ func changeText(m *compare.Metric) string {
 
 // signed is a change with its sign and unit: "+5.1 %"; of a share "+0.5 points".
 func signed(m *compare.Metric, change float64) string {
-	if m.Name == experiment.ErrorRate {
+	if experiment.IsShare(m.Name) {
 		return percentDigits(change) + " points"
 	}
 	return percentDigits(change) + " %"

@@ -100,7 +100,7 @@ func quoteLines(lines []ForestLine, most int) string {
 		byKind[k] = append(byKind[k], l)
 	}
 	var parts []string
-	for _, k := range []string{"throughput", "ttft", "tpot", "e2e", experiment.ErrorRate, ""} {
+	for _, k := range []string{"answers", "throughput", "ttft", "tpot", "e2e", "session", experiment.ErrorRate, ""} {
 		if len(byKind[k]) > 0 && len(parts) < most {
 			parts = append(parts, quoteKind(byKind[k]))
 		}
@@ -120,11 +120,13 @@ func (f *Forest) rawText() string {
 func kindOf(name string) string {
 	metric, _, _ := strings.Cut(name, "_")
 	switch {
-	case experiment.MoreIsBetter(name):
+	case slices.Contains(experiment.Throughputs, name):
 		return "throughput"
 	case name == experiment.ErrorRate:
 		return name
-	case metric == "ttft" || metric == "tpot" || metric == "e2e":
+	case name == experiment.Interactivity:
+		return "session"
+	case slices.Contains([]string{"ttft", "tpot", "e2e", "answers", "session"}, metric):
 		return metric
 	}
 	return ""

@@ -3,9 +3,11 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
+	"bench/experiment"
 	"bench/experiment/stats"
 	"bench/experiment/unit"
 	"bench/report/compare"
@@ -187,19 +189,23 @@ func neededText(m *compare.Metric, n int) string {
 	return unit.Plural(n, "run") + " per side"
 }
 
-// neededNote says which change the needed runs would detect. The margin of error_rate is a difference of
-// shares.
+// neededNote says which change the needed runs would detect. The margin of a share is a difference.
 func neededNote(metrics []compare.Metric) string {
 	var margins []string
+	shares := map[string][]string{} // by their margin
 	for i := range metrics {
 		m := &metrics[i]
 		margin := unit.Exactly(m.Margin, "share")
-		if m.Name == "error_rate" {
-			margin += " (error_rate)"
-		}
-		if needed(m) > 0 && !slices.Contains(margins, margin) {
+		switch {
+		case needed(m) == 0:
+		case experiment.IsShare(m.Name):
+			shares[margin] = append(shares[margin], m.Name)
+		case !slices.Contains(margins, margin):
 			margins = append(margins, margin)
 		}
+	}
+	for _, margin := range slices.Sorted(maps.Keys(shares)) {
+		margins = append(margins, margin+" ("+strings.Join(shares[margin], ", ")+")")
 	}
 	if len(margins) == 0 {
 		return ""

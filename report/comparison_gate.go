@@ -141,8 +141,9 @@ func limitText(m *compare.Metric) string {
 	if experiment.MoreIsBetter(m.Name) {
 		limit = -limit
 	}
-	if m.Name == experiment.ErrorRate {
-		return "+" + unit.Brief(100*limit, 4) + " points"
+	unitText := " %"
+	if experiment.IsShare(m.Name) {
+		unitText = " points"
 	}
-	return strings.Replace("+"+unit.Brief(100*limit, 4)+" %", "+-", "-", 1)
+	return strings.Replace("+"+unit.Brief(100*limit, 4)+unitText, "+-", "-", 1)
 }

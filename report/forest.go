@@ -40,7 +40,8 @@ type ForestLine struct {
 // headlineFigures are the figures that matter most, in the order in which a sentence names them. bench
 // compare has more.
 var headlineFigures = []string{"output_tokens_per_s", "ttft_p50", "tpot_p50", "e2e_p50",
-	"ttft_p99", "tpot_p99", "e2e_p99", experiment.ErrorRate}
+	"ttft_p99", "tpot_p99", "e2e_p99", experiment.AnswersValid, experiment.AnswersCorrect, "session_time_p50",
+	experiment.Interactivity, experiment.ErrorRate}
 
 // few is the number of lines up to which nothing is folded.
 const few = 8
@@ -101,13 +102,15 @@ func (f *Forest) Cut(most int) Forest {
 	return out
 }
 
-// newForestLine is the line of a figure; ok is false if it has not even a raw change.
+// newForestLine is the line of a figure; ok is false if it has not even a raw change, or no direction.
 func newForestLine(point string, m *compare.Metric) (l ForestLine, ok bool) {
 	l = ForestLine{Point: point, Figure: FigureWords(m.Name), Change: changeText(m), Metric: m}
 	if m.Threshold != nil {
 		l.Limit = m.Threshold.Worse
 	}
 	switch {
+	case m.Neutral:
+		return l, false
 	case m.Change != nil:
 		if l.Mark = ForestMark(m.Verdict); l.Mark == MarkInconclusive && m.Gate == stats.Pass {
 			l.Mark = MarkPass
@@ -161,7 +164,7 @@ func (l *ForestLine) main(gated bool) bool {
 	case gated:
 		return l.Mark == MarkWorse
 	}
-	return m.Name != experiment.ErrorRate || l.At != 0
+	return !experiment.IsShare(m.Name) || l.At != 0
 }
 
 // Tip is the evidence behind a line: both sides, the change, how it was tested.

@@ -282,7 +282,10 @@ func tighten(s *reflector.Schema, name string, t reflect.Type, seen map[string]b
 
 func schemaFile(name string) string {
 	version := "v1"
-	if slices.Contains([]string{"report", "comparison", "history", "trends", "predict"}, name) {
+	switch {
+	case name == "history":
+		version = "v3"
+	case slices.Contains([]string{"report", "comparison", "trends", "predict"}, name):
 		version = "v2"
 	}
 	return filepath.Join("docs", "schema", name+"."+version+".json")

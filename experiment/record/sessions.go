@@ -105,6 +105,17 @@ type session struct {
 	end       int64 // of its last request, µs
 }
 
+// SessionTimes are the times of the completed sessions that Sessions.Time describes, s, in order of arrival.
+func SessionTimes(records []*Record) (seconds []float64) {
+	for _, s := range sessionsByArrival(records) {
+		if s.first.Phase == PhaseWindow && s.first.Turns > 0 && s.completed == s.first.Turns {
+			end, _, _ := s.spans()
+			seconds = append(seconds, float64(end-s.first.Arrival.us)/usPerS)
+		}
+	}
+	return seconds
+}
+
 // interval is the time of a request, µs.
 type interval struct{ from, to int64 }
 

@@ -36,6 +36,9 @@ func TestSessionsOf(t *testing.T) {
 		}
 	}
 	near("session time", s.Time.P50, 5)
+	if times := SessionTimes(records); len(times) != 1 || times[0] != 5 {
+		t.Errorf("session times %v", times)
+	}
 	near("time per turn", s.TurnTime.P50, 2.5) // two requests of the main agent
 	near("tool time", *s.ToolShare, 0.2)
 	near("in parallel", *s.Parallel, 5.0/4)

@@ -43,7 +43,7 @@ func ofClass(samples []sample, name string) []sample {
 			continue
 		}
 		row := *s.row
-		row.Summary = summary
+		row.Summary, row.Speculation, row.Sessions = summary, summary.Speculation, nil // sessions have no class
 		s.row, s.resamples = &row, nil
 		s.window = slices.DeleteFunc(slices.Clone(s.window), func(r *record.Record) bool { return r.Class != name })
 		out = append(out, s)

@@ -19,6 +19,7 @@ type figure struct {
 	metric     string // ttft; empty for figures of the whole window
 	stat       string // p99
 	unit       string
+	own        *ownFigure // of a figure that only some rows have; nil: another
 	threshold  *experiment.Threshold
 	definition string // key of Run.Definitions
 }
@@ -27,7 +28,9 @@ type figure struct {
 // in total, because one can hide a loss of the other.
 var alwaysCompared = []string{"ttft_p50", "ttft_p95", "ttft_p99", "ttfo_p50", "ttfo_p95", "ttfo_p99", "tpot_p50", "tpot_p95", "tpot_p99", "itl_p50", "itl_p99",
 	"e2e_p50", "e2e_p95", "e2e_p99", "requests_per_s", "output_tokens_per_s", "output_tokens_per_s_per_gpu", "prompt_tokens_per_s",
-	"goodput_requests_per_s", experiment.ErrorRate}
+	"goodput_requests_per_s", experiment.ErrorRate,
+	"session_time_p50", "session_time_p90", experiment.Interactivity, experiment.AnswersValid, experiment.AnswersCorrect,
+	experiment.AcceptanceRate, experiment.AcceptanceLength, experiment.TokensPerStep, reasoningTokens + "_p50"}
 
 // figures are those of the gate, then the others.
 func figures(g experiment.Gate) []figure {
@@ -47,6 +50,10 @@ func figures(g experiment.Gate) []figure {
 
 func newFigure(name string) figure {
 	f := figure{name: name, unit: "ms", definition: name}
+	if own, ok := ownFigures[name]; ok {
+		f.own, f.unit = &own, own.unit
+		return f
+	}
 	switch {
 	case name == experiment.ErrorRate:
 		f.unit = "share"
@@ -59,12 +66,21 @@ func newFigure(name string) figure {
 		i := strings.LastIndexByte(name, '_')
 		f.metric, f.stat = name[:i], name[i+1:]
 		f.definition = f.metric
+		switch f.metric {
+		case experiment.SessionTime:
+			f.unit = "s"
+		case reasoningTokens:
+			f.unit = "tokens"
+		}
 	}
 	return f
 }
 
 // absolute figures are compared by their difference; all others by their ratio.
-func (f figure) absolute() bool { return f.name == experiment.ErrorRate }
+func (f figure) absolute() bool { return experiment.IsShare(f.name) }
+
+// neutral figures have no direction: more is neither better nor worse.
+func (f figure) neutral() bool { return f.metric == reasoningTokens }
 
 func (f figure) scale(x float64) float64 {
 	if f.absolute() {
@@ -86,8 +102,14 @@ func (f figure) change(difference float64) float64 {
 func (f figure) of(row *record.Row) (x float64, ok bool) {
 	s := &row.Summary
 	if f.metric != "" {
-		x, ok := s.Latency(f.metric).Get(f.stat)
+		x, ok := f.summary(row).Get(f.stat)
 		return x, ok && !math.IsNaN(x) // another tool's summary can lack it
+	}
+	if f.own != nil {
+		if x := f.own.of(row); x != nil {
+			return *x, true
+		}
+		return 0, false
 	}
 	switch f.name {
 	case experiment.ErrorRate:
@@ -110,24 +132,45 @@ func (f figure) of(row *record.Row) (x float64, ok bool) {
 	return 0, false
 }
 
-// within is the variance of the figure within a row, on the scale of comparison: by block bootstrap of its
-// requests if they were loaded, else from the interval of its summary; 0 = unknown.
-func (f figure) within(s *sample) float64 {
+// summary is that of a row whose percentiles the figure is one of; nil: the row has none.
+func (f figure) summary(row *record.Row) *stats.Summary {
+	switch f.metric {
+	case experiment.SessionTime:
+		if row.Sessions == nil {
+			return nil
+		}
+		return row.Sessions.Time
+	case reasoningTokens:
+		if row.Summary.Reasoning == nil {
+			return nil
+		}
+		return row.Summary.Reasoning.Tokens
+	}
+	return row.Summary.Latency(f.metric)
+}
+
+// within is the variance of the figure within a row, one of so many repeats of its side, on the scale of comparison:
+// by block bootstrap of its requests if they were loaded, else from the interval of its summary; 0 = unknown.
+func (f figure) within(s *sample, repeats int) float64 {
 	row := s.row
 	n := float64(row.Summary.Requests.Stayed())
 	switch {
 	case n == 0:
 		return 0
-	case f.absolute(): // half a failure is added: no failure in n requests does not prove a rate of 0
-		share := (row.Summary.ErrorRate*n + 0.5) / (n + 1)
-		return share * (1 - share) / n
+	case f.own != nil:
+		return f.own.variance(s, repeats)
+	case f.absolute():
+		return shareVariance(row.Summary.ErrorRate, n)
 	case f.metric == "": // one request more or less at the edge of the window
 		return 1 / (n * n)
 	}
 	if w := s.resample(f.metric); w != nil {
 		return w.Variance(func(w *stats.Resample) float64 { return math.Log(f.resampled(w)) }, f.random(row))
 	}
-	return f.fromInterval(row)
+	if summary := f.summary(row); summary != nil {
+		return logVariance(summary.CI95[f.stat])
+	}
+	return 0
 }
 
 func (f figure) resampled(w *stats.Resample) float64 {
@@ -144,14 +187,19 @@ func (f figure) random(row *record.Row) *rand.Rand {
 	return rand.New(rand.NewPCG(h.Sum64(), uint64(len(f.name))))
 }
 
-// fromInterval takes a 95 % interval for 2 × 1.96 standard errors. That is exact enough for a lower bound of
-// the spread.
-func (f figure) fromInterval(row *record.Row) float64 {
-	s := row.Summary.Latency(f.metric)
-	ci, ok := s.CI95[f.stat]
-	if !ok || !(ci.Lo > 0) || math.IsInf(ci.Hi, 1) {
+// logVariance is the variance of the logarithm of a figure with this interval, taken for 2 × 1.96 standard errors: exact
+// enough for a lower bound of the spread. 0 = the interval has no end.
+func logVariance(ci stats.Interval) float64 {
+	if !(ci.Lo > 0) || math.IsInf(ci.Hi, 1) {
 		return 0
 	}
 	se := math.Log(ci.Hi/ci.Lo) / (2 * 1.96)
 	return se * se
+}
+
+// shareVariance is that of a share of n independent values. Half a value is added: none in n does not prove a share
+// of 0.
+func shareVariance(share, n float64) float64 {
+	share = (min(1, max(0, share))*n + 0.5) / (n + 1)
+	return share * (1 - share) / n
 }

@@ -180,10 +180,17 @@ func (m *Metric) needed(n int) string {
 	return unit.Plural(n, "run") + " per side"
 }
 
-func (m *Metric) percent() string { return Percent(*m.Change, true) }
+func (m *Metric) percent() string { return m.signed(*m.Change) }
 
-func (m *Metric) interval() string {
-	return Percent(m.CI95.Lo, true) + " to " + Percent(m.CI95.Hi, true)
+func (m *Metric) interval() string { return m.signed(m.CI95.Lo) + " to " + m.signed(m.CI95.Hi) }
+
+// signed is a change in percent; of a share in points of it.
+func (m *Metric) signed(change float64) string {
+	s := Percent(change, true)
+	if m.figure.absolute() {
+		s = strings.Replace(s, " %", " points", 1)
+	}
+	return s
 }
 
 // Percent formats a share in percent, with a + if signed; "unbounded" for an infinite one.

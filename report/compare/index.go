@@ -13,7 +13,7 @@ import (
 )
 
 // SchemaIndex is the schema name in an Index's JSON.
-const SchemaIndex = "bench/history/v2"
+const SchemaIndex = "bench/history/v3"
 
 // IndexName is the file of an Index in the directory of its runs.
 const IndexName = ".bench-history.json"

@@ -43,7 +43,7 @@ type GatedFigure struct {
 // Regression is a figure that failed the gate.
 type Regression struct {
 	GatedFigure
-	Change *float64 `json:"change"` // relative to base; of error_rate, the difference; null: not known
+	Change *float64 `json:"change"` // relative to base; of a share, the difference; null: not known
 	Since  string   `json:"since"`  // the first run whose gate had it
 }
 

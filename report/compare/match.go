@@ -16,6 +16,8 @@ type sample struct {
 	run    *Run
 	row    *record.Row
 	window []*record.Record // the completed requests of the window by arrival; nil before load or without records
+	// sessionTimes are those of the completed sessions by arrival, s; nil likewise.
+	sessionTimes []float64
 
 	resamples map[string]*stats.Resample // by latency, as resample makes them
 }
@@ -120,6 +122,9 @@ func load(samples []sample) ([]sample, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading the requests of %s, %s: %w", s.run.Name, s.row.ID, err)
 		}
+		if s.row.Sessions != nil {
+			s.sessionTimes = record.SessionTimes(records)
+		}
 		for _, r := range records {
 			if r.Phase == record.PhaseWindow && r.OK() {
 				s.window = append(s.window, r)
@@ -140,6 +145,9 @@ func (s *sample) resample(metric string) *stats.Resample {
 		return w
 	}
 	var values []float64
+	if metric == experiment.SessionTime {
+		values = s.sessionTimes
+	}
 	for _, r := range s.window {
 		if ms, ok := r.Latency(metric, s.row.Spec.Streams()); ok {
 			values = append(values, ms)

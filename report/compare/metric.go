@@ -21,6 +21,7 @@ const (
 	Worse        Verdict = "worse"
 	NoChange     Verdict = "no change"    // the change is within the margin, at 95 % confidence
 	Inconclusive Verdict = "inconclusive" // Metric.NeedRuns would decide
+	Changed      Verdict = "changed"      // a figure of which neither more nor less is better
 )
 
 // Values of Metric.Test.
@@ -31,7 +32,7 @@ const (
 )
 
 // Metric is one figure of one point on both sides. Changes are relative to base (0.05: 5 % more); those of
-// error_rate are differences of the share.
+// a share (error_rate, answers_valid, answers_correct, acceptance_rate) are differences of it.
 type Metric struct {
 	Name               string         `json:"metric"`
 	Unit               string         `json:"unit"`
@@ -55,6 +56,7 @@ type Metric struct {
 	NeedRuns           int            `json:"need_runs"`                      // per side (of pairs: pairs), to detect a change of the margin, for "inconclusive"; 0: unknown, or more than a thousand
 	NeedForChange      int            `json:"need_runs_for_change,omitempty"` // the same for a change as large as the one shown; 0 also if that is within the margin
 	Why                string         `json:"why"`
+	Neutral            bool           `json:"neutral,omitempty"` // neither more nor less is better: no verdict of better or worse
 
 	Threshold *experiment.Threshold `json:"threshold,omitempty"` // of the gate
 	Gate      stats.Verdict         `json:"gate,omitempty"`
@@ -74,7 +76,7 @@ type Metric struct {
 // Spread is what is known of the differences between runs that nothing changed between.
 type Spread struct {
 	Source string  `json:"source"` // runs, history (and earlier runs), pairs, or assumed: too few runs to show it
-	SD     float64 `json:"sd"`     // of a run's mean (of pairs: of their difference): a share of the figure; of error_rate the share itself
+	SD     float64 `json:"sd"`     // of a run's mean (of pairs: of their difference): a share of the figure; of a share the share itself
 }
 
 // metrics are the figures that base or new has.
@@ -98,7 +100,7 @@ func (p pair) thinks() bool {
 
 // metric is a figure of both sides; ok is false if neither has it.
 func (p pair) metric(f figure, o Options) (m Metric, ok bool) {
-	m = Metric{Name: f.name, Unit: f.unit, Threshold: f.threshold, figure: f, CI95: stats.Interval{Lo: math.Inf(-1), Hi: math.Inf(1)}}
+	m = Metric{Name: f.name, Unit: f.unit, Threshold: f.threshold, Neutral: f.neutral(), figure: f, CI95: stats.Interval{Lo: math.Inf(-1), Hi: math.Inf(1)}}
 	var of [2][]sample
 	of[0], m.Values[0] = f.having(p.base)
 	of[1], m.Values[1] = f.having(p.changed)
@@ -119,7 +121,7 @@ func (p pair) metric(f figure, o Options) (m Metric, ok bool) {
 		if m.gone = f.gone(m.Values); m.gone != "" && p.allFailed() {
 			m.gone, m.failed = "", true
 		}
-		m.refused = cmp.Or(f.definitions(p, o), m.gone, f.noRatio(m.Values))
+		m.refused = cmp.Or(f.definitions(p, o), m.gone, f.noRatio(m.Values), f.unlike(of))
 	}
 	if m.refused == "" {
 		m.refused = f.tooFew(p)
@@ -141,8 +143,12 @@ func (m *Metric) collect(p pair, of [2][]sample, o Options) {
 	}
 	m.untouched = m.withoutTouched(p, of, base, changed)
 	m.runSpread = stats.RunSpread{SD: o.RunSpread, DF: runSpreadDF}
-	if f.absolute() { // of the lower rate: failures that begin are no spread
-		m.runSpread.SD = shareSpread * min(stat.Mean(m.Values[0], nil), stat.Mean(m.Values[1], nil))
+	switch was, is := stat.Mean(m.Values[0], nil), stat.Mean(m.Values[1], nil); {
+	case f.name == experiment.ErrorRate: // of the lower rate: failures that begin are no spread
+		m.runSpread.SD = shareSpread * min(was, is)
+	case f.absolute(): // most at one half: near 0 and 1 a share cannot vary
+		mean := (was + is) / 2
+		m.runSpread.SD *= 2 * math.Sqrt(mean*(1-mean))
 	}
 	if n := len(of[1]); 2*n <= len(p.changed) {
 		m.refused = "only " + unit.Plural(n, "repeat") + " of new has it"
@@ -171,7 +177,7 @@ func (p pair) allFailed() bool {
 // gone says how a throughput of base is 0 in new; empty: it is not.
 func (f figure) gone(values [2][]float64) string {
 	isZero := func(x float64) bool { return x == 0 }
-	if !experiment.MoreIsBetter(f.name) || slices.ContainsFunc(values[0], isZero) || !slices.ContainsFunc(values[1], isZero) {
+	if !slices.Contains(experiment.Throughputs, f.name) || slices.ContainsFunc(values[0], isZero) || !slices.ContainsFunc(values[1], isZero) {
 		return ""
 	}
 	return "it is 0 in a repeat of new"
@@ -204,7 +210,7 @@ func (f figure) scaled(samples []sample) []stats.Repeat {
 	out := make([]stats.Repeat, len(samples))
 	for i := range samples {
 		x, _ := f.of(samples[i].row)
-		out[i] = stats.Repeat{Value: f.scale(x), Within: f.within(&samples[i])}
+		out[i] = stats.Repeat{Value: f.scale(x), Within: f.within(&samples[i], len(samples))}
 	}
 	return out
 }
@@ -253,9 +259,8 @@ func (f figure) tooFew(p pair) string {
 		return ""
 	}
 	for _, s := range slices.Concat(p.base, p.changed) {
-		latency := s.row.Summary.Latency(f.metric)
-		if latency != nil && latency.N < stats.MinSamples(share, confidence) {
-			return fmt.Sprintf("n=%[2]d is too small for %[1]s: a repeat needs %[3]d requests", f.stat, latency.N, stats.MinSamples(share, confidence))
+		if x := f.summary(s.row); x != nil && x.N < stats.MinSamples(share, confidence) {
+			return fmt.Sprintf("n=%[2]d is too small for %[1]s: a repeat needs %[3]d %[4]s", f.stat, x.N, stats.MinSamples(share, confidence), f.counted())
 		}
 	}
 	return ""

@@ -57,7 +57,7 @@ type NightPoint struct {
 	Figures  map[string]Value `json:"figures"`
 }
 
-// Value is one figure of one night: the geometric mean of its repeats; of error_rate, the arithmetic one. A repeat
+// Value is one figure of one night: the geometric mean of its repeats; of a share, the arithmetic one. A repeat
 // with an invalid finding that touches the figure is left out, if others have none.
 type Value struct {
 	X        float64        `json:"x"`
@@ -69,7 +69,8 @@ type Value struct {
 }
 
 // trended are the figures that a history follows.
-var trended = []string{"ttft_p50", "ttft_p99", "tpot_p50", "e2e_p99", "output_tokens_per_s", experiment.ErrorRate}
+var trended = []string{"ttft_p50", "ttft_p99", "tpot_p50", "e2e_p99", "output_tokens_per_s", experiment.ErrorRate,
+	"session_time_p50", experiment.Interactivity, experiment.AnswersValid, experiment.AnswersCorrect, experiment.AcceptanceLength}
 
 // fill sets the night's fields from its run.
 func (n *Night) fill(r *Run) {
@@ -130,13 +131,13 @@ func (f figure) codes(samples []sample, s record.Severity) (codes []string) {
 }
 
 // touching are the codes of the row's findings of one severity that touch the figure. An invalid one without stated
-// effects touches all, but not the share of failed requests if it is about these.
+// effects touches all, but not the share that it is about. What moves e2e moves the times of sessions.
 func (f figure) touching(row *record.Row, s record.Severity) (codes []string) {
 	for i := range row.Findings {
 		x := &row.Findings[i]
-		touches := x.Touches(record.TouchedMetric(f.name))
+		touches := x.Touches(record.TouchedMetric(f.name)) || f.ofSessions() && x.Touches("e2e")
 		if s == record.Invalid && len(x.Effects) == 0 {
-			touches = !(f.absolute() && slices.Contains(aboutFailures, x.Code))
+			touches = !slices.Contains(about[f.name], x.Code)
 		}
 		if x.Severity == s && touches {
 			codes = union(codes, []string{x.Code})
@@ -145,8 +146,12 @@ func (f figure) touching(row *record.Row, s record.Severity) (codes []string) {
 	return codes
 }
 
-// aboutFailures are the codes of the findings that count failed requests.
-var aboutFailures = []string{"errors", "unfinished"}
+// about are the codes of the findings that count what a share is of.
+var about = map[string][]string{
+	experiment.ErrorRate:      {"errors", "unfinished"},
+	experiment.AnswersValid:   {"answers_wrong", "answers_invalid"},
+	experiment.AnswersCorrect: {"answers_wrong", "answers_invalid"},
+}
 
 func (f figure) unscale(x float64) float64 {
 	if f.absolute() {

@@ -40,7 +40,7 @@ type PlannedFigure struct {
 	Threshold experiment.Threshold `json:"threshold"`
 	Why       string               `json:"why,omitempty"` // why nothing is planned; absent: the rest is there
 
-	// Standard deviations as shares of the figure; of error_rate, shares themselves.
+	// Standard deviations as shares of the figure; of shares, shares themselves.
 	NightSD    float64 `json:"night_sd"`    // between runs: their repeats share it
 	RepeatSD   float64 `json:"repeat_sd"`   // between repeats of a run, beyond their samples
 	SamplingSD float64 `json:"sampling_sd"` // of a repeat, from its requests; ~ 1/√duration

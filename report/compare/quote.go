@@ -24,7 +24,7 @@ func (f figure) quoted(samples []sample) (q Quoted) {
 	}
 	var all []*stats.Summary
 	for i := range samples {
-		all = append(all, samples[i].row.Summary.Latency(f.metric))
+		all = append(all, f.summary(samples[i].row))
 	}
 	p, ok := record.PercentilesOf(all...).Get(f.stat)
 	if !ok {

@@ -63,7 +63,7 @@ func (m *Metric) set(difference, p float64, interval func(confidence float64) st
 	}
 	m.Change, m.CI95 = new(m.figure.change(difference)), change(interval(confidence))
 	m.within = change(interval(2*confidence - 1))
-	if at := max(WorseBy(m.Name, m.within.Lo), WorseBy(m.Name, m.within.Hi)); !math.IsInf(at, 0) {
+	if at := max(WorseBy(m.Name, m.within.Lo), WorseBy(m.Name, m.within.Hi)); !m.Neutral && !math.IsInf(at, 0) {
 		m.NoWorseThan = &at
 	}
 	if !math.IsNaN(p) {
@@ -95,6 +95,8 @@ func (m *Metric) judge(same, level float64) {
 		m.Verdict, m.Why = Inconclusive, m.refused
 	case m.P == nil:
 		m.Verdict, m.Why = Inconclusive, "one pair: the spread between pairs is unknown"
+	case *m.Adjusted <= risk && *m.Change != 0 && m.Neutral:
+		m.Verdict, m.Why = Changed, "neither more nor less is better"
 	case *m.Adjusted <= risk && WorseBy(m.Name, *m.Change) > 0:
 		m.Verdict = Worse
 	case *m.Adjusted <= risk && *m.Change != 0:
@@ -105,7 +107,7 @@ func (m *Metric) judge(same, level float64) {
 		m.Verdict, m.NeedRuns = Inconclusive, m.need(m.distance(margin), level)
 		m.Why = "the interval includes 0 and more than the margin"
 		if m.Spread != nil && m.Spread.Source == stats.SpreadAssumed && m.runSpread.SD > 0 {
-			m.Why = fmt.Sprintf("too few runs to show their spread: %s assumed", unit.Exactly(m.runSpread.SD, "share"))
+			m.Why = fmt.Sprintf("too few runs to show their spread: %s assumed", unit.Brief(100*m.runSpread.SD, 3)+" %")
 		}
 		if *m.P <= risk {
 			m.Why = fmt.Sprintf("significant alone (p=%s), but not among all gated figures (p=%s)", unit.Digits(*m.P), unit.Digits(*m.Adjusted))

@@ -37,7 +37,7 @@ type Change struct {
 	Run    string    `json:"run"`
 	Before float64   `json:"before"` // median since the previous change
 	After  float64   `json:"after"`  // median until the next one
-	Size   float64   `json:"size"`   // relative to Before; of error_rate, the difference
+	Size   float64   `json:"size"`   // relative to Before; of a share, the difference
 	Worse  bool      `json:"worse"`
 	// of a change here against none, for nights that can resemble the previous ones
 	LogRatio float64   `json:"log_likelihood_ratio"`

@@ -1,0 +1,201 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"bench/experiment"
+	"bench/experiment/record"
+	"bench/experiment/stats"
+	"bench/experiment/unit"
+)
+
+// reasoningTokens are those of a request with reasoning.
+const reasoningTokens = "reasoning_tokens"
+
+// ownFigure is a figure that only rows with sessions, checked answers or drafts have, and that is no percentile.
+type ownFigure struct {
+	unit string
+	of   func(*record.Row) *float64 // nil: the row has none
+	// variance is that within a row, one of so many repeats of its side, on the scale of comparison; 0 = unknown.
+	variance func(s *sample, repeats int) float64
+}
+
+var ownFigures = map[string]ownFigure{
+	experiment.Interactivity: {"tokens/s", func(row *record.Row) *float64 {
+		if x := interactivity(row); x != nil {
+			return &x.TokensPerS
+		}
+		return nil
+	}, varianceOfInteractivity},
+	experiment.AnswersValid:   answersFigure(func(a *record.Answers) *record.Share { return a.Valid }),
+	experiment.AnswersCorrect: answersFigure(func(a *record.Answers) *record.Share { return a.Correct }),
+	experiment.AcceptanceRate: speculationFigure("share",
+		func(x *record.Speculation) *float64 { return x.AcceptanceRate },
+		func(rate, _, n float64) float64 { return shareVariance(rate, n) }),
+	experiment.AcceptanceLength: speculationFigure("tokens",
+		func(x *record.Speculation) *float64 { return x.AcceptanceLength }, stepVariance),
+	experiment.TokensPerStep: speculationFigure("tokens",
+		func(x *record.Speculation) *float64 { return x.TokensPerStep }, stepVariance),
+}
+
+// stepVariance is that of the logarithm of the tokens of a step. A step has one and a share of its draft; without the
+// length of a draft the tokens are 1 ÷ (1 − share of accepted tokens).
+func stepVariance(tokens, draft, n float64) float64 {
+	if draft == 0 {
+		return shareVariance(1-1/tokens, n) * tokens * tokens
+	}
+	return shareVariance((tokens-1)/draft, n) * draft * draft / (tokens * tokens)
+}
+
+func interactivity(row *record.Row) *record.Interactivity {
+	if row.Sessions == nil {
+		return nil
+	}
+	return row.Sessions.Interactivity
+}
+
+func varianceOfInteractivity(s *sample, _ int) float64 {
+	if w := s.resample(experiment.E2EPerToken); w != nil {
+		p90 := figure{name: experiment.Interactivity, stat: "p90"}
+		return w.Variance(func(w *stats.Resample) float64 { return math.Log(p90.resampled(w)) }, p90.random(s.row))
+	}
+	if x := interactivity(s.row); x.CI95 != nil {
+		return logVariance(stats.Interval{Lo: x.CI95[0], Hi: x.CI95[1]})
+	}
+	return 0
+}
+
+// answersFigure is a share of the answers that were checked: those to one prompt count together.
+func answersFigure(of func(*record.Answers) *record.Share) ownFigure {
+	share := func(row *record.Row) *record.Share {
+		if row.Summary.Answers == nil {
+			return nil
+		}
+		return of(row.Summary.Answers)
+	}
+	return ownFigure{"share", func(row *record.Row) *float64 {
+		if x := share(row); x != nil {
+			return &x.Share
+		}
+		return nil
+	}, func(s *sample, _ int) float64 {
+		x := share(s.row)
+		return shareVariance(x.Share, x.Effective)
+	}}
+}
+
+// speculationFigure is a figure of the drafts. variance is that of its value, by the tokens of a draft (0 = not known)
+// and the number of independent values.
+func speculationFigure(u string, of func(*record.Speculation) *float64,
+	variance func(x, draft, n float64) float64) ownFigure {
+	return ownFigure{u, func(row *record.Row) *float64 {
+		if row.Speculation == nil {
+			return nil
+		}
+		return of(row.Speculation)
+	}, func(s *sample, repeats int) float64 {
+		x := s.row.Speculation
+		return variance(*of(x), draftLength(x), s.independent(repeats))
+	}}
+}
+
+// leastShowing is the number of repeats of a side from which on they show the sampling error of counters.
+const leastShowing = 3
+
+// independent is the number of values behind the figures of the drafts. A few repeats count each prompt once: the tokens
+// of its answers resemble each other, at most as if all were accepted or none. Answers of other lengths have other
+// weights (Kish, "Survey Sampling", section 11.7). Several repeats show the dependence themselves: each token counts.
+func (s *sample) independent(repeats int) float64 {
+	if repeats >= leastShowing && s.row.Speculation.DraftTokens != nil {
+		return max(1, *s.row.Speculation.DraftTokens)
+	}
+	sum, squares := 0.0, 0.0
+	before := map[string]float64{} // tokens of a prompt; synthetic ones are all different
+	for _, r := range s.window {
+		tokens, others := float64(r.OutputTokens), before[r.PromptHash]
+		sum, squares = sum+tokens, squares+(others+tokens)*(others+tokens)-others*others
+		if r.PromptHash != "" {
+			before[r.PromptHash] += tokens
+		}
+	}
+	if squares == 0 {
+		return float64(max(1, s.row.Summary.Requests.Completed))
+	}
+	return sum * sum / squares
+}
+
+// draftLength is the mean number of tokens of a draft; 0 = not reported.
+func draftLength(x *record.Speculation) float64 {
+	if x.Drafts == nil || x.DraftTokens == nil || *x.Drafts == 0 {
+		return 0
+	}
+	return *x.DraftTokens / *x.Drafts
+}
+
+// ofSessions reports whether the figure is one of sessions.
+func (f figure) ofSessions() bool {
+	return f.metric == experiment.SessionTime || f.name == experiment.Interactivity
+}
+
+// counted is what a percentile is of.
+func (f figure) counted() string {
+	if f.metric == experiment.SessionTime {
+		return "sessions"
+	}
+	return "requests"
+}
+
+// unlike is why a figure means something else on the two sides, or cannot be trusted on one; empty: neither.
+func (f figure) unlike(of [2][]sample) string {
+	samples := slices.Concat(of[0], of[1])
+	switch f.name {
+	case experiment.AcceptanceRate, experiment.AcceptanceLength, experiment.TokensPerStep:
+		return f.unlikeDrafts(samples)
+	case experiment.Interactivity:
+		for _, s := range samples {
+			x, least := s.row.Sessions.PerToken, stats.MinSamples(0.9, confidence)
+			if x.N < least || interactivity(s.row).CI95 == nil && f.within(&s, 1) == 0 {
+				return fmt.Sprintf("n=%d is too small for p90: a repeat needs %d requests", x.N, least)
+			}
+		}
+	}
+	if f.metric != experiment.SessionTime {
+		return ""
+	}
+	share, _ := experiment.Limit{Stat: f.stat}.P()
+	for _, s := range samples {
+		x := s.row.Sessions
+		if missing := x.Started - x.Completed; float64(missing) > (1-share)/mostMissing*float64(x.Started) {
+			return fmt.Sprintf("%s of %s of a repeat did not complete: the times lack the long ones",
+				unit.Count(missing), unit.Plural(x.Started, "session"))
+		}
+		if math.IsInf(x.Time.CI95[f.stat].Hi, 1) && f.within(&s, 1) == 0 {
+			return fmt.Sprintf("n=%d is too small for %s: the sessions depend on each other", x.Time.N, f.stat)
+		}
+	}
+	return ""
+}
+
+// mostMissing is how many times smaller than the share beyond a percentile the share of the sessions without a time is
+// at most: they belong beyond it, most often.
+const mostMissing = 5
+
+// unlikeDrafts is why figures of drafts can't be compared; empty: they can. The rate falls with the length of a draft,
+// as its later tokens are accepted less often.
+func (f figure) unlikeDrafts(samples []sample) string {
+	first := samples[0].row.Speculation
+	for _, s := range samples[1:] {
+		x := s.row.Speculation
+		if x.Source != first.Source {
+			return fmt.Sprintf("the counts are by %s and by %s", first.Source, x.Source)
+		}
+		was, is := draftLength(first), draftLength(x)
+		const alike = 0.05
+		if f.name == experiment.AcceptanceRate && was > 0 && is > 0 && math.Abs(is/was-1) > alike {
+			return fmt.Sprintf("drafts have %s and %s tokens: see acceptance_length", unit.Brief(was, 2), unit.Brief(is, 2))
+		}
+	}
+	return ""
+}
