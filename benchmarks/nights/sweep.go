@@ -80,7 +80,7 @@ func (n *night) sweepNight(file, out string) error {
 		return err
 	}
 	if len(failed) > 0 {
-		return errors.New("every request failed in: " + strings.Join(failed, ", "))
+		return errors.New("no request completed in: " + strings.Join(failed, ", "))
 	}
 	return nil
 }

@@ -39,7 +39,7 @@ func (c *cli) conclude(result *sweep.Result, runErr error, f *sweepFlags) error 
 	case err != nil:
 		return fmt.Errorf("writing the report: %w", err)
 	case len(result.AllFailed) > 0:
-		return fmt.Errorf("every request failed in: %s\nhint: see the findings in the table, and the error of each record in %s", strings.Join(result.AllFailed, ", "), result.Dir)
+		return fmt.Errorf("no request completed in: %s\nhint: see the findings in the table, and the error of each record in %s", strings.Join(result.AllFailed, ", "), result.Dir)
 	case len(run.Lost()) > 0:
 		return fmt.Errorf("results of finished rows are gone from %s: %s\nhint: measure them again: %s", result.Dir, strings.Join(run.Lost(), ", "), c.resumeCommand(result.Dir))
 	case f.enforce:

@@ -125,7 +125,7 @@ func TestNightly(t *testing.T) {
 			gate("<failure")
 			server.slow.Store(false)
 			server.fails.Store(true)
-			night("failed row", base, codeFailed, "every request failed in: b-r1, b-r2")
+			night("failed row", base, codeFailed, "no request completed in: b-r1, b-r2")
 			gate("<testcase")
 			night("no server", "http://127.0.0.1:1", codeFailed, "hint: is the server up?", "nothing is compared")
 			for _, file := range []string{"gate.xml", "gate.md", "trends.html"} {

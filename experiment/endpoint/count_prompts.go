@@ -2,17 +2,27 @@ package endpoint
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
+	"slices"
 	"time"
 
 	"bench/experiment/openai"
+	"bench/experiment/record"
 	"bench/experiment/target"
 	"bench/experiment/workload"
 	"bench/experiment/workload/prompts"
 )
 
-// countedPrompts are the tokens of prompts that the server has counted in this run, by countKey.
-type countedPrompts map[countKey]int
+// countedPrompts are the server's counts of prompts in this run, by countKey.
+type countedPrompts map[countKey]promptCount
+
+// promptCount is what the server answered to a count.
+type promptCount struct {
+	tokens  int
+	refused string // why it refuses the prompt, without its text; empty = it does not
+}
 
 // countKey is what a count depends on; cut is the bytes of the last text, 0 = all.
 type countKey struct {
@@ -30,27 +40,35 @@ func (s *Server) countedPrompts() countedPrompts {
 	return s.counted
 }
 
-// selectPrompts leaves out real prompts by their length as the server counts it, and truncates those above cap_input.
-// Only those are counted that the row can draw, each once in a run.
-func (m *measurement) selectPrompts(ctx context.Context, counted countedPrompts) error {
+// selectPrompts leaves out real prompts by their length as the server counts it, and those that it refuses to count; it
+// truncates those above cap_input. Only those are counted that the row can draw, each once in a run. none: the server
+// refuses all prompts of a class.
+func (m *measurement) selectPrompts(ctx context.Context, counted countedPrompts) (none bool, err error) {
+	refused := new(record.RefusedPrompts)
 	for _, class := range m.t.Spec.Classes() {
 		p := class.Prompts
 		if p == nil || !p.Counts() {
 			continue
 		}
 		sample := m.plan.Prompts(class.Name)
-		s := promptSelection{source: p, e: m.encoders[class.Name], counted: counted, progress: m.t.Progress}
+		s := promptSelection{source: p, e: m.encoders[class.Name], counted: counted, progress: m.t.Progress, refused: refused}
 		n := sample.Len()
 		err := sample.Keep(m.mostDrawn(), func(p *prompts.Prompt) (bool, int, error) { return s.selects(ctx, p) })
 		m.t.Progress.counting.Store(0)
 		switch {
 		case err != nil:
-			return err
-		case sample.Len() == 0:
-			return fmt.Errorf("none of %d prompts of %s is between min_input and max_input: the server counts %d to %d tokens\nhint: change min_input or max_input in [row.prompts]", n, p.File, s.least, s.most)
+			return false, err
+		case sample.Len() > 0:
+		case s.most == 0:
+			none = true
+		default:
+			return false, fmt.Errorf("none of %d prompts of %s is between min_input and max_input: the server counts %d to %d tokens\nhint: change min_input or max_input in [row.prompts]", n, p.File, s.least, s.most)
 		}
 	}
-	return nil
+	if refused.N > 0 {
+		m.e.RefusedPrompts = refused
+	}
+	return none, nil
 }
 
 // mostDrawn is the largest number of prompts that the row draws; 0 = not known.
@@ -68,7 +86,8 @@ type promptSelection struct {
 	e           *classEncoder
 	counted     countedPrompts
 	progress    *Progress
-	least, most int // tokens so far
+	least, most int // tokens so far; most 0: none is counted yet
+	refused     *record.RefusedPrompts
 }
 
 // selects reports whether a prompt is kept, and to how many bytes its last text is truncated; 0 = not.
@@ -77,15 +96,21 @@ func (s *promptSelection) selects(ctx context.Context, p *prompts.Prompt) (keep 
 	if err != nil {
 		return false, 0, err
 	}
-	tokens, err := s.count(ctx, p, c, 0)
+	count, err := s.count(ctx, p, c, 0)
 	if err != nil {
-		return false, 0, fmt.Errorf("counting the tokens of %s: %w", p.Line(), err)
+		return false, 0, err
 	}
+	s.progress.counting.Add(1)
+	s.refused.Counted++
+	if count.refused != "" {
+		s.refused.Add(p.Line(), count.refused)
+		return false, 0, nil
+	}
+	tokens := count.tokens
 	if s.most == 0 || tokens < s.least {
 		s.least = tokens
 	}
 	s.most = max(s.most, tokens)
-	s.progress.counting.Add(1)
 	if tokens < s.source.MinInput || s.source.MaxInput > 0 && tokens > s.source.MaxInput {
 		return false, 0, nil
 	}
@@ -117,10 +142,15 @@ func (s *promptSelection) truncate(ctx context.Context, p *prompts.Prompt, c *pr
 		if err != nil {
 			return 0, err
 		}
-		if tokens, err = s.count(ctx, p, short, cut); err != nil {
-			return 0, fmt.Errorf("counting the tokens of %s: %w", p.Line(), err)
+		count, err := s.count(ctx, p, short, cut)
+		if err != nil {
+			return 0, err
 		}
-		if tokens <= s.source.CapInput {
+		if count.refused != "" {
+			s.refused.Add(p.Line(), count.refused)
+			return 0, nil
+		}
+		if tokens = count.tokens; tokens <= s.source.CapInput {
 			return cut, nil
 		}
 	}
@@ -129,27 +159,40 @@ func (s *promptSelection) truncate(ctx context.Context, p *prompts.Prompt, c *pr
 
 // count is the server's count of a prompt's tokens: by /tokenize, which computes nothing, else by the usage of a request
 // for one token.
-func (s *promptSelection) count(ctx context.Context, p *prompts.Prompt, c *prompts.Content, cut int) (int, error) {
-	enc := s.e.encoder(&workload.Request{})
+func (s *promptSelection) count(ctx context.Context, p *prompts.Prompt, c *prompts.Content, cut int) (promptCount, error) {
 	key := countKey{s.e.api, s.e.api.model, p.Hash, cut}
-	if tokens, ok := s.counted[key]; ok {
-		return tokens, nil
+	if known, ok := s.counted[key]; ok {
+		return known, nil
 	}
+	count, err := s.askCount(ctx, p, c)
+	var failed *ProbeError
+	switch {
+	case errors.As(err, &failed) && slices.Contains(refusals, failed.Result.Status):
+		count.refused = failed.Result.Error
+	case err != nil:
+		return count, fmt.Errorf("counting the tokens of %s: %w", p.Line(), err)
+	}
+	s.counted[key] = count
+	return count, nil
+}
+
+// refusals are the HTTP statuses by which servers refuse one prompt, as too long or of a form that they do not take.
+// Others are about all of them.
+var refusals = []int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity}
+
+func (s *promptSelection) askCount(ctx context.Context, p *prompts.Prompt, c *prompts.Content) (count promptCount, err error) {
+	enc := s.e.encoder(&workload.Request{})
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	raw := openai.RawPrompt{Text: c.Text, Messages: c.Messages, Fields: s.e.real.fields(p)}
-	tokens, ok := 0, false
+	ok := false
 	if s.e.api.api == target.Completions || s.e.api.api == target.Chat {
-		tokens, ok = s.e.api.client.Tokenize(ctx, enc, raw)
+		count.tokens, ok = s.e.api.client.Tokenize(ctx, enc, raw)
 	}
 	if !ok {
-		var err error
-		if tokens, err = s.ask(ctx, enc, p, raw); err != nil {
-			return 0, err
-		}
+		count.tokens, err = s.ask(ctx, enc, p, raw)
 	}
-	s.counted[key] = tokens
-	return tokens, nil
+	return count, err
 }
 
 func (s *promptSelection) ask(ctx context.Context, enc *openai.Encoder, p *prompts.Prompt, raw openai.RawPrompt) (int, error) {

@@ -56,8 +56,30 @@ func (s *Server) Run(ctx context.Context, t RunConfig) (*record.Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer m.plan.Close()
-	if err := m.prepare(ctx, s); err != nil {
+	row := s.newRow(&t, settled, encoders)
+	plan := t.Spec.Plan(t.Salt).Over(s.Target.Spread())
+	defer plan.Close()
+	for class, e := range encoders {
+		plan.CountImages(class, e.imageTokens)
+	}
+	e := &verdict.Measured{Row: row}
+	m := &measurement{t: t, e: e, encoders: encoders, plan: plan, severalModels: encoders.severalModels(), target: s.Target, namesSessions: s.Target.Session() != ""}
+	if m.answers, err = newAnswerChecks(encoders); err != nil {
+		return nil, err
+	}
+	row.Server.Block = s.cacheBlock(ctx, t.Spec, encoders.first().api)
+	encoders.saltCaches(t.Spec, t.Salt+"-count") // or a count that computes would warm the row's prompts
+	switch none, err := m.selectPrompts(ctx, s.countedPrompts()); {
+	case err != nil:
+		return nil, err
+	case none:
+		return m.unsent(s.Target), nil
+	}
+	encoders.saltCaches(t.Spec, t.Salt)
+	if err := m.primePrefixes(ctx); err != nil {
+		return nil, err
+	}
+	if err := m.openConnections(ctx); err != nil {
 		return nil, err
 	}
 	stop, err := m.watch(ctx, s)
@@ -169,6 +191,17 @@ func (m *measurement) summarize(measured *load.Measured, samples []telemetry.Sam
 	m.e.Reuse = m.e.CompareReuse()
 	m.e.Conclude(s.Target, m.t.Roofline)
 	return nil
+}
+
+// unsent is the result of a row that has nothing to send.
+func (m *measurement) unsent(t experiment.Target) *record.Row {
+	row := m.e.Row
+	row.EndedAt, row.Epoch = time.Now().UTC(), time.Now().UTC()
+	m.e.Conclude(t, m.t.Roofline)
+	ended := row.EndedAt.Sub(row.StartedAt)
+	took := record.RowTimes{LoadBegan: ended, LoadEnded: ended, Ended: ended}
+	row.Time = took.Split()
+	return row
 }
 
 // newRow is the row before its load.

@@ -1,5 +1,11 @@
 package record
 
+import (
+	"fmt"
+
+	"bench/experiment/unit"
+)
+
 // Prompts says which real prompts the requests of the window had; later turns of conversations do not count.
 type Prompts struct {
 	Requests  int `json:"requests"`
@@ -48,4 +54,32 @@ func (p *Prompts) addFirstUse(r *Record, block int) {
 	if p.Known++; *r.CachedTokens >= *r.PromptTokens-block {
 		p.Warm++
 	}
+}
+
+// RefusedPrompts are the real prompts that the server refused to count, which the row leaves out.
+type RefusedPrompts struct {
+	N       int             `json:"n"`
+	Counted int             `json:"counted"` // prompts that the server was asked to count
+	First   []RefusedPrompt `json:"first"`   // up to 20
+}
+
+// RefusedPrompt is one of them.
+type RefusedPrompt struct {
+	Line  string `json:"line"`  // where it stands: "prompts.jsonl:17"
+	Error string `json:"error"` // of the server, without text of the prompt
+}
+
+const mostRefused = 20 // lines that are named
+
+// Add counts a refused prompt.
+func (p *RefusedPrompts) Add(line, reason string) {
+	if p.N++; len(p.First) < mostRefused {
+		p.First = append(p.First, RefusedPrompt{line, reason})
+	}
+}
+
+// String is how many were left out, with the first.
+func (p *RefusedPrompts) String() string {
+	return fmt.Sprintf("%s of %s left out that the server refused to count: %s: %s",
+		unit.Count(p.N), unit.Plural(p.Counted, "prompt"), p.First[0].Line, p.First[0].Error)
 }

@@ -45,6 +45,7 @@ type Row struct {
 	PromptOverhead *int             `json:"prompt_overhead_tokens,omitempty"` // around every prompt, the most of any class; absent in rows of older versions
 	ImageTokens    int              `json:"image_tokens,omitempty"`           // of each image in a prompt, by the server's count, the most of any class; 0 = no images, or not counted
 	FailedPriming  int              `json:"failed_priming,omitempty"`         // priming requests that failed
+	RefusedPrompts *RefusedPrompts  `json:"refused_prompts,omitempty"`        // real prompts that the row leaves out; absent = none
 	Accuracy       *Accuracy        `json:"accuracy,omitempty"`               // of the server, before its rows; absent = not asked
 	Selftest       *selftest.Result `json:"selftest,omitempty"`               // of this machine, its steps near the row's load; absent = none
 

@@ -5,6 +5,20 @@ import (
 	"bench/experiment/unit"
 )
 
+// checkRefusedPrompts finds that the row left out prompts because the server refused to count them.
+func checkRefusedPrompts(e *Measured) checkResult {
+	switch p := e.RefusedPrompts; {
+	case !e.Spec.CountsPrompts(), e.Summary.Requests.Planned == 0: // checkErrors reports it
+		return noData
+	case p == nil:
+		return passed()
+	default:
+		return caution(refusedHint, "%s", p)
+	}
+}
+
+const refusedHint = "remove these lines (refused_prompts in the row's JSON), or start the server with a longer context"
+
 // tolerableWarm is the share of prompts that may be in the cache at their first use: some begin as others do.
 const tolerableWarm = 0.05
 

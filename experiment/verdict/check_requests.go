@@ -25,6 +25,8 @@ func (e *Measured) checkOutcomes() checkResult {
 	switch {
 	case q.Planned == 0 && e.Window.Cut:
 		return invalid("make max_duration longer, or the warm-up shorter", "the window has no request: max_duration ended the row first")
+	case q.Planned == 0 && e.RefusedPrompts != nil:
+		return invalid(refusedHint, "no request was sent: %s", e.RefusedPrompts)
 	case q.Planned == 0 && e.AllFailed():
 		return invalid("read the server's log; if it is only slow, make duration longer",
 			"the window has no request: the %d requests of the warm-up got no token", q.Warmup)

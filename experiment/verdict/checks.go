@@ -86,6 +86,7 @@ var checks = []struct {
 	{"unparsed_reasoning", checkThinkTags},
 	{"synthetic_speculation", checkSpeculation},
 	{"prefix_cache", checkPrefix},
+	{"refused_prompts", checkRefusedPrompts},
 	{"warm_prompts", checkWarmPrompts},
 	{"repeated_prompts", checkRepeatedPrompts},
 	{"faster_than_bound", checkRoofline},
