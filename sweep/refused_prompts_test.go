@@ -20,20 +20,31 @@ import (
 	"bench/experiment/record"
 )
 
-// refusingPrompts passes requests on to a simulated server, but for those with a prompt TOOLONG, which it refuses as vLLM
-// does a text beyond its context, with a quotation; and DENIED, whose refusal is not the prompt's. refused counts them.
-func refusingPrompts(t *testing.T) (base string, refused *atomic.Int32) {
+// intercepted passes requests on to a simulated server, but for those that answer answers.
+func intercepted(t *testing.T, answer func(w http.ResponseWriter, body []byte) bool) (base string) {
 	t.Helper()
 	to, _ := startMock(t, mock.Config{})
 	at, err := url.Parse(strings.TrimSuffix(to, "/v1"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	refused = new(atomic.Int32)
 	pass := httputil.NewSingleHostReverseProxy(at)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		r.Body = io.NopCloser(bytes.NewReader(body))
+		if !answer(w, body) {
+			pass.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(server.Close)
+	return server.URL + "/v1"
+}
+
+// refusingPrompts refuses requests with a prompt TOOLONG as vLLM does a text beyond its context, with a quotation; and
+// those with DENIED, whose refusal is not the prompt's. refused counts them.
+func refusingPrompts(t *testing.T) (base string, refused *atomic.Int32) {
+	refused = new(atomic.Int32)
+	return intercepted(t, func(w http.ResponseWriter, body []byte) bool {
 		status := 0
 		switch {
 		case bytes.Contains(body, []byte("TOOLONG")):
@@ -41,16 +52,14 @@ func refusingPrompts(t *testing.T) (base string, refused *atomic.Int32) {
 		case bytes.Contains(body, []byte("DENIED")):
 			status = http.StatusUnauthorized
 		default:
-			pass.ServeHTTP(w, r)
-			return
+			return false
 		}
 		refused.Add(1)
 		quoted, _ := json.Marshal("prompt too long: " + string(body))
 		w.WriteHeader(status)
 		fmt.Fprintf(w, `{"error":{"message":%s}}`, quoted)
-	}))
-	t.Cleanup(server.Close)
-	return server.URL + "/v1", refused
+		return true
+	}), refused
 }
 
 func promptFile(t *testing.T, lines ...string) string {
@@ -92,7 +101,10 @@ prompts = { file = %[2]q, min_input = 1 }
 	if p := result.Manifest.Plan; p[0].State != "failed" || !strings.Contains(p[0].Error, "2 of 2 prompts left out") || p[1].State != "done" || p[2].State != "done" {
 		t.Errorf("%+v", p)
 	}
-	for id, severity := range map[string]record.Severity{"all-r1": record.Invalid, "some-r1": record.Caution, "again-r1": record.Caution} {
+	for id, want := range map[string]record.Finding{
+		"all-r1": {Code: "errors", Severity: record.Invalid}, "some-r1": {Code: "refused_prompts", Severity: record.Caution},
+		"again-r1": {Code: "refused_prompts", Severity: record.Caution},
+	} {
 		b, err := os.ReadFile(filepath.Join(result.Dir, id+".json"))
 		if err != nil {
 			t.Fatal(err)
@@ -101,7 +113,9 @@ prompts = { file = %[2]q, min_input = 1 }
 		if err := json.Unmarshal(b, &row); err != nil {
 			t.Fatal(err)
 		}
-		if f := row.Findings[0]; f.Severity != severity || !strings.Contains(f.Text, "left out that the server refused to count: ") {
+		if !slices.ContainsFunc(row.Findings, func(f record.Finding) bool {
+			return f.Code == want.Code && f.Severity == want.Severity && strings.Contains(f.Text, "left out that the server refused to count: ")
+		}) {
 			t.Errorf("%s: %+v", id, row.Findings)
 		}
 		if bytes.Contains(b, []byte("SECRETWORD")) {

@@ -28,7 +28,7 @@ type promptCount struct {
 type countKey struct {
 	api   *apiClient
 	model string
-	hash  string
+	line  string // of the file: its fields count, too, such as tools
 	cut   int
 }
 
@@ -160,7 +160,7 @@ func (s *promptSelection) truncate(ctx context.Context, p *prompts.Prompt, c *pr
 // count is the server's count of a prompt's tokens: by /tokenize, which computes nothing, else by the usage of a request
 // for one token.
 func (s *promptSelection) count(ctx context.Context, p *prompts.Prompt, c *prompts.Content, cut int) (promptCount, error) {
-	key := countKey{s.e.api, s.e.api.model, p.Hash, cut}
+	key := countKey{s.e.api, s.e.api.model, p.Line(), cut}
 	if known, ok := s.counted[key]; ok {
 		return known, nil
 	}

@@ -1,6 +1,9 @@
 package prompts
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Problem is why an API cannot take the prompts that the row can draw, with the first line that it cannot take; empty
 // if it can.
@@ -17,23 +20,35 @@ func (s *Source) Problem(api string) (problem, hint string) {
 	return "", ""
 }
 
-const useChat = `write api = "chat"`
+const (
+	useChat     = `write api = "chat"`
+	useMessages = `write api = "messages"`
+)
+
+// limits are the APIs that take a form; any other form fits all.
+var limits = []struct {
+	form form
+	what string
+	apis []string
+	hint string
+}{
+	{formIDs, "a prompt of token ids", []string{"completions"}, `write api = "completions"`},
+	{formTheirTools, "tools in Anthropic's form", []string{"messages"}, useMessages},
+	{formBlocks, "a message with blocks in Anthropic's form", []string{"messages"}, useMessages},
+	{formSystemField, "Anthropic's field system", []string{"messages"}, `write it as a message of the role system, or api = "messages"`},
+	{formMessages, "messages", []string{"chat", "responses", "messages"}, useChat},
+	{formTools, "tools in the form of the chat API", []string{"chat"}, useChat},
+	{formParts, "a message with parts or tool calls in the form of the chat API", []string{"chat"}, useChat},
+	{formTextParts, "a message with a list of parts", []string{"chat", "messages"}, useChat},
+	{formSystem, "a message of the system", []string{"chat", "responses"}, `write it as the field "system" of the line, or api = "chat"`},
+}
 
 // unfit is what of a prompt an API does not take in the form that the file has.
 func unfit(api string, f form) (what, hint string) {
-	switch {
-	case f&formIDs != 0 && api != "completions":
-		return "a prompt of token ids", `write api = "completions"`
-	case f&formMessages != 0 && (api == "completions" || api == "embeddings" || api == "rerank"):
-		return "messages", useChat
-	case api == "chat":
-		return "", ""
-	case f&formTools != 0:
-		return "tools in the form of the chat API", useChat
-	case f&formParts != 0:
-		return "a message with parts or tool calls in the form of the chat API", useChat
-	case f&formSystem != 0 && api == "messages":
-		return "a message of the system", useChat
+	for _, l := range limits {
+		if f&l.form != 0 && !slices.Contains(l.apis, api) {
+			return l.what, l.hint
+		}
 	}
 	return "", ""
 }

@@ -26,18 +26,6 @@ type Content struct {
 	notSent   []string // names of the other fields
 }
 
-// form is what an API must be able to take.
-type form uint8
-
-// Forms of contents.
-const (
-	formIDs      form = 1 << iota // token ids
-	formMessages                  // messages, not a text
-	formParts                     // of which a content is no string, or with tool calls
-	formSystem                    // of which one is by the system or a developer
-	formTools                     // the request has tools
-)
-
 // Bytes is the JSON of the prompt: of its text, its messages, or in a later turn what the user says then.
 func (c *Content) Bytes(turn int) []byte {
 	if turn > 0 {
@@ -267,30 +255,6 @@ func (c *Content) setText(raw json.RawMessage) error {
 	return nil
 }
 
-func (c *Content) setMessages(raw json.RawMessage) error {
-	var list []struct {
-		Role      string
-		Content   json.RawMessage
-		ToolCalls json.RawMessage `json:"tool_calls"`
-	}
-	if json.Unmarshal(raw, &list) != nil || len(list) == 0 {
-		return errors.New("messages is not a list of messages\nhint: write \"messages\": [{\"role\": \"user\", \"content\": \"…\"}]")
-	}
-	c.Messages, c.form = raw, c.form|formMessages
-	for i, m := range list {
-		if m.Role == "" {
-			return fmt.Errorf("message %d has no role\nhint: write \"role\": \"user\"", i+1)
-		}
-		if len(m.Content) == 0 || m.Content[0] != '"' || m.ToolCalls != nil || m.Role == "tool" {
-			c.form |= formParts
-		}
-		if m.Role == "system" || m.Role == "developer" {
-			c.form |= formSystem
-		}
-	}
-	return nil
-}
-
 // lengthFields are the names under which files have the most tokens to write.
 var lengthFields = []string{"max_tokens", "max_completion_tokens", "max_output_tokens", "output_tokens"}
 
@@ -312,6 +276,9 @@ func (c *Content) common(r record) error {
 		delete(r, name)
 	}
 	if err := c.labels(r); err != nil {
+		return err
+	}
+	if err := c.setSystem(r); err != nil {
 		return err
 	}
 	if extra, ok := r["extra_body"]; ok {
@@ -337,9 +304,7 @@ func (c *Content) common(r record) error {
 		default:
 			c.notSent = append(c.notSent, name)
 		}
-		if name == "tools" || name == "functions" {
-			c.form |= formTools
-		}
+		c.form |= toolForm(name, v)
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ var isRequestField = setOf(
 	"mm_processor_kwargs", "modalities", "n", "output_config", "output_format", "parallel_tool_calls", "presence_penalty", "priority", "reasoning",
 	"reasoning_effort", "reasoning_format", "repetition_penalty", "response_format", "seed", "service_tier",
 	"skip_special_tokens", "spaces_between_special_tokens", "stop", "stop_sequences", "stop_token_ids",
-	"structured_outputs", "suffix", "temperature", "thinking", "tool_choice", "tools",
+	"structured_outputs", "suffix", "system", "temperature", "thinking", "tool_choice", "tools",
 	"top_k", "top_logprobs", "top_p", "truncate_prompt_tokens", "truncation", "typical_p", "user", "verbosity",
 )
 

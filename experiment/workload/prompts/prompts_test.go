@@ -138,6 +138,7 @@ func TestMalformedLines(t *testing.T) {
 		{`{"turns":[1]}`, "turns is not a list of strings"},
 		{`{"conversations":[{"from":"gpt","value":"CANARY"}]}`, "no message of the user"},
 		{"{\"prompt\":\"\xff\"}", "the line is not UTF-8"},
+		{`{"prompt":"a","system":{"CANARY":1}}`, "system is neither a text nor"},
 		{`{"turns":["a"]}`, "this line is of the format SPEED-Bench"},
 	}
 	var text strings.Builder
@@ -155,7 +156,7 @@ func TestMalformedLines(t *testing.T) {
 			t.Errorf("%s: %q", l.line, p)
 		}
 	}
-	if !strings.Contains(problems[mostProblems], "1 more lines are malformed") {
+	if !strings.Contains(problems[mostProblems], "2 more lines are malformed") {
 		t.Error(problems[mostProblems])
 	}
 }
@@ -330,6 +331,17 @@ func TestProblemsOfAPIs(t *testing.T) {
 		{`{"messages":[{"role":"system","content":"a"},{"role":"user","content":"a"}]}`, "chat responses"},
 		{`{"messages":[{"role":"user","content":[]}]}`, "chat"},
 		{`{"messages":[{"role":"user","content":"a"}]` + tools, "chat"},
+		{`{"messages":[{"role":"user","content":[{"type":"text","text":"a"}]}]}`, "chat messages"},
+		{`{"messages":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"image_url"}]}]}`, "chat"},
+		{`{"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"a"}]}]}`, "messages"},
+		{`{"messages":[{"role":"assistant","content":"a","tool_calls":[]}]}`, "chat"},
+		{`{"messages":[{"role":"user","content":"a"}],"system":"s"}`, "messages"},
+		{`{"prompt":"a","system":[{"type":"text","text":"s"}]}`, "messages"},
+		{`{"prompt":"a","system":""}`, "completions chat responses messages"},
+		{`{"prompt":"a","tools":[{"name":"f","input_schema":{}}]}`, "messages"},
+		{`{"prompt":"a","tools":[{"type":"bash_20250124","name":"bash"}]}`, "messages"},
+		{`{"prompt":"a","tools":[{"type":"function","function":{"name":"f"}}]}`, "chat"},
+		{`{"prompt":"a","system":"s","functions":[]}`, ""},
 	} {
 		var fits []string
 		for _, api := range []string{"completions", "chat", "responses", "messages"} {
