@@ -48,3 +48,17 @@ func TestSessionsOf(t *testing.T) {
 		t.Error("a row of an older version has sessions")
 	}
 }
+
+// A session that is sent as another ends is not beside it, also if it arrived first and waited.
+func TestSessionsInFlight(t *testing.T) {
+	for what, c := range map[string]struct {
+		second int // ms, its send
+		want   int
+	}{"one after the other": {1000, 1}, "side by side": {999, 2}} {
+		records := []*Record{request(0, 0, 0, 1, 1000, 1, "ok"), request(1, 0, 0, c.second, 2000, 1, "ok")}
+		records[1].Arrival = At(0)
+		if s := SessionsOf(records, true); s.InFlight != c.want {
+			t.Errorf("%s: %d in flight, want %d", what, s.InFlight, c.want)
+		}
+	}
+}

@@ -210,7 +210,7 @@ func TestSummaryOfAnUnstreamedRow(t *testing.T) {
 }
 
 func TestGoodputCountsWhatIsExactlyAtTheLimit(t *testing.T) {
-	records := []*Record{answered(0, 1000, 3000), answered(0, 1001, 3000), lost(0, "timeout"), answered(0, 900)}
+	records := []*Record{answered(0, 1000, 3000), answered(0, 1001, 3000), lost(0, "timeout"), answered(0, 900), lost(0, "left")}
 	each := []experiment.Limit{{Key: "ttft", Metric: "ttft", Value: 1, Unit: "ms"}, {Key: "tpot", Metric: "tpot", Value: 2, Unit: "ms"}}
 	g := goodputOf(records, Window{EndUs: 1_000_000}, true, each)
 	want := &Goodput{RequestsPerS: 2, OutputTokensPerS: 3, Share: 0.5, Limits: []string{"ttft ≤ 1 ms", "tpot ≤ 2 ms"}}

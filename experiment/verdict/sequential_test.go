@@ -139,3 +139,18 @@ func TestProbeEndsByOverloadAlone(t *testing.T) {
 		}
 	}
 }
+
+// Users who left neither pass nor fail a limit: the looks count the others.
+func TestUntilLeavesLeaversOut(t *testing.T) {
+	for _, slo := range []string{`ttft_p90 = "10ms"`, `error_rate = 0.1`} {
+		e := untilRow(t, slo, 300, func(int) int64 { return 5 })
+		for i, r := range e.Records {
+			if i%2 == 0 {
+				r.Outcome, r.First, r.Last = "left", record.Micros{}, record.Micros{}
+			}
+		}
+		if got := e.looked(); got != 128 { // 64 stayed
+			t.Errorf("%s: stops after %d, want 128", slo, got)
+		}
+	}
+}

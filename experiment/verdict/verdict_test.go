@@ -399,6 +399,9 @@ func TestClassesOverrideTheRow(t *testing.T) {
 			records = append(records, r)
 		}
 	}
+	left := fixture.OKRequest(1000, 2000, 3000) // counts for no limit
+	left.Class, left.Outcome = "rag", "left"
+	records = append(records, left)
 	for i, j := range rand.New(rand.NewPCG(3, 4)).Perm(len(records)) {
 		records[i].I = j
 	}
