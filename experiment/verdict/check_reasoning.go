@@ -19,14 +19,15 @@ func checkUnanswered(e *Measured) checkResult {
 		s.Unanswered, e.Summary.Requests.Completed)
 }
 
-// checkThinkTags finds reasoning that the server sends as content: its first token counts as one of the answer.
+// checkThinkTags finds reasoning that the server sends as content: its first token counts as one of the answer. An
+// answer behind streamed reasoning may contain a tag as well: models quote it, or close their reasoning twice.
 func checkThinkTags(e *Measured) checkResult {
 	if e.Summary.Requests.Completed == 0 {
 		return noData
 	}
 	tags := 0
 	for r := range record.Completed(e.Records) {
-		if r.ThinkTag {
+		if r.ThinkTag && r.FirstOfAnswer() == r.First {
 			tags++
 		}
 	}

@@ -34,6 +34,11 @@ func TestFindingsOfTheAnswers(t *testing.T) {
 			}
 		}
 	}
+	parsed := func(e *Measured) {
+		for _, r := range e.thinks(2) {
+			r.ThinkTag = true
+		}
+	}
 	speculates := func(real int) func(*Measured) {
 		return func(e *Measured) {
 			e.Speculation = &record.Speculation{Source: record.SpeculationOfServer, AcceptanceLength: new(2.5)}
@@ -54,6 +59,7 @@ func TestFindingsOfTheAnswers(t *testing.T) {
 		{"unanswered", "two", endless(2), record.Caution, "2 of 100 answers ended", nil},
 		{"unparsed_reasoning", "one", tags(1), "", "", nil},
 		{"unparsed_reasoning", "two", tags(2), record.Caution, "2 of 100 answers have <think> tags", []string{"ttfo"}},
+		{"unparsed_reasoning", "behind streamed reasoning", parsed, "", "", nil},
 		{"synthetic_speculation", "synthetic", speculates(0), record.Caution, "speculates (2.5 tokens per step) on 100 synthetic prompts of 100", nil},
 		{"synthetic_speculation", "mixed", speculates(98), record.Caution, "on 2 synthetic prompts of 100", nil},
 		{"synthetic_speculation", "real text", speculates(99), "", "", nil},
