@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,6 +45,18 @@ func budgetLine(b *record.Budget) string {
 // notRun names the first row that did not fit, and counts the others.
 func notRun(rows []record.NotStarted) string {
 	return andMore(rows[0].ID, len(rows)-1) + " did not fit"
+}
+
+// beyondBudget is why a row has no result, if it did not fit in the budget; empty: it is another reason.
+func (r *Run) beyondBudget(id string) string {
+	b := r.Manifest.Budget
+	if b == nil || !slices.ContainsFunc(b.NotRun, func(n record.NotStarted) bool { return n.ID == id }) {
+		return ""
+	}
+	if r.Manifest.Predicted != nil {
+		return "did not fit in the budget"
+	}
+	return "did not fit in the budget; run bench sweep --resume with a longer --budget"
 }
 
 func sumS(rows []record.NotStarted) (sum float64) {

@@ -68,6 +68,21 @@ func TestTextOfACutSweep(t *testing.T) {
 	}
 }
 
+// A row that did not fit in the budget is not one that a plain --resume would run.
+func TestTextOfASpentBudget(t *testing.T) {
+	run := fixtureRun()
+	run.Missing = append(run.Missing, "J-r1")
+	run.Manifest.Plan = append(run.Manifest.Plan, record.Planned{ID: "J-r1", Name: "J", State: "planned"})
+	run.Manifest.Budget = &record.Budget{TotalS: 40, SpentS: 31, NotRun: []record.NotStarted{{ID: "J-r1", NeedS: 30}}}
+	var b bytes.Buffer
+	if err := Text(&b, run, Screen{Width: 200}); err != nil {
+		t.Fatal(err)
+	}
+	if want := "J-r1 (planned): did not fit in the budget; run bench sweep --resume with a longer --budget"; !strings.Contains(b.String(), want) {
+		t.Errorf("no %q in\n%s", want, b.String())
+	}
+}
+
 func TestTextColorOnlyAdds(t *testing.T) {
 	var bare, colored bytes.Buffer
 	if err := Text(&bare, fixtureRun(), Screen{}); err != nil {

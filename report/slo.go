@@ -161,7 +161,7 @@ func (r *Run) missingTable() Table {
 	t := Table{ID: "missing", Caption: "Missing, skipped and removed rows", Columns: []Column{{Head: "row"}, {Head: "state"}, {Head: "why"}}}
 	for _, id := range r.Missing {
 		p := r.Manifest.Plan[slices.IndexFunc(r.Manifest.Plan, func(p record.Planned) bool { return p.ID == id })]
-		why := cmp.Or(p.Error, "no result yet; run bench sweep --resume")
+		why := cmp.Or(p.Error, r.beyondBudget(id), "no result yet; run bench sweep --resume")
 		if r.State(id) == lost {
 			why = "finished, and its file is gone; run bench sweep --resume"
 		}
