@@ -26,7 +26,11 @@ func (r *Run) Headline() *compare.Headline {
 		return h
 	}
 	first, _ := o.First()
-	h.Answer, h.Point, h.OutputTokensPerS = first.Lead, s.PointName(p), p.OutputTokensPerS.Median
+	h.Answer, h.Point = first.Lead, s.PointName(p)
+	if !p.Valid {
+		return h
+	}
+	h.OutputTokensPerS = p.OutputTokensPerS.Median
 	if g := p.OutputTokensPerSPerGPU; g != nil {
 		h.PerGPU = &g.Median
 	}

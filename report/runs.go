@@ -25,7 +25,11 @@ func RunsTable(names []string, runs []*Run, outcomes []*Analysis) Table {
 			if d := o.DiagnosisOf(p); d != nil {
 				limit = TextCell(d.Bottleneck.Name())
 			}
-			row = append(row, name, TextCell(unit.Digits(p.OutputTokensPerS.Median)), InCell.Percentile(p.TTFT, ttft), InCell.Percentile(p.TPOT, tpot), limit)
+			output, first, decode := Absent(), Absent(), Absent()
+			if p.Valid {
+				output, first, decode = TextCell(unit.Digits(p.OutputTokensPerS.Median)), InCell.Percentile(p.TTFT, ttft), InCell.Percentile(p.TPOT, tpot)
+			}
+			row = append(row, name, output, first, decode, limit)
 		} else {
 			row = append(row, Absent(), Absent(), Absent(), Absent(), Absent())
 		}

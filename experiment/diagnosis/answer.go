@@ -107,7 +107,7 @@ func limitsOf(all []series.Series) []string {
 }
 
 // firstOf is the workload to read first: one with an operating point before others, one over several loads
-// before a single load, then the one with the most output tok/s at the point that it quotes.
+// before a single load, then the one with the most output tok/s at the valid point that it quotes.
 func firstOf(workloads []Workload, all []series.Series) *int {
 	var first *int
 	best := [3]float64{}
@@ -125,7 +125,9 @@ func firstOf(workloads []Workload, all []series.Series) *int {
 		if len(s.Points) > 1 {
 			rank[1] = 1
 		}
-		rank[2] = w.point(s).Tokens.Median
+		if p := w.point(s); p.Valid {
+			rank[2] = p.Tokens.Median
+		}
 		if first == nil || slices.Compare(rank[:], best[:]) > 0 {
 			first, best = &i, rank
 		}

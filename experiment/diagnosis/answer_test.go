@@ -66,8 +66,11 @@ func TestWorkload(t *testing.T) {
 	undecided := needs(ttft, 39)
 	slow := undecided
 	slow.Value = new(820.)
-	broken := record.Finding{Code: "short", Severity: record.Invalid, Text: "answers ended early", Hint: "set stop"}
-	invalid := func(n int) record.Row { r := offered(n, 900, pass); r.Findings = append(r.Findings, broken); return r }
+	breaks := func(r record.Row) record.Row {
+		r.Findings = append(r.Findings, record.Finding{Code: "short", Severity: record.Invalid, Text: "answers ended early", Hint: "set stop"})
+		return r
+	}
+	invalid := func(n int) record.Row { return breaks(offered(n, 900, pass)) }
 	for name, c := range map[string]struct {
 		rows             []record.Row
 		lead, text, next string
@@ -107,10 +110,15 @@ func TestWorkload(t *testing.T) {
 			r.Findings = []record.Finding{{Code: "client_cpu", Severity: record.Caution, Text: "CPU steal 9 %", Hint: "dedicated cores"}}
 		}, record.Verdict{Metric: ttft, Verdict: "UNDECIDED", Need: 700, OpenedBy: []string{"client_cpu"}, Why: "PASS as measured, undecided because of client_cpu: CPU steal 9 %"})},
 			"NOT YET", "", "repeat concurrency 8 without client_cpu: dedicated cores", stats.Undecided, "concurrency 8"},
+		"an invalid one below a miss": {[]record.Row{invalid(8), offered(16, 1000, fail)}, "NOT YET",
+			"concurrency 16 misses TTFT p99 600 ms > 500 ms (HBM-bandwidth-bound decode); concurrency 8 is invalid: short", "repeat concurrency 8 without short", stats.Undecided, "concurrency 16"},
 		"invalid": {[]record.Row{invalid(8)}, "NOT YET", "concurrency 8 is invalid: short", "repeat concurrency 8 without short", stats.Undecided, "concurrency 8"},
 		"none": {[]record.Row{offered(8, 900, fail), offered(16, 1000, fail)},
 			"NO POINT MEETS THE SLO", "even concurrency 8 misses TTFT p99 600 ms > 500 ms", "concurrency = [1, 2, 4]", stats.Fail, "concurrency 8"},
 		"no SLO": {[]record.Row{offered(8, 900), offered(16, 1000)}, "MEASURED", "no SLO is specified; highest output tok/s at concurrency 16", "add [slo]", "", "concurrency 16"},
+		"no SLO, one invalid": {[]record.Row{offered(8, 900), breaks(offered(16, 1000))}, "MEASURED",
+			"no SLO is specified; highest output tok/s at concurrency 8; concurrency 16 is invalid: short", "repeat concurrency 16 without short", "", "concurrency 8"},
+		"no SLO, all invalid": {[]record.Row{breaks(offered(8, 900))}, "NOT YET", "concurrency 8 is invalid: short", "repeat concurrency 8", stats.Undecided, "concurrency 8"},
 	} {
 		a := answerOf(c.rows)
 		w := a.Workloads[0]
@@ -123,6 +131,9 @@ func TestWorkload(t *testing.T) {
 		}
 		if (w.Operating != nil) != (c.verdict == stats.Pass) {
 			t.Errorf("%s: %+v", name, w.Operating)
+		}
+		if valid := a.Trust.Invalid < a.Trust.Rows; (len(w.Figures) > 1) != valid { // beside the load
+			t.Errorf("%s: figures %v, valid %t", name, w.Figures, valid)
 		}
 	}
 }

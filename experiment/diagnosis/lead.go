@@ -91,7 +91,7 @@ func (a *answering) unknown(from, to int) int {
 	return -1
 }
 
-// measured answers without an SLO: the highest throughput.
+// measured answers without an SLO: the highest throughput of the valid points, and the first invalid one.
 func (a *answering) measured() {
 	a.Quoted = *a.s.Headline
 	p := &a.s.Points[a.Quoted]
@@ -99,6 +99,11 @@ func (a *answering) measured() {
 	a.Text = "no SLO is specified"
 	if len(a.s.Points) > 1 {
 		a.Text += "; highest output tok/s at " + p.Load
+	}
+	if invalid := a.unknown(0, len(a.Points)); invalid >= 0 {
+		a.Text += "; " + a.s.Points[invalid].Load + " is " + a.Points[invalid].Text
+		a.Next = a.decideAt(invalid)
+		return
 	}
 	a.Next = &NextSweep{Variable: "[slo]", Values: []string{}, TOML: "[slo]\nttft_p95 = \"1s\"", Why: "no SLO is specified", Text: `add [slo] with ttft_p95 = "1s"`}
 }
@@ -132,6 +137,10 @@ func (a *answering) withhold() {
 	case unknown >= 0:
 		a.quote(unknown)
 		a.Text = a.Load + " is " + a.Points[unknown].Text
+		if missed >= 0 && a.Points[unknown].Status == Invalid { // the valid point first
+			a.quote(missed)
+			a.Text = a.Limit.Text + "; " + a.Text
+		}
 		a.Next = a.decideAt(unknown)
 	case meets >= 0:
 		a.quote(meets)

@@ -39,7 +39,7 @@ type Workload struct {
 	Next      *NextSweep      `json:"next"`            // what to run next; null: nothing
 
 	Quoted  int           `json:"quoted"`  // index of the quoted point in the series' points
-	Figures []Fact        `json:"figures"` // of the quoted point: throughputs, percentiles with intervals, cost, n
+	Figures []Fact        `json:"figures"` // of the quoted point: throughputs, percentiles with intervals, cost, n; an invalid one has none but its load
 	Points  []PointStatus `json:"points"`  // of the series' points, in the same order
 }
 
@@ -110,7 +110,7 @@ func newWorkload(m *record.Manifest, all []series.Series, i int, diagnoses []Dia
 	switch operating := a.operating(); {
 	case operating != nil:
 		a.ship(m, *operating)
-	case !slices.ContainsFunc(a.Points, func(p PointStatus) bool { return p.Status != NoSLO }):
+	case s.Points[*s.Headline].Valid && !slices.ContainsFunc(s.Points, func(p series.Point) bool { return p.SLO != "" }):
 		a.measured()
 	default:
 		a.withhold()
@@ -126,7 +126,9 @@ func newWorkload(m *record.Manifest, all []series.Series, i int, diagnoses []Dia
 			a.Text, a.Next = r.Answer(), nil
 		}
 	}
-	a.Figures = figures(&s.Points[a.Quoted])
+	if p := a.point(s); p.Valid {
+		a.Figures = figures(p)
+	}
 	if a.Lead != LeadShip {
 		a.Figures = append([]Fact{{"load", a.Load}}, a.Figures...)
 	}

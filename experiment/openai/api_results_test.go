@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"bench/experiment/target"
 )
 
@@ -195,6 +197,33 @@ func TestAPICounts(t *testing.T) {
 		}
 		if r.Outcome != OK || !r.HasUsage || r.PromptTokens != 9 || r.OutputTokens != 2 {
 			t.Errorf("%s: %+v", api, r)
+		}
+	}
+}
+
+// TestRefusedUsage: counts that are no numbers of tokens, by each API. The client's own count stands in their place.
+func TestRefusedUsage(t *testing.T) {
+	message := messageOpen + messageToken("a") + messageToken("b")
+	for name, c := range map[string]struct {
+		api, answer            string
+		prompt, cached, output *int
+	}{
+		"chat": {target.Chat, `data: {"choices":[{"delta":{"content":"a"}}]}` + "\n\n" + `data: {"choices":[{"delta":{"content":"b"},"finish_reason":"stop"}]}` + "\n\n" +
+			`data: {"choices":[],"usage":{"prompt_tokens":-5,"completion_tokens":100000000000000000}}` + "\n\n", new(-5), nil, new(100000000000000000)},
+		"Responses": {target.Responses, named("response.output_text.delta", `"delta":"a"`) + named("response.output_text.delta", `"delta":"b"`) +
+			named("response.completed", `"response":{"status":"completed","usage":{"input_tokens":9,"input_tokens_details":{"cached_tokens":-1},"output_tokens":"2"}}`), new(9), new(-1), nil},
+		"Messages": {target.Messages, message + named("message_delta", `"delta":{"stop_reason":"max_tokens"},"usage":{"input_tokens":-3,"cache_read_input_tokens":true,"output_tokens":1.5}`) + messageStop,
+			new(-3), nil, nil},
+	} {
+		client := testClient(t, listen(t, once(stream(c.answer))), func(o *Options) { o.API = c.api })
+		var r Result
+		client.Do(t.Context(), &streamCall, &r)
+		if r.Outcome != OK || r.OutputTokens != 2 || !r.Estimated || r.HasCached || r.Impossible == nil {
+			t.Errorf("%s: %+v", name, r)
+			continue
+		}
+		if d := cmp.Diff(&Usage{Prompt: c.prompt, Cached: c.cached, Output: c.output}, r.Impossible); d != "" {
+			t.Errorf("%s: %s", name, d)
 		}
 	}
 }

@@ -32,6 +32,7 @@ type chunk struct {
 	hasPrompt, hasCached, hasOutput bool
 	apart                           int // tokens of the prompt that are not in prompt: read from the cache, or written to it
 	hasApart                        bool
+	refused                         *Usage // counts that are no numbers of tokens; nil: none
 
 	times serverTimes
 	more  *moreUsage // nil: nothing of it; the walker's own until its next chunk
@@ -89,9 +90,9 @@ func (c *chunk) parseCompletion(m map[string]any) {
 		c.addChoice(object(choice))
 	}
 	usage := object(m["usage"])
-	c.prompt, c.hasPrompt = parseCount(usage["prompt_tokens"])
-	c.output, c.hasOutput = parseCount(usage["completion_tokens"])
-	c.cached, c.hasCached = parseCount(object(usage["prompt_tokens_details"])["cached_tokens"])
+	c.prompt, c.hasPrompt = c.usageCount(ofPrompt, usage["prompt_tokens"])
+	c.output, c.hasOutput = c.usageCount(ofOutput, usage["completion_tokens"])
+	c.cached, c.hasCached = c.usageCount(ofCached, object(usage["prompt_tokens_details"])["cached_tokens"])
 	c.times.parse(m)
 	c.parseMore(m)
 }

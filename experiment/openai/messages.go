@@ -40,8 +40,9 @@ func (c *chunk) parseMessages(m map[string]any) error {
 	c.addMessageDelta(index, object(m["delta"]))
 	if start := object(m["message"]); start != nil {
 		c.id = []byte(str(start["id"]))
-		c.addMessageUsage(object(start["usage"]))
-		c.output, c.hasOutput = 0, false // message_start counts no output yet
+		usage := object(start["usage"])
+		delete(usage, "output_tokens") // message_start counts no output yet
+		c.addMessageUsage(usage)
 	}
 	if usage := object(m["usage"]); usage != nil {
 		c.addMessageUsage(usage)
@@ -85,12 +86,12 @@ func (c *chunk) addMessageDelta(index int, m map[string]any) {
 }
 
 func (c *chunk) addMessageUsage(m map[string]any) {
-	read, hasRead := parseCount(m["cache_read_input_tokens"])
-	created, hasCreated := parseCount(m["cache_creation_input_tokens"])
+	read, hasRead := c.usageCount(ofCached, m["cache_read_input_tokens"])
+	created, hasCreated := c.usageCount(ofPrompt, m["cache_creation_input_tokens"])
 	c.cached, c.hasCached = read, hasRead
 	c.apart, c.hasApart = read+created, hasRead || hasCreated
-	c.prompt, c.hasPrompt = parseCount(m["input_tokens"])
-	c.output, c.hasOutput = parseCount(m["output_tokens"])
+	c.prompt, c.hasPrompt = c.usageCount(ofPrompt, m["input_tokens"])
+	c.output, c.hasOutput = c.usageCount(ofOutput, m["output_tokens"])
 }
 
 // stopMessage takes the finish reason. The last event of an answer that ended by itself may bear the token that ends

@@ -49,9 +49,9 @@ func (c *chunk) addResponse(top, m map[string]any) {
 	c.id = []byte(str(m["id"]))
 	c.finishResponse([]byte(str(m["status"])), []byte(str(object(m["incomplete_details"])["reason"])))
 	usage := object(m["usage"])
-	c.prompt, c.hasPrompt = parseCount(usage["input_tokens"])
-	c.output, c.hasOutput = parseCount(usage["output_tokens"])
-	c.cached, c.hasCached = parseCount(object(usage["input_tokens_details"])["cached_tokens"])
+	c.prompt, c.hasPrompt = c.usageCount(ofPrompt, usage["input_tokens"])
+	c.output, c.hasOutput = c.usageCount(ofOutput, usage["output_tokens"])
+	c.cached, c.hasCached = c.usageCount(ofCached, object(usage["input_tokens_details"])["cached_tokens"])
 	var more moreUsage
 	more.parse(object(usage["output_tokens_details"]), usageDetail)
 	more.parseTimes(top)

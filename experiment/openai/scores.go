@@ -94,8 +94,10 @@ func parseScores(data []byte) (c chunk, err error) {
 		}
 	}
 	c.hasChoices = c.items > 0
-	if c.prompt, c.hasPrompt = parseCount(s.Usage.Prompt); !c.hasPrompt {
-		c.prompt, c.hasPrompt = parseCount(s.Usage.Total)
+	for _, n := range []json.Number{s.Usage.Prompt, s.Usage.Total} {
+		if n != "" && !c.hasPrompt && c.refused == nil {
+			c.prompt, c.hasPrompt = c.usageCount(ofPrompt, n)
+		}
 	}
 	c.hasOutput = true // none
 	return c, nil

@@ -1,7 +1,34 @@
 package openai
 
+import (
+	"cmp"
+	"encoding/json"
+	"strconv"
+)
+
 // Usage is what a server reports of one answer; nil: not reported.
 type Usage struct{ Prompt, Cached, Output *int }
+
+// The counts of a Usage.
+func ofPrompt(u *Usage) **int { return &u.Prompt }
+func ofCached(u *Usage) **int { return &u.Cached }
+func ofOutput(u *Usage) **int { return &u.Output }
+
+// usageCount reads a count of usage. One that is reported, but no number of tokens, is refused: kept if it is an integer.
+func (c *chunk) usageCount(of func(*Usage) **int, v any) (n int, has bool) {
+	if n, has = parseCount(v); has || v == nil {
+		return n, has
+	}
+	if c.refused == nil {
+		c.refused = &Usage{}
+	}
+	if number, ok := v.(json.Number); ok {
+		if n, err := strconv.Atoi(number.String()); err == nil {
+			*of(c.refused) = &n
+		}
+	}
+	return 0, false
+}
 
 // promptUsage is what usage says of a prompt, perhaps on several events of a stream. It is the result's when usage of
 // the output has come: before, an answer that is cut would have half of its usage.
@@ -30,13 +57,18 @@ const (
 )
 
 // refuseImpossible takes usage that cannot be true out of the chunk: more output than the request allowed, more
-// cached than prompt tokens, more prompt tokens than the prompt has bytes. The result keeps it apart.
+// cached than prompt tokens, more prompt tokens than the prompt has bytes, no number of tokens. The result keeps it
+// apart.
 func (x *exchange) refuseImpossible(c *chunk) {
 	output := c.hasOutput && x.call.MaxTokens > 0 && c.output > x.call.MaxTokens
 	prompt := c.hasPrompt && x.call.Prompt > 0 && c.prompt > bytesPerToken*x.call.Prompt+ofTemplate
 	cached := c.hasCached && c.hasPrompt && c.cached > c.prompt
-	if !output && !prompt && !cached {
+	refused := c.refused
+	switch {
+	case refused == nil && !output && !prompt && !cached:
 		return
+	case refused == nil:
+		refused = &Usage{}
 	}
 	of := func(n int, has bool) *int {
 		if !has {
@@ -44,8 +76,9 @@ func (x *exchange) refuseImpossible(c *chunk) {
 		}
 		return &n
 	}
-	x.result.Impossible = &Usage{Prompt: of(c.prompt, c.hasPrompt), Cached: of(c.cached, c.hasCached), Output: of(c.output, c.hasOutput)}
+	x.result.Impossible = &Usage{Prompt: cmp.Or(refused.Prompt, of(c.prompt, c.hasPrompt)),
+		Cached: cmp.Or(refused.Cached, of(c.cached, c.hasCached)), Output: cmp.Or(refused.Output, of(c.output, c.hasOutput))}
 	c.hasOutput = c.hasOutput && !output
-	c.hasPrompt = c.hasPrompt && !prompt
+	c.hasPrompt = c.hasPrompt && !prompt && refused.Prompt == nil
 	c.hasCached = c.hasCached && !cached && !prompt
 }

@@ -10,12 +10,21 @@ import (
 // describe is a chunk in words, for comparison.
 func describe(c chunk) string {
 	var more moreUsage
+	var refused []int // prompt, cached, output
 	if c.more != nil {
 		more = *c.more
 	}
-	return fmt.Sprintf("choices %v bears %v (answer %v, reasoning %v) more %v role %v ids %d finish %q id %q prompt %d/%v cached %d/%v apart %d/%v output %d/%v times %v ended %v failed %v %q",
+	if u := c.refused; u != nil {
+		for _, n := range []*int{u.Prompt, u.Cached, u.Output} {
+			if n == nil {
+				n = new(0) // reported, but no integer
+			}
+			refused = append(refused, *n)
+		}
+	}
+	return fmt.Sprintf("choices %v bears %v (answer %v, reasoning %v) more %v role %v ids %d finish %q id %q prompt %d/%v cached %d/%v apart %d/%v output %d/%v times %v refused %v ended %v failed %v %q",
 		c.hasChoices, c.hasToken, c.hasAnswer, c.hasReasoning, more, c.hasRole, c.idCount, c.finishReason, c.id, c.prompt, c.hasPrompt, c.cached, c.hasCached, c.apart, c.hasApart, c.output,
-		c.hasOutput, c.times, c.ended, c.failed, c.message)
+		c.hasOutput, c.times, refused, c.ended, c.failed, c.message)
 }
 
 // counts makes a moreUsage of pairs of a field and its count.
@@ -78,8 +87,10 @@ func TestChunk(t *testing.T) {
 		{in: `{"choices":[{"text":7},{"text":"a"}]}`, want: chunk{hasChoices: true, hasToken: true, hasAnswer: true}, slow: true},
 		{in: `{"id":"\u0041","choices":["x"]}`, want: chunk{hasChoices: true, id: []byte("A")}, slow: true},
 		{in: `{"usage":{"completion_tokens":12.0,"prompt_tokens":1e2}}`, want: chunk{output: 12, hasOutput: true, prompt: 100, hasPrompt: true}, slow: true},
-		{in: `{"usage":{"completion_tokens":-1,"prompt_tokens":1e400}}`, slow: true},
-		{in: `{"usage":{"completion_tokens":99999999999999999999,"prompt_tokens":1.5}}`, slow: true},
+		{in: `{"usage":{"completion_tokens":-1,"prompt_tokens":1e400}}`, want: chunk{refused: &Usage{Output: new(-1)}}, slow: true},
+		{in: `{"usage":{"completion_tokens":99999999999999999999,"prompt_tokens":1.5}}`, want: chunk{refused: &Usage{}}, slow: true},
+		{in: `{"usage":{"completion_tokens":"9","prompt_tokens":1000000000000000000,"prompt_tokens_details":{"cached_tokens":-2}}}`,
+			want: chunk{refused: &Usage{Prompt: new(1000000000000000000), Cached: new(-2)}}, slow: true},
 		{in: `{"x":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `,"choices":[{"text":"a"}]}`, want: chunk{hasChoices: true, hasToken: true, hasAnswer: true}, slow: true},
 		{in: `{"timings":{"prompt_ms":"4"},"metrics":[]}`, slow: true},
 		{in: `{"timings":{"draft_n":1.5,"draft_n_accepted":1.0}}`, want: chunk{more: counts(draftAccepted, 1)}, slow: true},

@@ -156,6 +156,9 @@ func (s *Series) headline() *int {
 // sentence states the throughput of the headline point, its load, and its latency beside the limit.
 func (s *Series) sentence() string {
 	p := &s.Points[*s.Headline]
+	if !p.Valid {
+		return "no point is valid"
+	}
 	text := unit.Format(p.Tokens.Median, p.TokensUnit())
 	if p.OutputTokensPerSPerGPU != nil {
 		text += fmt.Sprintf(" (%s per GPU)", unit.Digits(p.OutputTokensPerSPerGPU.Median))

@@ -99,12 +99,16 @@ func (e *Measured) impossibleUsage() checkResult {
 			continue
 		}
 		switch {
-		case u.Output != nil && *u.Output > r.OutputRequested:
+		case u.Output != nil && (*u.Output < 0 || *u.Output > r.OutputRequested):
 			worst = fmt.Sprintf("%s output tokens of %s requested", unit.Count(*u.Output), unit.Count(r.OutputRequested))
-		case u.Cached != nil && u.Prompt != nil && *u.Cached > *u.Prompt:
+		case u.Cached != nil && *u.Cached < 0:
+			worst = unit.Count(*u.Cached) + " cached tokens"
+		case u.Cached != nil && u.Prompt != nil && *u.Cached > *u.Prompt && *u.Prompt >= 0:
 			worst = fmt.Sprintf("%s cached tokens in a prompt of %s", unit.Count(*u.Cached), unit.Count(*u.Prompt))
-		case u.Prompt != nil:
+		case u.Prompt != nil && r.PromptTokens == nil:
 			worst = fmt.Sprintf("%s prompt tokens of %s requested", unit.Count(*u.Prompt), unit.Count(r.PromptRequested))
+		default:
+			worst = "a count that is no whole number"
 		}
 	}
 	return invalid("report it to the maker of the server or the gateway; figures use the client's own token counts instead",

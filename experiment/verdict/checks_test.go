@@ -224,6 +224,11 @@ func TestFindings(t *testing.T) {
 		{"token_counts", "two thousand million", func(e *Measured) {
 			e.inWindow()[3].Impossible = &record.Usage{Output: new(2_000_000_000)}
 		}, isInvalid, "usage of 1 of 100 answers is impossible: 2,000,000,000 output tokens of "},
+		{"token_counts", "fewer than none", func(e *Measured) { e.inWindow()[3].Impossible = &record.Usage{Prompt: new(12), Output: new(-1)} }, isInvalid, "-1 output tokens"},
+		{"token_counts", "fewer prompt tokens than none", func(e *Measured) {
+			e.inWindow()[3].PromptTokens, e.inWindow()[3].Impossible = nil, &record.Usage{Prompt: new(-5), Cached: new(1)}
+		}, isInvalid, "-5 prompt tokens"},
+		{"token_counts", "no number", func(e *Measured) { e.inWindow()[3].Impossible = &record.Usage{} }, isInvalid, "a count that is no whole number"},
 		{"token_counts", "more cached than there is", func(e *Measured) {
 			e.inWindow()[3].Impossible = &record.Usage{Prompt: new(16), Cached: new(999_999)}
 		}, isInvalid, "999,999 cached tokens in a prompt of 16"},

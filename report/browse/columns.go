@@ -87,12 +87,12 @@ func gate(n *compare.Night) string {
 	return string(n.Gate.Verdict)
 }
 
-// output is output tok/s per GPU, or of all GPUs if their number is not specified; nil: not measured.
+// output is output tok/s per GPU, or of all GPUs if their number is not specified; nil: not measured, or invalid.
 func output(n *compare.Night) *float64 {
 	switch h := n.Headline; {
 	case h.PerGPU != nil:
 		return h.PerGPU
-	case h.Answer != "":
+	case h.OutputTokensPerS > 0:
 		return &h.OutputTokensPerS
 	}
 	return nil

@@ -12,7 +12,7 @@ type Headline struct {
 	Verdict   string `json:"verdict,omitempty"` // PASS, FAIL, UNDECIDED; absent = no SLO
 	Workloads int    `json:"workloads"`
 
-	// the operating point, else the point that the answer is about
+	// the operating point, else the point that the answer is about; an invalid one has no figures
 	Point            string  `json:"point,omitempty"`
 	OutputTokensPerS float64 `json:"output_tokens_per_s,omitempty"`
 	// absent = the number of GPUs is not specified
