@@ -63,7 +63,7 @@ func TestEvaluateTheExampleAgain(t *testing.T) {
 					out = append(out, r.ID+" "+m, l.N, l.Mean, l.P50, l.P95, l.P99, l.Max)
 				}
 			}
-			out = append(out, s.Requests, s.Tokens, s.ErrorRate, s.Throughput, s.Goodput, s.Concurrency, len(r.SLO), r.Lengths, r.Rotations, r.Reuse, r.Client.CPUMean, r.Client.MaxProcs)
+			out = append(out, s.Requests, s.Tokens, s.FailedShare(), s.Throughput, s.Goodput, s.Concurrency, len(r.SLO), r.Lengths, r.Rotations, r.Reuse, r.Client.CPUMean, r.Client.MaxProcs)
 		}
 		text, err := json.MarshalIndent(out, "", " ")
 		if err != nil {

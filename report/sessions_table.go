@@ -21,18 +21,18 @@ func (r *Run) sessionsTable() Table {
 			continue
 		}
 		cut = cut || s.Cut > 0
-		times := record.PercentilesOf(inMs(s.Time))
+		times := s.Percentiles(inMs(s.Time))
 		hits := Absent()
 		if u := row.Reuse; u != nil {
 			hits = TextCell(fmt.Sprintf("%.1f of %s", 100*u.CachedRate, record.Percent(u.PossibleRate)))
 		}
 		t.Add(TextCell(row.ID), sessionsCell(s),
-			InCell.Percentile(times, "p50"), InCell.Percentile(times, "p90"), InCell.Percentile(record.PercentilesOf(inMs(s.TurnTime)), "p50"),
+			InCell.Percentile(times, "p50"), InCell.Percentile(times, "p90"), InCell.Percentile(s.Percentiles(inMs(s.TurnTime)), "p50"),
 			optional(s.ToolShare, record.Percent),
 			optional(s.Interactivity, func(x record.Interactivity) string { return unit.Digits(x.TokensPerS) }), hits)
 	}
 	if cut {
-		t.Note = "Times are of completed sessions. The row ended in others (cut), the long ones first: true times are longer."
+		t.Note = "Times are of completed sessions. The row ended in others (cut), the long ones first: true times are longer (≥)."
 	}
 	return t
 }

@@ -133,7 +133,7 @@ func (w world) fail(row *record.Row, share float64) {
 		}
 	}
 	s := &row.Summary
-	s.Requests.Completed, s.Requests.Failed, s.ErrorRate = requests-failed, failed, float64(failed)/requests
+	s.Requests.Completed, s.Requests.Failed, s.ErrorRate = requests-failed, failed, new(float64(failed)/requests)
 }
 
 // summary has a median with the interval that its requests give, Setting.Within of the repeats' spread.

@@ -50,7 +50,7 @@ func TestRunAgainstAServerThatFails(t *testing.T) {
 			row, records := measure(t, s, spec)
 			holdToRecords(t, row, records, tgt)
 			q := row.Summary.Requests
-			if !row.AllFailed() || q.Failed != q.Planned || q.Errors[c.outcome] != q.Planned || q.Planned < 40 || row.Summary.ErrorRate != 1 {
+			if !row.AllFailed() || q.Failed != q.Planned || q.Errors[c.outcome] != q.Planned || q.Planned < 40 || row.Summary.FailedShare() != 1 {
 				t.Errorf("%+v", q)
 			}
 			for _, name := range []string{"ttft_ms", "itl_ms", "tpot_ms", "e2e_ms", "lag_ms"} {

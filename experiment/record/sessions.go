@@ -93,6 +93,30 @@ func SessionsOf(records []*Record, replayed bool) *Sessions {
 	return out
 }
 
+// mostMissing is how many times smaller than the share beyond a percentile the share of the sessions without a time is
+// at most: they belong beyond it, most often.
+const mostMissing = 5
+
+// Missing is the number of sessions without a time.
+func (x *Sessions) Missing() int { return x.Started - x.Completed }
+
+// LacksLong reports whether a percentile of session times would be larger with the missing sessions.
+func (x *Sessions) LacksLong(percentile string) bool {
+	share, _ := experiment.Limit{Stat: percentile}.P()
+	return float64(x.Missing()) > (1-share)/mostMissing*float64(x.Started)
+}
+
+// Percentiles are those of session times; one that lacks the long sessions is a lower bound. of is Time or TurnTime, in any unit; nil has none.
+func (x *Sessions) Percentiles(of *stats.Summary) Percentiles {
+	all := PercentilesOf(of)
+	for i := range all {
+		if x.LacksLong(all[i].Name) {
+			all[i].Grade, all[i].CI95.Hi = stats.NoBound, math.Inf(1)
+		}
+	}
+	return all
+}
+
 // session is what became of one session.
 type session struct {
 	first     *Record // turn 0

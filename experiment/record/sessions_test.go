@@ -2,7 +2,10 @@ package record
 
 import (
 	"math"
+	"slices"
 	"testing"
+
+	"bench/experiment/stats"
 )
 
 // request is a record of a session, its times in ms.
@@ -60,5 +63,28 @@ func TestSessionsInFlight(t *testing.T) {
 		if s := SessionsOf(records, true); s.InFlight != c.want {
 			t.Errorf("%s: %d in flight, want %d", what, s.InFlight, c.want)
 		}
+	}
+}
+
+// Percentiles that the sessions without a time would move are lower bounds.
+func TestPercentilesOfCutSessions(t *testing.T) {
+	times := make([]float64, 990)
+	for i := range times {
+		times[i] = float64(i)
+	}
+	for _, c := range []struct {
+		started int
+		bounds  []string
+	}{{990, nil}, {1000, []string{"p99", "p999"}}, {1090, []string{"p90", "p95", "p99", "p999"}}, {1200, PercentileNames}} {
+		x := &Sessions{Started: c.started, Completed: 990, Cut: c.started - 990, Time: stats.Summarize(times)}
+		for _, p := range x.Percentiles(x.Time) {
+			mark, value, _ := p.Mark()
+			if want := slices.Contains(c.bounds, p.Name); want != (mark == "≥" && value == p.CI95.Lo) && p.Name != "p999" {
+				t.Errorf("%d of %d completed: %s is %s%g", x.Completed, x.Started, p.Name, mark, value)
+			}
+		}
+	}
+	if p := (&Sessions{}).Percentiles(nil); p != nil {
+		t.Errorf("%v", p)
 	}
 }

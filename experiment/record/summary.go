@@ -34,7 +34,7 @@ type Summary struct {
 	Answers *Answers `json:"answers,omitempty"` // absent = none was checked
 
 	Requests    Requests    `json:"requests"`
-	ErrorRate   float64     `json:"error_rate"` // failed / requests of the window whose users stayed
+	ErrorRate   *float64    `json:"error_rate"` // failed / requests of the window whose users stayed; null = there are none
 	Tokens      Tokens      `json:"tokens"`
 	DurationS   float64     `json:"duration_s"` // of the window
 	Throughput  Throughput  `json:"throughput"`
@@ -115,7 +115,7 @@ func Summarize(records []*Record, w Window, stream bool, each []experiment.Limit
 		}
 	}
 	if n := s.Requests.Stayed(); n > 0 {
-		s.ErrorRate = float64(s.Requests.Failed) / float64(n)
+		s.ErrorRate = new(float64(s.Requests.Failed) / float64(n))
 	}
 	l := latencies{ordered: CompletedByArrival(records), rng: rand.New(rand.NewPCG(Seed, 0))}
 	l.summarize(&s, stream)
@@ -124,6 +124,14 @@ func Summarize(records []*Record, w Window, stream bool, each []experiment.Limit
 	s.Goodput = goodputOf(records, w, stream, each)
 	s.Answers = answersOf(l.ordered)
 	return s
+}
+
+// FailedShare is the error rate; 0 if no user stayed.
+func (s *Summary) FailedShare() float64 {
+	if s.ErrorRate == nil {
+		return 0
+	}
+	return *s.ErrorRate
 }
 
 // count adds a request of the window to the counts and token sums.

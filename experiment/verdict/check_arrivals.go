@@ -88,7 +88,7 @@ func checkArrivals(e *Measured) checkResult {
 		return checkSteps(e.Spec.Trace.Head)
 	}
 	o := e.Arrivals
-	if o == nil || o.Arrivals < minArrivals || o.AskedPerS == 0 || e.Summary.ErrorRate > tolerated {
+	if o == nil || o.Arrivals < minArrivals || o.AskedPerS == 0 || e.Summary.FailedShare() > tolerated {
 		return noData // a refused connection is not sent
 	}
 	const hint = "use a larger client machine; chance is larger in a short window: make duration longer, or change seed"

@@ -10,7 +10,7 @@ import (
 // checkRate finds that fewer requests completed in the window than arrived: in a longer row they would wait
 // longer.
 func checkRate(e *Measured) checkResult {
-	if e.AllFailed() || e.Summary.ErrorRate > tolerated || e.Spec.Rate == 0 || e.Spec.Rate.IsInf() || e.Summary.Requests.Stayed() < 20 || e.Summary.DurationS <= 0 {
+	if e.AllFailed() || e.Summary.FailedShare() > tolerated || e.Spec.Rate == 0 || e.Spec.Rate.IsInf() || e.Summary.Requests.Stayed() < 20 || e.Summary.DurationS <= 0 {
 		return noData
 	}
 	if e2e := e.Summary.E2E; e2e != nil && float64(e.Window.StartUs-e.firstArrival())/1e3 < e2e.Min {
@@ -45,7 +45,7 @@ func checkConcurrency(e *Measured) checkResult {
 		return noData
 	}
 	n, c := e.Spec.Concurrency, e.Summary.Concurrency
-	if !e.Spec.ReplaysSessions() && c.Max <= n && (e.Summary.Requests.Planned == 0 || e.Summary.ErrorRate > tolerated) {
+	if !e.Spec.ReplaysSessions() && c.Max <= n && (e.Summary.Requests.Planned == 0 || e.Summary.FailedShare() > tolerated) {
 		return noData // requests that fail at once leave workers idle
 	}
 	most, what := c.Max, "requests"

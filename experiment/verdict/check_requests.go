@@ -33,11 +33,11 @@ func (e *Measured) checkOutcomes() checkResult {
 	case q.Planned == 0:
 		return invalid("make duration longer or the rate higher", "the window has no request")
 	}
-	if e.Summary.ErrorRate <= tolerated {
+	if e.Summary.FailedShare() <= tolerated {
 		return passed()
 	}
 	severity := record.Invalid
-	if e.Summary.ErrorRate <= ToleratedErrors(&e.Spec) {
+	if q.Completed > 0 && e.Summary.FailedShare() <= ToleratedErrors(&e.Spec) {
 		severity = record.Note
 	}
 	var kinds []string

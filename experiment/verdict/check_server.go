@@ -48,7 +48,7 @@ func checkShared(e *Measured) checkResult {
 		return found
 	}
 	left := e.Server.Abandoned > 0 && !e.Server.Settle.Idle() || e.Summary.Requests.Left > 0 // see checkLeavers
-	if m == nil || m.Running == nil || m.Samples < minReadings || e.Summary.ErrorRate > tolerated || left {
+	if m == nil || m.Running == nil || m.Samples < minReadings || e.Summary.FailedShare() > tolerated || left {
 		return noData
 	}
 	inside, ours := m.Running.Mean, e.Summary.Concurrency.Mean

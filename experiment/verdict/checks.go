@@ -80,6 +80,7 @@ var checks = []struct {
 	{"output_length", checkOutputLength},
 	{"token_counts", checkTokenCounts},
 	{"token_times", checkTokenTimes},
+	{"sessions_cut", checkSessions},
 	{"tokens_per_event", checkTokensPerEvent},
 	{"buffered", checkBuffered},
 	{"unanswered", checkUnanswered},

@@ -108,6 +108,11 @@ func TestFindings(t *testing.T) {
 			}
 		}
 	}
+	sessions := func(started, completed, cut int) func(*Measured) {
+		return func(e *Measured) {
+			e.Sessions = &record.Sessions{Started: started, Completed: completed, Cut: cut}
+		}
+	}
 	const (
 		passed, impossible           = "passed", "not possible"
 		silent                       = "unverified"
@@ -250,6 +255,10 @@ func TestFindings(t *testing.T) {
 			r.Last = record.At(r.First.Us() + 4000)
 		}), passed, ""},
 		{"buffered", "not streamed", each(func(r *record.Record) { r.First, r.Gaps = record.Micros{}, record.Packed{} }), impossible, ""},
+		{"sessions_cut", "the row ended in one of ten", sessions(10, 9, 1), passed, ""},
+		{"sessions_cut", "in two of ten", sessions(10, 8, 2), isCaution, "the row ended in 2 of 10 sessions: session times are of the shorter ones"},
+		{"sessions_cut", "two of ten failed", sessions(10, 8, 0), passed, ""},
+		{"sessions_cut", "none began in the window", sessions(0, 0, 0), impossible, ""},
 		{"token_counts", "nothing completed", fail(100, "connect"), impossible, ""},
 		{"tokens_per_event", "105 in 100", func(e *Measured) { // of 200 events
 			for _, r := range e.inWindow()[:10] {

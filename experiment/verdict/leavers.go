@@ -16,11 +16,8 @@ func (e *Measured) leaverNotes() []record.Finding {
 	if e.Left == nil {
 		return nil
 	}
-	q, l := &e.Summary.Requests, e.Left
-	out := []record.Finding{{Code: "users_left", Severity: record.Note,
-		Text: fmt.Sprintf("%s of %s users left (%d before the first token): percentiles, SLO and error rate cover the others, throughput counts the %s tokens that they received",
-			unit.Count(q.Left), unit.Count(q.Planned), l.BeforeFirst, unit.Count(l.Tokens)),
-		Hint: "a user whose answer ended first is counted as one who stayed: compare latencies with a row without leave"}}
+	l := e.Left
+	out := []record.Finding{e.usersLeft()}
 	f := l.FreedAfter
 	if f == nil || !(f.CI95.Lo > longKept) {
 		return out
@@ -32,4 +29,19 @@ func (e *Measured) leaverNotes() []record.Finding {
 	}
 	return append(out, record.Finding{Code: "server_keeps_left_requests", Severity: record.Note, Text: text,
 		Hint: "let the server, and each gateway before it, notice closed connections: abandoned answers take compute from the others"})
+}
+
+// usersLeft is a caution if nobody stayed: nothing but throughput was measured.
+func (e *Measured) usersLeft() record.Finding {
+	q, l := &e.Summary.Requests, e.Left
+	if q.Left > 0 && q.Stayed() == 0 {
+		return record.Finding{Code: "users_left", Severity: record.Caution,
+			Text: fmt.Sprintf("all %s users left (%d before the first token): no answer was completed, so that there is no latency and no error rate; throughput counts the %s tokens that they received",
+				unit.Count(q.Left), l.BeforeFirst, unit.Count(l.Tokens)),
+			Hint: "let fewer users leave, or later"}
+	}
+	return record.Finding{Code: "users_left", Severity: record.Note,
+		Text: fmt.Sprintf("%s of %s users left (%d before the first token): percentiles, SLO and error rate cover the others, throughput counts the %s tokens that they received",
+			unit.Count(q.Left), unit.Count(q.Planned), l.BeforeFirst, unit.Count(l.Tokens)),
+		Hint: "a user whose answer ended first is counted as one who stayed: compare latencies with a row without leave"}
 }

@@ -47,3 +47,22 @@ func TestGatewayNote(t *testing.T) {
 		t.Errorf("%+v", n)
 	}
 }
+
+// A row that all users left measured no latency and no failure: it is not valid without a word.
+func TestAllUsersLeft(t *testing.T) {
+	for _, c := range []struct {
+		q        record.Requests
+		severity record.Severity
+		text     string
+	}{
+		{record.Requests{Planned: 100, Left: 100}, record.Caution, "all 100 users left (90 before the first token): no answer was completed"},
+		{record.Requests{Planned: 100, Left: 99, Completed: 1}, record.Note, "99 of 100 users left"},
+		{record.Requests{Warmup: 2}, record.Note, "0 of 0 users left"},
+	} {
+		e := &Measured{Row: &record.Row{Left: &record.Leavers{BeforeFirst: 90}}}
+		e.Summary.Requests = c.q
+		if n := e.notes(); len(n) != 1 || n[0].Code != "users_left" || n[0].Severity != c.severity || !strings.HasPrefix(n[0].Text, c.text) {
+			t.Errorf("%+v", n)
+		}
+	}
+}

@@ -113,7 +113,7 @@ func (f figure) of(row *record.Row) (x float64, ok bool) {
 	}
 	switch f.name {
 	case experiment.ErrorRate:
-		return s.ErrorRate, s.Requests.Planned > 0
+		return s.FailedShare(), s.ErrorRate != nil
 	case "requests_per_s":
 		return s.Throughput.RequestsPerS, true
 	case "prompt_tokens_per_s":
@@ -160,7 +160,7 @@ func (f figure) within(s *sample, repeats int) float64 {
 	case f.own != nil:
 		return f.own.variance(s, repeats)
 	case f.absolute():
-		return shareVariance(row.Summary.ErrorRate, n)
+		return shareVariance(row.Summary.FailedShare(), n)
 	case f.metric == "": // one request more or less at the edge of the window
 		return 1 / (n * n)
 	}

@@ -83,7 +83,7 @@ type Spread struct {
 func (p pair) metrics(o Options) []Metric {
 	out := []Metric{}
 	for _, f := range figures(o.Gate) {
-		if f.metric == "ttfo" && f.threshold == nil && !p.thinks() {
+		if f.metric == "ttfo" && f.threshold == nil && !p.thinks() && !p.limits("ttfo") {
 			continue // it is ttft
 		}
 		if m, ok := p.metric(f, o); ok {
@@ -96,6 +96,11 @@ func (p pair) metrics(o Options) []Metric {
 // thinks reports whether a request of a side had reasoning.
 func (p pair) thinks() bool {
 	return slices.ContainsFunc(slices.Concat(p.base, p.changed), func(s sample) bool { return s.row.Summary.Reasoning != nil })
+}
+
+// limits reports whether the SLO of a side limits a metric.
+func (p pair) limits(metric string) bool {
+	return slices.ContainsFunc(slices.Concat(p.base, p.changed), func(s sample) bool { return s.row.Spec.LimitsMetric(metric) })
 }
 
 // metric is a figure of both sides; ok is false if neither has it.

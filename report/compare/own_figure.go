@@ -164,12 +164,11 @@ func (f figure) unlike(of [2][]sample) string {
 	if f.metric != experiment.SessionTime {
 		return ""
 	}
-	share, _ := experiment.Limit{Stat: f.stat}.P()
 	for _, s := range samples {
 		x := s.row.Sessions
-		if missing := x.Started - x.Completed; float64(missing) > (1-share)/mostMissing*float64(x.Started) {
+		if x.LacksLong(f.stat) {
 			return fmt.Sprintf("%s of %s of a repeat did not complete: the times lack the long ones",
-				unit.Count(missing), unit.Plural(x.Started, "session"))
+				unit.Count(x.Missing()), unit.Plural(x.Started, "session"))
 		}
 		if math.IsInf(x.Time.CI95[f.stat].Hi, 1) && f.within(&s, 1) == 0 {
 			return fmt.Sprintf("n=%d is too small for %s: the sessions depend on each other", x.Time.N, f.stat)
@@ -177,10 +176,6 @@ func (f figure) unlike(of [2][]sample) string {
 	}
 	return ""
 }
-
-// mostMissing is how many times smaller than the share beyond a percentile the share of the sessions without a time is
-// at most: they belong beyond it, most often.
-const mostMissing = 5
 
 // unlikeDrafts is why figures of drafts can't be compared; empty: they can. The rate falls with the length of a draft,
 // as its later tokens are accepted less often.

@@ -239,7 +239,7 @@ func TestGateOutcomes(t *testing.T) {
 func TestErrorRate(t *testing.T) {
 	base, changed := pairOf(12)
 	for i := range changed.Rows {
-		changed.Rows[i].Summary.ErrorRate = 0.1 + 0.002*float64(i)
+		changed.Rows[i].Summary.ErrorRate = new(0.1 + 0.002*float64(i))
 	}
 	m := compared(t, side(base), side(changed), Options{Gate: gate("error_rate +0.01")}).find("error_rate")
 	if m.Verdict != Worse || m.Gate != stats.Fail || *m.Change < 0.09 {

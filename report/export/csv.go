@@ -119,7 +119,7 @@ func csvRow(run *report.Run, row *record.Row) csvLine {
 	for _, m := range []struct {
 		name string
 		s    *stats.Summary
-	}{{"ttft", sum.TTFT}, {"tpot", sum.TPOT}, {"itl", sum.ITL}, {"e2e", sum.E2E}, {"lag", sum.Lag}, {"ttfo", sum.TTFO}} {
+	}{{"ttft", sum.TTFT}, {"tpot", sum.TPOT}, {"itl", sum.ITL}, {"e2e", sum.E2E}, {"lag", sum.Lag}, {"ttfo", sum.Latency("ttfo")}} {
 		r.latency(m.name, m.s)
 	}
 	r.roofline(row.Roofline)
@@ -155,7 +155,7 @@ func (r *csvLine) counts(s *record.Summary) {
 		classes = append(classes, fmt.Sprintf("%s=%d", class, q.Errors[class]))
 	}
 	r.text("errors", strings.Join(classes, " "))
-	r.float("error_rate", &s.ErrorRate)
+	r.float("error_rate", s.ErrorRate)
 	r.float("duration_s", &s.DurationS)
 	r.float("requests_per_s", &t.RequestsPerS)
 	r.float("prompt_tokens_per_s", &t.PromptTokensPerS)

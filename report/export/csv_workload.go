@@ -5,15 +5,22 @@ import "bench/experiment/record"
 // workload writes the figures that only some workloads have: sessions, drafts, answers that were checked.
 func (r *csvLine) workload(row *record.Row) {
 	var time, interactivity *float64
+	grade, sessions := "", row.Sessions != nil
+	var started, completed, cut int
 	if s := row.Sessions; s != nil {
-		if s.Time != nil {
-			time = &s.Time.P50
+		started, completed, cut = s.Started, s.Completed, s.Cut
+		if p50, ok := s.Percentiles(s.Time).Get("p50"); ok {
+			time, grade = &p50.Median, string(p50.Grade)
 		}
 		if s.Interactivity != nil {
 			interactivity = &s.Interactivity.TokensPerS
 		}
 	}
+	r.optional("sessions_started", started, sessions)
+	r.optional("sessions_completed", completed, sessions)
+	r.optional("sessions_cut", cut, sessions)
 	r.float("session_time_p50_s", time)
+	r.put("session_time_p50_grade", grade)
 	r.float("e2e_interactivity_tokens_per_s", interactivity)
 	var rate, length *float64
 	if s := row.Speculation; s != nil {

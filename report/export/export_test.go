@@ -7,6 +7,7 @@ import (
 	"encoding/xml"
 	"flag"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -154,6 +155,19 @@ func TestJUnitKinds(t *testing.T) {
 		text := fixture.Rendered(t, func(w io.Writer) error { return JUnit(w, &x.c) })
 		if !strings.Contains(text, x.want) || !strings.Contains(text, `tests="1"`) {
 			t.Errorf("%s: no %s in\n%s", name, x.want, text)
+		}
+	}
+}
+
+// Without reasoning TTFO is TTFT, in CSV as on the screen.
+func TestCSVHasTTFOWithoutReasoning(t *testing.T) {
+	row := &record.Row{Summary: record.Summary{TTFT: stats.Summarize([]float64{3, 4, 5})}}
+	line := csvRow(&report.Run{Evaluated: &report.Evaluated{}}, row)
+	for i, head := range line.heads {
+		if metric, ok := strings.CutPrefix(head, "ttfo_"); ok {
+			if ttft := line.values[slices.Index(line.heads, "ttft_"+metric)]; ttft == "" && metric == "p50_ms" || line.values[i] != ttft {
+				t.Errorf("%s %q, ttft %q", head, line.values[i], ttft)
+			}
 		}
 	}
 }

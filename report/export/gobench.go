@@ -31,7 +31,7 @@ var figures = []struct {
 	{"prompt_tokens_per_s", "prompt-tokens/s", true, func(r *record.Row) (float64, bool) { return r.Summary.Throughput.PromptTokensPerS, true }},
 	{"output_tokens_per_s", "output-tokens/s", true, func(r *record.Row) (float64, bool) { return r.Summary.Throughput.OutputTokensPerS, true }},
 	{"output_tokens_per_s_per_gpu", "output-tokens/s/gpu", true, perGPU},
-	{"error_rate", "error-rate", false, func(r *record.Row) (float64, bool) { return r.Summary.ErrorRate, r.Summary.Requests.Planned > 0 }},
+	{"error_rate", "error-rate", false, func(r *record.Row) (float64, bool) { return r.Summary.FailedShare(), r.Summary.ErrorRate != nil }},
 }
 
 func latency(metric, stat string) func(*record.Row) (float64, bool) {

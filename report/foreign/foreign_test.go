@@ -56,7 +56,7 @@ func TestVLLMTotals(t *testing.T) {
 		t.Error("a latency that the file does not have")
 	}
 	near(t, "requests/s", s.Throughput.RequestsPerS, 3.92)
-	near(t, "error rate", s.ErrorRate, 0.02)
+	near(t, "error rate", s.FailedShare(), 0.02)
 	if d := r.Definitions; d["ttft"] == "" || d["ttfe"] != "" {
 		t.Errorf("definitions %v", d)
 	}
@@ -100,7 +100,7 @@ func TestGuideLLM(t *testing.T) {
 	near(t, "tpot, from what guidellm calls ITL,", s.TPOT.P50, 11)
 	near(t, "p99.9", s.TTFT.P999, 240)
 	near(t, "output tok/s", s.Throughput.OutputTokensPerS, 512)
-	near(t, "error rate", s.ErrorRate, 0.2)
+	near(t, "error rate", s.FailedShare(), 0.2)
 	if s.ITL != nil || r.Definitions["tpot"] == "" {
 		t.Error("guidellm has no gaps between events, and its TPOT is no TPOT")
 	}

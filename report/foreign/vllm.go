@@ -84,7 +84,9 @@ func setRequests(s *record.Summary, completed, failed int) {
 	s.Requests.Sent = s.Requests.Planned
 	if failed > 0 {
 		s.Requests.Errors["unknown"] = failed
-		s.ErrorRate = float64(failed) / float64(s.Requests.Planned)
+	}
+	if s.Requests.Planned > 0 {
+		s.ErrorRate = new(float64(failed) / float64(s.Requests.Planned))
 	}
 }
 

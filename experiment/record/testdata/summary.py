@@ -88,7 +88,7 @@ def summarize(records, stream, each, gpus):
         "warmup": sum(r["phase"] == "warmup" for r in records),
         "errors": {o: sum(r["outcome"] == o for r in bad) for o in sorted({r["outcome"] for r in bad})},
     }
-    out["error_rate"] = len(bad) / len(window) if window else 0
+    out["error_rate"] = len(bad) / len(window) if window else None
     cached = [r["cached_tokens"] for r in done if "cached_tokens" in r]
     out["tokens"] = {
         "prompt": sum(r.get("prompt_tokens", r["prompt_asked"]) for r in done),
