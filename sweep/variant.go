@@ -22,6 +22,12 @@ type Variant struct {
 // Varies reports whether bench starts servers or changes endpoints during the run.
 func (m *Matrix) Varies() bool { return len(m.Variants) > 0 }
 
+// Simulated reports whether the matrix runs against the embedded server. Servers of [server] and several endpoints
+// leave [target] endpoint empty.
+func (m *Matrix) Simulated() bool {
+	return (m.Target.Endpoint == "" || m.Target.Endpoint == "mock") && !m.Varies()
+}
+
 // variant finds a variant by its name.
 func (m *Matrix) variant(name string) *Variant {
 	at := slices.IndexFunc(m.Variants, func(v Variant) bool { return v.Name == name })

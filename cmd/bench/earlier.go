@@ -16,7 +16,7 @@ func (f *sweepFlags) earlier(m *sweep.Matrix, simulated mock.Config) forecast.Ea
 	if f.resume != "" {
 		out = filepath.Dir(filepath.Dir(filepath.Clean(f.resume)))
 	}
-	if simulates(m) {
+	if m.Simulated() {
 		simulator = simulatorText(m, simulated)
 	}
 	var e forecast.Earlier

@@ -19,7 +19,7 @@ import (
 // speed is what is known of how fast the server answers: the step times of the simulated one, or the roofline of
 // model and hardware. vLLM runs at most 256 sequences at once by default.
 func speed(m *sweep.Matrix, simulated mock.Config, models roofline.Models, hardware roofline.Hardware) forecast.Speed {
-	if simulates(m) {
+	if m.Simulated() {
 		return forecast.Speed{Basis: "simulated step times", RequestMs: simulated.RequestMs, Sequences: simulated.Sequences}
 	}
 	model, errModel := models.Find(m.Target.Model)

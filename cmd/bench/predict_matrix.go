@@ -119,11 +119,12 @@ func (c *cli) watchPrediction(json bool, m *sweep.Matrix) watcher {
 }
 
 // target completes [target] by the flags, and checks that it names a model and hardware. A matrix for the simulated
-// server has its model and its limits in [mock].
+// server has its model and its limits in [mock]; of another server [mock] states the reasoning only.
 func (f *predictFlags) target(m *sweep.Matrix, base *mock.Config, models roofline.Models, hardware roofline.Hardware) error {
 	t := &m.Target
-	if !simulates(m) {
-		*base = mock.Config{Models: base.Models, Devices: base.Devices}
+	if !m.Simulated() {
+		*base = mock.Config{Models: base.Models, Devices: base.Devices, ReasoningTokens: base.ReasoningTokens,
+			ReasoningByCategory: base.ReasoningByCategory, ReasoningShare: base.ReasoningShare}
 	}
 	t.Model, t.Hardware = cmp.Or(f.model, t.Model, base.Model), cmp.Or(f.hardware, t.Hardware, base.Hardware)
 	t.GPUs, t.Precision = cmp.Or(f.gpus, t.GPUs, base.GPUs, 1), cmp.Or(f.precision, t.Precision, base.Precision)

@@ -165,7 +165,7 @@ func (c *cli) dryRunSweep(ctx context.Context, in *sweepInput) error {
 	if err := sizeTiles(in.m, in.models, in.m.Target.Model); err != nil {
 		return err
 	}
-	if simulates(in.m) {
+	if in.m.Simulated() {
 		in.known.Cache = experiment.PrefixCache{Block: in.simulated.BlockTokens(), Room: in.simulated.KVTokens()}
 	}
 	return c.dryRun(ctx, in.m, in.known)

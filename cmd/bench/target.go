@@ -47,7 +47,3 @@ func (f *sweepFlags) override(m *sweep.Matrix, stderr io.Writer) error {
 }
 
 func isMock(endpoint string) bool { return endpoint == "" || endpoint == "mock" }
-
-// simulates reports whether the matrix runs against the embedded server. Servers of [server] and several endpoints
-// leave [target] endpoint empty.
-func simulates(m *sweep.Matrix) bool { return isMock(m.Target.Endpoint) && !m.Varies() }

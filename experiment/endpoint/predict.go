@@ -19,6 +19,8 @@ type Simulator interface {
 	Prime(*workload.Request)
 	// Reading is what its metrics page reports now.
 	Reading() *telemetry.ServerReading
+	// ReasoningUnknown reports whether the row depends on a number of reasoning tokens that nothing states.
+	ReasoningUnknown() bool
 }
 
 // Predicted is a server that answers in virtual time only, so that its rows are predictions. simulator makes the
@@ -51,7 +53,7 @@ func (s *Server) predict(ctx context.Context, t RunConfig) (*record.Row, error) 
 	for q := range plan.Priming {
 		engine.Prime(&q)
 	}
-	row.Clock.Stamps = "virtual"
+	row.Clock.Stamps, row.ReasoningUnknown = "virtual", engine.ReasoningUnknown()
 	first := engine.Reading()
 	if block := first.CacheBlock; block != nil {
 		row.Server.Block = &record.CacheBlock{Tokens: int(*block), Source: record.BlockReported}
@@ -100,7 +102,9 @@ func (m *measurement) laterPlanned() func(*workload.Request, int, *load.Job, []b
 	return func(first *workload.Request, turn int, before *load.Job, _ []byte) (*load.Job, []byte) {
 		var continued *workload.Request
 		if before != nil {
-			continued = &before.Request
+			own := before.Request
+			own.Reasoning = before.Result.ReasoningTokens
+			continued = &own
 		}
 		return &load.Job{Request: m.plan.Later(first, turn, continued)}, nil
 	}

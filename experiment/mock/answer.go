@@ -1,9 +1,6 @@
 package mock
 
-import (
-	"cmp"
-	"strconv"
-)
+import "strconv"
 
 // answer is what the tokens of a response are: reasoning first, then text or one tool call.
 type answer struct {
@@ -20,7 +17,7 @@ type answer struct {
 func (s *Server) plan(req *request, kind api, q *seq, limit int, f faults) answer {
 	a := answer{tool: "look"}
 	if kind.talks() {
-		a.reasons, a.reasoning = s.reasoning(req, q)
+		a.reasons, a.reasoning = s.reasoning(req.thoughts(), q)
 		a.calls = f.tools || req.forced != ""
 	}
 	if len(req.tools) > 0 {
@@ -43,8 +40,8 @@ func (s *Server) plan(req *request, kind api, q *seq, limit int, f faults) answe
 	if f.short < q.want {
 		q.want, q.finish = f.short, "stop"
 	}
-	if kind.talks() && a.reasoning == 0 && (f.reasoning || req.thinking != nil && *req.thinking) {
-		a.reasons, a.reasoning = true, (q.want+1)/2
+	if kind.talks() && a.reasoning == 0 && (f.reasoning || req.thoughts().Asked()) {
+		a.reasons, a.reasoning = true, half(q.want)
 	}
 	if script != nil {
 		a.follow(script, q)
@@ -96,18 +93,6 @@ func (a *answer) follow(s *script, q *seq) {
 	for _, word := range a.words {
 		q.script = append(q.script, q.vocab.id(word))
 	}
-}
-
-// reasoning is the planted number of reasoning tokens of req, and whether requests like it may reason at all.
-func (s *Server) reasoning(req *request, q *seq) (reasons bool, tokens int) {
-	tokens, stated := s.cfg.ReasoningByCategory[req.category()]
-	if !stated {
-		tokens = s.cfg.ReasoningTokens
-	}
-	if req.thinking != nil && !*req.thinking || !q.chosen("reasoning", cmp.Or(s.cfg.ReasoningShare, 1)) {
-		tokens = 0
-	}
-	return s.cfg.ReasoningTokens > 0 || len(s.cfg.ReasoningByCategory) > 0, tokens
 }
 
 // calls reports whether the answer is a tool call.

@@ -25,11 +25,16 @@ func (r *messagesRequest) settle() (*request, *apiError) {
 		q.Messages.list = append([]message{{Role: "system", Content: r.System}}, q.Messages.list...)
 	}
 	q.tools, q.forced = r.schemaTools()
-	if t := r.Thinking.Type; t != "" {
-		q.thinking = new(t != "disabled")
-	}
-	q.thinking = q.templateThinking(q.thinking)
+	q.thinking = r.thinks()
 	return q, nil
+}
+
+// thinks is request.thinks of this API.
+func (r *messagesRequest) thinks() *bool {
+	if r.Thinking.Type == "" {
+		return r.templateThinking(nil)
+	}
+	return r.templateThinking(new(r.Thinking.Type != "disabled"))
 }
 
 // schemaTools are the tools, which Messages states with an input_schema, and the forced one.

@@ -78,10 +78,15 @@ func (r *request) settle(kind api) {
 	}
 	r.raw, r.Prompt = r.Messages.raw, nil
 	r.tools, r.forced = r.chatTools()
-	if r.ReasoningEffort != "" {
-		r.thinking = new(r.ReasoningEffort != "none")
+	r.thinking = r.thinks()
+}
+
+// thinks reports whether a chat asks for reasoning; nil: it does not say.
+func (r *request) thinks() *bool {
+	if r.ReasoningEffort == "" {
+		return r.templateThinking(nil)
 	}
-	r.thinking = r.templateThinking(r.thinking)
+	return r.templateThinking(new(r.ReasoningEffort != "none"))
 }
 
 // templateThinking is what the arguments of the chat template say about reasoning, else asked.

@@ -49,11 +49,16 @@ func (r *responsesRequest) settle() (*request, *apiError) {
 	}
 	q.Messages.list = append(q.Messages.list, said...)
 	q.tools, q.forced = r.flatTools()
-	if e := r.Reasoning.Effort; e != "" {
-		q.thinking = new(e != "none")
-	}
-	q.thinking = q.templateThinking(q.thinking)
+	q.thinking = r.thinks()
 	return q, nil
+}
+
+// thinks is request.thinks of this API.
+func (r *responsesRequest) thinks() *bool {
+	if r.Reasoning.Effort == "" {
+		return r.templateThinking(nil)
+	}
+	return r.templateThinking(new(r.Reasoning.Effort != "none"))
 }
 
 // messages are the turns of input: a string, or items.

@@ -18,6 +18,7 @@ type Job struct {
 	Prompt []int32
 	Output int // output tokens
 
+	Thoughts   Thoughts
 	KeepAnswer bool // fill the Record's Answer
 }
 
@@ -124,8 +125,9 @@ func (e *Engine) Jobs() int { return len(e.jobs) + len(e.ended) }
 func (e *Engine) Add(j Job) {
 	q := newSeq(e.s.cfg.Seed, e.s.vocab, j.Prompt, j.At)
 	q.want, q.finish = j.Output, "length"
-	q.drafter = newDrafter(e.s.cfg.Speculation, "")
-	r := &Record{ID: j.ID, ArrivalNS: int64(j.At), PromptTokens: len(j.Prompt), Finish: q.finish, DueNS: make([]int64, 0, j.Output)}
+	q.drafter = newDrafter(e.s.cfg.Speculation, j.Thoughts.category)
+	r := &Record{ID: j.ID, ArrivalNS: int64(j.At), PromptTokens: len(j.Prompt), Finish: q.finish, DueNS: make([]int64, 0, j.Output),
+		ReasoningTokens: e.reasoning(j.Thoughts, q)}
 	if j.KeepAnswer {
 		r.Answer = make([]int32, j.Output)
 		for i := range r.Answer {
@@ -135,6 +137,18 @@ func (e *Engine) Add(j Job) {
 	e.jobs[q] = r
 	e.s.counters.wait(q, 1)
 	e.s.sim.add(q)
+}
+
+// reasoning is the number of reasoning tokens of a job.
+func (e *Engine) reasoning(t Thoughts, q *seq) int {
+	if t.silent {
+		return 0
+	}
+	_, tokens := e.s.reasoning(t, q)
+	if tokens == 0 && t.Asked() {
+		tokens = half(q.want)
+	}
+	return tokens
 }
 
 // Next runs until the first job ends, at most until a time; nil: none has ended by then.
@@ -188,6 +202,9 @@ func (e *Engine) collect() {
 
 func (e *Engine) fill(q *seq, r *Record) {
 	r.AdmittedNS, r.CachedTokens, r.OutputTokens, r.Preemptions = int64(q.admitted), q.cached, q.out, q.preemptions
+	if r.ReasoningTokens = min(r.ReasoningTokens, q.out); r.ReasoningTokens < len(r.DueNS) {
+		r.FirstAnswerDueNS = r.DueNS[r.ReasoningTokens]
+	}
 }
 
 // Moment is the state of the engine now.

@@ -42,6 +42,8 @@ type Row struct {
 	ServerLost  bool        `json:"server_lost,omitempty"` // the last requests did not reach the server: resume repeats the row
 
 	// What the checks take from outside the records.
+	ReasoningUnknown bool `json:"reasoning_unknown,omitempty"` // of a prediction that has no reasoning, as nothing states how long it is
+
 	PromptOverhead *int             `json:"prompt_overhead_tokens,omitempty"` // around every prompt, the most of any class; absent in rows of older versions
 	ImageTokens    int              `json:"image_tokens,omitempty"`           // of each image in a prompt, by the server's count, the most of any class; 0 = no images, or not counted
 	FailedPriming  int              `json:"failed_priming,omitempty"`         // priming requests that failed

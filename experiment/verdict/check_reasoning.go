@@ -38,3 +38,16 @@ func checkThinkTags(e *Measured) checkResult {
 		"%d of %d answers have <think> tags in their text: the server does not separate reasoning from answer, so ttfo ends at the first reasoning token",
 		tags, e.Summary.Requests.Completed).touching(unbounded(record.Lowered, []string{"ttfo"}))
 }
+
+// checkReasoningKnown finds predictions without the reasoning that a server may write before its answers.
+func checkReasoningKnown(e *Measured) checkResult {
+	switch {
+	case !e.Predicted:
+		return unasked
+	case !e.ReasoningUnknown:
+		return passed()
+	}
+	return caution("state reasoning_tokens in [mock]; for a model without reasoning limit ttft",
+		"how many reasoning tokens the server writes is not stated: ttfo is predicted without reasoning").
+		touching(unbounded(record.Lowered, []string{"ttfo"}))
+}

@@ -85,6 +85,7 @@ var checks = []struct {
 	{"buffered", checkBuffered},
 	{"unanswered", checkUnanswered},
 	{"unparsed_reasoning", checkThinkTags},
+	{"reasoning_unknown", checkReasoningKnown},
 	{"synthetic_speculation", checkSpeculation},
 	{"prefix_cache", checkPrefix},
 	{"refused_prompts", checkRefusedPrompts},

@@ -23,6 +23,7 @@ const forever = time.Duration(math.MaxInt64)
 type engine struct {
 	sim   *mock.Engine
 	spec  *experiment.Spec
+	asks  thoughts
 	vocab workload.Vocabulary
 	begun time.Duration // the engine's time when the row begins, after its priming
 	added int
@@ -37,13 +38,13 @@ type chat struct {
 }
 
 // newEngine starts an idle engine.
-func newEngine(c mock.Config, spec *experiment.Spec) (endpoint.Simulator, error) {
+func newEngine(c mock.Config, spec *experiment.Spec, asks thoughts) (endpoint.Simulator, error) {
 	sim, err := mock.NewEngine(c)
 	if err != nil {
 		return nil, err
 	}
 	return &engine{
-		sim: sim, spec: spec, vocab: workload.Vocabulary{FirstID: mock.FirstWord, IDs: int32(sim.Config().Vocab) - mock.FirstWord},
+		sim: sim, spec: spec, asks: asks, vocab: workload.Vocabulary{FirstID: mock.FirstWord, IDs: int32(sim.Config().Vocab) - mock.FirstWord},
 		jobs: map[string]*load.Job{}, chats: map[int]*chat{},
 	}, nil
 }
@@ -62,7 +63,8 @@ func (e *engine) Add(job *load.Job) {
 	id := strconv.Itoa(e.added)
 	e.jobs[id] = job
 	e.sim.Add(mock.Job{
-		ID: id, At: e.begun + job.Result.Sent, Prompt: e.prompt(q), Output: q.Output, KeepAnswer: q.Continued(),
+		ID: id, At: e.begun + job.Result.Sent, Prompt: e.prompt(q), Output: q.Output, Thoughts: e.asks.byClass[q.Class],
+		KeepAnswer: q.Continued(),
 	})
 }
 
@@ -102,18 +104,18 @@ func (e *engine) Next(until time.Duration) *load.Job {
 	job := e.take(r)
 	job.Result.Outcome, job.Result.Status, job.Result.Finish = openai.OK, 200, r.Finish
 	job.Result.End, job.Result.Free = job.Result.Last, job.Result.Last
-	e.keepAnswer(&job.Request, r.Answer)
+	e.keepAnswer(&job.Request, r)
 	return job
 }
 
-// keepAnswer keeps the answer to a request that another continues, until its session has ended.
-func (e *engine) keepAnswer(q *workload.Request, answer []int32) {
+// keepAnswer keeps the answer to a request that another continues, without its reasoning, until its session has ended.
+func (e *engine) keepAnswer(q *workload.Request, r *mock.Record) {
 	c := e.chats[q.Session]
 	if q.Turns < 2 || c == nil {
 		return
 	}
 	if q.Continued() {
-		c.answers[q.Turn] = answer
+		c.answers[q.Turn] = r.Answer[r.ReasoningTokens:]
 	}
 	if c.ended++; c.ended == q.Turns {
 		delete(e.chats, q.Session)
@@ -136,6 +138,7 @@ func (e *engine) take(r *mock.Record) *load.Job {
 	result := &job.Result
 	result.OutputTokens, result.PromptTokens, result.CachedTokens = r.OutputTokens, r.PromptTokens, r.CachedTokens
 	result.HasUsage, result.HasCached = true, true
+	result.HasReasoning, result.ReasoningTokens = r.ReasoningTokens > 0, r.ReasoningTokens
 	if len(r.DueNS) == 0 {
 		return job
 	}
@@ -146,6 +149,9 @@ func (e *engine) take(r *mock.Record) *load.Job {
 		return job
 	}
 	result.FirstEvent, result.First, result.Events = at(0), at(0), len(r.DueNS)
+	if r.ReasoningTokens < len(r.DueNS) {
+		result.FirstAnswer = at(r.ReasoningTokens)
+	}
 	result.Gaps = make([]time.Duration, 0, len(r.DueNS)-1)
 	for i := range result.Events - 1 {
 		result.Gaps = append(result.Gaps, at(i+1)-at(i))
@@ -157,6 +163,9 @@ func (e *engine) take(r *mock.Record) *load.Job {
 	}
 	return job
 }
+
+// ReasoningUnknown implements endpoint.Simulator.
+func (e *engine) ReasoningUnknown() bool { return e.asks.unknown }
 
 // Reading is what the engine's metrics page would report now.
 func (e *engine) Reading() *telemetry.ServerReading {

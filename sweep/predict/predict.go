@@ -19,6 +19,7 @@ import (
 type Plan struct {
 	Prediction record.Prediction
 	matrix     *sweep.Matrix
+	reasoning  reasoning
 	servers    map[string]*server // by variant; "" = the matrix has one server
 }
 
@@ -36,7 +37,9 @@ func New(m *sweep.Matrix, base mock.Config) (*Plan, error) {
 	if len(m.Target.Replicas) > 0 {
 		return nil, errors.New("a prediction simulates one server, and [target] has replicas\nhint: replace replicas by endpoint, and write a part of the rate")
 	}
-	p := &Plan{matrix: m, servers: map[string]*server{}}
+	p := &Plan{matrix: m, servers: map[string]*server{}, reasoning: reasoning{
+		target: m.Target, stated: m.Simulated() || base.Reasons(), byCategory: len(base.ReasoningByCategory) > 0,
+	}}
 	stated := base
 	base = onHardware(base, m.Target)
 	why := map[string]string{} // by variant, why it cannot be simulated
@@ -75,7 +78,7 @@ func New(m *sweep.Matrix, base mock.Config) (*Plan, error) {
 		contexts[name] = length
 	}
 	p.leaveOut(func(s *experiment.Spec) string {
-		return cmp.Or(why[s.Variant], unsimulated(s, contexts[s.Variant]))
+		return cmp.Or(why[s.Variant], unsimulated(s, contexts[s.Variant]), p.reasoning.unsimulated(s))
 	})
 	if len(m.Points) == 0 {
 		return nil, errors.New("no row of the matrix can be simulated: " + p.Prediction.LeftOut[0].Why)
@@ -207,6 +210,10 @@ func (p *Plan) endpoint(s *server) *endpoint.Server {
 	}
 	info.Identity = info.Hash()
 	return endpoint.Predicted(t, info, func(spec *experiment.Spec) (endpoint.Simulator, error) {
-		return newEngine(s.config, spec)
+		asks, err := p.reasoning.of(spec)
+		if err != nil {
+			return nil, err
+		}
+		return newEngine(s.config, spec, asks)
 	})
 }

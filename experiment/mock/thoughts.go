@@ -1,0 +1,71 @@
+package mock
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+)
+
+// Thoughts is what the body of a request says about its reasoning. The zero value: nothing.
+type Thoughts struct {
+	category string
+	thinking *bool // whether it asks for reasoning; nil: it does not say
+	silent   bool  // the API has no reasoning
+}
+
+// NoThoughts is what a request says whose API has no reasoning.
+var NoThoughts = Thoughts{silent: true}
+
+// thoughts are those of a request that has been settled.
+func (r *request) thoughts() Thoughts { return Thoughts{category: r.category(), thinking: r.thinking} }
+
+// ReadThoughts reads the fields of bodies of an API ("chat") that do not depend on the prompt.
+func ReadThoughts(name string, fields map[string]any) (Thoughts, error) {
+	text, err := json.Marshal(fields)
+	if err != nil {
+		return Thoughts{}, fmt.Errorf("mock: fields of requests: %w", err)
+	}
+	var of request
+	switch name {
+	case responses.String():
+		var body responsesRequest
+		err = json.Unmarshal(text, &body)
+		of = body.request
+		of.thinking = body.thinks()
+	case messages.String():
+		var body messagesRequest
+		err = json.Unmarshal(text, &body)
+		of = body.request
+		of.thinking = body.thinks()
+	case chat.String():
+		err = json.Unmarshal(text, &of)
+		of.thinking = of.thinks()
+	default:
+		return NoThoughts, nil
+	}
+	if err != nil {
+		return Thoughts{}, fmt.Errorf("mock: fields of requests: %w", err)
+	}
+	return of.thoughts(), nil
+}
+
+// Asked reports whether the request asks for reasoning.
+func (t Thoughts) Asked() bool { return t.thinking != nil && *t.thinking }
+
+// reasoning is the planted number of reasoning tokens of q, and whether requests like it may reason at all.
+func (s *Server) reasoning(t Thoughts, q *seq) (reasons bool, tokens int) {
+	tokens, stated := s.cfg.ReasoningByCategory[t.category]
+	if !stated {
+		tokens = s.cfg.ReasoningTokens
+	}
+	if t.thinking != nil && !*t.thinking || !q.chosen("reasoning", cmp.Or(s.cfg.ReasoningShare, 1)) {
+		tokens = 0
+	}
+	return s.cfg.Reasons(), tokens
+}
+
+// Reasons reports whether the configuration states a number of reasoning tokens.
+func (c *Config) Reasons() bool { return c.ReasoningTokens > 0 || len(c.ReasoningByCategory) > 0 }
+
+// half is the number of reasoning tokens of an answer whose request asks for reasoning, if none is stated.
+func half(output int) int { return (output + 1) / 2 }
