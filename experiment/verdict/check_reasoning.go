@@ -48,6 +48,6 @@ func checkReasoningKnown(e *Measured) checkResult {
 		return passed()
 	}
 	return caution("state reasoning_tokens in [mock]; for a model without reasoning limit ttft",
-		"how many reasoning tokens the server writes is not stated: ttfo is predicted without reasoning").
+		"how many reasoning tokens the server writes is not specified: ttfo is predicted without reasoning").
 		touching(unbounded(record.Lowered, []string{"ttfo"}))
 }

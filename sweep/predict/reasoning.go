@@ -46,7 +46,7 @@ func (r *reasoning) unsimulated(s *experiment.Spec) string {
 	case r.byCategory && s.HasPrompts():
 		return "reasoning_by_category: the simulated server reads the category of a real prompt in its text"
 	case !r.stated && s.Search != nil && s.LimitsMetric("ttfo"):
-		return "its search needs ttfo, and how many reasoning tokens the server writes is not stated: write reasoning_tokens into [mock]"
+		return "its search needs ttfo, and how many reasoning tokens the server writes is not specified: write reasoning_tokens into [mock]"
 	}
 	return ""
 }
