@@ -113,7 +113,7 @@ func (f figure) of(row *record.Row) (x float64, ok bool) {
 	}
 	switch f.name {
 	case experiment.ErrorRate:
-		return s.FailedShare(), s.ErrorRate != nil
+		return s.FailedShare(), s.Requests.Stayed() > 0
 	case "requests_per_s":
 		return s.Throughput.RequestsPerS, true
 	case "prompt_tokens_per_s":
