@@ -42,7 +42,7 @@ var mayImport = map[string][]string{
 		"experiment/verdict"},
 	"report/browse": {"report", "report/compare", "report/foreign", "report/page",
 		"experiment/safetext", "experiment/unit"},
-	"report/compare":        {"report/parallel", "experiment", "experiment/record", "experiment/stats", "experiment/unit"},
+	"report/compare":        {"report/parallel", "experiment", "experiment/record", "experiment/stats", "experiment/unit", "experiment/verdict"},
 	"report/page":           {"report", "report/compare", "report/parallel", "experiment", "experiment/diagnosis", "experiment/record", "experiment/roofline", "experiment/safetext", "experiment/series", "experiment/stats", "experiment/telemetry", "experiment/unit", "experiment/verdict"},
 	"report/parallel":       {},
 	"report/export/parquet": {},

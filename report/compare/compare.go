@@ -156,13 +156,16 @@ func refs(s Side) []RunRef {
 
 // Point is one point that both sides have.
 type Point struct {
-	Name        string       `json:"point"`
-	BaseRepeats int          `json:"base_repeats"` // without invalid ones that were left out
-	NewRepeats  int          `json:"new_repeats"`
-	Invalid     []Invalid    `json:"invalid"`
-	LeftOut     []LeftOut    `json:"base_left_out,omitempty"`
-	Cautions    []Cautions   `json:"cautions"` // of the rows that figures use
-	Differences []Difference `json:"differences"`
+	Name        string `json:"point"`
+	BaseRepeats int    `json:"base_repeats"` // without invalid ones that were left out
+	NewRepeats  int    `json:"new_repeats"`
+	// verdicts on the SLO, the same in every run of the side; absent = no SLO, runs or SLOs that differ
+	BaseSLO     stats.Verdict `json:"base_slo,omitempty"`
+	NewSLO      stats.Verdict `json:"new_slo,omitempty"`
+	Invalid     []Invalid     `json:"invalid"`
+	LeftOut     []LeftOut     `json:"base_left_out,omitempty"`
+	Cautions    []Cautions    `json:"cautions"` // of the rows that figures use
+	Differences []Difference  `json:"differences"`
 	// the workloads differ, or all of the sides: no metric is tested
 	Refused bool     `json:"refused"`
 	Metrics []Metric `json:"metrics"`           // of all requests together
@@ -251,10 +254,11 @@ func newPoint(p pair, refused bool, o Options) (Point, error) {
 	p.base = withoutInvalid(p.base)
 	point.Cautions = p.cautions()
 	point.BaseRepeats, point.NewRepeats = len(p.base), len(p.changed)
+	point.BaseSLO, point.NewSLO = p.sloVerdicts()
 	point.Differences = p.differences(o.Allow)
 	point.Refused = refused || slices.ContainsFunc(point.Differences, Difference.refuses)
 	if point.Refused {
-		point.Metrics = p.metrics(o)
+		point.Metrics = p.metrics("", o)
 		for i := range point.Metrics {
 			point.Metrics[i].refused = "not comparable"
 		}
@@ -268,9 +272,9 @@ func newPoint(p pair, refused bool, o Options) (Point, error) {
 		return Point{}, err
 	}
 	p.earlier = likeBase(p)
-	point.Metrics = p.metrics(o)
+	point.Metrics = p.metrics("", o)
 	for _, name := range p.classes() {
-		point.Classes = append(point.Classes, Class{name, p.class(name).metrics(o)})
+		point.Classes = append(point.Classes, Class{name, p.class(name).metrics(name, o)})
 	}
 	return point, nil
 }

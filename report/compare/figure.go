@@ -32,15 +32,15 @@ var alwaysCompared = []string{"ttft_p50", "ttft_p95", "ttft_p99", "ttfo_p50", "t
 	"session_time_p50", "session_time_p90", experiment.Interactivity, experiment.AnswersValid, experiment.AnswersCorrect,
 	experiment.AcceptanceRate, experiment.AcceptanceLength, experiment.TokensPerStep, reasoningTokens + "_p50"}
 
-// figures are those of the gate, then the others.
-func figures(g experiment.Gate) []figure {
+// figures are those of the gate, then the others: the usual ones and those that an SLO limits.
+func figures(g experiment.Gate, limited []string) []figure {
 	var out []figure
 	for i := range g.Thresholds {
 		f := newFigure(g.Thresholds[i].Metric)
 		f.threshold = &g.Thresholds[i]
 		out = append(out, f)
 	}
-	for _, name := range alwaysCompared {
+	for _, name := range slices.Concat(alwaysCompared, limited) {
 		if !slices.ContainsFunc(out, func(f figure) bool { return f.name == name }) {
 			out = append(out, newFigure(name))
 		}
@@ -119,10 +119,10 @@ func (f figure) of(row *record.Row) (x float64, ok bool) {
 	case "prompt_tokens_per_s":
 		return s.Throughput.PromptTokensPerS, true
 	case "output_tokens_per_s":
-		return s.Throughput.OutputTokensPerS, true
+		return s.Throughput.OutputTokensPerS, row.Spec.Writes()
 	case "output_tokens_per_s_per_gpu":
 		if perGPU := s.Throughput.OutputTokensPerSPerGPU; perGPU != nil {
-			return *perGPU, true
+			return *perGPU, row.Spec.Writes()
 		}
 	case "goodput_requests_per_s":
 		if s.Goodput != nil {

@@ -58,6 +58,7 @@ type Metric struct {
 	Why                string         `json:"why"`
 	Neutral            bool           `json:"neutral,omitempty"` // neither more nor less is better: no verdict of better or worse
 
+	Limited   bool                  `json:"limited,omitempty"`   // the SLO of a side limits it
 	Threshold *experiment.Threshold `json:"threshold,omitempty"` // of the gate
 	Gate      stats.Verdict         `json:"gate,omitempty"`
 
@@ -79,14 +80,16 @@ type Spread struct {
 	SD     float64 `json:"sd"`     // of a run's mean (of pairs: of their difference): a share of the figure; of a share the share itself
 }
 
-// metrics are the figures that base or new has.
-func (p pair) metrics(o Options) []Metric {
+// metrics are the figures that base or new has, of a class or of all requests (class is empty).
+func (p pair) metrics(class string, o Options) []Metric {
 	out := []Metric{}
-	for _, f := range figures(o.Gate) {
-		if f.metric == "ttfo" && f.threshold == nil && !p.thinks() && !p.limits("ttfo") {
+	limited := p.limited(class)
+	for _, f := range figures(o.Gate, limited) {
+		if f.metric == "ttfo" && f.threshold == nil && !p.thinks() {
 			continue // it is ttft
 		}
 		if m, ok := p.metric(f, o); ok {
+			m.Limited = slices.Contains(limited, f.name)
 			out = append(out, m)
 		}
 	}

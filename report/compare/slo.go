@@ -1,0 +1,87 @@
+package compare
+
+import (
+	"slices"
+	"strings"
+
+	"bench/experiment"
+	"bench/experiment/record"
+	"bench/experiment/stats"
+	"bench/experiment/verdict"
+)
+
+// sloVerdicts are the verdicts on the SLO of the point in the runs of each side; empty: no SLO, runs of a side
+// that differ, or SLOs that do.
+func (p pair) sloVerdicts() (base, changed stats.Verdict) {
+	all := slices.Concat(p.base, p.changed)
+	for _, s := range all {
+		if !slices.EqualFunc(s.row.SLO, all[0].row.SLO, sameLimit) {
+			return "", ""
+		}
+	}
+	return verdictOfRuns(p.base), verdictOfRuns(p.changed)
+}
+
+func sameLimit(a, b record.Verdict) bool {
+	return a.Metric == b.Metric && a.Class == b.Class && a.Limit == b.Limit
+}
+
+// verdictOfRuns is the verdict that each run gives the point by its valid repeats; empty: none, or runs differ.
+// The worst of all runs would be worse for the side with more of them.
+func verdictOfRuns(samples []sample) (v stats.Verdict) {
+	rows := map[*Run][]*record.Row{}
+	for _, s := range samples {
+		if s.row.Valid() {
+			rows[s.run] = append(rows[s.run], s.row)
+		}
+	}
+	first := true
+	for _, of := range rows {
+		own, _ := verdict.OfRows(of...)
+		if !first && own != v {
+			return ""
+		}
+		v, first = own, false
+	}
+	return v
+}
+
+// limited are the figures that the SLO of a row limits: those of a class, or of all requests (class is empty).
+func (p pair) limited(class string) (names []string) {
+	add := func(name string) {
+		if name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	for _, s := range slices.Concat(p.base, p.changed) {
+		for _, v := range s.row.SLO {
+			if v.Class == class {
+				add(p.limitedFigure(v.Metric))
+			}
+		}
+		if len(s.row.Spec.SLO.Each) > 0 && class == "" {
+			add("goodput_requests_per_s")
+		}
+	}
+	return names
+}
+
+// limitedFigure is the figure of a limit by its key; empty: it is no figure of a comparison.
+func (p pair) limitedFigure(key string) string {
+	key = strings.TrimPrefix(key, "min_")
+	metric, stat := key, ""
+	if i := strings.LastIndexByte(key, '_'); i > 0 {
+		metric, stat = key[:i], key[i+1:]
+	}
+	switch {
+	case key == experiment.ErrorRate || slices.Contains(experiment.Throughputs, key):
+		return key
+	case key == experiment.E2EPerToken+"_p90":
+		return experiment.Interactivity
+	case !slices.Contains(experiment.Latencies, metric) || !slices.Contains(experiment.SLOStats, stat):
+		return ""
+	case metric == "ttfo" && !p.thinks(): // it is ttft
+		return "ttft_" + stat
+	}
+	return key
+}
