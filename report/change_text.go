@@ -2,11 +2,13 @@ package report
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"bench/experiment"
 	"bench/experiment/stats"
+	"bench/experiment/unit"
 	"bench/report/compare"
 )
 
@@ -29,6 +31,26 @@ func FigureWords(name string) string {
 		return "correct answers"
 	}
 	return MetricName(name)
+}
+
+// metricWords is the metric of a figure without its statistic: "TPOT".
+func metricWords(name string) string {
+	if i := strings.LastIndexByte(name, '_'); i > 0 && slices.Contains(experiment.SLOStats, name[i+1:]) {
+		name = name[:i]
+	}
+	return FigureWords(name)
+}
+
+// marginText is the change of a figure that matters: "5 %"; of a share "1 point".
+func marginText(m *compare.Metric) string {
+	if !experiment.IsShare(m.Name) {
+		return unit.Exactly(m.Margin, "share")
+	}
+	text := unit.Exactly(100*m.Margin, "points")
+	if text == "1 points" {
+		return "1 point"
+	}
+	return text
 }
 
 // changeText is the change of a figure with its interval: "+5.1 % [+3.9, +6.3]"; of one that was not tested

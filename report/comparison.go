@@ -44,19 +44,29 @@ func (p *printer) captioned(t Table, draw func(Table)) {
 	}
 }
 
-// list writes each row of a table as a paragraph, for tables too wide for a terminal.
+// list writes each row of a table as a paragraph, for tables too wide for a terminal. A row whose texts contain the
+// separator has a line for each cell.
 func (p *printer) list(t Table) {
+	const separator = " · "
 	heads := make([]string, len(t.Columns))
 	for i, c := range t.Columns {
 		heads[i] = strings.TrimSpace(c.Head + " " + c.Unit)
 	}
-	p.wrap(" ", strings.Join(heads, " · "))
+	p.wrap(" ", strings.Join(heads, separator))
 	for _, row := range t.Rows {
 		texts := make([]string, len(row))
 		for i, c := range row {
 			texts[i] = c.Text
 		}
-		p.wrap(" ", strings.Join(texts, " · "))
+		line := strings.Join(texts, separator)
+		if strings.Count(line, separator) < len(row) {
+			p.wrap(" ", line)
+			continue
+		}
+		p.wrap(" ", texts[0])
+		for i, text := range texts[1:] {
+			p.wrap("   ", heads[i+1]+": "+text)
+		}
 	}
 }
 
@@ -86,15 +96,8 @@ func ComparisonMarkdown(w io.Writer, c *compare.Comparison) error {
 }
 
 // ComparisonLegend explains the figures of a comparison.
-const ComparisonLegend = "Figures are medians over the repeats. Raw change: of these medians. " +
-	"Change: new against base, with its 95 % interval. " +
-	"The unit is the run: repeats of one run share its server and its neighbours. " +
-	"The interval is of the ratio of geometric means over runs (Student's t), or by ranks with enough runs " +
-	"(exact Mann–Whitney, Hodges–Lehmann). " +
-	"p is adjusted by Holm over all gated figures; other figures are tested at 5 % each. " +
-	"The answer names main figures at a false discovery rate of 5 % (Benjamini–Hochberg). " +
-	"Smallest detectable change: the smallest change that such data find with 80 % power. " +
-	"~ thin or n too small, ≥ lower bound, n= unbounded."
+const ComparisonLegend = "Medians over the repeats. Raw change: of these. Change: new against base over runs, with its " +
+	"95 % interval. ~ thin or n too small. Tests: docs/statistics.md#compare"
 
 // ComparisonTitle names both sides.
 func ComparisonTitle(c *compare.Comparison) string { return c.New + " against " + c.Base }

@@ -33,16 +33,19 @@ func AnswerComparison(c *compare.Comparison) ComparisonAnswer {
 		a = ComparisonAnswer{Lead: "Not compared", Text: c.NoBase, Kind: Undecided}
 	case c.Gate != nil:
 		a = gateAnswer(c, &f)
+		a.Text = strings.Join(append([]string{a.Text}, sloChanges(c)...), "; ")
 		if !c.Refused && (len(found.worse) > 0 || len(found.better) > 0) {
 			a.Notes = append(a.Notes, found.sentence(true))
 		}
 	case c.Refused:
 		a = ComparisonAnswer{Lead: "Not compared", Text: knobsText(refusing(c.Differences)) + f.rawText(),
 			Kind: Undecided}
+	case allRefused(c):
+		a = ComparisonAnswer{Lead: "Not compared", Text: pointsKnobs(c) + f.rawText(), Kind: Undecided}
 	case len(f.Lines()) == 0:
 		a = ComparisonAnswer{Lead: "Nothing compared", Text: "no figure is on both sides", Kind: Undecided}
 	default:
-		a = found.answer()
+		a = found.answer(sloChanges(c))
 	}
 	a.Notes = append(append(a.Notes, searchesNotes(c)...), notCompared(c)...)
 	if x := cautionsText(c, &f); x != "" {
@@ -59,10 +62,10 @@ func AnswerComparison(c *compare.Comparison) ComparisonAnswer {
 	return a
 }
 
-// answer says whether NEW is better or worse.
-func (x *changes) answer() ComparisonAnswer {
+// answer says whether NEW is better or worse, and facts besides.
+func (x *changes) answer(facts []string) ComparisonAnswer {
 	worse, better := len(x.worse), len(x.better)
-	a := ComparisonAnswer{Text: x.sentence(worse > 0 && better > 0)}
+	a := ComparisonAnswer{Text: x.sentence(worse > 0 && better > 0, facts...)}
 	switch {
 	case worse > 0 && better > 0:
 		a.Lead, a.Kind = "NEW is better and worse", Undecided
@@ -101,13 +104,35 @@ func knobsText(ds []compare.Difference) string {
 	return strings.Join(parts, ", ")
 }
 
+// allRefused reports whether there are points, and none is comparable.
+func allRefused(c *compare.Comparison) bool {
+	return len(c.Points) > 0 && !slices.ContainsFunc(c.Points, func(p compare.Point) bool { return !p.Refused })
+}
+
+// pointsKnobs names the first difference of points that are all refused; the table has the others.
+func pointsKnobs(c *compare.Comparison) string {
+	why := refusing(c.Points[0].Differences)
+	text := knobsText(why[:1])
+	if more := len(why) - 1; more > 0 {
+		text += " and " + unit.Plural(more, "more difference")
+	}
+	if len(c.Points) > 1 {
+		names := []string{}
+		for i := range c.Points {
+			names = append(names, c.Points[i].Name)
+		}
+		text += " at " + andMorePoints(names)
+	}
+	return text
+}
+
 // notCompared says which points and runs are not part of the answer.
 func notCompared(c *compare.Comparison) []string {
 	var out []string
 	var other []string
 	var why []compare.Difference
 	for i := range c.Points {
-		if p := &c.Points[i]; p.Refused && !c.Refused {
+		if p := &c.Points[i]; p.Refused && !allRefused(c) {
 			other, why = append(other, p.Name), append(why, refusing(p.Differences)...)
 		}
 	}
@@ -115,7 +140,11 @@ func notCompared(c *compare.Comparison) []string {
 		out = append(out, fmt.Sprintf("not compared: %s: %s", andMorePoints(other), knobsText(why[:1])))
 	}
 	if n := len(c.Missing); n > 0 {
-		out = append(out, "only in base: "+andMorePoints(c.Missing))
+		text := "only in base: " + andMorePoints(c.Missing)
+		if why := c.Unmeasured[c.Missing[0]]; why != "" && n == 1 {
+			text += " (" + why + ")"
+		}
+		out = append(out, text)
 	}
 	if n := len(c.Added); n > 0 {
 		out = append(out, "only in new: "+andMorePoints(c.Added))

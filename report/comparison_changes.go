@@ -10,34 +10,42 @@ import (
 	"bench/experiment"
 	"bench/experiment/stats"
 	"bench/experiment/unit"
+	"bench/report/compare"
 )
 
 // changes are the lines of a forest by what they show.
 type changes struct {
 	worse, better []ForestLine // that chance among all main figures does not explain
 	counts        map[ForestMark]int
-	tested        int    // all but the raw ones
-	need          string // what the first inconclusive main figure needs; empty: unknown
+	tested        int                     // all but the raw ones
+	kinds         map[ForestMark][]string // metrics of the lines of a mark, without their statistics
+	need          string                  // what the first inconclusive main figure needs; empty: unknown
 }
 
 // findings sorts the lines. A sentence names a figure only if it differs among all main figures: of forty
-// that are tested alone two differ by chance.
+// that are tested alone two differ by chance. Those of a gate's picture are all of them, not the worse ones.
 func (f *Forest) findings() changes {
-	found := changes{counts: map[ForestMark]int{}}
+	found := changes{counts: map[ForestMark]int{}, kinds: map[ForestMark][]string{}}
 	var p []float64
 	var main []ForestLine
 	for _, l := range f.Lines() {
 		found.counts[l.Mark]++
+		if kind := metricWords(l.Metric.Name); !slices.Contains(found.kinds[l.Mark], kind) {
+			found.kinds[l.Mark] = append(found.kinds[l.Mark], kind)
+		}
 		if l.Mark != MarkRaw {
 			found.tested++
 		}
 	}
-	for _, l := range f.Main {
+	for i, l := range f.Lines() {
+		if i >= len(f.Main) && !l.chief() {
+			continue
+		}
 		if l.Metric.P != nil {
 			p, main = append(p, *l.Metric.P), append(main, l)
 		}
 		if l.Mark == MarkInconclusive && found.need == "" && needed(l.Metric) > 0 {
-			found.need = neededText(l.Metric, needed(l.Metric))
+			found.need = decidingText(l.Metric)
 		}
 	}
 	for i, adjusted := range stats.FalseDiscovery(p) {
@@ -56,8 +64,9 @@ func (f *Forest) findings() changes {
 // surprise is the risk that a sentence names a change by chance.
 const surprise = 0.05
 
-// sentence names what is better and worse, with these words if they are said nowhere else, then counts all.
-func (x *changes) sentence(worded bool) string {
+// sentence names what is better and worse, with these words if they are said nowhere else, then states facts and
+// counts all.
+func (x *changes) sentence(worded bool, facts ...string) string {
 	var parts []string
 	add := func(what string, lines []ForestLine) {
 		text := quoteLines(lines, 2)
@@ -70,21 +79,34 @@ func (x *changes) sentence(worded bool) string {
 	}
 	add("better", x.better)
 	add("worse", x.worse)
-	return strings.Join(append(parts, x.countsText()), "; ")
+	return strings.Join(append(append(parts, facts...), x.countsText()), "; ")
 }
 
-// countsText counts the figures by verdict: "of 34 figures 2 better, 8 no change, 24 inconclusive; 6 not
-// tested".
+// countsText counts the figures by verdict: "of 34 figures 2 better (TPOT), 8 no change, 24 inconclusive; 6
+// not tested".
 func (x *changes) countsText() string {
 	var parts []string
+	named := len(x.worse)+len(x.better) > 0
 	for _, mark := range ForestMarks {
-		if n := x.counts[mark]; n > 0 && mark != MarkRaw {
-			parts = append(parts, unit.Count(n)+" "+string(mark))
+		n := x.counts[mark]
+		if n == 0 || mark == MarkRaw {
+			continue
 		}
+		text := unit.Count(n) + " " + string(mark)
+		switch {
+		case mark == MarkWorse || mark == MarkBetter:
+			if !named {
+				text += " if tested alone"
+			}
+			text += " (" + unit.Some(x.kinds[mark]) + ")"
+		case mark == MarkInconclusive && !named && x.need != "":
+			text += " (" + x.need + ")"
+		}
+		parts = append(parts, text)
 	}
 	text := fmt.Sprintf("of %s %s", unit.Plural(x.tested, "figure"), strings.Join(parts, ", "))
-	if len(x.worse)+len(x.better) == 0 && x.need != "" {
-		text += " (needs " + x.need + ")"
+	if x.tested == 0 {
+		text = "no figure was tested"
 	}
 	if n := x.counts[MarkRaw]; n > 0 {
 		text += fmt.Sprintf("; %s not tested", unit.Count(n))
@@ -92,7 +114,17 @@ func (x *changes) countsText() string {
 	return text
 }
 
-// quoteLines names the largest change of each of the most important kinds of figures.
+// decidingText is what would decide a figure: "TPOT p50: 7 runs per side would show 5 %".
+func decidingText(m *compare.Metric) string {
+	shown := marginText(m)
+	if m.NeedForChange > 0 {
+		shown = signed(m, *m.Change)
+	}
+	return fmt.Sprintf("%s: %s would show %s", FigureWords(m.Name), neededText(m, needed(m)), shown)
+}
+
+// quoteLines names the largest change of each of the most important kinds of figures, those that the SLO limits
+// first.
 func quoteLines(lines []ForestLine, most int) string {
 	byKind := map[string][]ForestLine{}
 	for _, l := range lines {
@@ -100,12 +132,24 @@ func quoteLines(lines []ForestLine, most int) string {
 		byKind[k] = append(byKind[k], l)
 	}
 	var parts []string
-	for _, k := range []string{"answers", "throughput", "ttft", "tpot", "e2e", "session", experiment.ErrorRate, ""} {
+	kinds := []string{"answers", "throughput", "ttfo", "ttft", "tpot", "e2e", "session", experiment.ErrorRate, ""}
+	slices.SortStableFunc(kinds, func(a, b string) int {
+		return -cmp.Compare(limitedLines(byKind[a]), limitedLines(byKind[b]))
+	})
+	for _, k := range kinds {
 		if len(byKind[k]) > 0 && len(parts) < most {
 			parts = append(parts, quoteKind(byKind[k]))
 		}
 	}
 	return strings.Join(parts, ", ")
+}
+
+// limitedLines is 1 if the SLO limits a figure of lines, else 0.
+func limitedLines(lines []ForestLine) int {
+	if slices.ContainsFunc(lines, func(l ForestLine) bool { return l.Metric.Limited }) {
+		return 1
+	}
+	return 0
 }
 
 // rawText quotes the raw changes of figures that are not tested.
@@ -126,7 +170,7 @@ func kindOf(name string) string {
 		return name
 	case name == experiment.Interactivity:
 		return "session"
-	case slices.Contains([]string{"ttft", "tpot", "e2e", "answers", "session"}, metric):
+	case slices.Contains([]string{"ttfo", "ttft", "tpot", "e2e", "answers", "session"}, metric):
 		return metric
 	}
 	return ""
@@ -156,7 +200,11 @@ func quoteKind(lines []ForestLine) string {
 	return text
 }
 
+// headlineRank orders the figures of a kind: latencies that the SLO limits come first, at the percentile of the limit.
 func headlineRank(l ForestLine) int {
+	if l.Metric.Limited && !slices.Contains(experiment.Throughputs, l.Metric.Name) {
+		return -1
+	}
 	if i := slices.Index(headlineFigures, l.Metric.Name); i >= 0 {
 		return i
 	}

@@ -23,8 +23,8 @@ func pointTables(c *compare.Comparison, wide bool) []Table {
 	for i := range c.Points {
 		p := &c.Points[i]
 		id := figuresID + fmt.Sprint(i)
-		caption := fmt.Sprintf("%s (base: %s, new: %s)", p.Name,
-			unit.Plural(p.BaseRepeats, "repeat"), unit.Plural(p.NewRepeats, "repeat"))
+		caption := fmt.Sprintf("%s (base: %s, new: %s%s)", p.Name,
+			unit.Plural(p.BaseRepeats, "repeat"), unit.Plural(p.NewRepeats, "repeat"), sloText(p))
 		tables = append(tables, pointTable(id, caption, p.Metrics, p.Refused, wide))
 		for j := range p.Classes {
 			class := &p.Classes[j]
@@ -34,6 +34,17 @@ func pointTables(c *compare.Comparison, wide bool) []Table {
 		}
 	}
 	return tables
+}
+
+// sloText is the verdicts of both sides on the SLO: "; SLO PASS → FAIL"; empty: a side has none.
+func sloText(p *compare.Point) string {
+	switch {
+	case p.BaseSLO == "" || p.NewSLO == "":
+		return ""
+	case p.BaseSLO == p.NewSLO:
+		return "; SLO " + string(p.BaseSLO)
+	}
+	return fmt.Sprintf("; SLO %s → %s", p.BaseSLO, p.NewSLO)
 }
 
 // pointTable is the figures of a point or of a class of it, for a terminal. Reasons are in its note.
@@ -72,16 +83,16 @@ func pointTable(id, caption string, metrics []compare.Metric, refused, wide bool
 
 // FiguresTable is every figure of every point.
 func FiguresTable(c *compare.Comparison) Table {
-	return figuresTable(c, func(string) bool { return true })
+	return figuresTable(c, func(*compare.Metric) bool { return true })
 }
 
-func figuresTable(c *compare.Comparison, shown func(figure string) bool) Table {
+func figuresTable(c *compare.Comparison, shown func(*compare.Metric) bool) Table {
 	t := Table{ID: "figures", Caption: "All figures", Columns: []Column{
 		{Head: "point"}, {Head: "figure"}, {Head: "base", Num: true}, {Head: "new", Num: true},
 		{Head: "raw change", Num: true}, {Head: "change [95 % interval]", Num: true}, {Head: "verdict"}}}
 	eachFigure(c, func(point string, m *compare.Metric, refused bool) {
 		change := Absent()
-		if !shown(m.Name) {
+		if !shown(m) {
 			return
 		}
 		if m.Change != nil {
@@ -142,19 +153,26 @@ func sideCells(m *compare.Metric) (base, changed Cell) {
 	return sideCell(m.Base, m.BaseQuoted, m.Unit), sideCell(m.New, m.NewQuoted, m.Unit)
 }
 
-// sideCell is a figure of one side with the mark of its grade, as Units.Percentile.
+// sideCell is a figure of one side with a mark if it is thin or n too small. It is the estimate that the change is made
+// of, not the bound of Units.Percentile: a reader can reproduce the change.
 func sideCell(x *float64, q compare.Quoted, unit string) Cell {
-	switch {
-	case x == nil:
+	if x == nil {
 		return Absent()
-	case q.Grade == stats.Thin:
-		return Cell{Text: "~" + Quantity(*x, unit), Kind: Thin, Title: gradeWords(q.Grade)}
-	case q.Grade == stats.NoBound && q.AtLeast != nil:
-		return Cell{Text: "≥" + Quantity(*q.AtLeast, unit), Kind: NoBound, Title: gradeWords(q.Grade)}
-	case q.Grade == stats.NoBound:
-		return Cell{Text: fmt.Sprintf("n=%d", q.N), Kind: NoBound, Title: gradeWords(q.Grade)}
 	}
-	return TextCell(Quantity(*x, unit))
+	c := TextCell(Quantity(*x, unit))
+	switch q.Grade {
+	case stats.Thin:
+		c.Kind = Thin
+	case stats.NoBound:
+		c.Kind = NoBound
+	default:
+		return c
+	}
+	c.Text, c.Title = "~"+c.Text, gradeWords(q.Grade)
+	if q.AtLeast != nil {
+		c.Title += ": ≥" + Quantity(*q.AtLeast, unit)
+	}
+	return c
 }
 
 // rawCell is the raw change: it exists whether the figure was tested or not.
@@ -195,7 +213,7 @@ func neededNote(metrics []compare.Metric) string {
 	shares := map[string][]string{} // by their margin
 	for i := range metrics {
 		m := &metrics[i]
-		margin := unit.Exactly(m.Margin, "share")
+		margin := marginText(m)
 		switch {
 		case needed(m) == 0:
 		case experiment.IsShare(m.Name):
@@ -210,8 +228,8 @@ func neededNote(metrics []compare.Metric) string {
 	if len(margins) == 0 {
 		return ""
 	}
-	return "Needed runs are per side, to detect the change shown, or " + strings.Join(margins, ", ") +
-		" if it is smaller. "
+	return "Runs needed per side, to detect the change shown or, if that is smaller, " +
+		strings.Join(margins, ", ") + ". "
 }
 
 // comparedCell is the verdict with the figure behind it, after the gate's.

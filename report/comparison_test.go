@@ -78,18 +78,18 @@ func TestAnswerComparison(t *testing.T) {
 		more    func(c *compare.Comparison)
 	}{
 		{"NEW is better: +8.8 % output tok/s [+2.0, +15.4] at " + at +
-			"; of 3 figures 1 better, 1 no change, 1 inconclusive", []compare.Metric{better, open, same},
+			"; of 3 figures 1 better (output tok/s), 1 no change, 1 inconclusive", []compare.Metric{better, open, same},
 			nil},
-		{"NEW is worse: +12.0 % TTFT p50 [+8.0, +16.0] at " + at + "; of 1 figure 1 worse; 1 not tested",
+		{"NEW is worse: +12.0 % TTFT p50 [+8.0, +16.0] at " + at + "; of 1 figure 1 worse (TTFT); 1 not tested",
 			[]compare.Metric{worse, raw("ttft_p99", 9)}, nil},
 		{"NEW is better and worse: better: +8.8 % output tok/s [+2.0, +15.4] at " + at +
-			"; worse: +12.0 % TTFT p50 [+8.0, +16.0] at " + at + "; of 2 figures 1 worse, 1 better",
+			"; worse: +12.0 % TTFT p50 [+8.0, +16.0] at " + at + "; of 2 figures 1 worse (TTFT), 1 better (output tok/s)",
 			[]compare.Metric{better, worse}, nil},
 		{"No change: of 1 figure 1 no change", []compare.Metric{same}, nil},
-		{"Inconclusive: of 2 figures 1 no change, 1 inconclusive (needs 6 runs per side)",
+		{"Inconclusive: of 2 figures 1 no change, 1 inconclusive (TPOT p50: 6 runs per side would show 5 %)",
 			[]compare.Metric{same, needs}, nil},
 		// One of many that chance explains is counted and not named.
-		{"Inconclusive: of 3 figures 1 worse, 1 no change, 1 inconclusive",
+		{"Inconclusive: of 3 figures 1 worse if tested alone (TPOT), 1 no change, 1 inconclusive",
 			[]compare.Metric{tested("ttft_p50", compare.Inconclusive, 1, -9, 9), same, alone}, nil},
 		{"Nothing compared: no figure is on both sides", nil, nil},
 		{"FAIL: tpot_p50 at " + at + " is +5.1 % [+3.9, +6.3], more than +3 %; 1 more FAIL",
@@ -134,6 +134,14 @@ func TestAnswerComparison(t *testing.T) {
 			c.Gate = outcome(stats.Undecided, false, compare.Case{Point: "E", Verdict: stats.Undecided,
 				Why: "not measured in new: skipped"})
 		}},
+		{"Not compared: prompts.file differs (a.jsonl → b.jsonl) and 1 more difference; raw: +9.0 % TPOT p50 at " + at,
+			[]compare.Metric{{Name: "tpot_p50", RawChange: new(0.09), Base: new(1.0), New: new(1.09)}},
+			func(c *compare.Comparison) {
+				c.Points[0].Refused = true
+				c.Points[0].Differences = []compare.Difference{
+					{What: "prompts.file", Base: "a.jsonl", New: "b.jsonl", Key: "workload"},
+					{What: "prompts.sha256", Base: "1", New: "2", Key: "workload"}, {What: "token times"}}
+			}},
 		{"Not compared: hardware differs (h100 → h200); raw: +9.0 % TPOT p50 at " + at,
 			[]compare.Metric{{Name: "tpot_p50", RawChange: new(0.09), Base: new(1.0), New: new(1.09)}},
 			func(c *compare.Comparison) {
@@ -161,6 +169,10 @@ func TestNotesOfComparison(t *testing.T) {
 		Metrics: []compare.Metric{tested("tpot_p50", compare.NoChange, 0, -1, 1)}},
 		compare.Point{Name: "F", Refused: true,
 			Differences: []compare.Difference{{What: "input.mean", Base: "16", New: "32", Key: "workload"}}})
+	c.Unmeasured = map[string]string{"G": "skipped in new: beyond the FAIL at 2"}
+	if notes := strings.Join(notCompared(&compare.Comparison{Missing: []string{"G"}, Unmeasured: c.Unmeasured}), ""); notes != "only in base: G (skipped in new: beyond the FAIL at 2)" {
+		t.Errorf("%q", notes)
+	}
 	c.Missing, c.Added, c.LeftOut = []string{"G", "H"}, []string{"I"},
 		[]compare.LeftOut{{Run: "night-5", Why: "model a (new: b)"}}
 	c.WithoutRecords = []string{"night-1: A-r1"}
@@ -209,7 +221,7 @@ func TestComparisonStates(t *testing.T) {
 		t.Errorf("%q", c.Text)
 	}
 	rate := compare.Metric{Name: "error_rate", Verdict: compare.Inconclusive, Margin: 0.01, NeedRuns: 130}
-	if note := neededNote([]compare.Metric{undecided, rate}); !strings.Contains(note, "the change shown, or 5 %, 1 % (error_rate) if it is smaller") {
+	if note := neededNote([]compare.Metric{undecided, rate}); !strings.Contains(note, "the change shown or, if that is smaller, 5 %, 1 point (error_rate).") {
 		t.Errorf("%q", note)
 	}
 	if note := neededNote([]compare.Metric{{Verdict: compare.Better}}); note != "" {
@@ -217,12 +229,13 @@ func TestComparisonStates(t *testing.T) {
 	}
 }
 
-// No figure stands as a fact that its n does not carry, and every figure has its raw change.
+// No figure stands as a fact that its n does not carry, and every figure has its raw change, which the figures beside
+// it give.
 func TestComparisonMarksFigures(t *testing.T) {
 	thin := tested("ttft_p99", compare.Worse, 5, 4, 6)
 	thin.BaseQuoted = compare.Quoted{N: 400, Grade: stats.Thin}
 	table := FiguresTable(comparison(raw("tpot_p99", -13.8), thin))
-	for i, want := range []string{"D concurrency=8|tpot_p99|≥90.0 ms|n=20|~-13.8 %|–|inconclusive",
+	for i, want := range []string{"D concurrency=8|tpot_p99|~100 ms|~86.2 ms|~-13.8 %|–|inconclusive",
 		"D concurrency=8|ttft_p99|~100 ms|105 ms|~+5.0 %|+5.0 % [+4.0, +6.0]|worse (p=0.00100)"} {
 		var texts []string
 		for _, c := range table.Rows[i] {

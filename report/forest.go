@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"bench/experiment"
 	"bench/experiment/stats"
@@ -37,10 +38,10 @@ type ForestLine struct {
 	rank    int  // in the order of reading
 }
 
-// headlineFigures are the figures that matter most, in the order in which a sentence names them. bench
-// compare has more.
-var headlineFigures = []string{"output_tokens_per_s", "ttft_p50", "tpot_p50", "e2e_p50",
-	"ttft_p99", "tpot_p99", "e2e_p99", experiment.AnswersValid, experiment.AnswersCorrect, "session_time_p50",
+// headlineFigures are the figures that matter most beside those that an SLO limits, in the order in which a
+// sentence names them. bench compare has more. ttfo exists where answers reason.
+var headlineFigures = []string{"output_tokens_per_s", "ttfo_p50", "ttft_p50", "tpot_p50", "e2e_p50",
+	"ttfo_p99", "ttft_p99", "tpot_p99", "e2e_p99", experiment.AnswersValid, experiment.AnswersCorrect, "session_time_p50",
 	experiment.Interactivity, experiment.ErrorRate}
 
 // few is the number of lines up to which nothing is folded.
@@ -59,11 +60,30 @@ func NewForest(c *compare.Comparison) Forest {
 	slices.SortStableFunc(all, func(a, b ForestLine) int {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(b.At, a.At))
 	})
+	answersFirst(all)
 	n := len(all)
 	if i := slices.IndexFunc(all, func(l ForestLine) bool { return l.rank >= beside }); i >= 0 && n > few {
 		n = i
 	}
 	return Forest{Main: all[:n:n], Rest: all[n:], Reach: reachOf(all[:n])}
+}
+
+// answersFirst moves the TTFO of a point before its TTFT of the same rank: users wait for the answer.
+func answersFirst(lines []ForestLine) {
+	for i := range lines {
+		ttfo := strings.Replace(lines[i].Metric.Name, "ttft_", "ttfo_", 1)
+		if ttfo == lines[i].Metric.Name {
+			continue
+		}
+		for j := i + 1; j < len(lines) && lines[j].rank == lines[i].rank; j++ {
+			if lines[j].Point == lines[i].Point && lines[j].Metric.Name == ttfo {
+				moved := lines[j]
+				copy(lines[i+1:j+1], lines[i:j])
+				lines[i] = moved
+				break
+			}
+		}
+	}
 }
 
 // Lines are all lines.
@@ -155,14 +175,17 @@ func (l *ForestLine) rankOf(gated bool) int {
 
 // main reports whether a line belongs to the picture at first.
 func (l *ForestLine) main(gated bool) bool {
+	return l.Metric.Threshold != nil || l.chief() && (!gated || l.Mark == MarkWorse)
+}
+
+// chief reports whether a line is of a main figure: one that the SLO limits or that matters most.
+func (l *ForestLine) chief() bool {
 	m := l.Metric
 	switch {
-	case m.Threshold != nil:
-		return true
-	case !slices.Contains(headlineFigures, m.Name), l.Mark == MarkRaw && !(l.Refused && l.carried()):
+	case !m.Limited && !slices.Contains(headlineFigures, m.Name):
 		return false
-	case gated:
-		return l.Mark == MarkWorse
+	case l.Mark == MarkRaw && !((l.Refused || m.Limited) && l.carried()):
+		return false
 	}
 	return !experiment.IsShare(m.Name) || l.At != 0
 }

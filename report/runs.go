@@ -41,7 +41,9 @@ func RunsTable(names []string, runs []*Run, outcomes []*Analysis) Table {
 // ChangesTable is the changes of the main figures of each point from one run to another. Where a knob differs
 // they are raw: it is the reason why.
 func ChangesTable(c *compare.Comparison) Table {
-	t := figuresTable(c, func(figure string) bool { return slices.Contains(headlineFigures, figure) })
+	t := figuresTable(c, func(m *compare.Metric) bool {
+		return m.Limited || slices.Contains(headlineFigures, m.Name)
+	})
 	a := AnswerComparison(c)
 	t.ID, t.Caption, t.Note = "changes", ComparisonTitle(c), a.Sentence()
 	return t

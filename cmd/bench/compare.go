@@ -181,12 +181,7 @@ func (f *compareFlags) verdict(result *compare.Comparison) error {
 	if !result.Refused {
 		return nothingCompared(result)
 	}
-	var keys []string
-	for _, d := range result.Differences {
-		if d.Key != "" && !d.Allowed {
-			keys = append(keys, d.Key)
-		}
-	}
+	keys := refusedKeys(result.Differences)
 	return usage("not compared: %s\nhint: if that is what you compare: --allow %s", strings.Join(keys, ", ")+" differ", strings.Join(keys, ","))
 }
 
@@ -206,5 +201,16 @@ func nothingCompared(result *compare.Comparison) error {
 	case refused == 0:
 		return errors.New("nothing was compared: no point is on both sides\nhint: points are matched by row name and axes; name two runs of one matrix")
 	}
-	return errors.New("nothing was compared: the workloads of all points differ\nhint: --allow workload, if that is what you compare")
+	keys := refusedKeys(result.Points[0].Differences)
+	return errors.New("nothing was compared: the workloads of all points differ\nhint: --allow " + strings.Join(keys, ",") + ", if that is what you compare")
+}
+
+// refusedKeys are what --allow takes to compare in spite of differences.
+func refusedKeys(ds []compare.Difference) (keys []string) {
+	for _, d := range ds {
+		if d.Key != "" && !d.Allowed && !slices.Contains(keys, d.Key) {
+			keys = append(keys, d.Key)
+		}
+	}
+	return keys
 }
