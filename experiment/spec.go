@@ -112,6 +112,7 @@ func (s *Spec) Check(bad func(key, problem, hint string)) {
 	s.checkSLO(bad)
 	s.checkUntil(bad)
 	s.checkIsolate(bad)
+	s.checkTraceEnd(bad)
 	if s.Search != nil {
 		s.Search.Check(s, func(key, problem, hint string) { bad(s.Search.Axis+"."+key, problem, hint) })
 	}

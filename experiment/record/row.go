@@ -206,13 +206,21 @@ func (r *Row) Valid() bool {
 func (r *Row) Codes(s Severity) []string { return Codes(r.Findings, s) }
 
 // AllFailed reports whether no request of the window completed. A window without requests counts if also no
-// token arrived: that is a closed loop with a server that hangs. A row whose users all left did what it asks for.
+// token arrived: that is a closed loop with a server that hangs. A row whose users all left did what it asks for, and so
+// did the server of one whose trace ended within the warm-up.
 func (r *Row) AllFailed() bool {
 	s := &r.Summary
-	if s.Requests.Left > 0 && s.Requests.Failed == 0 {
+	if s.Requests.Left > 0 && s.Requests.Failed == 0 || r.EndedInWarmup() {
 		return false
 	}
 	return s.Requests.Completed == 0 && (s.Requests.Planned > 0 || s.Throughput.OutputTokensPerS == 0)
+}
+
+// EndedInWarmup reports whether all requests of the row's trace were sent in the warm-up, and did not all fail.
+func (r *Row) EndedInWarmup() bool {
+	q := &r.Summary.Requests
+	most, _, ends := r.Spec.AtMost()
+	return ends && q.Planned == 0 && q.Warmup >= most && q.WarmupFailed < q.Warmup
 }
 
 // ColdStart describes a cold-start row: single requests to an idle server, each over its own connection.

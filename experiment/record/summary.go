@@ -44,15 +44,17 @@ type Summary struct {
 
 // Requests counts the requests of the window by outcome.
 type Requests struct {
-	Planned    int            `json:"planned"` // intended arrivals in the window
-	Sent       int            `json:"sent"`
-	Completed  int            `json:"completed"` // ok + short
-	Short      int            `json:"short"`
-	Failed     int            `json:"failed"`         // all others, with unfinished and cancelled
-	Unfinished int            `json:"unfinished"`     // not ended at the end of grace, or of max_duration
-	Left       int            `json:"left,omitempty"` // the user left before the answer ended: neither completed nor failed
-	Warmup     int            `json:"warmup"`         // sent before the window; in no other count
-	Errors     map[string]int `json:"errors"`         // failed, by outcome
+	Planned    int `json:"planned"` // intended arrivals in the window
+	Sent       int `json:"sent"`
+	Completed  int `json:"completed"` // ok + short
+	Short      int `json:"short"`
+	Failed     int `json:"failed"`         // all others, with unfinished and cancelled
+	Unfinished int `json:"unfinished"`     // not ended at the end of grace, or of max_duration
+	Left       int `json:"left,omitempty"` // the user left before the answer ended: neither completed nor failed
+	Warmup     int `json:"warmup"`         // sent before the window; in no other count
+	// of Warmup, failed before the end of the row; only of a window without requests, else absent
+	WarmupFailed int            `json:"warmup_failed,omitempty"`
+	Errors       map[string]int `json:"errors"` // failed, by outcome
 
 	Finish    map[string]int `json:"finish,omitempty"`     // completed, by finish reason: length (all requested tokens), stop, tool_calls, …
 	TurnsLost int            `json:"turns_lost,omitempty"` // turns not sent because an earlier turn failed; in no other count
@@ -114,6 +116,9 @@ func Summarize(records []*Record, w Window, stream bool, each []experiment.Limit
 			s.count(r)
 		}
 	}
+	if s.Requests.Planned == 0 {
+		s.Requests.WarmupFailed = failedBefore(records)
+	}
 	if n := s.Requests.Stayed(); n > 0 {
 		s.ErrorRate = new(float64(s.Requests.Failed) / float64(n))
 	}
@@ -126,12 +131,14 @@ func Summarize(records []*Record, w Window, stream bool, each []experiment.Limit
 	return s
 }
 
-// FailedShare is the error rate; 0 if no user stayed.
-func (s *Summary) FailedShare() float64 {
-	if s.ErrorRate == nil {
-		return 0
+// failedBefore counts the requests of the warm-up that failed before the end of the row.
+func failedBefore(records []*Record) (n int) {
+	for _, r := range records {
+		if r.Phase == PhaseWarmup && r.Failed() && r.Outcome != "unfinished" {
+			n++
+		}
 	}
-	return *s.ErrorRate
+	return n
 }
 
 // count adds a request of the window to the counts and token sums.

@@ -9,6 +9,7 @@ import (
 
 	"bench/experiment"
 	"bench/experiment/record"
+	"bench/experiment/unit"
 )
 
 // checkErrors is invalid if requests failed, or none fell into the window.
@@ -27,6 +28,9 @@ func (e *Measured) checkOutcomes() checkResult {
 		return invalid("make max_duration longer, or the warm-up shorter", "the window has no request: max_duration ended the row first")
 	case q.Planned == 0 && e.RefusedPrompts != nil:
 		return invalid(refusedHint, "no request was sent: %s", e.RefusedPrompts)
+	case e.EndedInWarmup():
+		return invalid(e.Spec.TraceEndHint(), "the window has no request: the trace ended within the warm-up, after %s",
+			unit.Plural(q.Warmup, "request"))
 	case q.Planned == 0 && e.AllFailed():
 		return invalid("read the server's log; if it is only slow, make duration longer",
 			"the window has no request: the %d requests of the warm-up got no token", q.Warmup)

@@ -124,7 +124,7 @@ func (d *durations) rate(s *experiment.Spec) float64 {
 func (d *durations) planned(s *experiment.Spec) (n int, about bool) {
 	n = plannedRequests(s)
 	if s.Rate > 0 || s.Concurrency == 0 || s.IsColdStart() || s.UntilInterrupted() {
-		return n, false
+		return n, n > 0 && s.Rate > 0 && s.ReplaysSessions()
 	}
 	rate := d.rate(s)
 	if by := rate * window(s, rate); rate > 0 && (n == 0 || by < 0.99*float64(n)) {

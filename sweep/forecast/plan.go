@@ -23,8 +23,8 @@ type Plan struct {
 	Prompts []string // real prompts, a line for each row
 	// Block is the block size of the cache that Hits are counted in, in tokens.
 	Block int
-	// Short are the rows that are too short for a limit, or whose searches have a budget too small for their tolerance,
-	// a line each.
+	// Short are the rows that are too short for a limit, whose searches have a budget too small for their tolerance, or
+	// whose trace can end within the warm-up, a line each.
 	Short []string
 
 	count, done   int    // rows, with repeats
@@ -88,7 +88,7 @@ func NewPlan(m *sweep.Matrix, k Known) (*Plan, error) {
 		if text := hitsText(s, k.Cache); text != "" {
 			p.Hits = append(p.Hits, text)
 		}
-		for _, text := range append(undecidable(m, s, p.durations), widthText(s)) {
+		for _, text := range append(undecidable(m, s, p.durations), widthText(s), traceEndText(s, p.durations)) {
 			if text != "" && !slices.Contains(p.Short, text) {
 				p.Short = append(p.Short, text)
 			}
@@ -219,13 +219,17 @@ func loadText(s *experiment.Spec) string {
 
 // rateText is the rate, with the arrival process unless it is Poisson.
 func rateText(s *experiment.Spec) string {
+	per := "/s"
+	if s.ReplaysSessions() {
+		per = " sessions/s"
+	}
 	switch s.Arrival.Process {
 	case "", "poisson":
-		return fmt.Sprintf("%s/s", unit.Brief(float64(s.Rate), 6))
+		return unit.Brief(float64(s.Rate), 6) + per
 	case "ramp", "step":
 		return s.Arrival.String()
 	}
-	return fmt.Sprintf("%s/s, %s", unit.Brief(float64(s.Rate), 6), &s.Arrival)
+	return fmt.Sprintf("%s%s, %s", unit.Brief(float64(s.Rate), 6), per, &s.Arrival)
 }
 
 // plannedRequests of the window; 0 = the server's speed decides.
@@ -237,8 +241,14 @@ func plannedRequests(s *experiment.Spec) int {
 		return tracedRequests(s)
 	}
 	byTime := int(math.Round(s.ExpectedRequests()))
-	if most, _, ends := s.AtMost(); ends && (byTime == 0 || most < byTime) {
-		byTime = most
+	if _, _, ends := s.AtMost(); ends {
+		left, known := s.LeftByWarmup()
+		if !known {
+			return 0
+		}
+		if byTime == 0 || left < byTime {
+			byTime = left
+		}
 	}
 	switch {
 	case s.Requests == 0:
@@ -249,8 +259,10 @@ func plannedRequests(s *experiment.Spec) int {
 	return min(byTime, s.Requests)
 }
 
-// tracedRequests counts the requests of a trace that arrive in the window, at their own times.
+// tracedRequests counts the requests of a trace that arrive in the window, at their own times. A trace's sessions that
+// arrive in the window count with their mean number of requests.
 func tracedRequests(s *experiment.Spec) int {
+	per := s.RequestsPerSession()
 	start, n, i := time.Duration(s.Warmup.Time), 0, 0
 	for at := range workload.NewPlan(s.Workload, s.Seed, "").Arrivals {
 		if i++; i <= s.Warmup.Requests || at < start {
@@ -262,11 +274,11 @@ func tracedRequests(s *experiment.Spec) int {
 		if s.Duration > 0 && at >= start+time.Duration(s.Duration) {
 			break
 		}
-		if n++; n == s.Requests {
-			break
+		if n++; s.Requests > 0 && float64(n)*per >= float64(s.Requests) {
+			return s.Requests
 		}
 	}
-	return n
+	return int(math.Round(float64(n) * per))
 }
 
 func countText(n int, about bool) string {
