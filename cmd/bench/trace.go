@@ -114,7 +114,9 @@ the order of the trace and in bench's format. The same seed chooses the same one
 			o.File = args[0]
 			n := sessions
 			switch {
-			case (sessions > 0) == (requests > 0) || sessions < 0 || requests < 0:
+			case sessions > 0 && requests > 0:
+				return usage("sample takes --sessions or --requests, not both\nhint: bench trace sample %s --sessions %d -o sample.jsonl", o.File, sessions)
+			case sessions < 1 && requests < 1 || sessions < 0 || requests < 0:
 				return usage("sample needs --sessions or --requests, an integer ≥ 1\nhint: bench trace sample %s --sessions 50 -o sample.jsonl", o.File)
 			case requests > 0:
 				n = requests

@@ -81,7 +81,7 @@ func TestLengthDataMistakes(t *testing.T) {
 		`{ dist = "empirical", values = [1, 0] }`:                             {"values[1]: 0 is not a token count"},
 		`{ dist = "empirical", values = [1], column = "a" }`:                  {"column: column requires file"},
 		`{ dist = "empirical", file = 4 }`:                                    {"file: 4 is not the name"},
-		`{ dist = "empirical", file = "no/such" }`:                            {"input.file: reading the lengths: stat no/such"},
+		`{ dist = "empirical", file = "no/such" }`:                            {"input.file: reading the lengths: no/such: no such file"},
 		`{ dist = "empirical", file = "." }`:                                  {"input.file: reading the lengths: . is not a file"},
 		`{ dist = "empirical", ` + file("") + ` }`:                            {"the file contains no lengths"},
 		`{ dist = "empirical", ` + file("1\n2\nabc") + ` }`:                   {`line 3: "abc" is not a token count`},

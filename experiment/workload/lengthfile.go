@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"bench/experiment/workload/prompts"
 )
 
 // File is a file of lengths. Its hash is part of a point's spec: a file with other content makes another
@@ -57,12 +59,10 @@ func (l *File) String() string {
 
 // readRegular reads a regular file. A pipe or a device may never end.
 func readRegular(name string) ([]byte, error) {
-	info, err := os.Stat(name)
+	info, err := prompts.Regular(name)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("reading the lengths: %w", err)
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("reading the lengths: %s is not a file", name)
 	case info.Size() > maxFile:
 		return nil, fmt.Errorf("reading the lengths: %s is larger than %d MiB", name, maxFile>>20)
 	}

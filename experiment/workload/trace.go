@@ -7,12 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
+	"bench/experiment/workload/prompts"
 	"bench/experiment/workload/trace"
 )
 
@@ -60,9 +62,22 @@ func (t *Trace) Look(files *Files, bad func(key, problem, hint string)) {
 	if !fine {
 		return
 	}
-	if err := t.look(files); err != nil {
+	err := t.look(files)
+	list := []error{err}
+	var several *trace.Problems
+	switch {
+	case err == nil:
+		return
+	case errors.As(err, &several):
+		list = several.Unwrap()
+	}
+	otherwise := "bench trace FILE inspects a trace"
+	if errors.Is(err, fs.ErrNotExist) {
+		otherwise = "the path is relative to the working directory"
+	}
+	for _, err := range list {
 		problem, hint, _ := strings.Cut(err.Error(), "\nhint: ")
-		bad("trace.file", problem, cmp.Or(hint, "the path is relative to the working directory; bench trace FILE inspects a trace"))
+		bad("trace.file", problem, cmp.Or(hint, otherwise))
 	}
 }
 
@@ -88,9 +103,6 @@ func headOf(o trace.Options) (head Head, err error) {
 	if err != nil {
 		return head, err
 	}
-	if report.Requests == 0 {
-		return head, errors.New("the window and the filters exclude every request of the trace\nhint: widen start, end and the filters")
-	}
 	head = Head{Format: report.Format, Timed: report.Timed, Grouped: report.Grouped, Ends: report.Ends, SpanS: report.SpanS, Blocks: report.Cache != nil,
 		InputP50: report.Input.P50, InputMax: report.Input.Max, OutputP50: report.Output.P50, OutputMax: report.Output.Max}
 	if report.Requests < headRequests {
@@ -107,12 +119,8 @@ func headOf(o trace.Options) (head Head, err error) {
 
 // hashFile hashes a regular file. A trace is read more than once, which a pipe or a device does not allow.
 func hashFile(name string) (string, error) {
-	info, err := os.Stat(name) // before opening, since opening a pipe waits for a writer
-	if err != nil {
+	if _, err := prompts.Regular(name); err != nil {
 		return "", err
-	}
-	if !info.Mode().IsRegular() {
-		return "", fmt.Errorf("%s is not a file", name)
 	}
 	f, err := os.Open(name)
 	if err != nil {

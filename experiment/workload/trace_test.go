@@ -208,7 +208,7 @@ func TestTraceCheck(t *testing.T) {
 		{"folder", Workload{}, trace.Options{File: filepath.Dir(file)}, "trace.file: reading the trace"},
 		{"option", Workload{}, trace.Options{File: file, Speed: -1}, "trace.speed: speed -1"},
 		{"wrong blocks", Workload{}, trace.Options{File: file, BlockTokens: 16}, "trace.file: " + file + ":1: 2 hash ids"},
-		{"nothing kept", Workload{}, trace.Options{File: file, MinInput: 5000}, "trace.file: the window and the filters exclude every request"},
+		{"nothing kept", Workload{}, trace.Options{File: file, MinInput: 5000}, "trace.file: " + file + " has no request to replay (rows read: 4): 4 excluded by window or filters"},
 		{"lengths", Workload{Input: Fixed(5), Rate: 1}, trace.Options{File: file}, "trace: the trace sets the lengths"},
 		{"prefix", Workload{Prefix: &Prefix{Tokens: 5}, Rate: 1}, trace.Options{File: file}, "trace: the trace sets which prompts share blocks"},
 		{"mix", Workload{Mix: []Class{{}}, Rate: 1}, trace.Options{File: file}, "mix: a row with a trace"},

@@ -74,12 +74,8 @@ func (p *problems) Unwrap() []error { return p.list }
 
 // Open reads the whole file once. The error names every malformed line, up to a bound.
 func Open(name string) (*Index, error) {
-	info, err := os.Stat(name) // before opening, since opening a pipe waits for a writer
-	if err != nil {
+	if _, err := Regular(name); err != nil {
 		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a file", name)
 	}
 	f, err := os.Open(name)
 	if err != nil {

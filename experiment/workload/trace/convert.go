@@ -52,6 +52,9 @@ func (c *converter) convert(w io.Writer, r *Reader, keep func(Entry, int) bool) 
 		return nil, err
 	}
 	c.Counts = r.Counts
+	if c.Requests == 0 {
+		return nil, r.empty()
+	}
 	if c.Different = len(c.blocks); c.tokens > 0 {
 		c.HitRate = 1 - float64(c.fresh)/float64(c.tokens)
 	}

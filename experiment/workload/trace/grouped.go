@@ -41,7 +41,13 @@ func (r *Reader) grouped(g grouped) {
 func (r *Reader) scanned(from scanner) (err error) {
 	s := &spill{}
 	r.close = append(r.close, s)
-	if r.Info, err = from.scan(s.add, &r.Counts); err != nil {
+	add := func(c *call) error {
+		if err := s.add(c); err != nil {
+			return unreadable{err}
+		}
+		return nil
+	}
+	if r.Info, err = from.scan(add, &r.Counts); err != nil {
 		return atLine{from.at(), err}
 	}
 	if err := s.finish(); err != nil {
@@ -67,6 +73,10 @@ func (e atLine) Unwrap() error { return e.error }
 
 // placed adds file and line to an error.
 func (r *Reader) placed(err error, line int) error {
+	var several *Problems
+	if errors.As(err, &several) {
+		return several.located(r)
+	}
 	var at atLine
 	if errors.As(err, &at) {
 		line, err = at.line, at.error
@@ -116,7 +126,7 @@ func (r *Reader) store() error {
 			break
 		}
 		if err != nil {
-			return r.placed(err, r.src.at())
+			return r.malformed(err)
 		}
 		if e.Input == 0 || e.Output == 0 {
 			r.Counts.Read++
@@ -360,9 +370,9 @@ func (r *Reader) rewind(copies *spill) error {
 	}
 	r.src = &ordered{r: r, what: r.Info}
 	r.err, r.given, r.started = nil, 0, false
-	skipped := r.Counts
-	r.Counts = Counts{Other: skipped.Other, Failed: skipped.Failed, Duplicate: skipped.Duplicate, Empty: skipped.Empty}
-	r.Counts.Read = skipped.Other + skipped.Failed + skipped.Duplicate + skipped.Empty
+	c := &r.Counts // of skipped rows they stay: they are not read again
+	c.Filtered, c.CutInput, c.CutOutput = 0, 0, 0
+	c.Read = c.Other + c.Failed + c.Duplicate + c.Uncounted + c.Empty
 	return r.stored.finish()
 }
 

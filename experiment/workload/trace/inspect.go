@@ -54,6 +54,9 @@ func inspect(r *Reader, most int, sizes []int) (*Report, error) {
 			return nil, err
 		}
 	}
+	if i.out.Requests == 0 {
+		return nil, r.empty()
+	}
 	return i.report(r, sizes), nil
 }
 
@@ -174,8 +177,5 @@ func (r *Report) note(speed float64) {
 	if c := r.Cache; c != nil && c.Unchained > 0 {
 		add("unchained", fmt.Sprintf("%d block hashes occur at several positions in prompts: they do not identify whole prefixes, and the real hit rate is lower", c.Unchained),
 			"hash each block together with the prompt before it")
-	}
-	if r.Requests == 0 {
-		add("empty", "the window and the filters exclude every request", "widen the window and the filters")
 	}
 }

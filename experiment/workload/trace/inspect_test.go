@@ -75,16 +75,57 @@ func TestText(t *testing.T) {
 	}
 }
 
-func TestInspectNothing(t *testing.T) {
-	r, err := Inspect(open(t, Options{File: "mooncake.jsonl", Class: "none"}), nil)
-	if err != nil {
-		t.Fatal(err)
+// TestNothing: a trace without a request is an error with the reason.
+func TestNothing(t *testing.T) {
+	span := `{"traceId":"t","spanId":"a","name":"chat m","startTimeUnixNano":"1760000000000000000"`
+	for _, test := range []struct {
+		text string
+		o    Options
+		want string
+	}{
+		{"", Options{}, "trace:1: the file is empty"},
+		{"TIMESTAMP,ContextTokens,GeneratedTokens\n", Options{}, "trace has no request behind its header\nhint: "},
+		{`{"requests":[],"block_size":64}`, Options{}, "trace has no request in its sessions\nhint: "},
+		{`{"resourceSpans":[{"scopeSpans":[{"spans":[]}]}]}`, Options{}, "trace has no request: it has no span\nhint: "},
+		{`{"spans":[` + span + `}]}`, Options{}, "trace has no request to replay (rows read: 1): 1 skipped with neither token counts nor text\nhint: record gen_ai.usage.input_tokens"},
+		{`{"timestamp":1,"input_length":0,"output_length":3}`, Options{}, "(rows read: 1): 1 skipped with an empty prompt or answer\nhint: check"},
+		{`{"timestamp":1,"input_length":9,"output_length":3}`, Options{Class: "a"}, "(rows read: 1): 1 excluded by window or filters\nhint: widen"},
+	} {
+		test.o.File = "trace"
+		r, err := New(strings.NewReader(test.text), test.o, nil)
+		if err == nil {
+			_, err = Inspect(r, nil)
+		}
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v, want %s", test.text, err, test.want)
+		}
 	}
-	if len(r.Notes) != 1 || r.Notes[0].Code != "empty" {
-		t.Errorf("notes %+v", r.Notes)
-	}
-	if _, err := json.Marshal(r); err != nil {
-		t.Error(err)
+}
+
+// TestProblems: all malformed rows are named, up to a bound; behind a mistake of the whole file none.
+func TestProblems(t *testing.T) {
+	moon := `{"timestamp":0,"input_length":-1,"output_length":1}` + "\n"
+	for name, test := range map[string]struct{ text, want string }{
+		"lines": {moon + "{\n" + strings.ReplaceAll(moon, "-1", "1") + strings.ReplaceAll(moon, "0", "x"), "trace:1: negative length: input -1 tokens, output 1 tokens\n" +
+			"error: trace:2: not a row of a mooncake trace: not a JSON object: unexpected end of JSON input\n" +
+			"error: trace:4: not a row of a mooncake trace: not a JSON object: invalid character 'x' looking for beginning of value"},
+		"many": {strings.Repeat(moon, 25), "error: trace: 5 more rows are malformed"},
+		"list": {`[{"startTime":"x","prompt_tokens":"1","model":"m"},{"startTime":"y","prompt_tokens":1,"completion_tokens":1},{"call_type":"speech"},{}]`,
+			"trace:1: [0].prompt_tokens: the value is a string, but must be an integer, like 512\n" +
+				"error: trace:1: [1]: startTime: \"y\" is not a date with a time\nerror: trace:1: [3]: startTime is missing"},
+		"sessions": {`{"block_size":1,"requests":[{"type":"n","t":0,"in":1,"out":-1},{"type":"z"}]}` + "\n" + `{"block_size":0,"requests":[]}` + "\n{",
+			"trace:1: requests[0]: in 1 or out -1 is not between 0 and 16777216 tokens\nerror: trace:1: requests[1]: unknown type \"z\" of a request\n" +
+				"hint: known are n, s and subagent\nerror: trace:2: block_size 0 is not between 1 and 65536\nerror: trace:3: unexpected end of file"},
+		"unsorted": {`{"timestamp":5,"input_length":1,"output_length":1}` + "\n" + strings.Repeat(`{"timestamp":1,"input_length":1,"output_length":1}`+"\n", 3),
+			"trace:2: timestamps go back: -4ms after the first row, but the previous row is at 0s\nhint: sort the file by time"},
+	} {
+		r, err := New(strings.NewReader(test.text), Options{File: "trace"}, nil)
+		if err == nil {
+			_, err = Inspect(r, nil)
+		}
+		if err == nil || err.Error() != test.want && name != "many" || !strings.HasSuffix(err.Error(), test.want) || strings.Count(err.Error(), "trace:") > 21 {
+			t.Errorf("%s: %v\nwant %s", name, err, test.want)
+		}
 	}
 }
 

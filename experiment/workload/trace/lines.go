@@ -52,15 +52,17 @@ func (l *lines) read() ([]byte, error) {
 	l.buf = l.buf[:0]
 	for {
 		if l.buf = append(l.buf, piece...); len(l.buf) > maxLine {
-			return nil, errLong
+			return nil, unreadable{errLong}
 		}
 		switch {
 		case err == nil:
 			return l.buf, nil
 		case errors.Is(err, io.EOF) && len(l.buf) > 0:
 			return l.buf, nil
+		case errors.Is(err, io.EOF):
+			return nil, io.EOF
 		case !errors.Is(err, bufio.ErrBufferFull):
-			return nil, err
+			return nil, unreadable{err}
 		}
 		piece, err = l.r.ReadSlice('\n')
 	}

@@ -46,11 +46,14 @@ func (l *litellm) scan(add func(*call) error, counts *Counts) (Info, error) {
 	l.add, l.counts = add, counts
 	for {
 		err := l.walk.document(l.object)
+		if err != nil {
+			err = l.walk.end(err)
+		}
 		if err == io.EOF {
 			return l.prints.info(LiteLLM), nil
 		}
 		if err != nil {
-			return Info{}, l.walk.located(err)
+			return Info{}, err
 		}
 	}
 }
@@ -94,7 +97,7 @@ func (l *litellm) object() error {
 	if err != nil || page {
 		return err
 	}
-	return l.row(&s, line)
+	return l.walk.mistaken(l.row(&s, line))
 }
 
 // row stores a row of the log.

@@ -34,11 +34,14 @@ func (o *otel) scan(add func(*call) error, counts *Counts) (Info, error) {
 	o.add, o.counts = add, counts
 	for {
 		err := o.walk.document(o.object)
+		if err != nil {
+			err = o.walk.end(err)
+		}
 		if err == io.EOF {
 			return o.prints.info(OTel), nil
 		}
 		if err != nil {
-			return Info{}, o.walk.located(err)
+			return Info{}, err
 		}
 	}
 }
@@ -94,7 +97,7 @@ func (o *otel) object() error {
 			}
 			var err error
 			s.attributes, err = attributes(raw)
-			return err
+			return o.walk.mistaken(err)
 		case "status":
 			return o.walk.decode(&s.status)
 		}
@@ -106,7 +109,7 @@ func (o *otel) object() error {
 	if s.id == "" && s.trace == "" && s.start == "" {
 		return errors.New("neither a span nor an object with spans")
 	}
-	return o.span(&s, line)
+	return o.walk.mistaken(o.span(&s, line))
 }
 
 // Attributes of the conventions, the newest first, then those that older instrumentations write.
@@ -168,7 +171,10 @@ func (o *otel) span(s *span, line int) error {
 	if err := o.lengths(s, &c.Entry); err != nil {
 		return err
 	}
-	if c.Input == 0 || c.Output == 0 {
+	switch {
+	case !s.measured():
+		return skip(&o.counts.Uncounted)
+	case c.Input == 0 || c.Output == 0:
 		return skip(&o.counts.Empty)
 	}
 	session := s.text(otelSession)
@@ -246,6 +252,11 @@ func (o *otel) lengths(s *span, e *Entry) (err error) {
 	}
 	o.prints.fill(&p, e, counted)
 	return nil
+}
+
+// measured reports whether the lengths of prompt and answer are in the span: as token counts, or as text.
+func (s *span) measured() bool {
+	return (s.first(otelInput) != nil || s.first(otelPrompt) != nil) && (s.first(otelOutput) != nil || s.first(otelAnswer) != nil)
 }
 
 // first is the first of these attributes that a span has.

@@ -120,9 +120,7 @@ func (r *Reader) kept() (Entry, error) {
 			r.err = r.check(&e)
 		}
 		if r.err != nil {
-			if r.err != io.EOF {
-				r.err = r.placed(r.err, r.src.at())
-			}
+			r.err = r.malformed(r.err)
 			break
 		}
 		if r.o.End > 0 && e.At >= r.o.End {
@@ -149,7 +147,7 @@ func (r *Reader) check(e *Entry) error {
 		r.started, r.first, r.last = true, e.At, e.At
 	}
 	if e.At < r.last {
-		return fmt.Errorf("timestamps go back: %v after the first row, but the previous row is at %v\nhint: sort the file by time", e.At-r.first, r.last-r.first)
+		return unreadable{fmt.Errorf("timestamps go back: %v after the first row, but the previous row is at %v\nhint: sort the file by time", e.At-r.first, r.last-r.first)}
 	}
 	r.last = e.At
 	e.At -= r.first
@@ -180,7 +178,7 @@ func checkBlocks(e *Entry, size int) error {
 			break
 		}
 	}
-	return fmt.Errorf("%s\nhint: %s fits this row: set block_tokens = %d", text, sizes(least, most), likely)
+	return unreadable{fmt.Errorf("%s\nhint: %s fits this row: set block_tokens = %d", text, sizes(least, most), likely)}
 }
 
 func sizes(least, most int) string {

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -52,22 +53,52 @@ func Text(w io.Writer, r *Report) error {
 
 // counts reports skipped, excluded and truncated rows.
 func (r *Report) counts(b *strings.Builder) {
-	var parts []string
+	if parts := r.Counts.texts(); len(parts) > 0 {
+		fmt.Fprintf(b, "rows      %d read: %s\n", r.Read, strings.Join(parts, ", "))
+	}
+}
+
+// texts are the counts of rows that were skipped, excluded or truncated.
+func (c *Counts) texts() (parts []string) {
 	for _, c := range []struct {
 		n    int
 		what string
 	}{
-		{r.Other, "skipped: no requests to a model"}, {r.Failed, "skipped: failed"}, {r.Duplicate, "skipped: logged twice"},
-		{r.Empty, "skipped with an empty prompt or answer"}, {r.Filtered, "excluded by window or filters"},
-		{r.CutInput, "with a truncated prompt"}, {r.CutOutput, "with a truncated answer"},
+		{c.Other, "skipped: no requests to a model"}, {c.Failed, "skipped: failed"}, {c.Duplicate, "skipped: logged twice"},
+		{c.Uncounted, "skipped with neither token counts nor text"}, {c.Empty, "skipped with an empty prompt or answer"},
+		{c.Filtered, "excluded by window or filters"},
+		{c.CutInput, "with a truncated prompt"}, {c.CutOutput, "with a truncated answer"},
 	} {
 		if c.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", c.n, c.what))
 		}
 	}
-	if len(parts) > 0 {
-		fmt.Fprintf(b, "rows      %d read: %s\n", r.Read, strings.Join(parts, ", "))
+	return parts
+}
+
+// empty is why a trace has no request.
+func (r *Reader) empty() error {
+	c := &r.Counts
+	if c.Read == 0 {
+		return fmt.Errorf("%s has no request%s", r.name, r.expected())
 	}
+	text := fmt.Sprintf("%s has no request to replay (rows read: %d): %s", r.name, c.Read, strings.Join(c.texts(), ", "))
+	switch {
+	case c.Filtered > 0:
+		return errors.New(text + "\nhint: widen start, end and the filters")
+	case c.Uncounted > 0:
+		return errors.New(text + "\nhint: record " + otelInput[0] + " and " + otelOutput[0] + ", or the messages")
+	}
+	return errors.New(text + "\nhint: check that the file is the log of answered requests")
+}
+
+// expected is what a file of the format should have.
+func (r *Reader) expected() string {
+	if r.o.End > 0 || r.o.Start > 0 {
+		return " before end\nhint: widen start and end"
+	}
+	return map[string]string{OTel: ": it has no span", Azure: " behind its header", BurstGPT: " behind its header", Native: " behind its header",
+		Weka: " in its sessions"}[r.Info.Format] + "\nhint: check that the file is complete"
 }
 
 // text writes the figures of sessions. ends: waits are tool time alone.
@@ -98,7 +129,11 @@ func (g *Graphs) text(b *strings.Builder, ends bool) {
 }
 
 func (a *Arrivals) text(b *strings.Builder) {
-	fmt.Fprintf(b, "arrivals  mean %.4g/s, max %d in one second\n", a.PerS, a.PeakPerS)
+	mean := fmt.Sprintf("mean %.4g/s", a.PerS)
+	if a.PerS == 0 {
+		mean = "all at the same time"
+	}
+	fmt.Fprintf(b, "arrivals  %s, max %d in one second\n", mean, a.PeakPerS)
 	if a.GapCV != nil {
 		fmt.Fprintf(b, "          coefficient of variation of the gaps %.3g", *a.GapCV)
 		if a.Dispersion1s != nil {

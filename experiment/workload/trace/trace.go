@@ -65,6 +65,7 @@ type Counts struct {
 	Failed    int `json:"failed"`     // skipped: logged as failed
 	Duplicate int `json:"duplicate"`  // skipped: logged twice
 	Empty     int `json:"empty"`      // skipped: an empty prompt or answer (failed requests are logged so)
+	Uncounted int `json:"uncounted"`  // skipped: neither token counts nor the text of prompt or answer
 	Filtered  int `json:"filtered"`   // excluded by a filter, or before the window; rows after the window are not read
 	CutInput  int `json:"cut_input"`  // kept with a truncated prompt
 	CutOutput int `json:"cut_output"` // kept with a truncated answer

@@ -16,6 +16,45 @@ type walker struct {
 	counter *lineCounter
 	json    *json.Decoder
 	path    []string // keys and indices of the current value, for errors
+	wrong   Problems // mistakes of single objects, which were passed over
+}
+
+// mistake is an error in one object, behind which the walker can go on.
+type mistake struct{ error }
+
+// Unwrap returns the error.
+func (m mistake) Unwrap() error { return m.error }
+
+// mistaken makes an error of the current value a mistake, with its path.
+func (w *walker) mistaken(err error) error {
+	if err == nil || errors.As(err, &unreadable{}) {
+		return err
+	}
+	return mistake{w.located(err)}
+}
+
+// passed collects a mistake of an object that begins at that line; any other error stays.
+func (w *walker) passed(line int, err error) error {
+	var m mistake
+	if !errors.As(err, &m) {
+		return err
+	}
+	w.wrong.add(atLine{line, m.error})
+	return nil
+}
+
+// end is the mistakes that were collected, and err, which ended the walk; io.EOF if all is well.
+func (w *walker) end(err error) error {
+	if err != io.EOF {
+		err = w.located(err)
+	}
+	if len(w.wrong.list) == 0 {
+		return err
+	}
+	if err != io.EOF {
+		w.wrong.add(atLine{w.at(), err})
+	}
+	return &w.wrong
 }
 
 // newWalker reads r, which begins at that line of the file.
@@ -48,7 +87,8 @@ func (w *walker) document(object func() error) error {
 		}
 		return readable(err)
 	}
-	return w.opened(token, object)
+	line := w.at()
+	return w.passed(line, w.opened(token, object))
 }
 
 // opened walks through a list, or calls object for an object, whose first token was read.
@@ -62,13 +102,14 @@ func (w *walker) opened(token json.Token, object func() error) error {
 	case json.Delim('['):
 		for i := 0; w.json.More(); i++ {
 			w.mark()
-			if err := w.within(strconv.Itoa(i), func() error {
+			line := w.at()
+			if err := w.passed(line, w.within(strconv.Itoa(i), func() error {
 				token, err := w.json.Token()
 				if err != nil {
 					return readable(err)
 				}
 				return w.opened(token, object)
-			}); err != nil {
+			})); err != nil {
 				return err
 			}
 		}
@@ -84,6 +125,7 @@ const mostKeys = 64
 // keys calls value with each key of an object whose opening brace was read. value reads the key's value.
 func (w *walker) keys(value func(key string) error) error {
 	seen := make([]string, 0, 16)
+	var first error // a mistake: the keys behind it are passed over
 	for w.json.More() {
 		token, err := w.json.Token()
 		if err != nil {
@@ -94,20 +136,30 @@ func (w *walker) keys(value func(key string) error) error {
 		if !ok {
 			return errors.New("an object's key is not a string")
 		}
-		if err := w.within(key, func() error {
-			if slices.Contains(seen, key) {
-				return errors.New("duplicate key\nhint: remove one of the two")
+		err = w.within(key, func() error {
+			switch {
+			case first != nil:
+				return w.skip()
+			case slices.Contains(seen, key):
+				first = w.mistaken(errors.New("duplicate key\nhint: remove one of the two"))
+				return w.skip()
 			}
 			return value(key)
-		}); err != nil {
+		})
+		switch {
+		case errors.As(err, &mistake{}):
+			first = err
+		case err != nil:
 			return err
 		}
 		if len(seen) < mostKeys {
 			seen = append(seen, key)
 		}
 	}
-	_, err := w.json.Token() // closing brace
-	return readable(err)
+	if _, err := w.json.Token(); err != nil { // closing brace
+		return readable(err)
+	}
+	return first
 }
 
 // objects calls object for each object of the list, or for the object, that comes next.
@@ -124,10 +176,11 @@ func (w *walker) objects(object func() error) error {
 
 // decode decodes the next value.
 func (w *walker) decode(v any) error {
-	if err := w.json.Decode(v); err != nil {
-		return readable(err)
+	err := w.json.Decode(v)
+	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
+		return w.mistaken(mistyped(wrong))
 	}
-	return nil
+	return readable(err)
 }
 
 // text decodes the next value: a string, or the text of a number, true or false; null is empty.
@@ -140,7 +193,7 @@ func (w *walker) text(to *string) error {
 	case '"':
 		return json.Unmarshal(raw, to)
 	case '{', '[':
-		return errors.New("expected a string")
+		return w.mistaken(errors.New("expected a string"))
 	case 'n':
 		return nil
 	}
@@ -157,11 +210,12 @@ func (w *walker) skip() error {
 // within calls read with key added to the path, which stays at an error.
 func (w *walker) within(key string, read func() error) error {
 	w.path = append(w.path, key)
-	if err := read(); err != nil {
+	err := read()
+	if err != nil && !errors.As(err, &mistake{}) {
 		return err
 	}
 	w.path = w.path[:len(w.path)-1]
-	return nil
+	return err
 }
 
 // mark notes that a value ends here, so that its successor has a line and a bounded size.

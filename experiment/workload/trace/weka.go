@@ -16,8 +16,8 @@ type weka struct {
 	size   int
 	next   uint64            // block number
 	global map[uint64]uint64 // block numbers of hashes that all sessions share
-	ids    map[string]bool
-	ahead  *wekaSession // the first session, read for its block size
+	ids    map[string]int    // line of each session
+	ahead  *wekaSession      // the first session, read for its block size
 }
 
 // wekaSession is a session as the file has it.
@@ -53,10 +53,10 @@ type wekaCall struct {
 }
 
 func newWeka(r io.Reader, line int) (*weka, error) {
-	w := &weka{walk: newWalker(r, line), ids: map[string]bool{}}
+	w := &weka{walk: newWalker(r, line), ids: map[string]int{}}
 	s, err := w.read()
 	if err != nil {
-		return nil, atLine{w.at(), w.walk.located(err)}
+		return nil, atLine{w.at(), err}
 	}
 	w.ahead, w.size = s, s.size
 	return w, nil
@@ -75,37 +75,46 @@ func (w *weka) nextSession(counts *Counts) (Session, error) {
 	if s == nil {
 		var err error
 		if s, err = w.read(); err != nil {
-			return Session{}, w.walk.located(err)
+			return Session{}, err
 		}
 	}
 	return w.session(s, counts)
 }
 
 func (w *weka) read() (s *wekaSession, err error) {
-	for s == nil {
+	for s == nil || len(w.walk.wrong.list) > 0 { // behind a mistake only others are of interest
+		in := 0
 		err := w.walk.document(func() error {
-			if s != nil {
+			if in++; in > 1 {
 				return errors.New("a list of sessions\nhint: write one session a line")
 			}
 			s = &wekaSession{line: w.at()}
-			return w.fields(s)
+			if err := w.fields(s); err != nil {
+				return err
+			}
+			return w.walk.mistaken(w.check(s))
 		})
 		if err != nil {
-			return nil, err
+			return nil, w.walk.end(err)
 		}
 	}
+	return s, nil
+}
+
+// check checks a session's own fields.
+func (w *weka) check(s *wekaSession) error {
 	switch {
 	case s.size < 1 || s.size > maxBlockTokens:
-		return nil, fmt.Errorf("block_size %d is not between 1 and %d", s.size, maxBlockTokens)
+		return fmt.Errorf("block_size %d is not between 1 and %d", s.size, maxBlockTokens)
 	case w.size > 0 && s.size != w.size:
-		return nil, fmt.Errorf("block_size %d, but the first session has %d\nhint: keep sessions of one block size in a file", s.size, w.size)
+		return fmt.Errorf("block_size %d, but the first session has %d\nhint: keep sessions of one block size in a file", s.size, w.size)
 	case s.scope != "" && s.scope != "local" && s.scope != "global":
-		return nil, fmt.Errorf("unknown hash_id_scope %q", shown(s.scope))
-	case s.id != "" && w.ids[s.id]:
-		return nil, errors.New("an earlier session has the same id\nhint: remove one of the two")
+		return fmt.Errorf("unknown hash_id_scope %q", shown(s.scope))
+	case s.id != "" && w.ids[s.id] > 0:
+		return fmt.Errorf("the session of line %d has the same id %q\nhint: remove one of the two", w.ids[s.id], shown(s.id))
 	}
-	w.ids[s.id] = true
-	return s, nil
+	w.ids[s.id] = s.line
+	return nil
 }
 
 // fields reads a session, whose opening brace was read.
@@ -179,17 +188,16 @@ func (w *weka) request(s *wekaSession, a *wekaAgent, c *wekaCall) error {
 	}
 	switch {
 	case c.kind == "n", c.kind == "s":
-		return c.check()
+		return w.walk.mistaken(c.check())
 	case c.kind == "subagent" && a == &s.agent:
 		c.agent = &inner
-		if inner.begin, err = seconds("t", c.at, 1); err != nil || ms == nil {
-			return err
+		if inner.begin, err = seconds("t", c.at, 1); err == nil && ms != nil {
+			*ms = max(*ms, 0)
+			inner.took, err = seconds("duration_ms", ms, 1e-3)
 		}
-		*ms = max(*ms, 0)
-		inner.took, err = seconds("duration_ms", ms, 1e-3)
-		return err
+		return w.walk.mistaken(err)
 	}
-	return fmt.Errorf("unknown type %q of a request\nhint: known are n, s and subagent", shown(c.kind))
+	return w.walk.mistaken(fmt.Errorf("unknown type %q of a request\nhint: known are n, s and subagent", shown(c.kind)))
 }
 
 func (c *wekaCall) check() error {
