@@ -13,6 +13,16 @@ type Leave struct {
 	AfterTokens Length  `toml:"after_tokens" json:"after_tokens,omitzero"` // tokens of the answer; zero = After applies
 }
 
+// checkLeave checks which users leave, and that answers are long enough for it; key is the path of the class's table with a
+// trailing dot, or empty.
+func (c *Class) checkLeave(key string, bad func(key, problem, hint string)) {
+	c.Leave.check(key, bad)
+	if after := c.Leave.AfterTokens; after.set() && c.Prompts == nil && (c.Output.Dist == "fixed" || c.Output.Max > 0) && after.Least() >= c.Output.most() {
+		bad(key+"leave.after_tokens", fmt.Sprintf("no user can leave after %d tokens or more: answers have at most %d", after.Least(), c.Output.most()),
+			"make after_tokens smaller than output")
+	}
+}
+
 const leaveHint = `write leave = { share = 0.1, after = "2s" }, or after_tokens = 20`
 
 func (l *Leave) check(key string, bad func(key, problem, hint string)) {

@@ -55,6 +55,9 @@ func promptText(p *prompts.Source, drawn int) string {
 	if p.Counts() {
 		parts = append(parts, "the server counts their tokens before the row")
 	}
+	if h.Skipped > 0 {
+		parts = append(parts, fmt.Sprintf("left out: %s without a message of the user", unit.Plural(h.Skipped, "conversation")))
+	}
 	if len(h.NotSent) > 0 {
 		parts = append(parts, "not sent: "+strings.Join(h.NotSent, ", "))
 	}

@@ -14,7 +14,7 @@ func (s *Source) Problem(api string) (problem, hint string) {
 	for _, number := range s.kept {
 		e := &s.index.entries[number]
 		if what, hint := unfit(api, e.form); what != "" {
-			return fmt.Sprintf("%s:%d: %s, which the API %s does not take", s.File, e.line, what, api), hint
+			return fmt.Sprintf("%s: %s, which the API %s does not take", s.index.where(e), what, api), hint
 		}
 	}
 	return "", ""

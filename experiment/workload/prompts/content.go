@@ -161,6 +161,9 @@ func texts(raw json.RawMessage) (list []json.RawMessage, err error) {
 	return list, nil
 }
 
+// errNoUser is a conversation without a message of the user, which ShareGPT's own files have: it is left out.
+var errNoUser = errors.New("no message of the user in the conversation")
+
 // shareGPT reads the user's messages of a conversation. The recorded answers are not sent: the server writes its own.
 func (c *Content) shareGPT(r record) error {
 	var said []struct {
@@ -192,8 +195,8 @@ func (c *Content) shareGPT(r record) error {
 			}
 		}
 	}
-	if len(user) == 0 {
-		return errors.New("no message of the user in the conversation\nhint: remove the line")
+	if len(user) == 0 || string(user[0]) == `""` {
+		return errNoUser
 	}
 	c.Text, c.Later = user[0], user[1:]
 	if system != nil {
@@ -263,6 +266,7 @@ var setByBench = []string{"model", "stream", "stream_options", "ignore_eos", "mi
 
 // common reads what the lines of all formats can have: labels, what is correct, and request fields.
 func (c *Content) common(r record) error {
+	before := ""
 	for _, name := range lengthFields {
 		v, ok := r[name]
 		if !ok {
@@ -272,7 +276,10 @@ func (c *Content) common(r record) error {
 		if json.Unmarshal(v, &x) != nil || x != math.Trunc(x) || x < 1 || x > maxTokens {
 			return fmt.Errorf("%s is not a number of tokens from 1 to %d\nhint: write \"%s\": 512", name, maxTokens, name)
 		}
-		c.maxTokens = int(x)
+		if before != "" && c.maxTokens != int(x) {
+			return fmt.Errorf("%s %d and %s %d contradict each other\nhint: remove one of them", before, c.maxTokens, name, int(x))
+		}
+		c.maxTokens, before = int(x), name
 		delete(r, name)
 	}
 	if err := c.labels(r); err != nil {
@@ -290,6 +297,9 @@ func (c *Content) common(r record) error {
 		for name, v := range fields {
 			if slices.Contains(setByBench, name) || name == "messages" || name == "prompt" {
 				return reserved(name)
+			}
+			if slices.Contains(lengthFields, name) {
+				return fmt.Errorf("extra_body has %s, which is a field of the line\nhint: write it beside extra_body", name)
 			}
 			c.Fields = append(c.Fields, Field{name, v})
 			delete(r, name)
@@ -323,6 +333,8 @@ func reserved(name string) error {
 // longestLabel bounds the name of a category, which is shown in tables.
 const longestLabel = 64
 
+var errNoAnswer = errors.New("expected is empty: no answer could be correct\nhint: write the correct answer, or remove expected")
+
 // labels reads the category and what is expected.
 func (c *Content) labels(r record) error {
 	if v, ok := r["category"]; ok {
@@ -343,10 +355,16 @@ func (c *Content) labels(r record) error {
 	if v[0] == '[' && json.Unmarshal(v, &list) != nil || v[0] == '{' {
 		return errors.New("expected is neither a text nor a list of texts\nhint: write \"expected\": \"42\"")
 	}
+	if len(list) == 0 {
+		return errNoAnswer
+	}
 	for _, one := range list {
 		answer, isText := text(one)
 		if !isText {
 			answer = string(bytes.TrimSpace(one)) // a number, true or false
+		}
+		if strings.TrimSpace(answer) == "" {
+			return errNoAnswer
 		}
 		c.expected = append(c.expected, answer)
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // form is what an API must be able to take. No form is translated: what stands in the file is what is measured.
@@ -26,6 +27,9 @@ const (
 var isBlock = setOf("image", "document", "tool_use", "tool_result", "thinking", "redacted_thinking", "search_result",
 	"server_tool_use", "web_search_tool_result", "container_upload")
 
+// speakers are the roles whose messages have a content: those of an assistant can have tool calls alone.
+var speakers = []string{"user", "system", "developer"}
+
 func (c *Content) setMessages(raw json.RawMessage) error {
 	var list []struct {
 		Role      string
@@ -42,6 +46,9 @@ func (c *Content) setMessages(raw json.RawMessage) error {
 		}
 		if len(m.Content) == 0 || m.Content[0] != '"' {
 			c.form |= partForms(m.Content)
+		}
+		if none := len(m.Content) == 0 || string(m.Content) == "null"; none && slices.Contains(speakers, m.Role) {
+			return fmt.Errorf("message %d of the role %s has no content\nhint: write \"content\": \"…\"", i+1, m.Role)
 		}
 		if m.ToolCalls != nil || m.Role == "tool" {
 			c.form |= formParts

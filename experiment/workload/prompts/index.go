@@ -24,6 +24,8 @@ type Index struct {
 	entries    []entry
 	categories []string // by number; the first is "", for none
 	notSent    []string
+	skipped    int  // conversations without a message of the user
+	list       bool // the file is a JSON list
 
 	mu   sync.Mutex
 	file *os.File // open since the first read
@@ -34,10 +36,10 @@ type entry struct {
 	offset    int64
 	length    int32  // bytes of the record
 	sum       uint32 // CRC-32C of the record: the file must not change
-	line      int32
-	maxTokens int32 // 0 = the row's output
-	bytes     int32 // of the prompt as JSON
-	rest      int32 // bytes of the later user turns
+	place     int32  // its line, or number in a JSON list
+	maxTokens int32  // 0 = the row's output
+	bytes     int32  // of the prompt as JSON
+	rest      int32  // bytes of the later user turns
 	category  uint16
 	later     uint16 // user turns after the first
 	form      form
@@ -58,12 +60,16 @@ type problems struct {
 	more int
 }
 
-func (p *problems) add(name string, line int, err error) {
-	if len(p.list) == mostProblems {
+func (p *problems) add(name string, at place, err error) {
+	switch {
+	case len(p.list) == mostProblems:
 		p.more++
-		return
+	case at.number > 0:
+		text := strings.ReplaceAll(err.Error(), "the line", "the element")
+		p.list = append(p.list, fmt.Errorf("%s:%d: element %d: %s", name, at.line, at.number, text))
+	default:
+		p.list = append(p.list, fmt.Errorf("%s:%d: %w", name, at.line, err))
 	}
-	p.list = append(p.list, fmt.Errorf("%s:%d: %w", name, line, err))
 }
 
 // Error lists them; Unwrap gives each.
@@ -99,6 +105,7 @@ func (x *Index) scan(r io.Reader) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", x.name, err)
 	}
+	x.list = s.list
 	var bad problems
 	for err == nil {
 		var raw []byte
@@ -111,7 +118,7 @@ func (x *Index) scan(r io.Reader) error {
 			problem = x.add(raw, at)
 		}
 		if problem != nil {
-			bad.add(x.name, at.line, problem)
+			bad.add(x.name, at, problem)
 		}
 	}
 	if _, rest := io.Copy(io.Discard, r); rest != nil && err == io.EOF { // what follows a list, for the hash
@@ -123,6 +130,8 @@ func (x *Index) scan(r io.Reader) error {
 			bad.list = append(bad.list, fmt.Errorf("%s: %d more lines are malformed", x.name, bad.more))
 		}
 		return &bad
+	case len(x.entries) == 0 && x.skipped > 0:
+		return fmt.Errorf("%s has no prompts: none of its %d conversations has a message of the user\nhint: write {\"from\": \"human\", \"value\": \"…\"}", x.name, x.skipped)
 	case len(x.entries) == 0:
 		return fmt.Errorf("%s has no prompts\nhint: write one JSON object a line", x.name)
 	}
@@ -132,11 +141,15 @@ func (x *Index) scan(r io.Reader) error {
 // add indexes one record.
 func (x *Index) add(raw []byte, at place) error {
 	c, err := parse(raw)
-	if err != nil {
+	if err != nil && err != errNoUser {
 		return err
 	}
 	if x.format = cmp.Or(x.format, c.format); x.format != c.format {
 		return fmt.Errorf("this line is of the format %s, the lines before are %s\nhint: make a file of each", c.format, x.format)
+	}
+	if err == errNoUser {
+		x.skipped++
+		return nil
 	}
 	category, err := x.category(c.category)
 	if err != nil {
@@ -155,7 +168,7 @@ func (x *Index) add(raw []byte, at place) error {
 		rest += len(text)
 	}
 	x.entries = append(x.entries, entry{
-		offset: at.offset, length: int32(len(raw)), sum: crc32.Checksum(raw, castagnoli), line: int32(at.line), maxTokens: int32(c.maxTokens),
+		offset: at.offset, length: int32(len(raw)), sum: crc32.Checksum(raw, castagnoli), place: int32(cmp.Or(at.number, at.line)), maxTokens: int32(c.maxTokens),
 		bytes: int32(len(c.Bytes(0))), rest: int32(rest), category: category, later: uint16(len(c.Later)), form: c.form,
 	})
 	return nil
@@ -173,6 +186,14 @@ func (x *Index) category(name string) (uint16, error) {
 	return uint16(i), nil
 }
 
+// where is the place of a prompt: "prompts.jsonl:17", or "prompts.json: element 3".
+func (x *Index) where(e *entry) string {
+	if x.list {
+		return fmt.Sprintf("%s: element %d", x.name, e.place)
+	}
+	return fmt.Sprintf("%s:%d", x.name, e.place)
+}
+
 // content reads a prompt again.
 func (x *Index) content(e *entry) (*Content, error) {
 	f, err := x.open()
@@ -184,7 +205,7 @@ func (x *Index) content(e *entry) (*Content, error) {
 		return nil, fmt.Errorf("reading %s: %w", x.name, err)
 	}
 	if crc32.Checksum(raw, castagnoli) != e.sum {
-		return nil, fmt.Errorf("%s:%d changed since the run began\nhint: run again", x.name, e.line)
+		return nil, fmt.Errorf("%s changed since the run began\nhint: run again", x.where(e))
 	}
 	return parse(raw)
 }

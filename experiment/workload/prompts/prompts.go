@@ -46,6 +46,7 @@ type Head struct {
 	OwnOutput       int            `json:"own_output,omitempty"`        // prompts with a max_tokens of their own
 	OwnOutputTokens int64          `json:"own_output_tokens,omitempty"` // the sum of these
 	MostOutput      int            `json:"most_output,omitempty"`       // the largest of these
+	Skipped         int            `json:"skipped,omitempty"`           // conversations of the file without a message of the user, left out
 	NotSent         []string       `json:"not_sent,omitempty"`          // fields of the lines that are no request fields
 }
 

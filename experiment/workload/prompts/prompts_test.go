@@ -136,7 +136,7 @@ func TestMalformedLines(t *testing.T) {
 		{`{"prompt":"a","expected":{}}`, "expected is neither"},
 		{`{"turns":[]}`, "turns is empty"},
 		{`{"turns":[1]}`, "turns is not a list of strings"},
-		{`{"conversations":[{"from":"gpt","value":"CANARY"}]}`, "no message of the user"},
+		{`{"conversations":[{"from":"gpt","value":"CANARY"}]}`, "this line is of the format ShareGPT"},
 		{"{\"prompt\":\"\xff\"}", "the line is not UTF-8"},
 		{`{"prompt":"a","system":{"CANARY":1}}`, "system is neither a text nor"},
 		{`{"turns":["a"]}`, "this line is of the format SPEED-Bench"},
@@ -187,13 +187,44 @@ func TestLinesOfAList(t *testing.T) {
 	s := source(t, "[\n {\"prompt\": \"a ] } \\\" ,\"},\n\n\t{\n\"prompt\": \"b\"} ,{\"prompt\":\"c\"}\n]")
 	var lines []int32
 	for _, e := range s.index.entries {
-		lines = append(lines, e.line)
+		lines = append(lines, e.place) // numbers in the list
 	}
-	if !slices.Equal(lines, []int32{2, 4, 5}) {
+	if !slices.Equal(lines, []int32{1, 2, 3}) {
 		t.Error(lines)
 	}
 	if got := read(t, s); string(got[0].Text) != `"a ] } \" ,"` || string(got[2].Text) != `"c"` {
 		t.Errorf("%q %q", got[0].Text, got[2].Text)
+	}
+}
+
+// TestElements: mistakes in a JSON list on one line are named by their element.
+func TestElements(t *testing.T) {
+	s := Source{File: write(t, `[{"prompt":"a"},{"prompt":""},{"prompt":"a","max_tokens":7,"output_tokens":9},{"prompt":"a","expected":[]},{"prompt":"a","expected":" "},`+
+		`{"prompt":"a","extra_body":{"max_tokens":7}},{"messages":[{"role":"user"}]},{"messages":[{"role":"assistant"}]},{"prompt":`)}
+	at := "file: " + s.File + ":1: element "
+	want := []string{
+		at + "2: the prompt is empty (remove the element)",
+		at + "3: max_tokens 7 and output_tokens 9 contradict each other (remove one of them)",
+		at + "4: expected is empty: no answer could be correct (write the correct answer, or remove expected)",
+		at + "5: expected is empty: no answer could be correct (write the correct answer, or remove expected)",
+		at + "6: extra_body has max_tokens, which is a field of the element (write it beside extra_body)",
+		at + `7: message 1 of the role user has no content (write "content": "…")`,
+		at + "9: the JSON list does not end (the file is cut off: get the whole file)",
+	}
+	if got := look(&s); !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
+// TestNoUser: conversations without a message of the user, which published files have, are left out and counted.
+func TestNoUser(t *testing.T) {
+	const none = `{"conversations":[]},{"conversations":[{"from":"gpt","value":"a"}]},{"conversations":[{"from":"human","value":""}]}`
+	s := source(t, `[`+none+`,{"conversations":[{"from":"human","value":"b"},{"from":"gpt","value":"c"}]}]`)
+	if got := read(t, s); s.Head.Skipped != 3 || s.Head.Prompts != 1 || string(got[0].Text) != `"b"` {
+		t.Errorf("%+v, %q", s.Head, got[0].Text)
+	}
+	if got := look(&Source{File: write(t, `[`+none+`]`)}); len(got) != 1 || !strings.Contains(got[0], "none of its 3 conversations has a message of the user") {
+		t.Errorf("%q", got)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 )
@@ -37,9 +38,13 @@ func report(err error, bad func(key, problem, hint string)) {
 	if errors.As(err, &lines) {
 		list = lines.list
 	}
+	otherwise := "write one JSON object a line"
+	if errors.Is(err, fs.ErrNotExist) {
+		otherwise = "the path is relative to the working directory"
+	}
 	for _, err := range list {
 		problem, hint, _ := strings.Cut(err.Error(), "\nhint: ")
-		bad("file", problem, cmp.Or(hint, "the path is relative to the working directory"))
+		bad("file", problem, cmp.Or(hint, otherwise))
 	}
 }
 
@@ -56,7 +61,7 @@ func (s *Source) keep(bad func(key, problem, hint string)) {
 			return
 		}
 	}
-	h := Head{Format: x.format, NotSent: x.notSent}
+	h := Head{Format: x.format, NotSent: x.notSent, Skipped: x.skipped}
 	for i := range x.entries {
 		e := &x.entries[i]
 		name := x.categories[e.category]
@@ -124,9 +129,9 @@ func (p *Prompt) Next() *Prompt {
 	return &next
 }
 
-// Line is where the prompt stands: "prompts.jsonl:17".
+// Line is where the prompt stands: "prompts.jsonl:17", or "prompts.json: element 3".
 func (p *Prompt) Line() string {
-	return fmt.Sprintf("%s:%d", p.source.File, p.source.index.entries[p.Number].line)
+	return p.source.index.where(&p.source.index.entries[p.Number])
 }
 
 // Truncated is the prompt's content with the first cut bytes of its last text.

@@ -17,6 +17,7 @@ var errLong = fmt.Errorf("longer than %d MiB", maxRecord>>20)
 type place struct {
 	offset int64
 	line   int // number of its first line, from 1
+	number int // in a JSON list, from 1; 0 = the file is none
 }
 
 // splitter reads the records of a file one by one: the nonblank lines, or the elements of a JSON list.
@@ -25,6 +26,7 @@ type splitter struct {
 	list   bool // a JSON list
 	offset int64
 	line   int // of the next byte, from 1
+	number int // elements of the list so far
 	buf    []byte
 }
 
@@ -56,7 +58,7 @@ func (s *splitter) next() ([]byte, place, error) {
 		return s.element()
 	}
 	for {
-		at := place{s.offset, s.line}
+		at := place{offset: s.offset, line: s.line}
 		raw, err := s.readLine()
 		if err != nil {
 			return nil, at, err
@@ -90,7 +92,7 @@ func (s *splitter) readLine() ([]byte, error) {
 	}
 }
 
-var errList = errors.New("the JSON list does not end")
+var errList = errors.New("the JSON list does not end\nhint: the file is cut off: get the whole file")
 
 // element reads up to the end of an element of the list.
 func (s *splitter) element() ([]byte, place, error) {
@@ -99,7 +101,8 @@ func (s *splitter) element() ([]byte, place, error) {
 		s.skip(1)
 		c, err = s.first()
 	}
-	at := place{s.offset, s.line}
+	at := place{s.offset, s.line, s.number + 1}
+	s.number++
 	if err == io.EOF {
 		err = errList
 	} else if err == nil && c == ']' {
