@@ -30,12 +30,12 @@ func (o Options) clock(unit time.Duration) clock {
 func (c *clock) parse(text string) (time.Duration, error) {
 	if !c.begun {
 		if err := c.begin(text); err != nil {
-			return 0, err
+			return 0, unreadable{err} // a unit is the whole file's
 		}
 		c.begun = true
 	}
 	if _, frac, _ := strings.Cut(text, "."); c.unit == time.Millisecond && !c.stated && strings.Trim(frac, "0") != "" {
-		return 0, fmt.Errorf("the time %s has a fraction, but this format has integer milliseconds\nhint: set time_unit = \"s\", or time_unit = \"ms\" to confirm milliseconds", text)
+		return 0, unreadable{fmt.Errorf("the time %s has a fraction, but this format has integer milliseconds\nhint: set time_unit = \"s\", or time_unit = \"ms\" to confirm milliseconds", text)}
 	}
 	return parseTime(text, c.unit)
 }
