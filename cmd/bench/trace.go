@@ -170,16 +170,17 @@ func traceFlag(key string) string {
 }
 
 // traceAssigned matches a key of [row.trace] in a hint, with its value if it has one.
-var traceAssigned = regexp.MustCompile(`\b((?:min|max|cap)_(?:in|out)put|time_unit|block_tokens|bytes_per_token)( = "?[\w.]+"?)?|\b(start|end) = "\w+"`)
+var traceAssigned = regexp.MustCompile(`\b((?:min|max|cap)_(?:in|out)put|time_unit|block_tokens|bytes_per_token)( = "?[\w.]+"?(?:(?:,| or) "\w+")*)?|\b(start|end) = "\w+"`)
 
-// flagWords replaces the keys in a hint by flags: block_tokens = 512 by --block-tokens 512.
+// flagWords replaces the keys in a hint by flags: block_tokens = 512 by --block-tokens 512, time_unit = "s" or
+// "ms" by --time-unit s or ms.
 func flagWords(hint string) string {
 	return traceAssigned.ReplaceAllStringFunc(hint, func(found string) string {
 		key, value, assigned := strings.Cut(found, " = ")
 		if !assigned {
 			return traceFlag(key)
 		}
-		return traceFlag(key) + " " + strings.Trim(value, `"`)
+		return traceFlag(key) + " " + strings.ReplaceAll(value, `"`, "")
 	})
 }
 
@@ -243,6 +244,9 @@ func (c *cli) inspect(ctx context.Context, o trace.Options, format string, sizes
 	}
 	if format == "json" {
 		return export.WriteJSON(c.stdout, report)
+	}
+	for i := range report.Notes {
+		report.Notes[i].Hint = flagWords(report.Notes[i].Hint)
 	}
 	return trace.Text(c.stdout, report)
 }

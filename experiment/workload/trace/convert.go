@@ -214,7 +214,7 @@ func (c *converter) lost(r *Reader) {
 		{c.Empty, "with an empty prompt or answer"}, {c.Filtered, "excluded by the window or the filters"},
 	} {
 		if n.rows > 0 {
-			add("%d rows %s", n.rows, n.what)
+			add("%s %s", counted(n.rows, "row"), n.what)
 		}
 	}
 	i := r.Info
@@ -237,12 +237,12 @@ func (c *converter) lost(r *Reader) {
 		add("the date and time of day: the first request is at 0")
 	}
 	if len(c.blocks) > 0 {
-		add("the hashes of %d blocks: blocks are numbered from 0 in order of first appearance", len(c.blocks))
+		add("the hashes of %s: blocks are numbered from 0 in order of first appearance", counted(len(c.blocks), "block"))
 	}
 	if n := max(len(c.sessions), c.Sessions); n > 0 {
-		add("the ids of %d sessions: sessions are numbered from 1", n)
+		add("the ids of %s: sessions are numbered from 1", counted(n, "session"))
 	}
 	if len(c.classes) > 0 {
-		add("the names of %d classes or models, and the class of each request", len(c.classes))
+		add("class names and models (%d), and the class of each request", len(c.classes))
 	}
 }

@@ -80,7 +80,7 @@ func TestAnonymize(t *testing.T) {
 		t.Errorf("%+v", got[:3])
 	}
 	lost := strings.Join(done.Lost, "\n")
-	for _, want := range []string{"the text", "ip, user", "date", "2 classes", "4 sessions", "tokens"} {
+	for _, want := range []string{"the text", "ip, user", "date", "class names and models (2)", "4 sessions", "tokens"} {
 		if !strings.Contains(lost, want) {
 			t.Errorf("%q is not said in:\n%s", want, lost)
 		}

@@ -16,7 +16,7 @@ import (
 // Text writes a report for people.
 func Text(w io.Writer, r *Report) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s, %d requests", shown(r.File), r.Format, r.Requests)
+	fmt.Fprintf(&b, "%s: %s, %s", shown(r.File), r.Format, counted(r.Requests, "request"))
 	if r.Arrivals != nil {
 		fmt.Fprintf(&b, " in %v", time.Duration(r.SpanS*float64(time.Second)).Round(time.Millisecond))
 	}
@@ -147,6 +147,14 @@ func (a *Arrivals) text(b *strings.Builder) {
 	if a.StepS > 0 {
 		fmt.Fprintf(b, "times     rounded to %.4g s; %.1f %% of the requests have the timestamp of the previous one\n", a.StepS, 100*a.SameTime)
 	}
+}
+
+// counted is "1 request", "2 requests".
+func counted(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", n, thing)
 }
 
 // mostClasses is the number of classes that are listed.
