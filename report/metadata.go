@@ -58,8 +58,12 @@ func (r *Run) metadataTable(o *Analysis) Table {
 	for _, key := range slices.Sorted(maps.Keys(m.Facts)) {
 		add("fact: "+key, m.Facts[key])
 	}
-	addJSON(add, "extra body", g.ExtraBody, len(g.ExtraBody) > 0)
-	addJSON(add, "version, as reported", g.Version, g.Version != nil)
+	if len(g.ExtraBody) > 0 {
+		add("extra body", asJSON(g.ExtraBody))
+	}
+	if v := g.ServerVersion(); v != "" {
+		add("version, as reported", v)
+	}
 	add("client", fmt.Sprintf("bench %s (commit %s, %s), %s %s, %s", c.Version, cmp.Or(c.Commit, "unknown"), c.Go, c.OS, c.Kernel, c.Host))
 	add("client machine", fmt.Sprintf("%s, %d cores, GOMAXPROCS %d, %s GiB", cmp.Or(c.CPU, "unknown processor"), c.Cores, c.MaxProcs, unit.Digits(c.MemoryGiB)))
 	r.addByRow(add, "timestamps", func(row *record.Row) string {
@@ -107,12 +111,6 @@ func (r *Run) addByRow(add func(what, value string), what string, of func(*recor
 			break
 		}
 		add(fmt.Sprintf("%s (rows differ: %s of %s)", what, unit.Count(rowsWith[v]), unit.Count(len(rows))), v)
-	}
-}
-
-func addJSON(add func(what, value string), what string, v any, has bool) {
-	if has {
-		add(what, asJSON(v))
 	}
 }
 

@@ -125,9 +125,7 @@ func firstOf(workloads []Workload, all []series.Series) *int {
 		if len(s.Points) > 1 {
 			rank[1] = 1
 		}
-		if p := w.point(s); p.Valid {
-			rank[2] = p.Tokens.Median
-		}
+		rank[2] = w.point(s).OutputTokensPerS.Median
 		if first == nil || slices.Compare(rank[:], best[:]) > 0 {
 			first, best = &i, rank
 		}
@@ -222,9 +220,7 @@ func target(m *record.Manifest) []Fact {
 		add("hardware", fmt.Sprintf("%d × %s", t.GPUs, t.Hardware))
 	}
 	add("precision", t.Precision)
-	if t.Version != nil {
-		add("version", unit.ClipBytes(fmt.Sprint(t.Version), 200))
-	}
+	add("version", unit.ClipBytes(t.ServerVersion(), 200))
 	for _, name := range experiment.ExpectedFacts {
 		add(name, m.Facts[name])
 	}

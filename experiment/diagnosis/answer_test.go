@@ -90,7 +90,7 @@ func TestWorkload(t *testing.T) {
 		"the next looks slow": {[]record.Row{offered(8, 900, pass), offered(16, 1000, slow)},
 			"SHIP", "SLO met at concurrency 8; concurrency 16 is undecided: TTFT p99 820 ms > 500 ms on 51 requests; 39 more decide it", "concurrency = [10, 12, 14]", stats.Pass, "concurrency 8"},
 		"the next is invalid": {[]record.Row{offered(8, 900, pass), invalid(16)},
-			"SHIP", "SLO met at concurrency 8; concurrency 16 is invalid: short", "repeat concurrency 16 without short: set stop", stats.Pass, "concurrency 8"},
+			"SHIP", "SLO met at concurrency 8; concurrency 16 is invalid: short", "fix short, then repeat concurrency 16: set stop", stats.Pass, "concurrency 8"},
 		"the next fails requests": {[]record.Row{offered(8, 900, pass), func() record.Row {
 			r := offered(16, 100, record.Verdict{Metric: "error_rate", Unit: "share", Limit: 0.01, Value: new(0.4), Verdict: "FAIL"})
 			r.Findings = []record.Finding{{Code: "errors", Severity: record.Invalid, Text: "40 % failed"}}
@@ -109,10 +109,8 @@ func TestWorkload(t *testing.T) {
 		"open by a caution": {[]record.Row{changed(func(r *record.Row) {
 			r.Findings = []record.Finding{{Code: "client_cpu", Severity: record.Caution, Text: "CPU steal 9 %", Hint: "dedicated cores"}}
 		}, record.Verdict{Metric: ttft, Verdict: "UNDECIDED", Need: 700, OpenedBy: []string{"client_cpu"}, Why: "PASS as measured, undecided because of client_cpu: CPU steal 9 %"})},
-			"NOT YET", "", "repeat concurrency 8 without client_cpu: dedicated cores", stats.Undecided, "concurrency 8"},
-		"an invalid one below a miss": {[]record.Row{invalid(8), offered(16, 1000, fail)}, "NOT YET",
-			"concurrency 16 misses TTFT p99 600 ms > 500 ms (HBM-bandwidth-bound decode); concurrency 8 is invalid: short", "repeat concurrency 8 without short", stats.Undecided, "concurrency 16"},
-		"invalid": {[]record.Row{invalid(8)}, "NOT YET", "concurrency 8 is invalid: short", "repeat concurrency 8 without short", stats.Undecided, "concurrency 8"},
+			"NOT YET", "", "fix client_cpu, then repeat concurrency 8: dedicated cores", stats.Undecided, "concurrency 8"},
+		"invalid": {[]record.Row{invalid(8)}, "NOT YET", "concurrency 8 is invalid: short", "fix short, then repeat concurrency 8", stats.Undecided, "concurrency 8"},
 		"none": {[]record.Row{offered(8, 900, fail), offered(16, 1000, fail)},
 			"NO POINT MEETS THE SLO", "even concurrency 8 misses TTFT p99 600 ms > 500 ms", "concurrency = [1, 2, 4]", stats.Fail, "concurrency 8"},
 		"no SLO": {[]record.Row{offered(8, 900), offered(16, 1000)}, "MEASURED", "no SLO is specified; highest output tok/s at concurrency 16", "add [slo]", "", "concurrency 16"},
@@ -192,6 +190,11 @@ func TestAnswerOfSeveralWorkloads(t *testing.T) {
 	a = answerOf(append(met, named("c", offered(8, 300, fail)), named("d", offered(8, 300, needs("ttft_p99", 5)))))
 	if a.Verdict != stats.Fail || *a.First != 1 || a.Text != "2 of 4 workloads have an operating point; no point meets the SLO in c; undecided: d" || len(a.NotMet) != 2 {
 		t.Errorf("%q %+v", a.Text, a.NotMet)
+	}
+	scored := offered(8, 900, pass) // its prompt tok/s are no output
+	scored.Spec.API, scored.Summary.Throughput.OutputTokensPerS, scored.Summary.Throughput.PromptTokensPerS = "rerank", 0, 188_000
+	if a := answerOf([]record.Row{named("a", offered(1, 100, pass)), named("rr", scored)}); *a.First != 0 {
+		t.Errorf("prompt tok/s beside output tok/s: %+v", a)
 	}
 	a = answerOf(met, "b,concurrency=16-r1")
 	if a.Verdict != stats.Undecided || a.Trust.Text != "3 rows valid; 1 planned row without a result" || len(a.NotMet) != 1 || a.NotMet[0].String() != "b,concurrency=16-r1: no result" {

@@ -70,7 +70,7 @@ func byHand(variable, why string) *NextSweep {
 func remeasure(s *series.Series, p *series.Point) *NextSweep {
 	f := findings(p)[0]
 	n := byHand("repeat the row", f.Hint)
-	n.Text = fmt.Sprintf("repeat %s without %s: %s", loadName(s, p), f.Code, f.Hint)
+	n.Text = fmt.Sprintf("fix %s, then repeat %s: %s", f.Code, loadName(s, p), f.Hint)
 	return n
 }
 

@@ -176,3 +176,19 @@ func TestTargetOf(t *testing.T) {
 		}
 	}
 }
+
+// The answers of vLLM, TensorRT-LLM and bench mock, of a server with a bare text, of one with more fields, of none.
+func TestServerVersion(t *testing.T) {
+	for answer, want := range map[string]string{
+		`{"version":"0.11.0"}`: "0.11.0", `"0.11.0"`: "0.11.0", `null`: "", `{}`: "",
+		`{"commit":"a1","version":"1"}`: `{"commit":"a1","version":"1"}`,
+	} {
+		var info TargetInfo
+		if err := json.Unmarshal([]byte(`{"version_answer":`+answer+`}`), &info); err != nil {
+			t.Fatal(err)
+		}
+		if got := info.ServerVersion(); got != want {
+			t.Errorf("%s: %q", answer, got)
+		}
+	}
+}

@@ -178,10 +178,13 @@ type ClientInfo struct {
 	MemoryGiB float64 `json:"memory_gib"`
 }
 
-// ServerVersion is what /version answered: its only field, or JSON; empty = nothing.
+// ServerVersion is what /version answered: a text, its only field, or JSON; empty = nothing.
 func (t *TargetInfo) ServerVersion() string {
-	if fields, ok := t.Version.(map[string]any); ok && len(fields) == 1 {
-		if text, ok := fields["version"].(string); ok {
+	switch answer := t.Version.(type) {
+	case string:
+		return answer
+	case map[string]any:
+		if text, ok := answer["version"].(string); ok && len(answer) == 1 {
 			return text
 		}
 	}
