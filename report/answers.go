@@ -33,5 +33,5 @@ func shareCells(s *record.Share) (checked, share Cell) {
 	if s == nil {
 		return Absent(), Absent()
 	}
-	return count(s.Checked), share95(&s.Share, &s.CI95, percent)
+	return count(s.Checked), with95(&s.Share, &s.CI95, unit.PercentDigits)
 }

@@ -23,18 +23,18 @@ func (r *Run) speculationTable() Table {
 			x = row.Speculation
 		}
 		if x != nil {
-			t.Add(TextCell(name), TextCell(x.Source), known(x.DraftTokens, 1), share95(x.AcceptanceRate, x.RateCI95, percent), share95(x.AcceptanceLength, x.LengthCI95, 1),
+			t.Add(TextCell(name), TextCell(x.Source), known(x.DraftTokens, 1), with95(x.AcceptanceRate, x.RateCI95, unit.PercentDigits), with95(x.AcceptanceLength, x.LengthCI95, unit.Digits),
 				known(x.TokensPerStep, 1), tokensAt(s.TPOT, "p50"), positions(x.ByPosition))
 		}
 	})
 	return t
 }
 
-// share95 is a figure with its interval.
-func share95(x *float64, within *stats.Interval, scale float64) Cell {
-	c := known(x, scale)
+// with95 is a figure with its interval.
+func with95(x *float64, within *stats.Interval, digits func(float64) string) Cell {
+	c := optional(x, digits)
 	if x != nil && within != nil {
-		c.Text += fmt.Sprintf(" [%s, %s]", unit.Digits(within.Lo*scale), unit.Digits(within.Hi*scale))
+		c.Text += fmt.Sprintf(" [%s, %s]", digits(within.Lo), digits(within.Hi))
 	}
 	return c
 }

@@ -56,7 +56,7 @@ func (r *Run) tiersWithHits() (tiers []int) {
 func rotationCells(name string, x record.Rotation, tiers []Cell, speedup Cell, u Units) []Cell {
 	rate := Cell{Text: "not reported", Kind: Faint}
 	if x.CachedRate != nil || x.Requests == 0 {
-		rate = optional(x.CachedRate, record.Percent)
+		rate = optional(x.CachedRate, unit.Percent)
 	}
 	cells := []Cell{TextCell(name), count(x.Requests), optional(x.TTFTMeanMs, u.ms), optional(x.TTFTP50Ms, u.ms), rate}
 	return append(append(cells, tiers...), speedup)
@@ -68,7 +68,7 @@ func tierCells(shown []int, rates []*float64) (out []Cell) {
 		if rates == nil {
 			out = append(out, Absent())
 		} else {
-			out = append(out, optional(rates[i], record.Percent))
+			out = append(out, optional(rates[i], unit.Percent))
 		}
 	}
 	return out

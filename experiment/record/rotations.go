@@ -59,7 +59,7 @@ func (r *Rotations) Answer() string {
 	}
 	cached := "cached tokens not reported"
 	if r.Later.CachedRate != nil {
-		cached = Percent(*r.Later.CachedRate) + " from cache"
+		cached = unit.Percent(*r.Later.CachedRate) + " from cache"
 	}
 	if r.Speedup() == 0 {
 		return "later rotations: " + cached
@@ -84,9 +84,6 @@ func (r *Rotations) change() string {
 	}
 	return "no faster"
 }
-
-// Percent writes a cached share with one decimal: near 100 % the third digit matters.
-func Percent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
 
 // RotationSpan is the requests of successive rotations, numbered from 1.
 type RotationSpan struct {

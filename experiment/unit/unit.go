@@ -117,8 +117,11 @@ func Exactly(x float64, unit string) string {
 	return strings.TrimSpace(strconv.FormatFloat(x, 'g', 12, 64) + " " + unit)
 }
 
-// Percent is a share with four digits: "97.5 %".
-func Percent(share float64) string { return Brief(100*share, 4) + " %" }
+// Percent is a share with one decimal: near 100 % the third digit matters, "97.5 %".
+func Percent(share float64) string { return PercentDigits(share) + " %" }
+
+// PercentDigits is Percent for a column of percentages.
+func PercentDigits(share float64) string { return strconv.FormatFloat(100*share, 'f', 1, 64) }
 
 // Counts is "12 schema, 3 not_json": what was counted by name, the largest count first.
 func Counts(counts map[string]int) string {

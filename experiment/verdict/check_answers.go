@@ -31,11 +31,11 @@ func checkAnswerLimits(e *Measured) checkResult {
 				continue
 			}
 			if limit.share == nil {
-				open = append(open, fmt.Sprintf("%sno answer was checked for being %s", ofClass(c), limit.what))
+				open = append(open, fmt.Sprintf("%sno answer was checked for being %s: min_%s decides nothing", ofClass(c), limit.what, limit.what))
 				why.none = true
 				continue
 			}
-			text := fmt.Sprintf("%s%s %s, at least %s wanted", ofClass(c), shareText(limit.share), limit.what, unit.Percent(limit.least))
+			text := fmt.Sprintf("%s%s %s, at least %s wanted", ofClass(c), shareText(limit.share), limit.what, unit.Exactly(limit.least, "share"))
 			switch iv := limit.share.CI95; {
 			case iv.Hi < limit.least:
 				wrong = append(wrong, text)
@@ -51,7 +51,7 @@ func checkAnswerLimits(e *Measured) checkResult {
 		return invalid("read the reasons (docs/answers.md), and compare with an answer by hand: the model, its chat template, the parser, or the precision",
 			"too few answers are as they must be: %s", strings.Join(wrong, "; "))
 	case len(open) > 0:
-		return caution(why.hint(), "not certain: %s", strings.Join(open, "; "))
+		return caution(why.hint(), "%s", strings.Join(open, "; "))
 	}
 	return result
 }
@@ -77,7 +77,7 @@ func ofClass(c workload.Class) string {
 	return "class " + c.Name + ": "
 }
 
-// shareText is "950 of 1,000 answers (95 %, 95 % interval 93.46 % to 96.27 %)".
+// shareText is "950 of 1,000 answers (95.0 %, 95 % interval 93.5 % to 96.3 %)".
 func shareText(s *record.Share) string {
 	return fmt.Sprintf("%s of %s answers (%s, 95 %% interval %s to %s)", unit.Count(s.In), unit.Count(s.Checked),
 		unit.Percent(s.Share), unit.Percent(s.CI95.Lo), unit.Percent(s.CI95.Hi))
@@ -177,7 +177,7 @@ func checkAccuracy(e *Measured) checkResult {
 	if worst.Endpoint != "" {
 		server = "replica " + worst.Endpoint
 	}
-	text := fmt.Sprintf("%s correct before the rows (%s), at least %s wanted", shareText(&worst.Correct), a.Source, unit.Percent(a.MinCorrect))
+	text := fmt.Sprintf("%s correct before the rows (%s), at least %s wanted", shareText(&worst.Correct), a.Source, unit.Exactly(a.MinCorrect, "share"))
 	if worst.Failed > 0 {
 		text += fmt.Sprintf("; %d of the requests failed", worst.Failed)
 	}

@@ -37,7 +37,7 @@ func TestAnswerFindings(t *testing.T) {
 	}{
 		{"not asked", nil, mark(-1, -1), "", "", ""},
 		{"valid without a limit", nil, mark(100, -1), "", "", ""},
-		{"invalid without a limit", nil, mark(90, -1), record.Caution, "answers_invalid", "90 of 100 answers (90 %, 95 % interval 82.38 % to 95.1 %) valid: 10 schema"},
+		{"invalid without a limit", nil, mark(90, -1), record.Caution, "answers_invalid", "90 of 100 answers (90.0 %, 95 % interval 82.4 % to 95.1 %) valid: 10 schema"},
 		{"wrong without a limit", nil, mark(-1, 50), "", "", ""},
 		{"certainly below", limits(0.97, 0), mark(90, -1), record.Invalid, "answers_wrong", "at least 97 % wanted"},
 		{"perhaps below", limits(0.95, 0), mark(90, -1), record.Caution, "answers_wrong", "90 of 100 answers"},

@@ -30,7 +30,7 @@ func checkBuffered(e *Measured) checkResult {
 			effects = append(e.heldBack(func(*record.Record) bool { return true }), unbounded(record.Inflated, []string{"tpot"})...)
 			effects = append(effects, unbounded(record.Unknown, []string{"itl"})...)
 		}
-		text := fmt.Sprintf("%d of %d answers arrived all at once", whole, n)
+		text := fmt.Sprintf("%d of %d answers with %d or more events arrived all at once", whole, n, fewestEvents)
 		if most <= shortAnswer {
 			text += fmt.Sprintf(" (at most %d events each)", most)
 		}
@@ -41,6 +41,9 @@ func checkBuffered(e *Measured) checkResult {
 	}
 	return passed()
 }
+
+// fewestEvents of an answer show whether it arrived all at once.
+const fewestEvents = 4
 
 // shortAnswer is the number of events that a busy server, or a busy client, may well pass on in one wake-up.
 const shortAnswer = 5
@@ -60,7 +63,7 @@ func bufferingHint(whole, of, most int) string {
 // of events of one of them.
 func buffered(records []*record.Record) (whole, of, most int) {
 	for r := range record.Completed(records) {
-		if r.Gaps.Len() < 3 {
+		if r.Gaps.Len()+1 < fewestEvents {
 			continue
 		}
 		of++
@@ -73,7 +76,7 @@ func buffered(records []*record.Record) (whole, of, most int) {
 
 // atOnce reports whether the tokens of an answer arrived less than 1 µs apart on average.
 func atOnce(r *record.Record) bool {
-	return r.Gaps.Len() >= 3 && !r.Last.IsZero() && r.Last.Us()-r.First.Us() < int64(r.Gaps.Len())
+	return r.Gaps.Len()+1 >= fewestEvents && !r.Last.IsZero() && r.Last.Us()-r.First.Us() < int64(r.Gaps.Len())
 }
 
 // heldBack is the effect on tpot of answers whose first tokens were held back. Buffering only delays tokens, so that

@@ -240,12 +240,12 @@ func TestFindings(t *testing.T) {
 		{"buffered", "answers all at once", each(func(r *record.Record) {
 			r.Gaps = record.Pack(0, 0, 0)
 			r.Last = r.First
-		}), isCaution, "100 of 100 answers arrived all at once"},
+		}), isCaution, "100 of 100 answers with 4 or more events arrived all at once"},
 		{"buffered", "some answers of four tokens", func(e *Measured) {
 			for _, r := range e.inWindow()[:7] {
 				r.Gaps, r.Last = record.Pack(0, 0, 0), r.First
 			}
-		}, isCaution, "7 of 7 answers arrived all at once (at most 4 events each)"},
+		}, isCaution, "7 of 7 answers with 4 or more events arrived all at once (at most 4 events each)"},
 		{"buffered", "three at a time", each(func(r *record.Record) {
 			r.Gaps = record.Pack(0, 0, 4000, 0, 0)
 			r.Last = record.At(r.First.Us() + 4000)

@@ -125,7 +125,7 @@ func rotationTip(s record.RotationSpan) string {
 		tip += fmt.Sprintf("\nTTFT mean %s, p50 %s", unit.Format(*s.TTFTMeanMs, "ms"), unit.Format(*s.TTFTP50Ms, "ms"))
 	}
 	if s.CachedRate != nil {
-		tip += "\nhit rate " + record.Percent(*s.CachedRate)
+		tip += "\nhit rate " + unit.Percent(*s.CachedRate)
 	}
 	return tip
 }

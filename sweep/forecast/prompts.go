@@ -47,7 +47,7 @@ func promptText(p *prompts.Source, drawn int) string {
 		for _, name := range slices.Sorted(maps.Keys(h.Categories)) {
 			names = append(names, fmt.Sprintf("%s %s", name, unit.Count(h.Categories[name])))
 		}
-		parts = append(parts, fmt.Sprintf("%d categories: %s", len(names), strings.Join(names, ", ")))
+		parts = append(parts, "by category: "+strings.Join(names, ", "))
 	}
 	if drawn > p.Drawn() {
 		parts = append(parts, fmt.Sprintf("%s of %s requests repeat a prompt of the row", unit.Count(drawn-p.Drawn()), unit.Count(drawn)))

@@ -255,7 +255,7 @@ func (c tierCount) rates(since tierCount) (out [5]string) {
 	for i := range out {
 		out[i] = none
 		if queries := c.queries - since.queries; queries > 0 && c.known[i] {
-			out[i] = record.Percent(max(0, c.hits[i]-since.hits[i]) / queries)
+			out[i] = unit.Percent(max(0, c.hits[i]-since.hits[i]) / queries)
 		}
 	}
 	return out

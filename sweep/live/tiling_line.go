@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"bench/experiment/columns"
-	"bench/experiment/record"
 	"bench/experiment/stats"
 	"bench/experiment/unit"
 )
@@ -90,7 +89,7 @@ func share(part, whole int) string {
 	if whole == 0 {
 		return none
 	}
-	return record.Percent(float64(part) / float64(whole))
+	return unit.Percent(float64(part) / float64(whole))
 }
 
 // shownColumns are the columns that fit a width, 0 = the narrowest lines; tiers are those that the server
