@@ -120,7 +120,7 @@ func printed(t *testing.T, run *Run) map[string]string {
 	if err := Text(&text, run, Screen{Width: 2000}); err != nil {
 		t.Fatal(err)
 	}
-	if err := Markdown(&md, run); err != nil {
+	if err := Summary(&md, run); err != nil {
 		t.Fatal(err)
 	}
 	return map[string]string{"text": text.String(), "markdown": md.String()}

@@ -16,7 +16,7 @@ import (
 func (r *Run) loadTable() Table {
 	t := Table{ID: "load", Caption: "Load", Columns: []Column{
 		{Head: "row"}, {Head: "completed", Num: true, Help: "failures"}, {Head: "failed", Num: true, Help: "failures"},
-		{Head: "mean concurrency", Num: true}, {Head: "window", Unit: "s", Num: true}, {Head: "arrivals", Unit: "of scheduled, 1/s"}, {Head: "finish reasons"}, {Head: "trend", Unit: "lowest p", Help: "steady"}, {Head: "Little's law", Help: "steady"},
+		{Head: "mean concurrency", Num: true}, {Head: "window", Unit: "s", Num: true}, {Head: "arrivals", Unit: "of scheduled, 1/s"}, {Head: "finish reasons"}, {Head: "trend", Unit: "lowest p of tests", Help: "steady"}, {Head: "Little's law", Help: "steady"},
 	}}
 	for _, row := range r.Live() {
 		q, c := row.Summary.Requests, row.Summary.Concurrency

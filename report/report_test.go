@@ -97,9 +97,9 @@ func TestTextColorOnlyAdds(t *testing.T) {
 	}
 }
 
-func TestMarkdown(t *testing.T) {
+func TestSummary(t *testing.T) {
 	var b bytes.Buffer
-	if err := Markdown(&b, fixtureRun()); err != nil {
+	if err := Summary(&b, fixtureRun()); err != nil {
 		t.Fatal(err)
 	}
 	fixture.Golden(t, *update, "summary.golden.md", b.Bytes())

@@ -86,7 +86,7 @@ func (p *printer) legend(o *Analysis, t *Table) {
 		p.wrap(" ", operatingMark+" operating point of its workload")
 	}
 	if slices.ContainsFunc(o.Series, func(s series.Series) bool { return s.Closed }) {
-		p.wrap(" ", "† closed loop: latencies count from the moment a worker is free")
+		p.wrap(" ", "† closed loop: latencies count from the moment a worker is free, so a queue of users does not show")
 	}
 	for _, s := range o.Series {
 		for _, mark := range s.Marks {
@@ -138,8 +138,8 @@ func andMore(row string, others int) string {
 	return row
 }
 
-// findings writes one line for each code, the most severe first, with its number if the table names numbers. Their
-// hints are in the report.
+// findings writes each code, the most severe first, with its number if the table names numbers: the whole text of an
+// invalid one, which can end in the server's error, one line of others. Their hints are in the report.
 func (p *printer) findings(o *Analysis, t *Table, footnotes map[string]int) {
 	if len(o.Findings) == 0 {
 		return
@@ -158,10 +158,14 @@ func (p *printer) findings(o *Analysis, t *Table, footnotes map[string]int) {
 		if numbered {
 			lead = fmt.Sprintf("  %2d %s ", footnotes[footnote(d.Severity, d.Code)], severity)
 		}
+		text := fmt.Sprintf("%s: %s (%s)", d.Code, d.Cases[0].Text, d.Cases[0].Row)
 		if n := len(d.Cases); n > 1 {
-			p.clip(lead, fmt.Sprintf("%s (%s): %s", d.Code, unit.Plural(n, "row"), d.Cases[0].Text))
+			text = fmt.Sprintf("%s (%s): %s", d.Code, unit.Plural(n, "row"), d.Cases[0].Text)
+		}
+		if d.Severity == record.Invalid {
+			p.wrap(strings.TrimRight(lead, " "), text)
 		} else {
-			p.clip(lead, fmt.Sprintf("%s: %s (%s)", d.Code, d.Cases[0].Text, d.Cases[0].Row))
+			p.clip(lead, text)
 		}
 	}
 	if len(notes) > 0 {

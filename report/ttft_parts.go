@@ -11,7 +11,7 @@ import (
 // ttftPartsTable is where the time to the first token goes in each row whose server reports its own times; shows
 // picks rows.
 func (r *Run) ttftPartsTable(shows func(*record.TTFTSplit) bool) Table {
-	t := Table{ID: "ttft-parts", Caption: "TTFT by part", Note: "Means over the same requests. Network: outside of the server. By histograms: warm-up included.", Columns: []Column{
+	t := Table{ID: "ttft-parts", Caption: "TTFT by part", Note: "Means over the same requests. Network: time outside of the server. Histograms include the warm-up.", Columns: []Column{
 		{Head: "row"}, {Head: "n", Num: true}, {Head: "TTFT from send", Unit: "ms", Num: true, Help: "ttftparts"}}}
 	names := r.ttftParts()
 	for _, name := range names {

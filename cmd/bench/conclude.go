@@ -56,7 +56,7 @@ func (c *cli) render(run *report.Run, quiet bool) error {
 	if err := writeWhole(html, func(w io.Writer) error { return page.Runs(w, run) }); err != nil {
 		return err
 	}
-	if err := writeWhole(filepath.Join(run.Dir, "summary.md"), func(w io.Writer) error { return report.Markdown(w, run) }); err != nil {
+	if err := writeWhole(filepath.Join(run.Dir, "summary.md"), func(w io.Writer) error { return report.Summary(w, run) }); err != nil {
 		return err
 	}
 	if quiet {

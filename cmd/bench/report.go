@@ -54,7 +54,7 @@ file of the run, so the default format is then text. --slo takes limits, which r
 a matrix, from which each row takes the SLO of the row with its name, and other rows take [slo]. --hardware, --gpus
 and --precision add the roofline to a run that was measured without it, or with a mistyped one.`,
 		Example: `  bench report results/chat/20260101T120000Z
-  bench report results/chat/20260101T120000Z --format md -o summary.md
+  bench report results/chat/20260101T120000Z --format md                          for a pull request: all points
   bench report results/chat/20260101T120000Z results/chat/20260102T120000Z -o both.html
   bench report results/chat/20260101T120000Z results/predicted/chat/20260101T110000Z -o with-prediction.html
   bench report results/chat/20260101T120000Z --slo 'ttft_p95=300ms,tpot_p95=40ms'
@@ -109,8 +109,8 @@ func (c *cli) report(f *reportFlags, paths []string) error {
 	if forReaders { // others have no place for a prediction behind a run
 		runs = report.LayBehind(all)
 	}
-	if !slices.Contains([]string{"html", "json", "text", "csv", "vllm"}, f.format) && len(runs) > 1 {
-		return usage("--format %s takes one run\nhint: --format html, json, text, csv and vllm take several", f.format)
+	if !slices.Contains([]string{"html", "json", "md", "text", "csv", "vllm"}, f.format) && len(runs) > 1 {
+		return usage("--format %s takes one run\nhint: --format html, json, md, text, csv and vllm take several", f.format)
 	}
 	if f.again() {
 		if err := c.evaluateAgain(f, all); err != nil {
@@ -137,7 +137,7 @@ func (c *cli) report(f *reportFlags, paths []string) error {
 	err := c.deliver(f.output, "report", map[string]func(io.Writer) error{
 		"html":        func(w io.Writer) error { return page.Runs(w, runs...) },
 		"json":        func(w io.Writer) error { return export.JSON(w, runs...) },
-		"md":          func(w io.Writer) error { return report.Markdown(w, first) },
+		"md":          func(w io.Writer) error { return report.Markdown(w, runs...) },
 		"csv":         func(w io.Writer) error { return export.CSV(w, runs...) },
 		"text":        func(w io.Writer) error { return textOf(w, runs, screen) },
 		"vllm":        func(w io.Writer) error { return export.VLLM(w, runs...) },
