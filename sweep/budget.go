@@ -102,14 +102,20 @@ func (r *run) planAdded(s *experiment.Spec, picked bool, ids []string) {
 		if !ok || row.Spec.Added == 0 {
 			continue
 		}
-		again := *s
-		again.Repeat, again.Repeats, again.Added = row.Spec.Repeat, row.Spec.Repeat, row.Spec.Added
-		again.Requests, again.Duration = row.Spec.Requests, row.Spec.Duration
+		again := addedAs(s, row)
 		if ID(&again) == id && r.reusable(row, r.hash(&again)) {
 			r.specs[id] = &again
 			r.planPoint(&again, picked, nil)
 		}
 	}
+}
+
+// addedAs is the repeat of a point that a budget added as a row.
+func addedAs(s *experiment.Spec, row *record.Row) experiment.Spec {
+	again := *s
+	again.Repeat, again.Repeats, again.Added = row.Spec.Repeat, row.Spec.Repeat, row.Spec.Added
+	again.Requests, again.Duration = row.Spec.Requests, row.Spec.Duration
+	return again
 }
 
 // startTime is how long a start of a variant's server took; 0 = it runs, or bench does not start it.

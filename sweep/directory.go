@@ -178,7 +178,7 @@ func (d directory) setAside(into string, which func(id string) bool) error {
 		return err
 	}
 	if err := os.MkdirAll(d.file(into), 0o755); err != nil {
-		return fmt.Errorf("moving rows of the former server: %w", err)
+		return fmt.Errorf("moving rows aside: %w", err)
 	}
 	for _, id := range ids {
 		if !which(id) {
@@ -188,7 +188,7 @@ func (d directory) setAside(into string, which func(id string) bool) error {
 		for _, name := range []string{id + recordsSuffix, id + telemetrySuffix, id + ".json"} {
 			err := os.Rename(d.file(name), filepath.Join(d.file(into), name))
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return fmt.Errorf("moving rows of the former server: %w", err)
+				return fmt.Errorf("moving rows aside: %w", err)
 			}
 		}
 	}

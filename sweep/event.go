@@ -31,6 +31,7 @@ type Starting struct {
 type Started struct {
 	Dir         string
 	Total, Kept int           // rows in the plan, and those finished by an earlier attempt
+	Changed     Changed       // rows of a run to resume that this matrix describes otherwise
 	Spent       time.Duration // of the budget so far; 0 without one
 }
 

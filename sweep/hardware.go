@@ -3,6 +3,7 @@ package sweep
 import (
 	"fmt"
 	"os"
+	"slices"
 
 	"bench/experiment"
 	"bench/experiment/record"
@@ -26,34 +27,86 @@ func formerHardware(m *record.Manifest) hardware {
 	return hardware{m.Target.Hardware, m.Target.GPUs, m.Target.Precision, m.GPUHourUSD}
 }
 
-// evaluateKept evaluates rows again that were measured by this matrix, but for what it states of the hardware: what
-// was sent is the same, and the rest is arithmetic over the records. Rows of a matrix that varies its server are
-// measured again: each server has a roofline of its own.
+// evaluateKept evaluates rows again that were measured by this matrix, but for what it states of the hardware and, if
+// their windows do not depend on it, of the SLO: what was sent is the same, and the rest is arithmetic over the records.
 func (r *run) evaluateKept(old *record.Manifest) error {
-	if r.m.Varies() || r.Resume == "" {
+	if r.Resume == "" {
 		return nil
 	}
-	was, is := formerHardware(old), hardwareOf(r.m.Target)
 	ids, err := r.dir.rowIDs()
 	if err != nil {
 		return err
 	}
 	for _, id := range ids {
 		row, ok := r.dir.row(id)
-		if !ok || row.SpecHash != r.hashOn(&row.Spec, was) || row.SpecHash == r.hashOn(&row.Spec, is) {
+		if !ok {
+			continue
+		}
+		r.changed.Finished++
+		own, ok := r.evaluation(row, old)
+		if !ok {
 			continue
 		}
 		records, err := r.dir.records(id)
 		if err != nil {
 			return err
 		}
-		again := verdict.Again(row, records, r.m.Target, r.Roofline)
-		again.SpecHash = r.hashOn(&row.Spec, is)
+		r.changed.noteEvaluated(row, r.reasons(row, &own, old))
+		now, source := *row, r.Roofline
+		if now.Spec = own; r.m.Varies() { // each server has a roofline of its own
+			source = record.RooflineSource{}.Or(row.Roofline)
+		}
+		again := verdict.Again(&now, records, r.m.Target, source)
+		again.SpecHash = r.hash(&own)
 		if err := r.dir.writeJSON(id+".json", again); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// evaluation is the spec under which a finished row can be evaluated again; false: it needs none, or was measured
+// otherwise. Of a matrix that varies its server, rows on other hardware are measured again: each server has its own.
+func (r *run) evaluation(row *record.Row, old *record.Manifest) (own experiment.Spec, ok bool) {
+	own = row.Spec
+	if r.m.Varies() && !slices.ContainsFunc(r.m.Variants, func(v Variant) bool { return v.Name == own.Variant }) {
+		return own, false
+	}
+	was := formerHardware(old)
+	if row.SpecHash != r.hashOn(&own, was) || r.m.Varies() && row.SpecHash != r.hash(&own) {
+		return own, false
+	}
+	if s := r.pointOf(row); s != nil && !verdict.EndsEarly(&own) && own.Search == nil && s.Search == nil {
+		if other := underLimits(own, s); r.hash(&other) == r.hash(s) {
+			own = other
+		}
+	}
+	return own, row.SpecHash != r.hash(&own)
+}
+
+// pointOf is the point of the matrix, or its repeat that a budget added, with the ID of a row; nil: there is none.
+func (r *run) pointOf(row *record.Row) *experiment.Spec {
+	for i := range r.m.Points {
+		s := r.m.Points[i]
+		if row.Spec.Added > 0 && s.Repeat <= 1 && s.Search == nil {
+			s = addedAs(&s, row)
+		}
+		if ID(&s) == row.ID {
+			return &s
+		}
+	}
+	return nil
+}
+
+// underLimits is a spec with the SLO of another one, class by class.
+func underLimits(own experiment.Spec, s *experiment.Spec) experiment.Spec {
+	own.SLO, own.Mix = s.SLO, slices.Clone(own.Mix)
+	for i := range own.Mix {
+		if i < len(s.Mix) {
+			own.Mix[i].SLO = s.Mix[i].SLO
+		}
+	}
+	return own
 }
 
 // records are the requests of a finished row.

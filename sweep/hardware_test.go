@@ -50,9 +50,9 @@ func TestOtherHardware(t *testing.T) {
 		}
 	}
 	events = nil
-	done, _, err := Kept(mustParse(t, mistyped), first.Dir)
-	if err != nil || !done["a-r1"] || !done["b-r1"] {
-		t.Errorf("a dry run keeps %v, %v", done, err)
+	left, err := FindKept(mustParse(t, mistyped), first.Dir)
+	if err != nil || !left.Done["a-r1"] || !left.Done["b-r1"] {
+		t.Errorf("a dry run keeps %+v, %v", left, err)
 	}
 	other := strings.Replace(mistyped, "output = 4", "output = 5", 1)
 	complete(t, base, other, Options{Resume: first.Dir, Event: log(&events)})

@@ -20,7 +20,10 @@ const mostChanges = 8
 // Error implements error.
 func (e *ServerChangedError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "the server is not the one of this run (identity %s, was %s)", e.Is, e.Was)
+	b.WriteString("the server is not the one of this run")
+	if len(e.Changes) == 0 {
+		fmt.Fprintf(&b, ": its identity is %s, was %s", e.Is, e.Was)
+	}
 	for _, c := range e.Changes[:min(len(e.Changes), mostChanges)] {
 		b.WriteString("\n  " + c.String())
 	}

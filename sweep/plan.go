@@ -75,27 +75,58 @@ func (r *run) load() error {
 	return nil
 }
 
-// Kept are the IDs of the rows that a run of m with Options.Resume keeps, if its server is still the one of the
-// run in dir, and the time that it spent of its budget.
-func Kept(m *Matrix, dir string) (map[string]bool, time.Duration, error) {
-	r := &run{Options: Options{Resume: dir, Server: &endpoint.Server{}}, m: m}
+// Kept is what a run of m with Options.Resume keeps, if its server is still the one of the run in dir.
+type Kept struct {
+	Done    map[string]bool // IDs of the rows
+	Changed Changed
+	Spent   time.Duration // of its budget
+}
+
+// FindKept reads what a run keeps.
+func FindKept(m *Matrix, dir string) (*Kept, error) {
+	r := &run{Options: Options{Resume: dir, Server: &endpoint.Server{}}, m: m, secrets: findSecrets(m.Text)}
 	if err := r.open(); err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	r.Server.Info = r.manifest.Target
+	old := r.manifest
+	r.before, r.changed.aside = &old, asideName(&old)
+	ids, err := r.dir.rowIDs()
+	if err != nil {
+		return nil, err
+	}
 	done := map[string]bool{}
+	for _, id := range ids {
+		if row, ok := r.dir.row(id); ok {
+			r.changed.Finished++
+			if own, again := r.evaluation(row, &old); again {
+				r.changed.noteEvaluated(row, r.reasons(row, &own, &old))
+				done[id] = !row.AllFailed() && !row.ServerLost
+			}
+		}
+	}
 	for i := range m.Points {
 		s := &m.Points[i]
 		if s.Search != nil {
-			done[ID(s)] = !r.incomplete(s)
-			continue
-		}
-		_, done[ID(s)] = r.kept(record.Planned{ID: ID(s), SpecHash: r.hash(s)})
-		if !done[ID(s)] && !m.Varies() { // evaluated again, not measured
-			_, done[ID(s)] = r.kept(record.Planned{ID: ID(s), SpecHash: r.hashOn(s, formerHardware(&r.manifest))})
+			rows, err := r.reusableProbes(s, true)
+			if err != nil {
+				return nil, err
+			}
+			_, more := (&searching{first: s, rows: rows, run: r}).next()
+			done[ID(s)] = !more
+		} else if !done[ID(s)] {
+			_, done[ID(s)] = r.kept(record.Planned{ID: ID(s), SpecHash: r.hash(s)})
+			r.findChanged(s, done[ID(s)])
 		}
 	}
-	return done, r.spentBefore, nil
+	return &Kept{done, r.changed, r.spentBefore}, nil
+}
+
+// findChanged notes a point whose finished row is not kept.
+func (r *run) findChanged(s *experiment.Spec, kept bool) {
+	if row, ok := r.dir.row(ID(s)); ok && !kept && r.before != nil {
+		r.changed.noteAgain(row, r.reasons(row, s, r.before))
+	}
 }
 
 // begin writes the manifest of this attempt.
@@ -109,7 +140,7 @@ func (r *run) begin() error {
 		return fmt.Errorf("%w\nhint: free some space, or choose another place with --out DIR", err)
 	}
 	old := r.manifest
-	r.before = &old
+	r.before, r.changed = &old, Changed{aside: asideName(&old)}
 	was, identity := &old.Target, old.Target.Identity
 	if r.m.Varies() {
 		was, identity, _ = lastOf(old.Servers, r.serving.Variant)
@@ -217,6 +248,8 @@ func (r *run) planPoint(s *experiment.Spec, picked bool, before []record.Planned
 	_, there := r.kept(p)
 	if there {
 		p.State = "done"
+	} else if picked {
+		r.findChanged(s, false)
 	}
 	at := slices.IndexFunc(before, func(b record.Planned) bool {
 		return b.ID == p.ID && (b.SpecHash == p.SpecHash || b.SpecHash == r.hashOn(s, formerHardware(r.before)))

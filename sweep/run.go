@@ -83,6 +83,7 @@ type run struct {
 	abandoned map[string]int         // by variant whose server runs on: requests that its rows gave up
 	serving   *record.ServerStart    // the current one; nil: the matrix has one server
 	before    *record.Manifest       // manifest of the run to resume, or zero
+	changed   Changed
 	watch     stopwatch
 }
 
@@ -148,7 +149,7 @@ func (r *run) announce() {
 			done++
 		}
 	}
-	r.Event(Event{Started: &Started{Dir: r.dir.path, Total: len(r.todo), Kept: done, Spent: r.spent()}})
+	r.Event(Event{Started: &Started{Dir: r.dir.path, Total: len(r.todo), Kept: done, Changed: r.changed, Spent: r.spent()}})
 }
 
 // rows runs the next rows without a result, up to a row of another server.
@@ -226,9 +227,9 @@ func (r *run) row(ctx context.Context, s *experiment.Spec, p record.Planned, ind
 	if err := r.dir.reserve(); err != nil {
 		return nil, fmt.Errorf("%w\nhint: %s", err, r.resumeHint("free some space"))
 	}
-	// The summary of an old spec is removed first: it must never stand beside the records of another.
-	if err := os.Remove(r.dir.file(p.ID + ".json")); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("replacing %s: %w", p.ID, err)
+	// The summary of an old spec is moved first: it must never stand beside the records of another.
+	if err := r.replace(p.ID); err != nil {
+		return nil, err
 	}
 	records, err := begin(r.dir, p.ID+recordsSuffix, record.NewRecordWriter)
 	if err != nil {
@@ -275,6 +276,17 @@ func (r *run) row(ctx context.Context, s *experiment.Spec, p record.Planned, ind
 		row.ClassSampling[class] = r.secrets.hideIn(own)
 	}
 	return row, r.diskFull(r.dir.writeJSON(p.ID+".json", row))
+}
+
+// replace makes room for the result of a row that runs again: the old one is set aside.
+func (r *run) replace(id string) error {
+	if _, there := r.dir.row(id); there {
+		return r.dir.setAside(r.changed.aside, func(row string) bool { return row == id })
+	}
+	if err := os.Remove(r.dir.file(id + ".json")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("replacing %s: %w", id, err)
+	}
+	return nil
 }
 
 // spool keeps the samples and records of a very long row on disk while it runs. tidy removes the samples.

@@ -116,7 +116,7 @@ func (r *run) probesOf(s *experiment.Spec, picked bool) ([]experiment.Spec, erro
 	if s.Search == nil {
 		return []experiment.Spec{*s}, nil
 	}
-	rows, err := r.reusableProbes(s)
+	rows, err := r.reusableProbes(s, picked)
 	if err != nil {
 		return nil, err
 	}
@@ -203,13 +203,19 @@ func (r *run) probed(s *experiment.Spec) []*record.Row {
 			return k.rows
 		}
 	}
-	rows, _ := r.reusableProbes(s) // planning them reports an error
+	rows, _ := r.reusableProbes(s, false) // planning them reports an error
 	return rows
 }
 
-// reusableProbes are the finished probes of a search that the run keeps.
-func (r *run) reusableProbes(s *experiment.Spec) ([]*record.Row, error) {
-	return r.dir.probes(s, func(s *experiment.Spec, row *record.Row) bool { return r.reusable(row, r.hash(s)) })
+// reusableProbes are the finished probes of a search that the run keeps; tell: it notes the others as changed.
+func (r *run) reusableProbes(s *experiment.Spec, tell bool) ([]*record.Row, error) {
+	return r.dir.probes(s, func(s *experiment.Spec, row *record.Row) bool {
+		ok := r.reusable(row, r.hash(s))
+		if tell {
+			r.findChanged(s, ok)
+		}
+		return ok
+	})
 }
 
 // workloadOf names the row and the values of its axes, without those of its server.

@@ -72,6 +72,17 @@ func planText(m *sweep.Matrix, k forecast.Known, screen report.Screen) (string, 
 	if len(p.Short) > 0 {
 		lines("", append([]string{""}, p.Short...)...)
 	}
+	if len(p.Changed) > 0 {
+		lines("", "")
+		for _, text := range p.Changed {
+			own, indented := strings.CutPrefix(text, "  ")
+			if indented {
+				lines(" ", own)
+			} else {
+				lines("", own)
+			}
+		}
+	}
 	lines("", append([]string{""}, strings.Split(p.Total(), "\n")...)...)
 	lines("", "enough for a percentile at best: requests that share a queue or a batch count for fewer", "nothing was sent")
 	return b.String(), nil

@@ -153,6 +153,11 @@ func (in *sweepInput) read(ctx context.Context, file string, stderr io.Writer) (
 	if err := in.enforceable(in.m, picked); err != nil {
 		return err
 	}
+	if in.dryRun {
+		if err := sizeTiles(in.m, in.models, in.m.Target.Model); err != nil {
+			return err
+		}
+	}
 	in.known = forecast.Known{Only: in.only, Speed: speed(in.m, in.simulated, in.models, in.hardware), Earlier: in.earlier(in.m, in.simulated)}
 	in.spends, err = interruptible(ctx, func() (string, error) { return in.planBudget(in.m, &in.known) })
 	return err
@@ -161,9 +166,6 @@ func (in *sweepInput) read(ctx context.Context, file string, stderr io.Writer) (
 func (c *cli) dryRunSweep(ctx context.Context, in *sweepInput) error {
 	if len(in.notes) > 0 { // a run notes it after it has found the model
 		fmt.Fprintln(c.stderr, safe("note: rows have no roofline: "+strings.Join(in.notes, "; ")))
-	}
-	if err := sizeTiles(in.m, in.models, in.m.Target.Model); err != nil {
-		return err
 	}
 	if in.m.Simulated() {
 		in.known.Cache = experiment.PrefixCache{Block: in.simulated.BlockTokens(), Room: in.simulated.KVTokens()}
@@ -207,8 +209,24 @@ func (c *cli) watched(ctx context.Context, m *sweep.Matrix, o sweep.Options, w w
 		w.stop()
 		c.stderr = stderr
 	}()
-	o.Event = w.event
+	o.Event = func(e sweep.Event) {
+		w.event(e)
+		if e.Started != nil {
+			c.noteChanged(e.Started.Changed.Lines())
+		}
+	}
 	return sweep.Run(ctx, m, o)
+}
+
+// noteChanged states what becomes of finished rows of a run to resume, before the first row runs.
+func (c *cli) noteChanged(lines []string) {
+	for i, line := range lines {
+		if !strings.HasPrefix(line, " ") && !strings.HasPrefix(line, "hint: ") {
+			line = "note: " + line
+		}
+		lines[i] = safe(line) + "\n"
+	}
+	fmt.Fprint(c.stderr, strings.Join(lines, ""))
 }
 
 // matrixError makes an error of reading a matrix a usage error.
@@ -229,10 +247,11 @@ func (f *sweepFlags) planBudget(m *sweep.Matrix, k *forecast.Known) (string, err
 		m.Budget = workload.Span(f.budget)
 	}
 	if f.resume != "" && (f.dryRun || m.Budget > 0) {
-		var err error
-		if k.Done, k.Spent, err = sweep.Kept(m, f.resume); err != nil {
+		kept, err := sweep.FindKept(m, f.resume)
+		if err != nil {
 			return "", usage("%w", err)
 		}
+		k.Done, k.Changed, k.Spent = kept.Done, kept.Changed, kept.Spent
 	}
 	if m.Budget == 0 {
 		return "", nil

@@ -27,7 +27,10 @@ type Plan struct {
 	// whose trace can end within the warm-up, a line each.
 	Short []string
 
+	Changed []string // finished rows of a resumed run that the matrix describes otherwise, a line each reason
+
 	count, done   int    // rows, with repeats
+	again         int    // of those to run: the resumed run has another result of them
 	order, starts string // texts
 	durations     *durations
 	sources       [sources]int  // of the durations: rows to run
@@ -44,7 +47,8 @@ type Known struct {
 	// Earlier are the durations of rows of earlier runs.
 	Earlier Earlier
 	Spent   time.Duration   // of the matrix's budget, by the attempts of a resumed run
-	Done    map[string]bool // IDs of the rows that a resumed run has
+	Done    map[string]bool // IDs of the rows that a resumed run keeps
+	Changed sweep.Changed   // rows of a resumed run
 }
 
 // Row is one point of the plan with its repeats, its cells as text.
@@ -57,9 +61,9 @@ type Row struct {
 	Time               string // of all repeats
 	HighestPercentiles string // that the number of requests supports
 
-	axes []experiment.Axis
-	done int // repeats
-	time estimate
+	axes        []experiment.Axis
+	done, again int // repeats
+	time        estimate
 }
 
 // Shape is the lengths of requests.
@@ -71,7 +75,7 @@ type Shape struct {
 // NewPlan lists the rows that match k.Only.
 func NewPlan(m *sweep.Matrix, k Known) (*Plan, error) {
 	p := &Plan{Block: cmp.Or(k.Cache.Block, workload.BlockTokens), durations: newDurations(k), time: estimate{predicted: true},
-		budget: time.Duration(m.Budget), spent: k.Spent}
+		budget: time.Duration(m.Budget), spent: k.Spent, Changed: k.Changed.Lines()}
 	for i := range m.Points {
 		s := &m.Points[i]
 		if ok, err := sweep.Match(s, k.Only); err != nil {
@@ -136,9 +140,26 @@ func (p *Plan) add(s *experiment.Spec, k *Known) {
 	} else {
 		r.time.add(time)
 	}
-	if r.Time = r.time.brief(); r.done == r.Repeats {
-		r.Time = "done"
+	if k.Changed.Again[sweep.ID(s)] {
+		p.again++
+		r.again++
 	}
+	r.Time = r.timeText()
+}
+
+// timeText is the time of the repeats to run, behind what a resumed run has of the point.
+func (r *Row) timeText() string {
+	switch {
+	case r.done == r.Repeats:
+		return "kept"
+	case r.again == r.Repeats:
+		return "again, " + r.time.brief()
+	case r.done > 0:
+		return fmt.Sprintf("%d kept, %s", r.done, r.time.brief())
+	case r.again > 0:
+		return fmt.Sprintf("%d again, %s", r.again, r.time.brief())
+	}
+	return r.time.brief()
 }
 
 // row is the plan's row of a point. The points of a row stand together, whatever the order of execution.

@@ -9,8 +9,11 @@ import (
 // Total sums up the rows, their time, the starts of servers and the order, in one or two lines.
 func (p *Plan) Total() string {
 	text := unit.Plural(p.count, "row")
-	if p.done > 0 {
-		text += fmt.Sprintf(" (%d done)", p.done)
+	switch {
+	case p.again > 0:
+		text += fmt.Sprintf(" (%d kept, %d again, %d new)", p.done, p.again, p.count-p.done-p.again)
+	case p.done > 0:
+		text += fmt.Sprintf(" (%d kept, %d to run)", p.done, p.count-p.done)
 	}
 	text += ", " + p.time.String() + p.starts
 	if from := p.durations.sourcesText(p.sources); from != "" {

@@ -1,0 +1,201 @@
+package sweep
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"bench/experiment"
+	"bench/experiment/record"
+	"bench/experiment/unit"
+)
+
+// Changed is what a resumed run does with finished rows that its matrix describes otherwise than when they ran.
+type Changed struct {
+	Finished  int             // rows of the run
+	Again     map[string]bool // by ID: it runs again
+	aside     string          // directory that its result moves to
+	why       map[string][]string
+	evaluated map[string][]string // rows whose stored requests are evaluated again, by reason
+}
+
+// asideName is the directory of results that the attempt after those of a manifest replaces.
+func asideName(old *record.Manifest) string { return fmt.Sprintf("replaced-%d", len(old.Attempts)) }
+
+// noteAgain adds a finished row that is to run again.
+func (c *Changed) noteAgain(row *record.Row, reasons []string) {
+	if c.Again[row.ID] {
+		return
+	}
+	if c.Again == nil {
+		c.Again, c.why = map[string]bool{}, map[string][]string{}
+	}
+	c.Again[row.ID] = true
+	note(c.why, row, reasons)
+}
+
+// noteEvaluated adds a finished row that is evaluated again.
+func (c *Changed) noteEvaluated(row *record.Row, reasons []string) {
+	if c.evaluated == nil {
+		c.evaluated = map[string][]string{}
+	}
+	note(c.evaluated, row, reasons)
+}
+
+func note(rows map[string][]string, row *record.Row, reasons []string) {
+	label := row.Spec.Label()
+	if row.Spec.Repeat > 1 {
+		label += fmt.Sprintf(" repeat %d", row.Spec.Repeat)
+	}
+	for _, reason := range reasons {
+		rows[reason] = append(rows[reason], label)
+	}
+}
+
+// Lines say what is done with which rows and why, a line each reason; none without such rows.
+func (c *Changed) Lines() (lines []string) {
+	if len(c.evaluated) > 0 {
+		lines = append(lines, "evaluated again from their stored requests, not measured:")
+		lines = append(lines, reasonLines(c.evaluated)...)
+	}
+	if n := len(c.Again); n > 0 {
+		lines = append(lines, fmt.Sprintf("measured again: %d of %s; the old results move to %s:", n, unit.Plural(c.Finished, "finished row"), c.aside))
+		lines = append(lines, reasonLines(c.why)...)
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(c.why)), func(why string) bool { return !strings.HasPrefix(why, "slo.") }) {
+			lines = append(lines, "hint: bench report --slo MATRIX evaluates their stored requests under other limits")
+		}
+	}
+	return lines
+}
+
+// reasonLines are "slo.ttft_p95: 1 s → 2 s (a concurrency=1, b and 3 more)".
+func reasonLines(rows map[string][]string) (lines []string) {
+	for _, reason := range slices.Sorted(maps.Keys(rows)) {
+		const shown = 3
+		names := rows[reason]
+		text := strings.Join(names[:min(shown, len(names))], ", ")
+		if more := len(names) - shown; more > 0 {
+			text += fmt.Sprintf(" and %d more", more)
+		}
+		lines = append(lines, fmt.Sprintf("  %s (%s)", reason, text))
+	}
+	return lines
+}
+
+// reasons are why a finished row is not a result of a point.
+func (r *run) reasons(row *record.Row, s *experiment.Spec, old *record.Manifest) []string {
+	switch {
+	case row.ServerLost:
+		return []string{"the server was lost"}
+	case row.AllFailed():
+		return []string{"no request completed"}
+	}
+	reasons := changes(specFacts(&row.Spec), specFacts(s))
+	if len(reasons) == 0 {
+		was := r.m.Target
+		was.API = old.Target.API
+		reasons = changes(targetFacts(&old.Target, old.GPUHourUSD, row.Spec.APIFor(was)),
+			targetFacts(r.stated(), r.m.Target.GPUHourUSD, s.APIFor(r.m.Target)))
+	}
+	if len(reasons) == 0 {
+		reasons = []string{"headers, timeout or routing in [target], or the start of the server"}
+	}
+	for i := range reasons {
+		reasons[i] = r.hide(reasons[i])
+	}
+	return reasons
+}
+
+// stated is what the matrix states of the target in place of what an earlier attempt's did.
+func (r *run) stated() *record.TargetInfo {
+	t := r.targetInfo()
+	t.ExtraBody = r.secrets.hideIn(r.m.Target.ExtraBody)
+	t.Hardware, t.GPUs, t.Precision = r.m.Target.Hardware, r.m.Target.GPUs, r.m.Target.Precision
+	return &t
+}
+
+// targetFacts are what a row's hash covers of the target, by key.
+func targetFacts(t *record.TargetInfo, price *float64, api string) map[string]string {
+	return flat(map[string]any{
+		"target.api": api, "target.model": t.Model, "target.extra_body": t.ExtraBody,
+		"target.hardware": t.Hardware, "target.gpus": t.GPUs, "target.precision": t.Precision, "target.gpu_hour_usd": price,
+	})
+}
+
+// specFacts are what a row's hash covers of a point, by key.
+func specFacts(s *experiment.Spec) map[string]string {
+	own := *s
+	own.Expect, own.Search, own.SLO = "", nil, experiment.SLO{}
+	facts := flat(own)
+	for prefix, limits := range map[string][]experiment.Limit{"slo.": s.SLO.Limits, "slo.each.": s.SLO.Each} {
+		for _, l := range limits {
+			facts[prefix+l.Key] = unit.Exactly(l.Value, l.Unit)
+		}
+	}
+	return facts
+}
+
+// changes are the facts that differ, "input.mean: 64 → 128"; of a file whose content differs its name alone.
+func changes(was, is map[string]string) []string {
+	const absent, sum = "none", ".sha256"
+	keys := maps.Clone(was)
+	maps.Copy(keys, is)
+	var out, files []string
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		owner, isSum := strings.CutSuffix(key, sum)
+		if isSum && was[key] != "" && is[key] != "" && was[key] != is[key] && was[owner+".file"] == is[owner+".file"] {
+			files = append(files, owner+".")
+			out = append(out, fmt.Sprintf("%s.file: the content of %s differs", owner, is[owner+".file"]))
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		ofFile := slices.ContainsFunc(files, func(owner string) bool { return strings.HasPrefix(key, owner) })
+		if was[key] != is[key] && !ofFile && !strings.HasSuffix(key, sum) {
+			out = append(out, record.Change{Fact: key, Was: cmp.Or(was[key], absent), Is: cmp.Or(is[key], absent)}.String())
+		}
+	}
+	return out
+}
+
+// flat is a value by the keys of its JSON: "mix.chat.input.mean". Entries of lists are named, else numbered.
+func flat(v any) map[string]string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // all values come from TOML
+	}
+	var tree any
+	if err := json.Unmarshal(text, &tree); err != nil {
+		panic(err)
+	}
+	facts := map[string]string{}
+	flatten(facts, "", tree)
+	return facts
+}
+
+func flatten(facts map[string]string, at string, v any) {
+	under := func(key string) string { return strings.TrimPrefix(at+"."+key, ".") }
+	switch v := v.(type) {
+	case nil:
+	case map[string]any:
+		for key, own := range v {
+			flatten(facts, under(key), own)
+		}
+	case []any:
+		for i, own := range v {
+			name := fmt.Sprint(i)
+			if entry, ok := own.(map[string]any); ok {
+				if given, ok := entry["name"].(string); ok {
+					name = given
+				}
+			}
+			flatten(facts, under(name), own)
+		}
+	default:
+		if text := fmt.Sprint(v); text != "" {
+			facts[at] = text
+		}
+	}
+}
