@@ -28,7 +28,7 @@ var mayImport = map[string][]string{
 	"docs":         {}, // tests alone
 	"docs/schema":  {}, // tests alone
 	"cmd/bench":    {everything},
-	"sweep":        {"experiment", "experiment/endpoint", "experiment/record", "experiment/safetext", "experiment/series", "experiment/server", "experiment/telemetry", "experiment/verdict", "experiment/workload", "sweep/strict"},
+	"sweep":        {"experiment", "experiment/endpoint", "experiment/record", "experiment/safetext", "experiment/series", "experiment/server", "experiment/telemetry", "experiment/unit", "experiment/verdict", "experiment/workload", "sweep/strict"},
 	"sweep/live":   {"sweep", "sweep/forecast", "experiment", "experiment/columns", "experiment/endpoint", "experiment/openai", "experiment/record", "experiment/safetext", "experiment/stats", "experiment/unit", "experiment/verdict", "experiment/workload"},
 	"sweep/strict": {"experiment/safetext", "experiment/spelling"},
 	"sweep/predict": {"experiment", "experiment/endpoint", "experiment/load", "experiment/mock", "experiment/openai",

@@ -75,60 +75,6 @@ func (r *run) load() error {
 	return nil
 }
 
-// Kept is what a run of m with Options.Resume keeps, if its server is still the one of the run in dir.
-type Kept struct {
-	Done    map[string]bool // IDs of the rows
-	Changed Changed
-	Spent   time.Duration // of its budget
-}
-
-// FindKept reads what a run keeps.
-func FindKept(m *Matrix, dir string) (*Kept, error) {
-	r := &run{Options: Options{Resume: dir, Server: &endpoint.Server{}}, m: m, secrets: findSecrets(m.Text)}
-	if err := r.open(); err != nil {
-		return nil, err
-	}
-	r.Server.Info = r.manifest.Target
-	old := r.manifest
-	r.before, r.changed.aside = &old, asideName(&old)
-	ids, err := r.dir.rowIDs()
-	if err != nil {
-		return nil, err
-	}
-	done := map[string]bool{}
-	for _, id := range ids {
-		if row, ok := r.dir.row(id); ok {
-			r.changed.Finished++
-			if own, again := r.evaluation(row, &old); again {
-				r.changed.noteEvaluated(row, r.reasons(row, &own, &old))
-				done[id] = !row.AllFailed() && !row.ServerLost
-			}
-		}
-	}
-	for i := range m.Points {
-		s := &m.Points[i]
-		if s.Search != nil {
-			rows, err := r.reusableProbes(s, true)
-			if err != nil {
-				return nil, err
-			}
-			_, more := (&searching{first: s, rows: rows, run: r}).next()
-			done[ID(s)] = !more
-		} else if !done[ID(s)] {
-			_, done[ID(s)] = r.kept(record.Planned{ID: ID(s), SpecHash: r.hash(s)})
-			r.findChanged(s, done[ID(s)])
-		}
-	}
-	return &Kept{done, r.changed, r.spentBefore}, nil
-}
-
-// findChanged notes a point whose finished row is not kept.
-func (r *run) findChanged(s *experiment.Spec, kept bool) {
-	if row, ok := r.dir.row(ID(s)); ok && !kept && r.before != nil {
-		r.changed.noteAgain(row, r.reasons(row, s, r.before))
-	}
-}
-
 // begin writes the manifest of this attempt.
 func (r *run) begin() error {
 	if r.Resume != "" { // again, now locked: another process may have ended just now

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"syscall"
 	"time"
@@ -276,17 +275,6 @@ func (r *run) row(ctx context.Context, s *experiment.Spec, p record.Planned, ind
 		row.ClassSampling[class] = r.secrets.hideIn(own)
 	}
 	return row, r.diskFull(r.dir.writeJSON(p.ID+".json", row))
-}
-
-// replace makes room for the result of a row that runs again: the old one is set aside.
-func (r *run) replace(id string) error {
-	if _, there := r.dir.row(id); there {
-		return r.dir.setAside(r.changed.aside, func(row string) bool { return row == id })
-	}
-	if err := os.Remove(r.dir.file(id + ".json")); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("replacing %s: %w", id, err)
-	}
-	return nil
 }
 
 // spool keeps the samples and records of a very long row on disk while it runs. tidy removes the samples.
