@@ -44,7 +44,7 @@ func TestEmptyEvents(t *testing.T) {
 				var at []time.Duration
 				p.say(streamHead)
 				for _, kind := range tt.events {
-					time.Sleep(2 * time.Millisecond)
+					time.Sleep(10 * time.Millisecond)
 					at = append(at, time.Since(began))
 					p.say(chunked(events[kind]))
 				}
