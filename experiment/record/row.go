@@ -42,14 +42,13 @@ type Row struct {
 	ServerLost  bool        `json:"server_lost,omitempty"` // the last requests did not reach the server: resume repeats the row
 
 	// What the checks take from outside the records.
-	ReasoningUnknown bool `json:"reasoning_unknown,omitempty"` // of a prediction that has no reasoning, as nothing states how long it is
-
-	PromptOverhead *int             `json:"prompt_overhead_tokens,omitempty"` // around every prompt, the most of any class; absent in rows of older versions
-	ImageTokens    int              `json:"image_tokens,omitempty"`           // of each image in a prompt, by the server's count, the most of any class; 0 = no images, or not counted
-	FailedPriming  int              `json:"failed_priming,omitempty"`         // priming requests that failed
-	RefusedPrompts *RefusedPrompts  `json:"refused_prompts,omitempty"`        // real prompts that the row leaves out; absent = none
-	Accuracy       *Accuracy        `json:"accuracy,omitempty"`               // of the server, before its rows; absent = not asked
-	Selftest       *selftest.Result `json:"selftest,omitempty"`               // of this machine, its steps near the row's load; absent = none
+	ReasoningUnknown bool             `json:"reasoning_unknown,omitempty"`      // of a prediction that has no reasoning, as nothing states how long it is
+	PromptOverhead   *int             `json:"prompt_overhead_tokens,omitempty"` // around every prompt, the most of any class; absent in rows of older versions
+	ImageTokens      int              `json:"image_tokens,omitempty"`           // of each image in a prompt, by the server's count, the most of any class; 0 = no images, or not counted
+	FailedPriming    int              `json:"failed_priming,omitempty"`         // priming requests that failed
+	RefusedPrompts   *RefusedPrompts  `json:"refused_prompts,omitempty"`        // real prompts that the row leaves out; absent = none
+	Accuracy         *Accuracy        `json:"accuracy,omitempty"`               // of the server, before its rows; absent = not asked
+	Selftest         *selftest.Result `json:"selftest,omitempty"`               // of this machine, its steps near the row's load; absent = none
 
 	Summary    Summary            `json:"summary"`
 	Classes    map[string]Summary `json:"classes,omitempty"`    // of a mix, by class

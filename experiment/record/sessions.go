@@ -106,7 +106,8 @@ func (x *Sessions) LacksLong(percentile string) bool {
 	return float64(x.Missing()) > (1-share)/mostMissing*float64(x.Started)
 }
 
-// Percentiles are those of session times; one that lacks the long sessions is a lower bound. of is Time or TurnTime, in any unit; nil has none.
+// Percentiles are those of session times; one that lacks the long sessions is a lower bound. of is Time or TurnTime, in
+// any unit; nil has none.
 func (x *Sessions) Percentiles(of *stats.Summary) Percentiles {
 	all := PercentilesOf(of)
 	for i := range all {
