@@ -125,7 +125,9 @@ func firstOf(workloads []Workload, all []series.Series) *int {
 		if len(s.Points) > 1 {
 			rank[1] = 1
 		}
-		rank[2] = w.point(s).OutputTokensPerS.Median
+		if p := w.point(s); p.Valid {
+			rank[2] = p.OutputTokensPerS.Median
+		}
 		if first == nil || slices.Compare(rank[:], best[:]) > 0 {
 			first, best = &i, rank
 		}

@@ -110,13 +110,15 @@ func TestWorkload(t *testing.T) {
 			r.Findings = []record.Finding{{Code: "client_cpu", Severity: record.Caution, Text: "CPU steal 9 %", Hint: "dedicated cores"}}
 		}, record.Verdict{Metric: ttft, Verdict: "UNDECIDED", Need: 700, OpenedBy: []string{"client_cpu"}, Why: "PASS as measured, undecided because of client_cpu: CPU steal 9 %"})},
 			"NOT YET", "", "fix client_cpu, then repeat concurrency 8: dedicated cores", stats.Undecided, "concurrency 8"},
+		"an invalid one below a miss": {[]record.Row{invalid(8), offered(16, 1000, fail)}, "NOT YET",
+			"concurrency 16 misses TTFT p99 600 ms > 500 ms (HBM-bandwidth-bound decode); concurrency 8 is invalid: short", "fix short, then repeat concurrency 8", stats.Undecided, "concurrency 16"},
 		"invalid": {[]record.Row{invalid(8)}, "NOT YET", "concurrency 8 is invalid: short", "fix short, then repeat concurrency 8", stats.Undecided, "concurrency 8"},
 		"none": {[]record.Row{offered(8, 900, fail), offered(16, 1000, fail)},
 			"NO POINT MEETS THE SLO", "even concurrency 8 misses TTFT p99 600 ms > 500 ms", "concurrency = [1, 2, 4]", stats.Fail, "concurrency 8"},
 		"no SLO": {[]record.Row{offered(8, 900), offered(16, 1000)}, "MEASURED", "no SLO is specified; highest output tok/s at concurrency 16", "add [slo]", "", "concurrency 16"},
 		"no SLO, one invalid": {[]record.Row{offered(8, 900), breaks(offered(16, 1000))}, "MEASURED",
-			"no SLO is specified; highest output tok/s at concurrency 8; concurrency 16 is invalid: short", "repeat concurrency 16 without short", "", "concurrency 8"},
-		"no SLO, all invalid": {[]record.Row{breaks(offered(8, 900))}, "NOT YET", "concurrency 8 is invalid: short", "repeat concurrency 8", stats.Undecided, "concurrency 8"},
+			"no SLO is specified; highest output tok/s at concurrency 8; concurrency 16 is invalid: short", "fix short, then repeat concurrency 16", "", "concurrency 8"},
+		"no SLO, all invalid": {[]record.Row{breaks(offered(8, 900))}, "NOT YET", "concurrency 8 is invalid: short", "fix short, then repeat concurrency 8", stats.Undecided, "concurrency 8"},
 	} {
 		a := answerOf(c.rows)
 		w := a.Workloads[0]

@@ -41,9 +41,10 @@ func (s *Server) countedPrompts() countedPrompts {
 }
 
 // selectPrompts leaves out real prompts by their length as the server counts it, and those that it refuses to count; it
-// truncates those above cap_input. Only those are counted that the row can draw, each once in a run. none: the server
-// refuses all prompts of a class.
-func (m *measurement) selectPrompts(ctx context.Context, counted countedPrompts) (none bool, err error) {
+// truncates those above cap_input. Only those are counted that the row can draw, each once in a run. It
+// returns errNothingToSend if the server refuses all prompts of a class.
+func (m *measurement) selectPrompts(ctx context.Context, counted countedPrompts) error {
+	none := false
 	refused := new(record.RefusedPrompts)
 	for _, class := range m.t.Spec.Classes() {
 		p := class.Prompts
@@ -57,19 +58,25 @@ func (m *measurement) selectPrompts(ctx context.Context, counted countedPrompts)
 		m.t.Progress.counting.Store(0)
 		switch {
 		case err != nil:
-			return false, err
+			return err
 		case sample.Len() > 0:
 		case s.most == 0:
 			none = true
 		default:
-			return false, fmt.Errorf("none of %d prompts of %s is between min_input and max_input: the server counts %d to %d tokens\nhint: change min_input or max_input in [row.prompts]", n, p.File, s.least, s.most)
+			return fmt.Errorf("none of %d prompts of %s is between min_input and max_input: the server counts %d to %d tokens\nhint: change min_input or max_input in [row.prompts]", n, p.File, s.least, s.most)
 		}
 	}
 	if refused.N > 0 {
 		m.e.RefusedPrompts = refused
 	}
-	return none, nil
+	if none {
+		return errNothingToSend
+	}
+	return nil
 }
+
+// errNothingToSend ends a row without requests, but not the sweep.
+var errNothingToSend = errors.New("the server refuses all prompts")
 
 // mostDrawn is the largest number of prompts that the row draws; 0 = not known.
 func (m *measurement) mostDrawn() int {

@@ -56,30 +56,11 @@ func (s *Server) Run(ctx context.Context, t RunConfig) (*record.Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	row := s.newRow(&t, settled, encoders)
-	plan := t.Spec.Plan(t.Salt).Over(s.Target.Spread())
-	defer plan.Close()
-	for class, e := range encoders {
-		plan.CountImages(class, e.imageTokens)
-	}
-	e := &verdict.Measured{Row: row}
-	m := &measurement{t: t, e: e, encoders: encoders, plan: plan, severalModels: encoders.severalModels(), target: s.Target, namesSessions: s.Target.Session() != ""}
-	if m.answers, err = newAnswerChecks(encoders); err != nil {
-		return nil, err
-	}
-	row.Server.Block = s.cacheBlock(ctx, t.Spec, encoders.first().api)
-	encoders.saltCaches(t.Spec, t.Salt+"-count") // or a count that computes would warm the row's prompts
-	switch none, err := m.selectPrompts(ctx, s.countedPrompts()); {
+	defer m.plan.Close()
+	switch err := m.prepare(ctx, s); {
+	case errors.Is(err, errNothingToSend):
+		return m.unsent(s.Target, took, began), nil
 	case err != nil:
-		return nil, err
-	case none:
-		return m.unsent(s.Target), nil
-	}
-	encoders.saltCaches(t.Spec, t.Salt)
-	if err := m.primePrefixes(ctx); err != nil {
-		return nil, err
-	}
-	if err := m.openConnections(ctx); err != nil {
 		return nil, err
 	}
 	stop, err := m.watch(ctx, s)
@@ -194,12 +175,12 @@ func (m *measurement) summarize(measured *load.Measured, samples []telemetry.Sam
 }
 
 // unsent is the result of a row that has nothing to send.
-func (m *measurement) unsent(t experiment.Target) *record.Row {
+func (m *measurement) unsent(t experiment.Target, took record.RowTimes, began time.Time) *record.Row {
 	row := m.e.Row
 	row.EndedAt, row.Epoch = time.Now().UTC(), time.Now().UTC()
 	m.e.Conclude(t, m.t.Roofline)
-	ended := row.EndedAt.Sub(row.StartedAt)
-	took := record.RowTimes{LoadBegan: ended, LoadEnded: ended, Ended: ended}
+	took.Ended = time.Since(began)
+	took.LoadBegan, took.LoadEnded = took.Ended, took.Ended
 	row.Time = took.Split()
 	return row
 }

@@ -131,6 +131,14 @@ func Summarize(records []*Record, w Window, stream bool, each []experiment.Limit
 	return s
 }
 
+// FailedShare is the error rate; 0 if no user stayed.
+func (s *Summary) FailedShare() float64 {
+	if s.ErrorRate == nil {
+		return 0
+	}
+	return *s.ErrorRate
+}
+
 // failedBefore counts the requests of the warm-up that failed before the end of the row.
 func failedBefore(records []*Record) (n int) {
 	for _, r := range records {

@@ -101,11 +101,6 @@ func (p pair) thinks() bool {
 	return slices.ContainsFunc(slices.Concat(p.base, p.changed), func(s sample) bool { return s.row.Summary.Reasoning != nil })
 }
 
-// limits reports whether the SLO of a side limits a metric.
-func (p pair) limits(metric string) bool {
-	return slices.ContainsFunc(slices.Concat(p.base, p.changed), func(s sample) bool { return s.row.Spec.LimitsMetric(metric) })
-}
-
 // metric is a figure of both sides; ok is false if neither has it.
 func (p pair) metric(f figure, o Options) (m Metric, ok bool) {
 	m = Metric{Name: f.name, Unit: f.unit, Threshold: f.threshold, Neutral: f.neutral(), figure: f, CI95: stats.Interval{Lo: math.Inf(-1), Hi: math.Inf(1)}}

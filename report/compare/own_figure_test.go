@@ -121,23 +121,3 @@ func TestInvalidAnswersFail(t *testing.T) {
 		t.Errorf("valid answers %s, drafts %s", valid.Gate, drafts.Gate)
 	}
 }
-
-// TTFO without reasoning is TTFT: it is compared where the SLO limits it.
-func TestLimitedTTFOIsCompared(t *testing.T) {
-	r := rand.New(rand.NewPCG(5, 6))
-	for _, limited := range []bool{false, true} {
-		with := func(name string) Run {
-			run := drafting(name, 0.5, 0.9, 1, r)
-			row := &run.Rows[0]
-			row.Summary.TTFT = stats.Summarize([]float64{8, 9, 10})
-			if limited {
-				row.Spec.SLO.Limits = []experiment.Limit{{Key: "ttfo_p95", Metric: "ttfo", Stat: "p95", Value: 50, Unit: "ms"}}
-			}
-			return run
-		}
-		m := compared(t, side(with("base")), side(with("new")), Options{}).find("ttfo_p50")
-		if (m != nil) != limited || limited && *m.Base != 9 {
-			t.Errorf("limited %t: %+v", limited, m)
-		}
-	}
-}
