@@ -26,18 +26,9 @@ import (
 // first with a message that repeats the whole body, and answers the second with a stream that is none and repeats it.
 func echoing(t *testing.T, canary string) (base string, bodies func() []string) {
 	t.Helper()
-	to, _ := startMock(t, mock.Config{})
-	at, err := url.Parse(strings.TrimSuffix(to, "/v1"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	var mu sync.Mutex
 	var seen []string
-	pass := httputil.NewSingleHostReverseProxy(at)
-	pass.FlushInterval = -1
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	base = intercepted(t, func(w http.ResponseWriter, body []byte) bool {
 		n := -1
 		if strings.Contains(string(body), canary) {
 			mu.Lock()
@@ -54,11 +45,11 @@ func echoing(t *testing.T, canary string) (base string, bodies func() []string) 
 			w.Header().Set("Content-Type", "text/event-stream")
 			fmt.Fprintf(w, "data: you said %s\n\n", quoted)
 		default:
-			pass.ServeHTTP(w, r)
+			return false
 		}
-	}))
-	t.Cleanup(server.Close)
-	return server.URL + "/v1", func() []string {
+		return true
+	})
+	return base, func() []string {
 		mu.Lock()
 		defer mu.Unlock()
 		return slices.Clone(seen)

@@ -29,6 +29,7 @@ func intercepted(t *testing.T, answer func(w http.ResponseWriter, body []byte) b
 		t.Fatal(err)
 	}
 	pass := httputil.NewSingleHostReverseProxy(at)
+	pass.FlushInterval = -1 // streams arrive as they are sent
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		r.Body = io.NopCloser(bytes.NewReader(body))

@@ -69,11 +69,9 @@ func (c *cli) predictMatrix(cmd *cobra.Command, f *predictFlags, file string) er
 		return err
 	}
 	base := mock.Config{Models: models, Devices: hardware}
-	m, err := interruptible(cmd.Context(), func() (*sweep.Matrix, error) {
-		return sweep.Read(file, sweep.Extension{Table: "mock", Into: &base})
-	})
+	m, err := readMatrix(cmd.Context(), file, &base)
 	if err != nil {
-		return matrixError(err)
+		return err
 	}
 	if err := f.target(m, &base, models, hardware); err != nil {
 		return err

@@ -131,11 +131,8 @@ func (f *sweepFlags) check(fl *pflag.FlagSet) error {
 // read reads the matrix, and checks it with the flags.
 func (in *sweepInput) read(ctx context.Context, file string, stderr io.Writer) (err error) {
 	in.simulated = mock.Config{Models: in.models, Devices: in.hardware}
-	in.m, err = interruptible(ctx, func() (*sweep.Matrix, error) {
-		return sweep.Read(file, sweep.Extension{Table: "mock", Into: &in.simulated})
-	})
-	if err != nil {
-		return matrixError(err)
+	if in.m, err = readMatrix(ctx, file, &in.simulated); err != nil {
+		return err
 	}
 	if err := in.override(in.m, stderr); err != nil {
 		return err
@@ -227,6 +224,17 @@ func (c *cli) noteChanged(lines []string) {
 		lines[i] = safe(line) + "\n"
 	}
 	fmt.Fprint(c.stderr, strings.Join(lines, ""))
+}
+
+// readMatrix reads a matrix, with its table [mock] into simulated.
+func readMatrix(ctx context.Context, file string, simulated *mock.Config) (*sweep.Matrix, error) {
+	m, err := interruptible(ctx, func() (*sweep.Matrix, error) {
+		return sweep.Read(file, sweep.Extension{Table: "mock", Into: simulated})
+	})
+	if err != nil {
+		return nil, matrixError(err)
+	}
+	return m, nil
 }
 
 // matrixError makes an error of reading a matrix a usage error.

@@ -101,11 +101,7 @@ func openedBy(p *series.Point, limit *record.Verdict) *record.Finding {
 func nextOfSearch(f *record.Found) *NextSweep {
 	switch f.State {
 	case "budget":
-		spent := "budget"
-		if f.Probes >= f.Search.MaxProbes() {
-			spent = "probes"
-		}
-		return byHand(spent, "raise "+spent+" of the search for a closer answer")
+		return byHand(f.Spent(), "raise "+f.Spent()+" of the search for a closer answer")
 	case "searching":
 		return byHand("--resume", "resume the run: the search is interrupted")
 	case "unprobed":

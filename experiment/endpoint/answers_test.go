@@ -45,7 +45,7 @@ func fields(t *testing.T, text string) map[string]any {
 }
 
 // TestAnswersAreTheTruth: each answer is found valid or not as the simulator has planted it, in every API, with and
-// without streaming; the share is that of the simulator; no text of an answer is stored.
+// without streaming; the share is as the simulator planted it; no text of an answer is stored.
 func TestAnswersAreTheTruth(t *testing.T) {
 	chatTool := `{"tools":[{"type":"function","function":{"name":"look","parameters":` + lookSchema + `}}],"tool_choice":"required"}`
 	for _, c := range []struct {

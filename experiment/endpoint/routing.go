@@ -11,7 +11,7 @@ import (
 	"bench/experiment/workload"
 )
 
-// connectionsOfPart is the number of connections to open to one of so many replicas: an equal share of all, and what
+// connectionsOfPart is the number of connections to open to one of the replicas: an equal share of all, and what
 // chance adds, since a request is not sent to the replica with the fewest.
 func connectionsOfPart(all, parts int) int {
 	if parts == 1 {

@@ -40,7 +40,7 @@ func (c *chunk) parseResponses(m map[string]any) error {
 	return nil
 }
 
-// addResponse reads the fields of a response but its output. llama.cpp's timings are those of the event, top.
+// addResponse reads the fields of a response but its output. llama.cpp has its timings in the event, top.
 func (c *chunk) addResponse(top, m map[string]any) {
 	if m["error"] != nil {
 		*c = chunk{failed: true, message: errorMessage(m)}

@@ -22,6 +22,14 @@ type Found struct {
 	Text   string  `json:"text"` // the result as a sentence
 }
 
+// Spent is the key of what a search of the state budget has used up: probes, or budget.
+func (f *Found) Spent() string {
+	if f.Probes >= f.Search.MaxProbes() {
+		return "probes"
+	}
+	return "budget"
+}
+
 // Verdict is that of a search for an SLO; empty for other searches.
 func (f *Found) Verdict() stats.Verdict {
 	switch {

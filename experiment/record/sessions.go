@@ -12,7 +12,7 @@ import (
 )
 
 // Sessions are the conversations or agent runs of a row whose first request arrived in the window. Their times are
-// those of the completed ones: where many were cut, the long ones are missing in them.
+// of completed sessions alone: where many were cut, the long ones are missing in them.
 type Sessions struct {
 	Started   int `json:"started"`
 	Completed int `json:"completed"`      // every request completed

@@ -320,11 +320,7 @@ func between(f *record.Found) string {
 
 // budgetText is how wide the answer is, and what a closer one takes: widths fall with the root of the time.
 func budgetText(f *record.Found, rows []*record.Row) string {
-	k := &f.Search
-	spent := "budget"
-	if f.Probes >= k.MaxProbes() {
-		spent = "probes"
-	}
+	k, spent := &f.Search, f.Spent()
 	switch {
 	case futile(rows):
 		return "; the last probes are invalid: " + whyUndecided(rows)

@@ -60,14 +60,13 @@ func (r *Region) likeliest() float64 {
 // snap is a load itself where an end of the region is one but for the rounding of its logarithm.
 func (s Search) snap(load float64, probes []Probe) float64 {
 	const rounding = 1e-12
-	for _, end := range []float64{s.Min, s.Max} { // a FAIL at Max bounds the threshold
-		if math.Abs(load-end) <= rounding*end {
-			return end
-		}
-	}
+	loads := []float64{s.Min, s.Max} // a FAIL at Max bounds the threshold
 	for _, p := range probes {
-		if math.Abs(load-p.Load) <= rounding*p.Load {
-			return p.Load
+		loads = append(loads, p.Load)
+	}
+	for _, x := range loads {
+		if math.Abs(load-x) <= rounding*x {
+			return x
 		}
 	}
 	return load

@@ -32,8 +32,8 @@ type Probe struct {
 // Shares over a limit rise with the load. Near the threshold their logarithm is about linear in the logarithm of the
 // load (for an M/M/1 queue P(wait > t) = ρ·exp(−μ(1−ρ)t)), so that probes on either side of the threshold measure
 // where it is; the slope is unknown. A probe farther away only shows on which side it is. A run counts as many
-// requests as its autocorrelation leaves, averaged over the runs at similar loads. Losses are differences of
-// log-likelihoods from that of the probe's own share.
+// requests as its autocorrelation leaves, averaged over the runs at similar loads. Losses are differences
+// from the log-likelihood of the probe's own share.
 type likelihood struct {
 	probes []Probe
 	queue  queue

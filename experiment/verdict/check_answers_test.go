@@ -10,7 +10,7 @@ import (
 
 // TestAnswerFindings: shares of 100 answers against limits, with and without them, of a row and of a class.
 func TestAnswerFindings(t *testing.T) {
-	mark := func(valid, correct int) func(*Measured) { // so many of the 100; below 0: not checked
+	mark := func(valid, correct int) func(*Measured) { // valid and correct ones of the 100; below 0: not checked
 		return func(e *Measured) {
 			for i, r := range e.inWindow() {
 				if valid >= 0 {

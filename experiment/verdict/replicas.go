@@ -31,7 +31,7 @@ func (e *Measured) replicaNotes() (out []record.Finding) {
 // slowMetrics are the latencies by which replicas are compared.
 var slowMetrics = []string{"ttft", "tpot", "e2e"}
 
-// slowReplica finds the replica whose median latency is most certainly above that of the others together, in every
+// slowReplica finds the replica whose median latency is most certainly above the others' together, in every
 // latency that it has. Of all intervals, 95 % of rows have all right.
 func (e *Measured) slowReplica() []record.Finding {
 	if len(e.Replicas) < 2 {
@@ -71,8 +71,8 @@ type slowness struct {
 	within  stats.Interval
 }
 
-// compareMedians is not ok without an interval of both medians. Its interval is one of so many that are right together
-// at 95 % (Bonferroni): wider by the ratio of normal quantiles, on the logarithms.
+// compareMedians is not ok without an interval of both medians. Its interval is one of several (looks), all right
+// together at 95 % (Bonferroni): wider by the ratio of normal quantiles, on the logarithms.
 func compareMedians(own, others *stats.Summary, looks int) (s slowness, ok bool) {
 	if own == nil || others == nil || own.P50 <= 0 || others.P50 <= 0 {
 		return s, false

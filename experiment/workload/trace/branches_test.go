@@ -32,15 +32,8 @@ func TestLinkSpans(t *testing.T) {
 		}
 		before := beforeBySpans(nodes, paths)
 		for i := range nodes {
-			var want []int
+			want := direct(nodes, before, i)
 			for p := range nodes {
-				direct := before(p, i)
-				for q := range nodes {
-					direct = direct && !(before(p, q) && before(q, i))
-				}
-				if direct {
-					want = append(want, p)
-				}
 				if follows(nodes, p, i) && !before(p, i) {
 					parallel++
 				}
@@ -54,6 +47,20 @@ func TestLinkSpans(t *testing.T) {
 	if parallel == 0 {
 		t.Error("no session had branches in parallel")
 	}
+}
+
+// direct are the nodes before i that are before no other one before it.
+func direct(nodes []Node, before func(a, b int) bool, i int) (parents []int) {
+	for p := range nodes {
+		isDirect := before(p, i)
+		for q := range nodes {
+			isDirect = isDirect && !(before(p, q) && before(q, i))
+		}
+		if isDirect {
+			parents = append(parents, p)
+		}
+	}
+	return parents
 }
 
 func follows(nodes []Node, a, b int) bool {

@@ -144,18 +144,9 @@ func TestLink(t *testing.T) {
 		if err := link(nodes, indices(len(nodes)), 0); err != nil {
 			t.Fatal(err)
 		}
-		before := func(a, b int) bool { return nodes[a].end() <= nodes[b].At && nodes[a].At < nodes[b].At }
+		before := func(a, b int) bool { return follows(nodes, a, b) }
 		for i := range nodes {
-			var want []int
-			for p := range nodes {
-				direct := before(p, i)
-				for q := range nodes {
-					direct = direct && !(before(p, q) && before(q, i))
-				}
-				if direct {
-					want = append(want, p)
-				}
-			}
+			want := direct(nodes, before, i)
 			got := map[int]bool{}
 			for _, p := range nodes[i].Parents {
 				got[p] = true
