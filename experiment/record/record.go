@@ -30,6 +30,7 @@ type Record struct {
 	Turn       *int   `json:"turn,omitempty"`        // of the conversation, from 0; at_us of a later turn is the end of the previous one plus the think time
 	Turns      int    `json:"turns,omitempty"`       // requests of the whole session, in the record of its first; absent in others, and if the session began at a sampled point of its life
 	Agent      int    `json:"agent,omitempty"`       // number of the subagent; absent = the main agent
+	Worker     *int   `json:"worker,omitempty"`      // number of the load worker that sent the request; absent = bench sweep itself
 	Phase      string `json:"phase"`
 
 	Arrival    Micros `json:"at_us,omitzero"`          // intended arrival

@@ -78,11 +78,12 @@ type Row struct {
 	Cost        *Cost        `json:"cost,omitempty"`             // absent = see cost_missing
 	NoCost      string       `json:"cost_missing,omitempty"`
 
-	Client   *telemetry.Usage    `json:"client,omitempty"` // this machine in the window; absent = no sample
-	Host     telemetry.Host      `json:"host,omitzero"`    // load average of this machine before and after
-	Server   ServerState         `json:"server"`           // the server during the row
-	GPU      *telemetry.GPUUsage `json:"gpu,omitempty"`    // the GPUs in the window; absent = not collected
-	Sampling map[string]any      `json:"sampling"`         // the constant part of every request body
+	Client   *telemetry.Usage    `json:"client,omitempty"`  // this machine in the window; absent = no sample, or workers
+	Workers  []Worker            `json:"workers,omitempty"` // that sent the requests in place of this machine, by number; absent = none
+	Host     telemetry.Host      `json:"host,omitzero"`     // load average of this machine before and after
+	Server   ServerState         `json:"server"`            // the server during the row
+	GPU      *telemetry.GPUUsage `json:"gpu,omitempty"`     // the GPUs in the window; absent = not collected
+	Sampling map[string]any      `json:"sampling"`          // the constant part of every request body
 	// ClassSampling are further fields of the bodies of a class.
 	ClassSampling map[string]map[string]any `json:"class_sampling,omitempty"`
 	Omitted       []string                  `json:"omitted_parameters"` // request fields that the server refuses, left out

@@ -1,0 +1,27 @@
+package record
+
+import (
+	"bench/experiment/selftest"
+	"bench/experiment/telemetry"
+)
+
+// Worker is one of several load workers of a row: a process of bench work, which sent a part of its requests. Their
+// times count from the start that all workers have in common.
+type Worker struct {
+	Worker      int    `json:"worker"` // its number, from 0
+	Host        string `json:"host"`   // name of its machine
+	Concurrency int    `json:"concurrency,omitempty"`
+	Sent        int    `json:"sent"` // requests
+	MaxInFlight int    `json:"max_in_flight"`
+
+	// StartSkewUs bounds how far its zero lies from the leader's: half of RTTUs, the least round trip between the two.
+	StartSkewUs int64 `json:"start_skew_us"`
+	RTTUs       int64 `json:"rtt_us"`
+	StartLateUs int64 `json:"start_late_us"` // from the common start until it was ready to send; 0 = in time
+
+	Clock       Clock            `json:"clock"`
+	Connections Connections      `json:"connections,omitzero"`
+	Client      *telemetry.Usage `json:"client,omitempty"`   // its machine in the window; absent = no sample
+	Load        telemetry.Host   `json:"load,omitzero"`      // of its machine, before and after
+	Selftest    *selftest.Result `json:"selftest,omitempty"` // of its machine; absent = none
+}
