@@ -18,6 +18,7 @@ const (
 type prepared struct {
 	request workload.Request
 	body    []byte
+	others  []time.Duration // as Job.others
 }
 
 // bodies are the encoded bodies whose time has not come. One goroutine adds, one at a time takes. The encoder

@@ -38,6 +38,8 @@ type driver struct {
 	lastEnd time.Duration // of the window's requests so far
 	queue   []*queued     // open loop: conversations that wait for a worker, in order of arrival
 
+	behind []time.Duration // others' arrivals behind the last own one, at the end of the plan
+
 	toCome    int  // later turns of the sessions that the plan has given, without those that are lost
 	planEnded bool // it gives no other session
 }
@@ -63,7 +65,11 @@ func Run(ctx context.Context, c Config) (Measured, error) {
 	full := make(chan struct{})
 	helpers.Go(func() { d.encode(full) })
 	<-full
-	d.epoch = time.Now()
+	if err := d.start(ctx); err != nil {
+		endEncode()
+		helpers.Wait()
+		return Measured{}, err
+	}
 	helpers.Go(func() {
 		d.dispatch(scheduled)
 		endEncode()
@@ -85,9 +91,10 @@ func Run(ctx context.Context, c Config) (Measured, error) {
 }
 
 func newDriver(c Config) *driver {
+	empty := c.takeShare()
 	d := &driver{
 		Config: c, bodies: newBodies(&c), ended: newEnded(), takeLock: make(chan struct{}, 1),
-		window: window{Load: c.Load, rate: c.Rate, conversations: c.Follow != nil},
+		window: window{Load: c.Load, rate: c.Rate, conversations: c.Follow != nil, empty: empty},
 	}
 	if c.Rate > 0 && c.Concurrency > 0 {
 		d.freeWorkers = make(chan time.Duration, c.Concurrency)
@@ -96,13 +103,28 @@ func newDriver(c Config) *driver {
 		}
 	}
 	d.pending.Store(1)
+	if c.Release != nil {
+		d.pending.Add(1)
+	}
 	return d
+}
+
+// start waits for the start of the load.
+func (d *driver) start(ctx context.Context) (err error) {
+	d.epoch = time.Now()
+	if d.Start == nil {
+		return nil
+	}
+	if d.epoch, err = d.Start(ctx); err == nil {
+		d.Wait(ctx, d.epoch)
+	}
+	return err
 }
 
 func (d *driver) measured() Measured {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	m := Measured{Epoch: d.epoch, Cut: d.cut}
+	m := Measured{Epoch: d.epoch, Last: d.window.lastArrival, Requests: d.window.counted, Cut: d.cut}
 	m.Start, m.End = d.window.bounds(d.lastEnd)
 	return m
 }
@@ -111,12 +133,20 @@ func (d *driver) measured() Measured {
 func (d *driver) encode(full chan struct{}) {
 	isFull := sync.OnceFunc(func() { close(full) })
 	defer isFull()
-	for d.Plan.More() {
+	var others []time.Duration
+	for arrival := 0; d.Plan.More(); arrival++ {
 		r := d.Plan.Next()
 		if d.encodeCtx.Err() != nil {
 			return
 		}
-		if !d.bodies.add(prepared{r, d.encodeOne(&r)}) {
+		if !d.Share.Owns(arrival) {
+			if d.hasSchedule() {
+				others = append(others, r.At)
+			}
+			continue
+		}
+		full := d.bodies.add(prepared{r, d.encodeOne(&r), others})
+		if others = nil; !full {
 			continue
 		}
 		isFull()
@@ -126,6 +156,7 @@ func (d *driver) encode(full chan struct{}) {
 			return
 		}
 	}
+	d.behind = others
 	d.bodies.end()
 }
 
@@ -146,6 +177,7 @@ func (d *driver) next(ctx context.Context) (prepared, bool) {
 
 // endOfPlan closes the window with the plan's last request; with sessions, when its last turn arrives.
 func (d *driver) endOfPlan() {
+	d.place(d.dispatchCtx, func() { d.window.pass(d.behind) })
 	d.mu.Lock()
 	d.planEnded = true
 	d.mu.Unlock()
@@ -156,6 +188,9 @@ func (d *driver) endOfPlan() {
 func (d *driver) dispatch(scheduled time.Duration) {
 	defer d.endDispatch(nil)
 	defer d.startTimers(scheduled)()
+	if d.Release != nil {
+		defer context.AfterFunc(d.Release, d.donePending)()
+	}
 	if d.Ends != nil {
 		defer context.AfterFunc(d.Ends, func() {
 			d.closeWindow(func() { d.window.stop(time.Since(d.epoch)) })
@@ -206,15 +241,23 @@ func unsent() openai.Result {
 // assignPhase gives the request its phase. The first request behind the window closes it, but not before its
 // time, since warm-up requests that still run in the window count too; ctx ends that wait.
 func (d *driver) assignPhase(ctx context.Context, job *Job) {
+	d.place(ctx, func() {
+		d.window.pass(job.others)
+		job.Phase = d.window.phase(job.At)
+		if d.holdsRow(job) {
+			d.pending.Add(1)
+		}
+		if job.Phase == Window && d.window.complete() {
+			d.window.onComplete(time.Since(d.epoch))
+		}
+	})
+}
+
+// place runs how, which may close the window.
+func (d *driver) place(ctx context.Context, how func()) {
 	d.mu.Lock()
 	open := !d.window.closed
-	job.Phase = d.window.phase(job.At)
-	if d.holdsRow(job) {
-		d.pending.Add(1)
-	}
-	if job.Phase == Window && d.window.complete() {
-		d.window.onComplete(time.Since(d.epoch))
-	}
+	how()
 	closes, end := open && d.window.closed, d.window.end
 	d.mu.Unlock()
 	if closes {
@@ -231,7 +274,10 @@ func (d *driver) windowClosed() {
 
 // donePending ends the dispatching when nothing is pending.
 func (d *driver) donePending() {
-	if d.pending.Add(-1) == 0 {
+	switch left := d.pending.Add(-1); {
+	case left == 0:
 		d.endDispatch(openai.ErrUnfinished)
+	case left == 1 && d.Release != nil && d.Release.Err() == nil:
+		d.Drained()
 	}
 }

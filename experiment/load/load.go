@@ -14,6 +14,10 @@
 // window is closed, and its requests have ended; with conversations, those of the warm-up too), or with the
 // grace period.
 //
+// One of several machines sends its share of the plan. In an open loop it knows the arrivals of all, so that each has the
+// same window; else the numbers of requests are divided. Its cool-down ends when all machines have drained: with
+// Config.Release.
+//
 // The states of a request:
 //
 //	encoded ─▶ arrived: has a phase ─▶ ready: has a worker ─▶ sent ─▶ ended ─▶ Config.Each
@@ -66,7 +70,8 @@ type Job struct {
 	SessionOver bool
 	Result      openai.Result
 
-	session *session // nil: the load has no sessions
+	session *session        // nil: the load has no sessions
+	others  []time.Duration // arrivals of other workers since the last own one, of an open loop
 }
 
 // Config is one row's load.
@@ -74,6 +79,9 @@ type Config struct {
 	workload.Load
 	Rate workload.Rate  // of arrivals: requests, or sessions; 0 = closed loop
 	Plan *workload.Plan // used from one goroutine; when it ends, so does the window
+	// Share is the part of the plan and of the load that this driver sends, beside those of other machines; the zero
+	// value: all.
+	Share workload.Share
 	// Encode makes the request's body, ahead of its time. Calls do not overlap. A request that waits long for
 	// a worker is encoded a second time.
 	Encode func(*workload.Request) []byte
@@ -93,6 +101,12 @@ type Config struct {
 	// after DecidedDrain is cancelled as unfinished. nil = the load itself decides.
 	Decided      context.Context
 	DecidedDrain time.Duration
+	// Start is called when the first bodies are encoded, and returns when the load begins. Its error ends the run. nil = now.
+	Start func(context.Context) (time.Time, error)
+	// Release, if it is not nil, keeps the row from ending before it ends, so that the load of all machines stays whole.
+	// Drained is called once nothing else does. Both are nil, or none.
+	Release context.Context
+	Drained func()
 	// Drain is how long requests in flight may go on after ctx has ended.
 	Drain time.Duration
 	// Wait sleeps until t or the end of ctx; nil = as precisely as the machine can.
@@ -103,5 +117,7 @@ type Config struct {
 type Measured struct {
 	Epoch      time.Time
 	Start, End time.Duration
-	Cut        bool // MaxDuration ended the row
+	Last       time.Duration // latest intended arrival in it
+	Requests   int           // in it; with a share of an open loop, those of all machines
+	Cut        bool          // MaxDuration ended the row
 }

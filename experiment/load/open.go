@@ -20,7 +20,7 @@ func (d *driver) dispatchArrivals() {
 		if !ok {
 			return
 		}
-		job := &Job{Request: p.request}
+		job := &Job{Request: p.request, others: p.others}
 		if !d.admit(job) {
 			d.abandon(job)
 			return
@@ -75,7 +75,7 @@ func (d *driver) abandon(job *Job) {
 		if !ok {
 			return
 		}
-		job = &Job{Request: p.request, At: p.request.At}
+		job = &Job{Request: p.request, At: p.request.At, others: p.others}
 		d.assignPhase(d.dispatchCtx, job)
 	}
 }

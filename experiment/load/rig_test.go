@@ -37,6 +37,11 @@ type rig struct {
 	encode   func(i int)   // called before each body is made; nil = nothing
 	follow   func(i int)   // likewise, of later turns of sessions
 
+	share   workload.Share // and what belongs to it; the zero value = the whole load
+	start   func(context.Context) (time.Time, error)
+	drained func()
+	release context.Context
+
 	jobs    []*Job // in the order of Each
 	each    func(*Job) error
 	elapsed time.Duration
@@ -130,6 +135,7 @@ func (r *rig) run(ctx context.Context, l workload.Load, w workload.Workload) (Me
 		},
 		Wait: func(ctx context.Context, t time.Time) { waitTimer(ctx, t) },
 		Ends: r.ends, Decided: r.decided, DecidedDrain: r.drain,
+		Share: r.share, Start: r.start, Drained: r.drained, Release: r.release,
 	})
 	r.elapsed = time.Since(began)
 	return m, err

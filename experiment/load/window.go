@@ -15,6 +15,7 @@ type window struct {
 	workload.Load
 	rate          workload.Rate
 	conversations bool                    // arrivals of later turns depend on the answers
+	empty         bool                    // it has no request: other machines have all of them
 	scheduleGrace func(end time.Duration) // starts the grace period at that moment
 	scheduleClose func(end time.Duration) // closes the window at that moment, whether or not a request arrives behind it
 	started       bool                    // start is known
@@ -112,7 +113,14 @@ func (w *window) closeByPlan(scheduled bool, now time.Duration) {
 
 // complete reports that the window has all its requests.
 func (w *window) complete() bool {
-	return w.Requests > 0 && w.counted >= w.Requests
+	return w.empty || w.Requests > 0 && w.counted >= w.Requests
+}
+
+// pass counts arrivals that another machine sends.
+func (w *window) pass(others []time.Duration) {
+	for _, at := range others {
+		w.phase(at)
+	}
 }
 
 // onComplete starts the grace period when the requests end the window, and not the schedule. With rate "inf"
