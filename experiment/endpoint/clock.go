@@ -9,24 +9,24 @@ import (
 	"bench/experiment/unit"
 )
 
-// fillClock states which clock stamped the row.
-func (m *measurement) fillClock() {
-	c := record.Clock{Stamps: "kernel", KernelStamps: m.kernel, UserStamps: m.user, ReadLagMaxMs: unit.Ms(m.lagMax)}
+// clock states which clock stamped the tokens.
+func (l *connectionLog) clock() record.Clock {
+	c := record.Clock{Stamps: "kernel", KernelStamps: l.kernel, UserStamps: l.user, ReadLagMaxMs: unit.Ms(l.lagMax)}
 	switch {
-	case m.kernel == 0:
+	case l.kernel == 0:
 		c.Stamps = "user"
-	case m.user > 0:
+	case l.user > 0:
 		c.Stamps = "mixed"
 	}
-	if m.kernel > 0 {
-		c.ReadLagMeanMs = unit.Ms(m.lagSum) / float64(m.kernel)
+	if l.kernel > 0 {
+		c.ReadLagMeanMs = unit.Ms(l.lagSum) / float64(l.kernel)
 	}
-	m.e.Clock = c
+	return c
 }
 
-// fillConnections summarizes the set-ups of connections; those opened ahead are first.
-func fillConnections(c *record.Connections, setups []openai.Setup) {
-	c.During = len(setups) - c.Ahead
+// fillConnections summarizes the set-ups of connections, the first of which were opened ahead.
+func fillConnections(c *record.Connections, setups []openai.Setup, ahead int) {
+	c.Ahead, c.During = ahead, len(setups)-ahead
 	part := func(of func(openai.Setup) time.Duration) *stats.Summary {
 		var took []float64
 		for _, s := range setups {

@@ -32,6 +32,36 @@ type countKey struct {
 	cut   int
 }
 
+// PromptCount is what the server answered when the leader of workers asked for the length of a real prompt.
+type PromptCount struct {
+	Class   string `json:"class"`
+	Line    string `json:"line"`          // of the file
+	Cut     int    `json:"cut,omitempty"` // bytes of the last text; 0 = all
+	Tokens  int    `json:"tokens,omitempty"`
+	Refused string `json:"refused,omitempty"` // why the server refuses it; empty = it does not
+}
+
+// of are the counts that the classes of a row need, so that workers do not ask again.
+func (c countedPrompts) of(encoders classEncoders) (out []PromptCount) {
+	for class, e := range encoders {
+		for key, n := range c {
+			if key.api == e.api && key.model == e.api.model {
+				out = append(out, PromptCount{class, key.line, key.cut, n.tokens, n.refused})
+			}
+		}
+	}
+	return out
+}
+
+// take adds the counts of the leader.
+func (c countedPrompts) take(counts []PromptCount, encoders classEncoders) {
+	for _, n := range counts {
+		if e := encoders[n.Class]; e != nil {
+			c[countKey{e.api, e.api.model, n.Line, n.Cut}] = promptCount{n.Tokens, n.Refused}
+		}
+	}
+}
+
 // countedPrompts are the server's counts so far.
 func (s *Server) countedPrompts() countedPrompts {
 	if s.counted == nil {

@@ -177,7 +177,7 @@ func longRow(t testing.TB, requests, gaps int) int64 {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	collect.fillClock()
+	e.Clock = collect.sent.clock()
 	e.Conclude(experiment.Target{}, record.RooflineSource{})
 	if err := json.NewEncoder(io.Discard).Encode(e.Row); err != nil {
 		t.Fatal(err)

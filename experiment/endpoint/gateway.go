@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 
@@ -14,27 +15,33 @@ const (
 	litellmOverhead = "X-Litellm-Overhead-Duration-Ms"
 )
 
-// gatewayHeaders collects what a gateway reports of itself with each answer.
-type gatewayHeaders struct {
-	version  string
-	overhead []float64 // ms
+// GatewayHeaders collects what a gateway reports of itself with each answer; the zero value: none has.
+type GatewayHeaders struct {
+	Version  string    `json:"version,omitempty"`
+	Overhead []float64 `json:"overhead_ms,omitempty"`
 }
 
-func (g *gatewayHeaders) add(h http.Header) {
+// join adds what the answers to another worker reported.
+func (g *GatewayHeaders) join(other GatewayHeaders) {
+	g.Version = cmp.Or(g.Version, other.Version)
+	g.Overhead = append(g.Overhead, other.Overhead...)
+}
+
+func (g *GatewayHeaders) add(h http.Header) {
 	version := h.Get(litellmVersion)
 	if version == "" {
 		return
 	}
-	g.version = version
+	g.Version = version
 	if ms, err := strconv.ParseFloat(h.Get(litellmOverhead), 64); err == nil && ms >= 0 && ms < 1e9 {
-		g.overhead = append(g.overhead, ms)
+		g.Overhead = append(g.Overhead, ms)
 	}
 }
 
 // summary is nil without a gateway.
-func (g *gatewayHeaders) summary() *record.Gateway {
-	if g.version == "" {
+func (g *GatewayHeaders) summary() *record.Gateway {
+	if g.Version == "" {
 		return nil
 	}
-	return &record.Gateway{Name: "LiteLLM", Version: clipHeader(g.version), Overhead: stats.Summarize(g.overhead)}
+	return &record.Gateway{Name: "LiteLLM", Version: clipHeader(g.Version), Overhead: stats.Summarize(g.Overhead)}
 }

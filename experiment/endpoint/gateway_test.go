@@ -6,7 +6,7 @@ import (
 )
 
 func TestGateway(t *testing.T) {
-	var g gatewayHeaders
+	var g GatewayHeaders
 	for _, h := range []http.Header{nil, {}, {"Server": {"uvicorn"}}, {litellmOverhead: {"5"}}} {
 		if g.add(h); g.summary() != nil {
 			t.Fatalf("%v is no gateway: %+v", h, g.summary())

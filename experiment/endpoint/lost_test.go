@@ -10,7 +10,7 @@ import (
 
 // TestLostReplica: one replica that refuses connections is lost, though the other one answers.
 func TestLostReplica(t *testing.T) {
-	var m measurement
+	var m connectionLog
 	end := func(replica int, outcome openai.Outcome) {
 		m.countLost(&record.Record{Endpoint: &replica}, &load.Job{Result: openai.Result{Outcome: outcome, Sent: 1}})
 	}

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -29,15 +27,11 @@ type measurement struct {
 	severalModels bool // the requests go to more than one model
 	namesSessions bool // in a header
 
-	setups         []openai.Setup
-	kernel, user   int // timestamps by the kernel, by this process
-	lagSum, lagMax time.Duration
-	header         sync.Once
-	gateway        gatewayHeaders
-	maxLag         atomic.Int64 // since the last sample of the client, ns; noLag: none
-	ended          atomic.Bool  // the load is over
-	abandoned      int          // requests that were sent and given up
-	lost           map[int]int  // by replica: failed connections since the last request that reached it
+	sent    connectionLog
+	maxLag  atomic.Int64  // since the last sample of the client, ns; noLag: none
+	ended   atomic.Bool   // the load is over
+	samples *samples      // taken by watch
+	shares  []ShareResult // of workers; nil: this process sends the load
 
 	early *earlyEnd // nil: the row runs to its end
 }
@@ -73,16 +67,16 @@ func (m *measurement) prime(ctx context.Context, e *classEncoder, body []byte) e
 }
 
 // openConnections opens connections ahead of the row: for each API as many as if all requests were its own.
-func (m *measurement) openConnections(ctx context.Context) error {
+func (m *measurement) openConnections(ctx context.Context, n int) error {
 	clients, parts := m.encoders.clients()
 	for i, c := range clients {
-		setups, err := c.Prepare(ctx, connectionsOfPart(m.t.Spec.ConnectionsToOpen(), parts[i]))
+		setups, err := c.Prepare(ctx, connectionsOfPart(n, parts[i]))
 		if err != nil && ctx.Err() != nil {
 			return ctx.Err() // another error shows in the records
 		}
-		m.setups = append(m.setups, setups...)
+		m.sent.setups = append(m.sent.setups, setups...)
 	}
-	m.e.Connections.Ahead = len(m.setups)
+	m.sent.ahead = len(m.sent.setups)
 	return nil
 }
 
@@ -130,42 +124,28 @@ func (m *measurement) laterTurn() func(*workload.Request, int, *load.Job, []byte
 	}
 }
 
-// fewestLost connections at the end of a row, with no request between them that reached the server, mean that
-// the server is gone.
-const fewestLost = 3
-
 // each collects a request that has ended.
 func (m *measurement) each(job *load.Job) error {
-	if m.early.decided() && job.Phase == load.Window {
-		behind := *job // the driver still reads job
-		behind.Phase = load.Cooldown
-		job = &behind
-	}
 	if err := m.encoders.err(); err != nil {
 		return err
 	}
 	r := requestRecord(job)
 	m.answers.check(job, r)
 	m.addRoute(r, job)
-	m.t.Progress.requestEnded(job, r, m.t.Spec.Streams())
-	m.countLost(r, job)
-	if job.Result.Sent != openai.Never && slices.Contains([]openai.Outcome{openai.Unfinished, openai.Cancelled, openai.Timeout, openai.Left}, job.Result.Outcome) {
-		m.abandoned++
-	}
-	m.kernel += job.Result.KernelStamps
-	m.user += job.Result.UserStamps
+	m.sent.add(job, r)
 	m.addLag(job.Ready, job.Result.Sent)
-	m.lagSum += job.Result.ReadLagSum
-	m.lagMax = max(m.lagMax, job.Result.ReadLag)
-	if job.Result.Setup != (openai.Setup{}) {
-		m.setups = append(m.setups, job.Result.Setup)
+	if job.SessionOver {
+		m.t.Progress.Over.Add(1)
 	}
-	if r.Phase == record.PhaseWindow {
-		m.gateway.add(job.Result.Header)
+	return m.collect(r)
+}
+
+// collect takes the record of a request that has ended.
+func (m *measurement) collect(r *record.Record) error {
+	if m.early.decided() && r.Phase == record.PhaseWindow {
+		r.Phase = record.PhaseCooldown
 	}
-	if job.Result.Header != nil {
-		m.header.Do(func() { m.e.Server.Headers = publicHeaders(job.Result.Header) })
-	}
+	m.t.Progress.requestEnded(r, m.t.Spec.Streams())
 	if each := m.t.Progress.Each; each != nil {
 		each(r)
 	}
@@ -173,33 +153,6 @@ func (m *measurement) each(job *load.Job) error {
 		return m.early.add(r)
 	}
 	return m.store(r)
-}
-
-// countLost counts the connections that a server refused in a row.
-func (m *measurement) countLost(r *record.Record, job *load.Job) {
-	replica := 0
-	if r.Endpoint != nil {
-		replica = *r.Endpoint
-	}
-	switch {
-	case job.Result.Outcome == openai.Connect:
-		if m.lost == nil {
-			m.lost = map[int]int{}
-		}
-		m.lost[replica]++
-	case job.Result.Sent != openai.Never: // also one that the row's end interrupted
-		delete(m.lost, replica)
-	}
-}
-
-// serverLost reports whether the last requests to a server did not reach it.
-func (m *measurement) serverLost() bool {
-	for _, n := range m.lost {
-		if n >= fewestLost {
-			return true
-		}
-	}
-	return false
 }
 
 // store keeps a record whose phase is certain.

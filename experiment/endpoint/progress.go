@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"math"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -118,24 +119,22 @@ func (p *Progress) requestSent(job *load.Job) {
 }
 
 // requestEnded is called from one goroutine.
-func (p *Progress) requestEnded(job *load.Job, r *record.Record, stream bool) {
+func (p *Progress) requestEnded(r *record.Record, stream bool) {
 	p.Tokens.Add(int64(r.OutputTokens))
-	if r.Failed() && job.Phase != load.Cooldown {
+	counts := r.Phase != record.PhaseCooldown
+	if r.Failed() && counts {
 		p.Failed.Add(1)
 	}
-	if job.Ready != openai.Never && job.Result.Sent != openai.Never {
-		p.lag.add((job.Result.Sent - job.Ready).Microseconds())
+	if ms, ok := r.Latency("lag", true); ok {
+		p.lag.add(int64(math.Round(ms * record.UsPerMs)))
 	}
-	if r.OK() && job.Phase != load.Cooldown {
-		p.addLatencies(job.Phase, r, stream)
+	if r.OK() && counts {
+		p.addLatencies(load.Phase(slices.Index(phases[:], r.Phase)), r, stream)
 	}
-	if job.Phase == load.Window {
+	if r.Phase == record.PhaseWindow {
 		p.counted.Add(1)
 	}
 	p.Done.Add(1)
-	if job.SessionOver {
-		p.Over.Add(1)
-	}
 }
 
 // addLatencies takes the latencies of a good request.

@@ -51,7 +51,7 @@ func TestProgress(t *testing.T) {
 			Sent: at + 50*time.Microsecond, First: at + first, Last: at + 2*first, Gaps: []time.Duration{first / 4, 3 * first / 4}, FirstEvent: openai.Never, End: at + 2*first, OutputTokens: 7, Outcome: outcome,
 		}}
 		p.requestSent(job)
-		p.requestEnded(job, requestRecord(job), true)
+		p.requestEnded(requestRecord(job), true)
 	}
 	ends(load.Warmup, 0, time.Second, openai.OK)
 	if r := p.Snapshot(); r.FirstToken.N != 1 || r.FirstToken.Max != 1000 {
@@ -86,7 +86,7 @@ func TestProgress(t *testing.T) {
 
 	whole := &load.Job{Phase: load.Window, Result: openai.Result{First: openai.Never, Last: 3 * time.Second, Outcome: openai.OK}}
 	p = new(Progress)
-	p.requestEnded(whole, requestRecord(whole), false)
+	p.requestEnded(requestRecord(whole), false)
 	if f := p.Snapshot().FirstToken; f.N != 1 || f.Max != 3000 {
 		t.Errorf("without streaming: %+v", f)
 	}

@@ -13,6 +13,7 @@ import (
 	"bench/experiment/record"
 	"bench/experiment/telemetry"
 	"bench/experiment/verdict"
+	"bench/experiment/workload"
 )
 
 // RunConfig is one attempt at a point.
@@ -32,6 +33,9 @@ type RunConfig struct {
 	Reread     func(each func(*record.Record) error) error
 	SampleFile io.ReadWriteSeeker // an empty file that holds the samples during the row; nil: they are kept in memory
 	Startup    *record.Startup    // of a cold start whose server bench started; nil: the server ran already
+	Workers    Workers            // that send the load; nil: this process sends it
+	// ServerStart counts the servers of the run, for workers, which reach each anew.
+	ServerStart int
 }
 
 // drainAfterInterrupt is how long requests in flight may go on after Ctrl-C.
@@ -68,11 +72,12 @@ func (s *Server) Run(ctx context.Context, t RunConfig) (*record.Row, error) {
 		return nil, err
 	}
 	t.Progress.loadStarted()
-	measured, err := m.drive(ctx)
+	measured, err := m.drive(ctx, s)
 	t.Progress.loadEnded()
 	took.LoadBegan, took.LoadEnded = measured.Epoch.Sub(began), time.Since(began)
-	if s.Abandoned += m.abandoned; settled == nil { // it is never seen idle
-		s.Abandoned = m.abandoned
+	abandoned := m.abandoned()
+	if s.Abandoned += abandoned; settled == nil { // it is never seen idle
+		s.Abandoned = abandoned
 	}
 	samples, sampleErr := stop()
 	if t.Reread != nil { // nothing is timed any more, and all records are in memory
@@ -104,14 +109,21 @@ func (s *Server) newMeasurement(ctx context.Context, t RunConfig, settled *recor
 	if err != nil {
 		return nil, err
 	}
-	plan := t.Spec.Plan(t.Salt).Over(s.Target.Spread())
-	for class, e := range encoders {
+	m := &measurement{
+		t: t, e: &verdict.Measured{Row: s.newRow(&t, settled, encoders)}, encoders: encoders, answers: answers,
+		severalModels: encoders.severalModels(), target: s.Target, namesSessions: s.Target.Session() != "",
+	}
+	m.plan = m.newPlan()
+	return m, nil
+}
+
+// newPlan is the row's plan with what the server counts.
+func (m *measurement) newPlan() *workload.Plan {
+	plan := m.t.Spec.Plan(m.t.Salt).Over(m.target.Spread())
+	for class, e := range m.encoders {
 		plan.CountImages(class, e.imageTokens)
 	}
-	return &measurement{
-		t: t, e: &verdict.Measured{Row: s.newRow(&t, settled, encoders)}, encoders: encoders, plan: plan, answers: answers,
-		severalModels: encoders.severalModels(), target: s.Target, namesSessions: s.Target.Session() != "",
-	}, nil
+	return plan
 }
 
 // prepare asks the server for what the requests need to know, and opens connections to it.
@@ -123,14 +135,14 @@ func (m *measurement) prepare(ctx context.Context, s *Server) error {
 		return err
 	}
 	m.encoders.saltCaches(spec, salt)
-	if err := m.primePrefixes(ctx); err != nil {
+	if err := m.primePrefixes(ctx); err != nil || m.t.Workers != nil {
 		return err
 	}
-	return m.openConnections(ctx)
+	return m.openConnections(ctx, spec.ConnectionsToOpen())
 }
 
 // drive sends the requests and reads their answers.
-func (m *measurement) drive(ctx context.Context) (load.Measured, error) {
+func (m *measurement) drive(ctx context.Context, s *Server) (load.Measured, error) {
 	spec := m.t.Spec
 	var decided context.Context
 	if decided, m.early = newEarlyEnd(m); m.early != nil {
@@ -140,19 +152,30 @@ func (m *measurement) drive(ctx context.Context) (load.Measured, error) {
 	if m.e.Row.Server.Settle == nil { // the next row can't see when the server has dropped cancelled requests
 		drain = spec.GraceTime()
 	}
-	measured, err := load.Run(ctx, load.Config{
-		Load: spec.EffectiveLoad(), Rate: spec.Rate, Plan: m.plan, Drain: drainAfterInterrupt,
-		Encode:  m.encoders.encode(),
-		Send:    m.send,
-		Follow:  m.laterTurn(),
-		Each:    m.each,
-		Ends:    m.t.Stop,
-		Decided: decided, DecidedDrain: drain,
-	})
+	c := m.loadConfig()
+	c.Ends, c.Decided, c.DecidedDrain = m.t.Stop, decided, drain
+	var measured load.Measured
+	var err error
+	if m.t.Workers == nil {
+		measured, err = load.Run(ctx, c)
+	} else {
+		measured, err = m.driveWorkers(ctx, s, c)
+	}
 	if m.early != nil {
 		err = cmp.Or(err, m.early.finish())
 	}
 	return measured, err
+}
+
+// loadConfig is the row's load, sent from this process.
+func (m *measurement) loadConfig() load.Config {
+	return load.Config{
+		Load: m.t.Spec.EffectiveLoad(), Rate: m.t.Spec.Rate, Plan: m.plan, Drain: drainAfterInterrupt,
+		Encode: m.encoders.encode(),
+		Send:   m.send,
+		Follow: m.laterTurn(),
+		Each:   m.each,
+	}
 }
 
 // summarize fills the row from its records and samples.
@@ -162,11 +185,15 @@ func (m *measurement) summarize(measured *load.Measured, samples []telemetry.Sam
 	if m.t.Spec.IsColdStart() {
 		row.ColdStart = &record.ColdStart{IdleS: m.t.Spec.EffectiveLoad().Idle, Server: m.t.Startup}
 	}
-	row.ServerLost = m.serverLost()
-	row.Server.Gateway = m.gateway.summary()
-	m.fillClock()
-	fillConnections(&row.Connections, m.setups)
-	if err := fillSamples(m.e, samples, measured.Epoch, m.t, s.sources); err != nil {
+	if m.t.Workers == nil {
+		row.ServerLost = m.sent.serverLost()
+	} else {
+		m.joinShares()
+	}
+	row.Server.Headers, row.Server.Gateway = m.sent.headers, m.sent.gateway.summary()
+	row.Clock = m.sent.clock()
+	fillConnections(&row.Connections, m.sent.setups, m.sent.ahead)
+	if err := m.fillSamples(samples, measured.Epoch, s.sources); err != nil {
 		return err
 	}
 	m.e.Reuse = m.e.CompareReuse()
@@ -191,6 +218,9 @@ func (s *Server) newRow(t *RunConfig, settled *record.Settle, encoders classEnco
 		Schema: record.SchemaRow, ID: t.ID, Spec: *t.Spec, Simulated: s.Info.Simulated, StartedAt: time.Now().UTC(),
 		Salt: t.Salt, PromptForm: encoders.promptForm(), Omitted: encoders.omitted(),
 		PromptOverhead: new(encoders.overhead()), Selftest: s.Selftest, Accuracy: s.Accuracy,
+	}
+	if t.Workers != nil {
+		row.Selftest = nil // theirs count
 	}
 	row.Server.Settle, row.Server.Abandoned = settled, s.Abandoned
 	if row.Server.Replicas = s.Info.Replicas; len(s.Info.Replicas) > 0 {

@@ -383,11 +383,9 @@ func TestClockOfARow(t *testing.T) {
 		kernel, user int
 		want         string
 	}{{10, 0, "kernel"}, {0, 10, "user"}, {9, 1, "mixed"}, {0, 0, "user"}} {
-		e := &verdict.Measured{Row: &record.Row{}}
-		m := &measurement{e: e, kernel: c.kernel, user: c.user, lagSum: 20 * time.Millisecond, lagMax: 5 * time.Millisecond}
-		m.fillClock()
-		if e.Clock.Stamps != c.want || e.Clock.ReadLagMaxMs != 5 || c.kernel == 10 && e.Clock.ReadLagMeanMs != 2 {
-			t.Errorf("%+v", e.Clock)
+		l := &connectionLog{kernel: c.kernel, user: c.user, lagSum: 20 * time.Millisecond, lagMax: 5 * time.Millisecond}
+		if clock := l.clock(); clock.Stamps != c.want || clock.ReadLagMaxMs != 5 || c.kernel == 10 && clock.ReadLagMeanMs != 2 {
+			t.Errorf("%+v", clock)
 		}
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"bench/experiment/record"
 	"bench/experiment/telemetry"
 	"bench/experiment/telemetry/collector"
-	"bench/experiment/verdict"
 	"bench/experiment/workload"
 )
 
@@ -47,27 +46,46 @@ func (s *Server) OpenTelemetry(ctx context.Context, c Telemetry, b record.Roofli
 }
 
 // watch samples the client, and the server and its GPUs if they have sources, until stop is called, which
-// returns the samples. The first sample of each source is taken before watch returns, so before the load.
+// returns the samples. The first sample of each source is taken before watch returns, so before the load. Workers
+// sample their machines themselves.
 func (m *measurement) watch(ctx context.Context, s *Server) (stop func() ([]telemetry.Sample, error), err error) {
-	taken, err := newSamples(m.t.SampleFile)
-	if err != nil {
+	if m.samples, err = newSamples(m.t.SampleFile); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	sampleAfter := m.sampleHost(s)
-	m.maxLag.Store(noLag)
 	var running sync.WaitGroup
+	linesAfter := m.countLogLines(s)
 	if s.sources != nil {
 		first := make(chan struct{})
 		each := func(sample telemetry.Sample) {
 			if sample.Server != nil {
 				m.t.Progress.server.Store(sample.Server)
 			}
-			taken.add(sample)
+			m.samples.add(sample)
 		}
 		running.Go(func() { s.sources.Watch(ctx, expectedWindow(m.t.Spec), func() { close(first) }, each) })
 		<-first
 	}
+	hostAfter := func() {}
+	if m.t.Workers == nil {
+		hostAfter = sampleHost(s, &m.e.Host)
+		m.watchClient(ctx, &running, m.samples.add)
+	}
+	return func() ([]telemetry.Sample, error) {
+		m.ended.Store(true)
+		cancel()
+		running.Wait()
+		hostAfter()
+		linesAfter()
+		all, err := m.samples.all()
+		slices.SortStableFunc(all, func(a, b telemetry.Sample) int { return a.At.Compare(b.At) })
+		return all, err
+	}, nil
+}
+
+// watchClient samples this process and its machine until ctx ends. The first sample is taken before it returns.
+func (m *measurement) watchClient(ctx context.Context, running *sync.WaitGroup, add func(telemetry.Sample)) {
+	m.maxLag.Store(noLag)
 	first := make(chan struct{})
 	once := sync.OnceFunc(func() { close(first) })
 	clients, _ := m.encoders.clients()
@@ -78,17 +96,8 @@ func (m *measurement) watch(ctx context.Context, s *Server) (stop func() ([]tele
 		once()
 		return now
 	}
-	running.Go(func() { collector.WatchClient(ctx, load, taken.add) })
+	running.Go(func() { collector.WatchClient(ctx, load, add) })
 	<-first
-	return func() ([]telemetry.Sample, error) {
-		m.ended.Store(true)
-		cancel()
-		running.Wait()
-		sampleAfter()
-		all, err := taken.all()
-		slices.SortStableFunc(all, func(a, b telemetry.Sample) int { return a.At.Compare(b.At) })
-		return all, err
-	}, nil
 }
 
 // expectedWindow is the expected length of the measurement window; 0: it depends on the server.
@@ -109,20 +118,19 @@ func expectedWindow(s *experiment.Spec) time.Duration {
 }
 
 // sampleHost samples the load of this machine before the row, and after it by the function that it returns.
-func (m *measurement) sampleHost(s *Server) (after func()) {
-	e := m.e
-	e.Host.Server = s.Info.Vantage.Place == sameHost && !s.inProcess()
-	e.Host.Before, e.Host.Cores = collector.HostLoad(), runtime.NumCPU()
-	lines := 0
-	if s.LogLines != nil {
-		lines = s.LogLines()
+func sampleHost(s *Server, h *telemetry.Host) (after func()) {
+	h.Server = s.Info.Vantage.Place == sameHost && !s.inProcess()
+	h.Before, h.Cores = collector.HostLoad(), runtime.NumCPU()
+	return func() { h.After = collector.HostLoad() }
+}
+
+// countLogLines counts the lines that the server writes until the function is called that it returns.
+func (m *measurement) countLogLines(s *Server) (after func()) {
+	if s.LogLines == nil {
+		return func() {}
 	}
-	return func() {
-		e.Host.After = collector.HostLoad()
-		if s.LogLines != nil {
-			e.Server.LogLines = new(s.LogLines() - lines)
-		}
-	}
+	lines := s.LogLines()
+	return func() { m.e.Server.LogLines = new(s.LogLines() - lines) }
 }
 
 // noLag: no request was sent since the last sample.
@@ -149,18 +157,22 @@ func (m *measurement) addLag(ready, sent time.Duration) {
 
 // fillSamples counts the samples' times from the row's epoch, stores them, and summarizes those of the window
 // in the row.
-func fillSamples(e *verdict.Measured, samples []telemetry.Sample, epoch time.Time, t RunConfig, sources *collector.Sources) error {
+func (m *measurement) fillSamples(samples []telemetry.Sample, epoch time.Time, sources *collector.Sources) error {
+	e := m.e
 	for i := range samples {
 		samples[i].TUs = record.RoundMicros(samples[i].At.Sub(epoch))
-		if t.Sample == nil {
+		if m.t.Sample == nil {
 			continue
 		}
-		if err := t.Sample(&samples[i]); err != nil {
+		if err := m.t.Sample(&samples[i]); err != nil {
 			return err
 		}
 	}
-	e.Client = telemetry.Summarize(samples, e.Window.StartUs, e.Window.EndUs)
-	e.Connections.Sockets = telemetry.SummarizeSockets(samples, e.Window.StartUs, e.Window.EndUs)
+	if m.t.Workers == nil {
+		e.Client = telemetry.Summarize(samples, e.Window.StartUs, e.Window.EndUs)
+		e.Connections.Sockets = telemetry.SummarizeSockets(samples, e.Window.StartUs, e.Window.EndUs)
+	}
+	m.fillWorkers(samples)
 	if sources != nil {
 		e.Server.Metrics, e.GPU = sources.Observe(samples, e.Window.StartUs, e.Window.EndUs)
 	}

@@ -2,33 +2,38 @@ package endpoint
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
 	"time"
 
 	"bench/experiment"
-	"bench/experiment/openai"
+	"bench/experiment/load"
 	"bench/experiment/record"
-	"bench/experiment/selftest"
 	"bench/experiment/telemetry"
+	"bench/experiment/workload"
 )
 
 // Workers are other processes that send a row's load in place of this one, each a share of its arrivals.
 type Workers interface {
-	// Drive has the workers send a row. It blocks until all of them have ended, and returns their results by number.
+	// Drive has the workers send a row. It blocks until all of them have ended, and returns their results by number. Like
+	// load.Run it returns ctx's error, or that of DriveConfig.Each.
 	Drive(ctx context.Context, c DriveConfig) ([]ShareResult, error)
 }
 
 // DriveConfig is what the workers need to send a row.
 type DriveConfig struct {
 	Server  ServerAddress
-	Row     Share // Worker is not set: each worker gets its own
-	Started func(epoch time.Time)
-	// Each gets every record, in the order in which a worker's requests ended, from one goroutine. Its error ends the row.
+	Row     Share                 // Worker and Of are not set: each worker gets its own
+	Started func(epoch time.Time) // called once, when the common start is known
+	// Each gets every record with its Worker, in the order in which a worker's requests ended, from one goroutine. Its error
+	// ends the row.
 	Each func(*record.Record) error
-	// Sample gets the workers' samples of their machines, from the same goroutine.
+	// Sample gets the workers' samples of their machines, from the same goroutine and after Started; At is not set.
 	Sample func(worker int, s telemetry.Sample)
 	// Ends closes the window when it ends, Decided ends the row (load.Config); nil: the load itself decides.
 	Ends, Decided context.Context
-	Progress      *Progress
+	Progress      *Progress // its counts of requests sent, and of sessions, are the workers'
 }
 
 // ServerAddress is the server under test, as workers reach it.
@@ -45,55 +50,134 @@ type Share struct {
 	Salt   string           `json:"salt"`
 	Worker int              `json:"worker"` // number, from 0
 	Of     int              `json:"of"`     // workers
+
 	// Drain is how long requests in flight may go on after the row is decided.
 	Drain time.Duration `json:"drain_ns,omitempty"`
-	// Fingerprint is of the whole plan's first requests: a worker whose plan differs refuses the row. Form is how the
-	// leader makes requests: a worker that makes others refuses it, too.
-	Fingerprint string `json:"fingerprint"`
-	Form        string `json:"form"`
+	// Plan identifies the whole plan, and Bodies its first requests as the leader encodes them: a worker that makes others
+	// refuses the row.
+	Plan   string        `json:"plan"`
+	Bodies string        `json:"bodies"`
+	Counts []PromptCount `json:"prompt_counts,omitempty"` // of real prompts
 }
 
-// ShareConfig is what a worker does with its share.
-type ShareConfig struct {
-	Share
-	// Ready is called once, when everything is prepared; it returns the common start, or an error that ends the row.
-	Ready func(ctx context.Context) (start time.Time, err error)
-	// Each and Sample get records and samples of this machine, each from one goroutine; an error of Each ends the row.
-	Each   func(*record.Record) error
-	Sample func(telemetry.Sample)
-	// Drained is called once, when the requests of the worker's own window have ended. It goes on sending, so that the
-	// load stays whole, until Release ends.
-	Drained func()
-	Release context.Context
-	// Ends and Decided are as in DriveConfig.
-	Ends, Decided context.Context
-	Progress      *Progress
+// identified is how much of a plan its identity covers.
+const (
+	identifiedArrivals = 1000
+	identifiedBodies   = 8
+)
+
+// planOf identifies a row's plan.
+func planOf(spec *experiment.Spec, salt string) string {
+	plan := spec.Plan(salt)
+	defer plan.Close()
+	return plan.Fingerprint(identifiedArrivals)
 }
 
-// ShareResult is the end of a worker's share. Times are µs from the common start.
-type ShareResult struct {
-	Worker record.Worker `json:"worker"` // without what the leader knows: Host, StartSkewUs, RTTUs
-
-	Window      ShareWindow       `json:"window"`
-	ReadLagSum  time.Duration     `json:"read_lag_sum_ns"`
-	Setups      []openai.Setup    `json:"setups,omitempty"` // those opened ahead first
-	Headers     map[string]string `json:"headers,omitempty"`
-	GatewayName string            `json:"gateway_version,omitempty"`
-	GatewayMs   []float64         `json:"gateway_ms,omitempty"`
-	Abandoned   int               `json:"abandoned,omitempty"`
-	Lost        bool              `json:"lost,omitempty"` // the last requests did not reach the server
-	Selftest    *selftest.Result  `json:"selftest,omitempty"`
+// bodiesOf identifies the bodies that the encoders make of a row's first requests.
+func (m *measurement) bodiesOf() string {
+	plan := m.newPlan()
+	defer plan.Close()
+	encode, h := m.encoders.encode(), sha256.New()
+	for range identifiedBodies {
+		if !plan.More() {
+			break
+		}
+		r := plan.Next()
+		body := sha256.Sum256(encode(&r))
+		h.Write(body[:])
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// ShareWindow is what a worker knows of the row's measurement window.
-type ShareWindow struct {
-	StartUs int64 `json:"start_us"`
-	EndUs   int64 `json:"end_us"`
-	LastUs  int64 `json:"last_us"` // latest intended arrival of its requests of the window
-	Cut     bool  `json:"cut,omitempty"`
+// driveWorkers has the workers send the load.
+func (m *measurement) driveWorkers(ctx context.Context, s *Server, c load.Config) (load.Measured, error) {
+	var epoch time.Time
+	results, err := m.t.Workers.Drive(ctx, DriveConfig{
+		Server: ServerAddress{Base: s.options.BaseURL, Target: s.Target, Start: m.t.ServerStart},
+		Row: Share{
+			Spec: m.t.Spec, ID: m.t.ID, Salt: m.t.Salt, Drain: c.DecidedDrain,
+			Plan: planOf(m.t.Spec, m.t.Salt), Bodies: m.bodiesOf(), Counts: s.countedPrompts().of(m.encoders),
+		},
+		Started: func(at time.Time) { epoch = at },
+		Each:    m.collect,
+		Sample: func(worker int, sample telemetry.Sample) {
+			sample.Worker, sample.At = &worker, epoch.Add(time.Duration(sample.TUs)*time.Microsecond)
+			m.samples.add(sample)
+		},
+		Ends: c.Ends, Decided: c.Decided, Progress: m.t.Progress,
+	})
+	m.shares = results
+	var parts []load.Measured
+	for i := range results {
+		if w := results[i].Window; w != nil {
+			parts = append(parts, *w)
+		}
+	}
+	measured := c.Join(parts)
+	measured.Epoch = epoch
+	return measured, err
 }
 
-// RunShare sends a worker's share of a row.
-func (s *Server) RunShare(ctx context.Context, c ShareConfig) (*ShareResult, error) {
-	panic("not written")
+// joinShares is what the workers know beside the records, for the whole row.
+func (m *measurement) joinShares() {
+	lost, active := 0, 0
+	for i := range m.shares {
+		r := &m.shares[i]
+		if r.Window == nil {
+			continue
+		}
+		m.sent.join(r)
+		if active++; r.Lost {
+			lost++
+		}
+	}
+	m.e.ServerLost = active > 0 && lost == active
+}
+
+// join adds what a worker knows of its connections.
+func (c *connectionLog) join(r *ShareResult) {
+	ahead := min(r.Worker.Connections.Ahead, len(r.Setups))
+	c.setups = slices.Concat(c.setups[:c.ahead:c.ahead], r.Setups[:ahead], c.setups[c.ahead:], r.Setups[ahead:])
+	c.ahead += ahead
+	c.kernel += r.Worker.Clock.KernelStamps
+	c.user += r.Worker.Clock.UserStamps
+	c.lagSum += r.ReadLagSum
+	c.lagMax = max(c.lagMax, r.ReadLagMax)
+	if c.headers == nil {
+		c.headers = r.Headers
+	}
+	c.gateway.join(r.Gateway)
+}
+
+// abandoned is how many requests were sent and given up, by this process or by the workers.
+func (m *measurement) abandoned() int {
+	n := m.sent.abandoned
+	for i := range m.shares {
+		n += m.shares[i].Abandoned
+	}
+	return n
+}
+
+// fillWorkers completes what the row states of each worker, from its samples and its records.
+func (m *measurement) fillWorkers(samples []telemetry.Sample) {
+	window := m.e.Window
+	for i := range m.shares {
+		w := &m.shares[i].Worker
+		ofWorker := func(number *int) bool { return number != nil && *number == w.Worker }
+		own := slices.DeleteFunc(slices.Clone(samples), func(s telemetry.Sample) bool { return !ofWorker(s.Worker) })
+		if w.Client = telemetry.Summarize(own, window.StartUs, window.EndUs); w.Client != nil {
+			w.Client.MaxProcs = m.shares[i].Procs
+		}
+		w.Connections.Sockets = telemetry.SummarizeSockets(own, window.StartUs, window.EndUs)
+		var records []*record.Record
+		for _, r := range m.e.Records {
+			if ofWorker(r.Worker) {
+				records = append(records, r)
+			}
+		}
+		summary := record.Summarize(records, window, m.t.Spec.Streams(), nil, 0)
+		w.Concurrency = workload.Share{Worker: w.Worker, Of: len(m.shares), Slots: m.t.Spec.EffectiveLoad().Concurrency}.Concurrency()
+		w.Sent, w.MaxInFlight = summary.Requests.Sent, summary.Concurrency.Max
+		m.e.Workers = append(m.e.Workers, *w)
+	}
 }

@@ -33,6 +33,8 @@ type Sample struct {
 	Schema string `json:"schema,omitempty"` // on the first sample of a file only
 	Source string `json:"source"`           // client, server or gpu
 
+	Worker *int `json:"worker,omitempty"` // number of the load worker whose machine a client sample is of; absent: bench sweep's
+
 	At   time.Time `json:"-"`                 // end of the interval, by the monotonic clock
 	TUs  int64     `json:"t_us"`              // end of the interval, from the row's epoch; negative: before the load
 	Span int64     `json:"span_us"`           // length of the interval; of a server or GPU sample the duration of the query, with t_us in its middle

@@ -1,0 +1,86 @@
+package endpoint
+
+import (
+	"net/http"
+	"slices"
+	"time"
+
+	"bench/experiment/load"
+	"bench/experiment/openai"
+	"bench/experiment/record"
+)
+
+// connectionLog is what the client of a row, or of a worker's share of it, knows of its connections beside the records.
+type connectionLog struct {
+	setups         []openai.Setup
+	ahead          int // of them, opened before the first request: they come first
+	kernel, user   int // timestamps by the kernel, by this process
+	lagSum, lagMax time.Duration
+	headers        map[string]string // of one answer
+	gateway        GatewayHeaders
+	abandoned      int         // requests that were sent and given up
+	lost           map[int]int // by replica: failed connections since the last request that reached it
+}
+
+// givenUp are the outcomes of requests that the server may go on computing.
+var givenUp = []openai.Outcome{openai.Unfinished, openai.Cancelled, openai.Timeout, openai.Left}
+
+// add takes a request that has ended, and its record.
+func (c *connectionLog) add(job *load.Job, r *record.Record) {
+	result := &job.Result
+	c.countLost(r, job)
+	if result.Sent != openai.Never && slices.Contains(givenUp, result.Outcome) {
+		c.abandoned++
+	}
+	c.kernel += result.KernelStamps
+	c.user += result.UserStamps
+	c.lagSum += result.ReadLagSum
+	c.lagMax = max(c.lagMax, result.ReadLag)
+	if result.Setup != (openai.Setup{}) {
+		c.setups = append(c.setups, result.Setup)
+	}
+	c.addHeader(result.Header, r)
+}
+
+func (c *connectionLog) addHeader(h http.Header, r *record.Record) {
+	if h == nil {
+		return
+	}
+	if r.Phase == record.PhaseWindow {
+		c.gateway.add(h)
+	}
+	if c.headers == nil {
+		c.headers = publicHeaders(h)
+	}
+}
+
+// countLost counts the connections that a server refused in a row.
+func (c *connectionLog) countLost(r *record.Record, job *load.Job) {
+	replica := 0
+	if r.Endpoint != nil {
+		replica = *r.Endpoint
+	}
+	switch {
+	case job.Result.Outcome == openai.Connect:
+		if c.lost == nil {
+			c.lost = map[int]int{}
+		}
+		c.lost[replica]++
+	case job.Result.Sent != openai.Never: // also one that the row's end interrupted
+		delete(c.lost, replica)
+	}
+}
+
+// fewestLost connections at the end of a row, with no request between them that reached the server, mean that
+// the server is gone.
+const fewestLost = 3
+
+// serverLost reports whether the last requests to a server did not reach it.
+func (c *connectionLog) serverLost() bool {
+	for _, n := range c.lost {
+		if n >= fewestLost {
+			return true
+		}
+	}
+	return false
+}

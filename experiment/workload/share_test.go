@@ -1,0 +1,61 @@
+package workload
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// Every arrival belongs to one worker, the parts of all counts sum to the whole, and a worker gets arrivals in proportion
+// to its slots.
+func TestShares(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		of, slots := rapid.IntRange(1, 12).Draw(t, "of"), rapid.IntRange(0, 40).Draw(t, "slots")
+		n := rapid.IntRange(0, 300).Draw(t, "arrivals")
+		owned, among, concurrency := 0, 0, 0
+		for k := range of {
+			s := Share{Worker: k, Of: of, Slots: slots}
+			own := 0
+			for i := range n {
+				if s.Owns(i) {
+					own++
+				}
+			}
+			if own != s.Among(n) || s.Idle() && own > 0 {
+				t.Fatalf("worker %d owns %d, Among says %d", k, own, s.Among(n))
+			}
+			if c := s.Concurrency(); slots > 0 && n%slots == 0 && own*slots != n*c {
+				t.Fatalf("worker %d owns %d of %d with %d of %d slots", k, own, n, c, slots)
+			}
+			owned, among, concurrency = owned+own, among+s.Among(n), concurrency+s.Concurrency()
+			if slots%of == 0 && own > 0 && !s.Owns(k) {
+				t.Fatalf("worker %d does not own arrival %d", k, k)
+			}
+		}
+		if owned != n || among != n || concurrency != slots {
+			t.Fatalf("%d of %d arrivals, %d counted, %d of %d slots", owned, n, among, concurrency, slots)
+		}
+	})
+	if s := (Share{}); !s.Owns(7) || s.Among(9) != 9 || s.Idle() {
+		t.Error("the zero value is the whole plan")
+	}
+}
+
+// A plan is identified by what it sends, and making the identity of one leaves others as they are.
+func TestFingerprint(t *testing.T) {
+	w := Workload{Input: Fixed(100), Output: Fixed(10), Rate: 5}
+	one := NewPlan(w, 1, "salt").Fingerprint(100)
+	if NewPlan(w, 1, "salt").Fingerprint(100) != one {
+		t.Error("equal plans differ")
+	}
+	w2 := w
+	w2.Output = Fixed(11)
+	for what, other := range map[string]string{
+		"seed": NewPlan(w, 2, "salt").Fingerprint(100), "salt": NewPlan(w, 1, "other").Fingerprint(100),
+		"length": NewPlan(w2, 1, "salt").Fingerprint(100), "number": NewPlan(w, 1, "salt").Fingerprint(99),
+	} {
+		if other == one {
+			t.Errorf("another %s has the same identity", what)
+		}
+	}
+}
