@@ -41,6 +41,7 @@ type Request struct {
 	Class          string  `parquet:"class,dict"`
 	RequestModel   string  `parquet:"request_model,dict" record:"model"` // empty = the row's
 	Endpoint       *int64  `parquet:"endpoint,optional"`
+	Worker         *int64  `parquet:"worker,optional"`
 	Category       string  `parquet:"category,dict"`
 	PromptHash     string  `parquet:"prompt_hash"`
 	Session        *int64  `parquet:"session,optional"`
@@ -163,7 +164,7 @@ func (q *Request) fill(r *record.Record) {
 	q.I, q.ServerID, q.Class, q.Phase = int64(r.I), r.ServerID, r.Class, r.Phase
 	q.Session, q.Turn, q.TurnsLost = long(r.Session), long(r.Turn), int64(r.TurnsLost)
 	q.RequestModel, q.Endpoint, q.Category, q.PromptHash = r.Model, long(r.Endpoint), r.Category, r.PromptHash
-	q.Turns, q.Agent = int64(r.Turns), int64(r.Agent)
+	q.Worker, q.Turns, q.Agent = long(r.Worker), int64(r.Turns), int64(r.Agent)
 	q.Valid, q.Correct, q.InvalidReason = r.Valid, r.Correct, r.Invalid
 	q.AtUs, q.ReadyUs, q.SentUs, q.ConnectUs = offset(r.Arrival), offset(r.Ready), offset(r.Sent), r.ConnectUs
 	q.FirstEventUs, q.FirstUs, q.LastUs, q.EndUs = offset(r.FirstEvent), offset(r.First), offset(r.Last), offset(r.End)
