@@ -1,5 +1,5 @@
 # make test is what CI runs; everything it needs comes from go.mod.
-.PHONY: test build bench fuzz golden licenses simulate echarts engines
+.PHONY: test build module bench fuzz golden licenses simulate echarts engines
 
 # Most of their tests simulate, for minutes under the race detector; what they have in goroutines, cmd/bench runs under it.
 SIMULATIONS = ./experiment/stats ./experiment/verdict ./report/compare ./benchmarks/nights ./benchmarks/predictions
@@ -13,9 +13,16 @@ test:
 	go test -timeout 20m $(SIMULATIONS) ./experiment/workload ./report
 	go test -timeout 20m -run 'TestScripts/predict' ./cmd/bench
 
+# The commit that bench version prints; empty in a tree without git, also below another repository.
+COMMIT = $(shell git ls-files --error-unmatch go.mod >/dev/null 2>&1 && git describe --always --exclude='*' --abbrev=12 --dirty=+changes)
+
 build:
-	CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o bench ./cmd/bench
+	CGO_ENABLED=0 go build -trimpath -ldflags='-s -w -X main.stamp=$(COMMIT)' -o bench ./cmd/bench
 	@size=$$(wc -c <bench); if [ $$size -gt 27000000 ]; then echo "bench has $$size bytes, more than 27 MB (docs/libraries.md)"; exit 1; fi
+
+# Move the module to a path with a host, for go install: make module MODULE=example.com/acme/bench (docs/install.md).
+module:
+	deploy/module $(MODULE)
 
 # Go benchmarks of the hot path; compare two runs with benchstat, and only from one machine.
 bench:

@@ -1,12 +1,16 @@
-// Package bench is the root of the module. It holds nothing but the model
-// table, because go:embed can't reach above its own folder and the table
-// belongs where a user finds it first.
+// Package bench is the root of the module. It holds nothing but the model table and the matrices: both belong
+// where a user finds them first, and go:embed can't reach above its own folder.
 package bench
 
-import _ "embed"
+import "embed"
 
 // ModelConfigs is model_configs.json as it was at the build: what each model
 // weighs per token and per step. roofline.ParseModels reads it.
 //
 //go:embed model_configs.json
 var ModelConfigs []byte
+
+// Matrices is the folder matrices as it was at the build, with the samples that they read. bench init writes it.
+//
+//go:embed matrices
+var Matrices embed.FS

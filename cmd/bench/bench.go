@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -105,7 +104,8 @@ func newRoot(c *cli) *cobra.Command {
 		Short: "measure LLM serving endpoints: one matrix in, one report out",
 		Long: `bench runs a matrix of workloads against an OpenAI-compatible endpoint (vLLM, SGLang, llama.cpp, …).
 It reports the operating point, the bottleneck, and how reliable the figures are.`,
-		Example: `  bench sweep matrices/chat.toml                                    the simulated server: no GPU needed
+		Example: `  bench init                                                        matrices to run, and to copy from
+  bench sweep matrices/chat.toml                                    the simulated server: no GPU needed
   bench sweep matrices/chat.toml --endpoint http://localhost:8000   your server
   bench report results/chat/20260101T120000Z                        write the report again`,
 		SilenceErrors:              true,
@@ -128,7 +128,7 @@ It reports the operating point, the bottleneck, and how reliable the figures are
 	})
 	root.AddCommand(newSweep(c), newReport(c), newCompare(c), newHistory(c), newServe(c), newTile(c),
 		newPredict(c), newMock(c), newTrace(c),
-		newSelftest(c), newVersion(c), newGuard(c))
+		newSelftest(c), newInit(c), newVersion(c), newGuard(c))
 	c.setHelp(root)
 	root.Version = versionText()
 	root.SetVersionTemplate("{{.Version}}\n")
@@ -226,64 +226,4 @@ func takes(cmd *cobra.Command) string {
 		return "nothing"
 	}
 	return words
-}
-
-func newVersion(c *cli) *cobra.Command {
-	var withLicenses bool
-	cmd := &cobra.Command{
-		Use:     "version",
-		Short:   "print the version of bench and of Go",
-		Example: "  bench version\n  bench version --licenses  # of every library in this program",
-		Args:    positional(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error {
-			text := versionText() + "\n"
-			if withLicenses {
-				text += "\n" + licenses
-			}
-			_, err := fmt.Fprint(c.stdout, text)
-			return err
-		},
-	}
-	cmd.Flags().BoolVar(&withLicenses, "licenses", false, "print the licenses of bench and of its libraries, too")
-	return cmd
-}
-
-// versionText is the version of bench with its commit, and of Go.
-func versionText() string {
-	v, commit := version()
-	if commit != "" {
-		v += " (" + commit + ")"
-	}
-	return "bench " + v + ", " + buildGo()
-}
-
-// release is the version of this tree, as in CHANGELOG.md.
-const release = "0.1.0-dev"
-
-// version returns the release, and the commit that the binary was built from. Empty: Go did not record it.
-func version() (v, commit string) {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return release, ""
-	}
-	dirty := ""
-	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision":
-			commit = s.Value[:min(12, len(s.Value))]
-		case s.Key == "vcs.modified" && s.Value == "true":
-			dirty = "+changes"
-		}
-	}
-	if commit != "" {
-		commit += dirty
-	}
-	return release, commit
-}
-
-func buildGo() string {
-	if info, ok := debug.ReadBuildInfo(); ok {
-		return info.GoVersion
-	}
-	return "unknown Go"
 }

@@ -2,7 +2,7 @@ package main
 
 // commandsByUse are all commands, in the order of their help.
 var commandsByUse = []helpGroup{
-	{"Measure", []string{"sweep", "tile"}},
+	{"Measure", []string{"init", "sweep", "tile"}},
 	{"Read results", []string{"report", "compare", "history", "serve"}},
 	{"Plan", []string{"predict", "trace"}},
 	{"Check the client", []string{"selftest", "mock"}},

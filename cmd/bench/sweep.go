@@ -243,7 +243,7 @@ func matrixError(err error) error {
 		return err
 	}
 	if errors.Is(err, os.ErrNotExist) {
-		return usage("%w\nhint: bench ships matrices/chat.toml and matrices/smoke.toml", err)
+		return usage("%w\nhint: bench init writes matrices/chat.toml and others", err)
 	}
 	return &exitError{codeUsage, err}
 }
