@@ -17,7 +17,7 @@ import (
 )
 
 // wholeRecord has a value in every field that a record can have.
-const wholeRecord = `{"i": 7, "server_id": "cmpl-1", "class": "chat", "model": "lora-1", "endpoint": 22, "category": "coding", "prompt_hash": "00ff", "turns": 23, "agent": 24,
+const wholeRecord = `{"i": 7, "server_id": "cmpl-1", "class": "chat", "model": "lora-1", "endpoint": 22, "worker": 29, "category": "coding", "prompt_hash": "00ff", "turns": 23, "agent": 24,
  "session": 3, "turn": 1, "phase": "window",
  "at_us": 1, "ready_us": 2, "sent_us": 3, "first_event_us": 4, "first_us": 5, "first_answer_us": 8, "last_us": 9, "end_us": 10, "connect_us": 6,
  "gaps_us": [1, 3], "tokens_per_event": [1, 2, 1], "prompt_asked": 11, "prompt_tokens": 12, "cached_tokens": 13,
