@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"strconv"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -57,5 +58,21 @@ func TestFingerprint(t *testing.T) {
 		if other == one {
 			t.Errorf("another %s has the same identity", what)
 		}
+	}
+}
+
+// BenchmarkOthersArrival is what one arrival of another worker costs: the plan makes it, and nothing encodes it.
+func BenchmarkOthersArrival(b *testing.B) {
+	for _, input := range []int{256, 8192} {
+		b.Run(strconv.Itoa(input), func(b *testing.B) {
+			p := NewPlan(Workload{Input: Fixed(input), Output: Fixed(200), Rate: 1000}, 1, "salt")
+			share := Share{Worker: 1, Of: 2}
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				if r := p.Next(); share.Owns(i) && r.Input == 0 {
+					b.Fatal("no prompt")
+				}
+			}
+		})
 	}
 }

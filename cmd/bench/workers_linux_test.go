@@ -1,0 +1,369 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"bench/experiment/record"
+	"bench/experiment/workload"
+	"bench/report"
+)
+
+// shared has rows of each kind that workers divide: arrivals at a rate, the same under a cap, a closed loop whose
+// concurrency they do not divide evenly, and conversations.
+const shared = `name = "k"
+[target]
+endpoint = "http://127.0.0.1:%d"
+[defaults]
+input = { dist = "uniform", min = 8, max = 80 }
+output = { dist = "uniform", min = 2, max = 12 }
+[[row]]
+name = "open"
+rate = 60
+requests = 40
+[[row]]
+name = "capped"
+rate = 80
+concurrency = 6
+requests = 40
+[[row]]
+name = "closed"
+concurrency = [1, 6]
+warmup = 4
+requests = 40
+[[row]]
+name = "talk"
+concurrency = 5
+requests = 40
+input = 16
+[row.session]
+turns = 3
+user = 16
+`
+
+// sharing is a server, and a matrix for it.
+type sharing struct {
+	server         int // port
+	leader         int // port
+	matrix, secret string
+	dir            string
+}
+
+func newSharing(t *testing.T) *sharing {
+	t.Helper()
+	s := &sharing{dir: t.TempDir(), server: freePort(t), leader: freePort(t)}
+	s.matrix, s.secret = filepath.Join(s.dir, "k.toml"), filepath.Join(s.dir, "token")
+	for file, text := range map[string]string{s.matrix: fmt.Sprintf(shared, s.server), s.secret: "a-token-of-this-test\n"} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mock := startBench(t, "mock", "--listen", fmt.Sprintf("127.0.0.1:%d", s.server), "--ttft", "10ms", "--itl", "2ms")
+	t.Cleanup(mock.kill)
+	awaitPort(t, s.server)
+	return s
+}
+
+// lead starts a leader of n workers.
+func (s *sharing) lead(t *testing.T, n int, args ...string) *process {
+	t.Helper()
+	return startBench(t, append([]string{"sweep", s.matrix, "--workers", strconv.Itoa(n), "--token-file", s.secret,
+		"--listen", fmt.Sprintf("127.0.0.1:%d", s.leader)}, args...)...)
+}
+
+func (s *sharing) work(t *testing.T) *process {
+	t.Helper()
+	return startBench(t, "work", "--join", fmt.Sprintf("http://127.0.0.1:%d", s.leader), "--token-file", s.secret, "--wait", "40s")
+}
+
+// process is a command of bench that runs.
+type process struct {
+	*exec.Cmd
+	said  bytes.Buffer  // its output; to be read once it has ended
+	ended chan struct{} // closed when it has ended
+}
+
+func startBench(t *testing.T, args ...string) *process {
+	t.Helper()
+	p := &process{Cmd: exec.Command("bench", args...), ended: make(chan struct{})}
+	p.Stdout, p.Stderr = &p.said, &p.said
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(p.ended)
+		_ = p.Wait() // the exit code says it
+	}()
+	return p
+}
+
+// kill ends the process without a chance to clean up.
+func (p *process) kill() {
+	_ = p.Process.Kill() // it may have ended
+	<-p.ended
+}
+
+// over reports whether the process has ended.
+func (p *process) over() bool {
+	select {
+	case <-p.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// awaitEnd waits for the end of the process and returns its exit code.
+func (p *process) awaitEnd(t *testing.T) int {
+	t.Helper()
+	select {
+	case <-p.ended:
+		return p.ProcessState.ExitCode()
+	case <-time.After(2 * time.Minute):
+		p.kill()
+		t.Fatalf("%v does not end:\n%s", p.Args, &p.said)
+		return -1
+	}
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+func awaitPort(t *testing.T, port int) {
+	t.Helper()
+	for range 500 {
+		if c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+			c.Close()
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Fatalf("nothing listens on port %d", port)
+}
+
+// requestsOf are the requests of each row's window, as far as they do not depend on the clock: index and lengths, and the
+// arrivals of an open loop. No request may be there twice, and no more in flight than the row allows.
+func requestsOf(t *testing.T, dir string, workers int) map[string][]string {
+	t.Helper()
+	run, err := report.Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if partial, _ := filepath.Glob(filepath.Join(dir, "*.partial")); len(partial) > 0 || len(run.Missing) > 0 || run.Manifest.State != "done" {
+		t.Errorf("%s: missing %v, half %v", run.Manifest.State, run.Missing, partial)
+	}
+	out := map[string][]string{}
+	for i := range run.Rows {
+		row := &run.Rows[i]
+		f, err := os.Open(filepath.Join(dir, row.ID+".requests.jsonl.zst"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		var records []*record.Record
+		seen := map[string]bool{}
+		if err := record.ReadRecords(f, func(r *record.Record) error {
+			own := *r
+			records = append(records, &own)
+			key := fmt.Sprint(r.I)
+			if seen[key] {
+				t.Errorf("%s: request %s is there twice", row.ID, key)
+			}
+			seen[key] = true
+			if r.Phase == record.PhaseWindow {
+				out[row.ID] = append(out[row.ID], requestText(row, r))
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		slices.Sort(out[row.ID])
+		holdShares(t, row, records, workers)
+	}
+	return out
+}
+
+// requestText is what of a request does not depend on the clock. With conversations the order of later turns does, too.
+func requestText(row *record.Row, r *record.Record) string {
+	if r.Session != nil {
+		return r.Outcome
+	}
+	text := fmt.Sprintf("%06d %d/%d %s", r.I, *r.PromptTokens, r.OutputTokens, r.Outcome)
+	if row.Spec.Rate > 0 {
+		text += fmt.Sprint(" at ", r.Arrival.Us())
+	}
+	return text
+}
+
+// holdShares holds a row of workers to its records: each worker has the arrivals that are dealt to it, and the figures are
+// those of all records.
+func holdShares(t *testing.T, row *record.Row, records []*record.Record, workers int) {
+	t.Helper()
+	if len(row.Workers) != workers {
+		t.Fatalf("%s has %d workers, want %d", row.ID, len(row.Workers), workers)
+	}
+	again := record.Summarize(records, row.Window, true, nil, 0)
+	if again.TTFT.P99 != row.Summary.TTFT.P99 || again.TPOT.P50 != row.Summary.TPOT.P50 || again.Throughput.OutputTokensPerS != row.Summary.Throughput.OutputTokensPerS {
+		t.Errorf("%s: TTFT p99 %v, of the records %v", row.ID, row.Summary.TTFT.P99, again.TTFT.P99)
+	}
+	if most := row.Spec.Concurrency; most > 0 && again.Concurrency.Max > most {
+		t.Errorf("%s: %d requests in flight", row.ID, again.Concurrency.Max)
+	}
+	for _, r := range records {
+		switch {
+		case workers == 0:
+			if r.Worker != nil {
+				t.Fatalf("%s: request %d has a worker", row.ID, r.I)
+			}
+		case r.Worker == nil:
+			t.Fatalf("%s: request %d has no worker", row.ID, r.I)
+		default:
+			arrival := r.I
+			if r.Session != nil {
+				arrival = *r.Session
+			}
+			share := workload.Share{Worker: *r.Worker, Of: workers, Slots: row.Spec.Concurrency}
+			if !share.Owns(arrival) {
+				t.Errorf("%s: worker %d sent request %d", row.ID, *r.Worker, r.I)
+			}
+		}
+	}
+}
+
+// runDir is the directory of the only run in out; empty: there is none.
+func runDir(t *testing.T, out string) string {
+	t.Helper()
+	runs, _ := filepath.Glob(filepath.Join(out, "k", "*", "run.json"))
+	switch len(runs) {
+	case 0:
+		return ""
+	case 1:
+		return filepath.Dir(runs[0])
+	}
+	t.Fatalf("runs %v", runs)
+	return ""
+}
+
+// TestWorkersSendWhatOneProcessSends compares one process with four workers.
+func TestWorkersSendWhatOneProcessSends(t *testing.T) {
+	t.Parallel()
+	s := newSharing(t)
+	alone, together := filepath.Join(s.dir, "alone"), filepath.Join(s.dir, "together")
+	one := startBench(t, "sweep", s.matrix, "--out", alone)
+	if code := one.awaitEnd(t); code != 0 {
+		t.Fatalf("exit %d\n%s", code, &one.said)
+	}
+	leader := s.lead(t, 4, "--out", together)
+	var crew []*process
+	for range 4 {
+		crew = append(crew, s.work(t))
+	}
+	if code := leader.awaitEnd(t); code != 0 {
+		t.Errorf("leader: exit %d\n%s", code, &leader.said)
+	}
+	for _, w := range crew {
+		if code := w.awaitEnd(t); code != 0 {
+			t.Errorf("worker: exit %d\n%s", code, &w.said)
+		}
+	}
+	want, got := requestsOf(t, runDir(t, alone), 0), requestsOf(t, runDir(t, together), 4)
+	if len(want) != 5 {
+		t.Fatalf("%d rows", len(want))
+	}
+	for row := range want {
+		if !slices.Equal(want[row], got[row]) {
+			t.Errorf("%s: one process:\n%s\nfour workers:\n%s", row, strings.Join(want[row], "\n"), strings.Join(got[row], "\n"))
+		}
+	}
+}
+
+// TestWorkersKilledAtAnyMoment kills the leader or a worker at random moments and starts it again. The run must end with
+// all requests of an undisturbed one, once each. BENCH_TEST_KILLS is the number of kills.
+func TestWorkersKilledAtAnyMoment(t *testing.T) {
+	kills, err := strconv.Atoi(os.Getenv("BENCH_TEST_KILLS"))
+	if err != nil {
+		t.Skip("set BENCH_TEST_KILLS=30: each takes some seconds")
+	}
+	s := newSharing(t)
+	const n = 3
+	undisturbed := filepath.Join(s.dir, "undisturbed")
+	took, _ := s.disturbed(t, n, undisturbed, nil)
+	want := requestsOf(t, runDir(t, undisturbed), n)
+	rng := rand.New(rand.NewPCG(1, uint64(kills)))
+	for i := range kills {
+		out := filepath.Join(s.dir, strconv.Itoa(i))
+		moment, victim := time.Duration(rng.Float64()*float64(took)), rng.IntN(n+1)
+		_, said := s.disturbed(t, n, out, func(leader *process, crew []*process) {
+			time.Sleep(moment)
+			if victim == n {
+				leader.kill()
+			} else {
+				crew[victim].kill()
+				crew[victim] = s.work(t) // as an orchestrator does
+			}
+		})
+		got := requestsOf(t, runDir(t, out), n)
+		for row := range want {
+			if !slices.Equal(want[row], got[row]) {
+				t.Errorf("kill %d: %d killed after %v: %s:\n%s\nwant\n%s\n%s", i, victim, moment, row, strings.Join(got[row], "\n"), strings.Join(want[row], "\n"), said)
+			}
+		}
+		t.Logf("kill %d: %d (leader: %d) after %v", i, victim, n, moment.Round(time.Millisecond))
+	}
+}
+
+// disturbed runs the matrix to its end in out, resuming as often as it takes; disturb runs meanwhile.
+func (s *sharing) disturbed(t *testing.T, n int, out string, disturb func(leader *process, crew []*process)) (took time.Duration, said string) {
+	t.Helper()
+	began := time.Now()
+	var crew []*process
+	for range n {
+		crew = append(crew, s.work(t))
+	}
+	leader := s.lead(t, n, "--out", out)
+	if disturb != nil {
+		disturb(leader, crew)
+	}
+	for range 4 {
+		code := leader.awaitEnd(t)
+		said += leader.said.String()
+		if code == 0 {
+			break
+		}
+		for i, w := range crew { // an orchestrator starts what has ended
+			if w.over() {
+				said += w.said.String()
+				crew[i] = s.work(t)
+			}
+		}
+		if dir := runDir(t, out); dir != "" {
+			leader = s.lead(t, n, "--resume", dir)
+		} else {
+			leader = s.lead(t, n, "--out", out)
+		}
+	}
+	took = time.Since(began)
+	for _, w := range crew {
+		if code := w.awaitEnd(t); code != 0 {
+			t.Errorf("worker: exit %d\n%s\n%s", code, &w.said, said)
+		}
+	}
+	return took, said
+}
