@@ -24,14 +24,15 @@ var module = modulePath()
 // mayImport is the table of docs/architecture.md, each of our packages with those of ours that it may
 // import: whatever is not listed is forbidden. Folders are relative to the root, "." is the root.
 var mayImport = map[string][]string{
-	".":            {}, // the model table; for cmd alone
-	"deploy":       {}, // tests alone
-	"docs":         {}, // tests alone
-	"docs/schema":  {}, // tests alone
-	"cmd/bench":    {everything},
-	"sweep":        {"experiment", "experiment/endpoint", "experiment/record", "experiment/safetext", "experiment/series", "experiment/server", "experiment/telemetry", "experiment/unit", "experiment/verdict", "experiment/workload", "sweep/strict"},
-	"sweep/live":   {"sweep", "sweep/forecast", "experiment", "experiment/columns", "experiment/endpoint", "experiment/openai", "experiment/record", "experiment/safetext", "experiment/stats", "experiment/unit", "experiment/verdict", "experiment/workload"},
-	"sweep/strict": {"experiment/safetext", "experiment/spelling"},
+	".":             {}, // the model table; for cmd alone
+	"deploy":        {}, // tests alone
+	"docs":          {}, // tests alone
+	"docs/schema":   {}, // tests alone
+	"cmd/bench":     {everything},
+	"sweep":         {"experiment", "experiment/endpoint", "experiment/record", "experiment/safetext", "experiment/series", "experiment/server", "experiment/telemetry", "experiment/unit", "experiment/verdict", "experiment/workload", "sweep/strict"},
+	"sweep/live":    {"sweep", "sweep/forecast", "experiment", "experiment/columns", "experiment/endpoint", "experiment/openai", "experiment/record", "experiment/safetext", "experiment/stats", "experiment/unit", "experiment/verdict", "experiment/workload"},
+	"sweep/workers": {"experiment", "experiment/endpoint", "experiment/record", "experiment/safetext", "experiment/telemetry", "experiment/workload"},
+	"sweep/strict":  {"experiment/safetext", "experiment/spelling"},
 	"sweep/predict": {"experiment", "experiment/endpoint", "experiment/load", "experiment/mock", "experiment/openai",
 		"experiment/record", "experiment/roofline", "experiment/telemetry", "experiment/workload", "sweep"},
 
@@ -139,8 +140,8 @@ var onlyIn = []struct {
 		what: []string{"net/http"},
 		where: slices.Concat(programs, []string{"experiment/endpoint", "experiment/mock", "experiment/openai",
 			"experiment/record", "experiment/selftest/runner", "experiment/server",
-			"experiment/telemetry/collector", "report/browse"}),
-		rule: "HTTP is spoken to servers, by the simulated one, and in report/browse",
+			"experiment/telemetry/collector", "report/browse", "sweep/workers"}),
+		rule: "HTTP is spoken to servers, by the simulated one, between leader and workers, and in report/browse",
 	},
 	{
 		what: []string{"log", "log/slog", "log/syslog"}, where: []string{"cmd/bench"},

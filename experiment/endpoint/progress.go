@@ -118,6 +118,34 @@ func (p *Progress) requestSent(job *load.Job) {
 	}
 }
 
+// Counts are those of a Progress that only a worker knows.
+type Counts struct {
+	Sent     int64 `json:"sent"`
+	Sessions int64 `json:"sessions,omitempty"`
+	Over     int64 `json:"over,omitempty"`
+	Phase    int64 `json:"phase"` // of the latest request sent, from 0
+}
+
+// Counts are those so far.
+func (p *Progress) Counts() Counts {
+	return Counts{p.Sent.Load(), p.Sessions.Load(), p.Over.Load(), p.phase.Load()}
+}
+
+// Take shows the counts of all workers of a row.
+func (p *Progress) Take(workers []Counts) {
+	var sum Counts
+	for _, c := range workers {
+		sum.Sent += c.Sent
+		sum.Sessions += c.Sessions
+		sum.Over += c.Over
+		sum.Phase = max(sum.Phase, min(c.Phase, int64(len(phases)-1)))
+	}
+	p.Sent.Store(sum.Sent)
+	p.Sessions.Store(sum.Sessions)
+	p.Over.Store(sum.Over)
+	p.phase.Store(sum.Phase)
+}
+
 // requestEnded is called from one goroutine.
 func (p *Progress) requestEnded(r *record.Record, stream bool) {
 	p.Tokens.Add(int64(r.OutputTokens))

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
+	"strconv"
 	"time"
 
 	"bench/experiment"
@@ -17,8 +18,27 @@ import (
 // Workers are other processes that send a row's load in place of this one, each a share of its arrivals.
 type Workers interface {
 	// Drive has the workers send a row. It blocks until all of them have ended, and returns their results by number. Like
-	// load.Run it returns ctx's error, or that of DriveConfig.Each.
+	// load.Run it returns ctx's error, or that of DriveConfig.Each; it is a WorkerError if a worker cut the row, which can be
+	// sent again.
 	Drive(ctx context.Context, c DriveConfig) ([]ShareResult, error)
+	// Complete waits, for a bounded time, until all workers are there.
+	Complete(ctx context.Context) error
+}
+
+// WorkerError is the error of a row that a worker cut.
+type WorkerError struct {
+	Worker int
+	Host   string // safe to show; empty = the worker is not there
+	Text   string // safe to show
+}
+
+// Error implements error.
+func (e *WorkerError) Error() string {
+	name := "worker " + strconv.Itoa(e.Worker)
+	if e.Host != "" {
+		name += " (" + e.Host + ")"
+	}
+	return name + ": " + e.Text
 }
 
 // DriveConfig is what the workers need to send a row.

@@ -25,6 +25,9 @@ type goroutines struct {
 	change  func(*Share)  // of what a worker gets; nil: nothing
 }
 
+// Complete implements Workers.
+func (g *goroutines) Complete(context.Context) error { return nil }
+
 // Drive implements Workers.
 func (g *goroutines) Drive(ctx context.Context, c DriveConfig) ([]ShareResult, error) {
 	ctx, cancel := context.WithCancelCause(ctx)

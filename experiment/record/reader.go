@@ -170,3 +170,18 @@ func decodeLine(line []byte, into any) error {
 	}
 	return err
 }
+
+// Decoder reads records of which each is in memory as a line.
+type Decoder struct{ lines *storedLines }
+
+// NewDecoder makes a Decoder; records that it reads share texts.
+func NewDecoder() *Decoder { return &Decoder{newLines()} }
+
+// Decode reads a record from its line, which it does not keep.
+func (d *Decoder) Decode(line []byte) (*Record, error) {
+	r := new(Record)
+	if err := d.lines.decode(line, r); err != nil {
+		return nil, fmt.Errorf("reading a request record: %w", err)
+	}
+	return r, nil
+}

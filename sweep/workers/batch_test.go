@@ -1,0 +1,189 @@
+package workers
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"bench/experiment/endpoint"
+	"bench/experiment/record"
+)
+
+// packed compresses lines as a worker does.
+func packed(t testing.TB, lines string) []byte {
+	t.Helper()
+	p, err := newPacker()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := p.pack([]byte(lines))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestBatch(t *testing.T) {
+	want := &record.Record{I: 7, Phase: "window", Sent: record.At(5), Gaps: record.Pack(3, 4), Outcome: "ok"}
+	lines := want.AppendJSON([]byte{kindRecord})
+	lines = append(lines, '\n')
+	for _, l := range []struct {
+		kind byte
+		v    any
+	}{
+		{kindSample, record.Sample{Source: "client", TUs: 9}}, {kindCounts, endpoint.Counts{Sent: 3, Phase: 1}},
+		{kindReady, ready{77}}, {kindDrained, nil}, {kindResult, endpoint.ShareResult{Abandoned: 2}}, {kindError, "disk full"}, {kindBye, ""},
+	} {
+		var err error
+		if lines, err = appendLine(lines, l.kind, l.v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	u, err := newUnpacker()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // batches
+		got, err := u.unpack(bytes.NewReader(packed(t, string(lines))))
+		if err != nil || len(got) != 8 {
+			t.Fatalf("%d events, error %v", len(got), err)
+		}
+		if r := got[0].record; string(r.AppendJSON(nil)) != string(want.AppendJSON(nil)) {
+			t.Errorf("the record is %s", r.AppendJSON(nil))
+		}
+		if got[1].sample.TUs != 9 || got[2].counts.Sent != 3 || got[3].ready.RTT != 77 || got[4].kind != kindDrained ||
+			got[5].result.Abandoned != 2 || got[6].text != "disk full" || got[7].kind != kindBye {
+			t.Errorf("the events are %+v", got)
+		}
+	}
+}
+
+// hostile are bodies that no worker sends, with a part of the error of each.
+func hostile(t testing.TB) map[string][]byte {
+	bomb := func(n int) []byte {
+		z, err := zstd.NewWriter(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return z.EncodeAll(bytes.Repeat([]byte("x"), n), nil)
+	}
+	return map[string][]byte{
+		"magic number mismatch":                     []byte("r{}\n"),
+		"unknown kind":                              packed(t, "?{}\n"),
+		"line 2 of a batch: unexpected EOF":         packed(t, "d\nr{}"),
+		"line 1 of a batch: it is empty":            packed(t, "\n"),
+		"line 1 of a batch: reading a request":      packed(t, "r{]\n"),
+		"cannot unmarshal string":                   packed(t, `s"client"`+"\n"),
+		"cannot unmarshal number 1e99":              packed(t, `y{"rtt_ns":1e99}`+"\n"),
+		"line 1 of a batch: longer than 16 MiB":     bomb(longestLine + 1),
+		"line 1 of a batch: longer than 16 MiB\x00": bomb(4 * longestLine),
+	}
+}
+
+func TestHostileBatch(t *testing.T) {
+	u, err := newUnpacker()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, body := range hostile(t) {
+		want, _, _ = strings.Cut(want, "\x00")
+		if _, err := u.unpack(bytes.NewReader(body)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+	if got, err := u.unpack(bytes.NewReader(packed(t, "d\n"))); err != nil || len(got) != 1 {
+		t.Errorf("a good batch after them: %v, error %v", got, err)
+	}
+}
+
+func FuzzUnpack(f *testing.F) {
+	for _, body := range hostile(f) {
+		if len(body) < 1<<10 {
+			f.Add(body)
+		}
+	}
+	f.Add(packed(f, `r{"i":1,"phase":"window","prompt_asked":1,"output_asked":1,"output_tokens":1,"estimated":false,"outcome":"ok"}`+"\nd\n"))
+	u, err := newUnpacker()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		events, err := u.unpack(bytes.NewReader(body))
+		if err != nil && events != nil {
+			t.Errorf("%d events beside the error %v", len(events), err)
+		}
+		for i := range events {
+			if r := events[i].record; r != nil {
+				_ = checkRecord(r, time.Minute)
+			}
+		}
+	})
+}
+
+// TestBatchNumbers sends batches by hand: one that comes again is taken once, and one that is missing is missed.
+func TestBatchNumbers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newRig(t, 1)
+		ctx, cancel := context.WithCancel(x.ctx)
+		defer cancel()
+		x.run(ctx, x.worker(0, each))
+		x.complete()
+		m := x.leader.members[0]
+		post := func(seq int, body []byte) (int, string) {
+			return x.ask(http.MethodPost, "/v1/events", url.Values{"session": {m.session}, "seq": {strconv.Itoa(seq)}, "row": {"1"}}, bytes.NewReader(body))
+		}
+		m.taking.Lock()
+		m.seq = 1000
+		m.taking.Unlock()
+		for _, c := range []struct{ seq, status int }{{1001, 204}, {1001, 204}, {1002, 204}, {1001, 409}, {1004, 409}, {1002, 204}} {
+			if status, text := post(c.seq, packed(t, "d\n")); status != c.status {
+				t.Errorf("batch %d: %d %s, want %d", c.seq, status, text, c.status)
+			}
+		}
+		if status, text := x.ask(http.MethodPost, "/v1/events", url.Values{"session": {m.session}}, nil); status != 400 {
+			t.Errorf("a batch without a number: %d %s", status, text)
+		}
+		if status, text := post(1003, make([]byte, mostBatch+1)); status != 400 || !strings.Contains(text, "too large") {
+			t.Errorf("a batch that is too long: %d %s", status, text)
+		}
+		if status, _ := post(1004, nil); status != 404 {
+			t.Errorf("a batch after it: %d", status)
+		}
+	})
+}
+
+// TestCutBatch loses the connection in a batch, which comes again.
+func TestCutBatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newRig(t, 1)
+		cut := 0
+		x.run(x.ctx, x.cutting(x.worker(0, each), func() bool { cut++; return cut%3 == 1 }))
+		x.complete()
+		got, _, err := x.drive(x.ctx, endpoint.DriveConfig{})
+		if err != nil || len(got) != 100 || cut < 4 {
+			t.Errorf("%d records, %d batches, error %v", len(got), cut, err)
+		}
+	})
+}
+
+// cutting makes a worker lose some of its batches in their middle.
+func (x *rig) cutting(w *Worker, now func() bool) *Worker {
+	next := w.Client.Transport
+	w.Client.Transport = tripper(func(r *http.Request) (*http.Response, error) {
+		if strings.HasSuffix(r.URL.Path, "/events") && now() {
+			r = r.Clone(r.Context())
+			r.Body, r.GetBody = io.NopCloser(io.LimitReader(r.Body, r.ContentLength/2)), nil
+		}
+		return next.RoundTrip(r)
+	})
+	return w
+}

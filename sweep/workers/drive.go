@@ -1,0 +1,198 @@
+package workers
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"bench/experiment/endpoint"
+)
+
+// driving is a row that runs.
+type driving struct {
+	l       *Leader
+	c       endpoint.DriveConfig
+	n       int
+	members []*member
+	inbox   chan delivery
+	over    chan struct{} // closed when no more deliveries are taken
+
+	start   time.Duration // common start on the leader's clock; 0 = not yet
+	records records
+	parts   []part
+	counts  []endpoint.Counts
+	drained int
+	ready   int
+	results int
+}
+
+// part is what the leader knows of a worker's share.
+type part struct {
+	rtt    time.Duration // 0 = it is not ready
+	over   bool          // it sends nothing any more: its result or error came
+	done   bool          // its own window has ended
+	result *endpoint.ShareResult
+}
+
+// Drive implements endpoint.Workers.
+func (l *Leader) Drive(ctx context.Context, c endpoint.DriveConfig) ([]endpoint.ShareResult, error) {
+	d := &driving{l: l, c: c, inbox: make(chan delivery), over: make(chan struct{}), records: records{}, parts: make([]part, l.of), counts: make([]endpoint.Counts, l.of)}
+	if err := d.begin(); err != nil {
+		return nil, err
+	}
+	err := d.run(ctx)
+	if err != nil {
+		d.cancel(err)
+	}
+	d.end()
+	if err != nil {
+		return nil, err
+	}
+	results := make([]endpoint.ShareResult, l.of)
+	for k := range results {
+		results[k] = *d.parts[k].result
+		w := &results[k].Worker
+		w.Worker, w.Host = k, d.members[k].host
+		w.RTTUs, w.StartSkewUs = d.parts[k].rtt.Microseconds(), (d.parts[k].rtt / 2).Microseconds()
+	}
+	return results, nil
+}
+
+// begin tells the workers of the row.
+func (d *driving) begin() error {
+	l := d.l
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.expelSilent()
+	if missing := l.missing(); len(missing) > 0 {
+		return d.failed(missing[0], "", "is not there")
+	}
+	l.rows++
+	l.driving, d.n = d, l.rows
+	d.members = append(d.members, l.members...)
+	named := filesOf(d.c.Row.Spec)
+	l.files = map[string]string{}
+	for _, f := range named {
+		l.files[f.SHA256] = f.Name
+	}
+	for k, m := range d.members {
+		share := d.c.Row
+		share.Worker, share.Of = k, l.of
+		m.command(command{Do: doRow, Row: d.n, Share: &share, Server: newServer(d.c.Server), Files: named})
+	}
+	return nil
+}
+
+// end takes the row from the leader.
+func (d *driving) end() {
+	close(d.over)
+	d.l.mu.Lock()
+	defer d.l.mu.Unlock()
+	d.l.driving, d.l.files = nil, nil
+}
+
+// run takes what the workers send until all have ended.
+func (d *driving) run(ctx context.Context) error {
+	t := time.NewTicker(beat / 4)
+	defer t.Stop()
+	ends, decided := doneOf(d.c.Ends), doneOf(d.c.Decided)
+	for d.results < len(d.parts) {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ends:
+			ends = nil
+			d.tell(command{Do: doClose})
+		case <-decided:
+			decided = nil
+			d.tell(command{Do: doDecided})
+		case x := <-d.inbox:
+			err := d.take(&x)
+			close(x.done)
+			if err != nil {
+				return err
+			}
+		case <-t.C:
+		}
+		if err := d.gone(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func doneOf(ctx context.Context) <-chan struct{} {
+	if ctx == nil {
+		return nil
+	}
+	return ctx.Done()
+}
+
+// gone is the error of a worker that was expelled before its result came.
+func (d *driving) gone() error {
+	d.l.mu.Lock()
+	defer d.l.mu.Unlock()
+	d.l.expelSilent()
+	for k, m := range d.members {
+		if m.gone != "" && !d.parts[k].over {
+			return d.failed(k, m.host, m.gone)
+		}
+	}
+	return nil
+}
+
+func (d *driving) failed(worker int, host, text string) error {
+	return &endpoint.WorkerError{Worker: worker, Host: host, Text: text}
+}
+
+// tell sends a command to all workers of the row.
+func (d *driving) tell(c command) {
+	d.l.mu.Lock()
+	defer d.l.mu.Unlock()
+	c.Row = d.n
+	for _, m := range d.members {
+		m.command(c)
+	}
+}
+
+// cancel ends the row on all workers, and waits until they have ended it. Those that take too long are expelled.
+func (d *driving) cancel(why error) {
+	d.tell(command{Do: doCancel, Reason: why.Error()})
+	over := time.After(ending)
+	t := time.NewTicker(beat / 4)
+	defer t.Stop()
+	for d.running() {
+		select {
+		case x := <-d.inbox:
+			p := &d.parts[x.m.index]
+			for i := range x.events {
+				if d.members[x.m.index] == x.m && (x.events[i].kind == kindResult || x.events[i].kind == kindError) {
+					p.over = true
+				}
+			}
+			close(x.done)
+		case <-t.C:
+		case <-over:
+			d.l.mu.Lock()
+			for k, m := range d.members {
+				if !d.parts[k].over {
+					d.l.expel(m, fmt.Sprintf("did not end the row within %v", ending))
+				}
+			}
+			d.l.mu.Unlock()
+		}
+	}
+}
+
+// running reports whether a worker that is there has not ended the row.
+func (d *driving) running() bool {
+	d.l.mu.Lock()
+	defer d.l.mu.Unlock()
+	d.l.expelSilent()
+	for k, m := range d.members {
+		if m.gone == "" && !d.parts[k].over {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,207 @@
+package workers
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"bench/experiment/safetext"
+)
+
+// delivery is a batch of a worker. done gets its end.
+type delivery struct {
+	m      *member
+	events []event
+	done   chan struct{}
+}
+
+// events takes a batch.
+func (l *Leader) events(w http.ResponseWriter, r *http.Request, m *member) {
+	seq, errSeq := strconv.Atoi(r.URL.Query().Get("seq"))
+	row, errRow := strconv.Atoi(r.URL.Query().Get("row"))
+	if errSeq != nil || errRow != nil {
+		refuse(w, http.StatusBadRequest, refusal{"a batch without a number or row", true})
+		return
+	}
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(3 * silence))
+	m.taking.Lock()
+	defer m.taking.Unlock()
+	l.mu.Lock()
+	m.busy++
+	d := l.driving
+	l.mu.Unlock()
+	defer func() {
+		l.mu.Lock()
+		m.busy--
+		m.seen = time.Now()
+		l.mu.Unlock()
+	}()
+	switch {
+	case seq == m.seq: // sent again: its answer was lost
+	case seq != m.seq+1:
+		refuse(w, http.StatusConflict, refusal{fmt.Sprintf("batch %d follows batch %d", seq, m.seq), true})
+		return
+	default:
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostBatch))
+		large := new(http.MaxBytesError)
+		if err != nil && !errors.As(err, &large) { // the connection is lost: it is sent again
+			return
+		}
+		var events []event
+		if err == nil {
+			events, err = m.unpack.unpack(bytes.NewReader(body))
+		}
+		if err != nil {
+			l.mu.Lock()
+			l.expel(m, err.Error())
+			l.mu.Unlock()
+			refuse(w, http.StatusBadRequest, refusal{err.Error(), true})
+			return
+		}
+		m.seq = seq
+		l.deliver(d, m, row, events)
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// deliver hands a batch to the row that it is of. Batches of rows that are over are dropped.
+func (l *Leader) deliver(d *driving, m *member, row int, events []event) {
+	for i := range events {
+		if events[i].kind == kindBye {
+			l.mu.Lock()
+			l.expel(m, "was interrupted"+because(events[i].text))
+			l.mu.Unlock()
+		}
+	}
+	if d == nil || d.n != row {
+		return
+	}
+	done := make(chan struct{})
+	select {
+	case d.inbox <- delivery{m, events, done}:
+		<-done
+	case <-d.over:
+	}
+}
+
+func because(text string) string {
+	if text == "" {
+		return ""
+	}
+	return ": " + safetext.Escape(text)
+}
+
+// take takes a batch.
+func (d *driving) take(x *delivery) error {
+	k := x.m.index
+	if d.members[k] != x.m || d.parts[k].over {
+		return nil // of a worker that joined later
+	}
+	for i := range x.events {
+		e := &x.events[i]
+		err := d.event(k, e)
+		if bad := new(badEvent); errors.As(err, &bad) {
+			d.l.mu.Lock()
+			d.l.expel(x.m, bad.Error())
+			d.l.mu.Unlock()
+			err = d.failed(k, x.m.host, bad.Error())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if d.c.Progress != nil {
+		d.c.Progress.Take(d.counts)
+	}
+	return nil
+}
+
+// badEvent is the error of what a worker can't have sent.
+type badEvent struct{ error }
+
+// event takes a line of a batch of worker k.
+func (d *driving) event(k int, e *event) error {
+	p, m := &d.parts[k], d.members[k]
+	if d.start == 0 && (e.kind == kindRecord || e.kind == kindSample || e.kind == kindDrained || e.kind == kindResult) {
+		return &badEvent{fmt.Errorf("sent the line %q before the start", e.kind)}
+	}
+	switch e.kind {
+	case kindRecord:
+		return d.record(k, e)
+	case kindSample:
+		if err := checkSample(e.sample); err != nil {
+			return &badEvent{err}
+		}
+		if d.c.Sample != nil {
+			d.c.Sample(k, *e.sample)
+		}
+	case kindCounts:
+		d.counts[k] = e.counts
+	case kindReady:
+		return d.isReady(p, time.Duration(e.ready.RTT))
+	case kindDrained:
+		d.isDrained(p)
+	case kindResult:
+		p.result, p.over = e.result, true
+		d.results++
+	case kindError:
+		p.over = true
+		return d.failed(k, m.host, safetext.Escape(e.text))
+	}
+	return nil
+}
+
+func (d *driving) record(k int, e *event) error {
+	r := e.record
+	if err := checkRecord(r, d.l.now()-d.start); err != nil {
+		return &badEvent{err}
+	}
+	if !d.records.add(r.I) {
+		return &badEvent{fmt.Errorf("sent record %d, which the leader has", r.I)}
+	}
+	r.Schema, r.Worker = "", new(k)
+	return d.c.Each(r)
+}
+
+// Bounds of the time from the last worker's readiness to the start: commands must reach all of them.
+const (
+	leastLead = 100 * time.Millisecond
+	mostLead  = 5 * time.Second
+	leadRTTs  = 4
+)
+
+// isReady notes that a worker is ready. When all are, it states the common start.
+func (d *driving) isReady(p *part, rtt time.Duration) error {
+	if rtt <= 0 || rtt > silence || p.rtt > 0 {
+		return &badEvent{fmt.Errorf("was ready twice, or after a round trip of %v", rtt)}
+	}
+	p.rtt = rtt
+	if d.ready++; d.ready < len(d.parts) {
+		return nil
+	}
+	slowest := time.Duration(0)
+	for _, p := range d.parts {
+		slowest = max(slowest, p.rtt)
+	}
+	d.start = d.l.now() + min(max(leastLead, leadRTTs*slowest), mostLead)
+	d.tell(command{Do: doStart, StartN: int64(d.start)})
+	if d.c.Started != nil {
+		d.c.Started(d.l.began.Add(d.start))
+	}
+	return nil
+}
+
+// isDrained notes that a worker's own window has ended. When all have, none needs to go on.
+func (d *driving) isDrained(p *part) {
+	if p.done {
+		return
+	}
+	p.done = true
+	if d.drained++; d.drained == len(d.parts) {
+		d.tell(command{Do: doRelease})
+	}
+}

@@ -1,0 +1,186 @@
+package workers
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Leader has its workers send rows. It is an http.Handler: the caller serves it, without a time limit on writing, since
+// /v1/commands lasts.
+type Leader struct {
+	of    int
+	token [sha256.Size]byte // hash of the token that workers must have
+	build Build
+	began time.Time // zero of the leader's clock
+	mux   *http.ServeMux
+
+	mu      sync.Mutex
+	members []*member     // by number; nil = not there
+	changed chan struct{} // closed when members change
+	driving *driving      // nil = no row runs
+	rows    int
+	files   map[string]string // paths by hash, of the row
+	ended   bool
+}
+
+// NewLeader leads a number of workers that have a token and a build.
+func NewLeader(workers int, token string, build Build) *Leader {
+	l := &Leader{
+		of: workers, token: sha256.Sum256([]byte(token)), build: build, began: time.Now(), mux: http.NewServeMux(),
+		members: make([]*member, workers), changed: make(chan struct{}),
+	}
+	l.mux.HandleFunc("POST /v1/join", l.join)
+	l.mux.HandleFunc("GET /v1/commands", l.ofMember(l.commands))
+	l.mux.HandleFunc("POST /v1/events", l.ofMember(l.events))
+	l.mux.HandleFunc("GET /v1/clock", l.ofMember(l.clock))
+	l.mux.HandleFunc("GET /v1/files/{sha256}", l.ofMember(l.sendFile))
+	return l
+}
+
+// NewToken makes a token that can't be guessed.
+func NewToken() string { return rand.Text() }
+
+// ServeHTTP implements http.Handler.
+func (l *Leader) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	given, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	sum := sha256.Sum256([]byte(given))
+	if subtle.ConstantTimeCompare(sum[:], l.token[:]) != 1 {
+		refuse(w, http.StatusUnauthorized, refusal{"the token is another one than the leader's", true})
+		return
+	}
+	l.mux.ServeHTTP(w, r)
+}
+
+// Joined is the number of workers that are there.
+func (l *Leader) Joined() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.of - len(l.missing())
+}
+
+// missing are the numbers of the workers that are not there. The caller has the lock.
+func (l *Leader) missing() []int {
+	var out []int
+	for i, m := range l.members {
+		if m == nil || m.connected == 0 {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// Await waits until all workers are there, for a bounded time. joined gets their number whenever it changes.
+func (l *Leader) Await(ctx context.Context, most time.Duration, joined func(int)) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, most, errAlone)
+	defer cancel()
+	t := time.NewTicker(beat)
+	defer t.Stop()
+	before := -1
+	for {
+		l.mu.Lock()
+		l.expelSilent()
+		missing, changed := l.missing(), l.changed
+		l.mu.Unlock()
+		if n := l.of - len(missing); n != before && joined != nil {
+			joined(n)
+			before = n
+		}
+		if len(missing) == 0 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			if context.Cause(ctx) == errAlone {
+				return &aloneError{missing, l.of, most}
+			}
+			return ctx.Err()
+		case <-changed:
+		case <-t.C:
+		}
+	}
+}
+
+// replacing is how long a row waits for the replacement of a worker that is gone.
+const replacing = time.Minute
+
+// Complete implements endpoint.Workers.
+func (l *Leader) Complete(ctx context.Context) error { return l.Await(ctx, replacing, nil) }
+
+// errAlone is the end of the wait for workers.
+var errAlone = errors.New("workers did not join")
+
+// aloneError is the error of workers that did not join in time.
+type aloneError struct {
+	missing []int
+	of      int
+	waited  time.Duration
+}
+
+// Error implements error.
+func (e *aloneError) Error() string {
+	const most = 10
+	var names []string
+	for _, i := range e.missing[:min(most, len(e.missing))] {
+		names = append(names, fmt.Sprint(i))
+	}
+	if len(e.missing) > most {
+		names = append(names, "…")
+	}
+	return fmt.Sprintf("%d of %d workers did not join within %v: %s", len(e.missing), e.of, e.waited, strings.Join(names, ", "))
+}
+
+// End tells all workers that the leader ends, and waits a moment for them to hear it. It serves nothing afterwards.
+func (l *Leader) End(reason string) {
+	l.mu.Lock()
+	l.ended = true
+	var streams []*member
+	for _, m := range l.members {
+		if m != nil {
+			m.command(command{Do: doEnd, Reason: reason})
+			streams = append(streams, m)
+		}
+	}
+	l.mu.Unlock()
+	deadline := time.After(2 * beat)
+	for _, m := range streams {
+		select {
+		case <-m.told:
+		case <-m.left:
+		case <-deadline:
+			return
+		}
+	}
+}
+
+// now is the leader's clock.
+func (l *Leader) now() time.Duration { return time.Since(l.began) }
+
+// signal tells everybody who waits that members have changed. The caller has the lock.
+func (l *Leader) signal() {
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+// refuse answers a message that is not taken.
+func refuse(w http.ResponseWriter, status int, r refusal) {
+	answer(w, status, r)
+}
+
+func answer(w http.ResponseWriter, status int, v any) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // all answers have a JSON form
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(text) // the worker asks again
+}

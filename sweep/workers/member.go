@@ -1,0 +1,247 @@
+package workers
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"bench/experiment/safetext"
+)
+
+// member is a worker that is there. The leader's lock guards it, but for what takes batches.
+type member struct {
+	index   int
+	host    string
+	session string
+
+	seen      time.Time // the last sign of life
+	busy      int       // batches that are being taken
+	streams   int       // open responses of /v1/commands
+	connected int       // those that came so far
+	log       []command // commands that the worker may not have yet
+	last      int       // number of the last command
+	more      chan struct{}
+	told      chan struct{} // closed by tell, when the end was sent
+	tell      sync.Once
+	gone      string        // why it is not there any more; empty = it is there
+	left      chan struct{} // closed when it is gone
+
+	taking sync.Mutex // of batches, one at a time
+	seq    int        // number of the last batch that was taken
+	unpack *unpacker
+}
+
+// maxHost is the longest name of a host that is kept.
+const maxHost = 253
+
+// join takes a worker.
+func (l *Leader) join(w http.ResponseWriter, r *http.Request) {
+	var h hello
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 16<<10)).Decode(&h); err != nil {
+		refuse(w, http.StatusBadRequest, refusal{"no request of a worker: " + err.Error(), true})
+		return
+	}
+	if why := l.unfit(&h); why != "" {
+		refuse(w, http.StatusConflict, refusal{why, true})
+		return
+	}
+	unpack, err := newUnpacker()
+	if err != nil {
+		refuse(w, http.StatusInternalServerError, refusal{Error: err.Error()})
+		return
+	}
+	m := &member{
+		host: safetext.Escape(h.Host[:min(maxHost, len(h.Host))]), session: rand.Text(), seen: time.Now(),
+		more: make(chan struct{}), told: make(chan struct{}), left: make(chan struct{}), unpack: unpack,
+	}
+	if why := l.seat(m, h.Index); why != "" {
+		refuse(w, http.StatusConflict, refusal{Error: why})
+		return
+	}
+	answer(w, http.StatusOK, welcome{m.session, m.index, l.of})
+}
+
+// unfit is why a worker can never join; empty = it can.
+func (l *Leader) unfit(h *hello) string {
+	switch {
+	case h.Protocol != protocol:
+		return fmt.Sprintf("the worker speaks version %d of the protocol, the leader version %d", h.Protocol, protocol)
+	case h.Build != l.build:
+		return fmt.Sprintf("the worker is bench %s, the leader bench %s", h.Build, l.build)
+	case h.Index < -1 || h.Index >= l.of:
+		return fmt.Sprintf("the worker's number is %d, and the leader has workers 0 to %d", h.Index, l.of-1)
+	}
+	return ""
+}
+
+// seat gives a worker its number: the one that it has, or with -1 the first that is free. why is empty if it got one.
+func (l *Leader) seat(m *member, index int) (why string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended {
+		return "the leader is ending"
+	}
+	l.expelSilent()
+	for i, other := range l.members {
+		switch {
+		case index >= 0 && i != index || other != nil && index < 0:
+			continue
+		case other != nil && (other.streams > 0 || other.connected == 0):
+			return fmt.Sprintf("worker %d is there already, on %s", i, other.host)
+		case other != nil:
+			l.expel(other, "its connection was lost, and another process has its number")
+		}
+		m.index = i
+		l.members[i] = m
+		return ""
+	}
+	return fmt.Sprintf("all %d workers are there", l.of)
+}
+
+// expel removes a member. The caller has the lock.
+func (l *Leader) expel(m *member, why string) {
+	if m.gone != "" {
+		return
+	}
+	m.gone = why
+	close(m.left)
+	if l.members[m.index] == m {
+		l.members[m.index] = nil
+	}
+	l.signal()
+}
+
+// expelSilent removes the members that give no sign of life. The caller has the lock.
+func (l *Leader) expelSilent() {
+	for _, m := range l.members {
+		if m != nil && m.busy == 0 && time.Since(m.seen) > silence {
+			l.expel(m, fmt.Sprintf("no sign of life for %v", silence))
+		}
+	}
+}
+
+// command sends a command. The caller has the leader's lock.
+func (m *member) command(c command) {
+	m.last++
+	c.N = m.last
+	m.log = append(m.log, c)
+	close(m.more)
+	m.more = make(chan struct{})
+}
+
+// ofMember serves a request of a worker that has joined.
+func (l *Leader) ofMember(serve func(http.ResponseWriter, *http.Request, *member)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		session := r.URL.Query().Get("session")
+		l.mu.Lock()
+		var found *member
+		for _, m := range l.members {
+			if m != nil && m.session == session {
+				found = m
+				m.seen = time.Now()
+			}
+		}
+		l.mu.Unlock()
+		if found == nil {
+			refuse(w, http.StatusNotFound, refusal{Error: "the leader does not know this worker any more"})
+			return
+		}
+		serve(w, r, found)
+	}
+}
+
+// commands sends a member its commands after the one that it has, and a sign of life each second.
+func (l *Leader) commands(w http.ResponseWriter, r *http.Request, m *member) {
+	after, err := strconv.Atoi(r.URL.Query().Get("after"))
+	if err != nil {
+		refuse(w, http.StatusBadRequest, refusal{"after is no number", true})
+		return
+	}
+	l.opened(m)
+	defer l.closed(m)
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	out := http.NewResponseController(w)
+	t := time.NewTicker(beat)
+	defer t.Stop()
+	for ended := false; !ended; {
+		l.mu.Lock()
+		for len(m.log) > 0 && m.log[0].N <= after {
+			m.log = m.log[1:]
+		}
+		next, more := m.log[:len(m.log):len(m.log)], m.more
+		l.mu.Unlock()
+		if len(next) == 0 {
+			next = []command{{}}
+		}
+		_ = out.SetWriteDeadline(time.Now().Add(silence)) // a worker that does not read is gone
+		for i := range next {
+			if err := json.NewEncoder(w).Encode(&next[i]); err != nil {
+				return
+			}
+			after = max(after, next[i].N)
+			ended = ended || next[i].Do == doEnd
+		}
+		if out.Flush() != nil {
+			return
+		}
+		if ended {
+			m.tell.Do(func() { close(m.told) })
+			return
+		}
+		select {
+		case <-more:
+		case <-t.C:
+		case <-m.left:
+			return
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+func (l *Leader) opened(m *member) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	m.streams++
+	m.connected++
+	l.signal()
+}
+
+func (l *Leader) closed(m *member) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	m.streams--
+	l.signal()
+}
+
+// clock answers with the leader's clock in ns.
+func (l *Leader) clock(w http.ResponseWriter, _ *http.Request, _ *member) {
+	_, _ = io.WriteString(w, strconv.FormatInt(int64(l.now()), 10)) // the worker asks again
+}
+
+// sendFile sends a file of the row.
+func (l *Leader) sendFile(w http.ResponseWriter, r *http.Request, _ *member) {
+	l.mu.Lock()
+	path, known := l.files[r.PathValue("sha256")]
+	l.mu.Unlock()
+	if !known {
+		refuse(w, http.StatusNotFound, refusal{"the row names no such file", true})
+		return
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		refuse(w, http.StatusNotFound, refusal{"the leader can't read the file: " + err.Error(), true})
+		return
+	}
+	defer f.Close()
+	w.Header().Set("Content-Type", "application/octet-stream")
+	if _, err := io.Copy(w, f); err != nil {
+		panic(http.ErrAbortHandler) // the worker sees that it is cut
+	}
+}

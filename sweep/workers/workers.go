@@ -1,0 +1,139 @@
+// Package workers has several processes send the load of a row: a Leader, the process of bench sweep, and its workers,
+// those of bench work. It carries what they exchange over HTTP/1.1, and knows nothing of how a load is divided or sent:
+// that is package endpoint's.
+//
+// A worker joins with POST /v1/join, and gets its number and the name of its session. All else belongs to a session:
+//
+//	GET  /v1/commands  lines of JSON, as long as the session lasts: the row, its start and its end. An empty command each
+//	                   second shows that the leader is there. A worker that lost the connection asks for those after the last.
+//	POST /v1/events    a batch of what a worker has: records, samples, its state. It has a number, is sent again after a
+//	                   lost connection, and is taken once. One comes each second at least.
+//	GET  /v1/clock     the leader's clock
+//	GET  /v1/files/…   a file that the row names, by its SHA-256
+//
+// No message is needed while the load runs. Clocks are monotonic: the leader's counts from its start, and a worker
+// estimates the difference before each row by the fastest of several round trips.
+package workers
+
+import (
+	"time"
+
+	"bench/experiment"
+	"bench/experiment/endpoint"
+)
+
+// protocol is the version of the messages, which leader and workers must have in common.
+const protocol = 1
+
+const (
+	beat = time.Second // between signs of life, each way
+	// silence is how long the other side may give no sign of life.
+	silence = 10 * time.Second
+	// ending is how long a worker may take to end a row that was cut: longer than requests in flight may go on.
+	ending = 10 * time.Second
+)
+
+// MostWorkers bounds the workers of a leader.
+const MostWorkers = 10_000
+
+// Build identifies a program. Leader and workers must be the same one, or their plans could differ.
+type Build struct {
+	Version string `json:"version"`
+	Commit  string `json:"commit,omitempty"`
+	Hash    string `json:"hash,omitempty"` // of the executable, where version and commit do not identify it
+}
+
+// String is the build for people.
+func (b Build) String() string {
+	text := b.Version
+	if b.Commit != "" {
+		text += " " + b.Commit
+	}
+	if b.Hash != "" {
+		text += " (executable " + b.Hash[:min(12, len(b.Hash))] + ")"
+	}
+	return text
+}
+
+// hello asks to join.
+type hello struct {
+	Protocol int    `json:"protocol"`
+	Build    Build  `json:"build"`
+	Host     string `json:"host"`
+	Index    int    `json:"index"` // -1 = any
+}
+
+// welcome is the answer to hello.
+type welcome struct {
+	Session string `json:"session"`
+	Index   int    `json:"index"`
+	Of      int    `json:"of"`
+}
+
+// refusal is the answer to a message that is not taken.
+type refusal struct {
+	Error string `json:"error"`
+	Final bool   `json:"final,omitempty"` // it would be refused later, too
+}
+
+// Commands.
+const (
+	doRow     = "row"
+	doStart   = "start"
+	doRelease = "release"
+	doClose   = "close"   // DriveConfig.Ends
+	doDecided = "decided" // DriveConfig.Decided
+	doCancel  = "cancel"
+	doEnd     = "end" // the leader ends
+)
+
+// command is a line of /v1/commands.
+type command struct {
+	N   int    `json:"n,omitempty"`   // counts the commands of a session from 1; 0 = only a sign of life
+	Row int    `json:"row,omitempty"` // counts the rows of a leader from 1
+	Do  string `json:"do,omitempty"`
+
+	Share  *endpoint.Share `json:"share,omitempty"`  // of row
+	Server *server         `json:"server,omitempty"` // of row
+	Files  []file          `json:"files,omitempty"`  // of row: those that its spec names
+	StartN int64           `json:"start_ns,omitempty"`
+	Reason string          `json:"reason,omitempty"` // of cancel and end
+}
+
+// server is the server under test, with what the JSON of a target does not have.
+type server struct {
+	endpoint.ServerAddress
+	Headers map[string]string `json:"headers,omitempty"`
+	Proxy   string            `json:"proxy,omitempty"`
+}
+
+func newServer(a endpoint.ServerAddress) *server {
+	return &server{a, a.Target.Headers, a.Target.Proxy}
+}
+
+// address is what newServer got.
+func (s *server) address() endpoint.ServerAddress {
+	a := s.ServerAddress
+	a.Target.Headers, a.Target.Proxy = s.Headers, s.Proxy
+	integers(a.Target.ExtraBody)
+	return a
+}
+
+// file is a file that a spec names.
+type file struct {
+	Name   string `json:"name"`
+	SHA256 string `json:"sha256"`
+}
+
+// filesOf are the files that a spec names, each once.
+func filesOf(s *experiment.Spec) []file {
+	var out []file
+	seen := map[string]bool{}
+	eachFile(s, func(name *string, sha256 string) {
+		if !seen[*name] {
+			seen[*name] = true
+			out = append(out, file{*name, sha256})
+		}
+	})
+	return out
+}
