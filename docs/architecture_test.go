@@ -29,7 +29,7 @@ var mayImport = map[string][]string{
 	"docs":          {}, // tests alone
 	"docs/schema":   {}, // tests alone
 	"cmd/bench":     {everything},
-	"sweep":         {"experiment", "experiment/endpoint", "experiment/record", "experiment/safetext", "experiment/series", "experiment/server", "experiment/telemetry", "experiment/unit", "experiment/verdict", "experiment/workload", "sweep/strict"},
+	"sweep":         {"experiment", "experiment/endpoint", "experiment/record", "experiment/safetext", "experiment/series", "experiment/server", "experiment/target", "experiment/telemetry", "experiment/unit", "experiment/verdict", "experiment/workload", "sweep/strict"},
 	"sweep/live":    {"sweep", "sweep/forecast", "experiment", "experiment/columns", "experiment/endpoint", "experiment/openai", "experiment/record", "experiment/safetext", "experiment/stats", "experiment/unit", "experiment/verdict", "experiment/workload"},
 	"sweep/workers": {"experiment", "experiment/endpoint", "experiment/record", "experiment/safetext", "experiment/telemetry", "experiment/workload"},
 	"sweep/strict":  {"experiment/safetext", "experiment/spelling"},

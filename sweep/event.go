@@ -15,6 +15,7 @@ type Event struct {
 	Begun    *Begun
 	Finished *Finished
 	Skipped  *Skipped
+	Cut      *Cut
 	Found    *record.Found // a search that has ended
 }
 
@@ -49,6 +50,14 @@ type Skipped struct {
 	Spec         *experiment.Spec
 	ID           string
 	Reason       string // "beyond the FAIL at rate 16/s"
+}
+
+// Cut is a row that a worker cut. It begins again.
+type Cut struct {
+	Index, Total int
+	Spec         *experiment.Spec
+	ID           string
+	Reason       string // "worker 2 (host-b): no sign of life for 10s"
 }
 
 // Finished is a row with all of its files.

@@ -19,6 +19,7 @@ const (
 	EventRowProgress    = "row_progress" // every few seconds while a row runs
 	EventRowFinished    = "row_finished"
 	EventRowSkipped     = "row_skipped"
+	EventRowCut         = "row_cut" // by a worker; it begins again
 	EventSearchEnded    = "search_ended"
 	EventRunEnded       = "run_ended" // the last one
 )
@@ -34,7 +35,7 @@ type Message struct {
 	Row      *MessageRow      `json:"row,omitempty"`      // of all row events
 	Progress *MessageProgress `json:"progress,omitempty"` // of row_progress
 	Result   *MessageResult   `json:"result,omitempty"`   // of row_finished
-	Reason   string           `json:"reason,omitempty"`   // of row_skipped: "beyond the FAIL at rate 16/s"
+	Reason   string           `json:"reason,omitempty"`   // of row_skipped: "beyond the FAIL at rate 16/s", and of row_cut
 	Search   *MessageSearch   `json:"search,omitempty"`   // of search_ended
 }
 
@@ -124,6 +125,9 @@ func (e Event) Message(at time.Time) Message {
 	case e.Skipped != nil:
 		k := e.Skipped
 		m.Event, m.Row, m.Reason = EventRowSkipped, messageRow(k.ID, k.Spec, k.Index, k.Total), k.Reason
+	case e.Cut != nil:
+		k := e.Cut
+		m.Event, m.Row, m.Reason = EventRowCut, messageRow(k.ID, k.Spec, k.Index, k.Total), k.Reason
 	case e.Finished != nil:
 		f := e.Finished
 		m.Event, m.Row, m.Result = EventRowFinished, messageRow(f.Row.ID, &f.Row.Spec, f.Index, f.Total), f.result()

@@ -261,6 +261,9 @@ func (r *run) checkLimits() error {
 			broken = append(broken, s.Label()+": until = \"stopped\" never ends in a sweep\n"+
 				"hint: write duration = \"60s\", or use bench tile")
 		}
+		if r.Workers != nil { // which have limits of their own
+			continue
+		}
 		// Repeats give the same error.
 		if err := r.Server.CheckLimits(s, limits); err != nil && !slices.Contains(broken, err.Error()) {
 			broken = append(broken, err.Error())

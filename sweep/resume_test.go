@@ -70,7 +70,7 @@ func newSalt(t *testing.T, first record.Manifest, dir, id string) {
 	t.Helper()
 	attempt := &run{manifest: first}
 	row, ok := directory{dir}.row(id)
-	if !ok || row.Salt == "" || row.Salt == attempt.salt(id) {
+	if !ok || row.Salt == "" || row.Salt == attempt.salt(id, 0) {
 		t.Errorf("%s was redone with the prompts of the cut attempt: salt %q", id, row.Salt)
 	}
 }

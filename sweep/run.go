@@ -34,8 +34,9 @@ type Options struct {
 	Predicted *record.Prediction
 
 	Client   record.ClientInfo
-	Command  []string // command line without secrets
-	NoResume bool     // the command cannot resume a run: hints do not offer it
+	Command  []string         // command line without secrets
+	Workers  endpoint.Workers // other processes that send the load; nil = this one sends it
+	NoResume bool             // the command cannot resume a run: hints do not offer it
 	// Ends, when it is done, closes the window of the row in progress, whose result is whole; later rows run.
 	// Rows with until = "stopped" need it.
 	Ends context.Context
@@ -180,7 +181,7 @@ func (r *run) rows(ctx context.Context) error {
 		if r.serving != nil && s.Variant != r.serving.Variant {
 			return nil
 		}
-		row, err := r.row(ctx, s, p, i+1, total)
+		row, err := r.attempts(ctx, s, p, i+1, total)
 		if err != nil {
 			return err
 		}
@@ -219,7 +220,7 @@ func firstError(row *record.Row) string {
 }
 
 // row measures one point and writes its files.
-func (r *run) row(ctx context.Context, s *experiment.Spec, p record.Planned, index, total int) (*record.Row, error) {
+func (r *run) row(ctx context.Context, s *experiment.Spec, p record.Planned, index, total int, salt string) (*record.Row, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -242,8 +243,11 @@ func (r *run) row(ctx context.Context, s *experiment.Spec, p record.Planned, ind
 	progress := &endpoint.Progress{}
 	r.Event(Event{Begun: &Begun{Index: index, Total: total, Spec: s, ID: p.ID, Progress: progress}})
 	config := endpoint.RunConfig{
-		Spec: s, ID: p.ID, Salt: r.salt(p.ID), Roofline: r.Roofline, Each: records.w.Write, Sample: samples.w.Write,
-		Progress: progress, Stop: r.Ends,
+		Spec: s, ID: p.ID, Salt: salt, Roofline: r.Roofline, Each: records.w.Write, Sample: samples.w.Write,
+		Progress: progress, Stop: r.Ends, Workers: r.Workers,
+	}
+	if r.serving != nil {
+		config.ServerStart = r.serving.N
 	}
 	tidy, err := r.spool(&config, records)
 	defer tidy()
@@ -315,9 +319,13 @@ func (r *run) diskFull(err error) error {
 	return err
 }
 
-// salt makes the prompts of each row, repeat, run and attempt unique.
-func (r *run) salt(id string) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%s/%d", r.manifest.Salt, id, len(r.manifest.Attempts)))
+// salt makes the prompts of each row, repeat, run and attempt unique, and of a row that workers cut before.
+func (r *run) salt(id string, cuts int) string {
+	text := fmt.Appendf(nil, "%s/%s/%d", r.manifest.Salt, id, len(r.manifest.Attempts))
+	if cuts > 0 {
+		text = fmt.Appendf(text, "/%d", cuts)
+	}
+	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:6])
 }
 

@@ -111,22 +111,12 @@ func (c *cli) reach(ctx context.Context, m *sweep.Matrix, f *sweepFlags, base, k
 	if err != nil {
 		return nil, err
 	}
-	server, err := endpoint.AwaitLoaded(ctx, cmp.Or(m.Server.StartTimeout, maxLoading), c.loading, func() (*endpoint.Server, error) {
-		server, err := endpoint.Reach(ctx, m.Target, base, key, experiment.APIs(picked, m.Target))
-		if err != nil {
-			return nil, err
-		}
-		if err := server.ReachOthers(ctx, picked); err != nil {
-			server.Close()
-			return nil, err
-		}
-		return server, nil
-	})
+	server, err := c.reachFor(ctx, picked, m.Target, base, key, cmp.Or(m.Server.StartTimeout, maxLoading))
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, errInterruptedEarly
 		}
-		return nil, unreachable(base, key, m.Target.HTTP2, f, err)
+		return nil, unreachable(base, key, m.Target.HTTP2, &f.key, err)
 	}
 	var tooLong []string
 	for i := range picked {
@@ -139,4 +129,19 @@ func (c *cli) reach(ctx context.Context, m *sweep.Matrix, f *sweepFlags, base, k
 		return nil, usage("%s", strings.Join(tooLong, "\nerror: "))
 	}
 	return server, nil
+}
+
+// reachFor connects to the servers of some points, and waits while a model loads.
+func (c *cli) reachFor(ctx context.Context, points []experiment.Spec, t experiment.Target, base, key string, loading time.Duration) (*endpoint.Server, error) {
+	return endpoint.AwaitLoaded(ctx, loading, c.loading, func() (*endpoint.Server, error) {
+		server, err := endpoint.Reach(ctx, t, base, key, experiment.APIs(points, t))
+		if err != nil {
+			return nil, err
+		}
+		if err := server.ReachOthers(ctx, points); err != nil {
+			server.Close()
+			return nil, err
+		}
+		return server, nil
+	})
 }

@@ -2,7 +2,7 @@ package main
 
 // commandsByUse are all commands, in the order of their help.
 var commandsByUse = []helpGroup{
-	{"Measure", []string{"init", "sweep", "tile"}},
+	{"Measure", []string{"init", "sweep", "work", "tile"}},
 	{"Read results", []string{"report", "compare", "history", "serve"}},
 	{"Plan", []string{"predict", "trace"}},
 	{"Check the client", []string{"selftest", "mock"}},
@@ -16,8 +16,14 @@ var flagUses = map[string][]helpGroup{
 		{"Where to send it", []string{"endpoint", "api", "model"}},
 		{"API key", keyUses},
 		{"For the roofline", []string{"hardware", "gpus", "precision", "model-configs", "hardware-configs"}},
+		{"Load from many machines", []string{"workers", "listen", "token-file", "tls-cert", "tls-key"}},
 		{"Output", []string{"out", "plain", "json", "metrics-listen"}},
 		{"Verdict", []string{"enforce"}},
+	},
+	"work": {
+		{"Leader", []string{"join", "token-file", "tls-ca", "index", "wait"}},
+		{"Where to send the load", []string{"endpoint"}},
+		{"API key", keyUses},
 	},
 	"report": {
 		{"Output", []string{"format", "output"}},

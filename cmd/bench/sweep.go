@@ -37,6 +37,7 @@ type sweepFlags struct {
 	dryRun, enforce bool
 	acceptChange    bool
 	watch           watchFlags
+	lead            leadFlags
 }
 
 func newSweep(c *cli) *cobra.Command {
@@ -77,6 +78,7 @@ simulated server. Ctrl-C keeps finished rows; --resume continues the run.`,
 	fl.BoolVar(&f.enforce, "enforce", false, "exit 3 unless every SLO is met by valid rows")
 	fl.BoolVar(&f.acceptChange, "accept-server-change", false, "with --resume: if the server changed, run all rows again")
 	f.watch.register(fl)
+	f.lead.register(fl)
 	return cmd
 }
 
@@ -122,6 +124,9 @@ func (f *sweepFlags) check(fl *pflag.FlagSet) error {
 	if err := positive(fl, "gpus"); err != nil {
 		return err
 	}
+	if err := f.lead.check(fl); err != nil {
+		return err
+	}
 	if f.budget < 0 || f.budget == 0 && fl.Changed("budget") {
 		return usage("--budget %s is not a duration above 0\nhint: write --budget 20m", f.budget)
 	}
@@ -150,6 +155,9 @@ func (in *sweepInput) read(ctx context.Context, file string, stderr io.Writer) (
 	if err := in.enforceable(in.m, picked); err != nil {
 		return err
 	}
+	if err := in.lead.checkWorkers(in.m, picked); err != nil {
+		return err
+	}
 	if in.dryRun {
 		if err := sizeTiles(in.m, in.models, in.m.Target.Model); err != nil {
 			return err
@@ -171,6 +179,20 @@ func (c *cli) dryRunSweep(ctx context.Context, in *sweepInput) error {
 }
 
 func (c *cli) runSweep(ctx context.Context, in *sweepInput) error {
+	if in.lead.workers == 0 {
+		return c.sweepWith(ctx, in, nil)
+	}
+	x, err := c.lead(ctx, &in.lead)
+	if err != nil {
+		return err
+	}
+	err = c.sweepWith(ctx, in, x)
+	x.end(reasonOf(err))
+	return err
+}
+
+// sweepWith runs a sweep whose load a crew sends; nil: this process sends it.
+func (c *cli) sweepWith(ctx context.Context, in *sweepInput, x *crew) error {
 	if in.spends != "" {
 		fmt.Fprintln(c.stderr, "note: "+in.spends)
 	}
@@ -188,6 +210,12 @@ func (c *cli) runSweep(ctx context.Context, in *sweepInput) error {
 		return err
 	}
 	defer stop()
+	if x != nil {
+		o.Workers = x
+		if err := x.await(ctx, c, in.lead.workers); err != nil {
+			return err
+		}
+	}
 	w, err := c.watch(ctx, in.watch, in.m, in.known)
 	if err != nil {
 		return err

@@ -31,7 +31,7 @@ type unreachableError struct {
 func (e *unreachableError) Error() string { return e.text }
 
 // unreachable adds to an error the URL that was tried, and a hint.
-func unreachable(base, key string, http2 bool, f *sweepFlags, err error) error {
+func unreachable(base, key string, http2 bool, k *keyFlags, err error) error {
 	shown := target.Redact(base)
 	text := fmt.Sprintf("the endpoint %s: %v", shown, err)
 	if other := new(endpoint.OtherError); errors.As(err, &other) {
@@ -47,7 +47,7 @@ func unreachable(base, key string, http2 bool, f *sweepFlags, err error) error {
 	}
 	auth := ""
 	if key != "" {
-		auth = f.key.curl()
+		auth = k.curl()
 	}
 	curl := fmt.Sprintf("try: curl -sS%s %s/models", auth, shown)
 	if r := endpoint.Failed(err); r != nil && r.Outcome == openai.Status {

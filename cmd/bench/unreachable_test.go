@@ -17,7 +17,7 @@ func TestUnreachableOther(t *testing.T) {
 		{errors.New("connection refused"), "http://first:8000/v1/models"},
 		{&endpoint.OtherError{Endpoint: "http://second:8000", Err: errors.New("connection refused")}, "http://second:8000/v1/models"},
 	} {
-		got := unreachable("http://first:8000/v1", "", false, &sweepFlags{}, e.err).Error()
+		got := unreachable("http://first:8000/v1", "", false, &keyFlags{}, e.err).Error()
 		if !strings.HasSuffix(got, e.want) {
 			t.Errorf("%s", got)
 		}

@@ -84,6 +84,8 @@ func (x *Lines) Event(e sweep.Event) {
 		x.put(now, "%s", line)
 	case e.Skipped != nil:
 		x.put(now, "[%d/%d] %s", e.Skipped.Index, e.Skipped.Total, skippedLine(e.Skipped))
+	case e.Cut != nil:
+		x.put(now, "[%d/%d] %s", e.Cut.Index, e.Cut.Total, cutLine(e.Cut))
 	case e.Starting != nil, e.Found != nil:
 		for _, line := range eventLines(e) {
 			x.put(now, "%s", line)
@@ -139,10 +141,17 @@ func eventLines(e sweep.Event) []string {
 		return lines
 	case e.Skipped != nil:
 		return []string{skippedLine(e.Skipped)}
+	case e.Cut != nil:
+		return []string{cutLine(e.Cut)}
 	case e.Found != nil:
 		return []string{safetext.Escape(e.Found.Text)}
 	}
 	return nil
+}
+
+// cutLine is a row that a worker cut, in one line.
+func cutLine(k *sweep.Cut) string {
+	return safetext.Escape(k.Spec.Label() + ": cut by " + k.Reason + "; it begins again")
 }
 
 // skippedLine is a row that does not run, in one line.

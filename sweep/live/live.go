@@ -48,6 +48,8 @@ func (s *status) apply(e sweep.Event, now time.Time) {
 	case e.Skipped != nil:
 		s.total, s.done = e.Skipped.Total, s.done+1
 		s.remaining.Reach(e.Skipped.ID)
+	case e.Cut != nil:
+		s.row = nil
 	case e.Found != nil:
 		s.remaining.Searching = false
 	}

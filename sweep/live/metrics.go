@@ -50,17 +50,26 @@ func (m *Metrics) Event(e sweep.Event) {
 		m.row, m.total = e.Begun, e.Begun.Total
 	case e.Finished != nil:
 		m.total = e.Finished.Total
-		if m.row != nil && !e.Finished.Kept {
-			m.before = m.before.add(m.row.Progress.Snapshot())
-			m.row = nil
+		if !e.Finished.Kept {
+			m.rowOver()
 		}
 		if m.finished == nil {
 			m.finished = map[string]int{}
 		}
 		verdict, _ := verdict.OfRows(e.Finished.Row)
 		m.finished[string(verdict)]++
+	case e.Cut != nil:
+		m.rowOver()
 	case e.Found != nil:
 		m.searches = append(m.searches, *e.Found)
+	}
+}
+
+// rowOver adds what the row that ran has counted.
+func (m *Metrics) rowOver() {
+	if m.row != nil {
+		m.before = m.before.add(m.row.Progress.Snapshot())
+		m.row = nil
 	}
 }
 

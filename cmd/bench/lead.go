@@ -1,0 +1,232 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"bench/experiment"
+	"bench/experiment/safetext"
+	"bench/sweep"
+	"bench/sweep/workers"
+)
+
+// leadFlags are the flags of a sweep whose load other processes send.
+type leadFlags struct {
+	workers                     int
+	listen                      string
+	token, certificate, private string // files
+}
+
+func (f *leadFlags) register(fl *pflag.FlagSet) {
+	fl.IntVar(&f.workers, "workers", 0, "`N` processes of bench work send the load, this one leads them (docs/workers.md)")
+	fl.StringVar(&f.listen, "listen", "127.0.0.1:0", "`ADDRESS` at which workers join, e.g. 0.0.0.0:9470")
+	tokenFlag(fl, &f.token)
+	fl.StringVar(&f.certificate, "tls-cert", "", "certificate `FILE` (PEM), so that workers join at https://")
+	fl.StringVar(&f.private, "tls-key", "", "key `FILE` (PEM) of the certificate")
+}
+
+// tokenEnv is the environment variable with the token of leader and workers.
+const tokenEnv = "BENCH_TOKEN"
+
+func tokenFlag(fl *pflag.FlagSet, into *string) {
+	fl.StringVar(into, "token-file", "", "`FILE` with the token that leader and workers have in common (default: $"+tokenEnv+")")
+}
+
+// readToken is the token in a file, or in the environment; empty: there is none.
+func readToken(file string) (string, error) {
+	if file == "" {
+		if os.Getenv(tokenEnv) == "" {
+			return "", nil
+		}
+		return clean(os.Getenv(tokenEnv), tokenEnv)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return "", usage("--token-file: %w", err)
+	}
+	return clean(string(text), file)
+}
+
+// check refuses flags that make no sense, and rows that workers can't send.
+func (f *leadFlags) check(fl *pflag.FlagSet) error {
+	if err := positive(fl, "workers"); err != nil {
+		return err
+	}
+	if f.workers > workers.MostWorkers {
+		return usage("--workers %d: at most %d\nhint: one worker sends thousands of requests per second", f.workers, workers.MostWorkers)
+	}
+	for _, name := range []string{"listen", "token-file", "tls-cert", "tls-key"} {
+		if f.workers == 0 && fl.Changed(name) {
+			return usage("--%s needs --workers\nhint: --workers 4 --%s …", name, name)
+		}
+	}
+	if (f.certificate == "") != (f.private == "") {
+		return usage("--tls-cert and --tls-key belong together\nhint: give both")
+	}
+	return nil
+}
+
+// checkWorkers refuses a matrix that workers can't send.
+func (f *leadFlags) checkWorkers(m *sweep.Matrix, picked []experiment.Spec) error {
+	if f.workers == 0 {
+		return nil
+	}
+	if err := m.CheckWorkers(picked); err != nil {
+		return usage("--workers: %w", err)
+	}
+	return nil
+}
+
+// crew is a leader whose workers join over HTTP.
+type crew struct {
+	*workers.Leader
+	url   string
+	start string // the command line of a worker
+	end   func(reason string)
+}
+
+// lead listens for workers.
+func (c *cli) lead(ctx context.Context, f *leadFlags) (*crew, error) {
+	token, err := readToken(f.token)
+	if err != nil {
+		return nil, err
+	}
+	build, err := ownBuild()
+	if err != nil {
+		return nil, err
+	}
+	l, scheme, err := f.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	x := &crew{url: scheme + "://" + reachable(l.Addr())}
+	x.start = "bench work --join " + x.url
+	if token == "" {
+		token = workers.NewToken()
+		x.start = tokenEnv + "=" + token + " " + x.start
+	}
+	if tcp, ok := l.Addr().(*net.TCPAddr); ok && !tcp.IP.IsLoopback() && scheme == "http" {
+		fmt.Fprintf(c.stderr, "warning: %s is open to the network without TLS: who reads its traffic sees the token and the prompts\n", l.Addr())
+	}
+	x.Leader = workers.NewLeader(f.workers, token, build)
+	server := &http.Server{
+		Handler: x.Leader, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
+		ErrorLog: log.New(io.Discard, "", 0), // of strangers' connections
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = server.Serve(l) // until it is closed
+	}()
+	x.end = func(reason string) {
+		x.Leader.End(reason)
+		_ = server.Close()
+		<-done
+	}
+	return x, nil
+}
+
+// open opens the listener, with TLS if there is a certificate.
+func (f *leadFlags) open(ctx context.Context) (l net.Listener, scheme string, err error) {
+	var pair tls.Certificate
+	if f.certificate != "" {
+		if pair, err = tls.LoadX509KeyPair(f.certificate, f.private); err != nil {
+			return nil, "", usage("--tls-cert, --tls-key: %w", err)
+		}
+	}
+	address := f.listen
+	if strings.HasPrefix(address, ":") {
+		address = "127.0.0.1" + address
+	}
+	l, err = new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, "", listenError("--listen", "0.0.0.0:9470", err)
+	}
+	if f.certificate == "" {
+		return l, "http", nil
+	}
+	return tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}), "https", nil
+}
+
+// reachable is a listener's address as others reach it: of one that listens on all addresses, this machine's name.
+func reachable(a net.Addr) string {
+	tcp, ok := a.(*net.TCPAddr)
+	name, err := os.Hostname()
+	if !ok || !tcp.IP.IsUnspecified() || err != nil {
+		return a.String()
+	}
+	return net.JoinHostPort(name, fmt.Sprint(tcp.Port))
+}
+
+// joining is how long the leader waits for its workers: a scheduler may place them one after the other.
+const joining = time.Hour
+
+// await waits until all workers are there.
+func (x *crew) await(ctx context.Context, c *cli, of int) error {
+	shown := false
+	err := x.Await(ctx, joining, func(n int) {
+		line := fmt.Sprintf("%d of %d workers joined", n, of)
+		if !shown && n < of {
+			line += "; on each: " + x.start
+			shown = true
+		}
+		fmt.Fprintln(c.stderr, safetext.Escape(line))
+	})
+	switch {
+	case ctx.Err() != nil:
+		return errInterruptedEarly
+	case err != nil:
+		return fmt.Errorf("%w\nhint: on each: bench work --join %s", err, x.url)
+	}
+	return nil
+}
+
+// ownBuild identifies this program: by its content, where it has no commit.
+func ownBuild() (workers.Build, error) {
+	var b workers.Build
+	b.Version, b.Commit = version()
+	if b.Commit != "" && !strings.HasSuffix(b.Commit, "+changes") {
+		return b, nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return b, fmt.Errorf("finding the bench program: %w", err)
+	}
+	f, err := os.Open(self)
+	if err != nil {
+		return b, fmt.Errorf("reading the bench program: %w", err)
+	}
+	defer f.Close()
+	hash := sha256.New()
+	if _, err := io.Copy(hash, f); err != nil {
+		return b, fmt.Errorf("reading the bench program: %w", err)
+	}
+	b.Hash = hex.EncodeToString(hash.Sum(nil))
+	return b, nil
+}
+
+// reasonOf is why the leader ends, for the workers.
+func reasonOf(err error) string {
+	switch {
+	case err == nil:
+		return "the sweep is done"
+	case errors.Is(err, context.Canceled):
+		return "the sweep was interrupted"
+	}
+	first, _, _ := strings.Cut(err.Error(), "\n")
+	return cmp.Or(first, "the sweep has ended")
+}

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"bench/experiment"
+	"bench/experiment/endpoint"
+	"bench/experiment/target"
+	"bench/sweep/workers"
+)
+
+// workFlags are the flags of `bench work`.
+type workFlags struct {
+	key                       keyFlags
+	join, token, ca, endpoint string
+	index                     int
+	wait                      time.Duration
+}
+
+func newWork(c *cli) *cobra.Command {
+	f := &workFlags{}
+	cmd := &cobra.Command{
+		Use:   "work",
+		Short: "send a share of the load of a sweep on another machine",
+		Long: `work joins bench sweep --workers N, the leader, and sends one of N shares of each row's load. It ends when the leader
+ends. The leader has the matrix, reads the server's metrics and writes the results; a worker needs only its own API key.
+All must be the same build of bench.`,
+		Example: `  bench sweep matrices/chat.toml --endpoint http://gpu:8000 --workers 4 --listen 0.0.0.0:9470   on one machine
+  BENCH_TOKEN=… bench work --join http://leader:9470                                           on four others
+  srun --ntasks 4 bench work --join http://leader:9470 --token-file token                      with Slurm`,
+		Args: positional(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.work(cmd.Context(), cmd.Flags(), f) },
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.join, "join", "", "`URL` of the leader, as it prints it")
+	fl.IntVar(&f.index, "index", -1, "number `K` of this worker, from 0 (default: $JOB_COMPLETION_INDEX, $SLURM_PROCID, or the leader gives it one)")
+	fl.DurationVar(&f.wait, "wait", 5*time.Minute, "how long to try to join, also when the leader is gone")
+	tokenFlag(fl, &f.token)
+	fl.StringVar(&f.ca, "tls-ca", "", "certificate `FILE` (PEM) of the authority of a leader at https:// (default: the system's)")
+	fl.StringVar(&f.endpoint, "endpoint", "", "URL of the server under test, if this machine reaches it at another one")
+	f.key.register(fl)
+	return cmd
+}
+
+// work sends shares until the leader ends.
+func (c *cli) work(ctx context.Context, fl *pflag.FlagSet, f *workFlags) error {
+	w, err := f.worker(fl)
+	if err != nil {
+		return err
+	}
+	key, err := f.key.resolve(fl, c.stderr)
+	if err != nil {
+		return err
+	}
+	if w.Build, err = ownBuild(); err != nil {
+		return err
+	}
+	defer ignoreSIGPIPE()()
+	saved := savedSelftest(c.stderr)
+	w.Note = func(line string) { fmt.Fprintln(c.stderr, time.Now().Format(time.TimeOnly)+" "+line) }
+	w.Reach = func(ctx context.Context, a endpoint.ServerAddress, s *experiment.Spec) (workers.Sharer, error) {
+		base, err := f.base(a)
+		if err != nil {
+			return nil, err
+		}
+		server, err := c.reachFor(ctx, []experiment.Spec{*s}, a.Target, base, key, maxLoading)
+		if err != nil {
+			return nil, f.unreachable(base, key, a.Target.HTTP2, err)
+		}
+		server.Selftest = saved
+		return server, nil
+	}
+	if err = w.Run(ctx); ctx.Err() != nil {
+		return &exitError{codeInterrupted, errors.New("interrupted")}
+	}
+	return err
+}
+
+// worker checks the flags.
+func (f *workFlags) worker(fl *pflag.FlagSet) (*workers.Worker, error) {
+	at, err := url.Parse(f.join)
+	if err != nil || at.Host == "" || at.User != nil || at.Scheme != "http" && at.Scheme != "https" {
+		return nil, usage("--join needs the URL of the leader\nhint: --join http://leader:9470, as bench sweep --workers prints it")
+	}
+	if f.ca != "" && at.Scheme != "https" {
+		return nil, usage("--tls-ca needs a leader at https://\nhint: give bench sweep --tls-cert and --tls-key")
+	}
+	if f.wait < 0 {
+		return nil, usage("--wait %s is negative\nhint: --wait 5m", f.wait)
+	}
+	w := &workers.Worker{Join: f.join, Wait: f.wait, Index: f.index}
+	if w.Token, err = readToken(f.token); err != nil {
+		return nil, err
+	}
+	if w.Token == "" {
+		return nil, usage("the token is missing\nhint: export %s=…, or --token-file FILE: the leader prints it, or has the same file", tokenEnv)
+	}
+	if fl.Changed("index") && f.index < 0 {
+		return nil, usage("--index %d: workers have numbers from 0", f.index)
+	}
+	if !fl.Changed("index") {
+		if w.Index, err = placedIndex(); err != nil {
+			return nil, err
+		}
+	}
+	if w.Host, err = os.Hostname(); err != nil {
+		return nil, fmt.Errorf("finding the name of this machine: %w", err)
+	}
+	trust, err := f.trust()
+	w.Client = workers.NewClient(trust)
+	return w, err
+}
+
+// placedIndex is the number that a scheduler gave this process; -1: none did.
+func placedIndex() (int, error) {
+	for _, name := range []string{"JOB_COMPLETION_INDEX", "SLURM_PROCID"} {
+		text := os.Getenv(name)
+		if text == "" {
+			continue
+		}
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 0 {
+			return 0, usage("%s is %q, not the number of a worker\nhint: --index 0", name, text)
+		}
+		return n, nil
+	}
+	return -1, nil
+}
+
+// trust is the authority of --tls-ca; nil: the system's are trusted.
+func (f *workFlags) trust() (*tls.Config, error) {
+	if f.ca == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(f.ca)
+	if err != nil {
+		return nil, usage("--tls-ca: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(text) {
+		return nil, usage("--tls-ca: %s contains no certificate (PEM)", f.ca)
+	}
+	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}, nil
+}
+
+// base is the URL of the server under test from here.
+func (f *workFlags) base(a endpoint.ServerAddress) (string, error) {
+	if f.endpoint == "" {
+		return a.Base, nil
+	}
+	if len(a.Target.Endpoints)+len(a.Target.Replicas) > 0 {
+		return "", errors.New("--endpoint names one server, the matrix several\nhint: use names in the matrix that all machines resolve")
+	}
+	return target.BaseURL(f.endpoint)
+}
+
+// unreachable adds to an error what a worker on another machine may need.
+func (f *workFlags) unreachable(base, key string, http2 bool, err error) error {
+	err = unreachable(base, key, http2, &f.key, err)
+	if u, parse := url.Parse(base); parse == nil && (u.Hostname() == "localhost" || strings.HasPrefix(u.Hostname(), "127.")) {
+		return fmt.Errorf("%w\nhint: on another machine than the server's, give bench work --endpoint http://SERVER:PORT, or the matrix an address that all reach", err)
+	}
+	return err
+}
