@@ -1,5 +1,5 @@
 # make test is what CI runs; everything it needs comes from go.mod.
-.PHONY: test build module bench fuzz golden licenses simulate echarts engines
+.PHONY: test build release module bench fuzz golden licenses simulate echarts engines
 
 # Most of their tests simulate, for minutes under the race detector; what they have in goroutines, cmd/bench runs under it.
 SIMULATIONS = ./experiment/stats ./experiment/verdict ./report/compare ./benchmarks/nights ./benchmarks/predictions
@@ -19,6 +19,11 @@ COMMIT = $(shell git ls-files --error-unmatch go.mod >/dev/null 2>&1 && git desc
 build:
 	CGO_ENABLED=0 go build -trimpath -ldflags='-s -w -X main.stamp=$(COMMIT)' -o bench ./cmd/bench
 	@size=$$(wc -c <bench); if [ $$size -gt 27000000 ]; then echo "bench has $$size bytes, more than 27 MB (docs/libraries.md)"; exit 1; fi
+
+# Static binaries of four platforms with all that belongs to them, in dist/ (docs/install.md).
+release:
+	rm -rf dist
+	go run ./deploy/release -out dist -commit '$(COMMIT)'
 
 # Move the module to a path with a host, for go install: make module MODULE=example.com/acme/bench (docs/install.md).
 module:

@@ -24,15 +24,15 @@ var module = modulePath()
 // mayImport is the table of docs/architecture.md, each of our packages with those of ours that it may
 // import: whatever is not listed is forbidden. Folders are relative to the root, "." is the root.
 var mayImport = map[string][]string{
-	".":             {}, // the model table; for cmd alone
-	"deploy":        {}, // tests alone
-	"docs":          {}, // tests alone
-	"docs/schema":   {}, // tests alone
-	"cmd/bench":     {everything},
-	"sweep":         {"experiment", "experiment/endpoint", "experiment/record", "experiment/safetext", "experiment/series", "experiment/server", "experiment/target", "experiment/telemetry", "experiment/unit", "experiment/verdict", "experiment/workload", "sweep/strict"},
-	"sweep/live":    {"sweep", "sweep/forecast", "experiment", "experiment/columns", "experiment/endpoint", "experiment/openai", "experiment/record", "experiment/safetext", "experiment/stats", "experiment/unit", "experiment/verdict", "experiment/workload"},
-	"sweep/workers": {"experiment", "experiment/endpoint", "experiment/record", "experiment/safetext", "experiment/telemetry", "experiment/workload"},
-	"sweep/strict":  {"experiment/safetext", "experiment/spelling"},
+	".":              {}, // the model table; for cmd alone
+	"deploy":         {}, // tests alone
+	"deploy/release": {}, // a program
+	"docs":           {}, // tests alone
+	"docs/schema":    {}, // tests alone
+	"cmd/bench":      {everything},
+	"sweep":          {"experiment", "experiment/endpoint", "experiment/record", "experiment/safetext", "experiment/series", "experiment/server", "experiment/telemetry", "experiment/unit", "experiment/verdict", "experiment/workload", "sweep/strict"},
+	"sweep/live":     {"sweep", "sweep/forecast", "experiment", "experiment/columns", "experiment/endpoint", "experiment/openai", "experiment/record", "experiment/safetext", "experiment/stats", "experiment/unit", "experiment/verdict", "experiment/workload"},
+	"sweep/strict":   {"experiment/safetext", "experiment/spelling"},
 	"sweep/predict": {"experiment", "experiment/endpoint", "experiment/load", "experiment/mock", "experiment/openai",
 		"experiment/record", "experiment/roofline", "experiment/telemetry", "experiment/workload", "sweep"},
 
@@ -106,7 +106,7 @@ const root = ".."
 
 // programs are the packages with a main function.
 var programs = []string{"cmd/bench", "benchmarks/gate", "benchmarks/predictions", "benchmarks/nights", "benchmarks/search/bench",
-	"benchmarks/search/windows"}
+	"benchmarks/search/windows", "deploy/release"}
 
 // onlyIn says where a package of others, or one name of it ("os.Exit"), may be used. Tests are
 // free of it, but for randomness: a test that can't be repeated is of no use.
@@ -133,7 +133,7 @@ var onlyIn = []struct {
 	{
 		what: []string{"os/exec", "os.StartProcess", "syscall.ForkExec", "syscall.StartProcess",
 			"syscall.Exec"}, where: []string{"experiment/server", "experiment/telemetry/collector",
-			"benchmarks/nights", "report/fixture"},
+			"benchmarks/nights", "deploy/release", "report/fixture"},
 		rule: "processes are started in server and telemetry/collector",
 	},
 	{

@@ -221,13 +221,18 @@ func flagName(f *pflag.Flag) string {
 	return name + " " + value
 }
 
-// flagLines are a flag and its text, aligned with the others of its command.
-func flagLines(f *pflag.Flag, names, width int) []string {
+// flagText is what a flag does, with its default.
+func flagText(f *pflag.Flag) string {
 	_, text := pflag.UnquoteUsage(f)
 	if value := defaultOf(f); value != "" {
 		text += " (default " + value + ")"
 	}
-	name, indent := flagName(f), strings.Repeat(" ", names+2)
+	return text
+}
+
+// flagLines are a flag and its text, aligned with the others of its command.
+func flagLines(f *pflag.Flag, names, width int) []string {
+	name, text, indent := flagName(f), flagText(f), strings.Repeat(" ", names+2)
 	if columns.Width(name) <= names {
 		return columns.Wrap(columns.Pad(name, names+1), text, indent, width)
 	}
