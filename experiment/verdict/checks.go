@@ -70,6 +70,7 @@ var checks = []struct {
 	{"network", checkNetwork},
 	{"connections", checkConnections},
 	{"stamps", checkStamps},
+	{"workers_differ", checkWorkers},
 	{"arrivals", checkArrivals},
 	{"rate_not_achieved", checkRate},
 	{"concurrency", checkConcurrency},

@@ -5,10 +5,7 @@ import (
 	"math"
 	"strings"
 
-	"gonum.org/v1/gonum/stat/distuv"
-
 	"bench/experiment/record"
-	"bench/experiment/stats"
 	"bench/experiment/unit"
 )
 
@@ -28,70 +25,23 @@ func (e *Measured) replicaNotes() (out []record.Finding) {
 	return append(out, e.slowReplica()...)
 }
 
-// slowMetrics are the latencies by which replicas are compared.
-var slowMetrics = []string{"ttft", "tpot", "e2e"}
-
-// slowReplica finds the replica whose median latency is most certainly above the others' together, in every
-// latency that it has. Of all intervals, 95 % of rows have all right.
+// slowReplica finds the replica whose latency is most certainly above the others'. Their queues are their own, so that
+// the wait in them is a part of the difference.
 func (e *Measured) slowReplica() []record.Finding {
 	if len(e.Replicas) < 2 {
 		return nil
 	}
-	var slowest slowness
-	looks := len(e.Replicas) * len(slowMetrics)
-	for i, r := range e.Server.Replicas {
-		own, there := e.Replicas[r.Endpoint]
-		if !there {
+	all, _ := e.differing(parting{of: func(r *record.Record) *int { return r.Endpoint }, parties: len(e.Server.Replicas),
+		metrics: []string{"ttft", "tpot", "e2e"}, byFactor: true, servers: true})
+	for _, d := range all {
+		if !(math.Exp(d.within.Lo) > muchSlower) {
 			continue
 		}
-		rest := filter(e.Records, func(r *record.Record) bool { return r.Endpoint != nil && *r.Endpoint != i })
-		others := record.Summarize(rest, e.Window, e.Spec.Streams(), nil, 0)
-		for _, metric := range slowMetrics {
-			if s, ok := compareMedians(own.Latency(metric), others.Latency(metric), looks); ok && s.within.Lo > slowest.within.Lo {
-				s.replica, s.metric = i, metric
-				slowest = s
-			}
-		}
+		factor := func(x float64) string { return unit.Brief(math.Exp(x), 3) }
+		return []record.Finding{{Code: "replica_slow", Severity: record.Note,
+			Text: fmt.Sprintf("replica %d (%s) is slower: its %s is %s times the others' (interval %s to %s, 99 %% over %d comparisons): figures of the row pool all replicas",
+				d.party, e.Server.Replicas[d.party].Endpoint, d.metric, factor(d.by), factor(d.within.Lo), factor(d.within.Hi), d.looks),
+			Hint: "compare the replicas' hardware, flags and other load; or route fewer requests to it"}}
 	}
-	if !(slowest.within.Lo > muchSlower) {
-		return nil
-	}
-	r := e.Server.Replicas[slowest.replica]
-	return []record.Finding{{Code: "replica_slow", Severity: record.Note,
-		Text: fmt.Sprintf("replica %d (%s) is slower: its %s p50 is %s times the p50 of the others (interval %s to %s, 95 %% over all %d comparisons): figures of the row pool all replicas",
-			slowest.replica, r.Endpoint, slowest.metric, unit.Brief(slowest.factor, 3), unit.Brief(slowest.within.Lo, 3), unit.Brief(slowest.within.Hi, 3), looks),
-		Hint: "compare the replicas' hardware, flags and other load; or route fewer requests to it"}}
-}
-
-// slowness is how much slower a replica is than the others.
-type slowness struct {
-	replica int
-	metric  string
-	factor  float64 // between the medians
-	within  stats.Interval
-}
-
-// compareMedians is not ok without an interval of both medians. Its interval is one of several (looks), all right
-// together at 95 % (Bonferroni): wider by the ratio of normal quantiles, on the logarithms.
-func compareMedians(own, others *stats.Summary, looks int) (s slowness, ok bool) {
-	if own == nil || others == nil || own.P50 <= 0 || others.P50 <= 0 {
-		return s, false
-	}
-	a, okA := logInterval(own.CI95["p50"])
-	b, okB := logInterval(others.CI95["p50"])
-	if !okA || !okB {
-		return s, false
-	}
-	d := stats.Difference(math.Log(others.P50), math.Log(own.P50), b, a)
-	centre := math.Log(own.P50 / others.P50)
-	wider := distuv.UnitNormal.Quantile(1-0.025/float64(looks)) / distuv.UnitNormal.Quantile(0.975)
-	return slowness{factor: math.Exp(centre),
-		within: stats.Interval{Lo: math.Exp(centre - wider*(centre-d.Lo)), Hi: math.Exp(centre + wider*(d.Hi-centre))}}, true
-}
-
-func logInterval(iv stats.Interval) (stats.Interval, bool) {
-	if !(iv.Lo > 0) || math.IsInf(iv.Hi, 0) {
-		return iv, false
-	}
-	return stats.Interval{Lo: math.Log(iv.Lo), Hi: math.Log(iv.Hi)}, true
+	return nil
 }

@@ -45,15 +45,14 @@ func TestSlowReplica(t *testing.T) {
 			t.Error(found["replicas_differ"])
 		}
 		text, is := found["replica_slow"]
-		if is != slow || slow && !strings.Contains(text, "replica 1 (b:8000) is slower: its ttft p50 is 1.") {
+		if is != slow || slow && !strings.Contains(text, "replica 1 (b:8000) is slower: its ttft is 1.") {
 			t.Errorf("factor %v: %q", factor, text)
 		}
 		t.Log(text)
 	}
 }
 
-// The replica that is certainly slower is named, not the noisy one with the larger factor; and many looks widen
-// each interval.
+// The replica that is certainly slower is named, not the noisy one with the larger factor.
 func TestSlowReplicaIsTheCertainOne(t *testing.T) {
 	e := onReplicas(1)
 	e.Server.Replicas = append(e.Server.Replicas, record.Replica{Endpoint: "c:8000"})
@@ -67,7 +66,7 @@ func TestSlowReplicaIsTheCertainOne(t *testing.T) {
 			ttft *= 2.5 * math.Exp(6*rng.NormFloat64())
 		}
 		at := int64(i) * 1e6
-		r.Endpoint = new(i % 3)
+		r.Endpoint, r.Model = new(i%3), "" // a model of its own would explain a replica
 		r.First, r.Last, r.End = record.At(at+int64(ttft)), record.At(at+int64(ttft)+100e3), record.At(at+int64(ttft)+100e3)
 	}
 	e.Conclude(experiment.Target{}, record.RooflineSource{})
@@ -78,13 +77,6 @@ func TestSlowReplicaIsTheCertainOne(t *testing.T) {
 	}
 	if !slices.ContainsFunc(e.Findings, func(f record.Finding) bool { return f.Code == "replica_slow" }) {
 		t.Error("no finding")
-	}
-	own, others := e.Replicas["b:8000"].TTFT, e.Replicas["a:8000"].TTFT
-	one, _ := compareMedians(own, others, 1)
-	many, _ := compareMedians(own, others, 24)
-	width := func(s slowness) float64 { return math.Log(s.within.Hi / s.within.Lo) }
-	if ratio := width(many) / width(one); math.Abs(ratio-1.5707) > 0.001 { // of z at 1 - 0.025/24 and 0.975
-		t.Errorf("24 looks: %v times as wide", ratio)
 	}
 }
 

@@ -1,0 +1,152 @@
+package stats
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
+
+// Aligned compares groups of the values of one series: is a group's level shifted against all others'? Values are
+// ranked within strata of successive ones, which share the state of the server (van Elteren's test), after what the
+// covariates explain was taken off (aligned ranks: Hodges and Lehmann, Annals of Mathematical Statistics 33, 1962).
+// The group's indicator, too, is taken without what they explain of it (Frisch and Waugh, Econometrica 1, 1933): a
+// group that always has the same place in a burst can't be told from that place.
+type Aligned struct {
+	residuals []float64 // in time order
+	strata    [][2]int  // from, to; to is excluded
+	columns   []column
+	weights   []float64
+	gram      mat.Cholesky // of the weighted columns
+	by        []float64    // coefficients of the columns in the values
+}
+
+// Covariate is a number for each value, in part explaining it.
+type Covariate struct {
+	Of []float64
+	// From is the index of another value, whose shift each number contains in full; -1: of none. nil: no number does.
+	From []int
+}
+
+// column is a covariate without the mean of each stratum, of length 1.
+type column struct {
+	x     []float64
+	scale float64
+	from  []int
+}
+
+// Limits of Aligned.
+const (
+	leastStrata = 8
+	refits      = 4    // of the robust fit
+	clipped     = 1.35 // robust standard deviations: Huber's weights
+)
+
+// NewAligned takes values in time order and strata of at least size values. Covariate.From must stay as it is; nothing
+// else is kept of what the caller owns. nil: too few values.
+func NewAligned(values []float64, size int, covariates ...Covariate) *Aligned {
+	strata := len(values) / max(1, size)
+	if strata < leastStrata {
+		return nil
+	}
+	a := &Aligned{}
+	for b := range strata {
+		a.strata = append(a.strata, [2]int{b * len(values) / strata, (b + 1) * len(values) / strata})
+	}
+	for _, c := range covariates {
+		x := a.centred(c.Of)
+		if scale := floats.Norm(x, 2); scale > 1e-9*floats.Norm(c.Of, 2) {
+			floats.Scale(1/scale, x)
+			a.columns = append(a.columns, column{x, scale, c.From})
+		}
+	}
+	a.align(values)
+	return a
+}
+
+// align takes off what the strata and the columns explain, by Huber's weights. Each stratum has a scale of its own:
+// near saturation some scatter many times as much as others.
+func (a *Aligned) align(values []float64) {
+	y := a.centred(values)
+	a.residuals, a.weights = y, make([]float64, len(y))
+	for range refits {
+		a.weigh()
+		a.factorize()
+		a.residuals, a.by = a.without(y)
+	}
+}
+
+func (a *Aligned) weigh() {
+	scales := make([]float64, len(a.strata))
+	centres := make([]float64, len(a.strata))
+	for b, s := range a.strata {
+		own := slices.Sorted(slices.Values(a.residuals[s[0]:s[1]]))
+		centres[b] = Quantile(own, 0.5)
+		for i := range own {
+			own[i] = math.Abs(own[i] - centres[b])
+		}
+		slices.Sort(own)
+		scales[b] = Quantile(own, 0.5) / medianOfNormal
+	}
+	middle := max(Quantile(slices.Sorted(slices.Values(scales)), 0.5), 1e-12)
+	for b, s := range a.strata {
+		scale := max(scales[b], middle/10)
+		for i := s[0]; i < s[1]; i++ {
+			far := math.Abs(a.residuals[i]-centres[b]) / scale / clipped
+			a.weights[i] = middle / scale * middle / scale / max(1, far)
+		}
+	}
+}
+
+// centred is x without the mean of each stratum.
+func (a *Aligned) centred(x []float64) []float64 {
+	out := slices.Clone(x)
+	for _, s := range a.strata {
+		own := out[s[0]:s[1]]
+		floats.AddConst(-floats.Sum(own)/float64(len(own)), own)
+	}
+	return out
+}
+
+func (a *Aligned) factorize() {
+	p := len(a.columns)
+	if p == 0 {
+		return
+	}
+	square := mat.NewSymDense(p, nil)
+	weighted := make([]float64, len(a.weights))
+	for i := range p {
+		floats.MulTo(weighted, a.weights, a.columns[i].x)
+		for k := i; k < p; k++ {
+			square.SetSym(i, k, floats.Dot(weighted, a.columns[k].x))
+		}
+	}
+	most := mat.Max(square)
+	for i := range p { // a ridge, for columns that depend on each other
+		square.SetSym(i, i, square.At(i, i)*(1+1e-9)+1e-9*most)
+	}
+	a.gram.Factorize(square)
+}
+
+// without is y less its fit by the columns, with their coefficients.
+func (a *Aligned) without(y []float64) (rest, by []float64) {
+	rest = slices.Clone(y)
+	p := len(a.columns)
+	if p == 0 {
+		return rest, nil
+	}
+	right := mat.NewVecDense(p, nil)
+	weighted := make([]float64, len(y))
+	floats.MulTo(weighted, a.weights, y)
+	for k, c := range a.columns {
+		right.SetVec(k, floats.Dot(weighted, c.x))
+	}
+	var v mat.VecDense
+	_ = a.gram.SolveVecTo(&v, right) // ill-conditioned: the ridge keeps it finite
+	for k, c := range a.columns {
+		floats.AddScaled(rest, -v.AtVec(k), c.x)
+		by = append(by, v.AtVec(k))
+	}
+	return rest, by
+}

@@ -1,0 +1,164 @@
+package stats
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// turns are values of four groups that take turns, in a slow wave that all share; group 2 is shifted.
+func turns(n int, shift float64, rng *rand.Rand) (values []float64, member []bool) {
+	wave := autoregressive(n, 0.95, rng)
+	for i := range n {
+		x := 3*wave[i] + rng.NormFloat64()
+		if i%4 == 2 {
+			x += shift
+		}
+		values, member = append(values, x), append(member, i%4 == 2)
+	}
+	return values, member
+}
+
+// Under no shift p is below a level as often as the level says; the interval covers a shift as often as it says.
+func TestShift(t *testing.T) {
+	simulation(t)
+	runs := 100
+	if long() {
+		runs = 2000
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, shift := range []float64{0, 1.5} {
+		below, covered, sum := 0.0, 0.0, 0.0
+		for range runs {
+			values, member := turns(400, shift, rng)
+			s := NewAligned(values, 16).Shift(member, nil)
+			if s.P < 0.05 {
+				below++
+			}
+			if iv := s.Interval(0.95); iv.Lo <= shift && shift <= iv.Hi {
+				covered++
+			}
+			sum += s.Difference
+		}
+		n := float64(runs)
+		t.Logf("shift %v: p < 0.05 %.3f, covered %.3f, mean %.3f", shift, below/n, covered/n, sum/n)
+		chance := 3 * math.Sqrt(0.05*0.95/n)
+		if shift == 0 && math.Abs(below/n-0.05) > chance || shift > 0 && below/n < 0.95 {
+			t.Errorf("shift %v: p < 0.05 in %v of runs", shift, below/n)
+		}
+		if covered/n < 0.95-chance || math.Abs(sum/n-shift) > 0.05 {
+			t.Errorf("shift %v: covered %v, mean %v", shift, covered/n, sum/n)
+		}
+	}
+}
+
+// A group that the covariates explain is not compared; one that they explain in part is.
+func TestShiftBesideCovariates(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	const n = 400
+	place, other := make([]float64, n), make([]float64, n)
+	values, member := turns(n, 0, rng)
+	for i := range values {
+		if member[i] {
+			place[i] = 1
+		}
+		other[i] = place[i]
+		if rng.Float64() < 0.4 {
+			other[i] = 1 - other[i]
+		}
+		values[i] += 5 * other[i]
+	}
+	if s := NewAligned(values, 16, Covariate{Of: place}).Shift(member, nil); !math.IsNaN(s.P) {
+		t.Errorf("explained: p %v", s.P)
+	}
+	if s := NewAligned(values, 16).Shift(member, nil); s.P > 1e-3 {
+		t.Errorf("without the covariate: p %v", s.P)
+	}
+	if s := NewAligned(values, 16, Covariate{Of: other}).Shift(member, nil); s.P < 1e-3 {
+		t.Errorf("with the covariate: p %v", s.P)
+	}
+}
+
+// Values that repeat the one before them carry a shift of its group on: From takes it off.
+func TestShiftCarriedByACovariate(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	const n = 400
+	values, member := make([]float64, n), make([]bool, n)
+	before := Covariate{Of: make([]float64, n), From: make([]int, n)}
+	for i := range values {
+		member[i], before.From[i] = i%4 == 2, i-1
+		values[i] = rng.NormFloat64()
+		if i > 0 {
+			values[i] += values[i-1] // of the server
+			before.Of[i] = values[i-1]
+		}
+	}
+	for i := range values {
+		if member[i] {
+			values[i] += 2 // of the group's way
+		}
+		if i > 0 && member[i-1] {
+			before.Of[i] += 2
+		}
+	}
+	s := NewAligned(values, 16, before).Shift(member, nil)
+	if iv := s.Interval(0.99); s.P > 1e-6 || iv.Lo > 2 || iv.Hi < 2 {
+		t.Errorf("p %v, %v %v", s.P, s.Difference, iv)
+	}
+}
+
+// Values of one conversation are alike: a few conversations are no proof.
+func TestShiftOfClusters(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	const n, conversations, runs = 400, 20, 100
+	alarms := map[bool]int{}
+	for range runs {
+		values, member, cluster := make([]float64, n), make([]bool, n), make([]int, n)
+		level := make([]float64, conversations)
+		for k := range level {
+			level[k] = rng.NormFloat64()
+		}
+		for i := range values {
+			cluster[i] = rng.IntN(conversations)
+			member[i] = cluster[i]%4 == 2
+			values[i] = level[cluster[i]] + 0.1*rng.NormFloat64()
+		}
+		a := NewAligned(values, 16)
+		for _, known := range []bool{false, true} {
+			of := cluster
+			if !known {
+				of = nil
+			}
+			if a.Shift(member, of).P < 0.01 {
+				alarms[known]++
+			}
+		}
+	}
+	if alarms[true] > 6 || alarms[false] < 30 {
+		t.Errorf("alarms %v", alarms)
+	}
+}
+
+func TestShiftOfFewOrEqualValues(t *testing.T) {
+	if NewAligned(make([]float64, 100), 16) != nil {
+		t.Error("six strata")
+	}
+	values, member := make([]float64, 200), make([]bool, 200)
+	for i := range values {
+		member[i] = i%4 == 0
+	}
+	if s := NewAligned(values, 16).Shift(member, nil); s.P != 1 || s.Difference != 0 {
+		t.Errorf("equal values: %v %v", s.P, s.Difference)
+	}
+	for i := range values {
+		if member[i] {
+			values[i] = 5
+		}
+	}
+	if s := NewAligned(values, 16).Shift(member, nil); s.P > 1e-12 || math.Abs(s.Difference-5) > 1e-6 {
+		t.Errorf("5 apart: %v %v", s.P, s.Difference)
+	}
+	if s := NewAligned(values, 16).Shift(make([]bool, 200), nil); !math.IsNaN(s.P) {
+		t.Errorf("no group: %v", s.P)
+	}
+}
