@@ -46,6 +46,7 @@ func (l *knownLine) record(r *Record) bool {
 	l.count("turn", &r.Turn)
 	l.int("turns", &r.Turns)
 	l.int("agent", &r.Agent)
+	l.count("worker", &r.Worker)
 	l.text("phase", &r.Phase)
 	l.time("at_us", &r.Arrival)
 	l.time("ready_us", &r.Ready)

@@ -22,6 +22,7 @@ func (r *Record) AppendJSON(dst []byte) []byte {
 	o.count("turn", r.Turn)
 	o.numberIf("turns", r.Turns)
 	o.numberIf("agent", r.Agent)
+	o.count("worker", r.Worker)
 	o.text("phase", r.Phase)
 	o.time("at_us", r.Arrival)
 	o.time("ready_us", r.Ready)

@@ -34,7 +34,7 @@ func anyRecord() *rapid.Generator[*Record] {
 		text := serverText()
 		return &Record{
 			Schema: text.Draw(t, "schema"), I: whole.Draw(t, "i"), ServerID: text.Draw(t, "id"), Class: text.Draw(t, "class"), Model: text.Draw(t, "model"), Endpoint: rapid.Ptr(whole, true).Draw(t, "endpoint"), Phase: text.Draw(t, "phase"), Category: text.Draw(t, "category"), PromptHash: text.Draw(t, "hash"),
-			Session: rapid.Ptr(whole, true).Draw(t, "session"), Turn: rapid.Ptr(whole, true).Draw(t, "turn"), TurnsLost: whole.Draw(t, "turns lost"),
+			Session: rapid.Ptr(whole, true).Draw(t, "session"), Turn: rapid.Ptr(whole, true).Draw(t, "turn"), Worker: rapid.Ptr(whole, true).Draw(t, "worker"), TurnsLost: whole.Draw(t, "turns lost"),
 			Arrival: at.Draw(t, "at"), Ready: at.Draw(t, "ready"), Sent: at.Draw(t, "sent"), FirstEvent: at.Draw(t, "event"),
 			First: at.Draw(t, "first"), FirstAnswer: at.Draw(t, "answer"), Last: at.Draw(t, "last"), End: at.Draw(t, "end"),
 			ConnectUs: rapid.Ptr(number, true).Draw(t, "connect"),
@@ -72,7 +72,7 @@ func fullRecord() Record {
 		ConnectUs: &us, Gaps: Pack(1), TokensPerEvent: Pack(1), PromptRequested: 1, PromptTokens: &n, CachedTokens: &n, OutputRequested: 1, OutputTokens: 1, Estimated: true, Server: &ServerTimes{Queue: &us, Prefill: &us, Decode: &us},
 		ReasoningTokens: &n, ReasoningEstimated: true, ThinkTag: true, Drafts: &n, DraftTokens: &n, AcceptedTokens: &n,
 		Impossible: &Usage{Prompt: &n, Cached: &n, Output: &n},
-		Outcome:    "s", Error: "s", Status: 1, Finish: "s", Session: &n, Turn: &n, Turns: 1, Agent: 1, TurnsLost: 1,
+		Outcome:    "s", Error: "s", Status: 1, Finish: "s", Session: &n, Turn: &n, Turns: 1, Agent: 1, Worker: &n, TurnsLost: 1,
 		Valid: new(true), Correct: new(false), Invalid: "s"}
 }
 
