@@ -94,20 +94,31 @@ func (v *pointMetrics) readGPU() {
 }
 
 func (v *pointMetrics) readClient() {
-	get := in(v, func(r *record.Row) *telemetry.Usage { return r.Client })
-	v.cpu = get(func(u *telemetry.Usage) *float64 {
+	v.cpu = v.median(mostOfClients(func(u *telemetry.Usage) *float64 {
 		if u.CPUMean == nil || u.MaxProcs <= 0 {
 			return nil
 		}
 		return new(*u.CPUMean / float64(u.MaxProcs))
-	})
-	v.steal = get(func(u *telemetry.Usage) *float64 { return u.Steal })
+	}))
+	v.steal = v.median(mostOfClients(func(u *telemetry.Usage) *float64 { return u.Steal }))
 	for _, r := range v.p.Rows {
 		if r.Steady == nil {
 			continue
 		}
 		v.inFlight = moving(v.inFlight, r.Steady.Trends["in_flight"])
 		v.tpotTrend = moving(v.tpotTrend, r.Steady.Trends["tpot"])
+	}
+}
+
+// mostOfClients is the largest figure of the machines that sent a row's requests; nil: none has it.
+func mostOfClients(of func(*telemetry.Usage) *float64) func(*record.Row) *float64 {
+	return func(r *record.Row) (most *float64) {
+		for _, u := range r.Clients() {
+			if x := of(u); x != nil && (most == nil || *x > *most) {
+				most = x
+			}
+		}
+		return most
 	}
 }
 

@@ -5,6 +5,19 @@ import (
 	"bench/experiment/telemetry"
 )
 
+// Clients are the machines that sent the requests, as far as there are samples of them: this one, or the workers'.
+func (r *Row) Clients() (out []*telemetry.Usage) {
+	if r.Client != nil {
+		out = append(out, r.Client)
+	}
+	for _, w := range r.Workers {
+		if w.Client != nil {
+			out = append(out, w.Client)
+		}
+	}
+	return out
+}
+
 // Worker is one of several load workers of a row: a process of bench work, which sent a part of its requests. Their
 // times count from the start that all workers have in common.
 type Worker struct {
@@ -18,6 +31,10 @@ type Worker struct {
 	StartSkewUs int64 `json:"start_skew_us"`
 	RTTUs       int64 `json:"rtt_us"`
 	StartLateUs int64 `json:"start_late_us"` // from the common start until it was ready to send; 0 = in time
+
+	// Of its completed requests of the window; absent = none.
+	LagP99  *float64 `json:"lag_p99_ms,omitempty"`            // client lag
+	TTFTP50 *float64 `json:"ttft_from_send_p50_ms,omitempty"` // absent without streaming, too
 
 	Clock       Clock            `json:"clock"`
 	Connections Connections      `json:"connections,omitzero"`

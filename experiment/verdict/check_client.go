@@ -53,7 +53,7 @@ func (e *Measured) busyClient() checkResult {
 		return passed()
 	}
 	hint := "use a client machine with more cores, or lower the load"
-	if e.Simulated && !e.Host.Server { // the simulated server runs in this process
+	if e.Simulated && !e.Host.Server && e.whole == nil { // the simulated server runs in this process
 		hint = "the simulated server runs in this process: start it with bench mock, and sweep with --endpoint"
 	}
 	effects := unbounded(record.Inflated, betweenIt, lastToken)

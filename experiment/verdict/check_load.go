@@ -65,6 +65,9 @@ func checkConcurrency(e *Measured) checkResult {
 // thinned is the effect of workers that wait for the client on the load of a closed loop: fewer requests were
 // in flight than requested. It is empty within 2 %: the client's turn between two answers takes that much.
 func (e *Measured) thinned() []effect {
+	if e.whole != nil {
+		return e.whole.thinned()
+	}
 	const turnaround = 1.02
 	asked, mean := float64(e.Spec.Concurrency), e.Summary.Concurrency.Mean
 	if e.Spec.Rate > 0 || e.Spec.HasConversations() || mean <= 0 || asked <= turnaround*mean {

@@ -4,12 +4,14 @@ import (
 	"slices"
 
 	"bench/experiment/record"
+	"bench/experiment/telemetry"
 	"bench/experiment/unit"
 )
 
 // disturbance is a pause of the client or a stall of the server: other checks leave out what it explains.
 type disturbance struct {
-	paused   []span    // the client did not run
+	paused   []span    // the client, or one of its load workers, did not run
+	clients  int       // that share the load
 	stalled  []silence // the server sent nothing; the longest first
 	backlogs []span    // of the stalls, until the requests that waited were gone
 	spans    []span    // of both, with their backlog
@@ -17,10 +19,10 @@ type disturbance struct {
 
 // findDisturbances looks for pauses and stalls in the window.
 func (e *Measured) findDisturbances() (d disturbance) {
-	if e.Client != nil {
-		for _, p := range e.Client.Pauses {
-			d.paused = append(d.paused, span{p.FromUs, p.ToUs})
-		}
+	d.clients = max(1, len(e.Workers))
+	d.paused = pausesOf(e.Client)
+	for _, w := range e.Workers {
+		d.paused = append(d.paused, pausesOf(w.Client)...)
 	}
 	d.stalled = e.stalls(d.paused)
 	if len(d.paused)+len(d.stalled) == 0 {
@@ -35,6 +37,15 @@ func (e *Measured) findDisturbances() (d disturbance) {
 	}
 	d.spans = append(d.spans, d.backlogs...)
 	return d
+}
+
+func pausesOf(u *telemetry.Usage) (out []span) {
+	if u != nil {
+		for _, p := range u.Pauses {
+			out = append(out, span{p.FromUs, p.ToUs})
+		}
+	}
+	return out
 }
 
 // touches reports whether the request was waiting or in flight in a disturbance.
@@ -57,7 +68,7 @@ func during(r *record.Record, spans []span) bool {
 func (d *disturbance) share(w record.Window) float64 {
 	var sum int64
 	for _, s := range d.paused {
-		sum += max(0, min(s.to, w.EndUs)-max(s.from, w.StartUs))
+		sum += max(0, min(s.to, w.EndUs)-max(s.from, w.StartUs)) / int64(max(1, d.clients))
 	}
 	for _, s := range d.stalled {
 		sum += s.length()

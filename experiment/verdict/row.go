@@ -18,6 +18,8 @@ type Measured struct {
 
 	effects   []effect    // of the findings
 	disturbed disturbance // filled by runChecks
+	views     []*Measured // of each load worker; nil: it sent nothing
+	whole     *Measured   // of a view; nil: this is the row
 }
 
 // Conclude derives from the records everything else in the row: summary, roofline, checks and findings, then
@@ -49,6 +51,7 @@ func (e *Measured) Conclude(t experiment.Target, b record.RooflineSource) {
 	e.Roofline, e.NoRoofline = b.Of(&e.Summary, record.ObserveDecoding(e.Records, e.Window).Speculated(e.Speculation), t, e.engine())
 	e.Little = record.LittlesLaw(e.Records, e.Window)
 	e.Selftest = e.Selftest.For(clientLoad(&e.Summary))
+	e.viewWorkers()
 	e.Failure = record.FirstFailure(e.Records)
 	e.runChecks()
 	e.SLO = e.judge(t)

@@ -1,0 +1,219 @@
+package verdict
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"bench/experiment"
+	"bench/experiment/record"
+	"bench/experiment/unit"
+)
+
+// perWorker makes a check of the client for every load worker of the row, on its own requests and its own machine. The
+// worst decides and is named; each finding touches its worker's requests. Without workers it is the check itself.
+func perWorker(check func(*Measured) checkResult) func(*Measured) checkResult {
+	return func(e *Measured) checkResult {
+		if len(e.Workers) == 0 {
+			return check(e)
+		}
+		return e.worst(check)
+	}
+}
+
+func (e *Measured) worst(check func(*Measured) checkResult) checkResult {
+	out := noData
+	all := true // workers with requests can be checked
+	var found []int
+	var effects []effect
+	worst := -1
+	for k, own := range e.views {
+		if own == nil {
+			continue
+		}
+		f := check(own)
+		all = all && f.possible
+		if f.severity == "" {
+			continue
+		}
+		found = append(found, k)
+		for _, x := range own.bounded(f.effects) {
+			ofRow := !slices.Contains(experiment.Latencies, x.Metric) // the same for every worker
+			if !ofRow || !slices.ContainsFunc(effects, func(y effect) bool { return y.Metric == x.Metric }) {
+				effects = append(effects, x)
+			}
+		}
+		if worst < 0 || worse(f, out) {
+			worst, out = k, f
+		}
+	}
+	if worst < 0 {
+		if all && len(e.views) > 0 {
+			return passed()
+		}
+		return noData
+	}
+	out.problem = e.workerName(worst) + ": " + out.problem
+	if others := slices.DeleteFunc(found, func(k int) bool { return k == worst }); len(others) > 0 {
+		out.problem += "; " + alsoWorkers(others)
+	}
+	out.effects = effects
+	return out
+}
+
+// alsoWorkers is "also worker 0", or "also workers 0, 3 and 5 more".
+func alsoWorkers(others []int) string {
+	const most = 5
+	var names []string
+	for _, k := range others[:min(len(others), most)] {
+		names = append(names, fmt.Sprint(k))
+	}
+	text := "also worker"
+	if len(others) > 1 {
+		text += "s"
+	}
+	text += " " + strings.Join(names, ", ")
+	if more := len(others) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// worse reports whether a finding is more severe than another, or its largest effect is.
+func worse(a, b checkResult) bool {
+	if a.severity != b.severity {
+		return slices.Index(bySeverity, a.severity) > slices.Index(bySeverity, b.severity)
+	}
+	return largest(a.effects) > largest(b.effects)
+}
+
+var bySeverity = []record.Severity{"", record.Note, record.Caution, record.Invalid}
+
+func largest(effects []effect) (most float64) {
+	for _, x := range effects {
+		if x.Bound == nil {
+			return math.Inf(1)
+		}
+		most = max(most, *x.Bound)
+	}
+	return most
+}
+
+// view is the row as one worker measured it, with what it took of its machine; nil: it sent no request.
+func (e *Measured) view(w *record.Worker) *Measured {
+	records := filter(e.Records, func(r *record.Record) bool { return r.Worker != nil && *r.Worker == w.Worker })
+	if len(records) == 0 {
+		return nil
+	}
+	row := *e.Row
+	row.Workers, row.Client, row.Clock, row.Connections, row.Host, row.Selftest = nil, w.Client, w.Clock, w.Connections, w.Load, w.Selftest
+	row.Summary = record.Summarize(records, e.Window, e.Spec.Streams(), e.Spec.SLO.PerRequest(), 0)
+	own := &Measured{Row: &row, Records: records, whole: e}
+	own.disturbed.paused = pausesOf(w.Client)
+	return own
+}
+
+// viewWorkers fills views, and leaves of each worker's self-test the steps near its own load.
+func (e *Measured) viewWorkers() {
+	e.Workers, e.views = slices.Clone(e.Workers), nil
+	for i := range e.Workers {
+		own := e.view(&e.Workers[i])
+		if own != nil {
+			own.Selftest = own.Selftest.For(clientLoad(&own.Summary))
+			e.Workers[i].Selftest = own.Selftest
+			if s := own.Summary.Lag; s != nil {
+				e.Workers[i].LagP99 = &s.P99
+			}
+			if s := own.Summary.TTFTFromSend; s != nil {
+				e.Workers[i].TTFTP50 = &s.P50
+			}
+		}
+		e.views = append(e.views, own)
+	}
+}
+
+// bounded are effects of a worker's finding: none moves the others' requests. A factor, or no bound, is on any of its
+// own by any amount.
+func (e *Measured) bounded(effects []effect) (out []effect) {
+	n := 0
+	for _, r := range e.Records {
+		if r.Phase == record.PhaseWindow {
+			n++
+		}
+	}
+	number := *e.Records[0].Worker
+	is := func(r *record.Record) bool { return r.Worker != nil && *r.Worker == number }
+	for _, x := range effects {
+		switch {
+		case !slices.Contains(experiment.Latencies, x.Metric): // of the whole row's load
+		case x.own != nil:
+			own := x.own
+			x.own = func(r *record.Record) float64 {
+				if !is(r) {
+					return 0
+				}
+				return own(r)
+			}
+		case x.Unit == record.UnitMs && x.Bound != nil:
+			most := *x.Bound
+			x.own = func(r *record.Record) float64 {
+				if !is(r) {
+					return 0
+				}
+				return most
+			}
+		case x.Unit == record.UnitRequests && x.Bound != nil:
+			x.Bound = new(min(*x.Bound, float64(n)))
+		default:
+			x.Unit, x.Bound = record.UnitRequests, new(float64(n))
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+// checkStart finds workers whose zero is uncertain beside the gap of arrivals that are to be regular, and workers that
+// were late to the common start. Poisson arrivals that are shifted are Poisson arrivals.
+func checkStart(e *Measured) checkResult {
+	if len(e.Workers) == 0 {
+		return unasked
+	}
+	var skewed, late record.Worker
+	for _, w := range e.Workers {
+		if w.StartSkewUs > skewed.StartSkewUs {
+			skewed = w
+		}
+		if w.StartLateUs > late.StartLateUs {
+			late = w
+		}
+	}
+	out := passed()
+	if gap, regular := e.regularGap(); regular && float64(skewed.StartSkewUs) > skewedShare*gap {
+		ms := float64(skewed.StartSkewUs) / record.UsPerMs
+		out = note("place the workers nearer to the leader, or lower the rate", "%s: its start is uncertain by ±%s ms, %s %% of the gap between arrivals",
+			e.workerName(skewed.Worker), unit.Brief(ms, 2), unit.Brief(100*float64(skewed.StartSkewUs)/gap, 2)).
+			touching(inMs(record.Unknown, 2*ms, firstToken, lastToken))
+	}
+	if late.StartLateUs > 0 {
+		text := fmt.Sprintf("%s was ready %s ms after the common start: its first requests left late (client lag)",
+			e.workerName(late.Worker), unit.Brief(float64(late.StartLateUs)/record.UsPerMs, 3))
+		if out.severity == "" {
+			return note("make the warm-up longer than that", "%s", text)
+		}
+		out.problem += "; " + text
+	}
+	return out
+}
+
+// skewedShare of the gap between regular arrivals is the largest uncertainty of a start that is no finding.
+const skewedShare = 0.1
+
+// regularGap is the mean time between arrivals, µs, of a process whose regularity a skew spoils.
+func (e *Measured) regularGap() (us float64, regular bool) {
+	if e.Spec.Rate == 0 || e.Spec.Rate.IsInf() || e.Spec.ReplaysTrace() {
+		return 0, false
+	}
+	a := e.Spec.Arrival
+	return 1e6 / float64(e.Spec.Rate), a.Process == "constant" || a.Process == "bursts" || a.Gaps == "constant"
+}
