@@ -1,5 +1,5 @@
-// Package bench is the root of the module. It holds nothing but the model table and the matrices: both belong
-// where a user finds them first, and go:embed can't reach above its own folder.
+// Package bench is the root of the module. It holds nothing but files that belong elsewhere, or where a user finds
+// them first: go:embed can't reach above its own folder.
 package bench
 
 import "embed"
@@ -14,3 +14,13 @@ var ModelConfigs []byte
 //
 //go:embed matrices
 var Matrices embed.FS
+
+// Dashboard is docs/grafana/bench.json: Grafana's view of a running sweep.
+//
+//go:embed docs/grafana/bench.json
+var Dashboard []byte
+
+// Nightly is deploy/bench-nightly: the shell script of a nightly job.
+//
+//go:embed deploy/bench-nightly
+var Nightly string

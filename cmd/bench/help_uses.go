@@ -2,7 +2,7 @@ package main
 
 // commandsByUse are all commands, in the order of their help.
 var commandsByUse = []helpGroup{
-	{"Measure", []string{"init", "sweep", "work", "tile"}},
+	{"Measure", []string{"init", "sweep", "work", "tile", "kube"}},
 	{"Read results", []string{"report", "compare", "history", "serve"}},
 	{"Plan", []string{"predict", "trace"}},
 	{"Check the client", []string{"selftest", "mock"}},
@@ -46,6 +46,14 @@ var flagUses = map[string][]helpGroup{
 		{"Two endpoints", []string{"blocks", "allow", "resume"}},
 		{"For the roofline", []string{"hardware", "gpus", "precision", "model-configs", "hardware-configs"}},
 		{"Output", []string{"out", "interval"}},
+	},
+	"kube": {
+		{"What to run", []string{"image", "name", "namespace", "cron", "deadline"}},
+		{"Where to send it", []string{"endpoint", "secret"}},
+		{"Where to run it", []string{"cpu", "memory", "server-label", "node-label"}},
+		{"Files and results", []string{"volume", "data", "helper-image", "keep", "ttl"}},
+		{"Load workers", []string{"workers", "token-secret"}},
+		{"Live figures", []string{"monitor"}},
 	},
 	"predict": {
 		{"Model", []string{"model", "precision", "kv-precision", "hf-config", "model-configs"}},

@@ -193,26 +193,38 @@ func gitlab(t *testing.T, home string) job {
 	}}
 }
 
-// kubernetes runs the container of deploy/cronjob.yaml.
+// kubernetes runs the container of the CronJob that bench kube prints, with the files of its ConfigMap.
 func kubernetes(t *testing.T, home string) job {
-	url := repository(t)
+	program, err := exec.LookPath("bench")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := t.TempDir()
+	local := strings.NewReplacer("/work", files, "/results", home).Replace
 	return job{home, func(endpoint string) (int, string) {
-		clone := filepath.Join(t.TempDir(), "bench")
-		text := deployed(t, "cronjob.yaml", "/srv/bench", home, "/etc/bench", home, "/tmp/bench", clone,
-			"http://vllm:8000", endpoint, `BENCH_REPOSITORY, value: ""`, "BENCH_REPOSITORY, value: "+url,
-			`BENCH_VERSION, value: ""`, "BENCH_VERSION, value: "+benchVersion)
-		_, text, _ = strings.Cut(text, "\n---\n")
-		c := under[map[string]any](t, decoded(t, text),
-			"spec", "jobTemplate", "spec", "template", "spec", "containers", 0)
-		env := []string{"PATH=/usr/bin:/bin", "HOME=" + home}
-		for i := range under[[]any](t, c, "env") {
-			name, value := under[string](t, c, "env", i, "name"), under[string](t, c, "env", i, "value")
-			env = append(env, name+"="+value)
+		var out, problems bytes.Buffer
+		code := bench(t.Context(), strings.NewReader(""), &out, &problems, []string{"kube", filepath.Join(home, "nightly.toml"),
+			"--image", "a", "--cron", "30 2 * * *", "--volume", "a", "--endpoint", "http://vllm:8000"})
+		if code != 0 {
+			t.Fatal(problems.String())
 		}
-		command := []string{under[string](t, c, "args", 0)}
-		for i := range under[[]any](t, c, "command") {
-			command = append(command[:i:i], under[string](t, c, "command", i), under[string](t, c, "args", 0))
+		_, text, _ := strings.Cut(out.String(), "---\n")
+		c := under[map[string]any](t, decoded(t, text), "spec", "jobTemplate", "spec", "template", "spec", "containers", 0)
+		data := under[map[string]any](t, decoded(t, out.String()), "data")
+		for i := range under[[]any](t, c, "volumeMounts") {
+			if key, ok := under[map[string]any](t, c, "volumeMounts", i)["subPath"].(string); ok {
+				at := local(strings.Replace(under[string](t, c, "volumeMounts", i, "mountPath"), home, "/work", 1))
+				write(t, at, data[key].(string))
+			}
 		}
-		return bare(t, home, env, command[0], command[1:]...)
+		var words []string
+		for _, part := range []string{"command", "args"} {
+			for i := range under[[]any](t, c, part) {
+				word := local(strings.Replace(under[string](t, c, part, i), home, "/work", 1))
+				words = append(words, strings.Replace(word, "http://vllm:8000", endpoint, 1))
+			}
+		}
+		env := []string{"PATH=" + filepath.Dir(program) + ":/usr/bin:/bin", "HOME=" + home}
+		return bare(t, local(under[string](t, c, "workingDir")), env, words[0], words[1:]...)
 	}}
 }

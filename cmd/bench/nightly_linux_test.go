@@ -155,6 +155,9 @@ func undecided(t *testing.T, home string) bool {
 func forget(t *testing.T, home string) {
 	t.Helper()
 	runs, err := filepath.Glob(filepath.Join(home, "results", "nightly", "*Z*"))
+	if len(runs) == 0 { // in a pod all of home is for results
+		runs, err = filepath.Glob(filepath.Join(home, "nightly", "*Z*"))
+	}
 	if err != nil || len(runs) == 0 {
 		t.Fatal(runs, err)
 	}
@@ -200,7 +203,7 @@ func TestNightlyQuoted(t *testing.T) {
 			t.Errorf("docs/nightly.md does not show deploy/%s as it is", name)
 		}
 	}
-	for _, name := range []string{"github-actions.yml", "gitlab-ci.yml", "cronjob.yaml"} {
+	for _, name := range []string{"github-actions.yml", "gitlab-ci.yml"} {
 		if !strings.Contains(string(page), "(../deploy/"+name+")") {
 			t.Errorf("docs/nightly.md has no link to deploy/%s", name)
 		}

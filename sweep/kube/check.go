@@ -1,0 +1,170 @@
+package kube
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+
+	"bench/experiment/target"
+)
+
+// problems are mistakes, each with a hint.
+type problems []string
+
+func (p *problems) add(hint, format string, args ...any) {
+	*p = append(*p, fmt.Sprintf(format, args...)+"\nhint: "+hint)
+}
+
+// err is all of them; nil: none.
+func (p problems) err() error {
+	if len(p) == 0 {
+		return nil
+	}
+	return errors.New(strings.Join(p, "\nerror: "))
+}
+
+// check reports mistakes in the options, and a matrix that cannot run in a pod.
+func (k *Manifests) check(p *problems) {
+	o := &k.o
+	switch {
+	case o.Image == "":
+		p.add("build deploy/Dockerfile, push it, and write --image registry/bench:tag", "missing --image")
+	case !image.MatchString(o.Image):
+		p.add("write --image registry/bench:tag", "--image %q is not an image", o.Image)
+	}
+	if !image.MatchString(o.Helper) {
+		p.add("write --helper-image busybox:1.37", "--helper-image %q is not an image", o.Helper)
+	}
+	if !label.MatchString(o.Name) || len(o.Name) > longestName {
+		p.add("use at most 40 lower-case letters, digits and dashes", "--name %q cannot name a Job", o.Name)
+	}
+	if o.Namespace != "" && (!label.MatchString(o.Namespace) || len(o.Namespace) > 63) {
+		p.add("kubectl get namespaces", "--namespace %q is not a namespace", o.Namespace)
+	}
+	for _, n := range []struct{ flag, name, key string }{{"--secret", o.Secret, o.Key}, {"--token-secret", o.TokenSecret, o.TokenKey}, {"--volume", o.Volume, "-"}} {
+		if n.name != "" && (!isName(n.name) || !dataKey.MatchString(n.key)) {
+			p.add("write the name that kubectl get shows, for a Secret also NAME:KEY", "%s %q is not a name", n.flag, n.name+":"+n.key)
+		}
+	}
+	for _, l := range slices.Concat(o.ServerLabel, o.NodeLabel) {
+		if !labelKey.MatchString(l.Key) || !labelText.MatchString(l.Value) {
+			p.add("write --server-label app=vllm, as kubectl get pods --show-labels shows it", "%q is not a label", l.Key+"="+l.Value)
+		}
+	}
+	if o.CPU < 1 {
+		p.add("write --cpu 4: whole cores can be pinned", "--cpu %d is not a number of cores", o.CPU)
+	}
+	if !quantity.MatchString(o.Memory) {
+		p.add("write --memory 4Gi", "--memory %q is not a size", o.Memory)
+	}
+	for _, d := range o.Data {
+		if !isName(d.Claim) || d.Dir == "" {
+			p.add("write --data CLAIM:DIR, the directory as the matrix names it", "--data %q is not a claim with a directory", d.Claim+":"+d.Dir)
+		}
+	}
+	if o.Volume == "" && slices.Contains(o.Args, "--resume") {
+		p.add("add --volume CLAIM", "--resume needs the volume with the run")
+	}
+	k.checkMode(p)
+	k.checkMatrix(p)
+}
+
+// checkMode reports options that exclude each other.
+func (k *Manifests) checkMode(p *problems) {
+	o := &k.o
+	if o.Workers < 0 || o.Workers > 1000 {
+		p.add("write --workers 4", "--workers %d is not a number of workers from 1 to 1000", o.Workers)
+	}
+	if o.Cron == "" {
+		return
+	}
+	if !schedule.MatchString(o.Cron) {
+		p.add(`write --cron "30 2 * * *": minute, hour, day, month, weekday`, "--cron %q is not a schedule", o.Cron)
+	}
+	if o.Workers > 0 {
+		p.add("omit one", "--cron and --workers exclude each other")
+	}
+	if o.Volume == "" {
+		p.add("add --volume CLAIM", "--cron compares nights, and has no place for their results")
+	}
+	if len(o.Args) > 0 {
+		p.add("omit them; docs/nightly.md has the job", "--cron takes no further arguments of bench sweep")
+	}
+	if k.m.Name != nightlyName {
+		p.add(`write name = "nightly" in its first line`, "--cron takes a matrix named nightly, not %s", k.m.Name)
+	}
+	if o.Dashboard != nil {
+		p.add("omit one", "--cron and --monitor exclude each other")
+	}
+}
+
+// nightlyName is the name of the matrix that deploy/bench-nightly runs.
+const nightlyName = "nightly"
+
+// checkMatrix reports a matrix that cannot run in a pod.
+func (k *Manifests) checkMatrix(p *problems) {
+	m := k.m
+	if len(m.Server.Command) > 0 {
+		p.add("deploy the server, remove [server], and write --endpoint http://vllm:8000",
+			"[server] starts a server, and the pod of bench has no GPU and no program but bench")
+	}
+	for _, e := range k.endpoints() {
+		if loopback(e) {
+			p.add("write --endpoint http://SERVICE.NAMESPACE.svc:8000", "the endpoint %s is on this machine: a pod does not reach it", target.Redact(e))
+		}
+		if _, err := target.BaseURL(e); err != nil {
+			p.add("write --endpoint http://vllm:8000", "%v", err)
+		}
+		if target.Redact(e) != e {
+			p.add("write the key into a Secret: --secret NAME", "the endpoint %s contains a password, which the objects would show", target.Redact(e))
+		}
+	}
+	if k.o.Endpoint != "" && m.Varies() {
+		p.add("omit --endpoint, or leave one endpoint in the matrix", "--endpoint cannot replace several endpoints")
+	}
+	if proxy := m.Target.Proxy; target.Redact(proxy) != proxy {
+		p.add("name a proxy that needs no password", "the proxy %s contains a password, which the ConfigMap would show", target.Redact(proxy))
+	}
+	for name := range m.Target.Headers {
+		if target.IsSecretHeader(name) {
+			p.add("remove it; an API key is in a Secret: --secret NAME", "the header %q contains a secret, which the ConfigMap would show", name)
+		}
+	}
+	if k.o.Cron != "" && k.endpoint() == "" {
+		p.add("write --endpoint http://vllm:8000", "--cron needs the server's address")
+	}
+}
+
+// endpoints are the servers under test; without the simulated one.
+func (k *Manifests) endpoints() []string {
+	all := slices.Concat([]string{k.m.Target.Endpoint}, k.m.Target.Endpoints, k.m.Target.Replicas)
+	if k.o.Endpoint != "" {
+		all = []string{k.o.Endpoint}
+	}
+	return slices.DeleteFunc(all, func(e string) bool { return e == "" || e == "mock" })
+}
+
+// endpoint is the one server under test; empty: there are several, or the simulated one.
+func (k *Manifests) endpoint() string {
+	if all := k.endpoints(); len(all) == 1 {
+		return all[0]
+	}
+	return ""
+}
+
+// loopback reports whether an endpoint is on the machine of who asks.
+func loopback(endpoint string) bool {
+	base, err := target.BaseURL(endpoint)
+	if err != nil {
+		return false
+	}
+	u, err := url.Parse(base)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	return u.Hostname() == "localhost" || ip != nil && (ip.IsLoopback() || ip.IsUnspecified())
+}
