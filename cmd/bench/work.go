@@ -43,7 +43,12 @@ All must be the same build of bench.`,
 		Args: positional(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.work(cmd.Context(), cmd.Flags(), f) },
 	}
-	fl := cmd.Flags()
+	cmd.Flags().AddFlagSet(f.flags())
+	return cmd
+}
+
+func (f *workFlags) flags() *pflag.FlagSet {
+	fl := pflag.NewFlagSet("work", pflag.ContinueOnError)
 	fl.StringVar(&f.join, "join", "", "`URL` of the leader, as it prints it")
 	fl.IntVar(&f.index, "index", -1, "number `K` of this worker, from 0 (default: $JOB_COMPLETION_INDEX, $SLURM_PROCID, or the leader gives it one)")
 	fl.DurationVar(&f.wait, "wait", 5*time.Minute, "how long to try to join, also when the leader is gone")
@@ -51,7 +56,7 @@ All must be the same build of bench.`,
 	fl.StringVar(&f.ca, "tls-ca", "", "certificate `FILE` (PEM) of the authority of a leader at https:// (default: the system's)")
 	fl.StringVar(&f.endpoint, "endpoint", "", "URL of the server under test, if this machine reaches it at another one")
 	f.key.register(fl)
-	return cmd
+	return fl
 }
 
 // work sends shares until the leader ends.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"bench/experiment/endpoint"
 	"bench/experiment/record"
 	"bench/experiment/telemetry"
 )
@@ -24,6 +25,9 @@ func (r records) add(i int) bool {
 	return true
 }
 
+// slack is how far a time may lie behind the leader's: clocks run differently.
+const slack = time.Minute
+
 // checkRecord reports why a record of a worker can't be true. now is the time since the common start.
 func checkRecord(r *record.Record, now time.Duration) error {
 	if r.I < 0 || r.I > math.MaxInt32 {
@@ -37,8 +41,6 @@ func checkRecord(r *record.Record, now time.Duration) error {
 			return fmt.Errorf("record %d has a text of %d bytes", r.I, len(text))
 		}
 	}
-	// A timestamp is past, but for clocks that run differently and an arrival that was not sent.
-	const slack = time.Minute
 	most := (now + slack).Microseconds()
 	for _, at := range []record.Micros{r.Ready, r.Sent, r.FirstEvent, r.First, r.FirstAnswer, r.Last, r.End} {
 		if us, ok := at.Get(); ok && (us < -slack.Microseconds() || us > most) {
@@ -55,6 +57,14 @@ func checkSample(s *telemetry.Sample) error {
 	}
 	if s.Server != nil || s.GPUs != nil || s.Roles != nil {
 		return errors.New("a sample of the client is of a server, too")
+	}
+	return nil
+}
+
+// checkResult reports why the result of a worker can't be true. now is the time since the common start.
+func checkResult(r *endpoint.ShareResult, now time.Duration) error {
+	if w := r.Window; w != nil && (w.Start < 0 || w.End < w.Start || w.Last < 0 || w.Requests < 0 || max(w.End, w.Last) > now+slack) {
+		return fmt.Errorf("its window goes from %v to %v, %v after the start", w.Start, w.End, now)
 	}
 	return nil
 }

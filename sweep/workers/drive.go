@@ -41,6 +41,9 @@ func (l *Leader) Drive(ctx context.Context, c endpoint.DriveConfig) ([]endpoint.
 		return nil, err
 	}
 	err := d.run(ctx)
+	if c.Progress != nil {
+		c.Progress.Take(d.counts)
+	}
 	if err != nil {
 		d.cancel(err)
 	}
@@ -113,9 +116,12 @@ func (d *driving) run(ctx context.Context) error {
 				return err
 			}
 		case <-t.C:
-		}
-		if err := d.gone(); err != nil {
-			return err
+			if err := d.gone(); err != nil {
+				return err
+			}
+			if d.c.Progress != nil {
+				d.c.Progress.Take(d.counts)
+			}
 		}
 	}
 	return nil

@@ -92,7 +92,13 @@ func because(text string) string {
 	if text == "" {
 		return ""
 	}
-	return ": " + safetext.Escape(text)
+	return ": " + shown(text)
+}
+
+// shown is a worker's text, safe to show.
+func shown(text string) string {
+	const most = 4 << 10 // bytes
+	return safetext.EscapeLines(text[:min(most, len(text))])
 }
 
 // take takes a batch.
@@ -113,9 +119,6 @@ func (d *driving) take(x *delivery) error {
 		if err != nil {
 			return err
 		}
-	}
-	if d.c.Progress != nil {
-		d.c.Progress.Take(d.counts)
 	}
 	return nil
 }
@@ -146,11 +149,14 @@ func (d *driving) event(k int, e *event) error {
 	case kindDrained:
 		d.isDrained(p)
 	case kindResult:
+		if err := checkResult(e.result, d.l.now()-d.start); err != nil {
+			return &badEvent{err}
+		}
 		p.result, p.over = e.result, true
 		d.results++
 	case kindError:
 		p.over = true
-		return d.failed(k, m.host, safetext.Escape(e.text))
+		return d.failed(k, m.host, shown(e.text))
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 
 	"bench/experiment"
 	"bench/experiment/endpoint"
+	"bench/experiment/load"
 	"bench/experiment/record"
 	"bench/experiment/workload"
 )
@@ -124,6 +125,10 @@ func TestWorkerFails(t *testing.T) {
 		{"negative index", send(&record.Record{I: -1}), "a record has the index -1"},
 		{"future", send(&record.Record{I: 1001, Sent: record.At(1 << 50)}), "record 1001 has a time of"},
 		{"long text", send(&record.Record{I: 1001, Error: strings.Repeat("x", 1<<20)}), "record 1001 has a text of 1048576 bytes"},
+		{"window", func(ctx context.Context, c endpoint.ShareConfig) (*endpoint.ShareResult, error) {
+			_, err := c.Ready(ctx)
+			return &endpoint.ShareResult{Window: &load.Measured{End: time.Hour}}, err
+		}, "its window goes from 0s to 1h0m0s"},
 		{"sample of a server", after(func(ctx context.Context, c endpoint.ShareConfig) error {
 			c.Sample(record.Sample{Source: "server"})
 			<-ctx.Done()

@@ -23,20 +23,21 @@ type Leader struct {
 	began time.Time // zero of the leader's clock
 	mux   *http.ServeMux
 
-	mu      sync.Mutex
-	members []*member     // by number; nil = not there
-	changed chan struct{} // closed when members change
-	driving *driving      // nil = no row runs
-	rows    int
-	files   map[string]string // paths by hash, of the row
-	ended   bool
+	mu       sync.Mutex
+	members  []*member          // by number; nil = not there
+	sessions map[string]*member // the same, by session
+	changed  chan struct{}      // closed when members change
+	driving  *driving           // nil = no row runs
+	rows     int
+	files    map[string]string // paths by hash, of the row
+	ended    bool
 }
 
 // NewLeader leads a number of workers that have a token and a build.
 func NewLeader(workers int, token string, build Build) *Leader {
 	l := &Leader{
 		of: workers, token: sha256.Sum256([]byte(token)), build: build, began: time.Now(), mux: http.NewServeMux(),
-		members: make([]*member, workers), changed: make(chan struct{}),
+		members: make([]*member, workers), sessions: map[string]*member{}, changed: make(chan struct{}),
 	}
 	l.mux.HandleFunc("POST /v1/join", l.join)
 	l.mux.HandleFunc("GET /v1/commands", l.ofMember(l.commands))

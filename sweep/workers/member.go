@@ -98,7 +98,7 @@ func (l *Leader) seat(m *member, index int) (why string) {
 			l.expel(other, "its connection was lost, and another process has its number")
 		}
 		m.index = i
-		l.members[i] = m
+		l.members[i], l.sessions[m.session] = m, m
 		return ""
 	}
 	return fmt.Sprintf("all %d workers are there", l.of)
@@ -111,6 +111,7 @@ func (l *Leader) expel(m *member, why string) {
 	}
 	m.gone = why
 	close(m.left)
+	delete(l.sessions, m.session)
 	if l.members[m.index] == m {
 		l.members[m.index] = nil
 	}
@@ -140,12 +141,9 @@ func (l *Leader) ofMember(serve func(http.ResponseWriter, *http.Request, *member
 	return func(w http.ResponseWriter, r *http.Request) {
 		session := r.URL.Query().Get("session")
 		l.mu.Lock()
-		var found *member
-		for _, m := range l.members {
-			if m != nil && m.session == session {
-				found = m
-				m.seen = time.Now()
-			}
+		found := l.sessions[session]
+		if found != nil {
+			found.seen = time.Now()
 		}
 		l.mu.Unlock()
 		if found == nil {

@@ -86,7 +86,7 @@ func (o *outbox) take(room []byte) (row int, lines []byte, more bool) {
 	return o.row, room, len(o.lines) > 0
 }
 
-// sendEvery is the longest that a line waits.
+// sendEvery is how long a line waits, with few workers.
 const sendEvery = 250 * time.Millisecond
 
 // send sends what comes into the outbox until ctx ends; then the rest, bounded in time.
@@ -99,7 +99,8 @@ func (s *session) send(ctx context.Context) error {
 	posting, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(2*beat, cancel) })()
-	t := time.NewTicker(sendEvery)
+	every := min(max(sendEvery, time.Duration(s.welcome.Of)*time.Millisecond), beat) // the leader has batches of all
+	t := time.NewTicker(every)
 	defer t.Stop()
 	var lines []byte
 	sent := time.Now()
