@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -15,6 +16,7 @@ import (
 // group that always has the same place in a burst can't be told from that place.
 type Aligned struct {
 	residuals []float64 // in time order
+	ranks     []float64 // of the residuals
 	strata    [][2]int  // from, to; to is excluded
 	columns   []column
 	weights   []float64
@@ -62,6 +64,7 @@ func NewAligned(values []float64, size int, covariates ...Covariate) *Aligned {
 		}
 	}
 	a.align(values)
+	a.ranks = ranksWithin(a.strata, a.residuals)
 	return a
 }
 
@@ -149,4 +152,31 @@ func (a *Aligned) without(y []float64) (rest, by []float64) {
 		by = append(by, v.AtVec(k))
 	}
 	return rest, by
+}
+
+// equalWithin is the distance of tied values: alignment has rounding errors.
+const equalWithin = 1e-9
+
+// ranksWithin are the ranks of values within each stratum, from −½ to ½.
+func ranksWithin(strata [][2]int, values []float64) []float64 {
+	out := make([]float64, len(values))
+	var order []int
+	for _, b := range strata {
+		order = order[:0]
+		for i := b[0]; i < b[1]; i++ {
+			order = append(order, i)
+		}
+		slices.SortFunc(order, func(i, k int) int { return cmp.Compare(values[i], values[k]) })
+		for from := 0; from < len(order); {
+			to := from + 1
+			for to < len(order) && values[order[to]]-values[order[from]] < equalWithin {
+				to++
+			}
+			for _, i := range order[from:to] {
+				out[i] = float64(from+to+1)/2/float64(len(order)+1) - 0.5
+			}
+			from = to
+		}
+	}
+	return out
 }

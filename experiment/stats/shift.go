@@ -1,7 +1,7 @@
 package stats
 
 import (
-	"cmp"
+	"maps"
 	"math"
 	"slices"
 
@@ -11,8 +11,8 @@ import (
 
 // Shift is how far a group's values lie from all others'.
 type Shift struct {
-	Difference float64 // in the values' unit, as Hodges and Lehmann estimate it
-	P          float64 // two-sided; NaN: the group is too small, or the covariates explain which values are its own
+	P     float64 // two-sided; NaN: the group is too small, or the covariates explain which values are its own
+	Above bool    // the group's values are above the others'
 
 	of        *Aligned
 	indicator []float64 // of the group, aligned
@@ -21,22 +21,25 @@ type Shift struct {
 
 // cluster is the values that depend on each other at any distance.
 type cluster struct {
-	own    bool // of the group
+	group  int
 	values []int
 }
 
 const (
 	leastInGroup  = 20
-	leastClusters = 4 // of the group, and of the others
 	strataBatches = 40
 	// leastTold is the smallest share of the indicator's variance that the covariates may leave.
 	leastTold = 0.1
 )
 
-// Shift compares a group with all other values. clusterOf numbers the values' clusters, such as conversations, each
-// either in the group or not; nil: there are none.
-func (a *Aligned) Shift(member []bool, clusterOf []int) *Shift {
-	s := &Shift{P: math.NaN(), of: a, clusters: clustersOf(member, clusterOf)}
+// Shift compares the values of a group with all others. groups are the values' numbers; clusterOf numbers the clusters
+// that each group has, such as conversations; nil: there are none.
+func (a *Aligned) Shift(group int, groups, clusterOf []int) *Shift {
+	s := &Shift{P: math.NaN(), of: a, clusters: clustersOf(groups, clusterOf)}
+	member := make([]bool, len(groups))
+	for i, g := range groups {
+		member[i] = g == group
+	}
 	own := make([]float64, len(member))
 	n := 0
 	for i, is := range member {
@@ -59,32 +62,37 @@ func (a *Aligned) Shift(member []bool, clusterOf []int) *Shift {
 		return s
 	}
 	t, df := s.t(0)
-	if s.P = min(1, 2*student(df).Survival(math.Abs(t))); !math.IsNaN(s.P) {
-		s.Difference = s.where(0)
+	if !(df > 0) || math.IsNaN(t) {
+		return s
 	}
+	s.P, s.Above = min(1, 2*student(df).Survival(math.Abs(t))), t > 0
 	return s
 }
 
-func clustersOf(member []bool, number []int) (out []cluster) {
-	at := map[int]int{}
+func clustersOf(groups, number []int) (out []cluster) {
+	at := map[[2]int]int{}
 	for i, c := range number {
-		k, known := at[c]
+		name := [2]int{groups[i], c}
+		k, known := at[name]
 		if !known {
 			k = len(out)
-			at[c] = k
-			out = append(out, cluster{own: member[i]})
+			at[name] = k
+			out = append(out, cluster{group: groups[i]})
 		}
 		out[k].values = append(out[k].values, i)
 	}
 	return out
 }
 
+// Difference is the shift in the values' unit, as Hodges and Lehmann estimate it.
+func (s *Shift) Difference() float64 { return s.where(0) }
+
 // Interval covers the shift with the given confidence.
 func (s *Shift) Interval(confidence float64) Interval {
 	if math.IsNaN(s.P) {
 		return unbounded()
 	}
-	_, df := s.t(s.Difference)
+	_, df := s.t(s.Difference())
 	t := quantileOfT(1-(1-confidence)/2, df)
 	return Interval{s.where(t), s.where(-t)}
 }
@@ -122,35 +130,16 @@ func (s *Shift) t(shift float64) (t, df float64) {
 	return sum / math.Sqrt(variance*n/max(1, n-float64(len(s.of.columns)))), df
 }
 
-// scores are the values' ranks within their stratum, from −½ to ½, times the indicator.
+// scores are the values' ranks within their stratum times the indicator.
 func (s *Shift) scores(shift float64) []float64 {
-	left := slices.Clone(s.of.residuals)
-	floats.AddScaled(left, -shift, s.indicator)
-	out := make([]float64, len(left))
-	var order []int
-	for _, b := range s.of.strata {
-		order = order[:0]
-		for i := b[0]; i < b[1]; i++ {
-			order = append(order, i)
-		}
-		slices.SortFunc(order, func(i, k int) int { return cmp.Compare(left[i], left[k]) })
-		for from := 0; from < len(order); {
-			to := from + 1
-			for to < len(order) && left[order[to]]-left[order[from]] < equalWithin {
-				to++
-			}
-			rank := (float64(from+to+1)/2)/float64(len(order)+1) - 0.5
-			for _, i := range order[from:to] {
-				out[i] = rank * s.indicator[i]
-			}
-			from = to
-		}
+	ranks := s.of.ranks
+	if shift != 0 {
+		left := slices.Clone(s.of.residuals)
+		floats.AddScaled(left, -shift, s.indicator)
+		ranks = ranksWithin(s.of.strata, left)
 	}
-	return out
+	return floats.MulTo(make([]float64, len(ranks)), ranks, s.indicator)
 }
-
-// equalWithin is the distance of tied values: alignment has rounding errors.
-const equalWithin = 1e-9
 
 // ofBatches is the variance of the sum of scores by batches of successive strata, and its degrees of freedom.
 func (s *Shift) ofBatches(scores []float64) (variance, df float64) {
@@ -163,27 +152,24 @@ func (s *Shift) ofBatches(scores []float64) (variance, df float64) {
 	return float64(n) * stat.Variance(sums, nil), float64(n - 1)
 }
 
-// ofClusters is the same by clusters, for the group and the others (Welch). NaN: too few of them.
+// ofClusters is the same by clusters: how much those of one group differ from each other, in all groups. NaN: no group
+// has two.
 func (s *Shift) ofClusters(scores []float64) (variance, df float64) {
-	var sums [2][]float64
+	n, groups, squares := 0, map[int][]float64{}, 0.0
 	for _, c := range s.clusters {
-		sum, k := 0.0, 0
+		sum := 0.0
 		for _, i := range c.values {
 			sum += scores[i]
 		}
-		if c.own {
-			k = 1
-		}
-		sums[k] = append(sums[k], sum)
+		groups[c.group] = append(groups[c.group], sum)
 	}
-	below := 0.0
-	for _, x := range sums {
-		if len(x) < leastClusters {
-			return math.NaN(), math.NaN()
+	for _, g := range slices.Sorted(maps.Keys(groups)) {
+		x := groups[g]
+		n += len(x)
+		if len(x) > 1 {
+			squares += stat.Variance(x, nil) * float64(len(x)-1)
 		}
-		v := float64(len(x)) * stat.Variance(x, nil)
-		variance += v
-		below += v * v / float64(len(x)-1)
 	}
-	return variance, variance * variance / below
+	df = float64(n - len(groups))
+	return float64(n) * squares / df, df
 }

@@ -7,16 +7,16 @@ import (
 )
 
 // turns are values of four groups that take turns, in a slow wave that all share; group 2 is shifted.
-func turns(n int, shift float64, rng *rand.Rand) (values []float64, member []bool) {
+func turns(n int, shift float64, rng *rand.Rand) (values []float64, groups []int) {
 	wave := autoregressive(n, 0.95, rng)
 	for i := range n {
 		x := 3*wave[i] + rng.NormFloat64()
 		if i%4 == 2 {
 			x += shift
 		}
-		values, member = append(values, x), append(member, i%4 == 2)
+		values, groups = append(values, x), append(groups, i%4)
 	}
-	return values, member
+	return values, groups
 }
 
 // Under no shift p is below a level as often as the level says; the interval covers a shift as often as it says.
@@ -30,15 +30,15 @@ func TestShift(t *testing.T) {
 	for _, shift := range []float64{0, 1.5} {
 		below, covered, sum := 0.0, 0.0, 0.0
 		for range runs {
-			values, member := turns(400, shift, rng)
-			s := NewAligned(values, 16).Shift(member, nil)
+			values, groups := turns(400, shift, rng)
+			s := NewAligned(values, 16).Shift(2, groups, nil)
 			if s.P < 0.05 {
 				below++
 			}
 			if iv := s.Interval(0.95); iv.Lo <= shift && shift <= iv.Hi {
 				covered++
 			}
-			sum += s.Difference
+			sum += s.Difference()
 		}
 		n := float64(runs)
 		t.Logf("shift %v: p < 0.05 %.3f, covered %.3f, mean %.3f", shift, below/n, covered/n, sum/n)
@@ -57,9 +57,9 @@ func TestShiftBesideCovariates(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	const n = 400
 	place, other := make([]float64, n), make([]float64, n)
-	values, member := turns(n, 0, rng)
+	values, groups := turns(n, 0, rng)
 	for i := range values {
-		if member[i] {
+		if groups[i] == 2 {
 			place[i] = 1
 		}
 		other[i] = place[i]
@@ -68,13 +68,13 @@ func TestShiftBesideCovariates(t *testing.T) {
 		}
 		values[i] += 5 * other[i]
 	}
-	if s := NewAligned(values, 16, Covariate{Of: place}).Shift(member, nil); !math.IsNaN(s.P) {
+	if s := NewAligned(values, 16, Covariate{Of: place}).Shift(2, groups, nil); !math.IsNaN(s.P) {
 		t.Errorf("explained: p %v", s.P)
 	}
-	if s := NewAligned(values, 16).Shift(member, nil); s.P > 1e-3 {
+	if s := NewAligned(values, 16).Shift(2, groups, nil); s.P > 1e-3 {
 		t.Errorf("without the covariate: p %v", s.P)
 	}
-	if s := NewAligned(values, 16, Covariate{Of: other}).Shift(member, nil); s.P < 1e-3 {
+	if s := NewAligned(values, 16, Covariate{Of: other}).Shift(2, groups, nil); s.P < 1e-3 {
 		t.Errorf("with the covariate: p %v", s.P)
 	}
 }
@@ -83,10 +83,10 @@ func TestShiftBesideCovariates(t *testing.T) {
 func TestShiftCarriedByACovariate(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	const n = 400
-	values, member := make([]float64, n), make([]bool, n)
+	values, groups := make([]float64, n), make([]int, n)
 	before := Covariate{Of: make([]float64, n), From: make([]int, n)}
 	for i := range values {
-		member[i], before.From[i] = i%4 == 2, i-1
+		groups[i], before.From[i] = i%4, i-1
 		values[i] = rng.NormFloat64()
 		if i > 0 {
 			values[i] += values[i-1] // of the server
@@ -94,16 +94,16 @@ func TestShiftCarriedByACovariate(t *testing.T) {
 		}
 	}
 	for i := range values {
-		if member[i] {
+		if groups[i] == 2 {
 			values[i] += 2 // of the group's way
 		}
-		if i > 0 && member[i-1] {
+		if i > 0 && groups[i-1] == 2 {
 			before.Of[i] += 2
 		}
 	}
-	s := NewAligned(values, 16, before).Shift(member, nil)
+	s := NewAligned(values, 16, before).Shift(2, groups, nil)
 	if iv := s.Interval(0.99); s.P > 1e-6 || iv.Lo > 2 || iv.Hi < 2 {
-		t.Errorf("p %v, %v %v", s.P, s.Difference, iv)
+		t.Errorf("p %v, %v %v", s.P, s.Difference(), iv)
 	}
 }
 
@@ -113,14 +113,14 @@ func TestShiftOfClusters(t *testing.T) {
 	const n, conversations, runs = 400, 20, 100
 	alarms := map[bool]int{}
 	for range runs {
-		values, member, cluster := make([]float64, n), make([]bool, n), make([]int, n)
+		values, groups, cluster := make([]float64, n), make([]int, n), make([]int, n)
 		level := make([]float64, conversations)
 		for k := range level {
 			level[k] = rng.NormFloat64()
 		}
 		for i := range values {
 			cluster[i] = rng.IntN(conversations)
-			member[i] = cluster[i]%4 == 2
+			groups[i] = cluster[i] % 4
 			values[i] = level[cluster[i]] + 0.1*rng.NormFloat64()
 		}
 		a := NewAligned(values, 16)
@@ -129,7 +129,7 @@ func TestShiftOfClusters(t *testing.T) {
 			if !known {
 				of = nil
 			}
-			if a.Shift(member, of).P < 0.01 {
+			if a.Shift(2, groups, of).P < 0.01 {
 				alarms[known]++
 			}
 		}
@@ -143,22 +143,25 @@ func TestShiftOfFewOrEqualValues(t *testing.T) {
 	if NewAligned(make([]float64, 100), 16) != nil {
 		t.Error("six strata")
 	}
-	values, member := make([]float64, 200), make([]bool, 200)
+	values, groups := make([]float64, 200), make([]int, 200)
 	for i := range values {
-		member[i] = i%4 == 0
+		groups[i] = i % 4
 	}
-	if s := NewAligned(values, 16).Shift(member, nil); s.P != 1 || s.Difference != 0 {
-		t.Errorf("equal values: %v %v", s.P, s.Difference)
+	if s := NewAligned(values, 16).Shift(0, groups, nil); s.P != 1 || s.Difference() != 0 {
+		t.Errorf("equal values: %v %v", s.P, s.Difference())
 	}
 	for i := range values {
-		if member[i] {
+		if groups[i] == 0 {
 			values[i] = 5
 		}
 	}
-	if s := NewAligned(values, 16).Shift(member, nil); s.P > 1e-12 || math.Abs(s.Difference-5) > 1e-6 {
-		t.Errorf("5 apart: %v %v", s.P, s.Difference)
+	if s := NewAligned(values, 16).Shift(0, groups, nil); s.P > 1e-12 || math.Abs(s.Difference()-5) > 1e-6 {
+		t.Errorf("5 apart: %v %v", s.P, s.Difference())
 	}
-	if s := NewAligned(values, 16).Shift(make([]bool, 200), nil); !math.IsNaN(s.P) {
+	if s := NewAligned(values, 16).Shift(7, groups, nil); !math.IsNaN(s.P) {
 		t.Errorf("no group: %v", s.P)
+	}
+	if s := NewAligned(values, 16).Shift(0, groups, groups); !math.IsNaN(s.P) {
+		t.Errorf("one cluster each: %v", s.P)
 	}
 }

@@ -27,7 +27,7 @@ type difference struct {
 	metric string
 	by     float64        // ms, or a logarithm
 	within stats.Interval // with the other comparisons right in 99 % of rows
-	others float64        // median of the others, ms
+	others float64        // median of the others, in the same unit
 	looks  int            // comparisons
 }
 
@@ -66,14 +66,28 @@ func (e *Measured) differing(p parting) (out []difference, possible bool) {
 // comparison is one party and metric.
 type comparison struct {
 	difference
-	shift *stats.Shift
+	shift   *stats.Shift
+	values  []float64
+	parties []int // of the values
+}
+
+// ofOthers is the median of the other parties' values.
+func (c *comparison) ofOthers() float64 {
+	var others []float64
+	for i, x := range c.values {
+		if c.parties[i] != c.party {
+			others = append(others, x)
+		}
+	}
+	slices.Sort(others)
+	return stats.Quantile(others, 0.5)
 }
 
 // mostDifferent is the most certain of all comparisons; not ok: none is certain.
 func mostDifferent(all []comparison, parties int, slowOnly bool) (d difference, ok bool) {
 	ps := make([]float64, len(all))
 	for i, c := range all {
-		if ps[i] = c.shift.P; slowOnly && c.shift.Difference <= 0 {
+		if ps[i] = c.shift.P; slowOnly && !c.shift.Above {
 			ps[i] = math.Max(ps[i], 1)
 		}
 	}
@@ -83,14 +97,14 @@ func mostDifferent(all []comparison, parties int, slowOnly bool) (d difference, 
 		if !math.IsNaN(x) {
 			looks++
 		}
-		if x < least || x == least && best >= 0 && math.Abs(all[i].shift.Difference) > math.Abs(all[best].shift.Difference) {
+		if x < least || x == least && best >= 0 && math.Abs(all[i].shift.Difference()) > math.Abs(all[best].shift.Difference()) {
 			best, least = i, x
 		}
 	}
 	if best < 0 {
 		return d, false
 	}
-	if d := all[best]; parties == 2 && d.shift.Difference < 0 { // of two, the slow one is named
+	if d := all[best]; parties == 2 && !d.shift.Above { // of two, the slow one is named
 		for i, c := range all {
 			if c.metric == d.metric && c.party != d.party {
 				best = i
@@ -98,7 +112,7 @@ func mostDifferent(all []comparison, parties int, slowOnly bool) (d difference, 
 		}
 	}
 	d = all[best].difference
-	d.by, d.looks = all[best].shift.Difference, looks
+	d.by, d.others, d.looks = all[best].shift.Difference(), all[best].ofOthers(), looks
 	d.within = all[best].shift.Interval(1 - familyError/float64(looks))
 	return d, true
 }
@@ -120,7 +134,7 @@ func (e *Measured) compare(p parting, left []int) (out []comparison) {
 		}
 		slices.SortFunc(requests, bySending)
 		size := min(max(leastStratum, perParty*len(left)), max(leastStratum, len(requests)/leastStratum))
-		if every := 1 + len(requests)/max(mostCompared, 2*size*len(left)); every > 1 {
+		if every := 1 + len(requests)/max(mostCompared, 2*leastStratum*len(left)); every > 1 {
 			kept := requests[:0]
 			for i, r := range requests {
 				if i/size%every == 0 {
@@ -135,37 +149,69 @@ func (e *Measured) compare(p parting, left []int) (out []comparison) {
 }
 
 func (e *Measured) compareMetric(p parting, metric string, left []int, requests []*record.Record, size int, queue *queueing) (out []comparison) {
-	values := make([]float64, len(requests))
-	var sessions []int
+	values, parties := make([]float64, len(requests)), make([]int, len(requests))
 	for i, r := range requests {
 		values[i], _ = r.Latency(metric, e.Spec.Streams())
 		if p.byFactor {
 			values[i] = math.Log(values[i])
 		}
-		if r.Session != nil && e.Spec.HasConversations() {
-			sessions = append(sessions, *r.Session)
-		}
-	}
-	if len(sessions) < len(requests) {
-		sessions = nil
+		parties[i] = *p.of(r)
 	}
 	aligned := stats.NewAligned(values, size, queue.covariates(p, metric, requests, values, size)...)
 	if aligned == nil {
 		return nil
 	}
+	streams := e.streams(p, requests)
 	for _, k := range left {
-		member := make([]bool, len(requests))
-		var others []float64
-		for i, r := range requests {
-			if member[i] = *p.of(r) == k; !member[i] {
-				ms, _ := r.Latency(metric, e.Spec.Streams())
-				others = append(others, ms)
-			}
-		}
-		slices.Sort(others)
-		out = append(out, comparison{difference{party: k, metric: metric, others: stats.Quantile(others, 0.5)}, aligned.Shift(member, sessions)})
+		out = append(out, comparison{difference{party: k, metric: metric}, aligned.Shift(k, parties, streams), values, parties})
 	}
 	return out
+}
+
+// streams numbers what keeps its properties from request to request: a conversation, or in a closed loop a stream of
+// requests, each sent when the one before ended. Streams in step keep their places in the server's batches to the end.
+// nil: the requests have neither.
+func (e *Measured) streams(p parting, requests []*record.Record) (out []int) {
+	switch {
+	case e.Spec.HasConversations():
+		for _, r := range requests {
+			if r.Session == nil {
+				return nil
+			}
+			out = append(out, *r.Session)
+		}
+	case e.Spec.Rate == 0 && !p.servers:
+		of := map[*record.Record]int{}
+		for k := range p.parties {
+			own := filter(e.Records, func(r *record.Record) bool {
+				party := p.of(r)
+				return party != nil && *party == k && !r.Arrival.IsZero()
+			})
+			numberStreams(own, of)
+		}
+		for _, r := range requests {
+			out = append(out, of[r])
+		}
+	}
+	return out
+}
+
+// numberStreams gives each request the stream of the request that ended last before it arrived.
+func numberStreams(requests []*record.Record, of map[*record.Record]int) {
+	slices.SortFunc(requests, func(a, b *record.Record) int { return cmp.Compare(a.Arrival.Us(), b.Arrival.Us()) })
+	var ends []int64
+	for _, r := range requests {
+		best := -1
+		for k, end := range ends {
+			if end <= r.Arrival.Us() && (best < 0 || end > ends[best]) {
+				best = k
+			}
+		}
+		if best < 0 {
+			best, ends = len(ends), append(ends, 0)
+		}
+		of[r], ends[best] = best, r.End.Us()
+	}
 }
 
 // bySending is the order in which requests were sent.

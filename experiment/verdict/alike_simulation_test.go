@@ -199,7 +199,7 @@ func processes() []process {
 		{name: "batches", found: 0.5, n: 400, workers: 4, rate: 60, batch: 16, base: 20, each: 5, spread: 0.2},
 		{name: "closed loop", n: 400, workers: 4, closed: []int{4, 4, 4, 4}, slots: 4, prefill: fixed(50, 256), spread: 0.2},
 		{name: "closed loop, unequal", n: 400, workers: 4, closed: []int{1, 2, 2, 3}, slots: 2, prefill: fixed(50, 256), spread: 0.2},
-		{name: "closed loop in waves", found: 0.75, n: 400, workers: 4, closed: []int{2, 2, 2, 2}, slots: 1, prefill: fixed(20, 256)},
+		{name: "closed loop in waves", found: 0.5, n: 400, workers: 4, closed: []int{2, 2, 2, 2}, slots: 1, prefill: fixed(20, 256)},
 		{name: "closed loop in batches", n: 400, workers: 4, closed: []int{4, 4, 4, 4}, batch: 4, base: 20, each: 5, spread: 0.1},
 		{name: "replicas", n: 400, workers: 4, rate: 20, prefill: fixed(100, 256), spread: 0.05, replicas: []float64{1, 1.3}},
 		{name: "ten workers", n: 1000, workers: 10, rate: 38, slots: 4, prefill: fixed(100, 256), spread: 0.2},
