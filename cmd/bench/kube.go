@@ -121,7 +121,10 @@ func (c *cli) printKube(m *sweep.Matrix, o kube.Options) error {
 
 func labels(words []string) (list []kube.Label) {
 	for _, w := range words {
-		key, value, _ := strings.Cut(w, "=")
+		key, value, ok := strings.Cut(w, "=")
+		if !ok {
+			key, value = "", w // which is no label
+		}
 		list = append(list, kube.Label{Key: key, Value: value})
 	}
 	return list

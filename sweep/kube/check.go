@@ -44,9 +44,9 @@ func (k *Manifests) check(p *problems) {
 	if o.Namespace != "" && (!label.MatchString(o.Namespace) || len(o.Namespace) > 63) {
 		p.add("kubectl get namespaces", "--namespace %q is not a namespace", o.Namespace)
 	}
-	for _, n := range []struct{ flag, name, key string }{{"--secret", o.Secret, o.Key}, {"--token-secret", o.TokenSecret, o.TokenKey}, {"--volume", o.Volume, "-"}} {
-		if n.name != "" && (!isName(n.name) || !dataKey.MatchString(n.key)) {
-			p.add("write the name that kubectl get shows, for a Secret also NAME:KEY", "%s %q is not a name", n.flag, n.name+":"+n.key)
+	for _, n := range []struct{ flag, name, key string }{{"--secret", o.Secret, o.Key}, {"--token-secret", o.TokenSecret, o.TokenKey}, {"--volume", o.Volume, ""}} {
+		if n.name != "" && (!isName(n.name) || n.key != "" && !dataKey.MatchString(n.key)) {
+			p.add("write the name that kubectl get shows, for a Secret also NAME:KEY", "%s %q is not a name", n.flag, strings.TrimSuffix(n.name+":"+n.key, ":"))
 		}
 	}
 	for _, l := range slices.Concat(o.ServerLabel, o.NodeLabel) {
@@ -77,6 +77,9 @@ func (k *Manifests) checkMode(p *problems) {
 	o := &k.o
 	if o.Workers < 0 || o.Workers > 1000 {
 		p.add("write --workers 4", "--workers %d is not a number of workers from 1 to 1000", o.Workers)
+	}
+	if o.Workers > 0 && len(k.endpoints()) == 0 {
+		p.add("write --endpoint http://vllm:8000", "--workers needs a server that all pods reach, not the simulated one")
 	}
 	if o.Cron == "" {
 		return

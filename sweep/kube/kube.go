@@ -65,12 +65,12 @@ func New(m *sweep.Matrix, o Options) (*Manifests, error) {
 	if o.Name == "" {
 		o.Name = nameOf(m.Name)
 	}
-	if o.TokenSecret == "" {
-		o.TokenSecret = o.Name + "-token"
-	}
 	k := &Manifests{o: o, m: m}
 	var p problems
 	k.check(&p)
+	if o.TokenSecret == "" {
+		k.o.TokenSecret = o.Name + "-token"
+	}
 	k.read(&p)
 	return k, p.err()
 }
@@ -101,7 +101,7 @@ const (
 
 // Ports of a pod.
 const (
-	joinPort    = 7070
+	joinPort    = 9470
 	metricsPort = 9464
 )
 

@@ -64,7 +64,7 @@ func forms(t testing.TB) map[string]*Manifests {
 			o.ServerLabel, o.NodeLabel = []Label{{"app.kubernetes.io/name", "vllm"}}, []Label{{"pool", "cpu"}}
 			o.Deadline, o.Dashboard, o.Args = time.Hour, []byte(`{"title": "bench"}`), []string{"--only", "a"}
 		},
-		"workers": func(o *Options) { o.Workers, o.Dashboard = 4, []byte("{}") },
+		"workers": func(o *Options) { o.Workers = 4 },
 		"cron": func(o *Options) {
 			o.Cron, o.Script, o.Volume, o.Deadline = "30 2 * * *", "#!/bin/sh\nexit 0\n", "claim", 3*time.Hour
 		},
@@ -197,7 +197,7 @@ func TestValidators(t *testing.T) {
 	}
 	for _, command := range [][]string{
 		{"kubeconform", "-strict", "-schema-location", "testdata/schemas/{{.ResourceKind}}{{.KindSuffix}}.json", dir},
-		{"kubectl-validate", "--version", "1.30", dir + "/job.yaml", dir + "/cron.yaml"}, // it knows no PodMonitor
+		{"kubectl-validate", "--version", "1.30", dir + "/job.yaml", dir + "/workers.yaml", dir + "/cron.yaml"}, // it knows no PodMonitor
 	} {
 		t.Run(command[0], func(t *testing.T) {
 			if _, err := exec.LookPath(command[0]); err != nil {
