@@ -2,6 +2,7 @@ package workers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -163,7 +164,11 @@ func (d *driving) tell(c command) {
 
 // cancel ends the row on all workers, and waits until they have ended it. Those that take too long are expelled.
 func (d *driving) cancel(why error) {
-	d.tell(command{Do: doCancel, Reason: why.Error()})
+	reason := why.Error()
+	if errors.Is(why, context.Canceled) {
+		reason = "the sweep was interrupted"
+	}
+	d.tell(command{Do: doCancel, Reason: reason})
 	over := time.After(ending)
 	t := time.NewTicker(beat / 4)
 	defer t.Stop()

@@ -186,7 +186,7 @@ func TestInterruptedWorker(t *testing.T) {
 		}
 		began := time.Now()
 		if err := x.leader.Complete(x.ctx); err == nil || time.Since(began) != replacing ||
-			err.Error() != "1 of 2 workers did not join within 1m0s: 1" {
+			err.Error() != "1 of 2 workers did not join within 1m0s: number 1" {
 			t.Errorf("%v after %v", err, time.Since(began))
 		}
 		x.run(x.ctx, x.worker(-1, each))

@@ -136,7 +136,7 @@ func (e *aloneError) Error() string {
 	if len(e.missing) > most {
 		names = append(names, "…")
 	}
-	return fmt.Sprintf("%d of %d workers did not join within %v: %s", len(e.missing), e.of, e.waited, strings.Join(names, ", "))
+	return fmt.Sprintf("%d of %d workers did not join within %v: number %s", len(e.missing), e.of, e.waited, strings.Join(names, ", "))
 }
 
 // End tells all workers that the leader ends, and waits a moment for them to hear it. It serves nothing afterwards.
