@@ -91,30 +91,32 @@ func mostDifferent(all []comparison, parties int, slowOnly bool) (d difference, 
 			ps[i] = math.Max(ps[i], 1)
 		}
 	}
-	looks := 0
-	best, least := -1, familyError
-	for i, x := range stats.Holm(ps) {
+	adjusted := stats.Holm(ps)
+	order, looks := []int{}, 0
+	for i, x := range adjusted {
 		if !math.IsNaN(x) {
 			looks++
 		}
-		if x < least || x == least && best >= 0 && math.Abs(all[i].shift.Difference()) > math.Abs(all[best].shift.Difference()) {
-			best, least = i, x
+		if x < familyError {
+			order = append(order, i)
 		}
 	}
-	if best < 0 {
-		return d, false
-	}
-	if d := all[best]; parties == 2 && !d.shift.Above { // of two, the slow one is named
-		for i, c := range all {
-			if c.metric == d.metric && c.party != d.party {
-				best = i
-			}
+	slices.SortStableFunc(order, func(i, k int) int {
+		return cmp.Or(cmp.Compare(adjusted[i], adjusted[k]), cmp.Compare(math.Abs(all[k].shift.Difference()), math.Abs(all[i].shift.Difference())))
+	})
+	for _, i := range order {
+		if c := all[i]; parties == 2 && !c.shift.Above { // of two, the slow one is named
+			i = slices.IndexFunc(all, func(x comparison) bool { return x.metric == c.metric && x.party != c.party })
+		}
+		d = all[i].difference
+		d.by, d.looks = all[i].shift.Difference(), looks
+		d.within = all[i].shift.Interval(1 - familyError/float64(looks))
+		if d.within.Lo > 0 || d.within.Hi < 0 { // the variance beside the shift can be larger than without it
+			d.others = all[i].ofOthers()
+			return d, true
 		}
 	}
-	d = all[best].difference
-	d.by, d.others, d.looks = all[best].shift.Difference(), all[best].ofOthers(), looks
-	d.within = all[best].shift.Interval(1 - familyError/float64(looks))
-	return d, true
+	return d, false
 }
 
 // compare tests every party that is left, in every metric.
