@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"bench/experiment/record"
-	"bench/experiment/workload"
 	"bench/report"
 )
 
@@ -239,7 +238,7 @@ func holdShares(t *testing.T, row *record.Row, records []*record.Record, workers
 			if r.Session != nil {
 				arrival = *r.Session
 			}
-			share := workload.Share{Worker: *r.Worker, Of: workers, Slots: row.Spec.Concurrency}
+			share := row.Spec.Share(*r.Worker, workers)
 			if !share.Owns(arrival) {
 				t.Errorf("%s: worker %d sent request %d", row.ID, *r.Worker, r.I)
 			}

@@ -50,7 +50,7 @@ type ShareResult struct {
 
 // share is the part of the plan.
 func (c *ShareConfig) share() workload.Share {
-	return workload.Share{Worker: c.Worker, Of: c.Of, Slots: c.Spec.EffectiveLoad().Concurrency}
+	return c.Spec.Share(c.Worker, c.Of)
 }
 
 // RunShare sends a worker's share of a row. When ctx ends it drains briefly and returns ctx's error.

@@ -12,7 +12,6 @@ import (
 	"bench/experiment/load"
 	"bench/experiment/record"
 	"bench/experiment/telemetry"
-	"bench/experiment/workload"
 )
 
 // Workers are other processes that send a row's load in place of this one, each a share of its arrivals.
@@ -196,7 +195,7 @@ func (m *measurement) fillWorkers(samples []telemetry.Sample) {
 			}
 		}
 		summary := record.Summarize(records, window, m.t.Spec.Streams(), nil, 0)
-		w.Concurrency = workload.Share{Worker: w.Worker, Of: len(m.shares), Slots: m.t.Spec.EffectiveLoad().Concurrency}.Concurrency()
+		w.Concurrency = m.t.Spec.Share(w.Worker, len(m.shares)).Concurrency()
 		w.Sent, w.MaxInFlight = summary.Requests.Sent, summary.Concurrency.Max
 		m.e.Workers = append(m.e.Workers, *w)
 	}

@@ -197,7 +197,7 @@ func holdWorkers(t *testing.T, row *record.Row, records []*record.Record) {
 		t.Errorf("%d requests in flight, concurrency %d", n, most)
 	}
 	for _, r := range records {
-		share := workload.Share{Worker: *r.Worker, Of: len(row.Workers), Slots: most}
+		share := row.Spec.Share(*r.Worker, len(row.Workers))
 		if !share.Owns(r.I) {
 			t.Errorf("worker %d sent request %d", *r.Worker, r.I)
 		}

@@ -112,6 +112,7 @@ const (
 	streamBegin
 	streamPrompt
 	streamReplica
+	streamShare
 )
 
 // rand returns the random stream of one dimension at one index.

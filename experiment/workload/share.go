@@ -8,44 +8,67 @@ import (
 )
 
 // Share is the part of a plan that one of several workers sends. Every worker makes the whole plan, so that none needs a
-// message while the load runs. Arrivals are dealt in turn, and a conversation is one arrival. Under a concurrency they are
-// dealt to its slots, and the slots to the workers: a worker with more slots gets as much more of the arrivals.
+// message while the load runs. Arrivals are dealt in rounds, and a conversation is one arrival. In a round each worker gets
+// one arrival or, under a concurrency that the workers do not divide evenly, each slot gets one.
+//
+// The seed draws with which worker a round begins. Otherwise what comes in turn too, as bursts, periodic traces and waves
+// of a server's batches do, would always meet the same worker, and a comparison of workers would find that.
 //
 // The zero value is the whole plan.
 type Share struct {
-	Worker int // number of the worker, from 0
-	Of     int // number of workers; 0 = the share is the whole plan
-	Slots  int // concurrency of the whole row; 0 = no cap
+	Worker int    // number of the worker, from 0
+	Of     int    // number of workers; 0 = the share is the whole plan
+	Slots  int    // concurrency of the whole row; 0 = no cap
+	Seed   uint64 // of the plan
+}
+
+// Round is the number of successive arrivals that are dealt together.
+func (s Share) Round() int {
+	if s.Slots%s.Of != 0 {
+		return s.Slots
+	}
+	return s.Of
+}
+
+// rotation is by how many places a round is turned.
+func (s Share) rotation(round int) int {
+	return int(mix(mix(s.Seed, streamShare), uint64(round)) % uint64(s.Round()))
+}
+
+// Owner is the worker of an arrival, counted from 0.
+func (s Share) Owner(arrival int) int {
+	width := s.Round()
+	return (arrival + s.rotation(arrival/width)) % width % s.Of
 }
 
 // Owns reports whether an arrival, counted from 0, is in the share.
-func (s Share) Owns(arrival int) bool {
-	if s.Of == 0 {
-		return true
-	}
-	if s.Slots > 0 {
-		arrival %= s.Slots
-	}
-	return arrival%s.Of == s.Worker
-}
+func (s Share) Owns(arrival int) bool { return s.Of == 0 || s.Owner(arrival) == s.Worker }
 
 // Concurrency is the share's part of the slots. Those of all workers sum to Slots.
-func (s Share) Concurrency() int { return s.own(s.Slots) }
-
-// own is the number of i < n that the worker gets if they are dealt in turn.
-func (s Share) own(n int) int {
+func (s Share) Concurrency() int {
 	if s.Of == 0 {
-		return n
+		return s.Slots
 	}
-	return (n - s.Worker + s.Of - 1) / s.Of
+	return s.own(s.Slots)
 }
+
+// own is the number of i < n with i mod Of = Worker.
+func (s Share) own(n int) int { return (n - s.Worker + s.Of - 1) / s.Of }
 
 // Among is the number of the first n arrivals that are in the share.
 func (s Share) Among(n int) int {
-	if s.Of == 0 || s.Slots == 0 {
-		return s.own(n)
+	if s.Of == 0 {
+		return n
 	}
-	return n/s.Slots*s.Concurrency() + s.own(n%s.Slots)
+	width := s.Round()
+	whole := n / width
+	count := whole * s.own(width)
+	for i := whole * width; i < n; i++ {
+		if s.Owns(i) {
+			count++
+		}
+	}
+	return count
 }
 
 // Idle reports whether the share of a load is empty, as where workers outnumber the slots.

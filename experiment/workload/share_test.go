@@ -12,10 +12,11 @@ import (
 func TestShares(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		of, slots := rapid.IntRange(1, 12).Draw(t, "of"), rapid.IntRange(0, 40).Draw(t, "slots")
-		n := rapid.IntRange(0, 300).Draw(t, "arrivals")
+		n := rapid.IntRange(0, 600).Draw(t, "arrivals")
 		owned, among, concurrency := 0, 0, 0
+		first := map[int]int{} // rounds that begin with a worker
 		for k := range of {
-			s := Share{Worker: k, Of: of, Slots: slots}
+			s := Share{Worker: k, Of: of, Slots: slots, Seed: 7}
 			own := 0
 			for i := range n {
 				if s.Owns(i) {
@@ -29,8 +30,17 @@ func TestShares(t *testing.T) {
 				t.Fatalf("worker %d owns %d of %d with %d of %d slots", k, own, n, c, slots)
 			}
 			owned, among, concurrency = owned+own, among+s.Among(n), concurrency+s.Concurrency()
-			if slots%of == 0 && own > 0 && !s.Owns(k) {
-				t.Fatalf("worker %d does not own arrival %d", k, k)
+			for i := range n / of * of {
+				if slots%of == 0 && s.Round() == of && s.Owns(i) && i%of == 0 {
+					first[k]++
+				}
+			}
+		}
+		if rounds := n / of; slots%of == 0 && rounds >= 60*of {
+			for k := range of {
+				if 4*of*first[k] < rounds {
+					t.Fatalf("%d of %d rounds begin with worker %d of %d", first[k], rounds, k, of)
+				}
 			}
 		}
 		if owned != n || among != n || concurrency != slots {
