@@ -9,33 +9,15 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Aligned compares groups of the values of one series: is a group's level shifted against all others'? Values are
-// ranked within strata of successive ones, which share the state of the server (van Elteren's test), after what the
-// covariates explain was taken off (aligned ranks: Hodges and Lehmann, Annals of Mathematical Statistics 33, 1962).
-// The group's indicator, too, is taken without what they explain of it (Frisch and Waugh, Econometrica 1, 1933): a
-// group that always has the same place in a burst can't be told from that place.
+// Aligned is a series of values less what covariates explain (aligned ranks: Hodges and Lehmann, Annals of Mathematical
+// Statistics 33, 1962), in strata of successive values, which share the state of the server.
 type Aligned struct {
-	residuals []float64 // in time order
-	ranks     []float64 // of the residuals
-	strata    [][2]int  // from, to; to is excluded
-	columns   []column
-	weights   []float64
-	gram      mat.Cholesky // of the weighted columns
-	by        []float64    // coefficients of the columns in the values
-}
+	Residuals []float64 // in the order of the values
 
-// Covariate is a number for each value, in part explaining it.
-type Covariate struct {
-	Of []float64
-	// From is the index of another value, whose shift each number contains in full; -1: of none. nil: no number does.
-	From []int
-}
-
-// column is a covariate without the mean of each stratum, of length 1.
-type column struct {
-	x     []float64
-	scale float64
-	from  []int
+	strata  [][2]int    // from, to; to is excluded
+	columns [][]float64 // covariates without the mean of each stratum, of length 1
+	weights []float64
+	gram    mat.Cholesky // of the weighted columns
 }
 
 // Limits of Aligned.
@@ -45,9 +27,8 @@ const (
 	clipped     = 1.35 // robust standard deviations: Huber's weights
 )
 
-// NewAligned takes values in time order and strata of at least size values. Covariate.From must stay as it is; nothing
-// else is kept of what the caller owns. nil: too few values.
-func NewAligned(values []float64, size int, covariates ...Covariate) *Aligned {
+// NewAligned takes values in time order and strata of at least size values. nil: too few values.
+func NewAligned(values []float64, size int, covariates ...[]float64) *Aligned {
 	strata := len(values) / max(1, size)
 	if strata < leastStrata {
 		return nil
@@ -57,14 +38,13 @@ func NewAligned(values []float64, size int, covariates ...Covariate) *Aligned {
 		a.strata = append(a.strata, [2]int{b * len(values) / strata, (b + 1) * len(values) / strata})
 	}
 	for _, c := range covariates {
-		x := a.centred(c.Of)
-		if scale := floats.Norm(x, 2); scale > 1e-9*floats.Norm(c.Of, 2) {
+		x := a.centred(c)
+		if scale := floats.Norm(x, 2); scale > 1e-9*floats.Norm(c, 2) {
 			floats.Scale(1/scale, x)
-			a.columns = append(a.columns, column{x, scale, c.From})
+			a.columns = append(a.columns, x)
 		}
 	}
 	a.align(values)
-	a.ranks = ranksWithin(a.strata, a.residuals)
 	return a
 }
 
@@ -72,11 +52,11 @@ func NewAligned(values []float64, size int, covariates ...Covariate) *Aligned {
 // near saturation some scatter many times as much as others.
 func (a *Aligned) align(values []float64) {
 	y := a.centred(values)
-	a.residuals, a.weights = y, make([]float64, len(y))
+	a.Residuals, a.weights = y, make([]float64, len(y))
 	for range refits {
 		a.weigh()
 		a.factorize()
-		a.residuals, a.by = a.without(y)
+		a.Residuals = a.without(y)
 	}
 }
 
@@ -84,7 +64,7 @@ func (a *Aligned) weigh() {
 	scales := make([]float64, len(a.strata))
 	centres := make([]float64, len(a.strata))
 	for b, s := range a.strata {
-		own := slices.Sorted(slices.Values(a.residuals[s[0]:s[1]]))
+		own := slices.Sorted(slices.Values(a.Residuals[s[0]:s[1]]))
 		centres[b] = Quantile(own, 0.5)
 		for i := range own {
 			own[i] = math.Abs(own[i] - centres[b])
@@ -96,7 +76,7 @@ func (a *Aligned) weigh() {
 	for b, s := range a.strata {
 		scale := max(scales[b], middle/10)
 		for i := s[0]; i < s[1]; i++ {
-			far := math.Abs(a.residuals[i]-centres[b]) / scale / clipped
+			far := math.Abs(a.Residuals[i]-centres[b]) / scale / clipped
 			a.weights[i] = middle / scale * middle / scale / max(1, far)
 		}
 	}
@@ -120,9 +100,9 @@ func (a *Aligned) factorize() {
 	square := mat.NewSymDense(p, nil)
 	weighted := make([]float64, len(a.weights))
 	for i := range p {
-		floats.MulTo(weighted, a.weights, a.columns[i].x)
+		floats.MulTo(weighted, a.weights, a.columns[i])
 		for k := i; k < p; k++ {
-			square.SetSym(i, k, floats.Dot(weighted, a.columns[k].x))
+			square.SetSym(i, k, floats.Dot(weighted, a.columns[k]))
 		}
 	}
 	most := mat.Max(square)
@@ -132,39 +112,40 @@ func (a *Aligned) factorize() {
 	a.gram.Factorize(square)
 }
 
-// without is y less its fit by the columns, with their coefficients.
-func (a *Aligned) without(y []float64) (rest, by []float64) {
-	rest = slices.Clone(y)
+// without is y less its fit by the columns.
+func (a *Aligned) without(y []float64) []float64 {
+	rest := slices.Clone(y)
 	p := len(a.columns)
 	if p == 0 {
-		return rest, nil
+		return rest
 	}
 	right := mat.NewVecDense(p, nil)
 	weighted := make([]float64, len(y))
 	floats.MulTo(weighted, a.weights, y)
 	for k, c := range a.columns {
-		right.SetVec(k, floats.Dot(weighted, c.x))
+		right.SetVec(k, floats.Dot(weighted, c))
 	}
 	var v mat.VecDense
 	_ = a.gram.SolveVecTo(&v, right) // ill-conditioned: the ridge keeps it finite
 	for k, c := range a.columns {
-		floats.AddScaled(rest, -v.AtVec(k), c.x)
-		by = append(by, v.AtVec(k))
+		floats.AddScaled(rest, -v.AtVec(k), c)
 	}
-	return rest, by
+	return rest
 }
 
 // equalWithin is the distance of tied values: alignment has rounding errors.
 const equalWithin = 1e-9
 
-// ranksWithin are the ranks of values within each stratum, from −½ to ½.
-func ranksWithin(strata [][2]int, values []float64) []float64 {
-	out := make([]float64, len(values))
+// Ranks are the ranks of values within each stratum, from −½ to ½. NaN stays NaN, and has no rank.
+func (a *Aligned) Ranks(values []float64) []float64 {
+	out := slices.Clone(values)
 	var order []int
-	for _, b := range strata {
+	for _, b := range a.strata {
 		order = order[:0]
 		for i := b[0]; i < b[1]; i++ {
-			order = append(order, i)
+			if !math.IsNaN(values[i]) {
+				order = append(order, i)
+			}
 		}
 		slices.SortFunc(order, func(i, k int) int { return cmp.Compare(values[i], values[k]) })
 		for from := 0; from < len(order); {

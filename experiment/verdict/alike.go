@@ -1,7 +1,6 @@
 package verdict
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
@@ -37,186 +36,176 @@ const (
 	// leastStratum requests that follow each other are compared. More parties need more.
 	leastStratum = 16
 	perParty     = 4
+	// leastZ is below the critical value of any family.
+	leastZ = 2.5
+	// almost is the share of the slow party's z at which a fast one lies nearly as far.
+	almost = 0.9
 	// mostCompared requests, taken evenly from the window in whole strata, bound the time of a comparison.
 	mostCompared = 20_000
 )
 
-// differing compares every party with the others in every metric: at most one row in a hundred whose parties are
-// alike has a difference (Holm). A party that differs is left out, and the rest compared again, so that a slow one does
-// not make the others fast. The most certain difference comes first. It is not possible if no party has enough requests,
-// or each has places of its own in bursts.
+// differing compares every party with the others in every metric: at most one row in a hundred whose parties are alike
+// has a difference. The party that stands out most is named, and another only if it differs from the rest in the same
+// direction: one slow party makes the others fast. It is not possible if the first metric has too few requests.
 func (e *Measured) differing(p parting) (out []difference, possible bool) {
-	left := make([]int, p.parties)
-	for i := range left {
-		left[i] = i
+	var series []*compared
+	for i, metric := range p.metrics {
+		c := e.compared(p, metric)
+		if c == nil && i == 0 {
+			return nil, false
+		}
+		if c != nil {
+			series = append(series, c)
+		}
 	}
-	for len(left) > 1 {
-		all := e.compare(p, left)
-		possible = possible || slices.ContainsFunc(all, func(c comparison) bool { return !math.IsNaN(c.shift.P) })
-		d, ok := mostDifferent(all, len(left), p.servers)
-		if !ok {
+	named := map[int]bool{}
+	for p.parties-len(named) > 1 {
+		c, party, critical := mostDifferent(series, p, named)
+		if c == nil {
 			break
 		}
+		d := difference{party: party, metric: c.metric, looks: len(series) * (p.parties - len(named))}
+		d.by = c.where(party, 0, named)
+		d.within = stats.Interval{Lo: c.where(party, critical, named), Hi: c.where(party, -critical, named)}
+		d.others = c.ofOthers(party, named)
+		if len(out) > 0 && (d.by > 0) != (out[0].by > 0) {
+			break
+		}
+		named[party] = true
 		out = append(out, d)
-		left = slices.DeleteFunc(left, func(k int) bool { return k == d.party })
 	}
-	return out, possible
+	return out, true
 }
 
-// comparison is one party and metric.
-type comparison struct {
-	difference
-	shift   *stats.Shift
-	values  []float64
-	parties []int // of the values
+// mostDifferent is the party, of those not yet named, that lies farthest from the others beside what chance does to
+// parties that are alike; nil: none lies farther than that. Of two that lie as far, the slow one is named.
+func mostDifferent(series []*compared, p parting, named map[int]bool) (most *compared, party int, critical float64) {
+	scores := make([][]float64, len(series))
+	farthest, certain := 0.0, 0.0
+	for i, c := range series {
+		scores[i] = c.scores(-1, 0, named)
+		for k, z := range c.dealt.Z(scores[i]) {
+			if named[k] || z < 0 && p.servers {
+				continue
+			}
+			far := math.Abs(z)
+			if z < 0 {
+				far *= almost
+			}
+			if far > farthest {
+				most, party, farthest, certain = c, k, far, math.Abs(z)
+			}
+		}
+	}
+	if certain < leastZ {
+		return nil, 0, 0
+	}
+	if critical = stats.Critical(dealings(series), scores, familyError, p.servers); certain <= critical {
+		return nil, 0, 0
+	}
+	return most, party, critical
+}
+
+func dealings(series []*compared) (out []*stats.Dealt) {
+	for _, c := range series {
+		out = append(out, c.dealt)
+	}
+	return out
+}
+
+// compared is the values of one metric.
+type compared struct {
+	metric  string
+	dealt   *stats.Dealt
+	values  []float64 // ms, or logarithms
+	parties []int     // of the values
+	units   []int     // of the values, as dealt
+	aligned *stats.Aligned
+}
+
+// compared is nil if there are too few requests.
+func (e *Measured) compared(p parting, metric string) *compared {
+	requests := filter(e.Records, func(r *record.Record) bool {
+		ms, ok := r.Latency(metric, e.Spec.Streams())
+		return r.Phase == record.PhaseWindow && r.OK() && p.of(r) != nil && ok && (ms > 0 || !p.byFactor)
+	})
+	slices.SortFunc(requests, bySending)
+	size := min(max(leastStratum, perParty*p.parties), max(leastStratum, len(requests)/leastStratum))
+	if every := 1 + len(requests)/max(mostCompared, 2*leastStratum*p.parties); every > 1 {
+		kept := requests[:0]
+		for i, r := range requests {
+			if i/size%every == 0 {
+				kept = append(kept, r)
+			}
+		}
+		requests = kept
+	}
+	c := &compared{metric: metric}
+	for _, r := range requests {
+		ms, _ := r.Latency(metric, e.Spec.Streams())
+		if p.byFactor {
+			ms = math.Log(ms)
+		}
+		c.values, c.parties = append(c.values, ms), append(c.parties, *p.of(r))
+	}
+	if c.dealt, c.units = e.dealing(p, requests); c.dealt == nil {
+		return nil
+	}
+	if c.aligned = stats.NewAligned(c.values, size, e.explaining(p, metric, requests, size)...); c.aligned == nil {
+		return nil
+	}
+	return c
+}
+
+// scores are the units' mean ranks, with a shift taken off one party's values and without the parties named.
+func (c *compared) scores(party int, shift float64, named map[int]bool) []float64 {
+	x := slices.Clone(c.aligned.Residuals)
+	for i, k := range c.parties {
+		switch {
+		case named[k] && k != party:
+			x[i] = math.NaN()
+		case k == party:
+			x[i] -= shift
+		}
+	}
+	n := c.dealt.Units()
+	sums, counts := make([]float64, n), make([]float64, n)
+	for i, rank := range c.aligned.Ranks(x) {
+		if !math.IsNaN(rank) {
+			sums[c.units[i]] += rank
+			counts[c.units[i]]++
+		}
+	}
+	for u := range sums {
+		sums[u] /= counts[u] // NaN: no value
+	}
+	return sums
+}
+
+// where is the shift of a party at which its z has a value: 0 is how far it lies from the others, as Hodges and Lehmann
+// estimate it. z falls as the shift grows.
+func (c *compared) where(party int, value float64, named map[int]bool) float64 {
+	most := 2 * (slices.Max(c.aligned.Residuals) - slices.Min(c.aligned.Residuals))
+	low, high := -most, most
+	for range 40 {
+		mid := (low + high) / 2
+		if c.dealt.Z(c.scores(party, mid, named))[party] > value {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	return (low + high) / 2
 }
 
 // ofOthers is the median of the other parties' values.
-func (c *comparison) ofOthers() float64 {
+func (c *compared) ofOthers(party int, named map[int]bool) float64 {
 	var others []float64
 	for i, x := range c.values {
-		if c.parties[i] != c.party {
+		if k := c.parties[i]; k != party && !named[k] {
 			others = append(others, x)
 		}
 	}
 	slices.Sort(others)
 	return stats.Quantile(others, 0.5)
-}
-
-// mostDifferent is the most certain of all comparisons; not ok: none is certain.
-func mostDifferent(all []comparison, parties int, slowOnly bool) (d difference, ok bool) {
-	ps := make([]float64, len(all))
-	for i, c := range all {
-		if ps[i] = c.shift.P; slowOnly && !c.shift.Above {
-			ps[i] = math.Max(ps[i], 1)
-		}
-	}
-	adjusted := stats.Holm(ps)
-	order, looks := []int{}, 0
-	for i, x := range adjusted {
-		if !math.IsNaN(x) {
-			looks++
-		}
-		if x < familyError {
-			order = append(order, i)
-		}
-	}
-	slices.SortStableFunc(order, func(i, k int) int {
-		return cmp.Or(cmp.Compare(adjusted[i], adjusted[k]), cmp.Compare(math.Abs(all[k].shift.Difference()), math.Abs(all[i].shift.Difference())))
-	})
-	for _, i := range order {
-		if c := all[i]; parties == 2 && !c.shift.Above { // of two, the slow one is named
-			i = slices.IndexFunc(all, func(x comparison) bool { return x.metric == c.metric && x.party != c.party })
-		}
-		d = all[i].difference
-		d.by, d.looks = all[i].shift.Difference(), looks
-		d.within = all[i].shift.Interval(1 - familyError/float64(looks))
-		if d.within.Lo > 0 || d.within.Hi < 0 { // the variance beside the shift can be larger than without it
-			d.others = all[i].ofOthers()
-			return d, true
-		}
-	}
-	return d, false
-}
-
-// compare tests every party that is left, in every metric.
-func (e *Measured) compare(p parting, left []int) (out []comparison) {
-	queue := e.queueing()
-	if queue.largestBurst > mostPlaces {
-		return nil
-	}
-	for _, metric := range p.metrics {
-		var requests []*record.Record
-		for r := range record.Completed(e.Records) {
-			if k := p.of(r); k != nil && slices.Contains(left, *k) {
-				if ms, ok := r.Latency(metric, e.Spec.Streams()); ok && (ms > 0 || !p.byFactor) {
-					requests = append(requests, r)
-				}
-			}
-		}
-		slices.SortFunc(requests, bySending)
-		size := min(max(leastStratum, perParty*len(left)), max(leastStratum, len(requests)/leastStratum))
-		if every := 1 + len(requests)/max(mostCompared, 2*leastStratum*len(left)); every > 1 {
-			kept := requests[:0]
-			for i, r := range requests {
-				if i/size%every == 0 {
-					kept = append(kept, r)
-				}
-			}
-			requests = kept
-		}
-		out = append(out, e.compareMetric(p, metric, left, requests, size, queue)...)
-	}
-	return out
-}
-
-func (e *Measured) compareMetric(p parting, metric string, left []int, requests []*record.Record, size int, queue *queueing) (out []comparison) {
-	values, parties := make([]float64, len(requests)), make([]int, len(requests))
-	for i, r := range requests {
-		values[i], _ = r.Latency(metric, e.Spec.Streams())
-		if p.byFactor {
-			values[i] = math.Log(values[i])
-		}
-		parties[i] = *p.of(r)
-	}
-	aligned := stats.NewAligned(values, size, queue.covariates(p, metric, requests, values, size)...)
-	if aligned == nil {
-		return nil
-	}
-	streams := e.streams(p, requests)
-	for _, k := range left {
-		out = append(out, comparison{difference{party: k, metric: metric}, aligned.Shift(k, parties, streams), values, parties})
-	}
-	return out
-}
-
-// streams numbers what keeps its properties from request to request: a conversation, or in a closed loop a stream of
-// requests, each sent when the one before ended. Streams in step keep their places in the server's batches to the end.
-// nil: the requests have neither.
-func (e *Measured) streams(p parting, requests []*record.Record) (out []int) {
-	switch {
-	case e.Spec.HasConversations():
-		for _, r := range requests {
-			if r.Session == nil {
-				return nil
-			}
-			out = append(out, *r.Session)
-		}
-	case e.Spec.Rate == 0 && !p.servers:
-		of := map[*record.Record]int{}
-		for k := range p.parties {
-			own := filter(e.Records, func(r *record.Record) bool {
-				party := p.of(r)
-				return party != nil && *party == k && !r.Arrival.IsZero()
-			})
-			numberStreams(own, of)
-		}
-		for _, r := range requests {
-			out = append(out, of[r])
-		}
-	}
-	return out
-}
-
-// numberStreams gives each request the stream of the request that ended last before it arrived.
-func numberStreams(requests []*record.Record, of map[*record.Record]int) {
-	slices.SortFunc(requests, func(a, b *record.Record) int { return cmp.Compare(a.Arrival.Us(), b.Arrival.Us()) })
-	var ends []int64
-	for _, r := range requests {
-		best := -1
-		for k, end := range ends {
-			if end <= r.Arrival.Us() && (best < 0 || end > ends[best]) {
-				best = k
-			}
-		}
-		if best < 0 {
-			best, ends = len(ends), append(ends, 0)
-		}
-		of[r], ends[best] = best, r.End.Us()
-	}
-}
-
-// bySending is the order in which requests were sent.
-func bySending(a, b *record.Record) int {
-	return cmp.Or(cmp.Compare(a.Sent.Us(), b.Sent.Us()), cmp.Compare(a.I, b.I))
 }

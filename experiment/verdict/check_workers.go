@@ -3,41 +3,88 @@ package verdict
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"bench/experiment/record"
+	"bench/experiment/stats"
 	"bench/experiment/unit"
 )
 
-// A difference between workers below both is no finding, however certain.
+// A difference between workers below either is no finding, however certain.
 const (
 	immaterialMs    = 0.1
 	immaterialShare = 0.01 // of the other workers' median
 )
 
-// checkWorkers compares the row's load workers. Their requests are random samples of the same load, so that a
-// difference is of the way between a worker and the server, or of the worker's machine.
+// Where too few requests or streams allow no comparison, a worker differs if each quartile of its latencies lies far
+// above each of the others'. Streams in step can have a place behind others to the end of a row, and wait up to twice as
+// long.
+const (
+	farAbove      = 2
+	leastInWorker = 20 // requests
+)
+
+// checkWorkers compares the row's load workers. Arrivals are dealt to them at random, so that a difference is of the
+// way between a worker and the server, or of the worker's machine.
 func checkWorkers(e *Measured) checkResult {
 	if len(e.Workers) == 0 {
 		return unasked
 	}
-	all, possible := e.differing(e.workersParting())
-	if !possible {
-		return noData
-	}
+	p := e.workersParting()
 	out := passed()
-	for _, d := range all {
-		if math.Abs(d.by) < immaterialMs && math.Abs(d.by) < immaterialShare*d.others {
-			continue
-		}
+	add := func(d difference, text string) {
 		f := caution("look for a slow network card, another zone, or other work on its machine; or run without that worker",
-			"%s", e.differenceText(d)).touching(e.ofWorker(d))
+			"%s", text).touching(e.ofWorker(d))
 		if out.severity != "" {
 			f.problem = out.problem + "; " + f.problem
 			f = f.touching(out.effects)
 		}
 		out = f
 	}
+	all, possible := e.differing(p)
+	for _, d := range all {
+		if math.Abs(d.by) >= max(immaterialMs, immaterialShare*d.others) {
+			add(d, e.differenceText(d))
+		}
+	}
+	if possible {
+		return out
+	}
+	out = noData
+	for k := range e.Workers {
+		if d, text, is := e.apart(p, k); is {
+			add(d, text)
+		}
+	}
 	return out
+}
+
+// apart reports whether a worker's latencies lie far above the others'.
+func (e *Measured) apart(p parting, worker int) (d difference, text string, is bool) {
+	d = difference{party: worker, metric: p.metrics[0]}
+	var own, others []float64
+	for r := range record.Completed(e.Records) {
+		ms, ok := r.Latency(d.metric, e.Spec.Streams())
+		switch k := p.of(r); {
+		case !ok || k == nil:
+		case *k == worker:
+			own = append(own, ms)
+		default:
+			others = append(others, ms)
+		}
+	}
+	if min(len(own), len(others)) < leastInWorker {
+		return d, "", false
+	}
+	slices.Sort(own)
+	slices.Sort(others)
+	low, high := stats.Quantile(own, 0.25), stats.Quantile(own, 0.75)
+	from, to := stats.Quantile(others, 0.25), stats.Quantile(others, 0.75)
+	d.by, d.others = stats.Quantile(own, 0.5)-stats.Quantile(others, 0.5), stats.Quantile(others, 0.5)
+	d.within = stats.Interval{Lo: low - to, Hi: high - from}
+	text = fmt.Sprintf("%s: %s lies far above the other workers': quartiles %s to %s ms, theirs %s to %s ms", e.workerName(worker), d.metric,
+		unit.Brief(low, 3), unit.Brief(high, 3), unit.Brief(from, 3), unit.Brief(to, 3))
+	return d, text, low > farAbove*to && low-to > immaterialMs
 }
 
 func (e *Measured) workersParting() parting {
