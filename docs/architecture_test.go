@@ -31,7 +31,7 @@ var mayImport = map[string][]string{
 	"cmd/bench":     {everything},
 	"sweep":         {"experiment", "experiment/endpoint", "experiment/record", "experiment/safetext", "experiment/series", "experiment/server", "experiment/target", "experiment/telemetry", "experiment/unit", "experiment/verdict", "experiment/workload", "sweep/strict"},
 	"sweep/live":    {"sweep", "sweep/forecast", "experiment", "experiment/columns", "experiment/endpoint", "experiment/openai", "experiment/record", "experiment/safetext", "experiment/stats", "experiment/unit", "experiment/verdict", "experiment/workload"},
-	"sweep/workers": {"experiment", "experiment/endpoint", "experiment/record", "experiment/safetext", "experiment/telemetry", "experiment/workload"},
+	"sweep/workers": {"experiment", "experiment/endpoint", "experiment/openai", "experiment/record", "experiment/safetext", "experiment/telemetry", "experiment/workload"},
 	"sweep/kube":    {"sweep", "experiment/safetext", "experiment/target", "experiment/unit"},
 	"sweep/strict":  {"experiment/safetext", "experiment/spelling"},
 	"sweep/predict": {"experiment", "experiment/endpoint", "experiment/load", "experiment/mock", "experiment/openai",

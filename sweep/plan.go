@@ -261,7 +261,7 @@ func (r *run) checkLimits() error {
 			broken = append(broken, s.Label()+": until = \"stopped\" never ends in a sweep\n"+
 				"hint: write duration = \"60s\", or use bench tile")
 		}
-		if r.Workers != nil { // which have limits of their own
+		if r.Workers != nil { // each checks its own limits before it sends
 			continue
 		}
 		// Repeats give the same error.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"bench/experiment"
 	"bench/experiment/openai"
 	"bench/experiment/record"
 	"bench/experiment/target"
@@ -26,27 +27,32 @@ type promptCount struct {
 
 // countKey is what a count depends on; cut is the bytes of the last text, 0 = all.
 type countKey struct {
-	api   *apiClient
-	model string
-	line  string // of the file: its fields count, too, such as tools
-	cut   int
+	api    *apiClient
+	model  string
+	file   string // its SHA-256: machines have it at other paths
+	number int    // of the prompt in it, with its fields, such as tools
+	cut    int
 }
 
 // PromptCount is what the server answered when the leader of workers asked for the length of a real prompt.
 type PromptCount struct {
 	Class   string `json:"class"`
-	Line    string `json:"line"`          // of the file
+	Number  int    `json:"number"`        // of the prompt in the file of the class
 	Cut     int    `json:"cut,omitempty"` // bytes of the last text; 0 = all
 	Tokens  int    `json:"tokens,omitempty"`
 	Refused string `json:"refused,omitempty"` // why the server refuses it; empty = it does not
 }
 
 // of are the counts that the classes of a row need, so that workers do not ask again.
-func (c countedPrompts) of(encoders classEncoders) (out []PromptCount) {
-	for class, e := range encoders {
+func (c countedPrompts) of(spec *experiment.Spec, encoders classEncoders) (out []PromptCount) {
+	for _, class := range spec.Classes() {
+		if class.Prompts == nil {
+			continue
+		}
+		api := encoders[class.Name].api
 		for key, n := range c {
-			if key.api == e.api && key.model == e.api.model {
-				out = append(out, PromptCount{class, key.line, key.cut, n.tokens, n.refused})
+			if key.api == api && key.model == api.model && key.file == class.Prompts.SHA256 {
+				out = append(out, PromptCount{class.Name, key.number, key.cut, n.tokens, n.refused})
 			}
 		}
 	}
@@ -54,10 +60,16 @@ func (c countedPrompts) of(encoders classEncoders) (out []PromptCount) {
 }
 
 // take adds the counts of the leader.
-func (c countedPrompts) take(counts []PromptCount, encoders classEncoders) {
+func (c countedPrompts) take(counts []PromptCount, spec *experiment.Spec, encoders classEncoders) {
+	files := map[string]string{}
+	for _, class := range spec.Classes() {
+		if class.Prompts != nil {
+			files[class.Name] = class.Prompts.SHA256
+		}
+	}
 	for _, n := range counts {
 		if e := encoders[n.Class]; e != nil {
-			c[countKey{e.api, e.api.model, n.Line, n.Cut}] = promptCount{n.Tokens, n.Refused}
+			c[countKey{e.api, e.api.model, files[n.Class], n.Number, n.Cut}] = promptCount{n.Tokens, n.Refused}
 		}
 	}
 }
@@ -197,7 +209,7 @@ func (s *promptSelection) truncate(ctx context.Context, p *prompts.Prompt, c *pr
 // count is the server's count of a prompt's tokens: by /tokenize, which computes nothing, else by the usage of a request
 // for one token.
 func (s *promptSelection) count(ctx context.Context, p *prompts.Prompt, c *prompts.Content, cut int) (promptCount, error) {
-	key := countKey{s.e.api, s.e.api.model, p.Line(), cut}
+	key := countKey{s.e.api, s.e.api.model, s.source.SHA256, p.Number, cut}
 	if known, ok := s.counted[key]; ok {
 		return known, nil
 	}

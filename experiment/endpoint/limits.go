@@ -34,20 +34,24 @@ const spareConnections = 1024
 // connections do not count, since a row with a connection per request asks the server to close them first, so
 // that they wait there.
 func (s *Server) CheckLimits(spec *experiment.Spec, l telemetry.Limits) error {
+	return s.checkLimits(spec.Label(), spec.MinConnections(), spec.ConnectionsToOpen(), l)
+}
+
+// checkLimits does so for n connections, of which some are opened ahead.
+func (s *Server) checkLimits(label string, n, ahead int, l telemetry.Limits) error {
 	if s.simulator != nil {
 		return nil
 	}
-	n := spec.MinConnections()
-	files := l.Open + spareFiles + n + min(spec.ConnectionsToOpen(), spareConnections)
+	files := l.Open + spareFiles + n + min(ahead, spareConnections)
 	if s.inProcess() {
 		files += n // the server's ends are in this process, too
 	}
 	switch {
 	case l.Files > 0 && files > l.Files:
 		return fmt.Errorf("%s needs about %s open files for its %s connections, the limit is %s\nhint: %s, then start bench again; or lower the load",
-			spec.Label(), unit.Count(files), unit.Count(n), unit.Count(l.Files), verdict.RaiseFileLimit(files))
+			label, unit.Count(files), unit.Count(n), unit.Count(l.Files), verdict.RaiseFileLimit(files))
 	case l.Ports > 0 && n > l.Ports:
-		return fmt.Errorf("%s needs %s connections to one address, this machine has ports for %s\nhint: %s, or lower the load", spec.Label(), unit.Count(n), unit.Count(l.Ports), verdict.WidenPortRange)
+		return fmt.Errorf("%s needs %s connections to one address, this machine has ports for %s\nhint: %s, or lower the load", label, unit.Count(n), unit.Count(l.Ports), verdict.WidenPortRange)
 	}
 	return nil
 }

@@ -27,6 +27,7 @@ import (
 	"bench/experiment/selftest"
 	"bench/experiment/stats"
 	"bench/experiment/target"
+	"bench/experiment/telemetry"
 	"bench/experiment/telemetry/collector"
 	"bench/experiment/unit"
 )
@@ -53,6 +54,7 @@ type Server struct {
 	elsewhere   map[string]*Server    // by the endpoint that classes name
 	sources     *collector.Sources    // nil: no telemetry
 	counted     countedPrompts        // real prompts; nil: none yet
+	limits      *telemetry.Limits     // of this process before the first share; nil: none yet
 	blockProbed bool                  // of the prefix cache
 	probedBlock int                   // its size in tokens; 0: not known
 

@@ -85,7 +85,7 @@ func (s *Server) RunShare(ctx context.Context, c ShareConfig) (*ShareResult, err
 // prepareShare makes the encoders as the leader's, and opens connections.
 func (m *measurement) prepareShare(ctx context.Context, s *Server, c *ShareConfig) error {
 	counted := s.countedPrompts()
-	counted.take(c.Counts, m.encoders)
+	counted.take(c.Counts, c.Spec, m.encoders)
 	m.encoders.saltCaches(c.Spec, c.Salt)
 	if err := m.selectPrompts(ctx, counted); err != nil && !errors.Is(err, errNothingToSend) {
 		return err
@@ -94,13 +94,28 @@ func (m *measurement) prepareShare(ctx context.Context, s *Server, c *ShareConfi
 		return fmt.Errorf("%s: this worker encodes other requests than the leader: its server takes prompts as %s with %d tokens around each\nhint: let all machines reach the same server with the same template, and run the same build of bench",
 			c.ID, m.encoders.promptForm(), m.encoders.overhead())
 	}
-	n := c.Spec.ConnectionsToOpen()
-	if share := c.share(); share.Slots > 0 && n == share.Slots {
-		n = share.Concurrency()
-	} else {
-		n = (n + c.Of - 1) / c.Of
+	n, ahead := c.part(c.Spec.MinConnections()), c.part(c.Spec.ConnectionsToOpen())
+	if err := s.checkLimits(c.Spec.Label(), n, ahead, s.ownLimits()); err != nil {
+		return err
 	}
-	return m.openConnections(ctx, n)
+	return m.openConnections(ctx, ahead)
+}
+
+// part is the worker's part of a number of connections.
+func (c *ShareConfig) part(n int) int {
+	if share := c.share(); share.Slots > 0 && n == share.Slots {
+		return share.Concurrency()
+	}
+	return (n + c.Of - 1) / c.Of
+}
+
+// ownLimits are the limits of the worker's process, with the files that were open before its first row: connections of an
+// earlier row are closed when the next one opens its own.
+func (s *Server) ownLimits() telemetry.Limits {
+	if s.limits == nil {
+		s.limits = new(Limits())
+	}
+	return *s.limits
 }
 
 // sitOut waits for the end of a row of which the worker has nothing.

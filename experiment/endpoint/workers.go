@@ -115,7 +115,7 @@ func (m *measurement) driveWorkers(ctx context.Context, s *Server, c load.Config
 		Server: ServerAddress{Base: s.options.BaseURL, Target: s.Target, Start: m.t.ServerStart},
 		Row: Share{
 			Spec: m.t.Spec, ID: m.t.ID, Salt: m.t.Salt, Drain: c.DecidedDrain,
-			Plan: planOf(m.t.Spec, m.t.Salt), Bodies: m.bodiesOf(), Counts: s.countedPrompts().of(m.encoders),
+			Plan: planOf(m.t.Spec, m.t.Salt), Bodies: m.bodiesOf(), Counts: s.countedPrompts().of(m.t.Spec, m.encoders),
 		},
 		Started: func(at time.Time) { epoch = at },
 		Each:    m.collect,

@@ -100,3 +100,14 @@ func TestLeaversAreNotJudged(t *testing.T) {
 		t.Errorf("%+v %+v", e.Findings, e.Left)
 	}
 }
+
+// A record that names no replica of the row, as a damaged file can, has none.
+func TestReplicaOf(t *testing.T) {
+	e := &Measured{Row: &record.Row{}}
+	e.Server.Replicas = []record.Replica{{Endpoint: "a:1"}, {Endpoint: "b:1"}}
+	for i, want := range map[int]string{-1: "", 0: "a:1", 1: "b:1", 2: ""} {
+		if got := e.replicaOf(&record.Record{Endpoint: &i}); got != want {
+			t.Errorf("replica %d: %q", i, got)
+		}
+	}
+}

@@ -61,7 +61,7 @@ func (e *Measured) Conclude(t experiment.Target, b record.RooflineSource) {
 
 // replicaOf is the replica of a request; empty = the row has none.
 func (e *Measured) replicaOf(r *record.Record) string {
-	if r.Endpoint == nil || *r.Endpoint >= len(e.Server.Replicas) {
+	if r.Endpoint == nil || *r.Endpoint < 0 || *r.Endpoint >= len(e.Server.Replicas) {
 		return ""
 	}
 	return e.Server.Replicas[*r.Endpoint].Endpoint

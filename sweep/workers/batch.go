@@ -11,6 +11,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"bench/experiment/endpoint"
+	"bench/experiment/openai"
 	"bench/experiment/record"
 	"bench/experiment/telemetry"
 )
@@ -22,6 +23,7 @@ const (
 	kindCounts  = 'p'
 	kindReady   = 'y'
 	kindDrained = 'd'
+	kindMore    = 'm' // of the result, before it
 	kindResult  = 'o'
 	kindError   = 'e'
 	kindBye     = 'b' // of a worker that is interrupted
@@ -44,13 +46,41 @@ type event struct {
 	sample *telemetry.Sample
 	counts endpoint.Counts
 	ready  ready
-	result *endpoint.ShareResult
+	more   more
+	result *result
 	text   string // of an error
 }
 
 // ready is a worker that waits for the start.
 type ready struct {
 	RTT int64 `json:"rtt_ns"` // least round trip to the leader
+}
+
+// result is the end of a worker's share.
+type result struct {
+	Share   endpoint.ShareResult `json:"share"`
+	Records int                  `json:"records"` // that it sent
+}
+
+// more is a piece of what grows with the requests in a result: a line has a limit.
+type more struct {
+	Setups   []openai.Setup `json:"setups,omitempty"`
+	Overhead []float64      `json:"overhead_ms,omitempty"` // of a gateway
+}
+
+// piece is the largest number of entries of each kind in more.
+const piece = 10_000
+
+// pieces takes from a result what grows with its requests.
+func pieces(r *endpoint.ShareResult) (out []more) {
+	setups, overhead := r.Setups, r.Gateway.Overhead
+	r.Setups, r.Gateway.Overhead = nil, nil
+	for len(setups)+len(overhead) > 0 {
+		n, m := min(piece, len(setups)), min(piece, len(overhead))
+		out = append(out, more{setups[:n], overhead[:m]})
+		setups, overhead = setups[n:], overhead[m:]
+	}
+	return out
 }
 
 // appendLine appends a line of a kind whose JSON is v.
@@ -162,8 +192,10 @@ func (u *unpacker) event(line []byte) (e event, err error) {
 		err = json.Unmarshal(line, &e.counts)
 	case kindReady:
 		err = json.Unmarshal(line, &e.ready)
+	case kindMore:
+		err = json.Unmarshal(line, &e.more)
 	case kindResult:
-		e.result = new(endpoint.ShareResult)
+		e.result = new(result)
 		err = json.Unmarshal(line, e.result)
 	case kindError, kindBye:
 		err = json.Unmarshal(line, &e.text)

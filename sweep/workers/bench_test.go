@@ -44,7 +44,7 @@ func BenchmarkRecords(b *testing.B) {
 	for b.Loop() {
 		seen := records{}
 		for _, e := range must(u.unpack(bytes.NewReader(batch))) {
-			if err := checkRecord(e.record, time.Hour); err != nil || !seen.add(e.record.I) {
+			if err := new(allowed).check(e.record, time.Hour); err != nil || !seen.add(e.record.I) {
 				b.Fatal(err)
 			}
 		}

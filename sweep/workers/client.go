@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"bench/experiment/safetext"
 )
 
 // NewClient makes the client of a Worker. It uses no proxy, and follows no redirection, which would show the token to
@@ -43,8 +45,8 @@ type refusedError struct {
 	status int
 }
 
-// Error implements error.
-func (e *refusedError) Error() string { return e.refusal.Error }
+// Error implements error. The text is the leader's, and is shown as one line: it can't pass for this program's own.
+func (e *refusedError) Error() string { return safetext.Escape(e.refusal.Error) }
 
 // open sends a request; its answer has the status 2xx.
 func (s *session) open(ctx context.Context, method, path string, query url.Values, body []byte) (*http.Response, error) {
@@ -103,6 +105,9 @@ func jsonBody(v any) []byte {
 // mostCommand bounds a line of /v1/commands: a spec with long lists of lengths.
 const mostCommand = 64 << 20
 
+// errUnread is the error of a command that a worker can't read: neither could it later.
+var errUnread = errors.New("reading a command of the leader")
+
 // listen passes on the leader's commands, each once, and connects again when the connection is lost. It ends with ctx,
 // the leader's silence, or a leader that does not know the session.
 func (s *session) listen(ctx context.Context, commands chan<- *command) error {
@@ -116,7 +121,13 @@ func (s *session) listen(ctx context.Context, commands chan<- *command) error {
 		case errors.As(err, &refused) && refused.status == http.StatusNotFound:
 			return fmt.Errorf("%w: %w", errLost, err)
 		case time.Since(heard) > silence:
-			return fmt.Errorf("%w: no sign of life for %v", errLost, silence)
+			lost := fmt.Errorf("%w: no sign of life for %v", errLost, silence)
+			if errors.Is(err, context.Canceled) { // by the silence
+				return lost
+			}
+			return fmt.Errorf("%w: %w", lost, err)
+		case errors.Is(err, errUnread):
+			return err
 		}
 		if err := pause(ctx, retryAfter); err != nil {
 			return err
@@ -137,12 +148,13 @@ func (s *session) stream(ctx context.Context, last *int, heard *time.Time, comma
 	defer response.Body.Close()
 	lines := bufio.NewScanner(response.Body)
 	lines.Buffer(nil, mostCommand)
+	lines.Split(wholeLines)
 	for lines.Scan() {
 		silent.Reset(silence)
 		*heard = time.Now()
 		c := new(command)
 		if err := decode(lines.Bytes(), c); err != nil {
-			return fmt.Errorf("reading a command: %w", err)
+			return fmt.Errorf("%w: %w", errUnread, err)
 		}
 		if c.N <= *last {
 			continue
@@ -154,7 +166,20 @@ func (s *session) stream(ctx context.Context, last *int, heard *time.Time, comma
 			return ctx.Err()
 		}
 	}
-	return lines.Err()
+	if err := lines.Err(); err == nil {
+		return io.EOF
+	} else if !errors.Is(err, bufio.ErrTooLong) {
+		return err
+	}
+	return fmt.Errorf("%w: it is longer than %d MiB", errUnread, mostCommand>>20)
+}
+
+// wholeLines splits into lines, without one whose end has not come.
+func wholeLines(data []byte, _ bool) (advance int, line []byte, err error) {
+	if i := bytes.IndexByte(data, '\n'); i >= 0 {
+		return i + 1, data[:i], nil
+	}
+	return 0, nil, nil
 }
 
 // pings is the number of round trips of which the fastest counts.

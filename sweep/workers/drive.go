@@ -33,6 +33,10 @@ type part struct {
 	over   bool          // it sends nothing any more: its result or error came
 	done   bool          // its own window has ended
 	result *endpoint.ShareResult
+
+	allowed allowed
+	records int  // that came
+	more    more // of the result, so far
 }
 
 // Drive implements endpoint.Workers.
@@ -82,7 +86,25 @@ func (d *driving) begin() error {
 	for k, m := range d.members {
 		share := d.c.Row
 		share.Worker, share.Of = k, l.of
-		m.command(command{Do: doRow, Row: d.n, Share: &share, Server: newServer(d.c.Server), Files: named})
+		c := command{Do: doRow, Row: d.n, Share: &share, Server: newServer(d.c.Server), Files: named}
+		if k == 0 {
+			if err := c.fits(); err != nil {
+				return err
+			}
+		}
+		m.command(c)
+		d.parts[k].allowed.replicas = len(d.c.Server.Target.Replicas)
+		if spec := share.Spec; !spec.HasConversations() {
+			d.parts[k].allowed.share = spec.Share(k, l.of)
+		}
+	}
+	return nil
+}
+
+// fits reports why a command is longer than a worker reads.
+func (c *command) fits() error {
+	if n := len(jsonBody(c)); n >= mostCommand {
+		return fmt.Errorf("what a worker needs to know of %s takes %d MiB, the limit is %d MiB\nhint: let the row use fewer prompts or lengths", c.Share.ID, n>>20, mostCommand>>20)
 	}
 	return nil
 }

@@ -73,7 +73,7 @@ func (l *Leader) deliver(d *driving, m *member, row int, events []event) {
 	for i := range events {
 		if events[i].kind == kindBye {
 			l.mu.Lock()
-			l.expel(m, "was interrupted"+because(events[i].text))
+			l.expel(m, leaving(events[i].text))
 			l.mu.Unlock()
 		}
 	}
@@ -88,11 +88,12 @@ func (l *Leader) deliver(d *driving, m *member, row int, events []event) {
 	}
 }
 
-func because(text string) string {
+// leaving is why a worker that says goodbye leaves.
+func leaving(text string) string {
 	if text == "" {
-		return ""
+		return "was interrupted"
 	}
-	return ": " + shown(text)
+	return shown(text)
 }
 
 // shown is a worker's text, safe to show.
@@ -129,7 +130,7 @@ type badEvent struct{ error }
 // event takes a line of a batch of worker k.
 func (d *driving) event(k int, e *event) error {
 	p, m := &d.parts[k], d.members[k]
-	if d.start == 0 && (e.kind == kindRecord || e.kind == kindSample || e.kind == kindDrained || e.kind == kindResult) {
+	if d.start == 0 && (e.kind == kindRecord || e.kind == kindSample || e.kind == kindDrained || e.kind == kindMore || e.kind == kindResult) {
 		return &badEvent{fmt.Errorf("sent the line %q before the start", e.kind)}
 	}
 	switch e.kind {
@@ -148,11 +149,12 @@ func (d *driving) event(k int, e *event) error {
 		return d.isReady(p, time.Duration(e.ready.RTT))
 	case kindDrained:
 		d.isDrained(p)
+	case kindMore:
+		return p.add(&e.more)
 	case kindResult:
-		if err := checkResult(e.result, d.l.now()-d.start); err != nil {
-			return &badEvent{err}
+		if err := p.end(e.result, d.l.now()-d.start); err != nil {
+			return err
 		}
-		p.result, p.over = e.result, true
 		d.results++
 	case kindError:
 		p.over = true
@@ -161,14 +163,41 @@ func (d *driving) event(k int, e *event) error {
 	return nil
 }
 
+// mostOpened bounds the connections that a worker opens ahead of its requests.
+const mostOpened = 1 << 20
+
+// add takes a piece of the result. A request opens one connection at most, and has one answer.
+func (p *part) add(m *more) error {
+	p.more.Setups = append(p.more.Setups, m.Setups...)
+	p.more.Overhead = append(p.more.Overhead, m.Overhead...)
+	if most := p.records + mostOpened; max(len(p.more.Setups), len(p.more.Overhead)) > most {
+		return &badEvent{fmt.Errorf("opened more than %d connections for %d requests", most, p.records)}
+	}
+	return nil
+}
+
+// end takes the result. now is the time since the common start.
+func (p *part) end(r *result, now time.Duration) error {
+	if err := checkResult(&r.Share, now); err != nil {
+		return &badEvent{err}
+	}
+	if r.Records != p.records {
+		return &badEvent{fmt.Errorf("has sent %d records, and %d came", r.Records, p.records)}
+	}
+	p.result, p.over = &r.Share, true
+	p.result.Setups, p.result.Gateway.Overhead = p.more.Setups, p.more.Overhead
+	return nil
+}
+
 func (d *driving) record(k int, e *event) error {
-	r := e.record
-	if err := checkRecord(r, d.l.now()-d.start); err != nil {
+	r, p := e.record, &d.parts[k]
+	if err := p.allowed.check(r, d.l.now()-d.start); err != nil {
 		return &badEvent{err}
 	}
 	if !d.records.add(r.I) {
 		return &badEvent{fmt.Errorf("sent record %d, which the leader has", r.I)}
 	}
+	p.records++
 	r.Schema, r.Worker = "", new(k)
 	return d.c.Each(r)
 }

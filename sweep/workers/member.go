@@ -80,6 +80,10 @@ func (l *Leader) unfit(h *hello) string {
 	return ""
 }
 
+// takeOver is for how long a worker without a connection must have given no sign of life before another process gets its
+// number: one that lost its connection for a moment keeps it.
+const takeOver = 3 * beat
+
 // seat gives a worker its number: the one that it has, or with -1 the first that is free. why is empty if it got one.
 func (l *Leader) seat(m *member, index int) (why string) {
 	l.mu.Lock()
@@ -92,7 +96,7 @@ func (l *Leader) seat(m *member, index int) (why string) {
 		switch {
 		case index >= 0 && i != index || other != nil && index < 0:
 			continue
-		case other != nil && (other.streams > 0 || other.connected == 0):
+		case other != nil && (other.streams > 0 || other.connected == 0 || time.Since(other.seen) < takeOver):
 			return fmt.Sprintf("worker %d is there already, on %s", i, other.host)
 		case other != nil:
 			l.expel(other, "its connection was lost, and another process has its number")

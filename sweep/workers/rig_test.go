@@ -152,14 +152,17 @@ func (x *rig) complete() {
 	}
 }
 
-// each is a row with 100 requests, of which a worker sends one in ten ms.
+// each is a row with 100 requests, of which the workers send one each ten ms.
 func each(ctx context.Context, c endpoint.ShareConfig) (*endpoint.ShareResult, error) {
 	start, err := c.Ready(ctx)
 	if err != nil {
 		return nil, err
 	}
-	sent := 0
-	for i := c.Worker; i < 100; i += c.Of {
+	sent, share := 0, c.Spec.Share(c.Worker, c.Of)
+	for i := range 100 {
+		if !share.Owns(i) {
+			continue
+		}
 		due := start.Add(time.Duration(i) * 10 * time.Millisecond)
 		if err := pause(ctx, time.Until(due)); err != nil {
 			return nil, err

@@ -44,13 +44,14 @@ func TestRow(t *testing.T) {
 			if len(got) != 100 || progress.Sent.Load() != 100 {
 				t.Errorf("%d records, %d sent, want 100", len(got), progress.Sent.Load())
 			}
+			share := (&experiment.Spec{}).Share(0, 3)
 			for i, r := range got {
-				if r.Worker == nil || *r.Worker != i%3 {
+				if r.Worker == nil || *r.Worker != share.Owner(i) {
 					t.Errorf("record %d is of worker %v", i, r.Worker)
 				}
 			}
 			for k, r := range results {
-				if r.Worker.Worker != k || r.Worker.Host != "host--1" || r.Worker.Sent != (102-k)/3 || r.Worker.RTTUs > 1 {
+				if r.Worker.Worker != k || r.Worker.Host != "host--1" || r.Worker.Sent != (&experiment.Spec{}).Share(k, 3).Among(100) || r.Worker.RTTUs > 1 {
 					t.Errorf("result %d is %+v", k, r.Worker)
 				}
 				if at := <-starts; !at.Equal(epoch) {

@@ -67,8 +67,11 @@ func (s *session) serve(ctx context.Context) error {
 	}()
 	r := &rows{s: s}
 	err := r.obey(ctx, commands)
-	if outer.Err() != nil {
-		_ = s.out.add(kindBye, "", true) // the row is cut at once
+	switch { // the row is cut at once
+	case outer.Err() != nil:
+		_ = s.out.add(kindBye, "", true)
+	case errors.Is(err, errUnread):
+		_ = s.out.add(kindBye, err.Error(), true)
 	}
 	cancel(nil)
 	r.cancel()
@@ -149,12 +152,9 @@ func (r *rows) begin(ctx context.Context, c *command) {
 	go func() {
 		defer close(over)
 		defer cancel()
-		result, err := r.s.share(ctx, c, start, until, progress)
+		err := r.s.share(ctx, c, start, until, progress)
 		for _, end := range ends {
 			end()
-		}
-		if err == nil {
-			err = r.s.out.add(kindResult, result, true)
 		}
 		if err != nil && session.Err() == nil {
 			_ = r.s.out.add(kindError, err.Error(), true) // a text has a JSON form
@@ -163,24 +163,28 @@ func (r *rows) begin(ctx context.Context, c *command) {
 	}()
 }
 
-// share sends the worker's share of a row.
-func (s *session) share(ctx context.Context, c *command, start <-chan time.Duration, until [3]context.Context, progress *endpoint.Progress) (*endpoint.ShareResult, error) {
+// share sends the worker's share of a row, and its result to the leader.
+func (s *session) share(ctx context.Context, c *command, start <-chan time.Duration, until [3]context.Context, progress *endpoint.Progress) error {
 	if c.Share == nil || c.Share.Spec == nil || c.Server == nil {
-		return nil, errors.New("the leader sent a row without a spec or a server")
+		return errors.New("the leader sent a row without a spec or a server")
 	}
 	spec := c.Share.Spec
 	s.w.note("row %s", c.Share.ID)
 	if err := s.find(ctx, c); err != nil {
-		return nil, err
+		return err
 	}
 	target, err := s.w.to(ctx, c.Server, spec)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return target.RunShare(ctx, endpoint.ShareConfig{
+	records := 0
+	r, err := target.RunShare(ctx, endpoint.ShareConfig{
 		Share: *c.Share, Release: until[0], Ends: until[1], Decided: until[2], Progress: progress,
 		Ready: func(ctx context.Context) (time.Time, error) { return s.ready(ctx, start) },
-		Each:  func(r *record.Record) error { return s.out.addText(kindRecord, r.AppendJSON) },
+		Each: func(r *record.Record) error {
+			records++
+			return s.out.addText(kindRecord, r.AppendJSON)
+		},
 		Sample: func(x telemetry.Sample) {
 			if text, err := json.Marshal(&x); err == nil { // a sample without a JSON form is not a number: none
 				_ = s.out.addText(kindSample, func(b []byte) []byte { return append(b, text...) })
@@ -188,6 +192,15 @@ func (s *session) share(ctx context.Context, c *command, start <-chan time.Durat
 		},
 		Drained: func() { _ = s.out.add(kindDrained, nil, true) },
 	})
+	if err != nil {
+		return err
+	}
+	for _, m := range pieces(r) {
+		if err := s.out.add(kindMore, m, false); err != nil {
+			return err
+		}
+	}
+	return s.out.add(kindResult, result{*r, records}, true)
 }
 
 // ready tells the leader that this worker is ready, and returns the common start, by this worker's clock.

@@ -58,6 +58,8 @@ func (w *Worker) Run(ctx context.Context) error {
 			return nil
 		case ctx.Err() != nil:
 			return ctx.Err()
+		case errors.Is(err, errUnread):
+			return err
 		}
 		w.note("%v; trying to join again for %v", err, w.Wait)
 	}
