@@ -138,7 +138,14 @@ func ConcurrencyOf(records []*Record, w Window) Concurrency {
 	return c
 }
 
-// goodputOf counts the requests of the window that met every per-request limit.
+// HasBeside reports whether a request arrived in the window and does not count: a load worker that has its part of a number
+// of requests sends on until the others have theirs.
+func (w Window) HasBeside(r *Record) bool {
+	return r.Worker != nil && r.Phase == PhaseCooldown && w.DecidedUs == 0 && w.has(r.Arrival)
+}
+
+// goodputOf counts the requests of the window that met every per-request limit; like throughput, also those beside the
+// counted number.
 func goodputOf(records []*Record, w Window, stream bool, each []experiment.Limit) *Goodput {
 	if len(each) == 0 || w.Seconds() <= 0 {
 		return nil
@@ -149,7 +156,7 @@ func goodputOf(records []*Record, w Window, stream bool, each []experiment.Limit
 	}
 	n, good, tokens := 0, 0, 0
 	for _, r := range records {
-		if r.Phase != PhaseWindow || r.Left() {
+		if r.Phase != PhaseWindow && !w.HasBeside(r) || r.Left() {
 			continue
 		}
 		n++

@@ -72,6 +72,7 @@ var checks = []struct {
 	{"stamps", perWorker(checkStamps)},
 	{"workers_differ", checkWorkers},
 	{"start_skew", checkStart},
+	{"uneven_workers", checkParts},
 	{"arrivals", checkArrivals},
 	{"rate_not_achieved", checkRate},
 	{"concurrency", checkConcurrency},

@@ -1,0 +1,34 @@
+package verdict
+
+import (
+	"bench/experiment/record"
+	"bench/experiment/unit"
+)
+
+// uneven is the share of the counted requests above which those beside them show workers that are not equally fast.
+// Answers of different lengths alone bring some percent.
+const uneven = 0.25
+
+// checkParts finds workers that ended their parts of the counted requests at very different times. A fast one then goes on
+// within the window with requests that do not count: percentiles weigh the workers alike, the load did not.
+func checkParts(e *Measured) checkResult {
+	if len(e.Workers) == 0 || e.Spec.Requests == 0 {
+		return unasked
+	}
+	counted, beside := 0, 0
+	for _, r := range e.Records {
+		switch {
+		case r.Phase == record.PhaseWindow:
+			counted++
+		case e.Window.HasBeside(r):
+			beside++
+		}
+	}
+	if float64(beside) <= max(float64(e.Spec.Concurrency), uneven*float64(counted)) { // one of each slot is at the edge
+		return passed()
+	}
+	return caution(`write duration = "60s" in place of requests: then all workers end at one time`,
+		"workers were not equally fast: %s requests beside the %s that count arrived in the window; percentiles weigh the workers alike, the load did not",
+		unit.Count(beside), unit.Count(counted)).
+		touching(unbounded(record.Unknown, firstToken, lastToken, betweenIt))
+}
