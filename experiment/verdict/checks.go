@@ -73,6 +73,7 @@ var checks = []struct {
 	{"workers_differ", checkWorkers},
 	{"start_skew", checkStart},
 	{"uneven_workers", checkParts},
+	{"split_cap", checkCap},
 	{"arrivals", checkArrivals},
 	{"rate_not_achieved", checkRate},
 	{"concurrency", checkConcurrency},
