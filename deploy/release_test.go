@@ -59,7 +59,7 @@ func TestRelease(t *testing.T) {
 	checkSBOM(t, strings.TrimSuffix(archives[0], ".tar.gz")+".cdx.json", filepath.Join(dir, "bench"))
 }
 
-// checkSBOM holds an SBOM to what go version -m reports of the binary.
+// checkSBOM compares an SBOM with what go version -m reports of the binary.
 func checkSBOM(t *testing.T, sbom, binary string) {
 	t.Helper()
 	var bill struct {

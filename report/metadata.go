@@ -64,8 +64,18 @@ func (r *Run) metadataTable(o *Analysis) Table {
 	if v := g.ServerVersion(); v != "" {
 		add("version, as reported", v)
 	}
-	add("client", fmt.Sprintf("bench %s (commit %s, %s), %s %s, %s", c.Version, cmp.Or(c.Commit, "unknown"), c.Go, c.OS, c.Kernel, c.Host))
-	add("client machine", fmt.Sprintf("%s, %d cores, GOMAXPROCS %d, %s GiB", cmp.Or(c.CPU, "unknown processor"), c.Cores, c.MaxProcs, unit.Digits(c.MemoryGiB)))
+	client := "client"
+	if r.byWorkers() {
+		client = "leader" // which sent no request
+	}
+	add(client, fmt.Sprintf("bench %s (commit %s, %s), %s %s, %s", c.Version, cmp.Or(c.Commit, "unknown"), c.Go, c.OS, c.Kernel, c.Host))
+	add(client+" machine", fmt.Sprintf("%s, %d cores, GOMAXPROCS %d, %s GiB", cmp.Or(c.CPU, "unknown processor"), c.Cores, c.MaxProcs, unit.Digits(c.MemoryGiB)))
+	r.addByRow(add, "load workers", func(row *record.Row) string {
+		if load := row.LoadWorkers(); record.LoadWorkers(r.Live()) != "none" {
+			return load
+		}
+		return ""
+	})
 	r.addByRow(add, "timestamps", func(row *record.Row) string {
 		if row.Clock.Stamps == "" {
 			return ""

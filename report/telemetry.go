@@ -98,12 +98,15 @@ func busyCell(u *telemetry.Usage) Cell {
 	return c
 }
 
-// clientTable is the load of the measuring machine.
+// clientTable is the load of the measuring machine; workersTable has the machines of load workers.
 func (r *Run) clientTable() Table {
 	t := Table{ID: "client", Caption: "Client", Columns: []Column{
 		{Head: "row"}, {Head: "lag p99", Unit: "ms", Num: true, Help: "lag"}, {Head: "read lag", Unit: "ms", Num: true, Help: "lag"}, {Head: "machine busy", Unit: "%", Num: true}, {Head: "run-queue wait p99", Unit: "ms", Num: true}, {Head: "connections opened", Num: true}, {Head: "timestamps"},
 	}}
 	for _, row := range r.Live() {
+		if len(row.Workers) > 0 {
+			continue
+		}
 		u := cmp.Or(row.Client, &telemetry.Usage{})
 		opened := count(row.Connections.During)
 		opened.Title = unit.Count(row.Connections.Ahead) + " before the window"

@@ -33,6 +33,7 @@ func Text(w io.Writer, run *Run, screen Screen) error {
 	p.few(run.speculationTable().only(0, 3, 4, 5, 6), mostGroups, "report.html, tab Server")
 	p.speculationGains(run)
 	p.ttftParts(run)
+	p.few(run.workersSummary(), mostGroups, "report.html, tab Server")
 	p.bottlenecks(&o)
 	p.published(&o)
 	p.findings(&o, &t, footnotes)

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"bench/experiment/record"
 	"bench/experiment/telemetry"
@@ -14,7 +15,7 @@ func (r *Run) workersTable() Table {
 	t := Table{ID: "workers", Caption: "Load workers", Columns: []Column{{Head: "row"}, {Head: "worker"},
 		{Head: "requests", Num: true}, {Head: "concurrency", Num: true}, {Head: "max in flight", Num: true},
 		{Head: "lag p99", Unit: "ms", Num: true, Help: "lag"}, {Head: "TTFT p50 from send", Unit: "ms", Num: true},
-		{Head: "machine busy", Unit: "%", Num: true}, {Head: "start skew", Unit: "ms", Num: true}}}
+		{Head: "machine busy", Unit: "%", Num: true}, {Head: "connections opened", Num: true}, {Head: "start skew", Unit: "ms", Num: true}}}
 	for _, row := range r.Live() {
 		for i := range row.Workers {
 			w := &row.Workers[i]
@@ -23,10 +24,61 @@ func (r *Run) workersTable() Table {
 				concurrency = count(w.Concurrency)
 			}
 			t.Add(TextCell(row.ID), TextCell(fmt.Sprintf("%d %s", w.Worker, w.Host)), count(w.Sent), concurrency, count(w.MaxInFlight),
-				optional(w.LagP99, unit.Digits), optional(w.TTFTP50, unit.Digits), busyCell(cmp.Or(w.Client, &telemetry.Usage{})), skewCell(w))
+				optional(w.LagP99, unit.Digits), optional(w.TTFTP50, unit.Digits), busyCell(cmp.Or(w.Client, &telemetry.Usage{})), count(w.Connections.During), skewCell(w))
 		}
 	}
 	return t
+}
+
+// byWorkers reports whether load workers sent every row.
+func (r *Run) byWorkers() bool {
+	return len(r.Rows) > 0 && !slices.ContainsFunc(r.Rows, func(row record.Row) bool { return len(row.Workers) == 0 })
+}
+
+// workersSummary is a line for each row with load workers: their extremes.
+func (r *Run) workersSummary() Table {
+	t := Table{ID: "workers-summary", Caption: "Load workers", Columns: []Column{{Head: "row"}, {Head: "workers"},
+		{Head: "highest lag p99", Unit: "ms", Num: true, Help: "lag"}, {Head: "lowest TTFT p50", Unit: "ms", Num: true},
+		{Head: "highest TTFT p50", Unit: "ms", Num: true}, {Head: "highest start skew", Unit: "ms", Num: true}}}
+	for _, row := range r.Live() {
+		if len(row.Workers) == 0 {
+			continue
+		}
+		_, lag := extremes(row.Workers, func(w *record.Worker) *float64 { return w.LagP99 })
+		lowest, highest := extremes(row.Workers, func(w *record.Worker) *float64 { return w.TTFTP50 })
+		skewed := slices.MaxFunc(row.Workers, func(a, b record.Worker) int {
+			return cmp.Compare(a.StartSkewUs+a.StartLateUs, b.StartSkewUs+b.StartLateUs)
+		})
+		t.Add(TextCell(row.ID), TextCell(row.LoadWorkers()), lag, lowest, highest, skewCell(&skewed))
+	}
+	if len(t.Rows) > 0 {
+		t.Note = "In parentheses: the worker. TTFT counts from the send."
+	}
+	return t
+}
+
+// extremes are the cells of the lowest and the highest value of a figure, with their workers.
+func extremes(workers []record.Worker, of func(*record.Worker) *float64) (lowest, highest Cell) {
+	var low, high *record.Worker
+	for i := range workers {
+		w := &workers[i]
+		if of(w) == nil {
+			continue
+		}
+		if low == nil || *of(w) < *of(low) {
+			low = w
+		}
+		if high == nil || *of(w) > *of(high) {
+			high = w
+		}
+	}
+	if low == nil {
+		return Absent(), Absent()
+	}
+	cell := func(w *record.Worker) Cell {
+		return TextCell(fmt.Sprintf("%s (%d)", unit.Digits(*of(w)), w.Worker))
+	}
+	return cell(low), cell(high)
 }
 
 // skewCell is how far a worker's start can lie from the leader's, and how late it was.

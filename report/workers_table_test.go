@@ -1,6 +1,8 @@
 package report
 
 import (
+	"errors"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -27,8 +29,37 @@ func TestWorkersTable(t *testing.T) {
 		}
 		lines = append(lines, strings.Join(texts, " | "))
 	}
-	want := "chat-r1 | 0 load-a | 1,200 | 3 | 3 | 0.21 | 98.4 | 31 | ±0.14\nchat-r1 | 1 load-b | 1,199 | – | 2 | – | – | – | ±0.21, 350 late"
+	want := "chat-r1 | 0 load-a | 1,200 | 3 | 3 | 0.210 | 98.4 | 31.0 | 0 | ±0.140\nchat-r1 | 1 load-b | 1,199 | – | 2 | – | – | – | 0 | ±0.210, 350 late"
 	if got := strings.Join(lines, "\n"); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
+	}
+}
+
+// A run by load workers has them in text, Markdown and metadata, and its leader is not called the client.
+func TestWorkersShown(t *testing.T) {
+	run := fixtureRun()
+	for i := range run.Rows {
+		run.Rows[i].Workers = []record.Worker{{Worker: 0, Host: "load-a", LagP99: new(0.21), TTFTP50: new(98.4), StartSkewUs: 140},
+			{Worker: 1, Host: "load-b", LagP99: new(0.4), TTFTP50: new(351.0), StartSkewUs: 90}}
+	}
+	var text, md strings.Builder
+	if err := errors.Join(Text(&text, run, Screen{Width: 120}), Markdown(&md, run)); err != nil {
+		t.Fatal(err)
+	}
+	for _, shown := range []string{text.String(), md.String()} {
+		if line := regexp.MustCompile(`2 on 2 hosts .*0\.400 \(1\).*98\.4 \(0\).*351 \(1\).*±0\.140`); !line.MatchString(shown) {
+			t.Errorf("no line of the workers in\n%s", shown)
+		}
+	}
+	m := metadata(run)
+	if m["load workers"] != "2 on 2 hosts" || m["leader"] == "" || m["client"] != "" || m["client machine"] != "" {
+		t.Errorf("%q", m)
+	}
+	if rows := run.clientTable().Rows; len(rows) > 0 {
+		t.Errorf("the leader is in the table of clients: %v", rows)
+	}
+	alone := fixtureRun()
+	if m := metadata(alone); m["load workers"] != "" || m["client machine"] == "" {
+		t.Errorf("without workers: %q", m)
 	}
 }

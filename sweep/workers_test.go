@@ -136,11 +136,11 @@ func holdRecords(t *testing.T, dir, salt string) {
 	}
 }
 
-// TestNobodyThere has workers that do not join: the run ends, and can be resumed.
-func TestNobodyThere(t *testing.T) {
+// TestNoWorkerJoins has workers that do not join: the run ends, and can be resumed.
+func TestNoWorkerJoins(t *testing.T) {
 	base, _ := startMock(t, mock.Config{})
 	result, err := sweepTo(t, t.Context(), base, tiny, Options{Out: t.TempDir(), Workers: alone{}})
-	if err == nil || !strings.Contains(err.Error(), "a-r1: nobody\nhint: start them, then resume with --resume ") || result.Manifest.State != "failed" {
+	if err == nil || !strings.Contains(err.Error(), "a-r1: no workers\nhint: start them, then resume with --resume ") || result.Manifest.State != "failed" {
 		t.Errorf("state %v, error %v", result.Manifest.State, err)
 	}
 }
@@ -149,7 +149,7 @@ func TestNobodyThere(t *testing.T) {
 type alone struct{ endpoint.Workers }
 
 // Complete implements endpoint.Workers.
-func (alone) Complete(context.Context) error { return errors.New("nobody") }
+func (alone) Complete(context.Context) error { return errors.New("no workers") }
 
 func TestCheckWorkers(t *testing.T) {
 	m := mustParse(t, tiny)

@@ -118,7 +118,7 @@ func (p *Progress) requestSent(job *load.Job) {
 	}
 }
 
-// Counts are those of a Progress that only a worker knows.
+// Counts are the part of a Progress that only a worker can count.
 type Counts struct {
 	Sent     int64 `json:"sent"`
 	Sessions int64 `json:"sessions,omitempty"`

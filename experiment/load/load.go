@@ -79,7 +79,7 @@ type Config struct {
 	workload.Load
 	Rate workload.Rate  // of arrivals: requests, or sessions; 0 = closed loop
 	Plan *workload.Plan // used from one goroutine; when it ends, so does the window
-	// Share is the part of the plan and of the load that this driver sends, beside those of other machines; the zero
+	// Share is the part of the plan and of the load that this driver sends, beside other machines; the zero
 	// value: all.
 	Share workload.Share
 	// Encode makes the request's body, ahead of its time. Calls do not overlap. A request that waits long for
@@ -118,6 +118,6 @@ type Measured struct {
 	Epoch      time.Time
 	Start, End time.Duration
 	Last       time.Duration // latest intended arrival in it
-	Requests   int           // in it; with a share of an open loop, those of all machines
+	Requests   int           // in it; with a share of an open loop, of all machines
 	Cut        bool          // MaxDuration ended the row
 }

@@ -1,8 +1,12 @@
 package record
 
 import (
+	"slices"
+	"strings"
+
 	"bench/experiment/selftest"
 	"bench/experiment/telemetry"
+	"bench/experiment/unit"
 )
 
 // Clients are the machines that sent the requests, as far as there are samples of them: this one, or the workers'.
@@ -16,6 +20,29 @@ func (r *Row) Clients() (out []*telemetry.Usage) {
 		}
 	}
 	return out
+}
+
+// LoadWorkers is how many load workers sent the rows: "4 on 2 hosts", "none", or both if rows differ; empty = no rows.
+func LoadWorkers(rows []Row) string {
+	var values []string
+	for i := range rows {
+		if v := rows[i].LoadWorkers(); !slices.Contains(values, v) {
+			values = append(values, v)
+		}
+	}
+	return strings.Join(values, ", ")
+}
+
+// LoadWorkers is how many load workers sent the row: "4 on 2 hosts"; "none" = this process did.
+func (r *Row) LoadWorkers() string {
+	if len(r.Workers) == 0 {
+		return "none"
+	}
+	hosts := map[string]bool{}
+	for _, w := range r.Workers {
+		hosts[w.Host] = true
+	}
+	return unit.Count(len(r.Workers)) + " on " + unit.Plural(len(hosts), "host")
 }
 
 // Worker is one of several load workers of a row: a process of bench work, which sent a part of its requests. Their

@@ -53,6 +53,13 @@ func (r *Run) facts() []fact {
 	case t.Endpoint != "":
 		simulated = "a real server"
 	}
+	load, client := "", machine(c) // other tools report neither
+	if c.Host != "" {
+		load = record.LoadWorkers(r.Rows)
+	}
+	if load != "" && !slices.ContainsFunc(r.Rows, func(row record.Row) bool { return len(row.Workers) == 0 }) {
+		client = "leader: " + client
+	}
 	out := []fact{
 		{"model", t.Model, "model"}, {"api", t.API, "api"}, {"server", simulated, "simulated"},
 		{"hardware", t.Hardware, "hardware"}, {"GPUs", gpus, "gpus"}, {"precision", t.Precision, "precision"},
@@ -61,7 +68,7 @@ func (r *Run) facts() []fact {
 		{serverVersion, compact(t.Version), ""}, {buildInfo, strings.Join(t.BuildInfo, "; "), ""},
 		{"extra body", compact(t.ExtraBody), ""}, {"proxy", t.Proxy, ""}, {"prompts sized by", t.Tokenizer, ""},
 		{"client version", strings.TrimSpace(c.Version + " " + c.Commit), ""}, {"go version", c.Go, ""},
-		{"client machine", machine(c), ""}, {"client kernel", strings.TrimSpace(c.OS + " " + c.Kernel), ""},
+		{"load workers", load, ""}, {"client machine", client, ""}, {"client kernel", strings.TrimSpace(c.OS + " " + c.Kernel), ""},
 		{"seed", fmt.Sprint(m.Seed), ""},
 	}
 	for _, key := range slices.Sorted(maps.Keys(m.Facts)) {

@@ -54,6 +54,20 @@ func TestSidesThatDiffer(t *testing.T) {
 	}
 }
 
+// Load workers are reported, beside a machine that sent nothing.
+func TestLoadWorkersDiffer(t *testing.T) {
+	base, changed := pairOf(4)
+	base.Manifest.Client = record.ClientInfo{Host: "one"}
+	changed.Manifest.Client = record.ClientInfo{Host: "two"}
+	for i := range changed.Rows {
+		changed.Rows[i].Workers = []record.Worker{{Host: "a"}, {Host: "b"}, {Host: "a"}}
+	}
+	c := compared(t, side(base), side(changed), Options{})
+	if !has(c.Differences, "load workers", "none", "3 on 2 hosts", false) || !has(c.Differences, "client machine", "one", "leader: two", false) {
+		t.Errorf("%+v", c.Differences)
+	}
+}
+
 // A difference between the runs of one side is reported.
 func TestSideThatDiffersInItself(t *testing.T) {
 	a, b := pairOf(2)

@@ -19,7 +19,7 @@ type file struct {
 // roomOfConfigMap is what Kubernetes accepts in a ConfigMap, bytes.
 const roomOfConfigMap = 1 << 20
 
-// read reads the matrix and the files that it names, but those of a claim.
+// read reads the matrix and the files that it names, without the files of a claim.
 func (k *Manifests) read(p *problems) {
 	keys := map[string]bool{}
 	k.add(keys, k.m.File, []byte(k.m.Text))

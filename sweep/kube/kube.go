@@ -12,17 +12,17 @@ import (
 	"bench/sweep"
 )
 
-// Options are what the matrix does not know. The zero value of a field without a comment is an error.
+// Options are what the matrix does not contain. The zero value of a field without a comment is an error.
 type Options struct {
 	Image     string // of bench
 	Name      string // of the objects; empty: bench- and the matrix's name
-	Namespace string // empty: that of the kubectl command
+	Namespace string // empty: the kubectl command's
 	Endpoint  string // empty: the matrix's
 	// Secret and Key name the API key; an empty Secret: the server needs none.
 	Secret, Key string
 	Volume      string   // PersistentVolumeClaim for results; empty: they stay in the pod until it ends
 	Data        []Data   // claims with files that the matrix names
-	ServerLabel []Label  // of the server's pods, to stay off their nodes; empty: not known
+	ServerLabel []Label  // of the server's pods, to stay off their nodes; empty: not specified
 	NodeLabel   []Label  // of the nodes to run on; empty: any
 	CPU         int      // cores of each pod
 	Memory      string   // of each pod
@@ -30,7 +30,7 @@ type Options struct {
 	Files       []string // that Args name; nil: none
 
 	Helper string        // image with sh and tar, to fetch results with
-	Keep   time.Duration // without Volume: how long the pod holds its results
+	Keep   time.Duration // without Volume: how long the pod keeps its results
 	TTL    time.Duration // how long finished Jobs stay
 
 	Cron     string        // schedule; empty: run once
@@ -115,7 +115,7 @@ func (k *Manifests) head(version, kind, suffix string) object {
 		{key: "metadata", value: meta.with("labels", k.labels(""))}}
 }
 
-// labels are those of the objects, and with a role those of its pods.
+// labels identify the objects, and with a role its pods.
 func (k *Manifests) labels(role string) object {
 	l := object{{key: "app.kubernetes.io/name", value: "bench"}, {key: "app.kubernetes.io/instance", value: k.o.Name}}
 	if role != "" {

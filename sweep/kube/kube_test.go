@@ -197,7 +197,7 @@ func TestValidators(t *testing.T) {
 	}
 	for _, command := range [][]string{
 		{"kubeconform", "-strict", "-schema-location", "testdata/schemas/{{.ResourceKind}}{{.KindSuffix}}.json", dir},
-		{"kubectl-validate", "--version", "1.30", dir + "/job.yaml", dir + "/workers.yaml", dir + "/cron.yaml"}, // it knows no PodMonitor
+		{"kubectl-validate", "--version", "1.30", dir + "/job.yaml", dir + "/workers.yaml", dir + "/cron.yaml"}, // which has no schema of PodMonitor
 	} {
 		t.Run(command[0], func(t *testing.T) {
 			if _, err := exec.LookPath(command[0]); err != nil {

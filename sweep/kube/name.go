@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// longestName leaves room for our suffixes and for those of Kubernetes: the label of a Job's pods holds 63 bytes, a
+// longestName leaves room for the suffixes of bench and of Kubernetes: the label of a Job's pods has at most 63 bytes, a
 // CronJob adds 11.
 const longestName = 40
 
-// nameOf derives the name of the objects from that of a matrix: a label of RFC 1123. Different names of matrices give
+// nameOf derives the name of the objects from a matrix' name: a label of RFC 1123. Different names of matrices give
 // different ones: a name that had to be changed ends in a part of its hash.
 func nameOf(matrix string) string {
 	clean := strings.Trim(regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(strings.ToLower(matrix), "-"), "-")

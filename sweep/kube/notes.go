@@ -45,7 +45,7 @@ func (k *Manifests) notes() string {
 	return b.String()
 }
 
-// fetch says how results leave the cluster: through tar in a pod that has it.
+// fetch prints how results leave the cluster: through tar in a pod that has it.
 func (k *Manifests) fetch(say func(format string, args ...any)) {
 	tar := []string{"--", "tar", "cf", "-", "-C", resultsDir, "./" + k.m.Name}
 	into := "mkdir -p results && %s | tar xf - -C results"

@@ -95,7 +95,7 @@ func labelsOf(list []Label) object {
 	return o
 }
 
-// container is that of bench.
+// container is the one that runs bench.
 func (k *Manifests) container(r role) object {
 	o := object{{key: "name", value: "bench"}, {key: "image", value: k.o.Image}}
 	if r == nightly {
