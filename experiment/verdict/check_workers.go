@@ -16,12 +16,12 @@ const (
 	immaterialShare = 0.01 // of the other workers' median
 )
 
-// Where too few requests or streams allow no comparison, a worker differs if each quartile of its latencies lies far
-// above each of the others'. Streams in step can have a place behind others to the end of a row, and wait up to twice as
+// Where nothing is found, as with too few requests or streams, a worker differs if each quartile of its latencies lies
+// far above each of the others'. Streams in step can have a place behind others to the end of a row, and wait up to twice as
 // long.
 const (
 	farAbove      = 2
-	leastInWorker = 20 // requests
+	leastInWorker = 8 // requests
 )
 
 // checkWorkers compares the row's load workers. Arrivals are dealt to them at random, so that a difference is of the
@@ -47,10 +47,12 @@ func checkWorkers(e *Measured) checkResult {
 			add(d, e.differenceText(d))
 		}
 	}
-	if possible {
+	if len(all) > 0 {
 		return out
 	}
-	out = noData
+	if !possible {
+		out = noData
+	}
 	for k := range e.Workers {
 		if d, text, is := e.apart(p, k); is {
 			add(d, text)
