@@ -3,6 +3,7 @@ package deploy
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -17,13 +18,11 @@ const hosted = "example.com/acme/bench"
 // TestModule: deploy/module moves the whole tree to another path, and back.
 func TestModule(t *testing.T) {
 	dir := tree(t)
-	before, err := os.ReadFile(filepath.Join(dir, "go.mod"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	readme, err := os.ReadFile(filepath.Join(dir, "README.md"))
-	if err != nil {
-		t.Fatal(err)
+	before := contents(t, dir)
+	for _, hostless := range []string{"bad/name", "bench2"} {
+		if out, err := exec.Command(filepath.Join(dir, "deploy/module"), hostless).CombinedOutput(); err == nil || !strings.Contains(string(out), "no host") {
+			t.Errorf("%s: %v, %s", hostless, err, out)
+		}
 	}
 	run(t, dir, nil, "make", "-s", "module", "MODULE="+hosted)
 	imports := strings.Fields(run(t, dir, nil, "go", "list", "-test", "-f", `{{join .Imports "\n"}}`, "./..."))
@@ -46,11 +45,29 @@ func TestModule(t *testing.T) {
 		t.Error("README.md does not install it")
 	}
 	run(t, dir, nil, "deploy/module", "bench")
-	after, _ := os.ReadFile(filepath.Join(dir, "go.mod"))
-	again, _ := os.ReadFile(filepath.Join(dir, "README.md"))
-	if string(before) != string(after) || string(readme) != string(again) {
-		t.Error("go.mod or README.md is not as it was")
+	for name, after := range contents(t, dir) {
+		if before[name] != after {
+			t.Errorf("%s is not as it was", name)
+		}
 	}
+}
+
+// contents are the files below dir.
+func contents(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(dir, func(name string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(name)
+		all[name] = string(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
 }
 
 // TestGoInstall installs bench from a module proxy in files, as a user does from the public one.

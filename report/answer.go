@@ -14,7 +14,7 @@ import (
 	"bench/experiment/unit"
 )
 
-// Setup is what was measured, on one line: model, hardware, precision, engine, start and duration.
+// Setup is what was measured, on one line: model, hardware, precision, engine, start, load workers and duration.
 func (r *Run) Setup() string {
 	m, g := r.Manifest, r.Manifest.Target
 	parts := []string{cmp.Or(g.Model, "model not reported"), hardwareText(&g)}
@@ -22,6 +22,9 @@ func (r *Run) Setup() string {
 		if s != "" {
 			parts = append(parts, s)
 		}
+	}
+	if load := record.LoadWorkers(r.Live()); load != "" && load != "none" {
+		parts = append(parts, "load workers: "+load)
 	}
 	if !m.EndedAt.IsZero() {
 		parts = append(parts, m.EndedAt.Sub(m.StartedAt).Round(time.Second).String())

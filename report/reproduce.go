@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"bench/experiment/record"
 	"bench/experiment/safetext"
 )
 
@@ -25,6 +26,9 @@ func (r *Run) reproduceTable() Table {
 		return t
 	}
 	add("the whole run", slices.Clone(m.Command)...)
+	if load := record.LoadWorkers(r.Live()); load != "" && load != "none" {
+		add("each load worker, at the URL that the run prints", "bench", "work", "--join", "URL")
+	}
 	file := cmp.Or(m.MatrixFile, m.Matrix+".toml")
 	var names []string
 	for _, row := range r.Live() {

@@ -3,6 +3,7 @@ package report
 import (
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -50,6 +51,12 @@ func TestWorkersShown(t *testing.T) {
 		if line := regexp.MustCompile(`2 on 2 hosts .*0\.400 \(1\).*98\.4 \(0\).*351 \(1\).*±0\.140`); !line.MatchString(shown) {
 			t.Errorf("no line of the workers in\n%s", shown)
 		}
+	}
+	if !strings.Contains(text.String(), "load workers: 2 on 2 hosts") || !strings.Contains(md.String(), "load workers: 2 on 2 hosts") {
+		t.Error("the head does not name the load workers")
+	}
+	if rows := run.reproduceTable().Rows; !slices.ContainsFunc(rows, func(row []Cell) bool { return row[1].Text == "bench work --join URL" }) {
+		t.Errorf("no command of a worker in %v", rows)
 	}
 	m := metadata(run)
 	if m["load workers"] != "2 on 2 hosts" || m["leader"] == "" || m["client"] != "" || m["client machine"] != "" {

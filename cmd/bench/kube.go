@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,7 +12,6 @@ import (
 
 	tree "bench"
 	"bench/experiment/mock"
-	"bench/sweep"
 	"bench/sweep/kube"
 )
 
@@ -66,7 +66,7 @@ func (f *kubeFlags) register(fl *pflag.FlagSet) {
 	fl.IntVar(&f.CPU, "cpu", 4, "cores of each pod: its request and its limit")
 	fl.StringVar(&f.Memory, "memory", "4Gi", "memory of each pod, `SIZE`: its request and its limit")
 	fl.StringVar(&f.Helper, "helper-image", "busybox:1.37", "`IMAGE` with sh and tar, to fetch results with")
-	fl.DurationVar(&f.Keep, "keep", 24*time.Hour, "without --volume: how long the pod holds its results")
+	fl.DurationVar(&f.Keep, "keep", 24*time.Hour, "without --volume: how long the pod keeps its results after their last change")
 	fl.DurationVar(&f.TTL, "ttl", 24*time.Hour, "how long finished jobs stay")
 	fl.DurationVar(&f.Deadline, "deadline", 0, "`TIME` after which a job is ended (default: none; with --cron 3h)")
 	fl.StringVar(&f.Cron, "cron", "", `nightly job at a schedule, e.g. "30 2 * * *"; IMAGE needs sh and flock`)
@@ -76,13 +76,18 @@ func (f *kubeFlags) register(fl *pflag.FlagSet) {
 }
 
 func (c *cli) kube(cmd *cobra.Command, f *kubeFlags, file string, more []string) error {
+	if err := checkNumber(cmd.Flags(), f.Workers); err != nil {
+		return err
+	}
 	o := f.Options
+	swept := &sweepFlags{}
 	var err error
 	if o.Args = more; len(more) > 0 {
-		if o.Files, err = c.sweepArgs(more); err != nil {
+		if o.Files, err = c.sweepArgs(swept, more); err != nil {
 			return err
 		}
 	}
+	o.Resume = swept.resume
 	if o.Secret, o.Key, _ = strings.Cut(f.secret, ":"); o.Key == "" {
 		o.Key = "api-key"
 	}
@@ -103,17 +108,30 @@ func (c *cli) kube(cmd *cobra.Command, f *kubeFlags, file string, more []string)
 		}
 	}
 	o.Command = append([]string{"bench"}, c.args...) // New refuses secrets
-	m, err := readMatrix(cmd.Context(), file, &mock.Config{})
+	return c.printKube(cmd.Context(), file, swept, o)
+}
+
+// printKube refuses what the sweep in the pod would refuse.
+func (c *cli) printKube(ctx context.Context, file string, swept *sweepFlags, o kube.Options) error {
+	models, hardware, err := swept.tables.read(c.stderr)
 	if err != nil {
 		return err
 	}
-	return c.printKube(m, o)
-}
-
-func (c *cli) printKube(m *sweep.Matrix, o kube.Options) error {
+	m, err := readMatrix(ctx, file, &mock.Config{Models: models, Devices: hardware})
+	if err != nil {
+		return err
+	}
 	k, err := kube.New(m, o)
 	if err != nil {
 		return usage("%w", err)
+	}
+	picked, err := pickRows(m, swept.only)
+	if err != nil {
+		return err
+	}
+	swept.lead.workers = o.Workers
+	if err := swept.lead.checkWorkers(m, picked); err != nil {
+		return err
 	}
 	_, err = c.stdout.Write(k.Text())
 	return err
@@ -134,9 +152,9 @@ func labels(words []string) (list []kube.Label) {
 var setByKube = []string{"out", "endpoint", "workers", "listen", "metrics-listen", "token-file", "tls-cert", "tls-key",
 	"api-key", "api-key-env", "api-key-file", "help"}
 
-// sweepArgs checks arguments of bench sweep, and returns the files that they name.
-func (c *cli) sweepArgs(args []string) (files []string, err error) {
-	sweeps := newSweep(c)
+// sweepArgs reads arguments of bench sweep, and returns the files that they name.
+func (c *cli) sweepArgs(into *sweepFlags, args []string) (files []string, err error) {
+	sweeps := sweepCommand(c, into)
 	fl := sweeps.Flags()
 	sweeps.InitDefaultHelpFlag()
 	if err := fl.Parse(args); err != nil {

@@ -32,7 +32,7 @@ type leadFlags struct {
 }
 
 func (f *leadFlags) register(fl *pflag.FlagSet) {
-	fl.IntVar(&f.workers, "workers", 0, "`N` processes of bench work send the load, this one leads them (docs/workers.md)")
+	fl.IntVar(&f.workers, "workers", 0, "`N` load workers (bench work) send the load; this process sends none (docs/workers.md)")
 	fl.StringVar(&f.listen, "listen", "127.0.0.1:0", "`ADDRESS` at which workers join, e.g. 0.0.0.0:9470")
 	tokenFlag(fl, &f.token)
 	fl.StringVar(&f.certificate, "tls-cert", "", "certificate `FILE` (PEM), so that workers join at https://")
@@ -63,11 +63,8 @@ func readToken(file string) (string, error) {
 
 // check refuses flags that make no sense, and rows that workers can't send.
 func (f *leadFlags) check(fl *pflag.FlagSet) error {
-	if err := positive(fl, "workers"); err != nil {
+	if err := checkNumber(fl, f.workers); err != nil {
 		return err
-	}
-	if f.workers > workers.MostWorkers {
-		return usage("--workers %d: at most %d\nhint: one worker sends thousands of requests per second", f.workers, workers.MostWorkers)
 	}
 	for _, name := range []string{"listen", "token-file", "tls-cert", "tls-key"} {
 		if f.workers == 0 && fl.Changed(name) {
@@ -76,6 +73,17 @@ func (f *leadFlags) check(fl *pflag.FlagSet) error {
 	}
 	if (f.certificate == "") != (f.private == "") {
 		return usage("--tls-cert and --tls-key belong together\nhint: give both")
+	}
+	return nil
+}
+
+// checkNumber refuses a number of load workers.
+func checkNumber(fl *pflag.FlagSet, n int) error {
+	if err := positive(fl, "workers"); err != nil {
+		return err
+	}
+	if n > workers.MostWorkers {
+		return usage("--workers %d: at most %d\nhint: one worker sends thousands of requests per second", n, workers.MostWorkers)
 	}
 	return nil
 }

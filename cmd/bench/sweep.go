@@ -40,8 +40,9 @@ type sweepFlags struct {
 	lead            leadFlags
 }
 
-func newSweep(c *cli) *cobra.Command {
-	f := &sweepFlags{}
+func newSweep(c *cli) *cobra.Command { return sweepCommand(c, &sweepFlags{}) }
+
+func sweepCommand(c *cli, f *sweepFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sweep MATRIX",
 		Short: "run a matrix and write its results and report",

@@ -34,8 +34,8 @@ func newWork(c *cli) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "work",
 		Short: "send a share of the load of a sweep on another machine",
-		Long: `work joins bench sweep --workers N, the leader, and sends one of N shares of each row's load. It ends when the leader
-ends. The leader has the matrix, reads the server's metrics and writes the results; a worker needs only its own API key.
+		Long: `work joins bench sweep --workers N, the leader, and sends its share of the load of each row. It ends when the
+leader ends. The leader has the matrix, reads the server's metrics and writes the results; a worker needs only its own API key.
 All must be the same build of bench.`,
 		Example: `  bench sweep matrices/chat.toml --endpoint http://gpu:8000 --workers 4 --listen 0.0.0.0:9470   on one machine
   BENCH_TOKEN=… bench work --join http://leader:9470                                           on four others
@@ -54,7 +54,7 @@ func (f *workFlags) flags() *pflag.FlagSet {
 	fl.DurationVar(&f.wait, "wait", 5*time.Minute, "how long to try to join, also when the leader is gone")
 	tokenFlag(fl, &f.token)
 	fl.StringVar(&f.ca, "tls-ca", "", "certificate `FILE` (PEM) of the authority of a leader at https:// (default: the system's)")
-	fl.StringVar(&f.endpoint, "endpoint", "", "URL of the server under test, if this machine reaches it at another one")
+	fl.StringVar(&f.endpoint, "endpoint", "", "URL of the server under test, if this machine reaches it at another URL than the leader")
 	f.key.register(fl)
 	return fl
 }

@@ -235,7 +235,7 @@ func loadText(s *experiment.Spec) string {
 	case s.HasConversations():
 		return unit.Plural(s.Concurrency, "user")
 	}
-	return unit.Plural(s.Concurrency, "worker")
+	return "concurrency " + unit.Count(s.Concurrency)
 }
 
 // rateText is the rate, with the arrival process unless it is Poisson.

@@ -71,7 +71,7 @@ repeats = 4
 		if q, err := NewPlan(odd, Known{}); err != nil || strings.Contains(q.Total(), "even number of repeats") != (order == "interleaved") {
 			t.Errorf("%s, 3 repeats: %v, %q", order, err, q.Total())
 		}
-		if err != nil || p.Total() != want || len(p.Rows) != 2 || p.Rows[0].Repeats != 4 || p.Rows[0].Time != "40s" || p.Rows[0].Point != "n=1" || p.Rows[1].Load != "1 worker" {
+		if err != nil || p.Total() != want || len(p.Rows) != 2 || p.Rows[0].Repeats != 4 || p.Rows[0].Time != "40s" || p.Rows[0].Point != "n=1" || p.Rows[1].Load != "concurrency 1" {
 			t.Errorf("%s: %v, %q, %+v", order, err, p.Total(), p.Rows)
 		}
 	}

@@ -3,10 +3,13 @@ package kube
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"net/url"
+	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"bench/experiment/target"
 )
@@ -45,8 +48,12 @@ func (k *Manifests) check(p *problems) {
 		p.add("kubectl get namespaces", "--namespace %q is not a namespace", o.Namespace)
 	}
 	for _, n := range []struct{ flag, name, key string }{{"--secret", o.Secret, o.Key}, {"--token-secret", o.TokenSecret, o.TokenKey}, {"--volume", o.Volume, ""}} {
-		if n.name != "" && (!isName(n.name) || n.key != "" && !dataKey.MatchString(n.key)) {
-			p.add("write the name that kubectl get shows, for a Secret also NAME:KEY", "%s %q is not a name", n.flag, strings.TrimSuffix(n.name+":"+n.key, ":"))
+		const hint = "write the name that kubectl get shows, for a Secret also NAME:KEY"
+		if n.name != "" && !isName(n.name) {
+			p.add(hint, "%s %q is not a name", n.flag, n.name)
+		}
+		if n.name != "" && n.key != "" && !dataKey.MatchString(n.key) {
+			p.add(hint, "%s: %q is not a key of a Secret", n.flag, n.key)
 		}
 	}
 	for _, l := range slices.Concat(o.ServerLabel, o.NodeLabel) {
@@ -60,23 +67,68 @@ func (k *Manifests) check(p *problems) {
 	if !quantity.MatchString(o.Memory) {
 		p.add("write --memory 4Gi", "--memory %q is not a size", o.Memory)
 	}
-	for _, d := range o.Data {
-		if !isName(d.Claim) || d.Dir == "" {
-			p.add("write --data CLAIM:DIR, the directory as the matrix names it", "--data %q is not a claim with a directory", d.Claim+":"+d.Dir)
-		}
-	}
-	if o.Volume == "" && slices.Contains(o.Args, "--resume") {
+	if o.Volume == "" && o.Resume != "" {
 		p.add("add --volume CLAIM", "--resume needs the volume with the run")
 	}
+	if o.Resume != "" && !below(path.Clean(o.Resume), resultsDir) {
+		p.add("write --resume "+resultsDir+"/MATRIX/START, as kubectl logs shows it", "--resume %s is not in the volume, which is mounted at %s", o.Resume, resultsDir)
+	}
+	k.checkData(p)
+	k.checkTimes(p)
 	k.checkMode(p)
 	k.checkMatrix(p)
+}
+
+// below reports whether a path is below a directory.
+func below(at, dir string) bool { return strings.HasPrefix(at, strings.TrimSuffix(dir, "/")+"/") }
+
+// checkData reports claims at places that hide others, or that hold no file of the matrix.
+func (k *Manifests) checkData(p *problems) {
+	taken := []string{workDir, tempDir, resultsDir}
+	for _, d := range k.o.Data {
+		if !isName(d.Claim) || d.Dir == "" {
+			p.add("write --data CLAIM:DIR, the directory as the matrix names it", "--data %q is not a claim with a directory", d.Claim+":"+d.Dir)
+			continue
+		}
+		at := podPath(d.Dir)
+		hides := func(dir string) bool { return at == dir || below(dir, at) }
+		inDir := func(name string) bool { return below(podPath(name), at) }
+		switch {
+		case slices.ContainsFunc(taken, hides), below(at, tempDir), below(at, resultsDir):
+			p.add("put the files into a directory of their own, and name it in the matrix", "--data %s:%s would be mounted over another directory of the pod", d.Claim, d.Dir)
+		case inDir(k.m.File):
+			p.add("move the matrix out of it", "--data %s:%s has the matrix in it, which is mounted on its own", d.Claim, d.Dir)
+		case !slices.ContainsFunc(slices.Concat(k.m.Files, k.o.Files), inDir):
+			p.add("write the directory as the matrix names it", "--data %s:%s: the matrix names no file there", d.Claim, d.Dir)
+		}
+		taken = append(taken, at)
+	}
+}
+
+// checkTimes reports times that Kubernetes refuses.
+func (k *Manifests) checkTimes(p *problems) {
+	for _, x := range []struct {
+		flag string
+		time time.Duration
+		none bool // 0 stands for none
+	}{{"--ttl", k.o.TTL, false}, {"--deadline", k.o.Deadline, true}, {"--keep", k.o.Keep, false}} {
+		if x.none && x.time == 0 {
+			continue
+		}
+		if x.time < time.Second || x.time%time.Second != 0 || seconds(x.time) > math.MaxInt32 {
+			p.add("write "+x.flag+" 3h", "%s %s is not a time of whole seconds, at least 1s", x.flag, x.time)
+		}
+	}
+	if k.o.Volume == "" && k.o.Keep > 0 && k.o.Keep < leastKeep {
+		p.add("write --keep 24h", "--keep %s is less than %s", k.o.Keep, leastKeep)
+	}
 }
 
 // checkMode reports options that exclude each other.
 func (k *Manifests) checkMode(p *problems) {
 	o := &k.o
-	if o.Workers < 0 || o.Workers > 1000 {
-		p.add("write --workers 4", "--workers %d is not a number of workers from 1 to 1000", o.Workers)
+	if o.Workers == 0 && o.TokenSecret != "" {
+		p.add("add --workers 4", "--token-secret needs --workers")
 	}
 	if o.Workers > 0 && len(k.endpoints()) == 0 {
 		p.add("write --endpoint http://vllm:8000", "--workers needs a server that all pods reach, not the simulated one")
@@ -84,7 +136,7 @@ func (k *Manifests) checkMode(p *problems) {
 	if o.Cron == "" {
 		return
 	}
-	if !schedule.MatchString(o.Cron) {
+	if !isSchedule(o.Cron) {
 		p.add(`write --cron "30 2 * * *": minute, hour, day, month, weekday`, "--cron %q is not a schedule", o.Cron)
 	}
 	if o.Workers > 0 {
@@ -125,7 +177,7 @@ func (k *Manifests) checkMatrix(p *problems) {
 			p.add("write the key into a Secret: --secret NAME", "the endpoint %s contains a password, which the objects would show", target.Redact(e))
 		}
 	}
-	if k.o.Endpoint != "" && m.Varies() {
+	if k.o.Endpoint != "" && m.Varies() && len(m.Server.Command) == 0 {
 		p.add("omit --endpoint, or leave one endpoint in the matrix", "--endpoint cannot replace several endpoints")
 	}
 	if proxy := m.Target.Proxy; target.Redact(proxy) != proxy {

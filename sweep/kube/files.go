@@ -72,7 +72,7 @@ func podPath(name string) string {
 
 // inClaim reports whether a path of the pod is in a claim.
 func (k *Manifests) inClaim(at string) bool {
-	return slices.ContainsFunc(k.o.Data, func(d Data) bool { return strings.HasPrefix(at, strings.TrimSuffix(podPath(d.Dir), "/")+"/") })
+	return slices.ContainsFunc(k.o.Data, func(d Data) bool { return below(at, podPath(d.Dir)) })
 }
 
 func (k *Manifests) configMap() object {

@@ -27,10 +27,11 @@ type Options struct {
 	CPU         int      // cores of each pod
 	Memory      string   // of each pod
 	Args        []string // further arguments of bench sweep; nil: none
+	Resume      string   // directory of the run that Args resume; empty: a new run
 	Files       []string // that Args name; nil: none
 
 	Helper string        // image with sh and tar, to fetch results with
-	Keep   time.Duration // without Volume: how long the pod keeps its results
+	Keep   time.Duration // without Volume: how long the pod keeps its results after their last change
 	TTL    time.Duration // how long finished Jobs stay
 
 	Cron     string        // schedule; empty: run once

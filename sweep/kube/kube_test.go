@@ -2,6 +2,7 @@ package kube
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -74,7 +75,11 @@ func forms(t testing.TB) map[string]*Manifests {
 		if o.Cron != "" {
 			text = strings.Replace(chat, `"chat"`, `"nightly"`, 1)
 		}
-		k, err := New(matrix(t, "chat.toml", text), o)
+		m := matrix(t, "chat.toml", text)
+		if len(o.Data) > 0 {
+			m.Files = []string{"data/a.jsonl", "/mnt/more/b.csv"}
+		}
+		k, err := New(m, o)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -292,4 +297,27 @@ func FuzzTextArrives(f *testing.F) {
 			t.Errorf("%q came as %q", content, got)
 		}
 	})
+}
+
+// TestHolder: results stay as long as they change, and then for --keep.
+func TestHolder(t *testing.T) {
+	o := plainJob()
+	o.Keep = leastKeep
+	k, err := New(matrix(t, "chat.toml", chat), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := k.holder().get("command").([]any)[2].(string)
+	for name, changed := range map[string]time.Duration{"a sweep that writes": 0, "a sweep that ended": time.Hour} {
+		dir := t.TempDir()
+		at := time.Now().Add(-changed)
+		if err := os.Chtimes(dir, at, at); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		err := exec.CommandContext(ctx, "sh", "-c", "sleep() { :; }; "+strings.ReplaceAll(script, resultsDir, dir)).Run()
+		if cancel(); (err == nil) != (changed > 0) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }

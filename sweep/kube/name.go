@@ -36,7 +36,6 @@ var (
 	labelText = regexp.MustCompile(`^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$`)
 	quantity  = regexp.MustCompile(`^[1-9][0-9]{0,12}(Ki|Mi|Gi|Ti|k|M|G|T)?$`)
 	image     = regexp.MustCompile(`^[A-Za-z0-9][-A-Za-z0-9._/:@]{0,400}$`)
-	schedule  = regexp.MustCompile(`^(@(yearly|annually|monthly|weekly|daily|midnight|hourly)|[0-9*/,A-Za-z?-]+( [0-9*/,A-Za-z?-]+){4})$`)
 )
 
 // isName reports whether a text names an object.

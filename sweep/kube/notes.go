@@ -18,19 +18,26 @@ func (k *Manifests) notes() string {
 		}
 	}
 	say("Made by: %s", shell(k.o.Command))
-	say("Start:   … | %s -f -      (without --server-side a ConfigMap above 256 KiB is refused)", k.kubectl("apply", "--server-side"))
 	if k.o.Secret != "" {
 		say("API key: %s", k.kubectl("create", "secret", "generic", k.o.Secret, "--from-file="+k.o.Key+"=FILE"))
 	}
+	if k.o.Workers > 0 {
+		say("Token:   %s --from-literal=%s=\"$(openssl rand -hex 32)\"", k.kubectl("create", "secret", "generic", k.o.TokenSecret), k.o.TokenKey)
+	}
+	say("Start:   save this text as %s.yaml, then", k.o.Name)
+	say("         %s    (without --server-side a ConfigMap above 256 KiB is refused)", k.kubectl("apply", "--server-side", "-f", k.o.Name+".yaml"))
 	switch {
 	case k.o.Cron != "":
 		say("Now:     %s", k.kubectl("create", "job", k.o.Name+"-now", "--from=cronjob/"+k.o.Name))
 		say("The image needs sh and flock beside bench: docs/kubernetes.md.")
 	default:
-		if k.o.Workers > 0 {
-			say("Token:   %s --from-literal=%s=\"$(openssl rand -hex 32)\"", k.kubectl("create", "secret", "generic", k.o.TokenSecret), k.o.TokenKey)
-		}
 		say("Follow:  %s", k.kubectl("logs", "-f", "job/"+k.o.Name, "-c", "bench"))
+		if k.o.Workers > 0 {
+			say("         %s", k.kubectl("logs", "--prefix", "--tail", "20", "-l", "job-name="+k.o.Name+"-workers"))
+		}
+	}
+	if k.o.Dashboard != nil {
+		say("Monitor: if your Prometheus selects monitors by a label, e.g. release: %s", k.kubectl("label", "podmonitor/"+k.o.Name, "release=prometheus"))
 	}
 	k.fetch(say)
 	if k.o.Cron == "" {
@@ -53,7 +60,10 @@ func (k *Manifests) fetch(say func(format string, args ...any)) {
 		pod := []string{"job/" + k.o.Name, "-c", "results"}
 		say("Results: "+into, k.kubectl("exec", append(pod, tar...)...))
 		say("         %s", k.kubectl("exec", append(pod, "--", "touch", fetched)...))
-		say("         They stay in the pod until then, at most %s from its start: --keep.", unit.Clock(k.o.Keep))
+		say("         They stay in the pod until then, at most %s after their last change: --keep.", unit.Clock(k.o.Keep))
+		if k.o.Deadline > 0 {
+			say("         --deadline ends the pod, and they are lost: with --volume they are not.")
+		}
 		return
 	}
 	pod := k.o.Name + "-results"

@@ -2,7 +2,6 @@ package kube
 
 import (
 	"path"
-	"slices"
 	"strconv"
 	"time"
 )
@@ -123,7 +122,7 @@ func (k *Manifests) args(r role) []string {
 		return []string{"work", "--join", "http://" + k.o.Name + ":" + strconv.Itoa(joinPort)}
 	}
 	args := []string{"sweep", k.matrixPath()}
-	if !slices.Contains(k.o.Args, "--resume") {
+	if k.o.Resume == "" {
 		args = append(args, "--out", resultsDir)
 	}
 	if k.o.Endpoint != "" {
@@ -215,11 +214,11 @@ func (k *Manifests) volumes(r role) []any {
 	return list
 }
 
-// holder is a container that keeps the pod, and so its results, until they are fetched. The image of bench has no tar
-// for that.
+// holder is a container that keeps the pod, and so its results, until they are fetched, or for a time after their last
+// change: a sweep can take longer. It looks once a minute. The image of bench has no tar for that.
 func (k *Manifests) holder() object {
-	script := `trap exit TERM; n=0; until [ -e ` + fetched + ` ] || [ $n -ge ` +
-		strconv.Itoa(int(k.o.Keep/time.Second)) + ` ]; do sleep 1; n=$((n+1)); done`
+	script := `trap exit TERM; n=0; until [ -e ` + fetched + ` ] || [ $n -ge ` + strconv.Itoa(seconds(k.o.Keep)) + ` ]; do ` +
+		`sleep 1; n=$((n+1)); if [ $((n % 60)) = 0 ] && find ` + resultsDir + ` -mmin -2 | grep -q .; then n=0; fi; done`
 	return object{
 		{key: "name", value: "results"}, {key: "image", value: k.o.Helper},
 		{key: "command", value: []any{"sh", "-c", script}},
@@ -229,6 +228,9 @@ func (k *Manifests) holder() object {
 		}},
 	}
 }
+
+// leastKeep is long enough for the holder to see a change.
+const leastKeep = 5 * time.Minute
 
 // fetched is the file that ends the holder.
 const fetched = resultsDir + "/.fetched"
