@@ -37,7 +37,7 @@ func (r *Run) byWorkers() bool {
 
 // workersSummary is a line for each row with load workers: their extremes.
 func (r *Run) workersSummary() Table {
-	t := Table{ID: "workers-summary", Caption: "Load workers", Columns: []Column{{Head: "row"}, {Head: "workers"},
+	t := Table{ID: "workers-summary", Caption: "Load workers (in parentheses: which; TTFT counts from the send)", Columns: []Column{{Head: "row"}, {Head: "workers"},
 		{Head: "highest lag p99", Unit: "ms", Num: true, Help: "lag"}, {Head: "lowest TTFT p50", Unit: "ms", Num: true},
 		{Head: "highest TTFT p50", Unit: "ms", Num: true}, {Head: "highest start skew", Unit: "ms", Num: true}}}
 	for _, row := range r.Live() {
@@ -50,9 +50,6 @@ func (r *Run) workersSummary() Table {
 			return cmp.Compare(a.StartSkewUs+a.StartLateUs, b.StartSkewUs+b.StartLateUs)
 		})
 		t.Add(TextCell(row.ID), TextCell(row.LoadWorkers()), lag, lowest, highest, skewCell(&skewed))
-	}
-	if len(t.Rows) > 0 {
-		t.Note = "In parentheses: the worker. TTFT counts from the send."
 	}
 	return t
 }

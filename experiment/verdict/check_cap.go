@@ -26,7 +26,7 @@ func checkCap(e *Measured) checkResult {
 		return passed()
 	}
 	return caution("run this row without --workers, or raise concurrency: only waits under the cap differ",
-		"%d of %d requests waited up to %s for a slot of their worker, while another worker may have had a free one",
+		"%d of %d requests waited up to %s under the cap of their worker, while another worker may have been below its own",
 		waited, n, unit.Format(most, "ms")).
 		touching(exactly(record.Inflated, most, capWait, fromArrival, []string{"cap_wait"}))
 }
