@@ -78,6 +78,7 @@ func (r *run) attempts(ctx context.Context, s *experiment.Spec, p record.Planned
 	if r.Workers == nil {
 		return r.row(ctx, s, p, index, total, r.salt(p.ID, 0))
 	}
+	before := ""
 	for cuts := 0; ; cuts++ {
 		if err := r.Workers.Complete(ctx); err != nil {
 			if ctx.Err() != nil {
@@ -90,9 +91,10 @@ func (r *run) attempts(ctx context.Context, s *experiment.Spec, p record.Planned
 		if ctx.Err() != nil || !errors.As(err, &cut) {
 			return row, err
 		}
-		if cuts == mostCuts {
-			return nil, fmt.Errorf("%s was cut %d times: %w\nhint: %s", p.ID, cuts+1, err, r.resumeHint("mend the worker"))
+		if cuts == mostCuts || cut.Reported && cut.Error() == before {
+			return nil, fmt.Errorf("%s was cut %d times: %w\nhint: %s", p.ID, cuts+1, err, r.resumeHint("fix the worker"))
 		}
+		before = cut.Error()
 		r.Event(Event{Cut: &Cut{Index: index, Total: total, Spec: s, ID: p.ID, Reason: cut.Error()}})
 	}
 }

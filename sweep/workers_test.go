@@ -93,7 +93,7 @@ func TestCutRows(t *testing.T) {
 		}
 		left := names(t, result.Dir)
 		if cuts == 3 {
-			if err == nil || !strings.Contains(err.Error(), "a-r1 was cut 3 times: ") || !strings.Contains(err.Error(), "hint: mend the worker, then resume with --resume") {
+			if err == nil || !strings.Contains(err.Error(), "a-r1 was cut 3 times: ") || !strings.Contains(err.Error(), "hint: fix the worker, then resume with --resume") {
 				t.Errorf("error %v", err)
 			}
 			if slices.Contains(left, "a-r1.json") || !slices.Contains(left, "a-r1.requests.jsonl.zst.partial") {
@@ -122,7 +122,7 @@ func holdRecords(t *testing.T, dir, salt string) {
 	defer f.Close()
 	var indexes []int
 	err = record.ReadRecords(f, func(r *record.Record) error {
-		if r.Worker == nil || *r.Worker != r.I%2 {
+		if r.Worker == nil || *r.Worker != row.Spec.Share(0, 2).Owner(r.I) {
 			t.Errorf("record %d is of worker %v", r.I, r.Worker)
 		}
 		if r.Phase == record.PhaseWindow {

@@ -39,7 +39,7 @@ func (k *keyFlags) resolve(f *pflag.FlagSet, stderr io.Writer) (string, error) {
 	switch {
 	case f.Changed("api-key"):
 		fmt.Fprintln(stderr, "warning: --api-key is visible to others in the process list; use --api-key-env VAR or --api-key-file FILE")
-		return clean(k.key, "--api-key")
+		return clean(k.key, "API key", "--api-key")
 	case f.Changed("api-key-file"):
 		b, err := os.ReadFile(k.file)
 		if err != nil { // without its path, which may be a key given to the wrong flag
@@ -48,7 +48,7 @@ func (k *keyFlags) resolve(f *pflag.FlagSet, stderr io.Writer) (string, error) {
 			}
 			return "", usage("reading the file of --api-key-file: %w", err)
 		}
-		return clean(string(b), k.file)
+		return clean(string(b), "API key", k.file)
 	}
 	key, ok := os.LookupEnv(k.env)
 	if f.Changed("api-key-env") && !ok {
@@ -60,21 +60,21 @@ func (k *keyFlags) resolve(f *pflag.FlagSet, stderr io.Writer) (string, error) {
 	if key == "" {
 		return "", nil
 	}
-	return clean(key, k.env)
+	return clean(key, "API key", k.env)
 }
 
 // variable matches the usual names of environment variables.
 var variable = regexp.MustCompile(`^[A-Z][A-Z0-9_]*$`)
 
-// clean trims a key, and refuses one that cannot be a header value, without showing it.
-func clean(key, from string) (string, error) {
+// clean trims a key or token, and refuses one that cannot be a header value, without showing it.
+func clean(key, what, from string) (string, error) {
 	key = strings.TrimSpace(key)
 	if key == "" {
-		return "", usage("the API key in %s is empty", from)
+		return "", usage("the %s in %s is empty", what, from)
 	}
 	for _, c := range key {
 		if c <= ' ' || c >= 0x7f {
-			return "", usage("the API key in %s contains a character that is not allowed in a header", from)
+			return "", usage("the %s in %s contains a character that is not allowed in a header", what, from)
 		}
 	}
 	return key, nil

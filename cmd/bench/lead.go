@@ -52,13 +52,13 @@ func readToken(file string) (string, error) {
 		if os.Getenv(tokenEnv) == "" {
 			return "", nil
 		}
-		return clean(os.Getenv(tokenEnv), tokenEnv)
+		return clean(os.Getenv(tokenEnv), "token", tokenEnv)
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return "", usage("--token-file: %w", err)
 	}
-	return clean(string(text), file)
+	return clean(string(text), "token", file)
 }
 
 // check refuses flags that make no sense, and rows that workers can't send.
@@ -128,7 +128,7 @@ func (c *cli) lead(ctx context.Context, f *leadFlags) (*crew, error) {
 		x.start = tokenEnv + "=" + token + " " + x.start
 	}
 	if tcp, ok := l.Addr().(*net.TCPAddr); ok && !tcp.IP.IsLoopback() && scheme == "http" {
-		fmt.Fprintf(c.stderr, "warning: %s is open to the network without TLS: who reads its traffic sees the token and the prompts\n", l.Addr())
+		fmt.Fprintf(c.stderr, "warning: %s is open to the network without TLS: anyone who can read its traffic sees the token and the prompts\n", f.listen)
 	}
 	x.Leader = workers.NewLeader(f.workers, token, build)
 	server := &http.Server{

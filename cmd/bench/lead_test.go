@@ -20,6 +20,8 @@ import (
 	"testing"
 	"time"
 
+	"bench/experiment"
+	"bench/experiment/endpoint"
 	"bench/sweep/workers"
 )
 
@@ -107,7 +109,7 @@ func TestWorkersTLS(t *testing.T) {
 		want string
 	}{
 		{nil, codeFailed, "certificate signed by unknown authority"},
-		{[]string{"--tls-ca", cert}, codeDone, "worker 0 of 1 of https://"},
+		{[]string{"--tls-ca", cert}, codeDone, "worker 0 (of 0 to 0) of https://"},
 	} {
 		out := newWatchedOutput("")
 		args := append([]string{"work", "--join", url, "--wait", "1ms"}, c.args...)
@@ -185,5 +187,20 @@ func TestWorkFlags(t *testing.T) {
 				t.Errorf("worker %+v, error %v", w, err)
 			}
 		})
+	}
+}
+
+// TestKeyServers states the servers that get a worker's API key; with --endpoint no other does.
+func TestKeyServers(t *testing.T) {
+	var a endpoint.ServerAddress
+	a.Target.Proxy = "http://evil:3128"
+	var notes []string
+	note := func(line string) { notes = append(notes, line) }
+	own := &workFlags{endpoint: "http://gpu:8000"}
+	if err := own.admit("http://gpu:8000", a, &experiment.Spec{}, note); err == nil || !strings.Contains(err.Error(), "the proxy http://evil:3128") || len(notes) > 0 {
+		t.Errorf("error %v, notes %q", err, notes)
+	}
+	if err := new(workFlags).admit("http://gpu:8000", a, &experiment.Spec{}, note); err != nil || len(notes) != 2 || !strings.HasSuffix(notes[0], "to http://gpu:8000") {
+		t.Errorf("error %v, notes %q", err, notes)
 	}
 }

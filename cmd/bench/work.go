@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,6 +18,7 @@ import (
 
 	"bench/experiment"
 	"bench/experiment/endpoint"
+	"bench/experiment/safetext"
 	"bench/experiment/target"
 	"bench/sweep/workers"
 )
@@ -77,6 +79,9 @@ func (c *cli) work(ctx context.Context, fl *pflag.FlagSet, f *workFlags) error {
 	w.Note = func(line string) { fmt.Fprintln(c.stderr, time.Now().Format(time.TimeOnly)+" "+line) }
 	w.Reach = func(ctx context.Context, a endpoint.ServerAddress, s *experiment.Spec) (workers.Sharer, error) {
 		base, err := f.base(a)
+		if err == nil && key != "" {
+			err = f.admit(base, a, s, w.Note)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -113,7 +118,7 @@ func (f *workFlags) worker(fl *pflag.FlagSet) (*workers.Worker, error) {
 		return nil, usage("the token is missing\nhint: export %s=…, or --token-file FILE: the leader prints it, or has the same file", tokenEnv)
 	}
 	if fl.Changed("index") && f.index < 0 {
-		return nil, usage("--index %d: workers have numbers from 0", f.index)
+		return nil, usage("--index %d: workers have numbers from 0\nhint: omit --index: the leader gives one", f.index)
 	}
 	if !fl.Changed("index") {
 		if w.Index, err = placedIndex(); err != nil {
@@ -169,6 +174,27 @@ func (f *workFlags) base(a endpoint.ServerAddress) (string, error) {
 		return "", errors.New("--endpoint names one server, the matrix several\nhint: use names in the matrix that all machines resolve")
 	}
 	return target.BaseURL(f.endpoint)
+}
+
+// admit states the servers that get the API key, before they do. With --endpoint no other does: the leader, or who
+// alters its messages, could name any.
+func (f *workFlags) admit(base string, a endpoint.ServerAddress, s *experiment.Spec, note func(string)) error {
+	others := slices.Clone(a.Target.Replicas[min(1, len(a.Target.Replicas)):]) // the first is base
+	for _, r := range experiment.Routes([]experiment.Spec{*s}, a.Target) {
+		if r.Endpoint != "" {
+			others = append(others, r.Endpoint)
+		}
+	}
+	if a.Target.Proxy != "" {
+		others = append(others, "the proxy "+a.Target.Proxy)
+	}
+	if f.endpoint != "" && len(others) > 0 {
+		return fmt.Errorf("the matrix names %s, which --endpoint keeps from getting the API key\nhint: omit --endpoint, or run without a key", target.Redact(others[0]))
+	}
+	for _, e := range append([]string{base}, others...) {
+		note("requests with the API key go to " + safetext.Escape(target.Redact(e)))
+	}
+	return nil
 }
 
 // unreachable adds to an error what a worker on another machine may need.

@@ -25,6 +25,8 @@ type Progress struct {
 
 	counted atomic.Int64 // requests of the window that have ended
 
+	inFlight atomic.Pointer[int64] // requests of workers, as they count them; nil: this process sends
+
 	counting atomic.Int64 // real prompts whose tokens the server has counted, before the row
 	settling atomic.Int64 // requests that the server still has, before the row
 
@@ -86,6 +88,9 @@ func (p *Progress) Snapshot() Snapshot {
 		Settling: int(p.settling.Load()), Counting: int(p.counting.Load()), Counted: int(p.counted.Load()), Tokens: int(p.Tokens.Load()), Sessions: int(p.Sessions.Load()), Over: int(p.Over.Load()), FirstToken: p.firstToken.read(), TPOT: p.tpot.read(), ITL: p.itl.read(), Lag: p.lag.read(), Server: p.server.Load(),
 	}
 	r.InFlight = max(0, r.Sent-r.Done)
+	if n := p.inFlight.Load(); n != nil { // records come after the workers' counts
+		r.InFlight, r.Sent = int(*n), r.Done+int(*n)
+	}
 	if begun := p.begun.Load(); begun != nil {
 		r.Begun = *begun
 	}
@@ -121,6 +126,7 @@ func (p *Progress) requestSent(job *load.Job) {
 // Counts are the part of a Progress that only a worker can count.
 type Counts struct {
 	Sent     int64 `json:"sent"`
+	Done     int64 `json:"done"`
 	Sessions int64 `json:"sessions,omitempty"`
 	Over     int64 `json:"over,omitempty"`
 	Phase    int64 `json:"phase"` // of the latest request sent, from 0
@@ -128,18 +134,21 @@ type Counts struct {
 
 // Counts are those so far.
 func (p *Progress) Counts() Counts {
-	return Counts{p.Sent.Load(), p.Sessions.Load(), p.Over.Load(), p.phase.Load()}
+	return Counts{p.Sent.Load(), p.Done.Load(), p.Sessions.Load(), p.Over.Load(), p.phase.Load()}
 }
 
 // Take shows the counts of all workers of a row.
 func (p *Progress) Take(workers []Counts) {
 	var sum Counts
+	inFlight := int64(0)
 	for _, c := range workers {
+		inFlight += max(0, c.Sent-c.Done)
 		sum.Sent += c.Sent
 		sum.Sessions += c.Sessions
 		sum.Over += c.Over
 		sum.Phase = max(sum.Phase, min(c.Phase, int64(len(phases)-1)))
 	}
+	p.inFlight.Store(&inFlight)
 	p.Sent.Store(sum.Sent)
 	p.Sessions.Store(sum.Sessions)
 	p.Over.Store(sum.Over)

@@ -91,3 +91,14 @@ func TestProgress(t *testing.T) {
 		t.Errorf("without streaming: %+v", f)
 	}
 }
+
+// With workers, records come after their counts: what is in flight is what the workers count.
+func TestProgressOfWorkers(t *testing.T) {
+	p := new(Progress)
+	p.Done.Store(10)
+	p.Take([]Counts{{Sent: 6, Done: 4}, {Sent: 7, Done: 6}})
+	p.Done.Store(14) // more records than the counts know
+	if s := p.Snapshot(); s.Sent != 17 || s.Done != 14 || s.InFlight != 3 {
+		t.Errorf("%d sent, %d done, %d in flight", s.Sent, s.Done, s.InFlight)
+	}
+}

@@ -29,6 +29,8 @@ type WorkerError struct {
 	Worker int
 	Host   string // safe to show; empty = the worker is not there
 	Text   string // safe to show
+	// Reported: the worker is there, and this error is its own. The same one twice will not heal.
+	Reported bool
 }
 
 // Error implements error.

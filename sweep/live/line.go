@@ -151,7 +151,8 @@ func eventLines(e sweep.Event) []string {
 
 // cutLine is a row that a worker cut, in one line.
 func cutLine(k *sweep.Cut) string {
-	return safetext.Escape(k.Spec.Label() + ": cut by " + k.Reason + "; it begins again")
+	first, _, _ := strings.Cut(k.Reason, "\n")
+	return safetext.Escape(k.Spec.Label() + ": cut: " + first + "; it begins again when all workers are there (within 1m)")
 }
 
 // skippedLine is a row that does not run, in one line.

@@ -37,6 +37,7 @@ type session struct {
 	welcome welcome
 	out     outbox
 	files   local
+	failed  error // of the last row, which this worker cut; nil = none
 }
 
 // refusedError is the error of a request that the leader refused.
@@ -73,7 +74,7 @@ func (s *session) open(ctx context.Context, method, path string, query url.Value
 	defer response.Body.Close()
 	e := &refusedError{status: response.StatusCode}
 	if json.NewDecoder(io.LimitReader(response.Body, 64<<10)).Decode(&e.refusal) != nil || e.refusal.Error == "" {
-		e.refusal = refusal{Error: fmt.Sprintf("answers with HTTP %d, not as bench sweep --workers does", response.StatusCode)}
+		e.refusal = refusal{Error: fmt.Sprintf("answers with HTTP %d, not as bench sweep --workers does: is it another server, or https:// and not http://?", response.StatusCode)}
 	}
 	return nil, e
 }

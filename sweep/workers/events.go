@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"bench/experiment/endpoint"
 	"bench/experiment/safetext"
 )
 
@@ -156,9 +157,10 @@ func (d *driving) event(k int, e *event) error {
 			return err
 		}
 		d.results++
+		d.counts[k].Done = d.counts[k].Sent
 	case kindError:
 		p.over = true
-		return d.failed(k, m.host, shown(e.text))
+		return &endpoint.WorkerError{Worker: k, Host: m.host, Text: shown(e.text), Reported: true}
 	}
 	return nil
 }

@@ -28,13 +28,13 @@ func TestJoinRefusals(t *testing.T) {
 		change func(*Worker)
 		want   string
 	}{
-		{"token", func(w *Worker) { w.Token = "wrong" }, "refuses this worker: the token is another one"},
+		{"token", func(w *Worker) { w.Token = "wrong" }, "refuses this worker: this token differs from the leader's"},
 		{"version", func(w *Worker) { w.Build.Version = "0.9" }, "the worker is bench 0.9 abc, the leader bench 1.0 abc"},
 		{"executable", func(w *Worker) { w.Build.Hash = "0123456789abcdef" }, "the worker is bench 1.0 abc (executable 0123456789ab), the leader bench 1.0 abc"},
-		{"number", func(w *Worker) { w.Index = 2 }, "the worker's number is 2, and the leader has workers 0 to 1"},
-		{"negative", func(w *Worker) { w.Index = -2 }, "the worker's number is -2"},
-		{"taken", func(w *Worker) { w.Index = 0 }, "for 1m0s: worker 0 is there already, on host-0"},
-		{"full", func(w *Worker) { w.Index = -1 }, "for 1m0s: all 2 workers are there"},
+		{"number", func(w *Worker) { w.Index = 2 }, "--index 2: this leader has workers 0 to 1"},
+		{"negative", func(w *Worker) { w.Index = -2 }, "--index -2: this leader has"},
+		{"taken", func(w *Worker) { w.Index = 0 }, "for 1m0s: worker 0 has joined already, from host-0"},
+		{"full", func(w *Worker) { w.Index = -1 }, "for 1m0s: all 2 workers have joined: this one waits as a spare"},
 		{"no leader", func(w *Worker) { w.Join += "/elsewhere" }, "answers with HTTP 404, not as bench sweep --workers does"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

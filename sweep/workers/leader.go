@@ -55,7 +55,7 @@ func (l *Leader) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	given, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	sum := sha256.Sum256([]byte(given))
 	if subtle.ConstantTimeCompare(sum[:], l.token[:]) != 1 {
-		refuse(w, http.StatusUnauthorized, refusal{"the token is another one than the leader's", true})
+		refuse(w, http.StatusUnauthorized, refusal{"this token differs from the leader's", true})
 		return
 	}
 	l.mux.ServeHTTP(w, r)

@@ -73,9 +73,9 @@ func (l *Leader) unfit(h *hello) string {
 	case h.Protocol != protocol:
 		return fmt.Sprintf("the worker speaks version %d of the protocol, the leader version %d", h.Protocol, protocol)
 	case h.Build != l.build:
-		return fmt.Sprintf("the worker is bench %s, the leader bench %s", h.Build, l.build)
+		return fmt.Sprintf("the worker is bench %s, the leader bench %s: all machines need the same", h.Build, l.build)
 	case h.Index < -1 || h.Index >= l.of:
-		return fmt.Sprintf("the worker's number is %d, and the leader has workers 0 to %d", h.Index, l.of-1)
+		return fmt.Sprintf("--index %d: this leader has workers 0 to %d", h.Index, l.of-1)
 	}
 	return ""
 }
@@ -97,7 +97,7 @@ func (l *Leader) seat(m *member, index int) (why string) {
 		case index >= 0 && i != index || other != nil && index < 0:
 			continue
 		case other != nil && (other.streams > 0 || other.connected == 0 || time.Since(other.seen) < takeOver):
-			return fmt.Sprintf("worker %d is there already, on %s", i, other.host)
+			return fmt.Sprintf("worker %d has joined already, from %s", i, other.host)
 		case other != nil:
 			l.expel(other, "its connection was lost, and another process has its number")
 		}
@@ -105,7 +105,7 @@ func (l *Leader) seat(m *member, index int) (why string) {
 		l.members[i], l.sessions[m.session] = m, m
 		return ""
 	}
-	return fmt.Sprintf("all %d workers are there", l.of)
+	return fmt.Sprintf("all %d workers have joined: this one waits as a spare", l.of)
 }
 
 // expel removes a member. The caller has the lock.
@@ -151,7 +151,7 @@ func (l *Leader) ofMember(serve func(http.ResponseWriter, *http.Request, *member
 		}
 		l.mu.Unlock()
 		if found == nil {
-			refuse(w, http.StatusNotFound, refusal{Error: "the leader does not know this worker any more"})
+			refuse(w, http.StatusNotFound, refusal{Error: "the leader dropped this worker, or is another one"})
 			return
 		}
 		serve(w, r, found)

@@ -156,6 +156,10 @@ func (r *rows) begin(ctx context.Context, c *command) {
 		for _, end := range ends {
 			end()
 		}
+		r.s.failed = nil
+		if err != nil && ctx.Err() == nil {
+			r.s.failed = err
+		}
 		if err != nil && session.Err() == nil {
 			_ = r.s.out.add(kindError, err.Error(), true) // a text has a JSON form
 		}

@@ -2,6 +2,7 @@ package workers
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
@@ -50,12 +51,12 @@ func (w *Worker) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		w.note("worker %d of %d of %s", s.welcome.Index, s.welcome.Of, w.Join)
+		w.note("worker %d (of 0 to %d) of %s", s.welcome.Index, s.welcome.Of-1, w.Join)
 		err = s.serve(ctx)
 		switch {
 		case errors.Is(err, errEnded):
 			w.note("%v", err)
-			return nil
+			return s.failed
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case errors.Is(err, errUnread):
@@ -89,6 +90,8 @@ func (w *Worker) join(ctx context.Context) (*session, error) {
 		switch {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
+		case errors.As(err, new(*tls.CertificateVerificationError)):
+			return nil, fmt.Errorf("joining the leader at %s: %w\nhint: --tls-ca FILE, with the certificate that the leader has", w.Join, err)
 		case errors.As(err, &refused) && refused.Final:
 			return nil, fmt.Errorf("the leader at %s refuses this worker: %w", w.Join, err)
 		case time.Now().After(until):
