@@ -18,7 +18,7 @@ COMMIT = $(shell git ls-files --error-unmatch go.mod >/dev/null 2>&1 && git desc
 
 build:
 	CGO_ENABLED=0 go build -trimpath -ldflags='-s -w -X main.stamp=$(COMMIT)' -o bench ./cmd/bench
-	@size=$$(wc -c <bench); if [ $$size -gt 27000000 ]; then echo "bench has $$size bytes, more than 27 MB (docs/libraries.md)"; exit 1; fi
+	@size=$$(wc -c <bench); if [ $$size -gt 28000000 ]; then echo "bench has $$size bytes, more than 28 MB (docs/libraries.md)"; exit 1; fi
 
 # Static binaries of four platforms with all that belongs to them, in dist/ (docs/install.md).
 release:
