@@ -120,9 +120,10 @@ func holdRecords(t *testing.T, dir, salt string) {
 		t.Fatal(err)
 	}
 	defer f.Close()
+	owner := row.Spec.Share(0, 2).Owner
 	var indexes []int
 	err = record.ReadRecords(f, func(r *record.Record) error {
-		if r.Worker == nil || *r.Worker != row.Spec.Share(0, 2).Owner(r.I) {
+		if r.Worker == nil || *r.Worker != owner(r.I) {
 			t.Errorf("record %d is of worker %v", r.I, r.Worker)
 		}
 		if r.Phase == record.PhaseWindow {
