@@ -165,3 +165,28 @@ func (*Dealt) standardized(sums, deviations []float64) []float64 {
 	}
 	return sums
 }
+
+// Dependence is the correlation of a party's scores in successive blocks, beside its mean. Each block must have one unit
+// of each party, in the same order.
+func (d *Dealt) Dependence(scores []float64) float64 {
+	x, n := d.centred(scores), d.Parties
+	for k := range n {
+		mean := 0.0
+		for b := range d.Blocks {
+			mean += x[b*n+k] / float64(len(d.Blocks))
+		}
+		for b := range d.Blocks {
+			x[b*n+k] -= mean
+		}
+	}
+	squares, products := 0.0, 0.0
+	for i, v := range x {
+		if squares += v * v; i >= n {
+			products += v * x[i-n]
+		}
+	}
+	if squares == 0 {
+		return 0
+	}
+	return products / squares
+}

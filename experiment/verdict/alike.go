@@ -28,6 +28,8 @@ type difference struct {
 	within stats.Interval // with the other comparisons right in 99 % of rows
 	others float64        // median of the others, in the same unit
 	looks  int            // comparisons
+
+	dependent bool // the interval is too narrow: a queue makes the latencies of the whole row alike
 }
 
 const (
@@ -64,7 +66,7 @@ func (e *Measured) differing(p parting) (out []difference, possible bool) {
 		if c == nil {
 			break
 		}
-		d := difference{party: party, metric: c.metric, looks: len(series) * (p.parties - len(named))}
+		d := difference{party: party, metric: c.metric, looks: len(series) * (p.parties - len(named)), dependent: c.dependent}
 		d.by = c.where(party, 0, named)
 		d.within = stats.Interval{Lo: c.where(party, critical, named), Hi: c.where(party, -critical, named)}
 		d.others = c.ofOthers(party, named)
@@ -121,6 +123,8 @@ type compared struct {
 	parties []int     // of the values
 	units   []int     // of the values, as dealt
 	aligned *stats.Aligned
+
+	dependent bool // successive blocks are not independent
 }
 
 // compared is nil if there are too few requests.
@@ -153,6 +157,12 @@ func (e *Measured) compared(p parting, metric string) *compared {
 	}
 	if c.aligned = stats.NewAligned(c.values, size, e.explaining(p, metric, requests, size)...); c.aligned == nil {
 		return nil
+	}
+	for p.servers && !c.dependent && c.dealt.Dependence(c.scores(-1, 0, nil)) > mostDependence {
+		dealt, units := batches(p, requests, len(c.dealt.Blocks)/2)
+		if c.dependent = dealt == nil; !c.dependent {
+			c.dealt, c.units = dealt, units
+		}
 	}
 	return c
 }

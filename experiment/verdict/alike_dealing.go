@@ -14,13 +14,15 @@ const (
 	leastRounds = 20
 	// batches of the time, in which servers are compared: their queues make successive latencies alike.
 	mostBatches, leastBatches = 40, 10
+	// mostDependence is the largest correlation of successive batches.
+	mostDependence = 0.1
 )
 
 // dealing is how the requests came to the parties, and each request's unit; nil: too few for a comparison.
 func (e *Measured) dealing(p parting, requests []*record.Record) (*stats.Dealt, []int) {
 	switch {
 	case p.servers:
-		return batches(p, requests)
+		return batches(p, requests, mostBatches)
 	case e.Spec.Rate == 0 && e.Spec.HasConversations():
 		return sessions(p, requests)
 	case e.Spec.Rate == 0:
@@ -143,9 +145,9 @@ func numberStreams(requests []*record.Record, first int, of map[*record.Record]i
 	return len(ends)
 }
 
-// batches are of successive requests; in each, any order of the servers is as likely.
-func batches(p parting, requests []*record.Record) (*stats.Dealt, []int) {
-	n := min(mostBatches, len(requests)/(2*p.parties))
+// batches are at most n, of successive requests; in each, any order of the servers is as likely.
+func batches(p parting, requests []*record.Record, n int) (*stats.Dealt, []int) {
+	n = min(n, len(requests)/(2*p.parties))
 	if n < leastBatches {
 		return nil, nil
 	}

@@ -34,7 +34,11 @@ func (e *Measured) slowReplica() []record.Finding {
 	all, _ := e.differing(parting{of: func(r *record.Record) *int { return r.Endpoint }, parties: len(e.Server.Replicas),
 		metrics: []string{"ttft", "tpot", "e2e"}, byFactor: true, servers: true})
 	for _, d := range all {
-		if !(math.Exp(d.within.Lo) > muchSlower) {
+		least := muchSlower
+		if d.dependent {
+			least = farAbove
+		}
+		if !(math.Exp(d.within.Lo) > least) {
 			continue
 		}
 		factor := func(x float64) string { return unit.Brief(math.Exp(x), 3) }

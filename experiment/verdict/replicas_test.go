@@ -111,3 +111,36 @@ func TestReplicaOf(t *testing.T) {
 		}
 	}
 }
+
+// A server's own queue makes its successive latencies alike for long: near saturation that is no slow replica.
+func TestQueuesOfReplicas(t *testing.T) {
+	const servers, rows, load = 4, 20, 0.95
+	rng := rand.New(rand.NewPCG(8, 9))
+	for slow, most := range map[float64]int{1: 1, 3: rows} {
+		found := 0
+		for range rows {
+			e := onReplicas(1)
+			e.Spec.Rate = 1
+			e.Server.Replicas = make([]record.Replica, servers)
+			free, now := [servers]float64{}, 0.0
+			for i, r := range e.Records[:800] {
+				now += rng.ExpFloat64() * 100 / load / servers
+				k := i % servers
+				ms := 100 * math.Exp(0.5*rng.NormFloat64()-0.125)
+				if k == 2 {
+					ms *= slow
+				}
+				free[k] = max(now, free[k]) + ms
+				at, first := int64(1000*now), int64(1000*free[k])
+				r.Endpoint, r.Model, r.Arrival, r.Sent = &k, "", record.At(at), record.At(at)
+				r.First, r.Last, r.End = record.At(first), record.At(first+50e3), record.At(first+50e3)
+			}
+			e.Records = e.Records[:800]
+			e.Replicas = map[string]record.Summary{"a": {}, "b": {}}
+			found += len(e.slowReplica())
+		}
+		if found > most || slow > 1 && found < rows {
+			t.Errorf("%v times as slow: found in %d of %d rows", slow, found, rows)
+		}
+	}
+}
