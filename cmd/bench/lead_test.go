@@ -109,7 +109,7 @@ func TestWorkersTLS(t *testing.T) {
 		want string
 	}{
 		{nil, codeFailed, "certificate signed by unknown authority"},
-		{[]string{"--tls-ca", cert}, codeDone, "worker 0 (of 0 to 0) of https://"},
+		{[]string{"--tls-ca", cert}, codeDone, "as worker 0 (of 0 to 0)"},
 	} {
 		out := newWatchedOutput("")
 		args := append([]string{"work", "--join", url, "--wait", "1ms"}, c.args...)

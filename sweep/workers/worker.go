@@ -51,7 +51,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		w.note("worker %d (of 0 to %d) of %s", s.welcome.Index, s.welcome.Of-1, w.Join)
+		w.note("joined %s as worker %d (of 0 to %d)", w.Join, s.welcome.Index, s.welcome.Of-1)
 		err = s.serve(ctx)
 		switch {
 		case errors.Is(err, errEnded):
