@@ -164,7 +164,7 @@ exit $code
 	env := []string{"PATH=" + home + ":" + filepath.Dir(program) + ":/usr/bin:/bin", "HOME=" + home,
 		"SLURM_JOB_NUM_NODES=3", "SLURM_JOB_NODELIST=a,b,c", "SLURM_CPUS_PER_TASK=4"}
 	code, printed := bare(t, home, env, "bash", filepath.Join(home, "job"), "clustered.toml", base)
-	for _, text := range []string{"worker 0 of 2", "worker 1 of 2", "MEASURED"} {
+	for _, text := range []string{"worker 0 (of 0 to 1)", "worker 1 (of 0 to 1)", "MEASURED"} {
 		if !strings.Contains(printed, text) {
 			t.Errorf("%q is not in\n%s", text, printed)
 		}
