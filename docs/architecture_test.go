@@ -82,6 +82,8 @@ var mayImport = map[string][]string{
 	"benchmarks/search/bench":   {"benchmarks/search/world", "experiment/stats"}, // a program
 
 	// a program
+	"deploy/release": {},
+	// a program
 	"benchmarks/nights": {"experiment", "experiment/mock", "experiment/record", "experiment/telemetry",
 		"experiment/verdict", "experiment/workload", "sweep"},
 	// a program

@@ -19,7 +19,7 @@ func TestWorkersTable(t *testing.T) {
 	}}
 	run := &Run{Rows: []record.Row{row, {ID: "alone-r1"}}}
 	for i := range run.Rows {
-		run.Manifest.Rows = append(run.Manifest.Rows, record.PlannedRow{ID: run.Rows[i].ID})
+		run.Manifest.Plan = append(run.Manifest.Plan, record.Planned{ID: run.Rows[i].ID})
 	}
 	table := run.workersTable()
 	var lines []string

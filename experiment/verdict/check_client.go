@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"fmt"
+	"slices"
 
 	"bench/experiment/record"
 	"bench/experiment/stats"
@@ -142,10 +143,26 @@ func checkConnections(e *Measured) checkResult {
 	}
 	if s := stats.Summarize(setup); s != nil && float64(s.N) > tolerated*float64(n) && s.P50 > tolerated*e.Summary.E2E.P50 {
 		return caution("compare only with runs that connect as often; the server may close connections (connections in run.json)",
-			"%d of %d requests opened a connection: %s ms at p50, part of ttft and e2e", s.N, n, unit.Brief(s.P50, 3)).
+			"%d of %d requests opened a connection: %s ms at p50, part of ttft and e2e%s", s.N, n, unit.Brief(s.P50, 3), e.mostConnecting()).
 			touching(exactly(record.Inflated, s.Max, ownSetup, fromArrival))
 	}
 	return passed()
+}
+
+// mostConnecting is the load worker whose requests opened the most connections: "; worker 2 (host-c) opened 9"; empty
+// without workers. The requests of all workers together are tolerated some: of a few of one, each is more than 1 %.
+func (e *Measured) mostConnecting() string {
+	by := make([]int, len(e.Workers))
+	for r := range record.Completed(e.Records) {
+		if r.ConnectUs != nil && r.Worker != nil && *r.Worker < len(by) {
+			by[*r.Worker]++
+		}
+	}
+	if len(by) == 0 {
+		return ""
+	}
+	most := slices.Index(by, slices.Max(by))
+	return fmt.Sprintf("; %s opened %d", e.workerName(most), by[most])
 }
 
 // checkStamps finds arrivals without the kernel timestamp that most have. The time of such a read is late by the

@@ -68,7 +68,7 @@ var checks = []struct {
 	{"client_cpu", perWorker(checkClient)},
 	{"client_paused", perWorker(checkPaused)},
 	{"network", perWorker(checkNetwork)},
-	{"connections", perWorker(checkConnections)},
+	{"connections", checkConnections},
 	{"stamps", perWorker(checkStamps)},
 	{"workers_differ", checkWorkers},
 	{"start_skew", checkStart},
