@@ -91,8 +91,8 @@ func (m *measurement) prepareShare(ctx context.Context, s *Server, c *ShareConfi
 		return err
 	}
 	if m.bodiesOf() != c.Bodies {
-		return fmt.Errorf("%s: this worker encodes other requests than the leader: its server takes prompts as %s with %d tokens around each\nhint: let all machines reach the same server with the same template, and run the same build of bench",
-			c.ID, m.encoders.promptForm(), m.encoders.overhead())
+		return fmt.Errorf("%s: this worker encodes other requests than the leader: the server that it reaches at %s serves %s, and takes prompts as %s with %d tokens around each\nhint: let all machines reach the same server: bench work --endpoint",
+			c.ID, s.Info.Endpoint, s.Info.Model, m.encoders.promptForm(), m.encoders.overhead())
 	}
 	n, ahead := c.part(c.Spec.MinConnections()), c.part(c.Spec.ConnectionsToOpen())
 	if err := s.checkLimits(c.Spec.Label(), n, ahead, s.ownLimits()); err != nil {
