@@ -157,7 +157,7 @@ func (m *measurement) joinShares() {
 
 // join adds what a worker knows of its connections.
 func (c *connectionLog) join(r *ShareResult) {
-	ahead := min(r.Worker.Connections.Ahead, len(r.Setups))
+	ahead := min(max(r.Worker.Connections.Ahead, 0), len(r.Setups))
 	c.setups = slices.Concat(c.setups[:c.ahead:c.ahead], r.Setups[:ahead], c.setups[c.ahead:], r.Setups[ahead:])
 	c.ahead += ahead
 	c.kernel += r.Worker.Clock.KernelStamps
@@ -181,22 +181,28 @@ func (m *measurement) abandoned() int {
 
 // fillWorkers completes what the row states of each worker, from its samples and its records.
 func (m *measurement) fillWorkers(samples []telemetry.Sample) {
+	if m.t.Workers == nil {
+		return
+	}
 	window := m.e.Window
+	sampled, recorded := make([][]telemetry.Sample, len(m.shares)), make([][]*record.Record, len(m.shares))
+	for _, s := range samples {
+		if s.Worker != nil {
+			sampled[*s.Worker] = append(sampled[*s.Worker], s)
+		}
+	}
+	for _, r := range m.e.Records {
+		if r.Worker != nil {
+			recorded[*r.Worker] = append(recorded[*r.Worker], r)
+		}
+	}
 	for i := range m.shares {
 		w := &m.shares[i].Worker
-		ofWorker := func(number *int) bool { return number != nil && *number == w.Worker }
-		own := slices.DeleteFunc(slices.Clone(samples), func(s telemetry.Sample) bool { return !ofWorker(s.Worker) })
-		if w.Client = telemetry.Summarize(own, window.StartUs, window.EndUs); w.Client != nil {
+		if w.Client = telemetry.Summarize(sampled[i], window.StartUs, window.EndUs); w.Client != nil {
 			w.Client.MaxProcs = m.shares[i].Procs
 		}
-		w.Connections.Sockets = telemetry.SummarizeSockets(own, window.StartUs, window.EndUs)
-		var records []*record.Record
-		for _, r := range m.e.Records {
-			if ofWorker(r.Worker) {
-				records = append(records, r)
-			}
-		}
-		summary := record.Summarize(records, window, m.t.Spec.Streams(), nil, 0)
+		w.Connections.Sockets = telemetry.SummarizeSockets(sampled[i], window.StartUs, window.EndUs)
+		summary := record.Summarize(recorded[i], window, m.t.Spec.Streams(), nil, 0)
 		w.Concurrency = m.t.Spec.Share(w.Worker, len(m.shares)).Concurrency()
 		w.Sent, w.MaxInFlight = summary.Requests.Sent, summary.Concurrency.Max
 		m.e.Workers = append(m.e.Workers, *w)
