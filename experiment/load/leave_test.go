@@ -21,7 +21,7 @@ func TestUsersWhoLeave(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		r := &rig{service: always(sec), leaves: func(j *Job) bool { return j.Request.Turn == 1 }}
-		if _, err := r.run(t.Context(), workload.Load{Concurrency: 1, Duration: workload.Span(9 * sec)}, conversations(4, sec)); err != nil {
+		if _, err := r.run(t.Context(), workload.Load{Concurrency: 1, Duration: workload.Span(9*sec - milli)}, conversations(4, sec)); err != nil {
 			t.Fatal(err)
 		}
 		for session, turns := range r.turns() {
