@@ -86,6 +86,7 @@ func (d *driver) closeByPlan() {
 func (d *driver) cutRun() {
 	d.mu.Lock()
 	d.cut = true
+	d.window.cut()
 	d.mu.Unlock()
 	d.endDispatch(openai.ErrUnfinished)
 }

@@ -92,11 +92,12 @@ func (d *driver) sessionBegun(first *workload.Request) {
 	}
 }
 
-// arrived counts later turns that have arrived or are lost. The last one of all sessions closes the window.
+// arrived counts later turns that have arrived or are lost. The last one of all sessions closes the window, unless the
+// row is over: its end is no arrival.
 func (d *driver) arrived(turns int) {
 	d.mu.Lock()
 	d.toCome -= turns
-	last := d.planEnded && d.toCome == 0
+	last := d.planEnded && d.toCome == 0 && d.dispatchCtx.Err() == nil
 	d.mu.Unlock()
 	if last {
 		d.closeByPlan()

@@ -122,6 +122,7 @@ func (v *virtual) fire() {
 	switch v.now {
 	case v.cutting:
 		v.cut, v.over = true, true
+		v.window.cut()
 	case v.closing:
 		v.closing = forever
 		v.closeWindow(func() { v.window.close(forever) })

@@ -101,6 +101,13 @@ func (w *window) phase(arrival time.Duration) Phase {
 // close ends the window, at the given moment or at its latest end.
 func (w *window) close(end time.Duration) { w.closed, w.end = true, min(end, w.latestEnd()) }
 
+// cut closes the window with the row if it waits for the timer that is due at the same moment.
+func (w *window) cut() {
+	if w.started && !w.closed && w.Duration > 0 && w.conversations {
+		w.close(forever)
+	}
+}
+
 // closeByPlan closes the window at the plan's last arrival. scheduled: every arrival was known before the row began.
 func (w *window) closeByPlan(scheduled bool, now time.Duration) {
 	w.close(w.lastArrival)
