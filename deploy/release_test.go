@@ -123,7 +123,7 @@ func TestImage(t *testing.T) {
 	inside("sweep", "matrices/smoke.toml", "--only", "whole", "--plain")
 	mounted := buildah("mount", box)
 	defer buildah("umount", box)
-	reports, _ := filepath.Glob(filepath.Join(mounted, "work/results/smoke/*/report.html"))
+	reports, _ := filepath.Glob(filepath.Join(mounted, "home/bench/results/smoke/*/report.html"))
 	if len(reports) != 1 {
 		t.Fatalf("%d reports", len(reports))
 	}

@@ -57,7 +57,7 @@ func TestKube(t *testing.T) {
 			if err := os.Remove(filepath.Join(home, "lengths.txt")); err != nil { // a pod has only the ConfigMap
 				t.Fatal(err)
 			}
-			c := cluster{t: t, root: home, program: program, local: strings.NewReplacer("/work", home+"/work", "/results", home+"/results",
+			c := cluster{t: t, root: home, program: program, local: strings.NewReplacer("/home/bench", home+"/home/bench", "/results", home+"/results",
 				"0.0.0.0:9470", listen, "bench-clustered:9470", listen, "http://vllm:8000", base)}
 			c.apply(printed)
 			for _, file := range []string{"run.json", "report.html", "open-r1.json"} {

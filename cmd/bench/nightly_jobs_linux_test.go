@@ -200,7 +200,7 @@ func kubernetes(t *testing.T, home string) job {
 		t.Fatal(err)
 	}
 	files := t.TempDir()
-	local := strings.NewReplacer("/work", files, "/results", home).Replace
+	local := strings.NewReplacer("/home/bench", files, "/results", home).Replace
 	return job{home, func(endpoint string) (int, string) {
 		var out, problems bytes.Buffer
 		code := bench(t.Context(), strings.NewReader(""), &out, &problems, []string{"kube", filepath.Join(home, "nightly.toml"),
@@ -213,14 +213,14 @@ func kubernetes(t *testing.T, home string) job {
 		data := under[map[string]any](t, decoded(t, out.String()), "data")
 		for i := range under[[]any](t, c, "volumeMounts") {
 			if key, ok := under[map[string]any](t, c, "volumeMounts", i)["subPath"].(string); ok {
-				at := local(strings.Replace(under[string](t, c, "volumeMounts", i, "mountPath"), home, "/work", 1))
+				at := local(strings.Replace(under[string](t, c, "volumeMounts", i, "mountPath"), home, "/home/bench", 1))
 				write(t, at, data[key].(string))
 			}
 		}
 		var words []string
 		for _, part := range []string{"command", "args"} {
 			for i := range under[[]any](t, c, part) {
-				word := local(strings.Replace(under[string](t, c, part, i), home, "/work", 1))
+				word := local(strings.Replace(under[string](t, c, part, i), home, "/home/bench", 1))
 				words = append(words, strings.Replace(word, "http://vllm:8000", endpoint, 1))
 			}
 		}

@@ -31,11 +31,11 @@ func below(folder string, files []file) []file {
 // user is the user of the image: not root, and no user of a usual system.
 const user = 65532
 
-// imageFiles are all files of an image on scratch. Its work folder is everyone's, since platforms run images under
+// imageFiles are all files of an image on scratch. Its home folder is everyone's, since platforms run images under
 // users of their own.
 func imageFiles(bench file, papers []file) []file {
 	bench.name = "usr/bin/bench"
-	files := []file{bench, {name: "tmp/", mode: 0o1777}, {name: "work/", mode: 0o1777, owner: user}}
+	files := []file{bench, {name: "tmp/", mode: 0o1777}, {name: "home/bench/", mode: 0o1777, owner: user}}
 	for _, f := range papers {
 		if f.name == "LICENSE" || f.name == "licenses.txt" {
 			files = append(files, below("usr/share/doc/bench", []file{f})...)

@@ -69,7 +69,7 @@ func TestDockerfile(t *testing.T) {
 		t.Error("the entry point is not in the image, or its user can change it")
 	}
 	if owner := owners[get(`WORKDIR (.*)`)]; owner != user {
-		t.Errorf("the work folder is of user %d", owner)
+		t.Errorf("the home folder is of user %d", owner)
 	}
 	if !strings.Contains(get(`ADD (.*)`), "image-linux-${TARGETARCH}.tar") {
 		t.Error("the archive is not the one that writePlatform names")

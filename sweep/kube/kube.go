@@ -95,7 +95,7 @@ func (k *Manifests) Text() []byte {
 
 // Places in a pod.
 const (
-	workDir    = "/work" // what names of files in the matrix are relative to
+	workDir    = "/home/bench" // what names of files in the matrix are relative to
 	resultsDir = "/results"
 	tempDir    = "/tmp"
 )

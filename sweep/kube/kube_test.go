@@ -244,8 +244,8 @@ func TestFilesArrive(t *testing.T) {
 			mounts[v.(map[string]any)["mountPath"].(string)] = data[key].(string)
 		}
 	}
-	want := map[string]string{"/work/dir/chat.toml": list, "/work/lengths/in.csv": contents["lengths/in.csv"],
-		root + "/in.csv": contents[root+"/in.csv"], "/out.txt": contents["../out.txt"]}
+	want := map[string]string{"/home/bench/dir/chat.toml": list, "/home/bench/lengths/in.csv": contents["lengths/in.csv"],
+		root + "/in.csv": contents[root+"/in.csv"], "/home/out.txt": contents["../out.txt"]}
 	if diff := cmp.Diff(want, mounts); diff != "" {
 		t.Error(diff)
 	}
