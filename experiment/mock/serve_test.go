@@ -16,42 +16,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"bench/experiment/fixture"
 )
-
-// pipes is a listener in memory, for a server in a synctest bubble.
-type pipes struct {
-	conns chan net.Conn
-	once  sync.Once
-	done  chan struct{}
-}
-
-func newPipes() *pipes { return &pipes{conns: make(chan net.Conn), done: make(chan struct{})} }
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.done:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p *pipes) Close() error {
-	p.once.Do(func() { close(p.done) })
-	return nil
-}
-
-func (p *pipes) Addr() net.Addr { return &net.TCPAddr{} }
-
-func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	client, server := net.Pipe()
-	select {
-	case p.conns <- server:
-		return client, nil
-	case <-p.done:
-		return nil, net.ErrClosed
-	}
-}
 
 // virtual runs test in a bubble with a server of c and a client of it.
 func virtual(t *testing.T, c Config, test func(t *testing.T, s *Server, h *http.Client)) {
@@ -61,11 +28,11 @@ func virtual(t *testing.T, c Config, test func(t *testing.T, s *Server, h *http.
 			t.Fatal(err)
 		}
 		s.clock = func() (waiter, func()) { return timerWait, func() {} }
-		l := newPipes()
+		l := fixture.NewPipes()
 		ctx, cancel := context.WithCancel(t.Context())
 		served := make(chan error)
 		go func() { served <- s.Serve(ctx, l) }()
-		transport := &http.Transport{DialContext: l.dial, MaxIdleConnsPerHost: 100}
+		transport := &http.Transport{DialContext: l.Dial, MaxIdleConnsPerHost: 100}
 		defer func() {
 			transport.CloseIdleConnections()
 			cancel()

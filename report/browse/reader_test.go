@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"sync/atomic"
@@ -13,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"bench/experiment/fixture"
 	"bench/report/compare"
 )
 
@@ -91,32 +91,19 @@ func TestWaitingEnds(t *testing.T) {
 	})
 }
 
-// pipes is a listener of connections in memory.
-type pipes chan net.Conn
-
-func (l pipes) Accept() (net.Conn, error) {
-	c, ok := <-l
-	if !ok {
-		return nil, net.ErrClosed
-	}
-	return c, nil
-}
-
-func (l pipes) Close() error { close(l); return nil }
-
-func (l pipes) Addr() net.Addr { return &net.TCPAddr{} }
-
 // The connection of a reader who takes no byte ends; one who takes a little at a time gets the whole page.
 func TestStalledReader(t *testing.T) {
 	dir := many(t, 1)
 	synctest.Test(t, func(t *testing.T) {
 		a := open(t, dir)
 		ctx, cancel := context.WithCancel(t.Context())
-		l, ended := make(pipes), make(chan error)
+		l, ended := fixture.NewPipes(), make(chan error)
 		go func() { ended <- NewServer(a, false).Serve(ctx, l) }()
 		read := func(pause time.Duration) (n int, err error) {
-			reader, conn := net.Pipe()
-			l <- conn
+			reader, err := l.Dial(ctx, "", "")
+			if err != nil {
+				return 0, err
+			}
 			if _, err := io.WriteString(reader, "GET / HTTP/1.0\r\nHost: localhost\r\n\r\n"); err != nil {
 				return 0, err
 			}

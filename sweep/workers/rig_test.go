@@ -2,10 +2,8 @@ package workers
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"sync"
@@ -14,52 +12,16 @@ import (
 
 	"bench/experiment"
 	"bench/experiment/endpoint"
+	"bench/experiment/fixture"
 	"bench/experiment/record"
 )
-
-// pipes is a listener whose connections are in memory.
-type pipes struct {
-	conns chan net.Conn
-	done  chan struct{}
-	once  sync.Once
-}
-
-func newPipes() *pipes { return &pipes{conns: make(chan net.Conn), done: make(chan struct{})} }
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.done:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p *pipes) Close() error {
-	p.once.Do(func() { close(p.done) })
-	return nil
-}
-
-func (p *pipes) Addr() net.Addr { return &net.TCPAddr{} }
-
-func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	here, there := net.Pipe()
-	select {
-	case p.conns <- there:
-		return here, nil
-	case <-p.done:
-		return nil, errors.New("connection refused")
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
 
 // rig is a leader and its workers in one bubble of synctest.
 type rig struct {
 	t      *testing.T
 	ctx    context.Context
 	leader *Leader
-	l      *pipes
+	l      *fixture.Pipes
 	server *http.Server
 	group  sync.WaitGroup
 	before func(*http.Request)       // a worker's request; nil = nothing
@@ -71,7 +33,7 @@ const testToken = "correct horse"
 var testBuild = Build{Version: "1.0", Commit: "abc"}
 
 func newRig(t *testing.T, workers int) *rig {
-	x := &rig{t: t, leader: NewLeader(workers, testToken, testBuild), l: newPipes()}
+	x := &rig{t: t, leader: NewLeader(workers, testToken, testBuild), l: fixture.NewPipes()}
 	ctx, cancel := context.WithCancel(t.Context())
 	x.ctx = ctx
 	x.server = &http.Server{Handler: x.leader}
@@ -123,7 +85,7 @@ func (f *fake) Close() {}
 func (x *rig) worker(index int, share func(context.Context, endpoint.ShareConfig) (*endpoint.ShareResult, error)) *Worker {
 	client := NewClient(nil)
 	transport := client.Transport.(*http.Transport)
-	transport.DialContext = x.l.dial
+	transport.DialContext = x.l.Dial
 	client.Transport = x.roundTrip(transport)
 	x.t.Cleanup(transport.CloseIdleConnections)
 	f := &fake{share: share}
@@ -205,7 +167,7 @@ func (x *rig) drive(ctx context.Context, c endpoint.DriveConfig) (map[int]*recor
 // ask sends a request of a worker that is written by hand, and returns its status and answer.
 func (x *rig) ask(method, path string, query url.Values, body io.Reader) (int, string) {
 	x.t.Helper()
-	transport := &http.Transport{DialContext: x.l.dial, DisableKeepAlives: true}
+	transport := &http.Transport{DialContext: x.l.Dial, DisableKeepAlives: true}
 	r, err := http.NewRequest(method, "http://leader"+path+"?"+query.Encode(), body)
 	if err != nil {
 		x.t.Fatal(err)
