@@ -75,9 +75,8 @@ func (s *Server) Run(ctx context.Context, t RunConfig) (*record.Row, error) {
 	measured, err := m.drive(ctx, s)
 	t.Progress.loadEnded()
 	took.LoadBegan, took.LoadEnded = measured.Epoch.Sub(began), time.Since(began)
-	abandoned := m.abandoned()
-	if s.Abandoned += abandoned; settled == nil { // it is never seen idle
-		s.Abandoned = abandoned
+	if s.Abandoned += m.sent.abandoned; settled == nil { // it is never seen idle
+		s.Abandoned = m.sent.abandoned
 	}
 	samples, sampleErr := stop()
 	if t.Reread != nil { // nothing is timed any more, and all records are in memory
@@ -187,8 +186,6 @@ func (m *measurement) summarize(measured *load.Measured, samples []telemetry.Sam
 	}
 	if m.t.Workers == nil {
 		row.ServerLost = m.sent.serverLost()
-	} else {
-		m.joinShares()
 	}
 	row.Server.Headers, row.Server.Gateway = m.sent.headers, m.sent.gateway.summary()
 	row.Clock = m.sent.clock()

@@ -17,7 +17,7 @@ import (
 // Workers are other processes that send a row's load in place of this one, each a share of its arrivals.
 type Workers interface {
 	// Drive has the workers send a row. It blocks until all of them have ended, and returns their results by number. Like
-	// load.Run it returns ctx's error, or that of DriveConfig.Each; it is a WorkerError if a worker cut the row, which can be
+	// load.Run it returns the error of ctx or of DriveConfig.Each; it is a WorkerError if a worker cut the row, which can be
 	// sent again.
 	Drive(ctx context.Context, c DriveConfig) ([]ShareResult, error)
 	// Complete waits, for a bounded time, until all workers are there.
@@ -128,6 +128,7 @@ func (m *measurement) driveWorkers(ctx context.Context, s *Server, c load.Config
 		Ends: c.Ends, Decided: c.Decided, Progress: m.t.Progress,
 	})
 	m.shares = results
+	m.joinShares()
 	var parts []load.Measured
 	for i := range results {
 		if w := results[i].Window; w != nil {
@@ -144,6 +145,7 @@ func (m *measurement) joinShares() {
 	lost, active := 0, 0
 	for i := range m.shares {
 		r := &m.shares[i]
+		m.sent.abandoned += r.Abandoned
 		if r.Window == nil {
 			continue
 		}
@@ -170,30 +172,17 @@ func (c *connectionLog) join(r *ShareResult) {
 	c.gateway.join(r.Gateway)
 }
 
-// abandoned is how many requests were sent and given up, by this process or by the workers.
-func (m *measurement) abandoned() int {
-	n := m.sent.abandoned
-	for i := range m.shares {
-		n += m.shares[i].Abandoned
-	}
-	return n
-}
-
-// fillWorkers completes what the row states of each worker, from its samples and its records.
+// fillWorkers completes what the row states of each worker from its samples. verdict.Measured.Conclude adds what the
+// records show.
 func (m *measurement) fillWorkers(samples []telemetry.Sample) {
 	if m.t.Workers == nil {
 		return
 	}
 	window := m.e.Window
-	sampled, recorded := make([][]telemetry.Sample, len(m.shares)), make([][]*record.Record, len(m.shares))
+	sampled := make([][]telemetry.Sample, len(m.shares))
 	for _, s := range samples {
 		if s.Worker != nil {
 			sampled[*s.Worker] = append(sampled[*s.Worker], s)
-		}
-	}
-	for _, r := range m.e.Records {
-		if r.Worker != nil {
-			recorded[*r.Worker] = append(recorded[*r.Worker], r)
 		}
 	}
 	for i := range m.shares {
@@ -202,9 +191,8 @@ func (m *measurement) fillWorkers(samples []telemetry.Sample) {
 			w.Client.MaxProcs = m.shares[i].Procs
 		}
 		w.Connections.Sockets = telemetry.SummarizeSockets(sampled[i], window.StartUs, window.EndUs)
-		summary := record.Summarize(recorded[i], window, m.t.Spec.Streams(), nil, 0)
 		w.Concurrency = m.t.Spec.Share(w.Worker, len(m.shares)).Concurrency()
-		w.Sent, w.MaxInFlight = summary.Requests.Sent, summary.Concurrency.Max
+		w.Sent, w.MaxInFlight = 0, 0 // counted from the records, and no worker's claim
 		m.e.Workers = append(m.e.Workers, *w)
 	}
 }

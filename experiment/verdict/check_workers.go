@@ -121,12 +121,7 @@ func (e *Measured) ofWorker(d difference) []effect {
 	if d.by < 0 {
 		most, direction = -d.within.Lo, record.Lowered
 	}
-	own := func(r *record.Record) float64 {
-		if r.Worker == nil || *r.Worker != d.party {
-			return 0
-		}
-		return most
-	}
+	own := onlyOf(d.party, func(*record.Record) float64 { return most })
 	if d.metric != "tpot" {
 		return exactly(direction, most, own, firstToken, lastToken)
 	}

@@ -114,22 +114,33 @@ func (e *Measured) view(w *record.Worker) *Measured {
 	return own
 }
 
-// viewWorkers fills views, and leaves of each worker's self-test the steps near its own load.
+// viewWorkers fills views and the workers' figures, and leaves of each worker's self-test the steps near its own load.
 func (e *Measured) viewWorkers() {
 	e.Workers, e.views = slices.Clone(e.Workers), nil
 	for i := range e.Workers {
 		own := e.view(&e.Workers[i])
 		if own != nil {
 			own.Selftest = own.Selftest.For(clientLoad(&own.Summary))
-			e.Workers[i].Selftest = own.Selftest
+			w := &e.Workers[i]
+			w.Selftest, w.Sent, w.MaxInFlight = own.Selftest, own.Summary.Requests.Sent, own.Summary.Concurrency.Max
 			if s := own.Summary.Lag; s != nil {
-				e.Workers[i].LagP99 = &s.P99
+				w.LagP99 = &s.P99
 			}
 			if s := own.Summary.TTFTFromSend; s != nil {
-				e.Workers[i].TTFTP50 = &s.P50
+				w.TTFTP50 = &s.P50
 			}
 		}
 		e.views = append(e.views, own)
+	}
+}
+
+// onlyOf is an effect on one worker's requests: own, and none on others'.
+func onlyOf(worker int, own func(*record.Record) float64) func(*record.Record) float64 {
+	return func(r *record.Record) float64 {
+		if r.Worker == nil || *r.Worker != worker {
+			return 0
+		}
+		return own(r)
 	}
 }
 
@@ -143,26 +154,14 @@ func (e *Measured) bounded(effects []effect) (out []effect) {
 		}
 	}
 	number := *e.Records[0].Worker
-	is := func(r *record.Record) bool { return r.Worker != nil && *r.Worker == number }
 	for _, x := range effects {
 		switch {
 		case !slices.Contains(experiment.Latencies, x.Metric): // of the whole row's load
 		case x.own != nil:
-			own := x.own
-			x.own = func(r *record.Record) float64 {
-				if !is(r) {
-					return 0
-				}
-				return own(r)
-			}
+			x.own = onlyOf(number, x.own)
 		case x.Unit == record.UnitMs && x.Bound != nil:
 			most := *x.Bound
-			x.own = func(r *record.Record) float64 {
-				if !is(r) {
-					return 0
-				}
-				return most
-			}
+			x.own = onlyOf(number, func(*record.Record) float64 { return most })
 		case x.Unit == record.UnitRequests && x.Bound != nil:
 			x.Bound = new(min(*x.Bound, float64(n)))
 		default:
