@@ -23,7 +23,7 @@ func (r *Run) Setup() string {
 			parts = append(parts, s)
 		}
 	}
-	if load := record.LoadWorkers(r.Live()); load != "" && load != "none" {
+	if load := r.loadWorkers(); load != "" {
 		parts = append(parts, "load workers: "+load)
 	}
 	if !m.EndedAt.IsZero() {

@@ -65,17 +65,14 @@ func (r *Run) metadataTable(o *Analysis) Table {
 		add("version, as reported", v)
 	}
 	client := "client"
-	if r.byWorkers() {
+	if record.ByWorkers(r.Rows) {
 		client = "leader" // which sent no request
 	}
 	add(client, fmt.Sprintf("bench %s (commit %s, %s), %s %s, %s", c.Version, cmp.Or(c.Commit, "unknown"), c.Go, c.OS, c.Kernel, c.Host))
 	add(client+" machine", fmt.Sprintf("%s, %d cores, GOMAXPROCS %d, %s GiB", cmp.Or(c.CPU, "unknown processor"), c.Cores, c.MaxProcs, unit.Digits(c.MemoryGiB)))
-	r.addByRow(add, "load workers", func(row *record.Row) string {
-		if load := row.LoadWorkers(); record.LoadWorkers(r.Live()) != "none" {
-			return load
-		}
-		return ""
-	})
+	if r.loadWorkers() != "" {
+		r.addByRow(add, "load workers", (*record.Row).LoadWorkers)
+	}
 	r.addByRow(add, "timestamps", func(row *record.Row) string {
 		if row.Clock.Stamps == "" {
 			return ""

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"bench/experiment/record"
 	"bench/experiment/safetext"
 )
 
@@ -26,7 +25,7 @@ func (r *Run) reproduceTable() Table {
 		return t
 	}
 	add("the whole run", slices.Clone(m.Command)...)
-	if load := record.LoadWorkers(r.Live()); load != "" && load != "none" {
+	if r.loadWorkers() != "" {
 		add("each load worker, at the URL that the run prints", "bench", "work", "--join", "URL")
 	}
 	file := cmp.Or(m.MatrixFile, m.Matrix+".toml")

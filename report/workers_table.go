@@ -30,9 +30,12 @@ func (r *Run) workersTable() Table {
 	return t
 }
 
-// byWorkers reports whether load workers sent every row.
-func (r *Run) byWorkers() bool {
-	return len(r.Rows) > 0 && !slices.ContainsFunc(r.Rows, func(row record.Row) bool { return len(row.Workers) == 0 })
+// loadWorkers is how many load workers sent the rows; empty: bench sweep itself sent them all.
+func (r *Run) loadWorkers() string {
+	if load := record.LoadWorkers(r.Live()); load != "none" {
+		return load
+	}
+	return ""
 }
 
 // workersSummary is a line for each row with load workers: their extremes.

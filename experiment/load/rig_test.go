@@ -149,8 +149,13 @@ func (r *rig) in(p Phase) []*Job {
 			out = append(out, j)
 		}
 	}
-	slices.SortFunc(out, func(a, b *Job) int { return a.Request.Index - b.Request.Index })
+	byIndex(out)
 	return out
+}
+
+// byIndex sorts jobs in the order of the plan.
+func byIndex(jobs []*Job) {
+	slices.SortFunc(jobs, func(a, b *Job) int { return a.Request.Index - b.Request.Index })
 }
 
 func (r *rig) outcomes(p Phase) map[openai.Outcome]int {

@@ -59,10 +59,6 @@ func machines(t *testing.T, of int, l workload.Load, w workload.Workload, servic
 	return jobs, (&Config{Load: l, Rate: w.Rate}).Join(parts)
 }
 
-func byIndex(jobs []*Job) {
-	slices.SortFunc(jobs, func(a, b *Job) int { return a.Request.Index - b.Request.Index })
-}
-
 // counted are the requests of the window, with their intended arrivals if those are known before the row.
 func counted(jobs []*Job, scheduled bool) (out []string) {
 	for _, j := range jobs {

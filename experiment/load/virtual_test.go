@@ -67,7 +67,7 @@ func virtually(ctx context.Context, l workload.Load, w workload.Workload, servic
 		jobs = append(jobs, j)
 		return each(j)
 	}}, &delays{service: service})
-	slices.SortFunc(jobs, func(a, b *Job) int { return a.Request.Index - b.Request.Index })
+	byIndex(jobs)
 	return jobs, m, err
 }
 
@@ -143,7 +143,7 @@ func TestSimulateIsRun(t *testing.T) {
 			if err != nil {
 				r.Fatal(err)
 			}
-			slices.SortFunc(g.jobs, func(a, b *Job) int { return a.Request.Index - b.Request.Index })
+			byIndex(g.jobs)
 			want = history(l, g.jobs, m)
 		})
 		jobs, m, err := virtually(t.Context(), l, w, service, nil, nothing)

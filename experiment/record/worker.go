@@ -9,7 +9,8 @@ import (
 	"bench/experiment/unit"
 )
 
-// Clients are the machines that sent the requests, as far as there are samples of them: this one, or the workers'.
+// Clients are the samples of the machines that sent the requests: this one, or the workers'. A machine without samples is
+// left out.
 func (r *Row) Clients() (out []*telemetry.Usage) {
 	if r.Client != nil {
 		out = append(out, r.Client)
@@ -31,6 +32,11 @@ func LoadWorkers(rows []Row) string {
 		}
 	}
 	return strings.Join(values, ", ")
+}
+
+// ByWorkers reports whether load workers sent every row; false without rows.
+func ByWorkers(rows []Row) bool {
+	return len(rows) > 0 && !slices.ContainsFunc(rows, func(r Row) bool { return len(r.Workers) == 0 })
 }
 
 // LoadWorkers is how many load workers sent the row: "4 on 2 hosts"; "none" = this process did.

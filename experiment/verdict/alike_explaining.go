@@ -8,17 +8,8 @@ import (
 	"bench/experiment/record"
 )
 
-// newTokens are those that the server must prefill.
-func newTokens(r *record.Record) int {
-	n := r.PromptRequested
-	if r.PromptTokens != nil {
-		n = *r.PromptTokens
-	}
-	if r.CachedTokens != nil {
-		n -= *r.CachedTokens
-	}
-	return max(0, n)
-}
+// newTokens are the prompt tokens that the server must prefill. A server can report more cached tokens than the prompt has.
+func newTokens(r *record.Record) int { return max(0, int(computed(r))) }
 
 // explaining is what makes latencies of requests unlike whoever sent them. Nothing of it is a time of an answer: a slow
 // party's answers would explain its own difference.

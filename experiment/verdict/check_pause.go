@@ -20,9 +20,8 @@ type disturbance struct {
 // findDisturbances looks for pauses and stalls in the window.
 func (e *Measured) findDisturbances() (d disturbance) {
 	d.clients = max(1, len(e.Workers))
-	d.paused = pausesOf(e.Client)
-	for _, w := range e.Workers {
-		d.paused = append(d.paused, pausesOf(w.Client)...)
+	for _, machine := range e.Clients() {
+		d.paused = append(d.paused, pausesOf(machine)...)
 	}
 	d.stalled = e.stalls(d.paused)
 	if len(d.paused)+len(d.stalled) == 0 {

@@ -57,7 +57,7 @@ func (r *Run) facts() []fact {
 	if c.Host != "" {
 		load = record.LoadWorkers(r.Rows)
 	}
-	if load != "" && !slices.ContainsFunc(r.Rows, func(row record.Row) bool { return len(row.Workers) == 0 }) {
+	if load != "" && record.ByWorkers(r.Rows) {
 		client = "leader: " + client
 	}
 	out := []fact{
