@@ -4,7 +4,7 @@ import "bench/experiment/workload"
 
 // Share is the part of the point's arrivals that one of several workers sends; workers count from 0.
 func (s *Spec) Share(worker, of int) workload.Share {
-	return workload.Share{Worker: worker, Of: of, Slots: s.EffectiveLoad().Concurrency, Seed: s.planSeed()}
+	return workload.Share{Worker: worker, Of: of, RowConcurrency: s.EffectiveLoad().Concurrency, Seed: s.planSeed()}
 }
 
 // CannotShare is why several workers can't send the point together, and a hint; both empty: they can. Each sends the

@@ -103,7 +103,7 @@ func (m *measurement) prepareShare(ctx context.Context, s *Server, c *ShareConfi
 
 // part is the worker's part of a number of connections.
 func (c *ShareConfig) part(n int) int {
-	if share := c.share(); share.Slots > 0 && n == share.Slots {
+	if share := c.share(); share.RowConcurrency > 0 && n == share.RowConcurrency {
 		return share.Concurrency()
 	}
 	return (n + c.Of - 1) / c.Of

@@ -150,7 +150,7 @@ func sentOf(records []*record.Record, arrivals bool) (out []string) {
 	return out
 }
 
-// Four workers send what one process sends: the same requests at the same times. The row's figures are those of the merged
+// Four workers send what one process sends: the same requests at the same times. The row's figures are computed from the merged
 // records.
 func TestWorkers(t *testing.T) {
 	t.Parallel()

@@ -25,7 +25,7 @@ func machines(t *testing.T, of int, l workload.Load, w workload.Workload, servic
 	var rigs []*rig
 	begin := time.Now().Add(100 * milli)
 	for k := range of {
-		if s := (workload.Share{Worker: k, Of: of, Slots: l.Concurrency, Seed: 3}); !s.Idle() {
+		if s := (workload.Share{Worker: k, Of: of, RowConcurrency: l.Concurrency, Seed: 3}); !s.Idle() {
 			rigs = append(rigs, &rig{share: s, service: service, release: release})
 		}
 	}

@@ -93,8 +93,8 @@ func (e *Measured) streams(p parting, requests []*record.Record) (*stats.Dealt, 
 	return &stats.Dealt{Blocks: [][]int{parties}, Parties: p.parties, Permuted: true}, units
 }
 
-// sessions are conversations of a closed loop: a worker takes its next one when one ends, so that those of one round are
-// not of one time. Any is as likely to be any worker's.
+// sessions are conversations of a closed loop: a worker takes its next one when one ends, so that conversations of one
+// round begin at different times. Each is equally likely to be any worker's.
 func sessions(p parting, requests []*record.Record) (*stats.Dealt, []int) {
 	number := map[int]int{}
 	var parties, units []int

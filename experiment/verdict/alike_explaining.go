@@ -11,7 +11,7 @@ import (
 // newTokens are the prompt tokens that the server must prefill. A server can report more cached tokens than the prompt has.
 func newTokens(r *record.Record) int { return max(0, int(computed(r))) }
 
-// explaining is what makes latencies of requests unlike whoever sent them. Nothing of it is a time of an answer: a slow
+// explaining is what makes latencies of requests unlike, whoever sent them. It contains no time of an answer: a slow
 // party's answers would explain its own difference.
 func (e *Measured) explaining(p parting, metric string, requests []*record.Record, size int) (out [][]float64) {
 	number := func(of func(i int, r *record.Record) float64) {

@@ -24,9 +24,9 @@ type process struct {
 	burst    int // arrivals at once
 	closed   int // concurrency
 
-	// A server with slots takes requests in order, each for its own time; one with batches takes up to batch of those
-	// that wait, and needs base and each for each. With neither the latency depends on nothing.
-	slots      int
+	// A queue of several servers takes requests in order, each for its own time; a server with batches takes up to batch
+	// waiting requests at once, and needs base and each for each. With neither the latency depends on nothing.
+	servers    int
 	batch      int
 	base, each float64 // ms
 
@@ -65,7 +65,7 @@ func (p process) run(slow float64, rng *rand.Rand) *Measured {
 	e.Spec.Mix, e.Workers = nil, make([]record.Worker, p.workers)
 	deal := dealer{share: e.Spec.Share(0, p.workers), next: make([]int, p.workers)}
 	queue := p.arrivals(&deal, rng)
-	free := make([]float64, max(1, p.slots))
+	free := make([]float64, max(1, p.servers))
 	now, state := 0.0, rng.NormFloat64()
 	session, left := make([]int, p.workers), make([]int, p.workers)
 	effect := make([]float64, p.workers)
@@ -122,7 +122,7 @@ func (p process) run(slow float64, rng *rand.Rand) *Measured {
 			ms *= p.replicas[a.i%len(p.replicas)]
 		}
 		begin := a.ms
-		if p.slots > 0 {
+		if p.servers > 0 {
 			least := 0
 			for k, t := range free {
 				if t < free[least] {
@@ -197,27 +197,27 @@ func processes() []process {
 			return 80 + 3*math.Pow(1-rng.Float64(), -1/1.5), 256
 		}},
 		{from: 300, name: "AR(1) 0.95", n: 400, workers: 4, rate: 20, prefill: fixed(100, 256), memory: 0.95, spread: 0.3},
-		{from: 300, name: "M/G/4 95 %", n: 400, workers: 4, rate: 38, slots: 4, prefill: fixed(100, 256), spread: 0.3},
-		{from: 300, name: "M/G/4 50 %", n: 400, workers: 4, rate: 20, slots: 4, prefill: fixed(100, 256), spread: 0.1},
-		{from: 300, name: "M/D/1 90 %", n: 400, workers: 4, rate: 9, slots: 1, prefill: fixed(100, 256), spread: 0.01},
-		{from: 300, name: "overload", n: 400, workers: 4, rate: 12, slots: 1, prefill: fixed(100, 256), spread: 0.1},
-		{from: 300, name: "two lengths", n: 400, workers: 4, rate: 5, slots: 4, prefill: two, spread: 0.03},
-		{from: 300, name: "lognormal lengths", n: 400, workers: 4, rate: 10, slots: 4, prefill: lengths, spread: 0.03},
+		{from: 300, name: "M/G/4 95 %", n: 400, workers: 4, rate: 38, servers: 4, prefill: fixed(100, 256), spread: 0.3},
+		{from: 300, name: "M/G/4 50 %", n: 400, workers: 4, rate: 20, servers: 4, prefill: fixed(100, 256), spread: 0.1},
+		{from: 300, name: "M/D/1 90 %", n: 400, workers: 4, rate: 9, servers: 1, prefill: fixed(100, 256), spread: 0.01},
+		{from: 300, name: "overload", n: 400, workers: 4, rate: 12, servers: 1, prefill: fixed(100, 256), spread: 0.1},
+		{from: 300, name: "two lengths", n: 400, workers: 4, rate: 5, servers: 4, prefill: two, spread: 0.03},
+		{from: 300, name: "lognormal lengths", n: 400, workers: 4, rate: 10, servers: 4, prefill: lengths, spread: 0.03},
 		{from: 300, name: "conversations", n: 400, workers: 4, closed: 16, prefill: fixed(100, 256), spread: 0.1, turns: 5},
-		{from: 300, name: "bursts of 20 into 4", n: 400, workers: 4, rate: 10, burst: 20, slots: 4, prefill: fixed(50, 256), spread: 0.2},
+		{from: 300, name: "bursts of 20 into 4", n: 400, workers: 4, rate: 10, burst: 20, servers: 4, prefill: fixed(50, 256), spread: 0.2},
 		{from: 300, name: "bursts of 20 into batches", n: 400, workers: 4, rate: 10, burst: 20, batch: 8, base: 20, each: 5, spread: 0.2},
-		{from: 300, name: "bursts of 10 from 3", n: 400, workers: 3, rate: 10, burst: 10, slots: 2, prefill: fixed(50, 256), spread: 0.2},
-		{from: 300, name: "constant", n: 400, workers: 4, rate: 20, constant: true, slots: 4, prefill: fixed(100, 256), spread: 0.1},
+		{from: 300, name: "bursts of 10 from 3", n: 400, workers: 3, rate: 10, burst: 10, servers: 2, prefill: fixed(50, 256), spread: 0.2},
+		{from: 300, name: "constant", n: 400, workers: 4, rate: 20, constant: true, servers: 4, prefill: fixed(100, 256), spread: 0.1},
 		{from: 300, name: "constant into batches", n: 400, workers: 4, rate: 100, constant: true, batch: 16, base: 20, each: 5, spread: 0.2},
 		{from: 300, name: "batches", n: 400, workers: 4, rate: 60, batch: 16, base: 20, each: 5, spread: 0.2},
-		{from: 300, name: "closed loop", n: 400, workers: 4, closed: 16, slots: 4, prefill: fixed(50, 256), spread: 0.2},
-		{from: 300, name: "closed loop, unequal", n: 400, workers: 4, closed: 10, slots: 2, prefill: fixed(50, 256), spread: 0.2},
-		{from: 300, name: "closed loop in waves", n: 400, workers: 4, closed: 8, slots: 1, prefill: fixed(20, 256)},
+		{from: 300, name: "closed loop", n: 400, workers: 4, closed: 16, servers: 4, prefill: fixed(50, 256), spread: 0.2},
+		{from: 300, name: "closed loop, unequal", n: 400, workers: 4, closed: 10, servers: 2, prefill: fixed(50, 256), spread: 0.2},
+		{from: 300, name: "closed loop in waves", n: 400, workers: 4, closed: 8, servers: 1, prefill: fixed(20, 256)},
 		{from: 300, name: "closed loop in batches", n: 400, workers: 4, closed: 16, batch: 4, base: 20, each: 5, spread: 0.1},
 		{from: 300, name: "replicas", n: 400, workers: 4, rate: 20, prefill: fixed(100, 256), spread: 0.05, replicas: []float64{1, 1.3}},
-		{from: 300, name: "ten workers", n: 1000, workers: 10, rate: 38, slots: 4, prefill: fixed(100, 256), spread: 0.2},
-		{from: 300, name: "two workers", n: 300, workers: 2, rate: 20, slots: 4, prefill: fixed(100, 256), spread: 0.1},
-		{from: 300, name: "two workers, little scatter", n: 300, workers: 2, rate: 20, slots: 4, prefill: fixed(100, 256), spread: 0.03},
+		{from: 300, name: "ten workers", n: 1000, workers: 10, rate: 38, servers: 4, prefill: fixed(100, 256), spread: 0.2},
+		{from: 300, name: "two workers", n: 300, workers: 2, rate: 20, servers: 4, prefill: fixed(100, 256), spread: 0.1},
+		{from: 300, name: "two workers, little scatter", n: 300, workers: 2, rate: 20, servers: 4, prefill: fixed(100, 256), spread: 0.03},
 	}
 }
 

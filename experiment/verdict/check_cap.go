@@ -5,8 +5,8 @@ import (
 	"bench/experiment/unit"
 )
 
-// checkCap finds requests that waited under a cap which load workers share: each has slots of its own, so that a request
-// can wait at one while another has a free slot. One process would have sent it then.
+// checkCap finds requests that waited under a cap which load workers share: each has its own part of the cap, so
+// that a request can wait at one worker while another could send it. One process would have sent it then.
 func checkCap(e *Measured) checkResult {
 	if len(e.Workers) < 2 || e.Spec.Rate == 0 || e.Spec.Concurrency == 0 {
 		return unasked

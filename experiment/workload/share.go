@@ -9,23 +9,23 @@ import (
 
 // Share is the part of a plan that one of several workers sends. Every worker makes the whole plan, so that none needs a
 // message while the load runs. Arrivals are dealt in rounds, and a conversation is one arrival. In a round each worker gets
-// one arrival or, under a concurrency that the workers do not divide evenly, each slot gets one.
+// one arrival or, if they do not divide the concurrency evenly, one for each request that it may have in flight.
 //
 // The seed draws with which worker a round begins. Otherwise what comes in turn too, as bursts, periodic traces and waves
 // of a server's batches do, would always meet the same worker, and a comparison of workers would find that.
 //
 // The zero value is the whole plan.
 type Share struct {
-	Worker int    // number of the worker, from 0
-	Of     int    // number of workers; 0 = the share is the whole plan
-	Slots  int    // concurrency of the whole row; 0 = no cap
-	Seed   uint64 // of the plan
+	Worker         int    // number of the worker, from 0
+	Of             int    // number of workers; 0 = the share is the whole plan
+	RowConcurrency int    // of the whole row; 0 = no cap
+	Seed           uint64 // of the plan
 }
 
 // Round is the number of successive arrivals that are dealt together.
 func (s Share) Round() int {
-	if s.Slots%s.Of != 0 {
-		return s.Slots
+	if s.RowConcurrency%s.Of != 0 {
+		return s.RowConcurrency
 	}
 	return s.Of
 }
@@ -44,12 +44,12 @@ func (s Share) Owner(arrival int) int {
 // Owns reports whether an arrival, counted from 0, is in the share.
 func (s Share) Owns(arrival int) bool { return s.Of == 0 || s.Owner(arrival) == s.Worker }
 
-// Concurrency is the share's part of the slots. Those of all workers sum to Slots.
+// Concurrency is how many requests the share may have in flight. Over all workers it sums to RowConcurrency.
 func (s Share) Concurrency() int {
 	if s.Of == 0 {
-		return s.Slots
+		return s.RowConcurrency
 	}
-	return s.own(s.Slots)
+	return s.own(s.RowConcurrency)
 }
 
 // own is the number of i < n with i mod Of = Worker.
@@ -71,8 +71,8 @@ func (s Share) Among(n int) int {
 	return count
 }
 
-// Idle reports whether the share of a load is empty, as where workers outnumber the slots.
-func (s Share) Idle() bool { return s.Slots > 0 && s.Concurrency() == 0 }
+// Idle reports whether the share is empty: there are more workers than the concurrency.
+func (s Share) Idle() bool { return s.RowConcurrency > 0 && s.Concurrency() == 0 }
 
 // Fingerprint identifies the plan by its next n arrivals. The plan must not be used for anything else.
 func (p *Plan) Fingerprint(n int) string {

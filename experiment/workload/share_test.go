@@ -8,15 +8,15 @@ import (
 )
 
 // Every arrival belongs to one worker, the parts of all counts sum to the whole, and a worker gets arrivals in proportion
-// to its slots.
+// to its part of the concurrency.
 func TestShares(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		of, slots := rapid.IntRange(1, 12).Draw(t, "of"), rapid.IntRange(0, 40).Draw(t, "slots")
+		of, all := rapid.IntRange(1, 12).Draw(t, "of"), rapid.IntRange(0, 40).Draw(t, "concurrency")
 		n := rapid.IntRange(0, 600).Draw(t, "arrivals")
 		owned, among, concurrency := 0, 0, 0
 		first := map[int]int{} // rounds that begin with a worker
 		for k := range of {
-			s := Share{Worker: k, Of: of, Slots: slots, Seed: 7}
+			s := Share{Worker: k, Of: of, RowConcurrency: all, Seed: 7}
 			own := 0
 			for i := range n {
 				if s.Owns(i) {
@@ -26,25 +26,25 @@ func TestShares(t *testing.T) {
 			if own != s.Among(n) || s.Idle() && own > 0 {
 				t.Fatalf("worker %d owns %d, Among says %d", k, own, s.Among(n))
 			}
-			if c := s.Concurrency(); slots > 0 && n%slots == 0 && own*slots != n*c {
-				t.Fatalf("worker %d owns %d of %d with %d of %d slots", k, own, n, c, slots)
+			if c := s.Concurrency(); all > 0 && n%all == 0 && own*all != n*c {
+				t.Fatalf("worker %d owns %d of %d with concurrency %d of %d", k, own, n, c, all)
 			}
 			owned, among, concurrency = owned+own, among+s.Among(n), concurrency+s.Concurrency()
 			for i := range n / of * of {
-				if slots%of == 0 && s.Round() == of && s.Owns(i) && i%of == 0 {
+				if all%of == 0 && s.Round() == of && s.Owns(i) && i%of == 0 {
 					first[k]++
 				}
 			}
 		}
-		if rounds := n / of; slots%of == 0 && rounds >= 60*of {
+		if rounds := n / of; all%of == 0 && rounds >= 60*of {
 			for k := range of {
 				if 4*of*first[k] < rounds {
 					t.Fatalf("%d of %d rounds begin with worker %d of %d", first[k], rounds, k, of)
 				}
 			}
 		}
-		if owned != n || among != n || concurrency != slots {
-			t.Fatalf("%d of %d arrivals, %d counted, %d of %d slots", owned, n, among, concurrency, slots)
+		if owned != n || among != n || concurrency != all {
+			t.Fatalf("%d of %d arrivals, %d counted, concurrency %d of %d", owned, n, among, concurrency, all)
 		}
 	})
 	if s := (Share{}); !s.Owns(7) || s.Among(9) != 9 || s.Idle() {
