@@ -3,9 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"crypto/tls"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +18,7 @@ import (
 
 	"bench/experiment"
 	"bench/experiment/safetext"
+	"bench/experiment/workload"
 	"bench/sweep"
 	"bench/sweep/workers"
 )
@@ -214,16 +213,9 @@ func ownBuild() (workers.Build, error) {
 	if err != nil {
 		return b, fmt.Errorf("finding the bench program: %w", err)
 	}
-	f, err := os.Open(self)
-	if err != nil {
+	if b.Hash, err = workload.HashFile(self); err != nil {
 		return b, fmt.Errorf("reading the bench program: %w", err)
 	}
-	defer f.Close()
-	hash := sha256.New()
-	if _, err := io.Copy(hash, f); err != nil {
-		return b, fmt.Errorf("reading the bench program: %w", err)
-	}
-	b.Hash = hex.EncodeToString(hash.Sum(nil))
 	return b, nil
 }
 

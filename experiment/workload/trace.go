@@ -82,7 +82,7 @@ func (t *Trace) Look(files *Files, bad func(key, problem, hint string)) {
 }
 
 func (t *Trace) look(files *Files) (err error) {
-	if t.SHA256, err = once(&files.hashes, t.File, func() (string, error) { return hashFile(t.File) }); err != nil {
+	if t.SHA256, err = once(&files.hashes, t.File, func() (string, error) { return HashFile(t.File) }); err != nil {
 		return fmt.Errorf("reading the trace: %w", err)
 	}
 	t.Head, err = once(&files.heads, t.Options, func() (Head, error) { return headOf(t.Options) })
@@ -117,8 +117,9 @@ func headOf(o trace.Options) (head Head, err error) {
 	return head, nil
 }
 
-// hashFile hashes a regular file. A trace is read more than once, which a pipe or a device does not allow.
-func hashFile(name string) (string, error) {
+// HashFile is the SHA-256 of a regular file, in hex. A trace is read more than once, which a pipe or a device does not
+// allow.
+func HashFile(name string) (string, error) {
 	if _, err := prompts.Regular(name); err != nil {
 		return "", err
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"bench/experiment"
+	"bench/experiment/workload"
 )
 
 // mostFile bounds a file that is fetched, in bytes.
@@ -59,7 +60,7 @@ func (s *session) find(ctx context.Context, c *command) error {
 
 // locate is the path of a file here, which it fetches if it must.
 func (s *session) locate(ctx context.Context, f file) (at string, err error) {
-	if sum, err := hashFile(f.Name); err == nil && sum == f.SHA256 {
+	if sum, err := workload.HashFile(f.Name); err == nil && sum == f.SHA256 {
 		return f.Name, nil
 	}
 	if !isHash(f.SHA256) {
@@ -101,25 +102,4 @@ func (s *session) fetchFile(ctx context.Context, named file, at string) error {
 
 func isHash(text string) bool {
 	return len(text) == 2*sha256.Size && strings.Trim(text, "0123456789abcdef") == ""
-}
-
-// hashFile is the SHA-256 of a regular file.
-func hashFile(name string) (string, error) {
-	info, err := os.Stat(name)
-	if err != nil {
-		return "", err
-	}
-	if !info.Mode().IsRegular() {
-		return "", errors.New("no regular file")
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	hash := sha256.New()
-	if _, err := io.Copy(hash, f); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(hash.Sum(nil)), nil
 }
