@@ -48,42 +48,83 @@ func once[K comparable, V any](of *map[K]func() (V, error), key K, read func() (
 	return (*of)[key]()
 }
 
-// Look reads the files of lengths that the workload names. Trace.Look reads a trace.
+// Look reads the files of lengths and prompts that the workload names. Trace.Look reads a trace.
 func (w *Workload) Look(files *Files, bad func(key, problem, hint string)) {
-	only := w.only()
-	only.look("", files, bad)
-	for i := range w.Mix {
-		w.Mix[i].look(fmt.Sprintf("mix[%d].", i), files, bad)
+	for _, n := range w.named() {
+		n.look(files, bad)
 	}
 }
 
-// look reads the files of one class; key is the path of its table with a trailing dot, or empty.
-func (c *Class) look(key string, files *Files, bad func(key, problem, hint string)) {
+// EachFile calls f for every file that the workload names, the trace first. f may change the name. A file that a class and
+// the row have in common is named twice.
+func (w *Workload) EachFile(f func(name *string, sha256 string)) {
+	if w.Trace != nil {
+		f(&w.Trace.File, w.Trace.SHA256)
+	}
+	for _, n := range w.named() {
+		f(n.file())
+	}
+}
+
+// named is a file of lengths or prompts that a class names: one of the two is set.
+type named struct {
+	key     string // path of the table that names it
+	lengths *File
+	prompts *prompts.Source
+}
+
+// named are the files of the row, then of the classes of the mix.
+func (w *Workload) named() []named {
+	only := w.only()
+	all := only.named("")
+	for i := range w.Mix {
+		all = append(all, w.Mix[i].named(fmt.Sprintf("mix[%d].", i))...)
+	}
+	return all
+}
+
+// named are the files of one class; key is the path of its table with a trailing dot, or empty.
+func (c *Class) named(key string) (all []named) {
 	if c.Prompts != nil {
-		c.Prompts.Look(
+		all = append(all, named{key: key + "prompts", prompts: c.Prompts})
+	}
+	lengths := func(inner string, f *File) {
+		if f != nil {
+			all = append(all, named{key: key + inner, lengths: f})
+		}
+	}
+	lengths("input", c.Input.File)
+	lengths("output", c.Output.File)
+	if c.Pairs != nil {
+		lengths("pairs", c.Pairs.File)
+	}
+	if s := c.Session; s != nil {
+		lengths("session.turns", s.Turns.File)
+		lengths("session.user", s.User.File)
+	}
+	return all
+}
+
+// file is the name and the hash of the file.
+func (n *named) file() (name *string, sha256 string) {
+	if n.prompts != nil {
+		return &n.prompts.File, n.prompts.SHA256
+	}
+	return &n.lengths.Name, n.lengths.SHA256
+}
+
+// look reads the file.
+func (n *named) look(files *Files, bad func(key, problem, hint string)) {
+	if n.prompts != nil {
+		n.prompts.Look(
 			func(name string) (*prompts.Index, error) {
 				return once(&files.prompts, name, func() (*prompts.Index, error) { return prompts.Open(name) })
 			},
-			func(inner, problem, hint string) { bad(key+"prompts."+inner, problem, hint) })
+			func(inner, problem, hint string) { bad(n.key+"."+inner, problem, hint) })
+		return
 	}
-	type named struct {
-		key  string
-		file *File
-	}
-	all := []named{{"input", c.Input.File}, {"output", c.Output.File}}
-	if c.Pairs != nil {
-		all = append(all, named{"pairs", c.Pairs.File})
-	}
-	if s := c.Session; s != nil {
-		all = append(all, named{"session.turns", s.Turns.File}, named{"session.user", s.User.File})
-	}
-	for _, n := range all {
-		if n.file == nil {
-			continue
-		}
-		if err := n.file.look(files); err != nil {
-			bad(key+n.key+".file", err.Error(), "the path is relative to the working directory; write one token count a line, or name a CSV column")
-		}
+	if err := n.lengths.look(files); err != nil {
+		bad(n.key+".file", err.Error(), "the path is relative to the working directory; write one token count a line, or name a CSV column")
 	}
 }
 

@@ -47,7 +47,7 @@ func (s *session) find(ctx context.Context, c *command) error {
 		}
 		names[f.Name] = s.files.at[f]
 	}
-	eachFile(c.Share.Spec, func(name *string, _ string) {
+	c.Share.Spec.EachFile(func(name *string, _ string) {
 		if at := names[*name]; at != "" {
 			*name = at
 		}

@@ -129,7 +129,7 @@ type file struct {
 func filesOf(s *experiment.Spec) []file {
 	var out []file
 	seen := map[string]bool{}
-	eachFile(s, func(name *string, sha256 string) {
+	s.EachFile(func(name *string, sha256 string) {
 		if !seen[*name] {
 			seen[*name] = true
 			out = append(out, file{*name, sha256})
