@@ -39,7 +39,7 @@ func (o *outbox) finish() {
 	o.of = nil
 }
 
-// add adds a line. If it is urgent, it is sent at once.
+// add adds a line, or nothing if v has no JSON form. If it is urgent, it is sent at once.
 func (o *outbox) add(kind byte, v any, urgent bool) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -2,7 +2,6 @@ package workers
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -189,11 +188,7 @@ func (s *session) share(ctx context.Context, c *command, start <-chan time.Durat
 			records++
 			return s.out.addText(kindRecord, r.AppendJSON)
 		},
-		Sample: func(x telemetry.Sample) {
-			if text, err := json.Marshal(&x); err == nil { // a sample without a JSON form is not a number: none
-				_ = s.out.addText(kindSample, func(b []byte) []byte { return append(b, text...) })
-			}
-		},
+		Sample:  func(x telemetry.Sample) { _ = s.out.add(kindSample, &x, false) }, // dropped if it has a NaN, or if the outbox is full
 		Drained: func() { _ = s.out.add(kindDrained, nil, true) },
 	})
 	if err != nil {
