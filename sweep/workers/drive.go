@@ -75,23 +75,23 @@ func (d *driving) begin() error {
 	if missing := l.missing(); len(missing) > 0 {
 		return d.failed(missing[0], "", "is not there")
 	}
+	row := d.c.Row
+	row.Worker, row.Of = 0, l.of
+	c := command{Do: doRow, Row: l.rows + 1, Share: &row, Server: newServer(d.c.Server), Files: filesOf(row.Spec)}
+	if err := c.fits(); err != nil {
+		return err
+	}
 	l.rows++
 	l.driving, d.n = d, l.rows
 	d.members = append(d.members, l.members...)
-	named := filesOf(d.c.Row.Spec)
 	l.files = map[string]string{}
-	for _, f := range named {
+	for _, f := range c.Files {
 		l.files[f.SHA256] = f.Name
 	}
 	for k, m := range d.members {
-		share := d.c.Row
-		share.Worker, share.Of = k, l.of
-		c := command{Do: doRow, Row: d.n, Share: &share, Server: newServer(d.c.Server), Files: named}
-		if k == 0 {
-			if err := c.fits(); err != nil {
-				return err
-			}
-		}
+		share := row
+		share.Worker = k
+		c.Share = &share
 		m.command(c)
 		d.parts[k].allowed.replicas = len(d.c.Server.Target.Replicas)
 		if spec := share.Spec; !spec.HasConversations() {

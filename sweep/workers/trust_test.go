@@ -109,6 +109,11 @@ func TestLongCommand(t *testing.T) {
 		if _, _, err := x.drive(x.ctx, endpoint.DriveConfig{Row: long}); err == nil || !strings.Contains(err.Error(), "of row-1 takes 64 MiB") {
 			t.Errorf("error %.200v", err)
 		}
+		x.leader.mu.Lock()
+		if x.leader.driving != nil || x.leader.files != nil {
+			t.Errorf("the leader still has the row, and the files %v", x.leader.files)
+		}
+		x.leader.mu.Unlock()
 		if got, _, err := x.drive(x.ctx, endpoint.DriveConfig{}); err != nil || len(got) != 100 {
 			t.Errorf("another row: %d records, error %v", len(got), err)
 		}
