@@ -60,7 +60,7 @@ func readToken(file string) (string, error) {
 	return clean(string(text), "token", file)
 }
 
-// check refuses flags that make no sense, and rows that workers can't send.
+// check refuses flags that make no sense.
 func (f *leadFlags) check(fl *pflag.FlagSet) error {
 	if err := checkNumber(fl, f.workers); err != nil {
 		return err

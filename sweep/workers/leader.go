@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -59,13 +58,6 @@ func (l *Leader) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	l.mux.ServeHTTP(w, r)
-}
-
-// Joined is the number of workers that are there.
-func (l *Leader) Joined() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.of - len(l.missing())
 }
 
 // missing are the numbers of the workers that are not there. The caller has the lock.
@@ -177,10 +169,7 @@ func refuse(w http.ResponseWriter, status int, r refusal) {
 }
 
 func answer(w http.ResponseWriter, status int, v any) {
-	text, err := json.Marshal(v)
-	if err != nil {
-		panic(err) // all answers have a JSON form
-	}
+	text := jsonBody(v)
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_, _ = w.Write(text) // the worker asks again
