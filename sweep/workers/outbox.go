@@ -82,7 +82,11 @@ func (o *outbox) take(room []byte) (row int, lines []byte, more bool) {
 		}
 	}
 	room = append(room, o.lines[:n]...)
-	o.lines = append(o.lines[:0], o.lines[n:]...)
+	if n < len(o.lines) {
+		o.lines = o.lines[n:] // the next growth frees what was taken
+	} else {
+		o.lines = o.lines[:0]
+	}
 	return o.row, room, len(o.lines) > 0
 }
 
