@@ -130,19 +130,13 @@ func (c *cli) lead(ctx context.Context, f *leadFlags) (*crew, error) {
 		fmt.Fprintf(c.stderr, "warning: %s is open to the network without TLS: anyone who can read its traffic sees the token and the prompts\n", f.listen)
 	}
 	x.Leader = workers.NewLeader(f.workers, token, build)
-	server := &http.Server{
+	stop := serveOn(l, &http.Server{
 		Handler: x.Leader, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
 		ErrorLog: log.New(io.Discard, "", 0), // of strangers' connections
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = server.Serve(l) // until it is closed
-	}()
+	})
 	x.end = func(reason string) {
 		x.Leader.End(reason)
-		_ = server.Close()
-		<-done
+		stop()
 	}
 	return x, nil
 }
@@ -155,13 +149,8 @@ func (f *leadFlags) open(ctx context.Context) (l net.Listener, scheme string, er
 			return nil, "", usage("--tls-cert, --tls-key: %w", err)
 		}
 	}
-	address := f.listen
-	if strings.HasPrefix(address, ":") {
-		address = "127.0.0.1" + address
-	}
-	l, err = new(net.ListenConfig).Listen(ctx, "tcp", address)
-	if err != nil {
-		return nil, "", listenError("--listen", "0.0.0.0:9470", err)
+	if l, err = listenOn(ctx, f.listen, "--listen", "0.0.0.0:9470"); err != nil {
+		return nil, "", err
 	}
 	if f.certificate == "" {
 		return l, "http", nil

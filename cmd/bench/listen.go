@@ -1,10 +1,39 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net"
+	"net/http"
+	"strings"
 	"syscall"
 )
+
+// listenOn listens on the address of a flag. A port without a host listens on this machine only.
+func listenOn(ctx context.Context, address, flag, example string) (net.Listener, error) {
+	if strings.HasPrefix(address, ":") {
+		address = "127.0.0.1" + address
+	}
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, listenError(flag, example, err)
+	}
+	return l, nil
+}
+
+// serveOn serves until stop, which cuts the connections and waits for the server's end.
+func serveOn(l net.Listener, server *http.Server) (stop func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = server.Serve(l) // until it is closed
+	}()
+	return func() {
+		_ = server.Close()
+		<-done
+	}
+}
 
 // listenError is the error of a flag whose address cannot be listened on: of usage (exit code 2), unless the machine
 // refuses the address now, and another time or with another user may not.

@@ -3,10 +3,8 @@ package main
 import (
 	"context"
 	"io"
-	"net"
 	"net/http"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -111,14 +109,11 @@ func newView(w io.Writer, every time.Duration, interrupted <-chan struct{}) *liv
 	return v
 }
 
-// expose serves the sweep's metrics until ended. A port without a host listens on this machine only.
+// expose serves the sweep's metrics until ended.
 func (w *watcher) expose(ctx context.Context, address, matrix string) error {
-	if strings.HasPrefix(address, ":") {
-		address = "127.0.0.1" + address
-	}
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	l, err := listenOn(ctx, address, "--metrics-listen", "127.0.0.1:9464")
 	if err != nil {
-		return listenError("--metrics-listen", "127.0.0.1:9464", err)
+		return err
 	}
 	v, _ := version()
 	m := &live.Metrics{Version: v, Matrix: matrix}
@@ -127,12 +122,7 @@ func (w *watcher) expose(ctx context.Context, address, matrix string) error {
 		out.Header().Set("Content-Type", live.MetricsType)
 		_ = m.Write(out, time.Now()) // a scraper that leaves does not disturb the sweep
 	})
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = server.Serve(l) // until it is closed
-	}()
+	stop := serveOn(l, &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second})
 	show, ended := w.event, w.ended
 	w.event = func(e sweep.Event) {
 		show(e)
@@ -140,8 +130,7 @@ func (w *watcher) expose(ctx context.Context, address, matrix string) error {
 	}
 	w.ended = func(r *sweep.Result) {
 		ended(r)
-		_ = server.Close()
-		<-done
+		stop()
 	}
 	_, err = io.WriteString(w.notes, "metrics: http://"+l.Addr().String()+"/metrics\n")
 	return err
