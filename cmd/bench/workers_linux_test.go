@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"bench/experiment/mock"
 	"bench/experiment/record"
 	"bench/report"
 )
@@ -22,7 +22,7 @@ import (
 // concurrency they do not divide evenly, and conversations.
 const shared = `name = "k"
 [target]
-endpoint = "http://127.0.0.1:%d"
+endpoint = "http://%s"
 [defaults]
 input = { dist = "uniform", min = 8, max = 80 }
 output = { dist = "uniform", min = 2, max = 12 }
@@ -50,26 +50,23 @@ turns = 3
 user = 16
 `
 
-// sharing is a server, and a matrix for it.
+// sharing is a matrix for a server, and the address of its leader.
 type sharing struct {
-	server         int // port
-	leader         int // port
+	leader         string
 	matrix, secret string
 	dir            string
 }
 
 func newSharing(t *testing.T) *sharing {
 	t.Helper()
-	s := &sharing{dir: t.TempDir(), server: freePort(t), leader: freePort(t)}
+	s := &sharing{dir: t.TempDir(), leader: freeAddress(t)}
+	server := serveConfig(t, mock.Config{TTFT: 10 * time.Millisecond, ITL: 2 * time.Millisecond})
 	s.matrix, s.secret = filepath.Join(s.dir, "k.toml"), filepath.Join(s.dir, "token")
-	for file, text := range map[string]string{s.matrix: fmt.Sprintf(shared, s.server), s.secret: "a-token-of-this-test\n"} {
+	for file, text := range map[string]string{s.matrix: fmt.Sprintf(shared, server), s.secret: "a-token-of-this-test\n"} {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	mock := startBench(t, "mock", "--listen", fmt.Sprintf("127.0.0.1:%d", s.server), "--ttft", "10ms", "--itl", "2ms")
-	t.Cleanup(mock.kill)
-	awaitPort(t, s.server)
 	return s
 }
 
@@ -77,12 +74,12 @@ func newSharing(t *testing.T) *sharing {
 func (s *sharing) lead(t *testing.T, n int, args ...string) *process {
 	t.Helper()
 	return startBench(t, append([]string{"sweep", s.matrix, "--workers", strconv.Itoa(n), "--token-file", s.secret,
-		"--listen", fmt.Sprintf("127.0.0.1:%d", s.leader)}, args...)...)
+		"--listen", s.leader}, args...)...)
 }
 
 func (s *sharing) work(t *testing.T) *process {
 	t.Helper()
-	return startBench(t, "work", "--join", fmt.Sprintf("http://127.0.0.1:%d", s.leader), "--token-file", s.secret, "--wait", "40s")
+	return startBench(t, "work", "--join", "http://"+s.leader, "--token-file", s.secret, "--wait", "40s")
 }
 
 // process is a command of bench that runs.
@@ -133,28 +130,6 @@ func (p *process) awaitEnd(t *testing.T) int {
 		t.Fatalf("%v does not end:\n%s", p.Args, &p.said)
 		return -1
 	}
-}
-
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
-}
-
-func awaitPort(t *testing.T, port int) {
-	t.Helper()
-	for range 500 {
-		if c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
-			c.Close()
-			return
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	t.Fatalf("nothing listens on port %d", port)
 }
 
 // requestsOf are the requests of each row's window, as far as they do not depend on the clock: index and lengths, and the
