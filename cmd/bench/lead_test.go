@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -25,39 +24,6 @@ import (
 	"bench/sweep/workers"
 )
 
-// watchedOutput is what a command writes; when a text of it matches, the first time, found gets its last group.
-type watchedOutput struct {
-	mu      sync.Mutex
-	all     bytes.Buffer
-	pattern *regexp.Regexp
-	found   chan string
-}
-
-func newWatchedOutput(pattern string) *watchedOutput {
-	return &watchedOutput{pattern: regexp.MustCompile(pattern), found: make(chan string, 1)}
-}
-
-// Write implements io.Writer.
-func (w *watchedOutput) Write(p []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.all.Write(p)
-	if m := w.pattern.FindSubmatch(w.all.Bytes()); m != nil && w.pattern.NumSubexp() > 0 {
-		select {
-		case w.found <- string(m[len(m)-1]):
-		default:
-		}
-	}
-	return len(p), nil
-}
-
-// String is all of it.
-func (w *watchedOutput) String() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.all.String()
-}
-
 // oneRow writes a matrix of one short row.
 func oneRow(t *testing.T, dir string) string {
 	t.Helper()
@@ -74,11 +40,8 @@ func TestLeaderWaits(t *testing.T) {
 	t.Setenv(tokenEnv, "")
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
-	stderr := newWatchedOutput(`0 of 2 workers joined; on each: BENCH_TOKEN=(\S+) bench work --join http://127.0.0.1:\d+\n`)
-	go func() {
-		<-stderr.found
-		cancel()
-	}()
+	waiting := regexp.MustCompile(`0 of 2 workers joined; on each: BENCH_TOKEN=(\S+) bench work --join http://127.0.0.1:\d+\n`)
+	stderr := &seenBy{match: waiting.MatchString, call: cancel}
 	code := bench(ctx, nil, io.Discard, stderr, []string{"sweep", oneRow(t, dir), "--workers", "2", "--out", dir})
 	if code != codeInterrupted || !strings.Contains(stderr.String(), "interrupted before anything was measured") {
 		t.Errorf("exit code %d:\n%s", code, stderr)
@@ -93,7 +56,8 @@ func TestWorkersTLS(t *testing.T) {
 	t.Setenv(tokenEnv, "a-token")
 	dir := t.TempDir()
 	cert, key := certificate(t, dir)
-	stderr := newWatchedOutput(`bench work --join (https://\S+)`)
+	join, listens := regexp.MustCompile(`bench work --join (https://\S+)`), make(chan struct{})
+	stderr := &seenBy{match: join.MatchString, call: func() { close(listens) }}
 	var group sync.WaitGroup
 	defer group.Wait()
 	group.Go(func() {
@@ -102,7 +66,8 @@ func TestWorkersTLS(t *testing.T) {
 			t.Errorf("the leader's exit code is %d:\n%s", code, stderr)
 		}
 	})
-	url := <-stderr.found
+	<-listens
+	url := join.FindStringSubmatch(stderr.String())[1]
 	for _, c := range []struct {
 		args []string
 		code int
@@ -111,7 +76,7 @@ func TestWorkersTLS(t *testing.T) {
 		{nil, codeFailed, "certificate signed by unknown authority"},
 		{[]string{"--tls-ca", cert}, codeDone, "as worker 0 (of 0 to 0)"},
 	} {
-		out := newWatchedOutput("")
+		out := new(seenBy)
 		args := append([]string{"work", "--join", url, "--wait", "1ms"}, c.args...)
 		if code := bench(t.Context(), nil, io.Discard, out, args); code != c.code || !strings.Contains(out.String(), c.want) {
 			t.Errorf("%q: exit code %d:\n%s", c.args, code, out)

@@ -143,7 +143,7 @@ func TestTilePairInterrupted(t *testing.T) {
 	if code != codeInterrupted || !strings.HasPrefix(stderr.String(), "error: interrupted: finished rows are kept in ") || !strings.Contains(stderr.String(), "--resume "+out) {
 		t.Errorf("exit code %d: %s", code, &stderr)
 	}
-	text := w.text.String()
+	text := w.String()
 	for _, want := range []string{", 1 of 4 blocks", "requests/s  ", "inconclusive"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in %s", want, text)

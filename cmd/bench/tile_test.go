@@ -13,7 +13,7 @@ import (
 	"bench/report"
 )
 
-// seenBy is a writer that calls once when its text matches.
+// seenBy is a writer that calls once when its text matches. The zero value keeps the text.
 type seenBy struct {
 	mu    sync.Mutex
 	text  bytes.Buffer
@@ -30,6 +30,13 @@ func (s *seenBy) Write(p []byte) (int, error) {
 		s.call = nil
 	}
 	return len(p), nil
+}
+
+// String is the whole text.
+func (s *seenBy) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
 }
 
 // processed is the requests in the line of an interval: the last column but one.
@@ -58,10 +65,10 @@ func TestTileUntilInterrupted(t *testing.T) {
 			code := bench(ctx, nil, w, &stderr, []string{"tile", "--endpoint", "mock", "--contexts", "4", "--input", "64", "--output", "3",
 				"--interval", "50ms", "--out", out, "--warmup", tt.warmup})
 			if code != tt.code {
-				t.Fatalf("exit code %d; stderr:\n%s\nstdout:\n%s", code, &stderr, &w.text)
+				t.Fatalf("exit code %d; stderr:\n%s\nstdout:\n%s", code, &stderr, w)
 			}
-			if n := strings.Count(w.text.String(), ", warm-up included:\n"); n != 1 {
-				t.Errorf("%d lines of the whole load in\n%s", n, &w.text)
+			if n := strings.Count(w.String(), ", warm-up included:\n"); n != 1 {
+				t.Errorf("%d lines of the whole load in\n%s", n, w)
 			}
 			dirs, err := filepath.Glob(filepath.Join(out, "tile", "*"))
 			if err != nil || len(dirs) != 1 {
