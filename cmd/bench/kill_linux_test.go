@@ -83,8 +83,8 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		moment := time.Duration(rng.Float64() * float64(took))
 		killAfter(t, port, moment, "sweep", matrix, "--out", out)
 		again := []string{"sweep", matrix, "--out", out}
-		if runs, _ := filepath.Glob(filepath.Join(out, "k", "*", "run.json")); len(runs) > 0 {
-			again = []string{"sweep", matrix, "--resume", filepath.Dir(runs[0])}
+		if run := runDir(t, "", out); run != "" {
+			again = []string{"sweep", matrix, "--resume", run}
 		} else {
 			before++
 		}
@@ -144,21 +144,40 @@ func mentioning(word string) string {
 	return ""
 }
 
-// wholeRows returns the rows of the one run in a directory. The run must be done, without missing or partial
-// rows.
-func wholeRows(t *testing.T, said, out string) []string {
+// runDir is the directory of the only run in out; empty: there is none. said is what the commands wrote.
+func runDir(t *testing.T, said, out string) string {
 	t.Helper()
 	runs, err := filepath.Glob(filepath.Join(out, "k", "*", "run.json"))
-	if err != nil || len(runs) != 1 {
+	if err != nil || len(runs) > 1 {
 		t.Fatalf("runs %v, %v\n%s", runs, err, said)
 	}
-	run, err := report.Load(filepath.Dir(runs[0]))
+	if len(runs) == 0 {
+		return ""
+	}
+	return filepath.Dir(runs[0])
+}
+
+// wholeRun is the only run in out. It must be done, without missing or partial rows.
+func wholeRun(t *testing.T, said, out string) *report.Run {
+	t.Helper()
+	dir := runDir(t, said, out)
+	if dir == "" {
+		t.Fatalf("no run in %s\n%s", out, said)
+	}
+	run, err := report.Load(dir)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("%v\n%s", err, said)
 	}
 	if partial, _ := filepath.Glob(filepath.Join(run.Dir, "*.partial")); len(partial) > 0 || len(run.Missing) > 0 || run.Manifest.State != "done" {
-		t.Errorf("%s: missing %v, half %v", run.Manifest.State, run.Missing, partial)
+		t.Errorf("%s: missing %v, half %v\n%s", run.Manifest.State, run.Missing, partial, said)
 	}
+	return run
+}
+
+// wholeRows are the rows of the only run in out, which must be whole.
+func wholeRows(t *testing.T, said, out string) []string {
+	t.Helper()
+	run := wholeRun(t, said, out)
 	for _, f := range run.Manifest.Searches {
 		if f.State != "above" {
 			t.Errorf("%s", f.Text)

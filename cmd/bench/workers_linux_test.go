@@ -15,7 +15,6 @@ import (
 
 	"bench/experiment/mock"
 	"bench/experiment/record"
-	"bench/report"
 )
 
 // shared has rows of each kind that workers divide: arrivals at a rate, the same under a cap, a closed loop whose
@@ -133,20 +132,15 @@ func (p *process) awaitEnd(t *testing.T) int {
 }
 
 // requestsOf are the requests of each row's window, as far as they do not depend on the clock: index and lengths, and the
-// arrivals of an open loop. No request may be there twice, and no more in flight than the row allows.
-func requestsOf(t *testing.T, dir string, workers int) map[string][]string {
+// arrivals of an open loop. The only run in out must be whole. No request may be there twice, and no more in flight than the
+// row allows.
+func requestsOf(t *testing.T, said, out string, workers int) map[string][]string {
 	t.Helper()
-	run, err := report.Load(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if partial, _ := filepath.Glob(filepath.Join(dir, "*.partial")); len(partial) > 0 || len(run.Missing) > 0 || run.Manifest.State != "done" {
-		t.Errorf("%s: missing %v, half %v", run.Manifest.State, run.Missing, partial)
-	}
-	out := map[string][]string{}
+	run := wholeRun(t, said, out)
+	requests := map[string][]string{}
 	for i := range run.Rows {
 		row := &run.Rows[i]
-		f, err := os.Open(filepath.Join(dir, row.ID+".requests.jsonl.zst"))
+		f, err := os.Open(filepath.Join(run.Dir, row.ID+".requests.jsonl.zst"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -162,16 +156,16 @@ func requestsOf(t *testing.T, dir string, workers int) map[string][]string {
 			}
 			seen[key] = true
 			if r.Phase == record.PhaseWindow {
-				out[row.ID] = append(out[row.ID], requestText(row, r))
+				requests[row.ID] = append(requests[row.ID], requestText(row, r))
 			}
 			return nil
 		}); err != nil {
 			t.Fatal(err)
 		}
-		slices.Sort(out[row.ID])
+		slices.Sort(requests[row.ID])
 		holdShares(t, row, records, workers)
 	}
-	return out
+	return requests
 }
 
 // requestText is what of a request does not depend on the clock. With conversations the order of later turns does, too.
@@ -221,20 +215,6 @@ func holdShares(t *testing.T, row *record.Row, records []*record.Record, workers
 	}
 }
 
-// runDir is the directory of the only run in out; empty: there is none.
-func runDir(t *testing.T, out string) string {
-	t.Helper()
-	runs, _ := filepath.Glob(filepath.Join(out, "k", "*", "run.json"))
-	switch len(runs) {
-	case 0:
-		return ""
-	case 1:
-		return filepath.Dir(runs[0])
-	}
-	t.Fatalf("runs %v", runs)
-	return ""
-}
-
 // TestWorkersSendWhatOneProcessSends compares one process with four workers.
 func TestWorkersSendWhatOneProcessSends(t *testing.T) {
 	t.Parallel()
@@ -257,7 +237,7 @@ func TestWorkersSendWhatOneProcessSends(t *testing.T) {
 			t.Errorf("worker: exit %d\n%s", code, &w.said)
 		}
 	}
-	want, got := requestsOf(t, runDir(t, alone), 0), requestsOf(t, runDir(t, together), 4)
+	want, got := requestsOf(t, one.said.String(), alone, 0), requestsOf(t, leader.said.String(), together, 4)
 	if len(want) != 5 {
 		t.Fatalf("%d rows", len(want))
 	}
@@ -278,8 +258,8 @@ func TestWorkersKilledAtAnyMoment(t *testing.T) {
 	s := newSharing(t)
 	const n = 3
 	undisturbed := filepath.Join(s.dir, "undisturbed")
-	took, _ := s.disturbed(t, n, undisturbed, nil)
-	want := requestsOf(t, runDir(t, undisturbed), n)
+	took, said := s.disturbed(t, n, undisturbed, nil)
+	want := requestsOf(t, said, undisturbed, n)
 	rng := rand.New(rand.NewPCG(1, uint64(kills)))
 	for i := range kills {
 		out := filepath.Join(s.dir, strconv.Itoa(i))
@@ -293,7 +273,7 @@ func TestWorkersKilledAtAnyMoment(t *testing.T) {
 				crew[victim] = s.work(t) // as an orchestrator does
 			}
 		})
-		got := requestsOf(t, runDir(t, out), n)
+		got := requestsOf(t, said, out, n)
 		for row := range want {
 			if !slices.Equal(want[row], got[row]) {
 				t.Errorf("kill %d: %d killed after %v: %s:\n%s\nwant\n%s\n%s", i, victim, moment, row, strings.Join(got[row], "\n"), strings.Join(want[row], "\n"), said)
@@ -327,7 +307,7 @@ func (s *sharing) disturbed(t *testing.T, n int, out string, disturb func(leader
 				crew[i] = s.work(t)
 			}
 		}
-		if dir := runDir(t, out); dir != "" {
+		if dir := runDir(t, said, out); dir != "" {
 			leader = s.lead(t, n, "--resume", dir)
 		} else {
 			leader = s.lead(t, n, "--out", out)
