@@ -69,8 +69,9 @@ func arrivalOf(r *record.Record) int {
 	return r.I
 }
 
-// streams are those of a closed loop: each sends its next request when the one before ended. In step with others it
-// keeps its place in the server's batches to the end, so that a stream is one unit, and any worker's as well as another's.
+// streams are the units of a closed loop: each stream sends its next request when the one before ended. In step with
+// others it keeps its place in the server's batches to the end, so that a stream is one unit, and any worker's as well as
+// another's.
 func (e *Measured) streams(p parting, requests []*record.Record) (*stats.Dealt, []int) {
 	of := map[*record.Record]int{}
 	var parties []int

@@ -14,7 +14,7 @@ import (
 	"bench/experiment/workload"
 )
 
-// records are those of a row so far, by index: of each word of 64 a bit for those that came.
+// records are the records of a row that came so far, by index: a word has a bit for each of 64.
 type records map[int]uint64
 
 // add reports whether a record is the first with its index.

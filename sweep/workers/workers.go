@@ -1,6 +1,6 @@
 // Package workers has several processes send the load of a row: a Leader, the process of bench sweep, and its workers,
-// those of bench work. It carries what they exchange over HTTP/1.1, and knows nothing of how a load is divided or sent:
-// that is package endpoint's.
+// processes of bench work. It carries what they exchange over HTTP/1.1. How a load is divided and sent is package
+// endpoint's.
 //
 // A worker joins with POST /v1/join, and gets its number and the name of its session. All else belongs to a session:
 //
