@@ -35,16 +35,16 @@ func (k *Manifests) check(p *problems) {
 	switch {
 	case o.Image == "":
 		p.add("build deploy/Dockerfile, push it, and write --image registry/bench:tag", "missing --image")
-	case !image.MatchString(o.Image):
+	case !image(o.Image):
 		p.add("write --image registry/bench:tag", "--image %q is not an image", o.Image)
 	}
-	if !image.MatchString(o.Helper) {
+	if !image(o.Helper) {
 		p.add("write --helper-image busybox:1.37", "--helper-image %q is not an image", o.Helper)
 	}
-	if !label.MatchString(o.Name) || len(o.Name) > longestName {
+	if !label(o.Name) || len(o.Name) > longestName {
 		p.add("use at most 40 lower-case letters, digits and dashes", "--name %q cannot name a Job", o.Name)
 	}
-	if o.Namespace != "" && (!label.MatchString(o.Namespace) || len(o.Namespace) > 63) {
+	if o.Namespace != "" && (!label(o.Namespace) || len(o.Namespace) > 63) {
 		p.add("kubectl get namespaces", "--namespace %q is not a namespace", o.Namespace)
 	}
 	for _, n := range []struct{ flag, name, key string }{{"--secret", o.Secret, o.Key}, {"--token-secret", o.TokenSecret, o.TokenKey}, {"--volume", o.Volume, ""}} {
@@ -52,19 +52,19 @@ func (k *Manifests) check(p *problems) {
 		if n.name != "" && !isName(n.name) {
 			p.add(hint, "%s %q is not a name", n.flag, n.name)
 		}
-		if n.name != "" && n.key != "" && !dataKey.MatchString(n.key) {
+		if n.name != "" && n.key != "" && !dataKey(n.key) {
 			p.add(hint, "%s: %q is not a key of a Secret", n.flag, n.key)
 		}
 	}
 	for _, l := range slices.Concat(o.ServerLabel, o.NodeLabel) {
-		if !labelKey.MatchString(l.Key) || !labelText.MatchString(l.Value) {
+		if !labelKey(l.Key) || !labelText(l.Value) {
 			p.add("write --server-label app=vllm, as kubectl get pods --show-labels shows it", "%q is not a label", l.Key+"="+l.Value)
 		}
 	}
 	if o.CPU < 1 {
 		p.add("write --cpu 4: whole cores can be pinned", "--cpu %d is not a number of cores", o.CPU)
 	}
-	if !quantity.MatchString(o.Memory) {
+	if !quantity(o.Memory) {
 		p.add("write --memory 4Gi", "--memory %q is not a size", o.Memory)
 	}
 	if o.Volume == "" && o.Resume != "" {

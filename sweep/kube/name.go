@@ -7,6 +7,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // longestName leaves room for the suffixes of bench and of Kubernetes: the label of a Job's pods has at most 63 bytes, a
@@ -27,19 +28,25 @@ func nameOf(matrix string) string {
 	return strings.TrimRight(name, "-") + tail
 }
 
+// grammar returns a test of texts by a pattern. Its first call compiles the pattern, as only bench kube needs it.
+func grammar(pattern string) func(string) bool {
+	compiled := sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
+	return func(s string) bool { return compiled().MatchString(s) }
+}
+
 // Grammars of Kubernetes.
 var (
-	label     = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`) // RFC 1123
-	subdomain = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
-	dataKey   = regexp.MustCompile(`^[-._a-zA-Z0-9]{1,253}$`)
-	labelKey  = regexp.MustCompile(`^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`)
-	labelText = regexp.MustCompile(`^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$`)
-	quantity  = regexp.MustCompile(`^[1-9][0-9]{0,12}(Ki|Mi|Gi|Ti|k|M|G|T)?$`)
-	image     = regexp.MustCompile(`^[A-Za-z0-9][-A-Za-z0-9._/:@]{0,400}$`)
+	label     = grammar(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`) // RFC 1123
+	subdomain = grammar(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+	dataKey   = grammar(`^[-._a-zA-Z0-9]{1,253}$`)
+	labelKey  = grammar(`^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`)
+	labelText = grammar(`^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$`)
+	quantity  = grammar(`^[1-9][0-9]{0,12}(Ki|Mi|Gi|Ti|k|M|G|T)?$`)
+	image     = grammar(`^[A-Za-z0-9][-A-Za-z0-9._/:@]{0,400}$`)
 )
 
 // isName reports whether a text names an object.
-func isName(s string) bool { return len(s) <= 253 && subdomain.MatchString(s) }
+func isName(s string) bool { return len(s) <= 253 && subdomain(s) }
 
 // keyIn returns the key of a ConfigMap for a file. No two files get the same one.
 func keyIn(taken map[string]bool, file string) string {

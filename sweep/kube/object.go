@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -113,13 +112,13 @@ func literal(s string) bool {
 // plain matches texts that need no quotes in any version of YAML, but for the words of YAML 1.1, which is what
 // Kubernetes reads.
 var (
-	plain  = regexp.MustCompile(`^[A-Za-z/][A-Za-z0-9._/-]*$`)
-	word11 = regexp.MustCompile(`(?i)^(y|n|yes|no|on|off|true|false|null)$`)
+	plain  = grammar(`^[A-Za-z/][A-Za-z0-9._/-]*$`)
+	word11 = grammar(`(?i)^(y|n|yes|no|on|off|true|false|null)$`)
 )
 
 // scalar is a value in one line: a plain text, or JSON, which is YAML.
 func scalar(v any) string {
-	if s, ok := v.(string); ok && plain.MatchString(s) && !word11.MatchString(s) {
+	if s, ok := v.(string); ok && plain(s) && !word11(s) {
 		return s
 	}
 	return compact(v)

@@ -1,7 +1,6 @@
 package kube
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,11 +17,11 @@ var cronFields = []struct {
 }
 
 // macro is a schedule by name.
-var macro = regexp.MustCompile(`^@(yearly|annually|monthly|weekly|daily|midnight|hourly)$`)
+var macro = grammar(`^@(yearly|annually|monthly|weekly|daily|midnight|hourly)$`)
 
 // isSchedule reports whether a CronJob accepts a schedule.
 func isSchedule(text string) bool {
-	if macro.MatchString(text) {
+	if macro(text) {
 		return true
 	}
 	fields := strings.Fields(text)
