@@ -16,10 +16,7 @@ func (r *Run) reproduceTable() Table {
 	t := Table{ID: "commands", Caption: "Reproduce", Note: "Save the matrix below as the commands name it.",
 		Columns: []Column{{Head: "what"}, {Head: "command"}}}
 	add := func(what string, words ...string) {
-		for i, w := range words {
-			words[i] = safetext.ShellWord(w)
-		}
-		t.Add(TextCell(what), Cell{Text: strings.Join(words, " "), Kind: Code})
+		t.Add(TextCell(what), Cell{Text: safetext.ShellWords(words), Kind: Code})
 	}
 	if len(m.Command) == 0 {
 		return t

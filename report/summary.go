@@ -57,12 +57,8 @@ func (r *Run) markdown(w io.Writer, most int) error {
 	m.line("Latencies in ms. `★` operating point of its workload, `~` thin, `≥` n too small: the lower end of the 95 % interval.")
 	m.list("Findings", findings)
 	if len(r.Manifest.Command) > 0 {
-		words := make([]string, len(r.Manifest.Command))
-		for i, word := range r.Manifest.Command {
-			words[i] = safetext.ShellWord(word)
-		}
 		m.line("Reproduce, with the matrix of report.html:")
-		m.code(strings.Join(words, " "), 1)
+		m.code(safetext.ShellWords(r.Manifest.Command), 1)
 	}
 	if r.Notes != "" {
 		m.code(r.Notes, max(1, m.room()-1))

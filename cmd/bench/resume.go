@@ -19,10 +19,10 @@ func (c *cli) resumeCommand(dir string) string {
 		case flag == "--resume" || flag == "--out":
 			skip = !joined
 		default:
-			words = append(words, safetext.ShellWord(a))
+			words = append(words, a)
 		}
 	}
-	return strings.Join(append(words, "--resume", safetext.ShellWord(dir)), " ")
+	return safetext.ShellWords(append(words, "--resume", dir))
 }
 
 // within reports whether the run in a directory is one of those that --out DIR makes: DIR/<matrix>/<run>.

@@ -41,7 +41,7 @@ func pickRows(m *sweep.Matrix, only []string) ([]experiment.Spec, error) {
 
 // noMatch is the error of --only patterns that match no row.
 func noMatch(m *sweep.Matrix, only []string) error {
-	var names, words []string
+	var names []string
 	for i := range m.Points {
 		if name := m.Points[i].Name; !slices.Contains(names, name) {
 			names = append(names, name)
@@ -49,12 +49,11 @@ func noMatch(m *sweep.Matrix, only []string) error {
 	}
 	hint := "the rows are " + strings.Join(names, ", ")
 	for _, pattern := range only {
-		words = append(words, safetext.ShellWord(pattern))
 		if near, ok := spelling.Nearest(pattern, names); ok {
 			hint = fmt.Sprintf("did you mean %q? %s", near, hint)
 		}
 	}
-	return usage("no row matches --only %s\nhint: %s", strings.Join(words, " "), hint)
+	return usage("no row matches --only %s\nhint: %s", safetext.ShellWords(only), hint)
 }
 
 // enforceable refuses --enforce if no picked row has anything to enforce: it would exit 0 whatever is measured.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -190,11 +189,7 @@ func (t *tileRun) unsizable(err error) error {
 
 // commandLine is the command line as a shell takes it, without secrets.
 func (c *cli) commandLine() string {
-	var words []string
-	for _, a := range redacted(c.args) {
-		words = append(words, safetext.ShellWord(a))
-	}
-	return strings.Join(words, " ")
+	return safetext.ShellWords(redacted(c.args))
 }
 
 // specification describes what a server will be sent.

@@ -17,7 +17,7 @@ func (k *Manifests) notes() string {
 			b.WriteString(strings.TrimRight("# "+safetext.Escape(line), " ") + "\n")
 		}
 	}
-	say("Made by: %s", shell(k.o.Command))
+	say("Made by: %s", safetext.ShellWords(k.o.Command))
 	if k.o.Secret != "" {
 		say("API key: %s", k.kubectl("create", "secret", "generic", k.o.Secret, "--from-file="+k.o.Key+"=FILE"))
 	}
@@ -88,15 +88,7 @@ func (k *Manifests) kubectl(verb string, args ...string) string {
 	if k.o.Namespace != "" {
 		words = append(words, "-n", k.o.Namespace)
 	}
-	return shell(append(append(words, verb), args...))
-}
-
-func shell(words []string) string {
-	quoted := make([]string, len(words))
-	for i, w := range words {
-		quoted[i] = safetext.ShellWord(w)
-	}
-	return strings.Join(quoted, " ")
+	return safetext.ShellWords(append(append(words, verb), args...))
 }
 
 // helperPod is a pod that mounts the results, in JSON: bench's own image has no tar.
