@@ -76,7 +76,7 @@ func TestGoInstall(t *testing.T) {
 	dir := tree(t)
 	run(t, dir, nil, "make", "-s", "module", "MODULE="+hosted)
 	run(t, dir, nil, "go", "vet", "./...")
-	run(t, dir, nil, "go", "test", "./docs")
+	run(t, dir, nil, "go", "test", "./docs/...")
 
 	v := module.Version{Path: hosted, Version: "v1.2.3"}
 	proxy := t.TempDir()

@@ -39,8 +39,8 @@ import (
 
 var update = flag.Bool("update", false, "write docs/schema anew")
 
-// module is the path that our imports begin with.
-const module = "bench"
+// module is the path that our imports begin with; deploy/module can change it.
+var module = strings.TrimSuffix(reflect.TypeFor[record.Manifest]().PkgPath(), "/experiment/record")
 
 // TestMain runs the tests in the root of the module: the results of the example lie there, and the paths of
 // Go comments begin there.
