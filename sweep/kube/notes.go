@@ -93,14 +93,12 @@ func (k *Manifests) kubectl(verb string, args ...string) string {
 
 // helperPod is a pod that mounts the results, in JSON: bench's own image has no tar.
 func (k *Manifests) helperPod(name string) string {
-	mount := object{{key: "name", value: "results"}, {key: "mountPath", value: resultsDir}}
 	container := object{
 		{key: "name", value: name}, {key: "image", value: k.o.Helper},
 		{key: "command", value: []any{"sleep", fmt.Sprint(int(time.Hour / time.Second))}},
-		{key: "securityContext", value: securityOfContainer()}, {key: "volumeMounts", value: []any{mount}},
+		{key: "securityContext", value: securityOfContainer()}, {key: "volumeMounts", value: []any{resultsMount()}},
 	}
-	claim := object{{key: "name", value: "results"}, {key: "persistentVolumeClaim", value: object{{key: "claimName", value: k.o.Volume}}}}
 	return compact(object{{key: "apiVersion", value: "v1"}, {key: "spec", value: object{
-		{key: "securityContext", value: securityOfPod()}, {key: "containers", value: []any{container}}, {key: "volumes", value: []any{claim}},
+		{key: "securityContext", value: securityOfPod()}, {key: "containers", value: []any{container}}, {key: "volumes", value: []any{claimed("results", k.o.Volume)}},
 	}}})
 }

@@ -174,12 +174,11 @@ const (
 // mounts are the places of the container of bench. Each file has a mount of its own, so that it is where the matrix
 // names it, and does not change during the run.
 func (k *Manifests) mounts(r role) []any {
-	mount := func(name, at string) object { return object{{key: "name", value: name}, {key: "mountPath", value: at}} }
 	list := []any{mount("temp", tempDir)}
 	if r == works {
 		return list // the leader sends the files
 	}
-	list = append(list, mount("results", resultsDir))
+	list = append(list, resultsMount())
 	for _, f := range k.files {
 		list = append(list, mount("matrix", f.path).with("subPath", f.key).with("readOnly", true))
 	}
@@ -189,12 +188,20 @@ func (k *Manifests) mounts(r role) []any {
 	return list
 }
 
+func mount(volume, at string) object {
+	return object{{key: "name", value: volume}, {key: "mountPath", value: at}}
+}
+
+func resultsMount() object { return mount("results", resultsDir) }
+
 func dataVolume(i int) string { return "data-" + strconv.Itoa(i) }
 
+// claimed is a volume of a PersistentVolumeClaim.
+func claimed(name, claim string) object {
+	return object{{key: "name", value: name}, {key: "persistentVolumeClaim", value: object{{key: "claimName", value: claim}}}}
+}
+
 func (k *Manifests) volumes(r role) []any {
-	claim := func(name, claim string) object {
-		return object{{key: "name", value: name}, {key: "persistentVolumeClaim", value: object{{key: "claimName", value: claim}}}}
-	}
 	empty := func(name string) object {
 		return object{{key: "name", value: name}, {key: "emptyDir", value: object{}}}
 	}
@@ -203,13 +210,13 @@ func (k *Manifests) volumes(r role) []any {
 		return list
 	}
 	if k.o.Volume != "" {
-		list = append(list, claim("results", k.o.Volume))
+		list = append(list, claimed("results", k.o.Volume))
 	} else {
 		list = append(list, empty("results"))
 	}
 	list = append(list, object{{key: "name", value: "matrix"}, {key: "configMap", value: object{{key: "name", value: k.o.Name}}}})
 	for i, d := range k.o.Data {
-		list = append(list, claim(dataVolume(i), d.Claim))
+		list = append(list, claimed(dataVolume(i), d.Claim))
 	}
 	return list
 }
@@ -223,9 +230,7 @@ func (k *Manifests) holder() object {
 		{key: "name", value: "results"}, {key: "image", value: k.o.Helper},
 		{key: "command", value: []any{"sh", "-c", script}},
 		{key: "resources", value: resources("10m", "32Mi")}, {key: "securityContext", value: securityOfContainer()},
-		{key: "volumeMounts", value: []any{
-			object{{key: "name", value: "results"}, {key: "mountPath", value: resultsDir}},
-		}},
+		{key: "volumeMounts", value: []any{resultsMount()}},
 	}
 }
 
