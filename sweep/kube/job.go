@@ -76,8 +76,6 @@ func (k *Manifests) podMonitor() object {
 
 // dashboard is a ConfigMap as the sidecar of Grafana's chart finds it.
 func (k *Manifests) dashboard() object {
-	o := k.head("v1", "ConfigMap", "-dashboard")
-	meta := o.get("metadata").(object)
-	meta[len(meta)-1].value = k.labels("").with("grafana_dashboard", "1")
+	o := k.head("v1", "ConfigMap", "-dashboard", Label{"grafana_dashboard", "1"})
 	return o.with("data", object{{key: "bench.json", value: string(k.o.Dashboard)}})
 }

@@ -7,6 +7,7 @@
 package kube
 
 import (
+	"slices"
 	"time"
 
 	"bench/sweep"
@@ -106,14 +107,14 @@ const (
 	metricsPort = 9464
 )
 
-// head is the beginning of an object.
-func (k *Manifests) head(version, kind, suffix string) object {
+// head is the beginning of an object. more are its labels beside those of all objects.
+func (k *Manifests) head(version, kind, suffix string, more ...Label) object {
 	meta := object{{key: "name", value: k.o.Name + suffix}}
 	if k.o.Namespace != "" {
 		meta = meta.with("namespace", k.o.Namespace)
 	}
 	return object{{key: "apiVersion", value: version}, {key: "kind", value: kind},
-		{key: "metadata", value: meta.with("labels", k.labels(""))}}
+		{key: "metadata", value: meta.with("labels", slices.Concat(k.labels(""), labelsOf(more)))}}
 }
 
 // labels identify the objects, and with a role its pods.

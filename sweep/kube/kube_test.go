@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -307,7 +308,9 @@ func TestHolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	script := k.holder().get("command").([]any)[2].(string)
+	holder := k.holder()
+	command := slices.IndexFunc(holder, func(f field) bool { return f.key == "command" })
+	script := holder[command].value.([]any)[2].(string)
 	for name, changed := range map[string]time.Duration{"a sweep that writes": 0, "a sweep that ended": time.Hour} {
 		dir := t.TempDir()
 		at := time.Now().Add(-changed)

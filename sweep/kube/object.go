@@ -26,16 +26,6 @@ func (o object) with(key string, value any) object {
 	return append(o[:len(o):len(o)], field{key: key, value: value})
 }
 
-// get returns the value of a key; nil = there is none.
-func (o object) get(key string) any {
-	for _, f := range o {
-		if f.key == key {
-			return f.value
-		}
-	}
-	return nil
-}
-
 // encode writes objects as documents of one YAML stream. No library of YAML is linked for what is JSON
 // but for indentation, comments and block literals; tests read it with one.
 func encode(objects []object) []byte {
