@@ -21,15 +21,23 @@ const roomOfConfigMap = 1 << 20
 
 // read reads the matrix and the files that it names, without the files of a claim.
 func (k *Manifests) read(p *problems) {
-	keys := map[string]bool{}
-	k.add(keys, k.m.File, []byte(k.m.Text))
+	keys, size := map[string]bool{}, 0
+	add := func(name string, content []byte) {
+		at := podPath(name)
+		if slices.ContainsFunc(k.files, func(f file) bool { return f.path == at }) {
+			return
+		}
+		k.files = append(k.files, file{keyIn(keys, at), at, content})
+		size += len(content)
+	}
+	add(k.m.File, []byte(k.m.Text))
 	named := slices.Concat(k.m.Files, k.o.Files)
 	for _, name := range named {
 		if k.inClaim(podPath(name)) {
 			continue
 		}
 		if info, err := os.Stat(name); err == nil && info.Size() > roomOfConfigMap {
-			k.size += int(min(info.Size(), 1<<50)) // too large in any case
+			size += int(min(info.Size(), 1<<50)) // too large in any case
 			continue
 		}
 		text, err := os.ReadFile(name)
@@ -37,29 +45,19 @@ func (k *Manifests) read(p *problems) {
 			p.add("the path is relative to the working directory", "reading a file of the matrix: %v", err)
 			continue
 		}
-		k.add(keys, name, text)
+		add(name, text)
 	}
 	if k.o.Cron != "" {
-		k.add(keys, scriptName, []byte(k.o.Script))
+		add(scriptName, []byte(k.o.Script))
 	}
-	if k.size > roomOfConfigMap {
+	if size > roomOfConfigMap {
 		p.add("copy them to a volume, and mount it where the matrix names them: --data CLAIM:DIR",
-			"the matrix and its files have %.1f MiB, a ConfigMap holds 1: %s", float64(k.size)/roomOfConfigMap, strings.Join(named, ", "))
+			"the matrix and its files have %.1f MiB, a ConfigMap holds 1: %s", float64(size)/roomOfConfigMap, strings.Join(named, ", "))
 	}
 }
 
 // scriptName is the file of the nightly job.
 const scriptName = "bench-nightly"
-
-// add adds a file, once.
-func (k *Manifests) add(keys map[string]bool, name string, content []byte) {
-	at := podPath(name)
-	if slices.ContainsFunc(k.files, func(f file) bool { return f.path == at }) {
-		return
-	}
-	k.files = append(k.files, file{keyIn(keys, at), at, content})
-	k.size += len(content)
-}
 
 // podPath is the path of a file in the pod, as the kernel resolves its name there.
 func podPath(name string) string {

@@ -59,7 +59,6 @@ type Manifests struct {
 	o     Options
 	m     *sweep.Matrix
 	files []file
-	size  int // bytes of the files
 }
 
 // New checks the options, and reads the files that the matrix names. The error lists every mistake with a hint.
