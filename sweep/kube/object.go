@@ -14,7 +14,7 @@ import (
 // texts, whole numbers and booleans.
 type object []field
 
-// field is a key and its value; comment stands on the lines above it, and may be empty.
+// field is a key and its value; comment is one line above it, from this package, and may be empty.
 type field struct {
 	key     string
 	value   any
@@ -47,7 +47,7 @@ func writeObject(b *bytes.Buffer, o object, indent string) {
 			at = ""
 		}
 		if f.comment != "" {
-			b.WriteString(at + "# " + strings.ReplaceAll(f.comment, "\n", "\n"+indent+"# ") + "\n")
+			b.WriteString(at + "# " + f.comment + "\n")
 			at = indent
 		}
 		b.WriteString(at + scalar(f.key) + ":")
