@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"net"
-	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -167,11 +166,10 @@ func (k *Manifests) checkMatrix(p *problems) {
 			"[server] starts a server, and the pod of bench has no GPU and no program but bench")
 	}
 	for _, e := range k.endpoints() {
-		if loopback(e) {
-			p.add("write --endpoint http://SERVICE.NAMESPACE.svc:8000", "the endpoint %s is on this machine: a pod does not reach it", target.Redact(e))
-		}
-		if _, err := target.BaseURL(e); err != nil {
+		if local, err := loopback(e); err != nil {
 			p.add("write --endpoint http://vllm:8000", "%v", err)
+		} else if local {
+			p.add("write --endpoint http://SERVICE.NAMESPACE.svc:8000", "the endpoint %s is on this machine: a pod does not reach it", target.Redact(e))
 		}
 		if target.Redact(e) != e {
 			p.add("write the key into a Secret: --secret NAME", "the endpoint %s contains a password, which the objects would show", target.Redact(e))
@@ -211,15 +209,15 @@ func (k *Manifests) endpoint() string {
 }
 
 // loopback reports whether an endpoint is on the machine of who asks.
-func loopback(endpoint string) bool {
+func loopback(endpoint string) (bool, error) {
 	base, err := target.BaseURL(endpoint)
 	if err != nil {
-		return false
+		return false, err
 	}
-	u, err := url.Parse(base)
+	u, _, err := target.SplitUser(base)
 	if err != nil {
-		return false
+		return false, err
 	}
 	ip := net.ParseIP(u.Hostname())
-	return u.Hostname() == "localhost" || ip != nil && (ip.IsLoopback() || ip.IsUnspecified())
+	return u.Hostname() == "localhost" || ip != nil && (ip.IsLoopback() || ip.IsUnspecified()), nil
 }
