@@ -28,6 +28,16 @@ func (m *Matrix) Simulated() bool {
 	return (m.Target.Endpoint == "" || m.Target.Endpoint == "mock") && !m.Varies()
 }
 
+// ClassEndpoints lists the servers that classes of the points name for themselves, each once.
+func (m *Matrix) ClassEndpoints(points []experiment.Spec) (list []string) {
+	for _, r := range experiment.Routes(points, m.Target) {
+		if r.Endpoint != "" && !slices.Contains(list, r.Endpoint) {
+			list = append(list, r.Endpoint)
+		}
+	}
+	return list
+}
+
 // variant finds a variant by its name.
 func (m *Matrix) variant(name string) *Variant {
 	at := slices.IndexFunc(m.Variants, func(v Variant) bool { return v.Name == name })

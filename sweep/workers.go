@@ -44,14 +44,12 @@ func (m *Matrix) checkSecrets(points []experiment.Spec, bad func(where, problem,
 			bad("[target.headers] "+name, "may be a secret, which workers do not get", own)
 		}
 	}
-	urls := slices.Concat([]string{t.Endpoint}, t.Endpoints, t.Replicas)
 	for i := range points {
 		for _, c := range points[i].Mix {
-			urls = append(urls, c.Endpoint)
 			m.checkFields("extra_body of "+c.Name, c.Extra, bad)
 		}
 	}
-	for _, url := range urls {
+	for _, url := range slices.Concat([]string{t.Endpoint}, t.Endpoints, t.Replicas, m.ClassEndpoints(points)) {
 		if target.Redact(url) != url {
 			bad("the endpoint "+target.Redact(url), "has a secret, which workers do not get", own)
 		}

@@ -87,7 +87,7 @@ func (c *cli) kube(cmd *cobra.Command, f *kubeFlags, file string, more []string)
 			return err
 		}
 	}
-	o.Resume = swept.resume
+	o.Resume, o.Only = swept.resume, swept.only
 	if o.Secret, o.Key, _ = strings.Cut(f.secret, ":"); o.Key == "" {
 		o.Key = "api-key"
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"bench/experiment/target"
+	"bench/sweep"
 )
 
 // problems are mistakes, each with a hint.
@@ -175,6 +176,11 @@ func (k *Manifests) checkMatrix(p *problems) {
 			p.add("write the key into a Secret: --secret NAME", "the endpoint %s contains a password, which the objects would show", target.Redact(e))
 		}
 	}
+	for _, e := range k.classEndpoints() {
+		if local, err := loopback(e); err == nil && local { // sweep.Parse has refused what is no URL, or contains a password
+			p.add(`write endpoint = "http://SERVICE.NAMESPACE.svc:8000" in its class`, "the endpoint %s of a class is on this machine: a pod does not reach it", e)
+		}
+	}
 	if k.o.Endpoint != "" && m.Varies() && len(m.Server.Command) == 0 {
 		p.add("omit --endpoint, or leave one endpoint in the matrix", "--endpoint cannot replace several endpoints")
 	}
@@ -191,7 +197,19 @@ func (k *Manifests) checkMatrix(p *problems) {
 	}
 }
 
-// endpoints are the servers under test; without the simulated one.
+// classEndpoints are the servers of classes in the rows to run. --endpoint does not replace them.
+func (k *Manifests) classEndpoints() []string {
+	rows := k.m.Points[:0:0]
+	for i := range k.m.Points {
+		// A bad pattern is reported by who runs the rows.
+		if ok, err := sweep.Match(&k.m.Points[i], k.o.Only); err == nil && ok {
+			rows = append(rows, k.m.Points[i])
+		}
+	}
+	return k.m.ClassEndpoints(rows)
+}
+
+// endpoints are the servers under test; without the simulated one, and without those of classes.
 func (k *Manifests) endpoints() []string {
 	all := slices.Concat([]string{k.m.Target.Endpoint}, k.m.Target.Endpoints, k.m.Target.Replicas)
 	if k.o.Endpoint != "" {

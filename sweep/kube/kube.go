@@ -30,6 +30,7 @@ type Options struct {
 	Args        []string // further arguments of bench sweep; nil: none
 	Resume      string   // directory of the run that Args resume; empty: a new run
 	Files       []string // that Args name; nil: none
+	Only        []string // patterns of rows, of --only in Args; nil: all rows
 
 	Helper string        // image with sh and tar, to fetch results with
 	Keep   time.Duration // without Volume: how long the pod keeps its results after their last change
