@@ -36,7 +36,7 @@ func TestKube(t *testing.T) {
 	for name, workers := range map[string]int{"job": 0, "workers": 2} {
 		t.Run(name, func(t *testing.T) {
 			home, listen := t.TempDir(), freeAddress(t)
-			base, stop := startMock(mock.Config{TTFT: 5 * time.Millisecond, ITL: time.Millisecond})
+			base, stop := startMock(mock.Config{})
 			defer stop()
 			write(t, filepath.Join(home, "clustered.toml"), clustered)
 			write(t, filepath.Join(home, "lengths.txt"), "16\n32\n")
@@ -148,7 +148,7 @@ func TestSlurm(t *testing.T) {
 		t.Fatal(err)
 	}
 	home, listen := t.TempDir(), freeAddress(t)
-	base, stop := startMock(mock.Config{TTFT: 5 * time.Millisecond, ITL: time.Millisecond})
+	base, stop := startMock(mock.Config{})
 	defer stop()
 	write(t, filepath.Join(home, "lengths.txt"), "16\n32\n")
 	write(t, filepath.Join(home, "clustered.toml"), clustered)
