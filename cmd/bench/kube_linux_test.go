@@ -119,16 +119,7 @@ func (c *cluster) apply(stream []byte) {
 // pod is the process of a container of bench, with its files.
 func (c *cluster) pod(ctx context.Context, container, data map[string]any, index int) *exec.Cmd {
 	c.t.Helper()
-	for i := range under[[]any](c.t, container, "volumeMounts") {
-		mount := under[map[string]any](c.t, container, "volumeMounts", i)
-		at := c.local.Replace(mount["mountPath"].(string))
-		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
-			c.t.Fatal(err)
-		}
-		if key, ok := mount["subPath"].(string); ok {
-			write(c.t, at, data[key].(string))
-		}
-	}
+	writeMounted(c.t, container, data, c.local)
 	cmd := exec.CommandContext(ctx, c.program)
 	for _, arg := range under[[]any](c.t, container, "args") {
 		cmd.Args = append(cmd.Args, c.local.Replace(arg.(string)))
@@ -139,6 +130,23 @@ func (c *cluster) pod(ctx context.Context, container, data map[string]any, index
 		c.t.Fatal(err)
 	}
 	return cmd
+}
+
+// writeMounted writes the files of a ConfigMap where a container mounts them; local maps paths.
+func writeMounted(t *testing.T, container, data map[string]any, local *strings.Replacer) {
+	t.Helper()
+	for i := range under[[]any](t, container, "volumeMounts") {
+		mount := under[map[string]any](t, container, "volumeMounts", i)
+		key, ok := mount["subPath"].(string)
+		if !ok {
+			continue
+		}
+		at := local.Replace(mount["mountPath"].(string))
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		write(t, at, data[key].(string))
+	}
 }
 
 // TestSlurm runs deploy/slurm.sbatch with three nodes that are this machine: two workers, and the leader's exit code.

@@ -200,7 +200,6 @@ func kubernetes(t *testing.T, home string) job {
 		t.Fatal(err)
 	}
 	files := t.TempDir()
-	local := strings.NewReplacer("/home/bench", files, "/results", home).Replace
 	return job{home, func(endpoint string) (int, string) {
 		var out, problems bytes.Buffer
 		code := bench(t.Context(), strings.NewReader(""), &out, &problems, []string{"kube", filepath.Join(home, "nightly.toml"),
@@ -211,20 +210,16 @@ func kubernetes(t *testing.T, home string) job {
 		_, text, _ := strings.Cut(out.String(), "---\n")
 		c := under[map[string]any](t, decoded(t, text), "spec", "jobTemplate", "spec", "template", "spec", "containers", 0)
 		data := under[map[string]any](t, decoded(t, out.String()), "data")
-		for i := range under[[]any](t, c, "volumeMounts") {
-			if key, ok := under[map[string]any](t, c, "volumeMounts", i)["subPath"].(string); ok {
-				at := local(strings.Replace(under[string](t, c, "volumeMounts", i, "mountPath"), home, "/home/bench", 1))
-				write(t, at, data[key].(string))
-			}
-		}
+		// The command names the matrix in home by its absolute path.
+		local := strings.NewReplacer(home, files, "/home/bench", files, "/results", home, "http://vllm:8000", endpoint)
+		writeMounted(t, c, data, local)
 		var words []string
 		for _, part := range []string{"command", "args"} {
 			for i := range under[[]any](t, c, part) {
-				word := local(strings.Replace(under[string](t, c, part, i), home, "/home/bench", 1))
-				words = append(words, strings.Replace(word, "http://vllm:8000", endpoint, 1))
+				words = append(words, local.Replace(under[string](t, c, part, i)))
 			}
 		}
 		env := []string{"PATH=" + filepath.Dir(program) + ":/usr/bin:/bin", "HOME=" + home}
-		return bare(t, local(under[string](t, c, "workingDir")), env, words[0], words[1:]...)
+		return bare(t, local.Replace(under[string](t, c, "workingDir")), env, words[0], words[1:]...)
 	}}
 }
