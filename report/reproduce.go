@@ -21,7 +21,7 @@ func (r *Run) reproduceTable() Table {
 	if len(m.Command) == 0 {
 		return t
 	}
-	add("the whole run", slices.Clone(m.Command)...)
+	add("the whole run", m.Command...)
 	if r.loadWorkers() != "" {
 		add("each load worker, at the URL that the run prints", "bench", "work", "--join", "URL")
 	}
@@ -44,7 +44,7 @@ func (r *Run) reproduceTable() Table {
 	add("comparison with another run", "bench", "compare", dir, path.Join(outOf(m.Command), m.Matrix, "OTHER"))
 	for _, s := range m.Servers {
 		if len(s.Command) > 0 {
-			add("server, "+cmp.Or(s.Variant, "no knobs"), slices.Clone(s.Command)...)
+			add("server, "+cmp.Or(s.Variant, "no knobs"), s.Command...)
 		}
 	}
 	return t
