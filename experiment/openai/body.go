@@ -115,7 +115,7 @@ func (x *exchange) recordMetadata(c *chunk) {
 	r, clean := x.result, x.client.secrets.clean
 	x.addApart(c)
 	x.refuseImpossible(c)
-	if r.ServerID == "" && len(c.id) > 0 {
+	if r.ServerID == "" && len(c.id) > 0 && x.observed == nil {
 		r.ServerID = truncate(clean(string(c.id)), maxName)
 	}
 	if len(c.finishReason) > 0 {

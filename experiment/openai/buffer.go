@@ -56,6 +56,10 @@ func (b *budget) reuse(buf []byte) []byte {
 // request ends meanwhile, the error is protocolErr, too.
 func (x *exchange) decode(data []byte) (chunk, error) {
 	if len(data) > largeJSON {
+		if x.observed != nil && x.call.Stream { // it would hold up the stream that passes
+			x.protocolErr = errTooLong
+			return chunk{}, errTooLong
+		}
 		select {
 		case x.client.decoding <- struct{}{}:
 			defer func() { <-x.client.decoding }()

@@ -89,6 +89,8 @@ type exchange struct {
 	prompt       promptUsage
 	runningUsage bool // usage comes with the token-bearing events
 	sides        sides
+
+	observed *Observation // the exchange is another's: it passes through a proxy; nil: the client's own
 }
 
 func (x *exchange) prepare(c *Client, call *Call, r *Result) {
@@ -118,7 +120,12 @@ func (x *exchange) release() {
 // sinceEpoch converts a time since the clock's base into one since the call's epoch.
 func (x *exchange) sinceEpoch(at time.Duration) time.Duration { return at - x.epoch }
 
-func (x *exchange) now() time.Duration { return x.sinceEpoch(time.Since(x.client.clock.base)) }
+func (x *exchange) now() time.Duration {
+	if x.observed != nil {
+		return x.sinceEpoch(x.observed.latest)
+	}
+	return x.sinceEpoch(time.Since(x.client.clock.base))
+}
 
 // reusable reports whether the connection is kept for later requests.
 func (x *exchange) reusable() bool { return !x.client.noReuse.Load() && !x.call.Fresh }

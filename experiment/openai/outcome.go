@@ -39,7 +39,9 @@ func (x *exchange) conclude(err error) {
 // fail concludes with a failure.
 func (x *exchange) fail(outcome Outcome, text string) {
 	x.result.Outcome = outcome
-	x.result.Error = x.client.secrets.clean(text)
+	if x.observed == nil { // else it could quote a prompt, an answer or an address
+		x.result.Error = x.client.secrets.clean(text)
+	}
 	x.setEnd()
 }
 
@@ -58,6 +60,9 @@ func (x *exchange) leavesNow() bool {
 
 // interrupted concludes if the caller's context or a time limit has ended the exchange, whatever err is.
 func (x *exchange) interrupted(err error) bool {
+	if x.observed != nil && x.observed.interrupted(err) {
+		return true
+	}
 	var network net.Error
 	switch cause := context.Cause(x.callerCtx); {
 	case errors.Is(cause, ErrUnfinished):
