@@ -35,9 +35,10 @@ func Convert(w io.Writer, r *Reader, anonymize, classes bool) (*Conversion, erro
 func (c *converter) convert(w io.Writer, r *Reader, keep func(Entry, int) bool) (*Conversion, error) {
 	c.blocks, c.sessions, c.classes = map[uint64]uint64{}, map[int]int{}, map[string]bool{}
 	c.Info = r.Info
+	c.dense = c.anonymize || r.Info.Grouped || r.stored != nil
 	b := bufio.NewWriterSize(w, 1<<16)
 	c.out = json.NewEncoder(b)
-	h := header{Schema: nativeSchema, BlockTokens: r.Info.BlockTokens, Estimated: r.Info.Estimated, Grouped: r.Info.Grouped, Ends: r.Info.Ends}
+	h := header{Schema: nativeSchema, BlockTokens: r.Info.BlockTokens, Estimated: r.Info.Estimated, Grouped: r.Info.Grouped, Ends: r.Info.Grouped && r.Info.Ends}
 	if r.Info.Timed {
 		h.TimeUnit = "ms"
 	}
@@ -141,6 +142,7 @@ type converter struct {
 	Conversion
 	anonymize   bool
 	keepClasses bool // though anonymized
+	dense       bool // blocks are numbered in order of first appearance
 	out         *json.Encoder
 	first       time.Duration
 	blocks      map[uint64]uint64 // new numbers by old ones
@@ -167,7 +169,7 @@ func (c *converter) line(e Entry) line {
 		if dense == next {
 			c.fresh += n
 		}
-		if c.anonymize || c.Grouped {
+		if c.dense {
 			e.Blocks[i] = dense
 		}
 	}
@@ -224,11 +226,14 @@ func (c *converter) lost(r *Reader) {
 	if i.Estimated && i.Format != Native {
 		add("exact token counts: they are estimated from bytes")
 	}
+	if r.stored != nil && r.stored.alone {
+		add("what was measured of each request, and the ends of requests")
+	}
 	if g, ok := r.src.(*logfile); ok && len(g.dropped) > 0 {
 		add("the keys %s", strings.Join(g.droppedKeys(), ", "))
 	}
 	if g, ok := r.src.(*logfile); ok && len(g.parts) > 0 {
-		add("prompt parts that are not text (%s): each is counted by its bytes", strings.Join(slices.Sorted(maps.Keys(g.parts)), ", "))
+		add("prompt parts that are not text (%s): images and files count no tokens, others their bytes", strings.Join(slices.Sorted(maps.Keys(g.parts)), ", "))
 	}
 	if !c.anonymize {
 		return

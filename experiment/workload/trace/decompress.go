@@ -16,8 +16,8 @@ const (
 	freeExpansion = 64 << 20 // bytes that any file may decompress to
 )
 
-// expanded decompresses r if its first bytes are those of gzip or zstd; closing it frees the decoder.
-func expanded(r io.Reader) (io.ReadCloser, error) {
+// Decompressed decompresses r if its first bytes are those of gzip or zstd; closing it frees the decoder.
+func Decompressed(r io.Reader) (io.ReadCloser, error) {
 	packed := &counter{r: r}
 	br := bufio.NewReader(packed)
 	magic, _ := br.Peek(4) // a read error is returned by the next read

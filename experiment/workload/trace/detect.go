@@ -36,8 +36,11 @@ func (r *Reader) begin(l *lines) (err error) {
 			return err
 		}
 		r.Info = r.src.info()
-		if n, ok := r.src.(*native); ok {
-			r.grouped(n)
+		switch src := r.src.(type) {
+		case *native:
+			r.grouped(src)
+		case *recorded:
+			return r.scannedRecording(src)
 		}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/binary"
 	"hash"
 	"math"
 	"slices"
@@ -18,7 +19,7 @@ const defaultTextBytes = 4
 // this process, so that even a guessed text cannot be confirmed.
 type fingerprints struct {
 	mac         hash.Hash
-	ids         map[[16]byte]uint64
+	ids         map[[16]byte]uint64 // nil: a number is the first 53 bits of its hash
 	blockTokens int
 	tokenBytes  float64
 }
@@ -46,7 +47,8 @@ type prompt struct {
 	last   [32]byte // hash of the last full block
 	rest   []byte   // text after the last full block
 	bytes  int
-	parts  map[string]bool // collects the types of parts that are not text
+	media  int             // parts that are not text
+	parts  map[string]bool // collects their types; nil: they are counted alone
 }
 
 func (p *prompt) add(text string) {
@@ -75,6 +77,9 @@ func (f *fingerprints) number(before [32]byte, text []byte) (uint64, [32]byte) {
 	f.mac.Write(text)
 	var sum [32]byte
 	f.mac.Sum(sum[:0])
+	if f.ids == nil {
+		return binary.LittleEndian.Uint64(sum[:]) >> (64 - printBits), sum
+	}
 	id, ok := f.ids[[16]byte(sum[:16])]
 	if !ok {
 		id = uint64(len(f.ids))

@@ -313,10 +313,14 @@ func (o *ordered) next(e *Entry) error {
 		o.turns = make([]int, len(s.begins))
 	}
 	*e = c.Entry
+	o.line = e.Line
+	if s.alone && c.Turn == 0 {
+		e.Session = 0
+		return nil
+	}
 	o.turns[e.Session]++
 	e.Turn = o.turns[e.Session]
 	e.Session++
-	o.line = e.Line
 	return nil
 }
 

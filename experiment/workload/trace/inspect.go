@@ -171,7 +171,10 @@ func (r *Report) note(speed float64) {
 		add("quantised", fmt.Sprintf("timestamps are rounded to %v: a replay sends %.0f %% of the requests together with the previous one", step, 100*a.SameTime),
 			fmt.Sprintf("jitter = \"%v\" spreads them over the step", step))
 	}
-	if r.Estimated {
+	if n := r.Lacking; n > 0 {
+		add("estimated", fmt.Sprintf("%d of %d prompts have no token count from the server: estimated from bytes", n, r.Read),
+			"callers get counts with stream_options.include_usage")
+	} else if r.Estimated {
 		add("estimated", "token counts are estimated from the bytes of the text", "set bytes_per_token for your model's tokenizer")
 	}
 	if c := r.Cache; c != nil && c.Unchained > 0 {

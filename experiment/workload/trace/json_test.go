@@ -45,7 +45,7 @@ func TestPartsThatAreNoTextAreLost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(c.Lost, "\n"); !strings.Contains(got, "prompt parts that are not text (image_url): each is counted by its bytes") {
+	if got := strings.Join(c.Lost, "\n"); !strings.Contains(got, "prompt parts that are not text (image_url): images and files count no tokens, others their bytes") {
 		t.Errorf("lost: %s", got)
 	}
 }

@@ -66,6 +66,10 @@ type header struct {
 	Estimated   bool   `json:"estimated,omitempty"`    // lengths were estimated from text
 	Grouped     bool   `json:"grouped,omitempty"`      // the requests of a session stand together, with their graph
 	Ends        bool   `json:"ends,omitempty"`         // waits are tool time alone
+
+	// Of a recording, whose lines also have what was measured.
+	Recorded   json.RawMessage `json:"recorded,omitempty"`
+	BlockBytes int             `json:"block_bytes,omitempty"` // of text in a block
 }
 
 func newNative(l *lines, first []byte, o Options) (source, error) {
@@ -86,7 +90,12 @@ func newNative(l *lines, first []byte, o Options) (source, error) {
 	}
 	j := &jsonl{lines: l, clock: clock{unit: unit, stated: true},
 		what: Info{Format: Native, Timed: known, BlockTokens: h.BlockTokens, Estimated: h.Estimated, Grouped: h.Grouped, Ends: h.Ends}}
-	if h.Grouped {
+	switch {
+	case h.Recorded != nil && h.TimeUnit == "":
+		return nil, errors.New("a recording without time_unit")
+	case h.Recorded != nil:
+		return newRecorded(j, &h, o)
+	case h.Grouped:
 		return &native{jsonl: j}, nil
 	}
 	return j, nil

@@ -18,6 +18,7 @@ var errLong = fmt.Errorf("longer than %d MiB\nhint: a trace has one request a li
 type lines struct {
 	r    *bufio.Reader
 	line int    // number of the last line, from 1
+	open bool   // it has no end
 	held []byte // a line that was unread; nil = none
 	buf  []byte
 }
@@ -46,7 +47,7 @@ func (l *lines) unread(line []byte) { l.held = line }
 func (l *lines) read() ([]byte, error) {
 	l.line++
 	piece, err := l.r.ReadSlice('\n')
-	if err == nil {
+	if l.open = false; err == nil {
 		return piece, nil
 	}
 	l.buf = l.buf[:0]
@@ -58,6 +59,7 @@ func (l *lines) read() ([]byte, error) {
 		case err == nil:
 			return l.buf, nil
 		case errors.Is(err, io.EOF) && len(l.buf) > 0:
+			l.open = true
 			return l.buf, nil
 		case errors.Is(err, io.EOF):
 			return nil, io.EOF

@@ -163,35 +163,27 @@ func between(startKey, start, endKey, end string) (at, took time.Duration, err e
 
 // prompt fingerprints the stored messages, if there are any.
 func (l *litellm) prompt(s *spend, e *Entry) error {
-	raw := s.messages
-	var tools json.RawMessage
-	if emptyJSON(raw) && !emptyJSON(s.request) {
-		var body struct {
-			Messages, Input, Prompt, System, Instructions, Tools json.RawMessage
+	p := l.prints.prompt()
+	if !emptyJSON(s.messages) {
+		if err := p.messages(s.messages); err != nil {
+			return err
 		}
+	} else {
 		text := s.request
 		var quoted string
 		if json.Unmarshal(text, &quoted) == nil {
 			text = json.RawMessage(quoted)
 		}
-		if json.Unmarshal(text, &body) != nil {
-			return errors.New("proxy_server_request is not an object")
+		if emptyJSON(text) {
+			return nil
 		}
-		for _, m := range []json.RawMessage{body.Messages, body.Input, body.Prompt} {
-			if !emptyJSON(m) {
-				raw = m
-				break
-			}
+		found, err := p.body(text)
+		if err != nil {
+			return fmt.Errorf("proxy_server_request: %w", err)
 		}
-		tools = append(append(body.Tools, body.System...), body.Instructions...)
-	}
-	if emptyJSON(raw) {
-		return nil
-	}
-	p := l.prints.prompt()
-	p.add(string(tools))
-	if err := p.messages(raw); err != nil {
-		return err
+		if !found {
+			return nil
+		}
 	}
 	l.prints.fill(&p, e, true)
 	return nil
@@ -199,6 +191,9 @@ func (l *litellm) prompt(s *spend, e *Entry) error {
 
 // emptyJSON reports whether a stored value has no content.
 func emptyJSON(raw json.RawMessage) bool {
+	if len(raw) > 64 {
+		return false
+	}
 	switch strings.TrimSpace(string(raw)) {
 	case "", "null", "{}", "[]", `""`, `"{}"`, `"[]"`:
 		return true

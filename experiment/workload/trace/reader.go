@@ -58,7 +58,7 @@ func Open(o Options, r *rand.Rand) (*Reader, error) {
 // New reads a trace from f; o.File is only used in errors.
 func New(f io.Reader, o Options, r *rand.Rand) (*Reader, error) {
 	t := &Reader{name: o.File, o: o, rand: r}
-	plain, err := expanded(f)
+	plain, err := Decompressed(f)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", t.name, err)
 	}

@@ -101,6 +101,11 @@ func TestFormats(t *testing.T) {
 			0: {Line: 2, Input: 61, Output: 1, Blocks: []uint64{0}, Session: 1, Turn: 1, Class: "a"},
 			1: {Line: 3, At: 12500 * time.Microsecond, Input: 125, Output: 2, Blocks: []uint64{1000, 1001}, Session: 2, Turn: 1, Class: "b"},
 		}},
+		{"recorded.jsonl", Info{Format: Native, Timed: true, BlockTokens: 16, Estimated: true, Lacking: 1, Ends: true}, 3, map[int]Entry{
+			0: {Line: 5, Input: 24, Output: 9, Blocks: []uint64{11, 21}}, // estimated: 96 bytes
+			1: {Line: 2, At: 80500 * time.Microsecond, Input: 40, Output: 5, Blocks: []uint64{11, 12, 13}, Session: 1, Turn: 1, Class: "1"},
+			2: {Line: 6, At: 180 * time.Millisecond, Input: 80, Output: 7, Blocks: []uint64{11, 12, 14, 15, 16}, Session: 1, Turn: 2, Class: "1"},
+		}},
 		{"log.jsonl", Info{Format: Log, Timed: true, BlockTokens: 64, Estimated: true}, 12, map[int]Entry{
 			// "system" and a line end, 372 bytes, a line end, "user" and a line end, 24 bytes, a line end:
 			// 410 bytes.
@@ -145,6 +150,7 @@ func TestRefused(t *testing.T) {
 	const moon = `{"timestamp": 1, "input_length": 600, "output_length": 2, "hash_ids": [0, 1]}` + "\n"
 	const azureHead = "TIMESTAMP,ContextTokens,GeneratedTokens\n"
 	const burstHead = "Timestamp,Request tokens,Response tokens\n"
+	const recording = `{"schema":"bench/trace/v1","time_unit":"ms","recorded":{}}` + "\n"
 	const native = `{"schema":"bench/trace/v1","time_unit":"ms","block_tokens":64}` + "\n"
 	for _, c := range []struct {
 		name, text string
@@ -193,6 +199,14 @@ func TestRefused(t *testing.T) {
 		{"infinite time in CSV", burstHead + "1e999,5,5\n", Options{}, []string{`x:2: `, "is too large"}},
 		{"quotes", burstHead + "5,\"5,5\n", Options{}, []string{"x:2: ", "quotes"}},
 
+		{"recording without times", `{"schema":"bench/trace/v1","recorded":{}}`, Options{}, []string{"x:1: a recording without time_unit"}},
+		{"recording, huge blocks", `{"schema":"bench/trace/v1","time_unit":"ms","block_bytes":1000000000,"recorded":{}}`, Options{}, []string{"x:1: block_bytes 1000000000 is not between"}},
+		{"recording, ids without a size", recording + `{"timestamp":1,"input_length":1,"output_length":1,"hash_ids":[1]}` + "\n", Options{}, []string{"x:2: hash_ids in a recording whose header"}},
+		{"recording, no length", recording + `{"timestamp":1,"input_length":1}` + "\n", Options{}, []string{"x:2: input_length or output_length is missing"}},
+		{"recording, negative length", recording + `{"timestamp":1,"input_length":1,"output_length":-1}` + "\n", Options{}, []string{"x:2: input_length 1 or output_length -1 is not"}},
+		{"recording, session 0", recording + `{"timestamp":1,"input_length":1,"output_length":1,"session":-1}` + "\n", Options{}, []string{"x:2: session and turn"}},
+		{"recording, no time", recording + `{"input_length":1,"output_length":1}` + "\n", Options{}, []string{"x:2: no timestamp"}},
+		{"recording, garbage inside", recording + "{\n" + `{"counts":{}}`, Options{}, []string{"x:2: not a line of a recording"}},
 		{"other version", `{"schema":"bench/trace/v2"}`, Options{}, []string{`x:1: unknown schema "bench/trace/v2"`, "bench/trace/v1"}},
 		{"unit of a header", `{"schema":"bench/trace/v1","time_unit":"h"}`, Options{}, []string{"x:1: unknown time_unit"}},
 		{"untimed with times", `{"schema":"bench/trace/v1"}` + "\n" + `{"timestamp":1,"input_length":1,"output_length":1}`, Options{}, []string{"x:2: a timestamp in a trace whose header"}},

@@ -17,6 +17,7 @@ type call struct {
 	Entry
 	took  time.Duration // 0 = unknown
 	agent int
+	bytes int    // of a prompt's text without a token count, which is estimated when the call is read; 0 = Input is known
 	span  uint64 // in the spanTree; 0 = the format has no spans
 }
 
@@ -28,6 +29,8 @@ type spill struct {
 	begins  []int64       // by session: its first call
 	origin  time.Duration // begin of the trace
 	block   int           // tokens of a block, to which the blocks of prompts are fitted; 0 = they fit
+	perByte float64       // tokens of a byte of text, for prompts without a token count
+	alone   bool          // a call without a turn is in no session
 	classes names
 	spans   spanTree // nil = none
 	kept    []byte
@@ -59,7 +62,7 @@ var errSession = fmt.Errorf("a session has more than %d requests or %d blocks\nh
 // add stores a call.
 func (s *spill) add(c *call) error {
 	b := s.buf[:0]
-	for _, n := range []int{c.Line, c.Input, c.Output, c.Turn, c.agent, s.classes.number(c.Class), len(c.Blocks)} {
+	for _, n := range []int{c.Line, c.Input, c.Output, c.Turn, c.agent, s.classes.number(c.Class), len(c.Blocks), c.bytes} {
 		b = binary.AppendUvarint(b, uint64(n))
 	}
 	b = binary.AppendUvarint(b, c.span)
@@ -140,14 +143,14 @@ func (s *spill) read(i int) (c call, err error) {
 	} else {
 		b = b[p.offset:][:p.bytes]
 	}
-	var n [8]uint64
+	var n [9]uint64
 	for i := range n {
 		v, k := binary.Uvarint(b)
 		n[i], b = v, b[k:]
 	}
 	took, k := binary.Varint(b)
 	b = b[k:]
-	c = call{took: time.Duration(took), agent: int(n[4]), span: n[7], Entry: Entry{At: time.Duration(p.at), Line: int(n[0]),
+	c = call{took: time.Duration(took), agent: int(n[4]), bytes: int(n[7]), span: n[8], Entry: Entry{At: time.Duration(p.at), Line: int(n[0]),
 		Input: int(n[1]), Output: int(n[2]), Session: int(p.session), Turn: int(n[3]), Class: s.classes.list[n[5]]}}
 	if b[0] == 1 {
 		c.Blocks = make([]uint64, n[6])
@@ -160,8 +163,20 @@ func (s *spill) read(i int) (c call, err error) {
 		last += uint64(d)
 		c.Blocks[i] = last
 	}
+	c.estimate(s.perByte, s.block)
 	c.fitted(s.block, 1<<63|uint64(p.offset)<<8)
 	return c, nil
+}
+
+// estimate sets the length of a prompt without a token count. Rounding must not contradict the number of blocks.
+func (c *call) estimate(perByte float64, size int) {
+	if c.bytes == 0 {
+		return
+	}
+	c.Input = min(max(1, int(math.Ceil(float64(c.bytes)*perByte))), maxTokens)
+	if n := len(c.Blocks); n > 0 && size > 0 {
+		c.Input = min(max(c.Input, (n-1)*size+1), n*size)
+	}
 }
 
 // Close removes the temporary file.

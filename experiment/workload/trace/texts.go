@@ -57,14 +57,14 @@ func (t *texts) info(format string) Info {
 // messages adds messages: a list, one object, or JSON text of either; other text is added as it is.
 func (p *prompt) messages(raw json.RawMessage) error {
 	var text string
-	if json.Unmarshal(raw, &text) == nil {
+	if open, _ := firstBytes(raw); open == '"' && json.Unmarshal(raw, &text) == nil {
 		raw = json.RawMessage(strings.TrimSpace(text))
 		if len(raw) == 0 || raw[0] != '[' && raw[0] != '{' || !json.Valid(raw) {
 			p.add(text)
 			return nil
 		}
 	}
-	if raw = json.RawMessage(strings.TrimSpace(string(raw))); raw[0] == '{' {
+	if open, _ := firstBytes(raw); open == '{' {
 		raw = json.RawMessage("[" + string(raw) + "]")
 	}
 	return p.read(raw)

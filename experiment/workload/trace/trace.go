@@ -51,11 +51,12 @@ type Entry struct {
 // Info is what is known of a trace before its rows are read.
 type Info struct {
 	Format      string `json:"format"`
-	Timed       bool   `json:"timed"`        // rows have timestamps
-	BlockTokens int    `json:"block_tokens"` // tokens in a block; 0 = no blocks
-	Estimated   bool   `json:"estimated"`    // token counts are bytes of text over Options.BytesPerToken
-	Grouped     bool   `json:"grouped"`      // requests belong to agent runs or conversations
-	Ends        bool   `json:"ends"`         // the ends of requests are recorded, so that Node.Wait is tool time alone
+	Timed       bool   `json:"timed"`                       // rows have timestamps
+	BlockTokens int    `json:"block_tokens"`                // tokens in a block; 0 = no blocks
+	Estimated   bool   `json:"estimated"`                   // token counts are bytes of text over Options.BytesPerToken
+	Grouped     bool   `json:"grouped"`                     // requests belong to agent runs or conversations
+	Lacking     int    `json:"prompts_estimated,omitempty"` // prompts of a recording without a count from the server
+	Ends        bool   `json:"ends"`                        // the ends of requests are recorded, so that Node.Wait is tool time alone
 }
 
 // Counts counts the rows read so far.
