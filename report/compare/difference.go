@@ -185,6 +185,12 @@ func (p pair) differences(allow []string) []Difference {
 	}
 	for _, s := range append(slices.Clone(p.base[1:]), p.changed...) {
 		for _, d := range specDifferences(&first.Spec, &s.row.Spec) {
+			if first.Observed && s.row.Observed {
+				d.Key = "" // of live traffic nothing asks for a rate
+			}
+			add(d)
+		}
+		for _, d := range liveDifferences(first, s.row) {
 			add(d)
 		}
 		for _, x := range []struct{ what, key, was, is string }{

@@ -1,0 +1,276 @@
+package compare
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"bench/experiment/record"
+	"bench/experiment/recording"
+	"bench/experiment/stats"
+)
+
+// SchemaShadow is the schema name in a ShadowComparison's JSON.
+const SchemaShadow = "bench/shadow/v1"
+
+// ShadowComparison compares a server A, which answered live requests, with a candidate B, which got copies of some.
+type ShadowComparison struct {
+	Schema   string  `json:"schema"`
+	Share    float64 `json:"share"` // of the conversations, 0 to 1
+	Pairs    int     `json:"pairs"` // requests with an outcome on both sides, after the warm-up
+	Sessions int     `json:"sessions"`
+	// LeftOut are copies that no figure, or none of the latencies, uses.
+	LeftOut  []ShadowLeftOut  `json:"left_out"`
+	Figures  []ShadowFigure   `json:"figures"`         // the gated ones first
+	Load     [2]ShadowLoad    `json:"load"`            // of A and B, from the first copy to the last
+	LateP99  *float64         `json:"copy_delay_p99"`  // ms from A's request to its copy; null: no pair
+	Risk     float64          `json:"risk"`            // of a false alarm over all figures, at this number of pairs
+	NextLook int              `json:"next_look_pairs"` // pairs at which a comparison that ends when decided is evaluated next
+	Decided  bool             `json:"decided"`         // every gated figure has a verdict at this risk
+	Stopped  string           `json:"stopped"`         // why copying ended; empty: it did not, or the recording was killed
+	Copies   recording.Copies `json:"copies"`
+	Findings []record.Finding `json:"findings"` // cautions and notes
+}
+
+// Reasons of ShadowLeftOut.
+const (
+	ShadowWarmup    = "warm-up"       // the copy was sent in B's warm-up
+	ShadowLeft      = "caller left"   // before A's answer ended; the copy was cancelled
+	ShadowUnread    = "answer unread" // it has an encoding that is not read, or is too large
+	ShadowCut       = "copy cut"      // in flight when copying was stopped, or at the end: neither an answer nor a failure
+	ShadowLate      = "copy late"     // the copy was sent more than a second after A's request
+	ShadowAfterLook = "after decided" // the copies in flight when the comparison was decided
+	ShadowFailed    = "failed"        // on a side: the error rate counts it, latencies do not
+	ShadowBlocked   = "slow caller"   // the caller took no bytes for a while, which delays the reading of A's answer
+	ShadowTooMany   = "beyond limit"  // of the pairs that fit into memory
+)
+
+// shadowReasons are in the order of Reasons; those from shadowFailed on count for the error rate.
+var shadowReasons = []string{ShadowWarmup, ShadowLeft, ShadowUnread, ShadowCut, ShadowLate, ShadowAfterLook, ShadowTooMany, ShadowFailed, ShadowBlocked}
+
+// ShadowLeftOut counts copies by the reason for which they are not compared.
+type ShadowLeftOut struct {
+	Reason        string `json:"reason"`
+	Copies        int    `json:"copies"`
+	LatenciesOnly bool   `json:"latencies_only,omitempty"` // the error rate counts them
+}
+
+const (
+	// mostPairs is how many pairs are kept: 50 MiB, and ten seconds of a comparison.
+	mostPairs = 1 << 18
+	// latestCopy is the longest time from A's request to its copy: after it B's load is another.
+	latestCopy = time.Second
+	// A caller who reads slowly delays the reading of A's answer. Up to the larger of these it does not matter.
+	leastBlockedUs = 10_000
+	blockedShare   = 0.01 // of E2E
+)
+
+// ShadowPairs collects the requests of a recording for the comparison with the candidate. It is safe for concurrent
+// use, so that a comparison can be made while requests end. Its memory is bounded. The zero value is ready to use.
+type ShadowPairs struct {
+	Header recording.Header // set before Compare or Decided are called
+
+	mu          sync.Mutex
+	pairs       []shadowPair // in order of their ends; entries never change
+	firstCopyUs int64
+	lastCopyUs  int64
+	copies      int
+	beyond      int
+	load        loadBins // of A
+	looked      int
+	decided     bool
+}
+
+// shadowPair is what a comparison needs of a request and its copy: of A, then of B.
+type shadowPair struct {
+	sent    [2]int64 // µs since the start
+	busy    [2]int64 // µs to the end
+	session int
+	turn    int
+	failed  [2]bool
+	left    bool
+	unread  bool
+	blocked bool
+	values  [len(shadowMetrics)][2]float64 // NaN: none
+	prompt  [2]int
+	cached  [2]int // -1: not reported
+}
+
+// shadowMetrics are the metrics of a pair.
+var shadowMetrics = [...]string{"ttft", "tpot", "e2e", "output_tokens"}
+
+// Add takes the next request in order of ends. It keeps nothing of x.
+func (s *ShadowPairs) Add(x *recording.Exchange) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.load.add(&x.Request)
+	if x.Shadow == nil {
+		return
+	}
+	sent := shadowSent(x)
+	s.copies++
+	if s.copies == 1 || sent < s.firstCopyUs {
+		s.firstCopyUs = sent
+	}
+	s.lastCopyUs = max(s.lastCopyUs, sent)
+	if len(s.pairs) == mostPairs {
+		s.beyond++
+		return
+	}
+	s.pairs = append(s.pairs, newShadowPair(x))
+}
+
+func newShadowPair(x *recording.Exchange) shadowPair {
+	p := shadowPair{session: x.Session, turn: x.Turn, sent: [2]int64{x.Request.Sent.Us(), shadowSent(x)}}
+	for side, r := range []*record.Record{&x.Request, x.Shadow} {
+		p.failed[side], p.left, p.unread = r.Failed(), p.left || r.Left(), p.unread || r.Outcome == ""
+		p.busy[side] = max(0, r.End.Us()-p.sent[side])
+		p.prompt[side], p.cached[side] = r.Prompt(), -1
+		if r.CachedTokens != nil && r.PromptTokens != nil {
+			p.cached[side] = *r.CachedTokens
+		}
+		for i := range shadowMetrics {
+			p.values[i][side] = shadowValue(r, shadowMetrics[i])
+		}
+	}
+	if x.Request.Estimated != x.Shadow.Estimated { // counts of tokens differ in meaning
+		for i, metric := range shadowMetrics {
+			if metric == "tpot" || metric == "output_tokens" {
+				p.values[i] = [2]float64{math.NaN(), math.NaN()}
+			}
+		}
+	}
+	e2e, _ := x.Request.Latency("e2e_from_send", true)
+	p.blocked = float64(x.BlockedUs) >= max(leastBlockedUs, blockedShare*e2e*record.UsPerMs)
+	return p
+}
+
+// shadowSent is when a copy was sent, in µs. One that found no connection was not: it counts from A's request.
+func shadowSent(x *recording.Exchange) int64 {
+	if at, ok := x.Shadow.Sent.Get(); ok {
+		return at
+	}
+	return x.Request.Sent.Us()
+}
+
+// shadowValue is a metric of a request in ms or tokens; NaN: it has none.
+func shadowValue(r *record.Record, metric string) float64 {
+	if !r.OK() {
+		return math.NaN()
+	}
+	switch metric {
+	case "output_tokens":
+		if r.OutputTokens > 0 {
+			return float64(r.OutputTokens)
+		}
+		return math.NaN()
+	case "ttft", "e2e":
+		metric += "_from_send"
+	}
+	if ms, ok := r.Latency(metric, true); ok {
+		return ms
+	}
+	return math.NaN()
+}
+
+// Shadow compares the requests of a whole recording, in order of their ends; nil: it has no candidate.
+func Shadow(h recording.Header, exchanges []*recording.Exchange, c recording.Counts) *ShadowComparison {
+	s := ShadowPairs{Header: h}
+	for _, x := range exchanges {
+		s.Add(x)
+	}
+	return s.Compare(c)
+}
+
+// Compare compares what was added so far; nil: there is no candidate. Counts may lack what a killed process did not
+// write.
+func (s *ShadowPairs) Compare(c recording.Counts) *ShadowComparison {
+	if s.Header.Recorded.Shadow == nil {
+		return nil
+	}
+	s.mu.Lock()
+	pairs, beyond, first := s.pairs, s.beyond, s.firstCopyUs
+	out := &ShadowComparison{Schema: SchemaShadow, Share: s.Header.Recorded.Shadow.Share, Findings: []record.Finding{}, LeftOut: []ShadowLeftOut{}}
+	out.Load = s.load.between(pairs, s.firstCopyUs, s.lastCopyUs)
+	out.Copies = recording.Copies{Sent: s.copies, FirstUs: s.firstCopyUs}
+	s.mu.Unlock()
+	if c.Shadow != nil {
+		out.Copies = *c.Shadow
+	}
+	out.Stopped = out.Copies.Stopped
+	used, left := s.usable(pairs, first)
+	left[ShadowTooMany], left[ShadowCut] = beyond, out.Copies.Cut
+	left[ShadowUnread] += out.Copies.Unread // of B: they have no pair
+	out.compare(used, left, s.Header.Recorded.Shadow.Decided)
+	out.addFindings()
+	return out
+}
+
+// usable are the pairs with an outcome on both sides, and the numbers of others by reason.
+func (s *ShadowPairs) usable(pairs []shadowPair, firstCopyUs int64) (used []*shadowPair, left map[string]int) {
+	left = map[string]int{}
+	warm := firstCopyUs + int64(s.Header.Recorded.Shadow.WarmupS*1e6)
+	for i := range pairs {
+		p := &pairs[i]
+		switch {
+		case p.sent[1] < warm:
+			left[ShadowWarmup]++
+		case p.left:
+			left[ShadowLeft]++
+		case p.unread:
+			left[ShadowUnread]++
+		case p.sent[1]-p.sent[0] > latestCopy.Microseconds():
+			left[ShadowLate]++
+		default:
+			used = append(used, p)
+		}
+	}
+	return used, left
+}
+
+// compare sets the figures.
+func (c *ShadowComparison) compare(used []*shadowPair, left map[string]int, looks bool) {
+	plan := shadowPlan{looks: looks}
+	c.Risk = plan.riskOfEnd()
+	if looks && c.Stopped == stoppedDecided {
+		if n := plan.decidedAt(used); n > 0 {
+			left[ShadowAfterLook] = len(used) - n
+			used = used[:n]
+			c.Risk = plan.riskOfLook(n)
+		}
+	}
+	c.Pairs, c.Figures = len(used), shadowFigures(used, c.Risk, false)
+	c.Decided = decided(c.Figures)
+	if c.Stopped != stoppedDecided {
+		c.NextLook = plan.next(len(used))
+	}
+	sessions := map[int]bool{}
+	var delays []float64
+	for _, p := range used {
+		sessions[p.session] = true
+		delays = append(delays, float64(p.sent[1]-p.sent[0])/record.UsPerMs)
+		switch {
+		case p.failed[0] || p.failed[1]:
+			left[ShadowFailed]++
+		case p.blocked:
+			left[ShadowBlocked]++
+		}
+	}
+	c.Sessions = len(sessions)
+	if len(delays) > 0 {
+		slices.Sort(delays)
+		c.LateP99 = new(stats.Quantile(delays, 0.99))
+	}
+	for i, reason := range shadowReasons {
+		if n := left[reason]; n > 0 {
+			c.LeftOut = append(c.LeftOut, ShadowLeftOut{reason, n, i >= slices.Index(shadowReasons, ShadowFailed)})
+		}
+	}
+}
+
+// byTime are pairs in order of A's requests.
+func byTime(pairs []*shadowPair) []*shadowPair {
+	return slices.SortedStableFunc(slices.Values(pairs), func(a, b *shadowPair) int { return cmp.Compare(a.sent[0], b.sent[0]) })
+}

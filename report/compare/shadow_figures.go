@@ -1,0 +1,206 @@
+package compare
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+
+	"bench/experiment"
+	"bench/experiment/stats"
+)
+
+// ShadowFigure is one figure of the requests that both servers answered. Its changes are as a Metric's.
+type ShadowFigure struct {
+	Name     string         `json:"metric"`          // ttft_mean: as in docs/metrics.md, TTFT and E2E from send
+	Turns    string         `json:"turns,omitempty"` // of the conversations: first, later; absent = all
+	Unit     string         `json:"unit"`
+	Gated    bool           `json:"gated,omitempty"` // the answer is about it: it has most of the risk
+	Pairs    int            `json:"pairs"`
+	Sessions int            `json:"sessions"`
+	Base     *float64       `json:"base"` // of A; null: no pair
+	New      *float64       `json:"new"`
+	Change   *float64       `json:"change"` // null: not tested, see why
+	CI95     stats.Interval `json:"change_ci95"`
+	P        *float64       `json:"p"`                 // of latencies: that the change is at most 1 %, which copying can cause
+	Adjusted *float64       `json:"p_adjusted"`        // by Holm, to compare with 0.05
+	Verdict  Verdict        `json:"verdict,omitempty"` // absent = not judged, see why
+	Margin   float64        `json:"margin"`
+	// NoChangeWithin is the largest change either way, for "no change".
+	NoChangeWithin float64 `json:"no_change_within"`
+	NeedPairs      int     `json:"need_pairs"` // in all, to detect a change of the margin, for "inconclusive"; 0 = unknown
+	Why            string  `json:"why"`
+
+	contrast stats.Contrast
+}
+
+// Values of ShadowFigure.Turns.
+const (
+	FirstTurns = "first"
+	LaterTurns = "later"
+)
+
+const (
+	shadowMargin      = 0.05 // of a ratio
+	shadowShareMargin = 0.01 // of the error rate
+	// byCopying is how much a latency can differ because B gets copies: it prefills A's earlier answers, which A has in
+	// its cache, beside all its requests. Up to it no latency is better or worse.
+	byCopying = 0.01
+	// gatedShare of the risk is the gated figures'. The rest is for all others together: what they find is a hint.
+	gatedShare = 0.8
+)
+
+// laterTurnsWhy is why figures with a prefill of later turns have no verdict.
+const laterTurnsWhy = "B must prefill A's earlier answers, which A has in its cache"
+
+// shadowSpecs are the figures in their order.
+var shadowSpecs = []struct {
+	metric, stat, turns string
+	gated               bool
+}{
+	{"ttft", "mean", FirstTurns, true}, {"tpot", "mean", "", true}, {experiment.ErrorRate, "", "", true},
+	{"e2e", "mean", FirstTurns, false}, {"output_tokens", "mean", "", false},
+	{"ttft", "p50", FirstTurns, false}, {"ttft", "p95", FirstTurns, false}, {"ttft", "p99", FirstTurns, false},
+	{"tpot", "p50", "", false}, {"tpot", "p95", "", false}, {"tpot", "p99", "", false},
+	{"e2e", "p50", FirstTurns, false}, {"e2e", "p95", FirstTurns, false}, {"e2e", "p99", FirstTurns, false},
+	{"ttft", "mean", LaterTurns, false}, {"e2e", "mean", LaterTurns, false},
+}
+
+// shadowFigures are the figures of pairs, or only the gated ones, with verdicts at a risk of a false alarm over all
+// figures.
+func shadowFigures(used []*shadowPair, risk float64, onlyGated bool) []ShadowFigure {
+	ordered := byTime(used)
+	out := []ShadowFigure{}
+	for _, x := range shadowSpecs {
+		if onlyGated && !x.gated {
+			continue
+		}
+		f := ShadowFigure{Name: x.metric, Turns: x.turns, Unit: "ms", Gated: x.gated, Margin: shadowMargin,
+			CI95: stats.Interval{Lo: math.Inf(-1), Hi: math.Inf(1)}}
+		if x.stat != "" {
+			f.Name += "_" + x.stat
+		}
+		p := shadowSample(ordered, x.metric, x.turns)
+		if f.Pairs = len(p.A); f.Pairs == 0 || !f.carries(x.stat) {
+			if x.gated {
+				f.Verdict, f.Why = Inconclusive, "no pair has it"
+				out = append(out, f)
+			}
+			continue
+		}
+		f.Sessions = distinct(p.Cluster)
+		f.test(p, x.metric, x.stat)
+		out = append(out, f)
+	}
+	judgeShadow(out, risk)
+	return out
+}
+
+// carries reports whether the pairs are enough for a percentile.
+func (f *ShadowFigure) carries(stat string) bool {
+	share, ok := experiment.Limit{Stat: stat}.P()
+	return !ok || f.Pairs >= stats.MinSamples(share, confidence)
+}
+
+// shadowSample are the values of a metric on both sides, in order of time.
+func shadowSample(ordered []*shadowPair, metric, turns string) stats.Pairs {
+	var out stats.Pairs
+	k := slices.Index(shadowMetrics[:], metric)
+	for _, p := range ordered {
+		if turns != "" && (turns == FirstTurns) != (p.turn <= 1) {
+			continue
+		}
+		a, b := share01(p.failed[0]), share01(p.failed[1])
+		if k >= 0 {
+			a, b = p.values[k][0], p.values[k][1]
+			if p.blocked || math.IsNaN(a) || math.IsNaN(b) {
+				continue
+			}
+		}
+		out.A, out.B, out.Cluster = append(out.A, a), append(out.B, b), append(out.Cluster, p.session)
+	}
+	ownCluster(&out)
+	return out
+}
+
+// ownCluster makes requests without a session, whose number is 0, a cluster each.
+func ownCluster(p *stats.Pairs) {
+	for i, c := range p.Cluster {
+		if c == 0 {
+			p.Cluster[i] = -1 - i
+		}
+	}
+}
+
+func share01(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+func distinct(clusters []int) int {
+	return len(slices.Compact(slices.Sorted(slices.Values(clusters))))
+}
+
+func (f *ShadowFigure) test(p stats.Pairs, metric, statistic string) {
+	share, isQuantile := experiment.Limit{Stat: statistic}.P()
+	switch {
+	case metric == experiment.ErrorRate:
+		f.Unit, f.Margin = "share", shadowShareMargin
+		f.contrast = stats.DifferenceOfShares(p)
+	case isQuantile:
+		f.contrast = stats.RatioOfQuantiles(p, share)
+	default:
+		f.contrast = stats.RatioOfMeans(p)
+	}
+	if metric == "output_tokens" {
+		f.Unit = "tokens"
+	}
+	side := func(values []float64) *float64 {
+		if isQuantile {
+			return new(stats.Quantile(slices.Sorted(slices.Values(values)), share))
+		}
+		return new(stat.Mean(values, nil))
+	}
+	f.Base, f.New = side(p.A), side(p.B)
+	if f.contrast.DF <= 0 || math.IsNaN(f.contrast.P) {
+		return
+	}
+	f.P, f.Change = new(f.contrast.PBeyond(f.least())), new(f.change(f.contrast.Difference))
+	f.CI95 = f.changes(f.contrast.Interval(confidence))
+}
+
+// least is the largest difference, on the scale of comparison, that copying alone explains.
+func (f *ShadowFigure) least() float64 {
+	if f.Unit != "ms" {
+		return 0
+	}
+	return math.Log1p(byCopying)
+}
+
+func (f *ShadowFigure) absolute() bool { return experiment.IsShare(f.Name) }
+
+// change turns a difference on the scale of comparison into a relative change; of a share it leaves it.
+func (f *ShadowFigure) change(difference float64) float64 {
+	if f.absolute() {
+		return max(-1, min(1, difference))
+	}
+	return math.Expm1(difference)
+}
+
+func (f *ShadowFigure) changes(iv stats.Interval) stats.Interval {
+	return stats.Interval{Lo: f.change(iv.Lo), Hi: f.change(iv.Hi)}
+}
+
+// neutral figures have no direction.
+func (f *ShadowFigure) neutral() bool { return f.Unit == "tokens" }
+
+// judged reports whether a figure gets a verdict.
+func (f *ShadowFigure) judged() bool { return f.Turns != LaterTurns }
+
+// Metric is the figure as one of a comparison of runs, for what draws it.
+func (f *ShadowFigure) Metric() *Metric {
+	return &Metric{Name: f.Name, Unit: f.Unit, Base: f.Base, New: f.New, Change: f.Change, CI95: f.CI95, Test: ByPairs, P: f.P,
+		Adjusted: f.Adjusted, Verdict: f.Verdict, NoChangeWithin: f.NoChangeWithin, Margin: f.Margin, NeedRuns: f.NeedPairs, Why: f.Why, Neutral: f.neutral()}
+}

@@ -1,0 +1,142 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+
+	"bench/experiment/record"
+	"bench/experiment/unit"
+)
+
+// ShadowLoad is what a server carried while copies were sent.
+type ShadowLoad struct {
+	RequestsPerS float64  `json:"requests_per_s"`
+	InFlight     float64  `json:"mean_in_flight"`
+	HitRate      *float64 `json:"prefix_cache_hit_rate"` // of the copied requests; null: not reported
+}
+
+// loadBins are requests by the second in which they were sent.
+type loadBins struct {
+	bins []loadBin
+}
+
+type loadBin struct {
+	requests int
+	busyUs   int64 // from send to end
+}
+
+// mostBins bounds the memory: 12 days.
+const mostBins = 1 << 20
+
+func (l *loadBins) add(r *record.Record) {
+	sent, ok := r.Sent.Get()
+	at := int(sent / 1e6)
+	if !ok || at < 0 || at >= mostBins {
+		return
+	}
+	for len(l.bins) <= at {
+		l.bins = append(l.bins, loadBin{})
+	}
+	l.bins[at].requests++
+	l.bins[at].busyUs += max(0, r.End.Us()-sent)
+}
+
+// between is the load of A and B in the seconds from the first copy to the last.
+func (l *loadBins) between(pairs []shadowPair, firstUs, lastUs int64) (load [2]ShadowLoad) {
+	if len(pairs) == 0 {
+		return load
+	}
+	from, to := int(firstUs/1e6), int(lastUs/1e6)
+	seconds := float64(to - from + 1)
+	for at := max(0, from); at <= to && at < len(l.bins); at++ {
+		load[0].RequestsPerS += float64(l.bins[at].requests) / seconds
+		load[0].InFlight += float64(l.bins[at].busyUs) / 1e6 / seconds
+	}
+	for i := range pairs {
+		load[1].RequestsPerS += 1 / seconds
+		within := int64(to+1)*1e6 - pairs[i].sent[1]
+		load[1].InFlight += float64(max(0, min(pairs[i].busy[1], within))) / 1e6 / seconds
+	}
+	for side := range load {
+		load[side].HitRate = hitRate(pairs, side)
+	}
+	return load
+}
+
+// hitRate is the share of the prompt tokens that a side had in its cache; nil: not reported.
+func hitRate(pairs []shadowPair, side int) *float64 {
+	prompt, cached := 0, 0
+	for i := range pairs {
+		if p := &pairs[i]; p.cached[side] >= 0 && !p.failed[side] {
+			prompt, cached = prompt+p.prompt[side], cached+p.cached[side]
+		}
+	}
+	if prompt == 0 {
+		return nil
+	}
+	return new(float64(cached) / float64(prompt))
+}
+
+// Limits of the cautions.
+const (
+	unlikeLoad    = 0.2  // relative difference of a load
+	unlikeHitRate = 0.05 // difference of hit rates
+	manyDropped   = 0.05 // of the copies
+	manyCut       = 0.05
+)
+
+func (c *ShadowComparison) addFindings() {
+	a, b := c.Load[0], c.Load[1]
+	add := func(s record.Severity, code, hint, text string, values ...any) {
+		c.Findings = append(c.Findings, record.Finding{Code: code, Severity: s, Text: fmt.Sprintf(text, values...), Hint: hint})
+	}
+	if c.Pairs == 0 {
+		return
+	}
+	share := math.Inf(1)
+	if a.InFlight > 0 {
+		share = b.InFlight / a.InFlight
+	}
+	if math.Abs(share-1) > unlikeLoad && !math.IsInf(share, 0) {
+		add(record.Caution, "shadow_load", "give B a share of A's hardware, or raise --share to 100%",
+			"B carried %s of A's load (%s and %s requests in flight): on equal hardware B is faster for that alone",
+			unit.Format(share, "share"), unit.Brief(b.InFlight, 2), unit.Brief(a.InFlight, 2))
+		if share > 1 {
+			c.Findings[len(c.Findings)-1].Text = fmt.Sprintf("B had %s requests in flight, A %s: B is overloaded, or slower",
+				unit.Brief(b.InFlight, 2), unit.Brief(a.InFlight, 2))
+		}
+	}
+	if a.HitRate != nil && b.HitRate != nil && math.Abs(*a.HitRate-*b.HitRate) > unlikeHitRate {
+		text := "prefix-cache hit rate of the copied requests: A %s, B %s"
+		hint := "raise --share, so that B caches more of the prefixes that conversations share, or warm B up for longer"
+		if *b.HitRate < *a.HitRate {
+			text += ". B prefills more, such as A's earlier answers: that slows its TTFT, TPOT and E2E"
+			hint = "read the verdicts on first turns; warm B up for longer (--shadow-warmup)"
+		}
+		add(record.Caution, "shadow_cache", hint, text, unit.Format(*a.HitRate, "share"), unit.Format(*b.HitRate, "share"))
+	}
+	if n := c.Copies.Dropped; float64(n) > manyDropped*float64(n+c.Copies.Sent) {
+		add(record.Caution, "shadow_dropped", "lower --share, or give B more capacity",
+			"%s of the copies were dropped, most when B was busiest: B is slower than these figures",
+			unit.Format(float64(n)/float64(n+c.Copies.Sent), "share"))
+	}
+	if n := c.Copies.Cut; float64(n) > manyCut*float64(c.Copies.Sent) {
+		add(record.Caution, "shadow_cut", "give the end more time (--drain); if B stalls, look for the cause there",
+			"%s of the copies were cut, in flight when copying was stopped or at the end: B's slowest answers are among them",
+			unit.Format(float64(n)/float64(c.Copies.Sent), "share"))
+	}
+	c.noteErrors(add)
+	add(record.Note, "shadow_tools", "", "B's answers are thrown away: tools are called for A's answers alone")
+}
+
+// noteErrors is a caution if latencies lack many requests that failed on one side.
+func (c *ShadowComparison) noteErrors(add func(s record.Severity, code, hint, text string, values ...any)) {
+	for i := range c.Figures {
+		f := &c.Figures[i]
+		if f.absolute() && f.Base != nil && math.Abs(*f.New-*f.Base) > f.Margin {
+			add(record.Caution, "shadow_errors", "read the error rate before the latencies",
+				"A failed %s of the requests, B %s: the latencies are of requests that both completed",
+				unit.Format(*f.Base, "share"), unit.Format(*f.New, "share"))
+		}
+	}
+}

@@ -1,0 +1,195 @@
+package compare
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"bench/experiment/record"
+	"bench/experiment/recording"
+)
+
+func (c *ShadowComparison) find(name, turns string) *ShadowFigure {
+	for i := range c.Figures {
+		if f := &c.Figures[i]; f.Name == name && (turns == "" || f.Turns == turns) {
+			return f
+		}
+	}
+	return nil
+}
+
+func (c *ShadowComparison) left(reason string) int {
+	i := slices.IndexFunc(c.LeftOut, func(x ShadowLeftOut) bool { return x.Reason == reason })
+	if i < 0 {
+		return 0
+	}
+	return c.LeftOut[i].Copies
+}
+
+// A slower candidate is found by each figure that it changes, and by no other.
+func TestShadowFindsASlowerCandidate(t *testing.T) {
+	w := ordinary
+	w.effect.tpot = 0.2
+	c := Shadow(w.header(), w.draw(rand.New(rand.NewPCG(1, 1))), recording.Counts{})
+	for name, want := range map[string]Verdict{"tpot_mean": Worse, "tpot_p50": Worse, "error_rate": NoChange} {
+		if f := c.find(name, ""); f == nil || f.Verdict != want {
+			t.Errorf("%s: %+v, want %s", name, f, want)
+		}
+	}
+	if f := c.find("tpot_mean", ""); f.CI95.Lo > 0.2 || f.CI95.Hi < 0.2 {
+		t.Errorf("interval %v does not cover 0.2", f.CI95)
+	}
+	if f := c.find("ttft_mean", LaterTurns); f.Verdict != "" || f.Change == nil || f.Why != laterTurnsWhy {
+		t.Errorf("later turns: %+v: a change without a verdict", f)
+	}
+	if f := c.find("ttft_mean", FirstTurns); f.Verdict != Inconclusive || f.NeedPairs <= f.Pairs {
+		t.Errorf("TTFT: %+v", f)
+	}
+	if _, err := json.Marshal(c); err != nil {
+		t.Error(err)
+	}
+}
+
+// Every pair that is left out is counted by its reason.
+func TestShadowLeftOut(t *testing.T) {
+	w := ordinary
+	w.pairs, w.errors = 200, 0
+	all := w.draw(rand.New(rand.NewPCG(2, 1)))
+	slices.SortFunc(all, func(a, b *recording.Exchange) int { return int(a.Shadow.Sent.Us() - b.Shadow.Sent.Us()) })
+	h := w.header()
+	h.Recorded.Shadow.WarmupS = float64(all[10].Shadow.Sent.Us()-all[0].Shadow.Sent.Us()) / 1e6
+	for i, x := range all[20:] {
+		switch i {
+		case 0, 1:
+			x.Request.Outcome = "left"
+		case 2:
+			x.Shadow.Outcome = "left"
+		case 3, 4, 5, 6:
+			x.Shadow.Sent = x.Request.Sent.Add(1_000_001)
+		case 7:
+			x.Shadow.Outcome = "http"
+		case 8, 9:
+			x.BlockedUs = 1e9
+		case 10:
+			x.Shadow = nil
+		}
+	}
+	c := Shadow(h, all, recording.Counts{})
+	for reason, want := range map[string]int{ShadowWarmup: 10, ShadowLeft: 3, ShadowLate: 4, ShadowFailed: 1, ShadowBlocked: 2} {
+		if got := c.left(reason); got != want {
+			t.Errorf("%s: %d, want %d", reason, got, want)
+		}
+	}
+	if c.Pairs != 200-1-10-3-4 || c.find("error_rate", "").Pairs != c.Pairs {
+		t.Errorf("%d pairs", c.Pairs)
+	}
+	if f := c.find("tpot_mean", ""); f.Pairs != c.Pairs-3 {
+		t.Errorf("%d pairs of %d have a TPOT", f.Pairs, c.Pairs)
+	}
+}
+
+// Counts that only one side reports are no pair of TPOT.
+func TestShadowEstimatedOnOneSide(t *testing.T) {
+	w := ordinary
+	w.pairs = 100
+	all := w.draw(rand.New(rand.NewPCG(3, 1)))
+	for _, x := range all {
+		x.Shadow.Estimated = true
+	}
+	c := Shadow(w.header(), all, recording.Counts{})
+	if f := c.find("tpot_mean", ""); f.Verdict != Inconclusive || f.Pairs != 0 || f.Why == "" {
+		t.Errorf("%+v", f)
+	}
+}
+
+// A recording without a candidate has no comparison; one whose copies never ended has an empty one.
+func TestShadowEmpty(t *testing.T) {
+	if c := Shadow(recording.Header{}, nil, recording.Counts{}); c != nil {
+		t.Errorf("%+v", c)
+	}
+	c := Shadow(ordinary.header(), []*recording.Exchange{{}}, recording.Counts{})
+	if c == nil || c.Pairs != 0 || c.Decided || len(c.Figures) != 3 {
+		t.Errorf("%+v", c)
+	}
+	if _, err := json.Marshal(c); err != nil {
+		t.Error(err)
+	}
+}
+
+// Every answer of B fails: no latency, an error rate that is worse.
+func TestShadowAllFail(t *testing.T) {
+	w := ordinary
+	w.pairs, w.effect.errors = 200, 1
+	c := Shadow(w.header(), w.draw(rand.New(rand.NewPCG(4, 1))), recording.Counts{})
+	if f := c.find("error_rate", ""); f.Verdict != Worse {
+		t.Errorf("%+v", f)
+	}
+	if !strings.Contains(codesOf(c.Findings), "shadow_errors") {
+		t.Errorf("findings %s", codesOf(c.Findings))
+	}
+}
+
+func codesOf(findings []record.Finding) string {
+	codes := ""
+	for _, f := range findings {
+		codes += f.Code + " "
+	}
+	return codes
+}
+
+// Cautions state what B's load, its cache and dropped copies do to the figures.
+func TestShadowCautions(t *testing.T) {
+	w := ordinary
+	w.pairs = 100
+	all := w.draw(rand.New(rand.NewPCG(5, 1)))
+	prompt, hit, none := 1000, 800, 0
+	for i, x := range all {
+		x.Request.PromptTokens, x.Request.CachedTokens = &prompt, &hit
+		x.Shadow.PromptTokens, x.Shadow.CachedTokens = &prompt, &none
+		if i%2 == 0 {
+			x.Shadow = nil
+		}
+	}
+	c := Shadow(w.header(), all, recording.Counts{Shadow: &recording.Copies{Sent: 60, Dropped: 60, Cut: 7, Unread: 3}})
+	for _, left := range []ShadowLeftOut{{Reason: ShadowCut, Copies: 7}, {Reason: ShadowUnread, Copies: 3}} {
+		if !slices.Contains(c.LeftOut, left) {
+			t.Errorf("%+v is missing in %+v", left, c.LeftOut)
+		}
+	}
+	for _, code := range []string{"shadow_load", "shadow_cache", "shadow_dropped", "shadow_cut", "shadow_tools"} {
+		if !strings.Contains(codesOf(c.Findings), code) {
+			t.Errorf("%s is missing in %s", code, codesOf(c.Findings))
+		}
+	}
+}
+
+// Looks are at 64 pairs and after each doubling; their risks and that of the end sum to at most all of it.
+func TestShadowLooks(t *testing.T) {
+	plan := shadowPlan{looks: true}
+	sum, n := plan.riskOfEnd(), 0
+	for range 40 {
+		n = plan.next(n)
+		sum += plan.riskOfLook(n)
+	}
+	if first := plan.next(0); first != 64 || plan.next(64) != 128 || plan.next(100) != 128 || sum > risk || sum < 0.97*risk {
+		t.Errorf("first look at %d, risk of all %v", first, sum)
+	}
+	w := ordinary
+	w.pairs, w.looks, w.noise, w.queue, w.session, w.errors = 3000, true, 0.05, 0, 0, 0
+	all := w.draw(rand.New(rand.NewPCG(6, 1)))
+	s := &ShadowPairs{Header: w.header()}
+	for i, x := range all {
+		s.Add(x)
+		if !s.Decided() {
+			continue
+		}
+		c := Shadow(w.header(), all[:i+30], recording.Counts{Shadow: &recording.Copies{Stopped: stoppedDecided}})
+		if c.Pairs != i+1 || !c.Decided || c.left(ShadowAfterLook) != 29 || !s.Decided() {
+			t.Errorf("decided at %d pairs; the file has %d pairs, %d after, decided %v", i+1, c.Pairs, c.left(ShadowAfterLook), c.Decided)
+		}
+		return
+	}
+	t.Error("servers without noise are not decided")
+}
