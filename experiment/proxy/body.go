@@ -1,0 +1,151 @@
+package proxy
+
+import (
+	"errors"
+	"io"
+	"net/url"
+	"sync"
+	"sync/atomic"
+)
+
+var errTooLarge = errors.New("the request's body is too large")
+
+// body passes the body of a request on and copies it for its exchange.
+type body struct {
+	io.ReadCloser
+	url    *url.URL  // the request's, at the server
+	left   int64     // bytes that may still come
+	x      *exchange // nil = not recorded
+	ended  bool      // its end was read
+	broken atomic.Bool
+}
+
+// Read implements io.Reader. The transport asks once more behind the end, to find a body that is longer than it was
+// announced. When the answer has begun by then, net/http has closed the body, and the question would be an error that
+// cuts the answer.
+func (b *body) Read(p []byte) (int, error) {
+	if b.ended {
+		return 0, io.EOF
+	}
+	n, err := b.ReadCloser.Read(p)
+	b.ended = err == io.EOF
+	if b.left -= int64(n); b.left < 0 {
+		return 0, errTooLarge
+	}
+	if b.x != nil {
+		b.x.body.add(p[:n], err == io.EOF)
+	}
+	if err != nil && err != io.EOF {
+		b.broken.Store(true)
+	}
+	return n, err
+}
+
+// failed reports whether the caller's request broke off.
+func (b *body) failed() bool { return b.broken.Load() }
+
+// budget is memory that copies share.
+type budget struct {
+	mu   sync.Mutex
+	left int64 // bytes
+}
+
+// take reserves memory, or reports that none is left.
+func (b *budget) take(n int) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if int64(n) > b.left {
+		return false
+	}
+	b.left -= int64(n)
+	return true
+}
+
+func (b *budget) give(n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.left += int64(n)
+}
+
+// bodyCopy is the copy of a request's body. It is written by the goroutine that sends the request, which can outlive
+// the answer, and read by the recorder.
+type bodyCopy struct {
+	budget *budget
+	size   int64 // as announced; below 1 = not known
+
+	mu    sync.Mutex
+	bytes []byte
+	taken int  // of the budget
+	whole bool // the body has ended
+	over  bool // nothing more is copied
+	short bool // the budget had no room
+}
+
+// add copies a piece.
+func (c *bodyCopy) add(p []byte, last bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over || !c.grow(len(p)) {
+		c.drop()
+		return
+	}
+	c.bytes = append(c.bytes, p...)
+	c.whole = last || c.size > 0 && int64(len(c.bytes)) == c.size
+}
+
+// grow makes room for n bytes, within the budget.
+func (c *bodyCopy) grow(n int) bool {
+	need := len(c.bytes) + n
+	if need <= cap(c.bytes) {
+		return true
+	}
+	if need > maxCopy {
+		return false
+	}
+	room := max(2*cap(c.bytes), need, 4<<10)
+	if c.size > 0 && c.size < 1<<20 { // larger ones grow as they come: an announcement costs nothing
+		room = max(need, int(c.size))
+	}
+	room = min(room, maxCopy)
+	if !c.budget.take(room - c.taken) {
+		c.short = true
+		return false
+	}
+	c.taken = room
+	larger := make([]byte, len(c.bytes), room)
+	copy(larger, c.bytes)
+	c.bytes = larger
+	return true
+}
+
+// drop frees the copy.
+func (c *bodyCopy) drop() {
+	c.budget.give(c.taken)
+	c.bytes, c.taken, c.over, c.whole = nil, 0, true, false
+}
+
+// get is the whole body, nil if it has not come or is not kept. Its bytes are not written again.
+func (c *bodyCopy) get() []byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.whole {
+		return nil
+	}
+	return c.bytes
+}
+
+// lacksRoom reports whether the copy was given up because others took the memory.
+func (c *bodyCopy) lacksRoom() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.short
+}
+
+// free ends the copying.
+func (c *bodyCopy) free() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.over {
+		c.drop()
+	}
+}

@@ -1,0 +1,177 @@
+package proxy
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestUpgrade: an upgraded connection passes both ways, and ends with its caller, or is cut at the end.
+func TestUpgrade(t *testing.T) {
+	for _, cut := range []bool{false, true} {
+		t.Run(fmt.Sprint("cut ", cut), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, Config{}, func(w http.ResponseWriter, _ *http.Request) {
+					w.Header().Set("Connection", "Upgrade")
+					w.Header().Set("Upgrade", "echo")
+					w.WriteHeader(http.StatusSwitchingProtocols)
+					c, b, err := http.NewResponseController(w).Hijack()
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					defer c.Close()
+					_, _ = io.Copy(c, b)
+				})
+				q, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://p/v1/realtime", nil)
+				q.Header.Set("Connection", "Upgrade")
+				q.Header.Set("Upgrade", "echo")
+				a, err := r.caller.Do(q)
+				if err != nil || a.StatusCode != http.StatusSwitchingProtocols {
+					t.Fatal(a, err)
+				}
+				c := a.Body.(io.ReadWriteCloser)
+				lines := bufio.NewReader(c)
+				for range 3 {
+					_, _ = io.WriteString(c, "hello\n")
+					if text, err := lines.ReadString('\n'); text != "hello\n" {
+						t.Fatal(text, err)
+					}
+				}
+				began := time.Now()
+				if cut {
+					r.end()
+					_, err := lines.ReadString('\n')
+					if d := time.Since(began); err == nil || d != r.server.Drain {
+						t.Error(err, d)
+					}
+				}
+				c.Close()
+				synctest.Wait()
+				if r.Open() != 0 || r.Counts().Other != 1 {
+					t.Error(r.Open(), r.Counts())
+				}
+			})
+		})
+	}
+}
+
+// TestMaxConnections: a connection over the limit waits until one ends, also while it is the end.
+func TestMaxConnections(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRigOf(t, Config{}, &Server{Drain: 10 * time.Second, MaxConnections: 2}, words(9)) // 100 ms
+		r.caller.Transport.(*http.Transport).DisableKeepAlives = true
+		began := time.Now()
+		var callers sync.WaitGroup
+		for i := range 5 {
+			earliest := time.Duration(i/2*100+100) * time.Millisecond
+			callers.Go(func() {
+				a, err := r.post(t.Context(), question)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				_, err = io.ReadAll(a.Body)
+				if d := time.Since(began); err != nil || d < earliest || d > earliest+3*time.Millisecond {
+					t.Errorf("%d: %v after %v, want %v", i, err, d, earliest)
+				}
+			})
+			synctest.Wait()
+			time.Sleep(time.Millisecond / 2)
+		}
+		callers.Wait()
+		if n := r.server.waited.Load(); n == 0 || len(r.all()) != 5 {
+			t.Error(n, len(r.all()))
+		}
+		for range 2 { // the end comes when the limit is reached
+			go func() {
+				if a, err := r.post(t.Context(), question); err == nil {
+					_, _ = io.ReadAll(a.Body)
+				}
+			}()
+		}
+		synctest.Wait()
+		r.end()
+		time.Sleep(time.Second)
+	})
+}
+
+// TestMixed: of 200 exchanges of all kinds nothing stays: no goroutine (a bubble reports them), no copy of a body.
+func TestMixed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stream := words(10)
+		packed := pack("gzip", stream)
+		to, _ := url.Parse("http://b/v1")
+		r := newRig(t, Config{MaxBody: 10_000, Shadow: &ShadowConfig{To: to, Share: 0.5}}, func(w http.ResponseWriter, q *http.Request) {
+			switch q.URL.RawQuery {
+			case "packed":
+				packed(w, q)
+			case "down":
+				panic(http.ErrAbortHandler)
+			default:
+				stream(w, q)
+			}
+		})
+		var callers sync.WaitGroup
+		for i := range 200 {
+			time.Sleep(time.Millisecond + time.Duration(i)*time.Microsecond)
+			callers.Go(func() { r.mix(t, i) })
+		}
+		callers.Wait()
+		got := map[string]int{}
+		for _, x := range r.all() {
+			got[string(x.Request.Outcome)]++
+		}
+		if got["ok"] != 100 || got["left"] != 50 || got["connect"] != 25 || r.Counts().Refused != 25 {
+			t.Error(got, r.Counts())
+		}
+		r.transport.CloseIdleConnections()
+		r.transport.DialContext = func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("refused") }
+		for i := range 8 {
+			r.mix(t, 8*i)
+		}
+		if x := r.all(); len(x) != 183 || x[182].Request.Outcome != "connect" {
+			t.Error(len(x))
+		}
+	})
+}
+
+// mix sends the i-th request of the kinds of TestMixed.
+func (r *rig) mix(t *testing.T, i int) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	query, body := "", question
+	switch i % 8 {
+	case 1:
+		query = "packed"
+	case 2:
+		query = "down"
+	case 3:
+		body += strings.Repeat(" ", 10_000)
+	case 4:
+		time.AfterFunc(5*time.Millisecond, cancel) // before the answer
+	case 5:
+		query = "packed"
+		time.AfterFunc(55*time.Millisecond, cancel)
+	}
+	q, _ := http.NewRequestWithContext(ctx, http.MethodPost, "http://p/v1/chat/completions?"+query, strings.NewReader(body))
+	a, err := r.caller.Do(q)
+	if err != nil {
+		return
+	}
+	defer a.Body.Close()
+	if i%8 == 6 {
+		time.Sleep(time.Second) // a slow caller
+	}
+	_, _ = io.ReadAll(a.Body)
+}

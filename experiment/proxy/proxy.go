@@ -1,0 +1,254 @@
+// Package proxy is a reverse proxy before an LLM server. Bytes pass untouched; a copy of them is measured and handed
+// over without text, and whole conversations can be copied to a candidate server.
+//
+// Nothing that measures lies between a read from the server and the write to the caller: a piece of an answer is
+// scanned when the next one is asked for, and what remains is done by one goroutine behind a bounded queue, which
+// drops and counts. Requests are never sent twice, errors of the server pass as they are, and no text of a prompt or
+// an answer, no key, header value or address leaves the package.
+package proxy
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"bench/experiment/openai"
+	"bench/experiment/recording"
+)
+
+// Config is how a Proxy works.
+type Config struct {
+	To            *url.URL                    // base of the server's API, such as http://host:8000/v1; without user info
+	HTTP2         bool                        // HTTP/2 without TLS to an http server; an https server chooses it
+	TLS           *tls.Config                 // for an https server; nil = the system's roots
+	Dial          Dial                        // nil = TCP
+	Shadow        *ShadowConfig               // a candidate that gets copies; nil = none
+	SessionHeader string                      // request header that names a conversation; empty = none
+	MaxBody       int64                       // largest body of a request, bytes; 0 = 64 MiB
+	MaxCopies     int64                       // memory for copies of bodies, bytes; 0 = 256 MiB
+	KeepModels    bool                        // record the names of models, not numbers
+	Started       time.Time                   // origin of the recorded times; zero = the call of New
+	Done          func(x *recording.Exchange) // takes each exchange, from one goroutine; nil = not recorded
+}
+
+// Dial connects to a server.
+type Dial func(ctx context.Context, network, address string) (net.Conn, error)
+
+const (
+	defaultMaxBody   = 64 << 20
+	defaultMaxCopies = 256 << 20
+	maxCopy          = 16 << 20 // bytes of one body that is copied; a larger one is recorded without hashes
+	pieceBytes       = 32 << 10 // largest piece of an answer, as io.Copy reads
+)
+
+// Proxy is an http.Handler that passes requests to a server.
+type Proxy struct {
+	config    Config
+	reverse   *httputil.ReverseProxy
+	transport *http.Transport
+	observers map[string]*openai.Observer // by API
+	recorder  *recorder
+	shadow    *shadow // nil = no candidate
+	figures   figures
+	copies    budget
+	counts    counters
+	open      handlers
+	cut       atomic.Bool // the answers that are still open are cut
+
+	upgrades    context.Context // of connections that are no longer HTTP: done = they end
+	endUpgrades context.CancelFunc
+}
+
+// counters are the figures of recording.Counts that change while requests pass.
+type counters struct {
+	requests, other, unrecorded, unhashed, unreadable, refused, unreachable atomic.Int64
+}
+
+// New returns a proxy. Close ends what it started.
+func New(c Config) (*Proxy, error) {
+	switch {
+	case c.To == nil || c.To.Host == "":
+		return nil, errors.New("the server's address is missing")
+	case c.To.User != nil:
+		return nil, errors.New("the server's address has user info: callers send their own keys, which pass")
+	}
+	if c.MaxBody == 0 {
+		c.MaxBody = defaultMaxBody
+	}
+	if c.MaxCopies == 0 {
+		c.MaxCopies = defaultMaxCopies
+	}
+	if c.Started.IsZero() {
+		c.Started = time.Now()
+	}
+	p := &Proxy{config: c, transport: newTransport(c), observers: map[string]*openai.Observer{}, copies: budget{left: c.MaxCopies}}
+	p.upgrades, p.endUpgrades = context.WithCancel(context.Background())
+	for _, api := range recordedAPIs {
+		p.observers[api] = openai.NewObserver(api)
+	}
+	p.reverse = &httputil.ReverseProxy{
+		Rewrite:        p.rewrite,
+		Transport:      p.transport,
+		FlushInterval:  -1, // as read
+		BufferPool:     pieces{},
+		ModifyResponse: p.answered,
+		ErrorHandler:   p.failed,
+		ErrorLog:       log.New(io.Discard, "", 0), // its lines have addresses
+	}
+	if c.Shadow != nil {
+		candidate := newTransport(Config{To: c.Shadow.To, HTTP2: c.HTTP2, TLS: c.TLS, Dial: c.Dial})
+		candidate.MaxResponseHeaderBytes = maxCandidateHeader
+		p.shadow = newShadow(*c.Shadow, candidate, c.Started)
+		p.shadow.sessionHeader = c.SessionHeader
+	}
+	p.recorder = newRecorder(p)
+	return p, nil
+}
+
+// Close waits until ctx is done for the copies to the candidate, cuts the others, and records the exchanges that have
+// ended. It is called when no request is being served.
+func (p *Proxy) Close(ctx context.Context) error {
+	p.endUpgrades()
+	p.shadow.close(ctx)
+	p.transport.CloseIdleConnections()
+	return p.recorder.close(context.WithoutCancel(ctx))
+}
+
+// ServeHTTP implements http.Handler.
+func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p.open.enter()
+	defer p.open.leave()
+	u := upstream(p.config.To, r.URL)
+	api := api(r.Method, p.config.To, u)
+	if api == "" {
+		p.counts.other.Add(1)
+		p.pass(w, r, u, nil)
+		return
+	}
+	p.counts.requests.Add(1)
+	x := p.begin(api, r)
+	defer p.end(x, r) // also if the reverse proxy aborts the answer by a panic
+	p.pass(&writer{ResponseWriter: w, x: x}, r, u, x)
+}
+
+// pass sends a request on, within the limits of its body.
+func (p *Proxy) pass(w http.ResponseWriter, r *http.Request, u *url.URL, x *exchange) {
+	if r.ContentLength > p.config.MaxBody {
+		p.refuse(w)
+		if x != nil {
+			x.refused = true
+		}
+		return
+	}
+	body := &body{ReadCloser: r.Body, url: u, left: p.config.MaxBody, x: x}
+	ctx := context.WithValue(r.Context(), passing{}, body)
+	if x != nil {
+		ctx = x.trace(ctx)
+	}
+	if r.Header.Get("Upgrade") != "" {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(p.upgrades, cancel)()
+	}
+	out := r.WithContext(ctx)
+	if r.ContentLength != 0 {
+		out.Body = body
+		_ = http.NewResponseController(w).EnableFullDuplex() // an answer may begin before the body has ended
+	}
+	p.reverse.ServeHTTP(w, out)
+}
+
+// passing is the context key of a request's body.
+type passing struct{}
+
+// Counts are the proxy's counts since its start.
+func (p *Proxy) Counts() recording.Counts {
+	c := &p.counts
+	return recording.Counts{
+		Requests: int(c.requests.Load()), Other: int(c.other.Load()), Unrecorded: int(c.unrecorded.Load()), Unhashed: int(c.unhashed.Load()),
+		Unreadable: int(c.unreadable.Load()), Refused: int(c.refused.Load()), Unreachable: int(c.unreachable.Load()),
+		Shadow: p.shadow.counts(),
+	}
+}
+
+// Open is the number of requests that are being served.
+func (p *Proxy) Open() int { return p.open.number() }
+
+// Idle waits until no request is being served: net/http's Close does not.
+func (p *Proxy) Idle(ctx context.Context) {
+	select {
+	case <-p.open.idle():
+	case <-ctx.Done():
+	}
+}
+
+// Cut marks the open answers as ended by the proxy: their callers did not leave. It ends upgraded connections, which
+// net/http's Close leaves open.
+func (p *Proxy) Cut() {
+	p.cut.Store(true)
+	p.endUpgrades()
+}
+
+// pieces are the buffers through which answers pass.
+type pieces struct{}
+
+var piecePool = sync.Pool{New: func() any { return new([pieceBytes]byte) }}
+
+// Get implements httputil.BufferPool.
+func (pieces) Get() []byte { return piecePool.Get().(*[pieceBytes]byte)[:] }
+
+// Put implements httputil.BufferPool.
+func (pieces) Put(b []byte) { piecePool.Put((*[pieceBytes]byte)(b)) }
+
+// handlers counts the requests that are being served.
+type handlers struct {
+	mu    sync.Mutex
+	n     int
+	empty chan struct{} // closed when n becomes 0; nil = not awaited
+}
+
+func (h *handlers) enter() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.n++
+}
+
+func (h *handlers) leave() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.n--; h.n == 0 && h.empty != nil {
+		close(h.empty)
+		h.empty = nil
+	}
+}
+
+func (h *handlers) number() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.n
+}
+
+// idle is closed when no request is being served.
+func (h *handlers) idle() <-chan struct{} {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.n == 0 {
+		now := make(chan struct{})
+		close(now)
+		return now
+	}
+	if h.empty == nil {
+		h.empty = make(chan struct{})
+	}
+	return h.empty
+}

@@ -1,0 +1,99 @@
+package proxy
+
+import (
+	"math/bits"
+	"slices"
+	"time"
+)
+
+// place is what is known under one key: the messages of a request, or a name.
+type place struct {
+	key    uint64
+	used   time.Time
+	open   []opening // conversations whose latest request this is, the oldest first
+	last   opening   // the conversation that was here most recently
+	first  uint64    // see conversations.hasHistory
+	blocks uint64    // key of its tailSet; 0 = not a completion's prompt
+}
+
+// opening is a conversation that can go on from a place.
+type opening struct {
+	conversation *conversation
+	head         uint64 // of the request: who has the same model, tools and system prompt continues it first
+}
+
+// Sizes for the bound of the memory, in bytes: what lists and maps add, also while they grow, is included.
+const (
+	placeBytes   = 320
+	openingBytes = 24
+	tailBytes    = 128
+)
+
+// maxOpenings bounds the users who began alike and can be told apart.
+const maxOpenings = 256
+
+// next is the conversation that a request with a head continues from here: one that is open, of equal head first; if
+// none is, the request is another branch of the last one.
+func (p *place) next(head uint64) *conversation {
+	i := slices.IndexFunc(p.open, func(o opening) bool { return o.head == head })
+	if i < 0 && p.last.head == head || len(p.open) == 0 {
+		return p.last.conversation
+	}
+	i = max(i, 0)
+	of := p.open[i]
+	p.open = slices.Delete(p.open, i, i+1)
+	p.last = of
+	return of.conversation
+}
+
+// use is the place under a key, most recently used now; it may be new.
+func (c *conversations) use(key uint64) *place {
+	if e := c.known[key]; e != nil {
+		c.recent.MoveToFront(e)
+		p := e.Value.(*place)
+		p.used = time.Now()
+		return p
+	}
+	p := &place{key: key, used: time.Now()}
+	c.known[key] = c.recent.PushFront(p)
+	c.grow(placeBytes)
+	return p
+}
+
+// open adds a conversation whose latest request is at p.
+func (c *conversations) open(p *place, o opening) {
+	p.last = o
+	if len(p.open) == maxOpenings {
+		p.open = slices.Delete(p.open, 0, 1)
+	}
+	before := cap(p.open)
+	p.open = append(p.open, o)
+	c.grow((cap(p.open) - before) * openingBytes)
+}
+
+// grow counts memory, and forgets the least recently used beyond the limit.
+func (c *conversations) grow(n int) {
+	for c.bytes += n; c.bytes > c.limit && c.recent.Len() > 1; {
+		c.remove(c.recent.Back())
+	}
+}
+
+// tailSet is which lengths prompts have behind some whole blocks.
+type tailSet struct {
+	lengths [textBlock / 64]uint64 // bit n: a prompt ends n bytes behind the blocks; it may be forgotten by now
+	places  int
+}
+
+// below is the greatest length less than n; -1 = none.
+func (t *tailSet) below(n int) int {
+	for word := (n - 1) / 64; n > 0 && word >= 0; word-- {
+		set := t.lengths[word]
+		if word == (n-1)/64 {
+			set &= 1<<((n-1)%64+1) - 1
+		}
+		if set != 0 {
+			return word*64 + bits.Len64(set) - 1
+		}
+	}
+	return -1
+}

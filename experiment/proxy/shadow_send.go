@@ -1,0 +1,257 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"bench/experiment/openai"
+	"bench/experiment/target"
+)
+
+// measurement is what came of a copy.
+type measurement struct {
+	result *openai.Result // nil = not measured
+	end    error          // why the exchange ended; io.EOF = in order
+}
+
+// failed reports whether the candidate failed.
+func (m measurement) failed() bool {
+	return errors.Is(m.end, errFlood) || m.result != nil && m.result.Outcome.Failed()
+}
+
+// measure sends a copy, reads the answer and throws it away.
+func (s *shadow) measure(ctx context.Context, c *copied) measurement {
+	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
+	defer cancel()
+	r := &openai.Result{}
+	x := s.observers[c.api].Begin(s.started, r)
+	var sent sentTime
+	request, body := s.request(httptrace.WithClientTrace(ctx, sent.trace()), c)
+	err := s.exchange(request, x, &sent)
+	body.end()
+	if cause := context.Cause(ctx); err != io.EOF && cause != nil {
+		err = cause
+	}
+	sent.note(x)
+	measured := x.End(err, time.Now())
+	switch {
+	case err == errFlood:
+		r.Outcome = openai.Protocol // also if what was read would do
+	case !measured || err == errStopped:
+		r = nil
+	}
+	return measurement{r, err}
+}
+
+// exchange sends the request and gives the answer to x, until the error, which is io.EOF for an orderly end.
+func (s *shadow) exchange(request *http.Request, x *openai.Observation, sent *sentTime) error {
+	resp, err := s.transport.RoundTrip(request)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	began := time.Now()
+	sent.note(x)
+	x.Response(resp.StatusCode, resp.Header, began)
+	buf := readBuffers.Get().(*[readSize]byte)
+	defer readBuffers.Put(buf)
+	limit := limitOf(resp.Header)
+	for total := 0; ; {
+		n, err := resp.Body.Read(buf[:])
+		at := time.Now()
+		x.Piece(buf[:n], at)
+		if err != nil {
+			return err
+		}
+		if total += n; total > limit.bytes+int(limit.rate*at.Sub(began).Seconds()) {
+			return errFlood
+		}
+	}
+}
+
+// floodLimit is how many bytes of an answer are read at once, and in each second after them: more would cost CPU time
+// that the primary's bytes need. The answer is cut and counts as a failure.
+type floodLimit struct {
+	bytes int
+	rate  float64
+}
+
+// limitOf is the limit of an answer. A token takes a few hundred bytes of a stream, with 20 logprobs 2 kB: 1,000 tokens
+// of them a second pass. Reading a stream costs 10 ns a byte, a document nearly nothing.
+func limitOf(header http.Header) floodLimit {
+	if strings.HasPrefix(header.Get("Content-Type"), "text/event-stream") {
+		return floodLimit{bytes: 2 << 20, rate: 2 << 20}
+	}
+	return floodLimit{bytes: 16 << 20, rate: 4 << 20}
+}
+
+var errFlood = errors.New("the answer is a flood")
+
+// readSize is as in httputil.ReverseProxy, which reads the primary's answers.
+const readSize = 32 << 10
+
+var readBuffers = sync.Pool{New: func() any { return new([readSize]byte) }}
+
+// sentTime is when a request's last byte was handed over. The transport may find out after the answer began.
+type sentTime struct {
+	at    atomic.Pointer[time.Time]
+	noted bool
+}
+
+func (t *sentTime) trace() *httptrace.ClientTrace {
+	return &httptrace.ClientTrace{WroteRequest: func(info httptrace.WroteRequestInfo) {
+		if now := time.Now(); info.Err == nil {
+			t.at.CompareAndSwap(nil, &now)
+		}
+	}}
+}
+
+// note gives the time to the observation, once it is known.
+func (t *sentTime) note(x *openai.Observation) {
+	if at := t.at.Load(); at != nil && !t.noted {
+		x.Sent(*at)
+		t.noted = true
+	}
+}
+
+// request is the copy as the candidate gets it. As with the primary, nothing is sent twice: it has no GetBody.
+func (s *shadow) request(ctx context.Context, c *copied) (*http.Request, *copyBody) {
+	size := int64(len(c.body))
+	body := &copyBody{from: bytes.NewReader(c.body)}
+	if s.model != nil {
+		if from, to := modelAt(c.body); to > 0 {
+			size += int64(len(s.model) - (to - from))
+			body.from = io.MultiReader(bytes.NewReader(c.body[:from]), bytes.NewReader(s.model), bytes.NewReader(c.body[to:]))
+		}
+	}
+	asked := c.url
+	if s.config.Key != "" {
+		asked = withoutKeys(asked)
+	}
+	r := &http.Request{Method: http.MethodPost, URL: upstream(s.config.To, asked), Header: copyHeader(c.header, c.api, s.config.Key, s.sessionHeader),
+		Body: body, ContentLength: size, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
+	return r.WithContext(ctx), body
+}
+
+// copyBody is a body that is not read once its exchange has ended: a transport may read on behind RoundTrip, when the
+// bytes can already be another request's.
+type copyBody struct {
+	mu   sync.Mutex
+	from io.Reader // in memory: Read never waits; nil = ended
+}
+
+// Read implements io.Reader.
+func (b *copyBody) Read(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.from == nil {
+		return 0, errStopped
+	}
+	return b.from.Read(p)
+}
+
+// Close implements io.Closer. The transport's end is not the exchange's.
+func (b *copyBody) Close() error { return nil }
+
+func (b *copyBody) end() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.from = nil
+}
+
+// ofConnection are fields that hold for the caller's connection alone (RFC 9110, section 7.6.1), and those that the copy
+// sets anew.
+var ofConnection = []string{"Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization", "Te",
+	"Trailer", "Transfer-Encoding", "Upgrade", "Expect", "Content-Length", "Host"}
+
+// copyHeader is the caller's header for the candidate, without a compression of the answer, which nothing here would
+// decode. With another key no secret of the caller goes along. The header that names conversations does, by which
+// routers send, unless more than "session" in its name says that it is a secret.
+func copyHeader(caller http.Header, api, key, sessionHeader string) http.Header {
+	h := caller.Clone()
+	if h == nil {
+		h = http.Header{}
+	}
+	for _, list := range caller["Connection"] {
+		for name := range strings.SplitSeq(list, ",") {
+			h.Del(strings.TrimSpace(name))
+		}
+	}
+	for _, name := range ofConnection {
+		h.Del(name)
+	}
+	h.Set("Accept-Encoding", "identity")
+	if len(h["User-Agent"]) == 0 {
+		h["User-Agent"] = []string{""} // none, instead of Go's
+	}
+	if key == "" {
+		return h
+	}
+	for name := range h {
+		if !target.IsSecretHeader(name) {
+			continue
+		}
+		rest := strings.ReplaceAll(strings.ToLower(name), "session", "")
+		if !strings.EqualFold(name, sessionHeader) || target.IsSecretHeader(rest) {
+			delete(h, name)
+		}
+	}
+	h.Set("Authorization", "Bearer "+key)
+	if api == target.Messages {
+		h.Set("X-Api-Key", key)
+	}
+	return h
+}
+
+// withoutKeys is a URL without the fields of its query that have the name of a secret, such as key or access_token.
+func withoutKeys(u *url.URL) *url.URL {
+	var kept []string
+	for field := range strings.SplitSeq(u.RawQuery, "&") {
+		name, _, _ := strings.Cut(field, "=")
+		if plain, err := url.QueryUnescape(name); err == nil && !target.IsSecretHeader(plain) {
+			kept = append(kept, field)
+		}
+	}
+	out := *u
+	out.RawQuery = strings.Join(kept, "&")
+	return &out
+}
+
+// modelJSON is the model's name as JSON; nil for the empty name.
+func modelJSON(name string) []byte {
+	if name == "" {
+		return nil
+	}
+	text, err := json.Marshal(name)
+	if err != nil {
+		panic(err) // strings have no cause to fail
+	}
+	return text
+}
+
+// modelAt is where the string of the body's top-level "model" stands, quotes included; zeros = it has none. Of several
+// the last one counts, as for servers.
+func modelAt(body []byte) (from, to int) {
+	c := cursor{b: body}
+	c.object(func(name []byte) {
+		isString := c.peek() == '"'
+		at := c.i
+		if c.raw(); isString && string(name) == "model" && !c.bad {
+			from, to = at, c.i
+		}
+	})
+	if c.bad {
+		return 0, 0
+	}
+	return from, to
+}

@@ -1,0 +1,218 @@
+package proxy
+
+import (
+	"cmp"
+	"errors"
+	"math"
+	"net/http"
+	"time"
+
+	"bench/experiment/openai"
+	"bench/experiment/recording"
+)
+
+// Words of recording.Copies.Stopped.
+const (
+	stoppedErrors   = "errors"   // the candidate fails more often than the primary, or always
+	stoppedTime     = "time"     // ShadowConfig.For is over
+	stoppedDecided  = "decided"  // the comparison is decided
+	stoppedOperator = "operator" // by hand
+)
+
+// stop ends copying, for one of the words above: no new copies; those in flight end as they do, but for stoppedErrors
+// and stoppedOperator, which cancel them. The first reason stays.
+func (s *shadow) stop(reason string) {
+	if s != nil {
+		s.locked(func() { s.stopLocked(reason, time.Now()) })
+	}
+}
+
+func (s *shadow) stopLocked(reason string, at time.Time) {
+	if s.copies.Stopped != "" {
+		return
+	}
+	s.copies.Stopped = reason
+	s.copies.AtUs = at.Sub(s.started).Microseconds()
+	s.dismissWaiting()
+	if reason == stoppedErrors || reason == stoppedOperator {
+		s.cancelFlying()
+	}
+}
+
+func (s *shadow) dismissWaiting() {
+	for _, c := range s.waiting {
+		s.dismiss(c)
+	}
+	s.waiting = nil
+}
+
+func (s *shadow) cancelFlying() {
+	for _, cancel := range s.flying {
+		cancel(errStopped)
+	}
+}
+
+// checkClock ends copying when its time is over.
+func (s *shadow) checkClock() {
+	if end := s.first.Add(s.config.For); s.config.For > 0 && !s.first.IsZero() && !time.Now().Before(end) {
+		s.stopLocked(stoppedTime, end)
+	}
+}
+
+// counts is what happened so far; nil for a nil shadow.
+func (s *shadow) counts() *recording.Copies {
+	if s == nil {
+		return nil
+	}
+	var out recording.Copies
+	s.locked(func() {
+		s.checkClock()
+		out = s.copies
+	})
+	return &out
+}
+
+// ended counts a pair whose answers have both ended, for the rules that end copying. Call it once for a pair, after
+// Done had the exchange; candidate may be nil. Nothing is kept.
+func (s *shadow) ended(primary, candidate *openai.Result) {
+	if s == nil || primary == nil || candidate == nil || primary.Outcome == openai.Left || candidate.Outcome == openai.Left {
+		return
+	}
+	s.locked(func() {
+		if s.rules.ended(primary, candidate) {
+			s.stopLocked(stoppedErrors, time.Now())
+		}
+		if pairs := s.rules.look(); pairs > 0 && s.config.Decided != nil && !s.closed && s.copies.Stopped == "" {
+			s.rules.looking = true
+			s.running.Go(func() { s.decide(pairs) })
+		}
+	})
+}
+
+// decide asks whether the comparison is decided.
+func (s *shadow) decide(pairs int) {
+	decided := s.config.Decided(pairs)
+	s.locked(func() {
+		if s.rules.looking = false; decided {
+			s.stopLocked(stoppedDecided, time.Now())
+		}
+	})
+}
+
+// stopRules say when copying ends.
+type stopRules struct {
+	errors  excess
+	row     int  // failures of the candidate in a row
+	pairs   int  // with two whole answers
+	next    int  // pairs at the next look
+	looking bool // Decided runs
+}
+
+const (
+	maxRow    = 20 // failures in a row end copying at once
+	firstLook = 64 // pairs
+)
+
+func newStopRules(maxErrors float64) stopRules {
+	return stopRules{errors: newExcess(cmp.Or(maxErrors, 0.05)), next: firstLook}
+}
+
+// landed notes the end of a copy, and reports whether copying must end. A status that blames the request fails the
+// candidate only if the primary took the request: ended finds out.
+func (r *stopRules) landed(m measurement) bool {
+	switch {
+	case errors.Is(m.end, openai.ErrCallerLeft):
+	case m.failed() && !blamesRequest(m.result):
+		r.row++
+	case m.result != nil && m.result.Outcome.Completed():
+		r.row = 0
+	}
+	return r.row >= maxRow
+}
+
+// blamesRequest reports whether the answer is a 4xx status that is not about load.
+func blamesRequest(r *openai.Result) bool {
+	return r != nil && r.Outcome == openai.Status && r.Status >= 400 && r.Status < 500 &&
+		r.Status != http.StatusTooManyRequests && r.Status != http.StatusRequestTimeout
+}
+
+// ended notes a pair, and reports whether copying must end.
+func (r *stopRules) ended(primary, candidate *openai.Result) bool {
+	if primary.Outcome == "" || candidate.Outcome == "" { // it could not be read
+		return false
+	}
+	failedA, failedB := primary.Outcome.Failed(), candidate.Outcome.Failed()
+	switch {
+	case !failedA && !failedB:
+		r.pairs++
+	case !failedA && blamesRequest(candidate):
+		r.row++
+	}
+	return r.errors.add(failedA, failedB) || r.row >= maxRow
+}
+
+// look is the number of pairs if it is time to look; 0 = not yet.
+func (r *stopRules) look() int {
+	if r.looking || r.pairs < r.next {
+		return 0
+	}
+	pairs := r.next
+	for r.next <= r.pairs {
+		pairs, r.next = r.next, 2*r.next
+	}
+	return pairs
+}
+
+// excess tests, after every pair, whether the candidate's error rate exceeds the primary's by more than a limit, with
+// at most 5 % risk of a false alarm however long it runs: a bet against "by at most the limit" whose capital is then a
+// supermartingale, so that it seldom grows 20-fold (Ville's inequality; Waudby-Smith and Ramdas, Estimating means of
+// bounded random variables by betting, JRSS B 86, 2024, section 4). The stakes are a mixture, since the excess is not known.
+//
+// A candidate that was good for days must not have credit for hours of errors: when four fifths of the capital are lost
+// the test begins again, with a part of the risk: 6/π²k² of it for the k-th, which sum to 1.
+type excess struct {
+	limit   float64
+	capital [len(stakes)]float64
+	round   float64 // from 1
+}
+
+// stakes are parts of the largest stake that a pair cannot ruin.
+var stakes = [...]float64{0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9}
+
+const (
+	alarmRisk   = 0.05
+	ruinedBelow = 0.2
+)
+
+func newExcess(limit float64) excess {
+	e := excess{limit: limit}
+	e.begin()
+	return e
+}
+
+func (e *excess) begin() {
+	e.round++
+	for i := range e.capital {
+		e.capital[i] = 1.0 / float64(len(stakes))
+	}
+}
+
+// add notes a pair, and reports an alarm.
+func (e *excess) add(primaryFailed, candidateFailed bool) bool {
+	difference := 0.0
+	if candidateFailed {
+		difference++
+	}
+	if primaryFailed {
+		difference--
+	}
+	total := 0.0
+	for i, stake := range stakes {
+		e.capital[i] *= 1 + stake/(1+e.limit)*(difference-e.limit)
+		total += e.capital[i]
+	}
+	if total < ruinedBelow {
+		e.begin()
+	}
+	return total >= math.Pi*math.Pi/6*e.round*e.round/alarmRisk
+}

@@ -1,0 +1,270 @@
+package proxy
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"bench/experiment/openai"
+)
+
+var (
+	good   = &openai.Result{Outcome: openai.OK}
+	failed = &openai.Result{Outcome: openai.Status, Status: 500}
+	badReq = &openai.Result{Outcome: openai.Status, Status: 400}
+	left   = &openai.Result{Outcome: openai.Left}
+)
+
+func TestShadowClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newCandidate(t, ShadowConfig{For: time.Minute}, stream)
+		time.Sleep(10 * time.Second)
+		x.offer("u 1")
+		time.Sleep(59 * time.Second)
+		x.offer("u 2") // in flight when the time is over: its answer is awaited
+		time.Sleep(5 * time.Second)
+		if c := x.shadow.counts(); c.Stopped != stoppedTime || c.AtUs != 70_000_000 {
+			t.Errorf("%+v", c)
+		}
+		if x.offer("u 3") != nil || x.outcomes() != "ok ok" {
+			t.Error(x.outcomes())
+		}
+		x.end()
+	})
+}
+
+// TestShadowStops checks what becomes of copies when copying ends.
+func TestShadowStops(t *testing.T) {
+	for _, c := range []struct{ reason, outcomes string }{
+		{stoppedOperator, "none none"}, {stoppedErrors, "none none"}, {stoppedDecided, "none ok"},
+	} {
+		t.Run(c.reason, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				x := newCandidate(t, ShadowConfig{Concurrency: 1}, stream)
+				x.offer("u 1")
+				x.offer("u 2")
+				time.Sleep(1500 * time.Millisecond)
+				x.shadow.stop(c.reason)
+				x.shadow.stop(stoppedTime) // the first reason stays
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				if got := x.outcomes(); got != c.outcomes {
+					t.Error(got)
+				}
+				if n := x.shadow.counts(); n.Stopped != c.reason || n.AtUs != 1_500_000 || n.Dropped != 1 || n.Sent != 1 {
+					t.Errorf("%+v", n)
+				}
+				x.end()
+			})
+		})
+	}
+}
+
+func TestShadowClose(t *testing.T) {
+	for _, patience := range []time.Duration{500 * time.Millisecond, time.Minute} {
+		synctest.Test(t, func(t *testing.T) {
+			x := newCandidate(t, ShadowConfig{}, stream)
+			x.offer("u 1")
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			x.shadow.close(ctx)
+			want := min(patience, 2*time.Second)
+			if got := time.Since(x.started); got != want {
+				t.Errorf("closed after %s, want %s", got, want)
+			}
+			if got := x.outcomes(); (got == "ok") != (patience == time.Minute) {
+				t.Error(got)
+			}
+			x.end()
+		})
+	}
+}
+
+func TestShadowDecided(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var looks []int
+		x := newCandidate(t, ShadowConfig{Decided: func(pairs int) bool {
+			time.Sleep(time.Second)
+			looks = append(looks, pairs)
+			return pairs >= 512
+		}}, stream)
+		for range 1200 {
+			x.shadow.ended(good, good)
+			x.shadow.ended(good, left)
+			x.shadow.ended(left, good)
+			x.shadow.ended(good, nil)
+			if len(x.outcomes()) == 0 {
+				time.Sleep(4 * time.Millisecond)
+			}
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if !slices.Equal(looks, []int{64, 256, 512}) { // the look at 128 fell into the one at 64
+			t.Error(looks)
+		}
+		if c := x.shadow.counts(); c.Stopped != stoppedDecided {
+			t.Errorf("%+v", c)
+		}
+		x.end()
+	})
+}
+
+// TestShadowFailures checks which failures end copying: the candidate's own, and those that the primary has not.
+func TestShadowFailures(t *testing.T) {
+	const never = 1000
+	for _, c := range []struct {
+		name     string
+		pair     func(i int) (primary, candidate *openai.Result)
+		from, to int // copying ends after as many pairs
+	}{
+		{"all well", func(int) (a, b *openai.Result) { return good, good }, never, never},
+		{"the candidate fails", func(int) (a, b *openai.Result) { return good, failed }, 5, 20},
+		{"only the candidate finds fault", func(int) (a, b *openai.Result) { return good, badReq }, 5, 20},
+		{"both find fault", func(int) (a, b *openai.Result) { return badReq, badReq }, never, never},
+		{"the primary fails", func(int) (a, b *openai.Result) { return failed, good }, never, never},
+		{"callers leave", func(int) (a, b *openai.Result) { return left, left }, never, never},
+		{"a third", func(i int) (a, b *openai.Result) { return good, []*openai.Result{good, good, failed}[i%3] }, 15, 80},
+		{"later a third", func(i int) (a, b *openai.Result) {
+			return good, []*openai.Result{good, good, failed}[i%3*min(1, i/400)]
+		}, 420, 600},
+	} {
+		r := newStopRules(0)
+		n := 0
+		for stopped := false; !stopped && n < never; n++ {
+			a, b := c.pair(n)
+			stopped = r.landed(measurement{b, io.EOF})
+			if a.Outcome != openai.Left {
+				stopped = r.ended(a, b) || stopped
+			}
+		}
+		if n < c.from || n > c.to {
+			t.Errorf("%s: %d pairs, want %d to %d", c.name, n, c.from, c.to)
+		}
+	}
+	for _, m := range []measurement{{good, io.EOF}, {nil, errFlood}, {nil, io.EOF}, {failed, openai.ErrCallerLeft}} {
+		r := newStopRules(0)
+		for range maxRow - 1 {
+			r.landed(m)
+		}
+		if got := r.landed(m); got != (m.end == errFlood) {
+			t.Errorf("%v %v: %v", m.result, m.end, got)
+		}
+	}
+	if blamesRequest(&openai.Result{Outcome: openai.Status, Status: http.StatusTooManyRequests}) {
+		t.Error("429 blames the request")
+	}
+}
+
+// TestExcessKeepsItsRisk simulates candidates at the limit: their excess is not beyond it.
+func TestExcessKeepsItsRisk(t *testing.T) {
+	runs, pairs := 400, 5000
+	for _, c := range []struct{ primary, candidate, limit, atMost float64 }{
+		{0, 0.05, 0.05, 0.05}, {0.02, 0.07, 0.05, 0.05}, {0.3, 0.35, 0.05, 0.05}, {0.02, 0.02, 0.05, 0.01}, {0.02, 0.02, 1e-9, 0.05},
+	} {
+		alarms := 0
+		for run := range runs {
+			rng := rand.New(rand.NewPCG(uint64(run), 7))
+			e := newExcess(c.limit)
+			for range pairs {
+				if e.add(rng.Float64() < c.primary, rng.Float64() < c.candidate) {
+					alarms++
+					break
+				}
+			}
+		}
+		got := float64(alarms) / float64(runs)
+		t.Logf("errors %v and %v, limit %v: alarm in %.1f %% of the runs", c.primary, c.candidate, c.limit, 100*got)
+		if got > c.atMost+2*math.Sqrt(0.05*0.95/float64(runs)) {
+			t.Errorf("%+v: alarm in %v of the runs", c, got)
+		}
+	}
+}
+
+// TestExcessFinds measures how many pairs an alarm takes, at once and behind a long good time.
+func TestExcessFinds(t *testing.T) {
+	for _, c := range []struct {
+		candidate float64
+		good      int // pairs before
+		within    int
+	}{{1, 0, 10}, {0.5, 0, 40}, {0.3, 0, 90}, {0.15, 0, 600}, {1, 100_000, 50}, {0.3, 100_000, 220}} {
+		var needed []int
+		for run := range 40 {
+			rng := rand.New(rand.NewPCG(uint64(run), 9))
+			e := newExcess(0.05)
+			for range c.good {
+				e.add(false, rng.Float64() < 0.01)
+			}
+			n := 1
+			for !e.add(rng.Float64() < 0.01, rng.Float64() < c.candidate) && n < 10*c.within {
+				n++
+			}
+			needed = append(needed, n)
+		}
+		slices.Sort(needed)
+		t.Logf("error rate %v after %d good pairs: median %d pairs, at most %d", c.candidate, c.good, needed[20], needed[39])
+		if needed[20] > c.within {
+			t.Errorf("error rate %v after %d good pairs: median %d pairs, want %d at most", c.candidate, c.good, needed[20], c.within)
+		}
+	}
+}
+
+func TestModelAt(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"model":"a"}`: `"a"`, `{"x":{"model":"b"}, "model" : "a\"b" ,"y":1}`: `"a\"b"`, `{"model":1}`: "", `{"model":"a"`: "",
+		`{"model":"a","model":"b"}`: `"b"`, `[]`: "", `{}`: "", `{"messages":[{"model":"a"}]}`: "",
+	} {
+		from, to := modelAt([]byte(body))
+		if got := body[from:to]; got != want {
+			t.Errorf("%s: %s, want %s", body, got, want)
+		}
+	}
+	if got := string(modelJSON("a\"b")); got != `"a\"b"` || modelJSON("") != nil {
+		t.Error(got)
+	}
+}
+
+// FuzzModelAt checks that another model's name changes nothing else.
+func FuzzModelAt(f *testing.F) {
+	for _, seed := range []string{`{"model":"a"}`, `{"x":{"model":"b"}, "model" : "a\"b" ,"y":[1,"}"]}`, `{"model":1,"z":"\\"}`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		from, to := modelAt(body)
+		var before, after map[string]json.RawMessage
+		if to == 0 || json.Unmarshal(body, &before) != nil {
+			return
+		}
+		if err := json.Unmarshal(slices.Concat(body[:from], []byte(`"new"`), body[to:]), &after); err != nil {
+			t.Fatal(err)
+		}
+		changed := 0
+		for name, value := range before {
+			if string(after[name]) != string(value) {
+				changed++
+			}
+		}
+		if len(after) != len(before) || string(after["model"]) != `"new"` || changed > 1 {
+			t.Errorf("%s became %s", before, after)
+		}
+	})
+}
+
+// TestStopUnread: an answer that could not be read neither fails nor makes a pair.
+func TestStopUnread(t *testing.T) {
+	rules := newStopRules(0.05)
+	for range 1000 {
+		if rules.ended(&openai.Result{}, &openai.Result{Outcome: openai.OK}) || rules.ended(&openai.Result{Outcome: openai.OK}, &openai.Result{}) {
+			t.Fatal("copying ended")
+		}
+	}
+	if rules.pairs != 0 {
+		t.Errorf("%d pairs", rules.pairs)
+	}
+}
