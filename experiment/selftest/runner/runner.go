@@ -84,7 +84,7 @@ func (c Config) runSteps(ctx context.Context, srv server.Running, r *selftest.Re
 // attempt makes one step; n numbers all attempts.
 func (c Config) attempt(ctx context.Context, srv server.Running, s selftest.Step, n int) selftest.Measured {
 	m := selftest.Measured{Step: s, Tries: 1}
-	seen, truth, err := c.Ladder.runStep(ctx, srv, s, n)
+	seen, truth, err := c.Ladder.runStep(ctx, srv, destination{url: srv.URL, server: srv.PID, seed: uint64(n)}, s, n)
 	if err != nil {
 		m.Problem = err.Error()
 		m.Why = m.Problem
@@ -95,12 +95,12 @@ func (c Config) attempt(ctx context.Context, srv server.Running, s selftest.Step
 	return m
 }
 
-// runStep sends the step's load and returns the client's log and the server's records by request id.
-func (l Ladder) runStep(ctx context.Context, srv server.Running, s selftest.Step, n int) (*clientLog, map[string]*serverRecord, error) {
+// runStep sends the step's load to a destination and returns the client's log and the server's records by request id.
+func (l Ladder) runStep(ctx context.Context, srv server.Running, to destination, s selftest.Step, n int) (*clientLog, map[string]*serverRecord, error) {
 	if err := clearTimes(ctx, srv.URL); err != nil {
 		return nil, nil, err
 	}
-	seen, err := l.send(ctx, srv, s, n)
+	seen, err := l.send(ctx, to, s, n)
 	if err == nil && len(seen.samples) == 0 {
 		err = errors.New("no request was sent")
 	}
@@ -111,8 +111,16 @@ func (l Ladder) runStep(ctx context.Context, srv server.Running, s selftest.Step
 	return seen, truth, err
 }
 
-func (l Ladder) send(ctx context.Context, srv server.Running, s selftest.Step, n int) (*clientLog, error) {
-	client, err := openai.New(openai.Options{BaseURL: srv.URL + "/v1", Timeout: timeout})
+// destination is where the load of a step goes.
+type destination struct {
+	url             string // of the server, or of a gateway before it
+	server, gateway int    // process ids; 0 = none, or not known
+	seed            uint64 // of the arrivals and prompts
+}
+
+// send sends the step's load; n numbers the ids of its requests.
+func (l Ladder) send(ctx context.Context, to destination, s selftest.Step, n int) (*clientLog, error) {
+	client, err := openai.New(openai.Options{BaseURL: to.url + "/v1", Timeout: timeout})
 	if err != nil {
 		return nil, err
 	}
@@ -130,9 +138,9 @@ func (l Ladder) send(ctx context.Context, srv server.Running, s selftest.Step, n
 	w, asked := l.load(s)
 	var ids []int32
 	seen := &clientLog{}
-	before := coresUsed(srv.PID)
+	before := to.coresUsed()
 	measured, err := load.Run(ctx, load.Config{
-		Load: asked, Rate: w.Rate, Plan: workload.NewPlan(w, uint64(n), ""),
+		Load: asked, Rate: w.Rate, Plan: workload.NewPlan(w, to.seed, ""),
 		Encode: func(q *workload.Request) []byte {
 			ids = vocab.TokenIDs(ids[:0], q)
 			return enc.Body(nil, openai.Prompt{IDs: ids}, q.Output)
@@ -147,7 +155,7 @@ func (l Ladder) send(ctx context.Context, srv server.Running, s selftest.Step, n
 			return nil
 		},
 	})
-	seen.cores = coresUsed(srv.PID).since(before)
+	seen.cores = to.coresUsed().since(before)
 	seen.epoch, seen.start, seen.end = momentOf(measured.Epoch), measured.Start, measured.End
 	return seen, err
 }
