@@ -17,7 +17,11 @@ import (
 // Setup is what was measured, on one line: model, hardware, precision, engine, start, load workers and duration.
 func (r *Run) Setup() string {
 	m, g := r.Manifest, r.Manifest.Target
-	parts := []string{cmp.Or(g.Model, "model not reported"), hardwareText(&g)}
+	unknown := "model not reported"
+	if r.observed() {
+		unknown = "models not recorded (--keep-models)"
+	}
+	parts := []string{cmp.Or(g.Model, unknown), hardwareText(&g)}
 	for _, s := range []string{g.Precision, r.engine(), g.API, m.StartedAt.UTC().Format(stamp)} {
 		if s != "" {
 			parts = append(parts, s)
@@ -34,6 +38,9 @@ func (r *Run) Setup() string {
 	}
 	return strings.Join(parts, " · ")
 }
+
+// observed reports whether the run is a recording of live traffic.
+func (r *Run) observed() bool { return len(r.Rows) > 0 && r.Rows[0].Observed }
 
 // hardwareText is the hardware as stated: "2 × h100-sxm".
 func hardwareText(t *record.TargetInfo) string {

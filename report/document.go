@@ -1,6 +1,9 @@
 package report
 
-import "bench/experiment/record"
+import (
+	"bench/experiment/record"
+	"bench/report/compare"
+)
 
 // SchemaDocument is the schema of Document.
 const SchemaDocument = "bench/report/v2"
@@ -25,6 +28,8 @@ type DocumentRun struct {
 	// Searches are their answers, as in run.json or, evaluated again, under other limits; absent = none.
 	Searches []record.Found `json:"searches,omitempty"`
 	Beside   *Beside        `json:"beside_prediction,omitempty"` // absent = no prediction was given
+	// Shadow compares the recorded server with a candidate; absent = there was none.
+	Shadow *compare.ShadowComparison `json:"shadow,omitempty"`
 	Analysis
 }
 
@@ -33,5 +38,5 @@ func NewDocument() Document { return Document{Schema: SchemaDocument, Runs: []Do
 
 // Add appends a run with what its rows show.
 func (d *Document) Add(r *Run, o Analysis) {
-	d.Runs = append(d.Runs, DocumentRun{r.Manifest.Run, r.Manifest.Matrix, r.Evaluated, r.WithoutRecords, r.Manifest.Predicted, r.Manifest.Searches, r.Beside(&o), o})
+	d.Runs = append(d.Runs, DocumentRun{r.Manifest.Run, r.Manifest.Matrix, r.Evaluated, r.WithoutRecords, r.Manifest.Predicted, r.Manifest.Searches, r.Beside(&o), r.Shadow, o})
 }

@@ -34,7 +34,9 @@ func (r *Run) metadataTable(o *Analysis) Table {
 		add(fmt.Sprintf("attempt %d", i+1), fmt.Sprintf("%s, bench %s, %s: %s", span(a.StartedAt, a.EndedAt), a.Bench,
 			cmp.Or(a.Ended, "killed"), strings.Join(a.Command, " ")))
 	}
-	add("time", o.Time.Line())
+	if line := o.Time.Line(); line != "" {
+		add("time", line)
+	}
 	add("seed, salt", fmt.Sprintf("%d, %s", m.Seed, m.Salt))
 	add("endpoint", g.Endpoint)
 	if tag := r.Tag(); tag != "" {

@@ -22,6 +22,7 @@ import (
 	"unicode/utf8"
 
 	"bench/experiment/record"
+	"bench/report/compare"
 )
 
 // Run is one execution of a matrix.
@@ -45,6 +46,9 @@ type Run struct {
 	Prediction *Run // lies behind this one; nil: none
 
 	Evaluated *Evaluated // the rows were evaluated again; nil: they are as in their files
+
+	// Shadow compares the server of a recording with a candidate that got copies of its requests; nil: none.
+	Shadow *compare.ShadowComparison
 
 	// Definitions are another tool's definitions of metrics (ttft, itl, …); others are as in docs/metrics.md.
 	Definitions map[string]string

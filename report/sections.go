@@ -43,6 +43,7 @@ func (r *Run) Tabs(o *Analysis, detailed bool) []Tab {
 	}
 	predicted, limits := r.besideTables(o)
 	return []Tab{
+		r.candidateTab(),
 		{TabSummary, "Summary", true, onPaper(r.tilingTable(u), r.sessionsTable(), o.pointsTable(u), limits, predicted, o.workloadsTable(), o.interactivityTable(), r.searchesTable(), o.bottlenecksTable(), o.expectTable(), r.variantsTable(o))},
 		{TabLatency, "Latency", false, slices.Concat(percentiles, sections(r.reasoningTable().withoutUniform(), r.ttftPartsTable(anyTTFT).withoutUniform(), o.seriesTable()), sections(o.groupTables(u)...), sections(r.interferenceTable(u)))},
 		{TabTimeline, "Timeline", true, sections(r.loadTable().withoutUniform())},

@@ -90,7 +90,7 @@ type summaryTable struct {
 // summaryTables are the tables before the workloads and the points.
 func (r *Run) summaryTables(o *Analysis) []summaryTable {
 	predicted, limits := r.besideTables(o)
-	out := []summaryTable{{r.tilingTable(InHeading), 4}, {r.sessionsTable(), 6}, {r.reasoningTable(), 4}, {r.answersTable(), 4},
+	out := []summaryTable{{r.shadowTable(), 16}, {r.shadowLoadTable(), 2}, {r.tilingTable(InHeading), 4}, {r.sessionsTable(), 6}, {r.reasoningTable(), 4}, {r.answersTable(), 4},
 		{r.speculationTable(), 4}, {r.speculationGainsTable(), 4}, {r.workersSummary(), 4}, {limits, 4}, {predicted, 12}}
 	if _, p := o.publishedPoint(); p != nil {
 		out = append(out, summaryTable{o.publishedTable(InHeading, p), 6})
@@ -209,6 +209,14 @@ func (m *markdown) head(run *Run, o *Analysis) {
 	}
 	for _, line := range run.Notices() {
 		m.line("**" + escapeMarkdown(line) + "**")
+	}
+	if run.Shadow != nil {
+		v := ShadowAnswer(run.Shadow)
+		m.line("**" + escapeMarkdown(v.Lead) + "**: " + escapeMarkdown(v.Text))
+		for _, text := range v.Cautions {
+			m.write("- caution: " + escapeMarkdown(text))
+		}
+		m.write("")
 	}
 	m.line(escapeMarkdown(run.Setup()) + "  \nSLO: " + escapeMarkdown(o.SLOLine()))
 	m.lines++

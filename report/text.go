@@ -38,7 +38,9 @@ func Text(w io.Writer, run *Run, screen Screen) error {
 	p.published(&o)
 	p.findings(&o, &t, footnotes)
 	p.missing(run.missingTable())
+	p.shadow(run)
 	p.answer(&o)
+	p.shadowAnswer(run.Shadow)
 	return p.flush(w)
 }
 

@@ -22,6 +22,8 @@ type TimeSpent struct {
 	// null = not recorded, or no row.
 	Answer    *ServerTime    `json:"to_answer"`
 	Workloads []WorkloadTime `json:"workloads"` // in the order of answer.workloads
+
+	observed bool // live traffic, whose time is the window's
 }
 
 // ServerTime is wall time in which the server was in use.
@@ -40,7 +42,7 @@ type WorkloadTime struct {
 
 // timeSpent adds up the time of the attempts, and of the rows of each workload.
 func (r *Run) timeSpent(o *Analysis) TimeSpent {
-	t := TimeSpent{GPUs: r.Manifest.Target.GPUs, Workloads: []WorkloadTime{}}
+	t := TimeSpent{GPUs: r.Manifest.Target.GPUs, Workloads: []WorkloadTime{}, observed: r.observed()}
 	if whole := r.Manifest.Time(); whole != nil {
 		t.Split, t.AtLeast = &whole.Split, whole.AtLeast
 		if whole.AnswerS > 0 {
@@ -81,7 +83,11 @@ func (r *Run) serverTime(wall float64) *ServerTime {
 }
 
 // Line is the time in words: "2m 20s: window 58 %, warm-up 22 %, drain 20 %; 140 GPU-seconds to the answer, 0.0972 USD".
+// It is empty for live traffic.
 func (t *TimeSpent) Line() string {
+	if t.observed {
+		return ""
+	}
 	if t.Split == nil {
 		return "not recorded"
 	}

@@ -18,6 +18,8 @@ const (
 	LeadNotYet   = "NOT YET"                // no point is known to meet the SLO; more requests or another run can show one
 	LeadNone     = "NO POINT MEETS THE SLO" // the lowest load misses it, or every point does
 	LeadMeasured = "MEASURED"               // no SLO
+	LeadMet      = "SLO MET"                // by live traffic
+	LeadMissed   = "SLO MISSED"             // by live traffic
 )
 
 // Workload is the answer of one series.
@@ -125,6 +127,9 @@ func newWorkload(m *record.Manifest, all []series.Series, i int, diagnoses []Dia
 		if a.Text = a.Text + "; " + r.Answer(); a.Verdict == "" { // the cache is the question
 			a.Text, a.Next = r.Answer(), nil
 		}
+	}
+	if s.Points[0].Rows[0].Observed {
+		a.observed(m)
 	}
 	if p := a.point(s); p.Valid {
 		a.Figures = figures(p)

@@ -28,6 +28,7 @@ type Row struct {
 	Spec       experiment.Spec `json:"spec"`
 	Simulated  bool            `json:"simulated"`           // the server was simulated
 	Predicted  bool            `json:"predicted,omitempty"` // nothing was measured: the engine ran in virtual time
+	Observed   bool            `json:"observed,omitempty"`  // live traffic: others sent the requests, and bench measured them
 	StartedAt  time.Time       `json:"started_at"`
 	EndedAt    time.Time       `json:"ended_at"`
 	Epoch      time.Time       `json:"epoch"` // wall clock at offset 0 of the records

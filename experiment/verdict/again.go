@@ -19,10 +19,23 @@ func Again(stored *record.Row, records []*record.Record, t experiment.Target, b 
 		e.Reuse = e.CompareReuse()
 	}
 	e.Conclude(t, b)
+	if stored.Observed {
+		e.keepRecorded(stored)
+	}
 	if stored.PromptOverhead == nil {
 		e.keepOlder(stored)
 	}
 	return e.Row
+}
+
+// keepRecorded keeps what the recorder of live traffic found, which no request shows.
+func (e *Measured) keepRecorded(stored *record.Row) {
+	for _, f := range stored.Findings {
+		if inOrder(f.Code, "") == 0 && !slices.ContainsFunc(e.Findings, func(x record.Finding) bool { return x.Code == f.Code }) {
+			e.Findings = append(e.Findings, f)
+		}
+	}
+	record.SortFindings(e.Findings)
 }
 
 // keepOlder takes from a row of an older version the results of checks for which it stores too little: of the

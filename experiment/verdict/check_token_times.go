@@ -8,12 +8,18 @@ func checkTokenTimes(e *Measured) checkResult {
 	if !e.Spec.Streams() || e.Summary.Requests.Completed == 0 {
 		return noData
 	}
-	unknown, n := 0, 0
+	unknown, whole, n := 0, 0, 0
 	for r := range record.Completed(e.Records) {
 		n++
-		if timeUnknown(r) {
+		switch {
+		case e.Observed && r.FirstEvent.IsZero(): // its caller asked for no stream
+			whole++
+		case timeUnknown(r):
 			unknown++
 		}
+	}
+	if whole > 0 && unknown == 0 {
+		return found(record.Note, "", "%d of %d answers were not streamed: no TTFT, no TPOT", whole, n)
 	}
 	severity := record.Caution
 	switch {

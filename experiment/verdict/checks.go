@@ -113,6 +113,9 @@ var checks = []struct {
 // loadChecks are skipped for a cold start, which is no load.
 var loadChecks = []string{"warmup", "rate_not_achieved", "concurrency"}
 
+// observedChecks are those of live traffic, which nothing asked for: what the answers themselves show.
+var observedChecks = []string{"errors", "token_times", "tokens_per_event", "buffered", "unanswered", "unparsed_reasoning", "server_stalled"}
+
 // runChecks makes every check and fills the row's findings and checks, which the verdicts then account for.
 func (e *Measured) runChecks() {
 	e.disturbed = e.findDisturbances()
@@ -123,6 +126,9 @@ func (e *Measured) runChecks() {
 	for _, c := range checks {
 		f := c.check(e)
 		if e.Spec.IsColdStart() && slices.Contains(loadChecks, c.code) {
+			f = noData
+		}
+		if e.Observed && !slices.Contains(observedChecks, c.code) {
 			f = noData
 		}
 		switch {

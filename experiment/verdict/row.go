@@ -43,6 +43,9 @@ func (e *Measured) Conclude(t experiment.Target, b record.RooflineSource) {
 		return record.Summarize(records, e.Window, stream, e.Spec.SLO.PerRequest(), t.GPUs)
 	}
 	e.Models = record.SummarizeBy(e.Records, func(r *record.Record) string { return r.Model }, own)
+	if e.Observed && len(e.Models) == 1 { // every request of a recording names its model
+		e.Models = nil
+	}
 	e.Replicas = record.SummarizeBy(e.Records, e.replicaOf, own)
 	e.Categories = record.SummarizeBy(e.Records, func(r *record.Record) string { return r.Category }, own)
 	e.Prompts = record.PromptsOf(e.Records, e.Server.BlockTokens())

@@ -51,6 +51,9 @@ func LoadBelow(files fs.FS, name string) (*report.Run, error) {
 
 // loadFile reads a file of a directory; shown is its name in errors.
 func loadFile(files fs.FS, file, shown string) (*report.Run, error) {
+	if live, err := openRecording(files, file, shown); live != nil || err != nil {
+		return live, err
+	}
 	text, err := readResult(files, file, shown)
 	if err != nil {
 		return nil, err

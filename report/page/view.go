@@ -24,6 +24,7 @@ type runView struct {
 	Setup    string // what was measured, on one line
 	SLO      string // the limits, on one line
 	Answers  []answerView
+	Shadow   *shadowView // the verdict on a candidate; nil: none
 	Result   string      // the verdicts of the workloads in one sentence
 	Tag      string      // PREDICTED or SIMULATED; empty: neither
 	Notices  []string    // how the outcome differs from the run's files, and which are missing; empty: neither
@@ -107,6 +108,13 @@ func newRunView(i int, run *report.Run, o *report.Analysis) (runView, error) {
 	charts, err := chartsOf(o, set, seen)
 	if err != nil {
 		return v, err
+	}
+	if v.Shadow = newShadowView(run.Shadow); v.Shadow != nil {
+		c, err := candidateChart(run.Shadow)
+		if err != nil {
+			return v, err
+		}
+		charts = append(charts, c)
 	}
 	if v.Curves, err = set.view(v.ID + "-" + curvesID); err != nil {
 		return v, err

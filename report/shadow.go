@@ -1,0 +1,242 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"bench/experiment/record"
+	"bench/experiment/unit"
+	"bench/report/compare"
+)
+
+// TabCandidate has the comparison of a recording's server with the candidate.
+const TabCandidate = "candidate"
+
+// ShadowView is the comparison of a server with its candidate in the words of every renderer.
+type ShadowView struct {
+	Lead     string
+	Kind     Kind
+	Text     string // what it is a comparison of
+	Counts   []NamedCount
+	Cautions []string
+}
+
+// NamedCount is a number with its name.
+type NamedCount struct{ Name, Value string }
+
+// ShadowAnswer puts a comparison into words: the verdicts on the gated figures come first.
+func ShadowAnswer(c *compare.ShadowComparison) ShadowView {
+	v := ShadowView{Lead: "B: no pair to compare", Kind: Undecided, Text: shadowState(c)}
+	var parts []string
+	for _, verdict := range []compare.Verdict{compare.Worse, compare.Better, compare.Inconclusive, compare.NoChange} {
+		for i := range c.Figures {
+			if f := &c.Figures[i]; f.Gated && f.Verdict == verdict && c.Pairs > 0 {
+				parts = append(parts, shadowWords(f))
+			}
+		}
+	}
+	if len(parts) > 0 {
+		v.Lead, v.Kind = "B: "+strings.Join(parts, ", "), shadowKind(c)
+	}
+	v.Counts = []NamedCount{{"pairs", unit.Count(c.Pairs)}, {"conversations", unit.Count(c.Sessions)}, {"copied", unit.Count(c.Copies.Sent)},
+		{"dropped", unit.Count(c.Copies.Dropped)}}
+	if c.LateP99 != nil {
+		v.Counts = append(v.Counts, NamedCount{"copy delay p99", unit.Format(*c.LateP99, "ms")})
+	}
+	for i := range c.Findings {
+		if f := &c.Findings[i]; f.Severity == record.Caution {
+			v.Cautions = append(v.Cautions, f.Text)
+		}
+	}
+	return v
+}
+
+// shadowKind is the most severe verdict on a gated figure.
+func shadowKind(c *compare.ShadowComparison) Kind {
+	is := func(verdict compare.Verdict) bool {
+		return slices.ContainsFunc(c.Figures, func(f compare.ShadowFigure) bool { return f.Gated && f.Verdict == verdict })
+	}
+	switch {
+	case is(compare.Worse):
+		return Failed
+	case is(compare.Inconclusive):
+		return Undecided
+	}
+	return Passed
+}
+
+// shadowWords is a figure with its verdict: "TPOT 4.1 % worse (3.2 to 5.0 %)".
+func shadowWords(f *compare.ShadowFigure) string {
+	m := f.Metric()
+	name := metricWords(f.Name)
+	switch f.Verdict {
+	case compare.NoChange:
+		return name + " no change (within " + strings.TrimPrefix(signed(m, f.NoChangeWithin), "+") + ")"
+	case compare.Inconclusive:
+		if f.NeedPairs > 0 {
+			return fmt.Sprintf("%s inconclusive (needs %s)", name, unit.Plural(f.NeedPairs, "pair"))
+		}
+		return name + " inconclusive"
+	}
+	lo, hi := f.CI95.Lo, f.CI95.Hi
+	if *f.Change < 0 {
+		lo, hi = -hi, -lo
+	}
+	change := strings.TrimLeft(signed(m, max(*f.Change, -*f.Change)), "+")
+	bounds := strings.ReplaceAll(percentDigits(lo)+" to "+percentDigits(hi), "+", "")
+	return fmt.Sprintf("%s %s %s (%s)", name, change, f.Verdict, bounds)
+}
+
+// shadowState is how far the comparison has come.
+func shadowState(c *compare.ShadowComparison) string {
+	text := fmt.Sprintf("A: the recorded server; B: the candidate; %s of the conversations copied to B; requests paired, conversations as wholes", unit.Format(c.Share, "share"))
+	switch {
+	case c.Stopped != "":
+		text += "; copying stopped: " + c.Stopped
+	case c.NextLook > 0:
+		text += fmt.Sprintf("; next look at %s", unit.Plural(c.NextLook, "pair"))
+	}
+	return text
+}
+
+// ShadowForest is the changes of a candidate.
+func ShadowForest(c *compare.ShadowComparison) Forest {
+	var lines []ForestLine
+	for i := range c.Figures {
+		f := &c.Figures[i]
+		if f.Verdict == "" || f.Change == nil {
+			continue
+		}
+		if l, ok := newForestLine("B", f.Metric()); ok {
+			if f.Turns != "" {
+				l.Figure += ", " + f.Turns + " turns"
+			}
+			lines = append(lines, l)
+		}
+	}
+	return Forest{Main: lines, Reach: reachOf(lines)}
+}
+
+// shadowTable is the figures of a candidate.
+func (r *Run) shadowTable() Table {
+	t := Table{ID: "shadow", Caption: "Candidate B beside A", Columns: []Column{{Head: "figure"}, {Head: "turns"}, {Head: "pairs", Num: true},
+		{Head: "A", Num: true}, {Head: "B", Num: true}, {Head: "change", Num: true}, {Head: "verdict"}},
+		Note: "TTFT and E2E from send. A false alarm over all figures: at most 5 %. Tests: docs/statistics.md#shadow."}
+	if r.Shadow == nil {
+		return t
+	}
+	for i := range r.Shadow.Figures {
+		f := &r.Shadow.Figures[i]
+		m := f.Metric()
+		base, changed := sideCells(m)
+		verdict := TextCell("no verdict")
+		verdict.Kind, verdict.Title = Faint, f.Why
+		if f.Verdict != "" {
+			verdict = comparedCell(m, false)
+			verdict.Title = f.Why
+		}
+		turns := f.Turns
+		if turns == "" {
+			turns = "all"
+		}
+		t.Add(TextCell(FigureWords(f.Name)), TextCell(turns), TextCell(unit.Count(f.Pairs)), base, changed, TextCell(changeText(m)), verdict)
+	}
+	if slices.ContainsFunc(r.Shadow.Figures, func(f compare.ShadowFigure) bool { return f.Verdict == "" }) {
+		t.Note += " Later turns: B must prefill A's earlier answers, which A has in its cache."
+	}
+	return t
+}
+
+// shadowLoadTable is what both servers carried.
+func (r *Run) shadowLoadTable() Table {
+	t := Table{ID: "shadow-load", Caption: "Load of A and B", Columns: []Column{{Head: "server"}, {Head: "requests/s", Num: true},
+		{Head: "in flight, mean", Num: true}, {Head: "hit rate of the copied", Num: true}},
+		Note: "From the first copy to the last."}
+	if r.Shadow == nil || r.Shadow.Copies.Sent == 0 {
+		return t
+	}
+	for side, name := range []string{"A", "B"} {
+		x := r.Shadow.Load[side]
+		rate := Absent()
+		if x.HitRate != nil {
+			rate = TextCell(unit.Format(*x.HitRate, "share"))
+		}
+		t.Add(TextCell(name), TextCell(unit.Digits(x.RequestsPerS)), TextCell(unit.Digits(x.InFlight)), rate)
+	}
+	return t.withoutEmpty()
+}
+
+// leftOutWords explain the reasons of compare.ShadowLeftOut.
+var leftOutWords = map[string]string{
+	compare.ShadowWarmup:    "sent in B's warm-up",
+	compare.ShadowLeft:      "the caller left, or the copy was cancelled",
+	compare.ShadowUnread:    "an answer has an encoding that is not read, or is too large",
+	compare.ShadowCut:       "cut: in flight when copying was stopped, or at the end",
+	compare.ShadowLate:      "sent more than 1 s after A's request",
+	compare.ShadowAfterLook: "in flight when the comparison was decided",
+	compare.ShadowTooMany:   "more pairs than memory for them",
+	compare.ShadowFailed:    "failed on a side: in the error rate only",
+	compare.ShadowBlocked:   "the caller read A's answer slowly: in the error rate only",
+}
+
+// shadowLeftOutTable is the copies that figures leave out.
+func (r *Run) shadowLeftOutTable() Table {
+	t := Table{ID: "shadow-left-out", Caption: "Copies left out", Columns: []Column{{Head: "reason"}, {Head: "copies", Num: true}}}
+	if r.Shadow == nil {
+		return t
+	}
+	for _, x := range r.Shadow.LeftOut {
+		t.Add(TextCell(leftOutWords[x.Reason]), TextCell(unit.Count(x.Copies)))
+	}
+	if n := r.Shadow.Copies.Dropped; n > 0 {
+		t.Add(TextCell("not sent: the queue to B was full"), TextCell(unit.Count(n)))
+	}
+	return t
+}
+
+// shadowFindingsTable is the cautions and notes of the comparison.
+func (r *Run) shadowFindingsTable() Table {
+	t := Table{ID: "shadow-findings", Caption: "Cautions", Columns: []Column{{Head: "severity"}, {Head: "what"}, {Head: "do"}}}
+	if r.Shadow == nil {
+		return t
+	}
+	for _, f := range r.Shadow.Findings {
+		severity := TextCell(string(f.Severity))
+		severity.Kind = severityKind(f.Severity)
+		t.Add(severity, TextCell(f.Text), TextCell(f.Hint))
+	}
+	return t
+}
+
+// candidateTab is the tab of the comparison; without a candidate it has no table.
+func (r *Run) candidateTab() Tab {
+	return Tab{TabCandidate, "Candidate", true, append(onPaper(r.shadowFindingsTable(), r.shadowTable(), r.shadowLoadTable()), sections(r.shadowLeftOutTable())...)}
+}
+
+// shadow writes the comparison with the candidate.
+func (p *printer) shadow(run *Run) {
+	c := run.Shadow
+	if c == nil {
+		return
+	}
+	f := ShadowForest(c)
+	p.forest(&f)
+	for _, t := range []Table{run.shadowTable(), run.shadowLoadTable(), run.shadowLeftOutTable()} {
+		p.captioned(t, p.table)
+	}
+}
+
+// shadowAnswer writes the verdict on the candidate.
+func (p *printer) shadowAnswer(c *compare.ShadowComparison) {
+	if c == nil {
+		return
+	}
+	v := ShadowAnswer(c)
+	p.line("")
+	p.wrap("", p.paint(v.Kind, v.Lead))
+	p.wrap("  ", v.Text)
+	for _, text := range v.Cautions {
+		p.wrap("  caution ", text)
+	}
+}
