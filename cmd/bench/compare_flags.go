@@ -70,7 +70,7 @@ func percentage(flag, text, example string, bad func(format string, args ...any)
 	}
 	percent, err := strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64)
 	if err != nil || !strings.HasSuffix(text, "%") || !(percent > 0 && percent < 100) {
-		bad("%s %q is not a percentage\nhint: %s %s", flag, text, flag, example)
+		bad("%s %q: expected above 0%% and below 100%%\nhint: %s %s", flag, text, flag, example)
 	}
 	return percent / 100
 }

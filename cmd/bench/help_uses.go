@@ -81,8 +81,18 @@ var flagUses = map[string][]helpGroup{
 		{"Which requests", requestUses},
 		{"Output", []string{"output"}},
 	},
+	"trace record": {
+		{"Where to listen", []string{"listen", "tls-cert", "tls-key", "max-connections", "max-body"}},
+		{"Where to send it", []string{"to", "http2", "tls-ca"}},
+		{"What to record", []string{"session-header", "keep-models"}},
+		{"Candidate", []string{"shadow", "share", "shadow-model", "shadow-key-env", "shadow-timeout", "shadow-concurrency", "shadow-warmup"}},
+		{"When copying ends", []string{"shadow-for", "shadow-max-errors", "shadow-until-decided"}},
+		{"How long", []string{"for", "drain"}},
+		{"Output", []string{"output", "admin"}},
+	},
 	"selftest": {
 		{"What to run", []string{"quick", "streams", "rates", "tokens", "ttft", "itl", "window"}},
+		{"Gateways", []string{"gateway", "rounds", "gateway-url", "server-listen"}},
 		{"Output", []string{"save", "format", "verbose"}},
 	},
 	"mock": {

@@ -60,7 +60,7 @@ func echo(pass http.Handler) http.Handler {
 func TestKeysStayOut(t *testing.T) {
 	base, stop := startMock(mock.Config{})
 	defer stop()
-	server := httptest.NewServer(echo(proxy(base)))
+	server := httptest.NewServer(echo(forwarder(base)))
 	defer server.Close()
 	dir := t.TempDir()
 	write := func(name, text string) string {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"syscall"
 )
@@ -17,6 +18,9 @@ func listenOn(ctx context.Context, address, flag, example string) (net.Listener,
 	}
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
+		if _, notPort := strconv.ParseUint(address, 10, 16); notPort == nil {
+			example = ":" + address
+		}
 		return nil, listenError(flag, example, err)
 	}
 	return l, nil
@@ -44,5 +48,5 @@ func listenError(flag, example string, err error) error {
 			code = codeFailed
 		}
 	}
-	return &exitError{code, fmt.Errorf("%s: %w\nhint: choose another address with %s %s", flag, err, flag, example)}
+	return &exitError{code, fmt.Errorf("%s: %w\nhint: choose another address, such as %s %s", flag, err, flag, example)}
 }

@@ -45,7 +45,7 @@ func newNightServer(t *testing.T) (s *nightServer, base string) {
 	s = &nightServer{}
 	mockBase, stop := startMock(mock.Config{Drift: "900%@0s"}) // 40 ms for row a
 	t.Cleanup(stop)
-	server := proxy(mockBase)
+	server := forwarder(mockBase)
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		r.Body = io.NopCloser(bytes.NewReader(body))

@@ -72,14 +72,14 @@ and --precision add the roofline to a run that was measured without it, or with 
 			if err := positive(cmd.Flags(), "gpus"); err != nil {
 				return err
 			}
-			if f.again() && !cmd.Flags().Changed("format") {
-				f.format = "text"
+			if !cmd.Flags().Changed("format") {
+				f.format = f.formatByName()
 			}
 			return c.report(f, args)
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.format, "format", "html", strings.Join(reportFormats, ", "))
+	fl.StringVar(&f.format, "format", "html", strings.Join(reportFormats, ", ")+" (unset: by the name of -o)")
 	fl.StringVarP(&f.output, "output", "o", "", "`FILE` to write; - for stdout (default: report.html in the run for html, else stdout; parquet needs it)")
 	fl.StringVar(&f.slo, "slo", "", "`LIMITS` in place of the runs' own: ttft_p95=300ms,error_rate=0.01, or a matrix (*.toml)")
 	fl.BoolVar(&f.recompute, "recompute", false, "derive everything again from the stored requests")
@@ -89,6 +89,19 @@ and --precision add the roofline to a run that was measured without it, or with 
 	fl.BoolVar(&f.enforce, "enforce", false, "exit 3 unless every SLO is met by valid rows")
 	f.tables.register(fl)
 	return cmd
+}
+
+// formatByName is the format that the name of the output asks for; else text of what was evaluated again, and html.
+func (f *reportFlags) formatByName() string {
+	switch end := strings.TrimPrefix(filepath.Ext(f.output), "."); {
+	case end == "txt":
+		return "text"
+	case slices.Contains([]string{"html", "md", "csv", "json", "parquet"}, end):
+		return end
+	case f.again():
+		return "text"
+	}
+	return "html"
 }
 
 var reportFormats = []string{"html", "md", "csv", "text", "json", "vllm", "gobench", "openmetrics", "parquet"}
@@ -286,6 +299,7 @@ func met(runs []*report.Run) error {
 
 // defaultPage returns the default file of the page: in a run's directory, or next to a file.
 func defaultPage(path string) string {
+	path = strings.TrimSuffix(path, ".zst")
 	if ext := filepath.Ext(path); ext == ".json" || ext == ".jsonl" {
 		return strings.TrimSuffix(path, ext) + ".html"
 	}

@@ -150,7 +150,7 @@ func serve(ts *testscript.TestScript, _ bool, args []string) {
 			})
 		},
 	}[args[0]]
-	s := httptest.NewUnstartedServer(handler(proxy(base)))
+	s := httptest.NewUnstartedServer(handler(forwarder(base)))
 	s.Config.ErrorLog = log.New(io.Discard, "", 0) // certificates that the client refuses
 	if args[0] == "tls" {
 		s.StartTLS()
@@ -185,8 +185,8 @@ func startMock(config mock.Config) (base string, stop func()) {
 	}
 }
 
-// proxy forwards requests to a server.
-func proxy(base string) http.Handler {
+// forwarder forwards requests to a server.
+func forwarder(base string) http.Handler {
 	target, err := url.Parse(base)
 	if err != nil {
 		panic(err)

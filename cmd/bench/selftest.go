@@ -26,6 +26,7 @@ type selftestFlags struct {
 	ladder  runner.Ladder
 	format  string
 	save    string // empty: not saved; defaultPlace: where a sweep finds it
+	gateway gatewayFlags
 }
 
 // defaultPlace is the value of --save without a file.
@@ -39,12 +40,19 @@ func newSelftest(c *cli) *cobra.Command {
 		Long: `selftest sends rising loads to an exactly timed server, another process on this machine, and compares every
 timestamp of the client with the server's times. It prints the error of TTFT and ITL, the client lag, the CPU time,
 and the load up to which the client is calibrated. It takes about a minute. With --save, sweeps on this machine mark rows above
-that load.`,
+that load.
+
+With --gateway it measures what gateways add: the same load goes to the server directly, through "bench trace record",
+through a plain Go reverse proxy and, if it is installed, through nginx, in rounds. It takes about nine minutes.`,
 		Example: `  bench selftest --save                          calibrate this machine for sweeps
   bench selftest --quick                         a quarter of the time, fewer steps
   bench selftest --streams 4000,8000             only these numbers of streams
   bench selftest --rates 2000 --window 10s       only this rate, for longer
-  bench selftest --format json > selftest.json`,
+  bench selftest --format json > selftest.json
+  bench selftest --gateway                       what "bench trace record" adds, beside other proxies
+  bench selftest --gateway --quick               under a minute, with wider intervals
+  bench selftest --gateway --rates 2000 --rounds 10
+  bench selftest --gateway --server-listen 127.0.0.1:9000 --gateway-url http://127.0.0.1:4000   your gateway too`,
 		Args: positional(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.selftest(cmd, f) },
 	}
@@ -61,25 +69,39 @@ that load.`,
 	fl.StringVar(&f.format, "format", "text", "output format: text or json")
 	fl.StringVar(&f.save, "save", "", "save the result for sweeps; --save=FILE: to FILE")
 	fl.Lookup("save").NoOptDefVal = defaultPlace
+	f.gateway.register(fl)
 	return cmd
 }
 
 // steps returns the ladder: flags that are set override the default or the quick one.
 func (f *selftestFlags) steps(fl *pflag.FlagSet) (runner.Ladder, error) {
 	l := f.ladder
-	if quick := runner.QuickLadder(); f.quick {
-		if !fl.Changed("streams") {
-			l.Streams = quick.Streams
-		}
-		if !fl.Changed("rates") {
-			l.Rates = quick.Rates
-		}
-		if !fl.Changed("tokens") {
-			l.Tokens = quick.Tokens
-		}
-		if !fl.Changed("window") {
-			l.Window = quick.Window
-		}
+	base := runner.DefaultLadder()
+	switch {
+	case f.gateway.on && f.quick:
+		base = runner.QuickGatewayLadder()
+	case f.gateway.on:
+		base = runner.GatewayLadder()
+	case f.quick:
+		base = runner.QuickLadder()
+	}
+	if !fl.Changed("streams") {
+		l.Streams = base.Streams
+	}
+	if !fl.Changed("rates") {
+		l.Rates = base.Rates
+	}
+	if !fl.Changed("tokens") {
+		l.Tokens = base.Tokens
+	}
+	if !fl.Changed("ttft") {
+		l.TTFT = base.TTFT
+	}
+	if !fl.Changed("itl") {
+		l.ITL = base.ITL
+	}
+	if !fl.Changed("window") {
+		l.Window = base.Window
 	}
 	switch streams, rates := fl.Changed("streams"), fl.Changed("rates"); {
 	case streams && !rates:
@@ -105,6 +127,12 @@ func (c *cli) selftest(cmd *cobra.Command, f *selftestFlags) error {
 	if err := checkFormat(f.format, "text", "json"); err != nil {
 		return err
 	}
+	if err := f.gateway.check(cmd.Flags()); err != nil {
+		return err
+	}
+	if f.gateway.on {
+		return c.selftestGateway(cmd, f, ladder)
+	}
 	if f.save == defaultPlace {
 		if f.save, err = selftestFile(); err != nil {
 			return usage("%w\nhint: name a file: --save=selftest.json", err)
@@ -118,7 +146,7 @@ func (c *cli) selftest(cmd *cobra.Command, f *selftestFlags) error {
 	open := false // the line of progress has no line feed yet
 	result, err := runner.Run(cmd.Context(), runner.Config{
 		Ladder: ladder, Machine: machine(),
-		Command: []string{self, "mock", "--listen", "127.0.0.1:0", "--queue", "1000000", "--ttft", ladder.TTFT.String(), "--itl", ladder.ITL.String()},
+		Command: exactServer(self, "127.0.0.1:0", ladder),
 		Begun: func(i, n int, s selftest.Step) {
 			open = true
 			fmt.Fprintf(c.stderr, "[%d/%d] %s … ", i, n, s.Name())
@@ -138,6 +166,11 @@ func (c *cli) selftest(cmd *cobra.Command, f *selftestFlags) error {
 		return fmt.Errorf("the self-test: %w", err)
 	}
 	return c.concludeSelftest(result, f)
+}
+
+// exactServer is the command of the server with exact times.
+func exactServer(self, listen string, l runner.Ladder) []string {
+	return []string{self, "mock", "--listen", listen, "--queue", "1000000", "--ttft", l.TTFT.String(), "--itl", l.ITL.String()}
 }
 
 // concludeSelftest prints the result and saves it.

@@ -54,7 +54,7 @@ Files can be gzip or zstd. docs/traces.md describes the formats and the figures.
 	f.StringVar(&format, "format", "text", "output format: text or json")
 	f.IntSliceVar(&sizes, "cache-blocks", nil, "cache sizes, in blocks (default: round numbers up to the trace's size)")
 	traceFlags(f, &o)
-	cmd.AddCommand(newTraceConvert(c), newTraceSample(c))
+	cmd.AddCommand(newTraceConvert(c), newTraceSample(c), newTraceRecord(c))
 	return cmd
 }
 

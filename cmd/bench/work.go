@@ -128,7 +128,7 @@ func (f *workFlags) worker(fl *pflag.FlagSet) (*workers.Worker, error) {
 	if w.Host, err = os.Hostname(); err != nil {
 		return nil, fmt.Errorf("finding the name of this machine: %w", err)
 	}
-	trust, err := f.trust()
+	trust, err := trustOnly(f.ca)
 	w.Client = workers.NewClient(trust)
 	return w, err
 }
@@ -149,18 +149,18 @@ func placedIndex() (int, error) {
 	return -1, nil
 }
 
-// trust is the authority of --tls-ca; nil: the system's are trusted.
-func (f *workFlags) trust() (*tls.Config, error) {
-	if f.ca == "" {
+// trustOnly reads the authority of --tls-ca; nil: the system's are trusted.
+func trustOnly(ca string) (*tls.Config, error) {
+	if ca == "" {
 		return nil, nil
 	}
-	text, err := os.ReadFile(f.ca)
+	text, err := os.ReadFile(ca)
 	if err != nil {
 		return nil, usage("--tls-ca: %w", err)
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(text) {
-		return nil, usage("--tls-ca: %s contains no certificate (PEM)", f.ca)
+		return nil, usage("--tls-ca: %s contains no certificate (PEM)", ca)
 	}
 	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}, nil
 }

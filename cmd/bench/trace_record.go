@@ -1,0 +1,328 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"bench/experiment/proxy"
+	"bench/experiment/recording"
+	"bench/experiment/target"
+	"bench/experiment/unit"
+	"bench/report/foreign"
+	"bench/report/page"
+)
+
+// recordFlags are the flags of bench trace record.
+type recordFlags struct {
+	listen, to, output, admin string
+	certificate, private, ca  string
+	sessionHeader, maxBody    string
+	http2, keepModels         bool
+	connections               int
+	duration, drain           time.Duration
+	shadow                    shadowFlags
+}
+
+func newTraceRecord(c *cli) *cobra.Command {
+	var f recordFlags
+	cmd := &cobra.Command{
+		Use:   "record --to URL -o FILE",
+		Short: "record live traffic without its text: a reverse proxy before a server",
+		Long: `record passes requests to a server and records what callers get: arrivals, first token, gaps, usage, finish, sessions. Bytes
+pass untouched, streams as they come, cancellations at once. Requests are never sent twice, errors of the server pass as they are.
+
+The file has no text, key, header or address. Prompts are hashes of blocks, under a key that exists in memory only. It
+replays as a trace ([row.trace] file), and bench report shows it as a row. docs/live.md describes what is measured.
+
+With --shadow whole conversations are copied to a candidate, whose answers are read, measured and thrown away. What a request
+makes the candidate do, such as tool calls of its own, happens a second time.
+
+Ctrl-C or SIGTERM ends it: no new connections, --drain for the open answers, exit code 0. A second one ends at once.`,
+		Example: `  bench trace record --to http://localhost:8000 -o live.jsonl.zst
+  bench trace record --listen :8080 --to http://10.0.0.7:8000/v1 -o live.jsonl.zst --for 1h
+  bench trace record --to https://llm.example.com/v1 -o live.jsonl.zst --session-header X-Session-ID
+  bench trace record --to http://localhost:8000 -o live.jsonl.zst --shadow http://localhost:9000 --share 10%
+  bench trace record --listen 0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem --to http://localhost:8000 -o live.jsonl.zst`,
+		Args: positional(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.recordTraffic(cmd.Context(), &f) },
+	}
+	f.register(cmd.Flags())
+	return cmd
+}
+
+func (f *recordFlags) register(fl *pflag.FlagSet) {
+	fl.StringVar(&f.listen, "listen", "127.0.0.1:8080", "`ADDRESS` to listen on; a host other than 127.0.0.1 opens it to the network")
+	fl.StringVar(&f.to, "to", "", "`URL` of the server, e.g. http://localhost:8000")
+	fl.StringVarP(&f.output, "output", "o", "", "`FILE` to write, a new one, compressed if its name ends in .zst")
+	fl.StringVar(&f.admin, "admin", "127.0.0.1:0", "`ADDRESS` of the live page, /metrics, /healthz and /readyz, e.g. :8081 (port 0: a free one)")
+	fl.StringVar(&f.certificate, "tls-cert", "", "certificate `FILE`, to serve TLS (with --tls-key)")
+	fl.StringVar(&f.private, "tls-key", "", "private key `FILE`, to serve TLS (with --tls-cert)")
+	fl.StringVar(&f.ca, "tls-ca", "", "`FILE` with the certificates that sign the server's, if the system does not trust them")
+	fl.BoolVar(&f.http2, "http2", false, "HTTP/2 without TLS to the server; with TLS the server chooses")
+	fl.StringVar(&f.sessionHeader, "session-header", "", "request header with the conversation's id (default: conversations are recognised by their messages)")
+	fl.BoolVar(&f.keepModels, "keep-models", false, "record the names of models, not numbers")
+	fl.StringVar(&f.maxBody, "max-body", "64MiB", "largest body of a request; larger ones get status 413")
+	fl.IntVar(&f.connections, "max-connections", 10000, "connections at once; more wait")
+	fl.DurationVar(&f.duration, "for", 0, "end after this time, e.g. 1h (default: until interrupted)")
+	fl.DurationVar(&f.drain, "drain", 30*time.Second, "time for open answers at the end")
+	f.shadow.register(fl)
+}
+
+// config reads the flags.
+func (f *recordFlags) config() (proxy.Config, *tls.Config, error) {
+	c := proxy.Config{HTTP2: f.http2, SessionHeader: f.sessionHeader, KeepModels: f.keepModels}
+	var wrong []string
+	bad := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
+	c.To = serverURL("--to", f.to, bad)
+	var err error
+	if c.MaxBody, err = parseBytes(f.maxBody); err != nil {
+		bad("--max-body %q: %v\nhint: --max-body 64MiB", f.maxBody, err)
+	}
+	if f.sessionHeader != "" {
+		if problem := target.HeaderProblem(f.sessionHeader, ""); problem != "" {
+			bad("--session-header %s\nhint: --session-header X-Session-ID", problem)
+		}
+	}
+	if f.connections < 1 {
+		bad("--max-connections %d: expected an integer ≥ 1\nhint: --max-connections 10000", f.connections)
+	}
+	if f.duration < 0 || f.drain < 0 {
+		bad("--for and --drain must not be negative\nhint: --for 1h --drain 30s")
+	}
+	if (f.certificate == "") != (f.private == "") {
+		bad("--tls-cert and --tls-key belong together\nhint: --tls-cert cert.pem --tls-key key.pem")
+	}
+	if f.output == "" {
+		bad("missing -o\nhint: bench trace record --to URL -o live.jsonl.zst")
+	} else if strings.HasSuffix(f.output, ".gz") {
+		bad("-o %s: a recording is not written as gzip\nhint: end its name in .zst", f.output)
+	}
+	var incoming *tls.Config
+	if f.certificate != "" && f.private != "" {
+		pair, err := tls.LoadX509KeyPair(f.certificate, f.private)
+		if err != nil {
+			bad("--tls-cert, --tls-key: %v", err)
+		}
+		incoming = &tls.Config{Certificates: []tls.Certificate{pair}}
+	}
+	if c.TLS, err = trustOnly(f.ca); err != nil {
+		bad("%v", err)
+	}
+	c.Shadow = f.shadow.config(bad)
+	if len(wrong) > 0 {
+		return c, nil, usage("%s", strings.Join(wrong, "\nerror: "))
+	}
+	return c, incoming, nil
+}
+
+// serverURL reads the address of a server; its errors have no user info.
+func serverURL(flag, text string, bad func(format string, args ...any)) *url.URL {
+	if text == "" {
+		bad("missing %s\nhint: %s http://localhost:8000", flag, flag)
+		return nil
+	}
+	if strings.ContainsAny(text, "?#") {
+		bad("%s has a query or fragment\nhint: remove it: callers send their own keys, which pass", flag)
+		return nil
+	}
+	base, err := target.BaseURL(text)
+	if err != nil {
+		bad("%s: %v", flag, err)
+		return nil
+	}
+	u, user, err := target.SplitUser(base)
+	switch {
+	case err != nil:
+		bad("%s: %v", flag, err)
+	case user != nil:
+		bad("%s has user info, which would be sent for all callers\nhint: callers send their own keys, which pass", flag)
+	}
+	return u
+}
+
+// parseBytes reads a size such as 64MB, 64MiB or 65536.
+func parseBytes(text string) (int64, error) {
+	number, factor := strings.ToLower(strings.TrimSpace(text)), int64(1)
+	for _, u := range []struct {
+		suffix string
+		factor int64
+	}{{"kib", 1 << 10}, {"mib", 1 << 20}, {"gib", 1 << 30}, {"kb", 1e3}, {"mb", 1e6}, {"gb", 1e9}, {"b", 1}} {
+		if rest, ok := strings.CutSuffix(number, u.suffix); ok {
+			number, factor = strings.TrimSpace(rest), u.factor
+			break
+		}
+	}
+	n, err := strconv.ParseInt(number, 10, 64)
+	if err != nil || n < 1 || n > 1<<40/factor {
+		return 0, errors.New("expected a size above 0, such as 64MiB")
+	}
+	return n * factor, nil
+}
+
+// recordGC is the GOGC of a recorder, unless it is set. The heap is tens of MB, but requests that pass while it is
+// collected are up to a millisecond later: p99 of TTFT at 1,000 requests/s (bench selftest --gateway).
+const recordGC = 400
+
+// recordTraffic records until ctx is done or the time is over.
+func (c *cli) recordTraffic(ctx context.Context, f *recordFlags) error {
+	if os.Getenv("GOGC") == "" {
+		defer debug.SetGCPercent(debug.SetGCPercent(recordGC))
+	}
+	config, incoming, err := f.config()
+	if err != nil {
+		return err
+	}
+	l, err := listenOn(ctx, f.listen, "--listen", ":8081")
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	admin, err := listenOn(ctx, f.admin, "--admin", ":8082")
+	if err != nil {
+		return err
+	}
+	defer admin.Close()
+	config.Started = time.Now()
+	header := recordingHeader(config, &f.shadow)
+	file, err := createRecording(f.output, header, c.stderr)
+	if err != nil {
+		return err
+	}
+	config.Done = file.write
+	live := foreign.NewRecording(filepath.Base(f.output), header, latestShown)
+	config.Done = func(x *recording.Exchange) {
+		file.write(x)
+		live.Add(x)
+	}
+	if config.Shadow != nil && f.shadow.untilDecided {
+		config.Shadow.Decided = func(int) bool { return live.Shadow.Decided() }
+	}
+	p, err := proxy.New(config)
+	if err != nil {
+		return errors.Join(err, file.close(recording.Counts{}))
+	}
+	server := &proxy.Server{Proxy: p, TLS: incoming, MaxConnections: f.connections, Drain: f.drain, Unrecorded: file.unwritten,
+		Page: func() []byte { return livePage(live, file.counts(p)) }}
+	stopAdmin := serveOn(admin, &http.Server{Handler: server.Admin(), ReadHeaderTimeout: 10 * time.Second})
+	defer stopAdmin()
+	c.announceRecording(f, l.Addr(), admin.Addr(), incoming != nil)
+	if f.duration > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, f.duration)
+		defer cancel()
+	}
+	stopWatch := c.watchRecording(p, file)
+	served := server.Serve(ctx, l)
+	patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), f.drain) // for the copies
+	_ = p.Close(patience)
+	cancel()
+	stopWatch()
+	counts := file.counts(p)
+	ended := time.Now()
+	counts.EndedAt = &ended
+	closed := file.close(counts)
+	c.summarizeRecording(f.output, file, counts)
+	return errors.Join(served, closed)
+}
+
+// latestShown is the number of requests on the page of the administration: few enough to make it in a second.
+const latestShown = 5000
+
+// livePage is the report so far. The comparison with a candidate is of all requests.
+func livePage(live *foreign.Recording, c recording.Counts) []byte {
+	var b bytes.Buffer
+	if err := page.Runs(&b, live.Run(c)); err != nil {
+		return []byte("the page could not be made\n")
+	}
+	return b.Bytes()
+}
+
+// recordingHeader is the first line of the file.
+func recordingHeader(c proxy.Config, f *shadowFlags) recording.Header {
+	v, _ := version()
+	h := recording.Header{BlockBytes: proxy.BlockBytes, Recorded: recording.Recorded{StartedAt: c.Started, Bench: v}}
+	if c.Shadow != nil {
+		h.Recorded.Shadow = &recording.Shadow{Share: c.Shadow.Share, WarmupS: f.warmup.Seconds(), Decided: f.untilDecided}
+	}
+	return h
+}
+
+// announceRecording prints where to send requests.
+func (c *cli) announceRecording(f *recordFlags, traffic, admin net.Addr, encrypted bool) {
+	scheme := "http"
+	if encrypted {
+		scheme = "https"
+	}
+	for _, a := range []struct {
+		flag string
+		at   net.Addr
+	}{{"--listen", traffic}, {"--admin", admin}} {
+		if tcp, ok := a.at.(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
+			fmt.Fprintf(c.stderr, "warning: %s %s is open to the network\n", a.flag, a.at)
+		}
+	}
+	fmt.Fprintf(c.stdout, "recording to %s (Ctrl-C ends it)\nlistening on %s://%s\npage, /metrics, /readyz: http://%s/\n", safe(f.output), scheme, traffic, admin)
+}
+
+// summarizeRecording prints what the file has and lacks.
+func (c *cli) summarizeRecording(name string, file *recordingFile, n recording.Counts) {
+	if file.removed {
+		fmt.Fprintf(c.stdout, "%s is removed: no request was recorded\n", safe(name))
+	} else {
+		fmt.Fprintf(c.stdout, "%s: %s of %s recorded\n", safe(name), unit.Plural(file.written(), "request"), unit.Count(n.Requests))
+	}
+	for _, x := range []struct {
+		n    int
+		text string
+	}{
+		{n.Unrecorded, "not recorded: the disk was full, or the recorder was behind"},
+		{n.Unhashed, "without hashes: the body was too large, or unreadable"},
+		{n.Unreadable, "answers in an encoding that is not read"},
+		{n.Refused, "refused by --max-body"},
+		{n.Unreachable, "without an answer: the server could not be reached"},
+		{n.Other, "to other paths, passed on only"},
+	} {
+		if x.n > 0 {
+			fmt.Fprintf(c.stdout, "  %s %s\n", unit.Count(x.n), x.text)
+		}
+	}
+	if s := n.Shadow; s != nil {
+		line := unit.Plural(s.Sent, "request") + " copied to the candidate"
+		if s.Dropped > 0 {
+			line += ", " + unit.Count(s.Dropped) + " dropped"
+		}
+		if answered := s.Sent - s.Cut - s.Unread; s.Failed > 0 {
+			line += fmt.Sprintf(", %s of %s answers failed", unit.Count(s.Failed), unit.Count(answered))
+		}
+		for _, x := range []struct {
+			n    int
+			text string
+		}{{s.Cut, "cut in flight"}, {s.Unread, "with an answer that is not read"}} {
+			if x.n > 0 {
+				line += fmt.Sprintf(", %s %s", unit.Count(x.n), x.text)
+			}
+		}
+		if s.Stopped != "" {
+			line += "; copying ended: " + s.Stopped
+		}
+		fmt.Fprintf(c.stdout, "  %s\n", line)
+	}
+	if name := file.name; file.written() > 0 {
+		fmt.Fprintf(c.stdout, "read it: bench report %s; bench trace %s\n", safe(name), safe(name))
+	}
+}
