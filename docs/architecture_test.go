@@ -45,18 +45,18 @@ var mayImport = map[string][]string{
 		"experiment/verdict"},
 	"report/browse": {"report", "report/compare", "report/foreign", "report/page",
 		"experiment/safetext", "experiment/unit"},
-	"report/compare":        {"report/parallel", "experiment", "experiment/record", "experiment/stats", "experiment/unit", "experiment/verdict"},
+	"report/compare":        {"report/parallel", "experiment", "experiment/record", "experiment/recording", "experiment/stats", "experiment/unit", "experiment/verdict"},
 	"report/page":           {"report", "report/compare", "report/parallel", "experiment", "experiment/diagnosis", "experiment/record", "experiment/roofline", "experiment/safetext", "experiment/series", "experiment/stats", "experiment/telemetry", "experiment/unit", "experiment/verdict"},
 	"report/parallel":       {},
 	"report/export/parquet": {},
 	"report/export":         {"report", "report/compare", "report/export/parquet", "experiment", "experiment/record", "experiment/safetext", "experiment/stats", "experiment/unit", "experiment/verdict"},
 	// for tests
-	"report/fixture": {"report/compare", "report/parallel", "experiment", "experiment/record",
+	"report/fixture": {"report/compare", "report/parallel", "experiment", "experiment/record", "experiment/recording",
 		"experiment/roofline", "experiment/stats", "experiment/telemetry", "experiment/workload"},
-	"report/foreign": {"report", "report/compare", "experiment", "experiment/record", "experiment/stats",
+	"report/foreign": {"report", "report/compare", "experiment", "experiment/record", "experiment/recording", "experiment/roofline", "experiment/stats", "experiment/workload",
 		"experiment/unit", "experiment/verdict"},
 
-	"experiment/endpoint":  {"experiment", "experiment/answer", "experiment/load", "experiment/openai", "experiment/record", "experiment/safetext", "experiment/selftest", "experiment/stats", "experiment/target", "experiment/telemetry", "experiment/telemetry/collector", "experiment/unit", "experiment/verdict", "experiment/workload", "experiment/workload/prompts"},
+	"experiment/endpoint":  {"experiment", "experiment/answer", "experiment/load", "experiment/measured", "experiment/openai", "experiment/record", "experiment/safetext", "experiment/selftest", "experiment/stats", "experiment/target", "experiment/telemetry", "experiment/telemetry/collector", "experiment/unit", "experiment/verdict", "experiment/workload", "experiment/workload/prompts"},
 	"experiment/diagnosis": {"experiment", "experiment/record", "experiment/series", "experiment/stats", "experiment/telemetry", "experiment/unit", "experiment/verdict"},
 	"experiment/series":    {"experiment", "experiment/published", "experiment/record", "experiment/roofline", "experiment/stats", "experiment/unit", "experiment/verdict", "experiment/workload"},
 	"experiment/verdict":   {"experiment", "experiment/record", "experiment/selftest", "experiment/stats", "experiment/telemetry", "experiment/unit", "experiment/workload"},
@@ -66,8 +66,12 @@ var mayImport = map[string][]string{
 
 	"experiment/load":                {"experiment/workload", "experiment/openai"},
 	"experiment/openai":              {"experiment/target"},
+	"experiment/measured":            {"experiment/openai", "experiment/record"},
+	"experiment/recording":           {"experiment/record", "experiment/workload/trace"},
+	"experiment/proxy":               {"experiment/measured", "experiment/openai", "experiment/record", "experiment/recording", "experiment/target", "experiment/workload/trace"},
 	"experiment/selftest":            {"experiment/columns", "experiment/unit"},
-	"experiment/selftest/runner":     {"experiment/selftest", "experiment/server", "experiment/load", "experiment/openai", "experiment/workload", "experiment/stats"},
+	"experiment/selftest/gateway":    {"experiment/columns", "experiment/selftest", "experiment/stats", "experiment/unit"},
+	"experiment/selftest/runner":     {"experiment/selftest", "experiment/selftest/gateway", "experiment/server", "experiment/load", "experiment/openai", "experiment/workload", "experiment/stats"},
 	"experiment/server":              {},
 	"experiment/telemetry":           {},
 	"experiment/telemetry/collector": {"experiment/telemetry"},
@@ -86,6 +90,8 @@ var mayImport = map[string][]string{
 	// a program
 	"benchmarks/nights": {"experiment", "experiment/mock", "experiment/record", "experiment/telemetry",
 		"experiment/verdict", "experiment/workload", "sweep"},
+	// a program
+	"benchmarks/live": {"experiment/recording", "experiment/selftest", "experiment/selftest/gateway", "experiment/selftest/runner", "experiment/server"},
 	// a program
 	"benchmarks/predictions": {".", "experiment/published", "experiment/roofline", "experiment/stats"},
 	// a program
@@ -108,7 +114,7 @@ const everything = "*"
 const root = ".."
 
 // programs are the packages with a main function.
-var programs = []string{"cmd/bench", "benchmarks/gate", "benchmarks/predictions", "benchmarks/nights", "benchmarks/search/bench",
+var programs = []string{"cmd/bench", "benchmarks/gate", "benchmarks/predictions", "benchmarks/nights", "benchmarks/live", "benchmarks/search/bench",
 	"benchmarks/search/windows", "deploy/release"}
 
 // onlyIn says where a package of others, or one name of it ("os.Exit"), may be used. Tests are
@@ -142,13 +148,13 @@ var onlyIn = []struct {
 	{
 		what: []string{"net/http"},
 		where: slices.Concat(programs, []string{"experiment/endpoint", "experiment/mock", "experiment/openai",
-			"experiment/record", "experiment/selftest/runner", "experiment/server",
+			"experiment/proxy", "experiment/record", "experiment/selftest/runner", "experiment/server",
 			"experiment/telemetry/collector", "report/browse", "sweep/workers"}),
-		rule: "HTTP is spoken to servers, by the simulated one, between leader and workers, and in report/browse",
+		rule: "HTTP is spoken to servers, by the simulated one, between leader and workers, in report/browse and experiment/proxy",
 	},
 	{
-		what: []string{"log", "log/slog", "log/syslog"}, where: []string{"cmd/bench"},
-		rule: "nothing below cmd logs: return a value or an event",
+		what: []string{"log", "log/slog", "log/syslog"}, where: []string{"cmd/bench", "experiment/proxy"},
+		rule: "nothing below cmd logs: return a value or an event", // proxy: net/http's own lines are discarded
 	},
 	{
 		what:  []string{"fmt.Print", "fmt.Printf", "fmt.Println", "os.Stdout", "os.Stderr", "os.Stdin"},
