@@ -3,6 +3,7 @@ package proxy
 import (
 	"errors"
 	"io"
+	"net/http"
 	"net/url"
 	"sync"
 	"sync/atomic"
@@ -13,10 +14,12 @@ var errTooLarge = errors.New("the request's body is too large")
 // body passes the body of a request on and copies it for its exchange.
 type body struct {
 	io.ReadCloser
-	url    *url.URL  // the request's, at the server
-	left   int64     // bytes that may still come
-	x      *exchange // nil = not recorded
-	ended  bool      // its end was read
+	url    *url.URL    // the request's, at the server
+	left   int64       // bytes that may still come
+	x      *exchange   // nil = not recorded
+	ended  bool        // its end was read
+	length int64       // bytes that are announced and have not come; 0 and below = all have, or none was announced
+	rest   atomic.Bool // an HTTP/1 caller may still be sending
 	broken atomic.Bool
 }
 
@@ -28,7 +31,10 @@ func (b *body) Read(p []byte) (int, error) {
 		return 0, io.EOF
 	}
 	n, err := b.ReadCloser.Read(p)
-	b.ended = err == io.EOF
+	b.length -= int64(n)
+	if b.ended = err == io.EOF; b.ended || n > 0 && b.length == 0 { // an answer can come before the transport asks for the end
+		b.rest.Store(false)
+	}
 	if b.left -= int64(n); b.left < 0 {
 		return 0, errTooLarge
 	}
@@ -39,6 +45,14 @@ func (b *body) Read(p []byte) (int, error) {
 		b.broken.Store(true)
 	}
 	return n, err
+}
+
+// closeAfter makes an answer the last one of its connection if the request is not read to its end. In full duplex
+// net/http reads the rest behind the answer, and then ends the connection by a panic: the next request would fail.
+func (b *body) closeAfter(answer http.Header) {
+	if b.rest.Load() {
+		answer.Set("Connection", "close")
+	}
 }
 
 // failed reports whether the caller's request broke off.

@@ -93,6 +93,7 @@ func isCall(path string) bool {
 // failed answers a request that has no answer from the server.
 func (p *Proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
 	b, _ := r.Context().Value(passing{}).(*body)
+	b.closeAfter(w.Header())
 	x := b.x
 	switch {
 	case errors.Is(err, errTooLarge):
@@ -121,9 +122,6 @@ func (p *Proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "dial" || errors.Is(err, context.DeadlineExceeded) {
 		text = "bench: the server could not be reached"
-	}
-	if r.ProtoMajor == 1 { // the rest of the body may not have been read: the connection cannot be used again
-		w.Header().Set("Connection", "close")
 	}
 	problem(w, http.StatusBadGateway, "api_error", "bad_gateway", text)
 }

@@ -141,7 +141,7 @@ func TestMixed(t *testing.T) {
 			r.mix(t, 8*i)
 		}
 		if x := r.all(); len(x) != 183 || x[182].Request.Outcome != "connect" {
-			t.Error(len(x))
+			t.Error(len(x), r.Counts())
 		}
 	})
 }
@@ -167,6 +167,9 @@ func (r *rig) mix(t *testing.T, i int) {
 	q, _ := http.NewRequestWithContext(ctx, http.MethodPost, "http://p/v1/chat/completions?"+query, strings.NewReader(body))
 	a, err := r.caller.Do(q)
 	if err != nil {
+		if ctx.Err() == nil {
+			t.Error(err)
+		}
 		return
 	}
 	defer a.Body.Close()
@@ -174,4 +177,25 @@ func (r *rig) mix(t *testing.T, i int) {
 		time.Sleep(time.Second) // a slow caller
 	}
 	_, _ = io.ReadAll(a.Body)
+}
+
+// TestUnreadBody: after an answer to a request that was not read, the caller can send the next one.
+func TestUnreadBody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{}, nil)
+		r.transport.DialContext = func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("refused") }
+		for range 50 {
+			a, err := r.post(t.Context(), question)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.ReadAll(a.Body); err != nil || a.StatusCode != http.StatusBadGateway {
+				t.Fatal(a.Status, err)
+			}
+			a.Body.Close()
+		}
+		if len(r.all()) != 50 {
+			t.Error(len(r.all()))
+		}
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"runtime"
 	"strconv"
 	"sync"
 	"time"
@@ -116,6 +117,7 @@ func (s *Server) writeMetrics(out io.Writer) error {
 	one("unreachable_total", "counter", "Requests that got no answer from the server.", n.Unreachable)
 	one("connection_limit_total", "counter", "Times that the limit of connections was reached.", int(s.waited.Load()))
 	one("draining", "gauge", "1 while open answers end and no connection is accepted.", boolean(s.Draining()))
+	fmt.Fprintf(w, "# HELP go_goroutines Goroutines of the process.\n# TYPE go_goroutines gauge\ngo_goroutines %d\n", runtime.NumGoroutine())
 	servers := []string{"primary"}
 	if c := n.Shadow; c != nil {
 		servers = append(servers, "candidate")

@@ -149,7 +149,7 @@ func (p *Proxy) pass(w http.ResponseWriter, r *http.Request, u *url.URL, x *exch
 		}
 		return
 	}
-	body := &body{ReadCloser: r.Body, url: u, left: p.config.MaxBody, x: x}
+	body := &body{ReadCloser: r.Body, url: u, left: p.config.MaxBody, length: r.ContentLength, x: x}
 	ctx := context.WithValue(r.Context(), passing{}, body)
 	if x != nil {
 		ctx = x.trace(ctx)
@@ -163,6 +163,7 @@ func (p *Proxy) pass(w http.ResponseWriter, r *http.Request, u *url.URL, x *exch
 	out := r.WithContext(ctx)
 	if r.ContentLength != 0 {
 		out.Body = body
+		body.rest.Store(r.ProtoMajor == 1)
 		_ = http.NewResponseController(w).EnableFullDuplex() // an answer may begin before the body has ended
 	}
 	p.reverse.ServeHTTP(w, out)

@@ -66,7 +66,8 @@ func (x *exchange) trace(ctx context.Context) context.Context {
 // answered is called with the head of an answer.
 func (p *Proxy) answered(r *http.Response) error {
 	b, _ := r.Request.Context().Value(passing{}).(*body)
-	if b == nil || b.x == nil || r.StatusCode == http.StatusSwitchingProtocols {
+	b.closeAfter(r.Header)
+	if b.x == nil || r.StatusCode == http.StatusSwitchingProtocols {
 		return nil
 	}
 	x := b.x
