@@ -128,7 +128,7 @@ It reports the operating point, the bottleneck, and how reliable the figures are
 	})
 	root.AddCommand(newSweep(c), newReport(c), newCompare(c), newHistory(c), newServe(c), newTile(c), newWork(c),
 		newPredict(c), newMock(c), newTrace(c), newKube(c),
-		newSelftest(c), newInit(c), newVersion(c), newMan(c), newGuard(c), newPlainProxy(c))
+		newSelftest(c), newInit(c), newVersion(c), newGuard(c), newPlainProxy(c))
 	c.setHelp(root)
 	root.Version = versionText()
 	root.SetVersionTemplate("{{.Version}}\n")

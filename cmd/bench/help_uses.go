@@ -6,7 +6,7 @@ var commandsByUse = []helpGroup{
 	{"Read results", []string{"report", "compare", "history", "serve"}},
 	{"Plan", []string{"predict", "trace"}},
 	{"Check the client", []string{"selftest", "mock"}},
-	{"Other", []string{"version", "help", "man", "completion"}},
+	{"Other", []string{"version", "help", "completion"}},
 }
 
 // flagUses are the flags of each command by use, in the order of its help.

@@ -53,7 +53,6 @@ func paperwork(binary string) ([]file, error) {
 		name string
 		args []string
 	}{
-		{"bench.1", []string{"man"}},
 		{"completions/_bench", []string{"completion", "zsh"}},
 		{"completions/bench.bash", []string{"completion", "bash"}},
 		{"completions/bench.fish", []string{"completion", "fish"}},
