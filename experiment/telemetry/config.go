@@ -11,8 +11,7 @@ import (
 type Config struct {
 	Server Pages `toml:"server"`
 	// GPU is "auto" (also when empty): for an endpoint on this machine, the first of a DCGM exporter on its default
-	// port, nvidia-smi, AMD's exporter on its default port, and amd-smi; "off"; "nvidia-smi"; "amd-smi"; or the URL of
-	// an exporter.
+	// port, nvidia-smi, and AMD's exporter on its default port; "off"; "nvidia-smi"; or the URL of an exporter.
 	GPU string `toml:"gpu"`
 }
 
@@ -40,7 +39,6 @@ const (
 	Auto      = "auto"
 	Off       = "off"
 	NvidiaSMI = "nvidia-smi"
-	AMDSMI    = "amd-smi"
 )
 
 // DecodeTOML takes a source, or a list of pages.
@@ -102,9 +100,9 @@ func (c Config) Check(bad func(key, problem, hint string)) {
 		bad("server", strconv.Quote(Redact(c.Server.Source))+" is not a source of server metrics", `write "auto", "off", or a URL such as "http://host:8000/metrics"`)
 	}
 	c.Server.checkParts(bad)
-	if !isSource(c.GPU, "", Auto, Off, NvidiaSMI, AMDSMI) {
+	if !isSource(c.GPU, "", Auto, Off, NvidiaSMI) {
 		bad("gpu", strconv.Quote(Redact(c.GPU))+" is not a source of GPU samples",
-			`write "auto", "off", "nvidia-smi", "amd-smi", or the URL of an exporter such as "http://host:9400/metrics"`)
+			`write "auto", "off", "nvidia-smi", or the URL of an exporter (NVIDIA's DCGM, AMD's Device Metrics) such as "http://host:9400/metrics"`)
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 
 // GPUUsage summarizes the GPUs over a window: the field gpu of <row>.json.
 type GPUUsage struct {
-	Source  string `json:"source,omitempty"`  // nvidia-smi, amd-smi, the URL of an exporter without user info, or "off"
+	Source  string `json:"source,omitempty"`  // nvidia-smi, the URL of an exporter without user info, or "off"
 	Missing string `json:"missing,omitempty"` // why there are no figures
 	Samples int    `json:"samples"`           // readings in the window
 	Failed  int    `json:"samples_failed,omitempty"`

@@ -2,7 +2,7 @@ package telemetry
 
 // Source is where samples of the server or its GPUs come from.
 type Source struct {
-	Name    string // URL without user info, nvidia-smi, amd-smi or off
+	Name    string // URL without user info, nvidia-smi or off
 	Missing string // why it gives no samples; empty: it gives them
 }
 

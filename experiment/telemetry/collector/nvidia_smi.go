@@ -66,13 +66,50 @@ func (t *nvidiaSMI) processes(ctx context.Context) ([]telemetry.GPUProcess, erro
 	return parseProcesses(text)
 }
 
+// run is the output of one query.
 func (t *nvidiaSMI) run(ctx context.Context, query string) ([]byte, error) {
-	return runSMI(ctx, telemetry.NvidiaSMI, t.path, query, "--format=csv,noheader,nounits")
+	ctx, cancel := context.WithTimeout(ctx, smiTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, t.path, query, "--format=csv,noheader,nounits")
+	cmd.WaitDelay = time.Second
+	var out, words limitedBuffer
+	cmd.Stdout, cmd.Stderr = &out, &words
+	if err := cmd.Run(); err != nil {
+		said := strings.TrimSpace(string(append(out.text, words.text...)))
+		return nil, fmt.Errorf("%s: %w: %.200q", telemetry.NvidiaSMI, err, said)
+	}
+	return out.text, nil
+}
+
+// limitedBuffer keeps the first maxKeptBytes.
+type limitedBuffer struct{ text []byte }
+
+// Write implements io.Writer.
+func (c *limitedBuffer) Write(p []byte) (int, error) {
+	c.text = append(c.text, p[:min(len(p), maxKeptBytes-len(c.text))]...)
+	return len(p), nil
+}
+
+// sample queries the processes, and the figures if they are wanted. Its time is that of the figures.
+func (t *nvidiaSMI) sample(ctx context.Context, figures bool) telemetry.Sample {
+	before := time.Now()
+	s := telemetry.Sample{Source: telemetry.SourceGPU}
+	var err1, err2 error
+	if figures {
+		s.GPUs, err1 = t.read(ctx)
+	}
+	took := time.Since(before)
+	s.At, s.Span = before.Add(took/2), took.Microseconds()
+	s.Processes, err2 = t.processes(ctx)
+	if err := errors.Join(err1, err2); err != nil {
+		s.Error = err.Error()
+	}
+	return s
 }
 
 // watch samples until ctx ends, and then once more: processes at both ends, and figures if they are wanted.
 func (t *nvidiaSMI) watch(ctx context.Context, figures bool, begun func(), each func(telemetry.Sample)) {
-	each(smiSample(ctx, t, figures, true))
+	each(t.sample(ctx, figures))
 	begun()
 	if figures {
 		err := t.loop(ctx, pageInterval, func(gpus []telemetry.GPUReading, at time.Time) {
@@ -83,7 +120,7 @@ func (t *nvidiaSMI) watch(ctx context.Context, figures bool, begun func(), each 
 		}
 	}
 	<-ctx.Done()
-	each(smiSample(context.WithoutCancel(ctx), t, figures, true))
+	each(t.sample(context.WithoutCancel(ctx), figures))
 }
 
 // loop runs nvidia-smi with an interval until ctx ends, which is far cheaper than starting it for each

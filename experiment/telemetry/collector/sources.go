@@ -26,7 +26,6 @@ type Sources struct {
 	server, gpu telemetry.Source
 	pages       []*poller  // metrics pages among them
 	smi         *nvidiaSMI // for GPU processes, and for GPU figures without an exporter; nil: not used
-	amd         *amdSMI    // the same
 	block       int        // by the first reading of the server's page
 }
 
@@ -121,16 +120,12 @@ func (s *Sources) openGPU(ctx context.Context, from string, e Endpoint) {
 		s.gpu = telemetry.Source{Name: telemetry.Off, Missing: `[telemetry] gpu = "off"`}
 	case telemetry.NvidiaSMI:
 		s.openSMI(ctx)
-	case telemetry.AMDSMI:
-		s.openAMDSMI(ctx)
 	case "", telemetry.Auto:
 		s.findGPU(ctx, e)
 	default:
 		s.gpu = s.add(ctx, newPoller(telemetry.SourceGPU, from, nil))
 		if e.Local {
-			if s.smi, _ = findSMI(ctx); s.smi == nil { // for the processes
-				s.amd, _ = findAMDSMI(ctx)
-			}
+			s.smi, _ = findSMI(ctx) // for the processes
 		}
 	}
 }
@@ -152,27 +147,13 @@ func (s *Sources) findGPU(ctx context.Context, e Endpoint) {
 	if s.openSMI(ctx); exporter.Missing == "" { // it reports more than nvidia-smi
 		s.gpu = exporter
 	}
-	if nvidia := s.gpu; nvidia.Missing != "" {
-		s.findAMD(ctx, nvidia)
+	if s.gpu.Missing == "" {
+		return
 	}
-}
-
-// findAMD finds the source of AMD's GPUs on this machine.
-func (s *Sources) findAMD(ctx context.Context, nvidia telemetry.Source) {
-	exporter := s.add(ctx, newPoller(telemetry.SourceGPU, localAMD, nil))
-	if s.openAMDSMI(ctx); exporter.Missing == "" {
-		s.gpu = exporter
-	}
-	if s.gpu.Missing != "" {
-		s.gpu = telemetry.Source{Name: nvidia.Name, Missing: nvidia.Missing + "; " + s.gpu.Missing}
-	}
-}
-
-func (s *Sources) openAMDSMI(ctx context.Context) {
-	var err error
-	s.gpu = telemetry.Source{Name: telemetry.AMDSMI}
-	if s.amd, err = findAMDSMI(ctx); err != nil {
-		s.gpu.Missing = err.Error()
+	if amd := s.add(ctx, newPoller(telemetry.SourceGPU, localAMD, nil)); amd.Missing == "" {
+		s.gpu = amd
+	} else {
+		s.gpu.Missing += "; no AMD exporter at " + localAMD
 	}
 }
 
@@ -251,9 +232,6 @@ func (s *Sources) Watch(ctx context.Context, window time.Duration, begun func(),
 	}
 	if s.smi != nil {
 		watch(func(begun func()) { s.smi.watch(ctx, s.gpu.Name == telemetry.NvidiaSMI, begun, alone) })
-	}
-	if s.amd != nil {
-		watch(func(begun func()) { s.amd.watch(ctx, s.gpu.Name == telemetry.AMDSMI, begun, alone) })
 	}
 	first.Wait()
 	mu.Lock()
