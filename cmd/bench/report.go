@@ -46,8 +46,8 @@ func newReport(c *cli) *cobra.Command {
 		Use:   "report RESULT…",
 		Short: "write the report of one run or several",
 		Long: `report reads runs (results/<matrix>/<start time>) or files of other tools (vllm bench serve, SGLang, guidellm, aiperf).
-A prediction (bench predict MATRIX) is drawn behind the measured runs of its matrix. Formats: html, md, text, csv, json (the report's data), vllm (as vllm bench serve; several rows: an array),
-gobench (for benchstat), openmetrics (for a push gateway), parquet (every request).
+A prediction (bench predict MATRIX) is drawn behind the measured runs of its matrix. Formats: html, md, text, csv, json (the report's data), vllm (as vllm bench serve; several rows: an array).
+Each request is a line of *.requests.jsonl.zst in the run, which DuckDB reads (docs/results.md).
 
 --slo, --recompute and --hardware evaluate the stored requests again: figures, verdicts, findings and searches. They change no
 file of the run, so the default format is then text. --slo takes limits, which replace the whole SLO of every row, or
@@ -61,9 +61,7 @@ and --precision add the roofline to a run that was measured without it, or with 
   bench report results/chat/20260101T120000Z --slo matrices/chat.toml --enforce   exit 3 unless these limits are met
   bench report results/chat/20260101T120000Z --recompute                          old results by this version
   bench report results/chat/20260101T120000Z --hardware h100-sxm --gpus 2         add the roofline
-  bench report vllm-result.json --format text
-  bench report results/chat/20260101T120000Z --format parquet -o requests.parquet
-  bench report results/chat/20260101T120000Z --format openmetrics | curl --data-binary @- http://127.0.0.1:9091/metrics/job/bench`,
+  bench report vllm-result.json --format text`,
 		Args: positional(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("slo") && f.slo == "" {
@@ -80,7 +78,7 @@ and --precision add the roofline to a run that was measured without it, or with 
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.format, "format", "html", strings.Join(reportFormats, ", ")+" (unset: by the name of -o)")
-	fl.StringVarP(&f.output, "output", "o", "", "`FILE` to write; - for stdout (default: report.html in the run for html, else stdout; parquet needs it)")
+	fl.StringVarP(&f.output, "output", "o", "", "`FILE` to write; - for stdout (default: report.html in the run for html, else stdout)")
 	fl.StringVar(&f.slo, "slo", "", "`LIMITS` in place of the runs' own: ttft_p95=300ms,error_rate=0.01, or a matrix (*.toml)")
 	fl.BoolVar(&f.recompute, "recompute", false, "derive everything again from the stored requests")
 	fl.StringVar(&f.on.Hardware, "hardware", "", "GPU under test, for the roofline, e.g. h100-sxm (default: the run's own)")
@@ -96,7 +94,7 @@ func (f *reportFlags) formatByName() string {
 	switch end := strings.TrimPrefix(filepath.Ext(f.output), "."); {
 	case end == "txt":
 		return "text"
-	case slices.Contains([]string{"html", "md", "csv", "json", "parquet"}, end):
+	case slices.Contains([]string{"html", "md", "csv", "json"}, end):
 		return end
 	case f.again():
 		return "text"
@@ -104,7 +102,7 @@ func (f *reportFlags) formatByName() string {
 	return "html"
 }
 
-var reportFormats = []string{"html", "md", "csv", "text", "json", "vllm", "gobench", "openmetrics", "parquet"}
+var reportFormats = []string{"html", "md", "csv", "text", "json", "vllm"}
 
 func (c *cli) report(f *reportFlags, paths []string) error {
 	if err := f.check(); err != nil {
@@ -121,9 +119,6 @@ func (c *cli) report(f *reportFlags, paths []string) error {
 	all, forReaders := runs, slices.Contains([]string{"html", "json", "md", "text"}, f.format)
 	if forReaders { // others have no place for a prediction behind a run
 		runs = report.LayBehind(all)
-	}
-	if !slices.Contains([]string{"html", "json", "md", "text", "csv", "vllm"}, f.format) && len(runs) > 1 {
-		return usage("--format %s takes one run\nhint: --format html, json, md, text, csv and vllm take several", f.format)
 	}
 	if f.again() {
 		if err := c.evaluateAgain(f, all); err != nil {
@@ -142,21 +137,17 @@ func (c *cli) report(f *reportFlags, paths []string) error {
 			return err
 		}
 	}
-	first := runs[0]
 	screen := c.screenFor(f.output)
 	if f.format == "html" && f.output == "" {
-		f.output = defaultPage(first.Dir)
+		f.output = defaultPage(runs[0].Dir)
 	}
 	err := c.deliver(f.output, "report", map[string]func(io.Writer) error{
-		"html":        func(w io.Writer) error { return page.Runs(w, runs...) },
-		"json":        func(w io.Writer) error { return export.JSON(w, runs...) },
-		"md":          func(w io.Writer) error { return report.Markdown(w, runs...) },
-		"csv":         func(w io.Writer) error { return export.CSV(w, runs...) },
-		"text":        func(w io.Writer) error { return textOf(w, runs, screen) },
-		"vllm":        func(w io.Writer) error { return export.VLLM(w, runs...) },
-		"gobench":     func(w io.Writer) error { return export.GoBenchmark(w, first) },
-		"openmetrics": func(w io.Writer) error { return export.OpenMetrics(w, first) },
-		"parquet":     func(w io.Writer) error { return export.Parquet(w, first) },
+		"html": func(w io.Writer) error { return page.Runs(w, runs...) },
+		"json": func(w io.Writer) error { return export.JSON(w, runs...) },
+		"md":   func(w io.Writer) error { return report.Markdown(w, runs...) },
+		"csv":  func(w io.Writer) error { return export.CSV(w, runs...) },
+		"text": func(w io.Writer) error { return textOf(w, runs, screen) },
+		"vllm": func(w io.Writer) error { return export.VLLM(w, runs...) },
 	}[f.format])
 	if err != nil || !f.enforce {
 		return err
@@ -169,8 +160,6 @@ func (f *reportFlags) check() error {
 	switch err := checkFormat(f.format, reportFormats...); {
 	case err != nil:
 		return err
-	case f.format == "parquet" && f.output == "":
-		return usage("--format parquet needs a file\nhint: add -o requests.parquet")
 	case f.again() && f.format == "html" && f.output == "":
 		return usage("--format html needs a file: --slo, --recompute and --hardware leave report.html of the run as it is\nhint: add -o again.html")
 	case !f.again() && f.tables != (tableFlags{}):

@@ -6,16 +6,11 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"regexp"
-	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
-	parquet "github.com/parquet-go/parquet-go"
 
 	"bench/experiment"
 	"bench/experiment/record"
@@ -153,79 +148,6 @@ func TestVLLMWithoutRecords(t *testing.T) {
 	near(t, "ttfe p99", back.Rows[0].Summary.TTFE.P99, s.Rows[0].Summary.TTFE.P99)
 }
 
-func TestParquetRoundTrip(t *testing.T) {
-	s, records := ours()
-	var b bytes.Buffer
-	if err := Parquet(&b, s); err != nil {
-		t.Fatal(err)
-	}
-	got, err := parquet.Read[Request](bytes.NewReader(b.Bytes()), int64(b.Len()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(got) != len(records)+1 || got[0].Phase != "warmup" {
-		t.Fatalf("%d lines", len(got))
-	}
-	for i, r := range records {
-		want := rowColumns(s, &s.Rows[0])
-		want.fill(r)
-		if diff := cmp.Diff(want, got[i+1], cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("request %d:\n%s", i, diff)
-		}
-	}
-}
-
-// The lines are of the form that golang.org/design/14313-benchmark-format gives: a name, a count, and pairs
-// of a value and a unit.
-func TestGoBenchmark(t *testing.T) {
-	s, _ := ours()
-	s.Rows[0].Spec.Name = "prefill heavy/8"
-	var b bytes.Buffer
-	if err := GoBenchmark(&b, s); err != nil {
-		t.Fatal(err)
-	}
-	form := regexp.MustCompile(`^(Benchmark[^a-z\s]\S* \d+( \S+ \S+)+|# [a-z]+: .*|Unit \S+ better=(lower|higher))\n$`)
-	var result []string
-	for line := range strings.Lines(b.String()) {
-		if !form.MatchString(line) {
-			t.Errorf("no line of the format: %q", line)
-		}
-		if strings.HasPrefix(line, "Benchmark") {
-			result = strings.Fields(line)
-		}
-	}
-	if len(result) == 0 || result[0] != "BenchmarkPrefill_heavy_8/rate=4" || result[1] != "49" {
-		t.Fatalf("the result is %q", result)
-	}
-	for unit, want := range map[string]float64{"ttft-p50-ms": s.Rows[0].Summary.TTFT.P50, "output-tokens/s/gpu": *s.Rows[0].Summary.Throughput.OutputTokensPerSPerGPU} {
-		i := slices.Index(result, unit)
-		if i < 1 || result[i-1] != strconv.FormatFloat(want, 'g', -1, 64) {
-			t.Errorf("%s is not %v in %q", unit, want, result)
-		}
-	}
-}
-
-// benchstat compares two files only if their configuration lines are equal, so there are none: runs differ in
-// model, hardware or matrix, and are compared for that.
-func TestGoBenchmarkHasNoConfiguration(t *testing.T) {
-	s, _ := ours()
-	s.Manifest.Target.Hardware = "h100-sxm"
-	s.Rows[0].Findings = []record.Finding{{Code: "errors", Severity: record.Invalid}}
-	var b bytes.Buffer
-	if err := GoBenchmark(&b, s); err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(b.String()) {
-		if strings.Contains(line, ": ") && !strings.HasPrefix(line, "# ") {
-			t.Errorf("a configuration line: %q", line)
-		}
-	}
-	_, result, _ := strings.Cut(b.String(), "\nBenchmark")
-	if !strings.HasSuffix(result, " 1 invalid\n") || strings.Contains(result, " ttft-p99-ms ") {
-		t.Errorf("the invalid row is not marked, or has the p99 of 50 requests:\n%s", b.String())
-	}
-}
-
 // Several rows are one JSON value too, which bench reads back.
 func TestVLLMOfSeveralRows(t *testing.T) {
 	s, _ := ours()
@@ -253,26 +175,6 @@ func TestVLLMOfSeveralRows(t *testing.T) {
 	back, err := foreign.Read("x.json", b.Bytes())
 	if err != nil || len(back.Rows) != 4 || back.Rows[3].Spec.Repeat != 4 {
 		t.Errorf("%v, %+v", err, back)
-	}
-}
-
-func TestOpenMetrics(t *testing.T) {
-	s, _ := ours()
-	s.Rows[0].Findings = []record.Finding{{Code: "errors", Severity: record.Invalid}, {Code: "network", Severity: record.Caution}}
-	var b bytes.Buffer
-	if err := OpenMetrics(&b, s); err != nil {
-		t.Fatal(err)
-	}
-	text := b.String()
-	for _, want := range []string{`model="llama \"8b\"\\n"`, "# TYPE bench_ttft_p99_seconds gauge\n", "bench_valid{", "} 0\n", "bench_cautions{", "} 1\n", "# EOF\n", "bench_error_rate{", `bench_run_start_seconds{matrix="m",row="A",point="A rate=4",repeat="1"`} {
-		if !strings.Contains(text, want) {
-			t.Errorf("no %q in\n%s", want, text)
-		}
-	}
-	for line := range strings.Lines(text) {
-		if !strings.HasPrefix(line, "# ") && !strings.HasPrefix(line, "bench_") {
-			t.Errorf("a line of its own: %q", line)
-		}
 	}
 }
 

@@ -1,7 +1,6 @@
-// Package export writes results in the forms that other programs read: CSV, JSON, JUnit XML, OpenMetrics, the
-// Go benchmark format, Parquet, and the JSON of vllm bench serve. Each writer is one function of a run, of a
-// comparison or of any data. It derives no figure: what a run has not measured is left out, never written as
-// 0.
+// Package export writes results in the forms that other programs read: CSV, JSON, JUnit XML, and the JSON of
+// vllm bench serve. Each writer is one function of a run, of a comparison or of any data. It derives no figure:
+// what a run has not measured is left out, never written as 0.
 package export
 
 import (
