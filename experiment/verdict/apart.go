@@ -1,0 +1,91 @@
+package verdict
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"bench/experiment/record"
+	"bench/experiment/stats"
+	"bench/experiment/unit"
+)
+
+// A party differs if each quartile of its latencies lies far above each of the others'. No smaller difference is
+// found: requests that share a queue or a batch are late together, streams in step can have a place behind others to
+// the end of a row and wait up to twice as long, and nothing is assumed of either.
+const (
+	farAbove     = 2
+	leastInParty = 8   // requests
+	immaterialMs = 0.1 // a difference below it is none
+)
+
+// parting divides a row's requests among parties that should be alike: workers, or replicas.
+type parting struct {
+	of      func(*record.Record) *int // number of the request's party; nil = none
+	parties int
+	metrics []string
+}
+
+// difference is how far above the others' a party's latencies lie, in ms.
+type difference struct {
+	party       int
+	metric      string
+	own, others stats.Interval // lower and upper quartile
+}
+
+// text is "ttft lies far above the others': quartiles 310 to 350 ms, theirs 95 to 110 ms".
+func (d difference) text() string {
+	return fmt.Sprintf("%s lies far above the others': quartiles %s to %s ms, theirs %s to %s ms", d.metric,
+		unit.Brief(d.own.Lo, 3), unit.Brief(d.own.Hi, 3), unit.Brief(d.others.Lo, 3), unit.Brief(d.others.Hi, 3))
+}
+
+// most is the largest part of the difference in a latency, in ms.
+func (d difference) most() float64 { return d.own.Hi - d.others.Lo }
+
+// apart are the parties whose latencies lie far above the others', each in the first metric in which they do. It is
+// not possible if no party has enough requests.
+func (e *Measured) apart(p parting) (out []difference, possible bool) {
+	found := map[int]bool{}
+	for _, metric := range p.metrics {
+		sorted := e.ofParties(p, metric)
+		for party := range p.parties {
+			var own, others []float64
+			for _, x := range sorted {
+				if x.party == party {
+					own = append(own, x.ms)
+				} else {
+					others = append(others, x.ms)
+				}
+			}
+			if min(len(own), len(others)) < leastInParty {
+				continue
+			}
+			possible = true
+			d := difference{party: party, metric: metric, own: quartiles(own), others: quartiles(others)}
+			if !found[party] && d.own.Lo > farAbove*d.others.Hi && d.own.Lo-d.others.Hi > immaterialMs {
+				found[party], out = true, append(out, d)
+			}
+		}
+	}
+	return out, possible
+}
+
+type partyValue struct {
+	party int
+	ms    float64
+}
+
+// ofParties are all values of a metric, in order.
+func (e *Measured) ofParties(p parting, metric string) (out []partyValue) {
+	for r := range record.Completed(e.Records) {
+		if ms, ok := r.Latency(metric, e.Spec.Streams()); ok && p.of(r) != nil {
+			out = append(out, partyValue{*p.of(r), ms})
+		}
+	}
+	slices.SortFunc(out, func(a, b partyValue) int { return cmp.Compare(a.ms, b.ms) })
+	return out
+}
+
+func quartiles(sorted []float64) stats.Interval {
+	return stats.Interval{Lo: stats.Quantile(sorted, 0.25), Hi: stats.Quantile(sorted, 0.75)}
+}
