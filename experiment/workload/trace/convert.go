@@ -23,19 +23,23 @@ type Conversion struct {
 	Lost      []string // what the new file lacks, one phrase each
 }
 
+// Output is what of a trace is written.
+type Output struct {
+	Anonymize   bool // only lengths, times since the first request, and blocks and sessions numbered in order of appearance
+	KeepClasses bool // though anonymized, the names of classes (models)
+}
+
 // Convert writes the requests of r in the native format, always without text, and of a format with sessions
-// their graph. Anonymized output has only lengths, times since the first request, and blocks and sessions
-// numbered in order of first appearance; classes (models) stay if classes is true.
-func Convert(w io.Writer, r *Reader, anonymize, classes bool) (*Conversion, error) {
-	c := &converter{anonymize: anonymize, keepClasses: classes}
-	return c.convert(w, r, nil)
+// their graph.
+func Convert(w io.Writer, r *Reader, o Output) (*Conversion, error) {
+	return (&converter{Output: o}).convert(w, r, nil)
 }
 
 // convert writes the requests, or sessions, that keep selects by their place from 0; nil = all.
 func (c *converter) convert(w io.Writer, r *Reader, keep func(Entry, int) bool) (*Conversion, error) {
 	c.blocks, c.sessions, c.classes = map[uint64]uint64{}, map[int]int{}, map[string]bool{}
 	c.Info = r.Info
-	c.dense = c.anonymize || r.Info.Grouped || r.stored != nil
+	c.dense = c.Anonymize || r.Info.Grouped || r.stored != nil
 	b := bufio.NewWriterSize(w, 1<<16)
 	c.out = json.NewEncoder(b)
 	h := header{Schema: nativeSchema, BlockTokens: r.Info.BlockTokens, Estimated: r.Info.Estimated, Grouped: r.Info.Grouped, Ends: r.Info.Grouped && r.Info.Ends}
@@ -140,20 +144,19 @@ type line struct {
 
 type converter struct {
 	Conversion
-	anonymize   bool
-	keepClasses bool // though anonymized
-	dense       bool // blocks are numbered in order of first appearance
-	out         *json.Encoder
-	first       time.Duration
-	blocks      map[uint64]uint64 // new numbers by old ones
-	sessions    map[int]int
-	classes     map[string]bool
+	Output
+	dense    bool // blocks are numbered in order of first appearance
+	out      *json.Encoder
+	first    time.Duration
+	blocks   map[uint64]uint64 // new numbers by old ones
+	sessions map[int]int
+	classes  map[string]bool
 
 	tokens, fresh int // tokens of all blocks, and of blocks at their first appearance
 }
 
 func (c *converter) line(e Entry) line {
-	if c.Requests == 0 && c.anonymize {
+	if c.Requests == 0 && c.Anonymize {
 		c.first = e.At
 	}
 	c.Requests++
@@ -173,13 +176,13 @@ func (c *converter) line(e Entry) line {
 			e.Blocks[i] = dense
 		}
 	}
-	if !c.anonymize {
+	if !c.Anonymize {
 		return l
 	}
 	if e.Session > 0 {
 		l.Session = renumber(c.sessions, e.Session, len(c.sessions)+1)
 	}
-	if e.Class != "" && !c.keepClasses {
+	if e.Class != "" && !c.KeepClasses {
 		l.Class = ""
 		c.classes[e.Class] = true
 	}
@@ -220,7 +223,7 @@ func (c *converter) lost(r *Reader) {
 		}
 	}
 	i := r.Info
-	if i.Estimated && i.Format != Native || i.BlockTokens > 0 && (i.Format == OTel || i.Format == LiteLLM) {
+	if i.Estimated && i.Format != Native || i.BlockTokens > 0 && i.Format == OTel {
 		add("the text: only hashes of prefixes in blocks of about %d tokens are kept; a block that differs anywhere is not shared", i.BlockTokens)
 	}
 	if i.Estimated && i.Format != Native {
@@ -235,7 +238,7 @@ func (c *converter) lost(r *Reader) {
 	if g, ok := r.src.(*logfile); ok && len(g.parts) > 0 {
 		add("prompt parts that are not text (%s): images and files count no tokens, others their bytes", strings.Join(slices.Sorted(maps.Keys(g.parts)), ", "))
 	}
-	if !c.anonymize {
+	if !c.Anonymize {
 		return
 	}
 	if c.Timed {

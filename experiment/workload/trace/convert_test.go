@@ -15,7 +15,7 @@ import (
 func convert(t *testing.T, o Options, anonymize bool) (string, *Conversion) {
 	t.Helper()
 	var b bytes.Buffer
-	c, err := Convert(&b, open(t, o), anonymize, false)
+	c, err := Convert(&b, open(t, o), Output{Anonymize: anonymize})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func reread(t *testing.T, text string) (Info, []Entry) {
 
 // TestConvert: what is written reads as what was read.
 func TestConvert(t *testing.T) {
-	for _, file := range []string{"mooncake.jsonl", "azure2023.csv", "azure2024.csv", "burstgpt.csv", "bailian.jsonl", "sharegpt.json", "log.jsonl", "native.jsonl"} {
+	for _, file := range []string{"mooncake.jsonl", "azure2023.csv", "azure2024.csv", "burstgpt.csv", "sharegpt.json", "log.jsonl", "native.jsonl"} {
 		t.Run(file, func(t *testing.T) {
 			r := open(t, Options{File: file})
 			want := all(t, r)
@@ -89,7 +89,7 @@ func TestAnonymize(t *testing.T) {
 
 // TestAnonymizeWithoutText renumbers what has no text: the hits stay as they were.
 func TestAnonymizeWithoutText(t *testing.T) {
-	for _, file := range []string{"mooncake.jsonl", "bailian.jsonl", "native.jsonl"} {
+	for _, file := range []string{"mooncake.jsonl", "native.jsonl"} {
 		before, err := Inspect(open(t, Options{File: file, Start: time.Millisecond}), []int{1, 2, 3, 5, 8})
 		if err != nil {
 			t.Fatal(err)

@@ -29,8 +29,6 @@ func (r *Reader) begin(l *lines) (err error) {
 		r.grouped(w)
 	case OTel:
 		return r.scanned(newOTel(l.r, l.line+1, r.o))
-	case LiteLLM:
-		return r.scanned(newLiteLLM(l.r, l.line+1, r.o))
 	default:
 		if r.src, err = newSource(l, open, r.o); err != nil {
 			return err
@@ -65,8 +63,8 @@ func newSource(l *lines, open byte, o Options) (source, error) {
 	switch format {
 	case Native:
 		return newNative(l, first, o)
-	case Mooncake, Bailian:
-		return newJSONL(l, bytes.Clone(first), format, o), nil
+	case Mooncake:
+		return newMooncake(l, bytes.Clone(first), o), nil
 	case Log:
 		return newLog(l, bytes.Clone(first), o)
 	case ShareGPT:
@@ -124,8 +122,6 @@ func detect(first []byte) (string, error) {
 		return ShareGPT, nil
 	case has("prompt"), has("messages"), has("text_input"):
 		return Log, nil
-	case has("chat_id", "input_length"):
-		return Bailian, nil
 	case has("timestamp", "input_length"):
 		return Mooncake, nil
 	}

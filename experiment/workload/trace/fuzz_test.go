@@ -100,10 +100,8 @@ func FuzzAny(f *testing.F)      { fuzz(f, "") }
 func FuzzMooncake(f *testing.F) { fuzz(f, Mooncake) }
 func FuzzAzure(f *testing.F)    { fuzz(f, Azure) }
 func FuzzBurstGPT(f *testing.F) { fuzz(f, BurstGPT) }
-func FuzzBailian(f *testing.F)  { fuzz(f, Bailian) }
 func FuzzShareGPT(f *testing.F) { fuzz(f, ShareGPT) }
 func FuzzLog(f *testing.F)      { fuzz(f, Log) }
 func FuzzWeka(f *testing.F)     { fuzz(f, Weka) }
 func FuzzOTel(f *testing.F)     { fuzz(f, OTel) }
-func FuzzLiteLLM(f *testing.F)  { fuzz(f, LiteLLM) }
 func FuzzNative(f *testing.F)   { fuzz(f, Native) }

@@ -88,14 +88,6 @@ session 1 at 6s
 8s+2s wait 1s after [4] agent 1: 203/10 cached 0 m
 11s+1s wait 1s after [5 6] agent 0: 110/10 cached 0 m
 `},
-		{"litellm.jsonl", Info{Format: LiteLLM, Timed: true, BlockTokens: 64, Grouped: true, Ends: true}, Counts{Read: 8, Other: 2, Failed: 1}, `session 0 at 0s
-0s+1.5s wait 0s after [] agent 0: 100/10 cached 0 m
-2s+4s wait 500ms after [0] agent 0: 450/45 cached 0 m
-3s+4s wait 1.5s after [0] agent 0: 500/50 cached 448 m
-8s+3s wait 1s after [1 2] agent 0: 900/90 cached 0 big
-session 1 at 19s
-0s+1s wait 0s after [] agent 0: 60/6 cached 0 m
-`},
 		{"native_graph.jsonl", Info{Format: Native, Timed: true, BlockTokens: 64, Grouped: true, Ends: true}, Counts{Read: 4}, `session 0 at 0s
 0s+1s wait 0s after [] agent 0: 100/10 cached 0 
 1.5s+2s wait 500ms after [0] agent 1: 120/10 cached 64 
@@ -103,7 +95,6 @@ session 1 at 19s
 session 1 at 2s
 0s+0s wait 0s after [] agent 0: 64/1 cached 0 
 `},
-		{"bailian.jsonl", Info{Format: Bailian, Timed: true, BlockTokens: 16}, Counts{}, ""},
 		{"sharegpt.json", Info{Format: ShareGPT, BlockTokens: 64, Estimated: true}, Counts{}, ""},
 	} {
 		t.Run(test.file, func(t *testing.T) {
@@ -165,7 +156,7 @@ func TestLink(t *testing.T) {
 
 // TestConvertKeepsGraphs: a converted trace has the sessions of the original, also after a second conversion.
 func TestConvertKeepsGraphs(t *testing.T) {
-	for _, file := range []string{"weka.jsonl", "otlp.jsonl", "otel_text.json", "litellm.jsonl", "native_graph.jsonl"} {
+	for _, file := range []string{"weka.jsonl", "otlp.jsonl", "otel_text.json", "native_graph.jsonl"} {
 		for _, anonymize := range []bool{false, true} {
 			_, want := sessionsOf(t, Options{File: "testdata/" + file})
 			r, err := Open(Options{File: "testdata/" + file}, nil)
@@ -173,7 +164,7 @@ func TestConvertKeepsGraphs(t *testing.T) {
 				t.Fatal(err)
 			}
 			var b bytes.Buffer
-			if _, err := Convert(&b, r, anonymize, true); err != nil {
+			if _, err := Convert(&b, r, Output{Anonymize: anonymize, KeepClasses: true}); err != nil {
 				t.Fatal(err)
 			}
 			_ = r.Close()
@@ -221,14 +212,14 @@ func requests(t *testing.T, o Options) (n int) {
 func TestAnonymousGraphs(t *testing.T) {
 	for file, words := range map[string][]string{
 		"weka.jsonl": {"big", "small", "s1", "a1", "Explore", "Plan"}, "otlp.jsonl": {"aaaa", "search", "read", "main", `"m"`},
-		"otel_text.json": {"river", "Elbe", "terse", "c1", "t1"}, "litellm.jsonl": {"openai", "s1", "xxx", "r1", "hash\"", "big"},
+		"otel_text.json": {"river", "Elbe", "terse", "c1", "t1"},
 	} {
 		r, err := Open(Options{File: "testdata/" + file}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var b bytes.Buffer
-		if _, err := Convert(&b, r, true, false); err != nil {
+		if _, err := Convert(&b, r, Output{Anonymize: true}); err != nil {
 			t.Fatal(err)
 		}
 		_ = r.Close()
@@ -249,7 +240,7 @@ func TestSessionOptions(t *testing.T) {
 		filtered int
 		check    func([]Session) bool
 	}{
-		{Options{MaxInput: 400}, "litellm.jsonl", 1, 4, func(s []Session) bool { return s[0].At == 19*time.Second && s[0].Number == 0 }},
+		{Options{MaxInput: 300}, "otlp.jsonl", 1, 4, func(s []Session) bool { return s[0].At == 6*time.Second && s[0].Number == 0 }},
 		{Options{MinInput: 70}, "weka.jsonl", 0, 11, nil},
 		{Options{Class: "big"}, "weka.jsonl", 2, 0, nil},
 		{Options{Class: "small"}, "weka.jsonl", 0, 11, nil},
@@ -289,7 +280,7 @@ func TestSample(t *testing.T) {
 			return r, err
 		}
 		var out bytes.Buffer
-		done, err := Sample(&out, open, func() { _ = r.Close() }, 5, true, rand.New(rand.NewPCG(seed, 0)))
+		done, err := Sample(&out, open, func() { _ = r.Close() }, 5, true, rand.New(rand.NewPCG(seed, 0)), Output{})
 		if err != nil || done.Sessions != 5 || done.Requests != 10 {
 			t.Fatal(done, err)
 		}
@@ -318,9 +309,6 @@ func TestSample(t *testing.T) {
 func TestBadGraphs(t *testing.T) {
 	weka := func(requests string) string { return `{"id":"a","block_size":64,"requests":[` + requests + "]}" }
 	one := `{"t":0,"type":"n","in":64,"out":1,"hash_ids":[1]}`
-	lite := func(row string) string {
-		return `{"call_type":"acompletion","startTime":"2026-01-01T00:00:00Z","endTime":"2026-01-01T00:00:01Z","prompt_tokens":1,"completion_tokens":1}` + "\n" + row
-	}
 	span := func(fields string) string {
 		return `{"resourceSpans":[{"scopeSpans":[{"spans":[` + "\n" + `{"traceId":"a","spanId":"b",` + fields + `}]}]}]}`
 	}
@@ -345,10 +333,6 @@ func TestBadGraphs(t *testing.T) {
 		"otel tokens":     {span(`"startTimeUnixNano":"20","attributes":{"gen_ai.operation.name":"chat","gen_ai.usage.input_tokens":1.5}`), `gen_ai.usage.input_tokens or gen_ai.usage.prompt_tokens is not a number of tokens`},
 		"otel attributes": {span(`"attributes":7`), `spans[0].attributes: neither an object nor a list of keys and values`},
 		"otel other":      {`{"spans":[{"foo":1}]}`, `trace:1: spans[0]: neither a span nor an object with spans`},
-		"litellm date":    {lite(`{"startTime":"yesterday","prompt_tokens":1,"completion_tokens":1}`), `trace:2: startTime: "yesterday" is not a date with a time`},
-		"litellm tokens":  {lite(`{"startTime":"2026-01-01T00:00:00Z"}`), `trace:2: prompt_tokens or completion_tokens is missing`},
-		"litellm back":    {lite(`{"startTime":"2026-01-01T00:00:05Z","endTime":"2026-01-01T00:00:01Z","prompt_tokens":1,"completion_tokens":1}`), `is before startTime`},
-		"litellm number":  {lite(`7`), `trace:2: expected a list or an object`},
 		"native parent": {`{"schema":"bench/trace/v1","grouped":true}` + "\n" + `{"input_length":1,"output_length":1,"session":1,"parents":[1]}`,
 			`trace:2: parent 1: parents are the numbers from 1 of earlier requests`},
 	} {

@@ -43,7 +43,7 @@ func near(a, b Lengths) bool {
 }
 
 func TestInspectJSON(t *testing.T) {
-	for _, file := range []string{"mooncake.jsonl", "azure2023.csv", "burstgpt.csv", "bailian.jsonl", "sharegpt.json", "log.jsonl", "native.jsonl"} {
+	for _, file := range []string{"mooncake.jsonl", "azure2023.csv", "burstgpt.csv", "sharegpt.json", "log.jsonl", "native.jsonl"} {
 		r, err := Inspect(open(t, Options{File: file}), nil)
 		if err != nil {
 			t.Fatal(err)
@@ -105,14 +105,15 @@ func TestNothing(t *testing.T) {
 // TestProblems: all malformed rows are named, up to a bound; behind a mistake of the whole file none.
 func TestProblems(t *testing.T) {
 	moon := `{"timestamp":0,"input_length":-1,"output_length":1}` + "\n"
+	const chat = `"attributes":{"gen_ai.operation.name":"chat"}`
 	for name, test := range map[string]struct{ text, want string }{
 		"lines": {moon + "{\n" + strings.ReplaceAll(moon, "-1", "1") + strings.ReplaceAll(moon, "0", "x"), "trace:1: negative length: input -1 tokens, output 1 tokens\n" +
 			"error: trace:2: not a row of a mooncake trace: not a JSON object: unexpected end of JSON input\n" +
 			"error: trace:4: not a row of a mooncake trace: not a JSON object: invalid character 'x' looking for beginning of value"},
 		"many": {strings.Repeat(moon, 25), "error: trace: 5 more rows are malformed"},
-		"list": {`[{"startTime":"x","prompt_tokens":"1","model":"m"},{"startTime":"y","prompt_tokens":1,"completion_tokens":1},{"call_type":"speech"},{}]`,
-			"trace:1: [0].prompt_tokens: the value is a string, but must be an integer, like 512\n" +
-				"error: trace:1: [1]: startTime: \"y\" is not a date with a time\nerror: trace:1: [3]: startTime is missing"},
+		"list": {`[{"traceId":"t","spanId":"1","attributes":7},{"start_time":"y",` + chat + `},{"start_time":"z","name":"tool"},{"traceId":"t",` + chat + `}]`,
+			"trace:1: [0].attributes: neither an object nor a list of keys and values\n" +
+				"error: trace:1: [1]: start time: \"y\" is not a date with a time\nerror: trace:1: [3]: the span has no start time"},
 		"sessions": {`{"block_size":1,"requests":[{"type":"n","t":0,"in":1,"out":-1},{"type":"z"}]}` + "\n" + `{"block_size":0,"requests":[]}` + "\n{",
 			"trace:1: requests[0]: in 1 or out -1 is not between 0 and 16777216 tokens\nerror: trace:1: requests[1]: unknown type \"z\" of a request\n" +
 				"hint: known are n, s and subagent\nerror: trace:2: block_size 0 is not between 1 and 65536\nerror: trace:3: unexpected end of file"},

@@ -41,7 +41,7 @@ func TestPartsThatAreNoTextAreLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b strings.Builder
-	c, err := Convert(&b, r, true, false)
+	c, err := Convert(&b, r, Output{Anonymize: true})
 	if err != nil {
 		t.Fatal(err)
 	}

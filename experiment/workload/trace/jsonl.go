@@ -1,23 +1,19 @@
 package trace
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 )
 
-// row is one line of a Mooncake, Bailian or native trace.
+// row is one line of a Mooncake or native trace.
 type row struct {
 	Timestamp json.Number `json:"timestamp"`
 	Input     *int        `json:"input_length"`
 	Output    *int        `json:"output_length"`
 	HashIDs   []uint64    `json:"hash_ids"`
-
-	// Bailian: each turn is its own chat, whose parent is the previous turn; −1 = none.
-	ChatID *int64 `json:"chat_id"`
-	Parent *int64 `json:"parent_chat_id"`
-	Type   string `json:"type"`
 
 	Session int    `json:"session"`
 	Turn    int    `json:"turn"`
@@ -37,25 +33,16 @@ type jsonl struct {
 	lines *lines
 	what  Info
 	clock clock
-	chats map[int64]int // Bailian: the conversation of each chat
-	count int           // conversations so far
-	row   row           // the last one
+	row   row // the last one
 }
 
-// formatUnits and formatBlocks are the defaults of the formats.
-var (
-	formatUnits  = map[string]time.Duration{Mooncake: time.Millisecond, Bailian: time.Second}
-	formatBlocks = map[string]int{Mooncake: 512, Bailian: 16}
-)
+// mooncakeBlock is the number of tokens in a block of Mooncake's traces, unless the options say another.
+const mooncakeBlock = 512
 
-func newJSONL(l *lines, first []byte, format string, o Options) *jsonl {
+func newMooncake(l *lines, first []byte, o Options) *jsonl {
 	l.unread(first)
-	j := &jsonl{lines: l, clock: o.clock(formatUnits[format]), chats: map[int64]int{}}
-	j.what = Info{Format: format, Timed: true, BlockTokens: formatBlocks[format]}
-	if o.BlockTokens > 0 {
-		j.what.BlockTokens = o.BlockTokens
-	}
-	return j
+	return &jsonl{lines: l, clock: o.clock(time.Millisecond),
+		what: Info{Format: Mooncake, Timed: true, BlockTokens: cmp.Or(o.BlockTokens, mooncakeBlock)}}
 }
 
 // header is the first line of the native format.
@@ -121,37 +108,11 @@ func (j *jsonl) next(e *Entry) error {
 		return errors.New("session and turn count from 1")
 	}
 	*e = Entry{Line: j.lines.line, Input: *r.Input, Output: *r.Output, Blocks: r.HashIDs, Session: r.Session, Turn: r.Turn, Class: r.Class}
-	switch {
-	case j.what.Format == Bailian:
-		j.chat(e, r)
-	case r.HashIDs != nil && j.what.BlockTokens == 0:
+	if r.HashIDs != nil && j.what.BlockTokens == 0 {
 		return errors.New("hash_ids in a trace whose header has no block_tokens")
 	}
 	e.At, err = j.time(string(r.Timestamp))
 	return err
-}
-
-// chat assigns a Bailian row to its parent's conversation. A parent that the file does not contain starts
-// one.
-func (j *jsonl) chat(e *Entry, r *row) {
-	e.Class, e.Session = r.Type, 0
-	if r.ChatID == nil {
-		return
-	}
-	parent := int64(-1)
-	if r.Parent != nil {
-		parent = *r.Parent
-	}
-	session := j.chats[parent]
-	if session == 0 {
-		j.count++
-		session = j.count
-	}
-	if parent >= 0 {
-		j.chats[parent] = session // for other children of the same parent
-	}
-	j.chats[*r.ChatID] = session
-	e.Session = session
 }
 
 func (j *jsonl) time(text string) (time.Duration, error) {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // otel reads OpenTelemetry spans: OTLP in JSON (resourceSpans), objects with a list of spans, or spans in a
@@ -191,19 +192,25 @@ func (o *otel) span(s *span, line int) error {
 
 // times sets begin and duration.
 func (s *span) times(c *call) (err error) {
-	if strings.Trim(s.start, "0123456789") != "" {
-		c.At, c.took, err = between("start time", s.start, "end time", s.end)
-		return err
+	read := parseDate
+	if strings.Trim(s.start, "0123456789") == "" {
+		read = func(text string) (time.Duration, error) { return parseTime(text, time.Nanosecond) }
 	}
-	if c.At, err = parseTime(s.start, 1); err != nil || s.end == "" || s.end == "0" {
-		return err
+	if c.At, err = read(s.start); err != nil {
+		return fmt.Errorf("start time: %w", err)
 	}
-	end, err := parseTime(s.end, 1)
-	if err == nil && end < c.At {
-		err = errors.New("the span ends before its begin")
+	if s.end == "" || s.end == "0" {
+		return nil
+	}
+	end, err := read(s.end)
+	if err != nil {
+		return fmt.Errorf("end time: %w", err)
+	}
+	if end < c.At {
+		return errors.New("the span ends before its begin")
 	}
 	c.took = end - c.At
-	return err
+	return nil
 }
 
 // failed reports whether the span has the status error.

@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"strings"
 )
 
 // printBits are the bits of a block's number: all that a reader with floating-point numbers keeps. Among ten million
@@ -78,6 +79,18 @@ func (p *prompt) body(raw []byte) (found bool, err error) {
 		return true, p.chat(b.Messages)
 	}
 	return true, p.messages(text)
+}
+
+// emptyJSON reports whether a value has no content.
+func emptyJSON(raw json.RawMessage) bool {
+	if len(raw) > 64 {
+		return false
+	}
+	switch strings.TrimSpace(string(raw)) {
+	case "", "null", "{}", "[]", `""`, `"{}"`, `"[]"`:
+		return true
+	}
+	return false
 }
 
 // tokenIDs adds a prompt of token ids, or of several such prompts; false: it is another one.

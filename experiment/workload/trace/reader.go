@@ -81,7 +81,7 @@ func (o Options) fits(i Info) error {
 	switch {
 	case !i.Timed && timing:
 		return fmt.Errorf("start, end, speed and jitter require timestamps, which the %s format does not have\nhint: remove start, end, speed and jitter", i.Format)
-	case o.TimeUnit != "" && (i.Format == Weka || i.Format == OTel || i.Format == LiteLLM):
+	case o.TimeUnit != "" && (i.Format == Weka || i.Format == OTel):
 		return fmt.Errorf("time_unit does not apply to the %s format, which sets it\nhint: remove time_unit", i.Format)
 	case o.BlockTokens > 0 && i.Format == Weka:
 		return errors.New("block_tokens does not apply to the weka format, which sets it\nhint: remove block_tokens")

@@ -27,27 +27,20 @@ func sniff(begin []byte) string {
 		return OTel
 	case has("requests", "block_size"), has("requests", "models"):
 		return Weka
-	case has("startTime", "prompt_tokens"), has("startTime", "request_id"), has("startTime", "call_type"):
-		return LiteLLM
 	}
 	return ""
 }
 
-// firstKeys are the keys of the first object, also of one in a list, or in a list under data.
+// firstKeys are the keys of the first object, also of one in a list.
 func firstKeys(begin []byte) map[string]bool {
 	keys := map[string]bool{}
 	w := newWalker(bytes.NewReader(begin), 1)
-	var object func() error
-	object = func() error {
+	_ = w.document(func() error {
 		err := w.keys(func(key string) error {
 			keys[key] = true
-			if key == "data" {
-				return w.objects(object)
-			}
 			return w.skip()
 		})
 		return cmp.Or(err, io.EOF) // the first object is enough
-	}
-	_ = w.document(object) // cut off, or no JSON: the keys so far
+	}) // cut off, or no JSON: the keys so far
 	return keys
 }

@@ -18,17 +18,15 @@ const (
 	Mooncake = "mooncake" // JSONL: ms, hash ids of 512-token blocks
 	Azure    = "azure"    // CSV of Azure's LLM inference traces, 2023 and 2024: dates and lengths
 	BurstGPT = "burstgpt" // CSV: s, lengths, models, in newer files sessions
-	Bailian  = "bailian"  // JSONL of Qwen in production: s, hash ids of 16-token blocks, a tree of chats
 	ShareGPT = "sharegpt" // JSON: conversations with text, no timestamps
 	Log      = "log"      // JSONL with text: prompt or messages, output
 	Weka     = "weka"     // JSON: agentic coding sessions with subagents, hash ids of 64-token blocks
 	OTel     = "otel"     // JSON: OpenTelemetry spans of the gen_ai conventions
-	LiteLLM  = "litellm"  // JSON: LiteLLM's spend logs
 	Native   = "bench"    // bench's own: a header, then lines that are a superset of Mooncake's
 )
 
 // formats lists all formats.
-var formats = []string{Mooncake, Azure, BurstGPT, Bailian, ShareGPT, Log, Weka, OTel, LiteLLM, Native}
+var formats = []string{Mooncake, Azure, BurstGPT, ShareGPT, Log, Weka, OTel, Native}
 
 // nativeSchema is the schema in the header of the native format.
 const nativeSchema = "bench/trace/v1"
@@ -62,7 +60,7 @@ type Info struct {
 // Counts counts the rows read so far.
 type Counts struct {
 	Read      int `json:"read"`       // rows of the file
-	Other     int `json:"other"`      // skipped: no requests to a model (tools, agents, embeddings), or answered by a proxy's cache
+	Other     int `json:"other"`      // skipped: no requests to a model (tools, agents, embeddings)
 	Failed    int `json:"failed"`     // skipped: logged as failed
 	Duplicate int `json:"duplicate"`  // skipped: logged twice
 	Empty     int `json:"empty"`      // skipped: an empty prompt or answer (failed requests are logged so)
