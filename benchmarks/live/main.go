@@ -63,7 +63,7 @@ func recorder(bench, to, file string, flags ...string) server.Config {
 	return server.Config{
 		Command:  append([]string{bench, "trace", "record", "--listen", "127.0.0.1:0", "--to", to, "-o", file}, flags...),
 		Announce: "listening on ",
-		Grace:    40 * time.Second, // more than its --drain
+		Grace:    40 * time.Second, // more than it waits for open answers
 	}
 }
 

@@ -65,29 +65,15 @@ var flagUses = map[string][]helpGroup{
 		{"Output", []string{"format"}},
 	},
 	"trace": {
-		{"Format of the file", formatUses},
-		{"Which requests", requestUses},
-		{"Caches", []string{"cache-blocks"}},
-		{"Output", []string{"format"}},
-	},
-	"trace convert": {
-		{"Format of the file", formatUses},
-		{"Which requests", requestUses},
-		{"Output", []string{"output", "anonymize", "keep-models"}},
-	},
-	"trace sample": {
-		{"What to choose", []string{"sessions", "requests", "seed"}},
-		{"Format of the file", formatUses},
-		{"Which requests", requestUses},
-		{"Output", []string{"output"}},
+		{"Which requests", []string{"from", "start", "end", "set"}},
+		{"Figures", []string{"format", "cache-blocks"}},
+		{"Output", []string{"output", "anonymize", "keep-models", "sessions", "requests", "seed"}},
 	},
 	"trace record": {
-		{"Where to listen", []string{"listen", "tls-cert", "tls-key", "max-connections", "max-body"}},
-		{"Where to send it", []string{"to", "http2", "tls-ca"}},
-		{"What to record", []string{"session-header", "keep-models"}},
-		{"Candidate", []string{"shadow", "share", "shadow-model", "shadow-key-env", "shadow-timeout", "shadow-concurrency", "shadow-warmup"}},
-		{"When copying ends", []string{"shadow-for", "shadow-max-errors", "shadow-until-decided"}},
-		{"How long", []string{"for", "drain"}},
+		{"Where to listen", []string{"listen", "tls-cert", "tls-key", "max-body"}},
+		{"Where to send it", []string{"to", "tls-ca"}},
+		{"What to record", []string{"session-header", "keep-models", "for"}},
+		{"Candidate", []string{"shadow", "share", "shadow-model", "shadow-key-env", "shadow-warmup", "shadow-max-errors", "shadow-until-decided"}},
 		{"Output", []string{"output", "admin"}},
 	},
 	"selftest": {
@@ -110,7 +96,5 @@ var flagUses = map[string][]helpGroup{
 
 // Groups of flags that several commands share.
 var (
-	keyUses     = []string{"api-key-env", "api-key-file", "api-key"}
-	formatUses  = []string{"from", "time-unit", "block-tokens", "bytes-per-token"}
-	requestUses = []string{"start", "end", "class", "min-input", "max-input", "min-output", "max-output", "cap-input", "cap-output"}
+	keyUses = []string{"api-key-env", "api-key-file", "api-key"}
 )

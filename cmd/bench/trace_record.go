@@ -32,9 +32,8 @@ type recordFlags struct {
 	listen, to, output, admin string
 	certificate, private, ca  string
 	sessionHeader, maxBody    string
-	http2, keepModels         bool
-	connections               int
-	duration, drain           time.Duration
+	keepModels                bool
+	duration                  time.Duration
 	shadow                    shadowFlags
 }
 
@@ -52,7 +51,7 @@ replays as a trace ([row.trace] file), and bench report shows it as a row. docs/
 With --shadow whole conversations are copied to a candidate, whose answers are read, measured and thrown away. What a request
 makes the candidate do, such as tool calls of its own, happens a second time.
 
-Ctrl-C or SIGTERM ends it: no new connections, --drain for the open answers, exit code 0. A second one ends at once.`,
+Ctrl-C or SIGTERM ends it: no new connections, 30 s for the open answers, exit code 0. A second one ends at once.`,
 		Example: `  bench trace record --to http://localhost:8000 -o live.jsonl.zst
   bench trace record --listen :8080 --to http://10.0.0.7:8000/v1 -o live.jsonl.zst --for 1h
   bench trace record --to https://llm.example.com/v1 -o live.jsonl.zst --session-header X-Session-ID
@@ -73,19 +72,16 @@ func (f *recordFlags) register(fl *pflag.FlagSet) {
 	fl.StringVar(&f.certificate, "tls-cert", "", "certificate `FILE`, to serve TLS (with --tls-key)")
 	fl.StringVar(&f.private, "tls-key", "", "private key `FILE`, to serve TLS (with --tls-cert)")
 	fl.StringVar(&f.ca, "tls-ca", "", "`FILE` with the certificates that sign the server's, if the system does not trust them")
-	fl.BoolVar(&f.http2, "http2", false, "HTTP/2 without TLS to the server; with TLS the server chooses")
 	fl.StringVar(&f.sessionHeader, "session-header", "", "request header with the conversation's id (default: conversations are recognised by their messages)")
 	fl.BoolVar(&f.keepModels, "keep-models", false, "record the names of models, not numbers")
 	fl.StringVar(&f.maxBody, "max-body", "64MiB", "largest body of a request; larger ones get status 413")
-	fl.IntVar(&f.connections, "max-connections", 10000, "connections at once; more wait")
 	fl.DurationVar(&f.duration, "for", 0, "end after this time, e.g. 1h (default: until interrupted)")
-	fl.DurationVar(&f.drain, "drain", 30*time.Second, "time for open answers at the end")
 	f.shadow.register(fl)
 }
 
 // config reads the flags.
 func (f *recordFlags) config() (proxy.Config, *tls.Config, error) {
-	c := proxy.Config{HTTP2: f.http2, SessionHeader: f.sessionHeader, KeepModels: f.keepModels}
+	c := proxy.Config{SessionHeader: f.sessionHeader, KeepModels: f.keepModels}
 	var wrong []string
 	bad := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	c.To = serverURL("--to", f.to, bad)
@@ -98,11 +94,8 @@ func (f *recordFlags) config() (proxy.Config, *tls.Config, error) {
 			bad("--session-header %s\nhint: --session-header X-Session-ID", problem)
 		}
 	}
-	if f.connections < 1 {
-		bad("--max-connections %d: expected an integer ≥ 1\nhint: --max-connections 10000", f.connections)
-	}
-	if f.duration < 0 || f.drain < 0 {
-		bad("--for and --drain must not be negative\nhint: --for 1h --drain 30s")
+	if f.duration < 0 {
+		bad("--for must not be negative\nhint: --for 1h")
 	}
 	if (f.certificate == "") != (f.private == "") {
 		bad("--tls-cert and --tls-key belong together\nhint: --tls-cert cert.pem --tls-key key.pem")
@@ -178,6 +171,11 @@ func parseBytes(text string) (int64, error) {
 // collected are up to a millisecond later: p99 of TTFT at 1,000 requests/s (bench selftest --gateway).
 const recordGC = 400
 
+const (
+	recordConnections = 10_000           // of callers at once; more wait
+	recordDrain       = 30 * time.Second // for open answers at the end
+)
+
 // recordTraffic records until ctx is done or the time is over.
 func (c *cli) recordTraffic(ctx context.Context, f *recordFlags) error {
 	if os.Getenv("GOGC") == "" {
@@ -216,7 +214,7 @@ func (c *cli) recordTraffic(ctx context.Context, f *recordFlags) error {
 	if err != nil {
 		return errors.Join(err, file.close(recording.Counts{}))
 	}
-	server := &proxy.Server{Proxy: p, TLS: incoming, MaxConnections: f.connections, Drain: f.drain, Unrecorded: file.unwritten,
+	server := &proxy.Server{Proxy: p, TLS: incoming, MaxConnections: recordConnections, Drain: recordDrain, Unrecorded: file.unwritten,
 		Page: func() []byte { return livePage(live, file.counts(p)) }}
 	stopAdmin := serveOn(admin, &http.Server{Handler: server.Admin(), ReadHeaderTimeout: 10 * time.Second})
 	defer stopAdmin()
@@ -228,7 +226,7 @@ func (c *cli) recordTraffic(ctx context.Context, f *recordFlags) error {
 	}
 	stopWatch := c.watchRecording(p, file)
 	served := server.Serve(ctx, l)
-	patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), f.drain) // for the copies
+	patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordDrain) // for the copies
 	_ = p.Close(patience)
 	cancel()
 	stopWatch()

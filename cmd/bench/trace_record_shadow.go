@@ -12,8 +12,7 @@ import (
 // shadowFlags are the flags of the candidate.
 type shadowFlags struct {
 	to, share, model, keyEnv, maxErrors string
-	timeout, warmup, duration           time.Duration
-	concurrency                         int
+	warmup                              time.Duration
 	untilDecided                        bool
 }
 
@@ -22,10 +21,7 @@ func (f *shadowFlags) register(fl *pflag.FlagSet) {
 	fl.StringVar(&f.share, "share", "", "share of the conversations that are copied, e.g. 10% (default 10%)")
 	fl.StringVar(&f.model, "shadow-model", "", "model to ask the candidate for (default: the caller's)")
 	fl.StringVar(&f.keyEnv, "shadow-key-env", "", "environment variable `VAR` with the candidate's API key (default: the caller's key is sent)")
-	fl.DurationVar(&f.timeout, "shadow-timeout", 10*time.Minute, "time limit of a copy")
-	fl.IntVar(&f.concurrency, "shadow-concurrency", 256, "copies in flight at once; more wait in a queue of 1024, then are dropped")
 	fl.DurationVar(&f.warmup, "shadow-warmup", time.Minute, "time since the first copy whose requests are not compared")
-	fl.DurationVar(&f.duration, "shadow-for", 0, "end copying this time after the first copy, e.g. 30m (default: never)")
 	fl.StringVar(&f.maxErrors, "shadow-max-errors", "", "end copying when the candidate's error rate exceeds the server's by this much (default 5%)")
 	fl.BoolVar(&f.untilDecided, "shadow-until-decided", false, "end copying when the comparison is decided")
 }
@@ -33,12 +29,12 @@ func (f *shadowFlags) register(fl *pflag.FlagSet) {
 // config reads the flags; nil: no candidate.
 func (f *shadowFlags) config(bad func(format string, args ...any)) *proxy.ShadowConfig {
 	if f.to == "" {
-		if f.share != "" || f.model != "" || f.keyEnv != "" || f.duration != 0 || f.maxErrors != "" || f.untilDecided {
+		if f.share != "" || f.model != "" || f.keyEnv != "" || f.maxErrors != "" || f.untilDecided {
 			bad("--share and the flags --shadow-… need --shadow\nhint: --shadow http://localhost:9000")
 		}
 		return nil
 	}
-	c := &proxy.ShadowConfig{To: serverURL("--shadow", f.to, bad), Share: 0.1, Model: f.model, Timeout: f.timeout, For: f.duration, Concurrency: f.concurrency}
+	c := &proxy.ShadowConfig{To: serverURL("--shadow", f.to, bad), Share: 0.1, Model: f.model}
 	switch f.share {
 	case "":
 	case "100%":
@@ -49,11 +45,8 @@ func (f *shadowFlags) config(bad func(format string, args ...any)) *proxy.Shadow
 		})
 	}
 	c.MaxErrors = percentage("--shadow-max-errors", f.maxErrors, "5%", bad)
-	if f.timeout <= 0 || f.warmup < 0 || f.duration < 0 {
-		bad("--shadow-timeout must be above 0, --shadow-warmup and --shadow-for not negative\nhint: --shadow-timeout 10m --shadow-warmup 1m")
-	}
-	if f.concurrency < 1 {
-		bad("--shadow-concurrency %d: expected an integer ≥ 1\nhint: --shadow-concurrency 256", f.concurrency)
+	if f.warmup < 0 {
+		bad("--shadow-warmup must not be negative\nhint: --shadow-warmup 1m")
 	}
 	if f.keyEnv != "" {
 		if c.Key = os.Getenv(f.keyEnv); c.Key == "" {

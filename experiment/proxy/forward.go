@@ -36,12 +36,8 @@ func newTransport(c Config) *http.Transport {
 		dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext
 	}
 	var protocols http.Protocols
-	if c.HTTP2 && c.To.Scheme == "http" {
-		protocols.SetUnencryptedHTTP2(true)
-	} else {
-		protocols.SetHTTP1(true)
-		protocols.SetHTTP2(true)
-	}
+	protocols.SetHTTP1(true)
+	protocols.SetHTTP2(true)
 	return &http.Transport{
 		DialContext: dial, TLSClientConfig: c.TLS, TLSHandshakeTimeout: dialTimeout, Protocols: &protocols,
 		DisableCompression: true, MaxIdleConnsPerHost: math.MaxInt32, IdleConnTimeout: idleTimeout,

@@ -21,11 +21,11 @@ func TestProtocols(t *testing.T) {
 	certificates.StartTLS()
 	certificates.Close()
 	for name, c := range map[string]struct {
-		tls, h2, out bool
-		want         string
+		tls, h2 bool
+		want    string
 	}{
 		"HTTP/1.1": {want: "HTTP/1.1"}, "h2c": {h2: true, want: "HTTP/2.0"},
-		"TLS": {tls: true, want: "HTTP/1.1"}, "h2": {tls: true, h2: true, want: "HTTP/2.0"}, "h2c to the server": {out: true, want: "HTTP/1.1"},
+		"TLS": {tls: true, want: "HTTP/1.1"}, "h2": {tls: true, h2: true, want: "HTTP/2.0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var served string
@@ -36,11 +36,11 @@ func TestProtocols(t *testing.T) {
 				_, _ = w.Write(all)
 				w.Header().Set("X-End", r.Trailer.Get("X-Ask"))
 			}))
-			a.Config.Protocols = protocols(c.out)
+			a.Config.Protocols = protocols(false)
 			a.Start()
 			defer a.Close()
 			to, _ := url.Parse(a.URL)
-			p, err := New(Config{To: to, HTTP2: c.out})
+			p, err := New(Config{To: to})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -73,7 +73,7 @@ func TestProtocols(t *testing.T) {
 			if err != nil || string(got) != body || q.Proto != c.want || q.Trailer.Get("X-End") != "1" {
 				t.Error(err, len(got), q.Proto, q.Trailer)
 			}
-			if c.out != (served == "HTTP/2.0") {
+			if served != "HTTP/1.1" {
 				t.Error("the server got", served)
 			}
 			transport.CloseIdleConnections()

@@ -28,7 +28,6 @@ import (
 // Config is how a Proxy works.
 type Config struct {
 	To            *url.URL                    // base of the server's API, such as http://host:8000/v1; without user info
-	HTTP2         bool                        // HTTP/2 without TLS to an http server; an https server chooses it
 	TLS           *tls.Config                 // for an https server; nil = the system's roots
 	Dial          Dial                        // nil = TCP
 	Shadow        *ShadowConfig               // a candidate that gets copies; nil = none
@@ -105,7 +104,7 @@ func New(c Config) (*Proxy, error) {
 		ErrorLog:       log.New(io.Discard, "", 0), // its lines have addresses
 	}
 	if c.Shadow != nil {
-		candidate := newTransport(Config{To: c.Shadow.To, HTTP2: c.HTTP2, TLS: c.TLS, Dial: c.Dial})
+		candidate := newTransport(Config{To: c.Shadow.To, TLS: c.TLS, Dial: c.Dial})
 		candidate.MaxResponseHeaderBytes = maxCandidateHeader
 		p.shadow = newShadow(*c.Shadow, candidate, c.Started)
 		p.shadow.sessionHeader = c.SessionHeader

@@ -28,8 +28,7 @@ type ShadowConfig struct {
 	QueueCopies int           // copies that wait; 0 = 1024. More are dropped
 	QueueBytes  int64         // bodies of waiting and sent copies together; 0 = 256 MiB
 
-	For       time.Duration // since the first copy, until copying ends; 0 = no end
-	MaxErrors float64       // error rate of the candidate minus the primary's, beyond which copying ends; 0 = 0.05
+	MaxErrors float64 // error rate of the candidate minus the primary's, beyond which copying ends; 0 = 0.05
 	// Decided reports whether the comparison is decided, after 64, 128, 256, … pairs that both have an answer. It is
 	// called by one goroutine at a time, not by the one that calls Done, and may take its time. nil = never decided.
 	Decided func(pairs int) bool
@@ -56,7 +55,6 @@ type shadow struct {
 	flying    map[*copied]context.CancelCauseFunc
 	dismissed []*copied // were taken and will not be sent: locked calls their done
 	bytes     int64     // bodies of waiting and flying
-	first     time.Time // of the first copy's sending; zero = none yet
 	lostUpTo  int       // conversations up to this number may miss a turn at the candidate
 	closed    bool
 	copies    recording.Copies
@@ -127,7 +125,6 @@ func (s *shadow) offer(o original) (taken *copied) {
 		return nil
 	}
 	s.locked(func() {
-		s.checkClock()
 		switch size := int64(len(o.body)); {
 		case s.closed || s.copies.Stopped != "":
 		case of.lost || of.session <= s.lostUpTo:
@@ -188,9 +185,8 @@ func (s *shadow) sendWaiting() {
 		s.waiting = slices.Delete(s.waiting, 0, 1)
 		ctx, cancel := context.WithCancelCause(context.Background())
 		s.flying[c] = cancel
-		if s.copies.Sent++; s.first.IsZero() {
-			s.first = time.Now()
-			s.copies.FirstUs = s.first.Sub(s.started).Microseconds()
+		if s.copies.Sent++; s.copies.Sent == 1 {
+			s.copies.FirstUs = time.Since(s.started).Microseconds()
 		}
 		s.running.Go(func() {
 			defer cancel(nil)

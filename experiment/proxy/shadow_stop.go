@@ -14,7 +14,6 @@ import (
 // Words of recording.Copies.Stopped.
 const (
 	stoppedErrors   = "errors"   // the candidate fails more often than the primary, or always
-	stoppedTime     = "time"     // ShadowConfig.For is over
 	stoppedDecided  = "decided"  // the comparison is decided
 	stoppedOperator = "operator" // by hand
 )
@@ -52,13 +51,6 @@ func (s *shadow) cancelFlying() {
 	}
 }
 
-// checkClock ends copying when its time is over.
-func (s *shadow) checkClock() {
-	if end := s.first.Add(s.config.For); s.config.For > 0 && !s.first.IsZero() && !time.Now().Before(end) {
-		s.stopLocked(stoppedTime, end)
-	}
-}
-
 // counts is what happened so far; nil for a nil shadow.
 func (s *shadow) counts() *recording.Copies {
 	if s == nil {
@@ -66,7 +58,6 @@ func (s *shadow) counts() *recording.Copies {
 	}
 	var out recording.Copies
 	s.locked(func() {
-		s.checkClock()
 		out = s.copies
 	})
 	return &out

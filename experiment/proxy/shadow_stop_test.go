@@ -22,24 +22,6 @@ var (
 	left   = &openai.Result{Outcome: openai.Left}
 )
 
-func TestShadowClock(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		x := newCandidate(t, ShadowConfig{For: time.Minute}, stream)
-		time.Sleep(10 * time.Second)
-		x.offer("u 1")
-		time.Sleep(59 * time.Second)
-		x.offer("u 2") // in flight when the time is over: its answer is awaited
-		time.Sleep(5 * time.Second)
-		if c := x.shadow.counts(); c.Stopped != stoppedTime || c.AtUs != 70_000_000 {
-			t.Errorf("%+v", c)
-		}
-		if x.offer("u 3") != nil || x.outcomes() != "ok ok" {
-			t.Error(x.outcomes())
-		}
-		x.end()
-	})
-}
-
 // TestShadowStops checks what becomes of copies when copying ends.
 func TestShadowStops(t *testing.T) {
 	for _, c := range []struct{ reason, outcomes string }{
@@ -52,7 +34,7 @@ func TestShadowStops(t *testing.T) {
 				x.offer("u 2")
 				time.Sleep(1500 * time.Millisecond)
 				x.shadow.stop(c.reason)
-				x.shadow.stop(stoppedTime) // the first reason stays
+				x.shadow.stop(stoppedOperator) // the first reason stays
 				time.Sleep(time.Minute)
 				synctest.Wait()
 				if got := x.outcomes(); got != c.outcomes {

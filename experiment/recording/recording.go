@@ -77,7 +77,7 @@ type Copies struct {
 	Unread   int    `json:"unread,omitempty"`   // the answer has an encoding that is not read, or is too large
 	Dropped  int    `json:"dropped"`            // the queue was full, or an earlier turn of the conversation is missing at the candidate
 	Stateful int    `json:"stateful,omitempty"` // not copied: the request continues what only the primary has stored
-	Stopped  string `json:"stopped"`            // why copying ended: errors, time, decided, operator; empty = it did not
+	Stopped  string `json:"stopped"`            // why copying ended: errors, decided, operator; empty = it did not
 	AtUs     int64  `json:"stopped_at_us"`      // since the start; 0 = it did not end
 	FirstUs  int64  `json:"first_copy_us"`      // since the start: the warm-up begins
 	Queued   int    `json:"queue_max"`          // most copies that waited at once

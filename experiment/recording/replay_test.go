@@ -188,7 +188,7 @@ func TestReplaySessions(t *testing.T) {
 func TestConverted(t *testing.T) {
 	all := traffic(rand.New(rand.NewPCG(1, 2)))
 	var b bytes.Buffer
-	c, err := trace.Convert(&b, openTrace(t, recordedTraffic(t, all, true), trace.Options{}), true, false)
+	c, err := trace.Convert(&b, openTrace(t, recordedTraffic(t, all, true), trace.Options{}), trace.Output{Anonymize: true})
 	if err != nil || !strings.Contains(strings.Join(c.Lost, "\n"), "what was measured") {
 		t.Fatal(c, err)
 	}

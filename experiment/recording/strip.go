@@ -17,7 +17,7 @@ var knownOutcomes = names("ok", "short", "truncated", "timeout", "connect", "sta
 var knownPhases = names(record.PhaseWarmup, record.PhaseWindow, record.PhaseCooldown)
 
 // knownStops are the reasons for which copying ends.
-var knownStops = names("errors", "time", "decided", "operator", other)
+var knownStops = names("errors", "decided", "operator", other)
 
 func names(list ...string) map[string]bool {
 	known := map[string]bool{"": true}

@@ -121,7 +121,7 @@ func (c *ShadowComparison) addFindings() {
 			unit.Format(float64(n)/float64(n+c.Copies.Sent), "share"))
 	}
 	if n := c.Copies.Cut; float64(n) > manyCut*float64(c.Copies.Sent) {
-		add(record.Caution, "shadow_cut", "give the end more time (--drain); if B stalls, look for the cause there",
+		add(record.Caution, "shadow_cut", "if B stalls, look for the cause there",
 			"%s of the copies were cut, in flight when copying was stopped or at the end: B's slowest answers are among them",
 			unit.Format(float64(n)/float64(c.Copies.Sent), "share"))
 	}

@@ -179,7 +179,7 @@ func liveFindings(c recording.Counts, dropped, blocked int) (out []record.Findin
 		add(record.Caution, "unreadable_answers", "let the server answer without this encoding", "%d answers are not in the figures: their encoding is not read, or they are too large", n)
 	}
 	if n := c.Refused; n > 0 {
-		add(record.Note, "refused", "raise --max-connections or --max-body", "the proxy refused %d requests", n)
+		add(record.Note, "refused", "raise --max-body", "the proxy refused %d requests", n)
 	}
 	if n := c.Unreachable; n > 0 {
 		add(record.Caution, "unreachable", "read the server's log", "the server could not be reached for %d requests", n)
