@@ -1,5 +1,5 @@
 # make test is what CI runs; everything it needs comes from go.mod.
-.PHONY: test build release module bench fuzz golden licenses simulate echarts engines
+.PHONY: test golden-all build release module bench fuzz golden licenses simulate echarts engines
 
 # Most of their tests simulate, for minutes under the race detector; what they have in goroutines, cmd/bench runs under it.
 SIMULATIONS = ./experiment/stats ./experiment/verdict ./report/compare ./benchmarks/nights ./benchmarks/predictions
@@ -40,6 +40,11 @@ fuzz:
 	    echo "$$pkg $$f"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime 30s $$pkg || exit 1; \
 	  done; \
 	done
+
+# What the binary writes for stored runs and for matrices in virtual time, compared with the stored files to the byte.
+# After a change that is meant: go test ./internal/golden -all -update, and read the diff.
+golden-all:
+	go test ./internal/golden -all
 
 # Write the golden files anew; read the diff before committing it.
 golden:
