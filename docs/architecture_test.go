@@ -24,16 +24,17 @@ var module = modulePath()
 // mayImport is the table of docs/architecture.md, each of our packages with those of ours that it may
 // import: whatever is not listed is forbidden. Folders are relative to the root, "." is the root.
 var mayImport = map[string][]string{
-	".":             {}, // the model table; for cmd alone
-	"deploy":        {}, // tests alone
-	"docs":          {}, // tests alone
-	"docs/schema":   {}, // tests alone
-	"cmd/bench":     {everything},
-	"sweep":         {"experiment", "experiment/endpoint", "experiment/record", "experiment/safetext", "experiment/series", "experiment/server", "experiment/target", "experiment/telemetry", "experiment/unit", "experiment/verdict", "experiment/workload", "sweep/strict"},
-	"sweep/live":    {"sweep", "sweep/forecast", "experiment", "experiment/columns", "experiment/endpoint", "experiment/openai", "experiment/record", "experiment/safetext", "experiment/stats", "experiment/unit", "experiment/verdict", "experiment/workload"},
-	"sweep/workers": {"experiment", "experiment/endpoint", "experiment/openai", "experiment/record", "experiment/safetext", "experiment/telemetry", "experiment/workload"},
-	"sweep/kube":    {"sweep", "experiment/safetext", "experiment/target", "experiment/unit"},
-	"sweep/strict":  {"experiment/safetext", "experiment/spelling"},
+	".":               {}, // the model table; for cmd alone
+	"deploy":          {}, // tests alone
+	"internal/golden": {}, // tests alone
+	"docs":            {}, // tests alone
+	"docs/schema":     {}, // tests alone
+	"cmd/bench":       {everything},
+	"sweep":           {"experiment", "experiment/endpoint", "experiment/record", "experiment/safetext", "experiment/series", "experiment/server", "experiment/target", "experiment/telemetry", "experiment/unit", "experiment/verdict", "experiment/workload", "sweep/strict"},
+	"sweep/live":      {"sweep", "sweep/forecast", "experiment", "experiment/columns", "experiment/endpoint", "experiment/openai", "experiment/record", "experiment/safetext", "experiment/stats", "experiment/unit", "experiment/verdict", "experiment/workload"},
+	"sweep/workers":   {"experiment", "experiment/endpoint", "experiment/openai", "experiment/record", "experiment/safetext", "experiment/telemetry", "experiment/workload"},
+	"sweep/kube":      {"sweep", "experiment/safetext", "experiment/target", "experiment/unit"},
+	"sweep/strict":    {"experiment/safetext", "experiment/spelling"},
 	"sweep/predict": {"experiment", "experiment/endpoint", "experiment/load", "experiment/mock", "experiment/openai",
 		"experiment/record", "experiment/roofline", "experiment/telemetry", "experiment/workload", "sweep"},
 
