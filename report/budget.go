@@ -56,7 +56,7 @@ func (r *Run) beyondBudget(id string) string {
 	if r.Manifest.Predicted != nil {
 		return "did not fit in the budget"
 	}
-	return "did not fit in the budget; run bench sweep --resume with a longer --budget"
+	return "did not fit in the budget; run bench sweep --resume with a longer budget"
 }
 
 func sumS(rows []record.NotStarted) (sum float64) {

@@ -78,7 +78,7 @@ func TestTextOfASpentBudget(t *testing.T) {
 	if err := Text(&b, run, Screen{Width: 200}); err != nil {
 		t.Fatal(err)
 	}
-	if want := "J-r1 (planned): did not fit in the budget; run bench sweep --resume with a longer --budget"; !strings.Contains(b.String(), want) {
+	if want := "J-r1 (planned): did not fit in the budget; run bench sweep --resume with a longer budget"; !strings.Contains(b.String(), want) {
 		t.Errorf("no %q in\n%s", want, b.String())
 	}
 }

@@ -183,5 +183,5 @@ func (r *run) budgetSpent() error {
 		return nil
 	}
 	return &ResumeError{fmt.Sprintf("the budget of %s is spent: the run took %s\n"+
-		"hint: resume with a longer one, such as --budget %s", r.budget(), r.spentBefore.Round(time.Second), 2*max(r.budget(), r.spentBefore.Round(time.Minute)))}
+		"hint: resume with a longer one, such as --set budget=%s", r.budget(), r.spentBefore.Round(time.Second), 2*max(r.budget(), r.spentBefore.Round(time.Minute)))}
 }

@@ -73,6 +73,9 @@ func (m *Matrix) Problem(path, text, hint string) strict.Problem {
 	return m.doc.Problem(path, text, hint)
 }
 
+// IsSet reports whether an argument of --set wrote a key, such as target.hardware.
+func (m *Matrix) IsSet(path string) bool { return m.doc != nil && m.doc.IsSet(path) }
+
 // LineOf is the line of a key of a row, such as duration or slo.ttft_p95: in the row, in [defaults] or at the top;
 // else of the row's name; 0 = there is neither.
 func (m *Matrix) LineOf(row, key string) int {
@@ -99,31 +102,43 @@ type Extension struct {
 }
 
 // Read reads, checks and expands a matrix file. The error is a strict.Problems with every mistake.
-func Read(file string, ext ...Extension) (*Matrix, error) {
+func Read(file string, ext ...Extension) (*Matrix, error) { return ReadSet(file, nil, ext...) }
+
+// ReadSet does what Read does, with the keys that arguments of --set change: see strict.ParseSet.
+func ReadSet(file string, set []string, ext ...Extension) (*Matrix, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("reading the matrix: %w", err)
 	}
-	return Parse(file, text, ext...)
+	return ParseSet(file, text, set, ext...)
 }
 
 // Parse does what Read does, with the text of a file.
 func Parse(file string, text []byte, ext ...Extension) (*Matrix, error) {
-	doc, err := strict.Parse(file, text)
+	return ParseSet(file, text, nil, ext...)
+}
+
+// ParseSet does what ReadSet does, with the text of a file. The matrix has the text with the changes.
+func ParseSet(file string, text []byte, set []string, ext ...Extension) (*Matrix, error) {
+	doc, err := strict.ParseSet(file, text, set)
 	if err != nil {
 		var problems strict.Problems
 		if errors.As(err, &problems) {
-			err = findSecrets(string(text)).mask(problems)
+			err = findSecrets(string(text), set...).mask(problems)
 		}
 		return nil, err
 	}
+	m := &Matrix{File: file, Text: string(text), doc: doc}
+	if len(set) > 0 {
+		m.Text = doc.Text
+	}
 	r := &reader{
-		doc: doc, root: maps.Clone(doc.Root), m: &Matrix{File: file, Text: string(text), doc: doc},
+		doc: doc, root: maps.Clone(doc.Root), m: m,
 		seen: map[strict.Problem]bool{}, ids: map[string]bool{},
 	}
 	r.read(ext)
 	if len(r.problems) > 0 {
-		return nil, findSecrets(string(text)).mask(r.problems)
+		return nil, findSecrets(string(text), set...).mask(r.problems)
 	}
 	return r.m, nil
 }

@@ -31,9 +31,15 @@ var (
 	quoted      = regexp.MustCompile(`"([^"]*)|'([^']*)`)
 )
 
-// findSecrets finds the secrets in the text of a matrix, line by line.
-func findSecrets(text string) secrets {
+// MaskSecrets is a text of a matrix, or an argument of --set, with * for each character of a secret.
+func MaskSecrets(text string) string { return findSecrets(text).masked }
+
+// findSecrets finds the secrets in the text of a matrix, line by line, and those in arguments of --set.
+func findSecrets(text string, set ...string) secrets {
 	s := secrets{}
+	for _, argument := range set {
+		s.values = append(s.values, findSecrets(argument).values...)
+	}
 	inHeaders, until := false, "" // until: the end of a secret of several lines
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
@@ -188,6 +194,9 @@ func (s secrets) mask(problems strict.Problems) strict.Problems {
 		p := &problems[i]
 		if p.Line > 0 && p.Line <= len(lines) {
 			p.Source = strings.TrimSuffix(lines[p.Line-1], "\r")
+		}
+		if p.Line == 0 { // an argument of --set, or no source at all
+			p.Source = s.hide(MaskSecrets(p.Source))
 		}
 		p.Text, p.Hint = s.hide(p.Text), s.hide(p.Hint)
 	}

@@ -121,8 +121,12 @@ It reports the operating point, the bottleneck, and how reliable the figures are
 			}
 		}
 		hint := cmd.CommandPath() + " --help"
-		if near, ok := nearestFlag(cmd, text); ok {
-			hint = "did you mean --" + near + "?"
+		if word, unknown := strings.CutPrefix(text, "unknown flag: --"); unknown {
+			if meant, ok := movedFlag(cmd, word, c.args); ok {
+				hint = meant
+			} else if near, ok := nearestFlag(cmd, word); ok {
+				hint = "did you mean --" + near + "?"
+			}
 		}
 		return usage("%s\nhint: %s", text, hint)
 	})
@@ -141,12 +145,8 @@ It reports the operating point, the bottleneck, and how reliable the figures are
 	return root
 }
 
-// nearestFlag is the flag that an unknown one in an error was probably meant to be.
-func nearestFlag(cmd *cobra.Command, text string) (string, bool) {
-	word, unknown := strings.CutPrefix(text, "unknown flag: --")
-	if !unknown {
-		return "", false
-	}
+// nearestFlag is the flag that an unknown one was probably meant to be.
+func nearestFlag(cmd *cobra.Command, word string) (string, bool) {
 	var known []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
 	return spelling.Nearest(word, known)

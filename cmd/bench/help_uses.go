@@ -12,10 +12,9 @@ var commandsByUse = []helpGroup{
 // flagUses are the flags of each command by use, in the order of its help.
 var flagUses = map[string][]helpGroup{
 	"sweep": {
-		{"What to run", []string{"only", "budget", "dry-run", "resume", "accept-server-change"}},
+		{"What to run", []string{"only", "set", "dry-run", "resume", "accept-server-change"}},
 		{"Where to send it", []string{"endpoint", "api", "model"}},
 		{"API key", keyUses},
-		{"For the roofline", []string{"hardware", "gpus", "precision", "model-configs", "hardware-configs"}},
 		{"Load from many machines", []string{"workers", "listen", "token-file", "tls-cert", "tls-key"}},
 		{"Output", []string{"out", "plain", "json", "metrics-listen"}},
 		{"Verdict", []string{"enforce"}},

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"bench/experiment/target"
+	"bench/sweep"
 )
 
 // keyFlags are the three sources of an API key. The key goes into the request header and nowhere else.
@@ -102,6 +103,10 @@ func redacted(args []string) []string {
 		switch {
 		case isSecret(before):
 			a = mask
+		case before == "--set":
+			a = sweep.MaskSecrets(a)
+		case joined && flag == "--set":
+			a = flag + "=" + sweep.MaskSecrets(value)
 		case !strings.HasPrefix(a, "-") || !joined:
 			a = redactURL(before, a)
 		case isSecret(flag):

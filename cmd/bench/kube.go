@@ -117,7 +117,7 @@ func (c *cli) printKube(ctx context.Context, file string, swept *sweepFlags, o k
 	if err != nil {
 		return err
 	}
-	m, err := readMatrix(ctx, file, &mock.Config{Models: models, Devices: hardware})
+	m, err := readMatrix(ctx, file, swept.set, &mock.Config{Models: models, Devices: hardware})
 	if err != nil {
 		return err
 	}

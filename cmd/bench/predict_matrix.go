@@ -69,7 +69,7 @@ func (c *cli) predictMatrix(cmd *cobra.Command, f *predictFlags, file string) er
 		return err
 	}
 	base := mock.Config{Models: models, Devices: hardware}
-	m, err := readMatrix(cmd.Context(), file, &base)
+	m, err := readMatrix(cmd.Context(), file, nil, &base)
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -17,7 +16,6 @@ import (
 	"bench/experiment/mock"
 	"bench/experiment/record"
 	"bench/experiment/roofline"
-	"bench/experiment/workload"
 	"bench/sweep"
 	"bench/sweep/forecast"
 )
@@ -27,13 +25,15 @@ type sweepFlags struct {
 	key keyFlags
 
 	endpoint, api, model string
-	hardware, precision  string
-	gpus                 int
-	tables               tableFlags
+	set                  []string
+
+	// Of bench tile.
+	hardware, precision string
+	gpus                int
+	tables              tableFlags
 
 	out, resume     string
 	only            []string
-	budget          time.Duration
 	dryRun, enforce bool
 	acceptChange    bool
 	watch           watchFlags
@@ -54,6 +54,7 @@ simulated server. Ctrl-C keeps finished rows; --resume continues the run.`,
   bench sweep matrices/chat.toml --endpoint https://host/v1 --api-key-env MY_KEY --model my-model --api chat
   bench sweep matrices/chat.toml --dry-run                            print the plan and its duration
   bench sweep matrices/chat.toml --only 'D-*' --only F-production     some rows
+  bench sweep matrices/chat.toml --set target.hardware=h100-sxm --set row.D-burst.rate=[2,4]
   bench sweep matrices/chat.toml --resume results/chat/20260101T120000Z
   bench sweep matrices/full.toml --enforce                            exit 3 unless every SLO is met
   bench sweep matrices/chat.toml --json | jq 'select(.event == "row_finished").result'`,
@@ -67,14 +68,10 @@ simulated server. Ctrl-C keeps finished rows; --resume continues the run.`,
 	fl.StringVar(&f.endpoint, "endpoint", "", `endpoint: host:port, a URL, or "mock" (default: [target] endpoint)`)
 	fl.StringVar(&f.api, "api", "", "API: completions, chat, responses, messages, embeddings or rerank (default: [target] api)")
 	fl.StringVar(&f.model, "model", "", "model name in requests (default: [target] model)")
-	fl.StringVar(&f.hardware, "hardware", "", "GPU under test, for the roofline, e.g. h100-sxm (default: [target] hardware)")
-	fl.IntVar(&f.gpus, "gpus", 0, "number of GPUs (default: [target] gpus)")
-	fl.StringVar(&f.precision, "precision", "", "precision of the weights, e.g. bf16, fp8 (default: [target] precision)")
-	f.tables.register(fl)
+	setFlag(fl, &f.set)
 	fl.StringVar(&f.out, "out", "results", "`DIR` for results")
 	fl.StringVar(&f.resume, "resume", "", "`DIR` of the run to continue")
 	fl.StringArrayVar(&f.only, "only", nil, "run only rows that match this name or `GLOB` (repeatable)")
-	fl.DurationVar(&f.budget, "budget", 0, "total `TIME` of the run, spent where verdicts are open, e.g. 20m (default: the matrix's budget)")
 	fl.BoolVar(&f.dryRun, "dry-run", false, "print the points with their requests and durations; send nothing")
 	fl.BoolVar(&f.enforce, "enforce", false, "exit 3 unless every SLO is met by valid rows")
 	fl.BoolVar(&f.acceptChange, "accept-server-change", false, "with --resume: if the server changed, run all rows again")
@@ -122,22 +119,13 @@ func (f *sweepFlags) check(fl *pflag.FlagSet) error {
 	if f.resume != "" && fl.Changed("out") && !within(f.resume, f.out) {
 		return usage("--out cannot be combined with --resume: a resumed run stays in its directory\nhint: omit --out")
 	}
-	if err := positive(fl, "gpus"); err != nil {
-		return err
-	}
-	if err := f.lead.check(fl); err != nil {
-		return err
-	}
-	if f.budget < 0 || f.budget == 0 && fl.Changed("budget") {
-		return usage("--budget %s is not a duration above 0\nhint: write --budget 20m", f.budget)
-	}
-	return nil
+	return f.lead.check(fl)
 }
 
 // read reads the matrix, and checks it with the flags.
 func (in *sweepInput) read(ctx context.Context, file string, stderr io.Writer) (err error) {
 	in.simulated = mock.Config{Models: in.models, Devices: in.hardware}
-	if in.m, err = readMatrix(ctx, file, &in.simulated); err != nil {
+	if in.m, err = readMatrix(ctx, file, in.set, &in.simulated); err != nil {
 		return err
 	}
 	if err := in.override(in.m, stderr); err != nil {
@@ -255,10 +243,10 @@ func (c *cli) noteChanged(lines []string) {
 	fmt.Fprint(c.stderr, strings.Join(lines, ""))
 }
 
-// readMatrix reads a matrix, with its table [mock] into simulated.
-func readMatrix(ctx context.Context, file string, simulated *mock.Config) (*sweep.Matrix, error) {
+// readMatrix reads a matrix with the changes of --set, and its table [mock] into simulated.
+func readMatrix(ctx context.Context, file string, set []string, simulated *mock.Config) (*sweep.Matrix, error) {
 	m, err := interruptible(ctx, func() (*sweep.Matrix, error) {
-		return sweep.Read(file, sweep.Extension{Table: "mock", Into: simulated})
+		return sweep.ReadSet(file, set, sweep.Extension{Table: "mock", Into: simulated})
 	})
 	if err != nil {
 		return nil, matrixError(err)
@@ -277,12 +265,9 @@ func matrixError(err error) error {
 	return &exitError{codeUsage, err}
 }
 
-// planBudget sets the budget of a matrix and what a resumed run has of it, and returns how far it goes; empty: there
-// is none. If it is too short for every row, the most telling ones run first.
+// planBudget finds what a resumed run has spent of its budget, and returns how far the budget goes; empty: there is
+// none. If it is too short for every row, the most telling ones run first.
 func (f *sweepFlags) planBudget(m *sweep.Matrix, k *forecast.Known) (string, error) {
-	if f.budget > 0 {
-		m.Budget = workload.Span(f.budget)
-	}
 	if f.resume != "" && (f.dryRun || m.Budget > 0) {
 		kept, err := sweep.FindKept(m, f.resume)
 		if err != nil {

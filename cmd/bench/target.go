@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
+	"strconv"
 	"strings"
 
 	"bench/sweep"
@@ -15,13 +17,11 @@ func (f *sweepFlags) override(m *sweep.Matrix, stderr io.Writer) error {
 		return usage("--endpoint: the matrix has replicas\nhint: edit replicas of [target], or replace them by endpoint")
 	}
 	if f.endpoint != "" && isMock(f.endpoint) != isMock(t.Endpoint) {
-		// [target] describes the other machine.
-		if t.Hardware != "" || len(t.Facts) > 0 || t.GPUHourUSD != nil {
+		if forgetMachine(m) {
 			fmt.Fprintln(stderr, "note: --endpoint replaces [target] endpoint: hardware, gpus, precision, price and facts of [target] are ignored;\n"+
-				"      set --hardware, --gpus and --precision for this endpoint")
+				"      state those of this endpoint by --set target.hardware=…, target.gpus=… and target.precision=…")
 		}
-		t.Hardware, t.GPUs, t.Precision, t.GPUHourUSD, t.Facts = "", 0, "", nil, nil
-		if isMock(t.Endpoint) {
+		if isMock(t.Endpoint) && !m.IsSet("target.model") {
 			t.Model = ""
 		}
 	}
@@ -44,6 +44,27 @@ func (f *sweepFlags) override(m *sweep.Matrix, stderr io.Writer) error {
 		return usage("%s", strings.Join(wrong, "\nerror: "))
 	}
 	return nil
+}
+
+// forgetMachine clears what the file states of the machine behind its own endpoint, except what --set states, and
+// reports whether that is worth a note.
+func forgetMachine(m *sweep.Matrix) (noted bool) {
+	t := &m.Target
+	if t.Hardware != "" && !m.IsSet("target.hardware") {
+		t.Hardware, noted = "", true
+	}
+	if !m.IsSet("target.gpus") {
+		t.GPUs = 0
+	}
+	if !m.IsSet("target.precision") {
+		t.Precision = ""
+	}
+	if t.GPUHourUSD != nil && !m.IsSet("target.gpu_hour_usd") {
+		t.GPUHourUSD, noted = nil, true
+	}
+	stated := len(t.Facts)
+	maps.DeleteFunc(t.Facts, func(name, _ string) bool { return !m.IsSet("target.facts." + strconv.Quote(name)) })
+	return noted || len(t.Facts) < stated
 }
 
 func isMock(endpoint string) bool { return endpoint == "" || endpoint == "mock" }

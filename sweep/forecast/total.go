@@ -20,7 +20,7 @@ func (p *Plan) Total() string {
 		text += ": durations from " + from
 	}
 	if p.unknown {
-		text += "; the server's speed decides\nfor an estimate: --model MODEL --hardware DEVICE --gpus N"
+		text += "; the server's speed decides\nfor an estimate: --model MODEL --set target.hardware=DEVICE --set target.gpus=N"
 	}
 	if p.order != "" {
 		text += "\n" + p.order

@@ -115,7 +115,7 @@ func written(t *testing.T, d *Document, path string) string {
 	if !ok {
 		t.Fatalf("no place for %s", path)
 	}
-	text := string([]rune(d.line(line))[col-1 : col-1+length])
+	text := string([]rune(d.pieces[0].from.line(line))[col-1 : col-1+length])
 	if strings.IndexByte(`"'`, text[0]) < 0 {
 		return text
 	}

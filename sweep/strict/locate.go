@@ -39,6 +39,9 @@ func locate(text string) located {
 		} else {
 			ok = l.keyValue(table, 0)
 		}
+		if ok {
+			table.end = int32(l.i)
+		}
 		ok = ok && l.lineEnd()
 	}
 	return l.located
@@ -85,7 +88,10 @@ func (l *locator) keyValue(table *node, depth int) bool {
 	last := parts[len(parts)-1]
 	l.noteDuplicate(table, last)
 	l.space()
-	return l.value(table.child(last, false), depth+len(parts))
+	own := table.child(last, false)
+	ok = l.value(own, depth+len(parts))
+	own.value = int32(l.i)
+	return ok
 }
 
 // key reads a key of one or more parts, with the space around it.
@@ -159,7 +165,12 @@ func (l *locator) list(n *node, depth int) bool {
 
 // inline reads { a = 1, b = 2 }.
 func (l *locator) inline(n *node, depth int) bool {
-	return l.between('}', func() bool { return l.keyValue(n, depth+1) })
+	n.inline, n.end = true, int32(l.i+1)
+	return l.between('}', func() bool {
+		ok := l.keyValue(n, depth+1)
+		n.end = int32(l.i)
+		return ok
+	})
 }
 
 // between reads comma-separated items up to a closing bracket.

@@ -5,6 +5,9 @@ package strict
 type node struct {
 	at, size int32 // in bytes: the key's last part, or the element's value
 	implicit bool  // so far only part of other keys, so its place is where the first of those is
+	inline   bool  // { … }
+	value    int32 // end of the value of a key = value; 0: none
+	end      int32 // of a table, behind its last key = value, else behind its header or {; 0: it has neither
 	keys     []string
 	children map[string]*node
 	items    []*node

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -14,12 +15,12 @@ import (
 // Problem is one mistake in a file.
 type Problem struct {
 	File      string // as the user named it
-	Line, Col int    // from 1, Col in runes; 0: unknown
+	Line, Col int    // from 1, Col in runes; 0: unknown. Line is 0 with a Col in an argument of --set
 	Len       int    // runes that are underlined, at least 1
 	Key       string // the path, such as row[2].prefix.tokens; empty: the file
 	Text      string // what is wrong
 	Hint      string // what the user can type or do; empty: none
-	Source    string // the whole line of the file; shown if Line is known
+	Source    string // the whole line of the file or argument; shown if Col is known
 }
 
 // Problems are the mistakes in one or several files.
@@ -47,9 +48,13 @@ func (p Problems) Error() string {
 func (p Problem) String() string {
 	var b strings.Builder
 	b.WriteString("error: " + visible(p.place()+p.Text))
-	if p.Line > 0 {
+	if p.Col > 0 {
 		source, caret := underline(p.Source, p.Col, p.Len)
-		fmt.Fprintf(&b, "\n%5d | %s\n%5s | %s", p.Line, source, "", caret)
+		number := ""
+		if p.Line > 0 {
+			number = strconv.Itoa(p.Line)
+		}
+		fmt.Fprintf(&b, "\n%5s | %s\n%5s | %s", number, source, "", caret)
 	}
 	for i, line := range strings.Split(p.Hint, "\n") {
 		switch {

@@ -14,7 +14,6 @@ package strict
 import (
 	"fmt"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -39,7 +38,7 @@ type Document struct {
 	Root map[string]any // values are string, int64, float64, bool, time.Time, map[string]any, []any and []map[string]any ([[…]])
 
 	places *node
-	lines  []int // offsets of the first byte of each line
+	pieces []piece // of Text, in order
 }
 
 // Parse parses a TOML text. The error is of type [Problems] and has one problem, as a syntax error hides all
@@ -49,7 +48,7 @@ func Parse(file string, text []byte) (*Document, error) {
 		return nil, Problems{{File: file, Len: 1, Text: fmt.Sprintf("the file is larger than %d MiB", maxSize>>20), Hint: "split it into several files"}}
 	}
 	d := &Document{File: file, Text: strings.TrimPrefix(string(text), mark)}
-	d.lines = lineStarts(d.Text)
+	d.pieces = []piece{{text: d.Text, from: newSource(file, d.Text, false)}}
 	if at := strayBytes(d.Text); at >= 0 {
 		return nil, Problems{d.problemAt(at, 1, "", fmt.Sprintf("the byte 0x%02x is not UTF-8", d.Text[at]), "save the file as UTF-8")}
 	}
@@ -95,14 +94,15 @@ func (d *Document) Keys(path string) []string {
 }
 
 // Place is the place in the file of the last key of path; of a list element, the start of its value; of
-// row[2], the name in the third [[row]]. line and col start at 1; col and length are in runes.
+// row[2], the name in the third [[row]]. line and col start at 1; col and length are in runes. line is 0 of a key that
+// an argument of --set wrote.
 func (d *Document) Place(path string) (line, col, length int, ok bool) {
 	n, exact := d.places.find(path)
 	if !exact || n == d.places {
 		return 0, 0, 0, false
 	}
-	line, col = d.position(int(n.at))
-	return line, col, d.columns(int(n.at), int(n.size)), true
+	p := d.problemAt(int(n.at), int(n.size), "", "", "")
+	return p.Line, p.Col, p.Len, true
 }
 
 // Problem makes a problem at the place of path or, if the file has no such key, of the nearest key around it.
@@ -156,45 +156,4 @@ func title(key string, index int, table map[string]any) string {
 		return quote(key) + " " + strconv.Quote(shorten(name))
 	}
 	return indexed(quote(key), index)
-}
-
-// problemAt makes a problem that underlines size bytes from an offset.
-func (d *Document) problemAt(at, size int, key, text, hint string) Problem {
-	line, col := d.position(at)
-	return Problem{File: d.File, Line: line, Col: col, Len: d.columns(at, size), Key: key, Text: text, Hint: hint, Source: d.line(line)}
-}
-
-// position converts an offset to a line and a column.
-func (d *Document) position(at int) (line, col int) {
-	at = max(0, min(at, len(d.Text)))
-	for at > 0 && at < len(d.Text) && !utf8.RuneStart(d.Text[at]) {
-		at--
-	}
-	line = sort.SearchInts(d.lines, at+1)
-	return line, utf8.RuneCountInString(d.Text[d.lines[line-1]:at]) + 1
-}
-
-// columns counts the runes of a span, up to the end of its line.
-func (d *Document) columns(at, size int) int {
-	at = max(0, min(at, len(d.Text)))
-	span := d.Text[at:min(at+max(size, 0), len(d.Text))]
-	if end := strings.IndexAny(span, "\r\n"); end >= 0 {
-		span = span[:end]
-	}
-	return max(1, utf8.RuneCountInString(span))
-}
-
-func (d *Document) line(n int) string {
-	text, _, _ := strings.Cut(d.Text[d.lines[n-1]:], "\n")
-	return strings.TrimSuffix(text, "\r")
-}
-
-func lineStarts(text string) []int {
-	starts := []int{0}
-	for i := range len(text) {
-		if text[i] == '\n' {
-			starts = append(starts, i+1)
-		}
-	}
-	return starts
 }

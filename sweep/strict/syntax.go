@@ -16,10 +16,10 @@ func (d *Document) syntax(err error, places located) Problem {
 	if !errors.As(err, &pe) {
 		return Problem{File: d.File, Len: 1, Text: err.Error(), Hint: syntaxHint("")}
 	}
-	text := strings.TrimSuffix(lowerFirst(pe.Message), ".")
-	if line, _ := d.position(pe.Position.Start); places.again > 0 && strings.Contains(text, "already") {
-		if again, _ := d.position(places.again); again == line {
-			first, _ := d.position(places.first)
+	text, file := strings.TrimSuffix(lowerFirst(pe.Message), "."), d.pieces[0].from
+	if line, _ := file.position(pe.Position.Start); places.again > 0 && strings.Contains(text, "already") {
+		if again, _ := file.position(places.again); again == line {
+			first, _ := file.position(places.first)
 			return d.problemAt(places.again, places.size, pe.LastKey, text, fmt.Sprintf("it is also in line %d; keep one of them", first))
 		}
 	}
@@ -28,8 +28,8 @@ func (d *Document) syntax(err error, places located) Problem {
 		at = next // the parser reports the byte before it
 	}
 	hint := syntaxHint(text)
-	line, _ := d.position(at)
-	if quoted := bareDuration.FindStringSubmatch(d.line(line)); quoted != nil && strings.Contains(text, "to end with a newline") {
+	line, _ := file.position(at)
+	if quoted := bareDuration.FindStringSubmatch(file.line(line)); quoted != nil && strings.Contains(text, "to end with a newline") {
 		hint = fmt.Sprintf("write a duration in quotes: %s = %q", quoted[1], quoted[2])
 	}
 	return d.problemAt(at, pe.Position.Len, pe.LastKey, text, hint)
