@@ -3,6 +3,7 @@ package report
 import (
 	"errors"
 	"slices"
+	"strings"
 
 	"bench/experiment/diagnosis"
 	"bench/experiment/record"
@@ -27,7 +28,20 @@ type Finding struct {
 	Cases    []Flagged       `json:"cases"`
 }
 
-// Flagged is one finding of one row.
+// add adds a finding of a row to the row's case.
+func (f *Finding) add(x Flagged) {
+	if n := len(f.Cases); n > 0 && f.Cases[n-1].Row == x.Row {
+		last := &f.Cases[n-1]
+		last.Text += "; " + x.Text
+		if x.Hint != "" && !strings.Contains(last.Hint, x.Hint) {
+			last.Hint = strings.TrimPrefix(last.Hint+"; "+x.Hint, "; ")
+		}
+		return
+	}
+	f.Cases = append(f.Cases, x)
+}
+
+// Flagged is what a row has of one code of findings.
 type Flagged struct {
 	Row  string `json:"row"` // its id; for repeats that differ, the name of the point
 	Text string `json:"text"`
@@ -136,7 +150,7 @@ func (o *Analysis) collectFindings(rows []record.Row) {
 					i = len(o.Findings) - first
 					o.Findings = append(o.Findings, Finding{Code: d.Code, Severity: severity})
 				}
-				o.Findings[first+i].Cases = append(o.Findings[first+i].Cases, Flagged{row, d.Text, d.Hint})
+				o.Findings[first+i].add(Flagged{row, d.Text, d.Hint})
 			}
 		}
 		for _, r := range rows {

@@ -103,8 +103,8 @@ prompts = { file = %[2]q, min_input = 1 }
 		t.Errorf("%+v", p)
 	}
 	for id, want := range map[string]record.Finding{
-		"all-r1": {Code: "errors", Severity: record.Invalid}, "some-r1": {Code: "refused_prompts", Severity: record.Caution},
-		"again-r1": {Code: "refused_prompts", Severity: record.Caution},
+		"all-r1": {Code: "errors", Severity: record.Invalid}, "some-r1": {Code: "prompts", Severity: record.Caution},
+		"again-r1": {Code: "prompts", Severity: record.Caution},
 	} {
 		b, err := os.ReadFile(filepath.Join(result.Dir, id+".json"))
 		if err != nil {

@@ -37,7 +37,7 @@ func TestSchemaOfCompare(t *testing.T) {
 	side := func(run compare.Run) compare.Side { return compare.Side{Name: run.Name, Runs: []compare.Run{run}} }
 	base, changed := resultOf("base", 80, 4), resultOf("new", 100, 4)
 	flagged := resultOf("flagged", 80, 1)
-	flagged.Rows[0].Findings = []record.Finding{{Code: "errors", Severity: record.Invalid}, {Code: "network", Severity: record.Caution}}
+	flagged.Rows[0].Findings = []record.Finding{{Code: "errors", Severity: record.Invalid}, {Code: "client_machine", Severity: record.Caution}}
 	o := compare.Options{Allow: []string{"hardware"}}
 	o.Gate.Thresholds = []experiment.Threshold{{Metric: "ttft_p50", Worse: 0.05}, {Metric: "goodput_requests_per_s", Worse: 0.05}}
 	var tested []byte

@@ -67,7 +67,7 @@ func TestWorkload(t *testing.T) {
 	slow := undecided
 	slow.Value = new(820.)
 	breaks := func(r record.Row) record.Row {
-		r.Findings = append(r.Findings, record.Finding{Code: "short", Severity: record.Invalid, Text: "answers ended early", Hint: "set stop"})
+		r.Findings = append(r.Findings, record.Finding{Code: "output_length", Severity: record.Invalid, Text: "answers ended early", Hint: "set stop"})
 		return r
 	}
 	invalid := func(n int) record.Row { return breaks(offered(n, 900, pass)) }
@@ -90,7 +90,7 @@ func TestWorkload(t *testing.T) {
 		"the next looks slow": {[]record.Row{offered(8, 900, pass), offered(16, 1000, slow)},
 			"SHIP", "SLO met at concurrency 8; concurrency 16 is undecided: TTFT p99 820 ms > 500 ms on 51 requests; 39 more decide it", "concurrency = [10, 12, 14]", stats.Pass, "concurrency 8"},
 		"the next is invalid": {[]record.Row{offered(8, 900, pass), invalid(16)},
-			"SHIP", "SLO met at concurrency 8; concurrency 16 is invalid: short", "fix short, then repeat concurrency 16: set stop", stats.Pass, "concurrency 8"},
+			"SHIP", "SLO met at concurrency 8; concurrency 16 is invalid: output_length", "fix output_length, then repeat concurrency 16: set stop", stats.Pass, "concurrency 8"},
 		"the next fails requests": {[]record.Row{offered(8, 900, pass), func() record.Row {
 			r := offered(16, 100, record.Verdict{Metric: "error_rate", Unit: "share", Limit: 0.01, Value: new(0.4), Verdict: "FAIL"})
 			r.Findings = []record.Finding{{Code: "errors", Severity: record.Invalid, Text: "40 % failed"}}
@@ -107,18 +107,19 @@ func TestWorkload(t *testing.T) {
 		"looks slow": {[]record.Row{offered(8, 900, slow)},
 			"NOT YET", "concurrency 8 is undecided: TTFT p99 820 ms > 500 ms on 51 requests; 39 more decide it", "requests = 339 at concurrency 8", stats.Undecided, "concurrency 8"},
 		"open by a caution": {[]record.Row{changed(func(r *record.Row) {
-			r.Findings = []record.Finding{{Code: "client_cpu", Severity: record.Caution, Text: "CPU steal 9 %", Hint: "dedicated cores"}}
-		}, record.Verdict{Metric: ttft, Verdict: "UNDECIDED", Need: 700, OpenedBy: []string{"client_cpu"}, Why: "PASS as measured, undecided because of client_cpu: CPU steal 9 %"})},
-			"NOT YET", "", "fix client_cpu, then repeat concurrency 8: dedicated cores", stats.Undecided, "concurrency 8"},
+			r.Findings = []record.Finding{{Code: "client_bound", Severity: record.Caution, Text: "CPU steal 9 %", Hint: "dedicated cores",
+				Effects: []record.Effect{{Metric: "ttft", Direction: record.Inflated, Unit: record.UnitMs}}}}
+		}, record.Verdict{Metric: ttft, Verdict: "UNDECIDED", Need: 700, OpenedBy: []string{"client_bound"}, Why: "PASS as measured, undecided because of client_bound: CPU steal 9 %"})},
+			"NOT YET", "", "fix client_bound, then repeat concurrency 8: dedicated cores", stats.Undecided, "concurrency 8"},
 		"an invalid one below a miss": {[]record.Row{invalid(8), offered(16, 1000, fail)}, "NOT YET",
-			"concurrency 16 misses TTFT p99 600 ms > 500 ms (HBM-bandwidth-bound decode); concurrency 8 is invalid: short", "fix short, then repeat concurrency 8", stats.Undecided, "concurrency 16"},
-		"invalid": {[]record.Row{invalid(8)}, "NOT YET", "concurrency 8 is invalid: short", "fix short, then repeat concurrency 8", stats.Undecided, "concurrency 8"},
+			"concurrency 16 misses TTFT p99 600 ms > 500 ms (HBM-bandwidth-bound decode); concurrency 8 is invalid: output_length", "fix output_length, then repeat concurrency 8", stats.Undecided, "concurrency 16"},
+		"invalid": {[]record.Row{invalid(8)}, "NOT YET", "concurrency 8 is invalid: output_length", "fix output_length, then repeat concurrency 8", stats.Undecided, "concurrency 8"},
 		"none": {[]record.Row{offered(8, 900, fail), offered(16, 1000, fail)},
 			"NO POINT MEETS THE SLO", "even concurrency 8 misses TTFT p99 600 ms > 500 ms", "concurrency = [1, 2, 4]", stats.Fail, "concurrency 8"},
 		"no SLO": {[]record.Row{offered(8, 900), offered(16, 1000)}, "MEASURED", "no SLO is specified; highest output tok/s at concurrency 16", "add [slo]", "", "concurrency 16"},
 		"no SLO, one invalid": {[]record.Row{offered(8, 900), breaks(offered(16, 1000))}, "MEASURED",
-			"no SLO is specified; highest output tok/s at concurrency 8; concurrency 16 is invalid: short", "fix short, then repeat concurrency 16", "", "concurrency 8"},
-		"no SLO, all invalid": {[]record.Row{breaks(offered(8, 900))}, "NOT YET", "concurrency 8 is invalid: short", "fix short, then repeat concurrency 8", stats.Undecided, "concurrency 8"},
+			"no SLO is specified; highest output tok/s at concurrency 8; concurrency 16 is invalid: output_length", "fix output_length, then repeat concurrency 16", "", "concurrency 8"},
+		"no SLO, all invalid": {[]record.Row{breaks(offered(8, 900))}, "NOT YET", "concurrency 8 is invalid: output_length", "fix output_length, then repeat concurrency 8", stats.Undecided, "concurrency 8"},
 	} {
 		a := answerOf(c.rows)
 		w := a.Workloads[0]
@@ -246,7 +247,7 @@ func TestOperatingPoint(t *testing.T) {
 	r := offered(8, 900, judged("ttft_p99", stats.Pass), record.Verdict{Metric: "usd_per_million_output_tokens", Unit: "usd", Limit: 3, Value: new(1.5), Verdict: "PASS"})
 	r.Spec.Variant = "max_num_seqs=64"
 	r.Cost = &record.Cost{USDPerMillion: 1.5}
-	r.Findings = []record.Finding{{Code: "client_cpu", Severity: record.Caution}, {Code: "client_cpu", Severity: record.Caution}, {Code: "closed_loop", Severity: record.Note}}
+	r.Findings = []record.Finding{{Code: "client_bound", Severity: record.Caution}, {Code: "client_bound", Severity: record.Caution}, {Code: "closed_loop", Severity: record.Note}}
 	series := series.FromRows([]record.Row{r})
 	m := &record.Manifest{Servers: []record.ServerStart{{Variant: "max_num_seqs=64", Command: []string{"vllm", "serve", "--max-num-seqs", "64"}, ReadyS: 20}}, Facts: map[string]string{"server_flags": "x"}}
 	w := NewAnswer(m, series, Diagnose(series), nil).Workloads[0]

@@ -58,7 +58,13 @@ func same(*record.Row) {}
 // clientCaution is a caution about a client that was hardly busy.
 func clientCaution(r *record.Row) {
 	r.Client = &telemetry.Usage{MaxProcs: 2, CPUMean: new(0.5)}
-	r.Findings = []record.Finding{{Code: "client_cpu", Severity: record.Caution}}
+	r.Findings = []record.Finding{{Code: "client_bound", Severity: record.Caution}}
+}
+
+// add is one more effect of the row's first finding.
+func add(r *record.Row, metric string, ms float64) {
+	x := record.Effect{Metric: metric, Direction: record.Inflated, Bound: &ms, Unit: record.UnitMs}
+	r.Findings[0].Effects = append(r.Findings[0].Effects, x)
 }
 
 // moved is an effect of the row's first finding.
@@ -105,8 +111,8 @@ func TestRules(t *testing.T) {
 			r.Findings[0].Effects = []record.Effect{{Metric: "ttft", Direction: record.Inflated, Unit: record.UnitFactor}}
 		}), ClientLimited, "client",
 			as(func(r *record.Row) { clientCaution(r); r.Client.CPUMean, r.Findings = new(1.9), nil }), BandwidthBoundDecode},
-		{"stolen", as(func(r *record.Row) { clientCaution(r); moved(r, "ttft", 12.1) }), ClientLimited, "client",
-			as(func(r *record.Row) { clientCaution(r); moved(r, "ttft", 11.9) }), BandwidthBoundDecode}, // a fifth of p99, at most
+		{"stolen", as(func(r *record.Row) { clientCaution(r); moved(r, "e2e_from_send", 1); add(r, "ttft", 12.1) }), ClientLimited, "client",
+			as(func(r *record.Row) { clientCaution(r); moved(r, "e2e_from_send", 1); add(r, "ttft", 11.9) }), BandwidthBoundDecode}, // a fifth of p99, at most
 		{"late client", as(func(r *record.Row) {
 			r.Findings, r.Summary.Lag = []record.Finding{{Code: "client_bound", Severity: record.Caution}}, flat(3, 12.1)
 		}), ClientLimited, "client",
@@ -115,7 +121,8 @@ func TestRules(t *testing.T) {
 			}), BandwidthBoundDecode},
 		{"verdict open by the client", as(func(r *record.Row) {
 			clientCaution(r)
-			r.SLO = []record.Verdict{{Verdict: "UNDECIDED", OpenedBy: []string{"client_cpu"}}}
+			r.SLO = []record.Verdict{{Verdict: "UNDECIDED", Metric: "ttft_p95", OpenedBy: []string{"client_bound"}}}
+			r.Findings[0].Effects = []record.Effect{{Metric: "ttft", Direction: record.Inflated, Unit: record.UnitMs}}
 		}), ClientLimited, "client",
 			as(func(r *record.Row) {
 				clientCaution(r)

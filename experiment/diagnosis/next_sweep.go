@@ -90,7 +90,7 @@ func loadName(s *series.Series, p *series.Point) string {
 // openedBy is the caution without which the limit would have a verdict; nil: none.
 func openedBy(p *series.Point, limit *record.Verdict) *record.Finding {
 	for _, f := range findings(p) {
-		if f.Severity == record.Caution && slices.Contains(limit.OpenedBy, f.Code) {
+		if f.Severity == record.Caution && limit.WasOpenedBy(&f) {
 			return &f
 		}
 	}

@@ -43,7 +43,7 @@ type Closest struct {
 func operatingPoint(m *record.Manifest, s *series.Series, p *series.Point) *OperatingPoint {
 	first := p.Rows[0]
 	o := &OperatingPoint{Name: s.PointName(p), Load: p.Load, OutputTokensPerS: p.OutputTokensPerS.Median, RequestsPerS: p.RequestsPerS.Median,
-		N: p.Completed(), Settings: settings(m, s, p), Cautions: oncePerCode(findings(p), record.Caution), Closest: closest(p)}
+		N: p.Completed(), Settings: settings(m, s, p), Cautions: oncePerAdvice(findings(p), record.Caution), Closest: closest(p)}
 	if g := p.OutputTokensPerSPerGPU; g != nil {
 		o.OutputTokensPerSPerGPU = new(g.Median)
 	}
@@ -136,11 +136,12 @@ func settings(m *record.Manifest, s *series.Series, p *series.Point) []Fact {
 	return out
 }
 
-// oncePerCode keeps the first finding of each code of a severity.
-func oncePerCode(all []record.Finding, severity record.Severity) []record.Finding {
+// oncePerAdvice keeps, of the findings of a severity that have one code and one hint, the first.
+func oncePerAdvice(all []record.Finding, severity record.Severity) []record.Finding {
 	out := []record.Finding{}
 	for _, f := range all {
-		if f.Severity == severity && !slices.ContainsFunc(out, func(g record.Finding) bool { return g.Code == f.Code }) {
+		same := func(g record.Finding) bool { return g.Code == f.Code && g.Hint == f.Hint }
+		if f.Severity == severity && !slices.ContainsFunc(out, same) {
 			out = append(out, f)
 		}
 	}

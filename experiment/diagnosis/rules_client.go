@@ -10,8 +10,8 @@ import (
 // clientMatters is the share of a figure that the client must be able to explain: verdict.MinTrend.
 const clientMatters = verdict.MinTrend
 
-// clientCodes are the findings about the client.
-var clientCodes = []string{"client_bound", "client_cpu", "client_paused"}
+// clientBound is the code of findings about the client: it sent late, was short of CPU, or did not run.
+const clientBound = "client_bound"
 
 // checkClient: a finding about the client counts if its effects are large beside the figures that they touch, or
 // leave a verdict open.
@@ -38,16 +38,16 @@ func (v *pointMetrics) clientLimits() []Evidence {
 	}
 	for _, r := range v.p.Rows {
 		for _, f := range r.Findings {
-			if f.Severity == record.Note || !slices.Contains(clientCodes, f.Code) {
+			if f.Severity == record.Note || f.Code != clientBound {
 				continue
 			}
 			for _, x := range r.SLO {
-				if slices.Contains(x.OpenedBy, f.Code) {
+				if x.WasOpenedBy(&f) {
 					add(fact("limits undecided by "+f.Code, 1, ""))
 				}
 			}
 			for _, x := range f.Effects {
-				if e, ok := large(r, f.Code, &x); ok {
+				if e, ok := large(r, &f, &x); ok {
 					add(e)
 				}
 			}
@@ -64,7 +64,7 @@ func (v *pointMetrics) longLag() []Evidence {
 		if latency == nil {
 			latency = r.Summary.E2E
 		}
-		found := slices.ContainsFunc(r.Findings, func(f record.Finding) bool { return f.Code == "client_bound" || f.Code == "client_paused" })
+		found := slices.ContainsFunc(r.Findings, func(f record.Finding) bool { return f.Code == clientBound })
 		for _, name := range []string{"p50", supportedTail(r)} {
 			lag, whole := percentile(r.Summary.Lag, name), percentile(latency, name)
 			if found && lag != nil && whole != nil && *lag >= clientMatters**whole && *lag > 0 {
@@ -76,8 +76,8 @@ func (v *pointMetrics) longLag() []Evidence {
 }
 
 // large reports whether an effect of a finding about the client can be a large part of the figure that it touches.
-// What each request's own lag explains is left to longLag.
-func large(r *record.Row, code string, x *record.Effect) (Evidence, bool) {
+// What each request's own lag explains, which is in no latency from send, is left to longLag.
+func large(r *record.Row, f *record.Finding, x *record.Effect) (Evidence, bool) {
 	switch {
 	case x.Bound == nil && x.Unit == record.UnitFactor:
 		return fact(x.Metric+" moved by the client, unbounded", 1, ""), true
@@ -88,7 +88,7 @@ func large(r *record.Row, code string, x *record.Effect) (Evidence, bool) {
 	case x.Unit == record.UnitRequests:
 		share := *x.Bound / float64(max(1, r.Summary.Requests.Completed))
 		return atLeast("requests moved by the client", share, "share", clientMatters), share >= clientMatters
-	case code != "client_cpu" || x.Metric == "itl":
+	case !f.Touches("e2e_from_send") || x.Metric == "itl":
 		return Evidence{}, false
 	}
 	whole := percentile(r.Summary.Latency(x.Metric), supportedTail(r))

@@ -84,7 +84,7 @@ func TestConversations(t *testing.T) {
 					}
 				}
 			}
-			if deep != 3 || slices.Contains(row.Checks.Failed, "prompt_length") || slices.Contains(row.Checks.Failed, "prefix_cache") {
+			if deep != 3 || slices.Contains(row.Checks.Failed, "prompts") || slices.Contains(row.Checks.Failed, "prefix_cache") {
 				t.Errorf("%d turns behind the first; %+v", deep, row.Findings)
 			}
 		})
@@ -156,7 +156,7 @@ func TestNaturalConversations(t *testing.T) {
 	if _, forced := row.Sampling["ignore_eos"]; forced || row.Sampling["stop"] == nil || row.Summary.Requests.Short > 0 {
 		t.Errorf("sampling %v, %d short", row.Sampling, row.Summary.Requests.Short)
 	}
-	if !slices.Contains(row.Checks.NotPossible, "short") {
+	if !slices.Contains(row.Checks.NotPossible, "output_length") {
 		t.Errorf("%+v", row.Checks)
 	}
 }
@@ -260,7 +260,7 @@ func TestColdStart(t *testing.T) {
 			t.Errorf("request %d came %d µs after the one before", i, r.Arrival.Us()-records[i-1].End.Us())
 		}
 	}
-	for _, code := range []string{"warmup", "rate_not_achieved", "concurrency"} {
+	for _, code := range []string{"unsteady", "rate_not_achieved", "concurrency"} {
 		if !slices.Contains(row.Checks.NotPossible, code) {
 			t.Errorf("%s is asked of a cold start: %+v", code, row.Checks)
 		}
@@ -334,7 +334,7 @@ func TestConversationsWithReasoning(t *testing.T) {
 			if u == nil || u.CachedTokens == 0 || math.Abs(float64(u.CachedTokens-u.PossibleTokens)) > 0.05*float64(u.PossibleTokens) {
 				t.Errorf("%+v", u)
 			}
-			if slices.Contains(row.Checks.Failed, "prompt_length") || slices.Contains(row.Checks.Failed, "prefix_cache") {
+			if slices.Contains(row.Checks.Failed, "prompts") || slices.Contains(row.Checks.Failed, "prefix_cache") {
 				t.Errorf("%+v", row.Findings)
 			}
 		})

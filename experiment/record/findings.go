@@ -30,6 +30,15 @@ type Verdict struct {
 	Overload bool `json:"overload,omitempty"`
 }
 
+// WasOpenedBy reports whether the finding is one of those without whose effects the limit would have a verdict.
+func (v *Verdict) WasOpenedBy(f *Finding) bool {
+	metric := TouchedMetric(v.Metric)
+	if metric == experiment.E2EPerToken {
+		metric = "e2e"
+	}
+	return slices.Contains(v.OpenedBy, f.Code) && f.Touches(metric)
+}
+
 // Severity is how much a finding takes from a row's figures.
 type Severity string
 

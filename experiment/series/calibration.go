@@ -84,21 +84,33 @@ func atConcurrency(r *record.Row) (points []roofline.Point) {
 // were requested, do not affect the median of a time at the load that there was.
 func (c *Calibration) unfit(r *record.Row) string {
 	const fewest = 6 // stats gives a p50 no interval below
-	harmless := []string{"rate_not_achieved", "concurrency", "prompt_length", "faster_than_bound"}
-	failed := slices.DeleteFunc(slices.Concat(r.Codes(record.Invalid), r.Codes(record.Caution)), func(code string) bool { return slices.Contains(harmless, code) })
+	failed := slices.DeleteFunc(slices.Clone(r.Findings), harmless)
+	codes := slices.Concat(record.Codes(failed, record.Invalid), record.Codes(failed, record.Caution))
 	switch {
 	case r.Roofline == nil:
 		return "no roofline"
 	case r.Speculation != nil:
 		return "the server speculates: a step has several tokens"
-	case len(failed) > 0:
-		return strings.Join(failed, ", ")
+	case len(codes) > 0:
+		return strings.Join(codes, ", ")
 	case r.Summary.Requests.Completed < fewest:
 		return fmt.Sprintf("%d requests completed, %d needed", r.Summary.Requests.Completed, fewest)
 	case c.Setup != nil && !SameSetup(r.Roofline, c.Setup):
 		return "different model or hardware"
 	}
 	return ""
+}
+
+// harmless reports whether a finding is about the load or the prompt length that were requested. The other findings
+// about prompts are cautions without a known size.
+func harmless(f record.Finding) bool {
+	switch f.Code {
+	case "rate_not_achieved", "concurrency", "faster_than_bound":
+		return true
+	case "prompts":
+		return f.Severity == record.Invalid || len(f.Effects) > 0 && f.Effects[0].Bound != nil
+	}
+	return false
 }
 
 // StepMs is the median duration of a decode step: the p50 of itl if each event has one token, since tpot

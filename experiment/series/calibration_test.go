@@ -22,7 +22,7 @@ func TestCalibrationOf(t *testing.T) {
 	few := row("few", 1, "m")
 	few.Summary.Requests.Completed = 5
 	rated.Findings = []record.Finding{{Code: "heterogeneous", Severity: record.Note}, {Code: "rate_not_achieved", Severity: record.Caution}} // its times are as good as any
-	flagged.Findings = []record.Finding{{Code: "errors", Severity: record.Invalid}, {Code: "rate_not_achieved", Severity: record.Caution}, {Code: "network", Severity: record.Caution}}
+	flagged.Findings = []record.Finding{{Code: "errors", Severity: record.Invalid}, {Code: "rate_not_achieved", Severity: record.Caution}, {Code: "client_machine", Severity: record.Caution}}
 	bare.Roofline = nil
 	several.Summary.TokensPerEvent = 2 // its gaps are not of one token
 	rated.Spec.Rate = 3
@@ -34,7 +34,7 @@ func TestCalibrationOf(t *testing.T) {
 	if d := cmp.Diff(want, c.Points); d != "" {
 		t.Error(d)
 	}
-	if c.Setup == nil || c.Setup.Model != "m" || !slices.Equal(c.LeftOut, []string{"flagged (errors, network)", "bare (no roofline)", "few (5 requests completed, 6 needed)", "other (different model or hardware)"}) {
+	if c.Setup == nil || c.Setup.Model != "m" || !slices.Equal(c.LeftOut, []string{"flagged (errors, client_machine)", "bare (no roofline)", "few (5 requests completed, 6 needed)", "other (different model or hardware)"}) {
 		t.Errorf("%+v", c)
 	}
 	if c := CalibrationPoints([]record.Row{bare}); c.Points != nil || c.Setup != nil {

@@ -203,15 +203,15 @@ func (p *Point) MissesSLO() bool {
 		if r.ServerLost && !r.Valid() {
 			return false
 		}
-		if slices.ContainsFunc(r.Codes(record.Invalid), func(code string) bool { return !failed(code) }) {
+		if slices.ContainsFunc(r.Codes(record.Invalid), func(code string) bool { return code != failedRequests }) {
 			return false
 		}
 	}
 	return p.SLO == stats.Fail
 }
 
-// failed reports whether a finding is about requests that failed.
-func failed(code string) bool { return code == "errors" || code == "unfinished" }
+// failedRequests is the code of findings about requests that failed.
+const failedRequests = "errors"
 
 // FailsByLoad reports whether a limit fails that a lower load would meet more easily: one on latency or
 // errors. A minimum throughput and a maximum cost fail at low load by nature.

@@ -139,7 +139,7 @@ func flowOf(r *record.Row) stats.Flow {
 // disturbed is why a row says nothing about its load; empty: it does. Failed requests are an answer of the server.
 func disturbed(r *record.Row) string {
 	for _, f := range r.Findings {
-		if f.Severity == record.Invalid && !failed(f.Code) {
+		if f.Severity == record.Invalid && f.Code != failedRequests {
 			return f.Text
 		}
 	}

@@ -19,7 +19,7 @@ func probed(k *experiment.Search, load float64, repeat int, verdict stats.Verdic
 	r.SLO = []record.Verdict{{Metric: "ttft_p95", Verdict: string(verdict)}}
 	for _, code := range findings {
 		severity := record.Caution
-		if slices.Contains([]string{"arrivals", "prompt_length", "errors"}, code) {
+		if slices.Contains([]string{"arrivals", "prompts", "errors"}, code) {
 			severity = record.Invalid
 		}
 		r.Findings = append(r.Findings, record.Finding{Code: code, Severity: severity, Text: "because of " + code})
@@ -90,7 +90,7 @@ func TestSearchEndsOutside(t *testing.T) {
 		{stats.Fail, "unsteady", "below", "is below 1, the search's min; lower min"},
 		{stats.Undecided, "", "none", "is decided: more requests are needed"},
 		{stats.Pass, "arrivals", "none", "is decided: because of arrivals"},
-		{stats.Fail, "prompt_length", "none", "is decided: because of prompt_length"},
+		{stats.Fail, "prompts", "none", "is decided: because of prompts"},
 		{stats.Fail, "errors", "below", "is below 1"},
 	} {
 		k := sloSearch("concurrency")

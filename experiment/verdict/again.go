@@ -30,8 +30,9 @@ func Again(stored *record.Row, records []*record.Record, t experiment.Target, b 
 
 // keepRecorded keeps what the recorder of live traffic found, which no request shows.
 func (e *Measured) keepRecorded(stored *record.Row) {
+	again := slices.Clone(e.Findings)
 	for _, f := range stored.Findings {
-		if inOrder(f.Code, "") == 0 && !slices.ContainsFunc(e.Findings, func(x record.Finding) bool { return x.Code == f.Code }) {
+		if inOrder(f.Code, "") == 0 && !slices.ContainsFunc(again, func(x record.Finding) bool { return x.Code == f.Code }) {
 			e.Findings = append(e.Findings, f)
 		}
 	}

@@ -37,14 +37,14 @@ func TestAnswerFindings(t *testing.T) {
 	}{
 		{"not asked", nil, mark(-1, -1), "", "", ""},
 		{"valid without a limit", nil, mark(100, -1), "", "", ""},
-		{"invalid without a limit", nil, mark(90, -1), record.Caution, "answers_invalid", "90 of 100 answers (90.0 %, 95 % interval 82.4 % to 95.1 %) valid: 10 schema"},
+		{"invalid without a limit", nil, mark(90, -1), record.Caution, "answers", "90 of 100 answers (90.0 %, 95 % interval 82.4 % to 95.1 %) valid: 10 schema"},
 		{"wrong without a limit", nil, mark(-1, 50), "", "", ""},
-		{"certainly below", limits(0.97, 0), mark(90, -1), record.Invalid, "answers_wrong", "at least 97 % wanted"},
-		{"perhaps below", limits(0.95, 0), mark(90, -1), record.Caution, "answers_wrong", "90 of 100 answers"},
-		{"perhaps not above", limits(0.99, 0), mark(100, -1), record.Caution, "answers_wrong", "100 of 100 answers"},
+		{"certainly below", limits(0.97, 0), mark(90, -1), record.Invalid, "answers", "at least 97 % wanted"},
+		{"perhaps below", limits(0.95, 0), mark(90, -1), record.Caution, "answers", "90 of 100 answers"},
+		{"perhaps not above", limits(0.99, 0), mark(100, -1), record.Caution, "answers", "100 of 100 answers"},
 		{"above", limits(0.8, 0), mark(90, -1), "", "", ""},
-		{"certainly wrong", limits(0, 0.9), mark(100, 50), record.Invalid, "answers_wrong", "50 of 100 answers"},
-		{"never checked", limits(0, 0.9), mark(100, -1), record.Caution, "answers_wrong", "no answer was checked for being correct"},
+		{"certainly wrong", limits(0, 0.9), mark(100, 50), record.Invalid, "answers", "50 of 100 answers"},
+		{"never checked", limits(0, 0.9), mark(100, -1), record.Caution, "answers", "no answer was checked for being correct"},
 	} {
 		for _, class := range []string{"", "tools"} {
 			e := flawless()
@@ -76,7 +76,7 @@ func TestUnchecked(t *testing.T) {
 		for _, r := range e.inWindow() {
 			r.Invalid = reason
 		}
-		if e.checked(); len(e.Findings) != 1 || e.Findings[0].Code != "answers_unchecked" || !strings.Contains(e.Findings[0].Hint, hint) {
+		if e.checked(); len(e.Findings) != 1 || e.Findings[0].Code != "answers" || !strings.Contains(e.Findings[0].Hint, hint) {
 			t.Errorf("%s: %+v", reason, e.Findings)
 		}
 	}

@@ -3,6 +3,7 @@ package verdict
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"bench/experiment/stats"
 	"bench/experiment/unit"
@@ -17,10 +18,11 @@ const (
 	blurWidth = 0.1
 )
 
-// checkHeterogeneous finds two modes of e2e: mean and median then describe neither.
+// checkHeterogeneous finds several kinds of requests, by declared classes or by two modes of e2e: mean and median then
+// describe none of them.
 func checkHeterogeneous(e *Measured) checkResult {
 	if len(e.Spec.Mix) > 0 {
-		return passed() // each class has its own figures
+		return e.pooledClasses()
 	}
 	logs := make([]float64, 0, e.Summary.Requests.Completed)
 	for _, ms := range e.series("e2e") {
@@ -43,6 +45,21 @@ func checkHeterogeneous(e *Measured) checkResult {
 	return note("declare classes ([[row.mix]]) for separate figures; or find what affects only some requests (a cache, a retry, a second server)",
 		"e2e has two modes without declared classes: %d requests around %s ms and %d around %s ms (dip %.3f)",
 		at, unit.Brief(math.Exp(stats.Quantile(logs[:at], 0.5)), 3), len(logs)-at, unit.Brief(math.Exp(stats.Quantile(logs[at:], 0.5)), 3), dip)
+}
+
+// pooledClasses: each class has its own figures, those of the row are of all.
+func (e *Measured) pooledClasses() checkResult {
+	if len(e.Spec.Mix) < 2 {
+		return passed()
+	}
+	var names []string
+	for _, c := range e.Spec.Mix {
+		names = append(names, c.Name)
+	}
+	slices.Sort(names)
+	return note("read each class separately, and limit each in [row.mix.slo]",
+		"percentiles of the row pool %d classes (%s): they describe no class, and depend on the weights",
+		len(names), strings.Join(names, ", "))
 }
 
 // blur spreads the values evenly over a width, by a sequence without period (multiples of the golden ratio).

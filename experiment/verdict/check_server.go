@@ -41,7 +41,7 @@ func checkRestarted(e *Measured) checkResult {
 // checkShared compares the server's requests and tokens with this client's. Readings are a second apart and
 // can coincide with this client's bursts: many requests prove nothing if the tokens are this client's;
 // without a token counter only more requests than this client ever had in flight do. A request that the
-// client gave up can still run in the server, also one of an earlier row (not_idle).
+// client gave up can still run in the server, also one of an earlier row (checkIdle).
 func checkShared(e *Measured) checkResult {
 	m := e.Server.Metrics
 	if found := e.otherPage(); found.severity != "" {

@@ -37,7 +37,7 @@ func onWorkers(slow float64) *Measured {
 
 func workersFinding(e *Measured) (f record.Finding, is bool) {
 	for _, f := range e.Findings {
-		if f.Code == "workers_differ" {
+		if f.Code == "workers" {
 			return f, true
 		}
 	}

@@ -56,65 +56,71 @@ var noData = checkResult{}
 // unasked is the result of a check of what the row does not ask for.
 var unasked = checkResult{unasked: true}
 
-// checks in the order of display. Codes are stable: users match on them. docs/findings.md describes each.
+// kind is what a check is for, beside rows of a load that bench asked for.
+type kind int
+
+const (
+	// live: it holds for live traffic too, which nothing asked for: it is of what the answers themselves show.
+	live kind = 1 << iota
+	// ofLoad: it is skipped for a cold start, which is no load.
+	ofLoad
+)
+
+// checks in the order of display. Checks whose findings ask the reader for the same have one code. Codes are stable:
+// users match on them. docs/findings.md describes each.
 var checks = []struct {
 	code  string
 	check func(*Measured) checkResult
+	kind  kind
 }{
-	{"errors", checkErrors},
-	{"unfinished", checkUnfinished},
-	{"short", checkShort},
-	{"client_bound", perWorker(checkLag)},
-	{"client_cpu", perWorker(checkClient)},
-	{"client_paused", perWorker(checkPaused)},
-	{"network", perWorker(checkNetwork)},
-	{"connections", checkConnections},
-	{"stamps", perWorker(checkStamps)},
-	{"workers_differ", checkWorkers},
-	{"start_skew", checkStart},
-	{"uneven_workers", checkParts},
-	{"split_cap", checkCap},
-	{"arrivals", checkArrivals},
-	{"rate_not_achieved", checkRate},
-	{"concurrency", checkConcurrency},
-	{"warmup", checkWarmup},
-	{"unsteady", checkSteady},
-	{"heterogeneous", checkHeterogeneous},
-	{"prompt_length", checkPromptLength},
-	{"output_length", checkOutputLength},
-	{"token_counts", checkTokenCounts},
-	{"token_times", checkTokenTimes},
-	{"sessions_cut", checkSessions},
-	{"tokens_per_event", checkTokensPerEvent},
-	{"buffered", checkBuffered},
-	{"unanswered", checkUnanswered},
-	{"unparsed_reasoning", checkThinkTags},
-	{"reasoning_unknown", checkReasoningKnown},
-	{"synthetic_speculation", checkSpeculation},
-	{"prefix_cache", checkPrefix},
-	{"refused_prompts", checkRefusedPrompts},
-	{"warm_prompts", checkWarmPrompts},
-	{"repeated_prompts", checkRepeatedPrompts},
-	{"faster_than_bound", checkRoofline},
-	{"accuracy", checkAccuracy},
-	{"answers_wrong", checkAnswerLimits},
-	{"answers_invalid", checkAnswers},
-	{"answers_unchecked", checkUnchecked},
-	{"server_restarted", checkRestarted},
-	{"server_stalled", checkStalled},
-	{"not_idle", checkIdle},
-	{"shared_server", checkShared},
-	{"server_logs", checkLogs},
-	{"gpu_throttled", checkThrottled},
-	{"gpu_processes", checkGPUProcesses},
-	{"host_load", perWorker(checkHost)},
+	{"errors", checkErrors, live},
+	{"errors", checkUnfinished, 0},
+	{"output_length", checkShort, 0},
+	{"client_bound", perWorker(checkLag), 0},
+	{"client_bound", perWorker(checkClient), 0},
+	{"client_bound", perWorker(checkPaused), 0},
+	{"client_machine", perWorker(checkNetwork), 0},
+	{"client_machine", checkConnections, 0},
+	{"client_machine", perWorker(checkStamps), 0},
+	{"workers", checkWorkers, 0},
+	{"workers", checkStart, 0},
+	{"workers", checkParts, 0},
+	{"workers", checkCap, 0},
+	{"arrivals", checkArrivals, 0},
+	{"rate_not_achieved", checkRate, ofLoad},
+	{"concurrency", checkConcurrency, ofLoad},
+	{"unsteady", checkWarmup, ofLoad},
+	{"unsteady", checkSteady, 0},
+	{"heterogeneous", checkHeterogeneous, 0},
+	{"prompts", checkPromptLength, 0},
+	{"output_length", checkOutputLength, 0},
+	{"token_counts", checkTokenCounts, 0},
+	{"token_times", checkTokenTimes, live},
+	{"sessions_cut", checkSessions, 0},
+	{"buffered", checkTokensPerEvent, live},
+	{"buffered", checkBuffered, live},
+	{"reasoning", checkUnanswered, live},
+	{"reasoning", checkThinkTags, live},
+	{"reasoning", checkReasoningKnown, 0},
+	{"synthetic_speculation", checkSpeculation, 0},
+	{"prefix_cache", checkPrefix, 0},
+	{"prompts", checkRefusedPrompts, 0},
+	{"prompts", checkWarmPrompts, 0},
+	{"prompts", checkRepeatedPrompts, 0},
+	{"faster_than_bound", checkRoofline, 0},
+	{"accuracy", checkAccuracy, 0},
+	{"answers", checkAnswerLimits, 0},
+	{"answers", checkAnswers, 0},
+	{"answers", checkUnchecked, 0},
+	{"server_stalled", checkRestarted, 0},
+	{"server_stalled", checkStalled, live},
+	{"shared_server", checkIdle, 0},
+	{"shared_server", checkShared, 0},
+	{"server_logs", checkLogs, 0},
+	{"gpu_throttled", checkThrottled, 0},
+	{"shared_server", checkGPUProcesses, 0},
+	{"client_machine", perWorker(checkHost), 0},
 }
-
-// loadChecks are skipped for a cold start, which is no load.
-var loadChecks = []string{"warmup", "rate_not_achieved", "concurrency"}
-
-// observedChecks are those of live traffic, which nothing asked for: what the answers themselves show.
-var observedChecks = []string{"errors", "token_times", "tokens_per_event", "buffered", "unanswered", "unparsed_reasoning", "server_stalled"}
 
 // runChecks makes every check and fills the row's findings and checks, which the verdicts then account for.
 func (e *Measured) runChecks() {
@@ -123,31 +129,56 @@ func (e *Measured) runChecks() {
 	e.Steady, e.Arrivals = e.steadiness(), e.observeArrivals()
 	e.Findings, e.effects = []record.Finding{}, nil
 	e.Checks = record.Checks{Passed: []string{}, Failed: []string{}, NotPossible: []string{}}
+	results := map[string]outcome{}
 	for _, c := range checks {
 		f := c.check(e)
-		if e.Spec.IsColdStart() && slices.Contains(loadChecks, c.code) {
+		if e.Spec.IsColdStart() && c.kind&ofLoad != 0 || e.Observed && c.kind&live == 0 {
 			f = noData
 		}
-		if e.Observed && !slices.Contains(observedChecks, c.code) {
-			f = noData
-		}
-		switch {
-		case f.unasked:
-		case f.unverified:
-			e.Checks.Unverified = append(e.Checks.Unverified, c.code)
-		case !f.possible:
-			e.Checks.NotPossible = append(e.Checks.NotPossible, c.code)
-		case f.severity == "":
-			e.Checks.Passed = append(e.Checks.Passed, c.code)
-		default:
-			e.Checks.Failed = append(e.Checks.Failed, c.code)
+		if !f.unasked {
+			results[c.code] = max(results[c.code], f.outcome())
 		}
 		if f.severity != "" {
 			e.addFinding(c.code, f)
 		}
 	}
+	e.listChecks(results)
 	e.Findings = append(e.Findings, e.notes()...)
 	record.SortFindings(e.Findings)
+}
+
+// outcome is the result of the checks of one code: the gravest of them. 0: the row asks for none.
+type outcome int
+
+const (
+	impossible outcome = iota + 1
+	good
+	open
+	bad
+)
+
+func (c checkResult) outcome() outcome {
+	switch {
+	case c.unverified:
+		return open
+	case !c.possible:
+		return impossible
+	case c.severity == "":
+		return good
+	}
+	return bad
+}
+
+// listChecks lists each code once, in the order of the checks.
+func (e *Measured) listChecks(results map[string]outcome) {
+	for _, c := range checks {
+		lists := map[outcome]*[]string{impossible: &e.Checks.NotPossible, good: &e.Checks.Passed,
+			open: &e.Checks.Unverified, bad: &e.Checks.Failed}
+		if list := lists[results[c.code]]; list != nil {
+			*list = append(*list, c.code)
+		}
+		delete(results, c.code)
+	}
 }
 
 // addFinding keeps the effects on what the row measured.

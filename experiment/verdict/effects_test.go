@@ -164,7 +164,9 @@ func TestEffects(t *testing.T) {
 		}
 		e.Summary = record.Summarize(e.Records, e.Window, true, nil, 0)
 		c.change(e)
-		if got := e.checked().effectsOf(c.code); !slices.Equal(got, c.want) {
+		var got []string
+		only(c.code, func(code string) { got = e.checked().effectsOf(code) })
+		if !slices.Equal(got, c.want) {
 			t.Errorf("%s, %s:\n%s\nwant\n%s", c.code, c.what, strings.Join(got, "\n"), strings.Join(c.want, "\n"))
 		}
 	}
@@ -213,7 +215,7 @@ func TestEffectsOfAnUnsteadyRow(t *testing.T) {
 
 // The text of a caution has the limits that it touches, and whether it leaves a verdict open.
 func TestCautionsNameTheLimits(t *testing.T) {
-	f := record.Finding{Code: "client_cpu", Effects: []record.Effect{{Metric: "ttft"}, {Metric: "tpot"}}}
+	f := record.Finding{Code: "client_bound", Effects: []record.Effect{{Metric: "ttft"}, {Metric: "tpot"}}}
 	limit := func(metric, verdict, why string) record.Verdict {
 		return record.Verdict{Metric: metric, Limit: 1500, Unit: "ms", Verdict: verdict, Why: why}
 	}
@@ -226,7 +228,7 @@ func TestCautionsNameTheLimits(t *testing.T) {
 		{[]record.Verdict{limit("ttft_p95", "PASS", ""), limit("e2e_p95", "PASS", "")}, "ttft_p95 limit 1.5 s: verdict unaffected"},
 		{[]record.Verdict{limit("ttft_p95", "PASS", ""), limit("tpot_mean", "FAIL", "")}, "ttft_p95 limit 1.5 s, tpot_mean limit 1.5 s: verdicts unaffected"},
 		{[]record.Verdict{limit("ttft_p95", "UNDECIDED", "9 of 100 over the limit; need 5 more requests")}, "can affect ttft_p95 limit 1.5 s"},
-		{[]record.Verdict{{Metric: "ttft_p95", Verdict: "UNDECIDED", OpenedBy: []string{"client_cpu"}}, limit("tpot_p95", "PASS", "")}, "ttft_p95 UNDECIDED because of it"},
+		{[]record.Verdict{{Metric: "ttft_p95", Verdict: "UNDECIDED", OpenedBy: []string{"client_bound"}}, limit("tpot_p95", "PASS", "")}, "ttft_p95 UNDECIDED because of it"},
 	} {
 		if got := limitsText(&f, c.verdicts); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
@@ -236,7 +238,7 @@ func TestCautionsNameTheLimits(t *testing.T) {
 	e.Client.Steal, e.Client.StealMaxMs = new(0.158), new(4.0)
 	e.Spec.SLO = fixture.SLO(t, `ttft_p50 = "300ms"`)
 	e.Conclude(experiment.Target{}, record.RooflineSource{})
-	if got := e.findingOf("client_cpu"); got != "CPU steal 15.8 %: timestamps up to 4 ms late; ttft_p50 limit 300 ms: verdict unaffected" || !e.Valid() {
+	if got := e.findingOf("client_bound"); got != "CPU steal 15.8 %: timestamps up to 4 ms late; ttft_p50 limit 300 ms: verdict unaffected" || !e.Valid() {
 		t.Errorf("%q", got)
 	}
 }

@@ -16,8 +16,8 @@ type end struct {
 	factor    float64  // every value moves by at most this factor
 	requests  int      // that many values can be anything
 	unbounded bool     // every value can be anything
-	codes     []string // of the findings
-	causes    []string // code and text of the findings: "client_cpu: CPU steal 15.8 %: …"
+	codes     []string // of the findings, each once
+	causes    []string // code and text of the findings: "client_bound: CPU steal 15.8 %: …"
 	own       []func(*record.Record) float64
 }
 
@@ -42,8 +42,11 @@ func (e *Measured) endsOf(metric string) (low, high end) {
 }
 
 func (d *end) apply(x effect) {
+	if !slices.Contains(d.codes, x.code) {
+		d.codes = append(d.codes, x.code)
+	}
 	if !slices.Contains(d.causes, x.cause) {
-		d.codes, d.causes = append(d.codes, x.code), append(d.causes, x.cause)
+		d.causes = append(d.causes, x.cause)
 	}
 	switch {
 	case x.own != nil:

@@ -27,7 +27,7 @@ func (e *Measured) leaverNotes() []record.Finding {
 	if l.Aborted != nil && *l.Aborted > 0 { // vLLM 0.32 counts none, also where it stops at once
 		text += fmt.Sprintf("; it counted %s aborted requests, %s users left", unit.Brief(*l.Aborted, 4), unit.Count(l.LeftInRow))
 	}
-	return append(out, record.Finding{Code: "server_keeps_left_requests", Severity: record.Note, Text: text,
+	return append(out, record.Finding{Code: "users_left", Severity: record.Note, Text: text,
 		Hint: "let the server, and each gateway before it, notice closed connections: abandoned answers take compute from the others"})
 }
 

@@ -2,7 +2,6 @@ package verdict
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"bench/experiment/record"
@@ -36,7 +35,7 @@ func limitsText(f *record.Finding, verdicts []record.Verdict) string {
 		touched = append(touched, fmt.Sprintf("%s limit %s", name, unit.Exactly(v.Limit, v.Unit)))
 		if v.Verdict == string(stats.Undecided) {
 			undecided = true
-			if slices.Contains(v.OpenedBy, f.Code) {
+			if v.WasOpenedBy(f) {
 				open = append(open, name)
 			}
 		}

@@ -2,7 +2,6 @@ package verdict
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"bench/experiment/record"
@@ -27,18 +26,7 @@ func (e *Measured) notes() []record.Finding {
 		out = append(out, e.gatewayNote(g))
 	}
 	out = append(out, e.leaverNotes()...)
-	out = append(out, e.replicaNotes()...)
-	if len(e.Spec.Mix) < 2 {
-		return out
-	}
-	var names []string
-	for _, c := range e.Spec.Mix {
-		names = append(names, c.Name)
-	}
-	slices.Sort(names)
-	return append(out, record.Finding{Code: "pooled_classes", Severity: record.Note,
-		Text: fmt.Sprintf("percentiles of the row pool %d classes (%s): they describe no class, and depend on the weights", len(names), strings.Join(names, ", ")),
-		Hint: "read each class separately, and limit each in [row.mix.slo]"})
+	return append(out, e.replicaNotes()...)
 }
 
 // gatewayNote says that a gateway's answers are measured, and its own share of them.

@@ -23,8 +23,6 @@ func TestNotes(t *testing.T) {
 		{"closed loop, users' latency limited", experiment.Spec{SLO: limited}, "closed_loop", "e2e_p99, ttft_p99 count from a free worker"},
 		{"closed loop, another limit", experiment.Spec{SLO: tokens}, "", ""},
 		{"open loop", experiment.Spec{SLO: limited, Workload: workload.Workload{Rate: 2}}, "", ""},
-		{"two classes", experiment.Spec{Workload: workload.Workload{Mix: []workload.Class{{Name: "rag"}, {Name: "chat"}}}}, "pooled_classes", "2 classes (chat, rag)"},
-		{"one class", experiment.Spec{Workload: workload.Workload{Mix: []workload.Class{{Name: "rag"}}}}, "", ""},
 	} {
 		notes := (&Measured{Row: &record.Row{Spec: c.spec}}).notes()
 		switch {
@@ -33,6 +31,18 @@ func TestNotes(t *testing.T) {
 		case c.code != "" && (len(notes) != 1 || notes[0].Code != c.code || notes[0].Severity != record.Note || !strings.Contains(notes[0].Text, c.text) || notes[0].Hint == ""):
 			t.Errorf("%s: %+v", c.name, notes)
 		}
+	}
+}
+
+func TestPooledClasses(t *testing.T) {
+	e := &Measured{Row: &record.Row{}}
+	e.Spec.Mix = []workload.Class{{Name: "rag"}}
+	if f := checkHeterogeneous(e); !f.possible || f.severity != "" {
+		t.Errorf("%+v", f)
+	}
+	e.Spec.Mix = append(e.Spec.Mix, workload.Class{Name: "chat"})
+	if f := checkHeterogeneous(e); f.severity != record.Note || !strings.Contains(f.problem, "2 classes (chat, rag)") {
+		t.Errorf("%+v", f)
 	}
 }
 

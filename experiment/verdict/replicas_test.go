@@ -36,14 +36,16 @@ func TestSlowReplica(t *testing.T) {
 		if len(e.Replicas) != 2 || e.Replicas["a:8000"].Requests.Completed != 1000 || e.Models["y"].Requests.Completed != 1333 {
 			t.Fatalf("%d replicas, %d models", len(e.Replicas), len(e.Models))
 		}
-		found := map[string]string{}
+		found := map[record.Severity]string{}
 		for _, f := range e.Findings {
-			found[f.Code] = f.Text
+			if f.Code == "replicas" {
+				found[f.Severity] = f.Text
+			}
 		}
-		if !strings.Contains(found["replicas_differ"], "replica 1 (b:8000)") {
-			t.Error(found["replicas_differ"])
+		if !strings.Contains(found[record.Caution], "replica 1 (b:8000)") {
+			t.Error(found)
 		}
-		text, is := found["replica_slow"]
+		text, is := found[record.Note]
 		if is != slow || slow && !strings.Contains(text, "replica 1 (b:8000) is slower: its ttft lies far above the others'") {
 			t.Errorf("factor %v: %q", factor, text)
 		}

@@ -132,8 +132,8 @@ func TestWhatTouchesAFigure(t *testing.T) {
 	on := func(metric string) []record.Effect {
 		return []record.Effect{{Metric: metric, Direction: record.Unknown, Unit: record.UnitFactor}}
 	}
-	p := point(record.Finding{Code: "client_cpu", Severity: record.Caution, Effects: on("ttft")})
-	if v := p.Figures["ttft_p50"]; len(v.Invalid) > 0 || !slices.Equal(v.Cautions, []string{"client_cpu"}) ||
+	p := point(record.Finding{Code: "client_bound", Severity: record.Caution, Effects: on("ttft")})
+	if v := p.Figures["ttft_p50"]; len(v.Invalid) > 0 || !slices.Equal(v.Cautions, []string{"client_bound"}) ||
 		p.Figures["tpot_p50"].Cautions != nil {
 		t.Errorf("a caution on ttft: %+v", p.Figures)
 	}

@@ -148,9 +148,9 @@ func (f figure) touching(row *record.Row, s record.Severity) (codes []string) {
 
 // about are the codes of the findings that count what a share is of.
 var about = map[string][]string{
-	experiment.ErrorRate:      {"errors", "unfinished"},
-	experiment.AnswersValid:   {"answers_wrong", "answers_invalid"},
-	experiment.AnswersCorrect: {"answers_wrong", "answers_invalid"},
+	experiment.ErrorRate:      {"errors"},
+	experiment.AnswersValid:   {"answers"},
+	experiment.AnswersCorrect: {"answers"},
 }
 
 func (f figure) unscale(x float64) float64 {

@@ -113,7 +113,7 @@ func TestInvalidAnswersFail(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 5))
 	base, changed := drafting("base", 0.5, 0.95, 3, r), drafting("new", 0.5, 0.5, 3, r)
 	for i := range changed.Rows {
-		changed.Rows[i].Findings = []record.Finding{{Code: "answers_wrong", Severity: record.Invalid}}
+		changed.Rows[i].Findings = []record.Finding{{Code: "answers", Severity: record.Invalid}}
 	}
 	g := gate("answers_valid -0.05", "acceptance_length -5%")
 	c := compared(t, side(base), side(changed), Options{Gate: g})

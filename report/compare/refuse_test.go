@@ -239,12 +239,12 @@ func TestGateOutcomes(t *testing.T) {
 	if c := compared(t, side(base), side(base), Options{Gate: gate("tpot_p50 +10%")}); c.Gate.Verdict != stats.Undecided || !strings.Contains(c.Gate.Cases[0].Why, "invalid: A-r1 of base (errors)") {
 		t.Errorf("an invalid row: %+v", c.Gate)
 	}
-	base.Rows[0].Findings[0] = record.Finding{Code: "client_cpu", Severity: record.Caution}
+	base.Rows[0].Findings[0] = record.Finding{Code: "client_bound", Severity: record.Caution}
 	if c := compared(t, side(base), side(base), Options{Gate: gate("tpot_p50 +10%")}); c.Gate.Verdict != stats.Pass || len(c.Points[0].Cautions) != 2 {
 		t.Errorf("a row with a caution: %+v", c.Gate)
 	}
 	changed.Rows[0].Findings = base.Rows[0].Findings
-	if c := compared(t, side(base), side(changed), Options{Gate: gate("tpot_p50 +5%")}); c.Gate.Verdict != stats.Fail || !strings.HasSuffix(c.Gate.Cases[0].Why, "; cautions of new: client_cpu") {
+	if c := compared(t, side(base), side(changed), Options{Gate: gate("tpot_p50 +5%")}); c.Gate.Verdict != stats.Fail || !strings.HasSuffix(c.Gate.Cases[0].Why, "; cautions of new: client_bound") {
 		t.Errorf("a regression of a row with a caution: %+v", c.Gate)
 	}
 }

@@ -87,8 +87,9 @@ const (
 
 func (c *ShadowComparison) addFindings() {
 	a, b := c.Load[0], c.Load[1]
-	add := func(s record.Severity, code, hint, text string, values ...any) {
-		c.Findings = append(c.Findings, record.Finding{Code: code, Severity: s, Text: fmt.Sprintf(text, values...), Hint: hint})
+	add := func(s record.Severity, hint, text string, values ...any) {
+		c.Findings = append(c.Findings,
+			record.Finding{Code: "shadow", Severity: s, Text: fmt.Sprintf(text, values...), Hint: hint})
 	}
 	if c.Pairs == 0 {
 		return
@@ -98,7 +99,7 @@ func (c *ShadowComparison) addFindings() {
 		share = b.InFlight / a.InFlight
 	}
 	if math.Abs(share-1) > unlikeLoad && !math.IsInf(share, 0) {
-		add(record.Caution, "shadow_load", "give B a share of A's hardware, or raise --share to 100%",
+		add(record.Caution, "give B a share of A's hardware, or raise --share to 100%",
 			"B carried %s of A's load (%s and %s requests in flight): on equal hardware B is faster for that alone",
 			unit.Format(share, "share"), unit.Brief(b.InFlight, 2), unit.Brief(a.InFlight, 2))
 		if share > 1 {
@@ -113,28 +114,28 @@ func (c *ShadowComparison) addFindings() {
 			text += ". B prefills more, such as A's earlier answers: that slows its TTFT, TPOT and E2E"
 			hint = "read the verdicts on first turns; warm B up for longer (--shadow-warmup)"
 		}
-		add(record.Caution, "shadow_cache", hint, text, unit.Format(*a.HitRate, "share"), unit.Format(*b.HitRate, "share"))
+		add(record.Caution, hint, text, unit.Format(*a.HitRate, "share"), unit.Format(*b.HitRate, "share"))
 	}
 	if n := c.Copies.Dropped; float64(n) > manyDropped*float64(n+c.Copies.Sent) {
-		add(record.Caution, "shadow_dropped", "lower --share, or give B more capacity",
+		add(record.Caution, "lower --share, or give B more capacity",
 			"%s of the copies were dropped, most when B was busiest: B is slower than these figures",
 			unit.Format(float64(n)/float64(n+c.Copies.Sent), "share"))
 	}
 	if n := c.Copies.Cut; float64(n) > manyCut*float64(c.Copies.Sent) {
-		add(record.Caution, "shadow_cut", "if B stalls, look for the cause there",
+		add(record.Caution, "if B stalls, look for the cause there",
 			"%s of the copies were cut, in flight when copying was stopped or at the end: B's slowest answers are among them",
 			unit.Format(float64(n)/float64(c.Copies.Sent), "share"))
 	}
 	c.noteErrors(add)
-	add(record.Note, "shadow_tools", "", "B's answers are thrown away: tools are called for A's answers alone")
+	add(record.Note, "", "B's answers are thrown away: tools are called for A's answers alone")
 }
 
 // noteErrors is a caution if latencies lack many requests that failed on one side.
-func (c *ShadowComparison) noteErrors(add func(s record.Severity, code, hint, text string, values ...any)) {
+func (c *ShadowComparison) noteErrors(add func(s record.Severity, hint, text string, values ...any)) {
 	for i := range c.Figures {
 		f := &c.Figures[i]
 		if f.absolute() && f.Base != nil && math.Abs(*f.New-*f.Base) > f.Margin {
-			add(record.Caution, "shadow_errors", "read the error rate before the latencies",
+			add(record.Caution, "read the error rate before the latencies",
 				"A failed %s of the requests, B %s: the latencies are of requests that both completed",
 				unit.Format(*f.Base, "share"), unit.Format(*f.New, "share"))
 		}

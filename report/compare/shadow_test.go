@@ -126,17 +126,17 @@ func TestShadowAllFail(t *testing.T) {
 	if f := c.find("error_rate", ""); f.Verdict != Worse {
 		t.Errorf("%+v", f)
 	}
-	if !strings.Contains(codesOf(c.Findings), "shadow_errors") {
-		t.Errorf("findings %s", codesOf(c.Findings))
+	if !strings.Contains(textsOf(c.Findings), "the latencies are of requests that both completed") {
+		t.Errorf("findings %s", textsOf(c.Findings))
 	}
 }
 
-func codesOf(findings []record.Finding) string {
-	codes := ""
+func textsOf(findings []record.Finding) string {
+	var texts []string
 	for _, f := range findings {
-		codes += f.Code + " "
+		texts = append(texts, f.Text)
 	}
-	return codes
+	return strings.Join(texts, "; ")
 }
 
 // Cautions state what B's load, its cache and dropped copies do to the figures.
@@ -158,9 +158,9 @@ func TestShadowCautions(t *testing.T) {
 			t.Errorf("%+v is missing in %+v", left, c.LeftOut)
 		}
 	}
-	for _, code := range []string{"shadow_load", "shadow_cache", "shadow_dropped", "shadow_cut", "shadow_tools"} {
-		if !strings.Contains(codesOf(c.Findings), code) {
-			t.Errorf("%s is missing in %s", code, codesOf(c.Findings))
+	for _, part := range []string{"of A's load", "prefix-cache hit rate", "were dropped", "were cut", "tools are called"} {
+		if !strings.Contains(textsOf(c.Findings), part) {
+			t.Errorf("%s is missing in %s", part, textsOf(c.Findings))
 		}
 	}
 }

@@ -95,7 +95,7 @@ func (v *Recording) Run(c recording.Counts) *report.Run {
 	row = verdict.Again(row, records, t, record.NewRooflineSource(nil, roofline.Hardware{}, "", t))
 	row.Findings = append(row.Findings, liveFindings(c, dropped, blocked)...)
 	if v.most == 0 && c.EndedAt == nil {
-		row.Findings = append(row.Findings, record.Finding{Code: "recording_cut", Severity: record.Caution,
+		row.Findings = append(row.Findings, record.Finding{Code: "recording", Severity: record.Caution,
 			Text: "the file is cut: the recording goes on, its process was killed, or its disk was full",
 			Hint: "the figures are of the requests before"})
 	}
@@ -169,26 +169,30 @@ func (v *Recording) manifest(row *record.Row) record.Manifest {
 
 // liveFindings are what the recording lacks, and what delayed the reading of its answers.
 func liveFindings(c recording.Counts, dropped, blocked int) (out []record.Finding) {
-	add := func(severity record.Severity, code, hint, text string, values ...any) {
-		out = append(out, record.Finding{Code: code, Severity: severity, Text: fmt.Sprintf(text, values...), Hint: hint})
+	add := func(severity record.Severity, hint, text string, values ...any) {
+		out = append(out,
+			record.Finding{Code: "recording", Severity: severity, Text: fmt.Sprintf(text, values...), Hint: hint})
 	}
 	if n := c.Unrecorded; n > 0 {
-		add(record.Caution, "unrecorded", "give the recording a faster or larger disk", "%d of %d requests are not in the file: the disk was full or slow, so busy times are missing first", n, c.Requests)
+		add(record.Caution, "give the recording a faster or larger disk",
+			"%d of %d requests are not in the file: the disk was full or slow, so busy times are missing first", n, c.Requests)
 	}
 	if n := c.Unreadable; n > 0 {
-		add(record.Caution, "unreadable_answers", "let the server answer without this encoding", "%d answers are not in the figures: their encoding is not read, or they are too large", n)
+		add(record.Caution, "let the server answer without this encoding",
+			"%d answers are not in the figures: their encoding is not read, or they are too large", n)
 	}
 	if n := c.Refused; n > 0 {
-		add(record.Note, "refused", "raise --max-body", "the proxy refused %d requests", n)
+		add(record.Note, "raise --max-body", "the proxy refused %d requests", n)
 	}
 	if n := c.Unreachable; n > 0 {
-		add(record.Caution, "unreachable", "read the server's log", "the server could not be reached for %d requests", n)
+		add(record.Caution, "read the server's log", "the server could not be reached for %d requests", n)
 	}
 	if blocked > 0 {
-		add(record.Note, "slow_callers", "", "%d callers read slowly: their gaps and E2E contain the callers' delay", blocked)
+		add(record.Note, "", "%d callers read slowly: their gaps and E2E contain the callers' delay", blocked)
 	}
 	if dropped > 0 {
-		add(record.Note, "latest_only", "bench report FILE has all of them", "the latest requests only: %d earlier ones are in the file", dropped)
+		add(record.Note, "bench report FILE has all of them",
+			"the latest requests only: %d earlier ones are in the file", dropped)
 	}
 	return out
 }

@@ -90,7 +90,7 @@ func TestRecording(t *testing.T) {
 	if run.Shadow == nil || run.Shadow.Pairs == 0 {
 		t.Errorf("shadow %+v", run.Shadow)
 	}
-	if !row.Valid() || !slices.Equal(row.Codes(record.Caution), []string{"unrecorded"}) {
+	if !row.Valid() || !slices.Equal(row.Codes(record.Caution), []string{"recording"}) {
 		t.Errorf("findings %+v", row.Findings)
 	}
 }
@@ -103,7 +103,7 @@ func TestRecordingForms(t *testing.T) {
 	}
 	l.Killed = true
 	row := loaded(t, l, "x.jsonl").Rows[0]
-	if row.Summary.Requests.Planned != 200 || !slices.Contains(row.Codes(record.Caution), "recording_cut") {
+	if row.Summary.Requests.Planned != 200 || !slices.Contains(row.Codes(record.Caution), "recording") {
 		t.Errorf("%d requests, notes %v", row.Summary.Requests.Planned, row.Codes(record.Caution))
 	}
 }
@@ -118,7 +118,7 @@ func TestRecordingUnderLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	row := run.Rows[0]
-	if len(row.SLO) != 1 || row.SLO[0].Verdict != "PASS" || !slices.Contains(row.Codes(record.Caution), "unrecorded") {
+	if len(row.SLO) != 1 || row.SLO[0].Verdict != "PASS" || !slices.Contains(row.Codes(record.Caution), "recording") {
 		t.Errorf("%+v, findings %v", row.SLO, row.Findings)
 	}
 }
@@ -158,7 +158,7 @@ func TestRecordingOfLatest(t *testing.T) {
 	if n := run.Rows[0].Summary.Requests.Planned; n < 100 || n > 200 {
 		t.Errorf("%d requests are kept", n)
 	}
-	if start := run.Rows[0].Window.StartUs; start == 0 || !slices.Contains(run.Rows[0].Codes(record.Note), "latest_only") {
+	if start := run.Rows[0].Window.StartUs; start == 0 || !slices.Contains(run.Rows[0].Codes(record.Note), "recording") {
 		t.Errorf("the window starts at %d, notes %v", start, run.Rows[0].Codes(record.Note))
 	}
 	if run.Shadow.Copies.Sent != c.Shadow.Sent {

@@ -42,12 +42,14 @@ func readSGLang(o object) ([]measurement, error) {
 	} else {
 		prefixes := map[string]string{"ttft": "ttft", "tpot": "tpot", "itl": "itl", "e2e": "e2e_latency"}
 		fromTotals(s, func(metric, stat string) (float64, bool) { return o.statistic(stat, "_"+prefixes[metric]+"_ms") })
-		m.findings = append(m.findings, record.Finding{Code: "foreign_failures", Severity: record.Caution, Text: "the file does not report the number of failed requests",
+		m.findings = append(m.findings, record.Finding{Code: "foreign", Severity: record.Caution,
+			Text:    "the file does not report the number of failed requests",
 			Hint:    "run bench_serving with --output-details",
 			Effects: []record.Effect{{Metric: experiment.ErrorRate, Direction: record.Lowered, Unit: record.UnitRequests}}})
 	}
 	if zero > 0 {
-		m.findings = append(m.findings, record.Finding{Code: "foreign_ttft", Severity: record.Caution, Text: unit.Count(zero) + " requests have a TTFT of 0 (not measured); they count as failed",
+		m.findings = append(m.findings, record.Finding{Code: "foreign", Severity: record.Caution,
+			Text:    unit.Count(zero) + " requests have a TTFT of 0 (not measured); they count as failed",
 			Hint:    "the server sent no text, or in a form that bench_serving does not read",
 			Effects: []record.Effect{{Metric: experiment.ErrorRate, Direction: record.Inflated, Bound: new(float64(zero)), Unit: record.UnitRequests}}})
 	}

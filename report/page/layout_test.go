@@ -54,8 +54,8 @@ func noisyRun() *report.Run {
 	cautions := []record.Finding{
 		caution("buffered", "3 of 100 answers arrived all at once: their tpot and itl can't be measured; tpot_p95 UNDECIDED because of it", "disable buffering between server and client (nginx: proxy_buffering off)"),
 		caution("client_bound", "client lag p95 3.34 ms is part of ttft and e2e; ttft_p95 limit 2 s: verdict unaffected", "use a larger client machine, or lower the load (bench selftest --save measures this machine's limit)"),
-		caution("host_load", "load average 7.5 before and 7.55 after the row on 2 cores: the local server waited for CPU; tpot_p95 limit 40 ms, ttft_p95 limit 2 s: verdicts unaffected", busy),
-		caution("client_cpu", "CPU steal 9.91 %: timestamps up to 290 ms late; tpot_p95 limit 40 ms, ttft_p95 limit 2 s: verdicts unaffected", busy),
+		caution("client_machine", "load average 7.5 before and 7.55 after the row on 2 cores: the local server waited for CPU; tpot_p95 limit 40 ms, ttft_p95 limit 2 s: verdicts unaffected", busy),
+		caution("client_bound", "CPU steal 9.91 %: timestamps up to 290 ms late; tpot_p95 limit 40 ms, ttft_p95 limit 2 s: verdicts unaffected", busy),
 		caution("unsteady", "the warm-up was too short: the first 50 of 100 requests have a mean ttft of 72.4 ms, the others 55.7 ms (MSER-5)", "make warmup longer"),
 	}
 	note := record.Finding{Code: "closed_loop", Severity: record.Note, Text: "closed loop: ttft_p95 count from a free worker; users who arrive independently queue first and wait longer", Hint: "limit users' latency in a row with a rate"}

@@ -223,7 +223,7 @@ func TestHiddenMarksInCharts(t *testing.T) {
 
 func TestConnectionsFindingIsShown(t *testing.T) {
 	run := fixtureRun()
-	run.Rows[0].Findings = []record.Finding{{Code: "connections", Severity: record.Caution, Text: "40 of 40 requests opened a connection", Hint: "compare only with runs that connect as often"}}
+	run.Rows[0].Findings = []record.Finding{{Code: "client_machine", Severity: record.Caution, Text: "40 of 40 requests opened a connection", Hint: "compare only with runs that connect as often"}}
 	var md, text bytes.Buffer
 	if err := report.Markdown(&md, run); err != nil {
 		t.Fatal(err)
@@ -233,7 +233,7 @@ func TestConnectionsFindingIsShown(t *testing.T) {
 	}
 	const hint = "compare only with runs that connect as often"
 	for name, got := range map[string]string{"HTML": string(page1(t, run)), "Markdown": md.String(), "text": text.String()} {
-		wants := []string{"caution", "connections", "40 of 40 requests opened a connection", hint}
+		wants := []string{"caution", "client_machine", "40 of 40 requests opened a connection", hint}
 		if name != "HTML" { // one line for a caution
 			wants = wants[:3]
 		}

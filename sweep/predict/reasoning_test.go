@@ -81,7 +81,7 @@ func TestReasoning(t *testing.T) {
 	}
 	talk := rows["talk"]
 	// Turns have 160, 160+40+64 and 264+40+64 tokens: each answer comes back without its 20 of reasoning.
-	if got := talk.Summary.Tokens.Prompt; got != 3*(160+264+368) || found(talk, "prompt_length") {
+	if got := talk.Summary.Tokens.Prompt; got != 3*(160+264+368) || found(talk, "prompts") {
 		t.Errorf("%d prompt tokens, findings %+v", got, talk.Findings)
 	}
 }
@@ -107,11 +107,11 @@ tpot_p50 = "1s"
 		}
 		return text
 	}
-	if a := rows["a"]; verdicts(a) != "tpot_p50 PASS ttfo_p50 UNDECIDED " || !found(a, "reasoning_unknown") {
+	if a := rows["a"]; verdicts(a) != "tpot_p50 PASS ttfo_p50 UNDECIDED " || !found(a, "reasoning") {
 		t.Errorf("%s, findings %+v", verdicts(a), a.Findings)
 	}
 	_, rows = predicted(t, real+"[mock]\nreasoning_tokens = 20\n"+row)
-	if a := rows["a"]; verdicts(a) != "tpot_p50 PASS ttfo_p50 PASS " || a.Summary.Reasoning == nil || found(a, "reasoning_unknown") {
+	if a := rows["a"]; verdicts(a) != "tpot_p50 PASS ttfo_p50 PASS " || a.Summary.Reasoning == nil || found(a, "reasoning") {
 		t.Errorf("stated: %s, findings %+v", verdicts(a), a.Findings)
 	}
 	_, p, err := planned(t, real+strings.Replace(row, "concurrency = 1\nrequests = 300", `rate = { search = "slo", min = 1, max = 8 }`, 1)+
