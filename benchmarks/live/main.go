@@ -2,7 +2,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -24,13 +23,11 @@ func main() {
 
 func run(ctx context.Context) error {
 	program := flag.String("bench", "", "`FILE` of bench (required)")
-	mode := flag.String("try", "soak", "soak: many streams for long; shadow: a candidate that misbehaves")
-	streams := flag.Int("streams", 0, "streams at once (default 1000; shadow: 100)")
-	duration := flag.Duration("for", 10*time.Minute, "soak: time")
-	rounds := flag.Int("rounds", 9, "shadow: rounds")
+	streams := flag.Int("streams", 1000, "streams at once")
+	duration := flag.Duration("for", 10*time.Minute, "time of the load")
 	flag.Parse()
 	if *program == "" {
-		return errors.New("no bench\nhint: go build -o bench ./cmd/bench && go run ./benchmarks/live -bench ./bench")
+		return errors.New("no bench\nhint: go build -o bench ./cmd/bench && go -C benchmarks run ./live -bench ../bench")
 	}
 	self, err := filepath.Abs(*program)
 	if err != nil {
@@ -41,13 +38,7 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	switch *mode {
-	case "soak":
-		return soak{bench: self, dir: dir, streams: cmp.Or(*streams, 1000), duration: *duration}.run(ctx, os.Stdout)
-	case "shadow":
-		return shadows{bench: self, dir: dir, rounds: *rounds, streams: cmp.Or(*streams, 100)}.run(ctx, os.Stdout)
-	}
-	return fmt.Errorf("no try %q\nhint: -try soak, -try shadow", *mode)
+	return soak{bench: self, dir: dir, streams: *streams, duration: *duration}.run(ctx, os.Stdout)
 }
 
 // mock is the command of a simulated server.

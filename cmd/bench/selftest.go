@@ -26,7 +26,6 @@ type selftestFlags struct {
 	ladder  runner.Ladder
 	format  string
 	save    string // empty: not saved; defaultPlace: where a sweep finds it
-	gateway gatewayFlags
 }
 
 // defaultPlace is the value of --save without a file.
@@ -40,19 +39,12 @@ func newSelftest(c *cli) *cobra.Command {
 		Long: `selftest sends rising loads to an exactly timed server, another process on this machine, and compares every
 timestamp of the client with the server's times. It prints the error of TTFT and ITL, the client lag, the CPU time,
 and the load up to which the client is calibrated. It takes about a minute. With --save, sweeps on this machine mark rows above
-that load.
-
-With --gateway it measures what gateways add: the same load goes to the server directly, through "bench trace record",
-through a plain Go reverse proxy and, if it is installed, through nginx, in rounds. It takes about nine minutes.`,
+that load.`,
 		Example: `  bench selftest --save                          calibrate this machine for sweeps
   bench selftest --quick                         a quarter of the time, fewer steps
   bench selftest --streams 4000,8000             only these numbers of streams
   bench selftest --rates 2000 --window 10s       only this rate, for longer
-  bench selftest --format json > selftest.json
-  bench selftest --gateway                       what "bench trace record" adds, beside other proxies
-  bench selftest --gateway --quick               under a minute, with wider intervals
-  bench selftest --gateway --rates 2000 --rounds 10
-  bench selftest --gateway --server-listen 127.0.0.1:9000 --gateway-url http://127.0.0.1:4000   your gateway too`,
+  bench selftest --format json > selftest.json`,
 		Args: positional(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.selftest(cmd, f) },
 	}
@@ -69,7 +61,6 @@ through a plain Go reverse proxy and, if it is installed, through nginx, in roun
 	fl.StringVar(&f.format, "format", "text", "output format: text or json")
 	fl.StringVar(&f.save, "save", "", "save the result for sweeps; --save=FILE: to FILE")
 	fl.Lookup("save").NoOptDefVal = defaultPlace
-	f.gateway.register(fl)
 	return cmd
 }
 
@@ -77,12 +68,7 @@ through a plain Go reverse proxy and, if it is installed, through nginx, in roun
 func (f *selftestFlags) steps(fl *pflag.FlagSet) (runner.Ladder, error) {
 	l := f.ladder
 	base := runner.DefaultLadder()
-	switch {
-	case f.gateway.on && f.quick:
-		base = runner.QuickGatewayLadder()
-	case f.gateway.on:
-		base = runner.GatewayLadder()
-	case f.quick:
+	if f.quick {
 		base = runner.QuickLadder()
 	}
 	if !fl.Changed("streams") {
@@ -127,12 +113,6 @@ func (c *cli) selftest(cmd *cobra.Command, f *selftestFlags) error {
 	if err := checkFormat(f.format, "text", "json"); err != nil {
 		return err
 	}
-	if err := f.gateway.check(cmd.Flags()); err != nil {
-		return err
-	}
-	if f.gateway.on {
-		return c.selftestGateway(cmd, f, ladder)
-	}
 	if f.save == defaultPlace {
 		if f.save, err = selftestFile(); err != nil {
 			return usage("%w\nhint: name a file: --save=selftest.json", err)
@@ -146,7 +126,7 @@ func (c *cli) selftest(cmd *cobra.Command, f *selftestFlags) error {
 	open := false // the line of progress has no line feed yet
 	result, err := runner.Run(cmd.Context(), runner.Config{
 		Ladder: ladder, Machine: machine(),
-		Command: exactServer(self, "127.0.0.1:0", ladder),
+		Command: exactServer(self, ladder),
 		Begun: func(i, n int, s selftest.Step) {
 			open = true
 			fmt.Fprintf(c.stderr, "[%d/%d] %s … ", i, n, s.Name())
@@ -169,8 +149,9 @@ func (c *cli) selftest(cmd *cobra.Command, f *selftestFlags) error {
 }
 
 // exactServer is the command of the server with exact times.
-func exactServer(self, listen string, l runner.Ladder) []string {
-	return []string{self, "mock", "--listen", listen, "--queue", "1000000", "--ttft", l.TTFT.String(), "--itl", l.ITL.String()}
+func exactServer(self string, l runner.Ladder) []string {
+	return []string{self, "mock", "--listen", "127.0.0.1:0", "--queue", "1000000",
+		"--ttft", l.TTFT.String(), "--itl", l.ITL.String()}
 }
 
 // concludeSelftest prints the result and saves it.

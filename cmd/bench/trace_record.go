@@ -168,7 +168,7 @@ func parseBytes(text string) (int64, error) {
 }
 
 // recordGC is the GOGC of a recorder, unless it is set. The heap is tens of MB, but requests that pass while it is
-// collected are up to a millisecond later: p99 of TTFT at 1,000 requests/s (bench selftest --gateway).
+// collected are up to a millisecond later: p99 of TTFT at 1,000 requests/s.
 const recordGC = 400
 
 const (

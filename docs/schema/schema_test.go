@@ -28,7 +28,6 @@ import (
 	"bench/experiment/record"
 	"bench/experiment/roofline"
 	"bench/experiment/selftest"
-	"bench/experiment/selftest/gateway"
 	"bench/experiment/stats"
 	"bench/experiment/telemetry"
 	"bench/experiment/workload"
@@ -63,7 +62,6 @@ var schemas = []struct {
 	{"record", record.Record{}},
 	{"telemetry", telemetry.Sample{}},
 	{"selftest", selftest.Result{}},
-	{"selftest-gateway", gateway.Result{}},
 	{"event", sweep.Message{}},
 	{"report", report.Document{}},
 	{"comparison", compare.Comparison{}},
@@ -114,9 +112,7 @@ var closed = map[string][]any{
 	"telemetry.Sample.schema":        {telemetry.Schema},
 	"telemetry.Sample.source":        {telemetry.SourceClient, telemetry.SourceServer, telemetry.SourceGPU},
 	"selftest.Result.schema":         {selftest.Schema},
-	"gateway.Result.schema":          {gateway.Schema},
 	"selftest.Measured.kind":         {selftest.Burst, selftest.Spread, selftest.Rate},
-	"gateway.Step.kind":              {selftest.Rate, selftest.Spread},
 	"sweep.Message.schema":           {sweep.SchemaEvent},
 	"sweep.Message.event":            {sweep.EventServerStarting, sweep.EventRunStarted, sweep.EventRowStarted, sweep.EventRowProgress, sweep.EventRowFinished, sweep.EventSearchEnded, sweep.EventRunEnded},
 	"sweep.MessageSearch.axis":       {"rate", "concurrency"},

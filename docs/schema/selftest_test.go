@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"bench/experiment/selftest"
-	"bench/experiment/selftest/gateway"
 )
 
 // TestSchemaOfASelftest: a step that was measured, and one that could not be made, are both documents of the
@@ -42,33 +41,4 @@ func TestSchemaOfASelftest(t *testing.T) {
 			t.Errorf("%s: valid", name)
 		}
 	}
-}
-
-// TestSchemaOfGateways: a gateway that was measured, too few rounds, and one that did not start.
-func TestSchemaOfGateways(t *testing.T) {
-	round := gateway.Round{Requests: 2000, TTFT: &selftest.Delay{N: 2000, P50Us: 50_100}, CPUUsPerRequest: new(200.0)}
-	step := gateway.Step{Step: selftest.Step{Kind: selftest.Rate, Size: 1000, Tokens: 2, WindowS: 2}, Paths: []gateway.Path{
-		{Name: "direct", Rounds: []gateway.Round{round}}, {Name: "nginx", Rounds: []gateway.Round{round}},
-		{Name: "your gateway", Problem: "did not start", Rounds: []gateway.Round{}},
-	}}
-	step.Measure()
-	r := gateway.Result{Schema: gateway.Schema, StartedAt: time.Unix(1, 0).UTC(), EndedAt: time.Unix(2, 0).UTC(), LimitUs: gateway.LimitUs, Steps: []gateway.Step{step}}
-	text, err := json.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := compile(t)["selftest-gateway"].Validate(parse(t, text)); err != nil {
-		t.Errorf("%v\n%s", err, text)
-	}
-	path := func(d map[string]any) map[string]any {
-		return d["steps"].([]any)[0].(map[string]any)["paths"].([]any)[1].(map[string]any)
-	}
-	spoiled(t, "selftest-gateway", text, map[string]func(d map[string]any){
-		"later version": func(d map[string]any) { d["schema"] = "bench/selftest-gateway/v2" },
-		"no rounds":     func(d map[string]any) { delete(path(d), "rounds") },
-		"half an interval": func(d map[string]any) {
-			path(d)["added"].(map[string]any)["ttft"].(map[string]any)["p50"].(map[string]any)["ci95_us"] = []any{1}
-		},
-		"unknown field": func(d map[string]any) { path(d)["url"] = "here" },
-	})
 }

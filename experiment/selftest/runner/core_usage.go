@@ -12,18 +12,14 @@ type coreUsage struct {
 	elapsed time.Duration // time since the start of the program
 	client  time.Duration // this process without its children
 	server  time.Duration
-	gateway time.Duration // with its children
 	machine time.Duration // all processes, and CPU steal
 }
 
 var processStart = time.Now()
 
-// coresUsed reads the usage until now.
-func (d destination) coresUsed() coreUsage {
-	u := coreUsage{elapsed: time.Since(processStart), client: cpuTime(), server: processTime(d.server)}
-	if d.gateway != 0 {
-		u.gateway = familyTime(d.gateway)
-	}
+// coresUsed reads the usage until now; server is a process id.
+func coresUsed(server int) coreUsage {
+	u := coreUsage{elapsed: time.Since(processStart), client: cpuTime(), server: processTime(server)}
 	if all, err := cpu.Times(false); err == nil && len(all) == 1 {
 		t := all[0]
 		u.machine = seconds(t.User + t.Nice + t.System + t.Irq + t.Softirq + t.Steal)
@@ -32,7 +28,7 @@ func (d destination) coresUsed() coreUsage {
 }
 
 func (u coreUsage) since(before coreUsage) coreUsage {
-	return coreUsage{u.elapsed - before.elapsed, u.client - before.client, u.server - before.server, u.gateway - before.gateway, u.machine - before.machine}
+	return coreUsage{u.elapsed - before.elapsed, u.client - before.client, u.server - before.server, u.machine - before.machine}
 }
 
 // processTime is the CPU time of a process; 0: not reported.
@@ -48,20 +44,7 @@ func processTime(pid int) time.Duration {
 	return seconds(t.User + t.System)
 }
 
-// familyTime is the CPU time of a process and of those that it started, such as the workers of nginx.
-func familyTime(pid int) time.Duration {
-	sum := processTime(pid)
-	if p, err := process.NewProcess(int32(pid)); err == nil {
-		children, _ := p.Children()
-		for _, child := range children {
-			sum += familyTime(int(child.Pid))
-		}
-	}
-	return sum
-}
-
-// others is the CPU time of all but client, server and gateway. The bound at 0 covers the tick resolution of several
-// ms.
-func (u coreUsage) others() time.Duration { return max(0, u.machine-u.client-u.server-u.gateway) }
+// others is the CPU time of all but client and server. The bound at 0 covers the tick resolution of several ms.
+func (u coreUsage) others() time.Duration { return max(0, u.machine-u.client-u.server) }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

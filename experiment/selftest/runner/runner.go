@@ -84,7 +84,7 @@ func (c Config) runSteps(ctx context.Context, srv server.Running, r *selftest.Re
 // attempt makes one step; n numbers all attempts.
 func (c Config) attempt(ctx context.Context, srv server.Running, s selftest.Step, n int) selftest.Measured {
 	m := selftest.Measured{Step: s, Tries: 1}
-	seen, truth, err := c.Ladder.runStep(ctx, srv, destination{url: srv.URL, server: srv.PID, seed: uint64(n)}, s, n)
+	seen, truth, err := c.Ladder.runStep(ctx, srv, s, n)
 	if err != nil {
 		m.Problem = err.Error()
 		m.Why = m.Problem
@@ -95,12 +95,14 @@ func (c Config) attempt(ctx context.Context, srv server.Running, s selftest.Step
 	return m
 }
 
-// runStep sends the step's load to a destination and returns the client's log and the server's records by request id.
-func (l Ladder) runStep(ctx context.Context, srv server.Running, to destination, s selftest.Step, n int) (*clientLog, map[string]*serverRecord, error) {
+// runStep sends the step's load and returns the client's log and the server's records by request id.
+func (l Ladder) runStep(
+	ctx context.Context, srv server.Running, s selftest.Step, n int,
+) (*clientLog, map[string]*serverRecord, error) {
 	if err := clearTimes(ctx, srv.URL); err != nil {
 		return nil, nil, err
 	}
-	seen, err := l.send(ctx, to, s, n)
+	seen, err := l.send(ctx, srv, s, n)
 	if err == nil && len(seen.samples) == 0 {
 		err = errors.New("no request was sent")
 	}
@@ -111,16 +113,9 @@ func (l Ladder) runStep(ctx context.Context, srv server.Running, to destination,
 	return seen, truth, err
 }
 
-// destination is where the load of a step goes.
-type destination struct {
-	url             string // of the server, or of a gateway before it
-	server, gateway int    // process ids; 0 = none, or not known
-	seed            uint64 // of the arrivals and prompts
-}
-
-// send sends the step's load; n numbers the ids of its requests.
-func (l Ladder) send(ctx context.Context, to destination, s selftest.Step, n int) (*clientLog, error) {
-	client, err := openai.New(openai.Options{BaseURL: to.url + "/v1", Timeout: timeout})
+// send sends the step's load; n numbers the ids of its requests, and is the seed of the arrivals and prompts.
+func (l Ladder) send(ctx context.Context, srv server.Running, s selftest.Step, n int) (*clientLog, error) {
+	client, err := openai.New(openai.Options{BaseURL: srv.URL + "/v1", Timeout: timeout})
 	if err != nil {
 		return nil, err
 	}
@@ -138,9 +133,9 @@ func (l Ladder) send(ctx context.Context, to destination, s selftest.Step, n int
 	w, asked := l.load(s)
 	var ids []int32
 	seen := &clientLog{}
-	before := to.coresUsed()
+	before := coresUsed(srv.PID)
 	measured, err := load.Run(ctx, load.Config{
-		Load: asked, Rate: w.Rate, Plan: workload.NewPlan(w, to.seed, ""),
+		Load: asked, Rate: w.Rate, Plan: workload.NewPlan(w, uint64(n), ""),
 		Encode: func(q *workload.Request) []byte {
 			ids = vocab.TokenIDs(ids[:0], q)
 			return enc.Body(nil, openai.Prompt{IDs: ids}, q.Output)
@@ -155,7 +150,7 @@ func (l Ladder) send(ctx context.Context, to destination, s selftest.Step, n int
 			return nil
 		},
 	})
-	seen.cores = to.coresUsed().since(before)
+	seen.cores = coresUsed(srv.PID).since(before)
 	seen.epoch, seen.start, seen.end = momentOf(measured.Epoch), measured.Start, measured.End
 	return seen, err
 }
