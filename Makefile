@@ -1,8 +1,8 @@
 # make test is what CI runs; everything it needs comes from go.mod.
-.PHONY: test golden-all build release module bench fuzz golden licenses simulate echarts engines
+.PHONY: test golden-all build release module bench fuzz golden licenses simulate echarts engines benchmarks
 
 # Most of their tests simulate, for minutes under the race detector; what they have in goroutines, cmd/bench runs under it.
-SIMULATIONS = ./experiment/stats ./experiment/verdict ./report/compare ./benchmarks/nights ./benchmarks/predictions
+SIMULATIONS = ./experiment/stats ./experiment/verdict ./report/compare
 
 test:
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
@@ -33,6 +33,11 @@ module:
 bench:
 	go test -run '^$$' -bench . -benchmem ./experiment/...
 
+# The programs behind the figures of docs/, a module of its own: does it still build, and are its own tests green?
+benchmarks:
+	go -C benchmarks vet ./...
+	go -C benchmarks test -short ./...
+
 # Half a minute on every fuzz target.
 fuzz:
 	@for pkg in $$(go list ./...); do \
@@ -59,9 +64,9 @@ licenses:
 simulate:
 	go test -timeout 3h -run 'VerdictsOfProcesses|LooksErr|NeedIsTrue' -v ./experiment/stats -simulate
 	BENCH_LONG=1 go test -timeout 1h -run TestSimulation -v ./experiment/stats ./experiment/series ./report/compare
-	go run ./benchmarks/nights -seeds 20 -setting all,one,twice,noise # the table of docs/nightly.md
-	go run ./benchmarks/gate
-	go run ./benchmarks/predictions # the tables of docs/roofline.md
+	go -C benchmarks run ./nights -seeds 20 -setting all,one,twice,noise # the table of docs/nightly.md
+	go -C benchmarks run ./gate
+	go -C benchmarks run ./predictions # the tables of docs/roofline.md
 
 # Bundle the chart types that the page uses, from the packages of npm (needs network and Node).
 echarts:

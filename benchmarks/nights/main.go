@@ -68,16 +68,15 @@ func histories(chosen []*setting, seeds int, first uint64, count int, dir, progr
 		defer os.RemoveAll(dir)
 	}
 	dir, err1 := filepath.Abs(dir)
-	script, err2 := filepath.Abs("deploy/bench-nightly")
+	script, err2 := filepath.Abs("../deploy/bench-nightly")
 	self, err3 := os.Executable()
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return err
 	}
 	if program == "" {
 		program = filepath.Join(dir, "bench")
-		if text, err := exec.Command("go", "build", "-o", program,
-			"./cmd/bench").CombinedOutput(); err != nil {
-			return fmt.Errorf("building bench in the repository's root: %w\n%s", err, text)
+		if text, err := exec.Command("go", "-C", "..", "build", "-o", program, "./cmd/bench").CombinedOutput(); err != nil {
+			return fmt.Errorf("building bench from benchmarks/: %w\n%s", err, text)
 		}
 	}
 	var tallies []*tally

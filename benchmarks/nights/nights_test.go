@@ -36,8 +36,7 @@ func TestTenNights(t *testing.T) {
 	}
 	dir := t.TempDir()
 	program := filepath.Join(dir, "bench")
-	if text, err := exec.Command("go", "build", "-o", program,
-		"../../cmd/bench").CombinedOutput(); err != nil {
+	if text, err := exec.Command("go", "-C", "../..", "build", "-o", program, "./cmd/bench").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	script, err := filepath.Abs("../../deploy/bench-nightly")

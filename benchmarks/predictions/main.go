@@ -1,7 +1,7 @@
 // Predictions compares what roofline expects with published figures, and fits its constants to them.
 //
-//	go run ./benchmarks/predictions              the tables of docs/roofline.md
-//	go run ./benchmarks/predictions -fit         the constants of gpus.json, fitted to all figures that may be
+//	go -C benchmarks run ./predictions              the tables of docs/roofline.md
+//	go -C benchmarks run ./predictions -fit         the constants of gpus.json, fitted to all figures that may be
 //
 // Cross-validation leaves all figures of one model out, fits the constants to the rest, and predicts what was left
 // out. The figures and their sources are in experiment/published: figures.txt, which constants are fitted to, and

@@ -27,7 +27,7 @@ func main() {
 
 func run(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	servers := flags.String("servers", "benchmarks/search/servers/*.toml", "files of the servers")
+	servers := flags.String("servers", "search/servers/*.toml", "files of the servers")
 	name := flags.String("server", "", "the server to search")
 	seeds := flags.Int("seeds", 100, "searches with each budget")
 	budgets := flags.String("budgets", "200,600,1200,2700", "server time of a search, s")

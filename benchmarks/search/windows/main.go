@@ -26,7 +26,7 @@ func main() {
 
 func run(args []string, in io.Reader, out io.Writer) error {
 	flags := flag.NewFlagSet("windows", flag.ContinueOnError)
-	servers := flags.String("servers", "benchmarks/search/servers/*.toml", "files of the servers")
+	servers := flags.String("servers", "search/servers/*.toml", "files of the servers")
 	name := flags.String("server", "", "with -loads: the server to measure")
 	loads := flags.String("loads", "", "loads, separated by commas: print their points of [truth] and stop")
 	times := flags.Int("times", 8, "with -loads: simulations of a load")
