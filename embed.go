@@ -14,13 +14,3 @@ var ModelConfigs []byte
 //
 //go:embed matrices
 var Matrices embed.FS
-
-// Dashboard is docs/grafana/bench.json: Grafana's view of a running sweep.
-//
-//go:embed docs/grafana/bench.json
-var Dashboard []byte
-
-// Nightly is deploy/bench-nightly: the shell script of a nightly job.
-//
-//go:embed deploy/bench-nightly
-var Nightly string

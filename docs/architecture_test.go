@@ -33,7 +33,6 @@ var mayImport = map[string][]string{
 	"sweep":           {"experiment", "experiment/endpoint", "experiment/record", "experiment/safetext", "experiment/series", "experiment/server", "experiment/target", "experiment/telemetry", "experiment/unit", "experiment/verdict", "experiment/workload", "sweep/strict"},
 	"sweep/live":      {"sweep", "sweep/forecast", "experiment", "experiment/columns", "experiment/endpoint", "experiment/openai", "experiment/record", "experiment/safetext", "experiment/stats", "experiment/unit", "experiment/verdict", "experiment/workload"},
 	"sweep/workers":   {"experiment", "experiment/endpoint", "experiment/openai", "experiment/record", "experiment/safetext", "experiment/telemetry", "experiment/workload"},
-	"sweep/kube":      {"sweep", "experiment/safetext", "experiment/target", "experiment/unit"},
 	"sweep/strict":    {"experiment/safetext", "experiment/spelling"},
 	"sweep/predict": {"experiment", "experiment/endpoint", "experiment/load", "experiment/mock", "experiment/openai",
 		"experiment/record", "experiment/roofline", "experiment/telemetry", "experiment/workload", "sweep"},
@@ -70,8 +69,7 @@ var mayImport = map[string][]string{
 	"experiment/recording":           {"experiment/record", "experiment/workload/trace"},
 	"experiment/proxy":               {"experiment/measured", "experiment/openai", "experiment/record", "experiment/recording", "experiment/target", "experiment/workload/trace"},
 	"experiment/selftest":            {"experiment/columns", "experiment/unit"},
-	"experiment/selftest/gateway":    {"experiment/columns", "experiment/selftest", "experiment/stats", "experiment/unit"},
-	"experiment/selftest/runner":     {"experiment/selftest", "experiment/selftest/gateway", "experiment/server", "experiment/load", "experiment/openai", "experiment/workload", "experiment/stats"},
+	"experiment/selftest/runner":     {"experiment/selftest", "experiment/server", "experiment/load", "experiment/openai", "experiment/workload", "experiment/stats"},
 	"experiment/server":              {},
 	"experiment/telemetry":           {},
 	"experiment/telemetry/collector": {"experiment/telemetry"},
@@ -81,21 +79,8 @@ var mayImport = map[string][]string{
 	"experiment/workload/prompts":    {},
 	"experiment/workload/trace":      {"experiment/safetext"},
 
-	"benchmarks/search/world":   {"experiment/mock"},
-	"benchmarks/search/windows": {"benchmarks/search/world"},                     // a program
-	"benchmarks/search/bench":   {"benchmarks/search/world", "experiment/stats"}, // a program
-
 	// a program
 	"deploy/release": {},
-	// a program
-	"benchmarks/nights": {"experiment", "experiment/mock", "experiment/record", "experiment/telemetry",
-		"experiment/verdict", "experiment/workload", "sweep"},
-	// a program
-	"benchmarks/live": {"experiment/recording", "experiment/selftest", "experiment/selftest/gateway", "experiment/selftest/runner", "experiment/server"},
-	// a program
-	"benchmarks/predictions": {".", "experiment/published", "experiment/roofline", "experiment/stats"},
-	// a program
-	"benchmarks/gate": {"experiment", "experiment/record", "experiment/stats", "report/compare"},
 
 	"experiment/answer":    {},
 	"experiment/columns":   {},
@@ -114,8 +99,7 @@ const everything = "*"
 const root = ".."
 
 // programs are the packages with a main function.
-var programs = []string{"cmd/bench", "benchmarks/gate", "benchmarks/predictions", "benchmarks/nights", "benchmarks/live", "benchmarks/search/bench",
-	"benchmarks/search/windows", "deploy/release"}
+var programs = []string{"cmd/bench", "deploy/release"}
 
 // onlyIn says where a package of others, or one name of it ("os.Exit"), may be used. Tests are
 // free of it, but for randomness: a test that can't be repeated is of no use.
@@ -142,7 +126,7 @@ var onlyIn = []struct {
 	{
 		what: []string{"os/exec", "os.StartProcess", "syscall.ForkExec", "syscall.StartProcess",
 			"syscall.Exec"}, where: []string{"experiment/server", "experiment/telemetry/collector",
-			"benchmarks/nights", "deploy/release", "report/fixture"},
+			"deploy/release", "report/fixture"},
 		rule: "processes are started in server and telemetry/collector",
 	},
 	{

@@ -2,7 +2,7 @@ package main
 
 // commandsByUse are all commands, in the order of their help.
 var commandsByUse = []helpGroup{
-	{"Measure", []string{"init", "sweep", "work", "tile", "kube"}},
+	{"Measure", []string{"init", "sweep", "work", "tile"}},
 	{"Read results", []string{"report", "compare", "history", "serve"}},
 	{"Plan", []string{"predict", "trace"}},
 	{"Check the client", []string{"selftest", "mock"}},
@@ -46,14 +46,6 @@ var flagUses = map[string][]helpGroup{
 		{"For the roofline", []string{"hardware", "gpus", "precision", "model-configs", "hardware-configs"}},
 		{"Output", []string{"out", "interval"}},
 	},
-	"kube": {
-		{"What to run", []string{"image", "name", "namespace", "cron", "deadline"}},
-		{"Where to send it", []string{"endpoint", "secret"}},
-		{"Where to run it", []string{"cpu", "memory", "server-label", "node-label"}},
-		{"Files and results", []string{"volume", "data", "helper-image", "keep", "ttl"}},
-		{"Load workers", []string{"workers", "token-secret"}},
-		{"Live figures", []string{"monitor"}},
-	},
 	"predict": {
 		{"Model", []string{"model", "precision", "kv-precision", "hf-config", "model-configs"}},
 		{"Hardware", []string{"hardware", "gpus", "attention-dp", "expert-parallel", "pipeline", "hardware-configs"}},
@@ -77,7 +69,6 @@ var flagUses = map[string][]helpGroup{
 	},
 	"selftest": {
 		{"What to run", []string{"quick", "streams", "rates", "tokens", "ttft", "itl", "window"}},
-		{"Gateways", []string{"gateway", "rounds", "gateway-url", "server-listen"}},
 		{"Output", []string{"save", "format", "verbose"}},
 	},
 	"mock": {

@@ -193,26 +193,23 @@ func gitlab(t *testing.T, home string) job {
 	}}
 }
 
-// kubernetes runs the container of the CronJob that bench kube prints, with the files of its ConfigMap.
+// kubernetes runs the container of deploy/kubernetes/cronjob.yaml, with the files of its ConfigMap.
 func kubernetes(t *testing.T, home string) job {
 	program, err := exec.LookPath("bench")
 	if err != nil {
 		t.Fatal(err)
 	}
 	files := t.TempDir()
+	write(t, filepath.Join(files, "bench-nightly"), deployed(t, "bench-nightly"))
 	return job{home, func(endpoint string) (int, string) {
-		var out, problems bytes.Buffer
-		code := bench(t.Context(), strings.NewReader(""), &out, &problems, []string{"kube", filepath.Join(home, "nightly.toml"),
-			"--image", "a", "--cron", "30 2 * * *", "--volume", "a", "--endpoint", "http://vllm:8000"})
-		if code != 0 {
-			t.Fatal(problems.String())
+		matrix, err := os.ReadFile(filepath.Join(home, "nightly.toml"))
+		if err != nil {
+			t.Fatal(err)
 		}
-		_, text, _ := strings.Cut(out.String(), "---\n")
+		write(t, filepath.Join(files, "nightly.toml"), string(matrix))
+		_, text, _ := strings.Cut(deployed(t, "kubernetes/cronjob.yaml"), "---\n")
 		c := under[map[string]any](t, decoded(t, text), "spec", "jobTemplate", "spec", "template", "spec", "containers", 0)
-		data := under[map[string]any](t, decoded(t, out.String()), "data")
-		// The command names the matrix in home by its absolute path.
-		local := strings.NewReplacer(home, files, "/home/bench", files, "/results", home, "http://vllm:8000", endpoint)
-		writeMounted(t, c, data, local)
+		local := strings.NewReplacer("/nightly/", files+"/", "/results", home, "http://vllm:8000", endpoint)
 		var words []string
 		for _, part := range []string{"command", "args"} {
 			for i := range under[[]any](t, c, part) {

@@ -40,9 +40,8 @@ type sweepFlags struct {
 	lead            leadFlags
 }
 
-func newSweep(c *cli) *cobra.Command { return sweepCommand(c, &sweepFlags{}) }
-
-func sweepCommand(c *cli, f *sweepFlags) *cobra.Command {
+func newSweep(c *cli) *cobra.Command {
+	f := &sweepFlags{}
 	cmd := &cobra.Command{
 		Use:   "sweep MATRIX",
 		Short: "run a matrix and write its results and report",

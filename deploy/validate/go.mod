@@ -1,4 +1,4 @@
-// Tools that check what bench kube prints, apart so that bench does not depend on them: .ci/run installs them.
+// Tools that check the files of kubernetes/, apart so that bench does not depend on them: .ci/run installs them.
 module validate
 
 go 1.26.0

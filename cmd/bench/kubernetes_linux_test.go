@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -30,36 +31,27 @@ rate = 40
 requests = 20
 `
 
-// TestKube runs the pods that bench kube prints as processes, with their arguments, files and environment: the Job,
-// and a leader with an Indexed Job of two workers.
-func TestKube(t *testing.T) {
-	for name, workers := range map[string]int{"job": 0, "workers": 2} {
-		t.Run(name, func(t *testing.T) {
+// TestKubernetes runs the pods of deploy/kubernetes as processes, with their arguments, files and environment: the Job,
+// and a leader with an Indexed Job of workers.
+func TestKubernetes(t *testing.T) {
+	for file, workers := range map[string]int{"job.yaml": 0, "workers.yaml": 4} {
+		t.Run(file, func(t *testing.T) {
 			home, listen := t.TempDir(), freeAddress(t)
 			base, stop := startMock(mock.Config{})
 			defer stop()
-			write(t, filepath.Join(home, "clustered.toml"), clustered)
-			write(t, filepath.Join(home, "lengths.txt"), "16\n32\n")
-			args := []string{"kube", "clustered.toml", "--image", "a", "--endpoint", "http://vllm:8000"}
-			if workers > 0 {
-				args = append(args, "--workers", fmt.Sprint(workers))
-			}
 			program, err := exec.LookPath("bench")
 			if err != nil {
 				t.Fatal(err)
 			}
-			cmd := exec.Command(program, args...)
-			cmd.Dir = home
-			printed, err := cmd.CombinedOutput()
-			if err != nil {
-				t.Fatalf("%v\n%s", err, printed)
-			}
-			if err := os.Remove(filepath.Join(home, "lengths.txt")); err != nil { // a pod has only the ConfigMap
+			matrix := filepath.Join(home, "matrix")
+			if err := os.Mkdir(matrix, 0o755); err != nil {
 				t.Fatal(err)
 			}
-			c := cluster{t: t, root: home, program: program, local: strings.NewReplacer("/home/bench", home+"/home/bench", "/results", home+"/results",
-				"0.0.0.0:9470", listen, "bench-clustered:9470", listen, "http://vllm:8000", base)}
-			c.apply(printed)
+			write(t, filepath.Join(matrix, "matrix.toml"), clustered)
+			write(t, filepath.Join(matrix, "lengths.txt"), "16\n32\n")
+			c := cluster{t: t, root: home, program: program, local: strings.NewReplacer("/matrix", matrix,
+				"/results", home+"/results", "0.0.0.0:9470", listen, "bench-leader:9470", listen, "http://vllm:8000", base)}
+			c.run(deployed(t, "kubernetes/"+file))
 			for _, file := range []string{"run.json", "report.html", "open-r1.json"} {
 				if found, _ := filepath.Glob(filepath.Join(home, "results/clustered/*", file)); len(found) != 1 {
 					t.Errorf("results have no %s", file)
@@ -76,6 +68,54 @@ func TestKube(t *testing.T) {
 	}
 }
 
+// TestKubernetesCommands: bench reads the commands of the pods, also with all arguments that are commented out.
+func TestKubernetesCommands(t *testing.T) {
+	for _, file := range []string{"job.yaml", "workers.yaml"} {
+		text := deployed(t, "kubernetes/"+file)
+		all := regexp.MustCompile(`(?m)^( *)#([^ \n])`).ReplaceAllString(text, "$1$2")
+		for _, text := range []string{text, all} {
+			for _, job := range jobs(t, text) {
+				var args []string
+				for _, arg := range under[[]any](t, containerOf(t, job), "args") {
+					args = append(args, arg.(string))
+				}
+				cmd, rest, err := newRoot(&cli{}).Find(args)
+				if err == nil {
+					err = cmd.ParseFlags(rest)
+				}
+				if err == nil {
+					err = cmd.ValidateArgs(cmd.Flags().Args())
+				}
+				if err != nil {
+					t.Errorf("%s: %q: %v", file, args, err)
+				}
+			}
+		}
+	}
+}
+
+// jobs are the Jobs of a stream of objects.
+func jobs(t *testing.T, stream string) (list []map[string]any) {
+	t.Helper()
+	for d := yaml.NewDecoder(strings.NewReader(stream)); ; {
+		var o map[string]any
+		if err := d.Decode(&o); errors.Is(err, io.EOF) {
+			return list
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if o["kind"] == "Job" {
+			list = append(list, o)
+		}
+	}
+}
+
+// containerOf is the container of a Job.
+func containerOf(t *testing.T, job map[string]any) map[string]any {
+	t.Helper()
+	return under[map[string]any](t, job, "spec", "template", "spec", "containers", 0)
+}
+
 // cluster runs Jobs as processes of this machine. local maps paths and addresses.
 type cluster struct {
 	t             *testing.T
@@ -83,70 +123,38 @@ type cluster struct {
 	local         *strings.Replacer
 }
 
-// apply runs all pods of all Jobs at once, and waits for them.
-func (c *cluster) apply(stream []byte) {
+// run runs all pods of all Jobs at once, and waits for them.
+func (c *cluster) run(stream string) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
 	defer cancel()
 	var running sync.WaitGroup
-	var data map[string]any
-	for d := yaml.NewDecoder(bytes.NewReader(stream)); ; {
-		var o map[string]any
-		if err := d.Decode(&o); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			c.t.Fatal(err)
-		}
-		switch o["kind"] {
-		case "ConfigMap":
-			data = under[map[string]any](c.t, o, "data")
-		case "Job":
-			pods, _ := under[map[string]any](c.t, o, "spec")["completions"].(int)
-			for index := range max(pods, 1) {
-				container := under[map[string]any](c.t, o, "spec", "template", "spec", "containers", 0)
-				cmd := c.pod(ctx, container, data, index)
-				running.Go(func() {
-					if out, err := cmd.CombinedOutput(); err != nil {
-						c.t.Errorf("%q: %v\n%s", cmd.Args, err, out)
-					}
-				})
-			}
+	for _, job := range jobs(c.t, stream) {
+		pods, _ := under[map[string]any](c.t, job, "spec")["completions"].(int)
+		for index := range max(pods, 1) {
+			cmd := c.pod(ctx, containerOf(c.t, job), index)
+			running.Go(func() {
+				if out, err := cmd.CombinedOutput(); err != nil {
+					c.t.Errorf("%q: %v\n%s", cmd.Args, err, out)
+				}
+			})
 		}
 	}
 	running.Wait()
 }
 
-// pod is the process of a container of bench, with its files.
-func (c *cluster) pod(ctx context.Context, container, data map[string]any, index int) *exec.Cmd {
+// pod is the process of a container of bench.
+func (c *cluster) pod(ctx context.Context, container map[string]any, index int) *exec.Cmd {
 	c.t.Helper()
-	writeMounted(c.t, container, data, c.local)
 	cmd := exec.CommandContext(ctx, c.program)
 	for _, arg := range under[[]any](c.t, container, "args") {
 		cmd.Args = append(cmd.Args, c.local.Replace(arg.(string)))
 	}
-	cmd.Dir = c.local.Replace(under[string](c.t, container, "workingDir"))
+	if dir, ok := container["workingDir"].(string); ok {
+		cmd.Dir = c.local.Replace(dir)
+	}
 	cmd.Env = []string{"HOME=" + c.root, "BENCH_TOKEN=correct-horse", fmt.Sprintf("JOB_COMPLETION_INDEX=%d", index)}
-	if err := os.MkdirAll(cmd.Dir, 0o755); err != nil {
-		c.t.Fatal(err)
-	}
 	return cmd
-}
-
-// writeMounted writes the files of a ConfigMap where a container mounts them; local maps paths.
-func writeMounted(t *testing.T, container, data map[string]any, local *strings.Replacer) {
-	t.Helper()
-	for i := range under[[]any](t, container, "volumeMounts") {
-		mount := under[map[string]any](t, container, "volumeMounts", i)
-		key, ok := mount["subPath"].(string)
-		if !ok {
-			continue
-		}
-		at := local.Replace(mount["mountPath"].(string))
-		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		write(t, at, data[key].(string))
-	}
 }
 
 // TestSlurm runs deploy/slurm.sbatch with three nodes that are this machine: two workers, and the leader's exit code.

@@ -13,7 +13,7 @@ import sys
 import yaml
 
 HERE = pathlib.Path(__file__).parent
-KINDS = {"configmap-v1": "io.k8s.api.core.v1.ConfigMap", "service-v1": "io.k8s.api.core.v1.Service",
+KINDS = {"persistentvolumeclaim-v1": "io.k8s.api.core.v1.PersistentVolumeClaim", "service-v1": "io.k8s.api.core.v1.Service",
          "pod-v1": "io.k8s.api.core.v1.Pod", "job-batch-v1": "io.k8s.api.batch.v1.Job", "cronjob-batch-v1": "io.k8s.api.batch.v1.CronJob"}
 KEPT = {"type", "properties", "required", "items", "additionalProperties", "enum", "oneOf", "anyOf", "format", "pattern",
         "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "$ref"}
