@@ -59,7 +59,6 @@ type Matrix struct {
 
 	Variants []Variant         `toml:"-"` // the servers to measure; empty: the one at the endpoint
 	Points   []experiment.Spec `toml:"-"` // every point and repeat, in order of execution
-	Files    []string          `toml:"-"` // names of the files that it names, sorted
 }
 
 // Hash is the SHA-256 of the file's text.
@@ -212,10 +211,6 @@ func (r *reader) read(ext []Extension) {
 	}
 	if len(r.problems) == 0 {
 		r.m.Points = r.m.inOrder(points)
-		r.m.Files = r.files.Names()
-		if a := r.m.Accuracy; a != nil && a.File != "" {
-			r.m.Files = slices.Compact(slices.Sorted(slices.Values(append(r.m.Files, a.File))))
-		}
 	}
 }
 

@@ -4,8 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 
 	"bench/experiment/workload/prompts"
@@ -20,15 +18,6 @@ type Files struct {
 	hashes  map[string]func() (string, error)  // traces, by name
 	heads   map[trace.Options]func() (Head, error)
 	prompts map[string]func() (*prompts.Index, error)
-}
-
-// Names are the names of the files that were read, sorted.
-func (f *Files) Names() []string {
-	all := slices.Collect(maps.Keys(f.texts))
-	all = slices.AppendSeq(all, maps.Keys(f.hashes))
-	all = slices.AppendSeq(all, maps.Keys(f.prompts))
-	slices.Sort(all)
-	return slices.Compact(all)
 }
 
 // content is a file's text and its hash.
