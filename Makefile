@@ -1,5 +1,5 @@
 # make test is what CI runs; everything it needs comes from go.mod.
-.PHONY: test golden-all build release module bench fuzz golden licenses simulate echarts engines benchmarks
+.PHONY: test golden-all build module bench fuzz golden licenses simulate echarts engines benchmarks module-check
 
 # Most of their tests simulate, for minutes under the race detector; what they have in goroutines, cmd/bench runs under it.
 SIMULATIONS = ./experiment/stats ./experiment/verdict ./report/compare
@@ -20,14 +20,15 @@ build:
 	CGO_ENABLED=0 go build -trimpath -ldflags='-s -w -X main.stamp=$(COMMIT)' -o bench ./cmd/bench
 	@size=$$(wc -c <bench); if [ $$size -gt 28000000 ]; then echo "bench has $$size bytes, more than 28 MB (docs/libraries.md)"; exit 1; fi
 
-# Static binaries of four platforms with all that belongs to them, in dist/ (docs/install.md).
-release:
-	rm -rf dist
-	go run ./deploy/release -out dist -commit '$(COMMIT)'
-
 # Move the module to a path with a host, for go install: make module MODULE=example.com/acme/bench (docs/install.md).
 module:
 	deploy/module $(MODULE)
+
+# Does the module still move, and back? In a copy of the last commit.
+module-check:
+	d=$$(mktemp -d) && git archive HEAD | tar x -C $$d && cp -r $$d $$d.was && cd $$d && \
+	  deploy/module example.com/acme/bench && go vet ./... && go -C benchmarks vet ./... && \
+	  deploy/module bench && diff -r $$d.was $$d
 
 # Go benchmarks of the hot path; compare two runs with benchstat, and only from one machine.
 bench:

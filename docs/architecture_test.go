@@ -79,9 +79,6 @@ var mayImport = map[string][]string{
 	"experiment/workload/prompts":    {},
 	"experiment/workload/trace":      {"experiment/safetext"},
 
-	// a program
-	"deploy/release": {},
-
 	"experiment/answer":    {},
 	"experiment/columns":   {},
 	"experiment/published": {"experiment/unit"},
@@ -99,7 +96,7 @@ const everything = "*"
 const root = ".."
 
 // programs are the packages with a main function.
-var programs = []string{"cmd/bench", "deploy/release"}
+var programs = []string{"cmd/bench"}
 
 // onlyIn says where a package of others, or one name of it ("os.Exit"), may be used. Tests are
 // free of it, but for randomness: a test that can't be repeated is of no use.
@@ -126,7 +123,7 @@ var onlyIn = []struct {
 	{
 		what: []string{"os/exec", "os.StartProcess", "syscall.ForkExec", "syscall.StartProcess",
 			"syscall.Exec"}, where: []string{"experiment/server", "experiment/telemetry/collector",
-			"deploy/release", "report/fixture"},
+			"report/fixture"},
 		rule: "processes are started in server and telemetry/collector",
 	},
 	{
