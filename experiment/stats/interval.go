@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"slices"
 	"sort"
 
 	"gonum.org/v1/gonum/mathext"
@@ -67,13 +66,6 @@ func quantileInterval(s ranked, p, confidence float64) Interval {
 		iv.Hi = s.at(upper - 1)
 	}
 	return iv
-}
-
-// MedianInterval is the median of values and its interval between two order statistics, for any distribution. It is
-// infinite for fewer than MinSamples(0.5, confidence) values: 6 at 95 %.
-func MedianInterval(values []float64, confidence float64) (median float64, within Interval) {
-	sorted := ascending(slices.Sorted(slices.Values(values)))
-	return Quantile(sorted, 0.5), quantileInterval(sorted, 0.5, confidence)
 }
 
 // intervalRanks gives the ranks, counted from 1, of the order statistics that bound the p-quantile; 0 and n+1

@@ -197,20 +197,3 @@ func FuzzIntervalJSON(f *testing.F) {
 		}
 	})
 }
-
-func TestMedianInterval(t *testing.T) {
-	values := []float64{5, 1, 4, 2, 3, 1000}
-	median, within := MedianInterval(values, 0.95)
-	if want := (Interval{1, 1000}); median != 3.5 || within != want {
-		t.Errorf("%v %v", median, within)
-	}
-	if values[0] != 5 {
-		t.Error("the caller's values were sorted")
-	}
-	if _, within = MedianInterval(append(values, 6, 7, -1000), 0.95); within != (Interval{1, 7}) {
-		t.Errorf("one outlier on either side counts: %v", within)
-	}
-	if median, within = MedianInterval(values[:5], 0.95); median != 3 || within != unbounded() {
-		t.Errorf("too few: %v %v", median, within)
-	}
-}
