@@ -50,7 +50,8 @@ var mayImport = map[string][]string{
 	"report/parallel": {},
 	"report/export":   {"report", "report/compare", "experiment", "experiment/record", "experiment/safetext", "experiment/stats", "experiment/unit", "experiment/verdict"},
 	// for tests
-	"report/fixture": {"report/compare", "report/parallel", "experiment", "experiment/record", "experiment/recording",
+	"internal/fixturetest": {"experiment", "experiment/record", "experiment/workload"},
+	"internal/reporttest": {"report/compare", "report/parallel", "experiment", "experiment/record", "experiment/recording",
 		"experiment/roofline", "experiment/stats", "experiment/telemetry", "experiment/workload"},
 	"report/foreign": {"report", "report/compare", "experiment", "experiment/record", "experiment/recording", "experiment/roofline", "experiment/stats", "experiment/workload",
 		"experiment/unit", "experiment/verdict"},
@@ -61,7 +62,6 @@ var mayImport = map[string][]string{
 	"experiment/verdict":   {"experiment", "experiment/record", "experiment/selftest", "experiment/stats", "experiment/telemetry", "experiment/unit", "experiment/workload"},
 	"experiment/record":    {"experiment", "experiment/roofline", "experiment/selftest", "experiment/stats", "experiment/telemetry", "experiment/unit", "experiment/workload"},
 	"experiment":           {"experiment/answer", "experiment/roofline", "experiment/spelling", "experiment/stats", "experiment/target", "experiment/telemetry", "experiment/unit", "experiment/workload"},
-	"experiment/fixture":   {"experiment", "experiment/record", "experiment/workload"}, // for tests
 
 	"experiment/load":                {"experiment/workload", "experiment/openai"},
 	"experiment/openai":              {"experiment/target"},
@@ -123,7 +123,7 @@ var onlyIn = []struct {
 	{
 		what: []string{"os/exec", "os.StartProcess", "syscall.ForkExec", "syscall.StartProcess",
 			"syscall.Exec"}, where: []string{"experiment/server", "experiment/telemetry/collector",
-			"report/fixture"},
+			"internal/reporttest"},
 		rule: "processes are started in server and telemetry/collector",
 	},
 	{

@@ -16,7 +16,7 @@ import (
 	"bench/experiment/series"
 	"bench/experiment/stats"
 	"bench/experiment/unit"
-	"bench/report/fixture"
+	fixture "bench/internal/reporttest"
 )
 
 // generated is a run of random workloads, loads, repeats, verdicts, findings and missing rows.

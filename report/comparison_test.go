@@ -7,8 +7,8 @@ import (
 
 	"bench/experiment/columns"
 	"bench/experiment/stats"
+	fixture "bench/internal/reporttest"
 	"bench/report/compare"
-	"bench/report/fixture"
 )
 
 func TestComparisonText(t *testing.T) {

@@ -11,10 +11,10 @@ import (
 
 	"bench"
 	"bench/experiment"
-	unitfixture "bench/experiment/fixture"
 	"bench/experiment/record"
 	"bench/experiment/roofline"
 	"bench/experiment/workload"
+	unitfixture "bench/internal/fixturetest"
 )
 
 // strict replaces the SLO of each row by one that no request meets.

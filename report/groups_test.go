@@ -8,7 +8,7 @@ import (
 	"bench/experiment/record"
 	"bench/experiment/series"
 	"bench/experiment/stats"
-	"bench/report/fixture"
+	fixture "bench/internal/reporttest"
 )
 
 // The text shows models and categories, in 12 lines together.

@@ -7,7 +7,7 @@ import (
 
 	"bench/experiment/record"
 	"bench/experiment/series"
-	"bench/report/fixture"
+	fixture "bench/internal/reporttest"
 )
 
 // curveOf is a run of one series with the given TPOT and throughput at concurrency 1, 2, 4 …

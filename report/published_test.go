@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"bench/experiment/columns"
-	"bench/report/fixture"
+	fixture "bench/internal/reporttest"
 )
 
 func publishedRun() *Run {

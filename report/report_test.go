@@ -11,7 +11,7 @@ import (
 
 	"bench/experiment/columns"
 	"bench/experiment/record"
-	"bench/report/fixture"
+	fixture "bench/internal/reporttest"
 
 	"github.com/google/go-cmp/cmp"
 )

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"bench/experiment/columns"
+	fixture "bench/internal/reporttest"
 	"bench/report/compare"
-	"bench/report/fixture"
 )
 
 // The verdict on a candidate stands at the end of the text, after its tables; on every screen no line is too long.

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"bench/experiment/record"
-	"bench/report/fixture"
+	fixture "bench/internal/reporttest"
 )
 
 // sixtyLoads is a run of 60 loads, the last ten of which miss the SLO.

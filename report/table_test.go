@@ -7,7 +7,7 @@ import (
 	"bench/experiment"
 	"bench/experiment/record"
 	"bench/experiment/stats"
-	"bench/report/fixture"
+	fixture "bench/internal/reporttest"
 )
 
 func TestMeasuredCell(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"bench/experiment/record"
-	"bench/report/fixture"
+	fixture "bench/internal/reporttest"
 )
 
 // TestPercentages: they sum to 100, and each is within 1 of its share.

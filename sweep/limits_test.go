@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"bench/experiment"
-	"bench/experiment/fixture"
 	"bench/experiment/workload"
+	fixture "bench/internal/fixturetest"
 	"bench/sweep/strict"
 )
 

@@ -10,9 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"bench/experiment/endpoint"
-	"bench/experiment/fixture"
 	"bench/experiment/mock"
 	"bench/experiment/record"
+	fixture "bench/internal/fixturetest"
 )
 
 func TestStopwatch(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"bench/experiment/fixture"
 	"bench/experiment/recording"
+	fixture "bench/internal/fixturetest"
 )
 
 // fullAfter is a disk that is full after n bytes.

@@ -6,8 +6,8 @@ import (
 
 	"bench/experiment/published"
 	"bench/experiment/roofline"
+	fixture "bench/internal/reporttest"
 	"bench/report"
-	"bench/report/fixture"
 )
 
 // TestSchemaOfPublished: published figures beside a point and beside a prediction are in the schemas.

@@ -8,12 +8,12 @@ import (
 	"testing"
 
 	"bench/experiment"
-	"bench/experiment/fixture"
 	"bench/experiment/record"
 	"bench/experiment/series"
 	"bench/experiment/stats"
 	"bench/experiment/telemetry"
 	"bench/experiment/unit"
+	fixture "bench/internal/fixturetest"
 )
 
 // offered is a healthy row of a closed loop at concurrency n, with an SLO.

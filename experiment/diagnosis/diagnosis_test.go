@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"bench/experiment"
-	"bench/experiment/fixture"
 	"bench/experiment/record"
 	"bench/experiment/roofline"
 	"bench/experiment/series"
@@ -17,6 +16,7 @@ import (
 	"bench/experiment/telemetry"
 	"bench/experiment/unit"
 	"bench/experiment/workload"
+	fixture "bench/internal/fixturetest"
 )
 
 // flat is a sample that is p50 for nearly all, and p99 for few.

@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"bench/experiment"
-	"bench/experiment/fixture"
 	"bench/experiment/mock"
 	"bench/experiment/record"
 	"bench/experiment/target"
 	"bench/experiment/workload"
+	fixture "bench/internal/fixturetest"
 )
 
 // talk is a row of conversations: 4 turns, the first of 64 tokens, 20 more in each later one, answers of 10.

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"bench/experiment"
-	"bench/experiment/fixture"
 	"bench/experiment/mock"
 	"bench/experiment/record"
 	"bench/experiment/target"
+	fixture "bench/internal/fixturetest"
 )
 
 func TestRunAgainstAServerThatFails(t *testing.T) {

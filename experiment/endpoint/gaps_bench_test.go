@@ -16,12 +16,12 @@ import (
 	"time"
 
 	"bench/experiment"
-	"bench/experiment/fixture"
 	"bench/experiment/load"
 	"bench/experiment/openai"
 	"bench/experiment/record"
 	"bench/experiment/verdict"
 	"bench/experiment/workload"
+	fixture "bench/internal/fixturetest"
 )
 
 // The stages that an event goes through once it is stamped. ns/event counts a gap as an event, and B/event is

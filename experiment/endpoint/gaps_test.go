@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"bench/experiment"
-	"bench/experiment/fixture"
 	"bench/experiment/record"
 	"bench/experiment/verdict"
+	fixture "bench/internal/fixturetest"
 )
 
 // A row of a million gaps: in memory, on disk, and while its figures are made. A slice of all gaps, even

@@ -14,12 +14,12 @@ import (
 	"time"
 
 	"bench/experiment"
-	"bench/experiment/fixture"
 	"bench/experiment/mock"
 	"bench/experiment/record"
 	"bench/experiment/target"
 	"bench/experiment/verdict"
 	"bench/experiment/workload"
+	fixture "bench/internal/fixturetest"
 )
 
 // mocked reaches a simulated server on a loopback listener.

@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"bench/experiment"
-	"bench/experiment/fixture"
 	"bench/experiment/mock"
 	"bench/experiment/target"
 	"bench/experiment/unit"
 	"bench/experiment/workload"
+	fixture "bench/internal/fixturetest"
 )
 
 func TestReachFindsTheModel(t *testing.T) {

@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"bench/experiment"
-	"bench/experiment/fixture"
 	"bench/experiment/mock"
 	"bench/experiment/openai"
 	"bench/experiment/record"
 	"bench/experiment/target"
 	"bench/experiment/telemetry"
 	"bench/experiment/workload"
+	fixture "bench/internal/fixturetest"
 )
 
 // TestRunSamplesTheClient: the samples count from the row's epoch, cover the window, and count every

@@ -6,12 +6,12 @@ import (
 	"time"
 
 	"bench/experiment"
-	"bench/experiment/fixture"
 	"bench/experiment/mock"
 	"bench/experiment/record"
 	"bench/experiment/target"
 	"bench/experiment/telemetry"
 	"bench/experiment/workload"
+	fixture "bench/internal/fixturetest"
 )
 
 // Through the whole of a run: the load stops when the SLO is decided, long before its most requests.

@@ -17,7 +17,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"bench/experiment/fixture"
+	fixture "bench/internal/fixturetest"
 )
 
 // virtual runs test in a bubble with a server of c and a client of it.

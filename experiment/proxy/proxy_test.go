@@ -15,8 +15,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"bench/experiment/fixture"
 	"bench/experiment/recording"
+	fixture "bench/internal/fixturetest"
 )
 
 // rig is a proxy between a caller and a server, in a bubble.

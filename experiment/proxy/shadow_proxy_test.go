@@ -11,8 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"bench/experiment/fixture"
 	"bench/experiment/recording"
+	fixture "bench/internal/fixturetest"
 )
 
 // conversationsOf sends n conversations of two turns through a proxy with a candidate, and returns what was recorded.

@@ -13,9 +13,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"bench/experiment/fixture"
 	"bench/experiment/openai"
 	"bench/experiment/target"
+	fixture "bench/internal/fixturetest"
 )
 
 // candidate is a server in memory with a shadow before it.

@@ -3,8 +3,8 @@ package record_test
 import (
 	"testing"
 
-	"bench/experiment/fixture"
 	"bench/experiment/record"
+	fixture "bench/internal/fixturetest"
 )
 
 // SGLang leaves out a count of 0: in a row in which any answer has cached tokens, the others have none. So the

@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"bench/experiment"
-	"bench/experiment/fixture"
 	"bench/experiment/mock"
 	"bench/experiment/record"
 	"bench/experiment/series"
 	"bench/experiment/stats"
 	"bench/experiment/verdict"
 	"bench/experiment/workload"
+	fixture "bench/internal/fixturetest"
 )
 
 // limitRate is the highest rate of batchedRow's server with a true ttft p95 of 500 ms.

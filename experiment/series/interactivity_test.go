@@ -7,10 +7,10 @@ import (
 
 	"pgregory.net/rapid"
 
-	"bench/experiment/fixture"
 	"bench/experiment/record"
 	"bench/experiment/stats"
 	"bench/experiment/unit"
+	fixture "bench/internal/fixturetest"
 )
 
 // served is a point at a concurrency with n requests of one TPOT.

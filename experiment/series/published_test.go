@@ -4,10 +4,10 @@ import (
 	"math"
 	"testing"
 
-	"bench/experiment/fixture"
 	"bench/experiment/record"
 	"bench/experiment/stats"
 	"bench/experiment/telemetry"
+	fixture "bench/internal/fixturetest"
 )
 
 // onH200 is a row of DeepSeek-R1 on 8 × H200 with answers of 1,024 tokens to prompts of 1,020.

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"bench/experiment/fixture"
 	"bench/experiment/record"
 	"bench/experiment/stats"
+	fixture "bench/internal/fixturetest"
 )
 
 // runsOf are repeats of one point; each has n TTFTs about its own centre, ms.

@@ -12,11 +12,11 @@ import (
 	"pgregory.net/rapid"
 
 	"bench/experiment"
-	"bench/experiment/fixture"
 	"bench/experiment/record"
 	"bench/experiment/stats"
 	"bench/experiment/unit"
 	"bench/experiment/workload"
+	fixture "bench/internal/fixturetest"
 )
 
 // measured is a row of a series with what its curve is made from.

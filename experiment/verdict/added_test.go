@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"bench/experiment"
-	"bench/experiment/fixture"
 	"bench/experiment/record"
+	fixture "bench/internal/fixturetest"
 )
 
 // A repeat that a budget added is the second try: it takes half of the risk, and therefore more requests.

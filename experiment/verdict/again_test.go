@@ -9,9 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"bench/experiment"
-	"bench/experiment/fixture"
 	"bench/experiment/record"
 	"bench/experiment/workload"
+	fixture "bench/internal/fixturetest"
 )
 
 // saved is a row and its records, written to files and read again.

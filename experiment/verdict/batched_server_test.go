@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"bench/experiment"
-	"bench/experiment/fixture"
 	"bench/experiment/mock"
 	"bench/experiment/record"
 	"bench/experiment/workload"
+	fixture "bench/internal/fixturetest"
 )
 
 // batchedRow is a window behind a warm-up of 5 s on a simulated server that batches 16 requests, in virtual time. It

@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"bench/experiment"
-	"bench/experiment/fixture"
 	"bench/experiment/record"
 	"bench/experiment/stats"
 	"bench/experiment/unit"
 	"bench/experiment/workload"
+	fixture "bench/internal/fixturetest"
 )
 
 // sentRow is an open loop at 20 requests/s for 100 s; gap draws the time to the next one as a share of the

@@ -8,10 +8,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"bench/experiment/fixture"
 	"bench/experiment/record"
 	"bench/experiment/telemetry"
 	"bench/experiment/workload"
+	fixture "bench/internal/fixturetest"
 )
 
 // stage is a load in virtual time: answers of 40 tokens, each some ms behind the one before, from a server and

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"bench/experiment/fixture"
 	"bench/experiment/record"
+	fixture "bench/internal/fixturetest"
 )
 
 // thinks gives the first n requests of the window reasoning, whose answer begins at the last token.

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"bench/experiment/fixture"
 	"bench/experiment/record"
 	"bench/experiment/workload"
+	fixture "bench/internal/fixturetest"
 )
 
 // steadyRow is an open loop of n requests in 100 s; latency (ms, from the arrival to the first token, as

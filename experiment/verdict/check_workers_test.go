@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"bench/experiment"
-	"bench/experiment/fixture"
 	"bench/experiment/record"
+	fixture "bench/internal/fixturetest"
 )
 
 // onWorkers is a row of four workers, of which worker 2 gets its answers slow ms late.

@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"bench/experiment/fixture"
 	"bench/experiment/record"
 	"bench/experiment/roofline"
 	"bench/experiment/telemetry"
 	"bench/experiment/workload"
+	fixture "bench/internal/fixturetest"
 )
 
 // flawless is a row without a finding, of which nothing was left unchecked: 100 requests, a slot

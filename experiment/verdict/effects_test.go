@@ -7,11 +7,11 @@ import (
 	"testing"
 
 	"bench/experiment"
-	"bench/experiment/fixture"
 	"bench/experiment/record"
 	"bench/experiment/stats"
 	"bench/experiment/telemetry"
 	"bench/experiment/workload"
+	fixture "bench/internal/fixturetest"
 )
 
 // effectsOf are the effects of a code: "ttft inflated 9 ms".

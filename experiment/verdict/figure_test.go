@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"bench/experiment"
-	"bench/experiment/fixture"
 	"bench/experiment/record"
+	fixture "bench/internal/fixturetest"
 )
 
 // A closed loop whose requests nearly coincide with the parts of the window, so that 60 parts beat against them and

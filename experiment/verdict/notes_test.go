@@ -5,10 +5,10 @@ import (
 	"testing"
 
 	"bench/experiment"
-	"bench/experiment/fixture"
 	"bench/experiment/record"
 	"bench/experiment/stats"
 	"bench/experiment/workload"
+	fixture "bench/internal/fixturetest"
 )
 
 func TestNotes(t *testing.T) {

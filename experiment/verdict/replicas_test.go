@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"bench/experiment"
-	"bench/experiment/fixture"
 	"bench/experiment/record"
+	fixture "bench/internal/fixturetest"
 )
 
 // onReplicas is a row on two replicas, of which the second takes a factor longer for a first token.

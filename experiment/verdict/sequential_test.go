@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"bench/experiment"
-	"bench/experiment/fixture"
 	"bench/experiment/record"
 	"bench/experiment/workload"
+	fixture "bench/internal/fixturetest"
 )
 
 // untilRow is a row of n requests of which the i-th takes as many ms as told, one after the other.

@@ -3,8 +3,8 @@ package verdict
 import (
 	"testing"
 
-	"bench/experiment/fixture"
 	"bench/experiment/record"
+	fixture "bench/internal/fixturetest"
 )
 
 // slowServer computes one prompt after the other and decodes nothing meanwhile, as an engine on a CPU does: each

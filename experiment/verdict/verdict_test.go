@@ -10,10 +10,10 @@ import (
 	"pgregory.net/rapid"
 
 	"bench/experiment"
-	"bench/experiment/fixture"
 	"bench/experiment/record"
 	"bench/experiment/stats"
 	"bench/experiment/workload"
+	fixture "bench/internal/fixturetest"
 )
 
 var second = record.Window{EndUs: 1_000_000}

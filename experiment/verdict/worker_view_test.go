@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"bench/experiment"
-	"bench/experiment/fixture"
 	"bench/experiment/record"
 	"bench/experiment/telemetry"
+	fixture "bench/internal/fixturetest"
 )
 
 // shared is the flawless row sent by four load workers, each with a machine of its own.

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"bench/experiment/record"
+	fixture "bench/internal/reporttest"
 	"bench/report/compare"
-	"bench/report/fixture"
 )
 
 // many is a directory of n runs.

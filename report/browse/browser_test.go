@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"bench/report/fixture"
+	fixture "bench/internal/reporttest"
 )
 
 // scripted adds a script to the table of runs, as a reader's hand; its policy is widened by that script's

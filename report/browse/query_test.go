@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	fixture "bench/internal/reporttest"
 	"bench/report/compare"
-	"bench/report/fixture"
 )
 
 func parse(t *testing.T, text string) Query {

@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"bench/experiment/fixture"
+	fixture "bench/internal/fixturetest"
 	"bench/report/compare"
 )
 

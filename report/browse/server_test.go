@@ -19,8 +19,8 @@ import (
 	"time"
 
 	"bench/experiment/record"
+	fixture "bench/internal/reporttest"
 	"bench/report/compare"
-	"bench/report/fixture"
 )
 
 // get asks the server as a browser on this machine does.

@@ -15,9 +15,9 @@ import (
 	"bench/experiment/record"
 	"bench/experiment/stats"
 	"bench/experiment/workload"
+	fixture "bench/internal/reporttest"
 	"bench/report"
 	"bench/report/compare"
-	"bench/report/fixture"
 )
 
 var update = flag.Bool("update", false, "write the goldens anew")

@@ -14,9 +14,9 @@ import (
 	"bench/experiment/record"
 	"bench/experiment/recording"
 	"bench/experiment/roofline"
+	fixture "bench/internal/reporttest"
 	"bench/report"
 	"bench/report/compare"
-	"bench/report/fixture"
 )
 
 // written is a recording as a file.

@@ -14,8 +14,8 @@ import (
 
 	"bench/experiment/record"
 	"bench/experiment/unit"
+	fixture "bench/internal/reporttest"
 	"bench/report"
-	"bench/report/fixture"
 )
 
 // browse opens the page in headless Chromium and returns the document after its script has run.

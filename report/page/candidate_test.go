@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	fixture "bench/internal/reporttest"
 	"bench/report"
 	"bench/report/compare"
-	"bench/report/fixture"
 )
 
 // A page of a recording with a candidate begins with the verdict on it; its chart and tables are in the first tab.

@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"bench/experiment"
+	fixture "bench/internal/reporttest"
 	"bench/report"
 	"bench/report/compare"
 	"bench/report/export"
-	"bench/report/fixture"
 )
 
 // Nothing that a server calls itself runs in the page, breaks a table, or reaches the terminal as it is.

@@ -12,8 +12,8 @@ import (
 	"bench/experiment/diagnosis"
 	"bench/experiment/record"
 	"bench/experiment/series"
+	fixture "bench/internal/reporttest"
 	"bench/report"
-	"bench/report/fixture"
 )
 
 // curvesOf is the data of the curves of that id.

@@ -9,9 +9,9 @@ import (
 	"bench/experiment"
 	"bench/experiment/record"
 	"bench/experiment/unit"
+	fixture "bench/internal/reporttest"
 	"bench/report"
 	"bench/report/compare"
-	"bench/report/fixture"
 )
 
 // manyPoints is a comparison of n points that call themselves hostile names, with 16 figures each.

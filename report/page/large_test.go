@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	fixture "bench/internal/reporttest"
 	"bench/report"
-	"bench/report/fixture"
 )
 
 var large = flag.String("large", "", "directory for two runs of a million requests with a hundred gaps each: 560 MB")

@@ -7,8 +7,8 @@ import (
 
 	"bench/experiment/record"
 	"bench/experiment/telemetry"
+	fixture "bench/internal/reporttest"
 	"bench/report"
-	"bench/report/fixture"
 )
 
 // words counts the words of the page by their first letter or digit. Shown are those within 1440 × 900.

@@ -8,8 +8,8 @@ import (
 
 	"bench/experiment/record"
 	"bench/experiment/unit"
+	fixture "bench/internal/reporttest"
 	"bench/report"
-	"bench/report/fixture"
 )
 
 // another is a run of the same matrix with latencies that are slower by a factor.

@@ -19,9 +19,9 @@ import (
 	"bench/experiment/record"
 	"bench/experiment/safetext"
 	"bench/experiment/stats"
+	fixture "bench/internal/reporttest"
 	"bench/report"
 	"bench/report/export"
-	"bench/report/fixture"
 )
 
 var update = flag.Bool("update", false, "write the goldens anew")

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	fixture "bench/internal/reporttest"
 	"bench/report"
-	"bench/report/fixture"
 )
 
 func TestPublishedMarks(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 	"bench/experiment/record"
 	"bench/experiment/series"
 	"bench/experiment/telemetry"
+	fixture "bench/internal/reporttest"
 	"bench/report"
-	"bench/report/fixture"
 )
 
 // observedRun is one row on disk with its requests and its samples.

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"bench/experiment"
-	"bench/experiment/fixture"
 	"bench/experiment/workload"
+	fixture "bench/internal/fixturetest"
 )
 
 // A server whose requests of ten tokens take 100 ms each, four at once: 10, 20, 40, 40 requests/s by worker.

@@ -12,8 +12,8 @@ import (
 
 	"bench/experiment"
 	"bench/experiment/endpoint"
-	"bench/experiment/fixture"
 	"bench/experiment/record"
+	fixture "bench/internal/fixturetest"
 )
 
 // rig is a leader and its workers in one bubble of synctest.
