@@ -55,7 +55,7 @@ simulated server. Ctrl-C keeps finished rows; --resume continues the run.`,
   bench sweep matrices/chat.toml --only 'D-*' --only F-production     some rows
   bench sweep matrices/chat.toml --set target.hardware=h100-sxm --set row.D-saturation.concurrency=[8,16]
   bench sweep matrices/chat.toml --resume results/chat/20260101T120000Z
-  bench sweep matrices/full.toml --enforce                            exit 3 unless every SLO is met
+  bench sweep matrices/half-hour.toml --enforce                       exit 3 unless every SLO is met
   bench sweep matrices/chat.toml --json | jq 'select(.event == "row_finished").result'`,
 		Args: positional(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {

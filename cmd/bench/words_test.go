@@ -29,7 +29,7 @@ var rules = []rule{
 	{`\b(geometric|contract) knee`, "saturation, or max load within SLO", ""},
 	{`\baccepted (point|by)\b|\bpoint to quote\b|\bto quote, not accepted\b`, "operating point", ""},
 	{`\bagrees?\b.{0,20}\b(slo|limit)`, "meets the SLO", ""},
-	// llama.cpp calls its own places in a batch slots: matrices/example.toml.
+	// llama.cpp calls its own places in a batch slots: results/example.
 	{`\bslots?\b`, "worker, or request in flight", `four slots|4 slots, 1 thread`},
 	{`\bvoices\b`, "concurrency", ""},
 	{`\bdoubt(s|ed|ful)?\b`, "finding: invalid, caution or note", ""},
