@@ -264,7 +264,7 @@ func TestSpecCheck(t *testing.T) {
 		{"stop", func(s *Spec) { s.Stop = "never" }, mistakes{`stop: unknown stop "never"`}},
 		{"natural", func(s *Spec) { s.Stop = "natural" }, nil},
 		{"api", func(s *Spec) { s.API = "grpc" }, mistakes{`api: unknown api "grpc"`}},
-		{"rerank", func(s *Spec) { s.API, s.Texts = "rerank", 10 }, mistakes{"output: output does not apply to vectors and scores, which no server writes token by token"}},
+		{"rerank", func(s *Spec) { s.API = "rerank" }, mistakes{`api: api "rerank" writes no tokens`}},
 		{"messages", func(s *Spec) { s.API = "messages" }, nil},
 		{"chat", func(s *Spec) { s.API = "chat" }, nil},
 		{"repeats", func(s *Spec) { s.Repeats = -1 }, mistakes{"repeats: repeats is negative"}},

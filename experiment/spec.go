@@ -99,12 +99,8 @@ func (s *Spec) Check(bad func(key, problem, hint string)) {
 	if n := s.ExpectedRequests(); n > mostRequests && s.Requests == 0 {
 		bad("rate", fmt.Sprintf("%s requests in one window exceed the limit of %s", unit.Brief(n, 3), unit.Count(mostRequests)), "make duration shorter, or write requests = 100000")
 	}
-	s.checkScoring(bad)
-	own := s.Workload
-	if !target.Scores(s.API) {
-		own.Texts = 0 // reported
-	}
-	own.Check(bad)
+	s.checkImages(bad)
+	s.Workload.Check(bad)
 	s.sizedLoad().Check(s.Rate > 0, s.Rate.IsInf(), bad)
 	s.checkCold(bad)
 	s.checkClasses(bad)
@@ -122,11 +118,8 @@ func (s *Spec) checkSLO(bad func(key, problem, hint string)) {
 	check := func(prefix string, c SLO) {
 		for _, l := range c.All() {
 			if !s.Streams() && l.NeedsStream() {
-				hint := "set stream = true, or limit e2e instead ([slo] applies to every row)"
-				if target.Scores(s.API) {
-					hint = "limit e2e; write limits on tokens into [row.slo] of the other rows"
-				}
-				bad("stream", "without streaming "+prefix+l.Key+" can't be measured", hint)
+				bad("stream", "without streaming "+prefix+l.Key+" can't be measured",
+					"set stream = true, or limit e2e instead ([slo] applies to every row)")
 			}
 		}
 	}

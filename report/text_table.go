@@ -120,7 +120,6 @@ func (o *Analysis) textColumns(width int, footnotes map[string]int) []textColumn
 	return slices.Concat([]textColumn{
 		{Column{Head: "point"}, always, textName},
 		figure("output", "tok/s", 2, outputCell),
-		figure("prompt", "tok/s", 2, promptCell),
 		figure("", "tok/s/GPU", 6, perGPUCell),
 		figure("", "tok/s/user", 8, func(p *series.Point) Cell { return median(p.PerUserTokensPerS) }),
 		figure("", "req/s", 9, func(p *series.Point) Cell { return median(p.RequestsPerS) }),
@@ -323,17 +322,5 @@ func disturbances(p *series.Point) []string {
 	return keys
 }
 
-// outputCell and promptCell are the throughput in output tokens, and of servers that write none in prompt tokens.
-func outputCell(p *series.Point) Cell {
-	if !p.Rows[0].Spec.Writes() {
-		return Absent()
-	}
-	return TextCell(unit.Digits(p.OutputTokensPerS.Median))
-}
-
-func promptCell(p *series.Point) Cell {
-	if p.Rows[0].Spec.Writes() {
-		return Absent()
-	}
-	return TextCell(unit.Digits(p.Tokens.Median))
-}
+// outputCell is the throughput in output tokens.
+func outputCell(p *series.Point) Cell { return TextCell(unit.Digits(p.OutputTokensPerS.Median)) }

@@ -21,8 +21,8 @@ func newMock(c *cli) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mock",
 		Short: "serve a simulated vLLM, to try clients and matrices without a GPU",
-		Long: `mock serves the APIs of vLLM (models, completions, chat, responses, messages, embeddings, rerank, tokenize, health,
-version, metrics, reset_prefix_cache).
+		Long: `mock serves the APIs of vLLM (models, completions, chat, responses, messages, tokenize, health, version,
+metrics, reset_prefix_cache).
 With --ttft and --itl every token has exactly those times. Without them a batching scheduler with a paged KV cache,
 prefix hits, preemption and a queue sets the times. The time of a step comes from the roofline of --hardware, or
 from the --step flags. /debug describes the simulation, /debug/requests has the true times of each request.

@@ -65,7 +65,7 @@ simulated server. Ctrl-C keeps finished rows; --resume continues the run.`,
 	fl := cmd.Flags()
 	f.key.register(fl)
 	fl.StringVar(&f.endpoint, "endpoint", "", `endpoint: host:port, a URL, or "mock" (default: [target] endpoint)`)
-	fl.StringVar(&f.api, "api", "", "API: completions, chat, responses, messages, embeddings or rerank (default: [target] api)")
+	fl.StringVar(&f.api, "api", "", "API: completions, chat, responses or messages (default: [target] api)")
 	fl.StringVar(&f.model, "model", "", "model name in requests (default: [target] model)")
 	setFlag(fl, &f.set)
 	fl.StringVar(&f.out, "out", "results", "`DIR` for results")

@@ -194,11 +194,6 @@ func TestAnswerOfSeveralWorkloads(t *testing.T) {
 	if a.Verdict != stats.Fail || *a.First != 1 || a.Text != "2 of 4 workloads have an operating point; no point meets the SLO in c; undecided: d" || len(a.NotMet) != 2 {
 		t.Errorf("%q %+v", a.Text, a.NotMet)
 	}
-	scored := offered(8, 900, pass) // its prompt tok/s are no output
-	scored.Spec.API, scored.Summary.Throughput.OutputTokensPerS, scored.Summary.Throughput.PromptTokensPerS = "rerank", 0, 188_000
-	if a := answerOf([]record.Row{named("a", offered(1, 100, pass)), named("rr", scored)}); *a.First != 0 {
-		t.Errorf("prompt tok/s beside output tok/s: %+v", a)
-	}
 	a = answerOf(met, "b,concurrency=16-r1")
 	if a.Verdict != stats.Undecided || a.Trust.Text != "3 rows valid; 1 planned row without a result" || len(a.NotMet) != 1 || a.NotMet[0].String() != "b,concurrency=16-r1: no result" {
 		t.Errorf("%q %q %+v", a.Verdict, a.Trust.Text, a.NotMet)

@@ -70,7 +70,7 @@ func figures(p *series.Point) []Fact {
 	if g := p.OutputTokensPerSPerGPU; g != nil {
 		throughput("tok/s/GPU", *g)
 	} else {
-		throughput(p.TokensUnit(), p.Tokens)
+		throughput("output tok/s", p.OutputTokensPerS)
 	}
 	if len(p.PerUserTokensPerS.Values) > 0 {
 		throughput("tok/s/user", p.PerUserTokensPerS)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -19,11 +18,8 @@ import (
 const askers = 8
 
 // MeasureAccuracy asks each replica of the server all questions and counts the correct answers. It returns ctx's
-// error only: a request that fails is an answer that is wrong. A server of vectors is asked nothing.
+// error only: a request that fails is an answer that is wrong.
 func (s *Server) MeasureAccuracy(ctx context.Context, a *experiment.Accuracy) error {
-	if !slices.Contains(target.Generating, s.Info.PromptAPI) {
-		return nil
-	}
 	source := "built-in"
 	if a.File != "" {
 		source = filepath.Base(a.File)

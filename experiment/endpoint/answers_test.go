@@ -115,7 +115,7 @@ func TestForcedAnswers(t *testing.T) {
 
 // TestAccuracyIsTheTruth: the built-in questions in every API, against planted shares.
 func TestAccuracyIsTheTruth(t *testing.T) {
-	for _, api := range target.Generating {
+	for _, api := range target.APIs {
 		for _, planted := range []float64{0, 0.5, 1} {
 			s := mocked(t, mock.Config{CorrectAnswers: &planted}, experiment.Target{}, api)
 			a := &experiment.Accuracy{}

@@ -39,7 +39,7 @@ func byConversation(records []*record.Record) map[int][]*record.Record {
 // Whatever the form, the server's own answer is sent back: the prompts have the length that the plan says,
 // and the server finds nearly all of the turn before in its prefix cache.
 func TestConversations(t *testing.T) {
-	lists := mocked(t, mock.Config{}, experiment.Target{}, target.Generating...)
+	lists := mocked(t, mock.Config{}, experiment.Target{}, target.APIs...)
 	silent := mocked(t, mock.Config{Faults: []string{"no-token-ids"}}, experiment.Target{}, target.Completions)
 	for _, tt := range []struct {
 		name, api, form string

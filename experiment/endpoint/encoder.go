@@ -159,28 +159,11 @@ func (es classEncoders) encode() func(*workload.Request) []byte {
 
 // body encodes a request whose prompt is as planned; ids is memory that it may use, and returns.
 func (e *classEncoder) body(r *workload.Request, ids []int32) (body []byte, used []int32) {
-	switch {
-	case r.Texts != nil:
-		return e.texts(r), ids
-	case e.isReal:
+	if e.isReal {
 		return e.realBody(r), ids
 	}
 	p := promptOf(&e.first, ids, r)
 	return e.encoder(r).Body(nil, p, r.Output), p.IDs
-}
-
-// texts encodes a request for vectors or scores.
-func (e *classEncoder) texts(r *workload.Request) []byte {
-	prompts := make([]openai.Prompt, len(r.Texts))
-	for i := range r.Texts {
-		prompts[i] = promptOf(&e.first, nil, &r.Texts[i])
-	}
-	if e.api.api != target.Rerank {
-		return e.encoder(r).Texts(nil, "", prompts)
-	}
-	words := e.first
-	words.Overhead = 0 // the query counts as the documents' overhead
-	return e.encoder(r).Texts(nil, words.Text(r.Query), prompts)
 }
 
 // laterTurn makes a later turn of a session. If it continues one, the server's answer replaces the planned one; else

@@ -90,7 +90,6 @@ func (m *measurement) send(ctx context.Context, job *load.Job, body []byte, epoc
 		LeaveAfter: job.Request.LeaveAfter, LeaveAfterTokens: job.Request.LeaveAfterTokens,
 		KeepAnswer: job.Request.Continued(),
 		MaxTokens:  job.Request.Output,
-		Texts:      len(job.Request.Texts),
 		Counter:    m.t.Progress.Counter,
 		Prompt:     cmp.Or(job.Input, job.Request.Input),
 		KeepParts:  m.answers.keeps(&job.Request),

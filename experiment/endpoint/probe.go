@@ -44,7 +44,6 @@ var optionalFields = []string{"min_tokens", "ignore_eos", "stream_options", "tem
 // of token IDs; and if not, which words are one token.
 func (c *apiClient) probe(ctx context.Context) error {
 	c.vocab = workload.Vocabulary{Words: words, Sep: " ", TokensPerWord: 1}
-	c.refusesSSE = target.Scores(c.api)
 	text := openai.Prompt{Text: strings.Join(words[:16], " ")}
 	r, err := c.findRefusedFields(ctx, text)
 	if err != nil {
@@ -67,7 +66,7 @@ func (c *apiClient) probe(ctx context.Context) error {
 			return nil
 		}
 	}
-	if (c.api == target.Completions || c.api == target.Embeddings) && c.takesIDs(ctx) {
+	if c.api == target.Completions && c.takesIDs(ctx) {
 		c.vocab = workload.Vocabulary{FirstID: c.ids.first, IDs: c.ids.count}
 		c.lengthSource = "token IDs: exact, not tokenized by the server"
 		return nil

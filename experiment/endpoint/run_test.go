@@ -160,7 +160,7 @@ func lengthsAsText(t *testing.T, row *record.Row, _ []*record.Record) {
 func TestRun(t *testing.T) {
 	usd := 2.0
 	tgt := experiment.Target{GPUs: 2, GPUHourUSD: &usd}
-	s := mocked(t, mock.Config{}, tgt, target.Generating...)
+	s := mocked(t, mock.Config{}, tgt, target.APIs...)
 	limits := fixture.SLO(t, "ttft_p50 = \"30s\"\ne2e_p99 = \"30s\"\nerror_rate = 0\nmin_output_tokens_per_s = 0.001\nusd_per_million_output_tokens = 1e9")
 	class := func(name string, in int, slo map[string]any) workload.Class {
 		return workload.Class{Name: name, Weight: 1, Input: workload.Fixed(in), Output: workload.Fixed(4), SLO: slo}

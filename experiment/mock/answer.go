@@ -122,17 +122,6 @@ func (p *reply) finish() string {
 	return p.q.finish
 }
 
-// all are the sequences of the request.
-func (p *reply) all() []*seq { return append([]*seq{p.q}, p.others...) }
-
-// promptTokens is the number of prompt tokens of the request.
-func (p *reply) promptTokens() (n int) {
-	for _, q := range p.all() {
-		n += len(q.prompt)
-	}
-	return n
-}
-
 // created is the arrival in seconds of Unix time.
 func (p *reply) created() int64 { return p.rec.ArrivalUnixNS / 1e9 }
 

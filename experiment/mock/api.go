@@ -8,18 +8,16 @@ const (
 	chat
 	responses
 	messages
-	embeddings
-	rerank
 )
 
 // String implements fmt.Stringer.
 func (a api) String() string {
-	return [...]string{"completions", "chat", "responses", "messages", "embeddings", "rerank"}[a]
+	return [...]string{"completions", "chat", "responses", "messages"}[a]
 }
 
 // idPrefix begins the ids of the API's answers.
 func (a api) idPrefix() string {
-	return [...]string{"cmpl-", "chatcmpl-", "resp_", "msg_", "embd-", "rerank-"}[a]
+	return [...]string{"cmpl-", "chatcmpl-", "resp_", "msg_"}[a]
 }
 
 // talks reports whether the API has turns, reasoning and tool calls.

@@ -129,9 +129,7 @@ func (l *counters) tokens(q *seq, due time.Duration, n int) {
 		l.itl.observe((due - q.last).Seconds())
 	}
 	n = min(n, q.want-q.out)
-	if !q.pools {
-		l.generated += n
-	}
+	l.generated += n
 	q.out += n
 	q.last = due
 	if q.out == q.want {

@@ -57,9 +57,7 @@ func (s *Server) answer(ctx context.Context, p *reply) {
 	} else if whole {
 		whole = p.writeWhole(ctx)
 	}
-	for _, q := range p.all() {
-		s.drop(q, p.rec)
-	}
+	s.drop(p.q, p.rec)
 	p.rec.Aborted = !whole && (p.f.ending == "" || ctx.Err() != nil)
 	s.finishRecord(p, whole)
 	switch {
@@ -73,7 +71,7 @@ func (s *Server) answer(ctx context.Context, p *reply) {
 // finishRecord completes and stores the record of p.
 func (s *Server) finishRecord(p *reply, whole bool) {
 	p.recordWrites() // of an unfinished write
-	p.rec.PromptTokens, p.rec.OutputTokens, p.rec.Finish = p.promptTokens(), p.sent, "abort"
+	p.rec.PromptTokens, p.rec.OutputTokens, p.rec.Finish = len(p.q.prompt), p.sent, "abort"
 	p.rec.Valid, p.rec.Correct = p.answer.valid, p.answer.correct
 	p.rec.ReasoningTokens = min(p.sent, p.answer.reasoning)
 	if p.answerEvent > 0 && p.answerEvent <= len(p.rec.DueNS) {

@@ -9,13 +9,9 @@ import (
 
 // writeWhole writes the response without streaming after its last token; false: it did not reach the end.
 func (p *reply) writeWhole(ctx context.Context) bool {
-	var last time.Duration
-	for _, q := range p.all() {
-		due, ok := q.wait(ctx)
-		if !ok {
-			return false
-		}
-		last = max(last, due)
+	last, ok := p.q.wait(ctx)
+	if !ok {
+		return false
 	}
 	body, _ := json.Marshal(p.encoder.object()) // always encodes
 	p.w.Header().Set("Content-Type", "application/json")
@@ -29,9 +25,7 @@ func (p *reply) writeWhole(ctx context.Context) bool {
 	// Flushed, hence chunked: the end of the body is sent after the record is stored, so that a client that
 	// has read the whole response finds the record.
 	done := p.write(body)
-	if !p.q.pools {
-		p.sent = p.q.want
-	}
+	p.sent = p.q.want
 	p.rec.DueNS = []int64{int64(last)}
 	p.rec.WritingNS = []int64{int64(writing)}
 	p.rec.WrittenNS = []int64{int64(time.Since(p.start))}

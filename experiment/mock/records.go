@@ -20,7 +20,7 @@ type Record struct {
 	N           uint64 `json:"n"`  // counts finished requests from 1; ?since=N returns later ones
 	ID          string `json:"id"` // as in the response
 	RequestID   string `json:"request_id,omitempty"`
-	API         string `json:"api"`                   // completions, chat, responses, messages, embeddings, rerank
+	API         string `json:"api"`                   // completions, chat, responses, messages
 	Model       string `json:"model"`                 // that the request asked for
 	Session     string `json:"session,omitempty"`     // the header X-Session-ID
 	Traceparent string `json:"traceparent,omitempty"` // the header

@@ -15,7 +15,6 @@ type seq struct {
 	want      int    // output tokens
 	finish    string // finish reason: "length" or "stop"
 	arrival   time.Duration
-	pools     bool    // of embeddings or rerank: its token only marks the end of its prefill
 	cacheSalt string  // of the request, as in vLLM; empty: none
 	adapter   string  // empty: the base model
 	factor    float64 // of its times; 0: 1

@@ -16,7 +16,6 @@ type reply struct {
 	req     *request
 	shape   api
 	q       *seq
-	others  []*seq // further inputs of embeddings and rerank
 	f       faults
 	answer  answer
 	encoder encoder

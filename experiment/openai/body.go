@@ -177,8 +177,6 @@ func (x *exchange) endDocument(err error) {
 		x.fail(Protocol, "the answer is not of this API: "+bodyMessage(x.body))
 	case c.failed:
 		x.fail(Protocol, "the server reports an error: "+c.message)
-	case x.call.Texts > 0 && c.items != x.call.Texts:
-		x.fail(Protocol, fmt.Sprintf("the answer has %d vectors or scores for %d texts", c.items, x.call.Texts))
 	default:
 		x.result.Last = x.sinceEpoch(x.bodyAt.at)
 		x.result.countStamp(x.bodyAt)

@@ -37,8 +37,6 @@ type chunk struct {
 	times serverTimes
 	more  *moreUsage // nil: nothing of it; the walker's own until its next chunk
 
-	items int // of an answer of vectors or scores: texts that have one
-
 	ended   bool   // the last event of the stream
 	failed  bool   // an error object
 	message string // the error's text
@@ -52,9 +50,6 @@ var (
 // parse reads a chunk of an API by encoding/json. It defines what a chunk means; walker is its fast form for the
 // usual shapes. It fails on anything but one JSON object.
 func parse(api string, data []byte) (c chunk, err error) {
-	if target.Scores(api) {
-		return parseScores(data)
-	}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
 	var top any

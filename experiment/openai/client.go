@@ -49,7 +49,7 @@ const (
 // Options are the server and how to reach it.
 type Options struct {
 	BaseURL       string            // as returned by BaseURL; without a key, user info becomes basic authentication
-	API           string            // one of target.Generating or target.Scoring; empty: Completions
+	API           string            // one of target.APIs; empty: Completions
 	APIKey        string            // sent as bearer token; empty: none
 	Headers       map[string]string // of every request; they replace bench's own
 	Timeout       time.Duration     // of a whole request; 0: 10 minutes
@@ -105,7 +105,7 @@ func New(o Options) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the client: %w", err)
 	}
-	if o.API != "" && !slices.Contains(target.Generating, o.API) && !target.Scores(o.API) {
+	if o.API != "" && !slices.Contains(target.APIs, o.API) {
 		return nil, fmt.Errorf("making the client: unknown API %q", o.API)
 	}
 	if o.SessionHeader != "" {

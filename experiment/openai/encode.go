@@ -15,14 +15,14 @@ import (
 
 // Prompt is a request's prompt: either IDs or Text.
 type Prompt struct {
-	IDs    []int32 // token ids; only /v1/completions and /v1/embeddings take them
+	IDs    []int32 // token ids; only /v1/completions takes them
 	Text   string
 	Images [][]byte // PNG files before the text; only the chat API takes them
 }
 
 // Params are what the requests of a row have in common.
 type Params struct {
-	API       string          // one of target.Generating or target.Scoring; empty: Completions
+	API       string          // one of target.APIs; empty: Completions
 	Model     string          // sent even when empty
 	Stream    bool            // and ask for a usage chunk at its end
 	IgnoreEOS bool            // send ignore_eos and min_tokens, so that every answer has its full length
@@ -42,7 +42,7 @@ type Encoder struct {
 // Encoder encodes the constant part. It fails on an unknown API, a reserved field in Extra, and values
 // without a JSON form.
 func (p Params) Encoder() (*Encoder, error) {
-	if p.API != "" && !slices.Contains(target.Generating, p.API) && !target.Scores(p.API) {
+	if p.API != "" && !slices.Contains(target.APIs, p.API) {
 		return nil, fmt.Errorf("encoding the body: unknown API %q", p.API)
 	}
 	for _, key := range target.ReservedFields {
@@ -59,9 +59,6 @@ func (p Params) Encoder() (*Encoder, error) {
 		return nil, fmt.Errorf("encoding the body: %w", err)
 	}
 	e.head = bytes.TrimSuffix(head, []byte("}"))
-	if target.Scores(p.API) {
-		return e, nil
-	}
 	if length := p.lengthField(); p.sends(length) {
 		e.lengths = append(e.lengths, length)
 	}
@@ -98,12 +95,7 @@ func (p Params) sends(field string) bool {
 }
 
 func (p Params) constant() map[string]any {
-	m := map[string]any{"model": p.Model}
-	if target.Scores(p.API) {
-		maps.Copy(m, p.Extra)
-		return m
-	}
-	m["stream"] = p.Stream
+	m := map[string]any{"model": p.Model, "stream": p.Stream}
 	if p.sends("temperature") {
 		m["temperature"] = 0 // greedy sampling, for the same tokens each time
 	}
@@ -123,9 +115,6 @@ func (e *Encoder) Sampling() map[string]any { return maps.Clone(e.constant) }
 // Body appends the body of a request for output tokens (0: the server's default) to dst. It returns nil for
 // token ids in an API of messages, which has no form for them.
 func (e *Encoder) Body(dst []byte, prompt Prompt, output int) []byte {
-	if target.Scores(e.params.API) {
-		return e.Texts(dst, "", []Prompt{prompt})
-	}
 	inMessages := target.InMessages(e.params.API)
 	if inMessages && prompt.IDs != nil {
 		return nil

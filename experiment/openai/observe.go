@@ -23,7 +23,7 @@ type Observer struct {
 	client *Client // with what measures an exchange, and without a server
 }
 
-// NewObserver returns an observer of answers of one API: one of target.Generating.
+// NewObserver returns an observer of answers of one API: one of target.APIs.
 func NewObserver(api string) *Observer {
 	c := &Client{api: api, clock: &clock{base: time.Now()}, viaTransport: true, decoding: make(chan struct{}, 1)}
 	c.buffers.limit = maxObserved

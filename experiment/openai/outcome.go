@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-
-	"bench/experiment/target"
 )
 
 // conclude gives the result its outcome, unless it has one; err is how the exchange ended: nil or io.EOF for
@@ -156,7 +154,7 @@ func (x *exchange) succeed() {
 	x.placeEmpties()
 	r := x.result
 	switch {
-	case x.tokens == 0 && r.OutputTokens == 0 && !target.Scores(x.client.api):
+	case x.tokens == 0 && r.OutputTokens == 0:
 		x.fail(Truncated, "the answer ended before any token")
 	case r.OutputTokens < x.call.MinTokens && (x.call.Stream || !r.Estimated):
 		r.Outcome = Short

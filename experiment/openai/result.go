@@ -63,7 +63,6 @@ type Call struct {
 	MaxTokens        int           // tokens that the server may write: usage of more is impossible. 0: unknown
 	Counter          *TokenCounter // counts tokens while they arrive; nil: none
 	Prompt           int           // prompt tokens as requested, for Counter and the test of usage; 0: unknown
-	Texts            int           // texts of the request, whose vectors or scores the answer must have; 0: an API that writes
 	KeepAnswer       bool          // fill Result.Answer's Text and IDs
 	KeepParts        bool          // fill Result.Answer's Parts
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // recordedAPIs are the APIs whose requests are measured: their answers are tokens.
-var recordedAPIs = target.Generating
+var recordedAPIs = target.APIs
 
 // calls are the paths of the API below its base, with the API that is recorded; empty = passed on only.
 var calls = []struct{ path, api string }{

@@ -75,7 +75,7 @@ func FuzzConversations(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		c := newConversations("")
-		for _, api := range target.Generating {
+		for _, api := range target.APIs {
 			k := readBody(c.seed, api, body)
 			if object := strings.HasPrefix(strings.TrimLeft(string(body), " \t\r\n"), "{"); object && json.Valid(body) && !k.readable {
 				t.Errorf("%s: a valid body is not readable", api)

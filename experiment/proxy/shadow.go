@@ -70,7 +70,7 @@ func newShadow(c ShadowConfig, transport http.RoundTripper, started time.Time) *
 	c.QueueBytes = cmp.Or(c.QueueBytes, 256<<20)
 	s := &shadow{config: c, transport: transport, started: started, seed: maphash.MakeSeed(), model: modelJSON(c.Model),
 		observers: map[string]*openai.Observer{}, flying: map[*copied]context.CancelCauseFunc{}, rules: newStopRules(c.MaxErrors)}
-	for _, api := range target.Generating {
+	for _, api := range target.APIs {
 		s.observers[api] = openai.NewObserver(api)
 	}
 	return s
@@ -82,7 +82,7 @@ const maxCandidateHeader = 256 << 10
 // original is a request of which a copy is offered.
 type original struct {
 	turn   turn   // by conversations.find
-	api    string // one of target.Generating
+	api    string // one of target.APIs
 	url    *url.URL
 	header http.Header // as the caller sent it; neither kept beyond done nor changed
 	body   []byte      // as the caller sent it, not to be changed until done; nil = too large to keep: the turn is lost

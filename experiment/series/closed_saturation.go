@@ -22,7 +22,7 @@ const (
 // closedSaturation is the first load that hardly adds throughput, unless that can be noise: the gain from the
 // load before to this or a higher load is below the limit by more than its margin.
 func (s *Series) closedSaturation() LoadLimit {
-	first := s.Points[0].Tokens.Median / s.Points[0].LoadValue
+	first := s.Points[0].OutputTokensPerS.Median / s.Points[0].LoadValue
 	margin := s.gainMargin()
 	unclear := ""
 	for i := 1; i < len(s.Points); i++ {
@@ -50,7 +50,7 @@ func (s *Series) closedSaturation() LoadLimit {
 // gain is the output tokens/s that each added request brings between two points.
 func (s *Series) gain(from, to int) float64 {
 	a, b := &s.Points[from], &s.Points[to]
-	return (b.Tokens.Median - a.Tokens.Median) / (b.LoadValue - a.LoadValue)
+	return (b.OutputTokensPerS.Median - a.OutputTokensPerS.Median) / (b.LoadValue - a.LoadValue)
 }
 
 // gainMargin returns by how much a gain can exceed the true one by chance: from the scatter of the runs about
@@ -62,7 +62,7 @@ func (s *Series) gainMargin() func(from, to int) float64 {
 		a, b := &s.Points[from], &s.Points[to]
 		margin := ofRun
 		if !known {
-			margin = assumedMargin * max(a.Tokens.Median, b.Tokens.Median)
+			margin = assumedMargin * max(a.OutputTokensPerS.Median, b.OutputTokensPerS.Median)
 		}
 		return margin * math.Sqrt(1/float64(len(a.Rows))+1/float64(len(b.Rows))) / (b.LoadValue - a.LoadValue)
 	}

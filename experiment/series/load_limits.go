@@ -67,7 +67,7 @@ func (s *Series) findKnee() LoadLimit {
 	var load, output []float64
 	for i := range s.Points {
 		if x, ok := s.Points[i].FiniteLoad(); ok {
-			load, output = append(load, x), append(output, s.Points[i].Tokens.Median)
+			load, output = append(load, x), append(output, s.Points[i].OutputTokensPerS.Median)
 		}
 	}
 	if len(load) < 4 {
@@ -132,8 +132,7 @@ func (s *Series) runs() (load, output []float64) {
 	for i := range s.Points {
 		if x, ok := s.Points[i].FiniteLoad(); ok {
 			for _, r := range s.Points[i].Rows {
-				tokens, _ := r.TokensPerS()
-				load, output = append(load, x), append(output, tokens)
+				load, output = append(load, x), append(output, r.Summary.Throughput.OutputTokensPerS)
 			}
 		}
 	}

@@ -19,9 +19,6 @@ type Point struct {
 	Rows []*record.Row `json:"-"`    // the repeats, in order; owned by the caller of FromRows
 	Load string        `json:"load"` // "concurrency 8", "rate 2/s", "rate inf"; "concurrency 6.4 (requested 8)" if workers waited for the client
 
-	// Tokens are the output tokens per second or, where the server writes none, the prompt tokens: the throughput that
-	// saturates.
-	Tokens                 record.Repeats  `json:"-"`
 	OutputTokensPerS       record.Repeats  `json:"output_tokens_per_s"`
 	OutputTokensPerSPerGPU *record.Repeats `json:"output_tokens_per_s_per_gpu"` // null: the number of GPUs is not specified
 	RequestsPerS           record.Repeats  `json:"requests_per_s"`
@@ -57,7 +54,7 @@ func (s *Series) pointOf(rows []*record.Row) Point {
 	if rows[0].Spec.IsColdStart() {
 		p.Load = "cold starts"
 	}
-	var tokens, output, perGPU, requests, offered, perUser []float64
+	var output, perGPU, requests, offered, perUser []float64
 	for _, r := range rows {
 		p.Valid = p.Valid && r.Valid()
 	}
@@ -65,9 +62,7 @@ func (s *Series) pointOf(rows []*record.Row) Point {
 	for _, r := range shown {
 		t := r.Summary.Throughput
 		output, requests = append(output, t.OutputTokensPerS), append(requests, t.RequestsPerS)
-		perS, _ := r.TokensPerS()
-		tokens = append(tokens, perS)
-		if t.OutputTokensPerSPerGPU != nil && r.Spec.Writes() {
+		if t.OutputTokensPerSPerGPU != nil {
 			perGPU = append(perGPU, *t.OutputTokensPerSPerGPU)
 		}
 		if d := r.Summary.DurationS; d > 0 {
@@ -77,7 +72,6 @@ func (s *Series) pointOf(rows []*record.Row) Point {
 			perUser = append(perUser, 1e3/t.P50)
 		}
 	}
-	p.Tokens = record.RepeatsOf(tokens)
 	p.OutputTokensPerS, p.RequestsPerS = record.RepeatsOf(output), record.RepeatsOf(requests)
 	p.OfferedPerS, p.PerUserTokensPerS = record.RepeatsOf(offered), record.RepeatsOf(perUser)
 	if len(perGPU) > 0 {
@@ -237,12 +231,4 @@ func (p *Point) queue() (t stats.Trend, ok bool) {
 		}
 	}
 	return stats.Trend{}, false
-}
-
-// TokensUnit is the unit of Tokens for people.
-func (p *Point) TokensUnit() string {
-	if len(p.Rows) > 0 && !p.Rows[0].Spec.Writes() {
-		return "prompt tok/s"
-	}
-	return "output tok/s"
 }

@@ -146,7 +146,7 @@ func (s *Series) headline() *int {
 	for i := range s.Points {
 		p := &s.Points[i]
 		if best == nil || (p.Valid && !s.Points[*best].Valid) ||
-			(p.Valid == s.Points[*best].Valid && p.Tokens.Median > s.Points[*best].Tokens.Median) {
+			(p.Valid == s.Points[*best].Valid && p.OutputTokensPerS.Median > s.Points[*best].OutputTokensPerS.Median) {
 			best = &i
 		}
 	}
@@ -159,7 +159,7 @@ func (s *Series) sentence() string {
 	if !p.Valid {
 		return "no point is valid"
 	}
-	text := unit.Format(p.Tokens.Median, p.TokensUnit())
+	text := unit.Format(p.OutputTokensPerS.Median, "output tok/s")
 	if p.OutputTokensPerSPerGPU != nil {
 		text += fmt.Sprintf(" (%s per GPU)", unit.Digits(p.OutputTokensPerSPerGPU.Median))
 	}

@@ -19,18 +19,10 @@ const (
 	Chat        = "chat"        // POST /v1/chat/completions: text only
 	Responses   = "responses"   // POST /v1/responses, OpenAI's later API: text only
 	Messages    = "messages"    // POST /v1/messages, Anthropic's API: text only
-	Embeddings  = "embeddings"  // POST /v1/embeddings
-	Rerank      = "rerank"      // POST /v1/rerank
 )
 
-// Generating are the APIs whose answers are tokens, in the order of their age.
-var Generating = []string{Completions, Chat, Responses, Messages}
-
-// Scoring are the APIs that read texts and write none: vectors, or scores. Their answers are not streamed.
-var Scoring = []string{Embeddings, Rerank}
-
-// Scores reports whether an API reads texts and writes none.
-func Scores(api string) bool { return slices.Contains(Scoring, api) }
+// APIs are the values of the key api, in the order of their age.
+var APIs = []string{Completions, Chat, Responses, Messages}
 
 // InMessages reports whether an API's prompts are messages with roles: text, which the server puts into a template.
 func InMessages(api string) bool { return api == Chat || api == Responses || api == Messages }
@@ -38,10 +30,13 @@ func InMessages(api string) bool { return api == Chat || api == Responses || api
 // APIProblem is why a value of the key api can't be used, and a hint. Both are empty if it can, as the empty
 // value can: it is the default.
 func APIProblem(api string) (problem, hint string) {
-	if api == "" || slices.Contains(Generating, api) || Scores(api) {
+	if api == "" || slices.Contains(APIs, api) {
 		return "", ""
 	}
-	return fmt.Sprintf("unknown api %q", api), `choose "completions", "chat", "responses", "messages", "embeddings" or "rerank"`
+	if api == "embeddings" || api == "rerank" {
+		return fmt.Sprintf("api %q writes no tokens", api), "use vllm bench serve, which measures it"
+	}
+	return fmt.Sprintf("unknown api %q", api), `choose "completions", "chat", "responses" or "messages"`
 }
 
 // Target is this package's part of the [target] table: the server and the requests' common fields.

@@ -66,8 +66,6 @@ func checkPrefix(e *Measured) checkResult {
 	}
 	warm := e.Spec.HasPrefix(workload.Warm)
 	switch {
-	case e.Spec.Ranks():
-		return noData
 	case warm && h.requests == 0 && e.Summary.Requests.Completed > 0:
 		return e.unknownWarmth()
 	case h.requests == 0:

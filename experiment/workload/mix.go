@@ -56,7 +56,6 @@ func (w Workload) Classes() []Class {
 		if c.Answers == nil {
 			c.Answers = w.Answers
 		}
-		c.Texts = w.Texts
 		if c.Adapters == nil && c.Model == "" && c.Endpoint == "" {
 			c.Adapters = w.Adapters
 		}
@@ -68,7 +67,7 @@ func (w Workload) Classes() []Class {
 func (w Workload) only() Class {
 	return Class{
 		Weight: 1, Input: w.Input, Output: w.Output, Pairs: w.Pairs, Prefix: w.Prefix, Prompts: w.Prompts, Session: w.Session,
-		Images: w.Images, Texts: w.Texts, Adapters: w.Adapters, Leave: w.Leave, Answers: w.Answers,
+		Images: w.Images, Adapters: w.Adapters, Leave: w.Leave, Answers: w.Answers,
 	}
 }
 
@@ -129,7 +128,7 @@ func (c *Class) checkLengths(key string, bad func(key, problem, hint string)) {
 	if !c.Input.set() {
 		bad(key+"input", "the input length is missing", "write input = 256 (prompt tokens)")
 	}
-	if !c.Output.set() && c.Texts == 0 {
+	if !c.Output.set() {
 		bad(key+"output", "the output length is missing", "write output = 128 (tokens to write)")
 	}
 }

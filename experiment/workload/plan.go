@@ -30,8 +30,6 @@ type Request struct {
 	Blocks []Block         // the prompt; nil for a real one
 	Prompt *prompts.Prompt // the real prompt, or the next user turn of its conversation; nil = synthetic
 	Model  string          // name of the model, of its class or drawn from adapters; empty = the target's
-	Texts  []Request       // of a request for vectors or scores: Input and Blocks of each text, which make up the prompt; nil = the API writes
-	Query  *Request        // of a request for scores; nil = none
 	Images *Images         // in the prompt, whose Input includes their tokens; nil = none
 	Own    int             // tokens at the end of the prompt that no other request of the plan has; 0 = unknown
 
@@ -146,10 +144,6 @@ func (p *Plan) request(i int) Request {
 		r.Blocks = p.tiles(i, r.Input)
 		return r
 	}
-	if c.Texts > 0 {
-		p.addTexts(&r, class, i)
-		return r
-	}
 	r.Images = c.Images
 	if c.Session != nil {
 		r.Session, r.Turns = i, c.Session.Turns.Draw(p.rand(streamTurns, uint64(i)))
@@ -198,10 +192,8 @@ const (
 	blockTrace
 	blockContext
 	blockQuestion
-	blockText
-	blockQuery
-	blockReal
-	blockReasoning
+	blockReal      = iota + 3 // a gap: the numbers decide the words of prompts
+	blockReasoning = iota + 3
 )
 
 // blocks is the prompt of a request: the prefix of its group (or its own prefix), then fresh blocks. A cold

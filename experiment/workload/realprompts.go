@@ -39,8 +39,6 @@ func (c *Class) checkPrompts(key string, bad func(key, problem, hint string)) {
 		bad(key+"prompts", "real prompts have beginnings of their own", "remove prefix")
 	case c.Images != nil:
 		bad(key+"prompts", "images are added to synthetic prompts only", "remove images; messages in the file can have images of their own")
-	case c.Texts > 0:
-		bad(key+"prompts", "requests for vectors and scores have synthetic texts only", "remove prompts, and write input")
 	}
 	if s := c.Session; s != nil && (s.Turns.set() || s.User.set()) {
 		bad(key+"session", "the file of prompts sets the turns of conversations", "remove turns and user; think remains")

@@ -95,9 +95,6 @@ func (p *Plan) Fingerprint(n int) string {
 		if r.Prompt != nil {
 			add(hash64(r.Prompt.Hash))
 		}
-		for i := range r.Texts {
-			add(uint64(r.Texts[i].Input))
-		}
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }

@@ -22,7 +22,6 @@ type Workload struct {
 	Tile      *Tile  `toml:"tile" json:"tile,omitempty"`         // for the workload tiling; replaces pairs, prefix, mix and session
 
 	Prompts  *prompts.Source `toml:"prompts" json:"prompts,omitempty"`   // real prompts; replaces input, pairs and prefix
-	Texts    int             `toml:"texts" json:"texts,omitempty"`       // of an embeddings request, or documents of a rerank request, input tokens each; 0 = the API writes
 	Images   *Images         `toml:"images" json:"images,omitempty"`     // in each prompt of classes without their own; nil = none
 	Session  *Session        `toml:"session" json:"session,omitempty"`   // nil = each arrival is one request
 	Adapters *Adapters       `toml:"adapters" json:"adapters,omitempty"` // of requests whose class has no model of its own; nil = the target's model
@@ -51,7 +50,6 @@ func (w Workload) Check(bad func(key, problem, hint string)) {
 		w.checkTile(bad)
 		return
 	}
-	w.checkTexts(bad)
 	if len(w.Mix) > 0 {
 		w.checkMix(bad)
 		return

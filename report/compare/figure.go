@@ -119,10 +119,10 @@ func (f figure) of(row *record.Row) (x float64, ok bool) {
 	case "prompt_tokens_per_s":
 		return s.Throughput.PromptTokensPerS, true
 	case "output_tokens_per_s":
-		return s.Throughput.OutputTokensPerS, row.Spec.Writes()
+		return s.Throughput.OutputTokensPerS, true
 	case "output_tokens_per_s_per_gpu":
 		if perGPU := s.Throughput.OutputTokensPerSPerGPU; perGPU != nil {
-			return *perGPU, row.Spec.Writes()
+			return *perGPU, true
 		}
 	case "goodput_requests_per_s":
 		if s.Goodput != nil {

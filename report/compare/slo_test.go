@@ -71,14 +71,3 @@ func TestLimitedFigures(t *testing.T) {
 	row.Summary.Reasoning = &record.Reasoning{}
 	equal(p.limited(""), "ttfo_p95", "output_tokens_per_s", "error_rate", experiment.Interactivity, "ttft_p95", "goodput_requests_per_s")
 }
-
-// Rows that write no text have no output throughput, not one of 0.
-func TestNoOutputNoThroughput(t *testing.T) {
-	base, changed := pairOf(63)
-	for i := range 3 {
-		base.Rows[i].Spec.API, changed.Rows[i].Spec.API = "embeddings", "embeddings"
-	}
-	if m := compared(t, side(base), side(changed), Options{}).find("output_tokens_per_s"); m != nil {
-		t.Errorf("%+v", m)
-	}
-}

@@ -143,13 +143,6 @@ func groupOf(s *series.Series) string {
 
 // outputUnit is tok/s unless every point has its number of GPUs.
 func outputUnit(outcomes ...*report.Analysis) string {
-	writes := false
-	for _, o := range outcomes {
-		o.Each(func(_ *series.Series, p *series.Point) { writes = writes || p.Rows[0].Spec.Writes() })
-	}
-	if !writes {
-		return "prompt tok/s"
-	}
 	if slices.ContainsFunc(outcomes, func(o *report.Analysis) bool { return !o.PerGPU() }) {
 		return "tok/s"
 	}
@@ -164,7 +157,7 @@ func (set *curveSet) mark(o *report.Analysis, s *series.Series, j int, run strin
 	if x, ok := p.FiniteLoad(); ok {
 		m.Load = new(short(x))
 	}
-	output := &p.Tokens
+	output := &p.OutputTokensPerS
 	if set.Output == "tok/s/GPU" {
 		output = p.OutputTokensPerSPerGPU
 	}

@@ -189,7 +189,7 @@ func RowLine(f *sweep.Finished) string {
 	if s.Requests.Failed > 0 {
 		add(unit.Count(s.Requests.Failed) + " FAILED")
 	}
-	add(unit.Format(f.Row.TokensPerS()))
+	add(unit.Format(s.Throughput.OutputTokensPerS, "tok/s"))
 	add(percentilesText(f.Row, "ttft", s.TTFT))
 	add(percentilesText(f.Row, "ttfo", s.TTFO))
 	add(percentilesText(f.Row, "tpot", s.TPOT))

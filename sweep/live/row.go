@@ -77,7 +77,7 @@ func (s *Sweep) cells(f *sweep.Finished) []string {
 	}
 	cells := []string{
 		columns.Pad(s.paint(word, overall), verdictColumn),
-		columns.PadLeft(unit.Format(f.Row.TokensPerS()), figureColumn),
+		columns.PadLeft(unit.Format(f.Row.Summary.Throughput.OutputTokensPerS, "tok/s"), figureColumn),
 		columns.Pad(reason, reasonColumn),
 		columns.Pad(findings, findingsColumn),
 	}

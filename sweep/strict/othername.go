@@ -31,6 +31,8 @@ func otherName(key string, known []string) (hint string, ok bool) {
 		return `loads above a certain FAIL are skipped unless run = "all": remove skip, or write run`, true
 	case slices.Contains(ofBody, key):
 		return "write it in [target.extra_body], whose fields go into every request", true
+	case key == "texts":
+		return "bench measures APIs that write tokens: use vllm bench serve for embeddings and rerank", true
 	case key == "api_key":
 		return "a matrix contains no API key: use --api-key-env VAR or --api-key-file FILE", true
 	}
