@@ -121,7 +121,6 @@ func (r *Run) clientUsage(row *record.Row) (*telemetry.Usage, error) {
 		return row.Client, nil
 	}
 	u.MaxProcs = row.Client.MaxProcs // of the machine that measured
-	u.KeepEarlier(row.Client)
 	return u, nil
 }
 

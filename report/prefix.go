@@ -135,7 +135,7 @@ func (r *Run) reuseTable() Table {
 			share = TextCell(unit.Format(float64(u.CachedTokens)/float64(u.PossibleTokens), "share"))
 		}
 		t.Add(TextCell(row.ID), count(u.PromptTokens), TextCell(unit.Format(u.PossibleRate, "share")),
-			TextCell(unit.Format(u.CachedRate, "share")), share, count(u.Requests), blockCell(&row.Server), TextCell(cmp.Or(u.Source, record.ReuseByUsage)))
+			TextCell(unit.Format(u.CachedRate, "share")), share, count(u.Requests), blockCell(&row.Server), TextCell(u.Source))
 	}
 	return t
 }

@@ -42,7 +42,7 @@ func TestTilingTable(t *testing.T) {
 		First: record.Rotation{Requests: 6, TTFTMeanMs: new(223.0), TTFTP50Ms: new(220.0), CachedRate: new(0.0)},
 		Later: record.Rotation{Requests: 120, TTFTMeanMs: new(15.1), TTFTP50Ms: new(14.8), CachedRate: new(0.995)}}}
 	tiers.Server.Metrics = &telemetry.ServerUsage{PrefixQueries: new(1000.0), Tiers: telemetry.TierHits{GPU: new(20.0), External: new(975.0)}}
-	old := record.Row{ID: "old-r1", Rotations: &record.Rotations{ // of an earlier version, with a server that reports no cached tokens
+	old := record.Row{ID: "old-r1", Rotations: &record.Rotations{ // without p50, with a server that reports no cached tokens
 		First: record.Rotation{Requests: 2, TTFTMeanMs: new(30.0)}, Later: record.Rotation{Requests: 4, TTFTMeanMs: new(60.0)}}}
 	short := record.Row{ID: "short-r1", Rotations: &record.Rotations{First: record.Rotation{Requests: 1, CachedRate: new(0.0)}}}
 	for name, c := range map[string]struct {

@@ -60,7 +60,7 @@ func TestTimeSpent(t *testing.T) {
 		{"killed", 1, nil, []record.Attempt{done("", 100, cut)},
 			"at least 3m 20s: window 50 %, preparing 25 %, cut rows 25 %; 100 GPU-seconds to the answer"},
 		{"no row yet", 1, nil, []record.Attempt{done("interrupted", 0, kept)}, "7s: preparing 100 %"},
-		{"an attempt of an older version", 1, nil, []record.Attempt{{Ended: "interrupted"}, done("done", 998, whole)}, "not recorded"},
+		{"an attempt without its time", 1, nil, []record.Attempt{{Ended: "interrupted"}, done("done", 998, whole)}, "not recorded"},
 		{"another tool's run", 1, nil, nil, "not recorded"},
 	} {
 		run := &Run{Manifest: record.Manifest{Target: record.TargetInfo{GPUs: tt.gpus}, GPUHourUSD: tt.price, Attempts: tt.attempts}}
@@ -86,6 +86,6 @@ func TestTimeOfWorkloads(t *testing.T) {
 	}
 	run.Rows[0].Time = nil
 	if w := run.Analyze().Time.Workloads; w[0].Split != nil || w[0].Server != nil {
-		t.Errorf("with a row of an older version: %+v", w)
+		t.Errorf("with a row without its time: %+v", w)
 	}
 }

@@ -10,8 +10,8 @@ import (
 
 // ServerChangedError is the error of a run whose server is not the one of its earlier rows.
 type ServerChangedError struct {
-	Was, Is string          // identities
-	Changes []record.Change // empty: the run is of an earlier version, which kept the identity only
+	Was     string // its identity
+	Changes []record.Change
 }
 
 // mostChanges are shown of a changed server.
@@ -21,9 +21,6 @@ const mostChanges = 8
 func (e *ServerChangedError) Error() string {
 	var b strings.Builder
 	b.WriteString("the server is not the one of this run")
-	if len(e.Changes) == 0 {
-		fmt.Fprintf(&b, ": its identity is %s, was %s", e.Is, e.Was)
-	}
 	for _, c := range e.Changes[:min(len(e.Changes), mostChanges)] {
 		b.WriteString("\n  " + c.String())
 	}
@@ -34,31 +31,24 @@ func (e *ServerChangedError) Error() string {
 	return b.String()
 }
 
-// serverChange compares the server with an earlier one; nil: it is the same. An earlier one of an older version may have
-// an identity only. A server that bench started has the same command: the memory that it finds free may differ.
+// serverChange compares the server with an earlier one; nil: it is the same, or there was none. A server that bench
+// started has the same command: the memory that it finds free may differ.
 func (r *run) serverChange(was *record.TargetInfo, identity string) *ServerChangedError {
-	is := &r.Server.Info
-	switch {
-	case identity == "":
+	if was == nil || identity == "" {
 		return nil
-	case was == nil:
-		if identity == is.HashV1() || identity == is.Hash() {
-			return nil
-		}
-		return &ServerChangedError{Was: identity, Is: is.Identity}
 	}
-	changes := is.Changes(was)
+	changes := r.Server.Info.Changes(was)
 	if r.serving != nil && r.serving.Command != nil {
 		changes = slices.DeleteFunc(changes, record.Change.Measured)
 	}
 	if len(changes) > 0 {
-		return &ServerChangedError{Was: identity, Is: is.Identity, Changes: changes}
+		return &ServerChangedError{Was: identity, Changes: changes}
 	}
 	return nil
 }
 
 // lastOf is the last server of a variant that measured rows, with what it reported; n is its number. identity is
-// empty if there is none, and target is nil if it is of an older version.
+// empty if there is none. Only a server that differs from the one before it has a target of its own.
 func lastOf(servers []record.ServerStart, variant string) (target *record.TargetInfo, identity string, n int) {
 	for _, s := range slices.Backward(servers) {
 		if s.Variant != variant || s.Identity == "" {

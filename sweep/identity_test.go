@@ -4,15 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"bench/experiment"
 	"bench/experiment/endpoint"
 	"bench/experiment/mock"
-	"bench/experiment/record"
 )
 
 // TestAnotherModelUnderTheSameName: a resume refuses it, says what differs, and changes nothing. A restart of the same
@@ -161,54 +158,4 @@ func text(t *testing.T, v any) string {
 		t.Fatal(err)
 	}
 	return string(b)
-}
-
-// TestResumeOfEarlierVersion: its identity was of fewer facts, and its attempts and servers kept no target.
-func TestResumeOfEarlierVersion(t *testing.T) {
-	a, stop := startMock(t, mock.Config{Model: "a"})
-	b, _ := startMock(t, mock.Config{Model: "b"})
-	age := func(t *testing.T, dir string) {
-		t.Helper()
-		var m record.Manifest
-		d := directory{dir}
-		if err := d.readJSON(manifestFile, &m); err != nil {
-			t.Fatal(err)
-		}
-		for i := range m.Attempts {
-			m.Attempts[i].Target = nil
-		}
-		for i := range m.Servers {
-			m.Servers[i].Identity, m.Servers[i].Target = m.Servers[i].Target.HashV1(), nil
-		}
-		m.Target.Identity, m.Target.PromptAPI = m.Target.HashV1(), ""
-		if err := d.writeJSON(manifestFile, &m); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Remove(filepath.Join(dir, "b-r1.json")); err != nil && len(m.Servers) == 0 {
-			t.Fatal(err)
-		}
-	}
-	one := complete(t, a, tiny, Options{Out: t.TempDir()})
-	age(t, one.Dir)
-	complete(t, a, tiny, Options{Resume: one.Dir})
-
-	two, err := sweepVariants(t, endpoints(a, b), Options{Out: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	age(t, two.Dir)
-	if _, err := sweepVariants(t, endpoints(a, b), Options{Resume: two.Dir}); err != nil {
-		t.Error(err)
-	}
-	stop()
-	startMockAt(t, strings.TrimSuffix(strings.TrimPrefix(a, "http://"), "/v1"), mock.Config{Model: "c"})
-	age(t, one.Dir)
-	for _, run := range []func() error{
-		func() error { _, err := sweepTo(t, t.Context(), a, tiny, Options{Resume: one.Dir}); return err },
-		func() error { _, err := sweepVariants(t, endpoints(a, b), Options{Resume: two.Dir}); return err },
-	} {
-		if changed := new(ServerChangedError); !errors.As(run(), &changed) {
-			t.Errorf("a changed server: got %v", run())
-		}
-	}
 }

@@ -105,7 +105,7 @@ func TestTimeOfCutRow(t *testing.T) {
 		{"nothing written", killed, nil, 0},
 		{"interrupted: counted already", interrupted, file, 0},
 		{"file of the attempt before", later, file, 0},
-		{"older version", older, file, 0},
+		{"without its time", older, file, 0},
 	} {
 		d := directory{t.TempDir()}
 		if err := os.WriteFile(d.file(name), tt.content, 0o600); err != nil {

@@ -36,7 +36,7 @@ func checkFailing(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 		d.Evidence = append(d.Evidence, atLeast("share of the requests", float64(n)/float64(planned), "share", verdict.ToleratedErrors(&r.Spec)))
 	}
 	f := r.Failure
-	if f == nil { // a row of an earlier version
+	if f == nil { // a row of another tool
 		d.Confirm, d.Response = "the server's log of that time", "read the server's log, and fix the errors first"
 		return d
 	}

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -60,15 +61,6 @@ func (t *TargetInfo) Hash() string {
 	return hash(facts)
 }
 
-// HashV1 is the Identity of earlier versions.
-func (t *TargetInfo) HashV1() string {
-	var served []any
-	for _, m := range t.listed() {
-		served = append(served, m["id"], m["root"], m["max_model_len"], m["owned_by"])
-	}
-	return hash([]any{t.Model, served, t.Version, t.Headers["Server"], t.Simulator})
-}
-
 func hash(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -117,11 +109,7 @@ func (t *TargetInfo) Facts() map[string]string {
 		f["simulator"] = t.Simulator
 	}
 	if t.PromptForm != "" {
-		api := t.PromptAPI
-		if api == "" {
-			api = t.API
-		}
-		f["prompt_form."+api] = t.PromptForm
+		f["prompt_form."+cmp.Or(t.PromptAPI, t.API)] = t.PromptForm
 	}
 	for _, line := range t.BuildInfo {
 		addCacheConfig(f, line)

@@ -64,7 +64,7 @@ func TestChanges(t *testing.T) {
 		{"another quantization of llama.cpp", llama, "F16", "Q4_0", "meta.ftype: F16 → Q4_0"},
 		{"another file of llama.cpp", llama, "tiny32.gguf", "tiny.gguf", "props.model_path: /models/tiny32.gguf → /models/tiny.gguf"},
 		{"other slots of llama.cpp", llama, `"total_slots":4`, `"total_slots":1`, "props.total_slots: 4 → 1"},
-		{"no props in an earlier version", llama, `"props_answer"`, `"x"`, ""},
+		{"no props before", llama, `"props_answer"`, `"x"`, ""},
 		{"another engine", llama, `"llamacpp"`, `"vllm"`, "owned_by: llamacpp → vllm"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

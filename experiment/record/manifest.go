@@ -154,11 +154,11 @@ type Attempt struct {
 	EndedAt   time.Time `json:"ended_at,omitzero"`
 	Command   []string  `json:"command"`
 	Bench     string    `json:"bench"`
-	// Target is the server as it reported itself in this attempt; absent = in servers, or of an older version.
+	// Target is the server as it reported itself in this attempt; absent = in servers.
 	Target *TargetInfo `json:"target,omitempty"`
 	Ended  string      `json:"ended"` // done, interrupted, failed; empty = killed
 	// Time is the attempt's wall time from its first connection to the server; of a killed attempt, until its last
-	// finished row. Absent in runs of older versions.
+	// finished row. Absent = a run of another tool.
 	Time *TimeSplit `json:"time,omitempty"`
 	// LastRowS is the part of it until its last row was evaluated; absent = it finished no row.
 	LastRowS float64 `json:"last_row_s,omitzero"`
@@ -247,12 +247,12 @@ type TargetInfo struct {
 	BuildInfo   []string          `json:"build_info,omitempty"`     // info lines of /metrics
 	Headers     map[string]string `json:"headers,omitempty"`
 	PromptForm  string            `json:"prompt_form"`
-	PromptAPI   string            `json:"prompt_api,omitempty"`         // whose prompts have that form; absent in runs of older versions: api
+	PromptAPI   string            `json:"prompt_api,omitempty"`         // whose prompts have that form; absent = api: a prediction
 	Tokenizer   string            `json:"prompt_calibration,omitempty"` // how the length of text prompts was set
 	Connections string            `json:"connections"`                  // kept open, or one per request
 	Proxy       string            `json:"proxy,omitempty"`              // user info removed
 	HTTP2       bool              `json:"http2,omitempty"`
-	Vantage     Vantage           `json:"vantage,omitzero"`   // absent in runs of older versions
+	Vantage     Vantage           `json:"vantage,omitzero"`
 	Replicas    []Replica         `json:"replicas,omitempty"` // absent = one server
 	Others      []OtherServer     `json:"others,omitempty"`   // replicas beyond the first, and endpoints of classes; absent = none
 	Identity    string            `json:"identity"`           // hash of what it and the others report about their models, their caches and themselves

@@ -6,8 +6,8 @@ import "slices"
 // completed requests of the window with reported cached tokens; by the server's counters it is over all
 // requests of the row, of every phase.
 type Reuse struct {
-	Source         string `json:"source,omitempty"`       // "usage" or "counters"; absent, in rows of older versions = usage
-	BlockTokens    int    `json:"block_tokens,omitempty"` // in which hits are possible; absent, in rows of older versions = 16
+	Source         string `json:"source,omitempty"`       // "usage" or "counters"
+	BlockTokens    int    `json:"block_tokens,omitempty"` // in which hits are possible
 	Requests       int    `json:"requests"`
 	PromptTokens   int    `json:"prompt_tokens"`   // as planned
 	PossibleTokens int    `json:"possible_tokens"` // in an unbounded cache, with requests in the plan's order and answers of the planned length

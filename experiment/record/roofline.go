@@ -16,7 +16,7 @@ type Roofline struct {
 	GPUs      int     `json:"gpus"`
 	Precision string  `json:"precision"`                  // of [target]
 	KV        string  `json:"kv_precision,omitempty"`     // of the KV cache, if it was stated; only predictions state it
-	Weights   string  `json:"weight_precision,omitempty"` // of the weights, or of the experts; absent in rows of older versions
+	Weights   string  `json:"weight_precision,omitempty"` // of the weights, or of the experts
 	Batch     float64 `json:"batch"`                      // mean number of requests that decode at a token of the window; without queued ones
 	Context   float64 `json:"context_tokens"`             // mean tokens of prompt and answer so far, at a token of the window
 	Input     float64 `json:"input_tokens"`               // mean prompt tokens

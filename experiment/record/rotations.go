@@ -21,7 +21,7 @@ type Rotations struct {
 type Rotation struct {
 	Requests   int      `json:"requests"`              // completed
 	TTFTMeanMs *float64 `json:"ttft_mean_ms"`          // null = no request, or no stream
-	TTFTP50Ms  *float64 `json:"ttft_p50_ms,omitempty"` // absent = as the mean, or a row of an older version
+	TTFTP50Ms  *float64 `json:"ttft_p50_ms,omitempty"` // absent = as the mean
 	CachedRate *float64 `json:"cached_rate"`           // of the prompt tokens; null = not reported
 }
 

@@ -38,13 +38,13 @@ type Row struct {
 
 	Connections Connections `json:"connections,omitzero"`
 	Window      Window      `json:"window"`
-	Time        *TimeSplit  `json:"time,omitempty"`        // absent in rows of older versions
+	Time        *TimeSplit  `json:"time,omitempty"`        // absent = a row of another tool
 	ColdStart   *ColdStart  `json:"cold_start,omitempty"`  // absent = a load
 	ServerLost  bool        `json:"server_lost,omitempty"` // the last requests did not reach the server: resume repeats the row
 
 	// What the checks take from outside the records.
 	ReasoningUnknown bool             `json:"reasoning_unknown,omitempty"`      // of a prediction that has no reasoning, as nothing states how long it is
-	PromptOverhead   *int             `json:"prompt_overhead_tokens,omitempty"` // around every prompt, the most of any class; absent in rows of older versions
+	PromptOverhead   *int             `json:"prompt_overhead_tokens,omitempty"` // around every prompt, the most of any class; absent = a row of another tool
 	ImageTokens      int              `json:"image_tokens,omitempty"`           // of each image in a prompt, by the server's count, the most of any class; 0 = no images, or not counted
 	FailedPriming    int              `json:"failed_priming,omitempty"`         // priming requests that failed
 	RefusedPrompts   *RefusedPrompts  `json:"refused_prompts,omitempty"`        // real prompts that the row leaves out; absent = none
@@ -60,7 +60,7 @@ type Row struct {
 	Lengths    Lengths            `json:"lengths"`
 	TTFTSplit  *TTFTSplit         `json:"ttft_split,omitempty"` // absent = the server does not report its own times
 	Reuse      *Reuse             `json:"reuse,omitempty"`      // absent = no common prefixes in the row, or cached tokens not reported
-	Sessions   *Sessions          `json:"sessions,omitempty"`   // absent = no conversations and no agents, or a row of an older version
+	Sessions   *Sessions          `json:"sessions,omitempty"`   // absent = no conversations and no agents
 	Rotations  *Rotations         `json:"rotations,omitempty"`  // absent = no tiling row
 	SLO        []Verdict          `json:"slo"`
 	Findings   []Finding          `json:"findings"` // the most severe first

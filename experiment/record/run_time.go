@@ -8,7 +8,7 @@ type RunTime struct {
 	AtLeast bool // an attempt was killed, or runs: its time after its last finished row is known only in part
 }
 
-// Time adds up the attempts; nil = not recorded, by an older version or another tool.
+// Time adds up the attempts; nil = not recorded, by another tool.
 func (m *Manifest) Time() *RunTime {
 	if len(m.Attempts) == 0 {
 		return nil

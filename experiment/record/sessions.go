@@ -67,8 +67,8 @@ func perToken(records []*Record) *stats.Summary {
 	return stats.SummarizeInOrder(ms, rand.New(rand.NewPCG(Seed, 0)))
 }
 
-// SessionsOf is nil for a row without sessions. replayed: they are those of a trace; rows of older versions do not
-// have the number of requests of other sessions, and get nil too.
+// SessionsOf is nil for a row without sessions. replayed: they are those of a trace, in their order. Sessions
+// of a trace that is sent request by request are none: no record has their number of requests.
 func SessionsOf(records []*Record, replayed bool) *Sessions {
 	out := &Sessions{}
 	var whole []*session

@@ -48,7 +48,7 @@ func TestSessionsOf(t *testing.T) {
 	// ms per token of the completed requests: 100, 50, 100, 100, 100, 100, 100.
 	near("interactivity", s.Interactivity.TokensPerS, 10)
 	if SessionsOf([]*Record{request(0, 0, 0, 0, 1, 1, "ok")}, false) != nil {
-		t.Error("a row of an older version has sessions")
+		t.Error("a trace that is not replayed has sessions")
 	}
 }
 

@@ -15,7 +15,7 @@ type Usage struct {
 	SpanS    float64 `json:"span_s"`     // time covered by the samples
 	MaxProcs int     `json:"gomaxprocs"` // GOMAXPROCS: cores that the process may use
 
-	LongestGap *float64 `json:"longest_gap_ms,omitempty"` // longest interval of a sample; absent in results of older versions
+	LongestGap *float64 `json:"longest_gap_ms,omitempty"` // longest interval of a sample
 	Pauses     []Pause  `json:"pauses,omitempty"`         // that touch the window
 
 	CPUMean     *float64 `json:"cpu_cores_mean,omitempty"` // CPU seconds of the process per second
@@ -43,14 +43,6 @@ type Usage struct {
 	Sockets  *int   `json:"tcp_sockets_max,omitempty"`   // machine: TCP sockets in use
 	TimeWait *int   `json:"tcp_time_wait_max,omitempty"` // machine: TCP sockets in TIME_WAIT
 	Closed   *int64 `json:"zero_windows,omitempty"`      // machine: zero-window advertisements: a local reader was too slow
-
-	// In rows of older versions, in place of connections.sockets:
-	SegmentsOut *int64 `json:"segments_out,omitempty"`         // machine: TCP segments sent
-	SegmentsIn  *int64 `json:"segments_in,omitempty"`          // machine: TCP segments received
-	Retransmits *int64 `json:"retransmits,omitempty"`          // machine: TCP segments retransmitted
-	Needless    *int64 `json:"retransmits_needless,omitempty"` // machine: retransmits that the peer reported as duplicates (DSACK)
-	Timeouts    *int64 `json:"tcp_timeouts,omitempty"`         // machine: retransmission timeouts
-	OutOfOrder  *int64 `json:"out_of_order,omitempty"`         // machine: segments received out of order
 }
 
 // Summarize summarizes the client's samples of a window, µs from the samples' epoch; nil: no samples.
@@ -167,13 +159,6 @@ func (u *Usage) network(in []Sample) {
 	u.Sockets = maxOf(in, func(s *Sample) *int { return s.Sockets })
 	u.TimeWait = maxOf(in, func(s *Sample) *int { return s.TimeWait })
 	u.Closed = sumOf(in, func(s *Sample) *int64 { return s.Closed })
-}
-
-// KeepEarlier keeps what only rows of older versions have.
-func (u *Usage) KeepEarlier(stored *Usage) {
-	u.SegmentsOut, u.SegmentsIn = stored.SegmentsOut, stored.SegmentsIn
-	u.Retransmits, u.Needless = stored.Retransmits, stored.Needless
-	u.Timeouts, u.OutOfOrder = stored.Timeouts, stored.OutOfOrder
 }
 
 // timeMean is weighted by the intervals of the samples that have the figure.

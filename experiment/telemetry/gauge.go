@@ -18,7 +18,7 @@ type Gauge struct {
 	Mean float64 `json:"mean"`          // over the covered time
 	Max  float64 `json:"max"`           // of the readings, and of the interpolated values at the window's ends
 	Last float64 `json:"last"`          // at the window's end
-	Min  float64 `json:"min,omitempty"` // as Max; absent = 0, or written by an earlier version
+	Min  float64 `json:"min,omitempty"` // as Max; absent = 0
 	// Covered is the share of the window between readings without a gap; absent = all of it. At 0 the mean is of
 	// the readings.
 	Covered *float64 `json:"covered_share,omitempty"`

@@ -40,7 +40,7 @@ type Sample struct {
 	Span int64     `json:"span_us"`           // length of the interval; of a server or GPU sample the duration of the query, with t_us in its middle
 	Cost *float64  `json:"cost_us,omitempty"` // CPU time of taking this sample
 
-	// Next is the planned time to the next reading of a page; 0: not planned, as in results of older versions.
+	// Next is the planned time to the next reading of a page; 0: not planned.
 	Next int64  `json:"next_us,omitempty"`
 	Edge string `json:"edge,omitempty"` // of a page's reading: EdgeBefore, EdgeAfter, or empty: during the load
 

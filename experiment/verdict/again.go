@@ -3,7 +3,6 @@ package verdict
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"bench/experiment"
 	"bench/experiment/record"
@@ -22,9 +21,6 @@ func Again(stored *record.Row, records []*record.Record, t experiment.Target, b 
 	if stored.Observed {
 		e.keepRecorded(stored)
 	}
-	if stored.PromptOverhead == nil {
-		e.keepOlder(stored)
-	}
 	return e.Row
 }
 
@@ -36,42 +32,6 @@ func (e *Measured) keepRecorded(stored *record.Row) {
 			e.Findings = append(e.Findings, f)
 		}
 	}
-	record.SortFindings(e.Findings)
-}
-
-// keepOlder takes from a row of an older version the results of checks for which it stores too little: of the
-// prefix cache, without the tokens around a prompt and the failed priming; of the client, without a
-// self-test. Their effects are not known, so that verdicts do not account for them.
-func (e *Measured) keepOlder(stored *record.Row) {
-	e.keep(stored, "prefix_cache")
-	beyondSelftest := func(f record.Finding) bool {
-		return f.Code == "client_bound" && strings.HasPrefix(f.Text, "the load, ")
-	}
-	if slices.ContainsFunc(stored.Findings, beyondSelftest) && slices.Contains(e.Checks.Passed, "client_bound") {
-		e.keep(stored, "client_bound")
-	}
-}
-
-// keep replaces the result of one check by the stored row's.
-func (e *Measured) keep(stored *record.Row, code string) {
-	was := stored.Checks
-	for _, list := range []struct {
-		now  *[]string
-		then []string
-	}{{&e.Checks.Passed, was.Passed}, {&e.Checks.Failed, was.Failed}, {&e.Checks.NotPossible, was.NotPossible}, {&e.Checks.Unverified, was.Unverified}} {
-		*list.now = slices.DeleteFunc(*list.now, func(c string) bool { return c == code })
-		if slices.Contains(list.then, code) {
-			*list.now = append(*list.now, code)
-			slices.SortFunc(*list.now, inOrder)
-		}
-	}
-	e.Findings = slices.DeleteFunc(e.Findings, func(f record.Finding) bool { return f.Code == code })
-	for _, f := range stored.Findings {
-		if f.Code == code {
-			e.Findings = append(e.Findings, f)
-		}
-	}
-	slices.SortStableFunc(e.Findings, func(a, b record.Finding) int { return inOrder(a.Code, b.Code) })
 	record.SortFindings(e.Findings)
 }
 

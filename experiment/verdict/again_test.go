@@ -3,7 +3,6 @@ package verdict
 import (
 	"bytes"
 	"encoding/json"
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -78,51 +77,5 @@ func TestAgain(t *testing.T) {
 func cacheTokens(e *Measured, n int) {
 	for _, r := range e.Records {
 		r.CachedTokens = &n
-	}
-}
-
-// Rows of older versions lack what two checks need: what these found stays.
-func TestAgainOfAnOlderRow(t *testing.T) {
-	stored := func(code, text string) func(*record.Row) {
-		return func(r *record.Row) {
-			r.Findings = append(r.Findings, record.Finding{Code: code, Text: text, Hint: "h"})
-			r.Checks.Passed = slices.DeleteFunc(r.Checks.Passed, func(c string) bool { return c == code })
-			r.Checks.Failed = append(r.Checks.Failed, code)
-		}
-	}
-	for name, c := range map[string]struct {
-		was  func(*record.Row)
-		code string
-		kept bool
-	}{
-		"failed priming":  {stored("prefix_cache", "2 requests that prime the prefixes failed"), "prefix_cache", true},
-		"self-test":       {stored("client_bound", "the load, 9 streams, exceeds this machine's calibration"), "client_bound", true},
-		"a former limit":  {stored("client_bound", "client lag p99 is 0.1 ms (limit 0.05 ms)"), "client_bound", false},
-		"another finding": {stored("client_machine", "9 of 9 TCP segments were retransmitted"), "client_machine", false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			e := flawless()
-			e.Conclude(experiment.Target{}, record.RooflineSource{}.Or(e.Roofline))
-			row, records := saved(t, e)
-			passed := slices.Clone(row.Checks.Passed)
-			c.was(row)
-			again := Again(row, records, experiment.Target{}, record.RooflineSource{}.Or(row.Roofline))
-			if found := slices.Contains(again.Checks.Failed, c.code); found != c.kept || (len(again.Findings) == 1) != c.kept {
-				t.Errorf("kept %t: %+v", found, again.Findings)
-			}
-			if !c.kept && !slices.Equal(again.Checks.Passed, passed) {
-				t.Errorf("checks %q, before %q", again.Checks.Passed, passed)
-			}
-		})
-	}
-	// A text prompt of a cold row with cached tokens: they may be those around every prompt.
-	e := flawless()
-	cacheTokens(e, 50)
-	e.Conclude(experiment.Target{}, record.RooflineSource{}.Or(e.Roofline))
-	row, records := saved(t, e)
-	row.Findings, row.Checks.Failed, row.Checks.Passed = nil, nil, append(row.Checks.Passed, "prefix_cache")
-	again := Again(row, records, experiment.Target{}, record.RooflineSource{}.Or(row.Roofline))
-	if len(again.Findings) > 0 || !slices.Contains(again.Checks.Passed, "prefix_cache") {
-		t.Errorf("an invented finding: %+v", again.Findings)
 	}
 }

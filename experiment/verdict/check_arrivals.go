@@ -55,7 +55,7 @@ func (e *Measured) observeTimes(of func(*record.Record) record.Micros) *workload
 	}
 	from, to := time.Duration(e.Window.StartUs)*time.Microsecond, time.Duration(e.Window.EndUs)*time.Microsecond
 	o := e.Spec.Observe(times, from, to)
-	// A row that ended early, or of an older version, has another number or another length.
+	// A row that ended early has another number or another length.
 	if n, in := e.Spec.FixedArrivals(e.Spec.EffectiveLoad()); intended == n && (to-from-in).Abs() <= 2*time.Microsecond {
 		o.Fix()
 	}

@@ -77,10 +77,6 @@ func (e *Measured) stolenClient() checkResult {
 	if e.localServer() {
 		slower = byFactor(record.Inflated, 1/(1-*u.Steal), firstToken, lastToken, betweenIt)
 	}
-	if u.StealMaxMs == nil {
-		return caution(hint, "CPU steal %s %%: timestamps of that time are late", share).
-			touching(unbounded(record.Inflated, firstToken, lastToken), unbounded(record.Unknown, betweenIt), slower)
-	}
 	ms := *u.StealMaxMs
 	return caution(hint, "CPU steal %s %%: timestamps up to %s ms late", share, unit.Brief(ms, 3)).
 		touching(inMs(record.Inflated, ms, firstToken, lastToken), inMs(record.Unknown, ms, []string{"itl"}), e.lateDecode(ms), slower)

@@ -15,10 +15,7 @@ const (
 // its stream stood still.
 func checkNetwork(e *Measured) checkResult {
 	s := e.Connections.Sockets
-	if s == nil {
-		return e.machineNetwork()
-	}
-	if s.SegmentsOut == 0 && s.SegmentsIn == 0 {
+	if s == nil || s.SegmentsOut == 0 && s.SegmentsIn == 0 {
 		return noData
 	}
 	const hint = "measure on a quiet network, or on the server's host; ss -tin shows the connections (retrans, rcv_ooopack)"
@@ -40,27 +37,6 @@ func checkNetwork(e *Measured) checkResult {
 		f = f.touching(lost.effects)
 	}
 	return f
-}
-
-// machineNetwork is the check of rows of older versions, which have the counters of the whole machine: they
-// include other programs' connections, so they are no more than a note.
-func (e *Measured) machineNetwork() checkResult {
-	u := e.Client
-	if u == nil || u.Samples < minSamples || u.Retransmits == nil || u.SegmentsOut == nil || *u.SegmentsOut == 0 {
-		return noData
-	}
-	const hint = "measure again: this version reads the counters of its own connections"
-	again := *u.Retransmits
-	if u.Needless != nil {
-		again -= *u.Needless
-	}
-	if losing(again, *u.SegmentsOut) {
-		return note(hint, "%d of %d TCP segments of this machine were retransmitted, by any program", again, *u.SegmentsOut)
-	}
-	if u.OutOfOrder != nil && u.SegmentsIn != nil && losing(*u.OutOfOrder, *u.SegmentsIn) {
-		return note(hint, "%d of %d TCP segments of this machine arrived out of order, for any program", *u.OutOfOrder, *u.SegmentsIn)
-	}
-	return passed()
 }
 
 func losing(n, of int64) bool { return n >= minLosses && float64(n) > lossy*float64(of) }

@@ -70,8 +70,6 @@ func TestEffects(t *testing.T) {
 			slices.Concat(all("inflated 40 ms", waits...), []string{"itl unknown 40 ms", "tpot inflated 40 ms", "tpot lowered 5 ms"})},
 		{"client_cpu", "stolen from a local server", func(e *Measured) { e.Client.Steal, e.Client.StealMaxMs, e.Host.Server = new(0.2), new(40.0), true },
 			slices.Concat(all("inflated 40 ms", waits...), []string{"itl unknown 40 ms", "tpot inflated 40 ms", "tpot lowered 5 ms"}, all("inflated 1.25 x", every...))},
-		{"client_cpu", "stolen, in samples of an earlier version", func(e *Measured) { e.Client.Steal = new(0.1) },
-			append(all("inflated without bound", waits...), all("unknown without bound", "tpot", "itl")...)},
 		{"client_cpu", "late reads", func(e *Measured) {
 			e.Clock, e.Client.SchedP99, e.Client.SchedMax = record.Clock{UserStamps: 9}, new(2.0), new(3.0)
 		},
@@ -81,7 +79,6 @@ func TestEffects(t *testing.T) {
 		{"network", "lost segments of requests", func(e *Measured) { e.Connections.Sockets.Retransmits = 7 }, all("inflated 7 requests", waits...)},
 		{"network", "lost segments of answers", func(e *Measured) { e.Connections.Sockets.OutOfOrder = 7 },
 			append(all("inflated 7 requests", waits...), all("unknown 7 requests", "tpot", "itl")...)},
-		{"network", "an earlier version", func(e *Measured) { e.Connections.Sockets = nil; machineCounters(e, 7) }, nil},
 		{"connections", "set up", func(e *Measured) {
 			for i, r := range e.inWindow()[:9] {
 				r.ConnectUs = new(int64(4000 + i))

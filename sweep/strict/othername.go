@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// otherNames are keys of other tools and of earlier versions, each with the key that means the same.
+// otherNames are keys of other tools, each with the key that means the same.
 var otherNames = map[string]string{
 	"qps": "rate", "rps": "rate", "request_rate": "rate", "requests_per_second": "rate",
 	"users": "concurrency", "clients": "concurrency", "workers": "concurrency", "threads": "concurrency",
