@@ -54,8 +54,6 @@ func readAIPerf(o object) ([]measurement, error) {
 		s.Throughput.PromptTokensPerS = float64(s.Tokens.Prompt) / s.DurationS
 	}
 	m.aiperfLoad(o)
-	m.lengths = lengths(s)
-	m.axes = axes(m.rate, m.cap, m.lengths)
 	return []measurement{m}, nil
 }
 
@@ -86,13 +84,5 @@ func aiperfSummary(o object, n int) *stats.Summary {
 	if x, ok := o.number("count"); ok {
 		n = int(x)
 	}
-	return totals(n, func(stat string) (float64, bool) {
-		names := map[string]string{"mean": "avg", "p999": "p99.9"}
-		name, ok := names[stat]
-		if !ok {
-			name = stat
-		}
-		x, ok := o.number(name)
-		return x * scale, ok
-	})
+	return distribution(o, n, scale, map[string]string{"mean": "avg", "p999": "p99.9"})
 }

@@ -84,6 +84,11 @@ func Read(name string, text []byte) (*Result, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading %s: %s, object %d: %w", name, t.name, n+1, err)
 		}
+		for i := range ms {
+			m := &ms[i]
+			m.lengths = lengths(&m.summary)
+			m.axes = axes(m.rate, m.cap, m.lengths)
+		}
 		all = append(all, ms...)
 	}
 	r, err := t.result(filepath.Base(name), all)
@@ -264,6 +269,27 @@ func list[T any](o object, key string) ([]T, error) {
 		return nil, fmt.Errorf("%s: %w", key, err)
 	}
 	return out, nil
+}
+
+// column is list; its error goes to wrong, which keeps the first.
+func column[T any](o object, key string, wrong *error) []T {
+	out, err := list[T](o, key)
+	if *wrong == nil {
+		*wrong = err
+	}
+	return out
+}
+
+// distribution is totals of an object with a number for each statistic: under its name in names, else under its own.
+func distribution(o object, n int, scale float64, names map[string]string) *stats.Summary {
+	return totals(n, func(stat string) (float64, bool) {
+		name, ok := names[stat]
+		if !ok {
+			name = stat
+		}
+		x, ok := o.number(name)
+		return x * scale, ok
+	})
 }
 
 // totals is a summary of n values with only some figures known; the others are NaN. nil: neither mean nor

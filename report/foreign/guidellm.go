@@ -2,7 +2,6 @@ package foreign
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 	"time"
 
@@ -64,8 +63,6 @@ func (b object) guideBenchmark() measurement {
 	if seconds := b.or0("start_time"); seconds > 0 {
 		m.started = time.UnixMicro(int64(seconds * 1e6)).UTC()
 	}
-	m.lengths = lengths(s)
-	m.axes = axes(m.rate, m.cap, m.lengths)
 	return m
 }
 
@@ -98,20 +95,15 @@ func (m *measurement) guideStrategy(b object) {
 
 // guideSummary reads one of guidellm's distributions.
 func guideSummary(o object, scale float64) *stats.Summary {
-	inner := o.object("percentiles")
-	return totals(o.count("count"), func(stat string) (float64, bool) {
-		var x float64
-		var ok bool
-		switch stat {
-		case "std":
-			x, ok = o.number("std_dev")
-		case "mean", "min", "max":
-			x, ok = o.number(stat)
-		default:
-			if x, ok = inner.number(stat); !ok && stat == "p50" {
-				x, ok = o.number("median")
-			}
-		}
-		return x * scale, ok && !math.IsNaN(x)
-	})
+	all := o.object("percentiles")
+	if all == nil {
+		all = object{}
+	}
+	for stat, key := range map[string]string{"mean": "mean", "std": "std_dev", "min": "min", "max": "max"} {
+		all[stat] = o[key]
+	}
+	if _, ok := all.number("p50"); !ok {
+		all["p50"] = o["median"]
+	}
+	return distribution(all, o.count("count"), scale, nil)
 }

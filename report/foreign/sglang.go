@@ -31,17 +31,13 @@ func readSGLang(o object) ([]measurement, error) {
 	m.model = o.object("server_info").text("served_model_name")
 	m.summary = counts(o, 0)
 	s := &m.summary
-	records, err := detailed(o, "start_times")
-	if err != nil {
+	var err error
+	if m.records, err = detailed(o); err != nil {
 		return nil, err
 	}
-	zero := dropZeros(records)
-	if records != nil {
-		m.records = records
-		fromRecords(&m, records)
-	} else {
-		prefixes := map[string]string{"ttft": "ttft", "tpot": "tpot", "itl": "itl", "e2e": "e2e_latency"}
-		fromTotals(s, func(metric, stat string) (float64, bool) { return o.statistic(stat, "_"+prefixes[metric]+"_ms") })
+	zero := dropZeros(m.records)
+	m.latencies(o, "e2e_latency")
+	if m.records == nil {
 		m.findings = append(m.findings, record.Finding{Code: "foreign", Severity: record.Caution,
 			Text:    "the file does not report the number of failed requests",
 			Hint:    "run bench_serving with --output-details",
@@ -57,8 +53,6 @@ func readSGLang(o object) ([]measurement, error) {
 	if x, ok := o.number("concurrency"); ok {
 		s.Concurrency.Mean = x
 	}
-	m.lengths = lengths(s)
-	m.axes = axes(m.rate, m.cap, m.lengths)
 	return []measurement{m}, nil
 }
 

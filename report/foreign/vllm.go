@@ -44,23 +44,15 @@ func readVLLM(o object) ([]measurement, error) {
 		}
 	}
 	m.summary = counts(o, o.count("failed"))
-	prefixes := map[string]string{"ttft": "ttft", "tpot": "tpot", "itl": "itl", "e2e": "e2el"}
-	records, err := detailed(o, "start_times")
-	if err != nil {
+	var err error
+	if m.records, err = detailed(o); err != nil {
 		return nil, err
 	}
-	if records != nil {
-		m.records = records
-		fromRecords(&m, records)
-	} else {
-		fromTotals(&m.summary, func(metric, stat string) (float64, bool) {
-			return o.statistic(stat, "_"+prefixes[metric]+"_ms")
-		})
+	m.latencies(o, "e2el")
+	if m.records == nil {
 		m.summary.TTFE = m.summary.TTFT
 	}
 	m.summary.E2EFromSend = m.summary.E2E
-	m.lengths = lengths(&m.summary)
-	m.axes = axes(m.rate, m.cap, m.lengths)
 	return []measurement{m}, nil
 }
 
@@ -103,13 +95,18 @@ func counts(o object, failed int) record.Summary {
 	return s
 }
 
-// fromTotals reads the latencies of a file without single requests.
-func fromTotals(s *record.Summary, get func(metric, stat string) (float64, bool)) {
-	of := func(metric string) func(string) (float64, bool) {
-		return func(stat string) (float64, bool) { return get(metric, stat) }
+// latencies sets the latencies of vLLM and SGLang: of the single requests, or the statistics of a file without them. e2e
+// is the name of the latency in that file.
+func (m *measurement) latencies(o object, e2e string) {
+	if m.records != nil {
+		fromRecords(m, m.records)
+		return
 	}
-	n := s.Requests.Completed
-	s.TTFT, s.TPOT, s.ITL, s.E2E = totals(n, of("ttft")), totals(n, of("tpot")), totals(n, of("itl")), totals(n, of("e2e"))
+	s := &m.summary
+	of := func(metric string) *stats.Summary {
+		return totals(s.Requests.Completed, func(stat string) (float64, bool) { return o.statistic(stat, "_"+metric+"_ms") })
+	}
+	s.TTFT, s.TPOT, s.ITL, s.E2E = of("ttft"), of("tpot"), of("itl"), of(e2e)
 }
 
 // statistic reads a statistic under its names in Python tools: mean_ttft_ms, median_ttft_ms, p99.9_ttft_ms.
@@ -160,37 +157,20 @@ func axes(rate string, concurrency int, l record.Lengths) []experiment.Axis {
 // were not streamed, and their latencies are all there is. Send times are relative to the
 // first request, as Python's clock has no fixed origin. Without send times every request is sent at 0: only
 // latencies are read from such records.
-func detailed(o object, starts string) ([]*record.Record, error) {
-	outputs, err := list[int](o, "output_lens")
-	if err != nil || len(outputs) == 0 {
-		return nil, err
+func detailed(o object) ([]*record.Record, error) {
+	var wrong error
+	outputs := column[int](o, "output_lens", &wrong)
+	if wrong != nil || len(outputs) == 0 {
+		return nil, wrong
 	}
-	inputs, err := list[int](o, "input_lens")
-	if err != nil {
-		return nil, err
-	}
-	ttfts, err := list[*float64](o, "ttfts")
-	if err != nil {
-		return nil, err
-	}
-	itls, err := list[[]float64](o, "itls")
-	if err != nil {
-		return nil, err
-	}
-	latencies, err := list[float64](o, "latencies")
-	if err != nil {
-		return nil, err
+	inputs, ttfts, itls := column[int](o, "input_lens", &wrong), column[*float64](o, "ttfts", &wrong), column[[]float64](o, "itls", &wrong)
+	latencies, failures := column[float64](o, "latencies", &wrong), column[string](o, "errors", &wrong)
+	at := column[float64](o, "start_times", &wrong)
+	if wrong != nil {
+		return nil, wrong
 	}
 	streamed := o.has("ttfts") || len(latencies) == 0
-	failures, err := list[string](o, "errors")
-	if err != nil {
-		return nil, err
-	}
-	at, err := list[float64](o, starts)
-	if err != nil {
-		return nil, err
-	}
-	for name, n := range map[string]int{"input_lens": len(inputs), "ttfts": len(ttfts), "itls": len(itls), "errors": len(failures), starts: len(at), "latencies": len(latencies)} {
+	for name, n := range map[string]int{"input_lens": len(inputs), "ttfts": len(ttfts), "itls": len(itls), "errors": len(failures), "start_times": len(at), "latencies": len(latencies)} {
 		if n != len(outputs) && (n != 0 || streamed && (name == "ttfts" || name == "itls")) {
 			return nil, fmt.Errorf("output_lens has %d requests, %s %d", len(outputs), name, n)
 		}

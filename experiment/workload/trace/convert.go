@@ -123,25 +123,6 @@ func some(d time.Duration) json.Number {
 	return milliseconds(d)
 }
 
-// line is one request in the native format.
-type line struct {
-	Timestamp json.Number `json:"timestamp,omitempty"`
-	Input     int         `json:"input_length"`
-	Output    int         `json:"output_length"`
-	HashIDs   []uint64    `json:"hash_ids,omitempty"`
-	Session   int         `json:"session,omitempty"`
-	Turn      int         `json:"turn,omitempty"`
-	Class     string      `json:"class,omitempty"`
-
-	// The graph of a session.
-	Node    int         `json:"node,omitempty"`
-	Parents []int       `json:"parents,omitempty"`
-	At      json.Number `json:"at_ms,omitempty"`
-	Wait    json.Number `json:"wait_ms,omitempty"`
-	Took    json.Number `json:"took_ms,omitempty"`
-	Agent   int         `json:"agent,omitempty"`
-}
-
 type converter struct {
 	Conversion
 	Output
@@ -155,12 +136,13 @@ type converter struct {
 	tokens, fresh int // tokens of all blocks, and of blocks at their first appearance
 }
 
-func (c *converter) line(e Entry) line {
+// line is a request as it is written.
+func (c *converter) line(e Entry) row {
 	if c.Requests == 0 && c.Anonymize {
 		c.first = e.At
 	}
 	c.Requests++
-	l := line{Input: e.Input, Output: e.Output, HashIDs: e.Blocks, Session: e.Session, Turn: e.Turn, Class: e.Class}
+	l := row{Input: &e.Input, Output: &e.Output, HashIDs: e.Blocks, Session: e.Session, Turn: e.Turn, Class: e.Class}
 	if c.Timed {
 		l.Timestamp = milliseconds(e.At - c.first)
 	}

@@ -9,33 +9,54 @@ import (
 	"time"
 )
 
-// Columns that the CSV formats need; other columns are ignored.
-var (
-	azureColumns = []string{"TIMESTAMP", "ContextTokens", "GeneratedTokens"}
-	burstColumns = []string{"Timestamp", "Request tokens", "Response tokens"}
-)
+// csvColumns are the names of a CSV format's columns; other columns are ignored.
+type csvColumns struct {
+	time, input, output string
+	class, session      string // of newer files; empty = never
+}
 
-const (
-	burstModel   = "Model"
-	burstSession = "Session ID"
+var (
+	azureColumns = csvColumns{time: "TIMESTAMP", input: "ContextTokens", output: "GeneratedTokens"}
+	burstColumns = csvColumns{time: "Timestamp", input: "Request tokens", output: "Response tokens", class: "Model", session: "Session ID"}
 )
 
 // table reads a CSV file by column names.
 type table struct {
-	lines   *lines
-	columns map[string]int
-	width   int
+	lines    *lines
+	what     Info
+	names    csvColumns
+	time     func(text string) (time.Duration, error)
+	columns  map[string]int
+	width    int
+	sessions sessions
 }
 
-func newTable(l *lines, header []byte, needed []string) (*table, error) {
+// newAzure reads the traces published by Azure: dates, with seven digits of the second in 2023 and a zone in 2024.
+func newAzure(l *lines, header []byte, o Options) (*table, error) {
+	if o.TimeUnit != "" {
+		return nil, errors.New("time_unit does not apply to the azure format, which has dates\nhint: remove time_unit")
+	}
+	return newTable(l, header, &table{what: Info{Format: Azure, Timed: true}, names: azureColumns, time: parseDate})
+}
+
+// newBurstGPT reads BurstGPT, in seconds. Older files have neither sessions nor elapsed times.
+func newBurstGPT(l *lines, header []byte, o Options) (*table, error) {
+	clock := o.clock(time.Second)
+	return newTable(l, header, &table{what: Info{Format: BurstGPT, Timed: true}, names: burstColumns, time: clock.parse})
+}
+
+func newTable(l *lines, header []byte, t *table) (*table, error) {
 	names, err := cells(string(header))
 	if err != nil {
 		return nil, err
 	}
-	t := &table{lines: l, columns: map[string]int{}, width: len(names)}
+	t.lines, t.columns, t.width = l, map[string]int{}, len(names)
 	for i, name := range names {
-		t.columns[name] = i
+		if name != "" {
+			t.columns[name] = i
+		}
 	}
+	needed := []string{t.names.time, t.names.input, t.names.output}
 	for _, name := range needed {
 		if _, ok := t.columns[name]; !ok {
 			return nil, fmt.Errorf("no column %q in the header\nhint: the first line must contain the column names %s", name, strings.Join(needed, ","))
@@ -59,20 +80,36 @@ func cells(line string) ([]string, error) {
 	return fields, nil
 }
 
-func (t *table) at() int { return t.lines.line }
+func (t *table) info() Info { return t.what }
+func (t *table) at() int    { return t.lines.line }
 
-// next returns the fields of the next row, and sets e.Line.
-func (t *table) next(e *Entry) ([]string, error) {
+func (t *table) next(e *Entry) error {
 	line, err := t.lines.next()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	e.Line = t.lines.line
 	fields, err := cells(string(line))
-	if err == nil && len(fields) != t.width {
-		err = fmt.Errorf("%d columns, the header has %d", len(fields), t.width)
+	if err != nil {
+		return err
 	}
-	return fields, err
+	if len(fields) != t.width {
+		return fmt.Errorf("%d columns, the header has %d", len(fields), t.width)
+	}
+	if e.At, err = t.time(fields[t.columns[t.names.time]]); err != nil {
+		return err
+	}
+	if i, ok := t.columns[t.names.class]; ok {
+		e.Class = fields[i]
+	}
+	if i, ok := t.columns[t.names.session]; ok && fields[i] != "" {
+		e.Session, e.Turn = t.sessions.next(fields[i])
+	}
+	if e.Input, err = t.tokens(fields, t.names.input); err != nil {
+		return err
+	}
+	e.Output, err = t.tokens(fields, t.names.output)
+	return err
 }
 
 func (t *table) tokens(fields []string, column string) (int, error) {
@@ -82,68 +119,4 @@ func (t *table) tokens(fields []string, column string) (int, error) {
 		return 0, fmt.Errorf("%s %q is not an integer", column, text)
 	}
 	return n, nil
-}
-
-func (t *table) lengths(e *Entry, fields, columns []string) (err error) {
-	if e.Input, err = t.tokens(fields, columns[1]); err != nil {
-		return err
-	}
-	e.Output, err = t.tokens(fields, columns[2])
-	return err
-}
-
-// azure reads the traces published by Azure: dates, with seven digits of the second in 2023 and a zone in
-// 2024.
-type azure struct{ *table }
-
-func newAzure(l *lines, header []byte, o Options) (*azure, error) {
-	if o.TimeUnit != "" {
-		return nil, errors.New("time_unit does not apply to the azure format, which has dates\nhint: remove time_unit")
-	}
-	t, err := newTable(l, header, azureColumns)
-	return &azure{t}, err
-}
-
-func (a *azure) info() Info { return Info{Format: Azure, Timed: true} }
-
-func (a *azure) next(e *Entry) error {
-	fields, err := a.table.next(e)
-	if err != nil {
-		return err
-	}
-	if e.At, err = parseDate(fields[a.columns[azureColumns[0]]]); err != nil {
-		return err
-	}
-	return a.lengths(e, fields, azureColumns)
-}
-
-// burst reads BurstGPT. Older files have neither sessions nor elapsed times.
-type burst struct {
-	*table
-	clock    clock
-	sessions sessions
-}
-
-func newBurstGPT(l *lines, header []byte, o Options) (*burst, error) {
-	t, err := newTable(l, header, burstColumns)
-	return &burst{table: t, clock: o.clock(time.Second)}, err
-}
-
-func (b *burst) info() Info { return Info{Format: BurstGPT, Timed: true} }
-
-func (b *burst) next(e *Entry) error {
-	fields, err := b.table.next(e)
-	if err != nil {
-		return err
-	}
-	if e.At, err = b.clock.parse(fields[b.columns[burstColumns[0]]]); err != nil {
-		return err
-	}
-	if i, ok := b.columns[burstModel]; ok {
-		e.Class = fields[i]
-	}
-	if i, ok := b.columns[burstSession]; ok && fields[i] != "" {
-		e.Session, e.Turn = b.sessions.next(fields[i])
-	}
-	return b.lengths(e, fields, burstColumns)
 }

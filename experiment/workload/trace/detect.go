@@ -132,9 +132,9 @@ var errUnknown = fmt.Errorf("unknown trace format of the first line\nhint: set f
 
 func detectCSV(header string) (string, error) {
 	switch {
-	case strings.Contains(header, azureColumns[1]):
+	case strings.Contains(header, azureColumns.input):
 		return Azure, nil
-	case strings.Contains(header, burstColumns[1]):
+	case strings.Contains(header, burstColumns.input):
 		return BurstGPT, nil
 	}
 	return "", errUnknown

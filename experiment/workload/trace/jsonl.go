@@ -8,24 +8,23 @@ import (
 	"time"
 )
 
-// row is one line of a Mooncake or native trace.
+// row is one line of a Mooncake or native trace, as it is read and written.
 type row struct {
-	Timestamp json.Number `json:"timestamp"`
+	Timestamp json.Number `json:"timestamp,omitempty"`
 	Input     *int        `json:"input_length"`
 	Output    *int        `json:"output_length"`
-	HashIDs   []uint64    `json:"hash_ids"`
-
-	Session int    `json:"session"`
-	Turn    int    `json:"turn"`
-	Class   string `json:"class"`
+	HashIDs   []uint64    `json:"hash_ids,omitempty"`
+	Session   int         `json:"session,omitempty"`
+	Turn      int         `json:"turn,omitempty"`
+	Class     string      `json:"class,omitempty"`
 
 	// The graph of a session.
-	Node    int         `json:"node"` // from 1
-	Parents []int       `json:"parents"`
-	At      json.Number `json:"at_ms"`
-	Wait    json.Number `json:"wait_ms"`
-	Took    json.Number `json:"took_ms"`
-	Agent   int         `json:"agent"`
+	Node    int         `json:"node,omitempty"` // from 1
+	Parents []int       `json:"parents,omitempty"`
+	At      json.Number `json:"at_ms,omitempty"`
+	Wait    json.Number `json:"wait_ms,omitempty"`
+	Took    json.Number `json:"took_ms,omitempty"`
+	Agent   int         `json:"agent,omitempty"`
 }
 
 // jsonl reads the formats with one JSON object a line.

@@ -65,7 +65,7 @@ func (r *Reader) malformed(err error) error {
 	}
 	first := atLine{r.src.at(), err}
 	switch r.src.(type) {
-	case *jsonl, *logfile, *azure, *burst:
+	case *jsonl, *logfile, *table:
 	default:
 		return r.placed(err, first.line)
 	}

@@ -162,6 +162,21 @@ func (w *walker) keys(value func(key string) error) error {
 	return first
 }
 
+// fields decodes the values of an object whose opening brace was read: each into the pointer, or by the function, that
+// its key has. Other keys are passed over.
+func (w *walker) fields(into map[string]any) error {
+	return w.keys(func(key string) error {
+		switch to := into[key].(type) {
+		case nil:
+			return w.skip()
+		case func() error:
+			return to()
+		default:
+			return w.decode(to)
+		}
+	})
+}
+
 // objects calls object for each object of the list, or for the object, that comes next.
 func (w *walker) objects(object func() error) error {
 	token, err := w.json.Token()

@@ -89,7 +89,8 @@ func (w *weka) read() (s *wekaSession, err error) {
 				return errors.New("a list of sessions\nhint: write one session a line")
 			}
 			s = &wekaSession{line: w.at()}
-			if err := w.fields(s); err != nil {
+			if err := w.walk.fields(map[string]any{"id": &s.id, "block_size": &s.size, "hash_id_scope": &s.scope,
+				"requests": func() error { return w.requests(s, &s.agent) }}); err != nil {
 				return err
 			}
 			return w.walk.mistaken(w.check(s))
@@ -117,23 +118,6 @@ func (w *weka) check(s *wekaSession) error {
 	return nil
 }
 
-// fields reads a session, whose opening brace was read.
-func (w *weka) fields(s *wekaSession) error {
-	return w.walk.keys(func(key string) error {
-		switch key {
-		case "id":
-			return w.walk.decode(&s.id)
-		case "block_size":
-			return w.walk.decode(&s.size)
-		case "hash_id_scope":
-			return w.walk.decode(&s.scope)
-		case "requests":
-			return w.requests(s, &s.agent)
-		}
-		return w.walk.skip()
-	})
-}
-
 // requests reads the requests of an agent.
 func (w *weka) requests(s *wekaSession, a *wekaAgent) error {
 	return w.walk.objects(func() error {
@@ -157,32 +141,14 @@ func (w *weka) requests(s *wekaSession, a *wekaAgent) error {
 func (w *weka) request(s *wekaSession, a *wekaAgent, c *wekaCall) error {
 	inner := wekaAgent{took: -1}
 	var ms *float64
-	err := w.walk.keys(func(key string) error {
-		switch key {
-		case "t":
-			return w.walk.decode(&c.at)
-		case "type":
-			return w.walk.decode(&c.kind)
-		case "model":
-			return w.walk.decode(&c.model)
-		case "in":
-			return w.walk.decode(&c.input)
-		case "out":
-			return w.walk.decode(&c.output)
-		case "hash_ids":
-			return w.walk.decode(&c.hashes)
-		case "api_time":
-			return w.walk.decode(&c.took)
-		case "duration_ms":
-			return w.walk.decode(&ms)
-		case "requests":
+	err := w.walk.fields(map[string]any{"t": &c.at, "type": &c.kind, "model": &c.model, "in": &c.input, "out": &c.output,
+		"hash_ids": &c.hashes, "api_time": &c.took, "duration_ms": &ms,
+		"requests": func() error {
 			if a != &s.agent {
 				return errors.New("a subagent of a subagent\nhint: only the main agent has subagents in this format")
 			}
 			return w.requests(s, &inner)
-		}
-		return w.walk.skip()
-	})
+		}})
 	if err != nil {
 		return err
 	}
