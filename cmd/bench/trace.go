@@ -48,15 +48,15 @@ func newTrace(c *cli) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trace FILE [-o OUT]",
 		Short: "inspect a trace, or write it without text, anonymized or sampled",
-		Long: `trace reads a log of requests. It prints their number, arrivals (rate, burstiness, clock resolution), lengths, and the share
-of prompt tokens that prefix caches of several sizes can hit; of agents' traces the requests of a session, those in parallel,
-subagents, tool time and session time.
+		Long: `trace reads a log of requests. It prints their number, arrivals (rate, burstiness, clock resolution), lengths, and
+the share of prompt tokens that prefix caches of several sizes can hit; of agents' traces the requests of a session,
+those in parallel, subagents, tool time and session time.
 
-With -o it writes them instead, as lines in a superset of Mooncake's format, and reports what is lost. The output has no text:
-prompts become block numbers, equal for equal prefixes, from hashes with a key that is discarded at the end. With --anonymize
-it has only lengths, times since the first request, and block and session numbers, in order of appearance. A sample has whole
-sessions, or single requests of a trace without graphs, each with equal probability, in the order of the trace; the same seed
-chooses the same ones.
+With -o it writes them instead, as lines in a superset of Mooncake's format, and reports what is lost. The output has no
+text: prompts become block numbers, equal for equal prefixes, from hashes with a key that is discarded at the end. With
+--anonymize it has only lengths, times since the first request, and block and session numbers, in order of appearance.
+A sample has whole sessions, or single requests of a trace without graphs, each with equal probability, in the order of
+the trace; the same seed chooses the same ones.
 
 Formats: ` + traceFormats + `; detected unless --from sets it.
 Files can be gzip or zstd. docs/traces.md describes the formats, the figures and the keys for --set.`,
@@ -87,9 +87,10 @@ func (t *traceFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&t.options.Format, "from", "", "format of the file (default: detected): "+traceFormats)
 	f.DurationVar(&t.options.Start, "start", 0, "skip requests before this time since the first one, e.g. 10m")
 	f.DurationVar(&t.options.End, "end", 0, "skip requests after this time since the first one, e.g. 20m")
-	f.StringArrayVar(&t.set, "set", nil, "`KEY=VALUE` of [row.trace], e.g. trace.max_input=4096 or trace.time_unit=s; repeatable")
+	f.StringArrayVar(&t.set, "set", nil, "`KEY=VALUE` of [row.trace], e.g. trace.max_input=4096 (repeatable)")
 	f.StringVar(&t.format, "format", "text", "output format without -o: text or json")
-	f.IntSliceVar(&t.cacheSizes, "cache-blocks", nil, "cache sizes, in blocks (default: round numbers up to the trace's size)")
+	f.IntSliceVar(&t.cacheSizes, "cache-blocks", nil,
+		"cache sizes, in blocks (default: round numbers up to the trace's size)")
 	f.StringVarP(&t.output, "output", "o", "", "`FILE` to write, compressed if its name ends in .gz or .zst; - for stdout")
 	f.BoolVar(&t.written.Anonymize, "anonymize", false, "keep only lengths, relative times and counted numbers")
 	f.BoolVar(&t.written.KeepClasses, "keep-models", false, "with --anonymize: keep the names of models and classes")
@@ -168,8 +169,9 @@ func traceFlag(key string) string {
 }
 
 // traceKey matches a key of [row.trace] in a hint, with its value if it has one.
-var traceKey = regexp.MustCompile(`(?:set )?\b((?:min|max|cap)_(?:in|out)put|time_unit|block_tokens|bytes_per_token|start|end) = "?([\w.]+)"?` +
-	`|\b((?:min|max|cap)_(?:in|out)put|time_unit|block_tokens|bytes_per_token)\b`)
+var traceKey = regexp.MustCompile(`(?:set )?\b(` + setKey + `|start|end) = "?([\w.]+)"?|\b(` + setKey + `)\b`)
+
+const setKey = `(?:min|max|cap)_(?:in|out)put|time_unit|block_tokens|bytes_per_token`
 
 // flagWords replaces the keys in a hint by flags: set block_tokens = 512 by --set trace.block_tokens=512.
 func flagWords(hint string) string {

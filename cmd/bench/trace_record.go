@@ -214,8 +214,9 @@ func (c *cli) recordTraffic(ctx context.Context, f *recordFlags) error {
 	if err != nil {
 		return errors.Join(err, file.close(recording.Counts{}))
 	}
-	server := &proxy.Server{Proxy: p, TLS: incoming, MaxConnections: recordConnections, Drain: recordDrain, Unrecorded: file.unwritten,
-		Page: func() []byte { return livePage(live, file.counts(p)) }}
+	server := &proxy.Server{Proxy: p, TLS: incoming, MaxConnections: recordConnections, Drain: recordDrain,
+		Unrecorded: file.unwritten,
+		Page:       func() []byte { return livePage(live, file.counts(p)) }}
 	stopAdmin := serveOn(admin, &http.Server{Handler: server.Admin(), ReadHeaderTimeout: 10 * time.Second})
 	defer stopAdmin()
 	c.announceRecording(f, l.Addr(), admin.Addr(), incoming != nil)

@@ -95,8 +95,8 @@ func counts(o object, failed int) record.Summary {
 	return s
 }
 
-// latencies sets the latencies of vLLM and SGLang: of the single requests, or the statistics of a file without them. e2e
-// is the name of the latency in that file.
+// latencies sets the latencies of vLLM and SGLang: of the single requests, or the statistics of a file without them.
+// e2e is the name of that latency in the file.
 func (m *measurement) latencies(o object, e2e string) {
 	if m.records != nil {
 		fromRecords(m, m.records)
@@ -163,14 +163,15 @@ func detailed(o object) ([]*record.Record, error) {
 	if wrong != nil || len(outputs) == 0 {
 		return nil, wrong
 	}
-	inputs, ttfts, itls := column[int](o, "input_lens", &wrong), column[*float64](o, "ttfts", &wrong), column[[]float64](o, "itls", &wrong)
-	latencies, failures := column[float64](o, "latencies", &wrong), column[string](o, "errors", &wrong)
-	at := column[float64](o, "start_times", &wrong)
+	inputs, failures := column[int](o, "input_lens", &wrong), column[string](o, "errors", &wrong)
+	ttfts, itls := column[*float64](o, "ttfts", &wrong), column[[]float64](o, "itls", &wrong)
+	latencies, at := column[float64](o, "latencies", &wrong), column[float64](o, "start_times", &wrong)
 	if wrong != nil {
 		return nil, wrong
 	}
 	streamed := o.has("ttfts") || len(latencies) == 0
-	for name, n := range map[string]int{"input_lens": len(inputs), "ttfts": len(ttfts), "itls": len(itls), "errors": len(failures), "start_times": len(at), "latencies": len(latencies)} {
+	for name, n := range map[string]int{"input_lens": len(inputs), "ttfts": len(ttfts), "itls": len(itls),
+		"errors": len(failures), "start_times": len(at), "latencies": len(latencies)} {
 		if n != len(outputs) && (n != 0 || streamed && (name == "ttfts" || name == "itls")) {
 			return nil, fmt.Errorf("output_lens has %d requests, %s %d", len(outputs), name, n)
 		}

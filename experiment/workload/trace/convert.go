@@ -25,7 +25,9 @@ type Conversion struct {
 
 // Output is what of a trace is written.
 type Output struct {
-	Anonymize   bool // only lengths, times since the first request, and blocks and sessions numbered in order of appearance
+	// Anonymize keeps only lengths, times since the first request, and blocks and sessions numbered in order of first
+	// appearance.
+	Anonymize   bool
 	KeepClasses bool // though anonymized, the names of classes (models)
 }
 

@@ -17,7 +17,8 @@ type csvColumns struct {
 
 var (
 	azureColumns = csvColumns{time: "TIMESTAMP", input: "ContextTokens", output: "GeneratedTokens"}
-	burstColumns = csvColumns{time: "Timestamp", input: "Request tokens", output: "Response tokens", class: "Model", session: "Session ID"}
+	burstColumns = csvColumns{time: "Timestamp", input: "Request tokens", output: "Response tokens", class: "Model",
+		session: "Session ID"}
 )
 
 // table reads a CSV file by column names.

@@ -77,18 +77,22 @@ func New(f io.Reader, o Options, r *rand.Rand) (*Reader, error) {
 
 // fits checks that the options apply to the file's format.
 func (o Options) fits(i Info) error {
-	timing := o.Start > 0 || o.End > 0 || o.Jitter > 0 || o.Speed != 0
-	switch {
-	case !i.Timed && timing:
-		return fmt.Errorf("start, end, speed and jitter require timestamps, which the %s format does not have\nhint: remove start, end, speed and jitter", i.Format)
-	case o.TimeUnit != "" && (i.Format == Weka || i.Format == OTel):
-		return fmt.Errorf("time_unit does not apply to the %s format, which sets it\nhint: remove time_unit", i.Format)
-	case o.BlockTokens > 0 && i.Format == Weka:
-		return errors.New("block_tokens does not apply to the weka format, which sets it\nhint: remove block_tokens")
-	case o.BlockTokens > 0 && i.BlockTokens == 0:
-		return fmt.Errorf("block_tokens does not apply to the %s format, which has no blocks\nhint: remove block_tokens", i.Format)
-	case o.BytesPerToken > 0 && !i.Estimated:
-		return fmt.Errorf("bytes_per_token does not apply to the %s format, which has token counts\nhint: remove bytes_per_token", i.Format)
+	if !i.Timed && (o.Start > 0 || o.End > 0 || o.Jitter > 0 || o.Speed != 0) {
+		return fmt.Errorf("start, end, speed and jitter require timestamps, which the %s format does not have\n"+
+			"hint: remove start, end, speed and jitter", i.Format)
+	}
+	for _, x := range []struct {
+		wrong    bool
+		key, why string
+	}{
+		{o.TimeUnit != "" && (i.Format == Weka || i.Format == OTel), "time_unit", "sets it"},
+		{o.BlockTokens > 0 && i.Format == Weka, "block_tokens", "sets it"},
+		{o.BlockTokens > 0 && i.BlockTokens == 0, "block_tokens", "has no blocks"},
+		{o.BytesPerToken > 0 && !i.Estimated, "bytes_per_token", "has token counts"},
+	} {
+		if x.wrong {
+			return fmt.Errorf("%s does not apply to the %s format, which %s\nhint: remove %s", x.key, i.Format, x.why, x.key)
+		}
 	}
 	return nil
 }

@@ -10,7 +10,8 @@ import (
 // Sample writes n sessions of a trace, whole, or n requests, in the order of the trace and in the native
 // format. Each choice of n is equally probable. open opens the trace; it is called twice, since their number is
 // known only at the end; end ends the use of the last one. A request without a session is a session of its own.
-func Sample(w io.Writer, open func() (*Reader, error), end func(), n int, sessions bool, r *rand.Rand, o Output) (*Conversion, error) {
+func Sample(w io.Writer, open func() (*Reader, error), end func(), n int, sessions bool, r *rand.Rand,
+	o Output) (*Conversion, error) {
 	s := sampler{sessions: sessions, numbers: map[int]int{}}
 	if err := s.pass(open, end, s.count); err != nil {
 		return nil, err
@@ -20,7 +21,8 @@ func Sample(w io.Writer, open func() (*Reader, error), end func(), n int, sessio
 		if sessions {
 			what = "sessions"
 		}
-		return nil, fmt.Errorf("the trace has %d %s, fewer than %d\nhint: without --%s all are written", s.total, what, n, what)
+		return nil, fmt.Errorf("the trace has %d %s, fewer than %d\nhint: without --%s all are written",
+			s.total, what, n, what)
 	}
 	s.choose(n, r)
 	s.numbers, s.total = map[int]int{}, 0
