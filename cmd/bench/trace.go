@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
@@ -131,23 +130,21 @@ func (t *traceFlags) check(f *pflag.FlagSet) error {
 	return nil
 }
 
-// setKeys decodes --set into the options, as a matrix is decoded. A value that is not TOML is a string.
+// setKeys decodes --set into the options, as a matrix is decoded.
 func (t *traceFlags) setKeys() error {
+	d, err := strict.ParseSet("--set", []byte("[trace]"), t.set)
+	if err != nil {
+		return err
+	}
+	if d.IsSet("trace.file") {
+		return usage("--set trace.file: the file is an argument\nhint: bench trace FILE")
+	}
 	var problems strict.Problems
-	for _, pair := range t.set {
-		key, value, ok := strings.Cut(pair, "=")
-		if !ok || !strings.HasPrefix(key, "trace.") || key == "trace.file" {
-			return usage("--set %s: expected a key of [row.trace] and its value\nhint: --set trace.max_input=4096", safe(pair))
-		}
-		d, err := strict.Parse("--set", []byte(pair))
-		if err != nil {
-			if d, err = strict.Parse("--set", []byte(key+" = "+strconv.Quote(value))); err != nil {
-				return err
-			}
-		}
-		strict.Decode(d.Root["trace"].(map[string]any), &t.options, func(path, text, hint string) {
-			problems = append(problems, d.Problem(strict.Join("trace", path), text, hint))
-		})
+	strict.Decode(d.Root["trace"].(map[string]any), &t.options, func(path, text, hint string) {
+		problems = append(problems, d.Problem(strict.Join("trace", path), text, hint))
+	})
+	if len(d.Root) > 1 { // another table or key than trace
+		return usage("--set changes keys of [row.trace]\nhint: --set trace.max_input=4096")
 	}
 	if len(problems) > 0 {
 		return problems
@@ -169,7 +166,7 @@ func traceFlag(key string) string {
 }
 
 // traceKey matches a key of [row.trace] in a hint, with its value if it has one.
-var traceKey = regexp.MustCompile(`(?:set )?\b(` + setKey + `|start|end) = "?([\w.]+)"?|\b(` + setKey + `)\b`)
+var traceKey = regexp.MustCompile(`(?:(?:set|write) )?\b(` + setKey + `|start|end) = "?([\w.]+)"?|\b(` + setKey + `)\b`)
 
 const setKey = `(?:min|max|cap)_(?:in|out)put|time_unit|block_tokens|bytes_per_token`
 
