@@ -4,8 +4,8 @@
 //	go -C benchmarks run ./predictions -fit         the constants of gpus.json, fitted to all figures that may be
 //
 // Cross-validation leaves all figures of one model out, fits the constants to the rest, and predicts what was left
-// out. The figures and their sources are in experiment/published: figures.txt, which constants are fitted to, and
-// held_back.txt, which checks them.
+// out. The figures and their sources are in experiment/published: figures.csv, which constants are fitted to, and
+// held_back.csv, which checks them.
 package main
 
 import (

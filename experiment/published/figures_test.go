@@ -2,6 +2,7 @@ package published_test
 
 import (
 	"os"
+	"regexp"
 	"slices"
 	"testing"
 
@@ -10,17 +11,19 @@ import (
 	"bench/experiment/roofline"
 )
 
+var date = regexp.MustCompile(`^20\d\d-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?$`)
+
 // TestBuiltin holds the files to the tables of models and devices, and to the size of what they add to the program.
 func TestBuiltin(t *testing.T) {
 	size := int64(0)
-	for _, name := range []string{"figures.txt", "held_back.txt"} {
+	for _, name := range []string{"figures.csv", "held_back.csv"} {
 		info, err := os.Stat(name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		size += info.Size()
 	}
-	if size > 150_000 {
+	if size > 250_000 {
 		t.Errorf("the files have %d bytes", size)
 	}
 	models, err := roofline.ParseModels(root.ModelConfigs)
@@ -39,6 +42,12 @@ func TestBuiltin(t *testing.T) {
 		}
 		if !slices.Contains(roofline.PrecisionNames(), f.Precision) {
 			t.Errorf("%+v: unknown precision", f)
+		}
+		times, most := f.Concurrency > 0 && f.TTFTMs > 0 && f.TPOTMs > 0, f.OutputPerGPU > 0
+		lengths := f.Input > 0 && f.Output > 0
+		if times == most || lengths == (f.Scenario != "") || f.Engine == "" || f.GPUs < f.ExpertParallel || f.ExpertParallel < 1 ||
+			f.Date != "" && !date.MatchString(f.Date) {
+			t.Errorf("%+v lacks or contradicts something", f)
 		}
 	}
 }

@@ -1,196 +1,67 @@
 package published
 
 import (
-	"bufio"
-	"cmp"
-	"errors"
+	"encoding/csv"
 	"fmt"
-	"io"
-	"maps"
-	"math"
-	"regexp"
+	"reflect"
 	"strconv"
 	"strings"
 )
 
-// table is a parsed file.
-type table struct {
-	sources map[string]Source
-	figures []Figure
+// row is a line of figures.csv: a Figure whose throughput is stated for each GPU or for all of them. An absent value is one
+// that the source does not state.
+type row struct {
+	Source, Model, Measured, Precision, GPU string
+	GPUs, ExpertParallel, Input, Output     int
+	Scenario, Submitter                     string
+	Engine, Version, Date                   string
+	Concurrency                             int
+	TTFTMs, TPOTMs                          float64
+	OutputPerGPU, OutputTotal               float64
 }
 
-// parser reads a file line by line.
-type parser struct {
-	table
-	group *Figure // what the lines of the present group share; nil = before the first group
-	empty bool    // the group has no figure yet
-	where string
-}
-
-// parse reads the format that figures.txt describes. Groups can name the sources of an earlier file; nil = there is
-// none. Every error names its line.
-func parse(r io.Reader, earlier map[string]Source) (table, error) {
-	p := parser{table: table{sources: map[string]Source{}}}
-	maps.Copy(p.sources, earlier)
-	lines, n := bufio.NewScanner(r), 1
-	for ; lines.Scan(); n++ {
-		if err := p.line(strings.TrimSpace(lines.Text()), n); err != nil {
-			return table{}, fmt.Errorf("published figures: line %d: %w", n, err)
-		}
+// parse reads the columns of figures.csv, in the order of the fields of row.
+func parse(text string) ([]Figure, error) {
+	lines, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+	if err != nil {
+		return nil, fmt.Errorf("published figures: %w", err)
 	}
-	if err := cmp.Or(lines.Err(), p.ended()); err != nil {
-		return table{}, fmt.Errorf("published figures: line %d: %w", n, err)
-	}
-	return p.table, nil
-}
-
-func (p *parser) line(text string, n int) error {
-	word, rest, _ := strings.Cut(text, " ")
-	switch {
-	case text == "" || text[0] == '#':
-		return nil
-	case word == "source":
-		return p.source(rest)
-	case word == "figures":
-		if err := p.ended(); err != nil {
-			return err
-		}
-		p.where = fmt.Sprintf("line %d", n)
-		return p.header(rest)
-	case p.group == nil:
-		return fmt.Errorf("%.40q is before the first group", text)
-	}
-	return p.figure(strings.Fields(text))
-}
-
-// ended reports a group without figures.
-func (p *parser) ended() error {
-	if p.empty {
-		return fmt.Errorf("the group of %s has no figure", p.where)
-	}
-	return nil
-}
-
-func (p *parser) source(text string) error {
-	f, least := strings.Split(text, " | "), 0.
-	if len(f) == 5 {
-		value, _ := strings.CutPrefix(strings.TrimSpace(f[4]), "least_length=")
-		var err error
-		if least, err = positive(value); err != nil || least > 1 {
-			return fmt.Errorf("%.40q is not like least_length=0.8", f[4])
-		}
-		f = f[:4]
-	}
-	if len(f) != 4 {
-		return errors.New("a source has 4 fields, key | name | licence | what it is, or a fifth with least_length=0.8")
-	}
-	for i := range f {
-		if f[i] = strings.TrimSpace(f[i]); f[i] == "" {
-			return fmt.Errorf("field %d of the source is empty", i+1)
-		}
-	}
-	if _, again := p.sources[f[0]]; again {
-		return fmt.Errorf("source %q again", f[0])
-	}
-	p.sources[f[0]] = Source{Key: f[0], Name: f[1], License: f[2], About: f[3], LeastLength: least}
-	return nil
-}
-
-var date = regexp.MustCompile(`^20\d\d-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?$`)
-
-// header starts a group.
-func (p *parser) header(text string) error {
-	g := Figure{ExpertParallel: 1}
-	texts := map[string]*string{"source": &g.Source, "model": &g.Model, "measured": &g.Measured, "precision": &g.Precision, "gpu": &g.GPU,
-		"scenario": &g.Scenario, "submitter": &g.Submitter, "engine": &g.Engine, "version": &g.Version, "date": &g.Date}
-	numbers := map[string]*int{"gpus": &g.GPUs, "expert_parallel": &g.ExpertParallel, "input": &g.Input, "output": &g.Output}
-	seen := map[string]bool{}
-	for _, field := range strings.Fields(text) {
-		key, value, _ := strings.Cut(field, "=")
-		if seen[key] {
-			return fmt.Errorf("%s again", key)
-		}
-		seen[key] = true
-		switch {
-		case texts[key] != nil && value != "":
-			*texts[key] = value
-		case numbers[key] != nil:
-			n, err := count(value)
-			if err != nil {
-				return fmt.Errorf("%s: %w", key, err)
+	var figures []Figure
+	for i, line := range lines[1:] {
+		r := row{ExpertParallel: 1}
+		fields := reflect.ValueOf(&r).Elem()
+		for k, value := range line {
+			if err := set(fields.Field(k), value); err != nil {
+				return nil, fmt.Errorf("published figures: line %d: %s: %w", i+2, lines[0][k], err)
 			}
-			*numbers[key] = n
-		default:
-			return fmt.Errorf("%.40q is no key=value of a group", field)
 		}
+		f := Figure{
+			Source: r.Source, Model: r.Model, Measured: r.Measured, Precision: r.Precision, GPU: r.GPU, GPUs: r.GPUs,
+			ExpertParallel: r.ExpertParallel, Input: r.Input, Output: r.Output, LeastLength: SourceOf(r.Source).LeastLength,
+			Scenario: r.Scenario, Submitter: r.Submitter, Concurrency: r.Concurrency, TTFTMs: r.TTFTMs, TPOTMs: r.TPOTMs,
+			OutputPerGPU: r.OutputPerGPU, Engine: r.Engine, Version: r.Version, Date: r.Date,
+		}
+		if r.OutputTotal > 0 {
+			f.OutputPerGPU = r.OutputTotal / float64(r.GPUs)
+		}
+		figures = append(figures, f)
 	}
-	g.LeastLength = p.sources[g.Source].LeastLength
-	p.group, p.empty = &g, true
-	return p.check(g)
+	return figures, nil
 }
 
-// check reports what a group lacks or contradicts.
-func (p *parser) check(g Figure) error {
-	for _, f := range []struct{ key, value string }{{"source", g.Source}, {"model", g.Model}, {"precision", g.Precision}, {"gpu", g.GPU}, {"engine", g.Engine}} {
-		if f.value == "" {
-			return fmt.Errorf("%s is missing", f.key)
-		}
-	}
-	switch _, known := p.sources[g.Source]; {
-	case !known:
-		return fmt.Errorf("source %q has no source line", g.Source)
-	case g.GPUs == 0:
-		return errors.New("gpus is missing")
-	case g.ExpertParallel > g.GPUs:
-		return fmt.Errorf("expert_parallel is %d on %d GPUs", g.ExpertParallel, g.GPUs)
-	case (g.Input == 0) != (g.Output == 0) || (g.Input == 0) == (g.Scenario == ""):
-		return errors.New("a group has either input and output or scenario")
-	case g.Date != "" && !date.MatchString(g.Date):
-		return fmt.Errorf("date is %.40q, not like 2026-03-25 or 2026-03", g.Date)
-	}
-	return nil
-}
-
-// figure adds one line of the present group.
-func (p *parser) figure(f []string) error {
-	x := *p.group
-	var err error
+func set(field reflect.Value, value string) (err error) {
 	switch {
-	case len(f) == 2 && f[0] == "max" && x.Input > 0:
-		x.OutputPerGPU, err = positive(f[1])
-	case len(f) == 2 && f[0] == "total" && x.Scenario != "":
-		x.OutputPerGPU, err = positive(f[1])
-		x.OutputPerGPU /= float64(x.GPUs)
-	case len(f) == 3 && x.Input > 0:
-		var errs [3]error
-		x.Concurrency, errs[0] = count(f[0])
-		x.TTFTMs, errs[1] = positive(f[1])
-		x.TPOTMs, errs[2] = positive(f[2])
-		err = cmp.Or(errs[0], errs[1], errs[2])
-	case x.Scenario != "":
-		return errors.New(`a figure of a scenario is "total TOKENS_PER_S"`)
+	case value == "":
+	case field.Kind() == reflect.String:
+		field.SetString(value)
+	case field.CanInt():
+		var n int
+		n, err = strconv.Atoi(value)
+		field.SetInt(int64(n))
 	default:
-		return errors.New(`a figure is "CONCURRENCY TTFT_MS TPOT_MS" or "max TOKENS_PER_S"`)
+		var x float64
+		x, err = strconv.ParseFloat(value, 64)
+		field.SetFloat(x)
 	}
-	p.figures, p.empty = append(p.figures, x), false
 	return err
-}
-
-// mostCount bounds counts, to find slips.
-const mostCount = 10_000_000
-
-func count(s string) (int, error) {
-	n, err := strconv.Atoi(s)
-	if err != nil || n < 1 || n > mostCount {
-		return 0, fmt.Errorf("%.40q is no number from 1 to %d", s, mostCount)
-	}
-	return n, nil
-}
-
-func positive(s string) (float64, error) {
-	x, err := strconv.ParseFloat(s, 64)
-	if err != nil || !(x > 0) || math.IsInf(x, 0) {
-		return 0, fmt.Errorf("%.40q is no number above 0", s)
-	}
-	return x, nil
 }

@@ -1,23 +1,28 @@
 // Package published contains figures that others published for LLM servers: TTFT and TPOT by model, precision,
 // GPU, lengths, engine and concurrency, and maximum throughputs, each with its source.
 //
-// The order of its steps: figures.txt and held_back.txt are parsed strictly once (parse.go), Near picks the
-// figures that a measured or predicted point can be compared with (near.go), and Recipe contains what is
-// known of their measurement (recipe.go). Nothing is interpolated or adjusted: a figure is shown with its own
-// concurrency, engine, version and date. The package reads no other file and no network.
+// The order of its steps: figures.csv and held_back.csv are parsed once (parse.go), Near picks the figures that a measured or
+// predicted point can be compared with (near.go), and Recipe contains what is known of their measurement (recipe.go). Nothing
+// is interpolated or adjusted: a figure is shown with its own concurrency, engine, version and date. The package reads no other
+// file and no network.
 package published
 
 import (
-	"cmp"
 	_ "embed"
-	"strings"
+	"errors"
 	"sync"
 )
 
+// One line is a figure. Model is an ID of model_configs.json, measured another model of the same shape that the figure is of,
+// gpu an ID of experiment/roofline/gpus.json, expert_parallel the number of GPUs that experts are spread over. A figure has
+// times at a concurrency (whether they are means or medians is not stated), or the highest throughput at any concurrency. It has
+// input and output tokens, or scenario and submitter of MLPerf, whose data sets have the lengths. Constants of the roofline are
+// fitted to the times of figures.csv and to none of held_back.csv: to add figures, append lines there. Its int4_g32 weights are
+// as Moonshot published them: 4-bit experts, the rest in 16 bits.
 var (
-	//go:embed figures.txt
+	//go:embed figures.csv
 	figures string
-	//go:embed held_back.txt
+	//go:embed held_back.csv
 	heldBack string
 )
 
@@ -50,29 +55,44 @@ type Figure struct {
 	Version string `json:"engine_version,omitempty"`
 	Date    string `json:"date,omitempty"` // of the measurement, 2026-03-25 or 2025-09
 
-	HeldBack bool `json:"-"` // of held_back.txt: no constant of the roofline is fitted to it
+	HeldBack bool `json:"-"` // of held_back.csv: no constant of the roofline is fitted to it
 }
 
 // Source is where figures come from.
 type Source struct {
-	Key, Name, License, About string
-	LeastLength               float64 // of its figures
+	Name, License, About string
+	LeastLength          float64 // share of the stated lengths from which those of its requests are spread; 0 = all are as stated
 }
 
-var builtin = sync.OnceValue(func() table {
-	t, err := parse(strings.NewReader(figures), nil)
-	held, errHeld := parse(strings.NewReader(heldBack), t.sources)
-	if err := cmp.Or(err, errHeld); err != nil {
+// sources are the sources by the key in the files.
+var sources = map[string]Source{
+	"inferencex": {"InferenceX", "Apache-2.0", "database of the InferenceX benchmark, as silicon_sample.csv of NVIDIA's aiconfigurator " +
+		"(github.com/ai-dynamo/aiconfigurator) contains it; one server, without disaggregation; lengths by --random-range-ratio 0.8 " +
+		"of its recipes (github.com/SemiAnalysisAI/InferenceX); rows that repeat one measurement are left out", 0.8},
+	"aiconfigurator": {"NVIDIA aiconfigurator", "Apache-2.0", "the measurements in its silicon_sample.csv " +
+		"(github.com/ai-dynamo/aiconfigurator) that are not InferenceX's; the client is not specified, nor whether lengths vary; rows " +
+		"without precision or concurrency, or whose layout contradicts the number of GPUs, are left out, and vLLM's of Llama-3.1-8B, " +
+		"whose prompts would need up to 89 % of the peak compute", 0},
+	"tensorrt-llm": {"TensorRT-LLM performance overview", "Apache-2.0", "NVIDIA's docs/source/developer-guide/perf-overview.md " +
+		"(github.com/NVIDIA/TensorRT-LLM) at commit 03e27c7d: maximum throughput of trtllm-bench, all requests queued at once", 0},
+	"mlperf-5.1": {"MLPerf Inference v5.1", "Apache-2.0", "closed division, one result for each model, machine and scenario " +
+		"(github.com/mlcommons/inference_results_v5.1); MLPerf is a trademark of MLCommons", 0},
+}
+
+var builtin = sync.OnceValue(func() []Figure {
+	all, err := parse(figures)
+	held, errHeld := parse(heldBack)
+	if err := errors.Join(err, errHeld); err != nil {
 		panic(err) // a test parses the files
 	}
-	for i := range held.figures {
-		held.figures[i].HeldBack = true
+	for i := range held {
+		held[i].HeldBack = true
 	}
-	return table{held.sources, append(t.figures, held.figures...)}
+	return append(all, held...)
 })
 
-// All are the built-in figures, those of figures.txt first. The caller must not change them.
-func All() []Figure { return builtin().figures }
+// All are the built-in figures, those of figures.csv first. The caller must not change them.
+func All() []Figure { return builtin() }
 
 // SourceOf is the source with this key; the zero value if there is none.
-func SourceOf(key string) Source { return builtin().sources[key] }
+func SourceOf(key string) Source { return sources[key] }
