@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 
 	"bench/sweep/strict"
@@ -17,18 +18,24 @@ type secrets struct {
 	values []string // the longest first
 }
 
+// lazy is a pattern that is compiled at its first use.
+func lazy(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
+}
+
 var (
-	tableHeader = regexp.MustCompile(`^\s*\[{1,2}\s*([^\[\]=]+?)\s*\]{1,2}\s*(#.*)?$`)
-	keyOf       = regexp.MustCompile(`("[^"]*"|'[^']*'|[A-Za-z0-9_.-]+)\s*[=:]`)
-	firstWord   = regexp.MustCompile(`^\s*([A-Za-z0-9_.-]+)`)
-	secretName  = regexp.MustCompile(`(?i)(^|[._"'-])((auth|token|key)["']?$|headers["']?($|\.))|api[_-]?key|authorization|passw|secret|credential|cookie|bearer`)
-	userInfo    = regexp.MustCompile(`://([^\s"']*)@`)
-	bareUser    = regexp.MustCompile(`(?i)endpoint["']?\s*=\s*["']?([^"']*)@`)
-	quotedUser  = regexp.MustCompile(`["']([^\s"'/]*:[^\s"'/]*)@`) // in a list of endpoints
-	headersKey  = regexp.MustCompile(`(?i)headers["']?`)
-	secretWord  = regexp.MustCompile(`(?i)auth|token|key|session|signature`) // of a header's name, beyond secretName
-	innerName   = regexp.MustCompile(`[{,]\s*([A-Za-z0-9_-]+)\s*=`)
-	quoted      = regexp.MustCompile(`"([^"]*)|'([^']*)`)
+	tableHeader = lazy(`^\s*\[{1,2}\s*([^\[\]=]+?)\s*\]{1,2}\s*(#.*)?$`)
+	keyOf       = lazy(`("[^"]*"|'[^']*'|[A-Za-z0-9_.-]+)\s*[=:]`)
+	firstWord   = lazy(`^\s*([A-Za-z0-9_.-]+)`)
+	secretName  = lazy(`(?i)(^|[._"'-])((auth|token|key)["']?$|headers["']?($|\.))|` +
+		`api[_-]?key|authorization|passw|secret|credential|cookie|bearer`)
+	userInfo   = lazy(`://([^\s"']*)@`)
+	bareUser   = lazy(`(?i)endpoint["']?\s*=\s*["']?([^"']*)@`)
+	quotedUser = lazy(`["']([^\s"'/]*:[^\s"'/]*)@`) // in a list of endpoints
+	headersKey = lazy(`(?i)headers["']?`)
+	secretWord = lazy(`(?i)auth|token|key|session|signature`) // of a header's name, beyond secretName
+	innerName  = lazy(`[{,]\s*([A-Za-z0-9_-]+)\s*=`)
+	quoted     = lazy(`"([^"]*)|'([^']*)`)
 )
 
 // MaskSecrets is a text of a matrix, or an argument of --set, with * for each character of a secret.
@@ -50,7 +57,7 @@ func findSecrets(text string, set ...string) secrets {
 			}
 			continue
 		}
-		if m := tableHeader.FindStringSubmatch(line); m != nil {
+		if m := tableHeader().FindStringSubmatch(line); m != nil {
 			inHeaders = isSecret(m[1])
 			continue
 		}
@@ -64,10 +71,10 @@ func findSecrets(text string, set ...string) secrets {
 // hideLine masks the secrets of one line. until is the end of a secret that continues in the next line.
 func (s *secrets) hideLine(line string, all bool) (masked, until string) {
 	users := bareUser // for an endpoint without a scheme
-	if userInfo.MatchString(line) {
+	if userInfo().MatchString(line) {
 		users = userInfo
 	}
-	for _, rule := range []*regexp.Regexp{users, quotedUser} {
+	for _, rule := range []*regexp.Regexp{users(), quotedUser()} {
 		// From the last match on: masking can shorten the line.
 		for _, m := range slices.Backward(rule.FindAllStringSubmatchIndex(line, -1)) {
 			line = s.hideSpan(line, m[2], m[3], leastSecret)
@@ -91,18 +98,18 @@ func (s *secrets) hideLine(line string, all bool) (masked, until string) {
 
 // isSecret reports whether a key has the name of a secret. A time per token has not.
 func isSecret(name string) bool {
-	return secretName.MatchString(name) && !strings.Contains(name, "per_")
+	return secretName().MatchString(name) && !strings.Contains(name, "per_")
 }
 
 // secretFrom is the index at which the secret of a line begins; -1 = none. In the table of headers all lines
 // have one.
 func secretFrom(line string, all bool) int {
-	for _, m := range keyOf.FindAllStringSubmatchIndex(line, -1) {
+	for _, m := range keyOf().FindAllStringSubmatchIndex(line, -1) {
 		if all || isSecret(line[m[2]:m[3]]) {
 			return m[1]
 		}
 	}
-	if m := firstWord.FindStringSubmatchIndex(line); m != nil && (all || isSecret(line[m[2]:m[3]])) {
+	if m := firstWord().FindStringSubmatchIndex(line); m != nil && (all || isSecret(line[m[2]:m[3]])) {
 		return m[1]
 	}
 	if all && !strings.HasPrefix(strings.TrimSpace(line), "#") {
@@ -132,7 +139,7 @@ func innerNames(span string) (places [][]int) {
 	if !strings.HasPrefix(strings.TrimSpace(span), "{") {
 		return nil
 	}
-	for _, m := range innerName.FindAllStringSubmatchIndex(span, -1) {
+	for _, m := range innerName().FindAllStringSubmatchIndex(span, -1) {
 		if strings.Count(span[:m[2]], `"`)%2 == 0 && strings.Count(span[:m[2]], "'")%2 == 0 { // not in a string
 			places = append(places, m[2:4])
 		}
@@ -150,9 +157,9 @@ const (
 // leastOf is the length for the values of a line. inHeaders: it is in the table of headers.
 func leastOf(line string, inHeaders bool) int {
 	least := leastSecret
-	for _, m := range keyOf.FindAllStringSubmatch(line, -1) {
-		inHeaders = inHeaders || headersKey.MatchString(m[1])
-		if name := headersKey.ReplaceAllString(m[1], ""); isSecret(name) || secretWord.MatchString(name) {
+	for _, m := range keyOf().FindAllStringSubmatch(line, -1) {
+		inHeaders = inHeaders || headersKey().MatchString(m[1])
+		if name := headersKey().ReplaceAllString(m[1], ""); isSecret(name) || secretWord().MatchString(name) {
 			return leastSecret
 		}
 	}
@@ -165,7 +172,7 @@ func leastOf(line string, inHeaders bool) int {
 // remember stores the values in a span that have least bytes, to find them in other texts.
 func (s *secrets) remember(span string, least int) {
 	var found []string
-	for _, m := range quoted.FindAllStringSubmatch(span, -1) {
+	for _, m := range quoted().FindAllStringSubmatch(span, -1) {
 		found = append(found, m[1]+m[2])
 	}
 	if found == nil {

@@ -136,6 +136,11 @@ It reports the operating point, the bottleneck, and how reliable the figures are
 	c.setHelp(root)
 	root.Version = versionText()
 	root.SetVersionTemplate("{{.Version}}\n")
+	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) {
+		if cmd.Name() != "version" { // the others may connect
+			useRoots()
+		}
+	}
 	root.Flags().BoolP("version", "v", false, "print the version of bench and of Go")
 	root.InitDefaultCompletionCmd(c.args...)
 	for _, group := range []*cobra.Command{root, find(root, "completion")} { // groups of commands

@@ -2,9 +2,11 @@ package main
 
 import (
 	"crypto/x509"
+	"io"
 	"os"
 	"os/exec"
 	"runtime"
+	"strings"
 	"testing"
 
 	"golang.org/x/crypto/x509roots/fallback/bundle"
@@ -23,6 +25,7 @@ func TestRootsWithoutASystem(t *testing.T) {
 		}
 		return
 	}
+	bench(t.Context(), strings.NewReader(""), io.Discard, io.Discard, []string{"report", "/nonexistent"})
 	n := 0
 	for root := range bundle.Roots() {
 		cert, err := x509.ParseCertificate(root.Certificate)

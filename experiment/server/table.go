@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -74,8 +73,8 @@ func (v Variant) Differ(w Variant) int {
 func (t *Table) Runs() bool { return len(t.Command) > 0 }
 
 var (
-	placeholder = regexp.MustCompile(`\{([A-Za-z_][A-Za-z0-9_]*)\}`)
-	knobName    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	placeholder = lazy(`\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+	knobName    = lazy(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
 // reservedNames cannot be knobs: they are keys in the names of points.
@@ -96,7 +95,7 @@ func (k *Knobs) DecodeTOML(v any, bad func(key, problem, hint string)) {
 			}
 			continue
 		}
-		if !knobName.MatchString(name) || slices.Contains(reservedNames, name) {
+		if !knobName().MatchString(name) || slices.Contains(reservedNames, name) {
 			bad(name, strconv.Quote(name)+" can't be the name of a knob", "use letters, digits and underscores, and no key of a row")
 			continue
 		}
@@ -165,7 +164,7 @@ func (t *Table) Check(endpoint bool, bad func(key, problem, hint string)) {
 func (t *Table) checkPlaceholders(bad func(key, problem, hint string)) {
 	used := map[string]bool{}
 	look := func(key, text string) {
-		for _, m := range placeholder.FindAllStringSubmatch(text, -1) {
+		for _, m := range placeholder().FindAllStringSubmatch(text, -1) {
 			used[m[1]] = true
 			if _, known := t.Knobs.Values[m[1]]; !known {
 				bad(key, m[0]+" is a placeholder without a knob", "write "+m[1]+" = [1, 2] in [server.knobs]")
@@ -237,7 +236,7 @@ func (t *Table) product(v Variant, i int) []Variant {
 // Config is the Config of a variant. The caller adds URL, Log and Guard.
 func (t *Table) Config(v Variant) Config {
 	fill := func(text string) string {
-		return placeholder.ReplaceAllStringFunc(text, func(place string) string {
+		return placeholder().ReplaceAllStringFunc(text, func(place string) string {
 			for _, s := range v {
 				if place == "{"+s.Knob+"}" {
 					return s.Value

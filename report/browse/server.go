@@ -152,7 +152,7 @@ func (s *Server) writeTable(w http.ResponseWriter, r *http.Request, q Query, sta
 
 func tableText(v tableView) ([]byte, error) {
 	var b bytes.Buffer
-	err := tableTemplate.Execute(&b, v)
+	err := tableTemplate().Execute(&b, v)
 	return b.Bytes(), err
 }
 

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 
 	"bench/experiment/safetext"
 	"bench/experiment/unit"
@@ -18,7 +19,11 @@ import (
 const perPage = 1000
 
 // tableTemplate escapes HTML; its function visible escapes control and bidi characters.
-var tableTemplate = template.Must(template.New("runs").Funcs(template.FuncMap{"visible": safetext.Escape}).Parse(tableHTML))
+// It is parsed at its first use.
+var tableTemplate = sync.OnceValue(func() *template.Template {
+	visible := template.FuncMap{"visible": safetext.Escape}
+	return template.Must(template.New("runs").Funcs(visible).Parse(tableHTML))
+})
 
 // tableView is the page of runs for the template.
 type tableView struct {

@@ -16,7 +16,7 @@ import (
 var tablesHTML string
 
 // tablesTemplate is the template of comparisons and histories.
-var tablesTemplate = template.Must(template.Must(runsTemplate.Clone()).New("tables").Parse(tablesHTML))
+var tablesTemplate = derived("tables", tablesHTML)
 
 // Comparison writes a comparison as one self-contained page: the answer, a line for each change, the curves
 // of both sides, the tables.
@@ -117,7 +117,7 @@ func (v *tablesPage) write(w io.Writer, data any) error {
 			return err
 		}
 	}
-	if err := tablesTemplate.Execute(w, v); err != nil {
+	if err := tablesTemplate().Execute(w, v); err != nil {
 		return fmt.Errorf("writing the page: %w", err)
 	}
 	return nil

@@ -3,7 +3,6 @@ package page
 import (
 	_ "embed"
 	"fmt"
-	"html/template"
 	"io"
 
 	"bench/experiment/unit"
@@ -14,7 +13,7 @@ import (
 //go:embed history.html
 var historyHTML string
 
-var historyTemplate = template.Must(template.Must(runsTemplate.Clone()).New("history").Parse(historyHTML))
+var historyTemplate = derived("history", historyHTML)
 
 type historyView struct {
 	frame
@@ -56,7 +55,7 @@ func History(w io.Writer, h *compare.History) error {
 	if t := report.UnreadTable(h); len(t.Rows) > 0 {
 		v.Unread = new(tableFigure("s", t, false))
 	}
-	if err := historyTemplate.Execute(w, v); err != nil {
+	if err := historyTemplate().Execute(w, v); err != nil {
 		return fmt.Errorf("writing the page: %w", err)
 	}
 	return nil

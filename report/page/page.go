@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"sync"
 
 	"bench/experiment/safetext"
 	"bench/report"
@@ -54,8 +55,21 @@ var style string
 //go:embed page.html
 var pageHTML string
 
-// runsTemplate escapes HTML; its function visible escapes control and bidi characters.
-var runsTemplate = template.Must(template.New("runs").Funcs(template.FuncMap{"visible": safetext.EscapeLines}).Parse(pageHTML))
+// runsTemplate is parsed at its first use, as are those with its definitions: other commands of bench needn't wait.
+var runsTemplate = sync.OnceValue(parseRuns)
+
+// parseRuns parses a template that escapes HTML; its function visible escapes control and bidi characters.
+func parseRuns() *template.Template {
+	visible := template.FuncMap{"visible": safetext.EscapeLines}
+	return template.Must(template.New("runs").Funcs(visible).Parse(pageHTML))
+}
+
+// derived is a template with a name and text of its own, and all that runsTemplate defines.
+func derived(name, text string) func() *template.Template {
+	return sync.OnceValue(func() *template.Template {
+		return template.Must(parseRuns().New(name).Parse(text))
+	})
+}
 
 // Runs writes one self-contained page of one or several runs. Several runs follow a comparison of all of
 // them. A Content-Security-Policy allows only the page's own scripts, by their hashes, and no request.
@@ -85,7 +99,7 @@ func Runs(w io.Writer, runs ...*report.Run) error {
 	if v.Data, err = inline(data); err != nil {
 		return err
 	}
-	if err := runsTemplate.Execute(w, v); err != nil {
+	if err := runsTemplate().Execute(w, v); err != nil {
 		return fmt.Errorf("writing the page: %w", err)
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"bench/experiment/diagnosis"
 	"bench/experiment/record"
@@ -269,11 +270,13 @@ func newTableView(prefix string, t report.Table) tableView {
 
 // hidden matches each character that safetext.EscapeLines may change, as JSON writes it: as an escape, or as
 // it is.
-var hidden = regexp.MustCompile(`\\u[0-9a-f]{4}|\\.|[^\pL\pM\pN\pP\pS\p{Zs}]`)
+var hidden = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\\u[0-9a-f]{4}|\\.|[^\pL\pM\pN\pP\pS\p{Zs}]`)
+})
 
 // escapeJSON escapes every text of JSON as safetext.EscapeLines does.
 func escapeJSON(s string) string {
-	return hidden.ReplaceAllStringFunc(s, func(found string) string {
+	return hidden().ReplaceAllStringFunc(s, func(found string) string {
 		var was string
 		if json.Unmarshal([]byte(`"`+found+`"`), &was) != nil || safetext.EscapeLines(was) == was {
 			return found

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -44,7 +45,7 @@ func (c *Content) mask(s string) string {
 		kept := true
 		switch kindOf(piece) {
 		case letters:
-			kept = isErrorWord[strings.ToLower(piece)]
+			kept = isErrorWord()[strings.ToLower(piece)]
 			n++
 		case digits:
 			kept = !strings.Contains(text, piece) && besideErrorWord(plain, n)
@@ -55,15 +56,17 @@ func (c *Content) mask(s string) string {
 		}
 		out.WriteString(piece)
 	}
-	return repeatedMask.ReplaceAllString(out.String(), masked)
+	return repeatedMask().ReplaceAllString(out.String(), masked)
 }
 
 // besideErrorWord reports whether the word before or after is of errors: numbers in a row could be token ids.
 func besideErrorWord(words []string, i int) bool {
-	return i > 0 && isErrorWord[strings.ToLower(words[i-1])] || i+1 < len(words) && isErrorWord[strings.ToLower(words[i+1])]
+	return i > 0 && isErrorWord()[strings.ToLower(words[i-1])] || i+1 < len(words) && isErrorWord()[strings.ToLower(words[i+1])]
 }
 
-var repeatedMask = regexp.MustCompile(masked + `([\s\pP\pS]*` + masked + `)+`)
+var repeatedMask = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(masked + `([\s\pP\pS]*` + masked + `)+`)
+})
 
 // appendTexts appends all strings and numbers of a JSON value.
 func appendTexts(out *strings.Builder, raw json.RawMessage) {
@@ -150,7 +153,11 @@ func words(s string) []string {
 }
 
 // isErrorWord has the words that errors of servers consist of. None of them tells what a prompt is about.
-var isErrorWord = setOf(strings.Fields(`
+var isErrorWord = sync.OnceValue(func() map[string]bool {
+	return setOf(strings.Fields(errorWords)...)
+})
+
+const errorWords = `
 a about above access additional after all allocate allocated allowed already an and any api are argument arguments array
 as assistant at attribute audio auto available bad base batch be because been before begin beginning being below
 between block blocks body bool boolean broke broken but by byte bytes cache calculated call calls can cannot capacity
@@ -179,4 +186,4 @@ timeout times timestamp tls to token tokenize tokenizer tokens too tool tools to
 truncated try tuple type types unable unauthorized unavailable undefined unexpected unhandled unknown unprocessable
 unrecognized unsupported unterminated until up url usage use used user using utf valid validation value values version
 vision was were when where which while window with within without worker workers write wrong you your
-answer bearing caller cancelled malformed s scores t texts vectors arg args completed eos incomplete turn`)...)
+answer bearing caller cancelled malformed s scores t texts vectors arg args completed eos incomplete turn`
