@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// job is one of the examples of deploy/, as its scheduler runs it.
+// job is one of the examples of deploy/, as its scheduler runs it with a program in place of bench.
 type job struct {
 	home string // nightly.toml, and the outputs
 	run  func(endpoint string) (code int, printed string)
@@ -78,12 +78,8 @@ func under[T any](t *testing.T, v any, path ...any) T {
 const benchVersion = "v1"
 
 // repository is what BENCH_REPOSITORY names.
-func repository(t *testing.T) string {
+func repository(t *testing.T, program string) string {
 	t.Helper()
-	program, err := exec.LookPath("bench")
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "deploy"), 0o755); err != nil {
 		t.Fatal(err)
@@ -111,11 +107,7 @@ func repository(t *testing.T) string {
 }
 
 // cron runs the line of deploy/crontab.
-func cron(t *testing.T, home string) job {
-	program, err := exec.LookPath("bench")
-	if err != nil {
-		t.Fatal(err)
-	}
+func cron(t *testing.T, home, program string) job {
 	scripts, err := filepath.Abs("../../deploy")
 	if err != nil {
 		t.Fatal(err)
@@ -140,8 +132,8 @@ func cron(t *testing.T, home string) job {
 }
 
 // github runs the steps of deploy/github-actions.yml. After a failed step only those with if: always() run.
-func github(t *testing.T, home string) job {
-	url := repository(t)
+func github(t *testing.T, home, program string) job {
+	url := repository(t, program)
 	return job{home, func(endpoint string) (int, string) {
 		doc := decoded(t, deployed(t, "github-actions.yml", "/srv/bench", home,
 			"http://127.0.0.1:8000", endpoint, "${{ vars.BENCH_REPOSITORY }}", url,
@@ -175,8 +167,8 @@ func github(t *testing.T, home string) job {
 }
 
 // gitlab runs the script of deploy/gitlab-ci.yml as the shell executor does.
-func gitlab(t *testing.T, home string) job {
-	url := repository(t)
+func gitlab(t *testing.T, home, program string) job {
+	url := repository(t, program)
 	return job{home, func(endpoint string) (int, string) {
 		doc := decoded(t, deployed(t, "gitlab-ci.yml", "/srv/bench", home,
 			"http://127.0.0.1:8000", endpoint))
@@ -194,11 +186,7 @@ func gitlab(t *testing.T, home string) job {
 }
 
 // kubernetes runs the container of deploy/kubernetes/cronjob.yaml, with the files of its ConfigMap.
-func kubernetes(t *testing.T, home string) job {
-	program, err := exec.LookPath("bench")
-	if err != nil {
-		t.Fatal(err)
-	}
+func kubernetes(t *testing.T, home, program string) job {
 	files := t.TempDir()
 	write(t, filepath.Join(files, "bench-nightly"), deployed(t, "bench-nightly"))
 	return job{home, func(endpoint string) (int, string) {

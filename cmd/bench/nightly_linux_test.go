@@ -64,76 +64,140 @@ func newNightServer(t *testing.T) (s *nightServer, base string) {
 }
 
 // TestNightly: each example of deploy/ runs as written through a first night, good ones, one with a regression, one
-// with a failed row, and one without a server. cron prints only what has to be mailed.
+// with a failed row, and one without a server. cron prints only what has to be mailed. The sweeps of the first example
+// are kept and stand for those of the others, which differ in what is around them.
 func TestNightly(t *testing.T) {
 	for _, name := range []string{"flock", "bash", "git", "make"} {
 		if _, err := exec.LookPath(name); err != nil {
 			t.Skip(err)
 		}
 	}
-	examples := map[string]func(*testing.T, string) job{
-		"cron": cron, "github": github, "gitlab": gitlab, "kubernetes": kubernetes}
-	for name, example := range examples {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			j := example(t, t.TempDir())
-			write(t, filepath.Join(j.home, "nightly.toml"), nightlyMatrix)
-			server, base := newNightServer(t)
-			night := func(what string, endpoint string, code int, texts ...string) {
-				t.Helper()
-				got, printed := j.run(endpoint)
-				for range 3 { // nights of a busy machine differ so much that a regression is UNDECIDED; PASS is an error
-					if code != codeNotMet || !undecided(t, j.home) {
-						break
-					}
-					forget(t, j.home)
-					server.slow.Store(false) // one more good night in the base
-					j.run(endpoint)
-					server.slow.Store(true)
-					got, printed = j.run(endpoint)
-				}
-				silent := name != "cron" || printed == "" || code == 0
-				if got != code && silent { // cron takes no exit code
-					t.Errorf("%s: exit code %d, want %d; it printed\n%s", what, got, code, printed)
-				}
-				if name == "cron" && code == 0 && printed != "" {
-					t.Errorf("%s: a mail\n%s", what, printed)
-				}
-				for _, text := range texts {
-					if !strings.Contains(printed, text) {
-						md, _ := os.ReadFile(filepath.Join(j.home, "gate.md"))
-						t.Errorf("%s: %q is not in\n%s%s", what, text, printed, md)
-					}
-				}
+	t.Parallel()
+	kept := keepSweeps(t)
+	examples := []struct {
+		name string
+		job  func(t *testing.T, home, program string) job
+	}{{"cron", cron}, {"github", github}, {"gitlab", gitlab}, {"kubernetes", kubernetes}}
+	for i, example := range examples {
+		t.Run(example.name, func(t *testing.T) {
+			n := nights{T: t, job: example.job(t, t.TempDir(), filepath.Join(kept, "bench")),
+				mailed: example.name == "cron", first: i == 0, kept: kept}
+			write(t, filepath.Join(n.home, "nightly.toml"), nightlyMatrix)
+			if n.first {
+				n.server, n.base = newNightServer(t)
+				write(t, filepath.Join(kept, "keep"), "")
+				defer os.Remove(filepath.Join(kept, "keep"))
+			} else {
+				n.server, n.base = &nightServer{}, "http://127.0.0.1:1"
 			}
-			gate := func(what string) {
-				t.Helper()
-				wanted := map[string]string{"gate.xml": what, "gate.md": "base: ", "trends.html": "nightly"}
-				for file, text := range wanted {
-					content, err := os.ReadFile(filepath.Join(j.home, file))
-					if err != nil || !strings.Contains(string(content), text) {
-						t.Errorf("%s has no %q: %v\n%s", file, text, err, content)
-					}
-				}
-			}
-			night("first night", base, codeDone)
-			gate("<skipped")
-			night("good night", base, codeDone)
-			gate("<testcase")
-			server.slow.Store(true)
-			night("regression", base, codeNotMet, "a e2e_p50: FAIL")
-			gate("<failure")
-			server.slow.Store(false)
-			server.fails.Store(true)
-			night("failed row", base, codeFailed, "no request completed in: b-r1, b-r2")
-			gate("<testcase")
-			night("no server", "http://127.0.0.1:1", codeFailed, "hint: is the server up?", "nothing is compared")
-			for _, file := range []string{"gate.xml", "gate.md", "trends.html"} {
-				if _, err := os.Stat(filepath.Join(j.home, file)); err == nil {
-					t.Errorf("%s of an earlier night is left", file)
-				}
-			}
+			n.all()
 		})
+	}
+}
+
+// keptSweeps is bench for the examples of deploy/: $kept/night names the night. While $kept/keep exists, a sweep's
+// results and output are kept; later each is printed and copied in place of a sweep.
+const keptSweeps = `#!/bin/sh
+night=$kept/$(cat $kept/night)
+[ "$1" = sweep ] && [ "$night" != "$kept/no server" ] || exec $bench "$@"
+for word; do [ "$last" != --out ] || out=$word; last=$word; done
+if [ -e $kept/keep ]; then
+    rm -rf "$night" && mkdir "$night" && code=0
+    $bench "$@" > "$night/stdout" 2> "$night/stderr" || code=$?
+    echo $code > "$night/code" && cp -r "$out" "$night/results"
+else
+    cp -rn "$night/results/." "$out"
+fi
+cat "$night/stdout" && cat "$night/stderr" >&2 && exit $(cat "$night/code")
+`
+
+// keepSweeps writes keptSweeps as bench into a directory.
+func keepSweeps(t *testing.T) (kept string) {
+	t.Helper()
+	kept = t.TempDir()
+	write(t, filepath.Join(kept, "bench"), strings.NewReplacer("$kept", kept, "$bench", program(t)).Replace(keptSweeps))
+	return kept
+}
+
+// program is the path of bench.
+func program(t *testing.T) string {
+	t.Helper()
+	path, err := exec.LookPath("bench")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// nights are the nights of one example.
+type nights struct {
+	*testing.T
+	job
+	mailed bool // the exit code is not seen: what is printed is mailed
+	first  bool // its sweeps are done and kept
+	kept   string
+	server *nightServer
+	base   string
+}
+
+func (n *nights) all() {
+	n.night("first night", n.base, codeDone)
+	n.wrote("<skipped")
+	n.night("good night", n.base, codeDone)
+	n.wrote("<testcase")
+	n.server.slow.Store(true)
+	n.night("regression", n.base, codeNotMet, "a e2e_p50: FAIL")
+	n.wrote("<failure")
+	n.server.slow.Store(false)
+	n.server.fails.Store(true)
+	n.night("failed row", n.base, codeFailed, "no request completed in: b-r1, b-r2")
+	n.wrote("<testcase")
+	n.night("no server", "http://127.0.0.1:1", codeFailed, "hint: is the server up?", "nothing is compared")
+	for _, file := range []string{"gate.xml", "gate.md", "trends.html"} {
+		if _, err := os.Stat(filepath.Join(n.home, file)); err == nil {
+			n.Errorf("%s of an earlier night is left", file)
+		}
+	}
+}
+
+// night runs one night. It must exit with a code and print some texts.
+func (n *nights) night(what, endpoint string, code int, texts ...string) {
+	n.Helper()
+	write(n.T, filepath.Join(n.kept, "night"), what)
+	got, printed := n.run(endpoint)
+	for range 3 { // nights of a busy machine differ so much that a regression is UNDECIDED; PASS is an error
+		if !n.first || code != codeNotMet || !undecided(n.T, n.home) {
+			break
+		}
+		forget(n.T, n.home)
+		n.server.slow.Store(false) // one more good night in the base
+		n.run(endpoint)
+		n.server.slow.Store(true)
+		got, printed = n.run(endpoint)
+	}
+	if got != code && (!n.mailed || printed == "" || code == 0) {
+		n.Errorf("%s: exit code %d, want %d; it printed\n%s", what, got, code, printed)
+	}
+	if n.mailed && code == 0 && printed != "" {
+		n.Errorf("%s: a mail\n%s", what, printed)
+	}
+	for _, text := range texts {
+		if !strings.Contains(printed, text) {
+			md, _ := os.ReadFile(filepath.Join(n.home, "gate.md"))
+			n.Errorf("%s: %q is not in\n%s%s", what, text, printed, md)
+		}
+	}
+}
+
+// wrote checks the files that a night writes.
+func (n *nights) wrote(gate string) {
+	n.Helper()
+	wanted := map[string]string{"gate.xml": gate, "gate.md": "base: ", "trends.html": "nightly"}
+	for file, text := range wanted {
+		content, err := os.ReadFile(filepath.Join(n.home, file))
+		if err != nil || !strings.Contains(string(content), text) {
+			n.Errorf("%s has no %q: %v\n%s", file, text, err, content)
+		}
 	}
 }
 
@@ -171,7 +235,7 @@ func TestNightlyAlone(t *testing.T) {
 	if _, err := exec.LookPath("flock"); err != nil {
 		t.Skip(err)
 	}
-	j := cron(t, t.TempDir())
+	j := cron(t, t.TempDir(), program(t))
 	if err := os.Mkdir(filepath.Join(j.home, "results"), 0o755); err != nil {
 		t.Fatal(err)
 	}
