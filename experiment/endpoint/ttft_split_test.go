@@ -106,15 +106,24 @@ func TestTTFTSplitWithAnotherClient(t *testing.T) {
 	s.OpenTelemetry(t.Context(), Telemetry{GPU: "off"}, record.RooflineSource{})
 	spec := point()
 	spec.Concurrency, spec.Requests, spec.Duration = 2, 0, workload.Span(400*time.Millisecond)
-	done := make(chan error, 1)
-	time.AfterFunc(100*time.Millisecond, func() {
-		resp, err := http.Post(s.options.BaseURL+"/completions", "application/json", strings.NewReader(`{"model":"bench-mock","prompt":"w1 w2","max_tokens":2}`))
-		if err == nil {
-			resp.Body.Close()
+	measured, done := make(chan bool), make(chan error, 1)
+	go func() {
+		for {
+			resp, err := http.Post(s.options.BaseURL+"/completions", "application/json",
+				strings.NewReader(`{"model":"bench-mock","prompt":"w1 w2","max_tokens":2}`))
+			if err == nil {
+				resp.Body.Close()
+			}
+			select {
+			case <-measured:
+				done <- err
+				return
+			case <-time.After(20 * time.Millisecond):
+			}
 		}
-		done <- err
-	})
+	}()
 	row, _ := measure(t, s, spec)
+	close(measured)
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
