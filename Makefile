@@ -1,17 +1,18 @@
 # make test is what CI runs; everything it needs comes from go.mod.
 .PHONY: test golden-all build module bench fuzz golden licenses simulate echarts engines benchmarks module-check
 
-# Most of their tests simulate, for minutes under the race detector; what they have in goroutines, cmd/bench runs under it.
-SIMULATIONS = ./experiment/stats ./experiment/verdict ./report/compare
+# Their goroutines share memory: they are tested under the race detector. The others compute, simulate, or start
+# programs, which would take ten times as long.
+SHARING = ./experiment/endpoint ./experiment/load ./experiment/mock ./experiment/openai ./experiment/proxy \
+	./experiment/server ./experiment/telemetry/collector ./report/browse ./report/parallel ./sweep/live ./sweep/workers
 
 test:
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
 	if [ -n "$$unformatted" ]; then echo "not gofmt-ed:"; echo "$$unformatted"; exit 1; fi
 	go vet ./...
 	go tool staticcheck ./...
-	go test -race -short -timeout 20m $$(go list ./... | grep -vxF "$$(go list $(SIMULATIONS))")
-	go test -timeout 20m $(SIMULATIONS) ./experiment/workload ./report
-	go test -timeout 20m -run 'TestScripts/predict' ./cmd/bench
+	go test -vet=off -timeout 20m $$(go list ./... | grep -vxF "$$(go list $(SHARING))")
+	go test -vet=off -race -short -timeout 20m $(SHARING)
 
 # The commit that bench version prints; empty in a tree without git, also below another repository.
 COMMIT = $(shell git ls-files --error-unmatch go.mod >/dev/null 2>&1 && git describe --always --exclude='*' --abbrev=12 --dirty=+changes)
@@ -63,8 +64,9 @@ licenses:
 # The simulations behind docs/statistics.md and docs/nightly.md, whole: some hours. The verdicts' table goes to
 # experiment/stats/testdata/verdicts.csv.
 simulate:
-	go test -timeout 3h -run 'VerdictsOfProcesses|LooksErr|NeedIsTrue' -v ./experiment/stats -simulate
-	BENCH_LONG=1 go test -timeout 1h -run TestSimulation -v ./experiment/stats ./experiment/series ./report/compare
+	go test -timeout 3h -run 'VerdictsOfProcesses|LooksErr|NeedIsTrue|RegionHolds' -v ./experiment/stats -simulate
+	BENCH_LONG=1 go test -timeout 1h -run 'TestSimulation|SameProcess|SlowdownIsFound|UnsteadyRegression' -v \
+		./experiment/stats ./experiment/series ./report/compare
 	go -C benchmarks run ./nights -seeds 20 -setting all,one,twice,noise # the table of docs/nightly.md
 	go -C benchmarks run ./gate
 	go -C benchmarks run ./predictions # the tables of docs/roofline.md

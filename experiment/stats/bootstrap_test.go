@@ -160,8 +160,7 @@ func BenchmarkMeanInterval(b *testing.B) {
 // long reports whether simulations run in full (BENCH_LONG=1), as the tables of docs/statistics.md have them.
 func long() bool { return os.Getenv("BENCH_LONG") != "" }
 
-// simulation skips a test with -short: with the race detector it would take minutes. make test runs it
-// without.
+// simulation skips a test with -short: it takes some seconds.
 func simulation(t *testing.T) {
 	t.Helper()
 	if testing.Short() {

@@ -86,7 +86,7 @@ func sequential(values []float64, p float64) (Verdict, int) {
 // A server just over the limit is passed, and one just within it failed, in at most 1 % of the runs.
 func TestLooksErr(t *testing.T) {
 	simulation(t)
-	trials := 100
+	trials := 40
 	if *simulateAll {
 		trials = 1000
 	}

@@ -47,7 +47,10 @@ func runSearch(t interface{ Fatalf(string, ...any) }, s Search, pace Pace, probe
 // The interval holds the threshold of queues of any capacity and limit, of each budget, and narrows with it.
 func TestRegionHoldsTheThreshold(t *testing.T) {
 	rng := rand.New(rand.NewPCG(18, 1))
-	const searches = 40
+	searches := 12
+	if *simulateAll {
+		searches = 200
+	}
 	for _, budget := range []float64{100, 300} {
 		held, widths := 0, []float64{}
 		for range searches {

@@ -145,8 +145,7 @@ func TestObserveAnything(t *testing.T) {
 	})
 }
 
-// simulation skips a test with -short: with the race detector it would take minutes. make test runs it
-// without.
+// simulation skips a test with -short: it takes some seconds.
 func simulation(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
