@@ -154,7 +154,7 @@ func shadowRuns() int {
 	if long() {
 		return 2000
 	}
-	return 60
+	return 20
 }
 
 func seedOf(name string, i int) *rand.Rand {
