@@ -119,6 +119,20 @@ func Parse(file string, text []byte, ext ...Extension) (*Matrix, error) {
 
 // ParseSet does what ReadSet does, with the text of a file. The matrix has the text with the changes.
 func ParseSet(file string, text []byte, set []string, ext ...Extension) (*Matrix, error) {
+	return readText(file, text, set, func(r *reader) { r.read(ext) })
+}
+
+// ParseServer does what ParseSet does, for the tables alone that describe a server: [target] and ext. There may be no
+// name and no row, and rows are not checked.
+func ParseServer(file string, text []byte, set []string, ext ...Extension) (*Matrix, error) {
+	return readText(file, text, set, func(r *reader) {
+		r.tables("row")
+		r.table("defaults")
+		r.readTables(ext)
+	})
+}
+
+func readText(file string, text []byte, set []string, read func(*reader)) (*Matrix, error) {
 	doc, err := strict.ParseSet(file, text, set)
 	if err != nil {
 		var problems strict.Problems
@@ -135,7 +149,7 @@ func ParseSet(file string, text []byte, set []string, ext ...Extension) (*Matrix
 		doc: doc, root: maps.Clone(doc.Root), m: m,
 		seen: map[strict.Problem]bool{}, ids: map[string]bool{},
 	}
-	r.read(ext)
+	read(r)
 	if len(r.problems) > 0 {
 		return nil, findSecrets(string(text), set...).mask(r.problems)
 	}
@@ -170,18 +184,11 @@ func (r *reader) under(table string) func(key, text, hint string) {
 func (r *reader) read(ext []Extension) {
 	rows := r.tables("row")
 	defaults := r.table("defaults")
-	elsewhere := []string{"row", "defaults"}
-	for _, e := range ext {
-		strict.Decode(r.table(e.Table), e.Into, r.under(e.Table))
-		e.Into.Check(r.under(e.Table))
-		elsewhere = append(elsewhere, e.Table)
-	}
+	r.readTables(ext)
 	slo, _ := r.root["slo"].(map[string]any)
 	_, server := r.root["server"]
-	strict.Decode(r.root, r.m, r.bad, elsewhere...)
 	r.checkHead()
 	r.checkTimes()
-	r.m.Target.Check(r.under("target"))
 	if replicas := r.m.Target.Replicas; len(replicas) > 0 {
 		r.m.Target.Endpoint = replicas[0]
 	}
@@ -212,6 +219,18 @@ func (r *reader) read(ext []Extension) {
 	if len(r.problems) == 0 {
 		r.m.Points = r.m.inOrder(points)
 	}
+}
+
+// readTables decodes all but the rows, and checks [target] and the tables of ext.
+func (r *reader) readTables(ext []Extension) {
+	elsewhere := []string{"row", "defaults"}
+	for _, e := range ext {
+		strict.Decode(r.table(e.Table), e.Into, r.under(e.Table))
+		e.Into.Check(r.under(e.Table))
+		elsewhere = append(elsewhere, e.Table)
+	}
+	strict.Decode(r.root, r.m, r.bad, elsewhere...)
+	r.m.Target.Check(r.under("target"))
 }
 
 // table removes a top-level table from the root and returns it.

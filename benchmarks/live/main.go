@@ -44,7 +44,7 @@ func run(ctx context.Context) error {
 // mock is the command of a simulated server.
 func mock(bench string, flags ...string) server.Config {
 	return server.Config{
-		Command:  append([]string{bench, "mock", "--listen", "127.0.0.1:0", "--queue", "1000000"}, flags...),
+		Command:  append([]string{bench, "mock", "--listen", "127.0.0.1:0", "--set", "mock.queue=1000000"}, flags...),
 		Announce: "listening on ",
 	}
 }

@@ -74,14 +74,8 @@ var flagUses = map[string][]helpGroup{
 	},
 	"mock": {
 		{"Where to listen", []string{"listen", "require-api-key"}},
-		{"Exact times", []string{"ttft", "itl"}},
-		{"Model and hardware", []string{"model", "root", "models", "adapters", "hardware", "gpus", "precision", "model-configs", "hardware-configs"}},
-		{"Scheduler", []string{"max-num-seqs", "max-num-batched-tokens", "max-model-len", "queue", "queue-status", "ignore-disconnect"}},
-		{"KV cache", []string{"kv-blocks", "block-size", "kv-bytes-per-token", "kv-precision", "kv-offloading-gb", "kv-offloading-gb-s", "watermark"}},
-		{"Time of a step, without --hardware", []string{"step-base", "step-per-seq", "step-per-context-token", "step-per-prefill-token"}},
-		{"Answers", []string{"reasoning-tokens", "reasoning-share", "reasoning-field", "speculation-tokens", "speculation-acceptance", "speculation-report",
-			"valid-answers", "correct-answers", "image-tokens"}},
-		{"Faults", []string{"fault", "allow-faults", "drift", "load-time", "seed"}},
+		{"What to simulate", []string{"set", "model", "hardware", "ttft", "itl"}},
+		{"Faults", []string{"fault"}},
 	},
 }
 

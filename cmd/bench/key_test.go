@@ -172,7 +172,9 @@ func TestRedacted(t *testing.T) {
 		{"mock --require-api-key k", "bench mock --require-api-key <redacted>"},
 		{"name=x@y", "bench name=x@y"},
 		{"tile --bytes-per-token 131072 --bytes-per-token=131072 --auth-token k", "bench tile --bytes-per-token 131072 --bytes-per-token=131072 --auth-token <redacted>"},
-		{"mock --step-per-prefill-token 14us --step-per-context-token 10ns", "bench mock --step-per-prefill-token 14us --step-per-context-token 10ns"},
+		{"mock --set mock.step_per_context_token=10ns", "bench mock --set mock.step_per_context_token=10ns"},
+		{"sweep --set target.headers.x-key=k", "bench sweep --set target.headers.x-key=*"},
+		{"sweep --set=target.endpoint=http://u:p@h", "bench sweep --set=target.endpoint=http://***@h"},
 	}
 	for _, tt := range tests {
 		if got := strings.Join(redacted(strings.Fields(tt.args)), " "); got != tt.want {

@@ -150,7 +150,7 @@ func (c *cli) selftest(cmd *cobra.Command, f *selftestFlags) error {
 
 // exactServer is the command of the server with exact times.
 func exactServer(self string, l runner.Ladder) []string {
-	return []string{self, "mock", "--listen", "127.0.0.1:0", "--queue", "1000000",
+	return []string{self, "mock", "--listen", "127.0.0.1:0", "--set", "mock.queue=1000000",
 		"--ttft", l.TTFT.String(), "--itl", l.ITL.String()}
 }
 

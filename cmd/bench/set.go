@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,9 +15,27 @@ func setFlag(fl *pflag.FlagSet, into *[]string) {
 	fl.StringArrayVar(into, "set", nil, "`PATH=VALUE` to change in the matrix, e.g. row.chat.rate=10, target.hardware=h200-sxm (repeatable)")
 }
 
-// keysOf are keys of a matrix by the flags of a command that have their names.
+// keysOf are keys of a matrix by the flags that a command does not have, as people type them.
 var keysOf = map[string]map[string]string{
-	"sweep": {"hardware": "target.hardware", "gpus": "target.gpus", "precision": "target.precision", "budget": "budget"},
+	"sweep": keys("target.", "hardware gpus precision", keys("", "budget", nil)),
+	"mock": keys("mock.", "root models gpus precision max-num-seqs max-num-batched-tokens max-model-len queue "+
+		"queue-status ignore-disconnect kv-blocks block-size kv-bytes-per-token kv-precision kv-offloading-gb "+
+		"kv-offloading-gb-s watermark step-base step-per-seq step-per-context-token step-per-prefill-token "+
+		"reasoning-tokens reasoning-share reasoning-field valid-answers correct-answers image-tokens drift allow-faults "+
+		"load-time seed", map[string]string{
+		"speculation-tokens": "mock.speculation.tokens", "speculation-acceptance": "mock.speculation.acceptance",
+		"speculation-report": "mock.speculation.report", "adapters": "mock.adapters.",
+	}),
+}
+
+// keys adds flags whose keys have their names, in a table.
+func keys(table, flags string, others map[string]string) map[string]string {
+	all := map[string]string{}
+	maps.Copy(all, others)
+	for flag := range strings.FieldsSeq(flags) {
+		all[flag] = table + strings.ReplaceAll(flag, "-", "_")
+	}
+	return all
 }
 
 // tablesHint is what to do in place of the flags that named tables of models and devices.
@@ -32,13 +51,19 @@ func movedFlag(cmd *cobra.Command, flag string, args []string) (hint string, ok 
 		return "", false
 	}
 	value := "VALUE"
+	if flag == "ignore-disconnect" || flag == "allow-faults" {
+		value = "true"
+	}
 	for i, a := range args {
-		if a == "--"+flag && i+1 < len(args) {
+		if a == "--"+flag && i+1 < len(args) && value == "VALUE" {
 			value = args[i+1]
 		}
 		if joined, ok := strings.CutPrefix(a, "--"+flag+"="); ok {
 			value = joined
 		}
 	}
-	return safetext.ShellWords([]string{"--set", key + "=" + value}), true
+	if !strings.HasSuffix(key, ".") { // NAME=FACTOR
+		key += "="
+	}
+	return safetext.ShellWords([]string{"--set", key + value}), true
 }

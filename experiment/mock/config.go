@@ -9,8 +9,8 @@ import (
 	"bench/experiment/roofline"
 )
 
-// Config is the [mock] table of a matrix and the flags of `bench mock`. The zero Config is a small fast
-// server for demonstrations: see the four Step fields.
+// Config is the [mock] table of a matrix. The zero Config is a small fast server for demonstrations: see the four
+// Step fields.
 //
 // With TTFT or ITL, times are fixed: tokens are due at these times after admission, regardless of load.
 // Without them, times follow from the steps of a batching scheduler. Hardware, else the Step fields,
