@@ -242,7 +242,7 @@ func refuse(t *testing.T, compiled map[string]*jsonschema.Schema, valid document
 		{"later version", "telemetry", func(d any) { at(d)["schema"] = "bench/telemetry/v2" }, "/schema"},
 		{"unknown source", "telemetry", func(d any) { at(d)["source"] = "moon" }, "/source"},
 		{"no time", "telemetry", func(d any) { delete(at(d), "t_us") }, "t_us"},
-		{"absent figure as null", "telemetry", func(d any) { at(d)["fds"] = nil }, "/fds"},
+		{"absent figure as null", "telemetry", func(d any) { at(d)["run_delay"] = nil }, "/run_delay"},
 		{"half a bucket", "telemetry", func(d any) { at(d)["sched_us"] = []any{[]any{64}} }, "/sched_us/0"},
 		{"unknown figure", "telemetry", func(d any) { at(d)["load"] = 1 }, "load"},
 

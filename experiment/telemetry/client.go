@@ -19,30 +19,15 @@ type Usage struct {
 	Pauses     []Pause  `json:"pauses,omitempty"`         // that touch the window
 
 	CPUMean     *float64 `json:"cpu_cores_mean,omitempty"` // CPU seconds of the process per second
-	CPUMax      *float64 `json:"cpu_cores_max,omitempty"`  // in the busiest interval
-	Sampling    *float64 `json:"sampling_cores,omitempty"` // part of it spent on sampling
 	RunDelay    *float64 `json:"run_delay,omitempty"`      // mean number of runnable threads of the process without a core
 	MachineBusy *float64 `json:"machine_busy,omitempty"`   // machine: mean busy share of the cores, without idle time and CPU steal
-	CoreBusyMax *float64 `json:"core_busy_max,omitempty"`  // machine: the same for the busiest core
 	Steal       *float64 `json:"steal,omitempty"`          // machine: CPU steal, share of the cores' time
 	// StealMaxMs is the longest time without a break that CPU steal can have taken from one core: all of the
 	// machine's in two adjacent samples, ms. No timestamp is later than that.
 	StealMaxMs *float64 `json:"steal_max_ms,omitempty"`
 
-	SchedP50 *float64 `json:"sched_latency_p50_ms,omitempty"` // scheduling latency of goroutines, upper edge of the Go runtime's bucket
-	SchedP99 *float64 `json:"sched_latency_p99_ms,omitempty"`
+	SchedP99 *float64 `json:"sched_latency_p99_ms,omitempty"` // scheduling latency of goroutines, upper edge of the Go runtime's bucket
 	SchedMax *float64 `json:"sched_latency_max_ms,omitempty"`
-
-	GCs       int     `json:"gcs"`               // garbage collections
-	GCPauses  float64 `json:"gc_pause_total_ms"` // total stop-the-world time
-	GCLongest float64 `json:"gc_pause_max_ms"`   // of one collection
-	HeapMiB   float64 `json:"heap_max_mib"`      // objects, live and not yet swept
-	Routines  int     `json:"goroutines_max"`
-
-	Files    *int   `json:"fds_max,omitempty"`           // open file descriptors of the process
-	Sockets  *int   `json:"tcp_sockets_max,omitempty"`   // machine: TCP sockets in use
-	TimeWait *int   `json:"tcp_time_wait_max,omitempty"` // machine: TCP sockets in TIME_WAIT
-	Closed   *int64 `json:"zero_windows,omitempty"`      // machine: zero-window advertisements: a local reader was too slow
 }
 
 // Summarize summarizes the client's samples of a window, µs from the samples' epoch; nil: no samples.
@@ -68,8 +53,6 @@ func Summarize(samples []Sample, startUs, endUs int64) *Usage {
 	}
 	u.SpanS, u.LongestGap = Round(u.SpanS, 6), new(Round(float64(longest)/1e3, 3))
 	u.processor(in)
-	u.goRuntime(in)
-	u.network(in)
 	return u
 }
 
@@ -80,17 +63,13 @@ func (u *Usage) processor(in []Sample) {
 		}
 		return new(*s.UserCores + *s.SystemCores)
 	}
-	u.CPUMean, u.CPUMax = timeMean(in, cpu), maxOf(in, cpu)
-	u.Sampling = timeMean(in, func(s *Sample) *float64 {
-		if s.Cost == nil {
-			return nil
-		}
-		return new(*s.Cost / float64(s.Span))
-	})
+	u.CPUMean = timeMean(in, cpu)
 	u.RunDelay = timeMean(in, func(s *Sample) *float64 { return s.RunDelay })
 	u.Steal = timeMean(in, func(s *Sample) *float64 { return s.Steal })
 	u.StealMaxMs = longestSteal(in)
-	u.coreShares(in)
+	u.MachineBusy = machineBusy(in)
+	waits := mergeHistograms(in)
+	u.SchedP99, u.SchedMax = WaitQuantile(waits, 0.99), WaitQuantile(waits, 1)
 }
 
 // longestSteal is nil if no sample reports CPU steal. A break that two samples share is in both.
@@ -119,46 +98,24 @@ func longestSteal(in []Sample) *float64 {
 	return longest
 }
 
-// coreShares sets the busy share of all cores and of the busiest.
-func (u *Usage) coreShares(in []Sample) {
+// machineBusy is the mean busy share of all cores; nil: not reported.
+func machineBusy(in []Sample) *float64 {
 	n, all := 0, 0.0
 	for i := range in {
 		n = max(n, len(in[i].CoreBusy))
 	}
-	var busiest float64
 	for core := range n {
-		share := *timeMean(in, func(s *Sample) *float64 {
+		all += *timeMean(in, func(s *Sample) *float64 {
 			if core >= len(s.CoreBusy) {
 				return nil
 			}
 			return &s.CoreBusy[core]
 		})
-		all += share
-		busiest = max(busiest, share)
 	}
-	if n > 0 {
-		u.MachineBusy, u.CoreBusyMax = new(Round(all/float64(n), 4)), &busiest
+	if n == 0 {
+		return nil
 	}
-}
-
-func (u *Usage) goRuntime(in []Sample) {
-	waits := mergeHistograms(in)
-	u.SchedP50, u.SchedP99, u.SchedMax = WaitQuantile(waits, 0.5), WaitQuantile(waits, 0.99), WaitQuantile(waits, 1)
-	for i := range in {
-		s := &in[i] // the Go runtime always reports these
-		u.GCs += *s.GCs
-		u.GCPauses = Round(u.GCPauses+*s.GCPauses, 3)
-		u.GCLongest = max(u.GCLongest, *s.GCLongest)
-		u.HeapMiB = max(u.HeapMiB, *s.HeapMiB)
-		u.Routines = max(u.Routines, *s.Routines)
-	}
-}
-
-func (u *Usage) network(in []Sample) {
-	u.Files = maxOf(in, func(s *Sample) *int { return s.Files })
-	u.Sockets = maxOf(in, func(s *Sample) *int { return s.Sockets })
-	u.TimeWait = maxOf(in, func(s *Sample) *int { return s.TimeWait })
-	u.Closed = sumOf(in, func(s *Sample) *int64 { return s.Closed })
+	return new(Round(all/float64(n), 4))
 }
 
 // timeMean is weighted by the intervals of the samples that have the figure.
@@ -174,29 +131,6 @@ func timeMean(in []Sample, of func(*Sample) *float64) *float64 {
 		return nil
 	}
 	return new(Round(sum/time, 4))
-}
-
-func maxOf[T int | float64](in []Sample, of func(*Sample) *T) *T {
-	var most *T
-	for i := range in {
-		if x := of(&in[i]); x != nil && (most == nil || *x > *most) {
-			most = x
-		}
-	}
-	return most
-}
-
-// sumOf is nil if a sample lacks the figure: a partial sum would be mistaken for the total.
-func sumOf(in []Sample, of func(*Sample) *int64) *int64 {
-	var total int64
-	for i := range in {
-		x := of(&in[i])
-		if x == nil {
-			return nil
-		}
-		total += *x
-	}
-	return &total
 }
 
 // mergeHistograms adds the scheduling latencies of the samples, in the order of their edges.

@@ -23,7 +23,7 @@ func sampled(cost float64, intervals ...int64) (out []Sample) {
 	at := int64(0)
 	for _, ms := range intervals {
 		at += ms * 1000
-		out = append(out, Sample{Source: SourceClient, TUs: at, Span: ms * 1000, Cost: new(cost * 1000), GCs: new(0), GCPauses: new(0.0), GCLongest: new(0.0), HeapMiB: new(1.0), Routines: new(1)})
+		out = append(out, Sample{Source: SourceClient, TUs: at, Span: ms * 1000, Cost: new(cost * 1000)})
 	}
 	return out
 }

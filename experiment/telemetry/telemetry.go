@@ -55,33 +55,14 @@ type Sample struct {
 	UserCores   *float64  `json:"user_cores,omitempty"`   // CPU seconds of the process per second, in user mode
 	SystemCores *float64  `json:"system_cores,omitempty"` // the same, in the kernel
 	RunDelay    *float64  `json:"run_delay,omitempty"`    // mean number of runnable threads of the process without a core
-	Threads     *int      `json:"threads,omitempty"`      // of the process
 	CoreBusy    []float64 `json:"core_busy,omitempty"`    // machine: busy share of each core, without idle time and CPU steal
 	Steal       *float64  `json:"steal,omitempty"`        // machine: CPU steal, share of the cores' time
 
 	// Sched is the scheduling latency of goroutines: [upper edge in µs, count] per bucket of the Go runtime.
 	// Buckets are up to 25 % wide; percentiles are upper edges.
-	Sched     [][2]float64 `json:"sched_us,omitempty"`
-	SchedP50  *float64     `json:"sched_p50_ms,omitempty"`
-	SchedP99  *float64     `json:"sched_p99_ms,omitempty"`
-	SchedMax  *float64     `json:"sched_max_ms,omitempty"`
-	GCs       *int         `json:"gcs,omitempty"`         // garbage collections completed
-	GCPauses  *float64     `json:"gc_pause_ms,omitempty"` // total stop-the-world time
-	GCLongest *float64     `json:"gc_pause_max_ms,omitempty"`
-	HeapMiB   *float64     `json:"heap_mib,omitempty"` // objects, live and not yet swept
-	Routines  *int         `json:"goroutines,omitempty"`
+	Sched [][2]float64 `json:"sched_us,omitempty"`
 
-	Files       *int     `json:"fds,omitempty"`                  // open file descriptors of the process
-	Own         *Sockets `json:"own_sockets,omitempty"`          // absent: not read for this sample
-	Sockets     *int     `json:"tcp_sockets,omitempty"`          // machine: TCP sockets in use
-	TimeWait    *int     `json:"tcp_time_wait,omitempty"`        // machine: TCP sockets in TIME_WAIT
-	SegmentsOut *int64   `json:"segments_out,omitempty"`         // machine: TCP segments sent
-	SegmentsIn  *int64   `json:"segments_in,omitempty"`          // machine: TCP segments received
-	Retransmits *int64   `json:"retransmits,omitempty"`          // machine: TCP segments retransmitted
-	Needless    *int64   `json:"retransmits_needless,omitempty"` // machine: retransmits that the peer reported as duplicates (DSACK): the network was slow, not lossy
-	Closed      *int64   `json:"zero_windows,omitempty"`         // machine: zero-window advertisements: a local reader was too slow
-	Timeouts    *int64   `json:"tcp_timeouts,omitempty"`         // machine: retransmission timeouts
-	OutOfOrder  *int64   `json:"out_of_order,omitempty"`         // machine: segments received out of order: a sign of loss on the way here
+	Own *Sockets `json:"own_sockets,omitempty"` // absent: not read for this sample
 
 	InFlight *int     `json:"in_flight,omitempty"`  // requests in flight
 	Ended    *int     `json:"ended,omitempty"`      // requests that ended

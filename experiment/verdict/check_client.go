@@ -10,8 +10,8 @@ import (
 )
 
 // Limits of the client machine. The kernel timestamps arrivals, so a busy client does not move them, and its
-// effect on the sending is the lag of client_bound: run_delay, a busy core, GC pauses and, with kernel
-// timestamps, scheduler latency are no findings.
+// effect on the sending is the lag of client_bound: run_delay, a busy core and, with kernel timestamps,
+// scheduler latency are no findings.
 const (
 	// minSamples is one second of samples: a core's share is a count of 10 ms ticks.
 	minSamples = 4

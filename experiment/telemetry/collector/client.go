@@ -9,7 +9,6 @@ import (
 	"bench/experiment/telemetry"
 	"context"
 	"runtime"
-	"runtime/debug"
 	"runtime/metrics"
 	"time"
 )
@@ -55,18 +54,8 @@ type sampler struct {
 	procfs  procfs // of the system
 }
 
-// Indices of sampler.runtime.
-const (
-	schedLatencies = iota
-	heapObjects
-	goroutines
-)
-
 func newSampler(proc string) *sampler {
-	return &sampler{
-		runtime: []metrics.Sample{{Name: "/sched/latencies:seconds"}, {Name: "/memory/classes/heap/objects:bytes"}, {Name: "/sched/goroutines:goroutines"}},
-		procfs:  openProcfs(proc),
-	}
+	return &sampler{runtime: []metrics.Sample{{Name: "/sched/latencies:seconds"}}, procfs: openProcfs(proc)}
 }
 
 func (s *sampler) close() { s.procfs.close() }
@@ -90,15 +79,8 @@ func (s *sampler) read(r *reading, load func() Load) {
 // readRuntime reads the Go runtime without stopping the world, unlike runtime.ReadMemStats.
 func (s *sampler) readRuntime(r *reading) {
 	metrics.Read(s.runtime)
-	if v := s.runtime[schedLatencies].Value; v.Kind() == metrics.KindFloat64Histogram {
+	if v := s.runtime[0].Value; v.Kind() == metrics.KindFloat64Histogram {
 		h := v.Float64Histogram() // the next reading overwrites it
 		r.sched.Counts, r.sched.Buckets = append(r.sched.Counts[:0], h.Counts...), h.Buckets
 	}
-	if v := s.runtime[heapObjects].Value; v.Kind() == metrics.KindUint64 {
-		r.heap = v.Uint64()
-	}
-	if v := s.runtime[goroutines].Value; v.Kind() == metrics.KindUint64 {
-		r.routines = int(v.Uint64())
-	}
-	debug.ReadGCStats(&r.gc)
 }

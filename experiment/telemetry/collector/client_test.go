@@ -58,12 +58,8 @@ func TestWatchWhereNothingIsTold(t *testing.T) {
 		n := 0
 		s.watch(ctx, nil, func(x telemetry.Sample) {
 			n++
-			if x.CoreBusy != nil || x.Steal != nil || x.RunDelay != nil || x.Threads != nil || x.Files != nil || x.Sockets != nil || x.TimeWait != nil ||
-				x.SegmentsOut != nil || x.SegmentsIn != nil || x.Retransmits != nil || x.Timeouts != nil || x.Needless != nil || x.Closed != nil || x.OutOfOrder != nil ||
+			if x.CoreBusy != nil || x.Steal != nil || x.RunDelay != nil ||
 				x.InFlight != nil || x.Ended != nil || x.LagMax != nil {
-				t.Errorf("%+v", x)
-			}
-			if *x.Routines == 0 || *x.HeapMiB == 0 { // the Go runtime tells its own everywhere
 				t.Errorf("%+v", x)
 			}
 		})
@@ -84,10 +80,7 @@ func TestWatchSeesThisProcess(t *testing.T) {
 	runtime.GC()
 	s.read(now, nil)
 	x := difference(before, now)
-	if *x.GCs < 1 || *x.GCPauses <= 0 || *x.GCLongest <= 0 || *x.GCLongest > *x.GCPauses {
-		t.Errorf("after a collection: %d, %g ms, longest %g ms", *x.GCs, *x.GCPauses, *x.GCLongest)
-	}
-	if x.SchedP50 == nil || *x.SchedP50 > *x.SchedP99 || *x.SchedP99 > *x.SchedMax || !slices.IsSortedFunc(x.Sched, func(a, b [2]float64) int { return int(a[0] - b[0]) }) {
+	if len(x.Sched) == 0 || !slices.IsSortedFunc(x.Sched, func(a, b [2]float64) int { return int(a[0] - b[0]) }) {
 		t.Errorf("scheduler latencies: %v", x.Sched)
 	}
 	if runtime.GOOS != "linux" {
@@ -100,7 +93,7 @@ func TestWatchSeesThisProcess(t *testing.T) {
 	if len(x.CoreBusy) == 0 || slices.Max(x.CoreBusy) < 0.2 || slices.Max(x.CoreBusy) > 1 || *x.Steal < 0 || *x.Steal > 1 {
 		t.Errorf("cores %v, stolen %v", x.CoreBusy, x.Steal)
 	}
-	if *x.Threads < 1 || *x.Files < 3 || x.Sockets == nil || x.SegmentsOut == nil || x.Retransmits == nil || *x.Cost <= 0 {
+	if *x.Cost <= 0 {
 		t.Errorf("%+v", x)
 	}
 }

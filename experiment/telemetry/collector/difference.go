@@ -3,7 +3,6 @@ package collector
 import (
 	"bench/experiment/telemetry"
 	"math"
-	"runtime/debug"
 	"runtime/metrics"
 	"time"
 )
@@ -16,37 +15,23 @@ type reading struct {
 	user, system *time.Duration           // CPU time of the process since its start
 	delays       map[int]time.Duration    // run-queue waits by thread
 	cores        []coreTicks              //
-	files        *int                     //
-	sockets      sockets                  //
-	segments     segments                 //
 	sched        metrics.Float64Histogram // Buckets belongs to the runtime
-	gc           debug.GCStats            //
-	heap         uint64                   // bytes
-	routines     int
 	load         *Load
 }
 
 // difference is the sample between two readings.
 func difference(a, b *reading) telemetry.Sample {
 	span := b.at.Sub(a.at)
-	s := telemetry.Sample{Source: telemetry.SourceClient, At: b.at, Span: span.Microseconds(), Routines: new(b.routines),
-		HeapMiB: new(telemetry.Round(float64(b.heap)/(1<<20), 2)), Files: b.files, Sockets: b.sockets.used, TimeWait: b.sockets.timeWait}
+	s := telemetry.Sample{Source: telemetry.SourceClient, At: b.at, Span: span.Microseconds()}
 	if b.cost > 0 {
 		s.Cost = new(telemetry.Round(float64(b.cost)/1e3, 1))
 	}
 	s.UserCores, s.SystemCores = rate(a.user, b.user, span), rate(a.system, b.system, span)
 	if a.delays != nil && b.delays != nil {
-		s.Threads = new(len(b.delays))
 		s.RunDelay = new(perTime(runDelay(a.delays, b.delays), span))
 	}
 	s.CoreBusy, s.Steal = coreShares(a.cores, b.cores)
 	s.Sched = histogramDelta(&a.sched, &b.sched)
-	s.SchedP50, s.SchedP99, s.SchedMax = telemetry.WaitQuantile(s.Sched, 0.5), telemetry.WaitQuantile(s.Sched, 0.99), telemetry.WaitQuantile(s.Sched, 1)
-	addCollections(&s, &a.gc, &b.gc)
-	s.SegmentsOut, s.SegmentsIn = increase(a.segments.out, b.segments.out), increase(a.segments.in, b.segments.in)
-	s.Retransmits, s.Timeouts = increase(a.segments.again, b.segments.again), increase(a.segments.timeouts, b.segments.timeouts)
-	s.OutOfOrder, s.Needless = increase(a.segments.outOfOrder, b.segments.outOfOrder), increase(a.segments.needless, b.segments.needless)
-	s.Closed = increase(a.segments.closed, b.segments.closed)
 	if a.load != nil && b.load != nil {
 		s.Own = b.load.Sockets
 		s.InFlight, s.Ended = new(b.load.InFlight), new(b.load.Ended-a.load.Ended)
@@ -55,16 +40,6 @@ func difference(a, b *reading) telemetry.Sample {
 		}
 	}
 	return s
-}
-
-// addCollections adds the garbage collections completed between two readings.
-func addCollections(s *telemetry.Sample, a, b *debug.GCStats) {
-	n, longest := int(b.NumGC-a.NumGC), 0.0
-	for _, p := range b.Pause[:min(n, len(b.Pause))] { // the latest first
-		longest = max(longest, telemetry.Round(p.Seconds()*1e3, 3))
-	}
-	s.GCs, s.GCLongest = &n, &longest
-	s.GCPauses = new(telemetry.Round((b.PauseTotal-a.PauseTotal).Seconds()*1e3, 3))
 }
 
 // runDelay is the run-queue wait of all threads between two readings. The last wait of a thread that ended is
@@ -129,12 +104,4 @@ func perTime(d, span time.Duration) float64 {
 		return 0
 	}
 	return telemetry.Round(float64(max(d, 0))/float64(span), 4)
-}
-
-// increase is the increase of a counter; nil: not reported, or reset.
-func increase(a, b *int64) *int64 {
-	if a == nil || b == nil || *b < *a {
-		return nil
-	}
-	return new(*b - *a)
 }

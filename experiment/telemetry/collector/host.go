@@ -18,9 +18,8 @@ func readLimits(proc string) telemetry.Limits {
 	}
 	f := openProcfs(proc)
 	defer f.close()
-	var now reading
-	if f.read(&now); now.files != nil {
-		l.Open = *now.files
+	if n := f.descriptors(); n != nil {
+		l.Open = *n
 	}
 	return l
 }

@@ -16,7 +16,7 @@ type procfs struct {
 	buf  []byte
 }
 
-var keptOpen = []string{"stat", "net/sockstat", "net/sockstat6", "net/snmp", "net/netstat"}
+var keptOpen = []string{"stat"}
 
 func openProcfs(root string) procfs {
 	f := procfs{root: root, open: map[string]*os.File{}, buf: make([]byte, 0, 16<<10)}
@@ -37,11 +37,6 @@ func (f *procfs) close() {
 func (f *procfs) read(r *reading) {
 	r.cores = parseCores(r.cores[:0], f.text("stat"))
 	r.delays = f.delays()
-	r.files = f.descriptors()
-	v4 := append([]byte(nil), f.text("net/sockstat")...)
-	r.sockets = parseSockets(v4, f.text("net/sockstat6"))
-	snmp := append([]byte(nil), f.text("net/snmp")...)
-	r.segments = parseSegments(snmp, f.text("net/netstat"))
 }
 
 // text is the content of an open file, valid until the next call; nil: the file does not exist.

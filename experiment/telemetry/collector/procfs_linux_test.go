@@ -22,10 +22,6 @@ func proc(t *testing.T) (root string, write func(name, text string)) {
 		}
 	}
 	write("stat", "cpu 0\ncpu0 100 0 0 100 0 0 0 0\ncpu1 100 0 0 100 0 0 0 0\nintr 1\n")
-	write("net/sockstat", sockstatText)
-	write("net/sockstat6", sockstat6Text)
-	write("net/snmp", snmpText)
-	write("net/netstat", netstatText)
 	write("self/task/10/schedstat", "5 1000000 1\n")
 	write("self/task/11/schedstat", "5 2000000 1\n")
 	write("self/fd/0", "")
@@ -41,10 +37,8 @@ func TestReadProc(t *testing.T) {
 	s.read(before, nil)
 
 	write("stat", "cpu 0\ncpu0 115 0 0 105 0 0 0 5\ncpu1 100 0 0 125 0 0 0 0\nintr 1\n") // 15 of 25 and 0 of 25 ticks, 5 stolen
-	write("net/snmp", strings.Replace(snmpText, "92281 89245 15", "92381 89345 18", 1))
-	write("net/netstat", strings.Replace(netstatText, "0 7 19 4 2", "0 3 20 5 8", 1)) // a counter that was reset
-	write("self/task/10/schedstat", "5 26000000 1\n")                                 // 25 ms
-	if err := os.RemoveAll(filepath.Join(root, "self/task/11")); err != nil {         // a thread ended
+	write("self/task/10/schedstat", "5 26000000 1\n")                                    // 25 ms
+	if err := os.RemoveAll(filepath.Join(root, "self/task/11")); err != nil {            // a thread ended
 		t.Fatal(err)
 	}
 	write("self/task/12/schedstat", "5 5000000 1\n") // and one began
@@ -54,14 +48,11 @@ func TestReadProc(t *testing.T) {
 	if len(x.CoreBusy) != 2 || x.CoreBusy[0] != 0.6 || x.CoreBusy[1] != 0 || *x.Steal != 0.1 {
 		t.Errorf("cores %v, stolen %v", x.CoreBusy, *x.Steal)
 	}
-	if *x.RunDelay != 0.3 || *x.Threads != 2 {
-		t.Errorf("%g threads of %d waited, want 30 ms in 100", *x.RunDelay, *x.Threads)
+	if *x.RunDelay != 0.3 {
+		t.Errorf("%g threads waited, want 30 ms in 100", *x.RunDelay)
 	}
-	if *x.SegmentsIn != 100 || *x.SegmentsOut != 100 || *x.Retransmits != 3 || *x.Timeouts != 1 || *x.Needless != 1 || *x.Closed != 6 || x.OutOfOrder != nil {
-		t.Errorf("%d in, %d out, %d again, %d timeouts, %v out of order", *x.SegmentsIn, *x.SegmentsOut, *x.Retransmits, *x.Timeouts, x.OutOfOrder)
-	}
-	if *x.Sockets != 104 || *x.TimeWait != 6253 || *x.Files < 2 {
-		t.Errorf("%d sockets, %d closed, %d files", *x.Sockets, *x.TimeWait, *x.Files)
+	if n := s.procfs.descriptors(); n == nil || *n < 2 {
+		t.Errorf("%v files", n)
 	}
 }
 

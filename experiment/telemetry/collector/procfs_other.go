@@ -4,11 +4,11 @@ package collector
 
 import "time"
 
-// procfs is empty: other systems have no /proc. Their samples lack run_delay, threads, core_busy, steal, fds,
-// sockets, segments and cost_us.
+// procfs is empty: other systems have no /proc. Their samples lack run_delay, core_busy, steal and cost_us.
 type procfs struct{}
 
-func openProcfs(string) procfs  { return procfs{} }
-func (procfs) close()           {}
-func (procfs) read(*reading)    {}
-func threadTime() time.Duration { return 0 }
+func openProcfs(string) procfs   { return procfs{} }
+func (procfs) close()            {}
+func (procfs) read(*reading)     {}
+func (procfs) descriptors() *int { return nil }
+func threadTime() time.Duration  { return 0 }
