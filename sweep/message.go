@@ -94,7 +94,6 @@ type MessageProgress struct {
 	LagP99        *float64 `json:"lag_p99_ms,omitempty"`
 	LeastS        float64  `json:"left_at_least_s"`          // of the whole sweep
 	MostS         *float64 `json:"left_at_most_s,omitempty"` // absent = nothing bounds it
-	From          string   `json:"left_from,omitempty"`      // what the durations of the rows to come rest on; absent = none is left
 }
 
 // MessageResult is an excerpt of a finished <row>.json.

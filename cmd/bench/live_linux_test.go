@@ -95,7 +95,7 @@ requests = 100
 	}
 	args := []string{"sweep", file, "--out", dir}
 	screen, raw, code := onTerminal(t, args...)
-	want := regexp.MustCompile(`^results go to \S+\ndurations from the simulated step times\n` +
+	want := regexp.MustCompile(`^results go to \S+\n` +
 		`1/3  a +\x1b\[32mPASS\x1b\[0m .*tok/s.*\n` +
 		`2/3  b concurrency=1 +\x1b\[32mPASS\x1b\[0m .*tok/s.*\n` +
 		`3/3  b concurrency=2 +\x1b\[32mPASS\x1b\[0m .*tok/s.*$`)

@@ -2,47 +2,15 @@ package main
 
 import (
 	"bytes"
-	"fmt"
 	"strconv"
 	"strings"
 
 	"bench/experiment/columns"
-	"bench/experiment/mock"
-	"bench/experiment/roofline"
 	"bench/experiment/safetext"
-	"bench/experiment/unit"
 	"bench/report"
 	"bench/sweep"
 	"bench/sweep/forecast"
 )
-
-// speed is what is known of how fast the server answers: the step times of the simulated one, or the roofline of
-// model and hardware. vLLM runs at most 256 sequences at once by default.
-func speed(m *sweep.Matrix, simulated mock.Config, models roofline.Models, hardware roofline.Hardware) forecast.Speed {
-	if m.Simulated() {
-		return forecast.Speed{Basis: "simulated step times", RequestMs: simulated.RequestMs, Sequences: simulated.Sequences}
-	}
-	model, errModel := models.Find(m.Target.Model)
-	device, errDevice := hardware.Find(m.Target.Hardware)
-	s := roofline.Setup{Model: model, Device: device, GPUs: m.Target.GPUs, Precision: m.Target.Precision, Efficiency: &hardware.Efficiency}
-	if errModel != nil || errDevice != nil || s.Check() != nil {
-		return forecast.Speed{}
-	}
-	return forecast.Speed{
-		Basis: fmt.Sprintf("roofline of %s on %d × %s", model.ID, max(1, s.GPUs), device.ID),
-		RequestMs: func(batch, input, cached, output float64) float64 {
-			load := s.AtConcurrency(batch, roofline.Workload{Input: input, Cached: cached, Output: output})
-			return load.TTFT.ExpectedMs + output*load.TPOT.ExpectedMs
-		},
-		Sequences: func(context float64) int {
-			const most = 256
-			if fit := s.Capacity(context); fit.MemoryGB > 0 {
-				return max(1, min(most, fit.Sequences))
-			}
-			return most
-		},
-	}
-}
 
 // planText is what --dry-run prints on a screen.
 func planText(m *sweep.Matrix, k forecast.Known, screen report.Screen) (string, error) {
@@ -60,14 +28,6 @@ func planText(m *sweep.Matrix, k forecast.Known, screen report.Screen) (string, 
 				b.WriteString(line + "\n")
 			}
 		}
-	}
-	if len(p.Prompts) > 0 {
-		lines("", "", "real prompts:")
-		lines(" ", p.Prompts...)
-	}
-	if len(p.Hits) > 0 {
-		lines("", "", fmt.Sprintf("possible prefix-cache hits, in an unbounded cache with blocks of %s:", unit.Plural(p.Block, "token")))
-		lines(" ", p.Hits...)
 	}
 	if len(p.Short) > 0 {
 		lines("", append([]string{""}, p.Short...)...)

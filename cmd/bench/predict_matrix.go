@@ -14,7 +14,6 @@ import (
 	"bench/experiment/mock"
 	"bench/experiment/roofline"
 	"bench/sweep"
-	"bench/sweep/forecast"
 	"bench/sweep/live"
 	"bench/sweep/predict"
 )
@@ -105,7 +104,7 @@ func (c *cli) predictMatrix(cmd *cobra.Command, f *predictFlags, file string) er
 // watchPrediction shows each row when it is done: how long the rest takes depends on this machine.
 func (c *cli) watchPrediction(json bool, m *sweep.Matrix) watcher {
 	if json {
-		e := live.NewMessages(c.stdout, m, forecast.Known{})
+		e := live.NewMessages(c.stdout, m, nil)
 		return watcher{e.Event, c.stderr, e.Stop, e.End}
 	}
 	event := func(e sweep.Event) {

@@ -11,7 +11,6 @@ import (
 	"bench/experiment"
 	"bench/experiment/record"
 	"bench/sweep"
-	"bench/sweep/forecast"
 	"bench/sweep/live"
 )
 
@@ -106,22 +105,22 @@ func liveOnAScreen(t *testing.T) {
 		Size: func() (int, int) { return width, 20 }, Every: time.Second,
 	}
 	points := []experiment.Spec{{Name: "a", Repeat: 1}, {Name: "b", Repeat: 1}}
-	l := live.NewSweep(view, &sweep.Matrix{Name: "m", Points: points}, forecast.Known{}, false)
+	l := live.NewSweep(view, &sweep.Matrix{Name: "m", Points: points}, nil, false)
 	l.Event(sweep.Event{Started: &sweep.Started{Dir: "results/m/1", Total: 2}})
 	time.Sleep(3 * time.Second) // three frames
 	synctest.Wait()
-	if got := g.String(); !strings.HasPrefix(got, "results go to results/m/1\ndurations from the matrix alone\n\nm  0 of 2 rows done") || strings.Count(got, "rows done") != 1 || writes != 4 {
+	if got := g.String(); !strings.HasPrefix(got, "results go to results/m/1\n\nm  0 of 2 rows done") || strings.Count(got, "rows done") != 1 || writes != 4 {
 		t.Errorf("%d writes:\n%s", writes, got)
 	}
 	fmt.Fprint(view, "note: one\nnote: tw")
 	fmt.Fprint(view, "o\n")
 	l.Event(sweep.Event{Finished: &sweep.Finished{Index: 1, Total: 2, Kept: true, Row: &record.Row{ID: "a-r1", Spec: experiment.Spec{Name: "a"}}}})
-	if got := g.String(); !strings.HasPrefix(got, "results go to results/m/1\ndurations from the matrix alone\nnote: one\nnote: two\n1/2  a  kept\n\nm  1 of 2 rows done") {
+	if got := g.String(); !strings.HasPrefix(got, "results go to results/m/1\nnote: one\nnote: two\n1/2  a  kept\n\nm  1 of 2 rows done") {
 		t.Errorf("lines above the frame:\n%s", got)
 	}
 	fmt.Fprint(view, "the last words")
 	view.Stop()
-	if got, want := g.String(), "results go to results/m/1\ndurations from the matrix alone\nnote: one\nnote: two\n1/2  a  kept\nthe last words"; got != want {
+	if got, want := g.String(), "results go to results/m/1\nnote: one\nnote: two\n1/2  a  kept\nthe last words"; got != want {
 		t.Errorf("at the end:\n%s", got)
 	}
 }

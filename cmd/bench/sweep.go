@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"bench/experiment"
 	"bench/experiment/endpoint"
 	"bench/experiment/mock"
 	"bench/experiment/record"
@@ -151,7 +150,7 @@ func (in *sweepInput) read(ctx context.Context, file string, stderr io.Writer) (
 			return err
 		}
 	}
-	in.known = forecast.Known{Only: in.only, Speed: speed(in.m, in.simulated, in.models, in.hardware), Earlier: in.earlier(in.m, in.simulated)}
+	in.known = forecast.Known{Only: in.only}
 	in.spends, err = interruptible(ctx, func() (string, error) { return in.planBudget(in.m, &in.known) })
 	return err
 }
@@ -159,9 +158,6 @@ func (in *sweepInput) read(ctx context.Context, file string, stderr io.Writer) (
 func (c *cli) dryRunSweep(ctx context.Context, in *sweepInput) error {
 	if len(in.notes) > 0 { // a run notes it after it has found the model
 		fmt.Fprintln(c.stderr, safe("note: rows have no roofline: "+strings.Join(in.notes, "; ")))
-	}
-	if in.m.Simulated() {
-		in.known.Cache = experiment.PrefixCache{Block: in.simulated.BlockTokens(), Room: in.simulated.KVTokens()}
 	}
 	return c.dryRun(ctx, in.m, in.known)
 }
@@ -189,7 +185,7 @@ func (c *cli) sweepWith(ctx context.Context, in *sweepInput, x *crew) error {
 	o := sweep.Options{
 		Out: in.out, Resume: in.resume, Only: in.only,
 		Client: sweep.Client(v, commit), Command: redacted(c.args), AcceptServerChange: in.acceptChange,
-		Takes: forecast.NewRemaining(in.m, in.known).Takes,
+		Takes: forecast.NewRemaining(in.m, in.only).Takes,
 	}
 	stop, err := in.servers(ctx, in.m, in.simulated, &o, func(ctx context.Context, base, simulator string) (*endpoint.Server, record.RooflineSource, error) {
 		return c.connect(ctx, in, base, simulator)
@@ -204,7 +200,7 @@ func (c *cli) sweepWith(ctx context.Context, in *sweepInput, x *crew) error {
 			return err
 		}
 	}
-	w, err := c.watch(ctx, in.watch, in.m, in.known)
+	w, err := c.watch(ctx, in.watch, in.m, in.only)
 	if err != nil {
 		return err
 	}

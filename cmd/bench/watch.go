@@ -13,7 +13,6 @@ import (
 	"bench/experiment/safetext"
 	"bench/report"
 	"bench/sweep"
-	"bench/sweep/forecast"
 	"bench/sweep/live"
 )
 
@@ -65,18 +64,18 @@ type watcher struct {
 }
 
 // watch makes the watcher that the flags and the terminal ask for.
-func (c *cli) watch(ctx context.Context, f watchFlags, m *sweep.Matrix, k forecast.Known) (watcher, error) {
+func (c *cli) watch(ctx context.Context, f watchFlags, m *sweep.Matrix, only []string) (watcher, error) {
 	var w watcher
 	switch {
 	case f.json:
-		e := live.NewMessages(c.stdout, m, k)
+		e := live.NewMessages(c.stdout, m, only)
 		w = watcher{e.Event, c.stderr, e.Stop, e.End}
 	case !f.plain && redraws(c.stderr):
 		view := newView(c.stderr, frameEvery, ctx.Done())
-		s := live.NewSweep(view, m, k, colors(c.stderr))
+		s := live.NewSweep(view, m, only, colors(c.stderr))
 		w = watcher{s.Event, view, view.Stop, func(*sweep.Result) {}}
 	default:
-		lines := live.NewLines(c.stderr, m, k)
+		lines := live.NewLines(c.stderr, m, only)
 		w = watcher{lines.Event, lines, lines.Stop, func(*sweep.Result) {}}
 	}
 	if f.metrics == "" {

@@ -58,13 +58,3 @@ func (d *drafter) metrics() string {
 		`"num_accepted_draft_tokens":%d,"num_draft_tokens":%d,"num_spec_tokens":%d}`,
 		1+float64(accepted)/float64(steps), float64(accepted)/float64(d.drafted), marshal(d.steps), steps, accepted, d.drafted, d.tokens)
 }
-
-// perStep is the mean number of tokens of a step that verifies all drafts.
-func (s Speculation) perStep() float64 {
-	sum, chance := 1.0, 1.0
-	for range s.Tokens {
-		chance *= s.Acceptance
-		sum += chance
-	}
-	return sum
-}

@@ -264,3 +264,5 @@ func closeConnection(w http.ResponseWriter, reset bool) {
 	}
 	conn.Close()
 }
+
+func inMs(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

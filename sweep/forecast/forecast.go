@@ -1,7 +1,6 @@
 // Package forecast computes what a sweep sends and how long it takes: before it runs (NewPlan for a dry run,
-// TilingText), and while it runs, from the rows that have ended (Remaining). Times that depend on the server
-// come from rows of the same shape in this run (pace) or an earlier one (Earlier), else from its predicted Speed
-// (durations). Without any they are spans: they have a lower end, and an upper one if something bounds them.
+// TilingText), and while it runs (Remaining). It rests on the matrix and on the rows that have ended, on nothing else:
+// the first estimate is a range, from the stated phases to the limits that end a row.
 //
 // It sends nothing and reads no clock: everything is a function of the matrix and of what was measured so
 // far.
@@ -13,8 +12,7 @@ import (
 	"bench/experiment/unit"
 )
 
-// perRow is the time that a row takes beyond its phases, until one has been measured: connecting, priming,
-// draining.
+// perRow is the time that a row takes beyond its phases and their grace: connecting, priming, writing.
 const perRow = time.Second
 
 // Span is a time that is not known exactly.
@@ -43,7 +41,7 @@ func (s Span) Known() bool { return !s.Open || s.Least >= time.Second }
 func (s Span) String() string {
 	switch {
 	case !s.Known():
-		return "not known how long"
+		return "not known"
 	case s.Open:
 		return "at least " + unit.Clock(s.Least)
 	case s.Most-s.Least <= max(time.Second, s.Most/10):

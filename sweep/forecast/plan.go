@@ -1,7 +1,6 @@
 package forecast
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -13,16 +12,13 @@ import (
 	"bench/experiment/stats"
 	"bench/experiment/unit"
 	"bench/experiment/workload"
+	"bench/experiment/workload/prompts"
 	"bench/sweep"
 )
 
 // Plan is what a sweep is going to send.
 type Plan struct {
-	Rows    []Row
-	Hits    []string // possible prefix-cache hits, a line for each point with shared prefixes
-	Prompts []string // real prompts, a line for each row
-	// Block is the block size of the cache that Hits are counted in, in tokens.
-	Block int
+	Rows []Row
 	// Short are the rows that are too short for a limit, whose searches have a budget too small for their tolerance, or
 	// whose trace can end within the warm-up, a line each.
 	Short []string
@@ -33,19 +29,13 @@ type Plan struct {
 	again         int    // of those to run: the resumed run has another result of them
 	order, starts string // texts
 	durations     *durations
-	sources       [sources]int  // of the durations: rows to run
-	unknown       bool          // the server's speed decides the duration of a row, and is not known
 	budget, spent time.Duration // 0 = no budget
-	time          estimate
+	time          Span
 }
 
 // Known is what a forecast rests on besides the matrix.
 type Known struct {
-	Only  []string               // globs of the rows to run; empty = all
-	Cache experiment.PrefixCache // of the simulated server; zero = not known
-	Speed Speed                  // of the server
-	// Earlier are the durations of rows of earlier runs.
-	Earlier Earlier
+	Only    []string        // globs of the rows to run; empty = all
 	Spent   time.Duration   // of the matrix's budget, by the attempts of a resumed run
 	Done    map[string]bool // IDs of the rows that a resumed run keeps
 	Changed sweep.Changed   // rows of a resumed run
@@ -63,7 +53,7 @@ type Row struct {
 
 	axes        []experiment.Axis
 	done, again int // repeats
-	time        estimate
+	time        Span
 }
 
 // Shape is the lengths of requests.
@@ -74,8 +64,7 @@ type Shape struct {
 
 // NewPlan lists the rows that match k.Only.
 func NewPlan(m *sweep.Matrix, k Known) (*Plan, error) {
-	p := &Plan{Block: cmp.Or(k.Cache.Block, workload.BlockTokens), durations: newDurations(k), time: estimate{predicted: true},
-		budget: time.Duration(m.Budget), spent: k.Spent, Changed: k.Changed.Lines()}
+	p := &Plan{durations: newDurations(m), budget: time.Duration(m.Budget), spent: k.Spent, Changed: k.Changed.Lines()}
 	for i := range m.Points {
 		s := &m.Points[i]
 		if ok, err := sweep.Match(s, k.Only); err != nil {
@@ -87,12 +76,7 @@ func NewPlan(m *sweep.Matrix, k Known) (*Plan, error) {
 		if k.Done[sweep.ID(s)] {
 			continue
 		}
-		n, _ := p.durations.planned(s)
-		p.Prompts = append(p.Prompts, promptTexts(s, n)...)
-		if text := hitsText(s, k.Cache); text != "" {
-			p.Hits = append(p.Hits, text)
-		}
-		for _, text := range append(undecidable(m, s, p.durations), widthText(s), traceEndText(s, p.durations)) {
+		for _, text := range append(undecidable(m, s), widthText(s), traceEndText(s)) {
 			if text != "" && !slices.Contains(p.Short, text) {
 				p.Short = append(p.Short, text)
 			}
@@ -115,22 +99,12 @@ func NewPlan(m *sweep.Matrix, k Known) (*Plan, error) {
 }
 
 func (p *Plan) add(s *experiment.Spec, k *Known) {
-	time := timeOf(s, p.durations)
-	if s.Search != nil {
-		time = searchTime(s)
-	}
+	takes := p.durations.of(s)
 	done := k.Done[sweep.ID(s)]
 	if done {
 		p.done++
 	} else {
-		p.time.add(time)
-		_, from := p.durations.of(s)
-		if s.Search != nil { // its own time bounds it
-			from = fromMatrix
-		} else if !time.predicted {
-			p.unknown = true
-		}
-		p.sources[from]++
+		p.time.Add(takes)
 	}
 	p.count++
 	r := p.row(s)
@@ -138,7 +112,7 @@ func (p *Plan) add(s *experiment.Spec, k *Known) {
 	if done {
 		r.done++
 	} else {
-		r.time.add(time)
+		r.time.Add(takes)
 	}
 	if k.Changed.Again[sweep.ID(s)] {
 		p.again++
@@ -153,13 +127,13 @@ func (r *Row) timeText() string {
 	case r.done == r.Repeats:
 		return "kept"
 	case r.again == r.Repeats:
-		return "again, " + r.time.brief()
+		return "again, " + r.time.String()
 	case r.done > 0:
-		return fmt.Sprintf("%d kept, %s", r.done, r.time.brief())
+		return fmt.Sprintf("%d kept, %s", r.done, r.time.String())
 	case r.again > 0:
-		return fmt.Sprintf("%d again, %s", r.again, r.time.brief())
+		return fmt.Sprintf("%d again, %s", r.again, r.time.String())
 	}
-	return r.time.brief()
+	return r.time.String()
 }
 
 // row is the plan's row of a point. The points of a row stand together, whatever the order of execution.
@@ -179,9 +153,9 @@ func (p *Plan) row(s *experiment.Spec) *Row {
 			break
 		}
 	}
-	n, about := p.durations.planned(s)
-	p.Rows = slices.Insert(p.Rows, at, Row{Row: s.Name, Point: point, Shapes: shapes(s), Load: loadText(s), Requests: countText(n, about),
-		HighestPercentiles: percentile(n), axes: s.Point, time: estimate{predicted: true}})
+	n, about := planned(s)
+	p.Rows = slices.Insert(p.Rows, at, Row{Row: s.Name, Point: point, Shapes: shapes(s), Load: loadText(s),
+		Requests: countText(n, about), HighestPercentiles: percentile(n), axes: s.Point})
 	return &p.Rows[at]
 }
 
@@ -251,6 +225,12 @@ func rateText(s *experiment.Spec) string {
 		return s.Arrival.String()
 	}
 	return fmt.Sprintf("%s%s, %s", unit.Brief(float64(s.Rate), 6), per, &s.Arrival)
+}
+
+// planned is the number of requests in a row's window, or about that; 0 = the server's speed decides.
+func planned(s *experiment.Spec) (n int, about bool) {
+	n = plannedRequests(s)
+	return n, n > 0 && s.Rate > 0 && s.ReplaysSessions()
 }
 
 // plannedRequests of the window; 0 = the server's speed decides.
@@ -331,4 +311,15 @@ func percentile(n int) string {
 		}
 	}
 	return out
+}
+
+// promptShape is the lengths of a class with real prompts.
+func promptShape(p *prompts.Source, output string) Shape {
+	s := Shape{Input: unit.Plural(p.Drawn(), "prompt"), Output: output}
+	if p.Head.OwnOutput == p.Head.Prompts {
+		s.Output = "max_tokens"
+	} else if p.Head.OwnOutput > 0 {
+		s.Output = "max_tokens, " + output
+	}
+	return s
 }

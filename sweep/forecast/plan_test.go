@@ -10,7 +10,8 @@ import (
 	"bench/sweep"
 )
 
-func TestEstimate(t *testing.T) {
+// Before anything ran a duration is a range: from the stated phases to the limits that end the row.
+func TestStated(t *testing.T) {
 	spec := func(rate float64, l workload.Load) *experiment.Spec {
 		return &experiment.Spec{Workload: workload.Workload{Rate: workload.Rate(rate)}, Load: l}
 	}
@@ -19,14 +20,14 @@ func TestEstimate(t *testing.T) {
 		spec *experiment.Spec
 		want string
 	}{
-		{spec(0, workload.Load{Concurrency: 1, Duration: 30 * s, Warmup: workload.Extent{Time: 5 * s}}), "36s"},
-		{spec(2, workload.Load{Requests: 10}), "6s"},
-		{spec(0, workload.Load{Concurrency: 1, Requests: 10, Duration: 15 * s}), "up to 16s"},
-		{spec(0, workload.Load{Concurrency: 1, Requests: 10, Warmup: workload.Extent{Time: 5 * s}}), "6s and more"},
-		{spec(0, workload.Load{Concurrency: 1, Duration: 15 * s, Warmup: workload.Extent{Requests: 5}}), "about 16s"},
+		{spec(0, workload.Load{Concurrency: 1, Duration: 30 * s, Warmup: workload.Extent{Time: 5 * s}}), "35s to 2m 36s"},
+		{spec(2, workload.Load{Requests: 10, Grace: s}), "5s to 7s"},
+		{spec(0, workload.Load{Concurrency: 1, Requests: 10, Duration: 15 * s}), "at most 2m 16s"},
+		{spec(0, workload.Load{Concurrency: 1, Requests: 10, Warmup: workload.Extent{Time: 5 * s}}), "at least 5s"},
+		{spec(0, workload.Load{Concurrency: 1, Duration: 15 * s, Warmup: workload.Extent{Requests: 5}}), "at least 15s"},
 	}
 	for _, tt := range tests {
-		if got := timeOf(tt.spec, newDurations(Known{})).String(); got != tt.want {
+		if got := newDurations(&sweep.Matrix{}).of(tt.spec).String(); got != tt.want {
 			t.Errorf("%+v: %s, want %s", tt.spec.Load, got, tt.want)
 		}
 	}
@@ -59,8 +60,8 @@ duration = "9s"
 repeats = 4
 `
 	for order, want := range map[string]string{
-		"listed":      "8 rows, 1m 20s, and 2 starts of the server: durations from the matrix alone",
-		"interleaved": "8 rows, 1m 20s, and 5 starts of the server: durations from the matrix alone\norder: interleaved (ABBA), which costs 3 starts more than as written",
+		"listed":      "8 rows, 1m 12s to 17m 20s, and 2 starts of the server",
+		"interleaved": "8 rows, 1m 12s to 17m 20s, and 5 starts of the server\norder: interleaved (ABBA), which costs 3 starts more than as written",
 	} {
 		m, err := sweep.Parse("m.toml", []byte(strings.Replace(text, "ORDER", order, 1)))
 		if err != nil {
@@ -71,7 +72,7 @@ repeats = 4
 		if q, err := NewPlan(odd, Known{}); err != nil || strings.Contains(q.Total(), "even number of repeats") != (order == "interleaved") {
 			t.Errorf("%s, 3 repeats: %v, %q", order, err, q.Total())
 		}
-		if err != nil || p.Total() != want || len(p.Rows) != 2 || p.Rows[0].Repeats != 4 || p.Rows[0].Time != "40s" || p.Rows[0].Point != "n=1" || p.Rows[1].Load != "concurrency 1" {
+		if err != nil || p.Total() != want || len(p.Rows) != 2 || p.Rows[0].Repeats != 4 || p.Rows[0].Time != "36s to 8m 40s" || p.Rows[0].Point != "n=1" || p.Rows[1].Load != "concurrency 1" {
 			t.Errorf("%s: %v, %q, %+v", order, err, p.Total(), p.Rows)
 		}
 	}

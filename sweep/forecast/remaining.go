@@ -22,7 +22,6 @@ type Remaining struct {
 
 	starts    bool // bench starts a server where the variant changes
 	durations *durations
-	beyond    []time.Duration // durations of rows beyond their stated phases, ascending
 }
 
 // Task is one row to run.
@@ -31,11 +30,11 @@ type Task struct {
 	Spec *experiment.Spec
 }
 
-// NewRemaining has all rows of the matrix that match k.Only.
-func NewRemaining(m *sweep.Matrix, k Known) *Remaining {
-	r := &Remaining{Budget: time.Duration(m.Budget), starts: m.Server.Runs(), durations: newDurations(k)}
+// NewRemaining has all rows of the matrix that match a glob of only; none = all.
+func NewRemaining(m *sweep.Matrix, only []string) *Remaining {
+	r := &Remaining{Budget: time.Duration(m.Budget), starts: m.Server.Runs(), durations: newDurations(m)}
 	for i := range m.Points {
-		if ok, err := sweep.Match(&m.Points[i], k.Only); ok && err == nil {
+		if ok, err := sweep.Match(&m.Points[i], only); ok && err == nil {
 			r.Todo = append(r.Todo, Task{sweep.ID(&m.Points[i]), &m.Points[i]})
 		}
 	}
@@ -52,48 +51,10 @@ func (r *Remaining) Reach(id string) {
 }
 
 // Learn takes a row that has ended, in this attempt or an earlier one.
-func (r *Remaining) Learn(row *record.Row) {
-	r.durations.learn(row)
-	if d, known := row.Spec.ExpectedDuration(); known && row.Spec.Until == "" && !row.EndedAt.IsZero() {
-		beyond := max(0, row.Took()-d)
-		at, _ := slices.BinarySearch(r.beyond, beyond)
-		r.beyond = slices.Insert(r.beyond, at, beyond)
-	}
-}
+func (r *Remaining) Learn(row *record.Row) { r.durations.learn(row) }
 
-// Row is the duration of a row: as rows of its shape took or the server's speed predicts it, else from its stated
-// phases and the median time of other rows beyond theirs.
-func (r *Remaining) Row(s *experiment.Spec) Span {
-	if took, from := r.durations.of(s); from != fromMatrix {
-		return Span{Least: took, Most: took}
-	}
-	more := perRow
-	if n := len(r.beyond); n > 0 {
-		more = r.beyond[n/2]
-	}
-	d, known := s.ExpectedDuration()
-	if known && s.Until == "" {
-		return Span{Least: d + more, Most: d + more}
-	}
-	w := Span{Least: d, Most: d + more, Open: !known && (s.Duration == 0 || s.Warmup.Requests > 0)}
-	if s.Requests > 0 || s.Until != "" {
-		w.Least = min(d, time.Duration(s.Warmup.Time))
-	}
-	if longest := time.Duration(s.MaxDuration); w.Open && longest > 0 {
-		w.Open, w.Most = false, longest+more
-	}
-	return w
-}
-
-// Basis is what the durations of the rows to run rest on, as in a Plan; empty: no row is left.
-func (r *Remaining) Basis() string {
-	var rows [sources]int
-	for _, t := range r.Todo {
-		_, from := r.durations.of(t.Spec)
-		rows[from]++
-	}
-	return r.durations.sourcesText(rows)
-}
+// Row is the duration of a row.
+func (r *Remaining) Row(s *experiment.Spec) Span { return r.durations.of(s) }
 
 // Takes is the expected duration of a row, at least: a row of unknown duration is worth a try.
 func (r *Remaining) Takes(s *experiment.Spec) time.Duration { return r.Row(s).Least }

@@ -15,12 +15,12 @@ func (p *Plan) Total() string {
 	case p.done > 0:
 		text += fmt.Sprintf(" (%d kept, %d to run)", p.done, p.count-p.done)
 	}
-	text += ", " + p.time.String() + p.starts
-	if from := p.durations.sourcesText(p.sources); from != "" {
-		text += ": durations from " + from
+	if p.done < p.count {
+		text += ", " + p.time.String()
 	}
-	if p.unknown {
-		text += "; the server's speed decides\nfor an estimate: --model MODEL --set target.hardware=DEVICE --set target.gpus=N"
+	text += p.starts
+	if p.time.Open {
+		text += "; the server's speed decides the rest"
 	}
 	if p.order != "" {
 		text += "\n" + p.order
@@ -32,7 +32,7 @@ func (p *Plan) Total() string {
 }
 
 // BeyondBudget reports whether the rows take longer than the rest of the budget.
-func (p *Plan) BeyondBudget() bool { return p.budget > 0 && p.time.least() > p.budget-p.spent }
+func (p *Plan) BeyondBudget() bool { return p.budget > 0 && p.time.Least > p.budget-p.spent }
 
 // BudgetText compares the duration of the rows with the budget.
 func (p *Plan) BudgetText() string {
@@ -42,9 +42,9 @@ func (p *Plan) BudgetText() string {
 	}
 	switch {
 	case p.BeyondBudget():
-		return text + fmt.Sprintf(": too short for every row, %s; the middle load of each row runs first", p.time.brief())
-	case !p.time.predicted:
+		return text + fmt.Sprintf(": too short for every row, %s; the middle load of each row runs first", p.time)
+	case p.time.Open || p.time.Most > left:
 		return text + ": what the rows leave of it goes to undecided points"
 	}
-	return text + fmt.Sprintf(": about %s left for undecided points", unit.Clock(left-p.time.likely))
+	return text + fmt.Sprintf(": at least %s left for undecided points", unit.Clock(left-p.time.Most))
 }

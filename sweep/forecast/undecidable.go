@@ -15,7 +15,7 @@ import (
 
 // undecidable lists the limits of a row that its requests can't pass even if none is over the limit, and those that
 // need a key of [target]: a line each, with the line of the matrix and what to write.
-func undecidable(m *sweep.Matrix, s *experiment.Spec, d *durations) []string {
+func undecidable(m *sweep.Matrix, s *experiment.Spec) []string {
 	var out []string
 	at := func(key string) string {
 		if line := m.LineOf(s.Name, key); line > 0 {
@@ -25,10 +25,11 @@ func undecidable(m *sweep.Matrix, s *experiment.Spec, d *durations) []string {
 	}
 	for _, l := range s.SLO.Limits {
 		if missing := missingOf(l, m.Target); missing != "" {
-			out = append(out, fmt.Sprintf("%s%s can't be decided: write %s in [target]", at("slo."+l.Key), l.Key, missing))
+			out = append(out, fmt.Sprintf("%s%s can't be decided: write %s in [target]",
+				at("slo."+l.Key), l.Key, missing))
 		}
 	}
-	n, about := d.planned(s)
+	n, about := planned(s)
 	if s.Search != nil {
 		n, about = mostOfSearch(s.Search), false
 	}
@@ -43,7 +44,7 @@ func undecidable(m *sweep.Matrix, s *experiment.Spec, d *durations) []string {
 	if len(keys) == 0 {
 		return out
 	}
-	key, remedy := remedyFor(s, d, most)
+	key, remedy := remedyFor(s, most)
 	label := s.Label()
 	if k := s.Search; k != nil {
 		label = s.Name
@@ -86,21 +87,30 @@ func missingOf(l experiment.Limit, t experiment.Target) string {
 }
 
 // remedyFor is what to write so that a row has so many requests, and the key that now bounds them.
-func remedyFor(s *experiment.Spec, d *durations, need int) (key, text string) {
+func remedyFor(s *experiment.Spec, need int) (key, text string) {
 	var write []string
 	key = "duration"
 	if s.Requests > 0 && s.Requests < need {
 		key, write = "requests", append(write, fmt.Sprintf("requests = %d", need))
 	}
 	rate := float64(s.Rate)
-	if s.Rate == 0 && !s.HasConversations() {
-		rate = d.rate(s)
-	}
-	if span := time.Duration(s.Duration).Seconds(); span > 0 && span*rate < float64(need) && rate > 0 && s.Arrival.IsSteady() {
+	span := time.Duration(s.Duration).Seconds()
+	if span > 0 && span*rate < float64(need) && rate > 0 && s.Arrival.IsSteady() {
 		write = append(write, fmt.Sprintf("duration = %q", workload.Seconds(math.Ceil(float64(need)/rate))))
 	}
 	if len(write) == 0 {
 		return key, ""
 	}
 	return key, ": write " + strings.Join(write, " and ")
+}
+
+// traceEndText warns that a trace can end within the warm-up, where only the server's speed decides it; empty: it
+// can't.
+func traceEndText(s *experiment.Spec) string {
+	whole, _, ends := s.AtMost()
+	if _, known := s.LeftByWarmup(); !ends || known || s.Repeat > 1 {
+		return ""
+	}
+	return fmt.Sprintf("%s: the trace ends after %s: if all are answered within the warm-up of %v, the window has none; %s",
+		s.Label(), unit.Plural(whole, "request"), time.Duration(s.Warmup.Time), s.TraceEndHint())
 }

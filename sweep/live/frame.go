@@ -30,8 +30,8 @@ type Sweep struct {
 }
 
 // NewSweep shows a sweep of the rows of m that k.Only picks, on v, until its Stop.
-func NewSweep(v *View, m *sweep.Matrix, k forecast.Known, color bool) *Sweep {
-	s := newSweep(m, k, color)
+func NewSweep(v *View, m *sweep.Matrix, only []string, color bool) *Sweep {
+	s := newSweep(m, only, color)
 	s.view = v
 	v.frame = func(at Moment) []string {
 		s.mu.Lock()
@@ -42,8 +42,8 @@ func NewSweep(v *View, m *sweep.Matrix, k forecast.Known, color bool) *Sweep {
 	return s
 }
 
-func newSweep(m *sweep.Matrix, k forecast.Known, color bool) *Sweep {
-	s := &Sweep{matrix: m.Name, color: color, status: status{remaining: forecast.NewRemaining(m, k)}, name: narrowestName}
+func newSweep(m *sweep.Matrix, only []string, color bool) *Sweep {
+	s := &Sweep{matrix: m.Name, color: color, status: status{remaining: forecast.NewRemaining(m, only)}, name: narrowestName}
 	s.status.total = len(s.status.remaining.Todo)
 	for _, t := range s.status.remaining.Todo {
 		s.name = max(s.name, columns.Width(title(t.Spec, math.MaxInt)))
@@ -68,7 +68,7 @@ func (s *Sweep) apply(e sweep.Event, now time.Time, width int) []string {
 	case e.Finished != nil:
 		return []string{s.finished(e.Finished, width)}
 	default:
-		return s.status.startedLines(e)
+		return eventLines(e)
 	}
 	return nil
 }

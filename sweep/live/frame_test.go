@@ -20,7 +20,6 @@ import (
 	"bench/experiment/stats"
 	"bench/experiment/workload"
 	"bench/sweep"
-	"bench/sweep/forecast"
 )
 
 var update = flag.Bool("update", false, "write the frames in testdata")
@@ -42,7 +41,7 @@ func busy(now time.Time, width int) (*Sweep, endpoint.Snapshot, []string) {
 	for range 12 {
 		point(1, timed, fmt.Sprintf("later-%d", len(points)))
 	}
-	s := newSweep(matrixOf(points...), forecast.Known{}, false)
+	s := newSweep(matrixOf(points...), nil, false)
 	total := len(points)
 	at := now.Add(-10 * time.Minute)
 	tell := func(e sweep.Event, after time.Duration) []string {
@@ -126,7 +125,7 @@ func TestFrameWords(t *testing.T) {
 	whole := experiment.Spec{Name: "whole", Stream: new(false), Load: workload.Load{Concurrency: 1, Duration: 10 * second}}
 	m := matrixOf(counted, whole)
 	m.Name = "m"
-	s := newSweep(m, forecast.Known{}, true)
+	s := newSweep(m, nil, true)
 	cut := false
 	frame := func(r endpoint.Snapshot) string { return strings.Join(s.frame(r, Moment{now, 120, 30, cut}), "\n") }
 	holds := func(text string, parts ...string) {
@@ -139,9 +138,9 @@ func TestFrameWords(t *testing.T) {
 	}
 	log := func() string { return "loading \x1b[2Jshards" }
 	s.apply(sweep.Event{Starting: &sweep.Starting{N: 1, Variant: "n=4", LastLine: log}}, now.Add(-3*time.Second), 100)
-	holds(frame(endpoint.Snapshot{}), "starting server 1 n=4: 3s", `log: loading \x1b[2Jshards`, "at least 11s left")
+	holds(frame(endpoint.Snapshot{}), "starting server 1 n=4: 3s", `log: loading \x1b[2Jshards`, "at least 10s left")
 	s.apply(sweep.Event{Begun: &sweep.Begun{Index: 1, Total: 2, Spec: &m.Points[0], ID: "counted-r1"}}, now.Add(-2*time.Second), 100)
-	holds(frame(endpoint.Snapshot{}), "preparing  connections and prefixes: 2s", "at least 11s left")
+	holds(frame(endpoint.Snapshot{}), "preparing  connections and prefixes: 2s", "at least 10s left")
 	r := endpoint.Snapshot{Begun: now.Add(-40 * time.Second), Phase: record.PhaseWarmup, Done: 50}
 	m.Points[0].Warmup.Requests = 60
 	holds(frame(r), "warm-up    40s, 50 of 60 requests")
@@ -149,7 +148,7 @@ func TestFrameWords(t *testing.T) {
 	r.Phase, r.Counted = record.PhaseWindow, 44 // of 50, six of the warm-up
 	holds(frame(r), "window     40s, 44 of 100 requests", "requests   0 sent, 50 done")
 	m.Points[0].Warmup, r.Counted = workload.Extent{}, 50
-	holds(frame(r), "window     40s, 50 of 100 requests", "about 40s left", "output     0 tok/s", "TTFT       none yet", "about 51s left")
+	holds(frame(r), "window     40s, 50 of 100 requests", "about 40s left", "output     0 tok/s", "TTFT       none yet", "50s to 2m 51s left")
 	cut = true
 	holds(frame(r), "interrupted: waiting for requests in flight")
 	cut = false

@@ -31,9 +31,9 @@ type Lines struct {
 // startingEvery is the time between two lines about a server that starts.
 const startingEvery = 10 * time.Second
 
-// NewLines writes the events of a sweep of the rows of m that k picks, until its Stop.
-func NewLines(w io.Writer, m *sweep.Matrix, k forecast.Known) *Lines {
-	x := &Lines{w: w, status: status{remaining: forecast.NewRemaining(m, k)}, quit: make(chan struct{})}
+// NewLines writes the events of a sweep of the rows of m that only picks, until its Stop.
+func NewLines(w io.Writer, m *sweep.Matrix, only []string) *Lines {
+	x := &Lines{w: w, status: status{remaining: forecast.NewRemaining(m, only)}, quit: make(chan struct{})}
 	x.done.Go(func() {
 		tick := time.NewTicker(startingEvery)
 		defer tick.Stop()
@@ -91,7 +91,7 @@ func (x *Lines) Event(e sweep.Event) {
 			x.put(now, "%s", line)
 		}
 	default:
-		for _, line := range x.status.startedLines(e) {
+		for _, line := range eventLines(e) {
 			fmt.Fprintln(x.w, line)
 		}
 	}

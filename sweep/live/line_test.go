@@ -19,7 +19,6 @@ import (
 	"bench/experiment/stats"
 	"bench/experiment/workload"
 	"bench/sweep"
-	"bench/sweep/forecast"
 )
 
 const second = workload.Span(time.Second)
@@ -70,7 +69,7 @@ func lines(t *testing.T) {
 	down := rowOf(experiment.Spec{Name: "down", Repeat: 1, Load: probe.Load}, 6, "", 0)
 	down.SLO = []record.Verdict{{Metric: "ttft_p95", Verdict: "FAIL", Limit: 150, Unit: "ms", Observed: 128, Why: "122 of 128 over the limit, 5 % allowed (122 of them failed)"}}
 	var out bytes.Buffer
-	x := NewLines(&out, matrixOf(kept, open, fails), forecast.Known{})
+	x := NewLines(&out, matrixOf(kept, open, fails), nil)
 	x.Event(sweep.Event{Starting: &sweep.Starting{N: 1, Variant: "n=2", Log: "results/m/1/server-1.log", LastLine: func() string { return "loading\x1b[2J " + strings.Repeat("x", 200) }}})
 	time.Sleep(21 * time.Second)
 	for _, e := range []sweep.Event{
@@ -94,11 +93,10 @@ TIME starting server 1 n=2: 10s  ` + log + `
 TIME starting server 1 n=2: 20s  ` + log + `
 results go to results/m/1
 1 of 3 rows are kept
-durations from the matrix alone
 TIME [1/3] kept: kept
-TIME [2/3] a\x1b[2J\u202e … about 1m 01s
-TIME [2/3] a\x1b[2J\u202e (repeat 2): UNDECIDED (TTFT p95 needs 41 more), 1 caution, n=1, 2 FAILED, 123 tok/s, TTFT p50 12.3 ms p95 ≥12.3 ms, TPOT p50 ~1.50 ms; about 1m 01s left
-TIME [3/3] fails … about 1m 01s
+TIME [2/3] a\x1b[2J\u202e … 1m 00s to 3m 01s
+TIME [2/3] a\x1b[2J\u202e (repeat 2): UNDECIDED (TTFT p95 needs 41 more), 1 caution, n=1, 2 FAILED, 123 tok/s, TTFT p50 12.3 ms p95 ≥12.3 ms, TPOT p50 ~1.50 ms; 1m 00s to 3m 01s left
+TIME [3/3] fails … 1m 00s to 3m 01s
 TIME [3/3] fails: FAIL (TTFT p99 612 ms > 500 ms), n=400, 123 tok/s, TTFT p50 12.3 ms p95 12.3 ms p99 ~12.3 ms, TPOT p50 ~1.50 ms
 TIME [4/5] probe: FAIL (TTFT p95 250 ms > 150 ms after 128 requests), n=400, 123 tok/s, TTFT p50 12.3 ms p95 12.3 ms p99 ~12.3 ms, TPOT p50 ~1.50 ms
 TIME [5/5] down: FAIL (TTFT p95: 122 of 128 over the limit, 5 % allowed, 122 of them failed), n=6, 123 tok/s, TTFT p50 ~12.3 ms p95 ≥12.3 ms, TPOT p50 ~1.50 ms

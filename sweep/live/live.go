@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"bench/experiment/endpoint"
-	"bench/experiment/safetext"
 	"bench/sweep"
 	"bench/sweep/forecast"
 )
@@ -69,15 +68,6 @@ func (s *status) leftText(r endpoint.Snapshot, now time.Time) string {
 		return left.String() + " left"
 	}
 	return "time left not known"
-}
-
-// startedLines are the lines of the begin of a run: with what its time left rests on.
-func (s *status) startedLines(e sweep.Event) []string {
-	lines := eventLines(e)
-	if from := s.remaining.Basis(); e.Started != nil && from != "" {
-		lines = append(lines, safetext.Escape("durations from "+from))
-	}
-	return lines
 }
 
 // startText is the server that is being started, with its knobs.

@@ -28,9 +28,9 @@ type Messages struct {
 // progressEvery is the time between two events of a row's progress.
 const progressEvery = 5 * time.Second
 
-// NewMessages writes the events of a sweep of the rows of m that k.Only picks, until its Stop.
-func NewMessages(w io.Writer, m *sweep.Matrix, k forecast.Known) *Messages {
-	x := &Messages{w: w, status: status{remaining: forecast.NewRemaining(m, k)}, quit: make(chan struct{})}
+// NewMessages writes the events of a sweep of the rows of m that only picks, until its Stop.
+func NewMessages(w io.Writer, m *sweep.Matrix, only []string) *Messages {
+	x := &Messages{w: w, status: status{remaining: forecast.NewRemaining(m, only)}, quit: make(chan struct{})}
 	x.done.Go(func() {
 		tick := time.NewTicker(progressEvery)
 		defer tick.Stop()
@@ -96,7 +96,7 @@ func (x *Messages) progress(now time.Time) {
 	m := sweep.Event{Begun: row}.Message(now)
 	m.Event, m.Progress = sweep.EventRowProgress, progressOf(r, now)
 	left := x.status.left(r, now)
-	m.Progress.LeastS, m.Progress.From = left.Least.Seconds(), x.status.remaining.Basis()
+	m.Progress.LeastS = left.Least.Seconds()
 	if !left.Open {
 		m.Progress.MostS = new(left.Most.Seconds())
 	}

@@ -17,7 +17,6 @@ import (
 	"bench/experiment/stats"
 	"bench/experiment/workload"
 	"bench/sweep"
-	"bench/sweep/forecast"
 )
 
 func TestMessages(t *testing.T) {
@@ -25,7 +24,7 @@ func TestMessages(t *testing.T) {
 		spec := experiment.Spec{Name: "a", Repeat: 1, Repeats: 2, Point: []experiment.Axis{{Key: "rate", Value: "2"}}, Load: workload.Load{Duration: 20 * second}}
 		m := matrixOf(spec, experiment.Spec{Name: "counted", Load: workload.Load{Concurrency: 1, Requests: 100}})
 		var out bytes.Buffer
-		e := NewMessages(&out, m, forecast.Known{})
+		e := NewMessages(&out, m, nil)
 		e.Event(sweep.Event{Started: &sweep.Started{Dir: "results/m/1", Total: 2}})
 		time.Sleep(6 * time.Second) // no row runs: nothing to tell
 		begun := &sweep.Begun{Index: 1, Total: 2, Spec: &m.Points[0], ID: "a,rate=2-r1", Progress: &endpoint.Progress{}}
@@ -42,7 +41,7 @@ func TestMessages(t *testing.T) {
 			`{"schema":"bench/event/v1","at":"2000-01-01T00:00:00Z","event":"run_started","run":{"dir":"results/m/1","rows":2,"rows_kept":0}}`,
 			`{"schema":"bench/event/v1","at":"2000-01-01T00:00:06Z","event":"row_started","row":{"id":"a,rate=2-r1","index":1,"rows":2,"name":"a","point":[{"key":"rate","value":"2"}],"repeat":1,"repeats":2}}`,
 			`{"schema":"bench/event/v1","at":"2000-01-01T00:00:10Z","event":"row_progress","row":{"id":"a,rate=2-r1","index":1,"rows":2,"name":"a","point":[{"key":"rate","value":"2"}],"repeat":1,"repeats":2},` +
-				`"progress":{"phase":"preparing","elapsed_s":0,"sent":3,"done":0,"failed":0,"in_flight":3,"output_tokens":0,"left_at_least_s":21,"left_from":"the matrix alone"}}`,
+				`"progress":{"phase":"preparing","elapsed_s":0,"sent":3,"done":0,"failed":0,"in_flight":3,"output_tokens":0,"left_at_least_s":20}}`,
 			`{"schema":"bench/event/v1","at":"2000-01-01T00:00:11Z","event":"row_finished","row":{"id":"a,rate=2-r1","index":1,"rows":2,"name":"a","point":[{"key":"rate","value":"2"}],"repeat":1,"repeats":2},` +
 				`"result":{"kept":false,"completed":30,"failed":0,"ttft_p50_ms":12.345,"tpot_p50_ms":1.5,"output_tokens_per_s":123.456,"slo":"FAIL","valid":false,"findings":["errors"]}}`,
 			`{"schema":"bench/event/v1","at":"2000-01-01T00:00:11Z","event":"run_ended","run":{"dir":"results/m/1","rows":2,"rows_kept":0,"state":"done"}}`,
