@@ -18,14 +18,12 @@ import (
 // probe is a point of its own, at the probed load, and decided from its row alone.
 type Search struct {
 	Axis string `toml:"-" json:"axis"` // rate, concurrency
-	// Goal is slo: the highest load that meets the SLO; saturation: the highest rate that the server sustains;
-	// or knee: the load above which throughput hardly grows.
+	// Goal is slo: the highest load that meets the SLO; or saturation: the highest rate that the server sustains.
 	Goal string `toml:"search" json:"search"`
 
 	Min       float64       `toml:"min" json:"min"`
 	Max       float64       `toml:"max" json:"max"`
 	Tolerance Share         `toml:"tolerance" json:"tolerance"`          // largest distance of the two ends of the answer
-	Confirm   int           `toml:"-" json:"confirm"`                    // runs at the knee and its neighbours: the row's repeats, at least 2
 	Budget    workload.Span `toml:"budget" json:"budget_s,omitempty"`    // total time of the probes; 0 = DefaultBudget
 	Probes    int           `toml:"probes" json:"probes,omitempty"`      // maximum number; 0 = DefaultProbes
 	Best      bool          `toml:"best" json:"best,omitempty"`          // a server's knobs that can't beat others are not searched further
@@ -73,7 +71,6 @@ func (s Share) String() string { return strconv.FormatFloat(100*float64(s), 'g',
 const (
 	GoalSLO        = "slo"
 	GoalSaturation = "saturation"
-	GoalKnee       = "knee"
 )
 
 // Bounds of a search. Loads that differ by less than 1 % can have the same name.
@@ -105,15 +102,14 @@ func (k *Search) checkFor(s *Spec, bad func(key, problem, hint string)) {
 		}
 	case GoalSaturation:
 		if k.Axis != "rate" {
-			bad("search", "every server sustains a closed loop: its users wait for it", `write rate = { search = "saturation", … }, or search = "knee"`)
+			bad("search", "every server sustains a closed loop: its users wait for it", `write rate = { search = "saturation", … }`)
 		}
-	case GoalKnee:
 	case "":
-		bad("search", "the search has no target", `write search = "slo", "saturation" or "knee"`)
-	case "contract":
-		bad("search", `unknown search "contract"`, `write search = "slo": it has that name now`)
+		bad("search", "the search has no target", `write search = "slo" or "saturation"`)
+	case "knee":
+		bad("search", "the search for a knee went", `write search = "slo" or "saturation"; or list loads, and read the knee of the series`)
 	default:
-		bad("search", "unknown search "+strconv.Quote(k.Goal), `write "slo", "saturation" or "knee"`)
+		bad("search", "unknown search "+strconv.Quote(k.Goal), `write "slo" or "saturation"`)
 	}
 	if s.Isolate {
 		bad("search", "isolate needs a rate that is known before the row", "leave out isolate; run it at the rate that the search finds")
@@ -169,17 +165,14 @@ func (s *Spec) ProbeAt(at Probe, repeat int) Spec {
 	return p
 }
 
-// ProbeOf is the probe that a point is. The search for a knee chooses the load alone.
+// ProbeOf is the probe that a point is.
 func (k *Search) ProbeOf(s *Spec) Probe {
-	if k.Goal == GoalKnee {
-		return Probe{Load: k.LoadOf(s)}
-	}
 	return Probe{Load: k.LoadOf(s), Warmup: s.Warmup.Time, Window: s.Duration}
 }
 
 // Algorithm is the algorithm that chooses the loads.
 func (k *Search) Algorithm() stats.Search {
-	return stats.Search{Min: k.Min, Max: k.Max, Tolerance: float64(k.Tolerance), Whole: k.Axis == "concurrency", Confirm: k.Confirm}
+	return stats.Search{Min: k.Min, Max: k.Max, Tolerance: float64(k.Tolerance), Whole: k.Axis == "concurrency"}
 }
 
 // Pace is the length of the probes.

@@ -19,6 +19,7 @@ func TestSearchCheck(t *testing.T) {
 		{func(k *Search, _ *Spec) { k.Goal = "max" }, `search: unknown search "max"`},
 		{func(_ *Search, s *Spec) { s.SLO.Limits = nil }, "search: the row has no SLO to meet"},
 		{func(k *Search, _ *Spec) { k.Axis, k.Goal = "concurrency", "saturation" }, "search: every server sustains a closed loop"},
+		{func(k *Search, _ *Spec) { k.Goal = "knee" }, "search: the search for a knee went"},
 		{func(_ *Search, s *Spec) { s.Isolate = true }, "search: isolate needs a rate"},
 		{func(_ *Search, s *Spec) { s.Kind = coldStart }, "search: a cold start"},
 		{func(k *Search, _ *Spec) { k.Min = 0 }, "min: min is 0, not between"},
@@ -28,7 +29,7 @@ func TestSearchCheck(t *testing.T) {
 		{func(k *Search, _ *Spec) { k.Tolerance = 0.001 }, "tolerance: a tolerance of 0.1 % is not between 1 % and 100 %"},
 		{func(k *Search, _ *Spec) { k.Probes = -1 }, "probes: -1 is not a number"},
 	} {
-		k, s := Search{Axis: "rate", Goal: "slo", Min: 1, Max: 64, Tolerance: 0.1, Confirm: 2}, ok
+		k, s := Search{Axis: "rate", Goal: "slo", Min: 1, Max: 64, Tolerance: 0.1}, ok
 		tt.change(&k, &s)
 		var got []string
 		k.Check(&s, func(key, problem, hint string) {

@@ -15,7 +15,7 @@ func searchName(f *record.Found) string {
 	return strings.TrimSpace(s.Label() + " " + f.Variant)
 }
 
-var searchGoals = map[string]string{"slo": "max %s within SLO", "saturation": "saturation %s", "knee": "knee of %s"}
+var searchGoals = map[string]string{"slo": "max %s within SLO", "saturation": "saturation %s"}
 
 var searchStates = map[string]string{"above": "the highest load qualifies", "below": "the lowest load does not qualify", "none": "nothing found",
 	"beaten":   "another server setting is better",

@@ -55,7 +55,6 @@ func (x *expander) toProbe(p *experiment.Spec, longest workload.Span, found func
 		return
 	}
 	k := *x.search
-	k.Confirm = max(2, p.Repeats)
 	k.Longest, k.First = longest, p.Warmup.Time
 	p.Repeats = 0
 	p.Search = &k
@@ -74,7 +73,7 @@ func (x *expander) toProbe(p *experiment.Spec, longest workload.Span, found func
 	}
 }
 
-// defaultWindow is the window of a knee's probes if the row has no duration; other searches choose theirs.
+// defaultWindow stands for the windows that the search chooses until its first probe is known.
 const defaultWindow = workload.Span(30 * time.Second)
 
 // searching is a search with its finished probes.

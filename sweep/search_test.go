@@ -210,7 +210,7 @@ func TestSearchStandsForItsProbes(t *testing.T) {
 	if len(m.Points) != 1 || ID(&m.Points[0]) != "s,concurrency=6-r1" {
 		t.Fatalf("%s", order(m))
 	}
-	if k := m.Points[0].Search; k.Confirm != 3 || k.Tolerance != 0.25 || k.Axis != "concurrency" {
+	if k := m.Points[0].Search; k.Tolerance != 0.25 || k.Axis != "concurrency" {
 		t.Errorf("%+v", k)
 	}
 	base, _ := startMock(t, mock.Config{})

@@ -22,10 +22,6 @@ func NextProbe(k *experiment.Search, rows []*record.Row, beat float64) (next exp
 	if len(rows) >= k.MaxProbes() || futile(rows) {
 		return next, false
 	}
-	if k.Goal == experiment.GoalKnee {
-		load, more := k.Algorithm().NextOfKnee(gains(k, rows))
-		return experiment.Probe{Load: load}, more && duration(rows) < time.Duration(k.MaxTime())
-	}
 	pace := k.Pace()
 	pace.Beat = beat
 	step, more := k.Algorithm().Next(probes(k, rows), pace)
@@ -146,14 +142,6 @@ func disturbed(r *record.Row) string {
 	return ""
 }
 
-func gains(k *experiment.Search, rows []*record.Row) []stats.Gain {
-	out := make([]stats.Gain, len(rows))
-	for i, r := range rows {
-		out[i] = stats.Gain{Load: k.LoadOf(&r.Spec), Gain: r.Summary.Throughput.OutputTokensPerS}
-	}
-	return out
-}
-
 // saturated is PASS if the server keeps up with the load of a row, and FAIL if it does not.
 func saturated(r *record.Row) stats.Verdict {
 	// In a closed loop concurrency bounds the queue; a row that reaches its concurrency late had a slow client.
@@ -177,7 +165,7 @@ func Overshoots(r *record.Row) bool {
 	if r.Spec.Search.Goal == experiment.GoalSaturation {
 		v = saturated(r)
 	}
-	return v != stats.Pass || disturbed(r) != "" || r.Spec.Search.Goal == experiment.GoalKnee
+	return v != stats.Pass || disturbed(r) != ""
 }
 
 // keptUp reports whether the server completed as many requests/s as were offered; a shortfall that can be
@@ -212,22 +200,13 @@ func searchResult(k *experiment.Search, s *experiment.Spec, rows []*record.Row, 
 	_, others := experiment.LoadAxis(s)
 	f := record.Found{Name: s.Name, Others: others, Variant: s.Variant, Search: *k, Probes: len(rows), TookS: duration(rows).Seconds()}
 	close := true
-	if k.Goal == experiment.GoalKnee {
-		var bends bool
-		f.Bracket, bends = k.Algorithm().KneeOf(gains(k, rows))
-		close = bends
-	} else if len(rows) > 0 {
+	if len(rows) > 0 {
 		f.Bracket, close = bracket(k.Algorithm(), probes(k, rows))
 	}
 	_, more := NextProbe(k, rows, beat)
 	f.State = state(&f, len(rows) > 0 && close, more, again)
 	if f.High != nil && *f.High <= beat {
 		f.State = "beaten"
-	}
-	if k.Goal == experiment.GoalKnee && !more && !again {
-		if _, unfinished := k.Algorithm().NextOfKnee(gains(k, rows)); unfinished {
-			f.State, f.Bracket = "budget", stats.Bracket{}
-		}
 	}
 	label := (&experiment.Spec{Name: f.Name, Point: f.Others}).Label()
 	f.Text = fmt.Sprintf("%s: %s (%s, %s)", label, foundText(&f, rows), unit.Plural(f.Probes, "probe"), duration(rows).Round(time.Second))
@@ -274,7 +253,6 @@ func foundText(f *record.Found, rows []*record.Row) string {
 	what := map[string]string{
 		experiment.GoalSLO:        "the highest " + k.Axis + " that meets the SLO",
 		experiment.GoalSaturation: "the highest rate that the server keeps up with",
-		experiment.GoalKnee:       "the " + k.Axis + " at the knee",
 	}[k.Goal]
 	switch f.State {
 	case "searching":
@@ -284,9 +262,6 @@ func foundText(f *record.Found, rows []*record.Row) string {
 	case "budget":
 		return what + between(f) + budgetText(f, rows)
 	case "none":
-		if k.Goal == experiment.GoalKnee {
-			return fmt.Sprintf("no knee for %s %s to %s: throughput does not bend; change min or max", k.Axis, loadText(k, k.Min), loadText(k, k.Max))
-		}
 		return fmt.Sprintf("no %s from %s to %s is decided: %s", k.Axis, loadText(k, k.Min), loadText(k, k.Max), whyUndecided(rows))
 	case "above":
 		return fmt.Sprintf("%s is %s or above, the search's max; raise max", what, loadText(k, *f.Low))
@@ -308,7 +283,7 @@ func between(f *record.Found) string {
 		return " is below " + loadText(k, *f.High)
 	case f.High == nil:
 		return fmt.Sprintf(" is %s or above", loadText(k, *f.Low))
-	case k.Axis == "concurrency" && *f.High == *f.Low+1 && k.Goal != experiment.GoalKnee:
+	case k.Axis == "concurrency" && *f.High == *f.Low+1:
 		return " is " + loadText(k, *f.Low)
 	}
 	text := fmt.Sprintf(" is between %s and %s", loadText(k, *f.Low), loadText(k, *f.High))
@@ -324,7 +299,7 @@ func budgetText(f *record.Found, rows []*record.Row) string {
 	switch {
 	case futile(rows):
 		return "; the last probes are invalid: " + whyUndecided(rows)
-	case f.Low == nil || f.High == nil || k.Goal == experiment.GoalKnee:
+	case f.Low == nil || f.High == nil:
 		return "; " + spent + " spent: raise " + spent
 	}
 	width := *f.High / *f.Low - 1

@@ -28,7 +28,7 @@ func probed(k *experiment.Search, load float64, repeat int, verdict stats.Verdic
 }
 
 func sloSearch(axis string) *experiment.Search {
-	return &experiment.Search{Axis: axis, Goal: "slo", Min: 1, Max: 64, Tolerance: 0.1, Confirm: 2}
+	return &experiment.Search{Axis: axis, Goal: "slo", Min: 1, Max: 64, Tolerance: 0.1}
 }
 
 // search runs a search on answers by load.
@@ -117,7 +117,7 @@ func TestSearchBudget(t *testing.T) {
 }
 
 func TestSearchSaturation(t *testing.T) {
-	k := &experiment.Search{Axis: "rate", Goal: "saturation", Min: 1, Max: 64, Tolerance: 0.05, Confirm: 2}
+	k := &experiment.Search{Axis: "rate", Goal: "saturation", Min: 1, Max: 64, Tolerance: 0.05}
 	row := func(x float64) *record.Row {
 		r := probed(k, x, 1, stats.Fail) // the SLO does not count here
 		r.Summary.DurationS, r.Summary.Requests.Planned = 100, int(100*x)
@@ -184,25 +184,6 @@ func TestProbeEvidence(t *testing.T) {
 	refused := probed(k, 8, 1, stats.Fail, "errors")
 	if e := probe(k, refused).Limits[0]; e.Least != e.N {
 		t.Errorf("a refusal is the server's answer: %+v", e)
-	}
-}
-
-func TestSearchKnee(t *testing.T) {
-	k := &experiment.Search{Axis: "concurrency", Goal: "knee", Min: 1, Max: 128, Tolerance: 0.1, Confirm: 2}
-	curve := func(at float64) func(float64) *record.Row {
-		return func(x float64) *record.Row {
-			r := probed(k, x, 1, "")
-			r.Summary.Throughput.OutputTokensPerS = 40 * min(x, at)
-			return r
-		}
-	}
-	s, rows := search(t, k, curve(24))
-	if f := SearchResult(k, s, rows, 0); f.State != "found" || *f.Low > 24 || *f.High < 24 || !strings.Contains(f.Text, "the concurrency at the knee is between") {
-		t.Errorf("%s", f.Text)
-	}
-	s, rows = search(t, k, curve(1000))
-	if f := SearchResult(k, s, rows, 0); f.State != "none" || f.Met() || !strings.Contains(f.Text, "no knee for concurrency 1 to 128") {
-		t.Errorf("%s", f.Text)
 	}
 }
 

@@ -220,3 +220,5 @@ func TestSimulationChangePoints(t *testing.T) {
 		}
 	}
 }
+
+func percent(k, n int) float64 { return 100 * float64(k) / float64(n) }

@@ -5,33 +5,19 @@ import (
 	"strconv"
 )
 
-// Search finds the load up to which a condition holds (Next, Region), or the knee of a curve (NextOfKnee, KneeOf).
-// It runs one load after the other. The next load is a function of the runs so far, in any order, so that an
+// Search finds the load up to which a condition holds (Next, Region). It runs one load after the other. The next load is a function of the runs so far, in any order, so that an
 // interrupted search can resume.
 type Search struct {
 	Min, Max  float64
 	Tolerance float64 // largest gap between the ends of the answer, as a share of the lower one
 	Whole     bool    // loads are integers
-	Confirm   int     // runs at the knee and its neighbours; 0 = 1
 }
 
-// Bracket contains the threshold, or the knee.
+// Bracket contains the threshold.
 type Bracket struct {
 	Low  *float64 `json:"low"`            // the condition holds up to it; null = not known of any load of the range
 	High *float64 `json:"high"`           // it does not hold from there; null = it may hold at every load of the range
-	Best *float64 `json:"best,omitempty"` // estimate of the threshold; absent for a knee, and without both ends
-}
-
-// between is the middle of two loads; false if they are within the tolerance.
-func (s Search) between(a, b float64) (float64, bool) {
-	if s.Close(a, b) {
-		return 0, false
-	}
-	mid := s.allowed(math.Sqrt(a * b))
-	if s.Whole {
-		mid = min(max(mid, a+1), b-1)
-	}
-	return mid, a < mid && mid < b
+	Best *float64 `json:"best,omitempty"` // estimate of the threshold; absent without both ends
 }
 
 // Close reports whether two loads are within the tolerance.

@@ -54,7 +54,7 @@ type search struct {
 	probe *record.Row
 }
 
-// searchesOf groups the searches of a side by point. That for a knee has no answer that is better or worse.
+// searchesOf groups the searches of a side by point.
 func searchesOf(s Side) (found map[string][]search, order []string) {
 	found = map[string][]search{}
 	for i := range s.Runs {
@@ -62,7 +62,7 @@ func searchesOf(s Side) (found map[string][]search, order []string) {
 		for j := range r.Manifest.Searches {
 			f := &r.Manifest.Searches[j]
 			probe := probeOf(r, f)
-			if f.Search.Goal == experiment.GoalKnee || probe == nil {
+			if probe == nil {
 				continue
 			}
 			name := (&experiment.Spec{Name: f.Name, Point: f.Others}).Label()
