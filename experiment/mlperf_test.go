@@ -65,7 +65,6 @@ func (s *Spec) loadText() string {
 	return fmt.Sprintf("rate %g, %d slots, %d requests, %v", float64(s.Rate), s.Concurrency, s.Requests, time.Duration(s.Duration))
 }
 
-// limitsText is an SLO in one line.
 func limitsText(c SLO) string {
 	var parts []string
 	for _, l := range c.Limits {

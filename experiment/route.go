@@ -14,7 +14,6 @@ type Route struct {
 	API      string
 }
 
-// RouteOf is the route of a class of the point.
 func (s *Spec) RouteOf(c *workload.Class, t Target) Route {
 	return Route{Endpoint: c.Endpoint, Model: c.Model, API: cmp.Or(c.API, s.APIFor(t))}
 }

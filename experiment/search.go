@@ -64,7 +64,6 @@ func (s *Share) DecodeTOML(v any, bad func(key, problem, hint string)) {
 	*s = Share(x)
 }
 
-// String is the share as a percentage.
 func (s Share) String() string { return strconv.FormatFloat(100*float64(s), 'g', 4, 64) + " %" }
 
 // Values of Search.Goal.
@@ -165,7 +164,6 @@ func (s *Spec) ProbeAt(at Probe, repeat int) Spec {
 	return p
 }
 
-// ProbeOf is the probe that a point is.
 func (k *Search) ProbeOf(s *Spec) Probe {
 	return Probe{Load: k.LoadOf(s), Warmup: s.Warmup.Time, Window: s.Duration}
 }
@@ -192,7 +190,6 @@ func (k *Search) MaxTime() workload.Span { return cmp.Or(k.Budget, DefaultBudget
 // MaxProbes is the largest number of probes.
 func (k *Search) MaxProbes() int { return cmp.Or(k.Probes, DefaultProbes) }
 
-// LoadOf is the load of a probe.
 func (k *Search) LoadOf(s *Spec) float64 {
 	if k.Axis == "rate" {
 		return float64(s.Rate)

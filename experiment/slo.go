@@ -176,7 +176,6 @@ func override(base, own []Limit) []Limit {
 	return out
 }
 
-// ClassOverrides reports whether a class has its own limit for a key.
 func (s *Spec) ClassOverrides(class, key string) bool {
 	for _, c := range s.Mix {
 		if _, own := c.SLO[key]; own && c.Name == class {

@@ -22,7 +22,6 @@ func (m *mistakes) add(key, problem, hint string) {
 	*m = append(*m, key+": "+problem)
 }
 
-// decode reads an SLO as the matrix gives it.
 func decode(t testing.TB, text string) (SLO, mistakes) {
 	t.Helper()
 	var table map[string]any
@@ -179,7 +178,6 @@ func TestNeedsStream(t *testing.T) {
 	}
 }
 
-// asText is the limits in one line each.
 func asText(limits []Limit) string {
 	var lines []string
 	for _, l := range limits {

@@ -37,7 +37,6 @@ type Sizing struct {
 
 const gib = 1 << 30
 
-// ContextGiB is the size of one context.
 func (z Sizing) ContextGiB() float64 { return z.BytesPerToken * float64(z.Input) / gib }
 
 // Contexts is the number of contexts that fit: floor(ratio · tier / context).

@@ -85,7 +85,6 @@ type AnswerView struct {
 	Trust    string           // how many of the run's rows support the answer
 }
 
-// View is the answer of a workload in words.
 func (o *Analysis) View(w *diagnosis.Workload) AnswerView {
 	v := AnswerView{Headline: w.Headline(), Kind: leadKind(w.Verdict), Text: w.Text, Figures: w.Figures, Trust: trustLine(&o.Answer.Trust, w)}
 	if w.Next != nil {

@@ -18,7 +18,6 @@ type ComparisonAnswer struct {
 	Notes []string // what was not compared, and what can change the answer
 }
 
-// Sentence is the answer in one sentence.
 func (a *ComparisonAnswer) Sentence() string { return a.Lead + ": " + a.Text }
 
 // AnswerComparison says what a comparison found. The gate's verdict comes first.

@@ -5,7 +5,6 @@ import (
 	"bench/report/compare"
 )
 
-// SchemaDocument is the schema of Document.
 const SchemaDocument = "bench/report/v2"
 
 // Document is the answers of runs as data: the page carries it under bench-data, and --format json writes

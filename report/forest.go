@@ -86,7 +86,6 @@ func answersFirst(lines []ForestLine) {
 	}
 }
 
-// Lines are all lines.
 func (f *Forest) Lines() []ForestLine { return slices.Concat(f.Main, f.Rest) }
 
 // Cut is the forest with at most N main lines: some of each rank, most of what the gate fails, of each

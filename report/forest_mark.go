@@ -15,7 +15,6 @@ const (
 // ForestMarks are all marks, in the order of a legend.
 var ForestMarks = []ForestMark{MarkWorse, MarkBetter, MarkNoChange, MarkPass, MarkInconclusive, MarkRaw}
 
-// Words explain the mark.
 func (m ForestMark) Words() string {
 	if m == MarkRaw {
 		return "not tested"

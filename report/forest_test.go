@@ -23,7 +23,6 @@ func tested(name string, v compare.Verdict, change, lo, hi float64) compare.Metr
 		CI95:   stats.Interval{Lo: lo / 100, Hi: hi / 100}, P: &p, Adjusted: &p, Verdict: v, Margin: 0.05}
 }
 
-// gated is a figure of the gate with its verdict.
 func gated(m compare.Metric, worse float64, v stats.Verdict) compare.Metric {
 	m.Threshold, m.Gate, m.Margin = &experiment.Threshold{Metric: m.Name, Worse: worse}, v, worse
 	return m

@@ -74,7 +74,6 @@ func axisText(reach float64, width int) (axis string, scaled bool) {
 	return columns.Pad(left, width/2) + "0" + columns.PadLeft(right, width/2), scaled
 }
 
-// marksText explains the marks of lines.
 func marksText(lines []ForestLine) string {
 	var parts []string
 	for _, mark := range ForestMarks {

@@ -7,7 +7,6 @@ import (
 	"bench/report/compare"
 )
 
-// Headline is the run on one line.
 func (r *Run) Headline() *compare.Headline {
 	o := r.Analyze()
 	h := &compare.Headline{State: r.Manifest.State, Rows: len(r.Live()), Planned: len(r.Live()) +

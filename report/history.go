@@ -46,7 +46,6 @@ func HistoryText(w io.Writer, h *compare.History, screen Screen) error {
 	return p.flush(w)
 }
 
-// HistoryMarkdown writes a history as Markdown.
 func HistoryMarkdown(w io.Writer, h *compare.History) error {
 	m := &markdown{}
 	for i := range h.Groups {
@@ -230,7 +229,6 @@ func TrendsTable(g *compare.Group) Table {
 	return t
 }
 
-// IntervalText is an interval for people.
 func IntervalText(iv stats.Interval, unit string) string {
 	if math.IsInf(iv.Hi, 1) {
 		return "unbounded"

@@ -108,7 +108,6 @@ func compareSizes(a, b float64) int {
 	return 0
 }
 
-// firstThree joins the first three.
 func firstThree(all []string, by string) string {
 	s := strings.Join(all[:min(shownAlarms, len(all))], by)
 	if more := len(all) - shownAlarms; more > 0 {

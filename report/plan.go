@@ -26,7 +26,6 @@ func PlanText(w io.Writer, p *compare.Plan, screen Screen) error {
 	return out.flush(w)
 }
 
-// PlanMarkdown writes a plan as Markdown.
 func PlanMarkdown(w io.Writer, p *compare.Plan) error {
 	m := &markdown{}
 	for i, line := range PlanAnswer(p) {
@@ -181,7 +180,6 @@ func planTable(p *compare.Plan) Table {
 	return t
 }
 
-// presentRecipes are the present recipes of the figures.
 func presentRecipes(p *compare.Plan) string {
 	var all []string
 	for i := range p.Figures {

@@ -247,7 +247,6 @@ func loadCell(load string) Cell {
 	return TextCell(load)
 }
 
-// beside writes the run beside its prediction.
 func (p *printer) beside(run *Run, o *Analysis) {
 	points, workloads := run.besideTables(o)
 	for _, t := range []Table{points, workloads} {

@@ -18,7 +18,6 @@ import (
 
 var update = flag.Bool("update", false, "write the goldens anew")
 
-// fixtureRun is the fixture's run.
 func fixtureRun() *Run {
 	r := &Run{Dir: "results/chat/20261120T120000Z", Notes: fixture.Notes, Missing: []string{"I-lost-r1"}}
 	r.Manifest, r.Rows = fixture.Run()

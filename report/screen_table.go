@@ -22,7 +22,6 @@ const separators = " -,=/"
 // usualName is the width of the first column that the others leave it.
 func usualName(width int) int { return max(18, width/4) }
 
-// WriteTable writes a table for a terminal.
 func WriteTable(w io.Writer, t Table, s Screen) error {
 	p := newPrinter(s)
 	p.table(t)

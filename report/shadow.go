@@ -22,7 +22,6 @@ type ShadowView struct {
 	Cautions []string
 }
 
-// NamedCount is a number with its name.
 type NamedCount struct{ Name, Value string }
 
 // ShadowAnswer puts a comparison into words: the verdicts on the gated figures come first.

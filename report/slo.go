@@ -47,7 +47,6 @@ func (r *Run) sloTable() Table {
 	return t
 }
 
-// limitCell is the value under a limit with its verdict.
 func limitCell(v *record.Verdict) Cell {
 	c, judged := measuredCell(*v), verdictCell(stats.Verdict(v.Verdict), v.Need)
 	c.Kind = judged.Kind
@@ -99,7 +98,6 @@ func UnitWords(unit string) string {
 	return unit
 }
 
-// severityKind is the kind of a cell with a severity.
 func severityKind(s record.Severity) Kind {
 	switch s {
 	case record.Invalid:

@@ -19,10 +19,8 @@ type Table struct {
 	Rows    [][]Cell
 }
 
-// Add appends a row.
 func (t *Table) Add(row ...Cell) { t.Rows = append(t.Rows, row) }
 
-// Column is the head of a column.
 type Column struct {
 	Head string
 	Unit string // empty: none, or in the cells
@@ -30,7 +28,6 @@ type Column struct {
 	Help string // id of a definition; empty: none
 }
 
-// Cell is one field of a table.
 type Cell struct {
 	Text  string
 	Title string // tooltip: the evidence behind the text
@@ -52,7 +49,6 @@ const (
 	Code      Kind = "code" // a command
 )
 
-// TextCell is a cell of text alone.
 func TextCell(s string) Cell { return Cell{Text: s} }
 
 func count(n int) Cell { return Cell{Text: unit.Count(n)} }

@@ -60,7 +60,6 @@ func serverCells(name string, m *telemetry.ServerUsage) []Cell {
 		known(m.PrefixHitRate, percent), known(m.AcceptanceRate, percent), known(m.AcceptanceLength, 1), source}
 }
 
-// gpuTable is the metrics of each GPU.
 func (r *Run) gpuTable() Table {
 	t := Table{ID: "gpus", Caption: "GPU metrics", Note: "Means over the window; tooltips: maxima.", Columns: []Column{
 		{Head: "row"}, {Head: "GPU"}, {Head: "memory active", Unit: "%", Num: true}, {Head: "tensor cores active", Unit: "%", Num: true}, {Head: "SMs active", Unit: "%", Num: true}, {Head: "busy", Unit: "%", Num: true},

@@ -28,7 +28,6 @@ func texts(t Table) (out []string) {
 	return out
 }
 
-// runOf is a run of these rows.
 func runOf(rows ...record.Row) *Run {
 	r := &Run{Rows: rows}
 	for _, row := range rows {

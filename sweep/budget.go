@@ -23,7 +23,6 @@ func (r *run) spent() time.Duration {
 	return r.spentBefore + seconds(r.watch.spent.TotalS) + time.Since(r.watch.since)
 }
 
-// spentBy is the time that attempts took.
 func spentBy(attempts []record.Attempt) (sum time.Duration) {
 	for _, a := range attempts {
 		if a.Time != nil {

@@ -26,7 +26,6 @@ const (
 	scratchSuffix   = ".samples" + partial // samples of a long row while it runs
 )
 
-// directory is the directory of a run.
 type directory struct{ path string }
 
 func (d directory) file(name string) string { return filepath.Join(d.path, name) }

@@ -19,7 +19,6 @@ type Event struct {
 	Found    *record.Found // a search that has ended
 }
 
-// Starting is the start of a server.
 type Starting struct {
 	N       int // counts from 1
 	Variant string

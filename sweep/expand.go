@@ -182,7 +182,6 @@ func (x *expander) product(choice []int, f func([]int)) {
 	}
 }
 
-// point decodes and checks one choice.
 func (x *expander) point(merged map[string]any, choice []int) experiment.Spec {
 	values := maps.Clone(merged)
 	var point []experiment.Axis

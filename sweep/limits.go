@@ -23,14 +23,12 @@ type Limits struct {
 	problem func(path, text, hint string) strict.Problem
 }
 
-// rowLimits is the SLO of one row.
 type rowLimits struct {
 	slo     experiment.SLO
 	classes map[string]classLimits   // by name
 	place   func(path string) string // the path in the file of a path in the row
 }
 
-// classLimits are limits of one class.
 type classLimits struct {
 	slo map[string]any
 	at  string // their path in the row

@@ -15,7 +15,6 @@ import (
 	"bench/sweep/strict"
 )
 
-// limitsIn writes a file of limits.
 func limitsIn(t *testing.T, text string) string {
 	t.Helper()
 	t.Chdir(t.TempDir())

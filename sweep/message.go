@@ -8,7 +8,6 @@ import (
 	"bench/experiment/verdict"
 )
 
-// SchemaEvent is the schema of a Message.
 const SchemaEvent = "bench/event/v1"
 
 // Values of Message.Event.
@@ -110,7 +109,6 @@ type MessageResult struct {
 	Findings  []string `json:"findings"`      // codes of the invalid ones and of the cautions
 }
 
-// Message converts an event.
 func (e Event) Message(at time.Time) Message {
 	m := Message{Schema: SchemaEvent, At: at.UTC()}
 	switch {

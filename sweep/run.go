@@ -61,7 +61,6 @@ type ResumeError struct{ text string }
 // Error implements error.
 func (e *ResumeError) Error() string { return e.text }
 
-// run is the state of one Run.
 type run struct {
 	Options
 	m        *Matrix

@@ -194,7 +194,6 @@ func (s *secrets) remember(span string, least int) {
 
 func notWord(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
 
-// mask removes the secrets from problems.
 func (s secrets) mask(problems strict.Problems) strict.Problems {
 	lines := strings.Split(strings.TrimPrefix(s.masked, "\ufeff"), "\n")
 	for i := range problems {

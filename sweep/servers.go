@@ -60,7 +60,6 @@ type startError struct {
 // Error implements error.
 func (e *startError) Error() string { return e.err.Error() }
 
-// Unwrap returns the cause.
 func (e *startError) Unwrap() error { return e.err }
 
 // passUnstarted marks the next rows as failed if their server did not start. A later round of repeats tries

@@ -38,7 +38,6 @@ func (m *Matrix) ClassEndpoints(points []experiment.Spec) (list []string) {
 	return list
 }
 
-// variant finds a variant by its name.
 func (m *Matrix) variant(name string) *Variant {
 	at := slices.IndexFunc(m.Variants, func(v Variant) bool { return v.Name == name })
 	return &m.Variants[at]

@@ -27,7 +27,6 @@ type cutting struct {
 	salts []string
 }
 
-// Drive implements endpoint.Workers.
 func (c *cutting) Drive(ctx context.Context, d endpoint.DriveConfig) ([]endpoint.ShareResult, error) {
 	c.salts = append(c.salts, d.Row.Salt)
 	if c.cuts > 0 {
@@ -38,7 +37,6 @@ func (c *cutting) Drive(ctx context.Context, d endpoint.DriveConfig) ([]endpoint
 	return c.Leader.Drive(ctx, d)
 }
 
-// crew is a leader with workers in this process.
 func crew(t *testing.T, n int) *workers.Leader {
 	t.Helper()
 	const token = "token"

@@ -45,7 +45,6 @@ var recipes = slices.Concat(recipe("recipe 5 x 3", 3,
 	grouped("2 base nights x 3", noise.with(nights(2, 3), 3, 1)),
 	grouped("3 base nights x 3", noise.with(nights(3, 3), 3, 1)))
 
-// with is the setting with these nights.
 func (s Setting) with(base []int, repeats, newRuns int) Setting {
 	s.Base, s.New, s.NewRuns = base, repeats, newRuns
 	return s

@@ -12,7 +12,6 @@ func atMost(share float64, of int) int {
 	return int(share*n + 3.5*math.Sqrt(share*(1-share)*n))
 }
 
-// find is the setting of this name.
 func find(t *testing.T, name string) Setting {
 	t.Helper()
 	for _, s := range settings() {

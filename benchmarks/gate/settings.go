@@ -82,7 +82,6 @@ func recipe(group string, repeats int, all ...Setting) []Setting {
 	return all
 }
 
-// grouped is settings of one group.
 func grouped(group string, all ...Setting) []Setting {
 	for i := range all {
 		all[i].Group = group

@@ -61,7 +61,6 @@ var gated = experiment.Gate{Thresholds: []experiment.Threshold{{Metric: "ttft_p5
 	{Metric: "tpot_p50", Worse: 0.03},
 	{Metric: "output_tokens_per_s", Worse: 0.03}}}
 
-// gate is the thresholds of a setting.
 func (s *Setting) gate() experiment.Gate {
 	g := gated
 	if s.Failing > 0 {

@@ -13,7 +13,6 @@ import (
 	"time"
 )
 
-// counts are of requests.
 type counts struct {
 	sent      atomic.Int64 // written in whole or in part
 	ended     atomic.Int64 // answered to the end

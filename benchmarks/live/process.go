@@ -14,7 +14,6 @@ import (
 	"bench/experiment/recording"
 )
 
-// watched is the proxy.
 type watched struct {
 	pid   int
 	admin string // URL of its metrics
@@ -63,7 +62,6 @@ func (w watched) metric(ctx context.Context, name string) string {
 	return "–"
 }
 
-// readRecording counts the lines of a recording.
 func readRecording(file string) (lines int, c recording.Counts, err error) {
 	f, err := os.Open(file)
 	if err != nil {

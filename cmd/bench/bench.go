@@ -34,7 +34,6 @@ type exitError struct {
 // Error implements error.
 func (e *exitError) Error() string { return e.err.Error() }
 
-// Unwrap returns the cause.
 func (e *exitError) Unwrap() error { return e.err }
 
 // usage returns an error of the command line: exit code 2.

@@ -18,7 +18,6 @@ import (
 	"bench/report/page"
 )
 
-// compareFlags are the flags of `bench compare`.
 type compareFlags struct {
 	format, output, junit, onUndecided, known, same, runSpread, base string
 	gate, accept                                                     bool

@@ -49,7 +49,6 @@ func (f *compareFlags) options(args int) (compare.Options, error) {
 	return o, nil
 }
 
-// parseThresholds reads values of --threshold.
 func parseThresholds(all []string, bad func(format string, args ...any)) (g experiment.Gate) {
 	for _, t := range all {
 		metric, change, _ := strings.Cut(t, "=")
@@ -75,7 +74,6 @@ func percentage(flag, text, example string, bad func(format string, args ...any)
 	return percent / 100
 }
 
-// checkSides checks the flags that choose what is compared.
 func (f *compareFlags) checkSides(args int, bad func(format string, args ...any)) {
 	if f.base != "" {
 		if _, err := lastGood(f.base); err != nil {

@@ -160,7 +160,6 @@ func evaluation(t *testing.T) report.Evaluation {
 	return report.Evaluation{Models: models, Hardware: hardware}
 }
 
-// plain is a value as its JSON.
 func plain(t *testing.T, v any) any {
 	t.Helper()
 	text, err := json.Marshal(v)

@@ -201,7 +201,6 @@ func widthOfFlags(cmd *cobra.Command) int {
 	return n
 }
 
-// flagName is a flag with the kind of its value.
 func flagName(f *pflag.Flag) string {
 	name := "      --" + f.Name
 	if f.Shorthand != "" {

@@ -94,7 +94,6 @@ func TestKubernetesCommands(t *testing.T) {
 	}
 }
 
-// jobs are the Jobs of a stream of objects.
 func jobs(t *testing.T, stream string) (list []map[string]any) {
 	t.Helper()
 	for d := yaml.NewDecoder(strings.NewReader(stream)); ; {
@@ -110,7 +109,6 @@ func jobs(t *testing.T, stream string) (list []map[string]any) {
 	}
 }
 
-// containerOf is the container of a Job.
 func containerOf(t *testing.T, job map[string]any) map[string]any {
 	t.Helper()
 	return under[map[string]any](t, job, "spec", "template", "spec", "containers", 0)

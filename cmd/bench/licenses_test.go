@@ -32,7 +32,6 @@ func TestLicenses(t *testing.T) {
 	}
 }
 
-// module is a linked module.
 type module struct{ Path, Version, Dir string }
 
 func linkedModules(t *testing.T) []module {
@@ -108,7 +107,6 @@ var (
 	licenseFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice)([.-].*)?$`)
 )
 
-// licenseFiles are the files with the license of a module.
 func licenseFiles(t *testing.T, dir string) (files []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)

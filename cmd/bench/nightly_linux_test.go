@@ -129,7 +129,6 @@ func program(t *testing.T) string {
 	return path
 }
 
-// nights are the nights of one example.
 type nights struct {
 	*testing.T
 	job
@@ -189,7 +188,6 @@ func (n *nights) night(what, endpoint string, code int, texts ...string) {
 	}
 }
 
-// wrote checks the files that a night writes.
 func (n *nights) wrote(gate string) {
 	n.Helper()
 	wanted := map[string]string{"gate.xml": gate, "gate.md": "base: ", "trends.html": "nightly"}

@@ -15,7 +15,6 @@ import (
 	"bench/report/export"
 )
 
-// predictFlags are the flags of `bench predict`.
 type predictFlags struct {
 	tables tableFlags
 

@@ -27,7 +27,6 @@ func r1(t *testing.T) roofline.Setup {
 	return s
 }
 
-// withPublished is a prediction with published figures.
 func withPublished(s roofline.Setup, w roofline.Workload) roofline.Prediction {
 	p := s.Predict(w)
 	addPublished(&p, s, w)

@@ -21,7 +21,6 @@ import (
 	"bench/sweep/strict"
 )
 
-// reportFlags are the flags of `bench report`.
 type reportFlags struct {
 	format, output string
 	enforce        bool

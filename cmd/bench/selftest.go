@@ -19,7 +19,6 @@ import (
 	"bench/sweep"
 )
 
-// selftestFlags are the flags of `bench selftest`.
 type selftestFlags struct {
 	quick   bool
 	verbose bool

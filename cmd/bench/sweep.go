@@ -19,7 +19,6 @@ import (
 	"bench/sweep/forecast"
 )
 
-// sweepFlags are the flags of `bench sweep`.
 type sweepFlags struct {
 	key keyFlags
 
@@ -210,7 +209,6 @@ func (c *cli) sweepWith(ctx context.Context, in *sweepInput, x *crew) error {
 	return err
 }
 
-// watched runs the sweep and shows it on w.
 func (c *cli) watched(ctx context.Context, m *sweep.Matrix, o sweep.Options, w watcher) (*sweep.Result, error) {
 	stderr := c.stderr
 	c.stderr = w.notes

@@ -75,7 +75,6 @@ func (c *cli) tile(cmd *cobra.Command, f *tileFlags) error {
 	return t.runOne(cmd.Context())
 }
 
-// tileRun is one run of `bench tile`.
 type tileRun struct {
 	*cli
 	*tileFlags

@@ -13,7 +13,6 @@ import (
 	"bench/report/compare"
 )
 
-// tileFlags are the flags of `bench tile`.
 type tileFlags struct {
 	sweepFlags
 

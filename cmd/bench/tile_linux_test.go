@@ -89,7 +89,6 @@ func startTiling(t *testing.T, wide int, args ...string) *tiling {
 	return x
 }
 
-// said is all that it wrote.
 func (x *tiling) said() string {
 	if x.file == nil {
 		return x.seen.was()

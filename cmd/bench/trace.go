@@ -26,7 +26,6 @@ import (
 
 const traceFormats = "mooncake, azure, burstgpt, sharegpt, log, weka, otel, bench"
 
-// traceFlags are the flags of bench trace.
 type traceFlags struct {
 	options trace.Options
 	set     []string // KEY=VALUE of [row.trace]
@@ -152,7 +151,6 @@ func (t *traceFlags) setKeys() error {
 	return nil
 }
 
-// traceFlag returns the flag of a key of [row.trace].
 func traceFlag(key string) string {
 	switch key {
 	case "file":
@@ -291,7 +289,6 @@ func (c *cli) convert(ctx context.Context, t *traceFlags) error {
 	return nil
 }
 
-// write writes the requests to w.
 func (t *traceFlags) write(ctx context.Context, w io.Writer) (*trace.Conversion, error) {
 	n := max(t.sessions, t.requests)
 	if n == 0 {

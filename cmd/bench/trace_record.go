@@ -79,7 +79,6 @@ func (f *recordFlags) register(fl *pflag.FlagSet) {
 	f.shadow.register(fl)
 }
 
-// config reads the flags.
 func (f *recordFlags) config() (proxy.Config, *tls.Config, error) {
 	c := proxy.Config{SessionHeader: f.sessionHeader, KeepModels: f.keepModels}
 	var wrong []string
@@ -278,7 +277,6 @@ func (c *cli) announceRecording(f *recordFlags, traffic, admin net.Addr, encrypt
 	fmt.Fprintf(c.stdout, "recording to %s (Ctrl-C ends it)\nlistening on %s://%s\npage, /metrics, /readyz: http://%s/\n", safe(f.output), scheme, traffic, admin)
 }
 
-// summarizeRecording prints what the file has and lacks.
 func (c *cli) summarizeRecording(name string, file *recordingFile, n recording.Counts) {
 	if file.removed {
 		fmt.Fprintf(c.stdout, "%s is removed: no request was recorded\n", safe(name))

@@ -57,7 +57,6 @@ func createRecording(name string, h recording.Header, note io.Writer) (*recordin
 	return f, nil
 }
 
-// write appends an exchange.
 func (f *recordingFile) write(x *recording.Exchange) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -9,7 +9,6 @@ import (
 	"bench/experiment/proxy"
 )
 
-// shadowFlags are the flags of the candidate.
 type shadowFlags struct {
 	to, share, model, keyEnv, maxErrors string
 	warmup                              time.Duration

@@ -23,7 +23,6 @@ import (
 	"bench/sweep/workers"
 )
 
-// workFlags are the flags of `bench work`.
 type workFlags struct {
 	key                       keyFlags
 	join, token, ca, endpoint string
@@ -98,7 +97,6 @@ func (c *cli) work(ctx context.Context, fl *pflag.FlagSet, f *workFlags) error {
 	return err
 }
 
-// worker checks the flags.
 func (f *workFlags) worker(fl *pflag.FlagSet) (*workers.Worker, error) {
 	at, err := url.Parse(f.join)
 	if err != nil || at.Host == "" || at.User != nil || at.Scheme != "http" && at.Scheme != "https" {

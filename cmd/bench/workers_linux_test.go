@@ -108,7 +108,6 @@ func (p *process) kill() {
 	<-p.ended
 }
 
-// over reports whether the process has ended.
 func (p *process) over() bool {
 	select {
 	case <-p.ended:

@@ -9,7 +9,6 @@ import (
 	"bench/experiment/workload/trace"
 )
 
-// setupOf is a model on a device of the tables.
 func setupOf(t *testing.T, model, device string, gpus int) roofline.Setup {
 	t.Helper()
 	models, err := roofline.ParseModels(root.ModelConfigs)

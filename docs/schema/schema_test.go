@@ -168,7 +168,6 @@ var closed = map[string][]any{
 	"sweep.MessageResult.slo":    verdicts,
 }
 
-// severities of a finding.
 var severities = []any{string(record.Invalid), string(record.Caution), string(record.Note)}
 
 // verdicts of an SLO and of a gate.
@@ -177,7 +176,6 @@ var verdicts = []any{string(stats.Pass), string(stats.Fail), string(stats.Undeci
 // maybe is values, or the empty text: there is none.
 func maybe(values []any) []any { return append([]any{""}, values...) }
 
-// bottlenecks are the values of the field.
 func bottlenecks() []any {
 	var all []any
 	for _, b := range diagnosis.Bottlenecks {

@@ -14,13 +14,11 @@ type Answer struct {
 	Cut     bool   // the client did not keep all of it
 }
 
-// Call is a tool call.
 type Call struct {
 	Name      string
 	Arguments string // a JSON text
 }
 
-// Verdict is the result of a check.
 type Verdict struct {
 	Valid   *bool  // the answer has the form that the request asks for; nil = it asks for none
 	Correct *bool  // the answer is one of those expected; nil = none is known

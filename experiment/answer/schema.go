@@ -137,7 +137,6 @@ type steps struct{ left int }
 
 var errSteps = errors.New("too many steps")
 
-// Validate counts a step.
 func (s *steps) Validate(*jsonschema.ValidatorContext, any) {
 	if s.left--; s.left < 0 {
 		panic(errSteps)

@@ -60,7 +60,6 @@ func Narrow(widths, least []int, room int) {
 	}
 }
 
-// LongestWord is the width of the longest word of s.
 func LongestWord(s string) int {
 	n := 0
 	for word := range strings.FieldsSeq(s) {

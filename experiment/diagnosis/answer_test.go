@@ -48,7 +48,6 @@ func needs(metric string, n int) record.Verdict {
 	return v
 }
 
-// answerOf makes the answer of a run from its rows.
 func answerOf(rows []record.Row, missing ...string) Answer {
 	series := series.FromRows(rows)
 	m := &record.Manifest{Hypothesis: "it is fast", Facts: map[string]string{"driver": "580"}}

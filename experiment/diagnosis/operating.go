@@ -119,7 +119,6 @@ func closest(p *series.Point) *Closest {
 	return out
 }
 
-// settings are those of a point.
 func settings(m *record.Manifest, s *series.Series, p *series.Point) []Fact {
 	out := []Fact{{"load", p.Load}}
 	for _, a := range s.OtherAxes {

@@ -11,7 +11,6 @@ import (
 
 // The pairs of points that rules compare. Each function returns nil if there is no such point.
 
-// lowerLoad is the point of the next lower load.
 func (v *pointMetrics) lowerLoad(all []pointMetrics) *pointMetrics { return v.sibling(all, v.point-1) }
 
 // lowestLoad is the point of the series' lowest load, if it is another one.

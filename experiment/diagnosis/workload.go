@@ -73,7 +73,6 @@ type PointStatus struct {
 	Text   string `json:"text"` // "misses TTFT p95 2.04 s > 500 ms"; empty: it meets the SLO, or has none
 }
 
-// point is the quoted point.
 func (w *Workload) point(s *series.Series) *series.Point { return &s.Points[w.Quoted] }
 
 // Headline is the answer's first line: "SHIP D-saturation at concurrency 32".

@@ -39,7 +39,6 @@ func (s *Server) MeasureAccuracy(ctx context.Context, a *experiment.Accuracy) er
 	return nil
 }
 
-// ask asks one server all questions.
 func (s *Server) ask(ctx context.Context, of string, a *experiment.Accuracy) (record.AccuracyCounts, error) {
 	api := s.apis[of]
 	enc, err := api.questionEncoder(s.Target.ExtraBody, a.File == "")

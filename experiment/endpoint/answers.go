@@ -127,7 +127,6 @@ func (c *answerChecks) expectation(r *workload.Request) (*answer.Expectation, er
 	return e, err
 }
 
-// answerOf is an answer as text.
 func answerOf(r *openai.Result) *answer.Answer {
 	p := &r.Answer.Parts
 	a := &answer.Answer{Content: openai.Unescape(p.Content), Finish: r.Finish, Cut: p.Cut}

@@ -59,7 +59,6 @@ func (c countedPrompts) of(spec *experiment.Spec, encoders classEncoders) (out [
 	return out
 }
 
-// take adds the counts of the leader.
 func (c countedPrompts) take(counts []PromptCount, spec *experiment.Spec, encoders classEncoders) {
 	files := map[string]string{}
 	for _, class := range spec.Classes() {

@@ -24,7 +24,6 @@ type OtherError struct {
 // Error implements error.
 func (e *OtherError) Error() string { return e.Err.Error() }
 
-// Unwrap returns the cause.
 func (e *OtherError) Unwrap() error { return e.Err }
 
 // ReachOthers reaches what the points need beside the target's first endpoint and its model: the other replicas, the
@@ -132,7 +131,6 @@ func (s *Server) follow(ctx context.Context, r experiment.Route) error {
 // all are the replicas of the target, itself first.
 func (s *Server) all() []*Server { return append([]*Server{s}, s.replicas...) }
 
-// others are all servers beside this one.
 func (s *Server) others() []*Server {
 	return slices.AppendSeq(slices.Clone(s.replicas), maps.Values(s.elsewhere))
 }

@@ -49,7 +49,6 @@ func servers(t *testing.T, all ...*logged) (urls []string) {
 	return urls
 }
 
-// reachAll reaches the target of a point.
 func reachAll(t *testing.T, tgt experiment.Target, spec experiment.Spec) (*Server, error) {
 	t.Helper()
 	base, err := target.BaseURL(append(tgt.Replicas, tgt.Endpoint)[0])

@@ -222,7 +222,6 @@ func (f *fake) answer(w http.ResponseWriter, body map[string]any, chat bool, pro
 	}
 }
 
-// dead is a context that has ended.
 func dead() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -81,7 +81,6 @@ type LiveLatency struct {
 	P50, P90, P95, P99, Max float64
 }
 
-// Snapshot is the progress now.
 func (p *Progress) Snapshot() Snapshot {
 	r := Snapshot{
 		Phase: phases[p.phase.Load()], Sent: int(p.Sent.Load()), Done: int(p.Done.Load()), Failed: int(p.Failed.Load()),
@@ -137,7 +136,6 @@ func (p *Progress) Counts() Counts {
 	return Counts{p.Sent.Load(), p.Done.Load(), p.Sessions.Load(), p.Over.Load(), p.phase.Load()}
 }
 
-// Take shows the counts of all workers of a row.
 func (p *Progress) Take(workers []Counts) {
 	var sum Counts
 	inFlight := int64(0)

@@ -56,7 +56,6 @@ func (p *realPrompts) fields(prompt *prompts.Prompt) []openai.RawField {
 	return out
 }
 
-// realBody encodes a real prompt.
 func (e *classEncoder) realBody(r *workload.Request) []byte {
 	c := e.real.read(r.Prompt)
 	if c == nil {

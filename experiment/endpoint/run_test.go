@@ -73,7 +73,6 @@ func measure(t *testing.T, s *Server, spec experiment.Spec) (*record.Row, []*rec
 	return row, records
 }
 
-// text is v as it is stored.
 func text(t *testing.T, v any) string {
 	t.Helper()
 	b, err := json.Marshal(v)

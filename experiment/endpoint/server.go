@@ -134,7 +134,6 @@ func (s *Server) connect(ctx context.Context, api string) error {
 	return s.measureRTT(ctx, client)
 }
 
-// probeAPI probes one API with one model.
 func (s *Server) probeAPI(ctx context.Context, c *apiClient) error {
 	err := c.probe(ctx)
 	if err == nil {

@@ -18,7 +18,6 @@ import (
 
 const sameHost = "same host" // openai.Vantage.Place
 
-// Telemetry is the [telemetry] table.
 type Telemetry = telemetry.Config
 
 // OpenTelemetry finds the sources of server and GPU metrics; Close closes them. Without it rows have samples

@@ -110,7 +110,6 @@ func (m *measurement) bodiesOf() string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// driveWorkers has the workers send the load.
 func (m *measurement) driveWorkers(ctx context.Context, s *Server, c load.Config) (load.Measured, error) {
 	var epoch time.Time
 	results, err := m.t.Workers.Drive(ctx, DriveConfig{

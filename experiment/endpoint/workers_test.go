@@ -25,10 +25,8 @@ type goroutines struct {
 	change  func(*Share)  // of what a worker gets; nil: nothing
 }
 
-// Complete implements Workers.
 func (g *goroutines) Complete(context.Context) error { return nil }
 
-// Drive implements Workers.
 func (g *goroutines) Drive(ctx context.Context, c DriveConfig) ([]ShareResult, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -107,7 +105,6 @@ func (g *goroutines) share(row Share, k int) (share Share, err error) {
 	return share, err
 }
 
-// crew are n workers of a server.
 func crew(t *testing.T, s *Server, n int) *goroutines {
 	t.Helper()
 	g := &goroutines{}
@@ -189,7 +186,6 @@ func TestWorkers(t *testing.T) {
 	}
 }
 
-// holdWorkers holds what a row states of its workers to its records.
 func holdWorkers(t *testing.T, row *record.Row, records []*record.Record) {
 	t.Helper()
 	most, sent := row.Spec.Concurrency, map[int]int{}

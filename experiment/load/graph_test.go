@@ -24,7 +24,6 @@ type step struct {
 	wait    time.Duration
 }
 
-// sessionsOf is a workload that replays those sessions.
 func sessionsOf(dir string, sessions ...[]step) workload.Workload {
 	text := `{"schema":"bench/trace/v1","time_unit":"ms","grouped":true,"ends":true}` + "\n"
 	for i, steps := range sessions {
@@ -67,7 +66,6 @@ func copies(n int, s []step) (out [][]step) {
 // research is an agent that starts two subagents after its first request and goes on when both have ended.
 var research = []step{{}, {[]int{0}, sec}, {[]int{0}, 2 * sec}, {[]int{2}, 0}, {[]int{1, 3}, 500 * milli}}
 
-// byTurn are the requests of a session.
 func (r *rig) byTurn(session int) map[int]*Job {
 	out := map[int]*Job{}
 	for _, j := range r.jobs {

@@ -70,7 +70,6 @@ func (s *session) before(next int) turn {
 	return before
 }
 
-// follow makes a turn that is due.
 func (s *session) follow(c *Config, next int) turn {
 	t := s.later(c, next)
 	s.mu.Lock()

@@ -118,7 +118,6 @@ func (w *window) closeByPlan(scheduled bool, now time.Duration) {
 	}
 }
 
-// complete reports that the window has all its requests.
 func (w *window) complete() bool {
 	return w.empty || w.Requests > 0 && w.counted >= w.Requests
 }

@@ -1,6 +1,5 @@
 package mock
 
-// api is the API of a request.
 type api int
 
 const (
@@ -10,7 +9,6 @@ const (
 	messages
 )
 
-// String implements fmt.Stringer.
 func (a api) String() string {
 	return [...]string{"completions", "chat", "responses", "messages"}[a]
 }

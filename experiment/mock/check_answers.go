@@ -30,7 +30,6 @@ func (c Config) checkModels(bad func(key, problem, hint string)) {
 	}
 }
 
-// checkAnswers checks what the answers are planted with.
 func (c Config) checkAnswers(bad func(key, problem, hint string)) {
 	share := func(key string, v float64) {
 		if !(v >= 0 && v <= 1) {

@@ -41,7 +41,6 @@ func (c *chunks) begin(b []byte) []byte {
 	return c.endEvent(append(b, '}'))
 }
 
-// open implements encoder.
 func (c *chunks) open(b []byte, k tokenKind) []byte {
 	b = append(b, c.head...)
 	switch {
@@ -106,7 +105,6 @@ func (c *chunks) tokenIDs(b []byte, ids []int32) []byte {
 	return appendIDs(append(b, `,"token_ids":`...), ids)
 }
 
-// textless implements encoder.
 func (c *chunks) textless(b []byte, _ tokenKind) []byte {
 	return c.close(c.open(b, textToken), textToken, nil)
 }
@@ -130,12 +128,10 @@ func (c *chunks) end(b []byte) []byte {
 	return b
 }
 
-// fail implements encoder.
 func (c *chunks) fail(b []byte, e *apiError) []byte {
 	return c.data(c.data(b, string(e.object(c.p.shape))), "[DONE]")
 }
 
-// object implements encoder.
 func (c *chunks) object() map[string]any {
 	p := c.p
 	choice := map[string]any{"index": 0, "logprobs": nil, "finish_reason": p.finish(), "stop_reason": nil}

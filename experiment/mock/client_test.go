@@ -96,7 +96,6 @@ func ask(t *testing.T, url, fault string, chat bool) *openai.Result {
 	return askBy(t, url, fault, map[bool]string{true: target.Chat}[chat])
 }
 
-// askBy is ask by an API.
 func askBy(t *testing.T, url, fault, api string) *openai.Result {
 	t.Helper()
 	o := openai.Options{BaseURL: url + "/v1", Headers: map[string]string{"X-Mock-Fault": fault}, Timeout: time.Minute, API: api}

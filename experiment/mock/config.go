@@ -94,7 +94,6 @@ type Speculation struct {
 // fixed reports whether c has fixed times.
 func (c Config) fixed() bool { return c.TTFT > 0 || c.ITL > 0 }
 
-// hasStepTimes reports whether c sets step times.
 func (c Config) hasStepTimes() bool {
 	return c.StepBase != 0 || c.StepPerSeq != 0 || c.StepPerContextToken != 0 || c.StepPerPrefillToken != 0
 }

@@ -31,7 +31,6 @@ type counters struct {
 	promptLen, outputLen, stepTokens                        histogram
 }
 
-// adapterLoad are the requests of an adapter.
 type adapterLoad struct{ waiting, running int }
 
 // newCounters makes the counters of a resolved configuration.
@@ -161,7 +160,6 @@ func (l *counters) countCompletion(q *seq) {
 	l.outputLen.observe(float64(q.out))
 }
 
-// countAbort counts q as aborted.
 func (l *counters) countAbort(q *seq) {
 	switch q.stage {
 	case waiting:

@@ -41,7 +41,6 @@ const (
 // isTool reports whether the token belongs to a tool call.
 func (k tokenKind) isTool() bool { return k == toolNameToken || k == toolArgumentToken }
 
-// newEncoder makes the encoder of p.
 func (p *reply) newEncoder() encoder {
 	frame := frame(p.f.lineEnd)
 	switch p.shape {
@@ -76,7 +75,6 @@ func (f frame) comment(b []byte) []byte { return f.endEvent(append(b, ": ping"..
 // emptyEvent appends an event with an empty data field.
 func (f frame) emptyEvent(b []byte) []byte { return f.endEvent(append(b, "data:"...)) }
 
-// endEvent ends the line and the event.
 func (f frame) endEvent(b []byte) []byte { return append(append(b, f...), f...) }
 
 // marshal is v as JSON, of strings, numbers, lists and objects, which always encode.

@@ -83,7 +83,6 @@ func (s *Server) finishRecord(p *reply, whole bool) {
 	s.records.add(p.rec)
 }
 
-// stamp sets the arrival of a record.
 func (s *Server) stamp(rec *Record, now time.Time) {
 	arrival := int64(now.Sub(s.start))
 	rec.ArrivalUnixNS, rec.ArrivalNS = now.UnixNano(), arrival

@@ -18,7 +18,6 @@ type Lateness struct {
 // lastEvents bounds the number of events, rounded up to whole requests.
 const lastEvents = 200_000
 
-// String implements fmt.Stringer.
 func (l Lateness) String() string {
 	return fmt.Sprintf("server write delay over the last %d events: p50 %v, p99 %v, max %v", l.Events, l.P50, l.P99, l.Max)
 }

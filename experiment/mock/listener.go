@@ -18,7 +18,6 @@ type retryingListener struct {
 // acceptRetry is the wait before a retry: a closed connection frees a descriptor.
 const acceptRetry = 10 * time.Millisecond
 
-// Accept implements net.Listener.
 func (l retryingListener) Accept() (net.Conn, error) {
 	for {
 		c, err := l.Listener.Accept()

@@ -53,7 +53,6 @@ type contentPart struct {
 	Content  content         `json:"content"` // tool_result
 }
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (c *content) UnmarshalJSON(b []byte) error {
 	*c = nil
 	if string(b) == "null" {
@@ -100,7 +99,6 @@ type messageList struct {
 	raw  json.RawMessage
 }
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (m *messageList) UnmarshalJSON(b []byte) error {
 	m.raw = append(m.raw[:0], b...)
 	return json.Unmarshal(b, &m.list)

@@ -20,10 +20,8 @@ type messageEvents struct {
 // signature ends a thinking block.
 const signature = "bW9jaw=="
 
-// early implements encoder.
 func (e *messageEvents) early() bool { return e.p.f.roleEarly }
 
-// begin implements encoder.
 func (e *messageEvents) begin(b []byte) []byte {
 	m := e.message([]any{}, nil)
 	if !e.p.f.noUsage {
@@ -63,7 +61,6 @@ func (e *messageEvents) close(b []byte, k tokenKind, _ []int32) []byte {
 	return e.endEvent(append(b, e.tail...))
 }
 
-// textless implements encoder.
 func (e *messageEvents) textless(b []byte, _ tokenKind) []byte {
 	return e.event(b, "ping", map[string]string{"type": "ping"})
 }
@@ -99,7 +96,6 @@ func (e *messageEvents) closeBlock(b []byte) []byte {
 	return b
 }
 
-// end implements encoder.
 func (e *messageEvents) end(b []byte) []byte {
 	last := map[string]any{"type": "message_delta", "delta": map[string]any{"stop_reason": e.stopReason(), "stop_sequence": nil}}
 	if !e.p.f.noUsage {
@@ -112,7 +108,6 @@ func (e *messageEvents) end(b []byte) []byte {
 	return e.event(b, "message_stop", map[string]string{"type": "message_stop"})
 }
 
-// fail implements encoder.
 func (e *messageEvents) fail(b []byte, bad *apiError) []byte {
 	return e.data(e.name(b, "error"), string(bad.object(messages)))
 }
@@ -145,7 +140,6 @@ func (e *messageEvents) block(item itemKind, text string) map[string]any {
 	return map[string]any{"type": "text", "text": text}
 }
 
-// object implements encoder.
 func (e *messageEvents) object() map[string]any {
 	p, from := e.p, e.p.reasoned()
 	var blocks []any

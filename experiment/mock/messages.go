@@ -29,7 +29,6 @@ func (r *messagesRequest) settle() (*request, *apiError) {
 	return q, nil
 }
 
-// thinks is request.thinks of this API.
 func (r *messagesRequest) thinks() *bool {
 	if r.Thinking.Type == "" {
 		return r.templateThinking(nil)

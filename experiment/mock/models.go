@@ -28,7 +28,6 @@ func (s *Server) models(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, map[string]any{"object": "list", "data": data})
 }
 
-// adapt sets the adapter of q.
 func (s *Server) adapt(q *seq, model string) {
 	if slices.Contains(s.cfg.adapterNames(), model) {
 		q.adapter, q.factor = model, s.cfg.Adapters[model]

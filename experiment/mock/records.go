@@ -58,7 +58,6 @@ type Record struct {
 	Finish               string  `json:"finish"`                    // "length", "stop", "tool_calls", or "abort": the client disconnected, or a fault ended it
 }
 
-// Image is an image of a prompt.
 type Image struct {
 	Bytes  int    `json:"bytes"`  // decoded from base64
 	SHA256 string `json:"sha256"` // of these, hexadecimal

@@ -19,7 +19,6 @@ type responseEvents struct {
 	tail   []byte // likewise
 }
 
-// itemKind is the kind of an output item.
 type itemKind int
 
 const (
@@ -40,10 +39,8 @@ func itemOf(k tokenKind) itemKind {
 	return messageItem
 }
 
-// early implements encoder.
 func (e *responseEvents) early() bool { return true }
 
-// begin implements encoder.
 func (e *responseEvents) begin(b []byte) []byte {
 	started := e.response("in_progress", []any{}, nil)
 	b = e.send(b, "response.created", map[string]any{"response": started})
@@ -79,7 +76,6 @@ func (e *responseEvents) close(b []byte, k tokenKind, _ []int32) []byte {
 	return e.endEvent(b)
 }
 
-// textless implements encoder.
 func (e *responseEvents) textless(b []byte, k tokenKind) []byte {
 	if k == toolNameToken {
 		return b
@@ -163,12 +159,10 @@ func (e *responseEvents) end(b []byte) []byte {
 	return e.send(b, kind, map[string]any{"response": response})
 }
 
-// fail implements encoder.
 func (e *responseEvents) fail(b []byte, bad *apiError) []byte {
 	return e.send(b, "error", map[string]any{"code": "server_error", "message": bad.message, "param": nil})
 }
 
-// object implements encoder.
 func (e *responseEvents) object() map[string]any {
 	p := e.p
 	for from := 0; from < p.q.want; {
@@ -191,7 +185,6 @@ func onlyPart(item itemKind, text string) map[string]any {
 	return map[string]any{"type": "output_text", "text": text, "annotations": []any{}, "logprobs": []any{}}
 }
 
-// item is an output item with its text.
 func (e *responseEvents) item(id string, kind itemKind, status, text string) map[string]any {
 	item := map[string]any{"id": id, "status": status}
 	if kind == callItem {

@@ -53,7 +53,6 @@ func (r *responsesRequest) settle() (*request, *apiError) {
 	return q, nil
 }
 
-// thinks is request.thinks of this API.
 func (r *responsesRequest) thinks() *bool {
 	if r.Reasoning.Effort == "" {
 		return r.templateThinking(nil)

@@ -240,7 +240,6 @@ func (e *simulated) allocate(q *seq, start time.Duration, budget int) bool {
 	return true
 }
 
-// run adds q to the running sequences.
 func (e *simulated) run(q *seq, start time.Duration, budget *int) {
 	e.running = append(e.running, q)
 	e.counters.countAdmission(q, start)

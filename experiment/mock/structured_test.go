@@ -11,7 +11,6 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// schemas are those that have an answer.
 var schemas = []string{
 	`{"type":"object","properties":{"city":{"type":"string"},"unit":{"type":"string","enum":["C","F"]}},"required":["city","unit"],"additionalProperties":false}`,
 	`{"type":"object","properties":{"city":{"type":"string"},"days":{"type":"integer","minimum":1,"maximum":14},"sights":{"type":"array","items":{"type":"string"},"minItems":1,"maxItems":5}},"required":["city","days","sights"],"additionalProperties":false}`,
@@ -30,7 +29,6 @@ func TestUnknownSchema(t *testing.T) {
 	})
 }
 
-// validator compiles a schema.
 func validator(t *testing.T, schema string) *jsonschema.Schema {
 	t.Helper()
 	document, err := jsonschema.UnmarshalJSON(strings.NewReader(schema))

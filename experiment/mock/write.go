@@ -40,7 +40,6 @@ func (p *reply) recordWrites() {
 	p.pending = p.pending[:0]
 }
 
-// write writes and flushes b.
 func (p *reply) write(b []byte) bool {
 	if p.fromPacer {
 		return p.writeSocket(b)

@@ -20,7 +20,6 @@ var (
 	messageEvent  = []byte(`{"type":"content_block_delta","delta":{"type":"text_delta","text":" token"},"index":0}`)
 )
 
-// benchEvents are an event of each API.
 var benchEvents = map[string][]byte{
 	target.Completions: textEvent, target.Chat: chatEvent, target.Responses: responseEvent, target.Messages: messageEvent,
 }

@@ -37,7 +37,6 @@ func limited(ctx context.Context, timeout, leave time.Duration) (context.Context
 	return context.WithTimeout(ctx, timeout)
 }
 
-// finish is the rest of the exchange.
 func (x *exchange) finish() {
 	defer func(c *Client, cancel context.CancelFunc) {
 		cancel()

@@ -103,7 +103,6 @@ func (c *chunk) stopMessage(reason []byte) {
 	}
 }
 
-// jsonText is a value as JSON.
 func jsonText(v any) string {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -78,7 +78,6 @@ func (c *chunk) setMore(u moreUsage) {
 	}
 }
 
-// parse reads the counts of an object.
 func (u *moreUsage) parse(values map[string]any, count func(key string) int) {
 	for key, v := range values {
 		if i := count(key); i != noCount {

@@ -112,7 +112,6 @@ func (c *Client) parseHead(head []byte) (*http.Response, error) {
 
 var headReaders = sync.Pool{New: func() any { return bufio.NewReader(nil) }}
 
-// parseHead parses a complete header.
 func parseHead(head []byte) (*http.Response, error) {
 	r := headReaders.Get().(*bufio.Reader)
 	defer headReaders.Put(r)

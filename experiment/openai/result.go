@@ -31,7 +31,6 @@ const (
 	Left       Outcome = "left"       // the user left, as Call.LeaveAfter or LeaveAfterTokens demands: neither completed nor failed
 )
 
-// Known reports whether it is one of the outcomes.
 func (o Outcome) Known() bool {
 	switch o {
 	case OK, Short, Truncated, Timeout, Connect, Status, Protocol, Cancelled, Unfinished, Left:
@@ -40,7 +39,6 @@ func (o Outcome) Known() bool {
 	return false
 }
 
-// Failed reports whether the outcome is a failure.
 func (o Outcome) Failed() bool { return !o.Completed() && o != Left }
 
 // Completed reports whether the whole answer came.

@@ -271,7 +271,6 @@ type FailedError struct {
 // Error implements error.
 func (e *FailedError) Error() string { return e.Result.Error }
 
-// Unwrap returns the cause.
 func (e *FailedError) Unwrap() error { return e.cause }
 
 // cleanError is an error whose text was made safe to show; its cause is for errors.Is.
@@ -283,5 +282,4 @@ type cleanError struct {
 // Error implements error.
 func (e *cleanError) Error() string { return e.text }
 
-// Unwrap returns the cause.
 func (e *cleanError) Unwrap() error { return e.cause }

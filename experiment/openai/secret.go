@@ -106,7 +106,6 @@ func truncate(text string, n int) string {
 	return text[:n] + "…"
 }
 
-// hideHeader masks the secrets in a header.
 func (s secrets) hideHeader(h http.Header) {
 	for _, values := range h {
 		for i, value := range values {

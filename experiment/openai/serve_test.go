@@ -20,7 +20,6 @@ type peer struct {
 	in *bufio.Reader
 }
 
-// request reads one request and its body.
 func (p *peer) request() (*http.Request, []byte, error) {
 	req, err := http.ReadRequest(p.in)
 	if err != nil {
@@ -32,7 +31,6 @@ func (p *peer) request() (*http.Request, []byte, error) {
 
 func (p *peer) say(parts ...string) { _, _ = io.WriteString(p, strings.Join(parts, "")) }
 
-// chunked makes one chunk of a body.
 func chunked(data string) string { return fmt.Sprintf("%x\r\n%s\r\n", len(data), data) }
 
 const (

@@ -23,7 +23,6 @@ type SocketCounts struct {
 	MinRTT, RTT time.Duration
 }
 
-// Plus are the counters of both.
 func (s SocketCounts) Plus(o SocketCounts) SocketCounts {
 	switch {
 	case s.Open == 0:

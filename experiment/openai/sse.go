@@ -158,7 +158,6 @@ func (s *scanner) data(from, to int) {
 	}
 }
 
-// addLine adds to the joined lines.
 func (s *scanner) addLine(b []byte) {
 	if s.err != nil {
 		return

@@ -137,7 +137,6 @@ func (r *receiver) available(fd uintptr) int {
 	return int(r.inq)
 }
 
-// Read implements io.Reader.
 func (r *receiver) Read(p []byte) (n int, err error) {
 	if r.raw == nil || len(p) == 0 {
 		return r.Conn.Read(p)

@@ -20,7 +20,6 @@ func (r *receiver) readLoop(onData func(b []byte, at time.Time) (done bool)) err
 	return readLoop(r.Conn, onData)
 }
 
-// Write implements io.Writer.
 func (r *receiver) Write(p []byte) (int, error) {
 	r.lastWrite = time.Now()
 	return r.Conn.Write(p)

@@ -13,7 +13,6 @@ type unsent struct {
 // requestBuffers are in use only until a request is written: thousands can be in flight.
 var requestBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// fill makes the whole request of a call.
 func (u *unsent) fill(t *requestTemplate, call *Call, keep bool) {
 	u.buf, u.from = requestBuffers.Get().(*[]byte), 0
 	*u.buf = t.head((*u.buf)[:0], call, keep)

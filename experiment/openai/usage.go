@@ -9,7 +9,6 @@ import (
 // Usage is what a server reports of one answer; nil: not reported.
 type Usage struct{ Prompt, Cached, Output *int }
 
-// The counts of a Usage.
 func ofPrompt(u *Usage) **int { return &u.Prompt }
 func ofCached(u *Usage) **int { return &u.Cached }
 func ofOutput(u *Usage) **int { return &u.Output }

@@ -59,7 +59,6 @@ func (w *walker) asciiString(into *[]byte) bool {
 	return w.eat('"')
 }
 
-// anyString reads any string.
 func (w *walker) anyString() bool {
 	if !w.eat('"') {
 		return false
@@ -141,7 +140,6 @@ func (w *walker) number() bool {
 	return true
 }
 
-// skip reads any value.
 func (w *walker) skip(depth int) bool {
 	if w.i >= len(w.b) || depth > maxDepth {
 		return false

@@ -90,7 +90,6 @@ func (r *reach) able(ctx context.Context, p *Proxy) bool {
 	return r.ok
 }
 
-// hostPort is the address of a URL with its port.
 func hostPort(u *url.URL) string {
 	port := u.Port()
 	if port == "" {

@@ -51,7 +51,6 @@ type members struct {
 	from io.Reader
 }
 
-// Read implements io.Reader.
 func (m *members) Read(p []byte) (int, error) {
 	n, err := m.Reader.Read(p)
 	if err != io.EOF || n > 0 {
@@ -158,7 +157,6 @@ func (s *source) more() bool {
 	return true
 }
 
-// Read implements io.Reader.
 func (s *source) Read(p []byte) (int, error) {
 	if !s.more() {
 		return 0, io.ErrUnexpectedEOF

@@ -122,7 +122,6 @@ func (p *Proxy) Close(ctx context.Context) error {
 	return p.recorder.close(context.WithoutCancel(ctx))
 }
 
-// ServeHTTP implements http.Handler.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.open.enter()
 	defer p.open.leave()

@@ -217,7 +217,6 @@ func (r *recorder) emit(x *exchange) {
 	}
 }
 
-// exchange is what is recorded.
 func (r *recorder) exchange(x *exchange) *recording.Exchange {
 	arrived := x.arrived.Sub(r.p.config.Started)
 	q := r.record(&x.result, x)

@@ -28,7 +28,6 @@ func (r *recorder) requestSent(x *exchange) {
 	}
 }
 
-// requestEnded queues the end of an exchange.
 func (r *recorder) requestEnded(x *exchange) {
 	select {
 	case r.queue <- step{x, eventEnded}:

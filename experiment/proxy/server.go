@@ -98,7 +98,6 @@ type limited struct {
 	waited *atomic.Int64
 }
 
-// Accept implements net.Listener.
 func (l *limited) Accept() (net.Conn, error) {
 	select {
 	case l.free <- struct{}{}:

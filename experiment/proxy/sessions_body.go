@@ -34,7 +34,6 @@ type bodyKeys struct {
 	text     []byte // a completion's prompt, escaped; nil = another API, or several prompts
 }
 
-// bodyReader reads one body.
 type bodyReader struct {
 	cursor
 	seed      maphash.Seed
@@ -57,7 +56,6 @@ func readBody(seed maphash.Seed, api string, body []byte) bodyKeys {
 	return r.keys
 }
 
-// member reads the value of one member of the body.
 func (r *bodyReader) member(api, name string) {
 	switch {
 	case name == "messages" && (api == target.Chat || api == target.Messages):
@@ -248,7 +246,6 @@ const (
 	stateName             // the id of an answer, or of a conversation, at the server
 )
 
-// nameKey is the hash of a name of a kind.
 func nameKey(seed maphash.Seed, kind uint64, name string) uint64 {
 	return mix(seed, kind, maphash.String(seed, name))
 }

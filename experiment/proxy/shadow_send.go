@@ -150,7 +150,6 @@ type copyBody struct {
 	from io.Reader // in memory: Read never waits; nil = ended
 }
 
-// Read implements io.Reader.
 func (b *copyBody) Read(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

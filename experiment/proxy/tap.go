@@ -44,7 +44,6 @@ type exchange struct {
 	known // what the recorder finds
 }
 
-// begin starts an exchange.
 func (p *Proxy) begin(api string, r *http.Request) *exchange {
 	x := &exchange{p: p, api: api, arrived: time.Now(), header: r.Header, url: r.URL}
 	x.body.budget, x.body.size = &p.copies, r.ContentLength
@@ -144,7 +143,6 @@ type tap struct {
 	err     error // of the last read
 }
 
-// Read implements io.Reader.
 func (t *tap) Read(p []byte) (int, error) {
 	t.scan()
 	n, err := t.ReadCloser.Read(p)
@@ -159,7 +157,6 @@ func (t *tap) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// scan measures what was read.
 func (t *tap) scan() {
 	if !t.begun {
 		t.begun = true

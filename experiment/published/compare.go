@@ -27,7 +27,6 @@ func (f Figure) meanShare() float64 {
 	return (1 + f.LeastLength) / 2
 }
 
-// Beside compares a figure with one's own values.
 func (f Figure) Beside(own Own) Compared {
 	return Compared{f, over(own.TTFTMs, f.TTFTMs), over(own.TPOTMs, f.TPOTMs), over(own.OutputPerGPU, f.OutputPerGPU)}
 }

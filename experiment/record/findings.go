@@ -75,7 +75,6 @@ func SortFindings(findings []Finding) {
 	})
 }
 
-// Touches reports whether an effect of the finding is on a metric.
 func (f *Finding) Touches(metric string) bool {
 	return slices.ContainsFunc(f.Effects, func(x Effect) bool { return x.Metric == metric })
 }
@@ -131,7 +130,6 @@ type Checks struct {
 	Unverified  []string `json:"unverified,omitempty"` // the row depends on it, and the server does not report it: a caution
 }
 
-// Total is the number of checks.
 func (v Checks) Total() int {
 	return len(v.Passed) + len(v.Failed) + len(v.NotPossible) + len(v.Unverified)
 }

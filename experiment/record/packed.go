@@ -16,7 +16,6 @@ type Packed struct {
 	n int
 }
 
-// Pack makes a list of xs.
 func Pack[T int | int64](xs ...T) Packed {
 	var room packing
 	p := Packed{b: room[:0]}

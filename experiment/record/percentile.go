@@ -28,10 +28,8 @@ type Percentile struct {
 // Percentiles of one latency, in the order of PercentileNames; empty = not measured.
 type Percentiles []Percentile
 
-// PercentileNames are the percentiles that are shown.
 var PercentileNames = []string{"p50", "p90", "p95", "p99", "p999"}
 
-// Get finds a percentile by its name.
 func (ps Percentiles) Get(name string) (Percentile, bool) {
 	i := slices.IndexFunc(ps, func(p Percentile) bool { return p.Name == name })
 	if i < 0 {

@@ -87,7 +87,6 @@ func readStream[T any](in *bufio.Reader, stream, entry string, decode func(*stor
 	}
 }
 
-// storedLines are the lines of a stored stream.
 type storedLines struct {
 	in    *bufio.Reader
 	close func()

@@ -71,7 +71,6 @@ type RefusedPrompt struct {
 
 const mostRefused = 20 // lines that are named
 
-// Add counts a refused prompt.
 func (p *RefusedPrompts) Add(line, reason string) {
 	if p.N++; len(p.First) < mostRefused {
 		p.First = append(p.First, RefusedPrompt{line, reason})

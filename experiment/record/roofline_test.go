@@ -14,7 +14,6 @@ import (
 	"bench/experiment/stats"
 )
 
-// tiny is a model table of one.
 func tiny(t *testing.T) roofline.Models {
 	t.Helper()
 	models, err := roofline.ParseModels([]byte(`{"about": "a test", "models": [{"id": "tiny", "layers": 2, "hidden": 64, "heads": 4, "kv_heads": 2, "head_dim": 16,

@@ -203,7 +203,6 @@ func (r *Row) Valid() bool {
 	return !slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Severity == Invalid })
 }
 
-// Codes are the codes of the findings of one severity.
 func (r *Row) Codes(s Severity) []string { return Codes(r.Findings, s) }
 
 // AllFailed reports whether no request of the window completed. A window without requests counts if also no

@@ -20,7 +20,6 @@ type TimeSplit struct {
 	TotalS       float64 `json:"total_s"`
 }
 
-// TimePart is one part of a TimeSplit.
 type TimePart struct {
 	Name    string
 	Seconds float64

@@ -16,7 +16,6 @@ import (
 // maxLine bounds a line of an untrusted file, in bytes: two records of a million events each.
 const maxLine = 32 << 20
 
-// line is a line as it is read.
 type line struct {
 	Exchange
 	Request json.RawMessage `json:"request"`
@@ -125,7 +124,6 @@ func decode(d *record.Decoder, text []byte, c *Counts) (*Exchange, error) {
 	return &e, nil
 }
 
-// lines reads a file line by line.
 type lines struct {
 	in     *bufio.Scanner
 	number int

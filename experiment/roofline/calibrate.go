@@ -142,7 +142,6 @@ func checkPoints(points []Point) error {
 	return errors.Join(errs...)
 }
 
-// pointMs is the prediction for a point.
 func (s *Setup) pointMs(p Point) float64 {
 	switch {
 	case p.Concurrency > 0:

@@ -192,7 +192,6 @@ func (e Efficiency) check() error {
 	return errors.Join(errs...)
 }
 
-// ranges are all ranges by name.
 func (e *Efficiency) ranges() map[string]Range {
 	all := map[string]Range{"ttft_range.dense": e.TTFT.Dense, "ttft_range.sparse": e.TTFT.Sparse, "tpot_range.dense": e.TPOT.Dense, "tpot_range.sparse": e.TPOT.Sparse}
 	if e.Fitted != nil {

@@ -125,7 +125,6 @@ func (s *Setup) front(b Bound) Bound {
 	return b.with(Term{Name: "front end", Of: s.Engine, Amount: 1, Unit: "requests", Rate: 1e3 / ms, RateUnit: "requests/s", Ms: ms})
 }
 
-// wait adds a wait to TTFT.
 func (x *Load) wait(why string, ms float64) {
 	x.TTFT = x.TTFT.with(Term{Name: "queue", Of: why, Amount: 1, Unit: "waits", Rate: 1e3 / ms, RateUnit: "waits/s", Ms: ms})
 }

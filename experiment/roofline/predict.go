@@ -22,7 +22,6 @@ type Workload struct {
 	Speculation *Speculation // nil = none
 }
 
-// SchemaPredict is the schema of a Prediction.
 const SchemaPredict = "bench/predict/v2"
 
 // Prediction contains all bounds for a workload.

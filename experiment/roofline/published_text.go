@@ -46,7 +46,6 @@ func publishedTimes(figures []published.Compared, width int) string {
 	return columns.Table(t, width, 1, 2, 3, 4, 5)
 }
 
-// expectedText is the expected value beside a published one.
 func expectedText(published float64, ratio *float64) string {
 	if ratio == nil {
 		return "–"

@@ -73,7 +73,6 @@ func smallestStep(steps []Measured, match func(*Measured) bool) *Measured {
 	return found
 }
 
-// Calibrate derives the calibration from the steps.
 func Calibrate(steps []Measured) Calibration {
 	var v Calibration
 	for _, rates := range []bool{false, true} {

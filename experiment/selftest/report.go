@@ -93,7 +93,6 @@ func (r *Result) limits(why func(*Measured) string, names ...string) string {
 	return text
 }
 
-// String implements fmt.Stringer.
 func (l Load) String() string {
 	return fmt.Sprintf("%s, %s events/s, %s requests/s", unit.Plural(l.Streams, "stream"), count(l.EventsPerS), count(l.RequestsPerS))
 }

@@ -134,7 +134,6 @@ func (r *Result) Measured() bool {
 	return false
 }
 
-// Read reads a saved result.
 func Read(text []byte) (*Result, error) {
 	r := new(Result)
 	if err := json.Unmarshal(text, r); err != nil {

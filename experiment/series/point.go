@@ -141,7 +141,6 @@ func summaries(rows []*record.Row, class string) []*record.Summary {
 	return all
 }
 
-// percentiles of a latency over repeats.
 func percentiles(repeats []*record.Summary, of latency) record.Percentiles {
 	all := make([]*stats.Summary, len(repeats))
 	for i, s := range repeats {

@@ -70,7 +70,6 @@ func verdictCounts(v stats.Verdict) stats.Exceedances {
 	return e
 }
 
-// probe is the evidence of a row.
 func probe(k *experiment.Search, r *record.Row) stats.Probe {
 	p := stats.Probe{Load: k.LoadOf(&r.Spec), Spent: r.Took().Seconds()}
 	open := disturbed(r) != ""

@@ -12,7 +12,6 @@ import (
 	"bench/experiment/workload"
 )
 
-// probed is a probe of a search at a load.
 func probed(k *experiment.Search, load float64, repeat int, verdict stats.Verdict, findings ...string) *record.Row {
 	s := experiment.Spec{Name: "A", Point: []experiment.Axis{{Key: "input", Value: "256"}, {Key: k.Axis, Value: ""}}, Search: k}
 	r := &record.Row{Spec: s.ProbeAt(experiment.Probe{Load: load}, repeat), EndedAt: time.Unix(60, 0), StartedAt: time.Unix(0, 0)}
@@ -31,7 +30,6 @@ func sloSearch(axis string) *experiment.Search {
 	return &experiment.Search{Axis: axis, Goal: "slo", Min: 1, Max: 64, Tolerance: 0.1}
 }
 
-// search runs a search on answers by load.
 func search(t *testing.T, k *experiment.Search, answer func(load float64) *record.Row) (*experiment.Spec, []*record.Row) {
 	t.Helper()
 	runs := map[float64]int{}
@@ -145,7 +143,6 @@ func TestSearchSaturation(t *testing.T) {
 	}
 }
 
-// counted is a probe with counts.
 func counted(k *experiment.Search, load float64, least, most, n float64) *record.Row {
 	r := probed(k, load, 1, stats.Undecided)
 	r.SLO[0].Counts = &stats.Exceedances{Over: least, Least: least, Most: most, N: n, Time: 1, Allowed: 0.05}

@@ -52,7 +52,6 @@ func pids() []int {
 	return out
 }
 
-// parentOf is the parent of a process.
 func parentOf(pid int) (parent int, ok bool) {
 	parent, _, ok = parentAndSession(pid)
 	return parent, ok

@@ -14,7 +14,6 @@ type logFile struct {
 	counted int64 // offset up to which lines were counted
 }
 
-// lastOutput is the end of the output.
 func (l *logFile) lastOutput() string {
 	lines := strings.Split(strings.TrimRight(l.end(lastLines*lineBytes), "\r\n"), "\n")
 	lines = lines[max(0, len(lines)-lastLines):]

@@ -26,7 +26,6 @@ func newOutput(announce string) *output {
 	return &output{announce: announce, url: make(chan string, 1)}
 }
 
-// Write implements io.Writer.
 func (o *output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -56,7 +55,6 @@ func (o *output) add(line string) {
 	}
 }
 
-// lastOutput is the end of the output.
 func (o *output) lastOutput() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -106,7 +106,6 @@ func (c Config) grace() time.Duration {
 	return DefaultGrace
 }
 
-// hookTimeout is the timeout of a hook.
 const hookTimeout = 5 * time.Minute
 
 // runHook runs a command and waits for it.
@@ -136,7 +135,6 @@ func (c Config) runHook(ctx context.Context, name string, command []string) erro
 	return nil
 }
 
-// process is a started process.
 type process struct {
 	cmd       *exec.Cmd
 	output    *output

@@ -46,7 +46,6 @@ type Knobs struct {
 // Variant has one value per knob.
 type Variant []Setting
 
-// Setting is a knob with its value.
 type Setting struct{ Knob, Value string }
 
 // String is, for example, "max_num_seqs=32 dtype=fp8".

@@ -18,7 +18,6 @@ type Counts struct {
 // tableEnd is the maximum length of the table of Counts: 8 MiB, for gaps of up to a second.
 const tableEnd = 1 << 20
 
-// Add adds x to the sample.
 func (c *Counts) Add(x int64) {
 	c.n++
 	if uint64(x) < uint64(len(c.table)) {

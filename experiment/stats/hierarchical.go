@@ -163,7 +163,6 @@ func (c *Contrast) addNoise(square float64, changed, before [][]Repeat) {
 
 func meanOfRuns(runs [][]Repeat) float64 { return stat.Mean(MeansOfRuns(runs), nil) }
 
-// MeansOfRuns are the means of the repeats of each run.
 func MeansOfRuns(runs [][]Repeat) []float64 {
 	out := make([]float64, len(runs))
 	for i, r := range runs {

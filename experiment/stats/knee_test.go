@@ -8,7 +8,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-// curve is n points of f from `from` to `to`.
 func curve(n int, from, to float64, f func(float64) float64) (load, gain []float64) {
 	for i := range n {
 		x := from + (to-from)*float64(i)/float64(n-1)

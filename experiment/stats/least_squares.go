@@ -124,7 +124,6 @@ func StandardErrors(j *mat.Dense, noise float64) []float64 {
 	return out
 }
 
-// SumOfSquares is the sum of the squares of r.
 func SumOfSquares(r []float64) (sum float64) {
 	for _, v := range r {
 		sum += v * v

@@ -138,7 +138,6 @@ func (w *Resample) start(p float64, below int) (from, seen int) {
 	return 0, 0
 }
 
-// Mean is the mean of the sample.
 func (w *Resample) Mean() float64 {
 	sum := 0.0
 	for i, x := range w.sorted {

@@ -13,7 +13,6 @@ type Search struct {
 	Whole     bool    // loads are integers
 }
 
-// Bracket contains the threshold.
 type Bracket struct {
 	Low  *float64 `json:"low"`            // the condition holds up to it; null = not known of any load of the range
 	High *float64 `json:"high"`           // it does not hold from there; null = it may hold at every load of the range

@@ -157,7 +157,6 @@ func (c shareModel) at(u float64) float64 {
 	return min(max(share, 1e-12), max(steady, (1+c.allowed)/2))
 }
 
-// probeLoss is the loss of a threshold by one probe and limit.
 func (k *likelihood) probeLoss(i, limit int, threshold float64, c shareModel) float64 {
 	e := &k.probes[i].Limits[limit]
 	u := k.log[i] - threshold

@@ -140,7 +140,6 @@ func ReservedField(name string) string {
 
 var secretHeader = regexp.MustCompile(`(?i)auth|token|key|secret|cookie|passw|cred|session|signature`)
 
-// IsSecretHeader reports whether a header has the name of a secret.
 func IsSecretHeader(name string) bool { return secretHeader.MatchString(name) }
 
 // HeaderProblem is why a request header can't be sent, without its value; empty = it can.

@@ -56,7 +56,6 @@ func checkAnswerLimits(e *Measured) checkResult {
 	return result
 }
 
-// answersOf are the shares of a class.
 func (e *Measured) answersOf(c workload.Class) (valid, correct *record.Share) {
 	s := &e.Summary
 	if len(e.Spec.Mix) > 0 {

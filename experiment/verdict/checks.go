@@ -44,7 +44,6 @@ func unverified(hint, problem string) checkResult {
 	return checkResult{unverified: true, severity: record.Caution, problem: problem, hint: hint}
 }
 
-// touching adds effects to a finding.
 func (c checkResult) touching(effects ...[]effect) checkResult {
 	c.effects = append(c.effects, slices.Concat(effects...)...)
 	return c

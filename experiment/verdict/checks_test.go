@@ -38,7 +38,6 @@ func flawless() *Measured {
 	return e
 }
 
-// window are the requests of the window.
 func (e *Measured) inWindow() []*record.Record { return e.Records[1:] }
 
 func (e *Measured) checked() *Measured {

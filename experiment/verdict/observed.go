@@ -42,7 +42,6 @@ func (o *observed) missing() string {
 	return "failed or without an answer"
 }
 
-// decide decides as measured.
 func (o *observed) decide(confidence float64) stats.Decision {
 	if o.limit.Metric == "error_rate" || o.plain {
 		return o.decideAt(o.over, confidence)

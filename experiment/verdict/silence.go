@@ -59,7 +59,6 @@ func silences(records []*record.Record, w record.Window) []silence {
 	return out
 }
 
-// appendChanges appends the changes that one request makes.
 func appendChanges(changes []change, r *record.Record) []change {
 	end := max(r.End.Us(), r.Last.Us())
 	if r.Sent.IsZero() || r.End.IsZero() {

@@ -123,7 +123,6 @@ func (a *Arrival) decodeSteps(v any, f *fields) {
 	}
 }
 
-// check checks the values together.
 func (a *Arrival) check(bad func(key, problem, hint string)) {
 	switch a.Process {
 	case "ramp":

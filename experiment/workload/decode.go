@@ -12,7 +12,6 @@ import (
 // keyList is the required and the optional keys of a table.
 type keyList struct{ must, may []string }
 
-// String implements fmt.Stringer.
 func (k keyList) String() string {
 	s := strings.Join(k.must, " and ")
 	if len(k.may) == 0 {

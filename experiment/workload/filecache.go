@@ -94,7 +94,6 @@ func (c *Class) named(key string) (all []named) {
 	return all
 }
 
-// file is the name and the hash of the file.
 func (n *named) file() (name *string, sha256 string) {
 	if n.prompts != nil {
 		return &n.prompts.File, n.prompts.SHA256
@@ -102,7 +101,6 @@ func (n *named) file() (name *string, sha256 string) {
 	return &n.lengths.Name, n.lengths.SHA256
 }
 
-// look reads the file.
 func (n *named) look(files *Files, bad func(key, problem, hint string)) {
 	if n.prompts != nil {
 		n.prompts.Look(

@@ -195,7 +195,6 @@ func (l Length) Typical() float64 {
 	return l.Mean
 }
 
-// String is the length for display.
 func (l Length) String() string {
 	switch l.Dist {
 	case "":

@@ -20,7 +20,6 @@ type Block struct {
 	Tokens int
 }
 
-// Request is one request of a plan.
 type Request struct {
 	Index  int             // position in the plan, later turns of conversations included
 	Class  string          // name of its class; empty without a mix

@@ -179,7 +179,6 @@ func (p *Pool) setKey(s int32, i int) {
 	p.slots[at].twin = s
 }
 
-// removeKey removes the key of a slot.
 func (p *Pool) removeKey(s int32) {
 	key, twin := p.slots[s].key, p.slots[s].twin
 	if key == 0 {

@@ -21,7 +21,6 @@ func (r Rate) MarshalJSON() ([]byte, error) {
 	return strconv.AppendFloat(nil, float64(r), 'g', -1, 64), nil
 }
 
-// UnmarshalJSON reads what MarshalJSON writes.
 func (r *Rate) UnmarshalJSON(b []byte) error {
 	x, err := strconv.ParseFloat(strings.Trim(string(b), `"`), 64)
 	if err != nil {

@@ -37,7 +37,6 @@ func (p *Plan) replicasOf(c *Class) int {
 	return max(p.replicas.N, 1)
 }
 
-// named is the class with a name.
 func (p *Plan) named(name string) *Class {
 	for i := range p.classes {
 		if p.classes[i].Name == name {

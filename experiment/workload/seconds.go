@@ -13,7 +13,6 @@ type Seconds float64
 // maxSeconds bounds any stated duration: about three years, and safe from overflow.
 const maxSeconds Seconds = 1e8
 
-// DecodeTOML reads a duration string.
 func (s *Seconds) DecodeTOML(v any, bad func(key, problem, hint string)) {
 	if d, ok := DecodeDuration(v, time.Duration(maxSeconds)*time.Second, bad); ok {
 		*s = Seconds(d.Seconds())

@@ -68,7 +68,6 @@ func (o *sendOrder) start(at time.Duration, first Request) {
 	}
 }
 
-// later is a later turn of a session.
 func (o *sendOrder) later(s *orderedSession, turn int) Request {
 	var before *Request
 	if t, ok := s.Make(turn); ok {
@@ -136,10 +135,8 @@ type dueRequest struct {
 // sendQueue is a heap of requests, the next one first. Of requests due at once, the earlier turn goes first.
 type sendQueue []dueRequest
 
-// Len implements heap.Interface.
 func (c sendQueue) Len() int { return len(c) }
 
-// Less implements heap.Interface.
 func (c sendQueue) Less(i, j int) bool {
 	a, b := &c[i], &c[j]
 	return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.request.inSession(), b.request.inSession()), cmp.Compare(a.request.Index, b.request.Index)) < 0
@@ -154,13 +151,10 @@ func (r *Request) inSession() int {
 	return r.Turn
 }
 
-// Swap implements heap.Interface.
 func (c sendQueue) Swap(i, j int) { c[i], c[j] = c[j], c[i] }
 
-// Push implements heap.Interface.
 func (c *sendQueue) Push(x any) { *c = append(*c, x.(dueRequest)) }
 
-// Pop implements heap.Interface.
 func (c *sendQueue) Pop() any {
 	last := (*c)[len(*c)-1]
 	*c = (*c)[:len(*c)-1]

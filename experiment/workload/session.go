@@ -78,7 +78,6 @@ func (k *Think) DecodeTOML(v any, bad func(key, problem, hint string)) {
 	}
 }
 
-// draw returns one time.
 func (k Think) draw(r *rand.Rand) time.Duration {
 	s := float64(k.Mean)
 	switch k.Dist {

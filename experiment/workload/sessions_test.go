@@ -20,7 +20,6 @@ const agentTrace = `{"schema":"bench/trace/v1","time_unit":"ms","block_tokens":1
 {"timestamp":6000,"input_length":64,"output_length":8,"hash_ids":[7,8,9,10],"session":2,"node":2,"parents":[1],"at_ms":1000,"wait_ms":1000}
 `
 
-// agents is a workload that replays agentTrace.
 func agents(t *testing.T, change func(*Trace)) Workload {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "agents.jsonl")

@@ -89,7 +89,6 @@ func (w Workload) without(bad func(key, problem, hint string), there bool, table
 	}
 }
 
-// checkTile checks a tiling row.
 func (w Workload) checkTile(bad func(key, problem, hint string)) {
 	t := w.Tile
 	switch {

@@ -168,7 +168,6 @@ func (w *Workload) AtMost() (requests int, span time.Duration, known bool) {
 	return w.Trace.Head.Whole, span, true
 }
 
-// checkTrace checks a row that has a trace.
 func (w Workload) checkTrace(bad func(key, problem, hint string)) {
 	only := w.only()
 	switch {
@@ -214,7 +213,6 @@ type replay struct {
 	pass     uint64        // times that it began anew
 }
 
-// open opens the trace at its start.
 func (p *Plan) open() (*trace.Reader, error) {
 	return trace.Open(p.w.Trace.Options, p.rand(streamJitter, 0))
 }
@@ -316,7 +314,6 @@ func (p *Plan) skip() {
 	t.session = nil
 }
 
-// traceArrivals yields the remaining times of the trace.
 func (p *Plan) traceArrivals(yield func(time.Duration) bool) {
 	rest := p.remaining()
 	defer rest.Close()

@@ -20,7 +20,6 @@ const mooncake = `{"timestamp": 0, "input_length": 600, "output_length": 20, "ha
 {"timestamp": 6000, "input_length": 1536, "output_length": 40, "hash_ids": [0, 2, 3]}
 `
 
-// traceFile writes a trace for one test.
 func traceFile(t *testing.T, text string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "trace.jsonl")
@@ -30,7 +29,6 @@ func traceFile(t *testing.T, text string) string {
 	return name
 }
 
-// looked is the workload of a trace that has been looked at.
 func looked(t *testing.T, o trace.Options, arrival string) Workload {
 	t.Helper()
 	w := Workload{Trace: &Trace{Options: o}, Arrival: Arrival{Process: arrival}}

@@ -51,7 +51,6 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// rewrite changes a manifest.
 func rewrite(t *testing.T, name string, change func(*record.Manifest)) {
 	t.Helper()
 	text, err := os.ReadFile(name)

@@ -12,7 +12,6 @@ import (
 // so are devices and pipes, which block their reader.
 type below struct{ root *os.Root }
 
-// Open implements fs.FS.
 func (b below) Open(name string) (fs.File, error) {
 	info, err := b.Stat(name)
 	if err != nil {
@@ -24,7 +23,6 @@ func (b below) Open(name string) (fs.File, error) {
 	return b.root.Open(name)
 }
 
-// ReadDir implements fs.ReadDirFS.
 func (b below) ReadDir(name string) ([]fs.DirEntry, error) {
 	if !fs.ValidPath(name) {
 		return nil, &fs.PathError{Op: "readdir", Path: name, Err: fs.ErrInvalid}
@@ -39,7 +37,6 @@ func (b below) ReadDir(name string) ([]fs.DirEntry, error) {
 	return entries, err
 }
 
-// Stat implements fs.StatFS.
 func (b below) Stat(name string) (fs.FileInfo, error) {
 	if !fs.ValidPath(name) {
 		return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrInvalid}

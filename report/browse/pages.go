@@ -174,7 +174,6 @@ func (s *Server) load(ctx context.Context, dir string) (*report.Run, error) {
 	return foreign.LoadBelow(s.archive.files, dir)
 }
 
-// side is a side of a comparison.
 func (s *Server) side(ctx context.Context, nights []compare.Night) (compare.Side, error) {
 	var runs []*report.Run
 	var names []string

@@ -29,7 +29,6 @@ func newGated(a *Archive) gated {
 	return g
 }
 
-// ReadDir implements fs.ReadDirFS.
 func (g gated) ReadDir(name string) ([]fs.DirEntry, error) {
 	if g.shut.Load() {
 		g.entered <- struct{}{}

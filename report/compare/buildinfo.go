@@ -41,7 +41,6 @@ func foldBuildInfo(base, changed []string) (was, is string) {
 	return was, is
 }
 
-// infoNames are the metrics of labels.
 func infoNames(labels map[string]string) string {
 	var names []string
 	for _, key := range sortedKeys(labels) {

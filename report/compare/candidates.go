@@ -7,7 +7,6 @@ import (
 	"bench/experiment/record"
 )
 
-// earlierRun is a candidate that was read.
 type earlierRun struct {
 	name   string
 	run    Run // if it is comparable
@@ -95,7 +94,6 @@ func (r *Run) pointNames() []string {
 	return names
 }
 
-// refusing are the differences that refuse a comparison.
 func refusing(ds []Difference) []Difference {
 	return slices.DeleteFunc(ds, func(d Difference) bool { return !d.refuses() })
 }

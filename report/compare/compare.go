@@ -75,7 +75,6 @@ func (s *Side) gpuSeconds() *float64 {
 	return &sum
 }
 
-// Options of a comparison.
 type Options struct {
 	Gate   experiment.Gate // empty: nothing is gated
 	Allow  []string        // keys of intended differences, which are not refused

@@ -77,7 +77,6 @@ func NewHistory(nights []Night) *History {
 	return h
 }
 
-// findTrends collects the trends of a group and tests them.
 func (g *Group) findTrends() {
 	slices.SortStableFunc(g.Nights, func(a, b Night) int { return a.StartedAt.Compare(b.StartedAt) })
 	at := map[string]int{}

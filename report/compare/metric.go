@@ -135,7 +135,6 @@ func (p pair) metric(f figure, o Options) (m Metric, ok bool) {
 	return m, true
 }
 
-// collect sets what the test takes.
 func (m *Metric) collect(p pair, of [2][]sample, o Options) {
 	f := m.figure
 	earlier, _ := f.having(p.earlier)

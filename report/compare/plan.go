@@ -120,7 +120,6 @@ func (p *Plan) add(all pair, class string, gate experiment.Gate) {
 	}
 }
 
-// setNoise sets what the runs of samples show.
 func (x *PlannedFigure) setNoise(with []sample) {
 	duration := 0.0
 	for _, s := range with {

@@ -98,7 +98,6 @@ type shadowPair struct {
 	cached  [2]int // -1: not reported
 }
 
-// shadowMetrics are the metrics of a pair.
 var shadowMetrics = [...]string{"ttft", "tpot", "e2e", "output_tokens"}
 
 // Add takes the next request in order of ends. It keeps nothing of x.
@@ -230,7 +229,6 @@ func (s *ShadowPairs) usable(pairs []shadowPair, firstCopyUs int64) (used []*sha
 	return used, left
 }
 
-// compare sets the figures.
 func (c *ShadowComparison) compare(used []*shadowPair, left map[string]int, looks bool) {
 	plan := shadowPlan{looks: looks}
 	c.Risk = plan.riskOfEnd()

@@ -196,7 +196,6 @@ func (f *ShadowFigure) changes(iv stats.Interval) stats.Interval {
 // neutral figures have no direction.
 func (f *ShadowFigure) neutral() bool { return f.Unit == "tokens" }
 
-// judged reports whether a figure gets a verdict.
 func (f *ShadowFigure) judged() bool { return f.Turns != LaterTurns }
 
 // Metric is the figure as one of a comparison of runs, for what draws it.

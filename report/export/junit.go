@@ -105,5 +105,4 @@ func (s *junitSuite) skip(class, name, why string) {
 	s.Skipped++
 }
 
-// oneLine is a message on one line.
 func oneLine(s string) string { return strings.Join(strings.Fields(safetext.Escape(s)), " ") }

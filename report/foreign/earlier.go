@@ -91,7 +91,6 @@ func Earlier(run compare.Run) ([]compare.Candidate, error) {
 	return out, nil
 }
 
-// loadGated reads a run and its gate.json.
 func loadGated(dir string) (compare.Run, *compare.GateRecord, error) {
 	run, err := report.Load(dir)
 	if err != nil {

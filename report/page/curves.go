@@ -214,7 +214,6 @@ func whyAt(k series.LoadLimit, j int) string {
 	return k.Why
 }
 
-// spreadOf is a throughput with the spread of its repeats.
 func spreadOf(x *record.Repeats) figures {
 	if x.Spread == nil {
 		return figures{x.Median}
@@ -252,7 +251,6 @@ func limitsOf(s *series.Series) map[string][]float64 {
 	return out
 }
 
-// curvesView is a curveSet for the template.
 type curvesView struct {
 	ID   string
 	Data template.JS

@@ -16,7 +16,6 @@ import (
 	"bench/report"
 )
 
-// curvesOf is the data of the curves of that id.
 func curvesOf(t *testing.T, html []byte, id string) []byte {
 	t.Helper()
 	found := regexp.MustCompile(`<script type="application/json" id="` + id + `">([^<]*)`).FindSubmatch(html)

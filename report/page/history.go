@@ -31,7 +31,6 @@ type groupView struct {
 	Trends        figure // every figure as a table
 }
 
-// pointTrends are the charts of a point.
 type pointTrends struct {
 	Name   string
 	Charts []chartView

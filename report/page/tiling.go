@@ -114,7 +114,6 @@ func rotationSeries(spans []record.RotationSpan) []map[string]any {
 	return out
 }
 
-// rotationTip is the tooltip of a span.
 func rotationTip(s record.RotationSpan) string {
 	tip := fmt.Sprintf("rotation %d", s.From)
 	if s.To > s.From {

@@ -79,7 +79,6 @@ func panelsShown(rows []observed) []int {
 	return shown
 }
 
-// panelNames name the panels of panelsOf.
 var panelNames = []string{"requests", "latency", "TPOT, ITL", "arrivals/s", "KV cache in use", "GPU power, W"}
 
 // panelColors are the colours of the lines of each panel, the same in every row: those of concurrency, running,
@@ -130,7 +129,6 @@ func timelineSeries(row observed, shown []int) []map[string]any {
 // figures writes what JSON lacks, NaN and infinities, as null.
 type figures []float64
 
-// MarshalJSON implements json.Marshaler.
 func (f figures) MarshalJSON() ([]byte, error) {
 	out := make([]any, len(f))
 	for i, x := range f {

@@ -97,7 +97,6 @@ func roundOut(lo, hi float64) (scale stats.Interval, tick float64) {
 
 func within(x float64, scale stats.Interval) float64 { return min(max(x, scale.Lo), scale.Hi) }
 
-// nightTip is the tooltip of a night.
 func nightTip(t *compare.Trend, n *compare.TrendNight) string {
 	s := fmt.Sprintf("%s\n%s %s (%s)\n%s", report.Day(n.At), t.Metric, report.Quantity(n.X, t.Unit),
 		report.IntervalText(n.CI95, t.Unit), unit.Plural(n.Repeats, "repeat"))

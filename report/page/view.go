@@ -18,7 +18,6 @@ import (
 	"bench/report"
 )
 
-// runView is a run for the template.
 type runView struct {
 	ID       string // prefix of the anchors
 	Manifest record.Manifest
@@ -33,7 +32,6 @@ type runView struct {
 	Panels   []panelView
 }
 
-// answerView is the answer of one workload.
 type answerView struct {
 	report.AnswerView
 	Name    string

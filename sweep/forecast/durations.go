@@ -44,7 +44,6 @@ func (d *durations) learn(r *record.Row) {
 	}
 }
 
-// of is the duration of a row.
 func (d *durations) of(s *experiment.Spec) Span {
 	if own := d.took[pointOf(s)]; len(own) > 0 {
 		var sum time.Duration

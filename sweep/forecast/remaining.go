@@ -53,7 +53,6 @@ func (r *Remaining) Reach(id string) {
 // Learn takes a row that has ended, in this attempt or an earlier one.
 func (r *Remaining) Learn(row *record.Row) { r.durations.learn(row) }
 
-// Row is the duration of a row.
 func (r *Remaining) Row(s *experiment.Spec) Span { return r.durations.of(s) }
 
 // Takes is the expected duration of a row, at least: a row of unknown duration is worth a try.

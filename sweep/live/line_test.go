@@ -23,7 +23,6 @@ import (
 
 const second = workload.Span(time.Second)
 
-// matrixOf returns a matrix of points.
 func matrixOf(points ...experiment.Spec) *sweep.Matrix {
 	for i := range points {
 		points[i].Repeat = max(1, points[i].Repeat)

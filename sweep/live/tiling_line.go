@@ -11,7 +11,6 @@ import (
 	"bench/experiment/unit"
 )
 
-// tilingColumn is a column of the lines of tiling.
 type tilingColumn struct {
 	heads [3]string // of its heading, the lowest line last
 	width int       // in columns of the terminal; a longer figure takes more
@@ -126,7 +125,6 @@ func lineOf(name string, shown []tilingColumn, text func(tilingColumn) string) s
 	return line
 }
 
-// heading is the heading of the columns.
 func heading(name string, shown []tilingColumn) []string {
 	var out []string
 	for i := range 3 {

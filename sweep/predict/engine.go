@@ -56,7 +56,6 @@ func (e *engine) Prime(q *workload.Request) {
 	e.begun = time.Duration(r.DueNS[len(r.DueNS)-1])
 }
 
-// Add gives the engine a request.
 func (e *engine) Add(job *load.Job) {
 	q := &job.Request
 	e.added++

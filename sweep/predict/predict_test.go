@@ -32,7 +32,6 @@ func tables(t testing.TB) mock.Config {
 	return mock.Config{Models: models, Devices: roofline.BuiltinHardware()}
 }
 
-// planned plans the prediction of a matrix.
 func planned(t testing.TB, text string) (*sweep.Matrix, *Plan, error) {
 	t.Helper()
 	base := tables(t)

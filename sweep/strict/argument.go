@@ -83,7 +83,6 @@ func (s *source) offset(line, col int) int {
 	return s.lines[line-1] + len(string(runes[:min(max(0, col-1), len(runes))]))
 }
 
-// bad is a mistake in the argument.
 func (a *argument) bad(at, size int, text, hint string) *Problem {
 	p := a.problem(at, size, "", text, hint)
 	return &p
@@ -116,7 +115,6 @@ func (a *argument) made(text string, at, size int) piece {
 	return piece{text: text, from: a.source, at: at, made: true, size: size}
 }
 
-// basicString writes a text as a string of TOML.
 func basicString(text string) string {
 	var b strings.Builder
 	for _, r := range text {

@@ -50,7 +50,6 @@ type selfDecoder interface {
 
 var durationType = reflect.TypeFor[time.Duration]()
 
-// field is one key of a struct.
 type field struct {
 	name  string
 	inf   bool

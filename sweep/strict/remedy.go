@@ -9,7 +9,6 @@ import (
 	"time"
 )
 
-// wrong reports a value of the wrong type.
 func (d decoder) wrong(path string, v any, want reflect.Type) {
 	text := fmt.Sprintf("%s must be %s, not %s", subject(path), wanted(want), found(v))
 	d.bad(path, text, remedy(path, v, want))
@@ -90,7 +89,6 @@ func assign(path, value string) string {
 	return subject(path) + " = " + value
 }
 
-// tableKeys lists the keys of a table.
 func tableKeys(t reflect.Type) string {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()

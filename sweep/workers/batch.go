@@ -83,7 +83,6 @@ func pieces(r *endpoint.ShareResult) (out []more) {
 	return out
 }
 
-// appendLine appends a line of a kind whose JSON is v.
 func appendLine(b []byte, kind byte, v any) ([]byte, error) {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -130,7 +129,6 @@ func newUnpacker() (*unpacker, error) {
 	return &unpacker{z: z, lines: bufio.NewReaderSize(nil, 64<<10), records: record.NewDecoder()}, nil
 }
 
-// unpack reads a batch.
 func (u *unpacker) unpack(r io.Reader) (events []event, err error) {
 	if err := u.z.Reset(r); err != nil {
 		if errors.Is(err, io.EOF) { // an empty one

@@ -39,7 +39,6 @@ type part struct {
 	more    more // of the result, so far
 }
 
-// Drive implements endpoint.Workers.
 func (l *Leader) Drive(ctx context.Context, c endpoint.DriveConfig) ([]endpoint.ShareResult, error) {
 	d := &driving{l: l, c: c, inbox: make(chan delivery), over: make(chan struct{}), records: records{}, parts: make([]part, l.of), counts: make([]endpoint.Counts, l.of)}
 	if err := d.begin(); err != nil {

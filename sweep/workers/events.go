@@ -103,7 +103,6 @@ func shown(text string) string {
 	return safetext.EscapeLines(text[:min(most, len(text))])
 }
 
-// take takes a batch.
 func (d *driving) take(x *delivery) error {
 	k := x.m.index
 	if d.members[k] != x.m || d.parts[k].over {

@@ -49,7 +49,6 @@ func NewLeader(workers int, token string, build Build) *Leader {
 // NewToken makes a token that can't be guessed.
 func NewToken() string { return rand.Text() }
 
-// ServeHTTP implements http.Handler.
 func (l *Leader) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	given, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	sum := sha256.Sum256([]byte(given))

@@ -227,7 +227,6 @@ func (l *Leader) clock(w http.ResponseWriter, _ *http.Request, _ *member) {
 	_, _ = io.WriteString(w, strconv.FormatInt(int64(l.now()), 10)) // the worker asks again
 }
 
-// sendFile sends a file of the row.
 func (l *Leader) sendFile(w http.ResponseWriter, r *http.Request, _ *member) {
 	l.mu.Lock()
 	path, known := l.files[r.PathValue("sha256")]

@@ -81,7 +81,6 @@ func (f *fake) RunShare(ctx context.Context, c endpoint.ShareConfig) (*endpoint.
 
 func (f *fake) Close() {}
 
-// worker makes a worker that sends shares by a function.
 func (x *rig) worker(index int, share func(context.Context, endpoint.ShareConfig) (*endpoint.ShareResult, error)) *Worker {
 	client := NewClient(nil)
 	transport := client.Transport.(*http.Transport)

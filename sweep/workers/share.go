@@ -135,7 +135,6 @@ func (r *rows) wait() {
 	}
 }
 
-// begin begins a row.
 func (r *rows) begin(ctx context.Context, c *command) {
 	session := ctx
 	ctx, cancel := context.WithCancel(ctx)

@@ -125,7 +125,6 @@ func formsFile(t *testing.T) string {
 	return write("forms.toml", strings.NewReplacer("LENGTHS", lengths, "PAIRS", pairs).Replace(manyForms))
 }
 
-// travel is a spec on a worker.
 func travel(t *testing.T, s *experiment.Spec, files *experiment.Files) *experiment.Spec {
 	t.Helper()
 	text, err := json.Marshal(command{Share: &endpoint.Share{Spec: s}})

@@ -43,7 +43,6 @@ type Build struct {
 	Hash    string `json:"hash,omitempty"` // of the executable, where version and commit do not identify it
 }
 
-// String is the build for people.
 func (b Build) String() string {
 	text := b.Version
 	if b.Commit != "" {

@@ -42,7 +42,6 @@ const (
 	maxEvents   = 3_500_000
 )
 
-// Check reports all mistakes.
 func (l Ladder) Check(bad func(flag, problem, hint string)) {
 	if len(l.Streams)+len(l.Rates) == 0 {
 		bad("streams", "no steps", "for example --streams 1,100,1000")
@@ -87,12 +86,10 @@ func (l Ladder) Steps() []selftest.Step {
 	return append(append(burst, spread...), rate...)
 }
 
-// responseTime is the duration of a response of the step.
 func (l Ladder) responseTime(s selftest.Step) time.Duration {
 	return l.TTFT + time.Duration(s.Tokens-1)*l.ITL
 }
 
-// Expected is the approximate duration of the ladder.
 func (l Ladder) Expected() time.Duration {
 	total := time.Second
 	for _, s := range l.Steps() {

@@ -89,7 +89,6 @@ func readAMD(p metricsPage) []telemetry.GPUReading {
 	return out
 }
 
-// amdReading is the GPU of the series.
 func amdReading(id string, of []series) telemetry.GPUReading {
 	r := telemetry.GPUReading{GPU: id}
 	values := map[string]float64{}

@@ -17,7 +17,6 @@ var throttles = []struct {
 	{0x04, "sw_power_cap"}, {0x08, "hw_slowdown"}, {0x20, "sw_thermal"}, {0x40, "hw_thermal"}, {0x80, "hw_power_brake"},
 }
 
-// setThrottled sets the reasons of a mask.
 func setThrottled(r *telemetry.GPUReading, mask uint64) {
 	for _, t := range throttles {
 		if mask&t.bit != 0 {

@@ -78,7 +78,6 @@ var engines = []struct{ prefix, name string }{
 	{"vllm_", "vllm"}, {"sglang_", "sglang"}, {"tgi_", "tgi"}, {"trtllm_", "trtllm"}, {"nv_trt_llm_", "triton"}, {"llamacpp_", "llamacpp"},
 }
 
-// readServer reads the figures of a page.
 func readServer(p metricsPage) (*telemetry.ServerReading, error) {
 	r := &telemetry.ServerReading{}
 	for _, f := range engineMetrics {
@@ -118,7 +117,6 @@ func addCachedPrompts(r *telemetry.ServerReading) {
 	}
 }
 
-// engineOf is the engine of a metric name.
 func engineOf(metric string) string {
 	for _, e := range engines {
 		if strings.HasPrefix(metric, e.prefix) {

@@ -57,7 +57,6 @@ func readTimes(p metricsPage, engine string) (t telemetry.TimeReading) {
 	return t
 }
 
-// histogramSum adds the series of a histogram.
 type histogramSum struct {
 	count, sum       float64
 	hasCount, hasSum bool

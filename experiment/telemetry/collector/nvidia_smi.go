@@ -66,7 +66,6 @@ func (t *nvidiaSMI) processes(ctx context.Context) ([]telemetry.GPUProcess, erro
 	return parseProcesses(text)
 }
 
-// run is the output of one query.
 func (t *nvidiaSMI) run(ctx context.Context, query string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, smiTimeout)
 	defer cancel()
@@ -84,7 +83,6 @@ func (t *nvidiaSMI) run(ctx context.Context, query string) ([]byte, error) {
 // limitedBuffer keeps the first maxKeptBytes.
 type limitedBuffer struct{ text []byte }
 
-// Write implements io.Writer.
 func (c *limitedBuffer) Write(p []byte) (int, error) {
 	c.text = append(c.text, p[:min(len(p), maxKeptBytes-len(c.text))]...)
 	return len(p), nil

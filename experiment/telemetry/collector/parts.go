@@ -11,7 +11,6 @@ import (
 	"bench/experiment/telemetry"
 )
 
-// readServer gets the page of a server.
 func (s *scraper) readServer(ctx context.Context) (*telemetry.ServerReading, error) {
 	page, err := s.read(ctx)
 	if err != nil {

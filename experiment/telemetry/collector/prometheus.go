@@ -119,7 +119,6 @@ func filter(body io.Reader, wanted map[string]bool) ([]byte, error) {
 	}
 }
 
-// skipLine skips the rest of a line.
 func skipLine(r *bufio.Reader) error {
 	for {
 		if _, err := r.ReadSlice('\n'); !errors.Is(err, bufio.ErrBufferFull) {

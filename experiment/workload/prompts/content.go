@@ -371,7 +371,6 @@ func (c *Content) labels(r record) error {
 	return nil
 }
 
-// text is the value of a JSON string.
 func text(raw json.RawMessage) (s string, ok bool) {
 	return s, len(raw) > 0 && raw[0] == '"' && json.Unmarshal(raw, &s) == nil
 }

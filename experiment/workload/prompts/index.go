@@ -138,7 +138,6 @@ func (x *Index) scan(r io.Reader) error {
 	return nil
 }
 
-// add indexes one record.
 func (x *Index) add(raw []byte, at place) error {
 	c, err := parse(raw)
 	if err != nil && err != errNoUser {
@@ -174,7 +173,6 @@ func (x *Index) add(raw []byte, at place) error {
 	return nil
 }
 
-// category is the number of a category.
 func (x *Index) category(name string) (uint16, error) {
 	i := slices.Index(x.categories, name)
 	if i < 0 {

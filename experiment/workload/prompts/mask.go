@@ -68,7 +68,6 @@ var repeatedMask = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(masked + `([\s\pP\pS]*` + masked + `)+`)
 })
 
-// appendTexts appends all strings and numbers of a JSON value.
 func appendTexts(out *strings.Builder, raw json.RawMessage) {
 	var v any
 	d := json.NewDecoder(bytes.NewReader(raw))

@@ -71,7 +71,6 @@ func (s *splitter) next() ([]byte, place, error) {
 	}
 }
 
-// readLine reads up to the end of the line.
 func (s *splitter) readLine() ([]byte, error) {
 	s.buf = s.buf[:0]
 	for {

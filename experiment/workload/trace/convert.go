@@ -69,7 +69,6 @@ func (c *converter) convert(w io.Writer, r *Reader, keep func(Entry, int) bool) 
 	return &c.Conversion, b.Flush()
 }
 
-// requests writes requests one by one.
 func (c *converter) requests(r *Reader, keep func(Entry, int) bool) error {
 	for i := 0; ; i++ {
 		e, err := r.Next()

@@ -44,7 +44,6 @@ type counter struct {
 	n int64
 }
 
-// Read implements io.Reader.
 func (c *counter) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
 	c.n += int64(n)
@@ -58,7 +57,6 @@ type bounded struct {
 	n      int64
 }
 
-// Read implements io.Reader.
 func (b *bounded) Read(p []byte) (int, error) {
 	if b.n > freeExpansion && b.n > maxExpansion*b.packed.n {
 		return 0, fmt.Errorf("it decompresses to more than %d times its size\nhint: if it is a trace, decompress it first", maxExpansion)

@@ -12,7 +12,6 @@ import (
 	"time"
 )
 
-// sessionsOf reads all sessions of a file.
 func sessionsOf(t *testing.T, o Options) (*Reader, []Session) {
 	t.Helper()
 	r, err := Open(o, rand.New(rand.NewPCG(1, 2)))

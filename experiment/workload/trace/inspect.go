@@ -7,7 +7,6 @@ import (
 	"time"
 )
 
-// SchemaReport is the schema of a report in JSON.
 const SchemaReport = "bench/trace-report/v1"
 
 // Report describes the requests of a trace that the options keep, as the options change them.

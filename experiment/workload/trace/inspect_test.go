@@ -130,7 +130,6 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// arrive feeds gaps.
 func arrive(gaps func() time.Duration, n int) *Arrivals {
 	a := newArrivals()
 	at := time.Duration(0)

@@ -14,7 +14,6 @@ const maxLine = 32 << 20
 
 var errLong = fmt.Errorf("longer than %d MiB\nhint: a trace has one request a line", maxLine>>20)
 
-// lines reads a file line by line.
 type lines struct {
 	r    *bufio.Reader
 	line int    // number of the last line, from 1
@@ -85,7 +84,6 @@ const maxBlanks = 1 << 20
 
 var errBlanks = fmt.Errorf("%d MiB of blanks\nhint: check that the file is a trace", maxBlanks>>20)
 
-// Read implements io.Reader.
 func (m *lineCounter) Read(p []byte) (int, error) {
 	switch {
 	case m.read-m.from > maxLine:

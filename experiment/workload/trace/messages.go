@@ -60,7 +60,6 @@ func firstBytes(raw json.RawMessage) (open, item byte) {
 	return rest[0], item
 }
 
-// chat adds the messages of a chat.
 func (p *prompt) chat(messages []message) error {
 	for i, m := range messages {
 		p.add(m.Role + "\n")
@@ -97,7 +96,6 @@ func (p *prompt) content(raw json.RawMessage) bool {
 	return true
 }
 
-// part adds one part.
 func (p *prompt) part(part map[string]json.RawMessage) {
 	text, kind := "", ""
 	if json.Unmarshal(part["text"], &text) == nil || json.Unmarshal(part["content"], &text) == nil && text != "" {

@@ -19,7 +19,6 @@ type native struct {
 	first, last time.Duration // timestamps of the first session and of the one before
 }
 
-// nextSession returns the next session.
 func (n *native) nextSession(*Counts) (s Session, err error) {
 	if !n.begun {
 		n.begun = true

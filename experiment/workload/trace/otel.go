@@ -47,7 +47,6 @@ func (o *otel) scan(add func(*call) error, counts *Counts) (Info, error) {
 	}
 }
 
-// span is what is read of a span.
 type span struct {
 	trace, id  string
 	parent     string

@@ -46,7 +46,6 @@ type anyValue struct {
 	} `json:"kvlistValue"`
 }
 
-// plain is a value in plain JSON.
 func (v *anyValue) plain(depth int) (json.RawMessage, error) {
 	for _, raw := range []json.RawMessage{v.String, v.Int, v.Double, v.Bool} {
 		if raw != nil {

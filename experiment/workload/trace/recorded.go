@@ -22,7 +22,6 @@ type recorded struct {
 	hashed         bool    // a prompt with blocks
 }
 
-// recordedRow is a line of it.
 type recordedRow struct {
 	row
 	Bytes   int             `json:"prompt_bytes"`

@@ -13,7 +13,6 @@ import (
 	"bench/experiment/safetext"
 )
 
-// Text writes a report for people.
 func Text(w io.Writer, r *Report) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s, %s", shown(r.File), r.Format, counted(r.Requests, "request"))

@@ -128,7 +128,6 @@ func (g *graphs) result(i Info, c *Cache) *Sessions {
 	return &Sessions{Count: g.count, MeanTurns: out.Requests.Mean, MaxTurns: int(out.Requests.Max), Graphs: out}
 }
 
-// scaled multiplies all by x.
 func (l Lengths) scaled(x float64) Lengths {
 	return Lengths{Mean: l.Mean * x, Min: l.Min * x, P50: l.P50 * x, P90: l.P90 * x, P95: l.P95 * x, P99: l.P99 * x, Max: l.Max * x}
 }

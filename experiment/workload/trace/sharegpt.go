@@ -66,7 +66,6 @@ func (s *sharegpt) next(e *Entry) error {
 // answers are the names of models in such files.
 var answers = map[string]bool{"gpt": true, "assistant": true, "chatgpt": true, "model": true, "bot": true, "bard": true, "bing": true}
 
-// converse reads the next conversation.
 func (s *sharegpt) converse() error {
 	if s.array && !s.begun {
 		if _, err := s.json.Token(); err != nil { // opening bracket

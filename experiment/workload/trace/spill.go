@@ -59,7 +59,6 @@ const (
 
 var errSession = fmt.Errorf("a session has more than %d requests or %d blocks\nhint: split it, or remove it from the file", maxNodes, maxBlocks)
 
-// add stores a call.
 func (s *spill) add(c *call) error {
 	b := s.buf[:0]
 	for _, n := range []int{c.Line, c.Input, c.Output, c.Turn, c.agent, s.classes.number(c.Class), len(c.Blocks), c.bytes} {

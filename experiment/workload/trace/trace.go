@@ -25,7 +25,6 @@ const (
 	Native   = "bench"    // bench's own: a header, then lines that are a superset of Mooncake's
 )
 
-// formats lists all formats.
 var formats = []string{Mooncake, Azure, BurstGPT, ShareGPT, Log, Weka, OTel, Native}
 
 // nativeSchema is the schema in the header of the native format.

@@ -189,7 +189,6 @@ func (w *walker) objects(object func() error) error {
 	return w.opened(token, object)
 }
 
-// decode decodes the next value.
 func (w *walker) decode(v any) error {
 	err := w.json.Decode(v)
 	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {

@@ -20,7 +20,6 @@ type weka struct {
 	ahead  *wekaSession      // the first session, read for its block size
 }
 
-// wekaSession is a session as the file has it.
 type wekaSession struct {
 	line  int
 	id    string
@@ -102,7 +101,6 @@ func (w *weka) read() (s *wekaSession, err error) {
 	return s, nil
 }
 
-// check checks a session's own fields.
 func (w *weka) check(s *wekaSession) error {
 	switch {
 	case s.size < 1 || s.size > maxBlockTokens:
@@ -118,7 +116,6 @@ func (w *weka) check(s *wekaSession) error {
 	return nil
 }
 
-// requests reads the requests of an agent.
 func (w *weka) requests(s *wekaSession, a *wekaAgent) error {
 	return w.walk.objects(func() error {
 		c := wekaCall{line: w.at()}
@@ -212,7 +209,6 @@ func (w *weka) blocks(c *wekaCall, numbers map[uint64]uint64) ([]uint64, error) 
 	return out, nil
 }
 
-// session makes the graph of a session.
 func (w *weka) session(s *wekaSession, counts *Counts) (Session, error) {
 	numbers := map[uint64]uint64{}
 	if s.scope == "global" {
