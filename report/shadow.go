@@ -90,11 +90,8 @@ func shadowWords(f *compare.ShadowFigure) string {
 // shadowState is how far the comparison has come.
 func shadowState(c *compare.ShadowComparison) string {
 	text := fmt.Sprintf("A: the recorded server; B: the candidate; %s of the conversations copied to B; requests paired, conversations as wholes", unit.Format(c.Share, "share"))
-	switch {
-	case c.Stopped != "":
+	if c.Stopped != "" {
 		text += "; copying stopped: " + c.Stopped
-	case c.NextLook > 0:
-		text += fmt.Sprintf("; next look at %s", unit.Plural(c.NextLook, "pair"))
 	}
 	return text
 }
@@ -173,7 +170,6 @@ var leftOutWords = map[string]string{
 	compare.ShadowUnread:    "an answer has an encoding that is not read, or is too large",
 	compare.ShadowCut:       "cut: in flight when copying was stopped, or at the end",
 	compare.ShadowLate:      "sent more than 1 s after A's request",
-	compare.ShadowAfterLook: "in flight when the comparison was decided",
 	compare.ShadowTooMany:   "more pairs than memory for them",
 	compare.ShadowFailed:    "failed on a side: in the error rate only",
 	compare.ShadowBlocked:   "the caller read A's answer slowly: in the error rate only",

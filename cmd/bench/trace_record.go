@@ -206,9 +206,6 @@ func (c *cli) recordTraffic(ctx context.Context, f *recordFlags) error {
 		file.write(x)
 		live.Add(x)
 	}
-	if config.Shadow != nil && f.shadow.untilDecided {
-		config.Shadow.Decided = func(int) bool { return live.Shadow.Decided() }
-	}
 	p, err := proxy.New(config)
 	if err != nil {
 		return errors.Join(err, file.close(recording.Counts{}))
@@ -255,7 +252,7 @@ func recordingHeader(c proxy.Config, f *shadowFlags) recording.Header {
 	v, _ := version()
 	h := recording.Header{BlockBytes: proxy.BlockBytes, Recorded: recording.Recorded{StartedAt: c.Started, Bench: v}}
 	if c.Shadow != nil {
-		h.Recorded.Shadow = &recording.Shadow{Share: c.Shadow.Share, WarmupS: f.warmup.Seconds(), Decided: f.untilDecided}
+		h.Recorded.Shadow = &recording.Shadow{Share: c.Shadow.Share, WarmupS: f.warmup.Seconds()}
 	}
 	return h
 }

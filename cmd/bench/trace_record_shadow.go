@@ -12,7 +12,6 @@ import (
 type shadowFlags struct {
 	to, share, model, keyEnv, maxErrors string
 	warmup                              time.Duration
-	untilDecided                        bool
 }
 
 func (f *shadowFlags) register(fl *pflag.FlagSet) {
@@ -22,13 +21,12 @@ func (f *shadowFlags) register(fl *pflag.FlagSet) {
 	fl.StringVar(&f.keyEnv, "shadow-key-env", "", "environment variable `VAR` with the candidate's API key (default: the caller's key is sent)")
 	fl.DurationVar(&f.warmup, "shadow-warmup", time.Minute, "time since the first copy whose requests are not compared")
 	fl.StringVar(&f.maxErrors, "shadow-max-errors", "", "end copying when the candidate's error rate exceeds the server's by this much (default 5%)")
-	fl.BoolVar(&f.untilDecided, "shadow-until-decided", false, "end copying when the comparison is decided")
 }
 
 // config reads the flags; nil: no candidate.
 func (f *shadowFlags) config(bad func(format string, args ...any)) *proxy.ShadowConfig {
 	if f.to == "" {
-		if f.share != "" || f.model != "" || f.keyEnv != "" || f.maxErrors != "" || f.untilDecided {
+		if f.share != "" || f.model != "" || f.keyEnv != "" || f.maxErrors != "" {
 			bad("--share and the flags --shadow-… need --shadow\nhint: --shadow http://localhost:9000")
 		}
 		return nil

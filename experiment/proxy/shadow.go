@@ -29,9 +29,6 @@ type ShadowConfig struct {
 	QueueBytes  int64         // bodies of waiting and sent copies together; 0 = 256 MiB
 
 	MaxErrors float64 // error rate of the candidate minus the primary's, beyond which copying ends; 0 = 0.05
-	// Decided reports whether the comparison is decided, after 64, 128, 256, … pairs that both have an answer. It is
-	// called by one goroutine at a time, not by the one that calls Done, and may take its time. nil = never decided.
-	Decided func(pairs int) bool
 }
 
 // shadow copies requests of whole conversations to the candidate. Nothing in it waits for the candidate: a copy that
@@ -48,7 +45,7 @@ type shadow struct {
 	started       time.Time
 	seed          maphash.Seed
 	observers     map[string]*openai.Observer // by API
-	running       sync.WaitGroup              // copies in flight, and a look of Decided
+	running       sync.WaitGroup              // copies in flight
 
 	mu        sync.Mutex
 	waiting   []*copied // the oldest first

@@ -14,12 +14,11 @@ import (
 // Words of recording.Copies.Stopped.
 const (
 	stoppedErrors   = "errors"   // the candidate fails more often than the primary, or always
-	stoppedDecided  = "decided"  // the comparison is decided
 	stoppedOperator = "operator" // by hand
 )
 
-// stop ends copying, for one of the words above: no new copies; those in flight end as they do, but for stoppedErrors
-// and stoppedOperator, which cancel them. The first reason stays.
+// stop ends copying, for one of the words above: no new copies, and those in flight are cancelled. The first reason
+// stays.
 func (s *shadow) stop(reason string) {
 	if s != nil {
 		s.locked(func() { s.stopLocked(reason, time.Now()) })
@@ -33,9 +32,7 @@ func (s *shadow) stopLocked(reason string, at time.Time) {
 	s.copies.Stopped = reason
 	s.copies.AtUs = at.Sub(s.started).Microseconds()
 	s.dismissWaiting()
-	if reason == stoppedErrors || reason == stoppedOperator {
-		s.cancelFlying()
-	}
+	s.cancelFlying()
 }
 
 func (s *shadow) dismissWaiting() {
@@ -73,39 +70,19 @@ func (s *shadow) ended(primary, candidate *openai.Result) {
 		if s.rules.ended(primary, candidate) {
 			s.stopLocked(stoppedErrors, time.Now())
 		}
-		if pairs := s.rules.look(); pairs > 0 && s.config.Decided != nil && !s.closed && s.copies.Stopped == "" {
-			s.rules.looking = true
-			s.running.Go(func() { s.decide(pairs) })
-		}
-	})
-}
-
-// decide asks whether the comparison is decided.
-func (s *shadow) decide(pairs int) {
-	decided := s.config.Decided(pairs)
-	s.locked(func() {
-		if s.rules.looking = false; decided {
-			s.stopLocked(stoppedDecided, time.Now())
-		}
 	})
 }
 
 // stopRules say when copying ends.
 type stopRules struct {
-	errors  excess
-	row     int  // failures of the candidate in a row
-	pairs   int  // with two whole answers
-	next    int  // pairs at the next look
-	looking bool // Decided runs
+	errors excess
+	row    int // failures of the candidate in a row
 }
 
-const (
-	maxRow    = 20 // failures in a row end copying at once
-	firstLook = 64 // pairs
-)
+const maxRow = 20 // failures in a row end copying at once
 
 func newStopRules(maxErrors float64) stopRules {
-	return stopRules{errors: newExcess(cmp.Or(maxErrors, 0.05)), next: firstLook}
+	return stopRules{errors: newExcess(cmp.Or(maxErrors, 0.05))}
 }
 
 // landed notes the end of a copy, and reports whether copying must end. A status that blames the request fails the
@@ -133,25 +110,10 @@ func (r *stopRules) ended(primary, candidate *openai.Result) bool {
 		return false
 	}
 	failedA, failedB := primary.Outcome.Failed(), candidate.Outcome.Failed()
-	switch {
-	case !failedA && !failedB:
-		r.pairs++
-	case !failedA && blamesRequest(candidate):
+	if !failedA && failedB && blamesRequest(candidate) {
 		r.row++
 	}
 	return r.errors.add(failedA, failedB) || r.row >= maxRow
-}
-
-// look is the number of pairs if it is time to look; 0 = not yet.
-func (r *stopRules) look() int {
-	if r.looking || r.pairs < r.next {
-		return 0
-	}
-	pairs := r.next
-	for r.next <= r.pairs {
-		pairs, r.next = r.next, 2*r.next
-	}
-	return pairs
 }
 
 // excess tests, after every pair, whether the candidate's error rate exceeds the primary's by more than a limit, with

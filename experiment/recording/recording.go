@@ -34,9 +34,8 @@ type Recorded struct {
 
 // Shadow is how requests were copied to a candidate.
 type Shadow struct {
-	Share   float64 `json:"share"`             // of the conversations, 0 to 1
-	WarmupS float64 `json:"warmup_s"`          // since the first copy: requests that are not compared
-	Decided bool    `json:"decided,omitempty"` // copying ends when the comparison is decided: part of the risk is spent on looks
+	Share   float64 `json:"share"`    // of the conversations, 0 to 1
+	WarmupS float64 `json:"warmup_s"` // since the first copy: requests that are not compared
 }
 
 // Exchange is one request and its answer: one line, written when the answer and the answer of its copy have ended.

@@ -2,9 +2,11 @@ package stats
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
 )
 
 // Pairs are two measurements of each of many units, such as the two answers to one request, in time order. Units of
@@ -20,89 +22,140 @@ const (
 	LeastGroups = 5
 )
 
-// RatioOfMeans is the logarithm of mean(B) ÷ mean(A), linearized: what each unit adds to it is b/ΣB − a/ΣA (Cochran,
-// "Sampling Techniques", 3rd edition, sections 6.3 and 6.4). A unit with large values weighs as much as its values.
+// RatioOfMeans is the logarithm of mean(B) ÷ mean(A). A unit with large values weighs as much as its values.
 func RatioOfMeans(p Pairs) Contrast {
 	sumA, sumB := floats.Sum(p.A), floats.Sum(p.B)
 	if !(sumA > 0 && sumB > 0) {
 		return unknownContrast()
 	}
-	added := make([]float64, len(p.A))
-	for i := range added {
-		added[i] = p.B[i]/sumB - p.A[i]/sumA
-	}
-	return p.contrast(math.Log(sumB/sumA), added)
+	return p.contrast(math.Log(sumB/sumA), func(r *redrawn) float64 {
+		return math.Log(r.sum(p.B) / r.sum(p.A))
+	})
 }
 
 // DifferenceOfShares is the mean of B − A, of values 0 and 1. Its variance has one more unit that differs: none in n
 // does not prove that none ever will.
 func DifferenceOfShares(p Pairs) Contrast {
 	n := float64(len(p.A))
-	difference := (floats.Sum(p.B) - floats.Sum(p.A)) / n
-	added := make([]float64, len(p.A))
-	for i := range added {
-		added[i] = (p.B[i] - p.A[i] - difference) / n
-	}
-	c := p.contrast(difference, added)
+	c := p.contrast((floats.Sum(p.B)-floats.Sum(p.A))/n, func(r *redrawn) float64 {
+		return (r.sum(p.B) - r.sum(p.A)) / r.units
+	})
 	c.SE = math.Sqrt(c.SE*c.SE + 1/(n*n))
 	c.P = c.p()
 	return c
 }
 
-// RatioOfQuantiles is the logarithm of the ratio of the share-quantiles of B and A, each by Harrell and Davis ("A New
-// Distribution-Free Quantile Estimator", Biometrika 69, 1982): a weighted mean of the order statistics around it. A
-// single order statistic would be the same request on both sides if requests differ more from each other than the
-// servers do: its linearization cancels, and shows no variance.
+// RatioOfQuantiles is the logarithm of the ratio of the share-quantiles of B and A.
 func RatioOfQuantiles(p Pairs, share float64) Contrast {
-	b, addedB := harrellDavis(p.B, share)
-	a, addedA := harrellDavis(p.A, share)
-	if math.IsNaN(a+b) || p.atOnce(share) {
+	orderA, orderB := argsort(p.A), argsort(p.B)
+	quantile := func(values []float64, order []int) float64 { return Quantile(at(values, order), share) }
+	a, b := quantile(p.A, orderA), quantile(p.B, orderB)
+	if !(a > 0 && b > 0) {
 		return unknownContrast()
 	}
-	floats.Sub(addedB, addedA)
-	return p.contrast(b-a, addedB)
+	return p.contrast(math.Log(b/a), func(r *redrawn) float64 {
+		return math.Log(r.quantile(p.B, orderB, share) / r.quantile(p.A, orderA, share))
+	})
 }
 
-// atOnce reports whether the values of a side at the quantile and farther out are of a few moments only, such as of one
-// stall: nothing shows how much the next one would differ.
-func (p *Pairs) atOnce(share float64) bool {
-	tail := max(share, 1-share)
-	for _, values := range [][]float64{p.A, p.B} {
-		limit := Quantile(slices.Sorted(slices.Values(values)), 2*tail-1)
-		if share < 0.5 {
-			limit = Quantile(slices.Sorted(slices.Values(values)), 2*share)
+func at(values []float64, order []int) []float64 {
+	out := make([]float64, len(order))
+	for i, k := range order {
+		out[i] = values[k]
+	}
+	return out
+}
+
+// blocksOfPairs is the number of blocks of a bootstrap of pairs: the fewer, the slower a change in time may be that
+// still counts.
+const blocksOfPairs = 8
+
+// redrawn is a bootstrap sample of pairs.
+type redrawn struct {
+	times []float64 // that each unit was drawn
+	units float64
+}
+
+func (r *redrawn) sum(values []float64) float64 { return floats.Dot(values, r.times) }
+
+// quantile is the first value, in ascending order, up to which a share of the units was drawn.
+func (r *redrawn) quantile(values []float64, order []int, share float64) float64 {
+	seen := 0.0
+	for _, i := range order {
+		if seen += r.times[i]; seen >= share*r.units {
+			return values[i]
 		}
-		var groups [momentsOfTail]float64
-		for i, x := range values {
-			if share >= 0.5 && x >= limit || share < 0.5 && x <= limit {
-				groups[i*momentsOfTail/len(values)]++
+	}
+	return values[order[len(order)-1]]
+}
+
+// contrast is a difference whose standard error is that of a bootstrap: blocks of successive whole clusters are drawn,
+// each with both sides, so that what makes the units of a cluster, or of a moment, alike stays in it (Künsch, "The
+// Jackknife and the Bootstrap for General Stationary Observations", Annals of Statistics 17, 1989; Politis and Romano's
+// circle). P and intervals are Student's with the effective number of blocks less one: percentiles of few blocks are too
+// close to each other, and can't show a probability as small as many figures need. The draws are the same every time.
+func (p *Pairs) contrast(difference float64, of func(*redrawn) float64) Contrast {
+	clusters := p.clusters()
+	if len(p.A) < LeastPairs || len(clusters) < LeastGroups {
+		return unknownContrast()
+	}
+	length := (len(clusters) + blocksOfPairs - 1) / blocksOfPairs
+	rng := rand.New(rand.NewPCG(1, 2))
+	draws := make([]float64, 0, redraws)
+	r := redrawn{times: make([]float64, len(p.A))}
+	for range redraws {
+		clear(r.times)
+		r.units = 0
+		for range len(clusters) / length {
+			for k, start := 0, rng.IntN(len(clusters)); k < length; k++ {
+				for _, i := range clusters[(start+k)%len(clusters)] {
+					r.times[i]++
+					r.units++
+				}
 			}
 		}
-		sum, squares := 0.0, 0.0
-		for _, n := range groups {
-			sum, squares = sum+n, squares+n*n
-		}
-		if sum*sum < leastMoments*squares {
-			return true
+		if x := of(&r); isFinite(x) {
+			draws = append(draws, x)
 		}
 	}
-	return false
+	df := effectiveBlocks(clusters, length) - 1
+	if len(draws) < redraws/2 || df <= 0 {
+		return unknownContrast()
+	}
+	// A block of m has a share of the spread in its own mean.
+	m := df + 1
+	c := Contrast{Difference: difference, SE: stat.StdDev(draws, nil) * math.Sqrt(m/(m-1)), DF: df, Source: SpreadOfPairs}
+	c.P, c.Spread = c.p(), c.SE*math.Sqrt(float64(len(p.A)))
+	return c
 }
 
-// momentsOfTail is the number of equal parts of the time in which values of a tail can be; leastMoments is the effective
-// number (Kish) in which they must be.
-const (
-	momentsOfTail = 30
-	leastMoments  = 4
-)
-
-func (p *Pairs) contrast(difference float64, added []float64) Contrast {
-	v, df := clusteredVariance(added, p.Cluster)
-	c := Contrast{Difference: difference, SE: math.Sqrt(v), DF: df, Source: SpreadOfPairs, P: math.NaN(), Spread: math.NaN()}
-	if df > 0 {
-		c.P, c.Spread = c.p(), c.SE*math.Sqrt(float64(len(added)))
+// clusters are the units of each cluster, in order of their first units.
+func (p *Pairs) clusters() [][]int {
+	place := map[int]int{}
+	var out [][]int
+	for i, c := range p.Cluster {
+		k, ok := place[c]
+		if !ok {
+			k = len(out)
+			place[c] = k
+			out = append(out, nil)
+		}
+		out[k] = append(out[k], i)
 	}
-	return c
+	return out
+}
+
+// effectiveBlocks is Kish's number of blocks by their units: one with most of them is about one block.
+func effectiveBlocks(clusters [][]int, length int) float64 {
+	sum, squares := 0.0, 0.0
+	for block := range slices.Chunk(clusters, length) {
+		n := 0.0
+		for _, c := range block {
+			n += float64(len(c))
+		}
+		sum, squares = sum+n, squares+n*n
+	}
+	return sum * sum / squares
 }
 
 func unknownContrast() Contrast {

@@ -23,32 +23,30 @@ type ShadowComparison struct {
 	Sessions int     `json:"sessions"`
 	// LeftOut are copies that no figure, or none of the latencies, uses.
 	LeftOut  []ShadowLeftOut  `json:"left_out"`
-	Figures  []ShadowFigure   `json:"figures"`         // the gated ones first
-	Load     [2]ShadowLoad    `json:"load"`            // of A and B, from the first copy to the last
-	LateP99  *float64         `json:"copy_delay_p99"`  // ms from A's request to its copy; null: no pair
-	Risk     float64          `json:"risk"`            // of a false alarm over all figures, at this number of pairs
-	NextLook int              `json:"next_look_pairs"` // pairs at which a comparison that ends when decided is evaluated next
-	Decided  bool             `json:"decided"`         // every gated figure has a verdict at this risk
-	Stopped  string           `json:"stopped"`         // why copying ended; empty: it did not, or the recording was killed
+	Figures  []ShadowFigure   `json:"figures"`        // the gated ones first
+	Load     [2]ShadowLoad    `json:"load"`           // of A and B, from the first copy to the last
+	LateP99  *float64         `json:"copy_delay_p99"` // ms from A's request to its copy; null: no pair
+	Risk     float64          `json:"risk"`           // of a false alarm over all figures
+	Decided  bool             `json:"decided"`        // every gated figure has a verdict at this risk
+	Stopped  string           `json:"stopped"`        // why copying ended; empty: it did not, or the recording was killed
 	Copies   recording.Copies `json:"copies"`
 	Findings []record.Finding `json:"findings"` // cautions and notes
 }
 
 // Reasons of ShadowLeftOut.
 const (
-	ShadowWarmup    = "warm-up"       // the copy was sent in B's warm-up
-	ShadowLeft      = "caller left"   // before A's answer ended; the copy was cancelled
-	ShadowUnread    = "answer unread" // it has an encoding that is not read, or is too large
-	ShadowCut       = "copy cut"      // in flight when copying was stopped, or at the end: neither an answer nor a failure
-	ShadowLate      = "copy late"     // the copy was sent more than a second after A's request
-	ShadowAfterLook = "after decided" // the copies in flight when the comparison was decided
-	ShadowFailed    = "failed"        // on a side: the error rate counts it, latencies do not
-	ShadowBlocked   = "slow caller"   // the caller took no bytes for a while, which delays the reading of A's answer
-	ShadowTooMany   = "beyond limit"  // of the pairs that fit into memory
+	ShadowWarmup  = "warm-up"       // the copy was sent in B's warm-up
+	ShadowLeft    = "caller left"   // before A's answer ended; the copy was cancelled
+	ShadowUnread  = "answer unread" // it has an encoding that is not read, or is too large
+	ShadowCut     = "copy cut"      // in flight when copying was stopped, or at the end: neither an answer nor a failure
+	ShadowLate    = "copy late"     // the copy was sent more than a second after A's request
+	ShadowFailed  = "failed"        // on a side: the error rate counts it, latencies do not
+	ShadowBlocked = "slow caller"   // the caller took no bytes for a while, which delays the reading of A's answer
+	ShadowTooMany = "beyond limit"  // of the pairs that fit into memory
 )
 
 // shadowReasons are in the order of Reasons; those from shadowFailed on count for the error rate.
-var shadowReasons = []string{ShadowWarmup, ShadowLeft, ShadowUnread, ShadowCut, ShadowLate, ShadowAfterLook, ShadowTooMany, ShadowFailed, ShadowBlocked}
+var shadowReasons = []string{ShadowWarmup, ShadowLeft, ShadowUnread, ShadowCut, ShadowLate, ShadowTooMany, ShadowFailed, ShadowBlocked}
 
 // ShadowLeftOut counts copies by the reason for which they are not compared.
 type ShadowLeftOut struct {
@@ -70,7 +68,7 @@ const (
 // ShadowPairs collects the requests of a recording for the comparison with the candidate. It is safe for concurrent
 // use, so that a comparison can be made while requests end. Its memory is bounded. The zero value is ready to use.
 type ShadowPairs struct {
-	Header recording.Header // set before Compare or Decided are called
+	Header recording.Header // set before Compare is called
 
 	mu          sync.Mutex
 	pairs       []shadowPair // in order of their ends; entries never change
@@ -79,8 +77,6 @@ type ShadowPairs struct {
 	copies      int
 	beyond      int
 	load        loadBins // of A
-	looked      int
-	decided     bool
 }
 
 // shadowPair is what a comparison needs of a request and its copy: of A, then of B.
@@ -202,7 +198,7 @@ func (s *ShadowPairs) Compare(c recording.Counts) *ShadowComparison {
 	used, left := s.usable(pairs, first)
 	left[ShadowTooMany], left[ShadowCut] = beyond, out.Copies.Cut
 	left[ShadowUnread] += out.Copies.Unread // of B: they have no pair
-	out.compare(used, left, s.Header.Recorded.Shadow.Decided)
+	out.compare(used, left)
 	out.addFindings()
 	return out
 }
@@ -229,21 +225,9 @@ func (s *ShadowPairs) usable(pairs []shadowPair, firstCopyUs int64) (used []*sha
 	return used, left
 }
 
-func (c *ShadowComparison) compare(used []*shadowPair, left map[string]int, looks bool) {
-	plan := shadowPlan{looks: looks}
-	c.Risk = plan.riskOfEnd()
-	if looks && c.Stopped == stoppedDecided {
-		if n := plan.decidedAt(used); n > 0 {
-			left[ShadowAfterLook] = len(used) - n
-			used = used[:n]
-			c.Risk = plan.riskOfLook(n)
-		}
-	}
-	c.Pairs, c.Figures = len(used), shadowFigures(used, c.Risk, false)
+func (c *ShadowComparison) compare(used []*shadowPair, left map[string]int) {
+	c.Risk, c.Pairs, c.Figures = risk, len(used), shadowFigures(used)
 	c.Decided = decided(c.Figures)
-	if c.Stopped != stoppedDecided {
-		c.NextLook = plan.next(len(used))
-	}
 	sessions := map[int]bool{}
 	var delays []float64
 	for _, p := range used {

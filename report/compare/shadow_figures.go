@@ -66,15 +66,11 @@ var shadowSpecs = []struct {
 	{"ttft", "mean", LaterTurns, false}, {"e2e", "mean", LaterTurns, false},
 }
 
-// shadowFigures are the figures of pairs, or only the gated ones, with verdicts at a risk of a false alarm over all
-// figures.
-func shadowFigures(used []*shadowPair, risk float64, onlyGated bool) []ShadowFigure {
+// shadowFigures are the figures of pairs, with verdicts at the risk of a false alarm over all figures.
+func shadowFigures(used []*shadowPair) []ShadowFigure {
 	ordered := byTime(used)
 	out := []ShadowFigure{}
 	for _, x := range shadowSpecs {
-		if onlyGated && !x.gated {
-			continue
-		}
 		f := ShadowFigure{Name: x.metric, Turns: x.turns, Unit: "ms", Gated: x.gated, Margin: shadowMargin,
 			CI95: stats.Interval{Lo: math.Inf(-1), Hi: math.Inf(1)}}
 		if x.stat != "" {
@@ -92,7 +88,7 @@ func shadowFigures(used []*shadowPair, risk float64, onlyGated bool) []ShadowFig
 		f.test(p, x.metric, x.stat)
 		out = append(out, f)
 	}
-	judgeShadow(out, risk)
+	judgeShadow(out)
 	return out
 }
 

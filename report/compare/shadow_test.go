@@ -164,32 +164,3 @@ func TestShadowCautions(t *testing.T) {
 		}
 	}
 }
-
-// Looks are at 64 pairs and after each doubling; their risks and that of the end sum to at most all of it.
-func TestShadowLooks(t *testing.T) {
-	plan := shadowPlan{looks: true}
-	sum, n := plan.riskOfEnd(), 0
-	for range 40 {
-		n = plan.next(n)
-		sum += plan.riskOfLook(n)
-	}
-	if first := plan.next(0); first != 64 || plan.next(64) != 128 || plan.next(100) != 128 || sum > risk || sum < 0.97*risk {
-		t.Errorf("first look at %d, risk of all %v", first, sum)
-	}
-	w := ordinary
-	w.pairs, w.looks, w.noise, w.queue, w.session, w.errors = 3000, true, 0.05, 0, 0, 0
-	all := w.draw(rand.New(rand.NewPCG(6, 1)))
-	s := &ShadowPairs{Header: w.header()}
-	for i, x := range all {
-		s.Add(x)
-		if !s.Decided() {
-			continue
-		}
-		c := Shadow(w.header(), all[:i+30], recording.Counts{Shadow: &recording.Copies{Stopped: stoppedDecided}})
-		if c.Pairs != i+1 || !c.Decided || c.left(ShadowAfterLook) != 29 || !s.Decided() {
-			t.Errorf("decided at %d pairs; the file has %d pairs, %d after, decided %v", i+1, c.Pairs, c.left(ShadowAfterLook), c.Decided)
-		}
-		return
-	}
-	t.Error("servers without noise are not decided")
-}

@@ -7,13 +7,13 @@ import (
 	"bench/experiment/stats"
 )
 
-// judgeShadow gives every figure its verdict. The probability of even one false alarm is at most total: gated figures
-// share most of it, the others the rest, each family by Holm. Adjusted p-values compare with risk whatever total is.
-func judgeShadow(figures []ShadowFigure, total float64) {
+// judgeShadow gives every figure its verdict. The probability of even one false alarm is risk: gated figures share
+// most of it, the others the rest, each family by Holm. Adjusted p-values compare with risk.
+func judgeShadow(figures []ShadowFigure) {
 	for _, gated := range []bool{true, false} {
-		part := total * gatedShare
+		part := risk * gatedShare
 		if !gated {
-			part = total - part
+			part = risk - part
 		}
 		var family []*ShadowFigure
 		var p []float64
