@@ -165,14 +165,14 @@ func (r *Run) shadowLoadTable() Table {
 
 // leftOutWords explain the reasons of compare.ShadowLeftOut.
 var leftOutWords = map[string]string{
-	compare.ShadowWarmup:    "sent in B's warm-up",
-	compare.ShadowLeft:      "the caller left, or the copy was cancelled",
-	compare.ShadowUnread:    "an answer has an encoding that is not read, or is too large",
-	compare.ShadowCut:       "cut: in flight when copying was stopped, or at the end",
-	compare.ShadowLate:      "sent more than 1 s after A's request",
-	compare.ShadowTooMany:   "more pairs than memory for them",
-	compare.ShadowFailed:    "failed on a side: in the error rate only",
-	compare.ShadowBlocked:   "the caller read A's answer slowly: in the error rate only",
+	compare.ShadowWarmup:  "sent in B's warm-up",
+	compare.ShadowLeft:    "the caller left, or the copy was cancelled",
+	compare.ShadowUnread:  "an answer has an encoding that is not read, or is too large",
+	compare.ShadowCut:     "cut: in flight when copying was stopped, or at the end",
+	compare.ShadowLate:    "sent more than 1 s after A's request",
+	compare.ShadowTooMany: "more pairs than memory for them",
+	compare.ShadowFailed:  "failed on a side: in the error rate only",
+	compare.ShadowBlocked: "the caller read A's answer slowly: in the error rate only",
 }
 
 // shadowLeftOutTable is the copies that figures leave out.
