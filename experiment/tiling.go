@@ -23,6 +23,8 @@ const (
 
 // Sizing is the number of contexts that fill a tier of the KV cache, with its inputs.
 type Sizing struct {
+	Overflows bool // the contexts exceed the server's own cache instead, as the model's bytes are unknown
+
 	OffloadGiB    float64 // size of the tier
 	Ratio         float64 // share of the tier to fill
 	BytesPerToken float64
@@ -46,8 +48,8 @@ func (z Sizing) Contexts() int {
 
 // noneFits is the error of a tier that is smaller than one context.
 func (z Sizing) noneFits() error {
-	return fmt.Errorf("no context fits: %.4g × %.4g GiB to fill, but a context of %d tokens at %.10g bytes takes %.4g GiB\n"+
-		"hint: a larger tier (offload_gib, --offload-size), a shorter input (--input) or fewer bytes_per_token (--bytes-per-token)",
+	return fmt.Errorf("no context fits: %.4g × %.4g GiB to fill, but a context of %d tokens at %.10g bytes takes "+
+		"%.4g GiB\nhint: a larger tier (offload_gib), a shorter input or fewer bytes_per_token",
 		z.Ratio, z.OffloadGiB, z.Input, z.BytesPerToken, z.ContextGiB())
 }
 
@@ -82,21 +84,29 @@ func (z Sizing) withModel(m roofline.Model, t *workload.Tile) Sizing {
 var errUnsized = errors.New("the number of contexts depends on the model's KV cache, and the model is unknown\n" +
 	"hint: write model in [target], or bytes_per_token or contexts in [row.tile]")
 
+// errNoCache is the error of a row whose contexts depend on an unknown cache of the server.
+var errNoCache = errors.New("the server does not report its KV cache (vllm:cache_config_info), " +
+	"which fit = \"hbm\" needs\nhint: state the contexts: contexts = 8 in [row.tile]")
+
+// Machine is what the number of contexts depends on besides the row.
+type Machine struct {
+	Models      roofline.Models
+	Model       string // served name; empty = not known yet
+	GPUs        int
+	CacheTokens int // of the server's own KV cache; 0 = not reported
+}
+
 // SizeTiling fills in the contexts of a tiling row, and the concurrency, warm-up and requests that depend on
-// them. model is the served name; empty = not known yet. The sizing is nil for a row that specifies its
-// contexts, and for other rows.
-func (s *Spec) SizeTiling(models roofline.Models, model string, gpus int) (*Sizing, error) {
+// them. The sizing is nil for a row that specifies its contexts or has them from the server's own cache, and for
+// other rows.
+func (s *Spec) SizeTiling(m Machine) (*Sizing, error) {
 	if s.Tile == nil {
 		return nil, nil
 	}
-	var used *Sizing
 	t := *s.Tile // the row's other repeats share the pointer
-	if t.Contexts == 0 {
-		z, err := s.sized(&t, models, model, gpus)
-		if err != nil {
-			return nil, err
-		}
-		t.Contexts, used = z.Contexts(), &z
+	sizing, err := s.countContexts(&t, m)
+	if err != nil {
+		return nil, err
 	}
 	s.Tile = &t
 	if s.Rate == 0 && s.Concurrency == 0 {
@@ -108,7 +118,40 @@ func (s *Spec) SizeTiling(models roofline.Models, model string, gpus int) (*Sizi
 	if t.Rounds > 0 {
 		s.Requests = t.Rounds * t.Contexts
 	}
-	return used, nil
+	return sizing, nil
+}
+
+// countContexts fills in the contexts, unless they are stated; those of stated bytes are counted again, for their
+// sizing.
+func (s *Spec) countContexts(t *workload.Tile, m Machine) (*Sizing, error) {
+	auto := t.Fit == workload.FitAuto
+	if auto {
+		t.Fit = ""
+	}
+	if t.Contexts > 0 && t.BytesPerToken == 0 {
+		return nil, nil
+	}
+	_, unknown := m.Models.Find(m.Model)
+	assumed := auto && !t.Sized() && unknown != nil && m.CacheTokens > 0
+	if assumed {
+		t.Fit = workload.FitHBM
+	}
+	if t.Fit == workload.FitHBM {
+		if m.CacheTokens == 0 {
+			return nil, errNoCache
+		}
+		t.Contexts = ContextsToOverflow(m.CacheTokens, s.Input.Least())
+		if assumed {
+			return &Sizing{Overflows: true}, nil
+		}
+		return nil, nil
+	}
+	z, err := s.sized(t, m)
+	if err != nil {
+		return nil, err
+	}
+	t.Contexts = z.Contexts()
+	return &z, nil
 }
 
 // A short rotation ends before clocks, graphs and batches of the server are warm: the warm-up takes at least
@@ -131,20 +174,21 @@ func (s *Spec) tileWarmup(contexts int) workload.Extent {
 	return e
 }
 
-func (s *Spec) sized(t *workload.Tile, models roofline.Models, model string, gpus int) (Sizing, error) {
-	if t.OffloadPerGPUGiB > 0 && gpus < 1 {
-		return Sizing{}, errors.New("offload_gib_per_gpu needs the number of GPUs\nhint: --gpus 8, or gpus = 8 in [target]")
+// sized counts the bytes of a context.
+func (s *Spec) sized(t *workload.Tile, m Machine) (Sizing, error) {
+	if t.OffloadPerGPUGiB > 0 && m.GPUs < 1 {
+		return Sizing{}, errors.New("offload_gib_per_gpu needs the number of GPUs\nhint: gpus = 8 in [target]")
 	}
-	z := sizing(t, s.Input.Least(), gpus)
+	z := sizing(t, s.Input.Least(), m.GPUs)
 	if z.BytesPerToken == 0 {
-		if model == "" {
+		if m.Model == "" {
 			return z, errUnsized
 		}
-		m, err := models.Find(model)
+		model, err := m.Models.Find(m.Model)
 		if err != nil {
 			return z, err
 		}
-		z = z.withModel(m, t)
+		z = z.withModel(model, t)
 	}
 	if z.Contexts() < 1 {
 		return z, z.noneFits()
@@ -169,10 +213,20 @@ func (s *Spec) presetTile(bad func(key, problem, hint string)) {
 	if err := (roofline.Setup{KVPrecision: s.Tile.KVPrecision}).CheckKV(); err != nil {
 		bad("tile.kv_precision", err.Error(), `write kv_precision = "fp8"`)
 	}
-	if s.Tile.Contexts == 0 && s.Tile.BytesPerToken == 0 || s.Input.Dist != "fixed" || s.Tile.OffloadPerGPUGiB > 0 {
+	if s.UntilInterrupted() && (s.Duration > 0 || s.Requests > 0 || s.Tile.Rounds > 0) {
+		s.Until = "" // a stated end comes first
+	}
+	counts := s.Tile.Contexts > 0
+	switch {
+	case counts && s.Tile.Sized():
+		bad("tile.contexts", "contexts cannot be combined with the size of the tier",
+			"remove contexts, or offload_gib, ratio, bytes_per_token, kv_precision and accounting")
+		return
+	case s.Tile.Fit == workload.FitHBM, s.Input.Dist != "fixed", s.Tile.OffloadPerGPUGiB > 0,
+		!counts && s.Tile.BytesPerToken == 0:
 		return
 	}
-	if _, err := s.SizeTiling(nil, "", 0); err != nil {
+	if _, err := s.SizeTiling(Machine{}); err != nil {
 		problem, hint, _ := strings.Cut(err.Error(), "\nhint: ")
 		bad("tile", problem, hint)
 	}

@@ -57,7 +57,7 @@ func TestSizing(t *testing.T) {
 	} {
 		s := tiled(tt.tile)
 		stated := s.Tile.Contexts > 0 // by the bytes
-		z, err := s.SizeTiling(models, tt.model, tt.gpus)
+		z, err := s.SizeTiling(Machine{Models: models, Model: tt.model, GPUs: tt.gpus})
 		if tt.contexts == 0 {
 			if err == nil || !strings.Contains(err.Error(), "no context fits: 0.01 × 100 GiB to fill, but a context of 32000 tokens at 49152 bytes takes 1.465 GiB\nhint: a larger tier") {
 				t.Errorf("%s: %v", tt.model, err)
@@ -85,10 +85,10 @@ func TestSizingRefuses(t *testing.T) {
 	}{
 		{workload.Tile{}, "", "the model is unknown"},
 		{workload.Tile{}, "gpt-oss-21b", "similar: openai/gpt-oss-20b"},
-		{workload.Tile{OffloadPerGPUGiB: 10}, "gpt-oss-20b", "--gpus 8"},
+		{workload.Tile{OffloadPerGPUGiB: 10}, "gpt-oss-20b", "gpus = 8"},
 	} {
 		s := tiled(tt.tile)
-		if _, err := s.SizeTiling(models, tt.model, 0); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := s.SizeTiling(Machine{Models: models, Model: tt.model}); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%+v: %v, want %q", tt.tile, err, tt.want)
 		}
 	}
@@ -108,7 +108,7 @@ func TestSizingLeavesWhatIsStated(t *testing.T) {
 	}
 	open := own
 	open.Concurrency = 0
-	if _, err := open.SizeTiling(nil, "", 0); err != nil || open.Concurrency != 0 {
+	if _, err := open.SizeTiling(Machine{}); err != nil || open.Concurrency != 0 {
 		t.Errorf("%v, %+v", err, open)
 	}
 }

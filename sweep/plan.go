@@ -18,6 +18,7 @@ import (
 	"bench/experiment"
 	"bench/experiment/endpoint"
 	"bench/experiment/record"
+	"bench/experiment/safetext"
 )
 
 // open opens the directory of the run to resume, or makes a new one.
@@ -258,8 +259,8 @@ func (r *run) checkLimits() error {
 			continue
 		}
 		if s.UntilInterrupted() && r.Ends == nil {
-			broken = append(broken, s.Label()+": until = \"stopped\" never ends in a sweep\n"+
-				"hint: write duration = \"60s\", or use bench tile")
+			broken = append(broken, s.Label()+": until = \"stopped\" never ends in a sweep of several rows\n"+
+				"hint: write duration = \"60s\", or run it alone: --only "+safetext.ShellWord(s.Name))
 		}
 		if r.Workers != nil { // each checks its own limits before it sends
 			continue

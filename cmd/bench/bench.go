@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -146,6 +147,9 @@ It reports the operating point, the bottleneck, and how reliable the figures are
 		group.Args, group.RunE, group.DisableFlagsInUseLine = cobra.ArbitraryArgs, onlyCommands, true
 	}
 	nameCompletion(find(root, "completion"))
+	for _, rare := range []string{"completion", "work", "version"} { // bench help all has them
+		find(root, rare).Hidden = true
+	}
 	return root
 }
 
@@ -193,13 +197,18 @@ func unknown(cmd *cobra.Command, word string) error {
 	return usage("unknown command %q of %s\nhint: %s", word, cmd.CommandPath(), hint)
 }
 
-func newHelp() *cobra.Command {
+func (c *cli) newHelp() *cobra.Command {
 	return &cobra.Command{
-		Use:     "help [COMMAND]",
-		Short:   "show the help of bench or of a command",
-		Example: "  bench help sweep",
+		Use:     "help [COMMAND | all]",
+		Short:   "show the help of bench or of a command; all: every command",
+		Example: "  bench help sweep\n  bench help all",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			root := cmd.Root()
+			if slices.Equal(args, []string{"all"}) {
+				lines := commandLines(root, commandsByUse, min(widestHelp, screenOf(c.stdout).Columns()))
+				_, err := fmt.Fprintln(c.stdout, strings.Join(lines[1:], "\n"))
+				return err
+			}
 			about := find(root, args...)
 			if about == nil {
 				return unknown(root, strings.Join(args, " "))

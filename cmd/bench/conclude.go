@@ -32,6 +32,8 @@ func (c *cli) conclude(result *sweep.Result, runErr error, f *sweepFlags) error 
 		err = nil
 	}
 	switch {
+	case endpoint.Interrupted(runErr) && f.watch.interval > 0: // bench tile does not resume
+		return &exitError{codeInterrupted, fmt.Errorf("interrupted: finished rows are kept in %s", result.Dir)}
 	case endpoint.Interrupted(runErr):
 		return &exitError{codeInterrupted, fmt.Errorf("interrupted: finished rows are kept in %s\nhint: resume with: %s", result.Dir, c.resumeCommand(result.Dir))}
 	case runErr != nil:

@@ -23,11 +23,15 @@ func (c *cli) connect(ctx context.Context, to *sweepInput, base, simulator strin
 	if err != nil {
 		return nil, record.RooflineSource{}, err
 	}
-	if err := sizeTiles(to.m, to.models, server.Info.Model); err != nil {
+	sizing, err := sizeTiles(to.m.Points, experiment.Machine{
+		Models: to.models, Model: server.Info.Model, GPUs: to.m.Target.GPUs, CacheTokens: server.CacheTokens(),
+	})
+	if err != nil {
 		server.Close()
 		return nil, record.RooflineSource{}, err
 	}
 	server.MarkSimulated(simulator)
+	c.describeTiling(to, server, sizing)
 	server.Selftest = savedSelftest(c.stderr)
 	source := record.NewRooflineSource(to.models, to.hardware, server.Info.Model, to.m.Target)
 	if to.m.Target.Hardware != "" && source.Missing() != "" {

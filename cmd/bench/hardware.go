@@ -13,23 +13,23 @@ import (
 // stated is a value of [target] that names an entry of a table.
 type stated struct {
 	key, value, what string
-	fromFlag         bool
 	known            []string // names in the table
 	err              error    // of looking the value up; nil = known, or not stated
 }
 
 // checkHardware refuses a device or precision that is a slip of a known one: the run would have no roofline. An
 // unknown name that is none is allowed; notes says so.
-func (f *sweepFlags) checkHardware(m *sweep.Matrix, models roofline.Models, hardware roofline.Hardware) (notes []string, err error) {
+func checkHardware(m *sweep.Matrix, models roofline.Models, hardware roofline.Hardware) (notes []string, err error) {
 	t := m.Target
 	if t.Hardware == "" && t.Precision == "" {
 		return nil, nil
 	}
-	device := stated{key: "hardware", value: t.Hardware, what: "device", fromFlag: f.hardware != "", known: hardware.Names()}
+	device := stated{key: "hardware", value: t.Hardware, what: "device", known: hardware.Names()}
 	if t.Hardware != "" {
 		_, device.err = hardware.Find(t.Hardware)
 	}
-	precision := stated{key: "precision", value: t.Precision, what: "precision", fromFlag: f.precision != "", known: roofline.PrecisionNames()}
+	precision := stated{key: "precision", value: t.Precision, what: "precision",
+		known: roofline.PrecisionNames()}
 	precision.err = roofline.CheckPrecision("precision", t.Precision)
 	var problems strict.Problems
 	for _, s := range []stated{device, precision} {
@@ -37,10 +37,7 @@ func (f *sweepFlags) checkHardware(m *sweep.Matrix, models roofline.Models, hard
 			continue
 		}
 		text, hint, slip := s.slip()
-		switch {
-		case slip && s.fromFlag:
-			return nil, usage("--%s: %s\nhint: %s", s.key, text, hint)
-		case slip:
+		if slip {
 			problems = append(problems, m.Problem("target."+s.key, text, hint))
 		}
 		notes = append(notes, s.err.Error())

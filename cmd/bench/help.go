@@ -23,7 +23,7 @@ func (c *cli) setHelp(root *cobra.Command) {
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
 		fmt.Fprint(c.stdout, helpText(cmd, min(widestHelp, screenOf(c.stdout).Columns())))
 	})
-	root.SetHelpCommand(newHelp())
+	root.SetHelpCommand(c.newHelp())
 	root.InitDefaultHelpCmd()
 }
 
@@ -47,22 +47,32 @@ func helpText(cmd *cobra.Command, width int) string {
 		put("", "Examples:")
 		put(exampleLines(cmd.Example, width)...)
 	}
-	for _, g := range commandGroups(cmd) {
-		put("", g.title+":")
-		for _, name := range g.names {
-			put(columns.Wrap("  "+columns.Pad(name, 11), find(cmd, name).Short, strings.Repeat(" ", 14), width)...)
-		}
-	}
+	put(commandLines(cmd, commandGroups(cmd), width)...)
 	for _, g := range flagsByUse(cmd) {
 		put("", g.title+":")
 		for _, name := range g.names {
 			put(flagLines(cmd.Flags().Lookup(name), widthOfFlags(cmd), width)...)
 		}
 	}
-	if cmd.HasAvailableSubCommands() {
+	switch {
+	case cmd.HasAvailableSubCommands() && !cmd.HasParent():
+		put("", "bench help all: all commands", "bench COMMAND --help: examples and flags of a command")
+	case cmd.HasAvailableSubCommands():
 		put("", cmd.CommandPath()+" COMMAND --help: examples and flags of a command")
 	}
 	return b.String()
+}
+
+// commandLines are commands below cmd, by use.
+func commandLines(cmd *cobra.Command, groups []helpGroup, width int) (lines []string) {
+	for _, g := range groups {
+		lines = append(lines, "", g.title+":")
+		for _, name := range g.names {
+			name, short := columns.Pad(name, 11), find(cmd, name).Short
+			lines = append(lines, columns.Wrap("  "+name, short, strings.Repeat(" ", 14), width)...)
+		}
+	}
+	return lines
 }
 
 // onlyGroups reports whether a command has no task of its own, only commands below it.
@@ -159,13 +169,13 @@ type helpGroup struct {
 	names []string
 }
 
-// commandGroups are the commands below one, by use.
+// commandGroups are the commands below one; the daily ones of bench.
 func commandGroups(cmd *cobra.Command) []helpGroup {
 	if !cmd.HasAvailableSubCommands() {
 		return nil
 	}
 	if !cmd.HasParent() {
-		return commandsByUse
+		return daily
 	}
 	g := helpGroup{title: "Commands"}
 	for _, sub := range cmd.Commands() {

@@ -1,6 +1,9 @@
 package main
 
-// commandsByUse are all commands, in the order of their help.
+// daily are the commands of the first page of help.
+var daily = []helpGroup{{"Commands", []string{"init", "sweep", "report", "compare", "serve", "trace"}}}
+
+// commandsByUse are all commands, in the order of bench help all.
 var commandsByUse = []helpGroup{
 	{"Measure", []string{"init", "sweep", "work", "tile"}},
 	{"Read results", []string{"report", "compare", "history", "serve"}},
@@ -37,13 +40,10 @@ var flagUses = map[string][]helpGroup{
 	"history": {{"Plan", []string{"plan", "threshold"}}, {"Output", []string{"format", "output"}}},
 	"serve":   {{"Where to listen", []string{"listen"}}},
 	"tile": {
-		{"Where to send it", []string{"endpoint", "api", "model"}},
+		{"Where to send it", []string{"model"}},
 		{"API key", keyUses},
-		{"Size of the contexts", []string{"contexts", "offload-size", "offload-size-per-gpu", "ratio", "fit", "bytes-per-token", "kv-precision", "kv-accounting"}},
-		{"Requests", []string{"input", "output", "questions", "question-tokens", "in-flight", "seed"}},
-		{"How long", []string{"duration", "rounds", "requests", "warmup", "grace"}},
-		{"Two endpoints", []string{"blocks", "allow", "resume"}},
-		{"For the roofline", []string{"hardware", "gpus", "precision", "model-configs", "hardware-configs"}},
+		{"What to send", []string{"contexts", "offload-size", "input", "set"}},
+		{"How long", []string{"duration"}},
 		{"Output", []string{"out", "interval"}},
 	},
 	"predict": {

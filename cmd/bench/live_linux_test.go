@@ -96,9 +96,9 @@ requests = 100
 	args := []string{"sweep", file, "--out", dir}
 	screen, raw, code := onTerminal(t, args...)
 	want := regexp.MustCompile(`^results go to \S+\n` +
-		`1/3  a +\x1b\[32mPASS\x1b\[0m .*tok/s.*\n` +
-		`2/3  b concurrency=1 +\x1b\[32mPASS\x1b\[0m .*tok/s.*\n` +
-		`3/3  b concurrency=2 +\x1b\[32mPASS\x1b\[0m .*tok/s.*$`)
+		`1/3  a +\x1b\[32mPASS\x1b\[0m, .*tok/s.*\n` +
+		`2/3  b concurrency=1 +\x1b\[32mPASS\x1b\[0m, .*tok/s.*\n` +
+		`3/3  b concurrency=2 +\x1b\[32mPASS\x1b\[0m, .*tok/s.*$`)
 	if code != codeDone || !want.MatchString(screen) {
 		t.Errorf("exit code %d, on the screen:\n%s", code, screen)
 	}

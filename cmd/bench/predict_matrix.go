@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"bench/experiment"
 	"bench/experiment/endpoint"
 	"bench/experiment/mock"
 	"bench/experiment/roofline"
@@ -143,5 +144,6 @@ func (f *predictFlags) target(m *sweep.Matrix, base *mock.Config, models rooflin
 		return err
 	}
 	t.Model, t.Hardware = model.ID, device.ID
-	return sizeTiles(m, models, t.Model)
+	_, err := sizeTiles(m.Points, experiment.Machine{Models: models, Model: t.Model, GPUs: t.GPUs})
+	return err
 }

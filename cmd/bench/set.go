@@ -27,6 +27,11 @@ var keysOf = map[string]map[string]string{
 		"speculation-tokens": "mock.speculation.tokens", "speculation-acceptance": "mock.speculation.acceptance",
 		"speculation-report": "mock.speculation.report", "adapters": "mock.adapters.",
 	}),
+	"tile": keys("target.", "api hardware gpus precision", keys("row.tile.", "output requests warmup grace",
+		keys("row.tile.tile.", "rounds questions question-tokens fit ratio bytes-per-token kv-precision", map[string]string{
+			"seed": "seed", "in-flight": "row.tile.concurrency", "blocks": "row.tile.repeats",
+			"offload-size-per-gpu": "row.tile.tile.offload_gib_per_gpu", "kv-accounting": "row.tile.tile.accounting",
+		}))),
 }
 
 // keys adds flags whose keys have their names, in a table.

@@ -1,22 +1,27 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"bench/experiment"
 	"bench/experiment/endpoint"
 	"bench/experiment/mock"
 	"bench/experiment/record"
 	"bench/experiment/roofline"
+	"bench/experiment/safetext"
 	"bench/sweep"
 	"bench/sweep/forecast"
+	"bench/sweep/live"
 )
 
 type sweepFlags struct {
@@ -24,11 +29,6 @@ type sweepFlags struct {
 
 	endpoint, api, model string
 	set                  []string
-
-	// Of bench tile.
-	hardware, precision string
-	gpus                int
-	tables              tableFlags
 
 	out, resume     string
 	only            []string
@@ -57,7 +57,7 @@ simulated server. Ctrl-C keeps finished rows; --resume continues the run.`,
   bench sweep matrices/chat.toml --json | jq 'select(.event == "row_finished").result'`,
 		Args: positional(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.sweep(cmd, f, args[0])
+			return c.sweep(cmd, &sweepInput{sweepFlags: f}, args[0])
 		},
 	}
 	fl := cmd.Flags()
@@ -88,24 +88,25 @@ type sweepInput struct {
 	notes     []string // rows without a roofline
 	known     forecast.Known
 	spends    string // how the budget is spent; "" = there is none
+	text      []byte // of the matrix, one of bench's own; nil: it is read
+	described bool   // what bench tile sends is printed
 }
 
-func (c *cli) sweep(cmd *cobra.Command, f *sweepFlags, file string) error {
-	in := &sweepInput{sweepFlags: f}
+func (c *cli) sweep(cmd *cobra.Command, in *sweepInput, file string) error {
 	if err := in.check(cmd.Flags()); err != nil {
 		return err
 	}
 	var err error
-	if in.key, err = f.key.resolve(cmd.Flags(), c.stderr); err != nil {
+	if in.key, err = in.sweepFlags.key.resolve(cmd.Flags(), c.stderr); err != nil {
 		return err
 	}
-	if in.models, in.hardware, err = f.tables.read(c.stderr); err != nil {
+	if in.models, in.hardware, err = (&tableFlags{}).read(c.stderr); err != nil {
 		return err
 	}
 	if err := in.read(cmd.Context(), file, c.stderr); err != nil {
 		return err
 	}
-	if f.dryRun {
+	if in.dryRun {
 		return c.dryRunSweep(cmd.Context(), in)
 	}
 	return c.runSweep(cmd.Context(), in)
@@ -122,7 +123,12 @@ func (f *sweepFlags) check(fl *pflag.FlagSet) error {
 // read reads the matrix, and checks it with the flags.
 func (in *sweepInput) read(ctx context.Context, file string, stderr io.Writer) (err error) {
 	in.simulated = mock.Config{Models: in.models, Devices: in.hardware}
-	if in.m, err = readMatrix(ctx, file, in.set, &in.simulated); err != nil {
+	if in.text != nil {
+		in.m, err = parseMatrix(file, in.text, in.set, &in.simulated)
+	} else {
+		in.m, err = readMatrix(ctx, file, in.set, &in.simulated)
+	}
+	if err != nil {
 		return err
 	}
 	if err := in.override(in.m, stderr); err != nil {
@@ -131,7 +137,7 @@ func (in *sweepInput) read(ctx context.Context, file string, stderr io.Writer) (
 	if err := in.m.CheckPrompts(); err != nil {
 		return &exitError{codeUsage, err}
 	}
-	if in.notes, err = in.checkHardware(in.m, in.models, in.hardware); err != nil {
+	if in.notes, err = checkHardware(in.m, in.models, in.hardware); err != nil {
 		return err
 	}
 	picked, err := pickRows(in.m, in.only)
@@ -145,7 +151,11 @@ func (in *sweepInput) read(ctx context.Context, file string, stderr io.Writer) (
 		return err
 	}
 	if in.dryRun {
-		if err := sizeTiles(in.m, in.models, in.m.Target.Model); err != nil {
+		machine := experiment.Machine{Models: in.models, Model: in.m.Target.Model, GPUs: in.m.Target.GPUs}
+		if in.m.Simulated() {
+			machine.CacheTokens = in.simulated.KVTokens()
+		}
+		if _, err := sizeTiles(in.m.Points, machine); err != nil {
 			return err
 		}
 	}
@@ -199,14 +209,36 @@ func (c *cli) sweepWith(ctx context.Context, in *sweepInput, x *crew) error {
 			return err
 		}
 	}
-	w, err := c.watch(ctx, in.watch, in.m, in.only)
+	run, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	w, err := c.watch(run, in, end)
 	if err != nil {
 		return err
 	}
-	result, err := c.watched(ctx, in.m, o, w)
-	err = c.conclude(result, err, in.sweepFlags)
+	result, err := c.runTo(ctx, run, in, o, w)
 	w.ended(result)
 	return err
+}
+
+// runTo runs the sweep and concludes it. ends is done at an interrupt of ctx, or when the view ends the run.
+func (c *cli) runTo(ctx, ends context.Context, in *sweepInput, o sweep.Options, w watcher) (*sweep.Result, error) {
+	run, keeps := ends, in.keepsCut()
+	if keeps {
+		o.Ends, run = ends, context.WithoutCancel(ctx)
+		defer debug.SetGCPercent(debug.SetGCPercent(reportGC))
+	}
+	result, runErr := c.watched(run, in.m, o, w)
+	if failing := new(live.FailingError); errors.As(context.Cause(ends), &failing) {
+		runErr = failing
+	}
+	err := c.conclude(result, runErr, in.sweepFlags)
+	if runErr == nil && keeps && ctx.Err() != nil {
+		err = cmp.Or(cutShort(result.Dir), err)
+	}
+	if err == nil && in.watch.interval > 0 && in.m.Varies() {
+		fmt.Fprintf(c.stdout, "compare: bench compare %s\n", safetext.ShellWord(result.Dir))
+	}
+	return result, err
 }
 
 func (c *cli) watched(ctx context.Context, m *sweep.Matrix, o sweep.Options, w watcher) (*sweep.Result, error) {

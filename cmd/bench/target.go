@@ -28,13 +28,10 @@ func (f *sweepFlags) override(m *sweep.Matrix, stderr io.Writer) error {
 	for _, o := range []struct {
 		flag string
 		into *string
-	}{{f.endpoint, &t.Endpoint}, {f.api, &t.API}, {f.model, &t.Model}, {f.hardware, &t.Hardware}, {f.precision, &t.Precision}} {
+	}{{f.endpoint, &t.Endpoint}, {f.api, &t.API}, {f.model, &t.Model}} {
 		if o.flag != "" {
 			*o.into = o.flag
 		}
-	}
-	if f.gpus != 0 {
-		t.GPUs = f.gpus
 	}
 	var wrong []string
 	t.Check(func(key, problem, hint string) {

@@ -60,7 +60,8 @@ type tiling struct {
 func startTiling(t *testing.T, wide int, args ...string) *tiling {
 	t.Helper()
 	x := &tiling{out: t.TempDir(), read: make(chan struct{})}
-	x.cmd = exec.Command("bench", append([]string{"tile", "--contexts", "4", "--input", "64", "--output", "4", "--interval", "100ms", "--out", x.out}, args...)...)
+	x.cmd = exec.Command("bench", append([]string{"tile", "--contexts", "4", "--input", "64", "--set", "row.tile.output=4",
+		"--set", "row.tile.warmup=4", "--interval", "100ms", "--out", x.out}, args...)...)
 	x.cmd.Env = append(os.Environ(), "TERM=xterm", "OPENAI_API_KEY=")
 	if wide == 0 {
 		var err error
@@ -142,7 +143,7 @@ func TestTileOnATerminal(t *testing.T) {
 		signal  syscall.Signal
 	}{{80, syscall.SIGINT}, {120, syscall.SIGTERM}, {50, syscall.SIGHUP}} {
 		t.Run(fmt.Sprintf("%d columns, %v", tt.columns, tt.signal), func(t *testing.T) {
-			x := startTiling(t, tt.columns, "--endpoint", "mock", "--warmup", "4")
+			x := startTiling(t, tt.columns, "mock")
 			x.until(t, "measurement window:")
 			lines := func() int { return strings.Count(x.said(), "\n") }
 			for n := lines(); lines() < n+5; {
@@ -179,7 +180,7 @@ func TestTileOnATerminal(t *testing.T) {
 // A server that stalls is seen: lines go on, and say for how long nothing has ended. A second signal leaves
 // at once.
 func TestTileStalled(t *testing.T) {
-	x := startTiling(t, 0, "--endpoint", serveMock(t, time.Millisecond, "stall=1@40"), "--in-flight", "1", "--warmup", "4")
+	x := startTiling(t, 0, serveMock(t, time.Millisecond, "stall=1@40"), "--set", "row.tile.concurrency=1")
 	x.until(t, "\nno request finished for 1 s\n")
 	if strings.Contains(x.said(), "\x1b") {
 		t.Errorf("a file has a terminal's codes:\n%s", x.said())
@@ -204,7 +205,8 @@ func TestTileStalled(t *testing.T) {
 // same.
 func TestTileWithoutAReader(t *testing.T) {
 	out := t.TempDir()
-	cmd := exec.Command("bench", "tile", "--endpoint", "mock", "--contexts", "4", "--input", "64", "--output", "4", "--interval", "20ms", "--warmup", "4", "--out", out)
+	cmd := exec.Command("bench", "tile", "mock", "--contexts", "4", "--input", "64", "--set", "row.tile.output=4",
+		"--interval", "20ms", "--set", "row.tile.warmup=4", "--out", out)
 	cmd.Env = append(os.Environ(), "OPENAI_API_KEY=")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -47,6 +48,8 @@ func safe(s string) string { return safetext.Escape(s) }
 type watchFlags struct {
 	plain, json bool
 	metrics     string
+
+	interval time.Duration // of bench tile: its lines instead of the live view; 0: none
 }
 
 func (f *watchFlags) register(fl *pflag.FlagSet) {
@@ -63,10 +66,17 @@ type watcher struct {
 	ended func(*sweep.Result) // after stop, when the report is written
 }
 
-// watch makes the watcher that the flags and the terminal ask for.
-func (c *cli) watch(ctx context.Context, f watchFlags, m *sweep.Matrix, only []string) (watcher, error) {
+// watch makes the watcher that the flags and the terminal ask for. end ends the run.
+func (c *cli) watch(ctx context.Context, in *sweepInput, end context.CancelCauseFunc) (watcher, error) {
 	var w watcher
+	f, m, only := in.watch, in.m, in.only
 	switch {
+	case f.interval > 0:
+		t := &live.Tiling{View: newView(c.stdout, f.interval, ctx.Done()), End: end}
+		w = watcher{t.Event, c.stderr, func() {
+			t.Stop()
+			fmt.Fprintln(c.stdout)
+		}, func(*sweep.Result) {}}
 	case f.json:
 		e := live.NewMessages(c.stdout, m, only)
 		w = watcher{e.Event, c.stderr, e.Stop, e.End}

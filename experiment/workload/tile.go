@@ -28,6 +28,23 @@ type Tile struct {
 	BytesPerToken    float64 `toml:"bytes_per_token" json:"bytes_per_token,omitempty"`         // KV cache bytes; 0 = computed from the model
 	KVPrecision      string  `toml:"kv_precision" json:"kv_precision,omitempty"`               // of the KV cache, to compute its bytes; empty = bf16
 	Accounting       string  `toml:"accounting" json:"accounting,omitempty"`                   // full (also when empty): every layer keeps every token; resident: window and linear layers keep less
+
+	// Fit is what the contexts fill: a tier (FitTier, also when empty), one context more than the server's own KV
+	// cache holds (FitHBM), or a tier if the model's bytes are known, else that cache (FitAuto).
+	Fit string `toml:"fit" json:"fit,omitempty"`
+}
+
+// Values of Fit.
+const (
+	FitTier = "offload"
+	FitHBM  = "hbm"
+	FitAuto = "auto"
+)
+
+// Sized reports whether a key of the tier's size is stated.
+func (t *Tile) Sized() bool {
+	return t.OffloadGiB > 0 || t.OffloadPerGPUGiB > 0 || t.BytesPerToken > 0 || t.Ratio > 0 || t.KVPrecision != "" ||
+		t.Accounting != ""
 }
 
 // Ways to count the KV bytes of a context.
@@ -137,6 +154,16 @@ func (t *Tile) checkSizing(bad func(key, problem, hint string)) {
 	}
 	if t.Accounting != "" && t.Accounting != Full && t.Accounting != Resident {
 		bad("tile.accounting", fmt.Sprintf("unknown accounting %q", t.Accounting), `write "full" or "resident"`)
+	}
+	switch t.Fit {
+	case "", FitTier, FitAuto:
+	case FitHBM:
+		if t.Contexts > 0 || t.Sized() {
+			bad("tile.fit", `fit = "hbm" counts the contexts from the server's KV cache`,
+				"remove fit, or contexts and the keys of the tier's size")
+		}
+	default:
+		bad("tile.fit", fmt.Sprintf("unknown fit %q", t.Fit), `write "offload", "hbm" or "auto"`)
 	}
 	if t.BytesPerToken > 0 && (t.Accounting != "" || t.KVPrecision != "") {
 		bad("tile.bytes_per_token", "bytes_per_token cannot be combined with accounting or kv_precision", "remove bytes_per_token, or accounting and kv_precision")

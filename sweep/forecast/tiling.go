@@ -17,7 +17,11 @@ func TilingText(s *experiment.Spec, model string, cache int, z *experiment.Sizin
 	line("model", safetext.Escape(model))
 	line("contexts", fmt.Sprintf("%s of %s, %s each", unit.Count(s.Tile.Contexts), unit.Plural(s.Input.Least(), "token"), unit.Plural(s.Tile.PerContext(), "question")))
 	line("load", fmt.Sprintf("closed loop, %s in flight, %s output tokens each", unit.Plural(s.Concurrency, "request"), s.Output))
-	if z != nil {
+	switch {
+	case z != nil && z.Overflows:
+		b.WriteString("note: the KV-cache size of the model is unknown: the contexts exceed the server's own cache,\n" +
+			"      as with fit = \"hbm\"; bytes_per_token fills a tier\n")
+	case z != nil:
 		b.WriteString(sizingText(z))
 	}
 	b.WriteString(cacheText(cache, s.Tile.Contexts, s.Input.Least()))
@@ -31,10 +35,10 @@ func sizingText(z *experiment.Sizing) string {
 	if z.Model == "" {
 		return text
 	}
-	text += fmt.Sprintf("KV cache   %s for %s (--kv-precision)\n", z.KVPrecision, z.Model)
+	text += fmt.Sprintf("KV cache   %s for %s (kv_precision)\n", z.KVPrecision, z.Model)
 	if z.Full != z.Resident {
 		text += fmt.Sprintf("note: an engine that frees blocks behind windows or linear layers keeps %.10g of\n"+
-			"      %.10g bytes/token: these contexts would fill %.0f %% of the tier;\n      --kv-accounting resident counts so\n",
+			"      %.10g bytes/token: these contexts would fill %.0f %% of the tier;\n      accounting = \"resident\" counts so\n",
 			z.Resident, z.Full, 100*z.Ratio*z.Resident/z.BytesPerToken)
 	}
 	return text
@@ -50,7 +54,7 @@ func cacheText(cache, contexts, input int) string {
 		unit.Count(all), float64(all)/float64(cache), unit.Count(cache))
 	if over := experiment.ContextsToOverflow(cache, input); contexts < over {
 		text += fmt.Sprintf("warning: the server's own KV cache has room for (nearly) all contexts, so that no\n"+
-			"         other tier is needed; --fit hbm takes %s\n", unit.Plural(over, "context"))
+			"         other tier is needed; fit = \"hbm\" takes %s\n", unit.Plural(over, "context"))
 	}
 	return text
 }

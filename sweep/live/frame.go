@@ -190,9 +190,6 @@ func (s *Sweep) coming(put func(string, ...any), width, room int) {
 	}
 	const most = 12
 	shown := min(len(todo), room-2, most)
-	if len(todo) == shown+1 && room-2 > shown {
-		shown++ // the last row takes the line that would count it
-	}
 	put("")
 	before := s.status.total - len(todo)
 	names := 0

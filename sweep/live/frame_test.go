@@ -158,7 +158,7 @@ func TestFrameWords(t *testing.T) {
 	failed.Findings = []record.Finding{{Code: "errors", Severity: record.Invalid}}
 	invalid := s.apply(sweep.Event{Finished: &sweep.Finished{Index: 1, Total: 2, Row: failed}}, now, 80)
 	holds(invalid[0], "INVALID: errors")
-	holds(line[0], "\x1b[31mFAIL\x1b[0m ", "\x1b[31m2 failed\x1b[0m", "TTFT p50 n=3")
+	holds(line[0], "\x1b[31mFAIL\x1b[0m ", "2 FAILED", "TTFT p50 n=3")
 	s.apply(sweep.Event{Begun: &sweep.Begun{Index: 2, Total: 2, Spec: &m.Points[1], ID: "whole-r1"}}, now, 100)
 	r = endpoint.Snapshot{Begun: now.Add(-11 * time.Second), Phase: record.PhaseCooldown, Done: 1, Tokens: 300, FirstToken: endpoint.LiveLatency{N: 1, P50: math.NaN(), P90: math.NaN(), P95: math.NaN(), P99: math.NaN(), Max: 10}}
 	holds(frame(r), "cool-down  11s of 10s: draining", "E2E        max 10.0 ms   n=1", "output     27.3 tok/s (requests that ended in the last 11s)")

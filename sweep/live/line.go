@@ -3,6 +3,7 @@ package live
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -24,8 +25,7 @@ type Lines struct {
 	w      io.Writer
 	status status
 
-	quit chan struct{}
-	done sync.WaitGroup
+	stop func()
 }
 
 // startingEvery is the time between two lines about a server that starts.
@@ -33,28 +33,40 @@ const startingEvery = 10 * time.Second
 
 // NewLines writes the events of a sweep of the rows of m that only picks, until its Stop.
 func NewLines(w io.Writer, m *sweep.Matrix, only []string) *Lines {
-	x := &Lines{w: w, status: status{remaining: forecast.NewRemaining(m, only)}, quit: make(chan struct{})}
-	x.done.Go(func() {
-		tick := time.NewTicker(startingEvery)
-		defer tick.Stop()
-		for {
-			select {
-			case now := <-tick.C:
-				x.starting(now)
-				x.settling(now)
-			case <-x.quit:
-				return
-			}
-		}
+	x := &Lines{w: w, status: status{remaining: forecast.NewRemaining(m, only)}}
+	x.stop = every(startingEvery, func(now time.Time) {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		x.starting(now)
+		x.settling(now)
 	})
 	return x
 }
 
-// Stop ends the lines about a server that starts.
-func (x *Lines) Stop() {
-	close(x.quit)
-	x.done.Wait()
+// every calls f at each interval until stop, which waits for it.
+func every(interval time.Duration, f func(now time.Time)) (stop func()) {
+	quit := make(chan struct{})
+	var done sync.WaitGroup
+	done.Go(func() {
+		tick := time.NewTicker(interval)
+		defer tick.Stop()
+		for {
+			select {
+			case now := <-tick.C:
+				f(now)
+			case <-quit:
+				return
+			}
+		}
+	})
+	return func() {
+		close(quit)
+		done.Wait()
+	}
 }
+
+// Stop ends the lines about a server that starts.
+func (x *Lines) Stop() { x.stop() }
 
 // Write passes on whole lines of others.
 func (x *Lines) Write(p []byte) (int, error) {
@@ -104,8 +116,6 @@ func (x *Lines) put(now time.Time, format string, args ...any) {
 
 // starting writes the state of a server that starts.
 func (x *Lines) starting(now time.Time) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
 	s := x.status.server
 	if s == nil {
 		return
@@ -117,8 +127,6 @@ func (x *Lines) starting(now time.Time) {
 
 // settling writes how many requests the server has, which the row waits for.
 func (x *Lines) settling(now time.Time) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
 	row := x.status.row
 	if row == nil {
 		return
@@ -166,7 +174,6 @@ func skippedLine(k *sweep.Skipped) string {
 
 // RowLine is a finished row in one line, the verdict first. Its percentiles have the mark of their sample size.
 func RowLine(f *sweep.Finished) string {
-	s := &f.Row.Summary
 	name := safetext.Escape(f.Row.Spec.Label())
 	if f.Kept {
 		return name + ": kept"
@@ -174,29 +181,29 @@ func RowLine(f *sweep.Finished) string {
 	if f.Row.Spec.Repeats > 1 {
 		name += fmt.Sprintf(" (repeat %d)", f.Row.Spec.Repeat)
 	}
-	var parts []string
-	add := func(text string) {
-		if text != "" {
-			parts = append(parts, text)
-		}
+	return name + ": " + rowText(f.Row)
+}
+
+// rowText is RowLine without the name. What makes a row invalid comes before its verdict.
+func rowText(r *record.Row) string {
+	s := &r.Summary
+	parts := []string{verdictText(r), unit.Format(s.Throughput.OutputTokensPerS, "tok/s"), findingsText(r)}
+	if !r.Valid() {
+		slices.Reverse(parts)
 	}
-	add(verdictText(f.Row))
-	add(findingsText(f.Row))
-	if s := f.Row.Server.Settle; s != nil && s.WaitedS >= 1 {
-		add("waited " + unit.Clock(time.Duration(s.WaitedS*1e9)) + " for an idle server")
+	if s := r.Server.Settle; s != nil && s.WaitedS >= 1 {
+		parts = append(parts, "waited "+unit.Clock(time.Duration(s.WaitedS*1e9))+" for an idle server")
 	}
-	add("n=" + unit.Count(s.Requests.Completed))
+	parts = append(parts, "n="+unit.Count(s.Requests.Completed))
 	if s.Requests.Failed > 0 {
-		add(unit.Count(s.Requests.Failed) + " FAILED")
+		parts = append(parts, unit.Count(s.Requests.Failed)+" FAILED")
 	}
-	add(unit.Format(s.Throughput.OutputTokensPerS, "tok/s"))
-	add(percentilesText(f.Row, "ttft", s.TTFT))
-	add(percentilesText(f.Row, "ttfo", s.TTFO))
-	add(percentilesText(f.Row, "tpot", s.TPOT))
-	if s.TTFT == nil || len(limited(f.Row, "e2e")) > 0 {
-		add(percentilesText(f.Row, "e2e", s.E2E))
+	parts = append(parts, percentilesText(r, "ttft", s.TTFT), percentilesText(r, "ttfo", s.TTFO),
+		percentilesText(r, "tpot", s.TPOT))
+	if s.TTFT == nil || len(limited(r, "e2e")) > 0 {
+		parts = append(parts, percentilesText(r, "e2e", s.E2E))
 	}
-	return name + ": " + strings.Join(parts, ", ")
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ", ")
 }
 
 // verdictText is the verdict of a row with the limit that decides it; empty: no SLO.
@@ -241,7 +248,7 @@ func findingsText(r *record.Row) string {
 	n := len(r.Codes(record.Caution))
 	switch {
 	case !r.Valid():
-		return "INVALID"
+		return safetext.Escape("INVALID: " + strings.Join(r.Codes(record.Invalid), ", "))
 	case n > 0:
 		return unit.Plural(n, "caution")
 	}

@@ -94,11 +94,11 @@ results go to results/m/1
 1 of 3 rows are kept
 TIME [1/3] kept: kept
 TIME [2/3] a\x1b[2J\u202e … 1m 00s to 3m 01s
-TIME [2/3] a\x1b[2J\u202e (repeat 2): UNDECIDED (TTFT p95 needs 41 more), 1 caution, n=1, 2 FAILED, 123 tok/s, TTFT p50 12.3 ms p95 ≥12.3 ms, TPOT p50 ~1.50 ms; 1m 00s to 3m 01s left
+TIME [2/3] a\x1b[2J\u202e (repeat 2): UNDECIDED (TTFT p95 needs 41 more), 123 tok/s, 1 caution, n=1, 2 FAILED, TTFT p50 12.3 ms p95 ≥12.3 ms, TPOT p50 ~1.50 ms; 1m 00s to 3m 01s left
 TIME [3/3] fails … 1m 00s to 3m 01s
-TIME [3/3] fails: FAIL (TTFT p99 612 ms > 500 ms), n=400, 123 tok/s, TTFT p50 12.3 ms p95 12.3 ms p99 ~12.3 ms, TPOT p50 ~1.50 ms
-TIME [4/5] probe: FAIL (TTFT p95 250 ms > 150 ms after 128 requests), n=400, 123 tok/s, TTFT p50 12.3 ms p95 12.3 ms p99 ~12.3 ms, TPOT p50 ~1.50 ms
-TIME [5/5] down: FAIL (TTFT p95: 122 of 128 over the limit, 5 % allowed, 122 of them failed), n=6, 123 tok/s, TTFT p50 ~12.3 ms p95 ≥12.3 ms, TPOT p50 ~1.50 ms
+TIME [3/3] fails: FAIL (TTFT p99 612 ms > 500 ms), 123 tok/s, n=400, TTFT p50 12.3 ms p95 12.3 ms p99 ~12.3 ms, TPOT p50 ~1.50 ms
+TIME [4/5] probe: FAIL (TTFT p95 250 ms > 150 ms after 128 requests), 123 tok/s, n=400, TTFT p50 12.3 ms p95 12.3 ms p99 ~12.3 ms, TPOT p50 ~1.50 ms
+TIME [5/5] down: FAIL (TTFT p95: 122 of 128 over the limit, 5 % allowed, 122 of them failed), 123 tok/s, n=6, TTFT p50 ~12.3 ms p95 ≥12.3 ms, TPOT p50 ~1.50 ms
 note: of others
 `
 	if diff := cmp.Diff(want, regexp.MustCompile(`(?m)^\d\d:\d\d:\d\d `).ReplaceAllString(out.String(), "TIME ")); diff != "" {
@@ -141,7 +141,8 @@ func TestFindingsText(t *testing.T) {
 		return r
 	}
 	for want, row := range map[string]*record.Row{
-		"": of(record.Note), "1 caution": of(record.Note, record.Caution), "2 cautions": of(record.Caution, record.Caution), "INVALID": of(record.Caution, record.Invalid),
+		"": of(record.Note), "1 caution": of(record.Note, record.Caution), "2 cautions": of(record.Caution, record.Caution),
+		"INVALID: 1": of(record.Caution, record.Invalid),
 	} {
 		if got := findingsText(row); got != want {
 			t.Errorf("%q, want %q", got, want)

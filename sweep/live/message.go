@@ -21,8 +21,7 @@ type Messages struct {
 	status status
 	run    sweep.MessageRun
 
-	quit chan struct{}
-	done sync.WaitGroup
+	stop func()
 }
 
 // progressEvery is the time between two events of a row's progress.
@@ -30,27 +29,13 @@ const progressEvery = 5 * time.Second
 
 // NewMessages writes the events of a sweep of the rows of m that only picks, until its Stop.
 func NewMessages(w io.Writer, m *sweep.Matrix, only []string) *Messages {
-	x := &Messages{w: w, status: status{remaining: forecast.NewRemaining(m, only)}, quit: make(chan struct{})}
-	x.done.Go(func() {
-		tick := time.NewTicker(progressEvery)
-		defer tick.Stop()
-		for {
-			select {
-			case now := <-tick.C:
-				x.progress(now)
-			case <-x.quit:
-				return
-			}
-		}
-	})
+	x := &Messages{w: w, status: status{remaining: forecast.NewRemaining(m, only)}}
+	x.stop = every(progressEvery, x.progress)
 	return x
 }
 
 // Stop ends the events of progress.
-func (x *Messages) Stop() {
-	close(x.quit)
-	x.done.Wait()
-}
+func (x *Messages) Stop() { x.stop() }
 
 // End writes the last event, after Stop. A run without a directory has measured nothing, and gets no event.
 func (x *Messages) End(result *sweep.Result) {

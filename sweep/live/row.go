@@ -2,7 +2,6 @@ package live
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"bench/experiment"
@@ -15,99 +14,26 @@ import (
 	"bench/sweep"
 )
 
-// Columns of a finished row that do not depend on its name.
+// Columns of the names of rows.
 const (
-	verdictColumn  = len("UNDECIDED")
-	figureColumn   = len("12,300 tok/s")
-	reasonColumn   = len("ttft_p95 needs 1,258 more")
-	findingsColumn = len("10 cautions")
-	latencyColumn  = len("TTFT p50 ~52.1 ms")
-	narrowestName  = 17
-	widestName     = 48
+	narrowestName = 17
+	widestName    = 48
 )
 
-// finished is a row in one line of a table without headings. Cells that do not fit the width are left out,
-// from the right.
+// finished is a row in one line below others: its name, and as much of its figures as fits the width.
 func (s *Sweep) finished(f *sweep.Finished, width int) string {
-	number := fmt.Sprintf("%*d/%d", len(fmt.Sprint(f.Total)), f.Index, f.Total)
+	number := fmt.Sprintf("%*d/%d  ", len(fmt.Sprint(f.Total)), f.Index, f.Total)
 	if f.Kept {
-		return number + "  " + title(&f.Row.Spec, width-len(number)-len("    kept")) + "  kept"
+		return number + title(&f.Row.Spec, width-len(number)-len("  kept")) + "  kept"
 	}
-	others := len(number) + 4*len("  ") + verdictColumn + figureColumn + reasonColumn
-	name := min(s.name, max(narrowestName, width-others), widestName)
-	line := number + "  " + columns.Pad(title(&f.Row.Spec, name), name)
-	for i, cell := range s.cells(f) {
-		if i == 2 { // its reason is worth more than its columns
-			cell = columns.Ellipsis(cell, max(0, width-columns.Width(line)-2))
-		}
-		if i > 1 && columns.Width(line+strings.TrimRight(cell, " "))+2 > width {
-			break
-		}
-		line += "  " + cell
+	name := min(s.name, max(narrowestName, width/4), widestName)
+	line := number + columns.Pad(title(&f.Row.Spec, name), name) + "  "
+	word, _ := verdict.OfRows(f.Row)
+	figures, judged := strings.CutPrefix(columns.Ellipsis(rowText(f.Row), width-columns.Width(line)), string(word))
+	if judged {
+		line += s.paint(string(word), word)
 	}
-	return strings.TrimRight(line, " ")
-}
-
-// cells are the figures of a finished row, the most important first: the third is what makes it invalid or keeps it
-// from a PASS, else the tail of its latency.
-func (s *Sweep) cells(f *sweep.Finished) []string {
-	sum := &f.Row.Summary
-	overall, _ := verdict.OfRows(f.Row)
-	word := string(overall)
-	if word == "" {
-		word = "–"
-	}
-	metric, of := "ttft", sum.TTFT
-	if of == nil {
-		metric, of = "e2e", sum.E2E
-	}
-	latency := func(metric string, of *stats.Summary, p string) string {
-		if value := percentile(of, p); value != "" {
-			return strings.ToUpper(metric) + " " + p + " " + value
-		}
-		return ""
-	}
-	tail := latency(metric, of, tailOf(f.Row, metric, of))
-	reason, findings := tail, findingsText(f.Row)
-	if v, ok := verdict.Deciding(f.Row); ok {
-		reason = safetext.Escape(verdict.ShortReason(v))
-	}
-	if codes := f.Row.Codes(record.Invalid); len(codes) > 0 {
-		reason, findings = safetext.Escape(findings+": "+strings.Join(codes, ", ")), ""
-	}
-	cells := []string{
-		columns.Pad(s.paint(word, overall), verdictColumn),
-		columns.PadLeft(unit.Format(f.Row.Summary.Throughput.OutputTokensPerS, "tok/s"), figureColumn),
-		columns.Pad(reason, reasonColumn),
-		columns.Pad(findings, findingsColumn),
-	}
-	if n := sum.Requests.Failed; n > 0 {
-		cells = append(cells, s.paint(unit.Count(n)+" failed", stats.Fail))
-	}
-	shown := []string{"", reason}
-	for _, cell := range []string{latency(metric, of, "p50"), tail, latency("tpot", sum.TPOT, "p50"), latency("tpot", sum.TPOT, tailOf(f.Row, "tpot", sum.TPOT))} {
-		if !slices.Contains(shown, cell) {
-			cells, shown = append(cells, columns.Pad(cell, latencyColumn)), append(shown, cell)
-		}
-	}
-	return cells
-}
-
-// tailOf is the percentile to show of a latency: the highest that the SLO limits, else the highest of p99, p95 and
-// p90 that the row carries, else p50.
-func tailOf(r *record.Row, metric string, of *stats.Summary) string {
-	limits := limited(r, metric)
-	for _, name := range slices.Backward(record.PercentileNames[1:]) {
-		if limits[name] {
-			return name
-		}
-	}
-	for _, name := range []string{"p99", "p95", "p90"} {
-		if p, ok := record.PercentilesOf(of).Get(name); ok && p.Grade != stats.NoBound {
-			return name
-		}
-	}
-	return "p50"
+	return line + figures
 }
 
 // paint colours a verdict; the word carries the meaning without colour.

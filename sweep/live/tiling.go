@@ -3,12 +3,12 @@ package live
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
 
 	"bench/experiment"
-	"bench/experiment/columns"
 	"bench/experiment/endpoint"
 	"bench/experiment/openai"
 	"bench/experiment/record"
@@ -19,20 +19,23 @@ import (
 )
 
 // Tiling is the live view of bench tile: a line each View.Every with the metrics of the row that runs, under a
-// heading that is repeated. It ends a row whose requests all fail. The views of rows that follow one another are
-// Tilings of their own.
+// heading that is repeated. It ends a run whose requests all fail.
 type Tiling struct {
 	*View
-	Name string            // of the endpoint, before each line; empty: there is one endpoint
-	Head *Heading          // of the run; views that follow one another share it
-	End  func(cause error) // ends the row
-	Row  *record.Row       // once it is on disk
+	End func(cause error) // ends the run
 
-	spec     *experiment.Spec
-	meter    openai.TokenCounter
-	progress *endpoint.Progress
+	lines   int // since the heading
+	columns int // of the heading
 
-	mu          sync.Mutex
+	mu sync.Mutex
+	tilingRow
+}
+
+// tilingRow is the state of the row that runs.
+type tilingRow struct {
+	spec        *experiment.Spec
+	progress    *endpoint.Progress
+	meter       *openai.TokenCounter
 	since, last time.Time // the load's start (before it, the row's), and the line before
 	lastEnd     time.Time // of a request
 	failures    int       // since the last request that was ok
@@ -45,40 +48,53 @@ type Tiling struct {
 	first, tier tierCount // the server's counters at the first line, and at the line before
 }
 
-// Heading is the heading on the screen. The zero Heading is none.
-type Heading struct {
-	lines   int // since it
-	columns int
-}
-
-// next counts a line, and reports whether a heading of that many columns comes before it.
-func (h *Heading) next(columns int) bool {
-	due := h.lines%headingEvery == 0 || columns != h.columns // a tier may appear, and a terminal may change its size
-	if due {
-		*h = Heading{columns: columns}
-	}
-	h.lines++
-	return due
-}
-
 // tokens are those that the meter counted.
 type tokens struct{ prompt, output int64 }
 
 // Event takes a step of the run.
 func (t *Tiling) Event(e sweep.Event) {
 	switch {
-	case e.Started != nil:
-		fmt.Fprintf(t.W, "results go to %s\n\n", safetext.Escape(e.Started.Dir))
 	case e.Begun != nil:
-		t.progress, t.spec = e.Begun.Progress, e.Begun.Spec
-		t.progress.Counter, t.progress.Each = &t.meter, t.requestEnded
-		t.since = time.Now()
-		t.last, t.lastEnd = t.since, t.since
-		t.frame, t.stays = t.draw, true
-		t.start()
+		if e.Begun.Total > 1 {
+			fmt.Fprintf(t.W, "[%d/%d] %s\n", e.Begun.Index, e.Begun.Total, title(e.Begun.Spec, math.MaxInt))
+		}
+		t.begin(e.Begun)
 	case e.Finished != nil:
-		t.Row = e.Finished.Row
+		t.Stop()
+		if e.Finished.Total > 1 {
+			fmt.Fprintf(t.W, "[%d/%d] %s\n\n", e.Finished.Index, e.Finished.Total, RowLine(e.Finished))
+		}
+	default:
+		t.Stop() // a cut row begins again
+		for _, line := range eventLines(e) {
+			fmt.Fprintln(t.W, line)
+		}
+		if e.Started != nil {
+			fmt.Fprintln(t.W)
+		}
 	}
+}
+
+// begin shows a row from now on.
+func (t *Tiling) begin(row *sweep.Begun) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := time.Now()
+	t.tilingRow = tilingRow{spec: row.Spec, progress: row.Progress, meter: &openai.TokenCounter{},
+		since: now, last: now, lastEnd: now}
+	t.progress.Counter, t.progress.Each = t.meter, t.requestEnded
+	t.frame, t.stays = t.draw, true
+	t.start()
+}
+
+// headingDue counts a line, and reports whether a heading of that many columns comes before it.
+func (t *Tiling) headingDue(columns int) bool {
+	due := t.lines%headingEvery == 0 || columns != t.columns // a tier may appear, and a terminal may change its size
+	if due {
+		t.lines, t.columns = 0, columns
+	}
+	t.lines++
+	return due
 }
 
 // failingTime is how long all requests may fail before the row ends.
@@ -130,7 +146,7 @@ const narrow = 80
 
 // draw makes the line of the metrics up to now, and begins the next interval. The load's end makes the last
 // one, with the whole run: the time of the summary that follows is in no figure.
-func (t *Tiling) draw(m Moment) []string {
+func (t *Tiling) draw(m Moment) (lines []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.over {
@@ -147,20 +163,23 @@ func (t *Tiling) draw(m Moment) []string {
 	if t.first.zero() {
 		t.first, t.tier = count, count
 	}
-	shown := shownColumns(cmp.Or(m.Width, narrow), count.known, columns.Width(t.Name)+2*min(1, len(t.Name)))
-	lines := t.notes(r, m)
-	if t.Head.next(len(shown)) {
-		lines = append(lines, heading(t.Name, shown)...)
+	if phase := t.phaseText(r, m); phase != t.phase && phase != "" {
+		t.phase, lines = phase, append(lines, phase)
+	}
+	shown := shownColumns(cmp.Or(m.Width, narrow), count.known)
+	if t.headingDue(len(shown)) {
+		lines = append(lines, heading(shown)...)
 	}
 	line := t.interval(r, m, count)
-	lines = append(lines, lineOf(t.Name, shown, func(c tilingColumn) string { return c.text(&line) }))
+	lines = append(lines, lineOf(shown, line.text))
 	if line.done == 0 && r.InFlight > 0 {
 		lines = append(lines, fmt.Sprintf("no request finished for %.0f s", m.Now.Sub(t.lastEnd).Seconds()))
 	}
 	if t.over {
-		whole := t.whole(m, count)
+		whole := interval{tally: t.all, seconds: m.Now.Sub(t.since).Seconds(), received: t.before, label: "all",
+			inFlight: none, ended: t.all.done, failures: t.all.failed, tiers: count.rates(t.first)}
 		lines = append(lines, fmt.Sprintf("mean of %s, warm-up included:", clockText(m.Now.Sub(t.since), false)),
-			lineOf(t.Name, shown, func(c tilingColumn) string { return c.text(&whole) }))
+			lineOf(shown, whole.text))
 	}
 	return clipped(lines, m.Width)
 }
@@ -174,32 +193,13 @@ func (t *Tiling) interval(r endpoint.Snapshot, m Moment, count tierCount) interv
 		ended = [2]int{t.all.done, t.all.failed}
 	}
 	line := interval{
-		tally: t.now, seconds: m.Now.Sub(t.last).Seconds(), received: tokens{received.prompt - t.before.prompt, received.output - t.before.output},
-		label: clockText(m.Now.Sub(t.since), t.Every < time.Second), inFlight: unit.Count(r.InFlight), ended: ended[0], failures: ended[1],
-		tiers: count.rates(t.tier),
+		tally: t.now, seconds: m.Now.Sub(t.last).Seconds(),
+		received: tokens{received.prompt - t.before.prompt, received.output - t.before.output},
+		label:    clockText(m.Now.Sub(t.since), t.Every < time.Second), inFlight: unit.Count(r.InFlight),
+		ended: ended[0], failures: ended[1], tiers: count.rates(t.tier),
 	}
 	t.now, t.before, t.last, t.tier = tally{}, received, m.Now, count
 	return line
-}
-
-// whole is the line of the whole run.
-func (t *Tiling) whole(m Moment, count tierCount) interval {
-	return interval{tally: t.all, seconds: m.Now.Sub(t.since).Seconds(), received: t.before, label: "all",
-		inFlight: none, ended: t.all.done, failures: t.all.failed, tiers: count.rates(t.first)}
-}
-
-// notes are the lines between the intervals: the phase, when it changes, and before the window that half or more of the
-// requests of its first line are the warm-up's.
-func (t *Tiling) notes(r endpoint.Snapshot, m Moment) []string {
-	phase := t.phaseText(r, m)
-	if phase == t.phase || phase == "" {
-		return nil
-	}
-	t.phase = phase
-	if before := t.now.done - t.window[0]; r.Phase == record.PhaseWindow && before > 0 && before >= t.window[0] {
-		return []string{fmt.Sprintf("the warm-up is over; TTFT and rates of the next line are also of its %s", unit.Plural(before, "request")), phase}
-	}
-	return []string{phase}
 }
 
 // phaseText says whether requests count in the results now; empty: the load is over.

@@ -51,6 +51,9 @@ type interval struct {
 	tiers    [5]string // hit rates in the order of telemetry.TierNames
 }
 
+// text is the figure of a column.
+func (v *interval) text(c tilingColumn) string { return c.text(v) }
+
 func (v *interval) perSecond(n int64) string { return v.rate(int(n)) }
 
 // rate is n per second: whole from 10 on.
@@ -91,11 +94,10 @@ func share(part, whole int) string {
 	return unit.Percent(float64(part) / float64(whole))
 }
 
-// shownColumns are the columns that fit a width, 0 = the narrowest lines; tiers are those that the server
-// reports.
-func shownColumns(width int, tiers [5]bool, named int) []tilingColumn {
+// shownColumns are the columns that fit a width; tiers are those that the server reports.
+func shownColumns(width int, tiers [5]bool) []tilingColumn {
 	shown := func(rank int) (out []tilingColumn, wide int) {
-		wide = named - 2
+		wide = -2
 		for _, c := range tilingColumns {
 			if c.rank <= rank && (c.tier == 0 || tiers[c.tier-1]) {
 				out, wide = append(out, c), wide+2+c.width
@@ -113,22 +115,20 @@ func shownColumns(width int, tiers [5]bool, named int) []tilingColumn {
 	}
 }
 
-// lineOf aligns texts in columns, behind the name of an endpoint.
-func lineOf(name string, shown []tilingColumn, text func(tilingColumn) string) string {
-	line := name
+// lineOf aligns texts in columns.
+func lineOf(shown []tilingColumn, text func(tilingColumn) string) string {
+	var cells []string
 	for _, c := range shown {
-		if line != "" {
-			line += "  "
-		}
-		line += columns.PadLeft(text(c), c.width)
+		cells = append(cells, columns.PadLeft(text(c), c.width))
 	}
-	return line
+	return strings.Join(cells, "  ")
 }
 
-func heading(name string, shown []tilingColumn) []string {
+// heading is the heading of the columns.
+func heading(shown []tilingColumn) []string {
 	var out []string
 	for i := range 3 {
-		line := lineOf(columns.Pad("", columns.Width(name)), shown, func(c tilingColumn) string { return c.heads[i] })
+		line := lineOf(shown, func(c tilingColumn) string { return c.heads[i] })
 		out = append(out, strings.TrimRight(line, " "))
 	}
 	return out

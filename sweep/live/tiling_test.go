@@ -27,7 +27,7 @@ func tick(w io.Writer, end func(error)) (*Tiling, *endpoint.Progress) {
 }
 
 func tickUntil(w io.Writer, end func(error), told <-chan struct{}) (*Tiling, *endpoint.Progress) {
-	l := &Tiling{View: &View{W: w, Every: 5 * time.Second, Interrupted: told}, Head: &Heading{}, End: end}
+	l := &Tiling{View: &View{W: w, Every: 5 * time.Second, Interrupted: told}, End: end}
 	p := &endpoint.Progress{}
 	l.Event(sweep.Event{Begun: &sweep.Begun{Progress: p, Spec: &experiment.Spec{Load: workload.Load{Warmup: workload.Extent{Requests: 61}}}}})
 	return l, p
@@ -83,10 +83,6 @@ func TestTilingCountsByPhase(t *testing.T) {
 				p.Each(r)
 			}
 		}
-		if got := l.notes(endpoint.Snapshot{Phase: record.PhaseWindow}, Moment{}); len(got) != 2 || got[1] != "measurement window:" ||
-			got[0] != "the warm-up is over; TTFT and rates of the next line are also of its 4 requests" {
-			t.Errorf("before the window: %q", got)
-		}
 		l.Stop()
 		for phase, want := range map[string][2]int{record.PhaseWarmup: {6, 3}, record.PhaseWindow: {2, 1}, record.PhaseCooldown: {2, 1}} {
 			line := l.interval(endpoint.Snapshot{Phase: phase}, Moment{Now: time.Now()}, tierCount{})
@@ -94,8 +90,8 @@ func TestTilingCountsByPhase(t *testing.T) {
 				t.Errorf("%s: %v, want %v", phase, got, want)
 			}
 		}
-		if whole := l.whole(Moment{Now: time.Now()}, tierCount{}); whole.ended != 6 || whole.failures != 3 {
-			t.Errorf("in all: %+v", whole)
+		if l.all.done != 6 || l.all.failed != 3 {
+			t.Errorf("in all: %+v", l.all)
 		}
 	})
 }
@@ -114,8 +110,8 @@ func TestTilingRepeatsItsHeading(t *testing.T) {
 }
 
 // columnsOf is the lowest line of the heading at a width.
-func columnsOf(width int, tiers [5]bool, named int) string {
-	h := heading("", shownColumns(width, tiers, named))
+func columnsOf(width int, tiers [5]bool) string {
+	h := heading(shownColumns(width, tiers))
 	return strings.Join(strings.Fields(h[2]), " ")
 }
 
@@ -133,7 +129,7 @@ func TestTilingFitsTheWidth(t *testing.T) {
 		{119, external, "time mean p50 max mean rate GPU external tok/s tok/s flight done errors"},
 		{199, external, "time mean p50 max mean rate GPU external tok/s tok/s req/s flight done errors"},
 	} {
-		if got := columnsOf(tt.width, tt.tiers, 0); got != tt.want {
+		if got := columnsOf(tt.width, tt.tiers); got != tt.want {
 			t.Errorf("%d columns: %s, want %s", tt.width, got, tt.want)
 		}
 	}
@@ -143,7 +139,7 @@ func TestTilingFitsTheWidth(t *testing.T) {
 		for i := range tiers {
 			tiers[i] = rapid.Bool().Draw(t, "tier")
 		}
-		line := lineOf("A", shownColumns(width, tiers, 3), func(c tilingColumn) string { return strings.Repeat("9", c.width) })
+		line := lineOf(shownColumns(width, tiers), func(c tilingColumn) string { return strings.Repeat("9", c.width) })
 		if n := columns.Width(line); n > width {
 			t.Errorf("%d columns in %d: %s", n, width, line)
 		}
