@@ -97,7 +97,6 @@ func (c *apiClient) questionEncoder(extra map[string]any, builtin bool) (*openai
 // example shows a base model what an answer is.
 const example = "Answer with the number only.\nWhat is 2 + 3?\n5\n\n"
 
-// answers asks one question, without streaming.
 func (c *apiClient) answers(ctx context.Context, enc *openai.Encoder, q experiment.Question, a *experiment.Accuracy) (correct bool, r openai.Result) {
 	text := q.Prompt
 	if c.api == target.Completions && a.File == "" {

@@ -26,13 +26,11 @@ type answerChecks struct {
 	lines    map[[sha256.Size]byte]lineAnswers // by the class and the fields of a prompt's line
 }
 
-// classAnswers is what the answers of a class must be.
 type classAnswers struct {
 	fields   map[string]any // of every body
 	expected *answer.Expectation
 }
 
-// lineAnswers is the same for prompts with fields of their own.
 type lineAnswers struct {
 	expected *answer.Expectation
 	err      error
@@ -72,7 +70,6 @@ func hasOwn(r *workload.Request) bool {
 	return false
 }
 
-// check completes the record of a request that has ended, and drops the text of its answer.
 func (c *answerChecks) check(job *load.Job, rec *record.Record) {
 	if c == nil || !rec.OK() {
 		return
@@ -99,7 +96,6 @@ func (c *answerChecks) check(job *load.Job, rec *record.Record) {
 	job.Result.Answer.Parts = openai.Parts{}
 }
 
-// expectation is what the answer to a request must be.
 func (c *answerChecks) expectation(r *workload.Request) (*answer.Expectation, error) {
 	class := c.classes[r.Class]
 	if r.Prompt == nil || !hasOwn(r) {

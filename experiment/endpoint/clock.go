@@ -9,7 +9,6 @@ import (
 	"bench/experiment/unit"
 )
 
-// clock states which clock stamped the tokens.
 func (l *connectionLog) clock() record.Clock {
 	c := record.Clock{Stamps: "kernel", KernelStamps: l.kernel, UserStamps: l.user, ReadLagMaxMs: unit.Ms(l.lagMax)}
 	switch {

@@ -25,7 +25,6 @@ type connectionLog struct {
 // givenUp are the outcomes of requests that the server may go on computing.
 var givenUp = []openai.Outcome{openai.Unfinished, openai.Cancelled, openai.Timeout, openai.Left}
 
-// add takes a request that has ended, and its record.
 func (c *connectionLog) add(job *load.Job, r *record.Record) {
 	result := &job.Result
 	c.countLost(r, job)

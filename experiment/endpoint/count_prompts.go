@@ -73,7 +73,6 @@ func (c countedPrompts) take(counts []PromptCount, spec *experiment.Spec, encode
 	}
 }
 
-// countedPrompts are the server's counts so far.
 func (s *Server) countedPrompts() countedPrompts {
 	if s.counted == nil {
 		s.counted = countedPrompts{}
@@ -224,8 +223,7 @@ func (s *promptSelection) count(ctx context.Context, p *prompts.Prompt, c *promp
 	return count, nil
 }
 
-// refusals are the HTTP statuses by which servers refuse one prompt, as too long or of a form that they do not take.
-// Others are about all of them.
+// refusals are the HTTP statuses by which servers refuse one prompt; others are about all of them.
 var refusals = []int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity}
 
 func (s *promptSelection) askCount(ctx context.Context, p *prompts.Prompt, c *prompts.Content) (count promptCount, err error) {

@@ -38,7 +38,6 @@ func newEarlyEnd(m *measurement) (context.Context, *earlyEnd) {
 	return ctx, &earlyEnd{test: verdict.NewSequentialTest(m.t.Spec), end: end, store: m.store, ended: map[int]*record.Record{}}
 }
 
-// add takes a request that has ended.
 func (d *earlyEnd) add(r *record.Record) error {
 	d.ended[r.I], d.seen = r, max(d.seen, r.End.Us())
 	for {
@@ -103,7 +102,6 @@ func (d *earlyEnd) shorten(w *record.Window) {
 	}
 }
 
-// windowOf is the row's window.
 func (m *measurement) windowOf(l *load.Measured) record.Window {
 	w := record.Window{StartUs: record.RoundMicros(l.Start), EndUs: record.RoundMicros(l.End), Cut: l.Cut}
 	if m.early.decided() {

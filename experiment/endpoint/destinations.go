@@ -21,7 +21,6 @@ type OtherError struct {
 	Err      error
 }
 
-// Error implements error.
 func (e *OtherError) Error() string { return e.Err.Error() }
 
 func (e *OtherError) Unwrap() error { return e.Err }

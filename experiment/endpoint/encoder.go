@@ -72,7 +72,6 @@ func (s *Server) classEncoders(ctx context.Context, spec *experiment.Spec) (clas
 	return out, nil
 }
 
-// connect finds the clients of a class.
 func (e *classEncoder) connect(ctx context.Context, servers []*Server, route experiment.Route) error {
 	for _, sv := range servers {
 		c, err := sv.model(ctx, route.API, route.Model)
@@ -91,7 +90,6 @@ func (e *classEncoder) listsIDs() bool {
 	return !slices.ContainsFunc(e.apis, func(c *apiClient) bool { return !c.listsIDs })
 }
 
-// prepare makes the encoders of the class's model, or of each of its adapters.
 func (e *classEncoder) prepare(p openai.Params, a *workload.Adapters) (err error) {
 	if e.enc, err = p.Encoder(); err != nil || a == nil {
 		return err
@@ -106,7 +104,6 @@ func (e *classEncoder) prepare(p openai.Params, a *workload.Adapters) (err error
 	return nil
 }
 
-// encoder is the encoder of a request's model.
 func (e *classEncoder) encoder(r *workload.Request) *openai.Encoder {
 	if enc := e.adapters[r.Model]; enc != nil {
 		return enc
@@ -114,7 +111,6 @@ func (e *classEncoder) encoder(r *workload.Request) *openai.Encoder {
 	return e.enc
 }
 
-// model is the name of the model that a request is sent to.
 func (e *classEncoder) model(r *workload.Request) string { return cmp.Or(r.Model, e.api.model) }
 
 // models are the names of the adapters in use; "" for a class with one model.
@@ -211,7 +207,6 @@ func (es classEncoders) promptForm() string {
 	return form
 }
 
-// form is the form of the class's prompts.
 func (e *classEncoder) form() string {
 	if e.isReal {
 		return realForm
@@ -282,7 +277,6 @@ func (es classEncoders) clients() (out []*openai.Client, parts []int) {
 	return out, parts
 }
 
-// severalModels reports whether the requests go to more than one model.
 func (es classEncoders) severalModels() bool {
 	names := map[string]bool{}
 	for _, e := range es {
@@ -302,7 +296,6 @@ func (es classEncoders) omitted() []string {
 	return slices.AppendSeq([]string{}, slices.Values(slices.Sorted(maps.Keys(all))))
 }
 
-// overhead is the largest number of tokens around a prompt.
 func (es classEncoders) overhead() int {
 	most := 0
 	for _, e := range es {

@@ -21,7 +21,6 @@ type GatewayHeaders struct {
 	Overhead []float64 `json:"overhead_ms,omitempty"`
 }
 
-// join adds what the answers to another worker reported.
 func (g *GatewayHeaders) join(other GatewayHeaders) {
 	g.Version = cmp.Or(g.Version, other.Version)
 	g.Overhead = append(g.Overhead, other.Overhead...)

@@ -16,7 +16,6 @@ import (
 	"bench/experiment/unit"
 )
 
-// identify asks the server for its models, version and build.
 func (s *Server) identify(ctx context.Context, c *openai.Client) error {
 	t := s.Target
 	s.Info = record.TargetInfo{
@@ -125,7 +124,6 @@ func publicHeaders(h http.Header) map[string]string {
 	return out
 }
 
-// clipHeader limits a header of the server that is stored.
 func clipHeader(v string) string { return unit.ClipBytes(v, 200) }
 
 // propsOf are the paths where servers report their model and settings, by the owner of their models, and the facts to

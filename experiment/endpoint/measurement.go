@@ -51,7 +51,6 @@ func (m *measurement) primePrefixes(ctx context.Context) error {
 	return nil
 }
 
-// prime sends a body to each replica.
 func (m *measurement) prime(ctx context.Context, e *classEncoder, body []byte) error {
 	for _, c := range e.apis {
 		var r openai.Result
@@ -123,7 +122,6 @@ func (m *measurement) laterTurn() func(*workload.Request, int, *load.Job, []byte
 	}
 }
 
-// each collects a request that has ended.
 func (m *measurement) each(job *load.Job) error {
 	if err := m.encoders.err(); err != nil {
 		return err
@@ -139,7 +137,6 @@ func (m *measurement) each(job *load.Job) error {
 	return m.collect(r)
 }
 
-// collect takes the record of a request that has ended.
 func (m *measurement) collect(r *record.Record) error {
 	if m.early.decided() && r.Phase == record.PhaseWindow {
 		r.Phase = record.PhaseCooldown

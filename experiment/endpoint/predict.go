@@ -150,7 +150,6 @@ func (p *predicted) sample(at time.Duration, edge string) {
 	})
 }
 
-// store passes the samples on, and summarizes those of the window.
 func (p *predicted) store() error {
 	if pass := p.m.t.Sample; pass != nil {
 		for i := range p.samples {

@@ -167,7 +167,6 @@ var tokenIDs = map[string]any{"return_token_ids": true}
 // about 6 bytes each, in the first event, which they must not delay.
 const longestListed = 16 << 10
 
-// listsAnswerIDs reports whether the server lists the token IDs of its answers.
 func (c *apiClient) listsAnswerIDs(ctx context.Context, text openai.Prompt) bool {
 	with := *c
 	with.extra = merged(tokenIDs, c.extra)

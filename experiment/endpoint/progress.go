@@ -172,7 +172,6 @@ func (p *Progress) requestEnded(r *record.Record, stream bool) {
 	p.Done.Add(1)
 }
 
-// addLatencies takes the latencies of a good request.
 func (p *Progress) addLatencies(phase load.Phase, r *record.Record, stream bool) {
 	end := r.First
 	if !stream {

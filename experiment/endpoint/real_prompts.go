@@ -82,7 +82,6 @@ func (es classEncoders) saltCaches(spec *experiment.Spec, salt string) {
 	}
 }
 
-// err is the error of a prompt that could not be read.
 func (es classEncoders) err() error {
 	for _, e := range es {
 		if err := e.real.err(); err != nil {

@@ -36,5 +36,4 @@ func requestRecord(j *load.Job) *record.Record {
 	return rec
 }
 
-// phases are the names of the phases of package load.
 var phases = [...]string{load.Warmup: record.PhaseWarmup, load.Window: record.PhaseWindow, load.Cooldown: record.PhaseCooldown}

@@ -116,7 +116,6 @@ func (s *Server) newMeasurement(ctx context.Context, t RunConfig, settled *recor
 	return m, nil
 }
 
-// newPlan is the row's plan with what the server counts.
 func (m *measurement) newPlan() *workload.Plan {
 	plan := m.t.Spec.Plan(m.t.Salt).Over(m.target.Spread())
 	for class, e := range m.encoders {
@@ -140,7 +139,6 @@ func (m *measurement) prepare(ctx context.Context, s *Server) error {
 	return m.openConnections(ctx, spec.ConnectionsToOpen())
 }
 
-// drive sends the requests and reads their answers.
 func (m *measurement) drive(ctx context.Context, s *Server) (load.Measured, error) {
 	spec := m.t.Spec
 	var decided context.Context
@@ -177,7 +175,6 @@ func (m *measurement) loadConfig() load.Config {
 	}
 }
 
-// summarize fills the row from its records and samples.
 func (m *measurement) summarize(measured *load.Measured, samples []telemetry.Sample, s *Server) error {
 	row := m.e.Row
 	row.Epoch, row.Window = measured.Epoch.UTC(), m.windowOf(measured)
@@ -209,7 +206,6 @@ func (m *measurement) unsent(t experiment.Target, took record.RowTimes, began ti
 	return row
 }
 
-// newRow is the row before its load.
 func (s *Server) newRow(t *RunConfig, settled *record.Settle, encoders classEncoders) *record.Row {
 	row := &record.Row{
 		Schema: record.SchemaRow, ID: t.ID, Spec: *t.Spec, Simulated: s.Info.Simulated, StartedAt: time.Now().UTC(),

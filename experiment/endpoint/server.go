@@ -79,7 +79,6 @@ func Reach(ctx context.Context, t experiment.Target, baseURL, key string, apis [
 	return s, nil
 }
 
-// Close closes the connections.
 func (s *Server) Close() {
 	if s.sources != nil {
 		s.sources.Close()

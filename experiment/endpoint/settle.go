@@ -59,7 +59,6 @@ func settle(ctx context.Context, read func(context.Context) (r *telemetry.Server
 	return w.result(), nil
 }
 
-// settling is a wait for an idle server.
 type settling struct {
 	began            time.Time
 	last             *telemetry.ServerReading // nil: none yet

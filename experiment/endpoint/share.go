@@ -48,7 +48,6 @@ type ShareResult struct {
 	Lost       bool              `json:"lost,omitempty"`      // the last requests did not reach the server
 }
 
-// share is the part of the plan.
 func (c *ShareConfig) share() workload.Share {
 	return c.Spec.Share(c.Worker, c.Of)
 }
@@ -101,7 +100,6 @@ func (m *measurement) prepareShare(ctx context.Context, s *Server, c *ShareConfi
 	return m.openConnections(ctx, ahead)
 }
 
-// part is the worker's part of a number of connections.
 func (c *ShareConfig) part(n int) int {
 	if share := c.share(); share.RowConcurrency > 0 && n == share.RowConcurrency {
 		return share.Concurrency()
@@ -131,7 +129,6 @@ func (c *ShareConfig) sitOut(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// driveShare sends the requests and reads their answers.
 func (m *measurement) driveShare(ctx context.Context, s *Server, c *ShareConfig, out *ShareResult) (load.Measured, error) {
 	l := m.loadConfig()
 	l.Share, l.Release, l.Drained = c.share(), c.Release, c.Drained
@@ -158,7 +155,6 @@ func (m *measurement) driveShare(ctx context.Context, s *Server, c *ShareConfig,
 	return measured, err
 }
 
-// report fills the result from what the client collected.
 func (m *measurement) report(out *ShareResult) {
 	out.Worker.Clock = m.sent.clock()
 	fillConnections(&out.Worker.Connections, m.sent.setups, m.sent.ahead)

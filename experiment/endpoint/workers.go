@@ -87,14 +87,12 @@ const (
 	identifiedBodies   = 8
 )
 
-// planOf identifies a row's plan.
 func planOf(spec *experiment.Spec, salt string) string {
 	plan := spec.Plan(salt)
 	defer plan.Close()
 	return plan.Fingerprint(identifiedArrivals)
 }
 
-// bodiesOf identifies the bodies that the encoders make of a row's first requests.
 func (m *measurement) bodiesOf() string {
 	plan := m.newPlan()
 	defer plan.Close()
@@ -156,7 +154,6 @@ func (m *measurement) joinShares() {
 	m.e.ServerLost = active > 0 && lost == active
 }
 
-// join adds what a worker knows of its connections.
 func (c *connectionLog) join(r *ShareResult) {
 	ahead := min(max(r.Worker.Connections.Ahead, 0), len(r.Setups))
 	c.setups = slices.Concat(c.setups[:c.ahead:c.ahead], r.Setups[:ahead], c.setups[c.ahead:], r.Setups[ahead:])

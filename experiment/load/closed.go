@@ -18,8 +18,9 @@ func (d *driver) work(before *Job, freed time.Duration) {
 		if job == nil || !d.active(job) {
 			return
 		}
+		finish := d.Send(d.requestCtx, job, body, d.epoch)
 		var over bool
-		if before, freed, over = d.runSession(job, body, d.work); !over {
+		if before, freed, over = d.finishSession(job, body, finish, d.work); !over {
 			return
 		}
 		freed, more = d.pause(freed)

@@ -109,7 +109,6 @@ func newDriver(c Config) *driver {
 	return d
 }
 
-// start waits for the start of the load.
 func (d *driver) start(ctx context.Context) (err error) {
 	d.epoch = time.Now()
 	if d.Start == nil {
@@ -253,7 +252,6 @@ func (d *driver) assignPhase(ctx context.Context, job *Job) {
 	})
 }
 
-// place runs how, which may close the window.
 func (d *driver) place(ctx context.Context, how func()) {
 	d.mu.Lock()
 	open := !d.window.closed
@@ -266,7 +264,6 @@ func (d *driver) place(ctx context.Context, how func()) {
 	}
 }
 
-// windowClosed runs once, at the window's end.
 func (d *driver) windowClosed() {
 	d.endWindow()
 	d.donePending()

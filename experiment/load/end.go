@@ -77,12 +77,10 @@ func (d *driver) closeWindow(how func()) {
 	}
 }
 
-// closeByPlan closes the window with the plan's last request.
 func (d *driver) closeByPlan() {
 	d.closeWindow(func() { d.window.closeByPlan(d.hasSchedule(), time.Since(d.epoch)) })
 }
 
-// cutRun ends a row that has taken MaxDuration.
 func (d *driver) cutRun() {
 	d.mu.Lock()
 	d.cut = true
@@ -91,7 +89,6 @@ func (d *driver) cutRun() {
 	d.endDispatch(openai.ErrUnfinished)
 }
 
-// decided ends a row whose SLO is decided.
 func (d *driver) decided() {
 	d.endDispatch(errDecided)
 	d.closeWindow(func() { d.window.stop(time.Since(d.epoch)) })

@@ -36,7 +36,6 @@ func (d *driver) dispatchArrivals() {
 	}
 }
 
-// runInFlight runs f as a part of what is in flight.
 func (d *driver) runInFlight(f func()) {
 	d.inFlight.Add(1)
 	d.crew.run(func() {

@@ -19,7 +19,6 @@ type session struct {
 	sent  map[int]turn  // ended turns that another may continue
 }
 
-// turn is a request of a session with its body.
 type turn struct {
 	job  *Job
 	body []byte

@@ -6,14 +6,9 @@ import (
 	"bench/experiment/workload"
 )
 
-// runSession sends a request and runs the session that it begins. over reports that the session has ended on this
-// goroutine: last and freed are then as of runTurns. Else another goroutine ends it, and calls then with these.
-func (d *driver) runSession(job *Job, body []byte, then func(*Job, time.Duration)) (last *Job, freed time.Duration, over bool) {
-	finish := d.Send(d.requestCtx, job, body, d.epoch)
-	return d.finishSession(job, body, finish, then)
-}
-
-// finishSession is runSession for a first request that has been sent.
+// finishSession finishes a request that has been sent, and runs the session that it begins. over reports that the session
+// has ended on this goroutine: last and freed are then as of runTurns. Else another goroutine ends it, and calls then
+// with these.
 func (d *driver) finishSession(job *Job, body []byte, finish func(), then func(*Job, time.Duration)) (last *Job, freed time.Duration, over bool) {
 	if d.Follow != nil {
 		job.session = newSession(job, then)
@@ -120,7 +115,6 @@ func (d *driver) awaitTurn(job *Job) bool {
 	return d.active(job)
 }
 
-// completed hands on a request that has ended.
 func (d *driver) completed(job *Job) {
 	switch o := job.Result.Outcome; { // a user who left shows neither
 	case o.Failed():

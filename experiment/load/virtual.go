@@ -117,7 +117,6 @@ func (v *virtual) run(ctx context.Context) error {
 	return v.finish()
 }
 
-// fire runs the timer that is due.
 func (v *virtual) fire() {
 	switch v.now {
 	case v.cutting:
@@ -131,7 +130,6 @@ func (v *virtual) fire() {
 	}
 }
 
-// finish accounts for the requests that have not ended.
 func (v *virtual) finish() error {
 	for _, job := range v.engine.Drop() {
 		r := &job.Result
@@ -203,10 +201,8 @@ func (e events) Less(i, j int) bool {
 
 func (e events) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
 
-// Push is heap.Interface's.
 func (e *events) Push(x any) { *e = append(*e, x.(event)) }
 
-// Pop is heap.Interface's.
 func (e *events) Pop() any {
 	last := len(*e) - 1
 	x := (*e)[last]

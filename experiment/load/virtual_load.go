@@ -2,6 +2,7 @@ package load
 
 import (
 	"container/heap"
+	"slices"
 	"time"
 
 	"bench/experiment/openai"
@@ -103,7 +104,6 @@ func (v *virtual) takeRequest(before *Job, at time.Duration) {
 	})
 }
 
-// begin sends the first request of a session, or a single one.
 func (v *virtual) begin(job *Job) {
 	v.send(job)
 	if v.Follow == nil || v.over {
@@ -148,7 +148,6 @@ func (v *virtual) ended(job *Job) error {
 	return nil
 }
 
-// endTurn notes the end of a request in its session.
 func (v *virtual) endTurn(job *Job) (due []int, freed time.Duration, over bool) {
 	s := job.session
 	if s == nil {
@@ -159,7 +158,6 @@ func (v *virtual) endTurn(job *Job) (due []int, freed time.Duration, over bool) 
 	return due, s.freed, over
 }
 
-// await makes a later turn pending until its time.
 func (v *virtual) await(job *Job) {
 	v.pending++
 	t := &waiting{job: job}
@@ -174,15 +172,9 @@ func (v *virtual) noteEnd(job *Job) {
 	}
 }
 
-// sendTurn sends a turn when its time has come.
 func (v *virtual) sendTurn(t *waiting) {
 	v.phaseTurn(t)
-	for i := range v.turns {
-		if v.turns[i] == t {
-			v.turns = append(v.turns[:i], v.turns[i+1:]...)
-			break
-		}
-	}
+	v.turns = slices.DeleteFunc(v.turns, func(other *waiting) bool { return other == t })
 	v.send(t.job)
 }
 
@@ -230,7 +222,6 @@ func (v *virtual) windowClosed() {
 	v.donePending()
 }
 
-// closeWindow runs how unless the window is closed already: how closes it.
 func (v *virtual) closeWindow(how func()) {
 	if !v.window.closed {
 		how()

@@ -27,7 +27,6 @@ type window struct {
 	lastArrival   time.Duration // the latest intended arrival of them
 }
 
-// init begins the row.
 func (w *window) init() {
 	if w.Warmup.Requests == 0 && !w.rate.IsInf() {
 		w.begin(time.Duration(w.Warmup.Time))

@@ -79,7 +79,6 @@ func (s *Server) script(req *request, q *seq, a *answer) *script {
 	return script
 }
 
-// follow fills the tokens of q after the reasoning with a script.
 func (a *answer) follow(s *script, q *seq) {
 	first := a.reasoning + a.named()
 	a.words = s.words(q.want - first)
@@ -95,13 +94,10 @@ func (a *answer) follow(s *script, q *seq) {
 	}
 }
 
-// calls reports whether the answer is a tool call.
 func (p *reply) calls() bool { return p.answer.calls && p.answer.reasoning < p.q.want }
 
-// reasoned is the number of leading tokens that are reasoning.
 func (p *reply) reasoned() int { return min(p.answer.reasoning, p.q.want) }
 
-// kind is the kind of output token i.
 func (p *reply) kind(i int) tokenKind {
 	switch {
 	case i < p.answer.reasoning:
@@ -114,7 +110,6 @@ func (p *reply) kind(i int) tokenKind {
 	return toolArgumentToken
 }
 
-// finish is the finish reason of completions and chat.
 func (p *reply) finish() string {
 	if p.calls() {
 		return "tool_calls"

@@ -13,7 +13,6 @@ func (a api) String() string {
 	return [...]string{"completions", "chat", "responses", "messages"}[a]
 }
 
-// idPrefix begins the ids of the API's answers.
 func (a api) idPrefix() string {
 	return [...]string{"cmpl-", "chatcmpl-", "resp_", "msg_"}[a]
 }

@@ -18,7 +18,6 @@ func badRequest(format string, args ...any) *apiError {
 	return &apiError{status: http.StatusBadRequest, message: fmt.Sprintf(format, args...)}
 }
 
-// kind is the error's type.
 func (e *apiError) kind() string {
 	return cmp.Or(map[int]string{
 		http.StatusBadRequest: "BadRequestError", http.StatusNotFound: "NotFoundError",
@@ -26,7 +25,6 @@ func (e *apiError) kind() string {
 	}[e.status], "InternalServerError")
 }
 
-// object is the error as JSON in the form of an API.
 func (e *apiError) object(of api) []byte {
 	body := map[string]any{"message": e.message, "type": e.kind()}
 	whole := map[string]any{"error": body}
@@ -44,7 +42,6 @@ func (e *apiError) object(of api) []byte {
 
 func (e *apiError) write(w http.ResponseWriter) { e.writeTo(w, completions) }
 
-// writeTo writes the error in the form of an API.
 func (e *apiError) writeTo(w http.ResponseWriter, of api) {
 	w.Header().Set("Content-Type", "application/json")
 	if e.status == http.StatusTooManyRequests || e.status == http.StatusServiceUnavailable {

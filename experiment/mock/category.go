@@ -9,8 +9,7 @@ import (
 // categoryMarker begins a text that states the category of its prompt: "[category: coding] …".
 const categoryMarker = "[category:"
 
-// category is metadata.category, else the marker that begins a text of the prompt; empty:
-// none.
+// category is metadata.category, else the marker that begins a text of the prompt; empty: none.
 func (r *request) category() string {
 	var metadata struct{ Category string }
 	if json.Unmarshal(r.Metadata, &metadata) == nil && metadata.Category != "" {
@@ -25,7 +24,6 @@ func (r *request) category() string {
 	return ""
 }
 
-// texts are the texts of the prompt, in order.
 func (r *request) texts() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		var text string
@@ -42,7 +40,6 @@ func (r *request) texts() iter.Seq[string] {
 	}
 }
 
-// images are the images of the messages, in order.
 func (r *request) images() []Image {
 	var all []Image
 	for _, m := range r.Messages.list {

@@ -40,7 +40,6 @@ func (c Config) Check(bad func(key, problem, hint string)) {
 	}
 }
 
-// checkTimes checks that times have one source.
 func (c Config) checkTimes(bad func(key, problem, hint string)) {
 	if c.fixed() && c.hasStepTimes() {
 		bad("ttft", "fixed times and step times cannot be combined", "leave out ttft and itl, or every step_… key")
@@ -53,7 +52,6 @@ func (c Config) checkTimes(bad func(key, problem, hint string)) {
 	}
 }
 
-// checkHardware checks model and hardware against their tables.
 func (c Config) checkHardware(bad func(key, problem, hint string)) {
 	if c.Hardware == "" {
 		for _, k := range []struct {
@@ -96,7 +94,6 @@ func (c Config) checkHardware(bad func(key, problem, hint string)) {
 	}
 }
 
-// checkRoom checks the limits of a resolved c against each other.
 func (c Config) checkRoom(bad func(key, problem, hint string)) {
 	if c.MaxNumSeqs > c.MaxNumBatchedTokens {
 		bad("max_num_seqs", fmt.Sprintf("%d sequences do not fit a step of %d tokens", c.MaxNumSeqs, c.MaxNumBatchedTokens),

@@ -9,7 +9,6 @@ import (
 // maxDrafts bounds the tokens that a step drafts for a sequence.
 const maxDrafts = 64
 
-// checkModels checks the served names and the factors of the adapters.
 func (c Config) checkModels(bad func(key, problem, hint string)) {
 	if len(c.ServedModels) > 0 && c.Model != "" && c.ServedModels[0] != c.Model {
 		bad("models", fmt.Sprintf("the first of models is %q, but model is %q", c.ServedModels[0], c.Model), fmt.Sprintf("models = [%q, …], or leave out model", c.Model))

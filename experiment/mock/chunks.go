@@ -58,7 +58,7 @@ func (c *chunks) open(b []byte, k tokenKind) []byte {
 	return append(b, `{"index":0,"delta":{"content":"`...)
 }
 
-// close implements encoder. The finish reason is null but in the last event.
+// close: the finish reason is null but in the last event.
 func (c *chunks) close(b []byte, k tokenKind, ids []int32) []byte {
 	switch {
 	case !c.chat:

@@ -73,7 +73,7 @@ type Config struct {
 	Drift       string        `toml:"drift" json:"drift,omitempty"`               // times grow: "5%/h", or "20%@10m" from 10 minutes on, or several; empty: no drift
 	LoadTime    time.Duration `toml:"load_time" json:"load_time_ns,omitempty"`    // requests get 503 "Loading model" until then, as from llama.cpp; zero: none
 	Seed        uint64        `toml:"seed" json:"seed,omitempty"`                 // of output tokens, natural lengths, ids and random faults
-	Faults      []string      `toml:"faults" json:"faults,omitempty"`             // "kind[=arg][@n|@p%]": every request, every n-th, or p percent; kinds: see parseFault
+	Faults      []string      `toml:"faults" json:"faults,omitempty"`             // "kind[=arg][@n|@p%]": every request, every n-th, or p percent; kinds: see faultKinds
 	AllowFaults bool          `toml:"allow_faults" json:"allow_faults,omitempty"` // apply the X-Mock-Fault header of requests
 	APIKey      string        `toml:"-" json:"-"`                                 // required under /v1; empty: none
 
@@ -91,7 +91,6 @@ type Speculation struct {
 	Report     string             `toml:"report" json:"report,omitempty"`           // where answers report it: "usage" as OpenAI, "timings" as llama.cpp; empty: with PerRequestMetrics alone, as vLLM
 }
 
-// fixed reports whether c has fixed times.
 func (c Config) fixed() bool { return c.TTFT > 0 || c.ITL > 0 }
 
 func (c Config) hasStepTimes() bool {

@@ -33,7 +33,6 @@ type counters struct {
 
 type adapterLoad struct{ waiting, running int }
 
-// newCounters makes the counters of a resolved configuration.
 func newCounters(c Config) *counters {
 	l := &counters{
 		adapters: map[string]*adapterLoad{}, accepted: make([]int, c.Speculation.Tokens),
@@ -49,7 +48,6 @@ func newCounters(c Config) *counters {
 	return l
 }
 
-// wait adds n waiting sequences like q.
 func (l *counters) wait(q *seq, n int) {
 	l.waiting += n
 	if a := l.adapters[q.adapter]; a != nil {
@@ -57,7 +55,6 @@ func (l *counters) wait(q *seq, n int) {
 	}
 }
 
-// run adds n running sequences like q.
 func (l *counters) run(q *seq, n int) {
 	l.running += n
 	if a := l.adapters[q.adapter]; a != nil {
@@ -80,7 +77,6 @@ func (l *counters) countLookup(q *seq, two bool) {
 	}
 }
 
-// countAdmission moves q from waiting to running.
 func (l *counters) countAdmission(q *seq, at time.Duration) {
 	q.stage = running
 	l.wait(q, -1)
@@ -90,7 +86,6 @@ func (l *counters) countAdmission(q *seq, at time.Duration) {
 	}
 }
 
-// countPreemption moves q from running to waiting.
 func (l *counters) countPreemption(q *seq) {
 	q.stage = waiting
 	q.preemptions++
@@ -98,9 +93,6 @@ func (l *counters) countPreemption(q *seq) {
 	l.run(q, -1)
 	l.wait(q, 1)
 }
-
-// countStep counts a step by its tokens.
-func (l *counters) countStep(tokens int) { l.stepTokens.observe(float64(tokens)) }
 
 // verify decides how many of the drafted tokens of q are accepted. As in vLLM, those that the end of the answer cuts
 // off count as well.

@@ -31,7 +31,6 @@ func (s *Server) Describe() string {
 	return what
 }
 
-// source describes where the times come from.
 func (c Config) source() string {
 	switch {
 	case c.fixed():

@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// drift makes a server slower or faster over time, to test the detection of regressions. The zero drift is
-// none.
+// drift makes a server slower or faster over time. The zero drift is none.
 type drift struct {
 	perHour float64 // 0.05: 5 % slower after an hour, 10 % after two
 	jumps   []jump
@@ -22,7 +21,6 @@ type jump struct {
 	by float64
 }
 
-// fastest and slowest are the bounds of the factor.
 const (
 	fastest = 0.01
 	slowest = 100

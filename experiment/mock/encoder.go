@@ -38,7 +38,6 @@ const (
 	toolArgumentToken
 )
 
-// isTool reports whether the token belongs to a tool call.
 func (k tokenKind) isTool() bool { return k == toolNameToken || k == toolArgumentToken }
 
 func (p *reply) newEncoder() encoder {
@@ -55,24 +54,20 @@ func (p *reply) newEncoder() encoder {
 // frame is the line end of server-sent events.
 type frame string
 
-// data appends an event of one data line.
 func (f frame) data(b []byte, payload string) []byte {
 	return f.endEvent(append(append(b, "data: "...), payload...))
 }
 
-// event appends a named event with v as its data.
 func (f frame) event(b []byte, name string, v any) []byte {
 	return f.data(f.name(b, name), string(marshal(v)))
 }
 
-// name appends the line with the event's name.
 func (f frame) name(b []byte, name string) []byte {
 	return append(append(append(b, "event: "...), name...), f...)
 }
 
 func (f frame) comment(b []byte) []byte { return f.endEvent(append(b, ": ping"...)) }
 
-// emptyEvent appends an event with an empty data field.
 func (f frame) emptyEvent(b []byte) []byte { return f.endEvent(append(b, "data:"...)) }
 
 func (f frame) endEvent(b []byte) []byte { return append(append(b, f...), f...) }

@@ -43,7 +43,6 @@ type faults struct {
 
 func noFaults() faults { return faults{short: math.MaxInt, perEvent: 1, lineEnd: "\n"} }
 
-// faultRule is one entry of Config.Faults.
 type faultRule struct {
 	apply func(*faults)
 	every uint64  // every n-th request
@@ -148,26 +147,7 @@ func setNoText(f *faults, arg string) error {
 	return nil
 }
 
-// parseFault reads "kind[=arg]", optionally followed by "@n" for every n-th request or "@p%" for p percent of
-// them:
-//
-//	status=N         an HTTP error                          reset-before     a TCP reset instead of a response
-//	slow-headers=D   headers D late                         garbage          bytes that are not events
-//	html200          a web page with status 200             reset-mid=N      a TCP reset after N tokens
-//	fin-mid=N        the connection closed after N tokens   cut-mid=N        a complete HTTP body that ends after N tokens
-//	stall=N          silence after N tokens                 error-in-stream=N  an error object after N tokens
-//	garbage-mid=N    half an event after N tokens           pause=N:T        a pause of T after N tokens
-//	short=N          "stop" after N tokens, with ignore_eos multi=K          K tokens per event
-//	crlf             lines end in CR LF                     comments         a comment before each event
-//	empty-events     events without data or text            no-done          no [DONE]
-//	no-usage         no usage, even if requested               split-utf8       runes split between writes
-//	no-zero-cached-tokens     usage without cached tokens where none were cached, as SGLang
-//	no-completion-tokens-details  usage without reasoning and draft tokens
-//	no-prompt-tokens-details  usage without cached tokens, as vLLM without --enable-prompt-tokens-details
-//	wrong-usage=N:M  usage with N output and M cached tokens, whatever is true
-//	no-token-ids     return_token_ids is ignored               no-text=W        no text in the first, last or all tokens
-//	role-early       role-only event with the headers       role-reasoning   reasoning first
-//	tool-calls       arguments of a tool call               (the last three: chat only)
+// parseFault reads "kind[=arg]", optionally followed by "@n" for every n-th request or "@p%" for p percent of them.
 func parseFault(text string) (faultRule, error) {
 	rule := faultRule{every: 1}
 	text, which, counted := strings.Cut(strings.TrimSpace(text), "@")

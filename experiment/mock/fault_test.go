@@ -38,10 +38,10 @@ func TestFaults(t *testing.T) {
 		{"error-in-stream=7", "", body, 200, func(s string) bool { return events(7)(s) && !strings.Contains(s, `error`) }},
 		{"no-done", "", body, 200, func(s string) bool { return events(7)(s) && !strings.Contains(s, "[DONE]") }},
 		{"no-prompt-tokens-details", "", body, 200, func(s string) bool {
-			return events(7)(s) && strings.Contains(s, `"completion_tokens":6}`) && !strings.Contains(s, "details")
+			return events(7)(s) && strings.Contains(s, `"completion_tokens":6,`) && !strings.Contains(s, "details")
 		}},
 		{"wrong-usage=2000000000:7", "", body, 200, func(s string) bool {
-			return events(7)(s) && strings.Contains(s, `"completion_tokens":2000000000,"prompt_tokens_details":{"cached_tokens":7}`)
+			return events(7)(s) && strings.Contains(s, `"completion_tokens":2000000000,"prompt_tokens":1,"prompt_tokens_details":{"cached_tokens":7}`)
 		}},
 		{"no-text=all", "", body, 200, func(s string) bool { return events(7)(s) && strings.Count(s, `"text":""`) == 6 }},
 		{"no-text=first", "", body, 200, func(s string) bool { return events(7)(s) && strings.Count(s, `"text":""`) == 1 }},

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// fixed is an engine with fixed times: the first token of a request is due TTFT after its admission, each
-// further token, with speculation each further step, ITL after the one before. Requests affect each other only in the queue for max_num_seqs.
+// fixed is an engine with fixed times: the first token of a request is due TTFT after its admission, each further
+// token, with speculation each further step, ITL later. Requests affect each other only in the queue for max_num_seqs.
 type fixed struct {
 	cfg       Config
 	drift     drift
@@ -55,7 +55,6 @@ func (e *fixed) earliest() *dueQueue {
 	return &e.first
 }
 
-// tick emits a token.
 func (e *fixed) tick(a dueToken) {
 	if a.q.gone {
 		return
@@ -72,14 +71,12 @@ func (e *fixed) tick(a dueToken) {
 	e.further.add(a.at+e.drifted(a.q.slowed(e.cfg.ITL), a.at), a.q)
 }
 
-// release frees a place.
 func (e *fixed) release(at time.Duration) {
 	if e.cfg.MaxNumSeqs > 0 {
 		e.freeSince = append(e.freeSince, at)
 	}
 }
 
-// admit admits waiting requests in order of arrival while max_num_seqs allows.
 func (e *fixed) admit() {
 	for len(e.waiting) > 0 && (e.cfg.MaxNumSeqs == 0 || len(e.freeSince) > 0) {
 		q := e.waiting[0]
@@ -97,7 +94,6 @@ func (e *fixed) admit() {
 	}
 }
 
-// drifted is d under the drift at a time.
 func (e *fixed) drifted(d, by time.Duration) time.Duration {
 	if e.drift.none() {
 		return d

@@ -11,7 +11,6 @@ import (
 	"time"
 )
 
-// generate answers the requests of an API that generates tokens.
 func (s *Server) generate(shape api) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		now := time.Now()
@@ -68,7 +67,6 @@ func (s *Server) answer(ctx context.Context, p *reply) {
 	}
 }
 
-// finishRecord completes and stores the record of p.
 func (s *Server) finishRecord(p *reply, whole bool) {
 	p.recordWrites() // of an unfinished write
 	p.rec.PromptTokens, p.rec.OutputTokens, p.rec.Finish = len(p.q.prompt), p.sent, "abort"

@@ -27,8 +27,7 @@ func (l retryingListener) Accept() (net.Conn, error) {
 	}
 }
 
-// transient reports whether a retry can succeed: out of descriptors or memory, or the client has
-// disconnected.
+// transient reports whether a retry can succeed: out of descriptors or memory, or the client has disconnected.
 func transient(err error) bool {
 	for _, errno := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED, syscall.ECONNRESET, syscall.EINTR} {
 		if errors.Is(err, errno) {

@@ -25,7 +25,6 @@ type tool struct {
 	schema json.RawMessage // of its arguments; empty: not stated
 }
 
-// content is the text of a message, given as a string or as a list of parts.
 type content []part
 
 // part is a piece of a message's content: text, or an image.
@@ -93,7 +92,6 @@ func (c *content) add(p contentPart) error {
 	return nil
 }
 
-// messageList is a list of messages and its bytes.
 type messageList struct {
 	list []message
 	raw  json.RawMessage

@@ -42,7 +42,7 @@ func (e *messageEvents) usage(output int) map[string]int {
 	return map[string]int{"input_tokens": max(0, u.prompt-u.cached), "output_tokens": u.output, "cache_read_input_tokens": u.cached}
 }
 
-// open implements encoder. The name of a tool has no delta: the start of its block has it.
+// open: the name of a tool has no delta; the start of its block has it.
 func (e *messageEvents) open(b []byte, k tokenKind) []byte {
 	if item := itemOf(k); item != e.opened {
 		b = e.openBlock(e.closeBlock(b), item)
@@ -53,7 +53,6 @@ func (e *messageEvents) open(b []byte, k tokenKind) []byte {
 	return append(b, e.head...)
 }
 
-// close implements encoder.
 func (e *messageEvents) close(b []byte, k tokenKind, _ []int32) []byte {
 	if k == toolNameToken {
 		return b
@@ -65,7 +64,6 @@ func (e *messageEvents) textless(b []byte, _ tokenKind) []byte {
 	return e.event(b, "ping", map[string]string{"type": "ping"})
 }
 
-// openBlock starts a content block.
 func (e *messageEvents) openBlock(b []byte, item itemKind) []byte {
 	e.opened = item
 	b = e.event(b, "content_block_start", map[string]any{"type": "content_block_start", "index": e.blocks, "content_block": e.block(item, "")})
@@ -81,7 +79,6 @@ func (e *messageEvents) openBlock(b []byte, item itemKind) []byte {
 	return b
 }
 
-// closeBlock stops the open block, if there is one.
 func (e *messageEvents) closeBlock(b []byte) []byte {
 	if e.opened == noItem {
 		return b
@@ -122,7 +119,6 @@ func (e *messageEvents) stopReason() string {
 	return "end_turn"
 }
 
-// block is a content block with its text.
 func (e *messageEvents) block(item itemKind, text string) map[string]any {
 	switch item {
 	case reasoningItem:

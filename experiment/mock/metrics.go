@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// metrics answers GET /metrics in the Prometheus text format with vLLM's metric names. The text is written by
-// hand: this is shorter than building client_model's families for expfmt, which the client parses with, and
-// so checks that parser.
+// metrics answers GET /metrics in the Prometheus text format with vLLM's metric names, written by hand to check the
+// client's parser.
 func (s *Server) metrics(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	s.mu.Lock()
@@ -111,7 +110,6 @@ func (s *Server) exposeOffload(e *exposition) {
 	e.single("counter", "kv_offload_store_bytes_total", "Bytes stored in the second tier.", float64(o.tier.Stored())*o.blockBytes)
 }
 
-// kvUsage is the share of the KV cache that requests hold.
 func (s *Server) kvUsage() float64 {
 	if s.sim == nil {
 		return 0
@@ -119,7 +117,6 @@ func (s *Server) kvUsage() float64 {
 	return float64(s.sim.pool.Used()) / float64(s.sim.pool.Capacity())
 }
 
-// exposition is the text of metric families.
 type exposition struct {
 	bytes.Buffer
 	labels string // of every series

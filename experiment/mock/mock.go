@@ -11,9 +11,6 @@
 // /debug/requests reports the actual times of each request in ns. The package shares no code with the client,
 // so that two readings of the protocol check each other. Tokens are random numbers from the seed and the
 // prompt.
-//
-// Engine and HTTP stay in one package because the pacer serves both: one goroutine advances the engine and
-// writes the tokens of its sequences to their sockets. The KV cache is package kv.
 package mock
 
 import (

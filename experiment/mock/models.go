@@ -10,7 +10,6 @@ import (
 	"time"
 )
 
-// adapterNames are the names of the LoRA adapters.
 func (c Config) adapterNames() []string { return c.ServedModels[min(1, len(c.ServedModels)):] }
 
 // models answers GET /v1/models: the base model and, as vLLM lists them, its adapters with their parent.
@@ -34,7 +33,6 @@ func (s *Server) adapt(q *seq, model string) {
 	}
 }
 
-// slowed is d by the adapter of q.
 func (q *seq) slowed(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * cmp.Or(q.factor, 1))
 }
@@ -56,7 +54,6 @@ func (s *Server) exposeAdapters(e *exposition) {
 		len(s.counters.adapters), strings.Join(running, ","), strings.Join(waiting, ","), time.Now().Unix())
 }
 
-// exposeSpeculation adds vLLM's counters of speculative decoding.
 func (s *Server) exposeSpeculation(e *exposition) {
 	l, accepted := s.counters, 0
 	for _, n := range l.accepted {

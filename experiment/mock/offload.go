@@ -27,9 +27,6 @@ func newOffload(c Config) *offload {
 	return &offload{tier: kv.NewTier(blocks), blockBytes: bytes, blockTime: time.Duration(bytes / c.KVOffloadingGBs)} // bytes/(GB/s) are ns
 }
 
-// find is the number of blocks at the head of chain in the tier.
-func (s *offload) find(chain []uint64) int { return s.tier.Match(chain) }
-
 // load starts to load blocks and returns when the load ends.
 func (s *offload) load(now time.Duration, chain []uint64) time.Duration {
 	s.tier.Use(chain)

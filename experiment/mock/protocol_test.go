@@ -114,10 +114,10 @@ func TestStreamBytes(t *testing.T) {
 		got = regexp.MustCompile(`"created":\d+`).ReplaceAllString(got, `"created":0`)
 		got = regexp.MustCompile(`w\d+`).ReplaceAllString(got, `w`)
 		head := `data: {"id":"cmpl-q\"1","object":"text_completion","created":0,"model":"m","choices":[`
-		usage := `"usage":{"prompt_tokens":2,"total_tokens":%d,"completion_tokens":%d,"prompt_tokens_details":{"cached_tokens":0}}}` + "\n\n"
-		want := head + `{"index":0,"text":" w","logprobs":null,"finish_reason":null,"stop_reason":null}],` + fmt.Sprintf(usage, 3, 1) +
-			head + `{"index":0,"text":" w","logprobs":null,"finish_reason":"length","stop_reason":null}],` + fmt.Sprintf(usage, 4, 2) +
-			head + `],` + fmt.Sprintf(usage, 4, 2) + "data: [DONE]\n\n"
+		usage := `"usage":{"completion_tokens":%d,"prompt_tokens":2,"prompt_tokens_details":{"cached_tokens":0},"total_tokens":%d}}` + "\n\n"
+		want := head + `{"index":0,"text":" w","logprobs":null,"finish_reason":null,"stop_reason":null}],` + fmt.Sprintf(usage, 1, 3) +
+			head + `{"index":0,"text":" w","logprobs":null,"finish_reason":"length","stop_reason":null}],` + fmt.Sprintf(usage, 2, 4) +
+			head + `],` + fmt.Sprintf(usage, 2, 4) + "data: [DONE]\n\n"
 		if got != want {
 			t.Errorf("got\n%s\nwant\n%s", got, want)
 		}

@@ -73,7 +73,6 @@ func (r *Record) reserve(events int) {
 	r.DueNS, r.WritingNS, r.WrittenNS = all[:0:n], all[n:n:2*n], all[2*n:2*n:3*n]
 }
 
-// recordRing stores the latest records.
 type recordRing struct {
 	mu      sync.Mutex
 	n       uint64

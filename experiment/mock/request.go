@@ -48,7 +48,6 @@ type request struct {
 	thinking *bool  // whether the request asks for reasoning; nil: it does not say
 }
 
-// readRequest reads the body of a request and brings it into one form.
 func readRequest(r *http.Request, kind api) (*request, *apiError) {
 	switch kind {
 	case responses:
@@ -77,24 +76,20 @@ func (r *request) settle(kind api) {
 		return
 	}
 	r.raw, r.Prompt = r.Messages.raw, nil
-	r.tools, r.forced = r.chatTools()
-	r.thinking = r.thinks()
+	r.tools, r.forced = r.statedTools()
+	r.thinking = r.asks(r.ReasoningEffort, "none")
 }
 
-// thinks reports whether a chat asks for reasoning; nil: it does not say.
-func (r *request) thinks() *bool {
-	if r.ReasoningEffort == "" {
-		return r.templateThinking(nil)
+// asks reports whether a request asks for reasoning, by the arguments of its chat template, else by a field with a value
+// for no reasoning; nil: it does not say.
+func (r *request) asks(stated, none string) *bool {
+	var asked *bool
+	if stated != "" {
+		asked = new(stated != none)
 	}
-	return r.templateThinking(new(r.ReasoningEffort != "none"))
-}
-
-// templateThinking is what the arguments of the chat template say about reasoning, else asked.
-func (r *request) templateThinking(asked *bool) *bool {
 	return cmp.Or(r.ChatTemplate.EnableThinking, r.ChatTemplate.Thinking, asked)
 }
 
-// toolSchema is the schema of a tool's arguments.
 func (r *request) toolSchema(name string) json.RawMessage {
 	for _, t := range r.tools {
 		if t.name == name {
@@ -104,30 +99,32 @@ func (r *request) toolSchema(name string) json.RawMessage {
 	return nil
 }
 
-// chatTools are the tools of a chat request, and the one that tool_choice forces.
-func (r *request) chatTools() (tools []tool, forced string) {
+// statedTools are the tools of a request in the form of any of the APIs, and the one that tool_choice forces.
+func (r *request) statedTools() (tools []tool, forced string) {
 	var list []struct {
-		Function function `json:"function"`
+		function                    // Responses
+		Chat        function        `json:"function"`
+		InputSchema json.RawMessage `json:"input_schema"` // Messages
 	}
 	if json.Unmarshal(r.Tools, &list) != nil || len(list) == 0 {
 		return nil, ""
 	}
 	for _, t := range list {
-		tools = append(tools, tool{t.Function.Name, t.Function.Parameters})
+		schema := slices.Concat(t.Parameters, t.Chat.Parameters, t.InputSchema) // one of them is stated
+		tools = append(tools, tool{cmp.Or(t.Chat.Name, t.Name), schema})
 	}
-	var named struct {
-		Function function `json:"function"`
+	var choice struct {
+		Type, Name string
+		Function   function
 	}
-	if json.Unmarshal(r.ToolChoice, &named) == nil && named.Function.Name != "" {
-		return tools, named.Function.Name
-	}
-	if string(r.ToolChoice) == `"required"` {
+	_ = json.Unmarshal(r.ToolChoice, &choice) // no object: none is named
+	forced = cmp.Or(choice.Function.Name, choice.Name)
+	if forced == "" && (string(r.ToolChoice) == `"required"` || choice.Type == "any") {
 		forced = tools[0].name
 	}
 	return tools, forced
 }
 
-// decode reads a JSON body into v.
 func decode(r *http.Request, v any) *apiError {
 	var text bytes.Buffer
 	text.Grow(int(min(max(r.ContentLength, 0), 1<<20)) + bytes.MinRead) // ReadFrom needs this room to detect EOF
@@ -161,7 +158,6 @@ func (s *Server) sequence(req *request, kind api, arrival time.Duration) (*seq, 
 	return q, limit, nil
 }
 
-// prompt is the prompt of req in token ids.
 func (s *Server) prompt(req *request, kind api) ([]int32, *apiError) {
 	if kind != completions {
 		if len(req.Messages.list) == 0 {

@@ -28,7 +28,6 @@ const (
 	callItem
 )
 
-// itemOf is the kind of the item that tokens of a kind belong to.
 func itemOf(k tokenKind) itemKind {
 	switch {
 	case k == reasoningToken:
@@ -47,14 +46,13 @@ func (e *responseEvents) begin(b []byte) []byte {
 	return e.send(b, "response.in_progress", map[string]any{"response": started})
 }
 
-// send appends an event with its type and sequence number.
 func (e *responseEvents) send(b []byte, kind string, fields map[string]any) []byte {
 	fields["type"], fields["sequence_number"] = kind, e.number
 	e.number++
 	return e.event(b, kind, fields)
 }
 
-// open implements encoder. The name of a tool has no delta: the beginning of its item has it.
+// open: the name of a tool has no delta; the beginning of its item has it.
 func (e *responseEvents) open(b []byte, k tokenKind) []byte {
 	if item := itemOf(k); item != e.opened {
 		b = e.openItem(e.closeItem(b), item)
@@ -65,7 +63,6 @@ func (e *responseEvents) open(b []byte, k tokenKind) []byte {
 	return append(b, e.head...)
 }
 
-// close implements encoder.
 func (e *responseEvents) close(b []byte, k tokenKind, _ []int32) []byte {
 	if k == toolNameToken {
 		return b
@@ -98,7 +95,6 @@ func (e *responseEvents) itemID() string {
 	return fmt.Sprintf("%s_%s_%d", [...]string{"", "rs", "msg", "fc"}[e.opened], e.p.rec.ID, len(e.items))
 }
 
-// openItem begins an output item with the next token.
 func (e *responseEvents) openItem(b []byte, item itemKind) []byte {
 	e.opened, e.from = item, e.p.sent+e.p.held
 	b = e.send(b, "response.output_item.added", map[string]any{"output_index": len(e.items), "item": e.item(e.itemID(), item, "in_progress", "")})
@@ -117,13 +113,11 @@ func (e *responseEvents) openItem(b []byte, item itemKind) []byte {
 	return b
 }
 
-// at adds the place of a content part to an event's fields.
 func (e *responseEvents) at(fields map[string]any) map[string]any {
 	fields["item_id"], fields["output_index"], fields["content_index"] = e.itemID(), len(e.items), 0
 	return fields
 }
 
-// closeItem ends the open item, if there is one.
 func (e *responseEvents) closeItem(b []byte) []byte {
 	if e.opened == noItem {
 		return b
@@ -146,7 +140,7 @@ func (e *responseEvents) closeItem(b []byte) []byte {
 	return b
 }
 
-// end implements encoder. Like vLLM, an answer that max_output_tokens cut ends with response.completed, too.
+// end: like vLLM, an answer that max_output_tokens cut ends with response.completed, too.
 func (e *responseEvents) end(b []byte) []byte {
 	b = e.closeItem(b)
 	if e.p.f.noDone {
@@ -177,7 +171,6 @@ func (e *responseEvents) object() map[string]any {
 	return e.ended(e.items)
 }
 
-// onlyPart is the only content part of a message or a reasoning item.
 func onlyPart(item itemKind, text string) map[string]any {
 	if item == reasoningItem {
 		return map[string]any{"type": "reasoning_text", "text": text}
@@ -204,7 +197,6 @@ func (e *responseEvents) item(id string, kind itemKind, status, text string) map
 	return item
 }
 
-// ended is the response after its last token.
 func (e *responseEvents) ended(output []any) map[string]any {
 	p, status := e.p, "completed"
 	if p.q.finish == "length" {
@@ -217,7 +209,6 @@ func (e *responseEvents) ended(output []any) map[string]any {
 	return e.response(status, output, used)
 }
 
-// response is the object of the whole response.
 func (e *responseEvents) response(status string, output []any, used any) map[string]any {
 	p := e.p
 	answer := map[string]any{

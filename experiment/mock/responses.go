@@ -6,7 +6,6 @@ import (
 	"strings"
 )
 
-// responsesRequest is the body of POST /v1/responses.
 type responsesRequest struct {
 	request
 	Input           json.RawMessage `json:"input"`
@@ -29,7 +28,6 @@ type inputItem struct {
 	Output    content `json:"output"`
 }
 
-// settle turns r into the request of a chat.
 func (r *responsesRequest) settle() (*request, *apiError) {
 	if r.Previous != "" {
 		return nil, &apiError{http.StatusNotFound, "Response with id '" + r.Previous + "' not found.", "response_id"}
@@ -48,16 +46,9 @@ func (r *responsesRequest) settle() (*request, *apiError) {
 		return nil, bad
 	}
 	q.Messages.list = append(q.Messages.list, said...)
-	q.tools, q.forced = r.flatTools()
-	q.thinking = r.thinks()
+	q.tools, q.forced = r.statedTools()
+	q.thinking = r.asks(r.Reasoning.Effort, "none")
 	return q, nil
-}
-
-func (r *responsesRequest) thinks() *bool {
-	if r.Reasoning.Effort == "" {
-		return r.templateThinking(nil)
-	}
-	return r.templateThinking(new(r.Reasoning.Effort != "none"))
 }
 
 // messages are the turns of input: a string, or items.
@@ -96,23 +87,4 @@ func (i inputItem) message() message {
 		return message{Role: "assistant", Content: append(i.Summary, i.Content...)}
 	}
 	return message{Role: i.Role, Content: i.Content}
-}
-
-// flatTools are the tools, which Responses states without a function object, and the forced one.
-func (r *responsesRequest) flatTools() (tools []tool, forced string) {
-	var list []function
-	if json.Unmarshal(r.Tools, &list) != nil || len(list) == 0 {
-		return nil, ""
-	}
-	for _, t := range list {
-		tools = append(tools, tool{t.Name, t.Parameters})
-	}
-	var named struct{ Name string }
-	if json.Unmarshal(r.ToolChoice, &named) == nil && named.Name != "" {
-		return tools, named.Name
-	}
-	if string(r.ToolChoice) == `"required"` {
-		forced = tools[0].name
-	}
-	return tools, forced
 }

@@ -50,7 +50,6 @@ func (s *Server) authorized(next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// tokenize answers POST /tokenize of a prompt or of messages.
 func (s *Server) tokenize(w http.ResponseWriter, r *http.Request) {
 	var req request
 	bad := decode(r, &req)

@@ -32,7 +32,6 @@ type simulated struct {
 	idle      time.Duration // when the last empty step was tried; never: none since the last change
 }
 
-// batch is the work of one step.
 type batch struct {
 	decodes int     // sequences that get their next token
 	context int     // sum of their context tokens
@@ -45,7 +44,6 @@ type chunk struct{ tokens, before int }
 
 const never time.Duration = -1
 
-// newSimulated makes the engine of a resolved configuration.
 func newSimulated(c Config, moves drift, books *counters) (*simulated, error) {
 	e := &simulated{cfg: c, drift: moves, counters: books, offload: newOffload(c), stepTime: linearCost(c), idle: never}
 	var below *kv.Tier
@@ -109,7 +107,6 @@ func (e *simulated) nextStart() (start time.Duration, ok bool) {
 	return start, ok
 }
 
-// removeAbandoned removes the sequences whose clients have disconnected.
 func (e *simulated) removeAbandoned() {
 	if !e.abandoned {
 		return
@@ -140,7 +137,7 @@ func (e *simulated) startStep(start time.Duration) {
 		e.idle = start
 		return
 	}
-	e.counters.countStep(e.batch.tokens)
+	e.counters.stepTokens.observe(float64(e.batch.tokens))
 	took := time.Duration(float64(e.stepTime(&e.batch)) * e.drift.at(start) * cmp.Or(e.batch.slowest, 1))
 	e.busy, e.end, e.idle = true, start+max(took, 1), never
 }
@@ -228,7 +225,7 @@ func (e *simulated) allocate(q *seq, start time.Duration, budget int) bool {
 	q.held, q.computed, q.named = hits, len(hits)*q.block, len(hits)
 	q.loading = 0
 	if e.offload != nil {
-		q.loading = e.offload.find(chain[len(hits):])
+		q.loading = e.offload.tier.Match(chain[len(hits):])
 	}
 	first := min(total, q.computed+budget)
 	if q.loading > 0 { // all at once: no sequence waits for more blocks while it has some

@@ -139,7 +139,6 @@ func (e *Engine) Add(j Job) {
 	e.s.sim.add(q)
 }
 
-// reasoning is the number of reasoning tokens of a job.
 func (e *Engine) reasoning(t Thoughts, q *seq) int {
 	if t.silent {
 		return 0
@@ -182,7 +181,6 @@ func (e *Engine) Rest() []*Record {
 	return rest
 }
 
-// collect takes emitted tokens and ended sequences.
 func (e *Engine) collect() {
 	ready := e.s.counters.ready
 	e.s.counters.ready = ready[:0]

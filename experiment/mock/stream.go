@@ -83,7 +83,6 @@ func (p *reply) pauseAfter(ctx context.Context, due *[]time.Duration) bool {
 	return done
 }
 
-// left is the number of tokens to come.
 func (p *reply) left() int { return p.limit - p.sent - p.held }
 
 // writeFromPacer writes tokens on the pacer's goroutine; false: the request's goroutine must continue.
@@ -94,7 +93,6 @@ func (p *reply) writeFromPacer(due []time.Duration) bool {
 	return !p.failed && len(p.unsent) == 0 && p.left() > 0
 }
 
-// events writes due tokens.
 func (p *reply) events(due []time.Duration) bool {
 	if len(due) == 0 || p.left() == 0 {
 		return true
@@ -200,7 +198,6 @@ func (p *reply) splitRune() bool {
 	return done
 }
 
-// close writes the events after the tokens of a complete stream.
 func (p *reply) close() {
 	if b := p.encoder.end(nil); len(b) > 0 {
 		p.write(b)
@@ -237,7 +234,6 @@ func (p *reply) timings() string {
 		q.cached, len(q.prompt)-q.cached, inMs(q.first-q.admitted), q.out, inMs(q.last-q.first), q.drafter.drafted, accepted)
 }
 
-// breakOff ends the response according to its fault.
 func (p *reply) breakOff(ctx context.Context) {
 	switch p.f.ending {
 	case "stall":

@@ -16,7 +16,6 @@ type Thoughts struct {
 // NoThoughts is what a request says whose API has no reasoning.
 var NoThoughts = Thoughts{silent: true}
 
-// thoughts are those of a request that has been settled.
 func (r *request) thoughts() Thoughts { return Thoughts{category: r.category(), thinking: r.thinking} }
 
 // ReadThoughts reads the fields of bodies of an API ("chat") that do not depend on the prompt.
@@ -31,15 +30,15 @@ func ReadThoughts(name string, fields map[string]any) (Thoughts, error) {
 		var body responsesRequest
 		err = json.Unmarshal(text, &body)
 		of = body.request
-		of.thinking = body.thinks()
+		of.thinking = body.asks(body.Reasoning.Effort, "none")
 	case messages.String():
 		var body messagesRequest
 		err = json.Unmarshal(text, &body)
 		of = body.request
-		of.thinking = body.thinks()
+		of.thinking = body.asks(body.Thinking.Type, "disabled")
 	case chat.String():
 		err = json.Unmarshal(text, &of)
-		of.thinking = of.thinks()
+		of.thinking = of.asks(of.ReasoningEffort, "none")
 	default:
 		return NoThoughts, nil
 	}

@@ -1,7 +1,5 @@
 package mock
 
-import "strconv"
-
 // usage are the token counts that an answer reports.
 type usage struct {
 	prompt, cached          int
@@ -30,10 +28,8 @@ func (p *reply) usage(output int) usage {
 	return u
 }
 
-// object is u as JSON in the form of completions and chat.
 func (u usage) object() map[string]any { return u.named("prompt_tokens", "completion_tokens") }
 
-// responses is u as JSON in the form of the Responses API.
 func (u usage) responses() map[string]any { return u.named("input_tokens", "output_tokens") }
 
 // named is u as JSON, by the API's names of the two counts.
@@ -48,7 +44,6 @@ func (u usage) named(prompt, output string) map[string]any {
 	return object
 }
 
-// outputDetails are the parts of the output that u reports.
 func (u usage) outputDetails() map[string]int {
 	details := map[string]int{}
 	if u.hasReasoning {
@@ -62,26 +57,5 @@ func (u usage) outputDetails() map[string]int {
 
 // append appends u as the field usage of a chunk.
 func (u usage) append(b []byte) []byte {
-	b = strconv.AppendInt(append(b, `"usage":{"prompt_tokens":`...), int64(u.prompt), 10)
-	b = strconv.AppendInt(append(b, `,"total_tokens":`...), int64(u.prompt+u.output), 10)
-	b = strconv.AppendInt(append(b, `,"completion_tokens":`...), int64(u.output), 10)
-	if u.hasCached {
-		b = strconv.AppendInt(append(b, `,"prompt_tokens_details":{"cached_tokens":`...), int64(u.cached), 10)
-		b = append(b, '}')
-	}
-	if u.hasReasoning || u.hasDrafts {
-		b = append(b, `,"completion_tokens_details":{`...)
-		if u.hasReasoning {
-			b = strconv.AppendInt(append(b, `"reasoning_tokens":`...), int64(u.reasoning), 10)
-		}
-		if u.hasReasoning && u.hasDrafts {
-			b = append(b, ',')
-		}
-		if u.hasDrafts {
-			b = strconv.AppendInt(append(b, `"accepted_prediction_tokens":`...), int64(u.accepted), 10)
-			b = strconv.AppendInt(append(b, `,"rejected_prediction_tokens":`...), int64(u.rejected), 10)
-		}
-		b = append(b, '}')
-	}
-	return append(b, '}')
+	return append(append(b, `"usage":`...), marshal(u.object())...)
 }

@@ -73,7 +73,6 @@ func (x *exchange) decode(data []byte) (chunk, error) {
 	return parse(x.client.api, data)
 }
 
-// checkBounds returns the error of an answer that takes too much memory.
 func (x *exchange) checkBounds() error {
 	switch r := x.result; {
 	case r.Events > maxEvents:

@@ -77,7 +77,6 @@ func parse(api string, data []byte) (c chunk, err error) {
 	return c, err
 }
 
-// parseCompletion reads a chunk of the completions and chat APIs, streamed or in one piece.
 func (c *chunk) parseCompletion(m map[string]any) {
 	c.id = []byte(str(m["id"]))
 	for _, choice := range list(m["choices"]) {
@@ -125,7 +124,6 @@ func (c *chunk) addChoice(m map[string]any) {
 	c.hasToken = c.hasToken || c.idCount > 0 || c.hasAnswer || c.hasReasoning
 }
 
-// addCall adds a piece of a tool call.
 func (c *chunk) addCall(index int, function map[string]any) {
 	name, arguments := str(function["name"]), str(function["arguments"])
 	c.hasAnswer = c.hasAnswer || name != "" || arguments != ""
@@ -133,7 +131,6 @@ func (c *chunk) addCall(index int, function map[string]any) {
 	c.add(piece{part: partArguments, call: index, text: jsonEscape(arguments)})
 }
 
-// addText adds a text, reasoning or not.
 func (c *chunk) addText(p piece) {
 	if len(p.text) == 0 {
 		return
@@ -145,7 +142,6 @@ func (c *chunk) addText(p piece) {
 	}
 }
 
-// add adds a text of the answer.
 func (c *chunk) add(p piece) {
 	if len(p.text) > 0 {
 		c.pieces = append(c.pieces, p)

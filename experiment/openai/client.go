@@ -145,7 +145,6 @@ func New(o Options) (*Client, error) {
 	return c, err
 }
 
-// configureTransport sets up the TCP address, TLS and net/http's transport for the server at u.
 func (c *Client) configureTransport(u, proxy *url.URL, http2 bool) {
 	if u.Scheme == "https" {
 		c.tls = &tls.Config{ServerName: u.Hostname(), NextProtos: []string{map[bool]string{false: "http/1.1", true: "h2"}[http2]}}

@@ -48,10 +48,8 @@ func (c *conn) readLoop(onData func(b []byte, at time.Time) (done bool)) error {
 	return readLoop(c.Conn, onData)
 }
 
-// plaintext reports whether the connection is without TLS.
 func (c *conn) plaintext() bool { return c.Conn == net.Conn(c.rx) }
 
-// readLoop is conn.readLoop by plain reads of r.
 func readLoop(r io.Reader, onData func(b []byte, at time.Time) (done bool)) error {
 	buf := make([]byte, 8<<10)
 	for {

@@ -55,7 +55,6 @@ func (c *Client) Prepare(ctx context.Context, n int) (opened []Setup, err error)
 	return opened, nil
 }
 
-// dial opens a connection, TLS handshake included.
 func (c *Client) dial(ctx context.Context) (*conn, error) {
 	start := time.Now()
 	resolved := start

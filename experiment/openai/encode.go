@@ -85,7 +85,6 @@ func (p Params) lengthField() string {
 	return "max_tokens" // vLLM, SGLang and llama.cpp take it in chat, too
 }
 
-// sends reports whether a field of bench's own goes into the body.
 func (p Params) sends(field string) bool {
 	_, replaced := p.Extra[field]
 	if _, own := p.Extra["max_completion_tokens"]; field == "max_tokens" && p.API != target.Messages {
@@ -152,7 +151,6 @@ func (p Params) promptKey() string {
 	return keyPrompt
 }
 
-// begin appends a body up to its prompt.
 func (e *Encoder) begin(dst []byte, output int) []byte {
 	dst = append(dst, e.head...)
 	for _, field := range e.lengths {
@@ -164,7 +162,6 @@ func (e *Encoder) begin(dst []byte, output int) []byte {
 	return dst
 }
 
-// appendIDs appends the items of a list.
 func appendIDs(dst []byte, ids []int32) []byte {
 	for _, id := range ids {
 		if c := dst[len(dst)-1]; c != '[' {
@@ -193,7 +190,6 @@ func (e *Encoder) Extend(dst, before []byte, answer *Answer, prompt Prompt, outp
 	return append(dst, `"}`...)
 }
 
-// appendPictures appends a user's message with images in front of its text.
 func appendPictures(dst []byte, p *Prompt) []byte {
 	dst = append(dst, `{"role":"user","content":[`...)
 	for _, file := range p.Images {

@@ -126,7 +126,6 @@ func (x *exchange) now() time.Duration {
 	return x.sinceEpoch(time.Since(x.client.clock.base))
 }
 
-// reusable reports whether the connection is kept for later requests.
 func (x *exchange) reusable() bool { return !x.client.noReuse.Load() && !x.call.Fresh }
 
 // writeIdle writes as much of the request as an idle connection takes without waiting.
@@ -143,7 +142,6 @@ func (x *exchange) writeIdle() {
 	}
 }
 
-// attach gives the exchange its connection, and encodes the request.
 func (x *exchange) attach(conn *conn) {
 	x.conn = conn
 	r := x.result
@@ -157,7 +155,6 @@ func (x *exchange) attach(conn *conn) {
 	x.call.Body = nil // many requests can be in flight, and the server has their bodies
 }
 
-// runConn sends the request over a connection of the client's own, and reads the answer.
 func (x *exchange) runConn() {
 	if x.conn == nil {
 		before := time.Now()
@@ -183,7 +180,6 @@ func (x *exchange) runConn() {
 	conn.Close()
 }
 
-// markSent records that the kernel took n more bytes of the request.
 func (x *exchange) markSent(n int) {
 	if n > 0 {
 		x.unsent.take(n)
@@ -275,7 +271,6 @@ func (x *exchange) onBody(b []byte, a arrival) (enough bool) {
 	return x.protocolErr != nil
 }
 
-// addBody keeps a piece of an answer in one piece, or of an error.
 func (x *exchange) addBody(b []byte) {
 	if x.body, x.protocolErr = x.client.buffers.append(x.body, b); len(x.body) > maxEvent {
 		x.protocolErr = errTooLong

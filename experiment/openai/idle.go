@@ -27,7 +27,6 @@ type dialed struct {
 	err  error
 }
 
-// getConn returns a connection for one request.
 func (c *Client) getConn(ctx context.Context, fresh bool) (*conn, error) {
 	if fresh {
 		return c.dial(ctx)
@@ -119,7 +118,6 @@ func (s *idleConns) stopDialing() {
 	s.dialing, s.stop = nil, nil
 }
 
-// wanted reports whether a request waits for a connection.
 func (s *idleConns) wanted() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -178,7 +176,6 @@ func (s *idleConns) pop() *conn {
 	return conn
 }
 
-// dropUsed closes the connections that a request has used.
 func (s *idleConns) dropUsed() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -190,7 +187,6 @@ func (s *idleConns) dropUsed() {
 	})
 }
 
-// getIdle returns an idle connection that is usable; nil: none.
 func (c *Client) getIdle() *conn {
 	for conn := c.idle.pop(); conn != nil; conn = c.idle.pop() {
 		if conn.usable() {
@@ -201,7 +197,6 @@ func (c *Client) getIdle() *conn {
 	return nil
 }
 
-// closeIdle closes the idle connections.
 func (c *Client) closeIdle() {
 	for conn := c.idle.pop(); conn != nil; conn = c.idle.pop() {
 		conn.Close()

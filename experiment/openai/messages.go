@@ -1,10 +1,6 @@
 package openai
 
-import (
-	"bytes"
-	"encoding/json"
-	"net/http"
-)
+import "net/http"
 
 // Anthropic's Messages API. A stream is message_start, for each block of the answer content_block_start, _delta and
 // _stop, then message_delta with the stop reason and usage, and message_stop; pings may come anywhere. An answer in one
@@ -21,7 +17,6 @@ func (c *Client) setMessagesHeaders(req *http.Request) {
 	}
 }
 
-// parseMessages reads an event, or an answer in one piece, by encoding/json.
 func (c *chunk) parseMessages(m map[string]any) error {
 	kind := str(m["type"])
 	switch kind {
@@ -50,14 +45,14 @@ func (c *chunk) parseMessages(m map[string]any) error {
 	return nil
 }
 
-// addMessage reads an answer in one piece but its usage.
 func (c *chunk) addMessage(m map[string]any) {
 	c.id = []byte(str(m["id"]))
 	for i, v := range list(m["content"]) {
 		block := object(v)
 		c.addBlock(i, block)
 		if input := block["input"]; input != nil {
-			c.addText(piece{part: partArguments, call: i, text: jsonEscape(jsonText(input))})
+			text, _ := encodeJSON(input) // what encoding/json has read, it writes
+			c.addText(piece{part: partArguments, call: i, text: jsonEscape(string(text))})
 		}
 	}
 	c.stopMessage([]byte(str(m["stop_reason"])))
@@ -71,7 +66,6 @@ func (c *chunk) addBlock(index int, m map[string]any) {
 	c.addText(piece{part: partName, call: index, text: jsonEscape(str(m["name"]))})
 }
 
-// addMessageDelta reads the delta of a block or of the message.
 func (c *chunk) addMessageDelta(index int, m map[string]any) {
 	for _, field := range []struct {
 		key  string
@@ -101,14 +95,6 @@ func (c *chunk) stopMessage(reason []byte) {
 		c.finishReason = reason
 		c.hasChoices = c.hasChoices || string(reason) != "max_tokens" && string(reason) != "model_context_window_exceeded"
 	}
-}
-
-func jsonText(v any) string {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(v) // what encoding/json has read, it writes
-	return string(bytes.TrimSpace(b.Bytes()))
 }
 
 // messages are the walker's fields of a Messages event, whose meaning depends on fields behind them.

@@ -17,59 +17,32 @@ const (
 	draftTokens           // num_draft_tokens; llama.cpp's timings.draft_n
 	draftAccepted         // num_accepted_draft_tokens; draft_n_accepted
 	moreCounts
-	noCount = -1
 )
 
-// usageDetail, timingCount and draftCount are the count of a key in usage.completion_tokens_details, timings and
-// metrics.speculative_decoding; noCount: another key.
-func usageDetail(key string) int {
-	switch key {
-	case "reasoning_tokens":
-		return ofReasoning
-	case "accepted_prediction_tokens":
-		return predictionHits
-	case "rejected_prediction_tokens":
-		return predictionMiss
+var (
+	usageDetails = map[string]int{ // usage.completion_tokens_details
+		"reasoning_tokens": ofReasoning, "accepted_prediction_tokens": predictionHits,
+		"rejected_prediction_tokens": predictionMiss,
 	}
-	return noCount
-}
-
-func timingCount(key string) int {
-	switch key {
-	case "draft_n":
-		return draftTokens
-	case "draft_n_accepted":
-		return draftAccepted
+	timingCounts = map[string]int{"draft_n": draftTokens, "draft_n_accepted": draftAccepted} // timings
+	draftCounts  = map[string]int{                                                           // metrics.speculative_decoding
+		"num_spec_steps": draftSteps, "num_draft_tokens": draftTokens, "num_accepted_draft_tokens": draftAccepted,
 	}
-	return noCount
-}
+)
 
-func draftCount(key string) int {
-	switch key {
-	case "num_spec_steps":
-		return draftSteps
-	case "num_draft_tokens":
-		return draftTokens
-	case "num_accepted_draft_tokens":
-		return draftAccepted
-	}
-	return noCount
-}
-
-// parseMore reads the counts of a chunk by encoding/json.
 func (c *chunk) parseMore(top map[string]any) {
 	var u moreUsage
 	usage := object(top["usage"])
 	u[ofOwnReasoning].n, u[ofOwnReasoning].known = parseCount(usage["reasoning_tokens"])
-	u.parse(object(usage["completion_tokens_details"]), usageDetail)
+	u.parse(object(usage["completion_tokens_details"]), usageDetails)
 	u.parseTimes(top)
 	c.setMore(u)
 }
 
 // parseTimes reads the counts that stand beside the server's times.
 func (u *moreUsage) parseTimes(top map[string]any) {
-	u.parse(object(top["timings"]), timingCount)
-	u.parse(object(object(top["metrics"])["speculative_decoding"]), draftCount)
+	u.parse(object(top["timings"]), timingCounts)
+	u.parse(object(object(top["metrics"])["speculative_decoding"]), draftCounts)
 }
 
 func (c *chunk) setMore(u moreUsage) {
@@ -78,9 +51,9 @@ func (c *chunk) setMore(u moreUsage) {
 	}
 }
 
-func (u *moreUsage) parse(values map[string]any, count func(key string) int) {
+func (u *moreUsage) parse(values map[string]any, counts map[string]int) {
 	for key, v := range values {
-		if i := count(key); i != noCount {
+		if i, known := counts[key]; known {
 			if n, ok := parseCount(v); ok {
 				u[i].n, u[i].known = n, true
 			}
@@ -88,20 +61,20 @@ func (u *moreUsage) parse(values map[string]any, count func(key string) int) {
 	}
 }
 
-func (w *walker) usageDetailField(key []byte) (uint, bool) {
-	return w.moreCount(usageDetail(string(key)), 0)
-}
+func (w *walker) usageDetailField(key []byte) (uint, bool) { return w.moreField(usageDetails, key) }
 
-func (w *walker) draftField(key []byte) (uint, bool) {
-	return w.moreCount(draftCount(string(key)), 0)
-}
+func (w *walker) draftField(key []byte) (uint, bool) { return w.moreField(draftCounts, key) }
 
-// moreCount reads null or a count of the chunk's moreUsage; noCount: skips the value. The key's bit is above those of
-// the other keys of its object.
-func (w *walker) moreCount(i int, others uint) (uint, bool) {
-	if i == noCount {
+func (w *walker) moreField(counts map[string]int, key []byte) (uint, bool) {
+	i, known := counts[string(key)]
+	if !known {
 		return 0, w.skip(0)
 	}
+	return w.moreCount(i, 0)
+}
+
+// moreCount reads null or a count of the chunk's moreUsage. The key's bit is above those of the other keys of its object.
+func (w *walker) moreCount(i int, others uint) (uint, bool) {
 	bit := uint(1) << (others + uint(i))
 	if w.null() {
 		return bit, true

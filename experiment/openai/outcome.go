@@ -34,7 +34,6 @@ func (x *exchange) conclude(err error) {
 	}
 }
 
-// fail concludes with a failure.
 func (x *exchange) fail(outcome Outcome, text string) {
 	x.result.Outcome = outcome
 	if x.observed == nil { // else it could quote a prompt, an answer or an address
@@ -98,7 +97,6 @@ func (x *exchange) progress() string {
 	}
 }
 
-// endWithoutResponse concludes a request that has no response header.
 func (x *exchange) endWithoutResponse(err error) {
 	switch {
 	case x.interrupted(err):
@@ -113,7 +111,6 @@ func (x *exchange) endWithoutResponse(err error) {
 	}
 }
 
-// endStatus concludes a response with a status other than 2xx.
 func (x *exchange) endStatus() {
 	if x.ctx.Err() != nil && x.interrupted(x.ctx.Err()) {
 		return
@@ -163,7 +160,6 @@ func (x *exchange) succeed() {
 	}
 }
 
-// setEnd records the end and the number of tokens.
 func (x *exchange) setEnd() {
 	r := x.result
 	x.concluded = true

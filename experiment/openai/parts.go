@@ -32,7 +32,6 @@ const (
 	partArguments
 )
 
-// piece is a text of one event.
 type piece struct {
 	part part
 	call int    // index of its tool call; of content without meaning
@@ -86,7 +85,6 @@ func (p *Parts) size() int {
 	return n
 }
 
-// reuse is empty, with the memory of the content.
 func (p *Parts) reuse() Parts { return Parts{Content: p.Content[:0]} }
 
 // Unescape is the text of what stands between the quotes of a JSON string.

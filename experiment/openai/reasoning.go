@@ -43,7 +43,6 @@ func hasThinkTag(text []byte) bool {
 	return bytes.HasPrefix(text[i:], []byte("<think>")) || bytes.HasPrefix(text[i:], []byte("</think>"))
 }
 
-// recordMore stores the counts of a last chunk.
 func (x *exchange) recordMore(u *moreUsage) {
 	r := x.result
 	if n, ok := u.reasoning(); ok && (!x.usageSeen || n <= r.OutputTokens) {

@@ -52,7 +52,6 @@ func encodeHead(req *http.Request) []byte {
 	return b.Bytes()
 }
 
-// head appends a call's request line and headers to b.
 func (t *requestTemplate) head(b []byte, call *Call, keep bool) []byte {
 	if call.Stream {
 		b = append(b, t.stream...)
@@ -75,7 +74,6 @@ func (t *requestTemplate) head(b []byte, call *Call, keep bool) []byte {
 	return append(b, "\r\n\r\n"...)
 }
 
-// http is the call as a net/http request.
 func (t *requestTemplate) http(ctx context.Context, call *Call) *http.Request {
 	req := t.request.Clone(ctx)
 	req.Header.Set("Accept", acceptStream)

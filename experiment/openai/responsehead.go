@@ -87,7 +87,6 @@ func (x *exchange) checkHTTP() error {
 	return nil
 }
 
-// parsedHead is a header and its bytes.
 type parsedHead struct {
 	bytes []byte
 	resp  *http.Response

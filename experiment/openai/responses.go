@@ -8,7 +8,6 @@ import (
 // response.*.delta, the counts and the finish in the last event's response, which is also the form of an answer in
 // one piece. Servers number the events and send no [DONE], or one behind the last event.
 
-// parseResponses reads an event, or an answer in one piece, by encoding/json.
 func (c *chunk) parseResponses(m map[string]any) error {
 	c.times.parse(m)
 	if m["object"] == "response" {
@@ -53,12 +52,11 @@ func (c *chunk) addResponse(top, m map[string]any) {
 	c.output, c.hasOutput = c.usageCount(ofOutput, usage["output_tokens"])
 	c.cached, c.hasCached = c.usageCount(ofCached, object(usage["input_tokens_details"])["cached_tokens"])
 	var more moreUsage
-	more.parse(object(usage["output_tokens_details"]), usageDetail)
+	more.parse(object(usage["output_tokens_details"]), usageDetails)
 	more.parseTimes(top)
 	c.setMore(more)
 }
 
-// addOutputItem reads an item of the output of an answer in one piece.
 func (c *chunk) addOutputItem(index int, m map[string]any) {
 	texts := partContent
 	if m["type"] == "reasoning" {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -31,13 +32,10 @@ const (
 	Left       Outcome = "left"       // the user left, as Call.LeaveAfter or LeaveAfterTokens demands: neither completed nor failed
 )
 
-func (o Outcome) Known() bool {
-	switch o {
-	case OK, Short, Truncated, Timeout, Connect, Status, Protocol, Cancelled, Unfinished, Left:
-		return true
-	}
-	return false
-}
+// Outcomes are all of them.
+var Outcomes = []Outcome{OK, Short, Truncated, Timeout, Connect, Status, Protocol, Cancelled, Unfinished, Left}
+
+func (o Outcome) Known() bool { return slices.Contains(Outcomes, o) }
 
 func (o Outcome) Failed() bool { return !o.Completed() && o != Left }
 
@@ -154,7 +152,6 @@ func (r *Result) reset() {
 		Answer: Answer{Text: r.Answer.Text[:0], IDs: r.Answer.IDs[:0], Parts: r.Answer.Parts.reuse()}}
 }
 
-// addToken records a token-bearing event of n tokens.
 func (r *Result) addToken(at time.Duration, n int) {
 	if r.Events == 0 {
 		r.First = at
@@ -174,7 +171,6 @@ func (r *Result) addToken(at time.Duration, n int) {
 	r.Events++
 }
 
-// countStamp counts an arrival by its clock.
 func (r *Result) countStamp(a arrival) {
 	if !a.kernel {
 		r.UserStamps++

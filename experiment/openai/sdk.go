@@ -158,10 +158,8 @@ func (u *unmeasured) attach(ctx context.Context) context.Context {
 	return context.WithValue(ctx, unmeasuredKey{}, u)
 }
 
-// sdkDoer sends go-openai's requests.
 type sdkDoer struct{ client *Client }
 
-// Do sends the request and returns its whole response.
 func (d sdkDoer) Do(req *http.Request) (*http.Response, error) {
 	u, ok := req.Context().Value(unmeasuredKey{}).(*unmeasured)
 	if !ok {
@@ -218,7 +216,6 @@ func (u *unmeasured) send(c *Client, req *http.Request) (*http.Response, error) 
 	return resp, nil
 }
 
-// failure is the result of a request that ended with err.
 func (u *unmeasured) failure(c *Client, err error) Result {
 	var api *sdk.APIError
 	var other *sdk.RequestError
@@ -268,7 +265,6 @@ type FailedError struct {
 	cause  error
 }
 
-// Error implements error.
 func (e *FailedError) Error() string { return e.Result.Error }
 
 func (e *FailedError) Unwrap() error { return e.cause }
@@ -279,7 +275,6 @@ type cleanError struct {
 	cause error
 }
 
-// Error implements error.
 func (e *cleanError) Error() string { return e.text }
 
 func (e *cleanError) Unwrap() error { return e.cause }

@@ -72,7 +72,6 @@ func (s *secrets) add(raw string) {
 	}
 }
 
-// hide masks every secret in the text.
 func (s secrets) hide(text string) string {
 	for _, secret := range s {
 		text = strings.ReplaceAll(text, secret, mask)

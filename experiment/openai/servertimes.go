@@ -10,7 +10,6 @@ import (
 // vLLM's metrics with --enable-per-request-metrics, whose time_to_first_token_ms counts from the scheduling.
 type serverTimes struct{ queue, prefill, decode millis }
 
-// millis is a time in ms.
 type millis struct {
 	ms    float64
 	known bool
@@ -60,7 +59,6 @@ func (t *serverTimes) metric(key string) *millis {
 	return nil
 }
 
-// parse reads the times of a chunk by encoding/json. metrics count where both are.
 func (t *serverTimes) parse(top map[string]any) {
 	for _, part := range []struct {
 		values map[string]any
@@ -76,7 +74,7 @@ func (t *serverTimes) parse(top map[string]any) {
 }
 
 func (w *walker) timingField(key []byte) (uint, bool) {
-	if i := timingCount(string(key)); i != noCount {
+	if i, known := timingCounts[string(key)]; known {
 		return w.moreCount(i, 3)
 	}
 	return w.timeField(w.c.times.timing(string(key)))

@@ -44,7 +44,6 @@ func (s *shape) match(w *walker, data []byte) (chunk, bool) {
 	return c, true
 }
 
-// matchRest reads from the text's closing quote to the end of the event.
 func (s *shape) matchRest(w *walker, c *chunk) bool {
 	if len(s.end) == 0 {
 		return bytes.Equal(w.b[w.i-1:], s.tail)
@@ -59,7 +58,6 @@ func (s *shape) matchRest(w *walker, c *chunk) bool {
 	return s.matchIDs(w, c)
 }
 
-// matchIDs reads from the first token id to the end of the event.
 func (s *shape) matchIDs(w *walker, c *chunk) bool {
 	w.c, w.tokenIDs = chunk{}, w.tokenIDs[:0]
 	for w.tokenID() {

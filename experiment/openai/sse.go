@@ -114,7 +114,6 @@ func (s *scanner) skipBOM(from, to int) int {
 	return from
 }
 
-// field reads one line that is not empty.
 func (s *scanner) field(from, to int) {
 	line := s.buf[from:to]
 	colon := bytes.IndexByte(line, ':')

@@ -129,7 +129,6 @@ func firstEvent(b []byte) int {
 	return len(b)
 }
 
-// available is the number of bytes that can be read.
 func (r *receiver) available(fd uintptr) int {
 	if _, _, errno := unix.RawSyscall(unix.SYS_IOCTL, fd, unix.SIOCINQ, uintptr(unsafe.Pointer(&r.inq))); errno != 0 {
 		return 0

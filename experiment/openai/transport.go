@@ -22,7 +22,6 @@ func (x *exchange) runTransport() {
 	x.conclude(err)
 }
 
-// readTransport reads the answer; cancel ends it drainTimeout after [DONE].
 func (x *exchange) readTransport(resp *http.Response, cancel func()) error {
 	defer resp.Body.Close()
 	x.received = true
@@ -62,7 +61,6 @@ func (t *transportTrace) attach(ctx context.Context, base time.Time) context.Con
 	})
 }
 
-// applyTrace copies the trace into the result.
 func (x *exchange) applyTrace(t *transportTrace) {
 	r := x.result
 	if wrote := t.wrote.Load(); wrote != 0 {

@@ -40,7 +40,6 @@ func (u *unsent) take(n int) {
 	}
 }
 
-// drop gives up the rest.
 func (u *unsent) drop() {
 	if u.buf != nil {
 		requestBuffers.Put(u.buf)

@@ -45,7 +45,6 @@ func (c *Client) Vantage(ctx context.Context, n int) (Vantage, error) {
 	return v, nil
 }
 
-// classify derives the place from a connection's two ends.
 func classify(local, remote net.Addr, rtt time.Duration) string {
 	here, ok := local.(*net.TCPAddr)
 	there, also := remote.(*net.TCPAddr)

@@ -237,7 +237,6 @@ func (w *walker) content(p part) bool {
 	return ok
 }
 
-// text reads a string, and keeps where it is.
 func (w *walker) text() bool {
 	from := w.i
 	ok := w.anyString()
@@ -246,7 +245,6 @@ func (w *walker) text() bool {
 	return ok
 }
 
-// addText adds the last text to the chunk.
 func (w *walker) addText(p part) {
 	w.last = piece{part: p, call: w.call}
 	if w.textFrom >= w.textUpTo {
@@ -266,7 +264,6 @@ func (w *walker) index() bool {
 	return w.count(&w.call, &has)
 }
 
-// tokenID reads an item of a list of token ids.
 func (w *walker) tokenID() bool {
 	id, ok := 0, false
 	if !w.count(&id, &ok) || id > maxID {

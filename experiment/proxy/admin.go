@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"net/http"
@@ -63,7 +64,6 @@ const (
 	pageShare   = 20 // the time between two pages is a multiple of the time that one takes
 )
 
-// reach remembers if the server could be reached.
 type reach struct {
 	mu      sync.Mutex
 	checked time.Time
@@ -91,11 +91,7 @@ func (r *reach) able(ctx context.Context, p *Proxy) bool {
 }
 
 func hostPort(u *url.URL) string {
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	}
-	return net.JoinHostPort(u.Hostname(), port)
+	return net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme]))
 }
 
 // page is Page's latest text, made at most once in pageEvery.

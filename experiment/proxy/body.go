@@ -55,9 +55,6 @@ func (b *body) closeAfter(answer http.Header) {
 	}
 }
 
-// failed reports whether the caller's request broke off.
-func (b *body) failed() bool { return b.broken.Load() }
-
 // budget is memory that copies share.
 type budget struct {
 	mu   sync.Mutex
@@ -95,7 +92,6 @@ type bodyCopy struct {
 	short bool // the budget had no room
 }
 
-// add copies a piece.
 func (c *bodyCopy) add(p []byte, last bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -132,7 +128,6 @@ func (c *bodyCopy) grow(n int) bool {
 	return true
 }
 
-// drop frees the copy.
 func (c *bodyCopy) drop() {
 	c.budget.give(c.taken)
 	c.bytes, c.taken, c.over, c.whole = nil, 0, true, false
@@ -155,7 +150,6 @@ func (c *bodyCopy) lacksRoom() bool {
 	return c.short
 }
 
-// free ends the copying.
 func (c *bodyCopy) free() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -79,7 +79,6 @@ func inflate(r io.Reader) (io.Reader, error) {
 	return flate.NewReader(b), nil
 }
 
-// encoding is the answer's encoding; empty = none.
 func encoding(h http.Header) string {
 	name := strings.ToLower(strings.TrimSpace(strings.Join(h.Values("Content-Encoding"), ",")))
 	if name == "identity" {
@@ -166,7 +165,6 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// ReadByte implements io.ByteReader.
 func (s *source) ReadByte() (byte, error) {
 	if !s.more() {
 		return 0, io.ErrUnexpectedEOF

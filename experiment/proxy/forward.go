@@ -14,9 +14,6 @@ import (
 	"bench/experiment/target"
 )
 
-// recordedAPIs are the APIs whose requests are measured: their answers are tokens.
-var recordedAPIs = target.APIs
-
 // calls are the paths of the API below its base, with the API that is recorded; empty = passed on only.
 var calls = []struct{ path, api string }{
 	{"/chat/completions", target.Chat}, {"/completions", target.Completions}, {"/responses", target.Responses}, {"/messages", target.Messages},
@@ -86,7 +83,6 @@ func isCall(path string) bool {
 	return false
 }
 
-// failed answers a request that has no answer from the server.
 func (p *Proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
 	b, _ := r.Context().Value(passing{}).(*body)
 	b.closeAfter(w.Header())
@@ -103,7 +99,7 @@ func (p *Proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
 			x.left.Store(true)
 		}
 		return // to whom?
-	case b.failed(): // the caller's request broke off
+	case b.broken.Load(): // the caller's request broke off
 		if x != nil {
 			x.left.Store(true)
 		}
@@ -111,7 +107,7 @@ func (p *Proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	}
 	if x != nil {
-		x.fail(err)
+		x.err = err
 	}
 	p.counts.unreachable.Add(1)
 	text := "bench: the server closed the connection without an answer"
@@ -122,7 +118,6 @@ func (p *Proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
 	problem(w, http.StatusBadGateway, "api_error", "bad_gateway", text)
 }
 
-// refuse answers a request whose body is too large.
 func (p *Proxy) refuse(w http.ResponseWriter) {
 	p.counts.refused.Add(1)
 	w.Header().Set("Connection", "close") // the rest of the body is not read

@@ -60,7 +60,6 @@ var bounds = [...]time.Duration{
 	10 * time.Second, 20 * time.Second, 50 * time.Second, 100 * time.Second,
 }
 
-// histogram counts times.
 type histogram struct {
 	counts [len(bounds) + 1]int
 	sum    time.Duration
@@ -91,8 +90,7 @@ func (h *histogram) write(w io.Writer, name, labels string) {
 func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'g', -1, 64) }
 
 // outcomes are the values of the label, so that a series exists before its first event.
-var outcomes = []openai.Outcome{openai.OK, openai.Short, openai.Truncated, openai.Timeout, openai.Connect, openai.Status, openai.Protocol,
-	openai.Cancelled, openai.Unfinished, openai.Left}
+var outcomes = openai.Outcomes
 
 // MetricsType is the content type of WriteMetrics: Prometheus' text format.
 const MetricsType = "text/plain; version=0.0.4; charset=utf-8"

@@ -23,6 +23,7 @@ import (
 
 	"bench/experiment/openai"
 	"bench/experiment/recording"
+	"bench/experiment/target"
 )
 
 // Config is how a Proxy works.
@@ -91,7 +92,7 @@ func New(c Config) (*Proxy, error) {
 	}
 	p := &Proxy{config: c, transport: newTransport(c), observers: map[string]*openai.Observer{}, copies: budget{left: c.MaxCopies}}
 	p.upgrades, p.endUpgrades = context.WithCancel(context.Background())
-	for _, api := range recordedAPIs {
+	for _, api := range target.APIs {
 		p.observers[api] = openai.NewObserver(api)
 	}
 	p.reverse = &httputil.ReverseProxy{
@@ -138,7 +139,6 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.pass(&writer{ResponseWriter: w, x: x}, r, u, x)
 }
 
-// pass sends a request on, within the limits of its body.
 func (p *Proxy) pass(w http.ResponseWriter, r *http.Request, u *url.URL, x *exchange) {
 	if r.ContentLength > p.config.MaxBody {
 		p.refuse(w)
@@ -167,7 +167,6 @@ func (p *Proxy) pass(w http.ResponseWriter, r *http.Request, u *url.URL, x *exch
 	p.reverse.ServeHTTP(w, out)
 }
 
-// passing is the context key of a request's body.
 type passing struct{}
 
 // Counts are the proxy's counts since its start.
@@ -203,13 +202,10 @@ type pieces struct{}
 
 var piecePool = sync.Pool{New: func() any { return new([pieceBytes]byte) }}
 
-// Get implements httputil.BufferPool.
 func (pieces) Get() []byte { return piecePool.Get().(*[pieceBytes]byte)[:] }
 
-// Put implements httputil.BufferPool.
 func (pieces) Put(b []byte) { piecePool.Put((*[pieceBytes]byte)(b)) }
 
-// handlers counts the requests that are being served.
 type handlers struct {
 	mu    sync.Mutex
 	n     int

@@ -87,7 +87,6 @@ func (r *recorder) run() {
 	}
 }
 
-// close ends the goroutine when the queue is empty.
 func (r *recorder) close(ctx context.Context) error {
 	r.late.Wait()
 	close(r.stop)
@@ -184,7 +183,6 @@ func (r *recorder) class(body []byte) string {
 	return class
 }
 
-// end ends an exchange's observation.
 func (r *recorder) end(x *exchange) {
 	x.over = true
 	measured := x.finish()

@@ -14,7 +14,6 @@ const (
 	eventCopyEnded
 )
 
-// requestSent queues the reading of a request, which has been sent.
 func (r *recorder) requestSent(x *exchange) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -89,7 +89,6 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return nil
 }
 
-// limited is a listener with a limit of open connections.
 type limited struct {
 	net.Listener
 	free   chan struct{}
@@ -117,7 +116,6 @@ func (l *limited) Accept() (net.Conn, error) {
 	return &limitedConn{Conn: c, free: l.free}, nil
 }
 
-// Close implements net.Listener.
 func (l *limited) Close() error {
 	l.once.Do(func() { close(l.closed) })
 	return l.Listener.Close()
@@ -130,7 +128,6 @@ type limitedConn struct {
 	free chan struct{}
 }
 
-// Close implements net.Conn.
 func (c *limitedConn) Close() error {
 	err := c.Conn.Close()
 	c.once.Do(func() { <-c.free })

@@ -175,7 +175,6 @@ func (s *shadow) dismiss(c *copied) {
 	s.dismissed = append(s.dismissed, c)
 }
 
-// sendWaiting sends the oldest copies while the concurrency permits.
 func (s *shadow) sendWaiting() {
 	for len(s.waiting) > 0 && len(s.flying) < s.config.Concurrency {
 		c := s.waiting[0]

@@ -62,7 +62,6 @@ func (x *exchange) trace(ctx context.Context) context.Context {
 	}})
 }
 
-// answered is called with the head of an answer.
 func (p *Proxy) answered(r *http.Response) error {
 	b, _ := r.Request.Context().Value(passing{}).(*body)
 	b.closeAfter(r.Header)
@@ -74,9 +73,6 @@ func (p *Proxy) answered(r *http.Response) error {
 	r.Body = x.tap
 	return nil
 }
-
-// fail notes why there is no answer.
-func (x *exchange) fail(err error) { x.err = err }
 
 // end hands an exchange over when nothing more can be read or written. What the caller still waits for, the end of a
 // chunked body, is written after it: it only puts the exchange into the queue.
@@ -206,7 +202,6 @@ func (t *tap) endDecoder() {
 	}
 }
 
-// release ends the decoding, and gives the room of a piece back.
 func (t *tap) release() {
 	t.endDecoder()
 	if cap(t.piece) == pieceBytes {
@@ -218,7 +213,6 @@ func (t *tap) release() {
 // Writes that take longer than this wait for the caller, not for the kernel.
 const blockedFrom = time.Millisecond
 
-// writer is the way to the caller of a recorded exchange.
 type writer struct {
 	http.ResponseWriter
 	x *exchange
@@ -227,7 +221,6 @@ type writer struct {
 // Unwrap is for http.ResponseController.
 func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// Write implements http.ResponseWriter.
 func (w *writer) Write(p []byte) (int, error) {
 	began := time.Now()
 	n, err := w.ResponseWriter.Write(p)

@@ -71,7 +71,6 @@ func Read(r io.Reader, add func(*Exchange) error) (Header, Counts, error) {
 	}
 }
 
-// parse reads the header's line.
 func (h *Header) parse(text []byte) error {
 	var has struct {
 		Recorded json.RawMessage `json:"recorded"`

@@ -144,7 +144,6 @@ func (r *Result) Covers(l Load) bool {
 	return l.within(v.Load) && l.EventsPerS/v.EventsPerS+l.RequestsPerS/v.RequestsPerS <= 1
 }
 
-// supports reports whether the calibration rests on the step.
 func (m *Measured) supports(v Calibration) bool { return m.Accurate && m.Load.within(v.Load) }
 
 func (l Load) within(most Load) bool {

@@ -38,7 +38,6 @@ func Text(w io.Writer, r *Result, width int, verbose bool) error {
 // noteworthyShare is the share of the cores used by other processes that causes a note.
 const noteworthyShare = 0.1
 
-// maxOtherCores is the maximum of the cores used by other processes in any step.
 func (r *Result) maxOtherCores() float64 {
 	most := 0.0
 	for i := range r.Steps {
@@ -239,10 +238,8 @@ func optional(x *float64, show func(float64) string) string {
 
 func cores(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) }
 
-// micros formats µs in the unit that fits.
 func micros(us float64) string { return unit.Format(us/1e3, "ms") }
 
-// count formats a figure as an integer.
 func count(x float64) string { return unit.Count(int(math.Round(x))) }
 
 // Line is the result of a step in one line, for progress output.

@@ -4,7 +4,6 @@ import (
 	"regexp"
 	"strings"
 	"sync"
-	"unicode/utf8"
 )
 
 // causeBytes is how much of the end of a log is searched for the cause.
@@ -61,14 +60,9 @@ func Cause(log string) string {
 	return clip(strings.TrimSpace(other))
 }
 
-// clip shortens a line of a log to lineBytes.
 func clip(line string) string {
 	if len(line) <= lineBytes {
 		return line
 	}
-	n := lineBytes
-	for !utf8.RuneStart(line[n]) {
-		n--
-	}
-	return line[:n] + "…"
+	return strings.ToValidUTF8(line[:lineBytes], "") + "…"
 }

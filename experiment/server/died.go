@@ -9,7 +9,6 @@ type DiedError struct {
 	Output string // its last lines
 }
 
-// Error implements error.
 func (e *DiedError) Error() string {
 	return "the server exited early (" + e.Status + ")" + outputSuffix(e.Cause, e.Output)
 }

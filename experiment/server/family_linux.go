@@ -20,7 +20,7 @@ func becomeSubreaper() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1,
 func descendants(root int) []int {
 	children := map[int][]int{}
 	for _, pid := range pids() {
-		if parent, ok := parentOf(pid); ok {
+		if parent, _, ok := parentAndSession(pid); ok {
 			children[parent] = append(children[parent], pid)
 		}
 	}
@@ -50,11 +50,6 @@ func pids() []int {
 		}
 	}
 	return out
-}
-
-func parentOf(pid int) (parent int, ok bool) {
-	parent, _, ok = parentAndSession(pid)
-	return parent, ok
 }
 
 // parentAndSession reads /proc/<pid>/stat. The process name in parentheses may contain any character.

@@ -40,7 +40,6 @@ func Guard(command []string, grace time.Duration, life io.Reader, asked <-chan o
 	return child.status, nil
 }
 
-// spawn starts the command as the leader of a process group.
 func spawn(command []string, out *os.File) (*child, error) {
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Stdout, cmd.Stderr = out, out

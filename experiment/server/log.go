@@ -38,13 +38,8 @@ func (l *logFile) end(n int64) string {
 // or the log is closed. A carriage return begins a line: servers draw progress bars. It may be called while the
 // server writes.
 func LastLine(log *os.File) string {
-	info, err := log.Stat()
-	if err != nil {
-		return ""
-	}
-	text := make([]byte, min(info.Size(), 4<<10))
-	n, _ := log.ReadAt(text, info.Size()-int64(len(text)))
-	lines := strings.FieldsFunc(string(text[:n]), func(r rune) bool { return r == '\n' || r == '\r' })
+	text := (&logFile{f: log}).end(4 << 10)
+	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })
 	for _, line := range slices.Backward(lines) {
 		if line = strings.Join(strings.Fields(line), " "); line != "" {
 			return line
@@ -53,7 +48,6 @@ func LastLine(log *os.File) string {
 	return ""
 }
 
-// count is the number of lines so far.
 func (l *logFile) count() int {
 	buf := make([]byte, 64<<10)
 	for {

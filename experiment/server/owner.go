@@ -13,7 +13,6 @@ import (
 // StaleError is the error of an address that another process uses.
 type StaleError struct{ Address string }
 
-// Error implements error.
 func (e *StaleError) Error() string {
 	return fmt.Sprintf("another process listens at %s: it would be measured instead of the server that bench starts\n"+
 		"hint: stop it (ss -ltnp shows its pid), or use another port in [server] command and [target] endpoint", e.Address)

@@ -99,16 +99,10 @@ func (c Config) run(ctx context.Context, use func(ctx context.Context, s Running
 	return err
 }
 
-func (c Config) grace() time.Duration {
-	if c.Grace > 0 {
-		return c.Grace
-	}
-	return DefaultGrace
-}
+func (c Config) grace() time.Duration { return cmp.Or(c.Grace, DefaultGrace) }
 
 const hookTimeout = 5 * time.Minute
 
-// runHook runs a command and waits for it.
 func (c Config) runHook(ctx context.Context, name string, command []string) error {
 	if len(command) == 0 {
 		return nil
@@ -192,7 +186,6 @@ func (p *process) attach(guarded bool) error {
 	return err
 }
 
-// died is the error of a server that has exited.
 func (p *process) died() error {
 	last, cause := p.lastOutput()
 	return &DiedError{Status: p.cmd.ProcessState.String(), Cause: cause, Output: last}
@@ -258,7 +251,6 @@ func (p *process) endGuard(grace time.Duration) {
 // guardExtra is the time beyond the grace period that a guard may take: it retries SIGKILL.
 const guardExtra = 35 * time.Second
 
-// waitReady waits until the server is ready and returns its URL.
 func (p *process) waitReady(ctx context.Context, c Config) (string, error) {
 	patience := cmp.Or(c.Start, DefaultStart)
 	ctx, cancel := context.WithTimeout(ctx, patience)

@@ -98,7 +98,6 @@ func longestSteal(in []Sample) *float64 {
 	return longest
 }
 
-// machineBusy is the mean busy share of all cores; nil: not reported.
 func machineBusy(in []Sample) *float64 {
 	n, all := 0, 0.0
 	for i := range in {

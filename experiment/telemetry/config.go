@@ -41,7 +41,6 @@ const (
 	NvidiaSMI = "nvidia-smi"
 )
 
-// DecodeTOML takes a source, or a list of pages.
 func (p *Pages) DecodeTOML(v any, bad func(key, problem, hint string)) {
 	const hint = `write server = "http://host:8000/metrics", or server = [{ url = "http://host:8000/metrics", role = "prefill" }, …]`
 	var parts []any

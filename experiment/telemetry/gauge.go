@@ -72,7 +72,6 @@ func parts(points []point) iter.Seq[[]point] {
 	}
 }
 
-// window returns the points of a window, with interpolated points at its ends where readings surround them.
 func window(points []point, start, end int64) []point {
 	var in []point
 	if v, ok := valueAt(points, start); ok {

@@ -72,7 +72,6 @@ func SummarizeGPUs(from Source, samples []Sample, startUs, endUs int64) *GPUUsag
 	return u
 }
 
-// processes sets the first and the last list of processes.
 func (u *GPUUsage) processes(samples []Sample) {
 	for i := range samples {
 		switch p := samples[i].Processes; {
@@ -85,7 +84,6 @@ func (u *GPUUsage) processes(samples []Sample) {
 	}
 }
 
-// deviceOf summarizes one GPU. Each sample has this GPU only.
 func deviceOf(readings []*Sample, gaps map[int64]bool, start, end int64) GPUDevice {
 	last := &readings[len(readings)-1].GPUs[0]
 	d := GPUDevice{GPU: last.GPU, UUID: last.UUID, Name: last.Name, TotalMiB: last.TotalMiB}
@@ -114,7 +112,6 @@ func deviceOf(readings []*Sample, gaps map[int64]bool, start, end int64) GPUDevi
 	return d
 }
 
-// throttle sets the share of the readings in the window with each throttle reason.
 func (d *GPUDevice) throttle(readings []*Sample, start, end int64) {
 	n := 0
 	count := map[string]float64{}

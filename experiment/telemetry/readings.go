@@ -40,7 +40,6 @@ func readingsOf(samples []Sample, source string, start, end int64, has func(*Sam
 	return r
 }
 
-// inOrder are the samples of a source in the order of time.
 func inOrder(samples []Sample, source string) (out []*Sample) {
 	for i := range samples {
 		if samples[i].Source == source {
@@ -64,7 +63,6 @@ func (r *readings) missing() string {
 	return "no reading"
 }
 
-// nearest is the reading nearest to a time; nil: there is none.
 func (r *readings) nearest(us int64) (best *Sample) {
 	for _, s := range r.all {
 		if best == nil || max(s.TUs-us, us-s.TUs) < max(best.TUs-us, us-best.TUs) {
@@ -82,7 +80,6 @@ func (r *readings) edge(name string) *Sample {
 	return nil
 }
 
-// pointsOf is one figure over time.
 func pointsOf(readings []*Sample, gaps map[int64]bool, get func(*Sample) *float64) []point {
 	var out []point
 	gap := false // since the last point

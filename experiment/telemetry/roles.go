@@ -67,7 +67,6 @@ func Combine(parts []RoleReading) *ServerReading {
 	return out
 }
 
-// splitsPhases reports whether prefill and decode have pages of their own.
 func splitsPhases(parts []RoleReading) bool {
 	return len(ofRoles(parts, RolePrefill)) > 0 && len(ofRoles(parts, RoleDecode)) > 0
 }

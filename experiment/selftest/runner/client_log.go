@@ -68,7 +68,6 @@ func (o *clientLog) events() (all, inside int) {
 	return all, inside
 }
 
-// load is the load on the client inside the window.
 func (o *clientLog) load() selftest.Load {
 	seconds := (o.end - o.start).Seconds()
 	if seconds <= 0 {

@@ -48,7 +48,6 @@ func join(o *clientLog, truth map[string]*serverRecord) differences {
 	return c
 }
 
-// add compares one request.
 func (c *differences) add(s *clientRecord, t *serverRecord, epoch moment) {
 	c.joined++
 	c.arrival = append(c.arrival, nanos(t.sinceEpoch(t.ArrivalNS, epoch)-int64(s.sent)))

@@ -122,7 +122,6 @@ func (l Ladder) load(s selftest.Step) (workload.Workload, workload.Load) {
 	return w, workload.Load{Warmup: workload.Extent{Time: workload.Span(warmup)}, Duration: workload.Span(window), Grace: grace}
 }
 
-// connections is the number of connections of the step, with some spare ones.
 func (l Ladder) connections(s selftest.Step) int {
 	if s.Kind == selftest.Rate {
 		return int(2*s.Size*l.responseTime(s).Seconds()) + 16

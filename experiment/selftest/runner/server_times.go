@@ -49,7 +49,6 @@ func readTimes(r io.Reader) (map[string]*serverRecord, error) {
 	}
 }
 
-// fetchTimes gets the server's records since clearTimes.
 func fetchTimes(ctx context.Context, url string) (map[string]*serverRecord, error) {
 	body, err := request(ctx, http.MethodGet, url+"/debug/requests")
 	if err != nil {
@@ -59,7 +58,6 @@ func fetchTimes(ctx context.Context, url string) (map[string]*serverRecord, erro
 	return readTimes(body)
 }
 
-// clearTimes deletes the server's records.
 func clearTimes(ctx context.Context, url string) error {
 	body, err := request(ctx, http.MethodDelete, url+"/debug/requests")
 	if err != nil {

@@ -11,16 +11,9 @@ import (
 // localAMD is the default address of AMD's Device Metrics Exporter.
 const localAMD = "http://127.0.0.1:5000/metrics"
 
-// amdMetric is a figure with its names in the exporter (1.5), the preferred one first, and the factor to our unit.
-type amdMetric struct {
-	field func(*telemetry.GPUReading) **float64
-	scale float64
-	names []string
-}
-
 // amdMetrics leave out gpu_umc_activity: the share of the time with the memory controller busy is not a share of
 // the bandwidth.
-var amdMetrics = []amdMetric{
+var amdMetrics = []gpuMetric{
 	{func(r *telemetry.GPUReading) **float64 { return &r.Busy }, 0.01, []string{"gpu_gfx_activity"}},
 	{func(r *telemetry.GPUReading) **float64 { return &r.PowerW }, 1,
 		[]string{"gpu_package_power", "gpu_average_package_power", "gpu_power_usage"}},
@@ -44,18 +37,7 @@ var amdViolations = map[string]string{
 }
 
 // amdNames are all names to read from the exporter's page.
-var amdNames = func() map[string]bool {
-	out := map[string]bool{amdClock: true}
-	for _, m := range amdMetrics {
-		for _, n := range m.names {
-			out[n] = true
-		}
-	}
-	for n := range amdViolations {
-		out[n] = true
-	}
-	return out
-}()
+var amdNames = namesOf(amdMetrics, append(slices.Collect(maps.Keys(amdViolations)), amdClock)...)
 
 // exporterNames are the names to read from a page of either exporter.
 var exporterNames = func() map[string]bool {
@@ -64,7 +46,6 @@ var exporterNames = func() map[string]bool {
 	return out
 }()
 
-// readExporter reads the GPUs of a DCGM exporter's page or of AMD's.
 func readExporter(p metricsPage) ([]telemetry.GPUReading, error) {
 	if slices.ContainsFunc(p.series, func(s series) bool { return amdNames[s.name] && s.labels["gpu_id"] != "" }) {
 		return readAMD(p), nil
@@ -128,7 +109,6 @@ func amdReading(id string, of []series) telemetry.GPUReading {
 	return r
 }
 
-// addReason adds a throttle reason once.
 func addReason(r *telemetry.GPUReading, name string) {
 	if !slices.Contains(r.Throttled, name) {
 		r.Throttled = append(r.Throttled, name)

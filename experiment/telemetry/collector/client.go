@@ -60,7 +60,6 @@ func newSampler(proc string) *sampler {
 
 func (s *sampler) close() { s.procfs.close() }
 
-// read takes a reading into r and reuses its memory.
 func (s *sampler) read(r *reading, load func() Load) {
 	runtime.LockOSThread() // cost is CPU time of a thread
 	defer runtime.UnlockOSThread()

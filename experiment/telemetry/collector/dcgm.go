@@ -26,7 +26,7 @@ func setThrottled(r *telemetry.GPUReading, mask uint64) {
 	r.Unthrottled = len(r.Throttled) == 0
 }
 
-// gpuMetric is a figure of a GPU with its names in the DCGM exporter and the factor to our unit.
+// gpuMetric is a figure of a GPU with its names in an exporter, the preferred one first, and the factor to our unit.
 type gpuMetric struct {
 	field func(*telemetry.GPUReading) **float64
 	scale float64
@@ -52,18 +52,18 @@ var gpuMetrics = []gpuMetric{
 var throttleMasks = []string{"DCGM_FI_DEV_CLOCKS_EVENT_REASONS", "DCGM_FI_DEV_CLOCK_THROTTLE_REASONS"}
 
 // gpuNames are all names to read from an exporter's page.
-var gpuNames = func() map[string]bool {
-	out := map[string]bool{"DCGM_FI_DEV_FB_FREE": true}
-	for _, d := range gpuMetrics {
-		for _, n := range d.names {
+var gpuNames = namesOf(gpuMetrics, append(throttleMasks, "DCGM_FI_DEV_FB_FREE")...)
+
+// namesOf are the names of metrics, and more.
+func namesOf(metrics []gpuMetric, more ...string) map[string]bool {
+	out := map[string]bool{}
+	for _, m := range metrics {
+		for _, n := range append(m.names, more...) {
 			out[n] = true
 		}
 	}
-	for _, n := range throttleMasks {
-		out[n] = true
-	}
 	return out
-}()
+}
 
 // readGPUs reads the GPUs of a DCGM exporter page, in the order of their names.
 func readGPUs(p metricsPage) ([]telemetry.GPUReading, error) {

@@ -19,7 +19,6 @@ type reading struct {
 	load         *Load
 }
 
-// difference is the sample between two readings.
 func difference(a, b *reading) telemetry.Sample {
 	span := b.at.Sub(a.at)
 	s := telemetry.Sample{Source: telemetry.SourceClient, At: b.at, Span: span.Microseconds()}

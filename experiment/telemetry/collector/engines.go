@@ -58,7 +58,6 @@ const acceptedAt = "vllm_spec_decode_num_accepted_tokens_per_pos_total"
 // cacheConfig has the size of vLLM's KV cache in its labels.
 const cacheConfig = "vllm_cache_config_info"
 
-// serverNames are all names to read from a server's page.
 var serverNames = func() map[string]bool {
 	out := map[string]bool{cacheConfig: true, sglangConfig: true, acceptedAt: true}
 	for _, f := range append(engineMetrics, blockGauges) {
@@ -139,7 +138,6 @@ func prefixUnit(r *telemetry.ServerReading, p metricsPage) string {
 	return "tokens"
 }
 
-// find combines the series of a name.
 func (f engineMetric) find(p metricsPage, name string) (v float64, ok bool) {
 	name, label, _ := strings.Cut(strings.TrimSuffix(name, "}"), "{")
 	key, want, _ := strings.Cut(label, "=")
@@ -178,7 +176,6 @@ func firstRank(s series) bool {
 // mostPositions limits the positions of a draft.
 const mostPositions = 64
 
-// acceptedByPosition are the accepted tokens by their position in the drafts, up to the first that is missing.
 func acceptedByPosition(p metricsPage) (out []float64) {
 	for i := range mostPositions {
 		n, ok := (engineMetric{}).find(p, fmt.Sprintf("%s{position=%d}", acceptedAt, i))

@@ -26,7 +26,6 @@ var (
 // smiTimeout is for one query: with many GPUs, or without persistence mode, the driver needs seconds.
 const smiTimeout = 10 * time.Second
 
-// nvidiaSMI is a working nvidia-smi.
 type nvidiaSMI struct {
 	path  string
 	query string // the --query-gpu that it accepts
@@ -48,7 +47,6 @@ func findSMI(ctx context.Context) (*nvidiaSMI, error) {
 	return nil, err
 }
 
-// read queries the GPUs once.
 func (t *nvidiaSMI) read(ctx context.Context) ([]telemetry.GPUReading, error) {
 	text, err := t.run(ctx, "--query-gpu="+t.query)
 	if err != nil {
@@ -57,7 +55,6 @@ func (t *nvidiaSMI) read(ctx context.Context) ([]telemetry.GPUReading, error) {
 	return parseGPUs(text)
 }
 
-// processes are the compute processes on the GPUs.
 func (t *nvidiaSMI) processes(ctx context.Context) ([]telemetry.GPUProcess, error) {
 	text, err := t.run(ctx, "--query-compute-apps=gpu_uuid,pid,process_name,used_gpu_memory")
 	if err != nil {

@@ -20,7 +20,6 @@ const (
 	pageFirstUnknown = 100 * time.Millisecond
 )
 
-// pace plans the readings of a page.
 type pace struct {
 	window time.Duration // expected length of the measurement window; 0: not known
 	began  time.Time

@@ -19,7 +19,6 @@ func (s *scraper) readServer(ctx context.Context) (*telemetry.ServerReading, err
 	return readServer(page)
 }
 
-// readGPUs gets the page of a GPU exporter.
 func (s *scraper) readGPUs(ctx context.Context) ([]telemetry.GPUReading, error) {
 	page, err := s.read(ctx)
 	if err != nil {

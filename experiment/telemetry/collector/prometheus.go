@@ -57,7 +57,6 @@ func newScraper(url string, header http.Header, wanted map[string]bool) *scraper
 
 func (s *scraper) close() { s.client.CloseIdleConnections() }
 
-// read gets the page once.
 func (s *scraper) read(ctx context.Context) (metricsPage, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url, nil)
 	if err != nil {
@@ -162,7 +161,6 @@ func canonicalName(room *[64]byte, name []byte) []byte {
 	return out
 }
 
-// parsePage parses filtered lines.
 func parsePage(text []byte) (metricsPage, error) {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(bytes.NewReader(text))

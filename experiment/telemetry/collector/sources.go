@@ -32,12 +32,22 @@ type Sources struct {
 // CacheBlock is the size in tokens of the blocks of the server's prefix cache; 0: not reported.
 func (s *Sources) CacheBlock() int { return s.block }
 
+// ReadServer reads the server's metrics once. The reading is nil if that failed; ok is false if there is no source
+// of server metrics.
+func (s *Sources) ReadServer(ctx context.Context) (reading *telemetry.ServerReading, ok bool) {
+	for _, p := range s.pages {
+		if p.source == telemetry.SourceServer {
+			return p.sample(ctx).Server, true
+		}
+	}
+	return nil, false
+}
+
 // Observe summarizes the samples of a window, µs from the samples' epoch.
 func (s *Sources) Observe(samples []telemetry.Sample, startUs, endUs int64) (*telemetry.ServerUsage, *telemetry.GPUUsage) {
 	return telemetry.SummarizeServer(s.server, samples, startUs, endUs), telemetry.SummarizeGPUs(s.gpu, samples, startUs, endUs)
 }
 
-// poller samples one page.
 type poller struct {
 	name   string // URL without user info
 	source string // of its samples
@@ -130,7 +140,6 @@ func (s *Sources) openGPU(ctx context.Context, from string, e Endpoint) {
 	}
 }
 
-// findGPU finds the GPU source of a local endpoint.
 func (s *Sources) findGPU(ctx context.Context, e Endpoint) {
 	switch {
 	case e.Simulated:
@@ -165,7 +174,6 @@ func (s *Sources) openSMI(ctx context.Context) {
 	}
 }
 
-// newPoller polls the page at a URL.
 func newPoller(source, at string, header http.Header) *poller {
 	page := newScraper(at, header, exporterNames)
 	p := &poller{name: telemetry.Redact(at), source: source, close: page.close}
@@ -199,7 +207,6 @@ func (s *Sources) add(ctx context.Context, p *poller) telemetry.Source {
 	return at
 }
 
-// sample reads the page once.
 func (p *poller) sample(ctx context.Context) telemetry.Sample {
 	before := time.Now()
 	s := telemetry.Sample{Source: p.source}
@@ -276,7 +283,6 @@ func (p *poller) readEdge(ctx context.Context, edge string, plan *pace, each fun
 	return s
 }
 
-// planNext stores the planned time to the next reading.
 func planNext(s *telemetry.Sample, plan *pace) {
 	s.Next = plan.next(time.Duration(s.Span)*time.Microsecond, time.Since(plan.began)).Microseconds()
 }
