@@ -52,7 +52,6 @@ type Constant struct {
 	Uncertainty *float64 `json:"uncertainty"`
 }
 
-// Fitted is a point and its predicted time.
 type Fitted struct {
 	Point
 	FittedMs float64 `json:"fitted_ms"`
@@ -73,16 +72,13 @@ type CheckErrors struct {
 	Worst  float64 `json:"worst"` // with its sign
 }
 
-// UnidentifiableError states why the points do not determine the constants.
 type UnidentifiableError struct{ Why string }
 
-// Error implements error.
 func (e *UnidentifiableError) Error() string { return "the fit is not identifiable: " + e.Why }
 
 // Calibrate fits constants to measured times, by least squares of the logarithms of fitted ÷ measured, and predicts
-// the points of check with them. Constants that the points do not determine keep their usual values. On a GPU reading
-// and computing overlap unless the points left out in turn show that they take turns. The error is an
-// *UnidentifiableError if the points do not determine the memory efficiency.
+// the points of check. Constants that the points leave open keep their usual values; without a memory efficiency the
+// error is an *UnidentifiableError. A GPU overlaps reading and computing unless the points show that they take turns.
 func (s Setup) Calibrate(points, check []Point) (*Fit, error) {
 	if err := errors.Join(s.Check(), checkPoints(points), checkPoints(check)); err != nil {
 		return nil, err
@@ -104,7 +100,6 @@ func (s Setup) Calibrate(points, check []Point) (*Fit, error) {
 	return f.report(left, check), nil
 }
 
-// owned is the setup with the efficiency in the device, and its reach in that.
 func (s Setup) owned() Setup {
 	e, reach := *s.efficiency(), s.Device.Reach
 	e.Memory = min(1, e.Memory*cmp.Or(reach.Memory, 1))
@@ -114,7 +109,6 @@ func (s Setup) owned() Setup {
 	return s
 }
 
-// turns is the setup with reading and computing one after the other.
 func (s Setup) turns() Setup {
 	e := *s.efficiency()
 	e.Additive = true
@@ -156,7 +150,6 @@ func (s *Setup) pointMs(p Point) float64 {
 	return s.DecodeMs(p.Batch, p.Context)
 }
 
-// report converts the calibration to its result. held are the predictions for points that were left out in turn.
 func (f *calibration) report(held []float64, check []Point) *Fit {
 	s := f.with(f.at)
 	out := &Fit{Additive: s.additive()}
@@ -197,7 +190,6 @@ func (f *calibration) report(held []float64, check []Point) *Fit {
 	return out
 }
 
-// worst is the largest error of the points that the fit did not use.
 func worst(errors []CheckErrors) (size float64) {
 	for _, e := range errors {
 		size = max(size, math.Abs(e.Worst))
@@ -219,7 +211,6 @@ func (s *Setup) fitted(p Point) Fitted {
 	return Fitted{Point: p, FittedMs: ms, Off: ms/p.Ms - 1}
 }
 
-// checkErrors are those of TPOT and TTFT, alone and loaded; those without a point are missing.
 func checkErrors(points []Fitted) (out []CheckErrors) {
 	for _, metric := range []string{"tpot", "ttft"} {
 		for _, loaded := range []bool{false, true} {
@@ -244,7 +235,6 @@ func checkErrors(points []Fitted) (out []CheckErrors) {
 	return out
 }
 
-// rms is the root mean square error of predictions; +Inf without one.
 func rms(ms []float64, points []Point) float64 {
 	sum, n := 0.0, 0
 	for i, p := range points {

@@ -8,7 +8,6 @@ import (
 	"bench/experiment/unit"
 )
 
-// constantsTable is each constant of a fit beside its usual value.
 func constantsTable(f *Fit, width int) string {
 	t := [][]string{{"fitted", "value", "±", "without the fit", ""}}
 	for _, c := range f.Constants {
@@ -39,7 +38,6 @@ func fitNotes(f *Fit) []string {
 	return notes
 }
 
-// fitTable is each row of the run beside the fit, and the rows that the fit did not use beside their prediction.
 func fitTable(f *Fit, width int) string {
 	t := [][]string{{"row", "measured ms", "fitted ms", "off", "held out ms", "off"}}
 	for _, x := range f.Points {

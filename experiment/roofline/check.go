@@ -6,8 +6,7 @@ import (
 	"math"
 )
 
-// The limits are far above any model or machine. They keep the parameter count within an int64 (layers ×
-// experts × 3 × hidden × expert width < 2·10¹⁸).
+// Far above any model or machine; the parameter count stays within an int64.
 const (
 	maxLayers = 2_000
 	maxHidden = 200_000
@@ -16,7 +15,6 @@ const (
 	maxRank   = 100_000
 )
 
-// field is one number of an entry with its limits.
 type field struct {
 	name        string
 	value       int
@@ -90,7 +88,6 @@ func (l Linear) fields(layers int) []field {
 	}
 }
 
-// checkParts checks the rules between fields.
 func (m *Model) checkParts() (errs []error) {
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	if m.ID == "" {

@@ -2,10 +2,9 @@ package roofline
 
 import "slices"
 
-// chunked is the bound on TTFT with chunked prefill: each step of at most budget tokens decodes batch
-// sequences of context tokens and fills the rest with the prompt. ttft is the sum of those steps; step is
-// their mean, the time between two tokens of the decoding sequences meanwhile. A budget without room for the
-// prompt counts as one prompt token a step.
+// chunked is the bound on TTFT with chunked prefill: each step of at most budget tokens decodes batch sequences and
+// fills the rest with the prompt. step is the mean of those steps. A budget without room for the prompt counts as one
+// prompt token a step.
 func (s Setup) chunked(input, cached float64, budget int, batch, context float64) (ttft, step Bound, steps int) {
 	input, batch, context = atLeast(1, input), atLeast(0, batch), atLeast(0, context)
 	cached = min(atLeast(0, cached), input-1)
@@ -21,7 +20,6 @@ func (s Setup) chunked(input, cached float64, budget int, batch, context float64
 	return ttft, ttft.dividedBy(float64(steps)), steps
 }
 
-// plus is the bound of one step after the other.
 func (b Bound) plus(more Bound) Bound {
 	b.FloorMs += more.FloorMs
 	b.LowMs += more.LowMs
@@ -48,7 +46,6 @@ func (b Bound) plus(more Bound) Bound {
 	return b
 }
 
-// dividedBy divides all times and amounts by n.
 func (b Bound) dividedBy(n float64) Bound {
 	b.FloorMs /= n
 	b.LowMs /= n

@@ -5,14 +5,11 @@ import (
 	"math"
 )
 
-// A constant is a number of an Efficiency that measured times can determine. Shares of a peak are fitted by their
-// logarithms, times in ms.
 type constant struct {
 	name, of string // "step overhead"; of what it is a share, empty for a time
 	additive bool   // only where reading and computing take turns
 	memory   bool   // of the memory bandwidth: without it there is no fit
-	// of a setup's efficiency
-	get func(s *Setup) float64
+	get      func(s *Setup) float64
 	// set changes e, which belongs to the caller. A factor on the table's value keeps what was not measured (other
 	// precisions, other models, more GPUs) in proportion.
 	set func(e *Efficiency, s *Setup, value float64)
@@ -72,8 +69,8 @@ var constants = []constant{
 	},
 }
 
-// stepMs is what a step takes beside reading and computing, with the least times of its all-reduces: constant for
-// one model on one number of GPUs, so that no measurement tells its parts apart.
+// stepMs is what a step takes beside reading and computing, with the least times of its all-reduces: no measurement
+// on one number of GPUs tells them apart.
 func stepMs(s *Setup) float64 {
 	e := s.efficiency()
 	ms := e.StepMs + e.Layer.ms(&s.Model)
@@ -83,7 +80,6 @@ func stepMs(s *Setup) float64 {
 	return ms
 }
 
-// computeShare is the share in the products with most operations: those of the experts, if there are any.
 func computeShare(s *Setup) float64 {
 	if s.Model.MoE.Experts > 0 {
 		return s.efficiency().Experts
@@ -95,7 +91,6 @@ func (l LayerTimes) times(x float64) LayerTimes {
 	return LayerTimes{l.Any * x, l.Experts * x, l.Special * x}
 }
 
-// variable is a value as the fit varies it.
 func (c *constant) variable(value float64) float64 {
 	if c.of == "" {
 		return value
@@ -103,7 +98,6 @@ func (c *constant) variable(value float64) float64 {
 	return math.Log(value)
 }
 
-// value is the inverse of variable.
 func (c *constant) value(variable float64) float64 {
 	if c.of == "" {
 		return variable
@@ -111,7 +105,6 @@ func (c *constant) value(variable float64) float64 {
 	return math.Min(1, math.Exp(variable))
 }
 
-// limits are 1 to 100 % of a peak, or no time to the longest that was measured.
 func (c *constant) limits(longest float64) (low, high float64) {
 	if c.of == "" {
 		return 0, longest

@@ -10,10 +10,8 @@ import (
 // Efficiency is how much of the peaks an engine reaches and what it adds to them; gpus.json states the source.
 // A zero time adds nothing.
 type Efficiency struct {
-	Memory  float64 `json:"memory"`  // share of the memory bandwidth
-	Compute Rates   `json:"compute"` // share of the compute peak in products that every token passes
-	// ComputeOne is the share in a step of one token. Engines on CPUs have other kernels for a matrix and a vector,
-	// which compute while they read; 0 = Compute.
+	Memory     float64 `json:"memory"`  // share of the memory bandwidth
+	Compute    Rates   `json:"compute"` // share of the compute peak in products that every token passes
 	ComputeOne float64 `json:"compute_one_token,omitempty"`
 	// Experts is the share of the compute peak in the products of the routed experts if each has many tokens,
 	// and ExpertTokens the number of tokens for each chosen expert at which they reach half of it; 0 = at once.
@@ -55,20 +53,16 @@ type FittedFor struct {
 	Range     Range  `json:"range"`
 }
 
-// LayerTimes are microseconds for a layer.
 type LayerTimes struct {
 	Any     float64 `json:"any,omitempty"`
 	Experts float64 `json:"experts,omitempty"` // more for a layer with experts
-	// Special is more for each layer of a model with latent or linear attention, whose steps need more kernels.
 	Special float64 `json:"special_attention,omitempty"`
 }
 
-// ms is the time of all layers.
 func (l LayerTimes) ms(m *Model) float64 {
 	return (float64(m.Layers)*l.Any + l.additional(m)) / 1e3
 }
 
-// additional are the microseconds of layers that are not plain.
 func (l LayerTimes) additional(m *Model) float64 {
 	us := float64(m.MoE.Layers) * l.Experts
 	if m.MLA.KVLoraRank > 0 || m.Linear.Layers > 0 {
@@ -77,7 +71,6 @@ func (l LayerTimes) additional(m *Model) float64 {
 	return us
 }
 
-// Ranges are the typical ranges of a time, by family of models.
 type Ranges struct {
 	Dense  Range `json:"dense,omitzero"`
 	Sparse Range `json:"sparse,omitzero"` // mixtures of experts
@@ -108,7 +101,6 @@ func (s *Setup) fittedFor(r Range) FittedFor {
 	return FittedFor{s.Model.ID, s.precisionName(), s.all(), r}
 }
 
-// EngineNames are the engines with a factor of their own in the built-in table.
 var EngineNames = []string{"vllm", "sglang", "trtllm"}
 
 func (s *Setup) efficiency() *Efficiency {
@@ -121,18 +113,14 @@ func (s *Setup) efficiency() *Efficiency {
 	return &defaults().Efficiency
 }
 
-// FrontEndMs is the part of TTFT before the first step and beside it: HTTP, tokenizer, scheduler, and the host's
-// work for the layers of a prefill. Other requests go on meanwhile.
 func (s Setup) FrontEndMs() float64 {
 	e := s.efficiency()
 	more := e.FrontEndLayer.additional(&s.Model) / 1e3
 	return e.FrontEndMs + e.FrontEndLayer.ms(&s.Model) + more*(cmp.Or(e.Engines[s.Engine], 1)-1)
 }
 
-// additive reports whether reading and computing take turns.
 func (s *Setup) additive() bool { return s.Device.Vendor == "cpu" || s.efficiency().Additive }
 
-// together is the time of reading and computing in ms.
 func (s *Setup) together(read, compute float64) float64 {
 	if s.additive() {
 		return read + compute
@@ -140,8 +128,6 @@ func (s *Setup) together(read, compute float64) float64 {
 	return max(read, compute)
 }
 
-// expertShare is the share of the compute peak that experts reach with this many tokens in a step, divided evenly
-// among the experts that they choose.
 func (e *Efficiency) expertShare(m MoE, tokens float64) float64 {
 	if m.Experts == 0 {
 		return 1
@@ -150,7 +136,6 @@ func (e *Efficiency) expertShare(m MoE, tokens float64) float64 {
 	return e.Experts * each / (each + e.ExpertTokens)
 }
 
-// allReduceUs is the least time of an all-reduce among the GPUs of a tensor-parallel group.
 func (s *Setup) allReduceUs() float64 {
 	const nvlink = 200 // GB/s in one direction; PCIe 5.0 x16 has 64
 	e := s.efficiency()

@@ -12,7 +12,6 @@ import (
 	"bench/experiment/unit"
 )
 
-// calibration is a fit at work. The constants that are not free keep the setup's values.
 type calibration struct {
 	setup  Setup
 	points []Point
@@ -24,7 +23,6 @@ type calibration struct {
 	sum    float64 // of the squared residuals
 }
 
-// calibrate fits all constants, and gives up those that the points leave open, one after the other.
 func (s Setup) calibrate(points []Point) (calibration, error) {
 	f := calibration{setup: s, points: points}
 	for i, c := range constants {
@@ -48,9 +46,8 @@ func (s Setup) calibrate(points []Point) (calibration, error) {
 
 func isMemory(index int) bool { return constants[index].memory }
 
-// giveUp frees the first constant that the points leave open, and reports whether there was one. A constant is open
-// if its error is large and its usual value explains the points as well (within two standard errors), or if it rests
-// on a single step: a row that is slow for any other reason would be mistaken for it.
+// giveUp frees the first constant that the points leave open: its error is large and its usual value explains them as
+// well (within two standard errors), or it rests on a single step, which can be slow for another reason.
 func (f *calibration) giveUp() bool {
 	for k, i := range f.free {
 		alone := f.alone(k)
@@ -67,7 +64,6 @@ func (f *calibration) giveUp() bool {
 	return false
 }
 
-// dropIdle gives up the constants on which no point depends.
 func (f *calibration) dropIdle() {
 	kept := slices.Clone(f.free)
 	for k := len(kept) - 1; k >= 0; k-- {
@@ -81,7 +77,6 @@ func (f *calibration) dropIdle() {
 	}
 }
 
-// fit finds the free constants: the best of the minima from some starts.
 func (f *calibration) fit(starts [][]float64) {
 	var low, high []float64
 	for _, i := range f.free {
@@ -100,7 +95,6 @@ func (f *calibration) fit(starts [][]float64) {
 	f.errors = stats.StandardErrors(f.slopes, f.noise)
 }
 
-// starts are efficient and slow servers, whose times differ in what limits them.
 func (f *calibration) starts() (starts [][]float64) {
 	shortest := slices.MinFunc(f.points, byMs).Ms
 	for _, memory := range []float64{0.2, 0.5, 0.9} {
@@ -124,7 +118,6 @@ func (f *calibration) starts() (starts [][]float64) {
 
 func byMs(a, b Point) int { return cmp.Compare(a.Ms, b.Ms) }
 
-// residuals are the logarithms of predicted ÷ measured.
 func (f *calibration) residuals(x []float64) []float64 {
 	s := f.with(x)
 	r := make([]float64, len(f.points))
@@ -134,7 +127,6 @@ func (f *calibration) residuals(x []float64) []float64 {
 	return r
 }
 
-// with is the setup with the free constants at x.
 func (f *calibration) with(x []float64) Setup {
 	s, e := f.setup, *f.setup.efficiency()
 	for k, i := range f.free {
@@ -144,13 +136,11 @@ func (f *calibration) with(x []float64) Setup {
 	return s
 }
 
-// leastNoise is the least error of a measured time.
 const leastNoise = 0.01
 
 // loose is the largest error of a constant that is not vague: relative to a share, or to the shortest time.
 const loose = 0.2
 
-// vague reports whether the error of a free constant is large.
 func (f *calibration) vague(k int) bool {
 	if constants[f.free[k]].of != "" {
 		return !(f.errors[k] <= loose)

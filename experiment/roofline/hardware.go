@@ -8,7 +8,6 @@ import (
 	"sync"
 )
 
-// Hardware is the hardware table, gpus.json.
 type Hardware struct {
 	About      string // what the file's author wrote of it
 	Efficiency Efficiency
@@ -34,7 +33,6 @@ type Device struct {
 	Note       string      `json:"note,omitempty"`
 }
 
-// Reach are factors on shares of the peaks.
 type Reach struct {
 	Memory  float64 `json:"memory,omitempty"`
 	Compute float64 `json:"compute,omitempty"`
@@ -43,16 +41,16 @@ type Reach struct {
 //go:embed gpus.json
 var builtin []byte
 
-var parseBuiltin = sync.OnceValue(func() Hardware {
+var defaults = sync.OnceValue(func() *Hardware {
 	h, err := ParseHardware(builtin)
 	if err != nil {
 		panic(err) // a test reads the table, so a release never has a broken one
 	}
-	return h
+	return &h
 })
 
 // BuiltinHardware is the built-in table. The caller must not change it.
-func BuiltinHardware() Hardware { return parseBuiltin() }
+func BuiltinHardware() Hardware { return *defaults() }
 
 // ParseHardware reads and checks a hardware table. It reports every mistake with its entry and field. The
 // efficiency may be missing in a table that is added to another one (Hardware.With).
@@ -80,7 +78,6 @@ func ParseHardware(data []byte) (Hardware, error) {
 	return h, nil
 }
 
-// Names are the IDs and aliases of the devices.
 func (h Hardware) Names() (all []string) {
 	for _, d := range h.Devices {
 		all = append(append(all, d.ID), d.Aliases...)
@@ -124,5 +121,3 @@ func checkNumbers(most float64, numbers []number) (errs []error) {
 	}
 	return errs
 }
-
-var defaults = sync.OnceValue(func() *Hardware { h := parseBuiltin(); return &h })

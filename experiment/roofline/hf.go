@@ -11,8 +11,7 @@ import (
 	"strings"
 )
 
-// family is what a config.json of this model_type does not contain: the defaults of its class in the
-// transformers library, and the pattern of its layers.
+// family is what a config.json of this model_type does not contain: the transformers library's defaults.
 type family struct {
 	tied        bool // embeddings and output layer share one table by default
 	gated       bool // the query projection has double width
@@ -34,9 +33,8 @@ var families = map[string]family{
 	"deepseek_v2": {}, "deepseek_v3": {}, "kimi_k2": {}, "deepseek_v32": {sparse: true}, "glm_moe_dsa": {sparse: true},
 }
 
-// ParseHF reads a model's shape from a Hugging Face config.json. It reports every mistake. An unknown key
-// that may change the shape is a mistake, since ignoring it would give a wrong number of bytes. The notes
-// state what was ignored or assumed.
+// ParseHF reads a model's shape from a Hugging Face config.json. An unknown key that may change the shape is a
+// mistake; the notes state what was ignored or assumed.
 func ParseHF(data []byte, id string) (Model, []string, error) {
 	c := &hfConfig{read: map[string]bool{}}
 	if err := json.Unmarshal(data, &c.keys); err != nil {
@@ -64,7 +62,6 @@ func ParseHF(data []byte, id string) (Model, []string, error) {
 	return m, c.notes, nil
 }
 
-// hfConfig is a config.json that is being converted to a Model.
 type hfConfig struct {
 	keys  map[string]json.RawMessage
 	read  map[string]bool
@@ -72,7 +69,6 @@ type hfConfig struct {
 	notes []string
 }
 
-// descend selects the text model of a multimodal one.
 func (c *hfConfig) descend() {
 	var inner map[string]json.RawMessage
 	if c.decode("text_config", &inner); inner == nil {
@@ -90,7 +86,6 @@ func (c *hfConfig) descend() {
 	c.notes = append(c.notes, "only text_config was read: image and audio encoders are ignored")
 }
 
-// decode reads a key if it is present and not null.
 func (c *hfConfig) decode(key string, into any) bool {
 	raw, ok := c.keys[key]
 	c.read[key] = true
@@ -114,7 +109,6 @@ func (c *hfConfig) is(key string, otherwise bool) bool {
 	return otherwise
 }
 
-// number is the first of the keys that is present, else 0.
 func (c *hfConfig) number(keys ...string) int {
 	found := 0
 	for _, key := range keys {
@@ -126,7 +120,6 @@ func (c *hfConfig) number(keys ...string) int {
 	return found
 }
 
-// need is number, and reports a mistake if no key is present.
 func (c *hfConfig) need(keys ...string) int {
 	n := c.number(keys...)
 	if n == 0 {
@@ -157,7 +150,6 @@ func (c *hfConfig) shape(m *Model, f family) {
 	}
 }
 
-// mixture reads the experts, and the dense MLP of the other layers.
 func (c *hfConfig) mixture(m *Model, f family) {
 	m.Intermediate = c.number("intermediate_size")
 	experts := c.number("num_local_experts", "num_experts", "n_routed_experts")
@@ -184,7 +176,6 @@ func (c *hfConfig) mixture(m *Model, f family) {
 	}
 }
 
-// moeLayers counts the layers with experts.
 func (c *hfConfig) moeLayers(layers int) int {
 	first := c.number("first_k_dense_replace")
 	step := max(1, c.number("decoder_sparse_step", "interleave_moe_layer_step"))
@@ -206,7 +197,6 @@ func (c *hfConfig) moeLayers(layers int) int {
 	return n
 }
 
-// latent reads multi-head latent attention.
 func (c *hfConfig) latent(m *Model, f family) {
 	rank := c.number("kv_lora_rank")
 	if rank == 0 {
@@ -222,10 +212,9 @@ func (c *hfConfig) latent(m *Model, f family) {
 	}
 }
 
-// shapely are parts of key names that may change the number of bytes or operations.
+// shapely are parts of key names that may change the number of bytes or operations; the keys in harmless do not.
 var shapely = regexp.MustCompile(`layer|head|expert|dim|size|rank|window|chunk|interleave|intermediate|width|depth|conv|ssm|mamba|state|block|shared`)
 
-// harmless are keys with such parts that do not, or that are ignored on purpose.
 var harmless = []string{
 	"num_nextn_predict_layers", "mamba_ssm_dtype", "rope_interleave", "indexer_rope_interleave", "qk_head_dim", "rotary_dim", "layer_norm_eps", "layernorm_epsilon",
 	"num_expert_group", "ep_size", "chunk_size_feed_forward", "lm_head_bias",
@@ -233,7 +222,6 @@ var harmless = []string{
 	"no_rope_layers", "no_rope_layer_interval", "attention_chunk_size",
 }
 
-// unread reports the unread keys that may change the shape.
 func (c *hfConfig) unread() {
 	for _, key := range slices.Sorted(maps.Keys(c.keys)) {
 		if c.read[key] || slices.Contains(harmless, key) || !shapely.MatchString(key) || strings.HasPrefix(key, "mtp_") {

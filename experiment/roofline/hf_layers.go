@@ -14,7 +14,6 @@ const (
 	chunkedOf4          // chunked; every fourth layer is full
 )
 
-// layers reads the attention span of each layer.
 func (c *hfConfig) layers(m *Model, f family) {
 	window := c.window(m, f)
 	full, slid, chunked, linear := c.alternation(m.Layers, f, window > 0)
@@ -34,7 +33,6 @@ func (c *hfConfig) layers(m *Model, f family) {
 	}
 }
 
-// window is the attention span in tokens of some layers; 0 = none.
 func (c *hfConfig) window(m *Model, f family) int {
 	window := c.number("sliding_window")
 	if chunk := c.number("attention_chunk_size"); f.window == chunkedOf4 {
@@ -47,7 +45,6 @@ func (c *hfConfig) window(m *Model, f family) int {
 	return window
 }
 
-// alternation counts the layers of each kind.
 func (c *hfConfig) alternation(layers int, f family, window bool) (full, slid, chunked, linear int) {
 	var types []string
 	if !c.decode("layer_types", &types) {
@@ -74,7 +71,6 @@ func (c *hfConfig) alternation(layers int, f family, window bool) (full, slid, c
 	return full, slid, chunked, linear
 }
 
-// rule returns the layer types for a file that does not list them.
 func (c *hfConfig) rule(layers int, f family) []string {
 	interval, pattern := c.number("full_attention_interval"), max(1, cmp.Or(c.number("sliding_window_pattern"), 6))
 	from := c.number("max_window_layers")

@@ -8,8 +8,6 @@ import (
 	"slices"
 )
 
-// quantization is the part of a config.json that describes how weights are stored; its fields depend on the
-// method.
 type quantization struct {
 	Method    string `json:"quant_method"`
 	Algorithm string `json:"quant_algo"` // modelopt
@@ -20,14 +18,12 @@ type quantization struct {
 	} `json:"config_groups"` // compressed-tensors
 }
 
-// storedAs is the storage format of one group of weights.
 type storedAs struct {
 	Bits      int    `json:"num_bits"`
 	Type      string `json:"type"` // int, float
 	GroupSize int    `json:"group_size"`
 }
 
-// precision reads the storage format of the weights.
 func (c *hfConfig) precision(m *Model) {
 	dtype := cmp.Or(c.text("torch_dtype"), c.text("dtype"))
 	name, ok := map[string]string{"bfloat16": "bf16", "float16": "fp16", "float32": "fp32", "": "bf16"}[dtype]

@@ -17,7 +17,6 @@ type Layout struct {
 	Pipeline int `json:"pipeline,omitempty"`
 }
 
-// check reports mistakes of a layout on this many GPUs.
 func (l Layout) check(gpus int) error {
 	if l.Pipeline < 0 || gpus%max(1, l.Pipeline) != 0 {
 		return fmt.Errorf("pipeline is %d: it must divide the number of GPUs (%d)", l.Pipeline, gpus)
@@ -25,7 +24,6 @@ func (l Layout) check(gpus int) error {
 	return nil
 }
 
-// all is the number of GPUs.
 func (s *Setup) all() int { return max(1, s.GPUs) }
 
 // width is the number of GPUs that compute a token at the same time: those of a pipeline's stage.
@@ -33,7 +31,6 @@ func (s *Setup) width() int { return max(1, s.all()/max(1, s.Pipeline)) }
 
 func (s *Setup) gpus() float64 { return float64(s.width()) }
 
-// kvWidth is the number of GPUs among which the KV cache of one sequence is divided.
 func (s *Setup) kvWidth() int {
 	if s.AttentionDP {
 		return 1
@@ -49,8 +46,6 @@ func (s *Setup) held(batch float64) float64 {
 	return math.Ceil(batch/s.gpus()) * s.gpus()
 }
 
-// concentrate counts the attention of prompts for all GPUs that wait for those which compute it: with data-parallel
-// attention, one for each prompt.
 func (s *Setup) concentrate(p *pass, fresh float64, prompts int) {
 	if !s.AttentionDP {
 		return
@@ -60,7 +55,6 @@ func (s *Setup) concentrate(p *pass, fresh float64, prompts int) {
 	p.flops += idle * 2 * fresh * float64(s.Model.attentionParams())
 }
 
-// copiedParams are the additional copies of parameters, over all GPUs of a stage.
 func (s *Setup) copiedParams() float64 {
 	if !s.AttentionDP {
 		return 0
@@ -68,9 +62,8 @@ func (s *Setup) copiedParams() float64 {
 	return float64(s.Model.attentionParams()) * (s.gpus() - 1)
 }
 
-// busiest is the number of experts that all GPUs seem to read if each takes as long as the busiest one, with distinct
-// experts of a layer spread at random: the mean of a GPU and √(2·ln g) standard deviations (the largest of g normal
-// numbers, about).
+// busiest is the number of experts that all GPUs seem to read if each takes as long as the busiest: the mean of a GPU
+// and √(2·ln g) standard deviations (about the largest of g normal numbers).
 func (s *Setup) busiest(distinct float64) float64 {
 	g, all := s.gpus(), float64(s.Model.MoE.Experts)
 	if !s.ExpertParallel || g < 2 || distinct <= 0 || distinct >= all {

@@ -2,9 +2,7 @@ package roofline
 
 import "math"
 
-// Load is the expected times of a server in a steady load: a number of requests in flight, or a rate of Poisson
-// arrivals. Prompts and decoding sequences share steps (continuous batching). It does not apply with disaggregated
-// prefill.
+// Load is the expected times in a steady load with continuous batching; it does not apply to disaggregated prefill.
 type Load struct {
 	Concurrency float64 `json:"concurrency"`               // requests in flight, mean
 	Requested   float64 `json:"requested_per_s,omitempty"` // rate of arrivals, by AtRate
@@ -51,9 +49,8 @@ func (s Setup) AtRate(perS float64, w Workload) Load {
 	return x
 }
 
-// arriving is the load of arrivals that find a number of running requests. Prompts keep the server busy for a share ρ
-// of the time: the mean wait for those before is ρ/(2·(1−ρ)) prompts (Pollaczek–Khinchine for equal prompts), and
-// decode steps get the rest. served is false if no time is left for them.
+// arriving is the load of arrivals that find a number of running requests. Prompts take a share ρ of the time: a
+// prompt waits for ρ/(2·(1−ρ)) others (Pollaczek–Khinchine, equal prompts). served: time is left for decode steps.
 func (s *Setup) arriving(perS, active float64, w Workload) (x Load, served bool) {
 	step, prompt, more := s.parts(active, active, w)
 	busy := perS * more / 1e3
@@ -68,7 +65,6 @@ func (s *Setup) arriving(perS, active float64, w Workload) (x Load, served bool)
 	return x, true
 }
 
-// mostRunning is the number of requests that run at the same time at most; +Inf = unknown.
 func (s *Setup) mostRunning(w Workload) float64 {
 	most := math.Inf(1)
 	if c := s.Capacity(w.Input + w.Output); c.Sequences > 0 { // a model that does not fit: as if it did
@@ -80,10 +76,8 @@ func (s *Setup) mostRunning(w Workload) float64 {
 	return most
 }
 
-// occupied is the load with this many running requests in a closed loop. A request that comes waits for the end of a
-// step and for prompts before its own: ρ/(2−ρ) of them, if prompts keep the server busy for a share ρ of the time, as
-// no more can come than there are. In a cycle each request waits once for the prompt of every other: at the least those
-// that come at its first token's turn are before its own.
+// occupied is a closed loop with this many running requests. A new one waits for the end of a step and for ρ/(2−ρ)
+// prompts, as no more can come than there are; in a cycle it waits at least once for the prompt of every other.
 func (s *Setup) occupied(active float64, w Workload) Load {
 	others := active - 1
 	step, prompt, more := s.parts(active, others, w)
@@ -101,8 +95,7 @@ func (s *Setup) occupied(active float64, w Workload) Load {
 	return x
 }
 
-// parts are a decode step of active requests, the step that computes a prompt beside others, and what the prompt adds
-// to the time of a step, in ms. The floor of the prompt is without the others: an engine can compute it first.
+// parts are a decode step, the step that computes a prompt beside others, and what the prompt adds to a step, in ms.
 func (s *Setup) parts(active, others float64, w Workload) (step, prompt Bound, more float64) {
 	context := w.Input + w.Output/2
 	step = s.bound(s.decode(active, context), s.efficiency().TPOT)
@@ -114,12 +107,10 @@ func (s *Setup) parts(active, others float64, w Workload) (step, prompt Bound, m
 	return step, prompt, max(0, prompt.ExpectedMs-step.ExpectedMs)
 }
 
-// stall adds the prompts of others that are computed between two tokens.
 func (x *Load) stall(prompts, ms float64) {
 	x.TPOT = x.TPOT.with(Term{Name: "prompts of others", Amount: prompts, Unit: "prompts", Rate: 1e3 / ms, RateUnit: "prompts/s", Ms: prompts * ms})
 }
 
-// front adds the front end to the bound of a prefill.
 func (s *Setup) front(b Bound) Bound {
 	ms := s.FrontEndMs()
 	return b.with(Term{Name: "front end", Of: s.Engine, Amount: 1, Unit: "requests", Rate: 1e3 / ms, RateUnit: "requests/s", Ms: ms})
@@ -129,10 +120,8 @@ func (x *Load) wait(why string, ms float64) {
 	x.TTFT = x.TTFT.with(Term{Name: "queue", Of: why, Amount: 1, Unit: "waits", Rate: 1e3 / ms, RateUnit: "waits/s", Ms: ms})
 }
 
-// cycleMs is the time of a request.
 func (x *Load) cycleMs(w Workload) float64 { return x.TTFT.ExpectedMs + (w.Output-1)*x.TPOT.ExpectedMs }
 
-// perSecond has the rates of a closed loop.
 func (x Load) perSecond(w Workload) Load {
 	if cycle := x.cycleMs(w); cycle > 0 {
 		x.RatePerS = 1e3 * x.Concurrency / cycle
@@ -141,7 +130,6 @@ func (x Load) perSecond(w Workload) Load {
 	return x
 }
 
-// with is a bound with one more term, which widens the typical range in proportion.
 func (b Bound) with(t Term) Bound {
 	if !(t.Ms > 0) || b.ExpectedMs <= 0 {
 		return b

@@ -3,14 +3,12 @@ package roofline
 // Chunk is a part of one prompt in a step: Tokens of it are computed, after Before tokens that are in the KV cache.
 type Chunk struct{ Tokens, Before float64 }
 
-// StepMs is the expected time of one step of an engine with continuous batching: it computes chunks of prompts, and
-// one token for each of decodes sequences with a mean context of context tokens. The step reads the weights once for
-// all of them; attention and KV are those of each. With chunks only it is PrefillMs, without any DecodeMs.
+// StepMs is the expected time of one step with continuous batching: chunks of prompts, and one token for each of
+// decodes sequences with a mean context. The weights are read once, KV and attention are those of each.
 func (s Setup) StepMs(chunks []Chunk, decodes, context float64) float64 {
 	return s.ms(s.expect(s.mixed(chunks, decodes, context)))
 }
 
-// mixed is the pass of such a step. Its output layer computes the last token of every chunk.
 func (s *Setup) mixed(chunks []Chunk, decodes, context float64) pass {
 	fresh, before := 0.0, 0.0
 	for _, c := range chunks {

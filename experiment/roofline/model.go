@@ -5,16 +5,14 @@ import (
 	"fmt"
 )
 
-// Models is the model table, model_configs.json.
 type Models []Model
 
 // Model is the shape of one model, as in its config.json. Zero means absent.
 type Model struct {
 	ID      string   `json:"id"`
 	Aliases []string `json:"aliases,omitempty"`
-	// Match are fragments of names: a name that contains one is this model, unless an ID or alias matches.
-	// The built-in table has none, because a fragment would also match quantised copies with other weights;
-	// they are for a user's own served names.
+	// Match are fragments of names, for a user's own served names: a name that contains one is this model. The
+	// built-in table has none, because a fragment would also match quantised copies.
 	Match []string `json:"match,omitempty"`
 
 	Layers         int  `json:"layers"`
@@ -27,7 +25,6 @@ type Model struct {
 	Vocab          int  `json:"vocab"`
 	TiedEmbeddings bool `json:"tied_embeddings,omitempty"`
 	MaxContext     int  `json:"max_context,omitempty"` // tokens; 0 = unknown
-	// GatedAttention doubles the query projection (Qwen3-Next and later).
 	GatedAttention bool `json:"gated_attention,omitempty"`
 
 	KVGroups []KVGroup `json:"kv_groups,omitempty"` // nil = all layers full
@@ -37,15 +34,13 @@ type Model struct {
 
 	Weights       string `json:"weights,omitempty"`        // precision as published; "" = bf16
 	ExpertWeights string `json:"expert_weights,omitempty"` // of the routed experts; "" = Weights
-	// PublishedParams and PublishedActive are the vendor's numbers. The first is checked against the shape:
-	// the two must agree within 10 %.
+	// PublishedParams and PublishedActive are the vendor's numbers; the first must agree with the shape within 10 %.
 	PublishedParams int64  `json:"params,omitempty"`
 	PublishedActive int64  `json:"active_params,omitempty"`
 	Source          string `json:"source"`
 	Note            string `json:"note,omitempty"`
 }
 
-// KVGroup is a group of layers with the same softmax attention.
 type KVGroup struct {
 	Kind     string `json:"kind"` // full, window, chunked
 	Layers   int    `json:"layers"`
@@ -56,13 +51,11 @@ type KVGroup struct {
 	SharedKV bool   `json:"shared_kv,omitempty"` // one projection makes K and V
 }
 
-// MoE is a mixture of experts in some of the layers.
 type MoE struct {
 	Layers             int `json:"layers"`
 	Experts            int `json:"experts"`
 	TopK               int `json:"top_k"`
 	ExpertIntermediate int `json:"expert_intermediate"`
-	// SharedIntermediate is the total width of the shared experts, which every token passes.
 	SharedIntermediate int `json:"shared_intermediate,omitempty"`
 }
 
@@ -89,7 +82,6 @@ type Linear struct {
 
 func (m *Model) names() names { return names{m.ID, &m.Aliases, m.Match} }
 
-// ParseModels reads and checks a model table. It reports every mistake with its entry and field.
 func ParseModels(data []byte) (Models, error) {
 	var file struct {
 		About  string            `json:"about"`

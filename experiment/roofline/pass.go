@@ -5,8 +5,7 @@ import (
 	"math"
 )
 
-// pass counts what one step of an engine reads, computes and sends, over all GPUs and before any efficiency:
-// some prompt tokens, and one token for each of some decoding sequences.
+// pass counts what one step reads, computes and sends, over all GPUs and before any efficiency.
 type pass struct {
 	dense        float64 // bytes of weights that every token passes, with copies, and of the output layer
 	leastDense   float64 // without copies
@@ -23,12 +22,10 @@ type pass struct {
 	tokens, sequences, context float64 // of the step
 }
 
-// decode is a step that decodes batch sequences; of a pipeline, each stage has an equal part of them.
 func (s *Setup) decode(batch, context float64) pass {
 	return s.step(0, 0, s.microBatch(batch), atLeast(0, context))
 }
 
-// microBatch is the number of sequences in one stage of a pipeline.
 func (s *Setup) microBatch(batch float64) float64 {
 	return atLeast(1, batch/float64(max(1, s.Pipeline)))
 }
@@ -39,8 +36,7 @@ func (s *Setup) prefill(input, cached float64) pass {
 	return s.step(input-cached, cached, 0, 0)
 }
 
-// step computes fresh tokens of a prompt after the cached ones, causally and with the output layer for the
-// last one only, and decodes batch sequences.
+// step computes fresh tokens of a prompt after the cached ones, and decodes batch sequences.
 func (s *Setup) step(fresh, cached, batch, context float64) pass {
 	p := s.read(fresh + batch)
 	outputs := batch
@@ -74,7 +70,6 @@ func atLeast(least, v float64) float64 {
 	return least
 }
 
-// read is the pass of a number of tokens, without attention and output layer.
 func (s *Setup) read(tokens float64) pass {
 	m, w, e := &s.Model, s.weights(), s.experts()
 	layers := float64(m.everyTokenParams())
@@ -103,7 +98,6 @@ func (m MoE) distinct(tokens float64) float64 {
 	return e * (1 - math.Pow(1-k/e, tokens))
 }
 
-// expected are the parts of a step's time in ms, and the rates that give them.
 type expected struct {
 	dense, experts, linear, attention, kv, scan, reduce, overhead float64
 
@@ -115,7 +109,6 @@ type expected struct {
 func (x expected) weights() float64 { return x.dense + x.experts }
 func (x expected) compute() float64 { return x.linear + x.attention }
 
-// ms is the time of a step.
 func (s *Setup) ms(x expected) float64 {
 	return s.together(x.weights(), x.compute()) + s.together(x.kv, x.scan) + x.reduce + x.overhead
 }
@@ -151,7 +144,6 @@ func (s *Setup) allReduce(x *expected, p pass) {
 	}
 }
 
-// shares are the shares of the compute peaks in a step of this many tokens.
 type shares struct {
 	linear             Rates
 	experts, attention float64
@@ -185,7 +177,6 @@ func (s *Setup) flopsMs(flops float64, k kind, share float64) float64 {
 	return 1e3 * flops / rate
 }
 
-// peaks are the shares of a floor.
 var peaks = shares{Rates{1, 1, 1, 1}, 1, 1}
 
 // floorMs assumes that reading and computing overlap completely.

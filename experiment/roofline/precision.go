@@ -7,7 +7,6 @@ import (
 	"strings"
 )
 
-// kind is a number format of the matrix units.
 type kind int
 
 const (
@@ -17,7 +16,6 @@ const (
 	inINT8
 )
 
-// precision is a storage format of weights or KV.
 type precision struct {
 	name  string
 	bytes float64 // per element, including scales
@@ -25,8 +23,6 @@ type precision struct {
 	ends  bool // also used for embeddings and output layer
 }
 
-// endBytes is the size of an element of the embeddings and of the output layer, which most formats store in 2
-// bytes.
 func (p precision) endBytes() float64 {
 	if p.ends {
 		return p.bytes
@@ -57,13 +53,11 @@ func lookUpPrecision(name string) (precision, bool) {
 	return precision{}, false
 }
 
-// precisionOf returns the precision of a valid name; "" is bf16.
 func precisionOf(name string) precision {
 	p, _ := lookUpPrecision(name)
 	return p
 }
 
-// WeightPrecision is the name of the precision of the weights, or of the experts, which are most of them.
 func (s Setup) WeightPrecision() string { return s.experts().name }
 
 // CheckPrecision reports a name that is no precision; empty is bf16. field names it in the error.
@@ -74,7 +68,6 @@ func CheckPrecision(field, name string) error {
 	return fmt.Errorf("%s is %q, not one of %s", field, name, strings.Join(PrecisionNames(), ", "))
 }
 
-// PrecisionNames are the names that Setup and the model table accept.
 func PrecisionNames() []string {
 	names := make([]string, 0, len(precisions))
 	for _, p := range precisions {
@@ -94,7 +87,6 @@ type Rates struct {
 
 func (r Rates) of(k kind) float64 { return [...]float64{r.BF16, r.FP8, r.FP4, r.INT8}[k] }
 
-// times multiplies shares of a peak.
 func (r Rates) times(x float64) Rates {
 	return Rates{min(1, r.BF16*x), min(1, r.FP8*x), min(1, r.FP4*x), min(1, r.INT8*x)}
 }

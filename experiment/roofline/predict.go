@@ -10,7 +10,6 @@ import (
 	"bench/experiment/published"
 )
 
-// Workload is the workload of a Prediction. Input and Output are required.
 type Workload struct {
 	Input, Cached, Output float64   // tokens of a request; the first Cached tokens of Input are in the KV cache
 	Batches               []int     // numbers of requests in flight; nil = 1
@@ -24,7 +23,6 @@ type Workload struct {
 
 const SchemaPredict = "bench/predict/v2"
 
-// Prediction contains all bounds for a workload.
 type Prediction struct {
 	Schema      string `json:"schema"`
 	Model       string `json:"model"`
@@ -35,12 +33,10 @@ type Prediction struct {
 	Precision   string `json:"precision"`        // of the weights
 	KVPrecision string `json:"kv_precision"`     // of the KV cache
 
-	Params       int64 `json:"params"`
-	ActiveParams int64 `json:"active_params"`
-	// KVBytes is a token's size over all layers, without copies, while it is within every window. KVGrowth is
-	// its size when it is beyond all windows.
-	KVBytes  float64 `json:"kv_bytes_per_token"`
-	KVGrowth float64 `json:"kv_bytes_per_token_beyond_windows"`
+	Params       int64   `json:"params"`
+	ActiveParams int64   `json:"active_params"`
+	KVBytes      float64 `json:"kv_bytes_per_token"`
+	KVGrowth     float64 `json:"kv_bytes_per_token_beyond_windows"`
 
 	Input  float64 `json:"input_tokens"`
 	Cached float64 `json:"cached_tokens"`
@@ -61,8 +57,7 @@ type Prediction struct {
 	PublishedFor *published.Shapes    `json:"published_for,omitempty"`
 }
 
-// Rule is the common rule of thumb: each token reads all weights once (with experts: those that the token
-// uses), at the peak.
+// Rule is the common rule of thumb: each token reads all weights that it uses once, at the peak.
 type Rule struct {
 	WeightsGB float64 `json:"weights_gb"`
 	GBs       float64 `json:"bandwidth_gb_s"`
@@ -82,7 +77,6 @@ type Capacity struct {
 	Sequences int `json:"sequences"`
 }
 
-// Decoded are the times at one number of requests in flight, in a closed loop.
 type Decoded struct {
 	Batch   int     `json:"batch"`
 	Context float64 `json:"context_tokens"` // mean during the answer: the input and half of the output
@@ -101,8 +95,7 @@ type Decoded struct {
 	Speculated *Speculated `json:"speculative,omitempty"`
 }
 
-// Peak is the expected peak throughput: with as many requests in flight as fit. It is no limit: engines in the fast
-// half of the typical range exceed it.
+// Peak is the expected peak throughput, with as many requests in flight as fit; fast engines exceed it.
 type Peak struct {
 	Batch     int     `json:"batch"`
 	Why       string  `json:"why"` // what limits the batch
@@ -111,15 +104,12 @@ type Peak struct {
 	OutputPer float64 `json:"output_tokens_per_s"`
 	PerGPU    float64 `json:"output_tokens_per_s_per_gpu"`
 	RequestsS float64 `json:"requests_per_s"`
-	// LowPerS and HighPerS are the output tokens/s at the slow and fast end of the typical range of TPOT.
-	LowPerS  float64 `json:"output_tokens_per_s_low"`
-	HighPerS float64 `json:"output_tokens_per_s_high"`
+	LowPerS   float64 `json:"output_tokens_per_s_low"`
+	HighPerS  float64 `json:"output_tokens_per_s_high"`
 }
 
-// mostTokens bounds lengths, over which Predict sums step by step.
 const mostTokens = 10_000_000
 
-// Check reports every mistake in w.
 func (w Workload) Check() error {
 	var errs []error
 	within := func(name string, x, least, most float64) {
@@ -189,7 +179,6 @@ func (s *Setup) decoded(batch int, w Workload, c Capacity) Decoded {
 	return d
 }
 
-// precisionName describes the storage of the weights: "bf16, experts mxfp4".
 func (s *Setup) precisionName() string {
 	if s.Model.MoE.Experts > 0 && s.weights() != s.experts() {
 		return s.weights().name + ", experts " + s.experts().name
@@ -197,7 +186,6 @@ func (s *Setup) precisionName() string {
 	return s.weights().name
 }
 
-// Rule is the rule of thumb for this setup.
 func (s Setup) Rule() Rule {
 	bytes := s.WeightBytes()
 	if m := &s.Model; m.MoE.Experts > 0 {
@@ -210,7 +198,6 @@ func (s Setup) Rule() Rule {
 	return r
 }
 
-// Capacity is what fits, with sequences of context tokens.
 func (s Setup) Capacity(context float64) Capacity {
 	c := Capacity{MemoryGB: float64(s.all()) * s.Device.MemoryGB, WeightsGB: s.WeightBytes() / 1e9, Tokens: s.CapacityTokens(), Context: context}
 	c.KVGB = max(0, usableMemory*c.MemoryGB-c.WeightsGB)
@@ -220,9 +207,8 @@ func (s Setup) Capacity(context float64) Capacity {
 	return c
 }
 
-// criticalBatch is the batch at which computing a decode step takes as long as reading its weights, with
-// default efficiencies. Below it, a larger batch is almost free. 0 = none below a million, or the compute
-// peak is unknown.
+// criticalBatch is the batch at which computing a decode step takes as long as reading its weights; 0 = none below a
+// million, or the compute peak is unknown.
 func (s Setup) criticalBatch() float64 {
 	const most = 1e6
 	computes := func(batch float64) bool {
@@ -243,7 +229,6 @@ func (s Setup) criticalBatch() float64 {
 	return high
 }
 
-// Peak is the expected peak throughput for a workload.
 func (s Setup) Peak(w Workload) Peak {
 	held := s.Capacity(w.Input + w.Output)
 	none := Bound{Terms: []Term{}}
@@ -271,16 +256,13 @@ func (s Setup) Peak(w Workload) Peak {
 	return p
 }
 
-// MBU is the share of the peak memory bandwidth that a decode step of this duration uses: weights, evenly
-// chosen experts, and KV with its copies.
 func (s Setup) MBU(batch, context, stepMs float64) float64 {
 	p := s.decode(batch, context)
 	return 1e3 * (p.dense + p.experts + p.kv) / stepMs / (s.gpus() * s.Device.BandwidthGBs * 1e9)
 }
 
-// MFU is the share of the peak compute that this many tokens per second use, counting the operations of the
-// weights alone; ok is false if the peak is unknown. Each output token passes the output layer, but only the
-// last token of a prompt.
+// MFU is the share of the peak compute that these rates use, by the operations of the weights alone; ok is false if
+// the peak is unknown. Only the last token of a prompt passes the output layer.
 func (s Setup) MFU(promptPerS, outputPerS float64) (mfu float64, ok bool) {
 	p := s.read(promptPerS + outputPerS)
 	p.flops += 2 * outputPerS * float64(s.Model.headParams())

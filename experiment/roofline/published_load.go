@@ -2,8 +2,7 @@ package roofline
 
 import "bench/experiment/published"
 
-// Published is the expected TTFT and TPOT of a published run on this model and device: of its engine, layout, KV
-// cache, mean lengths and concurrency, with the waits that its recipe adds to a steady load.
+// Published is the expected TTFT and TPOT of a published run, with the waits that its recipe adds to a steady load.
 func (s Setup) Published(f published.Figure) (ttft, tpot Bound) {
 	s.Engine, s.Layout = f.Engine, Layout{ExpertParallel: f.ExpertParallel > 1}
 	recipe, w := f.Recipe(), Workload{Input: f.MeanInput(), Output: f.MeanOutput()}

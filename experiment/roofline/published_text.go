@@ -9,7 +9,6 @@ import (
 	"bench/experiment/unit"
 )
 
-// publishedText is the published figures beside the expected values; empty without figures.
 func publishedText(figures []published.Compared, width int) string {
 	if len(figures) == 0 {
 		return ""
@@ -30,7 +29,6 @@ func publishedText(figures []published.Compared, width int) string {
 	return text
 }
 
-// publishedTimes is the table of the figures with times; empty: there are none.
 func publishedTimes(figures []published.Compared, width int) string {
 	t := [][]string{{"", "load", "TTFT", "expected", "TPOT", "expected", "source"}}
 	for _, f := range figures {
@@ -53,7 +51,6 @@ func expectedText(published float64, ratio *float64) string {
 	return unit.Digits(published * *ratio)
 }
 
-// highestText is a highest throughput beside the expected peak.
 func highestText(f published.Compared) string {
 	text := fmt.Sprintf("%s tok/s/GPU: %s (%s)", unit.Digits(f.OutputPerGPU), f.By(), f.From())
 	switch {

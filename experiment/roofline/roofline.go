@@ -1,31 +1,19 @@
-// Package roofline computes what the hardware allows: the time of one decode step (TPOT) and of one prefill
-// (TTFT), from the bytes that a model must read and the operations that it must do, over the rates of a
-// device.
+// Package roofline computes what the hardware allows: the time of one decode step (TPOT) and of one prefill (TTFT),
+// from the bytes that a model must read and the operations that it must do, over the rates of a device.
 //
-// The order of its steps: a Model and a Device are looked up in two tables (tables.go), or a Model is read
-// from a config.json (hf.go). A Setup combines them with a number of GPUs and two precisions. A pass
-// (pass.go) counts bytes and operations, and Setup.Decode and Setup.Prefill divide them by rates.
+// A Model and a Device are looked up in two tables (tables.go), or a Model is read from a config.json (hf.go). A
+// Setup combines them with a number of GPUs and two precisions. A pass (pass.go) counts bytes and operations, which
+// Setup.Decode and Setup.Prefill divide by rates; load.go adds the queue and the prompts of other requests.
 // Setup.Predict combines these for a workload. Calibrate fits the rates to measured times.
 //
-// Every Bound has a floor, an expected time, and a typical range around that. The floor uses the peak rates,
-// overlaps everything that can overlap, lets all tokens choose the same experts, and ignores communication
-// and overheads. A measurement below it is an error, a cache hit, speculative decoding, or a wrong precision.
-// The expected time uses the efficiencies of gpus.json, evenly spread experts, all-reduces, and constants for each
-// step and layer. The typical range is where most published figures lie, relative to the expected time.
+// Every Bound has a floor, an expected time, and a typical range around that. The floor uses the peak rates, overlaps
+// all that can overlap, lets all tokens choose the same experts, and ignores communication and overheads. A
+// measurement below it is an error, a cache hit, speculative decoding, or a wrong precision. The expected time uses
+// the efficiencies of gpus.json; most published figures lie in the typical range.
 //
-// Units: GB and GB/s are decimal (10⁹), as is TFLOP (10¹²). memory_gb is the nominal size, also taken as
-// decimal. A device with nominally 80 GB often has up to 7 % more (80 GiB), which roughly equals the
-// activations and graphs that CapacityTokens ignores.
-//
-// AtConcurrency and AtRate (load.go) add the front end, the queue and the prompts of other requests. Layout divides
-// a model by tensors, experts, data-parallel attention or pipeline stages.
-//
-// Ignored: the operations of linear layers and of sparse-attention indexers, uneven routing, and disaggregated
-// prefill. The package never measures anything or contacts a server.
-//
-// It is longer than other packages because it covers the shapes of all current models (GQA, MLA, sliding
-// windows, linear attention, experts) and their storage formats, each with its checks: fewer would make the
-// roofline wrong for a model that users measure.
+// Units: GB, GB/s and TFLOP are decimal. memory_gb is the nominal size: a device of 80 GB often has up to 7 % more
+// (80 GiB), about the activations and graphs that CapacityTokens ignores. Also ignored: the operations of linear
+// layers and of sparse-attention indexers, uneven routing, and disaggregated prefill.
 //
 // Equations: Pope et al., Efficiently Scaling Transformer Inference, arXiv 2211.05102; jax-ml/scaling-book,
 // inference.md; the all-reduce as in NVIDIA nccl-tests, doc/PERFORMANCE.md.
@@ -73,7 +61,6 @@ type Bound struct {
 	Note       string  `json:"note,omitempty"`    // limits of the bound's validity
 }
 
-// Check reports every mistake in s.
 func (s Setup) Check() error {
 	var errs []error
 	if err := s.Model.check(); err != nil {
@@ -141,26 +128,20 @@ func (s Setup) WeightBytes() float64 {
 	return ends*w.endBytes() + rest*w.bytes + routed*e.bytes
 }
 
-// KVBytesPerToken is the size of one more token in the KV cache, over all layers and without copies, in an
-// engine that keeps the whole context in every layer (or while the token is within every window). The
-// constant state of linear layers is not included.
+// KVBytesPerToken is the size of one more token in the KV cache, over all layers and without copies, before any
+// window ends. The constant state of linear layers is not included.
 func (s Setup) KVBytesPerToken() float64 {
 	return s.Model.kv(1, s.kvBytes(), 1) - s.Model.stateBytes()
 }
 
-// CheckKV reports an unknown precision of the KV cache.
 func (s Setup) CheckKV() error { return CheckPrecision("KV precision", s.KVPrecision) }
 
-// KVBytes is the size of one sequence of that many tokens in the KV cache, as Model.KVBytes, at the cache's
-// precision.
 func (s Setup) KVBytes(tokens float64) float64 { return s.Model.KVBytes(tokens, s.kvBytes()) }
 
-// usableMemory is the share of a GPU's memory that engines use by default.
 const usableMemory = 0.9
 
-// CapacityTokens is the number of KV tokens that fit beside the weights into 90 % of the memory, at
-// KVBytesPerToken and with the copies of tensor parallelism. An engine that frees KV outside of sliding
-// windows holds more. 0 means that the memory is unknown or that the weights do not fit.
+// CapacityTokens is the number of KV tokens that fit beside the weights into 90 % of the memory, with the copies of
+// tensor parallelism. 0: the memory is unknown or the weights do not fit.
 func (s Setup) CapacityTokens() int {
 	free := usableMemory*float64(s.all())*s.Device.MemoryGB*1e9 - s.WeightBytes()
 	perToken := s.Model.kv(1, s.kvBytes(), s.kvWidth()) - s.Model.stateBytes()
@@ -172,8 +153,8 @@ func (s Setup) CapacityTokens() int {
 
 func (s *Setup) kvBytes() float64 { return precisionOf(s.kvPrecision()).bytes }
 
-// kvPrecision is the precision of the KV cache. NVFP4 checkpoints declare an fp8 cache (kv_cache_quant_algo of NVIDIA's
-// ModelOpt), which engines take by default; others are served with bf16 unless a flag says otherwise.
+// kvPrecision: NVFP4 checkpoints declare an fp8 cache (kv_cache_quant_algo of NVIDIA's ModelOpt), the engines'
+// default.
 func (s *Setup) kvPrecision() string {
 	if s.KVPrecision == "" && s.weights().name == "nvfp4" {
 		return "fp8"
@@ -187,10 +168,8 @@ func (s *Setup) experts() precision {
 	return precisionOf(cmp.Or(s.Precision, s.Model.ExpertWeights, s.Model.Weights))
 }
 
-// Place is the position of a measured time relative to a bound.
 type Place string
 
-// The places, from fast to slow.
 const (
 	BelowFloor Place = "below_floor" // an error, a cache hit, speculation, or a wrong precision or device
 	Fast       Place = "fast"        // faster than the typical range
@@ -198,7 +177,6 @@ const (
 	Slow       Place = "slow" // slower than the typical range: the hardware does not explain it
 )
 
-// Place compares a measured time with the bound.
 func (b Bound) Place(ms float64) Place {
 	switch {
 	case ms < b.FloorMs:

@@ -5,13 +5,10 @@ import (
 	"math"
 )
 
-// Params is the number of parameters: embeddings, attention, MLP, experts, router and output layer. It
-// ignores norms, biases and the short convolutions of linear layers (below 0.02 %), vision encoders, and
+// Params ignores norms, biases and the short convolutions of linear layers (below 0.02 %), vision encoders, and
 // layers that only draft tokens.
 func (m Model) Params() int64 { return m.endParams() + m.everyTokenParams() + m.routedParams() }
 
-// ActiveParams is the number of parameters that one token uses, including embeddings and output layer, which
-// vendors often leave out.
 func (m Model) ActiveParams() int64 {
 	return m.endParams() + m.everyTokenParams() + int64(m.MoE.Layers*m.MoE.TopK)*m.expertParams()
 }
@@ -19,7 +16,6 @@ func (m Model) ActiveParams() int64 {
 // headParams is the output layer, which every step reads; of the embedding table it reads single rows only.
 func (m *Model) headParams() int64 { return int64(m.Vocab) * int64(m.Hidden) }
 
-// endParams are the embedding table and the output layer.
 func (m *Model) endParams() int64 {
 	if m.TiedEmbeddings {
 		return m.headParams()
@@ -35,8 +31,6 @@ func (m *Model) routedParams() int64 {
 	return int64(m.MoE.Layers) * int64(m.MoE.Experts) * m.expertParams()
 }
 
-// everyTokenParams are the parameters that each token passes: all but embeddings, output layer and routed
-// experts.
 func (m *Model) everyTokenParams() int64 {
 	h := int64(m.Hidden)
 	dense := int64(m.Layers-m.MoE.Layers) * int64(m.Intermediate)
@@ -45,7 +39,6 @@ func (m *Model) everyTokenParams() int64 {
 	return m.attentionParams() + m.mlpMatrices()*h*(dense+shared) + router
 }
 
-// mlpMatrices: gate, up and down by default.
 func (m *Model) mlpMatrices() int64 { return int64(cmp.Or(m.MLPMatrices, 3)) }
 
 func (m *Model) attentionParams() int64 {
@@ -87,8 +80,7 @@ func (l Linear) params(h int64) int64 {
 	return int64(l.Layers) * (h*(2*k+2*v+2*int64(l.ValueHeads)) + v*h)
 }
 
-// KVBytes is the size of one sequence of that many tokens in the KV cache, over all layers and without
-// copies. Window layers stop growing at their window; linear layers have a constant state.
+// KVBytes is the size of one sequence of that many tokens, over all layers and without copies.
 func (m Model) KVBytes(tokens, bytesPerElement float64) float64 {
 	return m.kv(tokens, bytesPerElement, 1)
 }
@@ -109,8 +101,6 @@ func (m *Model) kv(tokens, b float64, gpus int) float64 {
 	return sum
 }
 
-// kvRead is the part of it that a decode step reads: sparse attention reads at most its top k of the latent
-// vectors.
 func (m *Model) kvRead(tokens, b float64, gpus int) float64 {
 	all := m.kv(tokens, b, gpus)
 	if skipped := tokens - float64(m.MLA.IndexTopK); m.MLA.IndexTopK > 0 && skipped > 0 {
@@ -119,7 +109,6 @@ func (m *Model) kvRead(tokens, b float64, gpus int) float64 {
 	return all
 }
 
-// growth is the size of one more token beyond all windows and chunks.
 func (m *Model) growth(b float64) float64 {
 	const far = 1 << 31 // above every window
 	return m.kv(far+1, b, 1) - m.kv(far, b, 1)
@@ -197,8 +186,7 @@ func pairs(n, span float64) float64 {
 	return span*span/2 + (n-span)*span
 }
 
-// oneGroup and groups return the KV groups with the default applied. The caller holds the default, to avoid
-// allocation.
+// oneGroup and groups return the KV groups with the default, which the caller holds to avoid allocation.
 func (m *Model) oneGroup() [1]KVGroup {
 	return [1]KVGroup{{Kind: "full", Layers: m.Layers - m.Linear.Layers}}
 }
@@ -217,8 +205,6 @@ func (g KVGroup) kvHeads(m *Model) int64  { return int64(cmp.Or(g.KVHeads, m.KVH
 func (g KVGroup) headDim(m *Model) int64  { return int64(cmp.Or(g.HeadDim, m.HeadDim)) }
 func (g KVGroup) valueDim(m *Model) int64 { return int64(cmp.Or(g.ValueDim, g.HeadDim, m.HeadDim)) }
 
-// span is the maximum number of tokens that a layer attends to. In a chunked layer the mean is half of that,
-// but the cache holds the whole chunk.
 func (g KVGroup) span() float64 {
 	if g.Kind != "full" {
 		return float64(g.Window)

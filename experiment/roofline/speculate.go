@@ -14,7 +14,6 @@ type Speculation struct {
 	Draft      *Setup  // the draft model, one step a token; nil: drafting takes no time (n-grams)
 }
 
-// Check reports every mistake.
 func (p Speculation) Check() error {
 	var errs []error
 	if p.Tokens < 1 || p.Tokens > 64 {
@@ -31,7 +30,6 @@ func (p Speculation) Check() error {
 	return errors.Join(errs...)
 }
 
-// Speculated is a decode step with speculative decoding.
 type Speculated struct {
 	Drafted       int     `json:"drafted_tokens"`
 	Acceptance    float64 `json:"acceptance"`
@@ -50,8 +48,6 @@ func (p Speculation) tokensPerStep() float64 {
 	return (1 - math.Pow(p.Acceptance, n)) / (1 - p.Acceptance)
 }
 
-// speculative is a decode step that verifies drafted tokens: it reads the KV cache once for all of them,
-// computes each, and reads the experts of each.
 func (s Setup) speculative(batch, context float64, with Speculation) Speculated {
 	out := Speculated{Drafted: with.Tokens, Acceptance: with.Acceptance, TokensPerStep: with.tokensPerStep(), Step: s.Verify(batch, context, float64(with.Tokens))}
 	if with.Draft != nil {
@@ -74,8 +70,6 @@ func (s Setup) Verify(batch, context, drafted float64) Bound {
 	return s.bound(p, s.efficiency().TPOT)
 }
 
-// DecodeSpeculated is the bound on TPOT of a server whose decode steps were seen to draft and to yield that many tokens
-// of a sequence; loaded is Decode's under a load. Both are one and the same without speculation.
 func (s Setup) DecodeSpeculated(batch, context, drafted, tokens float64, loaded Bound) (alone, underLoad Bound) {
 	plain := s.Decode(batch, context)
 	alone = s.Verify(batch, context, drafted).dividedBy(tokens)
@@ -86,7 +80,6 @@ func (s Setup) DecodeSpeculated(batch, context, drafted, tokens float64, loaded 
 	return alone, loaded
 }
 
-// drafting is the time of the draft model's steps, as one term.
 func (p Speculation) drafting(batch, context float64) Bound {
 	one := p.Draft.Decode(batch, context)
 	n := float64(p.Tokens)

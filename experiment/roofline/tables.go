@@ -9,15 +9,15 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"bench/experiment/spelling"
 )
 
-// The names of the table files, to name a user's copy with additional entries.
 const (
 	ModelFile    = "model_configs.json"
 	HardwareFile = "gpus.json"
 )
 
-// UnknownError means that a table has no entry, or several entries, for a name.
 type UnknownError struct {
 	What string   // model, device
 	Name string   // as requested
@@ -26,7 +26,6 @@ type UnknownError struct {
 	Many bool     // the name is ambiguous: Near are its entries
 }
 
-// Error implements error.
 func (e *UnknownError) Error() string {
 	if e.Many {
 		return fmt.Sprintf("%s %q is ambiguous: %s (write one of them in full)", e.What, e.Name, strings.Join(e.Near, ", "))
@@ -38,7 +37,6 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("unknown %s %q%s: add an entry to %s", e.What, e.Name, near, e.File)
 }
 
-// Entry is a file with an entry for the name, with numbers to replace.
 func (e *UnknownError) Entry() string {
 	if e.What == "device" {
 		return fmt.Sprintf(`{"devices": [{"id": %q, "memory_gb": 80, "bandwidth_gb_s": 3350, "dense_tflops": {"bf16": 989}, "link_gb_s": 450, "source": "datasheet"}]}`, e.Name)
@@ -46,8 +44,8 @@ func (e *UnknownError) Entry() string {
 	return fmt.Sprintf(`{"models": [{"id": %q, "layers": 32, "hidden": 4096, "heads": 32, "kv_heads": 8, "head_dim": 128, "intermediate": 14336, "vocab": 128256, "source": "its config.json"}]}`, e.Name)
 }
 
-// Find finds a model by its ID or alias, ignoring case, an organisation before the name, and the folders of a
-// path; else by the longest fragment of Match in the name. The error is an *UnknownError.
+// Find finds a model by its ID or alias, ignoring case, an organisation and the folders of a path; else by the
+// longest fragment of Match in the name. The error is an *UnknownError.
 func (m Models) Find(name string) (Model, error) { return find("model", ModelFile, name, m) }
 
 // Find finds a device by its ID or alias, ignoring case. The error is an *UnknownError.
@@ -67,7 +65,6 @@ func (h Hardware) With(own Hardware) Hardware {
 	return out
 }
 
-// names are those by which an entry is found.
 type names struct {
 	id      string
 	aliases *[]string
@@ -78,14 +75,12 @@ func (n names) has(same func(string) bool) bool {
 	return same(n.id) || slices.ContainsFunc(*n.aliases, same)
 }
 
-// entry is a model or device of a table.
 type entry[T any] interface {
 	*T
 	names() names
 	check() error
 }
 
-// parseEntries reads and checks the entries of a table, whose names must be unique. list is the table's key.
 func parseEntries[T any, E entry[T]](table, list string, raw []json.RawMessage) ([]T, error) {
 	out := make([]T, len(raw))
 	var errs []error
@@ -109,7 +104,6 @@ func parseEntries[T any, E entry[T]](table, list string, raw []json.RawMessage) 
 	return out, nil
 }
 
-// strict decodes JSON and rejects unknown keys.
 func strict(data []byte, v any) error {
 	if !json.Valid(data) { // a Decoder ignores what follows the value
 		return json.Unmarshal(data, v)
@@ -119,7 +113,6 @@ func strict(data []byte, v any) error {
 	return d.Decode(v)
 }
 
-// claim registers the names of one entry.
 func claim(owners map[string]string, n names) error {
 	var errs []error
 	for _, name := range append([]string{n.id}, *n.aliases...) {
@@ -187,57 +180,26 @@ func find[T any, E entry[T]](what, file, name string, table []T) (T, error) {
 	return none, unknown
 }
 
-// last is the last element of a path or of "org/name".
 func last(name string) string { return path.Base(strings.ToLower(name)) }
 
-// near are the IDs of at most three entries with a name that contains the wanted one, or that differs from it
-// in at most half of its letters.
-func near[T any, E entry[T]](want string, table []T) []string {
-	type candidate struct {
-		id    string
-		score float64
-	}
+// near are the IDs of at most three entries: those with a name that contains the wanted one, else the one of which it
+// is a slip.
+func near[T any, E entry[T]](want string, table []T) (ids []string) {
 	want = last(want)
-	var all []candidate
+	var known []string
+	owner := map[string]string{}
 	for i := range table {
 		n := E(&table[i]).names()
-		c := candidate{n.id, 1}
-		for _, known := range append([]string{n.id}, *n.aliases...) {
-			k := last(known)
-			off := float64(distance(want, k)) / float64(max(len(want), len(k)))
-			if len(want) > 1 && strings.Contains(k, want) {
-				off /= 2 // an abbreviation: "rtx" of rtx-4090
-			}
-			c.score = min(c.score, off)
+		for _, name := range append([]string{n.id}, *n.aliases...) {
+			known = append(known, last(name))
+			owner[last(name)] = n.id
 		}
-		if c.score <= 0.5 {
-			all = append(all, c)
+		if len(want) > 1 && n.has(func(name string) bool { return strings.Contains(last(name), want) }) {
+			ids = append(ids, n.id)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(a.score, b.score) })
-	var ids []string
-	for _, c := range all[:min(3, len(all))] {
-		ids = append(ids, c.id)
+	if meant, ok := spelling.Nearest(want, known); ok && len(ids) == 0 {
+		return []string{owner[meant]}
 	}
-	return ids
-}
-
-// distance is Levenshtein's: the number of bytes to insert, delete or replace.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost = 1 + min(diagonal, row[j], row[j+1])
-			}
-			diagonal, row[j+1] = row[j+1], cost
-		}
-	}
-	return row[len(b)]
+	return ids[:min(3, len(ids))]
 }

@@ -75,16 +75,6 @@ func TestFindDevice(t *testing.T) {
 	}
 }
 
-func TestDistance(t *testing.T) {
-	for _, c := range []struct {
-		a, b string
-		want int
-	}{{"kitten", "sitting", 3}, {"", "abc", 3}, {"abc", "", 3}, {"flaw", "lawn", 2}, {"same", "same", 0}} {
-		if got := distance(c.a, c.b); got != c.want {
-			t.Errorf("distance(%q, %q) = %d, want %d", c.a, c.b, got, c.want)
-		}
-	}
-}
 func TestOwnEntriesComeFirst(t *testing.T) {
 	own, err := ParseModels([]byte(entryOf(`"aliases": ["llama-3.1-8b", "Qwen/Qwen3-8B"]`)))
 	if err != nil {

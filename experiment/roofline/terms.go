@@ -8,7 +8,6 @@ import (
 	"bench/experiment/unit"
 )
 
-// bound is the pass's time at the peak, with default rates, and at both ends of the typical range.
 func (s *Setup) bound(p pass, usual Ranges) Bound {
 	if err := s.Check(); err != nil {
 		return Bound{Note: "no roofline: " + strings.ReplaceAll(err.Error(), "\n", "; ")}
@@ -45,7 +44,6 @@ func (s *Setup) terms(p pass, x expected) []Term {
 	return t
 }
 
-// readParams is the number of parameters that every step reads.
 func (s *Setup) readParams() float64 {
 	return float64(s.Model.everyTokenParams() + s.Model.headParams())
 }
@@ -66,7 +64,6 @@ func appendReduce(t []Term, x expected) []Term {
 	return append(t, Term{Name: "all-reduce", Of: of, Amount: x.reduces, Unit: "calls", Rate: 1e3 * x.reduces / x.reduce, RateUnit: "calls/s", Ms: x.reduce})
 }
 
-// note reports unknown inputs, and weights that do not fit.
 func (s *Setup) note(p pass) string {
 	var notes []string
 	if s.Device.DenseTFLOPS.BF16 == 0 {

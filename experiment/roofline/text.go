@@ -10,8 +10,6 @@ import (
 	"bench/experiment/unit"
 )
 
-// Text writes a prediction for people in lines of width columns: the setup, the times, and the terms that they are
-// the sum of.
 func Text(w io.Writer, p Prediction, width int) error {
 	var b strings.Builder
 	line := func(lead, format string, args ...any) {
@@ -65,7 +63,6 @@ func Text(w io.Writer, p Prediction, width int) error {
 	return err
 }
 
-// servedBy are the layout and the engine, where they are specified.
 func servedBy(p Prediction) (text string) {
 	if p.AttentionDP {
 		text += ", data-parallel attention"
@@ -147,7 +144,6 @@ func timesTable(p Prediction, width int) string {
 	return columns.Table(t, width, 1, 2, 3, 4, 5, 6)
 }
 
-// notesOf are the notes of the times, each once.
 func notesOf(p Prediction) []string {
 	var all []string
 	for _, d := range p.Decode {
@@ -170,7 +166,6 @@ func notesOf(p Prediction) []string {
 	return notes
 }
 
-// limitText is what limits the number of running requests, in short, and in a sentence.
 func limitText(p Prediction) (limit, why string) {
 	if p.Capacity.Sequences == 0 {
 		return "does not fit", ""

@@ -8,8 +8,7 @@ import (
 	"bench/experiment/record"
 )
 
-// Again concludes a stored row again from its records, under the SLO of its spec. What records do not show is
-// the stored row's: reuse, telemetry, clock, connections. The stored row stays as it is.
+// Again concludes a stored row again from its records; what these do not show is the stored row's.
 func Again(stored *record.Row, records []*record.Record, t experiment.Target, b record.RooflineSource) *record.Row {
 	row := *stored
 	row.Classes = nil // Conclude fills the map
@@ -35,7 +34,6 @@ func (e *Measured) keepRecorded(stored *record.Row) {
 	record.SortFindings(e.Findings)
 }
 
-// inOrder compares codes by the order of display.
 func inOrder(a, b string) int {
 	place := func(code string) int {
 		for i := range checks {

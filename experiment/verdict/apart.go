@@ -10,23 +10,20 @@ import (
 	"bench/experiment/unit"
 )
 
-// A party differs if each quartile of its latencies lies far above each of the others'. No smaller difference is
-// found: requests that share a queue or a batch are late together, streams in step can have a place behind others to
-// the end of a row and wait up to twice as long, and nothing is assumed of either.
+// A party differs if each quartile of its latencies lies far above each of the others'. Smaller differences are
+// normal: requests that share a queue or a batch are late together, up to twice as long to the end of a row.
 const (
 	farAbove     = 2
 	leastInParty = 8   // requests
 	immaterialMs = 0.1 // a difference below it is none
 )
 
-// parting divides a row's requests among parties that should be alike: workers, or replicas.
 type parting struct {
 	of      func(*record.Record) *int // number of the request's party; nil = none
 	parties int
 	metrics []string
 }
 
-// difference is how far above the others' a party's latencies lie, in ms.
 type difference struct {
 	party       int
 	metric      string
@@ -42,8 +39,6 @@ func (d difference) text() string {
 // most is the largest part of the difference in a latency, in ms.
 func (d difference) most() float64 { return d.own.Hi - d.others.Lo }
 
-// apart are the parties whose latencies lie far above the others', each in the first metric in which they do. It is
-// not possible if no party has enough requests.
 func (e *Measured) apart(p parting) (out []difference, possible bool) {
 	found := map[int]bool{}
 	for _, metric := range p.metrics {
@@ -75,7 +70,6 @@ type partyValue struct {
 	ms    float64
 }
 
-// ofParties are all values of a metric, in order.
 func (e *Measured) ofParties(p parting, metric string) (out []partyValue) {
 	for r := range record.Completed(e.Records) {
 		if ms, ok := r.Latency(metric, e.Spec.Streams()); ok && p.of(r) != nil {

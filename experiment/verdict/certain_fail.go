@@ -9,8 +9,6 @@ import (
 	"bench/experiment/unit"
 )
 
-// certainFail is why a limit fails without a count of requests: the end of the window shows a server that does
-// not keep up with its rate, has broken down, or is far slower than the limit. Empty = nothing of that.
 func (e *Measured) certainFail(o *observed) string {
 	const longEnd = 3e6 // µs of the last quarter: less can be one stall
 	l, n := o.limit, len(o.values)

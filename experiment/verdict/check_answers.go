@@ -11,8 +11,6 @@ import (
 	"bench/experiment/workload"
 )
 
-// checkAnswerLimits is invalid if the share of valid or of correct answers is certainly below its limit, of the row or
-// of a class: a fast server that answers wrongly measures nothing.
 func checkAnswerLimits(e *Measured) checkResult {
 	result := unasked
 	var wrong, open []string
@@ -68,7 +66,6 @@ func (e *Measured) answersOf(c workload.Class) (valid, correct *record.Share) {
 	return s.Answers.Valid, s.Answers.Correct
 }
 
-// ofClass begins a text about one class of several.
 func ofClass(c workload.Class) string {
 	if c.Name == "" {
 		return ""
@@ -76,13 +73,11 @@ func ofClass(c workload.Class) string {
 	return "class " + c.Name + ": "
 }
 
-// shareText is "950 of 1,000 answers (95.0 %, 95 % interval 93.5 % to 96.3 %)".
 func shareText(s *record.Share) string {
 	return fmt.Sprintf("%s of %s answers (%s, 95 %% interval %s to %s)", unit.Count(s.In), unit.Count(s.Checked),
 		unit.Percent(s.Share), unit.Percent(s.CI95.Lo), unit.Percent(s.CI95.Hi))
 }
 
-// mostNeeded answers are more than a row has.
 const mostNeeded = 1e6
 
 // undecided is why shares are not certain.
@@ -104,8 +99,7 @@ func (u *undecided) add(s *record.Share, least float64) {
 	}
 }
 
-// needShare is about the number of further independent answers with which the interval would leave the limit; 0 = none
-// would do.
+// needShare is about the number of further independent answers that would decide; 0 = none.
 func needShare(s *record.Share, least float64) int {
 	for n := 1.1 * s.Effective; n < mostNeeded; n *= 1.1 {
 		if iv := stats.ShareInterval(s.Share, n, 0.95); iv.Hi < least || iv.Lo >= least {
@@ -127,7 +121,6 @@ func (u *undecided) hint() string {
 	return fmt.Sprintf("check about %s more answers: make duration longer", unit.Count(u.answers))
 }
 
-// checkAnswers is a caution if a class without a limit has answers that are not valid.
 func checkAnswers(e *Measured) checkResult {
 	result := unasked
 	var texts []string
@@ -148,7 +141,6 @@ func checkAnswers(e *Measured) checkResult {
 		"%s: %s", strings.Join(texts, "; "), unit.Counts(e.Summary.Answers.Reasons))
 }
 
-// checkUnchecked is a caution if answers could not be checked.
 func checkUnchecked(e *Measured) checkResult {
 	a := e.Summary.Answers
 	switch {
@@ -164,8 +156,7 @@ func checkUnchecked(e *Measured) checkResult {
 	return passed()
 }
 
-// checkAccuracy is invalid if the server's share of correct answers to known questions was certainly too small: that of
-// its worst replica, which others must not hide. Answers that were cut off in their reasoning could be correct. Few questions find a broken server; they do not measure a model.
+// checkAccuracy judges the worst replica, which others must not hide. Few questions find a broken server, no more.
 func checkAccuracy(e *Measured) checkResult {
 	a := e.Accuracy
 	if a == nil {

@@ -12,12 +12,9 @@ import (
 	"bench/experiment/workload"
 )
 
-// Limits of the difference between arrivals and their process. Several are tested, so each fails a row of the
-// true process only once in many thousand.
 const (
-	minArrivals = 50  // fewer can't be tested
-	farRate     = 4.5 // standard errors of the number of arrivals, if that is also above 1 % of it
-	// mostCrossing requests may be sent on the other side of the window's ends than they were due.
+	minArrivals  = 50  // fewer can't be tested
+	farRate      = 4.5 // standard errors of the number of arrivals, if that is also above 1 % of it
 	mostCrossing = 3
 	mostBehind   = 0.05 // share of the window in which a client that keeps up is behind at the window's ends
 	farGaps      = 1.5  // times the distance that 1 % of true samples exceed
@@ -25,9 +22,8 @@ const (
 	evenGaps     = 0.1  // variation of the gaps of constant arrivals, as a share of their mean
 )
 
-// observeArrivals describes the sending times as an arrival process; nil for a row without one, such as a
-// trace. Under a cap, and in a pause of the client, it takes the intended arrivals instead, since requests
-// wait.
+// observeArrivals describes the sending times as an arrival process; under a cap, and in a pause of the client, the
+// intended times. nil: the row has no such process.
 func (e *Measured) observeArrivals() *workload.Observed {
 	if e.Spec.Rate == 0 || e.Spec.Rate.IsInf() || e.Spec.IsColdStart() || e.Spec.ReplaysTrace() {
 		return nil
@@ -40,8 +36,6 @@ func (e *Measured) observeArrivals() *workload.Observed {
 	})
 }
 
-// observeTimes describes one time of each request as an arrival process. Later turns of a conversation are left
-// out.
 func (e *Measured) observeTimes(of func(*record.Record) record.Micros) *workload.Observed {
 	var times []time.Duration
 	intended := 0 // arrivals of the window
@@ -62,17 +56,13 @@ func (e *Measured) observeTimes(of func(*record.Record) record.Micros) *workload
 	return &o
 }
 
-// follows reports whether a request waits for an earlier turn of its session. The turns of a trace do not, unless
-// its sessions are replayed.
 func (e *Measured) follows(r *record.Record) bool {
 	return r.Turn != nil && *r.Turn > 0 && (e.Spec.Trace == nil || e.Spec.ReplaysSessions())
 }
 
-// mostTogether is the largest share of a trace's requests with the same time as the previous one. Above it,
-// the times of the log were rounded.
+// mostTogether is the largest share of requests with the same time as the previous one in a trace with exact times.
 const mostTogether = 0.05
 
-// checkSteps finds rounded times of a trace: the replay sends bursts that did not exist, which queue.
 func checkSteps(h workload.Head) checkResult {
 	if step := time.Duration(h.StepS * float64(time.Second)); step > 0 && h.SameTime > mostTogether {
 		return caution(fmt.Sprintf("write jitter = %q to spread them over the step", step),
@@ -82,7 +72,6 @@ func checkSteps(h workload.Head) checkResult {
 	return passed()
 }
 
-// checkArrivals compares the arrivals with the requested process.
 func checkArrivals(e *Measured) checkResult {
 	if e.Spec.ReplaysTrace() {
 		return checkSteps(e.Spec.Trace.Head)
@@ -102,20 +91,16 @@ func checkArrivals(e *Measured) checkResult {
 	return invalid(hint, "%s", text)
 }
 
-// plannedRight reports whether the intended arrivals are as the process has them.
 func (e *Measured) plannedRight() bool {
 	return arrivalsDiffer(e.observeTimes(func(r *record.Record) record.Micros { return r.Arrival })) == ""
 }
 
-// allSent reports whether every request was sent, if only late.
 func (e *Measured) allSent() bool {
 	return !slices.ContainsFunc(e.Records, func(r *record.Record) bool { return r.Sent.IsZero() })
 }
 
-// keepsUp reports whether the window has the number of requests that were due in it, or the client was behind its
-// plan only at the ends of the window: between the first and the last moment at which every due request was sent,
-// exactly the requests were sent that were due, so the others crossed an end. A client that is slow all the time is
-// behind to the window's end.
+// keepsUp reports whether the window has the requests that were due in it, or the client was behind only at its ends:
+// exactly the due requests were sent between the first and the last moment at which every due one was.
 func (e *Measured) keepsUp() bool {
 	from, to := e.Window.StartUs, e.Window.EndUs
 	inside := func(us int64) bool { return us >= from && us < to }
@@ -151,9 +136,8 @@ func (e *Measured) keepsUp() bool {
 	return float64(behind) <= mostBehind*float64(e.Window.EndUs-e.Window.StartUs)
 }
 
-// bunched is the finding that requests left in bunches, since the client sent them late. Nothing bounds what that
-// does to a server that runs requests together, not even the largest lag. Two requests, each 1 s of a server that
-// they share: due at 0 s and 1 s they take 1 s each; with the first one sent 0.5 s late it ends at 2 s, 1 s later.
+// bunched: nothing bounds what late requests do to a server that runs requests together, not even the largest lag.
+// Two of 1 s each, due at 0 s and 1 s: with the first one sent 0.5 s late it ends 1 s later.
 func (e *Measured) bunched(hint, text string) checkResult {
 	most := 0.0
 	for _, r := range e.Records {
@@ -163,12 +147,10 @@ func (e *Measured) bunched(hint, text string) checkResult {
 		touching(unbounded(record.Unknown, firstToken, lastToken, betweenIt, throughputs, goodputs))
 }
 
-// arrivalsDiffer is how arrivals differ from their process; empty = they do not.
 func arrivalsDiffer(o *workload.Observed) string {
 	return cmp.Or(unevenGaps(o), rateDiffers(o), gapsDiffer(o))
 }
 
-// unevenGaps is how far the gaps between constant arrivals vary; empty = they do not, or are not to be constant.
 func unevenGaps(o *workload.Observed) string {
 	if o.GapCVAsked == 0 && o.GapCV > evenGaps {
 		return fmt.Sprintf("requested constant arrivals, but the gaps vary by %.0f %% of their mean", 100*o.GapCV)
@@ -176,10 +158,9 @@ func unevenGaps(o *workload.Observed) string {
 	return ""
 }
 
-// rateDiffers is how the number of arrivals differs from their process; empty = it does not.
 func rateDiffers(o *workload.Observed) string {
-	// Of a renewal process: the count of arrivals has a standard deviation of the gaps' CV times the root of
-	// the count. A fixed count has none, but a late request may cross the window's ends.
+	// The count of a renewal process has a standard deviation of the gaps' CV times the root of the count; of a fixed
+	// count, a late request may cross the window's ends.
 	n := float64(o.Arrivals)
 	off, chance := math.Abs(o.RatePerS/o.AskedPerS-1), farRate*max(o.GapCVAsked, 0.05)/math.Sqrt(n)
 	if o.Fixed {
@@ -191,7 +172,6 @@ func rateDiffers(o *workload.Observed) string {
 	return ""
 }
 
-// gapsDiffer is how the distribution or the dispersion of arrivals differs from their process; empty = they do not.
 func gapsDiffer(o *workload.Observed) string {
 	if o.Gaps != nil && o.Gaps.Distance > farGaps*o.Gaps.Limit {
 		return fmt.Sprintf("the distribution of the gaps differs from the process by %s; a true process exceeds %s once in 100 windows",

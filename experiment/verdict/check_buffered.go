@@ -6,9 +6,8 @@ import (
 	"bench/experiment/record"
 )
 
-// checkBuffered finds events that arrived together: a proxy buffers them, or the engine sends several at once.
-// Then itl is not the time between tokens, and tpot does not exist for an answer that arrived all at once.
-// After a stall a server, or a network, may send all that it had at once: that is no buffering.
+// checkBuffered finds events that arrived together: a proxy buffers them, or the engine sends several at once. What
+// arrives at once after a stall is no buffering.
 func checkBuffered(e *Measured) checkResult {
 	whole, n, most := buffered(e.disturbed.without(e.Records))
 	zero, gaps := 0, 0
@@ -42,13 +41,10 @@ func checkBuffered(e *Measured) checkResult {
 	return passed()
 }
 
-// fewestEvents of an answer show whether it arrived all at once.
 const fewestEvents = 4
 
-// shortAnswer is the number of events that a busy server, or a busy client, may well pass on in one wake-up.
 const shortAnswer = 5
 
-// bufferingHint follows the evidence: a proxy that buffers holds back nearly every answer, a busy machine some.
 func bufferingHint(whole, of, most int) string {
 	switch {
 	case most <= shortAnswer:
@@ -59,8 +55,6 @@ func bufferingHint(whole, of, most int) string {
 	return "disable buffering between server and client (nginx: proxy_buffering off)"
 }
 
-// buffered counts the streamed answers of the window whose tokens arrived all at once; most is the largest number
-// of events of one of them.
 func buffered(records []*record.Record) (whole, of, most int) {
 	for r := range record.Completed(records) {
 		if r.Gaps.Len()+1 < fewestEvents {
@@ -79,8 +73,7 @@ func atOnce(r *record.Record) bool {
 	return r.Gaps.Len()+1 >= fewestEvents && !r.Last.IsZero() && r.Last.Us()-r.First.Us() < int64(r.Gaps.Len())
 }
 
-// heldBack is the effect on tpot of answers whose first tokens were held back. Buffering only delays tokens, so that
-// the first was made after the request was sent, and the last before it arrived.
+// heldBack is the effect on tpot: the first token was made after the request was sent, the last before it arrived.
 func (e *Measured) heldBack(which func(*record.Record) bool) []effect {
 	own := func(r *record.Record) float64 {
 		tpot, ok := r.Latency("tpot", e.Spec.Streams())

@@ -5,8 +5,7 @@ import (
 	"bench/experiment/unit"
 )
 
-// checkCap finds requests that waited under a cap which load workers share: each has its own part of the cap, so
-// that a request can wait at one worker while another could send it. One process would have sent it then.
+// checkCap finds requests that waited for their worker's part of a cap while another worker could have sent them.
 func checkCap(e *Measured) checkResult {
 	if len(e.Workers) < 2 || e.Spec.Rate == 0 || e.Spec.Concurrency == 0 {
 		return unasked
@@ -31,7 +30,6 @@ func checkCap(e *Measured) checkResult {
 		touching(exactly(record.Inflated, most, capWait, fromArrival, []string{"cap_wait"}))
 }
 
-// capWait is how long a request waited under the cap, in ms.
 func capWait(r *record.Record) float64 {
 	ms, _ := r.Latency("cap_wait", true)
 	return ms

@@ -9,24 +9,19 @@ import (
 	"bench/experiment/unit"
 )
 
-// Limits of the client machine. The kernel timestamps arrivals, so a busy client does not move them, and its
-// effect on the sending is the lag of client_bound: run_delay, a busy core and, with kernel timestamps,
-// scheduler latency are no findings.
+// Limits of the client machine. The kernel timestamps arrivals, so a busy client does not move them; its effect on
+// the sending is the lag of client_bound.
 const (
 	// minSamples is one second of samples: a core's share is a count of 10 ms ticks.
 	minSamples = 4
-	// saturated is the share of its cores above which the client may be the bottleneck: the wait for a core
-	// grows as 1/(1 − share). Late reads then throttle the server by the TCP window.
+	// saturated: the wait for a core grows as 1/(1 − share), and late reads throttle the server by the TCP window.
 	saturated = 0.9
-	// stolen is the limit of CPU steal. No timestamp is taken meanwhile, not even the kernel's: at 5 % one
-	// arrival in twenty is late.
+	// stolen is the limit of CPU steal, in which not even the kernel takes a timestamp.
 	stolen = 0.05
-	// lateWakeup, ms: without kernel timestamps a token's time is when a goroutine reads it. 1 ms at p99 is
-	// the largest accepted error.
+	// lateWakeup, ms: without kernel timestamps a goroutine's read is a token's time.
 	lateWakeup = 1
 )
 
-// checkClient tests whether the client's cores were saturated, stolen, or late to read.
 func checkClient(e *Measured) checkResult {
 	u := e.Client
 	if u == nil || u.Samples < minSamples || u.CPUMean == nil {
@@ -46,8 +41,7 @@ func checkClient(e *Measured) checkResult {
 	return all
 }
 
-// busyClient finds saturated cores. Reads that come late throttle the server, which no record shows; a server
-// on the same cores is late with its first tokens, too.
+// busyClient finds saturated cores; a server on the same cores is late with its first tokens, too.
 func (e *Measured) busyClient() checkResult {
 	u := e.Client
 	if *u.CPUMean <= saturated*float64(u.MaxProcs) {
@@ -65,7 +59,6 @@ func (e *Measured) busyClient() checkResult {
 		touching(effects, e.thinned())
 }
 
-// stolenClient finds CPU steal. A server on this machine also works that much slower.
 func (e *Measured) stolenClient() checkResult {
 	u := e.Client
 	if u.Steal == nil || *u.Steal <= stolen {
@@ -82,7 +75,6 @@ func (e *Measured) stolenClient() checkResult {
 		touching(inMs(record.Inflated, ms, firstToken, lastToken), inMs(record.Unknown, ms, []string{"itl"}), e.lateDecode(ms), slower)
 }
 
-// lateReads finds token times that are late since a goroutine takes them.
 func (e *Measured) lateReads() checkResult {
 	u := e.Client
 	if !e.userStamps() || u.SchedP99 == nil || *u.SchedP99 <= lateWakeup {
@@ -99,11 +91,9 @@ func (e *Measured) lateReads() checkResult {
 
 func (e *Measured) userStamps() bool { return e.Clock.KernelStamps == 0 && e.Clock.UserStamps > 0 }
 
-// localServer reports whether the server shares the client's cores.
 func (e *Measured) localServer() bool { return e.Host.Server || e.Simulated }
 
-// lateDecode are the effects on tpot of timestamps that are up to ms late. A late last token inflates it by
-// that over the tokens after the first. A late first token lowers it, but a timestamp can't be later than the
+// lateDecode are the effects on tpot of timestamps that are up to ms late. A first token's can't be later than the
 // time since its request was sent.
 func (e *Measured) lateDecode(ms float64) []effect {
 	part := func(r *record.Record, late float64) float64 { return late / float64(max(1, r.OutputTokens-1)) }
@@ -121,7 +111,6 @@ func (e *Measured) lateDecode(ms float64) []effect {
 	return append(exactly(record.Inflated, mostLast, last, []string{"tpot"}), exactly(record.Lowered, mostFirst, first, []string{"tpot"})...)
 }
 
-// checkConnections finds requests that had to open a connection, which an application keeps open.
 func checkConnections(e *Measured) checkResult {
 	var setup []float64
 	n := 0
@@ -161,9 +150,8 @@ func (e *Measured) mostConnecting() string {
 	return fmt.Sprintf("; %s opened %d", e.workerName(most), by[most])
 }
 
-// checkStamps finds arrivals without the kernel timestamp that most have. The time of such a read is late by the
-// read lag, whose largest was measured on the others. It is invalid if that bound is unknown, of the fewer
-// arrivals, or as large as an answer.
+// checkStamps finds arrivals without the kernel timestamp that most have: late by the read lag. It is invalid if that
+// bound is unknown, of the fewer arrivals, or as large as an answer.
 func checkStamps(e *Measured) checkResult {
 	c := e.Clock
 	if c.KernelStamps == 0 {

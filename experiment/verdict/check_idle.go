@@ -5,9 +5,8 @@ import (
 	"bench/experiment/unit"
 )
 
-// checkIdle finds requests in the server that the row did not send, at its beginning: those that earlier rows gave
-// up, which the server does not drop, or another client's. Nearly every row gives up some at its end, as many as its
-// concurrency at most; where the server does not report its requests, only more of them are worth a note.
+// checkIdle finds requests that the row did not send: given up by earlier rows, or another client's. A row gives up
+// as many as its concurrency; a server that does not report its requests needs more for a note.
 func checkIdle(e *Measured) checkResult {
 	s, abandoned := e.Server.Settle, e.Server.Abandoned
 	switch {

@@ -10,10 +10,8 @@ import (
 	"bench/experiment/unit"
 )
 
-// checkLag finds client lag above 1 ms and above 5 % of ttft (e2e without streaming), both at p50 or both at
-// the highest percentile that the number of requests supports: the p99 of 20 requests is their maximum, and
-// one late request is no limit of the client. The set-up of a connection is no lag, and that of a
-// pause has its own finding. A row with little lag must also be within the machine's self-test.
+// checkLag finds client lag above 1 ms and above 5 % of ttft (e2e without streaming), at p50 or at the highest
+// percentile that the requests support. A row with little lag must also be within the machine's self-test.
 func checkLag(e *Measured) checkResult {
 	latency := e.Summary.TTFT
 	if latency == nil {
@@ -43,8 +41,7 @@ func checkLag(e *Measured) checkResult {
 	return e.withinSelftest()
 }
 
-// supported is the highest percentile with an upper bound at 95 % confidence for n values, of those up to
-// p99; p50 if no higher one has it.
+// supported is the highest percentile up to p99 with an upper bound at 95 % confidence for n values, else p50.
 func supported(n int) string {
 	for _, x := range []struct {
 		name string
@@ -57,14 +54,11 @@ func supported(n int) string {
 	return "p50"
 }
 
-// ownLag is the client lag in a request's latencies, in ms, without the set-up of a connection; 0 = it was
-// not sent.
 func ownLag(r *record.Record) float64 {
 	ms, _ := r.Latency("lag", true)
 	return ms - ownSetup(r)
 }
 
-// ownSetup is the connection set-up in a request's latencies, in ms; 0 = the connection was open.
 func ownSetup(r *record.Record) float64 {
 	if r.ConnectUs == nil {
 		return 0
@@ -72,7 +66,6 @@ func ownSetup(r *record.Record) float64 {
 	return float64(*r.ConnectUs) / record.UsPerMs
 }
 
-// clientLoad is the row's load on the client, in the terms of a self-test.
 func clientLoad(s *record.Summary) selftest.Load {
 	l := selftest.Load{Streams: s.Concurrency.Max, RequestsPerS: s.Throughput.RequestsPerS}
 	if s.DurationS > 0 {
@@ -85,8 +78,6 @@ func clientLoad(s *record.Summary) selftest.Load {
 	return l
 }
 
-// withinSelftest finds a load that exceeds this machine's calibration. It passes without a self-test, and with
-// one that had the other kind of timestamps.
 func (e *Measured) withinSelftest() checkResult {
 	t := e.Selftest
 	load := clientLoad(&e.Summary)

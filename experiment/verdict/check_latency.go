@@ -10,16 +10,12 @@ import (
 )
 
 const (
-	// minDip is the smallest dip that matters: two distant groups, with a twentieth of the requests in the
-	// smaller one.
+	// minDip is a twentieth of the requests in the smaller of two distant groups.
 	minDip = 0.025
-	// blurWidth is the relative distance within which latencies count as equal: an engine works in steps, and
-	// each number of steps is a mode of its own.
+	// blurWidth is the relative distance of equal latencies: each number of an engine's steps is a mode of its own.
 	blurWidth = 0.1
 )
 
-// checkHeterogeneous finds several kinds of requests, by declared classes or by two modes of e2e: mean and median then
-// describe none of them.
 func checkHeterogeneous(e *Measured) checkResult {
 	if len(e.Spec.Mix) > 0 {
 		return e.pooledClasses()
@@ -47,7 +43,6 @@ func checkHeterogeneous(e *Measured) checkResult {
 		at, unit.Brief(math.Exp(stats.Quantile(logs[:at], 0.5)), 3), len(logs)-at, unit.Brief(math.Exp(stats.Quantile(logs[at:], 0.5)), 3), dip)
 }
 
-// pooledClasses: each class has its own figures, those of the row are of all.
 func (e *Measured) pooledClasses() checkResult {
 	if len(e.Spec.Mix) < 2 {
 		return passed()
@@ -62,7 +57,7 @@ func (e *Measured) pooledClasses() checkResult {
 		len(names), strings.Join(names, ", "))
 }
 
-// blur spreads the values evenly over a width, by a sequence without period (multiples of the golden ratio).
+// blur spreads the values evenly over a width, by multiples of the golden ratio.
 func blur(values []float64, width float64) []float64 {
 	out := make([]float64, len(values))
 	for i, x := range values {
@@ -72,7 +67,6 @@ func blur(values []float64, width float64) []float64 {
 	return out
 }
 
-// checkRoofline is invalid if tpot is below the roofline floor.
 func checkRoofline(e *Measured) checkResult {
 	if e.Roofline == nil || e.Summary.TPOT == nil {
 		return noData

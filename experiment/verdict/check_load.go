@@ -7,8 +7,6 @@ import (
 	"bench/experiment/unit"
 )
 
-// checkRate finds that fewer requests completed in the window than arrived: in a longer row they would wait
-// longer.
 func checkRate(e *Measured) checkResult {
 	if e.AllFailed() || e.Summary.FailedShare() > tolerated || e.Spec.Rate == 0 || e.Spec.Rate.IsInf() || e.Summary.Requests.Stayed() < 20 || e.Summary.DurationS <= 0 {
 		return noData
@@ -27,7 +25,6 @@ func checkRate(e *Measured) checkResult {
 	return passed()
 }
 
-// firstArrival is the start of the load, µs.
 func (e *Measured) firstArrival() int64 {
 	first := e.Window.StartUs
 	for _, r := range e.Records {
@@ -38,8 +35,6 @@ func (e *Measured) firstArrival() int64 {
 	return first
 }
 
-// checkConcurrency compares the requests in flight with the requested ones. Too many are another load than
-// the row's; too few too, but it is known which one.
 func checkConcurrency(e *Measured) checkResult {
 	if e.Spec.Concurrency == 0 {
 		return noData
@@ -62,8 +57,7 @@ func checkConcurrency(e *Measured) checkResult {
 	return passed()
 }
 
-// thinned is the effect of workers that wait for the client on the load of a closed loop: fewer requests were
-// in flight than requested. It is empty within 2 %: the client's turn between two answers takes that much.
+// thinned is the effect of workers that wait for the client on the load of a closed loop; none within 2 %.
 func (e *Measured) thinned() []effect {
 	if e.whole != nil {
 		return e.whole.thinned()
@@ -76,7 +70,6 @@ func (e *Measured) thinned() []effect {
 	return byFactor(record.Lowered, asked/mean, []string{record.MetricConcurrency})
 }
 
-// checkWarmup finds a window that contains the ramp-up. Whether that matters is for checkSteady to find.
 func checkWarmup(e *Measured) checkResult {
 	const hint, text = `write warmup = "10s"`, "no warm-up: the window contains the ramp-up"
 	switch {

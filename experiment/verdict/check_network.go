@@ -3,16 +3,13 @@ package verdict
 import "bench/experiment/record"
 
 const (
-	// lossy is the largest share of lost segments. A loss delays its stream by a round trip, the last one by
-	// 200 ms. A tenth of the share that would move p99.
-	lossy = 0.001
-	// minLosses is the smallest number of losses that is not chance.
+	// lossy is a tenth of the share that would move p99: a loss delays its stream by a round trip, or by 200 ms.
+	lossy     = 0.001
 	minLosses = 5
 )
 
-// checkNetwork tests the TCP counters of bench's own connections. A segment of a request that is sent again
-// delays that request; an answer's segment out of order means that one before it was late or lost, and that
-// its stream stood still.
+// checkNetwork tests the TCP counters of bench's own connections. A segment out of order means that one before it was
+// late or lost.
 func checkNetwork(e *Measured) checkResult {
 	s := e.Connections.Sockets
 	if s == nil || s.SegmentsOut == 0 && s.SegmentsIn == 0 {

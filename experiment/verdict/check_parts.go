@@ -5,12 +5,9 @@ import (
 	"bench/experiment/unit"
 )
 
-// uneven is the share of the counted requests above which those beside them show workers that are not equally fast.
-// Answers of different lengths alone bring some percent.
+// uneven: answers of different lengths alone bring some percent.
 const uneven = 0.25
 
-// checkParts finds workers that ended their parts of the counted requests at very different times. A fast one then goes on
-// within the window with requests that do not count: percentiles weigh the workers alike, the load did not.
 func checkParts(e *Measured) checkResult {
 	if len(e.Workers) == 0 || e.Spec.Requests == 0 {
 		return unasked

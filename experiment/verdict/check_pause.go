@@ -17,7 +17,6 @@ type disturbance struct {
 	spans    []span    // of both, with their backlog
 }
 
-// findDisturbances looks for pauses and stalls in the window.
 func (e *Measured) findDisturbances() (d disturbance) {
 	d.clients = max(1, len(e.Workers))
 	for _, machine := range e.Clients() {
@@ -47,10 +46,8 @@ func pausesOf(u *telemetry.Usage) (out []span) {
 	return out
 }
 
-// touches reports whether the request was waiting or in flight in a disturbance.
 func (d *disturbance) touches(r *record.Record) bool { return during(r, d.spans) }
 
-// without are the records that no disturbance touches.
 func (d *disturbance) without(records []*record.Record) []*record.Record {
 	if len(d.spans) == 0 {
 		return records
@@ -58,12 +55,10 @@ func (d *disturbance) without(records []*record.Record) []*record.Record {
 	return filter(records, func(r *record.Record) bool { return !d.touches(r) })
 }
 
-// during reports whether the request was waiting or in flight in one of the spans.
 func during(r *record.Record, spans []span) bool {
 	return slices.ContainsFunc(spans, func(s span) bool { return s.overlaps(r.Arrival.Us(), max(r.End.Us(), r.Arrival.Us()+1)) })
 }
 
-// share is the part of the window that disturbances take, without their backlog.
 func (d *disturbance) share(w record.Window) float64 {
 	var sum int64
 	for _, s := range d.paused {
@@ -75,8 +70,8 @@ func (d *disturbance) share(w record.Window) float64 {
 	return float64(sum) / float64(max(1, w.EndUs-w.StartUs))
 }
 
-// recoveries extends a disturbance to the moment at which no more requests are waiting or in flight than at its
-// start. It stays as it is if that does not happen in the window: then the load alone is too high.
+// recoveries extends a disturbance until no more requests are waiting or in flight than at its start; if that does
+// not happen in the window, the load alone is too high.
 func (e *Measured) recoveries() func(span) span {
 	var arrivals, ends []int64
 	for _, r := range e.Records {
@@ -106,8 +101,6 @@ func (e *Measured) recoveries() func(span) span {
 	}
 }
 
-// checkPaused fails if the client did not run for a time. The latencies of at most pausedRequests requests are
-// too long, by at most the pause: those that were due in it, and without kernel timestamps those in flight.
 func checkPaused(e *Measured) checkResult {
 	if e.Client == nil {
 		return noData
@@ -138,8 +131,6 @@ func checkPaused(e *Measured) checkResult {
 		touching(effects, e.thinned())
 }
 
-// pausedRequests is the number of requests of the window that were waiting or in flight in a pause of the
-// client.
 func (e *Measured) pausedRequests() (n int) {
 	for _, r := range e.Records {
 		if r.Phase == record.PhaseWindow && during(r, e.disturbed.paused) {
@@ -149,8 +140,6 @@ func (e *Measured) pausedRequests() (n int) {
 	return n
 }
 
-// checkStalled fails if all requests in flight stood still at once. The latencies are the server's own: they
-// count.
 func checkStalled(e *Measured) checkResult {
 	if !slices.ContainsFunc(e.Records, func(r *record.Record) bool { return r.Gaps.Len() > 0 }) {
 		return noData

@@ -10,21 +10,17 @@ import (
 
 const (
 	sharedHint = "find what sends the same prompts: another client, or the cache of an earlier run"
-	// minWarm is the share of a warm row's prefix tokens that must be cached.
-	minWarm = 0.9
-	// alikeTokens are leading tokens that cold prompts may have in common besides the template: first words of
-	// a small vocabulary.
+	minWarm    = 0.9
+	// alikeTokens are leading tokens that cold prompts of a small vocabulary may have in common.
 	alikeTokens = 16
 )
 
-// cacheHits are the cached tokens of some requests of a row, and how many are possible.
 type cacheHits struct {
 	source                     string // of record.Reuse; empty = not reported
 	requests, cached, possible int
 }
 
-// hitsByUsage counts the completed requests of the window that report cached tokens, without the later turns of
-// conversations, which have their conversation in the cache, and without real prompts. Only a warm prefix makes hits possible.
+// hitsByUsage leaves out later turns of conversations, which have their conversation in the cache, and real prompts.
 func (e *Measured) hitsByUsage() (h cacheHits) {
 	if !record.ReportsCached(e.Records) {
 		return h
@@ -42,7 +38,6 @@ func (e *Measured) hitsByUsage() (h cacheHits) {
 	return h
 }
 
-// hitsByCounters counts all requests of the row, by the server's counters.
 func (e *Measured) hitsByCounters() (h cacheHits) {
 	cached, requests := e.countedHits()
 	if len(requests) == 0 {
@@ -55,7 +50,6 @@ func (e *Measured) hitsByCounters() (h cacheHits) {
 	return h
 }
 
-// checkPrefix compares the cached tokens that the server reports with the row's prefix state.
 func checkPrefix(e *Measured) checkResult {
 	if e.FailedPriming > 0 {
 		return invalid("read the server's log", "%d requests that prime the prefixes failed", e.FailedPriming)
@@ -81,7 +75,6 @@ func checkPrefix(e *Measured) checkResult {
 	return passed()
 }
 
-// unknownWarmth: neither usage nor the counters show the cached tokens.
 func (e *Measured) unknownWarmth() checkResult {
 	problem := "the row is warm, but the server does not report cached tokens"
 	if m := e.Server.Metrics; m != nil && m.PrefixHits != nil {
@@ -91,8 +84,7 @@ func (e *Measured) unknownWarmth() checkResult {
 		problem).touching(unbounded(record.Inflated, firstToken, lastToken))
 }
 
-// checkWarmPrefix is invalid if fewer tokens were cached than the priming left. Of a prefix that is shorter than
-// a block no server caches anything: the row is what it says, but cold.
+// Of a prefix that is shorter than a block no server caches anything: the row is cold.
 func (e *Measured) checkWarmPrefix(h cacheHits) checkResult {
 	block := e.Server.BlockTokens()
 	if primed := e.longestPrimed(); primed < block {
@@ -118,7 +110,6 @@ func (e *Measured) checkWarmPrefix(h cacheHits) checkResult {
 	return invalid(e.missingHitsHint(h.cached), "%s (blocks: %s)", text, e.blockText())
 }
 
-// longestPrimed is the longest warm prefix of any class, in tokens.
 func (e *Measured) longestPrimed() (tokens int) {
 	for _, c := range e.Spec.Classes() {
 		tokens = max(tokens, e.Spec.PrimedTokens(c.Name))
@@ -126,7 +117,6 @@ func (e *Measured) longestPrimed() (tokens int) {
 	return tokens
 }
 
-// blockText is the size of the server's cache block, and where it is from.
 func (e *Measured) blockText() string {
 	if e.Server.Block == nil {
 		return unit.Plural(e.Server.BlockTokens(), "token") + ", assumed"
@@ -134,7 +124,6 @@ func (e *Measured) blockText() string {
 	return unit.Plural(e.Server.Block.Tokens, "token") + ", " + e.Server.Block.Source
 }
 
-// missingHitsHint is what to do about missing hits, by what the row shows about evictions.
 func (e *Measured) missingHitsHint(cached int) string {
 	switch {
 	case e.EvictsPrefixes():
@@ -145,7 +134,6 @@ func (e *Measured) missingHitsHint(cached int) string {
 	return "check routing to several replicas, and --parallel of llama.cpp: evictions are not evident"
 }
 
-// overhead is the number of tokens around every prompt, which are the same in all.
 func (e *Measured) overhead() int {
 	if e.PromptOverhead == nil {
 		return 0
@@ -153,8 +141,7 @@ func (e *Measured) overhead() int {
 	return *e.PromptOverhead
 }
 
-// checkSharedPrefix is invalid if more tokens were cached than the row's own requests can leave. Fewer are no
-// finding: the server's pool can be small.
+// checkSharedPrefix: fewer cached tokens than possible are no finding, since the server's pool can be small.
 func (e *Measured) checkSharedPrefix() checkResult {
 	u := e.Reuse
 	if u == nil {

@@ -5,7 +5,6 @@ import (
 	"bench/experiment/unit"
 )
 
-// checkRefusedPrompts finds that the row left out prompts because the server refused to count them.
 func checkRefusedPrompts(e *Measured) checkResult {
 	switch p := e.RefusedPrompts; {
 	case !e.Spec.CountsPrompts(), e.Summary.Requests.Planned == 0: // checkErrors reports it
@@ -22,8 +21,7 @@ const refusedHint = "remove these lines (refused_prompts in the row's JSON), or 
 // tolerableWarm is the share of prompts that may be in the cache at their first use: some begin as others do.
 const tolerableWarm = 0.05
 
-// checkWarmPrompts finds that the server had real prompts in its cache before the row used them: an earlier row or run
-// sent them, or bench's count of their tokens, since bench does not change them.
+// checkWarmPrompts finds real prompts that the server had in its cache before the row used them.
 func checkWarmPrompts(e *Measured) checkResult {
 	p := e.Prompts
 	if p == nil || p.Known == 0 {
@@ -37,7 +35,6 @@ func checkWarmPrompts(e *Measured) checkResult {
 		unit.Count(p.Warm), unit.Count(p.Known), cause).touching(unbounded(record.Lowered, firstToken, lastToken))
 }
 
-// warmCause is what may have sent the prompts before, and what helps.
 func warmCause(e *Measured) (cause, hint string) {
 	counted, salted := false, true
 	for _, c := range e.Spec.Classes() {
@@ -56,7 +53,6 @@ func warmCause(e *Measured) (cause, hint string) {
 	return cause + ", or they share nearly all of their text", "write cache_salt = true in [row.prompts] (vLLM), " + hint
 }
 
-// checkRepeatedPrompts finds that the row used prompts more than once, which a prefix cache serves faster.
 func checkRepeatedPrompts(e *Measured) checkResult {
 	p := e.Prompts
 	if p == nil {

@@ -2,7 +2,6 @@ package verdict
 
 import "bench/experiment/record"
 
-// checkUnanswered finds answers that are reasoning only: they reached their limit of tokens, and the user got nothing.
 func checkUnanswered(e *Measured) checkResult {
 	if e.Summary.Requests.Completed == 0 {
 		return noData
@@ -19,8 +18,6 @@ func checkUnanswered(e *Measured) checkResult {
 		s.Unanswered, e.Summary.Requests.Completed)
 }
 
-// checkThinkTags finds reasoning that the server sends as content: its first token counts as one of the answer. An
-// answer behind streamed reasoning may contain a tag as well: models quote it, or close their reasoning twice.
 func checkThinkTags(e *Measured) checkResult {
 	if e.Summary.Requests.Completed == 0 {
 		return noData
@@ -39,7 +36,6 @@ func checkThinkTags(e *Measured) checkResult {
 		tags, e.Summary.Requests.Completed).touching(unbounded(record.Lowered, []string{"ttfo"}))
 }
 
-// checkReasoningKnown finds predictions without the reasoning that a server may write before its answers.
 func checkReasoningKnown(e *Measured) checkResult {
 	switch {
 	case !e.Predicted:

@@ -12,7 +12,6 @@ import (
 	"bench/experiment/unit"
 )
 
-// checkErrors is invalid if requests failed, or none fell into the window.
 func checkErrors(e *Measured) checkResult {
 	f := e.checkOutcomes()
 	if command := e.raiseLimit(); f.severity != "" && command != "" {
@@ -57,8 +56,6 @@ func (e *Measured) checkOutcomes() checkResult {
 	return found(severity, "read the server's log, then run again", "%s", text)
 }
 
-// ToleratedErrors is the largest share of failed requests that leaves a row valid: what its SLO allows, if that is
-// more than 1 %.
 func ToleratedErrors(s *experiment.Spec) float64 {
 	most := tolerated
 	for _, l := range s.SLO.Limits {
@@ -69,8 +66,6 @@ func ToleratedErrors(s *experiment.Spec) float64 {
 	return most
 }
 
-// checkUnfinished finds requests of the window that had not ended when the row did. Under an SLO they rank as
-// infinitely slow, so that few of them need no caution.
 func checkUnfinished(e *Measured) checkResult {
 	q := e.Summary.Requests
 	if q.Unfinished == 0 {
@@ -88,7 +83,6 @@ func checkUnfinished(e *Measured) checkResult {
 		"%d requests of the window had not ended %g s after it: they count as failed", q.Unfinished, e.Spec.GraceTime().Seconds())
 }
 
-// checkShort is invalid if answers end early although they were sent with ignore_eos.
 func checkShort(e *Measured) checkResult {
 	if !e.Spec.IgnoresEOS() || e.Summary.Requests.Completed == 0 {
 		return noData
@@ -106,11 +100,8 @@ func RaiseFileLimit(n int) string {
 	return fmt.Sprintf("ulimit -n %d (if refused, as root: prlimit --pid $$ --nofile=%d)", thousands, thousands)
 }
 
-// WidenPortRange is the command that lets a machine open more connections to one address.
 const WidenPortRange = `sysctl -w net.ipv4.ip_local_port_range="1024 65535" (as root)`
 
-// raiseLimit is the command that raises the limit of this machine that made connections fail; empty = none
-// did.
 func (e *Measured) raiseLimit() string {
 	for _, r := range e.Records {
 		switch {

@@ -25,7 +25,6 @@ const (
 	minWindow   = 10.0 // seconds; the load average lags
 )
 
-// checkRestarted finds that the server restarted: its caches are then cold.
 func checkRestarted(e *Measured) checkResult {
 	m := e.Server.Metrics
 	if m == nil || m.GenerationTokens == nil && m.PromptTokens == nil {
@@ -38,10 +37,8 @@ func checkRestarted(e *Measured) checkResult {
 	return passed()
 }
 
-// checkShared compares the server's requests and tokens with this client's. Readings are a second apart and
-// can coincide with this client's bursts: many requests prove nothing if the tokens are this client's;
-// without a token counter only more requests than this client ever had in flight do. A request that the
-// client gave up can still run in the server, also one of an earlier row (checkIdle).
+// checkShared: readings are a second apart and can coincide with this client's bursts, so that many requests prove
+// nothing if the tokens are this client's. Requests that it gave up can still run (checkIdle).
 func checkShared(e *Measured) checkResult {
 	m := e.Server.Metrics
 	if found := e.otherPage(); found.severity != "" {
@@ -71,7 +68,6 @@ func checkShared(e *Measured) checkResult {
 	return passed()
 }
 
-// ownTokens is the smallest share of this client's output tokens that its server's metrics page counts.
 const ownTokens = 0.9
 
 // otherPage finds that the metrics page is another server's, or that of one of several servers.
@@ -93,7 +89,6 @@ func (e *Measured) otherPage() checkResult {
 	return noData
 }
 
-// checkLogs finds that the server logs every request, which takes its CPU time.
 func checkLogs(e *Measured) checkResult {
 	if e.Server.LogLines == nil || e.Summary.Requests.Sent == 0 {
 		return noData
@@ -124,7 +119,6 @@ func disableLog(m *telemetry.ServerUsage) string {
 	return unknown
 }
 
-// slowed are the effects of a server that was slower than it is, by at most a factor; nil = no bound is known.
 func slowed(factor *float64) []effect {
 	if factor == nil {
 		return append(unbounded(record.Inflated, firstToken, lastToken, betweenIt), unbounded(record.Lowered, throughputs)...)
@@ -135,7 +129,6 @@ func slowed(factor *float64) []effect {
 // ThrottleReasons are the throttle reasons that are findings. A power cap is a setting, and none of them.
 var ThrottleReasons = []string{"hw_slowdown", "sw_thermal", "hw_thermal", "hw_power_brake"}
 
-// checkThrottled finds that heat or power supply lowered a GPU's clocks.
 func checkThrottled(e *Measured) checkResult {
 	if e.GPU == nil {
 		return noData
@@ -162,8 +155,6 @@ func checkThrottled(e *Measured) checkResult {
 	return passed()
 }
 
-// slower is the larger of a factor and that of a GPU's highest clocks over its lowest; nil = no bound: a clock
-// is not reported, or every reading was throttled.
 func slower(factor *float64, d *telemetry.GPUDevice, throttled float64) *float64 {
 	if factor == nil || throttled >= 1 || d.SMClock == nil || d.SMClock.Min <= 0 {
 		return nil
@@ -175,7 +166,6 @@ func slower(factor *float64, d *telemetry.GPUDevice, throttled float64) *float64
 	return &x
 }
 
-// checkGPUProcesses finds that processes on the GPUs started or ended during the row.
 func checkGPUProcesses(e *Measured) checkResult {
 	if e.GPU == nil || e.GPU.Before == nil || e.GPU.After == nil {
 		return noData
@@ -195,9 +185,8 @@ func checkGPUProcesses(e *Measured) checkResult {
 	return passed()
 }
 
-// checkHost finds other work on this machine. The work of a local server can't be separated from it; but a
-// load average of twice the cores means that the server waited for them. Load averages of the two ends bound
-// nothing: the load within the row can have been higher.
+// checkHost finds other work on this machine. A local server's can't be told from it, but a load average of twice the
+// cores means that the server waited. The load within the row can have been higher than at its ends.
 func checkHost(e *Measured) checkResult {
 	h, c := e.Host, e.Client
 	switch {

@@ -8,7 +8,6 @@ import (
 	"bench/experiment/unit"
 )
 
-// checkSessions finds that the row's end cut more sessions than the median of session times allows for.
 func checkSessions(e *Measured) checkResult {
 	s := e.Sessions
 	switch {

@@ -5,8 +5,7 @@ import (
 	"bench/experiment/unit"
 )
 
-// checkSpeculation finds that a server drafts tokens of synthetic prompts: how many are accepted says nothing about
-// real text, so that neither do TPOT and throughput.
+// checkSpeculation: the acceptance of synthetic prompts says nothing about real text.
 func checkSpeculation(e *Measured) checkResult {
 	if e.Summary.Requests.Completed == 0 {
 		return noData

@@ -16,20 +16,17 @@ import (
 // MinTrend is the smallest change of a figure through the window that matters, as a share of its median.
 const MinTrend = 0.2
 
-// Limits of a steady row.
 const (
 	// clearTrend is the largest p-value of a trend. Every row has several, so it is small.
 	clearTrend = 0.001
-	// The requests that MSER-5 would cut matter if they move the mean by the share shiftedBy, and differ from
-	// the others by clearShift standard errors.
+	// Requests that MSER-5 would cut matter if they move the mean by this share and differ by so many standard
+	// errors.
 	shiftedBy  = 0.03
 	clearShift = 4
 	// flightParts is the number of parts of the window with a mean number of requests in flight each.
 	flightParts = 20
 )
 
-// steadiness computes the trends of latencies and load through the window; nil for a load that is meant to
-// change, or without completed requests.
 func (e *Measured) steadiness() *record.Steadiness {
 	if e.Spec.Rate.IsInf() || e.Spec.IsColdStart() || e.Summary.Requests.Completed == 0 || !e.Spec.Arrival.IsSteady() {
 		return nil
@@ -52,7 +49,6 @@ func (e *Measured) steadiness() *record.Steadiness {
 	return s
 }
 
-// series is a latency of the completed requests, in ms, by arrival, without those of a disturbance.
 func (e *Measured) series(metric string) []float64 {
 	var out []float64
 	for _, r := range record.CompletedByArrival(e.disturbed.without(e.Records)) {
@@ -63,8 +59,6 @@ func (e *Measured) series(metric string) []float64 {
 	return out
 }
 
-// inFlight is the mean number of requests in flight in each part of the window, without those of a
-// disturbance; nil: the window is too short.
 func (e *Measured) inFlight() (out []float64) {
 	length := e.Window.EndUs - e.Window.StartUs
 	if length < flightParts {
@@ -79,10 +73,8 @@ func (e *Measured) inFlight() (out []float64) {
 	return out
 }
 
-// SignificantTrend reports whether a trend is significant, and large enough to matter.
 func SignificantTrend(t stats.Trend) bool { return t.P < clearTrend && math.Abs(t.Change) > MinTrend }
 
-// checkSteady finds a growing queue, part of the warm-up, or a drift in the window.
 func checkSteady(e *Measured) checkResult {
 	s := e.Steady
 	if s == nil || s.Cut == nil && len(s.Trends) == 0 {
@@ -99,8 +91,6 @@ func checkSteady(e *Measured) checkResult {
 	return drift(s)
 }
 
-// drift finds latencies that change through the window. Which part of it counts is not known, so that each
-// value can be off by the whole change.
 func drift(s *record.Steadiness) checkResult {
 	family := map[string][]string{"ttft": firstToken, "tpot": betweenIt, "e2e": lastToken}
 	var parts []string
@@ -124,7 +114,6 @@ func drift(s *record.Steadiness) checkResult {
 		"%s through the window", strings.Join(parts, ", ")).touching(effects)
 }
 
-// rampUp finds that the requests that MSER-5 would cut differ from the others: the window began too early.
 func (e *Measured) rampUp() checkResult {
 	if e.Steady.Cut == nil || *e.Steady.Cut == 0 {
 		return passed()

@@ -2,8 +2,6 @@ package verdict
 
 import "bench/experiment/record"
 
-// checkTokenTimes finds complete answers whose first or last tokens came in events without text, at a time that is
-// not known: they have no ttft, tpot or e2e.
 func checkTokenTimes(e *Measured) checkResult {
 	if !e.Spec.Streams() || e.Summary.Requests.Completed == 0 {
 		return noData
@@ -33,6 +31,6 @@ func checkTokenTimes(e *Measured) checkResult {
 		touching(onRequests(record.Unknown, unknown, []string{"ttft", "ttft_from_send", "tpot", "itl"}, lastToken))
 }
 
-// timeUnknown reports whether a streamed answer is complete, but its first or last token has no known time. If all
-// completed answers are such, the failed requests are the only values of a latency, and decide nothing.
+// timeUnknown: if all completed answers are such, the failed requests are a latency's only values, and decide
+// nothing.
 func timeUnknown(r *record.Record) bool { return r.OK() && (r.First.IsZero() || r.Last.IsZero()) }

@@ -8,11 +8,9 @@ import (
 	"bench/experiment/unit"
 )
 
-// farOff is the share from which on lengths are another workload than the requested one.
 const farOff = 0.1
 
-// otherLength is a finding if requested and counted lengths differ by more than 1 %, in tokens of the kind. A
-// latency follows a length at most by its square, as attention does; a queue near its limit does so by more.
+// otherLength: a latency follows a length at most by its square, as attention does; a queue near its limit by more.
 func otherLength(kind, hint string, requested, counted float64) checkResult {
 	off := math.Abs(counted - requested)
 	if off <= tolerated*requested {
@@ -29,7 +27,6 @@ func otherLength(kind, hint string, requested, counted float64) checkResult {
 	return caution(hint, "%s", text).touching(byFactor(way, ratio*ratio, firstToken, lastToken, betweenIt))
 }
 
-// checkPromptLength finds that the server counts other prompt lengths than requested.
 func checkPromptLength(e *Measured) checkResult {
 	counted, requested, n := 0, 0, 0
 	for r := range record.Completed(e.Records) {
@@ -44,8 +41,6 @@ func checkPromptLength(e *Measured) checkResult {
 		float64(requested)/float64(n), float64(counted)/float64(n))
 }
 
-// checkOutputLength finds that answers with ignore_eos have other lengths than requested, whatever their
-// finish reason.
 func checkOutputLength(e *Measured) checkResult {
 	counted, requested, n := 0, 0, 0
 	for r := range record.Completed(e.Records) {
@@ -60,7 +55,6 @@ func checkOutputLength(e *Measured) checkResult {
 		float64(requested)/float64(n), float64(counted)/float64(n))
 }
 
-// checkTokenCounts finds that the server's usage is impossible or missing.
 func checkTokenCounts(e *Measured) checkResult {
 	if e.Summary.Requests.Completed == 0 {
 		return noData
@@ -85,7 +79,6 @@ func checkTokenCounts(e *Measured) checkResult {
 	return passed()
 }
 
-// impossibleUsage is invalid: what the server reports cannot be true, so that its other counts are worth as little.
 func (e *Measured) impossibleUsage() checkResult {
 	refused, n := 0, 0
 	var worst string
@@ -115,8 +108,7 @@ func (e *Measured) impossibleUsage() checkResult {
 		"usage of %d of %d answers is impossible: %s", refused, n, worst)
 }
 
-// estimatedTokens are the effects of counting events: an event has one token or more, and an answer has at
-// most the requested tokens.
+// estimatedTokens: an event has one token or more, and an answer at most the requested ones.
 func (e *Measured) estimatedTokens() []effect {
 	var decode, all, counted float64
 	prompts := false
@@ -143,7 +135,6 @@ func (e *Measured) estimatedTokens() []effect {
 	return out
 }
 
-// checkTokensPerEvent finds that an event is not a token.
 func checkTokensPerEvent(e *Measured) checkResult {
 	x := e.Summary.TokensPerEvent
 	if e.Summary.ITL == nil || x == 0 {

@@ -7,8 +7,7 @@ import (
 	"bench/experiment/unit"
 )
 
-// checkWorkers compares the row's load workers. Arrivals are dealt to them at random, so that a difference is of the
-// way between a worker and the server, or of the worker's machine.
+// checkWorkers: arrivals are dealt at random, so a difference is of the worker's machine or its way to the server.
 func checkWorkers(e *Measured) checkResult {
 	if len(e.Workers) == 0 {
 		return unasked
@@ -35,7 +34,6 @@ func checkWorkers(e *Measured) checkResult {
 	return out
 }
 
-// workerName is "worker 2 (host-b)".
 func (e *Measured) workerName(k int) string {
 	name := fmt.Sprintf("worker %d", k)
 	if host := e.Workers[k].Host; host != "" {
@@ -44,7 +42,6 @@ func (e *Measured) workerName(k int) string {
 	return name
 }
 
-// ofWorker are the effects of a worker's difference: on its own requests, by at most the distance of the quartiles.
 func (e *Measured) ofWorker(d difference) []effect {
 	most := d.most()
 	own := onlyOf(d.party, func(*record.Record) float64 { return most })

@@ -21,17 +21,14 @@ type checkResult struct {
 
 func passed() checkResult { return checkResult{possible: true} }
 
-// invalid is for figures that are wrong, or of another load than the row's.
 func invalid(hint, problem string, args ...any) checkResult {
 	return found(record.Invalid, hint, problem, args...)
 }
 
-// caution is for a disturbance whose effects can be stated.
 func caution(hint, problem string, args ...any) checkResult {
 	return found(record.Caution, hint, problem, args...)
 }
 
-// note is for figures that can be misread.
 func note(hint, problem string, args ...any) checkResult {
 	return found(record.Note, hint, problem, args...)
 }
@@ -49,7 +46,6 @@ func (c checkResult) touching(effects ...[]effect) checkResult {
 	return c
 }
 
-// noData is the result of a check that was not possible.
 var noData = checkResult{}
 
 // unasked is the result of a check of what the row does not ask for.
@@ -65,8 +61,7 @@ const (
 	ofLoad
 )
 
-// checks in the order of display. Checks whose findings ask the reader for the same have one code. Codes are stable:
-// users match on them. docs/findings.md describes each.
+// checks in the order of display. Users match on the codes; docs/findings.md describes each.
 var checks = []struct {
 	code  string
 	check func(*Measured) checkResult
@@ -121,7 +116,6 @@ var checks = []struct {
 	{"client_machine", perWorker(checkHost), 0},
 }
 
-// runChecks makes every check and fills the row's findings and checks, which the verdicts then account for.
 func (e *Measured) runChecks() {
 	e.disturbed = e.findDisturbances()
 	e.storeStalls()
@@ -168,7 +162,6 @@ func (c checkResult) outcome() outcome {
 	return bad
 }
 
-// listChecks lists each code once, in the order of the checks.
 func (e *Measured) listChecks(results map[string]outcome) {
 	for _, c := range checks {
 		lists := map[outcome]*[]string{impossible: &e.Checks.NotPossible, good: &e.Checks.Passed,
@@ -180,7 +173,6 @@ func (e *Measured) listChecks(results map[string]outcome) {
 	}
 }
 
-// addFinding keeps the effects on what the row measured.
 func (e *Measured) addFinding(code string, f checkResult) {
 	finding := record.Finding{Code: code, Severity: f.severity, Text: f.problem, Hint: f.hint}
 	for _, x := range e.withFirstAnswer(f.effects) {

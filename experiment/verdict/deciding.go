@@ -10,8 +10,7 @@ import (
 	"bench/experiment/unit"
 )
 
-// Deciding returns the limit that keeps the rows from a PASS: of a FAIL the limit that is exceeded most, of
-// UNDECIDED the limit that needs the most requests. ok is false for a PASS and without an SLO.
+// Deciding returns the limit that keeps the rows from a PASS: the most exceeded, or the one with the largest need.
 func Deciding(rows ...*record.Row) (v record.Verdict, ok bool) {
 	overall, _ := OfRows(rows...)
 	if overall != stats.Fail && overall != stats.Undecided {
@@ -28,7 +27,6 @@ func Deciding(rows ...*record.Row) (v record.Verdict, ok bool) {
 	return v, ok
 }
 
-// excess is a value over its limit, or a limit over the value that is its minimum; +∞: no value.
 func excess(v record.Verdict) float64 {
 	switch {
 	case v.Value == nil:
@@ -41,8 +39,6 @@ func excess(v record.Verdict) float64 {
 
 func atLeast(v record.Verdict) bool { return strings.HasPrefix(v.Metric, "min_") }
 
-// ShortReason states in a few words why a limit is not met: "TTFT p95 1.29 s > 500 ms", "TTFT p95 needs 41 more". A
-// value that decided before the end of the row, which has another one, has its number of requests behind it.
 func ShortReason(v record.Verdict) string {
 	switch {
 	case v.Verdict == string(stats.Fail) && Beyond(&v):

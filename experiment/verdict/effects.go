@@ -12,12 +12,9 @@ type effect struct {
 	record.Effect
 	code  string // of the finding
 	cause string // its code and text
-	// own is the part in the value of one request, in place of the bound, which is the largest of them; nil =
-	// only the bound is known.
-	own func(*record.Record) float64
+	own   func(*record.Record) float64
 }
 
-// Metrics that findings touch together.
 var (
 	firstToken  = []string{"ttft", "ttft_from_send", "ttfe"}
 	lastToken   = []string{"e2e", "e2e_from_send"}
@@ -28,8 +25,7 @@ var (
 	goodputs    = []string{"goodput_requests_per_s", "goodput_output_tokens_per_s"}
 )
 
-// withFirstAnswer adds the effects on ttfo to those that a check names. With reasoning, the first answer token comes
-// behind the prompt and a part of the decoding, as the last token does; without reasoning it is the first token.
+// withFirstAnswer adds the effects on ttfo: with reasoning as on the last token, without it as on the first.
 func (e *Measured) withFirstAnswer(effects []effect) []effect {
 	alike := [][]string{{"e2e"}, {"ttft", "tpot"}}
 	if e.Summary.Reasoning == nil {
@@ -53,17 +49,14 @@ func (e *Measured) withFirstAnswer(effects []effect) []effect {
 	return effects
 }
 
-// unbounded are effects of which nothing limits the size.
 func unbounded(d record.Direction, metrics ...[]string) []effect {
 	return touch(record.Effect{Direction: d, Unit: record.UnitFactor}, metrics...)
 }
 
-// inMs are effects that move each value by at most ms.
 func inMs(d record.Direction, ms float64, metrics ...[]string) []effect {
 	return touch(record.Effect{Direction: d, Bound: &ms, Unit: record.UnitMs}, metrics...)
 }
 
-// exactly are effects whose part in each request's value is known; most is the largest part, in ms.
 func exactly(d record.Direction, most float64, own func(*record.Record) float64, metrics ...[]string) []effect {
 	out := inMs(d, most, metrics...)
 	for i := range out {
@@ -72,12 +65,10 @@ func exactly(d record.Direction, most float64, own func(*record.Record) float64,
 	return out
 }
 
-// byFactor are effects that move each value by at most a factor.
 func byFactor(d record.Direction, x float64, metrics ...[]string) []effect {
 	return touch(record.Effect{Direction: d, Bound: &x, Unit: record.UnitFactor}, metrics...)
 }
 
-// onRequests are effects on at most n requests.
 func onRequests(d record.Direction, n int, metrics ...[]string) []effect {
 	return touch(record.Effect{Direction: d, Bound: new(float64(n)), Unit: record.UnitRequests}, metrics...)
 }

@@ -62,10 +62,8 @@ func (d *end) apply(x effect) {
 	}
 }
 
-// untouched reports whether no finding moves this end.
 func (d *end) untouched() bool { return len(d.causes) == 0 }
 
-// value is the value of one request at this end. An infinite value stays infinite.
 func (d *end) value(r *record.Record, x float64) float64 {
 	moved := d.ms
 	for _, own := range d.own {
@@ -77,10 +75,8 @@ func (d *end) value(r *record.Record, x float64) float64 {
 	return x*d.factor + moved
 }
 
-// values are the values of a metric at this end, in the same order; nil if no finding moves it. requests are
-// those of the values. Values that can be anything are −∞ at the low end, the largest first, and +∞ at the
-// high end, the smallest first, so that a verdict on any percentile meets the worst case. Failed requests
-// stay +∞.
+// values are the values of requests at this end; nil if no finding moves it. Values that can be anything are −∞ at
+// the low end, the largest first, and +∞ at the high end, the smallest first: the worst case for any percentile.
 func (d *end) values(requests []*record.Record, values []float64) []float64 {
 	if d.untouched() {
 		return nil
@@ -95,7 +91,6 @@ func (d *end) values(requests []*record.Record, values []float64) []float64 {
 	return out
 }
 
-// free are the indexes of the values that can be anything, chosen so that they change a verdict the most.
 func (d *end) free(values []float64) []int {
 	var finite []int
 	for i, x := range values {
@@ -118,8 +113,7 @@ func (d *end) free(values []float64) []int {
 	return finite[:min(d.requests, len(finite))]
 }
 
-// gapShares are the shares of each request's gaps over the limit in ms at this end: 1 for a failed request,
-// as measured; nil if no finding moves it.
+// gapShares are the shares of each request's gaps over the limit in ms at this end; nil if no finding moves it.
 func (d *end) gapShares(requests []*record.Record, limit float64) []float64 {
 	if d.untouched() {
 		return nil
@@ -147,7 +141,6 @@ func (d *end) gapShares(requests []*record.Record, limit float64) []float64 {
 	return out
 }
 
-// figure is a figure of the whole window at this end.
 func (d *end) figure(x float64) float64 {
 	switch {
 	case d.untouched():
@@ -162,7 +155,6 @@ func (d *end) figure(x float64) float64 {
 	return x*d.factor + d.ms
 }
 
-// figureEnds are the ends of a limit on a figure of the whole window. A price falls as the throughput rises.
 func (e *Measured) figureEnds(key string) (low, high end) {
 	low, high = e.endsOf(record.TouchedMetric(key))
 	if key == record.Price {

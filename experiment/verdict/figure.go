@@ -15,8 +15,6 @@ import (
 	"bench/experiment/unit"
 )
 
-// judgeFigure decides a limit on a throughput or a price of the whole window, whose interval is that of the
-// throughput.
 func (e *Measured) judgeFigure(v *record.Verdict, q question, s *record.Summary, t experiment.Target) {
 	l := q.limit
 	if l.Unit == "usd" && t.Priced() && s.Throughput.OutputTokensPerS == 0 {
@@ -49,10 +47,9 @@ func (e *Measured) judgeFigure(v *record.Verdict, q question, s *record.Summary,
 	}
 }
 
-// figureInterval is the interval of a throughput of a closed loop, or of the price that follows it: by 60 parts of
-// the window, or, where these are too few for their dependence, the range of its tenths if each of them is below
-// half or above twice the limit. With a rate the row sets the throughput, and goodput counts requests that met every
-// limit: these are taken as they are.
+// figureInterval is the interval of a closed loop's throughput, or price: by 60 parts of the window, or, where these
+// depend on each other, the range of tenths that all lie below half or above twice the limit. A row with a rate sets
+// its throughput.
 func (e *Measured) figureInterval(q question, x float64) (iv stats.Interval, of string) {
 	if e.Spec.Rate > 0 || strings.HasPrefix(q.limit.Metric, "min_goodput") {
 		return stats.Interval{Lo: x, Hi: x}, ""
@@ -78,7 +75,6 @@ func (e *Measured) figureInterval(q question, x float64) (iv stats.Interval, of 
 	return scaled(by.Lo, by.Hi), unit.Brief(100*confidence, 4) + " %"
 }
 
-// inParts is a throughput in equal parts of the window.
 func (e *Measured) inParts(q question, parts int) []float64 {
 	perS := make([]float64, parts)
 	for i, t := range record.ThroughputInParts(filter(e.Records, q.about), e.Window, parts) {
@@ -94,7 +90,6 @@ func (e *Measured) inParts(q question, parts int) []float64 {
 	return perS
 }
 
-// figure is the value of a limit on the whole window, or why it has none.
 func figure(metric string, s *record.Summary, t experiment.Target) (x float64, missing string) {
 	switch metric {
 	case "min_requests_per_s":

@@ -7,11 +7,9 @@ import (
 	"bench/experiment/unit"
 )
 
-// longKept is how long a server may keep the request of a user who left, in seconds: a step of the engine, and what the
-// readings of its metrics page resolve.
+// longKept, s: a step of the engine, and what the readings of its metrics page resolve.
 const longKept = 1.0
 
-// leaverNotes are about users who left before the end of their answers.
 func (e *Measured) leaverNotes() []record.Finding {
 	if e.Left == nil {
 		return nil
@@ -31,7 +29,6 @@ func (e *Measured) leaverNotes() []record.Finding {
 		Hint: "let the server, and each gateway before it, notice closed connections: abandoned answers take compute from the others"})
 }
 
-// usersLeft is a caution if nobody stayed: nothing but throughput was measured.
 func (e *Measured) usersLeft() record.Finding {
 	q, l := &e.Summary.Requests, e.Left
 	if q.Left > 0 && q.Stayed() == 0 {

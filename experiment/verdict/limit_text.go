@@ -20,10 +20,8 @@ func TextOfLimit(key, class string, limit float64, u string) string {
 	return fmt.Sprintf("%s %s %s", LimitName(key, class), sign, limitFigure(limit, u))
 }
 
-// LimitText is the limit of a verdict for people: "TTFT p95 (class chat) ≤ 500 ms".
 func LimitText(v *record.Verdict) string { return TextOfLimit(v.Metric, v.Class, v.Limit, v.Unit) }
 
-// LimitName is the metric of a limit for people: "TTFT p95", "error rate", "output tok/s".
 func LimitName(key, class string) string {
 	name := strings.TrimPrefix(key, "min_")
 	switch {
@@ -50,8 +48,6 @@ func inClass(class string) string {
 	return "(class " + class + ")"
 }
 
-// MetricName is a latency for people: "TTFT" for ttft, "TTFT from send" for ttft_from_send. Other words stay as
-// they are.
 func MetricName(metric string) string {
 	first, rest, _ := strings.Cut(metric, "_")
 	switch first {
@@ -61,7 +57,6 @@ func MetricName(metric string) string {
 	return strings.TrimSpace(first + " " + strings.ReplaceAll(rest, "_", " "))
 }
 
-// limitFigure is a configured figure with all its digits and its unit.
 func limitFigure(x float64, u string) string {
 	if u == "usd" {
 		return unit.Brief(x, 6) + PerMillion
@@ -69,7 +64,6 @@ func limitFigure(x float64, u string) string {
 	return unit.Exactly(x, unitWords(u))
 }
 
-// measuredFigure is a measured figure of three digits with the unit of its limit.
 func measuredFigure(x float64, u string) string {
 	if u == "usd" {
 		return unit.Digits(x) + PerMillion
@@ -77,7 +71,6 @@ func measuredFigure(x float64, u string) string {
 	return unit.Format(x, unitWords(u))
 }
 
-// PerMillion is the unit of a cost.
 const PerMillion = " USD per million output tokens"
 
 // unitWords is the unit of a verdict for people; a throughput has it in its name.
@@ -88,7 +81,6 @@ func unitWords(u string) string {
 	return u
 }
 
-// Beyond reports whether the measured value is on the wrong side of the limit.
 func Beyond(v *record.Verdict) bool {
 	if v.Value == nil {
 		return false
@@ -99,8 +91,7 @@ func Beyond(v *record.Verdict) bool {
 	return *v.Value > v.Limit
 }
 
-// MissText states a missed limit: "TTFT p95 2.04 s > 500 ms". The reason stands in place of a value that too many
-// failed requests made infinite, and of one within the limit, as of a queue that grows.
+// MissText states a missed limit: "TTFT p95 2.04 s > 500 ms". Without such a value the reason stands in its place.
 func MissText(v *record.Verdict) string {
 	if !Beyond(v) {
 		why := v.Why

@@ -9,8 +9,7 @@ import (
 	"bench/experiment/unit"
 )
 
-// nameLimits adds to the text of each caution the limits on what it touches, and whether it leaves their
-// verdicts open. The verdicts account for all effects: a PASS or a FAIL holds at both ends.
+// nameLimits adds to each caution the limits on what it touches. A PASS or a FAIL holds at both ends of its effects.
 func (e *Measured) nameLimits() {
 	for i := range e.Findings {
 		f := &e.Findings[i]
@@ -23,7 +22,6 @@ func (e *Measured) nameLimits() {
 	}
 }
 
-// limitsText is empty if no limit is on a metric that the finding touches.
 func limitsText(f *record.Finding, verdicts []record.Verdict) string {
 	var touched, open []string // limits, keys
 	undecided := false

@@ -12,7 +12,6 @@ import (
 	"bench/experiment/unit"
 )
 
-// judgeMean compares the interval of the mean over requests, by arrival, with the limit.
 func (e *Measured) judgeMean(v *record.Verdict, o *observed, confidence float64) {
 	l := o.limit
 	switch {
@@ -42,10 +41,8 @@ func (e *Measured) judgeMean(v *record.Verdict, o *observed, confidence float64)
 	}
 }
 
-// fewestOfMean is the number of requests below which a mean has no interval.
 const fewestOfMean = 30
 
-// against is the verdict on a limit that a figure with this interval must not exceed.
 func against(iv stats.Interval, limit float64) stats.Verdict {
 	switch {
 	case iv.Hi <= limit:
@@ -66,8 +63,7 @@ func intervalText(iv stats.Interval) string {
 	return "[" + end(iv.Lo) + ", " + end(iv.Hi) + "]"
 }
 
-// meanNeed is the number of further requests that would move the interval off the limit, if mean and spread
-// stay; 0 if that takes more than ten million, or the interval has no end there.
+// meanNeed is the number of further requests with which the interval leaves the limit; 0 if above ten million.
 func meanNeed(n int, mean, limit float64, iv stats.Interval) int {
 	reach := iv.Hi - mean
 	if mean > limit {

@@ -8,7 +8,6 @@ import (
 	"bench/experiment/unit"
 )
 
-// notes lists how the row's figures can be misread, whatever the checks find.
 func (e *Measured) notes() []record.Finding {
 	var out []record.Finding
 	var keys []string // latencies of a user, limited in a closed loop
@@ -29,7 +28,6 @@ func (e *Measured) notes() []record.Finding {
 	return append(out, e.replicaNotes()...)
 }
 
-// gatewayNote says that a gateway's answers are measured, and its own share of them.
 func (e *Measured) gatewayNote(g *record.Gateway) record.Finding {
 	text := fmt.Sprintf("%s %s answers in the server's place: latencies contain it", g.Name, g.Version)
 	if o, ttft := g.Overhead, e.Summary.TTFT; o != nil {

@@ -9,16 +9,14 @@ import (
 	"bench/experiment/stats"
 )
 
-// observed is what the requests of a window show about a limit on a share of them.
 type observed struct {
-	limit    experiment.Limit
-	requests []*record.Record // that have the metric, or failed
-	values   []float64        // of them; +Inf if failed; for error_rate 0 or 1; nil for itl
-	order    *stats.InOrder
-	p        float64
-	over     float64 // requests over the limit; for itl the share of gaps, times the requests
-	failed   int     // requests without a value that rank as infinite: failed, or unanswered
-	// unanswered are requests of reasoning without an answer, which have no ttfo.
+	limit      experiment.Limit
+	requests   []*record.Record // that have the metric, or failed
+	values     []float64        // of them; +Inf if failed; for error_rate 0 or 1; nil for itl
+	order      *stats.InOrder
+	p          float64
+	over       float64 // requests over the limit; for itl the share of gaps, times the requests
+	failed     int     // requests without a value that rank as infinite: failed, or unanswered
 	unanswered int
 	value      *float64 // nil = +∞
 	least      float64  // of all values, or gaps
@@ -26,12 +24,10 @@ type observed struct {
 	plain      bool // the order of the requests means nothing: all arrived at once, or each to an idle server
 }
 
-// onlyFailed reports whether no completed request has the metric.
 func (o *observed) onlyFailed() bool {
 	return o.limit.Metric != "error_rate" && o.failed == len(o.requests)
 }
 
-// missing is why requests rank as infinite: they failed, or have no answer.
 func (o *observed) missing() string {
 	switch o.unanswered {
 	case 0:
@@ -58,7 +54,6 @@ func (o *observed) decideAt(over, confidence float64) stats.Decision {
 	return stats.Decision{Verdict: v, Need: need, Effective: float64(n)}
 }
 
-// standsAt reports whether a verdict is the same at one end of what the findings leave possible.
 func (o *observed) standsAt(d *end, v stats.Verdict, confidence float64) bool {
 	if d.untouched() {
 		return true
@@ -67,7 +62,6 @@ func (o *observed) standsAt(d *end, v stats.Verdict, confidence float64) bool {
 	return over == o.over || o.decideAt(over, confidence).Verdict == v
 }
 
-// counts are the requests over the limit as evidence for a search, at both ends of what the findings leave possible.
 func (o *observed) counts(low, high *end) *stats.Exceedances {
 	c := &stats.Exceedances{Over: o.over, Least: o.over, Most: o.over, N: float64(len(o.requests)), Time: 1, Allowed: 1 - o.p}
 	if !o.plain {
@@ -132,7 +126,6 @@ func (o *observed) setValue(x float64) {
 	}
 }
 
-// count is the number of values over the limit.
 func (o *observed) count(values []float64) (over float64) {
 	limit := o.limit.Value
 	if o.limit.Metric == "error_rate" {
@@ -146,7 +139,6 @@ func (o *observed) count(values []float64) (over float64) {
 	return over
 }
 
-// overAt is the number of requests over the limit at one end of what the findings leave possible.
 func (o *observed) overAt(d *end) float64 {
 	if o.limit.Metric != "itl" {
 		return o.count(d.values(o.requests, o.values))
@@ -160,8 +152,7 @@ func (o *observed) overAt(d *end) float64 {
 	return over*float64(finite)/float64(max(1, gaps)) + float64(o.failed)
 }
 
-// observeGaps counts in requests, not in gaps: the gaps of one request depend on each other. A failed request
-// counts as the mean number of gaps of the others, all infinite.
+// observeGaps counts in requests: the gaps of one depend on each other. A failed one has the mean number of gaps.
 func (o *observed) observeGaps(window []*record.Record) {
 	var gaps stats.Counts
 	over := 0

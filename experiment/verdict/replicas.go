@@ -8,7 +8,6 @@ import (
 	"bench/experiment/unit"
 )
 
-// replicaNotes are about replicas that are not the same: by what they report, and by their latencies.
 func (e *Measured) replicaNotes() (out []record.Finding) {
 	for i, r := range e.Server.Replicas {
 		if len(r.Differs) == 0 {
@@ -21,8 +20,6 @@ func (e *Measured) replicaNotes() (out []record.Finding) {
 	return append(out, e.slowReplica()...)
 }
 
-// slowReplica finds the replicas whose latencies lie far above the others'. Their queues are their own, so that the
-// wait in them is a part of the difference.
 func (e *Measured) slowReplica() (out []record.Finding) {
 	if len(e.Replicas) < 2 {
 		return nil

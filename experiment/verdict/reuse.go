@@ -10,9 +10,8 @@ import (
 	"bench/experiment/workload"
 )
 
-// CompareReuse compares the cached tokens that the server reports with those that are possible. It is nil for a
-// row without common prefixes, for one with real prompts, whose common beginnings are not known, and for a server that reports them neither in usage nor in counters of this
-// row alone.
+// CompareReuse is nil for a row without common prefixes, with real prompts (whose common beginnings are not known),
+// or without cached tokens in usage or in counters of this row alone.
 func (e *Measured) CompareReuse() *record.Reuse {
 	if !e.Spec.SharesPrefixes() || e.Spec.HasPrompts() {
 		return nil
@@ -33,7 +32,6 @@ func (e *Measured) CompareReuse() *record.Reuse {
 	return nil
 }
 
-// reuseOf compares the found tokens with those that are possible for the requests whose indices are in requests.
 func (e *Measured) reuseOf(source string, requests map[int]int, found int) *record.Reuse {
 	if len(requests) == 0 {
 		return nil
@@ -58,7 +56,6 @@ func (e *Measured) reuseOf(source string, requests map[int]int, found int) *reco
 	return &out
 }
 
-// thoughtOf is the reasoning in each answer; nil: there is none.
 func thoughtOf(records []*record.Record) workload.Thought {
 	tokens := map[int]int{} // by the request's index
 	for _, r := range records {
@@ -72,10 +69,9 @@ func thoughtOf(records []*record.Record) workload.Thought {
 	return func(index int) int { return tokens[index] }
 }
 
-// countedHits are the prompt tokens of the whole row that the server's own counters found in its cache, in any
-// tier, and the indices of the requests that it counted. There are none if the counters' prompt tokens differ from
-// the row's by more than 1 %: then another client used the server, or requests were lost. A server counts a request
-// that was cut at the row's end if it had computed its prompt: so with or without those, whichever is nearer.
+// countedHits are the row's prompt tokens that the server found in its cache, by its counters, and the requests that
+// it counted. None if the counters' prompt tokens are not the row's (another client). A request cut at the row's end
+// counts if its prompt was computed: with or without those, whichever is nearer.
 func (e *Measured) countedHits() (tokens int, requests map[int]int) {
 	m := e.Server.Metrics
 	if m == nil || m.Whole == nil || m.Whole.PrefixHits == nil || m.Whole.PromptTokens == nil || m.PrefixUnit != "tokens" {
@@ -107,7 +103,6 @@ func (e *Measured) countedHits() (tokens int, requests map[int]int) {
 	return int(math.Round(max(*m.Whole.PrefixHits, inTiers))), whole // vLLM's prefix hits are those of its GPU tier
 }
 
-// among yields the requests whose index is in requests, and ends after the last of them.
 func among(hits iter.Seq2[workload.Request, int], requests map[int]int) iter.Seq2[workload.Request, int] {
 	return func(yield func(workload.Request, int) bool) {
 		left := len(requests)
@@ -122,7 +117,6 @@ func among(hits iter.Seq2[workload.Request, int], requests map[int]int) iter.Seq
 	}
 }
 
-// kvCapacity is the size of the server's KV cache in tokens; 0 = not reported.
 func (e *Measured) kvCapacity() int {
 	if m := e.Server.Metrics; m != nil && m.KVCapacity != nil {
 		return int(*m.KVCapacity)
@@ -130,7 +124,6 @@ func (e *Measured) kvCapacity() int {
 	return 0
 }
 
-// compareRotations is nil for a row that is no tiling.
 func (e *Measured) compareRotations() *record.Rotations {
 	if e.Spec.Tile == nil {
 		return nil

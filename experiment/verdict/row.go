@@ -11,7 +11,6 @@ import (
 	"bench/experiment/workload"
 )
 
-// Measured is a measured row, or a stored one, with its records: everything that verdicts and checks need.
 type Measured struct {
 	*record.Row
 	Records []*record.Record
@@ -22,9 +21,8 @@ type Measured struct {
 	whole     *Measured   // of a view; nil: this is the row
 }
 
-// Conclude derives from the records everything else in the row: summary, roofline, checks and findings, then
-// the verdicts, which account for the findings' effects, and cost. Reuse is not derived, since the plan of a
-// stored row can't always be made again.
+// Conclude derives everything else in the row from the records. Reuse is not derived, since the plan of a stored row
+// can't always be made again.
 func (e *Measured) Conclude(t experiment.Target, b record.RooflineSource) {
 	stream := e.Spec.Streams()
 	e.Summary = record.Summarize(e.Records, e.Window, stream, e.Spec.SLO.PerRequest(), t.GPUs)
@@ -62,7 +60,6 @@ func (e *Measured) Conclude(t experiment.Target, b record.RooflineSource) {
 	e.Cost, e.NoCost = costOf(e.Row, t)
 }
 
-// replicaOf is the replica of a request; empty = the row has none.
 func (e *Measured) replicaOf(r *record.Record) string {
 	if r.Endpoint == nil || *r.Endpoint < 0 || *r.Endpoint >= len(e.Server.Replicas) {
 		return ""
@@ -70,7 +67,6 @@ func (e *Measured) replicaOf(r *record.Record) string {
 	return e.Server.Replicas[*r.Endpoint].Endpoint
 }
 
-// engine is the server's, of its metrics page; empty = unknown.
 func (e *Measured) engine() string {
 	if m := e.Server.Metrics; m != nil {
 		return m.Engine
@@ -78,7 +74,6 @@ func (e *Measured) engine() string {
 	return ""
 }
 
-// judge decides every limit of the row: at the end of the window, or at the first look that can.
 func (e *Measured) judge(t experiment.Target) []record.Verdict {
 	window := record.WindowByArrival(e.Records)
 	if EndsEarly(&e.Spec) { // as SequentialTest
@@ -106,14 +101,12 @@ func interrupted(window []*record.Record) bool {
 	return slices.ContainsFunc(window, func(r *record.Record) bool { return r.Outcome == "cancelled" })
 }
 
-// question is one limit, and the requests that it covers.
 type question struct {
 	limit experiment.Limit
 	class string // empty: the row, without classes that have their own limit for the key
 	about func(*record.Record) bool
 }
 
-// questions lists the limits of the row, then those of each class with its own SLO.
 func questions(s *experiment.Spec) []question {
 	var out []question
 	for _, l := range s.SLO.Limits {
@@ -130,8 +123,6 @@ func questions(s *experiment.Spec) []question {
 	return out
 }
 
-// classGoodput is the row's goodput if classes have their own limits: each request must meet those of its
-// class.
 func (e *Measured) classGoodput() *record.Goodput {
 	if !slices.ContainsFunc(e.Spec.Mix, func(c workload.Class) bool { return len(c.SLO) > 0 }) {
 		return e.Summary.Goodput
@@ -157,9 +148,8 @@ func (e *Measured) classGoodput() *record.Goodput {
 	return sum
 }
 
-// OfRows is the verdict on an SLO over several rows: FAIL if any limit of any row failed, else UNDECIDED if any is,
-// else PASS; empty without an SLO. need is the largest number of further requests that an UNDECIDED limit needs. A
-// limit that a repeat left UNDECIDED is decided by a longer repeat that a budget added.
+// OfRows is the verdict over several rows: FAIL before UNDECIDED before PASS; empty without an SLO. A longer repeat
+// decides what a repeat left UNDECIDED.
 func OfRows(rows ...*record.Row) (v stats.Verdict, need int) {
 	for c := range standing(rows) {
 		need = max(need, c.Need)
@@ -178,7 +168,6 @@ func OfRows(rows ...*record.Row) (v stats.Verdict, need int) {
 	return v, need
 }
 
-// standing yields the verdicts of repeats, without the UNDECIDED ones of limits that a later, longer repeat answers.
 func standing(rows []*record.Row) iter.Seq[record.Verdict] {
 	return func(yield func(record.Verdict) bool) {
 		for _, r := range rows {

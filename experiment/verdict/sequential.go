@@ -6,15 +6,13 @@ import (
 	"bench/experiment/stats"
 )
 
-// EndsEarly reports whether the row ends as soon as its SLO is decided: with until = "decided"; or, as a probe of a
-// search for the SLO, as soon as the server does not keep up, if arrivals do not depend on the answers.
+// EndsEarly reports whether the row ends as soon as its SLO is decided (until = "decided"), or, as a probe of a
+// search, as soon as the server does not keep up.
 func EndsEarly(s *experiment.Spec) bool {
 	probe := s.Search != nil && s.Search.Goal == experiment.GoalSLO && !s.HasConversations() && !s.IsColdStart()
 	return s.Until == experiment.UntilDecided || probe
 }
 
-// SequentialTest decides while a row runs whether its SLO is decided. It looks at the first n requests, when all of
-// them have ended, for n that double. The final verdict looks at the same.
 type SequentialTest struct {
 	row     Measured               // its spec, without findings
 	ended   map[int]*record.Record // ended requests after the first one that has not
@@ -24,7 +22,6 @@ type SequentialTest struct {
 	decided []bool                 // by limit: at an earlier look
 }
 
-// NewSequentialTest is a test of a row that has no request yet.
 func NewSequentialTest(spec *experiment.Spec) *SequentialTest {
 	return &SequentialTest{row: Measured{Row: &record.Row{Spec: *spec}}, ended: map[int]*record.Record{}, next: 1,
 		decided: make([]bool, len(questions(spec)))}
@@ -53,7 +50,6 @@ func (k *SequentialTest) Add(r *record.Record) bool {
 	}
 }
 
-// look reports whether the SLO is decided at a look, or was at an earlier one.
 func (k *SequentialTest) look(number int) bool {
 	open := k.row.Spec.Search != nil
 	for i, q := range questions(&k.row.Spec) {

@@ -15,7 +15,6 @@ type silence struct {
 	waiting int // requests in flight at its end
 }
 
-// span is a time, µs from the row's epoch.
 type span struct{ from, to int64 }
 
 func (s span) length() int64 { return s.to - s.from }
@@ -25,16 +24,12 @@ func (s span) overlaps(from, to int64) bool { return s.from < to && from < s.to 
 // shortestSilence, µs: shorter silences decide nothing, since a stall is at least ten times as long.
 const shortestSilence = shortestStall / 10
 
-// change is a change of the numbers of requests in flight, of answers under way (from their first token on),
-// and of those that are in a long gap between two tokens.
 type change struct {
 	at                     int64
 	flight, streams, quiet int
 	sent                   bool // by a request, not by the server
 }
 
-// silences are the silences of a window, the longest first. A server is silent while all answers under way are
-// in a long gap: each token in between, of any answer, ends one.
 func silences(records []*record.Record, w record.Window) []silence {
 	var changes []change
 	for _, r := range records {
@@ -92,7 +87,6 @@ func appendChanges(changes []change, r *record.Record) []change {
 	return append(changes, change{at: end, flight: -1, streams: -1})
 }
 
-// longestWait is the longest time in which the request got no token, from its sending to its end.
 func longestWait(r *record.Record) (us int64) {
 	if r.Sent.IsZero() || r.End.IsZero() {
 		return 0

@@ -9,13 +9,11 @@ import (
 )
 
 const (
-	// shortestStall, µs: shorter silences are no finding. Engines pause for some 100 ms to capture a graph,
-	// collect garbage or compute a long prompt.
+	// shortestStall, µs. Engines pause for some 100 ms to capture a graph, collect garbage or compute a long prompt.
 	shortestStall = 1_000_000
 	// stallRatio is how often the usual silence fits into a stall.
 	stallRatio = 10
-	// rareSilences are the longest silences, at least, that are not the usual one. A server that computes
-	// prompts apart from the decoding has a silence for each: a quarter of them may be longer than usual.
+	// rareSilences are not the usual one: a server that computes prompts apart has a silence for each.
 	rareSilences, rareShare = 10, 0.25
 	// longPrompt times the median prompt: the silence before its first token is its prefill, and no stall.
 	longPrompt = 2
@@ -25,8 +23,6 @@ const (
 	prefillSlack = 2
 )
 
-// stalls are the silences that are far longer than usual, the longest first. A pause of the client explains its
-// own. Without streaming a server sends nothing until an answer is complete: no silence means anything.
 func (e *Measured) stalls(paused []span) (out []silence) {
 	if !e.Spec.Streams() || !slices.ContainsFunc(e.Records, func(r *record.Record) bool { return longestWait(r) >= shortestStall }) {
 		return nil
@@ -44,7 +40,6 @@ func (e *Measured) stalls(paused []span) (out []silence) {
 	return out
 }
 
-// silenceLimit is how long a silence can be without a stall, µs.
 func (e *Measured) silenceLimit(all []silence) func(silence) int64 {
 	var decoding []silence // the longest first
 	for _, s := range all {
@@ -72,7 +67,6 @@ func (e *Measured) silenceLimit(all []silence) func(silence) int64 {
 	}
 }
 
-// computed is the number of prompt tokens that the server had to compute.
 func computed(r *record.Record) float64 {
 	if r.CachedTokens != nil {
 		return float64(r.Prompt() - *r.CachedTokens)
@@ -80,9 +74,8 @@ func computed(r *record.Record) float64 {
 	return float64(r.Prompt())
 }
 
-// prefills reports whether a silence can be the prefill of prompts that waited at its start, in a server that decodes
-// nothing meanwhile: it ended with their first tokens, and is no longer than twice the fastest prefill of the row for
-// each of them. Behind the window all that waited can be among them.
+// prefills: a silence can be the prefill of prompts that waited at its start, if it ended with their first tokens and
+// is no longer than twice the row's fastest prefill for each. Behind the window all that waited can be among them.
 func (e *Measured) prefills() func(silence) bool {
 	fastest := int64(math.MaxInt64)
 	for _, r := range e.Records {
@@ -108,8 +101,6 @@ func (e *Measured) prefills() func(silence) bool {
 	}
 }
 
-// endsWithFirst reports whether a silence ended with the step that made the request's first token: an engine that
-// decodes in the same step sends other tokens just before it.
 func endsWithFirst(s silence, r *record.Record) bool {
 	sameStep := min(s.length()/20, longestStep)
 	for _, first := range []record.Micros{r.First, r.FirstEvent} {
@@ -120,7 +111,6 @@ func endsWithFirst(s silence, r *record.Record) bool {
 	return false
 }
 
-// longPrefills reports whether a silence ended with the first token of a request with a long prompt to compute.
 func (e *Measured) longPrefills() func(silence) bool {
 	var prompts []float64
 	for _, r := range e.Records {
@@ -135,7 +125,6 @@ func (e *Measured) longPrefills() func(silence) bool {
 	}
 }
 
-// storeStalls keeps the stalls of the server in the row.
 func (e *Measured) storeStalls() {
 	e.Stalls, e.Stalled = nil, 0
 	for _, s := range e.disturbed.stalled {
@@ -148,7 +137,6 @@ func (e *Measured) storeStalls() {
 	}
 }
 
-// inFlightThrough is the number of requests that were sent before a span and ended after it.
 func (e *Measured) inFlightThrough(s span) (n int) {
 	for _, r := range e.Records {
 		if !r.Sent.IsZero() && r.Sent.Us() <= s.from && r.End.Us() >= s.to {
@@ -158,7 +146,6 @@ func (e *Measured) inFlightThrough(s span) (n int) {
 	return n
 }
 
-// endOf is the end of a silence: the window cuts it, but the next sign of the server can be behind that.
 func (e *Measured) endOf(s silence) int64 {
 	if s.to < e.Window.EndUs {
 		return s.to

@@ -1,11 +1,8 @@
-// Package verdict judges a measured row: whether its figures can be trusted, and which limits of its SLO it
-// meets.
+// Package verdict judges a measured row: whether its figures can be trusted, and which limits of its SLO it meets.
 //
-// Measured.Conclude is the whole: it summarizes the records, makes the checks, whose failures are findings with
-// effects on figures, and decides each limit as PASS, FAIL or UNDECIDED. One procedure decides all of them (at
-// the end of the window, or at looks while a row runs), with the dependence between requests, and at both ends
-// of what the findings leave possible. Everything is a function of the row's spec, records and samples: nothing
-// here sends, reads a file or takes the time.
+// Measured.Conclude summarizes the records, makes the checks, whose failures are findings with effects on figures,
+// and decides each limit at both ends of what the findings leave possible. All is a function of the row's spec,
+// records and samples: nothing here sends, reads a file or takes the time.
 package verdict
 
 import (
@@ -23,16 +20,13 @@ import (
 // confidence of a PASS or a FAIL: MLPerf LoadGen's.
 const confidence = 0.99
 
-// risk of a wrong verdict. A longer repeat that a budget added asks the same again, with half the risk of the repeat
-// before it: all of them together have at most the risk of the first.
+// risk of a wrong verdict. Each longer repeat that a budget added has half the risk of the repeat before it.
 func (e *Measured) risk() float64 { return (1 - confidence) / math.Exp2(float64(e.Spec.Added)) }
 
 func decide(v *record.Verdict, verdict stats.Verdict, why string) {
 	v.Verdict, v.Why = string(verdict), why
 }
 
-// judgeLimit decides one limit at the end of the row. window is the row's, in order; s summarizes the row, or the
-// class.
 func (e *Measured) judgeLimit(q question, window []*record.Record, s *record.Summary, t experiment.Target) record.Verdict {
 	l, own := q.limit, filter(window, q.about)
 	v := record.Verdict{Metric: l.Key, Class: q.class, Limit: l.Value, Unit: l.Unit, Observed: len(own)}
@@ -55,11 +49,8 @@ func (e *Measured) judgeLimit(q question, window []*record.Record, s *record.Sum
 	return v
 }
 
-// atLook begins the end of a reason that was found at a look: "; look 2, after 128 requests".
 const atLook = "; look "
 
-// judgeRequests decides a limit on a percentile or a mean of the requests: at looks if the row can end early, and
-// at its end.
 func (e *Measured) judgeRequests(v *record.Verdict, q question, window []*record.Record) {
 	looks, k := stats.Looks{Risk: e.risk()}, 1
 	if EndsEarly(&e.Spec) {
@@ -77,9 +68,8 @@ func (e *Measured) judgeRequests(v *record.Verdict, q question, window []*record
 	e.judgeAt(v, q, window, 1-e.risk())
 }
 
-// judgeLook decides at look k, whose window has its number of requests, and reports whether that ends the row for
-// this limit. A probe of a search ends only if the server does not keep up: a window that ends by its counts would
-// count too much.
+// judgeLook decides at look k. A probe of a search ends only if the server does not keep up: a window that ends by
+// its counts would count too much.
 func (e *Measured) judgeLook(v *record.Verdict, q question, window []*record.Record, k int) bool {
 	e.judgeAt(v, q, window, stats.Looks{Risk: e.risk()}.Confidence(k))
 	if e.Spec.Search != nil {
@@ -88,7 +78,6 @@ func (e *Measured) judgeLook(v *record.Verdict, q question, window []*record.Rec
 	return v.Verdict == string(stats.Fail) || v.Verdict == string(stats.Pass)
 }
 
-// judgeAt decides once.
 func (e *Measured) judgeAt(v *record.Verdict, q question, window []*record.Record, confidence float64) {
 	l := q.limit
 	window = filter(window, q.about)
@@ -148,20 +137,17 @@ func (e *Measured) judgeAt(v *record.Verdict, q question, window []*record.Recor
 
 const notMeasured = "not measured: no request has this metric"
 
-// openBy makes a verdict UNDECIDED that does not hold at one end of what the findings leave possible.
 func openBy(v *record.Verdict, d *end) {
 	v.OpenedBy = d.codes
 	decide(v, stats.Undecided, fmt.Sprintf("%s as measured (%s), undecided because of %s", v.Verdict, v.Why, strings.Join(d.causes, "; ")))
 }
 
-// setNeed sets the number of further requests that a decision needs; 0 = none, or more would not help.
 func setNeed(v *record.Verdict, need int) {
 	if v.Need = need; need > 0 {
 		v.Why += fmt.Sprintf("; need %s more requests", unit.Count(need))
 	}
 }
 
-// judgeCertainErrors decides limits on the error rate that need no statistics.
 func judgeCertainErrors(v *record.Verdict, l experiment.Limit, window []*record.Record) {
 	failed := 0
 	for _, r := range window {

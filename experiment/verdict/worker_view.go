@@ -11,8 +11,7 @@ import (
 	"bench/experiment/unit"
 )
 
-// perWorker makes a check of the client for every load worker of the row, on its own requests and its own machine. The
-// worst decides and is named; each finding touches its worker's requests. Without workers it is the check itself.
+// perWorker makes a check of the client for every load worker; the worst decides and is named.
 func perWorker(check func(*Measured) checkResult) func(*Measured) checkResult {
 	return func(e *Measured) checkResult {
 		if len(e.Workers) == 0 {
@@ -62,7 +61,6 @@ func (e *Measured) worst(check func(*Measured) checkResult) checkResult {
 	return out
 }
 
-// alsoWorkers is "also worker 0", or "also workers 0, 3 and 5 more".
 func alsoWorkers(others []int) string {
 	const most = 5
 	var names []string
@@ -80,7 +78,6 @@ func alsoWorkers(others []int) string {
 	return text
 }
 
-// worse reports whether a finding is more severe than another, or its largest effect is.
 func worse(a, b checkResult) bool {
 	if a.severity != b.severity {
 		return slices.Index(bySeverity, a.severity) > slices.Index(bySeverity, b.severity)
@@ -100,7 +97,6 @@ func largest(effects []effect) (most float64) {
 	return most
 }
 
-// view is the row as one worker measured it, with what it took of its machine; nil: it sent no request.
 func (e *Measured) view(w *record.Worker) *Measured {
 	records := filter(e.Records, func(r *record.Record) bool { return r.Worker != nil && *r.Worker == w.Worker })
 	if len(records) == 0 {
@@ -114,7 +110,6 @@ func (e *Measured) view(w *record.Worker) *Measured {
 	return own
 }
 
-// viewWorkers fills views and the workers' figures, and leaves of each worker's self-test the steps near its own load.
 func (e *Measured) viewWorkers() {
 	e.Workers, e.views = slices.Clone(e.Workers), nil
 	for i := range e.Workers {
@@ -134,7 +129,6 @@ func (e *Measured) viewWorkers() {
 	}
 }
 
-// onlyOf is an effect on one worker's requests: own, and none on others'.
 func onlyOf(worker int, own func(*record.Record) float64) func(*record.Record) float64 {
 	return func(r *record.Record) float64 {
 		if r.Worker == nil || *r.Worker != worker {
@@ -144,8 +138,6 @@ func onlyOf(worker int, own func(*record.Record) float64) func(*record.Record) f
 	}
 }
 
-// bounded are effects of a worker's finding: none moves the others' requests. A factor, or no bound, is on any of its
-// own by any amount.
 func (e *Measured) bounded(effects []effect) (out []effect) {
 	n := 0
 	for _, r := range e.Records {
@@ -172,8 +164,7 @@ func (e *Measured) bounded(effects []effect) (out []effect) {
 	return out
 }
 
-// checkStart finds workers whose zero is uncertain beside the gap of arrivals that are to be regular, and workers that
-// were late to the common start. Poisson arrivals that are shifted are Poisson arrivals.
+// checkStart finds workers whose zero is uncertain beside a regular gap of arrivals, or that were late to the start.
 func checkStart(e *Measured) checkResult {
 	if len(e.Workers) == 0 {
 		return unasked
@@ -205,7 +196,6 @@ func checkStart(e *Measured) checkResult {
 	return out
 }
 
-// skewedShare of the gap between regular arrivals is the largest uncertainty of a start that is no finding.
 const skewedShare = 0.1
 
 // regularGap is the mean time between arrivals, µs, of a process whose regularity a skew spoils.
