@@ -14,9 +14,8 @@ import (
 	"bench/experiment/verdict"
 )
 
-// Answer is what a run answers: the operating point of each workload, what keeps higher loads from the SLO, how
-// sure that is, and what to run next. It is made once; terminal, JSON, HTML, Markdown and exit code print it and
-// decide nothing themselves. A workload is a series: the rows of one name that differ only in their load.
+// Answer is what a run answers. It is made once: terminal, JSON, HTML, Markdown and exit code decide nothing
+// themselves.
 type Answer struct {
 	Target []Fact   `json:"target"` // what was tested: as specified in the matrix and as the server reported
 	SLO    []string `json:"slo"`    // the limits; empty: no SLO
@@ -37,22 +36,18 @@ type Answer struct {
 	NotMeasured []string      `json:"not_measured"` // what a reader could assume to be measured
 }
 
-// Fact is a named value for display.
 type Fact struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
 }
 
-// NotMet is a row, or a search, that does not meet its SLO.
 type NotMet struct {
 	Name string `json:"name"` // id of the row; empty: the text names the search
 	Why  string `json:"why"`
 }
 
-// String is the line of it in an error.
 func (n NotMet) String() string { return strings.TrimPrefix(n.Name+": "+n.Why, ": ") }
 
-// NewAnswer makes the answer of a run. missing are the ids of planned rows without a result.
 func NewAnswer(m *record.Manifest, series []series.Series, diagnoses []Diagnosis, missing []string) Answer {
 	a := Answer{Target: target(m), Workloads: []Workload{}, NotMet: notMet(m, series, missing), Trust: newTrust(series, missing),
 		Expected: expectations(m, series, diagnoses), NotMeasured: notMeasured(m, series, missing)}
@@ -68,8 +63,6 @@ func NewAnswer(m *record.Manifest, series []series.Series, diagnoses []Diagnosis
 	return a
 }
 
-// limitsOf are the distinct limits of the rows: first tokens, tokens, whole answers, errors, throughput, cost. A
-// limit that not every row with an SLO has names its rows.
 func limitsOf(all []series.Series) []string {
 	order := []string{"ttft", "ttfo", "ttfe", "tpot", "itl", "e2e", "error", "min", "usd"}
 	rank := func(v record.Verdict) int {
@@ -106,8 +99,6 @@ func limitsOf(all []series.Series) []string {
 	return out
 }
 
-// firstOf is the workload to read first: one with an operating point before others, one over several loads
-// before a single load, then the one with the most output tok/s at the valid point that it quotes.
 func firstOf(workloads []Workload, all []series.Series) *int {
 	var first *int
 	best := [3]float64{}
@@ -135,7 +126,6 @@ func firstOf(workloads []Workload, all []series.Series) *int {
 	return first
 }
 
-// lostRows are the names of the planned rows of which no point has a result.
 func lostRows(m *record.Manifest, all []series.Series, missing []string) []string {
 	var out []string
 	for _, p := range m.Plan {
@@ -147,7 +137,6 @@ func lostRows(m *record.Manifest, all []series.Series, missing []string) []strin
 	return out
 }
 
-// conclude is the verdict of the run with its sentence. lost are the rows of which no point has a result.
 func (a *Answer) conclude(lost []string) (v stats.Verdict, text string) {
 	var met, failed, open []string
 	for _, w := range a.Workloads {
@@ -189,8 +178,6 @@ func (a *Answer) conclude(lost []string) (v stats.Verdict, text string) {
 	return v, text
 }
 
-// Others is the answers of the workloads beside the first, by lead: "SHIP: A (concurrency 1), B (rate 4/s); NOT
-// YET: C (rate 8/s)". Empty: there are none.
 func (a *Answer) Others() string {
 	var groups []string
 	for _, lead := range []string{LeadShip, LeadNotYet, LeadNone, LeadMeasured} {
@@ -229,7 +216,6 @@ func target(m *record.Manifest) []Fact {
 	return out
 }
 
-// eachRow calls f for every row of the series.
 func eachRow(all []series.Series, f func(p *series.Point, r *record.Row)) {
 	for i := range all {
 		for j := range all[i].Points {

@@ -1,15 +1,8 @@
-// Package diagnosis names the bottleneck of each point of a run and what to do next.
+// Package diagnosis names the bottleneck of each point of a run and what to do next. Diagnose collects the figures of
+// every point and applies the rules (rules.go); NewAnswer makes the Answer: operating point, limit, next change.
 //
-// The order of its steps: Diagnose collects the figures of every point (point_metrics.go) and applies the
-// rules (rules.go) to each: what is outside of the server (rules_machine.go), what makes requests wait
-// (rules_queue.go), prefill (rules_prefill.go) and decode (rules_decode.go); some rules compare two points
-// (pairs.go). NewDecision makes the Decision (decision.go): the operating point, why the other points are
-// rejected, the first stage that fails (stages.go), the one thing to change next (next_sweep.go), and what
-// was expected and what was not measured (expectations.go).
-//
-// It reads rows and series only. It measures nothing, judges no limit and changes no figure. A missing figure
-// never satisfies a rule: without evidence the bottleneck is unknown, and Missing names the telemetry that
-// would show it.
+// It measures nothing, judges no limit and changes no figure. A missing figure never satisfies a rule: without
+// evidence the bottleneck is unknown, and Missing names the telemetry that would show it.
 package diagnosis
 
 import (
@@ -41,12 +34,10 @@ const (
 	UnknownBottleneck    Bottleneck = "unknown"                       // the evidence does not suffice; Missing says what is needed
 )
 
-// Bottlenecks are all of them, in their order.
 var Bottlenecks = []Bottleneck{ServerFailing, ServerStalled, ClientLimited, ThermalOrPower, KVCachePressure, PrefixCacheMisses,
 	NetworkOrGateway, Queueing, HostOverhead, InefficientDecode, ComputeBoundPrefill, BatchingTradeoff, BandwidthBoundDecode,
 	MemoryBoundDecode, UnknownBottleneck}
 
-// Name is the bottleneck for display: "HBM-bandwidth-bound decode".
 func (b Bottleneck) Name() string {
 	return map[Bottleneck]string{ServerFailing: "server failing", ServerStalled: "server stalled", NetworkOrGateway: "network or gateway",
 		MemoryBoundDecode: "memory-bandwidth-bound decode", ClientLimited: "client-limited", ThermalOrPower: "thermal or power limit", KVCachePressure: "KV-cache pressure",
@@ -55,8 +46,6 @@ func (b Bottleneck) Name() string {
 		UnknownBottleneck: "unknown"}[b]
 }
 
-// Diagnosis is the bottleneck of one point with its evidence. It is not a proof: Confirm names the
-// measurement that would settle it.
 type Diagnosis struct {
 	Series int    `json:"series"`           // index in the run's series
 	Point  int    `json:"point"`            // index in the series' points
@@ -80,7 +69,6 @@ type Evidence struct {
 	Threshold float64 `json:"threshold,omitempty"` // in the unit
 }
 
-// String is the evidence for display: "KV cache usage, max 99.2 % (≥ 90 %)".
 func (e Evidence) String() string {
 	text := e.Figure + " " + unit.Format(e.Value, e.Unit)
 	if e.Sign != "" {
@@ -89,8 +77,6 @@ func (e Evidence) String() string {
 	return text
 }
 
-// Diagnose names the bottlenecks of every point of a run, at least one each. Of several at a point the first
-// is the one to act on.
 func Diagnose(series []series.Series) []Diagnosis {
 	out := []Diagnosis{}
 	all := pointMetricsOf(series)

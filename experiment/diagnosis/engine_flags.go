@@ -2,7 +2,6 @@ package diagnosis
 
 import "bench/experiment/record"
 
-// engineSetting is a setting that engines name differently.
 type engineSetting struct {
 	name  string
 	flags map[string]string // by engine, as telemetry.ServerReading names it; an engine without one is missing
@@ -23,7 +22,6 @@ var (
 	apiProcesses  = engineSetting{"API server processes", map[string]string{"vllm": "--api-server-count"}}
 )
 
-// of is the setting for display, with the engine's flag: "the batch limit (--max-num-seqs)".
 func (s engineSetting) of(engine string) string {
 	if flag := s.flags[engine]; flag != "" {
 		return s.name + " (" + flag + ")"
@@ -31,7 +29,6 @@ func (s engineSetting) of(engine string) string {
 	return s.name
 }
 
-// engineOf is the engine by its metrics; empty: not collected.
 func engineOf(r *record.Row) string {
 	if r.Server.Metrics == nil {
 		return ""

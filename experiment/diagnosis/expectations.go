@@ -18,7 +18,6 @@ type Expectation struct {
 	Bottlenecks []string `json:"bottlenecks"` // of the row's points, by ascending load
 }
 
-// expectations sets the hypothesis and the expectation of each row beside the result.
 func expectations(m *record.Manifest, series []series.Series, diagnoses []Diagnosis) []Expectation {
 	out := []Expectation{}
 	count := map[Bottleneck]int{}
@@ -51,7 +50,6 @@ func expectations(m *record.Manifest, series []series.Series, diagnoses []Diagno
 	return append(out, rows...)
 }
 
-// notMeasured is what the results lack and a reader could assume to be measured.
 func notMeasured(m *record.Manifest, series []series.Series, missing []string) []string {
 	out := []string{"answer quality: only speed was measured"}
 	add := func(what, why string) {

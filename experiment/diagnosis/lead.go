@@ -10,7 +10,6 @@ import (
 	"bench/experiment/verdict"
 )
 
-// ship answers with the operating point.
 func (a *answering) ship(m *record.Manifest, operating int) {
 	p := &a.s.Points[operating]
 	a.Verdict, a.Lead = stats.Pass, LeadShip
@@ -22,7 +21,6 @@ func (a *answering) ship(m *record.Manifest, operating int) {
 	if end < len(a.s.Points) {
 		a.Limit = a.limitAt(end)
 	}
-	// What is between the operating point and its limit is as open as the limit itself.
 	if open := a.unknown(operating+1, end); open >= 0 {
 		a.Text += "; " + a.s.Points[open].Load + " is " + a.Points[open].Text
 		if a.Next = a.decideAt(open); a.Points[open].Status == Open && verdict.Beyond(worst(&a.s.Points[open])) {
@@ -56,7 +54,6 @@ func (a *answering) ship(m *record.Manifest, operating int) {
 	}
 }
 
-// extent is the loads around the operating point that meet the SLO without a gap.
 func (a *answering) extent(operating int) string {
 	first := operating
 	for first > 0 && a.Points[first-1].Status == Meets {
@@ -71,7 +68,6 @@ func (a *answering) extent(operating int) string {
 	return fmt.Sprintf("SLO met from %s to %s", a.s.Points[first].Load, a.Load)
 }
 
-// firstMiss is the first point from an index on that misses the SLO by its load; else the number of points.
 func (a *answering) firstMiss(from int) int {
 	for j := from; j < len(a.s.Points); j++ {
 		if a.Points[j].Status == Misses && a.s.Points[j].FailsByLoad() {
@@ -81,7 +77,6 @@ func (a *answering) firstMiss(from int) int {
 	return len(a.s.Points)
 }
 
-// unknown is the first point of a range that is undecided, else the first that is invalid; -1: none.
 func (a *answering) unknown(from, to int) int {
 	for _, s := range []Status{Open, Invalid} {
 		if j := slices.IndexFunc(a.Points[from:max(from, to)], func(p PointStatus) bool { return p.Status == s }); j >= 0 {
@@ -91,7 +86,6 @@ func (a *answering) unknown(from, to int) int {
 	return -1
 }
 
-// measured answers without an SLO: the highest throughput of the valid points, and the first invalid one.
 func (a *answering) measured() {
 	a.Quoted = *a.s.Headline
 	p := &a.s.Points[a.Quoted]
@@ -108,8 +102,6 @@ func (a *answering) measured() {
 	a.Next = &NextSweep{Variable: "[slo]", Values: []string{}, TOML: "[slo]\nttft_p95 = \"1s\"", Why: "no SLO is specified", Text: `add [slo] with ttft_p95 = "1s"`}
 }
 
-// withhold answers why no point is known to meet the SLO. Points above the first that misses it by its load don't
-// help.
 func (a *answering) withhold() {
 	a.Verdict, a.Lead = stats.Undecided, LeadNotYet
 	end := a.firstMiss(0)

@@ -11,7 +11,6 @@ import (
 	"bench/experiment/series"
 )
 
-// change is what to change if every point misses the SLO: the load, else what limits the quoted point.
 func (a *answering) change() *NextSweep {
 	if n := a.repair(a.Quoted); n != nil {
 		return n
@@ -44,8 +43,6 @@ func (a *answering) change() *NextSweep {
 	return n
 }
 
-// repair is what to do about a point at which the server failed as it would at any load, or stood still: no other
-// load tells more. nil: it did neither.
 func (a *answering) repair(j int) *NextSweep {
 	if j >= len(a.s.Points) {
 		return nil
@@ -63,7 +60,6 @@ func (a *answering) repair(j int) *NextSweep {
 	return n
 }
 
-// changeFor is the first single change for a bottleneck.
 func (a *answering) changeFor(p *series.Point, d *Diagnosis) *NextSweep {
 	switch r := p.Rows[0]; d.Bottleneck {
 	case ServerFailing, ServerStalled:
@@ -103,8 +99,6 @@ func (a *answering) changeFor(p *series.Point, d *Diagnosis) *NextSweep {
 	return moreTelemetry(p.Rows[0], strings.Join(d.Missing, "; "))
 }
 
-// moreTelemetry: if the bottleneck is unknown, the next step is to collect more, not to change a knob. Without the
-// hardware there is no roofline to compare with.
 func moreTelemetry(r *record.Row, missing string) *NextSweep {
 	if r.Roofline == nil && strings.Contains(r.NoRoofline, "hardware") {
 		n := byHand("hardware", "name the hardware in [target]: the bottleneck is unknown without a roofline")
@@ -125,7 +119,6 @@ func moreTelemetry(r *record.Row, missing string) *NextSweep {
 	return n
 }
 
-// moreConcurrency is for requests that wait: under the row's own cap, or for a place in the server's batch.
 func moreConcurrency(s *series.Series, p *series.Point) *NextSweep {
 	r := p.Rows[0]
 	wait, first := percentile(r.Summary.CapWait, tailOf(p)), percentile(r.Summary.TTFT, tailOf(p))
@@ -148,7 +141,6 @@ func moreGPUs(r *record.Row, why string) *NextSweep {
 	return knobFor(r, tensorParallel, why, n, 2*n)
 }
 
-// knobFor is a sweep of a setting by the flag of the row's engine, vLLM's if the engine is not known.
 func knobFor(r *record.Row, s engineSetting, why string, values ...float64) *NextSweep {
 	flag := s.flags[cmp.Or(engineOf(r), "vllm")]
 	if flag == "" {
@@ -165,7 +157,6 @@ func numbers(values []float64) []string {
 	return texts
 }
 
-// knobOf is a sweep of a server's flag.
 func knobOf(flag, why string, values ...string) *NextSweep {
 	name := strings.ReplaceAll(strings.TrimLeft(flag, "-"), "-", "_")
 	toml := fmt.Sprintf("[server.knobs]   # with %s {%s} in the command of [server]\n%s = [%s]", flag, name, name, strings.Join(values, ", "))

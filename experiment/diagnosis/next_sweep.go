@@ -24,7 +24,6 @@ type NextSweep struct {
 	Bottleneck Bottleneck `json:"bottleneck,omitempty"` // the reason for the change
 }
 
-// decideAt is what decides an undecided or invalid point: the row without its disturbance, or more requests.
 func (a *answering) decideAt(j int) *NextSweep {
 	if n := a.repair(j); n != nil {
 		return n
@@ -40,7 +39,6 @@ func (a *answering) decideAt(j int) *NextSweep {
 	return byHand("missing measurement", verdict.LimitName(v.Metric, v.Class)+": "+v.Why)
 }
 
-// moreRequests makes the row long enough for every limit of the point, as the present share and dependence go.
 func moreRequests(s *series.Series, p *series.Point, limit *record.Verdict) *NextSweep {
 	spec, planned := &p.Rows[0].Spec, p.Rows[0].Summary.Requests.Planned
 	n := planned + p.Need
@@ -60,13 +58,10 @@ func moreRequests(s *series.Series, p *series.Point, limit *record.Verdict) *Nex
 	return out
 }
 
-// byHand is a change without values to sweep.
 func byHand(variable, why string) *NextSweep {
 	return &NextSweep{Text: why, Variable: variable, Values: []string{}, Why: why}
 }
 
-// remeasure repeats a row without what its most severe finding is about: an invalid point supports no conclusion,
-// and a caution can leave a verdict open.
 func remeasure(s *series.Series, p *series.Point) *NextSweep {
 	f := findings(p)[0]
 	n := byHand("repeat the row", f.Hint)
@@ -74,7 +69,6 @@ func remeasure(s *series.Series, p *series.Point) *NextSweep {
 	return n
 }
 
-// resume completes an interrupted run.
 func resume() *NextSweep {
 	return byHand("--resume", "finish the planned rows: bench sweep MATRIX --resume DIR")
 }
@@ -87,7 +81,6 @@ func loadName(s *series.Series, p *series.Point) string {
 	return p.Load
 }
 
-// openedBy is the caution without which the limit would have a verdict; nil: none.
 func openedBy(p *series.Point, limit *record.Verdict) *record.Finding {
 	for _, f := range findings(p) {
 		if f.Severity == record.Caution && limit.WasOpenedBy(&f) {
@@ -97,7 +90,6 @@ func openedBy(p *series.Point, limit *record.Verdict) *record.Finding {
 	return nil
 }
 
-// nextOfSearch is what a search that did not end with its answer needs; nil: nothing.
 func nextOfSearch(f *record.Found) *NextSweep {
 	switch f.State {
 	case "budget":
@@ -114,9 +106,6 @@ func nextOfSearch(f *record.Found) *NextSweep {
 	return nil
 }
 
-// moreLoads are the loads to try next above an operating point: three between it and the load that misses the
-// SLO, else three above the highest; nil: there is no load in between. end is the index of the miss, or the number
-// of points.
 func (a *answering) moreLoads(operating, end int) *NextSweep {
 	low, finite := a.s.Points[operating].FiniteLoad()
 	if !finite || low <= 0 || a.s.Points[operating].Rows[0].Spec.IsColdStart() {
@@ -136,7 +125,6 @@ func (a *answering) moreLoads(operating, end int) *NextSweep {
 		low+(high-low)/4, low+(high-low)/2, low+3*(high-low)/4)
 }
 
-// loads is a sweep of the series' own axis over the values that were not measured, rounded; nil: none is left.
 func (a *answering) loads(why string, values ...float64) *NextSweep {
 	n := &NextSweep{Variable: a.s.Axis, Values: []string{}, Why: why}
 	for _, x := range values {
@@ -156,7 +144,6 @@ func (a *answering) loads(why string, values ...float64) *NextSweep {
 	return n.inRow(a.s)
 }
 
-// rounded is a load to try: a number of two digits, of more if the step to the next one needs them.
 func rounded(x, step float64) float64 {
 	unit := math.Pow(10, math.Floor(math.Log10(x))-1)
 	for unit > step/2 {
@@ -169,7 +156,6 @@ func rounded(x, step float64) float64 {
 	return y
 }
 
-// requested is the load that the matrix asked for.
 func requested(s *series.Series, p *series.Point) float64 {
 	if s.Axis == "concurrency" {
 		return float64(p.Rows[0].Spec.Concurrency)
@@ -177,7 +163,6 @@ func requested(s *series.Series, p *series.Point) float64 {
 	return p.LoadValue
 }
 
-// inRow writes the values for the series' row.
 func (n *NextSweep) inRow(s *series.Series) *NextSweep {
 	n.Text = fmt.Sprintf("%s = [%s]", n.Variable, strings.Join(n.Values, ", "))
 	n.TOML = inRow(s, fmt.Sprintf("%s = [%s]", n.Variable, strings.Join(n.Values, ", ")))

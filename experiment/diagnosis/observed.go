@@ -6,7 +6,6 @@ import (
 	"bench/experiment/record"
 )
 
-// observed turns the answer about a load into one about live traffic, whose load no sweep sets.
 func (a *answering) observed(m *record.Manifest) {
 	a.Next = nil
 	switch a.Lead {

@@ -12,8 +12,6 @@ import (
 	"bench/experiment/verdict"
 )
 
-// OperatingPoint is the load to ship: the highest one that meets the SLO, with its settings and figures. Figures
-// of repeats are their medians.
 type OperatingPoint struct {
 	Name string `json:"name"` // with the workload: "D-saturation, concurrency 32"
 	Load string `json:"load"`
@@ -33,7 +31,6 @@ type OperatingPoint struct {
 	Cautions []record.Finding `json:"cautions"`
 }
 
-// Closest is the maximum of the SLO that the operating point comes nearest to.
 type Closest struct {
 	Metric string  `json:"metric"` // of the SLO
 	Share  float64 `json:"share"`  // measured value ÷ limit
@@ -56,8 +53,6 @@ func operatingPoint(m *record.Manifest, s *series.Series, p *series.Point) *Oper
 	return o
 }
 
-// figures of a point for the answer: throughput, interactivity, the percentiles of TTFT and TPOT that the SLO
-// limits (p95 without such a limit), those of ITL and E2E, cost and n.
 func figures(p *series.Point) []Fact {
 	var out []Fact
 	throughput := func(name string, r record.Repeats) {
@@ -86,7 +81,6 @@ func figures(p *series.Point) []Fact {
 	return append(out, Fact{"n", unit.Count(p.Completed())})
 }
 
-// limitedPercentiles are the latencies and percentiles to quote at a point.
 func limitedPercentiles(p *series.Point) [][2]string {
 	var out [][2]string
 	for _, metric := range []string{"ttft", "ttfo", "tpot", "itl", "e2e"} {
@@ -135,7 +129,6 @@ func settings(m *record.Manifest, s *series.Series, p *series.Point) []Fact {
 	return out
 }
 
-// oncePerAdvice keeps, of the findings of a severity that have one code and one hint, the first.
 func oncePerAdvice(all []record.Finding, severity record.Severity) []record.Finding {
 	out := []record.Finding{}
 	for _, f := range all {

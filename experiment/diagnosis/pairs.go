@@ -9,11 +9,8 @@ import (
 	"bench/experiment/series"
 )
 
-// The pairs of points that rules compare. Each function returns nil if there is no such point.
-
 func (v *pointMetrics) lowerLoad(all []pointMetrics) *pointMetrics { return v.sibling(all, v.point-1) }
 
-// lowestLoad is the point of the series' lowest load, if it is another one.
 func (v *pointMetrics) lowestLoad(all []pointMetrics) *pointMetrics {
 	if v.point == 0 {
 		return nil
@@ -29,13 +26,11 @@ func (v *pointMetrics) sibling(all []pointMetrics, point int) *pointMetrics {
 	return &all[i]
 }
 
-// unreliable reports whether the figures of a point are not those of a server at work.
 func (v *pointMetrics) unreliable() bool {
 	return v.failing != nil || v.stalling != nil || v.clientLimits() != nil
 }
 
-// otherTrafficPair is the point of the same row whose TPOT floor, and so its memory traffic per step, differs
-// most.
+// otherTrafficPair is the point of the same row whose memory traffic per step, by the TPOT floor, differs most.
 func (v *pointMetrics) otherTrafficPair(all []pointMetrics) *pointMetrics {
 	const leastRatio = 1.3 // of the floors
 	var best *pointMetrics
@@ -53,8 +48,6 @@ func (v *pointMetrics) otherTrafficPair(all []pointMetrics) *pointMetrics {
 	return best
 }
 
-// shorterInputPair is the point with the shortest prompts among those of the same load and output whose
-// prompts and TTFT are much shorter, if no request waits at either.
 func (v *pointMetrics) shorterInputPair(all []pointMetrics) *pointMetrics {
 	const alike = 1.2 // ratio of the outputs
 	idle := func(x *pointMetrics) bool { return x.waiting < waitingSome || x.spec.Concurrency == 1 }
@@ -70,7 +63,6 @@ func (v *pointMetrics) shorterInputPair(all []pointMetrics) *pointMetrics {
 	return best
 }
 
-// coldPair is the same point with a cold prefix, if this one's is warm.
 func (v *pointMetrics) coldPair(all []pointMetrics) *pointMetrics {
 	others := func(x *pointMetrics) []experiment.Axis {
 		return slices.DeleteFunc(slices.Clone(x.s.OtherAxes), func(a experiment.Axis) bool { return strings.HasPrefix(a.Key, "prefix") })

@@ -10,9 +10,8 @@ import (
 	"bench/experiment/stats"
 )
 
-// pointMetrics are the figures of a point that the rules use: medians over its repeats, NaN if not collected.
-// A comparison with NaN is false, so that no rule rests on a missing figure. Times are in ms, shares within 0
-// to 1.
+// pointMetrics are the figures of a point that the rules use: medians over its repeats, in ms or as shares. One that
+// was not collected is NaN, with which every comparison is false.
 type pointMetrics struct {
 	series, point int // indexes
 	s             *series.Series
@@ -81,7 +80,6 @@ func pointMetricsOf(series []series.Series) []pointMetrics {
 	return all
 }
 
-// median is the median of a figure over the repeats that have it; NaN: none has.
 func (v *pointMetrics) median(of func(*record.Row) *float64) float64 {
 	var values []float64
 	for _, r := range v.p.Rows {
@@ -96,7 +94,6 @@ func (v *pointMetrics) median(of func(*record.Row) *float64) float64 {
 	return stats.Quantile(values, 0.5)
 }
 
-// in returns median for the figures of a part of a row, which a row may lack.
 func in[T any](v *pointMetrics, part func(*record.Row) *T) func(of func(*T) *float64) float64 {
 	return func(of func(*T) *float64) float64 {
 		return v.median(func(r *record.Row) *float64 {
@@ -110,7 +107,6 @@ func in[T any](v *pointMetrics, part func(*record.Row) *T) func(of func(*T) *flo
 
 func known(x float64) bool { return !math.IsNaN(x) }
 
-// percentile is nil without a summary.
 func percentile(s *stats.Summary, name string) *float64 {
 	if s == nil {
 		return nil
@@ -122,12 +118,10 @@ func percentile(s *stats.Summary, name string) *float64 {
 	return &x
 }
 
-// leastForMedian is the smallest number of requests whose median has an interval at 95 %.
 const leastForMedian = 6
 
-// lowEnd is the lower end of a percentile, nil without one: of its interval, or where dependence between the
-// requests leaves that open, what the requests of this row alone support. A diagnosis explains the row, and
-// infers nothing about others.
+// lowEnd is the lower end of a percentile's interval, or where dependence leaves that open, what the requests of this
+// row alone support: a diagnosis infers nothing about others.
 func lowEnd(s *stats.Summary, name string) *float64 {
 	if s == nil {
 		return nil
@@ -145,7 +139,6 @@ func lowEnd(s *stats.Summary, name string) *float64 {
 	return percentile(s, below)
 }
 
-// topOfMedian is the upper end of p50; nil: the requests are too few for one.
 func topOfMedian(s *stats.Summary) *float64 {
 	if s == nil {
 		return nil
@@ -159,11 +152,8 @@ func topOfMedian(s *stats.Summary) *float64 {
 	return new(min(s.Max, s.P50+medianError(s)))
 }
 
-// medianError is half of the interval of a median at 95 %, by the large-sample standard error of normal values,
-// 1.2533 σ/√n: too wide for values with a long tail.
 func medianError(s *stats.Summary) float64 { return 1.96 * 1.2533 * s.Std / math.Sqrt(float64(s.N)) }
 
-// supportedTail is tailOf for one row; of E2E without streaming.
 func supportedTail(r *record.Row) string {
 	s := r.Summary.TTFT
 	if s == nil {
@@ -177,7 +167,6 @@ func supportedTail(r *record.Row) string {
 	return "p50"
 }
 
-// tailOf is the highest of p99, p95 and p90 of TTFT that is bounded by the number of requests; else p50.
 func tailOf(p *series.Point) string {
 	for _, name := range []string{"p99", "p95", "p90"} {
 		if x, ok := p.TTFT.Get(name); ok && x.Grade != stats.NoBound {
@@ -239,7 +228,6 @@ func (v *pointMetrics) readLatencies() {
 	})
 }
 
-// perCompleted is the median of a count per completed request.
 func (v *pointMetrics) perCompleted(count func(*record.Row) *float64) float64 {
 	return v.median(func(r *record.Row) *float64 {
 		if x, n := count(r), r.Summary.Requests.Completed; x != nil && n > 0 {

@@ -54,8 +54,7 @@ func maxOf(g *telemetry.Gauge) *float64 {
 	return &g.Max
 }
 
-// readGPU takes the highest value of all GPUs: the busiest one, since some may serve something else, and the
-// most throttled one.
+// readGPU takes the highest value of all GPUs, since some may serve something else.
 func (v *pointMetrics) readGPU() {
 	usage := in(v, func(r *record.Row) *telemetry.GPUUsage { return r.GPU })
 	get := func(of func(*telemetry.GPUDevice) *float64) float64 {
@@ -110,7 +109,6 @@ func (v *pointMetrics) readClient() {
 	}
 }
 
-// mostOfClients is the largest figure of the machines that sent a row's requests; nil: none has it.
 func mostOfClients(of func(*telemetry.Usage) *float64) func(*record.Row) *float64 {
 	return func(r *record.Row) (most *float64) {
 		for _, u := range r.Clients() {
@@ -122,7 +120,6 @@ func mostOfClients(of func(*telemetry.Usage) *float64) func(*record.Row) *float6
 	}
 }
 
-// moving is the first of two trends that moves; else a. A zero Trend does not move.
 func moving(a, b stats.Trend) stats.Trend {
 	if !verdict.SignificantTrend(a) && verdict.SignificantTrend(b) {
 		return b
@@ -130,14 +127,11 @@ func moving(a, b stats.Trend) stats.Trend {
 	return a
 }
 
-// findings of one of these codes in a repeat.
 func (v *pointMetrics) findings(codes ...string) []record.Finding {
 	return slices.DeleteFunc(findings(v.p), func(f record.Finding) bool { return !slices.Contains(codes, f.Code) })
 }
 
-// leaveOut drops the figures that the evidence does not carry: means of few readings, tokens per answer that the
-// server cannot have counted right, and what a stall is part of. Medians stand if it touches less than half of the
-// requests.
+// leaveOut drops the figures that the evidence does not carry. Medians stand if a stall touches few requests.
 func (v *pointMetrics) leaveOut() {
 	nan := math.NaN()
 	if v.readings < minReadings {

@@ -4,10 +4,8 @@ import (
 	"math"
 )
 
-// rules in their order. Each returns nil if it does not apply. After a final one no other rule is tried: it makes
-// the other figures of the point meaningless. The thresholds beside the rules were chosen on one half
-// of simulated servers with known causes; docs/diagnosis.md reports how often the rules are right on the
-// other half.
+// rules in their order. After a final one the other figures of the point mean nothing. The thresholds were chosen on
+// one half of simulated servers with known causes; docs/diagnosis.md has how often the rules are right on the other.
 var rules = []struct {
 	check func(v *pointMetrics, all []pointMetrics) *Diagnosis
 	final func(v *pointMetrics) bool

@@ -10,11 +10,8 @@ import (
 // clientMatters is the share of a figure that the client must be able to explain: verdict.MinTrend.
 const clientMatters = verdict.MinTrend
 
-// clientBound is the code of findings about the client: it sent late, was short of CPU, or did not run.
 const clientBound = "client_bound"
 
-// checkClient: a finding about the client counts if its effects are large beside the figures that they touch, or
-// leave a verdict open.
 func checkClient(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 	limits := v.clientLimits()
 	if limits == nil {
@@ -28,7 +25,6 @@ func checkClient(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 	}
 }
 
-// clientLimits is the evidence that the client decides figures of the point; nil: it does not.
 func (v *pointMetrics) clientLimits() []Evidence {
 	var out []Evidence
 	add := func(e Evidence) {
@@ -56,8 +52,6 @@ func (v *pointMetrics) clientLimits() []Evidence {
 	return append(out, v.longLag()...)
 }
 
-// longLag compares the lag of requests with their latency, each at the same percentile: the bound of its effect is
-// the largest lag of any request.
 func (v *pointMetrics) longLag() []Evidence {
 	for _, r := range v.p.Rows {
 		latency := r.Summary.TTFT
@@ -75,8 +69,6 @@ func (v *pointMetrics) longLag() []Evidence {
 	return nil
 }
 
-// large reports whether an effect of a finding about the client can be a large part of the figure that it touches.
-// What each request's own lag explains, which is in no latency from send, is left to longLag.
 func large(r *record.Row, f *record.Finding, x *record.Effect) (Evidence, bool) {
 	switch {
 	case x.Bound == nil && x.Unit == record.UnitFactor:

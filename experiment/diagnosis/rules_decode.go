@@ -13,15 +13,13 @@ const (
 	mostlyMemory = 0.5
 )
 
-// slow reports whether TPOT is above its typical range, prefill of other requests included.
 func (v *pointMetrics) slow() bool { return v.tpotLow > v.loadedHigh }
 
 func (v *pointMetrics) tpotAboveRange() Evidence {
 	return atLeast("TPOT p50", v.tpot, "ms", v.loadedHigh)
 }
 
-// checkSlowDecode: TPOT is outside of what the hardware explains. MBU alone cannot show why; activity of the
-// GPU and of its memory can, and else two points with different memory traffic.
+// checkSlowDecode: MBU alone cannot show why TPOT is slow; activity of the GPU and its memory can, or a second point.
 func checkSlowDecode(v *pointMetrics, all []pointMetrics) *Diagnosis {
 	if v.tpotTop < v.tpotFloor {
 		return &Diagnosis{
@@ -68,8 +66,6 @@ func (d *Diagnosis) setInefficient(because string) {
 	d.Response = "try another attention backend, quantisation kernel or newer engine; check whether weights are dequantised on the way"
 }
 
-// compareTraffic separates host overhead from slow memory access by two points: their step times over their
-// floors lie on a line, whose slope is the memory's and whose intercept is the host's.
 func (d *Diagnosis) compareTraffic(v *pointMetrics, all []pointMetrics) {
 	d.Bottleneck, d.Missing = UnknownBottleneck, []string{v.missingDevices()}
 	if v.p.Rows[0].Vendor() == "cpu" { // it reads and computes in turn, so that computing looks like overhead
@@ -109,8 +105,6 @@ func (d *Diagnosis) compareTraffic(v *pointMetrics, all []pointMetrics) {
 	}
 }
 
-// checkBatching: more load raises throughput and TPOT, as it does if nothing is wrong. That nothing is, only the
-// typical range can tell.
 func checkBatching(v *pointMetrics, all []pointMetrics) *Diagnosis {
 	d := &Diagnosis{
 		Bottleneck: BatchingTradeoff,
@@ -137,8 +131,7 @@ func checkBatching(v *pointMetrics, all []pointMetrics) *Diagnosis {
 	return d
 }
 
-// checkBandwidth: TPOT is in its typical range. What sets it is the memory bandwidth only if MBU, or the activity of
-// the memory, is high: the range of a small model is mostly overhead.
+// checkBandwidth: the range of a small model is mostly overhead, so only a high MBU shows the memory bandwidth.
 func checkBandwidth(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 	if !(v.tpotTop >= v.tpotFloor && v.tpot <= v.tpotHigh && known(v.tpotLow)) || v.computeBound {
 		return nil
@@ -165,7 +158,6 @@ func checkBandwidth(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 	return d
 }
 
-// lowMBU is for a TPOT in its range that reading memory does not explain.
 func (d *Diagnosis) lowMBU(v *pointMetrics) {
 	d.Evidence = append(d.Evidence, below("MBU", v.mbu, "share", mostlyMemory), fact("batch", v.batch, ""))
 	if v.gpuActive < gpuIdles {

@@ -18,7 +18,7 @@ const (
 	longStall     = 0.05 // share of the window that stalls take, from which on they matter
 )
 
-// checkFailing: the server refuses requests, breaks answers off or is gone. Time-outs of requests that wait, or of a client that is too slow, are no failure of the server.
+// checkFailing: time-outs of requests that wait, or of a client that is too slow, are no failure of the server.
 func checkFailing(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 	r := v.failing
 	if r == nil {
@@ -50,13 +50,10 @@ func checkFailing(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 	return d
 }
 
-// mostlyFailed reports whether so many requests failed that the other figures are those of a few.
 func (v *pointMetrics) mostlyFailed() bool { return failedShare(v.failing) >= manyFailed }
 
-// mostlyStalled reports whether a stall is in the medians, too.
 func (v *pointMetrics) mostlyStalled() bool { return stalledShare(v.stalling) >= mostlyTouched }
 
-// failureText is what failed first, as the server or the network worded it.
 func failureText(r *record.Row, counts map[string]int) string {
 	var kinds []string
 	for _, outcome := range byCount(counts) {
@@ -72,7 +69,6 @@ func failureText(r *record.Row, counts map[string]int) string {
 	return text
 }
 
-// responseTo is the first thing to try by the outcome of the first failure.
 func responseTo(f *record.Failure) string {
 	gone := f.Later == 0
 	switch {
@@ -92,7 +88,6 @@ func responseTo(f *record.Failure) string {
 	return "find the error in the server's log of that time; check the gateway's time-outs"
 }
 
-// serverFailures counts the requests of the window that the server failed, by outcome.
 func serverFailures(r *record.Row) (counts map[string]int, n int) {
 	counts = map[string]int{}
 	for _, outcome := range record.ServerFailures {
@@ -103,13 +98,10 @@ func serverFailures(r *record.Row) (counts map[string]int, n int) {
 	return counts, n
 }
 
-// byCount are the outcomes, the most frequent first.
 func byCount(counts map[string]int) []string {
 	return slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b)) })
 }
 
-// failingRow is the repeat in which the server failed the largest share of the requests; nil: none has more
-// failures than its SLO allows.
 func failingRow(rows []*record.Row) *record.Row {
 	var worst *record.Row
 	most := 0.0
@@ -121,7 +113,6 @@ func failingRow(rows []*record.Row) *record.Row {
 	return worst
 }
 
-// failedShare is the share of the window's requests that the server failed; 1 if none completed.
 func failedShare(r *record.Row) float64 {
 	_, n := serverFailures(r)
 	if r.AllFailed() && (n > 0 || r.Failure != nil) {
@@ -130,7 +121,6 @@ func failedShare(r *record.Row) float64 {
 	return float64(n) / float64(max(1, r.Summary.Requests.Planned))
 }
 
-// checkStalled: the server sent nothing for a time. The stall decides the latency of a percentile that it reaches.
 func checkStalled(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 	r := v.stalling
 	if r == nil {
@@ -148,8 +138,6 @@ func checkStalled(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 	}
 }
 
-// stallingRow is the repeat whose stalls touch the largest share of the requests; nil: none has stalls that reach
-// the percentiles that its number of requests supports.
 func stallingRow(rows []*record.Row) *record.Row {
 	var worst *record.Row
 	most := 0.0
@@ -162,7 +150,6 @@ func stallingRow(rows []*record.Row) *record.Row {
 	return worst
 }
 
-// beyondTail is the share of the requests that are above the highest percentile that a row's number supports.
 func beyondTail(r *record.Row) float64 {
 	return map[string]float64{"p99": 0.01, "p95": 0.05, "p90": 0.1}[supportedTail(r)]
 }
@@ -171,7 +158,6 @@ func stalledShare(r *record.Row) float64 {
 	return float64(r.Stalled) / float64(max(1, r.Summary.Requests.Planned))
 }
 
-// stalledTime is the share of the window that stalls take.
 func stalledTime(r *record.Row) float64 {
 	seconds := 0.0
 	for _, s := range r.Stalls {

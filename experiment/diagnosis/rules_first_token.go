@@ -8,19 +8,15 @@ import (
 	"bench/experiment/record"
 )
 
-// mostOfTTFT is the share of the mean TTFT from which on one part of it is what makes the first token late.
 const mostOfTTFT = 0.5
 
-// minComputed is the smallest number of prompt tokens to compute that can be compute-bound where no roofline says
-// it: about the operations per byte of a GPU (H100, bf16: 989 TFLOP/s ÷ 3.35 TB/s = 295). A shorter prompt takes
-// the time of one decode step.
+// minComputed is the least number of prompt tokens that can be compute-bound: about a GPU's operations per byte
+// (H100, bf16: 989 TFLOP/s ÷ 3.35 TB/s = 295).
 const minComputed = 256
 
-// frontendSteps decode steps can pass in the frontend's part without work of the frontend: the engine takes a request
-// at the end of its running step, and sends a token after the next one.
+// frontendSteps: the engine takes a request at the end of its running step, and sends a token after the next one.
 const frontendSteps = 2.0
 
-// readParts takes the parts of the mean TTFT from the repeat with the most requests in it.
 func (v *pointMetrics) readParts() {
 	most := 0
 	for _, r := range v.p.Rows {
@@ -30,7 +26,6 @@ func (v *pointMetrics) readParts() {
 	}
 }
 
-// partsTotal is the mean TTFT from send that the parts explain.
 func (v *pointMetrics) partsTotal() (ms float64) {
 	for _, p := range v.parts {
 		ms += p.Ms
@@ -38,8 +33,6 @@ func (v *pointMetrics) partsTotal() (ms float64) {
 	return ms
 }
 
-// checkFirstToken: where the server reports its own times, they decide what makes the first token late, or what a
-// large share of e2e goes to.
 func checkFirstToken(v *pointMetrics, all []pointMetrics) *Diagnosis {
 	total := v.partsTotal()
 	late := v.lateFirstToken(all)
@@ -105,14 +98,11 @@ func checkFirstToken(v *pointMetrics, all []pointMetrics) *Diagnosis {
 	return d
 }
 
-// waitsInQueue reports whether a part that holds the queue and others is mostly the queue: by Little's law requests
-// wait for half of it, and more of them than users that send in step would be.
 func (v *pointMetrics) waitsInQueue(part record.Part, late *queueSigns) bool {
 	return late != nil && strings.Contains(part.Name, "queue") && part.Ms >= mostOfTTFT*v.partsTotal() &&
 		v.queueWaitMs() >= queueShare*part.Ms && v.waiting >= standingQueue*v.running
 }
 
-// part is nil if the server does not report it by itself.
 func (v *pointMetrics) part(name string) *record.Part {
 	i := slices.IndexFunc(v.parts, func(p record.Part) bool { return p.Name == name })
 	if i < 0 {
@@ -121,7 +111,6 @@ func (v *pointMetrics) part(name string) *record.Part {
 	return &v.parts[i]
 }
 
-// computesLong reports whether computing the prompt can take most of ms: by the roofline, else by its length.
 func (v *pointMetrics) computesLong(ms float64) bool {
 	if known(v.promptMs) {
 		return v.promptMs >= mostOfTTFT*ms

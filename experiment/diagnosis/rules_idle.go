@@ -7,7 +7,6 @@ import (
 	"bench/experiment/unit"
 )
 
-// checkIdleStart: the row began behind requests that it did not send, so that its queue is not its own load's.
 func checkIdleStart(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 	at := slices.IndexFunc(v.p.Rows, func(r *record.Row) bool { return !r.Server.Settle.Idle() })
 	if at < 0 {

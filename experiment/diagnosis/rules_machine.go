@@ -2,12 +2,9 @@ package diagnosis
 
 import "bench/experiment/verdict"
 
-// mostlyThrottled is the share of readings with throttled clocks that counts: fewer move no median. At the power
-// cap it counts only if decode is slow.
 const mostlyThrottled = 0.2
 
-// checkClocks: throttling by heat or power supply counts if it is frequent, or if TPOT rises with it; the power cap
-// counts only if decode is slow, since many GPUs run at it by design.
+// checkClocks: the power cap counts only if decode is slow, since many GPUs run at it by design.
 func checkClocks(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 	d := &Diagnosis{
 		Observation: "GPU clocks were throttled during the row", Bottleneck: ThermalOrPower,
@@ -31,12 +28,10 @@ func checkClocks(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 	return d
 }
 
-// drifts reports whether TPOT rises through the window while the load does not.
 func (v *pointMetrics) drifts() bool {
 	return verdict.SignificantTrend(v.tpotTrend) && v.tpotTrend.Change > 0 && !verdict.SignificantTrend(v.inFlight)
 }
 
-// checkDrift: TPOT that rises at a constant load has a cause that the server's metrics do not show.
 func checkDrift(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 	if !v.drifts() {
 		return nil

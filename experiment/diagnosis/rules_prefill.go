@@ -8,8 +8,7 @@ const (
 	somePrefill   = 0.1 // share of the time spent on prefill, below which it delays no decode by much
 )
 
-// prefillShare is the expected share of the time in which the server computes prompts; NaN without a
-// roofline. Reading the weights does not count: a step that decodes reads them anyway.
+// prefillShare: reading the weights does not count, since a step that decodes reads them anyway.
 func (v *pointMetrics) prefillShare() float64 { return v.requestsS * v.promptMs / 1e3 }
 
 const (
@@ -17,7 +16,6 @@ const (
 	lessPrefill    = "shorten or share prompts (prefix caching), or add prefill compute: tensor parallelism, 8-bit weights, separate prefill GPUs"
 )
 
-// checkPrefill: computing prompts takes the time, of the request itself or of others.
 func checkPrefill(v *pointMetrics, all []pointMetrics) *Diagnosis {
 	d := &Diagnosis{
 		Bottleneck: ComputeBoundPrefill,
@@ -49,8 +47,6 @@ func checkPrefill(v *pointMetrics, all []pointMetrics) *Diagnosis {
 	return d
 }
 
-// checkDecodeBesidePrefill: TPOT is in the typical range of decode with prefill in between, and above the
-// range without.
 func checkDecodeBesidePrefill(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 	if !(v.tpotLow > v.tpotHigh && v.tpot <= v.loadedHigh && v.prefillShare() >= somePrefill) {
 		return nil

@@ -12,8 +12,6 @@ const (
 	leastSaving  = 0.5  // TTFT that a warm prefix saves, relative to its share of the prompt
 )
 
-// checkPrefixCache: the server caches fewer prompt tokens than the plan's prefixes allow. If it does not
-// report cached tokens, the TTFT of a warm and a cold prefix are compared.
 func checkPrefixCache(v *pointMetrics, all []pointMetrics) *Diagnosis {
 	d := &Diagnosis{Observation: "shared prefixes are computed again for each request", Bottleneck: PrefixCacheMisses}
 	switch {
@@ -50,8 +48,6 @@ func checkPrefixCache(v *pointMetrics, all []pointMetrics) *Diagnosis {
 
 const oneGroup = "repeat the row with one prefix group: with hits, the others were evicted; without, caching is off or prefixes differ"
 
-// explainMisses says why hits are missing, as far as the evidence goes: evictions only if the KV cache is full
-// or too small for the prefixes.
 func (v *pointMetrics) explainMisses(d *Diagnosis) {
 	switch {
 	case slices.ContainsFunc(v.p.Rows, (*record.Row).EvictsPrefixes):

@@ -21,7 +21,6 @@ const (
 	capWaitShare  = 0.5  // share of TTFT p99 that requests wait under the row's cap
 )
 
-// checkKVCache: a full KV cache preempts requests or lets them wait for blocks.
 func checkKVCache(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 	d := &Diagnosis{
 		Observation: "requests are preempted and computed again", Bottleneck: KVCachePressure,
@@ -46,7 +45,6 @@ func checkKVCache(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 	return d
 }
 
-// queueing is the diagnosis of requests that wait, without its observation and evidence.
 func (v *pointMetrics) queueing() *Diagnosis {
 	return &Diagnosis{
 		Bottleneck: Queueing,
@@ -55,7 +53,6 @@ func (v *pointMetrics) queueing() *Diagnosis {
 	}
 }
 
-// checkQueueing: requests wait before they are computed.
 func checkQueueing(v *pointMetrics, all []pointMetrics) *Diagnosis {
 	d := v.queueing()
 	if v.capWait >= capWaitShare*v.ttftTail {
@@ -97,7 +94,6 @@ func checkQueueing(v *pointMetrics, all []pointMetrics) *Diagnosis {
 	return d
 }
 
-// queueWaitMs is the mean wait in the server's queue, by Little's law.
 func (v *pointMetrics) queueWaitMs() float64 { return 1e3 * v.waiting / v.requestsS }
 
 // queueSigns is how the first token is late.
@@ -108,13 +104,10 @@ type queueSigns struct {
 	inStep   bool // the prefill of the whole batch, one prompt after the other, explains it: users may send in step
 }
 
-// inStepMs is the slowest usual TTFT if the whole batch sends at the same time: the prompts are computed one after the
-// other, their front ends side by side.
 func (v *pointMetrics) inStepMs() float64 {
 	return v.ttftHigh + (v.batch-1)*v.promptMs*v.ttftHigh/v.ttftExpected + 2*v.tpot
 }
 
-// lateFirstToken is nil if the first token is not late.
 func (v *pointMetrics) lateFirstToken(all []pointMetrics) *queueSigns {
 	tailLimit := highTail
 	if known(v.promptSpread) {

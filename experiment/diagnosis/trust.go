@@ -9,7 +9,6 @@ import (
 	"bench/experiment/unit"
 )
 
-// Trust is how many of the rows support the answer.
 type Trust struct {
 	Rows     int      `json:"rows"`              // with a result
 	Invalid  int      `json:"invalid"`           // left out of every answer; probes of a search that overshoot are none

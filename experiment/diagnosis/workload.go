@@ -12,7 +12,6 @@ import (
 	"bench/experiment/verdict"
 )
 
-// The leads of a workload's answer.
 const (
 	LeadShip     = "SHIP"                   // the operating point is known
 	LeadNotYet   = "NOT YET"                // no point is known to meet the SLO; more requests or another run can show one
@@ -30,8 +29,6 @@ type Workload struct {
 	Simulated bool `json:"simulated"`           // measured against a simulated server
 	Predicted bool `json:"predicted,omitempty"` // not measured
 
-	// Verdict is PASS with an operating point, FAIL if no point below the first that misses the SLO by its load can
-	// meet it, else UNDECIDED; empty: no SLO.
 	Verdict   stats.Verdict   `json:"verdict"`
 	Lead      string          `json:"lead"`            // SHIP, NOT YET, NO POINT MEETS THE SLO, MEASURED
 	Load      string          `json:"load"`            // of the quoted point: the operating point, else the one that the text is about
@@ -55,7 +52,6 @@ type Limit struct {
 	Text       string     `json:"text"`                 // "concurrency 48 misses TTFT p95 2.04 s > 500 ms (queueing)"
 }
 
-// Status is how a point stands to the SLO.
 type Status string
 
 const (
@@ -67,7 +63,6 @@ const (
 	NoSLO   Status = "no_slo"
 )
 
-// PointStatus is how a point stands to the SLO, and why.
 type PointStatus struct {
 	Status Status `json:"status"`
 	Text   string `json:"text"` // "misses TTFT p95 2.04 s > 500 ms"; empty: it meets the SLO, or has none
@@ -75,7 +70,6 @@ type PointStatus struct {
 
 func (w *Workload) point(s *series.Series) *series.Point { return &s.Points[w.Quoted] }
 
-// Headline is the answer's first line: "SHIP D-saturation at concurrency 32".
 func (w *Workload) Headline() string {
 	text := w.Lead + ": " + w.Name
 	if w.Predicted && w.Lead == LeadMeasured {
@@ -93,7 +87,6 @@ func (w *Workload) Headline() string {
 	return text
 }
 
-// answering is a workload while its answer is made.
 type answering struct {
 	Workload
 	s          *series.Series
@@ -139,8 +132,8 @@ func newWorkload(m *record.Manifest, all []series.Series, i int, diagnoses []Dia
 	return a.Workload
 }
 
-// operating is the index of the operating point; nil: no point is known to meet the SLO. Of a search it is the highest
-// probe up to the lower end of what all probes together show: alone a probe may be undecided.
+// operating is the index of the operating point. Of a search it is the highest probe up to the lower end of what all
+// probes together show: alone a probe may be undecided.
 func (a *answering) operating() *int {
 	f := a.search
 	if f == nil {
@@ -155,7 +148,6 @@ func (a *answering) operating() *int {
 	return best
 }
 
-// searchOf is the search of the series' row for the highest load within the SLO; nil: none.
 func searchOf(m *record.Manifest, s *series.Series) *record.Found {
 	first := &s.Points[0].Rows[0].Spec
 	for i := range m.Searches {
@@ -181,13 +173,11 @@ func statusOf(p *series.Point) PointStatus {
 	return PointStatus{Status: NoSLO}
 }
 
-// worst is the limit that keeps a point from a PASS.
 func worst(p *series.Point) *record.Verdict {
 	v, _ := verdict.Deciding(p.Rows...)
 	return &v
 }
 
-// openText is why a point is undecided: the requests that it lacks, or the caution that leaves it open.
 func openText(p *series.Point) string {
 	v := worst(p)
 	name := verdict.LimitName(v.Metric, v.Class)
@@ -202,7 +192,6 @@ func openText(p *series.Point) string {
 
 func (a *answering) quote(point int) { a.Quoted, a.Load = point, a.s.Points[point].Load }
 
-// looksFine reports whether more requests can decide the point and every limit is met by what was measured.
 func looksFine(p *series.Point) bool {
 	for _, r := range p.Rows {
 		if slices.ContainsFunc(r.SLO, func(v record.Verdict) bool { return verdict.Beyond(&v) || v.Value == nil }) {
@@ -222,7 +211,6 @@ func (a *answering) limitAt(j int) *Limit {
 	return l
 }
 
-// findings of the repeats and between the repeats, the most severe first.
 func findings(p *series.Point) []record.Finding {
 	all := []record.Finding{}
 	for _, r := range p.Rows {
@@ -233,7 +221,6 @@ func findings(p *series.Point) []record.Finding {
 	return all
 }
 
-// firstAt is the diagnosis to act on at a point; nil: it has none.
 func firstAt(diagnoses []Diagnosis, s, p int) *Diagnosis {
 	at := slices.IndexFunc(diagnoses, func(d Diagnosis) bool { return d.Series == s && d.Point == p })
 	if at < 0 {

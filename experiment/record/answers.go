@@ -10,7 +10,6 @@ type Answers struct {
 	Unchecked map[string]int `json:"unchecked,omitempty"` // answers that could not be checked, by the code of the reason
 }
 
-// Share is a share of the answers that were checked.
 type Share struct {
 	Checked   int            `json:"checked"`
 	In        int            `json:"in"` // that are so
@@ -40,7 +39,6 @@ func answersOf(completed []*Record) *Answers {
 	return &a
 }
 
-// counted adds one to a key of a map, which may be nil.
 func counted(counts map[string]int, key string) map[string]int {
 	if counts == nil {
 		counts = map[string]int{}
@@ -69,7 +67,6 @@ func (c *promptClusters) add(r *Record, in, n int) {
 	c.all[i].N += n
 }
 
-// shareOf is the share of those for which is points to true; nil where it is always nil.
 func shareOf(records []*Record, is func(*Record) *bool) *Share {
 	s := Share{}
 	var clusters promptClusters
@@ -106,7 +103,6 @@ type Accuracy struct {
 	Replicas   []ReplicaAccuracy `json:"replicas,omitempty"` // each is judged apart; absent = one server
 }
 
-// ReplicaAccuracy is what one replica answered to all questions.
 type ReplicaAccuracy struct {
 	Endpoint string `json:"endpoint"`
 	Failed   int    `json:"failed,omitempty"`  // requests that failed: their answers are wrong
@@ -117,7 +113,6 @@ type ReplicaAccuracy struct {
 // AccuracyCounts are of the answers of one server. The others were wrong.
 type AccuracyCounts struct{ Correct, Failed, CutOff int }
 
-// Add counts a server's answers to a number of questions.
 func (a *Accuracy) Add(endpoint string, questions int, n AccuracyCounts) {
 	a.Failed += n.Failed
 	a.CutOff += n.CutOff
@@ -125,7 +120,6 @@ func (a *Accuracy) Add(endpoint string, questions int, n AccuracyCounts) {
 	a.Replicas = append(a.Replicas, ReplicaAccuracy{endpoint, n.Failed, n.CutOff, shareOfQuestions(questions, n.Correct)})
 }
 
-// Worst is what the replica with the fewest correct answers answered; its endpoint is empty for one server.
 func (a *Accuracy) Worst() ReplicaAccuracy {
 	worst := ReplicaAccuracy{Failed: a.Failed, CutOff: a.CutOff, Correct: a.Correct}
 	for i, r := range a.Replicas {
@@ -136,7 +130,6 @@ func (a *Accuracy) Worst() ReplicaAccuracy {
 	return worst
 }
 
-// Unfinished is the share if the answers that reached max_tokens before any text had become correct ones.
 func (r *ReplicaAccuracy) Unfinished() Share {
 	return shareOfQuestions(r.Correct.Checked, r.Correct.In+r.CutOff)
 }

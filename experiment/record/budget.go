@@ -9,7 +9,6 @@ type Budget struct {
 	NotRun []NotStarted `json:"not_run"`       // rows of the matrix that did not fit
 }
 
-// OpenPoint is a point whose SLO is undecided.
 type OpenPoint struct {
 	Name  string  `json:"name"`          // of the point
 	Why   string  `json:"why"`           // the limit that is open
@@ -17,7 +16,6 @@ type OpenPoint struct {
 	NeedS float64 `json:"need_s"`        // duration of a repeat that is long enough; 0 = none is
 }
 
-// NotStarted is a row that did not fit in the rest of a budget.
 type NotStarted struct {
 	ID    string  `json:"id"`
 	NeedS float64 `json:"need_s"` // its expected duration

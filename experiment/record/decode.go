@@ -24,15 +24,13 @@ func (l *storedLines) decode(text []byte, r *Record) error {
 	return nil
 }
 
-// knownLine is a line whose fields are those of AppendJSON in their order, each at most once, without spaces,
-// null, or an escape in a text. Each of its methods reads one field if the line goes on with it.
+// knownLine is a line whose fields are those of AppendJSON in their order, without spaces, null, or an escape.
 type knownLine struct {
 	rest   []byte // nil: the line is another one
 	before byte   // stands before the next field
 	stored *storedLines
 }
 
-// record is the reverse of AppendJSON; false: the line is another one, and r is half-filled.
 func (l *knownLine) record(r *Record) bool {
 	l.text("schema", &r.Schema)
 	l.int("i", &r.I)
@@ -106,7 +104,6 @@ func (l *knownLine) serverTimes(t *ServerTimes) {
 	l.closes()
 }
 
-// closes reads the end of an object with at least one field.
 func (l *knownLine) closes() {
 	if l.before != ',' || len(l.rest) == 0 || l.rest[0] != '}' {
 		l.other()
@@ -115,7 +112,6 @@ func (l *knownLine) closes() {
 	l.rest = l.rest[1:]
 }
 
-// other states that the line is another one: no later field is read.
 func (l *knownLine) other() { l.rest = nil }
 
 // begins reads the key of a field, with what stands before it; false: the next field is another one.
@@ -130,7 +126,6 @@ func (l *knownLine) begins(key string) bool {
 	return true
 }
 
-// number reads an integer of at most 18 digits.
 func (l *knownLine) number() (x int64) {
 	t, minus := l.rest, false
 	if len(t) > 0 && t[0] == '-' {
@@ -151,7 +146,6 @@ func (l *knownLine) number() (x int64) {
 	return x
 }
 
-// whole reads an integer that fits an int.
 func (l *knownLine) whole() int {
 	x := l.number()
 	if int64(int(x)) != x {
@@ -196,7 +190,6 @@ func (l *knownLine) flag(key string, to **bool) {
 	}
 }
 
-// truth reads false or true.
 func (l *knownLine) truth() bool {
 	for _, word := range []string{"false", "true"} {
 		if len(l.rest) >= len(word) && string(l.rest[:len(word)]) == word {
@@ -208,21 +201,18 @@ func (l *knownLine) truth() bool {
 	return false
 }
 
-// text reads a text that other records have, too.
 func (l *knownLine) text(key string, to *string) {
 	if l.begins(key) {
 		*to = l.stored.word(l.quoted())
 	}
 }
 
-// ownText reads a text of this record alone.
 func (l *knownLine) ownText(key string, to *string) {
 	if l.begins(key) {
 		*to = string(l.quoted())
 	}
 }
 
-// quoted reads a text of printable ASCII without an escape.
 func (l *knownLine) quoted() []byte {
 	if len(l.rest) > 0 && l.rest[0] == '"' {
 		for n, c := range l.rest[1:] {
@@ -292,8 +282,7 @@ func appendNumbers(b, text []byte) (out []byte, count, n int, ok bool) {
 	}
 }
 
-// leadingNumber is the number that the text begins with, and its digits. It takes up to seven digits at once: a
-// gap has four to seven, and a branch for each would be mispredicted.
+// leadingNumber takes up to seven digits at once: a gap has four to seven, and a branch each would be mispredicted.
 func leadingNumber(text []byte) (x uint64, digits int) {
 	if len(text) >= 8 {
 		const each = 0x0101010101010101

@@ -13,14 +13,12 @@ type Decoding struct {
 	perStep, drafted float64 // tokens that a step of a request yields, and drafts; 0 = one, without a draft
 }
 
-// Speculated is d on a server that drafts; nil = it reports none.
 func (d Decoding) Speculated(s *Speculation) Decoding {
 	d.perStep, d.drafted = s.Step()
 	return d
 }
 
-// ObserveDecoding averages over tokens, not over time: a step with a long prefill takes as long as ten decode
-// steps, and has fewer decoding requests than the batch of a step.
+// ObserveDecoding averages over tokens, not over time: a step with a long prefill takes as long as ten decode steps.
 func ObserveDecoding(records []*Record, w Window) Decoding {
 	busy := changes(records)
 	var tokens, batch, context float64
@@ -49,16 +47,13 @@ func ObserveDecoding(records []*Record, w Window) Decoding {
 	return Decoding{batch: batch / tokens, context: context / tokens}
 }
 
-// decoded reports whether the request has a first and a later last token.
 func (r *Record) decoded() bool { return r.First.ok && r.Last.ok && r.Last.us > r.First.us }
 
-// change is the number of requests that decode from a time on.
 type change struct {
 	us int64
 	n  int
 }
 
-// changes are in order, one for each time.
 func changes(records []*Record) []change {
 	var all []change
 	for _, r := range records {

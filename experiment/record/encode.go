@@ -6,8 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// AppendJSON appends the record, byte for byte as encoding/json writes it. Records are written while the load
-// runs, in the same process, and reflection would take several times as long.
+// AppendJSON appends the record as encoding/json writes it, several times as fast: the load runs in the same process.
 func (r *Record) AppendJSON(dst []byte) []byte {
 	o := object{dst: append(dst, '{')}
 	o.textIf("schema", r.Schema)
@@ -79,7 +78,6 @@ func (t *ServerTimes) appendJSON(dst []byte) []byte {
 	return append(o.dst, '}')
 }
 
-// object builds a JSON object.
 type object struct {
 	dst   []byte
 	begun bool // has a field
@@ -100,7 +98,6 @@ func (o *object) number(name string, x int64) {
 	o.dst = strconv.AppendInt(o.dst, x, 10)
 }
 
-// numberIf omits a zero.
 func (o *object) numberIf(name string, x int) {
 	if x != 0 {
 		o.number(name, int64(x))
@@ -112,21 +109,18 @@ func (o *object) text(name, s string) {
 	o.dst = appendText(o.dst, s)
 }
 
-// textIf omits an empty text.
 func (o *object) textIf(name, s string) {
 	if s != "" {
 		o.text(name, s)
 	}
 }
 
-// time omits a time that did not happen.
 func (o *object) time(name string, m Micros) {
 	if m.ok {
 		o.number(name, m.us)
 	}
 }
 
-// flag omits false.
 func (o *object) flag(name string, on bool) {
 	if on {
 		o.key(name)
@@ -134,14 +128,12 @@ func (o *object) flag(name string, on bool) {
 	}
 }
 
-// count omits a count that was not reported.
 func (o *object) count(name string, n *int) {
 	if n != nil {
 		o.number(name, int64(*n))
 	}
 }
 
-// truth omits what was not checked.
 func (o *object) truth(name string, b *bool) {
 	if b != nil {
 		o.key(name)
@@ -149,14 +141,12 @@ func (o *object) truth(name string, b *bool) {
 	}
 }
 
-// micros omits a duration that was not measured.
 func (o *object) micros(name string, us *int64) {
 	if us != nil {
 		o.number(name, *us)
 	}
 }
 
-// list omits an empty list.
 func (o *object) list(name string, p Packed) {
 	if !p.IsZero() {
 		o.key(name)
@@ -164,8 +154,6 @@ func (o *object) list(name string, p Packed) {
 	}
 }
 
-// appendText writes a string. One that needs an escape, which only a server's text can, is left to
-// encoding/json.
 func appendText(dst []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {

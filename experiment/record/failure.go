@@ -19,11 +19,8 @@ type Failure struct {
 	ClientLimit bool    `json:"client_limit,omitempty"` // this machine could not open the connection
 }
 
-// ServerFailures are the outcomes of requests that the server, or what is before it, failed. Not among them:
-// unfinished and cancelled requests.
 var ServerFailures = []string{"connect", "timeout", "status", "protocol", "truncated"}
 
-// FirstFailure is nil if the server failed no request.
 func FirstFailure(records []*Record) *Failure {
 	var first *Record
 	for _, r := range records {
@@ -54,10 +51,8 @@ func (f *Failure) AtAnyLoad() bool {
 	return f.Later == 0 || f.Status >= 400 && f.Status < 500 && !f.RefusesLoad()
 }
 
-// FilesExhausted reports whether this machine had no file descriptor left for the request's connection.
 func (r *Record) FilesExhausted() bool { return r.refusedBy(syscall.EMFILE) }
 
-// PortsExhausted reports whether this machine had no port left for it.
 func (r *Record) PortsExhausted() bool { return r.refusedBy(syscall.EADDRNOTAVAIL) }
 
 // refusedBy finds the error in the text: a record has no other trace of it.
@@ -72,5 +67,4 @@ type Stall struct {
 	InFlight int   `json:"in_flight"` // requests that were sent before it and ended after it
 }
 
-// Seconds is its length.
 func (s Stall) Seconds() float64 { return float64(s.ToUs-s.FromUs) / 1e6 }

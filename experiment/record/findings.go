@@ -9,7 +9,6 @@ import (
 	"bench/experiment/stats"
 )
 
-// Verdict is the verdict on one limit of an SLO.
 type Verdict struct {
 	Metric   string   `json:"metric"` // as in the matrix: ttft_p95, error_rate, min_output_tokens_per_s
 	Class    string   `json:"class,omitempty"`
@@ -22,14 +21,12 @@ type Verdict struct {
 	Observed int      `json:"observed"`            // number of requests
 	OpenedBy []string `json:"opened_by,omitempty"` // codes of the findings without whose effects the limit would have a verdict
 	// Effective is the number of independent requests that these are worth for the verdict; 0 = not a percentile.
-	Effective float64 `json:"effective,omitempty"`
-	// Counts of a probe of a search, for its answer; absent = another row, or the limit is on no share of the requests.
-	Counts *stats.Exceedances `json:"counts,omitempty"`
+	Effective float64            `json:"effective,omitempty"`
+	Counts    *stats.Exceedances `json:"counts,omitempty"`
 	// Overload: the row fails because the server does not keep up or is far over the limit, not by counts.
 	Overload bool `json:"overload,omitempty"`
 }
 
-// WasOpenedBy reports whether the finding is one of those without whose effects the limit would have a verdict.
 func (v *Verdict) WasOpenedBy(f *Finding) bool {
 	metric := TouchedMetric(v.Metric)
 	if metric == experiment.E2EPerToken {
@@ -47,7 +44,6 @@ const (
 	Note    Severity = "note"    // how figures can be misread: verdicts stand
 )
 
-// Finding is the result of a check that found something: what happened, and what to do.
 type Finding struct {
 	Code     string   `json:"code"`
 	Severity Severity `json:"severity"`
@@ -56,7 +52,6 @@ type Finding struct {
 	Effects  []Effect `json:"effects,omitempty"` // absent = none on a measured metric
 }
 
-// Codes are the codes of the findings of one severity, each once, in the order of the findings.
 func Codes(findings []Finding, s Severity) []string {
 	codes := []string{}
 	for _, f := range findings {
@@ -67,7 +62,6 @@ func Codes(findings []Finding, s Severity) []string {
 	return codes
 }
 
-// SortFindings sorts by severity, invalid first, and keeps the order within one.
 func SortFindings(findings []Finding) {
 	order := []Severity{Invalid, Caution, Note}
 	slices.SortStableFunc(findings, func(a, b Finding) int {
@@ -87,14 +81,11 @@ type Effect struct {
 	Unit      string    `json:"unit"`  // of the bound: ms, x (a factor), or requests
 }
 
-// MetricConcurrency is the metric of an effect on the load of a closed loop.
 const MetricConcurrency = "concurrency"
 
-// Price is the key of the limit on the price of output tokens.
 const Price = "usd_per_million_output_tokens"
 
-// TouchedMetric is the metric that the key of a limit is about, as effects name it: ttft for ttft_p95,
-// output_tokens_per_s for min_output_tokens_per_s_per_gpu and for the price of output tokens.
+// TouchedMetric is the metric that the key of a limit is about: ttft for ttft_p95, output_tokens_per_s for its price.
 func TouchedMetric(key string) string {
 	if key == Price {
 		return "output_tokens_per_s"
@@ -113,7 +104,6 @@ const (
 	UnitRequests = "requests" // at most so many requests are touched, by any amount
 )
 
-// Direction is where a finding moved a metric.
 type Direction string
 
 const (
@@ -134,7 +124,6 @@ func (v Checks) Total() int {
 	return len(v.Passed) + len(v.Failed) + len(v.NotPossible) + len(v.Unverified)
 }
 
-// Steadiness is how a row's figures changed through the window.
 type Steadiness struct {
 	Metric string `json:"metric"` // of Cut: ttft, or e2e without streaming
 	// Cut is the number of requests at the window's start that MSER-5 would leave out; null = too few

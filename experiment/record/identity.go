@@ -13,28 +13,22 @@ import (
 	"strings"
 )
 
-// Change is a fact of a server that differs between two runs.
 type Change struct{ Fact, Was, Is string }
 
 // String is "meta.n_vocab: 8000 → 32000".
 func (c Change) String() string { return c.Fact + ": " + c.Was + " → " + c.Is }
 
-// Measured reports whether the fact is a size that the server measures when it starts.
 func (c Change) Measured() bool { return isMeasured(c.Fact) }
 
-// sameSize is the largest relative difference of measured sizes of one configuration. vLLM and SGLang fill the GPU
-// memory that is left after profiling: two starts of one command differ by a few blocks.
+// sameSize: vLLM and SGLang fill the memory that is left after profiling, which differs by a few blocks.
 const sameSize = 0.02
 
-// measuredSizes are facts by their last word that a server measures when it starts.
 var measuredSizes = []string{"num_gpu_blocks", "num_cpu_blocks", "num_pages", "kv_cache_size_tokens", "kv_cache_max_concurrency", "kv_cache_memory_bytes"}
 
 func isMeasured(fact string) bool {
 	return slices.Contains(measuredSizes, fact[strings.LastIndexByte(fact, '.')+1:])
 }
 
-// Changes lists the facts that differ from an earlier reach of the server, sorted. Facts that only one of them has are
-// not compared: versions of bench and settings of a server decide which it can ask for.
 func (t *TargetInfo) Changes(was *TargetInfo) []Change {
 	var out []Change
 	before, now := was.Facts(), t.Facts()
@@ -47,14 +41,12 @@ func (t *TargetInfo) Changes(was *TargetInfo) []Change {
 	return out
 }
 
-// similar reports whether two sizes differ by sameSize at most. A size that is not a number is not known.
 func similar(a, b string) bool {
 	x, err1 := strconv.ParseFloat(a, 64)
 	y, err2 := strconv.ParseFloat(b, 64)
 	return err1 != nil || err2 != nil || math.Abs(x-y) <= sameSize*math.Max(x, y)
 }
 
-// Hash is short for the facts that are the same at every start of the server.
 func (t *TargetInfo) Hash() string {
 	facts := t.Facts()
 	maps.DeleteFunc(facts, func(fact, _ string) bool { return isMeasured(fact) })
@@ -70,8 +62,6 @@ func hash(v any) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// Facts are what the server and the others report about their models, their caches and themselves, and how they take
-// prompts, by name.
 func (t *TargetInfo) Facts() map[string]string {
 	f := map[string]string{"model": t.Model}
 	add := func(name string, v any) {
@@ -122,7 +112,6 @@ func (t *TargetInfo) Facts() map[string]string {
 	return f
 }
 
-// listed are the models that the server lists.
 func (t *TargetInfo) listed() []map[string]any {
 	var out []map[string]any
 	models, _ := t.Models.([]any) // nil if the server lists none
@@ -146,7 +135,6 @@ func (t *TargetInfo) inUse() map[string]map[string]any {
 	return all
 }
 
-// isDate reports whether a key's value depends on when the server or its file was made.
 func isDate(key string) bool {
 	return slices.ContainsFunc([]string{"created", "modified", "date", "time"}, func(word string) bool { return strings.Contains(key, word) })
 }
@@ -169,7 +157,6 @@ func CacheConfig(line string) map[string]string {
 	}
 }
 
-// addCacheConfig adds the labels of a line of cache_config_info.
 func addCacheConfig(f map[string]string, line string) {
 	own := CacheConfig(line)
 	prefix := "cache."

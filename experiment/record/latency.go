@@ -70,15 +70,13 @@ func (r *Record) tpot() (ms float64, ok bool) {
 	return float64(r.Last.us-r.First.us) / UsPerMs / float64(tokens-1), true
 }
 
-// latencies computes the samples of each metric, in ms, by arrival. It reuses their memory: for millions of
-// requests, all samples together would be as large as the records.
+// latencies computes the samples of each metric, in ms, by arrival, in the memory of the last one.
 type latencies struct {
 	ordered []*Record
 	rng     *rand.Rand
 	room    []float64 // memory of the last sample
 }
 
-// UsPerMs is the number of µs in a ms.
 const UsPerMs = 1e3
 
 // Seed of the resampling for intervals: constant, so that the same records give the same intervals.
@@ -100,7 +98,6 @@ func (l *latencies) summarize(s *Summary, stream bool) {
 	}
 }
 
-// of summarizes a metric over the requests that have it.
 func (l *latencies) of(metric string, stream bool) *stats.Summary {
 	l.room = slices.Grow(l.room[:0], len(l.ordered))
 	for _, r := range l.ordered {
@@ -114,13 +111,11 @@ func (l *latencies) of(metric string, stream bool) *stats.Summary {
 	return stats.SummarizeInOrder(l.room, l.rng)
 }
 
-// atOnce reports whether all requests arrived at the same time, so that their order means nothing.
 func (l *latencies) atOnce() bool {
 	n := len(l.ordered)
 	return n > 1 && l.ordered[0].Arrival == l.ordered[n-1].Arrival
 }
 
-// gaps summarizes the pooled gaps; its intervals resample the requests with gaps.
 func (l *latencies) gaps() (s *stats.Summary, requests int) {
 	var itl stats.Counts // can be many millions
 	for _, r := range l.ordered {
@@ -145,7 +140,6 @@ func (l *latencies) gaps() (s *stats.Summary, requests int) {
 	return pooled.Summarize(l.rng), requests
 }
 
-// tokensPerEvent is the mean over all token-bearing events; 0 = none.
 func (l *latencies) tokensPerEvent() float64 {
 	events, tokens := 0, 0
 	for _, r := range l.ordered {

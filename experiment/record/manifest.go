@@ -45,8 +45,6 @@ type Manifest struct {
 	Predicted *Prediction `json:"predicted,omitempty"` // nothing was measured; absent = a measured run
 }
 
-// Prediction is what a predicted run stands for: the rows ran through a simulated engine in virtual time, with the
-// step times of the roofline.
 type Prediction struct {
 	Model     string    `json:"model"`
 	Hardware  string    `json:"hardware"`
@@ -58,13 +56,11 @@ type Prediction struct {
 	LeftOut   []LeftOut `json:"left_out,omitempty"`
 }
 
-// LeftOut is a row of the matrix that cannot be simulated.
 type LeftOut struct {
 	Row string `json:"row"`
 	Why string `json:"why"`
 }
 
-// Text is what was predicted, and how.
 func (p *Prediction) Text() string {
 	on := fmt.Sprintf("%d × %s", p.GPUs, p.Hardware)
 	if p.GPUs == 0 {
@@ -73,7 +69,6 @@ func (p *Prediction) Text() string {
 	return fmt.Sprintf("%s in %s on %s, a simulated engine with the roofline's step times", p.Model, p.Precision, on)
 }
 
-// Lacks is what the prediction is without, a line each: flags that it ignores, and rows.
 func (p *Prediction) Lacks() []string {
 	var lines []string
 	if len(p.Ignored) > 0 {
@@ -85,24 +80,21 @@ func (p *Prediction) Lacks() []string {
 	return lines
 }
 
-// ServerStart is one start of the server by bench, or one of several endpoints.
 type ServerStart struct {
-	N            int       `json:"n"`                 // from 1, over all attempts
-	Variant      string    `json:"variant"`           // the knobs, or the endpoint
-	Command      []string  `json:"command,omitempty"` // with the knobs' values; absent = an endpoint
-	Log          string    `json:"log,omitempty"`     // file name
-	StartedAt    time.Time `json:"started_at"`
-	EndedAt      time.Time `json:"ended_at,omitzero"`
-	ReadyS       float64   `json:"ready_s,omitempty"`        // from the command to the first answer of its ready path; absent = none, or an endpoint
-	FirstAnswerS *float64  `json:"first_answer_s,omitempty"` // from ready to the end of the first answer with tokens
-	Identity     string    `json:"identity,omitempty"`       // as in target
-	// Target is the server as it reported itself; absent = as at the start before with the same variant.
-	Target *TargetInfo `json:"target,omitempty"`
-	Error  string      `json:"error,omitempty"` // why it was not usable, or how it ended
+	N            int         `json:"n"`                 // from 1, over all attempts
+	Variant      string      `json:"variant"`           // the knobs, or the endpoint
+	Command      []string    `json:"command,omitempty"` // with the knobs' values; absent = an endpoint
+	Log          string      `json:"log,omitempty"`     // file name
+	StartedAt    time.Time   `json:"started_at"`
+	EndedAt      time.Time   `json:"ended_at,omitzero"`
+	ReadyS       float64     `json:"ready_s,omitempty"`        // from the command to the first answer of its ready path; absent = none, or an endpoint
+	FirstAnswerS *float64    `json:"first_answer_s,omitempty"` // from ready to the end of the first answer with tokens
+	Identity     string      `json:"identity,omitempty"`       // as in target
+	Target       *TargetInfo `json:"target,omitempty"`
+	Error        string      `json:"error,omitempty"` // why it was not usable, or how it ended
 
 }
 
-// TargetOf is the server of a variant as it last reported itself; without variants the server of the run.
 func (m *Manifest) TargetOf(variant string) TargetInfo {
 	t := m.Target
 	for i := range m.Servers {
@@ -113,7 +105,6 @@ func (m *Manifest) TargetOf(variant string) TargetInfo {
 	return t
 }
 
-// Planned is one row of the plan.
 type Planned struct {
 	ID       string `json:"id"`
 	Name     string `json:"name"`
@@ -126,7 +117,6 @@ type Planned struct {
 	Point  []experiment.Axis `json:"point,omitempty"`  // the point of a skipped row
 }
 
-// Label is the point's name, as of Spec, read from the id.
 func (p *Planned) Label() string {
 	id := p.ID
 	if i := strings.LastIndex(id, "-r"); i >= 0 {
@@ -141,14 +131,12 @@ func (p *Planned) Label() string {
 	return strings.Join(parts, " ")
 }
 
-// Values of Planned.State and Planned.Skip.
 const (
 	StateSkipped = "skipped"
 	StateRemoved = "removed"
 	SkipBeyond   = "beyond"
 )
 
-// Attempt is one execution of the command on this directory: the first, or a resume.
 type Attempt struct {
 	StartedAt time.Time `json:"started_at"`
 	EndedAt   time.Time `json:"ended_at,omitzero"`
@@ -164,7 +152,6 @@ type Attempt struct {
 	LastRowS float64 `json:"last_row_s,omitzero"`
 }
 
-// ClientInfo is the measuring machine and program.
 type ClientInfo struct {
 	Version   string  `json:"bench_version"`
 	Commit    string  `json:"bench_commit"`
@@ -195,8 +182,7 @@ func (t *TargetInfo) ServerVersion() string {
 	return string(b)
 }
 
-// Engines are the engines whose metric names rows have, and the gateways that answered for them: "vllm behind
-// LiteLLM 1.106.2"; empty = not reported.
+// Engines are the engines of rows, and the gateways before them: "vllm behind LiteLLM 1.106.2"; empty = not reported.
 func Engines(rows []Row) string {
 	var engines, gateways []string
 	add := func(to *[]string, name string) {
@@ -215,7 +201,6 @@ func Engines(rows []Row) string {
 	return strings.TrimSpace(strings.Join(engines, ", ") + " " + strings.Join(gateways, ", "))
 }
 
-// EngineKinds are the engines and gateways without their versions, sorted; empty = not reported.
 func EngineKinds(rows []Row) string {
 	var kinds []string
 	for i := range rows {
@@ -258,7 +243,6 @@ type TargetInfo struct {
 	Identity    string            `json:"identity"`           // hash of what it and the others report about their models, their caches and themselves
 }
 
-// OtherServer is a server that rows use beside the target's first.
 type OtherServer struct {
 	Name  string            `json:"name"`  // "replica 1", or "endpoint b:8000"
 	Facts map[string]string `json:"facts"` // as they are compared when a run is resumed
@@ -274,13 +258,11 @@ func (t *TargetInfo) AddOthers(others []OtherServer) {
 	}
 }
 
-// Replica is one of several servers under one load.
 type Replica struct {
 	Endpoint string   `json:"endpoint"`          // host and port
 	Differs  []string `json:"differs,omitempty"` // facts that differ from the first one's: "version: 0.10.1 → 0.10.2"
 }
 
-// Vantage is the client's network distance from the server, which is part of every latency.
 type Vantage struct {
 	Place string         `json:"place"`            // same host, lan, remote, behind a proxy
 	RTT   *stats.Summary `json:"rtt_ms,omitempty"` // of TCP handshakes before the first row, by the kernel if it reports it; absent behind a proxy

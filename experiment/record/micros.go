@@ -13,16 +13,13 @@ type Micros struct {
 	ok bool
 }
 
-// At is the offset of us microseconds.
 func At(us int64) Micros { return Micros{us: us, ok: true} }
 
-// Get returns the offset in µs, and whether it happened.
 func (m Micros) Get() (us int64, ok bool) { return m.us, m.ok }
 
 // Us is the offset in µs; 0 if it did not happen.
 func (m Micros) Us() int64 { return m.us }
 
-// Add moves the offset by us microseconds, if it happened.
 func (m Micros) Add(us int64) Micros {
 	if m.ok {
 		m.us += us
@@ -30,10 +27,8 @@ func (m Micros) Add(us int64) Micros {
 	return m
 }
 
-// IsZero reports whether it did not happen; omitzero of encoding/json then omits the field.
 func (m Micros) IsZero() bool { return !m.ok }
 
-// MarshalJSON writes the number; null if it did not happen.
 func (m Micros) MarshalJSON() ([]byte, error) {
 	if !m.ok {
 		return []byte("null"), nil
@@ -41,7 +36,6 @@ func (m Micros) MarshalJSON() ([]byte, error) {
 	return strconv.AppendInt(nil, m.us, 10), nil
 }
 
-// UnmarshalJSON reads a number; null = it did not happen.
 func (m *Micros) UnmarshalJSON(b []byte) error {
 	*m = Micros{}
 	if string(b) == "null" {
@@ -69,7 +63,6 @@ func RoundGaps(first time.Duration, gaps []time.Duration) Packed {
 	return out.clone()
 }
 
-// RoundMicros rounds to the nearest µs.
 func RoundMicros(d time.Duration) int64 {
 	const half = time.Microsecond / 2
 	if d < 0 {

@@ -16,7 +16,6 @@ type Repeats struct {
 	Spread *stats.Spread `json:"spread,omitempty"` // absent = one repeat
 }
 
-// Percentile is one percentile of one latency at a point, in ms.
 type Percentile struct {
 	Name string `json:"name"` // p50 … p999
 	Repeats
@@ -25,7 +24,6 @@ type Percentile struct {
 	Grade stats.Grade    `json:"grade"` // the worst of the repeats
 }
 
-// Percentiles of one latency, in the order of PercentileNames; empty = not measured.
 type Percentiles []Percentile
 
 var PercentileNames = []string{"p50", "p90", "p95", "p99", "p999"}
@@ -38,7 +36,6 @@ func (ps Percentiles) Get(name string) (Percentile, bool) {
 	return ps[i], true
 }
 
-// RepeatsOf computes median and spread; the zero Repeats without values.
 func RepeatsOf(values []float64) Repeats {
 	sorted := slices.Sorted(slices.Values(values))
 	if len(sorted) == 0 {
@@ -47,8 +44,7 @@ func RepeatsOf(values []float64) Repeats {
 	return Repeats{Values: values, Median: stats.Quantile(sorted, 0.5), Spread: stats.SpreadOf(values)}
 }
 
-// PercentilesOf takes each percentile from the sample of each repeat; a nil sample has none. The requests of
-// repeats are not pooled: that would hide the difference between repeats.
+// PercentilesOf takes each percentile from each repeat. Pooled requests would hide the difference between repeats.
 func PercentilesOf(samples ...*stats.Summary) Percentiles {
 	samples = slices.DeleteFunc(slices.Clone(samples), func(s *stats.Summary) bool { return s == nil })
 	if len(samples) == 0 {
@@ -91,14 +87,10 @@ func (p Percentile) Mark() (mark string, ms float64, ok bool) {
 	return "≥", p.CI95.Lo, !math.IsInf(p.CI95.Lo, 0)
 }
 
-// String is the percentile with its sample: "820 ms (n=1,200)", "~820 ms (n=400: thin)", "≥610 ms (n=64: too
-// small)".
 func (p Percentile) String() string { return p.value() + p.sample() }
 
-// WithIntervalAndN is the percentile with its interval: "820 ms [760, 910] (n=1,200)".
 func (p Percentile) WithIntervalAndN() string { return p.WithInterval() + p.sample() }
 
-// WithInterval is the percentile with its interval, without its sample: "820 ms [760, 910]", "≥610 ms".
 func (p Percentile) WithInterval() string {
 	text := p.value()
 	if within := p.Within(); within != "" && p.Grade != stats.NoBound { // ≥ is the interval

@@ -19,7 +19,6 @@ const (
 	widestWindow  = 128 << 20 // zstd --long; RecordWriter's is 128 KiB
 )
 
-// Types of telemetry that readers of a row need; package telemetry itself collects them.
 type (
 	Sample    = telemetry.Sample
 	Gauge     = telemetry.Gauge
@@ -100,15 +99,12 @@ type storedLines struct {
 // mostWords bounds the number of shared texts of an untrusted stream.
 const mostWords = 1000
 
-// share makes records share the text of the same phase, outcome and so on: a tenth of the memory of millions
-// of records.
 func (l *storedLines) share(r *Record) {
 	for _, text := range []*string{&r.Class, &r.Model, &r.Category, &r.Phase, &r.Outcome, &r.Finish, &r.Error} {
 		*text = l.word([]byte(*text))
 	}
 }
 
-// word is the text as a string, the same one for all records.
 func (l *storedLines) word(text []byte) string {
 	if word, known := l.words[string(text)]; known {
 		return word
@@ -132,7 +128,6 @@ func openLines(r io.Reader) (*storedLines, error) {
 	return l, nil
 }
 
-// next is the next line that is not empty, valid until the next call; io.EOF after the last.
 func (l *storedLines) next() ([]byte, error) {
 	for {
 		line, err := l.whole()
@@ -170,10 +165,8 @@ func decodeLine(line []byte, into any) error {
 	return err
 }
 
-// Decoder reads records of which each is in memory as a line.
 type Decoder struct{ lines *storedLines }
 
-// NewDecoder makes a Decoder; records that it reads share texts.
 func NewDecoder() *Decoder { return &Decoder{newLines()} }
 
 // Decode reads a record from its line, which it does not keep.

@@ -20,7 +20,6 @@ type Prompts struct {
 // fewestWarmBlocks is the length of a prompt, in blocks of the cache, from which on a cached one is no chance.
 const fewestWarmBlocks = 3
 
-// PromptsOf is nil for a row without real prompts. block is the size of a block of the server's prefix cache in tokens.
 func PromptsOf(records []*Record, block int) *Prompts {
 	var p Prompts
 	seen, inWindow := map[string]bool{}, map[string]bool{}
@@ -56,14 +55,12 @@ func (p *Prompts) addFirstUse(r *Record, block int) {
 	}
 }
 
-// RefusedPrompts are the real prompts that the server refused to count, which the row leaves out.
 type RefusedPrompts struct {
 	N       int             `json:"n"`
 	Counted int             `json:"counted"` // prompts that the server was asked to count
 	First   []RefusedPrompt `json:"first"`   // up to 20
 }
 
-// RefusedPrompt is one of them.
 type RefusedPrompt struct {
 	Line  string `json:"line"`  // where it stands: "prompts.jsonl:17"
 	Error string `json:"error"` // of the server, without text of the prompt
@@ -77,7 +74,6 @@ func (p *RefusedPrompts) Add(line, reason string) {
 	}
 }
 
-// String is how many were left out, with the first.
 func (p *RefusedPrompts) String() string {
 	return fmt.Sprintf("%s of %s left out that the server refused to count: %s: %s",
 		unit.Count(p.N), unit.Plural(p.Counted, "prompt"), p.First[0].Line, p.First[0].Error)

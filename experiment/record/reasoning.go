@@ -13,7 +13,6 @@ type Reasoning struct {
 	TimeMs       *stats.Summary `json:"time_ms"`       // first token → first answer token; null = not streamed
 }
 
-// reasoningOf is nil if no request has reasoning.
 func reasoningOf(completed []*Record) *Reasoning {
 	var r Reasoning
 	var tokens, answers, times []float64
@@ -58,7 +57,6 @@ func (r *Record) Unanswered() bool {
 	return *r.ReasoningTokens >= r.OutputTokens
 }
 
-// reasoningTime is the time from the first token to the first answer token in ms.
 func (r *Record) reasoningTime() (ms float64, ok bool) {
 	if !r.First.ok || !r.FirstAnswer.ok || r.hidden() {
 		return 0, false
@@ -71,7 +69,6 @@ func (r *Record) hidden() bool {
 	return r.ReasoningTokens != nil && r.First.ok && r.FirstAnswer == r.First
 }
 
-// streamed is the number of output tokens in the events of a stream.
 func (r *Record) streamed() int {
 	if r.hidden() {
 		return r.OutputTokens - *r.ReasoningTokens

@@ -1,10 +1,6 @@
-// Package record is what a run leaves on disk, and what can be computed from it alone: request records,
-// samples, rows and the run's manifest, with the schema of each file.
-//
-// The order of steps: RecordWriter stores each request while the load runs (Record: one line of
-// <row>.requests.jsonl.zst); Summarize and the functions beside it compute a row's figures from the records;
-// Row and Manifest are <row>.json and run.json. A row's figures are computed from the stored µs, so that the
-// stored records always give the same figures. This package opens no file, sends nothing and judges nothing.
+// Package record is what a run leaves on disk, and what can be computed from it alone: request records, samples, rows
+// and the run's manifest. A row's figures are computed from the stored µs, so that the stored records always give the
+// same figures. It opens no file, sends nothing and judges nothing.
 package record
 
 // Phases of a row. A request belongs to a phase by its intended arrival; only those of the window count.
@@ -79,17 +75,14 @@ type Record struct {
 	Invalid string `json:"invalid_reason,omitempty"` // a code of docs/answers.md; absent = valid, or not checked
 }
 
-// Usage is what a server reported of one answer; nil = not reported.
 type Usage struct {
 	Prompt *int `json:"prompt_tokens,omitempty"`
 	Cached *int `json:"cached_tokens,omitempty"`
 	Output *int `json:"output_tokens,omitempty"`
 }
 
-// Left reports whether the user left before the answer ended: the request neither completed nor failed.
 func (r *Record) Left() bool { return r.Outcome == "left" }
 
-// Failed reports whether the request failed; one whose user left did not.
 func (r *Record) Failed() bool { return !r.OK() && !r.Left() }
 
 // OK reports whether the request completed (ok or short): its latencies count.

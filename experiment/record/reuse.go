@@ -2,9 +2,8 @@ package record
 
 import "slices"
 
-// Reuse compares the cached tokens that the server reports with the possible ones. By usage it is over the
-// completed requests of the window with reported cached tokens; by the server's counters it is over all
-// requests of the row, of every phase.
+// Reuse compares the cached tokens that the server reports with the possible ones: by usage over the completed
+// requests of the window with a report, by the server's counters over all requests of the row.
 type Reuse struct {
 	Source         string `json:"source,omitempty"`       // "usage" or "counters"
 	BlockTokens    int    `json:"block_tokens,omitempty"` // in which hits are possible
@@ -19,24 +18,20 @@ type Reuse struct {
 	CachedRate   float64 `json:"cached_rate"`
 }
 
-// Sources of a Reuse.
 const (
 	ReuseByUsage    = "usage"    // of each answer
 	ReuseByCounters = "counters" // of the server's metrics page, which count all its clients
 )
 
 const (
-	// fullCache is the share of the KV cache in use from which on evictions explain missing hits. The share
-	// counts the blocks of running requests only: the rest holds cached prefixes.
+	// fullCache: from this share of the KV cache in use on, evictions explain missing hits.
 	fullCache = 0.9
-	// fitting is the share of the possible hits that a cache of the server's size must allow to exclude
-	// evictions.
+	// fitting: a cache that allows this share of the possible hits excludes evictions.
 	fitting = 0.9
 )
 
-// EvictsPrefixes reports whether evictions explain missing hits: requests used nearly the whole KV cache, or
-// the prefixes do not fit in a cache of the reported size. A KV cache with a low usage alone excludes no
-// evictions, and supports none: cached prefixes that no request uses count as free.
+// EvictsPrefixes reports whether evictions explain missing hits: nearly the whole KV cache was in use, or is too
+// small. A low usage excludes none: cached prefixes that no request uses count as free.
 func (r *Row) EvictsPrefixes() bool {
 	if m := r.Server.Metrics; m != nil && m.KVUsage != nil && m.KVUsage.Max >= fullCache {
 		return true
@@ -51,7 +46,6 @@ func ReportsCached(records []*Record) bool {
 	return slices.ContainsFunc(records, func(r *Record) bool { return r.CachedTokens != nil })
 }
 
-// Cached is the cached tokens by usage of a request, in a row with ReportsCached; false: it has no usage.
 func (r *Record) Cached() (tokens int, ok bool) {
 	if r.CachedTokens != nil {
 		return *r.CachedTokens, true

@@ -8,7 +8,6 @@ import (
 	"bench/experiment/roofline"
 )
 
-// Roofline is the latency floor of the hardware for the observed batch and context.
 type Roofline struct {
 	Model     string  `json:"model"`
 	Hardware  string  `json:"hardware"`
@@ -49,7 +48,6 @@ type RooflineSource struct {
 	stored  *Roofline // in place of a setup
 }
 
-// NewRooflineSource looks up the model and the target's hardware.
 func NewRooflineSource(models roofline.Models, hardware roofline.Hardware, model string, t experiment.Target) RooflineSource {
 	if t.Hardware == "" {
 		return RooflineSource{missing: "hardware is not specified in [target]"}
@@ -79,7 +77,6 @@ func NewRooflineSource(models roofline.Models, hardware roofline.Hardware, model
 // RooflineOf is the source of a setup that passed Check.
 func RooflineOf(s roofline.Setup) RooflineSource { return RooflineSource{setup: &s} }
 
-// WithKV is the source with the KV cache in a precision; empty = b.
 func (b RooflineSource) WithKV(precision string) RooflineSource {
 	if b.setup == nil || precision == "" {
 		return b
@@ -89,7 +86,6 @@ func (b RooflineSource) WithKV(precision string) RooflineSource {
 	return RooflineOf(s)
 }
 
-// Or is a source that gives the stored roofline, if b has none; nil = there is none.
 func (b RooflineSource) Or(stored *Roofline) RooflineSource {
 	if b.Missing() == "" || stored == nil {
 		return b
@@ -97,8 +93,7 @@ func (b RooflineSource) Or(stored *Roofline) RooflineSource {
 	return RooflineSource{stored: stored}
 }
 
-// Of is the roofline for the observed batch and lengths, not for the requested ones; nil and the reason
-// without one. engine is the server's, of its metrics page; empty = that of the setup.
+// Of is the roofline for the observed batch and lengths; nil and the reason without one.
 func (b RooflineSource) Of(s *Summary, seen Decoding, t experiment.Target, engine string) (*Roofline, string) {
 	if b.setup == nil {
 		return b.stored, b.Missing()
@@ -148,7 +143,6 @@ func (b RooflineSource) Of(s *Summary, seen Decoding, t experiment.Target, engin
 	return r, ""
 }
 
-// share is part / whole; 0 of nothing.
 func share(part, whole float64) float64 {
 	if whole <= 0 {
 		return 0
@@ -156,7 +150,6 @@ func share(part, whole float64) float64 {
 	return part / whole
 }
 
-// beside is a measured latency ÷ its floor, and its place in the typical range, which ends with that under the load.
 func beside(b, loaded roofline.Bound, ms float64) (ratio *float64, place roofline.Place) {
 	if b.FloorMs <= 0 {
 		return nil, ""
@@ -165,8 +158,7 @@ func beside(b, loaded roofline.Bound, ms float64) (ratio *float64, place rooflin
 	return new(ms / b.FloorMs), b.Place(ms)
 }
 
-// PromptMs is the time that a prefill adds to a step that reads the weights anyway, ms: its operations, and
-// reading its cached prefix. 0 = the device's compute peak is unknown.
+// PromptMs is the time that a prefill adds to a step that reads the weights anyway, ms. 0 = peak unknown.
 func (b *Roofline) PromptMs() (ms float64) {
 	computed := false
 	for _, t := range b.TTFT.Terms {
@@ -184,7 +176,6 @@ func (b *Roofline) PromptMs() (ms float64) {
 	return ms
 }
 
-// Missing is why rows have no roofline; empty = they have one.
 func (b RooflineSource) Missing() string {
 	if b.setup != nil || b.stored != nil {
 		return ""
@@ -200,11 +191,9 @@ func (b RooflineSource) UnsupportedHardware() string {
 	return b.setup.Device.ID
 }
 
-// The vendors whose GPU metrics telemetry reads.
 const (
 	NVIDIA = "nvidia"
 	AMD    = "amd"
 )
 
-// hasGPUMetrics reports whether telemetry reads the GPU metrics of a vendor; empty = unknown.
 func hasGPUMetrics(vendor string) bool { return vendor == "" || vendor == NVIDIA || vendor == AMD }

@@ -17,7 +17,6 @@ type Rotations struct {
 	Later Rotation `json:"later"`
 }
 
-// Rotation is one or more passes over all contexts.
 type Rotation struct {
 	Requests   int      `json:"requests"`              // completed
 	TTFTMeanMs *float64 `json:"ttft_mean_ms"`          // null = no request, or no stream
@@ -25,8 +24,7 @@ type Rotation struct {
 	CachedRate *float64 `json:"cached_rate"`           // of the prompt tokens; null = not reported
 }
 
-// CompareRotations compares the rotations of a row with that many contexts: request i asks about context
-// i mod contexts.
+// CompareRotations: request i asks about context i mod contexts.
 func CompareRotations(records []*Record, contexts int) *Rotations {
 	var first, later sums
 	for _, r := range records {
@@ -40,7 +38,6 @@ func CompareRotations(records []*Record, contexts int) *Rotations {
 	return &Rotations{First: first.rotation(reported), Later: later.rotation(reported)}
 }
 
-// Speedup is the mean TTFT of the first rotation over that of the later ones; 0: one of them is unknown.
 func (r *Rotations) Speedup() float64 {
 	first, later := r.First.TTFTMeanMs, r.Later.TTFTMeanMs
 	if first == nil || later == nil || *later <= 0 {
@@ -49,10 +46,8 @@ func (r *Rotations) Speedup() float64 {
 	return *first / *later
 }
 
-// sameTTFT is the largest ratio of two means of TTFT that Answer does not call a difference.
 const sameTTFT = 1.05
 
-// Answer is the result of a tiling row in one sentence.
 func (r *Rotations) Answer() string {
 	if r.Later.Requests == 0 {
 		return "no request after the first rotation completed"
@@ -68,8 +63,7 @@ func (r *Rotations) Answer() string {
 		unit.Format(*r.Later.TTFTMeanMs, "ms"), cached, unit.Format(*r.First.TTFTMeanMs, "ms"), r.change())
 }
 
-// change is the speed-up in words. One stalled request can move a mean: without more hits the medians must
-// differ too.
+// change: one stalled request can move a mean, so without more hits the medians must differ too.
 func (r *Rotations) change() string {
 	times, medians := r.Speedup(), 0.0
 	if first, later := r.First.TTFTP50Ms, r.Later.TTFTP50Ms; first != nil && later != nil && *later > 0 {
@@ -120,7 +114,6 @@ func RotationSpans(records []*Record, contexts, most int) []RotationSpan {
 	return out
 }
 
-// sums collects the requests of a Rotation.
 type sums struct {
 	requests       int
 	ttft           []float64 // ms
@@ -143,7 +136,6 @@ func (s *sums) add(r *Record) {
 	}
 }
 
-// rotation has a rate of cached tokens if usage reports them.
 func (s *sums) rotation(reported bool) Rotation {
 	out := Rotation{Requests: s.requests}
 	if len(s.ttft) > 0 {

@@ -42,7 +42,6 @@ type Row struct {
 	ColdStart   *ColdStart  `json:"cold_start,omitempty"`  // absent = a load
 	ServerLost  bool        `json:"server_lost,omitempty"` // the last requests did not reach the server: resume repeats the row
 
-	// What the checks take from outside the records.
 	ReasoningUnknown bool             `json:"reasoning_unknown,omitempty"`      // of a prediction that has no reasoning, as nothing states how long it is
 	PromptOverhead   *int             `json:"prompt_overhead_tokens,omitempty"` // around every prompt, the most of any class; absent = a row of another tool
 	ImageTokens      int              `json:"image_tokens,omitempty"`           // of each image in a prompt, by the server's count, the most of any class; 0 = no images, or not counted
@@ -79,19 +78,16 @@ type Row struct {
 	Cost        *Cost        `json:"cost,omitempty"`             // absent = see cost_missing
 	NoCost      string       `json:"cost_missing,omitempty"`
 
-	Client   *telemetry.Usage    `json:"client,omitempty"`  // this machine in the window; absent = no sample, or workers
-	Workers  []Worker            `json:"workers,omitempty"` // that sent the requests in place of this machine, by number; absent = none
-	Host     telemetry.Host      `json:"host,omitzero"`     // load average of this machine before and after
-	Server   ServerState         `json:"server"`            // the server during the row
-	GPU      *telemetry.GPUUsage `json:"gpu,omitempty"`     // the GPUs in the window; absent = not collected
-	Sampling map[string]any      `json:"sampling"`          // the constant part of every request body
-	// ClassSampling are further fields of the bodies of a class.
+	Client        *telemetry.Usage          `json:"client,omitempty"`  // this machine in the window; absent = no sample, or workers
+	Workers       []Worker                  `json:"workers,omitempty"` // that sent the requests in place of this machine, by number; absent = none
+	Host          telemetry.Host            `json:"host,omitzero"`     // load average of this machine before and after
+	Server        ServerState               `json:"server"`            // the server during the row
+	GPU           *telemetry.GPUUsage       `json:"gpu,omitempty"`     // the GPUs in the window; absent = not collected
+	Sampling      map[string]any            `json:"sampling"`          // the constant part of every request body
 	ClassSampling map[string]map[string]any `json:"class_sampling,omitempty"`
 	Omitted       []string                  `json:"omitted_parameters"` // request fields that the server refuses, left out
 }
 
-// Connections counts the connections that the row opened, and their set-up times. The set-up of a connection
-// that a request opens is part of its latencies (connect_us of the record).
 type Connections struct {
 	Ahead  int            `json:"opened_ahead"`  // before the first request
 	During int            `json:"opened_during"` // by requests; not counted over a proxy or HTTP/2
@@ -103,7 +99,6 @@ type Connections struct {
 	Sockets *telemetry.SocketUsage `json:"sockets,omitempty"`
 }
 
-// Clock is the clock of the token times, and the delay of the other clock.
 type Clock struct {
 	Stamps        string  `json:"stamps"` // "kernel", "user", or "mixed"; "virtual" in a prediction
 	KernelStamps  int     `json:"kernel_stamps"`
@@ -123,10 +118,8 @@ type Window struct {
 	Cancelled int   `json:"cancelled,omitempty"`
 }
 
-// Seconds is the window's length.
 func (w Window) Seconds() float64 { return float64(w.EndUs-w.StartUs) / 1e6 }
 
-// ServerState is what the server reported during one row.
 type ServerState struct {
 	Headers map[string]string `json:"headers,omitempty"` // of one answer, without cookies
 
@@ -160,14 +153,12 @@ type CacheBlock struct {
 	Source string `json:"source"` // "reported" by the server, or "probed"
 }
 
-// Sources of a CacheBlock.
 const (
 	BlockReported = "reported" // on its metrics page
 	BlockProbed   = "probed"   // by the cached tokens of repeated prompts
 )
 
-// BlockTokens is the size of the blocks in which the server's prefix cache is taken to find prompt tokens: if
-// it is not known, vLLM's default on GPUs.
+// BlockTokens is vLLM's default on GPUs if the server's is not known.
 func (s *ServerState) BlockTokens() int {
 	if s.Block == nil {
 		return workload.BlockTokens
@@ -186,7 +177,6 @@ type Settle struct {
 // Idle reports whether the row began with an idle server; also where that is not known.
 func (s *Settle) Idle() bool { return s == nil || s.Stale || s.Running+s.Waiting == 0 }
 
-// Vendor is the vendor of the hardware; empty = unknown.
 func (r *Row) Vendor() string {
 	if r.Roofline == nil {
 		return ""
@@ -194,8 +184,6 @@ func (r *Row) Vendor() string {
 	return r.Roofline.Vendor
 }
 
-// HasGPUMetrics reports whether telemetry can read the GPU metrics of the hardware; true for unknown
-// hardware.
 func (r *Row) HasGPUMetrics() bool { return hasGPUMetrics(r.Vendor()) }
 
 // Valid reports whether no finding is invalid. An invalid row is left out of every answer.
@@ -205,9 +193,8 @@ func (r *Row) Valid() bool {
 
 func (r *Row) Codes(s Severity) []string { return Codes(r.Findings, s) }
 
-// AllFailed reports whether no request of the window completed. A window without requests counts if also no
-// token arrived: that is a closed loop with a server that hangs. A row whose users all left did what it asks for, and so
-// did the server of one whose trace ended within the warm-up.
+// AllFailed reports whether no request completed; a window without requests counts only without a token, as with a
+// server that hangs. A row whose users all left, or whose trace ended within the warm-up, has not failed.
 func (r *Row) AllFailed() bool {
 	s := &r.Summary
 	if s.Requests.Left > 0 && s.Requests.Failed == 0 || r.EndedInWarmup() {
@@ -230,14 +217,12 @@ type ColdStart struct {
 	Server *Startup `json:"server_start"`
 }
 
-// Startup is the start of a server by bench, ms from the start of its command.
 type Startup struct {
 	ReadyMs      float64  `json:"ready_ms"`       // its ready path answered
 	FirstTokenMs *float64 `json:"first_token_ms"` // of its first request; null = none arrived
 }
 
-// Cost is the cost of a row's output tokens at the throughput of its window. The whole price of the GPUs
-// falls on the output tokens.
+// Cost is the cost of a row's output tokens, on which the whole price of the GPUs falls.
 type Cost struct {
 	HourUSD       float64 `json:"hour_usd"` // of all GPUs
 	USDPerMillion float64 `json:"usd_per_million_output_tokens"`

@@ -27,7 +27,6 @@ func (m *Manifest) Time() *RunTime {
 	return t
 }
 
-// GPUSeconds is the GPU-seconds of a time in seconds; nil = the GPUs are not specified.
 func (m *Manifest) GPUSeconds(seconds float64) *float64 {
 	if m.Target.GPUs == 0 {
 		return nil

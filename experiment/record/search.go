@@ -22,7 +22,6 @@ type Found struct {
 	Text   string  `json:"text"` // the result as a sentence
 }
 
-// Spent is the key of what a search of the state budget has used up: probes, or budget.
 func (f *Found) Spent() string {
 	if f.Probes >= f.Search.MaxProbes() {
 		return "probes"
@@ -30,7 +29,6 @@ func (f *Found) Spent() string {
 	return "budget"
 }
 
-// Verdict is that of a search for an SLO; empty for other searches.
 func (f *Found) Verdict() stats.Verdict {
 	switch {
 	case f.Search.Goal != experiment.GoalSLO:
@@ -43,5 +41,4 @@ func (f *Found) Verdict() stats.Verdict {
 	return stats.Undecided
 }
 
-// Met reports whether a load qualifies.
 func (f *Found) Met() bool { return f.Low != nil && f.State != "searching" && f.State != "beaten" }

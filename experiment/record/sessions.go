@@ -27,23 +27,19 @@ type Sessions struct {
 	TurnTime *stats.Summary `json:"turn_time_s,omitempty"`    // session time over the requests of the main agent
 	// ToolShare is the share of the sessions' time in which none of their requests was in flight: tools and users.
 	ToolShare *float64 `json:"tool_time_share,omitempty"`
-	// Parallel is the mean number of a session's requests in flight while it had any.
-	Parallel *float64 `json:"parallel_requests,omitempty"`
+	Parallel  *float64 `json:"parallel_requests,omitempty"`
 
-	// PerToken is E2E over output tokens, of the completed requests of the window.
 	PerToken *stats.Summary `json:"e2e_per_token_ms,omitempty"`
 	// Interactivity is 1 / p90 of PerToken: InferenceX's E2E-normalized interactivity of AgentX (MODELS.md). Absent =
 	// no completed request.
 	Interactivity *Interactivity `json:"e2e_interactivity,omitempty"`
 }
 
-// Interactivity is output tokens per second of a request, from its intended arrival to its end.
 type Interactivity struct {
 	TokensPerS float64     `json:"tokens_per_s"`   // nine of ten requests had at least this
 	CI95       *[2]float64 `json:"ci95,omitempty"` // absent = n too small
 }
 
-// interactivityOf is nil without requests.
 func interactivityOf(perToken *stats.Summary) *Interactivity {
 	const msPerS = 1e3
 	if perToken == nil || perToken.P90 <= 0 {
@@ -56,7 +52,6 @@ func interactivityOf(perToken *stats.Summary) *Interactivity {
 	return x
 }
 
-// perToken is E2E over output tokens in ms; nil without completed requests.
 func perToken(records []*Record) *stats.Summary {
 	var ms []float64
 	for _, r := range CompletedByArrival(records) {
@@ -67,8 +62,7 @@ func perToken(records []*Record) *stats.Summary {
 	return stats.SummarizeInOrder(ms, rand.New(rand.NewPCG(Seed, 0)))
 }
 
-// SessionsOf is nil for a row without sessions. replayed: they are those of a trace, in their order. Sessions
-// of a trace that is sent request by request are none: no record has their number of requests.
+// SessionsOf is nil for a row without sessions. A trace that is sent request by request has none.
 func SessionsOf(records []*Record, replayed bool) *Sessions {
 	out := &Sessions{}
 	var whole []*session
@@ -93,11 +87,9 @@ func SessionsOf(records []*Record, replayed bool) *Sessions {
 	return out
 }
 
-// mostMissing is how many times smaller than the share beyond a percentile the share of the sessions without a time is
-// at most: they belong beyond it, most often.
+// mostMissing: the sessions without a time belong beyond a percentile, most often.
 const mostMissing = 5
 
-// Missing is the number of sessions without a time.
 func (x *Sessions) Missing() int { return x.Started - x.Completed }
 
 // LacksLong reports whether a percentile of session times would be larger with the missing sessions.
@@ -106,8 +98,6 @@ func (x *Sessions) LacksLong(percentile string) bool {
 	return float64(x.Missing()) > (1-share)/mostMissing*float64(x.Started)
 }
 
-// Percentiles are those of session times; one that lacks the long sessions is a lower bound. of is Time or TurnTime, in
-// any unit; nil has none.
 func (x *Sessions) Percentiles(of *stats.Summary) Percentiles {
 	all := PercentilesOf(of)
 	for i := range all {
@@ -118,7 +108,6 @@ func (x *Sessions) Percentiles(of *stats.Summary) Percentiles {
 	return all
 }
 
-// session is what became of one session.
 type session struct {
 	first     *Record // turn 0
 	requests  int
@@ -141,10 +130,8 @@ func SessionTimes(records []*Record) (seconds []float64) {
 	return seconds
 }
 
-// interval is the time of a request, µs.
 type interval struct{ from, to int64 }
 
-// sessionsByArrival are the sessions whose first request has a record.
 func sessionsByArrival(records []*Record) []*session {
 	byNumber := map[int]*session{}
 	for _, r := range records {
@@ -185,7 +172,6 @@ func (s *session) add(r *Record) {
 	}
 }
 
-// mostInFlight is the largest number of sessions at once, from the first request's send to the last one's end.
 func mostInFlight(all []*session) (most int) {
 	var changes []change
 	for _, s := range all {
@@ -202,7 +188,6 @@ func mostInFlight(all []*session) (most int) {
 	return most
 }
 
-// count counts a session of the window; it reports whether it is complete.
 func (x *Sessions) count(s *session) bool {
 	x.Started++
 	switch {
@@ -219,7 +204,6 @@ func (x *Sessions) count(s *session) bool {
 	return false
 }
 
-// measure computes the times of complete sessions, in order of arrival.
 func (x *Sessions) measure(whole []*session) {
 	var requests, times, turns []float64
 	var life, stay, busy int64
@@ -240,7 +224,6 @@ func (x *Sessions) measure(whole []*session) {
 
 const usPerS = 1e6
 
-// spans are the end of the last request, the time with a request in flight, and the sum of the requests' times, µs.
 func (s *session) spans() (end, inFlight, sum int64) {
 	slices.SortFunc(s.busy, func(a, b interval) int { return cmp.Compare(a.from, b.from) })
 	end = s.first.Arrival.us

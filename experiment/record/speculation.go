@@ -23,20 +23,17 @@ type Speculation struct {
 	LengthCI95       *stats.Interval `json:"acceptance_length_ci95,omitempty"`
 	// TokensPerStep is the mean number of tokens of a request's decode steps, with and without a draft: the tokens
 	// behind its first one / (those − accepted), of at least as many steps as drafts.
-	TokensPerStep *float64 `json:"tokens_per_step,omitempty"`
-	// DraftedPerStep is the mean number of proposed tokens of these steps.
+	TokensPerStep  *float64 `json:"tokens_per_step,omitempty"`
 	DraftedPerStep *float64 `json:"drafted_per_step,omitempty"`
 	// ByPosition are the shares of the drafts whose first, second, … token was accepted.
 	ByPosition []float64 `json:"acceptance_by_position,omitempty"`
 }
 
-// Sources of a Speculation.
 const (
 	SpeculationOfServer  = "server"  // counters of its metrics page, of all clients
 	SpeculationOfAnswers = "answers" // counts in the answers of the completed requests
 )
 
-// speculationOf is nil if no answer has counts.
 func speculationOf(completed []*Record) *Speculation {
 	var clusters promptClusters
 	requests := 0
@@ -90,8 +87,6 @@ func SpeculationOf(s *Summary, m *telemetry.ServerUsage) *Speculation {
 	return out
 }
 
-// derive computes the figures of the counts. behindFirst are the output tokens behind the first of each request; 0 =
-// not known.
 func (s *Speculation) derive(behindFirst float64) {
 	if *s.DraftTokens > 0 {
 		s.AcceptanceRate = new(telemetry.Round(*s.AcceptedTokens / *s.DraftTokens, 6))
@@ -109,7 +104,6 @@ func (s *Speculation) derive(behindFirst float64) {
 	}
 }
 
-// setIntervals sets the interval of the rate, and the length's, which follows from it.
 func (s *Speculation) setIntervals(rate stats.Interval) {
 	s.RateCI95 = &rate
 	if s.AcceptanceLength != nil {
@@ -118,8 +112,7 @@ func (s *Speculation) setIntervals(rate stats.Interval) {
 	}
 }
 
-// Step is the mean number of tokens that a decode step of a request yields, and that it drafts: 1 and 0 without
-// speculation, or where they are not known.
+// Step is the mean number of tokens that a decode step yields, and drafts; 1 and 0 if not known.
 func (s *Speculation) Step() (tokens, drafted float64) {
 	switch {
 	case s == nil:

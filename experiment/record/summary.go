@@ -42,7 +42,6 @@ type Summary struct {
 	Concurrency Concurrency `json:"concurrency"`
 }
 
-// Requests counts the requests of the window by outcome.
 type Requests struct {
 	Planned    int `json:"planned"` // intended arrivals in the window
 	Sent       int `json:"sent"`
@@ -61,7 +60,6 @@ type Requests struct {
 	TurnsLeft int            `json:"turns_left,omitempty"` // turns that did not come because the user had left; in no other count
 }
 
-// Stayed is the number of requests whose users did not leave: completed and failed.
 func (q *Requests) Stayed() int { return q.Planned - q.Left }
 
 // Tokens of the completed requests of the window.
@@ -104,7 +102,6 @@ type Lengths struct {
 	OutputOff       int            `json:"output_off"`
 }
 
-// Summarize computes the metrics of a row, or of one class of it, from its records. gpus 0 = not specified.
 func Summarize(records []*Record, w Window, stream bool, each []experiment.Limit, gpus int) Summary {
 	s := Summary{DurationS: w.Seconds()}
 	s.Requests.Errors = map[string]int{}
@@ -131,7 +128,6 @@ func Summarize(records []*Record, w Window, stream bool, each []experiment.Limit
 	return s
 }
 
-// FailedShare is the error rate; 0 if no user stayed.
 func (s *Summary) FailedShare() float64 {
 	if s.ErrorRate == nil {
 		return 0
@@ -139,7 +135,6 @@ func (s *Summary) FailedShare() float64 {
 	return *s.ErrorRate
 }
 
-// failedBefore counts the requests of the warm-up that failed before the end of the row.
 func failedBefore(records []*Record) (n int) {
 	for _, r := range records {
 		if r.Phase == PhaseWarmup && r.Failed() && r.Outcome != "unfinished" {
@@ -149,7 +144,6 @@ func failedBefore(records []*Record) (n int) {
 	return n
 }
 
-// count adds a request of the window to the counts and token sums.
 func (s *Summary) count(r *Record) {
 	q := &s.Requests
 	q.Planned++
@@ -196,7 +190,6 @@ func (s *Summary) count(r *Record) {
 	}
 }
 
-// Completed yields the ok and short requests of the window: those with latencies and lengths.
 func Completed(records []*Record) iter.Seq[*Record] {
 	return func(yield func(*Record) bool) {
 		for _, r := range records {
@@ -219,13 +212,11 @@ func WindowByArrival(records []*Record) []*Record {
 	return byArrival(slices.DeleteFunc(slices.Clone(records), func(r *Record) bool { return r.Phase != PhaseWindow || r.Left() }))
 }
 
-// byArrival sorts its argument.
 func byArrival(records []*Record) []*Record {
 	slices.SortStableFunc(records, func(a, b *Record) int { return cmp.Or(cmp.Compare(a.Arrival.us, b.Arrival.us), cmp.Compare(a.I, b.I)) })
 	return records
 }
 
-// LengthsOf compares requested and counted tokens of the completed requests of the window.
 func LengthsOf(records []*Record) Lengths {
 	var l Lengths
 	var pAsked, pGot, oAsked, oGot []float64

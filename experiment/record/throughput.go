@@ -8,7 +8,6 @@ import (
 	"bench/experiment"
 )
 
-// throughputOf is the throughput of the whole window.
 func throughputOf(records []*Record, w Window, gpus int) Throughput {
 	d := w.Seconds()
 	if d <= 0 {
@@ -22,7 +21,6 @@ func throughputOf(records []*Record, w Window, gpus int) Throughput {
 	return t
 }
 
-// ThroughputInParts is the throughput of parts of the window of equal length.
 func ThroughputInParts(records []*Record, w Window, parts int) []Throughput {
 	out := make([]Throughput, parts)
 	for i, n := range countInParts(records, w, parts) {
@@ -31,7 +29,6 @@ func ThroughputInParts(records []*Record, w Window, parts int) []Throughput {
 	return out
 }
 
-// counts are what arrived in a time.
 type counts struct{ requests, prompt, output float64 }
 
 func (n counts) per(seconds float64) Throughput {
@@ -78,7 +75,6 @@ func (r *Record) Prompt() int {
 	return r.PromptRequested
 }
 
-// lastOrEnd is the time of the last token; of a complete answer whose last token has no known time, its end.
 func (r *Record) lastOrEnd() Micros {
 	if r.Last.IsZero() && r.OK() {
 		return r.End
@@ -86,8 +82,6 @@ func (r *Record) lastOrEnd() Micros {
 	return r.Last
 }
 
-// eachOutput yields the output tokens at their times. An event with an unknown number of tokens counts as the
-// request's mean.
 func (r *Record) eachOutput(yield func(at Micros, tokens float64)) {
 	if r.First.IsZero() { // not streamed, or not known when: all at the end
 		yield(r.lastOrEnd(), float64(r.OutputTokens))
@@ -144,8 +138,6 @@ func (w Window) HasBeside(r *Record) bool {
 	return r.Worker != nil && r.Phase == PhaseCooldown && w.DecidedUs == 0 && w.has(r.Arrival)
 }
 
-// goodputOf counts the requests of the window that met every per-request limit; like throughput, also those beside the
-// counted number.
 func goodputOf(records []*Record, w Window, stream bool, each []experiment.Limit) *Goodput {
 	if len(each) == 0 || w.Seconds() <= 0 {
 		return nil
@@ -186,8 +178,7 @@ func (r *Record) meets(each []experiment.Limit, stream bool) bool {
 	return true
 }
 
-// atLatest is Latency. Where a complete stream has a token whose time is not known, it is the largest that the
-// latency can be: goodput counts no request that may have missed a limit. Without an answer, ttfo is infinite.
+// atLatest is Latency; of a token without a known time the largest that it can be, so that goodput is a lower bound.
 func (r *Record) atLatest(metric string, stream bool) (ms float64, ok bool) {
 	switch ms, ok = r.Latency(metric, stream); {
 	case ok || !stream:

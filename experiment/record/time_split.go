@@ -25,7 +25,6 @@ type TimePart struct {
 	Seconds float64
 }
 
-// Parts are the parts in the order in which they occur.
 func (t *TimeSplit) Parts() []TimePart {
 	return []TimePart{
 		{"server start", t.ServerStartS}, {"settling", t.SettleS}, {"preparing", t.PrepareS}, {"warm-up", t.WarmupS}, {"window", t.WindowS},
@@ -33,7 +32,6 @@ func (t *TimeSplit) Parts() []TimePart {
 	}
 }
 
-// Add adds the parts of another split.
 func (t *TimeSplit) Add(o *TimeSplit) {
 	of := o.fields()
 	for i, part := range t.fields() {
@@ -47,11 +45,9 @@ func (t *TimeSplit) fields() [10]*float64 {
 	}
 }
 
-// RoundSeconds rounds to microseconds, as the parts of a TimeSplit are stored.
 func RoundSeconds(s float64) float64 { return telemetry.Round(s, 6) }
 
-// Took is the time of a row after its settle, until its last request had ended. In a prediction it is of the simulated
-// server, whose row begins and ends within a moment.
+// Took is the time of a row after its settle; in a prediction it is of the simulated server.
 func (r *Row) Took() time.Duration {
 	if t := r.Time; t != nil {
 		return time.Duration((t.TotalS - t.SettleS - t.OwnS) * float64(time.Second))
@@ -59,8 +55,7 @@ func (r *Row) Took() time.Duration {
 	return r.EndedAt.Sub(r.StartedAt)
 }
 
-// RowTimes are the moments between the parts of a row's wall time, counted from its begin. A moment that is before
-// the one that it follows counts as that one.
+// RowTimes are the moments between the parts of a row's wall time; one before its predecessor counts as that.
 type RowTimes struct {
 	Settled   time.Duration // the wait for an idle server was over
 	LoadBegan time.Duration // offset 0 of the records
@@ -70,7 +65,6 @@ type RowTimes struct {
 	Window Window // from LoadBegan; it can end after the load, if that was cut
 }
 
-// Split is the time between the moments, in whole microseconds.
 func (m *RowTimes) Split() *TimeSplit {
 	loadEnded := max(m.LoadEnded, m.LoadBegan)
 	inLoad := func(us int64) time.Duration { return min(m.LoadBegan+time.Duration(us)*time.Microsecond, loadEnded) }

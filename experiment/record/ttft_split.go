@@ -30,19 +30,16 @@ type TTFTSplit struct {
 	Rest     *float64 `json:"rest_ms,omitempty"` // the absent parts together
 }
 
-// Sources of a split.
 const (
 	SplitOfRequests   = "requests"
 	SplitOfHistograms = "histograms"
 )
 
-// Part is one part of the time to the first token.
 type Part struct {
 	Name string
 	Ms   float64
 }
 
-// Parts are the parts in the order of time. The rest stands for the first absent part, and is named by all of them.
 func (s *TTFTSplit) Parts() (out []Part) {
 	rest := -1 // its index
 	for _, p := range s.fields() {
@@ -65,13 +62,12 @@ type splitField struct {
 	ms   **float64
 }
 
-// fields are in the order of time.
 func (s *TTFTSplit) fields() []splitField {
 	return []splitField{{"network", &s.Network}, {"frontend", &s.Frontend}, {"queue", &s.Queue}, {"prefill", &s.Prefill}}
 }
 
-// SplitTTFT splits the time to the first token: by each answer's own times, else by the server's histograms over
-// the whole row. nil: not reported, or no streams.
+// SplitTTFT splits TTFT by each answer's own times, else by the server's histograms. nil: not reported, or no
+// streams.
 func SplitTTFT(records []*Record, m *telemetry.ServerUsage) *TTFTSplit {
 	if s := splitByRequests(records); s != nil {
 		return s
@@ -86,7 +82,6 @@ func SplitTTFT(records []*Record, m *telemetry.ServerUsage) *TTFTSplit {
 	return splitByHistograms(records, &times)
 }
 
-// splitByRequests is over the completed requests of the window whose answer reports times.
 func splitByRequests(records []*Record) *TTFTSplit {
 	s := &TTFTSplit{Source: SplitOfRequests}
 	var total, queue, prefill float64
@@ -123,9 +118,9 @@ func addTime(sum *float64, us *int64) int {
 	return 1
 }
 
-// splitByHistograms is over all requests of the row that the server counted: its means include every client. It
-// counts the first token of a request that was cut at the row's end, but its queue and prefill only at the end of
-// its answer. The network is then over all first tokens, and everything else over the complete answers.
+// splitByHistograms is over all requests that the server counted, whoever sent them. It counts a first token at once,
+// and queue and prefill only at the end of the answer: so the network is over all first tokens, the rest over
+// complete answers.
 func splitByHistograms(records []*Record, t *telemetry.ServerTimes) *TTFTSplit {
 	if t.TTFT == nil && t.Queue == nil && t.Prefill == nil {
 		return nil
@@ -165,7 +160,6 @@ func splitByHistograms(records []*Record, t *telemetry.ServerTimes) *TTFTSplit {
 	return s
 }
 
-// sum adds times in ms.
 type sum struct {
 	n  int
 	ms float64
@@ -175,8 +169,6 @@ func (s *sum) add(ms float64) { s.n, s.ms = s.n+1, s.ms+ms }
 
 func (s *sum) mean() float64 { return telemetry.Round(s.ms/float64(max(s.n, 1)), 6) }
 
-// firstTokens are the times from send to the first token: of all requests that have one, and of the complete ones.
-// cut are the requests that were sent and got none.
 func firstTokens(records []*Record) (begun, ended sum, cut int) {
 	for _, r := range records {
 		first, ok := r.First.Get()
@@ -193,7 +185,6 @@ func firstTokens(records []*Record) (begun, ended sum, cut int) {
 	return begun, ended, cut
 }
 
-// otherCount states that a histogram is not of this number of requests; empty: it is.
 func otherCount(h *telemetry.ServerTime, n int) string {
 	if h == nil || h.N == n {
 		return ""
@@ -204,7 +195,6 @@ func otherCount(h *telemetry.ServerTime, n int) string {
 // roundingMs bounds what the parts can exceed the total by because the server's means are stored in µs.
 const roundingMs = 0.003
 
-// left is the total less the known parts.
 func (s *TTFTSplit) left() float64 {
 	left := s.Total
 	for _, p := range s.fields() {
@@ -215,8 +205,6 @@ func (s *TTFTSplit) left() float64 {
 	return telemetry.Round(left, 6)
 }
 
-// complete sets what is left of the total: the one absent part, or the rest. Without it the parts must not exceed
-// the total.
 func (s *TTFTSplit) complete() {
 	var absent []splitField
 	var longest *float64

@@ -9,8 +9,6 @@ import (
 	"bench/experiment/unit"
 )
 
-// Clients are the samples of the machines that sent the requests: this one, or the workers'. A machine without samples is
-// left out.
 func (r *Row) Clients() (out []*telemetry.Usage) {
 	if r.Client != nil {
 		out = append(out, r.Client)
@@ -23,7 +21,6 @@ func (r *Row) Clients() (out []*telemetry.Usage) {
 	return out
 }
 
-// LoadWorkers is how many load workers sent the rows: "4 on 2 hosts", "none", or both if rows differ; empty = no rows.
 func LoadWorkers(rows []Row) string {
 	var values []string
 	for i := range rows {
@@ -34,12 +31,10 @@ func LoadWorkers(rows []Row) string {
 	return strings.Join(values, ", ")
 }
 
-// ByWorkers reports whether load workers sent every row; false without rows.
 func ByWorkers(rows []Row) bool {
 	return len(rows) > 0 && !slices.ContainsFunc(rows, func(r Row) bool { return len(r.Workers) == 0 })
 }
 
-// LoadWorkers is how many load workers sent the row: "4 on 2 hosts"; "none" = this process did.
 func (r *Row) LoadWorkers() string {
 	if len(r.Workers) == 0 {
 		return "none"
@@ -51,8 +46,7 @@ func (r *Row) LoadWorkers() string {
 	return unit.Count(len(r.Workers)) + " on " + unit.Plural(len(hosts), "host")
 }
 
-// Worker is one of several load workers of a row: a process of bench work, which sent a part of its requests. Their
-// times count from the start that all workers have in common.
+// Worker is a process of bench work that sent a part of the row's requests. Times count from the common start.
 type Worker struct {
 	Worker      int    `json:"worker"` // its number, from 0
 	Host        string `json:"host"`   // name of its machine

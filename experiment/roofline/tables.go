@@ -182,24 +182,32 @@ func find[T any, E entry[T]](what, file, name string, table []T) (T, error) {
 
 func last(name string) string { return path.Base(strings.ToLower(name)) }
 
-// near are the IDs of at most three entries: those with a name that contains the wanted one, else the one of which it
-// is a slip.
-func near[T any, E entry[T]](want string, table []T) (ids []string) {
+// near are the IDs of at most three entries: those with a name that begins with the wanted one, else that contains it,
+// else the one of which it is a slip.
+func near[T any, E entry[T]](want string, table []T) []string {
 	want = last(want)
+	for _, alike := range []func(name, part string) bool{strings.HasPrefix, strings.Contains} {
+		var ids []string
+		for i := range table {
+			n := E(&table[i]).names()
+			if len(ids) < 3 && n.has(func(name string) bool { return alike(last(name), want) }) {
+				ids = append(ids, n.id)
+			}
+		}
+		if len(ids) > 0 {
+			return ids
+		}
+	}
 	var known []string
 	owner := map[string]string{}
 	for i := range table {
 		n := E(&table[i]).names()
 		for _, name := range append([]string{n.id}, *n.aliases...) {
-			known = append(known, last(name))
-			owner[last(name)] = n.id
-		}
-		if len(want) > 1 && n.has(func(name string) bool { return strings.Contains(last(name), want) }) {
-			ids = append(ids, n.id)
+			known, owner[last(name)] = append(known, last(name)), n.id
 		}
 	}
-	if meant, ok := spelling.Nearest(want, known); ok && len(ids) == 0 {
+	if meant, ok := spelling.Nearest(want, known); ok {
 		return []string{owner[meant]}
 	}
-	return ids[:min(3, len(ids))]
+	return nil
 }

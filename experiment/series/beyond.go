@@ -11,11 +11,8 @@ import (
 	"bench/experiment/verdict"
 )
 
-// A load above one that certainly misses the SLO misses it too, by more, if what fails is a latency or the error rate.
-// Its row decides nothing: the operating point lies below the first load that misses. A sweep skips it.
-
-// Key identifies the series of a point: the points with the same key differ only in their load and repeat. ok is false
-// for a point whose load says nothing about another's: of a search, all requests at once, cold starts, or caps.
+// Key identifies the series of a point. ok is false if its load says nothing about another's: of a search, all
+// requests at once, cold starts, or caps.
 func Key(s *experiment.Spec) (key string, load float64, ok bool) {
 	axis, others := experiment.LoadAxis(s)
 	if load = float64(s.Concurrency); axis == "rate" {
@@ -26,15 +23,12 @@ func Key(s *experiment.Spec) (key string, load float64, ok bool) {
 	return fmt.Sprintf("%q %q %q %q", s.Name, axis, others, s.Variant), load, ok
 }
 
-// CertainMiss reports whether a run shows that every higher load misses the SLO: a limit on latency or errors fails,
-// and no finding but that of failed requests makes the row invalid.
 func CertainMiss(r *record.Row) bool {
 	p := Point{Rows: []*record.Row{r}}
 	p.SLO, _ = verdict.OfRows(r)
 	return !r.AllFailed() && p.MissesSLO() && p.FailsByLoad()
 }
 
-// LoadName is the load of a point for display: "rate 16/s".
 func LoadName(s *experiment.Spec) string {
 	axis, _ := experiment.LoadAxis(s)
 	_, load, _ := Key(s)
@@ -66,7 +60,6 @@ func AddSkipped(all []Series, plan []record.Planned) {
 	}
 }
 
-// skippedLoad is the load of a skipped row of the series; empty: no such row, or another repeat of it ran.
 func (s *Series) skippedLoad(p *record.Planned) (load string) {
 	if p.State != record.StateSkipped || p.Name != s.Name {
 		return ""

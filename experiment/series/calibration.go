@@ -10,7 +10,6 @@ import (
 	"bench/experiment/roofline"
 )
 
-// Calibration is the part of some rows that roofline.Calibrate can use.
 type Calibration struct {
 	Points  []roofline.Point
 	Check   []roofline.Point // of the rows that the fit must not use
@@ -21,8 +20,6 @@ type Calibration struct {
 // CheckRow begins the names of rows that a calibration keeps out of its fit, to check it.
 const CheckRow = "check"
 
-// CalibrationPoints takes a decode step from each row, and the TTFT of the rows at concurrency 1, where no
-// request queues; from a row to check, the TPOT and TTFT of its closed loop.
 func CalibrationPoints(rows []record.Row) Calibration {
 	var c Calibration
 	for i := range rows {
@@ -46,7 +43,6 @@ func CalibrationPoints(rows []record.Row) Calibration {
 	return c
 }
 
-// alone are the times of a decode step and, in a row without a queue, of a prompt.
 func alone(r *record.Row) (points []roofline.Point) {
 	b := r.Roofline
 	if ms, ok := StepMs(r); ok {
@@ -58,7 +54,6 @@ func alone(r *record.Row) (points []roofline.Point) {
 	return points
 }
 
-// loaded reports whether the row is a closed loop of several requests that answer with several tokens.
 func loaded(r *record.Row) bool {
 	return r.Spec.Concurrency > 1 && r.Spec.Rate == 0 && r.Roofline.Input > 0 && r.Summary.Tokens.Output > r.Summary.Requests.Completed
 }
@@ -80,8 +75,7 @@ func atConcurrency(r *record.Row) (points []roofline.Point) {
 	return points
 }
 
-// unfit is the reason to leave a row out; empty: none. Notes, and findings on the load and the lengths that
-// were requested, do not affect the median of a time at the load that there was.
+// unfit is the reason to leave a row out. Notes, and findings on requested load and lengths, don't move a median.
 func (c *Calibration) unfit(r *record.Row) string {
 	const fewest = 6 // stats gives a p50 no interval below
 	failed := slices.DeleteFunc(slices.Clone(r.Findings), harmless)
@@ -101,8 +95,6 @@ func (c *Calibration) unfit(r *record.Row) string {
 	return ""
 }
 
-// harmless reports whether a finding is about the load or the prompt length that were requested. The other findings
-// about prompts are cautions without a known size.
 func harmless(f record.Finding) bool {
 	switch f.Code {
 	case "rate_not_achieved", "concurrency", "faster_than_bound":
@@ -113,9 +105,7 @@ func harmless(f record.Finding) bool {
 	return false
 }
 
-// StepMs is the median duration of a decode step: the p50 of itl if each event has one token, since tpot
-// includes the prefill of other requests between the tokens; else the p50 of tpot. ok is false without
-// either.
+// StepMs is the p50 of itl if each event has one token, since tpot includes other requests' prefill; else of tpot.
 func StepMs(r *record.Row) (ms float64, ok bool) {
 	const tolerance = 0.01 // of one token per event
 	s := &r.Summary
@@ -128,7 +118,6 @@ func StepMs(r *record.Row) (ms float64, ok bool) {
 	return 0, false
 }
 
-// SameSetup reports whether two rooflines are of the same model, hardware, GPUs and precision.
 func SameSetup(a, b *record.Roofline) bool {
 	return a.Model == b.Model && a.Hardware == b.Hardware && a.GPUs == b.GPUs && a.Precision == b.Precision
 }

@@ -9,18 +9,16 @@ import (
 )
 
 const (
-	// leastGain is the throughput of an added concurrent request, as a share of the first ones' average,
-	// below which a closed loop is saturated.
+	// leastGain is the throughput of an added request, as a share of the first ones', below which the loop is
+	// saturated.
 	leastGain = 0.1
 	// gainConfidence is the one-sided confidence that a gain is below the limit.
 	gainConfidence = 0.95
-	// assumedMargin is by how much a run can exceed its true throughput, as a share, where a series has
-	// too few runs to show it: 5 % noise at gainConfidence.
+	// assumedMargin is the margin of a series with too few runs to show it: 5 % noise at gainConfidence.
 	assumedMargin = 0.08
 )
 
-// closedSaturation is the first load that hardly adds throughput, unless that can be noise: the gain from the
-// load before to this or a higher load is below the limit by more than its margin.
+// closedSaturation is the first load that hardly adds throughput, by more than its margin of noise.
 func (s *Series) closedSaturation() LoadLimit {
 	first := s.Points[0].OutputTokensPerS.Median / s.Points[0].LoadValue
 	margin := s.gainMargin()
@@ -47,14 +45,11 @@ func (s *Series) closedSaturation() LoadLimit {
 	return none("no saturation: each added request still gains throughput; try %s", s.higher())
 }
 
-// gain is the output tokens/s that each added request brings between two points.
 func (s *Series) gain(from, to int) float64 {
 	a, b := &s.Points[from], &s.Points[to]
 	return (b.OutputTokensPerS.Median - a.OutputTokensPerS.Median) / (b.LoadValue - a.LoadValue)
 }
 
-// gainMargin returns by how much a gain can exceed the true one by chance: from the scatter of the runs about
-// the curve, else by assumedMargin.
 func (s *Series) gainMargin() func(from, to int) float64 {
 	load, output := s.runs()
 	ofRun, known := stats.NoiseMargin(load, output, gainConfidence)

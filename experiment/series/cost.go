@@ -7,7 +7,6 @@ import (
 	"bench/experiment/record"
 )
 
-// MedianCost is the median cost of a point's repeats; nil: a repeat has none.
 func MedianCost(rows []*record.Row) *record.Cost {
 	costs := make([]*record.Cost, 0, len(rows))
 	for _, r := range rows {

@@ -7,22 +7,17 @@ import (
 	"bench/experiment/stats"
 )
 
-// Frontier is the points of a series that no other point beats in both of two figures. Points of different
-// series are never compared: they are of different workloads.
+// Frontier is the points of a series that no other point beats in both of two figures.
 type Frontier struct {
 	Gain   string `json:"gain"`   // output_tokens_per_s, or output_tokens_per_s_per_gpu if the number of GPUs is specified
 	Cost   string `json:"cost"`   // ttft_p99, tpot_p95, e2e_p99 (less is better); or per_user_tokens_per_s (more is better)
 	Points []int  `json:"points"` // from the best cost to the worst
 }
 
-// FrontierAgainst is the points that no other point beats in both output tokens/s and the estimate of a
-// percentile of ttft, tpot, itl or e2e, by ascending latency. Invalid points, and points whose n is too small
-// for the percentile (stats.NoBound), are left out.
 func (s *Series) FrontierAgainst(metric, percentile string) []int {
 	return s.trade(func(p *Point) float64 { return ranked(p.Latency(metric), percentile) })
 }
 
-// ranked is the estimate of a percentile, in ms; NaN: n is too small to rank it.
 func ranked(ps record.Percentiles, name string) float64 {
 	if l, ok := ps.Get(name); ok && l.Grade != stats.NoBound {
 		return l.Median
@@ -30,7 +25,6 @@ func ranked(ps record.Percentiles, name string) float64 {
 	return math.NaN()
 }
 
-// interactive is the frontier of output tokens/s against tok/s/user, from the most tok/s/user to the least.
 func (s *Series) interactive() []int {
 	return s.trade(func(p *Point) float64 {
 		if math.IsNaN(ranked(p.TPOT, "p50")) || len(p.PerUserTokensPerS.Values) == 0 {
@@ -52,7 +46,6 @@ func (s *Series) trade(cost func(*Point) float64) []int {
 	return stats.Frontier(points)
 }
 
-// frontiers leaves out those without a point.
 func (s *Series) frontiers() []Frontier {
 	gain := "output_tokens_per_s"
 	if s.Points[0].OutputTokensPerSPerGPU != nil {

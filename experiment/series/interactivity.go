@@ -7,8 +7,7 @@ type Interpolation struct {
 	Faster, Slower         int     // the points around it, as indexes in the series' points; equal: measured there
 }
 
-// AtInteractivity interpolates linearly between neighbours of the frontier of throughput against tok/s/user.
-// ok is false outside the measured range: nothing is extrapolated.
+// AtInteractivity interpolates between neighbours of the frontier; ok is false outside: nothing is extrapolated.
 func (s *Series) AtInteractivity(perUser float64) (at Interpolation, ok bool) {
 	frontier := s.interactive() // from the most tok/s/user to the least
 	for i, slower := range frontier {
@@ -28,7 +27,6 @@ func (s *Series) AtInteractivity(perUser float64) (at Interpolation, ok bool) {
 	return Interpolation{}, false
 }
 
-// between is the throughput at a share of the way from one point to another.
 func (s *Series) between(from, to int, share float64) Interpolation {
 	a, b := &s.Points[from], &s.Points[to]
 	at := Interpolation{Faster: from, Slower: to}
@@ -39,8 +37,6 @@ func (s *Series) between(from, to int, share float64) Interpolation {
 	return at
 }
 
-// InteractivityRange is the range of AtInteractivity in tok/s/user; ok is false with fewer than two points on
-// the frontier.
 func (s *Series) InteractivityRange() (low, high float64, ok bool) {
 	frontier := s.interactive()
 	if len(frontier) < 2 {

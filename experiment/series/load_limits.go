@@ -8,8 +8,6 @@ import (
 	"bench/experiment/unit"
 )
 
-// LoadLimit is one point that stands out in a series (max load within SLO, saturation, knee), or the reason
-// why none does.
 type LoadLimit struct {
 	Point *int   `json:"point"` // index in the series' points; null: none
 	Why   string `json:"why"`
@@ -22,7 +20,6 @@ type LoadLimit struct {
 
 func none(format string, args ...any) LoadLimit { return LoadLimit{Why: fmt.Sprintf(format, args...)} }
 
-// higher is the load to try when a series ends too early: twice its highest.
 func (s *Series) higher() string {
 	highest := 0.0
 	for i := range s.Points {
@@ -33,8 +30,7 @@ func (s *Series) higher() string {
 	return s.loadName(2 * highest)
 }
 
-// findMaxLoad is the highest load whose point is valid and meets the SLO, if no lower load misses it for being too
-// high: a load that meets it above one that misses it is chance, or another state of the server.
+// findMaxLoad: a load that meets the SLO above one that misses it is chance, or another state of the server.
 func (s *Series) findMaxLoad() LoadLimit {
 	best, stated := -1, false
 	for i := range s.Points {
@@ -59,8 +55,6 @@ func (s *Series) findMaxLoad() LoadLimit {
 	return LoadLimit{Point: &best, Why: "the highest load that meets the SLO"}
 }
 
-// findKnee is Kneedle's knee of output throughput over load. "inf" is the last point and no part of the
-// curve, so that indexes agree.
 func (s *Series) findKnee() LoadLimit {
 	// Kneedle runs at the first sensitivity, which its paper uses; the higher ones need a clearer bend.
 	sensitivities := []float64{1, 1.5, 2, 3, 5, 10}
@@ -91,12 +85,8 @@ func (s *Series) findKnee() LoadLimit {
 	return k
 }
 
-// keepsUp is the share of the offered requests/s that a server completes if it keeps up.
 const keepsUp = 0.95
 
-// findSaturation is the first load that the server does not keep up with: it completes fewer requests/s than
-// offered, or its queue grows during the window. In a closed loop it is the first load that hardly adds
-// throughput.
 func (s *Series) findSaturation() LoadLimit {
 	if s.Closed {
 		return s.closedSaturation()
@@ -127,7 +117,6 @@ func (s *Series) findSaturation() LoadLimit {
 	return none("no saturation: the server keeps up with every rate; try %s", s.higher())
 }
 
-// runs is the load and the output throughput of every run at a finite load.
 func (s *Series) runs() (load, output []float64) {
 	for i := range s.Points {
 		if x, ok := s.Points[i].FiniteLoad(); ok {

@@ -28,16 +28,12 @@ type OpenPoint struct {
 }
 
 const (
-	// spare is the number of requests of a longer repeat over those that would decide at the present share: the next
-	// share is another one.
+	// spare: the next share of a longer repeat is another one than the present.
 	spare = 1.25
-	// growth bounds a repeat by the one before it: a need that few requests show is far off in most cases. In
-	// simulations of a p95 this and spare take the fewest requests until a verdict (docs/slo.md).
+	// growth bounds a repeat: in simulations of a p95, this and spare take the fewest requests (docs/slo.md).
 	growth = 4
 )
 
-// OpenPoints are the undecided points of rows, those first whose verdicts tell the most for their time. Probes of
-// searches are not among them.
 func OpenPoints(rows []record.Row) []OpenPoint {
 	var out []OpenPoint
 	all := FromRows(rows)
@@ -58,8 +54,7 @@ func OpenPoints(rows []record.Row) []OpenPoint {
 	return out
 }
 
-// weightOf is what the verdict of a point tells of the operating point of its series: 4 next to the highest load that
-// meets the SLO or to the lowest that misses it, 2 between them, 1 beyond, where it can be foreseen.
+// weightOf is what a point's verdict tells of the operating point: 4 next to its bounds, 2 between them, 1 beyond.
 func (s *Series) weightOf(at int) float64 {
 	met, missed := -1, len(s.Points)
 	for i := range s.Points {
@@ -79,7 +74,6 @@ func (s *Series) weightOf(at int) float64 {
 	return 2
 }
 
-// openPoint is what would decide an undecided point.
 func openPoint(p *Point) OpenPoint {
 	v, _ := verdict.Deciding(p.Rows...)
 	r := p.Rows[0]
@@ -106,8 +100,6 @@ func openPoint(p *Point) OpenPoint {
 	return o
 }
 
-// longerThan is a further repeat of a point with as many requests in its window, which take so many seconds; false: a
-// longer row is not the same load.
 func longerThan(p *Point, r *record.Row, requests int, seconds float64) (experiment.Spec, bool) {
 	s := r.Spec
 	if s.Rate.IsInf() || !s.Arrival.IsSteady() || s.Trace != nil || s.Tile != nil || s.UntilInterrupted() {

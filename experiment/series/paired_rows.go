@@ -23,7 +23,6 @@ type PrefixGain struct {
 // Certain reports whether the sign of the gain is certain: the interval excludes 0.
 func (g PrefixGain) Certain() bool { return g.CI95.Lo > 0 || g.CI95.Hi < 0 }
 
-// PrefixGains compares each point with a warm or shared prefix with the same point with a cold one.
 func PrefixGains(rows []record.Row) []PrefixGain {
 	type states struct {
 		point []experiment.Axis
@@ -78,7 +77,6 @@ type Interference struct {
 	CI95         stats.Interval // of DifferenceMs; an end is infinite if either p99 has no interval
 }
 
-// Interferences compares each class that also ran alone with the same class in the mix.
 func Interferences(rows []record.Row) []Interference {
 	type key struct{ point, class string } // class "": the mix
 	groups := map[key][]*record.Row{}

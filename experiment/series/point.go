@@ -13,8 +13,6 @@ import (
 	"bench/experiment/verdict"
 )
 
-// Point is one load of a series. Its figures are medians over the repeats; of a point to which a budget added longer
-// repeats they are the longest one's.
 type Point struct {
 	Rows []*record.Row `json:"-"`    // the repeats, in order; owned by the caller of FromRows
 	Load string        `json:"load"` // "concurrency 8", "rate 2/s", "rate inf"; "concurrency 6.4 (requested 8)" if workers waited for the client
@@ -90,7 +88,6 @@ func (s *Series) pointOf(rows []*record.Row) Point {
 	return p
 }
 
-// longest are the rows that a budget made longest; all, if it added none.
 func longest(rows []*record.Row) []*record.Row {
 	most := slices.MaxFunc(rows, func(a, b *record.Row) int { return cmp.Compare(a.Spec.Added, b.Spec.Added) }).Spec.Added
 	if most == 0 {
@@ -99,8 +96,6 @@ func longest(rows []*record.Row) []*record.Row {
 	return slices.DeleteFunc(slices.Clone(rows), func(r *record.Row) bool { return r.Spec.Added < most })
 }
 
-// inFlight is the mean number of requests in flight over the repeats of a closed loop; ok is false unless a
-// finding states that it is below the requested one.
 func inFlight(rows []*record.Row) (mean float64, ok bool) {
 	for _, r := range rows {
 		mean += r.Summary.Concurrency.Mean / float64(len(rows))
@@ -111,7 +106,6 @@ func inFlight(rows []*record.Row) (mean float64, ok bool) {
 	return mean, ok
 }
 
-// latency selects one latency of a summary.
 type latency func(*record.Summary) *stats.Summary
 
 func ttft(s *record.Summary) *stats.Summary { return s.TTFT }
@@ -130,7 +124,6 @@ var latencies = []struct {
 	of   latency
 }{{"ttft", ttft}, {"tpot", tpot}, {"e2e", e2e}}
 
-// summaries of the rows, or of one class in them.
 func summaries(rows []*record.Row, class string) []*record.Summary {
 	all := make([]*record.Summary, len(rows))
 	for i, r := range rows {
@@ -149,12 +142,10 @@ func percentiles(repeats []*record.Summary, of latency) record.Percentiles {
 	return record.PercentilesOf(all...)
 }
 
-// Thinks reports whether a request had reasoning, so that ttfo is not ttft.
 func (p *Point) Thinks() bool {
 	return slices.ContainsFunc(p.Rows, func(r *record.Row) bool { return r.Summary.Reasoning != nil })
 }
 
-// Latency is the percentiles of ttft, ttfo, tpot, itl or e2e; nil for any other name.
 func (p *Point) Latency(metric string) record.Percentiles {
 	switch metric {
 	case "ttft":
@@ -179,7 +170,6 @@ func (p *Point) FiniteLoad() (load float64, ok bool) {
 	return p.LoadValue, !math.IsInf(p.LoadValue, 0)
 }
 
-// Completed is the number of completed requests of the repeat with the fewest.
 func (p *Point) Completed() int {
 	rows := longest(p.Rows)
 	least := rows[0].Summary.Requests.Completed
@@ -189,8 +179,8 @@ func (p *Point) Completed() int {
 	return least
 }
 
-// MissesSLO reports whether the point is known to miss the SLO: a limit fails, and the row is valid or invalid only
-// because requests failed, which is what an overloaded server does. One that died shows nothing of its load.
+// MissesSLO reports whether the point is known to miss the SLO. Failed requests are what an overloaded server does;
+// one that died shows nothing of its load.
 func (p *Point) MissesSLO() bool {
 	for _, r := range p.Rows {
 		if r.ServerLost && !r.Valid() {
@@ -203,11 +193,8 @@ func (p *Point) MissesSLO() bool {
 	return p.SLO == stats.Fail
 }
 
-// failedRequests is the code of findings about requests that failed.
 const failedRequests = "errors"
 
-// FailsByLoad reports whether a limit fails that a lower load would meet more easily: one on latency or
-// errors. A minimum throughput and a maximum cost fail at low load by nature.
 func (p *Point) FailsByLoad() bool {
 	for _, r := range p.Rows {
 		for _, v := range r.SLO {
@@ -219,7 +206,6 @@ func (p *Point) FailsByLoad() bool {
 	return false
 }
 
-// queue is the first repeat's growing trend of requests in flight; ok is false if no repeat has one.
 func (p *Point) queue() (t stats.Trend, ok bool) {
 	for _, r := range p.Rows {
 		if r.Steady == nil {

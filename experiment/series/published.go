@@ -8,8 +8,6 @@ import (
 	"bench/experiment/stats"
 )
 
-// Published are figures that others published for the setup and the lengths of a point, beside its own: medians over
-// the repeats, 0 = not measured.
 type Published struct {
 	Concurrency  float64 `json:"concurrency"`           // mean in flight
 	TTFTMs       float64 `json:"ttft_from_send_p50_ms"` // published TTFTs count from sending, too
@@ -19,8 +17,6 @@ type Published struct {
 	Figures []published.Compared `json:"figures"`
 }
 
-// addPublished sets the published figures of the points. A highest throughput is beside the point with the highest
-// one of the series.
 func (s *Series) addPublished() {
 	var highest *Point
 	for i := range s.Points {
@@ -36,11 +32,8 @@ func (s *Series) addPublished() {
 	}
 }
 
-// mostScatter is the highest standard deviation of lengths over their mean that counts as one length.
 const mostScatter = 0.25
 
-// comparable reports whether the point can have published figures: its hardware is known, no finding is invalid, and
-// its requests have one length and few cached tokens, as those of published runs.
 func (p *Point) comparable() bool {
 	row := longest(p.Rows)[0]
 	in, out := row.Lengths.PromptTokens, row.Lengths.OutputTokens
@@ -50,7 +43,6 @@ func (p *Point) comparable() bool {
 
 func oneLength(s *stats.Summary) bool { return s != nil && s.Mean > 0 && s.Std <= mostScatter*s.Mean }
 
-// setup is what published figures must match.
 func (p *Point) setup() published.Query {
 	rows := longest(p.Rows)
 	row, r := rows[0], rows[0].Roofline
@@ -63,7 +55,6 @@ func (p *Point) setup() published.Query {
 	return q
 }
 
-// beside compares figures with the point; nil without figures. highest: also those of the highest throughput.
 func (p *Point) beside(figures []published.Figure, highest bool) *Published {
 	rows := longest(p.Rows)
 	own := &Published{TTFTMs: median(percentiles(summaries(rows, ""), ttftFromSend)), TPOTMs: median(p.TPOT)}

@@ -11,8 +11,7 @@ import (
 	"bench/experiment/unit"
 )
 
-// Resampled is the certainty of a LoadLimit: where it is in series whose repeats are drawn at random, with
-// replacement, from those of each point.
+// Resampled is where a LoadLimit is in series whose repeats are drawn at random from those of each point.
 type Resampled struct {
 	Share float64 `json:"share"` // of the draws with the same result
 	Low   *int    `json:"low"`   // 95 % of the draws that have a point have it from this one …
@@ -22,7 +21,6 @@ type Resampled struct {
 // draws give a share with a standard error of at most 3.5 %.
 const draws = 200
 
-// resample sets the certainty of the max load, the knee and the saturation, if a point has several repeats.
 func (s *Series) resample() {
 	if !slices.ContainsFunc(s.Points, func(p Point) bool { return len(p.Rows) > 1 }) {
 		return
@@ -45,7 +43,6 @@ func (s *Series) resample() {
 	}
 }
 
-// draw is the series with the repeats of each point drawn again.
 func (s *Series) draw(rng *rand.Rand) Series {
 	out := *s
 	out.Points = make([]Point, len(s.Points))
@@ -84,15 +81,12 @@ func resampled(point *int, drawn []int) *Resampled {
 const (
 	// unlikely is the probability, if all repeats measure the same, of a spread that counts as a difference.
 	// It is tested for three means.
-	unlikely = 0.003
-	// leastSpread is the distance of the extreme repeats, as a share of the lower one, that counts as a
-	// difference.
+	unlikely    = 0.003
 	leastSpread = 0.05
 )
 
-// betweenRuns is the finding that the repeats of a point differ by more than their own confidence intervals
-// explain: something changed between the runs, so the interval of one run is too narrow. The verdict of the
-// point is the worst of its repeats', so that it accounts for the spread.
+// betweenRuns is the finding that the repeats of a point differ by more than their own intervals explain: something
+// changed between the runs. The verdict of the point is the worst of its repeats'.
 func betweenRuns(rows []*record.Row) (record.Finding, bool) {
 	var parts []string
 	var effects []record.Effect

@@ -16,8 +16,7 @@ import (
 	"bench/experiment/workload"
 )
 
-// NextProbe is a search's next probe; more is false when the search is over. rows are its probes so far, in any
-// order. A search ends too when its answer is not above the load to beat; 0 = none.
+// NextProbe is a search's next probe, after rows. It ends when its answer is not above the load to beat; 0 = none.
 func NextProbe(k *experiment.Search, rows []*record.Row, beat float64) (next experiment.Probe, more bool) {
 	if len(rows) >= k.MaxProbes() || futile(rows) {
 		return next, false
@@ -31,7 +30,6 @@ func NextProbe(k *experiment.Search, rows []*record.Row, beat float64) (next exp
 	return experiment.Probe{Load: step.Load, Warmup: seconds(step.Warmup), Window: seconds(step.Window)}, more
 }
 
-// futile reports whether the last probes were all invalid: further ones would be, too.
 func futile(rows []*record.Row) bool {
 	const most = 4
 	return len(rows) >= most && !slices.ContainsFunc(rows[len(rows)-most:], func(r *record.Row) bool { return disturbed(r) == "" })
@@ -56,7 +54,6 @@ func probes(k *experiment.Search, rows []*record.Row) []stats.Probe {
 // verdict that is no count of requests decides.
 const sureCount, sureAllowed = 100, 0.05
 
-// verdictCounts are a verdict as counts.
 func verdictCounts(v stats.Verdict) stats.Exceedances {
 	e := stats.Exceedances{Most: sureCount, N: sureCount, Time: 1, Allowed: sureAllowed}
 	switch v {
@@ -121,7 +118,6 @@ func probe(k *experiment.Search, r *record.Row) stats.Probe {
 	return p
 }
 
-// flowOf is what the server took and completed in the window of a row, of all users: those who leave end, too.
 func flowOf(r *record.Row) stats.Flow {
 	f := stats.Flow{Arrived: float64(r.Summary.Requests.Planned), Window: r.Summary.DurationS}
 	f.Ended = f.Arrived
@@ -131,7 +127,6 @@ func flowOf(r *record.Row) stats.Flow {
 	return f
 }
 
-// disturbed is why a row says nothing about its load; empty: it does. Failed requests are an answer of the server.
 func disturbed(r *record.Row) string {
 	for _, f := range r.Findings {
 		if f.Severity == record.Invalid && f.Code != failedRequests {
@@ -141,7 +136,6 @@ func disturbed(r *record.Row) string {
 	return ""
 }
 
-// saturated is PASS if the server keeps up with the load of a row, and FAIL if it does not.
 func saturated(r *record.Row) stats.Verdict {
 	// In a closed loop concurrency bounds the queue; a row that reaches its concurrency late had a slow client.
 	if _, grows := (&Point{Rows: []*record.Row{r}}).queue(); grows && r.Spec.Rate > 0 {
@@ -154,8 +148,6 @@ func saturated(r *record.Row) stats.Verdict {
 	return v
 }
 
-// Overshoots reports whether a row is a probe of a search that does not pass. Searches overshoot on purpose,
-// so its failed checks and limits are no failure of the run.
 func Overshoots(r *record.Row) bool {
 	if r.Spec.Search == nil {
 		return false
@@ -167,8 +159,6 @@ func Overshoots(r *record.Row) bool {
 	return v != stats.Pass || disturbed(r) != ""
 }
 
-// keptUp reports whether the server completed as many requests/s as were offered; a shortfall that can be
-// chance is undecided.
 func keptUp(r *record.Row) stats.Verdict {
 	n := float64(r.Summary.Requests.Stayed())
 	if n == 0 || r.Summary.DurationS <= 0 {
@@ -184,13 +174,10 @@ func keptUp(r *record.Row) stats.Verdict {
 	return stats.Fail
 }
 
-// SearchResult is the result of a search so far, with the load to beat. s is one of its probes, or the row before it
-// was expanded.
 func SearchResult(k *experiment.Search, s *experiment.Spec, rows []*record.Row, beat float64) record.Found {
 	return searchResult(k, s, rows, beat, false)
 }
 
-// SearchAgain is the result of a search whose probes were evaluated again, so that it can't run further ones.
 func SearchAgain(k *experiment.Search, rows []*record.Row) record.Found {
 	return searchResult(k, &rows[0].Spec, rows, 0, true)
 }
@@ -246,7 +233,6 @@ func state(f *record.Found, close, more, again bool) string {
 	return "found"
 }
 
-// foundText is the result in words.
 func foundText(f *record.Found, rows []*record.Row) string {
 	k := &f.Search
 	what := map[string]string{
@@ -272,7 +258,6 @@ func foundText(f *record.Found, rows []*record.Row) string {
 	return what + between(f)
 }
 
-// between is the bracket in words.
 func between(f *record.Found) string {
 	k := &f.Search
 	switch {
@@ -292,7 +277,6 @@ func between(f *record.Found) string {
 	return text
 }
 
-// budgetText is how wide the answer is, and what a closer one takes: widths fall with the root of the time.
 func budgetText(f *record.Found, rows []*record.Row) string {
 	k, spent := &f.Search, f.Spent()
 	switch {
@@ -314,7 +298,6 @@ func soFar(f *record.Found) string {
 	return ": so far it" + between(f)
 }
 
-// whyUndecided is the most frequent reason of probes that decide nothing.
 func whyUndecided(rows []*record.Row) string {
 	count, most := map[string]int{}, ""
 	for _, r := range rows {
@@ -327,7 +310,6 @@ func whyUndecided(rows []*record.Row) string {
 	return cmp.Or(most, "more requests are needed; raise budget")
 }
 
-// loadText is a load without its axis: 11.3/s, 8.
 func loadText(k *experiment.Search, load float64) string {
 	text := strconv.FormatFloat(load, 'g', 4, 64)
 	if k.Axis == "rate" {

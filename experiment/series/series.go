@@ -1,12 +1,7 @@
-// Package series turns the rows of a run into curves. A Series is the rows of one name that differ only in
-// their load (rate or concurrency) and repeat.
-//
-// The order of its steps: FromRows groups the rows, joins the repeats of each load into a point (point.go),
-// and finds the frontier (frontier.go), the highest load within the SLO, the saturation and the knee
-// (load_limits.go), each with its certainty over resampled repeats (repeats.go). Beside that: the next load
-// and the result of a search (search.go), costs (cost.go), measured times for the calibration of the roofline
-// (calibration.go), published figures of the same setup (published.go), and comparisons of rows that differ in
-// one axis: warm with cold prefixes, a class alone with the class in a mix (paired_rows.go).
+// Package series turns the rows of a run into curves. FromRows groups the rows of one name that differ only in load
+// and repeat, joins the repeats of each load into a point, and finds the frontier, the highest load within the SLO,
+// the saturation and the knee, each with its certainty over resampled repeats. Beside that: searches, costs, times
+// for the calibration of the roofline, published figures, and comparisons of rows that differ in one axis.
 //
 // It judges no row (package verdict does), finds no cause (package diagnosis does), and formats no table.
 package series
@@ -38,9 +33,7 @@ type Series struct {
 	Skipped  []string `json:"skipped,omitempty"`     // loads above a certain FAIL, which did not run
 	Beyond   string   `json:"skipped_why,omitempty"` // "beyond the FAIL at rate 16/s"
 	Headline *int     `json:"headline"`              // index in points: the highest load within the SLO, else the highest valid throughput
-	// Points that no other point beats in both latency and throughput, by ascending latency; without invalid
-	// points and points whose n is too small for a p99.
-	Frontier []int `json:"frontier"`
+	Frontier []int    `json:"frontier"`
 
 	Frontiers []Frontier `json:"frontiers"` // one for each pair of figures
 
@@ -50,16 +43,13 @@ type Series struct {
 	Sentence         string    `json:"sentence"`            // the headline point in one sentence
 }
 
-// promptForm is the axis that names the form of prompts, where series differ in nothing else.
 const promptForm = "prompt_form"
 
-// Label is the series' name for display: the row's name and the axes other than the load.
 func (s *Series) Label() string {
 	return (&experiment.Spec{Name: s.Name, Point: s.OtherAxes}).Label()
 }
 
-// PointName is a point's name for display: "D-saturation, concurrency 8". The load is left out if the row has
-// one load only; a series that was interrupted after its first point has more.
+// PointName is a point's name for display: "D-saturation, concurrency 8"; without the load if the row has one only.
 func (s *Series) PointName(p *Point) string {
 	listed := slices.ContainsFunc(p.Rows, func(r *record.Row) bool { return r.Spec.Varies(s.Axis) })
 	if len(s.Points) == 1 && !listed {
@@ -126,7 +116,6 @@ func (s *Series) load(r *record.Row) float64 {
 	return float64(r.Spec.Concurrency)
 }
 
-// loadName is a load for display: "rate 2/s".
 func (s *Series) loadName(load float64) string {
 	switch {
 	case math.IsInf(load, 1):
@@ -153,7 +142,6 @@ func (s *Series) headline() *int {
 	return best
 }
 
-// sentence states the throughput of the headline point, its load, and its latency beside the limit.
 func (s *Series) sentence() string {
 	p := &s.Points[*s.Headline]
 	if !p.Valid {
@@ -172,8 +160,6 @@ func (s *Series) sentence() string {
 	return text + fmt.Sprintf(", %s %s %s%s", s.Cost, name, l.WithIntervalAndN(), limit)
 }
 
-// limit is the percentile to quote, and its limit in the SLO with the verdict. The percentile is p99, unless
-// the SLO limits another one and not p99.
 func (s *Series) limit(p *Point) (name, text string) {
 	name = "p99"
 	for i := len(record.PercentileNames) - 1; i >= 0; i-- {

@@ -29,7 +29,6 @@ type Ratio struct {
 	CI95  stats.Interval
 }
 
-// SpeculationGains compares each point of a server that drafts with those of servers that do not.
 func SpeculationGains(rows []record.Row) []SpeculationGain {
 	type side struct {
 		spec *experiment.Spec
@@ -70,8 +69,6 @@ func SpeculationGains(rows []record.Row) []SpeculationGain {
 	return out
 }
 
-// oneAxisApart reports whether two rows of one name are of different servers and differ in one axis: a and b, as
-// key=value.
 func oneAxisApart(x, y *experiment.Spec) (common []experiment.Axis, a, b string, alike bool) {
 	if x.Name != y.Name || x.Variant == y.Variant || len(x.Point) != len(y.Point) {
 		return nil, "", "", false
@@ -89,7 +86,6 @@ func oneAxisApart(x, y *experiment.Spec) (common []experiment.Axis, a, b string,
 	return common, a, b, a != ""
 }
 
-// ratioOf is the ratio of two medians; the zero Ratio without both.
 func ratioOf(on, off record.Percentiles) Ratio {
 	a, hasA := on.Get("p50")
 	b, hasB := off.Get("p50")
@@ -106,7 +102,6 @@ func ratioOf(on, off record.Percentiles) Ratio {
 	return r
 }
 
-// outputOf is the median output tok/s.
 func outputOf(rows []*record.Row) float64 {
 	var all []float64
 	for _, r := range rows {

@@ -9,8 +9,6 @@ import (
 	"bench/experiment/workload"
 )
 
-// marksOf states how a row's workload differs from a load of independent requests with fixed lengths; figures
-// of the two are not comparable.
 func marksOf(r *record.Row) []string {
 	s := &r.Spec
 	var out []string
