@@ -82,7 +82,7 @@ var mayImport = map[string][]string{
 	"experiment/answer":    {},
 	"experiment/columns":   {},
 	"experiment/published": {"experiment/unit"},
-	"experiment/roofline":  {"experiment/columns", "experiment/published", "experiment/stats", "experiment/unit"},
+	"experiment/roofline":  {"experiment/columns", "experiment/published", "experiment/spelling", "experiment/stats", "experiment/unit"},
 	"experiment/safetext":  {},
 	"experiment/spelling":  {},
 	"experiment/stats":     {},
