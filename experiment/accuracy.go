@@ -16,7 +16,6 @@ import (
 type Accuracy struct {
 	File       string  `toml:"file"`        // JSON lines with prompt and expected; empty = 20 sums of two numbers
 	MinCorrect float64 `toml:"min_correct"` // share; 0 = 0.9
-	MaxTokens  int     `toml:"max_tokens"`  // of an answer; 0 = 256
 
 	Questions []Question `toml:"-"` // filled by Check
 }
@@ -27,6 +26,9 @@ type Question struct {
 	Expected []string
 }
 
+// MostAccuracyTokens is the limit of an answer.
+const MostAccuracyTokens = 256
+
 // Least is the smallest share of correct answers.
 func (a *Accuracy) Least() float64 {
 	if a.MinCorrect == 0 {
@@ -35,21 +37,10 @@ func (a *Accuracy) Least() float64 {
 	return a.MinCorrect
 }
 
-// Tokens is the limit of an answer.
-func (a *Accuracy) Tokens() int {
-	if a.MaxTokens == 0 {
-		return 256
-	}
-	return a.MaxTokens
-}
-
 // Check reports every mistake in the table, and reads the file.
 func (a *Accuracy) Check(bad func(key, problem, hint string)) {
 	if !(a.MinCorrect >= 0 && a.MinCorrect <= 1) || math.IsNaN(a.MinCorrect) {
 		bad("min_correct", fmt.Sprintf("min_correct %v is not a share of the answers", a.MinCorrect), "write min_correct = 0.9")
-	}
-	if a.MaxTokens < 0 || a.MaxTokens > 1<<20 {
-		bad("max_tokens", fmt.Sprintf("max_tokens %d is out of range", a.MaxTokens), "write max_tokens = 256")
 	}
 	if a.Questions = sums(); a.File == "" {
 		return

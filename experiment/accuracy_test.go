@@ -52,7 +52,7 @@ func TestAccuracyCheck(t *testing.T) {
 	for _, c := range []struct {
 		a    Accuracy
 		want string
-	}{{Accuracy{}, ""}, {Accuracy{File: file}, ""}, {Accuracy{File: file + "x"}, "file"}, {Accuracy{MinCorrect: 2}, "min_correct"}, {Accuracy{MaxTokens: -1}, "max_tokens"}} {
+	}{{Accuracy{}, ""}, {Accuracy{File: file}, ""}, {Accuracy{File: file + "x"}, "file"}, {Accuracy{MinCorrect: 2}, "min_correct"}} {
 		var keys []string
 		c.a.Check(func(key, _, _ string) { keys = append(keys, key) })
 		if strings.Join(keys, " ") != c.want {

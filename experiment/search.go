@@ -25,7 +25,7 @@ type Search struct {
 	Max       float64       `toml:"max" json:"max"`
 	Tolerance Share         `toml:"tolerance" json:"tolerance"`          // largest distance of the two ends of the answer
 	Budget    workload.Span `toml:"budget" json:"budget_s,omitempty"`    // total time of the probes; 0 = DefaultBudget
-	Probes    int           `toml:"probes" json:"probes,omitempty"`      // maximum number; 0 = DefaultProbes
+	Probes    int           `toml:"-" json:"probes,omitempty"`           // maximum number; 0 = DefaultProbes
 	Best      bool          `toml:"best" json:"best,omitempty"`          // a server's knobs that can't beat others are not searched further
 	Longest   workload.Span `toml:"-" json:"longest_window_s,omitempty"` // of a probe: the row's duration; 0 = any
 	First     workload.Span `toml:"-" json:"first_warmup_s,omitempty"`   // the row's warm-up; later probes warm up as long as the server needs

@@ -21,7 +21,6 @@ var zeroRowKeys = []struct{ key, hint string }{
 // zeroSearchKeys are such keys of a search.
 var zeroSearchKeys = []struct{ key, hint string }{
 	{"budget", `write budget = "20m", or leave it out`},
-	{"probes", "write probes = 40, or leave it out"},
 }
 
 // zeroTableKeys are such keys outside the rows.

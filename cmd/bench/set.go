@@ -19,16 +19,16 @@ func setFlag(fl *pflag.FlagSet, into *[]string) {
 // keysOf are keys of a matrix by the flags that a command does not have, as people type them.
 var keysOf = map[string]map[string]string{
 	"sweep": keys("target.", "hardware gpus precision", keys("", "budget", nil)),
-	"mock": keys("mock.", "root models gpus precision max-num-seqs max-num-batched-tokens max-model-len queue "+
-		"queue-status ignore-disconnect kv-blocks block-size kv-bytes-per-token kv-precision kv-offloading-gb "+
-		"kv-offloading-gb-s watermark step-base step-per-seq step-per-context-token step-per-prefill-token "+
-		"reasoning-tokens reasoning-share reasoning-field valid-answers correct-answers image-tokens drift allow-faults "+
-		"load-time seed", map[string]string{
+	"mock": keys("mock.", "models gpus precision max-num-seqs max-num-batched-tokens max-model-len queue "+
+		"kv-blocks block-size kv-precision kv-offloading-gb "+
+		"step-base step-per-seq step-per-context-token step-per-prefill-token "+
+		"reasoning-tokens valid-answers correct-answers drift allow-faults "+
+		"seed", map[string]string{
 		"speculation-tokens": "mock.speculation.tokens", "speculation-acceptance": "mock.speculation.acceptance",
-		"speculation-report": "mock.speculation.report", "adapters": "mock.adapters.",
+		"adapters": "mock.adapters.",
 	}),
 	"tile": keys("target.", "api hardware gpus precision", keys("row.tile.", "output requests warmup grace",
-		keys("row.tile.tile.", "rounds questions question-tokens fit ratio bytes-per-token kv-precision", map[string]string{
+		keys("row.tile.tile.", "rounds question-tokens fit ratio bytes-per-token kv-precision", map[string]string{
 			"seed": "seed", "in-flight": "row.tile.concurrency", "blocks": "row.tile.repeats",
 			"offload-size-per-gpu": "row.tile.tile.offload_gib_per_gpu", "kv-accounting": "row.tile.tile.accounting",
 		}))),

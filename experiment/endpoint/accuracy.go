@@ -56,7 +56,7 @@ func (s *Server) ask(ctx context.Context, of string, a *experiment.Accuracy) (re
 			n.Failed++
 		case correct:
 			n.Correct++
-		case r.OutputTokens >= a.Tokens() && len(r.Answer.Parts.Content) == 0:
+		case r.OutputTokens >= experiment.MostAccuracyTokens && len(r.Answer.Parts.Content) == 0:
 			n.CutOff++
 		}
 	})
@@ -102,7 +102,7 @@ func (c *apiClient) answers(ctx context.Context, enc *openai.Encoder, q experime
 	if c.api == target.Completions && a.File == "" {
 		text = example + text + "\n"
 	}
-	c.client.Do(ctx, &openai.Call{Body: enc.Body(nil, openai.Prompt{Text: text}, a.Tokens()), KeepParts: true, Epoch: time.Now()}, &r)
+	c.client.Do(ctx, &openai.Call{Body: enc.Body(nil, openai.Prompt{Text: text}, experiment.MostAccuracyTokens), KeepParts: true, Epoch: time.Now()}, &r)
 	if r.Outcome.Failed() {
 		return false, r
 	}

@@ -17,7 +17,7 @@ import (
 // determine the duration of a step.
 type Config struct {
 	Model string `toml:"model" json:"model,omitempty"` // served name; empty: "bench-mock"
-	Root  string `toml:"root" json:"root,omitempty"`   // the model behind the name, as /v1/models reports it; empty: Model
+	Root  string `toml:"-" json:"root,omitempty"`      // the model behind the name, as /v1/models reports it; empty: Model
 
 	TTFT time.Duration `toml:"ttft" json:"ttft_ns,omitempty"` // fixed: admission → first token
 	ITL  time.Duration `toml:"itl" json:"itl_ns,omitempty"`   // fixed: token → next token
@@ -31,21 +31,21 @@ type Config struct {
 	MaxNumSeqs          int     `toml:"max_num_seqs" json:"max_num_seqs,omitempty"`                     // sequences running at once; zero: 64, with hardware 256, with fixed times no limit
 	MaxNumBatchedTokens int     `toml:"max_num_batched_tokens" json:"max_num_batched_tokens,omitempty"` // tokens in one step, decode and prefill; zero: 2048, with hardware 8192
 	MaxModelLen         int     `toml:"max_model_len" json:"max_model_len,omitempty"`                   // prompt and output tokens; zero: 131072, with hardware what model and KV cache allow
-	Vocab               int     `toml:"vocab" json:"vocab,omitempty"`                                   // token ids run from 0 to Vocab−1; zero: 32000
+	Vocab               int     `toml:"-" json:"vocab,omitempty"`                                       // token ids run from 0 to Vocab−1; zero: 32000
 	KVBlocks            int     `toml:"kv_blocks" json:"kv_blocks,omitempty"`                           // KV cache in blocks; zero: 524288 tokens, with hardware what its memory allows
 	BlockSize           int     `toml:"block_size" json:"block_size,omitempty"`                         // tokens in a block of the KV cache; zero: 16. vLLM on CPUs has 128
-	NoPrefixCaching     bool    `toml:"no_prefix_caching" json:"no_prefix_caching,omitempty"`           // every prompt is computed whole
-	Watermark           float64 `toml:"watermark" json:"watermark,omitempty"`                           // share of the KV blocks that admissions leave free while requests run
-	KVBytesPerToken     int     `toml:"kv_bytes_per_token" json:"kv_bytes_per_token,omitempty"`         // bytes per token loaded from the second tier; zero: 131072, with hardware the model's
+	NoPrefixCaching     bool    `toml:"-" json:"no_prefix_caching,omitempty"`                           // every prompt is computed whole
+	Watermark           float64 `toml:"-" json:"watermark,omitempty"`                                   // share of the KV blocks that admissions leave free while requests run
+	KVBytesPerToken     int     `toml:"-" json:"kv_bytes_per_token,omitempty"`                          // bytes per token loaded from the second tier; zero: 131072, with hardware the model's
 	KVOffloadingGB      float64 `toml:"kv_offloading_gb" json:"kv_offloading_gb,omitempty"`             // second cache tier, in 10⁹ bytes; zero: none
-	KVOffloadingGBs     float64 `toml:"kv_offloading_gb_s" json:"kv_offloading_gb_s,omitempty"`         // its bandwidth in 10⁹ bytes/s; zero: 50, host memory over PCIe 5; a disk has about 7
+	KVOffloadingGBs     float64 `toml:"-" json:"kv_offloading_gb_s,omitempty"`                          // its bandwidth in 10⁹ bytes/s; zero: 50, host memory over PCIe 5; a disk has about 7
 	Queue               int     `toml:"queue" json:"queue,omitempty"`                                   // queue length; more requests are rejected; zero: 1000
-	QueueStatus         int     `toml:"queue_status" json:"queue_status,omitempty"`                     // status of rejected requests, 503 or 429; zero: 503
-	IgnoreDisconnect    bool    `toml:"ignore_disconnect" json:"ignore_disconnect,omitempty"`           // compute requests to their end after the client has closed the connection
-	NaturalOutput       int     `toml:"natural_output" json:"natural_output,omitempty"`                 // mean output tokens without ignore_eos; zero: 256
+	QueueStatus         int     `toml:"-" json:"queue_status,omitempty"`                                // status of rejected requests, 503 or 429; zero: 503
+	IgnoreDisconnect    bool    `toml:"-" json:"ignore_disconnect,omitempty"`                           // compute requests to their end after the client has closed the connection
+	NaturalOutput       int     `toml:"-" json:"natural_output,omitempty"`                              // mean output tokens without ignore_eos; zero: 256
 
 	// PerRequestMetrics adds the server's own times to each answer, as vLLM's --enable-per-request-metrics.
-	PerRequestMetrics bool `toml:"per_request_metrics" json:"per_request_metrics,omitempty"`
+	PerRequestMetrics bool `toml:"-" json:"per_request_metrics,omitempty"`
 
 	// ServedModels are the names that requests may ask for. The first is Model; the others are LoRA adapters of
 	// it, each with a factor of its times in Adapters. Empty: Model alone.
@@ -54,12 +54,12 @@ type Config struct {
 
 	ReasoningTokens     int            `toml:"reasoning_tokens" json:"reasoning_tokens,omitempty"`           // of each answer, before its first answer token; zero: none, and half of the tokens with enable_thinking
 	ReasoningByCategory map[string]int `toml:"reasoning_by_category" json:"reasoning_by_category,omitempty"` // likewise for requests of a category; absent: ReasoningTokens
-	ReasoningShare      float64        `toml:"reasoning_share" json:"reasoning_share,omitempty"`             // share of the requests that reason; zero: all
-	ReasoningField      string         `toml:"reasoning_field" json:"reasoning_field,omitempty"`             // of chat: reasoning_content or reasoning; empty: reasoning_content
+	ReasoningShare      float64        `toml:"-" json:"reasoning_share,omitempty"`                           // share of the requests that reason; zero: all
+	ReasoningField      string         `toml:"-" json:"reasoning_field,omitempty"`                           // of chat: reasoning_content or reasoning; empty: reasoning_content
 	Speculation         Speculation    `toml:"speculation" json:"speculation,omitzero"`
 	ValidAnswers        *float64       `toml:"valid_answers" json:"valid_answers,omitempty"`     // share of structured answers and tool calls that fit their schema; nil: all
 	CorrectAnswers      *float64       `toml:"correct_answers" json:"correct_answers,omitempty"` // share of known questions that get the right answer; nil: all
-	ImageTokens         int            `toml:"image_tokens" json:"image_tokens,omitempty"`       // prompt tokens of an image; zero: 576
+	ImageTokens         int            `toml:"-" json:"image_tokens,omitempty"`                  // prompt tokens of an image; zero: 576
 
 	// A step takes StepBase + StepPerSeq·(decoding sequences) + StepPerContextToken·(their context tokens) +
 	// StepPerPrefillToken·(prompt tokens in the step). All four zero: 2.33 ms, 170 µs, 10 ns, 14 µs, so that
@@ -71,7 +71,7 @@ type Config struct {
 	StepPerPrefillToken time.Duration `toml:"step_per_prefill_token" json:"step_per_prefill_token_ns,omitempty"`
 
 	Drift       string        `toml:"drift" json:"drift,omitempty"`               // times grow: "5%/h", or "20%@10m" from 10 minutes on, or several; empty: no drift
-	LoadTime    time.Duration `toml:"load_time" json:"load_time_ns,omitempty"`    // requests get 503 "Loading model" until then, as from llama.cpp; zero: none
+	LoadTime    time.Duration `toml:"-" json:"load_time_ns,omitempty"`            // requests get 503 "Loading model" until then, as from llama.cpp; zero: none
 	Seed        uint64        `toml:"seed" json:"seed,omitempty"`                 // of output tokens, natural lengths, ids and random faults
 	Faults      []string      `toml:"faults" json:"faults,omitempty"`             // "kind[=arg][@n|@p%]": every request, every n-th, or p percent; kinds: see faultKinds
 	AllowFaults bool          `toml:"allow_faults" json:"allow_faults,omitempty"` // apply the X-Mock-Fault header of requests
@@ -85,10 +85,10 @@ type Config struct {
 // tokens and verifies them in order; each is accepted with the same probability until one is rejected. The step
 // yields the accepted tokens and one more. The zero Speculation is none.
 type Speculation struct {
-	Tokens     int                `toml:"tokens" json:"tokens"`                     // drafted in each step of a sequence
-	Acceptance float64            `toml:"acceptance" json:"acceptance"`             // probability that a draft is accepted
-	ByCategory map[string]float64 `toml:"by_category" json:"by_category,omitempty"` // likewise for requests of a category; absent: Acceptance
-	Report     string             `toml:"report" json:"report,omitempty"`           // where answers report it: "usage" as OpenAI, "timings" as llama.cpp; empty: with PerRequestMetrics alone, as vLLM
+	Tokens     int                `toml:"tokens" json:"tokens"`           // drafted in each step of a sequence
+	Acceptance float64            `toml:"acceptance" json:"acceptance"`   // probability that a draft is accepted
+	ByCategory map[string]float64 `toml:"-" json:"by_category,omitempty"` // likewise for requests of a category; absent: Acceptance
+	Report     string             `toml:"-" json:"report,omitempty"`      // where answers report it: "usage" as OpenAI, "timings" as llama.cpp; empty: with PerRequestMetrics alone, as vLLM
 }
 
 func (c Config) fixed() bool { return c.TTFT > 0 || c.ITL > 0 }

@@ -19,11 +19,8 @@ type Sessions struct {
 	Replay string `toml:"replay" json:"replay,omitempty"`
 	// Answers is recorded (also if empty): prompts are as in the trace; server: a prompt that continues an earlier
 	// request contains the server's own answer to it.
-	Answers string `toml:"answers" json:"answers,omitempty"`
-	// ToolTime is recorded (also if empty), or none.
-	ToolTime      string  `toml:"tool_time" json:"tool_time,omitempty"`
-	ToolTimeScale float64 `toml:"tool_time_scale" json:"tool_time_scale,omitempty"` // 0 = 1
-	ToolTimeCap   Span    `toml:"tool_time_cap" json:"tool_time_cap_s,omitempty"`   // after scaling; 0 = none
+	Answers     string `toml:"answers" json:"answers,omitempty"`
+	ToolTimeCap Span   `toml:"tool_time_cap" json:"tool_time_cap_s,omitempty"` // longest wait for a tool; 0 = as recorded
 	// Begin is start (also if empty), or sampled: the first session of each worker begins at a sampled point of its
 	// life.
 	Begin  string `toml:"begin" json:"begin,omitempty"`
@@ -36,7 +33,6 @@ const (
 	replayRequests = "requests"
 	recorded       = "recorded"
 	serverAnswers  = "server"
-	noToolTime     = "none"
 	beginSampled   = "sampled"
 )
 
@@ -58,17 +54,8 @@ func (s *Sessions) Describe() string {
 	if s.Answers == serverAnswers {
 		text = "the server's answers"
 	}
-	switch {
-	case s.ToolTime == noToolTime:
-		text += ", no tool time"
-	case s.ToolTimeScale > 0 || s.ToolTimeCap > 0:
-		text += ", tool time"
-		if s.ToolTimeScale > 0 {
-			text += fmt.Sprintf(" × %v", s.ToolTimeScale)
-		}
-		if s.ToolTimeCap > 0 {
-			text += fmt.Sprintf(" at most %v", time.Duration(s.ToolTimeCap))
-		}
+	if s.ToolTimeCap > 0 {
+		text += fmt.Sprintf(", tool time at most %v", time.Duration(s.ToolTimeCap))
 	}
 	if s.Begin == beginSampled {
 		text += ", the first at sampled points of their life"
@@ -85,7 +72,6 @@ func (t *Trace) checkSessions(w *Workload, bad func(key, problem, hint string)) 
 	}
 	word("replay", t.Replay, replaySessions, replayRequests)
 	word("answers", t.Answers, recorded, serverAnswers)
-	word("tool_time", t.ToolTime, recorded, noToolTime)
 	word("begin", t.Begin, "start", beginSampled)
 	own := t.Sessions
 	own.Replay = ""
@@ -94,28 +80,16 @@ func (t *Trace) checkSessions(w *Workload, bad func(key, problem, hint string)) 
 	case t.Replay == replaySessions && !t.Head.Grouped && t.Head.SessionRequests == 0:
 		bad("trace.replay", fmt.Sprintf("the %s trace has no sessions", t.Head.Format), "remove replay")
 	case !t.replaysSessions() && own != (Sessions{}):
-		bad("trace", "answers, tool_time, begin and repeat apply to sessions", `write replay = "sessions", or remove these keys`)
+		bad("trace", "answers, tool_time_cap, begin and repeat apply to sessions", `write replay = "sessions", or remove these keys`)
 	case t.Begin == beginSampled && (w.Rate > 0 || w.Arrival.Process == traced):
 		bad("trace.begin", `begin = "sampled" fills the workers of a closed loop`, "replace rate or arrival by concurrency = 16")
 	case t.Repeat && w.Arrival.Process == traced:
 		bad("trace.repeat", "a trace that sets the arrival times cannot be repeated", "remove repeat, or replace arrival by rate or concurrency")
 	}
-	if s := t.ToolTimeScale; s < 0 || s > 1e6 {
-		bad("trace.tool_time_scale", fmt.Sprintf("%v is not between 0 and 1000000", s), "write tool_time_scale = 0.5")
-	}
-	if t.ToolTime == noToolTime && (t.ToolTimeScale != 0 || t.ToolTimeCap != 0) {
-		bad("trace.tool_time", `with tool_time = "none" nothing is left to scale or cap`, "remove tool_time_scale and tool_time_cap")
-	}
 }
 
 // wait is a tool's recorded time as the replay keeps it.
 func (t *Trace) wait(recorded time.Duration) time.Duration {
-	if t.ToolTime == noToolTime {
-		return 0
-	}
-	if t.ToolTimeScale > 0 {
-		recorded = time.Duration(float64(recorded) * t.ToolTimeScale)
-	}
 	if t.ToolTimeCap > 0 {
 		recorded = min(recorded, time.Duration(t.ToolTimeCap))
 	}

@@ -110,9 +110,7 @@ func TestToolTime(t *testing.T) {
 		want time.Duration // of the second session's turn, recorded as 1 s
 	}{
 		{func(*Trace) {}, time.Second},
-		{func(s *Trace) { s.ToolTime = "none" }, 0},
-		{func(s *Trace) { s.ToolTimeScale = 0.5 }, 500 * time.Millisecond},
-		{func(s *Trace) { s.ToolTimeScale, s.ToolTimeCap = 2, Span(300*time.Millisecond) }, 300 * time.Millisecond},
+		{func(s *Trace) { s.ToolTimeCap = Span(300 * time.Millisecond) }, 300 * time.Millisecond},
 	} {
 		if got := planned(agents(t, c.set), 1)[5].Think; got != c.want {
 			t.Errorf("%v, want %v", got, c.want)
@@ -151,8 +149,6 @@ func TestSessionKeys(t *testing.T) {
 		{func(w *Workload) { w.Trace.Answers = "own" }, "trace.answers"},
 		{func(w *Workload) { w.Trace.Begin = "sampled"; w.Rate = 1 }, "trace.begin"},
 		{func(w *Workload) { w.Trace.Replay, w.Trace.Repeat = "requests", true }, "trace"},
-		{func(w *Workload) { w.Trace.ToolTime, w.Trace.ToolTimeCap = "none", Span(time.Second) }, "trace.tool_time"},
-		{func(w *Workload) { w.Trace.ToolTimeScale = -1 }, "trace.tool_time_scale"},
 		{func(w *Workload) {}, ""},
 	} {
 		w := agents(t, func(*Trace) {})

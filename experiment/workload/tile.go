@@ -18,7 +18,7 @@ const (
 // experiment).
 type Tile struct {
 	Contexts       int `toml:"contexts" json:"contexts"`                         // 0 = computed from the size of the tier
-	Questions      int `toml:"questions" json:"questions,omitempty"`             // for each context; 0 = the number of contexts
+	Questions      int `toml:"-" json:"questions,omitempty"`                     // for each context; 0 = the number of contexts
 	QuestionTokens int `toml:"question_tokens" json:"question_tokens,omitempty"` // at the end of the input; 0 = 32, or half of a shorter input
 	Rounds         int `toml:"rounds" json:"rounds,omitempty"`                   // rotations of the window; 0 = duration and requests apply
 

@@ -375,7 +375,7 @@ func (r *Reader) rewind(copies *spill) error {
 	r.src = &ordered{r: r, what: r.Info}
 	r.err, r.given, r.started = nil, 0, false
 	c := &r.Counts // of skipped rows they stay: they are not read again
-	c.Filtered, c.CutInput, c.CutOutput = 0, 0, 0
+	c.Filtered, c.CutInput = 0, 0
 	c.Read = c.Other + c.Failed + c.Duplicate + c.Uncounted + c.Empty
 	return r.stored.finish()
 }

@@ -20,19 +20,16 @@ type Options struct {
 	BytesPerToken float64 `toml:"bytes_per_token" json:"bytes_per_token,omitempty"` // to estimate token counts of text; 0 = 4
 
 	// Which rows are kept.
-	Start     time.Duration `toml:"start" json:"start_ns,omitempty"` // since the first row
-	End       time.Duration `toml:"end" json:"end_ns,omitempty"`     // since the first row; 0 = the file's
-	MinInput  int           `toml:"min_input" json:"min_input,omitempty"`
-	MaxInput  int           `toml:"max_input" json:"max_input,omitempty"` // 0 = any
-	MinOutput int           `toml:"min_output" json:"min_output,omitempty"`
-	MaxOutput int           `toml:"max_output" json:"max_output,omitempty"` // 0 = any
-	Class     string        `toml:"class" json:"class,omitempty"`           // only this model or kind of request; empty = all
+	Start    time.Duration `toml:"start" json:"start_ns,omitempty"` // since the first row
+	End      time.Duration `toml:"end" json:"end_ns,omitempty"`     // since the first row; 0 = the file's
+	MinInput int           `toml:"min_input" json:"min_input,omitempty"`
+	MaxInput int           `toml:"max_input" json:"max_input,omitempty"` // 0 = any
+	Class    string        `toml:"class" json:"class,omitempty"`         // only this model or kind of request; empty = all
 
 	// How they are changed.
-	CapInput  int           `toml:"cap_input" json:"cap_input,omitempty"`   // truncate longer prompts to this many tokens; 0 = none
-	CapOutput int           `toml:"cap_output" json:"cap_output,omitempty"` // truncate longer answers to this many tokens; 0 = none
-	Speed     float64       `toml:"speed" json:"speed,omitempty"`           // 2 = twice as fast; 0 = 1
-	Jitter    time.Duration `toml:"jitter" json:"jitter_ns,omitempty"`      // step of the file's timestamps: rows with equal ones are spread over it at random, in order; 0 = none
+	CapInput int           `toml:"cap_input" json:"cap_input,omitempty"` // truncate longer prompts to this many tokens; 0 = none
+	Speed    float64       `toml:"speed" json:"speed,omitempty"`         // 2 = twice as fast; 0 = 1
+	Jitter   time.Duration `toml:"jitter" json:"jitter_ns,omitempty"`    // step of the file's timestamps: rows with equal ones are spread over it at random, in order; 0 = none
 }
 
 // Bounds of the numbers, far beyond every use.
@@ -82,8 +79,7 @@ func (o Options) checkLengths(bad func(key, problem, hint string)) {
 		key string
 		n   int
 	}{
-		{"min_input", o.MinInput}, {"max_input", o.MaxInput}, {"min_output", o.MinOutput}, {"max_output", o.MaxOutput},
-		{"cap_input", o.CapInput}, {"cap_output", o.CapOutput},
+		{"min_input", o.MinInput}, {"max_input", o.MaxInput}, {"cap_input", o.CapInput},
 	} {
 		if l.n < 0 || l.n > maxTokens {
 			bad(l.key, fmt.Sprintf("%d tokens is not between 1 and %d", l.n, maxTokens), "write "+l.key+" = 4096")
@@ -91,9 +87,6 @@ func (o Options) checkLengths(bad func(key, problem, hint string)) {
 	}
 	if o.MaxInput > 0 && o.MaxInput < o.MinInput {
 		bad("max_input", fmt.Sprintf("max_input %d is below min_input %d", o.MaxInput, o.MinInput), "make max_input at least min_input")
-	}
-	if o.MaxOutput > 0 && o.MaxOutput < o.MinOutput {
-		bad("max_output", fmt.Sprintf("max_output %d is below min_output %d", o.MaxOutput, o.MinOutput), "make max_output at least min_output")
 	}
 }
 
@@ -113,6 +106,5 @@ func (o Options) scaled(at time.Duration) time.Duration {
 // keeps reports whether a request passes the filters.
 func (o Options) keeps(e *Entry) bool {
 	return e.Input >= o.MinInput && (o.MaxInput == 0 || e.Input <= o.MaxInput) &&
-		e.Output >= o.MinOutput && (o.MaxOutput == 0 || e.Output <= o.MaxOutput) &&
 		(o.Class == "" || e.Class == o.Class)
 }

@@ -212,7 +212,7 @@ func (r *Reader) keep(e *Entry) bool {
 	return true
 }
 
-// truncate truncates a prompt and an answer to the caps.
+// truncate truncates a prompt to the cap.
 func (r *Reader) truncate(e *Entry) {
 	if limit := r.o.CapInput; limit > 0 && e.Input > limit {
 		r.Counts.CutInput++
@@ -220,9 +220,5 @@ func (r *Reader) truncate(e *Entry) {
 		if e.Blocks != nil {
 			e.Blocks = e.Blocks[:(limit+r.Info.BlockTokens-1)/r.Info.BlockTokens]
 		}
-	}
-	if limit := r.o.CapOutput; limit > 0 && e.Output > limit {
-		r.Counts.CutOutput++
-		e.Output = limit
 	}
 }

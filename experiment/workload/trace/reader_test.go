@@ -272,7 +272,6 @@ func TestOptions(t *testing.T) {
 		{file(Options{Start: -1}), "start"},
 		{file(Options{Jitter: -1}), "jitter"},
 		{file(Options{MinInput: 5, MaxInput: 4}), "max_input"},
-		{file(Options{MinOutput: 5, MaxOutput: 4}), "max_output"},
 		{file(Options{CapInput: -1}), "cap_input"},
 	} {
 		var got []string
@@ -297,10 +296,9 @@ func TestKept(t *testing.T) {
 	}{
 		{"window", Options{Start: 3 * time.Second, End: 9 * time.Second}, []int{4, 5, 6}, Counts{Read: 6, Filtered: 3}},
 		{"from", Options{Start: 15 * time.Second}, []int{10, 11, 12}, Counts{Read: 12, Filtered: 9}},
-		{"lengths", Options{MinInput: 600, MaxInput: 1024, MinOutput: 10}, []int{1, 6}, Counts{Read: 12, Filtered: 10}},
-		{"most output", Options{MaxOutput: 3}, []int{7, 11}, Counts{Read: 12, Filtered: 10}},
+		{"lengths", Options{MinInput: 600, MaxInput: 1024}, []int{1, 6, 8}, Counts{Read: 12, Filtered: 9}},
 		{"class", Options{Class: "chat"}, nil, Counts{Read: 12, Filtered: 12}},
-		{"caps", Options{CapInput: 1500, CapOutput: 30, MinOutput: 30}, []int{4, 6, 9}, Counts{Read: 12, Filtered: 9, CutInput: 1, CutOutput: 2}},
+		{"cap", Options{CapInput: 1500, MinInput: 600}, []int{1, 2, 4, 6, 7, 8, 10, 12}, Counts{Read: 12, Filtered: 4, CutInput: 4}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.o.File = "mooncake.jsonl"

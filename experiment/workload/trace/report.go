@@ -66,7 +66,7 @@ func (c *Counts) texts() (parts []string) {
 		{c.Other, "skipped: no requests to a model"}, {c.Failed, "skipped: failed"}, {c.Duplicate, "skipped: logged twice"},
 		{c.Uncounted, "skipped with neither token counts nor text"}, {c.Empty, "skipped with an empty prompt or answer"},
 		{c.Filtered, "excluded by window or filters"},
-		{c.CutInput, "with a truncated prompt"}, {c.CutOutput, "with a truncated answer"},
+		{c.CutInput, "with a truncated prompt"},
 	} {
 		if c.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", c.n, c.what))

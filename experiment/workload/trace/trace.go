@@ -66,7 +66,6 @@ type Counts struct {
 	Uncounted int `json:"uncounted"`  // skipped: neither token counts nor the text of prompt or answer
 	Filtered  int `json:"filtered"`   // excluded by a filter, or before the window; rows after the window are not read
 	CutInput  int `json:"cut_input"`  // kept with a truncated prompt
-	CutOutput int `json:"cut_output"` // kept with a truncated answer
 }
 
 // maxTokens bounds a length: far above every context.
