@@ -58,14 +58,14 @@ type Info struct {
 
 // Counts counts the rows read so far.
 type Counts struct {
-	Read      int `json:"read"`       // rows of the file
-	Other     int `json:"other"`      // skipped: no requests to a model (tools, agents, embeddings)
-	Failed    int `json:"failed"`     // skipped: logged as failed
-	Duplicate int `json:"duplicate"`  // skipped: logged twice
-	Empty     int `json:"empty"`      // skipped: an empty prompt or answer (failed requests are logged so)
-	Uncounted int `json:"uncounted"`  // skipped: neither token counts nor the text of prompt or answer
-	Filtered  int `json:"filtered"`   // excluded by a filter, or before the window; rows after the window are not read
-	CutInput  int `json:"cut_input"`  // kept with a truncated prompt
+	Read      int `json:"read"`      // rows of the file
+	Other     int `json:"other"`     // skipped: no requests to a model (tools, agents, embeddings)
+	Failed    int `json:"failed"`    // skipped: logged as failed
+	Duplicate int `json:"duplicate"` // skipped: logged twice
+	Empty     int `json:"empty"`     // skipped: an empty prompt or answer (failed requests are logged so)
+	Uncounted int `json:"uncounted"` // skipped: neither token counts nor the text of prompt or answer
+	Filtered  int `json:"filtered"`  // excluded by a filter, or before the window; rows after the window are not read
+	CutInput  int `json:"cut_input"` // kept with a truncated prompt
 }
 
 // maxTokens bounds a length: far above every context.
