@@ -28,7 +28,6 @@ type Finding struct {
 	Cases    []Flagged       `json:"cases"`
 }
 
-// add adds a finding of a row to the row's case.
 func (f *Finding) add(x Flagged) {
 	if n := len(f.Cases); n > 0 && f.Cases[n-1].Row == x.Row {
 		last := &f.Cases[n-1]
@@ -41,7 +40,6 @@ func (f *Finding) add(x Flagged) {
 	f.Cases = append(f.Cases, x)
 }
 
-// Flagged is what a row has of one code of findings.
 type Flagged struct {
 	Row  string `json:"row"` // its id; for repeats that differ, the name of the point
 	Text string `json:"text"`
@@ -71,9 +69,8 @@ func (o *Analysis) Predicted(s *series.Series) int {
 	return slices.IndexFunc(o.Behind.Series, func(x series.Series) bool { return x.Label() == s.Label() && x.Axis == s.Axis })
 }
 
-// Met returns nil if every row is valid and meets its SLO, and else an error with a line for each that does not.
-// UNDECIDED and invalid count as not met, a caution does not. The probes of a search may fail: its result counts
-// instead.
+// Met is an error with a line for each row that is not valid or misses its SLO. UNDECIDED and invalid count as missed,
+// a caution does not. The probes of a search may fail: its result counts instead.
 func (r *Run) Met() error {
 	missed := r.Analyze().Answer.NotMet
 	if len(missed) == 0 {
@@ -86,7 +83,6 @@ func (r *Run) Met() error {
 	return errors.New(text)
 }
 
-// Each calls f for every point of every series.
 func (o *Analysis) Each(f func(s *series.Series, p *series.Point)) {
 	for i := range o.Series {
 		for j := range o.Series[i].Points {
@@ -113,7 +109,6 @@ func (o *Analysis) HeadlinePoint() (*series.Series, *series.Point) {
 	return s, &s.Points[w.Quoted]
 }
 
-// StatusOf is how a point stands to its SLO.
 func (o *Analysis) StatusOf(p *series.Point) diagnosis.PointStatus {
 	for i := range o.Answer.Workloads {
 		w := &o.Answer.Workloads[i]
@@ -136,7 +131,6 @@ func (o *Analysis) DiagnosisOf(p *series.Point) *diagnosis.Diagnosis {
 	return nil
 }
 
-// collectFindings groups the findings of the rows and of points whose repeats differ by severity and code.
 func (o *Analysis) collectFindings(rows []record.Row) {
 	for _, severity := range []record.Severity{record.Invalid, record.Caution, record.Note} {
 		first := len(o.Findings)

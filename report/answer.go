@@ -42,7 +42,6 @@ func (r *Run) Setup() string {
 // observed reports whether the run is a recording of live traffic.
 func (r *Run) observed() bool { return len(r.Rows) > 0 && r.Rows[0].Observed }
 
-// hardwareText is the hardware as stated: "2 × h100-sxm".
 func hardwareText(t *record.TargetInfo) string {
 	switch {
 	case t.Hardware == "":
@@ -65,7 +64,6 @@ func (r *Run) engine() string {
 	return engines
 }
 
-// SLOLine is the limits of the run on one line.
 func (o *Analysis) SLOLine() string {
 	if len(o.Answer.SLO) == 0 {
 		return "none specified"
@@ -73,7 +71,6 @@ func (o *Analysis) SLOLine() string {
 	return strings.Join(o.Answer.SLO, " · ")
 }
 
-// AnswerView is the answer of one workload in the words of every renderer.
 type AnswerView struct {
 	Headline string // "SHIP D-saturation at concurrency 32"
 	Kind     Kind
@@ -129,8 +126,7 @@ func leadKind(v stats.Verdict) Kind {
 	return verdictCell(v, 0).Kind
 }
 
-// cautionLine is the first caution of the operating point, the number of others, and why its PASS stands: it is
-// decided with the effects of all of them.
+// cautionLine says why the PASS stands: it is decided with the effects of all cautions.
 func cautionLine(o *diagnosis.OperatingPoint) string {
 	if len(o.Cautions) == 0 {
 		return ""
@@ -149,10 +145,8 @@ func cautionLine(o *diagnosis.OperatingPoint) string {
 	return text + ". The PASS holds in the worst case"
 }
 
-// operatingMark marks the operating point of each workload.
 const operatingMark = "★"
 
-// workloadsTable is the answer of every workload.
 func (o *Analysis) workloadsTable() Table {
 	t := Table{ID: "workloads", Caption: "Workloads", Columns: []Column{{Head: "workload"}, {Head: "answer"}, {Head: "why"}, {Head: "next"}}}
 	for i := range o.Answer.Workloads {
@@ -171,8 +165,7 @@ func (o *Analysis) workloadsTable() Table {
 	return t
 }
 
-// statusCell is how a point stands to the SLO: PASS, FAIL, UNDECIDED, INVALID; PASS ★: the operating point of its
-// workload.
+// statusCell is PASS, FAIL, UNDECIDED or INVALID; PASS ★: the operating point of its workload.
 func (o *Analysis) statusCell(p *series.Point) Cell {
 	s := o.StatusOf(p)
 	c := verdictCell(p.SLO, p.Need)

@@ -5,8 +5,6 @@ import (
 	"bench/experiment/unit"
 )
 
-// answersTable is the share of valid and of correct answers of each row, its classes and categories, where answers
-// were checked.
 func (r *Run) answersTable() Table {
 	t := Table{ID: "answers", Caption: "Answers", Note: "Valid: of the form that the request asks for. Correct: as expected. With 95 % intervals.", Columns: []Column{
 		{Head: "row"}, {Head: "checked", Num: true}, {Head: "valid", Unit: "%", Num: true}, {Head: "reasons"}, {Head: "correct of", Num: true}, {Head: "correct", Unit: "%", Num: true}}}
@@ -28,7 +26,6 @@ func (r *Run) answersTable() Table {
 	return t
 }
 
-// shareCells are the number of answers that were checked, and the share with its interval.
 func shareCells(s *record.Share) (checked, share Cell) {
 	if s == nil {
 		return Absent(), Absent()

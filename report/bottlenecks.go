@@ -14,7 +14,6 @@ type cause struct {
 	points []string
 }
 
-// names is the first point and the number of others.
 func (c *cause) names() string {
 	if n := len(c.points) - 1; n > 0 {
 		return c.points[0] + ", and " + unit.Plural(n, "more point")
@@ -69,10 +68,8 @@ func (o *Analysis) bottlenecksTable() Table {
 	return t
 }
 
-// shownPoints is the number of points that a line of bottlenecks names.
 const shownPoints = 3
 
-// bottlenecks writes one line for each bottleneck with its points.
 func (p *printer) bottlenecks(o *Analysis) {
 	all := o.causes()
 	if len(all) > 0 {

@@ -10,10 +10,8 @@ import (
 	"bench/experiment/unit"
 )
 
-// mostOpen is the number of open points that the line of the budget names.
 const mostOpen = 3
 
-// budgetLine is what a run did with its budget, and what it left open; empty: it had none.
 func budgetLine(b *record.Budget) string {
 	if b == nil {
 		return ""
@@ -42,7 +40,6 @@ func budgetLine(b *record.Budget) string {
 	return fmt.Sprintf("%s; %s open: %s", text, unit.Plural(len(b.Open), "verdict"), strings.Join(parts, "; "))
 }
 
-// notRun names the first row that did not fit, and counts the others.
 func notRun(rows []record.NotStarted) string {
 	return andMore(rows[0].ID, len(rows)-1) + " did not fit"
 }

@@ -33,7 +33,6 @@ func FigureWords(name string) string {
 	return MetricName(name)
 }
 
-// metricWords is the metric of a figure without its statistic: "TPOT".
 func metricWords(name string) string {
 	if i := strings.LastIndexByte(name, '_'); i > 0 && slices.Contains(experiment.SLOStats, name[i+1:]) {
 		name = name[:i]
@@ -53,8 +52,7 @@ func marginText(m *compare.Metric) string {
 	return text
 }
 
-// changeText is the change of a figure with its interval: "+5.1 % [+3.9, +6.3]"; of one that was not tested
-// the raw change, with "~" if n is too small for it.
+// changeText is "+5.1 % [+3.9, +6.3]"; of a figure that was not tested the raw change, with "~" if n is too small.
 func changeText(m *compare.Metric) string {
 	switch {
 	case m.Change != nil:
@@ -73,12 +71,10 @@ func signed(m *compare.Metric, change float64) string {
 	return percentDigits(change) + " %"
 }
 
-// withinText is an interval of a change in percent: "[+3.9, +6.3]".
 func withinText(x stats.Interval) string {
 	return "[" + percentDigits(x.Lo) + ", " + percentDigits(x.Hi) + "]"
 }
 
-// percentDigits is a share in percent with its sign and no more digits than a decision needs.
 func percentDigits(share float64) string {
 	x := 100 * share
 	if math.IsInf(x, 0) {

@@ -8,7 +8,6 @@ import (
 	"bench/report/compare"
 )
 
-// ComparisonText writes a comparison for a terminal: the answer, the changes as a picture, the tables.
 func ComparisonText(w io.Writer, c *compare.Comparison, screen Screen) error {
 	p := newPrinter(screen)
 	a, f := AnswerComparison(c), NewForest(c)
@@ -31,7 +30,6 @@ func ComparisonText(w io.Writer, c *compare.Comparison, screen Screen) error {
 	return p.flush(w)
 }
 
-// captioned writes a table with rows between its caption and its note.
 func (p *printer) captioned(t Table, draw func(Table)) {
 	if len(t.Rows) == 0 {
 		return
@@ -44,8 +42,7 @@ func (p *printer) captioned(t Table, draw func(Table)) {
 	}
 }
 
-// list writes each row of a table as a paragraph, for tables too wide for a terminal. A row whose texts contain the
-// separator has a line for each cell.
+// list is for tables too wide for a terminal. A row whose texts contain the separator has a line for each cell.
 func (p *printer) list(t Table) {
 	const separator = " · "
 	heads := make([]string, len(t.Columns))
@@ -70,7 +67,6 @@ func (p *printer) list(t Table) {
 	}
 }
 
-// ComparisonMarkdown writes a comparison for a pull request: the answer and the picture, the tables folded.
 func ComparisonMarkdown(w io.Writer, c *compare.Comparison) error {
 	m := &markdown{}
 	a, f := AnswerComparison(c), NewForest(c)
@@ -95,14 +91,11 @@ func ComparisonMarkdown(w io.Writer, c *compare.Comparison) error {
 	return m.flush(w)
 }
 
-// ComparisonLegend explains the figures of a comparison.
 const ComparisonLegend = "Medians over the repeats. Raw change: of these. Change: new against base over runs, with its " +
 	"95 % interval. ~ thin or n too small. Tests: docs/statistics.md#compare"
 
-// ComparisonTitle names both sides.
 func ComparisonTitle(c *compare.Comparison) string { return c.New + " against " + c.Base }
 
-// ComparisonSides names both sides with their runs.
 func ComparisonSides(c *compare.Comparison) []string {
 	name := func(name string, runs []compare.RunRef) string {
 		switch {

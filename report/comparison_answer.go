@@ -10,7 +10,6 @@ import (
 	"bench/report/compare"
 )
 
-// ComparisonAnswer is a comparison in sentences, the answer first.
 type ComparisonAnswer struct {
 	Lead  string   // "FAIL", "NEW is better"
 	Text  string   // the figures behind it
@@ -61,7 +60,6 @@ func AnswerComparison(c *compare.Comparison) ComparisonAnswer {
 	return a
 }
 
-// answer says whether NEW is better or worse, and facts besides.
 func (x *changes) answer(facts []string) ComparisonAnswer {
 	worse, better := len(x.worse), len(x.better)
 	a := ComparisonAnswer{Text: x.sentence(worse > 0 && better > 0, facts...)}
@@ -80,7 +78,6 @@ func (x *changes) answer(facts []string) ComparisonAnswer {
 	return a
 }
 
-// refusing are the differences that make figures incomparable.
 func refusing(ds []compare.Difference) []compare.Difference {
 	return slices.DeleteFunc(slices.Clone(ds), func(d compare.Difference) bool {
 		return d.Key == "" ||
@@ -103,12 +100,10 @@ func knobsText(ds []compare.Difference) string {
 	return strings.Join(parts, ", ")
 }
 
-// allRefused reports whether there are points, and none is comparable.
 func allRefused(c *compare.Comparison) bool {
 	return len(c.Points) > 0 && !slices.ContainsFunc(c.Points, func(p compare.Point) bool { return !p.Refused })
 }
 
-// pointsKnobs names the first difference of points that are all refused; the table has the others.
 func pointsKnobs(c *compare.Comparison) string {
 	why := refusing(c.Points[0].Differences)
 	text := knobsText(why[:1])
@@ -125,7 +120,6 @@ func pointsKnobs(c *compare.Comparison) string {
 	return text
 }
 
-// notCompared says which points and runs are not part of the answer.
 func notCompared(c *compare.Comparison) []string {
 	var out []string
 	var other []string
@@ -158,7 +152,6 @@ func notCompared(c *compare.Comparison) []string {
 	return out
 }
 
-// andMorePoints is the first of some points and the number of others.
 func andMorePoints(names []string) string {
 	if len(names) == 1 {
 		return names[0]
@@ -166,7 +159,6 @@ func andMorePoints(names []string) string {
 	return fmt.Sprintf("%s and %s", names[0], unit.Plural(len(names)-1, "more point"))
 }
 
-// cautionsText names the cautions and invalid rows of points that the answer rests on; empty: there are none.
 func cautionsText(c *compare.Comparison, f *Forest) string {
 	var where, codes []string
 	for i := range c.Points {

@@ -13,7 +13,6 @@ import (
 	"bench/report/compare"
 )
 
-// changes are the lines of a forest by what they show.
 type changes struct {
 	worse, better []ForestLine // that chance among all main figures does not explain
 	counts        map[ForestMark]int
@@ -64,8 +63,7 @@ func (f *Forest) findings() changes {
 // surprise is the risk that a sentence names a change by chance.
 const surprise = 0.05
 
-// sentence names what is better and worse, with these words if they are said nowhere else, then states facts and
-// counts all.
+// sentence has the words better and worse only if they are said nowhere else.
 func (x *changes) sentence(worded bool, facts ...string) string {
 	var parts []string
 	add := func(what string, lines []ForestLine) {
@@ -82,8 +80,7 @@ func (x *changes) sentence(worded bool, facts ...string) string {
 	return strings.Join(append(append(parts, facts...), x.countsText()), "; ")
 }
 
-// countsText counts the figures by verdict: "of 34 figures 2 better (TPOT), 8 no change, 24 inconclusive; 6
-// not tested".
+// countsText is "of 34 figures 2 better (TPOT), 8 no change, 24 inconclusive; 6 not tested".
 func (x *changes) countsText() string {
 	var parts []string
 	named := len(x.worse)+len(x.better) > 0
@@ -123,8 +120,7 @@ func decidingText(m *compare.Metric) string {
 	return fmt.Sprintf("%s: %s would show %s", FigureWords(m.Name), neededText(m, needed(m)), shown)
 }
 
-// quoteLines names the largest change of each of the most important kinds of figures, those that the SLO limits
-// first.
+// quoteLines names the largest change of the most important kinds, those that the SLO limits first.
 func quoteLines(lines []ForestLine, most int) string {
 	byKind := map[string][]ForestLine{}
 	for _, l := range lines {
@@ -144,7 +140,6 @@ func quoteLines(lines []ForestLine, most int) string {
 	return strings.Join(parts, ", ")
 }
 
-// limitedLines is 1 if the SLO limits a figure of lines, else 0.
 func limitedLines(lines []ForestLine) int {
 	if slices.ContainsFunc(lines, func(l ForestLine) bool { return l.Metric.Limited }) {
 		return 1
@@ -152,7 +147,6 @@ func limitedLines(lines []ForestLine) int {
 	return 0
 }
 
-// rawText quotes the raw changes of figures that are not tested.
 func (f *Forest) rawText() string {
 	if len(f.Main) == 0 {
 		return ""
@@ -160,7 +154,6 @@ func (f *Forest) rawText() string {
 	return "; raw: " + quoteLines(f.Main, 3)
 }
 
-// kindOf groups figures that go together.
 func kindOf(name string) string {
 	metric, _, _ := strings.Cut(name, "_")
 	switch {
@@ -176,8 +169,7 @@ func kindOf(name string) string {
 	return ""
 }
 
-// quoteKind names the largest change of the most important figure: "+8.8 % output tok/s [+2.1, +15.4] at D
-// concurrency=8 (3 points)".
+// quoteKind is "+8.8 % output tok/s [+2.1, +15.4] at D concurrency=8 (3 points)": the most important figure.
 func quoteKind(lines []ForestLine) string {
 	best := slices.MinFunc(lines, func(a, b ForestLine) int {
 		return cmp.Or(cmp.Compare(headlineRank(a), headlineRank(b)),

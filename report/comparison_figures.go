@@ -13,11 +13,9 @@ import (
 	"bench/report/compare"
 )
 
-// figuresID begins the ids of the tables of a point.
 const figuresID = "point-"
 
-// pointTables are the figures of each point, for a terminal; in a wide one the raw change has a column of its
-// own.
+// pointTables are for a terminal; in a wide one the raw change has a column of its own.
 func pointTables(c *compare.Comparison, wide bool) []Table {
 	var tables []Table
 	for i := range c.Points {
@@ -47,7 +45,6 @@ func sloText(p *compare.Point) string {
 	return fmt.Sprintf("; SLO %s → %s", p.BaseSLO, p.NewSLO)
 }
 
-// pointTable is the figures of a point or of a class of it, for a terminal. Reasons are in its note.
 func pointTable(id, caption string, metrics []compare.Metric, refused, wide bool) Table {
 	t := Table{ID: id, Caption: caption, Columns: []Column{{Head: "figure"}, {Head: "base", Num: true},
 		{Head: "new", Num: true},
@@ -81,7 +78,6 @@ func pointTable(id, caption string, metrics []compare.Metric, refused, wide bool
 	return t
 }
 
-// FiguresTable is every figure of every point.
 func FiguresTable(c *compare.Comparison) Table {
 	return figuresTable(c, func(*compare.Metric) bool { return true })
 }
@@ -104,7 +100,6 @@ func figuresTable(c *compare.Comparison, shown func(*compare.Metric) bool) Table
 	return t
 }
 
-// StatisticsTable is how each figure was tested.
 func StatisticsTable(c *compare.Comparison) Table {
 	t := Table{ID: "statistics", Caption: "Statistics", Note: ComparisonLegend, Columns: []Column{
 		{Head: "point"}, {Head: "figure"}, {Head: "p", Num: true}, {Head: "test"},
@@ -125,7 +120,6 @@ func StatisticsTable(c *compare.Comparison) Table {
 	return t
 }
 
-// eachFigure calls f for every figure of every point, and for those of its classes.
 func eachFigure(c *compare.Comparison, f func(point string, m *compare.Metric, refused bool)) {
 	for i := range c.Points {
 		p := &c.Points[i]
@@ -148,13 +142,11 @@ func figureCell(m *compare.Metric) Cell {
 	return c
 }
 
-// sideCells are the figure of base and of new.
 func sideCells(m *compare.Metric) (base, changed Cell) {
 	return sideCell(m.Base, m.BaseQuoted, m.Unit), sideCell(m.New, m.NewQuoted, m.Unit)
 }
 
-// sideCell is a figure of one side with a mark if it is thin or n too small. It is the estimate that the change is made
-// of, not the bound of Units.Percentile: a reader can reproduce the change.
+// sideCell is the estimate that the change is made of, not the bound of Units.Percentile.
 func sideCell(x *float64, q compare.Quoted, unit string) Cell {
 	if x == nil {
 		return Absent()
@@ -175,7 +167,6 @@ func sideCell(x *float64, q compare.Quoted, unit string) Cell {
 	return c
 }
 
-// rawCell is the raw change: it exists whether the figure was tested or not.
 func rawCell(m *compare.Metric) Cell {
 	if m.RawChange == nil {
 		return Absent()
@@ -195,11 +186,9 @@ func rawMark(m *compare.Metric) string {
 	return ""
 }
 
-// needed is the number of runs per side that would decide a figure: for the change shown, or for the margin
-// if that is larger. 0: unknown, or decided.
+// needed is for the change shown, or for the margin if that is larger. 0: unknown, or decided.
 func needed(m *compare.Metric) int { return cmp.Or(m.NeedForChange, m.NeedRuns) }
 
-// neededText is a number of runs, or of pairs of repeats, as text.
 func neededText(m *compare.Metric, n int) string {
 	if m.Test == compare.ByPairs {
 		return unit.Plural(n, "pair")
@@ -232,7 +221,6 @@ func neededNote(metrics []compare.Metric) string {
 		strings.Join(margins, ", ") + ". "
 }
 
-// comparedCell is the verdict with the figure behind it, after the gate's.
 func comparedCell(m *compare.Metric, refused bool) Cell {
 	if refused {
 		return Cell{Text: "not compared", Kind: Faint}

@@ -14,7 +14,6 @@ import (
 	"bench/report/compare"
 )
 
-// newBaseAnswer says that nothing was compared, and what changed.
 func newBaseAnswer(c *compare.Comparison) ComparisonAnswer {
 	text := c.NewBase.String()
 	if c.Gate != nil {
@@ -25,7 +24,6 @@ func newBaseAnswer(c *compare.Comparison) ComparisonAnswer {
 	return ComparisonAnswer{Lead: "New base", Text: text}
 }
 
-// gateAnswer is the verdict of the gate with the case behind it.
 func gateAnswer(c *compare.Comparison, f *Forest) ComparisonAnswer {
 	g := c.Gate
 	a := ComparisonAnswer{Lead: string(g.Verdict), Kind: verdictCell(g.Verdict, 0).Kind}
@@ -61,7 +59,6 @@ func gateAnswer(c *compare.Comparison, f *Forest) ComparisonAnswer {
 	return a
 }
 
-// Counts are how many figures have which verdict: of the gate if there is one.
 func Counts(c *compare.Comparison, f *Forest) []diagnosis.Fact {
 	var names []string
 	counts := map[string]int{}
@@ -88,7 +85,6 @@ func Counts(c *compare.Comparison, f *Forest) []diagnosis.Fact {
 	return out
 }
 
-// lineOf is the line of a gate's case; nil: it is of no figure.
 func (f *Forest) lineOf(x compare.Case) *ForestLine {
 	i := slices.IndexFunc(f.Main, func(l ForestLine) bool {
 		return l.Point == x.Where() &&

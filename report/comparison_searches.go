@@ -9,7 +9,6 @@ import (
 	"bench/report/compare"
 )
 
-// comparedSearches is the answer of each search on both sides.
 func comparedSearches(c *compare.Comparison) Table {
 	t := Table{ID: "searches", Caption: "Answers of searches", Columns: []Column{
 		{Head: "search"}, {Head: "goal"}, {Head: "base", Num: true}, {Head: "new", Num: true},
@@ -23,7 +22,6 @@ func comparedSearches(c *compare.Comparison) Table {
 	return t
 }
 
-// searchesNotes are the answers of searches in sentences; beyond a few the table has them.
 func searchesNotes(c *compare.Comparison) []string {
 	const most = 3
 	var notes []string

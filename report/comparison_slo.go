@@ -36,7 +36,6 @@ func sloChanges(c *compare.Comparison) (out []string) {
 	return out
 }
 
-// limitedIs reports whether a figure of a point that its SLO limits has a verdict.
 func limitedIs(p *compare.Point, v compare.Verdict) bool {
 	is := func(m compare.Metric) bool { return m.Limited && m.Verdict == v }
 	return slices.ContainsFunc(p.Metrics, is) ||

@@ -10,8 +10,6 @@ import (
 	"bench/report/compare"
 )
 
-// ConditionTables are the tables of a comparison without figures: what differs besides them, and what is not
-// in them.
 func ConditionTables(c *compare.Comparison) []Table {
 	var left []compare.LeftOut
 	for i := range c.Points {
@@ -23,7 +21,6 @@ func ConditionTables(c *compare.Comparison) []Table {
 		disturbedTable(c), UnmatchedTable(c)}
 }
 
-// pointDifferences are the differences of points, each once.
 func pointDifferences(c *compare.Comparison) Table {
 	var all []compare.Difference
 	points := map[compare.Difference][]string{}
@@ -63,7 +60,6 @@ func gateTable(c *compare.Comparison) Table {
 	return t
 }
 
-// explained reports whether the figure of a case says why the gate does not pass it.
 func explained(c *compare.Comparison, x compare.Case) (is bool) {
 	eachFigure(c, func(point string, m *compare.Metric, _ bool) {
 		is = is || point == x.Where() && m.Name == x.Metric && m.Change != nil &&
@@ -72,7 +68,6 @@ func explained(c *compare.Comparison, x compare.Case) (is bool) {
 	return is
 }
 
-// LeftOutTable lists what of base is not compared.
 func LeftOutTable(id, caption string, left []compare.LeftOut) Table {
 	t := Table{ID: id, Caption: caption, Columns: []Column{{Head: "run"}, {Head: "row"}, {Head: "why"}}}
 	for _, l := range left {
@@ -81,7 +76,6 @@ func LeftOutTable(id, caption string, left []compare.LeftOut) Table {
 	return t
 }
 
-// DifferencesTable is what differs between the sides besides the figures.
 func DifferencesTable(id, caption string, ds []compare.Difference) Table {
 	t := Table{ID: id, Caption: caption, Columns: []Column{{Head: "what"}, {Head: "base"}, {Head: "new"},
 		{Head: "effect"}}}
@@ -103,7 +97,6 @@ func DifferencesTable(id, caption string, ds []compare.Difference) Table {
 	return t
 }
 
-// disturbedTable is the invalid rows, and those with cautions.
 func disturbedTable(c *compare.Comparison) Table {
 	t := Table{ID: "disturbed", Caption: "Invalid rows and cautions",
 		Columns: []Column{{Head: "point"}, {Head: "severity"}, {Head: "findings"}, {Head: "row"},
@@ -128,7 +121,6 @@ func disturbedTable(c *compare.Comparison) Table {
 	return t
 }
 
-// UnmatchedTable is the points of one side only.
 func UnmatchedTable(c *compare.Comparison) Table {
 	t := Table{ID: "unmatched", Caption: "Unmatched points",
 		Columns: []Column{{Head: "point"}, {Head: "side"}}}

@@ -7,14 +7,12 @@ import (
 
 const SchemaDocument = "bench/report/v2"
 
-// Document is the answers of runs as data: the page carries it under bench-data, and --format json writes
-// it.
+// Document is what the page carries under bench-data, and --format json writes.
 type Document struct {
 	Schema string        `json:"schema"`
 	Runs   []DocumentRun `json:"runs"` // in the order of the arguments
 }
 
-// DocumentRun is a run of a Document.
 type DocumentRun struct {
 	Run    string `json:"run"`    // start time in UTC
 	Matrix string `json:"matrix"` // name of the matrix
@@ -32,10 +30,8 @@ type DocumentRun struct {
 	Analysis
 }
 
-// NewDocument is a document without a run.
 func NewDocument() Document { return Document{Schema: SchemaDocument, Runs: []DocumentRun{}} }
 
-// Add appends a run with what its rows show.
 func (d *Document) Add(r *Run, o Analysis) {
 	d.Runs = append(d.Runs, DocumentRun{r.Manifest.Run, r.Manifest.Matrix, r.Evaluated, r.WithoutRecords, r.Manifest.Predicted, r.Manifest.Searches, r.Beside(&o), r.Shadow, o})
 }

@@ -34,8 +34,7 @@ type Evaluated struct {
 	Stored []string `json:"stored,omitempty"` // rows without records: their verdicts are those of the files
 }
 
-// EvaluateAgain derives everything again that rows and searches have from the request records. It changes the
-// run in memory, and no file.
+// EvaluateAgain derives everything again from the request records, in memory alone.
 func (r *Run) EvaluateAgain(by Evaluation) error {
 	done := &Evaluated{Limits: by.Given}
 	r.setHardware(by.Target)
@@ -92,7 +91,6 @@ func (r *Run) rowAgain(stored *record.Row, by Evaluation) (*record.Row, error) {
 	return verdict.Again(&row, records, r.target(stored, by), r.rooflineOf(stored, by)), nil
 }
 
-// setHardware replaces what the run states of its hardware.
 func (r *Run) setHardware(by experiment.Target) {
 	t := &r.Manifest.Target
 	t.Hardware, t.GPUs, t.Precision = cmp.Or(by.Hardware, t.Hardware), cmp.Or(by.GPUs, t.GPUs), cmp.Or(by.Precision, t.Precision)
@@ -101,7 +99,6 @@ func (r *Run) setHardware(by experiment.Target) {
 	})
 }
 
-// statesHardware reports whether the evaluation is on other hardware than the run states.
 func (by *Evaluation) statesHardware() bool {
 	return by.Target.Hardware != "" || by.Target.GPUs != 0 || by.Target.Precision != ""
 }
@@ -147,8 +144,7 @@ func (r *Run) rooflineOf(row *record.Row, by Evaluation) record.RooflineSource {
 	return source.Or(row.Roofline)
 }
 
-// searchAgain derives the answers of searches from their probes. Under other limits, probes with their stored
-// verdicts do not count.
+// searchAgain: under other limits, probes with their stored verdicts do not count.
 func (r *Run) searchAgain(otherLimits bool, stored []string) {
 	r.Manifest.Searches = slices.Clone(r.Manifest.Searches)
 	for i := range r.Manifest.Searches {

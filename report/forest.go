@@ -22,7 +22,6 @@ type Forest struct {
 	Reach float64 // end of the axis on either side; what lies beyond is drawn as an arrow
 }
 
-// ForestLine is one figure of one point.
 type ForestLine struct {
 	Point  string // with the class of a mix
 	Figure string // TPOT p50
@@ -47,7 +46,6 @@ var headlineFigures = []string{"output_tokens_per_s", "ttfo_p50", "ttft_p50", "t
 // few is the number of lines up to which nothing is folded.
 const few = 8
 
-// NewForest takes every figure that has a change.
 func NewForest(c *compare.Comparison) Forest {
 	var all []ForestLine
 	eachFigure(c, func(point string, m *compare.Metric, refused bool) {
@@ -143,19 +141,16 @@ func newForestLine(point string, m *compare.Metric) (l ForestLine, ok bool) {
 	return l, true
 }
 
-// worseInterval has the ends of a change's interval with their signs turned so that above 0 is worse.
 func worseInterval(figure string, x stats.Interval) stats.Interval {
 	lo, hi := compare.WorseBy(figure, x.Lo), compare.WorseBy(figure, x.Hi)
 	return stats.Interval{Lo: min(lo, hi), Hi: max(lo, hi)}
 }
 
-// Ranks of lines.
 const (
 	failed = 0
 	beside = 10 // the first of the lines that are folded
 )
 
-// rankOf orders lines by what a reader has to see first.
 func (l *ForestLine) rankOf(gated bool) int {
 	switch {
 	case !l.main(gated):
@@ -172,7 +167,6 @@ func (l *ForestLine) rankOf(gated bool) int {
 	return 4 + slices.Index(ForestMarks, l.Mark)
 }
 
-// main reports whether a line belongs to the picture at first.
 func (l *ForestLine) main(gated bool) bool {
 	return l.Metric.Threshold != nil || l.chief() && (!gated || l.Mark == MarkWorse)
 }
@@ -189,7 +183,6 @@ func (l *ForestLine) chief() bool {
 	return !experiment.IsShare(m.Name) || l.At != 0
 }
 
-// Tip is the evidence behind a line: both sides, the change, how it was tested.
 func (l *ForestLine) Tip() string {
 	m := l.Metric
 	base, changed := sideCells(m)
@@ -200,7 +193,6 @@ func (l *ForestLine) Tip() string {
 	return text + "\n" + comparedCell(m, false).Text
 }
 
-// carried reports whether n carries the percentile on both sides.
 func (l *ForestLine) carried() bool {
 	return l.Metric.BaseQuoted.Grade.Worst(l.Metric.NewQuoted.Grade) != stats.NoBound
 }

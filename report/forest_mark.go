@@ -12,7 +12,6 @@ const (
 	MarkRaw          ForestMark = "raw" // without a test: no interval
 )
 
-// ForestMarks are all marks, in the order of a legend.
 var ForestMarks = []ForestMark{MarkWorse, MarkBetter, MarkNoChange, MarkPass, MarkInconclusive, MarkRaw}
 
 func (m ForestMark) Words() string {
@@ -28,7 +27,6 @@ func (m ForestMark) Text() string {
 		MarkInconclusive: "○", MarkRaw: "×"}[m]
 }
 
-// Kind is the colour of the mark.
 func (m ForestMark) Kind() Kind {
 	return map[ForestMark]Kind{MarkWorse: Failed, MarkBetter: Passed, MarkInconclusive: Undecided,
 		MarkRaw: Faint}[m]

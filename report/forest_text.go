@@ -11,7 +11,6 @@ import (
 	"bench/experiment/unit"
 )
 
-// The widths of the parts of a forest on a terminal.
 const (
 	narrowestBar = 19
 	widestBar    = 41
@@ -19,8 +18,6 @@ const (
 	mostLinesOf  = 16 // of a forest; the tables have all
 )
 
-// forest draws the main lines of a forest: name, bar, change. Its axis is in the first line, its marks in the
-// last.
 func (p *printer) forest(f *Forest) {
 	cut := f.Cut(mostLinesOf)
 	lines := cut.Main
@@ -60,7 +57,6 @@ func (p *printer) forest(f *Forest) {
 	}
 }
 
-// label names the figure of a line, escaped.
 func (l *ForestLine) label() string { return safetext.Escape(l.Point + " " + l.Figure) }
 
 func reachText(reach float64) string { return unit.Brief(100*reach, 3) + " %" }
@@ -87,8 +83,7 @@ func marksText(lines []ForestLine) string {
 	return strings.Join(append(parts, "├─┤ 95 % interval"), "   ")
 }
 
-// bar draws a line between -reach and reach: zero, threshold, interval, mark. An arrow leads to what lies
-// beyond.
+// bar draws a line between -reach and reach. An arrow leads to what lies beyond.
 func (p *printer) bar(l *ForestLine, reach float64, width int) string {
 	cells := slices.Repeat([]string{" "}, width)
 	at := func(x float64) int {

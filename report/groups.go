@@ -10,7 +10,6 @@ import (
 	"bench/experiment/stats"
 )
 
-// groupTables are the requests of each point by class of the mix, category of the prompt, model and replica.
 func (o *Analysis) groupTables(u Units) []Table {
 	return []Table{
 		o.groupsTable(u, "classes", "Classes", "class", func(r *record.Row) map[string]record.Summary { return r.Classes }),
@@ -20,10 +19,8 @@ func (o *Analysis) groupTables(u Units) []Table {
 	}
 }
 
-// mostGroups is the number of rows of groups in the text.
 const mostGroups = 12
 
-// groups writes the tables of models and categories, in few lines.
 func (p *printer) groups(o *Analysis) {
 	left := mostGroups
 	for _, t := range o.groupTables(InHeading)[1:3] {
@@ -42,7 +39,6 @@ func (p *printer) few(t Table, most int, where string) int {
 	return len(t.Rows)
 }
 
-// groupsTable is the latencies of each group, pooled over the repeats.
 func (o *Analysis) groupsTable(u Units, id, caption, head string, groups func(*record.Row) map[string]record.Summary) Table {
 	t := Table{ID: id, Caption: caption, Columns: []Column{{Head: "point"}, {Head: head}, {Head: "n", Num: true},
 		u.column("TTFT p50"), u.column("TTFT p99"), u.column("TPOT p50"), u.column("E2E p99")}}

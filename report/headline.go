@@ -38,8 +38,7 @@ func (r *Run) Headline() *compare.Headline {
 	return h
 }
 
-// headlinePercentile is a percentile with the mark of its grade; nil: not measured, or its sample has no
-// bound.
+// headlinePercentile is nil if it was not measured, or its sample has no bound.
 func headlinePercentile(ps record.Percentiles, stat string) *compare.Percentile {
 	p, measured := ps.Get(stat)
 	if !measured {

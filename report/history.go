@@ -13,8 +13,6 @@ import (
 	"bench/report/compare"
 )
 
-// HistoryText writes a history for a terminal: the answer of each group, its alarms, its changes, and the
-// figures without an alarm test.
 func HistoryText(w io.Writer, h *compare.History, screen Screen) error {
 	p := newPrinter(screen)
 	for i := range h.Groups {
@@ -65,7 +63,6 @@ func HistoryMarkdown(w io.Writer, h *compare.History) error {
 	return m.flush(w)
 }
 
-// GroupTitle names the matrix, the model and the hardware of a group.
 func GroupTitle(g *compare.Group) string {
 	s := fmt.Sprintf("%s, %s, %s", cmp.Or(g.Matrix, "no matrix"), cmp.Or(g.Model, "model not reported"), cmp.Or(g.Hardware, "hardware not specified"))
 	if g.GPUs > 0 {
@@ -82,19 +79,14 @@ func GroupTitle(g *compare.Group) string {
 	return s + ": " + unit.Plural(len(g.Nights), "night")
 }
 
-// Date is the day of a night's start, in UTC.
 func Date(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
-// Day is the start of a night, in UTC.
 func Day(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") }
 
-// GroupTables are the alarms, the changes, the nights whose gate found a regression, and the figures without
-// an alarm test.
 func GroupTables(g *compare.Group) []Table {
 	return []Table{alarmTable(g), changeTable(g, true), gateTableOf(g), unwatchedTable(g)}
 }
 
-// gateTableOf is the regressions that the gates of nights found.
 func gateTableOf(g *compare.Group) Table {
 	t := Table{ID: "gates", Caption: "Regressions that the gate found",
 		Columns: []Column{{Head: "night"}, {Head: "point"}, {Head: "figure"}, {Head: "change"},
@@ -174,8 +166,7 @@ func alarmTable(g *compare.Group) Table {
 	return t
 }
 
-// changeTable is the change-points. A terminal has room for the first suspect only; all adds the others and
-// the figures.
+// changeTable has the first suspect only, or all with the figures.
 func changeTable(g *compare.Group, all bool) Table {
 	t := Table{ID: "changes", Caption: "Changes", Columns: []Column{{Head: "point"}, {Head: "figure"}, {Head: "since"}, {Head: "change"}, {Head: "other changes"}}}
 	if all {
@@ -195,8 +186,7 @@ func changeTable(g *compare.Group, all bool) Table {
 	return t
 }
 
-// Suspects are the facts that changed at about the night of a change: the first with a count of the others,
-// or all.
+// Suspects are the facts that changed at about the night of a change: the first and a count, or all.
 func Suspects(c compare.Change, all bool) string {
 	s := ""
 	for i, x := range c.Suspects {
@@ -214,7 +204,6 @@ func Suspects(c compare.Change, all bool) string {
 	return cmp.Or(s, "none recorded")
 }
 
-// TrendsTable is every figure's last night and last change.
 func TrendsTable(g *compare.Group) Table {
 	t := Table{ID: "trends", Caption: "Trends", Columns: []Column{{Head: "point"}, {Head: "figure"}, {Head: "last night", Num: true}, {Head: "95 % interval"}, {Head: "nights", Num: true}, {Head: "last change"}}}
 	for i := range g.Trends {
@@ -236,7 +225,6 @@ func IntervalText(iv stats.Interval, unit string) string {
 	return Quantity(iv.Lo, unit) + " to " + Quantity(iv.Hi, unit)
 }
 
-// UnreadTable is the runs that could not be read.
 func UnreadTable(h *compare.History) Table {
 	t := Table{ID: "unread", Caption: "Unreadable runs", Columns: []Column{{Head: "run"}, {Head: "why"}}}
 	for _, n := range h.Unread {

@@ -10,14 +10,12 @@ import (
 	"bench/report/compare"
 )
 
-// GroupAnswer is what a group of nights shows, in a sentence.
 type GroupAnswer struct {
 	Kind  Kind
 	Lead  string   // "1 alarm: TPOT p50 at A +6 % since 2026-11-20"
 	Notes []string // what got better, what is not watched, what the gate found
 }
 
-// AnswerGroup lists which figures of a group raise an alarm.
 func AnswerGroup(g *compare.Group) GroupAnswer {
 	worse, better := alarmsOf(g)
 	watched := watchedFigures(g)
@@ -48,7 +46,6 @@ func AnswerGroup(g *compare.Group) GroupAnswer {
 	return a
 }
 
-// quietText is for how long there was no alarm.
 func quietText(g *compare.Group) string {
 	if g.Quiet == 0 {
 		return "no alarm for the worse"
@@ -56,7 +53,6 @@ func quietText(g *compare.Group) string {
 	return "no alarm in " + unit.Plural(g.Quiet, "night")
 }
 
-// alarmsOf are the alarms of a group as text, the largest first.
 func alarmsOf(g *compare.Group) (worse, better []string) {
 	var all []*compare.Trend
 	for i := range g.Trends {
@@ -94,7 +90,6 @@ func alarmsText(all []*compare.Trend, worse bool) (out []string) {
 	return out
 }
 
-// shownAlarms is the number of alarms in the answer.
 const shownAlarms = 3
 
 func compareSizes(a, b float64) int {
@@ -116,7 +111,6 @@ func firstThree(all []string, by string) string {
 	return s
 }
 
-// watchedFigures is the number of figures that can raise an alarm, or do.
 func watchedFigures(g *compare.Group) (n int) {
 	for i := range g.Trends {
 		if g.Trends[i].Unwatched == "" {
@@ -145,7 +139,6 @@ func invalidNow(g *compare.Group) (n int) {
 	return n
 }
 
-// notWatched names the first figures that are not watched, with the reason.
 func notWatched(g *compare.Group) string {
 	t := unwatchedTable(g)
 	if len(t.Rows) == 0 {
@@ -158,7 +151,6 @@ func notWatched(g *compare.Group) string {
 	return s
 }
 
-// gatesText counts the verdicts of the gates and names the last FAIL; empty: no night has a gate.
 func gatesText(g *compare.Group) string {
 	if len(g.Gates) == 0 {
 		return ""

@@ -51,7 +51,6 @@ func (o *Analysis) interactivityTable() Table {
 	return t
 }
 
-// interpolatedCell is an interpolated throughput, with the points around it as evidence.
 func interpolatedCell(s *series.Series, at series.Interpolation, ok, perGPU bool) Cell {
 	if !ok {
 		return Absent()

@@ -12,7 +12,6 @@ import (
 	"bench/experiment/unit"
 )
 
-// loadTable is the load of each row: requests, arrivals, and how steady it was.
 func (r *Run) loadTable() Table {
 	t := Table{ID: "load", Caption: "Load", Columns: []Column{
 		{Head: "row"}, {Head: "completed", Num: true, Help: "failures"}, {Head: "failed", Num: true, Help: "failures"},

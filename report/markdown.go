@@ -22,7 +22,6 @@ func (m *markdown) write(s string) {
 	m.lines++
 }
 
-// line writes a block of trusted Markdown.
 func (m *markdown) line(s string) { m.write(s); m.write("") }
 
 func (m *markdown) flush(w io.Writer) error {
@@ -32,7 +31,6 @@ func (m *markdown) flush(w io.Writer) error {
 	return nil
 }
 
-// table writes a table with its note, its columns aligned.
 func (m *markdown) table(t Table) {
 	if len(t.Rows) == 0 {
 		return
@@ -91,7 +89,6 @@ func (m *markdown) table(t Table) {
 	m.write("")
 }
 
-// list writes lines, in a summary at most mostFindings.
 func (m *markdown) list(caption string, lines []string) {
 	if len(lines) == 0 {
 		return

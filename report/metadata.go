@@ -15,8 +15,7 @@ import (
 
 const stamp = "2006-01-02 15:04:05 UTC"
 
-// metadataTable is the environment of the run that other tables and the head of a report do not have. run.json has
-// everything.
+// metadataTable has what other tables and the head of a report lack. run.json has everything.
 func (r *Run) metadataTable(o *Analysis) Table {
 	m, c, g := r.Manifest, r.Manifest.Client, r.Manifest.Target
 	t := Table{ID: "metadata", Caption: "Metadata", Columns: []Column{{Head: "what"}, {Head: "value"}}}
@@ -93,7 +92,6 @@ func (r *Run) metadataTable(o *Analysis) Table {
 	return t
 }
 
-// maxValues is the number of values that the metadata list if rows differ.
 const maxValues = 5
 
 // addByRow adds a value of the rows: one line if all live rows agree, else a line for each value with its
@@ -141,7 +139,6 @@ func span(from, to time.Time) string {
 	return fmt.Sprintf("%s to %s (%s)", s, to.UTC().Format(stamp), to.Sub(from).Round(time.Second))
 }
 
-// vantage is the network place of the client.
 func vantage(v record.Vantage) string {
 	if v.RTT == nil {
 		return v.Place

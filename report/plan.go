@@ -12,7 +12,6 @@ import (
 	"bench/report/compare"
 )
 
-// PlanText writes a plan for a terminal: the answer, then the figures.
 func PlanText(w io.Writer, p *compare.Plan, screen Screen) error {
 	out := newPrinter(screen)
 	for _, line := range PlanAnswer(p) {
@@ -39,7 +38,6 @@ func PlanMarkdown(w io.Writer, p *compare.Plan) error {
 	return m.flush(w)
 }
 
-// PlanAnswer reports what the present recipe decides, what the other figures need, and the cheapest recipe.
 func PlanAnswer(p *compare.Plan) []string {
 	var decided, needs, why []string
 	planned, decidable := 0, 0

@@ -30,7 +30,6 @@ func pointCell(s *series.Series, p *series.Point) Cell {
 	return c
 }
 
-// pointsTable is every point with its headline metrics.
 func (o *Analysis) pointsTable(u Units) Table {
 	ttft, tpot := o.limitedStat("ttft"), o.limitedStat("tpot")
 	t := Table{ID: "points", Caption: "Points", Columns: []Column{
@@ -87,7 +86,6 @@ func (o *Analysis) limitedStat(metric string) string {
 	return cmp.Or(stat, "p95")
 }
 
-// sampleCell is the sample size of a point with its failed requests.
 func sampleCell(p *series.Point) Cell {
 	c := completed(p)
 	if f := failures(p); f.Kind == Failed {
@@ -162,7 +160,6 @@ func validityCell(p *series.Point) Cell {
 	return c
 }
 
-// seriesTable is where each curve of several loads bends.
 func (o *Analysis) seriesTable() Table {
 	t := Table{ID: "series", Caption: "Saturation and knee", Columns: []Column{{Head: "workload"}, {Head: "saturation", Help: "knee"}, {Head: "knee", Help: "knee"}}}
 	for i := range o.Series {
@@ -181,7 +178,6 @@ func (o *Analysis) seriesTable() Table {
 	return t
 }
 
-// kneeText is a bend of the curve with its reason.
 func kneeText(s *series.Series, k series.LoadLimit) string {
 	text := k.Why
 	if r := k.Resampled; r != nil && r.Share < 1 {
@@ -193,7 +189,6 @@ func kneeText(s *series.Series, k series.LoadLimit) string {
 	return text
 }
 
-// percentilesTable is one latency of every point, by percentile.
 func (o *Analysis) percentilesTable(metric string, u Units) Table {
 	n := "n"
 	if metric == "itl" {

@@ -12,7 +12,6 @@ import (
 	"bench/experiment/unit"
 )
 
-// Beside is a measured run beside its prediction.
 type Beside struct {
 	Run       string            `json:"run"`       // the prediction's
 	Predicted record.Prediction `json:"predicted"` // what it stands for
@@ -30,7 +29,6 @@ type BesidePoint struct {
 	OutputTokensPer *Pair  `json:"output_tokens_per_s,omitempty"`
 }
 
-// Pair is a figure, measured and predicted.
 type Pair struct {
 	Measured  float64 `json:"measured"`
 	Predicted float64 `json:"predicted"`
@@ -83,7 +81,6 @@ func (r *Run) pointNames() []string {
 	return names
 }
 
-// Beside compares the run with the prediction behind it; nil: it has none.
 func (r *Run) Beside(o *Analysis) *Beside {
 	if r.Prediction == nil {
 		return nil
@@ -145,7 +142,6 @@ func (r *Run) differsFrom(prediction *Run) (differences []string) {
 	return differences
 }
 
-// operatingLoad is the load of the operating point of a series; empty: none.
 func (o *Analysis) operatingLoad(i int) string {
 	for k := range o.Answer.Workloads {
 		if w := &o.Answer.Workloads[k]; w.Series == i && w.Operating != nil {
@@ -162,7 +158,6 @@ func limitLoad(s *series.Series, l series.LoadLimit) string {
 	return s.Points[*l.Point].Load
 }
 
-// besidePoints are the points of a series at equal loads.
 func besidePoints(s, other *series.Series) (out []BesidePoint) {
 	for i := range s.Points {
 		p := &s.Points[i]
@@ -197,7 +192,6 @@ func newPair(measured, predicted float64) *Pair {
 	return &Pair{measured, predicted, measured / predicted}
 }
 
-// besideTables are the points and the workloads, measured and predicted; without rows: there is no prediction.
 func (r *Run) besideTables(o *Analysis) (points, workloads Table) {
 	points = Table{ID: "predicted-points", Caption: "Measured and predicted", Columns: []Column{{Head: "point"}}}
 	for _, c := range [][2]string{{"TTFT p50", "ms"}, {"TPOT p50", "ms"}, {"output", "tok/s"}} {

@@ -41,7 +41,6 @@ func (o *Analysis) PrefixSets() []PrefixSet {
 	return sets
 }
 
-// prefixTable compares cold and warm prefixes.
 func (o *Analysis) prefixTable(u Units) Table {
 	t := Table{ID: "prefix", Caption: "Prefix cold and warm", Columns: []Column{
 		{Head: "point"}, {Head: "prefix"}, {Head: "prompt tokens cached", Unit: "%", Num: true},
@@ -58,7 +57,6 @@ func (o *Analysis) prefixTable(u Units) Table {
 	return t
 }
 
-// gainCell is the TTFT that a prefix state saves against the cold prefix of the same points.
 func gainCell(points []*series.Point, state string) Cell {
 	var rows []record.Row
 	for _, p := range points {
@@ -97,7 +95,6 @@ func cachedCell(p *series.Point) Cell {
 	return TextCell(unit.Digits(100 * float64(cached) / float64(prompt)))
 }
 
-// interferenceTable compares the classes of mixes with the same classes alone.
 func (r *Run) interferenceTable(u Units) Table {
 	t := Table{ID: "interference", Caption: "Classes alone and in the mix", Columns: []Column{
 		{Head: "point"}, {Head: "class"}, {Head: "latency"}, {Head: "p99 alone", Unit: u.head(), Num: true, Help: "percentile"},
@@ -149,7 +146,6 @@ func blockCell(s *record.ServerState) Cell {
 	return c
 }
 
-// coldTable is the time from an idle or a stopped server to the first token.
 func (r *Run) coldTable() Table {
 	t := Table{ID: "cold", Caption: "Cold starts", Columns: []Column{{Head: "row"}, {Head: "idle before each", Num: true},
 		{Head: "server ready after", Num: true}, {Head: "first token after", Num: true}, InCell.column("TTFT p50"), {Head: "n", Num: true}}}

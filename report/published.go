@@ -67,7 +67,6 @@ func publishedLoad(f published.Figure) string {
 
 func share(ratio float64) string { return unit.Format(ratio, "share") }
 
-// besideCells are a published figure, and one's own with its distance in words.
 func besideCells(x, own float64, ratio *float64, format, words func(float64) string) []Cell {
 	if x <= 0 {
 		return []Cell{Absent(), Absent()}
@@ -98,8 +97,7 @@ func (t Table) withoutEmpty() Table {
 	return out
 }
 
-// publishedPoint is the headline point, or without published figures there the highest load of its series that has
-// some; nil: there are none.
+// publishedPoint is the headline point, else the highest load of its series that has figures; nil: none.
 func (o *Analysis) publishedPoint() (*series.Series, *series.Point) {
 	s, p := o.HeadlinePoint()
 	if s == nil {
@@ -114,7 +112,6 @@ func (o *Analysis) publishedPoint() (*series.Series, *series.Point) {
 	return s, p
 }
 
-// published writes the published figures beside one point.
 func (p *printer) published(o *Analysis) {
 	s, point := o.publishedPoint()
 	if point == nil {
@@ -127,7 +124,6 @@ func (p *printer) published(o *Analysis) {
 	}
 }
 
-// publishedLines is the point's own values, measured or predicted, above the published ones, laid out.
 func publishedLines(own *series.Published, word string, width int) []string {
 	digits := func(x float64) string {
 		if x <= 0 {
@@ -152,7 +148,6 @@ func publishedLines(own *series.Published, word string, width int) []string {
 	return strings.Split(columns.Table(t, width, figures...), "\n")
 }
 
-// distance is how far one's own values are from the published ones, in words.
 func distance(f published.Compared) string {
 	var parts []string
 	add := func(name string, ratio *float64, words func(float64) string) {

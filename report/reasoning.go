@@ -26,7 +26,6 @@ func (o *Analysis) answers() bool {
 	return shown || slices.ContainsFunc(record.PercentileNames, func(name string) bool { return o.limits("ttfo", name) })
 }
 
-// reasoningTable is the reasoning of each row and of its classes, where requests had any.
 func (r *Run) reasoningTable() Table {
 	t := Table{ID: "reasoning", Caption: "Reasoning", Note: "Per request with reasoning. Time: first token to first answer token. ≈: estimated by bench: the server reports no count of reasoning.", Columns: []Column{
 		{Head: "row"}, {Head: "requests", Num: true}, {Head: "unanswered", Num: true}, {Head: "tokens p50", Num: true}, {Head: "p95", Num: true},
@@ -52,7 +51,6 @@ func reasoningTokens(r *record.Reasoning, s *stats.Summary, name string) Cell {
 	return c
 }
 
-// tokensAt is a percentile of a sample as digits alone.
 func tokensAt(s *stats.Summary, name string) Cell {
 	x, ok := s.Get(name)
 	if !ok {
@@ -61,7 +59,6 @@ func tokensAt(s *stats.Summary, name string) Cell {
 	return TextCell(unit.Digits(x))
 }
 
-// eachSummary calls f with the summary of each row, and of its classes and categories.
 func (r *Run) eachSummary(f func(name string, row *record.Row, s *record.Summary)) {
 	for _, row := range r.Live() {
 		f(row.ID, &row, &row.Summary)

@@ -9,8 +9,7 @@ import (
 	"bench/experiment/safetext"
 )
 
-// reproduceTable is the commands that reproduce the run or a part of it. Names come from a file and are
-// quoted.
+// Names come from a file and are quoted.
 func (r *Run) reproduceTable() Table {
 	m := r.Manifest
 	t := Table{ID: "commands", Caption: "Reproduce", Note: "Save the matrix below as the commands name it.",

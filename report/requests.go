@@ -12,7 +12,6 @@ import (
 	"bench/experiment/record"
 )
 
-// recordsSuffix ends the name of a file of requests, after the row's ID.
 const recordsSuffix = ".requests.jsonl.zst"
 
 // findRecords lists the rows without a file of requests. Every sweep writes one, also of a row without requests.
@@ -32,7 +31,6 @@ func (r *Run) Lost() []string {
 // lost is the state of a row that was done, and whose file is gone.
 const lost = "lost"
 
-// State is the state of a row in the plan.
 func (r *Run) State(id string) string {
 	i := slices.IndexFunc(r.Manifest.Plan, func(p record.Planned) bool { return p.ID == id })
 	switch {
@@ -44,8 +42,7 @@ func (r *Run) State(id string) string {
 	return r.Manifest.Plan[i].State
 }
 
-// Notices stand on top of a report: that it is a prediction, how it differs from the files of its run, which
-// files are missing, and what the budget left open.
+// Notices stand on top of a report.
 func (r *Run) Notices() []string {
 	lines := append(r.predictedLines(), r.Evaluated.Lines()...)
 	if text := budgetLine(r.Manifest.Budget); text != "" {
@@ -92,8 +89,7 @@ func (r *Run) Samples(row *record.Row) ([]*record.Sample, error) {
 	return out, err
 }
 
-// readFile opens a file of a run's directory. A missing file is no error, and neither is a run without a
-// directory.
+// A missing file is no error, and neither is a run without a directory.
 func (r *Run) readFile(name string, each func(io.Reader) error) error {
 	files := r.Files
 	if info, err := os.Stat(r.Dir); files == nil && err == nil && info.IsDir() {

@@ -12,8 +12,7 @@ import (
 	"bench/experiment/unit"
 )
 
-// rooflineTable is the roofline of the first repeat, at the batch and the context that were observed, and how
-// far the medians are from it.
+// rooflineTable is of the first repeat, at the batch and the context that were observed.
 func (o *Analysis) rooflineTable(u Units) Table {
 	t := Table{ID: "floors", Caption: "Roofline", Columns: []Column{{Head: "point"}}}
 	for _, m := range []string{"TTFT", "TPOT"} {
@@ -47,7 +46,6 @@ func (o *Analysis) rooflineTable(u Units) Table {
 	return t
 }
 
-// column is a percentile of a latency: "TTFT p99".
 func (u Units) column(head string) Column {
 	metric, _, _ := strings.Cut(strings.ToLower(head), " ")
 	return Column{Head: head, Unit: u.head(), Num: true, Help: metric}
@@ -65,7 +63,6 @@ func (u Units) floor(b roofline.Bound) Cell {
 	return c
 }
 
-// ratioCell is a p50 divided by its floor, with the grade of the p50.
 func ratioCell(x *float64, ps record.Percentiles) Cell {
 	p, ok := ps.Get("p50")
 	if x == nil || !ok {

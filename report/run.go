@@ -25,7 +25,6 @@ import (
 	"bench/report/compare"
 )
 
-// Run is one execution of a matrix.
 type Run struct {
 	Dir      string // as given to Load
 	Files    fs.FS  // of its directory; nil: of Dir, if that is one
@@ -179,13 +178,11 @@ func (r *Run) Simulated() bool {
 	return r.Manifest.Target.Simulated || slices.ContainsFunc(r.Rows, func(row record.Row) bool { return row.Simulated })
 }
 
-// Tags of runs that are no measurements of a real server.
 const (
 	tagPredicted = "PREDICTED"
 	tagSimulated = "SIMULATED"
 )
 
-// Tag is PREDICTED for a prediction, SIMULATED for a run against a simulated server, else empty.
 func (r *Run) Tag() string {
 	switch {
 	case r.Manifest.Predicted != nil:
@@ -210,7 +207,6 @@ func (r *Run) Live() []record.Row {
 	return slices.DeleteFunc(slices.Clone(r.Rows), func(row record.Row) bool { return r.Removed(row.ID) })
 }
 
-// repair is what to do about a file of a run that is no JSON.
 func repair(name string) string {
 	if filepath.Base(name) == "run.json" {
 		return "restore run.json from a copy: without it the run can be neither read nor resumed"

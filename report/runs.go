@@ -8,8 +8,7 @@ import (
 	"bench/report/compare"
 )
 
-// RunsTable is the headline figures of each run. names are what the runs are called.
-// Latencies are at the percentiles that the SLO of the first run limits.
+// RunsTable has latencies at the percentiles that the SLO of the first run limits.
 func RunsTable(names []string, runs []*Run, outcomes []*Analysis) Table {
 	ttft, tpot := outcomes[0].limitedStat("ttft"), outcomes[0].limitedStat("tpot")
 	out := Table{ID: "runs", Caption: "Runs", Columns: []Column{{Head: "run"}, {Head: "answer", Help: "slo"}, {Head: "trust", Help: "validity"},

@@ -16,7 +16,6 @@ type Screen struct {
 	Color bool // colour repeats what the words say
 }
 
-// Widths of a screen, in columns.
 const (
 	usualWidth     = 100
 	narrowestWidth = 40 // a narrower terminal breaks the lines itself
@@ -43,7 +42,6 @@ func (p *printer) flush(w io.Writer) error {
 
 func (p *printer) line(s string) { p.b.WriteString(strings.TrimRight(s, " ") + "\n") }
 
-// wrap writes lead and a paragraph, with its further lines indented.
 func (p *printer) wrap(lead, s string) {
 	indent := strings.Repeat(" ", len(lead)-len(strings.TrimLeft(lead, " "))+3)
 	for _, line := range columns.Wrap(lead, safetext.Escape(s), indent, p.width) {
@@ -56,7 +54,6 @@ func (p *printer) clip(lead, s string) {
 	p.line(lead + columns.Ellipsis(safetext.Escape(s), p.width-columns.Width(lead)))
 }
 
-// paint colours escaped text.
 func (p *printer) paint(k Kind, s string) string {
 	code := map[Kind]string{Passed: "32", Failed: "31", Undecided: "33", NoBound: "2", Faint: "2"}[k]
 	if !p.color || code == "" || s == "" {

@@ -10,7 +10,6 @@ import (
 	"bench/experiment/safetext"
 )
 
-// Widths in columns of the screen.
 const (
 	narrowestName = 12 // of the first column
 	widestWord    = 24 // a longer word may break
@@ -57,7 +56,6 @@ func (t *Table) unitsText() string {
 	return text
 }
 
-// widthOf is the width of a table with columns of these widths.
 func widthOf(widths []int) int {
 	n := 2 * (len(widths) - 1)
 	for _, w := range widths {
@@ -66,7 +64,6 @@ func widthOf(widths []int) int {
 	return n
 }
 
-// widths are the widths of the columns; together they fit the screen if that is possible.
 func (t *Table) widths(screen int) []int {
 	widths := t.naturalWidths()
 	least := slices.Clone(widths) // figures never wrap
@@ -95,7 +92,6 @@ func (t *Table) widths(screen int) []int {
 	return widths
 }
 
-// naturalWidths are the widths of the columns whose cells don't wrap.
 func (t *Table) naturalWidths() []int {
 	widths := make([]int, len(t.Columns))
 	for i, c := range t.Columns {
@@ -118,7 +114,6 @@ func (t *Table) column(i int) iter.Seq[string] {
 	}
 }
 
-// row draws a row on the lines that its cells need.
 func (p *printer) row(t *Table, row []Cell, widths []int) {
 	name := safetext.Escape(row[0].Text)
 	if len(row) == 1 {
@@ -152,7 +147,6 @@ func (p *printer) row(t *Table, row []Cell, widths []int) {
 	}
 }
 
-// cell is a painted text, padded.
 func (p *printer) cell(k Kind, s string, width int, right bool) string {
 	space := strings.Repeat(" ", max(0, width-columns.Width(s)))
 	if right {

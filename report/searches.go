@@ -22,7 +22,6 @@ var searchStates = map[string]string{"above": "the highest load qualifies", "bel
 	"unprobed": "further probes would narrow it",
 	"budget":   "ended by its budget", "searching": "interrupted: resume the run"}
 
-// answer is the interval that the search ended with.
 func answer(f *record.Found) string {
 	low, high := searched(f, f.Low), searched(f, f.High)
 	text := cmp.Or(searchStates[f.State], f.State)
@@ -44,7 +43,6 @@ func answer(f *record.Found) string {
 	return text
 }
 
-// searched is a load of a search; empty: none.
 func searched(f *record.Found, load *float64) string {
 	switch {
 	case load == nil:
@@ -55,8 +53,7 @@ func searched(f *record.Found, load *float64) string {
 	return unit.Count(int(*load))
 }
 
-// searchesTable is each search with its answer and the runs behind it. The probes are also points of their
-// own.
+// The probes are also points of their own.
 func (r *Run) searchesTable() Table {
 	t := Table{ID: "searches", Caption: "Searches", Note: "The answer is an interval. Each probe is also a point of the tables and curves.",
 		Columns: []Column{{Head: "row"}, {Head: "goal"}, {Head: "range"}, {Head: "answer", Num: true}, {Head: "most likely", Num: true}, {Head: "state"}, {Head: "probes", Num: true}, {Head: "duration", Num: true}, {Head: "result"}}}

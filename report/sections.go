@@ -8,7 +8,6 @@ import (
 	"bench/experiment/unit"
 )
 
-// Tab is a part of the page of a run.
 type Tab struct {
 	ID, Name string
 	Paper    bool // its own charts are printed
@@ -22,7 +21,6 @@ type Section struct {
 	Paper  bool // printed; what is not is a click away on the screen
 }
 
-// IDs of the tabs to which the page adds charts and texts.
 const (
 	TabSummary   = "summary"
 	TabLatency   = "latency"

@@ -8,7 +8,6 @@ import (
 	"bench/experiment/unit"
 )
 
-// sessionsTable is the conversations and agent runs of each row that has them.
 func (r *Run) sessionsTable() Table {
 	t := Table{ID: "sessions", Caption: "Sessions: conversations and agent runs", Columns: []Column{{Head: "sessions"},
 		{Head: "n", Num: true, Help: "sessions"}, {Head: "time p50", Num: true, Help: "sessions"}, {Head: "p90", Num: true},
@@ -37,7 +36,6 @@ func (r *Run) sessionsTable() Table {
 	return t
 }
 
-// sessionsCell is the number of completed sessions, and of others.
 func sessionsCell(s *record.Sessions) Cell {
 	text := unit.Count(s.Completed)
 	if s.Failed > 0 {
@@ -56,7 +54,6 @@ func sessionsCell(s *record.Sessions) Cell {
 	return c
 }
 
-// inMs is a summary of seconds in milliseconds.
 func inMs(s *stats.Summary) *stats.Summary {
 	if s == nil {
 		return nil

@@ -10,10 +10,8 @@ import (
 	"bench/report/compare"
 )
 
-// TabCandidate has the comparison of a recording's server with the candidate.
 const TabCandidate = "candidate"
 
-// ShadowView is the comparison of a server with its candidate in the words of every renderer.
 type ShadowView struct {
 	Lead     string
 	Kind     Kind
@@ -51,7 +49,6 @@ func ShadowAnswer(c *compare.ShadowComparison) ShadowView {
 	return v
 }
 
-// shadowKind is the most severe verdict on a gated figure.
 func shadowKind(c *compare.ShadowComparison) Kind {
 	is := func(verdict compare.Verdict) bool {
 		return slices.ContainsFunc(c.Figures, func(f compare.ShadowFigure) bool { return f.Gated && f.Verdict == verdict })
@@ -87,7 +84,6 @@ func shadowWords(f *compare.ShadowFigure) string {
 	return fmt.Sprintf("%s %s %s (%s)", name, change, f.Verdict, bounds)
 }
 
-// shadowState is how far the comparison has come.
 func shadowState(c *compare.ShadowComparison) string {
 	text := fmt.Sprintf("A: the recorded server; B: the candidate; %s of the conversations copied to B; requests paired, conversations as wholes", unit.Format(c.Share, "share"))
 	if c.Stopped != "" {
@@ -96,7 +92,6 @@ func shadowState(c *compare.ShadowComparison) string {
 	return text
 }
 
-// ShadowForest is the changes of a candidate.
 func ShadowForest(c *compare.ShadowComparison) Forest {
 	var lines []ForestLine
 	for i := range c.Figures {
@@ -114,7 +109,6 @@ func ShadowForest(c *compare.ShadowComparison) Forest {
 	return Forest{Main: lines, Reach: reachOf(lines)}
 }
 
-// shadowTable is the figures of a candidate.
 func (r *Run) shadowTable() Table {
 	t := Table{ID: "shadow", Caption: "Candidate B beside A", Columns: []Column{{Head: "figure"}, {Head: "turns"}, {Head: "pairs", Num: true},
 		{Head: "A", Num: true}, {Head: "B", Num: true}, {Head: "change", Num: true}, {Head: "verdict"}},
@@ -163,7 +157,6 @@ func (r *Run) shadowLoadTable() Table {
 	return t.withoutEmpty()
 }
 
-// leftOutWords explain the reasons of compare.ShadowLeftOut.
 var leftOutWords = map[string]string{
 	compare.ShadowWarmup:  "sent in B's warm-up",
 	compare.ShadowLeft:    "the caller left, or the copy was cancelled",
@@ -175,7 +168,6 @@ var leftOutWords = map[string]string{
 	compare.ShadowBlocked: "the caller read A's answer slowly: in the error rate only",
 }
 
-// shadowLeftOutTable is the copies that figures leave out.
 func (r *Run) shadowLeftOutTable() Table {
 	t := Table{ID: "shadow-left-out", Caption: "Copies left out", Columns: []Column{{Head: "reason"}, {Head: "copies", Num: true}}}
 	if r.Shadow == nil {
@@ -190,7 +182,6 @@ func (r *Run) shadowLeftOutTable() Table {
 	return t
 }
 
-// shadowFindingsTable is the cautions and notes of the comparison.
 func (r *Run) shadowFindingsTable() Table {
 	t := Table{ID: "shadow-findings", Caption: "Cautions", Columns: []Column{{Head: "severity"}, {Head: "what"}, {Head: "do"}}}
 	if r.Shadow == nil {
@@ -204,12 +195,10 @@ func (r *Run) shadowFindingsTable() Table {
 	return t
 }
 
-// candidateTab is the tab of the comparison; without a candidate it has no table.
 func (r *Run) candidateTab() Tab {
 	return Tab{TabCandidate, "Candidate", true, append(onPaper(r.shadowFindingsTable(), r.shadowTable(), r.shadowLoadTable()), sections(r.shadowLeftOutTable())...)}
 }
 
-// shadow writes the comparison with the candidate.
 func (p *printer) shadow(run *Run) {
 	c := run.Shadow
 	if c == nil {
@@ -222,7 +211,6 @@ func (p *printer) shadow(run *Run) {
 	}
 }
 
-// shadowAnswer writes the verdict on the candidate.
 func (p *printer) shadowAnswer(c *compare.ShadowComparison) {
 	if c == nil {
 		return

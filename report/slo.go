@@ -57,8 +57,7 @@ func limitCell(v *record.Verdict) Cell {
 	return c
 }
 
-// measuredCell is the value under a limit, a percentile with its grade. Means and figures of the whole window
-// have no grade.
+// measuredCell: means and figures of the whole window have no grade.
 func measuredCell(v record.Verdict) Cell {
 	if v.Value == nil {
 		return Cell{Text: "no value", Kind: Faint, Title: "not measured, or unbounded because failed requests rank as infinitely slow"}
@@ -82,12 +81,10 @@ func measuredCell(v record.Verdict) Cell {
 // Quantity is a measured figure with three significant digits.
 func Quantity(x float64, u string) string { return unit.Format(x, UnitWords(u)) }
 
-// Exactly is a configured figure with all its digits.
 func Exactly(x float64, u string) string {
 	return unit.Exactly(x, UnitWords(u))
 }
 
-// UnitWords is a unit of a JSON field for people.
 func UnitWords(unit string) string {
 	switch unit {
 	case "1/s":
@@ -142,7 +139,6 @@ func (o *Analysis) findingsTable() Table {
 	return t
 }
 
-// expectTable is the hypothesis and the expectation of each row, with the result in the tooltip.
 func (o *Analysis) expectTable() Table {
 	t := Table{ID: "expectations", Caption: "Expected", Note: "Tooltips: what was measured.", Columns: []Column{{Head: "of"}, {Head: "expected"}}}
 	for i, e := range o.Answer.Expected {
@@ -154,7 +150,6 @@ func (o *Analysis) expectTable() Table {
 	return t
 }
 
-// missingTable is planned rows without a result, those that were skipped, and results of rows that are no longer planned.
 func (r *Run) missingTable() Table {
 	t := Table{ID: "missing", Caption: "Missing, skipped and removed rows", Columns: []Column{{Head: "row"}, {Head: "state"}, {Head: "why"}}}
 	for _, id := range r.Missing {

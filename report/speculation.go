@@ -11,8 +11,6 @@ import (
 	"bench/experiment/unit"
 )
 
-// speculationTable is the acceptance of drafted tokens in each row: by the server, and by the answers of its classes
-// and categories.
 func (r *Run) speculationTable() Table {
 	t := Table{ID: "speculation", Caption: "Speculative decoding", Note: "Acceptance length: tokens of a step that verified a draft. Tokens per step: also of steps without one.", Columns: []Column{
 		{Head: "row"}, {Head: "by"}, {Head: "draft tokens", Num: true}, {Head: "accepted", Unit: "%", Num: true}, {Head: "acceptance length", Num: true, Help: "speculation"},
@@ -30,7 +28,6 @@ func (r *Run) speculationTable() Table {
 	return t
 }
 
-// with95 is a figure with its interval.
 func with95(x *float64, within *stats.Interval, digits func(float64) string) Cell {
 	c := optional(x, digits)
 	if x != nil && within != nil {
@@ -51,7 +48,6 @@ func positions(shares []float64) Cell {
 	return TextCell(text[1:])
 }
 
-// speculationGainsTable is each point of a server that drafts against the same point of one that does not.
 func (r *Run) speculationGainsTable() Table {
 	t := Table{ID: "speculation-gains", Caption: "Speculation on against off", Note: "Ratios: on ÷ off, TPOT below 1 is faster.", Columns: []Column{
 		{Head: "point"}, {Head: "on"}, {Head: "off"}, {Head: "acceptance length", Num: true, Help: "speculation"}, {Head: "TPOT p50 [95 %]", Unit: "x", Num: true, Help: "tpot"}, {Head: "output tok/s", Unit: "x", Num: true, Help: "throughput"}}}
@@ -62,7 +58,6 @@ func (r *Run) speculationGainsTable() Table {
 	return t
 }
 
-// ratioText is a ratio with its interval, if it has both ends.
 func ratioText(x series.Ratio) Cell {
 	c := TextCell(unit.Digits(x.Value))
 	if !math.IsInf(x.CI95.Lo, 0) && !math.IsInf(x.CI95.Hi, 0) {
@@ -71,7 +66,6 @@ func ratioText(x series.Ratio) Cell {
 	return c
 }
 
-// speculationGains writes a line for each point that was measured with and without speculation.
 func (p *printer) speculationGains(run *Run) {
 	for i, row := range run.speculationGainsTable().Rows {
 		if i == maxParts {

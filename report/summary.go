@@ -13,19 +13,16 @@ import (
 	"bench/experiment/unit"
 )
 
-// The length of a summary, which must be readable with cat, in lines, and of its list of findings.
+// A summary must be readable with cat.
 const (
 	mostLines    = 60
 	mostFindings = 6
 )
 
-// leastPoints are in every summary.
 const leastPoints = 3
 
-// elsewhere has what a summary leaves out.
 const elsewhere = ": `bench report RUN --format md`"
 
-// Markdown writes each run: its answer, its workloads, all its points, the findings and the command.
 func Markdown(w io.Writer, runs ...*Run) error {
 	for _, run := range runs {
 		if err := run.markdown(w, 0); err != nil {
@@ -81,13 +78,11 @@ func (r *Run) linesAfterPoints(findings int) int {
 	return lines
 }
 
-// summaryTable is a table with the number of its rows in a summary.
 type summaryTable struct {
 	Table
 	most int
 }
 
-// summaryTables are the tables before the workloads and the points.
 func (r *Run) summaryTables(o *Analysis) []summaryTable {
 	predicted, limits := r.besideTables(o)
 	out := []summaryTable{{r.shadowTable(), 16}, {r.shadowLoadTable(), 2}, {r.tilingTable(InHeading), 4}, {r.sessionsTable(), 6}, {r.reasoningTable(), 4}, {r.answersTable(), 4},
@@ -98,7 +93,6 @@ func (r *Run) summaryTables(o *Analysis) []summaryTable {
 	return out
 }
 
-// summaryPoints is the columns of all points that fit a summary.
 func (o *Analysis) summaryPoints() Table {
 	t := o.pointsTable(InHeading)
 	t.Caption = "Points"
@@ -143,7 +137,6 @@ func (o *Analysis) summaryFindings() []string {
 	return lines
 }
 
-// passes is the number of points that PASS.
 func passes(points [][]Cell) (n int) {
 	for _, row := range points {
 		if row[verdictColumn].Kind == Passed {
@@ -153,8 +146,7 @@ func passes(points [][]Cell) (n int) {
 	return n
 }
 
-// points writes at most so many lines of the points. It leaves out those that PASS first, of these the operating
-// points last.
+// points leaves out those that PASS first, of these the operating points last.
 func (m *markdown) points(t Table, room int) {
 	room -= linesAround(t)
 	if room >= len(t.Rows) {
@@ -236,7 +228,6 @@ func (m *markdown) head(run *Run, o *Analysis) {
 	m.write("")
 }
 
-// room is the number of lines that are left.
 func (m *markdown) room() int {
 	if m.most == 0 {
 		return math.MaxInt32

@@ -53,10 +53,8 @@ func TextCell(s string) Cell { return Cell{Text: s} }
 
 func count(n int) Cell { return Cell{Text: unit.Count(n)} }
 
-// Absent is the cell of a figure that does not exist.
 func Absent() Cell { return Cell{Text: "–", Kind: Faint} }
 
-// optional is the cell of a figure that can be missing.
 func optional[T any](x *T, format func(T) string) Cell {
 	if x == nil {
 		return Absent()
@@ -107,7 +105,6 @@ func (u Units) Percentile(ps record.Percentiles, name string) Cell {
 	return c
 }
 
-// evidenceOf is the tooltip of a percentile: value, interval, sample, repeats.
 func evidenceOf(p record.Percentile) string {
 	s := fmt.Sprintf("%s %s, 95 %% interval %s, n=%s, %s", p.Name, InCell.ms(p.Median), interval(p.CI95), unit.Count(p.N), gradeWords(p.Grade))
 	if len(p.Values) > 1 {

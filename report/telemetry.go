@@ -31,7 +31,6 @@ func level(g *record.Gauge, scale float64) Cell {
 
 const percent = 100
 
-// serverTable is the server's own metrics of each row.
 func (r *Run) serverTable() Table {
 	t := Table{ID: "server", Caption: "Server metrics", Note: "Means over the window; tooltips: maxima.", Columns: []Column{
 		{Head: "row"}, {Head: "running", Num: true}, {Head: "waiting", Num: true}, {Head: "KV cache in use", Unit: "%", Num: true},
@@ -50,7 +49,6 @@ func (r *Run) serverTable() Table {
 	return t
 }
 
-// serverCells are the metrics of a server, or of one of its parts.
 func serverCells(name string, m *telemetry.ServerUsage) []Cell {
 	source := TextCell(strings.TrimPrefix(m.Engine+", ", ", ") + m.Source)
 	if m.Missing != "" {
@@ -88,7 +86,6 @@ func throttled(d *record.GPUDevice) Cell {
 	return TextCell(cmp.Or(strings.Join(shares, ", "), "nothing"))
 }
 
-// busyCell is how busy the machine was, with the client's own part in the tooltip.
 func busyCell(u *telemetry.Usage) Cell {
 	c := known(u.MachineBusy, percent)
 	if u.CPUMean != nil {
@@ -97,7 +94,6 @@ func busyCell(u *telemetry.Usage) Cell {
 	return c
 }
 
-// clientTable is the load of the measuring machine; workersTable has the machines of load workers.
 func (r *Run) clientTable() Table {
 	t := Table{ID: "client", Caption: "Client", Columns: []Column{
 		{Head: "row"}, {Head: "lag p99", Unit: "ms", Num: true, Help: "lag"}, {Head: "read lag", Unit: "ms", Num: true, Help: "lag"}, {Head: "machine busy", Unit: "%", Num: true}, {Head: "run-queue wait p99", Unit: "ms", Num: true}, {Head: "connections opened", Num: true}, {Head: "timestamps"},

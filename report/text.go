@@ -14,8 +14,7 @@ import (
 	"bench/experiment/unit"
 )
 
-// Text writes the final text for a terminal: the points, what disturbed them, and last, where it stays on the
-// screen, the answer.
+// Text writes the answer last, where it stays on the screen.
 func Text(w io.Writer, run *Run, screen Screen) error {
 	o := run.Analyze()
 	p := newPrinter(screen)
@@ -57,7 +56,6 @@ func (p *printer) head(run *Run, o *Analysis) {
 	p.line("")
 }
 
-// answer writes the answer of the workload to read first, and a line for the others.
 func (p *printer) answer(o *Analysis) {
 	p.line("")
 	w, _ := o.First()
@@ -76,7 +74,6 @@ func (p *printer) answer(o *Analysis) {
 	}
 }
 
-// legend explains the marks that the table uses.
 func (p *printer) legend(o *Analysis, t *Table) {
 	used := map[Kind]bool{}
 	for _, row := range t.Rows {
@@ -133,7 +130,6 @@ func (p *printer) missing(t Table) {
 	}
 }
 
-// andMore is the name of a row and the number of others.
 func andMore(row string, others int) string {
 	if others > 0 {
 		row += ", and " + unit.Plural(others, "more row")

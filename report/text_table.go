@@ -12,7 +12,6 @@ import (
 	"bench/experiment/verdict"
 )
 
-// textColumn is a column of the final table.
 type textColumn struct {
 	Column
 	rank int // columns of a low rank are shown first; always: whatever the width
@@ -51,8 +50,7 @@ func (o *Analysis) textTable(width int, footnotes map[string]int) Table {
 	return t.keep(fitting(&t, all, width))
 }
 
-// fitting are the indexes of the columns that fit the width, those of a low rank first. Columns without any
-// figure are left out.
+// fitting takes the columns of a low rank first, and none without any figure.
 func fitting(t *Table, all []textColumn, width int) []int {
 	byRank := make([]int, len(all))
 	for i := range all {
@@ -97,7 +95,6 @@ func (t *Table) keep(columns []int) Table {
 	return out
 }
 
-// textColumns are all columns that the final table can have, in their order.
 func (o *Analysis) textColumns(width int, footnotes map[string]int) []textColumn {
 	figure := func(head, unit string, rank int, cell func(p *series.Point) Cell) textColumn {
 		return textColumn{Column{Head: head, Unit: unit, Num: true}, rank, func(_ *series.Series, p *series.Point) Cell { return cell(p) }}
@@ -134,7 +131,6 @@ func (o *Analysis) textColumns(width int, footnotes map[string]int) []textColumn
 	})
 }
 
-// answerColumns are the columns of ttfo, if it is shown.
 func (o *Analysis) answerColumns() []textColumn {
 	if !o.answers() {
 		return nil
@@ -195,7 +191,6 @@ func (o *Analysis) carries(metric, name string) bool {
 	return points > 0 && 2*enough >= points
 }
 
-// limits reports whether the SLO of a row limits a percentile of a latency.
 func (o *Analysis) limits(metric, name string) (is bool) {
 	o.Each(func(_ *series.Series, p *series.Point) {
 		for _, r := range p.Rows {
@@ -267,7 +262,6 @@ func decidingCell(p *series.Point) Cell {
 // footnote is the key of a finding in footnotes: a code can have two severities.
 func footnote(s record.Severity, code string) string { return string(s) + " " + code }
 
-// footnotes numbers the findings that are no notes.
 func (o *Analysis) footnotes() map[string]int {
 	numbers := map[string]int{}
 	for _, d := range o.Findings {
@@ -278,7 +272,6 @@ func (o *Analysis) footnotes() map[string]int {
 	return numbers
 }
 
-// footnoteCell has the numbers of a point's findings.
 func footnoteCell(p *series.Point, footnotes map[string]int) Cell {
 	var notes []int
 	for _, key := range disturbances(p) {
@@ -292,7 +285,6 @@ func footnoteCell(p *series.Point, footnotes map[string]int) Cell {
 	return findingsCell(p, strings.Join(parts, " "))
 }
 
-// countCell is the number of a point's findings.
 func countCell(p *series.Point) Cell { return findingsCell(p, strconv.Itoa(len(disturbances(p)))) }
 
 func findingsCell(p *series.Point, text string) Cell {
@@ -322,5 +314,4 @@ func disturbances(p *series.Point) []string {
 	return keys
 }
 
-// outputCell is the throughput in output tokens.
 func outputCell(p *series.Point) Cell { return TextCell(unit.Digits(p.OutputTokensPerS.Median)) }

@@ -36,8 +36,7 @@ func (r *Run) tilingTable(u Units) Table {
 	return t
 }
 
-// tiersWithHits are the indices in telemetry.TierNames of the GPU and of the tiers that had hits in a tiling row;
-// none without hits below the GPU.
+// tiersWithHits are indices in telemetry.TierNames; none without hits below the GPU.
 func (r *Run) tiersWithHits() (tiers []int) {
 	for i := range telemetry.TierNames {
 		if i == 0 || slices.ContainsFunc(r.Live(), func(row record.Row) bool {
@@ -77,7 +76,6 @@ func tierCells(shown []int, rates []*float64) (out []Cell) {
 // tiling writes the table of the tiling rows; the answer has the sentence.
 func (p *printer) tiling(run *Run) { p.optionalTable(run.tilingTable(InCell)) }
 
-// optionalTable writes a table with its caption, unless it is empty.
 func (p *printer) optionalTable(t Table) {
 	if len(t.Rows) == 0 {
 		return

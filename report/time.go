@@ -40,7 +40,6 @@ type WorkloadTime struct {
 	Server   *ServerTime       `json:"to_answer"` // without server starts and the time between rows; null likewise
 }
 
-// timeSpent adds up the time of the attempts, and of the rows of each workload.
 func (r *Run) timeSpent(o *Analysis) TimeSpent {
 	t := TimeSpent{GPUs: r.Manifest.Target.GPUs, Workloads: []WorkloadTime{}, observed: r.observed()}
 	if whole := r.Manifest.Time(); whole != nil {
@@ -105,8 +104,7 @@ func (t *TimeSpent) Line() string {
 	return text
 }
 
-// partsText is the parts of a split in percent, the largest first, without those below half a percent. The
-// percentages sum to 100.
+// partsText has the largest first, without those below half a percent. The percentages sum to 100.
 func partsText(s *record.TimeSplit) string {
 	parts := s.Parts()
 	slices.SortStableFunc(parts, func(a, b record.TimePart) int { return cmp.Compare(b.Seconds, a.Seconds) })
@@ -142,7 +140,6 @@ func percentages(parts []record.TimePart) []int {
 	return out
 }
 
-// timeTitle is the tooltip of a row: the parts of its time.
 func timeTitle(t *record.TimeSplit) string {
 	if t == nil {
 		return "time: not recorded"

@@ -8,8 +8,7 @@ import (
 	"bench/experiment/unit"
 )
 
-// ttftPartsTable is where the time to the first token goes in each row whose server reports its own times; shows
-// picks rows.
+// ttftPartsTable has the rows that shows picks, of those whose server reports its own times.
 func (r *Run) ttftPartsTable(shows func(*record.TTFTSplit) bool) Table {
 	t := Table{ID: "ttft-parts", Caption: "TTFT by part", Note: "Means over the same requests. Network: time outside of the server. Histograms include the warm-up.", Columns: []Column{
 		{Head: "row"}, {Head: "n", Num: true}, {Head: "TTFT from send", Unit: "ms", Num: true, Help: "ttftparts"}}}
@@ -32,7 +31,6 @@ func (r *Run) ttftPartsTable(shows func(*record.TTFTSplit) bool) Table {
 	return t
 }
 
-// ttftParts are the names of the parts of all rows, in their order.
 func (r *Run) ttftParts() (names []string) {
 	for _, row := range r.Live() {
 		if row.TTFTSplit == nil {
@@ -66,7 +64,6 @@ func splitSource(s *record.TTFTSplit) Cell {
 	return TextCell("each answer")
 }
 
-// anyTTFT picks all rows.
 func anyTTFT(*record.TTFTSplit) bool { return true }
 
 // notPrefill picks rows whose TTFT is not mostly prefill.
@@ -75,7 +72,6 @@ func notPrefill(s *record.TTFTSplit) bool {
 	return len(parts) > 1 && !slices.ContainsFunc(parts, func(p record.Part) bool { return p.Name == "prefill" && p.Ms >= s.Total/2 })
 }
 
-// maxParts is the number of rows of parts in the text.
 const maxParts = 5
 
 // ttftParts writes the table of the parts of the rows in which something else than prefill takes the time.

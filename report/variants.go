@@ -10,7 +10,6 @@ import (
 	"bench/experiment/unit"
 )
 
-// variantsTable is each server that was started or endpoint that was measured, with its operating point.
 func (r *Run) variantsTable(o *Analysis) Table {
 	t := Table{ID: "variants", Caption: "Servers and knobs", Columns: []Column{{Head: "variant"}, {Head: "operating point"}, {Head: "output", Unit: "tok/s", Num: true, Help: "throughput"},
 		{Head: "TTFT p99", Num: true, Help: "ttft"}, {Head: "TPOT p99", Num: true, Help: "tpot"}, {Head: "ready after", Num: true}, {Head: "first answer", Num: true}, {Head: "command or error"}}}

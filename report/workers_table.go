@@ -10,7 +10,6 @@ import (
 	"bench/experiment/unit"
 )
 
-// workersTable is the load workers of each row that has them.
 func (r *Run) workersTable() Table {
 	t := Table{ID: "workers", Caption: "Load workers", Columns: []Column{{Head: "row"}, {Head: "worker"},
 		{Head: "requests", Num: true}, {Head: "concurrency", Num: true}, {Head: "max in flight", Num: true},
@@ -38,7 +37,6 @@ func (r *Run) loadWorkers() string {
 	return ""
 }
 
-// workersSummary is a line for each row with load workers: their extremes.
 func (r *Run) workersSummary() Table {
 	t := Table{ID: "workers-summary", Caption: "Load workers (in parentheses: which; TTFT counts from the send)", Columns: []Column{{Head: "row"}, {Head: "workers"},
 		{Head: "highest lag p99", Unit: "ms", Num: true, Help: "lag"}, {Head: "lowest TTFT p50", Unit: "ms", Num: true},
@@ -57,7 +55,6 @@ func (r *Run) workersSummary() Table {
 	return t
 }
 
-// extremes are the cells of the lowest and the highest value of a figure, with their workers.
 func extremes(workers []record.Worker, of func(*record.Worker) *float64) (lowest, highest Cell) {
 	var low, high *record.Worker
 	for i := range workers {

@@ -13,7 +13,6 @@ import (
 	"bench/report/foreign"
 )
 
-// Archive is the runs below a directory.
 type Archive struct {
 	Dir string // as the user named it
 
@@ -23,8 +22,7 @@ type Archive struct {
 	turn  chan struct{} // of one Update at a time
 	index compare.Index
 
-	// IndexError is why the last Update could not write the index; nil: it could, or had no need to. The
-	// archive goes on without one.
+	// IndexError is why the last Update could not write the index; the archive goes on without one.
 	IndexError error
 }
 
@@ -39,7 +37,6 @@ func Open(dir string) (*Archive, error) {
 	return a, nil
 }
 
-// Close closes the directory.
 func (a *Archive) Close() error { return a.root.Close() }
 
 // Update returns the runs, by start, after it has read those that are new or changed, whose number is fresh.

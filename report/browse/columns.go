@@ -31,7 +31,6 @@ var columns = []column{
 	{key: "gpu", head: "GPU-seconds", number: func(n *compare.Night) *float64 { return n.Headline.GPUSeconds }},
 }
 
-// columnOf is the column of a key; nil: none.
 func columnOf(key string) *column {
 	for i := range columns {
 		if columns[i].key == key {
@@ -63,7 +62,6 @@ func (c *column) order(a, b *compare.Night, down bool) int {
 	return result
 }
 
-// hardware is as specified: "2 × h100-sxm"; empty: not specified.
 func hardware(n *compare.Night) string {
 	if n.Group.Hardware != "" && n.Group.GPUs > 0 {
 		return fmt.Sprintf("%d × %s", n.Group.GPUs, n.Group.Hardware)
@@ -73,10 +71,8 @@ func hardware(n *compare.Night) string {
 
 func server(n *compare.Night) string { return n.Headline.Server }
 
-// unreadable is shown for a damaged gate.json.
 const unreadable = "unreadable"
 
-// gate is the verdict of the run's gate; empty: it has none.
 func gate(n *compare.Night) string {
 	switch {
 	case n.GateError != "":

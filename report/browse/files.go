@@ -8,8 +8,7 @@ import (
 	"syscall"
 )
 
-// below are the files below a directory. Symbolic links that lead out of it are refused by the os.Root, and
-// so are devices and pipes, which block their reader.
+// below refuses symbolic links that lead out (os.Root), and devices and pipes, which block their reader.
 type below struct{ root *os.Root }
 
 func (b below) Open(name string) (fs.File, error) {

@@ -24,13 +24,11 @@ const (
 	mostReported = 12
 )
 
-// statusError is an error with its HTTP status.
 type statusError struct {
 	status int
 	err    error
 }
 
-// Error implements error.
 func (e *statusError) Error() string { return e.err.Error() }
 
 func badRequest(format string, args ...any) error {
@@ -104,7 +102,6 @@ func (s *Server) trend(w http.ResponseWriter, r *http.Request) {
 // writer renders a page, and returns HTML to put above it.
 type writer func(q Query, nights []compare.Night, to io.Writer) (more string, err error)
 
-// render answers with a page that write renders, below links to the table of runs and to what write returns.
 func (s *Server) render(w http.ResponseWriter, r *http.Request, write writer) {
 	q, err := ParseQuery(r.URL.Query())
 	if err != nil {
@@ -147,7 +144,6 @@ func withNav(text []byte, back, more string) []byte {
 	return bytes.Replace(text, []byte("<main>"), []byte(nav), 1)
 }
 
-// selected are the selected runs, by start.
 func selected(q Query, nights []compare.Night, least, most int) ([]compare.Night, error) {
 	var out []compare.Night
 	for _, dir := range q.Runs {
@@ -187,7 +183,6 @@ func (s *Server) side(ctx context.Context, nights []compare.Night) (compare.Side
 	return foreign.SideOf(strings.Join(names, ", "), runs...), nil
 }
 
-// allowed checks the differences that a comparison must not refuse.
 func allowed(keys []string) ([]string, error) {
 	for _, key := range keys {
 		if !slices.Contains(compare.Refusable, key) {
@@ -197,7 +192,6 @@ func allowed(keys []string) ([]string, error) {
 	return keys, nil
 }
 
-// allowLink is a link to the comparison without its refusals; empty: it has none.
 func allowLink(v url.Values, c *compare.Comparison) string {
 	var keys []string
 	for _, d := range c.Differences {

@@ -23,7 +23,6 @@ type Query struct {
 	Runs []string // selected, by directory
 }
 
-// fields are the keys of a URL with one value each.
 func (q *Query) fields() map[string]*string {
 	return map[string]*string{"matrix": &q.Matrix, "model": &q.Model, "hardware": &q.Hardware, "server": &q.Server, "answer": &q.Answer,
 		"from": &q.From, "to": &q.To, "q": &q.Text, "sort": &q.Sort}
@@ -60,7 +59,6 @@ func ParseQuery(v url.Values) (Query, error) {
 	return q, nil
 }
 
-// Encode is the query as a URL's; ParseQuery reads it back.
 func (q Query) Encode() string {
 	v := url.Values{}
 	for key, value := range q.fields() {
@@ -77,7 +75,6 @@ func (q Query) Encode() string {
 	return v.Encode()
 }
 
-// Pick returns the readable runs that the query is about, in its order.
 func (q Query) Pick(nights []compare.Night) []compare.Night {
 	words := strings.Fields(strings.ToLower(q.Text))
 	var out []compare.Night
@@ -99,7 +96,6 @@ func (q *Query) matches(n *compare.Night) bool {
 		is(q.Answer, n.Headline.Answer) && (q.From == "" || date >= q.From) && (q.To == "" || date <= q.To)
 }
 
-// contains reports whether the run's line has every word.
 func contains(n *compare.Night, words []string) bool {
 	h := n.Headline
 	line := strings.ToLower(strings.Join([]string{n.Dir, n.Run, n.Group.Matrix, n.Group.Model, hardware(n), n.Group.Precision, server(n), h.State, h.Answer,

@@ -21,7 +21,6 @@ const (
 	longestHeader     = 256 << 10 // bytes: a URL that selects a thousand runs fits
 )
 
-// Server answers requests for the pages of an archive.
 type Server struct {
 	archive *Archive
 	shell   page.Shell
@@ -68,8 +67,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return fmt.Errorf("serving: %w", err)
 }
 
-// Handler answers requests: of GET and HEAD, from this machine's browser, with headers that keep a page to
-// itself.
+// Handler answers GET and HEAD from this machine's browser, with headers that keep a page to itself.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.table)
@@ -97,8 +95,7 @@ func (s *Server) Handler() http.Handler {
 	})
 }
 
-// isLoopback reports whether a Host header names this machine's loopback, with any port: a tunnel has its
-// own.
+// isLoopback accepts any port: a tunnel has its own.
 func isLoopback(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -111,7 +108,6 @@ func isLoopback(host string) bool {
 	return err == nil && ip.IsLoopback()
 }
 
-// table answers with the table of runs.
 func (s *Server) table(w http.ResponseWriter, r *http.Request) {
 	q, err := ParseQuery(r.URL.Query())
 	if err != nil {
@@ -125,7 +121,6 @@ func (s *Server) table(w http.ResponseWriter, r *http.Request) {
 	s.writeTable(w, r, q, http.StatusOK, "")
 }
 
-// wrong answers with the table of runs, and with what is wrong with the request on top of it.
 func (s *Server) wrong(w http.ResponseWriter, r *http.Request, status int, err error) {
 	q, invalid := ParseQuery(r.URL.Query())
 	if invalid != nil {

@@ -18,14 +18,12 @@ import (
 // perPage is the number of runs in one table: a browser lays them out in a moment.
 const perPage = 1000
 
-// tableTemplate escapes HTML; its function visible escapes control and bidi characters.
-// It is parsed at its first use.
+// tableTemplate has a function visible, which escapes control and bidi characters.
 var tableTemplate = sync.OnceValue(func() *template.Template {
 	visible := template.FuncMap{"visible": safetext.Escape}
 	return template.Must(template.New("runs").Funcs(visible).Parse(tableHTML))
 })
 
-// tableView is the page of runs for the template.
 type tableView struct {
 	page.Shell
 	Dir            string
@@ -41,7 +39,6 @@ type tableView struct {
 	Unread         []compare.Night
 }
 
-// choice is a filter with the values that runs have.
 type choice struct {
 	Key, Value string
 	Values     []string
@@ -53,7 +50,6 @@ type headView struct {
 	Sort            string // ascending, descending; empty: by another column
 }
 
-// runView is a line of the table.
 type runView struct {
 	Dir, URL, Day, Clock, Matrix, Model, Hardware, Server string
 	State                                                 string // empty: done
@@ -65,7 +61,6 @@ type runView struct {
 	Selected                                              bool
 }
 
-// newTable is the page of the runs that a query picks.
 func newTable(shell page.Shell, dir string, q Query, nights []compare.Night) tableView {
 	v := tableView{Shell: shell, Dir: dir, Query: q, Choices: choices(q, nights), Heads: heads(q), Total: len(nights)}
 	picked := q.Pick(nights)
@@ -90,7 +85,6 @@ func newTable(shell page.Shell, dir string, q Query, nights []compare.Night) tab
 	return v
 }
 
-// otherPage is the URL of the page before or after; empty: none.
 func (q Query) otherPage(exists bool, step int) string {
 	if !exists {
 		return ""
@@ -99,8 +93,7 @@ func (q Query) otherPage(exists bool, step int) string {
 	return "./?" + q.Encode()
 }
 
-// choices are the filters with the values of all runs, so that one filter does not hide the values of
-// another.
+// choices have the values of all runs: one filter must not hide the values of another.
 func choices(q Query, nights []compare.Night) []choice {
 	of := []struct {
 		choice
@@ -150,7 +143,6 @@ func heads(q Query) []headView {
 	return out
 }
 
-// kinds are the classes of verdicts and answers in the style sheet.
 var kinds = map[string]string{"PASS": "pass", "FAIL": "fail", "UNDECIDED": "undecided", unreadable: "undecided"}
 
 func newRunView(n *compare.Night, selected bool) runView {
@@ -177,7 +169,6 @@ func newRunView(n *compare.Night, selected bool) runView {
 	return v
 }
 
-// trustCell is how many rows are invalid and have cautions.
 func trustCell(h *compare.Headline) (text, kind string) {
 	var parts []string
 	if h.Invalid > 0 {

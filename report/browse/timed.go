@@ -13,13 +13,11 @@ const (
 // timedWriter ends the connection of a reader that stops, and of no slow one.
 type timedWriter struct{ http.ResponseWriter }
 
-// WriteHeader implements http.ResponseWriter.
 func (w timedWriter) WriteHeader(status int) {
 	w.extend()
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// Write implements http.ResponseWriter.
 func (w timedWriter) Write(text []byte) (n int, err error) {
 	for {
 		w.extend()

@@ -40,7 +40,6 @@ const (
 	mostQuiet   = 100 // latest nights in which past alarms are sought
 )
 
-// watch is what alarms of a trend depend on.
 type watch struct {
 	figure figure
 	trend  *Trend

@@ -10,7 +10,6 @@ import (
 	"bench/experiment/unit"
 )
 
-// Candidate is an earlier run beside new, which can be a part of its base.
 type Candidate struct {
 	Name string
 	Read func() (Run, *GateRecord, error) // with its gate.json; nil: none
@@ -41,7 +40,6 @@ type NewBase struct {
 	Changed []Difference `json:"changed"`              // from that run; none if no point is in both
 }
 
-// String is the reason as a sentence.
 func (b *NewBase) String() string {
 	switch why := refusals(b.Changed); {
 	case b.Latest == "":
@@ -67,7 +65,6 @@ func ChooseBase(changed Run, candidates []Candidate, n int, allow []string) *Bas
 	return b
 }
 
-// choose takes the good runs.
 func (b *Base) choose(all []earlierRun, n int) {
 	var next *GateRecord // of the comparable run after the candidate
 	for i := range all {
@@ -94,7 +91,6 @@ func (b *Base) choose(all []earlierRun, n int) {
 	}
 }
 
-// explain sets why there is no base.
 func (b *Base) explain(all []earlierRun, changed Run) {
 	var first *NewBase // against the latest run that was read
 	comparable, unread := false, ""
@@ -173,7 +169,6 @@ func (b *Base) Compare(changed Run, o Options, knownPasses bool) (*Comparison, e
 	return c, nil
 }
 
-// without is the comparison with no base.
 func (b *Base) without(changed Side, o Options) *Comparison {
 	c := newComparison(Side{Name: b.Name}, changed, o)
 	c.LeftOut, c.NewBase, c.NoBase = b.LeftOut, b.New, b.none

@@ -9,8 +9,7 @@ import (
 
 const (
 	notReported = "not reported" // by the server
-	// shownLabels are the changed labels of the build info that are listed: a server of another version changes
-	// many.
+	// shownLabels bounds the list: a server of another version changes many labels.
 	shownLabels = 8
 )
 

@@ -12,8 +12,7 @@ type Class struct {
 	Metrics []Metric `json:"metrics"`
 }
 
-// classes are the names of the mixes' classes, in the order of the matrix; nil for a single class, which is
-// the whole row.
+// classes are in the order of the matrix; nil for a single class, which is the whole row.
 func (p pair) classes() []string {
 	var out []string
 	for _, s := range slices.Concat(p.base, p.changed) {
@@ -29,12 +28,10 @@ func (p pair) classes() []string {
 	return out
 }
 
-// class is the pair with the requests of one class only.
 func (p pair) class(name string) pair {
 	return pair{p.name, ofClass(p.base, name), ofClass(p.changed, name), ofClass(p.earlier, name), p.parts}
 }
 
-// ofClass is the samples with the requests of one class only, without rows that have none.
 func ofClass(samples []sample, name string) []sample {
 	var out []sample
 	for _, s := range samples {

@@ -23,7 +23,6 @@ import (
 	"bench/report/parallel"
 )
 
-// Schema is the schema name in a Comparison's JSON.
 const Schema = "bench/comparison/v2"
 
 const (
@@ -87,8 +86,7 @@ type Options struct {
 	Earlier []Run
 	// assumed standard deviation between runs, as a share, where runs can't show it; 0 = 0.02
 	RunSpread float64
-	// Paired says that the same repeat of both sides ran side by side in time: both sides are parts of one
-	// run.
+	// Paired: the same repeat of both sides ran side by side, as parts of one run.
 	Paired bool
 }
 
@@ -101,7 +99,6 @@ const (
 	shareSpread = 0.5
 )
 
-// Comparison is what Compare finds.
 type Comparison struct {
 	Schema   string   `json:"schema"`
 	Base     string   `json:"base"`
@@ -126,8 +123,7 @@ type Comparison struct {
 	Searches []SearchAnswer `json:"searches,omitempty"`
 	Missing  []string       `json:"only_in_base"`
 	Added    []string       `json:"only_in_new"`
-	// Unmeasured are the points of only_in_base that new's matrix has, each with the reason why new has no
-	// row of it.
+	// Unmeasured are the points of only_in_base that new's matrix has, with the reason why new has no row.
 	Unmeasured map[string]string `json:"unmeasured_in_new,omitempty"`
 
 	NewBase *NewBase `json:"new_base,omitempty"` // no earlier run is comparable: nothing was compared
@@ -139,7 +135,6 @@ type Comparison struct {
 	Sides [2]Side `json:"-"` // base and new, as compared: pages draw their curves; without runs: none
 }
 
-// RunRef names a run of a side.
 type RunRef struct {
 	Name      string    `json:"run"`
 	StartedAt time.Time `json:"started_at,omitzero"` // absent = the result lacks it
@@ -153,7 +148,6 @@ func refs(s Side) []RunRef {
 	return out
 }
 
-// Point is one point that both sides have.
 type Point struct {
 	Name        string `json:"point"`
 	BaseRepeats int    `json:"base_repeats"` // without invalid ones that were left out
@@ -171,7 +165,6 @@ type Point struct {
 	Classes []Class  `json:"classes,omitempty"` // of a mix; each compared alone
 }
 
-// Invalid is a row with invalid findings.
 type Invalid struct {
 	Run     string   `json:"run"`
 	Row     string   `json:"row"`
@@ -179,7 +172,6 @@ type Invalid struct {
 	LeftOut bool     `json:"left_out"` // of base, as the point has valid repeats there: no figure uses the row
 }
 
-// Cautions are the codes of a row's cautions.
 type Cautions struct {
 	Run   string   `json:"run"`
 	Row   string   `json:"row"`
@@ -224,7 +216,6 @@ func Compare(base, changed Side, o Options) (*Comparison, error) {
 	return c, nil
 }
 
-// newComparison is one of nothing yet.
 func newComparison(base, changed Side, o Options) *Comparison {
 	return &Comparison{Schema: Schema, Base: base.Name, New: changed.Name, BaseRuns: refs(base),
 		NewRuns:     refs(changed),
@@ -233,7 +224,6 @@ func newComparison(base, changed Side, o Options) *Comparison {
 		Sides: [2]Side{base, changed}}
 }
 
-// newPoints are the points of pairs, in their order; refused: the sides are not comparable.
 func newPoints(pairs []pair, refused bool, o Options) ([]Point, error) {
 	out, failed := make([]Point, len(pairs)), make([]error, len(pairs))
 	parallel.Do(len(pairs), func(i int) int64 { return pairs[i].recordBytes() }, func(i int) {
@@ -278,8 +268,7 @@ func newPoint(p pair, refused bool, o Options) (Point, error) {
 	return point, nil
 }
 
-// setVerdicts gives every figure its verdict. It counts the gated figures first, as they share the risk of a
-// false alarm.
+// setVerdicts counts the gated figures first, as they share the risk of a false alarm.
 func (c *Comparison) setVerdicts(o Options) {
 	c.each(func(m *Metric) {
 		if m.Threshold != nil && m.refused == "" {

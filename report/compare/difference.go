@@ -31,7 +31,6 @@ var Refusable = []string{"model", "api", "simulated", "hardware", "gpus", "preci
 
 const notSpecified = "not specified"
 
-// fact is one property of a run.
 type fact struct {
 	what, value string
 	key         string // as in Difference
@@ -77,7 +76,6 @@ func (r *Run) facts() []fact {
 	return out
 }
 
-// Facts that the server reports.
 const (
 	engine        = "engine"
 	serverVersion = "server version"
@@ -108,7 +106,6 @@ func machine(c record.ClientInfo) string {
 	return fmt.Sprintf("%s, %s, %d cores", c.Host, c.CPU, c.Cores)
 }
 
-// compact is v as JSON; empty for null and {}.
 func compact(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil || string(b) == "null" || string(b) == "{}" {
@@ -117,7 +114,6 @@ func compact(v any) string {
 	return string(b)
 }
 
-// factTable holds the facts of several runs, in the order of their first mention.
 type factTable struct {
 	order  []string
 	keys   map[string]string
@@ -140,7 +136,6 @@ func factsOf(runs []Run) factTable {
 	return g
 }
 
-// value is a fact's value; several distinct ones are joined.
 func (g factTable) value(what string) string {
 	return cmp.Or(strings.Join(g.values[what], " | "), notSpecified)
 }
@@ -207,7 +202,6 @@ func (p pair) differences(allow []string) []Difference {
 	return out
 }
 
-// specDifferences are the differing leaves of two specs.
 func specDifferences(a, b *experiment.Spec) (out []Difference) {
 	if reflect.DeepEqual(sent(a), sent(b)) { // nearly always: flattening takes a hundred times as long
 		return nil
@@ -251,7 +245,6 @@ func sent(s *experiment.Spec) experiment.Spec {
 	return spec
 }
 
-// flatten gives the leaves of what a spec sends by their path.
 func flatten(s *experiment.Spec) map[string]string {
 	spec := sent(s)
 	b, err := json.Marshal(spec)
@@ -270,7 +263,6 @@ func flatten(s *experiment.Spec) map[string]string {
 	return out
 }
 
-// leaves adds the non-empty leaves of v to out, by path.
 func leaves(path string, v any, out map[string]string) {
 	join := func(key string) string { return strings.TrimPrefix(path+"."+key, ".") }
 	switch x := v.(type) {

@@ -13,7 +13,6 @@ import (
 	"bench/experiment/stats"
 )
 
-// figure is a figure of a row that can be compared.
 type figure struct {
 	name       string // ttft_p99, output_tokens_per_s, error_rate
 	metric     string // ttft; empty for figures of the whole window
@@ -32,7 +31,6 @@ var alwaysCompared = []string{"ttft_p50", "ttft_p95", "ttft_p99", "ttfo_p50", "t
 	"session_time_p50", "session_time_p90", experiment.Interactivity, experiment.AnswersValid, experiment.AnswersCorrect,
 	experiment.AcceptanceRate, experiment.AcceptanceLength, experiment.TokensPerStep, reasoningTokens + "_p50"}
 
-// figures are those of the gate, then the others: the usual ones and those that an SLO limits.
 func figures(g experiment.Gate, limited []string) []figure {
 	var out []figure
 	for i := range g.Thresholds {
@@ -89,8 +87,7 @@ func (f figure) scale(x float64) float64 {
 	return math.Log(x)
 }
 
-// change turns a difference on the scale of comparison into a relative change (0.05: 5 % more) or, of a
-// share, leaves it.
+// change turns a difference on the scale of comparison into a relative change; of a share it leaves it.
 func (f figure) change(difference float64) float64 {
 	if f.absolute() {
 		return difference
@@ -98,7 +95,6 @@ func (f figure) change(difference float64) float64 {
 	return math.Expm1(difference)
 }
 
-// of is the value of the figure in a row; ok is false if the row has none.
 func (f figure) of(row *record.Row) (x float64, ok bool) {
 	s := &row.Summary
 	if f.metric != "" {
@@ -132,7 +128,6 @@ func (f figure) of(row *record.Row) (x float64, ok bool) {
 	return 0, false
 }
 
-// summary is that of a row whose percentiles the figure is one of; nil: the row has none.
 func (f figure) summary(row *record.Row) *stats.Summary {
 	switch f.metric {
 	case experiment.SessionTime:
@@ -197,8 +192,7 @@ func logVariance(ci stats.Interval) float64 {
 	return se * se
 }
 
-// shareVariance is that of a share of n independent values. Half a value is added: none in n does not prove a share
-// of 0.
+// shareVariance adds half a value: none in n does not prove a share of 0.
 func shareVariance(share, n float64) float64 {
 	share = (min(1, max(0, share))*n + 0.5) / (n + 1)
 	return share * (1 - share) / n

@@ -11,7 +11,6 @@ import (
 	"bench/experiment/unit"
 )
 
-// Outcome is the verdict of the gate on the whole comparison.
 type Outcome struct {
 	Verdict stats.Verdict `json:"verdict"` // FAIL if a case fails; else UNDECIDED if one is; else PASS
 	Passes  bool          `json:"passes"`  // PASS, or UNDECIDED with UndecidedPasses
@@ -48,7 +47,6 @@ func (x Case) Where() string {
 	return x.Point + " (class " + x.Class + ")"
 }
 
-// Reason is why a case has its verdict, and since when a regression is known.
 func (x Case) Reason() string {
 	switch {
 	case x.Since == "":
@@ -98,7 +96,6 @@ func (c *Comparison) outcome(o Options) *Outcome {
 	return out
 }
 
-// Blocks reports whether a case keeps the gate from passing.
 func (o *Outcome) Blocks(x Case) bool {
 	switch x.Verdict {
 	case stats.Pass:
@@ -109,7 +106,6 @@ func (o *Outcome) Blocks(x Case) bool {
 	return x.Since == "" || !o.KnownPasses
 }
 
-// suspects reports whether a case is a suspected regression.
 func (o *Outcome) suspects() bool {
 	return slices.ContainsFunc(o.Cases, func(x Case) bool { return x.Suspected })
 }
@@ -134,8 +130,7 @@ func (p *Point) gate() (out []Case) {
 	return out
 }
 
-// unknownFigures adds an undecided case for each threshold whose figure no point has: it is a mistake, not a
-// pass.
+// unknownFigures: a threshold whose figure no point has is a mistake, not a pass.
 func (c *Comparison) unknownFigures(g experiment.Gate, undecided func(point, metric, why string)) {
 	if c.Refused {
 		return
@@ -172,7 +167,6 @@ func (m *Metric) Describe() string {
 	return fmt.Sprintf("%s by %s (%s, p=%s)", m.Verdict, m.percent(), m.interval(), unit.Digits(*m.Adjusted))
 }
 
-// needed is a number of runs, or of pairs, as text.
 func (m *Metric) needed(n int) string {
 	if m.Test == ByPairs {
 		return unit.Plural(n, "pair")

@@ -8,10 +8,8 @@ import (
 	"bench/report/parallel"
 )
 
-// SchemaHistory is the schema name in a History's JSON.
 const SchemaHistory = "bench/trends/v2"
 
-// History is the trends of many runs, grouped by what makes runs comparable.
 type History struct {
 	Schema string   `json:"schema"`
 	Groups []Group  `json:"groups"`
@@ -24,21 +22,17 @@ type Unread struct {
 	Error string `json:"error"`
 }
 
-// Group is the runs with one GroupKey.
 type Group struct {
 	GroupKey
 	Nights []Night `json:"-"` // by start
 	Trends []Trend `json:"trends"`
-	// Quiet is the number of nights since the last alarm for the worse, or since alarms were first possible;
-	// at most 100.
+	// Quiet is the number of nights since the last alarm for the worse, or since the first possible one; at most 100.
 	Quiet int `json:"quiet_nights"`
 	// Gates are the verdicts of the nights' gates; none: no run has a gate.json.
-	Gates []GateNight `json:"gates,omitempty"`
-	// UnreadGates are the nights whose gate.json is unreadable.
-	UnreadGates []Unread `json:"unread_gates,omitempty"`
+	Gates       []GateNight `json:"gates,omitempty"`
+	UnreadGates []Unread    `json:"unread_gates,omitempty"`
 }
 
-// GateNight is what the gate said of a night.
 type GateNight struct {
 	Run string `json:"run"`
 	NightGate
@@ -54,7 +48,6 @@ func (g *Group) Live() (n int) {
 	return n
 }
 
-// NewHistory groups nights and finds the changes and alarms of their trends.
 func NewHistory(nights []Night) *History {
 	h := &History{Schema: SchemaHistory, Groups: []Group{}}
 	at := map[GroupKey]int{}
@@ -131,5 +124,4 @@ func (g *Group) current(t *Trend) bool {
 	return t.Nights[len(t.Nights)-1].night == len(g.Nights)-1
 }
 
-// Worse reports whether the gate of a night found a regression.
 func (n *NightGate) Worse() bool { return n.Verdict == stats.Fail }

@@ -12,10 +12,8 @@ import (
 	"bench/report/parallel"
 )
 
-// SchemaIndex is the schema name in an Index's JSON.
 const SchemaIndex = "bench/history/v3"
 
-// IndexName is the file of an Index in the directory of its runs.
 const IndexName = ".bench-history.json"
 
 // Index caches what NewHistory needs of many runs. It can be deleted at any time: ReadNights makes it again
@@ -27,7 +25,6 @@ type Index struct {
 	Others []Other `json:"other_files,omitempty"`
 }
 
-// Other is a file that is no run.
 type Other struct {
 	File  string `json:"file"`  // relative to the root
 	Stamp string `json:"stamp"` // hash of its size, mode and time
@@ -96,7 +93,6 @@ func (x Index) Same(other Index) bool {
 	return len(x.Nights) == len(other.Nights) && slices.Equal(x.Others, other.Others)
 }
 
-// entry is a run or file that a walk found.
 type entry struct {
 	night Night // with its Dir and Stamp, also if it is no run
 	is    entryKind
@@ -110,7 +106,6 @@ const (
 	removed // meanwhile
 )
 
-// stamped is an entry that is not read.
 func stamped(files fs.FS, name string) entry {
 	e := entry{night: Night{Dir: name}}
 	var err error

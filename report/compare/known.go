@@ -8,7 +8,6 @@ import (
 	"bench/experiment/stats"
 )
 
-// SchemaGate is the schema name in a GateRecord's JSON.
 const SchemaGate = "bench/gate/v1"
 
 // GateRecord is gate.json in a run's directory: what the gate of bench compare --base found. A run whose gate
@@ -40,7 +39,6 @@ type GatedFigure struct {
 	Metric string `json:"metric"`
 }
 
-// Regression is a figure that failed the gate.
 type Regression struct {
 	GatedFigure
 	Change *float64 `json:"change"` // relative to base; of a share, the difference; null: not known

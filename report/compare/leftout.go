@@ -36,8 +36,7 @@ func onlyLikeNew(base, changed Side, allow []string) (Side, []LeftOut) {
 	return like, left
 }
 
-// onlyLikeNew is the pair without the rows of base whose workload is not that of new; the pair itself if that
-// leaves none.
+// onlyLikeNew leaves out the rows of base with another workload than new, unless that leaves none.
 func (p pair) onlyLikeNew(allow []string) (pair, []LeftOut) {
 	left := p.unlikeNew(allow)
 	if len(left) == len(p.base) {
@@ -53,7 +52,6 @@ func (p pair) onlyLikeNew(allow []string) (pair, []LeftOut) {
 	return like, left
 }
 
-// unlikeNew are the rows of base whose workload is not that of new.
 func (p pair) unlikeNew(allow []string) (left []LeftOut) {
 	for _, s := range p.base {
 		one := pair{name: p.name, base: []sample{s}, changed: p.changed}
@@ -64,7 +62,6 @@ func (p pair) unlikeNew(allow []string) (left []LeftOut) {
 	return left
 }
 
-// refusals are the differences that refuse a comparison, as text; empty: none does.
 func refusals(ds []Difference) string {
 	var out []string
 	for _, d := range ds {
@@ -75,8 +72,7 @@ func refusals(ds []Difference) string {
 	return strings.Join(slices.Compact(out), "; ")
 }
 
-// withoutChangedPoints is base without the rows of points of which no row has the workload of new: new begins
-// a new base for them.
+// withoutChangedPoints leaves out points of which no row has the workload of new: new is a new base for them.
 func withoutChangedPoints(base, changed Side, allow []string) (Side, []LeftOut) {
 	pairs, _, _ := match(base, changed, nil)
 	var left []LeftOut

@@ -11,7 +11,6 @@ import (
 	"bench/experiment/stats"
 )
 
-// sample is one repeat of a point: a row of a run.
 type sample struct {
 	run    *Run
 	row    *record.Row
@@ -22,7 +21,6 @@ type sample struct {
 	resamples map[string]*stats.Resample // by latency, as resample makes them
 }
 
-// pair is a point that both sides have.
 type pair struct {
 	name          string
 	base, changed []sample
@@ -30,7 +28,6 @@ type pair struct {
 	parts         bool     // both sides are parts of one run
 }
 
-// recordBytes is about the memory of the records of all rows.
 func (p pair) recordBytes() (size int64) {
 	for _, s := range slices.Concat(p.base, p.changed) {
 		size += s.row.RecordBytes()
@@ -98,7 +95,6 @@ func points(s Side) (map[string][]sample, []string) {
 	return found, order
 }
 
-// workloadKey identifies what a spec sends, whatever its name.
 func workloadKey(s *experiment.Spec) string {
 	var b strings.Builder
 	flat := flatten(s)
@@ -110,7 +106,6 @@ func workloadKey(s *experiment.Spec) string {
 	return b.String()
 }
 
-// load fills the windows of samples whose runs have records.
 func load(samples []sample) ([]sample, error) {
 	out := slices.Clone(samples)
 	for i := range out {
@@ -175,7 +170,6 @@ func withoutInvalid(base []sample) []sample {
 	return valid
 }
 
-// invalid are the rows with an invalid finding.
 func (p pair) invalid() []Invalid {
 	out := []Invalid{}
 	add := func(samples []sample, leftOut bool) {
@@ -190,7 +184,6 @@ func (p pair) invalid() []Invalid {
 	return out
 }
 
-// cautions are the rows with cautions, of base and of new.
 func (p pair) cautions() []Cautions {
 	out := []Cautions{}
 	for i, samples := range [][]sample{p.base, p.changed} {

@@ -13,7 +13,6 @@ import (
 	"bench/experiment/unit"
 )
 
-// Verdict is the result of comparing one figure.
 type Verdict string
 
 const (
@@ -24,7 +23,6 @@ const (
 	Changed      Verdict = "changed"      // a figure of which neither more nor less is better
 )
 
-// Values of Metric.Test.
 const (
 	ByRanks = "mann-whitney" // on the means of the runs
 	ByRuns  = "runs"         // Student's t on the means of the runs
@@ -80,7 +78,6 @@ type Spread struct {
 	SD     float64 `json:"sd"`     // of a run's mean (of pairs: of their difference): a share of the figure; of a share the share itself
 }
 
-// metrics are the figures that base or new has, of a class or of all requests (class is empty).
 func (p pair) metrics(class string, o Options) []Metric {
 	out := []Metric{}
 	limited := p.limited(class)
@@ -96,12 +93,10 @@ func (p pair) metrics(class string, o Options) []Metric {
 	return out
 }
 
-// thinks reports whether a request of a side had reasoning.
 func (p pair) thinks() bool {
 	return slices.ContainsFunc(slices.Concat(p.base, p.changed), func(s sample) bool { return s.row.Summary.Reasoning != nil })
 }
 
-// metric is a figure of both sides; ok is false if neither has it.
 func (p pair) metric(f figure, o Options) (m Metric, ok bool) {
 	m = Metric{Name: f.name, Unit: f.unit, Threshold: f.threshold, Neutral: f.neutral(), figure: f, CI95: stats.Interval{Lo: math.Inf(-1), Hi: math.Inf(1)}}
 	var of [2][]sample
@@ -161,17 +156,14 @@ func (m *Metric) collect(p pair, of [2][]sample, o Options) {
 	}
 }
 
-// leastRunsOfTotals is the number of runs, besides one per side, whose spread shows the sampling error of
-// percentiles that come without single requests.
+// leastRunsOfTotals: so many runs, besides one per side, show the sampling error of percentiles without requests.
 const leastRunsOfTotals = 3
 
-// unsampled reports whether the sampling variance of a percentile above the median is unknown.
 func (f figure) unsampled(repeats []stats.Repeat) bool {
 	share, ok := experiment.Limit{Stat: f.stat}.P()
 	return ok && share > 0.5 && slices.ContainsFunc(repeats, func(r stats.Repeat) bool { return r.Within == 0 })
 }
 
-// allFailed reports whether no request of new completed.
 func (p pair) allFailed() bool {
 	return len(p.changed) > 0 && !slices.ContainsFunc(p.changed, func(s sample) bool { return !s.row.AllFailed() })
 }
@@ -185,7 +177,6 @@ func (f figure) gone(values [2][]float64) string {
 	return "it is 0 in a repeat of new"
 }
 
-// rawChange is the change of two medians, as Metric.Change; nil: none.
 func (f figure) rawChange(was, is *float64) *float64 {
 	switch {
 	case was == nil || is == nil || !f.absolute() && *was == 0:
@@ -196,7 +187,6 @@ func (f figure) rawChange(was, is *float64) *float64 {
 	return new(*is / *was - 1)
 }
 
-// having are the samples that have the figure, with its values.
 func (f figure) having(samples []sample) (with []sample, values []float64) {
 	values = []float64{}
 	for _, s := range samples {
@@ -207,7 +197,6 @@ func (f figure) having(samples []sample) (with []sample, values []float64) {
 	return with, values
 }
 
-// scaled are the figures of samples that have it, on the scale of comparison.
 func (f figure) scaled(samples []sample) []stats.Repeat {
 	out := make([]stats.Repeat, len(samples))
 	for i := range samples {
@@ -225,8 +214,7 @@ func median(values []float64) *float64 {
 	return &m
 }
 
-// definitions is an error text if two runs define the metric differently and Options.Allow does not permit
-// that.
+// definitions is an error text if two runs define the metric differently and Options.Allow forbids that.
 func (f figure) definitions(p pair, o Options) string {
 	if slices.Contains(o.Allow, "definitions") {
 		return ""

@@ -12,7 +12,6 @@ import (
 	"bench/experiment/stats"
 )
 
-// Night is one run of a history.
 type Night struct {
 	Dir       string       `json:"dir"`   // relative to the root; of another tool's result, its file
 	Stamp     string       `json:"stamp"` // hash of its files' names, sizes, modes and times
@@ -27,13 +26,11 @@ type Night struct {
 	Headline  *Headline    `json:"headline,omitempty"`   // absent = the run could not be read
 }
 
-// NightGate is the part of a GateRecord that a history needs.
 type NightGate struct {
 	Verdict     stats.Verdict `json:"verdict"`
 	Regressions []Regression  `json:"regressions"`
 }
 
-// GroupKey is what the runs of one group have in common.
 type GroupKey struct {
 	Matrix    string `json:"matrix"`
 	Model     string `json:"model"`
@@ -44,13 +41,11 @@ type GroupKey struct {
 	Simulated bool   `json:"simulated"`
 }
 
-// Fact is one property of a run.
 type Fact struct {
 	What  string `json:"what"`
 	Value string `json:"value"`
 }
 
-// NightPoint is one point of one night, over its repeats.
 type NightPoint struct {
 	Name     string           `json:"point"`
 	Workload string           `json:"workload"` // hash: another workload is another trend
@@ -68,11 +63,9 @@ type Value struct {
 	Cautions []string       `json:"cautions,omitempty"` // codes of the cautions that touch the figure
 }
 
-// trended are the figures that a history follows.
 var trended = []string{"ttft_p50", "ttft_p99", "tpot_p50", "e2e_p99", "output_tokens_per_s", experiment.ErrorRate,
 	"session_time_p50", experiment.Interactivity, experiment.AnswersValid, experiment.AnswersCorrect, experiment.AcceptanceLength}
 
-// fill sets the night's fields from its run.
 func (n *Night) fill(r *Run) {
 	t := r.Manifest.Target
 	n.Run, n.StartedAt, n.Headline = r.Manifest.Run, r.Manifest.StartedAt, r.Headline
@@ -107,7 +100,6 @@ func nightPoint(name string, samples []sample) NightPoint {
 	return p
 }
 
-// value is the mean of the figure over repeats that have it, with its interval.
 func (f figure) value(samples []sample) Value {
 	var out Value
 	valid := slices.DeleteFunc(slices.Clone(samples), func(s sample) bool { return len(f.touching(s.row, record.Invalid)) > 0 })
@@ -122,7 +114,6 @@ func (f figure) value(samples []sample) Value {
 	return out
 }
 
-// codes are the codes of the findings that touch the figure in any of the samples.
 func (f figure) codes(samples []sample, s record.Severity) (codes []string) {
 	for _, x := range samples {
 		codes = union(codes, f.touching(x.row, s))

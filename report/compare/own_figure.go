@@ -11,7 +11,6 @@ import (
 	"bench/experiment/unit"
 )
 
-// reasoningTokens are those of a request with reasoning.
 const reasoningTokens = "reasoning_tokens"
 
 // ownFigure is a figure that only rows with sessions, checked answers or drafts have, and that is no percentile.
@@ -134,12 +133,10 @@ func draftLength(x *record.Speculation) float64 {
 	return *x.DraftTokens / *x.Drafts
 }
 
-// ofSessions reports whether the figure is one of sessions.
 func (f figure) ofSessions() bool {
 	return f.metric == experiment.SessionTime || f.name == experiment.Interactivity
 }
 
-// counted is what a percentile is of.
 func (f figure) counted() string {
 	if f.metric == experiment.SessionTime {
 		return "sessions"

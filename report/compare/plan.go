@@ -11,7 +11,6 @@ import (
 	"bench/experiment/unit"
 )
 
-// SchemaPlan is the schema name in a Plan's JSON.
 const SchemaPlan = "bench/plan/v1"
 
 // Plan lists which gated figures a recipe decides with the noise that earlier runs show, and what the others
@@ -32,7 +31,6 @@ type Recipe struct {
 	DurationS float64 `json:"duration_s"` // of a repeat's window; in Plan.Recipe the median of its points
 }
 
-// PlannedFigure is one gated figure of a point, or of a class of its mix.
 type PlannedFigure struct {
 	Point     string               `json:"point"`
 	Class     string               `json:"class,omitempty"`
@@ -61,7 +59,6 @@ type PlannedFigure struct {
 	level  float64
 }
 
-// What a plan tries.
 const (
 	planned     = 0.9 // least probability of the right verdict
 	MostRepeats = 20  // largest number of repeats in a recipe
@@ -93,7 +90,6 @@ func NewPlan(newest Run, b *Base, gate experiment.Gate) *Plan {
 	return p
 }
 
-// sameWorkload is the samples with the workload of one.
 func sameWorkload(samples []sample, one sample) []sample {
 	key := workloadKey(&one.row.Spec)
 	return slices.DeleteFunc(slices.Clone(samples), func(s sample) bool {
@@ -101,7 +97,6 @@ func sameWorkload(samples []sample, one sample) []sample {
 	})
 }
 
-// add adds the gated figures of a point that the newest run has.
 func (p *Plan) add(all pair, class string, gate experiment.Gate) {
 	for _, t := range gate.Thresholds {
 		f := newFigure(t.Metric)
@@ -178,8 +173,7 @@ func (p *Plan) decide() {
 	}
 }
 
-// odds are the probabilities of PASS if nothing changed, and of FAIL if the figure is worse by 1.5 or 2
-// thresholds.
+// odds are the probabilities of PASS if nothing changed, and of FAIL if it is worse by 1.5 or 2 thresholds.
 func (x *PlannedFigure) odds(r Recipe, threshold float64) (quiet, found15, found20 float64) {
 	power, limit := x.power, x.distance(threshold)
 	power.SE = x.noise.SE(r.BaseRuns, r.Repeats, r.DurationS)

@@ -15,7 +15,6 @@ type untouched struct {
 	pairs [2][]stats.Repeat // nil: the figure is not tested in pairs
 }
 
-// withoutTouched is nil if no row is touched.
 func (m *Metric) withoutTouched(p pair, of [2][]sample, base, changed []stats.Repeat) *untouched {
 	var out untouched
 	some := false
@@ -41,7 +40,6 @@ func (m *Metric) withoutTouched(p pair, of [2][]sample, base, changed []stats.Re
 	return &out
 }
 
-// regressed reports whether the figure is worse by more than its threshold, significantly.
 func (m *Metric) regressed() bool {
 	return m.Verdict == Worse && WorseBy(m.Name, *m.Change) > m.Threshold.Worse
 }
@@ -86,7 +84,6 @@ func (m *Metric) gate(p *Point) (x Case) {
 	return x
 }
 
-// list is a further part of a reason; empty: it has no items.
 func list(what string, items []string) string {
 	if len(items) == 0 {
 		return ""
@@ -94,7 +91,6 @@ func list(what string, items []string) string {
 	return "; " + what + ": " + strings.Join(items, ", ")
 }
 
-// stillInvalid are the invalid rows that are not left out: "row of run (codes)".
 func (p *Point) stillInvalid() (out []string) {
 	for _, x := range p.Invalid {
 		if !x.LeftOut {
@@ -104,7 +100,6 @@ func (p *Point) stillInvalid() (out []string) {
 	return out
 }
 
-// newCautions are the codes of the cautions of new, which can be why a figure is worse.
 func (p *Point) newCautions() (codes []string) {
 	for _, c := range p.Cautions {
 		for _, code := range c.Codes {

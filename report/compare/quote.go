@@ -7,8 +7,7 @@ import (
 	"bench/experiment/stats"
 )
 
-// Quoted is how far the requests of one side carry a percentile. The zero value belongs to a figure that is
-// no percentile.
+// Quoted is how far the requests of one side carry a percentile; zero: the figure is none.
 type Quoted struct {
 	N     int         `json:"n"` // requests of the repeat with the fewest
 	Grade stats.Grade `json:"grade"`
@@ -17,7 +16,6 @@ type Quoted struct {
 	AtLeast *float64 `json:"at_least,omitempty"`
 }
 
-// quoted grades the figure over the samples of a side.
 func (f figure) quoted(samples []sample) (q Quoted) {
 	if f.metric == "" {
 		return q

@@ -29,8 +29,7 @@ type LoadInterval struct {
 	Runs int `json:"runs"` // that searched
 }
 
-// searches are the answers of the searches that both sides made, in the order of new; refused: the sides are
-// not comparable.
+// searches are in the order of new; refused: the sides are not comparable.
 func searches(base, changed Side, refused bool) (out []SearchAnswer) {
 	old, _ := searchesOf(base)
 	now, order := searchesOf(changed)
@@ -48,13 +47,11 @@ func searches(base, changed Side, refused bool) (out []SearchAnswer) {
 	return out
 }
 
-// search is one run's answer, and a probe of it.
 type search struct {
 	found *record.Found
 	probe *record.Row
 }
 
-// searchesOf groups the searches of a side by point.
 func searchesOf(s Side) (found map[string][]search, order []string) {
 	found = map[string][]search{}
 	for i := range s.Runs {
@@ -75,7 +72,6 @@ func searchesOf(s Side) (found map[string][]search, order []string) {
 	return found, order
 }
 
-// probeOf is the first row of a search; nil: none finished.
 func probeOf(r *Run, f *record.Found) *record.Row {
 	for i := range r.Rows {
 		s := &r.Rows[i].Spec
@@ -138,7 +134,6 @@ func extreme(a, b *float64, of func(a, b float64) float64) *float64 {
 	return new(of(*a, *b))
 }
 
-// unlike is why the answers of searches can't be compared; empty: they can.
 func unlike(of []search) string {
 	first := of[0]
 	for _, s := range of[1:] {

@@ -52,7 +52,6 @@ func (m *Metric) byRanks(level float64) bool {
 	return m.Test == ByRuns && !m.figure.absolute() && len(m.earlier) == 0 && stats.LeastRankP(len(m.base), len(m.changed)) <= level
 }
 
-// set sets the change, its bounds and p.
 func (m *Metric) set(difference, p float64, interval func(confidence float64) stats.Interval) {
 	change := func(iv stats.Interval) stats.Interval {
 		iv.Lo, iv.Hi = m.figure.change(iv.Lo), m.figure.change(iv.Hi)
@@ -124,7 +123,6 @@ func (m *Metric) judge(same, level float64) {
 // leastRuns is the smallest number of runs, or pairs, to ask for.
 const leastRuns = 3
 
-// distance is a change on the scale of comparison.
 func (m *Metric) distance(change float64) float64 {
 	if m.figure.absolute() {
 		return change

@@ -8,7 +8,6 @@ import (
 	"bench/experiment/stats"
 )
 
-// Trend is one figure of one point, night by night.
 type Trend struct {
 	Point   string       `json:"point"`
 	Metric  string       `json:"metric"`
@@ -20,7 +19,6 @@ type Trend struct {
 	Unwatched string `json:"unwatched,omitempty"`
 }
 
-// TrendNight is the value of a night.
 type TrendNight struct {
 	Run   string    `json:"run"`
 	At    time.Time `json:"at"`
@@ -50,8 +48,7 @@ type Change struct {
 // mostNights is the number of latest nights in which change-points are searched.
 const mostNights = 500
 
-// test finds the changes and the alarm of a trend; live is the number of trends that share the risk of a
-// false alarm.
+// test: live trends share the risk of a false alarm.
 func (g *Group) test(t *Trend, live int) quietNights {
 	f := newFigure(t.Metric)
 	var valid []int // indices of valid nights
@@ -101,11 +98,9 @@ func middle(values []float64) float64 {
 	return stats.Quantile(slices.Sorted(slices.Values(values)), 0.5)
 }
 
-// TrendEnded is the Unwatched of a trend that has ended.
 const TrendEnded = "the last night lacks the point"
 
-// unwatched is the Unwatched of a trend; valid are the indices of its valid nights, since is how many come
-// after the last change.
+// unwatched gets the indices of the valid nights, and how many come after the last change.
 func (g *Group) unwatched(t *Trend, valid []int, since int) string {
 	counted := ""
 	if len(valid) < len(t.Nights) {

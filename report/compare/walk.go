@@ -9,8 +9,7 @@ import (
 	"strings"
 )
 
-// runsBelow lists the directories with a run.json, nested ones too, and the JSON files outside of them; and the
-// directories that cannot be read.
+// runsBelow lists the directories with a run.json, the JSON files outside of them, and what cannot be read.
 func runsBelow(files fs.FS) (runs []string, unread []Night, err error) {
 	var others []string
 	err = fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
@@ -45,7 +44,6 @@ func runsBelow(files fs.FS) (runs []string, unread []Night, err error) {
 	return runs, unread, nil
 }
 
-// stampOf is a hash that changes with the results of a run, or with a file.
 func stampOf(files fs.FS, name string) (string, error) {
 	info, err := fs.Stat(files, name)
 	if err != nil {

@@ -124,7 +124,6 @@ func (r *Run) part(variant string) Run {
 	return p
 }
 
-// withoutVariant is axes without the settings of a variant.
 func withoutVariant(axes []experiment.Axis, variant string) []experiment.Axis {
 	return slices.DeleteFunc(slices.Clone(axes), func(a experiment.Axis) bool {
 		return isSetting(variant, a.Key+"="+a.Value)

@@ -18,7 +18,6 @@ import (
 	"bench/report"
 )
 
-// csvLine is one line of the CSV, by column.
 type csvLine struct {
 	heads, values []string
 }
@@ -46,7 +45,6 @@ func (r *csvLine) float(head string, x *float64) {
 
 func (r *csvLine) int(head string, n int) { r.put(head, strconv.Itoa(n)) }
 
-// optional writes a number, or an empty cell.
 func (r *csvLine) optional(head string, n int, has bool) {
 	if !has {
 		r.put(head, "")
@@ -85,7 +83,6 @@ func CSV(w io.Writer, runs ...*report.Run) error {
 	return nil
 }
 
-// simulated is true for a simulated server, predicted for a row that was not measured, else false.
 func simulated(row *record.Row) string {
 	if row.Predicted {
 		return "predicted"
@@ -178,7 +175,6 @@ func (r *csvLine) counts(s *record.Summary) {
 	r.put("tokens_estimated", strconv.FormatBool(s.Tokens.Estimated))
 }
 
-// latency writes one metric, each percentile with its grade.
 func (r *csvLine) latency(name string, s *stats.Summary) {
 	n := 0
 	if s != nil {

@@ -27,7 +27,6 @@ func WriteJSON(w io.Writer, v any) error {
 	return writeJSON(w, text, err)
 }
 
-// writeJSON writes what the encoder made, and a line end.
 func writeJSON(w io.Writer, text []byte, err error) error {
 	if err != nil {
 		return fmt.Errorf("encoding JSON: %w", err)

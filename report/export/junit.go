@@ -98,7 +98,6 @@ func (s *junitSuite) add(x compare.Case, gate *compare.Outcome) {
 	s.Cases = append(s.Cases, out)
 }
 
-// skip adds a case that was not compared.
 func (s *junitSuite) skip(class, name, why string) {
 	s.Cases = append(s.Cases, junitCase{Class: class, Name: oneLine(name),
 		Skipped: &junitReason{Message: oneLine(why)}})

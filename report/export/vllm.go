@@ -60,8 +60,7 @@ func vllmObjects(run *report.Run) (out [][]byte, err error) {
 	return out, nil
 }
 
-// needRecords refuses a run of bench with a row whose records are gone: the file would lack its requests, and say
-// nothing of it.
+// needRecords refuses a run whose records are gone: the file would lack requests without a word.
 func needRecords(run *report.Run) error {
 	if n := len(run.WithoutRecords); n > 0 {
 		return fmt.Errorf("the request records of %s are missing from %s, first %s\nhint: --format csv and json have the stored figures; or measure the rows again: remove their .json, then bench sweep MATRIX --resume %s",
@@ -132,8 +131,7 @@ func vllmObject(run *report.Run, row *record.Row, window []*record.Record) map[s
 	return o
 }
 
-// tooSmall are the keys of an object's percentiles that are only lower bounds. vLLM's own tools expect the
-// keys, so they stay.
+// tooSmall are the keys of percentiles that are only lower bounds. vLLM's tools expect the keys, so they stay.
 func tooSmall(o map[string]any, samples map[string]*stats.Summary) []string {
 	keys := []string{}
 	for metric, sample := range samples {
@@ -149,12 +147,10 @@ func tooSmall(o map[string]any, samples map[string]*stats.Summary) []string {
 	return keys
 }
 
-// vllmStatistics are vLLM's statistics under its names and under bench's.
 var vllmStatistics = []struct{ to, from string }{{"mean", "mean"}, {"median", "p50"}, {"std", "std"},
 	{"p50", "p50"},
 	{"p90", "p90"}, {"p95", "p95"}, {"p99", "p99"}, {"p99.9", "p999"}}
 
-// addStatistics writes a summary under vLLM's names.
 func addStatistics(o map[string]any, metric string, s *stats.Summary) {
 	for _, x := range vllmStatistics {
 		if value, ok := s.Get(x.from); ok && !math.IsNaN(value) {

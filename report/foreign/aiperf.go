@@ -57,7 +57,6 @@ func readAIPerf(o object) ([]measurement, error) {
 	return []measurement{m}, nil
 }
 
-// aiperfLoad reads the load from the recorded settings.
 func (m *measurement) aiperfLoad(o object) {
 	input := o.object("input_config")
 	load := input.object("loadgen")

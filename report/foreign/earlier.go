@@ -16,7 +16,6 @@ import (
 	"bench/report/compare"
 )
 
-// GateFile is the name of a GateRecord in a run's directory.
 const GateFile = "gate.json"
 
 const runFile = "run.json"
@@ -47,7 +46,6 @@ func isRun(dir string) bool {
 	return err == nil
 }
 
-// start is when a run began.
 type start struct {
 	dir string
 	at  time.Time // zero: its run.json is damaged
@@ -100,7 +98,6 @@ func loadGated(dir string) (compare.Run, *compare.GateRecord, error) {
 	return compared(run), gate, err
 }
 
-// readGate reads the gate.json of a run; nil: there is none.
 func readGate(r *report.Run) (*compare.GateRecord, error) {
 	text, err := fs.ReadFile(r.Files, GateFile)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -26,7 +26,6 @@ import (
 	"bench/experiment/stats"
 )
 
-// Result is the content of another tool's file.
 type Result struct {
 	Tool        string
 	Manifest    record.Manifest
@@ -35,10 +34,8 @@ type Result struct {
 	Definitions map[string]string           // metric → the tool's definition, if it differs from docs/metrics.md
 }
 
-// ErrUnknown is the error for a file of none of the tools.
 var ErrUnknown = errors.New("not a result file of vllm bench serve, SGLang bench_serving, guidellm or aiperf")
 
-// tool is one format: its recognition and its reader.
 type tool struct {
 	name        string
 	is          func(object) bool
@@ -98,7 +95,6 @@ func Read(name string, text []byte) (*Result, error) {
 	return r, nil
 }
 
-// toolOf is the tool that wrote a file with this first object.
 func toolOf(o object) (tool, error) {
 	i := slices.IndexFunc(tools, func(t tool) bool { return t.is(o) })
 	if i < 0 {
@@ -172,7 +168,6 @@ func (t tool) row(m measurement) (record.Row, error) {
 	return row, nil
 }
 
-// object is one JSON object with raw values.
 type object map[string]json.RawMessage
 
 // split reads the consecutive objects of a file, and those of arrays. Python writes Infinity and NaN, which JSON
@@ -200,7 +195,6 @@ func split(text []byte) ([]object, error) {
 	}
 }
 
-// objects are those of an array, or the one object.
 func objects(value json.RawMessage) (out []object, err error) {
 	if value[0] == '[' {
 		err = json.Unmarshal(value, &out)
@@ -211,7 +205,6 @@ func objects(value json.RawMessage) (out []object, err error) {
 	return []object{one}, err
 }
 
-// pythonTokens matches string literals and the numbers that JSON lacks.
 var pythonTokens = regexp.MustCompile(`(?s)"(?:[^"\\]|\\.)*"|-?Infinity|NaN`)
 
 func pythonNumbers(text []byte) []byte {
@@ -230,7 +223,6 @@ func (o object) has(keys ...string) bool {
 	return !slices.ContainsFunc(keys, func(k string) bool { _, ok := o[k]; return !ok })
 }
 
-// number is a value; false: none.
 func (o object) number(key string) (float64, bool) {
 	var x *float64
 	if err := json.Unmarshal(o[key], &x); err != nil || x == nil {

@@ -93,7 +93,6 @@ func (m *measurement) guideStrategy(b object) {
 	}
 }
 
-// guideSummary reads one of guidellm's distributions.
 func guideSummary(o object, scale float64) *stats.Summary {
 	all := o.object("percentiles")
 	if all == nil {

@@ -40,8 +40,7 @@ func readResult(files fs.FS, file, shown string) ([]byte, error) {
 	return append(head, rest...), nil
 }
 
-// firstObject is the first object of a JSON text, or of the array that it begins with; nil: it is not whole, or the
-// text begins with something else.
+// firstObject is nil if it is not whole, or the text begins with something else.
 func firstObject(head []byte) object {
 	d := json.NewDecoder(bytes.NewReader(pythonNumbers(head)))
 	if bytes.HasPrefix(bytes.TrimSpace(head), []byte("[")) {

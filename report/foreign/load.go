@@ -16,8 +16,7 @@ import (
 	"bench/report/compare"
 )
 
-// Load reads a result of bench or of another tool: a run's directory, the file of one row, or a file of
-// another tool.
+// Load reads a run's directory, the file of one row, or a file of another tool.
 func Load(path string) (*report.Run, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -49,7 +48,6 @@ func LoadBelow(files fs.FS, name string) (*report.Run, error) {
 	return loadFile(files, file, name)
 }
 
-// loadFile reads a file of a directory; shown is its name in errors.
 func loadFile(files fs.FS, file, shown string) (*report.Run, error) {
 	if live, err := openRecording(files, file, shown); live != nil || err != nil {
 		return live, err
@@ -105,8 +103,7 @@ func hintRuns(path string, err error) error {
 		err, filepath.Dir(inner[len(inner)-1]), filepath.Join(path, "*"))
 }
 
-// LoadSide reads one side of a comparison: a result, or a glob of several. Files of rows of one run are one
-// run.
+// LoadSide reads a result, or a glob of several. Files of rows of one run are one run.
 func LoadSide(arg string) (compare.Side, error) {
 	side := compare.Side{Name: arg}
 	paths, err := matching(arg)
@@ -139,7 +136,6 @@ func LoadSide(arg string) (compare.Side, error) {
 	return side, nil
 }
 
-// matching are the files of a pattern, or the one of that name.
 func matching(arg string) ([]string, error) {
 	if _, err := os.Stat(arg); err == nil || !strings.ContainsAny(arg, "*?[") {
 		return []string{arg}, nil
@@ -154,8 +150,7 @@ func matching(arg string) ([]string, error) {
 	return paths, nil
 }
 
-// otherPath is a hint to a result that has the path without quotes in it, or with %3A in place of :, as file
-// names have it; else the given hint.
+// otherPath finds the path without quotes in it, or with %3A in place of :, as file names have it.
 func otherPath(path, hint string) string {
 	for _, other := range []string{strings.Trim(path, `'"`), strings.ReplaceAll(path, ":", "%3A")} {
 		if found, err := filepath.Glob(other); err == nil && len(found) > 0 && other != path {
@@ -175,8 +170,7 @@ func oneVariant(rows []record.Row) string {
 	return rows[0].Spec.Variant
 }
 
-// LoadNight reads a result as a night of a history. The file's time replaces a start that the result does not
-// have. Of no tool: compare.ErrNoRun.
+// LoadNight takes the file's time if the result has no start. Of no tool: compare.ErrNoRun.
 func LoadNight(name string) (compare.Run, error) {
 	files, base := os.DirFS(filepath.Dir(name)), filepath.Base(name)
 	if err := tooLarge(files, base); err != nil {
@@ -223,7 +217,6 @@ func night(files fs.FS, name string, r *report.Run, err error) (compare.Run, err
 	return run, nil
 }
 
-// SideOf is a side of a comparison of runs that are loaded.
 func SideOf(name string, runs ...*report.Run) compare.Side {
 	side := compare.Side{Name: name}
 	for _, r := range runs {

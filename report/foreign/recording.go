@@ -21,7 +21,6 @@ import (
 	"bench/report/compare"
 )
 
-// liveRow is the name of the one row of a recording.
 const liveRow = "live"
 
 // liveDefinitions are how a recording's figures differ from docs/metrics.md.
@@ -137,7 +136,6 @@ func (v *Recording) row(records []*record.Record) *record.Row {
 	return row
 }
 
-// threeDigits rounds x, which is above 0, to three digits.
 func threeDigits(x float64) float64 {
 	step := math.Pow(10, math.Floor(math.Log10(x))-2)
 	return math.Round(x/step) * step
@@ -167,7 +165,6 @@ func (v *Recording) manifest(row *record.Row) record.Manifest {
 	return m
 }
 
-// liveFindings are what the recording lacks, and what delayed the reading of its answers.
 func liveFindings(c recording.Counts, dropped, blocked int) (out []record.Finding) {
 	add := func(severity record.Severity, hint, text string, values ...any) {
 		out = append(out,
@@ -212,7 +209,6 @@ func openRecording(files fs.FS, file, shown string) (*report.Run, error) {
 	return ReadRecording(shown, io.MultiReader(bytes.NewReader(head[:n]), f))
 }
 
-// ReadRecording reads a recording of live traffic; name is its file's.
 func ReadRecording(name string, r io.Reader) (*report.Run, error) {
 	v := NewRecording(name, recording.Header{}, 0)
 	h, c, err := recording.Read(r, func(x *recording.Exchange) error {

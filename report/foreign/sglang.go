@@ -56,7 +56,6 @@ func readSGLang(o object) ([]measurement, error) {
 	return []measurement{m}, nil
 }
 
-// dropZeros marks requests with a TTFT of 0 as failed and counts them.
 func dropZeros(records []*record.Record) int {
 	n := 0
 	for _, r := range records {

@@ -69,7 +69,6 @@ func rate(o object) string {
 	return ""
 }
 
-// setRequests sets the counts of requests that ended one way or the other.
 func setRequests(s *record.Summary, completed, failed int) {
 	s.Requests = record.Requests{Completed: completed, Failed: failed, Errors: map[string]int{}}
 	s.Requests.Planned = completed + failed
@@ -123,7 +122,6 @@ func (o object) statistic(stat, end string) (float64, bool) {
 	return 0, false
 }
 
-// lengths are the mean lengths of requests; none if the file counts no tokens.
 func lengths(s *record.Summary) record.Lengths {
 	n := s.Requests.Completed
 	if n == 0 {
@@ -132,7 +130,6 @@ func lengths(s *record.Summary) record.Lengths {
 	return record.Lengths{PromptTokens: perRequest(s.Tokens.Prompt, n), OutputTokens: perRequest(s.Tokens.Output, n)}
 }
 
-// axes distinguish the measurements of a file.
 func axes(rate string, concurrency int, l record.Lengths) []experiment.Axis {
 	var out []experiment.Axis
 	add := func(key, value string) { out = append(out, experiment.Axis{Key: key, Value: value}) }

@@ -5,13 +5,11 @@ import (
 	"bench/report/compare"
 )
 
-// shadowView is the verdict on a candidate for the template.
 type shadowView struct {
 	report.ShadowView
 	KPIs []kpi
 }
 
-// newShadowView is the view of a comparison; nil: there is none.
 func newShadowView(c *compare.ShadowComparison) *shadowView {
 	if c == nil {
 		return nil
@@ -23,7 +21,6 @@ func newShadowView(c *compare.ShadowComparison) *shadowView {
 	return v
 }
 
-// candidateChart is the changes of a candidate, each with its interval.
 func candidateChart(c *compare.ShadowComparison) (chart, error) {
 	f := report.ShadowForest(c)
 	out, err := forestChart("candidate-changes", "Change from A to B", f.Main, f.Reach)

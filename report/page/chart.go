@@ -70,7 +70,7 @@ func (c *chart) view(name string, line *charts.Line, more ...map[string]any) err
 	return nil
 }
 
-// ofView are the keys of a series that differ between views; the others are its look.
+// ofView are the keys of a series that differ between views.
 var ofView = []string{"data", "steps", "n", "x0", "dx", "ys", "markArea"}
 
 // add puts a series into a view. Views share its look, which is most of the data.
@@ -121,7 +121,6 @@ const (
 	neutral   = "#808080" // legible on white and on black
 )
 
-// datum is one mark: place, tooltip, grade.
 type datum struct {
 	x, y  any // number, or the name of a category
 	tip   string
@@ -162,7 +161,6 @@ func newPlot(x opts.XAxis, y opts.YAxis) *charts.Line {
 // look distinguishes a curve by colour and shape, so that colour alone is never needed.
 type look struct{ color, shape string }
 
-// lookOf takes the colour of one index and the shape of another.
 func lookOf(color, shape int) look {
 	return look{palette[color%len(palette)], shapes[shape%len(shapes)]}
 }
@@ -194,8 +192,7 @@ func addMarks(line *charts.Line, name, symbol, color string, size int, data []da
 	line.Overlap(marks)
 }
 
-// option is the option for ECharts as plain data. Tooltips are drawn as text: they are never parsed as HTML
-// and need no inline style.
+// option is for ECharts. Tooltips are drawn as text: never parsed as HTML, and without inline style.
 func option(line *charts.Line) (map[string]any, error) {
 	line.Validate()
 	b, err := json.Marshal(line.JSON())
@@ -216,8 +213,7 @@ func option(line *charts.Line) (map[string]any, error) {
 	return o, nil
 }
 
-// latencyDatum places the estimate of a percentile on a logarithmic axis of latency; ok is false if it has no
-// positive value.
+// latencyDatum is false if it has no positive value: the axis is logarithmic.
 func latencyDatum(ps record.Percentiles, name, tip string) (d datum, ms float64, ok bool) {
 	p, ok := ps.Get(name)
 	return datum{grade: p.Grade, tip: fmt.Sprintf("%s %s %s (n=%s)", tip, unit.Format(p.Median, "ms"), p.Within(), unit.Count(p.N))}, p.Median, ok && p.Median > 0

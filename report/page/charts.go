@@ -13,7 +13,6 @@ import (
 	"bench/report"
 )
 
-// chartsOf are the charts of a run that have data.
 func chartsOf(o *report.Analysis, set *curveSet, e evidence) ([]chart, error) {
 	var out []chart
 	var errs []error
@@ -40,7 +39,6 @@ func chartsOf(o *report.Analysis, set *curveSet, e evidence) ([]chart, error) {
 	return out, errors.Join(errs...)
 }
 
-// shownAtFirst is the number of curves that a chart shows at first; the legend turns others on.
 const shownAtFirst = 8
 
 // percentileChart is one latency by percentile. A percentile whose n is too small stands off the line.
@@ -77,7 +75,6 @@ func percentileChart(o *report.Analysis, metric string) (chart, error) {
 	return c, c.view("", line)
 }
 
-// prefixChart is TTFT by the state of the prefix.
 func prefixChart(o *report.Analysis) (chart, error) {
 	c := chart{ID: "prefix-ttft", Title: "TTFT p50, prefix cold and warm", Table: "prefix", UnitX: "ms",
 		Alt: "TTFT p50 of each load with the prefix cold, shared and warm. The same figures are in the table below."}

@@ -15,11 +15,8 @@ import (
 //go:embed tables.html
 var tablesHTML string
 
-// tablesTemplate is the template of comparisons and histories.
 var tablesTemplate = derived("tables", tablesHTML)
 
-// Comparison writes a comparison as one self-contained page: the answer, a line for each change, the curves
-// of both sides, the tables.
 func Comparison(w io.Writer, c *compare.Comparison) error {
 	f := report.NewForest(c)
 	a := newComparedView(c, &f)
@@ -46,7 +43,6 @@ func Comparison(w io.Writer, c *compare.Comparison) error {
 	return v.write(w, c)
 }
 
-// comparedView is the answer of a comparison for the template.
 type comparedView struct {
 	report.ComparisonAnswer
 	Sides []string
@@ -61,7 +57,6 @@ func newComparedView(c *compare.Comparison, f *report.Forest) comparedView {
 	return v
 }
 
-// tablesPage is a page of tables with the charts of each above it.
 type tablesPage struct {
 	Kind, Title string
 	Lead        []string      // paragraphs
@@ -72,17 +67,14 @@ type tablesPage struct {
 	Figures []figure
 }
 
-// addForest adds the changes of a comparison as charts: the main ones, and folded the others.
 func (v *tablesPage) addForest(prefix string, f report.Forest) error {
 	figures, err := forestFigures(prefix, f)
 	v.Figures = append(v.Figures, figures...)
 	return err
 }
 
-// mostMainLines is the number of lines that a reader sees at first.
 const mostMainLines = 30
 
-// forestFigures are the charts of a forest; none without a line.
 func forestFigures(prefix string, f report.Forest) ([]figure, error) {
 	var out []figure
 	f = f.Cut(mostMainLines)
@@ -123,7 +115,6 @@ func (v *tablesPage) write(w io.Writer, data any) error {
 	return nil
 }
 
-// add adds a table with its charts, if it has rows.
 func (v *tablesPage) add(t report.Table, folded bool, charts ...chart) error {
 	if len(t.Rows) == 0 {
 		return nil

@@ -9,13 +9,10 @@ import (
 	"bench/report"
 )
 
-// curvesID is the id of a curveSet within its run.
 const curvesID = "curves"
 
-// marksOfCurves explains the marks of the charts of curves.
 const marksOfCurves = "★ ship ● meets ○ misses ◐ undecided × invalid"
 
-// interactivityChart is throughput against tok/s/user: the price of a faster answer.
 func (set *curveSet) interactivityChart(table string) (chart, error) {
 	c := chart{ID: "interactivity", Title: "Throughput vs interactivity", Table: table, Height: 400, Curves: curvesID, Axes: []string{"per_user", "output"}, Logs: true,
 		Alt: set.Output + " against tok/s/user (1 / TPOT p50), labelled with the load. The figures are in the table of all points."}
@@ -27,7 +24,6 @@ func (set *curveSet) interactivityChart(table string) (chart, error) {
 	return c, c.view("", newPlot(opts.XAxis{Type: "value", Name: "tok/s/user", Min: 0}, opts.YAxis{Type: "value", Name: set.Output, Min: 0}))
 }
 
-// latencyChart is latency against load. The reader chooses latency and percentile.
 func (set *curveSet) latencyChart(table string) (chart, error) {
 	c := chart{ID: "latency-load", Title: "Latency vs load", Table: table, Height: 400, UnitY: "ms", Curves: curvesID, Axes: []string{"load", "latency"}, Logs: true, AxisOf: "yAxis",
 		Alt: "Latency against load, labelled with the load; dashed red: SLO. The figures are in the table of all points."}
@@ -45,7 +41,6 @@ func (set *curveSet) latencyChart(table string) (chart, error) {
 	return c, c.view("", newPlot(opts.XAxis{Type: "value", Name: "load", Min: 0}, opts.YAxis{Type: "log", Name: "latency"}))
 }
 
-// throughputChart is throughput against load.
 func (set *curveSet) throughputChart(table string) (chart, error) {
 	c := chart{ID: "throughput", Wide: true, Title: "Throughput vs load", Table: table, Height: 320, Curves: curvesID, Axes: []string{"load", "output"}, Logs: true,
 		Alt: set.Output + " against load. The figures are in the table of all points."}
@@ -55,7 +50,6 @@ func (set *curveSet) throughputChart(table string) (chart, error) {
 	return c, c.view("", newPlot(opts.XAxis{Type: "value", Name: "load", Min: 0}, opts.YAxis{Type: "value", Name: set.Output, Min: 0}))
 }
 
-// latencies are the shown latencies that a point has.
 func (set *curveSet) latencies() []string {
 	return slices.DeleteFunc(slices.Clone(shownLatencies), func(metric string) bool {
 		return !slices.ContainsFunc(set.Curves, func(c curve) bool {
@@ -76,7 +70,6 @@ func (c *curve) limited() *opening {
 	return nil
 }
 
-// opening is what the chart of latencies begins with for a group.
 func (set *curveSet) opening(group string) opening {
 	for _, c := range set.Curves {
 		if c.Group == group && c.Opens != nil {

@@ -29,10 +29,8 @@ type curveSet struct {
 	Curves  []curve  `json:"curves"`
 }
 
-// singles is the group of the workloads with one load.
 const singles = "single loads"
 
-// curve is one workload over its loads.
 type curve struct {
 	Name   string               `json:"name"`
 	Full   string               `json:"full,omitempty"` // the name beside other workloads; empty: the same
@@ -69,10 +67,8 @@ type mark struct {
 	Saturation string              `json:"saturation,omitempty"`
 }
 
-// estimate is the figures of the percentiles of one latency; nil: none.
 type estimate []figures
 
-// newCurveSet takes the workloads of a run, and those of the prediction behind it.
 func newCurveSet(o *report.Analysis) *curveSet {
 	set := &curveSet{Singles: singles, Output: outputUnit(o)}
 	for i := range o.Series {
@@ -99,7 +95,6 @@ func (set *curveSet) add(o *report.Analysis, i int, l look, run string) {
 	set.Curves = append(set.Curves, c)
 }
 
-// addPredicted adds the predicted curve of a workload, if there is one.
 func (set *curveSet) addPredicted(o *report.Analysis, s *series.Series, l look) {
 	i := o.Predicted(s)
 	if i < 0 {

@@ -7,7 +7,6 @@ import (
 	"bench/report"
 )
 
-// definition explains a word that the heads of columns link to.
 type definition struct{ ID, Word, Text string }
 
 // onlyWith are the definitions of figures that few runs have: a page has them if a row has the figure.
@@ -18,7 +17,6 @@ var onlyWith = map[string]func(record.Row) bool{
 	"e2e_interactivity": func(r record.Row) bool { return r.Sessions != nil },
 }
 
-// definitionsFor are the definitions of the figures of some runs.
 func definitionsFor(runs []*report.Run) []definition {
 	return slices.DeleteFunc(slices.Clone(definitions), func(d definition) bool {
 		has := onlyWith[d.ID]

@@ -14,7 +14,6 @@ import (
 	"bench/report"
 )
 
-// headlineRow is the first row of the headline point; empty: none.
 func headlineRow(o *report.Analysis) string {
 	if _, p := o.HeadlinePoint(); p != nil {
 		return p.Rows[0].ID
@@ -22,7 +21,6 @@ func headlineRow(o *report.Analysis) string {
 	return ""
 }
 
-// distributionChart is the CDFs of the latencies of every row and class.
 func distributionChart(rows []observed) (chart, error) {
 	c := chart{ID: "ecdf", Wide: true, Title: "Distributions of latency", Table: report.TabLatency, Height: 420, UnitX: "ms", UnitY: "share", Visible: shownAtFirst, Logs: true, AxisOf: "xAxis",
 		Alt: "CDF: share of completed requests within a latency, one curve for each row and class. Percentiles of the same samples are in the table below."}
@@ -72,7 +70,6 @@ func steps(i int, name string, e ecdf) map[string]any {
 		"itemStyle": map[string]any{"color": color}, "lineStyle": map[string]any{"color": color, "width": 2, "type": dashes[i/len(palette)%len(dashes)]}}
 }
 
-// promptChart is TTFT of single requests against prompt length, with the roofline.
 func promptChart(o *report.Analysis, e evidence) (chart, error) {
 	c := chart{ID: "ttft-input", Title: "TTFT against input length", Table: "floors", Height: 400, UnitY: "ms", Logs: true,
 		Alt: "TTFT of single requests against prompt tokens, with roofline floor and typical range. Floors and medians are in the table below."}
@@ -111,8 +108,7 @@ func promptChart(o *report.Analysis, e evidence) (chart, error) {
 	return c, c.view("", line, clouds...)
 }
 
-// dotted is small marks whose tooltips are their coordinates. Bare pairs are half the size of items of
-// go-echarts.
+// dotted marks are bare pairs, half the size of items of go-echarts.
 func dotted(i int, name string, pairs []pair) map[string]any {
 	data := make([][2]float64, len(pairs))
 	for k, p := range pairs {
@@ -122,7 +118,6 @@ func dotted(i int, name string, pairs []pair) map[string]any {
 		"itemStyle": map[string]any{"color": palette[i%len(palette)], "opacity": 0.6}}
 }
 
-// bandPoint is the roofline at one x.
 type bandPoint struct {
 	x     float64
 	bound roofline.Bound
@@ -147,7 +142,6 @@ func addRooflines(line *charts.Line, points []bandPoint, contexts []float64) {
 	}
 }
 
-// addRoofline draws the floor and the typical range as lines over x.
 func addRoofline(line *charts.Line, points []bandPoint) {
 	points = slices.DeleteFunc(points, func(p bandPoint) bool { return p.x <= 0 || p.bound.FloorMs <= 0 })
 	slices.SortStableFunc(points, func(a, b bandPoint) int { return cmp.Compare(a.x, b.x) })
@@ -173,7 +167,6 @@ func addRoofline(line *charts.Line, points []bandPoint) {
 	}
 }
 
-// batchChart is TPOT against the mean decode batch, with the roofline.
 func batchChart(o *report.Analysis) (chart, error) {
 	c := chart{ID: "tpot-batch", Title: "TPOT against batch", Table: "floors", Height: 400, UnitY: "ms", Logs: true,
 		Alt: "TPOT p50 of each point against its mean decode batch, one curve for each series, with roofline floor and typical range. The same figures are in the table below."}

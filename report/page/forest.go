@@ -12,7 +12,6 @@ import (
 	"bench/report"
 )
 
-// forestLook is the mark of each verdict. Triangles point to where the figure went.
 var forestLook = map[report.ForestMark]look{
 	report.MarkWorse:        {vermilion, rightwards},
 	report.MarkBetter:       {palette[2], leftwards},
@@ -22,7 +21,6 @@ var forestLook = map[report.ForestMark]look{
 	report.MarkRaw:          {neutral, "diamond"},
 }
 
-// Triangles as symbols of ECharts.
 const (
 	rightwards = "path://M0,0L10,6L0,12Z"
 	leftwards  = "path://M10,0L0,6L10,12Z"
@@ -31,8 +29,6 @@ const (
 // mostForestLines is the number of lines that one canvas holds; the table has all.
 const mostForestLines = 240
 
-// forestChart draws lines of a forest: the name on the left, the change on the right, the interval between
-// them.
 func forestChart(id, title string, lines []report.ForestLine, reach float64) (chart, error) {
 	c := chart{ID: id, Title: title, Wide: true, UnitX: "size",
 		Alt: title +
@@ -64,7 +60,6 @@ func forestChart(id, title string, lines []report.ForestLine, reach float64) (ch
 	return c, c.view("", line)
 }
 
-// addIntervalBars draws zero and the interval of each line; an arrow leads to an end beyond the axis.
 func addIntervalBars(line *charts.Line, lines []report.ForestLine, reach float64) {
 	const name = "95 % interval"
 	var bars []opts.LineData
@@ -94,7 +89,6 @@ func addIntervalBars(line *charts.Line, lines []report.ForestLine, reach float64
 	addScatter(line, name, opts.ScatterChart{SymbolSize: 8}, neutral, arrows)
 }
 
-// addZero draws the line of no change.
 func addZero(line *charts.Line) {
 	line.AddSeries("", nil, charts.WithMarkLineNameXAxisItemOpts(opts.MarkLineNameXAxisItem{XAxis: 0}),
 		charts.WithMarkLineStyleOpts(opts.MarkLineStyle{Symbol: []string{"none", "none"},
@@ -102,7 +96,6 @@ func addZero(line *charts.Line) {
 			LineStyle: &opts.LineStyle{Color: neutral, Type: "solid"}}))
 }
 
-// addThresholds marks the threshold of each gated figure.
 func addThresholds(line *charts.Line, lines []report.ForestLine, reach float64) {
 	var ticks []opts.ScatterData
 	for i := range lines {

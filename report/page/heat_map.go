@@ -53,7 +53,6 @@ func sloTag(p *series.Point) string {
 	return tag
 }
 
-// grid is the points of a row with two axes.
 type grid struct {
 	name   string
 	axes   []experiment.Axis // keys; the values are in values
@@ -102,7 +101,6 @@ func newGrid(name string, points []*series.Point) (g grid, ok bool) {
 	return g, len(g.at) == len(points) && len(g.values[0]) > 1 && len(g.values[1]) > 1
 }
 
-// table is the map of one of heatMetrics; ok is false if no point has a figure.
 func (g grid) table(metric int) (t report.Table, ok bool) {
 	m := heatMetrics[metric]
 	low, high := math.Inf(1), math.Inf(-1)

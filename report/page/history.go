@@ -22,7 +22,6 @@ type historyView struct {
 	Unread *figure // nil: every run was read
 }
 
-// groupView is a group of nights: its answer, what changed, then a small chart for each figure.
 type groupView struct {
 	Title, Nights string
 	Answer        report.GroupAnswer
@@ -41,7 +40,6 @@ const historyLegend = "A mark is a night: the mean of its repeats, with its 95 %
 	"Triangle: beyond the scale. Vertical line: the level changed. Dashed: median. Arrow: alarm. " +
 	"Ring: the gate found a regression."
 
-// History writes the history as a page with a small chart for each figure of each point.
 func History(w io.Writer, h *compare.History) error {
 	v := historyView{frame: newFrame(true), Legend: historyLegend}
 	for i := range h.Groups {

@@ -10,14 +10,12 @@ import (
 	"bench/report/compare"
 )
 
-// multiRun compares several runs: their curves on one scale, and each with the first.
 type multiRun struct {
 	runs     []*report.Run
 	outcomes []*report.Analysis
 	names    []string // in legends and tables
 }
 
-// multiRunView is the head of the page of several runs.
 type multiRunView struct {
 	Names, IDs []string
 	Curves     *curvesView

@@ -5,13 +5,11 @@ import (
 	"bench/report/compare"
 )
 
-// overlay is the curves of several runs on one scale.
 type overlay struct {
 	Curves *curvesView
 	Charts []chart
 }
 
-// newOverlay draws the curves of runs.
 func (m multiRun) overlay(table string) (o overlay, err error) {
 	set := m.curves()
 	for _, of := range []func(string) (chart, error){set.interactivityChart, set.latencyChart,
@@ -60,7 +58,6 @@ func (v *tablesPage) addCurves(sides [2]compare.Side) error {
 	return err
 }
 
-// anySeries reports whether a workload has several loads.
 func (m multiRun) anySeries() bool {
 	for _, o := range m.outcomes {
 		for i := range o.Series {

@@ -105,7 +105,6 @@ func Runs(w io.Writer, runs ...*report.Run) error {
 	return nil
 }
 
-// frame is what every page has around its contents.
 type frame struct {
 	Policy  string
 	Style   template.CSS
@@ -113,7 +112,6 @@ type frame struct {
 	Notice  string        // of the libraries; empty: none
 }
 
-// newFrame is the frame of a page with or without charts.
 func newFrame(charts bool) frame {
 	scripts := []string{pageScript, tablesScript, tabsScript}
 	f := frame{Style: template.CSS(style)}
@@ -137,7 +135,6 @@ func policy(scripts ...string) string {
 	return fmt.Sprintf("default-src 'none'; script-src%s; style-src %s; img-src data:; base-uri 'none'; form-action 'none'", hashes, hash(style))
 }
 
-// hash is a Content-Security-Policy source: the hash of an element's text.
 func hash(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"

@@ -6,7 +6,6 @@ import (
 	"bench/experiment/series"
 )
 
-// publishedMark is a published figure in the charts of latency against concurrency.
 type publishedMark struct {
 	By      string             `json:"by"`
 	Load    int                `json:"load"`    // concurrency

@@ -27,7 +27,6 @@ type observed struct {
 	rotations []record.RotationSpan // of a tiling row
 }
 
-// evidence is the rows of a run that have requests, and the files that could not be read.
 type evidence struct {
 	rows   []observed
 	unread report.Table
@@ -37,7 +36,6 @@ type evidence struct {
 // budget limits the values of each row, so that a page of many rows can still be mailed.
 type budget struct{ steps, bins, pairs int }
 
-// Limits of all rows together.
 const (
 	allSteps = 9000
 	allBins  = 1200
@@ -49,7 +47,6 @@ func budgetOf(rows int) budget {
 	return budget{steps: min(max(allSteps/rows, 12), 60), bins: min(max(allBins/rows, 16), 100), pairs: min(max(allPairs/rows, 5), 200)}
 }
 
-// observe reads the requests and the samples of every live row.
 func observe(r *report.Run, o *report.Analysis) evidence {
 	e := evidence{unread: report.Table{ID: "unread", Caption: "Unreadable records", Columns: []report.Column{{Head: "row"}, {Head: "why"}}}}
 	e.budget = budgetOf(len(r.Live()))
@@ -76,7 +73,6 @@ func observe(r *report.Run, o *report.Analysis) evidence {
 	return e
 }
 
-// read reads the row's requests and samples, and reduces what could be read.
 func (o *observed) read(r *report.Run, b budget) error {
 	records, err := r.Requests(o.row)
 	samples, err2 := r.Samples(o.row)
@@ -183,7 +179,6 @@ func stepsOf(n, most int, at func(rank int) float64) []float64 {
 	return out
 }
 
-// pair is one request: prompt tokens and TTFT.
 type pair struct{ tokens, ms float64 }
 
 // pairsOf takes at most `most` requests, evenly spread over the window.

@@ -12,7 +12,6 @@ type Shell struct {
 	Scripts []template.JS
 }
 
-// NewShell adds a style sheet and a script to every page's own.
 func NewShell(css, script string) Shell {
 	all := style + css
 	return Shell{Style: template.CSS(all), Scripts: []template.JS{template.JS(pageScript),

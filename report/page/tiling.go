@@ -11,7 +11,6 @@ import (
 	"bench/experiment/unit"
 )
 
-// rotationsOf are the rotations of a tiling row; nil: any other row.
 func rotationsOf(row *record.Row, records []*record.Record, most int) []record.RotationSpan {
 	if row.Spec.Tile == nil {
 		return nil
@@ -19,7 +18,6 @@ func rotationsOf(row *record.Row, records []*record.Record, most int) []record.R
 	return record.RotationSpans(records, row.Spec.Tile.Contexts, most)
 }
 
-// rotationLines are the lines of tilingChart, by panel: TTFT, hit rate.
 var rotationLines = []struct {
 	name  string
 	panel int
@@ -30,7 +28,6 @@ var rotationLines = []struct {
 	{"hit rate", 1, func(r record.Rotation) *float64 { return r.CachedRate }},
 }
 
-// tilingChart is TTFT and hit rate of a tiling row, rotation by rotation. The reader chooses the row.
 func tilingChart(rows []observed, first string) (chart, error) {
 	c := chart{ID: "rotations", Title: "TTFT and hit rate by rotation", Table: "tiling", UnitsY: []string{"ms"},
 		Alt: "Mean and median TTFT of each rotation over all contexts, and the share of its prompt tokens from cache. The first rotation can't hit. The table below has the figures of the first and of all later rotations."}
@@ -71,7 +68,6 @@ func tilingChart(rows []observed, first string) (chart, error) {
 	return c, nil
 }
 
-// rotationAxes are the axes of that many panels, one below the other.
 func rotationAxes(panels int) *charts.Line {
 	line := newLines()
 	var grids []opts.Grid
@@ -95,7 +91,6 @@ func rotationAxes(panels int) *charts.Line {
 	return line
 }
 
-// rotationSeries are the lines of a row that have figures.
 func rotationSeries(spans []record.RotationSpan) []map[string]any {
 	var out []map[string]any
 	for i, l := range rotationLines {

@@ -20,7 +20,6 @@ const (
 	panelSpace = 42
 )
 
-// timelineChart is one row over time, as panels on one time axis. The reader chooses the row.
 func timelineChart(rows []observed, first string) (chart, error) {
 	c := chart{ID: "row", Title: "Timeline", Table: report.TabTimeline,
 		Alt: "Concurrency, latency, arrivals, KV cache in use and GPU power of one row over time; shaded: outside the measurement window. Window means are in the tables of load, server and GPUs."}
@@ -65,7 +64,6 @@ func newLines() *charts.Line {
 	return newPlot(opts.XAxis{Type: "value"}, opts.YAxis{Type: "value"})
 }
 
-// panelsShown are the panels with a line in at least one row.
 func panelsShown(rows []observed) []int {
 	var shown []int
 	for _, row := range rows {

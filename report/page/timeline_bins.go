@@ -54,7 +54,6 @@ func clockOf(records []*record.Record, bins int) (clock, bool) {
 	return c, c.end > c.start
 }
 
-// panelsOf is a row over time: its requests, and the metrics of server and GPUs.
 func panelsOf(row *record.Row, records []*record.Record, samples []*record.Sample, bins int) []panel {
 	c, ok := clockOf(records, bins)
 	if !ok {
@@ -100,7 +99,7 @@ func (c clock) inFlight(records []*record.Record) []float64 {
 	return out
 }
 
-// latencies are median and maximum TTFT (E2E without streaming), and with reasoning the median TTFO, of the requests that arrived in each bin.
+// latencies are median and maximum TTFT (E2E without streaming), and with reasoning the median TTFO.
 func (c clock) latencies(row *record.Row, records []*record.Record) []binned {
 	metric := "ttft"
 	if !row.Spec.Streams() {
@@ -116,8 +115,7 @@ func (c clock) latencies(row *record.Row, records []*record.Record) []binned {
 	return out
 }
 
-// tokenTimes are the median TPOT of the requests that arrived in each bin, and the longest ITL that ended in
-// it: a stall.
+// tokenTimes are the median TPOT by arrival, and the longest ITL that ended in the bin: a stall.
 func (c clock) tokenTimes(row *record.Row, records []*record.Record) []binned {
 	median, _ := c.byArrival(row, records, "tpot")
 	longest := c.blank()
@@ -133,7 +131,6 @@ func (c clock) tokenTimes(row *record.Row, records []*record.Record) []binned {
 	return []binned{{name: "TPOT median", values: median}, {name: "ITL maximum", values: longest}}
 }
 
-// byArrival are median and maximum of a latency of the requests that arrived in each bin.
 func (c clock) byArrival(row *record.Row, records []*record.Record, metric string) (median, most []float64) {
 	by := make([][]float64, c.n)
 	for _, r := range records {
@@ -211,7 +208,6 @@ func (c clock) gauge(samples []*record.Sample, of func(*record.Sample) *float64)
 	return out
 }
 
-// medianStep is the median distance of ascending times; 0: fewer than two.
 func medianStep(times []int64) float64 {
 	var steps []int64
 	for i := 1; i < len(times); i++ {
@@ -224,7 +220,6 @@ func medianStep(times []int64) float64 {
 	return float64(steps[len(steps)/2])
 }
 
-// fromServer is a gauge of the server; nil: not collected.
 func fromServer(of func(*telemetry.ServerReading) *float64) func(*record.Sample) *float64 {
 	return func(s *record.Sample) *float64 {
 		if s.Server == nil {

@@ -112,7 +112,6 @@ func nightTip(t *compare.Trend, n *compare.TrendNight) string {
 	return s
 }
 
-// addNights draws the nights, and those beyond the scale as triangles at its edge.
 func addNights(line *charts.Line, t *compare.Trend, scale stats.Interval) {
 	items := make([]opts.LineData, len(t.Nights))
 	for i := range t.Nights {
@@ -130,7 +129,6 @@ func addNights(line *charts.Line, t *compare.Trend, scale stats.Interval) {
 			SymbolSize: 6}))
 }
 
-// downwards is a triangle that points down.
 const downwards = "path://M0,0L10,0L5,9Z"
 
 func nightSymbol(n *compare.TrendNight, scale stats.Interval) string {
@@ -149,7 +147,6 @@ func nightSymbol(n *compare.TrendNight, scale stats.Interval) string {
 	return shape
 }
 
-// addWhiskers draws the intervals of the nights within the scale.
 func addWhiskers(line *charts.Line, t *compare.Trend, scale stats.Interval) {
 	var items []opts.LineData
 	for _, n := range t.Nights {
@@ -166,7 +163,6 @@ func addWhiskers(line *charts.Line, t *compare.Trend, scale stats.Interval) {
 		charts.WithLineChartOpts(opts.LineChart{ShowSymbol: opts.Bool(false), Symbol: "none"}))
 }
 
-// addLevels draws the mean level between changes.
 func addLevels(line *charts.Line, t *compare.Trend) {
 	var items []opts.LineData
 	for i, c := range t.Changes {
@@ -193,7 +189,6 @@ func levelEnds(t *compare.Trend, from, to int, level float64) []opts.LineData {
 		{Value: []any{at(to - 1), nil}}}
 }
 
-// addChanges draws the changes of the level, with what else changed in their tooltips.
 func addChanges(line *charts.Line, t *compare.Trend) {
 	if len(t.Changes) == 0 {
 		return
@@ -219,7 +214,6 @@ func addChanges(line *charts.Line, t *compare.Trend) {
 	addMarks(line, "", "rect", vermilion, 9, marks)
 }
 
-// clipLines breaks a text into a few lines of a tooltip.
 func clipLines(s string) string {
 	parts := strings.Split(s, "; ")
 	const shown = 5
@@ -234,7 +228,6 @@ func clipLines(s string) string {
 	return strings.Join(parts, "\n  ")
 }
 
-// gateMarks are the nights whose gate found a regression of the figure.
 func gateMarks(g *compare.Group, t *compare.Trend, scale stats.Interval) (marks []datum) {
 	for _, gate := range g.Gates {
 		i := slices.IndexFunc(t.Nights, func(n compare.TrendNight) bool { return n.Run == gate.Run })

@@ -46,7 +46,6 @@ type answerView struct {
 // kpi is a figure in large print: "45.1 ms" of "45.1 ms [43.0, 60.0]".
 type kpi struct{ Name, Value, Rest string }
 
-// panelView is a tab of a run.
 type panelView struct {
 	ID, Name string
 	Paper    bool // a part of it is printed
@@ -55,7 +54,6 @@ type panelView struct {
 	Matrix   string // text of the file; empty: elsewhere
 }
 
-// figure is charts, a table of the same figures, or both.
 type figure struct {
 	Charts []chartView
 	Marks  string     // what the marks of the charts mean; empty: a legend does
@@ -142,7 +140,6 @@ func newRunView(i int, run *report.Run, o *report.Analysis) (runView, error) {
 	return v, nil
 }
 
-// verdictMarks are the marks of the charts for the verdicts of workloads.
 var verdictMarks = map[stats.Verdict]string{stats.Pass: "★", stats.Fail: "○", stats.Undecided: "◐", "": "●"}
 
 func answersOf(prefix string, o *report.Analysis) []answerView {
@@ -207,7 +204,6 @@ func newPanel(prefix string, tab report.Tab, charts []chart) (panelView, error) 
 	return p, nil
 }
 
-// newFigure is a table below the charts that name it.
 func newFigure(prefix, table string, charts []chart, t *tableView) (figure, error) {
 	f := figure{Table: t, Paper: true}
 	for _, c := range charts {
@@ -266,8 +262,7 @@ func newTableView(prefix string, t report.Table) tableView {
 	return v
 }
 
-// hidden matches each character that safetext.EscapeLines may change, as JSON writes it: as an escape, or as
-// it is.
+// hidden matches what safetext.EscapeLines may change, as JSON writes it: as an escape, or as it is.
 var hidden = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\\u[0-9a-f]{4}|\\.|[^\pL\pM\pN\pP\pS\p{Zs}]`)
 })

@@ -8,8 +8,7 @@ import (
 	"sync"
 )
 
-// most is the memory of all running calls together, in bytes: on two cores two rows of a hundred thousand
-// requests fit.
+// most is in bytes: on two cores two rows of a hundred thousand requests fit.
 const most = 128 << 20
 
 // Do calls f for 0 to n−1 on GOMAXPROCS goroutines, and returns when all calls have returned. size is what a
@@ -35,7 +34,6 @@ type calls struct {
 	used          int64 // by the running calls
 }
 
-// work makes calls until none is left.
 func (c *calls) work() {
 	for i, size, ok := c.begin(); ok; i, size, ok = c.begin() {
 		c.do(i)
