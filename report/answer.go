@@ -98,13 +98,10 @@ func (o *Analysis) View(w *diagnosis.Workload) AnswerView {
 
 // trustLine states that the cautions of the run are at other points, if the operating point has none.
 func trustLine(t *diagnosis.Trust, w *diagnosis.Workload) string {
-	switch {
-	case t.Cautions == 0 || w.Operating == nil || len(w.Operating.Cautions) > 0:
+	if t.Cautions == 0 || w.Operating == nil || len(w.Operating.Cautions) > 0 {
 		return t.Text
-	case t.Missing+t.Skipped > 0: // the text ends with them
-		return t.Text + "; no caution at this point"
 	}
-	return t.Text + "; none at this point"
+	return t.Text + "; no caution at this point"
 }
 
 // FiguresLine is the figures on one line: "tok/s/GPU 6,610 · TTFT p95 106 ms [83, 152] · n 150".

@@ -225,8 +225,7 @@ func TestTrustLine(t *testing.T) {
 		point *diagnosis.OperatingPoint
 		want  string
 	}{
-		{diagnosis.Trust{Text: "t", Cautions: 1}, clean, "t; none at this point"},
-		{diagnosis.Trust{Text: "t", Cautions: 1, Missing: 1}, clean, "t; no caution at this point"},
+		{diagnosis.Trust{Text: "t", Cautions: 1}, clean, "t; no caution at this point"},
 		{diagnosis.Trust{Text: "t", Cautions: 1}, disturbed, "t"},
 		{diagnosis.Trust{Text: "t", Cautions: 1}, nil, "t"},
 		{diagnosis.Trust{Text: "t"}, clean, "t"},

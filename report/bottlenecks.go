@@ -1,24 +1,15 @@
 package report
 
 import (
-	"fmt"
 	"strings"
 
 	"bench/experiment/diagnosis"
-	"bench/experiment/unit"
 )
 
 // cause is the points with the same bottleneck, observed alike.
 type cause struct {
 	first  *diagnosis.Diagnosis
 	points []string
-}
-
-func (c *cause) names() string {
-	if n := len(c.points) - 1; n > 0 {
-		return c.points[0] + ", and " + unit.Plural(n, "more point")
-	}
-	return c.points[0]
 }
 
 // causes groups the most urgent diagnosis of each point, in the order of the points.
@@ -61,14 +52,12 @@ func (o *Analysis) bottlenecksTable() Table {
 			response = Cell{Text: moreMark, Kind: Faint, Title: response.Text}
 		}
 		responses[response.Text] = true
-		points := Cell{Text: c.names(), Title: strings.Join(c.points, "\n")}
+		points := Cell{Text: andMorePoints(c.points), Title: strings.Join(c.points, "\n")}
 		observation := Cell{Text: c.first.Observation, Title: strings.Join(parts, "\n")}
 		t.Add(TextCell(c.first.Bottleneck.Name()), points, observation, response)
 	}
 	return t
 }
-
-const shownPoints = 3
 
 func (p *printer) bottlenecks(o *Analysis) {
 	all := o.causes()
@@ -84,11 +73,7 @@ func (p *printer) bottlenecks(o *Analysis) {
 			}
 		}
 		if len(points) > 0 {
-			text := strings.Join(points[:min(shownPoints, len(points))], "; ") // names contain commas
-			if more := len(points) - shownPoints; more > 0 {
-				text += fmt.Sprintf("; and %d more", more)
-			}
-			p.clip("  ", b.Name()+": "+text)
+			p.clip("  ", b.Name()+": "+firstThree(points, "; ")) // names contain commas
 		}
 	}
 }

@@ -3,14 +3,11 @@ package report
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"bench/experiment/record"
 	"bench/experiment/unit"
 )
-
-const mostOpen = 3
 
 func budgetLine(b *record.Budget) string {
 	if b == nil {
@@ -26,18 +23,15 @@ func budgetLine(b *record.Budget) string {
 	if len(b.Open) == 0 {
 		return text + "; no verdict is open"
 	}
-	parts := make([]string, 0, mostOpen)
-	for _, o := range b.Open[:min(mostOpen, len(b.Open))] {
+	var parts []string
+	for _, o := range b.Open {
 		part := o.Name + ": " + o.Why
 		if o.NeedS > 0 {
 			part += ", about " + clock(o.NeedS)
 		}
 		parts = append(parts, part)
 	}
-	if more := len(b.Open) - mostOpen; more > 0 {
-		parts = append(parts, fmt.Sprintf("and %d more", more))
-	}
-	return fmt.Sprintf("%s; %s open: %s", text, unit.Plural(len(b.Open), "verdict"), strings.Join(parts, "; "))
+	return fmt.Sprintf("%s; %s open: %s", text, unit.Plural(len(b.Open), "verdict"), firstThree(parts, "; "))
 }
 
 func notRun(rows []record.NotStarted) string {

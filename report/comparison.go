@@ -30,6 +30,12 @@ func ComparisonText(w io.Writer, c *compare.Comparison, screen Screen) error {
 	return p.flush(w)
 }
 
+// optionalTable writes a table with its caption, without its note.
+func (p *printer) optionalTable(t Table) {
+	t.Note = ""
+	p.captioned(t, p.table)
+}
+
 func (p *printer) captioned(t Table, draw func(Table)) {
 	if len(t.Rows) == 0 {
 		return

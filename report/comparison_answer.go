@@ -36,7 +36,7 @@ func AnswerComparison(c *compare.Comparison) ComparisonAnswer {
 			a.Notes = append(a.Notes, found.sentence(true))
 		}
 	case c.Refused:
-		a = ComparisonAnswer{Lead: "Not compared", Text: knobsText(refusing(c.Differences)) + f.rawText(),
+		a = ComparisonAnswer{Lead: "Not compared", Text: knobsText(compare.Refusing(c.Differences)) + f.rawText(),
 			Kind: Undecided}
 	case allRefused(c):
 		a = ComparisonAnswer{Lead: "Not compared", Text: pointsKnobs(c) + f.rawText(), Kind: Undecided}
@@ -78,13 +78,6 @@ func (x *changes) answer(facts []string) ComparisonAnswer {
 	return a
 }
 
-func refusing(ds []compare.Difference) []compare.Difference {
-	return slices.DeleteFunc(slices.Clone(ds), func(d compare.Difference) bool {
-		return d.Key == "" ||
-			d.Allowed
-	})
-}
-
 // knobsText names differences: "hardware differs (h100-sxm → h200-sxm)"; a table has the long ones.
 func knobsText(ds []compare.Difference) string {
 	var parts []string
@@ -105,7 +98,7 @@ func allRefused(c *compare.Comparison) bool {
 }
 
 func pointsKnobs(c *compare.Comparison) string {
-	why := refusing(c.Points[0].Differences)
+	why := compare.Refusing(c.Points[0].Differences)
 	text := knobsText(why[:1])
 	if more := len(why) - 1; more > 0 {
 		text += " and " + unit.Plural(more, "more difference")
@@ -126,7 +119,7 @@ func notCompared(c *compare.Comparison) []string {
 	var why []compare.Difference
 	for i := range c.Points {
 		if p := &c.Points[i]; p.Refused && !allRefused(c) {
-			other, why = append(other, p.Name), append(why, refusing(p.Differences)...)
+			other, why = append(other, p.Name), append(why, compare.Refusing(p.Differences)...)
 		}
 	}
 	if len(other) > 0 {

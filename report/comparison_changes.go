@@ -117,7 +117,7 @@ func decidingText(m *compare.Metric) string {
 	if m.NeedForChange > 0 {
 		shown = signed(m, *m.Change)
 	}
-	return fmt.Sprintf("%s: %s would show %s", FigureWords(m.Name), neededText(m, needed(m)), shown)
+	return fmt.Sprintf("%s: %s would show %s", FigureWords(m.Name), m.Needed(needed(m)), shown)
 }
 
 // quoteLines names the largest change of the most important kinds, those that the SLO limits first.

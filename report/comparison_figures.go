@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -13,14 +12,12 @@ import (
 	"bench/report/compare"
 )
 
-const figuresID = "point-"
-
 // pointTables are for a terminal; in a wide one the raw change has a column of its own.
 func pointTables(c *compare.Comparison, wide bool) []Table {
 	var tables []Table
 	for i := range c.Points {
 		p := &c.Points[i]
-		id := figuresID + fmt.Sprint(i)
+		id := fmt.Sprintf("point-%d", i)
 		caption := fmt.Sprintf("%s (base: %s, new: %s%s)", p.Name,
 			unit.Plural(p.BaseRepeats, "repeat"), unit.Plural(p.NewRepeats, "repeat"), sloText(p))
 		tables = append(tables, pointTable(id, caption, p.Metrics, p.Refused, wide))
@@ -128,7 +125,7 @@ func eachFigure(c *compare.Comparison, f func(point string, m *compare.Metric, r
 		}
 		for _, class := range p.Classes {
 			for k := range class.Metrics {
-				f(p.Name+" (class "+class.Name+")", &class.Metrics[k], p.Refused)
+				f(compare.OfClass(p.Name, class.Name), &class.Metrics[k], p.Refused)
 			}
 		}
 	}
@@ -189,30 +186,18 @@ func rawMark(m *compare.Metric) string {
 // needed is for the change shown, or for the margin if that is larger. 0: unknown, or decided.
 func needed(m *compare.Metric) int { return cmp.Or(m.NeedForChange, m.NeedRuns) }
 
-func neededText(m *compare.Metric, n int) string {
-	if m.Test == compare.ByPairs {
-		return unit.Plural(n, "pair")
-	}
-	return unit.Plural(n, "run") + " per side"
-}
-
 // neededNote says which change the needed runs would detect. The margin of a share is a difference.
 func neededNote(metrics []compare.Metric) string {
 	var margins []string
-	shares := map[string][]string{} // by their margin
 	for i := range metrics {
 		m := &metrics[i]
 		margin := marginText(m)
-		switch {
-		case needed(m) == 0:
-		case experiment.IsShare(m.Name):
-			shares[margin] = append(shares[margin], m.Name)
-		case !slices.Contains(margins, margin):
+		if experiment.IsShare(m.Name) {
+			margin += " (" + m.Name + ")"
+		}
+		if needed(m) > 0 && !slices.Contains(margins, margin) {
 			margins = append(margins, margin)
 		}
-	}
-	for _, margin := range slices.Sorted(maps.Keys(shares)) {
-		margins = append(margins, margin+" ("+strings.Join(shares[margin], ", ")+")")
 	}
 	if len(margins) == 0 {
 		return ""
@@ -232,7 +217,7 @@ func comparedCell(m *compare.Metric, refused bool) Cell {
 	case m.Verdict == compare.NoChange:
 		c.Text += " within " + strings.TrimPrefix(signed(m, m.NoChangeWithin), "+")
 	case needed(m) > 0:
-		text, _ := strings.CutSuffix(neededText(m, needed(m)), " per side")
+		text, _ := strings.CutSuffix(m.Needed(needed(m)), " per side")
 		c.Text += " (needs " + text + ")"
 	case m.Verdict == compare.Inconclusive: // the reason is in a column or the note
 	default:

@@ -126,7 +126,7 @@ func (f *Forest) caseText(x compare.Case) string {
 	case other != "":
 		return text + other
 	case n > 0:
-		return text + ", needs " + neededText(l.Metric, n)
+		return text + ", needs " + l.Metric.Needed(n)
 	}
 	return text + ": " + l.Metric.Why
 }

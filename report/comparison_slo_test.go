@@ -51,7 +51,7 @@ func TestSLOInAnswer(t *testing.T) {
 	}
 }
 
-// Figures that the SLO limits are in the picture, even untested if n carries them; TTFO is before TTFT.
+// Figures that the SLO limits are in the picture, even untested if n carries them.
 func TestForestOfSLO(t *testing.T) {
 	gone := compare.Metric{Name: "goodput_requests_per_s", Base: new(16.0), New: new(0.0), RawChange: new(-1.0), Limited: true}
 	none := compare.Metric{Name: "error_rate", Base: new(0.0), New: new(0.0), RawChange: new(0.0), Limited: true}
@@ -62,7 +62,7 @@ func TestForestOfSLO(t *testing.T) {
 	for _, l := range NewForest(comparison(metrics...)).Main {
 		got = append(got, l.Figure)
 	}
-	if want := "TTFT p90, TTFO p50, TTFT p50, goodput requests/s"; strings.Join(got, ", ") != want {
+	if want := "TTFT p90, TTFT p50, TTFO p50, goodput requests/s"; strings.Join(got, ", ") != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -3,10 +3,8 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	"bench/experiment"
 	"bench/experiment/stats"
@@ -58,7 +56,6 @@ func NewForest(c *compare.Comparison) Forest {
 	slices.SortStableFunc(all, func(a, b ForestLine) int {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(b.At, a.At))
 	})
-	answersFirst(all)
 	n := len(all)
 	if i := slices.IndexFunc(all, func(l ForestLine) bool { return l.rank >= beside }); i >= 0 && n > few {
 		n = i
@@ -66,57 +63,12 @@ func NewForest(c *compare.Comparison) Forest {
 	return Forest{Main: all[:n:n], Rest: all[n:], Reach: reachOf(all[:n])}
 }
 
-// answersFirst moves the TTFO of a point before its TTFT of the same rank: users wait for the answer.
-func answersFirst(lines []ForestLine) {
-	for i := range lines {
-		ttfo := strings.Replace(lines[i].Metric.Name, "ttft_", "ttfo_", 1)
-		if ttfo == lines[i].Metric.Name {
-			continue
-		}
-		for j := i + 1; j < len(lines) && lines[j].rank == lines[i].rank; j++ {
-			if lines[j].Point == lines[i].Point && lines[j].Metric.Name == ttfo {
-				moved := lines[j]
-				copy(lines[i+1:j+1], lines[i:j])
-				lines[i] = moved
-				break
-			}
-		}
-	}
-}
-
 func (f *Forest) Lines() []ForestLine { return slices.Concat(f.Main, f.Rest) }
 
-// Cut is the forest with at most N main lines: some of each rank, most of what the gate fails, of each
-// those that are most for the worse.
+// Cut is the forest with at most N main lines.
 func (f *Forest) Cut(most int) Forest {
-	if len(f.Main) <= most {
-		return *f
-	}
-	ranks, room := map[int]int{}, map[int]int{}
-	for _, l := range f.Main {
-		ranks[l.rank]++
-	}
-	for left := most; left > 0; {
-		for _, rank := range slices.Sorted(maps.Keys(ranks)) {
-			share := 1
-			if rank == failed {
-				share = 4
-			}
-			share = min(share, ranks[rank]-room[rank], left)
-			room[rank] += share
-			left -= share
-		}
-	}
-	out := Forest{Reach: f.Reach}
-	for _, l := range f.Main {
-		if room[l.rank]--; room[l.rank] >= 0 {
-			out.Main = append(out.Main, l)
-		} else {
-			out.Rest = append(out.Rest, l)
-		}
-	}
-	out.Rest = append(out.Rest, f.Rest...)
-	return out
+	n := min(most, len(f.Main))
+	return Forest{Main: f.Main[:n], Rest: slices.Concat(f.Main[n:], f.Rest), Reach: f.Reach}
 }
 
 // newForestLine is the line of a figure; ok is false if it has not even a raw change, or no direction.

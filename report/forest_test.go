@@ -88,7 +88,7 @@ func TestForestOfGate(t *testing.T) {
 	}
 }
 
-// A forest of many figures shows some of each verdict, whatever their number, and loses none.
+// A forest of many figures shows the worst first, and loses none.
 func TestForestOfMany(t *testing.T) {
 	c := &compare.Comparison{}
 	for i := range 50 {
@@ -103,8 +103,7 @@ func TestForestOfMany(t *testing.T) {
 	for _, l := range cut.Main {
 		marks[l.Mark]++
 	}
-	if len(f.Main) != 101 || len(cut.Main) != 30 || len(cut.Rest) != 121 || marks[MarkBetter] != 1 ||
-		marks[MarkWorse] != 15 || marks[MarkInconclusive] != 14 {
+	if len(f.Main) != 101 || len(cut.Main) != 30 || len(cut.Rest) != 121 || marks[MarkWorse] != 30 {
 		t.Errorf("%d, %d, %d lines: %v", len(f.Main), len(cut.Main), len(cut.Rest), marks)
 	}
 	if cut.Main[0].At != 0.5 {

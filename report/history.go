@@ -31,11 +31,7 @@ func HistoryText(w io.Writer, h *compare.History, screen Screen) error {
 		}
 		p.wrap("", GroupTitle(g))
 		for _, t := range []Table{alarmTable(g), changeTable(g, false), gateTableOf(g), unwatchedTable(g)} {
-			if len(t.Rows) > 0 {
-				p.line("")
-				p.line(t.Caption)
-				p.list(t)
-			}
+			p.captioned(t, p.list)
 		}
 	}
 	for _, n := range h.Unread {
@@ -93,15 +89,11 @@ func gateTableOf(g *compare.Group) Table {
 			{Head: "since"}}}
 	for _, n := range g.Gates {
 		for _, r := range n.Regressions {
-			point := r.Point
-			if r.Class != "" {
-				point += " (class " + r.Class + ")"
-			}
 			change := Cell{Text: "not known", Kind: Faint}
 			if r.Change != nil {
 				change = Cell{Text: compare.Percent(*r.Change, true) + " worse", Kind: Failed}
 			}
-			t.Add(TextCell(n.Run), TextCell(point), TextCell(r.Metric), change, TextCell(r.Since))
+			t.Add(TextCell(n.Run), TextCell(compare.OfClass(r.Point, r.Class)), TextCell(r.Metric), change, TextCell(r.Since))
 		}
 	}
 	return t
@@ -131,12 +123,7 @@ func unwatchedTable(g *compare.Group) Table {
 		for _, p := range points[why] {
 			parts = append(parts, p+" ("+strings.Join(figures[[2]string{why, p}], ", ")+")")
 		}
-		const shown = 3
-		what := strings.Join(parts[:min(shown, len(parts))], "; ")
-		if more := len(parts) - shown; more > 0 {
-			what += "; and " + unit.Plural(more, "more point")
-		}
-		t.Add(TextCell(what), TextCell(why))
+		t.Add(TextCell(firstThree(parts, "; ")), TextCell(why))
 	}
 	return t
 }

@@ -1,7 +1,9 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -61,51 +63,24 @@ func alarmsOf(g *compare.Group) (worse, better []string) {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b *compare.Trend) int {
-		return -compareSizes(a.Alarm.Size,
-			b.Alarm.Size)
+		return cmp.Compare(math.Abs(b.Alarm.Size), math.Abs(a.Alarm.Size))
 	})
 	return alarmsText(all, true), alarmsText(all, false)
 }
 
-// alarmsText names the alarms for the worse, or for the better; the date once if it is one.
 func alarmsText(all []*compare.Trend, worse bool) (out []string) {
-	dates := map[string]bool{}
 	for _, t := range all {
-		if t.Alarm.Worse == worse {
-			dates[Date(t.Alarm.Since)] = true
-			out = append(out, fmt.Sprintf("%s at %s %s", t.Metric, t.Point,
-				compare.Percent(t.Alarm.Size, true)))
+		if a := t.Alarm; a.Worse == worse {
+			out = append(out, fmt.Sprintf("%s at %s %s since %s", t.Metric, t.Point, compare.Percent(a.Size, true), Date(a.Since)))
 		}
-	}
-	i := 0
-	for _, t := range all {
-		if t.Alarm.Worse != worse {
-			continue
-		}
-		if len(dates) > 1 || i == min(len(out), shownAlarms)-1 {
-			out[i] += " since " + Date(t.Alarm.Since)
-		}
-		i++
 	}
 	return out
 }
 
-const shownAlarms = 3
-
-func compareSizes(a, b float64) int {
-	a, b = max(a, -a), max(b, -b)
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
-}
-
 func firstThree(all []string, by string) string {
-	s := strings.Join(all[:min(shownAlarms, len(all))], by)
-	if more := len(all) - shownAlarms; more > 0 {
+	const shown = 3
+	s := strings.Join(all[:min(shown, len(all))], by)
+	if more := len(all) - shown; more > 0 {
 		s += fmt.Sprintf("%sand %d more", by, more)
 	}
 	return s

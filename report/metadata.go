@@ -75,9 +75,6 @@ func (r *Run) metadataTable(o *Analysis) Table {
 		r.addByRow(add, "load workers", (*record.Row).LoadWorkers)
 	}
 	r.addByRow(add, "timestamps", func(row *record.Row) string {
-		if row.Clock.Stamps == "" {
-			return ""
-		}
 		return row.Clock.Stamps
 	})
 	r.addByRow(add, "sampling, as sent", func(row *record.Row) string {

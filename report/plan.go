@@ -98,17 +98,12 @@ func recipeText(r compare.Recipe) string {
 }
 
 func figureOf(x *compare.PlannedFigure) string {
-	s := x.Metric + " at " + x.Point
-	if x.Class != "" {
-		s += " (class " + x.Class + ")"
-	}
-	return s
+	return x.Metric + " at " + compare.OfClass(x.Point, x.Class)
 }
 
 // gatedText is "tpot_p50 +3 % at B".
 func gatedText(x *compare.PlannedFigure) string {
-	_, where, _ := strings.Cut(figureOf(x), " at ")
-	return x.Metric + " " + thresholdText(x, x.Threshold.Worse) + " at " + where
+	return x.Metric + " " + thresholdText(x, x.Threshold.Worse) + " at " + compare.OfClass(x.Point, x.Class)
 }
 
 // thresholdText is a threshold with the sign of a change for the worse: "-3 %" of a throughput.
@@ -159,16 +154,12 @@ func planTable(p *compare.Plan) Table {
 		if x.Why != "" {
 			continue
 		}
-		point := x.Point
-		if x.Class != "" {
-			point += " (class " + x.Class + ")"
-		}
 		share := func(v float64) Cell { return TextCell(compare.Percent(v, false)) }
 		least := TextCell(thresholdText(x, x.Least))
 		if x.Least == 0 {
 			least = Cell{Text: "none", Kind: Faint}
 		}
-		t.Add(TextCell(point), TextCell(x.Metric+" "+thresholdText(x, x.Threshold.Worse)), oddsCell(x.Quiet),
+		t.Add(TextCell(compare.OfClass(x.Point, x.Class)), TextCell(x.Metric+" "+thresholdText(x, x.Threshold.Worse)), oddsCell(x.Quiet),
 			oddsCell(x.Found15), oddsCell(x.Found20),
 			share(x.NightSD), share(x.RepeatSD), share(x.SamplingSD), least)
 	}

@@ -41,12 +41,12 @@ func (o *Analysis) pointsTable(u Units) Table {
 	if o.answers() {
 		t.Columns = slices.Insert(t.Columns, 7, u.column("TTFO p50"), u.column("TTFO "+o.limitedStat("ttfo")))
 	}
-	if !o.perGPU() {
+	if !o.PerGPU() {
 		t.Columns[3].Head = "output tok/s"
 	}
 	o.Each(func(s *series.Series, p *series.Point) {
 		output := p.OutputTokensPerS
-		if o.perGPU() {
+		if o.PerGPU() {
 			output = *p.OutputTokensPerSPerGPU
 		}
 		user := Absent()
@@ -64,13 +64,6 @@ func (o *Analysis) pointsTable(u Units) Table {
 			sampleCell(p), validityCell(p)})...)
 	})
 	return t
-}
-
-// perGPU reports whether every point has its number of GPUs.
-func (o *Analysis) perGPU() bool {
-	all := true
-	o.Each(func(_ *series.Series, p *series.Point) { all = all && p.OutputTokensPerSPerGPU != nil })
-	return all
 }
 
 // limitedStat is the percentile of a latency that the SLO limits; else p95.

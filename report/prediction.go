@@ -243,12 +243,6 @@ func loadCell(load string) Cell {
 
 func (p *printer) beside(run *Run, o *Analysis) {
 	points, workloads := run.besideTables(o)
-	for _, t := range []Table{points, workloads} {
-		if len(t.Rows) == 0 {
-			continue
-		}
-		p.line("")
-		p.wrap("", strings.TrimSuffix(t.Caption+". "+t.Note, ". "))
-		p.table(t)
-	}
+	p.captioned(points, p.table)
+	p.captioned(workloads, p.table)
 }

@@ -83,18 +83,13 @@ func besideCells(x, own float64, ratio *float64, format, words func(float64) str
 
 // withoutEmpty leaves out columns without a figure in any row.
 func (t Table) withoutEmpty() Table {
-	out := t
-	out.Columns, out.Rows = nil, make([][]Cell, len(t.Rows))
-	for i, c := range t.Columns {
-		if !slices.ContainsFunc(t.Rows, func(row []Cell) bool { return row[i] != Absent() }) {
-			continue
-		}
-		out.Columns = append(out.Columns, c)
-		for k, row := range t.Rows {
-			out.Rows[k] = append(out.Rows[k], row[i])
+	var kept []int
+	for i := range t.Columns {
+		if slices.ContainsFunc(t.Rows, func(row []Cell) bool { return row[i] != Absent() }) {
+			kept = append(kept, i)
 		}
 	}
-	return out
+	return t.keep(kept)
 }
 
 // publishedPoint is the headline point, else the highest load of its series that has figures; nil: none.

@@ -40,20 +40,12 @@ func (p *printer) table(t Table) {
 		heads[i], units[i] = TextCell(c.Head), TextCell(c.Unit)
 	}
 	p.row(&t, heads, widths)
-	if strings.TrimSpace(t.unitsText()) != "" {
+	if slices.ContainsFunc(t.Columns, func(c Column) bool { return c.Unit != "" }) {
 		p.row(&t, units, widths)
 	}
 	for _, row := range t.Rows {
 		p.row(&t, row, widths)
 	}
-}
-
-func (t *Table) unitsText() string {
-	text := ""
-	for _, c := range t.Columns {
-		text += c.Unit
-	}
-	return text
 }
 
 func widthOf(widths []int) int {

@@ -85,23 +85,6 @@ func folded(tables ...Table) []Section {
 	return out
 }
 
-// only is the table with these columns alone.
-func (t Table) only(columns ...int) Table {
-	out := t
-	out.Columns, out.Rows = nil, nil
-	for _, i := range columns {
-		out.Columns = append(out.Columns, t.Columns[i])
-	}
-	for _, row := range t.Rows {
-		var cells []Cell
-		for _, i := range columns {
-			cells = append(cells, row[i])
-		}
-		out.Add(cells...)
-	}
-	return out
-}
-
 // withoutUniform moves columns with the same cell in every row of several into the note. The first column stays.
 func (t Table) withoutUniform() Table {
 	if len(t.Rows) < 2 {
@@ -125,7 +108,7 @@ func (t Table) withoutUniform() Table {
 	if len(keep) == len(t.Columns) {
 		return t
 	}
-	out := t.only(keep...)
+	out := t.keep(keep)
 	if len(same) > 0 {
 		out.Note = strings.TrimSpace(t.Note + " In every row: " + strings.Join(same, "; ") + ".")
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"bench/experiment/diagnosis"
 	"bench/experiment/record"
 	"bench/experiment/unit"
 	"bench/report/compare"
@@ -16,11 +17,9 @@ type ShadowView struct {
 	Lead     string
 	Kind     Kind
 	Text     string // what it is a comparison of
-	Counts   []NamedCount
+	Counts   []diagnosis.Fact
 	Cautions []string
 }
-
-type NamedCount struct{ Name, Value string }
 
 // ShadowAnswer puts a comparison into words: the verdicts on the gated figures come first.
 func ShadowAnswer(c *compare.ShadowComparison) ShadowView {
@@ -36,10 +35,12 @@ func ShadowAnswer(c *compare.ShadowComparison) ShadowView {
 	if len(parts) > 0 {
 		v.Lead, v.Kind = "B: "+strings.Join(parts, ", "), shadowKind(c)
 	}
-	v.Counts = []NamedCount{{"pairs", unit.Count(c.Pairs)}, {"conversations", unit.Count(c.Sessions)}, {"copied", unit.Count(c.Copies.Sent)},
-		{"dropped", unit.Count(c.Copies.Dropped)}}
+	v.Counts = []diagnosis.Fact{
+		{Name: "pairs", Value: unit.Count(c.Pairs)}, {Name: "conversations", Value: unit.Count(c.Sessions)},
+		{Name: "copied", Value: unit.Count(c.Copies.Sent)}, {Name: "dropped", Value: unit.Count(c.Copies.Dropped)},
+	}
 	if c.LateP99 != nil {
-		v.Counts = append(v.Counts, NamedCount{"copy delay p99", unit.Format(*c.LateP99, "ms")})
+		v.Counts = append(v.Counts, diagnosis.Fact{Name: "copy delay p99", Value: unit.Format(*c.LateP99, "ms")})
 	}
 	for i := range c.Findings {
 		if f := &c.Findings[i]; f.Severity == record.Caution {

@@ -95,30 +95,20 @@ func (r *Run) summaryTables(o *Analysis) []summaryTable {
 
 func (o *Analysis) summaryPoints() Table {
 	t := o.pointsTable(InHeading)
-	t.Caption = "Points"
 	var shown []int
 	for i, c := range t.Columns {
 		if !slices.Contains([]string{"E2E p99", "USD/M out", "cautions"}, c.Head) {
 			shown = append(shown, i)
 		}
 	}
-	pick := func(row []Cell) []Cell {
-		out := make([]Cell, len(shown))
-		for i, k := range shown {
-			out[i] = row[k]
-			out[i].Tag = ""
+	t = t.keep(shown)
+	for i := range t.Columns {
+		t.Columns[i].Unit = ""
+		for _, row := range t.Rows {
+			row[i].Tag = ""
 		}
-		return out
 	}
-	out := Table{ID: t.ID, Caption: t.Caption}
-	for _, k := range shown {
-		out.Columns = append(out.Columns, t.Columns[k])
-		out.Columns[len(out.Columns)-1].Unit = ""
-	}
-	for _, row := range t.Rows {
-		out.Add(pick(row)...)
-	}
-	return out
+	return t
 }
 
 // summaryFindings is one line for each code; notes share one.

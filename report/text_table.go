@@ -75,8 +75,8 @@ func fitting(t *Table, all []textColumn, width int) []int {
 }
 
 // keep is the table with these columns only.
-func (t *Table) keep(columns []int) Table {
-	out := *t
+func (t Table) keep(columns []int) Table {
+	out := t
 	out.Columns, out.Rows = nil, nil
 	for _, i := range columns {
 		out.Columns = append(out.Columns, t.Columns[i])

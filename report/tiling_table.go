@@ -72,15 +72,3 @@ func tierCells(shown []int, rates []*float64) (out []Cell) {
 	}
 	return out
 }
-
-// tiling writes the table of the tiling rows; the answer has the sentence.
-func (p *printer) tiling(run *Run) { p.optionalTable(run.tilingTable(InCell)) }
-
-func (p *printer) optionalTable(t Table) {
-	if len(t.Rows) == 0 {
-		return
-	}
-	p.line("")
-	p.line(t.Caption)
-	p.table(t)
-}

@@ -61,7 +61,7 @@ func afterAccepted(all []earlierRun) []earlierRun {
 // is in both.
 func likeNew(run, changed Run, allow []string) (differences []Difference, alike bool) {
 	one, other := Side{Runs: []Run{run}}, Side{Runs: []Run{changed}}
-	differences = refusing(sideDifferences(one, other, allow))
+	differences = Refusing(sideDifferences(one, other, allow))
 	if was, is := record.EngineKinds(run.Rows), record.EngineKinds(changed.Rows); was != is && was != "" && is != "" {
 		differences = append(differences, Difference{What: engine, Base: was, New: is, Key: engine})
 	}
@@ -70,7 +70,7 @@ func likeNew(run, changed Run, allow []string) (differences []Difference, alike 
 	}
 	pairs, _, _ := match(one, other, nil)
 	for _, p := range pairs {
-		refused := refusing(p.differences(allow))
+		refused := Refusing(p.differences(allow))
 		if len(refused) == 0 {
 			return nil, true
 		}
@@ -94,6 +94,7 @@ func (r *Run) pointNames() []string {
 	return names
 }
 
-func refusing(ds []Difference) []Difference {
-	return slices.DeleteFunc(ds, func(d Difference) bool { return !d.refuses() })
+// Refusing are the differences that make figures incomparable.
+func Refusing(ds []Difference) []Difference {
+	return slices.DeleteFunc(slices.Clone(ds), func(d Difference) bool { return !d.refuses() })
 }

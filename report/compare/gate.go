@@ -41,10 +41,15 @@ type Case struct {
 
 // Where is the point with its class: "F-production rate=4 (class chat)"; empty for the whole comparison.
 func (x Case) Where() string {
-	if x.Class == "" {
-		return x.Point
+	return OfClass(x.Point, x.Class)
+}
+
+// OfClass names a point, or a class of its mix: "B (class chat)"; an empty class is all requests.
+func OfClass(point, class string) string {
+	if class == "" {
+		return point
 	}
-	return x.Point + " (class " + x.Class + ")"
+	return point + " (class " + class + ")"
 }
 
 func (x Case) Reason() string {
@@ -155,10 +160,10 @@ func (m *Metric) Describe() string {
 			s += ", " + m.Why
 		}
 		if m.NeedForChange > 0 {
-			s += fmt.Sprintf(", needs %s to detect a change this large", m.needed(m.NeedForChange))
+			s += fmt.Sprintf(", needs %s to detect a change this large", m.Needed(m.NeedForChange))
 		}
 		if m.NeedRuns > 0 {
-			s += fmt.Sprintf(", needs %s to detect %s", m.needed(m.NeedRuns), unit.Exactly(m.Margin, "share"))
+			s += fmt.Sprintf(", needs %s to detect %s", m.Needed(m.NeedRuns), unit.Exactly(m.Margin, "share"))
 		}
 		return s
 	case m.Verdict == NoChange:
@@ -167,7 +172,8 @@ func (m *Metric) Describe() string {
 	return fmt.Sprintf("%s by %s (%s, p=%s)", m.Verdict, m.percent(), m.interval(), unit.Digits(*m.Adjusted))
 }
 
-func (m *Metric) needed(n int) string {
+// Needed is a number of runs, or of pairs of repeats, as text.
+func (m *Metric) Needed(n int) string {
 	if m.Test == ByPairs {
 		return unit.Plural(n, "pair")
 	}
