@@ -36,19 +36,19 @@ func (r *Run) Tabs(o *Analysis, detailed bool) []Tab {
 	var percentiles []Section
 	if !detailed {
 		for _, metric := range o.Latencies() {
-			percentiles = append(percentiles, sections(o.percentilesTable(metric, u))...)
+			percentiles = append(percentiles, Sections(o.percentilesTable(metric, u))...)
 		}
 	}
 	predicted, limits := r.besideTables(o)
 	return []Tab{
 		r.candidateTab(),
 		{TabSummary, "Summary", true, onPaper(r.tilingTable(u), r.sessionsTable(), o.pointsTable(u), limits, predicted, o.workloadsTable(), o.interactivityTable(), r.searchesTable(), o.bottlenecksTable(), o.expectTable(), r.variantsTable(o))},
-		{TabLatency, "Latency", false, slices.Concat(percentiles, sections(r.reasoningTable().withoutUniform(), r.ttftPartsTable(anyTTFT).withoutUniform(), o.seriesTable()), sections(o.groupTables(u)...), sections(r.interferenceTable(u)))},
-		{TabTimeline, "Timeline", true, sections(r.loadTable().withoutUniform())},
-		{"roofline", "Roofline", false, append(sections(o.rooflineTable(u).withoutUniform()), folded(o.publishedTable(u, nil))...)},
-		{"cache", "Cache", false, sections(o.prefixTable(u), r.reuseTable(), r.coldTable())},
-		{"server", "Server", false, append(sections(r.serverTable().withoutUniform(), r.answersTable(), r.speculationTable(), r.speculationGainsTable(), r.gpuTable().withoutUniform()), append(onPaper(r.workersTable()), folded(r.clientTable().withoutUniform())...)...)},
-		{TabTrust, o.trustName(), false, append(onPaper(o.findingsTable()), append(sections(o.unmeasuredTable(), r.missingTable()), folded(r.sloTable())...)...)},
+		{TabLatency, "Latency", false, slices.Concat(percentiles, Sections(r.reasoningTable().withoutUniform(), r.ttftPartsTable(anyTTFT).withoutUniform(), o.seriesTable()), Sections(o.groupTables(u)...), Sections(r.interferenceTable(u)))},
+		{TabTimeline, "Timeline", true, Sections(r.loadTable().withoutUniform())},
+		{"roofline", "Roofline", false, append(Sections(o.rooflineTable(u).withoutUniform()), folded(o.publishedTable(u, nil))...)},
+		{"cache", "Cache", false, Sections(o.prefixTable(u), r.reuseTable(), r.coldTable())},
+		{"server", "Server", false, append(Sections(r.serverTable().withoutUniform(), r.answersTable(), r.speculationTable(), r.speculationGainsTable(), r.gpuTable().withoutUniform()), append(onPaper(r.workersTable()), folded(r.clientTable().withoutUniform())...)...)},
+		{TabTrust, o.trustName(), false, append(onPaper(o.findingsTable()), append(Sections(o.unmeasuredTable(), r.missingTable()), folded(r.sloTable())...)...)},
 		{TabReproduce, "Reproduce", false, append(onPaper(r.reproduceTable()), folded(r.metadataTable(o))...)},
 	}
 }
@@ -59,7 +59,8 @@ func (o *Analysis) trustName() string {
 	return fmt.Sprintf("Trust (%s, %d invalid)", unit.Plural(t.Cautions, "caution"), t.Invalid)
 }
 
-func sections(tables ...Table) []Section {
+// Sections are the tables with rows.
+func Sections(tables ...Table) []Section {
 	var out []Section
 	for _, t := range tables {
 		if len(t.Rows) > 0 {
@@ -70,7 +71,7 @@ func sections(tables ...Table) []Section {
 }
 
 func onPaper(tables ...Table) []Section {
-	out := sections(tables...)
+	out := Sections(tables...)
 	for i := range out {
 		out[i].Paper = true
 	}
@@ -78,7 +79,7 @@ func onPaper(tables ...Table) []Section {
 }
 
 func folded(tables ...Table) []Section {
-	out := sections(tables...)
+	out := Sections(tables...)
 	for i := range out {
 		out[i].Folded = true
 	}

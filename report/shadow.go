@@ -197,7 +197,7 @@ func (r *Run) shadowFindingsTable() Table {
 }
 
 func (r *Run) candidateTab() Tab {
-	return Tab{TabCandidate, "Candidate", true, append(onPaper(r.shadowFindingsTable(), r.shadowTable(), r.shadowLoadTable()), sections(r.shadowLeftOutTable())...)}
+	return Tab{TabCandidate, "Candidate", true, append(onPaper(r.shadowFindingsTable(), r.shadowTable(), r.shadowLoadTable()), Sections(r.shadowLeftOutTable())...)}
 }
 
 func (p *printer) shadow(run *Run) {

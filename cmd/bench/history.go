@@ -88,13 +88,14 @@ func (c *cli) history(format, output, dir string) error {
 // nights reads the runs below a directory that its index does not have, and writes the index.
 func (c *cli) nights(dir string) ([]compare.Night, error) {
 	index := filepath.Join(dir, compare.IndexName)
-	old := compare.ReadIndex(os.DirFS(dir))
-	known, fresh, err := compare.ReadNights(dir, old, foreign.LoadNight)
+	files := os.DirFS(dir)
+	old := compare.ReadIndex(files)
+	known, fresh, err := compare.ReadNights(files, old, func(name string) (compare.Run, error) { return foreign.LoadNight(files, name) })
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, usage("%w\nhint: name the directory of the runs, like results/nightly", err)
+		return nil, usage("searching %s for runs: %w\nhint: name the directory of the runs, like results/nightly", dir, err)
 	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("searching %s for runs: %w", dir, err)
 	}
 	if len(known.Nights) == 0 {
 		return nil, usage("no run below %s\nhint: name the directory of the runs, like results/nightly", dir)

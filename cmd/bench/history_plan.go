@@ -55,7 +55,9 @@ func (c *cli) newestRun(dir string) (compare.Run, error) {
 	for _, n := range slices.Backward(nights) {
 		name := filepath.Join(dir, n.Dir)
 		if info, err := os.Stat(name); n.Error == "" && err == nil && info.IsDir() {
-			return foreign.LoadNight(name)
+			run, err := foreign.LoadNight(os.DirFS(dir), n.Dir)
+			run.Name = name
+			return run, err
 		}
 	}
 	return compare.Run{}, usage("no run of bench below %s has a plan\nhint: --plan reads runs of bench sweep",

@@ -48,11 +48,11 @@ func (a *Archive) Update(ctx context.Context) (nights []compare.Night, fresh int
 	case <-ctx.Done():
 		return nil, 0, ctx.Err()
 	}
-	index, fresh, err := compare.ReadNightsBelow(a.files, a.index, func(name string) (compare.Run, error) {
+	index, fresh, err := compare.ReadNights(a.files, a.index, func(name string) (compare.Run, error) {
 		if err := ctx.Err(); err != nil {
 			return compare.Run{}, err
 		}
-		return foreign.LoadNightBelow(a.files, name)
+		return foreign.LoadNight(a.files, name)
 	})
 	if err != nil {
 		return nil, 0, fmt.Errorf("searching %s for runs: %w", a.Dir, err)

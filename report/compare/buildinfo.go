@@ -3,6 +3,7 @@ package compare
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -50,48 +51,25 @@ func infoNames(labels map[string]string) string {
 	return cmp.Or(strings.Join(names, ", "), notReported)
 }
 
+// infoLabel matches the name of a metric, or a label with its value. A stored line can be clipped.
+var infoLabel = regexp.MustCompile(`([\w:]+)\{|(\w+)="((?:[^"\\]|\\.)*)"`)
+
 // infoLabels are the labels of info lines by metric and name, "metric{label". A label with several values, of
 // several engines or runs, has all of them.
 func infoLabels(runs []string) map[string]string {
 	out := map[string]string{}
-	for _, rest := range runs {
-		for name, ok := "", true; ok; {
-			if name, rest, ok = strings.Cut(rest, "{"); ok {
-				rest = addLabels(out, name[strings.LastIndexAny(name, " \n")+1:], rest)
-			}
+	metric := ""
+	for _, m := range infoLabel.FindAllStringSubmatch(strings.Join(runs, "; "), -1) {
+		if m[1] != "" {
+			metric = m[1]
+			continue
 		}
-	}
-	return out
-}
-
-// addLabels adds the labels of one metric, and returns what follows them. A stored line can be clipped.
-func addLabels(out map[string]string, name, text string) (rest string) {
-	for {
-		label, after, ok := strings.Cut(text, `="`)
-		if !ok || strings.ContainsAny(label, "{};") {
-			return text
-		}
-		var value string
-		value, text = quoted(after)
-		text = strings.TrimLeft(text, ", ")
-		key := name + "{" + label
+		key, value := metric+"{"+m[2], m[3]
 		if old := out[key]; old == "" {
 			out[key] = value
 		} else if !slices.Contains(strings.Split(old, "|"), value) {
 			out[key] = old + "|" + value
 		}
 	}
-}
-
-// quoted splits a text behind the end of its quoted part, in which a backslash escapes.
-func quoted(text string) (value, rest string) {
-	for i := 0; i < len(text); i++ {
-		switch text[i] {
-		case '\\':
-			i++
-		case '"':
-			return text[:i], text[i+1:]
-		}
-	}
-	return text, ""
+	return out
 }

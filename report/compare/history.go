@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"bench/experiment/stats"
 	"bench/report/parallel"
 )
 
@@ -123,5 +122,3 @@ func (g *Group) label(p NightPoint, workloads map[string][]string) string {
 func (g *Group) current(t *Trend) bool {
 	return t.Nights[len(t.Nights)-1].night == len(g.Nights)-1
 }
-
-func (n *NightGate) Worse() bool { return n.Verdict == stats.Fail }

@@ -3,10 +3,7 @@ package compare
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"bench/report/parallel"
@@ -47,20 +44,10 @@ func ReadIndex(files fs.FS) Index {
 	return index
 }
 
-// ReadNights finds the runs and other tools' results below a directory, and reads those that are new or
-// changed since old; fresh is their number. read loads one of them. If it fails, the night has an Error; a
-// file with ErrNoRun goes to Others.
-func ReadNights(root string, old Index, read func(name string) (Run, error)) (index Index, fresh int, err error) {
-	index, fresh, err = ReadNightsBelow(os.DirFS(root), old, func(name string) (Run, error) { return read(filepath.Join(root, name)) })
-	if err != nil {
-		return Index{}, 0, fmt.Errorf("searching %s for runs: %w", root, err)
-	}
-	return index, fresh, nil
-}
-
-// ReadNightsBelow is ReadNights for the root of files; read gets names below it. A directory or run that cannot be
-// read is a night with an Error.
-func ReadNightsBelow(files fs.FS, old Index, read func(name string) (Run, error)) (index Index, fresh int, err error) {
+// ReadNights finds the runs and other tools' results in files, and reads those that are new or changed since old;
+// fresh is their number. read gets names below the root of files. If it fails, or a directory cannot be read, the
+// night has an Error; a file with ErrNoRun goes to Others.
+func ReadNights(files fs.FS, old Index, read func(name string) (Run, error)) (index Index, fresh int, err error) {
 	names, unread, err := runsBelow(files)
 	if err != nil {
 		return Index{}, 0, err

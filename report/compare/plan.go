@@ -8,7 +8,6 @@ import (
 	"bench/experiment"
 	"bench/experiment/record"
 	"bench/experiment/stats"
-	"bench/experiment/unit"
 )
 
 const SchemaPlan = "bench/plan/v1"
@@ -122,11 +121,7 @@ func (x *PlannedFigure) setNoise(with []sample) {
 	}
 	x.noise = stats.NoiseOfRuns(pair{}.byRun(with, x.figure.scaled(with)), x.Present.BaseRuns, duration)
 	if x.noise.DF < leastPlanDF {
-		have := "1 good run has"
-		if n := runsOf(with); n != 1 {
-			have = unit.Count(n) + " good runs have"
-		}
-		x.Why = fmt.Sprintf("%s the figure: the spread between runs needs %d", have, leastPlanDF+1)
+		x.Why = fmt.Sprintf("good runs with the figure: %d; the spread between runs needs %d", runsOf(with), leastPlanDF+1)
 		return
 	}
 	x.power = stats.NewGatePower(x.noise.DF)

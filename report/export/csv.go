@@ -1,6 +1,7 @@
 package export
 
 import (
+	"cmp"
 	"encoding/csv"
 	"fmt"
 	"io"
@@ -167,11 +168,7 @@ func (r *csvLine) counts(s *record.Summary) {
 	r.float("concurrency_mean", &s.Concurrency.Mean)
 	r.int("prompt_tokens", s.Tokens.Prompt)
 	r.int("output_tokens", s.Tokens.Output)
-	cached := ""
-	if s.Tokens.Cached != nil {
-		cached = strconv.Itoa(*s.Tokens.Cached)
-	}
-	r.put("cached_tokens", cached)
+	r.optional("cached_tokens", *cmp.Or(s.Tokens.Cached, new(int)), s.Tokens.Cached != nil)
 	r.put("tokens_estimated", strconv.FormatBool(s.Tokens.Estimated))
 }
 

@@ -71,19 +71,11 @@ func needRecords(run *report.Run) error {
 
 // window is the requests of the measurement window; nil: the row has no records.
 func window(run *report.Run, row *record.Row) ([]*record.Record, error) {
-	records, err := requests(run, row)
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(slices.Clone(records), func(r *record.Record) bool { return r.Phase != record.PhaseWindow }), nil
-}
-
-func requests(run *report.Run, row *record.Row) ([]*record.Record, error) {
 	records, err := run.Requests(row)
 	if err != nil {
 		return nil, fmt.Errorf("reading the requests of %s: %w", row.ID, err)
 	}
-	return records, nil
+	return slices.DeleteFunc(slices.Clone(records), func(r *record.Record) bool { return r.Phase != record.PhaseWindow }), nil
 }
 
 // vllmNames are vLLM's names of the APIs that it measures; others keep bench's.

@@ -20,7 +20,7 @@ import (
 func Load(path string) (*report.Run, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, fmt.Errorf("reading results: %w\nhint: %s", err, otherPath(path, "name a directory that bench sweep wrote, like results/<matrix>/<run>"))
+		return nil, fmt.Errorf("reading results: %w\nhint: name a directory that bench sweep wrote, like results/<matrix>/<run>", err)
 	}
 	if info.IsDir() {
 		run, err := report.Load(path)
@@ -145,19 +145,9 @@ func matching(arg string) ([]string, error) {
 		return nil, fmt.Errorf("the pattern %s: %w", arg, err)
 	}
 	if len(paths) == 0 {
-		return nil, fmt.Errorf("nothing matches %s\nhint: %s", arg, otherPath(arg, "check the pattern with ls"))
+		return nil, fmt.Errorf("nothing matches %s\nhint: check the pattern with ls", arg)
 	}
 	return paths, nil
-}
-
-// otherPath finds the path without quotes in it, or with %3A in place of :, as file names have it.
-func otherPath(path, hint string) string {
-	for _, other := range []string{strings.Trim(path, `'"`), strings.ReplaceAll(path, ":", "%3A")} {
-		if found, err := filepath.Glob(other); err == nil && len(found) > 0 && other != path {
-			return fmt.Sprintf("write '%s'", other)
-		}
-	}
-	return hint
 }
 
 // oneVariant is the variant of rows; empty: they have several, or none.
@@ -170,26 +160,13 @@ func oneVariant(rows []record.Row) string {
 	return rows[0].Spec.Variant
 }
 
-// LoadNight takes the file's time if the result has no start. Of no tool: compare.ErrNoRun.
-func LoadNight(name string) (compare.Run, error) {
-	files, base := os.DirFS(filepath.Dir(name)), filepath.Base(name)
-	if err := tooLarge(files, base); err != nil {
-		return compare.Run{}, err
-	}
-	r, err := Load(name)
-	return night(files, base, r, err)
-}
-
-// LoadNightBelow is LoadNight for a result below the root of files. It reads nothing outside of them.
-func LoadNightBelow(files fs.FS, name string) (compare.Run, error) {
+// LoadNight is LoadBelow as a night of a history. It takes the file's time if the result has no start. Of no tool:
+// compare.ErrNoRun.
+func LoadNight(files fs.FS, name string) (compare.Run, error) {
 	if err := tooLarge(files, name); err != nil {
 		return compare.Run{}, err
 	}
 	r, err := LoadBelow(files, name)
-	return night(files, name, r, err)
-}
-
-func night(files fs.FS, name string, r *report.Run, err error) (compare.Run, error) {
 	if errors.Is(err, ErrUnknown) {
 		return compare.Run{}, compare.ErrNoRun
 	}

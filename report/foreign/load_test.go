@@ -138,22 +138,6 @@ func TestLoadSideOfAVariant(t *testing.T) {
 	}
 }
 
-// A path that does not exist gets the one that was meant.
-func TestOtherPath(t *testing.T) {
-	t.Chdir(t.TempDir())
-	put(t, "r,endpoint=h%3A80-r1.json", "{}")
-	for path, want := range map[string]string{
-		"r,endpoint=h:80-r1.json": "write 'r,endpoint=h%3A80-r1.json'", "*h:80*": "write '*h%3A80*'", "'r,*'": "write 'r,*'", "none": "x", "[": "x",
-	} {
-		if got := otherPath(path, "x"); got != want {
-			t.Errorf("%s: %s", path, got)
-		}
-	}
-	if _, err := LoadSide("*h:80*"); err == nil || !strings.HasSuffix(err.Error(), "\nhint: write '*h%3A80*'") {
-		t.Error(err)
-	}
-}
-
 // gate.json is what a comparison writes, and no command takes it for a row.
 func TestGateFileIsNoRow(t *testing.T) {
 	run := copied(t, t.TempDir(), first)
@@ -176,14 +160,10 @@ func TestDamagedGate(t *testing.T) {
 		`{"schema": "bench/gate/v1", "verdict": "pass"}`: `verdict "pass"`, `{"schema": "bench/gate/v1", "verdict": "PASS"}`: "",
 	} {
 		put(t, filepath.Join(run, GateFile), text)
-		for _, load := range []func() (compare.Run, error){
-			func() (compare.Run, error) { return LoadNight(run) },
-			func() (compare.Run, error) { return LoadNightBelow(os.DirFS(dir), first) },
-		} {
-			night, err := load()
-			if err != nil || len(night.Rows) == 0 || !strings.Contains(night.GateError, want) || (night.Gate == nil) != (want != "") || (night.GateError == "") != (want == "") {
-				t.Errorf("%s: %q, %v", text, night.GateError, err)
-			}
+		night, err := LoadNight(os.DirFS(dir), first)
+		if err != nil || len(night.Rows) == 0 || !strings.Contains(night.GateError, want) ||
+			(night.Gate == nil) != (want != "") || (night.GateError == "") != (want == "") {
+			t.Errorf("%s: %q, %v", text, night.GateError, err)
 		}
 		if _, _, err := loadGated(run); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("as a base: %s: %v", text, err)
@@ -219,7 +199,7 @@ func TestHeadOfAFile(t *testing.T) {
 		lines(`{"benchmarks": []}`): true, lines(`{"schema": "bench/row/v1"}`): true, lines(`[]`): true,
 		headOnly(`{"a": "` + strings.Repeat("x", 2*headSize)): true, // it may end in a key of a tool
 	} {
-		_, err := LoadNightBelow(text, "x.json")
+		_, err := LoadNight(text, "x.json")
 		if errors.Is(err, compare.ErrNoRun) == read || err == nil {
 			t.Errorf("%.30s: %v", text, err)
 		}
@@ -233,12 +213,8 @@ func TestTooLarge(t *testing.T) {
 	if err := os.Truncate(name, largest+1); err != nil { // a hole
 		t.Fatal(err)
 	}
-	for _, load := range []func() (compare.Run, error){
-		func() (compare.Run, error) { return LoadNight(name) },
-		func() (compare.Run, error) { return LoadNightBelow(os.DirFS(filepath.Dir(name)), "x.json") },
-	} {
-		if _, err := load(); err == nil || !strings.HasPrefix(err.Error(), "256 MiB: a search for runs reads files up to 256 MiB") {
-			t.Error(err)
-		}
+	_, err := LoadNight(os.DirFS(filepath.Dir(name)), "x.json")
+	if err == nil || !strings.HasPrefix(err.Error(), "256 MiB: a search for runs reads files up to 256 MiB") {
+		t.Error(err)
 	}
 }

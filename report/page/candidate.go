@@ -15,9 +15,7 @@ func newShadowView(c *compare.ShadowComparison) *shadowView {
 		return nil
 	}
 	v := &shadowView{ShadowView: report.ShadowAnswer(c)}
-	for _, x := range v.Counts {
-		v.KPIs = append(v.KPIs, kpi{Name: x.Name, Value: x.Value})
-	}
+	v.KPIs = kpis(v.Counts)
 	return v
 }
 

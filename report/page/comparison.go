@@ -21,19 +21,17 @@ func Comparison(w io.Writer, c *compare.Comparison) error {
 	f := report.NewForest(c)
 	a := newComparedView(c, &f)
 	v := tablesPage{Kind: "bench compare", Title: report.ComparisonTitle(c), Answer: &a}
-	if err := v.addForest("s", f); err != nil {
+	var err error
+	if v.Figures, err = forestFigures("s", f); err != nil {
 		return err
 	}
 	if err := v.addCurves(c.Sides); err != nil {
 		return err
 	}
-	for _, t := range report.ConditionTables(c) {
-		if err := v.add(t, false); err != nil {
-			return err
+	for _, t := range append(report.ConditionTables(c), report.FiguresTable(c)) {
+		if len(t.Rows) > 0 {
+			v.Figures = append(v.Figures, tableFigure("s", t, false))
 		}
-	}
-	if err := v.add(report.FiguresTable(c), false); err != nil {
-		return err
 	}
 	if t := report.StatisticsTable(c); len(t.Rows) > 0 {
 		view := newTableView("s", t)
@@ -50,10 +48,8 @@ type comparedView struct {
 }
 
 func newComparedView(c *compare.Comparison, f *report.Forest) comparedView {
-	v := comparedView{ComparisonAnswer: report.AnswerComparison(c), Sides: report.ComparisonSides(c)}
-	for _, x := range report.Counts(c, f) {
-		v.KPIs = append(v.KPIs, kpi{Name: x.Name, Value: x.Value})
-	}
+	v := comparedView{ComparisonAnswer: report.AnswerComparison(c), Sides: report.ComparisonSides(c),
+		KPIs: kpis(report.Counts(c, f))}
 	return v
 }
 
@@ -65,12 +61,6 @@ type tablesPage struct {
 	frame
 	Data    template.JS
 	Figures []figure
-}
-
-func (v *tablesPage) addForest(prefix string, f report.Forest) error {
-	figures, err := forestFigures(prefix, f)
-	v.Figures = append(v.Figures, figures...)
-	return err
 }
 
 const mostMainLines = 30
@@ -112,23 +102,5 @@ func (v *tablesPage) write(w io.Writer, data any) error {
 	if err := tablesTemplate().Execute(w, v); err != nil {
 		return fmt.Errorf("writing the page: %w", err)
 	}
-	return nil
-}
-
-func (v *tablesPage) add(t report.Table, folded bool, charts ...chart) error {
-	if len(t.Rows) == 0 {
-		return nil
-	}
-	view := newTableView("s", t)
-	view.Folded = view.Folded || folded
-	f := figure{Table: &view, Paper: true}
-	for _, c := range charts {
-		view, err := c.drawn()
-		if err != nil {
-			return err
-		}
-		f.Charts = append(f.Charts, view)
-	}
-	v.Figures = append(v.Figures, f)
 	return nil
 }

@@ -46,6 +46,13 @@ type answerView struct {
 // kpi is a figure in large print: "45.1 ms" of "45.1 ms [43.0, 60.0]".
 type kpi struct{ Name, Value, Rest string }
 
+func kpis(counts []diagnosis.Fact) (out []kpi) {
+	for _, x := range counts {
+		out = append(out, kpi{Name: x.Name, Value: x.Value})
+	}
+	return out
+}
+
 type panelView struct {
 	ID, Name string
 	Paper    bool // a part of it is printed
@@ -119,9 +126,9 @@ func newRunView(i int, run *report.Run, o *report.Analysis) (runView, error) {
 	for _, tab := range run.Tabs(o, len(seen.rows) > 0) {
 		switch tab.ID {
 		case report.TabLatency:
-			tab.Sections = append(sectionsOf(heatMaps(o)), tab.Sections...)
+			tab.Sections = append(report.Sections(heatMaps(o)...), tab.Sections...)
 		case report.TabTrust:
-			tab.Sections = append(tab.Sections, sectionsOf([]report.Table{seen.unread})...)
+			tab.Sections = append(tab.Sections, report.Sections(seen.unread)...)
 		}
 		p, err := newPanel(v.ID, tab, charts)
 		if err != nil {
@@ -166,16 +173,6 @@ func newKPI(name, value string) kpi {
 		number, rest = number+" "+unit, more
 	}
 	return kpi{name, number, rest}
-}
-
-func sectionsOf(tables []report.Table) []report.Section {
-	var out []report.Section
-	for _, t := range tables {
-		if len(t.Rows) > 0 {
-			out = append(out, report.Section{Table: t})
-		}
-	}
-	return out
 }
 
 // newPanel is a tab with the charts that name it, then its tables, each below the charts that name it.
