@@ -1,10 +1,10 @@
 package proxy
 
 import (
-	"bytes"
 	"container/list"
 	"hash/maphash"
 	"net/http"
+	"regexp"
 	"sync"
 	"time"
 )
@@ -15,9 +15,9 @@ import (
 //
 // The order of precedence: the session header; the state that the request names at the server (previous_response_id,
 // conversation); else its messages: a request that continues the messages of an earlier one is that conversation's
-// next turn. Requests that share only their system prompt, tools or examples with others begin conversations of
-// their own, and so does a first request that is sent again: an identical one may be another user's. A request that
-// continues an older turn (an edited question, an answer regenerated) is the same conversation's next turn.
+// next turn, also of an older turn (an edited question, an answer regenerated). Requests that share only their system
+// prompt, tools or examples with others begin conversations of their own. So does a first request that is sent again:
+// it may be another user's. So does each completion, which has no messages.
 // Answers are not kept: of users who began with the same messages, the first to go on continues the oldest.
 //
 // A conversation that is idle for an hour, or the least recently used when memory is short, is forgotten: its next
@@ -31,7 +31,6 @@ type conversations struct {
 	bytes  int
 	known  map[uint64]*list.Element // of *place, by its key
 	recent list.List                // of *place, the most recently used first
-	tails  map[uint64]*tailSet      // by the hash of a prompt's whole blocks
 	last   int                      // number of the latest conversation
 }
 
@@ -40,10 +39,10 @@ const (
 	conversationMemory = 64 << 20 // about 200,000 turns
 )
 
-// newConversations recognises conversations by a request header, and without it by their texts; empty = none.
+// newConversations recognises conversations by a request header, too; empty = none.
 func newConversations(sessionHeader string) *conversations {
 	return &conversations{sessionHeader: sessionHeader, seed: maphash.MakeSeed(), limit: conversationMemory,
-		known: map[uint64]*list.Element{}, tails: map[uint64]*tailSet{}}
+		known: map[uint64]*list.Element{}}
 }
 
 // turn is one request's place in its conversation. The zero turn is of no conversation: it is not copied.
@@ -86,8 +85,6 @@ func (c *conversations) find(api string, header http.Header, body []byte) turn {
 		of = c.named(k.state, false)
 	case len(k.ends) > 0:
 		of = c.continued(k)
-	case len(k.text) > 0:
-		of = c.continuedText(k)
 	default:
 		of = c.begin(true)
 	}
@@ -171,18 +168,10 @@ func (c *conversations) answered(t turn, id string) {
 // answerID is the id of an answer of the Responses API, from the beginning of its body: a piece with a document's or
 // with the first event of a stream; empty = none is in it.
 func answerID(beginning []byte) string {
-	for b := beginning; ; {
-		i := bytes.Index(b, []byte(`"id"`))
-		if i < 0 {
-			return ""
-		}
-		b = b[i+len(`"id"`):]
-		c := cursor{b: b}
-		if !c.take(':') || c.peek() != '"' {
-			continue
-		}
-		if id := unquoted(c.raw()); !c.bad && bytes.HasPrefix(id, []byte("resp")) {
-			return string(id)
-		}
+	if id := responseID.FindSubmatch(beginning); id != nil {
+		return string(id[1])
 	}
+	return ""
 }
+
+var responseID = regexp.MustCompile(`"id"\s*:\s*"(resp[^"]*)"`)

@@ -1,26 +1,14 @@
 package proxy
 
 import (
-	"bytes"
+	"encoding/json"
 	"hash/maphash"
+	"strings"
 
 	"bench/experiment/target"
 )
 
-// Bounds of what is read of a body: hostile ones may nest and enumerate without end.
-const (
-	maxMessages = 1 << 14
-	maxNesting  = 64
-)
-
-// textBlock is the size of the blocks in whose hashes a completion's prompt is looked up, in bytes.
-const textBlock = 256
-
-// minText is the length of the shortest prompt that a longer one can continue, in bytes: one word begins the prompts
-// of many.
-const minText = 64
-
-// bodyKeys is what identifies a request's conversation: hashes, and the text of a completion's prompt.
+// bodyKeys is what identifies a request's conversation: hashes.
 type bodyKeys struct {
 	readable bool
 	head     uint64 // of what may change between turns: model, tools, system prompt
@@ -31,208 +19,99 @@ type bodyKeys struct {
 	examples int
 	state    uint64 // of the name of what the server has stored; 0 = the request names nothing
 	atServer bool   // the request refers to something that the server has stored
-	text     []byte // a completion's prompt, escaped; nil = another API, or several prompts
-}
-
-type bodyReader struct {
-	cursor
-	seed      maphash.Seed
-	hash      maphash.Hash // of the message, or another value, that is read now
-	assistant int          // how many ends go up to the assistant's last message so far
-	whole     int          // how many ends go up to the last message that is not the assistant's
-	keys      bodyKeys
 }
 
 // readBody reads a request's body under a hash key.
 func readBody(seed maphash.Seed, api string, body []byte) bodyKeys {
-	r := &bodyReader{cursor: cursor{b: body}, seed: seed}
-	r.hash.SetSeed(seed)
-	r.object(func(name []byte) { r.member(api, string(name)) })
-	if r.bad {
-		return bodyKeys{atServer: r.keys.atServer}
+	var q struct {
+		Model, Tools, System, Instructions any
+		Messages, Input                    any
+		Previous                           any `json:"previous_response_id"`
+		Conversation                       any
 	}
-	r.keys.ends = r.keys.ends[:r.whole]
-	r.keys.readable = true
-	return r.keys
-}
-
-func (r *bodyReader) member(api, name string) {
-	switch {
-	case name == "messages" && (api == target.Chat || api == target.Messages):
-		r.messages()
-	case name == "input" && api == target.Responses:
-		r.messages()
-	case name == "prompt" && api == target.Completions:
-		r.keys.text = r.prompt()
-	case name == "model" || name == "tools" || name == "system" || name == "instructions":
-		r.hash.Reset()
-		r.write([]byte(name))
-		r.feed(0)
-		r.keys.head = mix(r.seed, r.keys.head, r.hash.Sum64())
-	case (name == "previous_response_id" || name == "conversation") && api == target.Responses:
-		r.serverState()
-	default:
-		r.raw()
+	if json.Unmarshal(body, &q) != nil {
+		return bodyKeys{}
 	}
-}
-
-// serverState reads the name of something stored: a string, or an object with an id.
-func (r *bodyReader) serverState() {
-	var id []byte
-	switch r.peek() {
-	case '"':
-		id = unquoted(r.raw())
-	case '{':
-		r.object(func(name []byte) {
-			if value := r.raw(); string(name) == "id" {
-				id = unquoted(value)
+	k := bodyKeys{readable: true, head: hashOf(seed, q.Model, q.Tools, q.System, q.Instructions)}
+	switch api {
+	case target.Chat, target.Messages:
+		k.messages(seed, q.Messages)
+	case target.Responses:
+		if text, ok := q.Input.(string); ok {
+			q.Input = []any{map[string]any{"role": "user", "content": text}}
+		}
+		k.messages(seed, q.Input)
+		if object, ok := q.Conversation.(map[string]any); ok {
+			q.Conversation = object["id"]
+		}
+		for _, stored := range []any{q.Conversation, q.Previous} {
+			if id, _ := stored.(string); id != "" {
+				k.atServer = true
+				k.state = nameKey(seed, stateName, id)
 			}
-		})
-	default: // null
-		r.raw()
-	}
-	if len(id) > 0 {
-		r.keys.atServer = true
-		r.keys.state = nameKey(r.seed, stateName, string(id))
-	}
-}
-
-// messages reads a list of messages, or a string, which is short for one of the user.
-func (r *bodyReader) messages() {
-	r.keys.ends, r.keys.examples, r.assistant, r.whole = r.keys.ends[:0], 0, 0, 0 // of a name that is there twice the last one counts
-	if r.peek() == '[' {
-		r.array(r.message)
-		return
-	}
-	r.hash.Reset()
-	r.write([]byte(`"user"`))
-	r.write(r.raw())
-	r.add(`"user"`, "")
-}
-
-// message reads one message, or item of the Responses API. Two spellings of one message have one hash: clients write a
-// text as a string or as a part, and move the marks of what to cache from turn to turn.
-func (r *bodyReader) message() {
-	r.hash.Reset()
-	if r.peek() != '{' {
-		r.feed(1)
-		r.add("", "")
-		return
-	}
-	var role, kind string
-	r.object(func(name []byte) {
-		switch string(name) {
-		case "role":
-			role = string(r.raw())
-			r.write([]byte(role))
-		case "type":
-			kind = string(r.raw())
-			r.writeType(kind)
-		default:
-			r.memberOf(name, 1)
 		}
-	})
-	r.add(role, kind)
+	}
+	return k
 }
 
-// add ends a message of a role and, in the Responses API, a type, both in quotes.
-func (r *bodyReader) add(role, kind string) {
-	sum, n := r.hash.Sum64(), len(r.keys.ends)
-	r.keys.atServer = r.keys.atServer || kind == `"item_reference"`
-	switch {
-	case n == 0 && (role == `"system"` || role == `"developer"`):
-		r.keys.head = mix(r.seed, r.keys.head, sum)
-		return
-	case n == maxMessages:
-		r.fail()
-		return
-	}
+func (k *bodyKeys) messages(seed maphash.Seed, list any) {
+	messages, _ := list.([]any)
+	assistant, whole := 0, 0 // how many messages go up to the last one of the assistant, and of others
 	before := uint64(0)
-	if n > 0 {
-		before = r.keys.ends[n-1]
-	}
-	r.keys.ends = append(r.keys.ends, mix(r.seed, before, sum))
-	if role == `"assistant"` || role == "" && (kind == `"reasoning"` || bytes.HasSuffix([]byte(kind), []byte(`_call"`))) {
-		r.assistant = n + 1
-		return
-	}
-	r.whole, r.keys.examples = n+1, r.assistant
-}
-
-// feed hashes the next value.
-func (r *bodyReader) feed(depth int) {
-	switch next := r.peek(); {
-	case next == '{' && depth < maxNesting:
-		r.object(func(name []byte) { r.memberOf(name, depth+1) })
-	case next == '[' && depth < maxNesting:
-		r.array(func() { r.feed(depth + 1) })
-	default:
-		r.write(r.raw())
-	}
-}
-
-// memberOf hashes a member of a message, or of a value in it.
-func (r *bodyReader) memberOf(name []byte, depth int) {
-	switch string(name) {
-	case "cache_control":
-		r.raw()
-		return
-	case "type":
-		r.writeType(string(r.raw()))
-		return
-	case "content", "text":
-	default:
-		r.write(name)
-	}
-	r.feed(depth)
-}
-
-// writeType hashes a type that is not a mere text's.
-func (r *bodyReader) writeType(kind string) {
-	switch kind {
-	case `"text"`, `"input_text"`, `"output_text"`, `"message"`:
-	default:
-		r.write([]byte(kind))
-	}
-}
-
-// write hashes a text and a separator, which no text in UTF-8 contains.
-func (r *bodyReader) write(text []byte) {
-	r.hash.Write(text)
-	r.hash.WriteByte(0xff)
-}
-
-// prompt reads a completion's prompt: its escaped text, or its token ids, each with a comma; nil for several prompts.
-func (r *bodyReader) prompt() []byte {
-	if r.peek() != '[' {
-		return unquoted(r.raw())
-	}
-	text := r.raw()
-	inner := bytes.TrimSpace(text[1:max(1, len(text)-1)])
-	list := cursor{b: text}
-	prompts := 0
-	list.array(func() {
-		switch list.peek() {
-		case '"', '[':
-			prompts++
+	for _, m := range messages {
+		fields, _ := m.(map[string]any)
+		role, _ := fields["role"].(string)
+		kind, _ := fields["type"].(string)
+		k.atServer = k.atServer || kind == "item_reference"
+		sum := hashOf(seed, m)
+		if len(k.ends) == 0 && (role == "system" || role == "developer") {
+			k.head = mix(seed, k.head, sum)
+			continue
 		}
-		list.raw()
-	})
-	switch {
-	case list.bad || prompts > 1 || len(inner) == 0:
-		return nil
-	case prompts == 1 && inner[0] == '"':
-		return unquoted(inner)
+		before = mix(seed, before, sum)
+		k.ends = append(k.ends, before)
+		if role == "assistant" || role == "" && (kind == "reasoning" || strings.HasSuffix(kind, "_call")) {
+			assistant = len(k.ends)
+			continue
+		}
+		whole, k.examples = len(k.ends), assistant
 	}
-	ids := make([]byte, 0, len(inner)+1)
-	for _, b := range inner {
-		switch b {
-		case ' ', '\t', '\r', '\n', '[', ']':
-		default:
-			ids = append(ids, b)
+	k.ends = k.ends[:whole]
+}
+
+// hashOf is a hash of values of a JSON document, which it changes.
+func hashOf(seed maphash.Seed, values ...any) uint64 {
+	for i := range values {
+		values[i] = canonical(values[i])
+	}
+	text, _ := json.Marshal(values) // what was decoded always encodes
+	return maphash.Bytes(seed, text)
+}
+
+// canonical is a value of a message in its shortest spelling: clients write a text as a string or as a part, and move the
+// marks of what to cache from turn to turn.
+func canonical(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		delete(v, "cache_control")
+		if v["type"] == "message" {
+			delete(v, "type")
+		}
+		for name := range v {
+			v[name] = canonical(v[name])
+		}
+	case []any:
+		if len(v) == 1 {
+			part, _ := v[0].(map[string]any)
+			if text, ok := part["text"].(string); ok {
+				return text
+			}
+		}
+		for i := range v {
+			v[i] = canonical(v[i])
 		}
 	}
-	return append(ids, ',')
+	return value
 }
 
 // mix is the hash of two hashes.

@@ -1,19 +1,18 @@
 package proxy
 
 import (
-	"math/bits"
+	"container/list"
 	"slices"
 	"time"
 )
 
 // place is what is known under one key: the messages of a request, or a name.
 type place struct {
-	key    uint64
-	used   time.Time
-	open   []opening // conversations whose latest request this is, the oldest first
-	last   opening   // the conversation that was here most recently
-	first  uint64    // see conversations.hasHistory
-	blocks uint64    // key of its tailSet; 0 = not a completion's prompt
+	key   uint64
+	used  time.Time
+	open  []opening // conversations whose latest request this is, the oldest first
+	last  opening   // the conversation that was here most recently
+	first uint64    // see conversations.hasHistory
 }
 
 // opening is a conversation that can go on from a place.
@@ -26,7 +25,6 @@ type opening struct {
 const (
 	placeBytes   = 320
 	openingBytes = 24
-	tailBytes    = 128
 )
 
 // maxOpenings bounds the users who began alike and can be told apart.
@@ -78,22 +76,9 @@ func (c *conversations) grow(n int) {
 	}
 }
 
-// tailSet is which lengths prompts have behind some whole blocks.
-type tailSet struct {
-	lengths [textBlock / 64]uint64 // bit n: a prompt ends n bytes behind the blocks; it may be forgotten by now
-	places  int
-}
-
-// below is the greatest length less than n; -1 = none.
-func (t *tailSet) below(n int) int {
-	for word := (n - 1) / 64; n > 0 && word >= 0; word-- {
-		set := t.lengths[word]
-		if word == (n-1)/64 {
-			set &= 1<<((n-1)%64+1) - 1
-		}
-		if set != 0 {
-			return word*64 + bits.Len64(set) - 1
-		}
-	}
-	return -1
+// remove forgets one place.
+func (c *conversations) remove(e *list.Element) {
+	p := c.recent.Remove(e).(*place)
+	delete(c.known, p.key)
+	c.bytes -= placeBytes + cap(p.open)*openingBytes
 }

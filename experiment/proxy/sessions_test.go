@@ -40,7 +40,6 @@ func chat(messages ...string) string {
 }
 
 func TestConversations(t *testing.T) {
-	long := strings.Repeat("0123456789", 30)
 	type step struct{ body, want string }
 	for _, c := range []struct {
 		name, api string
@@ -78,14 +77,7 @@ func TestConversations(t *testing.T) {
 			{`{"input":[{"type":"item_reference","id":"x"},{"role":"user","content":"1"}]}`, "2.1@"},
 			{`{"conversation":{"id":"conv_1"},"input":"9"}`, "3.1!@"}, {`{"conversation":"conv_1","input":"8"}`, "3.2!@"},
 			{`{"previous_response_id":null,"input":"7"}`, "4.1"}}},
-		{"prompts", target.Completions, []step{
-			{`{"prompt":"` + long + `"}`, "1.1"}, {`{"prompt":"` + long[:290] + `x"}`, "2.1"}, {`{"prompt":"` + long + ` more"}`, "1.2"},
-			{`{"prompt":"` + long[:70] + `"}`, "3.1"}, {`{"prompt":"` + long[:250] + `"}`, "3.2"}, {`{"prompt":"` + long[:256] + `"}`, "3.3"},
-			{`{"prompt":["` + long[:256] + `!"]}`, "3.4"}, {`{"prompt":"short"}`, "4.1"}, {`{"prompt":"shorter"}`, "5.1"},
-			{`{"prompt":["a","b"]}`, "6.1"}, {`{"prompt":""}`, "7.1"}}},
-		{"prompts of token ids", target.Completions, []step{
-			{`{"prompt":[` + strings.Repeat("11, ", 40) + `1]}`, "1.1"}, {`{"prompt":[[` + strings.Repeat("11,", 40) + `12]]}`, "2.1"},
-			{`{"prompt":[` + strings.Repeat("11,", 40) + `1,2]}`, "1.2"}}},
+		{"completions", target.Completions, []step{{`{"prompt":"a"}`, "1.1"}, {`{"prompt":"a b"}`, "2.1"}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			known := newConversations("")
@@ -186,39 +178,6 @@ func TestConversationsOracle(t *testing.T) {
 			if got.session != session || got.number != turns[session] {
 				t.Fatalf("seed %d: %v: %s, want %d.%d", seed, messages, placeOf(got), session, turns[session])
 			}
-		}
-	}
-}
-
-// TestPromptsOracle looks up random prompts of few characters and compares with every earlier prompt.
-func TestPromptsOracle(t *testing.T) {
-	for seed := range uint64(30) {
-		rng := rand.New(rand.NewPCG(seed, 1))
-		known := newConversations("")
-		var earlier []string
-		session := map[string]int{} // of a prompt's first request: no prompt comes twice
-		for range 300 {
-			base := ""
-			if len(earlier) > 0 && rng.IntN(4) > 0 {
-				base = earlier[rng.IntN(len(earlier))]
-				base = base[:rng.IntN(len(base)+1)]
-			}
-			text := base + strings.Repeat(string(rune('a'+rng.IntN(3))), 1+rng.IntN(300))
-			if session[text] != 0 {
-				continue
-			}
-			longest := ""
-			for _, e := range earlier {
-				if len(e) >= minText && len(e) > len(longest) && len(e) < len(text) && strings.HasPrefix(text, e) {
-					longest = e
-				}
-			}
-			got := known.find(target.Completions, nil, []byte(`{"prompt":"`+text+`"}`))
-			if want := session[longest]; longest != "" && got.session != want || longest == "" && got.number != 1 {
-				t.Fatalf("seed %d: a prompt of %d bytes continues %d bytes: %s, want session %d", seed, len(text), len(longest), placeOf(got), want)
-			}
-			session[text] = got.session
-			earlier = append(earlier, text)
 		}
 	}
 }

@@ -237,15 +237,22 @@ func modelJSON(name string) []byte {
 // modelAt is where the string of the body's top-level "model" stands, quotes included; zeros = it has none. Of several
 // the last one counts, as for servers.
 func modelAt(body []byte) (from, to int) {
-	c := cursor{b: body}
-	c.object(func(name []byte) {
-		isString := c.peek() == '"'
-		at := c.i
-		if c.raw(); isString && string(name) == "model" && !c.bad {
-			from, to = at, c.i
+	d := json.NewDecoder(bytes.NewReader(body))
+	if begin, err := d.Token(); err != nil || begin != json.Delim('{') {
+		return 0, 0
+	}
+	for d.More() {
+		name, err := d.Token()
+		var value json.RawMessage
+		if err != nil || d.Decode(&value) != nil {
+			return 0, 0
 		}
-	})
-	if c.bad {
+		if name == "model" && value[0] == '"' {
+			to = int(d.InputOffset())
+			from = to - len(value)
+		}
+	}
+	if _, err := d.Token(); err != nil {
 		return 0, 0
 	}
 	return from, to
