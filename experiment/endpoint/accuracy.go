@@ -63,7 +63,6 @@ func (s *Server) ask(ctx context.Context, of string, a *experiment.Accuracy) (re
 	return n, ctx.Err()
 }
 
-// eachOf asks the questions, at most askers at once.
 func eachOf(questions []experiment.Question, ask func(experiment.Question)) {
 	next := make(chan experiment.Question)
 	var all sync.WaitGroup

@@ -36,7 +36,6 @@ type lineAnswers struct {
 	err      error
 }
 
-// mostLines limits the number of lineAnswers in memory.
 const mostLines = 256
 
 func newAnswerChecks(encoders classEncoders) (*answerChecks, error) {

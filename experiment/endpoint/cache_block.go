@@ -29,13 +29,11 @@ func (s *Server) cacheBlock(ctx context.Context, spec *experiment.Spec, c *apiCl
 // the last token.
 type repeated struct{ prompt, cached int }
 
-// allows reports whether the cached tokens are what blocks of this size allow.
 func (r repeated) allows(block int) bool { return r.cached == (r.prompt-1)/block*block }
 
 // blockProbes are the lengths of the first prompts, in tokens: the second one finds larger blocks.
 var blockProbes = []int{512, 2048}
 
-// mostRepeated bounds the prompts that a probe sends twice.
 const mostRepeated = 6
 
 // probeBlock sends a few prompts twice and finds the one block size that explains the cached tokens that the

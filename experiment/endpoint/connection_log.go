@@ -74,7 +74,6 @@ func (c *connectionLog) countLost(r *record.Record, job *load.Job) {
 // the server is gone.
 const fewestLost = 3
 
-// serverLost reports whether the last requests to a server did not reach it.
 func (c *connectionLog) serverLost() bool {
 	for _, n := range c.lost {
 		if n >= fewestLost {

@@ -19,7 +19,6 @@ import (
 // countedPrompts are the server's counts of prompts in this run, by countKey.
 type countedPrompts map[countKey]promptCount
 
-// promptCount is what the server answered to a count.
 type promptCount struct {
 	tokens  int
 	refused string // why it refuses the prompt, without its text; empty = it does not
@@ -115,7 +114,6 @@ func (m *measurement) selectPrompts(ctx context.Context, counted countedPrompts)
 	return nil
 }
 
-// errNothingToSend ends a row without requests, but not the sweep.
 var errNothingToSend = errors.New("the server refuses all prompts")
 
 // mostDrawn is the largest number of prompts that the row draws; 0 = not known.
@@ -127,7 +125,6 @@ func (m *measurement) mostDrawn() int {
 	return l.Requests + l.Warmup.Requests + l.Concurrency // those in flight at the end of the window are the cool-down
 }
 
-// promptSelection decides on the prompts of one class.
 type promptSelection struct {
 	source      *prompts.Source
 	e           *classEncoder

@@ -62,7 +62,6 @@ func (d *earlyEnd) add(r *record.Record) error {
 
 func (d *earlyEnd) decided() bool { return d != nil && d.isDecided }
 
-// finish passes on the requests that wait for an earlier one, when the load is over.
 func (d *earlyEnd) finish() error {
 	for _, i := range slices.Sorted(maps.Keys(d.ended)) {
 		r := d.ended[i]
@@ -76,7 +75,6 @@ func (d *earlyEnd) finish() error {
 	return nil
 }
 
-// pass moves a request behind the window.
 func (d *earlyEnd) pass(r *record.Record) {
 	if r.Phase == record.PhaseWarmup {
 		return

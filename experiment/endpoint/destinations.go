@@ -15,7 +15,6 @@ import (
 	"bench/experiment/workload"
 )
 
-// OtherError is the error of a server that is not the target's first.
 type OtherError struct {
 	Endpoint string // its URL, as in the matrix
 	Err      error
@@ -66,7 +65,6 @@ func (s *Server) identifyOthers() {
 	s.Info.Identity = s.Info.Hash()
 }
 
-// reachOther reaches another server, with the same key and headers.
 func (s *Server) reachOther(ctx context.Context, endpoint, model string, apis []string) (*Server, error) {
 	base, err := target.BaseURL(endpoint)
 	if err != nil {
@@ -153,7 +151,6 @@ func (s *Server) model(ctx context.Context, api, model string) (*apiClient, erro
 	return c, nil
 }
 
-// serversOf are the servers that a class's requests are spread over.
 func (s *Server) serversOf(c *workload.Class) []*Server {
 	if c.Endpoint != "" {
 		return []*Server{s.elsewhere[c.Endpoint]}

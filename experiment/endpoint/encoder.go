@@ -14,7 +14,6 @@ import (
 	"bench/experiment/workload"
 )
 
-// classEncoder makes the requests of one class of a point.
 type classEncoder struct {
 	api      *apiClient
 	apis     []*apiClient // of the replicas, api first
@@ -29,7 +28,6 @@ type classEncoder struct {
 	imageTokens int // of each image of the class, by the server's count or the row's; 0: no images
 }
 
-// classEncoders are the encoders of a point, by the class's name.
 type classEncoders map[string]*classEncoder
 
 func (s *Server) classEncoders(ctx context.Context, spec *experiment.Spec) (classEncoders, error) {
@@ -85,7 +83,6 @@ func (e *classEncoder) connect(ctx context.Context, servers []*Server, route exp
 	return nil
 }
 
-// listsIDs reports whether all replicas list the token ids of their answers.
 func (e *classEncoder) listsIDs() bool {
 	return !slices.ContainsFunc(e.apis, func(c *apiClient) bool { return !c.listsIDs })
 }
@@ -214,7 +211,6 @@ func (e *classEncoder) form() string {
 	return formOf(&e.first)
 }
 
-// formOf is the form of a vocabulary's prompts: token_ids or text.
 func formOf(v *workload.Vocabulary) string {
 	if v.IDs > 0 {
 		return "token_ids"
@@ -259,7 +255,6 @@ func (es classEncoders) sampling() (common map[string]any, own map[string]map[st
 	return common, own
 }
 
-// first is the first class by name.
 func (es classEncoders) first() *classEncoder { return es[slices.Min(slices.Collect(maps.Keys(es)))] }
 
 // clients are those in use, in a fixed order, with the largest part of the row's requests that each can have in flight:

@@ -37,7 +37,6 @@ func (g *GatewayHeaders) add(h http.Header) {
 	}
 }
 
-// summary is nil without a gateway.
 func (g *GatewayHeaders) summary() *record.Gateway {
 	if g.Version == "" {
 		return nil

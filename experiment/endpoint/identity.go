@@ -66,7 +66,6 @@ func onlyModel(models []openai.Model) (string, error) {
 	return "", fmt.Errorf("the server has %d models: %s\nhint: choose one: --model %s, or model = %s in [target]", len(ids), strings.Join(ids, ", "), ids[0], ids[0])
 }
 
-// isAdapter reports whether a listed model is an adapter of another one (vLLM).
 func isAdapter(m openai.Model) bool {
 	var of struct{ Parent *string }
 	return json.Unmarshal(m.Raw, &of) == nil && of.Parent != nil && *of.Parent != ""
@@ -81,7 +80,6 @@ func quotedNames(models []openai.Model) []string {
 	return names
 }
 
-// describe keeps the list of models, and the context length of the one in use.
 func (s *Server) describe(models []openai.Model) {
 	raw := make([]any, 0, len(models))
 	for _, m := range models {
@@ -136,7 +134,6 @@ var propsOf = map[string]struct {
 	"sglang":   {"/get_model_info", []string{"model_path", "tokenizer_path", "weight_version"}},
 }
 
-// serverProps are facts that /v1/models does not have; nil: none.
 func serverProps(ctx context.Context, c *openai.Client, models []openai.Model) map[string]any {
 	if len(models) == 0 {
 		return nil

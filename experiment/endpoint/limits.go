@@ -37,7 +37,6 @@ func (s *Server) CheckLimits(spec *experiment.Spec, l telemetry.Limits) error {
 	return s.checkLimits(spec.Label(), spec.MinConnections(), spec.ConnectionsToOpen(), l)
 }
 
-// checkLimits does so for n connections, of which some are opened ahead.
 func (s *Server) checkLimits(label string, n, ahead int, l telemetry.Limits) error {
 	if s.simulator != nil {
 		return nil

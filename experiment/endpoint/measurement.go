@@ -15,7 +15,6 @@ import (
 	"bench/experiment/workload"
 )
 
-// measurement is what a running row collects.
 type measurement struct {
 	t        RunConfig
 	e        *verdict.Measured
@@ -36,7 +35,6 @@ type measurement struct {
 	early *earlyEnd // nil: the row runs to its end
 }
 
-// primePrefixes sends the prefixes of a warm row, so that the server caches them.
 func (m *measurement) primePrefixes(ctx context.Context) error {
 	encode := m.encoders.encode()
 	for q := range m.plan.Priming {
@@ -112,7 +110,6 @@ func requestID(salt string, index int) string {
 	return fmt.Sprintf("%s-%s-4000-8000-%012x", salt[:8], salt[8:], uint64(index)&(1<<48-1))
 }
 
-// laterTurn makes the later turns of sessions; nil: the row has none.
 func (m *measurement) laterTurn() func(*workload.Request, int, *load.Job, []byte) (*load.Job, []byte) {
 	if !m.t.Spec.HasConversations() {
 		return nil
@@ -162,7 +159,6 @@ func (m *measurement) store(r *record.Record) error {
 // summaryGCPercent limits the garbage while all records of a long row are in memory.
 const summaryGCPercent = 20
 
-// reread takes the records of a row that did not keep them in memory.
 func (m *measurement) reread() error {
 	if m.t.Reread == nil {
 		return nil

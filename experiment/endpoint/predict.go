@@ -119,7 +119,6 @@ type predicted struct {
 	end     time.Duration // latest end of a request; at last, of the load
 }
 
-// Add counts a request as sent.
 func (p *predicted) Add(job *load.Job) {
 	p.m.t.Progress.requestSent(job)
 	p.Simulator.Add(job)

@@ -33,7 +33,6 @@ func privateError(r *openai.Result, p *prompts.Prompt) string {
 // isID has the form of ids that servers give to requests.
 var isID = regexp.MustCompile(`^[A-Za-z0-9_.:-]+$`)
 
-// private masks what the server wrote in a record of a request with a real prompt.
 func private(rec *record.Record, r *openai.Result, p *prompts.Prompt) {
 	rec.Error, rec.Finish = privateError(r, p), p.Mask(rec.Finish)
 	if !isID.MatchString(rec.ServerID) {

@@ -14,7 +14,6 @@ import (
 	"bench/experiment/workload"
 )
 
-// apiClient is one API of the server, and what its probes showed.
 type apiClient struct {
 	api    string
 	model  string
@@ -76,7 +75,6 @@ func (c *apiClient) probe(ctx context.Context) error {
 	return err
 }
 
-// counts reports whether an answer states the tokens of its prompt.
 func counts(r openai.Result) bool { return !r.Outcome.Failed() && r.HasUsage && r.PromptTokens > 0 }
 
 // findRefusedFields sends a request; if it is refused, it finds the optional fields that the server does not
@@ -240,7 +238,6 @@ type ProbeError struct {
 	Served []string // quoted names of the models that the server lists, if the one that was tried is none of them
 }
 
-// Error is the failure with a hint, if one is known.
 func (e *ProbeError) Error() string {
 	text := e.Result.Error // with the HTTP status, if there is one
 	if e.Result.Outcome != openai.Status {

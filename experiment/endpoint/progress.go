@@ -131,7 +131,6 @@ type Counts struct {
 	Phase    int64 `json:"phase"` // of the latest request sent, from 0
 }
 
-// Counts are those so far.
 func (p *Progress) Counts() Counts {
 	return Counts{p.Sent.Load(), p.Done.Load(), p.Sessions.Load(), p.Over.Load(), p.phase.Load()}
 }

@@ -11,7 +11,6 @@ import (
 	"bench/experiment/workload/prompts"
 )
 
-// realForm is the form of prompts from a file.
 const realForm = "prompts"
 
 // realPrompts is what the bodies of a class with real prompts have in common; the zero value is for any other class.
@@ -22,7 +21,6 @@ type realPrompts struct {
 	failed error // the first prompt that could not be read
 }
 
-// err is why a prompt could not be read; nil = all were.
 func (p *realPrompts) err() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -43,7 +41,6 @@ func (p *realPrompts) read(prompt *prompts.Prompt) *prompts.Content {
 	return c
 }
 
-// fields are the fields of the body that a prompt's line sets.
 func (p *realPrompts) fields(prompt *prompts.Prompt) []openai.RawField {
 	var out []openai.RawField
 	for _, f := range prompt.Fields {
@@ -64,7 +61,6 @@ func (e *classEncoder) realBody(r *workload.Request) []byte {
 	return e.encoder(r).RawBody(nil, openai.RawPrompt{Text: c.Text, Messages: c.Messages, Fields: e.real.fields(r.Prompt)}, r.Output)
 }
 
-// realTurn makes the next turn of a real conversation: the server's answer and what the user says then.
 func (e *classEncoder) realTurn(next *workload.Request, before *load.Job, body []byte) []byte {
 	c := e.real.read(next.Prompt)
 	if c == nil {

@@ -51,7 +51,6 @@ func digest(salt, kind string, number int) [sha256.Size]byte {
 	return sha256.Sum256(strconv.AppendInt(b, int64(number), 10))
 }
 
-// addRoute notes in a record where its request went, if the row has several models or replicas.
 func (m *measurement) addRoute(r *record.Record, job *load.Job) {
 	e := m.encoders[job.Request.Class]
 	if e == nil { // of a prediction

@@ -16,7 +16,6 @@ import (
 	"bench/experiment/workload"
 )
 
-// RunConfig is one attempt at a point.
 type RunConfig struct {
 	Spec     *experiment.Spec
 	ID       string // of the row
@@ -38,7 +37,6 @@ type RunConfig struct {
 	ServerStart int
 }
 
-// drainAfterInterrupt is how long requests in flight may go on after Ctrl-C.
 const drainAfterInterrupt = 5 * time.Second
 
 // Run measures one point. When ctx ends it drains briefly and returns ctx's error: the row has no result
@@ -98,7 +96,6 @@ func (s *Server) Run(ctx context.Context, t RunConfig) (*record.Row, error) {
 	return row, nil
 }
 
-// newMeasurement has the requests of a row, and what checks their answers.
 func (s *Server) newMeasurement(ctx context.Context, t RunConfig, settled *record.Settle) (*measurement, error) {
 	encoders, err := s.classEncoders(ctx, t.Spec)
 	if err := cmp.Or(ctx.Err(), err); err != nil {
@@ -124,7 +121,6 @@ func (m *measurement) newPlan() *workload.Plan {
 	return plan
 }
 
-// prepare asks the server for what the requests need to know, and opens connections to it.
 func (m *measurement) prepare(ctx context.Context, s *Server) error {
 	spec, salt := m.t.Spec, m.t.Salt
 	m.e.Row.Server.Block = s.cacheBlock(ctx, spec, m.encoders.first().api)
@@ -164,7 +160,6 @@ func (m *measurement) drive(ctx context.Context, s *Server) (load.Measured, erro
 	return measured, err
 }
 
-// loadConfig is the row's load, sent from this process.
 func (m *measurement) loadConfig() load.Config {
 	return load.Config{
 		Load: m.t.Spec.EffectiveLoad(), Rate: m.t.Spec.Rate, Plan: m.plan, Drain: drainAfterInterrupt,
@@ -195,7 +190,6 @@ func (m *measurement) summarize(measured *load.Measured, samples []telemetry.Sam
 	return nil
 }
 
-// unsent is the result of a row that has nothing to send.
 func (m *measurement) unsent(t experiment.Target, took record.RowTimes, began time.Time) *record.Row {
 	row := m.e.Row
 	row.EndedAt, row.Epoch = time.Now().UTC(), time.Now().UTC()

@@ -146,7 +146,6 @@ func (s *Server) probeAPI(ctx context.Context, c *apiClient) error {
 	return fmt.Errorf("trying %s of %s: %w", c.api, s.Info.Endpoint, err)
 }
 
-// measureRTT measures the round trip to the server, and where the client is relative to it.
 func (s *Server) measureRTT(ctx context.Context, c *openai.Client) error {
 	const handshakes = 20
 	v, err := c.Vantage(ctx, handshakes)

@@ -15,7 +15,6 @@ import (
 	"bench/experiment/workload"
 )
 
-// ShareConfig is what a worker does with its share.
 type ShareConfig struct {
 	Share
 	// Ready is called once, when everything is prepared. It returns the common start, or an error that ends the share.
@@ -33,7 +32,6 @@ type ShareConfig struct {
 	Progress      *Progress // nil: no display
 }
 
-// ShareResult is the end of a worker's share.
 type ShareResult struct {
 	Worker record.Worker  `json:"worker"` // without what the leader knows better: Host, RTTUs, StartSkewUs
 	Window *load.Measured `json:"window"` // absent: the share is empty
@@ -116,7 +114,6 @@ func (s *Server) ownLimits() telemetry.Limits {
 	return *s.limits
 }
 
-// sitOut waits for the end of a row of which the worker has nothing.
 func (c *ShareConfig) sitOut(ctx context.Context) error {
 	if _, err := c.Ready(ctx); err != nil {
 		return err

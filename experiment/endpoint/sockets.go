@@ -9,7 +9,6 @@ import (
 	"bench/experiment/unit"
 )
 
-// socketReadings reads the counters of a row's own connections beside the samples of the client.
 type socketReadings struct {
 	clients []*openai.Client
 	base    *openai.SocketCounts // at the first reading; nil: none yet

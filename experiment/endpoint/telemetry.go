@@ -116,14 +116,12 @@ func expectedWindow(s *experiment.Spec) time.Duration {
 	return d
 }
 
-// sampleHost samples the load of this machine before the row, and after it by the function that it returns.
 func sampleHost(s *Server, h *telemetry.Host) (after func()) {
 	h.Server = s.Info.Vantage.Place == sameHost && !s.inProcess()
 	h.Before, h.Cores = collector.HostLoad(), runtime.NumCPU()
 	return func() { h.After = collector.HostLoad() }
 }
 
-// countLogLines counts the lines that the server writes until the function is called that it returns.
 func (m *measurement) countLogLines(s *Server) (after func()) {
 	if s.LogLines == nil {
 		return func() {}
@@ -135,7 +133,6 @@ func (m *measurement) countLogLines(s *Server) (after func()) {
 // noLag: no request was sent since the last sample.
 const noLag = -1
 
-// load is the requests now, for a sample of the client.
 func (m *measurement) load() collector.Load {
 	done := m.t.Progress.Done.Load()
 	return collector.Load{
@@ -144,7 +141,6 @@ func (m *measurement) load() collector.Load {
 	}
 }
 
-// addLag notes the lag of a request that has ended.
 func (m *measurement) addLag(ready, sent time.Duration) {
 	if ready == openai.Never || sent == openai.Never {
 		return

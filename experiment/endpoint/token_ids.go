@@ -37,7 +37,6 @@ func idsWithin(vocabulary int) idRange {
 	return idRange{int32(first), int32(vocabulary - vocabulary/32 - first), vocabulary}
 }
 
-// spread is 24 IDs from one end of the range to the other.
 func (r idRange) spread() []int32 {
 	ids := make([]int32, 24)
 	for i := range ids {

@@ -75,7 +75,6 @@ func (c *apiClient) singleTokenWords(ctx context.Context, found, w []string) ([]
 	return c.singleTokenWords(ctx, found, w[len(w)/2:])
 }
 
-// verifyVocabulary counts one prompt made with the vocabulary, and reports a difference.
 func (c *apiClient) verifyVocabulary(ctx context.Context) error {
 	const want = 256
 	plan := workload.NewPlan(workload.Workload{Input: workload.Fixed(want), Output: workload.Fixed(1)}, 1, "probe")

@@ -33,7 +33,6 @@ type WorkerError struct {
 	Reported bool
 }
 
-// Error implements error.
 func (e *WorkerError) Error() string {
 	name := "worker " + strconv.Itoa(e.Worker)
 	if e.Host != "" {
@@ -42,7 +41,6 @@ func (e *WorkerError) Error() string {
 	return name + ": " + e.Text
 }
 
-// DriveConfig is what the workers need to send a row.
 type DriveConfig struct {
 	Server  ServerAddress
 	Row     Share                 // Worker and Of are not set: each worker gets its own
@@ -137,7 +135,6 @@ func (m *measurement) driveWorkers(ctx context.Context, s *Server, c load.Config
 	return measured, err
 }
 
-// joinShares is what the workers know beside the records, for the whole row.
 func (m *measurement) joinShares() {
 	lost, active := 0, 0
 	for i := range m.shares {

@@ -64,7 +64,6 @@ func (b *bodies) filled(count, size int) bool {
 	return len(b.list) >= count || b.bytes >= size && len(b.list) >= b.least
 }
 
-// end marks the end of the plan.
 func (b *bodies) end() {
 	b.mu.Lock()
 	b.ended = true
@@ -102,7 +101,6 @@ func (b *bodies) take() (p prepared, ok, ended bool) {
 	return p, true, false
 }
 
-// signal puts an element into a channel that has room for one.
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:

@@ -12,7 +12,6 @@ type crew struct {
 	ended bool
 }
 
-// run runs f on a goroutine, without waiting for it.
 func (c *crew) run(f func()) {
 	if work := c.pop(); work != nil {
 		work <- f

@@ -165,7 +165,6 @@ func (d *driver) encodeOne(r *workload.Request) []byte {
 	return d.Encode(r)
 }
 
-// next is the plan's next request; false at the end of ctx or of the plan.
 func (d *driver) next(ctx context.Context) (prepared, bool) {
 	p, ok, ended := d.bodies.next(ctx)
 	if ended {
@@ -223,13 +222,11 @@ func (d *driver) active(job *Job) bool {
 	return false
 }
 
-// reportUnsent accounts for a request of the window that was never sent.
 func (d *driver) reportUnsent(job *Job) {
 	job.Ready, job.Result = openai.Never, unsent()
 	d.ended.add(job)
 }
 
-// unsent is the result of such a request.
 func unsent() openai.Result {
 	return openai.Result{
 		Outcome: openai.Unfinished, Error: "not sent before the end of the row", Sent: openai.Never,

@@ -11,7 +11,6 @@ import (
 // errDecided is the cause with which Config.Decided ends a row, and the error text of the requests that this cancels.
 var errDecided = fmt.Errorf("%w: the SLO was decided", openai.ErrUnfinished)
 
-// awaitEnd waits for the end of the row, ends what is in flight, and waits for that.
 func (d *driver) awaitEnd() {
 	idle := make(chan struct{})
 	go func() {

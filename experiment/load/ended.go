@@ -9,7 +9,6 @@ import (
 // cost more than what it does.
 const restTime = 2 * time.Millisecond
 
-// ended are the requests that have ended and that Each has not got yet.
 type ended struct {
 	mu    sync.Mutex
 	jobs  []*Job

@@ -46,7 +46,6 @@ import (
 // Phase of a request, by its intended arrival.
 type Phase int
 
-// The phases, in their order.
 const (
 	Warmup Phase = iota
 	Window
@@ -74,7 +73,6 @@ type Job struct {
 	others  []time.Duration // arrivals of other workers since the last own one, of an open loop
 }
 
-// Config is one row's load.
 type Config struct {
 	workload.Load
 	Rate workload.Rate  // of arrivals: requests, or sessions; 0 = closed loop

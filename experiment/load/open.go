@@ -79,7 +79,6 @@ func (d *driver) abandon(job *Job) {
 	}
 }
 
-// queued is a conversation that has arrived and waits for a worker.
 type queued struct {
 	job  *Job
 	body []byte // nil: behind the first ahead of the queue, which alone keep their bodies

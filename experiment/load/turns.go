@@ -78,7 +78,6 @@ func (d *driver) endTurn(job *Job, body []byte) (next []turn, freed time.Duratio
 	return next, 0, false
 }
 
-// sessionBegun counts the later turns of a session that the plan has given.
 func (d *driver) sessionBegun(first *workload.Request) {
 	if first.Turns > 1 {
 		d.mu.Lock()

@@ -58,7 +58,6 @@ type virtual struct {
 	planEnded               bool          // it gives no other session
 }
 
-// waiting is a later turn that waits for its time.
 type waiting struct {
 	job    *Job
 	phased bool // it has its phase
@@ -83,7 +82,6 @@ func (v *virtual) start() {
 	}
 }
 
-// checkEvery is the number of steps between two checks of ctx.
 const checkEvery = 64
 
 func (v *virtual) run(ctx context.Context) error {
@@ -190,7 +188,6 @@ type event struct {
 	do func()
 }
 
-// events is a heap with the next one at its root.
 type events []event
 
 func (e events) Len() int { return len(e) }

@@ -5,7 +5,6 @@ import (
 	"time"
 )
 
-// waitTimer returns true at t, or false when ctx ends first.
 func waitTimer(ctx context.Context, t time.Time) bool {
 	d := time.Until(t)
 	if d <= 0 {

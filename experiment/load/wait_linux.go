@@ -20,7 +20,6 @@ const (
 	marginStep   = time.Microsecond
 )
 
-// alarms are the kernel timers that no wait uses.
 var alarms = sync.Pool{New: func() any { return newAlarm() }}
 
 // margin is how long before its time a wait ends its sleep, ns. It follows the machine's wake-up latency: each
@@ -71,7 +70,6 @@ func newAlarm() *alarm {
 	return a
 }
 
-// sleep returns at wake or somewhat later.
 func (a *alarm) sleep(wake time.Time) {
 	if a.raw == nil {
 		ts := unix.NsecToTimespec(int64(time.Until(wake)))

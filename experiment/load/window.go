@@ -121,7 +121,6 @@ func (w *window) complete() bool {
 	return w.empty || w.Requests > 0 && w.counted >= w.Requests
 }
 
-// pass counts arrivals that another machine sends.
 func (w *window) pass(others []time.Duration) {
 	for _, at := range others {
 		w.phase(at)
@@ -182,5 +181,4 @@ func (c *Config) holdsRow(job *Job) bool {
 	return job.Phase == Window || job.Phase == Warmup && c.Follow != nil
 }
 
-// hasSchedule reports that every arrival is known before the row begins.
 func (c *Config) hasSchedule() bool { return c.Rate > 0 && !c.Rate.IsInf() && c.Follow == nil }

@@ -43,7 +43,6 @@ func Record(r *openai.Result) *record.Record {
 	return rec
 }
 
-// serverTimes is nil if the answer reports none.
 func serverTimes(t openai.ServerTimes) *record.ServerTimes {
 	if !t.HasQueue && !t.HasPrefill && !t.HasDecode {
 		return nil

@@ -49,7 +49,6 @@ func (s *Server) plan(req *request, kind api, q *seq, limit int, f faults) answe
 	return a
 }
 
-// named is the number of tokens for the name of the called tool.
 func (a *answer) named() int {
 	if a.calls {
 		return 1
@@ -158,7 +157,6 @@ func (p *reply) appendText(b []byte, k tokenKind, i int, quoted bool) []byte {
 	return b
 }
 
-// appendWord appends word i behind a space, which the first does not have.
 func (a *answer) appendWord(b []byte, i int, quoted bool) []byte {
 	if i >= len(a.words) {
 		return b
@@ -169,7 +167,6 @@ func (a *answer) appendWord(b []byte, i int, quoted bool) []byte {
 	return appendQuoted(b, a.words[i], quoted)
 }
 
-// appendQuoted appends text, with its quotes and backslashes escaped if quoted is set.
 func appendQuoted(b []byte, text string, quoted bool) []byte {
 	if !quoted {
 		return append(b, text...)

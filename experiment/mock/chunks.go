@@ -109,7 +109,6 @@ func (c *chunks) textless(b []byte, _ tokenKind) []byte {
 	return c.close(c.open(b, textToken), textToken, nil)
 }
 
-// end appends the event with usage and the server's own times, and [DONE].
 func (c *chunks) end(b []byte) []byte {
 	p := c.p
 	if p.req.StreamOptions.IncludeUsage && !p.f.noUsage {

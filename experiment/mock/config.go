@@ -133,7 +133,6 @@ func (c Config) BlockTokens() int {
 	return c.resolved().BlockSize
 }
 
-// resolved returns c with the defaults in place of zeros.
 func (c Config) resolved() Config {
 	c.BlockSize = cmp.Or(c.BlockSize, kv.BlockTokens)
 	if c.Hardware != "" {
@@ -166,13 +165,10 @@ func (c Config) resolved() Config {
 	return c
 }
 
-// defaultKVTokens is the size of the KV cache unless hardware sets it.
 const defaultKVTokens = 32768 * kv.BlockTokens
 
-// defaultMaxModelLen is the context length unless model or memory limit it.
 const defaultMaxModelLen = 131072
 
-// withHardwareDefaults fills in the defaults of model and hardware. Check reports unknown ones.
 func (c Config) withHardwareDefaults() Config {
 	s, err := c.setup()
 	if err != nil || s.Check() != nil {

@@ -163,7 +163,6 @@ func (l *counters) countAbort(q *seq) {
 	l.finished["abort"]++
 }
 
-// histogram counts values in buckets by inclusive upper bounds.
 type histogram struct {
 	bounds []float64
 	counts []int // one more than bounds: the last is +Inf

@@ -46,7 +46,6 @@ func (c Config) source() string {
 		c.StepBase, c.StepPerSeq, c.StepPerContextToken, c.StepPerPrefillToken)
 }
 
-// debug answers GET /debug: what is simulated, as text and as the configuration with defaults filled in.
 func (s *Server) debug(w http.ResponseWriter, _ *http.Request) {
 	answer := map[string]any{"simulates": s.Describe(), "config": s.cfg, "lateness": s.Lateness()}
 	if !s.cfg.fixed() {

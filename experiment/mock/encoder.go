@@ -9,7 +9,6 @@ import (
 type encoder interface {
 	// early reports whether begin is written with the headers, not with the first token.
 	early() bool
-	// begin appends what precedes the first token.
 	begin(b []byte) []byte
 	// open appends an event up to the text of its tokens.
 	open(b []byte, k tokenKind) []byte
@@ -20,11 +19,8 @@ type encoder interface {
 	// comment and emptyEvent append what no API needs and all permit.
 	comment(b []byte) []byte
 	emptyEvent(b []byte) []byte
-	// end appends the events after the last token.
 	end(b []byte) []byte
-	// fail appends the events of an error in the middle.
 	fail(b []byte, e *apiError) []byte
-	// object is the answer in one piece.
 	object() map[string]any
 }
 
@@ -78,7 +74,6 @@ func marshal(v any) []byte {
 	return b
 }
 
-// raw is JSON that is encoded already.
 func raw(text string) json.RawMessage { return json.RawMessage(text) }
 
 func appendIDs(b []byte, ids []int32) []byte {

@@ -166,7 +166,6 @@ func parseFault(text string) (faultRule, error) {
 	return rule, nil
 }
 
-// parseSelector reads which requests the rule applies to: "10" or "5%".
 func (r *faultRule) parseSelector(which string) bool {
 	if share, ok := strings.CutSuffix(which, "%"); ok {
 		p, err := strconv.ParseFloat(share, 64)
@@ -187,7 +186,6 @@ func (r *faultRule) matches(n, dice uint64) bool {
 	return n%r.every == 0
 }
 
-// faultsOf are the faults of request n: by configuration and, if allowed, by its X-Mock-Fault headers.
 func (s *Server) faultsOf(r *http.Request, n uint64) (faults, error) {
 	f := noFaults()
 	rules := slices.Clip(s.rules) // append must copy

@@ -128,7 +128,6 @@ func (a *dueQueue) add(at time.Duration, q *seq) {
 
 func (a *dueQueue) empty() bool { return a.head == len(a.list) }
 
-// next is the earliest time of a non-empty queue.
 func (a *dueQueue) next() time.Duration { return a.list[a.head].at }
 
 func (a *dueQueue) pop() dueToken {

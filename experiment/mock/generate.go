@@ -106,7 +106,6 @@ func (s *Server) record(r *http.Request, req *request, shape api, n uint64) *Rec
 	return rec
 }
 
-// replaceByFault sends the response of a fault that replaces the engine.
 func (s *Server) replaceByFault(w http.ResponseWriter, shape api, f faults) bool {
 	switch {
 	case f.status != 0:

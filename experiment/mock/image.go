@@ -20,7 +20,6 @@ type picture struct {
 	seed uint64 // of its tokens
 }
 
-// picture is the image of the part; nil: it has none.
 func (p *contentPart) picture() (*picture, error) {
 	switch {
 	case len(p.ImageURL) > 0:

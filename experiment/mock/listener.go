@@ -15,7 +15,6 @@ type retryingListener struct {
 	ctx context.Context
 }
 
-// acceptRetry is the wait before a retry: a closed connection frees a descriptor.
 const acceptRetry = 10 * time.Millisecond
 
 func (l retryingListener) Accept() (net.Conn, error) {

@@ -17,7 +17,6 @@ type mailbox struct {
 	ready chan struct{}                  // capacity 1: due is not empty, or the sink returned false
 }
 
-// post passes tokens on and reports whether it woke a goroutine.
 func (m *mailbox) post(due []time.Duration) (woke bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -50,7 +49,6 @@ func (m *mailbox) take(ctx context.Context, sink func([]time.Duration) bool) ([]
 	}
 }
 
-// setSink gives sink to the pacer, unless earlier tokens wait.
 func (m *mailbox) setSink(sink func([]time.Duration) bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -19,7 +19,6 @@ type function struct {
 	Parameters json.RawMessage `json:"parameters"`
 }
 
-// tool is a function that an answer may call.
 type tool struct {
 	name   string
 	schema json.RawMessage // of its arguments; empty: not stated
@@ -27,7 +26,6 @@ type tool struct {
 
 type content []part
 
-// part is a piece of a message's content: text, or an image.
 type part struct {
 	text  string
 	image *picture

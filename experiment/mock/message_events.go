@@ -17,7 +17,6 @@ type messageEvents struct {
 	tail   []byte // likewise
 }
 
-// signature ends a thinking block.
 const signature = "bW9jaw=="
 
 func (e *messageEvents) early() bool { return e.p.f.roleEarly }

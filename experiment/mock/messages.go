@@ -24,7 +24,6 @@ func (r *messagesRequest) settle() (*request, *apiError) {
 	return q, nil
 }
 
-// countTokens answers POST /v1/messages/count_tokens.
 func (s *Server) countTokens(w http.ResponseWriter, r *http.Request) {
 	body := messagesRequest{request: request{MaxTokens: new(1)}}
 	bad := decode(r, &body)

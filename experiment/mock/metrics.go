@@ -87,7 +87,6 @@ func (s *Server) metricsText() []byte {
 	return e.Bytes()
 }
 
-// cacheLabels are the labels of cache_config_info. A server with fixed times has no cache.
 func (s *Server) cacheLabels() string {
 	caching, blocks := "False", 0
 	if s.sim != nil {
@@ -100,7 +99,6 @@ func (s *Server) cacheLabels() string {
 	return labels
 }
 
-// exposeOffload adds the second cache tier under the names of vLLM's offloading connector.
 func (s *Server) exposeOffload(e *exposition) {
 	l, o := s.counters, s.sim.offload
 	e.single("counter", "external_prefix_cache_queries_total", "Prompt tokens looked up in the second tier.", float64(l.offloadQueried))

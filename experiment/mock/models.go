@@ -12,7 +12,6 @@ import (
 
 func (c Config) adapterNames() []string { return c.ServedModels[min(1, len(c.ServedModels)):] }
 
-// models answers GET /v1/models: the base model and, as vLLM lists them, its adapters with their parent.
 func (s *Server) models(w http.ResponseWriter, _ *http.Request) {
 	card := func(id, root string, parent any) map[string]any {
 		return map[string]any{
@@ -37,7 +36,6 @@ func (q *seq) slowed(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * cmp.Or(q.factor, 1))
 }
 
-// exposeAdapters adds vLLM's gauge of the adapters with requests; its value is a time.
 func (s *Server) exposeAdapters(e *exposition) {
 	var waiting, running []string
 	for _, name := range slices.Sorted(maps.Keys(s.counters.adapters)) {

@@ -17,7 +17,6 @@ type offload struct {
 	loaded     int           // total blocks loaded
 }
 
-// newOffload is the second tier of c; nil: none.
 func newOffload(c Config) *offload {
 	bytes := float64(c.KVBytesPerToken) * float64(c.BlockSize)
 	blocks := int(c.KVOffloadingGB * 1e9 / bytes)
@@ -27,7 +26,6 @@ func newOffload(c Config) *offload {
 	return &offload{tier: kv.NewTier(blocks), blockBytes: bytes, blockTime: time.Duration(bytes / c.KVOffloadingGBs)} // bytes/(GB/s) are ns
 }
 
-// load starts to load blocks and returns when the load ends.
 func (s *offload) load(now time.Duration, chain []uint64) time.Duration {
 	s.tier.Use(chain)
 	s.loaded += len(chain)

@@ -112,7 +112,6 @@ func (t *recordRing) clear() {
 	t.records, t.events = nil, 0
 }
 
-// listRequests answers GET /debug/requests with one JSON line per stored record.
 func (s *Server) listRequests(w http.ResponseWriter, r *http.Request) {
 	var since uint64
 	if text := r.URL.Query().Get("since"); text != "" {

@@ -69,7 +69,6 @@ func readRequest(r *http.Request, kind api) (*request, *apiError) {
 	return req, bad
 }
 
-// settle fills in what completions and chat state in several ways.
 func (r *request) settle(kind api) {
 	r.raw = r.Prompt
 	if kind != chat {
@@ -137,7 +136,6 @@ func decode(r *http.Request, v any) *apiError {
 	return nil
 }
 
-// sequence checks req and makes its sequence, and the most tokens that it may have.
 func (s *Server) sequence(req *request, kind api, arrival time.Duration) (*seq, int, *apiError) {
 	if !s.serves(req.Model) {
 		return nil, 0, &apiError{http.StatusNotFound, fmt.Sprintf("The model `%s` does not exist.", req.Model), "model"}

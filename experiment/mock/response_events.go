@@ -90,7 +90,6 @@ func (e *responseEvents) deltaKind() string {
 	return "response.output_text.delta"
 }
 
-// itemID is the id of the open item, as vLLM begins them.
 func (e *responseEvents) itemID() string {
 	return fmt.Sprintf("%s_%s_%d", [...]string{"", "rs", "msg", "fc"}[e.opened], e.p.rec.ID, len(e.items))
 }

@@ -51,7 +51,6 @@ func (r *responsesRequest) settle() (*request, *apiError) {
 	return q, nil
 }
 
-// messages are the turns of input: a string, or items.
 func (r *responsesRequest) messages() ([]message, *apiError) {
 	wrong := func(err error) *apiError {
 		return &apiError{http.StatusBadRequest, "input must be a string or a list of items: " + err.Error(), "input"}

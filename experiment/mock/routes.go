@@ -7,7 +7,6 @@ import (
 	"time"
 )
 
-// version is the Server header and the answer of /version.
 const version = "bench-mock/1"
 
 func (s *Server) routes() http.Handler {

@@ -66,7 +66,6 @@ func (e *simulated) add(q *seq) {
 	e.waiting, e.idle = append(e.waiting, q), never
 }
 
-// drop marks q as gone. The next step frees its blocks.
 func (e *simulated) drop(q *seq, _ time.Duration) { q.gone, e.abandoned = true, true }
 
 func (e *simulated) advance(now time.Duration) (next time.Duration, pending bool) {
@@ -142,7 +141,6 @@ func (e *simulated) startStep(start time.Duration) {
 	e.busy, e.end, e.idle = true, start+max(took, 1), never
 }
 
-// scheduleRunning schedules the running sequences in order and reports whether one was preempted.
 func (e *simulated) scheduleRunning(budget *int) (preempted bool) {
 	for i := 0; i < len(e.running) && *budget > 0; i++ {
 		q := e.running[i]
@@ -160,7 +158,6 @@ func (e *simulated) scheduleRunning(budget *int) (preempted bool) {
 	return preempted
 }
 
-// grow allocates blocks until q has room for tokens.
 func (e *simulated) grow(q *seq, tokens int) (ok bool) {
 	q.held, ok = e.pool.Grow(q.held, kv.Blocks(tokens, q.block))
 	return ok

@@ -55,7 +55,6 @@ const (
 	over
 )
 
-// waited is the time in the queue, without the front end.
 func (q *seq) waited() time.Duration { return q.admitted - max(q.queued, q.arrival) }
 
 // newSeq makes a sequence. Its randomness is a function of the seed and the prompt.
@@ -82,7 +81,6 @@ func (q *seq) chosen(matter string, share float64) bool {
 	return float64(h>>11)/(1<<53) < share
 }
 
-// generated is the id of output token i.
 func (q *seq) generated(i int) int32 {
 	if k := i - q.scripted; k >= 0 && k < len(q.script) {
 		return q.script[k]
@@ -90,7 +88,6 @@ func (q *seq) generated(i int) int32 {
 	return idFirst + int32(mix(q.hash+uint64(i)+1)%uint64(q.vocab-idFirst))
 }
 
-// token is the id at position i of prompt and output together.
 func (q *seq) token(i int) int32 {
 	if i < len(q.prompt) {
 		return q.prompt[i]
@@ -137,7 +134,6 @@ func (q *seq) hashes(n int) []uint64 {
 	return q.chain[:n]
 }
 
-// name gives the first n blocks their hashes, so that the prefix cache finds them.
 func (q *seq) name(pool *kv.Pool, n int) {
 	for ; q.named < n; q.named++ {
 		pool.Name(q.held[q.named], q.hashes(n)[q.named])

@@ -11,7 +11,6 @@ import (
 	"bench/experiment/roofline"
 )
 
-// Job is one request of a simulation.
 type Job struct {
 	ID     string        // of its Record
 	At     time.Duration // arrival
@@ -22,7 +21,6 @@ type Job struct {
 	KeepAnswer bool // fill the Record's Answer
 }
 
-// Moment is the state of the engine at a time, as in /metrics.
 type Moment struct {
 	At                time.Duration
 	Running, Waiting  int
@@ -106,19 +104,16 @@ func (e *Engine) Fits(tokens int) error {
 	return nil
 }
 
-// Config is the engine's configuration with its defaults.
 func (e *Engine) Config() Config { return e.s.cfg }
 
 // Setup is the model on the hardware whose step times the engine has; an error without hardware.
 func (e *Engine) Setup() (roofline.Setup, error) { return e.s.cfg.setup() }
 
-// Describe is what the engine simulates, in one line.
 func (e *Engine) Describe() string { return e.s.Describe() }
 
 // FrontEnd is the time from the arrival of a job to the engine's queue.
 func (e *Engine) FrontEnd() time.Duration { return e.s.sim.frontEnd }
 
-// Jobs is the number of jobs that have not ended.
 func (e *Engine) Jobs() int { return len(e.jobs) + len(e.ended) }
 
 // Add gives the engine a job that fits. Its arrival is not before a time that Next has reached.
@@ -205,7 +200,6 @@ func (e *Engine) fill(q *seq, r *Record) {
 	}
 }
 
-// Moment is the state of the engine now.
 func (e *Engine) Moment() Moment {
 	l := e.s.counters
 	return Moment{At: e.now, Running: l.running, Waiting: e.s.sim.queueLength(e.now), KVUsage: e.s.kvUsage(), Queried: l.queried, Hit: l.hit,

@@ -22,7 +22,6 @@ type socket struct {
 
 type socketKey struct{}
 
-// withSocket keeps the socket of a connection in the context of its requests.
 func withSocket(ctx context.Context, c net.Conn) context.Context {
 	tcp, ok := c.(*net.TCPConn) // not a wrapper, which may override Write
 	if !ok || !canAttempt {
@@ -41,7 +40,6 @@ func withSocket(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, socketKey{}, s)
 }
 
-// socketOf is the socket of the response to r; nil: no direct writes.
 func socketOf(r *http.Request) *socket {
 	s, _ := r.Context().Value(socketKey{}).(*socket)
 	if r.ProtoMajor != 1 || !r.ProtoAtLeast(1, 1) {

@@ -13,5 +13,4 @@ func writeOnce(uintptr, []byte) (int, error) { return 0, errors.ErrUnsupported }
 
 func disablePacing(uintptr) {}
 
-// monotonicAt is 0: no clock is shared with other processes.
 func monotonicAt(time.Time) int64 { return 0 }

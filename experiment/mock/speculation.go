@@ -10,7 +10,6 @@ type drafter struct {
 	steps      []int   // number of steps that accepted exactly i drafts
 }
 
-// newDrafter makes the drafter of a request of a category.
 func newDrafter(s Speculation, category string) drafter {
 	if s.Tokens == 0 {
 		return drafter{}
@@ -39,7 +38,6 @@ func (d *drafter) count(drafted, accepted int) {
 	d.steps[accepted]++
 }
 
-// verified is the number of steps with drafts, and of the drafts that were accepted.
 func (d *drafter) verified() (steps, accepted int) {
 	for i, n := range d.steps {
 		steps += n

@@ -6,7 +6,6 @@ import (
 	"bench/experiment/roofline"
 )
 
-// linearCost is the step time by the Step fields of c.
 func linearCost(c Config) func(*batch) time.Duration {
 	return func(b *batch) time.Duration {
 		return c.StepBase + time.Duration(b.decodes)*c.StepPerSeq + time.Duration(b.context)*c.StepPerContextToken +
@@ -14,7 +13,6 @@ func linearCost(c Config) func(*batch) time.Duration {
 	}
 }
 
-// rooflineCost is the step time by roofline arithmetic.
 func rooflineCost(s roofline.Setup) func(*batch) time.Duration {
 	var chunks []roofline.Chunk // reused: one step is timed at a time
 	return func(b *batch) time.Duration {

@@ -8,7 +8,6 @@ import (
 	"time"
 )
 
-// reply is one response being written.
 type reply struct {
 	w       http.ResponseWriter
 	rc      *http.ResponseController
@@ -165,7 +164,6 @@ func (p *reply) open(k tokenKind) {
 	p.buf = p.encoder.open(p.buf, k)
 }
 
-// listsIDs reports whether the events list the ids of their tokens.
 func (p *reply) listsIDs() bool { return p.req.ReturnTokenIDs && !p.f.noIDs }
 
 // hasText reports whether output token i has text; special tokens have none.
@@ -184,12 +182,10 @@ func (p *reply) hasText(k tokenKind, i int) bool {
 	return true
 }
 
-// splits reports whether a token has a rune split between two writes.
 func (p *reply) splits(k tokenKind) bool {
 	return p.f.splitRunes && !k.isTool() && p.answer.words == nil
 }
 
-// splitRune sends the buffer with the first byte of "é" and leaves the second byte in the buffer.
 func (p *reply) splitRune() bool {
 	e := "é"
 	p.buf = append(p.buf, e[0])
@@ -204,7 +200,6 @@ func (p *reply) close() {
 	}
 }
 
-// ownTimes are the engine's times of the request in vLLM's form; empty: not reported.
 func (p *reply) ownTimes() string {
 	if !p.engine.cfg.PerRequestMetrics {
 		return ""
@@ -221,7 +216,6 @@ func (p *reply) ownTimes() string {
 	return times + "}"
 }
 
-// timings are the times and drafts of the request in llama.cpp's form; empty: not reported.
 func (p *reply) timings() string {
 	if p.engine.cfg.Speculation.Report != "timings" {
 		return ""

@@ -48,7 +48,6 @@ func ReadThoughts(name string, fields map[string]any) (Thoughts, error) {
 	return of.thoughts(), nil
 }
 
-// Asked reports whether the request asks for reasoning.
 func (t Thoughts) Asked() bool { return t.thinking != nil && *t.thinking }
 
 // reasoning is the planted number of reasoning tokens of q, and whether requests like it may reason at all.

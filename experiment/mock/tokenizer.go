@@ -14,7 +14,6 @@ const (
 	idFirst = 3
 )
 
-// FirstWord is the lowest token id of a word.
 const FirstWord = idFirst
 
 // vocab is a tokenizer with that number of ids: one token per word between white space. The word "w17" is
@@ -22,7 +21,6 @@ const FirstWord = idFirst
 // Other words get an id by their hash.
 type vocab int32
 
-// encode appends the ids of text to dst.
 func (v vocab) encode(dst []int32, text string) []int32 {
 	for word := range strings.FieldsSeq(text) {
 		dst = append(dst, v.id(word))

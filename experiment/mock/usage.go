@@ -1,6 +1,5 @@
 package mock
 
-// usage are the token counts that an answer reports.
 type usage struct {
 	prompt, cached          int
 	output, reasoning       int
@@ -55,7 +54,6 @@ func (u usage) outputDetails() map[string]int {
 	return details
 }
 
-// append appends u as the field usage of a chunk.
 func (u usage) append(b []byte) []byte {
 	return append(append(b, `"usage":`...), marshal(u.object())...)
 }

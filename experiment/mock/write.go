@@ -2,7 +2,6 @@ package mock
 
 import "time"
 
-// flushUnsent writes the unsent chunks of the pacer and blocks while the socket is full.
 func (p *reply) flushUnsent() bool {
 	if p.failed || len(p.unsent) == 0 {
 		return !p.failed
@@ -13,7 +12,6 @@ func (p *reply) flushUnsent() bool {
 	return err == nil
 }
 
-// flush writes the buffer and records the write times of its events.
 func (p *reply) flush() bool {
 	if len(p.buf) == 0 {
 		return true
@@ -26,7 +24,6 @@ func (p *reply) flush() bool {
 	return done
 }
 
-// recordWrites records the events whose write has just returned.
 func (p *reply) recordWrites() {
 	if len(p.pending) == 0 {
 		return

@@ -25,7 +25,6 @@ func (x *exchange) onStream(b []byte, a arrival) (enough bool) {
 	}
 }
 
-// onEvent handles one event, and returns true after the last.
 func (x *exchange) onEvent(ev event) bool {
 	data := bytes.TrimSpace(ev.data)
 	if (len(data) == 0 || ev.ping) && !ev.failed { // a keep-alive
@@ -155,7 +154,6 @@ func (x *exchange) keepAnswer(c *chunk) {
 	}
 }
 
-// endDocument concludes an answer in one piece; err is how its body ended.
 func (x *exchange) endDocument(err error) {
 	if err != io.EOF {
 		switch {

@@ -85,7 +85,6 @@ func (x *exchange) checkBounds() error {
 	return nil
 }
 
-// counted is how much a buffer of that capacity uses of the budget.
 func counted(capacity int) int64 {
 	if capacity > maxKeptBuffer {
 		return int64(capacity)

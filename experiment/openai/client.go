@@ -36,7 +36,6 @@ import (
 	"bench/experiment/target"
 )
 
-// defaultTimeout is the time limit of a request without Options.Timeout.
 const defaultTimeout = 10 * time.Minute
 
 const (
@@ -46,7 +45,6 @@ const (
 	maxErrorBody = 64 << 10 // bytes that are read of an error's body
 )
 
-// Options are the server and how to reach it.
 type Options struct {
 	BaseURL       string            // as returned by BaseURL; without a key, user info becomes basic authentication
 	API           string            // one of target.APIs; empty: Completions

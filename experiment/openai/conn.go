@@ -7,7 +7,6 @@ import (
 	"time"
 )
 
-// arrival is the time at which a piece of a response arrived.
 type arrival struct {
 	at     time.Duration // at this machine, since the clock's base
 	lag    time.Duration // until the read returned; 0 without a kernel stamp

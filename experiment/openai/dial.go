@@ -19,7 +19,6 @@ type Setup struct {
 	rtt           time.Duration // the kernel's round-trip time; 0: not known
 }
 
-// Total is the time from the first step until the connection can take a request.
 func (s Setup) total() time.Duration { return s.DNS + s.TCP + s.TLS }
 
 // Prepare opens n connections ahead of their requests, so that no request waits for one, and closes the idle

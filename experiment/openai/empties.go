@@ -42,7 +42,6 @@ func (x *exchange) placeEmpties() {
 	}
 }
 
-// insert makes empty events token-bearing, each of one token.
 func (x *exchange) insert(empties []emptyEvent) {
 	r := x.result
 	texts := make([]time.Duration, 0, r.Events)

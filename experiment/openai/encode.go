@@ -20,7 +20,6 @@ type Prompt struct {
 	Images [][]byte // PNG files before the text; only the chat API takes them
 }
 
-// Params are what the requests of a row have in common.
 type Params struct {
 	API       string          // one of target.APIs; empty: Completions
 	Model     string          // sent even when empty
@@ -68,7 +67,6 @@ func (p Params) Encoder() (*Encoder, error) {
 	return e, nil
 }
 
-// encodeJSON encodes a value without escapes for HTML.
 func encodeJSON(v any) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
@@ -77,7 +75,6 @@ func encodeJSON(v any) ([]byte, error) {
 	return bytes.TrimSpace(buf.Bytes()), err
 }
 
-// lengthField is the field of the most tokens to write.
 func (p Params) lengthField() string {
 	if p.API == target.Responses {
 		return "max_output_tokens"
@@ -140,7 +137,6 @@ const (
 	keyPrompt   = `,"prompt":`
 )
 
-// promptKey is the key of the prompt, as it stands in a body.
 func (p Params) promptKey() string {
 	switch {
 	case p.API == target.Responses:
@@ -199,7 +195,6 @@ func appendPictures(dst []byte, p *Prompt) []byte {
 	return append(appendString(append(dst, `{"type":"text","text":`...), p.Text), `}]}`...)
 }
 
-// appendAnswer appends the server's answer to a list of messages, and a comma.
 func (e *Encoder) appendAnswer(dst []byte, answer *Answer) []byte {
 	dst = append(dst, `,{`...)
 	if e.params.API == target.Responses { // llama.cpp takes no answer without it

@@ -15,7 +15,6 @@ type RawPrompt struct {
 	Fields []RawField
 }
 
-// RawField is a field of a body; its value is JSON.
 type RawField struct {
 	Name  string
 	Value []byte
@@ -83,7 +82,6 @@ func appendRawMessage(dst, text []byte) []byte {
 	return append(append(append(dst, `{"role":"user","content":`...), text...), '}')
 }
 
-// fieldsOf are the fields of a body, each as JSON, in the order of their names.
 func fieldsOf(body map[string]any) ([]RawField, error) {
 	var out []RawField
 	for _, name := range slices.Sorted(maps.Keys(body)) {

@@ -102,7 +102,6 @@ func (x *exchange) prepare(c *Client, call *Call, r *Result) {
 	x.epoch, x.began = epoch.Sub(c.clock.base), time.Since(c.clock.base)
 }
 
-// release drops everything but the buffers.
 func (x *exchange) release() {
 	x.scanner.reset()
 	x.body = x.client.buffers.reuse(x.body)
@@ -128,7 +127,6 @@ func (x *exchange) now() time.Duration {
 
 func (x *exchange) reusable() bool { return !x.client.noReuse.Load() && !x.call.Fresh }
 
-// writeIdle writes as much of the request as an idle connection takes without waiting.
 func (x *exchange) writeIdle() {
 	if conn := x.client.getIdle(); conn != nil {
 		x.attach(conn)
@@ -252,7 +250,6 @@ func (x *exchange) arrival(read time.Time) arrival {
 	return a
 }
 
-// onBody handles a piece of the body; enough: no more is wanted.
 func (x *exchange) onBody(b []byte, a arrival) (enough bool) {
 	switch {
 	case len(b) == 0:

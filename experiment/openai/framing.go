@@ -42,7 +42,6 @@ const (
 
 var errChunk = errors.New("malformed chunked encoding")
 
-// newFraming is the framing that a response's header announces.
 func newFraming(resp *http.Response) framing {
 	switch {
 	case len(resp.TransferEncoding) > 0: // net/http accepts chunked only
@@ -121,7 +120,6 @@ func (f *framing) consumeLine(b []byte) (rest []byte, err error) {
 	return b[end+1:], err
 }
 
-// parseSize reads a chunk's size and ignores its extensions.
 func (f *framing) parseSize(line []byte) error {
 	size, digits := int64(0), 0
 	for _, c := range line {
@@ -145,7 +143,6 @@ func (f *framing) parseSize(line []byte) error {
 	return nil
 }
 
-// hexDigit is the value of a hexadecimal digit; negative: it is none.
 func hexDigit(c byte) int {
 	i := strings.IndexByte("0123456789abcdefABCDEF", c)
 	if i > 15 {

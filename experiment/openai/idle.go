@@ -65,7 +65,6 @@ func (c *Client) awaitConn(ctx context.Context) (*conn, error) {
 	}
 }
 
-// open opens a connection for the first request that waits then.
 func (c *Client) open(ctx context.Context) {
 	select {
 	case c.dialSlots <- struct{}{}:
@@ -124,7 +123,6 @@ func (s *idleConns) wanted() bool {
 	return len(s.waiting) > 0
 }
 
-// fail ends the wait of one request.
 func (s *idleConns) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,7 +160,6 @@ func (s *idleConns) put(conn *conn) {
 	s.conns = append(s.conns, conn)
 }
 
-// pop takes the connection that has been idle for the shortest time; nil: none.
 func (s *idleConns) pop() *conn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -203,7 +200,6 @@ func (c *Client) closeIdle() {
 	}
 }
 
-// endDials ends the dials in progress, and waits for them.
 func (c *Client) endDials() {
 	c.idle.mu.Lock()
 	c.idle.stopDialing()

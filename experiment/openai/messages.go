@@ -6,7 +6,6 @@ import "net/http"
 // _stop, then message_delta with the stop reason and usage, and message_stop; pings may come anywhere. An answer in one
 // piece is the message. Prompt tokens that the cache had or keeps now are counted apart from the others.
 
-// anthropicVersion is the version of the API that bench speaks, for the header anthropic-version.
 const anthropicVersion = "2023-06-01"
 
 // setMessagesHeaders sets what Anthropic's own server wants; others look for the key where the other APIs have it.
@@ -59,7 +58,6 @@ func (c *chunk) addMessage(m map[string]any) {
 	c.hasChoices = true
 }
 
-// addBlock reads a block of the answer, or its beginning.
 func (c *chunk) addBlock(index int, m map[string]any) {
 	c.addText(piece{part: partContent, text: jsonEscape(str(m["text"]))})
 	c.addText(piece{part: partReasoning, text: jsonEscape(str(m["thinking"]))})

@@ -7,7 +7,6 @@ type moreUsage [moreCounts]struct {
 	known bool
 }
 
-// The counts of a moreUsage.
 const (
 	ofReasoning    = iota // usage.completion_tokens_details.reasoning_tokens
 	ofOwnReasoning        // usage.reasoning_tokens, of SGLang
@@ -39,7 +38,6 @@ func (c *chunk) parseMore(top map[string]any) {
 	c.setMore(u)
 }
 
-// parseTimes reads the counts that stand beside the server's times.
 func (u *moreUsage) parseTimes(top map[string]any) {
 	u.parse(object(top["timings"]), timingCounts)
 	u.parse(object(object(top["metrics"])["speculative_decoding"]), draftCounts)

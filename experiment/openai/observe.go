@@ -53,10 +53,8 @@ type Observation struct {
 	lost    bool          // the answer cannot be read, or is beyond a bound
 }
 
-// note makes at the exchange's present.
 func (o *Observation) note(at time.Time) { o.latest = at.Sub(o.x.client.clock.base) }
 
-// Sent notes when the request's last byte was handed over.
 func (o *Observation) Sent(at time.Time) {
 	if o.x != nil {
 		o.note(at)
@@ -116,7 +114,6 @@ func (o *Observation) Piece(b []byte, at time.Time) {
 	}
 }
 
-// charge takes the lists that grow with the events from the budget.
 func (o *Observation) charge() bool {
 	r := o.x.result
 	const empty = 40 // bytes of an emptyEvent
@@ -181,7 +178,6 @@ func (o *Observation) End(err error, at time.Time) (measured bool) {
 	return !o.lost
 }
 
-// interrupted concludes if it was the caller who ended the exchange.
 func (o *Observation) interrupted(err error) bool {
 	x := o.x
 	switch {

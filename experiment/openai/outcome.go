@@ -80,7 +80,6 @@ func (x *exchange) interrupted(err error) bool {
 	return true
 }
 
-// progress is how far the request got, for error texts.
 func (x *exchange) progress() string {
 	r := x.result
 	switch {
@@ -122,7 +121,6 @@ func (x *exchange) endStatus() {
 	x.fail(Status, "HTTP "+x.resp.Status+": "+text)
 }
 
-// endStream concludes a stream whose body ended, or broke, without [DONE].
 func (x *exchange) endStream(err error) {
 	if x.scanner.err == nil && err != x.ctx.Err() { // otherwise an event before the last one was not read
 		if ev, ok := x.scanner.finish(); ok && x.onEvent(ev) && x.concluded {

@@ -10,7 +10,6 @@ type Parts struct {
 	Cut     bool       // longer than 1 MiB, or more than 128 tool calls: the rest is missing
 }
 
-// ToolCall is a tool call, put together from its pieces.
 type ToolCall struct {
 	Index     int // as the server numbers it, else its position
 	Name      []byte
@@ -22,7 +21,6 @@ const (
 	maxToolCalls = 128
 )
 
-// part is what a text of an answer belongs to.
 type part uint8
 
 const (
@@ -87,7 +85,6 @@ func (p *Parts) size() int {
 
 func (p *Parts) reuse() Parts { return Parts{Content: p.Content[:0]} }
 
-// Unescape is the text of what stands between the quotes of a JSON string.
 func Unescape(escaped []byte) string {
 	quoted := make([]byte, 0, len(escaped)+2)
 	quoted = append(append(append(quoted, '"'), escaped...), '"')

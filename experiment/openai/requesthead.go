@@ -12,7 +12,6 @@ import (
 	"bench/experiment/target"
 )
 
-// Values of the Accept header.
 const (
 	acceptStream   = "text/event-stream"
 	acceptDocument = "application/json"
@@ -44,7 +43,6 @@ func (c *Client) newTemplate() (requestTemplate, error) {
 	return t, nil
 }
 
-// encodeHead is the request line and the headers that do not depend on the body.
 func encodeHead(req *http.Request) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "POST %s HTTP/1.1\r\nHost: %s\r\n", req.URL.RequestURI(), cmp.Or(req.Host, req.URL.Host))
@@ -93,7 +91,6 @@ func (t *requestTemplate) http(ctx context.Context, call *Call) *http.Request {
 	return req
 }
 
-// setHeaders sets the headers that every request has, measured or not.
 func (c *Client) setHeaders(req *http.Request) {
 	if c.key != "" {
 		req.Header.Set("Authorization", "Bearer "+c.key)

@@ -75,7 +75,6 @@ func emptyLineEnd(b []byte) int {
 	}
 }
 
-// checkHTTP reports why an incomplete header can't become one.
 func (x *exchange) checkHTTP() error {
 	const first = "HTTP/"
 	switch head := x.head; {

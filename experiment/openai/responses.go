@@ -97,7 +97,6 @@ func deltaPart(kind []byte) (part, bool) {
 	return partContent, true
 }
 
-// endsResponse reports whether an event of a type is a stream's last. A failed response has an error.
 func endsResponse(kind []byte) bool {
 	switch string(kind) {
 	case "response.completed", "response.incomplete", "response.failed":

@@ -15,7 +15,6 @@ const Never = time.Duration(math.MinInt64)
 // the row's grace period was over. The cause may wrap it, to state another reason.
 var ErrUnfinished = errors.New("unfinished when the row ended")
 
-// Outcome is how a request ended.
 type Outcome string
 
 // The outcomes. All but OK, Short and Left are failures.
@@ -39,7 +38,6 @@ func (o Outcome) Known() bool { return slices.Contains(Outcomes, o) }
 
 func (o Outcome) Failed() bool { return !o.Completed() && o != Left }
 
-// Completed reports whether the whole answer came.
 func (o Outcome) Completed() bool { return o == OK || o == Short }
 
 // Call is one request ready to be sent.
@@ -143,10 +141,8 @@ type ServerTimes struct {
 	HasQueue, HasPrefill, HasDecode bool
 }
 
-// maxName limits the server's names that are stored, in bytes.
 const maxName = 200
 
-// reset clears the result and keeps its slices' capacity.
 func (r *Result) reset() {
 	*r = Result{Sent: Never, FirstEvent: Never, First: Never, FirstAnswer: Never, Last: Never, End: Never, Free: Never, Connect: Never, Gaps: r.Gaps[:0],
 		Answer: Answer{Text: r.Answer.Text[:0], IDs: r.Answer.IDs[:0], Parts: r.Answer.Parts.reuse()}}

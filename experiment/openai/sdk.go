@@ -26,7 +26,6 @@ const (
 	maxAnswer  = 4 << 20          // bytes of an unmeasured answer
 )
 
-// Model is an entry of /v1/models.
 type Model struct {
 	ID          string
 	OwnedBy     string
@@ -34,7 +33,6 @@ type Model struct {
 	Raw         json.RawMessage // the entry as the server sent it
 }
 
-// Models lists what the server serves.
 func (c *Client) Models(ctx context.Context) ([]Model, error) {
 	var u unmeasured
 	list, err := c.sdk.ListModels(u.attach(ctx))
@@ -107,7 +105,6 @@ func (c *Client) CountTokens(ctx context.Context, e *Encoder, texts ...string) (
 	return r
 }
 
-// countByDo is CountTokens by the path of measured requests.
 func (c *Client) countByDo(ctx context.Context, e *Encoder, texts []string, r *Result) {
 	body := e.Body(nil, Prompt{Text: texts[0]}, 2)
 	for i := 1; i+1 < len(texts); i += 2 {
@@ -259,7 +256,6 @@ func redirectText(resp *http.Response) string {
 	return "redirects are not followed: Location " + target.Redact(resp.Header.Get("Location"))
 }
 
-// FailedError is an unmeasured request that failed.
 type FailedError struct {
 	Result Result // Outcome, Error, and Status and Header of the answer, if there was one
 	cause  error

@@ -16,7 +16,6 @@ import (
 // maxError limits an error text, in bytes.
 const maxError = 500
 
-// mask replaces a secret.
 const mask = "***"
 
 // secrets are the texts that errors, headers and stored answers must not contain: a server may echo them.
@@ -93,7 +92,6 @@ func (s secrets) clean(text string) string {
 	return truncate(text, maxError)
 }
 
-// truncate shortens a text to at most n bytes, at a rune boundary.
 func truncate(text string, n int) string {
 	if len(text) <= n {
 		return text
@@ -113,5 +111,4 @@ func (s secrets) hideHeader(h http.Header) {
 	}
 }
 
-// Hide masks every secret of this client in a text that is to be stored or shown.
 func (c *Client) Hide(text string) string { return c.secrets.hide(text) }

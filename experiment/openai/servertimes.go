@@ -18,7 +18,6 @@ type millis struct {
 // maxMillis bounds a time: a longer one is an error of the server.
 const maxMillis = 1e10
 
-// parseMillis reads a JSON number of ms.
 func parseMillis(number string) millis {
 	ms, err := strconv.ParseFloat(number, 64)
 	if err != nil || !(ms >= 0 && ms < maxMillis) {
@@ -87,7 +86,6 @@ func (w *walker) metricField(key []byte) (uint, bool) {
 	return w.timeField(w.c.times.metric(string(key)))
 }
 
-// timeField reads into a field of the times; nil: skips the value.
 func (w *walker) timeField(into *millis) (uint, bool) {
 	t := &w.c.times
 	for i, field := range [...]*millis{&t.queue, &t.prefill, &t.decode} {
@@ -98,7 +96,6 @@ func (w *walker) timeField(into *millis) (uint, bool) {
 	return 0, w.skip(0)
 }
 
-// millis reads null or a number of ms.
 func (w *walker) millis(into *millis) bool {
 	if w.null() {
 		return true

@@ -103,5 +103,4 @@ func (s *shape) learn(w *walker) {
 	}
 }
 
-// clear forgets the shape and keeps its buffers.
 func (s *shape) clear() { s.head = s.head[:0] }

@@ -71,7 +71,6 @@ func (s *openSockets) add(c *conn) {
 	c.sockets = s
 }
 
-// remove takes the last counters of a connection that is about to be closed.
 func (s *openSockets) remove(c *conn) {
 	counts, _ := c.rx.counts()
 	s.mu.Lock()

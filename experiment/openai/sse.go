@@ -4,7 +4,6 @@ import "bytes"
 
 const maxStray = 4 << 10 // bytes kept of lines outside the event stream format
 
-// event is one server-sent event with data, or an error event.
 type event struct {
 	data      []byte  // valid until the next call of next
 	arrival   arrival // of the data's last byte
@@ -79,7 +78,6 @@ func (s *scanner) next() (ev event, ok bool, err error) {
 	return event{}, false, s.err
 }
 
-// line finds the next line in buf, without its end.
 func (s *scanner) line() (from, to int, ok bool) {
 	if s.skipLF && s.pos < len(s.buf) {
 		if s.buf[s.pos] == '\n' {
@@ -105,7 +103,6 @@ func (s *scanner) line() (from, to int, ok bool) {
 	return s.skipBOM(from, to), to, true
 }
 
-// skipBOM skips a byte order mark at the start of the first line.
 func (s *scanner) skipBOM(from, to int) int {
 	if !s.bomChecked && bytes.HasPrefix(s.buf[from:to], []byte("\xEF\xBB\xBF")) {
 		from += 3
@@ -183,7 +180,6 @@ func (s *scanner) dispatch() (ev event, ok bool) {
 	return ev, ok
 }
 
-// compact keeps what is still needed of the pieces so far.
 func (s *scanner) compact() {
 	keep := s.pos
 	if s.hasData && !s.multiLine {

@@ -153,7 +153,6 @@ func (r *receiver) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// readError wraps an error as package net does.
 func (r *receiver) readError(err error) error {
 	if err == io.EOF {
 		return err

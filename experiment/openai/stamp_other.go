@@ -25,14 +25,10 @@ func (r *receiver) Write(p []byte) (int, error) {
 	return r.Conn.Write(p)
 }
 
-// tryWrite leaves everything to Write.
 func (r *receiver) tryWrite([]byte, bool) int { return 0 }
 
-// peek would have to read.
 func (r *receiver) peek() (bytes, end bool) { return false, false }
 
-// rtt is not known.
 func (r *receiver) rtt() time.Duration { return 0 }
 
-// counts are not known.
 func (r *receiver) counts() (SocketCounts, bool) { return SocketCounts{}, false }

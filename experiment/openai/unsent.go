@@ -30,7 +30,6 @@ func (u *unsent) piece() (b []byte, more bool) {
 	return u.more, false
 }
 
-// take removes n bytes of the current piece.
 func (u *unsent) take(n int) {
 	if u.buf == nil {
 		u.more = u.more[n:]

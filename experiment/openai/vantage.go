@@ -20,7 +20,6 @@ const (
 // lanRTT is the longest round trip of a local network; a private address can belong to a VPN.
 const lanRTT = 5 * time.Millisecond
 
-// Vantage is where the client is in relation to the server.
 type Vantage struct {
 	Place string
 	RTT   []time.Duration // of TCP handshakes, ascending; by the kernel if it reports them

@@ -25,7 +25,6 @@ type walker struct {
 	more               moreUsage // of the chunk
 }
 
-// maxDepth limits the nesting that the walker follows.
 const maxDepth = 32
 
 // read returns the chunk in data; false: use parse.
@@ -55,7 +54,6 @@ func (w *walker) read(data []byte) (chunk, bool) {
 // key.
 type field func(w *walker, key []byte) (bit uint, ok bool)
 
-// clear forgets the stream before.
 func (w *walker) clear() {
 	w.shape.clear()
 	if cap(w.tokenIDs) > maxKeptBuffer/4 { // of 4 bytes each
@@ -220,7 +218,6 @@ func (w *walker) object(f field) bool {
 	})
 }
 
-// array reads null or an array, item by item.
 func (w *walker) array(item func(w *walker) bool) bool {
 	return w.null() || w.sequence('[', ']', func() bool { return item(w) })
 }

@@ -76,7 +76,6 @@ func (w *walker) anyString() bool {
 	}
 }
 
-// escape reads what follows a backslash.
 func (w *walker) escape() bool {
 	if w.i >= len(w.b) {
 		return false
@@ -119,7 +118,6 @@ func (w *walker) count(into *int, has *bool) bool {
 	return true
 }
 
-// integer reads a number in the form of count.
 func (w *walker) integer() bool {
 	n, has := 0, false
 	return w.count(&n, &has)
@@ -161,7 +159,6 @@ func (w *walker) skip(depth int) bool {
 	return w.number()
 }
 
-// sequence reads an object or an array by its brackets and items.
 func (w *walker) sequence(open, end byte, item func() bool) bool {
 	if !w.eat(open) {
 		return false
@@ -183,7 +180,6 @@ func (w *walker) sequence(open, end byte, item func() bool) bool {
 	return false
 }
 
-// colon reads what is between a key and its value.
 func (w *walker) colon() bool {
 	w.space()
 	ok := w.eat(':')

@@ -41,7 +41,6 @@ func (s *Server) Admin() http.Handler {
 	return m
 }
 
-// stopShadow ends the copying to the candidate and cancels the copies in flight.
 func (s *Server) stopShadow(w http.ResponseWriter, _ *http.Request) {
 	if s.Proxy.shadow == nil {
 		plain(w, http.StatusNotFound, "there is no candidate")

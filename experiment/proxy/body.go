@@ -55,13 +55,11 @@ func (b *body) closeAfter(answer http.Header) {
 	}
 }
 
-// budget is memory that copies share.
 type budget struct {
 	mu   sync.Mutex
 	left int64 // bytes
 }
 
-// take reserves memory, or reports that none is left.
 func (b *budget) take(n int) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -103,7 +101,6 @@ func (c *bodyCopy) add(p []byte, last bool) {
 	c.whole = last || c.size > 0 && int64(len(c.bytes)) == c.size
 }
 
-// grow makes room for n bytes, within the budget.
 func (c *bodyCopy) grow(n int) bool {
 	need := len(c.bytes) + n
 	if need <= cap(c.bytes) {
@@ -143,7 +140,6 @@ func (c *bodyCopy) get() []byte {
 	return c.bytes
 }
 
-// lacksRoom reports whether the copy was given up because others took the memory.
 func (c *bodyCopy) lacksRoom() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -31,7 +31,6 @@ const (
 	maxExpansion  = 100     // times the bytes that came in
 )
 
-// readers are the encodings that are decoded.
 var readers = map[string]func(io.Reader) (io.Reader, error){
 	"gzip": gunzip, "x-gzip": gunzip, "deflate": inflate,
 }
@@ -146,7 +145,6 @@ type source struct {
 	yield func([]byte) bool
 }
 
-// more waits for a piece; false = none comes.
 func (s *source) more() bool {
 	for len(s.d.input) == 0 {
 		if !s.yield(nil) {

@@ -13,7 +13,6 @@ import (
 	"bench/experiment/recording"
 )
 
-// figures are the latencies of the answers so far, for /metrics.
 type figures struct {
 	mu      sync.Mutex
 	servers [2]struct { // the server, the candidate
@@ -22,13 +21,11 @@ type figures struct {
 	}
 }
 
-// Servers of figures.
 const (
 	ofPrimary = iota
 	ofCandidate
 )
 
-// add takes an answer of a server; nil: it was not measured.
 func (f *figures) add(server int, r *openai.Result) {
 	if r == nil || r.Outcome == "" {
 		return

@@ -26,7 +26,6 @@ import (
 	"bench/experiment/target"
 )
 
-// Config is how a Proxy works.
 type Config struct {
 	To            *url.URL                    // base of the server's API, such as http://host:8000/v1; without user info
 	TLS           *tls.Config                 // for an https server; nil = the system's roots
@@ -40,7 +39,6 @@ type Config struct {
 	Done          func(x *recording.Exchange) // takes each exchange, from one goroutine; nil = not recorded
 }
 
-// Dial connects to a server.
 type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
 const (
@@ -50,7 +48,6 @@ const (
 	pieceBytes       = 32 << 10 // largest piece of an answer, as io.Copy reads
 )
 
-// Proxy is an http.Handler that passes requests to a server.
 type Proxy struct {
 	config    Config
 	reverse   *httputil.ReverseProxy
@@ -68,7 +65,6 @@ type Proxy struct {
 	endUpgrades context.CancelFunc
 }
 
-// counters are the figures of recording.Counts that change while requests pass.
 type counters struct {
 	requests, other, unrecorded, unhashed, unreadable, refused, unreachable atomic.Int64
 }
@@ -169,7 +165,6 @@ func (p *Proxy) pass(w http.ResponseWriter, r *http.Request, u *url.URL, x *exch
 
 type passing struct{}
 
-// Counts are the proxy's counts since its start.
 func (p *Proxy) Counts() recording.Counts {
 	c := &p.counts
 	return recording.Counts{
@@ -179,7 +174,6 @@ func (p *Proxy) Counts() recording.Counts {
 	}
 }
 
-// Open is the number of requests that are being served.
 func (p *Proxy) Open() int { return p.open.number() }
 
 // Idle waits until no request is being served: net/http's Close does not.
@@ -233,7 +227,6 @@ func (h *handlers) number() int {
 	return h.n
 }
 
-// idle is closed when no request is being served.
 func (h *handlers) idle() <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()

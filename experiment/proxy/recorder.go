@@ -163,7 +163,6 @@ func (r *recorder) read(x *exchange, inTime bool) {
 // lose ends the copying of all conversations so far: one of them lacks a turn, it is not known which.
 func (r *recorder) lose() { r.p.shadow.lose(r.conversations.latest()) }
 
-// class is the number of the request's model, or its name.
 func (r *recorder) class(body []byte) string {
 	var q struct{ Model string }
 	if json.Unmarshal(body, &q) != nil || q.Model == "" {
@@ -201,7 +200,6 @@ func (r *recorder) end(x *exchange) {
 	}
 }
 
-// emit hands an exchange over whose answers have both ended.
 func (r *recorder) emit(x *exchange) {
 	if x.refused {
 		return
@@ -251,7 +249,6 @@ func (x *exchange) input() int {
 	return (x.print.Bytes + 3) / 4
 }
 
-// milliseconds writes a time in ms with µs.
 func milliseconds(d time.Duration) json.Number {
 	return json.Number(strconv.FormatFloat(float64(d.Microseconds())/1000, 'f', 3, 64))
 }

@@ -1,6 +1,5 @@
 package proxy
 
-// step is what the recorder does next for an exchange.
 type step struct {
 	x    *exchange
 	what event

@@ -13,7 +13,6 @@ import (
 	"time"
 )
 
-// Server accepts callers for a Proxy.
 type Server struct {
 	Proxy          *Proxy
 	TLS            *tls.Config   // nil = without TLS
@@ -40,7 +39,6 @@ const (
 	maxHeader         = 256 << 10        // bytes
 )
 
-// Draining reports whether the server accepts no more connections.
 func (s *Server) Draining() bool { return s.draining.Load() }
 
 // Serve serves until ctx is done, then waits for the open answers, up to Drain, and cuts the others. Connections are

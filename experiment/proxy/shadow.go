@@ -16,7 +16,6 @@ import (
 	"bench/experiment/target"
 )
 
-// ShadowConfig is how requests are copied to a candidate server.
 type ShadowConfig struct {
 	To    *url.URL // base URL of the candidate; paths are joined as Config.To's are
 	Share float64  // of the conversations, 0 to 1
@@ -76,7 +75,6 @@ func newShadow(c ShadowConfig, transport http.RoundTripper, started time.Time) *
 // maxCandidateHeader bounds the header of a candidate's answer, in bytes.
 const maxCandidateHeader = 256 << 10
 
-// original is a request of which a copy is offered.
 type original struct {
 	turn   turn   // by conversations.find
 	api    string // one of target.APIs
@@ -95,7 +93,6 @@ type copied struct {
 	shadow *shadow
 }
 
-// errStopped cancels what is in flight when copying ends.
 var errStopped = errors.New("copying ended")
 
 // callerLeft ends the copy because the primary's caller left: the pair is not compared. It may call done.
@@ -167,7 +164,6 @@ func (s *shadow) locked(f func()) {
 	}
 }
 
-// dismiss drops a copy that was taken and not sent.
 func (s *shadow) dismiss(c *copied) {
 	s.bytes -= int64(len(c.body))
 	s.copies.Dropped++
@@ -216,7 +212,6 @@ func (s *shadow) landed(c *copied, m measurement) *openai.Result {
 	return m.result
 }
 
-// load is what waits and what is in flight now.
 func (s *shadow) load() (queued, inFlight int) {
 	if s == nil {
 		return 0, 0

@@ -18,7 +18,6 @@ import (
 	"bench/experiment/target"
 )
 
-// measurement is what came of a copy.
 type measurement struct {
 	result *openai.Result // nil = not measured
 	end    error          // why the exchange ended; io.EOF = in order
@@ -28,7 +27,6 @@ func (m measurement) failed() bool {
 	return errors.Is(m.end, errFlood) || m.result != nil && m.result.Outcome.Failed()
 }
 
-// measure sends a copy, reads the answer and throws it away.
 func (s *shadow) measure(ctx context.Context, c *copied) measurement {
 	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
 	defer cancel()
@@ -52,7 +50,6 @@ func (s *shadow) measure(ctx context.Context, c *copied) measurement {
 	return measurement{r, err}
 }
 
-// exchange sends the request and gives the answer to x, until the error, which is io.EOF for an orderly end.
 func (s *shadow) exchange(request *http.Request, x *openai.Observation, sent *sentTime) error {
 	resp, err := s.transport.RoundTrip(request)
 	if err != nil {
@@ -115,7 +112,6 @@ func (t *sentTime) trace() *httptrace.ClientTrace {
 	}}
 }
 
-// note gives the time to the observation, once it is known.
 func (t *sentTime) note(x *openai.Observation) {
 	if at := t.at.Load(); at != nil && !t.noted {
 		x.Sent(*at)
@@ -225,7 +221,6 @@ func withoutKeys(u *url.URL) *url.URL {
 	return &out
 }
 
-// modelJSON is the model's name as JSON; nil for the empty name.
 func modelJSON(name string) []byte {
 	if name == "" {
 		return nil

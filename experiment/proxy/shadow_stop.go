@@ -48,7 +48,6 @@ func (s *shadow) cancelFlying() {
 	}
 }
 
-// counts is what happened so far; nil for a nil shadow.
 func (s *shadow) counts() *recording.Copies {
 	if s == nil {
 		return nil
@@ -73,7 +72,6 @@ func (s *shadow) ended(primary, candidate *openai.Result) {
 	})
 }
 
-// stopRules say when copying ends.
 type stopRules struct {
 	errors excess
 	row    int // failures of the candidate in a row

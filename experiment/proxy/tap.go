@@ -15,7 +15,6 @@ import (
 	"bench/experiment/target"
 )
 
-// exchange is a request that is recorded, and its answer.
 type exchange struct {
 	p       *Proxy
 	api     string
@@ -51,7 +50,6 @@ func (p *Proxy) begin(api string, r *http.Request) *exchange {
 	return x
 }
 
-// trace notes when the request has been sent.
 func (x *exchange) trace(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(info httptrace.WroteRequestInfo) {
 		if info.Err != nil {
@@ -105,7 +103,6 @@ func (x *exchange) finish() (measured bool) {
 	return x.seen.End(err, t.at)
 }
 
-// cause is why an exchange had no orderly end.
 func (x *exchange) cause(err error) error {
 	switch {
 	case x.p.cut.Load() && x.left.Load():
@@ -171,7 +168,6 @@ func (t *tap) scan() {
 	t.piece = t.piece[:0]
 }
 
-// measure gives a part of the answer, as the caller understands it, to the observation.
 func (t *tap) measure(part []byte) {
 	if t.x.api == target.Responses && !t.named {
 		t.x.answerID, t.named = answerID(part), true
@@ -218,7 +214,6 @@ type writer struct {
 	x *exchange
 }
 
-// Unwrap is for http.ResponseController.
 func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (w *writer) Write(p []byte) (int, error) {
@@ -228,7 +223,6 @@ func (w *writer) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// FlushError is for http.ResponseController.
 func (w *writer) FlushError() error {
 	began := time.Now()
 	err := http.NewResponseController(w.ResponseWriter).Flush()

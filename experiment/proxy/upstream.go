@@ -34,7 +34,6 @@ func upstream(to, caller *url.URL) *url.URL {
 	return u
 }
 
-// isVersion reports whether a segment of a path is v1, v2, …
 func isVersion(segment string) bool {
 	digits, ok := strings.CutPrefix(segment, "v")
 	return ok && digits != "" && strings.Trim(digits, "0123456789") == ""

@@ -167,7 +167,6 @@ func (l *lines) next() (text []byte, whole bool, err error) {
 	}
 }
 
-// sniffed bounds what Is reads of a header, in bytes.
 const sniffed = 64 << 10
 
 // Is reports whether a file that begins so is a recording. The beginning may be compressed; it should have some KiB.

@@ -14,7 +14,6 @@ import (
 	"bench/experiment/record"
 )
 
-// Schema is the schema in a recording's header: that of a trace.
 const Schema = "bench/trace/v1"
 
 // Header is the first line.

@@ -2,7 +2,6 @@ package recording
 
 import "bench/experiment/record"
 
-// other replaces a name that is not one of those that are stored.
 const other = "other"
 
 // knownFinishes are the finish reasons of the APIs and their servers. A server can write anything there, also a
@@ -16,7 +15,6 @@ var knownOutcomes = names("ok", "short", "truncated", "timeout", "connect", "sta
 
 var knownPhases = names(record.PhaseWarmup, record.PhaseWindow, record.PhaseCooldown)
 
-// knownStops are the reasons for which copying ends.
 var knownStops = names("errors", "decided", "operator", other)
 
 func names(list ...string) map[string]bool {

@@ -65,7 +65,6 @@ func (w *Writer) Write(e *Exchange) error {
 	return w.write(w.line)
 }
 
-// appendCount appends a field unless it is 0.
 func appendCount(b []byte, key string, n int64) []byte {
 	if n == 0 {
 		return b
@@ -88,7 +87,6 @@ func appendIDs(b []byte, ids []uint64) []byte {
 	return append(b, ']')
 }
 
-// Counts appends the counts so far.
 func (w *Writer) Counts(c Counts) error {
 	if c.Shadow != nil && !knownStops[c.Shadow.Stopped] {
 		own := *c.Shadow
@@ -111,7 +109,6 @@ func (w *Writer) Flush() error {
 	return nil
 }
 
-// Close ends the file's compression.
 func (w *Writer) Close() error {
 	if w.z == nil {
 		return nil

@@ -22,7 +22,6 @@ const LimitUs = 1000
 // maxLostShare is the largest share of failed or missing requests of an accurate step.
 const maxLostShare = 0.01
 
-// Assess sets Accurate, OnTime, and Why or Problem, from the figures of the step.
 func (m *Measured) Assess() {
 	lost := m.Failed + m.Missing
 	switch of := float64(m.Requests + lost); {
@@ -62,7 +61,6 @@ func FirstInaccurate(steps []Measured, rates bool) *Measured {
 	return smallestStep(steps, func(m *Measured) bool { return (m.Kind == Rate) == rates && !m.Accurate })
 }
 
-// smallestStep is the smallest step that match accepts; nil: none.
 func smallestStep(steps []Measured, match func(*Measured) bool) *Measured {
 	var found *Measured
 	for i := range steps {
@@ -94,7 +92,6 @@ func Calibrate(steps []Measured) Calibration {
 	return v
 }
 
-// addSendingLimits sets the limits of sending on time, for separate arrivals and for requests at once.
 func (v *Calibration) addSendingLimits(steps []Measured) {
 	var late *Measured
 	for i := range steps {

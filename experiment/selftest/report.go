@@ -35,7 +35,6 @@ func Text(w io.Writer, r *Result, width int, verbose bool) error {
 	return err
 }
 
-// noteworthyShare is the share of the cores used by other processes that causes a note.
 const noteworthyShare = 0.1
 
 func (r *Result) maxOtherCores() float64 {
@@ -96,7 +95,6 @@ func (l Load) String() string {
 	return fmt.Sprintf("%s, %s events/s, %s requests/s", unit.Plural(l.Streams, "stream"), count(l.EventsPerS), count(l.RequestsPerS))
 }
 
-// table has rows under headings of one or two lines.
 type table struct {
 	title string
 	heads []string
@@ -128,7 +126,6 @@ func (t table) write(b *strings.Builder, width int) {
 	b.WriteString(columns.Table(rows, width, right...) + "\n")
 }
 
-// stepTable has the figures that decide, and the verdict on each step.
 func stepTable(steps []Measured) table {
 	t := table{heads: []string{"step", "streams", "events/s", "req/s", "first p99", "gap p99", "lag p99", "verdict"}, notes: true}
 	for i := range steps {
@@ -195,7 +192,6 @@ func costTable(steps []Measured) table {
 	return t
 }
 
-// basisTable has the counts behind the figures, and the server's own delays.
 func basisTable(steps []Measured) table {
 	t := table{
 		title: "basis; server delays are not part of the errors",

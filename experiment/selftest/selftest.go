@@ -124,7 +124,6 @@ func (m *Measured) Stamps() string {
 	return ""
 }
 
-// Measured reports whether any step succeeded.
 func (r *Result) Measured() bool {
 	for i := range r.Steps {
 		if r.Steps[i].Problem == "" {

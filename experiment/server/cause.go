@@ -6,10 +6,8 @@ import (
 	"sync"
 )
 
-// causeBytes is how much of the end of a log is searched for the cause.
 const causeBytes = 256 << 10
 
-// lazy is a pattern that is compiled at its first use.
 func lazy(text string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
 }

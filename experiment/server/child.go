@@ -17,7 +17,6 @@ type child struct {
 	allEnded chan struct{} // closed when no descendant is left
 }
 
-// newChild starts the command and reaps all descendants.
 func newChild(cmd *exec.Cmd) (*child, error) {
 	c := &child{ended: make(chan struct{}), allEnded: make(chan struct{})}
 	started := make(chan error)
@@ -60,7 +59,6 @@ func (c *child) reap() {
 // killTimeout is how long SIGKILL is retried: a process can be uninterruptible in the kernel for a while.
 const killTimeout = 30 * time.Second
 
-// endAll terminates all descendants, and kills them after the grace period.
 func (c *child) endAll(grace time.Duration) {
 	c.signalAll(syscall.SIGTERM)
 	select {
@@ -81,7 +79,6 @@ func (c *child) endAll(grace time.Duration) {
 	}
 }
 
-// signalAll signals the group, and the descendants that have left it.
 func (c *child) signalAll(s syscall.Signal) {
 	_ = syscall.Kill(-c.pid, s)
 	for _, pid := range descendants(syscall.Getpid()) {

@@ -13,7 +13,6 @@ func (e *DiedError) Error() string {
 	return "the server exited early (" + e.Status + ")" + outputSuffix(e.Cause, e.Output)
 }
 
-// outputSuffix is the end of an error message: the cause, and the last lines of output.
 func outputSuffix(cause, output string) string {
 	switch {
 	case output == "":

@@ -16,7 +16,6 @@ import (
 // session are found.
 func becomeSubreaper() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
-// descendants are all descendants of root, in no order.
 func descendants(root int) []int {
 	children := map[int][]int{}
 	for _, pid := range pids() {
@@ -87,7 +86,6 @@ func killOrphans() {
 	}
 }
 
-// orphans are the children of this process in other sessions.
 func orphans() []int {
 	me := os.Getpid()
 	_, mine, _ := parentAndSession(me)
@@ -115,7 +113,6 @@ func portOwner(port, family int) (ours, any bool) {
 	return false, len(sockets) > 0
 }
 
-// listeningSockets are the sockets listening on a port, as named in /proc/<pid>/fd.
 func listeningSockets(port int) map[string]bool {
 	const listen = "0A" // TCP_LISTEN
 	out := map[string]bool{}

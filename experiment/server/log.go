@@ -23,7 +23,6 @@ func (l *logFile) lastOutput() string {
 	return strings.Join(lines, "\n")
 }
 
-// end is at most the last n bytes of the log.
 func (l *logFile) end(n int64) string {
 	info, err := l.f.Stat()
 	if err != nil {

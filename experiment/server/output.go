@@ -6,13 +6,11 @@ import (
 	"sync"
 )
 
-// Bounds of the kept output.
 const (
 	lastLines = 20
 	lineBytes = 400
 )
 
-// output keeps the last lines of the output and finds the announced URL.
 type output struct {
 	announce string
 	url      chan string // the first announced URL

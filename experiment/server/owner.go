@@ -18,7 +18,6 @@ func (e *StaleError) Error() string {
 		"hint: stop it (ss -ltnp shows its pid), or use another port in [server] command and [target] endpoint", e.Address)
 }
 
-// checkFree fails if a process accepts connections at the address.
 func (c Config) checkFree(ctx context.Context) error {
 	address := c.address()
 	if address == "" {

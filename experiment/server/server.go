@@ -19,7 +19,6 @@ import (
 	"time"
 )
 
-// Config is a server to start.
 type Config struct {
 	Command  []string      // program and arguments; it inherits the environment
 	Env      []string      // NAME=value, added to the environment
@@ -39,13 +38,11 @@ type Config struct {
 	Log   *os.File // gets all output, including that of the hooks; nil: the last lines are kept in memory
 }
 
-// Default times of Config.
 const (
 	DefaultStart = 30 * time.Second
 	DefaultGrace = 5 * time.Second
 )
 
-// Running is a server that is ready.
 type Running struct {
 	URL   string
 	PID   int           // of the started process; with a guard, of the guard
@@ -191,7 +188,6 @@ func (p *process) died() error {
 	return &DiedError{Status: p.cmd.ProcessState.String(), Cause: cause, Output: last}
 }
 
-// outputSuffix is the end of an error message about the process.
 func (p *process) outputSuffix() string {
 	last, cause := p.lastOutput()
 	return outputSuffix(cause, last)
@@ -206,7 +202,6 @@ func (p *process) lastOutput() (last, cause string) {
 	return last, Cause(last)
 }
 
-// end terminates the process and its children, and kills the rest after the grace period.
 func (p *process) end(grace time.Duration) {
 	if p.guardPipe != nil {
 		p.endGuard(grace)
@@ -273,7 +268,6 @@ func (p *process) waitReady(ctx context.Context, c Config) (string, error) {
 	return url, c.checkOwner(p.cmd.Process.Pid)
 }
 
-// timeoutError is the error of a server that was not ready before ctx ended.
 func (p *process) timeoutError(ctx context.Context, patience time.Duration) error {
 	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return context.Cause(ctx)

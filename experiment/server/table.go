@@ -43,7 +43,6 @@ type Knobs struct {
 	Values  map[string][]string
 }
 
-// Variant has one value per knob.
 type Variant []Setting
 
 type Setting struct{ Knob, Value string }
@@ -68,7 +67,6 @@ func (v Variant) Differ(w Variant) int {
 	return n
 }
 
-// Runs reports whether bench starts the server.
 func (t *Table) Runs() bool { return len(t.Command) > 0 }
 
 var (
@@ -189,7 +187,6 @@ func (t *Table) checkPlaceholders(bad func(key, problem, hint string)) {
 	}
 }
 
-// maxVariants bounds the number of server starts.
 const maxVariants = 1000
 
 // Variants are the servers to start, with the knobs in the order of names; the first is the baseline. ok:

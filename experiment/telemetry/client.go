@@ -132,7 +132,6 @@ func timeMean(in []Sample, of func(*Sample) *float64) *float64 {
 	return new(Round(sum/time, 4))
 }
 
-// mergeHistograms adds the scheduling latencies of the samples, in the order of their edges.
 func mergeHistograms(in []Sample) [][2]float64 {
 	count := map[float64]float64{}
 	for i := range in {
@@ -162,7 +161,6 @@ func WaitQuantile(buckets [][2]float64, p float64) *float64 {
 	return nil
 }
 
-// Round rounds x to a number of decimal digits, as stored in samples and summaries.
 func Round(x float64, digits int) float64 {
 	f := math.Pow10(digits)
 	return math.Round(x*f) / f

@@ -93,7 +93,6 @@ func (p *Page) decode(v any, bad func(key, problem, hint string)) {
 	}
 }
 
-// Check reports all mistakes in the table.
 func (c Config) Check(bad func(key, problem, hint string)) {
 	if !isSource(c.Server.Source, "", Auto, Off) {
 		bad("server", strconv.Quote(Redact(c.Server.Source))+" is not a source of server metrics", `write "auto", "off", or a URL such as "http://host:8000/metrics"`)
@@ -127,7 +126,6 @@ func (p *Pages) checkParts(bad func(key, problem, hint string)) {
 	}
 }
 
-// isSource reports whether source is one of words or an HTTP URL.
 func isSource(source string, words ...string) bool {
 	if slices.Contains(words, source) {
 		return true

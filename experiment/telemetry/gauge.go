@@ -54,7 +54,6 @@ func gauge(points []point, start, end int64) *Gauge {
 	return &g
 }
 
-// parts yields the points between gaps.
 func parts(points []point) iter.Seq[[]point] {
 	return func(yield func([]point) bool) {
 		from := 0

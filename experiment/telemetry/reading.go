@@ -52,7 +52,6 @@ type TierHits struct {
 	External *float64 `json:"external,omitempty"` // a KV connector: CPU memory, disk or remote storage, by its configuration
 }
 
-// fields are the tiers, the fastest first.
 func (t *TierHits) fields() []**float64 {
 	return []**float64{&t.GPU, &t.Host, &t.P2P, &t.Disk, &t.External}
 }
@@ -60,7 +59,6 @@ func (t *TierHits) fields() []**float64 {
 // TierNames are the names of the tiers, the fastest first.
 var TierNames = []string{"GPU", "host", "p2p", "disk", "external"}
 
-// List is the tiers in the order of TierNames.
 func (t *TierHits) List() []*float64 {
 	out := make([]*float64, 0, len(TierNames))
 	for _, f := range t.fields() {

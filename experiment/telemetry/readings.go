@@ -72,7 +72,6 @@ func (r *readings) nearest(us int64) (best *Sample) {
 	return best
 }
 
-// edge is the reading at an end of the row; nil: there is none.
 func (r *readings) edge(name string) *Sample {
 	if i := slices.IndexFunc(r.all, func(s *Sample) bool { return s.Edge == name }); i >= 0 {
 		return r.all[i]

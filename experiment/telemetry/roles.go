@@ -137,7 +137,6 @@ func sumOfHistograms(of []*ServerReading, get func(*TimeReading) *Histogram) (ou
 	return out
 }
 
-// usageOfRoles summarizes each page of several; nil: one page.
 func usageOfRoles(samples []Sample, startUs, endUs int64) (out []RoleUsage) {
 	n := 0
 	for i := range samples {

@@ -39,13 +39,10 @@ func New(blocks int, below *Tier) *Pool {
 	return p
 }
 
-// Capacity is the number of blocks.
 func (p *Pool) Capacity() int { return p.capacity }
 
-// Used is the number of blocks with holders.
 func (p *Pool) Used() int { return p.used }
 
-// Free is the number of blocks without holders.
 func (p *Pool) Free() int { return p.capacity - p.used }
 
 // Match returns the blocks of the longest cached prefix of a chain of hashes, without holding them.
@@ -72,7 +69,6 @@ func (p *Pool) Needs(hits []*Block, n int) int {
 	return need
 }
 
-// Hold adds a holder to each block.
 func (p *Pool) Hold(hits []*Block) {
 	for _, b := range hits {
 		if b.holders == 0 {
@@ -108,7 +104,6 @@ func (p *Pool) take() *Block {
 	return b
 }
 
-// Name gives b its hash.
 func (p *Pool) Name(b *Block, hash uint64) {
 	if b.named {
 		return

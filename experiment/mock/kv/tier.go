@@ -11,18 +11,14 @@ type Tier struct {
 	places   map[uint64]*list.Element
 }
 
-// NewTier is an empty tier.
 func NewTier(blocks int) *Tier {
 	return &Tier{capacity: blocks, order: list.New(), places: map[uint64]*list.Element{}}
 }
 
-// Capacity is the maximum number of blocks.
 func (t *Tier) Capacity() int { return t.capacity }
 
-// Len is the current number of blocks.
 func (t *Tier) Len() int { return t.order.Len() }
 
-// Stored is the total number of blocks stored so far.
 func (t *Tier) Stored() int { return t.stored }
 
 // Match is the number of blocks at the head of chain in the tier.
@@ -59,7 +55,6 @@ func (t *Tier) put(hash uint64) {
 	}
 }
 
-// Forget empties the tier.
 func (t *Tier) Forget() {
 	t.order.Init()
 	clear(t.places)

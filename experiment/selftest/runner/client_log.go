@@ -20,7 +20,6 @@ type clientRecord struct {
 	err                     string
 }
 
-// clientLog are the client's records of one step.
 type clientLog struct {
 	epoch      moment
 	start, end time.Duration  // of the window

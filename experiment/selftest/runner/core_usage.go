@@ -31,7 +31,6 @@ func (u coreUsage) since(before coreUsage) coreUsage {
 	return coreUsage{u.elapsed - before.elapsed, u.client - before.client, u.server - before.server, u.machine - before.machine}
 }
 
-// processTime is the CPU time of a process; 0: not reported.
 func processTime(pid int) time.Duration {
 	p, err := process.NewProcess(int32(pid))
 	if err != nil {

@@ -87,7 +87,6 @@ func delayOf(values []float64) *selftest.Delay {
 	return &selftest.Delay{N: len(values), P50Us: stats.Quantile(sorted, 0.5), P99Us: stats.Quantile(sorted, 0.99), MaxUs: sorted[len(sorted)-1]}
 }
 
-// measure sets the figures of m from both sides.
 func measure(m *selftest.Measured, o *clientLog, truth map[string]*serverRecord) {
 	c := join(o, truth)
 	m.Load = o.load()

@@ -8,7 +8,6 @@ import (
 	"bench/experiment/workload"
 )
 
-// Ladder is the list of steps.
 type Ladder struct {
 	Streams   []int         // each a burst step and, from spreadFrom on, a spread step
 	Rates     []float64     // requests per second

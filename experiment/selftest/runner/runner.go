@@ -24,7 +24,6 @@ import (
 	"bench/experiment/workload"
 )
 
-// Config is the input of Run.
 type Config struct {
 	Ladder  Ladder
 	Machine selftest.Machine // this machine
@@ -81,7 +80,6 @@ func (c Config) runSteps(ctx context.Context, srv server.Running, r *selftest.Re
 	return nil
 }
 
-// attempt makes one step; n numbers all attempts.
 func (c Config) attempt(ctx context.Context, srv server.Running, s selftest.Step, n int) selftest.Measured {
 	m := selftest.Measured{Step: s, Tries: 1}
 	seen, truth, err := c.Ladder.runStep(ctx, srv, s, n)
@@ -95,7 +93,6 @@ func (c Config) attempt(ctx context.Context, srv server.Running, s selftest.Step
 	return m
 }
 
-// runStep sends the step's load and returns the client's log and the server's records by request id.
 func (l Ladder) runStep(
 	ctx context.Context, srv server.Running, s selftest.Step, n int,
 ) (*clientLog, map[string]*serverRecord, error) {
@@ -162,7 +159,6 @@ const (
 	model   = "bench-mock"
 )
 
-// requestID matches a request with the server's record.
 func requestID(try, index int) string { return fmt.Sprintf("selftest-%d-%d", try, index) }
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

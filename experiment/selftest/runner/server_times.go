@@ -21,7 +21,6 @@ type serverRecord struct {
 	WrittenNS          []int64 `json:"written_ns"`           // end of its write
 }
 
-// sinceEpoch converts a time of the server's clock into ns since the client's epoch.
 func (r *serverRecord) sinceEpoch(at int64, epoch moment) int64 {
 	at -= r.ArrivalNS
 	if epoch.monotonic != 0 && r.ArrivalMonotonicNS != 0 {
@@ -30,7 +29,6 @@ func (r *serverRecord) sinceEpoch(at int64, epoch moment) int64 {
 	return at + r.ArrivalUnixNS - epoch.wall // equivalent unless the clock was set in between
 }
 
-// readTimes reads JSON lines into a map by request id.
 func readTimes(r io.Reader) (map[string]*serverRecord, error) {
 	truth := map[string]*serverRecord{}
 	lines := json.NewDecoder(r)

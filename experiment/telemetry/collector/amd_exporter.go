@@ -27,7 +27,6 @@ var amdMetrics = []gpuMetric{
 // amdClock has a series for each clock of a GPU.
 const amdClock = "gpu_clock"
 
-// amdViolation is the name of a violation's share of the time.
 func amdViolation(name string) string { return "gpu_violation_" + name + "_residency_percentage" }
 
 // amdViolations are the exporter's violations with NVML's names for the same.
@@ -36,7 +35,6 @@ var amdViolations = map[string]string{
 	amdViolation("socket_thermal"): "hw_thermal", amdViolation("vr_thermal"): "hw_thermal", amdViolation("hbm_thermal"): "hw_thermal",
 }
 
-// amdNames are all names to read from the exporter's page.
 var amdNames = namesOf(amdMetrics, append(slices.Collect(maps.Keys(amdViolations)), amdClock)...)
 
 // exporterNames are the names to read from a page of either exporter.
@@ -116,7 +114,6 @@ func addReason(r *telemetry.GPUReading, name string) {
 	slices.Sort(r.Throttled)
 }
 
-// mean is nil without values.
 func mean(values []float64) *float64 {
 	if len(values) == 0 {
 		return nil

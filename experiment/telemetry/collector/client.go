@@ -48,7 +48,6 @@ func (s *sampler) watch(ctx context.Context, load func() Load, each func(telemet
 	}
 }
 
-// sampler takes readings.
 type sampler struct {
 	runtime []metrics.Sample
 	procfs  procfs // of the system

@@ -51,10 +51,8 @@ var gpuMetrics = []gpuMetric{
 // throttleMasks are the names of the throttle reasons, the newer one first.
 var throttleMasks = []string{"DCGM_FI_DEV_CLOCKS_EVENT_REASONS", "DCGM_FI_DEV_CLOCK_THROTTLE_REASONS"}
 
-// gpuNames are all names to read from an exporter's page.
 var gpuNames = namesOf(gpuMetrics, append(throttleMasks, "DCGM_FI_DEV_FB_FREE")...)
 
-// namesOf are the names of metrics, and more.
 func namesOf(metrics []gpuMetric, more ...string) map[string]bool {
 	out := map[string]bool{}
 	for _, m := range metrics {

@@ -173,7 +173,6 @@ func firstRank(s series) bool {
 	return true
 }
 
-// mostPositions limits the positions of a draft.
 const mostPositions = 64
 
 func acceptedByPosition(p metricsPage) (out []float64) {

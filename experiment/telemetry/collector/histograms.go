@@ -23,14 +23,12 @@ var engineHistograms = []struct {
 	{func(t *telemetry.TimeReading) **telemetry.Histogram { return &t.E2E }, []string{"vllm_e2e_request_latency_seconds", "sglang_e2e_request_latency_seconds", "tgi_request_duration", "trtllm_e2e_request_latency_seconds"}},
 }
 
-// histogramPart is what a series is of a histogram.
 type histogramPart struct {
 	engine string
 	index  int    // of engineHistograms
 	suffix string // _bucket, _count or _sum
 }
 
-// histogramSeries are the parts by the names of their series.
 var histogramSeries = func() map[string]histogramPart {
 	out := map[string]histogramPart{}
 	for i, h := range engineHistograms {

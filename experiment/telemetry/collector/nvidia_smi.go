@@ -31,7 +31,6 @@ type nvidiaSMI struct {
 	query string // the --query-gpu that it accepts
 }
 
-// findSMI finds nvidia-smi and the query that it accepts.
 func findSMI(ctx context.Context) (*nvidiaSMI, error) {
 	path, err := exec.LookPath(telemetry.NvidiaSMI)
 	if err != nil {
@@ -77,7 +76,6 @@ func (t *nvidiaSMI) run(ctx context.Context, query string) ([]byte, error) {
 	return out.text, nil
 }
 
-// limitedBuffer keeps the first maxKeptBytes.
 type limitedBuffer struct{ text []byte }
 
 func (c *limitedBuffer) Write(p []byte) (int, error) {
@@ -209,7 +207,6 @@ func parseProcesses(text []byte) ([]telemetry.GPUProcess, error) {
 	return out, nil
 }
 
-// smiFields are the fields of lines, at least `least` per line.
 func smiFields(text []byte, least int) ([][]string, error) {
 	r := csv.NewReader(bytes.NewReader(text))
 	r.TrimLeadingSpace, r.FieldsPerRecord, r.LazyQuotes = true, -1, true
@@ -228,7 +225,6 @@ func smiFields(text []byte, least int) ([][]string, error) {
 	return rows, nil
 }
 
-// number is a scaled figure; nil: not reported.
 func number(text string, scale float64) *float64 {
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(v >= 0 && v < 1e12) {

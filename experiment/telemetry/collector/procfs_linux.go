@@ -124,7 +124,6 @@ func (f *procfs) descriptors() *int {
 	return new(len(names))
 }
 
-// threadTime is the CPU time of the calling thread.
 func threadTime() time.Duration {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t); err != nil {

@@ -6,7 +6,6 @@ import (
 	"time"
 )
 
-// coreTicks are the ticks of one core since boot.
 type coreTicks struct{ busy, idle, steal float64 }
 
 // since is the difference. iowait, which is part of idle, can decrease (proc_stat(5)).

@@ -24,20 +24,17 @@ const (
 	pageTimeout  = 2 * time.Second
 )
 
-// metricsPage is the wanted part of a page in the Prometheus text format.
 type metricsPage struct {
 	series []series
 	help   map[string]string // by name
 }
 
-// series is one metric with its labels.
 type series struct {
 	name   string // canonical, see canonicalName
 	labels map[string]string
 	value  float64 // never NaN or infinite
 }
 
-// scraper reads one page repeatedly over its own connection.
 type scraper struct {
 	url    string // user info is sent as basic authentication
 	header http.Header

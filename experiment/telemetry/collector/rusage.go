@@ -6,7 +6,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processTime is the CPU time of all threads of the process.
 func processTime() (user, system *time.Duration) {
 	var r unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &r); err != nil {

@@ -12,7 +12,6 @@ import (
 	"bench/experiment/telemetry"
 )
 
-// Endpoint is the server under test.
 type Endpoint struct {
 	Bases     []string    // URLs of its API, of several replicas; user info is sent to its own metrics page only
 	Header    http.Header // authentication, sent to its own metrics page only; may be nil
@@ -55,7 +54,6 @@ type poller struct {
 	close  func()
 }
 
-// Open finds the available sources.
 func Open(ctx context.Context, c telemetry.Config, e Endpoint) *Sources {
 	s := &Sources{}
 	s.openServer(ctx, c.Server, e)
@@ -74,7 +72,6 @@ func (s *Sources) Named(c telemetry.Config) error {
 	return nil
 }
 
-// Close closes idle connections.
 func (s *Sources) Close() {
 	for _, p := range s.pages {
 		p.close()
@@ -106,7 +103,6 @@ func (s *Sources) openServer(ctx context.Context, from telemetry.Pages, e Endpoi
 	}
 }
 
-// ownPoller polls the endpoint's own pages at a path.
 func ownPoller(e Endpoint, path string) *poller {
 	if len(e.Bases) == 1 {
 		return newPoller(telemetry.SourceServer, serverRoot(e.Bases[0])+path, e.Header)
@@ -121,7 +117,6 @@ func ownPoller(e Endpoint, path string) *poller {
 // serverRoot is the base URL without /v1: servers have /metrics below it.
 func serverRoot(base string) string { return strings.TrimSuffix(strings.TrimRight(base, "/"), "/v1") }
 
-// localDCGM is the default address of an exporter.
 const localDCGM = "http://127.0.0.1:9400/metrics"
 
 func (s *Sources) openGPU(ctx context.Context, from string, e Endpoint) {
@@ -247,7 +242,6 @@ func (s *Sources) Watch(ctx context.Context, window time.Duration, begun func(),
 	all.Wait()
 }
 
-// watch reads the page before the load, during it, and after it.
 func (p *poller) watch(ctx context.Context, window time.Duration, begun func(), each func(telemetry.Sample)) {
 	plan := &pace{window: window, began: time.Now()}
 	last := p.readEdge(ctx, telemetry.EdgeBefore, plan, each)
