@@ -51,7 +51,6 @@ func newAnswerChecks(encoders classEncoders) (*answerChecks, error) {
 	return c, nil
 }
 
-// keeps reports whether the answer to a request is kept until its check.
 func (c *answerChecks) keeps(r *workload.Request) bool {
 	if c.encoders[r.Class].ignoreEOS {
 		return false
@@ -59,7 +58,6 @@ func (c *answerChecks) keeps(r *workload.Request) bool {
 	return c.classes[r.Class].expected != nil || r.Prompt != nil && (len(r.Prompt.Expected) > 0 || hasOwn(r))
 }
 
-// hasOwn reports whether the prompt's line says what its answer must be.
 func hasOwn(r *workload.Request) bool {
 	for _, field := range answer.Fields {
 		if r.Prompt.Field(field) != nil {

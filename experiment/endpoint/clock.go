@@ -23,7 +23,6 @@ func (l *connectionLog) clock() record.Clock {
 	return c
 }
 
-// fillConnections summarizes the set-ups of connections, the first of which were opened ahead.
 func fillConnections(c *record.Connections, setups []openai.Setup, ahead int) {
 	c.Ahead, c.During = ahead, len(setups)-ahead
 	part := func(of func(openai.Setup) time.Duration) *stats.Summary {

@@ -22,7 +22,6 @@ type connectionLog struct {
 	lost           map[int]int // by replica: failed connections since the last request that reached it
 }
 
-// givenUp are the outcomes of requests that the server may go on computing.
 var givenUp = []openai.Outcome{openai.Unfinished, openai.Cancelled, openai.Timeout, openai.Left}
 
 func (c *connectionLog) add(job *load.Job, r *record.Record) {
@@ -53,7 +52,6 @@ func (c *connectionLog) addHeader(h http.Header, r *record.Record) {
 	}
 }
 
-// countLost counts the connections that a server refused in a row.
 func (c *connectionLog) countLost(r *record.Record, job *load.Job) {
 	replica := 0
 	if r.Endpoint != nil {

@@ -10,14 +10,12 @@ import (
 	"bench/experiment/workload"
 )
 
-// promptStyle is how prompts are made, single ones or the turns of a conversation.
 type promptStyle struct {
 	first workload.Vocabulary // of a prompt, or of a conversation's first turn
 	later workload.Vocabulary // of what each later turn adds
 	extra map[string]any      // request fields besides those of the target and the class
 }
 
-// conversationStyle probes how the server takes conversations, when the first row needs it.
 func (c *apiClient) conversationStyle(ctx context.Context) (*promptStyle, error) {
 	if c.conversation == nil {
 		style, err := c.probeConversation(ctx)

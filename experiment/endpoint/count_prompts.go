@@ -42,7 +42,6 @@ type PromptCount struct {
 	Refused string `json:"refused,omitempty"` // why the server refuses it; empty = it does not
 }
 
-// of are the counts that the classes of a row need, so that workers do not ask again.
 func (c countedPrompts) of(spec *experiment.Spec, encoders classEncoders) (out []PromptCount) {
 	for _, class := range spec.Classes() {
 		if class.Prompts == nil {

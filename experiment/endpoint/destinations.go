@@ -95,7 +95,6 @@ func (s *Server) takeReplica(r *Server, endpoint string) error {
 	return nil
 }
 
-// follow reaches the server and the model of a route, if it is not the target's.
 func (s *Server) follow(ctx context.Context, r experiment.Route) error {
 	if r.Endpoint == "" {
 		for _, sv := range s.all() {
@@ -125,7 +124,6 @@ func (s *Server) follow(ctx context.Context, r experiment.Route) error {
 	return err
 }
 
-// all are the replicas of the target, itself first.
 func (s *Server) all() []*Server { return append([]*Server{s}, s.replicas...) }
 
 func (s *Server) others() []*Server {

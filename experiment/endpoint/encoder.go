@@ -110,7 +110,6 @@ func (e *classEncoder) encoder(r *workload.Request) *openai.Encoder {
 
 func (e *classEncoder) model(r *workload.Request) string { return cmp.Or(r.Model, e.api.model) }
 
-// models are the names of the adapters in use; "" for a class with one model.
 func (e *classEncoder) models() []string {
 	if e.adapters == nil {
 		return []string{""}
@@ -191,7 +190,6 @@ func sentBack(r *openai.Result) (tokens int, estimated bool) {
 	return max(0, r.OutputTokens-r.ReasoningTokens), r.ReasoningEstimated || r.HasReasoning && r.ReasoningTokens == 0
 }
 
-// promptForm is token_ids, text or mixed.
 func (es classEncoders) promptForm() string {
 	form := ""
 	for _, e := range es {
@@ -218,18 +216,6 @@ func formOf(v *workload.Vocabulary) string {
 	return "text"
 }
 
-// RequestForm is how a point's requests will be made, as its results will state it: the form of the prompts,
-// and the constant fields of every body. Figures of two servers are comparable if both are the same.
-func (s *Server) RequestForm(ctx context.Context, spec *experiment.Spec) (promptForm string, body map[string]any, err error) {
-	encoders, err := s.classEncoders(ctx, spec)
-	if err != nil {
-		return "", nil, err
-	}
-	body, _ = encoders.sampling()
-	return encoders.promptForm(), body, nil
-}
-
-// sampling is the constant fields that all bodies share, and the other ones of each class.
 func (es classEncoders) sampling() (common map[string]any, own map[string]map[string]any) {
 	for _, e := range es {
 		fields := e.fields()

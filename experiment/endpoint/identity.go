@@ -155,7 +155,6 @@ func serverProps(ctx context.Context, c *openai.Client, models []openai.Model) m
 	return out
 }
 
-// buildInfo is the info lines of /metrics: versions and cache sizes in vLLM, SGLang and others.
 func buildInfo(ctx context.Context, c *openai.Client) []string {
 	status, _, body, err := c.Get(ctx, "/metrics")
 	if err != nil || status != http.StatusOK {

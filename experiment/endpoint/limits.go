@@ -10,7 +10,6 @@ import (
 	"bench/experiment/verdict"
 )
 
-// CheckContext returns an error if a request of a point exceeds the server's context length.
 func (s *Server) CheckContext(spec *experiment.Spec) error {
 	longest := spec.Longest()
 	if s.ContextLength == 0 || longest <= s.ContextLength {
@@ -19,7 +18,6 @@ func (s *Server) CheckContext(spec *experiment.Spec) error {
 	return fmt.Errorf("%s needs up to %d tokens, the server's context length is %d\nhint: shorten input or output, or start the server with a longer context", spec.Label(), longest, s.ContextLength)
 }
 
-// Limits are this process's limits of files and ports, now.
 func Limits() telemetry.Limits { return collector.ReadLimits() }
 
 // spareFiles is how many files the process opens during a row beside its connections: results, sampling, DNS.

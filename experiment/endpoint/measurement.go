@@ -63,7 +63,6 @@ func (m *measurement) prime(ctx context.Context, e *classEncoder, body []byte) e
 	return nil
 }
 
-// openConnections opens connections ahead of the row: for each API as many as if all requests were its own.
 func (m *measurement) openConnections(ctx context.Context, n int) error {
 	clients, parts := m.encoders.clients()
 	for i, c := range clients {

@@ -32,7 +32,6 @@ func Predicted(t experiment.Target, info record.TargetInfo, simulator func(*expe
 // sampleEvery is the virtual time between two readings of a simulator.
 const sampleEvery = time.Second
 
-// predict is Run in virtual time, with a client that is never late.
 func (s *Server) predict(ctx context.Context, t RunConfig) (*record.Row, error) {
 	now := time.Now().UTC()
 	row := &record.Row{
@@ -94,7 +93,6 @@ func (s *Server) predict(ctx context.Context, t RunConfig) (*record.Row, error) 
 	return row, nil
 }
 
-// laterPlanned makes the later turns of sessions by the plan alone; nil: the row has none.
 func (m *measurement) laterPlanned() func(*workload.Request, int, *load.Job, []byte) (*load.Job, []byte) {
 	if !m.t.Spec.HasConversations() {
 		return nil
@@ -110,7 +108,6 @@ func (m *measurement) laterPlanned() func(*workload.Request, int, *load.Job, []b
 	}
 }
 
-// predicted is the engine of a row, which is read at intervals as a metrics page is.
 type predicted struct {
 	Simulator
 	m       *measurement

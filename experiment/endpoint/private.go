@@ -30,7 +30,6 @@ func privateError(r *openai.Result, p *prompts.Prompt) string {
 	return r.Error
 }
 
-// isID has the form of ids that servers give to requests.
 var isID = regexp.MustCompile(`^[A-Za-z0-9_.:-]+$`)
 
 func private(rec *record.Record, r *openai.Result, p *prompts.Prompt) {

@@ -232,7 +232,6 @@ func probeError(r openai.Result) error {
 	return nil
 }
 
-// ProbeError is a failed probe: no row can be measured.
 type ProbeError struct {
 	Result openai.Result
 	Served []string // quoted names of the models that the server lists, if the one that was tried is none of them

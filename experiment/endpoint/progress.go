@@ -39,7 +39,6 @@ type Progress struct {
 	server                atomic.Pointer[telemetry.ServerReading]
 }
 
-// phaseHistograms are a latency of the warm-up and of the window.
 type phaseHistograms [2]latencyHistogram
 
 // read is the latency of the window, of the warm-up until the window has one.

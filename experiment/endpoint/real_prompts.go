@@ -69,7 +69,6 @@ func (e *classEncoder) realTurn(next *workload.Request, before *load.Job, body [
 	return e.encoder(next).RawExtend(nil, body, e.real.fields(next.Prompt), before.Request.Output, &before.Result.Answer, c.Later[next.Turn-1], next.Output)
 }
 
-// saltCaches keeps the server's prefix cache of this attempt apart, in the classes that ask for it.
 func (es classEncoders) saltCaches(spec *experiment.Spec, salt string) {
 	for _, c := range spec.Classes() {
 		if c.Prompts != nil && c.Prompts.CacheSalt {

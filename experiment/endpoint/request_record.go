@@ -9,7 +9,6 @@ import (
 	"bench/experiment/record"
 )
 
-// requestRecord is a job as it is stored: times in µs, absent if they did not happen.
 func requestRecord(j *load.Job) *record.Record {
 	r := &j.Result
 	rec := measured.Record(r)

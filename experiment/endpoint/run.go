@@ -220,7 +220,6 @@ func (s *Server) newRow(t *RunConfig, settled *record.Settle, encoders classEnco
 	return row
 }
 
-// stopped is closed when the user ends the row; nil: nothing but Run's ctx does.
 func (t *RunConfig) stopped() <-chan struct{} {
 	if t.Stop == nil {
 		return nil

@@ -31,7 +31,6 @@ func (s *Server) settle(ctx context.Context, longest time.Duration, ended <-chan
 	return settled, err
 }
 
-// settle is Server.settle with the readings of read, which has none if ok is false.
 func settle(ctx context.Context, read func(context.Context) (r *telemetry.ServerReading, ok bool), longest time.Duration,
 	ended <-chan struct{}, p *Progress) (*record.Settle, error) {
 	defer p.settling.Store(0)
@@ -68,7 +67,6 @@ type settling struct {
 	failed           int // readings since last
 }
 
-// add takes a reading, nil if it failed, and reports whether the wait is over.
 func (w *settling) add(r *telemetry.ServerReading) (over bool) {
 	if r == nil {
 		w.failed++

@@ -79,7 +79,6 @@ func (s *Server) RunShare(ctx context.Context, c ShareConfig) (*ShareResult, err
 	return out, nil
 }
 
-// prepareShare makes the encoders as the leader's, and opens connections.
 func (m *measurement) prepareShare(ctx context.Context, s *Server, c *ShareConfig) error {
 	counted := s.countedPrompts()
 	counted.take(c.Counts, c.Spec, m.encoders)
@@ -161,7 +160,6 @@ func (m *measurement) report(out *ShareResult) {
 	out.Abandoned, out.Lost = m.sent.abandoned, m.sent.serverLost()
 }
 
-// sampleRelay passes on samples once the start is known, with their times from there.
 type sampleRelay struct {
 	to func(telemetry.Sample)
 

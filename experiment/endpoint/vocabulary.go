@@ -12,7 +12,6 @@ import (
 // fewestWords of one token each suffice for prompts that no cache mistakes for one another.
 const fewestWords = 16
 
-// calibrateWords finds words of one token each, and the tokens that stand around every prompt.
 func (c *apiClient) calibrateWords(ctx context.Context) error {
 	tokens, overhead, err := c.measureWords(ctx, words)
 	if err != nil {

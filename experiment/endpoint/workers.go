@@ -24,7 +24,6 @@ type Workers interface {
 	Complete(ctx context.Context) error
 }
 
-// WorkerError is the error of a row that a worker cut.
 type WorkerError struct {
 	Worker int
 	Host   string // safe to show; empty = the worker is not there
@@ -55,14 +54,12 @@ type DriveConfig struct {
 	Progress      *Progress // its counts of requests sent, and of sessions, are the workers'
 }
 
-// ServerAddress is the server under test, as workers reach it.
 type ServerAddress struct {
 	Base   string            `json:"base"` // URL
 	Target experiment.Target `json:"target"`
 	Start  int               `json:"start"` // counts the servers of a run: a worker reaches each anew
 }
 
-// Share is one worker's part of a row: the arrivals that are dealt to it.
 type Share struct {
 	Spec   *experiment.Spec `json:"spec"`
 	ID     string           `json:"id"`
@@ -79,7 +76,6 @@ type Share struct {
 	Counts []PromptCount `json:"prompt_counts,omitempty"` // of real prompts
 }
 
-// identified is how much of a plan its identity covers.
 const (
 	identifiedArrivals = 1000
 	identifiedBodies   = 8

@@ -30,7 +30,6 @@ func (c *crew) serve(f func()) {
 	}
 }
 
-// pop takes the goroutine that was busy last; nil: none is idle.
 func (c *crew) pop() chan func() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -43,7 +42,6 @@ func (c *crew) pop() chan func() {
 	return work
 }
 
-// push makes a goroutine idle; false: it is not needed any more.
 func (c *crew) push(work chan func()) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -53,7 +51,6 @@ func (c *crew) push(work chan func()) bool {
 	return !c.ended
 }
 
-// end ends the goroutines when their functions have returned, and waits for them.
 func (c *crew) end() {
 	c.mu.Lock()
 	c.ended = true

@@ -182,7 +182,6 @@ func (d *driver) endOfPlan() {
 	d.arrived(0)
 }
 
-// dispatch sends each request at its time until the row is over, and then ends what is in flight.
 func (d *driver) dispatch(scheduled time.Duration) {
 	defer d.endDispatch(nil)
 	defer d.startTimers(scheduled)()

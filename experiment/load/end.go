@@ -39,7 +39,6 @@ func (d *driver) awaitEnd() {
 // rowOver reports that the dispatching ended because the row is over, and not by an interruption or a decision.
 func (d *driver) rowOver() bool { return context.Cause(d.dispatchCtx) == openai.ErrUnfinished }
 
-// startTimers begins the row and sets the timers of its end. The returned function stops them.
 func (d *driver) startTimers(scheduled time.Duration) (stop func()) {
 	graceTimer := time.AfterFunc(forever, func() { d.endDispatch(openai.ErrUnfinished) })
 	closeTimer := time.AfterFunc(forever, func() { d.closeWindow(func() { d.window.close(forever) }) })
@@ -63,7 +62,6 @@ func (d *driver) startTimers(scheduled time.Duration) (stop func()) {
 	}
 }
 
-// closeWindow runs how unless the window is closed already: how closes it.
 func (d *driver) closeWindow(how func()) {
 	d.mu.Lock()
 	closes := !d.window.closed

@@ -27,7 +27,6 @@ func (e *ended) add(job *Job) {
 	signal(e.added)
 }
 
-// each passes on all of them, in their order, until none will come.
 func (e *ended) each(f func(*Job)) {
 	rest := time.NewTimer(0)
 	defer rest.Stop()

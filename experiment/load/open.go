@@ -117,7 +117,6 @@ func (d *driver) dispatchConversations() {
 	}
 }
 
-// getWorker reports whether a worker is free for the conversation; else it joins the queue.
 func (d *driver) getWorker(job *Job, body []byte) bool {
 	if d.freeWorkers == nil {
 		return true
@@ -149,7 +148,6 @@ func (d *driver) serveQueue(job *Job, body []byte, finish func()) {
 	}
 }
 
-// serveNext goes on with the queue after a session that ended on this goroutine.
 func (d *driver) serveNext(last *Job, freed time.Duration) {
 	if job, body, finish, more := d.nextQueued(last, freed); more {
 		d.serveQueue(job, body, finish)

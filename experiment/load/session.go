@@ -85,7 +85,6 @@ func (s *session) later(c *Config, next int) turn {
 	return turn{job, body}
 }
 
-// begin makes a turn, beside its first request, with which the session begins.
 func (s *session) begin(c *Config, first *Job, next int) turn {
 	t := s.later(c, next)
 	t.job.At = first.Ready + t.job.Request.Think

@@ -45,7 +45,6 @@ func (d *driver) runTurns(job *Job, body []byte, finish func()) (last *Job, free
 	}
 }
 
-// branch makes a turn and runs it, and those that wait for it, beside others of its session.
 func (d *driver) branch(made func() turn) {
 	d.runInFlight(func() {
 		t := made()
@@ -144,7 +143,6 @@ const (
 	backOffTime  = 100 * time.Millisecond
 )
 
-// backOff is the pause of a worker that became free at freed; it returns when the worker may be used again.
 func (d *driver) backOff(freed time.Duration) time.Duration {
 	if d.Concurrency == 0 || d.failures.Load() < backOffAfter {
 		return freed

@@ -83,7 +83,6 @@ func (v *virtual) freeWorker(before *Job, at time.Duration) {
 	}
 }
 
-// takeRequest gives a worker of the closed loop the plan's next request, after its pause.
 func (v *virtual) takeRequest(before *Job, at time.Duration) {
 	if v.Idle > 0 && v.window.complete() {
 		v.donePending()
@@ -125,7 +124,6 @@ func (v *virtual) send(job *Job) {
 	v.engine.Add(job)
 }
 
-// ended takes a request that has ended, and makes the turns that were waiting for it alone.
 func (v *virtual) ended(job *Job) error {
 	due, freed, over := v.endTurn(job)
 	v.noteEnd(job)

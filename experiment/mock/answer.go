@@ -119,7 +119,6 @@ func (p *reply) finish() string {
 // created is the arrival in seconds of Unix time.
 func (p *reply) created() int64 { return p.rec.ArrivalUnixNS / 1e9 }
 
-// text is the text of the output tokens [from, to): content or reasoning, or the arguments of a tool call.
 func (p *reply) text(from, to int) string {
 	var b []byte
 	for i := from; i < to; i++ {

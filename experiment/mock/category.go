@@ -6,7 +6,6 @@ import (
 	"strings"
 )
 
-// categoryMarker begins a text that states the category of its prompt: "[category: coding] …".
 const categoryMarker = "[category:"
 
 // category is metadata.category, else the marker that begins a text of the prompt; empty: none.

@@ -97,7 +97,6 @@ func (c Config) hasStepTimes() bool {
 	return c.StepBase != 0 || c.StepPerSeq != 0 || c.StepPerContextToken != 0 || c.StepPerPrefillToken != 0
 }
 
-// setup is the model on the hardware; only with Hardware.
 func (c Config) setup() (roofline.Setup, error) {
 	model, err := c.Models.Find(c.Model)
 	if err != nil {
@@ -123,14 +122,6 @@ func (c Config) KVTokens() int {
 	}
 	r := c.resolved()
 	return r.KVBlocks * r.BlockSize
-}
-
-// BlockTokens is the block size of the prefix cache in tokens; 0: fixed times have no cache.
-func (c Config) BlockTokens() int {
-	if c.fixed() {
-		return 0
-	}
-	return c.resolved().BlockSize
 }
 
 func (c Config) resolved() Config {

@@ -110,7 +110,6 @@ func (l *counters) verify(q *seq, drafted int) (accepted int) {
 	return accepted
 }
 
-// tokens emits the next n tokens of q, or as many as it wants.
 func (l *counters) tokens(q *seq, due time.Duration, n int) {
 	if q.out == 0 {
 		q.first = due

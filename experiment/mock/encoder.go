@@ -24,7 +24,6 @@ type encoder interface {
 	object() map[string]any
 }
 
-// tokenKind is the field of the event that a token belongs to.
 type tokenKind int
 
 const (
@@ -47,7 +46,6 @@ func (p *reply) newEncoder() encoder {
 	return newChunks(p, frame)
 }
 
-// frame is the line end of server-sent events.
 type frame string
 
 func (f frame) data(b []byte, payload string) []byte {
@@ -68,7 +66,6 @@ func (f frame) emptyEvent(b []byte) []byte { return f.endEvent(append(b, "data:"
 
 func (f frame) endEvent(b []byte) []byte { return append(append(b, f...), f...) }
 
-// marshal is v as JSON, of strings, numbers, lists and objects, which always encode.
 func marshal(v any) []byte {
 	b, _ := json.Marshal(v)
 	return b

@@ -49,7 +49,6 @@ type faultRule struct {
 	share float64 // share of requests, at random; 0: every counts
 }
 
-// faultKinds are the setters of the fault kinds; arg is the text after "=".
 var faultKinds = map[string]func(f *faults, arg string) error{
 	"status":                       number(func(f *faults, n int) { f.status = n }, 400, 599),
 	"slow-headers":                 setSlowHeaders,

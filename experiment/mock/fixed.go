@@ -47,7 +47,6 @@ func (e *fixed) advance(now time.Duration) (next time.Duration, pending bool) {
 	}
 }
 
-// earliest is the queue with the earliest token; empty: there is none.
 func (e *fixed) earliest() *dueQueue {
 	if e.first.empty() || (!e.further.empty() && e.further.next() <= e.first.next()) {
 		return &e.further

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 )
 
-// message is one turn of a chat, of any of the three APIs that have turns.
 type message struct {
 	Role      string  `json:"role"`
 	Content   content `json:"content"`

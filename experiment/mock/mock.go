@@ -141,7 +141,6 @@ func (s *Server) counted(wg *sync.WaitGroup) http.Handler {
 	})
 }
 
-// submit gives q to the engine. A full queue rejects it.
 func (s *Server) submit(q *seq) *apiError {
 	s.mu.Lock()
 	defer s.mu.Unlock()

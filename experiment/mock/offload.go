@@ -33,7 +33,6 @@ func (s *offload) load(now time.Duration, chain []uint64) time.Duration {
 	return s.linkFree
 }
 
-// finish puts the loaded blocks of q into the prefix cache and counts their tokens as computed.
 func (s *offload) finish(q *seq, pool *kv.Pool) {
 	first := q.computed / q.block
 	q.name(pool, first+q.loading)

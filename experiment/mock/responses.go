@@ -17,7 +17,6 @@ type responsesRequest struct {
 	} `json:"reasoning"`
 }
 
-// inputItem is an entry of input: a message, or an earlier answer's reasoning, tool call, or its result.
 type inputItem struct {
 	Type      string  `json:"type"`
 	Role      string  `json:"role"`

@@ -57,7 +57,6 @@ const (
 
 func (q *seq) waited() time.Duration { return q.admitted - max(q.queued, q.arrival) }
 
-// newSeq makes a sequence. Its randomness is a function of the seed and the prompt.
 func newSeq(seed uint64, v vocab, prompt []int32, arrival time.Duration) *seq {
 	root := mix(seed)
 	for _, id := range prompt {
@@ -98,7 +97,6 @@ func (q *seq) token(i int) int32 {
 // total is the number of tokens by now. When all are computed, the next one is emitted.
 func (q *seq) total() int { return len(q.prompt) + q.out }
 
-// decoding reports whether only the last token remains to be computed.
 func (q *seq) decoding() bool { return q.out > 0 && q.computed == q.total()-1 }
 
 // salt separates the cached blocks of adapters, and of requests with a cache_salt.

@@ -84,7 +84,6 @@ type Engine struct {
 	ended []*Record        // not returned by Next yet
 }
 
-// NewEngine makes the engine of c, which has no fixed times.
 func NewEngine(c Config) (*Engine, error) {
 	s, err := New(c)
 	if err != nil {
@@ -96,7 +95,6 @@ func NewEngine(c Config) (*Engine, error) {
 	return &Engine{s: s, jobs: map[*seq]*Record{}}, nil
 }
 
-// Fits is an error if prompt and output tokens of a job are more than the context length.
 func (e *Engine) Fits(tokens int) error {
 	if tokens > e.s.cfg.MaxModelLen {
 		return fmt.Errorf("mock: a job of %d tokens does not fit max_model_len = %d", tokens, e.s.cfg.MaxModelLen)
@@ -106,12 +104,10 @@ func (e *Engine) Fits(tokens int) error {
 
 func (e *Engine) Config() Config { return e.s.cfg }
 
-// Setup is the model on the hardware whose step times the engine has; an error without hardware.
 func (e *Engine) Setup() (roofline.Setup, error) { return e.s.cfg.setup() }
 
 func (e *Engine) Describe() string { return e.s.Describe() }
 
-// FrontEnd is the time from the arrival of a job to the engine's queue.
 func (e *Engine) FrontEnd() time.Duration { return e.s.sim.frontEnd }
 
 func (e *Engine) Jobs() int { return len(e.jobs) + len(e.ended) }
@@ -163,7 +159,6 @@ func (e *Engine) Next(until time.Duration) *Record {
 	return r
 }
 
-// Rest are the records of the jobs that have not ended, with their tokens until now.
 func (e *Engine) Rest() []*Record {
 	rest := make([]*Record, 0, len(e.jobs))
 	for q, r := range e.jobs {

@@ -47,7 +47,6 @@ func (p *reply) headers() {
 	p.rec.HeadersNS = int64(time.Since(p.start))
 }
 
-// stream writes the response event by event as tokens are emitted; false: it did not reach the end.
 func (p *reply) stream(ctx context.Context) bool {
 	p.headers()
 	if p.encoder.early() && !p.write(p.encoder.begin(nil)) {
@@ -166,7 +165,6 @@ func (p *reply) open(k tokenKind) {
 
 func (p *reply) listsIDs() bool { return p.req.ReturnTokenIDs && !p.f.noIDs }
 
-// hasText reports whether output token i has text; special tokens have none.
 func (p *reply) hasText(k tokenKind, i int) bool {
 	if k != textToken && k != reasoningToken {
 		return true
@@ -243,7 +241,6 @@ func (p *reply) breakOff(ctx context.Context) {
 	}
 }
 
-// closeConnection closes the connection of a response, with a TCP reset if reset is set.
 func closeConnection(w http.ResponseWriter, reset bool) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {

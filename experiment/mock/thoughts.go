@@ -62,7 +62,6 @@ func (s *Server) reasoning(t Thoughts, q *seq) (reasons bool, tokens int) {
 	return s.cfg.Reasons(), tokens
 }
 
-// Reasons reports whether the configuration states a number of reasoning tokens.
 func (c *Config) Reasons() bool { return c.ReasoningTokens > 0 || len(c.ReasoningByCategory) > 0 }
 
 // half is the number of reasoning tokens of an answer whose request asks for reasoning, if none is stated.

@@ -60,7 +60,6 @@ func (s *Server) chat(messages []message) []int32 {
 	return append(ids, idStart, v.id("assistant"), idSep)
 }
 
-// encodeImage appends the ids of an image to dst: that number of tokens, by its hash.
 func (v vocab) encodeImage(dst []int32, seed uint64, tokens int) []int32 {
 	for i := range tokens {
 		dst = append(dst, idFirst+int32(mix(seed+uint64(i))%uint64(v-idFirst)))

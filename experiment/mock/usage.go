@@ -8,7 +8,6 @@ type usage struct {
 	hasReasoning, hasDrafts bool // likewise
 }
 
-// usage is what p reports after a number of output tokens, by its faults.
 func (p *reply) usage(output int) usage {
 	u := usage{prompt: len(p.q.prompt), cached: p.q.cached, output: output}
 	u.reasoning = min(output, p.answer.reasoning)
@@ -31,7 +30,6 @@ func (u usage) object() map[string]any { return u.named("prompt_tokens", "comple
 
 func (u usage) responses() map[string]any { return u.named("input_tokens", "output_tokens") }
 
-// named is u as JSON, by the API's names of the two counts.
 func (u usage) named(prompt, output string) map[string]any {
 	object := map[string]any{prompt: u.prompt, output: u.output, "total_tokens": u.prompt + u.output}
 	if u.hasCached {

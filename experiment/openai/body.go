@@ -8,7 +8,6 @@ import (
 	"strings"
 )
 
-// onStream handles a piece of a stream; enough: no more is wanted.
 func (x *exchange) onStream(b []byte, a arrival) (enough bool) {
 	x.scanner.push(b, a)
 	for {
@@ -109,7 +108,6 @@ func (x *exchange) eventTokens(c *chunk) int {
 	return 1
 }
 
-// recordMetadata stores what may come on any chunk: names, the finish reason, usage, the server's times.
 func (x *exchange) recordMetadata(c *chunk) {
 	r, clean := x.result, x.client.secrets.clean
 	x.addApart(c)

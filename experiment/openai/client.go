@@ -166,7 +166,6 @@ func (c *Client) configureTransport(u, proxy *url.URL, http2 bool) {
 	c.viaTransport = http2 || c.proxied
 }
 
-// Close closes the idle connections, and those that are being opened.
 func (c *Client) Close() {
 	c.endDials()
 	c.transport.CloseIdleConnections()

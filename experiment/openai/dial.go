@@ -10,7 +10,6 @@ import (
 	"time"
 )
 
-// prepareAtOnce limits the connections that are opened at the same time ahead of the load.
 const prepareAtOnce = 64
 
 // Setup is how long the steps of opening a connection took.

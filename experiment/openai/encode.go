@@ -13,7 +13,6 @@ import (
 	"bench/experiment/target"
 )
 
-// Prompt is a request's prompt: either IDs or Text.
 type Prompt struct {
 	IDs    []int32 // token ids; only /v1/completions takes them
 	Text   string
@@ -29,7 +28,6 @@ type Params struct {
 	Extra     map[string]any  // further fields; they replace bench's own except target.ReservedFields
 }
 
-// Encoder makes bodies. The constant part is encoded once, prompt and length per request.
 type Encoder struct {
 	params   Params
 	constant map[string]any
@@ -130,7 +128,6 @@ func (e *Encoder) Body(dst []byte, prompt Prompt, output int) []byte {
 	return append(appendString(append(dst, keyPrompt...), prompt.Text), '}')
 }
 
-// The prompt is a body's last field.
 const (
 	keyMessages = `,"messages":`
 	keyInput    = `,"input":`

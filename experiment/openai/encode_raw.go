@@ -20,7 +20,6 @@ type RawField struct {
 	Value []byte
 }
 
-// RawBody appends the body of a request for output tokens (0: the server's default) to dst.
 func (e *Encoder) RawBody(dst []byte, p RawPrompt, output int) []byte {
 	dst = e.rawHead(dst, p.Fields, output)
 	dst = append(dst, e.params.promptKey()...)
@@ -49,7 +48,6 @@ func (e *Encoder) RawExtend(dst, before []byte, fields []RawField, outputBefore 
 	return append(dst, `"}`...)
 }
 
-// rawHead appends a body up to its prompt: the constant fields, and the request's, which replace them.
 func (e *Encoder) rawHead(dst []byte, fields []RawField, output int) []byte {
 	replaced := func(name string) bool {
 		return slices.ContainsFunc(fields, func(f RawField) bool { return f.Name == name })

@@ -115,7 +115,6 @@ func (x *exchange) release() {
 	}
 }
 
-// sinceEpoch converts a time since the clock's base into one since the call's epoch.
 func (x *exchange) sinceEpoch(at time.Duration) time.Duration { return at - x.epoch }
 
 func (x *exchange) now() time.Duration {

@@ -95,7 +95,6 @@ func (s *idleConns) wait(turn chan dialed) context.Context {
 	return s.dialing
 }
 
-// leave takes a request out of those that wait; false: it has had its turn.
 func (s *idleConns) leave(turn chan dialed) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -95,7 +95,6 @@ func (c *chunk) stopMessage(reason []byte) {
 	}
 }
 
-// messages are the walker's fields of a Messages event, whose meaning depends on fields behind them.
 type messages struct {
 	kind       []byte
 	created    int // tokens

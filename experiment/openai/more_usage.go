@@ -83,7 +83,6 @@ func (w *walker) moreCount(i int, others uint) (uint, bool) {
 	return bit, w.count(&w.more[i].n, &w.more[i].known)
 }
 
-// reasoning is the number of reasoning tokens as the server reports it; false: it does not.
 func (u *moreUsage) reasoning() (int, bool) {
 	if own := u[ofOwnReasoning]; !u[ofReasoning].known {
 		return own.n, own.known

@@ -87,7 +87,6 @@ func (o *Observation) Response(status int, header http.Header, at time.Time) {
 	}
 }
 
-// Piece reads a piece of the body, which it does not keep; at is when its read returned.
 func (o *Observation) Piece(b []byte, at time.Time) {
 	x := o.x
 	if x == nil || len(b) == 0 || x.resp == nil {
@@ -138,7 +137,6 @@ func (o *Observation) Drop() {
 	o.lost, o.enough = true, true
 }
 
-// beyond reports whether an answer is larger than the observer reads. The caller got it all the same.
 func beyond(err error) bool {
 	for _, bound := range []error{errTooLong, errBudget, errManyEvents, errEmpties} {
 		if errors.Is(err, bound) {

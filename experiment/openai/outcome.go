@@ -143,7 +143,6 @@ func (x *exchange) endStream(err error) {
 	}
 }
 
-// succeed concludes a complete answer: OK, Short, or Truncated without any token.
 func (x *exchange) succeed() {
 	x.setEnd()
 	x.placeEmpties()
@@ -169,7 +168,6 @@ func (x *exchange) setEnd() {
 	}
 }
 
-// bodyEnded reports whether the body's last byte has come, by the body's own framing.
 func (x *exchange) bodyEnded() bool {
 	return x.resp != nil && !x.client.viaTransport && x.framing.state == atEnd
 }

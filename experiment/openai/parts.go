@@ -61,7 +61,6 @@ func (p *Parts) addCall(x piece) {
 	}
 }
 
-// call is the tool call of an index; nil: there are too many.
 func (p *Parts) call(index int) *ToolCall {
 	for i := len(p.Calls) - 1; i >= 0; i-- {
 		if p.Calls[i].Index == index {

@@ -18,7 +18,6 @@ const (
 	maxKeptHead = 4 << 10 // a longer header is not compared with the next one
 )
 
-// onResponse records the response's status and header, which has no secrets any more.
 func (x *exchange) onResponse(resp *http.Response) {
 	x.resp = resp
 	x.result.Status = resp.StatusCode

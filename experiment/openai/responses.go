@@ -122,7 +122,6 @@ func (c *chunk) finishResponse(status, incomplete []byte) {
 	c.finishReason = status
 }
 
-// responses are the walker's fields of a Responses event, whose meaning depends on fields behind them.
 type responses struct {
 	kind               []byte
 	status, incomplete []byte

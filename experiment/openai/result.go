@@ -40,7 +40,6 @@ func (o Outcome) Failed() bool { return !o.Completed() && o != Left }
 
 func (o Outcome) Completed() bool { return o == OK || o == Short }
 
-// Call is one request ready to be sent.
 type Call struct {
 	Body        []byte    // the whole encoded body
 	Stream      bool      // the body asks for a stream

@@ -122,9 +122,24 @@ func (c *Client) Get(ctx context.Context, path string) (status int, header http.
 	if below, ok := strings.CutPrefix(path, "/v1/"); ok {
 		url = c.base + "/" + below
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	return c.request(ctx, http.MethodGet, url, nil)
+}
+
+// Post sends JSON to a path of the server's root. It is not measured. Every status is an answer, with secrets masked.
+func (c *Client) Post(ctx context.Context, path string, body []byte) (status int, answer []byte, err error) {
+	status, _, answer, err = c.request(ctx, http.MethodPost, c.root+path, body)
+	return status, answer, err
+}
+
+func (c *Client) request(
+	ctx context.Context, method, url string, body []byte,
+) (status int, header http.Header, answer []byte, err error) {
+	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
 	if err != nil {
 		return 0, nil, nil, errors.New(c.secrets.clean(err.Error()))
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
 	}
 	var u unmeasured
 	resp, err := u.send(c, req)

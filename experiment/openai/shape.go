@@ -16,7 +16,6 @@ type shape struct {
 // longestShape is the longest event to learn from, in bytes: vLLM's first event can list the ids of the prompt.
 const longestShape = 4 << 10
 
-// match reads an event of this shape, for which only the text and the token ids have to be scanned.
 func (s *shape) match(w *walker, data []byte) (chunk, bool) {
 	if len(s.head) == 0 || len(data) < len(s.head)+len(s.tail) || !bytes.Equal(data[:len(s.head)], s.head) {
 		return chunk{}, false

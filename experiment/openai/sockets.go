@@ -54,7 +54,6 @@ func (s SocketCounts) Minus(o SocketCounts) SocketCounts {
 	return s
 }
 
-// openSockets are the open connections, and the counters of the closed ones.
 type openSockets struct {
 	mu     sync.Mutex
 	open   map[*conn]struct{}

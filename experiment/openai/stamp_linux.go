@@ -33,7 +33,6 @@ type receiver struct {
 	inq int32
 }
 
-// newReceiver turns receive stamps on, if c is a socket and the kernel has them.
 func newReceiver(c net.Conn) *receiver {
 	r := &receiver{Conn: c}
 	socket, ok := c.(syscall.Conn)
@@ -268,7 +267,6 @@ func (r *receiver) peek() (bytes, end bool) {
 	return bytes, end || err != nil
 }
 
-// rtt is the kernel's round-trip time, from the set-up on; 0: not known.
 func (r *receiver) rtt() (rtt time.Duration) {
 	if r.raw == nil {
 		return 0

@@ -22,7 +22,6 @@ func (c *Client) Tokenize(ctx context.Context, e *Encoder, p RawPrompt) (tokens 
 	return said.Count, true
 }
 
-// forTokenize is the encoder with no other constant fields than the model and what a chat template reads.
 func (e *Encoder) forTokenize() *Encoder {
 	own := *e
 	own.fields = slices.DeleteFunc(slices.Clone(e.fields), func(f RawField) bool {

@@ -25,7 +25,6 @@ type Vantage struct {
 	RTT   []time.Duration // of TCP handshakes, ascending; by the kernel if it reports them
 }
 
-// Vantage opens n connections, one after the other, and closes them.
 func (c *Client) Vantage(ctx context.Context, n int) (Vantage, error) {
 	v := Vantage{Place: placeRemote}
 	for range n {

@@ -27,7 +27,6 @@ type walker struct {
 
 const maxDepth = 32
 
-// read returns the chunk in data; false: use parse.
 func (w *walker) read(data []byte) (chunk, bool) {
 	if c, ok := w.shape.match(w, data); ok {
 		return c, true
@@ -222,7 +221,6 @@ func (w *walker) array(item func(w *walker) bool) bool {
 	return w.null() || w.sequence('[', ']', func() bool { return item(w) })
 }
 
-// content reads null or a string, which has a token unless it is empty.
 func (w *walker) content(p part) bool {
 	if w.null() {
 		return true
@@ -255,7 +253,6 @@ func (w *walker) addText(p part) {
 	}
 }
 
-// index reads the index of a block of the answer, by which its pieces belong together.
 func (w *walker) index() bool {
 	has := false
 	return w.count(&w.call, &has)

@@ -93,7 +93,6 @@ func hostPort(u *url.URL) string {
 	return net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme]))
 }
 
-// page is Page's latest text, made at most once in pageEvery.
 func (s *Server) page() []byte {
 	s.shown.mu.Lock()
 	defer s.shown.mu.Unlock()

@@ -11,7 +11,6 @@ import (
 
 var errTooLarge = errors.New("the request's body is too large")
 
-// body passes the body of a request on and copies it for its exchange.
 type body struct {
 	io.ReadCloser
 	url    *url.URL    // the request's, at the server

@@ -86,7 +86,6 @@ func encoding(h http.Header) string {
 	return name
 }
 
-// newDecoder returns nil for encodings that are not read.
 func newDecoder(encoding string) *decoder {
 	open := readers[encoding]
 	if open == nil {

@@ -26,7 +26,6 @@ const idleTimeout = 4 * time.Second
 
 const dialTimeout = 10 * time.Second
 
-// newTransport returns the connections to a server. They have no limit on the time of an answer.
 func newTransport(c Config) *http.Transport {
 	dial := c.Dial
 	if dial == nil {
@@ -73,7 +72,6 @@ func api(method string, to, u *url.URL) string {
 	return ""
 }
 
-// isCall reports whether a path, without a version, is one of the API's.
 func isCall(path string) bool {
 	for _, c := range calls {
 		if rest, ok := strings.CutPrefix(path, c.path); ok && (rest == "" || rest[0] == '/') {

@@ -89,7 +89,6 @@ func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), '
 // outcomes are the values of the label, so that a series exists before its first event.
 var outcomes = openai.Outcomes
 
-// MetricsType is the content type of WriteMetrics: Prometheus' text format.
 const MetricsType = "text/plain; version=0.0.4; charset=utf-8"
 
 // writeMetrics writes the state for Prometheus. Labels are from closed lists: nothing of a request is in them.

@@ -191,7 +191,6 @@ func (p *Proxy) Cut() {
 	p.endUpgrades()
 }
 
-// pieces are the buffers through which answers pass.
 type pieces struct{}
 
 var piecePool = sync.Pool{New: func() any { return new([pieceBytes]byte) }}

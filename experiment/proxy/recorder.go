@@ -43,7 +43,6 @@ type recorder struct {
 	conversations *conversations
 }
 
-// known is what the recorder finds out about an exchange.
 type known struct {
 	asked  bool // the request was read
 	number int  // from 0, in the order in which requests were read
@@ -241,7 +240,6 @@ func (r *recorder) record(q *openai.Result, x *exchange) *record.Record {
 	return recording.Stripped(rec)
 }
 
-// input is the prompt's length in tokens: as reported, or estimated from its text.
 func (x *exchange) input() int {
 	if x.result.HasUsage {
 		return x.result.PromptTokens

@@ -119,7 +119,6 @@ func (l *limited) Close() error {
 	return l.Listener.Close()
 }
 
-// limitedConn frees its place once.
 type limitedConn struct {
 	net.Conn
 	once sync.Once

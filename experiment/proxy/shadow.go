@@ -72,7 +72,6 @@ func newShadow(c ShadowConfig, transport http.RoundTripper, started time.Time) *
 	return s
 }
 
-// maxCandidateHeader bounds the header of a candidate's answer, in bytes.
 const maxCandidateHeader = 256 << 10
 
 type original struct {
@@ -140,7 +139,6 @@ func (s *shadow) offer(o original) (taken *copied) {
 	return taken
 }
 
-// lose ends the copying of all conversations up to a number.
 func (s *shadow) lose(session int) {
 	if s != nil {
 		s.locked(func() { s.lostUpTo = max(s.lostUpTo, session) })
@@ -187,7 +185,6 @@ func (s *shadow) sendWaiting() {
 	}
 }
 
-// landed ends a copy, sends the next one, and returns what done gets.
 func (s *shadow) landed(c *copied, m measurement) *openai.Result {
 	s.locked(func() {
 		delete(s.flying, c)

@@ -98,7 +98,6 @@ const readSize = 32 << 10
 
 var readBuffers = sync.Pool{New: func() any { return new([readSize]byte) }}
 
-// sentTime is when a request's last byte was handed over. The transport may find out after the answer began.
 type sentTime struct {
 	at    atomic.Pointer[time.Time]
 	noted bool

@@ -96,13 +96,11 @@ func (r *stopRules) landed(m measurement) bool {
 	return r.row >= maxRow
 }
 
-// blamesRequest reports whether the answer is a 4xx status that is not about load.
 func blamesRequest(r *openai.Result) bool {
 	return r != nil && r.Outcome == openai.Status && r.Status >= 400 && r.Status < 500 &&
 		r.Status != http.StatusTooManyRequests && r.Status != http.StatusRequestTimeout
 }
 
-// ended notes a pair, and reports whether copying must end.
 func (r *stopRules) ended(primary, candidate *openai.Result) bool {
 	if primary.Outcome == "" || candidate.Outcome == "" { // it could not be read
 		return false
@@ -148,7 +146,6 @@ func (e *excess) begin() {
 	}
 }
 
-// add notes a pair, and reports an alarm.
 func (e *excess) add(primaryFailed, candidateFailed bool) bool {
 	difference := 0.0
 	if candidateFailed {

@@ -113,7 +113,6 @@ func (x *exchange) cause(err error) error {
 	return err
 }
 
-// markSent hands the time of sending to the observation, once the answer has begun.
 func (x *exchange) markSent() {
 	if sent := x.sent.Load(); sent != 0 {
 		x.seen.Sent(x.p.config.Started.Add(time.Duration(sent)))
@@ -175,7 +174,6 @@ func (t *tap) measure(part []byte) {
 	t.x.seen.Piece(part, t.at)
 }
 
-// decoded begins decoding if the answer is encoded, and is its header then.
 func (t *tap) decoded() http.Header {
 	name := encoding(t.header)
 	if name == "" || t.status < 200 || t.status > 299 || !t.x.p.copies.take(decoderBytes) {

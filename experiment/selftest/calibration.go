@@ -119,7 +119,6 @@ func (v *Calibration) addSendingLimits(steps []Measured) {
 	}
 }
 
-// Better is the attempt that counts of two.
 func Better(a, b Measured) Measured {
 	if b.Problem == "" && (b.Accurate || a.Problem != "" || b.worst() < a.worst()) {
 		a = b

@@ -47,7 +47,6 @@ func (r *Result) maxOtherCores() float64 {
 	return most
 }
 
-// Conclusion is the calibration as text, for receiving and for sending, each with the steps that limit it.
 func (r *Result) Conclusion() string {
 	v := r.Calibration
 	received := "calibrated up to " + v.Load.String()
@@ -238,7 +237,6 @@ func micros(us float64) string { return unit.Format(us/1e3, "ms") }
 
 func count(x float64) string { return unit.Count(int(math.Round(x))) }
 
-// Line is the result of a step in one line, for progress output.
 func (m *Measured) Line() string {
 	if m.Problem != "" {
 		return m.Problem

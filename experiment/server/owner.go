@@ -10,7 +10,6 @@ import (
 	"time"
 )
 
-// StaleError is the error of an address that another process uses.
 type StaleError struct{ Address string }
 
 func (e *StaleError) Error() string {

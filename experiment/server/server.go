@@ -193,7 +193,6 @@ func (p *process) outputSuffix() string {
 	return outputSuffix(cause, last)
 }
 
-// lastOutput is the end of the output, and the cause of a failure in more of it.
 func (p *process) lastOutput() (last, cause string) {
 	if p.log != nil {
 		return p.log.lastOutput(), Cause(p.log.end(causeBytes))

@@ -47,7 +47,6 @@ type Variant []Setting
 
 type Setting struct{ Knob, Value string }
 
-// String is, for example, "max_num_seqs=32 dtype=fp8".
 func (v Variant) String() string {
 	parts := make([]string, len(v))
 	for i, s := range v {
@@ -74,10 +73,8 @@ var (
 	knobName    = lazy(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
-// reservedNames cannot be knobs: they are keys in the names of points.
 var reservedNames = []string{"rate", "concurrency", "input", "output", "prefix", "repeat", "endpoint"}
 
-// DecodeTOML reads [server.knobs]: product, and a value or a list of values for each knob.
 func (k *Knobs) DecodeTOML(v any, bad func(key, problem, hint string)) {
 	table, ok := v.(map[string]any)
 	if !ok {
@@ -215,7 +212,6 @@ func (t *Table) Variants(names []string) (out []Variant, ok bool) {
 	return out, true
 }
 
-// product combines the values of the knobs from index i on; the last knob varies fastest.
 func (t *Table) product(v Variant, i int) []Variant {
 	if i == len(v) {
 		return []Variant{slices.Clone(v)}

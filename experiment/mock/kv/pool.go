@@ -58,7 +58,6 @@ func (p *Pool) Match(chain []uint64) []*Block {
 	return hits
 }
 
-// Needs is the number of free blocks that a holder of n blocks takes, including unheld hits.
 func (p *Pool) Needs(hits []*Block, n int) int {
 	need := n - len(hits)
 	for _, b := range hits {

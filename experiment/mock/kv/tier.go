@@ -21,7 +21,6 @@ func (t *Tier) Len() int { return t.order.Len() }
 
 func (t *Tier) Stored() int { return t.stored }
 
-// Match is the number of blocks at the head of chain in the tier.
 func (t *Tier) Match(chain []uint64) int {
 	for i, h := range chain {
 		if t.places[h] == nil {

@@ -17,7 +17,6 @@ type coreUsage struct {
 
 var processStart = time.Now()
 
-// coresUsed reads the usage until now; server is a process id.
 func coresUsed(server int) coreUsage {
 	u := coreUsage{elapsed: time.Since(processStart), client: cpuTime(), server: processTime(server)}
 	if all, err := cpu.Times(false); err == nil && len(all) == 1 {

@@ -65,7 +65,6 @@ func us(d time.Duration) float64 { return nanos(int64(d)) }
 
 func nanos(ns int64) float64 { return float64(ns) / 1e3 }
 
-// errorOf summarizes errors in µs; nil: no values.
 func errorOf(values []float64) *selftest.Error {
 	if len(values) == 0 {
 		return nil
@@ -78,7 +77,6 @@ func errorOf(values []float64) *selftest.Error {
 	return &selftest.Error{N: len(values), P50Us: stats.Quantile(sizes, 0.5), P99Us: stats.Quantile(sizes, 0.99), MinUs: slices.Min(values), MaxUs: slices.Max(values)}
 }
 
-// delayOf summarizes durations in µs; nil: no values.
 func delayOf(values []float64) *selftest.Delay {
 	if len(values) == 0 {
 		return nil

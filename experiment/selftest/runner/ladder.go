@@ -69,7 +69,6 @@ func (l Ladder) Check(bad func(flag, problem, hint string)) {
 	}
 }
 
-// Steps are the steps of the ladder, by kind, in the order of Streams and Rates.
 func (l Ladder) Steps() []selftest.Step {
 	var burst, spread, rate []selftest.Step
 	for _, n := range l.Streams {

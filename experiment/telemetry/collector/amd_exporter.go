@@ -8,7 +8,6 @@ import (
 	"strings"
 )
 
-// localAMD is the default address of AMD's Device Metrics Exporter.
 const localAMD = "http://127.0.0.1:5000/metrics"
 
 // amdMetrics leave out gpu_umc_activity: the share of the time with the memory controller busy is not a share of
@@ -24,7 +23,6 @@ var amdMetrics = []gpuMetric{
 		[]string{"gpu_edge_temperature", "gpu_junction_temperature"}},
 }
 
-// amdClock has a series for each clock of a GPU.
 const amdClock = "gpu_clock"
 
 func amdViolation(name string) string { return "gpu_violation_" + name + "_residency_percentage" }
@@ -37,7 +35,6 @@ var amdViolations = map[string]string{
 
 var amdNames = namesOf(amdMetrics, append(slices.Collect(maps.Keys(amdViolations)), amdClock)...)
 
-// exporterNames are the names to read from a page of either exporter.
 var exporterNames = func() map[string]bool {
 	out := maps.Clone(gpuNames)
 	maps.Copy(out, amdNames)

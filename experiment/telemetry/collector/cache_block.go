@@ -5,7 +5,6 @@ import "strconv"
 // sglangConfig has the page size of SGLang's KV cache in its labels; later versions have a gauge.
 const sglangConfig = "sglang_cache_config_info"
 
-// blockGauges are the metrics that are the block size of a prefix cache.
 var blockGauges = engineMetric{largest: true, names: []string{"sglang_page_size", "trtllm_kv_cache_tokens_per_block",
 	"nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type=tokens_per}"}}
 

@@ -63,7 +63,6 @@ func namesOf(metrics []gpuMetric, more ...string) map[string]bool {
 	return out
 }
 
-// readGPUs reads the GPUs of a DCGM exporter page, in the order of their names.
 func readGPUs(p metricsPage) ([]telemetry.GPUReading, error) {
 	at := map[string]*telemetry.GPUReading{}
 	for _, s := range p.series {

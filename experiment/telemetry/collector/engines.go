@@ -72,7 +72,6 @@ var serverNames = func() map[string]bool {
 	return out
 }()
 
-// engines are recognized by the prefixes of their metric names.
 var engines = []struct{ prefix, name string }{
 	{"vllm_", "vllm"}, {"sglang_", "sglang"}, {"tgi_", "tgi"}, {"trtllm_", "trtllm"}, {"nv_trt_llm_", "triton"}, {"llamacpp_", "llamacpp"},
 }
@@ -186,7 +185,6 @@ func acceptedByPosition(p metricsPage) (out []float64) {
 	return out
 }
 
-// cacheCapacity is the size of vLLM's KV cache in tokens, summed over its engines.
 func cacheCapacity(p metricsPage) *float64 {
 	var sum float64
 	for _, s := range p.series {

@@ -9,44 +9,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// procfs are the files of /proc. keptOpen stay open: opening a file is half the cost of reading it.
+// procfs are the files of /proc. stat stays open: opening a file is half the cost of reading it.
 type procfs struct {
 	root string
-	open map[string]*os.File
+	stat *os.File // nil: it does not exist
 	buf  []byte
 }
 
-var keptOpen = []string{"stat"}
-
 func openProcfs(root string) procfs {
-	f := procfs{root: root, open: map[string]*os.File{}, buf: make([]byte, 0, 16<<10)}
-	for _, name := range keptOpen {
-		if file, err := os.Open(filepath.Join(root, name)); err == nil {
-			f.open[name] = file
-		}
-	}
-	return f
+	stat, _ := os.Open(filepath.Join(root, "stat"))
+	return procfs{root: root, stat: stat, buf: make([]byte, 0, 16<<10)}
 }
 
-func (f *procfs) close() {
-	for _, file := range f.open {
-		_ = file.Close()
-	}
-}
+func (f *procfs) close() { _ = f.stat.Close() }
 
 func (f *procfs) read(r *reading) {
-	r.cores = parseCores(r.cores[:0], f.text("stat"))
+	r.cores = parseCores(r.cores[:0], f.statText())
 	r.delays = f.delays()
 }
 
-// text is the content of an open file, valid until the next call; nil: the file does not exist.
-func (f *procfs) text(name string) []byte {
-	file := f.open[name]
-	if file == nil {
-		return nil
-	}
+// statText is the content of stat, valid until the next call; nil: the file does not exist.
+func (f *procfs) statText() []byte {
 	for {
-		n, err := file.ReadAt(f.buf[:cap(f.buf)], 0)
+		n, err := f.stat.ReadAt(f.buf[:cap(f.buf)], 0)
 		if n < cap(f.buf) {
 			if err != nil && n == 0 {
 				return nil
@@ -60,15 +45,7 @@ func (f *procfs) text(name string) []byte {
 // delays are the run-queue waits of the process's threads. /proc/self/schedstat covers the main thread only.
 func (f *procfs) delays() map[int]time.Duration {
 	tasks := filepath.Join(f.root, "self", "task")
-	dir, err := os.Open(tasks)
-	if err != nil {
-		return nil
-	}
-	defer dir.Close()
-	names, err := dir.Readdirnames(-1)
-	if err != nil {
-		return nil
-	}
+	names := namesIn(tasks)
 	var out map[int]time.Duration
 	for _, name := range names {
 		id, err := strconv.Atoi(name)
@@ -112,7 +89,16 @@ func (f *procfs) descriptors() *int {
 	if n := int(info.Size()); n > 0 {
 		return &n
 	}
-	dir, err := os.Open(name)
+	names := namesIn(name)
+	if names == nil {
+		return nil
+	}
+	return new(len(names))
+}
+
+// namesIn are the entries of a directory; nil: it cannot be read.
+func namesIn(folder string) []string {
+	dir, err := os.Open(folder)
 	if err != nil {
 		return nil
 	}
@@ -121,7 +107,7 @@ func (f *procfs) descriptors() *int {
 	if err != nil {
 		return nil
 	}
-	return new(len(names))
+	return names
 }
 
 func threadTime() time.Duration {

@@ -20,7 +20,6 @@ type Endpoint struct {
 	Foreign   string      // hardware other than NVIDIA's and AMD's GPUs; empty: theirs, or not specified
 }
 
-// Sources are the sources of server and GPU samples. Observe reports why one is missing.
 type Sources struct {
 	server, gpu telemetry.Source
 	pages       []*poller  // metrics pages among them
@@ -61,7 +60,6 @@ func Open(ctx context.Context, c telemetry.Config, e Endpoint) *Sources {
 	return s
 }
 
-// Named is an error if a page that the configuration names gave no reading.
 func (s *Sources) Named(c telemetry.Config) error {
 	switch {
 	case s.server.Missing != "" && (len(c.Server.Parts) > 0 || !slices.Contains([]string{"", telemetry.Auto, telemetry.Off}, c.Server.Source)):
@@ -265,7 +263,6 @@ func (p *poller) watch(ctx context.Context, window time.Duration, begun func(), 
 	}
 }
 
-// readEdge reads the page at one end of the row; a failed reading is repeated once.
 func (p *poller) readEdge(ctx context.Context, edge string, plan *pace, each func(telemetry.Sample)) telemetry.Sample {
 	s := p.sample(ctx)
 	if s.Error != "" {
