@@ -20,7 +20,6 @@ type Accuracy struct {
 	Questions []Question `toml:"-"` // filled by Check
 }
 
-// Question is a question and the answers that are correct.
 type Question struct {
 	Prompt   string
 	Expected []string
@@ -29,7 +28,6 @@ type Question struct {
 // MostAccuracyTokens is the limit of an answer.
 const MostAccuracyTokens = 256
 
-// Least is the smallest share of correct answers.
 func (a *Accuracy) Least() float64 {
 	if a.MinCorrect == 0 {
 		return 0.9
@@ -37,7 +35,6 @@ func (a *Accuracy) Least() float64 {
 	return a.MinCorrect
 }
 
-// Check reports every mistake in the table, and reads the file.
 func (a *Accuracy) Check(bad func(key, problem, hint string)) {
 	if !(a.MinCorrect >= 0 && a.MinCorrect <= 1) || math.IsNaN(a.MinCorrect) {
 		bad("min_correct", fmt.Sprintf("min_correct %v is not a share of the answers", a.MinCorrect), "write min_correct = 0.9")
@@ -79,7 +76,6 @@ func readQuestions(file string) ([]Question, error) {
 	return questions, nil
 }
 
-// parseQuestions reads JSON lines.
 func parseQuestions(r io.Reader) ([]Question, error) {
 	var questions []Question
 	lines := bufio.NewScanner(r)

@@ -23,7 +23,6 @@ func AnswersOf(fields map[string]any) (*answer.Expectation, error) {
 	})
 }
 
-// checkFields reports fields of a body whose answers cannot be checked; key is the path of their table.
 func checkFields(key string, fields map[string]any, bad func(key, problem, hint string)) {
 	if _, err := AnswersOf(fields); err != nil {
 		field, problem, _ := strings.Cut(err.Error(), ": ")
@@ -31,7 +30,6 @@ func checkFields(key string, fields map[string]any, bad func(key, problem, hint 
 	}
 }
 
-// checkAnswers reports limits on answers that cannot be met, and schemas that cannot be used.
 func (s *Spec) checkAnswers(bad func(key, problem, hint string)) {
 	for i, c := range s.Classes() {
 		key := ""

@@ -11,8 +11,6 @@ import (
 	"bench/experiment/workload"
 )
 
-// RequestsPerArrival is the mean number of requests per arrival: more than 1 where an arrival begins a
-// conversation.
 func (s *Spec) RequestsPerArrival() float64 {
 	if s.Trace != nil {
 		return s.RequestsPerSession()
@@ -31,7 +29,6 @@ func (s *Spec) RequestsPerArrival() float64 {
 	return sum / s.TotalWeight()
 }
 
-// TotalWeight is the sum of the weights of the classes.
 func (s *Spec) TotalWeight() float64 {
 	sum := 0.0
 	for _, c := range s.Classes() {
@@ -40,8 +37,7 @@ func (s *Spec) TotalWeight() float64 {
 	return sum
 }
 
-// ClassIgnoresEOS reports whether requests of a class are sent with ignore_eos, so that every answer has
-// exactly the requested number of tokens. An unknown class has the row's setting.
+// ClassIgnoresEOS reports whether requests of a class are sent with ignore_eos; an unknown class is as the row.
 func (s *Spec) ClassIgnoresEOS(class string) bool {
 	for _, c := range s.Classes() {
 		if c.Name == class {
@@ -57,7 +53,6 @@ func (s *Spec) ignoresEOS(c *workload.Class) bool {
 	return stop == "forced" || stop == "" && c.Prompts == nil
 }
 
-// IgnoresEOS reports whether at least one class is sent with ignore_eos.
 func (s *Spec) IgnoresEOS() bool {
 	return slices.ContainsFunc(s.Classes(), func(c workload.Class) bool { return s.ClassIgnoresEOS(c.Name) })
 }
@@ -65,7 +60,6 @@ func (s *Spec) IgnoresEOS() bool {
 // APIFor is the point's API: its own, else the target's, else completions. A class can have another one.
 func (s *Spec) APIFor(t Target) string { return cmp.Or(s.API, t.API, target.Completions) }
 
-// checkClasses reports mistakes in how the requests of a class are made.
 func (s *Spec) checkClasses(bad func(key, problem, hint string)) {
 	if s.Rate.IsInf() && s.HasConversations() {
 		bad("rate", `rate = "inf" sends all requests at once, but a turn must wait for the previous one`,
@@ -90,7 +84,6 @@ func (s *Spec) checkClasses(bad func(key, problem, hint string)) {
 	}
 }
 
-// checkClassEndpoint checks the server of a class; empty = the target's. It is stored with the results.
 func checkClassEndpoint(endpoint string, bad func(problem, hint string)) {
 	if endpoint == "" {
 		return

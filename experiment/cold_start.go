@@ -12,10 +12,8 @@ const (
 	defaultIdle = workload.Span(10 * time.Second)
 )
 
-// IsColdStart reports whether the point measures cold starts, not a load.
 func (s *Spec) IsColdStart() bool { return s.Kind == coldStart }
 
-// ConnectsPerRequest reports whether each request opens its own connection.
 func (s *Spec) ConnectsPerRequest() bool { return s.Connections == "new" || s.IsColdStart() }
 
 // EffectiveLoad is the point's load. A cold start has one request at a time and an idle time before each.
@@ -30,7 +28,6 @@ func (s *Spec) EffectiveLoad() workload.Load {
 	return l
 }
 
-// checkCold reports keys that exclude a cold start, and keys that only a cold start has.
 func (s *Spec) checkCold(bad func(key, problem, hint string)) {
 	switch s.Kind {
 	case coldStart:

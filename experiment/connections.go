@@ -34,8 +34,8 @@ func (s *Spec) ConnectionsToOpen() int {
 	return min(all, connectionsOfRate(float64(s.Rate), all < math.MaxInt))
 }
 
-// connectionsOfRate is the number for an open loop: the arrivals of two seconds, but at most 1,024 or, if these are
-// more, the arrivals of a quarter of a second. Under a cap it is at least 256, since the server may be slow.
+// connectionsOfRate is the number for an open loop: the arrivals of two seconds, but at most 1,024, or a quarter
+// second's if more; under a cap at least 256.
 func connectionsOfRate(rate float64, capped bool) int {
 	const many, slow = 1024, 256
 	ahead := min(math.Ceil(2*rate)+8, many)

@@ -17,7 +17,6 @@ type Gate struct {
 	Thresholds []Threshold `json:"thresholds,omitempty"`
 }
 
-// Threshold is one line of a gate.
 type Threshold struct {
 	Metric string `json:"metric"` // ttft_p99, output_tokens_per_s, error_rate
 	// Worse is the largest accepted change for the worse, above 0: a share of the earlier figure (0.05); of
@@ -50,13 +49,10 @@ func MoreIsBetter(metric string) bool {
 	return slices.Contains(Throughputs, metric) || slices.Contains(ofSomeRows, metric)
 }
 
-// IsShare reports whether a metric of a gate is a share: its threshold is a difference, not a share of the earlier
-// figure.
 func IsShare(metric string) bool {
 	return slices.Contains([]string{ErrorRate, AnswersValid, AnswersCorrect, AcceptanceRate}, metric)
 }
 
-// String is the threshold as TOML: ttft_p99 = "+5%".
 func (t Threshold) String() string {
 	sign := "+"
 	if MoreIsBetter(t.Metric) {
@@ -68,7 +64,6 @@ func (t Threshold) String() string {
 	return fmt.Sprintf(`%s = "%s%s%%"`, t.Metric, sign, strconv.FormatFloat(math.Round(t.Worse*1e8)/1e6, 'g', -1, 64))
 }
 
-// DecodeTOML reads the table: metric → largest change for the worse.
 func (g *Gate) DecodeTOML(v any, bad func(key, problem, hint string)) {
 	table, ok := v.(map[string]any)
 	if !ok {
@@ -90,7 +85,6 @@ func (g *Gate) DecodeTOML(v any, bad func(key, problem, hint string)) {
 	}
 }
 
-// ParseThreshold reads the threshold of one metric. problem is empty if it is valid.
 func ParseThreshold(metric, change string) (t Threshold, problem, hint string) {
 	if !gateable(metric) {
 		return t, fmt.Sprintf("unknown gate metric %q", metric),

@@ -9,7 +9,6 @@ import (
 	"bench/experiment/workload"
 )
 
-// Resolve takes the API of a row with images from the target.
 func (s *Spec) Resolve(t Target) {
 	if s.hasImages() {
 		s.API = s.APIFor(t)
@@ -20,7 +19,6 @@ func (s *Spec) hasImages() bool {
 	return slices.ContainsFunc(s.Classes(), func(c workload.Class) bool { return c.Images != nil })
 }
 
-// checkImages reports images in requests that have no place for them.
 func (s *Spec) checkImages(bad func(key, problem, hint string)) {
 	for i, c := range s.Classes() {
 		if api := cmp.Or(c.API, s.API); c.Images != nil && api != target.Chat {

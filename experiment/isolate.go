@@ -20,7 +20,6 @@ func (s *Spec) checkIsolate(bad func(key, problem, hint string)) {
 	}
 }
 
-// IsolatedPoints lists the points at which each class runs alone; nil without isolate = true.
 func (s *Spec) IsolatedPoints() []Spec {
 	if !s.Isolate {
 		return nil

@@ -13,7 +13,6 @@ import (
 	"bench/experiment/workload"
 )
 
-// parseLimit reads one line of an SLO.
 func parseLimit(key string, v any, bad func(problem, hint string)) (Limit, bool) {
 	if unit, ok := single[key]; ok {
 		most, example := math.MaxFloat64, "2.0"
@@ -58,7 +57,6 @@ func parseInteractivity(v any, bad func(problem, hint string)) (Limit, bool) {
 	return Limit{Key: E2EPerToken + "_p90", Metric: E2EPerToken, Stat: "p90", Value: msPerS / x, Unit: "ms"}, true
 }
 
-// limitHint is what to write in place of an unknown limit: the one that was probably meant, else all.
 func limitHint(key string) string {
 	if slices.Contains(Latencies, key) {
 		return fmt.Sprintf("write %s_p95, or another of %s", key, strings.Join(SLOStats, " "))
@@ -84,8 +82,6 @@ func limitHint(key string) string {
 		"; or one of " + strings.Join(others, " ")
 }
 
-// meantStat is the statistic with the letters of stat in another order, or without its p: p59, 95, P99. Other
-// percentiles are as near to one as to another.
 func meantStat(stat string) (meant string, ok bool) {
 	letters := func(s string) string {
 		runes := []rune(strings.ToLower(s))
@@ -100,7 +96,6 @@ func meantStat(stat string) (meant string, ok bool) {
 	return "", false
 }
 
-// meantNumber is the number in a string: "2", or "5%" for 0.05.
 func meantNumber(v any) (float64, bool) {
 	text, _ := v.(string)
 	digits, percent := strings.CutSuffix(strings.TrimSpace(text), "%")
@@ -122,7 +117,6 @@ func cutStat(key string) (metric, stat string, ok bool) {
 	return key[:i], key[i+1:], true
 }
 
-// milliseconds reads the value of a latency limit.
 func milliseconds(key string, v any, bad func(problem, hint string)) (float64, bool) {
 	hint := fmt.Sprintf(`write %s = "800ms"`, key)
 	switch x := v.(type) {
@@ -147,7 +141,6 @@ func milliseconds(key string, v any, bad func(problem, hint string)) (float64, b
 	return 0, false
 }
 
-// dottedHint is what to write in place of key.inner: ttft_p999 for ttft_p99.9.
 func dottedHint(key, inner string) string {
 	if meant := key + inner; strings.HasSuffix(meant, "_p999") {
 		return fmt.Sprintf(`write %s = "1s"`, meant)

@@ -30,7 +30,6 @@ var mlperf = map[string]map[string]float64{
 	"qwen3-vl-235b/server":      {"e2e_p99": 12_000},
 }
 
-// decodePreset adds the limits of an MLPerf preset. A limit of the table itself replaces that of the preset.
 func (c *SLO) decodePreset(v any, own map[string]any, bad func(key, problem, hint string)) {
 	name, _ := v.(string)
 	limits, ok := mlperf[name]
@@ -47,7 +46,6 @@ func (c *SLO) decodePreset(v any, own map[string]any, bad func(key, problem, hin
 	}
 }
 
-// scenarios are those of MLPerf LoadGen: all requests at once, Poisson arrivals, one request at a time.
 var scenarios = []string{"Offline", "Server", "SingleStream"}
 
 // LoadGen's minima (mlperf.conf): queries of SingleStream, samples of Offline, duration of Server.
@@ -57,8 +55,6 @@ const (
 	serverSeconds  = 600
 )
 
-// ApplyPresets fills in the defaults of the row's workload and scenario, and reports keys that contradict the
-// scenario.
 func (s *Spec) ApplyPresets(bad func(key, problem, hint string)) {
 	s.presetTile(bad)
 	unstated := s.Requests == 0 && s.Duration == 0

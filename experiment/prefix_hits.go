@@ -8,11 +8,8 @@ import (
 	"bench/experiment/workload"
 )
 
-// ReplaysTrace reports whether the requests arrive at the times of a trace.
 func (s *Spec) ReplaysTrace() bool { return s.Trace != nil && s.Arrival.Process == "trace" }
 
-// SharesPrefixes reports whether prompts of the point can have a common prefix, even a cold one: requests
-// with a prefix, in a conversation, of a tiling, or of a trace with block hashes.
 func (s *Spec) SharesPrefixes() bool {
 	if s.Tile != nil {
 		return true
@@ -26,7 +23,6 @@ func (s *Spec) SharesPrefixes() bool {
 // mostBlocks are the most blocks of a cache that PrefixHits simulates: each takes memory here.
 const mostBlocks = 4 << 20
 
-// PrefixCache is the cache that PrefixHits simulates.
 type PrefixCache struct {
 	Block int // tokens in a block; 0 = workload.BlockTokens
 	Room  int // tokens; 0 = unbounded
@@ -35,15 +31,14 @@ type PrefixCache struct {
 	Thought  workload.Thought // reasoning that no later turn sends back; nil = none
 }
 
-// Countable reports whether PrefixHits can simulate the room of the cache.
 func (c PrefixCache) Countable() bool { return c.blocks() >= 1 && c.blocks() <= mostBlocks }
 
 func (c PrefixCache) block() int { return cmp.Or(c.Block, workload.BlockTokens) }
 
 func (c PrefixCache) blocks() int { return c.Room / c.block() }
 
-// PrefixHits yields the point's requests in order, without end, each with the number of its prompt tokens
-// that the cache holds. It evicts as vLLM does. Its room must be Countable, or 0.
+// PrefixHits yields the point's requests, without end, each with the prompt tokens that the cache holds; it evicts as
+// vLLM does.
 func (s *Spec) PrefixHits(c PrefixCache) iter.Seq2[workload.Request, int] {
 	pool := workload.Unbounded(c.block())
 	if c.Room > 0 {

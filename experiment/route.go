@@ -7,7 +7,6 @@ import (
 	"bench/experiment/workload"
 )
 
-// Route is where the requests of a class go.
 type Route struct {
 	Endpoint string // of the class; empty = the target's, with all of its replicas
 	Model    string // of the class; empty = the target's, or the one of the class's endpoint
@@ -18,7 +17,6 @@ func (s *Spec) RouteOf(c *workload.Class, t Target) Route {
 	return Route{Endpoint: c.Endpoint, Model: c.Model, API: cmp.Or(c.API, s.APIFor(t))}
 }
 
-// Routes lists the routes that a set of points uses, each once.
 func Routes(specs []Spec, t Target) (out []Route) {
 	for i := range specs {
 		for _, c := range specs[i].Classes() {

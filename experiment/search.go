@@ -14,11 +14,8 @@ import (
 	"bench/experiment/workload"
 )
 
-// Search finds a rate or a concurrency: rate = { search = "slo", min = 1, max = 64 } in a row. Every
-// probe is a point of its own, at the probed load, and decided from its row alone.
 type Search struct {
 	Axis string `toml:"-" json:"axis"` // rate, concurrency
-	// Goal is slo: the highest load that meets the SLO; or saturation: the highest rate that the server sustains.
 	Goal string `toml:"search" json:"search"`
 
 	Min       float64       `toml:"min" json:"min"`
@@ -31,14 +28,12 @@ type Search struct {
 	First     workload.Span `toml:"-" json:"first_warmup_s,omitempty"`   // the row's warm-up; later probes warm up as long as the server needs
 }
 
-// Defaults of a search.
 const (
 	DefaultProbes                  = 40
 	DefaultTolerance Share         = 0.05
 	DefaultBudget    workload.Span = workload.Span(20 * time.Minute)
 )
 
-// Probe is what a search chooses of a run.
 type Probe struct {
 	Load           float64
 	Warmup, Window workload.Span // 0 = the row's
@@ -47,7 +42,6 @@ type Probe struct {
 // Share is a part of a whole: "5%" or 0.05 in a matrix.
 type Share float64
 
-// DecodeTOML takes a percentage in quotes, or a number.
 func (s *Share) DecodeTOML(v any, bad func(key, problem, hint string)) {
 	x, ok := workload.Number(v)
 	if text, isText := v.(string); isText {
@@ -66,20 +60,17 @@ func (s *Share) DecodeTOML(v any, bad func(key, problem, hint string)) {
 
 func (s Share) String() string { return strconv.FormatFloat(100*float64(s), 'g', 4, 64) + " %" }
 
-// Values of Search.Goal.
 const (
 	GoalSLO        = "slo"
 	GoalSaturation = "saturation"
 )
 
-// Bounds of a search. Loads that differ by less than 1 % can have the same name.
 const (
 	leastTolerance, mostTolerance Share = 0.01, 1
 
 	mostProbes = 1000
 )
 
-// Check reports every mistake in the search of a row; s is the row at the search's lowest load.
 func (k *Search) Check(s *Spec, bad func(key, problem, hint string)) {
 	k.checkFor(s, bad)
 	k.checkRange(bad)
@@ -142,7 +133,6 @@ func (k *Search) checkRange(bad func(key, problem, hint string)) {
 	}
 }
 
-// ProbeAt is the point of a search at a load.
 func (s *Spec) ProbeAt(at Probe, repeat int) Spec {
 	p := *s
 	p.Repeat = repeat
@@ -168,12 +158,10 @@ func (k *Search) ProbeOf(s *Spec) Probe {
 	return Probe{Load: k.LoadOf(s), Warmup: s.Warmup.Time, Window: s.Duration}
 }
 
-// Algorithm is the algorithm that chooses the loads.
 func (k *Search) Algorithm() stats.Search {
 	return stats.Search{Min: k.Min, Max: k.Max, Tolerance: float64(k.Tolerance), Whole: k.Axis == "concurrency"}
 }
 
-// Pace is the length of the probes.
 func (k *Search) Pace() stats.Pace {
 	const shortest = 10 // s
 	longest := time.Duration(k.Longest).Seconds()
@@ -184,10 +172,8 @@ func (k *Search) Pace() stats.Pace {
 	return stats.Pace{Budget: time.Duration(k.MaxTime()).Seconds(), Warmup: time.Duration(k.First).Seconds(), Least: least, Most: longest}
 }
 
-// MaxTime is the longest time of all probes.
 func (k *Search) MaxTime() workload.Span { return cmp.Or(k.Budget, DefaultBudget) }
 
-// MaxProbes is the largest number of probes.
 func (k *Search) MaxProbes() int { return cmp.Or(k.Probes, DefaultProbes) }
 
 func (k *Search) LoadOf(s *Spec) float64 {
@@ -197,7 +183,6 @@ func (k *Search) LoadOf(s *Spec) float64 {
 	return float64(s.Concurrency)
 }
 
-// String is the search in short: "SLO, 1 to 64/s within 5 %".
 func (k *Search) String() string {
 	u := "/s"
 	if k.Axis == "concurrency" {

@@ -2,13 +2,11 @@ package experiment
 
 import "bench/experiment/workload"
 
-// Share is the part of the point's arrivals that one of several workers sends; workers count from 0.
 func (s *Spec) Share(worker, of int) workload.Share {
 	return workload.Share{Worker: worker, Of: of, RowConcurrency: s.EffectiveLoad().Concurrency, Seed: s.planSeed()}
 }
 
-// CannotShare is why several workers can't send the point together, and a hint; both empty: they can. Each sends the
-// arrivals that are dealt to it and knows nothing of the others' answers.
+// CannotShare is why several workers can't send the point together, and a hint; both empty: they can.
 func (s *Spec) CannotShare() (problem, hint string) {
 	switch {
 	case s.Tile != nil:

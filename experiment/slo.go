@@ -10,7 +10,6 @@ import (
 	"bench/experiment/workload"
 )
 
-// SLO is the [slo] table: the limits that make a row acceptable.
 type SLO struct {
 	Limits []Limit `json:"limits,omitempty"`
 	Each   []Limit `json:"each,omitempty"` // limits of a single request, for goodput
@@ -34,7 +33,6 @@ var ofOne = []string{"ttft", "ttfo", "tpot", "e2e"}
 // E2EPerToken is the metric that an SLO can limit beside Latencies: E2E over output tokens.
 const E2EPerToken = "e2e_per_token"
 
-// SLOStats are the statistics of a latency that an SLO can limit.
 var SLOStats = []string{"p50", "p90", "p95", "p99", "p999", "mean"}
 
 // single are the limits without a statistic, with their unit.
@@ -51,21 +49,16 @@ var single = map[string]string{
 // minInteractivity is another way to write the limit e2e_per_token_p90: its reciprocal, in tokens per second.
 const minInteractivity = "min_e2e_interactivity"
 
-// NeedsStream reports whether the metric exists only with streaming.
 func (l Limit) NeedsStream() bool {
 	return slices.Contains([]string{"ttft", "ttft_from_send", "ttfe", "ttfo", "tpot", "itl"}, l.Metric)
 }
 
-// EasierByLoad reports whether more load helps to meet the limit: a minimum, or a price.
 func (l Limit) EasierByLoad() bool {
 	return strings.HasPrefix(l.Key, "min_") || strings.HasPrefix(l.Key, "usd_")
 }
 
-// OfRequests reports whether the limit is on single requests, and not on a throughput or a price, which are
-// figures of the whole row.
 func (l Limit) OfRequests() bool { return l.Stat != "" || l.Metric == "error_rate" }
 
-// P is the statistic as a share: 0.95 for p95; ok is false for a mean.
 func (l Limit) P() (p float64, ok bool) {
 	digits, found := strings.CutPrefix(l.Stat, "p")
 	if !found {
@@ -75,7 +68,6 @@ func (l Limit) P() (p float64, ok bool) {
 	return p, err == nil
 }
 
-// String is the limit as people read it: "ttft_p95 ≤ 1000 ms".
 func (l Limit) String() string {
 	sign := "≤"
 	if strings.HasPrefix(l.Key, "min_") {
@@ -84,10 +76,8 @@ func (l Limit) String() string {
 	return fmt.Sprintf("%s %s %s %s", l.Key, sign, strconv.FormatFloat(l.Value, 'f', -1, 64), l.Unit)
 }
 
-// All is Limits and Each.
 func (c SLO) All() []Limit { return append(slices.Clone(c.Limits), c.Each...) }
 
-// DecodeTOML reads the table: metric → limit, and the sub-table each.
 func (c *SLO) DecodeTOML(v any, bad func(key, problem, hint string)) {
 	table, ok := v.(map[string]any)
 	if !ok {
@@ -149,13 +139,11 @@ func (c SLO) PerRequest() []Limit {
 	return each
 }
 
-// With is the SLO with each limit of own in place of that with the same key.
 func (c SLO) With(own SLO) SLO {
 	return SLO{Limits: override(c.Limits, own.Limits), Each: override(c.Each, own.Each)}
 }
 
-// forClass is the SLO of a class with limits of its own. A class inherits no limit on a throughput or a
-// price: these are figures of the whole row.
+// forClass: a class inherits no limit on a throughput or a price, which are figures of the whole row.
 func (c SLO) forClass(own SLO) SLO {
 	inherited := SLO{Each: c.Each}
 	for _, l := range c.Limits {
@@ -185,12 +173,10 @@ func (s *Spec) ClassOverrides(class, key string) bool {
 	return false
 }
 
-// HasLimits reports whether the row or one of its classes has a limit.
 func (s *Spec) HasLimits() bool {
 	return len(s.SLO.Limits) > 0 || slices.ContainsFunc(s.Mix, func(c workload.Class) bool { return len(c.SLO) > 0 })
 }
 
-// LimitsMetric reports whether the row or one of its classes has a limit on a metric.
 func (s *Spec) LimitsMetric(metric string) bool {
 	limits := func(c SLO) bool {
 		return slices.ContainsFunc(c.All(), func(l Limit) bool { return l.Metric == metric })
@@ -198,13 +184,10 @@ func (s *Spec) LimitsMetric(metric string) bool {
 	return limits(s.SLO) || slices.ContainsFunc(s.Mix, func(c workload.Class) bool { return len(c.SLO) > 0 && limits(s.ClassSLO(c)) })
 }
 
-// EveryClassOverrides reports whether each class has its own limit for a key, so that none of the row's requests is
-// left for the row's limit.
 func (s *Spec) EveryClassOverrides(key string) bool {
 	return len(s.Mix) > 0 && !slices.ContainsFunc(s.Mix, func(c workload.Class) bool { return !s.ClassOverrides(c.Name, key) })
 }
 
-// ClassSLO is the row's SLO with each limit of the class in place of that with the same key.
 func (s *Spec) ClassSLO(c workload.Class) SLO {
 	var own SLO
 	if c.SLO != nil {

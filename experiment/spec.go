@@ -1,10 +1,6 @@
-// Package experiment is the [[row]] table of a matrix, and the tables beside it that decide how a row is
-// judged: [target], [slo], [gate] and a search. Its main type is Spec: one point of a row, with one value for
-// each axis.
-//
-// The order of steps: package sweep decodes a row into Specs and calls Preset, then Check on each. Packages
-// below take a checked Spec: workload makes its requests, endpoint runs it, record summarizes it, verdict
-// judges it. This package sends nothing, reads no results and judges nothing.
+// Package experiment is the [[row]] table of a matrix, and the tables beside it that decide how a row is judged:
+// [target], [slo], [gate] and a search. Its main type is Spec, one point of a row, which package sweep decodes and
+// checks. It sends nothing, reads no results and judges nothing.
 package experiment
 
 import (
@@ -19,8 +15,7 @@ import (
 	"bench/experiment/workload"
 )
 
-// Spec is one point of a row: everything that decides what is sent, when, and how it is judged. Its JSON is
-// the input of the point's hash.
+// Spec is one point of a row. Its JSON is the input of the point's hash.
 type Spec struct {
 	Name   string `toml:"name" json:"name"`
 	Point  []Axis `toml:"-" json:"point,omitempty"` // the value of each axis, in the order of the row's keys
@@ -58,7 +53,6 @@ type Spec struct {
 	SLO     SLO     `toml:"slo" json:"slo"`
 }
 
-// Values of the key run.
 const (
 	RunAll       = "all"
 	runUntilFail = "until_fail"
@@ -73,13 +67,11 @@ type Axis struct {
 	Value string `json:"value"` // as in file names
 }
 
-// Streams reports whether tokens are streamed.
 func (s *Spec) Streams() bool { return s.Stream == nil || *s.Stream }
 
 // mostRequests bounds the records of a row, which stay in memory until the row is summarized.
 const mostRequests = 5_000_000
 
-// Check reports every mistake in the point.
 func (s *Spec) Check(bad func(key, problem, hint string)) {
 	if s.Stop != "" && s.Stop != "forced" && s.Stop != "natural" {
 		bad("stop", "unknown stop "+strconv.Quote(s.Stop), `write "forced" or "natural"`)
@@ -136,7 +128,6 @@ func (s *Spec) checkSLO(bad func(key, problem, hint string)) {
 	}
 }
 
-// CheckFigures reports limits on figures of the whole row that the row does not have.
 func (s *Spec) CheckFigures(bad func(key, problem, hint string)) {
 	for _, l := range s.SLO.Limits {
 		switch {
@@ -148,19 +139,15 @@ func (s *Spec) CheckFigures(bad func(key, problem, hint string)) {
 	}
 }
 
-// ExpectedRequests is the expected number of requests in a window of the specified duration; 0 = not limited
-// by time.
 func (s *Spec) ExpectedRequests() float64 {
 	start := time.Duration(s.Warmup.Time)
 	return s.Arriving(start, start+time.Duration(s.Duration)) * s.RequestsPerArrival()
 }
 
-// HasConstantRate reports whether single requests arrive at a finite rate that stays the same.
 func (s *Spec) HasConstantRate() bool {
 	return s.Rate > 0 && !s.Rate.IsInf() && !s.IsConversation() && !s.IsColdStart() && s.Arrival.IsSteady()
 }
 
-// Label is the point's name for people: "D-saturation concurrency=8".
 func (s *Spec) Label() string {
 	parts := []string{s.Name}
 	for _, a := range s.Point {
@@ -169,8 +156,8 @@ func (s *Spec) Label() string {
 	return strings.Join(parts, " ")
 }
 
-// ExpectedDuration is the shortest time of warm-up and window: the durations, or the number of requests
-// divided by the rate. known is false for a number of requests in a closed loop.
+// ExpectedDuration is the shortest time of warm-up and window; known is false for a number of requests in a closed
+// loop.
 func (s *Spec) ExpectedDuration() (d time.Duration, known bool) {
 	rate := float64(s.Rate)
 	if s.HasConversations() {
@@ -186,7 +173,6 @@ func (s *Spec) ExpectedDuration() (d time.Duration, known bool) {
 // planSeed is the seed of the point's plan: each repeat has its own lengths and arrivals.
 func (s *Spec) planSeed() uint64 { return s.Seed ^ uint64(s.Repeat)*0x9e3779b97f4a7c15 }
 
-// Plan is the point's schedule and prompts. Each run uses another salt.
 func (s *Spec) Plan(salt string) *workload.Plan {
 	return workload.NewPlan(s.Workload, s.planSeed(), salt).For(s.EffectiveLoad())
 }
@@ -201,7 +187,6 @@ func LoadAxis(s *Spec) (axis string, others []Axis) {
 	return axis, slices.DeleteFunc(slices.Clone(s.Point), func(a Axis) bool { return a.Key == axis })
 }
 
-// Varies reports whether the row has a list of values for a key.
 func (s *Spec) Varies(key string) bool {
 	return slices.ContainsFunc(s.Point, func(a Axis) bool { return a.Key == key })
 }

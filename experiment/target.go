@@ -25,18 +25,15 @@ type Target struct {
 	Routing  string   `toml:"routing" json:"routing,omitempty"` // round_robin (also if empty) or sticky: all turns of a session to one replica
 }
 
-// Values of the key routing.
 const (
 	RoundRobin = "round_robin"
 	Sticky     = "sticky"
 )
 
-// Spread is how requests are spread over the replicas.
 func (t Target) Spread() workload.Replicas {
 	return workload.Replicas{N: len(t.Replicas), Sticky: t.Routing == Sticky}
 }
 
-// Check reports every mistake in the table.
 func (t Target) Check(bad func(key, problem, hint string)) {
 	t.Target.Check(bad)
 	t.checkEndpoints(bad)
@@ -78,7 +75,6 @@ func (t Target) checkReplicas(bad func(key, problem, hint string)) {
 	checkURLs("replicas", t.Replicas, "remove one: each replica gets the same share", bad)
 }
 
-// checkURLs checks a list of servers; twice is the hint for one that is in it twice.
 func checkURLs(key string, urls []string, twice string, bad func(key, problem, hint string)) {
 	seen := map[string]bool{}
 	for i, e := range urls {
@@ -98,7 +94,6 @@ func checkURLs(key string, urls []string, twice string, bad func(key, problem, h
 	}
 }
 
-// BaseURL is the base URL of the API at an endpoint as people type it.
 func BaseURL(endpoint string) (string, error) { return target.BaseURL(endpoint) }
 
 // EndpointName is an endpoint as part of a name: host and port, without scheme, /v1 and user info.
@@ -117,7 +112,6 @@ func EndpointName(endpoint string) string {
 // ExpectedFacts are the keys of [target.facts] that a reader of the report needs and bench can't see.
 var ExpectedFacts = []string{"driver", "network", "quantization", "server_flags", "storage", "tokenizer"}
 
-// Unspecified lists the keys of [target] that a reader of the report needs and that are not specified.
 func (t Target) Unspecified() []string {
 	missing := []string{}
 	if t.Hardware == "" {

@@ -21,7 +21,6 @@ const (
 	perInFlight = 3 // contexts per request in flight
 )
 
-// Sizing is the number of contexts that fill a tier of the KV cache, with its inputs.
 type Sizing struct {
 	Overflows bool // the contexts exceed the server's own cache instead, as the model's bytes are unknown
 
@@ -41,19 +40,16 @@ const gib = 1 << 30
 
 func (z Sizing) ContextGiB() float64 { return z.BytesPerToken * float64(z.Input) / gib }
 
-// Contexts is the number of contexts that fit: floor(ratio · tier / context).
 func (z Sizing) Contexts() int {
 	return int(math.Min(math.Floor(z.Ratio*z.OffloadGiB*gib/(z.BytesPerToken*float64(z.Input))), math.MaxInt32))
 }
 
-// noneFits is the error of a tier that is smaller than one context.
 func (z Sizing) noneFits() error {
 	return fmt.Errorf("no context fits: %.4g × %.4g GiB to fill, but a context of %d tokens at %.10g bytes takes "+
 		"%.4g GiB\nhint: a larger tier (offload_gib), a shorter input or fewer bytes_per_token",
 		z.Ratio, z.OffloadGiB, z.Input, z.BytesPerToken, z.ContextGiB())
 }
 
-// sizing is the row's sizing with the defaults; 0 bytes per token = take them from the model.
 func sizing(t *workload.Tile, input, gpus int) Sizing {
 	z := Sizing{OffloadGiB: t.OffloadGiB, Ratio: t.Ratio, BytesPerToken: t.BytesPerToken, Input: input}
 	if t.OffloadPerGPUGiB > 0 {
@@ -68,7 +64,6 @@ func sizing(t *workload.Tile, input, gpus int) Sizing {
 	return z
 }
 
-// withModel takes the bytes per token from a model.
 func (z Sizing) withModel(m roofline.Model, t *workload.Tile) Sizing {
 	s := roofline.Setup{Model: m, KVPrecision: t.KVPrecision}
 	z.Model, z.KVPrecision = m.ID, cmp.Or(t.KVPrecision, "bf16")
@@ -80,15 +75,12 @@ func (z Sizing) withModel(m roofline.Model, t *workload.Tile) Sizing {
 	return z
 }
 
-// errUnsized is the error of a row whose number of contexts depends on an unknown model.
 var errUnsized = errors.New("the number of contexts depends on the model's KV cache, and the model is unknown\n" +
 	"hint: write model in [target], or bytes_per_token or contexts in [row.tile]")
 
-// errNoCache is the error of a row whose contexts depend on an unknown cache of the server.
 var errNoCache = errors.New("the server does not report its KV cache (vllm:cache_config_info), " +
 	"which fit = \"hbm\" needs\nhint: state the contexts: contexts = 8 in [row.tile]")
 
-// Machine is what the number of contexts depends on besides the row.
 type Machine struct {
 	Models      roofline.Models
 	Model       string // served name; empty = not known yet
@@ -96,9 +88,7 @@ type Machine struct {
 	CacheTokens int // of the server's own KV cache; 0 = not reported
 }
 
-// SizeTiling fills in the contexts of a tiling row, and the concurrency, warm-up and requests that depend on
-// them. The sizing is nil for a row that specifies its contexts or has them from the server's own cache, and for
-// other rows.
+// SizeTiling fills in the contexts of a tiling row, and what depends on them. The sizing is nil if they are stated.
 func (s *Spec) SizeTiling(m Machine) (*Sizing, error) {
 	if s.Tile == nil {
 		return nil, nil
@@ -154,15 +144,12 @@ func (s *Spec) countContexts(t *workload.Tile, m Machine) (*Sizing, error) {
 	return &z, nil
 }
 
-// A short rotation ends before clocks, graphs and batches of the server are warm: the warm-up takes at least
-// warmTime, or 1/warmShares of the duration if that is less.
+// The warm-up takes at least warmTime, or 1/warmShares of the duration: a short rotation does not warm a server.
 const (
 	warmTime   = workload.Span(time.Minute)
 	warmShares = 10
 )
 
-// tileWarmup is the whole first rotation, which can't hit any cache, and at least warmTime. If rounds or
-// requests end the row, it is the rotation alone.
 func (s *Spec) tileWarmup(contexts int) workload.Extent {
 	e := workload.Extent{Requests: contexts}
 	switch {
@@ -174,7 +161,6 @@ func (s *Spec) tileWarmup(contexts int) workload.Extent {
 	return e
 }
 
-// sized counts the bytes of a context.
 func (s *Spec) sized(t *workload.Tile, m Machine) (Sizing, error) {
 	if t.OffloadPerGPUGiB > 0 && m.GPUs < 1 {
 		return Sizing{}, errors.New("offload_gib_per_gpu needs the number of GPUs\nhint: gpus = 8 in [target]")
@@ -196,7 +182,6 @@ func (s *Spec) sized(t *workload.Tile, m Machine) (Sizing, error) {
 	return z, nil
 }
 
-// presetTile fills in the defaults of a tiling row, and reports a size that no context fits.
 func (s *Spec) presetTile(bad func(key, problem, hint string)) {
 	if s.Generator != workload.Tiling {
 		return
@@ -232,8 +217,6 @@ func (s *Spec) presetTile(bad func(key, problem, hint string)) {
 	}
 }
 
-// sizedLoad is the load to check: with placeholders for what Size fills in later, and for the end of an
-// endless row.
 func (s *Spec) sizedLoad() workload.Load {
 	l := s.EffectiveLoad()
 	if s.UntilInterrupted() && l.Duration == 0 && l.Requests == 0 {
@@ -251,6 +234,5 @@ func (s *Spec) sizedLoad() workload.Load {
 	return l
 }
 
-// ContextsToOverflow is the smallest number of contexts that always miss in an LRU cache of that many
-// tokens, when they come in a circle: the cache can't hold all but one. With fewer contexts some hit.
+// ContextsToOverflow is the smallest number of contexts that always miss in an LRU cache of that many tokens.
 func ContextsToOverflow(cache, input int) int { return (cache+input-1)/input + 1 }

@@ -7,7 +7,6 @@ import (
 	"bench/experiment/unit"
 )
 
-// TraceEndHint is what keeps a trace from ending within the warm-up.
 func (s *Spec) TraceEndHint() string {
 	if s.ReplaysSessions() && s.Arrival.Process != "trace" {
 		return "make warmup shorter, or write repeat = true in [row.trace]"
@@ -15,8 +14,6 @@ func (s *Spec) TraceEndHint() string {
 	return "make warmup shorter"
 }
 
-// checkTraceEnd reports a trace that is certain to end within the warm-up. In a closed loop whose warm-up is a time the
-// server's speed decides.
 func (s *Spec) checkTraceEnd(bad func(key, problem, hint string)) {
 	most, span, ends := s.AtMost()
 	warmup := time.Duration(s.Warmup.Time)

@@ -8,18 +8,14 @@ import (
 	"bench/experiment/workload"
 )
 
-// A row with until = "decided" is judged while it runs, and ends when its SLO is decided. The looks come
-// after doubling numbers of requests, and each spends a part of the error probability (stats.Looks). A look
-// takes the first n requests by arrival, once all of them have ended: the fast ones alone would show a better
-// server.
+// The looks of a row with until = "decided" are of the first n requests by arrival, once all of them have ended: the
+// fast ones alone would show a better server.
 
-// Values of the key until.
 const (
 	UntilDecided     = "decided" // the row ends when its SLO is decided
 	untilInterrupted = "stopped" // the row runs until it is interrupted
 )
 
-// UntilInterrupted reports whether the row runs until it is interrupted.
 func (s *Spec) UntilInterrupted() bool { return s.Until == untilInterrupted }
 
 // A row of at least one of these sizes does not keep its records in memory.
@@ -29,14 +25,11 @@ const (
 	spoolsFastest      = 0.05   // s: a worker's requests take no less
 )
 
-// SpoolsRecords reports whether the row may have too many records for the memory: they are read back from
-// its file at the end.
 func (s *Spec) SpoolsRecords() bool {
 	could := max(float64(s.Requests), s.ExpectedRequests(), float64(s.Concurrency)*time.Duration(s.Duration).Seconds()/spoolsFastest)
 	return s.UntilInterrupted() || s.Duration >= spoolsFrom || could >= spoolsFromRequests
 }
 
-// checkUntil reports a row that can't be decided, or not while it runs.
 func (s *Spec) checkUntil(bad func(key, problem, hint string)) {
 	switch {
 	case s.Until == "":
@@ -57,7 +50,6 @@ func (s *Spec) checkUntil(bad func(key, problem, hint string)) {
 	}
 }
 
-// decidable reports whether more requests can decide any limit of the row or of one of its classes.
 func (s *Spec) decidable() bool {
 	if slices.ContainsFunc(s.SLO.Limits, Limit.Decidable) {
 		return true
@@ -67,9 +59,7 @@ func (s *Spec) decidable() bool {
 	})
 }
 
-// Decidable reports whether more requests can decide the limit. Other limits are judged once, at the end: a
-// throughput or a price is one figure of the whole window, and no number of requests proves an error rate of
-// 0.
+// Decidable reports whether more requests can decide the limit; no number of them proves an error rate of 0.
 func (l Limit) Decidable() bool {
 	return l.Stat != "" || l.Metric == "error_rate" && l.Value > 0 && l.Value < 1
 }

@@ -1,12 +1,10 @@
-// Package answer checks what a server answers: structured output against its schema, tool calls against the
-// schemas of their tools, and a text against the answers that are correct.
+// Package answer checks what a server answers: structured output against its schema, tool calls against the schemas
+// of their tools, and a text against the answers that are correct.
 //
-// The order of steps: Parse reads from the fields of a request body what its answer must be; Check compares an
-// answer with it. A Verdict has codes and no text of the answer. Both are pure: no schema refers to a file or an
-// address, and an answer of any bytes costs a bounded time and never panics.
+// Parse reads from a request body what its answer must be; Check compares. Both are pure: no schema refers to a file
+// or an address, and an answer of any bytes costs a bounded time and never panics.
 package answer
 
-// Answer is an answer as the client has put it together, without reasoning.
 type Answer struct {
 	Content string
 	Calls   []Call // tool calls, in their order
@@ -25,7 +23,6 @@ type Verdict struct {
 	Reason  Reason // why it is not valid; empty = it is, or was not checked
 }
 
-// Reason is why an answer is not valid: a stable code.
 type Reason string
 
 // The reasons, in docs/answers.md.
@@ -47,8 +44,6 @@ const (
 	ArgumentsForm  Reason = "arguments_not_allowed" // the tool's schema refuses them
 )
 
-// Check compares an answer with what the request expects; a nil Expectation expects nothing, and without expected
-// answers none is correct or wrong.
 func Check(a *Answer, e *Expectation, expected []string) Verdict {
 	var v Verdict
 	if reason, checked := e.check(a); checked {
@@ -66,7 +61,6 @@ func Check(a *Answer, e *Expectation, expected []string) Verdict {
 	return v
 }
 
-// limited reports whether the answer ended at its token limit, in the words of the APIs.
 func (a *Answer) limited() bool {
 	switch a.Finish {
 	case "length", "max_tokens", "max_output_tokens", "incomplete":

@@ -5,9 +5,8 @@ import (
 	"unicode"
 )
 
-// Correct reports whether a text is one of the expected answers: the whole text, its last line without a leading
-// "Answer:" or "####", or the content of its last \boxed{}. Capitals, white space around it, Markdown's emphasis,
-// quotes and a final punctuation mark make no difference; nothing else is forgiven.
+// Correct reports whether a text is one of the expected answers: the whole text, its last line without "Answer:" or
+// "####", or its last \boxed{}. Case, outer white space and Markdown, and a final mark do not count.
 func Correct(text string, expected []string) bool {
 	candidates := []string{plain(text), lastLine(text)}
 	if box, ok := boxed(text); ok {
@@ -23,7 +22,6 @@ func Correct(text string, expected []string) bool {
 	return false
 }
 
-// plain is a text without what makes no difference.
 func plain(text string) string {
 	for before := ""; before != text; {
 		before = text
@@ -33,7 +31,6 @@ func plain(text string) string {
 	return strings.ToLower(text)
 }
 
-// lastLine is the last line that is not empty, without the words that announce the answer.
 func lastLine(text string) string {
 	text = strings.TrimRightFunc(text, unicode.IsSpace)
 	line := plain(text[strings.LastIndexByte(text, '\n')+1:])
@@ -45,7 +42,6 @@ func lastLine(text string) string {
 	return line
 }
 
-// boxed is the content of the last \boxed{…}.
 func boxed(text string) (string, bool) {
 	const begin = `\boxed{`
 	from := strings.LastIndex(text, begin)

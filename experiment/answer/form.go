@@ -11,7 +11,6 @@ import (
 // form is what the text of an answer must be.
 type form interface{ check(text string) Reason }
 
-// jsonForm is one JSON value and nothing else.
 type jsonForm struct {
 	object bool    // an object
 	schema *schema // nil = any
@@ -33,7 +32,6 @@ func (f *jsonForm) check(text string) Reason {
 	return f.schema.check(value)
 }
 
-// choiceForm is one of several texts.
 type choiceForm []string
 
 func (f choiceForm) check(text string) Reason {
@@ -43,7 +41,6 @@ func (f choiceForm) check(text string) Reason {
 	return NotAChoice
 }
 
-// patternForm is a text that a regular expression matches from its begin to its end.
 type patternForm struct{ *regexp.Regexp }
 
 func (f patternForm) check(text string) Reason {
@@ -53,11 +50,9 @@ func (f patternForm) check(text string) Reason {
 	return NoMatch
 }
 
-// maxDepth limits the nesting of a JSON value.
 const maxDepth = 512
 
-// usable reports whether a value is nested no deeper than that, and all its numbers are of a size that programs can
-// compute with: exact arithmetic on 1e999999 takes a second.
+// usable: exact arithmetic on numbers such as 1e999999 takes a second.
 func usable(value any, depth int) bool {
 	if depth == 0 {
 		return false
@@ -87,7 +82,6 @@ func usableNumber(text string) bool {
 	return !has || len(strings.TrimLeft(exponent, "+-0")) <= 3
 }
 
-// decode reads one JSON value and nothing behind it.
 func decode(text string, into any) error {
 	dec := json.NewDecoder(strings.NewReader(text))
 	dec.UseNumber()

@@ -9,7 +9,6 @@ import (
 	"slices"
 )
 
-// Expectation is what the answer to a request must be. It is for use by one goroutine.
 type Expectation struct {
 	form   form               // of the text; nil = any
 	tools  map[string]*schema // parameters by the tool's name; a nil schema = any object
@@ -20,8 +19,6 @@ type Expectation struct {
 // Forced reports whether the request forces the form of its answer: not only offers tools.
 func (e *Expectation) Forced() bool { return e != nil && (e.form != nil || e.choice == choiceRequired) }
 
-// Fields are the fields of a request body that say what its answer must be, in the APIs of OpenAI and Anthropic, and
-// those of vLLM, SGLang and llama.cpp.
 var Fields = slices.Sorted(maps.Keys(readers))
 
 // readers read each field. A null is an absent field.
@@ -40,7 +37,6 @@ var readers = map[string]func(*Expectation, json.RawMessage) error{
 	"tool_choice":        (*Expectation).readToolChoice,
 }
 
-// maxFields limits the bytes of all fields.
 const maxFields = 4 << 20
 
 // Parse reads what the answer to a request must be. value is a field of its body, nil for one that it does not have.
@@ -75,7 +71,6 @@ func (e *Expectation) checkNamed() error {
 	return nil
 }
 
-// format is response_format in the forms of OpenAI's APIs and llama.cpp.
 type format struct {
 	Type       string
 	JSONSchema *struct{ Schema json.RawMessage } `json:"json_schema"`
@@ -131,7 +126,6 @@ func (e *Expectation) readOutputs(text json.RawMessage) error {
 
 func (e *Expectation) readSchema(text json.RawMessage) error { return e.setSchema(text, false) }
 
-// setSchema expects JSON; a nil schema is any.
 func (e *Expectation) setSchema(text json.RawMessage, object bool) error {
 	f := &jsonForm{object: object}
 	e.form = f
@@ -167,7 +161,6 @@ func (e *Expectation) readPattern(text json.RawMessage) error {
 	return nil
 }
 
-// tool is a tool in the forms of chat, Responses and Anthropic's Messages.
 type tool struct {
 	Type        string
 	Name        string
@@ -209,7 +202,6 @@ func (e *Expectation) readTools(text json.RawMessage) error {
 	return nil
 }
 
-// readToolChoice reads the choice, in the forms of the same APIs.
 func (e *Expectation) readToolChoice(text json.RawMessage) error {
 	var word string
 	var object struct {

@@ -24,8 +24,7 @@ const (
 
 var errTrailing = errors.New("something stands behind the JSON value")
 
-// newSchema compiles a schema, which may be a JSON text within a string. A reference leads to the schema itself or
-// to a standard draft; formats ("format": "date") are not checked, as no server enforces them.
+// newSchema compiles a schema, which may be in a string. Formats are not checked, as no server enforces them.
 func newSchema(text json.RawMessage) (*schema, error) {
 	if len(text) > maxSchema {
 		return nil, fmt.Errorf("the schema has %d bytes, more than %d", len(text), maxSchema)
@@ -58,7 +57,6 @@ func newSchema(text json.RawMessage) (*schema, error) {
 // drafts are those by which a schema without $schema is read, the first that takes it.
 var drafts = []*jsonschema.Draft{jsonschema.Draft2020, jsonschema.Draft7, jsonschema.Draft4}
 
-// location is the name by which the compiler knows the schema.
 const location = "answer:///schema"
 
 // compile compiles a document. A panic of the compiler is an error of the schema.
@@ -100,7 +98,6 @@ func schemaError(err error) error {
 	return errors.New(strings.ReplaceAll(text, "\n", " "))
 }
 
-// byDepth compares two lines of an error by the location that they name.
 func byDepth(a, b string) int {
 	depth := func(line string) int {
 		_, line, _ = strings.Cut(line, "at '")
@@ -110,14 +107,12 @@ func byDepth(a, b string) int {
 	return cmp.Compare(depth(a), depth(b))
 }
 
-// noLoader refuses every reference to another document.
 type noLoader struct{}
 
 var errRemote = errors.New("references to files and addresses are not followed")
 
 func (noLoader) Load(string) (any, error) { return nil, errRemote }
 
-// check validates a value. Too many steps end it.
 func (s *schema) check(value any) (reason Reason) {
 	defer func() {
 		if p := recover(); p != nil { // errSteps, or a fault of the library

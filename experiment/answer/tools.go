@@ -2,7 +2,6 @@ package answer
 
 import "strings"
 
-// choice is what a request says about tool calls.
 type choice int
 
 const (
@@ -12,7 +11,6 @@ const (
 	choiceNone                   // no call
 )
 
-// checkCalls is the first reason against any of the calls.
 func (e *Expectation) checkCalls(calls []Call) Reason {
 	if e.choice == choiceNone {
 		return UnexpectedCall
@@ -47,8 +45,6 @@ func (e *Expectation) checkCall(c Call) Reason {
 	}
 }
 
-// callMarks begin a tool call in the text of common models. A server that leaves one there has no parser for the
-// model's tool calls.
 var callMarks = []string{"<tool_call>", "[TOOL_CALLS]", "<|python_tag|>", "<|tool_call", "<｜tool▁call", "<function="}
 
 func leftInText(content string) bool {

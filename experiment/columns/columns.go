@@ -1,6 +1,5 @@
-// Package columns lays text out on a terminal. It measures in columns of the screen: a letter takes one, a
-// wide character (most of Chinese, Japanese, Korean) two, a combining mark none. Text is safe already
-// (package safetext), but for colours.
+// Package columns lays text out on a terminal, in columns of the screen: a wide character (most of Chinese, Japanese,
+// Korean) takes two, a combining mark none. Text is safe already (package safetext), but for colours.
 package columns
 
 import (

@@ -1,6 +1,5 @@
 package published
 
-// Own is a measured or predicted point beside a figure; 0 = unknown.
 type Own struct {
 	TTFTMs, TPOTMs float64
 	OutputPerGPU   float64 // output tokens per second and GPU
@@ -14,10 +13,8 @@ type Compared struct {
 	OutputRatio *float64 `json:"output_over_published,omitempty"`
 }
 
-// MeanInput and MeanOutput are the mean lengths of the requests in tokens.
 func (f Figure) MeanInput() float64 { return f.meanShare() * float64(f.Input) }
 
-// MeanOutput is like MeanInput.
 func (f Figure) MeanOutput() float64 { return f.meanShare() * float64(f.Output) }
 
 func (f Figure) meanShare() float64 {

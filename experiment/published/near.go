@@ -6,7 +6,6 @@ import (
 	"slices"
 )
 
-// Query is a point to find figures for.
 type Query struct {
 	Model     string // ID of the model table
 	Precision string // of the weights; of the experts where they differ
@@ -18,23 +17,17 @@ type Query struct {
 	Engine        string  // the server's, whose figures come first; "" = unknown
 }
 
-// Tolerance is how far a mean length or concurrency may be from a published one, as a share of that, to count as the
-// same.
 const Tolerance = 0.1
 
 // stated is how far a length may be from the one that the source states to count as that: prompts are sized to within
 // a few tokens.
 const stated = 0.01
 
-// Near are the figures of the same model, precision, GPUs and lengths (the mean ones within Tolerance, or the stated
-// ones), the query's engine first: the highest throughputs, and for each engine the latencies at the nearest
-// concurrency. Without one within Tolerance, those are the next lower and the next higher, or the last on the only
-// side. Of several figures at one concurrency, the one of the nearest lengths counts; of these, the newest; of these,
-// the one with the lowest TPOT.
+// Near are the figures of the same model, precision, GPUs and lengths, the query's engine first: the highest
+// throughputs, and for each engine the latencies at the concurrency within Tolerance, else at its neighbours. Of
+// several at one concurrency the nearest lengths count, then the newest, then the lowest TPOT.
 func Near(q Query) []Figure { return near(All(), q) }
 
-// InDataSets are MLPerf's highest throughputs of the same model, precision and GPUs, with the lengths of its data
-// sets.
 func InDataSets(q Query) []Figure {
 	var out []Figure
 	for _, f := range All() {
@@ -79,7 +72,6 @@ func foreign(f Figure, q Query) int {
 	return 1
 }
 
-// layout is what figures share that are one curve over concurrency.
 func (f Figure) layout() (l struct {
 	engine  string
 	experts int
@@ -99,22 +91,18 @@ func (q Query) sameSetup(f Figure) bool {
 	return f.Model == q.Model && f.Precision == q.Precision && f.GPU == q.GPU && f.GPUs == q.GPUs
 }
 
-// distance is how far the lengths of a figure are from those of the query.
 func (q Query) distance(f Figure) float64 {
 	return math.Abs(math.Log(q.Input/f.MeanInput())) + math.Abs(math.Log(q.Output/f.MeanOutput()))
 }
 
-// within reports whether x is a published number but for this share; no x is within 0, an unstated number.
 func within(x, published, tolerance float64) bool {
 	return published > 0 && math.Abs(x/published-1) <= tolerance
 }
 
-// Close reports whether the figure's concurrency is within Tolerance.
 func (f Figure) Close(concurrency float64) bool {
 	return within(concurrency, float64(f.Concurrency), Tolerance)
 }
 
-// neighbours picks the figures of one curve, sorted by concurrency, that are next to a concurrency.
 func neighbours(curve []Figure, concurrency float64) []Figure {
 	highest := 0
 	for highest < len(curve) && curve[highest].Concurrency == 0 {

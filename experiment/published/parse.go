@@ -20,7 +20,6 @@ type row struct {
 	OutputPerGPU, OutputTotal               float64
 }
 
-// parse reads the columns of figures.csv, in the order of the fields of row.
 func parse(text string) ([]Figure, error) {
 	lines, err := csv.NewReader(strings.NewReader(text)).ReadAll()
 	if err != nil {

@@ -1,10 +1,8 @@
-// Package published contains figures that others published for LLM servers: TTFT and TPOT by model, precision,
-// GPU, lengths, engine and concurrency, and maximum throughputs, each with its source.
+// Package published contains figures that others published for LLM servers: TTFT and TPOT by model, precision, GPU,
+// lengths, engine and concurrency, and maximum throughputs, each with its source.
 //
-// The order of its steps: figures.csv and held_back.csv are parsed once (parse.go), Near picks the figures that a measured or
-// predicted point can be compared with (near.go), and Recipe contains what is known of their measurement (recipe.go). Nothing
-// is interpolated or adjusted: a figure is shown with its own concurrency, engine, version and date. The package reads no other
-// file and no network.
+// Near picks the figures that a measured or predicted point can be compared with, and Recipe contains what is known
+// of their measurement. Nothing is interpolated or adjusted.
 package published
 
 import (
@@ -26,8 +24,7 @@ var (
 	heldBack string
 )
 
-// Figure is one published measurement: either TTFTMs and TPOTMs at a Concurrency, or OutputPerGPU at the
-// highest load. An absent field is one that the source does not state.
+// Figure is one published measurement: TTFTMs and TPOTMs at a Concurrency, or OutputPerGPU at the highest load.
 type Figure struct {
 	Source    string `json:"source"`                   // the Key of a Source
 	Model     string `json:"model"`                    // an ID of the model table
@@ -58,13 +55,11 @@ type Figure struct {
 	HeldBack bool `json:"-"` // of held_back.csv: no constant of the roofline is fitted to it
 }
 
-// Source is where figures come from.
 type Source struct {
 	Name, License, About string
 	LeastLength          float64 // share of the stated lengths from which those of its requests are spread; 0 = all are as stated
 }
 
-// sources are the sources by the key in the files.
 var sources = map[string]Source{
 	"inferencex": {"InferenceX", "Apache-2.0", "database of the InferenceX benchmark, as silicon_sample.csv of NVIDIA's aiconfigurator " +
 		"(github.com/ai-dynamo/aiconfigurator) contains it; one server, without disaggregation; lengths by --random-range-ratio 0.8 " +
@@ -94,5 +89,4 @@ var builtin = sync.OnceValue(func() []Figure {
 // All are the built-in figures, those of figures.csv first. The caller must not change them.
 func All() []Figure { return builtin() }
 
-// SourceOf is the source with this key; the zero value if there is none.
 func SourceOf(key string) Source { return sources[key] }

@@ -1,6 +1,5 @@
 package published
 
-// Recipe is what is known of a published measurement, as far as it changes its times.
 type Recipe struct {
 	KV      string  // precision of the KV cache; "" = the default for the weights
 	Steps   float64 // decode steps that a request waits until the scheduler takes it, mean

@@ -8,7 +8,6 @@ import (
 	"bench/experiment/unit"
 )
 
-// Shapes are the setups and lengths of the figures of a model on a GPU, each sorted.
 type Shapes struct {
 	Figures    int      `json:"figures"`
 	Precisions []string `json:"precisions"`
@@ -16,8 +15,6 @@ type Shapes struct {
 	Lengths    []string `json:"lengths"` // input/output tokens: "1,024/8,192"
 }
 
-// ShapesOf are the shapes of a query's model and GPU: of its setup, if that has figures, else of all setups. nil =
-// there are none.
 func ShapesOf(q Query) *Shapes {
 	shapes := func(of func(Figure) bool) *Shapes {
 		s := &Shapes{}
@@ -47,7 +44,6 @@ func (s *Shapes) add(f Figure) {
 	s.Lengths = appendNew(s.Lengths, f.lengths())
 }
 
-// lengths are those that the source states: "1,024/8,192".
 func (f Figure) lengths() string { return unit.Count(f.Input) + "/" + unit.Count(f.Output) }
 
 func appendNew[T comparable](list []T, x T) []T {
@@ -57,7 +53,6 @@ func appendNew[T comparable](list []T, x T) []T {
 	return append(list, x)
 }
 
-// String is the shapes in words: "60 figures: fp8 on 4, 8 GPUs at 1,024/1,024, 8,192/1,024 tokens".
 func (s *Shapes) String() string {
 	gpus := strings.Trim(strings.Join(strings.Fields(fmt.Sprint(s.GPUs)), ", "), "[]")
 	of := "GPUs"

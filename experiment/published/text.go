@@ -9,10 +9,8 @@ import (
 	"bench/experiment/unit"
 )
 
-// engineNames are the engines' own names.
 var engineNames = map[string]string{"vllm": "vLLM", "sglang": "SGLang", "trtllm": "TensorRT-LLM", "tensorrt": "TensorRT", "llmboost": "LLMBoost"}
 
-// By is the engine with its version and layout: "SGLang 0.5.9, EP 8".
 func (f Figure) By() string {
 	text := strings.TrimSpace(cmp.Or(engineNames[f.Engine], f.Engine) + " " + f.Version)
 	if f.ExpertParallel > 1 {
@@ -21,7 +19,6 @@ func (f Figure) By() string {
 	return text
 }
 
-// From is the source with the model, if that has another name, and the date of measuring: "InferenceX, 2026-03-25".
 func (f Figure) From() string {
 	name := cmp.Or(SourceOf(f.Source).Name, f.Source)
 	if f.Submitter != "" {
@@ -36,7 +33,6 @@ func (f Figure) From() string {
 	return name
 }
 
-// Slower is a ratio of times in words: "6 % slower", "as published" within half a percent.
 func Slower(ratio float64) string {
 	switch percent := 100 * (ratio - 1); {
 	case math.Abs(percent) < 0.5:
@@ -50,8 +46,6 @@ func Slower(ratio float64) string {
 	}
 }
 
-// LengthsNote is what the lengths of spread requests are, by source: "InferenceX: lengths 80–100 % of 1,024/1,024";
-// empty: all figures have the stated ones.
 func LengthsNote(figures []Compared) string {
 	var names []string
 	of := map[string][]string{}

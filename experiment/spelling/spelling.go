@@ -9,9 +9,8 @@ import (
 
 const likeness = 2 // largest number of edits between a word and a suggestion
 
-// Nearest returns the known word that was probably meant: one that differs by one edit (a swap of neighbours
-// is one), else one that is a prefix of word or has it as a prefix, else one that differs by two edits. Case
-// is ignored, and at least half of the letters must agree.
+// Nearest returns the known word that was probably meant: one edit away (a swap of neighbours is one), else a prefix
+// of the other, else two edits away. Case is ignored; at least half of the letters must agree.
 func Nearest(word string, known []string) (string, bool) {
 	best, least := "", likeness+1
 	for _, k := range known {
@@ -29,8 +28,7 @@ func Nearest(word string, known []string) (string, bool) {
 	return best, least <= likeness
 }
 
-// Slip returns the known word of which word is a slip: one that differs by at most two edits, with the same digits.
-// Another digit is another product (h100, h200), and a word that only begins like a known one is a name of its own.
+// Slip is Nearest by edits only, with the same digits: another digit is another product (h100, h200).
 func Slip(word string, known []string) (string, bool) {
 	best, least := "", likeness+1
 	for _, k := range known {
@@ -41,7 +39,6 @@ func Slip(word string, known []string) (string, bool) {
 	return best, least <= likeness
 }
 
-// digits are the digits of a word, sorted.
 func digits(word string) string {
 	var out []rune
 	for _, r := range word {
@@ -53,7 +50,6 @@ func digits(word string) string {
 	return string(out)
 }
 
-// distance counts edits: the optimal string alignment distance; everything above likeness is likeness+1.
 func distance(a, b string) int {
 	x, y := []rune(a), []rune(b)
 	if max(len(x), len(y))-min(len(x), len(y)) > likeness {

@@ -6,7 +6,6 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Batches of BatchMeans.
 const (
 	mostBatches   = 10
 	fewestBatches = 4

@@ -9,18 +9,15 @@ import (
 )
 
 const (
-	// bendLevel is the probability that a straight line with normal noise counts as bent.
 	bendLevel = 0.05
 	// leastRise is the range of the gains, as a share of the largest, below which a bend has no meaning:
 	// drift of a machine makes one of a few percent.
 	leastRise = 0.1
 )
 
-// Bends reports whether a curve of gain over load bends down by more than its noise: the condition under
-// which Knee finds more than chance. load and gain have one entry for each run, in any order; several runs
-// of a load make the test sharper. A straight line, which may be flat, is tested against two that meet at
-// one of the loads (least squares; Student's t for the change of slope, by Bonferroni over the loads where
-// they can meet), so that the noise is that of the runs about the bent line and need not be known. It is
+// Bends reports whether a curve of gain over load bends down by more than its noise. load and gain have one entry for
+// each run, in any order. A straight line is tested against two that meet at one of the loads (least squares;
+// Student's t for the change of slope, by Bonferroni over the loads), so that the noise need not be known. It is
 // false for fewer than three loads or four runs, and where the gains lie within a tenth.
 func Bends(load, gain []float64) bool {
 	n := len(load)
@@ -46,10 +43,9 @@ func Bends(load, gain []float64) bool {
 	return false
 }
 
-// NoiseMargin is by how much a run can exceed the true gain at its load by chance, with a one-sided
-// confidence: Student's t times the scatter of the runs about two straight lines, one below and one above
-// the load that fits best. The arguments are those of Bends; a curve of another shape counts as noisier.
-// ok is false for fewer than six runs, or four loads.
+// NoiseMargin is by how much a run can exceed the true gain at its load by chance: Student's t times the scatter of
+// the runs about two straight lines, below and above the load that fits best. ok is false for fewer than six runs, or
+// four loads.
 func NoiseMargin(load, gain []float64, confidence float64) (margin float64, ok bool) {
 	loads := slices.Compact(slices.Sorted(slices.Values(load)))
 	df := len(load) - 4

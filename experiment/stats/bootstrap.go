@@ -27,8 +27,6 @@ func MeanInterval(values []float64, confidence float64, rng *rand.Rand) Interval
 	return meanInterval(newBlocks(values, nil, 1), values, DependenceOf(values), confidence, rng)
 }
 
-// meanInterval is the interval of the mean of b's series. contributions are what each request adds to it, with
-// their dependence.
 func meanInterval(b *blocks, contributions []float64, d Dependence, confidence float64, rng *rand.Rand) Interval {
 	n := float64(len(contributions))
 	if n < floor*d.Time {
@@ -69,8 +67,6 @@ func heavyTail(values []float64) bool {
 	return sum*index > float64(k)
 }
 
-// blocks is a series of pairs (a sum and its number of values), to be resampled in blocks of successive
-// pairs.
 type blocks struct {
 	sums, sizes []float64 // running sums, starting with 0; sizes nil = 1 each
 	n, length   int
@@ -84,7 +80,6 @@ func newBlocks(sums, sizes []float64, length int) *blocks {
 	return b.of(length)
 }
 
-// of sets the length of the blocks.
 func (b *blocks) of(length int) *blocks {
 	b.length = max(length, (b.n+mostBlocks-1)/mostBlocks)
 	return b
@@ -105,7 +100,6 @@ func running(values []float64) []float64 {
 	return out
 }
 
-// count is the number of blocks in a resample; 0 = too few for an interval.
 func (b *blocks) count() int {
 	m := 0
 	if b.length > 0 {
@@ -117,7 +111,6 @@ func (b *blocks) count() int {
 	return m
 }
 
-// part is the sum over the block that begins at start. The series is circular: after its end it starts again.
 func (b *blocks) part(run []float64, start int) float64 {
 	end := start + b.length
 	if end <= b.n {
@@ -126,7 +119,6 @@ func (b *blocks) part(run []float64, start int) float64 {
 	return run[b.n] - run[start] + run[end-b.n]
 }
 
-// resample draws means (sums over sizes) of count blocks each, and sorts them.
 func (b *blocks) resample(times int, rng *rand.Rand) []float64 {
 	m := b.count()
 	out := make([]float64, times)
@@ -164,7 +156,6 @@ func (b *blocks) interval(confidence float64, rng *rand.Rand) Interval {
 	return iv
 }
 
-// resamples is the number that makes the ends of an interval stable: 50 are expected beyond both of them.
 func resamples(confidence float64) int { return int(math.Round(50/(1-confidence))) - 1 }
 
 func expandedTail(m int, confidence float64) float64 {

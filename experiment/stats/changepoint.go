@@ -48,10 +48,8 @@ func ChangePoints(values []float64) (found []ChangePoint) {
 	return found
 }
 
-// ratioLimit is the limit of a log-likelihood ratio over n values, given that of thirty.
 func ratioLimit(ofThirty, n float64) float64 { return ofThirty + 0.6*math.Log(max(1, n/30)) }
 
-// levels is a change of the level at an index and, if back is not 0, another one back to the first level.
 type levels struct {
 	at, back int
 	ratio    float64 // log-likelihood ratio
@@ -67,8 +65,6 @@ const mostMemory = 0.95
 // there is none.
 const leastResidual = 1e-9
 
-// bestLevels are the best step and the best visit to another level; ratio is 0 if there are too few values or
-// all are equal.
 func bestLevels(values []float64) (step, visit levels) {
 	n := len(values)
 	if n < 2*LeastBetweenChanges || slices.Max(values) == slices.Min(values) {
@@ -136,7 +132,6 @@ func whiten(values []float64, rho float64) whitened {
 	return w
 }
 
-// step is the step that explains the most of the squares.
 func (w *whitened) step() (at int, explained float64) {
 	for k := LeastBetweenChanges; k <= len(w.along)-LeastBetweenChanges; k++ {
 		if e := w.along[k] * w.along[k] / w.size[k]; e > explained {
@@ -149,7 +144,6 @@ func (w *whitened) step() (at int, explained float64) {
 // longestVisit is the largest number of values at another level: both ends of a longer one show as steps.
 const longestVisit = 60
 
-// visit is the pair of opposite steps that explains the most of the squares.
 func (w *whitened) visit() (at, back int, explained float64) {
 	last := len(w.along) - LeastBetweenChanges
 	for i := LeastBetweenChanges; i <= last-LeastBetweenChanges; i++ {

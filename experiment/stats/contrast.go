@@ -6,7 +6,6 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Contrast is the difference between two sets of runs.
 type Contrast struct {
 	Difference float64 // mean of the second set's runs − mean of the first set's
 	SE         float64
@@ -81,7 +80,6 @@ func (c Contrast) Detectable(level, power float64) float64 {
 	return (quantileOfT(1-level/2, c.DF) + quantileOfT(power, c.DF)) * c.SE
 }
 
-// mostRuns is the limit of RunsFor and PairsFor.
 const mostRuns = 1000
 
 // RunsFor is the number of runs on each side that show a difference, at this level, with the given power, if
@@ -92,7 +90,6 @@ func RunsFor(difference, spread, level, power float64) int {
 	})
 }
 
-// PairsFor is RunsFor for a number of pairs, whose differences have this standard deviation.
 func PairsFor(difference, spread, level, power float64) int {
 	return leastOf(difference, level, power, func(n int) Contrast {
 		return Contrast{DF: float64(n - 1), SE: spread / math.Sqrt(float64(n))}

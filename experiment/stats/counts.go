@@ -6,9 +6,7 @@ import (
 	"sort"
 )
 
-// Counts is an exact sample of integers (stored microseconds), as the number of occurrences of each value.
-// Millions of values, most of them small and many equal, take a few MiB instead of a slice and its sorted
-// copy. The zero value is an empty sample.
+// Counts is an exact sample of integers (stored µs) by the number of occurrences: millions take a few MiB.
 type Counts struct {
 	table  []int   // occurrences by value; grown to the largest value seen
 	beyond []int64 // values outside the table, one by one
@@ -27,7 +25,6 @@ func (c *Counts) Add(x int64) {
 	c.addFar(x)
 }
 
-// addFar is the rare case of Add.
 func (c *Counts) addFar(x int64) {
 	if x < 0 || x >= tableEnd {
 		c.beyond = append(c.beyond, x)
@@ -39,10 +36,8 @@ func (c *Counts) addFar(x int64) {
 	c.table[x]++
 }
 
-// N is the size of the sample.
 func (c *Counts) N() int { return c.n }
 
-// runs yields the distinct values in ascending order, with their numbers of occurrences.
 func (c *Counts) runs() iter.Seq2[int64, int] {
 	slices.Sort(c.beyond)
 	beyond := c.beyond
@@ -66,8 +61,6 @@ func (c *Counts) runs() iter.Seq2[int64, int] {
 	}
 }
 
-// Sorted is the sample in ascending order, each value divided by unit: 1000 makes milliseconds of
-// microseconds.
 func (c *Counts) Sorted(unit float64) Sorted {
 	var s Sorted
 	end := 0
@@ -85,10 +78,8 @@ type Sorted struct {
 	ends   []int // number of sample values up to the end of each run
 }
 
-// Summarize is Summarize for this sample; nil if it is empty.
 func (s Sorted) Summarize() *Summary { return summarize(s) }
 
-// QuantileWithMissing is the quantile of the sample and of `missing` further values that rank as +Inf.
 func (s Sorted) QuantileWithMissing(missing int, p float64) float64 { return quantile(s, missing, p) }
 
 func (s Sorted) size() int {
@@ -98,10 +89,8 @@ func (s Sorted) size() int {
 	return s.ends[len(s.ends)-1]
 }
 
-// at is the i-th smallest value, from 0.
 func (s Sorted) at(i int) float64 { return s.values[sort.SearchInts(s.ends, i+1)] }
 
-// runs yields the distinct values, with their numbers of occurrences.
 func (s Sorted) runs() iter.Seq2[float64, int] {
 	return func(yield func(float64, int) bool) {
 		before := 0

@@ -15,8 +15,6 @@ type Dependence struct {
 	Block int     // number of successive values that a bootstrap must keep together; at least 1
 }
 
-// longest is the length of the longest series that is analysed value by value; a longer one is averaged in
-// batches first.
 const longest = 1 << 15
 
 // DependenceOf estimates from values in time order. Autocorrelations are summed while the sums of
@@ -55,7 +53,6 @@ func DependenceOf(values []float64) Dependence {
 // of autocorrelations have errors too.
 const clearly = 8
 
-// ofMeans estimates from the means of so many successive values.
 func ofMeans(values []float64, size int, variance float64) Dependence {
 	if size > 1 {
 		values = blockMeans(values, len(values)/size)
@@ -67,7 +64,6 @@ func ofMeans(values []float64, size int, variance float64) Dependence {
 // fewestMeans is the smallest number of means that shows a long-run variance.
 const fewestMeans = 30
 
-// dependence analyses a series value by value, and also returns its variance.
 func dependence(values []float64) (variance float64, d Dependence) {
 	n := len(values)
 	d = Dependence{1, 1}
@@ -121,7 +117,6 @@ func (a *autocovariance) at(lag int) float64 {
 	return a.all[lag]
 }
 
-// transformed is the autocovariance at every lag, by the Fourier transform of the zero-padded series.
 func transformed(centred []float64) []float64 {
 	n := len(centred)
 	size := 1
@@ -142,7 +137,6 @@ func transformed(centred []float64) []float64 {
 	return r
 }
 
-// blockMeans splits the values into blocks of nearly equal length and returns the mean of each.
 func blockMeans(values []float64, blocks int) []float64 {
 	means := make([]float64, blocks)
 	for i := range means {
@@ -156,6 +150,4 @@ func blockMeans(values []float64, blocks int) []float64 {
 	return means
 }
 
-// effective is the number of independent values whose mean would be as precise as that of these n successive
-// ones: between 1 and n.
 func (d Dependence) effective(n int) float64 { return max(1, float64(n)/d.Time) }

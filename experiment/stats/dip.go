@@ -31,8 +31,6 @@ func Dip(sorted []float64) float64 {
 	}
 }
 
-// steps is a distribution function in numbers of values: the distinct values, and how many values are before
-// and up to each.
 type steps struct{ x, before, through []float64 }
 
 func newSteps(sorted []float64) steps {
@@ -46,8 +44,6 @@ func newSteps(sorted []float64) steps {
 	return s
 }
 
-// hull is a line around the steps from one end to the other: its height at each step, and the steps that it
-// touches.
 type hull struct {
 	at      []float64
 	touches []bool
@@ -82,8 +78,6 @@ func (s steps) hull(lo, hi int, y []float64, side float64) hull {
 	return h
 }
 
-// widest is the largest distance of the two lines, at a place where one of them touches, and the new modal
-// interval: from a touch of the lower line to the next touch of the upper line.
 func widest(below, above hull) (gap float64, left, right int) {
 	at := -1
 	for k := range below.at {

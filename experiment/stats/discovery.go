@@ -22,7 +22,6 @@ func FalseDiscovery(p []float64) []float64 {
 	return adjusted
 }
 
-// fromLeast are the indexes of the values from the least to the largest, without NaN.
 func fromLeast(p []float64) []int {
 	var order []int
 	for i, x := range p {

@@ -2,7 +2,6 @@ package stats
 
 import "math"
 
-// Flow is what went into a server and out of it during a window.
 type Flow struct {
 	Arrived, Ended float64 // requests
 	Window         float64 // s
@@ -15,8 +14,6 @@ const stays = 5 // requests' mean times in the server, in the shortest window th
 // many requests ended as arrived. Latencies of a server that still fills up are too low.
 func (f Flow) Steady() bool { return f.Ended >= 0.9*f.Arrived && f.Window >= stays*f.Stay }
 
-// Sustained is the number of requests per second that the server completes at most; 0 = it kept up, or its requests
-// pile up by no more than chance explains.
 func (f Flow) Sustained() float64 {
 	if f.Window < stays*f.Stay || f.Arrived-f.Ended <= 0.1*f.Arrived+4*math.Sqrt(f.Arrived) {
 		return 0

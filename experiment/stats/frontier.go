@@ -5,14 +5,10 @@ import (
 	"slices"
 )
 
-// Point is one operating point of a series: Cost is smaller-is-better (a latency), Gain is larger-is-better
-// (a throughput). The units are the caller's, and the same for all points of a series.
 type Point struct{ Cost, Gain float64 }
 
-// Frontier returns the indexes of the points that no other point dominates, by ascending Cost and thus by
-// ascending Gain. A point dominates another if it is no worse in both and better in one. Equal points do not
-// dominate each other: both are returned, in the order of points. A point with a NaN or an infinity is never
-// returned.
+// Frontier returns the indexes of the points that no other point dominates, by ascending Cost. Equal points are all
+// returned; a point with a NaN or an infinity never is.
 func Frontier(points []Point) []int {
 	order := make([]int, 0, len(points))
 	for i, p := range points {

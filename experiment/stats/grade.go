@@ -5,7 +5,6 @@ import (
 	"slices"
 )
 
-// Grade classifies a percentile by what its sample is worth.
 type Grade string
 
 // NoBound: the sample is smaller than MinSamples at 95 %, so that even independent values would not bound the
@@ -17,7 +16,6 @@ const (
 	Sound   Grade = "sound"
 )
 
-// GradeOf grades the p-quantile of n values that are worth `effective` independent ones.
 func GradeOf(n int, effective, p float64) Grade {
 	switch {
 	case n < MinSamples(p, shownConfidence):
@@ -29,7 +27,6 @@ func GradeOf(n int, effective, p float64) Grade {
 	}
 }
 
-// Worst is the worse of two grades; an empty one counts as none.
 func (g Grade) Worst(other Grade) Grade {
 	order := []Grade{NoBound, Thin, Sound, ""}
 	if slices.Index(order, other) < slices.Index(order, g) {

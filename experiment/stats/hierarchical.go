@@ -20,7 +20,6 @@ type RunSpread struct {
 	DF float64 // degrees of freedom that the assumption is worth
 }
 
-// Values of Contrast.Source.
 const (
 	SpreadOfRuns    = "runs"    // of the two sides
 	SpreadOfHistory = "history" // and of earlier runs
@@ -82,7 +81,6 @@ func ComparePairs(base, changed []Repeat) Contrast {
 	return c
 }
 
-// variance is an estimate with its degrees of freedom; 0: none.
 type variance struct{ v, df float64 }
 
 // varianceWithin is the variance of a repeat around the mean of its run. It is at least the sampling variance, and
@@ -99,7 +97,6 @@ func varianceWithin(runs [][]Repeat) variance {
 	return out
 }
 
-// orAssumed is the variance of a run's mean, given that within a run and the assumption.
 func (b variance) orAssumed(within variance, repeats float64, assumed RunSpread) (v, df float64, source string) {
 	own := within.v / repeats
 	prior := variance{assumed.SD*assumed.SD + own, assumed.DF}
@@ -130,10 +127,8 @@ func sideVariance(runs [][]Repeat, v float64, within variance, repeats float64) 
 	return sum / float64(len(runs)*len(runs))
 }
 
-// scatterLevel is the level of the test whether the repeats of the new runs scatter more than the others.
 const scatterLevel = 0.1
 
-// disturbedLevel is the level from which they almost certainly do.
 const disturbedLevel = 0.001
 
 // addNoise sets SE. If the repeats of changed scatter far more than those before, what they add to the variance
@@ -171,7 +166,6 @@ func MeansOfRuns(runs [][]Repeat) []float64 {
 	return out
 }
 
-// repeatsPerRun is the harmonic mean of the runs' numbers of repeats.
 func repeatsPerRun(runs [][]Repeat) float64 {
 	sum := 0.0
 	for _, r := range runs {

@@ -42,7 +42,6 @@ type InOrder struct {
 	levels      map[float64]level // by the share above
 }
 
-// level is what is known about the exceedances of one percentile.
 type level struct {
 	time   float64 // autocorrelation time
 	spread float64 // variance of a request's share above, as a share of that of all or nothing
@@ -77,7 +76,6 @@ func NewInOrder(values []float64) *InOrder {
 	return &InOrder{exceedances: above, n: len(values), values: values, ranks: func() []float64 { return ranks(values) }, levels: map[float64]level{}}
 }
 
-// rankTime is the autocorrelation time of the ranks.
 func (s *InOrder) rankTime() float64 {
 	if s.memory == 0 {
 		s.memory = DependenceOf(s.ranks()).Time
@@ -104,7 +102,6 @@ func centred(values []float64, mean float64) []float64 {
 	return values
 }
 
-// level analyses the percentile with a share q above.
 func (s *InOrder) level(q float64) level {
 	if l, ok := s.levels[q]; ok {
 		return l
@@ -145,7 +142,6 @@ type weight struct {
 	fewestFail float64 // requests that a FAIL takes at least
 }
 
-// timeAt is the autocorrelation time that counts at the p-quantile.
 func (s *InOrder) timeAt(p float64) float64 {
 	time, memory := s.level(1-p).time, s.rankTime()
 	if min(p, 1-p) > middle {
@@ -169,7 +165,6 @@ func (s *InOrder) weight(p float64) weight {
 // excessOf is the excess over 1 of an autocorrelation time from n values, less what independent ones also show.
 func excessOf(time, n float64) float64 { return max(0, time-1-2/math.Sqrt(n)) }
 
-// Decision is the result of checking a limit.
 type Decision struct {
 	Verdict Verdict
 	// Effective is the number of independent requests that these are worth for the verdict, or for a PASS if it
@@ -211,12 +206,10 @@ func (w weight) passes(n, over, p, risk float64) bool {
 	return atLeastShare((n-over)/w.pass, n/w.pass, p) <= risk
 }
 
-// fails reports whether so many have at most that probability.
 func (w weight) fails(n, over, p, risk float64) bool {
 	return n >= w.fewestFail && atLeastShare(over/w.fail, n/w.fail, 1-p) <= risk
 }
 
-// atLeastShare is atLeast for effective numbers, which are no integers.
 func atLeastShare(k, n, p float64) float64 {
 	switch {
 	case k <= 0:

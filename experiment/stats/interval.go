@@ -13,7 +13,6 @@ import (
 // small for a bound; no end is ever NaN. In JSON it is [lo, hi], with null for an end that is not finite.
 type Interval struct{ Lo, Hi float64 }
 
-// MarshalJSON writes [lo, hi], with null for an end that is not finite.
 func (iv Interval) MarshalJSON() ([]byte, error) {
 	return json.Marshal([2]*float64{finite(iv.Lo), finite(iv.Hi)})
 }
@@ -25,7 +24,6 @@ func finite(x float64) *float64 {
 	return &x
 }
 
-// UnmarshalJSON reads [lo, hi]; a null is -Inf as the lower end and +Inf as the upper one.
 func (iv *Interval) UnmarshalJSON(text []byte) error {
 	var ends []*float64
 	if err := json.Unmarshal(text, &ends); err != nil {
@@ -105,8 +103,6 @@ func MinSamples(p, confidence float64) int {
 	return first(func(n int) bool { return math.Pow(max(p, 1-p), float64(n)) <= (1-confidence)/2 })
 }
 
-// first is the smallest n ≥ 1 for which ok holds; ok must hold for every larger n too. It is math.MaxInt if
-// that is beyond farthest.
 func first(ok func(n int) bool) int {
 	high := 1
 	for !ok(high) {

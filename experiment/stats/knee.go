@@ -35,7 +35,6 @@ func Knee(load, gain []float64, sensitivity float64) (index int, ok bool) {
 	return 0, false
 }
 
-// byLoad returns the indexes of the finite points, by ascending load.
 func byLoad(load, gain []float64) []int {
 	var order []int
 	for i := range load {
@@ -47,7 +46,6 @@ func byLoad(load, gain []float64) []int {
 	return order
 }
 
-// differences is the normalised gain less the normalised load, in the given order; nil if either is constant.
 func differences(load, gain []float64, order []int) []float64 {
 	first, last := load[order[0]], load[order[len(order)-1]]
 	low, high := gain[order[0]], gain[order[0]]
@@ -64,10 +62,8 @@ func differences(load, gain []float64, order []int) []float64 {
 	return difference
 }
 
-// isPeak reports whether i is a local maximum, or the first point of a plateau that is one.
 func isPeak(d []float64, i int) bool { return d[i] > d[i-1] && d[i] >= d[i+1] }
 
-// falls reports whether the curve that starts at a peak drops by more than fall before the next peak.
 func falls(d []float64, fall float64) bool {
 	for j := 1; j < len(d); j++ {
 		if d[j] < d[0]-fall {

@@ -84,7 +84,6 @@ func step(j *mat.Dense, r, x, low, high []float64, damping float64) []float64 {
 	return next
 }
 
-// within changes x to lie within the limits.
 func within(x, low, high []float64) []float64 {
 	for k := range x {
 		if low != nil {

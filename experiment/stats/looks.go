@@ -5,24 +5,18 @@ import (
 	"slices"
 )
 
-// Looks are the moments at which a row that ends early (until = "decided", a probe of a search) may be evaluated:
-// after firstLook requests, and after each doubling. Deciding after every request with the confidence of one look would be wrong far more
-// often than that confidence states. Instead the risk is divided among the looks: look k takes 1/(k·(k+1)) of
-// it, which sums to at most all of it.
+// Looks are the moments at which a row that ends early may be evaluated: after firstLook requests, and after each
+// doubling. The risk is divided among them: look k takes 1/(k·(k+1)) of it, which sums to at most all of it.
 type Looks struct {
 	Risk float64 // of a wrong decision over all looks; 0.01 = 1 %
 }
 
-// firstLook is the number of requests at the first look: fewer seldom decide.
 const firstLook = 64
 
-// At is the number of requests at look k, counted from 1.
 func (Looks) At(k int) int { return firstLook << (k - 1) }
 
-// Confidence is the confidence of look k alone.
 func (l Looks) Confidence(k int) float64 { return 1 - l.Risk/float64(k*(k+1)) }
 
-// ranks returns the ranks of the values in ascending order; equal values get the mean of their ranks.
 func ranks(values []float64) []float64 {
 	order := argsort(values)
 	out := make([]float64, len(values))
@@ -39,7 +33,6 @@ func ranks(values []float64) []float64 {
 	return out
 }
 
-// argsort returns the indexes that sort values in ascending order.
 func argsort(values []float64) []int {
 	order := make([]int, len(values))
 	for i := range order {

@@ -72,7 +72,6 @@ func doubledRanks(x, y []float64) (ranks []int, sum int) {
 	return ranks, sum
 }
 
-// rankSums counts, for each sum, the choices of n ranks that have it.
 func rankSums(ranks []int, n int) []float64 {
 	most := 0
 	for _, r := range ranks[len(ranks)-n:] { // ranks ascend
@@ -114,8 +113,7 @@ func normalRankSum(ranks []int, n int, u float64) float64 {
 	return min(1, 2*distuv.UnitNormal.Survival(z))
 }
 
-// LeastRankP is the smallest p that MannWhitney can return for samples of n and m values without ties. Three
-// against three values reach 0.1, four against four 0.029.
+// LeastRankP is the smallest p that MannWhitney can return without ties: 0.1 for three against three, 0.029 for four.
 func LeastRankP(n, m int) float64 {
 	ways := 1.0 // binomial coefficient of n+m over n
 	for i := 1; i <= n; i++ {

@@ -15,16 +15,14 @@ type Pace struct {
 	Beat   float64 // the search ends when the threshold is not above it; 0 = in any case by its tolerance or budget
 }
 
-// Step is the next probe of a search.
 type Step struct {
 	Load           float64
 	Warmup, Window float64 // s
 }
 
-// Next is the next probe; more is false if the search is over. It goes where a probe tells most about the threshold;
-// while an end is open, or the probes have no counts, to the middle of what is possible. Windows grow with the time
-// spent, so that at any time the answer is about as good as that time allows. The last probe is at the lower end of the
-// answer, if none was near it.
+// Next is the next probe; more is false if the search is over. It goes where a probe tells most about the threshold,
+// and at first to the middle of what is possible. Windows grow with the time spent. The last probe is at the lower
+// end of the answer, if none was near it.
 func (s Search) Next(probes []Probe, pace Pace) (step Step, more bool) {
 	if len(probes) == 0 {
 		step = Step{Load: s.allowed(cmp.Or(pace.Beat, math.Sqrt(s.Min*s.Max))), Warmup: pace.Warmup, Window: pace.Least}
@@ -53,7 +51,6 @@ func (s Search) Next(probes []Probe, pace Pace) (step Step, more bool) {
 	return step, more
 }
 
-// step is a probe at a load: as long a warm-up as the server needs to fill, and a part of the time spent.
 func (s Search) step(r *Region, probes []Probe, pace Pace, spent, load float64) Step {
 	const part, fill = 6, 3
 	step := Step{Load: load, Warmup: pace.Warmup}
@@ -70,7 +67,6 @@ func (s Search) step(r *Region, probes []Probe, pace Pace, spent, load float64) 
 	return step
 }
 
-// covered reports whether a probe ran at the load or just below it.
 func (s Search) covered(probes []Probe, load float64) bool {
 	const below = 0.05
 	return slices.ContainsFunc(probes, func(p Probe) bool {
@@ -78,7 +74,6 @@ func (s Search) covered(probes []Probe, load float64) bool {
 	})
 }
 
-// fit shortens a probe to the budget, and reports whether enough of it is left.
 func (p Pace) fit(step *Step, spent float64) bool {
 	if p.Most > 0 {
 		step.Window = min(step.Window, p.Most)
@@ -91,7 +86,6 @@ func (p Pace) fit(step *Step, spent float64) bool {
 	return false
 }
 
-// stayAt is the mean time of a request in the server, by the probe nearest below a load that kept up, or the lowest.
 func stayAt(probes []Probe, load float64) (stay float64) {
 	best := math.Inf(1)
 	for _, p := range probes {
@@ -106,7 +100,6 @@ func stayAt(probes []Probe, load float64) (stay float64) {
 	return stay
 }
 
-// longest is the longest autocorrelation time of the limits near a load, in requests.
 func (k *likelihood) longest(log float64) (time float64) {
 	for limit := range k.limits {
 		time = max(time, k.timeNear(log, limit))
@@ -114,7 +107,6 @@ func (k *likelihood) longest(log float64) (time float64) {
 	return time
 }
 
-// best is the load of the most informative probe.
 func (r *Region) best(s Search, probes []Probe) float64 {
 	switch {
 	case math.IsInf(r.High, 1) && s.Max <= 2*r.Low:
@@ -147,7 +139,6 @@ func (r *Region) best(s Search, probes []Probe) float64 {
 	return load
 }
 
-// times is the number of probes at a load.
 func times(probes []Probe, load float64) (n int) {
 	for _, p := range probes {
 		if p.Load == load {

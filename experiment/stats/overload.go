@@ -18,8 +18,6 @@ func Overloaded(values []float64, limit, p float64) bool {
 	return EndsOver(values, limit) && rises(values, 26)
 }
 
-// FarOver reports whether nearly all of the last quarter are over three times the limit of the p-quantile, from p90 on:
-// a quarter of a window is far more than may exceed it.
 func FarOver(values []float64, limit, p float64) bool {
 	return p >= farTail && EndsOver(values, 3*limit)
 }

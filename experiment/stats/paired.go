@@ -16,13 +16,11 @@ type Pairs struct {
 	Cluster []int // of each unit
 }
 
-// LeastPairs is the number of pairs, and LeastGroups that of clusters, below which nothing is tested.
 const (
 	LeastPairs  = 30
 	LeastGroups = 5
 )
 
-// RatioOfMeans is the logarithm of mean(B) ÷ mean(A). A unit with large values weighs as much as its values.
 func RatioOfMeans(p Pairs) Contrast {
 	sumA, sumB := floats.Sum(p.A), floats.Sum(p.B)
 	if !(sumA > 0 && sumB > 0) {
@@ -70,7 +68,6 @@ func at(values []float64, order []int) []float64 {
 // still counts.
 const blocksOfPairs = 8
 
-// redrawn is a bootstrap sample of pairs.
 type redrawn struct {
 	times []float64 // that each unit was drawn
 	units float64
@@ -78,7 +75,6 @@ type redrawn struct {
 
 func (r *redrawn) sum(values []float64) float64 { return floats.Dot(values, r.times) }
 
-// quantile is the first value, in ascending order, up to which a share of the units was drawn.
 func (r *redrawn) quantile(values []float64, order []int, share float64) float64 {
 	seen := 0.0
 	for _, i := range order {
@@ -129,7 +125,6 @@ func (p *Pairs) contrast(difference float64, of func(*redrawn) float64) Contrast
 	return c
 }
 
-// clusters are the units of each cluster, in order of their first units.
 func (p *Pairs) clusters() [][]int {
 	place := map[int]int{}
 	var out [][]int

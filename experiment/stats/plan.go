@@ -40,8 +40,6 @@ func NoiseOfRuns(runs [][]Repeat, window int, duration float64) RunNoise {
 	return n
 }
 
-// SE is the standard error of the difference of a run from the mean of `base` runs, each with a number of
-// repeats of a duration.
 func (n RunNoise) SE(base, repeats int, duration float64) float64 {
 	sampling := 0.0
 	if duration > 0 {
@@ -60,7 +58,6 @@ type GatePower struct {
 	scales []float64 // quantiles of the estimated over the true standard error
 }
 
-// NewGatePower prepares the powers of a gate; the caller sets SE.
 func NewGatePower(df float64) GatePower {
 	const quantiles = 200
 	p := GatePower{df: max(1, df), scales: make([]float64, quantiles)}
@@ -84,7 +81,6 @@ func (p GatePower) Fails(change, threshold, level float64) float64 {
 	return p.mean(func(scale float64) float64 { return 1 - p.below(max(threshold, t*scale*p.SE), change) })
 }
 
-// below is the probability that the difference is below a limit.
 func (p GatePower) below(limit, change float64) float64 {
 	if p.SE == 0 {
 		return map[bool]float64{true: 1}[change < limit]

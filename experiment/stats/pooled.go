@@ -23,13 +23,11 @@ type Pooled struct {
 	sums   []float64            // sum of gaps by request
 }
 
-// marked are the shown percentiles and their neighbours (see InOrder).
 var marked = [...]float64{0.5, 1 - neighbour*0.1, 1 - neighbour*0.05, 0.9, 0.95, 1 - neighbour*0.01, 0.99, 1 - neighbour*0.001, 0.999}
 
 // bins of a request's gaps: below the first mark, equal to it, between it and the next, …, above the last.
 const bins = 2*len(marked) + 1
 
-// Begin sets the sample of all gaps.
 func (c *Pooled) Begin(sorted Sorted) {
 	*c = Pooled{Unit: c.Unit, Requests: c.Requests, sorted: sorted,
 		counts: make([][bins]int32, 0, c.Requests), sums: make([]float64, 0, c.Requests)}
@@ -42,16 +40,13 @@ func (c *Pooled) Begin(sorted Sorted) {
 	}
 }
 
-// Request starts the next request.
 func (c *Pooled) Request() {
 	c.counts = append(c.counts, [bins]int32{})
 	c.sums = append(c.sums, 0)
 }
 
-// Gap adds one gap of the current request.
 func (c *Pooled) Gap(gap int64) { c.Gaps(gap, 1) }
 
-// Gaps adds equal gaps of the current request.
 func (c *Pooled) Gaps(gap int64, times int) {
 	x := float64(gap)
 	bin := bins - 1
@@ -69,7 +64,6 @@ func (c *Pooled) Gaps(gap int64, times int) {
 	c.sums[last] += x * float64(times)
 }
 
-// Summarize summarizes the gaps; nil if there are none.
 func (c *Pooled) Summarize(rng *rand.Rand) *Summary {
 	s := c.sorted.Summarize()
 	if s == nil {
@@ -115,7 +109,6 @@ func (c *Pooled) InOrder() *InOrder {
 	return s
 }
 
-// sizes are the numbers of gaps.
 func (c *Pooled) sizes() []float64 {
 	out := make([]float64, len(c.counts))
 	for i := range out {
@@ -124,7 +117,6 @@ func (c *Pooled) sizes() []float64 {
 	return out
 }
 
-// upTo is the number of gaps of a request in the bins up to bin.
 func (c *Pooled) upTo(request, bin int) int {
 	n := 0
 	for _, k := range c.counts[request][:bin+1] {
@@ -137,7 +129,6 @@ func (c *Pooled) upTo(request, bin int) int {
 // end there: one or two requests do not predict the next.
 const fewestReaching = 6
 
-// reaching is the number of requests with gaps above a shown percentile, or at it if several are equal.
 func (c *Pooled) reaching(percentile int) int {
 	mark := slices.Index(marked[:], shown[percentile].p)
 	lowest, n := slices.Index(c.marks[:], c.marks[mark]), 0
@@ -149,7 +140,6 @@ func (c *Pooled) reaching(percentile int) int {
 	return n
 }
 
-// mean is the contribution of each request to the deviation of the mean gap.
 func (c *Pooled) mean(sizes []float64) []float64 {
 	sum, size := 0.0, 0.0
 	for i := range sizes {
@@ -162,7 +152,6 @@ func (c *Pooled) mean(sizes []float64) []float64 {
 	return out
 }
 
-// effective is the number of independent gaps whose mean would be as precise as that of these.
 func (c *Pooled) effective(s *Summary, mean []float64, d Dependence) float64 {
 	n := float64(s.N)
 	variance := stat.PopVariance(mean, nil) * float64(len(mean)) * d.Time / (n * n * c.Unit * c.Unit) // of the mean gap

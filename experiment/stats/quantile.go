@@ -20,14 +20,12 @@ import (
 	"math"
 )
 
-// ranked is a sample in ascending order.
 type ranked interface {
 	size() int
 	at(i int) float64              // the i-th smallest value, from 0
 	runs() iter.Seq2[float64, int] // the values in ascending order, each with its number of occurrences in a row
 }
 
-// ascending is a sorted slice as a ranked sample.
 type ascending []float64
 
 func (a ascending) size() int        { return len(a) }

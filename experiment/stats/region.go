@@ -5,7 +5,6 @@ import (
 	"slices"
 )
 
-// Region has every threshold that the probes of a search leave possible.
 type Region struct {
 	Low, High float64 // 0, +Inf: no probe bounds it inside of the range
 	Best      float64 // the likeliest
@@ -57,7 +56,6 @@ func (r *Region) likeliest() float64 {
 	return (r.thresholds[first] + r.thresholds[last]) / 2
 }
 
-// snap is a load itself where an end of the region is one but for the rounding of its logarithm.
 func (s Search) snap(load float64, probes []Probe) float64 {
 	const rounding = 1e-12
 	loads := []float64{s.Min, s.Max} // a FAIL at Max bounds the threshold
@@ -78,7 +76,6 @@ func isDisturbed(probes []Probe) bool {
 	})
 }
 
-// ends are the logarithms of the region's ends.
 func (s Search) ends(r *Region) (low, high float64) {
 	const margin, coarse, fine = 0.05, 0.02, 200
 	low, high = r.find(grid(math.Log(s.Min)-margin, math.Log(s.Max)+margin, coarse))
@@ -95,7 +92,6 @@ func (s Search) ends(r *Region) (low, high float64) {
 	return low, high
 }
 
-// find takes the thresholds of the region, and returns the neighbours beyond its ends.
 func (r *Region) find(thresholds []float64) (low, high float64) {
 	r.thresholds = thresholds
 	r.losses, r.slopes = r.likelihood.losses(thresholds)
@@ -124,7 +120,6 @@ func grid(low, high, step float64) []float64 {
 // weight of a threshold: its likelihood, but so that the ends of the region count too.
 func (r *Region) weight(i int) float64 { return math.Exp(-r.losses[i] / 2) }
 
-// middle is ln of the mean threshold.
 func (r *Region) middle() float64 {
 	sum, mean := 0.0, 0.0
 	for i, x := range r.thresholds {

@@ -29,10 +29,8 @@ type Resample struct {
 	before [][]int32
 }
 
-// mostMarks is about the length of Resample.before.
 const mostMarks = 64
 
-// NewResample is a resample of values in time order.
 func NewResample(values []float64) *Resample {
 	length := int(math.Ceil(math.Cbrt(float64(len(values)))))
 	if length == 0 {
@@ -104,7 +102,6 @@ func (w *Resample) redraw(r *rand.Rand) {
 	}
 }
 
-// Quantile is the p-quantile of type 7.
 func (w *Resample) Quantile(p float64) float64 {
 	rank := float64(w.n-1) * p
 	below := int(rank)

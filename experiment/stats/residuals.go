@@ -33,7 +33,6 @@ func varianceBetween(earlier, base, changed [][]Repeat, within variance) varianc
 	return all
 }
 
-// with is two estimates of one variance together.
 func (a variance) with(b variance) variance {
 	if a.df+b.df == 0 {
 		return a
@@ -48,7 +47,6 @@ const (
 	calmerLevel = 0.002
 )
 
-// differ reports whether the variance of a base is not the variance of the runs before it.
 func differ(own, older variance) bool {
 	if own.df < leastRunDF || older.df < leastRunDF {
 		return false
@@ -60,7 +58,6 @@ func differ(own, older variance) bool {
 	return f.Survival(own.v/older.v) < louderLevel || f.CDF(own.v/older.v) < calmerLevel
 }
 
-// varianceOf is the variance of residuals around 0.
 func varianceOf(residuals []float64) variance {
 	if len(residuals) == 0 {
 		return variance{}

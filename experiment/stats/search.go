@@ -19,7 +19,6 @@ type Bracket struct {
 	Best *float64 `json:"best,omitempty"` // estimate of the threshold; absent without both ends
 }
 
-// Close reports whether two loads are within the tolerance.
 func (s Search) Close(a, b float64) bool {
 	return b <= a*(1+s.Tolerance) || s.Whole && b-a <= 1
 }

@@ -26,7 +26,6 @@ func ShareInterval(share, n, confidence float64) Interval {
 	return iv
 }
 
-// Cluster is a group of values that may resemble each other, such as the answers to one prompt.
 type Cluster struct{ In, N int }
 
 // EffectiveSize is the number of independent values whose 95 % interval of a share is as wide as that of these: the

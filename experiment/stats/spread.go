@@ -7,7 +7,6 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Spread describes the differences between the repeats of a figure.
 type Spread struct {
 	Std float64 `json:"std"` // of the population (ddof 1)
 	CV  float64 `json:"cv"`  // Std over the mean; 0 if the mean is 0
@@ -15,7 +14,6 @@ type Spread struct {
 	Max float64 `json:"max"`
 }
 
-// SpreadOf is the spread of two values or more; nil for fewer.
 func SpreadOf(values []float64) *Spread {
 	if len(values) < 2 {
 		return nil

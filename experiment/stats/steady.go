@@ -41,7 +41,6 @@ func MSER5(values []float64) (cut int, ok bool) {
 	return at * batch, true
 }
 
-// Trend is the change of a series from its beginning to its end.
 type Trend struct {
 	Change float64 `json:"change"` // over the whole length, as a share of the median; from the median of all slopes
 	P      float64 `json:"p"`      // probability that a series without a trend shows one as clear
@@ -97,7 +96,6 @@ func kendallP(score int, values []float64) float64 {
 	return math.Erfc(z / math.Sqrt2)
 }
 
-// tally counts the occurrences of each value.
 func tally(values []float64) map[float64]int {
 	times := map[float64]int{}
 	for _, x := range values {

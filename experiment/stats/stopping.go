@@ -2,7 +2,6 @@ package stats
 
 import "math"
 
-// Verdict is the result of checking a limit.
 type Verdict string
 
 // Pass and Fail hold with the requested confidence; Undecided means that the sample is too small.

@@ -39,10 +39,8 @@ type percentile struct {
 	p    float64
 }
 
-// shown are the percentiles of a Summary.
 var shown = [...]percentile{{"p50", 0.5}, {"p90", 0.9}, {"p95", 0.95}, {"p99", 0.99}, {"p999", 0.999}}
 
-// shownConfidence is the confidence of the intervals of a Summary and of MinSamples in a Grade.
 const shownConfidence = 0.95
 
 // Summarize describes values; nil if there are none. It does not change the slice, and its result does not
@@ -140,7 +138,6 @@ func meanStd(sorted ranked) (mean, std float64) {
 // not have.
 type compensated struct{ sum, lost float64 }
 
-// add adds x the given number of times.
 func (c *compensated) add(x float64, times int) {
 	product := x * float64(times)
 	if times > 1 {
@@ -158,8 +155,6 @@ func (c *compensated) add(x float64, times int) {
 
 func (c *compensated) value() float64 { return c.sum + c.lost }
 
-// Get returns the figure of that name: "mean", "std", "min", "p50", "p90", "p95", "p99", "p999" or "max". It
-// reports false for any other name, and for every name of a nil Summary.
 func (s *Summary) Get(name string) (float64, bool) {
 	if s == nil {
 		return 0, false

@@ -104,7 +104,6 @@ func newLikelihood(probes []Probe, disturbed bool) *likelihood {
 	return k
 }
 
-// allowed is the share that each limit allows.
 func (k *likelihood) allowed() []float64 {
 	out := make([]float64, k.limits)
 	for _, p := range k.probes {
@@ -117,7 +116,6 @@ func (k *likelihood) allowed() []float64 {
 	return out
 }
 
-// timeNear is the autocorrelation time of a limit near a load.
 func (k *likelihood) timeNear(log float64, limit int) float64 {
 	sum, n := 0.0, 0.0
 	for i, p := range k.probes {
@@ -202,7 +200,6 @@ func (k *likelihood) limitLoss(limit int, threshold float64) (least, slope float
 	return least, slope
 }
 
-// verdictLoss is the loss of ln(threshold) by verdicts, and by what runs sustained that did not keep up.
 func (k *likelihood) verdictLoss(threshold float64) (sum float64) {
 	for i, p := range k.probes {
 		above := k.log[i] > threshold+1e-9

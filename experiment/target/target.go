@@ -1,6 +1,5 @@
-// Package target is the part of the [target] table that a request needs: address, API, timeout, headers,
-// extra fields. It checks them, turns addresses as people type them into base URLs, and removes secrets from
-// URLs before they are shown. It sends nothing: package openai does.
+// Package target is the part of the [target] table that a request needs: address, API, timeout, headers, extra
+// fields. It removes secrets from URLs before they are shown, and sends nothing.
 package target
 
 import (
@@ -27,8 +26,6 @@ var APIs = []string{Completions, Chat, Responses, Messages}
 // InMessages reports whether an API's prompts are messages with roles: text, which the server puts into a template.
 func InMessages(api string) bool { return api == Chat || api == Responses || api == Messages }
 
-// APIProblem is why a value of the key api can't be used, and a hint. Both are empty if it can, as the empty
-// value can: it is the default.
 func APIProblem(api string) (problem, hint string) {
 	if api == "" || slices.Contains(APIs, api) {
 		return "", ""
@@ -60,7 +57,6 @@ type Target struct {
 
 const maxTimeout = 24 * time.Hour
 
-// Check reports every mistake in the table; key is the path inside [target].
 func (t Target) Check(bad func(key, problem, hint string)) {
 	if t.Endpoint != "" && t.Endpoint != "mock" {
 		if _, err := BaseURL(t.Endpoint); err != nil {
@@ -92,10 +88,8 @@ func (t Target) Check(bad func(key, problem, hint string)) {
 	}
 }
 
-// DefaultSessionHeader is the request header of sessions, by which gateways route them.
 const DefaultSessionHeader = "X-Session-ID"
 
-// Session is the name of the request header of sessions; empty = none, or [target.headers] has it for every request.
 func (t Target) Session() string {
 	name := cmp.Or(t.SessionHeader, DefaultSessionHeader)
 	if name == "off" || t.hasHeader(name) {
@@ -127,10 +121,8 @@ func (t Target) checkSessionHeader(bad func(key, problem, hint string)) {
 	}
 }
 
-// ReservedFields are the body's fields that no extra field may replace.
 var ReservedFields = []string{"prompt", "messages", "input", "model", "stream"}
 
-// ReservedField is why an extra field can't have that name; empty = it can.
 func ReservedField(name string) string {
 	if slices.Contains(ReservedFields, name) {
 		return "is set by bench itself"
@@ -142,7 +134,6 @@ var secretHeader = regexp.MustCompile(`(?i)auth|token|key|secret|cookie|passw|cr
 
 func IsSecretHeader(name string) bool { return secretHeader.MatchString(name) }
 
-// HeaderProblem is why a request header can't be sent, without its value; empty = it can.
 func HeaderProblem(name, value string) string {
 	const token = "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	switch strings.ToLower(name) {

@@ -9,10 +9,9 @@ import (
 	"strings"
 )
 
-// BaseURL is the API's base for an endpoint as people type it: "h:8000", "http://h:8000/" and
-// "http://h:8000/v1/" all give "http://h:8000/v1". https, another path (".../openai/v1") and user info stay;
-// user info is sent as basic authentication: pass the result through Redact before it is shown. Errors
-// contain no user info.
+// BaseURL is the API's base for an endpoint as people type it: "h:8000" and "http://h:8000/v1/" give
+// "http://h:8000/v1". https, another path and user info stay: pass the result through Redact before it is shown.
+// Errors contain no user info.
 func BaseURL(endpoint string) (string, error) {
 	text := strings.TrimSpace(endpoint)
 	if text == "" {
@@ -57,7 +56,6 @@ func Redact(url string) string {
 	return secretQuery.ReplaceAllString(userInfo.ReplaceAllString(url, "${1}***@"), "${1}***")
 }
 
-// SplitUser separates the user info from a base URL.
 func SplitUser(base string) (*url.URL, *url.Userinfo, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Hostname() == "" {
@@ -68,7 +66,6 @@ func SplitUser(base string) (*url.URL, *url.Userinfo, error) {
 	return u, user, nil
 }
 
-// ParseProxy reads the URL of a proxy; an empty text gives an empty URL.
 func ParseProxy(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil || text != "" && (u.Host == "" || !slices.Contains([]string{"http", "https", "socks5", "socks5h"}, u.Scheme)) {

@@ -1,5 +1,4 @@
-// Package unit writes figures as text, for every output of bench: the number of digits, the unit that fits,
-// thousands separators, plurals. It knows no metric and no file format.
+// Package unit writes figures as text, for every output of bench. It knows no metric and no file format.
 package unit
 
 import (
@@ -42,7 +41,6 @@ func Brief(x float64, digits int) string {
 	return text
 }
 
-// significant writes that many significant digits, with thousands separators.
 func significant(x float64, digits int) string {
 	abs := math.Abs(x)
 	switch {
@@ -103,7 +101,6 @@ func ClipBytes(s string, n int) string {
 	return strings.ToValidUTF8(s[:n], "") + "…"
 }
 
-// Ms is a duration in ms.
 func Ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 // Exactly is a configured figure with all its digits: "1.5 s" for 1500 ms, "5 %" for the share 0.05.
