@@ -108,9 +108,6 @@ func in[T any](v *pointMetrics, part func(*record.Row) *T) func(of func(*T) *flo
 func known(x float64) bool { return !math.IsNaN(x) }
 
 func percentile(s *stats.Summary, name string) *float64 {
-	if s == nil {
-		return nil
-	}
 	x, ok := s.Get(name)
 	if !ok || math.IsNaN(x) {
 		return nil
@@ -118,6 +115,7 @@ func percentile(s *stats.Summary, name string) *float64 {
 	return &x
 }
 
+// leastForMedian is the smallest number of requests whose median has an interval at 95 %.
 const leastForMedian = 6
 
 // lowEnd is the lower end of a percentile's interval, or where dependence leaves that open, what the requests of this
@@ -152,6 +150,7 @@ func topOfMedian(s *stats.Summary) *float64 {
 	return new(min(s.Max, s.P50+medianError(s)))
 }
 
+// medianError is by the large-sample standard error of normal values, 1.2533 σ/√n: too wide for a long tail.
 func medianError(s *stats.Summary) float64 { return 1.96 * 1.2533 * s.Std / math.Sqrt(float64(s.N)) }
 
 func supportedTail(r *record.Row) string {
@@ -177,33 +176,20 @@ func tailOf(p *series.Point) string {
 }
 
 func (v *pointMetrics) readLatencies() {
-	get := func(name string, of func(*record.Summary) *stats.Summary) float64 {
-		return v.median(func(r *record.Row) *float64 { return percentile(of(&r.Summary), name) })
+	get := func(metric, name string) float64 {
+		return v.median(func(r *record.Row) *float64 { return percentile(r.Summary.Latency(metric), name) })
 	}
-	low := func(name string, of func(*record.Summary) *stats.Summary) float64 {
-		return v.median(func(r *record.Row) *float64 { return lowEnd(of(&r.Summary), name) })
+	low := func(metric, name string) float64 {
+		return v.median(func(r *record.Row) *float64 { return lowEnd(r.Summary.Latency(metric), name) })
 	}
-	top := func(of func(*record.Summary) *stats.Summary) float64 {
-		return v.median(func(r *record.Row) *float64 { return topOfMedian(of(&r.Summary)) })
+	top := func(metric string) float64 {
+		return v.median(func(r *record.Row) *float64 { return topOfMedian(r.Summary.Latency(metric)) })
 	}
-	ttft := func(s *record.Summary) *stats.Summary { return s.TTFT }
-	tpot := func(s *record.Summary) *stats.Summary { return s.TPOT }
-	v.ttft = get("p50", ttft)
-	v.ttftLow, v.ttftTop = low("p50", ttft), top(ttft)
-	v.tpotLow, v.tpotTop = low("p50", tpot), top(tpot)
-	v.ttftMean = v.median(func(r *record.Row) *float64 {
-		if s := r.Summary.TTFT; s != nil {
-			return &s.Mean
-		}
-		return nil
-	})
+	v.ttft, v.ttftLow, v.ttftTop = get("ttft", "p50"), low("ttft", "p50"), top("ttft")
+	v.tpot, v.tpotLow, v.tpotTop = get("tpot", "p50"), low("tpot", "p50"), top("tpot")
+	v.ttftMean, v.e2e, v.lag = get("ttft", "mean"), get("e2e", "p50"), get("lag", "p99")
 	v.tail = tailOf(v.p)
-	v.ttftTail = get(v.tail, ttft)
-	v.ttftTailLow = low(v.tail, ttft)
-	v.tpot = get("p50", tpot)
-	v.e2e = get("p50", func(s *record.Summary) *stats.Summary { return s.E2E })
-	v.capWait = get(v.tail, func(s *record.Summary) *stats.Summary { return s.CapWait })
-	v.lag = get("p99", func(s *record.Summary) *stats.Summary { return s.Lag })
+	v.ttftTail, v.ttftTailLow, v.capWait = get("ttft", v.tail), low("ttft", v.tail), get("cap_wait", v.tail)
 	v.step = v.median(func(r *record.Row) *float64 {
 		if ms, ok := series.StepMs(r); ok {
 			return &ms

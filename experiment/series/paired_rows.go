@@ -48,14 +48,12 @@ func PrefixGains(rows []record.Row) []PrefixGain {
 	var out []PrefixGain
 	for _, key := range order {
 		p := points[key]
-		cold := summaries(p.rows[workload.Cold], "")
 		for _, state := range []string{workload.Shared, workload.Warm} {
-			met := summaries(p.rows[state], "")
-			for _, m := range latencies {
-				a, hasA := percentiles(cold, m.of).Get("p50")
-				b, hasB := percentiles(met, m.of).Get("p50")
+			for _, metric := range compared {
+				a, hasA := percentiles(p.rows[workload.Cold], "", metric).Get("p50")
+				b, hasB := percentiles(p.rows[state], "", metric).Get("p50")
 				if hasA && hasB {
-					out = append(out, PrefixGain{Point: p.point, State: state, Metric: m.name,
+					out = append(out, PrefixGain{Point: p.point, State: state, Metric: metric,
 						SavedMs: a.Median - b.Median, CI95: stats.Difference(b.Median, a.Median, b.CI95, a.CI95)})
 				}
 			}
@@ -93,12 +91,11 @@ func Interferences(rows []record.Row) []Interference {
 	var out []Interference
 	for _, k := range order {
 		mixed := groups[key{point: k.point}]
-		alone, together := summaries(groups[k], ""), summaries(mixed, k.class)
-		for _, m := range latencies {
-			a, hasA := percentiles(alone, m.of).Get("p99")
-			b, hasB := percentiles(together, m.of).Get("p99")
+		for _, metric := range compared {
+			a, hasA := percentiles(groups[k], "", metric).Get("p99")
+			b, hasB := percentiles(mixed, k.class, metric).Get("p99")
 			if hasA && hasB {
-				out = append(out, Interference{Name: mixed[0].Spec.Name, Point: mixed[0].Spec.Point, Class: k.class, Metric: m.name,
+				out = append(out, Interference{Name: mixed[0].Spec.Name, Point: mixed[0].Spec.Point, Class: k.class, Metric: metric,
 					Alone: a.Median, Together: b.Median, DifferenceMs: b.Median - a.Median, CI95: stats.Difference(a.Median, b.Median, a.CI95, b.CI95)})
 			}
 		}

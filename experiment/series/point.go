@@ -75,11 +75,10 @@ func (s *Series) pointOf(rows []*record.Row) Point {
 	if len(perGPU) > 0 {
 		p.OutputTokensPerSPerGPU = new(record.RepeatsOf(perGPU))
 	}
-	repeats := summaries(shown, "")
-	p.TTFT, p.TPOT = percentiles(repeats, ttft), percentiles(repeats, tpot)
-	p.ITL, p.E2E = percentiles(repeats, itl), percentiles(repeats, e2e)
-	if slices.ContainsFunc(repeats, func(s *record.Summary) bool { return s.Reasoning != nil }) {
-		p.TTFO = percentiles(repeats, ttfo)
+	p.TTFT, p.TPOT = percentiles(shown, "", "ttft"), percentiles(shown, "", "tpot")
+	p.ITL, p.E2E = percentiles(shown, "", "itl"), percentiles(shown, "", "e2e")
+	if slices.ContainsFunc(shown, func(r *record.Row) bool { return r.Summary.Reasoning != nil }) {
+		p.TTFO = percentiles(shown, "", "ttfo")
 	}
 	p.SLO, p.Need = verdict.OfRows(rows...)
 	if d, ok := betweenRuns(rows); ok {
@@ -106,38 +105,18 @@ func inFlight(rows []*record.Row) (mean float64, ok bool) {
 	return mean, ok
 }
 
-type latency func(*record.Summary) *stats.Summary
+// compared are the latencies whose repeats are compared. ITL is not: its gaps are not independent requests.
+var compared = []string{"ttft", "tpot", "e2e"}
 
-func ttft(s *record.Summary) *stats.Summary { return s.TTFT }
-
-func ttfo(s *record.Summary) *stats.Summary { return s.Latency("ttfo") }
-
-func tpot(s *record.Summary) *stats.Summary { return s.TPOT }
-
-func itl(s *record.Summary) *stats.Summary { return s.ITL }
-
-func e2e(s *record.Summary) *stats.Summary { return s.E2E }
-
-// latencies are those whose repeats are compared, by name. ITL is not: its gaps are not independent requests.
-var latencies = []struct {
-	name string
-	of   latency
-}{{"ttft", ttft}, {"tpot", tpot}, {"e2e", e2e}}
-
-func summaries(rows []*record.Row, class string) []*record.Summary {
-	all := make([]*record.Summary, len(rows))
+// percentiles of a latency over repeats, of a class of them, or of whole rows if it is empty.
+func percentiles(rows []*record.Row, class, metric string) record.Percentiles {
+	all := make([]*stats.Summary, len(rows))
 	for i, r := range rows {
-		if all[i] = &r.Summary; class != "" {
-			all[i] = new(r.Classes[class])
+		s := &r.Summary
+		if class != "" {
+			s = new(r.Classes[class])
 		}
-	}
-	return all
-}
-
-func percentiles(repeats []*record.Summary, of latency) record.Percentiles {
-	all := make([]*stats.Summary, len(repeats))
-	for i, s := range repeats {
-		all[i] = of(s)
+		all[i] = s.Latency(metric)
 	}
 	return record.PercentilesOf(all...)
 }

@@ -57,7 +57,7 @@ func (p *Point) setup() published.Query {
 
 func (p *Point) beside(figures []published.Figure, highest bool) *Published {
 	rows := longest(p.Rows)
-	own := &Published{TTFTMs: median(percentiles(summaries(rows, ""), ttftFromSend)), TPOTMs: median(p.TPOT)}
+	own := &Published{TTFTMs: median(percentiles(rows, "", "ttft_from_send")), TPOTMs: median(p.TPOT)}
 	own.Concurrency, _ = inFlight(rows)
 	if p.OutputTokensPerSPerGPU != nil {
 		own.OutputPerGPU = p.OutputTokensPerSPerGPU.Median
@@ -82,5 +82,3 @@ func median(ps record.Percentiles) float64 {
 	p, _ := ps.Get("p50")
 	return p.Median
 }
-
-func ttftFromSend(s *record.Summary) *stats.Summary { return s.TTFTFromSend }

@@ -90,10 +90,10 @@ const (
 func betweenRuns(rows []*record.Row) (record.Finding, bool) {
 	var parts []string
 	var effects []record.Effect
-	for _, m := range latencies {
+	for _, metric := range compared {
 		var means, errors []float64
 		for _, r := range rows {
-			if s := m.of(&r.Summary); s != nil {
+			if s := r.Summary.Latency(metric); s != nil {
 				if ci, ok := s.CI95["mean"]; ok {
 					means, errors = append(means, s.Mean), append(errors, (ci.Hi-ci.Lo)/2/1.96)
 				}
@@ -101,8 +101,8 @@ func betweenRuns(rows []*record.Row) (record.Finding, bool) {
 		}
 		p, ok := stats.Same(means, errors)
 		if spread := stats.SpreadOf(means); ok && p < unlikely && spread.Max-spread.Min > leastSpread*spread.Min {
-			parts = append(parts, fmt.Sprintf("mean %s %s to %s", m.name, unit.Format(spread.Min, "ms"), unit.Format(spread.Max, "ms")))
-			x := record.Effect{Metric: m.name, Direction: record.Unknown, Unit: record.UnitFactor}
+			parts = append(parts, fmt.Sprintf("mean %s %s to %s", metric, unit.Format(spread.Min, "ms"), unit.Format(spread.Max, "ms")))
+			x := record.Effect{Metric: metric, Direction: record.Unknown, Unit: record.UnitFactor}
 			if spread.Min > 0 {
 				x.Bound = new(spread.Max / spread.Min)
 			}

@@ -59,7 +59,7 @@ func SpeculationGains(rows []record.Row) []SpeculationGain {
 				continue
 			}
 			g := SpeculationGain{Name: with.spec.Name, Point: point, On: a, Off: b, Speculation: with.rows[0].Speculation}
-			g.TPOT = ratioOf(percentiles(summaries(with.rows, ""), tpot), percentiles(summaries(without.rows, ""), tpot))
+			g.TPOT = ratioOf(percentiles(with.rows, "", "tpot"), percentiles(without.rows, "", "tpot"))
 			g.Output = Ratio{outputOf(with.rows) / outputOf(without.rows), stats.Interval{Lo: math.Inf(-1), Hi: math.Inf(1)}}
 			if g.TPOT.Value > 0 {
 				out = append(out, g)

@@ -2,7 +2,6 @@ package verdict
 
 import (
 	"fmt"
-	"slices"
 
 	"bench/experiment/record"
 	"bench/experiment/stats"
@@ -27,18 +26,7 @@ func checkClient(e *Measured) checkResult {
 	if u == nil || u.Samples < minSamples || u.CPUMean == nil {
 		return noData
 	}
-	all := passed()
-	for _, f := range []checkResult{e.busyClient(), e.stolenClient(), e.lateReads()} {
-		switch {
-		case f.severity == "":
-		case all.severity == "":
-			all = f
-		default:
-			all.problem += "; " + f.problem
-			all = all.touching(f.effects)
-		}
-	}
-	return all
+	return e.busyClient().and(e.stolenClient()).and(e.lateReads())
 }
 
 // busyClient finds saturated cores; a server on the same cores is late with its first tokens, too.
@@ -128,26 +116,10 @@ func checkConnections(e *Measured) checkResult {
 	}
 	if s := stats.Summarize(setup); s != nil && float64(s.N) > tolerated*float64(n) && s.P50 > tolerated*e.Summary.E2E.P50 {
 		return caution("compare only with runs that connect as often; the server may close connections (connections in run.json)",
-			"%d of %d requests opened a connection: %s ms at p50, part of ttft and e2e%s", s.N, n, unit.Brief(s.P50, 3), e.mostConnecting()).
+			"%d of %d requests opened a connection: %s ms at p50, part of ttft and e2e", s.N, n, unit.Brief(s.P50, 3)).
 			touching(exactly(record.Inflated, s.Max, ownSetup, fromArrival))
 	}
 	return passed()
-}
-
-// mostConnecting is the load worker whose requests opened the most connections: "; worker 2 (host-c) opened 9"; empty
-// without workers. The requests of all workers together are tolerated some: of a few of one, each is more than 1 %.
-func (e *Measured) mostConnecting() string {
-	by := make([]int, len(e.Workers))
-	for r := range record.Completed(e.Records) {
-		if r.ConnectUs != nil && r.Worker != nil && *r.Worker < len(by) {
-			by[*r.Worker]++
-		}
-	}
-	if len(by) == 0 {
-		return ""
-	}
-	most := slices.Index(by, slices.Max(by))
-	return fmt.Sprintf("; %s opened %d", e.workerName(most), by[most])
 }
 
 // checkStamps finds arrivals without the kernel timestamp that most have: late by the read lag. It is invalid if that

@@ -23,15 +23,10 @@ func checkNetwork(e *Measured) checkResult {
 			touching(onRequests(record.Inflated, int(again), firstToken, lastToken))
 	}
 	if losing(s.OutOfOrder, s.SegmentsIn) {
-		lost := caution(hint, "%d of %d TCP segments of the answers arrived out of order: some were lost, and their streams stalled",
+		return f.and(caution(hint, "%d of %d TCP segments of the answers arrived out of order: some were lost, and their streams stalled",
 			s.OutOfOrder, s.SegmentsIn).
 			touching(onRequests(record.Inflated, int(s.OutOfOrder), firstToken, lastToken),
-				onRequests(record.Unknown, int(s.OutOfOrder), betweenIt)) // a late first token lowers tpot
-		if f.severity == "" {
-			return lost
-		}
-		f.problem += "; " + lost.problem
-		f = f.touching(lost.effects)
+				onRequests(record.Unknown, int(s.OutOfOrder), betweenIt))) // a late first token lowers tpot
 	}
 	return f
 }

@@ -61,7 +61,9 @@ func checkPrefix(e *Measured) checkResult {
 	warm := e.Spec.HasPrefix(workload.Warm)
 	switch {
 	case warm && h.requests == 0 && e.Summary.Requests.Completed > 0:
-		return e.unknownWarmth()
+		return unverified("enable the report (vLLM --enable-prompt-tokens-details, SGLang --enable-cache-report), or compare ttft with a cold row",
+			"the row is warm, but neither usage nor counters of this row alone show cached tokens").
+			touching(unbounded(record.Inflated, firstToken, lastToken))
 	case h.requests == 0:
 		return noData
 	case warm:
@@ -73,15 +75,6 @@ func checkPrefix(e *Measured) checkResult {
 		return invalid(sharedHint, "the row is cold, but %d prompt tokens were cached", h.cached)
 	}
 	return passed()
-}
-
-func (e *Measured) unknownWarmth() checkResult {
-	problem := "the row is warm, but the server does not report cached tokens"
-	if m := e.Server.Metrics; m != nil && m.PrefixHits != nil {
-		problem = "the row is warm, but usage has no cached tokens, and the server's counters are not of this row alone"
-	}
-	return unverified("enable the report (vLLM --enable-prompt-tokens-details, SGLang --enable-cache-report), or compare ttft with a cold row",
-		problem).touching(unbounded(record.Inflated, firstToken, lastToken))
 }
 
 // Of a prefix that is shorter than a block no server caches anything: the row is cold.

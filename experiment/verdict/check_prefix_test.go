@@ -71,10 +71,10 @@ func TestWarmPrefix(t *testing.T) {
 			e.Server.Metrics.Whole.Tiers = telemetry.TierHits{GPU: new(1000.0), External: new(all - 1000.0)}
 		}, "passed", ""},
 		"silent, some missing":         {200, counted(0.8 * all), "invalid", "by the server's counters only 10342 of 12928 possible prompt tokens"},
-		"silent, another client":       {200, both(counted(all), func(e *Measured) { *e.Server.Metrics.Whole.PromptTokens *= 1.02 }), "unverified", "the server's counters are not of this row alone"},
+		"silent, another client":       {200, both(counted(all), func(e *Measured) { *e.Server.Metrics.Whole.PromptTokens *= 1.02 }), "unverified", "neither usage nor counters of this row alone show cached tokens"},
 		"silent, within the tolerance": {200, both(counted(all), func(e *Measured) { *e.Server.Metrics.Whole.PromptTokens *= 1.009 }), "passed", ""},
 		"silent, counters of blocks":   {200, both(counted(all), func(e *Measured) { e.Server.Metrics.PrefixUnit = "blocks" }), "unverified", ""},
-		"silent, no counters":          {200, func(e *Measured) { e.Server.Metrics = nil }, "unverified", "does not report cached tokens"},
+		"silent, no counters":          {200, func(e *Measured) { e.Server.Metrics = nil }, "unverified", "neither usage nor counters of this row alone show cached tokens"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := warmRow(c.prefix, c.change)

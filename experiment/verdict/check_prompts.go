@@ -30,27 +30,10 @@ func checkWarmPrompts(e *Measured) checkResult {
 	if float64(p.Warm) <= tolerableWarm*float64(p.Known) {
 		return passed()
 	}
-	cause, hint := warmCause(e)
-	return caution(hint, "%s of %s prompts were in the prefix cache at their first use in the row: %s",
-		unit.Count(p.Warm), unit.Count(p.Known), cause).touching(unbounded(record.Lowered, firstToken, lastToken))
-}
-
-func warmCause(e *Measured) (cause, hint string) {
-	counted, salted := false, true
-	for _, c := range e.Spec.Classes() {
-		if c.Prompts != nil {
-			counted = counted || c.Prompts.Counts()
-			salted = salted && c.Prompts.CacheSalt
-		}
-	}
-	cause, hint = "an earlier row or run sent them", "restart the server, or use prompts that it has not seen"
-	if counted {
-		cause += ", bench did to count their tokens (min_input, max_input, cap_input)"
-	}
-	if salted {
-		return "the server seems to ignore cache_salt, or they share nearly all of their text; " + cause, hint
-	}
-	return cause + ", or they share nearly all of their text", "write cache_salt = true in [row.prompts] (vLLM), " + hint
+	return caution("write cache_salt = true in [row.prompts] (vLLM), restart the server, or use prompts that it has not seen",
+		"%s of %s prompts were in the prefix cache at their first use in the row: an earlier row, run or count of their tokens sent them, "+
+			"or they share nearly all of their text",
+		unit.Count(p.Warm), unit.Count(p.Known)).touching(unbounded(record.Lowered, firstToken, lastToken))
 }
 
 func checkRepeatedPrompts(e *Measured) checkResult {

@@ -95,28 +95,12 @@ func checkLogs(e *Measured) checkResult {
 	}
 	n := e.Summary.Requests.Sent + e.Summary.Requests.Warmup
 	if lines := *e.Server.LogLines; lines > minReadings && float64(lines) > logLines*float64(n) {
-		return note(disableLog(e.Server.Metrics)+", or compare only with runs that log as much",
+		// The flags are those of vLLM 0.32, of SGLang's server_args.py and of llama.cpp's common/arg.cpp.
+		return note("disable its request log (vLLM: --disable-uvicorn-access-log, SGLang: --log-level-http warning, "+
+			"llama.cpp: --log-disable), or compare only with runs that log as much",
 			"the server wrote %d log lines for %d requests", lines, n)
 	}
 	return passed()
-}
-
-// disableLog is the advice to disable a server's request log. The flags are those of vLLM 0.32, of SGLang's
-// server_args.py and of llama.cpp's common/arg.cpp; a flag that an engine does not have would end it.
-func disableLog(m *telemetry.ServerUsage) string {
-	const unknown = "disable its request log"
-	if m == nil {
-		return unknown
-	}
-	switch m.Engine {
-	case "vllm":
-		return "disable its access log (vLLM: --disable-uvicorn-access-log)"
-	case "sglang":
-		return "disable its access log (SGLang: --log-level-http warning)"
-	case "llamacpp":
-		return "disable its log (llama.cpp: --log-disable)"
-	}
-	return unknown
 }
 
 func slowed(factor *float64) []effect {

@@ -46,6 +46,18 @@ func (c checkResult) touching(effects ...[]effect) checkResult {
 	return c
 }
 
+// and adds what another check found to c, whose hint and severity stand if it found something, too.
+func (c checkResult) and(other checkResult) checkResult {
+	switch {
+	case other.severity == "":
+		return c
+	case c.severity == "":
+		return other
+	}
+	c.problem += "; " + other.problem
+	return c.touching(other.effects)
+}
+
 var noData = checkResult{}
 
 // unasked is the result of a check of what the row does not ask for.

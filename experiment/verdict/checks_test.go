@@ -267,7 +267,7 @@ func TestFindings(t *testing.T) {
 		}), isInvalid, "8001 prompt tokens were cached, but the row's own requests allow at most 6400"},
 		{"prefix_cache", "stated cold", prefix(workload.Cold, 90), isInvalid, "the row is cold"},
 		{"prefix_cache", "not told", each(func(r *record.Record) { r.CachedTokens = nil }), impossible, ""},
-		{"prefix_cache", "warm, and the server is silent", then(prefix(workload.Warm, 96), each(func(r *record.Record) { r.CachedTokens = nil })), silent, "the server does not report"},
+		{"prefix_cache", "warm, and the server is silent", then(prefix(workload.Warm, 96), each(func(r *record.Record) { r.CachedTokens = nil })), silent, "neither usage nor counters"},
 		{"prefix_cache", "warm, and nothing completed", then(prefix(workload.Warm, 96), fail(100, "status")), impossible, ""},
 		{"output_length", "a hundredth fewer", each(func(r *record.Record) { r.OutputRequested, r.OutputTokens = 1000, 990 }), passed, ""},
 		{"output_length", "fewer than that", each(func(r *record.Record) { r.OutputRequested, r.OutputTokens = 1000, 989 }), isCaution, "requested 1,000 output tokens with ignore_eos, server counted 989"},

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"bench/experiment"
 	"bench/experiment/record"
@@ -54,28 +53,17 @@ func (e *Measured) worst(check func(*Measured) checkResult) checkResult {
 		return noData
 	}
 	out.problem = e.workerName(worst) + ": " + out.problem
-	if others := slices.DeleteFunc(found, func(k int) bool { return k == worst }); len(others) > 0 {
-		out.problem += "; " + alsoWorkers(others)
+	var others []string
+	for _, k := range found {
+		if k != worst {
+			others = append(others, fmt.Sprintf("worker %d", k))
+		}
+	}
+	if len(others) > 0 {
+		out.problem += "; also " + unit.Some(others)
 	}
 	out.effects = effects
 	return out
-}
-
-func alsoWorkers(others []int) string {
-	const most = 5
-	var names []string
-	for _, k := range others[:min(len(others), most)] {
-		names = append(names, fmt.Sprint(k))
-	}
-	text := "also worker"
-	if len(others) > 1 {
-		text += "s"
-	}
-	text += " " + strings.Join(names, ", ")
-	if more := len(others) - most; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
 }
 
 func worse(a, b checkResult) bool {
