@@ -56,8 +56,7 @@ func (a *answer) named() int {
 	return 0
 }
 
-// script is the planted text of the answer; nil: random words. A tool call comes before a schema, and that before a
-// known question.
+// script is the planted text of the answer: of a tool call, else a schema, else a known question; nil: random words.
 func (s *Server) script(req *request, q *seq, a *answer) *script {
 	if a.calls {
 		schema := readSchema(req.toolSchema(a.tool))

@@ -94,8 +94,7 @@ func (l *counters) countPreemption(q *seq) {
 	l.wait(q, 1)
 }
 
-// verify decides how many of the drafted tokens of q are accepted. As in vLLM, those that the end of the answer cuts
-// off count as well.
+// verify decides how many of q's drafts are accepted. As in vLLM, those behind the answer's end count as well.
 func (l *counters) verify(q *seq, drafted int) (accepted int) {
 	if drafted == 0 {
 		return 0
@@ -133,8 +132,7 @@ func (l *counters) tokens(q *seq, due time.Duration, n int) {
 	}
 }
 
-// countCompletion counts a request that has all its tokens. As in vLLM, only the time to the first token is
-// counted before that: an aborted request is in no other histogram.
+// countCompletion: as in vLLM, an aborted request is in no histogram but that of the first token.
 func (l *counters) countCompletion(q *seq) {
 	q.stage = over
 	l.run(q, -1)

@@ -176,8 +176,7 @@ func (r *faultRule) parseSelector(which string) bool {
 	return err == nil && n > 0
 }
 
-// matches reports whether the rule applies to request n. dice is a random number that depends on seed, n and
-// rule only.
+// matches reports whether the rule applies to request n; dice depends on seed, n and rule only.
 func (r *faultRule) matches(n, dice uint64) bool {
 	if r.share > 0 {
 		return float64(mix(dice)>>11)/(1<<53) < r.share

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// Lateness is the server's own timing error: the delay between the due time and the write of the latest
-// events.
+// Lateness is the server's own timing error: from the due time of the latest events to their write.
 type Lateness struct {
 	Events int           `json:"events"`
 	P50    time.Duration `json:"p50_ns"`

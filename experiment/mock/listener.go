@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// retryingListener retries Accept after transient errors until ctx ends. net/http would print each of them to
-// stderr.
+// retryingListener retries Accept after transient errors until ctx ends; net/http would print each of them.
 type retryingListener struct {
 	net.Listener
 	ctx context.Context

@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// metrics answers GET /metrics in the Prometheus text format with vLLM's metric names, written by hand to check the
-// client's parser.
+// metrics answers GET /metrics with vLLM's names, written by hand to check the client's parser.
 func (s *Server) metrics(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	s.mu.Lock()
@@ -27,8 +26,7 @@ func (s *Server) queueLength() int {
 	return s.sim.queueLength(time.Since(s.start))
 }
 
-// queueLength is the number of requests in the queue at a time, as an engine reports it: without those that are
-// behind a front end still.
+// queueLength is what an engine reports at a time: without the requests that a front end still has.
 func (e *simulated) queueLength(now time.Duration) int {
 	early := 0
 	for _, q := range e.waiting {

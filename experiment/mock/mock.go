@@ -95,8 +95,7 @@ func New(c Config) (*Server, error) {
 	return s, nil
 }
 
-// Serve answers on l until ctx ends, then closes l and all connections, waits for all goroutines and returns
-// nil. An error comes from the listener.
+// Serve answers on l until ctx ends, then waits for all goroutines and returns nil. An error is the listener's.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -130,8 +129,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return fmt.Errorf("serving: %w", err)
 }
 
-// counted counts running handlers in wg: net/http no longer tracks a hijacked connection, but its handler may
-// still run.
+// counted counts running handlers in wg: net/http does not track those of hijacked connections.
 func (s *Server) counted(wg *sync.WaitGroup) http.Handler {
 	routes := s.routes()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -153,8 +151,7 @@ func (s *Server) submit(q *seq) *apiError {
 	return nil
 }
 
-// drop removes q from the engine and adds its state to rec. The engine keeps and may change a sequence that
-// has not ended until the next step.
+// drop removes q from the engine, which may change it until the next step, and adds its state to rec.
 func (s *Server) drop(q *seq, rec *Record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// pace advances the engine from deadline to deadline and delivers due tokens, until ctx ends. An idle server
-// blocks on a channel.
+// pace advances the engine from deadline to deadline and delivers due tokens, until ctx ends.
 func (s *Server) pace(ctx context.Context) {
 	wait, release := s.clock()
 	defer release()

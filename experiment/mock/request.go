@@ -13,8 +13,7 @@ import (
 // maxBody is the largest request body, bytes: a prompt of a million tokens has less than 16 MiB.
 const maxBody = 32 << 20
 
-// request is the body of a completion or chat request, and what the bodies of the other APIs are turned into.
-// Unknown fields are ignored, as by vLLM.
+// request is the body of a completion or chat request, and what the other APIs' are turned into.
 type request struct {
 	Model               string          `json:"model"`
 	Prompt              json.RawMessage `json:"prompt"`
@@ -209,8 +208,7 @@ func (s *Server) ids(prompt json.RawMessage) ([]int32, *apiError) {
 	return ids, nil
 }
 
-// limit is the maximum number of output tokens, with vLLM's defaults: 16 for completions, the rest of the
-// context for chat.
+// limit is the most output tokens; vLLM's defaults: 16 for completions, the rest of the context for chat.
 func (s *Server) limit(req *request, kind api, prompt int) (int, *apiError) {
 	asked := req.MaxTokens
 	if req.MaxCompletionTokens != nil {

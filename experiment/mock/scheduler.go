@@ -163,8 +163,7 @@ func (e *simulated) grow(q *seq, tokens int) (ok bool) {
 	return ok
 }
 
-// preempt takes the blocks of q, the last running sequence. The prefix cache may still have them when q is
-// admitted again.
+// preempt takes the blocks of q, the last running sequence. The prefix cache may keep them.
 func (e *simulated) preempt(q *seq) {
 	e.running = e.running[:len(e.running)-1]
 	e.pool.Release(q.held)

@@ -8,8 +8,7 @@ import (
 	"syscall"
 )
 
-// socket is the TCP connection of a response. While the response is chunked and net/http has nothing
-// buffered, whole chunks can be written directly.
+// socket is the TCP connection of a response, for whole chunks while net/http has nothing buffered.
 type socket struct {
 	conn *net.TCPConn
 	raw  syscall.RawConn // its calls prevent a concurrent close of the descriptor

@@ -67,8 +67,7 @@ func (v vocab) encodeImage(dst []int32, seed uint64, tokens int) []int32 {
 	return dst
 }
 
-// mix is the finalizer of splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators,
-// OOPSLA 2014).
+// mix is splitmix64's finalizer (Steele, Lea, Flood: Fast splittable pseudorandom number generators, OOPSLA 2014).
 func mix(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9

@@ -34,8 +34,7 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// readBuffers are for reads from a socket. A buffer is in use only while onData runs, so that idle streams
-// hold none.
+// readBuffers are for reads from a socket, and in use only while onData runs: idle streams hold none.
 var readBuffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 
 // readLoop calls onData with what arrives until it returns true; b is only valid during the call. The error

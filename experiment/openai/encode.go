@@ -36,8 +36,7 @@ type Encoder struct {
 	lengths  []string   // fields whose value is the number of output tokens
 }
 
-// Encoder encodes the constant part. It fails on an unknown API, a reserved field in Extra, and values
-// without a JSON form.
+// Encoder fails on an unknown API, a reserved field in Extra, and values without a JSON form.
 func (p Params) Encoder() (*Encoder, error) {
 	if p.API != "" && !slices.Contains(target.APIs, p.API) {
 		return nil, fmt.Errorf("encoding the body: unknown API %q", p.API)

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// Do sends the request and blocks until it has ended. It overwrites r, reusing its slices. It never sends a
-// request twice.
+// Do sends the request, once, and blocks until it has ended. It overwrites r, reusing its slices.
 func (c *Client) Do(ctx context.Context, call *Call, r *Result) { c.Start(ctx, call, r)() }
 
 // Start is the part of Do that does not wait: if a connection is idle, it writes as much of the request as
@@ -184,8 +183,7 @@ func (x *exchange) markSent(n int) {
 	}
 }
 
-// roundTrip writes the rest of the request and reads the answer. A server may answer and close the connection
-// before it has read the whole request.
+// roundTrip writes the rest and reads the answer. A server may answer and close before it has read all.
 func (x *exchange) roundTrip() error {
 	conn := x.conn
 	var writeErr error
@@ -201,8 +199,7 @@ func (x *exchange) roundTrip() error {
 	return err
 }
 
-// onData handles a piece of the response, whose read returned at the given time. It is done when no more is
-// expected.
+// onData handles a piece of the response, whose read returned at read; done when no more is expected.
 func (x *exchange) onData(b []byte, read time.Time) (done bool) {
 	x.received = true
 	a := x.arrival(read)

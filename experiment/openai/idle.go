@@ -141,8 +141,7 @@ func (s *idleConns) first() chan dialed {
 	return turn
 }
 
-// put gives a connection to the first request that waits, or keeps it for the next one, and closes those that
-// have been idle too long.
+// put gives a connection to the first request that waits, or keeps it; it closes those idle for too long.
 func (s *idleConns) put(conn *conn) {
 	conn.idleSince = time.Now()
 	s.mu.Lock()

@@ -86,8 +86,7 @@ func (c *chunk) addMessageUsage(m map[string]any) {
 	c.output, c.hasOutput = c.usageCount(ofOutput, m["output_tokens"])
 }
 
-// stopMessage takes the finish reason. The last event of an answer that ended by itself may bear the token that ends
-// it.
+// stopMessage takes the finish reason. The last event of an answer that ended by itself may bear its last token.
 func (c *chunk) stopMessage(reason []byte) {
 	if len(reason) > 0 {
 		c.finishReason = reason

@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// ErrCallerLeft as the end of an observed exchange makes the outcome Left: the caller closed its connection, or
-// cancelled its request, before the answer ended.
+// ErrCallerLeft as the end of an observed exchange makes the outcome Left: the caller closed or cancelled.
 var ErrCallerLeft = errors.New("the caller left")
 
 // maxObserved bounds the large buffers of all observations of an Observer, in bytes.
@@ -42,8 +41,7 @@ func (o *Observer) Begin(epoch time.Time, r *Result) *Observation {
 	return x.observed
 }
 
-// Observation is one exchange. Its methods are called in the order of the exchange, by one goroutine at a time, and
-// none of them waits.
+// Observation is one exchange: its methods are called in order, by one goroutine at a time, and never wait.
 type Observation struct {
 	x       *exchange     // nil: ended
 	latest  time.Duration // the last time that was given, since the clock's base
@@ -124,8 +122,7 @@ func (o *Observation) charge() bool {
 	return true
 }
 
-// Drop gives up on an answer that cannot be decoded or is beyond a bound, so that End reports that it is not measured:
-// what is not measured must not take memory.
+// Drop gives up on an answer that is not measured, so that it takes no memory; End reports it.
 func (o *Observation) Drop() {
 	if o.x == nil {
 		return

@@ -8,8 +8,7 @@ import (
 	"net"
 )
 
-// conclude gives the result its outcome, unless it has one; err is how the exchange ended: nil or io.EOF for
-// an orderly end.
+// conclude gives the result its outcome, unless it has one; err: how the exchange ended, nil or io.EOF in order.
 func (x *exchange) conclude(err error) {
 	defer x.setFree()
 	defer x.settleSides()

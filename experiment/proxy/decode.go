@@ -117,8 +117,7 @@ func (d *decoder) run(open func(io.Reader) (io.Reader, error), yield func([]byte
 	}
 }
 
-// add decodes a piece, and gives take what comes out, which it must not keep. It reports whether that worked: if not,
-// nothing more comes out.
+// add decodes a piece and gives take what comes out, not to be kept. false: nothing more comes out.
 func (d *decoder) add(piece []byte, take func([]byte)) bool {
 	d.input = piece
 	d.left = min(d.left, freeExpansion) + maxExpansion*len(piece)

@@ -110,8 +110,7 @@ func New(c Config) (*Proxy, error) {
 	return p, nil
 }
 
-// Close waits until ctx is done for the copies to the candidate, cuts the others, and records the exchanges that have
-// ended. It is called when no request is being served.
+// Close waits until ctx is done for the copies, cuts the others, and records the ended exchanges. Call it when idle.
 func (p *Proxy) Close(ctx context.Context) error {
 	p.endUpgrades()
 	p.shadow.close(ctx)
@@ -184,8 +183,7 @@ func (p *Proxy) Idle(ctx context.Context) {
 	}
 }
 
-// Cut marks the open answers as ended by the proxy: their callers did not leave. It ends upgraded connections, which
-// net/http's Close leaves open.
+// Cut marks the open answers as ended by the proxy, and ends upgraded connections, which net/http's Close does not.
 func (p *Proxy) Cut() {
 	p.cut.Store(true)
 	p.endUpgrades()

@@ -18,15 +18,13 @@ import (
 // maxQueue is the number of steps of exchanges that can wait for the recorder. What comes on top is dropped and counted.
 const maxQueue = 8192
 
-// maxModels is the number of models that get a number or a name of their own, maxModelName the length in bytes of a
-// name that is kept for that: callers choose both.
+// maxModels get a number or name of their own; maxModelName is a name's longest, bytes: callers choose both.
 const (
 	maxModels    = 1000
 	maxModelName = 128
 )
 
-// recorder does what is off the path of the bytes, in one goroutine: it hashes prompts, finds conversations, ends
-// observations and hands exchanges over.
+// recorder is one goroutine off the path of the bytes: it hashes prompts, finds conversations, hands exchanges over.
 type recorder struct {
 	p      *Proxy
 	queue  chan step

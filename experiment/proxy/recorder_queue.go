@@ -34,8 +34,7 @@ func (r *recorder) requestEnded(x *exchange) {
 	}
 }
 
-// drop gives an exchange up, whose end found the queue full. If its request waits to be read, it is copied all the same:
-// its conversation goes on.
+// drop gives an exchange up whose end found the queue full. A request that waits to be read is copied all the same.
 func (r *recorder) drop(x *exchange) {
 	r.p.counts.unrecorded.Add(1)
 	x.mu.Lock()

@@ -218,8 +218,7 @@ func (s *shadow) load() (queued, inFlight int) {
 	return len(s.waiting), len(s.flying)
 }
 
-// close stops taking copies, waits for those in flight until ctx is done, then cancels them, and returns when all
-// callbacks have returned.
+// close takes no more copies, waits for those in flight until ctx is done, and cancels the rest.
 func (s *shadow) close(ctx context.Context) {
 	if s == nil {
 		return

@@ -137,8 +137,7 @@ func (s *shadow) request(ctx context.Context, c *copied) (*http.Request, *copyBo
 	return r.WithContext(ctx), body
 }
 
-// copyBody is a body that is not read once its exchange has ended: a transport may read on behind RoundTrip, when the
-// bytes can already be another request's.
+// copyBody is not read once its exchange has ended: a transport may read on behind RoundTrip.
 type copyBody struct {
 	mu   sync.Mutex
 	from io.Reader // in memory: Read never waits; nil = ended
@@ -162,8 +161,7 @@ func (b *copyBody) end() {
 	b.from = nil
 }
 
-// ofConnection are fields that hold for the caller's connection alone (RFC 9110, section 7.6.1), and those that the copy
-// sets anew.
+// ofConnection are fields of the caller's connection alone (RFC 9110, section 7.6.1), or set anew.
 var ofConnection = []string{"Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization", "Te",
 	"Trailer", "Transfer-Encoding", "Upgrade", "Expect", "Content-Length", "Host"}
 
@@ -228,8 +226,7 @@ func modelJSON(name string) []byte {
 	return text
 }
 
-// modelAt is where the string of the body's top-level "model" stands, quotes included; zeros = it has none. Of several
-// the last one counts, as for servers.
+// modelAt is where the body's top-level "model" stands, with quotes; zeros = none. Of several the last counts.
 func modelAt(body []byte) (from, to int) {
 	d := json.NewDecoder(bytes.NewReader(body))
 	if begin, err := d.Token(); err != nil || begin != json.Delim('{') {

@@ -17,8 +17,7 @@ const (
 	stoppedOperator = "operator" // by hand
 )
 
-// stop ends copying, for one of the words above: no new copies, and those in flight are cancelled. The first reason
-// stays.
+// stop ends copying for one of the words above, and cancels copies in flight. The first reason stays.
 func (s *shadow) stop(reason string) {
 	if s != nil {
 		s.locked(func() { s.stopLocked(reason, time.Now()) })

@@ -145,8 +145,7 @@ func newLines(r io.Reader) *lines {
 	return l
 }
 
-// next is the next line that is not empty, valid until the next call, and whether it has an end; io.EOF after the
-// last, also if the file was cut.
+// next is the next line that is not empty, valid until the next call; io.EOF after the last, also of a cut file.
 func (l *lines) next() (text []byte, whole bool, err error) {
 	for {
 		l.number++

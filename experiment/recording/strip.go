@@ -4,8 +4,7 @@ import "bench/experiment/record"
 
 const other = "other"
 
-// knownFinishes are the finish reasons of the APIs and their servers. A server can write anything there, also a
-// piece of the prompt.
+// knownFinishes: a server can write anything as its finish reason, also a piece of the prompt.
 var knownFinishes = names("stop", "length", "tool_calls", "function_call", "content_filter", // OpenAI
 	"max_output_tokens", "max_tokens", "end_turn", "stop_sequence", "tool_use", "pause_turn", "refusal",
 	"model_context_window_exceeded", "abort", "error", "eos_token", "eos", "repetition", other)
@@ -25,8 +24,7 @@ func names(list ...string) map[string]bool {
 	return known
 }
 
-// Stripped is a record as it is stored: figures, and names from closed lists. Nothing in it is a text of the prompt,
-// of the answer, or of an error.
+// Stripped is a record as it is stored: figures, and names from closed lists; no text of prompt, answer or error.
 func Stripped(r *record.Record) *record.Record {
 	s := *r
 	s.Schema, s.ServerID, s.Class, s.Model, s.Category, s.PromptHash, s.Error, s.Invalid = "", "", "", "", "", "", "", ""

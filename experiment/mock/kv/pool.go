@@ -12,8 +12,7 @@ const BlockTokens = 16
 // Blocks is the number of blocks of size tokens for tokens.
 func Blocks(tokens, size int) int { return (tokens + size - 1) / size }
 
-// Block is one block. A named block has a hash and can be matched. A block without holders is in the free
-// list and keeps its hash until it is reused.
+// Block is one block. One without holders is in the free list and keeps its hash until it is reused.
 type Block struct {
 	hash       uint64
 	named      bool
@@ -141,8 +140,7 @@ func (p *Pool) evict(b *Block) {
 	b.named, b.duplicate = false, nil
 }
 
-// Release removes a holder from each block, the last first, so that the tail of a prefix is evicted before
-// its head.
+// Release removes a holder from each block, the last first: the tail of a prefix is evicted before its head.
 func (p *Pool) Release(held []*Block) {
 	for i := len(held) - 1; i >= 0; i-- {
 		b := held[i]

@@ -2,8 +2,7 @@ package kv
 
 import "container/list"
 
-// Tier is a second, larger LRU cache for blocks that the pool has evicted: host memory or a disk. Use
-// NewTier.
+// Tier is a second, larger LRU cache for blocks that the pool has evicted. Use NewTier.
 type Tier struct {
 	capacity int
 	stored   int        // total blocks stored

@@ -21,8 +21,7 @@ type differences struct {
 	problem                 string
 }
 
-// join compares the client's log with the server's records. A request is missing if the server has no record
-// of it, or one with another number of events.
+// join compares both logs. A request is missing without a server's record, or with another number of events.
 func join(o *clientLog, truth map[string]*serverRecord) differences {
 	var c differences
 	for i := range o.samples {

@@ -96,8 +96,7 @@ func (l Ladder) Expected() time.Duration {
 	return total
 }
 
-// load is the workload and load of the step. The warm-up opens the connections, until the concurrency of the
-// window is reached.
+// load is the step's workload and load. The warm-up opens the connections of the window's concurrency.
 func (l Ladder) load(s selftest.Step) (workload.Workload, workload.Load) {
 	w := workload.Workload{Input: workload.Fixed(promptTokens), Output: workload.Fixed(s.Tokens)}
 	answer := l.responseTime(s)

@@ -10,8 +10,7 @@ import (
 
 const localAMD = "http://127.0.0.1:5000/metrics"
 
-// amdMetrics leave out gpu_umc_activity: the share of the time with the memory controller busy is not a share of
-// the bandwidth.
+// amdMetrics leave out gpu_umc_activity: time with the memory controller busy is no share of the bandwidth.
 var amdMetrics = []gpuMetric{
 	{func(r *telemetry.GPUReading) **float64 { return &r.Busy }, 0.01, []string{"gpu_gfx_activity"}},
 	{func(r *telemetry.GPUReading) **float64 { return &r.PowerW }, 1,

@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// throttles are the reasons of NVML (nvmlClocksThrottleReasons) that reduce clocks under load. Idleness and
-// clocks set by the user are excluded.
+// throttles are NVML's reasons (nvmlClocksThrottleReasons) of lower clocks but idleness and the user's settings.
 var throttles = []struct {
 	bit  uint64
 	name string

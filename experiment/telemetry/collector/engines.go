@@ -124,8 +124,7 @@ func engineOf(metric string) string {
 	return ""
 }
 
-// prefixUnit is the unit of the prefix-cache counters: early versions of vLLM V1 counted blocks, according to
-// their help text.
+// prefixUnit: early versions of vLLM V1 counted blocks, according to their help text.
 func prefixUnit(r *telemetry.ServerReading, p metricsPage) string {
 	_, current := (engineMetric{}).find(p, "vllm_prefix_cache_queries_total")
 	switch {

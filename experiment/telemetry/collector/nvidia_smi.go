@@ -141,8 +141,7 @@ func (t *nvidiaSMI) loop(ctx context.Context, period time.Duration, each func([]
 	return fmt.Errorf("nvidia-smi ended: %v", err)
 }
 
-// splitRounds splits the output of the loop: a round ends when a GPU repeats. Unreadable lines are skipped,
-// since a driver may print warnings between the lines.
+// splitRounds ends a round when a GPU repeats. It skips unreadable lines: drivers print warnings between.
 func splitRounds(r io.Reader, each func([]telemetry.GPUReading, time.Time)) {
 	lines := bufio.NewScanner(r)
 	var round []telemetry.GPUReading

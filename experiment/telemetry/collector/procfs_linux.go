@@ -63,8 +63,7 @@ func (f *procfs) delays() map[int]time.Duration {
 	return out
 }
 
-// readInto reads a small file with bare system calls, at half the cost of os.File: there is one file per
-// thread.
+// readInto reads a small file, one per thread, with bare system calls: half the cost of os.File.
 func readInto(b []byte, name string) int {
 	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -78,8 +77,7 @@ func readInto(b []byte, name string) int {
 	return n
 }
 
-// descriptors counts the open files: the size of the directory since Linux 6.2, which is 0 before; then the
-// entries are counted.
+// descriptors counts the open files: the directory's size since Linux 6.2, which is 0 before.
 func (f *procfs) descriptors() *int {
 	name := filepath.Join(f.root, "self", "fd")
 	info, err := os.Stat(name)

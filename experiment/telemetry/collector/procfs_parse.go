@@ -13,8 +13,7 @@ func (c coreTicks) since(before coreTicks) coreTicks {
 	return coreTicks{max(0, c.busy-before.busy), max(0, c.idle-before.idle), max(0, c.steal-before.steal)}
 }
 
-// parseCores reads /proc/stat: user nice system idle iowait irq softirq steal guest guest_nice. user includes
-// guest.
+// parseCores reads /proc/stat: user (with guest) nice system idle iowait irq softirq steal guest guest_nice.
 func parseCores(into []coreTicks, text []byte) []coreTicks {
 	for line := range bytes.Lines(text) {
 		name, rest, _ := bytes.Cut(line, []byte(" "))

@@ -123,8 +123,7 @@ func skipLine(r *bufio.Reader) error {
 	}
 }
 
-// isWanted accepts series and help texts. Without TYPE lines each series is untyped, also the sum of a
-// histogram.
+// isWanted accepts series and help texts. Without TYPE lines each series is untyped, also a histogram's sum.
 func isWanted(line []byte, wanted, helped map[string]bool) bool {
 	var room [64]byte
 	if rest, help := bytes.CutPrefix(line, []byte("# HELP ")); help {

@@ -30,8 +30,7 @@ type Sources struct {
 // CacheBlock is the size in tokens of the blocks of the server's prefix cache; 0: not reported.
 func (s *Sources) CacheBlock() int { return s.block }
 
-// ReadServer reads the server's metrics once. The reading is nil if that failed; ok is false if there is no source
-// of server metrics.
+// ReadServer reads the server's metrics once: nil if that failed; ok is false without a source.
 func (s *Sources) ReadServer(ctx context.Context) (reading *telemetry.ServerReading, ok bool) {
 	for _, p := range s.pages {
 		if p.source == telemetry.SourceServer {
