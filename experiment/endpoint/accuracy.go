@@ -17,8 +17,7 @@ import (
 // askers is the number of questions that are asked at once: not measured, and no load.
 const askers = 8
 
-// MeasureAccuracy asks each replica of the server all questions and counts the correct answers. It returns ctx's
-// error only: a request that fails is an answer that is wrong.
+// MeasureAccuracy asks each replica all questions. The error is ctx's: a request that fails is a wrong answer.
 func (s *Server) MeasureAccuracy(ctx context.Context, a *experiment.Accuracy) error {
 	source := "built-in"
 	if a.File != "" {
@@ -80,8 +79,7 @@ func eachOf(questions []experiment.Question, ask func(experiment.Question)) {
 	all.Wait()
 }
 
-// questionEncoder makes bodies without the fields that give answers another form. A base model, which completes a
-// text, stops at the end of the line.
+// questionEncoder makes bodies without fields of other forms. A base model stops at the end of the line.
 func (c *apiClient) questionEncoder(extra map[string]any, builtin bool) (*openai.Encoder, error) {
 	fields := maps.Clone(extra)
 	for _, field := range answer.Fields {

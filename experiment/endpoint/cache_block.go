@@ -8,8 +8,7 @@ import (
 	"bench/experiment/workload"
 )
 
-// cacheBlock is the block size of the server's prefix cache: as its metrics page reports it, else by probes,
-// which only a point that shares prefixes needs; nil: not known.
+// cacheBlock is the prefix cache's block size, as the metrics page reports it, else by probes; nil: not known.
 func (s *Server) cacheBlock(ctx context.Context, spec *experiment.Spec, c *apiClient) *record.CacheBlock {
 	if s.sources != nil {
 		if tokens := s.sources.CacheBlock(); tokens > 0 {
@@ -25,8 +24,7 @@ func (s *Server) cacheBlock(ctx context.Context, spec *experiment.Spec, c *apiCl
 	return &record.CacheBlock{Tokens: s.probedBlock, Source: record.BlockProbed}
 }
 
-// repeated is what a server reports of a prompt that it has just computed: whole blocks are cached, but never
-// the last token.
+// repeated is what a server reports of a prompt it has just computed: whole blocks, never the last token.
 type repeated struct{ prompt, cached int }
 
 func (r repeated) allows(block int) bool { return r.cached == (r.prompt-1)/block*block }
@@ -91,8 +89,7 @@ func dividing(sizes []int) int {
 	return (sizes[half]+sizes[half+1])/2 + 1
 }
 
-// repeat sends a prompt of about this many tokens twice. It is not ok if the server does not report what it
-// cached of the second one.
+// repeat sends a prompt of about this many tokens twice. ok: the server reports what it cached of the second.
 func (c *apiClient) repeat(ctx context.Context, length int) (r repeated, ok bool) {
 	plan := workload.NewPlan(workload.Workload{Input: workload.Fixed(length), Output: workload.Fixed(1)}, 1, "cache block")
 	request := plan.Next()

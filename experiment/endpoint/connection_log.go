@@ -68,8 +68,7 @@ func (c *connectionLog) countLost(r *record.Record, job *load.Job) {
 	}
 }
 
-// fewestLost connections at the end of a row, with no request between them that reached the server, mean that
-// the server is gone.
+// fewestLost connections at a row's end, without a request between that arrived, mean that the server is gone.
 const fewestLost = 3
 
 func (c *connectionLog) serverLost() bool {

@@ -51,8 +51,7 @@ func (c *apiClient) probeConversation(ctx context.Context) (*promptStyle, error)
 	return style, nil
 }
 
-// measureLaterTurns finds the tokens that the chat template puts around an answer that is sent back and the
-// next message.
+// measureLaterTurns finds the chat template's tokens around an answer that is sent back and the next message.
 func (c *apiClient) measureLaterTurns(ctx context.Context, style *promptStyle) error {
 	if c.uncounted {
 		return nil

@@ -200,8 +200,7 @@ func (s *promptSelection) truncate(ctx context.Context, p *prompts.Prompt, c *pr
 	return 0, nil
 }
 
-// count is the server's count of a prompt's tokens: by /tokenize, which computes nothing, else by the usage of a request
-// for one token.
+// count is the server's count of a prompt: by /tokenize, which computes nothing, else by a request for one token.
 func (s *promptSelection) count(ctx context.Context, p *prompts.Prompt, c *prompts.Content, cut int) (promptCount, error) {
 	key := countKey{s.e.api, s.e.api.model, s.source.SHA256, p.Number, cut}
 	if known, ok := s.counted[key]; ok {

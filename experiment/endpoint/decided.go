@@ -88,8 +88,7 @@ func (d *earlyEnd) pass(r *record.Record) {
 	}
 }
 
-// shorten ends the window of a decided row at the first arrival behind it. If all requests arrived at once, the window
-// ends with the decision.
+// shorten ends a decided window at the first arrival behind it, else, if all arrived at once, with the decision.
 func (d *earlyEnd) shorten(w *record.Window) {
 	w.DecidedUs, w.Cancelled = d.at, d.cancelled
 	if d.behind == nil {

@@ -158,8 +158,7 @@ func (e *classEncoder) body(r *workload.Request, ids []int32) (body []byte, used
 	return e.encoder(r).Body(nil, p, r.Output), p.IDs
 }
 
-// laterTurn makes a later turn of a session. If it continues one, the server's answer replaces the planned one; else
-// its prompt is as the plan has it.
+// laterTurn makes a later turn of a session. If it continues one, the server's answer replaces the planned one.
 func (es classEncoders) laterTurn(plan *workload.Plan, first *workload.Request, turn int, before *load.Job, body []byte) (*load.Job, []byte) {
 	if before == nil {
 		next := plan.Later(first, turn, nil)

@@ -170,8 +170,7 @@ func buildInfo(ctx context.Context, c *openai.Client) []string {
 	return out
 }
 
-// CacheTokens is the capacity of the KV cache in tokens, summed over engines, from vLLM's cache_config_info;
-// 0: not reported.
+// CacheTokens is the KV cache in tokens, over all engines, by vLLM's cache_config_info; 0: not reported.
 func (s *Server) CacheTokens() int {
 	sum := 0
 	for _, line := range s.Info.BuildInfo {

@@ -9,8 +9,7 @@ import (
 	"bench/experiment/workload"
 )
 
-// countImage is the number of prompt tokens of an image: as the row states it, else as the server counts, which is asked
-// once for each kind of image.
+// countImage is an image's prompt tokens: as the row states, else as the server counts, asked once per kind.
 func (c *apiClient) countImage(ctx context.Context, im *workload.Images) (tokens int, err error) {
 	if im.Tokens > 0 {
 		return im.Tokens, nil

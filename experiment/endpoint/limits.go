@@ -23,8 +23,7 @@ func Limits() telemetry.Limits { return collector.ReadLimits() }
 // spareFiles is how many files the process opens during a row beside its connections: results, sampling, DNS.
 const spareFiles = 64
 
-// spareConnections is how many connections may be open beside those in use: closed by the server, not yet by
-// this process; or opened for the other API of a mix.
+// spareConnections may be open beside those in use: closed by the server only, or for a mix's other API.
 const spareConnections = 1024
 
 // CheckLimits returns an error if the limits do not allow a point's connections. An open loop is checked for

@@ -16,8 +16,7 @@ const (
 	loadingEvery = 10 * time.Second       // between two calls of progress
 )
 
-// AwaitLoaded calls reach again while the server loads its model, at most for limit. It passes the server's
-// answer to progress at once and then every 10 s.
+// AwaitLoaded calls reach while the server loads its model, and passes its answer to progress at once and every 10 s.
 func AwaitLoaded(ctx context.Context, limit time.Duration, progress func(waited time.Duration, answer string),
 	reach func() (*Server, error)) (*Server, error) {
 	began := time.Now()
@@ -54,8 +53,7 @@ func Failed(err error) *openai.Result {
 	return nil
 }
 
-// loading reports whether a server refuses because it is not ready yet: llama.cpp answers "Loading model",
-// gateways send Retry-After.
+// loading reports whether a server is not ready: llama.cpp answers "Loading model", gateways send Retry-After.
 func loading(r *openai.Result) bool {
 	return r.Status == http.StatusServiceUnavailable &&
 		(strings.Contains(strings.ToLower(r.Error), "loading") || r.Header.Get("Retry-After") != "")

@@ -77,8 +77,7 @@ func (c *apiClient) probe(ctx context.Context) error {
 
 func counts(r openai.Result) bool { return !r.Outcome.Failed() && r.HasUsage && r.PromptTokens > 0 }
 
-// findRefusedFields sends a request; if it is refused, it finds the optional fields that the server does not
-// take.
+// findRefusedFields sends a request; if it is refused, it finds the optional fields that the server refuses.
 func (c *apiClient) findRefusedFields(ctx context.Context, prompt openai.Prompt) (openai.Result, error) {
 	r := c.ask(ctx, prompt, true)
 	for range 3 { // a server that is busy for a moment is no reason to give up
@@ -128,8 +127,7 @@ func refused(r openai.Result) bool {
 	return r.Outcome == openai.Status && slices.Contains([]int{400, 422, 500, 501}, r.Status)
 }
 
-// closesConnections reports whether the server closes a connection after a streamed answer. The pause gives
-// it the time to; without it, its close and the next request could cross.
+// closesConnections reports whether the server closes after a streamed answer. The pause gives it the time to.
 func (c *apiClient) closesConnections(ctx context.Context, text openai.Prompt) bool {
 	c.ask(ctx, text, true)
 	pause(ctx, 20*time.Millisecond)
@@ -191,8 +189,7 @@ func (c *apiClient) ask(ctx context.Context, prompt openai.Prompt, stream bool) 
 	return r
 }
 
-// countTokens is the server's count of a prompt's tokens, chat template included. Several texts are a
-// conversation of user and assistant in turn.
+// countTokens is the server's count of a prompt with its template. Several texts are user's and assistant's in turn.
 func (c *apiClient) countTokens(ctx context.Context, texts ...string) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()

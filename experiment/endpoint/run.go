@@ -39,8 +39,7 @@ type RunConfig struct {
 
 const drainAfterInterrupt = 5 * time.Second
 
-// Run measures one point. When ctx ends it drains briefly and returns ctx's error: the row has no result
-// then.
+// Run measures one point. When ctx ends it drains briefly and returns ctx's error and no result.
 func (s *Server) Run(ctx context.Context, t RunConfig) (*record.Row, error) {
 	if t.Progress == nil {
 		t.Progress = new(Progress)

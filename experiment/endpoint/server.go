@@ -64,8 +64,7 @@ type Server struct {
 	served []string // the same, if the target's is none of them
 }
 
-// Reach connects to the target and probes the APIs that the rows use. key is sent as the bearer token, and is
-// kept in the request header only.
+// Reach connects to the target and probes the rows' APIs. key, the bearer token, is kept in the header only.
 func Reach(ctx context.Context, t experiment.Target, baseURL, key string, apis []string) (*Server, error) {
 	s := &Server{Target: t, apis: map[string]*apiClient{}, options: openai.Options{
 		BaseURL: baseURL, APIKey: key, Headers: t.Headers, SessionHeader: t.Session(), Timeout: t.Timeout, Proxy: t.Proxy, HTTP2: t.HTTP2,
@@ -160,8 +159,7 @@ func (s *Server) measureRTT(ctx context.Context, c *openai.Client) error {
 	return nil
 }
 
-// MarkSimulated marks the target as the mock in this process; what is what it simulates. It does nothing if
-// what is empty.
+// MarkSimulated marks the target as the mock in this process, which simulates what; empty: it is not.
 func (s *Server) MarkSimulated(what string) {
 	if what == "" {
 		return

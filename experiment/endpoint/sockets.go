@@ -17,8 +17,7 @@ type socketReadings struct {
 	ended   *atomic.Bool  // the row is over: the next reading is the last one
 }
 
-// socketShare is the largest share of one core that reading the counters takes: with very many connections
-// some samples are without.
+// socketShare is the largest share of a core for reading the counters: with many connections samples lack them.
 const socketShare = 0.005
 
 // read is nil if there are no counters, or if it is too early for another reading.

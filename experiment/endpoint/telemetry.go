@@ -150,8 +150,7 @@ func (m *measurement) addLag(ready, sent time.Duration) {
 	}
 }
 
-// fillSamples counts the samples' times from the row's epoch, stores them, and summarizes those of the window
-// in the row.
+// fillSamples counts the samples' times from the row's epoch, stores them, and summarizes the window's.
 func (m *measurement) fillSamples(samples []telemetry.Sample, epoch time.Time, sources *collector.Sources) error {
 	e := m.e
 	for i := range samples {

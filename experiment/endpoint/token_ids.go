@@ -45,8 +45,7 @@ func (r idRange) spread() []int32 {
 	return ids
 }
 
-// listedVocabulary is the size of a model's vocabulary as the server lists it (llama.cpp: meta.n_vocab); 0 =
-// not listed.
+// listedVocabulary is a model's vocabulary size as the server lists it (llama.cpp: meta.n_vocab); 0 = not listed.
 func (s *Server) listedVocabulary(name string) int {
 	models, _ := s.Info.Models.([]any) // nil if the server lists none
 	for _, m := range models {

@@ -41,8 +41,7 @@ func (c *apiClient) calibrateWords(ctx context.Context) error {
 	return c.verifyVocabulary(ctx)
 }
 
-// measureWords is the number of tokens of some words within a text, and of what stands around every prompt.
-// Both follow from the counts of the text and of the doubled text.
+// measureWords is the tokens of words, and of what stands around them, by the counts of the text once and twice.
 func (c *apiClient) measureWords(ctx context.Context, w []string) (tokens, overhead int, err error) {
 	text := strings.Join(w, " ")
 	once, err := c.countTokens(ctx, text)
@@ -85,8 +84,7 @@ func (c *apiClient) verifyVocabulary(ctx context.Context) error {
 	return err
 }
 
-// words are short and common: one token each, with the space before them, in the vocabularies of most models.
-// The server's counts select those that are.
+// words are short and common: most are one token with a space before. The server's counts select those that are.
 var words = strings.Fields(`
 time year people way day man thing woman life child world school state family student group country
 problem hand part place case week company system program question work government number night point

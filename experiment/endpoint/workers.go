@@ -161,8 +161,7 @@ func (c *connectionLog) join(r *ShareResult) {
 	c.gateway.join(r.Gateway)
 }
 
-// fillWorkers completes what the row states of each worker from its samples. verdict.Measured.Conclude adds what the
-// records show.
+// fillWorkers completes each worker's part from its samples. Conclude adds what the records show.
 func (m *measurement) fillWorkers(samples []telemetry.Sample) {
 	if m.t.Workers == nil {
 		return

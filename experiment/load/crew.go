@@ -2,8 +2,7 @@ package load
 
 import "sync"
 
-// crew runs functions on goroutines that it keeps. A new goroutine for each request would cost more than the
-// request's own work: it has to grow its stack first.
+// crew runs functions on goroutines that it keeps: a new one for each request would have to grow its stack first.
 type crew struct {
 	all sync.WaitGroup
 

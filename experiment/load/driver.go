@@ -209,8 +209,7 @@ func (d *driver) dispatch(scheduled time.Duration) {
 	d.awaitEnd()
 }
 
-// active reports that the row is not over. A request of the window that was due just when the row ended is
-// accounted for.
+// active reports that the row is not over. A request of the window that was due at its end is accounted for.
 func (d *driver) active(job *Job) bool {
 	if d.dispatchCtx.Err() == nil {
 		return true

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// restTime is how long the collector rests after it has passed on requests. Waking it for each of them would
-// cost more than what it does.
+// restTime is how long the collector rests: waking it for each request would cost more than what it does.
 const restTime = 2 * time.Millisecond
 
 type ended struct {

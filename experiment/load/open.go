@@ -2,8 +2,7 @@ package load
 
 import "time"
 
-// nextArrival is the plan's next request. After the end of the row the plan goes on, so that the arrivals of
-// the window that were never sent are counted.
+// nextArrival is the plan's next request; after the row's end too, to count the window's that were never sent.
 func (d *driver) nextArrival() (prepared, bool) {
 	p, ok := d.next(d.dispatchCtx)
 	if !ok && d.rowOver() {
@@ -12,8 +11,7 @@ func (d *driver) nextArrival() (prepared, bool) {
 	return p, ok
 }
 
-// dispatchArrivals sends the requests of an open loop one by one, until the row is over or the last has been
-// sent.
+// dispatchArrivals sends the requests of an open loop one by one, until the row is over or all are sent.
 func (d *driver) dispatchArrivals() {
 	for {
 		p, ok := d.nextArrival()
@@ -65,8 +63,7 @@ func (d *driver) admit(job *Job) bool {
 	return ctx.Err() == nil
 }
 
-// abandon accounts for the window's arrivals, from this one on, that were not sent before the end of the row:
-// they are unfinished. After an interruption nothing is counted.
+// abandon accounts for the window's arrivals from this one on as unfinished; after an interruption for none.
 func (d *driver) abandon(job *Job) {
 	for d.rowOver() && job.Phase != Cooldown {
 		d.reportUnsent(job)
@@ -136,8 +133,7 @@ func (d *driver) getWorker(job *Job, body []byte) bool {
 	}
 }
 
-// serveQueue finishes a session whose first request has been sent, and then runs the queue's on the same
-// worker, first come first served.
+// serveQueue finishes a session, and then runs the queue's on the same worker, first come first served.
 func (d *driver) serveQueue(job *Job, body []byte, finish func()) {
 	for more := true; more; {
 		last, freed, over := d.finishSession(job, body, finish, d.serveNext)
@@ -154,8 +150,7 @@ func (d *driver) serveNext(last *Job, freed time.Duration) {
 	}
 }
 
-// nextQueued sends the first request of the queue's next session on a worker that became free; false: the queue is
-// empty, or the row is over.
+// nextQueued sends the queue's next first request on a worker that became free; false: none, or the row is over.
 func (d *driver) nextQueued(last *Job, freed time.Duration) (job *Job, body []byte, finish func(), ok bool) {
 	d.release(last)
 	if d.freeWorkers == nil {

@@ -30,8 +30,7 @@ func newSession(first *Job, then func(*Job, time.Duration)) *session {
 	return s
 }
 
-// end notes the end of a turn, which sets job.Lost and job.SessionOver. It returns the turns that are due now, and
-// whether the session is over.
+// end notes the end of a turn, sets job.Lost and job.SessionOver, and returns the turns that are due now.
 func (s *session) end(job *Job, body []byte) (due []int, over bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -53,8 +52,7 @@ func (s *session) end(job *Job, body []byte) (due []int, over bool) {
 	return due, job.SessionOver
 }
 
-// before is the turn that a later one, now made, continues; the zero turn: none. Bodies are large: the last turn that
-// continues it releases it.
+// before is the turn that next continues; the zero turn: none. Bodies are large: the last to continue it frees it.
 func (s *session) before(next int) turn {
 	s.mu.Lock()
 	defer s.mu.Unlock()

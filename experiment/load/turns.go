@@ -85,8 +85,7 @@ func (d *driver) sessionBegun(first *workload.Request) {
 	}
 }
 
-// arrived counts later turns that have arrived or are lost. The last one of all sessions closes the window, unless the
-// row is over: its end is no arrival.
+// arrived counts later turns that have arrived or are lost. The last of all closes the window, unless the row is over.
 func (d *driver) arrived(turns int) {
 	d.mu.Lock()
 	d.toCome -= turns

@@ -152,8 +152,7 @@ func (v *virtual) finish() error {
 	return nil
 }
 
-// unsent are the requests of the window, and those before it of a schedule, that were not sent before the end of the
-// row.
+// unsent are the window's requests, and a schedule's before it, that were not sent before the end of the row.
 func (v *virtual) unsent() []*Job {
 	var left []*Job
 	for _, job := range v.queue {

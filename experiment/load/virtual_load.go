@@ -35,8 +35,7 @@ func (v *virtual) arrival() *Job {
 	return job
 }
 
-// arrive sends a request of an open loop, if a worker is free; one that waits keeps the next from being looked at, a
-// conversation does not.
+// arrive sends a request of an open loop if a worker is free. One that waits holds up the next, no conversation does.
 func (v *virtual) arrive(job *Job) {
 	if v.Follow != nil {
 		v.assignPhase(job)

@@ -9,8 +9,7 @@ import (
 // forever is longer than any row.
 const forever = time.Duration(1 << 62)
 
-// window is what is known so far of a row's measurement window. It waits for nothing: the driver owns its
-// timers and its lock.
+// window is what is known so far of a row's window. It waits for nothing: the driver owns its timers and lock.
 type window struct {
 	workload.Load
 	rate          workload.Rate
@@ -175,8 +174,7 @@ func (c *Config) scheduledEnd() time.Duration {
 	return w.latestEnd()
 }
 
-// holdsRow reports that the row ends only after the request: one of the window or, since its conversation may
-// have a turn in the window, one of the warm-up.
+// holdsRow reports that the row ends only after the request: of the window, or of a conversation that may reach it.
 func (c *Config) holdsRow(job *Job) bool {
 	return job.Phase == Window || job.Phase == Warmup && c.Follow != nil
 }

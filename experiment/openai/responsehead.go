@@ -9,8 +9,7 @@ import (
 	"sync"
 )
 
-// Bounds of a response's header, interim (1xx) responses included: without them, a server could send interim
-// responses for ever. net/http has the first.
+// Bounds of a response's header, with interim (1xx) ones: a server could send these for ever. net/http has the first.
 const (
 	maxHeader  = 1 << 20 // bytes
 	maxInterim = 1000    // responses; a gateway may send one a second while the server works
@@ -90,8 +89,7 @@ type parsedHead struct {
 	resp  *http.Response
 }
 
-// parseHead parses a complete header and hides its secrets. Most responses have the same header as the one
-// before, since its Date changes once a second: it is parsed once, and not changed.
+// parseHead parses a complete header and hides its secrets. Most are the same as the one before: parsed once.
 func (c *Client) parseHead(head []byte) (*http.Response, error) {
 	if last := c.lastHead.Load(); last != nil && bytes.Equal(last.bytes, head) {
 		return last.resp, nil

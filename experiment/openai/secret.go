@@ -21,8 +21,7 @@ const mask = "***"
 // secrets are the texts that errors, headers and stored answers must not contain: a server may echo them.
 type secrets []string
 
-// newSecrets collects every form in which the key, user infos (nil: none) and header values can be echoed.
-// Short values of headers are flags rather than secrets, and masking them would garble every text.
+// newSecrets collects every form of key, user infos and headers. Short header values are flags, not secrets.
 func newSecrets(key string, headers map[string]string, users ...*url.Userinfo) secrets {
 	var s secrets
 	s.add(key)

@@ -58,8 +58,7 @@ func (s *scanner) push(piece []byte, a arrival) {
 	s.buf = s.owned
 }
 
-// next returns the next event; ok is false if the pieces so far contain no other. The error is errTooLong or
-// errBudget, and sticky.
+// next returns the next event; ok is false if there is none so far. errTooLong and errBudget are sticky.
 func (s *scanner) next() (ev event, ok bool, err error) {
 	for s.err == nil {
 		from, to, found := s.line()
@@ -203,8 +202,7 @@ func (s *scanner) compact() {
 	}
 }
 
-// finish returns the event at the body's end that next could not complete: a line without an end, an event
-// without an empty line.
+// finish returns the event at the body's end that lacks its line's end or its empty line.
 func (s *scanner) finish() (ev event, ok bool) {
 	if s.pos < len(s.buf) {
 		from, to := s.skipBOM(s.pos, len(s.buf)), len(s.buf)

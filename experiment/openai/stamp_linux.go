@@ -119,8 +119,7 @@ func (r *receiver) readAvailable(fd uintptr, buf []byte, onData func(b []byte, a
 	return false, true, nil
 }
 
-// firstEvent is the length of b's first event, including the empty line that ends it; all of b if no event
-// ends in it, or if only a chunk's line end follows.
+// firstEvent is the length of b's first event with its empty line; all of b if none ends before other bytes.
 func firstEvent(b []byte) int {
 	if end := emptyLineEnd(b); end > 0 && len(b)-end > len("\r\n") {
 		return end
@@ -208,8 +207,7 @@ func (r *receiver) Write(p []byte) (n int, err error) {
 	return n, cmp.Or(err, failed)
 }
 
-// tryWrite hands over what the kernel takes without waiting, and returns how much. A failure will come back
-// from Write. more: another piece follows at once.
+// tryWrite hands over what the kernel takes without waiting. Write will return a failure. more: a piece follows.
 func (r *receiver) tryWrite(p []byte, more bool) (n int) {
 	if r.raw == nil {
 		return 0

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// runTransport sends the request over net/http's transport, which supports proxies and HTTP/2. Arrivals have
-// the time at which a read returned, since several requests may share a connection.
+// runTransport sends over net/http's transport, for proxies and HTTP/2: arrivals are when a read returned.
 func (x *exchange) runTransport() {
 	ctx, cancel := context.WithCancel(x.ctx)
 	defer cancel()
@@ -38,8 +37,7 @@ func (x *exchange) readTransport(resp *http.Response, cancel func()) error {
 	})
 }
 
-// transportTrace is what net/http reports of a request, from goroutines of its own. Times are since the
-// clock's base.
+// transportTrace is what net/http reports, from goroutines of its own. Times are since the clock's base.
 type transportTrace struct {
 	wanted, got, wrote atomic.Int64
 	reused             atomic.Bool

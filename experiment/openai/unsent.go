@@ -2,8 +2,7 @@ package openai
 
 import "sync"
 
-// unsent is what the kernel has not taken yet of a request. The usual request is one piece; a long body is a
-// piece of its own, and not copied.
+// unsent is what the kernel has not taken yet of a request: one piece, and a long body that is not copied.
 type unsent struct {
 	buf  *[]byte // of first, from requestBuffers; nil: all is taken
 	more []byte  // a long body

@@ -49,8 +49,7 @@ func (w *walker) read(data []byte) (chunk, bool) {
 	return w.c, ok
 }
 
-// A field reads the value of one key. It returns the key's bit, by which repeats are found; 0: an unknown
-// key.
+// A field reads the value of one key. It returns the key's bit, by which repeats are found; 0: unknown.
 type field func(w *walker, key []byte) (bit uint, ok bool)
 
 func (w *walker) clear() {

@@ -12,8 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// becomeSubreaper makes this process the parent of orphaned descendants, so that daemons that left group and
-// session are found.
+// becomeSubreaper makes this process the parent of orphans, to find daemons that left group and session.
 func becomeSubreaper() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
 func descendants(root int) []int {
@@ -69,8 +68,7 @@ func parentAndSession(pid int) (parent, session int, ok bool) {
 	return parent, session, err == nil
 }
 
-// killOrphans kills the descendants of a killed guard. They are children of this process in another session;
-// processes started without a guard are in this session.
+// killOrphans kills the descendants of a killed guard: children of this process in another session.
 func killOrphans() {
 	for until := time.Now().Add(killTimeout); time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
 		left := orphans()
@@ -98,8 +96,7 @@ func orphans() []int {
 	return out
 }
 
-// portOwner reports whether the process `family` or a descendant listens on a TCP port, and whether any
-// visible process does.
+// portOwner reports whether the family listens on a TCP port, and whether any visible process does.
 func portOwner(port, family int) (ours, any bool) {
 	sockets := listeningSockets(port)
 	for _, pid := range append(descendants(family), family) {

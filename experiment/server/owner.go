@@ -32,8 +32,7 @@ func (c Config) checkFree(ctx context.Context) error {
 	return &StaleError{address}
 }
 
-// checkOwner fails if neither the process pid nor a descendant listens at the address. It needs Linux;
-// elsewhere only checkFree applies.
+// checkOwner fails if neither pid nor a descendant listens at the address. It needs Linux.
 func (c Config) checkOwner(pid int) error {
 	_, text, err := net.SplitHostPort(c.address())
 	if !c.Own || err != nil {

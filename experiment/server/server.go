@@ -50,8 +50,7 @@ type Running struct {
 	Lines func() int    // lines in the log so far; nil without a log. Not for concurrent use
 }
 
-// Run starts the server, calls use when it is ready, and stops it. If the server exits early, the context of
-// use ends with a DiedError as its cause, which Run returns.
+// Run starts the server, calls use when it is ready, and stops it. An early exit ends use's ctx by a DiedError.
 func Run(ctx context.Context, c Config, use func(ctx context.Context, s Running) error) error {
 	if err := c.checkFree(ctx); err != nil {
 		return err

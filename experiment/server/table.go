@@ -186,8 +186,7 @@ func (t *Table) checkPlaceholders(bad func(key, problem, hint string)) {
 
 const maxVariants = 1000
 
-// Variants are the servers to start, with the knobs in the order of names; the first is the baseline. ok:
-// there are at most maxVariants.
+// Variants are the servers to start, knobs by names, the baseline first. ok: at most maxVariants.
 func (t *Table) Variants(names []string) (out []Variant, ok bool) {
 	base := make(Variant, 0, len(names))
 	all := 1

@@ -24,8 +24,7 @@ type Gauge struct {
 	Covered *float64 `json:"covered_share,omitempty"`
 }
 
-// gauge covers the part of the window between readings; nil: no reading in the window. Readings before and
-// after the load are not enough.
+// gauge covers the window between readings; nil: no reading in it. Those before and after are not enough.
 func gauge(points []point, start, end int64) *Gauge {
 	if !slices.ContainsFunc(points, func(p point) bool { return p.us >= start && p.us <= end }) {
 		return nil

@@ -41,8 +41,7 @@ type GPUDevice struct {
 	Known       bool               `json:"throttle_known"`      // throttle reasons were reported
 }
 
-// SummarizeGPUs summarizes the GPUs' samples of a window, µs from the samples' epoch. If there are no
-// figures, Missing is why.
+// SummarizeGPUs summarizes the samples of a window, µs from their epoch. Missing: why there are no figures.
 func SummarizeGPUs(from Source, samples []Sample, startUs, endUs int64) *GPUUsage {
 	u := &GPUUsage{Source: from.Name, Missing: from.Missing}
 	r := readingsOf(samples, SourceGPU, startUs, endUs, func(s *Sample) bool { return s.GPUs != nil })

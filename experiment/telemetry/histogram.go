@@ -81,8 +81,7 @@ func (h *Histogram) since(a *Histogram) (t *ServerTime, reset bool) {
 	return t, false
 }
 
-// increments are the upper edges in s and the values up to each since an earlier reading; none if the edges
-// changed.
+// increments are the upper edges in s and the values up to each since a; none if the edges changed.
 func (h *Histogram) increments(a *Histogram) (edges, counts []float64) {
 	if len(a.Buckets) != len(h.Buckets) && len(a.Buckets) > 0 {
 		return nil, nil

@@ -28,8 +28,7 @@ type Pause struct {
 	LateUs int64 `json:"late_us"` // how late: the shortest possible length of the pause
 }
 
-// Length is the probable length in seconds. The pause began at some moment of the sampling interval, so half
-// of that is the largest error.
+// Length is the probable length in seconds; half of the sampling interval is the largest error.
 func (p Pause) Length() float64 { return float64(p.LateUs+(p.ToUs-p.FromUs)) / 2 / 1e6 }
 
 // pauses are the client's pauses that touch a window. The first sample follows a reading of unknown cost.

@@ -11,8 +11,7 @@ type readings struct {
 	err    string         // the last error, inside the window or not
 }
 
-// gapFactor: readings further apart than this many planned intervals have a gap between them. A failed reading is
-// a gap, too.
+// gapFactor: readings more than this many planned intervals apart have a gap. A failed one is a gap, too.
 const gapFactor = 3
 
 func readingsOf(samples []Sample, source string, start, end int64, has func(*Sample) bool) readings {

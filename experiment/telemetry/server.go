@@ -55,8 +55,7 @@ func (u *ServerUsage) Speculates() bool {
 	return u.AcceptanceLength != nil && *u.AcceptanceLength > 1 || u.AcceptanceRate != nil && *u.AcceptanceRate > 0
 }
 
-// SummarizeServer summarizes the server's samples of a window, µs from the samples' epoch. If there are no
-// figures, Missing is why.
+// SummarizeServer summarizes the samples of a window, µs from their epoch. Missing: why there are no figures.
 func SummarizeServer(from Source, samples []Sample, startUs, endUs int64) *ServerUsage {
 	u := &ServerUsage{Source: from.Name, Missing: from.Missing}
 	if from.Missing != "" {
