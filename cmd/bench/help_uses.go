@@ -47,14 +47,12 @@ var flagUses = map[string][]helpGroup{
 		{"Output", []string{"out", "interval"}},
 	},
 	"predict": {
-		{"Model", []string{"model", "precision", "kv-precision", "hf-config", "model-configs"}},
-		{"Hardware", []string{"hardware", "gpus", "attention-dp", "expert-parallel", "pipeline", "hardware-configs"}},
-		{"Workload", []string{"input", "cached", "output", "batch", "rate"}},
-		{"Engine", []string{"engine", "chunk", "max-seqs", "speculate", "acceptance", "draft-model"}},
-		{"Fit", []string{"calibrate", "save"}},
-		{"Matrix", []string{"only", "out", "json"}},
+		{"Model and hardware", []string{"model", "hardware", "gpus", "set"}},
+		{"Workload", []string{"input", "output", "batch"}},
+		{"Matrix", []string{"only", "out"}},
 		{"Output", []string{"format"}},
 	},
+	"predict calibrate": {{"Fit", []string{"save", "set"}}, {"Output", []string{"format"}}},
 	"trace": {
 		{"Which requests", []string{"from", "start", "end", "set"}},
 		{"Figures", []string{"format", "cache-blocks"}},

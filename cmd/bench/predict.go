@@ -13,25 +13,57 @@ import (
 	"bench/experiment/roofline"
 	"bench/experiment/series"
 	"bench/report/export"
+	"bench/sweep/strict"
 )
 
+// predictFlags are the flags of `bench predict`, and the keys that --set states.
 type predictFlags struct {
-	tables tableFlags
+	set  []string
+	keys predictKeys
 
-	model, hardware, precision, kvPrecision, engine string
-	gpus                                            int
-	layout                                          roofline.Layout
+	calibrate, save, format string
 
-	work       roofline.Workload
-	speculate  int
-	acceptance float64
-	accepting  bool // --acceptance is stated
-	draft      string
-
-	hfConfig, calibrate, save, format string
-
-	matrix matrixFlags
+	out  string
+	only []string
 }
+
+// predictKeys are what a prediction without a matrix is of, as tables that --set changes. Names are those of a matrix
+// where it has the key.
+type predictKeys struct {
+	Target struct {
+		Model       string `toml:"model"`
+		ModelConfig string `toml:"model_config"` // config.json of a Hugging Face model, in place of an entry
+		Hardware    string `toml:"hardware"`
+		GPUs        int    `toml:"gpus"` // in tensor parallel
+		Precision   string `toml:"precision"`
+	} `toml:"target"`
+	Mock struct {
+		KVPrecision         string `toml:"kv_precision"`
+		Engine              string `toml:"engine"`
+		MaxNumSeqs          int    `toml:"max_num_seqs"`
+		MaxNumBatchedTokens int    `toml:"max_num_batched_tokens"` // of a step of chunked prefill; 0 = no chunks
+		Speculation         struct {
+			Tokens     int      `toml:"tokens"`
+			Acceptance *float64 `toml:"acceptance"`
+			DraftModel string   `toml:"draft_model"` // on the same hardware; empty = drafting takes no time
+		} `toml:"speculation"`
+	} `toml:"mock"`
+	Layout struct {
+		AttentionDP    bool `toml:"attention_dp"`    // each sequence's attention on one device
+		ExpertParallel bool `toml:"expert_parallel"` // each expert on one device
+		Pipeline       int  `toml:"pipeline"`        // stages of layers, each on an equal part of the devices
+	} `toml:"layout"`
+	Workload struct {
+		Input  float64   `toml:"input"`
+		Cached float64   `toml:"cached"`
+		Output float64   `toml:"output"`
+		Batch  []int     `toml:"batch"`
+		Rate   []float64 `toml:"rate"`
+	} `toml:"workload"`
+}
+
+// predictText are the tables of predictKeys.
+const predictText = "[target]\n[mock]\n[layout]\n[workload]\n"
 
 func newPredict(c *cli) *cobra.Command {
 	f := &predictFlags{}
@@ -40,22 +72,23 @@ func newPredict(c *cli) *cobra.Command {
 		Short: "compute the roofline of a model on hardware, or of a whole matrix; no server needed",
 		Long: `predict computes TTFT, TPOT, KV-cache capacity and the expected peak throughput from the bytes and FLOPs of a model
 and the bandwidth and compute of a device. Each time has a floor (no server is faster), an expected value, and a typical
-range (low, high); the terms of the expected value follow. --calibrate fits the efficiencies to a measured run and
-prints its rows beside the fit. --hf-config converts a Hugging Face config.json to an entry of model_configs.json;
-with --hardware it predicts that model.
+range (low, high); the terms of the expected value follow. predict calibrate fits the efficiencies to a measured run.
+--set target.model_config=config.json takes a Hugging Face config; without hardware it prints its entry of
+model_configs.json.
 
 With a matrix it runs every row through a simulated engine with these step times, in virtual time: an hour of traffic
-takes seconds. It writes results as sweep does, marked as predicted. --model, --hardware, --gpus and --precision replace
-the values of [target]. bench report MEASURED PREDICTED draws the prediction behind the measured curve.`,
+takes seconds. Without hardware the table [mock] states the step times. It writes results as sweep does, marked as predicted.
+--model, --hardware and --gpus replace the values of [target]. bench report MEASURED PREDICTED draws the prediction
+behind the measured curve.`,
 		Example: `  bench predict --model llama-3.1-8b --hardware h100-sxm
   bench predict --model llama-3.1-70b --hardware h100-sxm --gpus 8 --input 2048 --output 256 --batch 1,8,32,128
-  bench predict --model llama-3.1-70b --hardware h100-sxm --gpus 4 --precision fp8 --kv-precision fp8 --chunk 2048
+  bench predict --model llama-3.1-70b --hardware h100-sxm --gpus 4 --set target.precision=fp8 --set mock.kv_precision=fp8
   bench predict --model deepseek-r1 --hardware h200-sxm --gpus 8 --input 1024 --output 1024    beside published figures
-  bench predict --model llama-3.1-8b --hardware l4 --speculate 4 --acceptance 0.7 --format json
+  bench predict --model llama-3.1-8b --hardware l4 --set mock.speculation.tokens=4 --format json
   bench predict matrices/chat.toml --model llama-3.1-8b --hardware h100-sxm
-  bench predict --calibrate results/chat/20260101T120000Z --batch 1,64,256
-  bench predict --hf-config config.json --model org/my-model > my-models.json
-  bench predict --model-configs my-models.json --model my-model --hardware h100-sxm`,
+  bench predict matrices/chat.toml --set row.A-short-chat.rate=[2,4] --only A-short-chat
+  bench predict calibrate results/chat/20260101T120000Z --save gpus.json
+  bench predict --set target.model_config=config.json --model org/my-model > model_configs.json`,
 		Args: positional(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
@@ -64,58 +97,101 @@ the values of [target]. bench report MEASURED PREDICTED draws the prediction beh
 			if err := checkMatrixFlags(cmd, false); err != nil {
 				return err
 			}
-			f.accepting = cmd.Flags().Changed("acceptance")
-			for _, name := range []string{"gpus", "pipeline", "rate"} {
-				if v := cmd.Flags().Lookup(name); v.Changed && (v.Value.String() == "0" || v.Value.String() == "[0]") {
-					return usage("--%s is 0\nhint: leave it out, or state a number above 0", name)
-				}
+			if f.keys.Target.GPUs == 0 && cmd.Flags().Changed("gpus") {
+				return usage("--gpus is 0\nhint: leave it out, or state a number above 0")
 			}
-			if len(f.work.Rates) > 0 && !cmd.Flags().Changed("batch") {
-				f.work.Batches = []int{1}
-			}
-			return c.predict(f)
+			return c.predict(f, cmd.Flags().Changed("batch"))
 		},
 	}
 	f.register(cmd.Flags())
+	cmd.AddCommand(newCalibrate(c))
 	return cmd
 }
 
-func (f *predictFlags) register(fl *pflag.FlagSet) {
-	f.tables.register(fl)
-	fl.StringVar(&f.model, "model", "", "model: a name in model_configs.json")
-	fl.StringVar(&f.hardware, "hardware", "", "device: a name in the hardware table, e.g. h100-sxm")
-	fl.IntVar(&f.gpus, "gpus", 0, "number of devices, in tensor parallel (default 1)")
-	fl.BoolVar(&f.layout.AttentionDP, "attention-dp", false, "each sequence's attention on one device (data-parallel attention)")
-	fl.BoolVar(&f.layout.ExpertParallel, "expert-parallel", false, "each expert on one device")
-	fl.IntVar(&f.layout.Pipeline, "pipeline", 0, "stages of layers, each on an equal part of the devices (default 1)")
-	fl.StringVar(&f.precision, "precision", "", "precision of the weights, e.g. fp8, int4_g128 (default: as published)")
-	fl.StringVar(&f.kvPrecision, "kv-precision", "", "precision of the KV cache (default bf16; fp8 with nvfp4 weights)")
-	fl.Float64Var(&f.work.Input, "input", 1024, "prompt tokens per request")
-	fl.Float64Var(&f.work.Cached, "cached", 0, "prompt tokens found in the prefix cache")
-	fl.Float64Var(&f.work.Output, "output", 256, "output tokens per request")
-	fl.IntSliceVar(&f.work.Batches, "batch", []int{1, 8, 32, 128}, "numbers of requests in flight, in a closed loop")
-	fl.Float64SliceVar(&f.work.Rates, "rate", nil, "request rates per second, e.g. 0.5,2,8")
-	fl.IntVar(&f.work.Budget, "chunk", 0, "tokens per step of chunked prefill, max_num_batched_tokens (default: no chunks)")
-	fl.IntVar(&f.work.MaxSeqs, "max-seqs", 0, "the engine's max_num_seqs (default: KV-cache capacity)")
-	fl.IntVar(&f.speculate, "speculate", 0, "draft tokens per step of speculative decoding (default: none)")
-	fl.Float64Var(&f.acceptance, "acceptance", 0.7, "with --speculate: acceptance probability of a draft token")
-	fl.StringVar(&f.draft, "draft-model", "", "with --speculate: draft model, on the same hardware (default: drafting takes no time)")
-	fl.StringVar(&f.hfConfig, "hf-config", "", "`FILE`: config.json of a Hugging Face model, to convert")
-	fl.StringVar(&f.calibrate, "calibrate", "", "`DIR` of the run to fit the efficiencies to")
-	fl.StringVar(&f.engine, "engine", "", "engine, for its front end: "+strings.Join(roofline.EngineNames, ", ")+" (default: none in particular)")
-	f.matrix.register(fl)
-	fl.StringVar(&f.save, "save", "", "with --calibrate: `FILE` to write the device with the fitted constants to, e.g. gpus.json")
+func newCalibrate(c *cli) *cobra.Command {
+	f := &predictFlags{}
+	f.keys.Workload.Input, f.keys.Workload.Output, f.keys.Workload.Batch = defaultInput, defaultOutput, defaultBatch
+	cmd := &cobra.Command{
+		Use:   "calibrate RUN",
+		Short: "fit the roofline's efficiencies to a measured run",
+		Long: `calibrate fits the constants of the roofline to the rows of a run, or of several that a quoted pattern names, and
+prints the measured rows beside the fit. Rows whose names begin with "check" are kept out of the fit: the error of the
+prediction for them is what it is worth.`,
+		Example: `  bench predict calibrate results/calibrate/20260101T120000Z --save gpus.json
+  bench predict calibrate 'results/calibrate/*' --set workload.batch=[1,64,256]`,
+		Args: positional(cobra.ExactArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			f.calibrate = args[0]
+			return c.predict(f, true)
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.save, "save", "", "`FILE` to write the device with the fitted constants to, e.g. gpus.json")
 	fl.StringVar(&f.format, "format", "text", "output format: text or json")
+	setFlag(fl, &f.set)
+	return cmd
 }
 
-func (c *cli) predict(f *predictFlags) error {
-	if err := errors.Join(checkFormat(f.format, "text", "json"), checkEngine(f.engine)); err != nil {
+const (
+	defaultInput  = 1024
+	defaultOutput = 256
+)
+
+var defaultBatch = []int{1, 8, 32, 128}
+
+func (f *predictFlags) register(fl *pflag.FlagSet) {
+	t, w := &f.keys.Target, &f.keys.Workload
+	fl.StringVar(&t.Model, "model", "", "model: a name in model_configs.json")
+	fl.StringVar(&t.Hardware, "hardware", "", "device: a name in the hardware table, e.g. h100-sxm")
+	fl.IntVar(&t.GPUs, "gpus", 0, "number of devices, in tensor parallel (default 1)")
+	fl.Float64Var(&w.Input, "input", defaultInput, "prompt tokens per request")
+	fl.Float64Var(&w.Output, "output", defaultOutput, "output tokens per request")
+	fl.IntSliceVar(&w.Batch, "batch", defaultBatch, "numbers of requests in flight, in a closed loop")
+	setFlag(fl, &f.set)
+	fl.StringVar(&f.format, "format", "text", "output format: text or json; with a matrix json: lines of events on stdout")
+	fl.StringVar(&f.out, "out", "results/predicted", "with a matrix: `DIR` for results")
+	fl.StringArrayVar(&f.only, "only", nil, "with a matrix: only rows that match this name or `GLOB` (repeatable)")
+}
+
+// readKeys reads what --set states. A rate without a batch is predicted beside a batch of one.
+func (f *predictFlags) readKeys(batches bool) error {
+	doc, err := strict.ParseSet("bench predict", []byte(predictText), f.set)
+	if err != nil {
 		return err
 	}
-	if f.hfConfig != "" && f.hardware == "" {
+	var problems strict.Problems
+	strict.Decode(doc.Root, &f.keys, func(path, text, hint string) {
+		problems = append(problems, doc.Problem(path, text, hint))
+	})
+	if len(problems) > 0 {
+		return problems
+	}
+	if len(f.keys.Workload.Rate) > 0 && !batches && !doc.IsSet("workload.batch") {
+		f.keys.Workload.Batch = []int{1}
+	}
+	return nil
+}
+
+// work is the workload to predict, without its speculation.
+func (k *predictKeys) work() roofline.Workload {
+	w := k.Workload
+	return roofline.Workload{
+		Input: w.Input, Cached: w.Cached, Output: w.Output, Batches: w.Batch, Rates: w.Rate,
+		Budget: k.Mock.MaxNumBatchedTokens, MaxSeqs: k.Mock.MaxNumSeqs,
+	}
+}
+
+func (c *cli) predict(f *predictFlags, batches bool) error {
+	if err := f.readKeys(batches); err != nil {
+		return err
+	}
+	if err := errors.Join(checkFormat(f.format, "text", "json"), checkEngine(f.keys.Mock.Engine)); err != nil {
+		return err
+	}
+	if f.keys.Target.ModelConfig != "" && f.keys.Target.Hardware == "" {
 		return c.modelEntry(f)
 	}
-	models, hardware, err := f.tables.read(c.stderr)
+	models, hardware, err := (&tableFlags{}).read(c.stderr)
 	if err != nil {
 		return err
 	}
@@ -125,11 +201,11 @@ func (c *cli) predict(f *predictFlags) error {
 			return err
 		}
 	}
-	s, err := f.setup(c, models, hardware)
+	s, work, err := f.setup(c, models, hardware)
 	if err != nil {
 		return err
 	}
-	if err := f.check(s); err != nil {
+	if err := check(s, work); err != nil {
 		return err
 	}
 	var fit *roofline.Fit
@@ -145,70 +221,80 @@ func (c *cli) predict(f *predictFlags) error {
 			return err
 		}
 	}
-	p := s.Predict(f.work)
+	p := s.Predict(work)
 	p.Fit = fit
-	addPublished(&p, s, f.work)
+	addPublished(&p, s, work)
 	if f.format == "json" {
 		return export.WriteJSON(c.stdout, p)
 	}
 	return roofline.Text(c.stdout, p, screenOf(c.stdout).Columns())
 }
 
-// setup looks up the names in the flags. Its error lists all unknown names.
-func (f *predictFlags) setup(c *cli, models roofline.Models, hardware roofline.Hardware) (roofline.Setup, error) {
-	none := roofline.Setup{}
+// setup looks up the names in the flags and keys. Its error lists all unknown names.
+func (f *predictFlags) setup(c *cli, models roofline.Models, hardware roofline.Hardware) (
+	s roofline.Setup, work roofline.Workload, err error,
+) {
+	k := &f.keys
 	if err := f.checkNames(); err != nil {
-		return none, err
+		return s, work, err
 	}
-	s := roofline.Setup{GPUs: f.gpus, Layout: f.layout, Engine: f.engine, Precision: f.precision, KVPrecision: f.kvPrecision, Efficiency: &hardware.Efficiency}
+	s = roofline.Setup{
+		GPUs: k.Target.GPUs, Precision: k.Target.Precision, Efficiency: &hardware.Efficiency,
+		KVPrecision: k.Mock.KVPrecision, Engine: k.Mock.Engine,
+		Layout: roofline.Layout{
+			AttentionDP: k.Layout.AttentionDP, ExpertParallel: k.Layout.ExpertParallel, Pipeline: k.Layout.Pipeline,
+		},
+	}
 	var model, device, draft error
-	if f.hfConfig == "" {
-		s.Model, model = models.Find(f.model)
+	if k.Target.ModelConfig == "" {
+		s.Model, model = models.Find(k.Target.Model)
 	} else if s.Model, model = f.readHF(c); model != nil {
-		return none, model
+		return s, work, model
 	}
-	s.Device, device = hardware.Find(f.hardware)
-	if f.draft != "" {
-		var m roofline.Model
-		m, draft = models.Find(f.draft)
-		d := s
-		d.Model, d.Precision = m, ""
-		f.work.Speculation.Draft = &d
+	s.Device, device = hardware.Find(k.Target.Hardware)
+	work = k.work()
+	if spec := k.Mock.Speculation; spec.Tokens != 0 {
+		work.Speculation = &roofline.Speculation{Tokens: spec.Tokens, Acceptance: 0.7}
+		if spec.Acceptance != nil {
+			work.Speculation.Acceptance = *spec.Acceptance
+		}
+		if spec.DraftModel != "" {
+			d := s
+			d.Precision = ""
+			d.Model, draft = models.Find(spec.DraftModel)
+			work.Speculation.Draft = &d
+		}
 	}
-	return s, errors.Join(unknownEntry(model), unknownEntry(device), unknownEntry(draft))
+	return s, work, errors.Join(unknownEntry(model), unknownEntry(device), unknownEntry(draft))
 }
 
-// checkNames refuses missing and contradicting flags, and sets the speculation.
+// checkNames refuses missing and contradicting flags and keys.
 func (f *predictFlags) checkNames() error {
 	var open []string
-	if f.model == "" && f.hfConfig == "" {
+	if f.keys.Target.Model == "" && f.keys.Target.ModelConfig == "" {
 		open = append(open, "missing --model")
 	}
-	if f.hardware == "" {
+	if f.keys.Target.Hardware == "" {
 		open = append(open, "missing --hardware")
 	}
+	spec := f.keys.Mock.Speculation
 	switch {
-	case f.save != "" && f.calibrate == "":
-		return usage("--save without --calibrate\nhint: --calibrate RUN --save %s", f.save)
 	case len(open) > 0:
 		return usage("%s\nhint: bench predict --model llama-3.1-8b --hardware h100-sxm", strings.Join(open, "\n"))
-	case f.speculate == 0 && f.draft != "":
-		return usage("--draft-model without --speculate\nhint: --speculate 4 --draft-model %s", f.draft)
-	case f.speculate == 0 && f.accepting:
-		return usage("--acceptance without --speculate\nhint: --speculate 4 --acceptance %g", f.acceptance)
-	case f.speculate != 0:
-		f.work.Speculation = &roofline.Speculation{Tokens: f.speculate, Acceptance: f.acceptance}
+	case spec.Tokens == 0 && (spec.DraftModel != "" || spec.Acceptance != nil):
+		return usage("mock.speculation has no tokens\nhint: --set mock.speculation.tokens=4")
 	}
 	return nil
 }
 
 // check reports every mistake in the numbers.
-func (f *predictFlags) check(s roofline.Setup) error {
-	if err := errors.Join(s.Check(), f.work.Check()); err != nil {
+func check(s roofline.Setup, work roofline.Workload) error {
+	if err := errors.Join(s.Check(), work.Check()); err != nil {
 		return usage("%w\nhint: bench predict --help", err)
 	}
-	if most, asked := s.Model.MaxContext, f.work.Input+f.work.Output; most > 0 && asked > float64(most) {
-		return usage("%g tokens of input and output are more than the context of %s (%d)\nhint: --input %d", asked, s.Model.ID, most, most/2)
+	if most, asked := s.Model.MaxContext, work.Input+work.Output; most > 0 && asked > float64(most) {
+		return usage("%g tokens of input and output are more than the context of %s (%d)\nhint: --input %d",
+			asked, s.Model.ID, most, most/2)
 	}
 	return nil
 }
@@ -225,13 +311,13 @@ func (c *cli) modelEntry(f *predictFlags) error {
 }
 
 func (f *predictFlags) readHF(c *cli) (roofline.Model, error) {
-	text, err := os.ReadFile(f.hfConfig)
+	text, err := os.ReadFile(f.keys.Target.ModelConfig)
 	if err != nil {
 		return roofline.Model{}, usage("reading the model: %w", err)
 	}
-	name := f.model
+	name := f.keys.Target.Model
 	if name == "" && !strings.Contains(string(text), "_name_or_path") {
-		if abs, err := filepath.Abs(f.hfConfig); err == nil {
+		if abs, err := filepath.Abs(f.keys.Target.ModelConfig); err == nil {
 			name = filepath.Base(filepath.Dir(abs))
 		}
 	}

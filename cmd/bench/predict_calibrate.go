@@ -50,8 +50,9 @@ func (f *predictFlags) measured(stderr io.Writer) (series.Calibration, error) {
 		}
 		return series.Calibration{}, usage("no row of %s can be fitted\nhint: %s", f.calibrate, hint)
 	}
-	f.model, f.hardware = cmp.Or(f.model, c.Setup.Model), cmp.Or(f.hardware, c.Setup.Hardware)
-	f.precision, f.gpus = cmp.Or(f.precision, c.Setup.Precision), cmp.Or(f.gpus, c.Setup.GPUs)
+	t := &f.keys.Target
+	t.Model, t.Hardware = cmp.Or(t.Model, c.Setup.Model), cmp.Or(t.Hardware, c.Setup.Hardware)
+	t.Precision, t.GPUs = cmp.Or(t.Precision, c.Setup.Precision), cmp.Or(t.GPUs, c.Setup.GPUs)
 	return c, nil
 }
 
@@ -60,7 +61,7 @@ func checkSame(s roofline.Setup, run *record.Roofline) error {
 	if s.Model.ID == run.Model && s.Device.ID == run.Hardware {
 		return nil
 	}
-	return usage("the run is of %s on %s, not of %s on %s\nhint: leave --model and --hardware out; --save keeps the constants for later predictions",
+	return usage("the run is of %s on %s, not of %s on %s\nhint: leave target.model and target.hardware out; --save keeps the constants for later predictions",
 		run.Model, run.Hardware, s.Model.ID, s.Device.ID)
 }
 

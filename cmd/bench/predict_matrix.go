@@ -19,39 +19,25 @@ import (
 	"bench/sweep/predict"
 )
 
-// matrixFlags are the flags of `bench predict MATRIX` alone.
-type matrixFlags struct {
-	out  string
-	only []string
-	json bool
-}
-
-func (f *matrixFlags) register(fl *pflag.FlagSet) {
-	fl.StringVar(&f.out, "out", "results/predicted", "with a matrix: `DIR` for results")
-	fl.StringArrayVar(&f.only, "only", nil, "with a matrix: only rows that match this name or `GLOB` (repeatable)")
-	fl.BoolVar(&f.json, "json", false, "with a matrix: JSON lines of events on stdout instead of the final table")
-}
-
-// withMatrix are all flags that `bench predict MATRIX` takes.
-var withMatrix = []string{"model", "hardware", "gpus", "precision", "kv-precision", "engine", "model-configs", "hardware-configs",
-	"out", "only", "json", "help"}
+// withoutMatrix are the flags that `bench predict MATRIX` does not take.
+var withoutMatrix = []string{"input", "output", "batch"}
 
 // matrixOnly are those that need a matrix.
-var matrixOnly = []string{"out", "only", "json"}
+var matrixOnly = []string{"out", "only"}
 
 func checkEngine(name string) error {
 	if name == "" || slices.Contains(roofline.EngineNames, name) {
 		return nil
 	}
-	return usage("unknown engine %q\nhint: --engine %s", name, strings.Join(roofline.EngineNames, ", "))
+	return usage("unknown engine %q\nhint: --set mock.engine=%s", name, strings.Join(roofline.EngineNames, ", "))
 }
 
 // checkMatrixFlags refuses flags of the other form of the command.
 func checkMatrixFlags(cmd *cobra.Command, matrix bool) (err error) {
 	cmd.Flags().Visit(func(fl *pflag.Flag) {
 		switch {
-		case matrix && !slices.Contains(withMatrix, fl.Name):
-			err = usage("--%s cannot be combined with a matrix\nhint: omit --%s", fl.Name, fl.Name)
+		case matrix && slices.Contains(withoutMatrix, fl.Name):
+			err = usage("--%s cannot be combined with a matrix\nhint: --set row.NAME.%s=…", fl.Name, map[bool]string{true: "concurrency", false: fl.Name}[fl.Name == "batch"])
 		case !matrix && slices.Contains(matrixOnly, fl.Name):
 			err = usage("--%s needs a matrix\nhint: bench predict matrices/chat.toml --model llama-3.1-8b --hardware h100-sxm", fl.Name)
 		}
@@ -59,24 +45,37 @@ func checkMatrixFlags(cmd *cobra.Command, matrix bool) (err error) {
 	return err
 }
 
+// predictedTable is the table [mock] of a matrix to predict, whose hardware may be that of [target].
+type predictedTable struct{ mock.Config }
+
+// Check implements sweep.Extension.
+func (t *predictedTable) Check(bad func(key, problem, hint string)) {
+	c := t.Config
+	if c.Hardware == "" {
+		c.Engine, c.KVPrecision, c.Precision, c.GPUs = "", "", "", 0
+	}
+	c.Check(bad)
+}
+
 // predictMatrix runs a matrix in virtual time.
 func (c *cli) predictMatrix(cmd *cobra.Command, f *predictFlags, file string) error {
-	if err := errors.Join(checkMatrixFlags(cmd, true), checkEngine(f.engine)); err != nil {
+	if err := errors.Join(checkMatrixFlags(cmd, true), checkFormat(f.format, "text", "json")); err != nil {
 		return err
 	}
-	models, hardware, err := f.tables.read(c.stderr)
+	models, hardware, err := (&tableFlags{}).read(c.stderr)
 	if err != nil {
 		return err
 	}
-	base := mock.Config{Models: models, Devices: hardware}
-	m, err := readMatrix(cmd.Context(), file, nil, &base)
+	table := predictedTable{mock.Config{Models: models, Devices: hardware}}
+	m, err := readMatrix(cmd.Context(), file, f.set, &table)
 	if err != nil {
 		return err
 	}
-	if err := f.target(m, &base, models, hardware); err != nil {
+	base := table.Config
+	if err := errors.Join(checkEngine(base.Engine), f.target(m, &base, models, hardware)); err != nil {
 		return err
 	}
-	if _, err := pickRows(m, f.matrix.only); err != nil {
+	if _, err := pickRows(m, f.only); err != nil {
 		return err
 	}
 	p, err := predict.New(m, base)
@@ -88,15 +87,15 @@ func (c *cli) predictMatrix(cmd *cobra.Command, f *predictFlags, file string) er
 	}
 	v, commit := version()
 	o := sweep.Options{
-		Out: f.matrix.out, Only: f.matrix.only, Client: sweep.Client(v, commit), Command: redacted(c.args),
+		Out: f.out, Only: f.only, Client: sweep.Client(v, commit), Command: redacted(c.args),
 	}
 	p.Apply(&o)
-	w := c.watchPrediction(f.matrix.json, m)
+	w := c.watchPrediction(f.format == "json", m)
 	result, err := c.watched(cmd.Context(), m, o, w)
 	if endpoint.Interrupted(err) {
 		err = &exitError{codeInterrupted, errors.New("interrupted: the prediction is incomplete")}
 	} else {
-		err = c.conclude(result, err, &sweepFlags{watch: watchFlags{json: f.matrix.json}})
+		err = c.conclude(result, err, &sweepFlags{watch: watchFlags{json: f.format == "json"}})
 	}
 	w.ended(result)
 	return err
@@ -121,14 +120,23 @@ func (c *cli) watchPrediction(json bool, m *sweep.Matrix) watcher {
 func (f *predictFlags) target(m *sweep.Matrix, base *mock.Config, models roofline.Models, hardware roofline.Hardware) error {
 	t := &m.Target
 	if !m.Simulated() {
+		stated := *base
 		*base = mock.Config{Models: base.Models, Devices: base.Devices, ReasoningTokens: base.ReasoningTokens,
 			ReasoningByCategory: base.ReasoningByCategory, ReasoningShare: base.ReasoningShare}
+		if m.IsSet("mock.engine") {
+			base.Engine = stated.Engine
+		}
+		if m.IsSet("mock.kv_precision") {
+			base.KVPrecision = stated.KVPrecision
+		}
 	}
-	t.Model, t.Hardware = cmp.Or(f.model, t.Model, base.Model), cmp.Or(f.hardware, t.Hardware, base.Hardware)
-	t.GPUs, t.Precision = cmp.Or(f.gpus, t.GPUs, base.GPUs, 1), cmp.Or(f.precision, t.Precision, base.Precision)
-	base.GPUs = f.gpus
-	base.Engine = cmp.Or(f.engine, base.Engine)
-	base.KVPrecision = cmp.Or(f.kvPrecision, base.KVPrecision)
+	own := f.keys.Target
+	t.Model, t.Hardware = cmp.Or(own.Model, t.Model, base.Model), cmp.Or(own.Hardware, t.Hardware, base.Hardware)
+	t.GPUs, t.Precision = cmp.Or(own.GPUs, t.GPUs, base.GPUs, 1), cmp.Or(t.Precision, base.Precision)
+	base.GPUs = own.GPUs
+	if m.Simulated() && t.Hardware == "" {
+		return f.asMock(m, base)
+	}
 	var open []string
 	for _, key := range []struct{ value, name string }{{t.Model, "model"}, {t.Hardware, "hardware"}} {
 		if key.value == "" {
@@ -146,4 +154,15 @@ func (f *predictFlags) target(m *sweep.Matrix, base *mock.Config, models rooflin
 	t.Model, t.Hardware = model.ID, device.ID
 	_, err := sizeTiles(m.Points, experiment.Machine{Models: models, Model: t.Model, GPUs: t.GPUs})
 	return err
+}
+
+// asMock completes [target] for the simulated server of the matrix, with its own step times.
+func (f *predictFlags) asMock(m *sweep.Matrix, base *mock.Config) error {
+	if base.TTFT > 0 || base.ITL > 0 {
+		return usage("[mock] of %s has fixed times, which do not depend on the load: nothing to predict\n"+
+			`hint: write step_base = "10ms" in place of ttft and itl, or name a GPU: --model llama-3.1-8b --hardware h100-sxm`, m.File)
+	}
+	m.Target.Model = cmp.Or(m.Target.Model, "bench-mock")
+	m.Target.GPUs = 0
+	return sizeTiles(m, base.Models, m.Target.Model)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -19,6 +20,12 @@ func setFlag(fl *pflag.FlagSet, into *[]string) {
 // keysOf are keys of a matrix by the flags that a command does not have, as people type them.
 var keysOf = map[string]map[string]string{
 	"sweep": keys("target.", "hardware gpus precision", keys("", "budget", nil)),
+	"predict": keys("target.", "precision", keys("layout.", "attention-dp expert-parallel pipeline",
+		keys("workload.", "cached rate", keys("mock.", "kv-precision engine", map[string]string{
+			"hf-config": "target.model_config", "chunk": "mock.max_num_batched_tokens", "max-seqs": "mock.max_num_seqs",
+			"speculate": "mock.speculation.tokens", "acceptance": "mock.speculation.acceptance",
+			"draft-model": "mock.speculation.draft_model",
+		})))),
 	"mock": keys("mock.", "models gpus precision max-num-seqs max-num-batched-tokens max-model-len queue "+
 		"kv-blocks block-size kv-precision kv-offloading-gb "+
 		"step-base step-per-seq step-per-context-token step-per-prefill-token "+
@@ -52,12 +59,15 @@ func movedFlag(cmd *cobra.Command, flag string, args []string) (hint string, ok 
 	if flag == "model-configs" || flag == "hardware-configs" {
 		return tablesHint, true
 	}
+	if flag == "calibrate" {
+		return "bench predict calibrate RUN", true
+	}
 	key, ok := keysOf[strings.TrimPrefix(cmd.CommandPath(), "bench ")][flag]
 	if !ok {
 		return "", false
 	}
 	value := "VALUE"
-	if flag == "ignore-disconnect" || flag == "allow-faults" {
+	if slices.Contains([]string{"ignore-disconnect", "allow-faults", "attention-dp", "expert-parallel"}, flag) {
 		value = "true"
 	}
 	for i, a := range args {

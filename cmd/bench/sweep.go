@@ -269,7 +269,9 @@ func (c *cli) noteChanged(lines []string) {
 }
 
 // readMatrix reads a matrix with the changes of --set, and its table [mock] into simulated.
-func readMatrix(ctx context.Context, file string, set []string, simulated *mock.Config) (*sweep.Matrix, error) {
+func readMatrix(ctx context.Context, file string, set []string, simulated interface {
+	Check(bad func(key, problem, hint string))
+}) (*sweep.Matrix, error) {
 	m, err := interruptible(ctx, func() (*sweep.Matrix, error) {
 		return sweep.ReadSet(file, set, sweep.Extension{Table: "mock", Into: simulated})
 	})

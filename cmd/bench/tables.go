@@ -96,7 +96,7 @@ func unknownEntry(err error) error {
 	}
 	hint := fmt.Sprintf("write ./%s with its numbers: %s", unknown.File, unknown.Entry())
 	if unknown.What == "model" {
-		hint = "bench predict --hf-config config.json > my-models.json, then --model-configs my-models.json; or " + hint
+		hint = "bench predict --set target.model_config=config.json > model_configs.json; or " + hint
 	}
 	return usage("%w\nhint: %s", err, hint)
 }

@@ -62,6 +62,9 @@ type LeftOut struct {
 }
 
 func (p *Prediction) Text() string {
+	if p.Hardware == "" {
+		return p.Model + ", a simulated engine with the step times of [mock]"
+	}
 	on := fmt.Sprintf("%d × %s", p.GPUs, p.Hardware)
 	if p.GPUs == 0 {
 		on = p.Hardware + ", GPUs by variant"

@@ -32,7 +32,8 @@ type server struct {
 
 // New plans the prediction of a matrix for its [target]: model, hardware and gpus are stated there. base has the
 // limits of the engine and the tables of models and devices; its GPUs and KV precision, if any, precede those in
-// commands. New removes from the matrix the rows that cannot be simulated.
+// commands. Without hardware the engine has the step times of base, as the simulated server of a run. New removes from
+// the matrix the rows that cannot be simulated.
 func New(m *sweep.Matrix, base mock.Config) (*Plan, error) {
 	if len(m.Target.Replicas) > 0 {
 		return nil, errors.New("a prediction simulates one server, and [target] has replicas\nhint: replace replicas by endpoint, and write a part of the rate")
@@ -112,36 +113,43 @@ func (p *Plan) precede(stated mock.Config) error {
 	case stated.GPUs > 0 && len(gpus) > 1:
 		return errors.New("--gpus: the variants differ in their GPUs\nhint: omit --gpus")
 	case stated.KVPrecision != "" && len(precisions) > 1:
-		return errors.New("--kv-precision: the variants differ in their KV precision\nhint: omit --kv-precision")
+		return errors.New("mock.kv_precision: the variants differ in their KV precision\nhint: leave it out")
 	}
 	return nil
 }
 
-// onHardware is an engine with the step times of the target's hardware, and without what happens to a server.
+// onHardware is an engine with the step times of the target's hardware, if there is any, and without what happens to a server.
 func onHardware(c mock.Config, t experiment.Target) mock.Config {
 	c.Model, c.Hardware, c.GPUs, c.Precision, c.Root = t.Model, t.Hardware, t.GPUs, t.Precision, ""
-	c.TTFT, c.ITL = 0, 0
-	c.StepBase, c.StepPerSeq, c.StepPerContextToken, c.StepPerPrefillToken = 0, 0, 0, 0
+	if t.Hardware != "" {
+		c.TTFT, c.ITL = 0, 0
+		c.StepBase, c.StepPerSeq, c.StepPerContextToken, c.StepPerPrefillToken = 0, 0, 0, 0
+	}
 	c.Drift, c.LoadTime, c.Faults, c.AllowFaults = "", 0, nil, false
 	return c
 }
 
 // build completes a server, adds it to what the prediction states, and returns its context length. The roofline of
-// its rows is that of its engine.
+// its rows is that of its engine; without hardware there is none.
 func (p *Plan) build(s *server) (length int, err error) {
 	sim, err := mock.NewEngine(s.config)
 	if err != nil {
 		return 0, err
 	}
-	setup, err := sim.Setup()
-	if err != nil {
-		return 0, err
-	}
 	c, to := sim.Config(), &p.Prediction
-	s.config.GPUs, s.simulator, s.roofline = c.GPUs, sim.Describe(), record.RooflineOf(setup)
+	s.config.GPUs, s.simulator = c.GPUs, sim.Describe()
+	s.roofline = record.NewRooflineSource(c.Models, c.Devices, c.Model, p.matrix.Target)
+	precision := c.Precision
+	if c.Hardware != "" {
+		setup, err := sim.Setup()
+		if err != nil {
+			return 0, err
+		}
+		s.roofline, precision = record.RooflineOf(setup), setup.WeightPrecision()
+	}
 	if to.Simulator == "" {
 		to.Model, to.Hardware, to.GPUs, to.Engine = c.Model, c.Hardware, c.GPUs, c.Engine
-		to.Precision, to.Simulator = setup.WeightPrecision(), s.simulator
+		to.Precision, to.Simulator = precision, s.simulator
 	}
 	if to.GPUs != c.GPUs {
 		to.GPUs = 0

@@ -145,7 +145,7 @@ func TestStatedPrecedes(t *testing.T) {
 	for _, c := range []struct{ words, knobs, refused string }{
 		{`"--tp", "4", "--kv-cache-dtype", "auto"`, "", ""},
 		{`"--tp", "{tp}"`, "[server.knobs]\ntp = [1, 4]", "--gpus: "},
-		{`"--kv-cache-dtype", "{kv}"`, "[server.knobs]\nkv = [\"auto\", \"fp8\"]", "--kv-precision: "},
+		{`"--kv-cache-dtype", "{kv}"`, "[server.knobs]\nkv = [\"auto\", \"fp8\"]", "mock.kv_precision: "},
 	} {
 		base := tables(t)
 		base.GPUs, base.KVPrecision = 2, "fp8"
