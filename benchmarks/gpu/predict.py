@@ -10,16 +10,16 @@ HERE = Path(__file__).resolve().parent
 
 class Predictor:
     def __init__(self, bench, model, hardware):
-        self.bench, self.model = bench, model
+        self.bench, self.model = str(Path(bench).resolve()) if "/" in str(bench) else bench, model
         # of bench sweep and bench predict
-        self.target = ["--hardware", hardware, "--gpus", "1", "--precision", "bf16"]
-        if model.startswith("bench/"):
-            self.target += ["--model-configs", HERE / "tiny.json", "--hardware-configs", HERE / "tiny-devices.json"]
+        self.target = settings({"target.hardware": hardware, "target.gpus": 1, "target.precision": "bf16"})
+        # the working directory of bench, with its tables of models and devices
+        self.tables = HERE / "tiny" if model.startswith("bench/") else None
         self.calibration, self.constants, self.points, self.errors, self.left_out = None, None, {}, [], ""
 
     def fit(self, directory):
         """Fits to the rows of a run; where they do not identify a fit, constants is the reason."""
-        answer = self.run("--calibrate", directory)
+        answer = self.run("calibrate", Path(directory).resolve())
         self.left_out = answer.stderr.strip()
         if answer.returncode:
             self.constants = {"error": " ".join(self.left_out.split())}
@@ -47,16 +47,21 @@ class Predictor:
 
     @functools.cache
     def ask(self, tokens, output, batches, calibrated):
-        fit = ["--calibrate", self.calibration] if calibrated else []
-        batch = ",".join(map(str, batches))
-        answer = self.run(*fit, "--input", str(tokens), "--output", str(output), "--batch", batch)
+        fit = ["calibrate", Path(self.calibration).resolve()] if calibrated else []
+        work = {"workload.input": tokens, "workload.output": output, "workload.batch": list(batches)}
+        answer = self.run(*fit, *settings(work))
         if answer.returncode:
             raise RuntimeError(f"bench predict: {answer.stderr.strip()}")
         return json.loads(answer.stdout)
 
     def run(self, *flags):
-        command = [self.bench, "predict", "--model", self.model, "--format", "json", *self.target, *flags]
-        return subprocess.run(command, capture_output=True, text=True)
+        command = [self.bench, "predict", *flags, "--format", "json", *self.target, *settings({"target.model": self.model})]
+        return subprocess.run(command, capture_output=True, text=True, cwd=self.tables)
+
+
+def settings(keys):
+    """Arguments that set keys of bench's matrix."""
+    return [word for key, value in keys.items() for word in ("--set", f"{key}={json.dumps(value)}")]
 
 
 def band(bound):

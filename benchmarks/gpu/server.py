@@ -43,7 +43,7 @@ def arguments():
     p.add_argument(
         "--model",
         default="meta-llama/Llama-3.1-8B-Instruct",
-        help="ID or alias in model_configs.json or tiny.json",
+        help="ID or alias in model_configs.json or tiny/model_configs.json",
     )
     p.add_argument("--host", default="127.0.0.1")
     p.add_argument("--port", type=int, default=8000)

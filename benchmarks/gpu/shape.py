@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-TABLES = [HERE / "tiny.json", HERE.parents[1] / "model_configs.json"]
+TABLES = [HERE / "tiny" / "model_configs.json", HERE.parents[1] / "model_configs.json"]
 
 # Keys of an entry that change the arithmetic and that this server does not compute.
 UNSUPPORTED = ["mla", "linear", "gated_attention", "kv_groups", "expert_weights", "mlp_matrices"]

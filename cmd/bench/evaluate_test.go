@@ -153,7 +153,7 @@ func measured(t *testing.T, matrix string) *report.Run {
 // evaluation is that of the flag --recompute.
 func evaluation(t *testing.T) report.Evaluation {
 	t.Helper()
-	models, hardware, err := (&tableFlags{}).read(io.Discard)
+	models, hardware, err := readTables(io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ var flagUses = map[string][]helpGroup{
 	"report": {
 		{"Output", []string{"format", "output"}},
 		{"Verdict", []string{"slo", "recompute", "enforce"}},
-		{"For the roofline", []string{"hardware", "gpus", "precision", "model-configs", "hardware-configs"}},
+		{"For the roofline", []string{"hardware", "gpus", "precision"}},
 	},
 	"compare": {
 		{"What to compare", []string{"base", "accept", "between", "allow", "same", "run-spread"}},

@@ -111,7 +111,7 @@ func (c *cli) mockConfig(f *mockFlags, files []string) (mock.Config, error) {
 	none := mock.Config{}
 	table := &mockTable{mockFlags: f}
 	var err error
-	if table.Models, table.Devices, err = (&tableFlags{}).read(c.stderr); err != nil {
+	if table.Models, table.Devices, err = readTables(c.stderr); err != nil {
 		return none, err
 	}
 	file, text := "bench mock", []byte("[mock]\n")

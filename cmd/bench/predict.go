@@ -88,7 +88,7 @@ behind the measured curve.`,
   bench predict matrices/chat.toml --model llama-3.1-8b --hardware h100-sxm
   bench predict matrices/chat.toml --set row.A-short-chat.rate=[2,4] --only A-short-chat
   bench predict calibrate results/chat/20260101T120000Z --save gpus.json
-  bench predict --set target.model_config=config.json --model org/my-model > model_configs.json`,
+  bench predict --set target.model_config=config.json --model org/my-model    an entry of model_configs.json`,
 		Args: positional(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
@@ -191,7 +191,7 @@ func (c *cli) predict(f *predictFlags, batches bool) error {
 	if f.keys.Target.ModelConfig != "" && f.keys.Target.Hardware == "" {
 		return c.modelEntry(f)
 	}
-	models, hardware, err := (&tableFlags{}).read(c.stderr)
+	models, hardware, err := readTables(c.stderr)
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,8 @@ import (
 func withSeriesHint(err error) error {
 	var vague *roofline.UnidentifiableError
 	if errors.As(err, &vague) {
-		return fmt.Errorf("%w\nhint: bench sweep matrices/calibrate.toml measures what a fit needs; or a series, e.g. concurrency = [1, 8, 32, 64]", err)
+		return fmt.Errorf("%w\nhint: bench sweep matrices/calibrate.toml measures what a fit needs; "+
+			"or a series, e.g. concurrency = [1, 8, 32, 64]", err)
 	}
 	return err
 }
@@ -61,7 +62,8 @@ func checkSame(s roofline.Setup, run *record.Roofline) error {
 	if s.Model.ID == run.Model && s.Device.ID == run.Hardware {
 		return nil
 	}
-	return usage("the run is of %s on %s, not of %s on %s\nhint: leave target.model and target.hardware out; --save keeps the constants for later predictions",
+	return usage("the run is of %s on %s, not of %s on %s\n"+
+		"hint: leave target.model and target.hardware out; --save keeps the constants for later predictions",
 		run.Model, run.Hardware, s.Model.ID, s.Device.ID)
 }
 

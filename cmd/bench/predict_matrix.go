@@ -19,8 +19,8 @@ import (
 	"bench/sweep/predict"
 )
 
-// withoutMatrix are the flags that `bench predict MATRIX` does not take.
-var withoutMatrix = []string{"input", "output", "batch"}
+// withoutMatrix are the flags that `bench predict MATRIX` does not take, with the key of a row that means the same.
+var withoutMatrix = map[string]string{"input": "input", "output": "output", "batch": "concurrency"}
 
 // matrixOnly are those that need a matrix.
 var matrixOnly = []string{"out", "only"}
@@ -36,10 +36,11 @@ func checkEngine(name string) error {
 func checkMatrixFlags(cmd *cobra.Command, matrix bool) (err error) {
 	cmd.Flags().Visit(func(fl *pflag.Flag) {
 		switch {
-		case matrix && slices.Contains(withoutMatrix, fl.Name):
-			err = usage("--%s cannot be combined with a matrix\nhint: --set row.NAME.%s=…", fl.Name, map[bool]string{true: "concurrency", false: fl.Name}[fl.Name == "batch"])
+		case matrix && withoutMatrix[fl.Name] != "":
+			err = usage("--%s cannot be combined with a matrix\nhint: --set row.NAME.%s=…", fl.Name, withoutMatrix[fl.Name])
 		case !matrix && slices.Contains(matrixOnly, fl.Name):
-			err = usage("--%s needs a matrix\nhint: bench predict matrices/chat.toml --model llama-3.1-8b --hardware h100-sxm", fl.Name)
+			err = usage("--%s needs a matrix\n"+
+				"hint: bench predict matrices/chat.toml --model llama-3.1-8b --hardware h100-sxm", fl.Name)
 		}
 	})
 	return err
@@ -62,7 +63,7 @@ func (c *cli) predictMatrix(cmd *cobra.Command, f *predictFlags, file string) er
 	if err := errors.Join(checkMatrixFlags(cmd, true), checkFormat(f.format, "text", "json")); err != nil {
 		return err
 	}
-	models, hardware, err := (&tableFlags{}).read(c.stderr)
+	models, hardware, err := readTables(c.stderr)
 	if err != nil {
 		return err
 	}
@@ -117,7 +118,9 @@ func (c *cli) watchPrediction(json bool, m *sweep.Matrix) watcher {
 
 // target completes [target] by the flags, and checks that it names a model and hardware. A matrix for the simulated
 // server has its model and its limits in [mock]; of another server [mock] states the reasoning only.
-func (f *predictFlags) target(m *sweep.Matrix, base *mock.Config, models roofline.Models, hardware roofline.Hardware) error {
+func (f *predictFlags) target(
+	m *sweep.Matrix, base *mock.Config, models roofline.Models, hardware roofline.Hardware,
+) error {
 	t := &m.Target
 	if !m.Simulated() {
 		stated := *base
@@ -160,9 +163,13 @@ func (f *predictFlags) target(m *sweep.Matrix, base *mock.Config, models rooflin
 func (f *predictFlags) asMock(m *sweep.Matrix, base *mock.Config) error {
 	if base.TTFT > 0 || base.ITL > 0 {
 		return usage("[mock] of %s has fixed times, which do not depend on the load: nothing to predict\n"+
-			`hint: write step_base = "10ms" in place of ttft and itl, or name a GPU: --model llama-3.1-8b --hardware h100-sxm`, m.File)
+			"hint: write step_base = \"10ms\" in place of ttft and itl, "+
+			"or name a GPU: --model llama-3.1-8b --hardware h100-sxm", m.File)
 	}
 	m.Target.Model = cmp.Or(m.Target.Model, "bench-mock")
 	m.Target.GPUs = 0
-	return sizeTiles(m, base.Models, m.Target.Model)
+	_, err := sizeTiles(m.Points, experiment.Machine{
+		Models: base.Models, Model: m.Target.Model, CacheTokens: base.KVTokens(),
+	})
+	return err
 }

@@ -28,7 +28,6 @@ type reportFlags struct {
 	slo       string // limits in place of the runs' own; empty: none
 	recompute bool
 	on        experiment.Target // hardware, gpus and precision in place of the runs' own; zero: those of the runs
-	tables    tableFlags
 }
 
 // again reports whether the rows are evaluated again.
@@ -84,7 +83,6 @@ and --precision add the roofline to a run that was measured without it, or with 
 	fl.IntVar(&f.on.GPUs, "gpus", 0, "number of GPUs (default: the run's own)")
 	fl.StringVar(&f.on.Precision, "precision", "", "precision of the weights, e.g. bf16, fp8 (default: the run's own)")
 	fl.BoolVar(&f.enforce, "enforce", false, "exit 3 unless every SLO is met by valid rows")
-	f.tables.register(fl)
 	return cmd
 }
 
@@ -161,8 +159,6 @@ func (f *reportFlags) check() error {
 		return err
 	case f.again() && f.format == "html" && f.output == "":
 		return usage("--format html needs a file: --slo, --recompute and --hardware leave report.html of the run as it is\nhint: add -o again.html")
-	case !f.again() && f.tables != (tableFlags{}):
-		return usage("--model-configs and --hardware-configs need --recompute, --slo or --hardware\nhint: add --recompute")
 	}
 	return nil
 }
@@ -178,7 +174,7 @@ func (c *cli) evaluateAgain(f *reportFlags, runs []*report.Run) error {
 		by.Limits = limits.Apply
 	}
 	var err error
-	if by.Models, by.Hardware, err = f.tables.read(c.stderr); err != nil {
+	if by.Models, by.Hardware, err = readTables(c.stderr); err != nil {
 		return err
 	}
 	if f.onHardware() {

@@ -14,7 +14,7 @@ import (
 // setFlag registers --set of a command that takes a matrix.
 func setFlag(fl *pflag.FlagSet, into *[]string) {
 	fl.StringArrayVar(into, "set", nil,
-		"`PATH=VALUE` to change in the matrix, e.g. row.chat.rate=10, target.hardware=h200-sxm (repeatable)")
+		"change a key of the matrix, e.g. row.chat.rate=10, target.hardware=h200-sxm: `PATH=VALUE` (repeatable)")
 }
 
 // keysOf are keys of a matrix by the flags that a command does not have, as people type them.

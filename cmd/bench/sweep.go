@@ -100,7 +100,7 @@ func (c *cli) sweep(cmd *cobra.Command, in *sweepInput, file string) error {
 	if in.key, err = in.sweepFlags.key.resolve(cmd.Flags(), c.stderr); err != nil {
 		return err
 	}
-	if in.models, in.hardware, err = (&tableFlags{}).read(c.stderr); err != nil {
+	if in.models, in.hardware, err = readTables(c.stderr); err != nil {
 		return err
 	}
 	if err := in.read(cmd.Context(), file, c.stderr); err != nil {

@@ -9,27 +9,17 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/spf13/pflag"
-
 	root "bench"
 	"bench/experiment/roofline"
 )
 
-// tableFlags name the files that add models and devices to the built-in tables.
-type tableFlags struct{ models, hardware string }
-
-func (t *tableFlags) register(f *pflag.FlagSet) {
-	f.StringVar(&t.models, "model-configs", "", "`FILE` of models, used before the built-in ones (default: ./model_configs.json, else beside bench)")
-	f.StringVar(&t.hardware, "hardware-configs", "", "`FILE` of devices, used before the built-in ones (default: ./gpus.json, else beside bench)")
-}
-
-// read returns both tables, the user's entries first.
-func (t *tableFlags) read(stderr io.Writer) (roofline.Models, roofline.Hardware, error) {
+// readTables returns the tables of models and devices, the user's entries first.
+func readTables(stderr io.Writer) (roofline.Models, roofline.Hardware, error) {
 	builtin, err := roofline.ParseModels(root.ModelConfigs)
 	if err != nil {
 		return nil, roofline.Hardware{}, fmt.Errorf("the built-in models: %w", err)
 	}
-	text, err := ownTable(t.models, roofline.ModelFile, root.ModelConfigs, stderr)
+	text, err := ownTable(roofline.ModelFile, root.ModelConfigs, stderr)
 	if err != nil {
 		return nil, roofline.Hardware{}, err
 	}
@@ -41,7 +31,7 @@ func (t *tableFlags) read(stderr io.Writer) (roofline.Models, roofline.Hardware,
 		builtin = builtin.With(own)
 	}
 	hardware := roofline.BuiltinHardware()
-	if text, err = ownTable(t.hardware, roofline.HardwareFile, nil, stderr); err != nil {
+	if text, err = ownTable(roofline.HardwareFile, nil, stderr); err != nil {
 		return nil, roofline.Hardware{}, err
 	}
 	if text != nil {
@@ -54,17 +44,9 @@ func (t *tableFlags) read(stderr io.Writer) (roofline.Models, roofline.Hardware,
 	return builtin, hardware, nil
 }
 
-// ownTable returns the text of the named file, else of the one in the working directory, else of the one
-// beside the program; nil: none. A file that was found, not named, is reported unless it equals the built-in
-// table.
-func ownTable(named, name string, known []byte, stderr io.Writer) ([]byte, error) {
-	if named != "" {
-		text, err := os.ReadFile(named)
-		if err != nil {
-			return nil, usage("reading entries for %s: %w", name, err)
-		}
-		return text, nil
-	}
+// ownTable returns the text of the file in the working directory, else of the one beside the program; nil: none. A
+// file is reported unless it equals the built-in table.
+func ownTable(name string, known []byte, stderr io.Writer) ([]byte, error) {
 	places := []string{name}
 	if self, err := os.Executable(); err == nil {
 		places = append(places, filepath.Join(filepath.Dir(self), name))
@@ -96,7 +78,7 @@ func unknownEntry(err error) error {
 	}
 	hint := fmt.Sprintf("write ./%s with its numbers: %s", unknown.File, unknown.Entry())
 	if unknown.What == "model" {
-		hint = "bench predict --set target.model_config=config.json > model_configs.json; or " + hint
+		hint = "bench predict --set target.model_config=config.json prints an entry for ./model_configs.json; or " + hint
 	}
 	return usage("%w\nhint: %s", err, hint)
 }
