@@ -18,27 +18,29 @@ func setFlag(fl *pflag.FlagSet, into *[]string) {
 }
 
 // keysOf are keys of a matrix by the flags that a command does not have, as people type them.
-var keysOf = map[string]map[string]string{
-	"sweep": keys("target.", "hardware gpus precision", keys("", "budget", nil)),
-	"predict": keys("target.", "precision", keys("layout.", "attention-dp expert-parallel pipeline",
-		keys("workload.", "cached rate", keys("mock.", "kv-precision engine", map[string]string{
-			"hf-config": "target.model_config", "chunk": "mock.max_num_batched_tokens", "max-seqs": "mock.max_num_seqs",
-			"speculate": "mock.speculation.tokens", "acceptance": "mock.speculation.acceptance",
-			"draft-model": "mock.speculation.draft_model",
-		})))),
-	"mock": keys("mock.", "models gpus precision max-num-seqs max-num-batched-tokens max-model-len queue "+
-		"kv-blocks block-size kv-precision kv-offloading-gb "+
-		"step-base step-per-seq step-per-context-token step-per-prefill-token "+
-		"reasoning-tokens valid-answers correct-answers drift allow-faults "+
-		"seed", map[string]string{
-		"speculation-tokens": "mock.speculation.tokens", "speculation-acceptance": "mock.speculation.acceptance",
-		"adapters": "mock.adapters.",
-	}),
-	"tile": keys("target.", "api hardware gpus precision", keys("row.tile.", "output requests warmup grace",
-		keys("row.tile.tile.", "rounds question-tokens fit ratio bytes-per-token kv-precision", map[string]string{
-			"seed": "seed", "in-flight": "row.tile.concurrency", "blocks": "row.tile.repeats",
-			"offload-size-per-gpu": "row.tile.tile.offload_gib_per_gpu", "kv-accounting": "row.tile.tile.accounting",
-		}))),
+func keysOf() map[string]map[string]string {
+	return map[string]map[string]string{
+		"sweep": keys("target.", "hardware gpus precision", keys("", "budget", nil)),
+		"predict": keys("target.", "precision", keys("layout.", "attention-dp expert-parallel pipeline",
+			keys("workload.", "cached rate", keys("mock.", "kv-precision engine", map[string]string{
+				"hf-config": "target.model_config", "chunk": "mock.max_num_batched_tokens", "max-seqs": "mock.max_num_seqs",
+				"speculate": "mock.speculation.tokens", "acceptance": "mock.speculation.acceptance",
+				"draft-model": "mock.speculation.draft_model",
+			})))),
+		"mock": keys("mock.", "models gpus precision max-num-seqs max-num-batched-tokens max-model-len queue "+
+			"kv-blocks block-size kv-precision kv-offloading-gb "+
+			"step-base step-per-seq step-per-context-token step-per-prefill-token "+
+			"reasoning-tokens valid-answers correct-answers drift allow-faults "+
+			"seed", map[string]string{
+			"speculation-tokens": "mock.speculation.tokens", "speculation-acceptance": "mock.speculation.acceptance",
+			"adapters": "mock.adapters.",
+		}),
+		"tile": keys("target.", "api hardware gpus precision", keys("row.tile.", "output requests warmup grace",
+			keys("row.tile.tile.", "rounds question-tokens fit ratio bytes-per-token kv-precision", map[string]string{
+				"seed": "seed", "in-flight": "row.tile.concurrency", "blocks": "row.tile.repeats",
+				"offload-size-per-gpu": "row.tile.tile.offload_gib_per_gpu", "kv-accounting": "row.tile.tile.accounting",
+			}))),
+	}
 }
 
 // keys adds flags whose keys have their names, in a table.
@@ -62,7 +64,7 @@ func movedFlag(cmd *cobra.Command, flag string, args []string) (hint string, ok 
 	if flag == "calibrate" {
 		return "bench predict calibrate RUN", true
 	}
-	key, ok := keysOf[strings.TrimPrefix(cmd.CommandPath(), "bench ")][flag]
+	key, ok := keysOf()[strings.TrimPrefix(cmd.CommandPath(), "bench ")][flag]
 	if !ok {
 		return "", false
 	}
