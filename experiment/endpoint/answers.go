@@ -12,7 +12,6 @@ import (
 	"bench/experiment/workload"
 )
 
-// Codes of answers that are not checked, beside the reasons of package answer.
 const (
 	uncheckedForced = "forced"          // ignore_eos makes the answer run on behind its end
 	uncheckedFields = "unusable_fields" // the schema of the prompt's line cannot be used

@@ -16,7 +16,6 @@ import (
 	"bench/experiment/workload/prompts"
 )
 
-// countedPrompts are the server's counts of prompts in this run, by countKey.
 type countedPrompts map[countKey]promptCount
 
 type promptCount struct {

@@ -42,7 +42,6 @@ func (d *driver) runInFlight(f func()) {
 	})
 }
 
-// admit waits until the request may be sent; false when the dispatching is over.
 func (d *driver) admit(job *Job) bool {
 	ctx := d.dispatchCtx
 	job.At = job.Request.At

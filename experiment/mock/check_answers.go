@@ -6,7 +6,6 @@ import (
 	"slices"
 )
 
-// maxDrafts bounds the tokens that a step drafts for a sequence.
 const maxDrafts = 64
 
 func (c Config) checkModels(bad func(key, problem, hint string)) {

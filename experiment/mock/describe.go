@@ -7,7 +7,6 @@ import (
 	"strings"
 )
 
-// Describe is what s simulates, in one line.
 func (s *Server) Describe() string {
 	c := s.cfg
 	what := c.Model + ", simulated " + c.source()

@@ -5,7 +5,6 @@ import (
 	"strconv"
 )
 
-// encoder is the form of one API's responses.
 type encoder interface {
 	// early reports whether begin is written with the headers, not with the first token.
 	early() bool

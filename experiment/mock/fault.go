@@ -207,5 +207,4 @@ func (s *Server) faultsOf(r *http.Request, n uint64) (faults, error) {
 	return f, nil
 }
 
-// breaks reports whether the ending applies to a response of this number of tokens.
 func (f *faults) breaks(tokens int) bool { return f.ending != "" && f.after <= tokens }

@@ -100,7 +100,6 @@ func (e *fixed) drifted(d, by time.Duration) time.Duration {
 	return time.Duration(float64(d) * e.drift.at(by))
 }
 
-// dueQueue has sequences with the times of their next tokens, the earliest first.
 type dueQueue struct {
 	list []dueToken
 	head int // index of the first entry; earlier ones are done

@@ -14,7 +14,6 @@ type Lateness struct {
 	Max    time.Duration `json:"max_ns"`
 }
 
-// lastEvents bounds the number of events, rounded up to whole requests.
 const lastEvents = 200_000
 
 func (l Lateness) String() string {

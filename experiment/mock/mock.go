@@ -55,7 +55,6 @@ const (
 // engine decides when tokens are due. Times are durations since the server's start.
 type engine interface {
 	add(q *seq)
-	// drop removes a sequence that has not ended.
 	drop(q *seq, now time.Duration)
 	// advance emits all tokens due until now. If work is pending, the next call is due at next.
 	advance(now time.Duration) (next time.Duration, pending bool)

@@ -33,7 +33,6 @@ func (p *reply) writeWhole(ctx context.Context) bool {
 	return done
 }
 
-// wait waits for the last token and returns when it was due; false: ctx ended first.
 func (q *seq) wait(ctx context.Context) (last time.Duration, ok bool) {
 	for n := 0; n < q.want; {
 		due, err := q.mail.take(ctx, nil)

@@ -108,7 +108,6 @@ func (p *reply) events(due []time.Duration) bool {
 	return p.flush()
 }
 
-// begin writes what precedes the first token, in a separate write like vLLM.
 func (p *reply) begin() bool {
 	if p.sent+p.held > 0 || p.encoder.early() {
 		return true

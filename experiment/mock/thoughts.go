@@ -13,7 +13,6 @@ type Thoughts struct {
 	silent   bool  // the API has no reasoning
 }
 
-// NoThoughts is what a request says whose API has no reasoning.
 var NoThoughts = Thoughts{silent: true}
 
 func (r *request) thoughts() Thoughts { return Thoughts{category: r.category(), thinking: r.thinking} }

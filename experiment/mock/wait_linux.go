@@ -43,7 +43,6 @@ func preciseClock() (waiter, func()) {
 	}
 }
 
-// napUntil sleeps and then spins; false: it was woken early.
 func napUntil(ctx context.Context, wake <-chan struct{}, until time.Time, spin time.Duration) bool {
 	for {
 		left := time.Until(until)

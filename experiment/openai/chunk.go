@@ -149,7 +149,6 @@ func (c *chunk) add(p piece) {
 	}
 }
 
-// appendAnswer adds to the answer; nearly always it is the first text.
 func (c *chunk) appendAnswer(text []byte) {
 	switch {
 	case len(text) == 0:

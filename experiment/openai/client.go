@@ -97,7 +97,6 @@ func (c *Client) NoReuse() {
 	c.idle.dropUsed()
 }
 
-// New returns a client. It sends nothing.
 func New(o Options) (*Client, error) {
 	u, user, err := target.SplitUser(o.BaseURL)
 	if err != nil {

@@ -68,5 +68,4 @@ func (c *conn) usable() bool {
 	return !end && (!bytes || !c.plaintext() && !c.used) && time.Since(c.idleSince) < idleTimeout
 }
 
-// interrupt makes blocked reads and writes return.
 func (c *conn) interrupt() { _ = c.SetDeadline(time.Unix(1, 0)) } // an error means that it is closed already

@@ -12,7 +12,6 @@ import (
 
 const prepareAtOnce = 64
 
-// Setup is how long the steps of opening a connection took.
 type Setup struct {
 	DNS, TCP, TLS time.Duration // 0: no such step
 	rtt           time.Duration // the kernel's round-trip time; 0: not known

@@ -25,7 +25,6 @@ func (c *Client) Start(ctx context.Context, call *Call, r *Result) (finish func(
 	return x.finish
 }
 
-// errLeft is the cause with which the user's departure ends an exchange.
 var errLeft = errors.New("the user left")
 
 // limited is ctx with the request's time limit, or until its user leaves; 0: the user stays.

@@ -36,7 +36,6 @@ type piece struct {
 	text []byte // escaped; may point into the event
 }
 
-// add adds a piece, unless that makes the parts too long.
 func (p *Parts) add(x piece) {
 	if p.Cut = p.Cut || p.size()+len(x.text) > maxParts; p.Cut {
 		return

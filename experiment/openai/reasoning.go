@@ -6,7 +6,6 @@ import (
 	"time"
 )
 
-// sides tells the reasoning of an answer from the answer proper.
 type sides struct {
 	answered bool // an event had text or a tool call
 	thinking bool // an event had reasoning

@@ -31,7 +31,6 @@ const (
 	Left       Outcome = "left"       // the user left, as Call.LeaveAfter or LeaveAfterTokens demands: neither completed nor failed
 )
 
-// Outcomes are all of them.
 var Outcomes = []Outcome{OK, Short, Truncated, Timeout, Connect, Status, Protocol, Cancelled, Unfinished, Left}
 
 func (o Outcome) Known() bool { return slices.Contains(Outcomes, o) }

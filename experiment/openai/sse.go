@@ -162,7 +162,6 @@ func (s *scanner) addLine(b []byte) {
 	}
 }
 
-// dispatch ends the event under construction; an empty one is dropped.
 func (s *scanner) dispatch() (ev event, ok bool) {
 	ev = event{arrival: s.dataArrival, failed: s.failed, ping: s.ping}
 	switch {

@@ -251,7 +251,6 @@ func readStamp(oob []byte) int64 {
 	return 0
 }
 
-// peek reports whether an idle connection has unread bytes, or has ended or failed.
 func (r *receiver) peek() (bytes, end bool) {
 	if r.raw == nil {
 		return false, false

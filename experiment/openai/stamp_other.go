@@ -7,7 +7,6 @@ import (
 	"time"
 )
 
-// receiver is a connection without kernel stamps.
 type receiver struct {
 	net.Conn
 	stamp     int64     // always 0: none

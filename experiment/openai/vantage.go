@@ -9,7 +9,6 @@ import (
 	"time"
 )
 
-// Where the client is in relation to the server, by their addresses.
 const (
 	placeSameHost = "same host" // a loopback address, or the client's own
 	placeLAN      = "lan"       // a private address within lanRTT

@@ -11,7 +11,6 @@ import (
 	"bench/experiment/recording"
 )
 
-// Words of recording.Copies.Stopped.
 const (
 	stoppedErrors   = "errors"   // the candidate fails more often than the primary, or always
 	stoppedOperator = "operator" // by hand

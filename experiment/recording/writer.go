@@ -37,7 +37,6 @@ func NewWriter(w io.Writer, h Header, compress bool) (*Writer, error) {
 
 const timeUnit = "ms"
 
-// Write appends a request, which it neither changes nor keeps.
 func (w *Writer) Write(e *Exchange) error {
 	if _, err := strconv.ParseFloat(string(e.Timestamp), 64); err != nil {
 		return errors.New("writing the recording: a request without a timestamp")

@@ -45,7 +45,6 @@ func (m *Measured) Assess() {
 	m.OnTime = m.Lag != nil && m.Lag.P99Us < LimitUs
 }
 
-// worst is the larger p99 of the two errors.
 func (m *Measured) worst() float64 {
 	worst := 0.0
 	for _, e := range []*Error{m.First, m.Gap} {

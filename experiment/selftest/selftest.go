@@ -44,7 +44,6 @@ type Load struct {
 	RequestsPerS float64 `json:"requests_per_s"`
 }
 
-// Kinds of steps.
 const (
 	Burst  = "burst"  // closed loop: all streams start together, and their tokens arrive together
 	Spread = "spread" // open loop with constant arrivals: the streams are evenly staggered

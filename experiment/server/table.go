@@ -154,7 +154,6 @@ func (t *Table) Check(endpoint bool, bad func(key, problem, hint string)) {
 	t.checkPlaceholders(bad)
 }
 
-// checkPlaceholders reports placeholders without a knob, and unused knobs.
 func (t *Table) checkPlaceholders(bad func(key, problem, hint string)) {
 	used := map[string]bool{}
 	look := func(key, text string) {

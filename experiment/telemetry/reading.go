@@ -34,7 +34,6 @@ type ServerReading struct {
 	AcceptRate   *float64  `json:"acceptance_rate,omitempty"`   // accepted / proposed, as the server computes it
 }
 
-// acceptedAt is nil if the server does not report the position.
 func (r *ServerReading) acceptedAt(position int) *float64 {
 	if position >= len(r.AcceptedAt) {
 		return nil

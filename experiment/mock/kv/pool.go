@@ -9,7 +9,6 @@ package kv
 // BlockTokens is the default block size in tokens: vLLM's on GPUs.
 const BlockTokens = 16
 
-// Blocks is the number of blocks of size tokens for tokens.
 func Blocks(tokens, size int) int { return (tokens + size - 1) / size }
 
 // Block is one block. One without holders is in the free list and keeps its hash until it is reused.

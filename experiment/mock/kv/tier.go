@@ -38,7 +38,6 @@ func (t *Tier) Use(chain []uint64) {
 	}
 }
 
-// put stores a block, or marks it as used if it is stored already.
 func (t *Tier) put(hash uint64) {
 	if e := t.places[hash]; e != nil {
 		t.order.MoveToFront(e)

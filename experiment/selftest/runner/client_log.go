@@ -45,7 +45,6 @@ func (o *clientLog) add(try int, job *load.Job) {
 	}
 }
 
-// events counts the events of all phases, and those received inside the window.
 func (o *clientLog) events() (all, inside int) {
 	for i := range o.samples {
 		s := &o.samples[i]
@@ -82,7 +81,6 @@ func (o *clientLog) load() selftest.Load {
 	return selftest.Load{Streams: o.streams(), EventsPerS: float64(events) / seconds, RequestsPerS: float64(sent) / seconds}
 }
 
-// streams is the maximum number of requests in flight inside the window.
 func (o *clientLog) streams() int {
 	type change struct {
 		at time.Duration

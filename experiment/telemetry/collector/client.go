@@ -13,7 +13,6 @@ import (
 	"time"
 )
 
-// Load is the state of the caller's requests.
 type Load struct {
 	InFlight int                // now
 	Ended    int                // since the start

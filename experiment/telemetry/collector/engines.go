@@ -52,10 +52,8 @@ var engineMetrics = []engineMetric{
 	{field: func(r *telemetry.ServerReading) **float64 { return &r.AcceptRate }, largest: true, names: []string{"sglang_spec_accept_rate", "vllm_spec_decode_draft_acceptance_rate"}},
 }
 
-// acceptedAt has the accepted tokens of a position of the drafts, in vLLM.
 const acceptedAt = "vllm_spec_decode_num_accepted_tokens_per_pos_total"
 
-// cacheConfig has the size of vLLM's KV cache in its labels.
 const cacheConfig = "vllm_cache_config_info"
 
 var serverNames = func() map[string]bool {

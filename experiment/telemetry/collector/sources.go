@@ -183,7 +183,6 @@ func newPoller(source, at string, header http.Header) *poller {
 	return p
 }
 
-// add adds a page if its first reading succeeds.
 func (s *Sources) add(ctx context.Context, p *poller) telemetry.Source {
 	at := telemetry.Source{Name: p.name}
 	first := p.sample(ctx)
