@@ -47,7 +47,7 @@ func (r *Run) Tabs(o *Analysis, detailed bool) []Tab {
 		{TabTimeline, "Timeline", true, Sections(r.loadTable().withoutUniform())},
 		{"roofline", "Roofline", false, append(Sections(o.rooflineTable(u).withoutUniform()), folded(o.publishedTable(u, nil))...)},
 		{"cache", "Cache", false, Sections(o.prefixTable(u), r.reuseTable(), r.coldTable())},
-		{"server", "Server", false, append(Sections(r.serverTable().withoutUniform(), r.answersTable(), r.speculationTable(), r.speculationGainsTable(), r.gpuTable().withoutUniform()), append(onPaper(r.workersTable()), folded(r.clientTable().withoutUniform())...)...)},
+		{"server", "Server", false, append(Sections(r.serverTable().withoutUniform(), r.answersTable(), r.speculationTable(), r.gpuTable().withoutUniform()), append(onPaper(r.workersTable()), folded(r.clientTable().withoutUniform())...)...)},
 		{TabTrust, o.trustName(), false, append(onPaper(o.findingsTable()), append(Sections(o.unmeasuredTable(), r.missingTable()), folded(r.sloTable())...)...)},
 		{TabReproduce, "Reproduce", false, append(onPaper(r.reproduceTable()), folded(r.metadataTable(o))...)},
 	}

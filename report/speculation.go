@@ -2,11 +2,8 @@ package report
 
 import (
 	"fmt"
-	"math"
 
-	"bench/experiment"
 	"bench/experiment/record"
-	"bench/experiment/series"
 	"bench/experiment/stats"
 	"bench/experiment/unit"
 )
@@ -46,32 +43,4 @@ func positions(shares []float64) Cell {
 		text += " " + unit.Brief(100*x, 3)
 	}
 	return TextCell(text[1:])
-}
-
-func (r *Run) speculationGainsTable() Table {
-	t := Table{ID: "speculation-gains", Caption: "Speculation on against off", Note: "Ratios: on ÷ off, TPOT below 1 is faster.", Columns: []Column{
-		{Head: "point"}, {Head: "on"}, {Head: "off"}, {Head: "acceptance length", Num: true, Help: "speculation"}, {Head: "TPOT p50 [95 %]", Unit: "x", Num: true, Help: "tpot"}, {Head: "output tok/s", Unit: "x", Num: true, Help: "throughput"}}}
-	for _, g := range series.SpeculationGains(r.Live()) {
-		point := experiment.Spec{Name: g.Name, Point: g.Point}
-		t.Add(TextCell(point.Label()), TextCell(g.On), TextCell(g.Off), known(g.Speculation.AcceptanceLength, 1), ratioText(g.TPOT), ratioText(g.Output))
-	}
-	return t
-}
-
-func ratioText(x series.Ratio) Cell {
-	c := TextCell(unit.Digits(x.Value))
-	if !math.IsInf(x.CI95.Lo, 0) && !math.IsInf(x.CI95.Hi, 0) {
-		c.Text += fmt.Sprintf(" [%s, %s]", unit.Digits(x.CI95.Lo), unit.Digits(x.CI95.Hi))
-	}
-	return c
-}
-
-func (p *printer) speculationGains(run *Run) {
-	for i, row := range run.speculationGainsTable().Rows {
-		if i == maxParts {
-			return
-		}
-		p.wrap("speculation ", fmt.Sprintf("%s, %s against %s: TPOT p50 %sx, output %sx, acceptance length %s",
-			row[0].Text, row[1].Text, row[2].Text, row[4].Text, row[5].Text, row[3].Text))
-	}
 }

@@ -86,7 +86,7 @@ type summaryTable struct {
 func (r *Run) summaryTables(o *Analysis) []summaryTable {
 	predicted, limits := r.besideTables(o)
 	out := []summaryTable{{r.shadowTable(), 16}, {r.shadowLoadTable(), 2}, {r.tilingTable(InHeading), 4}, {r.sessionsTable(), 6}, {r.reasoningTable(), 4}, {r.answersTable(), 4},
-		{r.speculationTable(), 4}, {r.speculationGainsTable(), 4}, {r.workersSummary(), 4}, {limits, 4}, {predicted, 12}}
+		{r.speculationTable(), 4}, {r.workersSummary(), 4}, {limits, 4}, {predicted, 12}}
 	if _, p := o.publishedPoint(); p != nil {
 		out = append(out, summaryTable{o.publishedTable(InHeading, p), 6})
 	}

@@ -30,7 +30,6 @@ func Text(w io.Writer, run *Run, screen Screen) error {
 	p.optionalTable(run.answersTable())
 	p.groups(&o)
 	p.few(run.speculationTable().keep([]int{0, 3, 4, 5, 6}), mostGroups, "report.html, tab Server")
-	p.speculationGains(run)
 	p.ttftParts(run)
 	p.few(run.workersSummary(), mostGroups, "report.html, tab Server")
 	p.bottlenecks(&o)

@@ -1,7 +1,6 @@
 package trace
 
 import (
-	"cmp"
 	"container/heap"
 	"fmt"
 	"slices"
@@ -121,18 +120,6 @@ func wait(nodes []Node) {
 func chain(nodes []Node) {
 	for i := 1; i < len(nodes); i++ {
 		nodes[i].Parents = []int{i - 1}
-	}
-}
-
-// order sorts nodes by their begin; At becomes the time since the first.
-func order(nodes []Node) {
-	slices.SortStableFunc(nodes, func(a, b Node) int { return cmp.Compare(a.At, b.At) })
-	if len(nodes) == 0 {
-		return
-	}
-	first := nodes[0].At
-	for i := range nodes {
-		nodes[i].At -= first
 	}
 }
 

@@ -2,11 +2,13 @@ package trace
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -381,5 +383,17 @@ func TestStoredOnDisk(t *testing.T) {
 	}
 	if left, _ := os.ReadDir(os.Getenv("TMPDIR")); len(left) > 0 {
 		t.Error(left)
+	}
+}
+
+// order sorts nodes by their begin; At becomes the time since the first.
+func order(nodes []Node) {
+	slices.SortStableFunc(nodes, func(a, b Node) int { return cmp.Compare(a.At, b.At) })
+	if len(nodes) == 0 {
+		return
+	}
+	first := nodes[0].At
+	for i := range nodes {
+		nodes[i].At -= first
 	}
 }
