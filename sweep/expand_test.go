@@ -104,7 +104,7 @@ func TestFilesOfAnAxis(t *testing.T) {
 		}
 	}
 	text := strings.Replace(fmt.Sprintf(row, "[1,2,3]"), file, file+"x", 1)
-	if _, err := Parse("m.toml", []byte(text)); err == nil || strings.Count(err.Error(), "reading the lengths") != 1 || !strings.Contains(err.Error(), "m.toml:10:25") {
+	if _, err := ParseSet("m.toml", []byte(text), nil); err == nil || strings.Count(err.Error(), "reading the lengths") != 1 || !strings.Contains(err.Error(), "m.toml:10:25") {
 		t.Errorf("a lost file: %v", err)
 	}
 }
@@ -194,7 +194,7 @@ func TestShippedMatrices(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m, err := Parse(file, text, Extension{Table: "mock", Into: &mock.Config{Models: models}}); err != nil {
+		if m, err := ParseSet(file, text, nil, Extension{Table: "mock", Into: &mock.Config{Models: models}}); err != nil {
 			t.Error(err)
 		} else if s := findSecrets(m.Text); s.masked != m.Text {
 			t.Errorf("%s: something was taken for a secret:\n%s", file, cmp.Diff(m.Text, s.masked))
@@ -299,7 +299,7 @@ func TestMatch(t *testing.T) {
 }
 
 func TestReadMissing(t *testing.T) {
-	if _, err := Read(filepath.Join(t.TempDir(), "none.toml")); err == nil || !strings.HasPrefix(err.Error(), "reading the matrix: ") {
+	if _, err := ReadSet(filepath.Join(t.TempDir(), "none.toml"), nil); err == nil || !strings.HasPrefix(err.Error(), "reading the matrix: ") {
 		t.Errorf("got %v", err)
 	}
 }

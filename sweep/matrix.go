@@ -100,21 +100,14 @@ type Extension struct {
 	}
 }
 
-// Read reads, checks and expands a matrix file. The error is a strict.Problems with every mistake.
-func Read(file string, ext ...Extension) (*Matrix, error) { return ReadSet(file, nil, ext...) }
-
-// ReadSet does what Read does, with the keys that arguments of --set change: see strict.ParseSet.
+// ReadSet reads, checks and expands a matrix file, with the keys that arguments of --set change: see strict.ParseSet. The
+// error is a strict.Problems with every mistake.
 func ReadSet(file string, set []string, ext ...Extension) (*Matrix, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("reading the matrix: %w", err)
 	}
 	return ParseSet(file, text, set, ext...)
-}
-
-// Parse does what Read does, with the text of a file.
-func Parse(file string, text []byte, ext ...Extension) (*Matrix, error) {
-	return ParseSet(file, text, nil, ext...)
 }
 
 // ParseSet does what ReadSet does, with the text of a file. The matrix has the text with the changes.
@@ -258,8 +251,8 @@ func (r *reader) checkHead() {
 	m := r.m
 	if m.Name == "" {
 		r.bad("name", "the matrix has no name", `write name = "chat": results go to results/chat`)
-	} else if why := nameProblem(m.Name); why != "" {
-		r.bad("name", "the name "+why, "use letters, digits, dots, dashes and underscores")
+	} else {
+		r.checkFileName("name", m.Name)
 	}
 	switch m.Order {
 	case "", OrderListed, OrderBlocked, OrderInterleaved:
@@ -283,9 +276,7 @@ func (r *reader) checkNames(rows []map[string]any) {
 			r.bad(at, "the row has no name", `write name = "A-short-chat"`)
 			continue
 		}
-		if why := nameProblem(name); why != "" {
-			r.bad(at+".name", "the name "+why, "use letters, digits, dots, dashes and underscores: it names files")
-		}
+		r.checkFileName(at+".name", name)
 		key := strings.ToLower(name) // some file systems ignore case
 		if first, twice := seen[key]; twice {
 			line, _, _, _ := r.doc.Place(first)
@@ -297,19 +288,14 @@ func (r *reader) checkNames(rows []map[string]any) {
 	}
 }
 
-// nameProblem is the reason why a name cannot be part of a file name; empty: it can.
-func nameProblem(name string) string {
-	switch {
-	case len(name) > 80:
-		return "is longer than 80 bytes"
-	case strings.HasPrefix(name, "."):
-		return "begins with a dot"
-	case strings.ContainsAny(name, `/\`):
-		return "contains a path separator: it would leave the results directory"
-	case strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c == 0x7f || c == '\ufffd' }):
-		return "contains a control character"
+// checkFileName reports a name that cannot be part of a file name.
+func (r *reader) checkFileName(path, name string) {
+	control := func(c rune) bool { return c < ' ' || c == 0x7f || c == '\ufffd' }
+	if len(name) > 80 || strings.HasPrefix(name, ".") || strings.ContainsAny(name, `/\`) ||
+		strings.ContainsFunc(name, control) {
+		r.bad(path, "no file can have this name: it is too long, begins with a dot, or has a slash or a control character",
+			"use letters, digits, dots, dashes and underscores: it names files")
 	}
-	return ""
 }
 
 // maxID leaves room for the suffixes of file names: file systems accept 255 bytes.

@@ -18,7 +18,7 @@ var update = flag.Bool("update", false, "write the goldens")
 
 // parse reads a matrix as the command does, with the table of the simulated server.
 func parse(file, text string) (*Matrix, error) {
-	return Parse(file, []byte(text), Extension{Table: "mock", Into: &mock.Config{}})
+	return ParseSet(file, []byte(text), nil, Extension{Table: "mock", Into: &mock.Config{}})
 }
 
 func mustParse(t *testing.T, text string) *Matrix {

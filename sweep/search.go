@@ -34,10 +34,8 @@ func (x *expander) extractSearch(merged map[string]any) {
 			x.search = nil // else the checks would report the same mistake again
 			bad(path, text, hint)
 		})
-		for _, z := range zeroSearchKeys {
-			if zeroAt(table, z.key) {
-				bad(z.key, z.key+" is 0", z.hint)
-			}
+		for _, key := range zeroSearchKeys {
+			checkZero(table, key, bad)
 		}
 		merged[axis] = k.Min
 		if axis == "concurrency" {

@@ -239,12 +239,6 @@ func (s secrets) hideAny(v any) any {
 			out[i] = s.hideAny(x[i])
 		}
 		return out
-	case []map[string]any:
-		out := make([]any, len(x))
-		for i := range x {
-			out[i] = s.hideAny(x[i])
-		}
-		return out
 	case map[string]any:
 		out := make(map[string]any, len(x))
 		for k := range x {

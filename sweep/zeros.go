@@ -6,44 +6,33 @@ import (
 	"time"
 )
 
-// zeroRowKeys are keys of a row whose zero would mean the default, with what to write: a stated zero never
-// silently becomes the default.
-var zeroRowKeys = []struct{ key, hint string }{
-	{"concurrency", "write concurrency = 8, or leave it out: then a rate has no cap"},
-	{"repeats", "write repeats = 1, or leave it out"},
-	{"burstiness", "write burstiness = 0.5 (1 = Poisson, below 1 burstier), or leave it out"},
-	{"prefix.groups", "write groups = 1, or leave it out"},
-	{"trace.speed", "write speed = 2 (twice as fast), or leave it out"},
-	{"settle", `write settle = "1ms": a row does not wait until the server is idle; without settle it waits up to a minute`},
-	{"grace", `write grace = "1ms": requests that run at the end of the window are unfinished; without grace they have 2 minutes`},
-}
+// Keys whose zero would mean the default: a stated zero never silently becomes the default.
+var (
+	zeroRowKeys    = []string{"concurrency", "repeats", "burstiness", "prefix.groups", "trace.speed", "settle", "grace"}
+	zeroSearchKeys = []string{"budget"}
+	zeroTableKeys  = []string{"budget", "target.gpus", "target.timeout", "server.start_timeout", "server.stop_timeout"}
+)
 
-// zeroSearchKeys are such keys of a search.
-var zeroSearchKeys = []struct{ key, hint string }{
-	{"budget", `write budget = "20m", or leave it out`},
-}
-
-// zeroTableKeys are such keys outside the rows.
-var zeroTableKeys = []struct{ key, hint string }{
-	{"budget", `write budget = "20m", or leave it out: then every row runs as often as it states`},
-	{"target.gpus", "write gpus = 1, or leave it out: then no figure is per GPU"},
-	{"target.timeout", `write timeout = "10m", or leave it out`},
-	{"server.start_timeout", `write start_timeout = "10m", or leave it out`},
-	{"server.stop_timeout", `write stop_timeout = "30s", or leave it out`},
+// checkZero reports a key of a table that states zero.
+func checkZero(table map[string]any, key string, bad func(path, text, hint string)) {
+	if !zeroAt(table, key) {
+		return
+	}
+	hint := "write a value above 0, or leave it out for the default"
+	if key == "settle" || key == "grace" { // without them a row waits
+		hint = "write " + key + ` = "1ms", or leave it out for the default`
+	}
+	bad(key, key+" is 0", hint)
 }
 
 // checkZeros reports stated zeros in a point that have no meaning.
 func checkZeros(values map[string]any, bad func(path, text, hint string)) {
-	for _, k := range zeroRowKeys {
-		if zeroAt(values, k.key) {
-			bad(k.key, k.key+" is 0", k.hint)
-		}
+	for _, key := range zeroRowKeys {
+		checkZero(values, key, bad)
 	}
 	classes, _ := values["mix"].([]map[string]any)
 	for i, class := range classes {
-		if zeroAt(class, "prefix.groups") {
-			bad(fmt.Sprintf("mix[%d].prefix.groups", i), "prefix.groups is 0", "write groups = 1, or leave it out")
-		}
+		checkZero(class, "prefix.groups", func(key, text, hint string) { bad(fmt.Sprintf("mix[%d].%s", i, key), text, hint) })
 	}
 	if values["kind"] == "cold_start" && zeroAt(values, "idle") {
 		bad("idle", "idle is 0, but a cold start needs an idle server", `write idle = "10s", or leave it out`)
@@ -68,10 +57,8 @@ func checkEnd(values map[string]any, bad func(path, text, hint string)) {
 
 // checkTimes reports stated zeros outside the rows.
 func (r *reader) checkTimes() {
-	for _, k := range zeroTableKeys {
-		if zeroAt(r.doc.Root, k.key) {
-			r.bad(k.key, k.key+" is 0", k.hint)
-		}
+	for _, key := range zeroTableKeys {
+		checkZero(r.doc.Root, key, r.bad)
 	}
 }
 

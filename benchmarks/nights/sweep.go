@@ -23,7 +23,7 @@ var firstNight = time.Date(2026, 1, 1, 2, 30, 0, 0, time.UTC)
 // sweepNight stands in for bench sweep: it measures the matrix in virtual time, and writes the run's
 // directory below out. The error lists the failed rows.
 func (n *night) sweepNight(file, out string) error {
-	m, err := sweep.Read(file)
+	m, err := sweep.ReadSet(file, nil)
 	if err != nil {
 		return err
 	}

@@ -116,9 +116,6 @@ It reports the operating point, the bottleneck, and how reliable the figures are
 		text, _, parsing := strings.Cut(err.Error(), ": strconv.")
 		if parsing { // the rest names functions of the program
 			text += ": not a valid number"
-			if kind := expected(cmd, text); kind != "" {
-				text += ": expected " + kind
-			}
 		}
 		hint := cmd.CommandPath() + " --help"
 		if word, unknown := strings.CutPrefix(text, "unknown flag: --"); unknown {
@@ -158,18 +155,6 @@ func nearestFlag(cmd *cobra.Command, word string) (string, bool) {
 	var known []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
 	return spelling.Nearest(word, known)
-}
-
-// expected names the kind of number that the flag quoted in an error takes; empty: not known.
-func expected(cmd *cobra.Command, text string) string {
-	_, name, _ := strings.Cut(text, "--")
-	name, _, _ = strings.Cut(name, `"`)
-	f := cmd.Flags().Lookup(strings.TrimSpace(name))
-	if f == nil {
-		return ""
-	}
-	kinds := map[string]string{"int": "an integer", "uint64": "an integer ≥ 0", "float64": "a number", "intSlice": "integers", "float64Slice": "numbers"}
-	return kinds[f.Value.Type()]
 }
 
 // find returns the command at a path of names; nil: none.

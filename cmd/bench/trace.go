@@ -198,7 +198,7 @@ func traceError(ctx context.Context, err error) error {
 // openTrace opens a trace; its reads fail once ctx is done. end closes it.
 func openTrace(ctx context.Context, t *traceFlags) (r *trace.Reader, end func(), err error) {
 	o := t.options
-	f, err := openUnblocked(o.File)
+	f, err := os.Open(o.File)
 	if err != nil {
 		err = fmt.Errorf("opening the trace: %w", err)
 		if errors.Is(err, os.ErrNotExist) {
@@ -337,22 +337,15 @@ func interrupted(ctx context.Context, err error) error {
 	return &exitError{codeInterrupted, errors.New("interrupted before the end of the trace")}
 }
 
-// contextFile reads a file until ctx is done, also a pipe that has no writer.
+// contextFile reads a file until ctx is done.
 type contextFile struct {
 	*os.File
-	ctx   context.Context
-	begun bool // the pipe has or had a writer
+	ctx context.Context
 }
 
 func (f *contextFile) Read(p []byte) (int, error) {
 	if err := f.ctx.Err(); err != nil {
 		return 0, err
-	}
-	if !f.begun {
-		if err := awaitWriter(f.File); err != nil {
-			return 0, err
-		}
-		f.begun = true
 	}
 	return f.File.Read(p)
 }

@@ -1,10 +1,9 @@
 package main
 
 import (
-	"crypto/x509"
+	"crypto/tls"
 	"errors"
 	"fmt"
-	"net/url"
 	"strings"
 	"time"
 
@@ -66,28 +65,8 @@ func connectionHint(base string, http2 bool, err error) string {
 	case http2 && strings.HasPrefix(base, "http://") && strings.Contains(text, "http2: "):
 		return "http2 = true without TLS needs h2c, which this server does not support: remove http2 from [target], or use its https:// address"
 	}
-	return certificateHint(err)
-}
-
-// certificateHint is what to do about a TLS certificate that was refused; empty: it was not.
-func certificateHint(err error) string {
-	var host x509.HostnameError
-	var authority x509.UnknownAuthorityError
-	var invalid x509.CertificateInvalidError
-	switch {
-	case errors.As(err, &host) && host.Certificate != nil:
-		names := host.Certificate.DNSNames
-		for _, ip := range host.Certificate.IPAddresses {
-			names = append(names, ip.String())
-		}
-		if len(names) == 0 {
-			return "the server's certificate names no host: it needs the name " + safe(host.Host)
-		}
-		return "the server's certificate is for " + safe(strings.Join(names[:min(len(names), 5)], ", ")) + ": use that name in --endpoint"
-	case errors.As(err, &authority):
-		return "this machine does not trust the authority of the certificate: name its file with SSL_CERT_FILE=ca.pem"
-	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return "the server's certificate has expired or is not valid yet: renew it, or correct this machine's clock"
+	if errors.As(err, new(*tls.CertificateVerificationError)) {
+		return "name a host of the server's certificate in --endpoint, or the file of its authority: SSL_CERT_FILE=ca.pem"
 	}
 	return ""
 }
@@ -98,25 +77,9 @@ func statusHint(r *openai.Result) string {
 	case r.Status == 401 || r.Status == 403:
 		return "the server requires an API key: --api-key-env VAR"
 	case r.Status/100 == 3:
-		if base := redirectedBase(r.Header.Get("Location")); base != "" {
-			return "the server redirects: --endpoint " + safe(base)
-		}
 		return "the server redirects: use the address that it redirects to"
 	case r.Status == 429 || r.Status >= 500:
 		return "the server answers, but is not ready: check its log"
 	}
 	return "the server answers, but not as the API: check the address"
-}
-
-// redirectedBase is the endpoint at which a redirected /models would be found; empty: the location does not show it.
-func redirectedBase(location string) string {
-	u, err := url.Parse(location)
-	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" {
-		return ""
-	}
-	base, ok := strings.CutSuffix(strings.TrimSuffix(u.String(), "/"), "/models")
-	if !ok {
-		return ""
-	}
-	return base
 }

@@ -129,7 +129,7 @@ func measure(t *testing.T, text string) documents {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var config mock.Config
-	m, err := sweep.Parse("matrix.toml", []byte(text), sweep.Extension{Table: "mock", Into: &config})
+	m, err := sweep.ParseSet("matrix.toml", []byte(text), nil, sweep.Extension{Table: "mock", Into: &config})
 	if err != nil {
 		t.Fatal(err)
 	}

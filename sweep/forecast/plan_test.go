@@ -63,12 +63,12 @@ repeats = 4
 		"listed":      "8 rows, 1m 12s to 17m 20s, and 2 starts of the server",
 		"interleaved": "8 rows, 1m 12s to 17m 20s, and 5 starts of the server\norder: interleaved (ABBA), which costs 3 starts more than as written",
 	} {
-		m, err := sweep.Parse("m.toml", []byte(strings.Replace(text, "ORDER", order, 1)))
+		m, err := sweep.ParseSet("m.toml", []byte(strings.Replace(text, "ORDER", order, 1)), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		p, err := NewPlan(m, Known{Only: []string{"r"}})
-		odd, _ := sweep.Parse("m.toml", []byte(strings.Replace(strings.Replace(text, "ORDER", order, 1), "repeats = 4", "repeats = 3", 1)))
+		odd, _ := sweep.ParseSet("m.toml", []byte(strings.Replace(strings.Replace(text, "ORDER", order, 1), "repeats = 4", "repeats = 3", 1)), nil)
 		if q, err := NewPlan(odd, Known{}); err != nil || strings.Contains(q.Total(), "even number of repeats") != (order == "interleaved") {
 			t.Errorf("%s, 3 repeats: %v, %q", order, err, q.Total())
 		}

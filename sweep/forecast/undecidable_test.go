@@ -32,7 +32,7 @@ func TestUndecidable(t *testing.T) {
 		{"min_output_tokens_per_s_per_gpu = 2", "rate = 1\nduration = \"1s\"",
 			[]string{"m.toml:3: min_output_tokens_per_s_per_gpu can't be decided: write gpus = 1 in [target]"}},
 	} {
-		m, err := sweep.Parse("m.toml", []byte(head+c.slo+row+c.load+"\n"))
+		m, err := sweep.ParseSet("m.toml", []byte(head+c.slo+row+c.load+"\n"), nil)
 		if err != nil {
 			t.Fatalf("%s, %s: %v", c.slo, c.load, err)
 		}

@@ -35,7 +35,7 @@ func tables(t testing.TB) mock.Config {
 func planned(t testing.TB, text string) (*sweep.Matrix, *Plan, error) {
 	t.Helper()
 	base := tables(t)
-	m, err := sweep.Parse("m.toml", []byte(text), sweep.Extension{Table: "mock", Into: &base})
+	m, err := sweep.ParseSet("m.toml", []byte(text), nil, sweep.Extension{Table: "mock", Into: &base})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -65,7 +65,7 @@ rate = { search = "slo", min = 1, max = 64, tolerance = "1%", `+limit.keys+` }
 }
 
 func matrix(t testing.TB, text string) *sweep.Matrix {
-	m, err := sweep.Parse("m.toml", []byte(text))
+	m, err := sweep.ParseSet("m.toml", []byte(text), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"bench/experiment/columns"
 	"bench/experiment/safetext"
 )
 
@@ -142,7 +143,7 @@ func show(character string) (text string, width int) {
 	case text == character && r > ' ' && unicode.Is(unicode.Zs, r):
 		text = fmt.Sprintf(`\u%04x`, r)
 	case text == character:
-		return text, columnsOf(r)
+		return text, columns.Width(text)
 	}
 	return text, len(text)
 }
@@ -155,34 +156,4 @@ func visible(s string) string {
 		b.WriteString(strings.ReplaceAll(text, "\t", `\t`))
 	}
 	return b.String()
-}
-
-// wide are the blocks whose characters mostly take two columns on a terminal (Unicode TR 11, "W" and "F").
-// They may contain unassigned code points, since those are escaped.
-var wide = &unicode.RangeTable{
-	R16: []unicode.Range16{
-		{0x1100, 0x115f, 1}, {0x231a, 0x231b, 1}, {0x23e9, 0x23ec, 1}, {0x2614, 0x2615, 1}, {0x2648, 0x2653, 1}, {0x26a1, 0x26a1, 1},
-		{0x26bd, 0x26be, 1}, {0x26d4, 0x26d4, 1}, {0x2705, 0x2705, 1}, {0x274c, 0x274c, 1}, {0x2753, 0x2755, 1}, {0x2757, 0x2757, 1},
-		{0x2b50, 0x2b50, 1}, {0x2e80, 0x303e, 1}, {0x3041, 0x4dbf, 1}, {0x4e00, 0xa4cf, 1}, {0xa960, 0xa97f, 1}, {0xac00, 0xd7a3, 1},
-		{0xf900, 0xfaff, 1}, {0xfe30, 0xfe6f, 1}, {0xff01, 0xff60, 1}, {0xffe0, 0xffe6, 1},
-	},
-	R32: []unicode.Range32{
-		{0x17000, 0x18cff, 1}, {0x1b000, 0x1b2ff, 1}, {0x1f18e, 0x1f18e, 1}, {0x1f191, 0x1f19a, 1}, {0x1f200, 0x1f320, 1},
-		{0x1f32d, 0x1f335, 1}, {0x1f337, 0x1f37c, 1}, {0x1f37e, 0x1f393, 1}, {0x1f3a0, 0x1f3ca, 1}, {0x1f3cf, 0x1f3d3, 1},
-		{0x1f3e0, 0x1f3f0, 1}, {0x1f3f4, 0x1f3f4, 1}, {0x1f3f8, 0x1f43e, 1}, {0x1f440, 0x1f440, 1}, {0x1f442, 0x1f4fc, 1},
-		{0x1f4ff, 0x1f53d, 1}, {0x1f54b, 0x1f567, 1}, {0x1f5fb, 0x1f64f, 1}, {0x1f680, 0x1f6c5, 1}, {0x1f6eb, 0x1f6ec, 1},
-		{0x1f6f4, 0x1f6fc, 1}, {0x1f7e0, 0x1f7eb, 1}, {0x1f90c, 0x1f9ff, 1}, {0x1fa70, 0x1faff, 1}, {0x20000, 0x3fffd, 1},
-	},
-}
-
-func columnsOf(r rune) int {
-	switch {
-	case r < 0x300:
-		return 1
-	case unicode.In(r, unicode.Mn, unicode.Me):
-		return 0
-	case unicode.Is(wide, r):
-		return 2
-	}
-	return 1
 }

@@ -94,7 +94,7 @@ func TestSpecTravels(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range append(matrices, formsFile(t)) {
-		m, err := sweep.Read(name, sweep.Extension{Table: "mock", Into: &mock.Config{Models: models, Devices: roofline.BuiltinHardware()}})
+		m, err := sweep.ReadSet(name, nil, sweep.Extension{Table: "mock", Into: &mock.Config{Models: models, Devices: roofline.BuiltinHardware()}})
 		if err != nil {
 			t.Fatal(err)
 		}

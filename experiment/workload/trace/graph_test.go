@@ -327,7 +327,6 @@ func TestBadGraphs(t *testing.T) {
 		"weka blocks":     {weka(one) + "\n" + `{"id":"b","block_size":16,"requests":[]}`, `trace:2: block_size 16, but the first session has 64`},
 		"weka twice":      {weka(one) + "\n" + weka(one), `trace:2: the session of line 1 has the same id "a"`},
 		"weka deep":       {weka(`{"t":0,"type":"subagent","requests":[{"t":0,"type":"subagent","requests":[]}]}`), `requests[0].requests[0].requests: a subagent of a subagent`},
-		"weka key twice":  {weka(`{"t":0,"t":1,"type":"n","in":64,"out":1}`), `trace:1: requests[0].t: duplicate key`},
 		"otel cut":        {span(chat)[:100], `trace:2: resourceSpans[0].scopeSpans[0].spans[0]`},
 		"otel no start":   {span(chat), `trace:2: resourceSpans[0].scopeSpans[0].spans[0]: the span has no start time`},
 		"otel back":       {span(chat + `,"startTimeUnixNano":"20","endTimeUnixNano":"10"`), `spans[0]: the span ends before its begin`},

@@ -1,7 +1,6 @@
 package trace
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,14 +8,10 @@ import (
 	"strings"
 )
 
-// decode decodes a line into v. A duplicate key is an error, since one of the two values would be dropped
-// silently.
+// decode decodes a line into v.
 func decode(line []byte, v any) error {
 	if err := json.Unmarshal(line, v); err != nil {
 		return misread(err)
-	}
-	if key := twice(line); key != "" {
-		return fmt.Errorf("duplicate key %s\nhint: remove one of the two", key)
 	}
 	return nil
 }
@@ -59,44 +54,4 @@ func wanted(t reflect.Type) string {
 		return "true or false"
 	}
 	return "a string"
-}
-
-// twice is the first duplicate key of a valid JSON object, in its quotes; empty: none. Nested objects are
-// skipped.
-func twice(object []byte) string {
-	var seen [][]byte
-	depth := 0
-	for i := 0; i < len(object); i++ {
-		switch object[i] {
-		case '{', '[':
-			depth++
-		case '}', ']':
-			depth--
-		case '"':
-			end := i + 1
-			for ; object[end] != '"'; end++ {
-				if object[end] == '\\' {
-					end++
-				}
-			}
-			text := object[i : end+1]
-			i = end
-			if depth != 1 || !isKey(object[end+1:]) {
-				continue
-			}
-			for _, key := range seen {
-				if bytes.Equal(key, text) {
-					return string(text)
-				}
-			}
-			seen = append(seen, text)
-		}
-	}
-	return ""
-}
-
-// isKey reports whether the next character is a colon.
-func isKey(rest []byte) bool {
-	rest = bytes.TrimLeft(rest, " \t\r\n")
-	return len(rest) > 0 && rest[0] == ':'
 }

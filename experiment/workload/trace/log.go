@@ -55,9 +55,6 @@ func (g *logfile) next(e *Entry) error {
 	if err := json.Unmarshal(line, &row); err != nil {
 		return errors.New("not a JSON object") // the parser's message could quote the text
 	}
-	if key := twice(line); key != "" {
-		return fmt.Errorf("duplicate key %s\nhint: remove one of the two", shown(key))
-	}
 	e.Line = g.lines.line
 	if err := g.time(e, takeFirst(row, logTime)); err != nil {
 		return err

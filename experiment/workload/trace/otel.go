@@ -35,9 +35,6 @@ func (o *otel) scan(add func(*call) error, counts *Counts) (Info, error) {
 	o.add, o.counts = add, counts
 	for {
 		err := o.walk.document(o.object)
-		if err != nil {
-			err = o.walk.end(err)
-		}
 		if err == io.EOF {
 			return o.prints.info(OTel), nil
 		}
@@ -97,7 +94,7 @@ func (o *otel) object() error {
 			}
 			var err error
 			s.attributes, err = attributes(raw)
-			return o.walk.mistaken(err)
+			return err
 		case "status":
 			return o.walk.decode(&s.status)
 		}
@@ -109,7 +106,7 @@ func (o *otel) object() error {
 	if s.id == "" && s.trace == "" && s.start == "" {
 		return errors.New("neither a span nor an object with spans")
 	}
-	return o.walk.mistaken(o.span(&s, line))
+	return o.span(&s, line)
 }
 
 // Attributes of the conventions, the newest first, then those that older instrumentations write.

@@ -165,34 +165,14 @@ func checkBlocks(e *Entry, size int) error {
 		return nil
 	}
 	text := fmt.Sprintf("%d hash ids for a prompt of %d tokens, but blocks of %d tokens make %d", n, e.Input, size, (e.Input+size-1)/size)
-	if n == 0 || n > e.Input {
-		return fmt.Errorf("%s\nhint: no block size fits: check input_length and hash_ids", text)
+	likely := 1
+	for n > 0 && n*likely < e.Input {
+		likely *= 2
 	}
-	least, most := (e.Input+n-1)/n, maxBlockTokens // the sizes s with ceil(input/s) == n
-	if n > 1 {
-		most = (e.Input - 1) / (n - 1)
+	if n == 0 || (e.Input+likely-1)/likely != n {
+		return fmt.Errorf("%s\nhint: check input_length and hash_ids", text)
 	}
-	if least > most {
-		return fmt.Errorf("%s, and no block size makes %d\nhint: check input_length and hash_ids", text, n)
-	}
-	likely := least
-	for p := 1; p <= most; p *= 2 {
-		if p >= least {
-			likely = p
-			break
-		}
-	}
-	return unreadable{fmt.Errorf("%s\nhint: %s fits this row: set block_tokens = %d", text, sizes(least, most), likely)}
-}
-
-func sizes(least, most int) string {
-	switch {
-	case least == most:
-		return fmt.Sprintf("a block size of %d", least)
-	case most == maxBlockTokens:
-		return fmt.Sprintf("a block size of %d or more", least)
-	}
-	return fmt.Sprintf("a block size of %d to %d", least, most)
+	return unreadable{fmt.Errorf("%s\nhint: a block size of %[2]d fits this row: set block_tokens = %[2]d", text, likely)}
 }
 
 // keep filters a request, and truncates and rescales one that is kept.

@@ -79,7 +79,7 @@ func (c *Counts) texts() (parts []string) {
 func (r *Reader) empty() error {
 	c := &r.Counts
 	if c.Read == 0 {
-		return fmt.Errorf("%s has no request%s", r.name, r.expected())
+		return fmt.Errorf("%s has no request\nhint: check that the file is complete; widen start and end", r.name)
 	}
 	text := fmt.Sprintf("%s has no request to replay (rows read: %d): %s", r.name, c.Read, strings.Join(c.texts(), ", "))
 	switch {
@@ -89,15 +89,6 @@ func (r *Reader) empty() error {
 		return errors.New(text + "\nhint: record " + otelInput[0] + " and " + otelOutput[0] + ", or the messages")
 	}
 	return errors.New(text + "\nhint: check that the file is the log of answered requests")
-}
-
-// expected is what a file of the format should have.
-func (r *Reader) expected() string {
-	if r.o.End > 0 || r.o.Start > 0 {
-		return " before end\nhint: widen start and end"
-	}
-	return map[string]string{OTel: ": it has no span", Azure: " behind its header", BurstGPT: " behind its header", Native: " behind its header",
-		Weka: " in its sessions"}[r.Info.Format] + "\nhint: check that the file is complete"
 }
 
 // text writes the figures of sessions. ends: waits are tool time alone.

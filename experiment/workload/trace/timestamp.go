@@ -111,20 +111,12 @@ func checkUnit(text string, unit time.Duration) error {
 	}
 	for name, u := range units { // a number is a date in at most one of them
 		if seconds := x * u.Seconds(); u != unit && seconds >= calendarFrom && seconds < calendarTo {
-			return fmt.Errorf("the first time %s is not a date in units of %v, but in %s it is %s\nhint: set time_unit = %q, or time_unit = %q to confirm the unit",
-				text, unit, name, time.Unix(int64(seconds), 0).UTC().Format(time.DateOnly), name, unitName(unit))
+			return fmt.Errorf("the first time %s is not a date in units of %v, but in %s it is %s\n"+
+				"hint: set time_unit = %q, or confirm the format's unit by time_unit",
+				text, unit, name, time.Unix(int64(seconds), 0).UTC().Format(time.DateOnly), name)
 		}
 	}
 	return nil
-}
-
-func unitName(unit time.Duration) string {
-	for name, u := range units {
-		if u == unit {
-			return name
-		}
-	}
-	return unit.String()
 }
 
 // guessUnit is the unit in which the first timestamp is a date.

@@ -1,11 +1,11 @@
 package trace
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -16,45 +16,6 @@ type walker struct {
 	counter *lineCounter
 	json    *json.Decoder
 	path    []string // keys and indices of the current value, for errors
-	wrong   Problems // mistakes of single objects, which were passed over
-}
-
-// mistake is an error in one object, behind which the walker can go on.
-type mistake struct{ error }
-
-// Unwrap returns the error.
-func (m mistake) Unwrap() error { return m.error }
-
-// mistaken makes an error of the current value a mistake, with its path.
-func (w *walker) mistaken(err error) error {
-	if err == nil || errors.As(err, &unreadable{}) {
-		return err
-	}
-	return mistake{w.located(err)}
-}
-
-// passed collects a mistake of an object that begins at that line; any other error stays.
-func (w *walker) passed(line int, err error) error {
-	var m mistake
-	if !errors.As(err, &m) {
-		return err
-	}
-	w.wrong.add(atLine{line, m.error})
-	return nil
-}
-
-// end is the mistakes that were collected, and err, which ended the walk; io.EOF if all is well.
-func (w *walker) end(err error) error {
-	if err != io.EOF {
-		err = w.located(err)
-	}
-	if len(w.wrong.list) == 0 {
-		return err
-	}
-	if err != io.EOF {
-		w.wrong.add(atLine{w.at(), err})
-	}
-	return &w.wrong
 }
 
 // newWalker reads r, which begins at that line of the file.
@@ -77,7 +38,7 @@ var (
 )
 
 // document calls object at the beginning of the next document, or of each document in a list of them; io.EOF
-// at the end of the file.
+// at the end of the file. Any other error has the path of its value.
 func (w *walker) document(object func() error) error {
 	w.mark()
 	token, err := w.json.Token()
@@ -87,8 +48,7 @@ func (w *walker) document(object func() error) error {
 		}
 		return readable(err)
 	}
-	line := w.at()
-	return w.passed(line, w.opened(token, object))
+	return w.located(w.opened(token, object))
 }
 
 // opened walks through a list, or calls object for an object, whose first token was read.
@@ -102,14 +62,14 @@ func (w *walker) opened(token json.Token, object func() error) error {
 	case json.Delim('['):
 		for i := 0; w.json.More(); i++ {
 			w.mark()
-			line := w.at()
-			if err := w.passed(line, w.within(strconv.Itoa(i), func() error {
+			err := w.within(strconv.Itoa(i), func() error {
 				token, err := w.json.Token()
 				if err != nil {
 					return readable(err)
 				}
 				return w.opened(token, object)
-			})); err != nil {
+			})
+			if err != nil {
 				return err
 			}
 		}
@@ -119,13 +79,8 @@ func (w *walker) opened(token json.Token, object func() error) error {
 	return errList
 }
 
-// mostKeys bounds the keys that are compared with later ones of their object.
-const mostKeys = 64
-
 // keys calls value with each key of an object whose opening brace was read. value reads the key's value.
 func (w *walker) keys(value func(key string) error) error {
-	seen := make([]string, 0, 16)
-	var first error // a mistake: the keys behind it are passed over
 	for w.json.More() {
 		token, err := w.json.Token()
 		if err != nil {
@@ -136,30 +91,12 @@ func (w *walker) keys(value func(key string) error) error {
 		if !ok {
 			return errors.New("an object's key is not a string")
 		}
-		err = w.within(key, func() error {
-			switch {
-			case first != nil:
-				return w.skip()
-			case slices.Contains(seen, key):
-				first = w.mistaken(errors.New("duplicate key\nhint: remove one of the two"))
-				return w.skip()
-			}
-			return value(key)
-		})
-		switch {
-		case errors.As(err, &mistake{}):
-			first = err
-		case err != nil:
+		if err := w.within(key, func() error { return value(key) }); err != nil {
 			return err
 		}
-		if len(seen) < mostKeys {
-			seen = append(seen, key)
-		}
 	}
-	if _, err := w.json.Token(); err != nil { // closing brace
-		return readable(err)
-	}
-	return first
+	_, err := w.json.Token() // closing brace
+	return readable(err)
 }
 
 // fields decodes the values of an object whose opening brace was read: each into the pointer, or by the function, that
@@ -189,13 +126,7 @@ func (w *walker) objects(object func() error) error {
 	return w.opened(token, object)
 }
 
-func (w *walker) decode(v any) error {
-	err := w.json.Decode(v)
-	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
-		return w.mistaken(mistyped(wrong))
-	}
-	return readable(err)
-}
+func (w *walker) decode(v any) error { return readable(w.json.Decode(v)) }
 
 // text decodes the next value: a string, or the text of a number, true or false; null is empty.
 func (w *walker) text(to *string) error {
@@ -207,7 +138,7 @@ func (w *walker) text(to *string) error {
 	case '"':
 		return json.Unmarshal(raw, to)
 	case '{', '[':
-		return w.mistaken(errors.New("expected a string"))
+		return errors.New("expected a string")
 	case 'n':
 		return nil
 	}
@@ -225,10 +156,9 @@ func (w *walker) skip() error {
 func (w *walker) within(key string, read func() error) error {
 	w.path = append(w.path, key)
 	err := read()
-	if err != nil && !errors.As(err, &mistake{}) {
-		return err
+	if err == nil {
+		w.path = w.path[:len(w.path)-1]
 	}
-	w.path = w.path[:len(w.path)-1]
 	return err
 }
 
@@ -237,7 +167,7 @@ func (w *walker) mark() { w.counter.begin(w.json.InputOffset(), w.json.Buffered(
 
 // located adds the path to an error.
 func (w *walker) located(err error) error {
-	if len(w.path) == 0 || err == io.EOF {
+	if len(w.path) == 0 || err == nil || err == io.EOF {
 		return err
 	}
 	var b strings.Builder
@@ -263,16 +193,8 @@ func readable(err error) error {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return errors.New("unexpected end of file")
 	case errors.As(err, &wrong):
-		return mistyped(wrong)
+		field := cmp.Or(wrong.Field, "the value")
+		return fmt.Errorf("%s is %s, but must be %s", field, article(wrong.Value), wanted(wrong.Type))
 	}
 	return err
-}
-
-// mistyped names the field and the type it should have.
-func mistyped(wrong *json.UnmarshalTypeError) error {
-	field := wrong.Field
-	if field == "" {
-		field = "the value"
-	}
-	return fmt.Errorf("%s is %s, but must be %s", field, article(wrong.Value), wanted(wrong.Type))
 }

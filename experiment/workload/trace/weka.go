@@ -81,7 +81,7 @@ func (w *weka) nextSession(counts *Counts) (Session, error) {
 }
 
 func (w *weka) read() (s *wekaSession, err error) {
-	for s == nil || len(w.walk.wrong.list) > 0 { // behind a mistake only others are of interest
+	for s == nil {
 		in := 0
 		err := w.walk.document(func() error {
 			if in++; in > 1 {
@@ -92,10 +92,10 @@ func (w *weka) read() (s *wekaSession, err error) {
 				"requests": func() error { return w.requests(s, &s.agent) }}); err != nil {
 				return err
 			}
-			return w.walk.mistaken(w.check(s))
+			return w.check(s)
 		})
 		if err != nil {
-			return nil, w.walk.end(err)
+			return nil, err
 		}
 	}
 	return s, nil
@@ -151,16 +151,16 @@ func (w *weka) request(s *wekaSession, a *wekaAgent, c *wekaCall) error {
 	}
 	switch {
 	case c.kind == "n", c.kind == "s":
-		return w.walk.mistaken(c.check())
+		return c.check()
 	case c.kind == "subagent" && a == &s.agent:
 		c.agent = &inner
 		if inner.begin, err = seconds("t", c.at, 1); err == nil && ms != nil {
 			*ms = max(*ms, 0)
 			inner.took, err = seconds("duration_ms", ms, 1e-3)
 		}
-		return w.walk.mistaken(err)
+		return err
 	}
-	return w.walk.mistaken(fmt.Errorf("unknown type %q of a request\nhint: known are n, s and subagent", shown(c.kind)))
+	return fmt.Errorf("unknown type %q of a request\nhint: known are n, s and subagent", shown(c.kind))
 }
 
 func (c *wekaCall) check() error {
