@@ -34,9 +34,7 @@ func (x *expander) extractSearch(merged map[string]any) {
 			x.search = nil // else the checks would report the same mistake again
 			bad(path, text, hint)
 		})
-		for _, key := range zeroSearchKeys {
-			checkZero(table, key, bad)
-		}
+		checkZero(table, "budget", bad)
 		merged[axis] = k.Min
 		if axis == "concurrency" {
 			merged[axis] = int64(min(max(k.Min, 1), math.MaxUint16))

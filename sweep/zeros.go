@@ -8,9 +8,8 @@ import (
 
 // Keys whose zero would mean the default: a stated zero never silently becomes the default.
 var (
-	zeroRowKeys    = []string{"concurrency", "repeats", "burstiness", "prefix.groups", "trace.speed", "settle", "grace"}
-	zeroSearchKeys = []string{"budget"}
-	zeroTableKeys  = []string{"budget", "target.gpus", "target.timeout", "server.start_timeout", "server.stop_timeout"}
+	zeroRowKeys   = []string{"concurrency", "repeats", "burstiness", "prefix.groups", "trace.speed", "settle", "grace"}
+	zeroTableKeys = []string{"budget", "target.gpus", "target.timeout", "server.start_timeout", "server.stop_timeout"}
 )
 
 // checkZero reports a key of a table that states zero.
