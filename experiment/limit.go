@@ -5,7 +5,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -22,10 +21,7 @@ func parseLimit(key string, v any, bad func(problem, hint string)) (Limit, bool)
 		x, ok := workload.Number(v)
 		if !ok || !(x >= 0 && x <= most) { // refuses TOML's nan and inf
 			wanted := map[bool]string{true: "a share from 0 to 1", false: "a number from 0"}[unit == "share"]
-			if written, ok := meantNumber(v); ok && written <= most {
-				example = strconv.FormatFloat(written, 'f', -1, 64)
-			}
-			bad(fmt.Sprintf("%s is %s, not %s", key, wanted, workload.Found(v)), "write "+key+" = "+example)
+			bad(fmt.Sprintf("%s is %s, not %s", key, wanted, workload.Found(v)), "write a number, such as "+key+" = "+example)
 			return Limit{}, false
 		}
 		return Limit{Key: key, Metric: key, Value: x, Unit: unit}, true
@@ -63,7 +59,7 @@ func limitHint(key string) string {
 	}
 	metric, stat, _ := cutStat(key)
 	if slices.Contains(Latencies, metric) {
-		if meant, ok := meantStat(stat); ok {
+		if meant, ok := spelling.Slip(stat, SLOStats[:len(SLOStats)-1]); ok { // without the mean
 			return fmt.Sprintf("did you mean %q?", metric+"_"+meant)
 		}
 		return fmt.Sprintf("the statistics of %s are %s", metric, strings.Join(SLOStats, " "))
@@ -80,33 +76,6 @@ func limitHint(key string) string {
 	}
 	return "a limit is <metric>_<statistic>, metric " + strings.Join(Latencies, " ") + ", statistic " + strings.Join(SLOStats, " ") +
 		"; or one of " + strings.Join(others, " ")
-}
-
-func meantStat(stat string) (meant string, ok bool) {
-	letters := func(s string) string {
-		runes := []rune(strings.ToLower(s))
-		slices.Sort(runes)
-		return string(runes)
-	}
-	for _, known := range SLOStats {
-		if letters(stat) == letters(known) || "p"+stat == known {
-			return known, true
-		}
-	}
-	return "", false
-}
-
-func meantNumber(v any) (float64, bool) {
-	text, _ := v.(string)
-	digits, percent := strings.CutSuffix(strings.TrimSpace(text), "%")
-	x, err := strconv.ParseFloat(digits, 64)
-	if err != nil || !(x >= 0 && x <= math.MaxFloat64) {
-		return 0, false
-	}
-	if percent {
-		x /= 100
-	}
-	return x, true
 }
 
 func cutStat(key string) (metric, stat string, ok bool) {
@@ -128,7 +97,8 @@ func milliseconds(key string, v any, bad func(problem, hint string)) (float64, b
 		bad(fmt.Sprintf("%q is not a positive duration", x), hint)
 	case map[string]any: // key.9 = …
 		for _, inner := range slices.Sorted(maps.Keys(x)) {
-			bad(fmt.Sprintf("%s.%s is not a limit: in TOML the dot makes a table", key, inner), dottedHint(key, inner))
+			bad(fmt.Sprintf("%s.%s is not a limit: in TOML the dot makes a table", key, inner),
+				"the statistics are "+strings.Join(SLOStats, " "))
 		}
 	case int64:
 		if x > 0 {
@@ -139,11 +109,4 @@ func milliseconds(key string, v any, bad func(problem, hint string)) (float64, b
 		bad("a latency limit must be a duration, not "+workload.Found(v), hint)
 	}
 	return 0, false
-}
-
-func dottedHint(key, inner string) string {
-	if meant := key + inner; strings.HasSuffix(meant, "_p999") {
-		return fmt.Sprintf(`write %s = "1s"`, meant)
-	}
-	return "the statistics are " + strings.Join(SLOStats, " ")
 }

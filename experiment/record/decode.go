@@ -3,8 +3,6 @@ package record
 import (
 	"bytes"
 	"encoding/binary"
-	"math/bits"
-	"slices"
 )
 
 // decode reads one record. Almost every line is as AppendJSON writes it, and is read in one pass;
@@ -126,24 +124,21 @@ func (l *knownLine) begins(key string) bool {
 	return true
 }
 
-func (l *knownLine) number() (x int64) {
+func (l *knownLine) number() int64 {
 	t, minus := l.rest, false
 	if len(t) > 0 && t[0] == '-' {
 		t, minus = t[1:], true
 	}
-	n := 0
-	for ; n < len(t) && t[n]-'0' <= 9; n++ {
-		x = 10*x + int64(t[n]-'0')
-	}
+	digits, n := leadingNumber(t)
 	if n == 0 || n > 18 || n > 1 && t[0] == '0' {
 		l.other()
 		return 0
 	}
 	l.rest = t[n:]
 	if minus {
-		return -x
+		return -int64(digits)
 	}
-	return x
+	return int64(digits)
 }
 
 func (l *knownLine) whole() int {
@@ -257,16 +252,11 @@ func (l *knownLine) list(key string, to *Packed) {
 // appends them as Packed stores them. n is its length in bytes with the bracket. ok is false for any other text.
 func appendNumbers(b, text []byte) (out []byte, count, n int, ok bool) {
 	for {
-		b = slices.Grow(b, binary.MaxVarintLen64)
 		x, digits := leadingNumber(text[n:])
 		if digits == 0 || digits > 18 || digits > 1 && text[n] == '0' {
 			return b, 0, 0, false
 		}
-		if x < 1<<28 {
-			b = appendShort(b, uint32(x))
-		} else {
-			b = binary.AppendUvarint(b, x)
-		}
+		b = binary.AppendUvarint(b, x)
 		count++
 		if n += digits; n == len(text) {
 			return b, 0, 0, false
@@ -282,30 +272,10 @@ func appendNumbers(b, text []byte) (out []byte, count, n int, ok bool) {
 	}
 }
 
-// leadingNumber takes up to seven digits at once: a gap has four to seven, and a branch each would be mispredicted.
 func leadingNumber(text []byte) (x uint64, digits int) {
-	if len(text) >= 8 {
-		const each = 0x0101010101010101
-		d := binary.LittleEndian.Uint64(text) ^ '0'*each // a digit becomes its value, any other byte more than 9
-		others := (d + (0x80-10)*each | d) & (0x80 * each)
-		if digits = bits.TrailingZeros64(others) / 8; digits < 8 {
-			d <<= 64 - 8*digits // the first digit is in the lowest byte; zeros before it
-			d = d * (10<<8 + 1) >> 8 & 0x00ff00ff00ff00ff
-			d = d * (100<<16 + 1) >> 16 & 0x0000ffff0000ffff
-			return d * (10000<<32 + 1) >> 32, digits
-		}
-	}
-	for x, digits = 0, 0; digits < len(text) && text[digits]-'0' <= 9; digits++ {
+	for digits < len(text) && text[digits]-'0' <= 9 {
 		x = 10*x + uint64(text[digits]-'0')
+		digits++
 	}
 	return x, digits
-}
-
-// appendShort is binary.AppendUvarint of a number below 2^28, without a branch; b has room for four bytes.
-func appendShort(b []byte, x uint32) []byte {
-	size := (bits.Len32(x|1) + 6) / 7
-	spread := x&0x7f | x&(0x7f<<7)<<1 | x&(0x7f<<14)<<2 | x&(0x7f<<21)<<3
-	more := uint32(0x808080) & (1<<(8*(size-1)) - 1) // on each byte but the last
-	binary.LittleEndian.PutUint32(b[len(b):len(b)+4], spread|more)
-	return b[:len(b)+size]
 }

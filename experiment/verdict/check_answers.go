@@ -173,7 +173,7 @@ func checkAccuracy(e *Measured) checkResult {
 	}
 	if worst.CutOff > 0 {
 		text += fmt.Sprintf("; %d answers reached max_tokens before any text, as in long reasoning", worst.CutOff)
-		hint = "write a larger max_tokens in [accuracy]; else " + hint
+		hint = "lower the thinking effort in [target.extra_body]; else " + hint
 	}
 	finished := worst.Unfinished()
 	switch {

@@ -139,7 +139,7 @@ func TestAccuracyOfThinkers(t *testing.T) {
 	e.Accuracy.Add("http://a", 20, record.AccuracyCounts{CutOff: 20})
 	e.checked()
 	if len(e.Findings) != 1 || e.Findings[0].Severity != record.Caution || !strings.Contains(e.Findings[0].Text, "20 answers reached max_tokens") ||
-		!strings.Contains(e.Findings[0].Hint, "larger max_tokens") {
+		!strings.Contains(e.Findings[0].Hint, "thinking effort") {
 		t.Errorf("%+v", e.Findings)
 	}
 }
