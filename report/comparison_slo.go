@@ -7,8 +7,7 @@ import (
 	"bench/report/compare"
 )
 
-// sloChanges are the points whose verdict on the SLO changed between PASS and FAIL, as facts of the runs: "SLO PASS
-// → FAIL at A concurrency=4 and 1 more point". Near a limit two equal runs can differ so.
+// sloChanges are facts of the runs: near a limit two equal runs can differ so.
 func sloChanges(c *compare.Comparison) (out []string) {
 	for _, x := range []struct {
 		base, changed stats.Verdict

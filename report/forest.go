@@ -11,9 +11,8 @@ import (
 	"bench/report/compare"
 )
 
-// Forest is the changes of a comparison as lines to draw, each with its 95 % interval. Every line has the
-// same direction: to the right is worse. Lines are in the order of reading: what the gate does not pass,
-// worse, better, the others.
+// Forest is lines to draw, each with its 95 % interval. To the right is worse. Lines are in the order of reading: what
+// the gate does not pass, worse, better, the others.
 type Forest struct {
 	Main  []ForestLine // the figures of the gate, and the most important ones
 	Rest  []ForestLine
@@ -35,8 +34,7 @@ type ForestLine struct {
 	rank    int  // in the order of reading
 }
 
-// headlineFigures are the figures that matter most beside those that an SLO limits, in the order in which a
-// sentence names them. bench compare has more. ttfo exists where answers reason.
+// headlineFigures are in the order in which a sentence names them, after those that an SLO limits.
 var headlineFigures = []string{"output_tokens_per_s", "ttfo_p50", "ttft_p50", "tpot_p50", "e2e_p50",
 	"ttfo_p99", "ttft_p99", "tpot_p99", "e2e_p99", experiment.AnswersValid, experiment.AnswersCorrect, "session_time_p50",
 	experiment.Interactivity, experiment.ErrorRate}
@@ -149,8 +147,7 @@ func (l *ForestLine) carried() bool {
 	return l.Metric.BaseQuoted.Grade.Worst(l.Metric.NewQuoted.Grade) != stats.NoBound
 }
 
-// reachOf is the end of the axis: half as far again as the changes that matter, and as far as most changes
-// and their decided intervals. A change many times as large as the others does not hide them.
+// reachOf: a change many times as large as the others does not hide them.
 func reachOf(lines []ForestLine) float64 {
 	reach := 0.0
 	var ends []float64

@@ -99,8 +99,7 @@ func gateTableOf(g *compare.Group) Table {
 	return t
 }
 
-// unwatchedTable is the figures that no alarm tests in the last night, by reason: "no alarm" does not cover
-// them.
+// unwatchedTable is by reason: "no alarm" does not cover these figures.
 func unwatchedTable(g *compare.Group) Table {
 	t := Table{ID: "unwatched", Caption: "Not watched", Columns: []Column{{Head: "what"}, {Head: "why"}}}
 	figures, points, whys := map[[2]string][]string{}, map[string][]string{}, []string{}

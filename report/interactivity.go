@@ -7,9 +7,7 @@ import (
 	"bench/experiment/unit"
 )
 
-// interactivityTable is the throughput of each series at fixed tok/s/user, interpolated between measured
-// points: figures by which servers are compared. Levels above 100 tok/s/user are in it if a series reaches
-// them.
+// interactivityTable has levels above 100 tok/s/user if a series reaches them.
 func (o *Analysis) interactivityTable() Table {
 	perGPU := o.PerGPU()
 	name := "tok/s"

@@ -91,8 +91,7 @@ func (r *Run) metadataTable(o *Analysis) Table {
 
 const maxValues = 5
 
-// addByRow adds a value of the rows: one line if all live rows agree, else a line for each value with its
-// number of rows.
+// addByRow adds one line if all live rows agree, else a line for each value with its number of rows.
 func (r *Run) addByRow(add func(what, value string), what string, of func(*record.Row) string) {
 	rows := r.Live()
 	rowsWith := map[string]int{}

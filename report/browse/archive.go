@@ -39,8 +39,7 @@ func Open(dir string) (*Archive, error) {
 
 func (a *Archive) Close() error { return a.root.Close() }
 
-// Update returns the runs, by start, after it has read those that are new or changed, whose number is fresh.
-// It writes the index if there are any. The nights belong to the archive and never change.
+// Update returns the runs by start; fresh is the number of new or changed ones. The nights never change.
 func (a *Archive) Update(ctx context.Context) (nights []compare.Night, fresh int, err error) {
 	select {
 	case a.turn <- struct{}{}:

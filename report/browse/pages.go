@@ -35,8 +35,7 @@ func badRequest(format string, args ...any) error {
 	return &statusError{http.StatusBadRequest, fmt.Errorf(format, args...)}
 }
 
-// report answers with the report of the selected runs: that of `bench report`, rendered anew, so that a
-// running run is up to date, and no HTML of the directory is ever served.
+// report renders anew: a running run is up to date, and no HTML of the directory is ever served.
 func (s *Server) report(w http.ResponseWriter, r *http.Request) {
 	s.render(w, r, func(q Query, nights []compare.Night, to io.Writer) (string, error) {
 		picked, err := selected(q, nights, 1, mostReported)

@@ -21,8 +21,7 @@ const (
 	mostListed  = 10  // candidates to list if none is good
 )
 
-// Base is the runs that new is compared with, chosen from the earlier ones: comparable with new, finished,
-// and not FAILed by the gate.
+// Base is the runs that new is compared with: comparable, finished, and not FAILed by the gate.
 type Base struct {
 	Name    string
 	Runs    []Run // in order of time
@@ -51,8 +50,7 @@ func (b *NewBase) String() string {
 	}
 }
 
-// ChooseBase picks up to n good runs for base, and up to mostEarlier before them, back to the latest run whose level
-// is accepted. Candidates come the latest first.
+// ChooseBase picks up to n good runs, back to the latest accepted one. Candidates come the latest first.
 func ChooseBase(changed Run, candidates []Candidate, n int, allow []string) *Base {
 	b := &Base{Name: fmt.Sprintf("last-good:%d", n)}
 	read := readCandidates(changed, candidates, n, allow)
@@ -151,8 +149,7 @@ func notGood(r *Run, gate, next *GateRecord) string {
 	return ""
 }
 
-// Compare compares new with the base. Without a base the gate passes if new begins one; else it is UNDECIDED.
-// A regression that earlier runs had is known; knownPasses: it does not fail the gate.
+// Compare passes the gate without a base if new begins one; knownPasses: known regressions do not fail it.
 func (b *Base) Compare(changed Run, o Options, knownPasses bool) (*Comparison, error) {
 	side := Side{Name: changed.Name, Runs: []Run{changed}}
 	if len(b.Runs) == 0 {

@@ -14,8 +14,7 @@ const (
 	shownLabels = 8
 )
 
-// foldBuildInfo replaces the info lines of two servers by what differs in them: "block_size=16, num_gpu_blocks=4096".
-// If one side reports none, the other's metrics are named. Each value is the lines of one run.
+// foldBuildInfo is what differs: "block_size=16, num_gpu_blocks=4096"; if one side reports none, the metrics' names.
 func foldBuildInfo(base, changed []string) (was, is string) {
 	a, b := infoLabels(base), infoLabels(changed)
 	if len(a) == 0 || len(b) == 0 {
@@ -54,8 +53,7 @@ func infoNames(labels map[string]string) string {
 // infoLabel matches the name of a metric, or a label with its value. A stored line can be clipped.
 var infoLabel = regexp.MustCompile(`([\w:]+)\{|(\w+)="((?:[^"\\]|\\.)*)"`)
 
-// infoLabels are the labels of info lines by metric and name, "metric{label". A label with several values, of
-// several engines or runs, has all of them.
+// infoLabels are by metric and name, "metric{label". A label with several values has all of them.
 func infoLabels(runs []string) map[string]string {
 	out := map[string]string{}
 	metric := ""

@@ -40,8 +40,7 @@ func readCandidates(changed Run, candidates []Candidate, n int, allow []string) 
 	return out
 }
 
-// afterAccepted drops the gates of runs after the accepted one, the last of all, whose base is of before: they
-// compare with a level that is over.
+// afterAccepted drops gates with a base of before the accepted run, the last of all: that level is over.
 func afterAccepted(all []earlierRun) []earlierRun {
 	since := map[string]bool{}
 	for i := range all {
@@ -56,9 +55,8 @@ func afterAccepted(all []earlierRun) []earlierRun {
 	return all
 }
 
-// likeNew reports whether a run is comparable with new: nothing refuses, the engine is of the same kind, and
-// at least one point has the same workload, or none was measured. If not, differences say why; none: no point
-// is in both.
+// likeNew: nothing refuses, the engine is of the same kind, and a point has the same workload, or none was measured.
+// If not, differences say why; none: no point is in both.
 func likeNew(run, changed Run, allow []string) (differences []Difference, alike bool) {
 	one, other := Side{Runs: []Run{run}}, Side{Runs: []Run{changed}}
 	differences = Refusing(sideDifferences(one, other, allow))

@@ -37,12 +37,10 @@ type Run struct {
 	Manifest record.Manifest
 	Rows     []record.Row // without rows that were removed from the matrix; never changed here
 
-	// Records reads the requests of a row, which may lack their gaps. If it is nil, the variance within a row is
-	// estimated from its summary.
+	// Records reads the requests of a row; nil: the variance within a row is estimated from its summary.
 	Records func(*record.Row) ([]*record.Record, error)
 
-	// Definitions holds another tool's definition of a metric (ttft, itl, …); a missing one is that of
-	// docs/metrics.md.
+	// Definitions is another tool's definition of a metric (ttft, itl, …); else that of docs/metrics.md.
 	Definitions map[string]string
 
 	WithoutRecords []string    // rows of a run of bench whose file of requests is missing
@@ -81,8 +79,7 @@ type Options struct {
 
 	UndecidedPasses bool // the gate passes although a figure is UNDECIDED
 
-	// Earlier are runs before those of base that are comparable with new, in order of time. Only their spread
-	// is used, from their summaries.
+	// Earlier are comparable runs before those of base, in order of time. Only their spread is used.
 	Earlier []Run
 	// assumed standard deviation between runs, as a share, where runs can't show it; 0 = 0.02
 	RunSpread float64
@@ -112,8 +109,7 @@ type Comparison struct {
 	Differences []Difference `json:"differences"` // between the sides as a whole
 	// a difference makes the figures incomparable: no point is tested
 	Refused bool `json:"refused"`
-	// WithoutRecords are rows whose file of requests is missing, as "run: row"; absent = none. Their spread is
-	// estimated from their summaries.
+	// WithoutRecords: "run: row"; absent = none. Their spread is estimated from their summaries.
 	WithoutRecords []string `json:"rows_without_records,omitempty"`
 	// GPU-seconds to the answer of all runs of a side; absent = not recorded, or GPUs not specified.
 	BaseGPUSeconds *float64 `json:"base_gpu_seconds,omitempty"`

@@ -140,8 +140,7 @@ func (g factTable) value(what string) string {
 	return cmp.Or(strings.Join(g.values[what], " | "), notSpecified)
 }
 
-// sideDifferences are the facts that differ between the sides or within one. A fact that one side does not
-// state is reported and not refused.
+// sideDifferences: a fact that one side does not state is reported and not refused.
 func sideDifferences(base, changed Side, allow []string) []Difference {
 	a, b := factsOf(base.Runs), factsOf(changed.Runs)
 	out := []Difference{}
@@ -221,8 +220,7 @@ func specDifferences(a, b *experiment.Spec) (out []Difference) {
 	return out
 }
 
-// sampling is the constant part of a row's bodies, without the model, which has a line of its own, and without
-// return_token_ids, which does not change the answer.
+// sampling leaves out the model, which has a line of its own, and what does not change the answer.
 func sampling(r *record.Row) string {
 	body := maps.Clone(r.Sampling)
 	delete(body, "model")
@@ -230,8 +228,7 @@ func sampling(r *record.Row) string {
 	return compact(body)
 }
 
-// sizesOnly reports whether a key of a spec changes only the amount measured, the random draw or how a search
-// chooses its loads, and not the workload.
+// sizesOnly: the key changes only the amount measured, the random draw or the loads that a search chooses.
 func sizesOnly(key string) bool {
 	head, _, _ := strings.Cut(key, ".")
 	return slices.Contains([]string{"duration_s", "requests", "warmup", "grace_s", "settle_s", "seed",

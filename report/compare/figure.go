@@ -23,8 +23,7 @@ type figure struct {
 	definition string // key of Run.Definitions
 }
 
-// alwaysCompared are figures that are compared without a threshold too: throughput and latency, per GPU and
-// in total, because one can hide a loss of the other.
+// alwaysCompared needs no threshold. Per GPU and in total, because one can hide a loss of the other.
 var alwaysCompared = []string{"ttft_p50", "ttft_p95", "ttft_p99", "ttfo_p50", "ttfo_p95", "ttfo_p99", "tpot_p50", "tpot_p95", "tpot_p99", "itl_p50", "itl_p99",
 	"e2e_p50", "e2e_p95", "e2e_p99", "requests_per_s", "output_tokens_per_s", "output_tokens_per_s_per_gpu", "prompt_tokens_per_s",
 	"goodput_requests_per_s", experiment.ErrorRate,
@@ -182,8 +181,7 @@ func (f figure) random(row *record.Row) *rand.Rand {
 	return rand.New(rand.NewPCG(h.Sum64(), uint64(len(f.name))))
 }
 
-// logVariance is the variance of the logarithm of a figure with this interval, taken for 2 × 1.96 standard errors: exact
-// enough for a lower bound of the spread. 0 = the interval has no end.
+// logVariance takes the interval for 2 × 1.96 standard errors: a lower bound of the spread. 0 = it has no end.
 func logVariance(ci stats.Interval) float64 {
 	if !(ci.Lo > 0) || math.IsInf(ci.Hi, 1) {
 		return 0

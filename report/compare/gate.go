@@ -62,8 +62,7 @@ func (x Case) Reason() string {
 	return "known since " + x.Since + ": " + x.Why
 }
 
-// outcome judges every gated figure: a regression is both significant and larger than its threshold. A figure
-// that was not compared is UNDECIDED, never PASS.
+// outcome: a regression is both significant and larger than its threshold. Not compared: UNDECIDED, never PASS.
 func (c *Comparison) outcome(o Options) *Outcome {
 	out := &Outcome{Verdict: stats.Pass, Cases: []Case{}, UndecidedPasses: o.UndecidedPasses}
 	add := func(x Case) {
@@ -115,8 +114,7 @@ func (o *Outcome) suspects() bool {
 	return slices.ContainsFunc(o.Cases, func(x Case) bool { return x.Suspected })
 }
 
-// gate judges a point's gated figures, then those of each class: a threshold applies to all requests and to
-// each class.
+// gate judges all requests, then each class: a threshold applies to both.
 func (p *Point) gate() (out []Case) {
 	add := func(class string, metrics []Metric) {
 		for i := range metrics {

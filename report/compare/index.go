@@ -13,8 +13,7 @@ const SchemaIndex = "bench/history/v3"
 
 const IndexName = ".bench-history.json"
 
-// Index caches what NewHistory needs of many runs. It can be deleted at any time: ReadNights makes it again
-// from the runs.
+// Index caches what NewHistory needs of many runs. It can be deleted at any time.
 type Index struct {
 	Schema string  `json:"schema"`
 	Nights []Night `json:"nights"`

@@ -19,8 +19,7 @@ type GateRecord struct {
 	Verdict     stats.Verdict `json:"verdict"`
 	Regressions []Regression  `json:"regressions"`
 	Undecided   []GatedFigure `json:"undecided"`
-	// RegressedSince is the first run with a regression that this run's gate could not decide: a run with it
-	// is no base either. Absent = none is open.
+	// RegressedSince is the first run with a regression that is not decided here: no base either. Absent = none.
 	RegressedSince string `json:"regressed_since,omitempty"`
 	// Disturbed marks a run of which the repeats of a gated figure scatter far more than those of earlier runs. It is
 	// no base, unless the next run scatters too: its noise would hide a regression.
@@ -74,8 +73,7 @@ func known(gates []GateRecord, x GatedFigure) (found *Regression) {
 	return found
 }
 
-// knownSince is the first run with a case's regression; empty: it is new. One that is worse than the known one by
-// more than the threshold is new.
+// knownSince is empty if it is new, also if it is worse than the known one by more than the threshold.
 func (x Case) knownSince(gates []GateRecord) string {
 	r := known(gates, x.figure())
 	if r == nil || x.Verdict == stats.Fail && r.Change != nil && WorseBy(x.Metric, *x.Change) > WorseBy(x.Metric, *r.Change)+x.of.Threshold.Worse {
@@ -84,8 +82,7 @@ func (x Case) knownSince(gates []GateRecord) string {
 	return r.Since
 }
 
-// markKnown names the runs since which regressions are known; passes: the gate passes if all of them are, and
-// nothing else keeps it from it.
+// markKnown; passes: the gate passes if all regressions are known, and nothing else keeps it from it.
 func (c *Comparison) markKnown(gates []GateRecord, passes bool) {
 	if c.Gate == nil {
 		return

@@ -8,8 +8,7 @@ import (
 	"bench/experiment/unit"
 )
 
-// liveDifferences are how the requests of two recordings of live traffic differ: their figures differ for that too, and
-// not for the server alone. nil: one of the rows is no recording.
+// liveDifferences of two recordings change their figures too, not the server alone. nil: one is no recording.
 func liveDifferences(base, changed *record.Row) (out []Difference) {
 	if !base.Observed || !changed.Observed {
 		return nil

@@ -35,8 +35,7 @@ func (p pair) recordBytes() (size int64) {
 	return size
 }
 
-// match pairs points by name and axes first, then the remaining ones by workload, so that a renamed row still
-// finds its counterpart.
+// match pairs points by name and axes, then the others by workload: a renamed row finds its counterpart.
 func match(base, changed Side, earlier []Run) (pairs []pair, missing, added []string) {
 	old, oldOrder := points(base)
 	before, _ := points(Side{Runs: earlier})

@@ -85,8 +85,7 @@ func answersFigure(of func(*record.Answers) *record.Share) ownFigure {
 	}}
 }
 
-// speculationFigure is a figure of the drafts. variance is that of its value, by the tokens of a draft (0 = not known)
-// and the number of independent values.
+// speculationFigure: variance is by value, tokens of a draft (0 = not known) and number of independent values.
 func speculationFigure(u string, of func(*record.Speculation) *float64,
 	variance func(x, draft, n float64) float64) ownFigure {
 	return ownFigure{u, func(row *record.Row) *float64 {
@@ -174,8 +173,7 @@ func (f figure) unlike(of [2][]sample) string {
 	return ""
 }
 
-// unlikeDrafts is why figures of drafts can't be compared; empty: they can. The rate falls with the length of a draft,
-// as its later tokens are accepted less often.
+// unlikeDrafts: the rate falls with the length of a draft, as its later tokens are accepted less often.
 func (f figure) unlikeDrafts(samples []sample) string {
 	first := samples[0].row.Speculation
 	for _, s := range samples[1:] {

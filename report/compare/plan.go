@@ -12,8 +12,7 @@ import (
 
 const SchemaPlan = "bench/plan/v1"
 
-// Plan lists which gated figures a recipe decides with the noise that earlier runs show, and what the others
-// need.
+// Plan is which gated figures a recipe decides with the noise of earlier runs, and what the others need.
 type Plan struct {
 	Schema  string          `json:"schema"`
 	Run     string          `json:"newest_run"`
@@ -192,9 +191,8 @@ func (x *PlannedFigure) distance(change float64) float64 {
 	return math.Log1p(change)
 }
 
-// cheapest is the recipe with the shortest measurement a run that decides every figure; of equal ones that
-// with the smallest base, then with the longest repeats; nil: none. Its duration is in terms of the first
-// figure's.
+// cheapest has the shortest measurement; of equal ones the smallest base, then the longest repeats; nil: none. Its
+// duration is in terms of the first figure's.
 func cheapest(figures []*PlannedFigure) *Recipe {
 	var best *Recipe
 	cost := math.Inf(1)

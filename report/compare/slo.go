@@ -10,8 +10,7 @@ import (
 	"bench/experiment/verdict"
 )
 
-// sloVerdicts are the verdicts on the SLO of the point in the runs of each side; empty: no SLO, runs of a side
-// that differ, or SLOs that do.
+// sloVerdicts are empty without an SLO, if runs of a side differ, or if SLOs do.
 func (p pair) sloVerdicts() (base, changed stats.Verdict) {
 	all := slices.Concat(p.base, p.changed)
 	for _, s := range all {
@@ -26,8 +25,7 @@ func sameLimit(a, b record.Verdict) bool {
 	return a.Metric == b.Metric && a.Class == b.Class && a.Limit == b.Limit
 }
 
-// verdictOfRuns is the verdict that each run gives the point by its valid repeats; empty: none, or runs differ.
-// The worst of all runs would be worse for the side with more of them.
+// verdictOfRuns is empty if runs differ: the worst of all would be worse for the side with more runs.
 func verdictOfRuns(samples []sample) (v stats.Verdict) {
 	rows := map[*Run][]*record.Row{}
 	for _, s := range samples {

@@ -8,8 +8,7 @@ import (
 	"bench/experiment/stats"
 )
 
-// serverStart is what the repeats of one server have in common: a run, and between parts of one run a start of
-// its server.
+// serverStart is a run, and between parts of one run a start of its server.
 type serverStart struct {
 	run   *Run
 	start int

@@ -12,8 +12,7 @@ type Suspect struct {
 	Date time.Time `json:"date"`
 }
 
-// suspects are the facts that changed in a night, then those of the previous and of the next one, as a
-// change-point can be off by one.
+// suspects are of the night, then of the previous and the next one: a change-point can be off by one.
 func (g *Group) suspects(night int) []Suspect {
 	out := []Suspect{}
 	for _, i := range []int{night, night - 1, night + 1} {

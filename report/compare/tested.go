@@ -130,8 +130,7 @@ func (m *Metric) distance(change float64) float64 {
 	return math.Log1p(change)
 }
 
-// need is the number of runs per side, or of pairs, that detects a distance; 0 if a thousand do not. It exceeds
-// the present number, which did not suffice.
+// need is 0 if a thousand do not detect it. It exceeds the present number, which did not suffice.
 func (m *Metric) need(distance, level float64) int {
 	n, now := stats.RunsFor(distance, m.contrast.Spread, level, power), min(len(m.base), len(m.changed))
 	if m.Test == ByPairs {

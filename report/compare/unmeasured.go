@@ -2,9 +2,8 @@ package compare
 
 import "bench/experiment/record"
 
-// unmeasured are the points of names that a side's matrix has, each with the reason why the side has no row
-// of it; nil: none. Other points are no longer in the matrix. Without a plan, as of another tool, no point is
-// known to be gone.
+// unmeasured are points that the side's matrix has, with the reason why it has no row. Without a plan, as of another
+// tool, no point is known to be gone.
 func unmeasured(s Side, names []string) (reasons map[string]string) {
 	planned, known := map[string]string{}, false
 	for i := range s.Runs {

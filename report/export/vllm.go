@@ -18,12 +18,9 @@ import (
 	"bench/report"
 )
 
-// VLLM writes the object of `vllm bench serve --save-result --save-detailed` for a single live row, and for
-// several an array of such objects, as the summary.json of `vllm bench sweep`. Figures follow vLLM's
-// definitions, computed from the requests of the window: TTFT is from send to the first event of any kind,
-// and the time from that event to the first token is a gap. Throughputs are over bench's window. A row
-// without records has no arrays, a row without streaming no TTFT. Results hold no texts, so the file has
-// none. Objects of a prediction have predicted, which report and compare read.
+// VLLM writes what `vllm bench serve --save-result --save-detailed` does, for several rows an array as `vllm bench sweep`.
+// Figures follow vLLM's definitions: TTFT is from send to the first event of any kind, and the time from it to the first
+// token is a gap. Throughputs are over bench's window. Results hold no texts. Objects of a prediction have predicted.
 func VLLM(w io.Writer, runs ...*report.Run) error {
 	var objects [][]byte
 	for _, run := range runs {

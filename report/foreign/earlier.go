@@ -20,8 +20,7 @@ const GateFile = "gate.json"
 
 const runFile = "run.json"
 
-// LoadNew reads the run to compare with earlier ones: a run's directory, or a directory of runs, whose latest
-// run is taken.
+// LoadNew reads a run's directory, or the latest run of a directory of runs.
 func LoadNew(arg string) (compare.Run, error) {
 	dir := filepath.Clean(arg)
 	if !isRun(dir) {

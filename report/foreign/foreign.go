@@ -61,8 +61,7 @@ type measurement struct {
 	predicted *record.Prediction // nil = measured
 }
 
-// Read recognizes the tool that wrote a file by its content, and reads it. A file can contain several
-// measurements, as consecutive JSON objects or in an array.
+// Read recognizes the tool by content. A file can have several measurements, in consecutive objects or an array.
 func Read(name string, text []byte) (*Result, error) {
 	objects, err := split(text)
 	if err != nil {
@@ -170,8 +169,7 @@ func (t tool) row(m measurement) (record.Row, error) {
 
 type object map[string]json.RawMessage
 
-// split reads the consecutive objects of a file, and those of arrays. Python writes Infinity and NaN, which JSON
-// lacks: Infinity becomes "inf", -Infinity and NaN become null.
+// split: Python writes Infinity and NaN, which JSON lacks: Infinity becomes "inf", -Infinity and NaN null.
 func split(text []byte) ([]object, error) {
 	d := json.NewDecoder(bytes.NewReader(pythonNumbers(text)))
 	var out []object
@@ -284,8 +282,7 @@ func distribution(o object, n int, scale float64, names map[string]string) *stat
 	})
 }
 
-// totals is a summary of n values with only some figures known; the others are NaN. nil: neither mean nor
-// median is known.
+// totals has NaN for what is not known; nil: neither mean nor median is.
 func totals(n int, get func(stat string) (float64, bool)) *stats.Summary {
 	s := &stats.Summary{N: n, CI95: map[string]stats.Interval{}}
 	known := false

@@ -160,8 +160,7 @@ func oneVariant(rows []record.Row) string {
 	return rows[0].Spec.Variant
 }
 
-// LoadNight is LoadBelow as a night of a history. It takes the file's time if the result has no start. Of no tool:
-// compare.ErrNoRun.
+// LoadNight takes the file's time if the result has no start. Of no tool: compare.ErrNoRun.
 func LoadNight(files fs.FS, name string) (compare.Run, error) {
 	if err := tooLarge(files, name); err != nil {
 		return compare.Run{}, err

@@ -31,8 +31,7 @@ var liveDefinitions = map[string]string{
 	"requests_per_s": "from the arrival of the first request to the end of the last",
 }
 
-// Recording collects the requests of a recording of live traffic, and makes a run of them with one row. It is safe
-// for concurrent use. NewRecording makes it.
+// Recording makes a run with one row of live traffic. It is safe for concurrent use.
 type Recording struct {
 	Shadow compare.ShadowPairs // knows when the comparison is decided
 
@@ -45,8 +44,7 @@ type Recording struct {
 	blocked int // callers who delayed the reading of their answer
 }
 
-// NewRecording returns an empty one that is called name. It keeps at least the latest `most` requests, at most twice as
-// many; 0 = all.
+// NewRecording keeps at least the latest `most` requests, at most twice as many; 0 = all.
 func NewRecording(name string, h recording.Header, most int) *Recording {
 	v := &Recording{name: name, most: most}
 	v.Shadow.Header = h

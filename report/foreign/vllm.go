@@ -56,8 +56,7 @@ func readVLLM(o object) ([]measurement, error) {
 	return []measurement{m}, nil
 }
 
-// rate is the request rate as in a spec; empty: none, or one that bench does not know ("trace"). A rate of
-// "inf" with a cap is a closed loop.
+// rate is empty without one, or for "trace". "inf" with a cap is a closed loop.
 func rate(o object) string {
 	x, ok := o.number("request_rate")
 	switch {
@@ -94,8 +93,7 @@ func counts(o object, failed int) record.Summary {
 	return s
 }
 
-// latencies sets the latencies of vLLM and SGLang: of the single requests, or the statistics of a file without them.
-// e2e is the name of that latency in the file.
+// latencies are of the single requests, else the statistics of the file. e2e is the name of that latency in it.
 func (m *measurement) latencies(o object, e2e string) {
 	if m.records != nil {
 		fromRecords(m, m.records)
@@ -150,10 +148,8 @@ func axes(rate string, concurrency int, l record.Lengths) []experiment.Axis {
 	return out
 }
 
-// detailed makes records of the arrays of a detailed file; nil: it has none. Without times to first token, answers
-// were not streamed, and their latencies are all there is. Send times are relative to the
-// first request, as Python's clock has no fixed origin. Without send times every request is sent at 0: only
-// latencies are read from such records.
+// detailed is nil without arrays. Without times to first token, answers were not streamed. Send times are relative to
+// the first request; without them all are sent at 0, and only latencies are read.
 func detailed(o object) ([]*record.Record, error) {
 	var wrong error
 	outputs := column[int](o, "output_lens", &wrong)

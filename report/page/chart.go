@@ -14,8 +14,7 @@ import (
 	"bench/experiment/unit"
 )
 
-// chart is a chart of a table: the option for ECharts, as JSON without functions, and what charts.js needs to
-// finish it.
+// chart is the option for ECharts, as JSON without functions, and what charts.js needs to finish it.
 type chart struct {
 	ID      string         `json:"id"`
 	Title   string         `json:"-"`
@@ -107,9 +106,8 @@ func (c *chart) add(view string, s map[string]any) error {
 	return nil
 }
 
-// The hues of Okabe and Ito, distinct for the colour-blind, darkened to a contrast of 3:1 on white (a test
-// computes it), without yellow, with vermilion kept for limits and bends, and with ink and brown. charts.js has
-// lighter ones for dark pages.
+// The hues of Okabe and Ito, darkened to a contrast of 3:1 on white (a test computes it), with vermilion kept for
+// limits and bends. charts.js has lighter ones for dark pages.
 var (
 	palette = []string{"#0060A0", "#B87900", "#009467", "#C4609A", "#2E93D0", "#7048B8", "#22262C", "#6B2E10"}
 	shapes  = []string{"circle", "rect", "triangle", "diamond", "roundRect"}

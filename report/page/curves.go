@@ -17,9 +17,7 @@ import (
 	"bench/report"
 )
 
-// curveSet is the figures of all charts of curves: throughput against interactivity, latency against load,
-// throughput against load. curves.js composes the series of each view from them, so that they are in the page
-// once.
+// curveSet is the figures of all charts of curves, once: curves.js composes the series of each view from them.
 type curveSet struct {
 	Groups  []string `json:"groups"`  // workloads to choose from, in the order of the run
 	First   string   `json:"first"`   // chosen at first

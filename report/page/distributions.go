@@ -124,8 +124,7 @@ type bandPoint struct {
 	name  string
 }
 
-// addRooflines draws one roofline for each context: floors at different contexts are no curve. Contexts within
-// a tenth of the shortest count as one.
+// addRooflines: floors at different contexts are no curve. Contexts within a tenth of the shortest count as one.
 func addRooflines(line *charts.Line, points []bandPoint, contexts []float64) {
 	order := make([]int, len(points))
 	for i := range order {

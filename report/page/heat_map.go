@@ -17,8 +17,7 @@ import (
 // heatSteps is the number of shades of a heat map. The cells also have the figures.
 const heatSteps = 5
 
-// heatMetrics are what heat maps show: the figure that sets the shade, and its cell. The shade is NaN, and
-// missing, if n is too small for an estimate; ok is false without a figure.
+// heatMetrics: NaN, and no shade, if n is too small for an estimate; ok is false without a figure.
 var heatMetrics = []struct {
 	name, help string
 	of         func(*series.Point) (x float64, c report.Cell, ok bool)
@@ -60,8 +59,7 @@ type grid struct {
 	at     map[[2]string]*series.Point
 }
 
-// heatMaps are the rows with exactly two axes of two values or more, as tables with shades: the first axis
-// down, the second across. Curves need a load axis; a map also shows rows such as input × output.
+// heatMaps are rows with exactly two axes of two values or more: the first down, the second across.
 func heatMaps(o *report.Analysis) []report.Table {
 	points := map[string][]*series.Point{}
 	var names []string

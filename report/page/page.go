@@ -7,8 +7,6 @@
 // A page never loads, sends or runs anything but its own scripts, which a Content-Security-Policy allows
 // by their hashes. Every string of a result is untrusted: the template escapes it, and JSON in the page is
 // escaped in the same way.
-//
-// Its size is one file for each kind of chart; they share scales, colours and the data that charts.js expects.
 package page
 
 import (
@@ -71,8 +69,7 @@ func derived(name, text string) func() *template.Template {
 	})
 }
 
-// Runs writes one self-contained page of one or several runs. Several runs follow a comparison of all of
-// them. A Content-Security-Policy allows only the page's own scripts, by their hashes, and no request.
+// Runs writes one page; several runs follow a comparison of all of them.
 func Runs(w io.Writer, runs ...*report.Run) error {
 	v := pageView{
 		Definitions: definitionsFor(runs),

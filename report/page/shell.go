@@ -21,6 +21,5 @@ func NewShell(css, script string) Shell {
 			hash(pageScript), hash(script), hash(all))}
 }
 
-// Policy is a Content-Security-Policy that allows the style and the scripts of all pages and nothing else,
-// for the header of a server. Each page has its own inside.
+// Policy allows the style and the scripts of all pages, for the header of a server. Each page has its own inside.
 func Policy() string { return newFrame(true).Policy }

@@ -79,8 +79,7 @@ func panelsShown(rows []observed) []int {
 
 var panelNames = []string{"requests", "latency", "TPOT, ITL", "arrivals/s", "KV cache in use", "GPU power, W"}
 
-// panelColors are the colours of the lines of each panel, the same in every row: those of concurrency, running,
-// waiting, sent and KV cache are all different.
+// panelColors are the same in every row.
 var panelColors = [][]string{
 	{palette[0], palette[1], palette[2]}, {palette[3], palette[4], palette[7]}, {palette[4], palette[3]}, {neutral, palette[5]}, {palette[6]}, {palette[7]},
 }

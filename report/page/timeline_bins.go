@@ -169,9 +169,8 @@ func (c clock) blank() []float64 {
 	return out
 }
 
-// gauge is the mean of the samples in each bin. A bin without a sample repeats the last one for up to two
-// sampling intervals (the planned one, or the median distance of samples); beyond that the metric was not
-// collected.
+// gauge is the mean in each bin. A bin without a sample repeats the last one for up to two sampling intervals (planned,
+// or the median distance of samples).
 func (c clock) gauge(samples []*record.Sample, of func(*record.Sample) *float64) []float64 {
 	out, counts := c.blank(), make([]float64, c.n)
 	var times []int64            // of the samples, in order

@@ -54,8 +54,7 @@ func unitOfAxis(unit string) string {
 	return ""
 }
 
-// scaleOf is what the y axis shows: the central 80 % of the nights, and as much again on both sides as they
-// span; the levels, and the last three nights.
+// scaleOf is the central 80 % and as much again on both sides, the levels, and the last three nights.
 func scaleOf(t *compare.Trend) (lo, hi float64) {
 	values := make([]float64, len(t.Nights))
 	for i, n := range t.Nights {
