@@ -95,27 +95,18 @@ func (q Query) otherPage(exists bool, step int) string {
 
 // choices have the values of all runs: one filter must not hide the values of another.
 func choices(q Query, nights []compare.Night) []choice {
-	of := []struct {
-		choice
-		value func(n *compare.Night) string
-	}{
-		{choice{Key: "matrix", Value: q.Matrix}, func(n *compare.Night) string { return n.Group.Matrix }},
-		{choice{Key: "model", Value: q.Model}, func(n *compare.Night) string { return n.Group.Model }},
-		{choice{Key: "hardware", Value: q.Hardware}, hardware},
-		{choice{Key: "server", Value: q.Server}, server},
-		{choice{Key: "answer", Value: q.Answer}, func(n *compare.Night) string { return n.Headline.Answer }},
-	}
-	var out []choice
-	for _, c := range of {
+	out := []choice{{Key: "matrix", Value: q.Matrix}, {Key: "model", Value: q.Model}, {Key: "hardware", Value: q.Hardware},
+		{Key: "server", Value: q.Server}, {Key: "answer", Value: q.Answer}}
+	for i := range out {
+		c := &out[i]
 		found := map[string]bool{c.Value: true} // also one that no run has any more
-		for i := range nights {
-			if nights[i].Headline != nil {
-				found[c.value(&nights[i])] = true
+		for k := range nights {
+			if nights[k].Headline != nil {
+				found[columnOf(c.Key).text(&nights[k])] = true
 			}
 		}
 		delete(found, "")
 		c.Values = slices.Sorted(maps.Keys(found))
-		out = append(out, c.choice)
 	}
 	return out
 }

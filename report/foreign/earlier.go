@@ -106,11 +106,14 @@ func readGate(r *report.Run) (*compare.GateRecord, error) {
 		return nil, fmt.Errorf("reading the gate of %s: %w", r.Dir, err)
 	}
 	var g compare.GateRecord
+	why := ""
 	if err := json.Unmarshal(text, &g); err != nil || g.Schema != compare.SchemaGate {
-		return nil, fmt.Errorf("reading %s: it is not a %s\nhint: delete it to accept the run as a base", filepath.Join(r.Dir, GateFile), compare.SchemaGate)
+		why = "it is not a " + compare.SchemaGate
+	} else if !slices.Contains([]stats.Verdict{stats.Pass, stats.Fail, stats.Undecided}, g.Verdict) {
+		why = fmt.Sprintf("verdict %q: expected PASS, FAIL or UNDECIDED", g.Verdict)
 	}
-	if !slices.Contains([]stats.Verdict{stats.Pass, stats.Fail, stats.Undecided}, g.Verdict) {
-		return nil, fmt.Errorf("reading %s: verdict %q: expected PASS, FAIL or UNDECIDED\nhint: delete it to accept the run as a base", filepath.Join(r.Dir, GateFile), g.Verdict)
+	if why != "" {
+		return nil, fmt.Errorf("reading %s: %s\nhint: delete it to accept the run as a base", filepath.Join(r.Dir, GateFile), why)
 	}
 	return &g, nil
 }

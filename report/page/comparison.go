@@ -12,15 +12,15 @@ import (
 	"bench/report/compare"
 )
 
-//go:embed tables.html
-var tablesHTML string
+//go:embed comparison.html
+var comparisonHTML string
 
-var tablesTemplate = derived("tables", tablesHTML)
+var comparisonTemplate = derived("comparison", comparisonHTML)
 
 func Comparison(w io.Writer, c *compare.Comparison) error {
 	f := report.NewForest(c)
-	a := newComparedView(c, &f)
-	v := tablesPage{Kind: "bench compare", Title: report.ComparisonTitle(c), Answer: &a}
+	v := comparisonView{Title: report.ComparisonTitle(c), ComparisonAnswer: report.AnswerComparison(c),
+		Sides: report.ComparisonSides(c), KPIs: kpis(report.Counts(c, &f))}
 	var err error
 	if v.Figures, err = forestFigures("s", f); err != nil {
 		return err
@@ -38,26 +38,22 @@ func Comparison(w io.Writer, c *compare.Comparison) error {
 		view.Folded = false // it is already within a fold
 		v.Figures = append(v.Figures, figure{Table: &view, Fold: "Statistics"})
 	}
-	return v.write(w, c)
+	v.frame = newFrame(slices.ContainsFunc(v.Figures, func(f figure) bool { return len(f.Charts) > 0 }))
+	if v.Data, err = inline(c); err != nil {
+		return err
+	}
+	if err := comparisonTemplate().Execute(w, v); err != nil {
+		return fmt.Errorf("writing the page: %w", err)
+	}
+	return nil
 }
 
-type comparedView struct {
+type comparisonView struct {
+	Title string
 	report.ComparisonAnswer
-	Sides []string
-	KPIs  []kpi // how many figures have which verdict
-}
-
-func newComparedView(c *compare.Comparison, f *report.Forest) comparedView {
-	v := comparedView{ComparisonAnswer: report.AnswerComparison(c), Sides: report.ComparisonSides(c),
-		KPIs: kpis(report.Counts(c, f))}
-	return v
-}
-
-type tablesPage struct {
-	Kind, Title string
-	Lead        []string      // paragraphs
-	Answer      *comparedView // nil: none
-	Curves      *curvesView   // of the charts; nil: none
+	Sides  []string
+	KPIs   []kpi       // how many figures have which verdict
+	Curves *curvesView // of the charts; nil: none
 	frame
 	Data    template.JS
 	Figures []figure
@@ -88,19 +84,4 @@ func forestFigures(prefix string, f report.Forest) ([]figure, error) {
 		out = append(out, figure{Charts: []chartView{view}, Fold: part.fold, Paper: part.fold == ""})
 	}
 	return out, nil
-}
-
-// write renders the page under the report's policy. ECharts is in it only with a chart, data only if not nil.
-func (v *tablesPage) write(w io.Writer, data any) error {
-	v.frame = newFrame(slices.ContainsFunc(v.Figures, func(f figure) bool { return len(f.Charts) > 0 }))
-	if data != nil {
-		var err error
-		if v.Data, err = inline(data); err != nil {
-			return err
-		}
-	}
-	if err := tablesTemplate().Execute(w, v); err != nil {
-		return fmt.Errorf("writing the page: %w", err)
-	}
-	return nil
 }

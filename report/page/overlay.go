@@ -1,6 +1,9 @@
 package page
 
 import (
+	"slices"
+
+	"bench/experiment/series"
 	"bench/report"
 	"bench/report/compare"
 )
@@ -41,12 +44,13 @@ func sidesOf(sides [2]compare.Side) multiRun {
 }
 
 // addCurves overlays the curves of both sides, if a workload of both has several loads.
-func (v *tablesPage) addCurves(sides [2]compare.Side) error {
+func (v *comparisonView) addCurves(sides [2]compare.Side) error {
 	if len(sides[0].Runs) == 0 || len(sides[1].Runs) == 0 {
 		return nil
 	}
 	m := sidesOf(sides)
-	if !m.anySeries() {
+	several := func(s series.Series) bool { return len(s.Points) > 1 }
+	if !slices.ContainsFunc(m.outcomes, func(o *report.Analysis) bool { return slices.ContainsFunc(o.Series, several) }) {
 		return nil
 	}
 	o, err := m.overlay("")
@@ -56,15 +60,4 @@ func (v *tablesPage) addCurves(sides [2]compare.Side) error {
 	f, err := newFigure(multiRunID, "", o.Charts, nil)
 	v.Curves, v.Figures = o.Curves, append(v.Figures, f)
 	return err
-}
-
-func (m multiRun) anySeries() bool {
-	for _, o := range m.outcomes {
-		for i := range o.Series {
-			if len(o.Series[i].Points) > 1 {
-				return true
-			}
-		}
-	}
-	return false
 }

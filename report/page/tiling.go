@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/go-echarts/go-echarts/v2/charts"
 	"github.com/go-echarts/go-echarts/v2/opts"
 
 	"bench/experiment/record"
@@ -56,39 +55,13 @@ func tilingChart(rows []observed, first string) (chart, error) {
 		c.Choices = []choice{names}
 	}
 	c.Height = panelTop + len(c.UnitsY)*(panelTall+panelSpace)
-	axes, err := option(rotationAxes(len(c.UnitsY)))
-	if err != nil {
-		return c, err
-	}
-	if grids, _ := axes["grid"].([]any); len(grids) > len(c.UnitsY) {
-		axes["grid"] = grids[len(grids)-len(c.UnitsY):] // without the grid of newLines
-	}
-	axes["series"] = c.Option["series"]
-	c.Option = axes
-	return c, nil
-}
-
-func rotationAxes(panels int) *charts.Line {
-	line := newLines()
-	var grids []opts.Grid
-	var xs []opts.XAxis
-	var ys []opts.YAxis
-	for k, name := range []string{"TTFT", "hit rate"}[:panels] {
-		grids = append(grids, opts.Grid{Top: fmt.Sprint(panelTop + k*(panelTall+panelSpace)), Height: fmt.Sprint(panelTall), Left: "64", Right: "24"})
-		x := opts.XAxis{Type: "value", Min: 1, Max: "dataMax", MinInterval: 1, GridIndex: k}
-		if k == panels-1 {
-			x.Name, x.NameLocation, x.NameGap = "rotation", "middle", 26
-		}
-		y := opts.YAxis{Type: "value", Name: name, NameLocation: "end", NameGap: 8, Min: 0, GridIndex: k, SplitNumber: 3}
+	line := panelAxes([]string{"TTFT", "hit rate"}[:len(c.UnitsY)], "rotation", func(k int, x *opts.XAxis, y *opts.YAxis) {
+		x.Min, x.MinInterval = 1, 1
 		if k > 0 {
 			y.Max, y.SplitNumber = 1, 2 // a share: 0, 50, 100 %
 		}
-		xs, ys = append(xs, x), append(ys, y)
-	}
-	line.SetGlobalOptions(charts.WithGridOpts(grids...), charts.WithXAxisOpts(xs[0]), charts.WithYAxisOpts(ys[0]))
-	line.ExtendXAxis(xs[1:]...)
-	line.ExtendYAxis(ys[1:]...)
-	return line
+	})
+	return c, c.setAxes(line, len(c.UnitsY))
 }
 
 func rotationSeries(spans []record.RotationSpan) []map[string]any {

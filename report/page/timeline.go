@@ -28,10 +28,14 @@ func timelineChart(rows []observed, first string) (chart, error) {
 		return c, nil
 	}
 	c.Height = panelTop + len(shown)*(panelTall+panelSpace)
-	line := panelAxes(shown)
+	var titles []string
 	for _, i := range shown {
-		c.UnitsY = append(c.UnitsY, rows[0].panels[i].unit)
+		c.UnitsY, titles = append(c.UnitsY, rows[0].panels[i].unit), append(titles, panelNames[i])
 	}
+	line := panelAxes(titles, "s from the start of the row", func(k int, x *opts.XAxis, _ *opts.YAxis) {
+		x.Min, x.AxisLabel = "dataMin", &opts.AxisLabel{Show: opts.Bool(k == len(shown)-1)}
+	})
+	line.SetGlobalOptions(charts.WithTooltipOpts(opts.Tooltip{Trigger: "axis"}))
 	names := choice{Name: "row"}
 	for _, row := range rows {
 		name := row.name
@@ -48,15 +52,10 @@ func timelineChart(rows []observed, first string) (chart, error) {
 	}
 	names.First = cmp.Or(names.First, names.Values[0])
 	c.Choices = []choice{names}
-	axes, err := option(line)
-	if err != nil {
+	if err := c.setAxes(line, len(shown)); err != nil {
 		return c, err
 	}
-	if grids, _ := axes["grid"].([]any); len(grids) > len(shown) {
-		axes["grid"] = grids[len(grids)-len(shown):] // without the grid of newLines
-	}
-	axes["series"], axes["axisPointer"] = c.Option["series"], map[string]any{"link": []any{map[string]any{"xAxisIndex": "all"}}}
-	c.Option = axes
+	c.Option["axisPointer"] = map[string]any{"link": []any{map[string]any{"xAxisIndex": "all"}}}
 	return c, nil
 }
 
@@ -84,24 +83,41 @@ var panelColors = [][]string{
 	{palette[0], palette[1], palette[2]}, {palette[3], palette[4], palette[7]}, {palette[4], palette[3]}, {neutral, palette[5]}, {palette[6]}, {palette[7]},
 }
 
-func panelAxes(shown []int) *charts.Line {
+// panelAxes are the axes of panels, one below the other; edit changes those of panel k.
+func panelAxes(names []string, xName string, edit func(k int, x *opts.XAxis, y *opts.YAxis)) *charts.Line {
 	line := newLines()
 	var grids []opts.Grid
 	var xs []opts.XAxis
 	var ys []opts.YAxis
-	for k, i := range shown {
-		grids = append(grids, opts.Grid{Top: fmt.Sprint(panelTop + k*(panelTall+panelSpace)), Height: fmt.Sprint(panelTall), Left: "64", Right: "24"})
-		x := opts.XAxis{Type: "value", Min: "dataMin", Max: "dataMax", GridIndex: k, AxisLabel: &opts.AxisLabel{Show: opts.Bool(k == len(shown)-1)}}
-		if k == len(shown)-1 {
-			x.Name, x.NameLocation, x.NameGap = "s from the start of the row", "middle", 26
+	for k, name := range names {
+		grids = append(grids, opts.Grid{Top: fmt.Sprint(panelTop + k*(panelTall+panelSpace)),
+			Height: fmt.Sprint(panelTall), Left: "64", Right: "24"})
+		x := opts.XAxis{Type: "value", Max: "dataMax", GridIndex: k}
+		if k == len(names)-1 {
+			x.Name, x.NameLocation, x.NameGap = xName, "middle", 26
 		}
-		xs = append(xs, x)
-		ys = append(ys, opts.YAxis{Type: "value", Name: panelNames[i], NameLocation: "end", NameGap: 8, Min: 0, GridIndex: k, SplitNumber: 3})
+		y := opts.YAxis{Type: "value", Name: name, NameLocation: "end", NameGap: 8, Min: 0, GridIndex: k, SplitNumber: 3}
+		edit(k, &x, &y)
+		xs, ys = append(xs, x), append(ys, y)
 	}
-	line.SetGlobalOptions(charts.WithGridOpts(grids...), charts.WithXAxisOpts(xs[0]), charts.WithYAxisOpts(ys[0]), charts.WithTooltipOpts(opts.Tooltip{Trigger: "axis"}))
+	line.SetGlobalOptions(charts.WithGridOpts(grids...), charts.WithXAxisOpts(xs[0]), charts.WithYAxisOpts(ys[0]))
 	line.ExtendXAxis(xs[1:]...)
 	line.ExtendYAxis(ys[1:]...)
 	return line
+}
+
+// setAxes puts the axes of panels in place of the chart's own.
+func (c *chart) setAxes(line *charts.Line, panels int) error {
+	axes, err := option(line)
+	if err != nil {
+		return err
+	}
+	if grids, _ := axes["grid"].([]any); len(grids) > panels {
+		axes["grid"] = grids[len(grids)-panels:] // without the grid of newLines
+	}
+	axes["series"] = c.Option["series"]
+	c.Option = axes
+	return nil
 }
 
 // timelineSeries is the lines of a row. charts.js computes x from x0 and dx.
