@@ -10,7 +10,6 @@ import (
 	"bench/experiment/series"
 )
 
-// Analysis is what the rows of a run show: its answer, and the curves, bottlenecks and findings behind it.
 type Analysis struct {
 	Answer    diagnosis.Answer      `json:"answer"`    // operating points, verdicts, what to run next
 	Findings  []Finding             `json:"findings"`  // by severity, the most severe first, and code
@@ -61,7 +60,6 @@ func (r *Run) Analyze() Analysis {
 	return o
 }
 
-// Predicted is the index in Behind of the series of the same workload and axis; −1: there is none.
 func (o *Analysis) Predicted(s *series.Series) int {
 	if o.Behind == nil {
 		return -1
@@ -91,7 +89,6 @@ func (o *Analysis) Each(f func(s *series.Series, p *series.Point)) {
 	}
 }
 
-// First is the workload to read first with its series; nil: the run has no point.
 func (o *Analysis) First() (*diagnosis.Workload, *series.Series) {
 	if o.Answer.First == nil {
 		return nil, nil
@@ -100,7 +97,6 @@ func (o *Analysis) First() (*diagnosis.Workload, *series.Series) {
 	return w, &o.Series[w.Series]
 }
 
-// HeadlinePoint is the quoted point of the workload to read first; nil: the run has no point.
 func (o *Analysis) HeadlinePoint() (*series.Series, *series.Point) {
 	w, s := o.First()
 	if w == nil {
@@ -121,7 +117,6 @@ func (o *Analysis) StatusOf(p *series.Point) diagnosis.PointStatus {
 	return diagnosis.PointStatus{Status: diagnosis.NoSLO}
 }
 
-// DiagnosisOf is the most urgent diagnosis of a point; nil: it has none.
 func (o *Analysis) DiagnosisOf(p *series.Point) *diagnosis.Diagnosis {
 	for i := range o.Diagnoses {
 		if d := &o.Diagnoses[i]; &o.Series[d.Series].Points[d.Point] == p {

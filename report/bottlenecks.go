@@ -6,13 +6,11 @@ import (
 	"bench/experiment/diagnosis"
 )
 
-// cause is the points with the same bottleneck, observed alike.
 type cause struct {
 	first  *diagnosis.Diagnosis
 	points []string
 }
 
-// causes groups the most urgent diagnosis of each point, in the order of the points.
 func (o *Analysis) causes() []*cause {
 	var out []*cause
 	at := map[string]*cause{}

@@ -12,7 +12,6 @@ import (
 	"bench/report/compare"
 )
 
-// FigureWords is a figure of a comparison for people: "TPOT p50", "output tok/s".
 func FigureWords(name string) string {
 	switch name {
 	case "requests_per_s":

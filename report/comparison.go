@@ -30,7 +30,6 @@ func ComparisonText(w io.Writer, c *compare.Comparison, screen Screen) error {
 	return p.flush(w)
 }
 
-// optionalTable writes a table with its caption, without its note.
 func (p *printer) optionalTable(t Table) {
 	t.Note = ""
 	p.captioned(t, p.table)

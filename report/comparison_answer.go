@@ -19,7 +19,6 @@ type ComparisonAnswer struct {
 
 func (a *ComparisonAnswer) Sentence() string { return a.Lead + ": " + a.Text }
 
-// AnswerComparison says what a comparison found. The gate's verdict comes first.
 func AnswerComparison(c *compare.Comparison) ComparisonAnswer {
 	f := NewForest(c)
 	found := f.findings()
@@ -176,7 +175,6 @@ func cautionsText(c *compare.Comparison, f *Forest) string {
 	return fmt.Sprintf("cautions at %s: %s", andMorePoints(where), strings.Join(codes, ", "))
 }
 
-// decides reports whether a main figure of a point is better, worse, or not passed by the gate.
 func (f *Forest) decides(point string) bool {
 	return slices.ContainsFunc(f.Main, func(l ForestLine) bool {
 		own := l.Point == point || strings.HasPrefix(l.Point, point+" (class ")

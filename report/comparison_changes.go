@@ -60,7 +60,6 @@ func (f *Forest) findings() changes {
 	return found
 }
 
-// surprise is the risk that a sentence names a change by chance.
 const surprise = 0.05
 
 // sentence has the words better and worse only if they are said nowhere else.

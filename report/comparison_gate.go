@@ -96,7 +96,6 @@ func (f *Forest) lineOf(x compare.Case) *ForestLine {
 	return &f.Main[i]
 }
 
-// excess is by how many thresholds a case is worse.
 func (f *Forest) excess(x compare.Case) float64 {
 	if l := f.lineOf(x); l != nil && l.Limit > 0 {
 		return l.At / l.Limit
@@ -131,7 +130,6 @@ func (f *Forest) caseText(x compare.Case) string {
 	return text + ": " + l.Metric.Why
 }
 
-// limitText is the threshold of a figure as a change: "+3 %".
 func limitText(m *compare.Metric) string {
 	limit := m.Threshold.Worse
 	if experiment.MoreIsBetter(m.Name) {

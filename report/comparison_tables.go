@@ -42,7 +42,6 @@ func pointDifferences(c *compare.Comparison) Table {
 	return t
 }
 
-// gateTable is the cases that the gate does not pass for another reason than their figures.
 func gateTable(c *compare.Comparison) Table {
 	t := Table{ID: "gate", Caption: "Gate", Columns: []Column{{Head: "point"}, {Head: "figure"},
 		{Head: "verdict"}, {Head: "why"}}}

@@ -16,7 +16,6 @@ import (
 	"bench/report/parallel"
 )
 
-// Evaluation is how EvaluateAgain evaluates rows.
 type Evaluation struct {
 	Given    string                 // the limits as the user gave them; empty: those of the rows
 	Limits   func(*experiment.Spec) // replaces the limits of a row; nil: they stay
@@ -27,7 +26,6 @@ type Evaluation struct {
 	Target experiment.Target
 }
 
-// Evaluated is how the outcome of a run differs from the run's files.
 type Evaluated struct {
 	Text   string   `json:"text"`             // both SLOs; or that the rows' own holds
 	Limits string   `json:"limits,omitempty"` // as given; absent = the rows' own
@@ -72,7 +70,6 @@ func (r *Run) EvaluateAgain(by Evaluation) error {
 	return nil
 }
 
-// rowAgain is a row, evaluated again; nil without records.
 func (r *Run) rowAgain(stored *record.Row, by Evaluation) (*record.Row, error) {
 	records, err := r.Requests(stored)
 	if err != nil {
@@ -103,7 +100,6 @@ func (by *Evaluation) statesHardware() bool {
 	return by.Target.Hardware != "" || by.Target.GPUs != 0 || by.Target.Precision != ""
 }
 
-// clientUsage is the row's use of the client machine, by its telemetry; without telemetry, as it is stored.
 func (r *Run) clientUsage(row *record.Row) (*telemetry.Usage, error) {
 	stored, err := r.Samples(row)
 	if err != nil {
@@ -176,7 +172,6 @@ func (r *Run) searchAgain(otherLimits bool, stored []string) {
 	}
 }
 
-// Lines state on top of a report that it is not the run's own; none for nil.
 func (e *Evaluated) Lines() []string {
 	if e == nil {
 		return nil

@@ -63,13 +63,11 @@ func NewForest(c *compare.Comparison) Forest {
 
 func (f *Forest) Lines() []ForestLine { return slices.Concat(f.Main, f.Rest) }
 
-// Cut is the forest with at most N main lines.
 func (f *Forest) Cut(most int) Forest {
 	n := min(most, len(f.Main))
 	return Forest{Main: f.Main[:n], Rest: slices.Concat(f.Main[n:], f.Rest), Reach: f.Reach}
 }
 
-// newForestLine is the line of a figure; ok is false if it has not even a raw change, or no direction.
 func newForestLine(point string, m *compare.Metric) (l ForestLine, ok bool) {
 	l = ForestLine{Point: point, Figure: FigureWords(m.Name), Change: changeText(m), Metric: m}
 	if m.Threshold != nil {
@@ -121,7 +119,6 @@ func (l *ForestLine) main(gated bool) bool {
 	return l.Metric.Threshold != nil || l.chief() && (!gated || l.Mark == MarkWorse)
 }
 
-// chief reports whether a line is of a main figure: one that the SLO limits or that matters most.
 func (l *ForestLine) chief() bool {
 	m := l.Metric
 	switch {
@@ -170,7 +167,6 @@ func reachOf(lines []ForestLine) float64 {
 	return niceReach(max(reach, 0.01))
 }
 
-// niceReach is the next of 1, 2, 3, 5 and 10 times a power of ten.
 func niceReach(x float64) float64 {
 	scale := math.Pow(10, math.Floor(math.Log10(x)))
 	for _, step := range []float64{1, 2, 3, 5} {

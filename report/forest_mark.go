@@ -21,7 +21,6 @@ func (m ForestMark) Words() string {
 	return string(m)
 }
 
-// Text is the mark on a terminal. Triangles point to where the figure went.
 func (m ForestMark) Text() string {
 	return map[ForestMark]string{MarkWorse: "▶", MarkBetter: "◀", MarkNoChange: "●", MarkPass: "■",
 		MarkInconclusive: "○", MarkRaw: "×"}[m]

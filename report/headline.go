@@ -38,7 +38,6 @@ func (r *Run) Headline() *compare.Headline {
 	return h
 }
 
-// headlinePercentile is nil if it was not measured, or its sample has no bound.
 func headlinePercentile(ps record.Percentiles, stat string) *compare.Percentile {
 	p, measured := ps.Get(stat)
 	if !measured {

@@ -64,7 +64,6 @@ func interpolatedCell(s *series.Series, at series.Interpolation, ok, perGPU bool
 	return c
 }
 
-// PerGPU reports whether every point has its number of GPUs.
 func (o *Analysis) PerGPU() bool {
 	all := true
 	o.Each(func(_ *series.Series, p *series.Point) { all = all && p.OutputTokensPerSPerGPU != nil })

@@ -69,7 +69,6 @@ func arrivals(row *record.Row) Cell {
 		Title: fmt.Sprintf("gap CV %s, scheduled %s", unit.Format(a.GapCV, "share"), unit.Format(a.GapCVAsked, "share"))}
 }
 
-// steadiness is the lowest p-value of the trends in the window; the tooltip has all of them.
 func steadiness(s *record.Steadiness) Cell {
 	if s == nil || len(s.Trends) == 0 {
 		return Absent()

@@ -66,7 +66,6 @@ func (o *Analysis) pointsTable(u Units) Table {
 	return t
 }
 
-// limitedStat is the percentile of a latency that the SLO limits; else p95.
 func (o *Analysis) limitedStat(metric string) string {
 	stat := ""
 	o.Each(func(_ *series.Series, p *series.Point) {

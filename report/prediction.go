@@ -21,7 +21,6 @@ type Beside struct {
 	Workloads []BesideWorkload `json:"workloads"` // that both have
 }
 
-// BesidePoint is one point, measured and predicted; an absent figure is missing on one side.
 type BesidePoint struct {
 	Point           string `json:"point"`
 	TTFTMs          *Pair  `json:"ttft_p50_ms,omitempty"`
@@ -35,7 +34,6 @@ type Pair struct {
 	Ratio     float64 `json:"measured_over_predicted"`
 }
 
-// BesideWorkload is where the curve of a workload ends.
 type BesideWorkload struct {
 	Workload  string `json:"workload"`
 	Operating Loads  `json:"operating_point"`

@@ -137,7 +137,6 @@ func (r *Run) reuseTable() Table {
 	return t
 }
 
-// blockCell is the block size in which hits are possible.
 func blockCell(s *record.ServerState) Cell {
 	c := count(s.BlockTokens())
 	if s.Block == nil {

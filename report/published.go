@@ -81,7 +81,6 @@ func besideCells(x, own float64, ratio *float64, format, words func(float64) str
 	return cells
 }
 
-// withoutEmpty leaves out columns without a figure in any row.
 func (t Table) withoutEmpty() Table {
 	var kept []int
 	for i := range t.Columns {
@@ -92,7 +91,6 @@ func (t Table) withoutEmpty() Table {
 	return t.keep(kept)
 }
 
-// publishedPoint is the headline point, else the highest load of its series that has figures; nil: none.
 func (o *Analysis) publishedPoint() (*series.Series, *series.Point) {
 	s, p := o.HeadlinePoint()
 	if s == nil {

@@ -19,7 +19,6 @@ func (o *Analysis) Latencies() []string {
 	return all
 }
 
-// answers reports whether ttfo is shown beside ttft.
 func (o *Analysis) answers() bool {
 	shown := false
 	o.Each(func(_ *series.Series, p *series.Point) { shown = shown || p.Thinks() })
@@ -42,7 +41,6 @@ func (r *Run) reasoningTable() Table {
 	return t
 }
 
-// reasoningTokens is a percentile of tokens, with a mark if the client estimated how many of an answer are reasoning.
 func reasoningTokens(r *record.Reasoning, s *stats.Summary, name string) Cell {
 	c := tokensAt(s, name)
 	if r.Estimated && s != nil {

@@ -49,7 +49,6 @@ func (r *Run) reproduceTable() Table {
 	return t
 }
 
-// outOf is the directory for results of a command line.
 func outOf(command []string) string {
 	for i, word := range command {
 		flag, value, joined := strings.Cut(word, "=")

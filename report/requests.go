@@ -23,12 +23,10 @@ func (r *Run) findRecords() {
 	}
 }
 
-// Lost are the finished rows whose result is gone.
 func (r *Run) Lost() []string {
 	return slices.DeleteFunc(slices.Clone(r.Missing), func(id string) bool { return r.State(id) != lost })
 }
 
-// lost is the state of a row that was done, and whose file is gone.
 const lost = "lost"
 
 func (r *Run) State(id string) string {
@@ -54,7 +52,6 @@ func (r *Run) Notices() []string {
 	return lines
 }
 
-// Requests are the records of a row; nil: the run has none.
 func (r *Run) Requests(row *record.Row) ([]*record.Record, error) {
 	return r.requests(row, record.ReadRecords)
 }
@@ -77,7 +74,6 @@ func (r *Run) requests(row *record.Row, read func(io.Reader, func(*record.Record
 	return out, err
 }
 
-// Samples are the telemetry of a row; nil: the run has none.
 func (r *Run) Samples(row *record.Row) ([]*record.Sample, error) {
 	var out []*record.Sample
 	err := r.readFile(row.ID+".telemetry.jsonl.zst", func(f io.Reader) error {

@@ -51,7 +51,6 @@ func (u Units) column(head string) Column {
 	return Column{Head: head, Unit: u.head(), Num: true, Help: metric}
 }
 
-// floor is a time of the roofline with the typical one as evidence; 0: it could not be computed.
 func (u Units) floor(b roofline.Bound) Cell {
 	if b.FloorMs <= 0 {
 		return Absent()

@@ -173,7 +173,6 @@ func (r *Run) Removed(id string) bool {
 	return i < 0 || r.Manifest.Plan[i].State == record.StateRemoved
 }
 
-// Simulated reports whether any row was measured against a simulated server.
 func (r *Run) Simulated() bool {
 	return r.Manifest.Target.Simulated || slices.ContainsFunc(r.Rows, func(row record.Row) bool { return row.Simulated })
 }
@@ -202,7 +201,6 @@ func (r *Run) predictedLines() []string {
 	return append([]string{tagPredicted + ", not measured: " + p.Text()}, p.Lacks()...)
 }
 
-// Live are the rows that are still in the matrix.
 func (r *Run) Live() []record.Row {
 	return slices.DeleteFunc(slices.Clone(r.Rows), func(row record.Row) bool { return r.Removed(row.ID) })
 }

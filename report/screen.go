@@ -30,7 +30,6 @@ type printer struct {
 
 func newPrinter(s Screen) *printer { return &printer{width: s.Columns(), color: s.Color} }
 
-// Columns is the width that text is laid out for.
 func (s Screen) Columns() int { return max(narrowestWidth, cmp.Or(s.Width, usualWidth)) }
 
 func (p *printer) flush(w io.Writer) error {

@@ -15,7 +15,6 @@ const (
 	widestWord    = 24 // a longer word may break
 )
 
-// separators are where a name breaks.
 const separators = " -,=/"
 
 // usualName is the width of the first column that the others leave it.

@@ -53,13 +53,11 @@ func (r *Run) Tabs(o *Analysis, detailed bool) []Tab {
 	}
 }
 
-// trustName is the name of the tab with the findings: "Trust (2 cautions, 0 invalid)".
 func (o *Analysis) trustName() string {
 	t := o.Answer.Trust
 	return fmt.Sprintf("Trust (%s, %d invalid)", unit.Plural(t.Cautions, "caution"), t.Invalid)
 }
 
-// Sections are the tables with rows.
 func Sections(tables ...Table) []Section {
 	var out []Section
 	for _, t := range tables {

@@ -139,7 +139,6 @@ func (r *Run) shadowTable() Table {
 	return t
 }
 
-// shadowLoadTable is what both servers carried.
 func (r *Run) shadowLoadTable() Table {
 	t := Table{ID: "shadow-load", Caption: "Load of A and B", Columns: []Column{{Head: "server"}, {Head: "requests/s", Num: true},
 		{Head: "in flight, mean", Num: true}, {Head: "hit rate of the copied", Num: true}},

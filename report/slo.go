@@ -78,7 +78,6 @@ func measuredCell(v record.Verdict) Cell {
 	return c
 }
 
-// Quantity is a measured figure with three significant digits.
 func Quantity(x float64, u string) string { return unit.Format(x, UnitWords(u)) }
 
 func Exactly(x float64, u string) string {
@@ -105,7 +104,6 @@ func severityKind(s record.Severity) Kind {
 	return Faint
 }
 
-// moreMark is the text of a cell whose tooltip has the rest.
 const moreMark = "…"
 
 // findingsTable is one line for each code of findings, the most severe first: its first case and the rows that

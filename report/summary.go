@@ -111,7 +111,6 @@ func (o *Analysis) summaryPoints() Table {
 	return t
 }
 
-// summaryFindings is one line for each code; notes share one.
 func (o *Analysis) summaryFindings() []string {
 	var lines, notes []string
 	for _, d := range o.Findings {

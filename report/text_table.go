@@ -74,7 +74,6 @@ func fitting(t *Table, all []textColumn, width int) []int {
 	return kept
 }
 
-// keep is the table with these columns only.
 func (t Table) keep(columns []int) Table {
 	out := t
 	out.Columns, out.Rows = nil, nil
@@ -250,7 +249,6 @@ func failuresOrNone(p *series.Point) Cell {
 	return Absent()
 }
 
-// decidingCell is the limit that keeps a point from a PASS.
 func decidingCell(p *series.Point) Cell {
 	v, ok := verdict.Deciding(p.Rows...)
 	if !ok {

@@ -61,7 +61,6 @@ func rotationCells(name string, x record.Rotation, tiers []Cell, speedup Cell, u
 	return append(append(cells, tiers...), speedup)
 }
 
-// tierCells are the rates of the shown tiers; nil rates: not reported.
 func tierCells(shown []int, rates []*float64) (out []Cell) {
 	for _, i := range shown {
 		if rates == nil {

@@ -11,7 +11,6 @@ import (
 	"bench/experiment/unit"
 )
 
-// TimeSpent is where the time of a run went, and the server time that its answers took.
 type TimeSpent struct {
 	// Split is the sum over the attempts; null = not recorded.
 	Split *record.TimeSplit `json:"split"`
@@ -26,14 +25,12 @@ type TimeSpent struct {
 	observed bool // live traffic, whose time is the window's
 }
 
-// ServerTime is wall time in which the server was in use.
 type ServerTime struct {
 	WallS      float64  `json:"wall_s"`
 	GPUSeconds *float64 `json:"gpu_seconds"` // wall_s × gpus; null = gpus not specified
 	USD        *float64 `json:"usd"`         // null = no price specified
 }
 
-// WorkloadTime is the time of the rows of one workload: all of its points, repeats and probes.
 type WorkloadTime struct {
 	Workload string            `json:"workload"`
 	Split    *record.TimeSplit `json:"split"`     // null = not recorded for all of its rows
@@ -59,7 +56,6 @@ func (r *Run) timeSpent(o *Analysis) TimeSpent {
 	return t
 }
 
-// splitOf adds up the time of the rows of points; nil: not recorded for one of them.
 func splitOf(points []series.Point) *record.TimeSplit {
 	sum := &record.TimeSplit{}
 	for i := range points {

@@ -66,7 +66,6 @@ func splitSource(s *record.TTFTSplit) Cell {
 
 func anyTTFT(*record.TTFTSplit) bool { return true }
 
-// notPrefill picks rows whose TTFT is not mostly prefill.
 func notPrefill(s *record.TTFTSplit) bool {
 	parts := s.Parts()
 	return len(parts) > 1 && !slices.ContainsFunc(parts, func(p record.Part) bool { return p.Name == "prefill" && p.Ms >= s.Total/2 })
@@ -74,7 +73,6 @@ func notPrefill(s *record.TTFTSplit) bool {
 
 const maxParts = 5
 
-// ttftParts writes the table of the parts of the rows in which something else than prefill takes the time.
 func (p *printer) ttftParts(run *Run) {
 	t := run.ttftPartsTable(notPrefill)
 	more := len(t.Rows) - maxParts

@@ -32,7 +32,6 @@ func (r *Run) variantsTable(o *Analysis) Table {
 	return t
 }
 
-// bestOf is the operating point of one server; nil: no valid point meets the SLO.
 func (o *Analysis) bestOf(variant string) (curve *series.Series, best *series.Point) {
 	o.Each(func(s *series.Series, p *series.Point) {
 		if p.SLO == stats.Pass && p.Valid && p.Rows[0].Spec.Variant == variant && (best == nil || p.OutputTokensPerS.Median > best.OutputTokensPerS.Median) {

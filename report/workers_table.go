@@ -78,7 +78,6 @@ func extremes(workers []record.Worker, of func(*record.Worker) *float64) (lowest
 	return cell(low), cell(high)
 }
 
-// skewCell is how far a worker's start can lie from the leader's, and how late it was.
 func skewCell(w *record.Worker) Cell {
 	c := TextCell("±" + unit.Digits(float64(w.StartSkewUs)/record.UsPerMs))
 	if w.StartLateUs > 0 {

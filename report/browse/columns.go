@@ -8,7 +8,6 @@ import (
 	"bench/report/compare"
 )
 
-// column is one that the table can be sorted by, as a number or as text.
 type column struct {
 	key, head, unit string
 	number          func(*compare.Night) *float64 // nil figure: not measured

@@ -81,7 +81,6 @@ func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// trend answers with the history of the selected runs, or of all that the query picks.
 func (s *Server) trend(w http.ResponseWriter, r *http.Request) {
 	s.render(w, r, func(q Query, nights []compare.Night, to io.Writer) (string, error) {
 		picked := q.Pick(nights)
@@ -98,7 +97,6 @@ func (s *Server) trend(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// writer renders a page, and returns HTML to put above it.
 type writer func(q Query, nights []compare.Night, to io.Writer) (more string, err error)
 
 func (s *Server) render(w http.ResponseWriter, r *http.Request, write writer) {

@@ -48,7 +48,6 @@ type watch struct {
 	live   int       // number of figures
 }
 
-// alarm is the alarm after the first n values; nil: none.
 func (w *watch) alarm(n int) *Alarm {
 	start := 0
 	for i := range w.trend.Changes {
@@ -75,7 +74,6 @@ func (w *watch) alarm(n int) *Alarm {
 	return &a
 }
 
-// shows reports whether a change is large and sure enough for an alarm.
 func (w *watch) shows(c *Change) bool {
 	step := math.Abs(w.figure.scale(c.After) - w.figure.scale(c.Before))
 	return step > leastSpread && c.excess > freshExcess+math.Log(float64(max(1, w.live)))

@@ -81,7 +81,6 @@ func likeNew(run, changed Run, allow []string) (differences []Difference, alike 
 	})
 }
 
-// pointNames are the points of the run's matrix, measured or not.
 func (r *Run) pointNames() []string {
 	_, names := points(Side{Runs: []Run{*r}})
 	for i := range r.Manifest.Plan {
@@ -92,7 +91,6 @@ func (r *Run) pointNames() []string {
 	return names
 }
 
-// Refusing are the differences that make figures incomparable.
 func Refusing(ds []Difference) []Difference {
 	return slices.DeleteFunc(slices.Clone(ds), func(d Difference) bool { return !d.refuses() })
 }

@@ -31,7 +31,6 @@ const (
 	power      = 0.8  // of the smallest detectable change
 )
 
-// Run is one run of bench or of another tool.
 type Run struct {
 	Name     string
 	Manifest record.Manifest
@@ -55,7 +54,6 @@ type Side struct {
 	Runs []Run
 }
 
-// gpuSeconds is what the answers of the side took; nil: a run lacks its time or its number of GPUs.
 func (s *Side) gpuSeconds() *float64 {
 	if len(s.Runs) == 0 {
 		return nil

@@ -87,7 +87,6 @@ var reported = []string{engine, serverVersion, buildInfo}
 // effects are those of facts that belong to a server, and can't be made equal.
 var effects = map[string]string{"connections": "ttft and e2e contain the set-up of the connections that requests open"}
 
-// serverCommand is the command of all starts of a server by bench; empty: none, or they differ.
 func serverCommand(starts []record.ServerStart) (command string) {
 	for i := range starts {
 		text := strings.Join(starts[i].Command, " ")
@@ -167,7 +166,6 @@ func sideDifferences(base, changed Side, allow []string) []Difference {
 	return out
 }
 
-// differences are the parts of the workload in which the rows of a point differ from the first row of base.
 func (p pair) differences(allow []string) []Difference {
 	out := []Difference{}
 	first := p.base[0].row

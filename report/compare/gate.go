@@ -20,7 +20,6 @@ type Outcome struct {
 	KnownPasses     bool `json:"known_passes,omitempty"` // a regression that is known since an earlier run does not fail the gate
 }
 
-// Case is one gated figure of one point, or of one class of its mix.
 type Case struct {
 	Point   string        `json:"point"`           // empty: the whole comparison
 	Class   string        `json:"class,omitempty"` // of a mix; empty: all requests
@@ -182,7 +181,6 @@ func (m *Metric) percent() string { return m.signed(*m.Change) }
 
 func (m *Metric) interval() string { return m.signed(m.CI95.Lo) + " to " + m.signed(m.CI95.Hi) }
 
-// signed is a change in percent; of a share in points of it.
 func (m *Metric) signed(change float64) string {
 	s := Percent(change, true)
 	if m.figure.absolute() {

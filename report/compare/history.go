@@ -15,7 +15,6 @@ type History struct {
 	Unread []Unread `json:"unread,omitempty"`
 }
 
-// Unread is a run, or the gate.json of one, that could not be read.
 type Unread struct {
 	Dir   string `json:"dir"` // below the history's own
 	Error string `json:"error"`
@@ -37,7 +36,6 @@ type GateNight struct {
 	NightGate
 }
 
-// Live is the number of figures that the last night has.
 func (g *Group) Live() (n int) {
 	for i := range g.Trends {
 		if g.current(&g.Trends[i]) {

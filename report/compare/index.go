@@ -26,10 +26,8 @@ type Other struct {
 	Stamp string `json:"stamp"` // hash of its size, mode and time
 }
 
-// ErrNoRun is the error of a file that is not a result of any tool.
 var ErrNoRun = errors.New("no run")
 
-// ReadIndex reads the index in a directory; an empty one: it has none of this version.
 func ReadIndex(files fs.FS) Index {
 	none := Index{Schema: SchemaIndex}
 	text, err := fs.ReadFile(files, IndexName)
@@ -105,7 +103,6 @@ func stamped(files fs.FS, name string) entry {
 	return e
 }
 
-// recall fills the entries that the index has, and returns those to read.
 func (x Index) recall(found []entry) (todo []*entry) {
 	nights, others := map[string]Night{}, map[Other]bool{}
 	for _, n := range x.Nights {

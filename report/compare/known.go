@@ -46,7 +46,6 @@ type Regression struct {
 
 func (x Case) figure() GatedFigure { return GatedFigure{x.Point, x.Class, x.Metric} }
 
-// includes reports whether x is the figure, or one of those that an empty field stands for.
 func (f GatedFigure) includes(x GatedFigure) bool {
 	is := func(have, want string) bool { return have == "" || have == want }
 	return is(f.Point, x.Point) && is(f.Class, x.Class) && is(f.Metric, x.Metric)
@@ -127,7 +126,6 @@ func (c *Comparison) failUnsteady(gates []GateRecord) {
 	}
 }
 
-// Record is the gate.json of a comparison of one new run; nil: nothing was gated.
 func (c *Comparison) Record(run string) *GateRecord {
 	if c.Gate == nil {
 		return nil

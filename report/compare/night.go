@@ -137,7 +137,6 @@ func (f figure) touching(row *record.Row, s record.Severity) (codes []string) {
 	return codes
 }
 
-// about are the codes of the findings that count what a share is of.
 var about = map[string][]string{
 	experiment.ErrorRate:      {"errors"},
 	experiment.AnswersValid:   {"answers"},

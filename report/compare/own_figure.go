@@ -124,7 +124,6 @@ func (s *sample) independent(repeats int) float64 {
 	return sum * sum / squares
 }
 
-// draftLength is the mean number of tokens of a draft; 0 = not reported.
 func draftLength(x *record.Speculation) float64 {
 	if x.Drafts == nil || x.DraftTokens == nil || *x.Drafts == 0 {
 		return 0

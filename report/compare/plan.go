@@ -22,7 +22,6 @@ type Plan struct {
 	Recipe *Recipe `json:"recipe"`
 }
 
-// Recipe is how much is measured: runs as base, repeats of each run, and their duration.
 type Recipe struct {
 	BaseRuns  int     `json:"base_runs"`
 	Repeats   int     `json:"repeats"`
@@ -127,7 +126,6 @@ func (x *PlannedFigure) setNoise(with []sample) {
 	x.NightSD, x.RepeatSD, x.SamplingSD, x.DF = x.noise.Night, x.noise.Repeat, x.noise.Sampling, x.noise.DF
 }
 
-// leastPlanDF is the smallest number of degrees of freedom that a plan rests on.
 const leastPlanDF = 4
 
 func runsOf(samples []sample) int {
@@ -212,7 +210,6 @@ func cheapest(figures []*PlannedFigure) *Recipe {
 	return best
 }
 
-// leastThreshold is the smallest threshold that the present recipe decides, rounded up to two digits.
 func (x *PlannedFigure) leastThreshold() float64 {
 	lo, hi := 0.0, 0.9
 	if !x.decides(x.Present, hi) {

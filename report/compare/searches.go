@@ -148,7 +148,6 @@ func unlike(of []search) string {
 	return ""
 }
 
-// exceptLoad is the workload of a probe without the load that the search chose.
 func exceptLoad(s *experiment.Spec) map[string]string {
 	flat := flatten(s)
 	maps.DeleteFunc(flat, func(key, _ string) bool { return sizesOnly(key) || key == s.Search.Axis })

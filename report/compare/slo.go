@@ -64,7 +64,6 @@ func (p pair) limited(class string) (names []string) {
 	return names
 }
 
-// limitedFigure is the figure of a limit by its key; empty: it is no figure of a comparison.
 func (p pair) limitedFigure(key string) string {
 	key = strings.TrimPrefix(key, "min_")
 	metric, stat := key, ""

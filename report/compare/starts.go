@@ -14,7 +14,6 @@ type serverStart struct {
 	start int
 }
 
-// areParts reports whether both sides are parts of one run.
 func areParts(base, changed Side) bool {
 	if len(base.Runs) != 1 || len(changed.Runs) != 1 {
 		return false
@@ -63,7 +62,6 @@ func (p pair) byRun(samples []sample, repeats []stats.Repeat) [][]stats.Repeat {
 	return out
 }
 
-// likeBase is the valid rows of the pair's earlier samples that have the workload of base.
 func likeBase(p pair) []sample {
 	first := p.base[0].row
 	return slices.DeleteFunc(slices.Clone(p.earlier), func(s sample) bool {

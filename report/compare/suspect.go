@@ -5,7 +5,6 @@ import (
 	"time"
 )
 
-// Suspect is a fact that changed at about the same night as a figure.
 type Suspect struct {
 	Fact
 	Was  string    `json:"was"`

@@ -120,7 +120,6 @@ func (m *Metric) judge(same, level float64) {
 	}
 }
 
-// leastRuns is the smallest number of runs, or pairs, to ask for.
 const leastRuns = 3
 
 func (m *Metric) distance(change float64) float64 {

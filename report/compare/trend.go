@@ -28,7 +28,6 @@ type TrendNight struct {
 	night int // index in Group.Nights
 }
 
-// Change is a change-point: the night from which on the level of a figure differs.
 type Change struct {
 	At     int       `json:"at"` // index in Nights
 	Date   time.Time `json:"date"`
@@ -45,7 +44,6 @@ type Change struct {
 	since  int     // number of valid nights from it to the next change
 }
 
-// mostNights is the number of latest nights in which change-points are searched.
 const mostNights = 500
 
 // test: live trends share the risk of a false alarm.

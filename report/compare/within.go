@@ -10,7 +10,6 @@ import (
 	"bench/experiment/record"
 )
 
-// interleaved is the order (record.Manifest) in which the variants of a point run side by side.
 const interleaved = "interleaved"
 
 // Within splits a run into its parts at two of its variants: endpoints, or values of the server's knobs.
@@ -82,7 +81,6 @@ func pickVariants(all, names []string) (out []string, err error) {
 	return out, nil
 }
 
-// named reports whether a variant has a setting "key=value", or one of that value.
 func named(variant, name string) bool {
 	return slices.ContainsFunc(strings.Fields(variant), func(setting string) bool {
 		_, value, _ := strings.Cut(setting, "=")
@@ -135,7 +133,6 @@ func isSetting(variant, setting string) bool {
 	return strings.Contains(" "+variant+" ", " "+setting+" ")
 }
 
-// planOf is the rows of a plan at one variant, which has so many axes, with ids that lack them.
 func planOf(plan []record.Planned, variant string, axes int) (out []record.Planned) {
 	for _, p := range plan {
 		at := max(strings.LastIndex(p.ID, "-r"), 0)

@@ -2,7 +2,6 @@ package export
 
 import "bench/experiment/record"
 
-// workload writes the figures that only some workloads have: sessions, drafts, answers that were checked.
 func (r *csvLine) workload(row *record.Row) {
 	var time, interactivity *float64
 	grade, sessions := "", row.Sessions != nil

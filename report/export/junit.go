@@ -13,7 +13,6 @@ import (
 	"bench/report/compare"
 )
 
-// junitSuite is the root of JUnit XML, with the elements that CI systems read.
 type junitSuite struct {
 	XMLName  xml.Name    `xml:"testsuite"`
 	Name     string      `xml:"name,attr"`

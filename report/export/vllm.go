@@ -66,7 +66,6 @@ func needRecords(run *report.Run) error {
 	return nil
 }
 
-// window is the requests of the measurement window; nil: the row has no records.
 func window(run *report.Run, row *record.Row) ([]*record.Record, error) {
 	records, err := run.Requests(row)
 	if err != nil {
@@ -148,7 +147,6 @@ func addStatistics(o map[string]any, metric string, s *stats.Summary) {
 	}
 }
 
-// addDetails writes the arrays, in seconds, and their statistics.
 func addDetails(o map[string]any, window []*record.Record, stream bool) {
 	n := len(window)
 	inputs, outputs, failures := make([]int, n), make([]int, n), make([]string, n)
@@ -194,7 +192,6 @@ func addDetails(o map[string]any, window []*record.Record, stream bool) {
 	}
 }
 
-// vllmGaps is the first event of any kind and the gaps after it.
 func vllmGaps(r *record.Record) (first int64, gaps []int64) {
 	first, _ = r.First.Get()
 	if event, ok := r.FirstEvent.Get(); ok && r.First.IsZero() {

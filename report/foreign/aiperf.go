@@ -9,7 +9,6 @@ import (
 	"bench/experiment/stats"
 )
 
-// aiperf is profile_export_aiperf.json.
 var aiperf = tool{
 	name: "aiperf",
 	is: func(o object) bool {

@@ -229,7 +229,6 @@ func (o object) number(key string) (float64, bool) {
 	return *x, true
 }
 
-// or0 is a value or 0, for counts that a file can leave out.
 func (o object) or0(key string) float64 {
 	x, _ := o.number(key)
 	return x
@@ -304,7 +303,6 @@ func totals(n int, get func(stat string) (float64, bool)) *stats.Summary {
 	return s
 }
 
-// perRequest is a summary with the mean length of n requests only; nil: the file counts no tokens.
 func perRequest(total, n int) *stats.Summary {
 	if total == 0 {
 		return nil

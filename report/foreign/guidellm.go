@@ -9,7 +9,6 @@ import (
 	"bench/experiment/stats"
 )
 
-// guidellm is the JSON of `guidellm benchmark`: a row for each of its benchmarks.
 var guidellm = tool{
 	name: "guidellm",
 	is:   func(o object) bool { return o.has("benchmarks") },

@@ -55,7 +55,6 @@ func firstObject(head []byte) object {
 	return first
 }
 
-// tooLarge is the error of a file that a search for runs does not read.
 func tooLarge(files fs.FS, name string) error {
 	info, err := fs.Stat(files, name)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && (info.IsDir() || info.Size() <= largest) {

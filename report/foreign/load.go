@@ -71,7 +71,6 @@ func loadFile(files fs.FS, file, shown string) (*report.Run, error) {
 	return &report.Run{Dir: shown, Manifest: f.Manifest, Rows: f.Rows, Records: records, Definitions: f.Definitions}, nil
 }
 
-// loadRow reads the run that a row's file belongs to, and keeps only that row. run.json is its run.
 func loadRow(files fs.FS, path, schema, id string) (*report.Run, error) {
 	if schema != record.SchemaRun && schema != record.SchemaRow {
 		return nil, fmt.Errorf("reading %s: schema %q is not a result\nhint: name a run's directory, or the <row>.json of a row", path, schema)
@@ -90,7 +89,6 @@ func loadRow(files fs.FS, path, schema, id string) (*report.Run, error) {
 	return nil, fmt.Errorf("reading %s: its run has no row %q", path, id)
 }
 
-// hintRuns adds to an error what to type if the directory has runs in it and is none itself.
 func hintRuns(path string, err error) error {
 	if err == nil {
 		return nil
@@ -150,7 +148,6 @@ func matching(arg string) ([]string, error) {
 	return paths, nil
 }
 
-// oneVariant is the variant of rows; empty: they have several, or none.
 func oneVariant(rows []record.Row) string {
 	for i := range rows {
 		if rows[i].Spec.Variant != rows[0].Spec.Variant {

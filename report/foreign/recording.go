@@ -23,7 +23,6 @@ import (
 
 const liveRow = "live"
 
-// liveDefinitions are how a recording's figures differ from docs/metrics.md.
 var liveDefinitions = map[string]string{
 	"ttft":           "from the arrival of the request at the proxy",
 	"e2e":            "from the arrival of the request at the proxy",
@@ -192,7 +191,6 @@ func liveFindings(c recording.Counts, dropped, blocked int) (out []record.Findin
 	return out
 }
 
-// openRecording reads a file as a recording; nil: it is none.
 func openRecording(files fs.FS, file, shown string) (*report.Run, error) {
 	f, err := files.Open(file)
 	if err != nil {

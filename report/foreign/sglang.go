@@ -6,7 +6,6 @@ import (
 	"bench/experiment/unit"
 )
 
-// sglang is the JSON lines of SGLang's bench_serving, with and without --output-details.
 var sglang = tool{
 	name: "sglang bench_serving",
 	is:   func(o object) bool { return o.has("completed", "request_throughput", "total_throughput") },

@@ -13,7 +13,6 @@ import (
 	"bench/experiment/stats"
 )
 
-// vllm is the JSON of `vllm bench serve --save-result`, with and without --save-detailed.
 var vllm = tool{
 	name: "vllm bench serve",
 	is: func(o object) bool {

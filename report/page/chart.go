@@ -127,7 +127,6 @@ type datum struct {
 
 func (d datum) value() []any { return []any{drawn(d.x), drawn(d.y), d.tip} }
 
-// drawn is a coordinate of four digits; a category stays.
 func drawn(v any) any {
 	if x, ok := v.(float64); ok {
 		return short(x)

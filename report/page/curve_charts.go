@@ -58,7 +58,6 @@ func (set *curveSet) latencies() []string {
 	})
 }
 
-// limited is the first of the latencies that the SLO limits, and its highest limited percentile; nil: none.
 func (c *curve) limited() *opening {
 	for _, metric := range shownLatencies {
 		for _, percentile := range slices.Backward(record.PercentileNames) {

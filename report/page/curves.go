@@ -44,7 +44,6 @@ type curve struct {
 	Predicted bool            `json:"predicted,omitempty"` // lies pale behind the measured curve
 }
 
-// opening is a latency and a percentile as the lists of the chart name them: TTFT, p95.
 type opening [2]string
 
 // mark is one point. A figure is an array: estimate; lower and upper end of its interval, null: no bound;
@@ -134,7 +133,6 @@ func groupOf(s *series.Series) string {
 	return s.Label()
 }
 
-// outputUnit is tok/s unless every point has its number of GPUs.
 func outputUnit(outcomes ...*report.Analysis) string {
 	if slices.ContainsFunc(outcomes, func(o *report.Analysis) bool { return !o.PerGPU() }) {
 		return "tok/s"
@@ -173,7 +171,6 @@ func (set *curveSet) mark(o *report.Analysis, s *series.Series, j int, run strin
 	return m
 }
 
-// perUserEnd is an end of the interval of tok/s/user; NaN: the TPOT has no bound.
 func perUserEnd(tpotMs float64) float64 {
 	if !(tpotMs > 0) || math.IsInf(tpotMs, 1) {
 		return math.NaN()
@@ -197,7 +194,6 @@ func loadLabel(s *series.Series, p *series.Point) string {
 	}
 }
 
-// statusWords are the statuses without a text of their own.
 var statusWords = map[diagnosis.Status]string{diagnosis.Ship: "ship: the operating point", diagnosis.Meets: "meets the SLO", diagnosis.NoSLO: "no SLO"}
 
 func whyAt(k series.LoadLimit, j int) string {
@@ -231,7 +227,6 @@ func gradeNumber(g stats.Grade) float64 {
 	return map[stats.Grade]float64{stats.Thin: 1, stats.Sound: 2}[g]
 }
 
-// limitsOf are the distinct limits of the SLO on percentiles of latencies, without those of classes.
 func limitsOf(s *series.Series) map[string][]float64 {
 	out := map[string][]float64{}
 	for i := range s.Points {

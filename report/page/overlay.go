@@ -43,7 +43,6 @@ func sidesOf(sides [2]compare.Side) multiRun {
 	return m
 }
 
-// addCurves overlays the curves of both sides, if a workload of both has several loads.
 func (v *comparisonView) addCurves(sides [2]compare.Side) error {
 	if len(sides[0].Runs) == 0 || len(sides[1].Runs) == 0 {
 		return nil

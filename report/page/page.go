@@ -123,7 +123,6 @@ func newFrame(charts bool) frame {
 	return f
 }
 
-// policy allows the style sheet and the scripts by their hashes, and nothing else.
 func policy(scripts ...string) string {
 	hashes := ""
 	for _, s := range scripts {

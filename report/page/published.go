@@ -12,7 +12,6 @@ type publishedMark struct {
 	Latency map[string]float64 `json:"latency"` // ms
 }
 
-// publishedMarks are the figures beside the points of a closed loop, each once.
 func publishedMarks(s *series.Series) []publishedMark {
 	var out []publishedMark
 	for i := range s.Points {

@@ -12,7 +12,6 @@ import (
 	"bench/report/parallel"
 )
 
-// observed is a row's requests and samples, reduced to what a page can carry.
 type observed struct {
 	row    *record.Row
 	series string
@@ -83,7 +82,6 @@ func (o *observed) read(r *report.Run, b budget) error {
 	return errors.Join(err, err2)
 }
 
-// ecdf is one latency of one class, as evenly spaced order statistics.
 type ecdf struct {
 	metric, class string // class empty: all
 	n, without    int    // completed requests with the latency (of itl: gaps); other requests of the window

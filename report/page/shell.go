@@ -5,7 +5,6 @@ import (
 	"html/template"
 )
 
-// Shell is the frame of a page of another package: the style and the theme of every page, with its own.
 type Shell struct {
 	Policy  string // allows its style and scripts by their hashes, and forms to its own server
 	Style   template.CSS

@@ -106,7 +106,6 @@ func panelAxes(names []string, xName string, edit func(k int, x *opts.XAxis, y *
 	return line
 }
 
-// setAxes puts the axes of panels in place of the chart's own.
 func (c *chart) setAxes(line *charts.Line, panels int) error {
 	axes, err := option(line)
 	if err != nil {
@@ -152,7 +151,6 @@ func (f figures) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// outside shades what is before and after the measurement window.
 func outside(row observed, p panel, k int) map[string]any {
 	from, to := p.start, p.start+p.bin*float64(len(p.lines[0].values))
 	area := func(a, b float64) []any {

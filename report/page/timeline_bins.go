@@ -17,7 +17,6 @@ type panel struct {
 	lines      []binned
 }
 
-// binned is a figure by bin; NaN: not collected.
 type binned struct {
 	name   string
 	values []float64
@@ -40,7 +39,6 @@ func (c clock) at(us int64) (int, bool) {
 	return min(int(float64(us-c.start)/c.width()), c.n-1), true
 }
 
-// clockOf runs from the first arrival to the last end.
 func clockOf(records []*record.Record, bins int) (clock, bool) {
 	c := clock{start: math.MaxInt64, end: math.MinInt64, n: bins}
 	for _, r := range records {
@@ -82,7 +80,6 @@ func panelsOf(row *record.Row, records []*record.Record, samples []*record.Sampl
 
 func collected(x float64) bool { return !math.IsNaN(x) }
 
-// inFlight is the mean concurrency of each bin.
 func (c clock) inFlight(records []*record.Record) []float64 {
 	out := make([]float64, c.n)
 	for _, r := range records {
@@ -234,7 +231,6 @@ var (
 	kvUsage = fromServer(func(r *telemetry.ServerReading) *float64 { return r.KVUsage })
 )
 
-// power is the sum over the GPUs that report it; nil: none does.
 func power(s *record.Sample) *float64 {
 	var sum *float64
 	for _, g := range s.GPUs {

@@ -81,7 +81,6 @@ func scaleOf(t *compare.Trend) (lo, hi float64) {
 	return lo, hi
 }
 
-// roundOut widens a scale to whole ticks, about four.
 func roundOut(lo, hi float64) (scale stats.Interval, tick float64) {
 	rough := (hi - lo) / 4
 	step := math.Pow(10, math.Floor(math.Log10(rough)))

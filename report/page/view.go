@@ -264,7 +264,6 @@ var hidden = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\\u[0-9a-f]{4}|\\.|[^\pL\pM\pN\pP\pS\p{Zs}]`)
 })
 
-// escapeJSON escapes every text of JSON as safetext.EscapeLines does.
 func escapeJSON(s string) string {
 	return hidden().ReplaceAllStringFunc(s, func(found string) string {
 		var was string

@@ -41,7 +41,6 @@ func (c *calls) work() {
 	}
 }
 
-// begin is the next call, as soon as its memory is free; ok is false if none is left.
 func (c *calls) begin() (i int, size int64, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
