@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -12,25 +13,18 @@ import (
 	"bench/report/compare"
 )
 
-func FigureWords(name string) string {
-	switch name {
-	case "requests_per_s":
-		return "requests/s"
-	case "output_tokens_per_s":
-		return "output tok/s"
-	case "prompt_tokens_per_s":
-		return "prompt tok/s"
-	case "output_tokens_per_s_per_gpu":
-		return "output tok/s/GPU"
-	case "goodput_requests_per_s":
-		return "goodput requests/s"
-	case experiment.AnswersValid:
-		return "valid answers"
-	case experiment.AnswersCorrect:
-		return "correct answers"
-	}
-	return MetricName(name)
+var figureWords = map[string]string{
+	"requests_per_s":              "requests/s",
+	"output_tokens_per_s":         "output tok/s",
+	"prompt_tokens_per_s":         "prompt tok/s",
+	"output_tokens_per_s_per_gpu": "output tok/s/GPU",
+	"goodput_requests_per_s":      "goodput requests/s",
+	experiment.AnswersValid:       "valid answers",
+	experiment.AnswersCorrect:     "correct answers",
 }
+
+// FigureWords is a figure of a comparison for people: "TPOT p50", "output tok/s".
+func FigureWords(name string) string { return cmp.Or(figureWords[name], MetricName(name)) }
 
 func metricWords(name string) string {
 	if i := strings.LastIndexByte(name, '_'); i > 0 && slices.Contains(experiment.SLOStats, name[i+1:]) {

@@ -85,23 +85,11 @@ func Exactly(x float64, u string) string {
 }
 
 func UnitWords(unit string) string {
-	switch unit {
-	case "1/s":
-		return "req/s"
-	case "tokens/s":
-		return "tok/s"
-	}
-	return unit
+	return cmp.Or(map[string]string{"1/s": "req/s", "tokens/s": "tok/s"}[unit], unit)
 }
 
 func severityKind(s record.Severity) Kind {
-	switch s {
-	case record.Invalid:
-		return Failed
-	case record.Caution:
-		return Undecided
-	}
-	return Faint
+	return cmp.Or(map[record.Severity]Kind{record.Invalid: Failed, record.Caution: Undecided}[s], Faint)
 }
 
 const moreMark = "…"

@@ -117,9 +117,10 @@ func (x *PlannedFigure) setNoise(with []sample) {
 	for _, s := range with {
 		duration += s.row.Summary.DurationS / float64(len(with))
 	}
-	x.noise = stats.NoiseOfRuns(pair{}.byRun(with, x.figure.scaled(with)), x.Present.BaseRuns, duration)
+	runs := pair{}.byRun(with, x.figure.scaled(with))
+	x.noise = stats.NoiseOfRuns(runs, x.Present.BaseRuns, duration)
 	if x.noise.DF < leastPlanDF {
-		x.Why = fmt.Sprintf("good runs with the figure: %d; the spread between runs needs %d", runsOf(with), leastPlanDF+1)
+		x.Why = fmt.Sprintf("good runs with the figure: %d; the spread between runs needs %d", len(runs), leastPlanDF+1)
 		return
 	}
 	x.power = stats.NewGatePower(x.noise.DF)
@@ -127,14 +128,6 @@ func (x *PlannedFigure) setNoise(with []sample) {
 }
 
 const leastPlanDF = 4
-
-func runsOf(samples []sample) int {
-	runs := map[*Run]bool{}
-	for _, s := range samples {
-		runs[s.run] = true
-	}
-	return len(runs)
-}
 
 // decide fills what depends on the number of gated figures, as they share the risk of a false alarm.
 func (p *Plan) decide() {

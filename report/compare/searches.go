@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -90,7 +91,7 @@ func answer(name string, base, changed []search) SearchAnswer {
 	first := changed[0].found.Search
 	a := SearchAnswer{Point: name, Goal: first.Goal, Axis: first.Axis, Base: hull(base), New: hull(changed),
 		Verdict: Inconclusive}
-	low := func(x LoadInterval) float64 { return orElse(x.Low, 0) }
+	low := func(x LoadInterval) float64 { return *cmp.Or(x.Low, new(float64)) }
 	switch a.Why = unlike(slices.Concat(changed, base)); {
 	case a.Why != "":
 	case a.Base.High != nil && low(a.New) > *a.Base.High:
@@ -101,13 +102,6 @@ func answer(name string, base, changed []search) SearchAnswer {
 		a.Why = "the intervals overlap"
 	}
 	return a
-}
-
-func orElse(x *float64, missing float64) float64 {
-	if x == nil {
-		return missing
-	}
-	return *x
 }
 
 // hull is the interval from the lowest to the highest of several answers; its best is their median.
