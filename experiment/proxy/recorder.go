@@ -158,7 +158,7 @@ func (r *recorder) read(x *exchange, inTime bool) {
 }
 
 // lose ends the copying of all conversations so far: one of them lacks a turn, it is not known which.
-func (r *recorder) lose() { r.p.shadow.lose(r.conversations.latest()) }
+func (r *recorder) lose() { r.p.shadow.lose(r.conversations.last) }
 
 func (r *recorder) class(body []byte) string {
 	var q struct{ Model string }

@@ -5,13 +5,11 @@ import (
 	"hash/maphash"
 	"net/http"
 	"regexp"
-	"sync"
 	"time"
 )
 
 // conversations recognises which requests are turns of one conversation. It keeps hashes under a key of its own, no
-// text, in bounded memory. It is safe for concurrent use; its cost is a pass over the body, so call it off the path of
-// the bytes.
+// text, in bounded memory. One goroutine uses it, off the path of the bytes: it decodes the body.
 //
 // The order of precedence: the session header; the state that the request names at the server (previous_response_id,
 // conversation); else its messages: a request that continues the messages of an earlier one is that conversation's
@@ -27,11 +25,10 @@ type conversations struct {
 	seed          maphash.Seed
 	limit         int // of the memory, in bytes
 
-	mu     sync.Mutex
 	bytes  int
 	known  map[uint64]*list.Element // of *place, by its key
 	recent list.List                // of *place, the most recently used first
-	last   int                      // number of the latest conversation
+	last   int                      // number of the latest conversation; 0 = none yet
 }
 
 const (
@@ -72,8 +69,6 @@ func (c *conversations) find(api string, header http.Header, body []byte) turn {
 	if c.sessionHeader != "" {
 		name = header.Get(c.sessionHeader)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.forget(time.Now())
 	var of *conversation
 	switch {
@@ -96,13 +91,6 @@ func (c *conversations) find(api string, header http.Header, body []byte) turn {
 func (c *conversations) begin(fromStart bool) *conversation {
 	c.last++
 	return &conversation{session: c.last, fromStart: fromStart}
-}
-
-// latest is the number of the latest conversation; 0 = none yet.
-func (c *conversations) latest() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.last
 }
 
 // named is the conversation under a name, which may begin one.
@@ -160,8 +148,6 @@ func (c *conversations) answered(t turn, id string) {
 	if id == "" || t.conversation == nil {
 		return
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.use(nameKey(c.seed, stateName, id)).last.conversation = t.conversation
 }
 
