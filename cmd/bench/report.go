@@ -79,8 +79,7 @@ and --precision add the roofline to a run that was measured without it, or with 
 	fl.StringVarP(&f.output, "output", "o", "", "`FILE` to write; - for stdout (default: report.html in the run for html, else stdout)")
 	fl.StringVar(&f.slo, "slo", "", "`LIMITS` in place of the runs' own: ttft_p95=300ms,error_rate=0.01, or a matrix (*.toml)")
 	fl.BoolVar(&f.recompute, "recompute", false, "derive everything again from the stored requests")
-	fl.StringVar(&f.on.Hardware, "hardware", "", "GPU under test, for the roofline, e.g. h100-sxm (default: the run's own)")
-	fl.IntVar(&f.on.GPUs, "gpus", 0, "number of GPUs (default: the run's own)")
+	hardwareFlags(fl, &f.on.Hardware, &f.on.GPUs, "the run's own")
 	fl.StringVar(&f.on.Precision, "precision", "", "precision of the weights, e.g. bf16, fp8 (default: the run's own)")
 	fl.BoolVar(&f.enforce, "enforce", false, "exit 3 unless every SLO is met by valid rows")
 	return cmd

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/spf13/pflag"
+
 	root "bench"
 	"bench/experiment/roofline"
 )
@@ -19,29 +21,26 @@ func readTables(stderr io.Writer) (roofline.Models, roofline.Hardware, error) {
 	if err != nil {
 		return nil, roofline.Hardware{}, fmt.Errorf("the built-in models: %w", err)
 	}
-	text, err := ownTable(roofline.ModelFile, root.ModelConfigs, stderr)
+	models, err := withOwn(builtin, roofline.ModelFile, root.ModelConfigs, roofline.ParseModels, stderr)
 	if err != nil {
 		return nil, roofline.Hardware{}, err
 	}
-	if text != nil {
-		own, err := roofline.ParseModels(text)
-		if err != nil {
-			return nil, roofline.Hardware{}, usage("reading entries for %s: %w", roofline.ModelFile, err)
-		}
-		builtin = builtin.With(own)
+	hardware, err := withOwn(roofline.BuiltinHardware(), roofline.HardwareFile, nil, roofline.ParseHardware, stderr)
+	return models, hardware, err
+}
+
+// withOwn is a built-in table behind the entries of the user's file, if there is one.
+func withOwn[T interface{ With(T) T }](builtin T, name string, known []byte, parse func([]byte) (T, error),
+	stderr io.Writer) (T, error) {
+	text, err := ownTable(name, known, stderr)
+	if err != nil || text == nil {
+		return builtin, err
 	}
-	hardware := roofline.BuiltinHardware()
-	if text, err = ownTable(roofline.HardwareFile, nil, stderr); err != nil {
-		return nil, roofline.Hardware{}, err
+	own, err := parse(text)
+	if err != nil {
+		return builtin, usage("reading entries for %s: %w", name, err)
 	}
-	if text != nil {
-		own, err := roofline.ParseHardware(text)
-		if err != nil {
-			return nil, roofline.Hardware{}, usage("reading entries for %s: %w", roofline.HardwareFile, err)
-		}
-		hardware = hardware.With(own)
-	}
-	return builtin, hardware, nil
+	return builtin.With(own), nil
 }
 
 // ownTable returns the text of the file in the working directory, else of the one beside the program; nil: none. A
@@ -65,6 +64,12 @@ func ownTable(name string, known []byte, stderr io.Writer) ([]byte, error) {
 		return text, nil
 	}
 	return nil, nil
+}
+
+// hardwareFlags registers the flags that state the hardware; otherwise is what counts without them.
+func hardwareFlags(fl *pflag.FlagSet, hardware *string, gpus *int, otherwise string) {
+	fl.StringVar(hardware, "hardware", "", "GPU: a name in the hardware table, e.g. h100-sxm (default: "+otherwise+")")
+	fl.IntVar(gpus, "gpus", 0, "number of GPUs (default: "+otherwise+")")
 }
 
 // unknownEntry adds to the error of an unknown name how to add it. nil stays nil.
