@@ -14,6 +14,8 @@ import (
 	"bench/experiment/workload"
 )
 
+// Search finds a rate or a concurrency: rate = { search = "slo", min = 1, max = 64 } in a row. Every
+// probe is a point of its own, at the probed load, and decided from its row alone.
 type Search struct {
 	Axis string `toml:"-" json:"axis"` // rate, concurrency
 	Goal string `toml:"search" json:"search"`

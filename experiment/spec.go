@@ -15,7 +15,8 @@ import (
 	"bench/experiment/workload"
 )
 
-// Spec is one point of a row. Its JSON is the input of the point's hash.
+// Spec is one point of a row: everything that decides what is sent, when, and how it is judged. Its JSON is
+// the input of the point's hash.
 type Spec struct {
 	Name   string `toml:"name" json:"name"`
 	Point  []Axis `toml:"-" json:"point,omitempty"` // the value of each axis, in the order of the row's keys

@@ -7,7 +7,8 @@ import (
 
 const SchemaDocument = "bench/report/v2"
 
-// Document is what the page carries under bench-data, and --format json writes.
+// Document is the answers of runs as data: the page carries it under bench-data, and --format json writes
+// it.
 type Document struct {
 	Schema string        `json:"schema"`
 	Runs   []DocumentRun `json:"runs"` // in the order of the arguments

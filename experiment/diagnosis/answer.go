@@ -14,8 +14,9 @@ import (
 	"bench/experiment/verdict"
 )
 
-// Answer is what a run answers. It is made once: terminal, JSON, HTML, Markdown and exit code decide nothing
-// themselves.
+// Answer is what a run answers: the operating point of each workload, what keeps higher loads from the SLO, how
+// sure that is, and what to run next. It is made once; terminal, JSON, HTML, Markdown and exit code print it and
+// decide nothing themselves. A workload is a series: the rows of one name that differ only in their load.
 type Answer struct {
 	Target []Fact   `json:"target"` // what was tested: as specified in the matrix and as the server reported
 	SLO    []string `json:"slo"`    // the limits; empty: no SLO

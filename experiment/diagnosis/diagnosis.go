@@ -46,6 +46,8 @@ func (b Bottleneck) Name() string {
 		UnknownBottleneck: "unknown"}[b]
 }
 
+// Diagnosis is the bottleneck of one point with its evidence. It is not a proof: Confirm names the
+// measurement that would settle it.
 type Diagnosis struct {
 	Series int    `json:"series"`           // index in the run's series
 	Point  int    `json:"point"`            // index in the series' points

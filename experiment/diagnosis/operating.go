@@ -12,6 +12,8 @@ import (
 	"bench/experiment/verdict"
 )
 
+// OperatingPoint is the load to ship: the highest one that meets the SLO, with its settings and figures. Figures
+// of repeats are their medians.
 type OperatingPoint struct {
 	Name string `json:"name"` // with the workload: "D-saturation, concurrency 32"
 	Load string `json:"load"`

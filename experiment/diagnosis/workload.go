@@ -29,6 +29,8 @@ type Workload struct {
 	Simulated bool `json:"simulated"`           // measured against a simulated server
 	Predicted bool `json:"predicted,omitempty"` // not measured
 
+	// Verdict is PASS with an operating point, FAIL if no point below the first that misses the SLO by its load can
+	// meet it, else UNDECIDED; empty: no SLO.
 	Verdict   stats.Verdict   `json:"verdict"`
 	Lead      string          `json:"lead"`            // SHIP, NOT YET, NO POINT MEETS THE SLO, MEASURED
 	Load      string          `json:"load"`            // of the quoted point: the operating point, else the one that the text is about

@@ -7,15 +7,20 @@ import (
 	"bench/experiment/telemetry"
 )
 
+// Leavers are the users of a row who left before their answer had ended, and what the server did with their requests.
 type Leavers struct {
-	Requests    int      `json:"requests"`           // of the window
-	BeforeFirst int      `json:"before_first_token"` // of them without any token
-	Tokens      int      `json:"tokens"`             // that they received
-	Aborted     *float64 `json:"server_aborted,omitempty"`
-	LeftInRow   int      `json:"left_in_row"`
+	Requests    int `json:"requests"`           // of the window
+	BeforeFirst int `json:"before_first_token"` // of them without any token
+	Tokens      int `json:"tokens"`             // that they received
+	// Aborted are the requests of the whole row that the server counted as aborted, and LeftInRow the ones whose users
+	// left; absent = not reported.
+	Aborted   *float64 `json:"server_aborted,omitempty"`
+	LeftInRow int      `json:"left_in_row"`
 	// Kept is the mean number of requests that the server had beyond those that the client had in flight; absent = the
 	// server does not report its requests, or less than fewestReadings readings.
-	Kept       *float64  `json:"kept_requests,omitempty"`
+	Kept *float64 `json:"kept_requests,omitempty"`
+	// FreedAfter is the mean time from a user's leaving until the server has no such request: Kept divided by the rate
+	// of leaving (Little's law).
 	FreedAfter *Estimate `json:"freed_after_s,omitempty"`
 }
 

@@ -4,7 +4,8 @@ import (
 	"math"
 )
 
-// Little is Little's law applied to the row. If it does not hold, a queue grew or drained, or records are missing.
+// Little is Little's law applied to the row: requests in flight = arrival rate × mean stay. It holds for
+// every steady load. If it does not, a queue grew or drained, or records are missing.
 type Little struct {
 	InFlight   float64 `json:"in_flight"`            // N: mean number of requests in flight
 	RequestsS  float64 `json:"ended_requests_per_s"` // λ: requests that ended in the window, of any phase and outcome

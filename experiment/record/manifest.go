@@ -45,6 +45,8 @@ type Manifest struct {
 	Predicted *Prediction `json:"predicted,omitempty"` // nothing was measured; absent = a measured run
 }
 
+// Prediction is what a predicted run stands for: the rows ran through a simulated engine in virtual time, with the
+// step times of the roofline.
 type Prediction struct {
 	Model     string    `json:"model"`
 	Hardware  string    `json:"hardware"`
@@ -84,17 +86,18 @@ func (p *Prediction) Lacks() []string {
 }
 
 type ServerStart struct {
-	N            int         `json:"n"`                 // from 1, over all attempts
-	Variant      string      `json:"variant"`           // the knobs, or the endpoint
-	Command      []string    `json:"command,omitempty"` // with the knobs' values; absent = an endpoint
-	Log          string      `json:"log,omitempty"`     // file name
-	StartedAt    time.Time   `json:"started_at"`
-	EndedAt      time.Time   `json:"ended_at,omitzero"`
-	ReadyS       float64     `json:"ready_s,omitempty"`        // from the command to the first answer of its ready path; absent = none, or an endpoint
-	FirstAnswerS *float64    `json:"first_answer_s,omitempty"` // from ready to the end of the first answer with tokens
-	Identity     string      `json:"identity,omitempty"`       // as in target
-	Target       *TargetInfo `json:"target,omitempty"`
-	Error        string      `json:"error,omitempty"` // why it was not usable, or how it ended
+	N            int       `json:"n"`                 // from 1, over all attempts
+	Variant      string    `json:"variant"`           // the knobs, or the endpoint
+	Command      []string  `json:"command,omitempty"` // with the knobs' values; absent = an endpoint
+	Log          string    `json:"log,omitempty"`     // file name
+	StartedAt    time.Time `json:"started_at"`
+	EndedAt      time.Time `json:"ended_at,omitzero"`
+	ReadyS       float64   `json:"ready_s,omitempty"`        // from the command to the first answer of its ready path; absent = none, or an endpoint
+	FirstAnswerS *float64  `json:"first_answer_s,omitempty"` // from ready to the end of the first answer with tokens
+	Identity     string    `json:"identity,omitempty"`       // as in target
+	// Target is the server as it reported itself; absent = as at the start before with the same variant.
+	Target *TargetInfo `json:"target,omitempty"`
+	Error  string      `json:"error,omitempty"` // why it was not usable, or how it ended
 
 }
 

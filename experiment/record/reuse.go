@@ -2,8 +2,9 @@ package record
 
 import "slices"
 
-// Reuse compares the cached tokens that the server reports with the possible ones: by usage over the completed
-// requests of the window with a report, by the server's counters over all requests of the row.
+// Reuse compares the cached tokens that the server reports with the possible ones. By usage it is over the
+// completed requests of the window with reported cached tokens; by the server's counters it is over all
+// requests of the row, of every phase.
 type Reuse struct {
 	Source         string `json:"source,omitempty"`       // "usage" or "counters"
 	BlockTokens    int    `json:"block_tokens,omitempty"` // in which hits are possible

@@ -42,6 +42,7 @@ type Row struct {
 	ColdStart   *ColdStart  `json:"cold_start,omitempty"`  // absent = a load
 	ServerLost  bool        `json:"server_lost,omitempty"` // the last requests did not reach the server: resume repeats the row
 
+	// What the checks take from outside the records.
 	ReasoningUnknown bool             `json:"reasoning_unknown,omitempty"`      // of a prediction that has no reasoning, as nothing states how long it is
 	PromptOverhead   *int             `json:"prompt_overhead_tokens,omitempty"` // around every prompt, the most of any class; absent = a row of another tool
 	ImageTokens      int              `json:"image_tokens,omitempty"`           // of each image in a prompt, by the server's count, the most of any class; 0 = no images, or not counted
@@ -78,16 +79,19 @@ type Row struct {
 	Cost        *Cost        `json:"cost,omitempty"`             // absent = see cost_missing
 	NoCost      string       `json:"cost_missing,omitempty"`
 
-	Client        *telemetry.Usage          `json:"client,omitempty"`  // this machine in the window; absent = no sample, or workers
-	Workers       []Worker                  `json:"workers,omitempty"` // that sent the requests in place of this machine, by number; absent = none
-	Host          telemetry.Host            `json:"host,omitzero"`     // load average of this machine before and after
-	Server        ServerState               `json:"server"`            // the server during the row
-	GPU           *telemetry.GPUUsage       `json:"gpu,omitempty"`     // the GPUs in the window; absent = not collected
-	Sampling      map[string]any            `json:"sampling"`          // the constant part of every request body
+	Client   *telemetry.Usage    `json:"client,omitempty"`  // this machine in the window; absent = no sample, or workers
+	Workers  []Worker            `json:"workers,omitempty"` // that sent the requests in place of this machine, by number; absent = none
+	Host     telemetry.Host      `json:"host,omitzero"`     // load average of this machine before and after
+	Server   ServerState         `json:"server"`            // the server during the row
+	GPU      *telemetry.GPUUsage `json:"gpu,omitempty"`     // the GPUs in the window; absent = not collected
+	Sampling map[string]any      `json:"sampling"`          // the constant part of every request body
+	// ClassSampling are further fields of the bodies of a class.
 	ClassSampling map[string]map[string]any `json:"class_sampling,omitempty"`
 	Omitted       []string                  `json:"omitted_parameters"` // request fields that the server refuses, left out
 }
 
+// Connections counts the connections that the row opened, and their set-up times. The set-up of a connection
+// that a request opens is part of its latencies (connect_us of the record).
 type Connections struct {
 	Ahead  int            `json:"opened_ahead"`  // before the first request
 	During int            `json:"opened_during"` // by requests; not counted over a proxy or HTTP/2
@@ -222,7 +226,8 @@ type Startup struct {
 	FirstTokenMs *float64 `json:"first_token_ms"` // of its first request; null = none arrived
 }
 
-// Cost is the cost of a row's output tokens, on which the whole price of the GPUs falls.
+// Cost is the cost of a row's output tokens at the throughput of its window. The whole price of the GPUs
+// falls on the output tokens.
 type Cost struct {
 	HourUSD       float64 `json:"hour_usd"` // of all GPUs
 	USDPerMillion float64 `json:"usd_per_million_output_tokens"`

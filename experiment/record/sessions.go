@@ -27,8 +27,10 @@ type Sessions struct {
 	TurnTime *stats.Summary `json:"turn_time_s,omitempty"`    // session time over the requests of the main agent
 	// ToolShare is the share of the sessions' time in which none of their requests was in flight: tools and users.
 	ToolShare *float64 `json:"tool_time_share,omitempty"`
-	Parallel  *float64 `json:"parallel_requests,omitempty"`
+	// Parallel is the mean number of a session's requests in flight while it had any.
+	Parallel *float64 `json:"parallel_requests,omitempty"`
 
+	// PerToken is E2E over output tokens, of the completed requests of the window.
 	PerToken *stats.Summary `json:"e2e_per_token_ms,omitempty"`
 	// Interactivity is 1 / p90 of PerToken: InferenceX's E2E-normalized interactivity of AgentX (MODELS.md). Absent =
 	// no completed request.

@@ -23,7 +23,8 @@ type Speculation struct {
 	LengthCI95       *stats.Interval `json:"acceptance_length_ci95,omitempty"`
 	// TokensPerStep is the mean number of tokens of a request's decode steps, with and without a draft: the tokens
 	// behind its first one / (those − accepted), of at least as many steps as drafts.
-	TokensPerStep  *float64 `json:"tokens_per_step,omitempty"`
+	TokensPerStep *float64 `json:"tokens_per_step,omitempty"`
+	// DraftedPerStep is the mean number of proposed tokens of these steps.
 	DraftedPerStep *float64 `json:"drafted_per_step,omitempty"`
 	// ByPosition are the shares of the drafts whose first, second, … token was accepted.
 	ByPosition []float64 `json:"acceptance_by_position,omitempty"`

@@ -46,7 +46,8 @@ func (r *Row) LoadWorkers() string {
 	return unit.Count(len(r.Workers)) + " on " + unit.Plural(len(hosts), "host")
 }
 
-// Worker is a process of bench work that sent a part of the row's requests. Times count from the common start.
+// Worker is one of several load workers of a row: a process of bench work, which sent a part of its requests. Their
+// times count from the start that all workers have in common.
 type Worker struct {
 	Worker      int    `json:"worker"` // its number, from 0
 	Host        string `json:"host"`   // name of its machine

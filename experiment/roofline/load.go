@@ -2,7 +2,9 @@ package roofline
 
 import "math"
 
-// Load is the expected times in a steady load with continuous batching; it does not apply to disaggregated prefill.
+// Load is the expected times of a server in a steady load: a number of requests in flight, or a rate of Poisson
+// arrivals. Prompts and decoding sequences share steps (continuous batching). It does not apply with disaggregated
+// prefill.
 type Load struct {
 	Concurrency float64 `json:"concurrency"`               // requests in flight, mean
 	Requested   float64 `json:"requested_per_s,omitempty"` // rate of arrivals, by AtRate

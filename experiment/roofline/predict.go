@@ -33,10 +33,12 @@ type Prediction struct {
 	Precision   string `json:"precision"`        // of the weights
 	KVPrecision string `json:"kv_precision"`     // of the KV cache
 
-	Params       int64   `json:"params"`
-	ActiveParams int64   `json:"active_params"`
-	KVBytes      float64 `json:"kv_bytes_per_token"`
-	KVGrowth     float64 `json:"kv_bytes_per_token_beyond_windows"`
+	Params       int64 `json:"params"`
+	ActiveParams int64 `json:"active_params"`
+	// KVBytes is a token's size over all layers, without copies, while it is within every window. KVGrowth is
+	// its size when it is beyond all windows.
+	KVBytes  float64 `json:"kv_bytes_per_token"`
+	KVGrowth float64 `json:"kv_bytes_per_token_beyond_windows"`
 
 	Input  float64 `json:"input_tokens"`
 	Cached float64 `json:"cached_tokens"`
@@ -57,7 +59,8 @@ type Prediction struct {
 	PublishedFor *published.Shapes    `json:"published_for,omitempty"`
 }
 
-// Rule is the common rule of thumb: each token reads all weights that it uses once, at the peak.
+// Rule is the common rule of thumb: each token reads all weights once (with experts: those that the token
+// uses), at the peak.
 type Rule struct {
 	WeightsGB float64 `json:"weights_gb"`
 	GBs       float64 `json:"bandwidth_gb_s"`
@@ -95,7 +98,8 @@ type Decoded struct {
 	Speculated *Speculated `json:"speculative,omitempty"`
 }
 
-// Peak is the expected peak throughput, with as many requests in flight as fit; fast engines exceed it.
+// Peak is the expected peak throughput: with as many requests in flight as fit. It is no limit: engines in the fast
+// half of the typical range exceed it.
 type Peak struct {
 	Batch     int     `json:"batch"`
 	Why       string  `json:"why"` // what limits the batch
@@ -104,8 +108,9 @@ type Peak struct {
 	OutputPer float64 `json:"output_tokens_per_s"`
 	PerGPU    float64 `json:"output_tokens_per_s_per_gpu"`
 	RequestsS float64 `json:"requests_per_s"`
-	LowPerS   float64 `json:"output_tokens_per_s_low"`
-	HighPerS  float64 `json:"output_tokens_per_s_high"`
+	// LowPerS and HighPerS are the output tokens/s at the slow and fast end of the typical range of TPOT.
+	LowPerS  float64 `json:"output_tokens_per_s_low"`
+	HighPerS float64 `json:"output_tokens_per_s_high"`
 }
 
 const mostTokens = 10_000_000

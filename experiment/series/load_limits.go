@@ -8,6 +8,8 @@ import (
 	"bench/experiment/unit"
 )
 
+// LoadLimit is one point that stands out in a series (max load within SLO, saturation, knee), or the reason
+// why none does.
 type LoadLimit struct {
 	Point *int   `json:"point"` // index in the series' points; null: none
 	Why   string `json:"why"`

@@ -13,6 +13,8 @@ import (
 	"bench/experiment/verdict"
 )
 
+// Point is one load of a series. Its figures are medians over the repeats; of a point to which a budget added longer
+// repeats they are the longest one's.
 type Point struct {
 	Rows []*record.Row `json:"-"`    // the repeats, in order; owned by the caller of FromRows
 	Load string        `json:"load"` // "concurrency 8", "rate 2/s", "rate inf"; "concurrency 6.4 (requested 8)" if workers waited for the client

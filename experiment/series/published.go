@@ -8,6 +8,8 @@ import (
 	"bench/experiment/stats"
 )
 
+// Published are figures that others published for the setup and the lengths of a point, beside its own: medians over
+// the repeats, 0 = not measured.
 type Published struct {
 	Concurrency  float64 `json:"concurrency"`           // mean in flight
 	TTFTMs       float64 `json:"ttft_from_send_p50_ms"` // published TTFTs count from sending, too

@@ -11,7 +11,8 @@ import (
 	"bench/experiment/unit"
 )
 
-// Resampled is where a LoadLimit is in series whose repeats are drawn at random from those of each point.
+// Resampled is the certainty of a LoadLimit: where it is in series whose repeats are drawn at random, with
+// replacement, from those of each point.
 type Resampled struct {
 	Share float64 `json:"share"` // of the draws with the same result
 	Low   *int    `json:"low"`   // 95 % of the draws that have a point have it from this one …

@@ -33,7 +33,9 @@ type Series struct {
 	Skipped  []string `json:"skipped,omitempty"`     // loads above a certain FAIL, which did not run
 	Beyond   string   `json:"skipped_why,omitempty"` // "beyond the FAIL at rate 16/s"
 	Headline *int     `json:"headline"`              // index in points: the highest load within the SLO, else the highest valid throughput
-	Frontier []int    `json:"frontier"`
+	// Points that no other point beats in both latency and throughput, by ascending latency; without invalid
+	// points and points whose n is too small for a p99.
+	Frontier []int `json:"frontier"`
 
 	Frontiers []Frontier `json:"frontiers"` // one for each pair of figures
 

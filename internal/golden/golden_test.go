@@ -21,6 +21,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -53,6 +54,20 @@ func run(m *testing.M) int {
 	}
 	return m.Run()
 }
+
+// readSources looks at each file that bench is built from, so that go test runs the cases again when one of them changes: go
+// notes which files a test looks at, but not what go build reads.
+var readSources = sync.OnceValue(func() error {
+	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && (d.Name() == ".git" || d.Name() == "testdata" || d.Name() == "results" || d.Name() == "benchmarks") {
+			return fs.SkipDir
+		}
+		if err == nil && !d.IsDir() {
+			_, err = os.Stat(path)
+		}
+		return err
+	})
+})
 
 // root is the repository, in which all commands run: the paths in their output are relative to it.
 const root = "../.."
@@ -192,6 +207,9 @@ type testCase struct {
 
 // golden runs a case, beside others.
 func golden(t *testing.T, name string, run func(*testCase)) {
+	if err := readSources(); err != nil {
+		t.Fatal(err)
+	}
 	t.Run(name, func(t *testing.T) {
 		t.Parallel()
 		c := &testCase{T: t, name: name, dir: t.TempDir(), files: map[string][]byte{}}

@@ -107,7 +107,8 @@ type Comparison struct {
 	Differences []Difference `json:"differences"` // between the sides as a whole
 	// a difference makes the figures incomparable: no point is tested
 	Refused bool `json:"refused"`
-	// WithoutRecords: "run: row"; absent = none. Their spread is estimated from their summaries.
+	// WithoutRecords are rows whose file of requests is missing, as "run: row"; absent = none. Their spread is
+	// estimated from their summaries.
 	WithoutRecords []string `json:"rows_without_records,omitempty"`
 	// GPU-seconds to the answer of all runs of a side; absent = not recorded, or GPUs not specified.
 	BaseGPUSeconds *float64 `json:"base_gpu_seconds,omitempty"`
@@ -117,7 +118,8 @@ type Comparison struct {
 	Searches []SearchAnswer `json:"searches,omitempty"`
 	Missing  []string       `json:"only_in_base"`
 	Added    []string       `json:"only_in_new"`
-	// Unmeasured are the points of only_in_base that new's matrix has, with the reason why new has no row.
+	// Unmeasured are the points of only_in_base that new's matrix has, each with the reason why new has no
+	// row of it.
 	Unmeasured map[string]string `json:"unmeasured_in_new,omitempty"`
 
 	NewBase *NewBase `json:"new_base,omitempty"` // no earlier run is comparable: nothing was compared

@@ -24,11 +24,13 @@ type Group struct {
 	GroupKey
 	Nights []Night `json:"-"` // by start
 	Trends []Trend `json:"trends"`
-	// Quiet is the number of nights since the last alarm for the worse, or since the first possible one; at most 100.
+	// Quiet is the number of nights since the last alarm for the worse, or since alarms were first possible;
+	// at most 100.
 	Quiet int `json:"quiet_nights"`
 	// Gates are the verdicts of the nights' gates; none: no run has a gate.json.
-	Gates       []GateNight `json:"gates,omitempty"`
-	UnreadGates []Unread    `json:"unread_gates,omitempty"`
+	Gates []GateNight `json:"gates,omitempty"`
+	// UnreadGates are the nights whose gate.json is unreadable.
+	UnreadGates []Unread `json:"unread_gates,omitempty"`
 }
 
 type GateNight struct {

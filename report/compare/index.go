@@ -13,7 +13,8 @@ const SchemaIndex = "bench/history/v3"
 
 const IndexName = ".bench-history.json"
 
-// Index caches what NewHistory needs of many runs. It can be deleted at any time.
+// Index caches what NewHistory needs of many runs. It can be deleted at any time: ReadNights makes it again
+// from the runs.
 type Index struct {
 	Schema string  `json:"schema"`
 	Nights []Night `json:"nights"`

@@ -19,7 +19,8 @@ type GateRecord struct {
 	Verdict     stats.Verdict `json:"verdict"`
 	Regressions []Regression  `json:"regressions"`
 	Undecided   []GatedFigure `json:"undecided"`
-	// RegressedSince is the first run with a regression that is not decided here: no base either. Absent = none.
+	// RegressedSince is the first run with a regression that this run's gate could not decide: a run with it
+	// is no base either. Absent = none is open.
 	RegressedSince string `json:"regressed_since,omitempty"`
 	// Disturbed marks a run of which the repeats of a gated figure scatter far more than those of earlier runs. It is
 	// no base, unless the next run scatters too: its noise would hide a regression.

@@ -8,8 +8,9 @@ import (
 	"bench/experiment/record"
 )
 
-// LeftOut is a run or row of base that is not comparable with new, while others are: one night on another server must
-// not end the comparison for as long as base has it.
+// LeftOut is a run of base, or one of its rows, that differs from new in what makes figures incomparable,
+// while others of base do not: one night on another server must not end the comparison for as long as base
+// has it.
 type LeftOut struct {
 	Run string `json:"run"`
 	Row string `json:"row,omitempty"` // or its point; empty: the whole run

@@ -12,7 +12,8 @@ import (
 
 const SchemaPlan = "bench/plan/v1"
 
-// Plan is which gated figures a recipe decides with the noise of earlier runs, and what the others need.
+// Plan lists which gated figures a recipe decides with the noise that earlier runs show, and what the others
+// need.
 type Plan struct {
 	Schema  string          `json:"schema"`
 	Run     string          `json:"newest_run"`

@@ -7,11 +7,13 @@ import (
 	"bench/experiment/stats"
 )
 
-// Quoted is how far the requests of one side carry a percentile; zero: the figure is none.
+// Quoted is how far the requests of one side carry a percentile. The zero value belongs to a figure that is
+// no percentile.
 type Quoted struct {
 	N     int         `json:"n"` // requests of the repeat with the fewest
 	Grade stats.Grade `json:"grade"`
-	// AtLeast is the lower end of the 95 % interval; absent = n is large enough, or too small for both ends.
+	// AtLeast is the lower end of the percentile's 95 % interval if n is too small for an upper end; absent =
+	// the median can be quoted, or n is too small for both.
 	AtLeast *float64 `json:"at_least,omitempty"`
 }
 

@@ -11,7 +11,8 @@ import (
 	"bench/experiment/stats"
 )
 
-// SearchAnswer is the highest load that meets the SLO, or that the server sustains, on both sides.
+// SearchAnswer is the answer of a search on both sides: the highest load that meets its SLO, or that the
+// server sustains.
 type SearchAnswer struct {
 	Point string       `json:"point"` // the row with its axes, except that of the load
 	Goal  string       `json:"goal"`  // slo or saturation
