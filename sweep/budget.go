@@ -18,7 +18,6 @@ import (
 // budget is the time that the run may take in all attempts; 0 = unlimited.
 func (r *run) budget() time.Duration { return time.Duration(r.m.Budget) }
 
-// spent is the time that the run took in all attempts.
 func (r *run) spent() time.Duration {
 	return r.spentBefore + seconds(r.watch.spent.TotalS) + time.Since(r.watch.since)
 }
@@ -34,7 +33,6 @@ func spentBy(attempts []record.Attempt) (sum time.Duration) {
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// takes is the expected duration of a row.
 func (r *run) takes(s *experiment.Spec) time.Duration {
 	if r.Takes != nil {
 		return r.Takes(s)
@@ -43,7 +41,6 @@ func (r *run) takes(s *experiment.Spec) time.Duration {
 	return d
 }
 
-// fits reports whether a row fits in the rest of the budget.
 func (r *run) fits(takes time.Duration) bool {
 	return r.m.Budget == 0 || r.spent()+takes <= r.budget()
 }
@@ -109,7 +106,6 @@ func (r *run) planAdded(s *experiment.Spec, picked bool, ids []string) {
 	}
 }
 
-// addedAs is the repeat of a point that a budget added as a row.
 func addedAs(s *experiment.Spec, row *record.Row) experiment.Spec {
 	again := *s
 	again.Repeat, again.Repeats, again.Added = row.Spec.Repeat, row.Spec.Repeat, row.Spec.Added

@@ -25,7 +25,6 @@ type Changed struct {
 // asideName is the directory of results that the attempt after those of a manifest replaces.
 func asideName(old *record.Manifest) string { return fmt.Sprintf("replaced-%d", len(old.Attempts)) }
 
-// noteAgain adds a finished row that is to run again.
 func (c *Changed) noteAgain(row *record.Row, reasons []string) {
 	if c.Again[row.ID] {
 		return
@@ -37,7 +36,6 @@ func (c *Changed) noteAgain(row *record.Row, reasons []string) {
 	note(c.why, row, reasons)
 }
 
-// noteEvaluated adds a finished row that is evaluated again.
 func (c *Changed) noteEvaluated(row *record.Row, reasons []string) {
 	if c.evaluated == nil {
 		c.evaluated = map[string][]string{}
@@ -109,7 +107,6 @@ func (r *run) reasons(row *record.Row, s *experiment.Spec, old *record.Manifest)
 	return reasons
 }
 
-// stated is what the matrix states of the target in place of what an earlier attempt's did.
 func (r *run) stated() *record.TargetInfo {
 	t := r.targetInfo()
 	t.ExtraBody = r.secrets.hideIn(r.m.Target.ExtraBody)
@@ -117,7 +114,6 @@ func (r *run) stated() *record.TargetInfo {
 	return &t
 }
 
-// targetFacts are what a row's hash covers of the target, by key.
 func targetFacts(t *record.TargetInfo, price *float64, api string) map[string]string {
 	return flat(map[string]any{
 		"target.api": api, "target.model": t.Model, "target.extra_body": t.ExtraBody,
@@ -125,7 +121,6 @@ func targetFacts(t *record.TargetInfo, price *float64, api string) map[string]st
 	})
 }
 
-// specFacts are what a row's hash covers of a point, by key.
 func specFacts(s *experiment.Spec) map[string]string {
 	own := *s
 	own.Expect, own.Search, own.SLO = "", nil, experiment.SLO{}

@@ -155,7 +155,6 @@ func (d directory) row(id string) (*record.Row, bool) {
 	return &row, true
 }
 
-// rowIDs lists the rows with a summary, sorted.
 func (d directory) rowIDs() ([]string, error) {
 	entries, err := os.ReadDir(d.path)
 	if err != nil {
@@ -202,7 +201,6 @@ func (d directory) discard() {
 	_ = os.Remove(d.path) // fails if it has other files
 }
 
-// stream is a file of the row in progress, written line by line by a W.
 type stream[W io.Closer] struct {
 	dir  directory
 	name string
@@ -236,7 +234,6 @@ func (s *stream[W]) end() error {
 	return nil
 }
 
-// finish commits the file.
 func (s *stream[W]) finish() error {
 	if err := errors.Join(s.end(), s.f.Sync(), s.f.Close()); err != nil {
 		return fmt.Errorf("writing %s: %w", s.name, err)
@@ -244,5 +241,4 @@ func (s *stream[W]) finish() error {
 	return s.dir.commit(s.name)
 }
 
-// abandon leaves the partial file.
 func (s *stream[W]) abandon() { _ = errors.Join(s.end(), s.f.Close()) }

@@ -27,7 +27,6 @@ type Starting struct {
 	LastLine func() string // of its log so far, safe at any time; empty: none
 }
 
-// Started is the begin of a run.
 type Started struct {
 	Dir         string
 	Total, Kept int           // rows in the plan, and those finished by an earlier attempt
@@ -35,7 +34,6 @@ type Started struct {
 	Spent       time.Duration // of the budget so far; 0 without one
 }
 
-// Begun is the begin of a row.
 type Begun struct {
 	Index, Total int // counts from 1, kept rows included
 	Spec         *experiment.Spec
@@ -43,7 +41,6 @@ type Begun struct {
 	Progress     *endpoint.Progress
 }
 
-// Skipped is a row that does not run.
 type Skipped struct {
 	Index, Total int
 	Spec         *experiment.Spec

@@ -11,7 +11,6 @@ import (
 	"bench/sweep/strict"
 )
 
-// expander expands one row into its points.
 type expander struct {
 	*reader
 	index         int
@@ -56,7 +55,6 @@ func (x *expander) expand() []experiment.Spec {
 	return points
 }
 
-// withinLimits refuses lists with too many combinations.
 func (x *expander) withinLimits(merged map[string]any) bool {
 	n, times := int64(1), int64(1)
 	if repeats, ok := merged["repeats"].(int64); ok && repeats > 0 {
@@ -74,8 +72,7 @@ func (x *expander) withinLimits(merged map[string]any) bool {
 	return x.count <= maxPoints
 }
 
-// merge overrides the defaults by the row, and their SLO and the matrix's by the row's, key by key. A cold
-// start has no SLO but its own: the others are about load.
+// A cold start has no SLO but its own: the others are about load.
 func (x *expander) merge() map[string]any {
 	merged := map[string]any{}
 	maps.Copy(merged, x.defaults)

@@ -22,7 +22,6 @@ func hardwareOf(t experiment.Target) hardware {
 	return hardware{t.Hardware, t.GPUs, t.Precision, t.GPUHourUSD}
 }
 
-// formerHardware is the hardware of a run as its manifest has it.
 func formerHardware(m *record.Manifest) hardware {
 	return hardware{m.Target.Hardware, m.Target.GPUs, m.Target.Precision, m.GPUHourUSD}
 }
@@ -98,7 +97,6 @@ func (r *run) pointOf(row *record.Row) *experiment.Spec {
 	return nil
 }
 
-// underLimits is a spec with the SLO of another one, class by class.
 func underLimits(own experiment.Spec, s *experiment.Spec) experiment.Spec {
 	own.SLO, own.Mix = s.SLO, slices.Clone(own.Mix)
 	for i := range own.Mix {
@@ -109,7 +107,6 @@ func underLimits(own experiment.Spec, s *experiment.Spec) experiment.Spec {
 	return own
 }
 
-// records are the requests of a finished row.
 func (d directory) records(id string) (out []*record.Record, err error) {
 	f, err := os.Open(d.file(id + recordsSuffix))
 	if err != nil {

@@ -14,10 +14,8 @@ type ServerChangedError struct {
 	Changes []record.Change
 }
 
-// mostChanges are shown of a changed server.
 const mostChanges = 8
 
-// Error implements error.
 func (e *ServerChangedError) Error() string {
 	var b strings.Builder
 	b.WriteString("the server is not the one of this run")

@@ -19,7 +19,6 @@ type Kept struct {
 	Spent   time.Duration // of its budget
 }
 
-// FindKept reads what a run keeps.
 func FindKept(m *Matrix, dir string) (*Kept, error) {
 	r := &run{Options: Options{Resume: dir, Server: &endpoint.Server{}}, m: m, secrets: findSecrets(m.Text)}
 	if err := r.open(); err != nil {
@@ -59,7 +58,6 @@ func FindKept(m *Matrix, dir string) (*Kept, error) {
 	return &Kept{done, r.changed, r.spentBefore}, nil
 }
 
-// findChanged notes a point whose finished row is not kept.
 func (r *run) findChanged(s *experiment.Spec, kept bool) {
 	if row, ok := r.dir.row(ID(s)); ok && !kept && r.before != nil {
 		r.changed.noteAgain(row, r.reasons(row, s, r.before))

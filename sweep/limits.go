@@ -34,7 +34,6 @@ type classLimits struct {
 	at  string // their path in the row
 }
 
-// LimitsFlag names a list of limits in messages.
 const LimitsFlag = "--slo"
 
 // ReadLimits reads limits from the SLO tables of a matrix file (*.toml), or from a list like
@@ -117,7 +116,6 @@ func set(table map[string]any, key, text string) {
 	table[key] = value
 }
 
-// fileLimits takes the SLO tables from a matrix.
 func fileLimits(file string, text []byte) (*Limits, error) {
 	doc, err := strict.Parse(file, text)
 	if err != nil {
@@ -146,7 +144,6 @@ func fileLimits(file string, text []byte) (*Limits, error) {
 	return l, nil
 }
 
-// limits are the limits of the expander's row. It reports mistakes in them.
 func (x *expander) limits() rowLimits {
 	merged := x.merge()
 	out := rowLimits{classes: map[string]classLimits{}, place: x.place}

@@ -1,22 +1,15 @@
 // Package sweep turns a matrix into rows, and rows into files. Its steps:
 //
-//   - Read and Parse decode the TOML strictly and expand its lists into points, the last key fastest
-//     (matrix, expand, search, zeros, secret); every mistake is collected with its place in the file
-//
-// (mistakes);
+//   - Read and Parse decode the TOML strictly and expand its lists into points, the last key fastest (matrix, expand,
+//     search, zeros, secret); every mistake is collected with its place in the file (mistakes);
 //   - points are repeated, multiplied by the servers of the matrix (variant) and put in order (order);
-//   - Run plans the rows that a directory lacks (plan), starts or reaches the server of each (servers),
-//
-// measures
-//
-//	them (run) and writes each atomically (directory, lock): a kill at any moment loses only the row in
-//
-// progress;
+//   - Run plans the rows that a directory lacks (plan), starts or reaches the server of each (servers), measures them
+//     (run) and writes each atomically (directory, lock): a kill at any moment loses only the row in progress;
 //   - with a budget, Run adds longer repeats of undecided points while they fit (budget).
 //
 // It prints nothing: Run reports its steps as events (event), which Message converts for programs (message).
-// Parsing and running are one package (about 2,700 lines), since a resumed run plans from both sides: a row
-// is kept if a point of today's matrix has its ID and its hash.
+// Parsing and running are one package, since a resumed run plans from both sides: a row is kept if a point of today's
+// matrix has its ID and its hash.
 package sweep
 
 import (
@@ -149,7 +142,6 @@ func readText(file string, text []byte, set []string, read func(*reader)) (*Matr
 	return r.m, nil
 }
 
-// reader parses one file and collects its problems.
 type reader struct {
 	doc      *strict.Document
 	root     map[string]any // keys not decoded yet
@@ -169,7 +161,6 @@ func (r *reader) bad(path, text, hint string) {
 	}
 }
 
-// under returns a function that reports problems in the table at a path.
 func (r *reader) under(table string) func(key, text, hint string) {
 	return func(key, text, hint string) { r.bad(strict.Join(table, key), text, hint) }
 }
@@ -288,7 +279,6 @@ func (r *reader) checkNames(rows []map[string]any) {
 	}
 }
 
-// checkFileName reports a name that cannot be part of a file name.
 func (r *reader) checkFileName(path, name string) {
 	control := func(c rune) bool { return c < ' ' || c == 0x7f || c == '\ufffd' }
 	if len(name) > 80 || strings.HasPrefix(name, ".") || strings.ContainsAny(name, `/\`) ||
@@ -317,7 +307,6 @@ func (r *reader) checkIDs(at string, points []experiment.Spec) {
 	}
 }
 
-// looksForLoad reports whether a row's table has a search.
 func looksForLoad(row map[string]any) bool {
 	for _, key := range []string{"rate", "concurrency"} {
 		if table, ok := row[key].(map[string]any); ok && table["search"] != nil {

@@ -7,7 +7,6 @@ import (
 	"bench/sweep/strict"
 )
 
-// mistake is one mistake, of one point or of several.
 type mistake struct {
 	path, text, hint string
 	axis             int // index of the axis that contains path; -1 = none
@@ -31,7 +30,6 @@ func (f *mistakes) add(m mistake, value int) {
 	f.values[m][value] = true
 }
 
-// collect returns a function that collects the mistakes of one point.
 func (x *expander) collect(choice []int) func(path, text, hint string) {
 	return func(path, text, hint string) {
 		for i, a := range x.axes {
@@ -44,7 +42,6 @@ func (x *expander) collect(choice []int) func(path, text, hint string) {
 	}
 }
 
-// report reports the mistakes, each at its place in the file.
 func (x *expander) report() {
 	for _, m := range x.mistakes.order {
 		if m.axis < 0 {
@@ -64,7 +61,6 @@ func (x *expander) report() {
 	}
 }
 
-// within reports whether a path is outer or a path inside it.
 func within(path, outer string) bool {
 	rest, ok := strings.CutPrefix(path, outer)
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')

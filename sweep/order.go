@@ -8,14 +8,12 @@ import (
 	"bench/experiment"
 )
 
-// Values of the key order.
 const (
 	OrderListed      = "listed"      // as written; the default
 	OrderBlocked     = "blocked"     // randomized blocks: shuffled by the seed within each round of repeats
 	OrderInterleaved = "interleaved" // variants alternate A B B A
 )
 
-// OrderText describes the order of execution.
 func (m *Matrix) OrderText() string {
 	switch m.Order {
 	case OrderBlocked:
@@ -26,9 +24,7 @@ func (m *Matrix) OrderText() string {
 	return "as written"
 }
 
-// inOrder returns the points of all repeats in order of execution. points has one entry for each point and
-// variant.
-//
+// inOrder takes one entry for each point and variant, and returns those of all repeats in order of execution.
 // As written, each variant runs all of its rows before the next one, so its server starts once. Randomized
 // blocks and the interleaved order start servers more often, which puts the difference between two starts
 // into the spread of the repeats.
@@ -49,7 +45,6 @@ func (m *Matrix) inOrder(points []experiment.Spec) []experiment.Spec {
 	return out
 }
 
-// rounds returns the points of each round of repeats.
 func rounds(points []experiment.Spec) [][]experiment.Spec {
 	most := 0
 	for _, p := range points {
@@ -154,7 +149,6 @@ func halvings(at, n int) int {
 	}
 }
 
-// Starts counts how often a server is started, for all points in their order.
 func (m *Matrix) Starts() int {
 	n := 0
 	for i := range m.Points {

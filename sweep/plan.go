@@ -21,7 +21,6 @@ import (
 	"bench/experiment/safetext"
 )
 
-// open opens the directory of the run to resume, or makes a new one.
 func (r *run) open() error {
 	if r.Resume != "" {
 		r.dir = directory{filepath.Clean(r.Resume)}
@@ -49,7 +48,6 @@ func (r *run) open() error {
 	}
 }
 
-// load reads the manifest of the run to resume.
 func (r *run) load() error {
 	r.manifest = record.Manifest{}
 	err := r.dir.readJSON(manifestFile, &r.manifest)
@@ -76,7 +74,6 @@ func (r *run) load() error {
 	return nil
 }
 
-// begin writes the manifest of this attempt.
 func (r *run) begin() error {
 	if r.Resume != "" { // again, now locked: another process may have ended just now
 		if err := r.load(); err != nil {
@@ -189,7 +186,6 @@ func (r *run) plan(before []record.Planned) error {
 	return r.planRemoved()
 }
 
-// planPoint adds a point to the plan if it is to be run, is finished, or was planned before.
 func (r *run) planPoint(s *experiment.Spec, picked bool, before []record.Planned) {
 	p := record.Planned{ID: ID(s), Name: s.Name, SpecHash: r.hash(s), State: "planned"}
 	_, there := r.kept(p)
@@ -217,7 +213,6 @@ func (r *run) planPoint(s *experiment.Spec, picked bool, before []record.Planned
 	r.manifest.Plan = append(r.manifest.Plan, p)
 }
 
-// planRemoved adds the rows that only an earlier matrix had.
 func (r *run) planRemoved() error {
 	planned := map[string]bool{}
 	for _, p := range r.manifest.Plan {
@@ -240,7 +235,6 @@ func (r *run) noRow() error {
 	return fmt.Errorf("no row matches --only %q\nhint: bench sweep --dry-run lists the rows", r.Only)
 }
 
-// checkLimits reports all rows that need more than the limits of this machine, and those without an end.
 func (r *run) checkLimits() error {
 	todo := map[string]bool{}
 	for _, p := range r.todo {
@@ -287,13 +281,11 @@ func (r *run) reusable(row *record.Row, hash string) bool {
 	return row.SpecHash == hash && !row.AllFailed() && !row.ServerLost
 }
 
-// hash covers everything that decides what a point measures: its spec, the API, the model, the fields of the
-// body, how requests are spread over servers and how the server is started. It leaves out the expectation (expect) and the reason for the point (a
-// search). Hardware and price are in it, as figures and verdicts of the row depend on them: evaluateKept renews the
-// hashes of rows when only these change.
+// hash covers everything that decides what a point measures; not its expectation (expect) and its reason (a search).
+// Hardware and price are in it, as figures and verdicts of the row depend on them: evaluateKept renews the hashes of
+// rows when only these change.
 func (r *run) hash(s *experiment.Spec) string { return r.hashOn(s, hardwareOf(r.m.Target)) }
 
-// hashOn is the hash of a point on stated hardware.
 func (r *run) hashOn(s *experiment.Spec, h hardware) string {
 	spec := *s
 	spec.Expect, spec.Search = "", nil

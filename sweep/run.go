@@ -48,7 +48,6 @@ type Options struct {
 	Event func(Event)
 }
 
-// Result is the end of a run.
 type Result struct {
 	Dir       string
 	Manifest  record.Manifest
@@ -58,7 +57,6 @@ type Result struct {
 // ResumeError is the error of a directory that cannot be resumed, or not with this matrix.
 type ResumeError struct{ text string }
 
-// Error implements error.
 func (e *ResumeError) Error() string { return e.text }
 
 type run struct {
@@ -124,7 +122,6 @@ func Run(ctx context.Context, m *Matrix, o Options) (*Result, error) {
 	return &r.result, errors.Join(err, r.end(err))
 }
 
-// all runs the rows without a result, on the one server or on each of several.
 func (r *run) all(ctx context.Context) error {
 	if r.m.Varies() {
 		return r.variants(ctx)
@@ -140,7 +137,6 @@ func (r *run) all(ctx context.Context) error {
 	return r.rows(ctx)
 }
 
-// announce emits Started.
 func (r *run) announce() {
 	done := 0
 	for _, p := range r.todo {
@@ -218,7 +214,6 @@ func firstError(row *record.Row) string {
 	return "see its records"
 }
 
-// row measures one point and writes its files.
 func (r *run) row(ctx context.Context, s *experiment.Spec, p record.Planned, index, total int, salt string) (*record.Row, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -347,7 +342,6 @@ func (r *run) mark(id string, row *record.Row) error {
 	return r.writeManifest()
 }
 
-// end writes the final manifest of this attempt.
 func (r *run) end(err error) error {
 	state := "done"
 	switch {

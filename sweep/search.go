@@ -14,7 +14,6 @@ import (
 	"bench/sweep/strict"
 )
 
-// extractSearch replaces the search of a row by the load that it begins at.
 func (x *expander) extractSearch(merged map[string]any) {
 	for _, axis := range []string{"rate", "concurrency"} {
 		table, ok := merged[axis].(map[string]any)
@@ -72,7 +71,6 @@ func (x *expander) toProbe(p *experiment.Spec, longest workload.Span, found func
 // defaultWindow stands for the windows that the search chooses until its first probe is known.
 const defaultWindow = workload.Span(30 * time.Second)
 
-// searching is a search with its finished probes.
 type searching struct {
 	first  *experiment.Spec // its first probe, the one in the matrix
 	rows   []*record.Row
@@ -191,7 +189,6 @@ func (k *searching) beat() (load float64) {
 	return load
 }
 
-// probed are the finished probes of a search, which may not be planned yet.
 func (r *run) probed(s *experiment.Spec) []*record.Row {
 	for _, k := range r.searches {
 		if k.first == s {

@@ -18,7 +18,6 @@ type secrets struct {
 	values []string // the longest first
 }
 
-// lazy is a pattern that is compiled at its first use.
 func lazy(text string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
 }
@@ -118,7 +117,6 @@ func secretFrom(line string, all bool) int {
 	return -1
 }
 
-// hideSpan masks a span of a line, except the punctuation of TOML.
 func (s *secrets) hideSpan(line string, from, to, least int) string {
 	span := line[from:to]
 	s.remember(span, least)
@@ -209,7 +207,6 @@ func (s secrets) mask(problems strict.Problems) strict.Problems {
 	return problems
 }
 
-// hide replaces the secrets in a message, also cut ones.
 func (s secrets) hide(text string) string {
 	const shown = 39 // runes of a long text that package strict shows
 	for _, v := range s.values {

@@ -57,7 +57,6 @@ type startError struct {
 	round int // repeat of the last row that it was the reason to pass over; 0 = none yet
 }
 
-// Error implements error.
 func (e *startError) Error() string { return e.err.Error() }
 
 func (e *startError) Unwrap() error { return e.err }
@@ -145,7 +144,6 @@ func (r *run) accept() error {
 	return r.writeManifest()
 }
 
-// withServer calls use while the server of a variant runs.
 func (r *run) withServer(ctx context.Context, v *Variant, use func(context.Context) error) error {
 	r.servers = append(r.servers, record.ServerStart{N: len(r.servers) + 1, Variant: v.Name, StartedAt: time.Now().UTC()})
 	r.serving = &r.servers[len(r.servers)-1]
@@ -164,7 +162,6 @@ func (r *run) withServer(ctx context.Context, v *Variant, use func(context.Conte
 	return r.start(ctx, v, use)
 }
 
-// start calls use while the server of a variant runs as a process.
 func (r *run) start(ctx context.Context, v *Variant, use func(context.Context) error) error {
 	endpoint := r.m.Target.Endpoint
 	base, err := experiment.BaseURL(endpoint)
@@ -217,7 +214,6 @@ func (r *run) start(ctx context.Context, v *Variant, use func(context.Context) e
 	return &startError{err: err}
 }
 
-// hide removes the secrets from a text.
 func (r *run) hide(text string) string {
 	if r.Server != nil {
 		text = r.Server.Hide(text)

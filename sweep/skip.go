@@ -8,7 +8,6 @@ import (
 	"bench/experiment/series"
 )
 
-// loadRan is what the runs of one load of a series showed.
 type loadRan struct {
 	variant string
 	load    float64
@@ -59,7 +58,6 @@ func (r *run) beyond(s *experiment.Spec) (reason string) {
 	return "beyond the FAIL at " + lowest.name
 }
 
-// skip marks the next row as skipped.
 func (r *run) skip(p record.Planned, s *experiment.Spec, reason string) error {
 	at := slices.IndexFunc(r.manifest.Plan, func(q record.Planned) bool { return q.ID == p.ID })
 	q := &r.manifest.Plan[at]

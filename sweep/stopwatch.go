@@ -16,14 +16,12 @@ type stopwatch struct {
 	lastRow float64 // spent.TotalS at the end of the last row, s; 0: none
 }
 
-// lap ends the lap, and adds it to a part of spent.
 func (w *stopwatch) lap(part *float64) {
 	d := w.next()
 	*part = record.RoundSeconds(*part + d)
 	w.spent.TotalS = record.RoundSeconds(w.spent.TotalS + d)
 }
 
-// rowLap ends the lap in which a row ran.
 func (w *stopwatch) rowLap(row *record.TimeSplit) {
 	w.spent.Add(row)
 	own := w.next() - row.TotalS

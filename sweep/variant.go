@@ -43,7 +43,6 @@ func (m *Matrix) variant(name string) *Variant {
 	return &m.Variants[at]
 }
 
-// readVariants checks [server] and the endpoints, and lists the variants.
 func (r *reader) readVariants(given bool) {
 	m := r.m
 	if given {
@@ -78,7 +77,6 @@ func (r *reader) readVariants(given bool) {
 	}
 }
 
-// variedKnobs are the settings of the knobs with more than one value.
 func variedKnobs(v server.Variant, k server.Knobs) []experiment.Axis {
 	var out []experiment.Axis
 	for _, s := range v {
@@ -89,7 +87,6 @@ func variedKnobs(v server.Variant, k server.Knobs) []experiment.Axis {
 	return out
 }
 
-// forVariants returns the points of a row for each variant.
 func (m *Matrix) forVariants(points []experiment.Spec) []experiment.Spec {
 	if !m.Varies() {
 		return points

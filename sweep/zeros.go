@@ -12,7 +12,6 @@ var (
 	zeroTableKeys = []string{"budget", "target.gpus", "target.timeout", "server.start_timeout", "server.stop_timeout"}
 )
 
-// checkZero reports a key of a table that states zero.
 func checkZero(table map[string]any, key string, bad func(path, text, hint string)) {
 	if !zeroAt(table, key) {
 		return
@@ -24,7 +23,6 @@ func checkZero(table map[string]any, key string, bad func(path, text, hint strin
 	bad(key, key+" is 0", hint)
 }
 
-// checkZeros reports stated zeros in a point that have no meaning.
 func checkZeros(values map[string]any, bad func(path, text, hint string)) {
 	for _, key := range zeroRowKeys {
 		checkZero(values, key, bad)
@@ -54,7 +52,6 @@ func checkEnd(values map[string]any, bad func(path, text, hint string)) {
 	}
 }
 
-// checkTimes reports stated zeros outside the rows.
 func (r *reader) checkTimes() {
 	for _, key := range zeroTableKeys {
 		checkZero(r.doc.Root, key, r.bad)

@@ -17,7 +17,6 @@ import (
 	"bench/sweep/strict"
 )
 
-// Exit codes, the same on every command.
 const (
 	codeDone        = 0
 	codeFailed      = 1
@@ -26,13 +25,11 @@ const (
 	codeInterrupted = 130
 )
 
-// exitError is an error with its exit code.
 type exitError struct {
 	code int
 	err  error
 }
 
-// Error implements error.
 func (e *exitError) Error() string { return e.err.Error() }
 
 func (e *exitError) Unwrap() error { return e.err }
@@ -42,14 +39,12 @@ func usage(format string, args ...any) error {
 	return &exitError{codeUsage, fmt.Errorf(format, args...)}
 }
 
-// cli is the environment of a command.
 type cli struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	args           []string // the command line, without the program's name
 }
 
-// bench runs one command line and returns its exit code.
 func bench(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, args []string) int {
 	root := newRoot(&cli{stdin, stdout, stderr, args})
 	root.SetArgs(args)
@@ -150,7 +145,6 @@ It reports the operating point, the bottleneck, and how reliable the figures are
 	return root
 }
 
-// nearestFlag is the flag that an unknown one was probably meant to be.
 func nearestFlag(cmd *cobra.Command, word string) (string, bool) {
 	var known []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
@@ -166,7 +160,6 @@ func find(cmd *cobra.Command, name ...string) *cobra.Command {
 	return found
 }
 
-// onlyCommands runs a group of commands: help without an argument, else an error.
 func onlyCommands(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return cmd.Help()
@@ -203,7 +196,6 @@ func (c *cli) newHelp() *cobra.Command {
 	}
 }
 
-// positional makes a violation of a rule for positional arguments a usage error with a hint.
 func positional(rule cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := rule(cmd, args); err != nil {
@@ -217,7 +209,6 @@ func positional(rule cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-// takes is the arguments part of a command's usage line.
 func takes(cmd *cobra.Command) string {
 	_, words, ok := strings.Cut(cmd.Use, " ")
 	if !ok {

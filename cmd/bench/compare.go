@@ -138,7 +138,6 @@ func (c *cli) writeComparison(f *compareFlags, result *compare.Comparison) error
 	return c.deliver(output, "comparison", render)
 }
 
-// screenFor is the screen that text for --output is read on.
 func (c *cli) screenFor(output string) report.Screen {
 	if output != "" {
 		return report.Screen{}
@@ -146,7 +145,6 @@ func (c *cli) screenFor(output string) report.Screen {
 	return screenOf(c.stdout)
 }
 
-// deliver renders to a file or to stdout.
 func (c *cli) deliver(output, what string, render func(io.Writer) error) error {
 	if output == "" || output == "-" {
 		var b bytes.Buffer
@@ -163,7 +161,6 @@ func (c *cli) deliver(output, what string, render func(io.Writer) error) error {
 	return err
 }
 
-// verdict returns the error of a gate that is not met, or of a refused comparison.
 func (f *compareFlags) verdict(result *compare.Comparison) error {
 	if f.gate && result.Gate.Passes || result.NewBase != nil {
 		return nil
@@ -184,7 +181,6 @@ func (f *compareFlags) verdict(result *compare.Comparison) error {
 	return usage("not compared: %s\nhint: if that is what you compare: --allow %s", strings.Join(keys, ", ")+" differ", strings.Join(keys, ","))
 }
 
-// nothingCompared is the error of a comparison in which no point was compared.
 func nothingCompared(result *compare.Comparison) error {
 	refused := 0
 	for i := range result.Points {

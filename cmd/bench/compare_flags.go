@@ -13,7 +13,6 @@ import (
 	"bench/sweep/strict"
 )
 
-// options checks the flags, all at once; args is the number of arguments.
 func (f *compareFlags) options(args int) (compare.Options, error) {
 	var o compare.Options
 	var wrong []string
@@ -99,7 +98,6 @@ const (
 	mostBase    = 60
 )
 
-// lastGood is the number of runs of a --base.
 func lastGood(base string) (int, error) {
 	name, number, given := strings.Cut(base, ":")
 	if name != "last-good" {
@@ -115,7 +113,6 @@ func lastGood(base string) (int, error) {
 	return n, nil
 }
 
-// compareArgs takes one or two results.
 func compareArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 2 {
 		return usage("%s takes %s, got %d arguments\nhint: quote a glob, so that the shell does not expand it: 'results/chat/2026*'", cmd.CommandPath(), takes(cmd), len(args))
@@ -123,7 +120,6 @@ func compareArgs(cmd *cobra.Command, args []string) error {
 	return positional(cobra.RangeArgs(1, 2))(cmd, args)
 }
 
-// thresholdsOf returns the thresholds of changed's matrix, overridden by the given ones.
 func (f *compareFlags) thresholdsOf(changed compare.Side, given experiment.Gate) (experiment.Gate, error) {
 	var g experiment.Gate
 	for _, run := range changed.Runs {

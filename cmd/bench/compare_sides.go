@@ -12,7 +12,6 @@ import (
 	"bench/report/foreign"
 )
 
-// compared compares BASE with NEW, or two parts of one run.
 func (c *cli) compared(f *compareFlags, args []string, o compare.Options) (*compare.Comparison, error) {
 	if len(args) == 1 {
 		return c.comparedWithin(f, args[0], o)
@@ -49,7 +48,6 @@ func (f *compareFlags) measured(sides ...compare.Side) error {
 	return nil
 }
 
-// comparedWithEarlier compares a run with the last good ones beside it.
 func (c *cli) comparedWithEarlier(f *compareFlags, run compare.Run, o compare.Options) (*compare.Comparison, error) {
 	var err error
 	if o.Gate, err = f.thresholdsOf(compare.Side{Runs: []compare.Run{run}}, o.Gate); err != nil {
@@ -83,7 +81,6 @@ func (c *cli) keepGate(f *compareFlags, run compare.Run, result *compare.Compari
 	return nil
 }
 
-// comparedWithin compares two parts of one run.
 func (c *cli) comparedWithin(f *compareFlags, arg string, o compare.Options) (*compare.Comparison, error) {
 	side, err := foreign.LoadSide(arg)
 	if err != nil {

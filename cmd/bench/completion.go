@@ -13,7 +13,6 @@ var shells = map[string]struct{ needs, example string }{
 	"powershell": {"Put the line into your profile to load it in each shell.", `  bench completion powershell | Out-String | Invoke-Expression`},
 }
 
-// nameCompletion gives cobra's command for completion scripts the help of the others.
 func nameCompletion(completion *cobra.Command) {
 	completion.Short = "write the completion script for a shell"
 	completion.Long = "completion writes a script that completes the commands, flags and file names of bench in a shell."

@@ -16,7 +16,6 @@ import (
 	"bench/sweep"
 )
 
-// conclude writes the report, prints the table, and decides the exit code.
 func (c *cli) conclude(result *sweep.Result, runErr error, f *sweepFlags) error {
 	if result == nil || result.Dir == "" {
 		if endpoint.Interrupted(runErr) {
@@ -52,7 +51,6 @@ func (c *cli) conclude(result *sweep.Result, runErr error, f *sweepFlags) error 
 	return nil
 }
 
-// render writes report.html and summary.md, and prints the table unless quiet.
 func (c *cli) render(run *report.Run, quiet bool) error {
 	html := filepath.Join(run.Dir, "report.html")
 	if err := writeWhole(html, func(w io.Writer) error { return page.Runs(w, run) }); err != nil {
@@ -83,7 +81,6 @@ func writeWhole(name string, render func(io.Writer) error) error {
 	})
 }
 
-// checkFormat refuses a --format that is not in the list.
 func checkFormat(format string, known ...string) error {
 	if slices.Contains(known, format) {
 		return nil

@@ -109,7 +109,6 @@ func (f *sweepFlags) target(ctx context.Context, m *sweep.Matrix, config mock.Co
 	return "http://" + l.Addr().String() + "/v1", server.Describe(), stop, nil
 }
 
-// reach connects to a server, and checks that the picked rows fit its context.
 func (c *cli) reach(ctx context.Context, m *sweep.Matrix, f *sweepFlags, base, key string) (*endpoint.Server, error) {
 	picked, err := pickRows(m, f.only)
 	if err != nil {
@@ -135,7 +134,6 @@ func (c *cli) reach(ctx context.Context, m *sweep.Matrix, f *sweepFlags, base, k
 	return server, nil
 }
 
-// reachFor connects to the servers of some points, and waits while a model loads.
 func (c *cli) reachFor(ctx context.Context, points []experiment.Spec, t experiment.Target, base, key string, loading time.Duration) (*endpoint.Server, error) {
 	return endpoint.AwaitLoaded(ctx, loading, c.loading, func() (*endpoint.Server, error) {
 		server, err := endpoint.Reach(ctx, t, base, key, experiment.APIs(points, t))

@@ -10,7 +10,6 @@ import (
 	"bench/sweep/strict"
 )
 
-// stated is a value of [target] that names an entry of a table.
 type stated struct {
 	key, value, what string
 	known            []string // names in the table

@@ -27,7 +27,6 @@ func (c *cli) setHelp(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 }
 
-// helpText is the help of a command in lines of at most width columns.
 func helpText(cmd *cobra.Command, width int) string {
 	var b strings.Builder
 	put := func(lines ...string) { b.WriteString(strings.Join(lines, "\n") + "\n") }
@@ -63,7 +62,6 @@ func helpText(cmd *cobra.Command, width int) string {
 	return b.String()
 }
 
-// commandLines are commands below cmd, by use.
 func commandLines(cmd *cobra.Command, groups []helpGroup, width int) (lines []string) {
 	for _, g := range groups {
 		lines = append(lines, "", g.title+":")
@@ -146,7 +144,6 @@ func exampleLines(text string, width int) []string {
 	return lines
 }
 
-// backslashed breaks a command into lines that a shell joins.
 func backslashed(command, indent string, width int) []string {
 	const glue = "\x00"
 	command = oneWord.ReplaceAllStringFunc(command, func(s string) string {
@@ -163,13 +160,11 @@ func backslashed(command, indent string, width int) []string {
 	return lines
 }
 
-// helpGroup is a title of a help page with the flags or commands below it.
 type helpGroup struct {
 	title string
 	names []string
 }
 
-// commandGroups are the commands below one; the daily ones of bench.
 func commandGroups(cmd *cobra.Command) []helpGroup {
 	if !cmd.HasAvailableSubCommands() {
 		return nil
@@ -200,7 +195,6 @@ func flagsByUse(cmd *cobra.Command) []helpGroup {
 	return append(groups, rest)
 }
 
-// widthOfFlags is the width of the widest flag of a command, up to widestFlag.
 func widthOfFlags(cmd *cobra.Command) int {
 	n := 0
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
@@ -230,7 +224,6 @@ func flagName(f *pflag.Flag) string {
 	return name + " " + value
 }
 
-// flagText is what a flag does, with its default.
 func flagText(f *pflag.Flag) string {
 	_, text := pflag.UnquoteUsage(f)
 	if value := defaultOf(f); value != "" {
@@ -239,7 +232,6 @@ func flagText(f *pflag.Flag) string {
 	return text
 }
 
-// flagLines are a flag and its text, aligned with the others of its command.
 func flagLines(f *pflag.Flag, names, width int) []string {
 	name, text, indent := flagName(f), flagText(f), strings.Repeat(" ", names+2)
 	if columns.Width(name) <= names {

@@ -1,6 +1,5 @@
 package main
 
-// daily are the commands of the first page of help.
 var daily = []helpGroup{{"Commands", []string{"init", "sweep", "report", "compare", "serve", "trace"}}}
 
 // commandsByUse are all commands, in the order of bench help all.
@@ -76,7 +75,6 @@ var flagUses = map[string][]helpGroup{
 	},
 }
 
-// Groups of flags that several commands share.
 var (
 	keyUses = []string{"api-key-env", "api-key-file", "api-key"}
 )

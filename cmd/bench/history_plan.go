@@ -14,7 +14,6 @@ import (
 	"bench/report/foreign"
 )
 
-// plan reports what the gate of the newest run decides with the noise of its good earlier runs.
 func (c *cli) plan(f *historyFlags, dir string) error {
 	var wrong []string
 	given := parseThresholds(f.thresholds,
@@ -46,7 +45,6 @@ func (c *cli) plan(f *historyFlags, dir string) error {
 	}[f.format])
 }
 
-// newestRun is the newest run of bench below a directory.
 func (c *cli) newestRun(dir string) (compare.Run, error) {
 	nights, err := c.nights(dir)
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 )
 
-// errInterruptedEarly is the error of a run that a signal ended before its first row.
 var errInterruptedEarly = &exitError{codeInterrupted, errors.New("interrupted before anything was measured")}
 
 // interruptible runs what reads files and computes: a signal ends the wait for it at once, however large a file is. Such

@@ -64,7 +64,6 @@ func (k *keyFlags) resolve(f *pflag.FlagSet, stderr io.Writer) (string, error) {
 	return clean(key, "API key", k.env)
 }
 
-// variable matches the usual names of environment variables.
 var variable = regexp.MustCompile(`^[A-Z][A-Z0-9_]*$`)
 
 // clean trims a key or token, and refuses one that cannot be a header value, without showing it.
@@ -81,7 +80,6 @@ func clean(key, what, from string) (string, error) {
 	return key, nil
 }
 
-// mask replaces a secret.
 const mask = "<redacted>"
 
 // looksSecret matches flags, also mistyped ones, whose values must not be shown.
@@ -94,7 +92,6 @@ func isSecret(flag string) bool {
 	return looksSecret.MatchString(flag) && !countsTokens.MatchString(flag)
 }
 
-// redacted returns the command line without its secrets.
 func redacted(args []string) []string {
 	out := []string{"bench"}
 	before := ""

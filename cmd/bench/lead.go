@@ -23,7 +23,6 @@ import (
 	"bench/sweep/workers"
 )
 
-// leadFlags are the flags of a sweep whose load other processes send.
 type leadFlags struct {
 	workers                     int
 	listen                      string
@@ -38,7 +37,6 @@ func (f *leadFlags) register(fl *pflag.FlagSet) {
 	fl.StringVar(&f.private, "tls-key", "", "key `FILE` (PEM) of the certificate")
 }
 
-// tokenEnv is the environment variable with the token of leader and workers.
 const tokenEnv = "BENCH_TOKEN"
 
 func tokenFlag(fl *pflag.FlagSet, into *string) {
@@ -60,7 +58,6 @@ func readToken(file string) (string, error) {
 	return clean(string(text), "token", file)
 }
 
-// check refuses flags that make no sense.
 func (f *leadFlags) check(fl *pflag.FlagSet) error {
 	if err := checkNumber(fl, f.workers); err != nil {
 		return err
@@ -76,7 +73,6 @@ func (f *leadFlags) check(fl *pflag.FlagSet) error {
 	return nil
 }
 
-// checkNumber refuses a number of load workers.
 func checkNumber(fl *pflag.FlagSet, n int) error {
 	if err := positive(fl, "workers"); err != nil {
 		return err
@@ -87,7 +83,6 @@ func checkNumber(fl *pflag.FlagSet, n int) error {
 	return nil
 }
 
-// checkWorkers refuses a matrix that workers can't send.
 func (f *leadFlags) checkWorkers(m *sweep.Matrix, picked []experiment.Spec) error {
 	if f.workers == 0 {
 		return nil
@@ -98,7 +93,6 @@ func (f *leadFlags) checkWorkers(m *sweep.Matrix, picked []experiment.Spec) erro
 	return nil
 }
 
-// crew is a leader whose workers join over HTTP.
 type crew struct {
 	*workers.Leader
 	url   string
@@ -106,7 +100,6 @@ type crew struct {
 	end   func(reason string)
 }
 
-// lead listens for workers.
 func (c *cli) lead(ctx context.Context, f *leadFlags) (*crew, error) {
 	token, err := readToken(f.token)
 	if err != nil {
@@ -141,7 +134,6 @@ func (c *cli) lead(ctx context.Context, f *leadFlags) (*crew, error) {
 	return x, nil
 }
 
-// open opens the listener, with TLS if there is a certificate.
 func (f *leadFlags) open(ctx context.Context) (l net.Listener, scheme string, err error) {
 	var pair tls.Certificate
 	if f.certificate != "" {
@@ -171,7 +163,6 @@ func reachable(a net.Addr) string {
 // joining is how long the leader waits for its workers: a scheduler may place them one after the other.
 const joining = time.Hour
 
-// await waits until all workers are there.
 func (x *crew) await(ctx context.Context, c *cli, of int) error {
 	shown := false
 	err := x.Await(ctx, joining, func(n int) {
@@ -208,7 +199,6 @@ func ownBuild() (workers.Build, error) {
 	return b, nil
 }
 
-// reasonOf is why the leader ends, for the workers.
 func reasonOf(err error) string {
 	switch {
 	case err == nil:

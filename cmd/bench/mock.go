@@ -80,7 +80,6 @@ func (f *mockFlags) register() {
 	fl.StringVar(&f.own.APIKey, "require-api-key", "", "API key that requests must have")
 }
 
-// mockTable is the table [mock] with the flags in front of it.
 type mockTable struct {
 	mock.Config
 	*mockFlags
@@ -106,7 +105,6 @@ func (t *mockTable) Check(bad func(key, problem, hint string)) {
 	})
 }
 
-// mockConfig reads the table [mock] of a file, if one is named, with what the flags change.
 func (c *cli) mockConfig(f *mockFlags, files []string) (mock.Config, error) {
 	none := mock.Config{}
 	table := &mockTable{mockFlags: f}
@@ -132,7 +130,6 @@ func (c *cli) mockConfig(f *mockFlags, files []string) (mock.Config, error) {
 	return table.Config, nil
 }
 
-// mock serves until ctx is done.
 func (c *cli) mock(ctx context.Context, config mock.Config, listen string) error {
 	server, err := mock.New(config)
 	if err != nil {

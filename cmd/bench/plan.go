@@ -12,7 +12,6 @@ import (
 	"bench/sweep/forecast"
 )
 
-// planText is what --dry-run prints on a screen.
 func planText(m *sweep.Matrix, k forecast.Known, screen report.Screen) (string, error) {
 	p, err := forecast.NewPlan(m, k)
 	if err != nil {

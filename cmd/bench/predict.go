@@ -16,7 +16,6 @@ import (
 	"bench/sweep/strict"
 )
 
-// predictFlags are the flags of `bench predict`, and the keys that --set states.
 type predictFlags struct {
 	set  []string
 	keys predictKeys
@@ -62,7 +61,6 @@ type predictKeys struct {
 	} `toml:"workload"`
 }
 
-// predictText are the tables of predictKeys.
 const predictText = "[target]\n[mock]\n[layout]\n[workload]\n"
 
 func newPredict(c *cli) *cobra.Command {
@@ -171,7 +169,6 @@ func (f *predictFlags) readKeys(batches bool) error {
 	return nil
 }
 
-// work is the workload to predict, without its speculation.
 func (k *predictKeys) work() roofline.Workload {
 	w := k.Workload
 	return roofline.Workload{
@@ -267,7 +264,6 @@ func (f *predictFlags) setup(c *cli, models roofline.Models, hardware roofline.H
 	return s, work, errors.Join(unknownEntry(model), unknownEntry(device), unknownEntry(draft))
 }
 
-// checkNames refuses missing and contradicting flags and keys.
 func (f *predictFlags) checkNames() error {
 	var open []string
 	if f.keys.Target.Model == "" && f.keys.Target.ModelConfig == "" {
@@ -286,7 +282,6 @@ func (f *predictFlags) checkNames() error {
 	return nil
 }
 
-// check reports every mistake in the numbers.
 func check(s roofline.Setup, work roofline.Workload) error {
 	if err := errors.Join(s.Check(), work.Check()); err != nil {
 		return usage("%w\nhint: bench predict --help", err)
@@ -298,7 +293,6 @@ func check(s roofline.Setup, work roofline.Workload) error {
 	return nil
 }
 
-// modelEntry converts a config.json and prints the entry.
 func (c *cli) modelEntry(f *predictFlags) error {
 	m, err := f.readHF(c)
 	if err != nil {

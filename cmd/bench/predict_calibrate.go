@@ -17,7 +17,6 @@ import (
 	"bench/report/foreign"
 )
 
-// withSeriesHint adds to the error of a fit how to measure points that determine it.
 func withSeriesHint(err error) error {
 	var vague *roofline.UnidentifiableError
 	if errors.As(err, &vague) {
@@ -57,7 +56,6 @@ func (f *predictFlags) measured(stderr io.Writer) (series.Calibration, error) {
 	return c, nil
 }
 
-// checkSame refuses to fit one model or device to the times of another.
 func checkSame(s roofline.Setup, run *record.Roofline) error {
 	if s.Model.ID == run.Model && s.Device.ID == run.Hardware {
 		return nil

@@ -22,7 +22,6 @@ import (
 // withoutMatrix are the flags that `bench predict MATRIX` does not take, with the key of a row that means the same.
 var withoutMatrix = map[string]string{"input": "input", "output": "output", "batch": "concurrency"}
 
-// matrixOnly are those that need a matrix.
 var matrixOnly = []string{"out", "only"}
 
 func checkEngine(name string) error {
@@ -32,7 +31,6 @@ func checkEngine(name string) error {
 	return usage("unknown engine %q\nhint: --set mock.engine=%s", name, strings.Join(roofline.EngineNames, ", "))
 }
 
-// checkMatrixFlags refuses flags of the other form of the command.
 func checkMatrixFlags(cmd *cobra.Command, matrix bool) (err error) {
 	cmd.Flags().Visit(func(fl *pflag.Flag) {
 		switch {
@@ -49,7 +47,6 @@ func checkMatrixFlags(cmd *cobra.Command, matrix bool) (err error) {
 // predictedTable is the table [mock] of a matrix to predict, whose hardware may be that of [target].
 type predictedTable struct{ mock.Config }
 
-// Check implements sweep.Extension.
 func (t *predictedTable) Check(bad func(key, problem, hint string)) {
 	c := t.Config
 	if c.Hardware == "" {
@@ -58,7 +55,6 @@ func (t *predictedTable) Check(bad func(key, problem, hint string)) {
 	c.Check(bad)
 }
 
-// predictMatrix runs a matrix in virtual time.
 func (c *cli) predictMatrix(cmd *cobra.Command, f *predictFlags, file string) error {
 	if err := errors.Join(checkMatrixFlags(cmd, true), checkFormat(f.format, "text", "json")); err != nil {
 		return err

@@ -30,7 +30,6 @@ type reportFlags struct {
 	on        experiment.Target // hardware, gpus and precision in place of the runs' own; zero: those of the runs
 }
 
-// again reports whether the rows are evaluated again.
 func (f *reportFlags) again() bool { return f.slo != "" || f.recompute || f.onHardware() }
 
 // onHardware reports whether hardware is stated in place of the runs' own.
@@ -151,7 +150,6 @@ func (c *cli) report(f *reportFlags, paths []string) error {
 	return met(runs)
 }
 
-// check refuses flags that do not go together.
 func (f *reportFlags) check() error {
 	switch err := checkFormat(f.format, reportFormats...); {
 	case err != nil:
@@ -162,7 +160,6 @@ func (f *reportFlags) check() error {
 	return nil
 }
 
-// evaluateAgain evaluates the rows again, under the limits of the flags.
 func (c *cli) evaluateAgain(f *reportFlags, runs []*report.Run) error {
 	by := report.Evaluation{Given: f.slo, Target: f.on}
 	if f.slo != "" {
@@ -211,7 +208,6 @@ func (f *reportFlags) checkRoofline(runs []*report.Run, by report.Evaluation) er
 	return nil
 }
 
-// limitsFor reads limits, and checks that the rows of the runs can be held to them.
 func limitsFor(given string, runs []*report.Run) (*sweep.Limits, error) {
 	limits, err := sweep.ReadLimits(given)
 	if err != nil {
@@ -237,7 +233,6 @@ func limitsFor(given string, runs []*report.Run) (*sweep.Limits, error) {
 	return limits, nil
 }
 
-// textOf writes the final table of each run.
 func textOf(w io.Writer, runs []*report.Run, screen report.Screen) error {
 	for i, run := range runs {
 		if i > 0 {

@@ -39,7 +39,6 @@ func pickRows(m *sweep.Matrix, only []string) ([]experiment.Spec, error) {
 	return picked, nil
 }
 
-// noMatch is the error of --only patterns that match no row.
 func noMatch(m *sweep.Matrix, only []string) error {
 	var names []string
 	for i := range m.Points {
@@ -64,5 +63,4 @@ func (f *sweepFlags) enforceable(m *sweep.Matrix, picked []experiment.Spec) erro
 	return usage("--enforce: no row has an SLO or a search\nhint: write [slo] with ttft_p95 = \"1s\" in %s", m.File)
 }
 
-// decides reports whether a row can be met or missed.
 func decides(s *experiment.Spec) bool { return s.HasLimits() || s.Search != nil }

@@ -147,13 +147,11 @@ func (c *cli) selftest(cmd *cobra.Command, f *selftestFlags) error {
 	return c.concludeSelftest(result, f)
 }
 
-// exactServer is the command of the server with exact times.
 func exactServer(self string, l runner.Ladder) []string {
 	return []string{self, "mock", "--listen", "127.0.0.1:0", "--set", "mock.queue=1000000",
 		"--ttft", l.TTFT.String(), "--itl", l.ITL.String()}
 }
 
-// concludeSelftest prints the result and saves it.
 func (c *cli) concludeSelftest(r *selftest.Result, f *selftestFlags) error {
 	render := func(w io.Writer) error { return selftest.Text(w, r, screenOf(w).Columns(), f.verbose) }
 	asJSON := func(w io.Writer) error { return export.WriteJSON(w, r) }
@@ -179,7 +177,6 @@ func (c *cli) concludeSelftest(r *selftest.Result, f *selftestFlags) error {
 	return nil
 }
 
-// machine is the machine and the bench that a self-test is valid for.
 func machine() selftest.Machine {
 	v, commit := version()
 	if commit != "" {
@@ -189,7 +186,6 @@ func machine() selftest.Machine {
 	return selftest.Machine{CPU: m.CPU, Cores: m.Cores, OS: m.OS, Kernel: m.Kernel, MaxProcs: m.MaxProcs, Bench: v}
 }
 
-// selftestFile is the file of the saved self-test, which sweeps read.
 func selftestFile() (string, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {

@@ -39,7 +39,6 @@ DIR/` + compare.IndexName + `, the index that bench history uses too; without wr
 	return cmd
 }
 
-// serve answers until ctx is done.
 func (c *cli) serve(ctx context.Context, dir, listen string) error {
 	archive, err := browse.Open(dir)
 	if err != nil {
@@ -68,7 +67,6 @@ func (c *cli) serve(ctx context.Context, dir, listen string) error {
 	return &exitError{codeInterrupted, errors.New("")}
 }
 
-// readArchive reads the runs, and reports how many it found.
 func (c *cli) readArchive(ctx context.Context, archive *browse.Archive) error {
 	began := time.Now()
 	nights, fresh, err := archive.Update(ctx)

@@ -11,7 +11,6 @@ import (
 	"bench/experiment/safetext"
 )
 
-// setFlag registers --set of a command that takes a matrix.
 func setFlag(fl *pflag.FlagSet, into *[]string) {
 	fl.StringArrayVar(into, "set", nil,
 		"change a key of the matrix, e.g. row.chat.rate=10, target.hardware=h200-sxm: `PATH=VALUE` (repeatable)")
@@ -43,7 +42,6 @@ func keysOf() map[string]map[string]string {
 	}
 }
 
-// keys adds flags whose keys have their names, in a table.
 func keys(table, flags string, others map[string]string) map[string]string {
 	all := map[string]string{}
 	maps.Copy(all, others)

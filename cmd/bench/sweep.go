@@ -77,7 +77,6 @@ simulated server. Ctrl-C keeps finished rows; --resume continues the run.`,
 	return cmd
 }
 
-// sweepInput is what a sweep needs to know, checked.
 type sweepInput struct {
 	*sweepFlags
 	key       string
@@ -112,7 +111,6 @@ func (c *cli) sweep(cmd *cobra.Command, in *sweepInput, file string) error {
 	return c.runSweep(cmd.Context(), in)
 }
 
-// check refuses flags that exclude each other, or make no sense.
 func (f *sweepFlags) check(fl *pflag.FlagSet) error {
 	if f.resume != "" && fl.Changed("out") && !within(f.resume, f.out) {
 		return usage("--out cannot be combined with --resume: a resumed run stays in its directory\nhint: omit --out")
@@ -120,7 +118,6 @@ func (f *sweepFlags) check(fl *pflag.FlagSet) error {
 	return f.lead.check(fl)
 }
 
-// read reads the matrix, and checks it with the flags.
 func (in *sweepInput) read(ctx context.Context, file string, stderr io.Writer) (err error) {
 	in.simulated = mock.Config{Models: in.models, Devices: in.hardware}
 	if in.text != nil {
@@ -268,7 +265,6 @@ func (c *cli) noteChanged(lines []string) {
 	fmt.Fprint(c.stderr, strings.Join(lines, ""))
 }
 
-// readMatrix reads a matrix with the changes of --set, and its table [mock] into simulated.
 func readMatrix(ctx context.Context, file string, set []string, simulated interface {
 	Check(bad func(key, problem, hint string))
 }) (*sweep.Matrix, error) {
@@ -281,7 +277,6 @@ func readMatrix(ctx context.Context, file string, set []string, simulated interf
 	return m, nil
 }
 
-// matrixError makes an error of reading a matrix a usage error.
 func matrixError(err error) error {
 	if errors.Is(err, errInterruptedEarly) {
 		return err
@@ -315,7 +310,6 @@ func (f *sweepFlags) planBudget(m *sweep.Matrix, k *forecast.Known) (string, err
 	return p.BudgetText(), nil
 }
 
-// dryRun prints the plan of a run, or of what is left of it.
 func (c *cli) dryRun(ctx context.Context, m *sweep.Matrix, k forecast.Known) error {
 	plan, err := interruptible(ctx, func() (string, error) { return planText(m, k, screenOf(c.stdout)) })
 	if err != nil {

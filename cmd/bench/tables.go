@@ -15,7 +15,6 @@ import (
 	"bench/experiment/roofline"
 )
 
-// readTables returns the tables of models and devices, the user's entries first.
 func readTables(stderr io.Writer) (roofline.Models, roofline.Hardware, error) {
 	builtin, err := roofline.ParseModels(root.ModelConfigs)
 	if err != nil {
@@ -66,7 +65,6 @@ func ownTable(name string, known []byte, stderr io.Writer) ([]byte, error) {
 	return nil, nil
 }
 
-// hardwareFlags registers the flags that state the hardware; otherwise is what counts without them.
 func hardwareFlags(fl *pflag.FlagSet, hardware *string, gpus *int, otherwise string) {
 	fl.StringVar(hardware, "hardware", "", "GPU: a name in the hardware table, e.g. h100-sxm (default: "+otherwise+")")
 	fl.IntVar(gpus, "gpus", 0, "number of GPUs (default: "+otherwise+")")

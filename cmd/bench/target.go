@@ -10,7 +10,6 @@ import (
 	"bench/sweep"
 )
 
-// override replaces keys of [target] by flags.
 func (f *sweepFlags) override(m *sweep.Matrix, stderr io.Writer) error {
 	t := &m.Target
 	if f.endpoint != "" && len(t.Replicas) > 0 {

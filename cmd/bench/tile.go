@@ -25,7 +25,6 @@ const (
 	tileBlocks = 4
 )
 
-// tileFlags are the keys of tileMatrix that have a flag.
 type tileFlags struct {
 	contexts, input    int
 	offload            float64
@@ -80,7 +79,6 @@ Two endpoints are measured in interleaved blocks (A B B A) of one run, which ben
 	return cmd
 }
 
-// overrides are the flags and arguments as keys of the matrix.
 func (f *tileFlags) overrides(endpoints []string) (set []string) {
 	duration := f.duration
 	if len(endpoints) > 1 {
@@ -107,7 +105,6 @@ func (f *tileFlags) overrides(endpoints []string) (set []string) {
 	return set
 }
 
-// parseMatrix reads the text of a matrix as readMatrix reads a file.
 func parseMatrix(file string, text []byte, set []string, simulated *mock.Config) (*sweep.Matrix, error) {
 	m, err := sweep.ParseSet(file, text, set, sweep.Extension{Table: "mock", Into: simulated})
 	if err != nil {
@@ -116,7 +113,6 @@ func parseMatrix(file string, text []byte, set []string, simulated *mock.Config)
 	return m, nil
 }
 
-// describeTiling prints what a server will be sent, before the first row.
 func (c *cli) describeTiling(in *sweepInput, server *endpoint.Server, sizing *experiment.Sizing) {
 	if in.watch.interval == 0 || in.described {
 		return
@@ -141,7 +137,6 @@ func sizeTiles(points []experiment.Spec, machine experiment.Machine) (sizing *ex
 	return sizing, nil
 }
 
-// unsizable adds what to type when the contexts of a row could not be counted.
 func unsizable(s *experiment.Spec, err error) error {
 	err = fmt.Errorf("%s: %w", s.Label(), err)
 	if unknown := new(roofline.UnknownError); errors.As(err, &unknown) {

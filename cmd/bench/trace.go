@@ -97,7 +97,6 @@ func (t *traceFlags) register(f *pflag.FlagSet) {
 	f.Uint64Var(&t.seed, "seed", 1, "seed of the sample")
 }
 
-// check checks the flags against each other, and reads --set.
 func (t *traceFlags) check(f *pflag.FlagSet) error {
 	unused, remedy := []string{"anonymize", "keep-models", "sessions", "requests", "seed"}, "add -o OUT"
 	if t.output != "" {
@@ -129,7 +128,6 @@ func (t *traceFlags) check(f *pflag.FlagSet) error {
 	return nil
 }
 
-// setKeys decodes --set into the options, as a matrix is decoded.
 func (t *traceFlags) setKeys() error {
 	d, err := strict.ParseSet("--set", []byte("[trace]"), t.set)
 	if err != nil {
@@ -182,7 +180,6 @@ func flagWords(hint string) string {
 	})
 }
 
-// traceError gives an error of a trace the words of the command line.
 func traceError(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -247,7 +244,6 @@ func (c *cli) inspect(ctx context.Context, t *traceFlags) error {
 	return trace.Text(c.stdout, report)
 }
 
-// convert writes a trace, or a sample of it, and reports what was written.
 func (c *cli) convert(ctx context.Context, t *traceFlags) error {
 	in, err := os.Stat(t.options.File)
 	if err == nil {
@@ -329,7 +325,6 @@ func writeTrace(w io.Writer, name string, write func(io.Writer) (*trace.Conversi
 	return done, errors.Join(err, packed.Close())
 }
 
-// interrupted replaces an error after a Ctrl-C.
 func interrupted(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
 		return err

@@ -27,7 +27,6 @@ import (
 	"bench/report/page"
 )
 
-// recordFlags are the flags of bench trace record.
 type recordFlags struct {
 	listen, to, output, admin string
 	certificate, private, ca  string
@@ -175,7 +174,6 @@ const (
 	recordDrain       = 30 * time.Second // for open answers at the end
 )
 
-// recordTraffic records until ctx is done or the time is over.
 func (c *cli) recordTraffic(ctx context.Context, f *recordFlags) error {
 	if os.Getenv("GOGC") == "" {
 		defer debug.SetGCPercent(debug.SetGCPercent(recordGC))
@@ -247,7 +245,6 @@ func livePage(live *foreign.Recording, c recording.Counts) []byte {
 	return b.Bytes()
 }
 
-// recordingHeader is the first line of the file.
 func recordingHeader(c proxy.Config, f *shadowFlags) recording.Header {
 	v, _ := version()
 	h := recording.Header{BlockBytes: proxy.BlockBytes, Recorded: recording.Recorded{StartedAt: c.Started, Bench: v}}
@@ -257,7 +254,6 @@ func recordingHeader(c proxy.Config, f *shadowFlags) recording.Header {
 	return h
 }
 
-// announceRecording prints where to send requests.
 func (c *cli) announceRecording(f *recordFlags, traffic, admin net.Addr, encrypted bool) {
 	scheme := "http"
 	if encrypted {

@@ -86,7 +86,6 @@ func (f *recordingFile) flush(c *recording.Counts) {
 	f.flushRoom()
 }
 
-// flushRoom writes what waits in memory.
 func (f *recordingFile) flushRoom() {
 	if f.err == nil {
 		f.fail(f.room.Flush())
@@ -127,21 +126,18 @@ func (f *recordingFile) close(c recording.Counts) error {
 	return nil
 }
 
-// written is the number of requests in the file.
 func (f *recordingFile) written() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.lines
 }
 
-// unwritten is the number of requests that the file does not have.
 func (f *recordingFile) unwritten() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.lost
 }
 
-// counts are the proxy's, with what the file lost.
 func (f *recordingFile) counts(p *proxy.Proxy) recording.Counts {
 	c := p.Counts()
 	c.Unrecorded += f.unwritten()
@@ -193,7 +189,6 @@ func (c *cli) watchRecording(p *proxy.Proxy, f *recordingFile) (stop func()) {
 	}
 }
 
-// progress is the state in a line.
 func (f *recordingFile) progress(p *proxy.Proxy) string {
 	n := f.counts(p)
 	f.mu.Lock()

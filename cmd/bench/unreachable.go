@@ -15,21 +15,17 @@ import (
 // maxLoading is how long a server that loads its model is waited for, without [server] start_timeout.
 const maxLoading = 10 * time.Minute
 
-// loading prints that a server is waited for.
 func (c *cli) loading(waited time.Duration, answer string) {
 	fmt.Fprintf(c.stderr, "the server is loading, waited %s: %s\n", waited.Round(time.Second), safe(answer))
 }
 
-// unreachableError is an endpoint that did not answer.
 type unreachableError struct {
 	url  string // without secrets
 	text string
 }
 
-// Error implements error.
 func (e *unreachableError) Error() string { return e.text }
 
-// unreachable adds to an error the URL that was tried, and a hint.
 func unreachable(base, key string, http2 bool, k *keyFlags, err error) error {
 	shown := target.Redact(base)
 	text := fmt.Sprintf("the endpoint %s: %v", shown, err)
@@ -71,7 +67,6 @@ func connectionHint(base string, http2 bool, err error) string {
 	return ""
 }
 
-// statusHint is what an HTTP error of the first requests means.
 func statusHint(r *openai.Result) string {
 	switch {
 	case r.Status == 401 || r.Status == 403:

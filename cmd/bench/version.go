@@ -35,7 +35,6 @@ func newVersion(c *cli) *cobra.Command {
 	return cmd
 }
 
-// versionText is the version of bench with its commit, and of Go.
 func versionText() string {
 	v, commit := version()
 	if commit != "" {

@@ -17,13 +17,11 @@ import (
 	"bench/sweep/live"
 )
 
-// isTerminal reports whether w is a terminal, not a file or a pipe.
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// redraws reports whether a frame can be redrawn on w.
 func redraws(w io.Writer) bool { return isTerminal(w) && os.Getenv("TERM") != "dumb" }
 
 // colors reports whether output to w may be coloured (https://no-color.org).
@@ -41,10 +39,8 @@ func screenOf(w io.Writer) report.Screen {
 	return report.Screen{Width: width, Color: colors(w)}
 }
 
-// safe makes untrusted text safe for a terminal, in one line.
 func safe(s string) string { return safetext.Escape(s) }
 
-// watchFlags choose how a sweep is shown while it runs.
 type watchFlags struct {
 	plain, json bool
 	metrics     string
@@ -58,7 +54,6 @@ func (f *watchFlags) register(fl *pflag.FlagSet) {
 	fl.StringVar(&f.metrics, "metrics-listen", "", "serve live metrics to Prometheus at `ADDRESS`, e.g. 127.0.0.1:9464 (docs/grafana)")
 }
 
-// watcher shows a sweep while it runs.
 type watcher struct {
 	event func(sweep.Event)
 	notes io.Writer // for others to write whole lines to
@@ -66,7 +61,6 @@ type watcher struct {
 	ended func(*sweep.Result) // after stop, when the report is written
 }
 
-// watch makes the watcher that the flags and the terminal ask for. end ends the run.
 func (c *cli) watch(ctx context.Context, in *sweepInput, end context.CancelCauseFunc) (watcher, error) {
 	var w watcher
 	f, m, only := in.watch, in.m, in.only
@@ -118,7 +112,6 @@ func newView(w io.Writer, every time.Duration, interrupted <-chan struct{}) *liv
 	return v
 }
 
-// expose serves the sweep's metrics until ended.
 func (w *watcher) expose(ctx context.Context, address, matrix string) error {
 	l, err := listenOn(ctx, address, "--metrics-listen", "127.0.0.1:9464")
 	if err != nil {

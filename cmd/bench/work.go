@@ -60,7 +60,6 @@ func (f *workFlags) flags() *pflag.FlagSet {
 	return fl
 }
 
-// work sends shares until the leader ends.
 func (c *cli) work(ctx context.Context, fl *pflag.FlagSet, f *workFlags) error {
 	w, err := f.worker(fl)
 	if err != nil {
@@ -163,7 +162,6 @@ func trustOnly(ca string) (*tls.Config, error) {
 	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}, nil
 }
 
-// base is the URL of the server under test from here.
 func (f *workFlags) base(a endpoint.ServerAddress) (string, error) {
 	if f.endpoint == "" {
 		return a.Base, nil
@@ -195,7 +193,6 @@ func (f *workFlags) admit(base string, a endpoint.ServerAddress, s *experiment.S
 	return nil
 }
 
-// unreachable adds to an error what a worker on another machine may need.
 func (f *workFlags) unreachable(base, key string, http2 bool, err error) error {
 	err = unreachable(base, key, http2, &f.key, err)
 	if u, parse := url.Parse(base); parse == nil && (u.Hostname() == "localhost" || strings.HasPrefix(u.Hostname(), "127.")) {

@@ -31,7 +31,6 @@ func newDurations(m *sweep.Matrix) *durations {
 	return &durations{timeout: m.Target.Timeout, took: map[point][]time.Duration{}}
 }
 
-// learn takes a finished row.
 func (d *durations) learn(r *record.Row) {
 	if r.EndedAt.IsZero() || r.ServerLost || r.AllFailed() {
 		return

@@ -21,7 +21,6 @@ type Span struct {
 	Open        bool // nothing bounds it from above: Most is no bound
 }
 
-// Add adds a span that follows this one.
 func (s *Span) Add(o Span) {
 	s.Least += o.Least
 	s.Most += o.Most

@@ -56,7 +56,6 @@ type Row struct {
 	time        Span
 }
 
-// Shape is the lengths of requests.
 type Shape struct {
 	Class         string // empty: not a mix
 	Input, Output string // prompt and output tokens
@@ -313,7 +312,6 @@ func percentile(n int) string {
 	return out
 }
 
-// promptShape is the lengths of a class with real prompts.
 func promptShape(p *prompts.Source, output string) Shape {
 	s := Shape{Input: unit.Plural(p.Drawn(), "prompt"), Output: output}
 	if p.Head.OwnOutput == p.Head.Prompts {

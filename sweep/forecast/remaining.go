@@ -24,7 +24,6 @@ type Remaining struct {
 	durations *durations
 }
 
-// Task is one row to run.
 type Task struct {
 	ID   string
 	Spec *experiment.Spec

@@ -28,7 +28,6 @@ func TilingText(s *experiment.Spec, model string, cache int, z *experiment.Sizin
 	return b.String()
 }
 
-// sizingText is the arithmetic of the contexts, with what was assumed.
 func sizingText(z *experiment.Sizing) string {
 	text := fmt.Sprintf("size       %.4g × %.6g GiB ÷ (%.10g bytes/token × %d tokens = %.4g GiB)\n",
 		z.Ratio, z.OffloadGiB, z.BytesPerToken, z.Input, z.ContextGiB())
@@ -44,7 +43,6 @@ func sizingText(z *experiment.Sizing) string {
 	return text
 }
 
-// cacheText compares all contexts together with the server's KV cache.
 func cacheText(cache, contexts, input int) string {
 	if cache == 0 {
 		return "note: the server does not report its KV cache: the contexts may fit in it\n"

@@ -31,10 +31,8 @@ func (p *Plan) Total() string {
 	return text
 }
 
-// BeyondBudget reports whether the rows take longer than the rest of the budget.
 func (p *Plan) BeyondBudget() bool { return p.budget > 0 && p.time.Least > p.budget-p.spent }
 
-// BudgetText compares the duration of the rows with the budget.
 func (p *Plan) BudgetText() string {
 	text, left := "budget "+unit.Clock(p.budget), p.budget-p.spent
 	if p.spent > 0 {

@@ -51,13 +51,11 @@ func newSweep(m *sweep.Matrix, only []string, color bool) *Sweep {
 	return s
 }
 
-// Event takes a step of the run.
 func (s *Sweep) Event(e sweep.Event) {
 	width, _ := s.view.Size()
 	s.view.print(s.apply(e, time.Now(), width-1)...)
 }
 
-// apply takes a step of the run, and returns its lines that stay.
 func (s *Sweep) apply(e sweep.Event, now time.Time, width int) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,7 +97,6 @@ func (s *Sweep) frame(r endpoint.Snapshot, at Moment) []string {
 	return lines[:max(0, min(len(lines), at.Height-1))]
 }
 
-// current draws the row that runs.
 func (s *Sweep) current(put func(string, ...any), r endpoint.Snapshot, at Moment) {
 	row := s.status.row
 	spec := row.Spec
@@ -156,7 +153,6 @@ func (s *Sweep) current(put func(string, ...any), r endpoint.Snapshot, at Moment
 	put("   lag        %s", glance(r.Lag))
 }
 
-// settlingText is what a row waits for before it begins.
 func settlingText(requests int) string {
 	return "waiting for the server to finish " + unit.Plural(requests, "request")
 }
@@ -182,7 +178,6 @@ func glance(g endpoint.LiveLatency) string {
 	return strings.Join(append(parts, "n="+unit.Count(g.N)), "   ")
 }
 
-// coming lists the rows that have not begun, in at most room lines.
 func (s *Sweep) coming(put func(string, ...any), width, room int) {
 	todo := s.status.remaining.Todo
 	if len(todo) == 0 || room < 3 {
@@ -222,7 +217,6 @@ type sample struct {
 
 const paceSpan = 10 * time.Second
 
-// add takes a reading, and returns the rate as text.
 func (p *pace) add(now time.Time, r endpoint.Snapshot) string {
 	if len(p.samples) == 0 {
 		p.samples = []sample{{at: r.Begun}}

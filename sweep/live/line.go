@@ -65,7 +65,6 @@ func every(interval time.Duration, f func(now time.Time)) (stop func()) {
 	}
 }
 
-// Stop ends the lines about a server that starts.
 func (x *Lines) Stop() { x.stop() }
 
 // Write passes on whole lines of others.
@@ -75,7 +74,6 @@ func (x *Lines) Write(p []byte) (int, error) {
 	return x.w.Write(p)
 }
 
-// Event takes a step of the run.
 func (x *Lines) Event(e sweep.Event) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -109,12 +107,10 @@ func (x *Lines) Event(e sweep.Event) {
 	}
 }
 
-// put writes a line after the time of day.
 func (x *Lines) put(now time.Time, format string, args ...any) {
 	fmt.Fprintf(x.w, now.Format(time.TimeOnly)+" "+format+"\n", args...)
 }
 
-// starting writes the state of a server that starts.
 func (x *Lines) starting(now time.Time) {
 	s := x.status.server
 	if s == nil {
@@ -125,7 +121,6 @@ func (x *Lines) starting(now time.Time) {
 	x.put(now, "%s", strings.TrimRight(fmt.Sprintf("%s: %s  %s", safetext.Escape(startText(s)), unit.Clock(now.Sub(x.status.since)), log), " "))
 }
 
-// settling writes how many requests the server has, which the row waits for.
 func (x *Lines) settling(now time.Time) {
 	row := x.status.row
 	if row == nil {
@@ -157,13 +152,11 @@ func eventLines(e sweep.Event) []string {
 	return nil
 }
 
-// cutLine is a row that a worker cut, in one line.
 func cutLine(k *sweep.Cut) string {
 	first, _, _ := strings.Cut(k.Reason, "\n")
 	return safetext.Escape(k.Spec.Label() + ": cut: " + first + "; it begins again when all workers are there (within 1m)")
 }
 
-// skippedLine is a row that does not run, in one line.
 func skippedLine(k *sweep.Skipped) string {
 	name := k.Spec.Label()
 	if k.Spec.Repeats > 1 {
@@ -232,7 +225,6 @@ func percentilesText(r *record.Row, metric string, of *stats.Summary) string {
 	return text
 }
 
-// limited are the percentiles of a latency that the SLO of a row limits.
 func limited(r *record.Row, metric string) map[string]bool {
 	names := map[string]bool{}
 	for _, v := range r.SLO {

@@ -15,7 +15,6 @@ import (
 	"bench/sweep/forecast"
 )
 
-// status is what a sweep does now.
 type status struct {
 	remaining *forecast.Remaining
 
@@ -26,7 +25,6 @@ type status struct {
 	began       time.Time       // of the run, less what earlier attempts took
 }
 
-// apply takes a step of the run.
 func (s *status) apply(e sweep.Event, now time.Time) {
 	switch {
 	case e.Starting != nil:
@@ -62,7 +60,6 @@ func (s *status) reading() endpoint.Snapshot {
 	return s.row.Progress.Snapshot()
 }
 
-// leftText is the time until the end of the sweep, in words.
 func (s *status) leftText(r endpoint.Snapshot, now time.Time) string {
 	if left := s.left(r, now); left.Known() {
 		return left.String() + " left"
@@ -70,7 +67,6 @@ func (s *status) leftText(r endpoint.Snapshot, now time.Time) string {
 	return "time left not known"
 }
 
-// startText is the server that is being started, with its knobs.
 func startText(s *sweep.Starting) string {
 	return strings.TrimSpace(fmt.Sprintf("starting server %d %s", s.N, s.Variant))
 }
@@ -83,7 +79,6 @@ func lastLine(s *sweep.Starting) string {
 	return s.LastLine()
 }
 
-// left is the time until the end of the sweep.
 func (s *status) left(r endpoint.Snapshot, now time.Time) forecast.Span {
 	left := s.remaining.Left()
 	switch {

@@ -34,7 +34,6 @@ func NewMessages(w io.Writer, m *sweep.Matrix, only []string) *Messages {
 	return x
 }
 
-// Stop ends the events of progress.
 func (x *Messages) Stop() { x.stop() }
 
 // End writes the last event, after Stop. A run without a directory has measured nothing, and gets no event.
@@ -48,7 +47,6 @@ func (x *Messages) End(result *sweep.Result) {
 	x.put(sweep.Message{Schema: sweep.SchemaEvent, At: time.Now().UTC(), Event: sweep.EventRunEnded, Run: &x.run})
 }
 
-// Event takes a step of the run.
 func (x *Messages) Event(e sweep.Event) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

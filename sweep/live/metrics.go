@@ -39,7 +39,6 @@ func (c counters) add(r endpoint.Snapshot) counters {
 	return counters{c.sent + r.Sent, c.done + r.Done, c.failed + r.Failed, c.tokens + r.Tokens}
 }
 
-// Event takes a step of the run.
 func (m *Metrics) Event(e sweep.Event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -76,7 +75,6 @@ func (m *Metrics) rowOver() {
 // MetricsType is the content type of WriteTo's text.
 var MetricsType = string(expfmt.NewFormat(expfmt.TypeTextPlain))
 
-// Write writes all metrics in the text format of Prometheus.
 func (m *Metrics) Write(w io.Writer, now time.Time) error {
 	m.mu.Lock()
 	families := m.families(now)
@@ -118,7 +116,6 @@ func (m *Metrics) families(now time.Time) []*dto.MetricFamily {
 	return out
 }
 
-// rowFamilies are the metrics of the row that runs.
 func rowFamilies(row *sweep.Begun, r endpoint.Snapshot, now time.Time) []*dto.MetricFamily {
 	s := row.Spec
 	phase := "preparing"

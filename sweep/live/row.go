@@ -14,7 +14,6 @@ import (
 	"bench/sweep"
 )
 
-// Columns of the names of rows.
 const (
 	narrowestName = 17
 	widestName    = 48

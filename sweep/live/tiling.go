@@ -31,7 +31,6 @@ type Tiling struct {
 	tilingRow
 }
 
-// tilingRow is the state of the row that runs.
 type tilingRow struct {
 	spec        *experiment.Spec
 	progress    *endpoint.Progress
@@ -51,7 +50,6 @@ type tilingRow struct {
 // tokens are those that the meter counted.
 type tokens struct{ prompt, output int64 }
 
-// Event takes a step of the run.
 func (t *Tiling) Event(e sweep.Event) {
 	switch {
 	case e.Begun != nil:
@@ -75,7 +73,6 @@ func (t *Tiling) Event(e sweep.Event) {
 	}
 }
 
-// begin shows a row from now on.
 func (t *Tiling) begin(row *sweep.Begun) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -106,7 +103,6 @@ type FailingError struct {
 	outcome, reason string // of the last one
 }
 
-// Error implements error.
 func (e *FailingError) Error() string {
 	return fmt.Sprintf("every request of the last %v failed (%s); the last one: %s: %s\nhint: look at the server's log",
 		failingTime, unit.Plural(e.failures, "request"), e.outcome, e.reason)
@@ -184,7 +180,6 @@ func (t *Tiling) draw(m Moment) (lines []string) {
 	return clipped(lines, m.Width)
 }
 
-// interval is the line of the interval, which it ends.
 func (t *Tiling) interval(r endpoint.Snapshot, m Moment, count tierCount) interval {
 	received := tokens{t.meter.Prompt.Load(), t.meter.Output.Load()}
 	t.all.merge(&t.now)
@@ -227,7 +222,6 @@ func warmupText(w workload.Extent) string {
 	return requests + ", at least " + least
 }
 
-// tierCount is the server's prefix-cache counters, by tier.
 type tierCount struct {
 	queries float64
 	hits    [5]float64 // in the order of telemetry.TierNames
@@ -261,7 +255,6 @@ func (c tierCount) rates(since tierCount) (out [5]string) {
 	return out
 }
 
-// tally counts the requests of a time.
 type tally struct {
 	done, failed   int
 	ttft           []float64 // s, of the ok requests; of an interval only
@@ -302,7 +295,6 @@ func (t *tally) add(r *record.Record) {
 	}
 }
 
-// merge adds the requests of an interval to those of the row.
 func (t *tally) merge(o *tally) {
 	t.done += o.done
 	t.failed += o.failed

@@ -51,7 +51,6 @@ type interval struct {
 	tiers    [5]string // hit rates in the order of telemetry.TierNames
 }
 
-// text is the figure of a column.
 func (v *interval) text(c tilingColumn) string { return c.text(v) }
 
 func (v *interval) perSecond(n int64) string { return v.rate(int(n)) }
@@ -68,7 +67,6 @@ func (v *interval) rate(n int) string {
 	return unit.Digits(x)
 }
 
-// none is the text of a figure that does not exist.
 const none = "–"
 
 func meanMs(seconds float64, n int) string {
@@ -115,7 +113,6 @@ func shownColumns(width int, tiers [5]bool) []tilingColumn {
 	}
 }
 
-// lineOf aligns texts in columns.
 func lineOf(shown []tilingColumn, text func(tilingColumn) string) string {
 	var cells []string
 	for _, c := range shown {
@@ -124,7 +121,6 @@ func lineOf(shown []tilingColumn, text func(tilingColumn) string) string {
 	return strings.Join(cells, "  ")
 }
 
-// heading is the heading of the columns.
 func heading(shown []tilingColumn) []string {
 	var out []string
 	for i := range 3 {

@@ -40,14 +40,12 @@ type View struct {
 	done sync.WaitGroup
 }
 
-// Moment is what a frame is drawn for.
 type Moment struct {
 	Now           time.Time
 	Width, Height int  // room for the frame, in columns and lines; 0: no limit
 	Interrupted   bool // the user ended the run
 }
 
-// start draws until stop.
 func (v *View) start() {
 	quit := make(chan struct{})
 	v.quit = quit

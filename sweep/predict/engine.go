@@ -19,7 +19,6 @@ import (
 // forever is longer than any row.
 const forever = time.Duration(math.MaxInt64)
 
-// engine answers the requests of one row.
 type engine struct {
 	sim   *mock.Engine
 	spec  *experiment.Spec
@@ -37,7 +36,6 @@ type chat struct {
 	ended            int // turns
 }
 
-// newEngine starts an idle engine.
 func newEngine(c mock.Config, spec *experiment.Spec, asks thoughts) (endpoint.Simulator, error) {
 	sim, err := mock.NewEngine(c)
 	if err != nil {
@@ -91,7 +89,6 @@ func (e *engine) prompt(q *workload.Request) []int32 {
 	return ids
 }
 
-// Next runs until a request ends.
 func (e *engine) Next(until time.Duration) *load.Job {
 	if until < forever-e.begun {
 		until += e.begun
@@ -121,7 +118,6 @@ func (e *engine) keepAnswer(q *workload.Request, r *mock.Record) {
 	}
 }
 
-// Drop returns what came of the requests that have not ended.
 func (e *engine) Drop() []*load.Job {
 	var out []*load.Job
 	for _, r := range e.sim.Rest() {
@@ -163,10 +159,8 @@ func (e *engine) take(r *mock.Record) *load.Job {
 	return job
 }
 
-// ReasoningUnknown implements endpoint.Simulator.
 func (e *engine) ReasoningUnknown() bool { return e.asks.unknown }
 
-// Reading is what the engine's metrics page would report now.
 func (e *engine) Reading() *telemetry.ServerReading {
 	m, c := e.sim.Moment(), e.sim.Config()
 	n := func(v int) *float64 { return new(float64(v)) }

@@ -23,7 +23,6 @@ type Plan struct {
 	servers    map[string]*server // by variant; "" = the matrix has one server
 }
 
-// server is the simulated server of a variant.
 type server struct {
 	config    mock.Config
 	simulator string // its limits, in a line
@@ -195,7 +194,6 @@ func (p *Plan) leaveOut(why func(*experiment.Spec) string) {
 	p.matrix.Points = kept
 }
 
-// Apply makes a run of the matrix a prediction.
 func (p *Plan) Apply(o *sweep.Options) {
 	o.Predicted, o.NoResume = &p.Prediction, true
 	if !p.matrix.Varies() {

@@ -7,14 +7,12 @@ import (
 	"bench/experiment/mock"
 )
 
-// reasoning is what a matrix says about the reasoning of its server.
 type reasoning struct {
 	target     experiment.Target
 	stated     bool // the number of reasoning tokens, none included
 	byCategory bool // the number depends on the category of the request
 }
 
-// thoughts is what decides on the reasoning of a row's answers.
 type thoughts struct {
 	byClass map[string]mock.Thoughts
 	unknown bool // the row depends on a number of reasoning tokens that is not stated: the engine writes none

@@ -83,7 +83,6 @@ var lacked = []string{
 	"speculative", "swap_space",
 }
 
-// flag is a flag of a command; its value may be empty.
 type flag struct{ name, value string }
 
 // flagsOf are the flags among the words of a command: "--max-num-seqs 32", "--max-num-seqs=32" or "--enforce-eager".
@@ -115,7 +114,6 @@ func ignored(command []string) []string {
 	return names
 }
 
-// apply sets what the flags of a command state.
 func apply(c *mock.Config, command []string) {
 	for _, f := range flagsOf(command) {
 		if set := settings[f.name]; set != nil {

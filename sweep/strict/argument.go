@@ -5,7 +5,6 @@ import (
 	"strings"
 )
 
-// argument is a path=value.
 type argument struct {
 	*source
 	path     []part
@@ -88,18 +87,15 @@ func (a *argument) bad(at, size int, text, hint string) *Problem {
 	return &p
 }
 
-// upTo is the path as typed, up to a part.
 func (a *argument) upTo(i int) string {
 	last := a.path[i-1]
 	return strings.TrimSpace(a.text[:last.at+last.size])
 }
 
-// badPart is a mistake of a part of the path.
 func (a *argument) badPart(i int, text, hint string) *Problem {
 	return a.bad(int(a.path[i].at), int(a.path[i].size), text, hint)
 }
 
-// tail is what the argument writes for the path from a part on.
 func (a *argument) tail(from int) []piece {
 	first, last := a.path[from], a.path[len(a.path)-1]
 	key, size := a.text[first.at:last.at+last.size], int(last.size)

@@ -6,7 +6,6 @@ import (
 	"unicode/utf8"
 )
 
-// part is one part of a dotted key in the text.
 type part struct {
 	key      string
 	at, size int32
@@ -47,7 +46,6 @@ func locate(text string) located {
 	return l.located
 }
 
-// header reads [a.b] or [[a.b]] and returns the table that it opens.
 func (l *locator) header() (*node, bool) {
 	l.i++
 	list := l.accept('[')
@@ -69,14 +67,12 @@ func (l *locator) header() (*node, bool) {
 	return item, true
 }
 
-// noteDuplicate remembers the first duplicate key.
 func (l *locator) noteDuplicate(table *node, p part) {
 	if k := table.children[p.key]; k != nil && !k.implicit && l.again == 0 {
 		l.again, l.first, l.size = int(p.at), int(k.at), int(p.size)
 	}
 }
 
-// keyValue reads a.b = value into a table.
 func (l *locator) keyValue(table *node, depth int) bool {
 	parts, ok := l.key(depth)
 	if !ok || !l.accept('=') {
@@ -94,7 +90,6 @@ func (l *locator) keyValue(table *node, depth int) bool {
 	return ok
 }
 
-// key reads a key of one or more parts, with the space around it.
 func (l *locator) key(depth int) (parts []part, ok bool) {
 	for {
 		l.space()
@@ -133,7 +128,6 @@ func (l *locator) keyPart() (part, bool) {
 	return p, true
 }
 
-// value reads a value, and records the places of elements and keys in it.
 func (l *locator) value(n *node, depth int) bool {
 	if l.i >= len(l.s) || !l.withinDepth(depth) {
 		return false
@@ -152,7 +146,6 @@ func (l *locator) value(n *node, depth int) bool {
 	return l.scalar()
 }
 
-// list reads [a, b].
 func (l *locator) list(n *node, depth int) bool {
 	return l.between(']', func() bool {
 		item := &node{at: int32(l.i)}
@@ -163,7 +156,6 @@ func (l *locator) list(n *node, depth int) bool {
 	})
 }
 
-// inline reads { a = 1, b = 2 }.
 func (l *locator) inline(n *node, depth int) bool {
 	n.inline, n.end = true, int32(l.i+1)
 	return l.between('}', func() bool {
@@ -200,7 +192,6 @@ func (l *locator) scalar() bool {
 	return l.i > from
 }
 
-// line reads a string that ends on its line.
 func (l *locator) line() bool {
 	quote := l.s[l.i]
 	for l.i++; l.i < len(l.s) && l.s[l.i] != '\n'; l.i++ {
@@ -233,7 +224,6 @@ func (l *locator) lines(quote byte) bool {
 	return false
 }
 
-// withinDepth reports whether a depth is allowed, and records the first place where it is not.
 func (l *locator) withinDepth(depth int) bool {
 	if depth > maxDepth && l.tooDeep < 0 {
 		l.tooDeep = l.i
@@ -263,7 +253,6 @@ func (l *locator) comment() {
 	l.i += end
 }
 
-// lineEnd reports whether the rest of the line is empty or a comment.
 func (l *locator) lineEnd() bool {
 	l.space()
 	return l.i >= len(l.s) || strings.IndexByte("#\r\n", l.s[l.i]) >= 0
@@ -302,7 +291,6 @@ func unescape(s string) string {
 	}
 }
 
-// escape decodes what follows a backslash.
 func escape(s string) (r rune, size int) {
 	if at := strings.IndexByte(`btnfre"\`, s[0]); at >= 0 {
 		return rune("\b\t\n\f\r\x1b\"\\"[at]), 1

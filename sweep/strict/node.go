@@ -32,7 +32,6 @@ func (n *node) find(path string) (found *node, exact bool) {
 	return n, true
 }
 
-// child returns the node of a key, and adds it if it is new.
 func (n *node) child(p part, implicit bool) *node {
 	k := n.children[p.key]
 	switch {

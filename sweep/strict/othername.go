@@ -16,11 +16,9 @@ var otherNames = map[string]string{
 	"dtype": "precision", "quantization": "precision", "backend": "api",
 }
 
-// ofBody are fields of a request's body.
 var ofBody = []string{"temperature", "top_p", "top_k", "min_p", "frequency_penalty", "presence_penalty", "repetition_penalty",
 	"response_format", "tools", "tool_choice", "logprobs", "logit_bias", "n"}
 
-// otherName is the hint for a key that is known under another name or elsewhere.
 func otherName(key string, known []string) (hint string, ok bool) {
 	switch now := otherNames[key]; {
 	case slices.Contains(known, now):

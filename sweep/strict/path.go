@@ -13,8 +13,7 @@ func quote(key string) string {
 	return key
 }
 
-// Join appends a relative path to base: Join("row[2]", "prefix.tokens"), Join("concurrency", "[3]"),
-// Join("rate", "").
+// Join appends a relative path to base: Join("row[2]", "prefix.tokens"), Join("concurrency", "[3]").
 func Join(base, rel string) string {
 	if base == "" || rel == "" || rel[0] == '[' {
 		return base + rel
@@ -68,7 +67,6 @@ func (s step) into(v any) any {
 	return nil
 }
 
-// tail returns the last key of a path, and the indices after it.
 func tail(path string) (key, indices string) {
 	for path != "" {
 		s, rest, ok := cutStep(path)

@@ -148,7 +148,6 @@ func show(character string) (text string, width int) {
 	return text, len(text)
 }
 
-// visible is show for a text outside the source lines.
 func visible(s string) string {
 	var b strings.Builder
 	for _, character := range split(s) {

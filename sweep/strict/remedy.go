@@ -14,7 +14,6 @@ func (d decoder) wrong(path string, v any, want reflect.Type) {
 	d.bad(path, text, remedy(path, v, want))
 }
 
-// wanted describes the values that a Go type accepts, in terms of the file.
 func wanted(t reflect.Type) string {
 	switch kindOf(t) {
 	case aWhole:
@@ -35,7 +34,6 @@ func wanted(t reflect.Type) string {
 	return "a string"
 }
 
-// found describes a value of the file.
 func found(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -81,7 +79,6 @@ func remedy(path string, v any, want reflect.Type) string {
 	return "write for example " + assign(path, example(want, 0))
 }
 
-// assign writes key = value, or the value alone if the path ends in an element.
 func assign(path, value string) string {
 	if path == "" || strings.HasSuffix(path, "]") {
 		return value
@@ -154,7 +151,6 @@ func literal(v any, want reflect.Type) (string, bool) {
 	return "", false
 }
 
-// kind is what a Go type is in a TOML file.
 type kind int
 
 const (

@@ -50,7 +50,6 @@ func (d *Document) IsSet(path string) bool {
 	return s.argument
 }
 
-// edit replaces a span of the text.
 type edit struct {
 	from, to int
 	by       []piece
@@ -82,7 +81,6 @@ func (d *Document) set(a *argument) (*Document, *Problem) {
 	return edited, nil
 }
 
-// cut is the part of the pieces from one offset of their text to another.
 func cut(pieces []piece, from, to int) (out []piece) {
 	at := 0
 	for _, p := range pieces {
@@ -99,7 +97,6 @@ func cut(pieces []piece, from, to int) (out []piece) {
 	return out
 }
 
-// setter collects the edits of an argument, and makes them in a tree.
 type setter struct {
 	d     *Document
 	a     *argument
@@ -170,7 +167,6 @@ func (s *setter) element(n *node, elements []any, i int) *Problem {
 	return s.unknownName(names, i)
 }
 
-// unknownName is the mistake of a part that names none of a list.
 func (s *setter) unknownName(names []string, i int) *Problem {
 	list, given := s.a.path[i-1].key, s.a.path[i]
 	if len(names) == 0 {
@@ -189,7 +185,6 @@ func (s *setter) unknownName(names []string, i int) *Problem {
 	return s.a.badPart(i, fmt.Sprintf("no %s is named %q", list, shorten(given.key)), hint)
 }
 
-// add adds key = value behind the last key of a table, for the path from a part on.
 func (s *setter) add(to place, i int) {
 	key, at := s.a.path[i], int(to.table.end)
 	made := func(text string) piece { return s.a.made(text, int(key.at), int(key.size)) }
@@ -223,7 +218,6 @@ func (s *setter) around(n *node, at *int) (before, after string) {
 	return "", newline
 }
 
-// setNew sets a value in a table, at a path of new keys.
 func setNew(table map[string]any, path []part, value any) {
 	for _, p := range path[:len(path)-1] {
 		inner := map[string]any{}
@@ -233,7 +227,6 @@ func setNew(table map[string]any, path []part, value any) {
 	table[path[len(path)-1].key] = value
 }
 
-// copied is a deep copy of a tree.
 func copied(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

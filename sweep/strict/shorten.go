@@ -2,7 +2,6 @@ package strict
 
 import "unicode/utf8"
 
-// shorten shortens a text of the file for a message.
 func shorten(s string) string {
 	const most = 40
 	if utf8.RuneCountInString(s) <= most {

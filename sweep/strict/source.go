@@ -65,7 +65,6 @@ func (s *source) problem(at, size int, key, text, hint string) Problem {
 	return p
 }
 
-// position converts an offset to a line and a column.
 func (s *source) position(at int) (line, col int) {
 	at = max(0, min(at, len(s.text)))
 	for at > 0 && at < len(s.text) && !utf8.RuneStart(s.text[at]) {

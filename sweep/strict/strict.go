@@ -7,8 +7,7 @@
 // [Problems] renders them. BurntSushi/toml parses the text. It does not keep the positions of keys, so a
 // locator also reads the text, for places alone.
 //
-// The package does not print, open files, or know what the keys mean. The file is untrusted: its text is
-// escaped before it is shown, and its size and nesting are bounded.
+// The file is untrusted: its text is escaped before it is shown, and its size and nesting are bounded.
 package strict
 
 import (
@@ -123,7 +122,6 @@ func (d *Document) Problem(path, text, hint string) Problem {
 	return d.problemAt(int(n.at), int(n.size), path, text, hint)
 }
 
-// mentions reports whether a text contains the last key of a path.
 func mentions(text, path string) bool {
 	key, _ := tail(path)
 	words := strings.FieldsFunc(text, func(r rune) bool { return r > 127 || !isBare(byte(r)) })

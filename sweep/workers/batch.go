@@ -29,7 +29,6 @@ const (
 	kindBye     = 'b' // of a worker that is interrupted
 )
 
-// Bounds of a batch.
 const (
 	fullBatch    = 1 << 20   // bytes from which on a batch is sent at once
 	mostBatch    = 20 << 20  // bytes of a batch, compressed or not
@@ -56,7 +55,6 @@ type ready struct {
 	RTT int64 `json:"rtt_ns"` // least round trip to the leader
 }
 
-// result is the end of a worker's share.
 type result struct {
 	Share   endpoint.ShareResult `json:"share"`
 	Records int                  `json:"records"` // that it sent
@@ -91,7 +89,6 @@ func appendLine(b []byte, kind byte, v any) ([]byte, error) {
 	return append(append(append(b, kind), text...), '\n'), nil
 }
 
-// packer compresses batches.
 type packer struct {
 	z *zstd.Encoder
 	b bytes.Buffer
@@ -153,7 +150,6 @@ func (u *unpacker) unpack(r io.Reader) (events []event, err error) {
 	}
 }
 
-// line is the next line without its end.
 func (u *unpacker) line() ([]byte, error) {
 	line, err := u.lines.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) {

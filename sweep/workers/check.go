@@ -81,7 +81,6 @@ func (a *allowed) check(r *record.Record, now time.Duration) error {
 	return nil
 }
 
-// checkSample reports why a sample of a worker can't be true.
 func checkSample(s *telemetry.Sample) error {
 	if s.Source != telemetry.SourceClient {
 		return fmt.Errorf("a sample is of the source %.20q", s.Source)
@@ -92,7 +91,6 @@ func checkSample(s *telemetry.Sample) error {
 	return nil
 }
 
-// checkResult reports why the result of a worker can't be true. now is the time since the common start.
 func checkResult(r *endpoint.ShareResult, now time.Duration) error {
 	if n := r.Worker.Connections.Ahead; n < 0 {
 		return fmt.Errorf("it opened %d connections ahead", n)

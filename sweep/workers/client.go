@@ -31,7 +31,6 @@ func NewClient(trust *tls.Config) *http.Client {
 	}
 }
 
-// session is the time of a worker with a leader.
 type session struct {
 	w       *Worker
 	welcome welcome
@@ -40,7 +39,6 @@ type session struct {
 	failed  error // of the last row, which this worker cut; nil = none
 }
 
-// refusedError is the error of a request that the leader refused.
 type refusedError struct {
 	refusal
 	status int

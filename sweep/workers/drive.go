@@ -9,7 +9,6 @@ import (
 	"bench/experiment/endpoint"
 )
 
-// driving is a row that runs.
 type driving struct {
 	l       *Leader
 	c       endpoint.DriveConfig
@@ -27,7 +26,6 @@ type driving struct {
 	results int
 }
 
-// part is what the leader knows of a worker's share.
 type part struct {
 	rtt    time.Duration // 0 = it is not ready
 	over   bool          // it sends nothing any more: its result or error came
@@ -65,7 +63,6 @@ func (l *Leader) Drive(ctx context.Context, c endpoint.DriveConfig) ([]endpoint.
 	return results, nil
 }
 
-// begin tells the workers of the row.
 func (d *driving) begin() error {
 	l := d.l
 	l.mu.Lock()
@@ -100,7 +97,6 @@ func (d *driving) begin() error {
 	return nil
 }
 
-// fits reports why a command is longer than a worker reads.
 func (c *command) fits() error {
 	if n := len(jsonBody(c)); n >= mostCommand {
 		return fmt.Errorf("what a worker needs to know of %s takes %d MiB, the limit is %d MiB\nhint: let the row use fewer prompts or lengths", c.Share.ID, n>>20, mostCommand>>20)
@@ -108,7 +104,6 @@ func (c *command) fits() error {
 	return nil
 }
 
-// end takes the row from the leader.
 func (d *driving) end() {
 	close(d.over)
 	d.l.mu.Lock()
@@ -173,7 +168,6 @@ func (d *driving) failed(worker int, host, text string) error {
 	return &endpoint.WorkerError{Worker: worker, Host: host, Text: text}
 }
 
-// tell sends a command to all workers of the row.
 func (d *driving) tell(c command) {
 	d.l.mu.Lock()
 	defer d.l.mu.Unlock()
@@ -216,7 +210,6 @@ func (d *driving) cancel(why error) {
 	}
 }
 
-// running reports whether a worker that is there has not ended the row.
 func (d *driving) running() bool {
 	d.l.mu.Lock()
 	defer d.l.mu.Unlock()

@@ -20,7 +20,6 @@ type delivery struct {
 	done   chan struct{}
 }
 
-// events takes a batch.
 func (l *Leader) events(w http.ResponseWriter, r *http.Request, m *member) {
 	seq, errSeq := strconv.Atoi(r.URL.Query().Get("seq"))
 	row, errRow := strconv.Atoi(r.URL.Query().Get("row"))
@@ -89,7 +88,6 @@ func (l *Leader) deliver(d *driving, m *member, row int, events []event) {
 	}
 }
 
-// leaving is why a worker that says goodbye leaves.
 func leaving(text string) string {
 	if text == "" {
 		return "was interrupted"
@@ -97,7 +95,6 @@ func leaving(text string) string {
 	return shown(text)
 }
 
-// shown is a worker's text, safe to show.
 func shown(text string) string {
 	const most = 4 << 10 // bytes
 	return safetext.EscapeLines(text[:min(most, len(text))])
@@ -124,10 +121,8 @@ func (d *driving) take(x *delivery) error {
 	return nil
 }
 
-// badEvent is the error of what a worker can't have sent.
 type badEvent struct{ error }
 
-// event takes a line of a batch of worker k.
 func (d *driving) event(k int, e *event) error {
 	p, m := &d.parts[k], d.members[k]
 	if d.start == 0 && (e.kind == kindRecord || e.kind == kindSample || e.kind == kindDrained || e.kind == kindMore || e.kind == kindResult) {

@@ -26,7 +26,6 @@ type local struct {
 	files experiment.Files
 }
 
-// remove removes the files that came from the leader.
 func (l *local) remove() {
 	if l.dir != "" {
 		_ = os.RemoveAll(l.dir) // another session makes its own

@@ -46,7 +46,6 @@ func NewLeader(workers int, token string, build Build) *Leader {
 	return l
 }
 
-// NewToken makes a token that can't be guessed.
 func NewToken() string { return rand.Text() }
 
 func (l *Leader) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -104,20 +103,16 @@ func (l *Leader) Await(ctx context.Context, most time.Duration, joined func(int)
 // replacing is how long a row waits for the replacement of a worker that is gone.
 const replacing = time.Minute
 
-// Complete implements endpoint.Workers.
 func (l *Leader) Complete(ctx context.Context) error { return l.Await(ctx, replacing, nil) }
 
-// errAlone is the end of the wait for workers.
 var errAlone = errors.New("workers did not join")
 
-// aloneError is the error of workers that did not join in time.
 type aloneError struct {
 	missing []int
 	of      int
 	waited  time.Duration
 }
 
-// Error implements error.
 func (e *aloneError) Error() string {
 	const most = 10
 	var names []string
@@ -153,7 +148,6 @@ func (l *Leader) End(reason string) {
 	}
 }
 
-// now is the leader's clock.
 func (l *Leader) now() time.Duration { return time.Since(l.began) }
 
 // signal tells everybody who waits that members have changed. The caller has the lock.
@@ -162,7 +156,6 @@ func (l *Leader) signal() {
 	l.changed = make(chan struct{})
 }
 
-// refuse answers a message that is not taken.
 func refuse(w http.ResponseWriter, status int, r refusal) {
 	answer(w, status, r)
 }

@@ -40,7 +40,6 @@ type member struct {
 // maxHost is the longest name of a host that is kept.
 const maxHost = 253
 
-// join takes a worker.
 func (l *Leader) join(w http.ResponseWriter, r *http.Request) {
 	var h hello
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 16<<10)).Decode(&h); err != nil {

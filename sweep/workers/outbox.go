@@ -13,7 +13,6 @@ import (
 	"bench/experiment/endpoint"
 )
 
-// outbox is what a worker has not sent yet.
 type outbox struct {
 	mu    sync.Mutex
 	row   int

@@ -42,7 +42,6 @@ func (w *Worker) to(ctx context.Context, s *server, spec *experiment.Spec) (Shar
 	return reached, nil
 }
 
-// serve obeys the leader until the session ends.
 func (s *session) serve(ctx context.Context) error {
 	s.out.wake = make(chan struct{}, 1)
 	s.files.at = map[file]string{}
@@ -81,7 +80,6 @@ func (s *session) serve(ctx context.Context) error {
 	return err
 }
 
-// rows is the row that runs, if one does.
 type rows struct {
 	s      *session
 	n      int
@@ -91,7 +89,6 @@ type rows struct {
 	ends   [3]func() // by release, close, decided
 }
 
-// obey follows commands until the leader ends or ctx does.
 func (r *rows) obey(ctx context.Context, commands <-chan *command) error {
 	r.cancel = func() {}
 	for {
@@ -165,7 +162,6 @@ func (r *rows) begin(ctx context.Context, c *command) {
 	}()
 }
 
-// share sends the worker's share of a row, and its result to the leader.
 func (s *session) share(ctx context.Context, c *command, start <-chan time.Duration, until [3]context.Context, progress *endpoint.Progress) error {
 	if c.Share == nil || c.Share.Spec == nil || c.Server == nil {
 		return errors.New("the leader sent a row without a spec or a server")

@@ -36,7 +36,6 @@ type Sharer interface {
 	Close()
 }
 
-// Errors that end a session.
 var (
 	errEnded = errors.New("the leader has ended")
 	errLost  = errors.New("the leader is gone")
@@ -72,7 +71,6 @@ func (w *Worker) note(format string, args ...any) {
 	}
 }
 
-// retryAfter is the time between two attempts to reach the leader.
 const retryAfter = 500 * time.Millisecond
 
 // join joins the leader, for a bounded time.
@@ -107,7 +105,6 @@ func (w *Worker) join(ctx context.Context) (*session, error) {
 	}
 }
 
-// pause waits, unless ctx ends before.
 func pause(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()

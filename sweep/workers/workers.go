@@ -54,7 +54,6 @@ func (b Build) String() string {
 	return text
 }
 
-// hello asks to join.
 type hello struct {
 	Protocol int    `json:"protocol"`
 	Build    Build  `json:"build"`
@@ -62,20 +61,17 @@ type hello struct {
 	Index    int    `json:"index"` // -1 = any
 }
 
-// welcome is the answer to hello.
 type welcome struct {
 	Session string `json:"session"`
 	Index   int    `json:"index"`
 	Of      int    `json:"of"`
 }
 
-// refusal is the answer to a message that is not taken.
 type refusal struct {
 	Error string `json:"error"`
 	Final bool   `json:"final,omitempty"` // it would be refused later, too
 }
 
-// Commands.
 const (
 	doRow     = "row"
 	doStart   = "start"
@@ -99,7 +95,6 @@ type command struct {
 	Reason string          `json:"reason,omitempty"` // of cancel and end
 }
 
-// server is the server under test, with what the JSON of a target does not have.
 type server struct {
 	endpoint.ServerAddress
 	Headers map[string]string `json:"headers,omitempty"`
@@ -110,7 +105,6 @@ func newServer(a endpoint.ServerAddress) *server {
 	return &server{a, a.Target.Headers, a.Target.Proxy}
 }
 
-// address is what newServer got.
 func (s *server) address() endpoint.ServerAddress {
 	a := s.ServerAddress
 	a.Target.Headers, a.Target.Proxy = s.Headers, s.Proxy
@@ -118,7 +112,6 @@ func (s *server) address() endpoint.ServerAddress {
 	return a
 }
 
-// file is a file that a spec names.
 type file struct {
 	Name   string `json:"name"`
 	SHA256 string `json:"sha256"`
