@@ -50,7 +50,6 @@ func (f *figures) add(server int, r *openai.Result) {
 	}
 }
 
-// bounds are the upper bounds of a histogram's buckets: 1, 2, 5 times powers of ten.
 var bounds = [...]time.Duration{
 	time.Millisecond, 2 * time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond,
 	100 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second, 5 * time.Second,

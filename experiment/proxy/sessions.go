@@ -52,7 +52,6 @@ type turn struct {
 	conversation *conversation // nil for the zero turn
 }
 
-// conversation is what turns of one conversation share.
 type conversation struct {
 	session   int
 	turns     int
@@ -87,13 +86,11 @@ func (c *conversations) find(api string, header http.Header, body []byte) turn {
 	return turn{session: of.session, number: of.turns, fromStart: of.fromStart, atServer: k.atServer, conversation: of}
 }
 
-// begin is a new conversation.
 func (c *conversations) begin(fromStart bool) *conversation {
 	c.last++
 	return &conversation{session: c.last, fromStart: fromStart}
 }
 
-// named is the conversation under a name, which may begin one.
 func (c *conversations) named(key uint64, fromStart bool) *conversation {
 	p := c.use(key)
 	if p.last.conversation == nil {
@@ -119,7 +116,6 @@ func (c *conversations) hasHistory(k bodyKeys) bool {
 // examplesMark makes the key of messages up to the assistant's last.
 const examplesMark = 0x6578
 
-// continued is the conversation of a request with messages.
 func (c *conversations) continued(k bodyKeys) *conversation {
 	n := len(k.ends) - 1
 	var of *conversation
@@ -135,7 +131,6 @@ func (c *conversations) continued(k bodyKeys) *conversation {
 	return of
 }
 
-// forget removes what was idle for too long.
 func (c *conversations) forget(now time.Time) {
 	for e := c.recent.Back(); e != nil && now.Sub(e.Value.(*place).used) > conversationIdle; e = c.recent.Back() {
 		c.remove(e)

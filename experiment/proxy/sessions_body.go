@@ -8,7 +8,6 @@ import (
 	"bench/experiment/target"
 )
 
-// bodyKeys is what identifies a request's conversation: hashes.
 type bodyKeys struct {
 	readable bool
 	head     uint64 // of what may change between turns: model, tools, system prompt
@@ -21,7 +20,6 @@ type bodyKeys struct {
 	atServer bool   // the request refers to something that the server has stored
 }
 
-// readBody reads a request's body under a hash key.
 func readBody(seed maphash.Seed, api string, body []byte) bodyKeys {
 	var q struct {
 		Model, Tools, System, Instructions any
@@ -79,7 +77,6 @@ func (k *bodyKeys) messages(seed maphash.Seed, list any) {
 	k.ends = k.ends[:whole]
 }
 
-// hashOf is a hash of values of a JSON document, which it changes.
 func hashOf(seed maphash.Seed, values ...any) uint64 {
 	for i := range values {
 		values[i] = canonical(values[i])
@@ -114,12 +111,10 @@ func canonical(value any) any {
 	return value
 }
 
-// mix is the hash of two hashes.
 func mix(seed maphash.Seed, a, b uint64) uint64 {
 	return maphash.Comparable(seed, [2]uint64{a, b})
 }
 
-// Kinds of names.
 const (
 	headerName = iota + 1 // a value of the session header
 	stateName             // the id of an answer, or of a conversation, at the server

@@ -6,7 +6,6 @@ import (
 	"time"
 )
 
-// place is what is known under one key: the messages of a request, or a name.
 type place struct {
 	key   uint64
 	used  time.Time
@@ -15,7 +14,6 @@ type place struct {
 	first uint64    // see conversations.hasHistory
 }
 
-// opening is a conversation that can go on from a place.
 type opening struct {
 	conversation *conversation
 	head         uint64 // of the request: who has the same model, tools and system prompt continues it first
@@ -58,7 +56,6 @@ func (c *conversations) use(key uint64) *place {
 	return p
 }
 
-// open adds a conversation whose latest request is at p.
 func (c *conversations) open(p *place, o opening) {
 	p.last = o
 	if len(p.open) == maxOpenings {
@@ -76,7 +73,6 @@ func (c *conversations) grow(n int) {
 	}
 }
 
-// remove forgets one place.
 func (c *conversations) remove(e *list.Element) {
 	p := c.recent.Remove(e).(*place)
 	delete(c.known, p.key)

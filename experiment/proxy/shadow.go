@@ -145,12 +145,10 @@ func (s *shadow) lose(session int) {
 	}
 }
 
-// chosen reports whether a conversation belongs to the share: all its turns or none.
 func (s *shadow) chosen(of *conversation) bool {
 	return float64(maphash.Comparable(s.seed, of.session)>>11)/(1<<53) < s.config.Share
 }
 
-// locked runs f under the lock, and then reports what f dismissed.
 func (s *shadow) locked(f func()) {
 	s.mu.Lock()
 	f()

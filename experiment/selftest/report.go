@@ -103,7 +103,6 @@ type table struct {
 
 func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
 
-// write aligns text left and figures right, within width columns if it can.
 func (t table) write(b *strings.Builder, width int) {
 	var right []int
 	for i := 1; i < len(t.heads); i++ {

@@ -58,7 +58,6 @@ type Step struct {
 	WindowS float64 `json:"window_s"` // approximate length of the measurement
 }
 
-// Name is, for example, "burst 1000".
 func (s Step) Name() string { return s.Kind + " " + strconv.FormatFloat(s.Size, 'f', -1, 64) }
 
 // Error summarizes differences from the server's times. Percentiles are of absolute values; min and max have

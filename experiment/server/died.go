@@ -2,7 +2,6 @@ package server
 
 import "strings"
 
-// DiedError is the error of a server that exited before it was stopped.
 type DiedError struct {
 	Status string // for example "exit status 1" or "signal: killed"
 	Cause  string // the line of its output that names the fault; empty: none was found

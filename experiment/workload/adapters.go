@@ -8,7 +8,6 @@ import (
 	"strings"
 )
 
-// Orders of Adapters.
 const roundRobin = "round_robin"
 
 // Adapters are LoRA adapters, or other names under which the server serves models: each request is sent to one of
@@ -23,8 +22,6 @@ type Adapters struct {
 
 const adaptersHint = `write names = ["sql", "chat"]: the names that the server lists in /v1/models`
 
-// checkModel checks which models the requests of a class go to, which users leave, and the limits on the answers; key is the path of its table with
-// a trailing dot, or empty for the row.
 func (c *Class) checkModel(key string, bad func(key, problem, hint string)) {
 	if c.Adapters != nil {
 		c.Adapters.check(key, bad)
@@ -77,7 +74,6 @@ func (a *Adapters) checkPopularity(key string, bad func(key, problem, hint strin
 	}
 }
 
-// count is how many of them are true.
 func count(is ...bool) (n int) {
 	for _, yes := range is {
 		if yes {
@@ -134,7 +130,6 @@ func (p *Plan) model(class, i int) string {
 	return a.Names[src.IntN(len(a.Names))]
 }
 
-// Models are the names of models that requests of the class are sent to; empty = the target's alone.
 func (c *Class) Models() []string {
 	switch {
 	case c.Adapters != nil:
@@ -145,12 +140,10 @@ func (c *Class) Models() []string {
 	return nil
 }
 
-// HasEndpoints reports whether a class has a server of its own.
 func (w Workload) HasEndpoints() bool {
 	return slices.ContainsFunc(w.Classes(), func(c Class) bool { return c.Endpoint != "" })
 }
 
-// HasModels reports whether requests are sent to more than one model, so that each has figures of its own.
 func (w Workload) HasModels() bool {
 	names := map[string]bool{}
 	for _, c := range w.Classes() {

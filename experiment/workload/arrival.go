@@ -35,14 +35,12 @@ type Step struct {
 	For  Seconds `json:"for_s"`
 }
 
-// Processes that are also processes of gaps.
 const (
 	poisson  = "poisson"
 	constant = "constant"
 	gamma    = "gamma"
 )
 
-// arrivalKeys are the TOML keys of each process.
 var arrivalKeys = map[string]keyList{
 	poisson:    {},
 	constant:   {},
@@ -53,7 +51,6 @@ var arrivalKeys = map[string]keyList{
 	"bursts":   {[]string{"size"}, []string{"every", "gaps"}},
 }
 
-// arrivalForms are examples of the processes that need keys.
 var arrivalForms = map[string]string{
 	"ramp":     `arrival = { process = "ramp", from = 1, to = 20, over = "60s" }`,
 	"step":     `arrival = { process = "step", steps = [{ rate = 2, for = "30s" }, { rate = 8, for = "30s" }] }`,
@@ -159,7 +156,6 @@ func (a *Arrival) Rate() Rate {
 	return 0
 }
 
-// gaps is the process of the gaps, with the defaults applied.
 func (a *Arrival) gaps() string {
 	switch a.Process {
 	case "", poisson, constant, gamma:
@@ -170,18 +166,14 @@ func (a *Arrival) gaps() string {
 	return cmp.Or(a.Gaps, poisson)
 }
 
-// batch is how many requests arrive at once.
 func (a *Arrival) batch() int { return max(a.Size, 1) }
 
-// IsSteady reports whether the rate stays the same; a closed loop has none that could change.
 func (a *Arrival) IsSteady() bool {
 	return a.Process == "" || a.Process == poisson || a.Process == constant || a.Process == gamma
 }
 
-// IsZero reports whether no process is set.
 func (a Arrival) IsZero() bool { return a.Process == "" }
 
-// String is the process for display; empty for none.
 func (a *Arrival) String() string {
 	switch a.Process {
 	case "ramp":
@@ -223,7 +215,6 @@ func (w Workload) checkArrival(bad func(key, problem, hint string)) {
 	w.checkBurstiness(bad)
 }
 
-// bare reports whether a process that needs keys has none.
 func (a *Arrival) bare() bool { return a.Over+a.Period == 0 && a.Size+len(a.Steps) == 0 }
 
 func (w Workload) checkBurstiness(bad func(key, problem, hint string)) {

@@ -39,7 +39,6 @@ type Dispersion struct {
 	StdError float64  `json:"std_error"` // of the index of Poisson arrivals, for this number of windows
 }
 
-// dispersionWindows are long enough for a queue to fill and for a trend to show.
 var dispersionWindows = []time.Duration{time.Second, 30 * time.Second}
 
 const fewestGaps = 20 // for a meaningful Kolmogorov–Smirnov distance
@@ -82,7 +81,6 @@ func (o *Observed) Fix() {
 	}
 }
 
-// unitTimes returns the arrivals in [from, to) in unit time, sorted.
 func (w *Workload) unitTimes(times []time.Duration, from, to time.Duration) []float64 {
 	var units []float64
 	for _, at := range times {
@@ -102,7 +100,6 @@ func differences(sorted []float64) []float64 {
 	return out
 }
 
-// dispersion counts the arrivals in n windows with an expected rate·seconds arrivals each.
 func (w *Workload) dispersion(units []float64, start, rate, seconds float64, n int) Dispersion {
 	d := Dispersion{WindowS: seconds, Windows: n, StdError: math.Sqrt(2 / float64(n-1)), Expected: w.expectedIndex(rate * seconds)}
 	counts := make([]float64, n)
@@ -165,7 +162,6 @@ func (w *Workload) gapsOf() string {
 	return poisson
 }
 
-// ksDistance is the largest distance between the samples' distribution function and cdf.
 func ksDistance(samples []float64, cdf func(float64) float64) float64 {
 	sorted := slices.Sorted(slices.Values(samples))
 	n, d := float64(len(sorted)), 0.0

@@ -51,13 +51,10 @@ func (w *Workload) phases(l Load) (out []phase) {
 	return append(out, phase{start, start + duration, max(1, number(duration)), l.Warmup.Requests > 0})
 }
 
-// HasConversations reports whether at least one class sends conversations, or the row replays sessions of a trace:
-// requests that wait for others.
 func (w *Workload) HasConversations() bool {
 	return w.ReplaysSessions() || slices.ContainsFunc(w.Classes(), func(c Class) bool { return c.Conversations() })
 }
 
-// IsConversation reports whether the requests of a row without a mix are turns of conversations.
 func (w *Workload) IsConversation() bool {
 	only := w.only()
 	return only.Conversations()
@@ -84,7 +81,6 @@ func (p *Plan) For(l Load) *Plan {
 	return p
 }
 
-// inPhase is the place of an arrival in its phase.
 type inPhase struct {
 	number int     // of the phase
 	left   int     // arrivals of the phase that follow
@@ -93,7 +89,6 @@ type inPhase struct {
 	rest   float64 // ns
 }
 
-// enter is the first arrival from phase b on.
 func (p *Plan) enter(m moment, b int) moment {
 	for b < len(p.phases) && p.phases[b].n == 0 {
 		b++
@@ -126,7 +121,6 @@ func (p *Plan) leave(m moment) moment {
 	return m
 }
 
-// afterInPhase is the arrival m.arrival, which follows m in its phase or begins the next.
 func (p *Plan) afterInPhase(m moment) moment {
 	if m.in.left == 0 {
 		return p.enter(m, m.in.number+1)

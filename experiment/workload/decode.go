@@ -9,7 +9,6 @@ import (
 	"strings"
 )
 
-// keyList is the required and the optional keys of a table.
 type keyList struct{ must, may []string }
 
 func (k keyList) String() string {
@@ -47,14 +46,12 @@ func (f *fields) get(key string) (any, bool) {
 	return v, ok && f.keys.has(key)
 }
 
-// seconds reads a duration.
 func (f *fields) seconds(key string, into *Seconds) {
 	if v, ok := f.get(key); ok {
 		into.DecodeTOML(v, func(_, problem, hint string) { f.report(key, problem, hint) })
 	}
 }
 
-// number reads a number from least to most.
 func (f *fields) number(key string, into *float64, least, most float64, hint string) {
 	v, ok := f.get(key)
 	if !ok {
@@ -68,7 +65,6 @@ func (f *fields) number(key string, into *float64, least, most float64, hint str
 	*into = x
 }
 
-// whole reads an integer from least to most.
 func (f *fields) whole(key string, into *int, least, most int, hint string) {
 	x := float64(*into)
 	f.number(key, &x, float64(least), float64(most), hint)
@@ -79,7 +75,6 @@ func (f *fields) whole(key string, into *int, least, most int, hint string) {
 	*into = int(x)
 }
 
-// text reads one of a few words.
 func (f *fields) text(key string, into *string, words ...string) {
 	v, ok := f.get(key)
 	if !ok {
@@ -93,14 +88,12 @@ func (f *fields) text(key string, into *string, words ...string) {
 	*into = s
 }
 
-// inner returns the fields of a table within this one; path is relative to this table, of is its description.
 func (f *fields) inner(path, of string, t map[string]any, keys keyList) *fields {
 	return &fields{t: t, of: of, keys: keys, bad: func(key, problem, hint string) {
 		f.report(strings.TrimSuffix(path+"."+key, "."), problem, hint)
 	}}
 }
 
-// flag reads true or false.
 func (f *fields) flag(key string, into *bool) {
 	v, ok := f.get(key)
 	if !ok {
@@ -146,7 +139,6 @@ func tablesOf(v any) ([]map[string]any, bool) {
 	return out, ok
 }
 
-// plain formats a number without an exponent.
 func plain(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
 // Found is a value of a TOML file as a message shows it: a string in quotes, a number as such, "a table".
@@ -170,7 +162,6 @@ func Found(v any) string {
 	return fmt.Sprint(v)
 }
 
-// Number converts an integer or a float of TOML; ok is false for anything else.
 func Number(v any) (float64, bool) {
 	switch x := v.(type) {
 	case int64:

@@ -58,7 +58,6 @@ func (l *Length) decodeEmpirical(f *fields) {
 	}
 }
 
-// lengths reads a list of token counts.
 func (f *fields) lengths(key string, v any) []int {
 	list, ok := v.([]any)
 	if !ok || len(list) == 0 {
@@ -77,7 +76,6 @@ func (f *fields) lengths(key string, v any) []int {
 	return out
 }
 
-// samples are the values of an empirical length, from the matrix or a file.
 func (l *Length) samples() []int {
 	switch {
 	case l.File == nil:
@@ -95,7 +93,6 @@ func (l *Length) weights() (sum float64) {
 	return sum
 }
 
-// bucket returns the bucket that contains x, a point between 0 and the sum of weights.
 func (l *Length) bucket(x float64) Bucket {
 	last := 0
 	for i, b := range l.Buckets {

@@ -20,7 +20,6 @@ type Files struct {
 	prompts map[string]func() (*prompts.Index, error)
 }
 
-// content is a file's text and its hash.
 type content struct {
 	text   []byte
 	sha256 string
@@ -55,14 +54,12 @@ func (w *Workload) EachFile(f func(name *string, sha256 string)) {
 	}
 }
 
-// named is a file of lengths or prompts that a class names: one of the two is set.
 type named struct {
 	key     string // path of the table that names it
 	lengths *File
 	prompts *prompts.Source
 }
 
-// named are the files of the row, then of the classes of the mix.
 func (w *Workload) named() []named {
 	only := w.only()
 	all := only.named("")
@@ -72,7 +69,6 @@ func (w *Workload) named() []named {
 	return all
 }
 
-// named are the files of one class; key is the path of its table with a trailing dot, or empty.
 func (c *Class) named(key string) (all []named) {
 	if c.Prompts != nil {
 		all = append(all, named{key: key + "prompts", prompts: c.Prompts})
@@ -115,14 +111,12 @@ func (n *named) look(files *Files, bad func(key, problem, hint string)) {
 	}
 }
 
-// look reads the lengths of the named columns, or one a line if no column is named.
 func (l *File) look(files *Files) (err error) {
 	names := append([]string{l.Name}, l.Columns...)
 	*l, err = once(&files.columns, fmt.Sprintf("%q", names), func() (File, error) { return l.read(files) })
 	return err
 }
 
-// read returns the file with its lengths, count and hash.
 func (l File) read(files *Files) (File, error) {
 	c, err := once(&files.texts, l.Name, func() (content, error) {
 		text, err := readRegular(l.Name)

@@ -43,7 +43,6 @@ func (r *Request) Continues(turn int) (before int, ok bool) {
 	return before, before >= 0
 }
 
-// Continued reports whether a later turn of the session continues the request.
 func (r *Request) Continued() bool {
 	if r.Graph == nil {
 		return r.Turn+1 < r.Turns
@@ -72,7 +71,6 @@ func (p *Plan) Later(first *Request, turn int, before *Request) Request {
 	return p.node(first.Graph, turn, before)
 }
 
-// node is one request of a session of a trace.
 func (p *Plan) node(g *Graph, turn int, before *Request) Request {
 	n := &g.nodes[turn]
 	r := Request{
@@ -101,7 +99,6 @@ type Walk struct {
 	left  int // turns that have neither ended nor been lost
 }
 
-// walked is what is known of a turn.
 type walked struct {
 	waits     int           // turns that it waits for
 	arrived   time.Duration // latest arrival of those that have ended
@@ -110,7 +107,6 @@ type walked struct {
 	continued int // turns that continue it, and are neither made nor lost
 }
 
-// NewWalk begins the session of its first request.
 func NewWalk(first *Request) *Walk {
 	w := &Walk{first: first, turns: make([]walked, max(first.Turns, 1))}
 	w.left = len(w.turns)
@@ -143,7 +139,6 @@ func (w *Walk) parents(turn int) int {
 	return min(turn, 1)
 }
 
-// children calls each with the turns that wait for a turn.
 func (w *Walk) children(turn int, each func(int)) {
 	if g := w.first.Graph; g != nil {
 		for _, child := range g.children[turn] {
@@ -196,5 +191,4 @@ func (w *Walk) lose(turn int) (lost int) {
 	return lost
 }
 
-// Over reports that every turn has ended or is lost.
 func (w *Walk) Over() bool { return w.left == 0 }

@@ -43,7 +43,6 @@ func (r *Request) ImageTokens() int {
 	return r.Images.N() * r.Images.Tokens
 }
 
-// Pictures are the request's images.
 func (r *Request) Pictures() [][]byte {
 	var out [][]byte
 	for k := range r.Images.N() {
@@ -63,7 +62,6 @@ func (p *Plan) CountImages(class string, tokens int) {
 	}
 }
 
-// check checks the table; key is its path.
 func (im *Images) check(key string, bad func(key, problem, hint string)) {
 	if im.Count < 0 || im.Count > maxImages {
 		bad(key+".count", fmt.Sprintf("%d images is not between 1 and %d", im.Count, maxImages), "write count = 1")
@@ -119,7 +117,6 @@ func (im *Images) PNG(dst []byte, seed uint64) []byte {
 	return appendPNGChunk(dst, "IEND", nil)
 }
 
-// pngChunk is the size of a chunk without data.
 const pngChunk = 12
 
 func appendPNGChunk(dst []byte, kind string, data []byte) []byte {
@@ -129,7 +126,6 @@ func appendPNGChunk(dst []byte, kind string, data []byte) []byte {
 	return binary.BigEndian.AppendUint32(dst, crc32.ChecksumIEEE(dst[from:]))
 }
 
-// randomLine is a line of an image: filter 0, then pixels.
 func randomLine(n int, seed uint64) []byte {
 	line := make([]byte, n+8)
 	src := rand.NewPCG(seed, streamBlock)

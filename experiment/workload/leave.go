@@ -13,8 +13,6 @@ type Leave struct {
 	AfterTokens Length  `toml:"after_tokens" json:"after_tokens,omitzero"` // tokens of the answer; zero = After applies
 }
 
-// checkLeave checks which users leave, and that answers are long enough for it; key is the path of the class's table with a
-// trailing dot, or empty.
 func (c *Class) checkLeave(key string, bad func(key, problem, hint string)) {
 	c.Leave.check(key, bad)
 	if after := c.Leave.AfterTokens; after.set() && c.Prompts == nil && (c.Output.Dist == "fixed" || c.Output.Max > 0) && after.Least() >= c.Output.most() {
@@ -56,7 +54,6 @@ func (p *Plan) leaves(class, i, turn int) (after time.Duration, tokens int) {
 	return max(l.After.draw(src), time.Nanosecond), 0
 }
 
-// HasLeavers reports whether some users leave before the end of their answers.
 func (w Workload) HasLeavers() bool {
 	for _, c := range w.Classes() {
 		if c.Leave != nil && c.Leave.Share > 0 {

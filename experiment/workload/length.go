@@ -26,15 +26,12 @@ type Length struct {
 // maxTokens bounds any length: far above every context, far below integer overflow.
 const maxTokens = 1 << 24
 
-// Fixed is a constant length of n tokens.
 func Fixed(n int) Length { return Length{Dist: "fixed", Mean: float64(n)} }
 
 func (l Length) set() bool { return l.Dist != "" }
 
-// IsZero reports whether no length is set.
 func (l Length) IsZero() bool { return !l.set() }
 
-// lengthKeys are the TOML keys of each distribution.
 var lengthKeys = map[string]keyList{
 	"uniform":   {[]string{"min", "max"}, nil},
 	"normal":    {[]string{"mean", "std"}, []string{"min", "max"}},
@@ -87,7 +84,6 @@ func (l *Length) decodeTable(t map[string]any, bad func(key, problem, hint strin
 	}
 }
 
-// tokens reads a token count that may have a fraction.
 func (f *fields) tokens(key string, into *float64) {
 	v, ok := f.get(key)
 	if !ok {
@@ -157,7 +153,6 @@ func (l Length) Draw(r *rand.Rand) int {
 	return int(math.Min(math.Max(x, float64(max(l.Min, 1))), maxTokens))
 }
 
-// Least is the smallest possible length.
 func (l Length) Least() int {
 	switch l.Dist {
 	case "fixed":

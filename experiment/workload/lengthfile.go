@@ -52,7 +52,6 @@ func (f *fields) file(columns ...string) *File {
 	return out
 }
 
-// String is the file name and columns for display.
 func (l *File) String() string {
 	return strings.Join(append([]string{filepath.Base(l.Name)}, l.Columns...), " ")
 }

@@ -63,7 +63,6 @@ func (w Workload) Classes() []Class {
 	return classes
 }
 
-// only is the row as one class.
 func (w Workload) only() Class {
 	return Class{
 		Weight: 1, Input: w.Input, Output: w.Output, Pairs: w.Pairs, Prefix: w.Prefix, Prompts: w.Prompts, Session: w.Session,
@@ -96,7 +95,6 @@ func (w Workload) checkMix(bad func(key, problem, hint string)) {
 	}
 }
 
-// check checks one class; key is the path of its table with a trailing dot, or empty.
 func (c *Class) check(key string, bad func(key, problem, hint string)) {
 	input := c.Input
 	switch {
@@ -133,7 +131,6 @@ func (c *Class) checkLengths(key string, bad func(key, problem, hint string)) {
 	}
 }
 
-// longest is the largest possible number of prompt and output tokens of a request of the class.
 func (c *Class) longest() int {
 	if c.Prompts != nil {
 		return c.longestAnswer() + 1 // how long the prompt is, the server decides

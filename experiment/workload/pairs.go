@@ -65,7 +65,6 @@ func (p *Pairs) longest() (most int) {
 	return most
 }
 
-// lengths are the inputs and the outputs of the pairs as two lengths, in the same order.
 func (p *Pairs) lengths() (input, output Length) {
 	input, output = Length{Dist: "empirical"}, Length{Dist: "empirical"}
 	for _, pair := range p.List {

@@ -26,25 +26,21 @@ const defaultGrace = Span(2 * time.Minute)
 // client's load can cost.
 const defaultSettle = Span(time.Minute)
 
-// Span is a length of time: "10s" in a matrix, seconds in JSON.
 type Span time.Duration
 
 // maxSpan is six weeks, longer than any test of endurance: a longer one is a slip.
 const maxSpan = 1000 * time.Hour
 
-// DecodeTOML takes a duration in quotes.
 func (s *Span) DecodeTOML(v any, bad func(key, problem, hint string)) {
 	if d, ok := DecodeDuration(v, maxSpan, bad); ok {
 		*s = Span(d)
 	}
 }
 
-// MarshalJSON writes seconds.
 func (s Span) MarshalJSON() ([]byte, error) {
 	return strconv.AppendFloat(nil, time.Duration(s).Seconds(), 'g', -1, 64), nil
 }
 
-// UnmarshalJSON reads seconds.
 func (s *Span) UnmarshalJSON(b []byte) error {
 	x, err := strconv.ParseFloat(string(b), 64)
 	if err != nil {
@@ -80,7 +76,6 @@ func (e *Extent) DecodeTOML(v any, bad func(key, problem, hint string)) {
 // maxConcurrency is the number of TCP ports: connections from one address to another.
 const maxConcurrency = 1<<16 - 1
 
-// Check reports what is wrong or impossible. open: the row has a rate; all: that rate is "inf".
 func (l Load) Check(open, all bool, bad func(key, problem, hint string)) {
 	if !open && l.Concurrency == 0 {
 		bad("", "neither rate nor concurrency", "write rate = 4 (open loop) or concurrency = 8 (closed loop)")
@@ -110,7 +105,6 @@ func (l Load) Check(open, all bool, bad func(key, problem, hint string)) {
 	}
 }
 
-// GraceTime is the grace period in force.
 func (l Load) GraceTime() time.Duration {
 	if l.Grace == 0 {
 		return time.Duration(defaultGrace)
@@ -118,7 +112,6 @@ func (l Load) GraceTime() time.Duration {
 	return time.Duration(l.Grace)
 }
 
-// SettleTime is the longest wait for an idle server.
 func (l Load) SettleTime() time.Duration {
 	if l.Settle == 0 {
 		return time.Duration(defaultSettle)

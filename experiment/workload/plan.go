@@ -36,7 +36,6 @@ type Request struct {
 	LeaveAfter       time.Duration // since the request was sent
 	LeaveAfterTokens int           // tokens of the answer
 
-	// Of a request in a conversation:
 	Session int           // number of the conversation, equal to that of its arrival
 	Turn    int           // 0 = the first
 	Turns   int           // turns of the whole conversation; 0 = the request belongs to none
@@ -47,7 +46,6 @@ type Request struct {
 	Graph     *Graph // of a trace's session; nil = a chain: each turn waits for the one before
 }
 
-// InSession reports whether the request belongs to a conversation, or to a session of a trace.
 func (r *Request) InSession() bool { return r.Turns > 0 || r.Session > 0 }
 
 // Plan is the schedule and all prompts, as a function of (seed, salt, index): the same on any machine and any
@@ -91,7 +89,6 @@ func NewPlan(w Workload, seed uint64, salt string) *Plan {
 	return p
 }
 
-// Random streams. A number is never reused.
 const (
 	streamClass = iota + 1
 	streamInput
@@ -112,7 +109,6 @@ const (
 	streamShare
 )
 
-// rand returns the random stream of one dimension at one index.
 func (p *Plan) rand(stream, index uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(mix(p.seed, stream), index))
 }
@@ -159,7 +155,6 @@ func (p *Plan) request(i int) Request {
 	return r
 }
 
-// lengths returns the lengths of request i: one pair, or two independent draws.
 func (p *Plan) lengths(c *Class, i int) (input, output int) {
 	if c.Pairs != nil {
 		k := p.rand(streamInput, uint64(i)).IntN(len(c.Input.samples()))
@@ -181,7 +176,6 @@ func (p *Plan) class(i int) int {
 	return len(p.classes) - 1
 }
 
-// Kinds of blocks, which keep the block numbers of different purposes apart.
 const (
 	blockFresh = iota + 1
 	blockPrefix

@@ -17,7 +17,6 @@ type Pool struct {
 	held   []int32
 }
 
-// Policies of a pool.
 const (
 	// LRU evicts the least recently used block. A prompt uses its blocks from the first to the last.
 	LRU = "lru"
@@ -27,7 +26,6 @@ const (
 	TailFirst = "tail-first"
 )
 
-// slot is a block of the pool: its key (0 = none), and its place in the eviction list.
 type slot struct {
 	key        uint64
 	prev, next int32
@@ -96,7 +94,6 @@ func (p *Pool) Serve(r *Request, answer []Block) (hit int) {
 	return found * p.size
 }
 
-// find counts the leading blocks of the prompt that are cached, up to a limit.
 func (p *Pool) find(limit int) int {
 	limit = min(limit, len(p.keys))
 	for i, k := range p.keys[:limit] {
@@ -152,7 +149,6 @@ func (p *Pool) allocate(found, need int) bool {
 	return true
 }
 
-// evict removes the first block from the eviction list and drops its content.
 func (p *Pool) evict() int32 {
 	s := p.slots[0].next
 	p.unlink(s)
@@ -203,7 +199,6 @@ func (p *Pool) unlink(s int32) {
 	p.slots[a].next, p.slots[b].prev = b, a
 }
 
-// link appends a slot to the end of the eviction list.
 func (p *Pool) link(s int32) {
 	last := p.slots[0].prev
 	p.slots[s].prev, p.slots[s].next = last, 0

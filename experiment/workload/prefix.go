@@ -7,7 +7,6 @@ import (
 	"sort"
 )
 
-// States of a prefix.
 const (
 	Cold   = "cold"   // no two requests share a block
 	Shared = "shared" // groups repeat, and warm up as they come
@@ -73,10 +72,8 @@ func (p *Prefix) checkHitRate(key string, input Length, bad func(key, problem, h
 	}
 }
 
-// state is the prefix's state, with the default applied.
 func (p *Prefix) state() string { return cmp.Or(p.State, Shared) }
 
-// groups is the number of prefixes, with the default applied.
 func (p *Prefix) groups() int { return max(p.Groups, 1) }
 
 // sharedTokens is the length of the prefix of a prompt with this many input tokens. A hit rate gives whole

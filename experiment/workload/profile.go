@@ -5,7 +5,6 @@ import (
 	"time"
 )
 
-// cumulative is the expected number of arrivals in the first t seconds. rate is the row's.
 func (a *Arrival) cumulative(rate, t float64) float64 {
 	switch a.Process {
 	case "ramp":
@@ -50,7 +49,6 @@ func (a *Arrival) inverse(rate, n float64) float64 {
 	return n / rate
 }
 
-// climb is the expected number of arrivals in the first t seconds of a ramp.
 func (a *Arrival) climb(t float64) float64 {
 	over := float64(a.Over)
 	if k := math.Log(a.To / a.From); a.Shape == "exponential" && k != 0 {
@@ -59,7 +57,6 @@ func (a *Arrival) climb(t float64) float64 {
 	return a.From*t + (a.To-a.From)/over*t*t/2
 }
 
-// climbed is the inverse function of climb.
 func (a *Arrival) climbed(n float64) float64 {
 	if n == 0 {
 		return 0

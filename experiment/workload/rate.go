@@ -10,7 +10,6 @@ import (
 // Rate is requests per second; +Inf ("inf" in the file) sends all requests at once.
 type Rate float64
 
-// IsInf reports whether all requests are sent at once.
 func (r Rate) IsInf() bool { return math.IsInf(float64(r), 1) }
 
 // MarshalJSON writes "inf" for +Inf, for which JSON has no number.
@@ -30,7 +29,6 @@ func (r *Rate) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// DecodeTOML reads a number or "inf".
 func (r *Rate) DecodeTOML(v any, bad func(key, problem, hint string)) {
 	const hint = `write rate = 4 (requests per second) or rate = "inf"`
 	switch x := v.(type) {

@@ -7,10 +7,8 @@ import (
 	"bench/experiment/workload/prompts"
 )
 
-// Conversations reports whether requests of the class are turns of conversations.
 func (c *Class) Conversations() bool { return c.Session != nil || c.Prompts.IsConversation() }
 
-// HasPrompts reports whether a class sends real prompts.
 func (w *Workload) HasPrompts() bool {
 	for _, c := range w.Classes() {
 		if c.Prompts != nil {
@@ -20,7 +18,6 @@ func (w *Workload) HasPrompts() bool {
 	return false
 }
 
-// CountsPrompts reports whether the server must count real prompts before the row.
 func (w *Workload) CountsPrompts() bool {
 	for _, c := range w.Classes() {
 		if c.Prompts != nil && c.Prompts.Counts() {
@@ -30,7 +27,6 @@ func (w *Workload) CountsPrompts() bool {
 	return false
 }
 
-// checkPrompts checks a class with real prompts; key is the path of its table with a trailing dot, or empty.
 func (c *Class) checkPrompts(key string, bad func(key, problem, hint string)) {
 	switch {
 	case c.Input.set() || c.Pairs != nil:
@@ -49,7 +45,6 @@ func (c *Class) checkPrompts(key string, bad func(key, problem, hint string)) {
 	}
 }
 
-// PromptProblems reports prompts that the API of their class does not take; api is that of a class without its own.
 func (w *Workload) PromptProblems(api string, bad func(key, problem, hint string)) {
 	report := func(key string, c *Class) {
 		if c.Prompts == nil {
@@ -70,7 +65,6 @@ func (w *Workload) PromptProblems(api string, bad func(key, problem, hint string
 	}
 }
 
-// realPrompts are the prompts that a plan draws, by class, and how many it has drawn.
 type realPrompts struct {
 	samples   []*prompts.Sample // nil = a class without a file
 	drawn     []int
@@ -118,7 +112,6 @@ func (p *Plan) realRequest(class, i int) Request {
 	return r
 }
 
-// realFollowing is the turn after r in its conversation.
 func (p *Plan) realFollowing(r *Request, class int) Request {
 	c, turn := &p.classes[class], r.Turn+1
 	next := Request{
@@ -157,7 +150,6 @@ func (p *Plan) oneBlock(out []Block, n int, parts ...uint64) []Block {
 // bytesPerToken is the usual size of a token of text, to estimate lengths that are not counted.
 const bytesPerToken = 4
 
-// estimateTokens is about the number of tokens of some bytes of JSON.
 func estimateTokens(bytes int) int { return bytes/bytesPerToken + 1 }
 
 // EstimatedLongest is Longest, with an estimate for real prompts: of conversations, if every answer has its full length.
@@ -173,5 +165,4 @@ func (w Workload) EstimatedLongest() int {
 	return longest
 }
 
-// longestAnswer is the largest number of output tokens of a class with real prompts.
 func (c *Class) longestAnswer() int { return max(c.Prompts.Head.MostOutput, c.Output.most()) }

@@ -1,12 +1,10 @@
 package workload
 
-// Replicas are servers that share the requests of a plan.
 type Replicas struct {
 	N      int  // 0 = 1
 	Sticky bool // all requests of a session go to one of them; without a session one after the other
 }
 
-// Over sets the servers that the plan's requests are spread over, and returns the plan.
 func (p *Plan) Over(r Replicas) *Plan {
 	p.replicas = r
 	return p
@@ -60,7 +58,6 @@ func (p *Plan) serve(pool *Pool, r *Request, replica int) (hit int) {
 	return pool.Serve(&own, answer)
 }
 
-// prime passes the priming requests through the pool, each for every model and replica.
 func (p *Plan) prime(pool *Pool) {
 	for r := range p.Priming {
 		c := p.named(r.Class)

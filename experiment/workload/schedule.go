@@ -7,7 +7,6 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// moment is an arrival of a plan and its time. Times are a running sum of gaps.
 type moment struct {
 	arrival int
 	unit    float64       // its time in unit time, in which the process has one arrival a second
@@ -30,7 +29,6 @@ func (p *Plan) Arrivals(yield func(time.Duration) bool) {
 	}
 }
 
-// after is the arrival that follows m.
 func (p *Plan) after(m moment) moment {
 	m.arrival++
 	if !p.timed() {
@@ -46,7 +44,6 @@ func (p *Plan) after(m moment) moment {
 	return m
 }
 
-// time converts unit time to time from the start of the load.
 func (p *Plan) time(unit float64) time.Duration {
 	s := p.w.Arrival.inverse(float64(p.w.Rate), unit)
 	return time.Duration(math.Min(math.Round(s*float64(time.Second)), 1<<62))

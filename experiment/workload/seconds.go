@@ -7,7 +7,6 @@ import (
 	"time"
 )
 
-// Seconds is a duration: "1m30s" in a matrix, a number of seconds in JSON.
 type Seconds float64
 
 // maxSeconds bounds any stated duration: about three years, and safe from overflow.
@@ -19,7 +18,6 @@ func (s *Seconds) DecodeTOML(v any, bad func(key, problem, hint string)) {
 	}
 }
 
-// DecodeDuration reads a duration string of a matrix, from 0 to most.
 func DecodeDuration(v any, most time.Duration, bad func(key, problem, hint string)) (d time.Duration, ok bool) {
 	const hint = `write "10s", "500ms" or "2m"`
 	text, ok := v.(string)
@@ -39,12 +37,10 @@ func DecodeDuration(v any, most time.Duration, bad func(key, problem, hint strin
 	return d, true
 }
 
-// Duration is the same duration, rounded to nanoseconds.
 func (s Seconds) Duration() time.Duration {
 	return time.Duration(math.Round(float64(s) * float64(time.Second)))
 }
 
-// String is the duration as a matrix has it.
 func (s Seconds) String() string {
 	if s < 60 {
 		return strconv.FormatFloat(float64(s), 'g', -1, 64) + "s"

@@ -34,7 +34,6 @@ func (p *Plan) All(workers int, takes time.Duration) iter.Seq[Request] {
 	}
 }
 
-// sendOrder is what is due of a plan.
 type sendOrder struct {
 	plan  *Plan
 	takes time.Duration
@@ -43,21 +42,18 @@ type sendOrder struct {
 	ahead *Request // open loop: the next arrival
 }
 
-// orderedSession is a session of which some requests are due or have ended.
 type orderedSession struct {
 	*Walk
 	first Request
 	sent  map[int]Request // those that a later one continues
 }
 
-// begin makes the plan's next session due now.
 func (o *sendOrder) begin() {
 	if o.plan.More() {
 		o.start(o.now, o.plan.Next())
 	}
 }
 
-// start makes the requests due with which a session begins.
 func (o *sendOrder) start(at time.Duration, first Request) {
 	s := &orderedSession{first: first, sent: map[int]Request{}}
 	s.Walk = NewWalk(&s.first)
@@ -80,7 +76,6 @@ func (o *sendOrder) later(s *orderedSession, turn int) Request {
 	return o.plan.Later(&s.first, turn, before)
 }
 
-// arrive makes the sessions of an open loop due that arrive before the next request.
 func (o *sendOrder) arrive() {
 	for {
 		if o.ahead == nil {
@@ -98,7 +93,6 @@ func (o *sendOrder) arrive() {
 	}
 }
 
-// next is the next request; false at the end of a trace.
 func (o *sendOrder) next() (Request, bool) {
 	if o.plan.timed() {
 		o.arrive()
@@ -125,7 +119,6 @@ func (o *sendOrder) next() (Request, bool) {
 	return r, true
 }
 
-// dueRequest is a request and the time at which it is sent.
 type dueRequest struct {
 	at      time.Duration
 	request Request

@@ -32,7 +32,6 @@ type Turns struct{ Length }
 // maxTurns bounds a conversation, whose context grows with each turn.
 const maxTurns = 10_000
 
-// thinkKeys are the TOML keys of each distribution.
 var thinkKeys = map[string]keyList{
 	"exponential": {[]string{"mean"}, []string{"max"}},
 	"lognormal":   {[]string{"p50", "p95"}, []string{"max"}},
@@ -92,7 +91,6 @@ func (k Think) draw(r *rand.Rand) time.Duration {
 	return Seconds(math.Min(s, float64(maxSeconds))).Duration()
 }
 
-// check checks the conversations of one class; key is the path of its table with a trailing dot, or empty.
 func (s *Session) check(key string, bad func(key, problem, hint string)) {
 	if !s.Turns.set() {
 		bad(key+"session.turns", "the number of turns is missing", "write turns = 5")
@@ -135,7 +133,6 @@ func (p *Plan) Following(r *Request) (Request, bool) {
 	return next, true
 }
 
-// turn returns the random stream of one dimension of one later turn.
 func (p *Plan) turn(stream uint64, session, turn int) *rand.Rand {
 	return p.rand(mix(stream, uint64(turn)), uint64(session))
 }

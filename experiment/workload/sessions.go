@@ -27,7 +27,6 @@ type Sessions struct {
 	Repeat bool   `toml:"repeat" json:"repeat,omitempty"` // at its end the trace begins anew, with other prompts
 }
 
-// Values of these keys.
 const (
 	replaySessions = "sessions"
 	replayRequests = "requests"
@@ -36,19 +35,16 @@ const (
 	beginSampled   = "sampled"
 )
 
-// ReplaysSessions reports whether the row replays the sessions of a trace.
 func (w *Workload) ReplaysSessions() bool { return w.Trace != nil && w.Trace.replaysSessions() }
 
 func (t *Trace) replaysSessions() bool {
 	return t.Replay == replaySessions || t.Replay == "" && t.Head.Grouped && t.Head.Ends
 }
 
-// UsesServerAnswers reports whether prompts contain the server's own answers.
 func (w *Workload) UsesServerAnswers() bool {
 	return w.ReplaysSessions() && w.Trace.Answers == serverAnswers
 }
 
-// Describe is how the sessions are replayed, for people.
 func (s *Sessions) Describe() string {
 	text := "recorded answers"
 	if s.Answers == serverAnswers {
@@ -63,7 +59,6 @@ func (s *Sessions) Describe() string {
 	return text
 }
 
-// checkSessions checks the keys of sessions, of a file that was looked at.
 func (t *Trace) checkSessions(w *Workload, bad func(key, problem, hint string)) {
 	word := func(key, value string, words ...string) {
 		if value != "" && !slices.Contains(words, value) {
@@ -88,7 +83,6 @@ func (t *Trace) checkSessions(w *Workload, bad func(key, problem, hint string)) 
 	}
 }
 
-// wait is a tool's recorded time as the replay keeps it.
 func (t *Trace) wait(recorded time.Duration) time.Duration {
 	if t.ToolTimeCap > 0 {
 		recorded = min(recorded, time.Duration(t.ToolTimeCap))
@@ -96,7 +90,6 @@ func (t *Trace) wait(recorded time.Duration) time.Duration {
 	return max(recorded, 0)
 }
 
-// moreSessions reads the next session; false at the end of the trace.
 func (p *Plan) moreSessions() bool {
 	t := p.replay
 	if t.session != nil {
@@ -142,7 +135,6 @@ func (p *Plan) replayedSession() Request {
 	return r
 }
 
-// graphOf is a session as the plan replays it.
 func (p *Plan) graphOf(s trace.Session) *Graph {
 	t := p.replay
 	g := &Graph{nodes: s.Nodes, index: t.given, number: t.sessions, pass: t.pass, size: t.r.Info.BlockTokens, gaps: !t.r.Info.Ends}

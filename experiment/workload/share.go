@@ -41,7 +41,6 @@ func (s Share) Owner(arrival int) int {
 	return (arrival + s.rotation(arrival/width)) % width % s.Of
 }
 
-// Owns reports whether an arrival, counted from 0, is in the share.
 func (s Share) Owns(arrival int) bool { return s.Of == 0 || s.Owner(arrival) == s.Worker }
 
 // Concurrency is how many requests the share may have in flight. Over all workers it sums to RowConcurrency.
@@ -52,7 +51,6 @@ func (s Share) Concurrency() int {
 	return s.own(s.RowConcurrency)
 }
 
-// own is the number of i < n with i mod Of = Worker.
 func (s Share) own(n int) int { return (n - s.Worker + s.Of - 1) / s.Of }
 
 // Among is the number of the first n arrivals that are in the share.

@@ -2,7 +2,6 @@ package workload
 
 import "fmt"
 
-// Generators of a row's requests.
 const (
 	Synthetic = "synthetic" // drawn lengths, prefixes, conversations
 	Replay    = "trace"     // of [row.trace]
@@ -34,20 +33,17 @@ type Tile struct {
 	Fit string `toml:"fit" json:"fit,omitempty"`
 }
 
-// Values of Fit.
 const (
 	FitTier = "offload"
 	FitHBM  = "hbm"
 	FitAuto = "auto"
 )
 
-// Sized reports whether a key of the tier's size is stated.
 func (t *Tile) Sized() bool {
 	return t.OffloadGiB > 0 || t.OffloadPerGPUGiB > 0 || t.BytesPerToken > 0 || t.Ratio > 0 || t.KVPrecision != "" ||
 		t.Accounting != ""
 }
 
-// Ways to count the KV bytes of a context.
 const (
 	Full     = "full"
 	Resident = "resident"
@@ -56,7 +52,6 @@ const (
 // defaultQuestion is two blocks.
 const defaultQuestion = 2 * BlockTokens
 
-// question is the number of question tokens in a prompt.
 func (t *Tile) question(input int) int {
 	if t.QuestionTokens > 0 {
 		return min(t.QuestionTokens, input)
@@ -64,7 +59,6 @@ func (t *Tile) question(input int) int {
 	return min(defaultQuestion, input/2)
 }
 
-// PerContext is the number of questions of each context.
 func (t *Tile) PerContext() int {
 	if t.Questions > 0 {
 		return t.Questions
@@ -78,7 +72,6 @@ func (t *Tile) contexts() int { return max(t.Contexts, 1) }
 // maxContexts bounds the number of contexts: the number of questions is its square by default.
 const maxContexts = 1 << 24
 
-// checkGenerator checks that the row's tables fit its workload.
 func (w Workload) checkGenerator(bad func(key, problem, hint string)) {
 	switch w.Generator {
 	case "":
@@ -138,7 +131,6 @@ func (w Workload) checkTile(bad func(key, problem, hint string)) {
 	t.checkSizing(bad)
 }
 
-// checkSizing checks the keys that determine the number of contexts.
 func (t *Tile) checkSizing(bad func(key, problem, hint string)) {
 	positive := func(key string, x, most float64, like string) {
 		if !(x >= 0 && x <= most) {
@@ -170,7 +162,6 @@ func (t *Tile) checkSizing(bad func(key, problem, hint string)) {
 	}
 }
 
-// tiles is the prompt of request i: its context and one of the context's questions.
 func (p *Plan) tiles(i, input int) []Block {
 	t := p.w.Tile
 	context := uint64(i % t.contexts())

@@ -18,7 +18,6 @@ import (
 	"bench/experiment/workload/trace"
 )
 
-// traced is the arrival process of a row that uses the trace's timestamps.
 const traced = "trace"
 
 // Trace replays the requests of a trace in order: lengths and shared blocks, and with arrival = "trace" their
@@ -52,7 +51,6 @@ type Head struct {
 
 const headRequests = 10_000
 
-// Look checks the options and reads the file's hash and first requests.
 func (t *Trace) Look(files *Files, bad func(key, problem, hint string)) {
 	fine := true
 	t.Check(func(key, problem, hint string) {
@@ -92,7 +90,6 @@ func (t *Trace) look(files *Files) (err error) {
 	return err
 }
 
-// headOf reads the first requests of a trace.
 func headOf(o trace.Options) (head Head, err error) {
 	r, err := trace.Open(o, (&Plan{}).rand(streamJitter, 0)) // any random stream will do
 	if err != nil {
@@ -135,7 +132,6 @@ func HashFile(name string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// String is the file name for display.
 func (t *Trace) String() string { return filepath.Base(t.File) }
 
 // RequestsPerSession is the mean number of requests of a trace's sessions; 1 if the row does not replay sessions.
@@ -184,7 +180,6 @@ func (w Workload) checkTrace(bad func(key, problem, hint string)) {
 	w.Trace.checkSessions(&w, bad)
 }
 
-// checkTraced checks a row with arrival = "trace".
 func (w Workload) checkTraced(bad func(key, problem, hint string)) {
 	switch {
 	case w.Trace == nil:
@@ -198,7 +193,6 @@ func (w Workload) checkTraced(bad func(key, problem, hint string)) {
 	}
 }
 
-// replay is the position of a plan in its trace.
 type replay struct {
 	r     *trace.Reader
 	ahead trace.Entry // the next request
@@ -292,7 +286,6 @@ func (p *Plan) traceBlocks(e *trace.Entry, size int, index, pass uint64) []Block
 	return out
 }
 
-// remaining is a plan for the rest of the trace, from this plan's position on.
 func (p *Plan) remaining() *Plan {
 	rest := *p
 	rest.replay = &replay{}
@@ -302,7 +295,6 @@ func (p *Plan) remaining() *Plan {
 	return &rest
 }
 
-// skip passes over the next request or session.
 func (p *Plan) skip() {
 	t := p.replay
 	if t.session == nil {

@@ -18,7 +18,6 @@ type Vocabulary struct {
 	Overhead      int
 }
 
-// TokenIDs appends the token ids of a request's prompt.
 func (v *Vocabulary) TokenIDs(dst []int32, r *Request) []int32 {
 	var pcg rand.PCG
 	src := rand.New(&pcg)

@@ -2,9 +2,6 @@
 // a Plan. A Plan is a pure function from an index to a Request: its lengths, class, intended arrival, and
 // prompt, which is a list of block numbers. A Vocabulary turns blocks into token ids or text. This package
 // never waits, sends, or depends on the server's answers.
-//
-// Each file holds one key or table of the row. They stay together because Plan combines all of them for every
-// request: lengths, arrivals, prefixes, conversations, classes and traces draw from the same seeds.
 package workload
 
 import "bench/experiment/workload/prompts"
@@ -36,7 +33,6 @@ type Workload struct {
 	Seed       uint64  `toml:"seed" json:"seed"`                       // 0 = the matrix's seed
 }
 
-// Check reports what is wrong or impossible.
 func (w Workload) Check(bad func(key, problem, hint string)) {
 	row := w.only()
 	row.checkModel("", bad)

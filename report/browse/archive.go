@@ -26,7 +26,6 @@ type Archive struct {
 	IndexError error
 }
 
-// Open opens a directory and its index. Close it after use.
 func Open(dir string) (*Archive, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

@@ -2,10 +2,6 @@
 // of each, to the comparison of some and to their history. These are the pages of package page, rendered on
 // demand.
 //
-// In order: an Archive reads the runs that are new or changed (files.go, archive.go); a Query picks and sorts
-// them (query.go, columns.go); the table shows them (table.go); a Server answers requests (server.go,
-// pages.go).
-//
 // It changes nothing below the directory but its index, and reads nothing outside of it. A request names runs
 // of the archive, never files, so that no path comes from a request. Names of files and everything in them
 // are untrusted.

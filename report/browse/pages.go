@@ -54,7 +54,6 @@ func (s *Server) report(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// compare answers with the comparison of the latest selected run with the others.
 func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
 	s.render(w, r, func(q Query, nights []compare.Night, to io.Writer) (string, error) {
 		picked, err := selected(q, nights, 2, mostCompared)

@@ -2,9 +2,6 @@
 // ladder of loads with the same code that measures rows. Then the timestamps of each request are compared
 // with the server's record of that request, on one clock.
 //
-// The order: a Ladder gives Steps; Run makes them, computes each step's figures from the times of both sides
-// (join, measure), and the calibration from the steps.
-//
 // The package reads no environment variables and writes no files. Delays of the server are not counted as
 // client errors.
 package runner

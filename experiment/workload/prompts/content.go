@@ -45,7 +45,6 @@ const (
 	formatBatch    = "OpenAI batch"
 )
 
-// record is a JSON object of a file.
 type record map[string]json.RawMessage
 
 const oneObject = "\nhint: write one JSON object a line: {\"prompt\": \"…\"} or {\"messages\": […]}"
@@ -101,7 +100,6 @@ func (r record) content() (*Content, error) {
 	return c, err
 }
 
-// own reads prompt or messages.
 func (c *Content) own(r record) error {
 	prompt, messages := r["prompt"], r["messages"]
 	if (prompt == nil) == (messages == nil) {
@@ -133,7 +131,6 @@ func (c *Content) laterTurns(raw json.RawMessage) error {
 	return nil
 }
 
-// turns reads the user's texts of SPEED-Bench and MT-Bench.
 func (c *Content) turns(r record) error {
 	list, err := texts(r["turns"])
 	if err == nil && len(list) == 0 {
@@ -147,7 +144,6 @@ func (c *Content) turns(r record) error {
 	return nil
 }
 
-// texts is a list of strings, each as its JSON.
 func texts(raw json.RawMessage) (list []json.RawMessage, err error) {
 	err = json.Unmarshal(raw, &list)
 	for _, text := range list {
@@ -206,7 +202,6 @@ func (c *Content) shareGPT(r record) error {
 	return nil
 }
 
-// message is a list of messages of the given roles and texts.
 func message(parts ...any) json.RawMessage {
 	out := []byte{'['}
 	for i := 0; i < len(parts); i += 2 {
@@ -241,7 +236,6 @@ func (c *Content) batch(r record) error {
 	return c.own(r)
 }
 
-// setText takes a string or a list of token ids.
 func (c *Content) setText(raw json.RawMessage) error {
 	if raw[0] == '"' {
 		if len(raw) == 2 {
@@ -335,7 +329,6 @@ const longestLabel = 64
 
 var errNoAnswer = errors.New("expected is empty: no answer could be correct\nhint: write the correct answer, or remove expected")
 
-// labels reads the category and what is expected.
 func (c *Content) labels(r record) error {
 	if v, ok := r["category"]; ok {
 		label, isText := text(v)

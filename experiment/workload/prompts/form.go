@@ -10,7 +10,6 @@ import (
 // form is what an API must be able to take. No form is translated: what stands in the file is what is measured.
 type form uint16
 
-// Forms of contents.
 const (
 	formIDs         form = 1 << iota // token ids
 	formMessages                     // messages, not a text

@@ -54,7 +54,6 @@ const (
 	mostPrompts    = 50 << 20 // 2 GB of entries
 )
 
-// problems are the malformed lines of a file.
 type problems struct {
 	list []error // the first mostProblems
 	more int
@@ -72,10 +71,8 @@ func (p *problems) add(name string, at place, err error) {
 	}
 }
 
-// Error lists them; Unwrap gives each.
 func (p *problems) Error() string { return errors.Join(p.list...).Error() }
 
-// Unwrap implements the unwrapping of several errors.
 func (p *problems) Unwrap() []error { return p.list }
 
 // Open reads the whole file once. The error names every malformed line, up to a bound.
@@ -192,7 +189,6 @@ func (x *Index) where(e *entry) string {
 	return fmt.Sprintf("%s:%d", x.name, e.place)
 }
 
-// content reads a prompt again.
 func (x *Index) content(e *entry) (*Content, error) {
 	f, err := x.open()
 	if err != nil {

@@ -110,7 +110,6 @@ func unescape(s string) string {
 	})
 }
 
-// wordKind is what a piece of a text consists of.
 type wordKind int
 
 const (
@@ -134,7 +133,6 @@ func kindOfRune(r rune) wordKind {
 	return between
 }
 
-// words splits a text into words, numbers and what stands between them. EngineDeadError is three words.
 func words(s string) []string {
 	var out []string
 	begin := 0

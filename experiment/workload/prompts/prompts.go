@@ -50,7 +50,6 @@ type Head struct {
 	NotSent         []string       `json:"not_sent,omitempty"`          // fields of the lines that are no request fields
 }
 
-// Orders of a Source.
 const (
 	Shuffled = "shuffled"
 	Listed   = "listed"
@@ -113,13 +112,11 @@ type Prompt struct {
 	Fields   []Field  // request fields of the line, in its order: response_format, tools, …
 }
 
-// Field is a field of a request body.
 type Field struct {
 	Name  string
 	Value json.RawMessage
 }
 
-// Field is the value of a request field of the line; nil = it has none.
 func (p *Prompt) Field(name string) json.RawMessage {
 	for _, f := range p.Fields {
 		if f.Name == name {

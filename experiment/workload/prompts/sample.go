@@ -32,7 +32,6 @@ func (s *Source) Sample(random func(epoch uint64) *rand.Rand) *Sample {
 	return out
 }
 
-// Len is the number of different prompts.
 func (s *Sample) Len() int { return len(s.numbers) }
 
 // Draw is the n-th prompt that is drawn, from 0: every prompt once before any comes again.

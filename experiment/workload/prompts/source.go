@@ -31,7 +31,6 @@ func (s *Source) Look(open func(name string) (*Index, error), bad func(key, prob
 	s.keep(bad)
 }
 
-// report reports each malformed line alone.
 func report(err error, bad func(key, problem, hint string)) {
 	var lines *problems
 	list := []error{err}
@@ -48,7 +47,6 @@ func report(err error, bad func(key, problem, hint string)) {
 	}
 }
 
-// keep selects the prompts of the categories.
 func (s *Source) keep(bad func(key, problem, hint string)) {
 	x := s.index
 	for i, name := range s.Category {
@@ -112,7 +110,6 @@ func (s *Source) MeanTurns() float64 {
 	return float64(s.Head.Turns) / float64(max(s.Head.Prompts, 1))
 }
 
-// prompt is a prompt without its text.
 func (s *Source) prompt(number int32) *Prompt {
 	e := &s.index.entries[number]
 	return &Prompt{
@@ -129,12 +126,10 @@ func (p *Prompt) Next() *Prompt {
 	return &next
 }
 
-// Line is where the prompt stands: "prompts.jsonl:17", or "prompts.json: element 3".
 func (p *Prompt) Line() string {
 	return p.source.index.where(&p.source.index.entries[p.Number])
 }
 
-// Truncated is the prompt's content with the first cut bytes of its last text.
 func (p *Prompt) Truncated(cut int) (*Content, error) {
 	short := *p
 	short.cut = cut

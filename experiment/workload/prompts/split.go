@@ -13,14 +13,12 @@ const maxRecord = 64 << 20
 
 var errLong = fmt.Errorf("longer than %d MiB", maxRecord>>20)
 
-// place is where a record stands.
 type place struct {
 	offset int64
 	line   int // number of its first line, from 1
 	number int // in a JSON list, from 1; 0 = the file is none
 }
 
-// splitter reads the records of a file one by one: the nonblank lines, or the elements of a JSON list.
 type splitter struct {
 	r      *bufio.Reader
 	list   bool // a JSON list
@@ -93,7 +91,6 @@ func (s *splitter) readLine() ([]byte, error) {
 
 var errList = errors.New("the JSON list does not end\nhint: the file is cut off: get the whole file")
 
-// element reads up to the end of an element of the list.
 func (s *splitter) element() ([]byte, place, error) {
 	c, err := s.first()
 	if err == nil && c == ',' {
@@ -144,7 +141,6 @@ func (s *splitter) element() ([]byte, place, error) {
 	}
 }
 
-// first skips white space and returns the byte after it without reading it.
 func (s *splitter) first() (byte, error) {
 	for {
 		c, err := s.r.ReadByte()
@@ -158,13 +154,11 @@ func (s *splitter) first() (byte, error) {
 	}
 }
 
-// skip reads n bytes that were peeked at.
 func (s *splitter) skip(n int) {
 	k, _ := s.r.Discard(n) // they are in the buffer
 	s.offset += int64(k)
 }
 
-// pass counts a byte that was read.
 func (s *splitter) pass(c byte) {
 	s.offset++
 	if c == '\n' {

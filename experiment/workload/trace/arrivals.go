@@ -23,7 +23,6 @@ type Arrivals struct {
 	StepS float64 `json:"step_s"`
 }
 
-// arrivals collects the figures of Arrivals in one pass.
 type arrivals struct {
 	n        int
 	last     time.Duration
@@ -56,7 +55,6 @@ func (a *arrivals) add(at time.Duration) {
 	a.half.add(at)
 }
 
-// result returns the figures; arrivals begin at time 0.
 func (a *arrivals) result() *Arrivals {
 	r := &Arrivals{PeakPerS: a.second.most, Dispersion1s: a.second.counts.dispersion(), Dispersion30s: a.half.counts.dispersion()}
 	if a.last > 0 {
@@ -105,7 +103,6 @@ func step(gaps []time.Duration) time.Duration {
 	return commonest(sorted, q)
 }
 
-// commonest is the most frequent gap within the tolerance of q.
 func commonest(sorted []time.Duration, q time.Duration) (best time.Duration) {
 	tolerance := time.Duration(stepTolerance * float64(q))
 	run, most := 0, 0
@@ -120,7 +117,6 @@ func commonest(sorted []time.Duration, q time.Duration) (best time.Duration) {
 	return best
 }
 
-// windows counts requests in windows of equal width.
 type windows struct {
 	width  time.Duration
 	index  int64 // of the current window
@@ -139,7 +135,6 @@ func (w *windows) add(at time.Duration) {
 	w.most = max(w.most, w.count)
 }
 
-// moments sums numbers for their mean and variance.
 type moments struct{ n, sum, squares float64 }
 
 func (m *moments) add(x, times float64) {

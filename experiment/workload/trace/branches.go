@@ -39,7 +39,6 @@ type branches struct {
 	of     []int // by node: its lane
 }
 
-// lane is a set of requests for which the same spans are hidden.
 type lane struct{ hidden map[uint64]bool }
 
 // linkSpans sets the parents of the nodes, in order of their begin, by their times and the spans around them.
@@ -129,7 +128,6 @@ func (b *branches) group() bool {
 	return len(b.lanes)*len(b.nodes) <= maxSteps
 }
 
-// hidden are the spans that ran in parallel with one of a path.
 func (b *branches) hidden(path []uint64) map[uint64]bool {
 	hidden := map[uint64]bool{}
 	for _, span := range path {
@@ -140,7 +138,6 @@ func (b *branches) hidden(path []uint64) map[uint64]bool {
 	return hidden
 }
 
-// sees reports whether requests of a lane can wait for a request.
 func (b *branches) sees(lane, i int) bool {
 	hidden := b.lanes[lane].hidden
 	return len(hidden) == 0 || !slices.ContainsFunc(b.paths[i], func(span uint64) bool { return hidden[span] })

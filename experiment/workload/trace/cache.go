@@ -24,7 +24,6 @@ type Size struct {
 	TailFirst float64 `json:"tail_first_hit_rate"`
 }
 
-// reuse simulates caches of all sizes in one pass over a trace.
 type reuse struct {
 	plain, tail    *stack
 	lru, tailFirst curve
@@ -36,7 +35,6 @@ type reuse struct {
 
 func newReuse() *reuse { return &reuse{plain: newStack(), tail: newStack(), place: map[uint64]int{}} }
 
-// request counts the hits of one prompt in blocks of size tokens.
 func (r *reuse) request(blocks []uint64, input, size int) {
 	r.largest = max(r.largest, len(blocks))
 	r.blocks += len(blocks)
@@ -70,7 +68,6 @@ func (r *reuse) seen(id uint64, place int) {
 	}
 }
 
-// cache is the result for the given sizes in blocks; nil = round sizes below that of the trace.
 func (r *reuse) cache(blockTokens int, sizes []int) *Cache {
 	c := &Cache{Blocks: r.blocks, Different: len(r.place), Largest: r.largest, HitRate: r.lru.rate(0), Unchained: r.unchained}
 	if len(sizes) == 0 {

@@ -47,7 +47,6 @@ func link(nodes []Node, members []int, step time.Duration) error {
 	return c.link(members, func(int) bool { return true })
 }
 
-// link sets the parents of those members that are wanted.
 func (c *causal) link(members []int, wanted func(int) bool) error {
 	for len(members) > 0 {
 		at := c.nodes[members[0]].At
@@ -73,7 +72,6 @@ func (c *causal) link(members []int, wanted func(int) bool) error {
 	return nil
 }
 
-// reach moves the requests that have ended by then to last.
 func (c *causal) reach(at time.Duration) {
 	earlier := len(c.last)
 	for c.begun.Len() > 0 && c.end(c.begun.heap[0]) <= at {
@@ -94,7 +92,6 @@ func (c *causal) reach(at time.Duration) {
 	})
 }
 
-// end is the end of a request for others that follow it.
 func (c *causal) end(i int) time.Duration {
 	n := &c.nodes[i]
 	if c.step > 0 {
@@ -103,7 +100,6 @@ func (c *causal) end(i int) time.Duration {
 	return n.end()
 }
 
-// wait sets the waits, from the end of the last parent, and sorts the parents.
 func wait(nodes []Node) {
 	for i := range nodes {
 		n := &nodes[i]
@@ -116,7 +112,6 @@ func wait(nodes []Node) {
 	}
 }
 
-// chain makes each node wait for the one before.
 func chain(nodes []Node) {
 	for i := 1; i < len(nodes); i++ {
 		nodes[i].Parents = []int{i - 1}

@@ -12,7 +12,6 @@ import (
 	"time"
 )
 
-// Conversion is the result of converting a trace.
 type Conversion struct {
 	Info
 	Counts
@@ -23,7 +22,6 @@ type Conversion struct {
 	Lost      []string // what the new file lacks, one phrase each
 }
 
-// Output is what of a trace is written.
 type Output struct {
 	// Anonymize keeps only lengths, times since the first request, and blocks and sessions numbered in order of first
 	// appearance.
@@ -87,7 +85,6 @@ func (c *converter) requests(r *Reader, keep func(Entry, int) bool) error {
 	}
 }
 
-// runs writes sessions with their graph.
 func (c *converter) runs(r *Reader, keep func(Entry, int) bool) error {
 	for i := 0; ; i++ {
 		s, err := r.NextSession()
@@ -137,7 +134,6 @@ type converter struct {
 	tokens, fresh int // tokens of all blocks, and of blocks at their first appearance
 }
 
-// line is a request as it is written.
 func (c *converter) line(e Entry) row {
 	if c.Requests == 0 && c.Anonymize {
 		c.first = e.At
@@ -182,7 +178,6 @@ func renumber[N comparable](numbers map[N]N, old, next N) N {
 	return n
 }
 
-// milliseconds formats d as an exact decimal number.
 func milliseconds(d time.Duration) json.Number {
 	text := strconv.FormatInt(int64(d/time.Millisecond), 10)
 	if frac := d % time.Millisecond; frac > 0 {
@@ -191,7 +186,6 @@ func milliseconds(d time.Duration) json.Number {
 	return json.Number(text)
 }
 
-// lost lists what the new file lacks.
 func (c *converter) lost(r *Reader) {
 	add := func(format string, args ...any) { c.Lost = append(c.Lost, fmt.Sprintf(format, args...)) }
 	for _, n := range []struct {

@@ -9,7 +9,6 @@ import (
 	"time"
 )
 
-// csvColumns are the names of a CSV format's columns; other columns are ignored.
 type csvColumns struct {
 	time, input, output string
 	class, session      string // of newer files; empty = never
@@ -21,7 +20,6 @@ var (
 		session: "Session ID"}
 )
 
-// table reads a CSV file by column names.
 type table struct {
 	lines    *lines
 	what     Info
@@ -66,7 +64,6 @@ func newTable(l *lines, header []byte, t *table) (*table, error) {
 	return t, nil
 }
 
-// cells splits a line. A line without quotes, as nearly all are, is split at its commas.
 func cells(line string) ([]string, error) {
 	fields := strings.Split(line, ",")
 	if strings.Contains(line, `"`) {

@@ -38,7 +38,6 @@ func Decompressed(r io.Reader) (io.ReadCloser, error) {
 	return io.NopCloser(br), nil
 }
 
-// counter counts the bytes that are read through it.
 type counter struct {
 	r io.Reader
 	n int64
@@ -50,7 +49,6 @@ func (c *counter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// bounded fails if a file decompresses to more than the limits.
 type bounded struct {
 	io.ReadCloser
 	packed *counter

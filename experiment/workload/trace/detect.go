@@ -9,7 +9,6 @@ import (
 	"strings"
 )
 
-// begin sets the source of the given format, or of the format detected from the first bytes.
 func (r *Reader) begin(l *lines) (err error) {
 	open, err := skipSpace(l)
 	if err != nil {
@@ -44,8 +43,6 @@ func (r *Reader) begin(l *lines) (err error) {
 	return nil
 }
 
-// newSource makes the reader of the given format with one row a line, or of the format detected from the first
-// line.
 func newSource(l *lines, open byte, o Options) (source, error) {
 	if open == '[' && (o.Format == "" || o.Format == ShareGPT) {
 		return newShareGPT(l.r, true, l.line+1, o), nil // the file may have no line breaks
@@ -78,7 +75,6 @@ func newSource(l *lines, open byte, o Options) (source, error) {
 	return nil, fmt.Errorf("unknown trace format %q", format)
 }
 
-// skipSpace skips a byte order mark and white space, and peeks at the first byte.
 func skipSpace(l *lines) (byte, error) {
 	if mark, _ := l.r.Peek(3); string(mark) == "\ufeff" {
 		_, _ = l.r.Discard(3)
@@ -98,7 +94,6 @@ func skipSpace(l *lines) (byte, error) {
 	}
 }
 
-// detect detects the format from the first line.
 func detect(first []byte) (string, error) {
 	if first[0] != '{' {
 		return detectCSV(string(first))

@@ -36,7 +36,6 @@ func (f *fingerprints) info(format string, timed bool) Info {
 	return Info{Format: format, Timed: timed, BlockTokens: f.blockTokens, Estimated: true}
 }
 
-// tokens estimates the number of tokens in a text of n bytes.
 func (f *fingerprints) tokens(n int) int { return int(math.Ceil(float64(n) / f.tokenBytes)) }
 
 // prompt is a growing text and the hashes of its blocks. Each hash covers the previous hash and the block's
@@ -70,7 +69,6 @@ func (p *prompt) add(text string) {
 	p.rest = append(p.rest[:0], p.rest[done:]...)
 }
 
-// number returns the number and the hash of a block that follows another.
 func (f *fingerprints) number(before [32]byte, text []byte) (uint64, [32]byte) {
 	f.mac.Reset()
 	f.mac.Write(before[:])
@@ -88,7 +86,6 @@ func (f *fingerprints) number(before [32]byte, text []byte) (uint64, [32]byte) {
 	return id, sum
 }
 
-// fill sets the length and the blocks of e to those of the prompt.
 func (p *prompt) fill(e *Entry) {
 	size := p.f.blockTokens
 	e.Blocks = slices.Clone(p.blocks)

@@ -13,7 +13,6 @@ type grouped interface {
 	// nextSession returns the next session, numbered by the caller, maybe without nodes, and counts what it
 	// skips; io.EOF at the end.
 	nextSession(*Counts) (Session, error)
-	// at is the current line.
 	at() int
 }
 
@@ -26,7 +25,6 @@ type scanner interface {
 	at() int
 }
 
-// grouped makes sessions the source of the reader.
 func (r *Reader) grouped(g grouped) {
 	r.Info = g.info()
 	r.sessions = g
@@ -37,7 +35,6 @@ func (r *Reader) grouped(g grouped) {
 	}
 }
 
-// scanned stores the requests of a file, and makes them the source of the reader.
 func (r *Reader) scanned(from scanner) (err error) {
 	s := &spill{}
 	r.close = append(r.close, s)
@@ -62,16 +59,13 @@ func (r *Reader) scanned(from scanner) (err error) {
 	return nil
 }
 
-// atLine is an error in a line that is not the current one.
 type atLine struct {
 	line int
 	error
 }
 
-// Unwrap returns the error.
 func (e atLine) Unwrap() error { return e.error }
 
-// placed adds file and line to an error.
 func (r *Reader) placed(err error, line int) error {
 	var several *Problems
 	if errors.As(err, &several) {
@@ -100,7 +94,6 @@ func (r *Reader) NextSession() (Session, error) {
 	return r.keptSession()
 }
 
-// group sets the source of sessions of a format that has none of its own.
 func (r *Reader) group() error {
 	if r.stored == nil {
 		if err := r.store(); err != nil {
@@ -111,7 +104,6 @@ func (r *Reader) group() error {
 	return nil
 }
 
-// store stores the rows of a format without sessions of its own, whose later turns follow the earlier ones.
 func (r *Reader) store() error {
 	s := &spill{}
 	r.close = append(r.close, s)
@@ -148,7 +140,6 @@ func (r *Reader) store() error {
 	return s.finish()
 }
 
-// keptSession returns the next session that is kept, without jitter.
 func (r *Reader) keptSession() (Session, error) {
 	for r.err == nil {
 		s, err := r.sessions.nextSession(&r.Counts)
@@ -175,7 +166,6 @@ func (r *Reader) keptSession() (Session, error) {
 	return Session{}, r.err
 }
 
-// keepSession filters a session, and truncates and rescales one that is kept.
 func (r *Reader) keepSession(s *Session) bool {
 	keep := s.At >= r.o.Start && (r.o.Class == "" || s.Nodes[0].Class == r.o.Class)
 	for i := range s.Nodes {
@@ -199,7 +189,6 @@ func (r *Reader) keepSession(s *Session) bool {
 	return true
 }
 
-// regrouped returns the sessions of stored calls, in order of their begin.
 type regrouped struct {
 	stored *spill
 	size   int
@@ -257,7 +246,6 @@ func (g *regrouped) nextSession(*Counts) (s Session, err error) {
 	return s, err
 }
 
-// flattened returns the requests of sessions without a common clock one session after the other.
 type flattened struct {
 	grouped
 	counts *Counts
@@ -282,7 +270,6 @@ func (f *flattened) next(e *Entry) error {
 	return nil
 }
 
-// ordered returns the requests of the trace in order of time, from the store.
 type ordered struct {
 	r     *Reader
 	what  Info
@@ -324,7 +311,6 @@ func (o *ordered) next(e *Entry) error {
 	return nil
 }
 
-// storeSessions stores the requests of sessions that stand one after another but overlap in time.
 func (r *Reader) storeSessions() error {
 	s := &spill{}
 	r.close = append(r.close, s)
@@ -342,7 +328,6 @@ func (r *Reader) storeSessions() error {
 	return s.finish()
 }
 
-// copied stores the requests of the sessions that are read through it.
 type copied struct {
 	grouped
 	to    *spill
@@ -380,7 +365,6 @@ func (r *Reader) rewind(copies *spill) error {
 	return r.stored.finish()
 }
 
-// indices are the numbers from 0 to n-1.
 func indices(n int) []int {
 	out := make([]int, n)
 	for i := range out {

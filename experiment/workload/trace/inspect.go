@@ -38,7 +38,6 @@ type Note struct {
 // sizes.
 func Inspect(r *Reader, sizes []int) (*Report, error) { return inspect(r, math.MaxInt, sizes) }
 
-// InspectFirst reads the first n requests of a trace, or all if there are fewer.
 func InspectFirst(r *Reader, n int) (*Report, error) { return inspect(r, n, nil) }
 
 func inspect(r *Reader, most int, sizes []int) (*Report, error) {
@@ -59,7 +58,6 @@ func inspect(r *Reader, most int, sizes []int) (*Report, error) {
 	return i.report(r, sizes), nil
 }
 
-// inspector collects the figures of a report.
 type inspector struct {
 	out      *Report
 	arrive   *arrivals
@@ -77,7 +75,6 @@ func newInspector(r *Reader) *inspector {
 	}
 }
 
-// requests reads requests, in the order of the trace.
 func (i *inspector) requests(r *Reader, most int) error {
 	for i.out.Requests < most {
 		e, err := r.Next()

@@ -8,7 +8,6 @@ import (
 	"strings"
 )
 
-// decode decodes a line into v.
 func decode(line []byte, v any) error {
 	if err := json.Unmarshal(line, v); err != nil {
 		return misread(err)
@@ -16,7 +15,6 @@ func decode(line []byte, v any) error {
 	return nil
 }
 
-// misread describes a decoding error in terms of the file rather than of Go types.
 func misread(err error) error {
 	var wrong *json.UnmarshalTypeError
 	switch {

@@ -18,7 +18,6 @@ type row struct {
 	Turn      int         `json:"turn,omitempty"`
 	Class     string      `json:"class,omitempty"`
 
-	// The graph of a session.
 	Node    int         `json:"node,omitempty"` // from 1
 	Parents []int       `json:"parents,omitempty"`
 	At      json.Number `json:"at_ms,omitempty"`
@@ -27,7 +26,6 @@ type row struct {
 	Agent   int         `json:"agent,omitempty"`
 }
 
-// jsonl reads the formats with one JSON object a line.
 type jsonl struct {
 	lines *lines
 	what  Info
@@ -44,7 +42,6 @@ func newMooncake(l *lines, first []byte, o Options) *jsonl {
 		what: Info{Format: Mooncake, Timed: true, BlockTokens: cmp.Or(o.BlockTokens, mooncakeBlock)}}
 }
 
-// header is the first line of the native format.
 type header struct {
 	Schema      string `json:"schema"`
 	TimeUnit    string `json:"time_unit,omitempty"`    // s, ms, us, ns; absent: rows without times
@@ -53,7 +50,6 @@ type header struct {
 	Grouped     bool   `json:"grouped,omitempty"`      // the requests of a session stand together, with their graph
 	Ends        bool   `json:"ends,omitempty"`         // waits are tool time alone
 
-	// Of a recording, whose lines also have what was measured.
 	Recorded   json.RawMessage `json:"recorded,omitempty"`
 	BlockBytes int             `json:"block_bytes,omitempty"` // of text in a block
 }

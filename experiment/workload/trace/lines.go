@@ -40,7 +40,6 @@ func (l *lines) next() ([]byte, error) {
 	}
 }
 
-// unread makes next return the last line again.
 func (l *lines) unread(line []byte) { l.held = line }
 
 func (l *lines) read() ([]byte, error) {

@@ -128,5 +128,4 @@ func (g *logfile) output(e *Entry, tokens, text json.RawMessage) error {
 	return nil
 }
 
-// droppedKeys are the ignored keys, sorted.
 func (g *logfile) droppedKeys() []string { return slices.Sorted(maps.Keys(g.dropped)) }

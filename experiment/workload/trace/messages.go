@@ -10,7 +10,6 @@ import (
 	"strings"
 )
 
-// message is one message of a chat; its content is a string or a list of parts.
 type message struct {
 	Role      string          `json:"role"`
 	Content   json.RawMessage `json:"content"`
@@ -71,7 +70,6 @@ func (p *prompt) chat(messages []message) error {
 	return nil
 }
 
-// mediaParts are the types of parts that are neither text nor JSON of a model.
 var mediaParts = map[string]bool{"image": true, "image_url": true, "input_image": true, "audio": true, "audio_url": true, "input_audio": true,
 	"video": true, "video_url": true, "input_video": true, "file": true, "input_file": true, "document": true}
 

@@ -53,7 +53,6 @@ func (n *native) nextSession(*Counts) (s Session, err error) {
 	return s, nil
 }
 
-// read reads the next line.
 func (n *native) read() error {
 	n.ahead = Node{}
 	err := n.jsonl.next(&n.ahead.Entry)
@@ -86,7 +85,6 @@ func (n *native) read() error {
 	return nil
 }
 
-// checkNode checks the next node of a session.
 func checkNode(n *Node, before []Node, size int) error {
 	switch {
 	case n.Input < 1 || n.Output < 1:

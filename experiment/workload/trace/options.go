@@ -9,7 +9,6 @@ import (
 	"time"
 )
 
-// Options select a trace file and what is done with it: the keys of [row.trace].
 type Options struct {
 	File   string `toml:"file" json:"file"`
 	Format string `toml:"format" json:"format,omitempty"` // empty = detected
@@ -90,12 +89,10 @@ func (o Options) checkLengths(bad func(key, problem, hint string)) {
 	}
 }
 
-// speed is Speed with the default applied.
 func (o Options) speed() float64 {
 	return cmp.Or(o.Speed, 1)
 }
 
-// scaled converts a time of the trace to that of the replay.
 func (o Options) scaled(at time.Duration) time.Duration {
 	if s := o.speed(); s != 1 {
 		return time.Duration(math.Round(float64(at) / s))
@@ -103,7 +100,6 @@ func (o Options) scaled(at time.Duration) time.Duration {
 	return at
 }
 
-// keeps reports whether a request passes the filters.
 func (o Options) keeps(e *Entry) bool {
 	return e.Input >= o.MinInput && (o.MaxInput == 0 || e.Input <= o.MaxInput) &&
 		(o.Class == "" || e.Class == o.Class)

@@ -57,7 +57,6 @@ type span struct {
 var spanLists = map[string]bool{"resourceSpans": true, "resource_spans": true, "scopeSpans": true, "scope_spans": true,
 	"instrumentationLibrarySpans": true, "spans": true, "batches": true}
 
-// object reads a span, or an object with a list of spans.
 func (o *otel) object() error {
 	var s span
 	line, list := o.at(), false
@@ -134,7 +133,6 @@ func (s *span) request() bool {
 	return strings.HasPrefix(s.name, "chat ") || s.first(otelModel) != nil && s.first(otelOutput) != nil
 }
 
-// span stores a span that is a request.
 func (o *otel) span(s *span, line int) error {
 	skip := func(n *int) error {
 		o.counts.Read++
@@ -186,7 +184,6 @@ func (o *otel) span(s *span, line int) error {
 	return o.add(&c)
 }
 
-// times sets begin and duration.
 func (s *span) times(c *call) (err error) {
 	read := parseDate
 	if strings.Trim(s.start, "0123456789") == "" {
@@ -209,7 +206,6 @@ func (s *span) times(c *call) (err error) {
 	return nil
 }
 
-// failed reports whether the span has the status error.
 func (s *span) failed() bool {
 	var status struct {
 		Code       json.RawMessage `json:"code"`
@@ -257,12 +253,10 @@ func (o *otel) lengths(s *span, e *Entry) (err error) {
 	return nil
 }
 
-// measured reports whether the lengths of prompt and answer are in the span: as token counts, or as text.
 func (s *span) measured() bool {
 	return (s.first(otelInput) != nil || s.first(otelPrompt) != nil) && (s.first(otelOutput) != nil || s.first(otelAnswer) != nil)
 }
 
-// first is the first of these attributes that a span has.
 func (s *span) first(keys []string) json.RawMessage {
 	for _, key := range keys {
 		if v := s.attributes[key]; v != nil && string(v) != "null" {
@@ -272,7 +266,6 @@ func (s *span) first(keys []string) json.RawMessage {
 	return nil
 }
 
-// text is the first of these attributes as a string.
 func (s *span) text(keys []string) (text string) {
 	_ = json.Unmarshal(s.first(keys), &text) // none, or no string
 	return text

@@ -6,7 +6,6 @@ import (
 	"fmt"
 )
 
-// attributes reads the attributes of a span: an object, or OTLP's list of keys and values.
 func attributes(raw json.RawMessage) (map[string]json.RawMessage, error) {
 	out := map[string]json.RawMessage{}
 	if json.Unmarshal(raw, &out) == nil {
@@ -29,7 +28,6 @@ func attributes(raw json.RawMessage) (map[string]json.RawMessage, error) {
 	return out, nil
 }
 
-// anyValue is a value in OTLP's JSON.
 type anyValue struct {
 	String json.RawMessage `json:"stringValue"`
 	Int    json.RawMessage `json:"intValue"` // a number or a string

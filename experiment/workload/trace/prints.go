@@ -81,7 +81,6 @@ func (p *prompt) body(raw []byte) (found bool, err error) {
 	return true, p.messages(text)
 }
 
-// emptyJSON reports whether a value has no content.
 func emptyJSON(raw json.RawMessage) bool {
 	if len(raw) > 64 {
 		return false
@@ -114,7 +113,6 @@ func (p *prompt) tokenIDs(raw json.RawMessage) bool {
 	return true
 }
 
-// strings adds several prompts; false: it is another one.
 func (p *prompt) strings(raw json.RawMessage) bool {
 	var list []string
 	if json.Unmarshal(raw, &list) != nil {

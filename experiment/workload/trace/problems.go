@@ -7,7 +7,6 @@ import (
 	"strings"
 )
 
-// mostProblems bounds the mistakes of a file that are named.
 const mostProblems = 20
 
 // Problems are the mistakes of a trace, each with its file and line.
@@ -24,7 +23,6 @@ func (p *Problems) add(err error) {
 	p.list = append(p.list, err)
 }
 
-// Error lists them; Unwrap gives each.
 func (p *Problems) Error() string {
 	texts := make([]string, len(p.list))
 	for i, err := range p.list {
@@ -33,16 +31,13 @@ func (p *Problems) Error() string {
 	return strings.Join(texts, "\nerror: ")
 }
 
-// Unwrap implements the unwrapping of several errors.
 func (p *Problems) Unwrap() []error { return p.list }
 
 // unreadable is an error behind which no row can be read, or that later rows have, too.
 type unreadable struct{ error }
 
-// Unwrap returns the error.
 func (u unreadable) Unwrap() error { return u.error }
 
-// located adds file and line to each problem.
 func (p *Problems) located(r *Reader) error {
 	if len(p.list) == 1 {
 		return r.placed(p.list[0], 0)

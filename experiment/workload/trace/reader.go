@@ -31,12 +31,10 @@ type Reader struct {
 	err         error // ended the reading
 }
 
-// source reads the rows of one format.
 type source interface {
 	info() Info
 	// next fills e, with At as the file has it and Line; io.EOF at the end.
 	next(e *Entry) error
-	// at is the current line.
 	at() int
 }
 
@@ -75,7 +73,6 @@ func New(f io.Reader, o Options, r *rand.Rand) (*Reader, error) {
 	return t, nil
 }
 
-// fits checks that the options apply to the file's format.
 func (o Options) fits(i Info) error {
 	if !i.Timed && (o.Start > 0 || o.End > 0 || o.Jitter > 0 || o.Speed != 0) {
 		return fmt.Errorf("start, end, speed and jitter require timestamps, which the %s format does not have\n"+
@@ -97,7 +94,6 @@ func (o Options) fits(i Info) error {
 	return nil
 }
 
-// Close closes the file.
 func (r *Reader) Close() error {
 	var errs []error
 	for _, c := range r.close {
@@ -116,7 +112,6 @@ func (r *Reader) Next() (Entry, error) {
 	return r.kept()
 }
 
-// kept returns the next request that is kept, without jitter.
 func (r *Reader) kept() (Entry, error) {
 	for r.err == nil {
 		var e Entry
@@ -175,7 +170,6 @@ func checkBlocks(e *Entry, size int) error {
 	return unreadable{fmt.Errorf("%s\nhint: a block size of %[2]d fits this row: set block_tokens = %[2]d", text, likely)}
 }
 
-// keep filters a request, and truncates and rescales one that is kept.
 func (r *Reader) keep(e *Entry) bool {
 	switch {
 	case e.Input == 0 || e.Output == 0:
@@ -192,7 +186,6 @@ func (r *Reader) keep(e *Entry) bool {
 	return true
 }
 
-// truncate truncates a prompt to the cap.
 func (r *Reader) truncate(e *Entry) {
 	if limit := r.o.CapInput; limit > 0 && e.Input > limit {
 		r.Counts.CutInput++

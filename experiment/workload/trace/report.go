@@ -50,14 +50,12 @@ func Text(w io.Writer, r *Report) error {
 	return err
 }
 
-// counts reports skipped, excluded and truncated rows.
 func (r *Report) counts(b *strings.Builder) {
 	if parts := r.Counts.texts(); len(parts) > 0 {
 		fmt.Fprintf(b, "rows      %d read: %s\n", r.Read, strings.Join(parts, ", "))
 	}
 }
 
-// texts are the counts of rows that were skipped, excluded or truncated.
 func (c *Counts) texts() (parts []string) {
 	for _, c := range []struct {
 		n    int
@@ -75,7 +73,6 @@ func (c *Counts) texts() (parts []string) {
 	return parts
 }
 
-// empty is why a trace has no request.
 func (r *Reader) empty() error {
 	c := &r.Counts
 	if c.Read == 0 {
@@ -139,7 +136,6 @@ func (a *Arrivals) text(b *strings.Builder) {
 	}
 }
 
-// counted is "1 request", "2 requests".
 func counted(n int, thing string) string {
 	if n != 1 {
 		thing += "s"
@@ -147,7 +143,6 @@ func counted(n int, thing string) string {
 	return fmt.Sprintf("%d %s", n, thing)
 }
 
-// mostClasses is the number of classes that are listed.
 const mostClasses = 10
 
 func (r *Report) classes(b *strings.Builder) {

@@ -34,7 +34,6 @@ func Sample(w io.Writer, open func() (*Reader, error), end func(), n int, sessio
 	return done, err
 }
 
-// sampler selects sessions or requests by their place.
 type sampler struct {
 	sessions bool
 	numbers  map[int]int // of a format without graphs: the place of each session
@@ -53,7 +52,6 @@ func (s *sampler) pass(open func() (*Reader, error), end func(), read func(*Read
 
 var errCutSessions = errors.New("single requests would be cut out of the sessions of this trace\nhint: set --sessions")
 
-// count counts what can be chosen.
 func (s *sampler) count(r *Reader) error {
 	if r.Info.Grouped && !s.sessions {
 		return errCutSessions
@@ -76,7 +74,6 @@ func (s *sampler) count(r *Reader) error {
 	}
 }
 
-// place is the place of a request, or of its session.
 func (s *sampler) place(e Entry) int {
 	if !s.sessions || e.Session == 0 {
 		s.total++

@@ -6,7 +6,6 @@ type sessions struct {
 	turns []int // so far, by conversation
 }
 
-// next returns the number of the named conversation, and of its next turn.
 func (s *sessions) next(name string) (session, turn int) {
 	if s.ids == nil {
 		s.ids = map[string]int{}

@@ -31,7 +31,6 @@ type Graphs struct {
 	Between *float64 `json:"hit_between"`
 }
 
-// conversations are the sessions of a format without graphs.
 func conversations(turns map[int]int) *Sessions {
 	s := &Sessions{Count: len(turns)}
 	sum := 0
@@ -43,7 +42,6 @@ func conversations(turns map[int]int) *Sessions {
 	return s
 }
 
-// graphs collects the figures of sessions.
 type graphs struct {
 	count, requests                int
 	nodes, depth, width, subagents tally

@@ -7,7 +7,6 @@ import (
 	"io"
 )
 
-// conversation is one conversation of a ShareGPT file.
 type conversation struct {
 	Turns []struct {
 		From  string `json:"from"`
@@ -34,7 +33,6 @@ type sharegpt struct {
 // textBlocks is the number of tokens in a block of text: small enough to detect a shared system prompt.
 const textBlocks = 64
 
-// newShareGPT reads r, which begins at that line of the file.
 func newShareGPT(r io.Reader, array bool, line int, o Options) *sharegpt {
 	m := &lineCounter{r: r, line: line}
 	return &sharegpt{counter: m, json: json.NewDecoder(m), array: array, prints: newFingerprints(o, textBlocks)}

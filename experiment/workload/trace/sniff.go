@@ -31,7 +31,6 @@ func sniff(begin []byte) string {
 	return ""
 }
 
-// firstKeys are the keys of the first object, also of one in a list.
 func firstKeys(begin []byte) map[string]bool {
 	keys := map[string]bool{}
 	w := newWalker(bytes.NewReader(begin), 1)

@@ -122,14 +122,12 @@ func (s *spill) finish() error {
 	return nil
 }
 
-// bySession sorts the calls by session, in order of the sessions' first calls.
 func (s *spill) bySession() {
 	slices.SortStableFunc(s.index, func(a, b place) int {
 		return cmp.Or(cmp.Compare(s.begins[a.session], s.begins[b.session]), cmp.Compare(a.session, b.session), cmp.Compare(a.at, b.at))
 	})
 }
 
-// read returns the call at place i of the index.
 func (s *spill) read(i int) (c call, err error) {
 	p := s.index[i]
 	b := s.kept
@@ -178,7 +176,6 @@ func (c *call) estimate(perByte float64, size int) {
 	}
 }
 
-// Close removes the temporary file.
 func (s *spill) Close() error {
 	if s.file == nil {
 		return nil
@@ -186,7 +183,6 @@ func (s *spill) Close() error {
 	return errors.Join(s.file.Close(), os.Remove(s.file.Name()))
 }
 
-// names numbers strings.
 type names struct {
 	numbers map[string]int
 	list    []string

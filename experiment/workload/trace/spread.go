@@ -29,7 +29,6 @@ func (s *spread[T]) read(r *Reader, next func() (T, error), at func(*T) *time.Du
 	return one, nil
 }
 
-// gather reads those with the next timestamp and spreads them.
 func (s *spread[T]) gather(r *Reader, next func() (T, error), at func(*T) *time.Duration) error {
 	s.group = s.group[:0]
 	if s.ahead != nil {

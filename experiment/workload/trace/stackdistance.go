@@ -27,7 +27,6 @@ func (s *stack) rank(id uint64) int {
 	return len(s.last) - s.sum(at-1)
 }
 
-// use makes a block the most recently used one.
 func (s *stack) use(id uint64) {
 	if s.now+1 >= len(s.tree) {
 		s.renumber()
@@ -46,7 +45,6 @@ func (s *stack) add(at, n int) {
 	}
 }
 
-// sum counts the blocks whose last use was at or before a time.
 func (s *stack) sum(at int) (n int) {
 	for ; at > 0; at -= at & -at {
 		n += s.tree[at]
@@ -54,7 +52,6 @@ func (s *stack) sum(at int) (n int) {
 	return n
 }
 
-// renumber gives the blocks the times 1, 2, … in order, and makes room for more.
 func (s *stack) renumber() {
 	type use struct {
 		id uint64

@@ -83,13 +83,11 @@ func (e *Entry) fitted(size int, own uint64) {
 	e.Blocks = e.Blocks[:n]
 }
 
-// sessionNumbers numbers sessions from 0.
 type sessionNumbers struct {
 	numbers map[uint64]int // by hash of the id
 	count   int
 }
 
-// of is the number of a session; each request without one is its own.
 func (s *sessionNumbers) of(id string) (int, error) {
 	if s.count >= math.MaxUint32 {
 		return 0, errors.New("too many sessions")

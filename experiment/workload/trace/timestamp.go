@@ -9,17 +9,14 @@ import (
 	"time"
 )
 
-// units are the units of numeric timestamps.
 var units = map[string]time.Duration{"s": time.Second, "ms": time.Millisecond, "us": time.Microsecond, "ns": 1}
 
-// clock parses the timestamps of a file.
 type clock struct {
 	unit   time.Duration // 0 = detected from the first timestamp, which must be a date
 	stated bool          // the unit comes from the user or the file, and is not checked for plausibility
 	begun  bool
 }
 
-// clock returns a clock with the unit of the options, or else with the given one.
 func (o Options) clock(unit time.Duration) clock {
 	if o.TimeUnit != "" {
 		return clock{unit: units[o.TimeUnit], stated: true}

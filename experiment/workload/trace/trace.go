@@ -6,14 +6,10 @@
 //
 // A file is never read as a whole, and its content is untrusted: lines, decompression and numbers are
 // bounded, and what is impossible is an error with file and line.
-//
-// The size comes from the formats: each has a file (json, jsonl, csv, log, sharegpt), and all share the
-// reader of bounded lines, the timestamps and the options.
 package trace
 
 import "time"
 
-// formats, as named in a matrix and on the command line.
 const (
 	Mooncake = "mooncake" // JSONL: ms, hash ids of 512-token blocks
 	Azure    = "azure"    // CSV of Azure's LLM inference traces, 2023 and 2024: dates and lengths
@@ -27,10 +23,8 @@ const (
 
 var formats = []string{Mooncake, Azure, BurstGPT, ShareGPT, Log, Weka, OTel, Native}
 
-// nativeSchema is the schema in the header of the native format.
 const nativeSchema = "bench/trace/v1"
 
-// Entry is one request of a trace.
 type Entry struct {
 	Line   int           // in the file
 	At     time.Duration // since the start of the trace, or of the kept part of it; 0 in a trace without timestamps
@@ -56,7 +50,6 @@ type Info struct {
 	Ends        bool   `json:"ends"`                        // the ends of requests are recorded, so that Node.Wait is tool time alone
 }
 
-// Counts counts the rows read so far.
 type Counts struct {
 	Read      int `json:"read"`      // rows of the file
 	Other     int `json:"other"`     // skipped: no requests to a model (tools, agents, embeddings)

@@ -18,7 +18,6 @@ type walker struct {
 	path    []string // keys and indices of the current value, for errors
 }
 
-// newWalker reads r, which begins at that line of the file.
 func newWalker(r io.Reader, line int) *walker {
 	m := &lineCounter{r: r, line: line}
 	d := json.NewDecoder(m)
@@ -26,7 +25,6 @@ func newWalker(r io.Reader, line int) *walker {
 	return &walker{counter: m, json: d}
 }
 
-// at is the line of the current value.
 func (w *walker) at() int { return w.counter.line }
 
 // maxNesting bounds the depth of lists and objects that are walked through.
@@ -51,7 +49,6 @@ func (w *walker) document(object func() error) error {
 	return w.located(w.opened(token, object))
 }
 
-// opened walks through a list, or calls object for an object, whose first token was read.
 func (w *walker) opened(token json.Token, object func() error) error {
 	if len(w.path) > maxNesting {
 		return errNested
@@ -146,7 +143,6 @@ func (w *walker) text(to *string) error {
 	return nil
 }
 
-// skip passes over the next value.
 func (w *walker) skip() error {
 	var nothing json.RawMessage
 	return w.decode(&nothing)
@@ -165,7 +161,6 @@ func (w *walker) within(key string, read func() error) error {
 // mark notes that a value ends here, so that its successor has a line and a bounded size.
 func (w *walker) mark() { w.counter.begin(w.json.InputOffset(), w.json.Buffered()) }
 
-// located adds the path to an error.
 func (w *walker) located(err error) error {
 	if len(w.path) == 0 || err == nil || err == io.EOF {
 		return err

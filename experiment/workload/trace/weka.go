@@ -30,7 +30,6 @@ type wekaSession struct {
 	ids   int
 }
 
-// wekaAgent is the main agent or a subagent.
 type wekaAgent struct {
 	calls []wekaCall // without the subagents' calls
 	subs  []*wekaAgent

@@ -19,7 +19,6 @@ type wekaGraph struct {
 	step    time.Duration // of the file's times: 1 s if all are whole seconds, else 0
 }
 
-// agent adds the requests of an agent, whose times are shifted.
 func (g *wekaGraph) agent(a *wekaAgent, number int, shift time.Duration) error {
 	for i := range a.calls {
 		c := &a.calls[i]
@@ -74,7 +73,6 @@ func (g *wekaGraph) session(s *wekaSession) (Session, error) {
 	return Session{Nodes: g.nodes}, nil
 }
 
-// sort sorts the nodes by time, which then counts from the first.
 func (g *wekaGraph) sort() {
 	by := make([]int, len(g.nodes))
 	for i := range by {
@@ -109,7 +107,6 @@ func (g *wekaGraph) spawn(main, members []int, sub *wekaAgent) int {
 	return parent
 }
 
-// end is the recorded end of a subagent, on the file's clock.
 func (g *wekaGraph) end(sub *wekaAgent, members []int) (end time.Duration) {
 	if sub.took >= 0 {
 		return sub.begin + sub.took
@@ -143,7 +140,6 @@ func (g *wekaGraph) join(main, members []int, sub *wekaAgent, parent int) {
 	}
 }
 
-// await makes a request wait for a subagent, and no longer for the request that began it.
 func (g *wekaGraph) await(request int, members []int, parent int) {
 	next := &g.nodes[request]
 	awaited := map[int]bool{}
