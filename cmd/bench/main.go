@@ -1,6 +1,6 @@
 // Command bench runs declarative sweeps against LLM serving endpoints. This package turns command lines into
 // calls and errors into exit codes; the packages below do the work. Its size comes from the flags and help of
-// twelve commands, one file each, and from the keys, signals and terminals that only a program may touch.
+// its commands, one file each, and from the keys, signals and terminals that only a program may touch.
 package main
 
 import (

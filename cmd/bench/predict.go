@@ -140,7 +140,7 @@ var defaultBatch = []int{1, 8, 32, 128}
 func (f *predictFlags) register(fl *pflag.FlagSet) {
 	t, w := &f.keys.Target, &f.keys.Workload
 	fl.StringVar(&t.Model, "model", "", "model: a name in model_configs.json")
-	hardwareFlags(fl, &t.Hardware, &t.GPUs, "the matrix's, or one GPU")
+	hardwareFlags(fl, &t.Hardware, &t.GPUs, "the matrix's")
 	fl.Float64Var(&w.Input, "input", defaultInput, "prompt tokens per request")
 	fl.Float64Var(&w.Output, "output", defaultOutput, "output tokens per request")
 	fl.IntSliceVar(&w.Batch, "batch", defaultBatch, "numbers of requests in flight, in a closed loop")

@@ -78,6 +78,9 @@ func movedFlag(cmd *cobra.Command, flag string, args []string) (hint string, ok 
 			value = joined
 		}
 	}
+	if key == "workload.rate" { // a list
+		value = "[" + value + "]"
+	}
 	if !strings.HasSuffix(key, ".") { // NAME=FACTOR
 		key += "="
 	}

@@ -50,7 +50,7 @@ simulated server. Ctrl-C keeps finished rows; --resume continues the run.`,
   bench sweep matrices/chat.toml --endpoint http://localhost:8000     your server; bench finds its model
   bench sweep matrices/chat.toml --endpoint https://host/v1 --api-key-env MY_KEY --model my-model --api chat
   bench sweep matrices/chat.toml --dry-run                            print the plan and its duration
-  bench sweep matrices/chat.toml --only 'D-*' --only F-production     some rows
+  bench sweep matrices/chat.toml --only 'D-*' --only 'F-*'            some rows
   bench sweep matrices/chat.toml --set target.hardware=h100-sxm --set row.D-saturation.concurrency=[8,16]
   bench sweep matrices/chat.toml --resume results/chat/20260101T120000Z
   bench sweep matrices/half-hour.toml --enforce                       exit 3 unless every SLO is met

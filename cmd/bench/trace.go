@@ -195,8 +195,11 @@ func traceError(ctx context.Context, err error) error {
 // openTrace opens a trace; its reads fail once ctx is done. end closes it.
 func openTrace(ctx context.Context, t *traceFlags) (r *trace.Reader, end func(), err error) {
 	o := t.options
-	f, err := os.Open(o.File)
-	if err != nil {
+	f, err := interruptible(ctx, func() (*os.File, error) { return os.Open(o.File) }) // a pipe without a writer waits
+	switch {
+	case ctx.Err() != nil:
+		return nil, nil, err
+	case err != nil:
 		err = fmt.Errorf("opening the trace: %w", err)
 		if errors.Is(err, os.ErrNotExist) {
 			err = usage("%w\nhint: bench trace takes the path of a trace", err)

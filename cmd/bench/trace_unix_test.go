@@ -47,13 +47,18 @@ func TestTraceIsInterrupted(t *testing.T) {
 	}
 }
 
-// TestTraceOfAPipe: a pipe is read like a file.
+// TestTraceOfAPipe: an interrupt ends the wait for a pipe's writer; what one writes is read like a file.
 func TestTraceOfAPipe(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Skip(err)
 	}
 	var stdout, stderr bytes.Buffer
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if code := bench(ctx, nil, &stdout, &stderr, []string{"trace", pipe}); code != codeInterrupted {
+		t.Errorf("nobody writes: exit code %d: %s", code, &stderr)
+	}
 	go func() {
 		row := []byte(`{"timestamp": 0, "input_length": 512, "output_length": 20, "hash_ids": [1]}` + "\n")
 		if err := os.WriteFile(pipe, row, 0); err != nil {

@@ -21,12 +21,6 @@ func (c Config) Check(bad func(key, problem, hint string)) {
 	c.checkModels(bad)
 	c.checkAnswers(bad)
 	r := c.resolved()
-	if r.Vocab > 0 && r.Vocab < 16 {
-		bad("vocab", "a vocabulary needs at least 16 token ids", "vocab = 32000")
-	}
-	if r.QueueStatus != 503 && r.QueueStatus != 429 {
-		bad("queue_status", fmt.Sprintf("%d is not a status of a full queue", r.QueueStatus), "queue_status = 503, or 429")
-	}
 	if !c.fixed() {
 		r.checkRoom(bad)
 	}
@@ -119,7 +113,6 @@ func (c Config) checkSigns(bad func(key, problem, hint string)) {
 	}{
 		{"ttft", c.TTFT}, {"itl", c.ITL}, {"step_base", c.StepBase}, {"step_per_seq", c.StepPerSeq},
 		{"step_per_context_token", c.StepPerContextToken}, {"step_per_prefill_token", c.StepPerPrefillToken},
-		{"load_time", c.LoadTime},
 	} {
 		if d.v < 0 {
 			bad(d.key, "a negative time", d.key+` = "10ms"`)
@@ -130,9 +123,8 @@ func (c Config) checkSigns(bad func(key, problem, hint string)) {
 		v   int
 	}{
 		{"gpus", c.GPUs}, {"max_num_seqs", c.MaxNumSeqs}, {"max_num_batched_tokens", c.MaxNumBatchedTokens}, {"max_model_len", c.MaxModelLen},
-		{"vocab", c.Vocab}, {"kv_blocks", c.KVBlocks}, {"block_size", c.BlockSize}, {"kv_bytes_per_token", c.KVBytesPerToken}, {"queue", c.Queue},
-		{"natural_output", c.NaturalOutput},
-		{"reasoning_tokens", c.ReasoningTokens}, {"image_tokens", c.ImageTokens},
+		{"kv_blocks", c.KVBlocks}, {"block_size", c.BlockSize}, {"queue", c.Queue},
+		{"reasoning_tokens", c.ReasoningTokens},
 	} {
 		if n.v < 0 {
 			bad(n.key, "a negative number", "leave it out for the default")
@@ -142,7 +134,7 @@ func (c Config) checkSigns(bad func(key, problem, hint string)) {
 		key  string
 		v    float64
 		most float64
-	}{{"kv_offloading_gb", c.KVOffloadingGB, 1e6}, {"kv_offloading_gb_s", c.KVOffloadingGBs, 1e6}, {"watermark", c.Watermark, 0.5}} {
+	}{{"kv_offloading_gb", c.KVOffloadingGB, 1e6}} {
 		if !(f.v >= 0 && f.v <= f.most) || math.IsNaN(f.v) || (f.v > 0 && f.v < 1e-6) {
 			bad(f.key, fmt.Sprintf("%g is neither 0 nor between 1e-06 and %g", f.v, f.most), "leave it out for the default")
 		}

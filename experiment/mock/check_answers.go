@@ -34,17 +34,10 @@ func (c Config) checkAnswers(bad func(key, problem, hint string)) {
 			bad(key, fmt.Sprintf("%g is not a share between 0 and 1", v), key+" = 0.9")
 		}
 	}
-	share("reasoning_share", c.ReasoningShare)
-	if c.ReasoningShare > 0 && c.ReasoningTokens == 0 && len(c.ReasoningByCategory) == 0 {
-		bad("reasoning_share", "needs reasoning tokens", "reasoning_tokens = 50")
-	}
 	for _, category := range slices.Sorted(maps.Keys(c.ReasoningByCategory)) {
 		if c.ReasoningByCategory[category] < 0 {
 			bad("reasoning_by_category."+category, "a negative number", category+" = 50")
 		}
-	}
-	if !slices.Contains([]string{"", "reasoning_content", "reasoning"}, c.ReasoningField) {
-		bad("reasoning_field", fmt.Sprintf("unknown field %q", c.ReasoningField), `reasoning_field = "reasoning", or "reasoning_content"`)
 	}
 	if c.ValidAnswers != nil {
 		share("valid_answers", *c.ValidAnswers)
@@ -65,8 +58,5 @@ func (s Speculation) check(share func(key string, v float64), bad func(key, prob
 	share("speculation.acceptance", s.Acceptance)
 	for _, category := range slices.Sorted(maps.Keys(s.ByCategory)) {
 		share("speculation.by_category."+category, s.ByCategory[category])
-	}
-	if !slices.Contains([]string{"", "usage", "timings"}, s.Report) {
-		bad("speculation.report", fmt.Sprintf("unknown report %q", s.Report), `report = "usage", or "timings"`)
 	}
 }

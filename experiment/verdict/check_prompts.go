@@ -30,9 +30,9 @@ func checkWarmPrompts(e *Measured) checkResult {
 	if float64(p.Warm) <= tolerableWarm*float64(p.Known) {
 		return passed()
 	}
-	return caution("write cache_salt = true in [row.prompts] (vLLM), restart the server, or use prompts that it has not seen",
+	return caution("restart the server, or use prompts that it has not seen; cache_salt = true in [row.prompts] (vLLM) keeps rows apart",
 		"%s of %s prompts were in the prefix cache at their first use in the row: an earlier row, run or count of their tokens sent them, "+
-			"or they share nearly all of their text",
+			"or they share nearly all of their text, or the server ignores cache_salt",
 		unit.Count(p.Warm), unit.Count(p.Known)).touching(unbounded(record.Lowered, firstToken, lastToken))
 }
 
