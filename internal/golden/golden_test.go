@@ -392,7 +392,7 @@ func (c *testCase) end() {
 
 // difference is the first lines that stand in one text alone, in the order of the texts.
 func difference(want, got string) string {
-	const most = 20
+	const most, widest = 20, 300
 	var out []string
 	a, b := strings.Split(want, "\n"), strings.Split(got, "\n")
 	for _, side := range []struct {
@@ -409,7 +409,7 @@ func difference(want, got string) string {
 				continue
 			}
 			if n++; n <= most {
-				out = append(out, side.mark+line)
+				out = append(out, side.mark+line[:min(len(line), widest)])
 			}
 		}
 		if n > most {
