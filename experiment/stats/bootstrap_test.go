@@ -3,7 +3,6 @@ package stats
 import (
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"testing"
 
@@ -156,9 +155,6 @@ func BenchmarkMeanInterval(b *testing.B) {
 		MeanInterval(values, 0.95, rng)
 	}
 }
-
-// long reports whether simulations run in full (BENCH_LONG=1), as the tables of docs/statistics.md have them.
-func long() bool { return os.Getenv("BENCH_LONG") != "" }
 
 // simulation skips a test with -short: it takes some seconds.
 func simulation(t *testing.T) {
