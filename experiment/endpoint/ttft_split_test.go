@@ -62,6 +62,12 @@ func TestTTFTSplit(t *testing.T) {
 			spec := point()
 			spec.Concurrency = 5
 			row, records := measure(t, s, spec)
+			for range 9 { // the server can finish requests that the row's end cut: then its means are not the row's
+				if row.TTFTSplit == nil || row.TTFTSplit.Missing == "" {
+					break
+				}
+				row, records = measure(t, s, spec)
+			}
 			split := row.TTFTSplit
 			if split == nil || split.Missing != "" || split.Source != c.source {
 				t.Fatalf("%+v", split)
