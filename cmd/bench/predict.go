@@ -156,12 +156,8 @@ func (f *predictFlags) readKeys(batches bool) error {
 	if err != nil {
 		return err
 	}
-	var problems strict.Problems
-	strict.Decode(doc.Root, &f.keys, func(path, text, hint string) {
-		problems = append(problems, doc.Problem(path, text, hint))
-	})
-	if len(problems) > 0 {
-		return problems
+	if err := doc.Decode("", &f.keys); err != nil {
+		return err
 	}
 	if len(f.keys.Workload.Rate) > 0 && !batches && !doc.IsSet("workload.batch") {
 		f.keys.Workload.Batch = []int{1}

@@ -67,7 +67,7 @@ func movedFlag(cmd *cobra.Command, flag string, args []string) (hint string, ok 
 		return "", false
 	}
 	value := "VALUE"
-	if slices.Contains([]string{"ignore-disconnect", "allow-faults", "attention-dp", "expert-parallel"}, flag) {
+	if slices.Contains([]string{"allow-faults", "attention-dp", "expert-parallel"}, flag) {
 		value = "true"
 	}
 	for i, a := range args {

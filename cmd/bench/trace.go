@@ -136,17 +136,10 @@ func (t *traceFlags) setKeys() error {
 	if d.IsSet("trace.file") {
 		return usage("--set trace.file: the file is an argument\nhint: bench trace FILE")
 	}
-	var problems strict.Problems
-	strict.Decode(d.Root["trace"].(map[string]any), &t.options, func(path, text, hint string) {
-		problems = append(problems, d.Problem(strict.Join("trace", path), text, hint))
-	})
 	if len(d.Root) > 1 { // another table or key than trace
 		return usage("--set changes keys of [row.trace]\nhint: --set trace.max_input=4096")
 	}
-	if len(problems) > 0 {
-		return problems
-	}
-	return nil
+	return d.Decode("trace", &t.options)
 }
 
 func traceFlag(key string) string {
@@ -164,7 +157,7 @@ func traceFlag(key string) string {
 // traceKey matches a key of [row.trace] in a hint, with its value if it has one.
 var traceKey = regexp.MustCompile(`(?:(?:set|write) )?\b(` + setKey + `|start|end) = "?([\w.]+)"?|\b(` + setKey + `)\b`)
 
-const setKey = `(?:min|max|cap)_(?:in|out)put|time_unit|block_tokens|bytes_per_token`
+const setKey = `(?:min|max|cap)_input|time_unit|block_tokens|bytes_per_token`
 
 // flagWords replaces the keys in a hint by flags: set block_tokens = 512 by --set trace.block_tokens=512.
 func flagWords(hint string) string {

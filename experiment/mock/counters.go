@@ -132,7 +132,7 @@ func (l *counters) tokens(q *seq, due time.Duration, n int) {
 	}
 }
 
-// countCompletion: as in vLLM, an aborted request is in no histogram but that of the first token.
+// countCompletion: as in vLLM, an aborted request is in the histogram of the first token alone.
 func (l *counters) countCompletion(q *seq) {
 	q.stage = over
 	l.run(q, -1)

@@ -71,7 +71,7 @@ func (w *walker) moreField(counts map[string]int, key []byte) (uint, bool) {
 	return w.moreCount(i, 0)
 }
 
-// moreCount reads null or a count of the chunk's moreUsage. The key's bit is above those of the other keys of its object.
+// moreCount reads null or a count of the chunk's moreUsage. The key's bit is above the bits of the object's other keys.
 func (w *walker) moreCount(i int, others uint) (uint, bool) {
 	bit := uint(1) << (others + uint(i))
 	if w.null() {

@@ -23,13 +23,8 @@ func checkWorkers(e *Measured) checkResult {
 	}
 	out := passed()
 	for _, d := range slow {
-		f := caution("look for a slow network card, another zone, or other work on its machine; or run without that worker",
-			"%s: %s", e.workerName(d.party), d.text()).touching(e.ofWorker(d))
-		if out.severity != "" {
-			f.problem = out.problem + "; " + f.problem
-			f = f.touching(out.effects)
-		}
-		out = f
+		hint := "look for a slow network card, another zone, or other work on its machine; or run without that worker"
+		out = out.and(caution(hint, "%s: %s", e.workerName(d.party), d.text()).touching(e.ofWorker(d)))
 	}
 	return out
 }

@@ -156,7 +156,7 @@ func (m *Metric) collect(p pair, of [2][]sample, o Options) {
 	}
 }
 
-// leastRunsOfTotals: so many runs, besides one per side, show the sampling error of percentiles without requests.
+// leastRunsOfTotals is the number of runs, besides one per side, that show the sampling error of percentiles without requests.
 const leastRunsOfTotals = 3
 
 func (f figure) unsampled(repeats []stats.Repeat) bool {

@@ -83,6 +83,22 @@ func (d *Document) decode() (err error) {
 	return err
 }
 
+// Decode decodes a table of the document, or all of it (""), into a struct. Its error is Problems with every mistake.
+func (d *Document) Decode(table string, into any) error {
+	keys := d.Root
+	if table != "" {
+		keys, _ = d.Root[table].(map[string]any)
+	}
+	var problems Problems
+	Decode(keys, into, func(path, text, hint string) {
+		problems = append(problems, d.Problem(Join(table, path), text, hint))
+	})
+	if len(problems) > 0 {
+		return problems
+	}
+	return nil
+}
+
 // Keys returns the keys of the table at path in the order of the file; nil if there is no table.
 func (d *Document) Keys(path string) []string {
 	n, exact := d.places.find(path)

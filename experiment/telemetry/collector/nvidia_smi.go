@@ -83,7 +83,7 @@ func (c *limitedBuffer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// sample queries the processes, and the figures if they are wanted. Its time is that of the figures.
+// sample queries the processes, and the figures if they are wanted. Its time is when the figures were read.
 func (t *nvidiaSMI) sample(ctx context.Context, figures bool) telemetry.Sample {
 	before := time.Now()
 	s := telemetry.Sample{Source: telemetry.SourceGPU}
