@@ -65,9 +65,6 @@ func (s *Spec) checkClasses(bad func(key, problem, hint string)) {
 		bad("rate", `rate = "inf" sends all requests at once, but a turn must wait for the previous one`,
 			"write concurrency = 64 for 64 users")
 	}
-	if s.LeavesByTokens() && !s.Streams() {
-		bad("leave.after_tokens", "leaving after a number of tokens needs a stream", `write after = "2s", or stream = true`)
-	}
 	if s.IsColdStart() && s.HasLeavers() {
 		bad("leave", "a cold start measures whole answers", "remove leave")
 	}

@@ -121,7 +121,7 @@ func (f *predictFlags) target(
 	if !m.Simulated() {
 		stated := *base
 		*base = mock.Config{Models: base.Models, Devices: base.Devices, ReasoningTokens: base.ReasoningTokens,
-			ReasoningByCategory: base.ReasoningByCategory, ReasoningShare: base.ReasoningShare}
+			ReasoningShare: base.ReasoningShare}
 		if m.IsSet("mock.engine") {
 			base.Engine = stated.Engine
 		}

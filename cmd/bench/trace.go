@@ -61,7 +61,7 @@ Files can be gzip or zstd. docs/traces.md describes the formats, the figures and
 		Example: `  bench trace conversation_trace.jsonl
   bench trace conversation_trace.jsonl --cache-blocks 1000,10000,100000
   bench trace AzureLLMInferenceTrace_code.csv --start 10m --end 20m
-  bench trace BurstGPT_1.csv --set trace.class=GPT-4 --format json > gpt4.json
+  bench trace BurstGPT_1.csv --set trace.max_input=4096 --format json > short.json
   bench trace requests.jsonl --anonymize -o private.jsonl
   bench trace weka.jsonl --sessions 50 -o weka50.jsonl.zst`,
 		Args: positional(cobra.ExactArgs(1)),

@@ -163,7 +163,7 @@ func TestNaturalConversations(t *testing.T) {
 
 // Classes that speak different APIs, with fields and a way to stop of their own.
 func TestClassesOfTheirOwn(t *testing.T) {
-	s := mocked(t, mock.Config{NaturalOutput: 5, AllowFaults: true}, experiment.Target{Target: target.Target{Headers: map[string]string{"X-Mock-Fault": "tool-calls"}}},
+	s := mocked(t, mock.Config{NaturalOutput: 5}, experiment.Target{Target: target.Target{Headers: map[string]string{"X-Mock-Fault": "tool-calls"}}},
 		target.Completions, target.Chat)
 	spec := point()
 	spec.Input, spec.Output, spec.Concurrency, spec.Requests = workload.Length{}, workload.Length{}, 4, 60

@@ -83,7 +83,7 @@ func (m *measurement) send(ctx context.Context, job *load.Job, body []byte, epoc
 		Body: body, Stream: m.t.Spec.Streams(), Epoch: epoch,
 		Fresh:      m.t.Spec.ConnectsPerRequest(),
 		RequestID:  requestID(m.t.Salt, job.Request.Index),
-		LeaveAfter: job.Request.LeaveAfter, LeaveAfterTokens: job.Request.LeaveAfterTokens,
+		LeaveAfter: job.Request.LeaveAfter,
 		KeepAnswer: job.Request.Continued(),
 		MaxTokens:  job.Request.Output,
 		Counter:    m.t.Progress.Counter,

@@ -15,7 +15,7 @@ func TestMedia(t *testing.T) {
 	s := mocked(t, mock.Config{}, experiment.Target{}, target.Chat)
 	spec := point()
 	spec.API, spec.Input, spec.Concurrency, spec.Requests = target.Chat, workload.Fixed(64), 4, 20
-	spec.Images = &workload.Images{Count: 2, Width: 64, Height: 48, Bytes: 5000}
+	spec.Images = &workload.Images{Count: 2, Width: 64, Height: 48}
 	row, _ := measure(t, s, spec)
 	again, _ := measure(t, s, spec)
 	if row.Lengths.PromptOff != 0 || row.Summary.Requests.Completed != 20 || row.ImageTokens != again.ImageTokens {
@@ -28,7 +28,7 @@ func TestMedia(t *testing.T) {
 			continue
 		}
 		for _, im := range r.Images {
-			if im.Width != 64 || im.Height != 48 || im.Bytes != 5000 || seen[im.SHA256] {
+			if im.Width != 64 || im.Height != 48 || seen[im.SHA256] {
 				t.Errorf("%+v", im)
 			}
 			seen[im.SHA256] = true

@@ -34,11 +34,6 @@ func (c Config) checkAnswers(bad func(key, problem, hint string)) {
 			bad(key, fmt.Sprintf("%g is not a share between 0 and 1", v), key+" = 0.9")
 		}
 	}
-	for _, category := range slices.Sorted(maps.Keys(c.ReasoningByCategory)) {
-		if c.ReasoningByCategory[category] < 0 {
-			bad("reasoning_by_category."+category, "a negative number", category+" = 50")
-		}
-	}
 	if c.ValidAnswers != nil {
 		share("valid_answers", *c.ValidAnswers)
 	}
@@ -52,11 +47,8 @@ func (s Speculation) check(share func(key string, v float64), bad func(key, prob
 	if s.Tokens < 0 || s.Tokens > maxDrafts {
 		bad("speculation.tokens", fmt.Sprintf("%d is not between 1 and %d", s.Tokens, maxDrafts), "tokens = 3")
 	}
-	if s.Tokens == 0 && (s.Acceptance != 0 || s.ByCategory != nil || s.Report != "") {
+	if s.Tokens == 0 && (s.Acceptance != 0 || s.Report != "") {
 		bad("speculation.tokens", "speculation needs the number of tokens that a step drafts", "tokens = 3")
 	}
 	share("speculation.acceptance", s.Acceptance)
-	for _, category := range slices.Sorted(maps.Keys(s.ByCategory)) {
-		share("speculation.by_category."+category, s.ByCategory[category])
-	}
 }

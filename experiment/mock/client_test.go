@@ -62,7 +62,7 @@ func TestClientClassifiesEveryFault(t *testing.T) {
 	if kinds := slices.Sorted(maps.Keys(faultKinds)); !slices.Equal(kinds, slices.Sorted(maps.Keys(tests))) {
 		t.Errorf("faults %v, tested %v", kinds, slices.Sorted(maps.Keys(tests)))
 	}
-	url := real(t, Config{TTFT: 5 * time.Millisecond, ITL: time.Millisecond, Model: "m", AllowFaults: true})
+	url := real(t, Config{TTFT: 5 * time.Millisecond, ITL: time.Millisecond, Model: "m"})
 	for kind, test := range tests {
 		t.Run(kind, func(t *testing.T) {
 			if r := ask(t, url, test.fault, test.chat); !test.holds(r) {
@@ -74,7 +74,7 @@ func TestClientClassifiesEveryFault(t *testing.T) {
 
 // TestFaultsByEachAPI: the client finds the same in an answer with a fault, whatever the API.
 func TestFaultsByEachAPI(t *testing.T) {
-	url := real(t, Config{TTFT: 5 * time.Millisecond, ITL: time.Millisecond, Model: "m", AllowFaults: true})
+	url := real(t, Config{TTFT: 5 * time.Millisecond, ITL: time.Millisecond, Model: "m"})
 	for _, fault := range []string{"status=503", "reset-before", "html200", "garbage", "reset-mid=3", "fin-mid=3", "cut-mid=3", "stall=3", "error-in-stream=3",
 		"garbage-mid=3", "short=4", "multi=2", "no-usage", "no-prompt-tokens-details", "no-zero-cached-tokens", "wrong-usage=5000:2", "no-text=first", "no-text=all",
 		"crlf", "comments", "empty-events", "split-utf8", "role-early", "role-reasoning"} {

@@ -52,14 +52,13 @@ type Config struct {
 	ServedModels []string           `toml:"models" json:"models,omitempty"`
 	Adapters     map[string]float64 `toml:"adapters" json:"adapters,omitempty"` // by name; absent: 1. Without fixed times the largest factor of a step's sequences counts
 
-	ReasoningTokens     int            `toml:"reasoning_tokens" json:"reasoning_tokens,omitempty"`           // of each answer, before its first answer token; zero: none, and half of the tokens with enable_thinking
-	ReasoningByCategory map[string]int `toml:"reasoning_by_category" json:"reasoning_by_category,omitempty"` // likewise for requests of a category; absent: ReasoningTokens
-	ReasoningShare      float64        `toml:"-" json:"reasoning_share,omitempty"`                           // share of the requests that reason; zero: all
-	ReasoningField      string         `toml:"-" json:"reasoning_field,omitempty"`                           // of chat: reasoning_content or reasoning; empty: reasoning_content
-	Speculation         Speculation    `toml:"speculation" json:"speculation,omitzero"`
-	ValidAnswers        *float64       `toml:"valid_answers" json:"valid_answers,omitempty"`     // share of structured answers and tool calls that fit their schema; nil: all
-	CorrectAnswers      *float64       `toml:"correct_answers" json:"correct_answers,omitempty"` // share of known questions that get the right answer; nil: all
-	ImageTokens         int            `toml:"-" json:"image_tokens,omitempty"`                  // prompt tokens of an image; zero: 576
+	ReasoningTokens int         `toml:"reasoning_tokens" json:"reasoning_tokens,omitempty"` // of each answer, before its first answer token; zero: none, and half of the tokens with enable_thinking
+	ReasoningShare  float64     `toml:"-" json:"reasoning_share,omitempty"`                 // share of the requests that reason; zero: all
+	ReasoningField  string      `toml:"-" json:"reasoning_field,omitempty"`                 // of chat: reasoning_content or reasoning; empty: reasoning_content
+	Speculation     Speculation `toml:"speculation" json:"speculation,omitzero"`
+	ValidAnswers    *float64    `toml:"valid_answers" json:"valid_answers,omitempty"`     // share of structured answers and tool calls that fit their schema; nil: all
+	CorrectAnswers  *float64    `toml:"correct_answers" json:"correct_answers,omitempty"` // share of known questions that get the right answer; nil: all
+	ImageTokens     int         `toml:"-" json:"image_tokens,omitempty"`                  // prompt tokens of an image; zero: 576
 
 	// A step takes StepBase + StepPerSeq·(decoding sequences) + StepPerContextToken·(their context tokens) +
 	// StepPerPrefillToken·(prompt tokens in the step). All four zero: 2.33 ms, 170 µs, 10 ns, 14 µs, so that
@@ -70,12 +69,11 @@ type Config struct {
 	StepPerContextToken time.Duration `toml:"step_per_context_token" json:"step_per_context_token_ns,omitempty"`
 	StepPerPrefillToken time.Duration `toml:"step_per_prefill_token" json:"step_per_prefill_token_ns,omitempty"`
 
-	Drift       string        `toml:"drift" json:"drift,omitempty"`               // times grow: "5%/h", or "20%@10m" from 10 minutes on, or several; empty: no drift
-	LoadTime    time.Duration `toml:"-" json:"load_time_ns,omitempty"`            // requests get 503 "Loading model" until then, as from llama.cpp; zero: none
-	Seed        uint64        `toml:"seed" json:"seed,omitempty"`                 // of output tokens, natural lengths, ids and random faults
-	Faults      []string      `toml:"faults" json:"faults,omitempty"`             // "kind[=arg][@n|@p%]": every request, every n-th, or p percent; kinds: see faultKinds
-	AllowFaults bool          `toml:"allow_faults" json:"allow_faults,omitempty"` // apply the X-Mock-Fault header of requests
-	APIKey      string        `toml:"-" json:"-"`                                 // required under /v1; empty: none
+	Drift    string        `toml:"drift" json:"drift,omitempty"`    // times grow: "5%/h", or "20%@10m" from 10 minutes on, or several; empty: no drift
+	LoadTime time.Duration `toml:"-" json:"load_time_ns,omitempty"` // requests get 503 "Loading model" until then, as from llama.cpp; zero: none
+	Seed     uint64        `toml:"seed" json:"seed,omitempty"`      // of output tokens, natural lengths, ids and random faults
+	Faults   []string      `toml:"faults" json:"faults,omitempty"`  // "kind[=arg][@n|@p%]": every request, every n-th, or p percent; kinds: see faultKinds
+	APIKey   string        `toml:"-" json:"-"`                      // required under /v1; empty: none
 
 	Models  roofline.Models   `toml:"-" json:"-"` // model table for Hardware
 	Devices roofline.Hardware `toml:"-" json:"-"` // hardware table with its efficiency; zero: the built-in table
@@ -85,10 +83,9 @@ type Config struct {
 // tokens and verifies them in order; each is accepted with the same probability until one is rejected. The step
 // yields the accepted tokens and one more. The zero Speculation is none.
 type Speculation struct {
-	Tokens     int                `toml:"tokens" json:"tokens"`           // drafted in each step of a sequence
-	Acceptance float64            `toml:"acceptance" json:"acceptance"`   // probability that a draft is accepted
-	ByCategory map[string]float64 `toml:"-" json:"by_category,omitempty"` // likewise for requests of a category; absent: Acceptance
-	Report     string             `toml:"-" json:"report,omitempty"`      // where answers report it: "usage" as OpenAI, "timings" as llama.cpp; empty: with PerRequestMetrics alone, as vLLM
+	Tokens     int     `toml:"tokens" json:"tokens"`         // drafted in each step of a sequence
+	Acceptance float64 `toml:"acceptance" json:"acceptance"` // probability that a draft is accepted
+	Report     string  `toml:"-" json:"report,omitempty"`    // where answers report it: "usage" as OpenAI, "timings" as llama.cpp; empty: with PerRequestMetrics alone, as vLLM
 }
 
 func (c Config) fixed() bool { return c.TTFT > 0 || c.ITL > 0 }

@@ -45,10 +45,9 @@ func TestConfigCheck(t *testing.T) {
 		{Config{Model: "m", ServedModels: []string{"b", "a", "a"}, Adapters: map[string]float64{"a": 2, "b": 1, "c": -1}},
 			[]string{"models", "models[2]", "adapters.b", "adapters.c", "adapters.c"}},
 		{Config{ReasoningTokens: -1}, []string{"reasoning_tokens"}},
-		{Config{ReasoningByCategory: map[string]int{"a": -1}}, []string{"reasoning_by_category.a"}},
 		{Config{ValidAnswers: new(float64(2)), CorrectAnswers: new(float64(-1))}, []string{"valid_answers", "correct_answers"}},
-		{Config{Speculation: Speculation{Acceptance: 2, ByCategory: map[string]float64{"a": -1}}},
-			[]string{"speculation.tokens", "speculation.acceptance", "speculation.by_category.a"}},
+		{Config{Speculation: Speculation{Acceptance: 2}},
+			[]string{"speculation.tokens", "speculation.acceptance"}},
 		{Config{Speculation: Speculation{Tokens: 65}}, []string{"speculation.tokens"}},
 		{Config{Faults: []string{"no-done", "nonsense", "multi=0", "stall", "no-done=3", "crlf@0"}}, []string{"faults[1]", "faults[2]", "faults[3]", "faults[4]", "faults[5]"}},
 	}

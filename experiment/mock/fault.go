@@ -187,17 +187,15 @@ func (r *faultRule) matches(n, dice uint64) bool {
 func (s *Server) faultsOf(r *http.Request, n uint64) (faults, error) {
 	f := noFaults()
 	rules := slices.Clip(s.rules) // append must copy
-	if s.cfg.AllowFaults {
-		for text := range strings.SplitSeq(strings.Join(r.Header.Values("X-Mock-Fault"), ","), ",") {
-			if text == "" {
-				continue
-			}
-			rule, err := parseFault(text)
-			if err != nil {
-				return f, err
-			}
-			rules = append(rules, rule)
+	for text := range strings.SplitSeq(strings.Join(r.Header.Values("X-Mock-Fault"), ","), ",") {
+		if text == "" {
+			continue
 		}
+		rule, err := parseFault(text)
+		if err != nil {
+			return f, err
+		}
+		rules = append(rules, rule)
 	}
 	for i, rule := range rules {
 		if rule.matches(n, mix(s.cfg.Seed^mix(n))+uint64(i)) {

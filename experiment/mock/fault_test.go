@@ -192,7 +192,7 @@ func TestToolsAndThinking(t *testing.T) {
 
 // Only a real connection has resets.
 func TestFaultsOfConnection(t *testing.T) {
-	url := real(t, Config{TTFT: 1, ITL: time.Millisecond, Faults: []string{"reset-before@2"}, AllowFaults: true})
+	url := real(t, Config{TTFT: 1, ITL: time.Millisecond, Faults: []string{"reset-before@2"}})
 	h := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	read := func(fault string) (string, error) {
 		req, _ := http.NewRequestWithContext(t.Context(), "POST", url+"/v1/completions", strings.NewReader(idBody(1, 4, 500)))
@@ -214,14 +214,6 @@ func TestFaultsOfConnection(t *testing.T) {
 	if text, err := read("fin-mid=3"); !errors.Is(err, io.ErrUnexpectedEOF) || strings.Count(text, "data:") != 3 {
 		t.Errorf("fin-mid: %v: %s", err, text)
 	}
-}
-
-func TestFaultsNeedLeave(t *testing.T) {
-	virtual(t, Config{TTFT: 1}, func(t *testing.T, s *Server, h *http.Client) {
-		if status, text := fetch(t, h, "http://mock/v1/completions", idBody(1, 4, 4), "X-Mock-Fault", "status=500"); status != 200 {
-			t.Errorf("%d %s", status, text)
-		}
-	})
 }
 
 func FuzzParseFault(f *testing.F) {

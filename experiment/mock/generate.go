@@ -34,7 +34,7 @@ func (s *Server) generate(shape api) http.HandlerFunc {
 			return
 		}
 		s.adapt(q, req.Model)
-		q.drafter = newDrafter(s.cfg.Speculation, req.category())
+		q.drafter = newDrafter(s.cfg.Speculation)
 		answer := s.plan(req, shape, q, limit, f)
 		if bad := s.submit(q); bad != nil {
 			bad.writeTo(w, shape)

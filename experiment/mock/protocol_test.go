@@ -15,7 +15,7 @@ import (
 )
 
 // quick has all tokens at once, as soon as they can be.
-func quick() Config { return Config{TTFT: 1, Model: "m", AllowFaults: true} }
+func quick() Config { return Config{TTFT: 1, Model: "m"} }
 
 func TestCompletionsWithTypedClient(t *testing.T) {
 	virtual(t, quick(), func(t *testing.T, s *Server, h *http.Client) {

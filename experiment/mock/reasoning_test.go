@@ -10,17 +10,13 @@ import (
 
 // Planted reasoning: its length, its field, its usage, and the true time of the first answer token.
 func TestReasoning(t *testing.T) {
-	c := Config{TTFT: 50 * time.Millisecond, ITL: 10 * time.Millisecond, Model: "m", ReasoningTokens: 4, ReasoningField: "reasoning",
-		ReasoningByCategory: map[string]int{"hard": 6, "easy": 0}}
+	c := Config{TTFT: 50 * time.Millisecond, ITL: 10 * time.Millisecond, Model: "m", ReasoningTokens: 4, ReasoningField: "reasoning"}
 	const chatBody = `{"messages":[{"role":"user","content":"%s"}],"max_tokens":10,"ignore_eos":true,"stream":true,"stream_options":{"include_usage":true}%s}`
 	for _, test := range []struct {
 		path, prompt, more string
 		want               int
 	}{
 		{"chat/completions", "one", "", 4},
-		{"chat/completions", "[category: hard] one", "", 6},
-		{"chat/completions", "[category: easy] one", "", 0},
-		{"chat/completions", "one", `,"metadata":{"category":"hard"}`, 6},
 		{"chat/completions", "one", `,"chat_template_kwargs":{"enable_thinking":false}`, 0},
 		{"chat/completions", "one", `,"chat_template_kwargs":{"enable_thinking":true}`, 4},
 		{"chat/completions", "one", `,"reasoning_effort":"none"`, 0},

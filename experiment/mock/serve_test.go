@@ -280,7 +280,7 @@ func realLag(t testing.TB) time.Duration {
 func TestNoGoroutineLeft(t *testing.T) {
 	before := runtime.NumGoroutine()
 	t.Run("serve", func(t *testing.T) {
-		url := real(t, Config{TTFT: time.Minute, AllowFaults: true})
+		url := real(t, Config{TTFT: time.Minute})
 		h := &http.Client{Transport: &http.Transport{}}
 		for range 3 {
 			post(t, h, url+"/v1/completions", idBody(1, 4, 4))

@@ -116,7 +116,7 @@ func (e *Engine) Jobs() int { return len(e.jobs) + len(e.ended) }
 func (e *Engine) Add(j Job) {
 	q := newSeq(e.s.cfg.Seed, e.s.vocab, j.Prompt, j.At)
 	q.want, q.finish = j.Output, "length"
-	q.drafter = newDrafter(e.s.cfg.Speculation, j.Thoughts.category)
+	q.drafter = newDrafter(e.s.cfg.Speculation)
 	r := &Record{ID: j.ID, ArrivalNS: int64(j.At), PromptTokens: len(j.Prompt), Finish: q.finish, DueNS: make([]int64, 0, j.Output),
 		ReasoningTokens: e.reasoning(j.Thoughts, q)}
 	if j.KeepAnswer {

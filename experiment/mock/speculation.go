@@ -10,15 +10,11 @@ type drafter struct {
 	steps      []int   // number of steps that accepted exactly i drafts
 }
 
-func newDrafter(s Speculation, category string) drafter {
+func newDrafter(s Speculation) drafter {
 	if s.Tokens == 0 {
 		return drafter{}
 	}
-	p, stated := s.ByCategory[category]
-	if !stated {
-		p = s.Acceptance
-	}
-	return drafter{tokens: s.Tokens, acceptance: p, steps: make([]int, s.Tokens+1)}
+	return drafter{tokens: s.Tokens, acceptance: s.Acceptance, steps: make([]int, s.Tokens+1)}
 }
 
 // accept is the number of the next drafts of q that are accepted: each by its own draw, until the first rejection.

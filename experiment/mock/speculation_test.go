@@ -30,7 +30,7 @@ func figure(t *testing.T, text, name, label string) float64 {
 
 // speculating is a server with planted speculation, with fixed times or with steps.
 func speculating(fixed bool) Config {
-	c := Config{Model: "m", AllowFaults: true, Speculation: Speculation{Tokens: 3, Acceptance: 0.7, ByCategory: map[string]float64{"coding": 0.9, "never": 0, "always": 1}}}
+	c := Config{Model: "m", Speculation: Speculation{Tokens: 3, Acceptance: 0.7}}
 	if fixed {
 		c.TTFT, c.ITL = 50*time.Millisecond, 10*time.Millisecond
 	}
@@ -39,8 +39,8 @@ func speculating(fixed bool) Config {
 
 const specBody = `{"prompt":"[category: %s] number n%d","max_tokens":%d,"ignore_eos":true,"stream":true,"stream_options":{"include_usage":true}}`
 
-// The acceptance that was planted is the one that counters, records and answers report, whole and by category and
-// position; a step's tokens are one event.
+// The acceptance that was planted is the one that counters, records and answers report, whole and by position; a
+// step's tokens are one event.
 func TestSpeculation(t *testing.T) {
 	for _, fixed := range []bool{true, false} {
 		c := speculating(fixed)
@@ -48,7 +48,7 @@ func TestSpeculation(t *testing.T) {
 		virtual(t, c, func(t *testing.T, s *Server, h *http.Client) {
 			rate := map[string][2]float64{}
 			for i := range 60 {
-				category := []string{"chat", "coding", "never", "always"}[i%4]
+				category := []string{"chat", "coding"}[i%2]
 				_, text := fetch(t, h, "http://mock/v1/completions", fmt.Sprintf(specBody, category, i, 101))
 				all := events(t, text)
 				details := at(all[len(all)-1].data, "usage", "completion_tokens_details")
@@ -65,7 +65,8 @@ func TestSpeculation(t *testing.T) {
 				}
 			}
 			// k drafts, each accepted with p until the first rejection: p + p² + p³ a step; 4 standard errors.
-			for category, p := range map[string]float64{"chat": 0.7, "coding": 0.9, "never": 0, "always": 1} {
+			p := c.Speculation.Acceptance
+			for _, category := range []string{"chat", "coding"} {
 				got, want := rate[category][0]/rate[category][1], p+p*p+p*p*p
 				if math.Abs(got-want) > 4*1.2/math.Sqrt(rate[category][1]) {
 					t.Errorf("%s: %.3f accepted a step, want %.3f", category, got, want)
@@ -120,9 +121,9 @@ func TestSpeculationReports(t *testing.T) {
 // A step that verifies drafts takes longer by the time of as many prompt tokens.
 func TestStepWithDrafts(t *testing.T) {
 	c := speculating(false)
-	c.StepBase, c.StepPerPrefillToken = 10*time.Millisecond, time.Millisecond
+	c.StepBase, c.StepPerPrefillToken, c.Speculation.Acceptance = 10*time.Millisecond, time.Millisecond, 0
 	virtual(t, c, func(t *testing.T, s *Server, h *http.Client) {
-		fetch(t, h, "http://mock/v1/completions", fmt.Sprintf(specBody, "never", 1, 4))
+		fetch(t, h, "http://mock/v1/completions", fmt.Sprintf(specBody, "chat", 1, 4))
 		r := truths(t, h, "http://mock")[0]
 		for i := range 3 {
 			if gap := time.Duration(r.DueNS[i+1] - r.DueNS[i]); gap != 13*time.Millisecond {

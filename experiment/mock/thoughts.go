@@ -8,14 +8,13 @@ import (
 
 // Thoughts is what the body of a request says about its reasoning. The zero value: nothing.
 type Thoughts struct {
-	category string
 	thinking *bool // whether it asks for reasoning; nil: it does not say
 	silent   bool  // the API has no reasoning
 }
 
 var NoThoughts = Thoughts{silent: true}
 
-func (r *request) thoughts() Thoughts { return Thoughts{category: r.category(), thinking: r.thinking} }
+func (r *request) thoughts() Thoughts { return Thoughts{thinking: r.thinking} }
 
 // ReadThoughts reads the fields of bodies of an API ("chat") that do not depend on the prompt.
 func ReadThoughts(name string, fields map[string]any) (Thoughts, error) {
@@ -51,17 +50,14 @@ func (t Thoughts) Asked() bool { return t.thinking != nil && *t.thinking }
 
 // reasoning is the planted number of reasoning tokens of q, and whether requests like it may reason at all.
 func (s *Server) reasoning(t Thoughts, q *seq) (reasons bool, tokens int) {
-	tokens, stated := s.cfg.ReasoningByCategory[t.category]
-	if !stated {
-		tokens = s.cfg.ReasoningTokens
-	}
+	tokens = s.cfg.ReasoningTokens
 	if t.thinking != nil && !*t.thinking || !q.chosen("reasoning", cmp.Or(s.cfg.ReasoningShare, 1)) {
 		tokens = 0
 	}
 	return s.cfg.Reasons(), tokens
 }
 
-func (c *Config) Reasons() bool { return c.ReasoningTokens > 0 || len(c.ReasoningByCategory) > 0 }
+func (c *Config) Reasons() bool { return c.ReasoningTokens > 0 }
 
 // half is the number of reasoning tokens of an answer whose request asks for reasoning, if none is stated.
 func half(output int) int { return (output + 1) / 2 }

@@ -79,10 +79,6 @@ func (x *exchange) onChunk(data []byte, a arrival) (last, ok bool) {
 		x.result.addToken(x.sinceEpoch(a.at), n)
 		x.addSide(&c, x.result.Last, n)
 		x.result.countStamp(a)
-		if x.leavesNow() {
-			x.leave()
-			return true, true
-		}
 	} else if ends := len(c.finishReason) > 0; c.hasChoices && !c.hasRole && (ends || x.result.Finish == "") {
 		x.empties = append(x.empties, emptyEvent{a, x.result.Events, ends})
 	}

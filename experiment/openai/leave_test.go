@@ -14,20 +14,15 @@ func TestLeave(t *testing.T) {
 	tests := []struct {
 		name       string
 		after      time.Duration
-		tokens     int
 		outcome    Outcome
 		end        time.Duration
 		got        int // output tokens
 		closedConn bool
 	}{
-		{"stays", 0, 0, OK, 30 * ms, 3, false},
-		{"before the first token", 5 * ms, 0, Left, 5 * ms, 0, true},
-		{"in the middle", 25 * ms, 0, Left, 25 * ms, 2, true},
-		{"too late", 40 * ms, 0, OK, 30 * ms, 3, false},
-		{"after the first token", 0, 1, Left, 10 * ms, 1, true},
-		{"after two", 0, 2, Left, 20 * ms, 2, true},
-		{"after the last", 0, 3, OK, 30 * ms, 3, false},
-		{"after more than there are", 0, 9, OK, 30 * ms, 3, false},
+		{"stays", 0, OK, 30 * ms, 3, false},
+		{"before the first token", 5 * ms, Left, 5 * ms, 0, true},
+		{"in the middle", 25 * ms, Left, 25 * ms, 2, true},
+		{"too late", 40 * ms, OK, 30 * ms, 3, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -47,7 +42,7 @@ func TestLeave(t *testing.T) {
 					})(n, p)
 				})
 				call := streamCall
-				call.MaxTokens, call.LeaveAfter, call.LeaveAfterTokens = 3, tt.after, tt.tokens
+				call.MaxTokens, call.LeaveAfter = 3, tt.after
 				var r Result
 				for range 2 { // a connection that was closed is not used again
 					c.Do(t.Context(), &call, &r)
@@ -98,14 +93,12 @@ func TestLeaveHTTP2(t *testing.T) {
 	defer s.Close()
 	c := testClient(t, "", func(o *Options) { o.BaseURL, o.HTTP2 = s.URL+"/v1", true })
 	defer c.Close()
-	for _, call := range []Call{{LeaveAfterTokens: 2}, {LeaveAfter: 50 * ms}} {
-		call.Body, call.Stream = []byte(`{}`), true
-		var r Result
-		if c.Do(t.Context(), &call, &r); r.Outcome != Left || r.OutputTokens != 2 {
-			t.Errorf("%s %q, %d tokens", r.Outcome, r.Error, r.OutputTokens)
-		}
-		<-gone
+	call := Call{Body: []byte(`{}`), Stream: true, LeaveAfter: 50 * ms}
+	var r Result
+	if c.Do(t.Context(), &call, &r); r.Outcome != Left || r.OutputTokens != 2 {
+		t.Errorf("%s %q, %d tokens", r.Outcome, r.Error, r.OutputTokens)
 	}
+	<-gone
 }
 
 // The headers of a session and a trace go through both paths, and cost the head no allocation.

@@ -47,13 +47,6 @@ func (x *exchange) leave() {
 	x.setEnd()
 }
 
-// leavesNow reports whether the user leaves after the tokens so far. The last token of a whole answer comes before its
-// end, which is then awaited.
-func (x *exchange) leavesNow() bool {
-	n := x.call.LeaveAfterTokens
-	return n > 0 && x.tokens >= n && x.result.Finish == "" && (x.call.MaxTokens == 0 || x.tokens < x.call.MaxTokens)
-}
-
 // interrupted concludes if the caller's context or a time limit has ended the exchange, whatever err is.
 func (x *exchange) interrupted(err error) bool {
 	if x.observed != nil && x.observed.interrupted(err) {

@@ -28,7 +28,7 @@ const (
 	Protocol   Outcome = "protocol"   // not the API's answer: HTML, garbage, an error object in a 200
 	Cancelled  Outcome = "cancelled"  // by the caller
 	Unfinished Outcome = "unfinished" // by the caller, with ErrUnfinished as the cause
-	Left       Outcome = "left"       // the user left, as Call.LeaveAfter or LeaveAfterTokens demands: neither completed nor failed
+	Left       Outcome = "left"       // the user left, as Call.LeaveAfter demands: neither completed nor failed
 )
 
 var Outcomes = []Outcome{OK, Short, Truncated, Timeout, Connect, Status, Protocol, Cancelled, Unfinished, Left}
@@ -46,17 +46,16 @@ type Call struct {
 	RequestID   string    // sent as X-Request-Id; empty: none
 	SessionID   string    // sent in the header Options.SessionHeader; empty: none
 	Traceparent string    // sent as traceparent; empty: none
-	// LeaveAfter and LeaveAfterTokens are when the user leaves: the connection is closed (HTTP/2: the stream is reset)
+	// LeaveAfter is when the user leaves, since Do or Start: the connection is closed (HTTP/2: the stream is reset)
 	// unless the answer has ended. 0: the user stays.
-	LeaveAfter       time.Duration // since Do or Start
-	LeaveAfterTokens int           // token-bearing tokens of a stream
-	Fresh            bool          // over a new connection, which is closed afterwards
-	MinTokens        int           // tokens that the server was told to write: fewer are Short. 0: natural EOS
-	MaxTokens        int           // tokens that the server may write: usage of more is impossible. 0: unknown
-	Counter          *TokenCounter // counts tokens while they arrive; nil: none
-	Prompt           int           // prompt tokens as requested, for Counter and the test of usage; 0: unknown
-	KeepAnswer       bool          // fill Result.Answer's Text and IDs
-	KeepParts        bool          // fill Result.Answer's Parts
+	LeaveAfter time.Duration
+	Fresh      bool          // over a new connection, which is closed afterwards
+	MinTokens  int           // tokens that the server was told to write: fewer are Short. 0: natural EOS
+	MaxTokens  int           // tokens that the server may write: usage of more is impossible. 0: unknown
+	Counter    *TokenCounter // counts tokens while they arrive; nil: none
+	Prompt     int           // prompt tokens as requested, for Counter and the test of usage; 0: unknown
+	KeepAnswer bool          // fill Result.Answer's Text and IDs
+	KeepParts  bool          // fill Result.Answer's Parts
 }
 
 // Result is what a request measured. Times count from Call.Epoch and are Never if the event did not happen; a

@@ -30,7 +30,7 @@ func (c *Class) checkModel(key string, bad func(key, problem, hint string)) {
 		bad(key+"model", "model and adapters exclude each other", "remove model, or add its name to names of adapters")
 	}
 	if c.Leave != nil {
-		c.checkLeave(key, bad)
+		c.Leave.check(key, bad)
 	}
 	if c.Answers != nil {
 		c.Answers.check(key, bad)

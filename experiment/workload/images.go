@@ -11,20 +11,18 @@ import (
 	"sync"
 )
 
-// Images are pictures in each prompt of a chat: generated PNG files of an exact size in pixels and, if stated, in
-// bytes. No two of a run are equal, so that no cache of the server has one.
+// Images are pictures in each prompt of a chat: generated PNG files of an exact size in pixels. No two of a run
+// are equal, so that no cache of the server has one.
 type Images struct {
 	Count  int `toml:"count" json:"count"`            // in each prompt; 0 = 1
 	Width  int `toml:"width" json:"width"`            // pixels
 	Height int `toml:"height" json:"height"`          // pixels
-	Bytes  int `toml:"bytes" json:"bytes,omitempty"`  // of each file, before base64; 0 = as small as the generator makes it
 	Tokens int `toml:"tokens" json:"tokens,omitzero"` // of the prompt that each image takes, as the model counts; 0 = bench asks the server
 }
 
 const (
 	maxImages    = 64
 	maxImageSide = 8192
-	maxImageSize = 16 << 20 // bytes of an image
 )
 
 // N is the number of images in a prompt; 0 = nil.
@@ -75,11 +73,6 @@ func (im *Images) check(key string, bad func(key, problem, hint string)) {
 			return
 		}
 	}
-	least := len(im.PNG(nil, 0))
-	if im.Bytes != 0 && (im.Bytes < least+pngChunk || im.Bytes > maxImageSize) && im.Bytes != least {
-		bad(key+".bytes", fmt.Sprintf("an image of %d × %d pixels can't have %d bytes", im.Width, im.Height, im.Bytes),
-			fmt.Sprintf("write bytes = %d or more, up to %d", least+pngChunk, maxImageSize))
-	}
 	if im.Tokens < 0 || im.Tokens > maxTokens {
 		bad(key+".tokens", fmt.Sprintf("%d tokens for an image is not between 1 and %d", im.Tokens, maxTokens), "remove tokens: bench asks the server")
 	}
@@ -105,19 +98,13 @@ func (im *Images) PNG(dst []byte, seed uint64) []byte {
 	data = append(data, rest.packed...)
 	data = binary.BigEndian.AppendUint32(data, joinAdler(adler32.Checksum(randomLine(line, seed)), rest.sum, rest.size))
 
-	begin := len(dst)
 	dst = append(dst, "\x89PNG\r\n\x1a\n"...)
 	head := binary.BigEndian.AppendUint32(nil, uint32(im.Width))
 	head = append(binary.BigEndian.AppendUint32(head, uint32(im.Height)), 8, 2, 0, 0, 0) // 8 bits, RGB
 	dst = appendPNGChunk(dst, "IHDR", head)
 	dst = appendPNGChunk(dst, "IDAT", data)
-	if fill := im.Bytes - (len(dst) - begin) - 2*pngChunk; im.Bytes > 0 && fill >= 0 {
-		dst = appendPNGChunk(dst, "fiLl", make([]byte, fill)) // a private chunk, which decoders skip
-	}
 	return appendPNGChunk(dst, "IEND", nil)
 }
-
-const pngChunk = 12
 
 func appendPNGChunk(dst []byte, kind string, data []byte) []byte {
 	dst = binary.BigEndian.AppendUint32(dst, uint32(len(data)))

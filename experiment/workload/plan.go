@@ -32,9 +32,9 @@ type Request struct {
 	Images *Images         // in the prompt, whose Input includes their tokens; nil = none
 	Own    int             // tokens at the end of the prompt that no other request of the plan has; 0 = unknown
 
-	// When the user leaves, if the answer has not ended before; both 0: the user stays.
-	LeaveAfter       time.Duration // since the request was sent
-	LeaveAfterTokens int           // tokens of the answer
+	// LeaveAfter is when the user leaves, since the request was sent, if the answer has not ended before; 0: the user
+	// stays.
+	LeaveAfter time.Duration
 
 	Session int           // number of the conversation, equal to that of its arrival
 	Turn    int           // 0 = the first
@@ -133,7 +133,7 @@ func (p *Plan) request(i int) Request {
 		return p.realRequest(class, i)
 	}
 	r := Request{Class: c.Name, Model: p.model(class, i)}
-	r.LeaveAfter, r.LeaveAfterTokens = p.leaves(class, i, 0)
+	r.LeaveAfter = p.leaves(class, i, 0)
 	r.Input, r.Output = p.lengths(c, i)
 	if p.w.Tile != nil {
 		r.Blocks = p.tiles(i, r.Input)

@@ -96,7 +96,7 @@ func (p *Plan) Prompts(class string) *prompts.Sample {
 func (p *Plan) realRequest(class, i int) Request {
 	c := &p.classes[class]
 	r := Request{Class: c.Name, Model: p.model(class, i)}
-	r.LeaveAfter, r.LeaveAfterTokens = p.leaves(class, i, 0)
+	r.LeaveAfter = p.leaves(class, i, 0)
 	r.Prompt = p.real.samples[class].Draw(p.real.drawn[class])
 	p.real.drawn[class]++
 	if r.Output = r.Prompt.MaxTokens; r.Output == 0 {
@@ -118,7 +118,7 @@ func (p *Plan) realFollowing(r *Request, class int) Request {
 		Index: r.Index + 1, Class: r.Class, Model: r.Model, Prompt: r.Prompt.Next(),
 		Session: r.Session, Turn: turn, Turns: r.Turns, Output: r.Prompt.MaxTokens,
 	}
-	next.LeaveAfter, next.LeaveAfterTokens = p.leaves(class, r.Session, turn)
+	next.LeaveAfter = p.leaves(class, r.Session, turn)
 	if next.Output == 0 {
 		next.Output = c.Output.Draw(p.turn(streamOutput, r.Session, turn))
 	}

@@ -121,7 +121,7 @@ func (p *Plan) Following(r *Request) (Request, bool) {
 		Output: c.Output.Draw(p.turn(streamOutput, r.Session, turn)),
 		Think:  c.Session.Think.draw(p.turn(streamThink, r.Session, turn)),
 	}
-	next.LeaveAfter, next.LeaveAfterTokens = p.leaves(class, r.Session, turn)
+	next.LeaveAfter = p.leaves(class, r.Session, turn)
 	added := c.Session.User.Draw(p.turn(streamUser, r.Session, turn))
 	next.Input = next.Context + added
 	if turn == r.Turns-1 {

@@ -86,7 +86,7 @@ func (p *Plan) Fingerprint(n int) string {
 		}
 		r := p.Next()
 		add(uint64(r.Index), uint64(r.At), uint64(r.Input), uint64(r.Output), uint64(r.Session), uint64(r.Turns), hash64(r.Class), hash64(r.Model),
-			uint64(r.LeaveAfter), uint64(r.LeaveAfterTokens), math.Float64bits(r.Think.Seconds()))
+			uint64(r.LeaveAfter), math.Float64bits(r.Think.Seconds()))
 		for _, b := range r.Blocks {
 			add(b.ID, uint64(b.Tokens))
 		}

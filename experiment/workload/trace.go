@@ -262,7 +262,7 @@ func (p *Plan) replayed() Request {
 		p.next = p.after(p.next)
 	}
 	r.Model = p.model(0, r.Index)
-	r.LeaveAfter, r.LeaveAfterTokens = p.leaves(0, r.Index, 0)
+	r.LeaveAfter = p.leaves(0, r.Index, 0)
 	r.Blocks = p.traceBlocks(e, t.r.Info.BlockTokens, uint64(t.given), 0)
 	t.ready = false
 	t.given++

@@ -38,7 +38,7 @@ func New(m *sweep.Matrix, base mock.Config) (*Plan, error) {
 		return nil, errors.New("a prediction simulates one server, and [target] has replicas\nhint: replace replicas by endpoint, and write a part of the rate")
 	}
 	p := &Plan{matrix: m, servers: map[string]*server{}, reasoning: reasoning{
-		target: m.Target, stated: m.Simulated() || base.Reasons(), byCategory: len(base.ReasoningByCategory) > 0,
+		target: m.Target, stated: m.Simulated() || base.Reasons(),
 	}}
 	stated := base
 	base = onHardware(base, m.Target)
@@ -124,7 +124,7 @@ func onHardware(c mock.Config, t experiment.Target) mock.Config {
 		c.TTFT, c.ITL = 0, 0
 		c.StepBase, c.StepPerSeq, c.StepPerContextToken, c.StepPerPrefillToken = 0, 0, 0, 0
 	}
-	c.Drift, c.LoadTime, c.Faults, c.AllowFaults = "", 0, nil, false
+	c.Drift, c.LoadTime, c.Faults = "", 0, nil
 	return c
 }
 

@@ -8,9 +8,8 @@ import (
 )
 
 type reasoning struct {
-	target     experiment.Target
-	stated     bool // the number of reasoning tokens, none included
-	byCategory bool // the number depends on the category of the request
+	target experiment.Target
+	stated bool // the number of reasoning tokens, none included
 }
 
 type thoughts struct {
@@ -40,10 +39,7 @@ func (r *reasoning) of(s *experiment.Spec) (thoughts, error) {
 
 // unsimulated is why a row cannot be simulated; empty: it can.
 func (r *reasoning) unsimulated(s *experiment.Spec) string {
-	switch {
-	case r.byCategory && s.HasPrompts():
-		return "reasoning_by_category: the simulated server reads the category of a real prompt in its text"
-	case !r.stated && s.Search != nil && s.LimitsMetric("ttfo"):
+	if !r.stated && s.Search != nil && s.LimitsMetric("ttfo") {
 		return "its search needs ttfo, and how many reasoning tokens the server writes is not specified: write reasoning_tokens into [mock]"
 	}
 	return ""

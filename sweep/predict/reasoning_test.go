@@ -11,7 +11,6 @@ import (
 
 const thinking = `[mock]
 reasoning_tokens = 20
-reasoning_by_category = { high = 40 }
 [[row]]
 name = "mix"
 api = "chat"
@@ -22,12 +21,6 @@ weight = 0.25
 name = "usual"
 input = 100
 output = 60
-[[row.mix]]
-weight = 0.25
-name = "high"
-input = 100
-output = 60
-extra_body = { metadata = { category = "high" } }
 [[row.mix]]
 weight = 0.25
 name = "none"
@@ -55,11 +48,11 @@ requests = 9
 session = { turns = 3, user = 64 }
 `
 
-// The answers of a prediction reason as those of the simulated server: by category and effort, in chat only, and a later
+// The answers of a prediction reason as those of the simulated server: by effort, in chat only, and a later
 // turn does not contain it.
 func TestReasoning(t *testing.T) {
 	_, rows := predicted(t, head+thinking)
-	for class, want := range map[string]int{"usual": 20, "high": 40, "none": 0, "short": 15} {
+	for class, want := range map[string]int{"usual": 20, "none": 0, "short": 15} {
 		s := rows["mix"].Classes[class]
 		switch x := s.Reasoning; {
 		case want == 0:

@@ -243,8 +243,6 @@ func TestSessionOptions(t *testing.T) {
 	}{
 		{Options{MaxInput: 300}, "otlp.jsonl", 1, 4, func(s []Session) bool { return s[0].At == 6*time.Second && s[0].Number == 0 }},
 		{Options{MinInput: 70}, "weka.jsonl", 0, 11, nil},
-		{Options{Class: "big"}, "weka.jsonl", 2, 0, nil},
-		{Options{Class: "small"}, "weka.jsonl", 0, 11, nil},
 		{Options{CapInput: 100}, "weka.jsonl", 2, 0, func(s []Session) bool {
 			n := s[0].Nodes[4]
 			return n.Input == 100 && len(n.Blocks) == 2 && n.Cached <= 100

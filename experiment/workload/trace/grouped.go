@@ -82,8 +82,8 @@ func (r *Reader) placed(err error, line int) error {
 // the line, and is returned by every later call. The caller owns the nodes. A trace without sessions has one
 // request in each. Next and NextSession cannot be mixed.
 //
-// A filter of lengths keeps a session if each of its requests passes, class if its first one is of that class,
-// the window if it begins within. Speed and jitter change when sessions begin, and nothing in them.
+// A filter of lengths keeps a session if each of its requests passes, the window if it
+// begins within. Speed and jitter change when sessions begin, and nothing in them.
 func (r *Reader) NextSession() (Session, error) {
 	if r.err == nil && r.sessions == nil {
 		r.err = r.group()
@@ -167,11 +167,9 @@ func (r *Reader) keptSession() (Session, error) {
 }
 
 func (r *Reader) keepSession(s *Session) bool {
-	keep := s.At >= r.o.Start && (r.o.Class == "" || s.Nodes[0].Class == r.o.Class)
+	keep := s.At >= r.o.Start
 	for i := range s.Nodes {
-		e := s.Nodes[i].Entry
-		e.Class = r.o.Class // the first one decides
-		keep = keep && r.o.keeps(&e)
+		keep = keep && r.o.keeps(&s.Nodes[i].Entry)
 	}
 	if !keep {
 		r.Counts.Filtered += len(s.Nodes)

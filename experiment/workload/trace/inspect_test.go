@@ -89,7 +89,7 @@ func TestNothing(t *testing.T) {
 		{`{"resourceSpans":[{"scopeSpans":[{"spans":[]}]}]}`, Options{}, "trace has no request\nhint: "},
 		{`{"spans":[` + span + `}]}`, Options{}, "trace has no request to replay (rows read: 1): 1 skipped with neither token counts nor text\nhint: record gen_ai.usage.input_tokens"},
 		{`{"timestamp":1,"input_length":0,"output_length":3}`, Options{}, "(rows read: 1): 1 skipped with an empty prompt or answer\nhint: check"},
-		{`{"timestamp":1,"input_length":9,"output_length":3}`, Options{Class: "a"}, "(rows read: 1): 1 excluded by window or filters\nhint: widen"},
+		{`{"timestamp":1,"input_length":9,"output_length":3}`, Options{MinInput: 10}, "(rows read: 1): 1 excluded by window or filters\nhint: widen"},
 	} {
 		test.o.File = "trace"
 		r, err := New(strings.NewReader(test.text), test.o, nil)

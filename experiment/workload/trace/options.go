@@ -23,7 +23,6 @@ type Options struct {
 	End      time.Duration `toml:"end" json:"end_ns,omitempty"`     // since the first row; 0 = the file's
 	MinInput int           `toml:"min_input" json:"min_input,omitempty"`
 	MaxInput int           `toml:"max_input" json:"max_input,omitempty"` // 0 = any
-	Class    string        `toml:"class" json:"class,omitempty"`         // only this model or kind of request; empty = all
 
 	// How they are changed.
 	CapInput int           `toml:"cap_input" json:"cap_input,omitempty"` // truncate longer prompts to this many tokens; 0 = none
@@ -101,6 +100,5 @@ func (o Options) scaled(at time.Duration) time.Duration {
 }
 
 func (o Options) keeps(e *Entry) bool {
-	return e.Input >= o.MinInput && (o.MaxInput == 0 || e.Input <= o.MaxInput) &&
-		(o.Class == "" || e.Class == o.Class)
+	return e.Input >= o.MinInput && (o.MaxInput == 0 || e.Input <= o.MaxInput)
 }

@@ -297,7 +297,6 @@ func TestKept(t *testing.T) {
 		{"window", Options{Start: 3 * time.Second, End: 9 * time.Second}, []int{4, 5, 6}, Counts{Read: 6, Filtered: 3}},
 		{"from", Options{Start: 15 * time.Second}, []int{10, 11, 12}, Counts{Read: 12, Filtered: 9}},
 		{"lengths", Options{MinInput: 600, MaxInput: 1024}, []int{1, 6, 8}, Counts{Read: 12, Filtered: 9}},
-		{"class", Options{Class: "chat"}, nil, Counts{Read: 12, Filtered: 12}},
 		{"cap", Options{CapInput: 1500, MinInput: 600}, []int{1, 2, 4, 6, 7, 8, 10, 12}, Counts{Read: 12, Filtered: 4, CutInput: 4}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
