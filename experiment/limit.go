@@ -86,8 +86,19 @@ func cutStat(key string) (metric, stat string, ok bool) {
 	return key[:i], key[i+1:], true
 }
 
+// usualLimit is a value to copy: a limit of TPOT is not that of TTFT.
+func usualLimit(key string) string {
+	switch metric, _, _ := strings.Cut(key, "_"); metric {
+	case "tpot", "itl":
+		return "40ms"
+	case "e2e":
+		return "10s"
+	}
+	return "800ms"
+}
+
 func milliseconds(key string, v any, bad func(problem, hint string)) (float64, bool) {
-	hint := fmt.Sprintf(`write %s = "800ms"`, key)
+	hint := fmt.Sprintf("write %s = %q", key, usualLimit(key))
 	switch x := v.(type) {
 	case string:
 		d, err := time.ParseDuration(x)

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -91,6 +92,20 @@ e2e = "1h"
 	}
 	if len(c.Limits) != 15 || len(c.Each) != 3 {
 		t.Errorf("%d limits, %d for each request", len(c.Limits), len(c.Each))
+	}
+}
+
+// The value to copy is usual for its metric.
+func TestHintOfALatencyLimit(t *testing.T) {
+	for key, want := range map[string]string{"tpot_p95": "40ms", "itl_p99": "40ms", "ttft_p95": "800ms", "e2e_p50": "10s", "e2e_from_send_p90": "10s"} {
+		_, ok := milliseconds(key, "0.04", func(_, hint string) {
+			if hint != fmt.Sprintf("write %s = %q", key, want) {
+				t.Error(hint)
+			}
+		})
+		if ok {
+			t.Errorf("%s took a number", key)
+		}
 	}
 }
 

@@ -3,7 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 
+	"bench/experiment"
 	"bench/experiment/roofline"
 	"bench/experiment/spelling"
 	"bench/sweep"
@@ -49,10 +51,15 @@ func checkHardware(m *sweep.Matrix, models roofline.Models, hardware roofline.Ha
 			notes = append(notes, err.Error())
 		}
 	}
-	if t.Hardware != "" && t.GPUs == 0 {
-		notes = append(notes, "gpus is not specified in [target]")
-	}
 	return notes, nil
+}
+
+// assumeGPU: one GPU is what a hardware alone means.
+func assumeGPU(t *experiment.Target, stderr io.Writer) {
+	if t.Hardware != "" && t.GPUs == 0 {
+		t.GPUs = 1
+		fmt.Fprintln(stderr, "note: gpus is not specified: gpus = 1 is assumed")
+	}
 }
 
 // slip is the mistake of a value that is a slip of a known name, or the name of several entries; false: it is neither.

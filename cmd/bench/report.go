@@ -161,6 +161,9 @@ func (f *reportFlags) check() error {
 }
 
 func (c *cli) evaluateAgain(f *reportFlags, runs []*report.Run) error {
+	if f.on.Hardware != "" && !slices.ContainsFunc(runs, func(r *report.Run) bool { return r.Manifest.Target.GPUs > 0 }) {
+		assumeGPU(&f.on, c.stderr)
+	}
 	by := report.Evaluation{Given: f.slo, Target: f.on}
 	if f.slo != "" {
 		limits, err := limitsFor(f.slo, runs)

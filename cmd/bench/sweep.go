@@ -134,6 +134,7 @@ func (in *sweepInput) read(ctx context.Context, file string, stderr io.Writer) (
 	if err := in.m.CheckPrompts(); err != nil {
 		return &exitError{codeUsage, err}
 	}
+	assumeGPU(&in.m.Target, stderr)
 	if in.notes, err = checkHardware(in.m, in.models, in.hardware); err != nil {
 		return err
 	}

@@ -102,7 +102,7 @@ var families = []family{
 		func(by, at float64) setting {
 			return setting{drift: fmt.Sprintf("%g%%@%gs", by, at), rows: []experiment.Spec{closed("u", 8, 256, 128)}}
 		}},
-	{"no hardware specified", UnknownBottleneck, [][2]float64{{2, 256}}, [][2]float64{{4, 512}},
+	{"no hardware specified", NoBottleneck, [][2]float64{{2, 256}}, [][2]float64{{4, 512}},
 		func(users, input float64) setting {
 			return setting{unstated: true, rows: []experiment.Spec{closed("u", count(users), count(input), 256)}}
 		}},

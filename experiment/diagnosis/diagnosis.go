@@ -18,6 +18,7 @@ type Bottleneck string
 // The bottlenecks; one that makes the later ones doubtful is before them.
 const (
 	ServerFailing        Bottleneck = "server_failing"                // requests fail: the figures cover the others
+	RateLimited          Bottleneck = "rate_limited"                  // the server or its gateway answers 429: a quota, no failure
 	ServerStalled        Bottleneck = "server_stalled"                // all streams stood still at once
 	ClientLimited        Bottleneck = "client_limited"                // the client delayed requests: nothing is known of the server
 	ThermalOrPower       Bottleneck = "thermal_or_power"              // GPU clocks were throttled
@@ -31,19 +32,20 @@ const (
 	BatchingTradeoff     Bottleneck = "batching_tradeoff"             // more throughput at a higher TPOT: nothing is wrong
 	BandwidthBoundDecode Bottleneck = "hbm_bandwidth_bound_decode"    // as fast as the memory allows: nothing is wrong
 	MemoryBoundDecode    Bottleneck = "memory_bandwidth_bound_decode" // the same of a CPU
+	NoBottleneck         Bottleneck = "none"                          // nothing waits and no figure is wrong; decode is compared with no roofline
 	UnknownBottleneck    Bottleneck = "unknown"                       // the evidence does not suffice; Missing says what is needed
 )
 
-var Bottlenecks = []Bottleneck{ServerFailing, ServerStalled, ClientLimited, ThermalOrPower, KVCachePressure, PrefixCacheMisses,
+var Bottlenecks = []Bottleneck{ServerFailing, RateLimited, ServerStalled, ClientLimited, ThermalOrPower, KVCachePressure, PrefixCacheMisses,
 	NetworkOrGateway, Queueing, HostOverhead, InefficientDecode, ComputeBoundPrefill, BatchingTradeoff, BandwidthBoundDecode,
-	MemoryBoundDecode, UnknownBottleneck}
+	MemoryBoundDecode, NoBottleneck, UnknownBottleneck}
 
 func (b Bottleneck) Name() string {
 	return map[Bottleneck]string{ServerFailing: "server failing", ServerStalled: "server stalled", NetworkOrGateway: "network or gateway",
 		MemoryBoundDecode: "memory-bandwidth-bound decode", ClientLimited: "client-limited", ThermalOrPower: "thermal or power limit", KVCachePressure: "KV-cache pressure",
 		PrefixCacheMisses: "prefix-cache misses", Queueing: "queueing", HostOverhead: "host (CPU) overhead", InefficientDecode: "inefficient decode",
 		ComputeBoundPrefill: "compute-bound prefill", BatchingTradeoff: "batching trade-off", BandwidthBoundDecode: "HBM-bandwidth-bound decode",
-		UnknownBottleneck: "unknown"}[b]
+		RateLimited: "rate limited", NoBottleneck: "none visible at this load", UnknownBottleneck: "unknown"}[b]
 }
 
 // Diagnosis is the bottleneck of one point with its evidence. It is not a proof: Confirm names the

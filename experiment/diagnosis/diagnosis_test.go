@@ -182,7 +182,7 @@ func TestRules(t *testing.T) {
 			}), BandwidthBoundDecode},
 		{"tail, metrics unread", as(func(r *record.Row) { r.Summary.TTFT, r.Server.Metrics = flat(40, 400), nil }), UnknownBottleneck, "high at p99",
 			as(func(r *record.Row) { r.Summary.TTFT, r.Server.Metrics = flat(40, 100), nil }), BandwidthBoundDecode},
-		{"late at the median", as(func(r *record.Row) { r.Summary.TTFT, r.Server.Metrics.Waiting = flat(900, 1000), level(4) }), Queueing, "far above the time to compute",
+		{"late at the median", as(func(r *record.Row) { r.Summary.TTFT, r.Server.Metrics.Waiting = flat(900, 1000), level(4) }), Queueing, "in the server's queue",
 			as(func(r *record.Row) { r.Summary.TTFT = flat(300, 350) }), BandwidthBoundDecode}, // the prompts of users in step
 		{"late, and nobody waits", as(func(r *record.Row) { r.Summary.TTFT = flat(900, 1000) }), UnknownBottleneck, "far above the time to compute",
 			as(func(r *record.Row) { r.Summary.TTFT = flat(90, 120) }), BandwidthBoundDecode},
@@ -220,7 +220,17 @@ func TestRules(t *testing.T) {
 			}), BandwidthBoundDecode},
 		{"computing", as(func(r *record.Row) { r.Roofline.TPOT.Terms = []roofline.Term{{Name: "compute"}} }), BatchingTradeoff, "decode is compute-bound",
 			as(func(r *record.Row) { r.Roofline.TPOT.Terms = []roofline.Term{{Name: "compute", Hidden: true}} }), BandwidthBoundDecode},
-		{"no bound", as(func(r *record.Row) { r.Roofline, r.NoRoofline = nil, "hardware is not stated" }), UnknownBottleneck, "no bottleneck found", as(same), BandwidthBoundDecode},
+		{"no bound", as(func(r *record.Row) { r.Roofline, r.NoRoofline = nil, "hardware is not stated" }), NoBottleneck, "no bottleneck visible at this load",
+			as(func(r *record.Row) { // something could wait, and nothing reports it
+				r.Roofline, r.NoRoofline, r.Server.Metrics = nil, "hardware is not stated", nil
+			}), UnknownBottleneck},
+		{"one at a time", as(func(r *record.Row) {
+			r.Roofline, r.NoRoofline, r.Server.Metrics, r.Spec.Concurrency = nil, "hardware is not stated", nil, 1
+		}), NoBottleneck, "no bottleneck visible",
+			as(func(r *record.Row) {
+				r.Roofline, r.NoRoofline, r.Spec.Concurrency = nil, "hardware is not stated", 1
+				r.Findings = []record.Finding{{Code: "host_load", Severity: record.Caution}}
+			}), UnknownBottleneck},
 		{"all failed", as(func(r *record.Row) { r.Summary = record.Summary{Requests: record.Requests{Planned: 9, Failed: 9}} }), UnknownBottleneck, "no request completed", as(same), BandwidthBoundDecode},
 		{"not streamed", as(func(r *record.Row) { r.Summary.TTFT, r.Summary.TPOT, r.Summary.ITL = nil, nil, nil }), UnknownBottleneck, "no bottleneck found", as(same), BandwidthBoundDecode},
 	} {
@@ -243,7 +253,7 @@ func lastOf(rows []record.Row) *Diagnosis {
 // Without telemetry no bottleneck rests on it, and unknown names what is missing.
 func TestUnknownSaysWhatIsMissing(t *testing.T) {
 	for _, rows := range [][]record.Row{
-		as(func(r *record.Row) { r.Summary.TTFT, r.Server.Metrics = flat(40, 400), nil }), as(func(r *record.Row) { r.Roofline, r.NoRoofline = nil, "not stated" }),
+		as(func(r *record.Row) { r.Summary.TTFT, r.Server.Metrics = flat(40, 400), nil }), as(func(r *record.Row) { r.Roofline, r.NoRoofline, r.Server.Metrics = nil, "not stated", nil }),
 		as(func(r *record.Row) { r.Summary.TPOT, r.GPU = flat(30, 31), nil }), pair(cold, warmed), as(func(r *record.Row) { r.Summary.TTFT = flat(900, 1000) }),
 	} {
 		for _, d := range Diagnose(series.FromRows(rows)) {

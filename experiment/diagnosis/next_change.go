@@ -64,6 +64,8 @@ func (a *answering) changeFor(p *series.Point, d *Diagnosis) *NextSweep {
 	switch r := p.Rows[0]; d.Bottleneck {
 	case ServerFailing, ServerStalled:
 		return byHand("the server", d.Response)
+	case RateLimited:
+		return byHand("the rate limit", d.Response)
 	case NetworkOrGateway:
 		return byHand("the path to the server", d.Response)
 	case MemoryBoundDecode:
@@ -80,6 +82,9 @@ func (a *answering) changeFor(p *series.Point, d *Diagnosis) *NextSweep {
 			return knobFor(r, cacheMemory, "shared prefixes are evicted: give the KV cache more memory", 0.85, 0.9, 0.95)
 		case r.Reuse == nil || r.Reuse.CachedTokens == 0:
 			return byHand("prefix caching", "no prompt token was cached: enable "+prefixCaching.of(engineOf(r))+" in the server, and run the row again")
+		}
+		if r.Sequential() {
+			return byHand("the prefix", d.Response)
 		}
 		return byHand("routing", d.Response)
 	case Queueing:

@@ -9,17 +9,8 @@ import (
 	"bench/experiment/series"
 )
 
-func (v *pointMetrics) lowerLoad(all []pointMetrics) *pointMetrics { return v.sibling(all, v.point-1) }
-
-func (v *pointMetrics) lowestLoad(all []pointMetrics) *pointMetrics {
-	if v.point == 0 {
-		return nil
-	}
-	return v.sibling(all, 0)
-}
-
-func (v *pointMetrics) sibling(all []pointMetrics, point int) *pointMetrics {
-	i := slices.IndexFunc(all, func(o pointMetrics) bool { return o.series == v.series && o.point == point })
+func (v *pointMetrics) lowerLoad(all []pointMetrics) *pointMetrics {
+	i := slices.IndexFunc(all, func(o pointMetrics) bool { return o.series == v.series && o.point == v.point-1 })
 	if i < 0 || all[i].unreliable() {
 		return nil
 	}

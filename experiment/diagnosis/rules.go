@@ -2,6 +2,10 @@ package diagnosis
 
 import (
 	"math"
+	"slices"
+
+	"bench/experiment/record"
+	"bench/experiment/verdict"
 )
 
 // rules in their order. After a final one the other figures of the point mean nothing. The thresholds were chosen on
@@ -18,6 +22,7 @@ var rules = []struct {
 	{checkDrift, never},
 	{checkKVCache, always},
 	{checkPrefixCache, never},
+	{checkCap, never},
 	{checkFirstToken, never},
 	{checkQueueing, never},
 	{checkSlowDecode, never},
@@ -73,6 +78,11 @@ func (v *pointMetrics) noRuleApplies() *Diagnosis {
 	case !known(v.tpot):
 		d.Missing = []string{"token times: the row is not streamed, or its answers have one token"}
 		d.Response = "measure a row with stream = true"
+	case r.Roofline == nil && v.nothingWrong():
+		d.Observation, d.Bottleneck = "no bottleneck visible at this load: no request waits, and TPOT is steady", NoBottleneck
+		d.Evidence = append(d.Evidence, collected(fact("requests waiting, mean", v.waiting, ""))...)
+		d.Confirm = "repeat the row at a higher load: a bottleneck shows where a figure bends"
+		d.Response = "specify model and hardware in [target] to compare decode with its roofline"
 	case r.Roofline == nil:
 		d.Missing = []string{"the roofline of decode: " + r.NoRoofline}
 	case !known(v.tpotLow):
@@ -86,6 +96,14 @@ func (v *pointMetrics) noRuleApplies() *Diagnosis {
 		d.Response = "run bench sweep again with this version"
 	}
 	return d
+}
+
+// nothingWrong: no request waits, by the server's metrics, or as there is one at a time; and no check found anything
+// that could hide a bottleneck.
+func (v *pointMetrics) nothingWrong() bool {
+	alone := v.spec.Concurrency == 1 && v.spec.Rate == 0
+	return known(v.tpotLow) && (v.waiting < waitingSome || alone && !known(v.waiting)) && !verdict.SignificantTrend(v.inFlight) &&
+		!slices.ContainsFunc(findings(v.p), func(f record.Finding) bool { return f.Severity != record.Note })
 }
 
 func fact(figure string, x float64, unit string) Evidence {

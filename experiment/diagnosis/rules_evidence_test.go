@@ -129,6 +129,52 @@ func TestPartsOfTTFT(t *testing.T) {
 	}
 }
 
+// Requests waiting ÷ requests/s is the wait: of one load, without a roofline, and with or without the server's own
+// times. The figures are those of llama.cpp --parallel 2 with 8 users, and of a row of it with a rate.
+func TestLittlesLawShowsTheQueue(t *testing.T) {
+	of := func(waiting, running float64, change func(r *record.Row)) []record.Row {
+		return as(func(r *record.Row) {
+			r.Roofline, r.NoRoofline, r.GPU = nil, "hardware is not specified", nil
+			r.Summary.TTFT, r.Summary.TPOT, r.Summary.E2E = flat(3270, 3400), flat(12, 14), flat(3650, 3900)
+			r.Summary.Throughput.RequestsPerS = 2.03
+			r.Server.Metrics = &telemetry.ServerUsage{Engine: "llamacpp", Samples: 30, Running: level(running), Waiting: level(waiting)}
+			change(r)
+		})
+	}
+	split := func(r *record.Row) {
+		r.TTFTSplit = &record.TTFTSplit{Requests: 300, Source: "requests", Total: 3270, Rest: new(2880.), Prefill: new(387.)}
+	}
+	rated := func(r *record.Row) { r.Spec.Concurrency, r.Spec.Rate, r.Spec.Point = 0, 2.5, nil }
+	for name, rows := range map[string][]record.Row{"closed loop": of(5.4, 2, same), "with its prefill": of(5.4, 2, split), "rate": of(5.4, 2, rated)} {
+		d := lastOf(rows)
+		at := slices.IndexFunc(d.Evidence, func(e Evidence) bool { return strings.Contains(e.Figure, "Little") })
+		if d.Bottleneck != Queueing || at < 0 || d.Evidence[at].String() != "queue wait, mean (Little's law) 2.66 s (≥ 1.64 s)" {
+			t.Errorf("%s: %+v", name, d)
+		}
+		if byRate := strings.HasPrefix(d.Response, "lower the rate"); byRate != (name == "rate") || !strings.Contains(d.Response, "--parallel") {
+			t.Errorf("%s: %s", name, d.Response)
+		}
+	}
+	for name, rows := range map[string][]record.Row{
+		"half as long as it takes": of(2.7, 2, same), "users in step": of(5.4, 24, same), "few requests": of(5.4, 2, func(r *record.Row) { r.Summary.TTFT.N, r.Summary.TTFT.CI95 = 5, nil }),
+	} {
+		if d := lastOf(rows); d.Bottleneck == Queueing {
+			t.Errorf("%s: %+v", name, d)
+		}
+	}
+}
+
+// Requests that wait in the client are no reason to change a server that idles.
+func TestCapIsNotTheServers(t *testing.T) {
+	d := lastOf(as(func(r *record.Row) {
+		r.Spec.Rate, r.Summary.CapWait, r.Summary.TTFT = 5, flat(14000, 14600), flat(14200, 14900)
+		r.TTFTSplit = &record.TTFTSplit{Requests: 300, Source: "requests", Total: 252, Rest: new(200.), Prefill: new(52.)}
+	}))
+	if d.Bottleneck != Queueing || !strings.Contains(d.Observation, "own concurrency cap") || strings.Contains(d.Confirm+d.Response, "batch limit") {
+		t.Errorf("%+v", d)
+	}
+}
+
 // A decode step reads the weights anyway: prompts that take less time to compute are not the bottleneck,
 // however many there are.
 func TestShortPromptsInABusyBatch(t *testing.T) {

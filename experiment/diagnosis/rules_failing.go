@@ -42,12 +42,25 @@ func checkFailing(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 	}
 	d.Evidence = append(d.Evidence, fact("first failure, after", f.AtS, "s"), fact("requests completed after it", float64(f.Later), ""))
 	d.Confirm, d.Response = "the server's log of second "+unit.Brief(f.AtS, 3)+" of the row", responseTo(f)
+	if f.RateLimited() && 2*counts["status"] >= n {
+		d.setRateLimited(v)
+	}
 	if f.ClientLimit {
 		d.Bottleneck = ClientLimited
 		d.Confirm = "repeat the row with a higher limit: every request connects"
 		d.Response = "raise this machine's limit on open files or ports (see the row's findings), and run again"
 	}
 	return d
+}
+
+func (d *Diagnosis) setRateLimited(v *pointMetrics) {
+	d.Bottleneck, d.Response = RateLimited, "lower the load, or raise the rate limit of the server or its gateway"
+	if v.requestsS > 0 {
+		below := unit.Brief(v.requestsS, 2) + "/s"
+		d.Response = "keep the rate below " + below + ", which it answered; or raise the rate limit of the server or its gateway"
+		d.Evidence = append(d.Evidence, fact("requests/s completed", v.requestsS, ""))
+	}
+	d.Confirm = "repeat the row at half of this rate: no HTTP 429"
 }
 
 func (v *pointMetrics) mostlyFailed() bool { return failedShare(v.failing) >= manyFailed }

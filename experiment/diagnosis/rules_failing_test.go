@@ -41,6 +41,15 @@ func TestFailingAndStalledServers(t *testing.T) {
 		{"dead", dies, ServerFailing, "28 connect, 4 protocol, 1 status of 42; first: EngineDeadError", "first failure, after 4.20 s", "find in the server's log why it ended"},
 		{"refused", func(r *record.Row) {
 			dies(r)
+			r.Failure = &record.Failure{Outcome: "status", Status: 503, Error: "HTTP 503", Later: 8}
+		}, ServerFailing, "first: HTTP 503", "", "refuses this load"},
+		{"rate limit", func(r *record.Row) {
+			dies(r)
+			r.Summary.Requests.Errors, r.Summary.Throughput.RequestsPerS = map[string]int{"status": 33}, 2.94
+			r.Failure = &record.Failure{Outcome: "status", Status: 429, Error: "HTTP 429 (Retry-After 1)", Later: 8}
+		}, RateLimited, "33 status of 42; first: HTTP 429 (Retry-After 1)", "requests/s completed 2.94", "keep the rate below 2.9/s"},
+		{"one 429 among lost connections", func(r *record.Row) {
+			dies(r)
 			r.Failure = &record.Failure{Outcome: "status", Status: 429, Error: "HTTP 429", Later: 8}
 		}, ServerFailing, "first: HTTP 429", "", "refuses this load"},
 		{"a wrong request", func(r *record.Row) {

@@ -33,22 +33,28 @@ func (v *pointMetrics) partsTotal() (ms float64) {
 	return ms
 }
 
-func checkFirstToken(v *pointMetrics, all []pointMetrics) *Diagnosis {
-	total := v.partsTotal()
-	late := v.lateFirstToken(all)
-	if total <= 0 || late == nil && !(v.ttft >= firstShare*v.e2e) {
+func checkFirstToken(v *pointMetrics, _ []pointMetrics) *Diagnosis {
+	total, late := v.partsTotal(), v.lateFirstToken()
+	if total <= 0 || v.heldByCap() {
 		return nil
 	}
 	longest := slices.MaxFunc(v.parts, func(a, b record.Part) int { return cmp.Compare(a.Ms, b.Ms) })
-	if late != nil && !late.median { // a tail is in the mean by what the mean is above the median
+	inTail := false
+	if late != nil && late.tail { // a tail is in the mean by what the mean is above the median
 		if q := v.part("queue"); q != nil && q.Ms > v.tpot && q.Ms >= mostOfTTFT*(total-v.ttft) {
-			longest = *q
+			longest, inTail = *q, true
 		}
+	}
+	most := longest.Ms >= mostOfTTFT*total
+	queued := most && (v.queueTakes(longest.Ms) || longest.Name == "queue" && longest.Ms >= fewSteps*v.tpot) && strings.Contains(longest.Name, "queue")
+	if late == nil && !queued && !(v.ttft >= firstShare*v.e2e) ||
+		queued && v.prefillShare() >= mostlyPrefill && v.waiting < standingQueue*v.running { // checkPrefill knows why they wait
+		return nil
 	}
 	d := &Diagnosis{Observation: "the " + longest.Name + " takes most of the time to the first token"}
 	for _, p := range v.parts {
 		e := fact("TTFT in "+p.Name+", mean", p.Ms, "ms")
-		if p.Name == longest.Name && p.Ms >= mostOfTTFT*total {
+		if p.Name == longest.Name && most {
 			e = atLeast(e.Figure, p.Ms, "ms", mostOfTTFT*total)
 		}
 		d.Evidence = append(d.Evidence, e)
@@ -57,17 +63,21 @@ func checkFirstToken(v *pointMetrics, all []pointMetrics) *Diagnosis {
 		d.Evidence = append(d.Evidence, late.evidence...)
 	}
 	switch {
-	case longest.Name == "queue" && late != nil && (longest.Ms >= mostOfTTFT*total || !late.median):
-		q := v.queueing()
-		d.Bottleneck, d.Confirm, d.Response = q.Bottleneck, q.Confirm, q.Response
-	case longest.Ms < mostOfTTFT*total:
-		if late == nil {
-			return nil
-		}
+	case inTail:
+		d.setQueueing(v)
+	case !most && late == nil:
+		return nil
+	case !most:
 		d.Observation, d.Bottleneck = late.symptom+", and no part of TTFT takes half of it", UnknownBottleneck
 		d.Missing = []string{"one cause: the time to the first token goes to several parts"}
 		d.Confirm, d.Response = "repeat the row at half the load: the part that falls most is the one to change", "change the largest part first"
-	case longest.Name == "queue": // nothing is late
+	case queued:
+		d.Observation = "requests wait in the server's queue"
+		d.setQueueing(v)
+		if !v.queueTakes(v.ttftMean) && v.queueTakes(longest.Ms) {
+			d.Evidence = append(d.Evidence, v.queueEvidence(longest.Ms)...)
+		}
+	case longest.Name == "queue": // for its turn in the next step
 		return nil
 	case longest.Name == "prefill":
 		if !v.computesLong(longest.Ms) {
@@ -86,21 +96,11 @@ func checkFirstToken(v *pointMetrics, all []pointMetrics) *Diagnosis {
 		d.Bottleneck = NetworkOrGateway
 		d.Confirm = "repeat the row from the server's own machine, without the gateway: TTFT falls by that part"
 		d.Response = "measure next to the server; check the gateway's queue and the network's round trip"
-	case v.waitsInQueue(longest, late):
-		q := v.queueing()
-		d.Observation, d.Bottleneck, d.Confirm, d.Response = "requests wait in the server's queue", q.Bottleneck, q.Confirm, q.Response
-		d.Evidence = append(d.Evidence, collected(atLeast("requests waiting, mean", v.waiting, "", standingQueue*v.running),
-			fact("requests running, mean", v.running, ""))...)
 	default:
 		d.Bottleneck, d.Missing = UnknownBottleneck, []string{"the parts of " + longest.Name + ": the server does not report them apart"}
 		d.Confirm, d.Response = "repeat the row from the server's own machine, without a gateway", "find which of them it is before changing anything"
 	}
 	return d
-}
-
-func (v *pointMetrics) waitsInQueue(part record.Part, late *queueSigns) bool {
-	return late != nil && strings.Contains(part.Name, "queue") && part.Ms >= mostOfTTFT*v.partsTotal() &&
-		v.queueWaitMs() >= queueShare*part.Ms && v.waiting >= standingQueue*v.running
 }
 
 func (v *pointMetrics) part(name string) *record.Part {

@@ -24,7 +24,7 @@ func checkPrefill(v *pointMetrics, all []pointMetrics) *Diagnosis {
 	}
 	shorter := v.shorterInputPair(all)
 	switch share := v.prefillShare(); {
-	case share >= mostlyPrefill && (v.lateFirstToken(all) != nil || v.tpotLow > v.tpotHigh):
+	case share >= mostlyPrefill && (v.lateFirstToken() != nil || v.tpotLow > v.tpotHigh):
 		d.Observation = "prefill takes most of the server's time, and requests wait for it"
 		d.Evidence = collected(atLeast("time spent on prefill", share, "share", mostlyPrefill),
 			fact("prefill beside decoding, expected", v.promptMs, "ms"),

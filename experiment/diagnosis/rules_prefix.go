@@ -59,6 +59,10 @@ func (v *pointMetrics) explainMisses(d *Diagnosis) {
 	case v.cached == 0:
 		d.Confirm = "send one prompt twice: without cached tokens, caching is off, or a gateway changes the prompts"
 		d.Response = "enable prefix caching; check cache salts, gateways and routing: evictions are not evident"
+	case v.p.Rows[0].Sequential():
+		d.Observation = "the engine kept part of the shared prefixes only, although no two requests overlapped"
+		d.Confirm = "make the prefix more than half of the prompt: the share that is cached rises"
+		d.Response = "nothing is misrouted: llama.cpp swaps out a cached prompt if a request shares less than half of it; use longer prefixes, or a lower --parallel"
 	default:
 		d.Observation = "part of the shared prefixes is computed again; evictions are not evident"
 		d.Confirm = "repeat the row on one replica at concurrency 1: full hits, if requests were spread or overlapped"

@@ -13,8 +13,7 @@ const (
 	cacheFull     = 0.9  // share of the KV cache in use
 	highTail      = 3.0  // TTFT p99 ÷ p50, if all prompts have the same length
 	highTTFT      = 2.0  // TTFT p50 ÷ the upper end of its typical range
-	risenTTFT     = 5.0  // TTFT p50 relative to the series' lowest load
-	queueShare    = 0.5  // share of TTFT p50 that a request waits in the server's queue
+	queueShare    = 0.5  // share of the mean TTFT, or of a part of it, that a request waits in the server's queue
 	standingQueue = 0.25 // requests waiting per running one; fewer can come from users that send in step
 	fewSteps      = 2.0  // steps that a request waits for its turn in a server without a queue
 	waitingSome   = 0.1  // requests waiting, mean
@@ -45,39 +44,47 @@ func checkKVCache(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 	return d
 }
 
-func (v *pointMetrics) queueing() *Diagnosis {
+// checkCap: the rules of the first token would blame the server for a wait in the client.
+func checkCap(v *pointMetrics, _ []pointMetrics) *Diagnosis {
+	if !v.heldByCap() {
+		return nil
+	}
 	return &Diagnosis{
-		Bottleneck: Queueing,
-		Confirm:    "halve the rate or double " + batchLimit.of(v.engine()) + ": TTFT p99 falls to its p50, TPOT stays",
-		Response:   "lower the rate; or raise " + batchLimit.of(v.engine()) + " within the TPOT limit and the KV cache; or add a replica",
+		Observation: "requests wait under the row's own concurrency cap", Bottleneck: Queueing,
+		Evidence: collected(atLeast("cap wait "+v.tail, v.capWait, "ms", capWaitShare*v.ttftTail), fact("TTFT "+v.tail, v.ttftTail, "ms"),
+			fact("requests waiting in the server, mean", v.waiting, "")),
+		Confirm:  "double concurrency in the row: cap wait falls",
+		Response: "raise concurrency in the row: the cap is the client's, and the server may take more",
 	}
 }
 
-func checkQueueing(v *pointMetrics, all []pointMetrics) *Diagnosis {
-	d := v.queueing()
-	if v.capWait >= capWaitShare*v.ttftTail {
-		d.Observation = "requests wait under the row's own concurrency cap"
-		d.Evidence = collected(atLeast("cap wait "+v.tail, v.capWait, "ms", capWaitShare*v.ttftTail), fact("TTFT "+v.tail, v.ttftTail, "ms"))
-		d.Response = "raise concurrency in the row: the cap is the client's, and the server may take more"
-		return d
+func (v *pointMetrics) heldByCap() bool { return v.capWait >= capWaitShare*v.ttftTail }
+
+func (d *Diagnosis) setQueueing(v *pointMetrics) {
+	load := "the rate"
+	if v.spec.Rate == 0 {
+		load = "concurrency"
 	}
-	l := v.lateFirstToken(all)
+	d.Bottleneck, d.Missing = Queueing, nil
+	d.Confirm = "halve " + load + " or double " + batchLimit.of(v.engine()) + ": TTFT falls by the wait"
+	d.Response = "lower " + load + "; or raise " + batchLimit.of(v.engine()) + " within the TPOT limit and the KV cache; or add a replica"
+}
+
+func checkQueueing(v *pointMetrics, _ []pointMetrics) *Diagnosis {
+	l := v.lateFirstToken()
 	if l == nil || v.prefillShare() >= mostlyPrefill || v.parts != nil { // checkFirstToken knows more
 		return nil
 	}
-	d.Observation, d.Evidence = l.symptom, l.evidence
-	switch waitMs := v.queueWaitMs(); {
-	case l.median && waitMs >= queueShare*v.ttft && (!l.inStep || v.waiting >= standingQueue*v.running):
-		d.Evidence = append(d.Evidence, collected(atLeast("queue wait, mean (Little's law)", waitMs, "ms", queueShare*v.ttft))...)
-	case !l.median && v.waiting >= waitingSome && !(waitMs <= v.tpot): // a request waits for the next step anyway
+	d := &Diagnosis{Observation: l.symptom, Evidence: l.evidence, Bottleneck: UnknownBottleneck}
+	d.setQueueing(v)
+	switch {
+	case v.queueTakes(v.ttftMean):
+	case l.tail && v.waiting >= waitingSome && !(v.queueWaitMs() <= v.tpot): // a request waits for the next step anyway
 		d.Evidence = append(d.Evidence, atLeast("requests waiting, mean", v.waiting, "", waitingSome))
 	case !known(v.waiting):
-		if l.inStep {
-			return nil
-		}
 		d.Bottleneck, d.Missing, d.Response = UnknownBottleneck, []string{v.missingServerMetrics()}, v.collectServerMetrics()
 		return d
-	case l.inStep || v.slow(): // slow steps delay the first token, too
+	case v.slow(): // slow steps delay the first token, too
 		return nil
 	default:
 		d.Evidence = append(d.Evidence, fact("requests waiting, mean", v.waiting, ""))
@@ -89,56 +96,58 @@ func checkQueueing(v *pointMetrics, all []pointMetrics) *Diagnosis {
 		d.Response = "compare ttfe with the server's own time to first token, with and without the gateway"
 		return d
 	}
-	d.Evidence = append(d.Evidence, collected(fact("requests waiting, max", v.waitingMax, ""),
-		fact("requests running, mean", v.running, ""), fact("KV cache usage, max", v.kvMax, "share"))...)
+	d.Evidence = append(d.Evidence, collected(fact("requests waiting, max", v.waitingMax, ""), fact("KV cache usage, max", v.kvMax, "share"))...)
 	return d
 }
 
+// queueWaitMs is the mean wait in the server's queue by Little's law: requests waiting ÷ requests/s.
 func (v *pointMetrics) queueWaitMs() float64 { return 1e3 * v.waiting / v.requestsS }
 
-// queueSigns is how the first token is late.
-type queueSigns struct {
-	symptom  string
-	evidence []Evidence
-	median   bool // also at the median
-	inStep   bool // the prefill of the whole batch, one prompt after the other, explains it: users may send in step
+// queueTakes reports whether requests wait in the server's queue for half of so many ms of their TTFT, by Little's law
+// alone: not for the running step, and in a closed loop not only at the moments in which users send in step.
+func (v *pointMetrics) queueTakes(ms float64) bool {
+	wait := v.queueWaitMs()
+	return known(v.ttftLow) && wait >= queueShare*ms && !(wait < fewSteps*v.tpot) && (v.spec.Rate > 0 || v.waiting >= standingQueue*v.running)
 }
 
+func (v *pointMetrics) queueEvidence(ms float64) []Evidence {
+	return collected(atLeast("queue wait, mean (Little's law)", v.queueWaitMs(), "ms", queueShare*ms), fact("requests waiting, mean", v.waiting, ""),
+		fact("requests running, mean", v.running, ""), fact("requests/s", v.requestsS, ""))
+}
+
+// lateTTFT is how the first token is late.
+type lateTTFT struct {
+	symptom  string
+	evidence []Evidence
+	tail     bool // of some requests, not at the median
+}
+
+// inStepMs explains a TTFT without a queue: the prefill of the whole batch, one prompt after the other, if users send
+// in step.
 func (v *pointMetrics) inStepMs() float64 {
 	return v.ttftHigh + (v.batch-1)*v.promptMs*v.ttftHigh/v.ttftExpected + 2*v.tpot
 }
 
-func (v *pointMetrics) lateFirstToken(all []pointMetrics) *queueSigns {
+func (v *pointMetrics) lateFirstToken() *lateTTFT {
 	tailLimit := highTail
 	if known(v.promptSpread) {
 		tailLimit *= math.Max(1, v.promptSpread)
 	}
-	lowest := v.lowestLoad(all)
-	var risen float64
-	if lowest != nil {
-		risen = max(risenTTFT, v.p.LoadValue/lowest.p.LoadValue)
-	}
 	switch tail := v.ttftTailLow / v.ttft; { // at the end that speaks against a queue
+	case v.heldByCap():
 	case verdict.SignificantTrend(v.inFlight) && v.inFlight.Change > 0 && v.spec.Rate > 0:
-		return &queueSigns{symptom: fmt.Sprintf("the queue grows: requests in flight rise by %.0f %% during the window", 100*v.inFlight.Change),
-			evidence: collected(atLeast("rise of the requests in flight", v.inFlight.Change, "share", verdict.MinTrend),
-				fact("TTFT p50", v.ttft, "ms"))}
-	case v.ttftLow >= highTTFT*v.ttftHigh:
-		return &queueSigns{symptom: "TTFT is far above the time to compute the prompt", median: true, inStep: v.ttft <= v.inStepMs(),
-			evidence: collected(atLeast("TTFT p50", v.ttft, "ms", highTTFT*v.ttftHigh),
-				fact("prefill alone, expected", v.ttftExpected, "ms"))}
-	case !known(v.ttftExpected) && lowest != nil && v.ttftLow >= risen*lowest.ttftTop:
-		return &queueSigns{symptom: "TTFT is far higher than at the lowest load", median: true,
-			evidence: collected(atLeast("TTFT p50 relative to "+lowest.p.Load, v.ttft/lowest.ttft, "", risen),
-				fact("TTFT p50", v.ttft, "ms"))}
+		return &lateTTFT{fmt.Sprintf("the queue grows: requests in flight rise by %.0f %% during the window", 100*v.inFlight.Change),
+			collected(atLeast("rise of the requests in flight", v.inFlight.Change, "share", verdict.MinTrend), fact("TTFT p50", v.ttft, "ms")), true}
+	case v.part("queue") == nil && v.queueTakes(v.ttftMean): // else the server's own time is exact
+		return &lateTTFT{"requests wait in the server's queue for half of TTFT or more",
+			append(v.queueEvidence(v.ttftMean), collected(fact("TTFT mean", v.ttftMean, "ms"), fact("TTFT p50", v.ttft, "ms"))...), false}
+	case v.ttftLow >= highTTFT*v.ttftHigh && !(v.ttft <= v.inStepMs()):
+		return &lateTTFT{"TTFT is far above the time to compute the prompt",
+			collected(atLeast("TTFT p50", v.ttft, "ms", highTTFT*v.ttftHigh), fact("prefill alone, expected", v.ttftExpected, "ms")), false}
 	case tail >= tailLimit:
-		return &queueSigns{symptom: "TTFT is normal at p50 and high at " + v.tail,
-			evidence: collected(atLeast("TTFT "+v.tail+" ÷ p50, lower bound", tail, "", tailLimit),
-				fact("TTFT p50", v.ttft, "ms"), fact("TTFT "+v.tail, v.ttftTail, "ms"))}
-	case v.spec.Rate > 0 && v.queueWaitMs() >= queueShare*v.ttftMean && v.queueWaitMs() >= fewSteps*v.tpot:
-		return &queueSigns{symptom: "the queue takes half of the mean TTFT",
-			evidence: collected(atLeast("queue wait, mean (Little's law)", v.queueWaitMs(), "ms", queueShare*v.ttftMean),
-				fact("TTFT mean", v.ttftMean, "ms"), fact("TTFT p50", v.ttft, "ms"))}
+		return &lateTTFT{"TTFT is normal at p50 and high at " + v.tail,
+			collected(atLeast("TTFT "+v.tail+" ÷ p50, lower bound", tail, "", tailLimit),
+				fact("TTFT p50", v.ttft, "ms"), fact("TTFT "+v.tail, v.ttftTail, "ms")), true}
 	}
 	return nil
 }

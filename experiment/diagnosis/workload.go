@@ -206,7 +206,7 @@ func looksFine(p *series.Point) bool {
 func (a *answering) limitAt(j int) *Limit {
 	p := &a.s.Points[j]
 	l := &Limit{Point: j, Load: p.Load, Metric: worst(p).Metric, Text: p.Load + " " + a.Points[j].Text}
-	if d := firstAt(a.diagnoses, a.Series, j); d != nil && d.Bottleneck != UnknownBottleneck {
+	if d := firstAt(a.diagnoses, a.Series, j); d != nil && d.Bottleneck != UnknownBottleneck && d.Bottleneck != NoBottleneck {
 		l.Bottleneck = d.Bottleneck
 		l.Text += " (" + d.Bottleneck.Name() + ")"
 	}

@@ -254,7 +254,9 @@ func (e *ProbeError) hint() string {
 		return fmt.Sprintf("the server lists %s: --model %s, or model = %s in [target]", strings.Join(e.Served, ", "), e.Served[0], e.Served[0])
 	case r.Status == 404:
 		return `set another model or API: --model NAME or --api chat, in [target] model = "…" or api = "chat"`
-	case r.Status == 429 || r.Status == 503:
+	case r.Status == 429:
+		return "the server limits the rate of requests: wait, or raise its limit"
+	case r.Status == 503:
 		return "the server is busy: try again later"
 	case r.Status == 400 || r.Status == 422:
 		return "check model, api and [target.extra_body] in the matrix"

@@ -149,7 +149,7 @@ func TestReachErrorsSayWhatToDo(t *testing.T) {
 		{"no list", &fake{noModel: true}, experiment.Target{}, []string{"listing models", "404"}},
 		{"401", &fake{modelRefused: 401}, experiment.Target{}, []string{"HTTP 401", "hint: set the API key"}},
 		{"404", &fake{modelRefused: 404}, experiment.Target{}, []string{"HTTP 404", "hint: set another model or API"}},
-		{"429", &fake{modelRefused: 429}, experiment.Target{}, []string{"HTTP 429", "busy"}},
+		{"429", &fake{modelRefused: 429}, experiment.Target{}, []string{"HTTP 429", "limits the rate of requests"}},
 		{"400 for all", &fake{modelRefused: 400}, experiment.Target{}, []string{"HTTP 400", "[target.extra_body]"}},
 		{"500 for all", &fake{modelRefused: 500}, experiment.Target{}, []string{"HTTP 500", "server's log"}},
 		{"a web page", page, experiment.Target{}, []string{"protocol", "check the URL"}},

@@ -100,7 +100,10 @@ func outcomeTests(s speech) []outcomeTest {
 		{"422 of FastAPI, cut", func(p *peer) {
 			p.say("HTTP/1.1 422 X\r\nContent-Length: 99\r\n\r\n", `{"detail":[{"loc":["body","n"],"msg":"Field required"}]}`)
 		}, Status, "Field required", 0, 0},
-		{"429 without a body", func(p *peer) { p.say("HTTP/1.1 429 Slow\r\nContent-Length: 0\r\nRetry-After: 7\r\n\r\n") }, Status, "429 Slow", 0, 0},
+		{"429 without a body", func(p *peer) { p.say("HTTP/1.1 429 Slow\r\nContent-Length: 0\r\nRetry-After: 7\r\n\r\n") }, Status, "429 Slow (Retry-After 7)", 0, 0},
+		{"429 with its limit", func(p *peer) {
+			p.say("HTTP/1.1 429 Slow\r\nContent-Length: 3\r\nRetry-After: 7\r\nx-ratelimit-limit-requests: 60\r\n\r\nno!")
+		}, Status, "429 Slow (Retry-After 7, X-Ratelimit-Limit-Requests 60): no!", 0, 0},
 		{"redirect", func(p *peer) { p.say("HTTP/1.1 307 Elsewhere\r\nLocation: /v2\r\nContent-Length: 0\r\n\r\n") }, Status, "Location /v2", 0, 0},
 		{"unasked gzip", func(p *peer) { p.say(streamHead, chunked("\x1f\x8b\x08\x00\x00\n\x00"), lastChunk) }, Protocol, "", 0, 0},
 		{"early hints", func(p *peer) {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
+	"strings"
 )
 
 // conclude gives the result its outcome, unless it has one; err: how the exchange ended, nil or io.EOF in order.
@@ -110,7 +112,24 @@ func (x *exchange) endStatus() {
 	if x.result.Status >= 300 && x.result.Status < 400 {
 		text = redirectText(x.resp)
 	}
-	x.fail(Status, "HTTP "+x.resp.Status+": "+text)
+	x.fail(Status, "HTTP "+x.resp.Status+rateLimit(x.resp)+": "+text)
+}
+
+// rateLimit quotes what an answer of 429 states about the limit; empty: nothing.
+func rateLimit(resp *http.Response) string {
+	if resp.StatusCode != http.StatusTooManyRequests {
+		return ""
+	}
+	var out []string
+	for _, name := range []string{"Retry-After", "X-Ratelimit-Limit-Requests", "X-Ratelimit-Limit-Tokens"} {
+		if v := resp.Header.Get(name); v != "" && len(v) <= 40 {
+			out = append(out, name+" "+v)
+		}
+	}
+	if out == nil {
+		return ""
+	}
+	return " (" + strings.Join(out, ", ") + ")"
 }
 
 func (x *exchange) endStream(err error) {

@@ -87,7 +87,8 @@ func shareOf(records []*Record, is func(*Record) *bool) *Share {
 		return nil
 	}
 	s.Share = float64(s.In) / float64(s.Checked)
-	s.Effective = stats.EffectiveSize(clusters.all)
+	// Two prompts are two answers at least, however badly they show the variance between prompts.
+	s.Effective = max(stats.EffectiveSize(clusters.all), float64(len(clusters.all)))
 	s.CI95 = stats.ShareInterval(s.Share, s.Effective, 0.95)
 	return &s
 }

@@ -45,6 +45,11 @@ func TestAnswers(t *testing.T) {
 	if c.Checked != 100 || c.Share != 0.75 || c.Effective > 4 || c.CI95.Lo > 0.25 {
 		t.Errorf("%+v", c)
 	}
+	rs = add(nil, 6, Record{Phase: PhaseWindow, Outcome: "ok", PromptHash: "a", Valid: new(true)}) // of two prompts
+	rs = add(rs, 6, Record{Phase: PhaseWindow, Outcome: "ok", PromptHash: "b", Valid: new(false)})
+	if v := Summarize(rs, Window{EndUs: 1e6}, true, nil, 0).Answers.Valid; v.Effective != 2 || !(v.CI95.Lo > 0.01 && v.CI95.Hi < 0.99) {
+		t.Errorf("%+v", v)
+	}
 	if none := Summarize(add(nil, 3, Record{Phase: PhaseWindow, Outcome: "ok"}), Window{EndUs: 1e6}, true, nil, 0).Answers; none != nil {
 		t.Errorf("%+v of answers that were not checked", none)
 	}

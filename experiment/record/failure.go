@@ -46,6 +46,10 @@ func (f *Failure) RefusesLoad() bool {
 	return f.Status == http.StatusTooManyRequests || f.Status == http.StatusServiceUnavailable
 }
 
+func (r *Record) RateLimited() bool { return r.Status == http.StatusTooManyRequests }
+
+func (f *Failure) RateLimited() bool { return f.Status == http.StatusTooManyRequests }
+
 // AtAnyLoad reports whether a lower load would fail as well: the server was gone, or refuses the request itself.
 func (f *Failure) AtAnyLoad() bool {
 	return f.Later == 0 || f.Status >= 400 && f.Status < 500 && !f.RefusesLoad()

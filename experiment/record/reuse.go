@@ -41,6 +41,11 @@ func (r *Row) EvictsPrefixes() bool {
 	return u != nil && u.InCapacity != nil && float64(*u.InCapacity) < fitting*float64(u.PossibleTokens)
 }
 
+// Sequential reports whether each request of the row began after the one before had ended, on one server.
+func (r *Row) Sequential() bool {
+	return r.Spec.Concurrency == 1 && r.Spec.Rate == 0 && len(r.Server.Replicas) < 2
+}
+
 // ReportsCached reports whether usage of any request has cached tokens. Then a usage without them is one of none:
 // SGLang leaves out a count of 0.
 func ReportsCached(records []*Record) bool {

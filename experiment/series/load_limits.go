@@ -71,6 +71,9 @@ func (s *Series) findKnee() LoadLimit {
 	}
 	i, ok := stats.Knee(load, output, sensitivities[0])
 	if !ok {
+		if at := s.findSaturation(); at.Point != nil {
+			return none("no knee: throughput does not bend below saturation at %s; try more rates below it", s.Points[*at.Point].Load)
+		}
 		return none("no knee: throughput does not bend; try %s", s.higher())
 	}
 	if !stats.Bends(s.runs()) {

@@ -100,8 +100,16 @@ func (e *Measured) checkWarmPrefix(h cacheHits) checkResult {
 		return unverified("let the server report its block size (its metrics page), or compare ttft with a cold row",
 			text+": the server does not report its block size").touching(unbounded(record.Inflated, firstToken, lastToken))
 	}
+	if h.cached > 0 && e.Sequential() && !e.EvictsPrefixes() {
+		return caution("compare it with a cold row of this engine, or make the prefix longer: "+keptHint,
+			"the engine kept only %s of the warm prefixes (%d of %d prefix tokens), although no two requests overlapped: the row is as warm as this engine gets",
+			unit.Percent(float64(h.cached)/float64(h.possible)), h.cached, h.possible)
+	}
 	return invalid(e.missingHitsHint(h.cached), "%s (blocks: %s)", text, e.blockText())
 }
+
+// keptHint: tools/server of llama.cpp saves a cached prompt elsewhere and clears it, if less than half of it is kept.
+const keptHint = "llama.cpp swaps out a cached prompt if a request shares less than half of it"
 
 func (e *Measured) longestPrimed() (tokens int) {
 	for _, c := range e.Spec.Classes() {

@@ -45,20 +45,23 @@ func usage(each int) func(*Measured) {
 func TestWarmPrefix(t *testing.T) {
 	const all = 101 * 128
 	both := func(a, b func(*Measured)) func(*Measured) { return func(e *Measured) { a(e); b(e) } }
+	one := func(e *Measured) { e.Spec.Concurrency, e.Spec.Rate = 1, 0 }
 	for name, c := range map[string]struct {
 		prefix int
 		change func(*Measured)
 		want   string // severity, or passed, or unverified
 		text   string // of the finding and its hint
 	}{
-		"usage, all whole blocks":           {200, usage(128), "passed", ""},
-		"usage, the block is assumed":       {200, both(usage(128), func(e *Measured) { e.Server.Block = nil }), "invalid", "only 12800 of 19200 prefix tokens were cached (blocks: 16 tokens, assumed)"},
-		"usage, some missing":               {256, usage(128), "invalid", "only 12800 of 25600 prefix tokens were cached (blocks: 128 tokens, reported)|check routing"},
-		"usage, none found":                 {256, usage(0), "invalid", "|check that prefix caching is on"},
-		"usage, a full KV cache":            {256, both(usage(0), func(e *Measured) { e.Server.Metrics.KVUsage.Max = 0.95 }), "invalid", "|make the cache larger or the groups fewer: prefixes were evicted"},
-		"usage, a cache too small":          {256, both(usage(0), func(e *Measured) { e.Server.Metrics.KVCapacity = new(512.0) }), "invalid", "prefixes were evicted"},
-		"usage, one block less with drafts": {256, both(usage(128), func(e *Measured) { e.Server.Metrics.Drafts = new(10.0) }), "passed", ""},
-		"usage, nothing with drafts":        {128, both(usage(0), func(e *Measured) { e.Server.Metrics.Drafts = new(10.0) }), "invalid", "only 0 of 12800"},
+		"usage, all whole blocks":            {200, usage(128), "passed", ""},
+		"usage, the block is assumed":        {200, both(usage(128), func(e *Measured) { e.Server.Block = nil }), "invalid", "only 12800 of 19200 prefix tokens were cached (blocks: 16 tokens, assumed)"},
+		"usage, some missing":                {256, usage(128), "invalid", "only 12800 of 25600 prefix tokens were cached (blocks: 128 tokens, reported)|check routing"},
+		"usage, one at a time, some missing": {256, both(usage(128), one), "caution", "kept only 50.0 % of the warm prefixes (12800 of 25600 prefix tokens)|llama.cpp swaps out"},
+		"usage, one at a time, none found":   {256, both(usage(0), one), "invalid", "|check that prefix caching is on"},
+		"usage, none found":                  {256, usage(0), "invalid", "|check that prefix caching is on"},
+		"usage, a full KV cache":             {256, both(usage(0), func(e *Measured) { e.Server.Metrics.KVUsage.Max = 0.95 }), "invalid", "|make the cache larger or the groups fewer: prefixes were evicted"},
+		"usage, a cache too small":           {256, both(usage(0), func(e *Measured) { e.Server.Metrics.KVCapacity = new(512.0) }), "invalid", "prefixes were evicted"},
+		"usage, one block less with drafts":  {256, both(usage(128), func(e *Measured) { e.Server.Metrics.Drafts = new(10.0) }), "passed", ""},
+		"usage, nothing with drafts":         {128, both(usage(0), func(e *Measured) { e.Server.Metrics.Drafts = new(10.0) }), "invalid", "only 0 of 12800"},
 		"usage leaves out a count of 0": {256, func(e *Measured) {
 			for _, r := range e.Records[:60] {
 				r.CachedTokens = new(256)

@@ -50,10 +50,14 @@ func (e *Measured) checkOutcomes() checkResult {
 	}
 	text := fmt.Sprintf("%d of %d requests failed (%s): percentiles cover the others", q.Failed, q.Stayed(), strings.Join(kinds, ", "))
 	i := slices.IndexFunc(e.Records, func(r *record.Record) bool { return r.Phase == record.PhaseWindow && r.Error != "" })
+	hint := "read the server's log, then run again"
 	if i >= 0 {
 		text += "; first error: " + e.Records[i].Error
+		if e.Records[i].RateLimited() {
+			hint = "lower the load, or raise the rate limit of the server or its gateway"
+		}
 	}
-	return found(severity, "read the server's log, then run again", "%s", text)
+	return found(severity, hint, "%s", text)
 }
 
 func ToleratedErrors(s *experiment.Spec) float64 {

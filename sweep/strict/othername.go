@@ -11,6 +11,7 @@ var otherNames = map[string]string{
 	"users": "concurrency", "clients": "concurrency", "workers": "concurrency", "threads": "concurrency",
 	"max_tokens": "output", "max_completion_tokens": "output", "output_tokens": "output", "output_len": "output", "osl": "output",
 	"prompt": "input", "prompt_tokens": "input", "input_tokens": "input", "input_len": "input", "isl": "input",
+	"random_input_len": "input", "random_output_len": "output", "max_concurrency": "concurrency",
 	"num_prompts": "requests", "num_requests": "requests", "max_seconds": "duration", "ignore_eos": "stop",
 	"url": "endpoint", "base_url": "endpoint", "host": "endpoint", "gpu": "hardware", "num_gpus": "gpus",
 	"dtype": "precision", "quantization": "precision", "backend": "api",
