@@ -18,7 +18,7 @@ const (
 
 func GradeOf(n int, effective, p float64) Grade {
 	switch {
-	case n < MinSamples(p, shownConfidence):
+	case !boundedBy(n, p, shownConfidence):
 		return NoBound
 	case effective < float64(soundSamples(p)):
 		return Thin

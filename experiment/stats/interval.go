@@ -100,7 +100,12 @@ func MinSamples(p, confidence float64) int {
 	if !(p > 0 && p < 1 && confidence > 0 && confidence < 1) {
 		return math.MaxInt
 	}
-	return first(func(n int) bool { return math.Pow(max(p, 1-p), float64(n)) <= (1-confidence)/2 })
+	return first(func(n int) bool { return boundedBy(n, p, confidence) })
+}
+
+// boundedBy is n >= MinSamples(p, confidence), without the search.
+func boundedBy(n int, p, confidence float64) bool {
+	return p > 0 && p < 1 && confidence > 0 && confidence < 1 && math.Pow(max(p, 1-p), float64(n)) <= (1-confidence)/2
 }
 
 func first(ok func(n int) bool) int {

@@ -103,6 +103,9 @@ func TestMinSamplesIsWhereTheIntervalCloses(t *testing.T) {
 		if !closed(n) || n > 1 && closed(n-1) {
 			t.Fatalf("the interval does not close at n=%d", n)
 		}
+		if !boundedBy(n, p, confidence) || boundedBy(n-1, p, confidence) {
+			t.Fatalf("boundedBy does not turn at n=%d", n)
+		}
 	})
 }
 
