@@ -74,7 +74,7 @@ func generated(r *rand.Rand) *Run {
 func TestTextsAgree(t *testing.T) {
 	r := rand.New(rand.NewPCG(16, 1))
 	leads := map[string]int{}
-	runs := 100
+	runs := 40
 	if testing.Short() {
 		runs = 20
 	}

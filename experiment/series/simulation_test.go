@@ -108,7 +108,7 @@ func simulateKnees(loads []float64, truth func(float64) float64, noise float64, 
 // A flat or straight noisy series seldom has a knee, and a straight one is seldom saturated; eight doublings
 // keep the knees of clear bends. It logs the rows of the table in docs/statistics.md.
 func TestSimulationKnees(t *testing.T) {
-	trials := 100
+	trials := 50
 	if long() {
 		trials = 4000
 	}

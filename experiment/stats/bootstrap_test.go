@@ -60,7 +60,7 @@ func processes() []process {
 
 func TestMeanIntervalCovers(t *testing.T) {
 	simulation(t)
-	const trials = 150
+	const trials = 100
 	for _, p := range processes() {
 		rng := rand.New(rand.NewPCG(5, uint64(p.n)))
 		covered, low := 0, 0

@@ -52,9 +52,9 @@ func TestSmallestDifference(t *testing.T) {
 	} {
 		for _, n := range []int{200, 1000} {
 			found := func(longer float64) (share float64) {
-				for range 50 {
+				for range 25 {
 					if checkWorkers(ofTwo(n, longer, c.draw)).severity != "" {
-						share += 0.02
+						share += 0.04
 					}
 				}
 				return share

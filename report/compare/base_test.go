@@ -331,7 +331,7 @@ func TestDamagedRunsBeginNoBase(t *testing.T) {
 func TestUnsteadyRegression(t *testing.T) {
 	unsteady, o := quiet, Options{Gate: gate("tpot_p50 +5%"), UndecidedPasses: true}
 	unsteady.tpot, unsteady.between = quiet.tpot*1.25, 0.15
-	trials := 5
+	trials := 3
 	if long() {
 		trials = 100
 	}

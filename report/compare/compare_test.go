@@ -146,7 +146,7 @@ func (c *Comparison) find(name string) *Metric {
 // long asks for the trials that take minutes.
 func long() bool { return os.Getenv("BENCH_LONG") != "" }
 
-// A night of the same noisy process seldom differs from the nights before: of 80 at most 9 are called different, of
+// A night of the same noisy process seldom differs from the nights before: of 40 at most 6 are called different, of
 // 200 at most 18, bounds that a test at 5 % passes 99 times in 100. Gated figures share that risk.
 func TestSameProcessSeldomDiffers(t *testing.T) {
 	if testing.Short() {
@@ -154,7 +154,7 @@ func TestSameProcessSeldomDiffers(t *testing.T) {
 	}
 	noisy := process{ttft: 80, tpot: 12, nightly: 0.02, between: 0.005, wander: 0.06, rate: 3}
 	thresholds := gate("ttft_p50 +1%", "ttft_p90 +1%", "tpot_p50 +1%", "e2e_p50 +1%")
-	nights, trials, most := []int{5}, 80, 9
+	nights, trials, most := []int{5}, 40, 6
 	if long() {
 		nights, trials, most, noisy.rate = []int{1, 2, 5, 10}, 200, 18, 8
 	}
@@ -190,7 +190,7 @@ func TestSlowdownIsFound(t *testing.T) {
 	slow := quiet
 	slow.ttft, slow.tpot = quiet.ttft*1.05, quiet.tpot*1.05
 	r := rand.New(rand.NewPCG(11, 20))
-	trials := 20
+	trials := 10
 	if long() {
 		trials = 400
 	}

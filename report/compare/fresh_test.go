@@ -27,7 +27,7 @@ func watched(values []float64, live int) (*Trend, *Alarm) {
 // Fresh change-points of quiet nights seldom raise an alarm, looked at night by night. It logs rows of
 // docs/nightly.md.
 func TestSimulationFreshChanges(t *testing.T) {
-	trials := 8
+	trials := 4
 	if long() {
 		trials = 700
 	}
@@ -56,7 +56,7 @@ func TestSimulationFreshChanges(t *testing.T) {
 
 // A step of three standard deviations mostly raises an alarm within a week.
 func TestSimulationStepsRaiseAlarms(t *testing.T) {
-	trials := 25
+	trials := 15
 	if long() {
 		trials = 2000
 	}

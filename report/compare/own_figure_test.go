@@ -43,7 +43,7 @@ func TestPlantedShares(t *testing.T) {
 	truth := map[string]float64{experiment.AcceptanceRate: 0.1, experiment.AcceptanceLength: 2.8/2.5 - 1, experiment.TokensPerStep: 2.8/2.5 - 1,
 		experiment.AnswersValid: -0.3}
 	r := rand.New(rand.NewPCG(5, 8))
-	const trials = 60
+	const trials = 36
 	for _, repeats := range []int{1, 3} {
 		alarms, covered, found := map[string]int{}, map[string]int{}, map[string]int{}
 		for range trials {

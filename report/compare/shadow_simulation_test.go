@@ -151,7 +151,7 @@ func shadowRuns() int {
 	if long() {
 		return 2000
 	}
-	return 20
+	return 10
 }
 
 func seedOf(name string, i int) *rand.Rand {
