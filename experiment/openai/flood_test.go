@@ -118,7 +118,7 @@ func TestBudget(t *testing.T) {
 	for name, server := range servers {
 		t.Run(name, func(t *testing.T) {
 			c := testClient(t, listen(t, once(server)))
-			c.buffers.limit = 4 << 20
+			c.buffers.limit = 1 << 20
 			call := streamCall
 			call.Stream = name != "an answer"
 			var wg sync.WaitGroup

@@ -79,7 +79,11 @@ func byBytes(t *testing.T, api string, p *passed) {
 		}
 	}
 	check("byte by byte", strings.Split(body, "")...)
-	for i := 0; i < len(body); i += 1 + len(body)/200 {
+	cuts := 200
+	if testing.Short() {
+		cuts = 20
+	}
+	for i := 0; i < len(body); i += 1 + len(body)/cuts {
 		check(fmt.Sprint("cut at ", i), body[:i], body[i:])
 	}
 }

@@ -130,7 +130,11 @@ func TestConversationsOracle(t *testing.T) {
 		session  int
 		taken    bool
 	}
-	for seed := range uint64(60) {
+	seeds := uint64(60)
+	if testing.Short() {
+		seeds = 15
+	}
+	for seed := range seeds {
 		rng := rand.New(rand.NewPCG(seed, 0))
 		known := newConversations("")
 		var all []*entry

@@ -93,6 +93,10 @@ func TestSpecTravels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	most := 10 // points of one name
+	if testing.Short() {
+		most = 2
+	}
 	for _, name := range append(matrices, formsFile(t)) {
 		m, err := sweep.ReadSet(name, nil, sweep.Extension{Table: "mock", Into: &mock.Config{Models: models, Devices: roofline.BuiltinHardware()}})
 		if err != nil {
@@ -101,7 +105,7 @@ func TestSpecTravels(t *testing.T) {
 		seen, files := map[string]int{}, experiment.Files{}
 		for i := range m.Points {
 			s := &m.Points[i]
-			if seen[s.Name]++; s.Repeat > 1 || seen[s.Name] > 10 {
+			if seen[s.Name]++; s.Repeat > 1 || seen[s.Name] > most {
 				continue
 			}
 			holdSame(t, name+" "+s.Label(), s, travel(t, s, &files))
