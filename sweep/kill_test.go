@@ -38,7 +38,7 @@ func child(base, out string) error {
 		return err
 	}
 	ctx := context.Background()
-	s, err := endpoint.Reach(ctx, m.Target, base, "", experiment.APIs(m.Points, m.Target))
+	s, err := endpoint.Reach(ctx, m.Target, base, "", experiment.APIs(m.Points, m.Target), nil)
 	if err != nil {
 		return err
 	}

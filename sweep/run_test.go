@@ -80,7 +80,7 @@ func startMockAt(t *testing.T, address string, config mock.Config) (base string,
 
 func reach(t *testing.T, base string, m *Matrix) *endpoint.Server {
 	t.Helper()
-	s, err := endpoint.Reach(t.Context(), m.Target, base, "", experiment.APIs(m.Points, m.Target))
+	s, err := endpoint.Reach(t.Context(), m.Target, base, "", experiment.APIs(m.Points, m.Target), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -84,7 +84,7 @@ func sweepVariants(t *testing.T, text string, o Options) (*Result, error) {
 	t.Helper()
 	m := mustParse(t, text)
 	o.Reach = func(ctx context.Context, v *Variant) (*endpoint.Server, record.RooflineSource, error) {
-		s, err := endpoint.Reach(ctx, m.Target, v.Endpoint, "", experiment.APIs(m.Points, m.Target))
+		s, err := endpoint.Reach(ctx, m.Target, v.Endpoint, "", experiment.APIs(m.Points, m.Target), nil)
 		return s, record.RooflineSource{}, err
 	}
 	return Run(t.Context(), m, o)

@@ -135,8 +135,9 @@ func (c *cli) reach(ctx context.Context, m *sweep.Matrix, f *sweepFlags, base, k
 }
 
 func (c *cli) reachFor(ctx context.Context, points []experiment.Spec, t experiment.Target, base, key string, loading time.Duration) (*endpoint.Server, error) {
+	learning := c.learning()
 	return endpoint.AwaitLoaded(ctx, loading, c.loading, func() (*endpoint.Server, error) {
-		server, err := endpoint.Reach(ctx, t, base, key, experiment.APIs(points, t))
+		server, err := endpoint.Reach(ctx, t, base, key, experiment.APIs(points, t), learning)
 		if err != nil {
 			return nil, err
 		}

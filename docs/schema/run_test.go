@@ -149,7 +149,7 @@ func measure(t *testing.T, text string) documents {
 			t.Error(err)
 		}
 	}()
-	server, err := endpoint.Reach(ctx, m.Target, "http://"+l.Addr().String()+"/v1", "", experiment.APIs(m.Points, m.Target))
+	server, err := endpoint.Reach(ctx, m.Target, "http://"+l.Addr().String()+"/v1", "", experiment.APIs(m.Points, m.Target), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

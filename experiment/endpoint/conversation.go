@@ -75,7 +75,7 @@ func (c *apiClient) measureTemplateOverhead(ctx context.Context, style *promptSt
 	}
 	with := *c
 	with.extra = merged(c.extra, extra)
-	if _, overhead, err := with.measureWords(ctx, style.first.Words); err == nil {
+	if _, overhead, err := measureWords(ctx, with.countText, style.first.Words); err == nil {
 		style.first.Overhead = overhead
 	}
 }

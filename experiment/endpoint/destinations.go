@@ -72,7 +72,7 @@ func (s *Server) reachOther(ctx context.Context, endpoint, model string, apis []
 	}
 	t := s.Target
 	t.Endpoint, t.Replicas, t.Model = endpoint, nil, model
-	return Reach(ctx, t, base, s.options.APIKey, apis)
+	return Reach(ctx, t, base, s.options.APIKey, apis, s.learning)
 }
 
 // takeReplica compares a replica with the first one, since all get the same bodies.
@@ -141,7 +141,8 @@ func (s *Server) model(ctx context.Context, api, model string) (*apiClient, erro
 	if c := s.apis[key]; c != nil {
 		return c, nil
 	}
-	c := &apiClient{api: api, model: model, client: first.client, omit: map[string]bool{}, extra: s.Target.ExtraBody, ids: idsWithin(s.listedVocabulary(model))}
+	c := &apiClient{api: api, model: model, client: first.client, omit: map[string]bool{}, extra: s.Target.ExtraBody, ids: idsWithin(s.listedVocabulary(model)),
+		identity: s.identity + " " + model, learning: s.learning}
 	if err := s.probeAPI(ctx, c); err != nil {
 		return nil, err
 	}

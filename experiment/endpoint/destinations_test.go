@@ -55,7 +55,7 @@ func reachAll(t *testing.T, tgt experiment.Target, spec experiment.Spec) (*Serve
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := Reach(t.Context(), tgt, base, "", experiment.APIs([]experiment.Spec{spec}, tgt))
+	s, err := Reach(t.Context(), tgt, base, "", experiment.APIs([]experiment.Spec{spec}, tgt), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

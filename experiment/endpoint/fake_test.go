@@ -42,9 +42,11 @@ type fake struct {
 	lists         bool                      // it lists the token ids of its answers where it is asked for them: 7, 7, …
 }
 
-func (f *fake) start(t testing.TB) string {
+func (f *fake) start(t testing.TB) string { return serve(t, f) }
+
+func serve(t testing.TB, h http.Handler) string {
 	t.Helper()
-	server := httptest.NewServer(f)
+	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)
 	base, err := target.BaseURL(server.URL)
 	if err != nil {
@@ -56,7 +58,7 @@ func (f *fake) start(t testing.TB) string {
 // reach starts f and reaches it.
 func (f *fake) reach(t testing.TB, target experiment.Target, apis ...string) (*Server, error) {
 	t.Helper()
-	s, err := Reach(t.Context(), target, f.start(t), "", apis)
+	s, err := Reach(t.Context(), target, f.start(t), "", apis, nil)
 	if err == nil {
 		t.Cleanup(s.Close)
 	}

@@ -88,7 +88,7 @@ func TestReachReportsLoading(t *testing.T) {
 	for _, model := range []string{"", "m"} {
 		tgt := experiment.Target{}
 		tgt.Model = model
-		if _, err := Reach(t.Context(), tgt, base, "", []string{target.Completions}); Failed(err) == nil || !loading(Failed(err)) ||
+		if _, err := Reach(t.Context(), tgt, base, "", []string{target.Completions}, nil); Failed(err) == nil || !loading(Failed(err)) ||
 			!strings.HasPrefix(err.Error(), "listing models: ") {
 			t.Error(err)
 		}

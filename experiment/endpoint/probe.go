@@ -19,6 +19,9 @@ type apiClient struct {
 	model  string
 	client *openai.Client
 
+	identity string    // of the model's tokenizer: a hash of the model and of what the server reports of itself
+	learning *Learning // of the run
+
 	omit         map[string]bool // optional request fields that the server refused
 	refusesSSE   bool            // it answers only without streaming
 	countsInSSE  bool            // streams report usage; else only whole answers may

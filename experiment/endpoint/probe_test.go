@@ -242,7 +242,7 @@ func TestReachAServerThatDiesUncounted(t *testing.T) {
 
 func TestReachIsInterrupted(t *testing.T) {
 	f := &fake{}
-	if _, err := Reach(dead(), experiment.Target{}, f.start(t), "", []string{target.Completions}); err == nil {
+	if _, err := Reach(dead(), experiment.Target{}, f.start(t), "", []string{target.Completions}, nil); err == nil {
 		t.Error("reached in no time")
 	}
 	if f.posts.Load() > 0 {

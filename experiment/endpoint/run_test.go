@@ -42,7 +42,7 @@ func mocked(t *testing.T, c mock.Config, target experiment.Target, apis ...strin
 			t.Error(err)
 		}
 	})
-	s, err := Reach(t.Context(), target, "http://"+l.Addr().String()+"/v1", "", apis)
+	s, err := Reach(t.Context(), target, "http://"+l.Addr().String()+"/v1", "", apis, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@
 package endpoint
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,15 +59,18 @@ type Server struct {
 	blockProbed bool                  // of the prefix cache
 	probedBlock int                   // its size in tokens; 0: not known
 
+	learning *Learning
+	identity string // as it was before the first probe
+
 	simulator func(*experiment.Spec) (Simulator, error) // of one row; nil: the server is reached over HTTP
 
 	listed []string // quoted names of the models that the server lists; nil: it lists none
 	served []string // the same, if the target's is none of them
 }
 
-// Reach connects to the target and probes the rows' APIs. key, the bearer token, is kept in the header only.
-func Reach(ctx context.Context, t experiment.Target, baseURL, key string, apis []string) (*Server, error) {
-	s := &Server{Target: t, apis: map[string]*apiClient{}, options: openai.Options{
+// Reach connects to the target and probes the rows' APIs. key, the bearer token, is kept in the header only. l may be nil.
+func Reach(ctx context.Context, t experiment.Target, baseURL, key string, apis []string, l *Learning) (*Server, error) {
+	s := &Server{Target: t, learning: cmp.Or(l, new(Learning)), apis: map[string]*apiClient{}, options: openai.Options{
 		BaseURL: baseURL, APIKey: key, Headers: t.Headers, SessionHeader: t.Session(), Timeout: t.Timeout, Proxy: t.Proxy, HTTP2: t.HTTP2,
 	}}
 	for _, api := range apis {
@@ -110,13 +114,15 @@ func (s *Server) connect(ctx context.Context, api string) error {
 	if err != nil {
 		return err
 	}
-	c := &apiClient{api: api, client: client, omit: map[string]bool{}, extra: s.Target.ExtraBody}
+	c := &apiClient{api: api, client: client, omit: map[string]bool{}, extra: s.Target.ExtraBody, learning: s.learning}
 	s.apis[api] = c
 	if first {
 		if err := s.identify(ctx, client); err != nil {
 			return err
 		}
+		s.identity = s.Info.Hash()
 	}
+	c.identity = s.identity
 	c.model, c.ids = s.Info.Model, idsWithin(s.listedVocabulary(s.Info.Model))
 	if err := s.probeAPI(ctx, c); err != nil {
 		return err

@@ -134,7 +134,7 @@ func TestPublicHeadersKeepSecretsOut(t *testing.T) {
 
 func TestHideKeepsTheKeyOut(t *testing.T) {
 	f := &fake{}
-	s, err := Reach(t.Context(), experiment.Target{}, f.start(t), "sk-very-secret", []string{target.Completions})
+	s, err := Reach(t.Context(), experiment.Target{}, f.start(t), "sk-very-secret", []string{target.Completions}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

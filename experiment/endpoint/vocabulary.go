@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -13,7 +14,16 @@ import (
 const fewestWords = 16
 
 func (c *apiClient) calibrateWords(ctx context.Context) error {
-	tokens, overhead, err := c.measureWords(ctx, words)
+	if known := c.learning.known(c); len(known) > 0 { // by another API of this model, or by an earlier run
+		tokens, overhead, err := measureWords(ctx, c.countText, known)
+		if err != nil {
+			return err
+		}
+		if tokens == len(known) {
+			return c.useWords(ctx, known, overhead)
+		}
+	}
+	tokens, overhead, err := measureWords(ctx, c.countText, words)
 	if err != nil {
 		return err
 	}
@@ -22,43 +32,75 @@ func (c *apiClient) calibrateWords(ctx context.Context) error {
 		c.lengthSource = "text, one token per word assumed: the server's count does not grow with the prompt"
 		return nil
 	}
-	single := words
-	if tokens != len(words) {
-		if single, err = c.singleTokenWords(ctx, nil, words); err != nil {
-			return err
-		}
+	if tokens == len(words) {
+		return c.useWords(ctx, words, overhead)
 	}
-	v := workload.Vocabulary{Words: words, Sep: " ", TokensPerWord: float64(tokens) / float64(len(words)), Overhead: overhead}
-	c.lengthSource = fmt.Sprintf("text, %s tokens per word on average by the server's count: lengths are approximate", unit.Brief(v.TokensPerWord, 3))
+	single, err := c.learnWords(ctx, tokens)
+	if err != nil {
+		return err
+	}
 	if len(single) >= fewestWords {
-		v.Words, v.TokensPerWord = single, 1
-		if _, v.Overhead, err = c.measureWords(ctx, single); err != nil {
+		c.learning.keep(c, single)
+		if _, overhead, err = measureWords(ctx, c.countText, single); err != nil {
 			return err
 		}
-		c.lengthSource = fmt.Sprintf("text of %d words that are one token each by the server's count", len(single))
+		return c.useWords(ctx, single, overhead)
 	}
-	c.vocab = v
+	c.vocab = workload.Vocabulary{Words: words, Sep: " ", TokensPerWord: float64(tokens) / float64(len(words)), Overhead: overhead}
+	c.lengthSource = fmt.Sprintf("text, %s tokens per word on average by the server's count: lengths are approximate", unit.Brief(c.vocab.TokensPerWord, 3))
 	return c.verifyVocabulary(ctx)
 }
 
+func (c *apiClient) useWords(ctx context.Context, single []string, overhead int) error {
+	c.vocab = workload.Vocabulary{Words: single, Sep: " ", TokensPerWord: 1, Overhead: overhead}
+	c.lengthSource = fmt.Sprintf("text of %d words that are one token each by the server's count", len(single))
+	return c.verifyVocabulary(ctx)
+}
+
+// learnWords finds words of one token each: by /tokenize, which computes nothing, if it counts all words as the API did;
+// else by requests.
+func (c *apiClient) learnWords(ctx context.Context, tokens int) ([]string, error) {
+	counting := c.learning.counting()
+	byTokenize := counting(func(ctx context.Context, text string) (int, error) {
+		n, ok := c.client.TokenizeText(ctx, c.model, text)
+		if !ok {
+			return 0, errors.New("the server has no /tokenize")
+		}
+		return n, nil
+	})
+	if n, _, err := measureWords(ctx, byTokenize, words); err == nil && n == tokens {
+		if single, err := singleTokenWords(ctx, byTokenize, nil, words); err == nil {
+			return single, nil
+		}
+	}
+	return singleTokenWords(ctx, counting(c.countText), nil, words)
+}
+
+// counter is a server's count of a text, with what stands around it.
+type counter func(ctx context.Context, text string) (int, error)
+
+func (c *apiClient) countText(ctx context.Context, text string) (int, error) {
+	return c.countTokens(ctx, text)
+}
+
 // measureWords is the tokens of words, and of what stands around them, by the counts of the text once and twice.
-func (c *apiClient) measureWords(ctx context.Context, w []string) (tokens, overhead int, err error) {
+func measureWords(ctx context.Context, count counter, w []string) (tokens, overhead int, err error) {
 	text := strings.Join(w, " ")
-	once, err := c.countTokens(ctx, text)
+	once, err := count(ctx, text)
 	if err != nil {
 		return 0, 0, err
 	}
-	twice, err := c.countTokens(ctx, text+" "+text)
+	twice, err := count(ctx, text+" "+text)
 	return twice - once, once - (twice - once), err
 }
 
 // singleTokenWords appends to found the words of w that are one token each, until there are enough. It halves
 // the list until a part has no others, and skips a part of two tokens per word or more.
-func (c *apiClient) singleTokenWords(ctx context.Context, found, w []string) ([]string, error) {
+func singleTokenWords(ctx context.Context, count counter, found, w []string) ([]string, error) {
 	if len(found) >= 2*fewestWords {
 		return found, nil
 	}
-	tokens, _, err := c.measureWords(ctx, w)
+	tokens, _, err := measureWords(ctx, count, w)
 	switch {
 	case err != nil:
 		return nil, err
@@ -67,10 +109,10 @@ func (c *apiClient) singleTokenWords(ctx context.Context, found, w []string) ([]
 	case len(w) == 1 || tokens >= 2*len(w):
 		return found, nil
 	}
-	if found, err = c.singleTokenWords(ctx, found, w[:len(w)/2]); err != nil {
+	if found, err = singleTokenWords(ctx, count, found, w[:len(w)/2]); err != nil {
 		return nil, err
 	}
-	return c.singleTokenWords(ctx, found, w[len(w)/2:])
+	return singleTokenWords(ctx, count, found, w[len(w)/2:])
 }
 
 func (c *apiClient) verifyVocabulary(ctx context.Context) error {

@@ -109,7 +109,7 @@ func crew(t *testing.T, s *Server, n int) *goroutines {
 	t.Helper()
 	g := &goroutines{}
 	for range n {
-		w, err := Reach(t.Context(), s.Target, s.options.BaseURL, "", []string{"completions"})
+		w, err := Reach(t.Context(), s.Target, s.options.BaseURL, "", []string{"completions"}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

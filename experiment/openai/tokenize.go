@@ -22,6 +22,25 @@ func (c *Client) Tokenize(ctx context.Context, e *Encoder, p RawPrompt) (tokens 
 	return said.Count, true
 }
 
+// TokenizeText counts the tokens of a text without a template, as vLLM, SGLang and llama.cpp have it: the last takes
+// content in place of prompt, and states no count. ok is false if the server does not count so.
+func (c *Client) TokenizeText(ctx context.Context, model, text string) (tokens int, ok bool) {
+	body, err := json.Marshal(map[string]string{"model": model, "prompt": text, "content": text})
+	if err != nil {
+		return 0, false
+	}
+	status, answer, err := c.Post(ctx, "/tokenize", body)
+	var said struct {
+		Count  int
+		Tokens []json.RawMessage
+	}
+	if err != nil || status != 200 || json.Unmarshal(answer, &said) != nil {
+		return 0, false
+	}
+	tokens = max(said.Count, len(said.Tokens))
+	return tokens, tokens > 0
+}
+
 func (e *Encoder) forTokenize() *Encoder {
 	own := *e
 	own.fields = slices.DeleteFunc(slices.Clone(e.fields), func(f RawField) bool {
