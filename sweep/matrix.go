@@ -120,11 +120,11 @@ func ParseServer(file string, text []byte, set []string, ext ...Extension) (*Mat
 
 func readText(file string, text []byte, set []string, read func(*reader)) (*Matrix, error) {
 	doc, err := strict.ParseSet(file, text, set)
-	if err != nil {
-		var problems strict.Problems
-		if errors.As(err, &problems) {
-			err = findSecrets(string(text), set...).mask(problems)
-		}
+	var problems strict.Problems
+	switch parsed := errors.As(err, &problems); {
+	case doc == nil && parsed:
+		return nil, findSecrets(string(text), set...).mask(problems)
+	case doc == nil:
 		return nil, err
 	}
 	m := &Matrix{File: file, Text: string(text), doc: doc}
@@ -132,7 +132,7 @@ func readText(file string, text []byte, set []string, read func(*reader)) (*Matr
 		m.Text = doc.Text
 	}
 	r := &reader{
-		doc: doc, root: maps.Clone(doc.Root), m: m,
+		doc: doc, root: maps.Clone(doc.Root), m: m, problems: problems,
 		seen: map[strict.Problem]bool{}, ids: map[string]bool{},
 	}
 	read(r)

@@ -29,7 +29,7 @@ func keysOf() map[string]map[string]string {
 		"mock": keys("mock.", "models gpus precision max-num-seqs max-num-batched-tokens max-model-len queue "+
 			"kv-blocks block-size kv-precision kv-offloading-gb "+
 			"step-base step-per-seq step-per-context-token step-per-prefill-token "+
-			"reasoning-tokens valid-answers correct-answers drift allow-faults "+
+			"reasoning-tokens valid-answers correct-answers drift "+
 			"seed", map[string]string{
 			"speculation-tokens": "mock.speculation.tokens", "speculation-acceptance": "mock.speculation.acceptance",
 			"adapters": "mock.adapters.",
@@ -67,7 +67,7 @@ func movedFlag(cmd *cobra.Command, flag string, args []string) (hint string, ok 
 		return "", false
 	}
 	value := "VALUE"
-	if slices.Contains([]string{"allow-faults", "attention-dp", "expert-parallel"}, flag) {
+	if slices.Contains([]string{"attention-dp", "expert-parallel"}, flag) {
 		value = "true"
 	}
 	for i, a := range args {

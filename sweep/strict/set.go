@@ -16,7 +16,8 @@ import (
 // TOML is a string. Text is the edited text; a mistake in what an argument wrote is shown in that argument.
 //
 // An edit changes one value where it stands, or adds key = value to its table, and nothing else: each result is
-// parsed and compared with the tree that the argument asks for. What that cannot do is refused.
+// parsed and compared with the tree that the argument asks for. What that cannot do is refused. Beside Problems of
+// arguments comes the document without them, so that its own mistakes can be shown, too.
 func ParseSet(file string, text []byte, arguments []string) (*Document, error) {
 	d, err := Parse(file, text)
 	if err != nil {
@@ -35,7 +36,7 @@ func ParseSet(file string, text []byte, arguments []string) (*Document, error) {
 		problems = append(problems, *p)
 	}
 	if len(problems) > 0 {
-		return nil, problems
+		return d, problems
 	}
 	return d, nil
 }
