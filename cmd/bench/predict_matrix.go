@@ -120,8 +120,7 @@ func (f *predictFlags) target(
 	t := &m.Target
 	if !m.Simulated() {
 		stated := *base
-		*base = mock.Config{Models: base.Models, Devices: base.Devices, ReasoningTokens: base.ReasoningTokens,
-			ReasoningShare: base.ReasoningShare}
+		*base = mock.Config{Models: base.Models, Devices: base.Devices, ReasoningTokens: base.ReasoningTokens}
 		if m.IsSet("mock.engine") {
 			base.Engine = stated.Engine
 		}

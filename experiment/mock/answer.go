@@ -17,7 +17,7 @@ type answer struct {
 func (s *Server) plan(req *request, kind api, q *seq, limit int, f faults) answer {
 	a := answer{tool: "look"}
 	if kind.talks() {
-		a.reasons, a.reasoning = s.reasoning(req.thoughts(), q)
+		a.reasons, a.reasoning = s.cfg.Reasons(), s.reasoning(req.thoughts())
 		a.calls = f.tools || req.forced != ""
 	}
 	if len(req.tools) > 0 {

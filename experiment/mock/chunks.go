@@ -2,6 +2,9 @@ package mock
 
 import "fmt"
 
+// reasoningField is one of the two names in use; the other is "reasoning".
+const reasoningField = "reasoning_content"
+
 // chunks are the events of completions and chat. Their constant part is encoded once.
 type chunks struct {
 	frame
@@ -47,8 +50,7 @@ func (c *chunks) open(b []byte, k tokenKind) []byte {
 	case !c.chat:
 		return append(b, `{"index":0,"text":"`...)
 	case k == reasoningToken:
-		b = append(b, `{"index":0,"delta":{"`...)
-		return append(append(b, c.p.engine.cfg.ReasoningField...), `":"`...)
+		return append(b, `{"index":0,"delta":{"`+reasoningField+`":"`...)
 	case k == toolNameToken:
 		b = append(b, `{"index":0,"delta":{"tool_calls":[{"id":"chatcmpl-tool-0","type":"function","index":0,"function":{"name":`...)
 		return append(append(b, c.tool...), `,"arguments":"`...)
@@ -166,7 +168,7 @@ func (c *chunks) message() map[string]any {
 	from := p.reasoned()
 	m := map[string]any{"role": "assistant"}
 	if from > 0 {
-		m[p.engine.cfg.ReasoningField] = p.text(0, from)
+		m[reasoningField] = p.text(0, from)
 	}
 	if !p.calls() {
 		m["content"] = p.text(from, p.q.want)

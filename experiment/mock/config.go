@@ -35,12 +35,10 @@ type Config struct {
 	KVBlocks            int     `toml:"kv_blocks" json:"kv_blocks,omitempty"`                           // KV cache in blocks; zero: 524288 tokens, with hardware what its memory allows
 	BlockSize           int     `toml:"block_size" json:"block_size,omitempty"`                         // tokens in a block of the KV cache; zero: 16. vLLM on CPUs has 128
 	NoPrefixCaching     bool    `toml:"-" json:"no_prefix_caching,omitempty"`                           // every prompt is computed whole
-	Watermark           float64 `toml:"-" json:"watermark,omitempty"`                                   // share of the KV blocks that admissions leave free while requests run
 	KVBytesPerToken     int     `toml:"-" json:"kv_bytes_per_token,omitempty"`                          // bytes per token loaded from the second tier; zero: 131072, with hardware the model's
 	KVOffloadingGB      float64 `toml:"kv_offloading_gb" json:"kv_offloading_gb,omitempty"`             // second cache tier, in 10⁹ bytes; zero: none
 	KVOffloadingGBs     float64 `toml:"-" json:"kv_offloading_gb_s,omitempty"`                          // its bandwidth in 10⁹ bytes/s; zero: 50, host memory over PCIe 5; a disk has about 7
 	Queue               int     `toml:"queue" json:"queue,omitempty"`                                   // queue length; more requests are rejected; zero: 1000
-	QueueStatus         int     `toml:"-" json:"queue_status,omitempty"`                                // status of rejected requests, 503 or 429; zero: 503
 	IgnoreDisconnect    bool    `toml:"-" json:"ignore_disconnect,omitempty"`                           // compute requests to their end after the client has closed the connection
 	NaturalOutput       int     `toml:"-" json:"natural_output,omitempty"`                              // mean output tokens without ignore_eos; zero: 256
 
@@ -53,8 +51,6 @@ type Config struct {
 	Adapters     map[string]float64 `toml:"adapters" json:"adapters,omitempty"` // by name; absent: 1. Without fixed times the largest factor of a step's sequences counts
 
 	ReasoningTokens int         `toml:"reasoning_tokens" json:"reasoning_tokens,omitempty"` // of each answer, before its first answer token; zero: none, and half of the tokens with enable_thinking
-	ReasoningShare  float64     `toml:"-" json:"reasoning_share,omitempty"`                 // share of the requests that reason; zero: all
-	ReasoningField  string      `toml:"-" json:"reasoning_field,omitempty"`                 // of chat: reasoning_content or reasoning; empty: reasoning_content
 	Speculation     Speculation `toml:"speculation" json:"speculation,omitzero"`
 	ValidAnswers    *float64    `toml:"valid_answers" json:"valid_answers,omitempty"`     // share of structured answers and tool calls that fit their schema; nil: all
 	CorrectAnswers  *float64    `toml:"correct_answers" json:"correct_answers,omitempty"` // share of known questions that get the right answer; nil: all
@@ -130,7 +126,6 @@ func (c Config) resolved() Config {
 		c.Model = cmp.Or(c.Model, c.ServedModels[0])
 	}
 	c.Model = cmp.Or(c.Model, "bench-mock")
-	c.ReasoningField = cmp.Or(c.ReasoningField, "reasoning_content")
 	c.ImageTokens = cmp.Or(c.ImageTokens, 576)
 	c.Root = cmp.Or(c.Root, c.Model)
 	c.MaxNumBatchedTokens = cmp.Or(c.MaxNumBatchedTokens, 2048)
@@ -140,7 +135,6 @@ func (c Config) resolved() Config {
 	c.KVBytesPerToken = cmp.Or(c.KVBytesPerToken, 131072)
 	c.KVOffloadingGBs = cmp.Or(c.KVOffloadingGBs, 50)
 	c.Queue = cmp.Or(c.Queue, 1000)
-	c.QueueStatus = cmp.Or(c.QueueStatus, 503)
 	c.NaturalOutput = cmp.Or(c.NaturalOutput, 256)
 	if c.fixed() {
 		return c

@@ -142,7 +142,7 @@ func (s *Server) submit(q *seq) *apiError {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.counters.waiting >= s.cfg.Queue && s.cfg.MaxNumSeqs > 0 { // without a limit a request waits only for the pacer
-		return &apiError{status: s.cfg.QueueStatus, message: fmt.Sprintf("The queue of %d requests is full.", s.cfg.Queue)}
+		return &apiError{status: http.StatusServiceUnavailable, message: fmt.Sprintf("The queue of %d requests is full.", s.cfg.Queue)}
 	}
 	s.counters.wait(q, 1)
 	s.engine.add(q)

@@ -37,23 +37,6 @@ func TestPreemption(t *testing.T) {
 	}
 }
 
-// The watermark keeps blocks free that an admission would take while others run.
-func TestWatermark(t *testing.T) {
-	for _, test := range []struct {
-		share float64
-		waits bool
-	}{{0, false}, {0.3, true}} {
-		c := stepped()
-		c.KVBlocks, c.MaxModelLen, c.Watermark = 10, 160, test.share
-		b := newBench(t, c)
-		one, two := b.add(fresh(1, 64), 3, 0), b.add(fresh(2, 64), 3, 0)
-		b.settle()
-		if waits := two.admitted >= one.emitted[2]; waits != test.waits {
-			t.Errorf("watermark %g: the second was admitted at %v, the first ended at %v", test.share, two.admitted, one.emitted[2])
-		}
-	}
-}
-
 // Whatever comes, in a cache that is too small and with a second tier: everybody gets all tokens, in order,
 // and no block is lost.
 func TestThrashing(t *testing.T) {
@@ -62,7 +45,6 @@ func TestThrashing(t *testing.T) {
 		c.MaxNumSeqs = rapid.IntRange(1, 6).Draw(t, "seqs")
 		c.MaxNumBatchedTokens = rapid.IntRange(c.MaxNumSeqs, 80).Draw(t, "budget")
 		c.MaxModelLen, c.KVBlocks = 160, rapid.IntRange(10, 20).Draw(t, "blocks")
-		c.Watermark = rapid.SampledFrom([]float64{0, 0.1}).Draw(t, "watermark")
 		c.KVBytesPerToken = 1e6
 		c.KVOffloadingGB = rapid.SampledFrom([]float64{0, 0.1, 1}).Draw(t, "second")
 		c.KVOffloadingGBs = rapid.SampledFrom([]float64{0.1, 1, 1e6}).Draw(t, "bandwidth")

@@ -200,8 +200,7 @@ func (e *simulated) admit(start time.Duration, budget *int) {
 }
 
 // allocate gives q the blocks of its cached prefix, and new blocks for its first chunk or its loads from the
-// second tier. It fails unless all prompt blocks fit (vLLM's scheduler_reserve_full_isl) and, while others
-// run, the watermark stays free.
+// second tier. It fails unless all prompt blocks fit (vLLM's scheduler_reserve_full_isl).
 func (e *simulated) allocate(q *seq, start time.Duration, budget int) bool {
 	total := q.total()
 	// The last token is always computed: its logits give the next token.
@@ -211,9 +210,6 @@ func (e *simulated) allocate(q *seq, start time.Duration, budget int) bool {
 	}
 	hits := e.pool.Match(chain)
 	need := e.pool.Needs(hits, kv.Blocks(total, q.block))
-	if e.batch.tokens > 0 {
-		need += int(e.cfg.Watermark * float64(e.pool.Capacity()))
-	}
 	if need > e.pool.Free() {
 		return false
 	}

@@ -134,7 +134,7 @@ func (e *Engine) reasoning(t Thoughts, q *seq) int {
 	if t.silent {
 		return 0
 	}
-	_, tokens := e.s.reasoning(t, q)
+	tokens := e.s.reasoning(t)
 	if tokens == 0 && t.Asked() {
 		tokens = half(q.want)
 	}

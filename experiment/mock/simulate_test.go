@@ -66,7 +66,7 @@ func TestNoPrefixCaching(t *testing.T) {
 
 // What the engine does by itself is what it does behind HTTP.
 func TestSimulateIsTheServer(t *testing.T) {
-	c := Config{Model: "m", KVBlocks: 24, MaxModelLen: 384, MaxNumSeqs: 8, Watermark: 0.01}
+	c := Config{Model: "m", KVBlocks: 24, MaxModelLen: 384, MaxNumSeqs: 8}
 	var jobs []Job
 	for i := range 12 {
 		prompt := make([]int32, 40+10*i)

@@ -1,7 +1,6 @@
 package mock
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 )
@@ -48,13 +47,12 @@ func ReadThoughts(name string, fields map[string]any) (Thoughts, error) {
 
 func (t Thoughts) Asked() bool { return t.thinking != nil && *t.thinking }
 
-// reasoning is the planted number of reasoning tokens of q, and whether requests like it may reason at all.
-func (s *Server) reasoning(t Thoughts, q *seq) (reasons bool, tokens int) {
-	tokens = s.cfg.ReasoningTokens
-	if t.thinking != nil && !*t.thinking || !q.chosen("reasoning", cmp.Or(s.cfg.ReasoningShare, 1)) {
-		tokens = 0
+// reasoning is the planted number of reasoning tokens of a request.
+func (s *Server) reasoning(t Thoughts) int {
+	if t.thinking != nil && !*t.thinking {
+		return 0
 	}
-	return s.cfg.Reasons(), tokens
+	return s.cfg.ReasoningTokens
 }
 
 func (c *Config) Reasons() bool { return c.ReasoningTokens > 0 }

@@ -218,8 +218,8 @@ func TestIgnoredFlags(t *testing.T) {
 // The hardware's step times replace all others, and limits of the engine stay.
 func TestOnHardware(t *testing.T) {
 	m := matrix(t, head+"[[row]]\nname = \"a\"\ninput = 1\noutput = 1\nconcurrency = 1\nrequests = 1\n")
-	c := onHardware(mock.Config{Model: "x", Root: "y", TTFT: 1, ITL: 1, StepBase: 1, Drift: "5%/h", Faults: []string{"hang"}, Watermark: 0.1, MaxNumSeqs: 3}, m.Target)
-	want := mock.Config{Model: "llama-3.1-8b", Hardware: "h100-sxm", GPUs: 1, Watermark: 0.1, MaxNumSeqs: 3}
+	c := onHardware(mock.Config{Model: "x", Root: "y", TTFT: 1, ITL: 1, StepBase: 1, Drift: "5%/h", Faults: []string{"hang"}, MaxNumSeqs: 3}, m.Target)
+	want := mock.Config{Model: "llama-3.1-8b", Hardware: "h100-sxm", GPUs: 1, MaxNumSeqs: 3}
 	if !reflect.DeepEqual(c, want) {
 		t.Errorf("%+v", c)
 	}
