@@ -139,7 +139,7 @@ func (m *measurement) driveShare(ctx context.Context, s *Server, c *ShareConfig,
 	watching, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	hostAfter := sampleHost(s, &out.Worker.Load)
-	m.watchClient(watching, &running, relay.add)
+	m.watchClient(watching, s, &running, relay.add)
 	measured, err := load.Run(ctx, l)
 	m.ended.Store(true)
 	cancel()

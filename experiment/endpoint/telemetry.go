@@ -1,10 +1,13 @@
 package endpoint
 
 import (
+	"cmp"
 	"context"
 	"net/http"
+	"net/url"
 	"runtime"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -68,7 +71,7 @@ func (m *measurement) watch(ctx context.Context, s *Server) (stop func() ([]tele
 	hostAfter := func() {}
 	if m.t.Workers == nil {
 		hostAfter = sampleHost(s, &m.e.Host)
-		m.watchClient(ctx, &running, m.samples.add)
+		m.watchClient(ctx, s, &running, m.samples.add)
 	}
 	return func() ([]telemetry.Sample, error) {
 		m.ended.Store(true)
@@ -83,7 +86,7 @@ func (m *measurement) watch(ctx context.Context, s *Server) (stop func() ([]tele
 }
 
 // watchClient samples this process and its machine until ctx ends. The first sample is taken before it returns.
-func (m *measurement) watchClient(ctx context.Context, running *sync.WaitGroup, add func(telemetry.Sample)) {
+func (m *measurement) watchClient(ctx context.Context, s *Server, running *sync.WaitGroup, add func(telemetry.Sample)) {
 	m.maxLag.Store(noLag)
 	first := make(chan struct{})
 	once := sync.OnceFunc(func() { close(first) })
@@ -95,8 +98,26 @@ func (m *measurement) watchClient(ctx context.Context, running *sync.WaitGroup, 
 		once()
 		return now
 	}
-	running.Go(func() { collector.WatchClient(ctx, load, add) })
+	local := s.localProcesses()
+	running.Go(func() { collector.WatchClient(ctx, local, load, add) })
 	<-first
+}
+
+// localProcesses are the server's, if it runs on this machine; nil: elsewhere, in this process, or not found.
+func (s *Server) localProcesses() *collector.ServerProcesses {
+	var ports []int
+	for _, o := range append(s.others(), s) {
+		u, err := url.Parse(o.options.BaseURL)
+		if err != nil || o.inProcess() || o.Info.Vantage.Place != sameHost {
+			return nil
+		}
+		port, err := strconv.Atoi(cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme]))
+		if err != nil {
+			return nil
+		}
+		ports = append(ports, port)
+	}
+	return collector.FindServer(ports)
 }
 
 // expectedWindow is the expected length of the measurement window; 0: it depends on the server.

@@ -26,6 +26,12 @@ type Usage struct {
 	// machine's in two adjacent samples, ms. No timestamp is later than that.
 	StealMaxMs *float64 `json:"steal_max_ms,omitempty"`
 
+	CPUPressure    *float64 `json:"cpu_pressure,omitempty"`     // machine: share of time in which some task waited for a core
+	OtherCores     *float64 `json:"other_cores,omitempty"`      // machine: cores used by processes other than the client and a local server
+	ServerCores    *float64 `json:"server_cores,omitempty"`     // CPU seconds of a local server per second
+	ServerRunDelay *float64 `json:"server_run_delay,omitempty"` // mean number of its runnable threads without a core
+	CPUWait        *CPUWait `json:"server_cpu_wait,omitempty"`  // bound on the share of time in which it waited for a core
+
 	SchedP99 *float64 `json:"sched_latency_p99_ms,omitempty"` // scheduling latency of goroutines, upper edge of the Go runtime's bucket
 	SchedMax *float64 `json:"sched_latency_max_ms,omitempty"`
 }
@@ -67,6 +73,11 @@ func (u *Usage) processor(in []Sample) {
 	u.RunDelay = timeMean(in, func(s *Sample) *float64 { return s.RunDelay })
 	u.Steal = timeMean(in, func(s *Sample) *float64 { return s.Steal })
 	u.StealMaxMs = longestSteal(in)
+	u.CPUPressure = timeMean(in, func(s *Sample) *float64 { return s.CPUPressure })
+	u.OtherCores = timeMean(in, otherCores)
+	u.ServerCores = timeMean(in, func(s *Sample) *float64 { return s.ServerCores })
+	u.ServerRunDelay = timeMean(in, func(s *Sample) *float64 { return s.ServerRunDelay })
+	u.CPUWait = cpuWait(in)
 	u.MachineBusy = machineBusy(in)
 	waits := mergeHistograms(in)
 	u.SchedP99, u.SchedMax = WaitQuantile(waits, 0.99), WaitQuantile(waits, 1)

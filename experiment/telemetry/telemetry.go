@@ -57,6 +57,12 @@ type Sample struct {
 	RunDelay    *float64  `json:"run_delay,omitempty"`    // mean number of runnable threads of the process without a core
 	CoreBusy    []float64 `json:"core_busy,omitempty"`    // machine: busy share of each core, without idle time and CPU steal
 	Steal       *float64  `json:"steal,omitempty"`        // machine: CPU steal, share of the cores' time
+	CPUPressure *float64  `json:"cpu_pressure,omitempty"` // machine: share of the interval in which some task waited for a core (PSI)
+
+	// Of the server's processes on the client's machine; absent: not found there.
+	ServerCores       *float64 `json:"server_cores,omitempty"`        // CPU seconds per second
+	ServerRunDelay    *float64 `json:"server_run_delay,omitempty"`    // mean number of its runnable threads without a core
+	ServerCPUPressure *float64 `json:"server_cpu_pressure,omitempty"` // cpu_pressure of its cgroup
 
 	// Sched is the scheduling latency of goroutines: [upper edge in µs, count] per bucket of the Go runtime.
 	// Buckets are up to 25 % wide; percentiles are upper edges.

@@ -22,9 +22,10 @@ type Load struct {
 
 // WatchClient samples this process and its machine until ctx ends, and then once more. It calls each with
 // every sample, in order, on the caller's goroutine; each may keep the sample. It calls load for every
-// sample; nil: no requests.
-func WatchClient(ctx context.Context, load func() Load, each func(telemetry.Sample)) {
+// sample; nil: no requests. server is the server under test; nil: on another machine, or not found.
+func WatchClient(ctx context.Context, server *ServerProcesses, load func() Load, each func(telemetry.Sample)) {
 	s := newSampler("/proc")
+	s.server = server
 	defer s.close()
 	s.watch(ctx, load, each)
 }
@@ -50,6 +51,7 @@ func (s *sampler) watch(ctx context.Context, load func() Load, each func(telemet
 type sampler struct {
 	runtime []metrics.Sample
 	procfs  procfs // of the system
+	server  *ServerProcesses
 }
 
 func newSampler(proc string) *sampler {
@@ -64,7 +66,7 @@ func (s *sampler) read(r *reading, load func() Load) {
 	start := threadTime()
 	r.at = time.Now()
 	r.user, r.system = processTime()
-	s.procfs.read(r)
+	s.procfs.read(r, s.server)
 	s.readRuntime(r)
 	r.load = nil
 	if load != nil {

@@ -15,6 +15,8 @@ type reading struct {
 	user, system *time.Duration           // CPU time of the process since its start
 	delays       map[int]time.Duration    // run-queue waits by thread
 	cores        []coreTicks              //
+	pressure     *time.Duration           // in which some task of the machine waited for a core
+	server       *serverReading           // nil: no server of this machine is known
 	sched        metrics.Float64Histogram // Buckets belongs to the runtime
 	load         *Load
 }
@@ -27,9 +29,16 @@ func difference(a, b *reading) telemetry.Sample {
 	}
 	s.UserCores, s.SystemCores = rate(a.user, b.user, span), rate(a.system, b.system, span)
 	if a.delays != nil && b.delays != nil {
-		s.RunDelay = new(perTime(runDelay(a.delays, b.delays), span))
+		s.RunDelay = new(perTime(threadTimes(a.delays, b.delays), span))
 	}
 	s.CoreBusy, s.Steal = coreShares(a.cores, b.cores)
+	s.CPUPressure = rate(a.pressure, b.pressure, span)
+	if x, y := a.server, b.server; x != nil && y != nil {
+		s.ServerCPUPressure = rate(x.pressure, y.pressure, span)
+		if x.delays != nil && y.delays != nil {
+			s.ServerCores, s.ServerRunDelay = new(perTime(threadTimes(x.cpu, y.cpu), span)), new(perTime(threadTimes(x.delays, y.delays), span))
+		}
+	}
 	s.Sched = histogramDelta(&a.sched, &b.sched)
 	if a.load != nil && b.load != nil {
 		s.Own = b.load.Sockets
@@ -41,9 +50,9 @@ func difference(a, b *reading) telemetry.Sample {
 	return s
 }
 
-// runDelay is the run-queue wait of all threads between two readings. The last wait of a thread that ended is
+// threadTimes is what a counter of all threads grew between two readings. The last part of a thread that ended is
 // lost; a counter that fell belongs to a new thread.
-func runDelay(a, b map[int]time.Duration) time.Duration {
+func threadTimes(a, b map[int]time.Duration) time.Duration {
 	var sum time.Duration
 	for id, now := range b {
 		if before := a[id]; before <= now {

@@ -3,6 +3,7 @@ package collector
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -23,10 +24,37 @@ func openProcfs(root string) procfs {
 
 func (f *procfs) close() { _ = f.stat.Close() }
 
-func (f *procfs) read(r *reading) {
+func (f *procfs) read(r *reading, server *ServerProcesses) {
 	r.cores = parseCores(r.cores[:0], f.statText())
-	r.delays = f.delays()
+	r.delays = nil
+	f.eachThread("self", func(id int, _, delay time.Duration) { set(&r.delays, id, delay) })
+	r.pressure = parsePressure(f.small(filepath.Join(f.root, "pressure/cpu")))
+	if r.server = nil; server == nil {
+		return
+	}
+	r.server = &serverReading{}
+	for _, pid := range server.group {
+		family := slices.Contains(server.family, pid)
+		f.eachThread(strconv.Itoa(pid), func(id int, cpu, delay time.Duration) {
+			if set(&r.server.delays, id, delay); family {
+				set(&r.server.cpu, id, cpu)
+			}
+		})
+	}
+	if server.pressure != "" {
+		r.server.pressure = parsePressure(f.small(server.pressure))
+	}
 }
+
+func set(m *map[int]time.Duration, id int, x time.Duration) {
+	if *m == nil {
+		*m = map[int]time.Duration{}
+	}
+	(*m)[id] = x
+}
+
+// small is the content of a small file, valid until the next call; empty: it cannot be read.
+func (f *procfs) small(name string) []byte { return f.buf[:readInto(f.buf[:cap(f.buf)], name)] }
 
 // statText is the content of stat, valid until the next call; nil: the file does not exist.
 func (f *procfs) statText() []byte {
@@ -42,25 +70,19 @@ func (f *procfs) statText() []byte {
 	}
 }
 
-// delays are the run-queue waits of the process's threads. /proc/self/schedstat covers the main thread only.
-func (f *procfs) delays() map[int]time.Duration {
-	tasks := filepath.Join(f.root, "self", "task")
-	names := namesIn(tasks)
-	var out map[int]time.Duration
-	for _, name := range names {
+// eachThread calls each with the time on a core and the run-queue wait of each thread of a process.
+// /proc/<pid>/schedstat covers the main thread only.
+func (f *procfs) eachThread(pid string, each func(id int, cpu, delay time.Duration)) {
+	tasks := filepath.Join(f.root, pid, "task")
+	for _, name := range namesIn(tasks) {
 		id, err := strconv.Atoi(name)
 		if err != nil {
 			continue
 		}
-		n := readInto(f.buf[:cap(f.buf)], tasks+"/"+name+"/schedstat")
-		if delay, ok := parseDelay(f.buf[:n]); ok { // else the thread has just ended
-			if out == nil {
-				out = make(map[int]time.Duration, len(names))
-			}
-			out[id] = delay
+		if cpu, delay, ok := parseSchedstat(f.small(tasks + "/" + name + "/schedstat")); ok { // else the thread has just ended
+			each(id, cpu, delay)
 		}
 	}
-	return out
 }
 
 // readInto reads a small file, one per thread, with bare system calls: half the cost of os.File.

@@ -39,14 +39,15 @@ func parseCores(into []coreTicks, text []byte) []coreTicks {
 	return into
 }
 
-// parseDelay reads /proc/<pid>/task/<tid>/schedstat: time on a core, time on the run queue, time slices.
-func parseDelay(text []byte) (delay time.Duration, ok bool) {
+// parseSchedstat reads /proc/<pid>/task/<tid>/schedstat: time on a core, time on the run queue, time slices.
+func parseSchedstat(text []byte) (cpu, delay time.Duration, ok bool) {
 	words := bytes.Fields(text)
 	if len(words) < 2 {
-		return 0, false
+		return 0, 0, false
 	}
-	n, err := strconv.ParseInt(string(words[1]), 10, 64)
-	return time.Duration(n), err == nil && n >= 0
+	on, err1 := strconv.ParseInt(string(words[0]), 10, 64)
+	wait, err2 := strconv.ParseInt(string(words[1]), 10, 64)
+	return time.Duration(on), time.Duration(wait), err1 == nil && err2 == nil && on >= 0 && wait >= 0
 }
 
 // parsePorts is the number of ports in /proc/sys/net/ipv4/ip_local_port_range; 0: not reported.

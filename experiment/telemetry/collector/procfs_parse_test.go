@@ -3,6 +3,7 @@ package collector
 import (
 	"math"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -32,12 +33,24 @@ func TestParseCores(t *testing.T) {
 	}
 }
 
-func TestParseDelayAndPorts(t *testing.T) {
-	if d, ok := parseDelay([]byte("83717 69481 2\n")); !ok || d != 69481 {
-		t.Error(d, ok)
+func TestParsePressure(t *testing.T) {
+	const text = "some avg10=77.20 avg60=63.42 avg300=34.68 total=170001617\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=5\n"
+	if d := parsePressure([]byte(text)); d == nil || *d != 170001617*time.Microsecond {
+		t.Error(d)
 	}
-	for _, text := range []string{"", "5", "5 x 2", "5 -1 2"} {
-		if d, ok := parseDelay([]byte(text)); ok {
+	for _, text := range []string{"", "some", "some avg10=0.00", "full total=5", "some total=", "some total=-1", "some total=99999999999999999999", "some total=9223372036854775807"} {
+		if d := parsePressure([]byte(text)); d != nil {
+			t.Errorf("%q: a pressure of %s", text, *d)
+		}
+	}
+}
+
+func TestParseDelayAndPorts(t *testing.T) {
+	if cpu, d, ok := parseSchedstat([]byte("83717 69481 2\n")); !ok || d != 69481 || cpu != 83717 {
+		t.Error(cpu, d, ok)
+	}
+	for _, text := range []string{"", "5", "5 x 2", "5 -1 2", "-1 5 2"} {
+		if _, d, ok := parseSchedstat([]byte(text)); ok {
 			t.Errorf("%q is a delay of %s", text, d)
 		}
 	}
@@ -49,7 +62,7 @@ func TestParseDelayAndPorts(t *testing.T) {
 }
 
 func FuzzProc(f *testing.F) {
-	for _, text := range []string{statText, "1 2 3", "32768 60999"} {
+	for _, text := range []string{statText, "1 2 3", "32768 60999", "some avg10=77.20 avg60=63.42 avg300=34.68 total=170001617\n"} {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -58,8 +71,11 @@ func FuzzProc(f *testing.F) {
 				t.Errorf("%+v", c)
 			}
 		}
-		if d, ok := parseDelay(text); ok && d < 0 {
-			t.Errorf("a delay of %s", d)
+		if cpu, d, ok := parseSchedstat(text); ok && min(cpu, d) < 0 {
+			t.Errorf("a delay of %s, %s on a core", d, cpu)
+		}
+		if d := parsePressure(text); d != nil && *d < 0 {
+			t.Errorf("a pressure of %s", *d)
 		}
 		if n := parsePorts(text); n < 0 || n > 1<<16 {
 			t.Errorf("%d ports", n)
