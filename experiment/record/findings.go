@@ -19,7 +19,7 @@ type Verdict struct {
 	Need     int      `json:"need"`                // further requests for a decision; 0 = decided, or more would not help
 	Why      string   `json:"why"`                 // one line of text
 	Observed int      `json:"observed"`            // number of requests
-	OpenedBy []string `json:"opened_by,omitempty"` // codes of the findings without whose effects the limit would have a verdict
+	OpenedBy []string `json:"opened_by,omitempty"` // codes of the findings without whose effects the limit, or more requests for it, would have a verdict
 	// Effective is the number of independent requests that these are worth for the verdict; 0 = not a percentile.
 	Effective float64 `json:"effective,omitempty"`
 	// Counts of a probe of a search, for its answer; absent = another row, or the limit is on no share of the requests.

@@ -28,16 +28,25 @@ func (e *Measured) certainFail(o *observed) string {
 	if l.Metric == "error_rate" {
 		return ""
 	}
-	low, _ := e.endsOf(l.Metric)
-	at := o.values
-	if !low.untouched() {
-		at = low.values(o.requests, o.values)
-	}
+	at := e.lowestOf(o)
+	queues := slices.Contains(ofQueue, l.Metric) && e.Spec.HasConstantRate()
+	const overload = "latency rises through the window and ends over the limit"
 	switch {
-	case slices.Contains(ofQueue, l.Metric) && e.Spec.HasConstantRate() && stats.Overloaded(at, l.Value, o.p):
-		return counted + "; overload: latency rises through the window and ends over the limit"
+	case queues && stats.Overloaded(at, l.Value, o.p):
+		return counted + "; overload: " + overload
 	case long && stats.FarOver(at, l.Value, o.p):
 		return counted + "; nearly all of the last quarter by more than three times"
 	}
+	if there, busy := e.withoutHost(); busy && queues && stats.Overloaded(there.lowestOf(o), l.Value, o.p) {
+		return counted + "; overload on a busy host: " + overload
+	}
 	return ""
+}
+
+func (e *Measured) lowestOf(o *observed) []float64 {
+	low, _ := e.endsOf(o.limit.Metric)
+	if low.untouched() {
+		return o.values
+	}
+	return low.values(o.requests, o.values)
 }

@@ -136,15 +136,53 @@ func (e *Measured) keepsUp() bool {
 	return float64(behind) <= mostBehind*float64(e.Window.EndUs-e.Window.StartUs)
 }
 
-// bunched: nothing bounds what late requests do to a server that runs requests together, not even the largest lag.
-// Two of 1 s each, due at 0 s and 1 s: with the first one sent 0.5 s late it ends 1 s later.
+// bunched: a server that never idles with work to do has at most as much more of it as was overdue at one moment, and
+// a request is delayed by no more than that, whether the server works in order or shares its time. The largest lag
+// bounds only the former: two of 1 s each, due at 0 s and 1 s: with the first one sent 0.5 s late it ends 1 s later.
 func (e *Measured) bunched(hint, text string) checkResult {
 	most := 0.0
 	for _, r := range e.Records {
 		most = max(most, ownLag(r))
 	}
+	overdue := float64(e.mostOverdue())
+	ms, n := overdue*e.largestWork(), float64(e.Summary.Requests.Completed)
+	perToken := func(r *record.Record) float64 { return ms / float64(max(1, r.OutputTokens-1)) }
 	return caution(hint, "requests left up to %s ms late: %s", unit.Brief(most, 3), text).
-		touching(unbounded(record.Unknown, firstToken, lastToken, betweenIt, throughputs, goodputs))
+		touching(inMs(record.Unknown, ms, firstToken, lastToken, []string{"itl"}), exactly(record.Unknown, ms, perToken, []string{"tpot"}),
+			byFactor(record.Unknown, 1+overdue/n, throughputs), unbounded(record.Unknown, goodputs))
+}
+
+// largestWork bounds, in ms, what a server that keeps up works for its largest request: its time for a request, by
+// the tokens of the largest in those of the mean one.
+func (e *Measured) largestWork() float64 {
+	sum, most, n := 0.0, 0.0, 0.0
+	for r := range record.Completed(e.Records) {
+		tokens := computed(r) + float64(r.OutputTokens)
+		sum, most, n = sum+tokens, max(most, tokens), n+1
+	}
+	if sum == 0 {
+		return math.Inf(1)
+	}
+	return most / (sum / n) * 1000 / e.Summary.Throughput.RequestsPerS
+}
+
+// mostOverdue is the largest number of requests that were ready and not yet sent at one moment.
+func (e *Measured) mostOverdue() (most int) {
+	type change struct {
+		us int64
+		by int
+	}
+	var changes []change
+	for _, r := range e.Records {
+		changes = append(changes, change{r.Ready.Us(), 1}, change{r.Sent.Us(), -1})
+	}
+	slices.SortFunc(changes, func(a, b change) int { return cmp.Or(cmp.Compare(a.us, b.us), cmp.Compare(a.by, b.by)) })
+	overdue := 0
+	for _, c := range changes {
+		overdue += c.by
+		most = max(most, overdue)
+	}
+	return most
 }
 
 func arrivalsDiffer(o *workload.Observed) string {

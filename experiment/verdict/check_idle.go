@@ -1,6 +1,8 @@
 package verdict
 
 import (
+	"fmt"
+
 	"bench/experiment/record"
 	"bench/experiment/unit"
 )
@@ -17,12 +19,16 @@ func checkIdle(e *Measured) checkResult {
 			"the row before gave up %s, and the server does not report whether it still computes them", unit.Plural(abandoned, "request"))
 	case s.Idle():
 		return passed()
-	case abandoned > 0:
+	case abandoned > 0 && s.Running+s.Waiting <= float64(abandoned):
 		return caution(`write a longer settle (settle = "5m"), or lower the load of the row before`,
 			"the row began behind requests that earlier rows gave up: %s", inServer(s)).touching(slowed(nil))
 	}
+	others := "another client's requests"
+	if abandoned > 0 {
+		others += fmt.Sprintf(" and at most %d that earlier rows gave up", abandoned)
+	}
 	return caution("find the other client, or start a server for this run alone ([server]); after an interrupted run, wait until its requests have ended",
-		"the row began behind requests that this run did not send: %s", inServer(s)).touching(slowed(nil))
+		"the row began behind %s: %s", others, inServer(s)).touching(slowed(nil))
 }
 
 func inServer(s *record.Settle) string {

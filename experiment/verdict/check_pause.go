@@ -148,7 +148,10 @@ func checkStalled(e *Measured) checkResult {
 		return passed()
 	}
 	s := e.Stalls[0]
-	return caution("read the server's log of that time; look for a checkpoint, garbage collection, a throttled GPU or a lost network",
-		"the server sent nothing for %.1f s with %s in flight, from second %.1f of the row",
-		s.Seconds(), unit.Plural(s.InFlight, "request"), float64(s.FromUs)/1e6)
+	hint, because := "read the server's log of that time; look for a checkpoint, garbage collection, a throttled GPU or a lost network", ""
+	if host := checkHost(e); host.severity != "" && e.localServer() {
+		hint, because = host.hint, "; its machine was short of CPU (client_machine)"
+	}
+	return caution(hint, "the server sent nothing for %.1f s with %s in flight, from second %.1f of the row%s",
+		s.Seconds(), unit.Plural(s.InFlight, "request"), float64(s.FromUs)/1e6, because)
 }

@@ -3,7 +3,6 @@ package verdict
 import (
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
@@ -15,14 +14,11 @@ import (
 // MaxThrottledShare is the largest share of readings in which heat or power supply may throttle a GPU.
 const MaxThrottledShare = 0.01
 
-// Limits of the server, its GPUs and this machine.
+// Limits of the server and its GPUs.
 const (
-	minReadings = 5    // of a metrics page; fewer are too few for a window
-	otherClient = 0.1  // largest share of the server's requests that did not come from this client
-	logLines    = 0.5  // largest number of log lines per request
-	otherWork   = 0.25 // largest change of the load average without this client's, per core
-	crowded     = 2.0  // largest load average per core with a local server, which then gets half of the CPU it could use
-	minWindow   = 10.0 // seconds; the load average lags
+	minReadings = 5   // of a metrics page; fewer are too few for a window
+	otherClient = 0.1 // largest share of the server's requests that did not come from this client
+	logLines    = 0.5 // largest number of log lines per request
 )
 
 func checkRestarted(e *Measured) checkResult {
@@ -48,24 +44,43 @@ func checkShared(e *Measured) checkResult {
 	if m == nil || m.Running == nil || m.Samples < minReadings || e.Summary.FailedShare() > tolerated || left {
 		return noData
 	}
-	inside, ours := m.Running.Mean, e.Summary.Concurrency.Mean
+	inside, ours, largest := m.Running.Mean, e.Summary.Concurrency.Mean, float64(e.Summary.Concurrency.Max)
 	if m.Waiting != nil {
 		inside += m.Waiting.Mean
 	}
-	most := (1+otherClient)*ours + 1
-	if m.GenerationTokens != nil {
-		if written := e.Summary.Throughput.OutputTokensPerS * e.Summary.DurationS; *m.GenerationTokens <= (1+otherClient)*written {
+	t := e.Summary.Throughput
+	most, tokens := largest, shareOfWork(m.GenerationTokens, t.OutputTokensPerS*e.Summary.DurationS)
+	if tokens != nil {
+		if *tokens <= 1+otherClient {
 			return passed()
 		}
-	} else {
-		most = float64(e.Summary.Concurrency.Max)
+		most = (1+otherClient)*ours + 1
 	}
-	if inside > most {
-		return caution("find the other client, or start a server for this run alone ([server])",
-			"the server had %s requests in flight (mean), %s of them from this client: another client uses it",
-			unit.Brief(inside, 3), unit.Brief(ours, 3)).touching(slowed(nil)) // in a queue, a few more requests delay all
+	if inside <= most {
+		return passed()
 	}
-	return passed()
+	const hint = "find the other client, or start a server for this run alone ([server])"
+	text := fmt.Sprintf("the server had %s requests in flight (mean), %s of them from this client: another client uses it",
+		unit.Brief(inside, 3), unit.Brief(ours, 3))
+	if inside > 2*ours && (inside > 2*largest || tokens != nil && *tokens > 2) {
+		return invalid(hint, "%s", text)
+	}
+	// A server that shares its time, or works in order, is slowed by what it does for others: by their requests or,
+	// if these are longer, by their tokens.
+	prompts := shareOfWork(m.PromptTokens, t.PromptTokensPerS*e.Summary.DurationS)
+	if tokens == nil || prompts == nil {
+		return caution(hint, "%s", text).touching(slowed(nil))
+	}
+	factor := max(inside/ours, *tokens, *prompts)
+	return caution(hint, "%s; latencies up to %s times too high", text, unit.Brief(factor, 3)).touching(slowed(&factor))
+}
+
+// shareOfWork is what the server counted, in multiples of this client's; nil: not counted.
+func shareOfWork(counted *float64, ours float64) *float64 {
+	if counted == nil || ours <= 0 {
+		return nil
+	}
+	return new(*counted / ours)
 }
 
 const ownTokens = 0.9
@@ -165,28 +180,6 @@ func checkGPUProcesses(e *Measured) checkResult {
 	if len(parts) > 0 {
 		return caution("keep other processes off the GPUs (nvidia-smi or amd-smi process lists them), then run again",
 			"processes on the GPUs changed during the row: %s", strings.Join(parts, "; ")).touching(slowed(nil))
-	}
-	return passed()
-}
-
-// checkHost finds other work on this machine. A local server's can't be told from it, but a load average of twice the
-// cores means that the server waited. The load within the row can have been higher than at its ends.
-func checkHost(e *Measured) checkResult {
-	h, c := e.Host, e.Client
-	switch {
-	case h.Before == nil || h.After == nil || c == nil || c.CPUMean == nil || e.Window.Seconds() < minWindow:
-		return noData
-	case e.localServer() && h.Cores > 0 && min(*h.Before, *h.After) > crowded*float64(h.Cores):
-		return caution("find other work on this machine (top), or give the server at most as many threads as cores; then run again",
-			"load average %.3g before and %.3g after the row on %d cores: the local server waited for CPU", *h.Before, *h.After, h.Cores).
-			touching(slowed(nil))
-	case e.localServer():
-		return noData
-	}
-	if change := math.Abs(*h.After - *h.Before); change-*c.CPUMean > otherWork*float64(c.MaxProcs) {
-		return caution("find other work on this machine (top), then run again",
-			"load average changed from %s to %s; this client used %s cores", unit.Brief(*h.Before, 3), unit.Brief(*h.After, 3), unit.Brief(*c.CPUMean, 3)).
-			touching(unbounded(record.Inflated, firstToken, lastToken, betweenIt))
 	}
 	return passed()
 }

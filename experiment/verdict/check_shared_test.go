@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"bench/experiment/record"
 	"bench/experiment/telemetry"
 )
 
@@ -44,6 +45,40 @@ func TestCountedHitsWithCutRequests(t *testing.T) {
 		e.Server.Metrics.Whole = &telemetry.ServerCounts{PromptTokens: &tt.prompts, PrefixHits: new(1280.0)}
 		if hits, of := e.countedHits(); len(of) != tt.counted || (len(of) > 0) != (hits == 1280) {
 			t.Errorf("%g prompt tokens: %d hits of %d requests, want %d", tt.prompts, hits, len(of), tt.counted)
+		}
+	}
+}
+
+// Another client with fewer requests than this one's slows it by at most its share of the work, if that is counted.
+func TestSharedServerBound(t *testing.T) {
+	for _, c := range []struct {
+		inside, tokens float64
+		prompts        *float64 // in multiples of this client's
+		severity       record.Severity
+		factor         float64 // 0: no bound
+	}{
+		{12, 1.2, new(1.3), record.Caution, 1.5},
+		{12, 1.2, new(4.0), record.Caution, 4},
+		{12, 1.2, nil, record.Caution, 0},
+		{17, 1.2, new(1.3), record.Invalid, 0},
+		{12, 1.05, new(1.3), "", 0},
+	} {
+		e := flawless()
+		e.Summary.Concurrency.Mean, e.Summary.Concurrency.Max, e.Summary.DurationS = 8, 8, 1
+		e.Summary.Throughput.OutputTokensPerS, e.Summary.Throughput.PromptTokensPerS = 100, 1000
+		m := e.Server.Metrics
+		m.Running.Mean, m.Waiting.Mean, m.GenerationTokens, m.PromptTokens = c.inside, 0, new(100*c.tokens), nil
+		if c.prompts != nil {
+			m.PromptTokens = new(1000 * *c.prompts)
+		}
+		f := checkShared(e)
+		if f.severity != c.severity || (c.severity == record.Caution) != (len(f.effects) > 0) {
+			t.Errorf("%+v: %s: %s", c, f.severity, f.problem)
+		}
+		for _, x := range f.effects {
+			if (x.Bound == nil) != (c.factor == 0) || x.Bound != nil && *x.Bound != c.factor {
+				t.Errorf("%+v: %+v", c, x.Effect)
+			}
 		}
 	}
 }

@@ -10,7 +10,8 @@ import (
 	"bench/experiment/unit"
 )
 
-// Deciding returns the limit that keeps the rows from a PASS: the most exceeded, or the one with the largest need.
+// Deciding returns the limit that keeps the rows from a PASS: the most exceeded, one that a finding leaves open, or the
+// one with the largest need.
 func Deciding(rows ...*record.Row) (v record.Verdict, ok bool) {
 	overall, _ := OfRows(rows...)
 	if overall != stats.Fail && overall != stats.Undecided {
@@ -20,7 +21,8 @@ func Deciding(rows ...*record.Row) (v record.Verdict, ok bool) {
 		if c.Verdict == string(stats.Pass) || (c.Verdict == string(stats.Fail)) != (overall == stats.Fail) {
 			continue
 		}
-		if !ok || cmp.Or(cmp.Compare(c.Need, v.Need), cmp.Compare(excess(c), excess(v))) > 0 {
+		opened := cmp.Compare(min(1, len(c.OpenedBy)), min(1, len(v.OpenedBy)))
+		if !ok || cmp.Or(opened, cmp.Compare(c.Need, v.Need), cmp.Compare(excess(c), excess(v))) > 0 {
 			v, ok = c, true
 		}
 	}

@@ -13,6 +13,8 @@ type effect struct {
 	code  string // of the finding
 	cause string // its code and text
 	own   func(*record.Record) float64
+	share func(*record.Record) float64 // of each value that the effect adds or takes; nil: all by the bound
+	host  bool                         // of other work on the server's machine: a load that the server cannot sustain there still fails
 }
 
 var (
@@ -61,6 +63,15 @@ func exactly(d record.Direction, most float64, own func(*record.Record) float64,
 	out := inMs(d, most, metrics...)
 	for i := range out {
 		out[i].own = own
+	}
+	return out
+}
+
+// byShare: a share of each request's own values can be the effect's, at most most.
+func byShare(d record.Direction, most float64, share func(*record.Record) float64, metrics ...[]string) []effect {
+	out := byFactor(d, 1/(1-most), metrics...)
+	for i := range out {
+		out[i].share = share
 	}
 	return out
 }

@@ -143,7 +143,7 @@ func TestEffects(t *testing.T) {
 			append(all("inflated without bound", every...), all("lowered without bound", throughputs...)...)},
 		{"shared_server", "a ninth is ours", func(e *Measured) {
 			e.Server.Metrics.Running.Mean, e.Server.Metrics.GenerationTokens = 9*e.Summary.Concurrency.Mean, new(1e9)
-		}, append(all("inflated without bound", every...), all("lowered without bound", throughputs...)...)},
+		}, nil},
 		{"gpu_throttled", "known clocks", func(e *Measured) {
 			e.GPU.Devices[0].Throttled["hw_thermal"], e.GPU.Devices[0].SMClock = 0.5, &telemetry.Gauge{Max: 1980, Min: 1320}
 		}, append(all("inflated 1.5 x", every...), all("lowered 1.5 x", throughputs...)...)},
@@ -152,8 +152,10 @@ func TestEffects(t *testing.T) {
 		}, append(all("inflated without bound", every...), all("lowered without bound", throughputs...)...)},
 		{"gpu_processes", "came", func(e *Measured) { e.GPU.Before = []telemetry.GPUProcess{} },
 			append(all("inflated without bound", every...), all("lowered without bound", throughputs...)...)},
-		{"host_load", "crowded", func(e *Measured) { e.Window.EndUs = 10_000_000; e.Host = crowd(9, 12) },
-			append(all("inflated without bound", every...), all("lowered without bound", throughputs...)...)},
+		{"host_load", "crowded", func(e *Measured) { e.Window.EndUs = 10_000_000; e.Host = crowd(9, 12) }, nil},
+		{"host_load", "crowded, with its pressure", func(e *Measured) {
+			e.Window.EndUs, e.Host, e.Client.CPUWait = 10_000_000, crowd(9, 12), waitsFor(0.6)
+		}, append(all("inflated 2.5 x", every...), all("lowered 2.5 x", throughputs...)...)},
 	} {
 		e := flawless()
 		for _, r := range e.Records { // a first event with the first token

@@ -19,6 +19,7 @@ type end struct {
 	codes     []string // of the findings, each once
 	causes    []string // code and text of the findings: "client_bound: CPU steal 15.8 %: …"
 	own       []func(*record.Record) float64
+	shares    []func(*record.Record) float64 // of a value that is an effect
 }
 
 // endsOf are the low end of a metric, which inflated values can truly have, and the high end of lowered ones.
@@ -51,6 +52,8 @@ func (d *end) apply(x effect) {
 	switch {
 	case x.own != nil:
 		d.own = append(d.own, x.own)
+	case x.share != nil:
+		d.shares = append(d.shares, x.share)
 	case x.Bound == nil:
 		d.unbounded = true
 	case x.Unit == record.UnitMs:
@@ -65,14 +68,17 @@ func (d *end) apply(x effect) {
 func (d *end) untouched() bool { return len(d.causes) == 0 }
 
 func (d *end) value(r *record.Record, x float64) float64 {
-	moved := d.ms
+	moved, factor := d.ms, d.factor
+	for _, share := range d.shares {
+		factor /= 1 - share(r)
+	}
 	for _, own := range d.own {
 		moved += own(r)
 	}
 	if d.add < 0 {
-		return max(0, x/d.factor-moved)
+		return max(0, x/factor-moved)
 	}
-	return x*d.factor + moved
+	return x*factor + moved
 }
 
 // values are the values of requests at this end; nil if no finding moves it. Values that can be anything are −∞ at

@@ -151,8 +151,9 @@ func (e *Measured) classGoodput() *record.Goodput {
 // OfRows is the verdict over several rows: FAIL before UNDECIDED before PASS; empty without an SLO. A longer repeat
 // decides what a repeat left UNDECIDED.
 func OfRows(rows ...*record.Row) (v stats.Verdict, need int) {
+	opened := false // by a finding, which more requests do not take away
 	for c := range standing(rows) {
-		need = max(need, c.Need)
+		need, opened = max(need, c.Need), opened || len(c.OpenedBy) > 0
 		switch {
 		case c.Verdict == string(stats.Fail) || v == stats.Fail:
 			v = stats.Fail
@@ -162,7 +163,7 @@ func OfRows(rows ...*record.Row) (v stats.Verdict, need int) {
 			v = stats.Pass
 		}
 	}
-	if v != stats.Undecided {
+	if v != stats.Undecided || opened {
 		need = 0
 	}
 	return v, need

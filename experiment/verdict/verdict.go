@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"bench/experiment"
 	"bench/experiment/record"
@@ -127,20 +126,16 @@ func (e *Measured) judgeAt(v *record.Verdict, q question, window []*record.Recor
 	}
 	switch {
 	case d.Verdict == stats.Pass && !o.standsAt(&high, stats.Pass, confidence):
-		openBy(v, &high)
+		o.openBy(v, &high)
 	case d.Verdict == stats.Fail && !o.standsAt(&low, stats.Fail, confidence):
-		openBy(v, &low)
+		o.openBy(v, &low)
 	case d.Verdict == stats.Undecided:
 		setNeed(v, d.Need)
+		o.holdOpen(v, &low)
 	}
 }
 
 const notMeasured = "not measured: no request has this metric"
-
-func openBy(v *record.Verdict, d *end) {
-	v.OpenedBy = d.codes
-	decide(v, stats.Undecided, fmt.Sprintf("%s as measured (%s), undecided because of %s", v.Verdict, v.Why, strings.Join(d.causes, "; ")))
-}
 
 func setNeed(v *record.Verdict, need int) {
 	if v.Need = need; need > 0 {

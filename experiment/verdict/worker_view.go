@@ -139,6 +139,8 @@ func (e *Measured) bounded(effects []effect) (out []effect) {
 		case !slices.Contains(experiment.Latencies, x.Metric): // of the whole row's load
 		case x.own != nil:
 			x.own = onlyOf(number, x.own)
+		case x.share != nil:
+			x.share = onlyOf(number, x.share)
 		case x.Unit == record.UnitMs && x.Bound != nil:
 			most := *x.Bound
 			x.own = onlyOf(number, func(*record.Record) float64 { return most })
