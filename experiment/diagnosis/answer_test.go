@@ -106,7 +106,7 @@ func TestWorkload(t *testing.T) {
 		"looks slow": {[]record.Row{offered(8, 900, slow)},
 			"NOT YET", "concurrency 8 is undecided: TTFT p99 820 ms > 500 ms on 51 requests; 39 more decide it", "requests = 339 at concurrency 8", stats.Undecided, "concurrency 8"},
 		"open by a caution": {[]record.Row{changed(func(r *record.Row) {
-			r.Findings = []record.Finding{{Code: "client_bound", Severity: record.Caution, Text: "CPU steal 9 %", Hint: "dedicated cores",
+			r.Findings = []record.Finding{{Code: "buffered", Severity: record.Caution, Hint: "another finding"}, {Code: "client_bound", Severity: record.Caution, Text: "CPU steal 9 %", Hint: "dedicated cores",
 				Effects: []record.Effect{{Metric: "ttft", Direction: record.Inflated, Unit: record.UnitMs}}}}
 		}, record.Verdict{Metric: ttft, Verdict: "UNDECIDED", Need: 700, OpenedBy: []string{"client_bound"}, Why: "PASS as measured, undecided because of client_bound: CPU steal 9 %"})},
 			"NOT YET", "", "fix client_bound, then repeat concurrency 8: dedicated cores", stats.Undecided, "concurrency 8"},

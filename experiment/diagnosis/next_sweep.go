@@ -30,8 +30,11 @@ func (a *answering) decideAt(j int) *NextSweep {
 	}
 	p := &a.s.Points[j]
 	v := worst(p)
-	if a.Points[j].Status == Invalid || openedBy(p, v) != nil {
-		return remeasure(a.s, p)
+	if a.Points[j].Status == Invalid {
+		return remeasure(a.s, p, &findings(p)[0])
+	}
+	if f := openedBy(p, v); f != nil {
+		return remeasure(a.s, p, f)
 	}
 	if p.Need > 0 {
 		return moreRequests(a.s, p, v)
@@ -62,8 +65,7 @@ func byHand(variable, why string) *NextSweep {
 	return &NextSweep{Text: why, Variable: variable, Values: []string{}, Why: why}
 }
 
-func remeasure(s *series.Series, p *series.Point) *NextSweep {
-	f := findings(p)[0]
+func remeasure(s *series.Series, p *series.Point, f *record.Finding) *NextSweep {
 	n := byHand("repeat the row", f.Hint)
 	n.Text = fmt.Sprintf("fix %s, then repeat %s: %s", f.Code, loadName(s, p), f.Hint)
 	return n
@@ -90,7 +92,14 @@ func openedBy(p *series.Point, limit *record.Verdict) *record.Finding {
 	return nil
 }
 
-func nextOfSearch(f *record.Found) *NextSweep {
+func (a *answering) nextOfSearch(f *record.Found) *NextSweep {
+	var rows []*record.Row
+	for i := range a.s.Points {
+		rows = append(rows, a.s.Points[i].Rows...)
+	}
+	if held := series.HeldOpenBy(rows); held != nil && slices.Contains([]string{"budget", "none", "searching"}, f.State) {
+		return byHand("repeat the search", "fix "+held.Code+", then repeat the search: "+held.Hint)
+	}
 	switch f.State {
 	case "budget":
 		return byHand(f.Spent(), "raise "+f.Spent()+" of the search for a closer answer")

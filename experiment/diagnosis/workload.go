@@ -113,7 +113,7 @@ func newWorkload(m *record.Manifest, all []series.Series, i int, diagnoses []Dia
 	}
 	if f := a.search; f != nil && (f.Low == nil || a.Operating != nil) {
 		a.Text = strings.TrimPrefix(f.Text, a.Name+": ")
-		if n := nextOfSearch(f); n != nil || a.Operating != nil {
+		if n := a.nextOfSearch(f); n != nil || a.Operating != nil {
 			a.Next = n
 		}
 	}

@@ -30,9 +30,13 @@ func NextProbe(k *experiment.Search, rows []*record.Row, beat float64) (next exp
 	return experiment.Probe{Load: step.Load, Warmup: seconds(step.Warmup), Window: seconds(step.Window)}, more
 }
 
+// futile: the last probes told nothing, for a reason that more of them do not heal.
 func futile(rows []*record.Row) bool {
 	const most = 4
-	return len(rows) >= most && !slices.ContainsFunc(rows[len(rows)-most:], func(r *record.Row) bool { return disturbed(r) == "" })
+	return len(rows) >= most && !slices.ContainsFunc(rows[len(rows)-most:], func(r *record.Row) bool {
+		v, _ := verdict.OfRows(r)
+		return disturbed(r) == "" && (v != stats.Undecided || openedBy(r) == nil)
+	})
 }
 
 func duration(rows []*record.Row) (sum time.Duration) {
@@ -280,6 +284,8 @@ func between(f *record.Found) string {
 func budgetText(f *record.Found, rows []*record.Row) string {
 	k, spent := &f.Search, f.Spent()
 	switch {
+	case HeldOpenBy(rows) != nil:
+		return "; " + heldOpenText(HeldOpenBy(rows))
 	case futile(rows):
 		return "; the last probes are invalid: " + whyUndecided(rows)
 	case f.Low == nil || f.High == nil:
@@ -306,6 +312,9 @@ func whyUndecided(rows []*record.Row) string {
 				most = why
 			}
 		}
+	}
+	if f := HeldOpenBy(rows); most == "" && f != nil {
+		return heldOpenText(f)
 	}
 	return cmp.Or(most, "more requests are needed; raise budget")
 }

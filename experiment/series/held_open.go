@@ -1,0 +1,53 @@
+package series
+
+import (
+	"strings"
+
+	"bench/experiment/record"
+	"bench/experiment/stats"
+	"bench/experiment/verdict"
+)
+
+// HeldOpenBy is the caution that leaves most of the undecided probes open, so that more probes decide nothing; nil:
+// more requests would decide as many of them.
+func HeldOpenBy(rows []*record.Row) *record.Finding {
+	count := map[string]int{}
+	undecided := 0
+	var most *record.Finding
+	for _, r := range rows {
+		if v, _ := verdict.OfRows(r); v != stats.Undecided || disturbed(r) != "" {
+			continue
+		}
+		undecided++
+		if f := openedBy(r); f != nil {
+			if count[f.Code]++; most == nil || count[f.Code] > count[most.Code] {
+				most = f
+			}
+		}
+	}
+	if most == nil || 2*count[most.Code] <= undecided {
+		return nil
+	}
+	return most
+}
+
+func openedBy(r *record.Row) *record.Finding {
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		for k := range r.SLO {
+			if f.Severity == record.Caution && r.SLO[k].WasOpenedBy(f) {
+				return f
+			}
+		}
+	}
+	return nil
+}
+
+// heldOpenText is the reason in a sentence: "this machine is too busy to decide: the local server waited …".
+func heldOpenText(f *record.Finding) string {
+	text, _, _ := strings.Cut(f.Text, "; ")                        // without the limits of one row
+	if f.Code == "client_machine" && f.Touches("requests_per_s") { // other work; losses on the network lower no throughput
+		return "this machine is too busy to decide: " + text
+	}
+	return f.Code + " leaves the probes undecided: " + text
+}
