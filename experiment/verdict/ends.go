@@ -76,7 +76,7 @@ func (d *end) value(r *record.Record, x float64) float64 {
 		moved += own(r)
 	}
 	if d.add < 0 {
-		return max(0, x/factor-moved)
+		return max(0, x-moved) / factor // lags and stamps are part of the measured value
 	}
 	return x*factor + moved
 }
@@ -156,7 +156,7 @@ func (d *end) figure(x float64) float64 {
 	case d.unbounded || d.requests > 0:
 		return math.Inf(1)
 	case d.add < 0:
-		return max(0, x/d.factor-d.ms)
+		return max(0, x-d.ms) / d.factor
 	}
 	return x*d.factor + d.ms
 }
