@@ -12,9 +12,11 @@ import (
 // resamples do not show the spread. With more than mostBlocks the blocks are made longer: the interval stays
 // correct, and a million values cost no more than a thousand.
 const (
-	fewestValues = 30
-	fewestBlocks = 8
-	mostBlocks   = 400
+	widening          = 2.25 // factor of the excess of the autocorrelation time over 1: a calm window shows less of it
+	fewestValues      = 30
+	fewestTimesOfMean = 30 // autocorrelation times in a window that shows the dependence
+	fewestBlocks      = 8
+	mostBlocks        = 400
 )
 
 // MeanInterval is a confidence interval of the mean of the process that produced values, which must be in
@@ -29,7 +31,7 @@ func MeanInterval(values []float64, confidence float64, rng *rand.Rand) Interval
 
 func meanInterval(b *blocks, contributions []float64, d Dependence, confidence float64, rng *rand.Rand) Interval {
 	n := float64(len(contributions))
-	if n < floor*d.Time {
+	if n < fewestTimesOfMean*d.Time {
 		return unbounded()
 	}
 	// Further out than 99 % resamples would be too many: the distance grows as of a normal distribution.
@@ -42,7 +44,7 @@ func meanInterval(b *blocks, contributions []float64, d Dependence, confidence f
 	}
 	mean, excess := b.mean(), excessOf(d.Time, n)
 	widen := func(care float64) float64 { return scale * math.Sqrt((1+excess*care)/(1+excess)) }
-	iv.Lo, iv.Hi = mean-(mean-iv.Lo)*widen(failCare), mean+(iv.Hi-mean)*widen(1.5*passCare)
+	iv.Lo, iv.Hi = mean-(mean-iv.Lo)*widen(failCare), mean+(iv.Hi-mean)*widen(1.5*widening)
 	if heavyTail(contributions) {
 		iv.Hi = math.Inf(1)
 	}

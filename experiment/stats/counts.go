@@ -2,6 +2,7 @@ package stats
 
 import (
 	"iter"
+	"math"
 	"slices"
 	"sort"
 )
@@ -61,12 +62,17 @@ func (c *Counts) runs() iter.Seq2[int64, int] {
 	}
 }
 
+// Sorted has math.MaxInt64 as +Inf.
 func (c *Counts) Sorted(unit float64) Sorted {
 	var s Sorted
 	end := 0
 	for x, n := range c.runs() {
 		end += n
-		s.values = append(s.values, float64(x)/unit)
+		value := float64(x) / unit
+		if x == math.MaxInt64 {
+			value = math.Inf(1)
+		}
+		s.values = append(s.values, value)
 		s.ends = append(s.ends, end)
 	}
 	return s

@@ -14,8 +14,11 @@ type Exceedances struct {
 // Correlation is the autocorrelation time that counts for a limit on the p-quantile, in requests: n requests in
 // order know the percentile as well as n/time independent ones. It is 1 if all values are below a third of the
 // limit, and do not rise: their order then decides nothing.
-func (s *InOrder) Correlation(limit, most, p float64) float64 {
-	if most <= limit/3 && !rises(s.values, 12) {
+func (s *InOrder) Correlation(limit, p float64) float64 {
+	if s.Alone {
+		return 1
+	}
+	if most := s.sorted.at(s.sorted.size() - 1); most <= limit/3 && !rises(s.values, 12) {
 		return 1
 	}
 	return max(1, s.level(1-p).spread*s.timeAt(p))

@@ -7,40 +7,56 @@ import (
 
 	"gonum.org/v1/gonum/mathext"
 	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // InOrder is a latency (or another figure) of successive requests, with what verdicts and intervals of its
-// percentiles need. Requests of one queue or batch resemble their neighbours, so that n of them are worth
-// fewer independent ones; the same numbers serve every verdict, interval, grade and forecast of a row.
+// percentiles need. Requests of one queue or batch resemble their neighbours, so that n of them are worth fewer
+// independent ones. Two rules make every interval and every verdict of a row:
 //
-// For a percentile with a share q of the requests above it:
+//   - Bounded values are also judged by their size (sections.go): no queue without a bound is part of them.
+//   - Values of an open queue are judged by counting alone (below): the window may lack the times when the queue is
+//     long, which no size of the others shows.
 //
-//   - Its autocorrelation time is the larger one of the exceedances of the sample's own percentile and of the
-//     percentile with 2.5 q above it, and at least a share of the time of the ranks. The sample's own
-//     percentile always has exceedances, where a limit may have none; its neighbour has more of them, so that
-//     its time is less noisy.
-//   - A window that happens to be calm also seems to forget quickly. A PASS and the upper end of an interval
-//     therefore take more than twice the excess of the time over 1; a FAIL and a lower end hardly more than the
-//     excess.
-//   - A window shorter than 30 times the ranks' autocorrelation time (50 for a percentile in the middle) does
-//     not show the dependence: it has no PASS and no upper end. Where there is any, a FAIL and a lower end take
-//     half as long, but for a tail of bounded values.
+// Counting: for a percentile with a share q of the requests above it,
 //
-// The numbers were chosen by simulation: docs/statistics.md has the table and its limits.
+//   - its autocorrelation time is the larger one of the exceedances of the sample's own percentile and of the
+//     percentile with 2.5 q above it, and at least a share of the time of the ranks. The sample's own percentile
+//     always has exceedances, where a limit may have none; its neighbour has more of them, so that its time is less
+//     noisy.
+//   - A window that happens to be calm also seems to forget quickly. An upper end therefore takes more than the
+//     excess of the time over 1: 2.5 times in a window of 50 times, less in longer ones; and 0.4 of the nominal risk.
+//   - A window shorter than 35 times the longer one of the ranks' autocorrelation time and the requests in flight (60
+//     for a percentile in the middle) does not show the dependence: it has no upper end. Where there is any, a lower
+//     end takes 15 (25) times.
+//
+// The numbers were chosen by simulation, and tested on other processes: docs/statistics.md.
 type InOrder struct {
 	// Bounded: no queue without a bound is part of the values, so that they can't rise and fall over the whole
 	// window: a closed loop sent the requests, or they are token times, which a full batch bounds.
 	Bounded bool
+	// Alone: the requests do not depend on each other, as each met an idle server, or their order means nothing, as
+	// all arrived at once.
+	Alone bool
+	// InFlight is the mean number of requests in an open loop's server, which share its batch; 0 = unknown.
+	InFlight float64
 
 	// exceedances returns, for each request, how much of its values is above the level with a share q of all
 	// values above it, less the mean; and that mean, which ties can make different from q.
 	exceedances func(q float64) (residuals []float64, share float64)
 	n           int
-	ranks       func() []float64  // of a figure of each request
-	values      []float64         // one of each request; nil = many of each
-	memory      float64           // autocorrelation time of the ranks; 0 = not computed yet
-	levels      map[float64]level // by the share above
+	sorted      ranked
+	section     func(i int) ranked // the values of one of the successive sections
+	ranks       func() []float64   // of a figure of each request
+	values      []float64          // one of each request; nil = many of each
+	memory      float64            // autocorrelation time of the ranks; 0 = not computed yet
+	levels      map[float64]level  // by the share above
+	like        *InOrder           // has the same dependence; nil = none has
 }
+
+// DependLike takes the dependence from other values of the same requests: from the measured ones, where these are what
+// a disturbance leaves possible.
+func (s *InOrder) DependLike(measured *InOrder) { s.like = measured }
 
 type level struct {
 	time   float64 // autocorrelation time
@@ -48,21 +64,21 @@ type level struct {
 }
 
 const (
-	passCare, failCare = 2.25, 1.1 // factors of the excess of the time over 1
-	middle             = 0.1       // share above from which a percentile is in the middle
+	failCare           = 1.1     // factor of the excess of the time over 1
+	calmCare, calm     = 1.4, 50 // more of it for an upper end, in windows up to that many times long
+	strict             = 0.4     // share of the nominal risk that an upper end takes, and both ends by sections
+	middle             = 0.1     // share above from which a percentile is in the middle
 	neighbour          = 2.5
 	ofRanks            = 0.35 // smallest time, as a share of the ranks'
 	ofRanksMiddle      = 0.65
-	floor, floorMiddle = 30, 50
+	floor, floorMiddle = 35, 60
+	low, lowMiddle     = 15, 25 // of a lower end
 )
 
 // NewInOrder takes one value of each request, by arrival; +Inf for a failed one. It keeps the values.
 func NewInOrder(values []float64) *InOrder {
-	var sorted []float64
+	sorted := slices.Sorted(slices.Values(values))
 	above := func(q float64) ([]float64, float64) {
-		if sorted == nil {
-			sorted = slices.Sorted(slices.Values(values))
-		}
 		least := levelAbove(sorted, q)
 		out, sum := make([]float64, len(values)), 0.0
 		for i, x := range values {
@@ -73,10 +89,18 @@ func NewInOrder(values []float64) *InOrder {
 		}
 		return centred(out, sum/float64(len(out))), sum / float64(len(out))
 	}
-	return &InOrder{exceedances: above, n: len(values), values: values, ranks: func() []float64 { return ranks(values) }, levels: map[float64]level{}}
+	section := func(i int) ranked {
+		n := len(values)
+		return ascending(slices.Sorted(slices.Values(values[i*n/sections : (i+1)*n/sections])))
+	}
+	return &InOrder{exceedances: above, n: len(values), values: values, sorted: ascending(sorted), section: section,
+		ranks: func() []float64 { return ranks(values) }, levels: map[float64]level{}}
 }
 
 func (s *InOrder) rankTime() float64 {
+	if s.like != nil {
+		return s.like.rankTime()
+	}
 	if s.memory == 0 {
 		s.memory = DependenceOf(s.ranks()).Time
 	}
@@ -103,6 +127,9 @@ func centred(values []float64, mean float64) []float64 {
 }
 
 func (s *InOrder) level(q float64) level {
+	if s.like != nil {
+		return s.like.level(q)
+	}
 	if l, ok := s.levels[q]; ok {
 		return l
 	}
@@ -150,14 +177,25 @@ func (s *InOrder) timeAt(p float64) float64 {
 	return max(time, s.level(neighbour*(1-p)).time, ofRanks*memory)
 }
 
-func (s *InOrder) weight(p float64) weight {
+func (s *InOrder) weight(p float64) weight { return s.weightOf(p, float64(s.n)) }
+
+// weightOf is the weight in a window of n requests with the same dependence.
+func (s *InOrder) weightOf(p, n float64) weight {
 	q := min(p, 1-p)
 	own := s.level(1 - p)
-	time, least, memory := s.timeAt(p), fewestTimes(p), s.rankTime()
-	excess := excessOf(time, float64(s.n))
-	w := weight{pass: own.spread * (1 + excess*passCare), fail: own.spread * (1 + excess*failCare), fewest: least * memory}
-	if q > middle || !s.Bounded {
-		w.fewestFail = least / 2 * (memory - 1)
+	if s.Alone {
+		return weight{pass: own.spread, fail: own.spread}
+	}
+	least, memory := fewestTimes(p), s.rankTime()
+	excess := excessOf(s.timeAt(p), float64(s.n))
+	care := failCare + calmCare*math.Sqrt(min(1, calm*memory/n))
+	w := weight{pass: own.spread * (1 + excess*care), fail: own.spread * (1 + excess*failCare),
+		fewest: least * max(memory, s.InFlight)}
+	switch {
+	case q > middle:
+		w.fewestFail = lowMiddle * (memory - 1)
+	case !s.Bounded:
+		w.fewestFail = low * (memory - 1)
 	}
 	return w
 }
@@ -165,31 +203,124 @@ func (s *InOrder) weight(p float64) weight {
 // excessOf is the excess over 1 of an autocorrelation time from n values, less what independent ones also show.
 func excessOf(time, n float64) float64 { return max(0, time-1-2/math.Sqrt(n)) }
 
+// Decision is the verdict on a limit of the p-quantile, by its interval.
 type Decision struct {
-	Verdict Verdict
-	// Effective is the number of independent requests that these are worth for the verdict, or for a PASS if it
-	// is undecided.
-	Effective float64
-	// Need is the number of requests to add for a verdict if the share over the limit and the dependence stay:
-	// for Pass if the share is below the allowed one, else for Fail. 0 = decided, or ten million do not decide.
+	Verdict  Verdict  // PASS: the whole interval is within the limit; FAIL: it is beyond it
+	Interval Interval // of the percentile
+	Within   float64  // probability that the percentile is within the limit, as the interval has it
+	// Need is the number of requests to add for a verdict if estimate and dependence stay; 0 = decided, or more than
+	// 20 times as many as there are: the percentile is too near to the limit.
 	Need int
 }
 
-// Decide checks whether the p-quantile is within a limit that `over` requests exceed; a request with a part of
-// its values above it counts as that part. Each of Pass and Fail is wrong with a probability of at most about
-// 1-confidence. For independent requests it is MLPerf LoadGen's rule (Decide).
-func (s *InOrder) Decide(over, p, confidence float64) Decision {
+const farthestNeed = 20
+
+// Decide checks whether the p-quantile is within a limit, by its two-sided interval.
+func (s *InOrder) Decide(limit, p, confidence float64) Decision {
 	if s.n == 0 {
-		return Decision{Verdict: Undecided}
+		return Decision{Verdict: Undecided, Interval: unbounded(), Within: 0.5}
 	}
-	w, n, risk := s.weight(p), float64(s.n), 1-confidence
+	iv := s.Interval(p, confidence)
+	d := Decision{Verdict: iv.against(limit), Interval: iv, Within: s.within(limit, p, iv, confidence)}
+	if d.Verdict != Undecided {
+		return d
+	}
+	if far := s.far(iv, p, confidence); far.against(limit) != Undecided {
+		d.Verdict, d.Interval = far.against(limit), far
+		return d
+	}
+	d.Need = s.need(limit, p, iv, confidence)
+	return d
+}
+
+func (iv Interval) against(limit float64) Verdict {
 	switch {
-	case w.passes(n, math.Ceil(over-1e-9), p, risk):
-		return Decision{Verdict: Pass, Effective: n / w.pass}
-	case w.fails(n, math.Floor(over+1e-9), p, risk):
-		return Decision{Verdict: Fail, Effective: n / w.fail}
+	case iv.Hi <= limit:
+		return Pass
+	case iv.Lo > limit:
+		return Fail
 	}
-	return Decision{Verdict: Undecided, Effective: n / w.pass, Need: w.need(n, over, p, risk)}
+	return Undecided
+}
+
+// DecideShare checks whether at most a share of the requests fails; their values are 0, or 1 if failed.
+func (s *InOrder) DecideShare(limit, confidence float64) Decision {
+	share, worth := s.over(0), 1/s.weight(1-limit).pass
+	at := func(n int) Interval { return ShareInterval(share, float64(n)*worth, confidence) }
+	n := float64(s.n) * worth
+	iv := at(s.n)
+	d := Decision{Verdict: iv.against(limit), Interval: iv, Within: mathext.RegIncBeta(n*share+0.5, n*(1-share)+0.5, limit)}
+	if d.Verdict == Undecided {
+		d.Need = s.worthwhile(float64(first(func(n int) bool { return at(n).against(limit) != Undecided })))
+	}
+	return d
+}
+
+// within is by counts; of bounded values whose interval ends, it takes the logarithm of the percentile for normal about
+// the estimate, on each side as wide as the interval.
+func (s *InOrder) within(limit, p float64, iv Interval, confidence float64) float64 {
+	estimate := quantile(s.sorted, 0, p)
+	end, z := iv.Hi, distuv.UnitNormal.Quantile((1+confidence)/2)
+	if limit < estimate {
+		end = iv.Lo
+	}
+	if share := math.Log(limit/estimate) / math.Abs(math.Log(end/estimate)); s.Bounded && !math.IsNaN(share) && end > 0 && !math.IsInf(end, 0) {
+		return distuv.UnitNormal.CDF(z * share)
+	}
+	n := float64(s.n) / s.weight(p).pass // Jeffreys' posterior of the share over the limit
+	over := n * s.over(limit)
+	return mathext.RegIncBeta(over+0.5, n-over+0.5, 1-p)
+}
+
+// over is the share of the values over the limit.
+func (s *InOrder) over(limit float64) float64 {
+	n := s.sorted.size()
+	return float64(n-sort.Search(n, func(i int) bool { return s.sorted.at(i) > limit })) / float64(n)
+}
+
+// need is by counts; of bounded values whose interval ends, by its width, which falls with the root of the number of
+// requests.
+func (s *InOrder) need(limit, p float64, iv Interval, confidence float64) int {
+	n, estimate := float64(s.n), quantile(s.sorted, 0, p)
+	end := iv.Hi
+	if limit < estimate {
+		end = iv.Lo
+	}
+	total := n * math.Pow(math.Log(end/estimate)/math.Log(limit/estimate), 2)
+	if !s.Bounded || math.IsInf(end, 0) || end <= 0 {
+		total = s.fewestForEnd(limit, p, confidence)
+	}
+	return s.worthwhile(total)
+}
+
+func (s *InOrder) worthwhile(total float64) int {
+	if more := math.Ceil(total) - float64(s.n); more >= 1 && more <= farthestNeed*float64(s.n) {
+		return int(more)
+	}
+	return 0
+}
+
+func (s *InOrder) fewestForEnd(limit, p, confidence float64) float64 {
+	n, over, risk := float64(s.n), s.over(limit), s.upperRisk(confidence)
+	total := first(func(total int) bool {
+		x := float64(total)
+		w := s.weightOf(p, x)
+		if over < 1-p {
+			return x > n && w.passes(x, math.Ceil(over*x-1e-9), p, risk)
+		}
+		return x > n && w.fails(x, math.Floor(over*x+1e-9), p, (1-confidence)/2)
+	})
+	if total == math.MaxInt {
+		return math.Inf(1)
+	}
+	return float64(total)
+}
+
+func (s *InOrder) upperRisk(confidence float64) float64 {
+	if s.Alone {
+		return (1 - confidence) / 2
+	}
+	return strict * (1 - confidence) / 2
 }
 
 // passes reports whether so few requests over the limit have a probability of at most risk if a share of 1-p
@@ -220,68 +351,58 @@ func atLeastShare(k, n, p float64) float64 {
 	return mathext.RegIncBeta(k, n-k+1, p)
 }
 
-func (w weight) need(n, over, p, risk float64) int {
-	if k := int(over); w.pass == 1 && w.fail == 1 && float64(k) == over {
-		_, need := Decide(int(n), k, p, 1-risk)
-		return max(need, int(math.Ceil(w.fewest-n)))
+// Interval is the two-sided interval of the p-quantile of the process that made the values. An end is infinite if the
+// window does not bound the percentile.
+func (s *InOrder) Interval(p, confidence float64) Interval {
+	if size := s.sorted.size(); size == 0 || math.IsNaN(s.sorted.at(0)) || !(p > 0 && p < 1 && confidence > 0 && confidence < 1) {
+		return unbounded()
 	}
-	share := over / n
-	decided := func(more int) bool {
-		x := n + float64(more)
-		if share < 1-p {
-			return w.passes(x, math.Ceil(share*x-1e-9), p, risk)
+	iv := s.byCounts(s.weight(p), p, s.upperRisk(confidence), (1-confidence)/2)
+	if s.Bounded && !s.Alone {
+		if by, ok := s.bySections(p, confidence); ok { // the narrower one: counting is hardly ever wrong here
+			iv = Interval{max(iv.Lo, by.Lo), min(iv.Hi, by.Hi)}
 		}
-		return share > 1-p && w.fails(x, math.Floor(share*x+1e-9), p, risk)
-	}
-	if more := first(decided); more < math.MaxInt {
-		return more
-	}
-	return 0
-}
-
-// interval is the interval of the p-quantile of the process that made the values, which sorted has in ascending
-// order. It is between two order statistics: the lowest value that passes as a limit, and the highest one that
-// fails, each with half of the risk. An end is infinite if the window does not bound the percentile.
-func (s *InOrder) interval(sorted ranked, p, confidence float64) Interval {
-	iv := unbounded()
-	size := sorted.size()
-	if size == 0 || math.IsNaN(sorted.at(0)) || !(p > 0 && p < 1 && confidence > 0 && confidence < 1) {
-		return iv
-	}
-	w, n, tail := s.weight(p), float64(s.n), (1-confidence)/2
-	requests := func(values int) float64 { return float64(values) * n / float64(size) }
-	if n >= w.fewest {
-		most := sort.Search(size, func(k int) bool { return !w.passes(n, math.Ceil(requests(k)-1e-9), p, tail) }) - 1
-		if most >= 0 {
-			iv.Hi = sorted.at(size - 1 - most)
-		}
-	}
-	if least := sort.Search(size+1, func(k int) bool { return w.fails(n, requests(k), p, tail) }); least >= 1 && least <= size {
-		iv.Lo = sorted.at(size - least)
 	}
 	return iv
 }
 
-// DecideFar is Decide, but values that are all far from the limit decide like independent ones. least and most are
-// the extreme values.
-func (s *InOrder) DecideFar(limit, least, most, over, p, confidence float64) Decision {
-	d := s.Decide(over, p, confidence)
-	if d.Verdict != Undecided || !s.farFrom(limit, least, most) {
-		return d
+// byCounts is between two order statistics: the lowest value that passes as a limit, and the highest one that fails.
+func (s *InOrder) byCounts(w weight, p, upperRisk, lowerRisk float64) Interval {
+	iv, size, n := unbounded(), s.sorted.size(), float64(s.n)
+	requests := func(values int) float64 { return float64(values) * n / float64(size) }
+	if n >= w.fewest {
+		most := sort.Search(size, func(k int) bool { return !w.passes(n, math.Ceil(requests(k)-1e-9), p, upperRisk) }) - 1
+		if most >= 0 {
+			iv.Hi = s.sorted.at(size - 1 - most)
+		}
 	}
-	v, need := Decide(s.n, int(math.Ceil(over-1e-9)), p, confidence)
-	return Decision{Verdict: v, Need: need, Effective: float64(s.n)}
+	if least := sort.Search(size+1, func(k int) bool { return w.fails(n, requests(k), p, lowerRisk) }); least >= 1 && least <= size {
+		iv.Lo = s.sorted.at(size - least)
+	}
+	return iv
 }
 
-// farFrom reports whether all values are far from a limit: below a tenth of it (bounded values: half) or above ten
-// times the limit (twice), or three times their own range above it; bounded values also as far below it. A queue
-// that grows slowly begins far below its limit too.
-func (s *InOrder) farFrom(limit, least, most float64) bool {
-	width := 3 * (most - least)
+// far bounds by ten times the values of a window in which nothing rises, and bounded ones by twice: they do not go that
+// far, however the requests depend on each other.
+func (s *InOrder) far(iv Interval, p, confidence float64) Interval {
+	far, grows := 10.0, rises(s.values, 12)
 	if s.Bounded {
-		return most <= limit/2 || least > 2*limit || limit-most >= width || least-limit >= width
+		far, grows = 2, false
 	}
-	return most <= limit/10 && !rises(s.values, 12) || least > 10*limit || least-limit >= width
+	if s.values == nil || s.Alone || s.n < MinSamples(p, confidence) {
+		return iv
+	}
+	least, most := s.values[0], s.values[0]
+	for _, x := range s.values {
+		least, most = min(least, x), max(most, x)
+	}
+	if most > 0 && !grows {
+		iv.Hi = min(iv.Hi, far*most)
+	}
+	if least > 0 {
+		iv.Lo = max(iv.Lo, least/far)
+	}
+	return iv
 }
 
 // Effective is the number of independent requests that these are worth at the p-quantile, for a PASS.
@@ -289,6 +410,6 @@ func (s *InOrder) Effective(p float64) float64 { return float64(s.n) / s.weight(
 
 // needed is the number of requests that makes the p-quantile Sound, if the dependence stays.
 func (s *InOrder) needed(p float64) int {
-	const times = 100 // of the ranks' autocorrelation, from which verdicts keep their promise
+	const times = 100 // of the ranks' autocorrelation
 	return int(math.Ceil(max(times*s.rankTime(), fewestTimes(p), float64(soundSamples(p))*s.weight(p).pass)))
 }

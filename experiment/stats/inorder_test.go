@@ -9,62 +9,74 @@ import (
 	"pgregory.net/rapid"
 )
 
-// alike is n values without any dependence to see: equal ones, of which the last are above 1 by turns.
-func alike(n int) []float64 { return slices.Repeat([]float64{1}, n) }
+// with is n values, of which some, by turns, are 2 and the others 1.
+func with(n, over int) []float64 {
+	out := slices.Repeat([]float64{1}, n)
+	for i := range over {
+		out[i*n/over] = 2
+	}
+	return out
+}
 
-// Without dependence it is MLPerf LoadGen's rule.
+// Alone, requests are judged by MLPerf LoadGen's rule, at half of the risk of a two-sided interval.
 func TestInOrderIsDecideForIndependentRequests(t *testing.T) {
 	for _, n := range []int{60, 90, 120, 459, 662, 1000, 5000} {
-		s := NewInOrder(alike(n))
 		for _, over := range []int{0, 1, 2, 5, 20, 50, n / 2} {
 			for _, p := range []float64{0.5, 0.9, 0.95, 0.99} {
-				want, need := Decide(n, over, p, 0.99)
-				got := s.Decide(float64(over), p, 0.99)
-				if got.Verdict != want || got.Need != need {
-					t.Errorf("%d of %d at p=%v: %+v, Decide says %s, %d", over, n, p, got, want, need)
+				s := NewInOrder(with(n, over))
+				s.Alone = true
+				want, _ := Decide(n, over, p, 0.99)
+				if got := s.Decide(1.5, p, 0.98); got.Verdict != want {
+					t.Errorf("%d of %d at p=%v: %+v, Decide says %s", over, n, p, got, want)
 				}
 			}
 		}
 	}
 }
 
-// The interval's ends are the order statistics of the exact binomial when there is no dependence.
 func TestInOrderIntervalIsTheBinomials(t *testing.T) {
 	for _, n := range []int{60, 200, 1000} {
-		s, sorted := NewInOrder(alike(n)), make([]float64, n)
-		for i := range sorted {
-			sorted[i] = float64(i)
+		values := make([]float64, n)
+		for i := range values {
+			values[i] = float64(1 + i)
 		}
+		s := NewInOrder(values)
+		s.Alone = true
 		for _, p := range []float64{0.5, 0.9, 0.95, 0.99} {
-			if got, want := s.interval(ascending(sorted), p, 0.95), quantileInterval(ascending(sorted), p, 0.95); got != want {
+			if got, want := s.Interval(p, 0.95), quantileInterval(ascending(values), p, 0.95); got != want {
 				t.Errorf("n=%d p=%v: %v, want %v", n, p, got, want)
 			}
 		}
 	}
 }
 
-// A limit passes if and only if it is not below the upper end at the same risk, and fails below the lower end.
+// A limit passes if and only if it is not below the upper end, and fails below the lower end; the probability that the
+// percentile is within it agrees, and no need is stated for what is decided.
 func TestInOrderVerdictIsItsInterval(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(20, 400).Draw(t, "n")
 		rho := rapid.SampledFrom([]float64{0, 0.5, 0.9}).Draw(t, "rho")
-		values := autoregressive(n, rho, rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1)))
+		values := lognormal(rho)(n, rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1)))
 		p := rapid.SampledFrom([]float64{0.5, 0.9, 0.95, 0.99}).Draw(t, "p")
 		s, sorted := NewInOrder(values), slices.Sorted(slices.Values(values))
-		iv := s.interval(ascending(sorted), p, 0.98)
-		last := Fail
-		for i, limit := range sorted {
-			d := s.Decide(float64(n-1-i), p, 0.99)
-			if (d.Verdict == Pass) != (limit >= iv.Hi) || (d.Verdict == Fail) != (limit < iv.Lo) {
-				t.Fatalf("limit %v of %v: %s", limit, iv, d.Verdict)
+		s.Bounded, s.Alone = rapid.Bool().Draw(t, "bounded"), rapid.Bool().Draw(t, "alone")
+		iv := s.Interval(p, 0.95)
+		if iv.Lo > iv.Hi || quantile(s.sorted, 0, p) > iv.Hi && n >= MinSamples(p, 0.95) && p > 0.5 {
+			t.Fatalf("interval %v of %v", iv, quantile(s.sorted, 0, p))
+		}
+		last := 0.0
+		for _, limit := range sorted {
+			d := s.Decide(limit, p, 0.95)
+			if (d.Verdict == Pass) != (limit >= d.Interval.Hi) || (d.Verdict == Fail) != (limit < d.Interval.Lo) || d.Interval != iv && d.Verdict == Undecided {
+				t.Fatalf("limit %v of %v: %+v", limit, iv, d)
 			}
-			if last == Pass && d.Verdict != Pass || last == Undecided && d.Verdict == Fail {
-				t.Fatalf("a higher limit is %s after %s", d.Verdict, last)
+			if !(d.Within >= 0 && d.Within <= 1) || d.Need < 0 || d.Need > 0 && d.Verdict != Undecided {
+				t.Fatalf("limit %v of %v: %+v", limit, iv, d)
 			}
-			if d.Effective > float64(n)+1e-6 || d.Effective <= 0 || d.Need < 0 || (d.Need > 0) && d.Verdict != Undecided {
-				t.Fatalf("%+v of %d", d, n)
+			if !math.IsInf(iv.Lo, 0) && !math.IsInf(iv.Hi, 0) && d.Within < last-1e-9 {
+				t.Fatalf("a higher limit is met with p = %v, the lower one with %v", d.Within, last)
 			}
-			last = d.Verdict
+			last = d.Within
 		}
 	})
 }
@@ -75,13 +87,12 @@ func TestInOrderShortWindow(t *testing.T) {
 	for i := range ramp {
 		ramp[i] = float64(i)
 	}
-	for _, over := range []float64{0, 250, 500} {
-		s := NewInOrder(ramp)
-		if d := s.Decide(over, 0.95, 0.99); d.Verdict != Undecided || s.weight(0.95).fewest <= float64(len(ramp)) {
-			t.Errorf("%v of a ramp over the limit: %+v", over, d)
+	for _, limit := range []float64{1, 250, 600, 6000} {
+		if d := NewInOrder(ramp).Decide(limit, 0.95, 0.95); d.Verdict != Undecided {
+			t.Errorf("limit %v of a ramp: %+v", limit, d)
 		}
 	}
-	if d := NewInOrder(nil).Decide(0, 0.95, 0.99); d.Verdict != Undecided {
+	if d := NewInOrder(nil).Decide(1, 0.95, 0.95); d.Verdict != Undecided {
 		t.Errorf("nothing: %+v", d)
 	}
 }
@@ -97,11 +108,25 @@ func TestInOrderBursts(t *testing.T) {
 			bursts[i] = 1
 		}
 	}
-	if d := NewInOrder(single).Decide(160, 0.95, 0.99); d.Verdict != Pass {
+	if d := NewInOrder(single).Decide(0.5, 0.95, 0.95); d.Verdict != Pass {
 		t.Errorf("single failures: %+v", d)
 	}
-	if d := NewInOrder(bursts).Decide(160, 0.95, 0.99); d.Verdict != Undecided || d.Effective > 400 {
+	if d := NewInOrder(bursts).Decide(0.5, 0.95, 0.95); d.Verdict != Undecided {
 		t.Errorf("bursts of 40: %+v", d)
+	}
+}
+
+// Ten times the limit is over it whatever the order says, and a tenth of it within.
+func TestInOrderFar(t *testing.T) {
+	for _, bounded := range []bool{false, true} {
+		s := NewInOrder(lognormal(0.9)(200, rand.New(rand.NewPCG(54, 1))))
+		s.Bounded = bounded
+		if d := s.Decide(0.02, 0.95, 0.95); d.Verdict != Fail {
+			t.Errorf("limit far below: %+v", d)
+		}
+		if d := s.Decide(40, 0.95, 0.95); d.Verdict != Pass {
+			t.Errorf("limit far above: %+v", d)
+		}
 	}
 }
 
@@ -157,23 +182,25 @@ func TestNeedIsTrue(t *testing.T) {
 	simulation(t)
 	rng := rand.New(rand.NewPCG(52, 1))
 	for _, c := range []struct {
-		source simulated
-		p, far float64
-		n      int
+		name       string
+		draw       func(int, *rand.Rand) []float64
+		p          float64
+		limit, far float64
+		n          int
+		bounded    bool
 	}{
-		{lognormal(0), 0.99, 1.5, 200}, {lognormal(0), 0.95, 1.1, 400}, {lognormal(0.9), 0.95, 1.5, 500},
-		{exponentialQueue(0.7), 0.95, 1.5, 2000}, {exponentialQueue(0.7), 0.95, 1 / 1.5, 500}, {exponentialQueue(0.5), 0.95, 2, 300},
+		{"lognormal", lognormal(0), 0.99, math.Exp(0.3 * 2.3263), 1.5, 200, false},
+		{"lognormal", lognormal(0), 0.95, math.Exp(0.3 * 1.6449), 1.1, 400, false},
+		{"AR(1) 0.9", lognormal(0.9), 0.95, math.Exp(0.3 * 1.6449), 1.5, 500, false},
+		{"AR(1) 0.9, as of a closed loop", lognormal(0.9), 0.95, math.Exp(0.3 * 1.6449), 1.1, 1000, true},
+		{"M/M/1 70 %", singleServer(0.7, (*rand.Rand).ExpFloat64), 0.95, math.Log(20) / 0.3, 1.5, 2000, false},
+		{"M/M/1 50 %", singleServer(0.5, (*rand.Rand).ExpFloat64), 0.95, math.Log(20) / 0.5, 2, 150, false},
 	} {
-		limit := c.source.quantile(c.p, nil) * c.far
+		limit := c.limit * c.far
 		decide := func(n int) Decision {
-			x := c.source.draw(n, rng)
-			over := 0.0
-			for _, y := range x {
-				if y > limit {
-					over++
-				}
-			}
-			return NewInOrder(x).Decide(over, c.p, 0.99)
+			s := NewInOrder(c.draw(n, rng))
+			s.Bounded = c.bounded
+			return s.Decide(limit, c.p, 0.95)
 		}
 		var stated []float64
 		for range 100 {
@@ -197,9 +224,9 @@ func TestNeedIsTrue(t *testing.T) {
 			}
 		}
 		said := Quantile(stated, 0.5)
-		t.Logf("%s, p=%v, limit × %.2f: after %d requests needs %.0f in all (median of %d), takes %d", c.source.name, c.p, c.far, c.n, said, len(stated), high)
+		t.Logf("%s, p=%v, limit × %.2f: after %d requests needs %.0f in all (median of %d), takes %d", c.name, c.p, c.far, c.n, said, len(stated), high)
 		if ratio := said / float64(high); ratio < 0.5 || ratio > 2 {
-			t.Errorf("%s, p=%v, limit × %.2f: says %.0f, takes %d", c.source.name, c.p, c.far, said, high)
+			t.Errorf("%s, p=%v, limit × %.2f: says %.0f, takes %d", c.name, c.p, c.far, said, high)
 		}
 	}
 }

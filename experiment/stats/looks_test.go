@@ -67,16 +67,10 @@ func sequential(values []float64, p float64) (Verdict, int) {
 	looks := Looks{Risk: 0.01}
 	for k := 1; looks.At(k) <= len(values); k++ {
 		seen := values[:looks.At(k)]
-		over := 0.0
-		for _, x := range seen {
-			if x > 1 {
-				over++
-			}
-		}
 		if Overloaded(seen, 1, p) || FarOver(seen, 1, p) {
 			return Fail, len(seen)
 		}
-		if v := NewInOrder(seen).Decide(over, p, looks.Confidence(k)).Verdict; v != Undecided {
+		if v := NewInOrder(seen).Decide(1, p, looks.Confidence(k)).Verdict; v != Undecided {
 			return v, len(seen)
 		}
 	}

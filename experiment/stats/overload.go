@@ -9,13 +9,15 @@ import (
 // Overloaded reports whether latencies by arrival show a server that does not keep up with the rate: they rise
 // from eighth to eighth of the window, and nearly all of the last quarter are over the limit of the p-quantile
 // (below p90 over four times the limit, since a queue is often above its median). Such a series depends on itself
-// over its whole length, so that no count of exceedances decides it; a longer window only shows higher values.
-// +Inf is a failed request.
+// over its whole length, so that no count of exceedances decides it. However they depend, a process with a share of
+// 1-p over the limit has a last quarter like that in at most (1-p)/0.95 of its windows (Markov's inequality), and rises
+// in fewer. +Inf is a failed request.
 func Overloaded(values []float64, limit, p float64) bool {
+	clear := 12
 	if p < farTail {
-		limit *= 4
+		limit, clear = 4*limit, 26
 	}
-	return EndsOver(values, limit) && rises(values, 26)
+	return EndsOver(values, limit) && rises(values, clear)
 }
 
 func FarOver(values []float64, limit, p float64) bool {

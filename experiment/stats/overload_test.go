@@ -72,7 +72,7 @@ func TestOverloadedByHand(t *testing.T) {
 		{"for a median it must go far", ramp(64), 0.5, false, false},
 		{"a long ramp for a median", ramp(400), 0.5, true, false},
 		{"time-outs after a ramp", inf, 0.95, true, true},
-		{"a step is no overload", step, 0.95, false, false},
+		{"a step that ends over it", step, 0.95, true, false}, {"a step for a median", step, 0.5, false, false},
 	} {
 		if got := Overloaded(c.values, 500, c.p); got != c.over {
 			t.Errorf("%s: overloaded %t", c.name, got)

@@ -15,11 +15,12 @@ import (
 // InOrder.
 type Pooled struct {
 	Unit     float64 // values of Gap per unit of the Summary: 1000 turns microseconds into milliseconds
-	Requests int     // expected number of requests, to allocate memory; 0 = unknown
+	Requests int     // number of requests
 
 	sorted Sorted
 	marks  [len(marked)]float64 // the marked percentiles, in the unit of Gap
 	counts [][bins]int32        // by request
+	parts  [sections]Counts     // gaps of successive requests
 	sums   []float64            // sum of gaps by request
 }
 
@@ -48,6 +49,10 @@ func (c *Pooled) Request() {
 func (c *Pooled) Gap(gap int64) { c.Gaps(gap, 1) }
 
 func (c *Pooled) Gaps(gap int64, times int) {
+	part := &c.parts[min(sections-1, (len(c.sums)-1)*sections/max(1, c.Requests))]
+	for range times {
+		part.Add(gap)
+	}
 	x := float64(gap)
 	bin := bins - 1
 	for i, mark := range c.marks {
@@ -70,7 +75,7 @@ func (c *Pooled) Summarize(rng *rand.Rand) *Summary {
 		return nil
 	}
 	sizes := c.sizes()
-	s.order(c.InOrder(), c.sorted, func(i int) bool { return c.reaching(i) >= fewestReaching })
+	s.order(c.InOrder(), func(i int) bool { return c.reaching(i) >= fewestReaching })
 	mean := c.mean(sizes)
 	d := DependenceOf(mean)
 	iv := meanInterval(newBlocks(c.sums, sizes, 1), mean, d, shownConfidence, rng)
@@ -87,7 +92,8 @@ func (c *Pooled) InOrder() *InOrder {
 		means[i] = sum / max(1, sizes[i])
 	}
 	total := floats.Sum(sizes)
-	s := &InOrder{n: len(sizes), ranks: func() []float64 { return ranks(means) }, levels: map[float64]level{}}
+	s := &InOrder{Bounded: true, n: len(sizes), sorted: c.sorted, ranks: func() []float64 { return ranks(means) }, levels: map[float64]level{},
+		section: func(i int) ranked { return c.parts[i].Sorted(c.Unit) }}
 	s.exceedances = func(q float64) ([]float64, float64) {
 		mark := slices.IndexFunc(marked[:], func(p float64) bool { return math.Abs(p-(1-q)) < 1e-9 })
 		// Above the mark, or at it as well: whichever is nearer to the share.

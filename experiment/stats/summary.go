@@ -55,24 +55,28 @@ func Summarize(values []float64) *Summary {
 // SummarizeInOrder is Summarize for values in time order, with the effective sample size and an interval of
 // the mean.
 func SummarizeInOrder(values []float64, rng *rand.Rand) *Summary {
-	sorted := slices.Sorted(slices.Values(values))
-	s := summarize(ascending(sorted))
+	return NewInOrder(values).Summarize(rng)
+}
+
+// Summarize takes one value of each request.
+func (o *InOrder) Summarize(rng *rand.Rand) *Summary {
+	s, values := summarize(o.sorted), o.values
 	if s == nil {
 		return nil
 	}
 	d := DependenceOf(values)
 	s.ESS = d.effective(s.N)
 	s.CI95["mean"] = meanInterval(newBlocks(values, nil, 1), values, d, shownConfidence, rng)
-	s.order(NewInOrder(values), ascending(sorted), func(int) bool { return true })
+	s.order(o, func(int) bool { return true })
 	return s
 }
 
 // order replaces what assumes independent values by what the order of the requests shows. bounded reports
 // whether a shown percentile may have an upper end.
-func (s *Summary) order(requests *InOrder, sorted ranked, bounded func(i int) bool) {
+func (s *Summary) order(requests *InOrder, bounded func(i int) bool) {
 	s.Effective, s.Needed = map[string]float64{}, map[string]int{}
 	for i, q := range shown {
-		iv := requests.interval(sorted, q.p, shownConfidence)
+		iv := requests.Interval(q.p, shownConfidence)
 		if !bounded(i) {
 			iv.Hi = math.Inf(1)
 		}
