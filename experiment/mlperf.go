@@ -37,6 +37,9 @@ func (c *SLO) decodePreset(v any, own map[string]any, bad func(key, problem, hin
 		bad("mlperf", fmt.Sprintf("unknown MLPerf preset %s", workload.Found(v)), "write one of "+strings.Join(slices.Sorted(maps.Keys(mlperf)), " "))
 		return
 	}
+	if _, stated := own["confidence"]; !stated {
+		c.Confidence = 0.99 // LoadGen's
+	}
 	for _, key := range slices.Sorted(maps.Keys(limits)) {
 		if _, stated := own[key]; stated {
 			continue

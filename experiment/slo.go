@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,7 +14,14 @@ import (
 type SLO struct {
 	Limits []Limit `json:"limits,omitempty"`
 	Each   []Limit `json:"each,omitempty"` // limits of a single request, for goodput
+	// Confidence of the intervals that decide; 0 = DefaultConfidence, and 0.99 of MLPerf's limits.
+	Confidence float64 `json:"confidence,omitempty"`
 }
+
+const DefaultConfidence = 0.95
+
+// At is the confidence of a verdict.
+func (c SLO) At() float64 { return cmp.Or(c.Confidence, DefaultConfidence) }
 
 // Limit is one line of an SLO.
 type Limit struct {
@@ -93,10 +101,23 @@ func (c *SLO) DecodeTOML(v any, bad func(key, problem, hint string)) {
 			c.decodePreset(table[key], table, bad)
 			continue
 		}
+		if key == "confidence" {
+			c.decodeConfidence(table[key], bad)
+			continue
+		}
 		if l, ok := parseLimit(key, table[key], func(p, h string) { bad(key, p, h) }); ok {
 			c.Limits = append(c.Limits, l)
 		}
 	}
+}
+
+func (c *SLO) decodeConfidence(v any, bad func(key, problem, hint string)) {
+	x, ok := v.(float64)
+	if !ok || x < 0.5 || x > 0.9999 {
+		bad("confidence", fmt.Sprintf("confidence must be a number from 0.5 to 0.9999, not %s", workload.Found(v)), "write confidence = 0.95, or leave it out")
+		return
+	}
+	c.Confidence = x
 }
 
 func (c *SLO) decodeEach(v any, bad func(key, problem, hint string)) {

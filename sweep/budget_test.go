@@ -52,11 +52,11 @@ func TestBudget(t *testing.T) {
 	d := directory{result.Dir}
 	short, _ := d.row("a,concurrency=1-r1")
 	long, _ := d.row("a,concurrency=1-r2")
-	if long.Spec.Added != 1 || long.Spec.Requests != 113 { // (60 + 30) × 1.25
+	if long.Spec.Added != 1 || long.Spec.Requests != 90 { // (60 + 12) × 1.25
 		t.Errorf("repeat %d has %d requests", long.Spec.Added, long.Spec.Requests)
 	}
 	alone, need := verdict.OfRows(short)
-	if both, _ := verdict.OfRows(short, long); alone != "UNDECIDED" || need != 30 || both != "PASS" {
+	if both, _ := verdict.OfRows(short, long); alone != "UNDECIDED" || need != 12 || both != "PASS" {
 		t.Errorf("%s needs %d, with its longer repeat %s", alone, need, both)
 	}
 }
@@ -75,7 +75,7 @@ func TestBudgetResume(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := manifestOf(t, result.Dir)
-	if len(first.Budget.Open) == 0 || first.Budget.Open[0].Need != 30 {
+	if len(first.Budget.Open) == 0 || first.Budget.Open[0].Need != 12 {
 		t.Errorf("open after the interruption: %+v", first.Budget.Open)
 	}
 	complete(t, base, open, Options{Resume: result.Dir})

@@ -25,7 +25,7 @@ func (w world) addRequests(run *compare.Run) {
 		row := &run.Rows[i]
 		slow := row.Summary.TPOT.P50 / median[tpot]
 		records[row.ID] = w.requests(row.Summary.TTFT.P50/median[ttft], slow)
-		row.Summary = record.Summarize(records[row.ID], record.Window{EndUs: windowUs}, true, nil, 1)
+		row.Summary = record.Summarize(records[row.ID], record.Window{EndUs: windowUs}, record.Mode{Streams: true}, nil, 1)
 	}
 	run.Records = func(row *record.Row) ([]*record.Record, error) { return records[row.ID], nil }
 }

@@ -186,7 +186,7 @@ func holdShares(t *testing.T, row *record.Row, records []*record.Record, workers
 	if len(row.Workers) != workers {
 		t.Fatalf("%s has %d workers, want %d", row.ID, len(row.Workers), workers)
 	}
-	again := record.Summarize(records, row.Window, true, nil, 0)
+	again := record.Summarize(records, row.Window, record.Mode{Streams: true}, nil, 0)
 	if again.TTFT.P99 != row.Summary.TTFT.P99 || again.TPOT.P50 != row.Summary.TPOT.P50 || again.Throughput.OutputTokensPerS != row.Summary.Throughput.OutputTokensPerS {
 		t.Errorf("%s: TTFT p99 %v, of the records %v", row.ID, row.Summary.TTFT.P99, again.TTFT.P99)
 	}

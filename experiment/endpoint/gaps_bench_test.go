@@ -127,7 +127,7 @@ func BenchmarkSummarize(b *testing.B) {
 	records := newStreamed(1000, 0.1).measured(1000)
 	b.ReportAllocs()
 	for b.Loop() {
-		record.Summarize(records, record.Window{EndUs: 11_000_000}, true, nil, 1)
+		record.Summarize(records, record.Window{EndUs: 11_000_000}, record.Mode{Streams: true}, nil, 1)
 	}
 	perGap(b, 1_000_000)
 }

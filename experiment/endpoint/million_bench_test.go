@@ -16,7 +16,7 @@ func BenchmarkMillionRequests(b *testing.B) {
 	resetPeak()
 	b.ResetTimer()
 	for b.Loop() {
-		s := record.Summarize(records, record.Window{EndUs: int64(requests)*1000 + 1}, true, nil, 1)
+		s := record.Summarize(records, record.Window{EndUs: int64(requests)*1000 + 1}, record.Mode{Streams: true}, nil, 1)
 		if s.ITL.N != requests*gaps || len(s.ITL.CI95) != 6 {
 			b.Fatalf("%+v", s.ITL)
 		}

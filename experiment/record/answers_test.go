@@ -25,7 +25,7 @@ func TestAnswers(t *testing.T) {
 	rs = add(rs, 5, Record{Phase: PhaseWindow, Outcome: "timeout"})
 	rs = add(rs, 5, Record{Phase: PhaseWindow, Outcome: "ok", Invalid: "forced"})
 	rs = add(rs, 5, Record{Phase: PhaseWindow, Outcome: "ok"})
-	a := Summarize(rs, Window{EndUs: 1e6}, true, nil, 0).Answers
+	a := Summarize(rs, Window{EndUs: 1e6}, Mode{Streams: true}, nil, 0).Answers
 	if a == nil || a.Valid == nil || a.Correct != nil {
 		t.Fatalf("%+v", a)
 	}
@@ -41,16 +41,16 @@ func TestAnswers(t *testing.T) {
 	for _, prompt := range []string{"a", "b", "c", "d"} { // each prompt 25 times, always the same answer
 		rs = add(rs, 25, Record{Phase: PhaseWindow, Outcome: "ok", PromptHash: prompt, Correct: new(prompt != "d")})
 	}
-	c := Summarize(rs, Window{EndUs: 1e6}, true, nil, 0).Answers.Correct
+	c := Summarize(rs, Window{EndUs: 1e6}, Mode{Streams: true}, nil, 0).Answers.Correct
 	if c.Checked != 100 || c.Share != 0.75 || c.Effective > 4 || c.CI95.Lo > 0.25 {
 		t.Errorf("%+v", c)
 	}
 	rs = add(nil, 6, Record{Phase: PhaseWindow, Outcome: "ok", PromptHash: "a", Valid: new(true)}) // of two prompts
 	rs = add(rs, 6, Record{Phase: PhaseWindow, Outcome: "ok", PromptHash: "b", Valid: new(false)})
-	if v := Summarize(rs, Window{EndUs: 1e6}, true, nil, 0).Answers.Valid; v.Effective != 2 || !(v.CI95.Lo > 0.01 && v.CI95.Hi < 0.99) {
+	if v := Summarize(rs, Window{EndUs: 1e6}, Mode{Streams: true}, nil, 0).Answers.Valid; v.Effective != 2 || !(v.CI95.Lo > 0.01 && v.CI95.Hi < 0.99) {
 		t.Errorf("%+v", v)
 	}
-	if none := Summarize(add(nil, 3, Record{Phase: PhaseWindow, Outcome: "ok"}), Window{EndUs: 1e6}, true, nil, 0).Answers; none != nil {
+	if none := Summarize(add(nil, 3, Record{Phase: PhaseWindow, Outcome: "ok"}), Window{EndUs: 1e6}, Mode{Streams: true}, nil, 0).Answers; none != nil {
 		t.Errorf("%+v of answers that were not checked", none)
 	}
 }

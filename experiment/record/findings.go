@@ -10,16 +10,24 @@ import (
 )
 
 type Verdict struct {
-	Metric   string   `json:"metric"` // as in the matrix: ttft_p95, error_rate, min_output_tokens_per_s
-	Class    string   `json:"class,omitempty"`
-	Limit    float64  `json:"limit"`
-	Unit     string   `json:"unit"`                // ms, share, 1/s, tokens/s, usd
-	Value    *float64 `json:"value"`               // null = +∞ (too many failed requests), or not measured
-	Verdict  string   `json:"verdict"`             // PASS, FAIL, UNDECIDED
-	Need     int      `json:"need"`                // further requests for a decision; 0 = decided, or more would not help
-	Why      string   `json:"why"`                 // one line of text
-	Observed int      `json:"observed"`            // number of requests
-	OpenedBy []string `json:"opened_by,omitempty"` // codes of the findings without whose effects the limit, or more requests for it, would have a verdict
+	Metric  string   `json:"metric"` // as in the matrix: ttft_p95, error_rate, min_output_tokens_per_s
+	Class   string   `json:"class,omitempty"`
+	Limit   float64  `json:"limit"`
+	Unit    string   `json:"unit"`    // ms, share, 1/s, tokens/s, usd
+	Value   *float64 `json:"value"`   // null = +∞ (too many failed requests), or not measured
+	Verdict string   `json:"verdict"` // PASS, FAIL, UNDECIDED
+	// Interval of the value as measured, at Confidence; absent = none. PASS: all of it is within the limit; FAIL: it is
+	// beyond it.
+	Interval   *stats.Interval `json:"interval,omitempty"`
+	Confidence float64         `json:"confidence,omitempty"`
+	// Disturbed is the interval that the effects of the findings leave possible; absent = as measured.
+	Disturbed *stats.Interval `json:"interval_disturbed,omitempty"`
+	Within    *float64        `json:"p_pass,omitempty"`    // probability that the limit is met; absent = decided, or unknown
+	Need      int             `json:"need"`                // further requests for a decision; 0 = decided, or more would not help
+	NeedS     float64         `json:"need_s,omitempty"`    // the same at this load, s
+	Why       string          `json:"why"`                 // one line of text
+	Observed  int             `json:"observed"`            // number of requests
+	OpenedBy  []string        `json:"opened_by,omitempty"` // codes of the findings without whose effects the limit, or more requests for it, would have a verdict
 	// Effective is the number of independent requests that these are worth for the verdict; 0 = not a percentile.
 	Effective float64 `json:"effective,omitempty"`
 	// Counts of a probe of a search, for its answer; absent = another row, or the limit is on no share of the requests.

@@ -75,6 +75,7 @@ type latencies struct {
 	ordered []*Record
 	rng     *rand.Rand
 	room    []float64 // memory of the last sample
+	mode    Mode
 }
 
 const UsPerMs = 1e3
@@ -82,7 +83,8 @@ const UsPerMs = 1e3
 // Seed of the resampling for intervals: constant, so that the same records give the same intervals.
 const Seed = 0x62656e6368
 
-func (l *latencies) summarize(s *Summary, stream bool) {
+func (l *latencies) summarize(s *Summary) {
+	stream := l.mode.Streams
 	s.Reasoning, s.Speculation = reasoningOf(l.ordered), speculationOf(l.ordered)
 	fields := s.latencies()
 	for _, metric := range experiment.Latencies { // in a fixed order: the intervals share one random stream
@@ -93,22 +95,42 @@ func (l *latencies) summarize(s *Summary, stream bool) {
 			s.ITL, s.ITLRequests = l.gaps()
 			s.TokensPerEvent = l.tokensPerEvent()
 		default:
-			*fields[metric] = l.of(metric, stream)
+			*fields[metric] = l.of(metric)
 		}
 	}
 }
 
-func (l *latencies) of(metric string, stream bool) *stats.Summary {
+func (l *latencies) of(metric string) *stats.Summary {
 	l.room = slices.Grow(l.room[:0], len(l.ordered))
 	for _, r := range l.ordered {
-		if ms, ok := r.Latency(metric, stream); ok {
+		if ms, ok := r.Latency(metric, l.mode.Streams); ok {
 			l.room = append(l.room, ms)
 		}
 	}
 	if l.atOnce() {
 		return stats.Summarize(l.room)
 	}
-	return stats.SummarizeInOrder(l.room, l.rng)
+	order := stats.NewInOrder(l.room)
+	if order.Bounded = l.mode.Closed || metric == "tpot"; !order.Bounded {
+		order.InFlight = InFlight(l.ordered)
+	}
+	return order.Summarize(l.rng)
+}
+
+// InFlight is the mean number of these requests, by arrival, in the server: by Little's law.
+func InFlight(ordered []*Record) float64 {
+	stay := 0.0
+	for _, r := range ordered {
+		if ms, ok := r.Latency("e2e_from_send", true); ok {
+			stay += ms * UsPerMs
+		}
+	}
+	if n := len(ordered); n > 1 {
+		if span := float64(ordered[n-1].Arrival.Us() - ordered[0].Arrival.Us()); span > 0 {
+			return stay / span
+		}
+	}
+	return 0
 }
 
 func (l *latencies) atOnce() bool {

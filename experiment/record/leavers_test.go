@@ -55,7 +55,7 @@ func TestNobodyLeft(t *testing.T) {
 func TestSummaryWithoutLeavers(t *testing.T) {
 	records, _ := rowOfLeavers(0)
 	records[1].Outcome = "status"
-	s := Summarize(records, Window{EndUs: 300e6}, true, nil, 0)
+	s := Summarize(records, Window{EndUs: 300e6}, Mode{Streams: true}, nil, 0)
 	if q := s.Requests; q.Planned != 200 || q.Left != 100 || q.Failed != 1 || q.Completed != 99 || s.FailedShare() != 0.01 || len(q.Errors) != 1 {
 		t.Errorf("%+v, error rate %v", q, s.FailedShare())
 	}

@@ -32,7 +32,7 @@ func TestReasoning(t *testing.T) {
 		timed(3, 1000, 2000, 3000).thinks(3, Micros{}),
 		timed(103, 9000, 10_000, 11_000).thinks(100, At(9000)),
 	}
-	s := Summarize(records, Window{EndUs: 1e6}, true, nil, 0)
+	s := Summarize(records, Window{EndUs: 1e6}, Mode{Streams: true}, nil, 0)
 	r := s.Reasoning
 	if r == nil || r.Requests != 4 || r.Unanswered != 1 || r.Estimated || r.Tokens.Mean != 27.5 || r.AnswerTokens.Mean != 1.5 || r.TimeMs.N != 2 || r.TimeMs.Mean != 3.5 {
 		t.Errorf("%+v", r)
@@ -43,11 +43,11 @@ func TestReasoning(t *testing.T) {
 	if ms, ok := records[4].Latency("tpot", true); !ok || ms != 1 {
 		t.Errorf("tpot of an answer whose reasoning is not streamed: %v, %v", ms, ok)
 	}
-	plain := Summarize(records[2:3], Window{EndUs: 1e6}, true, nil, 0)
+	plain := Summarize(records[2:3], Window{EndUs: 1e6}, Mode{Streams: true}, nil, 0)
 	if plain.TTFO != nil || plain.Reasoning != nil || plain.Latency("ttfo") != plain.TTFT {
 		t.Errorf("without reasoning: %+v", plain.TTFO)
 	}
-	if only := Summarize(records[3:4], Window{EndUs: 1e6}, true, nil, 0); only.Latency("ttfo") != nil {
+	if only := Summarize(records[3:4], Window{EndUs: 1e6}, Mode{Streams: true}, nil, 0); only.Latency("ttfo") != nil {
 		t.Error("reasoning alone has a first answer token")
 	}
 }
@@ -62,7 +62,7 @@ func TestSpeculation(t *testing.T) {
 		return r
 	}
 	records := []*Record{drafted(timed(21, 1, 2), 8, 24, 12), drafted(timed(11, 1, 2), 2, 6, 3), timed(9, 1, 2)}
-	s := Summarize(records, Window{EndUs: 1e6}, true, nil, 0).Speculation
+	s := Summarize(records, Window{EndUs: 1e6}, Mode{Streams: true}, nil, 0).Speculation
 	// 15 of 30 are accepted, in 10 drafts; 30 tokens behind the first ones take 15 steps.
 	if s == nil || s.Requests != 2 || *s.AcceptanceRate != 0.5 || *s.AcceptanceLength != 2.5 || *s.TokensPerStep != 2 || *s.DraftedPerStep != 2 {
 		t.Fatalf("%+v", s)
@@ -70,7 +70,7 @@ func TestSpeculation(t *testing.T) {
 	if iv := s.LengthCI95; math.Abs(iv.Lo-(1+3*s.RateCI95.Lo)) > 1e-9 || !(iv.Lo < 2.5 && iv.Hi > 2.5) {
 		t.Errorf("%+v of %+v", iv, s.RateCI95)
 	}
-	if s := Summarize([]*Record{drafted(timed(21, 1, 2), 0, 24, 12)}, Window{EndUs: 1e6}, true, nil, 0).Speculation; s.AcceptanceLength != nil || s.Drafts != nil || *s.TokensPerStep != 2.5 {
+	if s := Summarize([]*Record{drafted(timed(21, 1, 2), 0, 24, 12)}, Window{EndUs: 1e6}, Mode{Streams: true}, nil, 0).Speculation; s.AcceptanceLength != nil || s.Drafts != nil || *s.TokensPerStep != 2.5 {
 		t.Errorf("without steps: %+v", s)
 	}
 	sum := Summary{Requests: Requests{Completed: 10}}

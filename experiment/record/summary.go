@@ -102,7 +102,13 @@ type Lengths struct {
 	OutputOff       int            `json:"output_off"`
 }
 
-func Summarize(records []*Record, w Window, stream bool, each []experiment.Limit, gpus int) Summary {
+// Mode is how a row sent its requests, where that decides what its figures mean.
+type Mode struct {
+	Streams bool // answers come token by token
+	Closed  bool // a closed loop: no queue without a bound
+}
+
+func Summarize(records []*Record, w Window, mode Mode, each []experiment.Limit, gpus int) Summary {
 	s := Summary{DurationS: w.Seconds()}
 	s.Requests.Errors = map[string]int{}
 	for _, r := range records {
@@ -119,11 +125,11 @@ func Summarize(records []*Record, w Window, stream bool, each []experiment.Limit
 	if n := s.Requests.Stayed(); n > 0 {
 		s.ErrorRate = new(float64(s.Requests.Failed) / float64(n))
 	}
-	l := latencies{ordered: CompletedByArrival(records), rng: rand.New(rand.NewPCG(Seed, 0))}
-	l.summarize(&s, stream)
+	l := latencies{ordered: CompletedByArrival(records), rng: rand.New(rand.NewPCG(Seed, 0)), mode: mode}
+	l.summarize(&s)
 	s.Throughput = throughputOf(records, w, gpus)
 	s.Concurrency = ConcurrencyOf(records, w)
-	s.Goodput = goodputOf(records, w, stream, each)
+	s.Goodput = goodputOf(records, w, mode.Streams, each)
 	s.Answers = answersOf(l.ordered)
 	return s
 }

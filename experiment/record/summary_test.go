@@ -50,7 +50,7 @@ func TestSummarizeAgainstNumpy(t *testing.T) {
 					each = append(each, experiment.Limit{Key: m, Metric: m, Value: ms, Unit: "ms"})
 				}
 			}
-			s := Summarize(records, c.Window, c.Stream, each, c.GPUs)
+			s := Summarize(records, c.Window, Mode{Streams: c.Stream}, each, c.GPUs)
 			sameJSON(t, "summary", c.Summary, asJSON(t, s))
 		})
 	}
@@ -187,7 +187,7 @@ func TestFailuresNeverAddToPercentiles(t *testing.T) {
 			r.Outcome = rapid.SampledFrom(outcomes).Draw(t, "outcome")
 			all = append(all, r)
 		}
-		without, with := Summarize(good, w, true, nil, 0), Summarize(all, w, true, nil, 0)
+		without, with := Summarize(good, w, Mode{Streams: true}, nil, 0), Summarize(all, w, Mode{Streams: true}, nil, 0)
 		if with.Requests.Planned != len(all) || with.Requests.Failed != len(all)-len(good) || with.Requests.Completed != len(good) {
 			t.Fatalf("counts %+v", with.Requests)
 		}
@@ -200,7 +200,7 @@ func TestFailuresNeverAddToPercentiles(t *testing.T) {
 
 func TestSummaryOfAnUnstreamedRow(t *testing.T) {
 	r := answered(0, 1000, 2000)
-	s := Summarize([]*Record{r}, Window{EndUs: 1_000_000}, false, []experiment.Limit{{Key: "e2e", Metric: "e2e", Value: 2, Unit: "ms"}}, 0)
+	s := Summarize([]*Record{r}, Window{EndUs: 1_000_000}, Mode{}, []experiment.Limit{{Key: "e2e", Metric: "e2e", Value: 2, Unit: "ms"}}, 0)
 	if s.TTFT != nil || s.TTFTFromSend != nil || s.TTFE != nil || s.TPOT != nil || s.ITL != nil || s.TokensPerEvent != 0 || s.ITLRequests != 0 {
 		t.Errorf("metrics of tokens in an unstreamed row: %+v", s)
 	}
@@ -249,11 +249,11 @@ func TestGoodputOfUnknownTokenTimes(t *testing.T) {
 }
 
 func TestSummaryOfAnEmptyWindow(t *testing.T) {
-	s := Summarize([]*Record{answered(0, 5)}, Window{StartUs: 7, EndUs: 7}, true, nil, 4)
+	s := Summarize([]*Record{answered(0, 5)}, Window{StartUs: 7, EndUs: 7}, Mode{Streams: true}, nil, 4)
 	if s.DurationS != 0 || s.Throughput != (Throughput{}) || s.Concurrency != (Concurrency{}) {
 		t.Errorf("%+v", s)
 	}
-	if b := fmt.Sprint(asJSON(t, Summarize(nil, Window{}, true, nil, 0))["ttft_ms"]); b != "<nil>" {
+	if b := fmt.Sprint(asJSON(t, Summarize(nil, Window{}, Mode{Streams: true}, nil, 0))["ttft_ms"]); b != "<nil>" {
 		t.Errorf("ttft of nothing is %s", b)
 	}
 }

@@ -52,7 +52,7 @@ func TestAnswerFindings(t *testing.T) {
 			c.marks(e)
 			if class != "" {
 				e.Spec.Answers, e.Spec.Mix = nil, []workload.Class{{Name: class, Weight: 1, Answers: c.limits}}
-				e.Classes = map[string]record.Summary{class: record.Summarize(e.Records, e.Window, true, nil, 0)}
+				e.Classes = map[string]record.Summary{class: record.Summarize(e.Records, e.Window, record.Mode{Streams: true}, nil, 0)}
 			}
 			e.checked()
 			if c.code == "" {

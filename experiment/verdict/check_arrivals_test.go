@@ -110,7 +110,7 @@ func TestBunchedArrivals(t *testing.T) {
 		wait := (tick - at%tick) % tick
 		r.Sent, late = r.Sent.Add(wait), max(late, wait)
 	}
-	e.Arrivals, e.Summary = e.observeArrivals(), record.Summarize(e.Records, e.Window, true, nil, 0)
+	e.Arrivals, e.Summary = e.observeArrivals(), record.Summarize(e.Records, e.Window, record.Mode{Streams: true}, nil, 0)
 	f := checkArrivals(e)
 	if f.severity != record.Caution || !strings.Contains(f.problem, "ms late: the distribution of the gaps differs") {
 		t.Fatalf("%s: %s", f.severity, f.problem)

@@ -29,6 +29,17 @@ func Deciding(rows ...*record.Row) (v record.Verdict, ok bool) {
 	return v, ok
 }
 
+// NeedText is what decides a limit: "needs 90 s more at this load"; empty if nothing is known to.
+func NeedText(v *record.Verdict) string {
+	switch {
+	case v.Need <= 0:
+		return ""
+	case v.NeedS > 0:
+		return "needs " + unit.Format(v.NeedS, "s") + " more at this load"
+	}
+	return "needs " + unit.Count(v.Need) + " more requests"
+}
+
 func excess(v record.Verdict) float64 {
 	switch {
 	case v.Value == nil:
@@ -49,8 +60,13 @@ func ShortReason(v record.Verdict) string {
 		return strings.TrimSpace(MissText(&v) + " " + after)
 	case v.Verdict == string(stats.Fail):
 		return MissText(&v)
-	case v.Need > 0:
-		return LimitName(v.Metric, v.Class) + " needs " + unit.Count(v.Need) + " more"
 	}
-	return LimitName(v.Metric, v.Class) + " undecided"
+	name, lean, need := LimitName(v.Metric, v.Class), Lean(&v), NeedText(&v)
+	switch {
+	case lean != "" && need != "":
+		return name + " " + lean + ", " + need
+	case lean == "" && need == "":
+		return name + " undecided"
+	}
+	return name + " " + lean + need
 }

@@ -23,8 +23,8 @@ func TestDeciding(t *testing.T) {
 	}{
 		{[][]record.Verdict{{}}, ""},
 		{[][]record.Verdict{{pass}, {pass}}, ""},
-		{[][]record.Verdict{{pass, thin}}, "TTFT p95 (class chat) needs 41 more"},
-		{[][]record.Verdict{{thin, thinner}, {open}}, "TTFT p99 needs 1,258 more"},
+		{[][]record.Verdict{{pass, thin}}, "TTFT p95 (class chat) needs 41 more requests"},
+		{[][]record.Verdict{{thin, thinner}, {open}}, "TTFT p99 needs 1,258 more requests"},
 		{[][]record.Verdict{{pass, open}}, "TPOT p50 undecided"},
 		{[][]record.Verdict{{thinner}, {over}}, "TTFT p95 579 ms > 250 ms"},
 		{[][]record.Verdict{{over, under}}, "output tok/s 10.0 < 1000"},

@@ -161,7 +161,7 @@ func TestEffects(t *testing.T) {
 		for _, r := range e.Records { // a first event with the first token
 			r.FirstEvent = r.First
 		}
-		e.Summary = record.Summarize(e.Records, e.Window, true, nil, 0)
+		e.Summary = record.Summarize(e.Records, e.Window, record.Mode{Streams: true}, nil, 0)
 		c.change(e)
 		var got []string
 		only(c.code, func(code string) { got = e.checked().effectsOf(code) })

@@ -65,6 +65,9 @@ func (d *end) apply(x effect) {
 	}
 }
 
+// asMeasured is the end that no finding moves.
+var asMeasured = &end{factor: 1}
+
 func (d *end) untouched() bool { return len(d.causes) == 0 }
 
 func (d *end) value(r *record.Record, x float64) float64 {
@@ -81,11 +84,11 @@ func (d *end) value(r *record.Record, x float64) float64 {
 	return x*factor + moved
 }
 
-// values are the values of requests at this end; nil if no finding moves it. Values that can be anything are −∞ at
+// values are the values of requests at this end. Values that can be anything are −∞ at
 // the low end, the largest first, and +∞ at the high end, the smallest first: the worst case for any percentile.
 func (d *end) values(requests []*record.Record, values []float64) []float64 {
 	if d.untouched() {
-		return nil
+		return values
 	}
 	out := make([]float64, len(values))
 	for i, x := range values {
@@ -117,34 +120,6 @@ func (d *end) free(values []float64) []int {
 		return 1
 	})
 	return finite[:min(d.requests, len(finite))]
-}
-
-// gapShares are the shares of each request's gaps over the limit in ms at this end; nil if no finding moves it.
-func (d *end) gapShares(requests []*record.Record, limit float64) []float64 {
-	if d.untouched() {
-		return nil
-	}
-	out := make([]float64, len(requests))
-	for i, r := range requests {
-		if !r.OK() {
-			out[i] = math.Inf(1) // not free
-			continue
-		}
-		over := 0
-		for us := range r.Gaps.All() {
-			if d.value(r, float64(us)/record.UsPerMs) > limit {
-				over++
-			}
-		}
-		out[i] = float64(over) / float64(max(1, r.Gaps.Len()))
-	}
-	for _, i := range d.free(out) {
-		out[i] = max(0, d.add)
-	}
-	for i := range out {
-		out[i] = min(1, out[i])
-	}
-	return out
 }
 
 func (d *end) figure(x float64) float64 {

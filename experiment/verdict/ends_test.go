@@ -37,7 +37,7 @@ func TestEnds(t *testing.T) {
 		name      string
 		x         record.Effect
 		exact     bool
-		low, high []float64 // nil: that end does not move
+		low, high []float64 // nil: as measured
 	}{
 		{"ms, inflated", record.Effect{Direction: record.Inflated, Bound: bound(15), Unit: record.UnitMs}, false, []float64{0, 5, 15, inf, 35, 45, 55, 65, 75, 85}, nil},
 		{"ms, lowered", record.Effect{Direction: record.Lowered, Bound: bound(5), Unit: record.UnitMs}, false, nil, []float64{15, 25, 35, inf, 55, 65, 75, 85, 95, 105}},
@@ -55,10 +55,16 @@ func TestEnds(t *testing.T) {
 	} {
 		e, requests, values := disturbed(c.x, c.exact)
 		low, high := e.endsOf("ttft")
-		if got := low.values(requests, values); !slices.Equal(got, c.low) {
+		moved := func(want []float64) []float64 {
+			if want == nil {
+				return measured
+			}
+			return want
+		}
+		if got := low.values(requests, values); !slices.Equal(got, moved(c.low)) {
 			t.Errorf("%s: low %v, want %v", c.name, got, c.low)
 		}
-		if got := high.values(requests, values); !slices.Equal(got, c.high) {
+		if got := high.values(requests, values); !slices.Equal(got, moved(c.high)) {
 			t.Errorf("%s: high %v, want %v", c.name, got, c.high)
 		}
 		if (len(low.causes) > 0) != (c.low != nil) || (len(high.causes) > 0) != (c.high != nil) {
@@ -102,7 +108,7 @@ func TestEndsContainTheTruth(t *testing.T) {
 			measured[i] += 1e4
 		}
 		low, high := e.endsOf("ttft")
-		if high.values(requests, measured) != nil {
+		if !slices.Equal(high.values(requests, measured), measured) {
 			t.Fatal("inflated values have no higher end")
 		}
 		at := low.values(requests, measured)
@@ -112,37 +118,40 @@ func TestEndsContainTheTruth(t *testing.T) {
 			}
 		}
 		for _, limit := range []float64{1, 30, 100, 300} {
-			over := observed{limit: experiment.Limit{Value: limit}}
-			if few, real := over.count(at), over.count(truth); few > real {
+			over := func(values []float64) (n float64) {
+				for _, x := range values {
+					if x > limit {
+						n++
+					}
+				}
+				return n
+			}
+			if few, real := over(at), over(truth); few > real {
 				t.Fatalf("%g over %g ms at the low end, %g in truth", few, limit, real)
 			}
 		}
 	}
 }
 
-func TestGapSharesAtTheEnds(t *testing.T) {
+func TestGapsAtTheEnds(t *testing.T) {
 	r := func(outcome string, gaps ...int64) *record.Record {
-		return &record.Record{Outcome: outcome, Gaps: record.Pack(gaps...)}
+		return &record.Record{Outcome: outcome, Gaps: record.Pack(gaps...), First: record.At(0), Last: record.At(20_000)}
 	}
 	requests := []*record.Record{r("ok", 10_000, 30_000), r("ok", 10_000, 10_000), r("timeout")}
 	e := &Measured{Row: &record.Row{}}
+	over := func(d end) float64 {
+		return e.observe(experiment.Limit{Metric: "itl", Stat: "p95", Value: 20}, requests, &d).over
+	}
 	e.effects = inMs(record.Unknown, 15, []string{"itl"})
 	e.effects[0].cause = "client_cpu: stolen"
 	low, high := e.endsOf("itl")
-	if got := low.gapShares(requests, 20); !slices.Equal(got, []float64{0, 0, 1}) {
-		t.Errorf("low %v", got)
-	}
-	if got := high.gapShares(requests, 20); !slices.Equal(got, []float64{1, 1, 1}) {
-		t.Errorf("high %v", got)
+	if over(*asMeasured) != 1.5 || over(low) != 1 || over(high) != 3 { // the failed request has two gaps, of six
+		t.Errorf("measured %v, low %v, high %v", over(*asMeasured), over(low), over(high))
 	}
 	e.effects = onRequests(record.Unknown, 1, []string{"itl"})
 	e.effects[0].cause = "network: lost"
-	low, high = e.endsOf("itl")
-	if got := low.gapShares(requests, 20); !slices.Equal(got, []float64{0, 0, 1}) {
-		t.Errorf("one request, low %v", got)
-	}
-	if got := high.gapShares(requests, 20); !slices.Equal(got, []float64{0.5, 1, 1}) {
-		t.Errorf("one request, high %v", got)
+	if low, high = e.endsOf("itl"); over(low) > 1.5 || over(high) < 2 {
+		t.Errorf("one request: low %v, high %v", over(low), over(high))
 	}
 }
 

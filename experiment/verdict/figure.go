@@ -36,6 +36,7 @@ func (e *Measured) judgeFigure(v *record.Verdict, q question, s *record.Summary,
 	}
 	why := fmt.Sprintf("%s over a window of %s s", unit.Brief(x, 4), unit.Brief(s.DurationS, 3))
 	if iv.Lo < iv.Hi {
+		v.Interval, v.Confidence = &iv, e.Spec.SLO.At()
 		why = fmt.Sprintf("%s %s (%s) over a window of %s s", unit.Brief(x, 4), intervalText(iv), of, unit.Brief(s.DurationS, 3))
 	}
 	decide(v, verdict(iv), why)
@@ -68,11 +69,11 @@ func (e *Measured) figureInterval(q question, x float64) (iv stats.Interval, of 
 	}
 	tenths := e.inParts(q, 10)
 	byTenths, limit := scaled(slices.Min(tenths), slices.Max(tenths)), q.limit.Value
-	by := stats.MeanInterval(perS, confidence, rand.New(rand.NewPCG(record.Seed, 3)))
+	by := stats.MeanInterval(perS, e.Spec.SLO.At(), rand.New(rand.NewPCG(record.Seed, 3)))
 	if math.IsInf(by.Hi, 1) && (byTenths.Hi <= limit/2 || byTenths.Lo > 2*limit) {
 		return byTenths, "by tenths"
 	}
-	return scaled(by.Lo, by.Hi), unit.Brief(100*confidence, 4) + " %"
+	return scaled(by.Lo, by.Hi), unit.Brief(100*e.Spec.SLO.At(), 4) + " %"
 }
 
 func (e *Measured) inParts(q question, parts int) []float64 {

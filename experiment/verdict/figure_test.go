@@ -24,7 +24,7 @@ func TestFiguresOfTenths(t *testing.T) {
 	usd := 2.5
 	target := experiment.Target{GPUs: 1, GPUHourUSD: &usd}
 	w := record.Window{EndUs: n * length}
-	s := record.Summarize(records, w, true, nil, 1)
+	s := record.Summarize(records, w, record.Mode{Streams: true}, nil, 1)
 	e := Measured{Row: &record.Row{Window: w}, Records: records}
 	e.Spec.Concurrency = 1
 	judge := func(limit string) record.Verdict {

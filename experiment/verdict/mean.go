@@ -26,7 +26,7 @@ func (e *Measured) judgeMean(v *record.Verdict, o *observed, confidence float64)
 		return stats.MeanInterval(values, confidence, rand.New(rand.NewPCG(record.Seed, 2)))
 	}
 	n, mean, iv := len(o.values), stat.Mean(o.values, nil), interval(o.values)
-	v.Value, v.Observed = &mean, n
+	v.Value, v.Observed, v.Interval = &mean, n, &iv
 	decide(v, against(iv, l.Value), fmt.Sprintf("mean %s ms %s (%s %%, n=%d)", unit.Brief(mean, 4), intervalText(iv), unit.Brief(100*confidence, 4), n))
 	low, high := e.endsOf(l.Metric)
 	switch {

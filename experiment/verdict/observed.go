@@ -9,6 +9,7 @@ import (
 	"bench/experiment/stats"
 )
 
+// observed are the values of a limit's metric in the window: as measured, or at an end of what findings leave possible.
 type observed struct {
 	limit      experiment.Limit
 	requests   []*record.Record // that have the metric, or failed
@@ -19,9 +20,6 @@ type observed struct {
 	failed     int     // requests without a value that rank as infinite: failed, or unanswered
 	unanswered int
 	value      *float64 // nil = +∞
-	least      float64  // of all values, or gaps
-	most       float64
-	plain      bool // the order of the requests means nothing: all arrived at once, or each to an idle server
 }
 
 func (o *observed) onlyFailed() bool {
@@ -39,56 +37,53 @@ func (o *observed) missing() string {
 }
 
 func (o *observed) decide(confidence float64) stats.Decision {
-	if o.limit.Metric == "error_rate" || o.plain {
-		return o.decideAt(o.over, confidence)
+	if o.limit.Metric == "error_rate" {
+		return o.order.DecideShare(o.limit.Value, confidence)
 	}
-	return o.order.DecideFar(o.limit.Value, o.least, o.most, o.over, o.p, confidence)
+	return o.order.Decide(o.limit.Value, o.p, confidence)
 }
 
-func (o *observed) decideAt(over, confidence float64) stats.Decision {
-	if !o.plain {
-		return o.order.Decide(over, o.p, confidence)
-	}
-	n := len(o.requests)
-	v, need := stats.Decide(n, int(math.Ceil(over-1e-9)), o.p, confidence)
-	return stats.Decision{Verdict: v, Need: need, Effective: float64(n)}
+func (o *observed) counts(low, high *observed) *stats.Exceedances {
+	n := float64(len(o.requests))
+	return &stats.Exceedances{Over: o.over, Least: min(o.over, low.over), Most: max(o.over, high.over), N: n,
+		Time: o.order.Correlation(o.limit.Value, o.p), Allowed: 1 - o.p}
 }
 
-func (o *observed) standsAt(d *end, v stats.Verdict, confidence float64) bool {
-	if d.untouched() {
-		return true
-	}
-	over := o.overAt(d)
-	return over == o.over || o.decideAt(over, confidence).Verdict == v
-}
-
-func (o *observed) counts(low, high *end) *stats.Exceedances {
-	c := &stats.Exceedances{Over: o.over, Least: o.over, Most: o.over, N: float64(len(o.requests)), Time: 1, Allowed: 1 - o.p}
-	if !o.plain {
-		c.Time = o.order.Correlation(o.limit.Value, o.most, o.p)
-	}
-	if !low.untouched() {
-		c.Least = min(c.Least, o.overAt(low))
-	}
-	if !high.untouched() {
-		c.Most = max(c.Most, o.overAt(high))
-	}
-	return c
-}
-
-func observe(l experiment.Limit, window []*record.Record, stream bool) *observed {
+// observe takes requests in the order of their arrival.
+func (e *Measured) observe(l experiment.Limit, window []*record.Record, at *end) *observed {
 	o := &observed{limit: l, p: 1 - l.Value}
 	if l.Stat != "" {
 		o.p, _ = l.P()
 	}
 	if l.Metric == "itl" {
-		o.observeGaps(window)
+		o.observeGaps(window, at)
+	} else {
+		o.observeValues(window, at, e.Spec.Streams())
+	}
+	if o.order != nil {
+		o.order.Bounded = e.Spec.Rate == 0 || l.Metric == "tpot" || l.Metric == "itl"
+		o.order.Alone = e.Spec.Rate.IsInf() || e.Spec.IsColdStart()
+		if !o.order.Bounded {
+			o.order.InFlight = record.InFlight(window)
+		}
+	}
+	return o
+}
+
+func (o *observed) at(e *Measured, window []*record.Record, d *end) *observed {
+	if d.untouched() {
 		return o
 	}
+	moved := e.observe(o.limit, window, d)
+	moved.order.DependLike(o.order)
+	return moved
+}
+
+func (o *observed) observeValues(window []*record.Record, at *end, stream bool) {
 	for _, r := range window {
-		x, has := r.Latency(l.Metric, stream)
+		x, has := r.Latency(o.limit.Metric, stream)
 		switch {
-		case l.Metric == "error_rate":
+		case o.limit.Metric == "error_rate":
 			x, has = 0, true
 			if !r.OK() {
 				x = 1
@@ -97,7 +92,7 @@ func observe(l experiment.Limit, window []*record.Record, stream bool) *observed
 		case !r.OK():
 			x, has = math.Inf(1), true // time-outs must not improve a percentile
 			o.failed++
-		case l.Metric == "ttfo" && r.Unanswered(): // nor must reasoning that never ends
+		case o.limit.Metric == "ttfo" && r.Unanswered(): // nor must reasoning that never ends
 			x, has = math.Inf(1), true
 			o.failed++
 			o.unanswered++
@@ -107,17 +102,26 @@ func observe(l experiment.Limit, window []*record.Record, stream bool) *observed
 		}
 	}
 	if len(o.values) == 0 {
-		return o
+		return
 	}
-	o.order, o.over = stats.NewInOrder(o.values), o.count(o.values)
-	if l.Metric == "error_rate" {
+	limit := o.limit.Value
+	if o.limit.Metric == "error_rate" {
+		limit = 0.5
+	} else {
+		o.values = at.values(o.requests, o.values)
+	}
+	for _, x := range o.values {
+		if x > limit {
+			o.over++
+		}
+	}
+	o.order = stats.NewInOrder(o.values)
+	if o.limit.Metric == "error_rate" {
 		o.value = new(float64(o.failed) / float64(len(o.values)))
-		return o
+		return
 	}
-	sorted := slices.Sorted(slices.Values(o.values))
-	o.least, o.most = sorted[0], sorted[len(sorted)-1]
-	o.setValue(stats.QuantileWithMissing(sorted[:len(sorted)-o.failed], o.failed, o.p))
-	return o
+	finite := slices.DeleteFunc(slices.Sorted(slices.Values(o.values)), func(x float64) bool { return math.IsInf(x, 1) })
+	o.setValue(stats.QuantileWithMissing(finite, len(o.values)-len(finite), o.p))
 }
 
 func (o *observed) setValue(x float64) {
@@ -126,37 +130,10 @@ func (o *observed) setValue(x float64) {
 	}
 }
 
-func (o *observed) count(values []float64) (over float64) {
-	limit := o.limit.Value
-	if o.limit.Metric == "error_rate" {
-		limit = 0.5
-	}
-	for _, x := range values {
-		if x > limit {
-			over++
-		}
-	}
-	return over
-}
-
-func (o *observed) overAt(d *end) float64 {
-	if o.limit.Metric != "itl" {
-		return o.count(d.values(o.requests, o.values))
-	}
-	over, gaps, finite := 0.0, 0, 0
-	for i, share := range d.gapShares(o.requests, o.limit.Value) {
-		if r := o.requests[i]; r.OK() {
-			over, gaps, finite = over+share*float64(r.Gaps.Len()), gaps+r.Gaps.Len(), finite+1
-		}
-	}
-	return over*float64(finite)/float64(max(1, gaps)) + float64(o.failed)
-}
-
 // observeGaps counts in requests: the gaps of one depend on each other. A failed one has the mean number of gaps.
-func (o *observed) observeGaps(window []*record.Record) {
-	var gaps stats.Counts
-	over := 0
-	o.least = math.Inf(1)
+func (o *observed) observeGaps(window []*record.Record, at *end) {
+	var means []float64
+	gapsOf := 0
 	for _, r := range window {
 		if r.OK() && r.Gaps.Len() == 0 {
 			continue
@@ -164,43 +141,53 @@ func (o *observed) observeGaps(window []*record.Record) {
 		o.requests = append(o.requests, r)
 		if !r.OK() {
 			o.failed++
-			o.most = math.Inf(1)
+			means = append(means, math.Inf(1))
 			continue
 		}
-		for us := range r.Gaps.All() {
-			gaps.Add(us)
-			ms := float64(us) / record.UsPerMs
-			o.least, o.most = min(o.least, ms), max(o.most, ms)
-			if ms > o.limit.Value {
-				over++
+		gapsOf += r.Gaps.Len()
+		means = append(means, float64(r.Last.Us()-r.First.Us())/float64(r.Gaps.Len()))
+	}
+	if len(o.requests) == 0 {
+		return
+	}
+	free := at.values(o.requests, means) // infinite: all gaps can be anything
+	each := max(1, gapsOf/max(1, len(o.requests)-o.failed))
+	gaps := func(i int, yield func(us int64, times int)) {
+		r := o.requests[i]
+		switch {
+		case !r.OK():
+			yield(math.MaxInt64, each)
+		case math.IsInf(free[i], 1):
+			yield(math.MaxInt64, r.Gaps.Len())
+		case math.IsInf(free[i], -1):
+			yield(0, r.Gaps.Len())
+		default:
+			for us := range r.Gaps.All() {
+				yield(int64(math.Round(at.value(r, float64(us)/record.UsPerMs)*record.UsPerMs)), 1)
 			}
 		}
 	}
-	finite := len(o.requests) - o.failed
-	if finite == 0 {
-		o.order, o.over = stats.NewInOrder(slices.Repeat([]float64{math.Inf(1)}, o.failed)), float64(o.failed)
-		if o.failed == 0 {
-			o.order = nil
-		}
-		return
+	var all stats.Counts
+	over, total := 0, 0
+	for i := range o.requests {
+		gaps(i, func(us int64, times int) {
+			total += times
+			if float64(us)/record.UsPerMs > o.limit.Value {
+				over += times
+			}
+			for range times {
+				all.Add(us)
+			}
+		})
 	}
-	each := max(1, gaps.N()/finite)
-	o.over = float64(over)*float64(finite)/float64(gaps.N()) + float64(o.failed)
-	o.setValue(gaps.Sorted(record.UsPerMs).QuantileWithMissing(o.failed*each, o.p))
-	for range o.failed * each {
-		gaps.Add(math.MaxInt64)
-	}
+	o.over = float64(over) * float64(len(o.requests)) / float64(total)
+	sorted := all.Sorted(record.UsPerMs)
+	o.setValue(sorted.QuantileWithMissing(0, o.p))
 	pooled := stats.Pooled{Unit: record.UsPerMs, Requests: len(o.requests)}
-	pooled.Begin(gaps.Sorted(record.UsPerMs))
-	for _, r := range o.requests {
+	pooled.Begin(sorted)
+	for i := range o.requests {
 		pooled.Request()
-		if !r.OK() {
-			pooled.Gaps(math.MaxInt64, each)
-			continue
-		}
-		for us := range r.Gaps.All() {
-			pooled.Gap(us)
-		}
+		gaps(i, pooled.Gaps)
 	}
 	o.order = pooled.InOrder()
 }

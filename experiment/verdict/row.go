@@ -24,8 +24,8 @@ type Measured struct {
 // Conclude derives everything else in the row from the records. Reuse is not derived, since the plan of a stored row
 // can't always be made again.
 func (e *Measured) Conclude(t experiment.Target, b record.RooflineSource) {
-	stream := e.Spec.Streams()
-	e.Summary = record.Summarize(e.Records, e.Window, stream, e.Spec.SLO.PerRequest(), t.GPUs)
+	mode := e.mode()
+	e.Summary = record.Summarize(e.Records, e.Window, mode, e.Spec.SLO.PerRequest(), t.GPUs)
 	e.Lengths = record.LengthsOf(e.Records)
 	e.TTFTSplit = record.SplitTTFT(e.Records, e.Server.Metrics)
 	e.Rotations = e.compareRotations()
@@ -35,10 +35,10 @@ func (e *Measured) Conclude(t experiment.Target, b record.RooflineSource) {
 			e.Classes = map[string]record.Summary{}
 		}
 		own := filter(e.Records, func(r *record.Record) bool { return r.Class == c.Name })
-		e.Classes[c.Name] = record.Summarize(own, e.Window, stream, e.Spec.ClassSLO(c).PerRequest(), t.GPUs)
+		e.Classes[c.Name] = record.Summarize(own, e.Window, mode, e.Spec.ClassSLO(c).PerRequest(), t.GPUs)
 	}
 	own := func(records []*record.Record) record.Summary {
-		return record.Summarize(records, e.Window, stream, e.Spec.SLO.PerRequest(), t.GPUs)
+		return record.Summarize(records, e.Window, mode, e.Spec.SLO.PerRequest(), t.GPUs)
 	}
 	e.Models = record.SummarizeBy(e.Records, func(r *record.Record) string { return r.Model }, own)
 	if e.Observed && len(e.Models) == 1 { // every request of a recording names its model
@@ -58,6 +58,10 @@ func (e *Measured) Conclude(t experiment.Target, b record.RooflineSource) {
 	e.SLO = e.judge(t)
 	e.nameLimits()
 	e.Cost, e.NoCost = costOf(e.Row, t)
+}
+
+func (e *Measured) mode() record.Mode {
+	return record.Mode{Streams: e.Spec.Streams(), Closed: e.Spec.Rate == 0}
 }
 
 func (e *Measured) replicaOf(r *record.Record) string {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"bench/experiment"
 	"bench/experiment/record"
@@ -16,11 +17,8 @@ import (
 	"bench/experiment/unit"
 )
 
-// confidence of a PASS or a FAIL: MLPerf LoadGen's.
-const confidence = 0.99
-
 // risk of a wrong verdict. Each longer repeat that a budget added has half the risk of the repeat before it.
-func (e *Measured) risk() float64 { return (1 - confidence) / math.Exp2(float64(e.Spec.Added)) }
+func (e *Measured) risk() float64 { return (1 - e.Spec.SLO.At()) / math.Exp2(float64(e.Spec.Added)) }
 
 func decide(v *record.Verdict, verdict stats.Verdict, why string) {
 	v.Verdict, v.Why = string(verdict), why
@@ -38,6 +36,9 @@ func (e *Measured) judgeLimit(q question, window []*record.Record, s *record.Sum
 		judgeCertainErrors(&v, l, own)
 	case l.Decidable():
 		e.judgeRequests(&v, q, window)
+		if v.Need > 0 {
+			v.NeedS = needSeconds(v.Need, own)
+		}
 		if q.class != "" && v.Need > 0 { // in requests of the row
 			v.Need = int(math.Ceil(float64(v.Need) * float64(len(window)) / float64(len(own))))
 			v.Why += fmt.Sprintf(" of class %s, %s in all", q.class, unit.Count(v.Need))
@@ -70,6 +71,9 @@ func (e *Measured) judgeRequests(v *record.Verdict, q question, window []*record
 // judgeLook decides at look k. A probe of a search ends only if the server does not keep up: a window that ends by
 // its counts would count too much.
 func (e *Measured) judgeLook(v *record.Verdict, q question, window []*record.Record, k int) bool {
+	if e.Spec.Search == nil && !showsStays(window) {
+		return false
+	}
 	e.judgeAt(v, q, window, stats.Looks{Risk: e.risk()}.Confidence(k))
 	if e.Spec.Search != nil {
 		return v.Overload
@@ -77,71 +81,137 @@ func (e *Measured) judgeLook(v *record.Verdict, q question, window []*record.Rec
 	return v.Verdict == string(stats.Fail) || v.Verdict == string(stats.Pass)
 }
 
+// showsStays reports whether a window is several times as long as the longest stay of its requests: a server that still
+// fills up is faster than it will be.
+func showsStays(window []*record.Record) bool {
+	const stays = 5
+	longest := 0.0
+	for _, r := range window {
+		if ms, ok := r.Latency("e2e_from_send", true); ok {
+			longest = max(longest, ms)
+		}
+	}
+	return float64(window[len(window)-1].Arrival.Us()-window[0].Arrival.Us()) >= stays*longest*record.UsPerMs
+}
+
+func needSeconds(need int, window []*record.Record) float64 {
+	n := len(window)
+	return float64(need) * float64(window[n-1].Arrival.Us()-window[0].Arrival.Us()) / 1e6 / float64(max(1, n-1))
+}
+
 func (e *Measured) judgeAt(v *record.Verdict, q question, window []*record.Record, confidence float64) {
 	l := q.limit
 	window = filter(window, q.about)
-	v.Value, v.Need, v.Observed, v.Effective, v.OpenedBy, v.Counts, v.Overload = nil, 0, len(window), 0, nil, nil, false
-	o := observe(l, window, e.Spec.Streams())
+	*v = record.Verdict{Metric: v.Metric, Class: v.Class, Limit: v.Limit, Unit: v.Unit, Observed: len(window), Confidence: confidence}
+	low, high := e.endsOf(l.Metric)
+	o := e.observe(l, window, asMeasured)
 	if l.Stat == "mean" {
 		e.judgeMean(v, o, confidence)
 		return
 	}
 	v.Value = o.value
-	if o.onlyFailed() && e.Spec.Streams() && slices.ContainsFunc(window, timeUnknown) {
+	switch {
+	case o.onlyFailed() && e.Spec.Streams() && slices.ContainsFunc(window, timeUnknown), len(o.requests) == 0:
 		decide(v, stats.Undecided, notMeasured)
 		return
 	}
-	if why := e.certainFail(o); why != "" {
+	lowest, highest := o.at(e, window, &low), o.at(e, window, &high)
+	if why := e.certainFail(o, lowest); why != "" {
 		decide(v, stats.Fail, why)
 		v.Overload = true
 		return
 	}
-	if len(o.requests) == 0 {
-		decide(v, stats.Undecided, notMeasured)
-		return
-	}
-	o.order.Bounded = e.Spec.Rate == 0 || l.Metric == "tpot" || l.Metric == "itl"
-	o.plain = e.Spec.Rate.IsInf() || e.Spec.IsColdStart()
 	v.Observed = len(o.requests)
-	low, high := e.endsOf(l.Metric)
 	if e.Spec.Search != nil {
-		v.Counts = o.counts(&low, &high)
+		v.Counts = o.counts(lowest, highest)
 	}
+	e.judgeInterval(v, o, lowest, highest, confidence, &low, &high)
+}
+
+// judgeInterval: a verdict holds if it is the same at the end that speaks against it.
+func (e *Measured) judgeInterval(v *record.Verdict, o, lowest, highest *observed, confidence float64, low, high *end) {
 	d := o.decide(confidence)
+	v.Interval, v.Effective = &d.Interval, o.order.Effective(o.p)
+	decide(v, d.Verdict, IntervalText(v)+o.counted())
+	atLow, atHigh := d, d
+	if lowest != o {
+		atLow = lowest.decide(confidence)
+	}
+	if highest != o {
+		atHigh = highest.decide(confidence)
+	}
+	if lowest != o || highest != o {
+		v.Disturbed = &stats.Interval{Lo: min(d.Interval.Lo, atLow.Interval.Lo), Hi: max(d.Interval.Hi, atHigh.Interval.Hi)}
+	}
+	switch {
+	case d.Verdict == stats.Pass && atHigh.Verdict != stats.Pass:
+		openBy(v, high)
+		v.Why += highest.valueText(v)
+	case d.Verdict == stats.Fail && atLow.Verdict != stats.Fail:
+		openBy(v, low)
+		v.Why += lowest.valueText(v)
+	case d.Verdict == stats.Undecided:
+		v.Within = &d.Within
+		if lean := Lean(v); lean != "" {
+			v.Why += "; " + lean
+		}
+		setNeed(v, d.Need)
+		o.holdOpen(v, lowest, low)
+	}
+}
+
+func (o *observed) counted() string {
 	n, allowed := len(o.requests), unit.Brief((1-o.p)*100, 3)
 	why := fmt.Sprintf("%s of %d over the limit, %s %% allowed", unit.Brief(o.over, 4), n, allowed)
 	switch {
-	case l.Metric == "error_rate":
+	case o.limit.Metric == "error_rate":
 		why = fmt.Sprintf("%d of %d failed, %s %% allowed", o.failed, n, allowed)
-	case l.Metric == "itl":
-		why = fmt.Sprintf("%s %% of the gaps over the limit, %s %% allowed, counted by request", unit.Brief(100*o.over/float64(n), 3), allowed)
+	case o.limit.Metric == "itl":
+		why = fmt.Sprintf("%s %% of the gaps over the limit, %s %% allowed", unit.Brief(100*o.over/float64(n), 3), allowed)
 	}
-	if o.failed > 0 && l.Metric != "error_rate" {
+	if o.failed > 0 && o.limit.Metric != "error_rate" {
 		why += fmt.Sprintf(" (%d of them %s)", o.failed, o.missing())
 	}
-	v.Effective = d.Effective
-	decide(v, d.Verdict, why)
-	if worth := max(1, math.Floor(d.Effective)); worth < 0.9*float64(len(o.requests)) {
-		v.Why += fmt.Sprintf("; correlated: they count as %s", unit.Count(int(worth)))
+	return why
+}
+
+// IntervalText is the estimate with its interval: "p95 31.2 ms [30.1, 33]; ".
+func IntervalText(v *record.Verdict) string {
+	if v.Interval == nil || v.Unit == "share" {
+		return ""
 	}
-	switch {
-	case d.Verdict == stats.Pass && !o.standsAt(&high, stats.Pass, confidence):
-		o.openBy(v, &high)
-	case d.Verdict == stats.Fail && !o.standsAt(&low, stats.Fail, confidence):
-		o.openBy(v, &low)
-	case d.Verdict == stats.Undecided:
-		setNeed(v, d.Need)
-		o.holdOpen(v, &low)
+	value := "∞"
+	if v.Value != nil {
+		value = unit.Format(*v.Value, unitWords(v.Unit))
 	}
+	return fmt.Sprintf("%s %s %s; ", v.Metric[strings.LastIndexByte(v.Metric, '_')+1:], value, intervalText(*v.Interval))
 }
 
 const notMeasured = "not measured: no request has this metric"
 
 func setNeed(v *record.Verdict, need int) {
 	if v.Need = need; need > 0 {
-		v.Why += fmt.Sprintf("; need %s more requests", unit.Count(need))
+		v.Why += fmt.Sprintf("; needs %s more requests", unit.Count(need))
 	}
 }
+
+// clear is the probability from which an UNDECIDED leans.
+const clear = 0.8
+
+// Lean is what an UNDECIDED verdict looks like: "likely PASS (p = 0.93)"; empty without a lean.
+func Lean(v *record.Verdict) string {
+	switch {
+	case v.Within == nil:
+		return ""
+	case *v.Within >= clear:
+		return "likely PASS (p = " + probability(*v.Within) + ")"
+	case *v.Within <= 1-clear:
+		return "likely FAIL (p = " + probability(1-*v.Within) + ")"
+	}
+	return ""
+}
+
+func probability(p float64) string { return fmt.Sprintf("%.2f", min(p, 0.99)) }
 
 func judgeCertainErrors(v *record.Verdict, l experiment.Limit, window []*record.Record) {
 	failed := 0

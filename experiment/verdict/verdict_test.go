@@ -35,7 +35,7 @@ func judgeAll(c experiment.SLO, class string, records []*record.Record, s *recor
 func judge(t *testing.T, slo string, records []*record.Record, target experiment.Target) []record.Verdict {
 	t.Helper()
 	c := fixture.SLO(t, slo)
-	s := record.Summarize(records, second, true, c.PerRequest(), target.GPUs)
+	s := record.Summarize(records, second, record.Mode{Streams: true}, c.PerRequest(), target.GPUs)
 	return judgeAll(c, "", records, &s, true, target)
 }
 
@@ -122,16 +122,14 @@ func TestVerdicts(t *testing.T) {
 	}{
 		// Percentiles: the figures are those of stats.Decide, which has tests of its own.
 		{`ttft_p95 = "1ms"`, requests(90, 1000, 1000), "PASS 1 of 90", "0 of 90 over the limit, 5 % allowed"},
-		{`ttft_p95 = "1ms"`, requests(89, 1000, 1000), "UNDECIDED 1 of 89", "need 1 more requests"},
+		{`ttft_p95 = "1ms"`, requests(89, 1000, 1000), "UNDECIDED 1 of 89", "needs 1 more requests"},
 		{`ttft_p95 = "1ms"`, requests(90, 1001, 1000), "FAIL 1.001 of 90", "90 of 90 over"},
 		{`ttft_p50 = "5ms"`, shuffled(append(requests(300, 1000, 1000), failures(15)...)), "PASS 1 of 315", "(15 of them failed)"},
 		{`ttft_p95 = "5ms"`, shuffled(append(requests(50, 1000, 1000), failures(50)...)), "FAIL - of 100", "50 of 100 over"},
 		{`ttft_p95 = "5ms"`, append(requests(50, 1000, 1000), failures(50)...), "FAIL - of 100", "50 of 100 failed, nearly all of the last quarter"},
-		{`ttft_p95 = "1ms"`, spaced(append(requests(150, 1000, 1000), requests(60, 3001, 1000)...)), "FAIL 3.001 of 210", "nearly all of the last quarter by more than three times"},
-		// Within two seconds it can be one stall.
-		{`ttft_p95 = "1ms"`, append(requests(150, 1000, 1000), requests(60, 3001, 1000)...), "UNDECIDED 3.001 of 210", "count as"},
-		// A slow phase at the end can be a phase, and its requests are worth few.
-		{`ttft_p95 = "1ms"`, spaced(append(requests(150, 1000, 1000), requests(60, 2999, 1000)...)), "UNDECIDED 2.999 of 210", "count as"},
+		{`ttft_p95 = "1ms"`, spaced(append(requests(150, 1000, 1000), requests(60, 3001, 1000)...)), "FAIL 3.001 of 210", "overload: latency rises"},
+		// A slow phase before the end can be a phase, and its requests are worth few.
+		{`ttft_p95 = "1ms"`, spaced(slices.Concat(requests(100, 1000, 1000), requests(60, 2999, 1000), requests(50, 1000, 1000))), "UNDECIDED 2.999 of 210", "60 of 210 over"},
 		{`ttft_p50 = "5ms"`, failures(30), "FAIL - of 30", "30 of them failed"},
 		{`ttft_p50 = "5ms"`, failures(40), "FAIL - of 40", "40 of 40 over"},
 		{`e2e_p99 = "5ms"`, mixed(1000, 50), "FAIL 18 of 1000", "50 of 1000 over"},
@@ -154,15 +152,15 @@ func TestVerdicts(t *testing.T) {
 		{"min_goodput_requests_per_s = 4\n[each]\nttfo = \"3ms\"", thoughts(4, 3000), "PASS 4 of 4", ""},
 		{"min_goodput_requests_per_s = 4\n[each]\nttfo = \"3ms\"", append(thoughts(3, 3000), unanswered(1)...), "FAIL 3 of 4", ""},
 
-		{`ttft_mean = "1ms"`, requests(30, 1000, 1000), "PASS 1 of 30", "mean 1 ms [1, 1] (99 %, n=30)"},
-		{`ttft_mean = "1ms"`, requests(29, 1000, 1000), "UNDECIDED 1 of 29", "need 29 more"},
+		{`ttft_mean = "1ms"`, requests(30, 1000, 1000), "PASS 1 of 30", "mean 1 ms [1, 1] (95 %, n=30)"},
+		{`ttft_mean = "1ms"`, requests(29, 1000, 1000), "UNDECIDED 1 of 29", "needs 29 more"},
 		{`ttft_mean = "1ms"`, requests(30, 1001, 1000), "FAIL 1.001 of 30", "mean"},
-		{`ttft_mean = "4ms"`, shuffled(mixed(60, 20)), "UNDECIDED 3.667 of 60", "(99 %, n=60)"},
+		{`ttft_mean = "4ms"`, shuffled(mixed(60, 20)), "UNDECIDED 3.667 of 60", "(95 %, n=60)"},
 		{`ttft_mean = "60s"`, append(requests(99, 1, 1), failures(1)...), "FAIL - of 100", "1 requests failed"},
 		{`tpot_mean = "1ms"`, one(50), "UNDECIDED - of 50", "no request has this metric"},
 		{`tpot_mean = "1ms"`, failures(2), "FAIL - of 2", "2 requests failed"},
 
-		{`itl_p95 = "1ms"`, requests(90, 9, 1000), "PASS 1 of 90", "counted by request"},
+		{`itl_p95 = "1ms"`, requests(90, 9, 1000), "PASS 1 of 90", "0 % of the gaps over"},
 		{`itl_p95 = "1ms"`, requests(90, 9, 1001), "FAIL 1.001 of 90", "100 % of the gaps over"},
 		{`itl_p95 = "1ms"`, one(90), "UNDECIDED - of 90", "no request has this metric"},
 		{`itl_p95 = "1ms"`, failures(20), "FAIL - of 20", "20 of them failed"},
@@ -172,8 +170,8 @@ func TestVerdicts(t *testing.T) {
 		{`error_rate = 0`, requests(1, 9, 9), "PASS 0 of 1", "no request failed"},
 		{`error_rate = 0`, append(requests(999, 9, 9), failures(1)...), "FAIL 0.001 of 1000", "1 requests failed"},
 		{`error_rate = 1`, failures(3), "PASS 1 of 3", "every request may fail"},
-		{`error_rate = 0.1`, requests(44, 9, 9), "PASS 0 of 44", "0 of 44 failed"},
-		{`error_rate = 0.1`, requests(43, 9, 9), "UNDECIDED 0 of 43", "need 1 more"},
+		{`error_rate = 0.1`, requests(36, 9, 9), "PASS 0 of 36", "0 of 36 failed"},
+		{`error_rate = 0.1`, requests(35, 9, 9), "UNDECIDED 0 of 35", "needs 1 more"},
 		{`error_rate = 0.1`, failures(3), "FAIL 1 of 3", "3 of 3 failed"},
 
 		{`min_requests_per_s = 4`, requests(4, 9, 9), "PASS 4 of 4", "4 over a window of 1 s"},
@@ -228,13 +226,11 @@ func TestPercentileVerdictIsDecides(t *testing.T) {
 		stat := rapid.SampledFrom([]string{"p50", "p90", "p99"}).Draw(rt, "stat")
 		v := judge(t, "ttft_"+stat+` = "5ms"`, records, experiment.Target{})[0]
 		p, _ := experiment.Limit{Stat: stat}.P()
-		want, need := stats.Decide(within+over+failed, over+failed, p, 0.99)
 		// Dependence, which chance shows too, and the floor of the window only leave more undecided.
+		risk := map[string]float64{"PASS": 0.01, "FAIL": 0.025}[v.Verdict] // an upper end takes less of the risk
+		want, _ := stats.Decide(within+over+failed, over+failed, p, 1-risk)
 		if v.Verdict != string(want) && v.Verdict != string(stats.Undecided) && !strings.Contains(v.Why, "last quarter") {
 			rt.Fatalf("%s; Decide says %s", v.Verdict, want)
-		}
-		if v.Verdict == string(stats.Undecided) && v.Need > 0 && v.Need < need {
-			rt.Fatalf("need %d; Decide says %d", v.Need, need)
 		}
 		if v.Value == nil && failed == 0 {
 			rt.Fatal("no value, though nothing failed")
@@ -282,7 +278,7 @@ func TestJudgeOneClass(t *testing.T) {
 		r.Class = []string{"chat", "rag"}[i/90]
 		r.I = i * 7 % 180 // the classes alternate irregularly
 	}
-	s := record.Summarize(records, second, true, nil, 0)
+	s := record.Summarize(records, second, record.Mode{Streams: true}, nil, 0)
 	for class, want := range map[string]string{"chat": "PASS 1 of 90", "rag": "FAIL 8 of 90", "": "FAIL 8 of 180", "none": "UNDECIDED - of 0"} {
 		v := judgeAll(fixture.SLO(t, `ttft_p95 = "1ms"`), class, records, &s, true, experiment.Target{})
 		if fixture.Verdict(v[0]) != want || v[0].Class != class || v[0].Unit != "ms" || v[0].Limit != 1 || v[0].Metric != "ttft_p95" {
@@ -337,7 +333,7 @@ func TestVerdictsValueIsTheSummarys(t *testing.T) {
 		}
 	}
 	w := record.Window{StartUs: 1_000_000, EndUs: 11_000_000}
-	s := record.Summarize(records, w, true, nil, 0)
+	s := record.Summarize(records, w, record.Mode{Streams: true}, nil, 0)
 	shown := map[string]*stats.Summary{"ttft": s.TTFT, "ttft_from_send": s.TTFTFromSend, "ttfe": s.TTFE, "ttfo": s.TTFT, "tpot": s.TPOT, "itl": s.ITL,
 		"e2e": s.E2E, "e2e_from_send": s.E2EFromSend, "cap_wait": s.CapWait, "lag": s.Lag}
 	for _, metric := range experiment.Latencies {

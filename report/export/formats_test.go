@@ -48,7 +48,7 @@ func ours() (*report.Run, []*record.Record) {
 	row := record.Row{ID: "A,rate=4-r1", StartedAt: time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC), Spec: experiment.Spec{Name: "A", Repeat: 1}}
 	row.Spec.Rate = 4
 	row.Spec.Point = []experiment.Axis{{Key: "rate", Value: "4"}}
-	row.Summary = record.Summarize(all, record.Window{EndUs: 12_500_000}, true, nil, 2)
+	row.Summary = record.Summarize(all, record.Window{EndUs: 12_500_000}, record.Mode{Streams: true}, nil, 2)
 	m := record.Manifest{Matrix: "m", Run: "20261101T020000Z", Target: record.TargetInfo{Model: "llama \"8b\"\n", API: "chat"}}
 	m.Plan = []record.Planned{{ID: row.ID, State: "done"}}
 	return &report.Run{Manifest: m, Rows: []record.Row{row}, Records: func(*record.Row) ([]*record.Record, error) { return all, nil }}, records

@@ -218,7 +218,7 @@ func micros(seconds float64) int64 { return int64(math.Round(seconds * 1e6)) }
 
 // fromRecords summarizes the latencies of single requests and keeps the totals of the tool.
 func fromRecords(m *measurement, records []*record.Record) {
-	s := record.Summarize(records, record.Window{EndUs: micros(m.summary.DurationS)}, true, nil, 0)
+	s := record.Summarize(records, record.Window{EndUs: micros(m.summary.DurationS)}, record.Mode{Streams: true}, nil, 0)
 	to := &m.summary
 	to.TTFT, to.TTFE, to.TPOT, to.ITL, to.E2E = s.TTFT, s.TTFE, s.TPOT, s.ITL, s.E2E
 	to.ITLRequests, to.TokensPerEvent = s.ITLRequests, s.TokensPerEvent

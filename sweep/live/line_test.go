@@ -94,7 +94,7 @@ results go to results/m/1
 1 of 3 rows are kept
 TIME [1/3] kept: kept
 TIME [2/3] a\x1b[2J\u202e … 1m 00s to 3m 01s
-TIME [2/3] a\x1b[2J\u202e (repeat 2): UNDECIDED (TTFT p95 needs 41 more), 123 tok/s, 1 caution, n=1, 2 FAILED, TTFT p50 12.3 ms p95 ≥12.3 ms, TPOT p50 ~1.50 ms; 1m 00s to 3m 01s left
+TIME [2/3] a\x1b[2J\u202e (repeat 2): UNDECIDED (TTFT p95 needs 41 more requests), 123 tok/s, 1 caution, n=1, 2 FAILED, TTFT p50 12.3 ms p95 ≥12.3 ms, TPOT p50 ~1.50 ms; 1m 00s to 3m 01s left
 TIME [3/3] fails … 1m 00s to 3m 01s
 TIME [3/3] fails: FAIL (TTFT p99 612 ms > 500 ms), 123 tok/s, n=400, TTFT p50 12.3 ms p95 12.3 ms p99 ~12.3 ms, TPOT p50 ~1.50 ms
 TIME [4/5] probe: FAIL (TTFT p95 250 ms > 150 ms after 128 requests), 123 tok/s, n=400, TTFT p50 12.3 ms p95 12.3 ms p99 ~12.3 ms, TPOT p50 ~1.50 ms

@@ -100,9 +100,7 @@ func (j *judgement) decide() (stats.Exceedances, stats.Verdict) {
 	if len(j.values) == 0 {
 		return e, stats.Undecided
 	}
-	least, most := j.values[0], j.values[0]
 	for _, x := range j.values {
-		least, most = min(least, x), max(most, x)
 		if x > limit {
 			e.Over++
 		}
@@ -110,6 +108,6 @@ func (j *judgement) decide() (stats.Exceedances, stats.Verdict) {
 	e.Least, e.Most = e.Over, e.Over
 	order := stats.NewInOrder(j.values)
 	order.Bounded = j.w.SLO.Metric == "tpot"
-	e.Time = order.Correlation(limit, most, p)
-	return e, order.DecideFar(limit, least, most, e.Over, p, 0.99).Verdict
+	e.Time = order.Correlation(limit, p)
+	return e, order.Decide(limit, p, 0.95).Verdict
 }
