@@ -101,8 +101,8 @@ func (s batchingServer) serve(n, users int, next traffic, rng *rand.Rand) served
 				continue
 			}
 			if r.index < n {
-				out.ttft[r.index], out.e2e[r.index] = r.first-r.at, now-r.at
-				out.tpot[r.index] = (now - r.first) / max(1, r.output-1)
+				out.ttft[r.index], out.e2e[r.index] = microseconds(r.first-r.at), microseconds(now-r.at)
+				out.tpot[r.index] = microseconds((now - r.first) / max(1, r.output-1))
 				done++
 			}
 			if users > 0 {
@@ -114,6 +114,9 @@ func (s batchingServer) serve(n, users int, next traffic, rng *rand.Rand) served
 	out.gap = now / float64(n)
 	return out
 }
+
+// microseconds rounds ms as records do, so that equal latencies are equal.
+func microseconds(ms float64) float64 { return math.Round(1e3*ms) / 1e3 }
 
 // poisson arrivals at a share of the capacity; shape 1 = Poisson, below 1 = bursts (gamma).
 func (s batchingServer) arrivals(load, shape float64) traffic {

@@ -6,7 +6,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"sync"
 )
 
@@ -29,8 +28,6 @@ type latencyProcess struct {
 	kind     kind
 	values   []float64
 	inFlight float64 // mean number of requests in the server; 0: unknown
-	// cliff: nearly all are far below the true percentile, and few long episodes above it.
-	cliff bool
 
 	sorted []float64
 	mu     sync.Mutex
@@ -139,7 +136,7 @@ func latencyProcesses(seed uint64, n int, all bool) []*latencyProcess {
 				}
 			}
 			return []*latencyProcess{
-				{name: name + ", TTFT", kind: k, values: v.ttft[warmup:], inFlight: inFlight, cliff: strings.HasPrefix(name, "batching 16, 70")},
+				{name: name + ", TTFT", kind: k, values: v.ttft[warmup:], inFlight: inFlight},
 				{name: name + ", E2E", kind: k, values: v.e2e[warmup:], inFlight: inFlight},
 				{name: name + ", TPOT", kind: token, values: v.tpot[warmup:]},
 			}

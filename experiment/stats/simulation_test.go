@@ -105,21 +105,22 @@ func TestVerdictsOfProcesses(t *testing.T) {
 		trials, length, sizes = 400, 400_000, []int{300, 1000, 3000}
 	}
 	cells := simulateCells(latencyProcesses(*simulateSeed, length, *simulateAll), sizes, trials)
-	sum, n, power := 0.0, 0.0, map[kind][]float64{}
+	sum, n, over, power := 0.0, 0.0, 0.0, map[kind][]float64{}
 	for _, c := range cells {
-		if c.process.kind == blind || c.n < 300 {
+		if c.process.kind == blind {
 			continue
 		}
 		most := 0.05
 		if c.n < 1000 {
 			most = 0.08
 		}
-		wrong := max(c.falsePass, c.falseFail)
-		if wrong > 0.04 {
+		wrong, noise := max(c.falsePass, c.falseFail), 3*math.Sqrt(most/float64(trials))
+		sum, n = sum+(c.falsePass+c.falseFail)/2, n+1
+		if wrong > most {
+			over++
 			t.Logf("%s, n=%d, p=%v: false PASS %.1f %%, false FAIL %.1f %%", c.process.name, c.n, c.p, 100*c.falsePass, 100*c.falseFail)
 		}
-		sum, n = sum+(c.falsePass+c.falseFail)/2, n+1
-		if noise := 3 * math.Sqrt(most/float64(trials)); wrong > most+noise && !c.process.cliff {
+		if wrong > 0.18+noise {
 			t.Errorf("%s, n=%d, p=%v: false PASS %.1f %%, false FAIL %.1f %%", c.process.name, c.n, c.p, 100*c.falsePass, 100*c.falseFail)
 		}
 		if c.n == 1000 && c.p == 0.95 && !strings.HasPrefix(c.process.name, "AR") {
@@ -129,7 +130,19 @@ func TestVerdictsOfProcesses(t *testing.T) {
 			power[c.process.kind] = append(power[c.process.kind], min(c.pass, c.fail))
 		}
 	}
-	if sum/n > 0.03 {
+	t.Logf("false verdicts %.1f %% on average; more than 5 %% (8 %% of 300 requests) in %.0f of %.0f cells", 100*sum/n, over, n)
+	for i, c := range cells[:len(cells)-len(simulatedPercentiles)] { // a longer window of the same kind loses no PASS
+		next := cells[i+len(simulatedPercentiles)]
+		noise := 3 * math.Sqrt(0.25/float64(trials))
+		if next.process == c.process && c.process.kind != blind && next.passFar < c.passFar-0.05-noise {
+			t.Errorf("%s, p=%v: PASS at twice the true percentile in %.0f %% of windows of %d, %.0f %% of %d", c.process.name, c.p,
+				100*c.passFar, c.n, 100*next.passFar, next.n)
+		}
+	}
+	if over > 0.08*n {
+		t.Errorf("false verdicts are more than 5 %% (8 %% of 300 requests) in %.0f of %.0f cells", over, n)
+	}
+	if sum/n > 0.02 {
 		t.Errorf("verdicts at the true percentile are wrong in %.1f %%", 100*sum/n)
 	}
 	for kind, least := range map[kind]float64{token: 0.95, closed: 0.9} {
@@ -163,26 +176,6 @@ func writeCells(t *testing.T, cells []cell) {
 	w.Flush()
 	if err := errors.Join(w.Error(), f.Close()); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// A longer window of the same kind does not lose a PASS.
-func TestMoreRequestsLoseNoVerdict(t *testing.T) {
-	simulation(t)
-	trials, length := 60, 240_000
-	if *simulateAll {
-		trials, length = 200, 400_000
-	}
-	cells := simulateCells(latencyProcesses(*simulateSeed, length, false), []int{300, 1000, 3000}, trials)
-	for i, c := range cells[:len(cells)-len(simulatedPercentiles)] {
-		next := cells[i+len(simulatedPercentiles)]
-		if next.process != c.process || c.process.kind == blind || c.process.cliff {
-			continue
-		}
-		if noise := 3 * math.Sqrt(0.25/float64(trials)); next.passFar < c.passFar-0.05-noise {
-			t.Errorf("%s, p=%v: PASS at twice the true percentile in %.0f %% of windows of %d, %.0f %% of %d", c.process.name, c.p,
-				100*c.passFar, c.n, 100*next.passFar, next.n)
-		}
 	}
 }
 
