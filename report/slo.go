@@ -52,7 +52,7 @@ func limitCell(v *record.Verdict) Cell {
 	c.Kind = judged.Kind
 	c.Title = strings.Join(slices.DeleteFunc([]string{v.Verdict, v.Why, judged.Title, c.Title}, func(s string) bool { return s == "" }), "; ")
 	if v.Verdict != string(stats.Pass) {
-		c.Tag = v.Verdict
+		c.Tag = strings.TrimSuffix(v.Verdict+", "+verdict.Lean(v), ", ")
 	}
 	return c
 }
@@ -63,6 +63,10 @@ func measuredCell(v record.Verdict) Cell {
 		return Cell{Text: "no value", Kind: Faint, Title: "not measured, or unbounded because failed requests rank as infinitely slow"}
 	}
 	c := TextCell(Quantity(*v.Value, v.Unit))
+	if v.Interval != nil {
+		c.Text += " " + verdict.EndsText(*v.Interval)
+		return c
+	}
 	p, ok := experiment.Limit{Stat: v.Metric[strings.LastIndexByte(v.Metric, '_')+1:]}.P()
 	if !ok {
 		return c

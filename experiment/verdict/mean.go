@@ -27,7 +27,7 @@ func (e *Measured) judgeMean(v *record.Verdict, o *observed, confidence float64)
 	}
 	n, mean, iv := len(o.values), stat.Mean(o.values, nil), interval(o.values)
 	v.Value, v.Observed, v.Interval = &mean, n, &iv
-	decide(v, against(iv, l.Value), fmt.Sprintf("mean %s ms %s (%s %%, n=%d)", unit.Brief(mean, 4), intervalText(iv), unit.Brief(100*confidence, 4), n))
+	decide(v, against(iv, l.Value), fmt.Sprintf("mean %s ms %s (%s %%, n=%d)", unit.Brief(mean, 4), EndsText(iv), unit.Brief(100*confidence, 4), n))
 	low, high := e.endsOf(l.Metric)
 	switch {
 	case v.Verdict == string(stats.Pass) && !high.untouched() && against(interval(high.values(o.requests, o.values)), l.Value) != stats.Pass:
@@ -53,7 +53,8 @@ func against(iv stats.Interval, limit float64) stats.Verdict {
 	return stats.Undecided
 }
 
-func intervalText(iv stats.Interval) string {
+// EndsText is an interval: "[30.1, 33]"; an end that the window does not bound is a dash.
+func EndsText(iv stats.Interval) string {
 	end := func(x float64) string {
 		if math.IsInf(x, 0) || math.IsNaN(x) {
 			return "–"

@@ -184,7 +184,7 @@ func IntervalText(v *record.Verdict) string {
 	if v.Value != nil {
 		value = unit.Format(*v.Value, unitWords(v.Unit))
 	}
-	return fmt.Sprintf("%s %s %s; ", v.Metric[strings.LastIndexByte(v.Metric, '_')+1:], value, intervalText(*v.Interval))
+	return fmt.Sprintf("%s %s %s; ", v.Metric[strings.LastIndexByte(v.Metric, '_')+1:], value, EndsText(*v.Interval))
 }
 
 const notMeasured = "not measured: no request has this metric"

@@ -25,7 +25,7 @@ func definitionsFor(runs []*report.Run) []definition {
 }
 
 var definitions = []definition{
-	{"slo", "SLO", "PASS and FAIL hold with 99 % confidence; UNDECIDED needs more requests. The worst limit and repeat count."},
+	{"slo", "SLO", "PASS: the whole interval of the estimate (95 %, or the SLO's confidence) is within the limit; FAIL: it is beyond; UNDECIDED leans. The worst limit and repeat count."},
 	{"marks", "Marks in charts", "Stand at the estimate. c: concurrency; /s: requests/s. Faint, dashed: n too small or thin. Bars: 95 % interval; arrow: unbounded. ★: operating point."},
 	{"ttft", "TTFT", "Intended arrival to first token-bearing event. In a closed loop a request arrives when its worker is free."},
 	{"ttfo", "TTFO", "Intended arrival to first answer token (content or tool call), behind the reasoning. Without reasoning: TTFT."},
