@@ -57,8 +57,7 @@ func (s *latencyProcess) time(p float64) float64 {
 	return s.times[p]
 }
 
-// latencyProcesses makes n requests of each. The random servers were not looked at when the rules were chosen: each seed
-// draws others.
+// latencyProcesses makes n requests of each. Each seed draws other servers.
 func latencyProcesses(seed uint64, n int, all bool) []*latencyProcess {
 	var out []*latencyProcess
 	var mu sync.Mutex

@@ -7,7 +7,7 @@ const (
 	fewestSectioned = 50 // requests in a window with sections
 	// sectionTimes is the number of the ranks' autocorrelation times in the shortest window with sections, for a tail
 	// and for a percentile in the middle: sections of less depend on each other.
-	sectionTimes, sectionTimesMiddle = 8, 20
+	sectionTimes, sectionTimesMiddle = 4, 20
 )
 
 // bySections is the interval of the p-quantile by how much it differs between five successive sections of the window:
