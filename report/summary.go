@@ -209,6 +209,9 @@ func (m *markdown) head(run *Run, o *Analysis) {
 	v := o.View(w)
 	m.line("**" + escapeMarkdown(v.Headline) + "**: " + escapeMarkdown(v.Text))
 	m.write("- " + escapeMarkdown(v.FiguresLine()))
+	for _, c := range v.Classes {
+		m.write("- " + escapeMarkdown(c.Name+": "+c.Text))
+	}
 	for _, x := range [][2]string{{"next", v.Next}, {"caution", v.Caution}, {"trust", v.Trust}, {"result", o.Answer.Text}, {"time", o.Time.Line()}} {
 		if x[1] != "" {
 			m.write("- " + x[0] + ": " + escapeMarkdown(x[1]))

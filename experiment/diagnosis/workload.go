@@ -42,6 +42,8 @@ type Workload struct {
 	Quoted  int           `json:"quoted"`  // index of the quoted point in the series' points
 	Figures []Fact        `json:"figures"` // of the quoted point: throughputs, percentiles with intervals, cost, n; an invalid one has none but its load
 	Points  []PointStatus `json:"points"`  // of the series' points, in the same order
+
+	Classes []ClassAnswer `json:"classes,omitempty"` // of the quoted point; absent: no class of a mix has an SLO of its own
 }
 
 // Limit is the lowest load above the operating point that misses the SLO; without an operating point the lowest
@@ -127,6 +129,7 @@ func newWorkload(m *record.Manifest, all []series.Series, i int, diagnoses []Dia
 	}
 	if p := a.point(s); p.Valid {
 		a.Figures = figures(p)
+		a.Classes = classesOf(p)
 	}
 	if a.Lead != LeadShip {
 		a.Figures = append([]Fact{{"load", a.Load}}, a.Figures...)

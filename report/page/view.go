@@ -231,9 +231,12 @@ func markPoints(p *panelView, prefix string, o *report.Analysis) {
 	}
 	rows := p.Figures[i].Table.Rows
 	for k := range o.Answer.Workloads {
-		for _, status := range o.Answer.Workloads[k].Points {
-			rows[0].Workload, rows[0].Ship = strconv.Itoa(k), status.Status == diagnosis.Ship
-			rows = rows[1:]
+		w := &o.Answer.Workloads[k]
+		for j, status := range w.Points {
+			rows[0].Ship = status.Status == diagnosis.Ship
+			for range 1 + len(o.Series[w.Series].Points[j].Classes) {
+				rows[0].Workload, rows = strconv.Itoa(k), rows[1:]
+			}
 		}
 	}
 }
