@@ -77,6 +77,7 @@ type AnswerView struct {
 	Text     string           // how far the SLO is met and what ends it
 	Figures  []diagnosis.Fact // of the quoted point
 	Classes  []ClassLine      // of a mix whose classes have SLOs of their own; empty: another workload
+	Settings []string         // the comparison of settings that the workload is part of; empty: none
 	Closest  string           // the limit that the operating point comes nearest to; empty: none
 	Next     string           // what to run next; empty: nothing
 	Caution  string           // the cautions of the operating point; empty: none
@@ -91,7 +92,7 @@ type ClassLine struct {
 }
 
 func (o *Analysis) View(w *diagnosis.Workload) AnswerView {
-	v := AnswerView{Headline: w.Headline(), Kind: leadKind(w.Verdict), Text: w.Text, Figures: w.Figures, Trust: trustLine(&o.Answer.Trust, w)}
+	v := AnswerView{Headline: w.Headline(), Kind: leadKind(w.Verdict), Text: w.Text, Figures: w.Figures, Trust: trustLine(&o.Answer.Trust, w), Settings: o.settingsLines(w)}
 	for _, c := range w.Classes {
 		v.Classes = append(v.Classes, ClassLine{c.Name(), leadKind(c.Verdict), c.Text})
 	}

@@ -69,7 +69,7 @@ func figures(p *series.Point) []Fact {
 	} else {
 		throughput("output tok/s", p.OutputTokensPerS)
 	}
-	if len(p.PerUserTokensPerS.Values) > 0 {
+	if len(p.PerUserTokensPerS.Values) > 0 && len(p.Classes) == 0 {
 		throughput("tok/s/user", p.PerUserTokensPerS)
 	}
 	for _, q := range headlinePercentiles(p) {

@@ -17,7 +17,7 @@ const (
 	LeadNotYet   = "NOT YET"                // no point is known to meet the SLO; more requests or another run can show one
 	LeadNone     = "NO POINT MEETS THE SLO" // the lowest load misses it, or every point does
 	LeadMeasured = "MEASURED"               // no SLO
-	LeadMet      = "SLO MET"                // by live traffic
+	LeadMet      = "SLO MET"                // by live traffic, or by a setting that another one beats
 	LeadMissed   = "SLO MISSED"             // by live traffic
 )
 
@@ -32,7 +32,7 @@ type Workload struct {
 	// Verdict is PASS with an operating point, FAIL if no point below the first that misses the SLO by its load can
 	// meet it, else UNDECIDED; empty: no SLO.
 	Verdict   stats.Verdict   `json:"verdict"`
-	Lead      string          `json:"lead"`            // SHIP, NOT YET, NO POINT MEETS THE SLO, MEASURED
+	Lead      string          `json:"lead"`            // SHIP, SLO MET, NOT YET, NO POINT MEETS THE SLO, MEASURED
 	Load      string          `json:"load"`            // of the quoted point: the operating point, else the one that the text is about
 	Text      string          `json:"text"`            // how far the SLO is met and what ends it, or why no point meets it
 	Operating *OperatingPoint `json:"operating_point"` // null: no point is known to meet the SLO

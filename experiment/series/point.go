@@ -103,6 +103,9 @@ func longest(rows []*record.Row) []*record.Row {
 	return slices.DeleteFunc(slices.Clone(rows), func(r *record.Row) bool { return r.Spec.Added < most })
 }
 
+// Shown are the repeats that the figures are from.
+func (p *Point) Shown() []*record.Row { return longest(p.Rows) }
+
 func inFlight(rows []*record.Row) (mean float64, ok bool) {
 	for _, r := range rows {
 		mean += r.Summary.Concurrency.Mean / float64(len(rows))

@@ -38,7 +38,7 @@ func (set *curveSet) addClasses(o *report.Analysis, s *series.Series, mix *curve
 }
 
 func (m mark) ofClass(o *report.Analysis, s *series.Series, p *series.Point) mark {
-	m.Name, m.PerUser, m.N, m.Latency, m.Floor, m.Frontier = s.PointName(p), nil, map[string]int{}, map[string]estimate{}, nil, false
+	m.Name, m.Output, m.PerUser, m.N, m.Latency, m.Floor, m.Frontier = s.PointName(p), nil, nil, map[string]int{}, map[string]estimate{}, nil, false
 	for _, metric := range o.Latencies() {
 		if ps := p.Latency(metric); len(ps) > 0 {
 			m.N[metric], m.Latency[metric] = ps[0].N, estimatesOf(ps)
