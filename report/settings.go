@@ -10,7 +10,7 @@ import (
 
 // settingsTable has the changes from the first setting of each comparison.
 func (o *Analysis) settingsTable() Table {
-	t := Table{ID: "settings", Caption: "Settings compared", Columns: []Column{{Head: "row"}, {Head: "setting"}, {Head: "SLO", Help: "slo"}, {Head: "point"}, {Head: "output", Unit: "tok/s", Num: true, Help: "throughput"}}}
+	t := Table{ID: "settings", Caption: "Settings compared", Columns: []Column{{Head: "setting"}, {Head: "SLO", Help: "slo"}, {Head: "load"}, {Head: "output", Unit: "tok/s", Num: true, Help: "throughput"}}}
 	first := len(t.Columns)
 	var names []string
 	each := func(f func(g *diagnosis.Settings, x *diagnosis.Setting)) {
@@ -31,22 +31,19 @@ func (o *Analysis) settingsTable() Table {
 	each(func(g *diagnosis.Settings, x *diagnosis.Setting) {
 		w := &o.Answer.Workloads[x.Workload]
 		p := &o.Series[w.Series].Points[x.Point]
-		name := TextCell(x.Name)
-		switch {
-		case x.Name == g.Best && len(g.Settings) > 1:
+		name := TextCell(w.Name)
+		if x.Name == g.Best {
 			name.Tag = "best"
-		case x.Name == g.First:
-			name.Tag = "first"
 		}
-		row := append([]Cell{TextCell(g.Name), name, o.statusCell(p), TextCell(x.Load), TextCell(unit.Digits(p.OutputTokensPerS.Median))}, slices.Repeat([]Cell{Absent()}, len(t.Columns)-first)...)
+		row := append([]Cell{name, o.statusCell(p), TextCell(x.Load), TextCell(unit.Digits(p.OutputTokensPerS.Median))}, slices.Repeat([]Cell{Absent()}, len(t.Columns)-first)...)
 		for i := range x.Changes {
-			row[first+slices.Index(names, x.Changes[i].Name())] = changedCell(&x.Changes[i])
+			row[first+slices.Index(names, x.Changes[i].Name())] = changedCell(&x.Changes[i], g.Basis)
 		}
 		t.Add(row...)
 	})
 	var basis []string
 	for _, g := range o.Answer.Settings {
-		if !slices.Contains(basis, g.Basis) {
+		if g.OfServer && !slices.Contains(basis, g.Basis) {
 			basis = append(basis, g.Basis)
 		}
 	}
@@ -54,8 +51,8 @@ func (o *Analysis) settingsTable() Table {
 	return t
 }
 
-func changedCell(c *diagnosis.Change) Cell {
-	return Cell{Text: c.Text(), Title: string(c.Result), Kind: map[diagnosis.Result]Kind{diagnosis.Better: Passed, diagnosis.Worse: Failed, diagnosis.Inconclusive: Faint}[c.Result]}
+func changedCell(c *diagnosis.Change, basis string) Cell {
+	return Cell{Text: c.Text(), Title: string(c.Result) + "; " + basis, Kind: map[diagnosis.Result]Kind{diagnosis.Better: Passed, diagnosis.Worse: Failed, diagnosis.Inconclusive: Faint}[c.Result]}
 }
 
 const mostSettingLines = 8

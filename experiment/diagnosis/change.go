@@ -130,7 +130,7 @@ func (f comparedFigure) change(m *record.Manifest, from, to *series.Point) (Chan
 	if paired(m, len(base), len(changed)) {
 		test = stats.ComparePairs(base, changed)
 	} else {
-		test = stats.CompareRuns([][]stats.Repeat{base}, [][]stats.Repeat{changed}, nil, stats.AssumedSpread)
+		test = stats.CompareRuns(byStart(m, from, base), byStart(m, to, changed), nil, stats.AssumedSpread)
 	}
 	means := stats.MeansOfRuns([][]stats.Repeat{base, changed})
 	within := test.Interval(0.95)
@@ -162,6 +162,23 @@ func resultOf(better, worse bool) Result {
 		return Worse
 	}
 	return Inconclusive
+}
+
+// byStart are the repeats by start of the server: each of them, if the server was started for each.
+func byStart(m *record.Manifest, p *series.Point, repeats []stats.Repeat) [][]stats.Repeat {
+	if len(repeats) > 1 && startsOf(m, p) >= len(repeats) {
+		return slices.Collect(slices.Chunk(repeats, 1))
+	}
+	return [][]stats.Repeat{repeats}
+}
+
+func startsOf(m *record.Manifest, p *series.Point) (n int) {
+	for _, s := range m.Servers {
+		if s.Variant == p.Rows[0].Spec.Variant && s.Command != nil && s.ReadyS > 0 {
+			n++
+		}
+	}
+	return n
 }
 
 const interleaved = "interleaved"
@@ -211,18 +228,22 @@ func (f comparedFigure) of(r *record.Row) (x float64, within stats.Interval) {
 }
 
 // basisOf names what the intervals rest on.
-func basisOf(m *record.Manifest, all []*Setting) string {
-	least, most := math.MaxInt, 0
+func basisOf(m *record.Manifest, all []*Setting, ofServer bool) string {
+	least, most, starts := math.MaxInt, 0, true
 	for _, x := range all {
 		n := len(x.point().Shown())
-		least, most = min(least, n), max(most, n)
+		least, most, starts = min(least, n), max(most, n), starts && startsOf(m, x.point()) >= n
 	}
-	assumed := fmt.Sprintf("a spread of %.0f %% between starts of the server is assumed", 100*stats.AssumedSpread.SD)
+	assumed := fmt.Sprintf("%.0f %% between %s assumed", 100*stats.AssumedSpread.SD, map[bool]string{true: "server starts", false: "runs"}[ofServer])
 	switch {
 	case most == 1:
-		return "one run each: " + assumed
+		return "one run each, " + assumed
 	case paired(m, least, most):
 		return fmt.Sprintf("%d pairs of repeats", least)
+	case starts && least > 2:
+		return fmt.Sprintf("%d server starts each", least)
+	case starts:
+		return fmt.Sprintf("%d server starts each, %s", least, assumed)
 	}
-	return fmt.Sprintf("%s each: %s", unit.Plural(least, "repeat"), assumed)
+	return fmt.Sprintf("%s each, %s", unit.Plural(least, "repeat"), assumed)
 }

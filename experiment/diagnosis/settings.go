@@ -16,14 +16,13 @@ import (
 // Settings compares the settings of a server under one workload (its knobs, or several endpoints), or the values of
 // another axis of a row, which are other questions: none of them is the best.
 type Settings struct {
-	Name     string    `json:"name"`     // of the row, with the values of the axes that all settings share
-	First    string    `json:"first"`    // the setting that the others are compared with: the first of the matrix
-	Best     string    `json:"best"`     // empty: none is better than all others, see text
-	Basis    string    `json:"basis"`    // what the intervals rest on: repeats, or one run each
-	Text     string    `json:"text"`     // the answer in one sentence
-	Settings []Setting `json:"settings"` // in the order of the matrix
-
-	ofServer bool
+	Name     string    `json:"name"`      // of the row, with the values of the axes that all settings share
+	First    string    `json:"first"`     // the setting that the others are compared with: the first of the matrix
+	Best     string    `json:"best"`      // empty: none is better than all others, see text
+	OfServer bool      `json:"of_server"` // settings of a server; false: values of an axis of the row, none of which is the best
+	Basis    string    `json:"basis"`     // what the intervals rest on: repeats, or one run each
+	Text     string    `json:"text"`      // the answer in one sentence
+	Settings []Setting `json:"settings"`  // in the order of the matrix
 }
 
 type Setting struct {
@@ -55,7 +54,7 @@ func (a *Answer) compareSettings(m *record.Manifest, all []series.Series) {
 		}
 		key := fmt.Sprintf("%q %q %v", shared, s.Axis, ofServer)
 		if groups[key] == nil {
-			groups[key] = &Settings{Name: shared, ofServer: ofServer}
+			groups[key] = &Settings{Name: shared, OfServer: ofServer}
 			order = append(order, key)
 		}
 		groups[key].Settings = append(groups[key].Settings, Setting{Workload: i, Name: own, Changes: []Change{}, w: &a.Workloads[i], s: s})
@@ -119,8 +118,8 @@ func (g *Settings) compare(m *record.Manifest) bool {
 			x.Changes = changesOf(m, first, x)
 		}
 	}
-	g.Basis = basisOf(m, valid)
-	if g.ofServer {
+	g.Basis = basisOf(m, valid, g.OfServer)
+	if g.OfServer {
 		candidates := valid
 		if slo {
 			candidates = slices.DeleteFunc(slices.Clone(valid), func(x *Setting) bool { return x.w.Verdict != stats.Pass })
@@ -228,7 +227,7 @@ func (g *Settings) say(slo bool) {
 	var parts []string
 	for i := range g.Settings {
 		x := &g.Settings[i]
-		x.Text = x.say(slo, g.ofServer && x.Name != g.Best)
+		x.Text = x.say(slo, g.OfServer && x.Name != g.Best)
 		parts = append(parts, x.Text)
 	}
 	trade := slices.ContainsFunc(g.Settings, func(x Setting) bool { return isTrade(x.Changes) })
@@ -241,7 +240,7 @@ func (g *Settings) say(slo bool) {
 	case g.Best != "":
 		i := slices.IndexFunc(g.Settings, func(x Setting) bool { return x.Name == g.Best })
 		g.Text = "best: " + g.Settings[i].Text
-	case !g.ofServer:
+	case !g.OfServer:
 		g.Text = "compared with " + g.First
 	case slo && !slices.ContainsFunc(g.Settings, func(x Setting) bool { return x.w.Verdict == stats.Pass }):
 		g.Text = "no setting is known to meet the SLO"
@@ -252,7 +251,7 @@ func (g *Settings) say(slo bool) {
 	default:
 		g.Text = "no setting is known to be better than all others"
 	}
-	if g.ofServer && g.Best != g.First && g.Best != "" {
+	if g.OfServer && g.Best != g.First && g.Best != "" {
 		g.Text += ", compared with " + g.First
 	}
 	g.Text += " (" + g.Basis + ")"

@@ -57,7 +57,7 @@ func TestSettings(t *testing.T) {
 	}{
 		"more throughput within the SLO": {
 			[]record.Row{knob("2", 63, 331, 12, pass), knob("8", 86.6, 101, 65, pass)}, "parallel=8", 1,
-			[]string{"best: parallel=8 at concurrency 8: 86.6 tok/s, +37 % [23, 54]; TTFT p99 ÷ 3.3 [2.9, 3.7], compared with parallel=2 (one run each: a spread of 2 % between starts of the server is assumed)",
+			[]string{"best: parallel=8 at concurrency 8: 86.6 tok/s, +37 % [23, 54]; TTFT p99 ÷ 3.3 [2.9, 3.7], compared with parallel=2 (one run each, 2 % between server starts assumed)",
 				"parallel=2 at concurrency 8: 63.0 tok/s"}, []string{LeadMet, LeadShip},
 		},
 		"the first is the best": {
@@ -131,6 +131,21 @@ func TestSettingsInPairs(t *testing.T) {
 	g := &a.Settings[0]
 	c := g.Settings[1].Changes[0]
 	if g.Basis != "3 pairs of repeats" || c.Spread != stats.SpreadOfPairs || c.CI95.Lo < 1.35 || c.CI95.Hi > 1.4 {
+		t.Errorf("%q, %+v", g.Basis, c)
+	}
+}
+
+// If the server starts for each repeat, the starts show their own spread.
+func TestSettingsByStart(t *testing.T) {
+	rows := repeated([]record.Row{knob("2", 63, 331, 12), knob("8", 86.6, 331, 12)}, 0.99, 1, 1.01)
+	m := &record.Manifest{Order: "blocked"}
+	for range 3 {
+		for _, v := range []string{"parallel=2", "parallel=8"} {
+			m.Servers = append(m.Servers, record.ServerStart{Variant: v, Command: []string{"serve"}, ReadyS: 1})
+		}
+	}
+	g := &NewAnswer(m, series.FromRows(rows), nil, nil).Settings[0]
+	if c := g.Settings[1].Changes[0]; g.Basis != "3 server starts each" || c.Spread != stats.SpreadOfRuns || c.CI95.Lo < 1.33 || c.CI95.Hi > 1.42 {
 		t.Errorf("%q, %+v", g.Basis, c)
 	}
 }

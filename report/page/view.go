@@ -155,6 +155,9 @@ func answersOf(prefix string, o *report.Analysis) []answerView {
 		w := &o.Answer.Workloads[i]
 		a := answerView{AnswerView: o.View(w), Name: w.Name, Lead: w.Lead, Mark: verdictMarks[w.Verdict], Group: groupOf(&o.Series[w.Series]),
 			First: i == *o.Answer.First, Trusted: prefix + "-" + report.TabTrust}
+		if w.Lead == diagnosis.LeadMet && w.Operating != nil { // another setting is to be shipped
+			a.Mark = "●"
+		}
 		for _, f := range a.Figures {
 			a.KPIs = append(a.KPIs, newKPI(f.Name, f.Value))
 		}
