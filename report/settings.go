@@ -10,7 +10,7 @@ import (
 
 // settingsTable has the changes from the first setting of each comparison.
 func (o *Analysis) settingsTable() Table {
-	t := Table{ID: "settings", Caption: "Settings compared", Columns: []Column{{Head: "setting"}, {Head: "SLO", Help: "slo"}, {Head: "load"}, {Head: "output", Unit: "tok/s", Num: true, Help: "throughput"}}}
+	t := Table{ID: "settings", Caption: "Settings", Columns: []Column{{Head: "setting"}, {Head: "SLO", Help: "slo"}, {Head: "load"}, {Head: "output", Unit: "tok/s", Num: true, Help: "throughput"}}}
 	first := len(t.Columns)
 	var names []string
 	each := func(f func(g *diagnosis.Settings, x *diagnosis.Setting)) {
@@ -31,7 +31,10 @@ func (o *Analysis) settingsTable() Table {
 	each(func(g *diagnosis.Settings, x *diagnosis.Setting) {
 		w := &o.Answer.Workloads[x.Workload]
 		p := &o.Series[w.Series].Points[x.Point]
-		name := TextCell(w.Name)
+		if !g.OfServer && len(x.Changes) == 0 { // the first value of an axis
+			return
+		}
+		name := Cell{Text: w.Name, Title: "compared with " + g.First}
 		if x.Name == g.Best {
 			name.Tag = "best"
 		}
@@ -41,6 +44,7 @@ func (o *Analysis) settingsTable() Table {
 		}
 		t.Add(row...)
 	})
+	t = o.withoutRepetition(t)
 	var basis []string
 	for _, g := range o.Answer.Settings {
 		if g.OfServer && !slices.Contains(basis, g.Basis) {
@@ -49,6 +53,23 @@ func (o *Analysis) settingsTable() Table {
 	}
 	t.Note = strings.Join(basis, "; ")
 	return t
+}
+
+// withoutRepetition leaves out the SLO where no server is chosen, and the load if the points' names lack it too.
+func (o *Analysis) withoutRepetition(t Table) Table {
+	var shown []int
+	servers := slices.ContainsFunc(o.Answer.Settings, func(g diagnosis.Settings) bool { return g.OfServer })
+	loads := slices.ContainsFunc(o.Answer.Settings, func(g diagnosis.Settings) bool {
+		return slices.ContainsFunc(g.Settings, func(x diagnosis.Setting) bool {
+			return len(o.Series[o.Answer.Workloads[x.Workload].Series].Points) > 1
+		})
+	})
+	for i, c := range t.Columns {
+		if (servers || c.Head != "SLO") && (loads || c.Head != "load") {
+			shown = append(shown, i)
+		}
+	}
+	return t.keep(shown)
 }
 
 func changedCell(c *diagnosis.Change, basis string) Cell {
