@@ -76,14 +76,26 @@ type AnswerView struct {
 	Kind     Kind
 	Text     string           // how far the SLO is met and what ends it
 	Figures  []diagnosis.Fact // of the quoted point
+	Classes  []ClassLine      // of a mix whose classes have SLOs of their own; empty: another workload
+	Settings []string         // the comparison of settings that the workload is part of; empty: none
 	Closest  string           // the limit that the operating point comes nearest to; empty: none
 	Next     string           // what to run next; empty: nothing
 	Caution  string           // the cautions of the operating point; empty: none
 	Trust    string           // how many of the run's rows support the answer
 }
 
+// ClassLine is how a class meets its SLO.
+type ClassLine struct {
+	Name string
+	Kind Kind
+	Text string
+}
+
 func (o *Analysis) View(w *diagnosis.Workload) AnswerView {
-	v := AnswerView{Headline: w.Headline(), Kind: leadKind(w.Verdict), Text: w.Text, Figures: w.Figures, Trust: trustLine(&o.Answer.Trust, w)}
+	v := AnswerView{Headline: w.Headline(), Kind: leadKind(w.Verdict), Text: w.Text, Figures: w.Figures, Trust: trustLine(&o.Answer.Trust, w), Settings: o.settingsLines(w)}
+	for _, c := range w.Classes {
+		v.Classes = append(v.Classes, ClassLine{c.Name(), leadKind(c.Verdict), c.Text})
+	}
 	if w.Next != nil {
 		v.Next = w.Next.Text
 	}
@@ -166,6 +178,9 @@ func (o *Analysis) workloadsTable() Table {
 func (o *Analysis) statusCell(p *series.Point) Cell {
 	s := o.StatusOf(p)
 	c := verdictCell(p.SLO, p.Need)
+	if p.Class != "" && !p.Valid {
+		return Cell{Text: "INVALID", Kind: Failed}
+	}
 	switch s.Status {
 	case diagnosis.Ship:
 		c.Text += " " + operatingMark

@@ -33,6 +33,9 @@ func (r *Run) Headline() *compare.Headline {
 	if g := p.OutputTokensPerSPerGPU; g != nil {
 		h.PerGPU = &g.Median
 	}
+	if len(p.Classes) > 0 { // those of all classes describe none
+		return h
+	}
 	h.TTFT = headlinePercentile(p.TTFT, o.limitedStat("ttft"))
 	h.TPOT = headlinePercentile(p.TPOT, o.limitedStat("tpot"))
 	return h

@@ -17,7 +17,7 @@ import (
 const closedLoop = "closed loop"
 
 func pointCell(s *series.Series, p *series.Point) Cell {
-	c := TextCell(s.PointName(p))
+	c := TextCell(s.PointName(p) + ofAllClasses(p))
 	if s.Closed {
 		c.Title = closedLoop
 	}
@@ -30,40 +30,70 @@ func pointCell(s *series.Series, p *series.Point) Cell {
 	return c
 }
 
+// pointsTable has the classes of a mix below their point, if one has an SLO of its own.
 func (o *Analysis) pointsTable(u Units) Table {
-	ttft, tpot := o.limitedStat("ttft"), o.limitedStat("tpot")
-	t := Table{ID: "points", Caption: "Points", Columns: []Column{
-		{Head: "point"}, {Head: "SLO", Help: "slo"},
-		{Head: "req/s", Num: true, Help: "throughput"}, {Head: "tok/s/GPU", Num: true, Help: "throughput"}, {Head: "tok/s/user", Num: true, Help: "peruser"},
-		u.column("TTFT p50"), u.column("TTFT " + ttft), u.column("TPOT p50"), u.column("TPOT " + tpot), u.column("ITL p99"), u.column("E2E p99"),
-		{Head: "USD/M out", Num: true, Help: "cost"}, {Head: "n", Num: true, Help: "failures"}, {Head: "cautions", Help: "validity"},
-	}}
-	if o.answers() {
-		t.Columns = slices.Insert(t.Columns, 7, u.column("TTFO p50"), u.column("TTFO "+o.limitedStat("ttfo")))
+	columns := o.pointColumns(u)
+	t := Table{ID: "points", Caption: "Points"}
+	for _, c := range columns {
+		t.Columns = append(t.Columns, c.Column)
 	}
-	if !o.PerGPU() {
-		t.Columns[3].Head = "output tok/s"
-	}
-	o.Each(func(s *series.Series, p *series.Point) {
-		output := p.OutputTokensPerS
-		if o.PerGPU() {
-			output = *p.OutputTokensPerSPerGPU
+	o.eachClass(func(s *series.Series, p *series.Point) {
+		row := make([]Cell, len(columns))
+		for i, c := range columns {
+			row[i] = c.cell(s, p)
 		}
-		user := Absent()
-		if len(p.PerUserTokensPerS.Values) > 0 {
-			user = TextCell(unit.Digits(p.PerUserTokensPerS.Median))
-		}
-		firsts := []Cell{u.Percentile(p.TTFT, "p50"), u.Percentile(p.TTFT, ttft)}
-		if o.answers() {
-			firsts = append(firsts, u.Percentile(p.Latency("ttfo"), "p50"), u.Percentile(p.Latency("ttfo"), o.limitedStat("ttfo")))
-		}
-		t.Add(slices.Concat([]Cell{pointCell(s, p), o.statusCell(p), TextCell(unit.Digits(p.RequestsPerS.Median)), TextCell(unit.Digits(output.Median)), user}, firsts, []Cell{
-			u.Percentile(p.TPOT, "p50"), u.Percentile(p.TPOT, tpot),
-			u.Percentile(p.Latency("itl"), "p99"), u.Percentile(p.E2E, "p99"),
-			optional(series.MedianCost(p.Rows), func(c record.Cost) string { return unit.Digits(c.USDPerMillion) }),
-			sampleCell(p), validityCell(p)})...)
+		t.Add(row...)
 	})
 	return t
+}
+
+func (o *Analysis) pointColumns(u Units) []textColumn {
+	percentiles := func(metric string, names ...string) (out []textColumn) {
+		for _, name := range names {
+			c := u.column(MetricName(metric) + " " + name)
+			out = append(out, textColumn{Column: c, cell: func(_ *series.Series, p *series.Point) Cell { return u.limitedPercentile(p, metric, name) }})
+		}
+		return out
+	}
+	figure := func(head, help string, cell func(p *series.Point) Cell) textColumn {
+		return textColumn{Column: Column{Head: head, Num: true, Help: help}, cell: func(_ *series.Series, p *series.Point) Cell { return cell(p) }}
+	}
+	output := figure("output tok/s", "throughput", outputCell)
+	if o.PerGPU() {
+		output = figure("tok/s/GPU", "throughput", func(p *series.Point) Cell { return median(*cmp.Or(p.OutputTokensPerSPerGPU, &record.Repeats{})) })
+	}
+	status, validity := figure("SLO", "slo", o.statusCell), figure("cautions", "validity", validityCell)
+	status.Num, validity.Num = false, false
+	firsts := percentiles("ttft", o.limitedStats("ttft")...)
+	if o.answers() {
+		firsts = append(firsts, percentiles("ttfo", o.limitedStats("ttfo")...)...)
+	}
+	return slices.Concat([]textColumn{
+		{Column: Column{Head: "point"}, cell: pointCell}, status,
+		figure("req/s", "throughput", func(p *series.Point) Cell { return median(p.RequestsPerS) }), output,
+		figure("tok/s/user", "peruser", func(p *series.Point) Cell { return median(p.PerUserTokensPerS) }),
+	}, firsts, percentiles("tpot", o.limitedStats("tpot")...), percentiles("itl", o.limitedOrP99("itl")...), percentiles("e2e", o.limitedOrP99("e2e")...), []textColumn{
+		figure("USD/M out", "cost", costCell), figure("n", "failures", sampleCell), validity,
+	})
+}
+
+// limitedStats are p50 and the percentiles of a latency that a limit is on, of a class or of all requests; else p95.
+func (o *Analysis) limitedStats(metric string) []string {
+	out := []string{"p50"}
+	for _, name := range record.PercentileNames[1:] {
+		if o.limits(metric, name) {
+			out = append(out, name)
+		}
+	}
+	if len(out) == 1 {
+		out = append(out, "p95")
+	}
+	return out
+}
+
+// limitedOrP99 are p99 and the percentiles of a latency that a limit is on.
+func (o *Analysis) limitedOrP99(metric string) []string {
+	return slices.DeleteFunc(slices.Clone(record.PercentileNames), func(name string) bool { return name != "p99" && !o.limits(metric, name) })
 }
 
 func (o *Analysis) limitedStat(metric string) string {

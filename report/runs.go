@@ -26,7 +26,10 @@ func RunsTable(names []string, runs []*Run, outcomes []*Analysis) Table {
 			}
 			output, first, decode := Absent(), Absent(), Absent()
 			if p.Valid {
-				output, first, decode = TextCell(unit.Digits(p.OutputTokensPerS.Median)), InCell.Percentile(p.TTFT, ttft), InCell.Percentile(p.TPOT, tpot)
+				output = TextCell(unit.Digits(p.OutputTokensPerS.Median))
+			}
+			if p.Valid && len(p.Classes) == 0 {
+				first, decode = InCell.Percentile(p.TTFT, ttft), InCell.Percentile(p.TPOT, tpot)
 			}
 			row = append(row, name, output, first, decode, limit)
 		} else {

@@ -42,7 +42,7 @@ func (r *Run) Tabs(o *Analysis, detailed bool) []Tab {
 	predicted, limits := r.besideTables(o)
 	return []Tab{
 		r.candidateTab(),
-		{TabSummary, "Summary", true, onPaper(r.tilingTable(u), r.sessionsTable(), o.pointsTable(u), limits, predicted, o.workloadsTable(), o.interactivityTable(), r.searchesTable(), o.bottlenecksTable(), o.expectTable(), r.variantsTable(o))},
+		{TabSummary, "Summary", true, onPaper(r.tilingTable(u), r.sessionsTable(), o.pointsTable(u), limits, predicted, o.settingsTable(), o.workloadsTable(), o.interactivityTable(), r.searchesTable(), o.bottlenecksTable(), o.expectTable(), r.variantsTable(o))},
 		{TabLatency, "Latency", false, slices.Concat(percentiles, Sections(r.reasoningTable().withoutUniform(), r.ttftPartsTable(anyTTFT).withoutUniform(), o.seriesTable()), Sections(o.groupTables(u)...), Sections(r.interferenceTable(u)))},
 		{TabTimeline, "Timeline", true, Sections(r.loadTable().withoutUniform())},
 		{"roofline", "Roofline", false, append(Sections(o.rooflineTable(u).withoutUniform()), folded(o.publishedTable(u, nil))...)},

@@ -49,6 +49,9 @@ func (r *Run) markdown(w io.Writer, most int) error {
 	}
 	notPass := len(points.Rows) - passes(points.Rows)
 	m.tables(least+notPass+len(workloads.Rows)+linesAround(workloads.Table), r.summaryTables(&o)...)
+	if most == 0 { // the head has what the first workload is compared with
+		m.table(o.settingsTable())
+	}
 	m.tables(least, workloads)
 	m.points(points, m.room()-after)
 	m.line("Latencies in ms. `★` operating point of its workload, `~` thin, `≥` n too small: the lower end of the 95 % interval.")
@@ -209,6 +212,12 @@ func (m *markdown) head(run *Run, o *Analysis) {
 	v := o.View(w)
 	m.line("**" + escapeMarkdown(v.Headline) + "**: " + escapeMarkdown(v.Text))
 	m.write("- " + escapeMarkdown(v.FiguresLine()))
+	for _, c := range v.Classes {
+		m.write("- " + escapeMarkdown(c.Name+": "+c.Text))
+	}
+	if len(v.Settings) > 0 {
+		m.write("- settings: " + escapeMarkdown(strings.Join(v.Settings, "; ")))
+	}
 	for _, x := range [][2]string{{"next", v.Next}, {"caution", v.Caution}, {"trust", v.Trust}, {"result", o.Answer.Text}, {"time", o.Time.Line()}} {
 		if x[1] != "" {
 			m.write("- " + x[0] + ": " + escapeMarkdown(x[1]))

@@ -66,6 +66,12 @@ func (p *printer) answer(o *Analysis) {
 	p.line(p.paint(v.Kind, columns.Ellipsis(safetext.Escape(v.Headline), p.width)))
 	p.wrap("  ", v.Text)
 	p.wrap("  ", v.FiguresLine())
+	for _, c := range v.Classes {
+		p.wrap("  "+p.paint(c.Kind, columns.Pad(safetext.Escape(c.Name), 8)), c.Text)
+	}
+	for i, text := range v.Settings {
+		p.wrap(fmt.Sprintf("  %-8s", map[bool]string{true: "settings"}[i == 0]), text)
+	}
 	for _, x := range [][2]string{{"next", v.Next}, {"caution", v.Caution}, {"others", o.Answer.Others()}, {"trust", v.Trust}, {"time", o.Time.Line()}} {
 		if x[1] != "" {
 			p.wrap(fmt.Sprintf("  %-8s", x[0]), x[1])

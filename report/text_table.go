@@ -40,11 +40,17 @@ func (o *Analysis) textTable(width int, footnotes map[string]int) Table {
 			t.Add(TextCell(s.Label()))
 		}
 		for j := range s.Points {
-			row := make([]Cell, len(all))
-			for k, c := range all {
-				row[k] = c.cell(s, &s.Points[j])
+			points := []*series.Point{&s.Points[j]}
+			for k := range s.Points[j].Classes {
+				points = append(points, &s.Points[j].Classes[k])
 			}
-			t.Add(row...)
+			for _, p := range points {
+				row := make([]Cell, len(all))
+				for k, c := range all {
+					row[k] = c.cell(s, p)
+				}
+				t.Add(row...)
+			}
 		}
 	}
 	return t.keep(fitting(&t, all, width))
@@ -153,7 +159,7 @@ func (o *Analysis) latencyColumns(metric string, median, tail int) []textColumn 
 		}
 		if shown {
 			all = append(all, textColumn{Column{Head: MetricName(metric), Unit: name + " ms", Num: true}, rank, func(_ *series.Series, p *series.Point) Cell {
-				return InHeading.Percentile(p.Latency(metric), name)
+				return InHeading.limitedPercentile(p, metric, name)
 			}})
 		}
 	}
@@ -200,10 +206,14 @@ func (o *Analysis) limits(metric, name string) (is bool) {
 }
 
 func textName(s *series.Series, p *series.Point) Cell {
+	if p.Class != "" {
+		return TextCell(map[bool]string{true: "    ", false: "  "}[len(s.Points) > 1] + p.Class)
+	}
 	name := s.PointName(p)
 	if len(s.Points) > 1 {
 		name = "  " + p.Load
 	}
+	name += ofAllClasses(p)
 	if s.Closed {
 		name += " †"
 	}

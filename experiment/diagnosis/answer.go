@@ -28,6 +28,8 @@ type Answer struct {
 	First     *int          `json:"first"`     // index in workloads of the one to read first; null: nothing was measured
 	Workloads []Workload    `json:"workloads"` // one for each series, in the same order
 
+	Settings []Settings `json:"settings,omitempty"` // each row with several settings of the server, or values of another axis; absent: none
+
 	Trust Trust `json:"trust"`
 	// NotMet is what a strict reading asks for (--enforce): every row that is not valid or does not meet its SLO,
 	// every planned row without a result, every search without a load that qualifies. Empty: every row meets it.
@@ -60,6 +62,7 @@ func NewAnswer(m *record.Manifest, series []series.Series, diagnoses []Diagnosis
 	}
 	a.SLO = limitsOf(series)
 	a.First = firstOf(a.Workloads, series)
+	a.compareSettings(m, series)
 	a.Verdict, a.Text = a.conclude(lostRows(m, series, missing))
 	return a
 }
@@ -181,7 +184,7 @@ func (a *Answer) conclude(lost []string) (v stats.Verdict, text string) {
 
 func (a *Answer) Others() string {
 	var groups []string
-	for _, lead := range []string{LeadShip, LeadNotYet, LeadNone, LeadMeasured} {
+	for _, lead := range []string{LeadShip, LeadMet, LeadNotYet, LeadNone, LeadMeasured} {
 		var names []string
 		for i := range a.Workloads {
 			if w := &a.Workloads[i]; w.Lead == lead && i != *a.First {

@@ -69,10 +69,10 @@ func figures(p *series.Point) []Fact {
 	} else {
 		throughput("output tok/s", p.OutputTokensPerS)
 	}
-	if len(p.PerUserTokensPerS.Values) > 0 {
+	if len(p.PerUserTokensPerS.Values) > 0 && len(p.Classes) == 0 {
 		throughput("tok/s/user", p.PerUserTokensPerS)
 	}
-	for _, q := range limitedPercentiles(p) {
+	for _, q := range headlinePercentiles(p) {
 		if l, ok := p.Latency(q[0]).Get(q[1]); ok {
 			out = append(out, Fact{verdict.MetricName(q[0]) + " " + q[1], l.WithInterval()})
 		}
@@ -81,6 +81,14 @@ func figures(p *series.Point) []Fact {
 		out = append(out, Fact{"cost", unit.Digits(c.USDPerMillion) + verdict.PerMillion})
 	}
 	return append(out, Fact{"n", unit.Count(p.Completed())})
+}
+
+// headlinePercentiles are none for a mix whose classes have limits of their own: of all classes together they are no answer.
+func headlinePercentiles(p *series.Point) [][2]string {
+	if len(p.Classes) > 0 {
+		return nil
+	}
+	return limitedPercentiles(p)
 }
 
 func limitedPercentiles(p *series.Point) [][2]string {

@@ -17,7 +17,7 @@ const (
 	LeadNotYet   = "NOT YET"                // no point is known to meet the SLO; more requests or another run can show one
 	LeadNone     = "NO POINT MEETS THE SLO" // the lowest load misses it, or every point does
 	LeadMeasured = "MEASURED"               // no SLO
-	LeadMet      = "SLO MET"                // by live traffic
+	LeadMet      = "SLO MET"                // by live traffic, or by a setting that another one beats
 	LeadMissed   = "SLO MISSED"             // by live traffic
 )
 
@@ -32,7 +32,7 @@ type Workload struct {
 	// Verdict is PASS with an operating point, FAIL if no point below the first that misses the SLO by its load can
 	// meet it, else UNDECIDED; empty: no SLO.
 	Verdict   stats.Verdict   `json:"verdict"`
-	Lead      string          `json:"lead"`            // SHIP, NOT YET, NO POINT MEETS THE SLO, MEASURED
+	Lead      string          `json:"lead"`            // SHIP, SLO MET, NOT YET, NO POINT MEETS THE SLO, MEASURED
 	Load      string          `json:"load"`            // of the quoted point: the operating point, else the one that the text is about
 	Text      string          `json:"text"`            // how far the SLO is met and what ends it, or why no point meets it
 	Operating *OperatingPoint `json:"operating_point"` // null: no point is known to meet the SLO
@@ -42,6 +42,8 @@ type Workload struct {
 	Quoted  int           `json:"quoted"`  // index of the quoted point in the series' points
 	Figures []Fact        `json:"figures"` // of the quoted point: throughputs, percentiles with intervals, cost, n; an invalid one has none but its load
 	Points  []PointStatus `json:"points"`  // of the series' points, in the same order
+
+	Classes []ClassAnswer `json:"classes,omitempty"` // of the quoted point; absent: no class of a mix has an SLO of its own
 }
 
 // Limit is the lowest load above the operating point that misses the SLO; without an operating point the lowest
@@ -127,6 +129,7 @@ func newWorkload(m *record.Manifest, all []series.Series, i int, diagnoses []Dia
 	}
 	if p := a.point(s); p.Valid {
 		a.Figures = figures(p)
+		a.Classes = classesOf(p)
 	}
 	if a.Lead != LeadShip {
 		a.Figures = append([]Fact{{"load", a.Load}}, a.Figures...)

@@ -16,8 +16,9 @@ import (
 // Point is one load of a series. Its figures are medians over the repeats; of a point to which a budget added longer
 // repeats they are the longest one's.
 type Point struct {
-	Rows []*record.Row `json:"-"`    // the repeats, in order; owned by the caller of FromRows
-	Load string        `json:"load"` // "concurrency 8", "rate 2/s", "rate inf"; "concurrency 6.4 (requested 8)" if workers waited for the client
+	Rows  []*record.Row `json:"-"`               // the repeats, in order; owned by the caller of FromRows
+	Class string        `json:"class,omitempty"` // of a mix, which the figures are about; absent: all requests
+	Load  string        `json:"load"`            // "concurrency 8", "rate 2/s", "rate inf"; "concurrency 6.4 (requested 8)" if workers waited for the client
 
 	OutputTokensPerS       record.Repeats  `json:"output_tokens_per_s"`
 	OutputTokensPerSPerGPU *record.Repeats `json:"output_tokens_per_s_per_gpu"` // null: the number of GPUs is not specified
@@ -38,6 +39,10 @@ type Point struct {
 
 	SLO  stats.Verdict `json:"slo"`  // the worst of the repeats; empty: no SLO
 	Need int           `json:"need"` // more requests until a verdict; 0: more requests do not help
+
+	Limits []record.Verdict `json:"limits,omitempty"` // each limit, in the order of the SLO: the worst repeat; absent: no SLO
+	// Classes of a mix, each with its own figures and limits. Absent: no class has an SLO of its own.
+	Classes []Point `json:"classes,omitempty"`
 
 	LoadValue float64 `json:"-"` // concurrency (the mean in flight if workers waited for the client) or requests/s; +Inf: all requests at once
 }
@@ -83,6 +88,7 @@ func (s *Series) pointOf(rows []*record.Row) Point {
 		p.TTFO = percentiles(shown, "", "ttfo")
 	}
 	p.SLO, p.Need = verdict.OfRows(rows...)
+	p.Limits = verdict.EachLimit(rows...)
 	if d, ok := betweenRuns(rows); ok {
 		p.Findings = append(p.Findings, d)
 	}
@@ -96,6 +102,9 @@ func longest(rows []*record.Row) []*record.Row {
 	}
 	return slices.DeleteFunc(slices.Clone(rows), func(r *record.Row) bool { return r.Spec.Added < most })
 }
+
+// Shown are the repeats that the figures are from.
+func (p *Point) Shown() []*record.Row { return longest(p.Rows) }
 
 func inFlight(rows []*record.Row) (mean float64, ok bool) {
 	for _, r := range rows {

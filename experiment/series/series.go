@@ -54,10 +54,14 @@ func (s *Series) Label() string {
 // PointName is a point's name for display: "D-saturation, concurrency 8"; without the load if the row has one only.
 func (s *Series) PointName(p *Point) string {
 	listed := slices.ContainsFunc(p.Rows, func(r *record.Row) bool { return r.Spec.Varies(s.Axis) })
-	if len(s.Points) == 1 && !listed {
-		return s.Label()
+	name := s.Label()
+	if len(s.Points) > 1 || listed {
+		name += ", " + p.Load
 	}
-	return s.Label() + ", " + p.Load
+	if p.Class != "" {
+		name += " (class " + p.Class + ")"
+	}
+	return name
 }
 
 // FromRows groups rows into series, in the order of their first rows. The points keep pointers into rows.
@@ -102,6 +106,9 @@ func newSeries(rows []*record.Row) Series {
 		s.Points = append(s.Points, s.pointOf(repeats))
 	}
 	slices.SortFunc(s.Points, func(a, b Point) int { return cmp.Compare(a.LoadValue, b.LoadValue) })
+	for i := range s.Points {
+		s.Points[i].Classes = s.classesOf(&s.Points[i])
+	}
 	s.Frontier, s.Frontiers = s.FrontierAgainst(s.Cost, "p99"), s.frontiers()
 	s.MaxLoadWithinSLO, s.Knee, s.Saturation = s.findMaxLoad(), s.findKnee(), s.findSaturation()
 	s.resample()
@@ -154,6 +161,9 @@ func (s *Series) sentence() string {
 		text += fmt.Sprintf(" (%s per GPU)", unit.Digits(p.OutputTokensPerSPerGPU.Median))
 	}
 	text += " at " + p.Load
+	if len(p.Classes) > 0 { // the latency of no class
+		return text
+	}
 	name, limit := s.limit(p)
 	l, ok := p.Latency(s.Cost).Get(name)
 	if !ok {

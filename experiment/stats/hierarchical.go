@@ -20,6 +20,10 @@ type RunSpread struct {
 	DF float64 // degrees of freedom that the assumption is worth
 }
 
+// AssumedSpread is no measurement: it is meant to be large, so that a difference between two single runs is called one
+// only if servers, nodes and neighbours rarely make it. It is a share of the figure, for the scale of logarithms.
+var AssumedSpread = RunSpread{SD: 0.02, DF: 4}
+
 const (
 	SpreadOfRuns    = "runs"    // of the two sides
 	SpreadOfHistory = "history" // and of earlier runs

@@ -323,6 +323,18 @@ func (s *InOrder) upperRisk(confidence float64) float64 {
 	return strict * (1 - confidence) / 2
 }
 
+// FewestForPass is the number of independent requests, none over the limit, with which a percentile passes by their
+// counts.
+func FewestForPass(p, confidence float64) int {
+	risk := strict * (1 - confidence) / 2
+	return max(int(fewestTimes(p)), first(func(n int) bool { return math.Pow(p, float64(n)) <= risk }))
+}
+
+// FewestForShare is the same for a share of failed requests, none of which failed.
+func FewestForShare(limit, confidence float64) int {
+	return first(func(n int) bool { return math.Pow(1-limit, float64(n)) <= (1-confidence)/2 })
+}
+
 // passes reports whether so few requests over the limit have a probability of at most risk if a share of 1-p
 // were over it.
 func (w weight) passes(n, over, p, risk float64) bool {

@@ -86,10 +86,6 @@ type Options struct {
 }
 
 const (
-	// runSpread is assumed between runs. It is no measurement: it is meant to be large, so that a difference
-	// between two single runs is called one only if servers, nodes and neighbours rarely make it.
-	runSpread   = 0.02
-	runSpreadDF = 4 // that the assumption is worth
 	// shareSpread is assumed between the error rates of runs, as a share of their mean.
 	shareSpread = 0.5
 )
@@ -177,7 +173,7 @@ type Cautions struct {
 
 // Compare tests what changed from base to changed. It reads the records of runs that have them.
 func Compare(base, changed Side, o Options) (*Comparison, error) {
-	o.Margin, o.RunSpread = cmp.Or(o.Margin, 0.05), cmp.Or(o.RunSpread, runSpread)
+	o.Margin, o.RunSpread = cmp.Or(o.Margin, 0.05), cmp.Or(o.RunSpread, stats.AssumedSpread.SD)
 	for _, key := range o.Allow {
 		if !slices.Contains(Refusable, key) {
 			return nil, fmt.Errorf("unknown difference %q: allow one of %s", key, strings.Join(Refusable, ", "))

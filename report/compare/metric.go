@@ -139,7 +139,7 @@ func (m *Metric) collect(p pair, of [2][]sample, o Options) {
 		m.paired = pairsOf(of, base, changed, func(*sample) bool { return false })
 	}
 	m.untouched = m.withoutTouched(p, of, base, changed)
-	m.runSpread = stats.RunSpread{SD: o.RunSpread, DF: runSpreadDF}
+	m.runSpread = stats.RunSpread{SD: o.RunSpread, DF: stats.AssumedSpread.DF}
 	switch was, is := stat.Mean(m.Values[0], nil), stat.Mean(m.Values[1], nil); {
 	case f.name == experiment.ErrorRate: // of the lower rate: failures that begin are no spread
 		m.runSpread.SD = shareSpread * min(was, is)

@@ -90,6 +90,9 @@ func (set *curveSet) add(o *report.Analysis, i int, l look, run string) {
 	}
 	c.Opens = c.limited()
 	set.Curves = append(set.Curves, c)
+	if run == "" {
+		set.addClasses(o, s, &c)
+	}
 }
 
 func (set *curveSet) addPredicted(o *report.Analysis, s *series.Series, l look) {

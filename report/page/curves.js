@@ -106,7 +106,7 @@ const curves = (() => {
     const text = [point.name, point.status];
     if (p) text.push(of.title + ' ' + figure(p[0], 'ms') + (p[1] === null && p[2] === null ? '' : ' [' + ends(p[1]) + ', ' + ends(p[2]) + ']') + ' (n=' + figure(point.n[of.metric]) + (p[3] < 2 ? ', ' + grades[p[3]] : '') + ')');
     if (point.per_user) text.push(figure(point.per_user[0]) + ' tok/s/user');
-    text.push(figure(point.output[0]) + ' ' + of.output);
+    if (point.output) text.push(figure(point.output[0]) + ' ' + of.output);
     if (of.details) text.push(...['knee', 'saturation'].filter(k => point[k]).map(k => k + ': ' + point[k]));
     return text.join('\n');
   }

@@ -155,6 +155,9 @@ func answersOf(prefix string, o *report.Analysis) []answerView {
 		w := &o.Answer.Workloads[i]
 		a := answerView{AnswerView: o.View(w), Name: w.Name, Lead: w.Lead, Mark: verdictMarks[w.Verdict], Group: groupOf(&o.Series[w.Series]),
 			First: i == *o.Answer.First, Trusted: prefix + "-" + report.TabTrust}
+		if w.Lead == diagnosis.LeadMet && w.Operating != nil { // another setting is to be shipped
+			a.Mark = "●"
+		}
 		for _, f := range a.Figures {
 			a.KPIs = append(a.KPIs, newKPI(f.Name, f.Value))
 		}
@@ -231,9 +234,12 @@ func markPoints(p *panelView, prefix string, o *report.Analysis) {
 	}
 	rows := p.Figures[i].Table.Rows
 	for k := range o.Answer.Workloads {
-		for _, status := range o.Answer.Workloads[k].Points {
-			rows[0].Workload, rows[0].Ship = strconv.Itoa(k), status.Status == diagnosis.Ship
-			rows = rows[1:]
+		w := &o.Answer.Workloads[k]
+		for j, status := range w.Points {
+			rows[0].Ship = status.Status == diagnosis.Ship
+			for range 1 + len(o.Series[w.Series].Points[j].Classes) {
+				rows[0].Workload, rows = strconv.Itoa(k), rows[1:]
+			}
 		}
 	}
 }

@@ -33,25 +33,95 @@ func undecidable(m *sweep.Matrix, s *experiment.Spec) []string {
 	if s.Search != nil {
 		n, about = mostOfSearch(s.Search), false
 	}
-	var keys []string
-	most := 0
-	for _, l := range s.SLO.Limits {
-		p, ok := quantile(l)
-		if _, need := stats.Decide(0, 0, p, 0.99); ok && n > 0 && n < need {
-			keys, most = append(keys, l.Key), max(most, need)
+	key, label := "", s.Label()
+	if s.Search != nil {
+		key, label = "rate", s.Name
+	}
+	for _, l := range limited(s, n) {
+		if l.n == 0 || l.n >= l.need {
+			continue
+		}
+		where, remedy := remedyFor(s, l.total())
+		if k := s.Search; k != nil {
+			where, remedy = key, fmt.Sprintf(": write budget = %q", workload.Seconds(math.Ceil(float64(l.total())/k.Max)))
+		}
+		out = append(out, fmt.Sprintf("%s%s: %s can't pass with %s requests%s, a PASS takes at least %s%s", at(where), label,
+			strings.Join(l.keys, ", "), countText(l.n, about || l.share < 1), l.of(), unit.Count(l.need), remedy))
+	}
+	return out
+}
+
+// limitedGroup are the limits of a class, or of the row, that its requests can't pass.
+type limitedGroup struct {
+	class string  // empty: the row
+	share float64 // of the row's requests
+	n     int     // its requests; 0 = the server's speed decides
+	need  int     // of its requests, for a PASS
+	keys  []string
+}
+
+// total is the number of requests of the whole row with which the group has as many as it needs.
+func (l *limitedGroup) total() int { return int(math.Ceil(float64(l.need)/l.share - 1e-9)) }
+
+func (l *limitedGroup) of() string {
+	if l.class == "" {
+		return ""
+	}
+	return " of class " + l.class
+}
+
+// limited are the limits by class. Those of the row hold for the classes that do not override them.
+func limited(s *experiment.Spec, n int) []limitedGroup {
+	var out []limitedGroup
+	add := func(class string, limits []experiment.Limit, shareOf func(key string) float64) {
+		own := limitedGroup{class: class}
+		for _, l := range limits {
+			share := shareOf(l.Key)
+			need, ok := fewestForPass(l, s.SLO.At())
+			if at := int(math.Round(float64(n) * share)); ok && share > 0 && at < need {
+				if own.keys = append(own.keys, l.Key); own.need == 0 || float64(need)/share > float64(own.need)/own.share {
+					own.n, own.need, own.share = at, need, share
+				}
+			}
+		}
+		if len(own.keys) > 0 {
+			out = append(out, own)
 		}
 	}
-	if len(keys) == 0 {
-		return out
+	add("", s.SLO.Limits, func(key string) float64 {
+		return shareOf(s, func(c workload.Class) bool { return !s.ClassOverrides(c.Name, key) })
+	})
+	for _, c := range s.Mix {
+		if len(c.SLO) > 0 {
+			add(c.Name, s.ClassSLO(c).Limits, func(string) float64 {
+				return shareOf(s, func(o workload.Class) bool { return o.Name == c.Name })
+			})
+		}
 	}
-	key, remedy := remedyFor(s, most)
-	label := s.Label()
-	if k := s.Search; k != nil {
-		label = s.Name
-		key, remedy = "rate", fmt.Sprintf(": write budget = %q", workload.Seconds(math.Ceil(float64(most)/k.Max)))
+	return out
+}
+
+func shareOf(s *experiment.Spec, is func(workload.Class) bool) float64 {
+	sum, own := 0.0, 0.0
+	for _, c := range s.Classes() {
+		sum += c.Weight
+		if is(c) {
+			own += c.Weight
+		}
 	}
-	return append(out, fmt.Sprintf("%s%s: %s can't pass with %s requests, a PASS takes at least %s%s",
-		at(key), label, strings.Join(keys, ", "), countText(n, about), unit.Count(most), remedy))
+	return own / sum
+}
+
+// fewestForPass is the smallest number of independent requests with which a limit can pass; false: no number decides it.
+func fewestForPass(l experiment.Limit, confidence float64) (n int, ok bool) {
+	switch p, ok := l.P(); {
+	case !l.Decidable():
+		return 0, false
+	case l.Stat == "":
+		return stats.FewestForShare(l.Value, confidence), true
+	default:
+		return stats.FewestForPass(p, confidence), ok
+	}
 }
 
 // mostOfSearch is the largest number of requests of all probes of a search; 0 = the server's speed decides.
@@ -60,17 +130,6 @@ func mostOfSearch(k *experiment.Search) int {
 		return 0
 	}
 	return int(k.Max * time.Duration(k.MaxTime()).Seconds())
-}
-
-// quantile is the percentile that a limit bounds: 0.95 of an error rate of 5 %; false: it bounds none.
-func quantile(l experiment.Limit) (p float64, ok bool) {
-	switch {
-	case !l.Decidable():
-		return 0, false
-	case l.Stat == "":
-		return 1 - l.Value, true
-	}
-	return l.P()
 }
 
 // missingOf are the keys of [target] that a limit needs and does not have, with examples.

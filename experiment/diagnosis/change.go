@@ -1,0 +1,249 @@
+package diagnosis
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"bench/experiment"
+	"bench/experiment/record"
+	"bench/experiment/series"
+	"bench/experiment/stats"
+	"bench/experiment/unit"
+	"bench/experiment/verdict"
+)
+
+// Result is what the interval of a change shows, at 95 %.
+type Result string
+
+const (
+	Better       Result = "better"
+	Worse        Result = "worse"
+	Inconclusive Result = "inconclusive" // the interval contains no change
+)
+
+// Change is one figure of a setting against the first setting.
+type Change struct {
+	Metric string         `json:"metric"` // output_tokens_per_s, or as in the SLO: ttft_p95
+	Class  string         `json:"class,omitempty"`
+	Base   float64        `json:"base"` // of the first setting: ms, or tokens/s; a geometric mean over repeats, as value
+	Value  float64        `json:"value"`
+	Ratio  float64        `json:"ratio"`      // value ÷ base
+	CI95   stats.Interval `json:"ratio_ci95"` // of the ratio
+	Spread string         `json:"spread"`     // what the interval rests on: runs, pairs, or assumed (compare docs/nightly.md)
+	Result Result         `json:"result"`
+}
+
+const outputTokens = "output_tokens_per_s"
+
+func (c *Change) isThroughput() bool { return c.Metric == outputTokens }
+
+// Name is the figure for people: "TTFT p95 (class chat)".
+func (c *Change) Name() string { return verdict.LimitName(c.Metric, c.Class) }
+
+// widest is the factor between the ends of an interval that is worth printing.
+const widest = 4
+
+// Text is "+37 % [31, 44]"; from a factor of two "÷ 3.3 [3, 3.6]".
+func (c *Change) Text() string {
+	figure := func(x float64) string { return unit.Brief(x, 2) }
+	lead, at := "× ", func(x float64) float64 { return x }
+	lo, hi := c.CI95.Lo, c.CI95.Hi
+	switch {
+	case c.Ratio <= 0.5:
+		lead, at = "÷ ", func(x float64) float64 { return 1 / x }
+		lo, hi = hi, lo
+	case c.Ratio < 2:
+		lead, at = "", func(x float64) float64 { return 100 * (x - 1) }
+		figure = func(x float64) string { return fmt.Sprintf("%.0f", math.Round(x)+0) }
+	}
+	text := lead + figure(at(c.Ratio))
+	if lead == "" {
+		text = fmt.Sprintf("%+.0f %%", at(c.Ratio))
+	}
+	if c.Result == Inconclusive && c.CI95.Hi > widest*c.CI95.Lo {
+		return strings.ReplaceAll(text, "-", "−") + ", n too small"
+	}
+	text += fmt.Sprintf(" [%s, %s]", figure(at(lo)), figure(at(hi)))
+	text = strings.ReplaceAll(text, "-", "−")
+	if c.Result == Inconclusive {
+		text += ", inconclusive"
+	}
+	return text
+}
+
+// changesOf compares throughput, and the latencies that the SLO limits; without such a limit TTFT and TPOT p50.
+func changesOf(m *record.Manifest, base, changed *Setting) []Change {
+	out := []Change{}
+	from, to := base.point(), changed.point()
+	for _, f := range comparedFigures(from, to) {
+		if c, ok := f.change(m, from, to); ok {
+			out = append(out, c)
+		}
+	}
+	sameLoad := requested(base.s, from) == requested(changed.s, to)
+	return slices.DeleteFunc(out, func(c Change) bool {
+		if !c.isThroughput() {
+			return !sameLoad // the latency of another load is no difference between settings
+		}
+		return sameLoad && !base.s.Closed && c.Result == Inconclusive // the arrivals set it
+	})
+}
+
+type comparedFigure struct{ metric, stat, class string }
+
+func comparedFigures(from, to *series.Point) []comparedFigure {
+	out := []comparedFigure{{metric: outputTokens}}
+	for _, p := range []*series.Point{from, to} {
+		for _, v := range p.Limits {
+			i := strings.LastIndexByte(v.Metric, '_')
+			f := comparedFigure{v.Metric[:max(i, 0)], v.Metric[i+1:], v.Class}
+			if slices.Contains(experiment.Latencies, f.metric) && slices.Contains(record.PercentileNames, f.stat) && !slices.Contains(out, f) {
+				out = append(out, f)
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b comparedFigure) int {
+		return cmp.Compare(slices.Index(experiment.Latencies, a.metric), slices.Index(experiment.Latencies, b.metric))
+	})
+	if len(out) > 1 {
+		return out
+	}
+	if len(from.TTFT) == 0 {
+		return append(out, comparedFigure{metric: "e2e", stat: "p50"})
+	}
+	return append(out, comparedFigure{metric: "ttft", stat: "p50"}, comparedFigure{metric: "tpot", stat: "p50"})
+}
+
+func (f comparedFigure) key() string { return strings.TrimSuffix(f.metric+"_"+f.stat, "_") }
+
+// change is by the tests of bench compare: by pairs if the repeats were interleaved, else between the means of both
+// sides, whose repeats share a start of the server: the spread between starts is assumed.
+func (f comparedFigure) change(m *record.Manifest, from, to *series.Point) (Change, bool) {
+	base, changed := f.repeats(from), f.repeats(to)
+	if len(base) == 0 || len(changed) == 0 {
+		return Change{}, false
+	}
+	var test stats.Contrast
+	if paired(m, len(base), len(changed)) {
+		test = stats.ComparePairs(base, changed)
+	} else {
+		test = stats.CompareRuns(byStart(m, from, base), byStart(m, to, changed), nil, stats.AssumedSpread)
+	}
+	means := stats.MeansOfRuns([][]stats.Repeat{base, changed})
+	within := test.Interval(0.95)
+	c := Change{Metric: f.key(), Class: f.class, Base: math.Exp(means[0]), Value: math.Exp(means[1]), Ratio: math.Exp(test.Difference),
+		CI95: stats.Interval{Lo: math.Exp(within.Lo), Hi: math.Exp(within.Hi)}, Spread: test.Source, Result: Inconclusive}
+	switch {
+	case !c.isThroughput():
+		c.Result = resultOf(c.CI95.Hi < 1, c.CI95.Lo > 1)
+	default:
+		c.Result = resultOf(c.CI95.Lo > 1, c.CI95.Hi < 1)
+	}
+	return c, true
+}
+
+// leans reports whether an inconclusive change looks worse by more than noise: no setting is the best with it.
+func (c *Change) leans() bool {
+	const noise = 1.05
+	if c.isThroughput() {
+		return c.Result == Inconclusive && c.Ratio < 1/noise
+	}
+	return c.Result == Inconclusive && c.Ratio > noise
+}
+
+func resultOf(better, worse bool) Result {
+	switch {
+	case better:
+		return Better
+	case worse:
+		return Worse
+	}
+	return Inconclusive
+}
+
+// byStart are the repeats by start of the server: each of them, if the server was started for each.
+func byStart(m *record.Manifest, p *series.Point, repeats []stats.Repeat) [][]stats.Repeat {
+	if len(repeats) > 1 && startsOf(m, p) >= len(repeats) {
+		return slices.Collect(slices.Chunk(repeats, 1))
+	}
+	return [][]stats.Repeat{repeats}
+}
+
+func startsOf(m *record.Manifest, p *series.Point) (n int) {
+	for _, s := range m.Servers {
+		if s.Variant == p.Rows[0].Spec.Variant && s.Command != nil && s.ReadyS > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+const interleaved = "interleaved"
+
+func paired(m *record.Manifest, base, changed int) bool {
+	return m.Order == interleaved && base == changed && base > 1
+}
+
+// repeats are the logarithms of a figure with their variance within the row; nil if a repeat lacks it, or has too few
+// requests for an interval.
+func (f comparedFigure) repeats(p *series.Point) []stats.Repeat {
+	var out []stats.Repeat
+	for _, r := range p.Shown() {
+		x, interval := f.of(r)
+		if !(x > 0) || !(interval.Lo > 0) || math.IsInf(interval.Hi, 1) {
+			return nil
+		}
+		se := math.Log(interval.Hi/interval.Lo) / (2 * 1.96)
+		out = append(out, stats.Repeat{Value: math.Log(x), Within: se * se})
+	}
+	return out
+}
+
+// of is a figure with its interval. The throughput of a closed loop is as uncertain as its mean E2E; arrivals set
+// that of an open loop, but for one request at the edge of the window.
+func (f comparedFigure) of(r *record.Row) (x float64, within stats.Interval) {
+	s := &r.Summary
+	if f.class != "" {
+		s = new(r.Classes[f.class])
+	}
+	if f.metric == outputTokens {
+		x = s.Throughput.OutputTokensPerS
+		within = stats.Interval{Lo: x, Hi: x * math.Exp(2*1.96/float64(max(1, s.Requests.Completed)))}
+		if e2e := s.E2E; r.Spec.Rate == 0 && e2e != nil {
+			if ci, ok := e2e.CI95["mean"]; ok {
+				within = ci
+			}
+		}
+		return x, within
+	}
+	l := s.Latency(f.metric)
+	if l == nil {
+		return 0, within
+	}
+	x, _ = l.Get(f.stat)
+	return x, l.CI95[f.stat]
+}
+
+// basisOf names what the intervals rest on.
+func basisOf(m *record.Manifest, all []*Setting, ofServer bool) string {
+	least, most, starts := math.MaxInt, 0, true
+	for _, x := range all {
+		n := len(x.point().Shown())
+		least, most, starts = min(least, n), max(most, n), starts && startsOf(m, x.point()) >= n
+	}
+	assumed := fmt.Sprintf("%.0f %% between %s assumed", 100*stats.AssumedSpread.SD, map[bool]string{true: "server starts", false: "runs"}[ofServer])
+	switch {
+	case most == 1:
+		return "one run each, " + assumed
+	case paired(m, least, most):
+		return fmt.Sprintf("%d pairs of repeats", least)
+	case starts && least > 2:
+		return fmt.Sprintf("%d server starts each", least)
+	case starts:
+		return fmt.Sprintf("%d server starts each, %s", least, assumed)
+	}
+	return fmt.Sprintf("%s each, %s", unit.Plural(least, "repeat"), assumed)
+}

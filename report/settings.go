@@ -1,0 +1,100 @@
+package report
+
+import (
+	"slices"
+	"strings"
+
+	"bench/experiment/diagnosis"
+	"bench/experiment/unit"
+)
+
+// settingsTable has the changes from the first setting of each comparison.
+func (o *Analysis) settingsTable() Table {
+	t := Table{ID: "settings", Caption: "Settings", Columns: []Column{{Head: "setting"}, {Head: "SLO", Help: "slo"}, {Head: "load"}, {Head: "output", Unit: "tok/s", Num: true, Help: "throughput"}}}
+	first := len(t.Columns)
+	var names []string
+	each := func(f func(g *diagnosis.Settings, x *diagnosis.Setting)) {
+		for i := range o.Answer.Settings {
+			for j := range o.Answer.Settings[i].Settings {
+				f(&o.Answer.Settings[i], &o.Answer.Settings[i].Settings[j])
+			}
+		}
+	}
+	each(func(_ *diagnosis.Settings, x *diagnosis.Setting) {
+		for _, c := range x.Changes {
+			if !slices.Contains(names, c.Name()) {
+				names = append(names, c.Name())
+				t.Columns = append(t.Columns, Column{Head: c.Name(), Num: true})
+			}
+		}
+	})
+	each(func(g *diagnosis.Settings, x *diagnosis.Setting) {
+		w := &o.Answer.Workloads[x.Workload]
+		p := &o.Series[w.Series].Points[x.Point]
+		if !g.OfServer && len(x.Changes) == 0 { // the first value of an axis
+			return
+		}
+		name := Cell{Text: w.Name, Title: "compared with " + g.First}
+		if x.Name == g.Best {
+			name.Tag = "best"
+		}
+		row := append([]Cell{name, o.statusCell(p), TextCell(x.Load), TextCell(unit.Digits(p.OutputTokensPerS.Median))}, slices.Repeat([]Cell{Absent()}, len(t.Columns)-first)...)
+		for i := range x.Changes {
+			row[first+slices.Index(names, x.Changes[i].Name())] = changedCell(&x.Changes[i], g.Basis)
+		}
+		t.Add(row...)
+	})
+	t = o.withoutRepetition(t)
+	var basis []string
+	for _, g := range o.Answer.Settings {
+		if g.OfServer && !slices.Contains(basis, g.Basis) {
+			basis = append(basis, g.Basis)
+		}
+	}
+	t.Note = strings.Join(basis, "; ")
+	return t
+}
+
+// withoutRepetition leaves out the SLO where no server is chosen, and the load if the points' names lack it too.
+func (o *Analysis) withoutRepetition(t Table) Table {
+	var shown []int
+	servers := slices.ContainsFunc(o.Answer.Settings, func(g diagnosis.Settings) bool { return g.OfServer })
+	loads := slices.ContainsFunc(o.Answer.Settings, func(g diagnosis.Settings) bool {
+		return slices.ContainsFunc(g.Settings, func(x diagnosis.Setting) bool {
+			return len(o.Series[o.Answer.Workloads[x.Workload].Series].Points) > 1
+		})
+	})
+	for i, c := range t.Columns {
+		if (servers || c.Head != "SLO") && (loads || c.Head != "load") {
+			shown = append(shown, i)
+		}
+	}
+	return t.keep(shown)
+}
+
+func changedCell(c *diagnosis.Change, basis string) Cell {
+	return Cell{Text: c.Text(), Title: string(c.Result) + "; " + basis, Kind: map[diagnosis.Result]Kind{diagnosis.Better: Passed, diagnosis.Worse: Failed, diagnosis.Inconclusive: Faint}[c.Result]}
+}
+
+const mostSettingLines = 8
+
+// settingsLines are the comparison that a workload is part of: its conclusion, then each setting that is not in it.
+func (o *Analysis) settingsLines(w *diagnosis.Workload) []string {
+	for i := range o.Answer.Settings {
+		g := &o.Answer.Settings[i]
+		if !slices.ContainsFunc(g.Settings, func(x diagnosis.Setting) bool { return &o.Answer.Workloads[x.Workload] == w }) {
+			continue
+		}
+		out := []string{g.Text}
+		for _, x := range g.Settings {
+			if len(out) > mostSettingLines {
+				return append(out, "and "+unit.Plural(len(g.Settings)-mostSettingLines, "more setting"))
+			}
+			if x.Name != g.Best || g.Best == g.First {
+				out = append(out, x.Text)
+			}
+		}
+		return out
+	}
+	return nil
+}
