@@ -10,7 +10,7 @@ import (
 
 // settingsTable has the changes from the first setting of each comparison.
 func (o *Analysis) settingsTable() Table {
-	t := Table{ID: "settings", Caption: "Settings", Columns: []Column{{Head: "setting"}, {Head: "SLO", Help: "slo"}, {Head: "load"}, {Head: "output", Unit: "tok/s", Num: true, Help: "throughput"}}}
+	t := Table{ID: "settings", Caption: "Settings", Columns: []Column{{Head: "setting"}, {Head: "SLO", Help: "slo"}, {Head: "load"}, {Head: "", Unit: "tok/s", Num: true, Help: "throughput"}}}
 	first := len(t.Columns)
 	var names []string
 	each := func(f func(g *diagnosis.Settings, x *diagnosis.Setting)) {
@@ -72,8 +72,14 @@ func (o *Analysis) withoutRepetition(t Table) Table {
 	return t.keep(shown)
 }
 
+// changedCell leaves to its interval that a change is inconclusive, and to its mark that n is too small.
 func changedCell(c *diagnosis.Change, basis string) Cell {
-	return Cell{Text: c.Text(), Title: string(c.Result) + "; " + basis, Kind: map[diagnosis.Result]Kind{diagnosis.Better: Passed, diagnosis.Worse: Failed, diagnosis.Inconclusive: Faint}[c.Result]}
+	text := strings.TrimSuffix(c.Text(), ", "+string(diagnosis.Inconclusive))
+	if figure, thin := strings.CutSuffix(text, ", n too small"); thin {
+		text = "~" + figure
+	}
+	kind := map[diagnosis.Result]Kind{diagnosis.Better: Passed, diagnosis.Worse: Failed, diagnosis.Inconclusive: Faint}[c.Result]
+	return Cell{Text: text, Title: string(c.Result) + "; " + basis, Kind: kind}
 }
 
 const mostSettingLines = 8

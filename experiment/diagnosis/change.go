@@ -46,6 +46,8 @@ func (c *Change) Name() string { return verdict.LimitName(c.Metric, c.Class) }
 // widest is the factor between the ends of an interval that is worth printing.
 const widest = 4
 
+func (c *Change) tooWide() bool { return c.Result == Inconclusive && c.CI95.Hi > widest*c.CI95.Lo }
+
 // Text is "+37 % [31, 44]"; from a factor of two "÷ 3.3 [3, 3.6]".
 func (c *Change) Text() string {
 	figure := func(x float64) string { return unit.Brief(x, 2) }
@@ -63,7 +65,7 @@ func (c *Change) Text() string {
 	if lead == "" {
 		text = fmt.Sprintf("%+.0f %%", at(c.Ratio))
 	}
-	if c.Result == Inconclusive && c.CI95.Hi > widest*c.CI95.Lo {
+	if c.tooWide() {
 		return strings.ReplaceAll(text, "-", "−") + ", n too small"
 	}
 	text += fmt.Sprintf(" [%s, %s]", figure(at(lo)), figure(at(hi)))
@@ -122,7 +124,8 @@ func (f comparedFigure) key() string { return strings.TrimSuffix(f.metric+"_"+f.
 // change is by the tests of bench compare: by pairs if the repeats were interleaved, else between the means of both
 // sides, whose repeats share a start of the server: the spread between starts is assumed.
 func (f comparedFigure) change(m *record.Manifest, from, to *series.Point) (Change, bool) {
-	base, changed := f.repeats(from), f.repeats(to)
+	base, sureBase := f.repeats(from)
+	changed, sure := f.repeats(to)
 	if len(base) == 0 || len(changed) == 0 {
 		return Change{}, false
 	}
@@ -137,6 +140,8 @@ func (f comparedFigure) change(m *record.Manifest, from, to *series.Point) (Chan
 	c := Change{Metric: f.key(), Class: f.class, Base: math.Exp(means[0]), Value: math.Exp(means[1]), Ratio: math.Exp(test.Difference),
 		CI95: stats.Interval{Lo: math.Exp(within.Lo), Hi: math.Exp(within.Hi)}, Spread: test.Source, Result: Inconclusive}
 	switch {
+	case !sureBase || !sure:
+		c.CI95 = stats.Interval{Lo: 0, Hi: math.Inf(1)}
 	case !c.isThroughput():
 		c.Result = resultOf(c.CI95.Hi < 1, c.CI95.Lo > 1)
 	default:
@@ -187,19 +192,25 @@ func paired(m *record.Manifest, base, changed int) bool {
 	return m.Order == interleaved && base == changed && base > 1
 }
 
-// repeats are the logarithms of a figure with their variance within the row; nil if a repeat lacks it, or has too few
-// requests for an interval.
-func (f comparedFigure) repeats(p *series.Point) []stats.Repeat {
-	var out []stats.Repeat
+// repeats are the logarithms of a figure with their variance within the row; nil if a repeat lacks it. sure is false if
+// one has too few requests for an interval.
+func (f comparedFigure) repeats(p *series.Point) (out []stats.Repeat, sure bool) {
+	sure = true
 	for _, r := range p.Shown() {
 		x, interval := f.of(r)
-		if !(x > 0) || !(interval.Lo > 0) || math.IsInf(interval.Hi, 1) {
-			return nil
+		if !(x > 0) {
+			return nil, false
 		}
-		se := math.Log(interval.Hi/interval.Lo) / (2 * 1.96)
-		out = append(out, stats.Repeat{Value: math.Log(x), Within: se * se})
+		own := stats.Repeat{Value: math.Log(x)}
+		if interval.Lo > 0 && !math.IsInf(interval.Hi, 1) {
+			se := math.Log(interval.Hi/interval.Lo) / (2 * 1.96)
+			own.Within = se * se
+		} else {
+			sure = false
+		}
+		out = append(out, own)
 	}
-	return out
+	return out, sure
 }
 
 // of is a figure with its interval. The throughput of a closed loop is as uncertain as its mean E2E; arrivals set

@@ -246,6 +246,10 @@ func (g *Settings) say(slo bool) {
 		g.Text = "no setting is known to meet the SLO"
 	case trade:
 		g.Text = "a trade: no setting is better in all"
+	case !decided && slices.ContainsFunc(g.Settings, func(x Setting) bool {
+		return slices.ContainsFunc(x.Changes, func(c Change) bool { return c.tooWide() })
+	}):
+		g.Text = "undecided: too few requests"
 	case !decided:
 		g.Text = "no difference beyond the noise"
 	default:

@@ -1,6 +1,7 @@
 package diagnosis
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -74,6 +75,13 @@ func TestSettings(t *testing.T) {
 		},
 		"better in all without an SLO": {
 			[]record.Row{knob("2", 63, 3310, 65), knob("8", 86.6, 1010, 12)}, "parallel=8", 1, []string{"best: parallel=8: 86.6 tok/s"}, []string{LeadMeasured, LeadMeasured},
+		},
+		"too few requests": {
+			func() []record.Row {
+				rows := []record.Row{knob("2", 63, 331, 12, pass), knob("8", 86.6, 331, 12, pass)}
+				rows[1].Summary.E2E.CI95["mean"] = stats.Interval{Lo: math.Inf(-1), Hi: math.Inf(1)}
+				return rows
+			}(), "", 1, []string{"undecided: too few requests", "", "parallel=8 at concurrency 8: 86.6 tok/s, +37 %, n too small; TTFT p99 +0 % ["}, []string{LeadShip, LeadShip},
 		},
 		"noise": {
 			[]record.Row{knob("2", 63, 331, 12, pass), knob("8", 64, 331, 12, pass)}, "", 1,
