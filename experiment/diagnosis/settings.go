@@ -224,11 +224,9 @@ func (x *Setting) demote() {
 }
 
 func (g *Settings) say(slo bool) {
-	var parts []string
 	for i := range g.Settings {
 		x := &g.Settings[i]
 		x.Text = x.say(slo, g.OfServer && x.Name != g.Best)
-		parts = append(parts, x.Text)
 	}
 	trade := slices.ContainsFunc(g.Settings, func(x Setting) bool { return isTrade(x.Changes) })
 	decided := slices.ContainsFunc(g.Settings, func(x Setting) bool {
