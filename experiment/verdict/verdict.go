@@ -184,7 +184,11 @@ func IntervalText(v *record.Verdict) string {
 	if v.Value != nil {
 		value = unit.Format(*v.Value, unitWords(v.Unit))
 	}
-	return fmt.Sprintf("%s %s %s; ", v.Metric[strings.LastIndexByte(v.Metric, '_')+1:], value, EndsText(*v.Interval))
+	ends := EndsText(*v.Interval)
+	if v.Value != nil && v.Unit == "ms" && *v.Value >= 1000 { // as the value
+		ends = EndsText(stats.Interval{Lo: v.Interval.Lo / 1000, Hi: v.Interval.Hi / 1000})
+	}
+	return fmt.Sprintf("%s %s %s; ", v.Metric[strings.LastIndexByte(v.Metric, '_')+1:], value, ends)
 }
 
 const notMeasured = "not measured: no request has this metric"
