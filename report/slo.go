@@ -64,7 +64,9 @@ func measuredCell(v record.Verdict) Cell {
 	}
 	c := TextCell(Quantity(*v.Value, v.Unit))
 	if v.Interval != nil {
-		c.Text += " " + verdict.EndsText(*v.Interval)
+		if c.Text += " " + verdict.EndsText(*v.Interval); v.Unit == "ms" || v.Unit == "share" {
+			c.Text = verdict.EstimateText(&v)
+		}
 		return c
 	}
 	p, ok := experiment.Limit{Stat: v.Metric[strings.LastIndexByte(v.Metric, '_')+1:]}.P()

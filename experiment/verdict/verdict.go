@@ -180,15 +180,22 @@ func IntervalText(v *record.Verdict) string {
 	if v.Interval == nil || v.Unit == "share" {
 		return ""
 	}
-	value := "∞"
-	if v.Value != nil {
-		value = unit.Format(*v.Value, unitWords(v.Unit))
+	return v.Metric[strings.LastIndexByte(v.Metric, '_')+1:] + " " + EstimateText(v) + "; "
+}
+
+// EstimateText is the value with its interval in the same unit: "1.2 s [1.1, 1.35]".
+func EstimateText(v *record.Verdict) string {
+	if v.Value == nil {
+		return "∞ " + EndsText(*v.Interval)
 	}
-	ends := EndsText(*v.Interval)
-	if v.Value != nil && v.Unit == "ms" && *v.Value >= 1000 { // as the value
-		ends = EndsText(stats.Interval{Lo: v.Interval.Lo / 1000, Hi: v.Interval.Hi / 1000})
+	ends := *v.Interval
+	switch {
+	case v.Unit == "ms" && *v.Value >= 1000:
+		ends = stats.Interval{Lo: ends.Lo / 1000, Hi: ends.Hi / 1000}
+	case v.Unit == "share":
+		ends = stats.Interval{Lo: 100 * ends.Lo, Hi: 100 * ends.Hi}
 	}
-	return fmt.Sprintf("%s %s %s; ", v.Metric[strings.LastIndexByte(v.Metric, '_')+1:], value, ends)
+	return unit.Format(*v.Value, unitWords(v.Unit)) + " " + EndsText(ends)
 }
 
 const notMeasured = "not measured: no request has this metric"
