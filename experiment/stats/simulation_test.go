@@ -103,7 +103,7 @@ func simulateCells(processes []*latencyProcess, sizes []int, trials int) (cells 
 // limits that anybody would decide are decided.
 func TestVerdictsOfProcesses(t *testing.T) {
 	simulation(t)
-	trials, length, sizes := 60, 120_000, []int{300, 1000}
+	trials, length, sizes := 50, 60_000, []int{300, 1000}
 	if *simulateAll {
 		trials, length, sizes = 400, 400_000, []int{300, 1000, 3000}
 	}
