@@ -16,10 +16,13 @@ type Found struct {
 	// State is searching, found (within the tolerance), budget (the answer is wider: the budget is used up), above
 	// (even the highest load qualifies), below (not even the lowest does), beaten (another server setting is better),
 	// none, or unprobed (evaluated again: further probes would narrow it).
-	State  string  `json:"state"`
-	Probes int     `json:"probes_run"`
-	TookS  float64 `json:"took_s"`
-	Text   string  `json:"text"` // the result as a sentence
+	State string `json:"state"`
+	// ConfirmS is the smallest budget with a verdict at the lower end, s; absent = a probe has passed, or none is known.
+	ConfirmS float64  `json:"confirm_s,omitempty"`
+	Passed   *float64 `json:"passed"` // highest load of a probe that met the SLO; null = none
+	Probes   int      `json:"probes_run"`
+	TookS    float64  `json:"took_s"`
+	Text     string   `json:"text"` // the result as a sentence
 }
 
 func (f *Found) Spent() string {
@@ -41,4 +44,10 @@ func (f *Found) Verdict() stats.Verdict {
 	return stats.Undecided
 }
 
-func (f *Found) Met() bool { return f.Low != nil && f.State != "searching" && f.State != "beaten" }
+func (f *Found) Met() bool {
+	qualifies := f.Low != nil
+	if f.Search.Goal == experiment.GoalSLO {
+		qualifies = f.Passed != nil
+	}
+	return qualifies && f.State != "searching" && f.State != "beaten"
+}

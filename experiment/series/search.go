@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"bench/experiment"
@@ -87,6 +88,11 @@ func probe(k *experiment.Search, r *record.Row) stats.Probe {
 		p.Limits = []stats.Exceedances{verdictCounts(v)}
 		return p
 	}
+	verdict, need := verdict.OfRows(r)
+	p.Passed, p.Counted = verdict == stats.Pass && r.Valid(), r.Spec.Requests > 0
+	if need > 0 {
+		p.Need = float64(r.Summary.Requests.Planned + need)
+	}
 	for _, v := range r.SLO {
 		if (experiment.Limit{Key: v.Metric}).EasierByLoad() {
 			continue
@@ -94,6 +100,7 @@ func probe(k *experiment.Search, r *record.Row) stats.Probe {
 		e := verdictCounts(stats.Verdict(v.Verdict))
 		if v.Counts != nil {
 			e = *v.Counts
+			byValue(k, &v, flow, &e)
 		}
 		if v.Overload && !open {
 			p.Verdict = stats.Fail
@@ -110,17 +117,45 @@ func probe(k *experiment.Search, r *record.Row) stats.Probe {
 	case p.Verdict == stats.Fail && queues && flow.Window > 0:
 		p.Completed = flow.Ended / flow.Window
 	case p.Verdict == "":
-		p.Stay = flow.Stay
+		p.Stay, p.Window = flow.Stay, flow.Window
 		if s := r.Summary.E2E; s != nil && s.Mean > 0 {
 			p.Variation = s.Std / s.Mean
 		}
 		if queues {
-			p.Window, p.Sustained = flow.Window, flow.Sustained()
+			p.Sustained = flow.Sustained()
 			p.Completed = p.Sustained
 		}
 	}
 	return p
 }
+
+// byValue adds what a limit's value shows beside the counts.
+func byValue(k *experiment.Search, v *record.Verdict, flow stats.Flow, e *stats.Exceedances) {
+	// Standard errors: of an open queue's percentile, at least; the most of a batch's; and of its value in a window as
+	// long as one request, which falls with the root of the window: it is busier in one window than in another.
+	// A window begins after a short warm-up, and lacks the times when the batch is largest: it is too low by `early`.
+	const queued, most, oneStay, early = 0.3, 0.25, 0.5, 0.25
+	e.Verdict = stats.Verdict(v.Verdict)
+	if v.Value == nil || *v.Value <= 0 || v.Unit == "share" || v.Observed < fewestValues {
+		return
+	}
+	e.Bounded = k.Axis == "concurrency" || strings.HasPrefix(v.Metric, "tpot") || strings.HasPrefix(v.Metric, "itl")
+	e.Log, e.Error = math.Log(*v.Value/v.Limit), queued
+	if !e.Bounded {
+		return
+	}
+	if k.Axis == "rate" && flow.Stay > 0 {
+		long := math.Sqrt(flow.Window / flow.Stay)
+		e.Error, e.Log = min(most, oneStay/long), e.Log+min(0.15, early/long)
+		return
+	}
+	e.Error = most
+	if iv := cmp.Or(v.Disturbed, v.Interval); iv != nil && iv.Lo > 0 && !math.IsInf(iv.Hi, 0) {
+		e.Error = min(most, math.Log(iv.Hi/iv.Lo)/4)
+	}
+}
+
+const fewestValues = 20
 
 func flowOf(r *record.Row) stats.Flow {
 	f := stats.Flow{Arrived: float64(r.Summary.Requests.Planned), Window: r.Summary.DurationS}
@@ -191,7 +226,9 @@ func searchResult(k *experiment.Search, s *experiment.Spec, rows []*record.Row, 
 	f := record.Found{Name: s.Name, Others: others, Variant: s.Variant, Search: *k, Probes: len(rows), TookS: duration(rows).Seconds()}
 	close := true
 	if len(rows) > 0 {
-		f.Bracket, close = bracket(k.Algorithm(), probes(k, rows))
+		shown := probes(k, rows)
+		f.Bracket, close = bracket(k.Algorithm(), shown)
+		f.Passed, f.ConfirmS = confirmed(k, shown, &f)
 	}
 	_, more := NextProbe(k, rows, beat)
 	f.State = state(&f, len(rows) > 0 && close, more, again)
@@ -203,6 +240,24 @@ func searchResult(k *experiment.Search, s *experiment.Spec, rows []*record.Row, 
 	return f
 }
 
+// confirmed is the highest load that passed, else the budget that a verdict at the lower end takes.
+func confirmed(k *experiment.Search, shown []stats.Probe, f *record.Found) (passed *float64, budget float64) {
+	for _, p := range shown {
+		if p.Passed && (passed == nil || p.Load > *passed) {
+			passed = new(p.Load)
+		}
+	}
+	if passed == nil && k.Goal == experiment.GoalSLO && f.Low != nil {
+		const share = 0.5 // of a budget that is left for it
+		step := k.Algorithm().Confirming(shown, k.Pace(), *f.Low)
+		budget = max((step.Warmup+step.Window)/share, 1.5*f.TookS)
+	}
+	return passed, budget
+}
+
+// widest is the largest standard deviation of ln(load) of an estimate.
+const widest = 0.35
+
 // bracket is the part of the region inside of the range, and whether it is as close as the tolerance.
 func bracket(s stats.Search, probes []stats.Probe) (b stats.Bracket, close bool) {
 	r := s.Region(probes)
@@ -212,7 +267,7 @@ func bracket(s stats.Search, probes []stats.Probe) (b stats.Bracket, close bool)
 	if !math.IsInf(r.High, 1) {
 		b.High = new(s.Round(max(r.High, s.Min), true))
 	}
-	if b.Low != nil && b.High != nil {
+	if r.Spread < widest {
 		b.Best = new(s.Round(r.Best, false))
 	}
 	return b, b.Low != nil && *b.Low == s.Max || b.High != nil && *b.High == s.Min || b.Low != nil && b.High != nil && s.Close(*b.Low, *b.High)
@@ -281,6 +336,11 @@ func between(f *record.Found) string {
 	return text
 }
 
+// TooShort is the budget that a search without a PASS needs.
+func TooShort(f *record.Found) string {
+	return fmt.Sprintf("too short to confirm: at least %.0fm", math.Ceil(f.ConfirmS/60))
+}
+
 func budgetText(f *record.Found, rows []*record.Row) string {
 	k, spent := &f.Search, f.Spent()
 	switch {
@@ -288,10 +348,15 @@ func budgetText(f *record.Found, rows []*record.Row) string {
 		return "; " + heldOpenText(HeldOpenBy(rows))
 	case futile(rows):
 		return "; the last probes are invalid: " + whyUndecided(rows)
+	case f.ConfirmS > 0 && spent == "budget" && (f.Low == nil || f.High == nil):
+		return "; budget spent, " + TooShort(f)
 	case f.Low == nil || f.High == nil:
 		return "; " + spent + " spent: raise " + spent
 	}
 	width := *f.High / *f.Low - 1
+	if f.ConfirmS > 0 && spent == "budget" {
+		return fmt.Sprintf("; budget spent at a width of %.0f %%, %s", 100*width, TooShort(f))
+	}
 	factor := math.Pow(width/float64(k.Tolerance), 2)
 	return fmt.Sprintf("; %s spent at a width of %.0f %%; %s takes about %s", spent, 100*width, k.Tolerance,
 		unit.Clock(time.Duration(f.TookS*factor*float64(time.Second))))

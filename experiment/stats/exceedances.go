@@ -9,6 +9,12 @@ type Exceedances struct {
 	N       float64 `json:"requests"`
 	Time    float64 `json:"correlation_requests"` // autocorrelation time, in requests; at least 1
 	Allowed float64 `json:"allowed_share"`        // share that may exceed the limit: 0.05 for a p95
+	// Log is ln(percentile ÷ limit), and Error its standard error; 0: unknown. Bounded values count by it alone, others
+	// by how many are over the limit, too.
+	Log     float64 `json:"-"`
+	Error   float64 `json:"-"`
+	Bounded bool    `json:"-"`
+	Verdict Verdict `json:"-"` // of the limit in this run; empty = UNDECIDED
 }
 
 // Correlation is the autocorrelation time that counts for a limit on the p-quantile, in requests: n requests in

@@ -12,7 +12,9 @@ type Pace struct {
 	Warmup float64 // of the first probe
 	Least  float64 // shortest window
 	Most   float64 // longest window; 0 = any
-	Beat   float64 // the search ends when the threshold is not above it; 0 = in any case by its tolerance or budget
+	// Verdict is the number of requests' times in the server, one after the other, in the shortest window with a verdict.
+	Verdict float64
+	Beat    float64 // the search ends when the threshold is not above it; 0 = in any case by its tolerance or budget
 }
 
 type Step struct {
@@ -21,8 +23,8 @@ type Step struct {
 }
 
 // Next is the next probe; more is false if the search is over. It goes where a probe tells most about the threshold,
-// and at first to the middle of what is possible. Windows grow with the time spent. The last probe is at the lower
-// end of the answer, if none was near it.
+// and at first to the middle of what is possible. Windows grow with the time spent. What the budget must leave for a
+// verdict at the lower end of the answer is spent there at last.
 func (s Search) Next(probes []Probe, pace Pace) (step Step, more bool) {
 	if len(probes) == 0 {
 		step = Step{Load: s.allowed(cmp.Or(pace.Beat, math.Sqrt(s.Min*s.Max))), Warmup: pace.Warmup, Window: pace.Least}
@@ -34,31 +36,53 @@ func (s Search) Next(probes []Probe, pace Pace) (step Step, more bool) {
 	for _, p := range probes {
 		spent += p.Spent
 	}
-	if r.Low >= s.Max || r.High <= max(s.Min, pace.Beat) {
+	if r.High <= max(s.Min, pace.Beat) {
+		return Step{}, false
+	}
+	quoted := s.Round(min(r.Low, s.Max), false)
+	if s.covered(probes, quoted, pace) && (quoted >= s.Max || s.Close(r.Low, r.High)) {
 		return Step{}, false
 	}
 	step = s.step(r, probes, pace, spent, r.best(s, probes))
-	more = pace.fit(&step, spent)
-	close := r.Low > 0 && s.Close(r.Low, r.High)
-	if last := spent+2*(step.Warmup+step.Window) > pace.Budget; close || last && r.Low > 0 { // the answer's own figures
-		quoted := s.Round(r.Low, false)
-		if s.covered(probes, quoted) || quoted < s.Min {
-			return step, more && !close
-		}
-		step = s.step(r, probes, pace, spent, quoted)
+	if quoted < s.Min || s.covered(probes, quoted, pace) {
 		return step, pace.fit(&step, spent)
 	}
-	return step, more
+	last := s.Confirming(probes, pace, quoted)
+	cost := last.Warmup + last.Window + 2*stayAt(probes, quoted)
+	ends := quoted >= s.Max || s.Close(r.Low, r.High)
+	if left := pace.Budget - spent; cost <= left && (cost <= confirming*pace.Budget || ends) {
+		explored := pace
+		explored.Budget -= cost
+		if ends || !math.IsInf(r.High, 1) && !explored.fit(&step, spent) {
+			return last, pace.fit(&last, spent)
+		}
+	}
+	return step, pace.fit(&step, spent) && !ends
+}
+
+// confirming is the largest share of the budget that is kept for the last probe.
+const confirming = 0.55
+
+// Confirming is a probe that is long enough for a verdict at a load, as far as is known.
+func (s Search) Confirming(probes []Probe, pace Pace, load float64) Step {
+	stay := stayAt(probes, load)
+	step := Step{Load: load, Warmup: max(pace.Warmup, 3*stay), Window: pace.confirms(stay)}
+	for _, p := range probes {
+		if p.Need > 0 && math.Abs(math.Log(p.Load/load)) <= similar {
+			step.Window = max(step.Window, min(p.Need/load, 3*pace.Verdict*stay))
+		}
+	}
+	return step
 }
 
 func (s Search) step(r *Region, probes []Probe, pace Pace, spent, load float64) Step {
-	const part, fill = 6, 3
+	const part, fill, fewest = 6, 3, 60
 	step := Step{Load: load, Warmup: pace.Warmup}
 	stay := stayAt(probes, load)
 	if stay > 0 {
 		step.Warmup = fill*stay + 2*r.likelihood.longest(math.Log(load))/load
 	}
-	step.Window = max(pace.Least, spent/part, 2*stays*stay)
+	step.Window = max(pace.Least, spent/part, 2*stays*stay, min(fewest/load, pace.Budget/part/2))
 	if relaxation := r.likelihood.queue.relaxation(load); !math.IsInf(relaxation, 1) {
 		const most = 3 // a window takes at most this part of the time spent for its queue
 		step.Window = max(step.Window, min(relaxations*relaxation, spent/most))
@@ -67,11 +91,33 @@ func (s Search) step(r *Region, probes []Probe, pace Pace, spent, load float64) 
 	return step
 }
 
-func (s Search) covered(probes []Probe, load float64) bool {
-	const below = 0.05
-	return slices.ContainsFunc(probes, func(p Probe) bool {
-		return p.Load <= load && p.Load*(1+max(below, s.Tolerance)) >= load
-	})
+// confirms is the shortest window of the last probe, s.
+func (p Pace) confirms(stay float64) float64 {
+	const share = 6 // of the budget
+	window := max(p.Least, p.Budget/share, p.Verdict*stay)
+	if p.Most > 0 {
+		window = min(window, p.Most)
+	}
+	return window
+}
+
+// covered reports whether a long run has passed at a load, or within the tolerance below it; or several there could
+// not decide it.
+func (s Search) covered(probes []Probe, load float64, pace Pace) bool {
+	const below, nearly, attempts = 0.05, 0.7, 2
+	open := 0
+	for _, p := range probes {
+		if !p.Counted && p.Window < nearly*pace.confirms(p.Stay) || p.Load*(1+max(below, s.Tolerance)) < load {
+			continue
+		}
+		if p.Passed {
+			return true
+		}
+		if s.Close(p.Load, load) && s.Close(load, p.Load) {
+			open++
+		}
+	}
+	return open >= attempts
 }
 
 func (p Pace) fit(step *Step, spent float64) bool {
@@ -114,7 +160,21 @@ func (r *Region) best(s Search, probes []Probe) float64 {
 	case r.Low == 0 && r.High <= 2*s.Min:
 		return s.Min
 	case r.likelihood.limits == 0 || r.Low == 0 || math.IsInf(r.High, 1):
-		return s.allowed(math.Exp(r.middle()))
+		load := s.allowed(math.Exp(r.middle()))
+		const near, away = 0.1, 1.4
+		beside := 0
+		for _, p := range probes {
+			if math.Abs(math.Log(p.Load/load)) < near {
+				beside++
+			}
+		}
+		switch { // more of the same does not bound it
+		case beside > 0 && r.Low == 0:
+			return s.allowed(load / away)
+		case beside > 0:
+			return s.allowed(load * away)
+		}
+		return load
 	}
 	const candidates = 40
 	low, high := math.Log(r.Low), math.Log(r.High)
@@ -133,6 +193,10 @@ func (r *Region) best(s Search, probes []Probe) float64 {
 		}
 	}
 	load = s.allowed(load)
+	overloaded := slices.ContainsFunc(probes, func(p Probe) bool { return p.Load == load && p.Verdict == Fail })
+	if overloaded { // a second time shows no more
+		return s.allowed(math.Exp(r.middle()))
+	}
 	if times(probes, load) > 1 && (load <= r.Low || load >= r.High) { // a third run there hardly moves the end
 		return s.allowed(math.Sqrt(r.Low * r.High))
 	}

@@ -7,7 +7,8 @@ import (
 
 type Region struct {
 	Low, High float64 // 0, +Inf: no probe bounds it inside of the range
-	Best      float64 // the likeliest
+	Best      float64 // estimate of the threshold
+	Spread    float64 // standard deviation of its logarithm
 
 	likelihood *likelihood
 	thresholds []float64 // ln, ascending
@@ -17,10 +18,10 @@ type Region struct {
 	first, last float64 // possible thresholds, ln
 }
 
-// possible is the largest loss of a possible threshold. The profile likelihood's interval of 99 % (Cox and Hinkley,
-// "Theoretical Statistics", 1974, section 9.3) has half the quantile of χ² with one degree of freedom, 3.32; the rest
+// possible is the largest loss of a possible threshold. The profile likelihood's interval of 95 % (Cox and Hinkley,
+// "Theoretical Statistics", 1974, section 9.3) has half the quantile of χ² with one degree of freedom, 1.92; the rest
 // is for autocorrelation times and slopes that are estimates.
-const possible = 3.6
+const possible = 2.3
 
 // Region is what all probes leave possible. There is always something: it can't contradict itself.
 func (s Search) Region(probes []Probe) *Region {
@@ -32,7 +33,9 @@ func (s Search) Region(probes []Probe) *Region {
 		low, high = min(low, a), max(high, b)
 		r.first, r.last = min(r.first, worst.first), max(r.last, worst.last)
 	}
-	r.Low, r.High, r.Best = s.snap(math.Exp(low), probes), s.snap(math.Exp(high), probes), min(max(math.Exp(r.likeliest()), s.Min), s.Max)
+	best, spread := r.estimate()
+	r.Low, r.High, r.Best = s.snap(math.Exp(low), probes), s.snap(math.Exp(high), probes), min(max(math.Exp(best), s.Min), s.Max)
+	r.Spread = spread
 	if s.Whole { // the highest number that meets the limits is an integer
 		r.Low, r.High, r.Best = math.Floor(math.Exp(r.first)), math.Floor(math.Exp(r.last))+1, math.Floor(r.Best)
 	}
@@ -45,15 +48,23 @@ func (s Search) Region(probes []Probe) *Region {
 	return r
 }
 
-// likeliest is the middle of the thresholds without a loss: between none over a limit and all, a step may be anywhere.
-func (r *Region) likeliest() float64 {
-	const rounding = 1e-9
-	isBest := func(loss float64) bool { return loss <= rounding }
-	first, last := slices.IndexFunc(r.losses, isBest), len(r.losses)-1
-	for !isBest(r.losses[last]) {
-		last--
+// estimate is a quantile of the possible thresholds, weighted by their likelihood. It is below the median, as too high
+// an estimate costs more than one that is too low, and as probes begin with an empty queue.
+func (r *Region) estimate() (best, spread float64) {
+	const quantile = 0.45
+	sum, mean, square := 0.0, 0.0, 0.0
+	for i, x := range r.thresholds {
+		w := math.Exp(-r.losses[i])
+		sum, mean, square = sum+w, mean+w*x, square+w*x*x
 	}
-	return (r.thresholds[first] + r.thresholds[last]) / 2
+	mean /= sum
+	below := 0.0
+	for i, x := range r.thresholds {
+		if below += math.Exp(-r.losses[i]); below >= quantile*sum {
+			return x, math.Sqrt(max(0, square/sum-mean*mean))
+		}
+	}
+	return mean, 0
 }
 
 func (s Search) snap(load float64, probes []Probe) float64 {

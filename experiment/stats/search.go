@@ -16,7 +16,7 @@ type Search struct {
 type Bracket struct {
 	Low  *float64 `json:"low"`            // the condition holds up to it; null = not known of any load of the range
 	High *float64 `json:"high"`           // it does not hold from there; null = it may hold at every load of the range
-	Best *float64 `json:"best,omitempty"` // estimate of the threshold; absent without both ends
+	Best *float64 `json:"best,omitempty"` // estimate of the threshold; absent: no probe bounds it, or it is too uncertain
 }
 
 func (s Search) Close(a, b float64) bool {

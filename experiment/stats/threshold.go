@@ -21,6 +21,9 @@ type Probe struct {
 	// Sustained is the load that a run completed which did not keep up; 0 = it kept up, or is not known.
 	Sustained float64
 	Completed float64 // requests per second that a run completed whose server did not keep up; 0 = it kept up
+	Passed    bool    // every limit is met
+	Counted   bool    // the window ends by a number of requests: none is longer
+	Need      float64 // requests that a window at this load needs for a verdict; 0 = not known
 	Stay      float64 // mean time of a request in the server, s; 0 = not known
 	Variation float64 // coefficient of variation of that time
 	Window    float64 // s; 0 = not known
@@ -41,6 +44,10 @@ type likelihood struct {
 	models [][]shareModel // every one, by limit
 	time   [][]float64    // autocorrelation time, by probe and limit
 	log    []float64      // of the loads
+
+	filling []bool    // probes that began with an empty queue and are short
+	values  []bool    // limits with values in any probe
+	floor   []float64 // least value of each limit, as Exceedances.Log
 }
 
 const (
@@ -50,6 +57,8 @@ const (
 	steady    = 0.5  // share over the limit above which a run may not be in its steady state
 	inflation = 1.1  // of the excess of autocorrelation times over 1
 	standing  = 5    // loss by a verdict that decides
+	longRun   = 20   // requests' times in the server, in a window whose PASS counts
+	decided   = 3    // loss by a verdict on one limit: it is wrong in at most 5 of 100 runs
 	flat      = 6    // slope below which a limit is unusual
 	flatness  = 0.7  // standard deviation of ln(slope) below it
 )
@@ -67,21 +76,28 @@ var slopes = func() (out []float64) {
 func newLikelihood(probes []Probe, disturbed bool) *likelihood {
 	k := &likelihood{probes: slices.Clone(probes), queue: queueOf(probes)}
 	for i, p := range probes {
-		limits := slices.Clone(p.Limits)
+		limits, filling := slices.Clone(p.Limits), p.Filling || k.queue.filling(&p)
 		for j := range limits {
 			e := &limits[j]
 			if !disturbed {
 				e.Least, e.Most = e.Over, e.Over
 			}
-			if p.Filling || k.queue.filling(&p) {
+			if filling {
 				e.Most = e.N
 			}
 		}
+		k.filling = append(k.filling, filling)
 		k.probes[i].Limits = limits
 	}
 	for _, p := range probes {
 		k.limits = max(k.limits, len(p.Limits))
 		k.log = append(k.log, math.Log(cmp.Or(p.Measured, p.Load)))
+	}
+	k.floor, k.values = make([]float64, k.limits), make([]bool, k.limits)
+	for _, p := range probes {
+		for i, e := range p.Limits {
+			k.floor[i], k.values[i] = min(k.floor[i], e.Log), k.values[i] || e.Error > 0
+		}
 	}
 	for _, at := range k.log {
 		times := make([]float64, k.limits)
@@ -189,7 +205,7 @@ func (k *likelihood) limitLoss(limit int, threshold float64) (least, slope float
 			if sum >= least {
 				break
 			}
-			if p := &k.probes[i]; limit < len(p.Limits) && p.Limits[limit].N > 0 {
+			if p := &k.probes[i]; limit < len(p.Limits) && p.Limits[limit].N > 0 && !p.Limits[limit].Bounded {
 				sum += k.probeLoss(i, limit, threshold, model)
 			}
 		}
@@ -197,7 +213,20 @@ func (k *likelihood) limitLoss(limit int, threshold float64) (least, slope float
 			least, slope = sum, model.slope
 		}
 	}
-	return least, slope
+	return least + k.valuesLoss(limit, threshold) + k.decidedLoss(limit, threshold), slope
+}
+
+// decidedLoss is that of a run's verdict on a limit.
+func (k *likelihood) decidedLoss(limit int, threshold float64) (sum float64) {
+	for i, p := range k.probes {
+		if limit < len(p.Limits) {
+			above := k.log[i] > threshold+1e-9
+			if v := p.Limits[limit].Verdict; v == Pass && above && !k.filling[i] && p.Window >= longRun*p.Stay || v == Fail && !above {
+				sum += decided
+			}
+		}
+	}
+	return sum
 }
 
 func (k *likelihood) verdictLoss(threshold float64) (sum float64) {

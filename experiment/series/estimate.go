@@ -1,0 +1,39 @@
+package series
+
+import (
+	"cmp"
+	"math"
+
+	"bench/experiment"
+	"bench/experiment/stats"
+)
+
+// Estimate is the highest load that meets the SLO by all points of a series together, as a search has it by its
+// probes. ok is false for one load, and where the points show neither end.
+func (s *Series) Estimate() (b stats.Bracket, ok bool) {
+	k := &experiment.Search{Axis: s.Axis, Goal: experiment.GoalSLO, Min: math.Inf(1)}
+	var all []stats.Probe
+	loads := map[float64]bool{}
+	for i := range s.Points {
+		p := &s.Points[i]
+		load := s.load(p.Rows[0])
+		if !p.Valid || p.SLO == "" || math.IsInf(load, 1) || load <= 0 || p.Rows[0].Spec.IsColdStart() {
+			continue
+		}
+		k.Min, k.Max, loads[load] = min(k.Min, load), max(k.Max, load), true
+		for _, r := range p.Rows {
+			all = append(all, probe(k, r))
+		}
+	}
+	if len(loads) < 2 {
+		return b, false
+	}
+	const beyond = 2 // beside the points the estimate ends there
+	k.Min, k.Max = k.Min/beyond, k.Max*beyond
+	if s.Axis == "concurrency" {
+		k.Min, k.Max = max(1, math.Floor(k.Min)), math.Ceil(k.Max)
+	}
+	k.Tolerance = cmp.Or(k.Tolerance, experiment.DefaultTolerance)
+	b, _ = bracket(k.Algorithm(), all)
+	return b, b.Best != nil
+}
