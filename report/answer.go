@@ -79,6 +79,7 @@ type AnswerView struct {
 	Classes  []ClassLine      // of a mix whose classes have SLOs of their own; empty: another workload
 	Settings []string         // the comparison of settings that the workload is part of; empty: none
 	Closest  string           // the limit that the operating point comes nearest to; empty: none
+	Estimate string           // what the estimated load brings; empty: no estimate
 	Next     string           // what to run next; empty: nothing
 	Caution  string           // the cautions of the operating point; empty: none
 	Trust    string           // how many of the run's rows support the answer
@@ -95,6 +96,9 @@ func (o *Analysis) View(w *diagnosis.Workload) AnswerView {
 	v := AnswerView{Headline: w.Headline(), Kind: leadKind(w.Verdict), Text: w.Text, Figures: w.Figures, Trust: trustLine(&o.Answer.Trust, w), Settings: o.settingsLines(w)}
 	for _, c := range w.Classes {
 		v.Classes = append(v.Classes, ClassLine{c.Name(), leadKind(c.Verdict), c.Text})
+	}
+	if w.Estimate != nil {
+		v.Estimate = w.Estimate.Figures
 	}
 	if w.Next != nil {
 		v.Next = w.Next.Text

@@ -211,6 +211,9 @@ func (m *markdown) head(run *Run, o *Analysis) {
 	}
 	v := o.View(w)
 	m.line("**" + escapeMarkdown(v.Headline) + "**: " + escapeMarkdown(v.Text))
+	if v.Estimate != "" {
+		m.write("- " + escapeMarkdown(v.Estimate))
+	}
 	m.write("- " + escapeMarkdown(v.FiguresLine()))
 	for _, c := range v.Classes {
 		m.write("- " + escapeMarkdown(c.Name+": "+c.Text))

@@ -64,6 +64,9 @@ func (p *printer) answer(o *Analysis) {
 	}
 	v := o.View(w)
 	p.line(p.paint(v.Kind, columns.Ellipsis(safetext.Escape(v.Headline), p.width)))
+	if v.Estimate != "" {
+		p.wrap("  ", v.Estimate)
+	}
 	p.wrap("  ", v.Text)
 	p.wrap("  ", v.FiguresLine())
 	for _, c := range v.Classes {

@@ -293,11 +293,11 @@ func TestSearchedWorkload(t *testing.T) {
 		lead, text, next string
 		notMet           int
 	}{
-		"found":                      {answer(record.Found{State: "found", Bracket: between}, offered(8, 900, pass), offered(16, 1000, fail)), LeadShip, "as found", "", 0},
-		"budget":                     {answer(record.Found{State: "budget", Bracket: between}, offered(8, 900, pass), offered(16, 1000, fail)), LeadShip, "as found", "raise budget of the search for a closer answer", 0},
+		"found":                      {answer(record.Found{State: "found", Bracket: between, Passed: new(8.)}, offered(8, 900, pass), offered(16, 1000, fail)), LeadShip, "as found", "", 0},
+		"budget":                     {answer(record.Found{State: "budget", Bracket: between, Passed: new(8.)}, offered(8, 900, pass), offered(16, 1000, fail)), LeadShip, "as found", "raise budget of the search for a closer answer", 0},
 		"below":                      {answer(record.Found{State: "below", Bracket: stats.Bracket{High: new(1.)}}, offered(1, 100, fail)), LeadNone, "as found", "lower min of the search", 1},
 		"none":                       {answer(record.Found{State: "none"}, offered(8, 900, needs("ttft_p99", 39))), LeadNotYet, "as found", "requests = 339 at concurrency 8", 1},
-		"its end is undecided alone": {answer(record.Found{State: "found", Bracket: between}, offered(4, 500, pass), offered(8, 900, needs("ttft_p99", 39)), offered(16, 1000, fail)), LeadShip, "as found", "", 0},
+		"its end is undecided alone": {answer(record.Found{State: "found", Bracket: between, Passed: new(8.)}, offered(4, 500, pass), offered(8, 900, needs("ttft_p99", 39)), offered(16, 1000, fail)), LeadShip, "as found", "", 0},
 	} {
 		w := c.a.Workloads[0]
 		next := ""

@@ -100,6 +100,11 @@ func (a *answering) nextOfSearch(f *record.Found) *NextSweep {
 	if held := series.HeldOpenBy(rows); held != nil && slices.Contains([]string{"budget", "none", "searching"}, f.State) {
 		return byHand("repeat the search", "fix "+held.Code+", then repeat the search: "+held.Hint)
 	}
+	if f.State == "budget" && f.ConfirmS > 0 {
+		n := byHand("budget", "the budget is "+series.TooShort(f))
+		n.Text = fmt.Sprintf("budget = \"%.0fm\"", math.Ceil(f.ConfirmS/60))
+		return n
+	}
 	switch f.State {
 	case "budget":
 		return byHand(f.Spent(), "raise "+f.Spent()+" of the search for a closer answer")

@@ -38,6 +38,7 @@ type Workload struct {
 	Operating *OperatingPoint `json:"operating_point"` // null: no point is known to meet the SLO
 	Limit     *Limit          `json:"limited_by"`      // what keeps higher loads from the SLO; null: nothing measured does
 	Next      *NextSweep      `json:"next"`            // what to run next; null: nothing
+	Estimate  *Estimate       `json:"estimate"`        // of the highest load that meets the SLO; null: the points show none
 
 	Quoted  int           `json:"quoted"`  // index of the quoted point in the series' points
 	Figures []Fact        `json:"figures"` // of the quoted point: throughputs, percentiles with intervals, cost, n; an invalid one has none but its load
@@ -79,7 +80,10 @@ func (w *Workload) Headline() string {
 	if w.Predicted && w.Lead == LeadMeasured {
 		text = w.Name
 	}
-	if w.Lead == LeadShip {
+	switch {
+	case w.Estimate != nil:
+		text = fmt.Sprintf("%s %s: %s", w.Lead, w.Name, w.Estimate.Text)
+	case w.Lead == LeadShip:
 		text = fmt.Sprintf("%s %s at %s", w.Lead, w.Name, w.Load)
 	}
 	switch {
@@ -113,11 +117,14 @@ func newWorkload(m *record.Manifest, all []series.Series, i int, diagnoses []Dia
 	default:
 		a.withhold()
 	}
-	if f := a.search; f != nil && (f.Low == nil || a.Operating != nil) {
+	if f := a.search; f != nil {
 		a.Text = strings.TrimPrefix(f.Text, a.Name+": ")
 		if n := a.nextOfSearch(f); n != nil || a.Operating != nil {
 			a.Next = n
 		}
+	}
+	if a.Verdict != "" && !s.Points[0].Rows[0].Observed {
+		a.Estimate = a.estimate()
 	}
 	if r := s.Points[a.Quoted].Rows[0].Rotations; r != nil {
 		if a.Text = a.Text + "; " + r.Answer(); a.Verdict == "" { // the cache is the question
@@ -137,16 +144,15 @@ func newWorkload(m *record.Manifest, all []series.Series, i int, diagnoses []Dia
 	return a.Workload
 }
 
-// operating is the index of the operating point. Of a search it is the highest probe up to the lower end of what all
-// probes together show: alone a probe may be undecided.
+// operating is the index of the operating point. Of a search it is the highest probe that passed below the first
+// that misses the SLO: what all probes show together is the estimate.
 func (a *answering) operating() *int {
-	f := a.search
-	if f == nil {
+	if a.search == nil {
 		return a.s.MaxLoadWithinSLO.Point
 	}
 	var best *int
-	for j, p := range a.Points {
-		if f.Low != nil && requested(a.s, &a.s.Points[j]) <= *f.Low && (p.Status == Meets || p.Status == Open) {
+	for j := range a.Points[:a.firstMiss(0)] {
+		if a.Points[j].Status == Meets {
 			best = &j
 		}
 	}
