@@ -1,0 +1,243 @@
+package predict
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"bench/experiment/record"
+	"bench/experiment/stats"
+	"bench/experiment/verdict"
+	"bench/sweep"
+)
+
+// drawnServer is a server with a workload and an SLO.
+type drawnServer struct {
+	kind, matrix, row string // the row lacks its load
+	about             float64
+}
+
+// drawServer draws from servers of five kinds: on hardware with TTFT and TPOT limited, by either alone, with lognormal
+// lengths and E2E limited, and few sequences at once before a queue.
+func drawServer(seed uint64) drawnServer {
+	rng := rand.New(rand.NewPCG(seed, 7))
+	pick := func(all ...string) string { return all[rng.IntN(len(all))] }
+	between := func(a, b float64) float64 { return a * math.Pow(b/a, rng.Float64()) }
+	device := pick("h100-sxm", "a100-sxm-80gb", "l40s", "h200-sxm")
+	input, output := int(between(100, 2000)), int(between(20, 300))
+	d := drawnServer{kind: []string{"both", "tpot", "ttft", "lengths", "slots"}[seed%5]}
+	tpot := math.Round(map[string]float64{"h100-sxm": 9, "a100-sxm-80gb": 12, "l40s": 25, "h200-sxm": 7}[device]*between(1.5, 4)*10) / 10
+	ttft := pick("300ms", "500ms", "1s", "2s")
+	target := fmt.Sprintf("model = \"llama-3.1-8b\"\nhardware = %q\ngpus = 1\n", device)
+	lengths := fmt.Sprintf("input = %d\noutput = %d\n", input, output)
+	extra, slo := "", ""
+	switch d.kind {
+	case "both":
+		slo = fmt.Sprintf("ttft_p95 = %q\ntpot_p95 = \"%gms\"\n", ttft, tpot)
+	case "tpot":
+		slo = fmt.Sprintf("tpot_p95 = \"%gms\"\n", tpot)
+	case "ttft":
+		slo = fmt.Sprintf("ttft_p95 = %q\n", ttft)
+	case "lengths":
+		lengths = fmt.Sprintf("input = { dist = \"lognormal\", p50 = %d, p95 = %d }\noutput = { dist = \"lognormal\", p50 = %d, p95 = %d }\n",
+			input, 3*input, output, 3*output)
+		slo = fmt.Sprintf("ttft_p95 = %q\ntpot_p95 = \"%gms\"\n", ttft, tpot)
+		if rng.IntN(2) == 0 {
+			slo = fmt.Sprintf("e2e_p95 = \"%.2gs\"\n", 3*float64(output)*tpot/1000)
+		}
+	case "slots":
+		target = "model = \"llama-3.1-8b\"\n"
+		output = int(between(16, 100))
+		lengths = fmt.Sprintf("input = 64\noutput = %d\n", output)
+		extra = fmt.Sprintf("[mock]\nmodel = \"llama-3.1-8b\"\nmax_num_seqs = %d\nqueue = 100000\nstep_base = \"%.3gms\"\nstep_per_seq = \"%.3gms\"\n",
+			int(between(8, 64)), between(5, 25), between(0.05, 0.5))
+		slo = fmt.Sprintf("ttft_p95 = %q\n", ttft)
+	}
+	d.matrix = "name = \"m\"\n[target]\n" + target + extra + "[slo]\n" + slo
+	d.row = "[[row]]\nname = \"r\"\narrival = \"poisson\"\n" + lengths
+	return d
+}
+
+var passed []float64 // loads of the latest run
+
+func (d *drawnServer) run(t testing.TB, keys string) (record.Manifest, *record.Row, string) {
+	t.Helper()
+	m, p, err := planned(t, d.matrix+d.row+keys)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, d.matrix+d.row+keys)
+	}
+	var last *record.Row
+	passed = nil
+	o := sweep.Options{Out: t.TempDir(), Event: func(e sweep.Event) {
+		if e.Finished != nil {
+			if r := e.Finished.Row; os.Getenv("HEADLINE_PROBES") != "" {
+				text := fmt.Sprintf("    %8s warm %4.0f window %4.0f", fmt.Sprintf("%.4g", float64(r.Spec.Rate)), time.Duration(r.Spec.Warmup.Time).Seconds(), r.Summary.DurationS)
+				for _, v := range r.SLO {
+					text += fmt.Sprintf(" | %s %s", v.Metric, v.Verdict)
+					if v.Value != nil {
+						text += fmt.Sprintf(" %.3f", *v.Value/v.Limit)
+					}
+					if c := v.Counts; c != nil {
+						text += fmt.Sprintf(" (%.0f of %.0f, time %.1f)", c.Over, c.N, c.Time)
+					}
+				}
+				text += fmt.Sprintf(" | took %.0f s", r.Took().Seconds())
+				if l := r.Little; l != nil {
+					text += fmt.Sprintf(" | %.1f/s stay %.2f s", l.RequestsS, l.MeanMs/1000)
+				}
+				t.Log(text)
+			}
+			last = e.Finished.Row
+			if v, _ := verdict.OfRows(last); v == stats.Pass {
+				passed = append(passed, float64(last.Spec.Rate))
+			}
+		}
+	}}
+	p.Apply(&o)
+	result, err := sweep.Run(t.Context(), m, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(result.Dir)
+	return manifest(t, result.Dir), last, result.Dir
+}
+
+// excess is the largest value over its limit, in a window of some seconds.
+func (d *drawnServer) excess(t testing.TB, rate, seconds float64) float64 {
+	_, row, _ := d.run(t, fmt.Sprintf("rate = %g\nwarmup = \"%.0fs\"\nduration = \"%.0fs\"\n", rate, seconds/5, seconds))
+	most := 0.0
+	for _, v := range row.SLO {
+		if v.Value == nil {
+			return math.Inf(1)
+		}
+		most = max(most, *v.Value/v.Limit)
+	}
+	return most
+}
+
+// truth by bisection: windows get longer as the ends get closer.
+func (d *drawnServer) truth(t testing.TB) float64 {
+	low, high := 0.05, 1000.0
+	for high/low > 1.01 {
+		seconds := 60.0
+		switch {
+		case high/low < 1.06:
+			seconds = 1500
+		case high/low < 1.5:
+			seconds = 400
+		}
+		mid := math.Sqrt(low * high)
+		if seconds*mid > 60000 {
+			seconds = 60000 / mid
+		}
+		if seconds*mid < 400 {
+			seconds = 400 / mid
+		}
+		if d.excess(t, mid, seconds) > 1 {
+			high = mid
+		} else {
+			low = mid
+		}
+	}
+	return math.Sqrt(low * high)
+}
+
+const truths = "testdata/headline.csv"
+
+func TestHeadlineTruth(t *testing.T) {
+	list := os.Getenv("HEADLINE_TRUTH")
+	if list == "" {
+		t.Skip("HEADLINE_TRUTH=FROM-TO writes the truth of these servers")
+	}
+	var from, to uint64
+	fmt.Sscanf(list, "%d-%d", &from, &to)
+	for seed := from; seed < to; seed++ {
+		d := drawServer(seed)
+		fmt.Printf("%d,%s,%.4g\n", seed, d.kind, d.truth(t))
+	}
+}
+
+func readTruths(t testing.TB) map[uint64]float64 {
+	text, err := os.ReadFile(filepath.FromSlash(truths))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[uint64]float64{}
+	for _, line := range strings.Split(strings.TrimSpace(string(text)), "\n") {
+		f := strings.Split(line, ",")
+		seed, _ := strconv.ParseUint(f[0], 10, 64)
+		out[seed], _ = strconv.ParseFloat(f[2], 64)
+	}
+	return out
+}
+
+// TestHeadline: the estimate after a search of four minutes is near the truth, and seldom above it.
+func TestHeadline(t *testing.T) {
+	seeds := []uint64{1, 4, 10, 12, 25, 41}
+	if list := os.Getenv("HEADLINE"); list != "" {
+		var from, to uint64
+		fmt.Sscanf(list, "%d-%d", &from, &to)
+		seeds = nil
+		for seed := from; seed < to; seed++ {
+			seeds = append(seeds, seed)
+		}
+	}
+	budget := os.Getenv("HEADLINE_BUDGET")
+	if budget == "" {
+		budget = "4m"
+	}
+	all := readTruths(t)
+	n, near, above, shipped, wrong := 0, 0, 0, 0, 0
+	for _, seed := range seeds {
+		truth, ok := all[seed]
+		if !ok {
+			continue
+		}
+		d := drawServer(seed)
+		rng := rand.New(rand.NewPCG(seed, 8))
+		low, high := truth/(3+9*rng.Float64()), truth*(1.7+4*rng.Float64())
+		m, _, _ := d.run(t, fmt.Sprintf("warmup = \"5s\"\nrate = { search = \"slo\", min = %.3g, max = %.3g, tolerance = \"10%%\", budget = %q }\n", low, high, budget))
+		f := m.Searches[0]
+		n++
+		best, text := math.NaN(), ""
+		if f.Best != nil {
+			best = *f.Best / truth
+		}
+		if math.Abs(best-1) <= 0.1 {
+			near++
+		}
+		if best > 1.05 {
+			above++
+		}
+		if f.Low != nil {
+			text += fmt.Sprintf(" low %.2f", *f.Low/truth)
+		}
+		if f.High != nil {
+			text += fmt.Sprintf(" high %.2f", *f.High/truth)
+		}
+		best0, ship := 0.0, ""
+		for _, x := range passed {
+			best0 = max(best0, x/truth)
+		}
+		if best0 > 0 {
+			shipped++
+			ship = fmt.Sprintf("PASS %.2f", best0)
+			if best0 > 1 {
+				wrong++
+			}
+		}
+		text += " " + ship
+		t.Logf("%3d %-8s truth %8.4g  best %.3f %s  %s %d probes %.0f s", seed, d.kind, truth, best, text, f.State, f.Probes, f.TookS)
+	}
+	t.Logf("%d searches: %d within 10 %%, %d more than 5 %% above", n, near, above)
+	t.Logf("%d have a PASS, %d of them above the truth", shipped, wrong)
+	if near < n*7/10 || above > 1+n/10 || wrong > 1+n/20 {
+		t.Errorf("of %d estimates %d are within 10 %%, %d more than 5 %% above; %d of %d PASSes are above the truth", n, near, above, wrong, shipped)
+	}
+}
