@@ -113,7 +113,7 @@ func (c *SLO) DecodeTOML(v any, bad func(key, problem, hint string)) {
 
 func (c *SLO) decodeConfidence(v any, bad func(key, problem, hint string)) {
 	x, ok := v.(float64)
-	if !ok || x < 0.5 || x > 0.9999 {
+	if !ok || !(x >= 0.5 && x <= 0.9999) { // NaN is neither
 		bad("confidence", fmt.Sprintf("confidence must be a number from 0.5 to 0.9999, not %s", workload.Found(v)), "write confidence = 0.95, or leave it out")
 		return
 	}

@@ -3,8 +3,10 @@ package diagnosis
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
+	"bench/experiment"
 	"bench/experiment/series"
 	"bench/experiment/stats"
 	"bench/experiment/unit"
@@ -40,12 +42,24 @@ func (a *answering) estimate() *Estimate {
 			e.Passed = &x
 		}
 	}
-	if e.Best == nil && (e.Passed == nil || e.Low == nil && e.High == nil) {
+	if e.Low == nil || e.High == nil { // a curve does not go on beyond the loads that bound it
+		e.Best = nil
+	}
+	// A measured PASS above the estimate: a limit that higher loads meet more easily, or loads that disagree.
+	disagrees := e.Passed != nil && (e.Best != nil && *e.Passed > *e.Best || e.High != nil && *e.Passed > *e.High)
+	if e.Best == nil && (e.Passed == nil || e.Low == nil && e.High == nil) || disagrees || a.easierByLoad() {
 		return nil
 	}
 	e.Text = e.text(a.s.Axis)
 	e.bring(a.s)
 	return e
+}
+
+// easierByLoad reports whether the SLO has a limit that a higher load meets more easily: it has no highest load alone.
+func (a *answering) easierByLoad() bool {
+	return slices.ContainsFunc(a.s.Points, func(p series.Point) bool {
+		return slices.ContainsFunc(p.Rows[0].Spec.SLO.Limits, experiment.Limit.EasierByLoad)
+	})
 }
 
 func (e *Estimate) text(axis string) string {
@@ -57,12 +71,6 @@ func (e *Estimate) text(axis string) string {
 	}
 	var text string
 	switch {
-	case e.Best != nil && e.Low == nil && e.High == nil:
-		text = "≈ " + load(*e.Best)
-	case e.Best != nil && e.Low == nil:
-		text = fmt.Sprintf("≈ %s (less than %s)", load(*e.Best), unit.Brief(*e.High, 3))
-	case e.Best != nil && e.High == nil:
-		text = fmt.Sprintf("≈ %s (%s or more)", load(*e.Best), unit.Brief(*e.Low, 3))
 	case e.Best != nil:
 		text = fmt.Sprintf("≈ %s (%s–%s)", load(*e.Best), unit.Brief(*e.Low, 3), unit.Brief(*e.High, 3))
 	case e.Low != nil:
@@ -79,10 +87,8 @@ func (e *Estimate) text(axis string) string {
 // bring adds the figures at the estimate.
 func (e *Estimate) bring(s *series.Series) {
 	at := e.Best
-	for _, x := range []*float64{e.Low, e.Passed} {
-		if at == nil {
-			at = x
-		}
+	if at == nil {
+		at = e.Passed
 	}
 	if at == nil {
 		return

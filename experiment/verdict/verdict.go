@@ -215,14 +215,19 @@ func Lean(v *record.Verdict) string {
 	case v.Within == nil:
 		return ""
 	case *v.Within >= clear:
-		return "likely PASS (p = " + probability(*v.Within) + ")"
+		return "likely PASS (p " + probability(*v.Within) + ")"
 	case *v.Within <= 1-clear:
-		return "likely FAIL (p = " + probability(1-*v.Within) + ")"
+		return "likely FAIL (p " + probability(1-*v.Within) + ")"
 	}
 	return ""
 }
 
-func probability(p float64) string { return fmt.Sprintf("%.2f", min(p, 0.99)) }
+func probability(p float64) string {
+	if p > 0.99 {
+		return "> 0.99"
+	}
+	return fmt.Sprintf("= %.2f", p)
+}
 
 func judgeCertainErrors(v *record.Verdict, l experiment.Limit, window []*record.Record) {
 	failed := 0
