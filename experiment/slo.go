@@ -161,7 +161,7 @@ func (c SLO) PerRequest() []Limit {
 }
 
 func (c SLO) With(own SLO) SLO {
-	return SLO{Limits: override(c.Limits, own.Limits), Each: override(c.Each, own.Each)}
+	return SLO{Limits: override(c.Limits, own.Limits), Each: override(c.Each, own.Each), Confidence: cmp.Or(own.Confidence, c.Confidence)}
 }
 
 // forClass: a class inherits no limit on a throughput or a price, which are figures of the whole row.

@@ -126,6 +126,9 @@ func (s *Spec) checkSLO(bad func(key, problem, hint string)) {
 		var c SLO
 		c.DecodeTOML(class.SLO, func(key, problem, hint string) { bad(at+key, problem, hint) })
 		check(at, c)
+		if c.Confidence != 0 {
+			bad(at+"confidence", "a class has the confidence of its row", "write confidence in [slo] or [row.slo]; without mlperf, write its limits")
+		}
 	}
 }
 

@@ -287,7 +287,7 @@ func (s *InOrder) need(limit, p float64, iv Interval, confidence float64) int {
 		end = iv.Lo
 	}
 	total := n * math.Pow(math.Log(end/estimate)/math.Log(limit/estimate), 2)
-	if !s.Bounded || math.IsInf(end, 0) || end <= 0 {
+	if !s.Bounded || math.IsInf(end, 0) || end <= 0 || math.IsInf(estimate, 0) || estimate <= 0 {
 		total = s.fewestForEnd(limit, p, confidence)
 	}
 	return s.worthwhile(total)
@@ -423,5 +423,6 @@ func (s *InOrder) Effective(p float64) float64 { return float64(s.n) / s.weight(
 // needed is the number of requests that makes the p-quantile Sound, if the dependence stays.
 func (s *InOrder) needed(p float64) int {
 	const times = 100 // of the ranks' autocorrelation
-	return int(math.Ceil(max(times*s.rankTime(), fewestTimes(p), float64(soundSamples(p))*s.weight(p).pass)))
+	w := s.weight(p)
+	return int(math.Ceil(max(times*s.rankTime(), fewestTimes(p), w.fewest, float64(soundSamples(p))*w.pass)))
 }

@@ -37,6 +37,9 @@ func (c *Pooled) Begin(sorted Sorted) {
 		if whole := math.Round(mark); math.Abs(mark-whole) < 1e-6 { // gaps are integers and must equal their own mark
 			mark = whole
 		}
+		if math.IsInf(mark, 1) { // of failed requests
+			mark = math.MaxInt64
+		}
 		c.marks[i] = mark
 	}
 }

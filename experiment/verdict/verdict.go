@@ -37,6 +37,7 @@ func (e *Measured) judgeLimit(q question, window []*record.Record, s *record.Sum
 	case l.Decidable():
 		e.judgeRequests(&v, q, window)
 		if v.Need > 0 {
+			v.Need = int(math.Ceil(float64(v.Need) * float64(len(own)) / float64(max(1, v.Observed)))) // some lack the metric
 			v.NeedS = needSeconds(v.Need, own)
 		}
 		if q.class != "" && v.Need > 0 { // in requests of the row
@@ -71,14 +72,11 @@ func (e *Measured) judgeRequests(v *record.Verdict, q question, window []*record
 // judgeLook decides at look k. A probe of a search ends only if the server does not keep up: a window that ends by
 // its counts would count too much.
 func (e *Measured) judgeLook(v *record.Verdict, q question, window []*record.Record, k int) bool {
-	if e.Spec.Search == nil && !showsStays(window) {
-		return false
-	}
 	e.judgeAt(v, q, window, stats.Looks{Risk: e.risk()}.Confidence(k))
-	if e.Spec.Search != nil {
+	if v.Overload || e.Spec.Search != nil {
 		return v.Overload
 	}
-	return v.Verdict == string(stats.Fail) || v.Verdict == string(stats.Pass)
+	return v.Verdict != string(stats.Undecided) && showsStays(window)
 }
 
 // showsStays reports whether a window is several times as long as the longest stay of its requests: a server that still
@@ -190,6 +188,8 @@ func EstimateText(v *record.Verdict) string {
 	}
 	ends := *v.Interval
 	switch {
+	case v.Unit == "ms" && *v.Value > 0 && *v.Value < 1:
+		ends = stats.Interval{Lo: ends.Lo * 1000, Hi: ends.Hi * 1000}
 	case v.Unit == "ms" && *v.Value >= 1000:
 		ends = stats.Interval{Lo: ends.Lo / 1000, Hi: ends.Hi / 1000}
 	case v.Unit == "share":

@@ -20,7 +20,6 @@ import (
 // drawnServer is a server with a workload and an SLO.
 type drawnServer struct {
 	kind, matrix, row string // the row lacks its load
-	about             float64
 }
 
 // drawServer draws from servers of five kinds: on hardware with TTFT and TPOT limited, by either alone, with lognormal
