@@ -49,14 +49,17 @@ func TestTraceIsInterrupted(t *testing.T) {
 
 // TestTraceOfAPipe: an interrupt ends the wait for a pipe's writer; what one writes is read like a file.
 func TestTraceOfAPipe(t *testing.T) {
-	pipe := filepath.Join(t.TempDir(), "pipe")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Skip(err)
+	dir := t.TempDir()
+	silent, pipe := filepath.Join(dir, "silent"), filepath.Join(dir, "pipe")
+	for _, path := range []string{silent, pipe} {
+		if err := syscall.Mkfifo(path, 0o600); err != nil {
+			t.Skip(err)
+		}
 	}
 	var stdout, stderr bytes.Buffer
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if code := bench(ctx, nil, &stdout, &stderr, []string{"trace", pipe}); code != codeInterrupted {
+	if code := bench(ctx, nil, &stdout, &stderr, []string{"trace", silent}); code != codeInterrupted { // its open goes on waiting for a writer
 		t.Errorf("nobody writes: exit code %d: %s", code, &stderr)
 	}
 	go func() {
