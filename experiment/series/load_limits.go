@@ -22,12 +22,17 @@ type LoadLimit struct {
 
 func none(format string, args ...any) LoadLimit { return LoadLimit{Why: fmt.Sprintf(format, args...)} }
 
+// higher is a load to try above all measured ones, but none above what the server did not achieve.
 func (s *Series) higher() string {
-	highest := 0.0
+	highest, achieved := 0.0, true
 	for i := range s.Points {
-		if x, ok := s.Points[i].FiniteLoad(); ok {
-			highest = max(highest, x)
+		p := &s.Points[i]
+		if x, ok := p.FiniteLoad(); ok && x > highest {
+			highest, achieved = x, s.Axis != "rate" || p.RequestsPerS.Median >= keepsUp*p.OfferedPerS.Median
 		}
+	}
+	if !achieved {
+		return "more rates below " + s.loadName(highest)
 	}
 	return s.loadName(2 * highest)
 }

@@ -240,15 +240,15 @@ func searchResult(k *experiment.Search, s *experiment.Spec, rows []*record.Row, 
 	return f
 }
 
-// confirmed is the highest load that passed, else the budget that a verdict at the lower end takes.
+// confirmed is the highest load that passed, and the budget that a verdict at the lower end takes; 0 = it has one.
 func confirmed(k *experiment.Search, shown []stats.Probe, f *record.Found) (passed *float64, budget float64) {
 	for _, p := range shown {
 		if p.Passed && (passed == nil || p.Load > *passed) {
 			passed = new(p.Load)
 		}
 	}
-	if passed == nil && k.Goal == experiment.GoalSLO && f.Low != nil {
-		const share = 0.5 // of a budget that is left for it
+	const below, share = 0.9, 0.5 // of the lower end; of a budget that is left for the last probe
+	if k.Goal == experiment.GoalSLO && f.Low != nil && (passed == nil || *passed < below**f.Low) {
 		step := k.Algorithm().Confirming(shown, k.Pace(), *f.Low)
 		budget = max((step.Warmup+step.Window)/share, 1.5*f.TookS)
 	}

@@ -39,7 +39,7 @@ func (s Search) Next(probes []Probe, pace Pace) (step Step, more bool) {
 	if r.High <= max(s.Min, pace.Beat) {
 		return Step{}, false
 	}
-	quoted := s.Round(min(r.Low, s.Max), false)
+	quoted := s.quoted(r)
 	if s.covered(probes, quoted, pace) && (quoted >= s.Max || s.Close(r.Low, r.High)) {
 		return Step{}, false
 	}
@@ -50,25 +50,38 @@ func (s Search) Next(probes []Probe, pace Pace) (step Step, more bool) {
 	last := s.Confirming(probes, pace, quoted)
 	cost := last.Warmup + last.Window + 2*stayAt(probes, quoted)
 	ends := quoted >= s.Max || s.Close(r.Low, r.High)
-	if left := pace.Budget - spent; cost <= left && (cost <= confirming*pace.Budget || ends) {
+	const wide = 1.4   // a wider answer is worth more probes than a verdict at its end
+	const enough = 0.9 // the answer, and with it the cost, moves with each probe
+	if left := pace.Budget - spent; enough*cost <= left && (cost <= confirming*pace.Budget || ends) {
 		explored := pace
-		explored.Budget -= cost
-		if ends || !math.IsInf(r.High, 1) && !explored.fit(&step, spent) {
+		explored.Budget -= cost + 2*stayAt(probes, step.Load)
+		if ends || r.High <= wide*r.Low && !explored.fit(&step, spent) {
 			return last, pace.fit(&last, spent)
 		}
 	}
 	return step, pace.fit(&step, spent) && !ends
 }
 
+// quoted is the load of the last probe: the lower end, but not so near to the limit that a verdict takes long. It is 0
+// without a lower end.
+func (s Search) quoted(r *Region) float64 {
+	const margin = 0.92 // of the estimate
+	load := min(r.Low, s.Max)
+	if load < s.Max && margin*r.Best >= s.Min && r.Low > s.Min {
+		load = max(s.Min, min(load, margin*r.Best))
+	}
+	return s.Round(load, false)
+}
+
 // confirming is the largest share of the budget that is kept for the last probe.
-const confirming = 0.55
+const confirming = 0.42
 
 // Confirming is a probe that is long enough for a verdict at a load, as far as is known.
 func (s Search) Confirming(probes []Probe, pace Pace, load float64) Step {
 	stay := stayAt(probes, load)
 	step := Step{Load: load, Warmup: max(pace.Warmup, 3*stay), Window: pace.confirms(stay)}
 	for _, p := range probes {
-		if p.Need > 0 && math.Abs(math.Log(p.Load/load)) <= similar {
+		if d := math.Log(load / p.Load); p.Need > 0 && d >= -0.03 && d <= similar { // one nearer to the limit needs more
 			step.Window = max(step.Window, min(p.Need/load, 3*pace.Verdict*stay))
 		}
 	}

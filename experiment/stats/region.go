@@ -51,20 +51,25 @@ func (s Search) Region(probes []Probe) *Region {
 // estimate is a quantile of the possible thresholds, weighted by their likelihood. It is below the median, as too high
 // an estimate costs more than one that is too low, and as probes begin with an empty queue.
 func (r *Region) estimate() (best, spread float64) {
-	const quantile = 0.45
+	const narrow, sure, unsure = 0.1, 0.4, 0.45
 	sum, mean, square := 0.0, 0.0, 0.0
 	for i, x := range r.thresholds {
 		w := math.Exp(-r.losses[i])
 		sum, mean, square = sum+w, mean+w*x, square+w*x*x
 	}
 	mean /= sum
-	below := 0.0
-	for i, x := range r.thresholds {
-		if below += math.Exp(-r.losses[i]); below >= quantile*sum {
-			return x, math.Sqrt(max(0, square/sum-mean*mean))
-		}
+	spread = math.Sqrt(max(0, square/sum-mean*mean))
+	quantile := unsure
+	if spread < narrow {
+		quantile = sure
 	}
-	return mean, 0
+	for i, x := range r.thresholds {
+		if best = x; sum*quantile <= 0 {
+			break
+		}
+		quantile -= math.Exp(-r.losses[i]) / sum
+	}
+	return best, spread
 }
 
 func (s Search) snap(load float64, probes []Probe) float64 {
