@@ -106,8 +106,8 @@ func (e *Estimate) bring(s *series.Series) {
 	if g := p.OutputTokensPerSPerGPU; g != nil {
 		e.OutputTokensPerSPerGPU = times(g.Median)
 	}
-	if c := series.MedianCost(p.Rows); c != nil && scale > 0 {
-		usd := c.USDPerMillion / scale
+	if hour := hourUSD(s); hour > 0 && *e.OutputTokensPerS > 0 {
+		usd := hour / (3600 * *e.OutputTokensPerS) * 1e6
 		e.USDPerMillion = &usd
 	}
 	if r := p.Rows[0].Roofline; r != nil && p.Rows[0].Summary.TPOT != nil && p.Rows[0].Summary.TPOT.P50 > 0 {
@@ -119,6 +119,18 @@ func (e *Estimate) bring(s *series.Series) {
 		e.RooflineShare = &share
 	}
 	e.Figures = e.figures()
+}
+
+// hourUSD is the price of an hour of all GPUs; 0 = not specified.
+func hourUSD(s *series.Series) float64 {
+	for i := range s.Points {
+		for _, r := range s.Points[i].Rows {
+			if r.Cost != nil {
+				return r.Cost.HourUSD
+			}
+		}
+	}
+	return 0
 }
 
 func nearest(s *series.Series, load float64) (best *series.Point) {
