@@ -47,11 +47,11 @@ func (r *run) fits(takes time.Duration) bool {
 
 // addRepeat plans the next longer repeat of an undecided point; false: none is left that fits.
 func (r *run) addRepeat() bool {
-	if r.m.Budget == 0 {
+	if r.m.Budget == 0 && r.Predicted == nil {
 		return false
 	}
 	for _, o := range r.openPoints() {
-		if o.Longer == nil || !r.fits(o.LongerTime+r.startTime(o.Longer.Variant)) {
+		if o.Longer == nil || r.m.Budget == 0 && !r.withinPrediction(o.Longer) || !r.fits(o.LongerTime+r.startTime(o.Longer.Variant)) {
 			continue
 		}
 		s, ok := r.added(o.Longer)
@@ -66,6 +66,18 @@ func (r *run) addRepeat() bool {
 		r.specs[p.ID] = &s
 		r.todo, r.manifest.Plan = append(r.todo, p), append(r.manifest.Plan, p)
 		return true
+	}
+	return false
+}
+
+// withinPrediction bounds what a prediction without a budget takes until it decides: its repeats cost no server.
+func (r *run) withinPrediction(longer *experiment.Spec) bool {
+	const times, most = 16, 100_000 // of the row's own window; requests
+	for i := range r.m.Points {
+		if s := &r.m.Points[i]; s.Label() == longer.Label() && s.Variant == longer.Variant {
+			requests := max(float64(longer.Requests), float64(longer.Rate)*time.Duration(longer.Duration).Seconds())
+			return longer.Duration <= times*s.Duration && longer.Requests <= times*s.Requests && requests <= most
+		}
 	}
 	return false
 }
