@@ -50,6 +50,7 @@ var mayImport = map[string][]string{
 	"report/parallel": {},
 	"report/export":   {"report", "report/compare", "experiment", "experiment/record", "experiment/safetext", "experiment/stats", "experiment/unit", "experiment/verdict"},
 	// for tests
+	"internal/loadgentest": {},
 	"internal/fixturetest": {"experiment", "experiment/record", "experiment/workload"},
 	"internal/reporttest": {"report/compare", "report/parallel", "experiment", "experiment/record", "experiment/recording",
 		"experiment/roofline", "experiment/stats", "experiment/telemetry", "experiment/workload"},

@@ -221,19 +221,20 @@ func (s *InOrder) Decide(limit, p, confidence float64) Decision {
 		return Decision{Verdict: Undecided, Interval: unbounded(), Within: 0.5}
 	}
 	iv := s.Interval(p, confidence)
-	d := Decision{Verdict: iv.against(limit), Interval: iv, Within: s.within(limit, p, iv, confidence)}
+	d := Decision{Verdict: iv.Against(limit), Interval: iv, Within: s.within(limit, p, iv, confidence)}
 	if d.Verdict != Undecided {
 		return d
 	}
-	if far := s.far(iv, p, confidence); far.against(limit) != Undecided {
-		d.Verdict, d.Interval = far.against(limit), far
+	if far := s.far(iv, p, confidence); far.Against(limit) != Undecided {
+		d.Verdict, d.Interval = far.Against(limit), far
 		return d
 	}
 	d.Need = s.need(limit, p, iv, confidence)
 	return d
 }
 
-func (iv Interval) against(limit float64) Verdict {
+// Against is Pass if all of the interval is within the limit, Fail if it is beyond.
+func (iv Interval) Against(limit float64) Verdict {
 	switch {
 	case iv.Hi <= limit:
 		return Pass
@@ -249,9 +250,9 @@ func (s *InOrder) DecideShare(limit, confidence float64) Decision {
 	at := func(n int) Interval { return ShareInterval(share, float64(n)*worth, confidence) }
 	n := float64(s.n) * worth
 	iv := at(s.n)
-	d := Decision{Verdict: iv.against(limit), Interval: iv, Within: mathext.RegIncBeta(n*share+0.5, n*(1-share)+0.5, limit)}
+	d := Decision{Verdict: iv.Against(limit), Interval: iv, Within: mathext.RegIncBeta(n*share+0.5, n*(1-share)+0.5, limit)}
 	if d.Verdict == Undecided {
-		d.Need = s.worthwhile(float64(first(func(n int) bool { return at(n).against(limit) != Undecided })))
+		d.Need = s.worthwhile(float64(first(func(n int) bool { return at(n).Against(limit) != Undecided })))
 	}
 	return d
 }
@@ -326,8 +327,7 @@ func (s *InOrder) upperRisk(confidence float64) float64 {
 // FewestForPass is the number of independent requests, none over the limit, with which a percentile passes by their
 // counts.
 func FewestForPass(p, confidence float64) int {
-	risk := strict * (1 - confidence) / 2
-	return max(int(fewestTimes(p)), first(func(n int) bool { return math.Pow(p, float64(n)) <= risk }))
+	return max(int(fewestTimes(p)), MinSamples(p, 1-strict*(1-confidence)))
 }
 
 // FewestForShare is the same for a share of failed requests, none of which failed.

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"bench/internal/loadgentest"
 )
 
 // with is n values, of which some, by turns, are 2 and the others 1.
@@ -25,8 +27,8 @@ func TestInOrderIsDecideForIndependentRequests(t *testing.T) {
 			for _, p := range []float64{0.5, 0.9, 0.95, 0.99} {
 				s := NewInOrder(with(n, over))
 				s.Alone = true
-				want, _ := Decide(n, over, p, 0.99)
-				if got := s.Decide(1.5, p, 0.98); got.Verdict != want {
+				want, _ := loadgentest.Decide(n, over, p, 0.99)
+				if got := s.Decide(1.5, p, 0.98); got.Verdict != Verdict(want) {
 					t.Errorf("%d of %d at p=%v: %+v, Decide says %s", over, n, p, got, want)
 				}
 			}

@@ -14,6 +14,7 @@ import (
 	"bench/experiment/stats"
 	"bench/experiment/workload"
 	fixture "bench/internal/fixturetest"
+	"bench/internal/loadgentest"
 )
 
 var second = record.Window{EndUs: 1_000_000}
@@ -120,7 +121,7 @@ func TestVerdicts(t *testing.T) {
 		want    string
 		why     string // a part of it
 	}{
-		// Percentiles: the figures are those of stats.Decide, which has tests of its own.
+		// Percentiles: the figures are those of loadgentest.Decide, which has tests of its own.
 		{`ttft_p95 = "1ms"`, requests(90, 1000, 1000), "PASS 1 of 90", "0 of 90 over the limit, 5 % allowed"},
 		{`ttft_p95 = "1ms"`, requests(89, 1000, 1000), "UNDECIDED 1 of 89", "needs 1 more requests"},
 		{`ttft_p95 = "1ms"`, requests(90, 1001, 1000), "FAIL 1.001 of 90", "90 of 90 over"},
@@ -212,7 +213,7 @@ func TestVerdictsWithoutGPUsOrPrice(t *testing.T) {
 	}
 }
 
-// TestPercentileVerdictIsDecides holds the verdict against stats.Decide, which takes requests for independent.
+// TestPercentileVerdictIsDecides holds the verdict against loadgentest.Decide, which takes requests for independent.
 func TestPercentileVerdictIsDecides(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		within, over, failed := rapid.IntRange(0, 300).Draw(rt, "within"), rapid.IntRange(0, 40).Draw(rt, "over"), rapid.IntRange(0, 40).Draw(rt, "failed")
@@ -228,8 +229,8 @@ func TestPercentileVerdictIsDecides(t *testing.T) {
 		p, _ := experiment.Limit{Stat: stat}.P()
 		// Dependence, which chance shows too, and the floor of the window only leave more undecided.
 		risk := map[string]float64{"PASS": 0.01, "FAIL": 0.025}[v.Verdict] // an upper end takes less of the risk
-		want, _ := stats.Decide(within+over+failed, over+failed, p, 1-risk)
-		if v.Verdict != string(want) && v.Verdict != string(stats.Undecided) && !strings.Contains(v.Why, "last quarter") {
+		want, _ := loadgentest.Decide(within+over+failed, over+failed, p, 1-risk)
+		if v.Verdict != want && v.Verdict != string(stats.Undecided) && !strings.Contains(v.Why, "last quarter") {
 			rt.Fatalf("%s; Decide says %s", v.Verdict, want)
 		}
 		if v.Value == nil && failed == 0 {

@@ -1,4 +1,4 @@
-package stats
+package loadgentest
 
 import (
 	"math/rand/v2"
@@ -37,30 +37,30 @@ func TestDecide(t *testing.T) {
 		name          string
 		n, over       int
 		p, confidence float64
-		verdict       Verdict
+		verdict       string
 		need          int
 	}{
-		{"nothing yet", 0, 0, 0.99, 0.99, Undecided, 459},
-		{"one short", 458, 0, 0.99, 0.99, Undecided, 1},
-		{"none over", 459, 0, 0.99, 0.99, Pass, 0},
-		{"one over, one short", 661, 1, 0.99, 0.99, Undecided, 177},
-		{"one over", 662, 1, 0.99, 0.99, Pass, 0},
-		{"half the share", 1_000, 5, 0.99, 0.99, Undecided, 1_144},
-		{"a third of the share", 1_000, 3, 0.99, 0.99, Undecided, 157},
-		{"just the share", 1_000, 10, 0.99, 0.99, Undecided, 0},
-		{"just the share, p50", 2, 1, 0.5, 0.9, Undecided, 0},
-		{"half as much again", 1_000, 15, 0.99, 0.99, Undecided, 1_600},
-		{"nearly too much", 1_000, 18, 0.99, 0.99, Undecided, 112},
-		{"too much", 1_000, 19, 0.99, 0.99, Fail, 0},
-		{"three of a hundred", 100, 3, 0.99, 0.99, Undecided, 134},
-		{"four of a hundred", 100, 4, 0.99, 0.99, Undecided, 25},
-		{"five of a hundred", 100, 5, 0.99, 0.99, Fail, 0},
-		{"p90", 200, 12, 0.9, 0.99, Undecided, 100},
-		{"median", 50, 1, 0.5, 0.95, Pass, 0},
-		{"all over", 10, 10, 0.5, 0.99, Fail, 0},
-		{"all over, but few", 5, 5, 0.5, 0.99, Undecided, 2},
-		{"none is allowed, none is over", 1_000, 0, 1, 0.99, Undecided, 0},
-		{"none is allowed, one is over", 1_000, 1, 1, 0.99, Fail, 0},
+		{"nothing yet", 0, 0, 0.99, 0.99, "UNDECIDED", 459},
+		{"one short", 458, 0, 0.99, 0.99, "UNDECIDED", 1},
+		{"none over", 459, 0, 0.99, 0.99, "PASS", 0},
+		{"one over, one short", 661, 1, 0.99, 0.99, "UNDECIDED", 177},
+		{"one over", 662, 1, 0.99, 0.99, "PASS", 0},
+		{"half the share", 1_000, 5, 0.99, 0.99, "UNDECIDED", 1_144},
+		{"a third of the share", 1_000, 3, 0.99, 0.99, "UNDECIDED", 157},
+		{"just the share", 1_000, 10, 0.99, 0.99, "UNDECIDED", 0},
+		{"just the share, p50", 2, 1, 0.5, 0.9, "UNDECIDED", 0},
+		{"half as much again", 1_000, 15, 0.99, 0.99, "UNDECIDED", 1_600},
+		{"nearly too much", 1_000, 18, 0.99, 0.99, "UNDECIDED", 112},
+		{"too much", 1_000, 19, 0.99, 0.99, "FAIL", 0},
+		{"three of a hundred", 100, 3, 0.99, 0.99, "UNDECIDED", 134},
+		{"four of a hundred", 100, 4, 0.99, 0.99, "UNDECIDED", 25},
+		{"five of a hundred", 100, 5, 0.99, 0.99, "FAIL", 0},
+		{"p90", 200, 12, 0.9, 0.99, "UNDECIDED", 100},
+		{"median", 50, 1, 0.5, 0.95, "PASS", 0},
+		{"all over", 10, 10, 0.5, 0.99, "FAIL", 0},
+		{"all over, but few", 5, 5, 0.5, 0.99, "UNDECIDED", 2},
+		{"none is allowed, none is over", 1_000, 0, 1, 0.99, "UNDECIDED", 0},
+		{"none is allowed, one is over", 1_000, 1, 1, 0.99, "FAIL", 0},
 	}
 	for _, tt := range tests {
 		verdict, need := Decide(tt.n, tt.over, tt.p, tt.confidence)
@@ -80,15 +80,15 @@ func TestDecideNeed(t *testing.T) {
 		over := rapid.IntRange(0, min(n, 2+int(3*(1-p)*float64(n)))).Draw(t, "over")
 
 		verdict, need := Decide(n, over, p, confidence)
-		if verdict != Undecided && need != 0 {
+		if verdict != "UNDECIDED" && need != 0 {
 			t.Fatalf("%s, and yet %d are needed", verdict, need)
 		}
 		if need == 0 {
 			return
 		}
-		want, at := Pass, func(total int) int { return (over*total + n - 1) / n }
+		want, at := "PASS", func(total int) int { return (over*total + n - 1) / n }
 		if float64(over) >= (1-p)*float64(n) && over > 0 {
-			want, at = Fail, func(total int) int { return over * total / n }
+			want, at = "FAIL", func(total int) int { return over * total / n }
 		}
 		if got, _ := Decide(n+need, at(n+need), p, confidence); got != want {
 			t.Fatalf("after the %d more that were asked for: %s, want %s", need, got, want)
@@ -101,7 +101,7 @@ func TestDecideNeed(t *testing.T) {
 
 // More requests over the limit never make the verdict better.
 func TestDecideIsMonotone(t *testing.T) {
-	rank := map[Verdict]int{Pass: 0, Undecided: 1, Fail: 2}
+	rank := map[string]int{"PASS": 0, "UNDECIDED": 1, "FAIL": 2}
 	rapid.Check(t, func(t *rapid.T) {
 		p := rapid.Float64Range(0.5, 0.999).Draw(t, "p")
 		n := rapid.IntRange(1, 300).Draw(t, "n")
@@ -120,8 +120,8 @@ func TestDecideIsMonotone(t *testing.T) {
 func TestDecideErrs(t *testing.T) {
 	const trials, n, p = 5000, 700, 0.99
 	rng := rand.New(rand.NewPCG(7, 7))
-	seen := map[Verdict]int{}
-	known := map[int]Verdict{}
+	seen := map[string]int{}
+	known := map[int]string{}
 	for range trials {
 		over := 0
 		for range n {
@@ -135,7 +135,7 @@ func TestDecideErrs(t *testing.T) {
 		seen[known[over]]++
 	}
 	// 50 are expected at the most; four standard errors above that are 78.
-	if seen[Pass] == 0 || seen[Pass] > 78 || seen[Fail] == 0 || seen[Fail] > 78 {
+	if seen["PASS"] == 0 || seen["PASS"] > 78 || seen["FAIL"] == 0 || seen["FAIL"] > 78 {
 		t.Errorf("of %d: %v", trials, seen)
 	}
 }

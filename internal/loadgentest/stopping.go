@@ -1,14 +1,12 @@
-package stats
+// Package loadgentest is MLPerf LoadGen's early stopping, for independent requests: the judge of package stats is held
+// against it. It shares no code with that package.
+package loadgentest
 
-import "math"
+import (
+	"math"
+	"sort"
 
-type Verdict string
-
-// Pass and Fail hold with the requested confidence; Undecided means that the sample is too small.
-const (
-	Pass      Verdict = "PASS"
-	Fail      Verdict = "FAIL"
-	Undecided Verdict = "UNDECIDED"
+	"gonum.org/v1/gonum/mathext"
 )
 
 // Decide checks whether the p-quantile is within a limit that `over` of n requests exceeded (0 ≤ over ≤ n),
@@ -24,16 +22,16 @@ const (
 //
 // The verdict is valid for one look. To ask after every request and stop at the first verdict is wrong more
 // often than 1-confidence.
-func Decide(n, over int, p, confidence float64) (v Verdict, need int) {
+func Decide(n, over int, p, confidence float64) (verdict string, need int) {
 	switch {
 	case passes(n, over, p, confidence):
-		return Pass, 0
+		return "PASS", 0
 	case fails(n, over, p, confidence):
-		return Fail, 0
+		return "FAIL", 0
 	case float64(over) < (1-p)*float64(n) || over == 0:
-		return Undecided, max(0, passTotal(n, over, p, confidence)-n)
+		return "UNDECIDED", max(0, passTotal(n, over, p, confidence)-n)
 	default:
-		return Undecided, max(0, failTotal(n, over, p, confidence)-n)
+		return "UNDECIDED", max(0, failTotal(n, over, p, confidence)-n)
 	}
 }
 
@@ -91,3 +89,30 @@ func firstOver(n, over int, decided func(t int) bool) (t int, ok bool) {
 	more := first(func(m int) bool { return over+m > room || decided(over+m) })
 	return over + more, over+more <= room
 }
+
+// atLeast is P(K ≥ k) for K ~ Binomial(n, p), by the regularised incomplete beta function: I_p(k, n-k+1).
+func atLeast(k, n int, p float64) float64 {
+	switch {
+	case k <= 0:
+		return 1
+	case k > n:
+		return 0
+	}
+	return mathext.RegIncBeta(float64(k), float64(n-k+1), p)
+}
+
+// first is the smallest positive number that is ok, if all above it are, too; math.MaxInt beyond farthest.
+func first(ok func(n int) bool) int {
+	high := 1
+	for !ok(high) {
+		if high > farthest {
+			return math.MaxInt
+		}
+		high *= 2
+	}
+	low := high / 2
+	return low + 1 + sort.Search(high-low-1, func(i int) bool { return ok(low + 1 + i) })
+}
+
+// farthest is the largest number of requests that a search considers.
+const farthest = 10_000_000
