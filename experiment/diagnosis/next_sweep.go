@@ -33,7 +33,7 @@ func (a *answering) decideAt(j int) *NextSweep {
 	if a.Points[j].Status == Invalid {
 		return remeasure(a.s, p, &findings(p)[0])
 	}
-	if f := openedBy(p, v); f != nil {
+	if f := series.OpenedBy(findings(p), *v); f != nil {
 		return remeasure(a.s, p, f)
 	}
 	if p.Need > 0 {
@@ -81,15 +81,6 @@ func loadName(s *series.Series, p *series.Point) string {
 		return fmt.Sprintf("concurrency %d", p.Rows[0].Spec.Concurrency)
 	}
 	return p.Load
-}
-
-func openedBy(p *series.Point, limit *record.Verdict) *record.Finding {
-	for _, f := range findings(p) {
-		if f.Severity == record.Caution && limit.WasOpenedBy(&f) {
-			return &f
-		}
-	}
-	return nil
 }
 
 func (a *answering) nextOfSearch(f *record.Found) *NextSweep {

@@ -125,12 +125,18 @@ func InFlight(ordered []*Record) float64 {
 			stay += ms * UsPerMs
 		}
 	}
-	if n := len(ordered); n > 1 {
-		if span := float64(ordered[n-1].Arrival.Us() - ordered[0].Arrival.Us()); span > 0 {
-			return stay / span
-		}
+	if span := ArrivalsUs(ordered); span > 0 {
+		return stay / span
 	}
 	return 0
+}
+
+// ArrivalsUs is the time between the first and the last arrival of requests in their order, µs.
+func ArrivalsUs(ordered []*Record) float64 {
+	if len(ordered) == 0 {
+		return 0
+	}
+	return float64(ordered[len(ordered)-1].Arrival.Us() - ordered[0].Arrival.Us())
 }
 
 func (l *latencies) atOnce() bool {

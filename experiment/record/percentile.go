@@ -121,13 +121,7 @@ func (p Percentile) Within() string {
 	if math.IsInf(lo, 0) && math.IsInf(hi, 0) {
 		return ""
 	}
-	scale := 1.0
-	switch abs := math.Abs(p.Median); {
-	case abs >= 1000:
-		scale = 1e-3
-	case abs > 0 && abs < 1:
-		scale = 1e3
-	}
+	scale := unit.Scale(p.Median, "ms")
 	end := func(x float64) string {
 		if math.IsInf(x, 0) {
 			return "–"

@@ -1,7 +1,6 @@
 package series
 
 import (
-	"cmp"
 	"math"
 
 	"bench/experiment"
@@ -11,7 +10,7 @@ import (
 // Estimate is the highest load that meets the SLO by all points of a series together, as a search has it by its
 // probes. ok is false for one load, and where the points show neither end.
 func (s *Series) Estimate() (b stats.Bracket, ok bool) {
-	k := &experiment.Search{Axis: s.Axis, Goal: experiment.GoalSLO, Min: math.Inf(1)}
+	k := &experiment.Search{Axis: s.Axis, Goal: experiment.GoalSLO, Min: math.Inf(1), Tolerance: experiment.DefaultTolerance}
 	var all []stats.Probe
 	loads := map[float64]bool{}
 	for i := range s.Points {
@@ -33,7 +32,6 @@ func (s *Series) Estimate() (b stats.Bracket, ok bool) {
 	if s.Axis == "concurrency" {
 		k.Min, k.Max = max(1, math.Floor(k.Min)), math.Ceil(k.Max)
 	}
-	k.Tolerance = cmp.Or(k.Tolerance, experiment.DefaultTolerance)
 	b, _ = bracket(k.Algorithm(), all)
 	return b, b.Best != nil
 }

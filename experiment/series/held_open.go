@@ -1,6 +1,7 @@
 package series
 
 import (
+	"slices"
 	"strings"
 
 	"bench/experiment/record"
@@ -19,7 +20,7 @@ func HeldOpenBy(rows []*record.Row) *record.Finding {
 			continue
 		}
 		undecided++
-		if f := openedBy(r); f != nil {
+		if f := OpenedBy(r.Findings, r.SLO...); f != nil {
 			if count[f.Code]++; most == nil || count[f.Code] > count[most.Code] {
 				most = f
 			}
@@ -31,13 +32,12 @@ func HeldOpenBy(rows []*record.Row) *record.Finding {
 	return most
 }
 
-func openedBy(r *record.Row) *record.Finding {
-	for i := range r.Findings {
-		f := &r.Findings[i]
-		for k := range r.SLO {
-			if f.Severity == record.Caution && r.SLO[k].WasOpenedBy(f) {
-				return f
-			}
+// OpenedBy is the first caution without whose effects one of the limits would have a verdict; nil: none is.
+func OpenedBy(findings []record.Finding, limits ...record.Verdict) *record.Finding {
+	for i := range findings {
+		f := &findings[i]
+		if f.Severity == record.Caution && slices.ContainsFunc(limits, func(v record.Verdict) bool { return v.WasOpenedBy(f) }) {
+			return f
 		}
 	}
 	return nil

@@ -36,7 +36,7 @@ func futile(rows []*record.Row) bool {
 	const most = 4
 	return len(rows) >= most && !slices.ContainsFunc(rows[len(rows)-most:], func(r *record.Row) bool {
 		v, _ := verdict.OfRows(r)
-		return disturbed(r) == "" && (v != stats.Undecided || openedBy(r) == nil)
+		return disturbed(r) == "" && (v != stats.Undecided || OpenedBy(r.Findings, r.SLO...) == nil)
 	})
 }
 
@@ -343,9 +343,10 @@ func TooShort(f *record.Found) string {
 
 func budgetText(f *record.Found, rows []*record.Row) string {
 	k, spent := &f.Search, f.Spent()
+	held := HeldOpenBy(rows)
 	switch {
-	case HeldOpenBy(rows) != nil:
-		return "; " + heldOpenText(HeldOpenBy(rows))
+	case held != nil:
+		return "; " + heldOpenText(held)
 	case futile(rows):
 		return "; the last probes are invalid: " + whyUndecided(rows)
 	case f.ConfirmS > 0 && spent == "budget" && (f.Low == nil || f.High == nil):

@@ -28,6 +28,20 @@ func Format(x float64, unit string) string {
 	return strings.TrimSpace(Digits(x) + " " + unit)
 }
 
+// Scale is the factor from a unit to the one in which Format shows x: of other figures beside it, such as the ends of
+// its interval.
+func Scale(x float64, unit string) float64 {
+	switch abs := math.Abs(x); {
+	case unit == "ms" && abs >= 1000:
+		return 1e-3
+	case unit == "ms" && abs > 0 && abs < 1:
+		return 1e3
+	case unit == "share":
+		return 100
+	}
+	return 1
+}
+
 // Digits writes three significant digits, without an exponent from 1e-4 to 1e15.
 func Digits(x float64) string { return significant(x, 3) }
 

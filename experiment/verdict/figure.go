@@ -30,9 +30,9 @@ func (e *Measured) judgeFigure(v *record.Verdict, q question, s *record.Summary,
 	iv, of := e.figureInterval(q, x)
 	verdict := func(iv stats.Interval) stats.Verdict {
 		if strings.HasPrefix(l.Metric, "min_") { // as a limit on the negative figure
-			return against(stats.Interval{Lo: math.Nextafter(-iv.Hi, math.Inf(1)), Hi: -iv.Lo}, -l.Value)
+			return stats.Interval{Lo: math.Nextafter(-iv.Hi, math.Inf(1)), Hi: -iv.Lo}.Against(-l.Value)
 		}
-		return against(iv, l.Value)
+		return iv.Against(l.Value)
 	}
 	why := fmt.Sprintf("%s over a window of %s s", unit.Brief(x, 4), unit.Brief(s.DurationS, 3))
 	if iv.Lo < iv.Hi {

@@ -27,12 +27,12 @@ func (e *Measured) judgeMean(v *record.Verdict, o *observed, confidence float64)
 	}
 	n, mean, iv := len(o.values), stat.Mean(o.values, nil), interval(o.values)
 	v.Value, v.Observed, v.Interval = &mean, n, &iv
-	decide(v, against(iv, l.Value), fmt.Sprintf("mean %s ms %s (%s %%, n=%d)", unit.Brief(mean, 4), EndsText(iv), unit.Brief(100*confidence, 4), n))
+	decide(v, iv.Against(l.Value), fmt.Sprintf("mean %s ms %s (%s %%, n=%d)", unit.Brief(mean, 4), EndsText(iv), unit.Brief(100*confidence, 4), n))
 	low, high := e.endsOf(l.Metric)
 	switch {
-	case v.Verdict == string(stats.Pass) && !high.untouched() && against(interval(high.values(o.requests, o.values)), l.Value) != stats.Pass:
+	case v.Verdict == string(stats.Pass) && !high.untouched() && interval(high.values(o.requests, o.values)).Against(l.Value) != stats.Pass:
 		openBy(v, &high)
-	case v.Verdict == string(stats.Fail) && !low.untouched() && against(interval(low.values(o.requests, o.values)), l.Value) != stats.Fail:
+	case v.Verdict == string(stats.Fail) && !low.untouched() && interval(low.values(o.requests, o.values)).Against(l.Value) != stats.Fail:
 		openBy(v, &low)
 	case v.Verdict == string(stats.Undecided) && math.IsInf(iv.Lo, 0):
 		setNeed(v, max(n, fewestOfMean-n)) // the window is too short to show the dependence
@@ -42,16 +42,6 @@ func (e *Measured) judgeMean(v *record.Verdict, o *observed, confidence float64)
 }
 
 const fewestOfMean = 30
-
-func against(iv stats.Interval, limit float64) stats.Verdict {
-	switch {
-	case iv.Hi <= limit:
-		return stats.Pass
-	case iv.Lo > limit:
-		return stats.Fail
-	}
-	return stats.Undecided
-}
 
 // EndsText is an interval: "[30.1, 33]"; an end that the window does not bound is a dash.
 func EndsText(iv stats.Interval) string {

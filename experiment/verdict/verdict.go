@@ -89,12 +89,11 @@ func showsStays(window []*record.Record) bool {
 			longest = max(longest, ms)
 		}
 	}
-	return float64(window[len(window)-1].Arrival.Us()-window[0].Arrival.Us()) >= stays*longest*record.UsPerMs
+	return record.ArrivalsUs(window) >= stays*longest*record.UsPerMs
 }
 
 func needSeconds(need int, window []*record.Record) float64 {
-	n := len(window)
-	return float64(need) * float64(window[n-1].Arrival.Us()-window[0].Arrival.Us()) / 1e6 / float64(max(1, n-1))
+	return float64(need) * record.ArrivalsUs(window) / 1e6 / float64(max(1, len(window)-1))
 }
 
 func (e *Measured) judgeAt(v *record.Verdict, q question, window []*record.Record, confidence float64) {
@@ -108,8 +107,7 @@ func (e *Measured) judgeAt(v *record.Verdict, q question, window []*record.Recor
 		return
 	}
 	v.Value = o.value
-	switch {
-	case o.onlyFailed() && e.Spec.Streams() && slices.ContainsFunc(window, timeUnknown), len(o.requests) == 0:
+	if len(o.requests) == 0 || o.onlyFailed() && e.Spec.Streams() && slices.ContainsFunc(window, timeUnknown) {
 		decide(v, stats.Undecided, notMeasured)
 		return
 	}
@@ -186,16 +184,8 @@ func EstimateText(v *record.Verdict) string {
 	if v.Value == nil {
 		return "∞ " + EndsText(*v.Interval)
 	}
-	ends := *v.Interval
-	switch {
-	case v.Unit == "ms" && *v.Value > 0 && *v.Value < 1:
-		ends = stats.Interval{Lo: ends.Lo * 1000, Hi: ends.Hi * 1000}
-	case v.Unit == "ms" && *v.Value >= 1000:
-		ends = stats.Interval{Lo: ends.Lo / 1000, Hi: ends.Hi / 1000}
-	case v.Unit == "share":
-		ends = stats.Interval{Lo: 100 * ends.Lo, Hi: 100 * ends.Hi}
-	}
-	return unit.Format(*v.Value, unitWords(v.Unit)) + " " + EndsText(ends)
+	scale := unit.Scale(*v.Value, v.Unit)
+	return unit.Format(*v.Value, unitWords(v.Unit)) + " " + EndsText(stats.Interval{Lo: scale * v.Interval.Lo, Hi: scale * v.Interval.Hi})
 }
 
 const notMeasured = "not measured: no request has this metric"
@@ -206,17 +196,17 @@ func setNeed(v *record.Verdict, need int) {
 	}
 }
 
-// clear is the probability from which an UNDECIDED leans.
-const clear = 0.8
+// leaning is the probability from which an UNDECIDED leans.
+const leaning = 0.8
 
 // Lean is what an UNDECIDED verdict looks like: "likely PASS (p = 0.93)"; empty without a lean.
 func Lean(v *record.Verdict) string {
 	switch {
 	case v.Within == nil:
 		return ""
-	case *v.Within >= clear:
+	case *v.Within >= leaning:
 		return "likely PASS (p " + probability(*v.Within) + ")"
-	case *v.Within <= 1-clear:
+	case *v.Within <= 1-leaning:
 		return "likely FAIL (p " + probability(1-*v.Within) + ")"
 	}
 	return ""
