@@ -105,8 +105,8 @@ func holdTime(t *testing.T, row *record.Row, records []*record.Record) {
 // holdToRecords makes everything derived again from the stored records: it must be the same.
 func holdToRecords(t *testing.T, row *record.Row, records []*record.Record, target experiment.Target) {
 	t.Helper()
-	stream, slo := row.Spec.Streams(), row.Spec.SLO
-	again := record.Summarize(records, row.Window, record.Mode{Streams: stream}, slo.PerRequest(), target.GPUs)
+	slo := row.Spec.SLO
+	again := record.Summarize(records, row.Window, record.ModeOf(&row.Spec), slo.PerRequest(), target.GPUs)
 	if len(row.Spec.Mix) > 0 {
 		again.Goodput = row.Summary.Goodput // each request is held to the limits of its class: tested by itself
 	}
@@ -256,7 +256,7 @@ func checkClasses(t *testing.T, row *record.Row, records []*record.Record) {
 	n := 0
 	for name, got := range row.Classes {
 		own := slices.DeleteFunc(slices.Clone(records), func(r *record.Record) bool { return r.Class != name })
-		want := record.Summarize(own, row.Window, record.Mode{Streams: true}, row.Spec.ClassSLO(workload.Class{Name: name}).PerRequest(), 2)
+		want := record.Summarize(own, row.Window, record.ModeOf(&row.Spec), row.Spec.ClassSLO(workload.Class{Name: name}).PerRequest(), 2)
 		if name == "chat" { // its own limit replaces that of the row
 			if got.Goodput.RequestsPerS != 0 || got.Goodput.Limits[0] != "ttft ≤ 0.000001 ms" {
 				t.Errorf("chat's goodput: %+v", got.Goodput)

@@ -111,7 +111,7 @@ func (l *latencies) of(metric string) *stats.Summary {
 		return stats.Summarize(l.room)
 	}
 	order := stats.NewInOrder(l.room)
-	if order.Bounded = l.mode.Closed || metric == "tpot"; !order.Bounded {
+	if order.Bounded = l.mode.Bounded(metric); !order.Bounded {
 		order.InFlight = InFlight(l.ordered)
 	}
 	return order.Summarize(l.rng)

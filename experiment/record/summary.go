@@ -108,6 +108,12 @@ type Mode struct {
 	Closed  bool // a closed loop: no queue without a bound
 }
 
+// ModeOf is how a row sends its requests.
+func ModeOf(s *experiment.Spec) Mode { return Mode{Streams: s.Streams(), Closed: s.Rate == 0} }
+
+// Bounded reports whether no queue without a bound is part of a latency: token times are bounded by a full batch.
+func (m Mode) Bounded(metric string) bool { return m.Closed || metric == "tpot" || metric == "itl" }
+
 func Summarize(records []*Record, w Window, mode Mode, each []experiment.Limit, gpus int) Summary {
 	s := Summary{DurationS: w.Seconds()}
 	s.Requests.Errors = map[string]int{}

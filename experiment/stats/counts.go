@@ -62,17 +62,52 @@ func (c *Counts) runs() iter.Seq2[int64, int] {
 	}
 }
 
+func (c *Counts) reset() {
+	clear(c.table)
+	c.beyond, c.n = c.beyond[:0], 0
+}
+
+// inUnit are counts as a sample in another unit, without memory of its own; math.MaxInt64 is +Inf.
+type inUnit struct {
+	*Counts
+	unit float64
+}
+
+func (s inUnit) size() int { return s.n }
+
+func (s inUnit) at(i int) float64 {
+	for x, n := range s.Counts.runs() {
+		if i -= n; i < 0 {
+			return s.of(x)
+		}
+	}
+	return math.NaN()
+}
+
+func (s inUnit) of(x int64) float64 {
+	if x == math.MaxInt64 {
+		return math.Inf(1)
+	}
+	return float64(x) / s.unit
+}
+
+func (s inUnit) runs() iter.Seq2[float64, int] {
+	return func(yield func(float64, int) bool) {
+		for x, n := range s.Counts.runs() {
+			if !yield(s.of(x), n) {
+				return
+			}
+		}
+	}
+}
+
 // Sorted has math.MaxInt64 as +Inf.
 func (c *Counts) Sorted(unit float64) Sorted {
 	var s Sorted
 	end := 0
-	for x, n := range c.runs() {
+	for x, n := range (inUnit{c, unit}).runs() {
 		end += n
-		value := float64(x) / unit
-		if x == math.MaxInt64 {
-			value = math.Inf(1)
-		}
-		s.values = append(s.values, value)
+		s.values = append(s.values, x)
 		s.ends = append(s.ends, end)
 	}
 	return s

@@ -46,12 +46,12 @@ type InOrder struct {
 	exceedances func(q float64) (residuals []float64, share float64)
 	n           int
 	sorted      ranked
-	section     func(i int) ranked // the values of one of the successive sections
-	ranks       func() []float64   // of a figure of each request
-	values      []float64          // one of each request; nil = many of each
-	memory      float64            // autocorrelation time of the ranks; 0 = not computed yet
-	levels      map[float64]level  // by the share above
-	like        *InOrder           // has the same dependence; nil = none has
+	sectionAt   func(i int, p float64) float64 // the p-quantile of one of the successive sections
+	ranks       func() []float64               // of a figure of each request
+	values      []float64                      // one of each request; nil = many of each
+	memory      float64                        // autocorrelation time of the ranks; 0 = not computed yet
+	levels      map[float64]level              // by the share above
+	like        *InOrder                       // has the same dependence; nil = none has
 }
 
 // DependLike takes the dependence from other values of the same requests: from the measured ones, where these are what
@@ -89,11 +89,14 @@ func NewInOrder(values []float64) *InOrder {
 		}
 		return centred(out, sum/float64(len(out))), sum / float64(len(out))
 	}
-	section := func(i int) ranked {
-		n := len(values)
-		return ascending(slices.Sorted(slices.Values(values[i*n/sections : (i+1)*n/sections])))
+	var parts [sections]ascending
+	sectionAt := func(i int, p float64) float64 {
+		if n := len(values); parts[i] == nil {
+			parts[i] = slices.Sorted(slices.Values(values[i*n/sections : (i+1)*n/sections]))
+		}
+		return quantile(parts[i], 0, p)
 	}
-	return &InOrder{exceedances: above, n: len(values), values: values, sorted: ascending(sorted), section: section,
+	return &InOrder{exceedances: above, n: len(values), values: values, sorted: ascending(sorted), sectionAt: sectionAt,
 		ranks: func() []float64 { return ranks(values) }, levels: map[float64]level{}}
 }
 

@@ -18,10 +18,11 @@ type Pooled struct {
 	Requests int     // number of requests
 
 	sorted Sorted
-	marks  [len(marked)]float64 // the marked percentiles, in the unit of Gap
-	counts [][bins]int32        // by request
-	parts  [sections]Counts     // gaps of successive requests
-	sums   []float64            // sum of gaps by request
+	marks  [len(marked)]float64          // the marked percentiles, in the unit of Gap
+	counts [][bins]int32                 // by request
+	part   Counts                        // gaps of the section that goes on
+	parts  [sections][len(shown)]float64 // percentiles of the sections of successive requests
+	sums   []float64                     // sum of gaps by request
 }
 
 var marked = [...]float64{0.5, 1 - neighbour*0.1, 1 - neighbour*0.05, 0.9, 0.95, 1 - neighbour*0.01, 0.99, 1 - neighbour*0.001, 0.999}
@@ -45,16 +46,30 @@ func (c *Pooled) Begin(sorted Sorted) {
 }
 
 func (c *Pooled) Request() {
+	if n := len(c.sums); n > 0 && c.section(n) != c.section(n-1) {
+		c.endSection()
+	}
 	c.counts = append(c.counts, [bins]int32{})
 	c.sums = append(c.sums, 0)
+}
+
+func (c *Pooled) section(request int) int {
+	return min(sections-1, request*sections/max(1, c.Requests))
+}
+
+func (c *Pooled) endSection() {
+	of := &c.parts[c.section(len(c.sums)-1)]
+	for i, q := range shown {
+		of[i] = quantile(inUnit{&c.part, c.Unit}, 0, q.p)
+	}
+	c.part.reset()
 }
 
 func (c *Pooled) Gap(gap int64) { c.Gaps(gap, 1) }
 
 func (c *Pooled) Gaps(gap int64, times int) {
-	part := &c.parts[min(sections-1, (len(c.sums)-1)*sections/max(1, c.Requests))]
 	for range times {
-		part.Add(gap)
+		c.part.Add(gap)
 	}
 	x := float64(gap)
 	bin := bins - 1
@@ -96,7 +111,15 @@ func (c *Pooled) InOrder() *InOrder {
 	}
 	total := floats.Sum(sizes)
 	s := &InOrder{Bounded: true, n: len(sizes), sorted: c.sorted, ranks: func() []float64 { return ranks(means) }, levels: map[float64]level{},
-		section: func(i int) ranked { return c.parts[i].Sorted(c.Unit) }}
+		sectionAt: func(i int, p float64) float64 {
+			if k := slices.IndexFunc(shown[:], func(q percentile) bool { return q.p == p }); k >= 0 {
+				return c.parts[i][k]
+			}
+			return math.NaN()
+		}}
+	if c.part.n > 0 {
+		c.endSection()
+	}
 	s.exceedances = func(q float64) ([]float64, float64) {
 		mark := slices.IndexFunc(marked[:], func(p float64) bool { return math.Abs(p-(1-q)) < 1e-9 })
 		// Above the mark, or at it as well: whichever is nearer to the share.

@@ -26,7 +26,7 @@ func (s *InOrder) bySections(p, confidence float64) (iv Interval, ok bool) {
 	}
 	whole, squares := math.Log(quantile(s.sorted, 0, p)), 0.0
 	for i := range sections {
-		d := math.Log(quantile(s.section(i), 0, p)) - whole
+		d := math.Log(s.sectionAt(i, p)) - whole
 		squares += d * d
 	}
 	risk := strict * (1 - confidence) / 2

@@ -41,7 +41,7 @@ func flawless() *Measured {
 func (e *Measured) inWindow() []*record.Record { return e.Records[1:] }
 
 func (e *Measured) checked() *Measured {
-	e.Summary = record.Summarize(e.Records, e.Window, e.mode(), nil, 0)
+	e.Summary = record.Summarize(e.Records, e.Window, record.ModeOf(&e.Spec), nil, 0)
 	e.Lengths = record.LengthsOf(e.Records)
 	e.runChecks()
 	return e

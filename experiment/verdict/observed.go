@@ -61,7 +61,7 @@ func (e *Measured) observe(l experiment.Limit, window []*record.Record, at *end)
 		o.observeValues(window, at, e.Spec.Streams())
 	}
 	if o.order != nil {
-		o.order.Bounded = e.Spec.Rate == 0 || l.Metric == "tpot" || l.Metric == "itl"
+		o.order.Bounded = record.ModeOf(&e.Spec).Bounded(l.Metric)
 		o.order.Alone = e.Spec.Rate.IsInf() || e.Spec.IsColdStart()
 		if !o.order.Bounded {
 			o.order.InFlight = record.InFlight(window)

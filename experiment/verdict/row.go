@@ -24,7 +24,7 @@ type Measured struct {
 // Conclude derives everything else in the row from the records. Reuse is not derived, since the plan of a stored row
 // can't always be made again.
 func (e *Measured) Conclude(t experiment.Target, b record.RooflineSource) {
-	mode := e.mode()
+	mode := record.ModeOf(&e.Spec)
 	e.Summary = record.Summarize(e.Records, e.Window, mode, e.Spec.SLO.PerRequest(), t.GPUs)
 	e.Lengths = record.LengthsOf(e.Records)
 	e.TTFTSplit = record.SplitTTFT(e.Records, e.Server.Metrics)
@@ -58,10 +58,6 @@ func (e *Measured) Conclude(t experiment.Target, b record.RooflineSource) {
 	e.SLO = e.judge(t)
 	e.nameLimits()
 	e.Cost, e.NoCost = costOf(e.Row, t)
-}
-
-func (e *Measured) mode() record.Mode {
-	return record.Mode{Streams: e.Spec.Streams(), Closed: e.Spec.Rate == 0}
 }
 
 func (e *Measured) replicaOf(r *record.Record) string {

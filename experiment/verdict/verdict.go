@@ -76,7 +76,7 @@ func (e *Measured) judgeLook(v *record.Verdict, q question, window []*record.Rec
 	if v.Overload || e.Spec.Search != nil {
 		return v.Overload
 	}
-	return v.Verdict != string(stats.Undecided) && showsStays(window)
+	return v.Verdict != string(stats.Undecided) && (q.limit.Metric == "error_rate" || showsStays(window))
 }
 
 // showsStays reports whether a window is several times as long as the longest stay of its requests: a server that still

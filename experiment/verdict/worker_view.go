@@ -92,7 +92,7 @@ func (e *Measured) view(w *record.Worker) *Measured {
 	}
 	row := *e.Row
 	row.Workers, row.Client, row.Clock, row.Connections, row.Host, row.Selftest = nil, w.Client, w.Clock, w.Connections, w.Load, w.Selftest
-	row.Summary = record.Summarize(records, e.Window, e.mode(), e.Spec.SLO.PerRequest(), 0)
+	row.Summary = record.Summarize(records, e.Window, record.ModeOf(&e.Spec), e.Spec.SLO.PerRequest(), 0)
 	own := &Measured{Row: &row, Records: records, whole: e}
 	own.disturbed.paused = pausesOf(w.Client)
 	return own
