@@ -9,7 +9,7 @@ import (
 // batchingServer is a server with continuous batching: a step gives every running request a token, and takes longer
 // the more run and the more prompt tokens join. It is written apart from the simulated server of package mock.
 type batchingServer struct {
-	slots         int
+	batch         int     // requests that run together, at most
 	base, each    float64 // ms of a step, and for each running request
 	prefill       float64 // ms for each prompt token
 	input, output lengths // tokens
@@ -25,7 +25,7 @@ func (l lengths) mean() float64 { return l.median * math.Exp(l.sigma*l.sigma/2) 
 
 // perRequest is the time of a request in a full batch, in ms: its reciprocal is the capacity.
 func (s batchingServer) perRequest() float64 {
-	return s.output.mean()*(s.base+s.each*float64(s.slots))/float64(s.slots) + s.input.mean()*s.prefill
+	return s.output.mean()*(s.base+s.each*float64(s.batch))/float64(s.batch) + s.input.mean()*s.prefill
 }
 
 // served are the latencies of successive requests, by arrival, in ms.
@@ -86,7 +86,7 @@ func (s batchingServer) serve(n, users int, next traffic, rng *rand.Rand) served
 			continue
 		}
 		joined := 0.0
-		for len(active) < s.slots && len(waiting) > 0 {
+		for len(active) < s.batch && len(waiting) > 0 {
 			joined += waiting[0].input
 			active, waiting = append(active, waiting[0]), waiting[1:]
 		}

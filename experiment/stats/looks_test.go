@@ -72,7 +72,7 @@ func TestLooksOfABatchingServer(t *testing.T) {
 	if *simulateAll {
 		trials = 400
 	}
-	base := batchingServer{slots: 16, base: 10, each: 0.5, prefill: 0.02, input: lengths{400, 0.6}, output: lengths{100, 0.8}}
+	base := batchingServer{batch: 16, base: 10, each: 0.5, prefill: 0.02, input: lengths{400, 0.6}, output: lengths{100, 0.8}}
 	long := base.serve(200_000, 0, base.arrivals(0.9, 1), rand.New(rand.NewPCG(23, 1)))
 	for _, c := range []struct {
 		name   string

@@ -141,7 +141,7 @@ func latencyProcesses(seed uint64, n int, all bool) []*latencyProcess {
 			}
 		})
 	}
-	base := batchingServer{slots: 16, base: 10, each: 0.5, prefill: 0.02, input: lengths{400, 0.6}, output: lengths{100, 0.8}}
+	base := batchingServer{batch: 16, base: 10, each: 0.5, prefill: 0.02, input: lengths{400, 0.6}, output: lengths{100, 0.8}}
 	for _, load := range []float64{0.5, 0.7, 0.9} {
 		served(fmt.Sprintf("batching 16, %g %%", 100*load), base, 0, base.arrivals(load, 1))
 	}
@@ -153,15 +153,15 @@ func latencyProcesses(seed uint64, n int, all bool) []*latencyProcess {
 		drawn = 24
 	}
 	for i := range drawn {
-		s := batchingServer{slots: 1 << rng.IntN(8), base: 5 + 30*rng.Float64(), prefill: 0.05 * rng.Float64(),
+		s := batchingServer{batch: 1 << rng.IntN(8), base: 5 + 30*rng.Float64(), prefill: 0.05 * rng.Float64(),
 			input:  lengths{50 * math.Exp(4*rng.Float64()), rng.Float64()},
 			output: lengths{20 * math.Exp(3*rng.Float64()), rng.Float64()}}
-		s.each = s.base / float64(s.slots) * rng.Float64()
-		load, shape, users := 0.3+0.62*rng.Float64(), []float64{1, 0.5, 2}[rng.IntN(3)], 1+rng.IntN(2*s.slots)
+		s.each = s.base / float64(s.batch) * rng.Float64()
+		load, shape, users := 0.3+0.62*rng.Float64(), []float64{1, 0.5, 2}[rng.IntN(3)], 1+rng.IntN(2*s.batch)
 		if i%3 == 2 {
-			served(fmt.Sprintf("drawn %d: %d slots, %d users", i+1, s.slots, users), s, users, s.users())
+			served(fmt.Sprintf("drawn %d: %d slots, %d users", i+1, s.batch, users), s, users, s.users())
 		} else {
-			served(fmt.Sprintf("drawn %d: %d slots, %.0f %%, arrivals' CV² %g", i+1, s.slots, 100*load, 1/shape), s, 0, s.arrivals(load, shape))
+			served(fmt.Sprintf("drawn %d: %d slots, %.0f %%, arrivals' CV² %g", i+1, s.batch, 100*load, 1/shape), s, 0, s.arrivals(load, shape))
 		}
 	}
 	group.Wait()
