@@ -32,7 +32,8 @@ type measurement struct {
 	samples *samples      // taken by watch
 	shares  []ShareResult // of workers; nil: this process sends the load
 
-	early *earlyEnd // nil: the row runs to its end
+	early    *earlyEnd             // nil: the row runs to its end
+	overload *verdict.OverloadTest // nil: the cool-down lasts as long as the row
 }
 
 func (m *measurement) primePrefixes(ctx context.Context) error {
@@ -137,6 +138,7 @@ func (m *measurement) collect(r *record.Record) error {
 	if m.early.decided() && r.Phase == record.PhaseWindow {
 		r.Phase = record.PhaseCooldown
 	}
+	m.overload.Add(r)
 	m.t.Progress.requestEnded(r, m.t.Spec.Streams())
 	if each := m.t.Progress.Each; each != nil {
 		each(r)

@@ -66,6 +66,7 @@ func (s *Server) predict(ctx context.Context, t RunConfig) (*record.Row, error) 
 	t.Progress.loadStarted()
 	measured, err := load.Simulate(ctx, load.Config{
 		Load: t.Spec.EffectiveLoad(), Rate: t.Spec.Rate, Plan: plan, Follow: m.laterPlanned(), Each: p.each, Decided: decided,
+		Overloaded: m.overloaded(),
 	}, p)
 	t.Progress.loadEnded()
 	p.end = max(p.end, measured.End, p.read) // a window by time can end long after its last request

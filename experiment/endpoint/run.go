@@ -165,8 +165,16 @@ func (m *measurement) loadConfig() load.Config {
 		Encode: m.encoders.encode(),
 		Send:   m.send,
 		Follow: m.laterTurn(),
-		Each:   m.each,
+		Each:   m.each, Overloaded: m.overloaded(),
 	}
+}
+
+// overloaded is load.Config's.
+func (m *measurement) overloaded() func() bool {
+	if m.overload = verdict.NewOverloadTest(m.t.Spec); m.overload == nil {
+		return nil
+	}
+	return m.overload.Found
 }
 
 func (m *measurement) summarize(measured *load.Measured, samples []telemetry.Sample, s *Server) error {

@@ -30,6 +30,27 @@ func TestRunUntilDecided(t *testing.T) {
 	}
 }
 
+// A row that the server does not keep up with sends its window as asked, all of which ends, and hardly anything behind it.
+func TestOverloadedRowStopsSending(t *testing.T) {
+	s := mocked(t, mock.Config{MaxNumSeqs: 2, StepBase: 3 * time.Millisecond}, experiment.Target{}, target.Completions)
+	for limit, most := range map[string]int{"50ms": 40, "30s": 1000} { // 45 of the 100 are left when the window ends, for 0.4 s
+		spec := point()
+		spec.Warmup, spec.Rate, spec.Concurrency, spec.Requests, spec.Duration = workload.Extent{}, 200, 0, 0, workload.Span(500*time.Millisecond)
+		spec.SLO = fixture.SLO(t, `ttft_p95 = "`+limit+`"`)
+		row, records := measure(t, s, spec)
+		behind := 0
+		for _, r := range records {
+			if r.Phase == record.PhaseCooldown {
+				behind++
+			}
+		}
+		q := row.Summary.Requests
+		if q.Planned != 100 || q.Failed > 0 || row.Window.EndUs != 500_000 || behind > most || behind < most/20 || (row.SLO[0].Verdict == "FAIL") != (limit == "50ms") {
+			t.Errorf("limit %s: %d behind the window, %s, %+v", limit, behind, fixture.Verdict(row.SLO[0]), q)
+		}
+	}
+}
+
 // What is in flight at the decision is cancelled: it is behind the window, no failure of the server, and in no figure;
 // the window has the requests that decided it, all ended. Where the server does not report its requests, nothing shows
 // when it has dropped cancelled ones: they end.

@@ -31,6 +31,7 @@ type driver struct {
 	takeLock    chan struct{} // closed loop: held by the worker that takes a request
 	pending     atomic.Int64  // requests that keep the row from ending, plus 1 for the open window
 	failures    atomic.Int64  // since the last success
+	overloaded  atomic.Bool   // Config.Overloaded returned true
 
 	mu      sync.Mutex // never held while waiting; protects what follows
 	window  window
@@ -84,6 +85,10 @@ func Run(ctx context.Context, c Config) (Measured, error) {
 		if failed = d.Each(job); failed != nil {
 			d.endRequests(failed)
 			endEncode()
+			return
+		}
+		if d.Overloaded != nil && d.windowCtx.Err() != nil && !d.overloaded.Load() {
+			d.overloaded.Store(d.Overloaded())
 		}
 	})
 	helpers.Wait()

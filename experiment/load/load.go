@@ -5,6 +5,7 @@
 // The states of a run. The contexts in brackets end at the arrow. Load goes on until the run is over:
 //
 //	warm-up ─▶ window ─[windowCtx]─▶ cool-down ─[dispatchCtx, requestCtx: ErrUnfinished]─▶ over
+//	cool-down ─ Config.Overloaded ─▶ cool-down that sends nothing new; it ends as the other does
 //	any of these ─ MaxDuration ─[dispatchCtx, requestCtx: ErrUnfinished]─▶ over, cut
 //	any of these ─ Config.Decided ─[dispatchCtx]─▶ draining ─ DecidedDrain ─[requestCtx: errDecided]─▶ over
 //	any of these ─ Run's ctx ends ─[dispatchCtx]─▶ draining ─ all ended, or Drain ─[requestCtx: Canceled]─▶ over
@@ -99,6 +100,9 @@ type Config struct {
 	// after DecidedDrain is cancelled as unfinished. nil = the load itself decides.
 	Decided      context.Context
 	DecidedDrain time.Duration
+	// Overloaded is asked after calls of Each, from the same goroutine, once the window is over. When it returns true,
+	// the cool-down of an open loop of single requests sends nothing more; the window's requests go on. nil = it lasts.
+	Overloaded func() bool
 	// Start is called when the first bodies are encoded, and returns when the load begins. Its error ends the run. nil = now.
 	Start func(context.Context) (time.Time, error)
 	// Release, if it is not nil, keeps the row from ending before it ends, so that the load of all machines stays whole.

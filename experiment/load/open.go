@@ -46,8 +46,8 @@ func (d *driver) admit(job *Job) bool {
 	ctx := d.dispatchCtx
 	job.At = job.Request.At
 	d.assignPhase(ctx, job)
-	if job.Phase == Cooldown && d.Rate.IsInf() {
-		return false // rate "inf" has no cool-down
+	if d.refuses(job) {
+		return false
 	}
 	d.Wait(ctx, d.epoch.Add(job.At))
 	job.Ready = job.At
@@ -59,7 +59,12 @@ func (d *driver) admit(job *Job) bool {
 			return false
 		}
 	}
-	return ctx.Err() == nil
+	return ctx.Err() == nil && !d.refuses(job)
+}
+
+// refuses reports that the request is of a cool-down that does not send: rate "inf" has none.
+func (d *driver) refuses(job *Job) bool {
+	return job.Phase == Cooldown && (d.Rate.IsInf() || d.overloaded.Load())
 }
 
 // abandon accounts for the window's arrivals from this one on as unfinished; after an interruption for none.

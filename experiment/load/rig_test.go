@@ -34,6 +34,7 @@ type rig struct {
 	ends     context.Context
 	decided  context.Context
 	drain    time.Duration // after decided
+	overload func() bool   // Config.Overloaded
 	encode   func(i int)   // called before each body is made; nil = nothing
 	follow   func(i int)   // likewise, of later turns of sessions
 
@@ -134,7 +135,7 @@ func (r *rig) run(ctx context.Context, l workload.Load, w workload.Workload) (Me
 			return nil
 		},
 		Wait: func(ctx context.Context, t time.Time) { waitTimer(ctx, t) },
-		Ends: r.ends, Decided: r.decided, DecidedDrain: r.drain,
+		Ends: r.ends, Decided: r.decided, DecidedDrain: r.drain, Overloaded: r.overload,
 		Share: r.share, Start: r.start, Drained: r.drained, Release: r.release,
 	})
 	r.elapsed = time.Since(began)

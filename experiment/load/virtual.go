@@ -47,6 +47,7 @@ type virtual struct {
 	grace, closing, cutting time.Duration // timers; forever = not set
 	pending                 int           // requests that keep the row from ending, plus 1 for the open window
 	over, cut, decided      bool
+	overloaded              bool // Config.Overloaded returned true
 	inFlight                int
 	lastEnd                 time.Duration // of the window's requests so far
 	free                    int           // workers; only under a cap

@@ -41,7 +41,7 @@ func (v *virtual) arrive(job *Job) {
 		v.assignPhase(job)
 	}
 	switch {
-	case job.Phase == Cooldown && v.Rate.IsInf():
+	case v.refuses(job):
 		v.arriving = nil
 	case v.Concurrency == 0 || v.free > 0:
 		v.free--
@@ -53,6 +53,10 @@ func (v *virtual) arrive(job *Job) {
 	default:
 		v.capped = true
 	}
+}
+
+func (v *virtual) refuses(job *Job) bool {
+	return job.Phase == Cooldown && (v.Rate.IsInf() || v.overloaded && v.Follow == nil)
 }
 
 // freeWorker gives a worker that became free its next request: of the closed loop the plan's, else one that waits.
@@ -67,6 +71,8 @@ func (v *virtual) freeWorker(before *Job, at time.Duration) {
 		return
 	}
 	switch {
+	case v.capped && v.refuses(v.arriving):
+		v.capped, v.arriving = false, nil
 	case v.capped:
 		v.capped = false
 		v.arriving.Ready = max(v.arriving.At, at)
@@ -133,6 +139,9 @@ func (v *virtual) ended(job *Job) error {
 		v.decided, v.over = true, true
 		v.closeWindow(func() { v.window.stop(v.now) })
 		return nil
+	}
+	if v.Overloaded != nil && v.window.closed && v.window.end <= v.now && !v.overloaded {
+		v.overloaded = v.Overloaded()
 	}
 	for _, turn := range due {
 		v.await(job.session.follow(&v.Config, turn).job)

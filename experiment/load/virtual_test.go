@@ -46,7 +46,7 @@ func (e *delays) Drop() []*Job { return e.inFlight }
 
 // virtually is what Simulate makes of a load: its requests in the order of the plan.
 func virtually(ctx context.Context, l workload.Load, w workload.Workload, service func(*Job) time.Duration, decided context.Context,
-	each func(*Job) error) ([]*Job, Measured, error) {
+	each func(*Job) error, overload ...func() bool) ([]*Job, Measured, error) {
 	if w.Trace == nil {
 		w.Input, w.Output = workload.Fixed(16), workload.Fixed(1)
 	}
@@ -63,10 +63,14 @@ func virtually(ctx context.Context, l workload.Load, w workload.Workload, servic
 		}
 	}
 	var jobs []*Job
-	m, err := Simulate(ctx, Config{Load: l, Rate: w.Rate, Plan: plan, Follow: follow, Decided: decided, Each: func(j *Job) error {
+	c := Config{Load: l, Rate: w.Rate, Plan: plan, Follow: follow, Decided: decided, Each: func(j *Job) error {
 		jobs = append(jobs, j)
 		return each(j)
-	}}, &delays{service: service})
+	}}
+	if len(overload) > 0 {
+		c.Overloaded = overload[0]
+	}
+	m, err := Simulate(ctx, c, &delays{service: service})
 	byIndex(jobs)
 	return jobs, m, err
 }
@@ -136,9 +140,13 @@ func TestSimulateIsRun(t *testing.T) {
 		service := func(j *Job) time.Duration { // no two ends at the same time
 			return time.Duration(1+(j.Request.Index*7919+j.Request.Turn*104729)%longest)*milli + time.Duration((j.Request.Index+3)*(j.Request.Index+17)*48271%999_983)
 		}
+		var overload func() bool
+		if rapid.Bool().Draw(r, "overloaded") {
+			overload = func() bool { return true }
+		}
 		var want string
 		synctest.Test(t, func(t *testing.T) {
-			g := &rig{service: service}
+			g := &rig{service: service, overload: overload}
 			m, err := g.run(t.Context(), l, w)
 			if err != nil {
 				r.Fatal(err)
@@ -146,7 +154,7 @@ func TestSimulateIsRun(t *testing.T) {
 			byIndex(g.jobs)
 			want = history(l, g.jobs, m)
 		})
-		jobs, m, err := virtually(t.Context(), l, w, service, nil, nothing)
+		jobs, m, err := virtually(t.Context(), l, w, service, nil, nothing, overload)
 		if err != nil {
 			r.Fatal(err)
 		}

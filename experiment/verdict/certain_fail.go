@@ -28,19 +28,23 @@ func (e *Measured) certainFail(o, lowest *observed) string {
 	if l.Metric == "error_rate" {
 		return ""
 	}
-	queues := slices.Contains(ofQueue, l.Metric) && e.Spec.HasConstantRate()
 	const overload = "latency rises through the window and ends over the limit"
 	switch {
-	case queues && stats.Overloaded(lowest.values, l.Value, o.p):
+	case e.overloaded(o, lowest.values):
 		return counted + "; overload: " + overload
 	case long && stats.FarOver(lowest.values, l.Value, o.p):
 		return counted + "; nearly all of the last quarter by more than three times"
 	}
-	if there, busy := e.withoutHost(); busy && queues {
+	if there, busy := e.withoutHost(); busy {
 		low, _ := there.endsOf(l.Metric)
-		if stats.Overloaded(low.values(o.requests, o.values), l.Value, o.p) {
+		if e.overloaded(o, low.values(o.requests, o.values)) {
 			return counted + "; overload on a busy host: " + overload
 		}
 	}
 	return ""
+}
+
+// overloaded reports whether the server does not keep up with the arrivals: their latency grows past the limit.
+func (e *Measured) overloaded(o *observed, values []float64) bool {
+	return slices.Contains(ofQueue, o.limit.Metric) && e.Spec.HasConstantRate() && stats.Overloaded(values, o.limit.Value, o.p)
 }
