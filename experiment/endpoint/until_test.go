@@ -45,7 +45,7 @@ func TestOverloadedRowStopsSending(t *testing.T) {
 			}
 		}
 		q := row.Summary.Requests
-		if q.Planned != 100 || q.Failed > 0 || row.Window.EndUs != 500_000 || behind > most || behind < most/20 || (row.SLO[0].Verdict == "FAIL") != (limit == "50ms") {
+		if q.Planned != 100 || q.Failed > 0 || row.Window.EndUs != 500_000 || behind > most || limit == "30s" && behind < 40 || (row.SLO[0].Verdict == "FAIL") != (limit == "50ms") {
 			t.Errorf("limit %s: %d behind the window, %s, %+v", limit, behind, fixture.Verdict(row.SLO[0]), q)
 		}
 	}
