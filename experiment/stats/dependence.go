@@ -2,6 +2,8 @@ package stats
 
 import (
 	"math"
+	"slices"
+	"sync"
 
 	"gonum.org/v1/gonum/dsp/fourier"
 	"gonum.org/v1/gonum/floats"
@@ -36,10 +38,12 @@ func DependenceOf(values []float64) Dependence {
 	if !(variance > 0) { // all values are equal, or one is NaN
 		return Dependence{1, 1}
 	}
-	d := ofMeans(values, size, variance)
+	s := scratches.Get().(*scratch)
+	defer scratches.Put(s)
+	d := s.ofMeans(values, size, variance)
 	for fine := d.Time; n/(2*size) >= fewestMeans; {
 		size *= 2
-		coarse := ofMeans(values, size, variance)
+		coarse := s.ofMeans(values, size, variance)
 		// The relative error of the variance of m means with a time t is about √(2t/m).
 		noise := math.Sqrt(2 * max(1, coarse.Time/float64(size)) * float64(size) / float64(n))
 		if coarse.Time > max(d.Time, fine*min(max(1.25, 1+clearly*noise), 2.5)) {
@@ -53,24 +57,36 @@ func DependenceOf(values []float64) Dependence {
 // of autocorrelations have errors too.
 const clearly = 8
 
-func ofMeans(values []float64, size int, variance float64) Dependence {
+// scratch is memory for an estimate: a row takes some hundred of them.
+type scratch struct {
+	means, centred, padded []float64
+	spectrum               []complex128
+	transforms             map[int]*fourier.FFT // by length
+}
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+func (s *scratch) ofMeans(values []float64, size int, variance float64) Dependence {
 	if size > 1 {
-		values = blockMeans(values, len(values)/size)
+		s.means = slices.Grow(s.means[:0], len(values)/size)[:len(values)/size]
+		fillBlockMeans(s.means, values)
+		values = s.means
 	}
-	varianceOfMeans, d := dependence(values)
+	varianceOfMeans, d := s.dependence(values)
 	return Dependence{Time: max(1, float64(size)*varianceOfMeans*d.Time/variance), Block: size * d.Block}
 }
 
 // fewestMeans is the smallest number of means that shows a long-run variance.
 const fewestMeans = 30
 
-func dependence(values []float64) (variance float64, d Dependence) {
+func (s *scratch) dependence(values []float64) (variance float64, d Dependence) {
 	n := len(values)
 	d = Dependence{1, 1}
 	if n < 4 {
 		return 0, d
 	}
-	r := &autocovariance{centred: make([]float64, n)}
+	s.centred = slices.Grow(s.centred[:0], n)[:n]
+	r := &autocovariance{centred: s.centred, scratch: s}
 	mean := stat.Mean(values, nil)
 	for i, x := range values {
 		r.centred[i] = x - mean
@@ -102,6 +118,7 @@ func dependence(values []float64) (variance float64, d Dependence) {
 type autocovariance struct {
 	centred []float64
 	all     []float64
+	*scratch
 }
 
 const directLags = 24
@@ -112,21 +129,29 @@ func (a *autocovariance) at(lag int) float64 {
 		return floats.Dot(a.centred[:n-lag], a.centred[lag:]) / float64(n)
 	}
 	if a.all == nil {
-		a.all = transformed(a.centred)
+		a.all = a.transformed(a.centred)
 	}
 	return a.all[lag]
 }
 
-func transformed(centred []float64) []float64 {
+func (s *scratch) transformed(centred []float64) []float64 {
 	n := len(centred)
 	size := 1
 	for size < 2*n {
 		size *= 2
 	}
-	padded := make([]float64, size)
-	copy(padded, centred)
-	fft := fourier.NewFFT(size)
-	spectrum := fft.Coefficients(nil, padded)
+	padded := slices.Grow(s.padded[:0], size)[:size]
+	clear(padded[copy(padded, centred):])
+	fft := s.transforms[size]
+	if fft == nil {
+		if s.transforms == nil {
+			s.transforms = map[int]*fourier.FFT{}
+		}
+		fft = fourier.NewFFT(size)
+		s.transforms[size] = fft
+	}
+	s.padded, s.spectrum = padded, slices.Grow(s.spectrum[:0], size/2+1)[:size/2+1]
+	spectrum := fft.Coefficients(s.spectrum, padded)
 	for i, c := range spectrum {
 		spectrum[i] = complex(real(c)*real(c)+imag(c)*imag(c), 0)
 	}
@@ -139,6 +164,12 @@ func transformed(centred []float64) []float64 {
 
 func blockMeans(values []float64, blocks int) []float64 {
 	means := make([]float64, blocks)
+	fillBlockMeans(means, values)
+	return means
+}
+
+func fillBlockMeans(means, values []float64) {
+	blocks := len(means)
 	for i := range means {
 		from, to := i*len(values)/blocks, (i+1)*len(values)/blocks
 		sum := 0.0
@@ -147,7 +178,6 @@ func blockMeans(values []float64, blocks int) []float64 {
 		}
 		means[i] = sum / float64(to-from)
 	}
-	return means
 }
 
 func (d Dependence) effective(n int) float64 { return max(1, float64(n)/d.Time) }

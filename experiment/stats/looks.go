@@ -34,10 +34,17 @@ func ranks(values []float64) []float64 {
 }
 
 func argsort(values []float64) []int {
-	order := make([]int, len(values))
-	for i := range order {
-		order[i] = i
+	type placed struct {
+		x float64
+		i int
 	}
-	slices.SortFunc(order, func(i, j int) int { return cmp.Compare(values[i], values[j]) })
+	sorted, order := make([]placed, len(values)), make([]int, len(values))
+	for i, x := range values {
+		sorted[i] = placed{x, i}
+	}
+	slices.SortFunc(sorted, func(a, b placed) int { return cmp.Compare(a.x, b.x) })
+	for k, p := range sorted {
+		order[k] = p.i
+	}
 	return order
 }

@@ -88,7 +88,7 @@ func (c *Pooled) Gaps(gap int64, times int) {
 }
 
 func (c *Pooled) Summarize(rng *rand.Rand) *Summary {
-	s := c.sorted.Summarize()
+	s := describe(c.sorted)
 	if s == nil {
 		return nil
 	}

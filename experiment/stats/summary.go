@@ -60,7 +60,7 @@ func SummarizeInOrder(values []float64, rng *rand.Rand) *Summary {
 
 // Summarize takes one value of each request.
 func (o *InOrder) Summarize(rng *rand.Rand) *Summary {
-	s, values := summarize(o.sorted), o.values
+	s, values := describe(o.sorted), o.values
 	if s == nil {
 		return nil
 	}
@@ -105,6 +105,18 @@ func (s *Summary) Grade(name string) Grade {
 }
 
 func summarize(sorted ranked) *Summary {
+	s := describe(sorted)
+	if s == nil {
+		return nil
+	}
+	for _, q := range shown {
+		s.CI95[q.name] = quantileInterval(sorted, q.p, shownConfidence)
+	}
+	return s
+}
+
+// describe leaves CI95 empty.
+func describe(sorted ranked) *Summary {
 	n := sorted.size()
 	if n == 0 {
 		return nil
@@ -113,9 +125,6 @@ func summarize(sorted ranked) *Summary {
 	s := &Summary{
 		N: n, Min: at(0), P50: at(0.5), P90: at(0.9), P95: at(0.95), P99: at(0.99), P999: at(0.999), Max: at(1),
 		CI95: map[string]Interval{},
-	}
-	for _, q := range shown {
-		s.CI95[q.name] = quantileInterval(sorted, q.p, shownConfidence)
 	}
 	s.Mean, s.Std = meanStd(sorted)
 	return s
