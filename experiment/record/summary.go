@@ -225,7 +225,24 @@ func WindowByArrival(records []*Record) []*Record {
 }
 
 func byArrival(records []*Record) []*Record {
-	slices.SortStableFunc(records, func(a, b *Record) int { return cmp.Or(cmp.Compare(a.Arrival.us, b.Arrival.us), cmp.Compare(a.I, b.I)) })
+	type key struct {
+		us    int64
+		i, at int
+		r     *Record
+	}
+	keys := make([]key, len(records))
+	for at, r := range records {
+		keys[at] = key{r.Arrival.us, r.I, at, r}
+	}
+	slices.SortFunc(keys, func(a, b key) int {
+		if a.us != b.us {
+			return cmp.Compare(a.us, b.us)
+		}
+		return cmp.Or(cmp.Compare(a.i, b.i), cmp.Compare(a.at, b.at))
+	})
+	for at := range keys {
+		records[at] = keys[at].r
+	}
 	return records
 }
 

@@ -1,7 +1,6 @@
 package record
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
@@ -106,30 +105,39 @@ func (r *Record) eachOutput(yield func(at Micros, tokens float64)) {
 
 // ConcurrencyOf is the time-weighted mean and the maximum of the number of requests in flight.
 func ConcurrencyOf(records []*Record, w Window) Concurrency {
-	type edge struct {
-		at   int64
-		step int
-	}
-	edges := make([]edge, 0, 2*len(records))
-	for _, r := range records {
-		if from, to := r.Sent, r.End; from.ok && to.ok && to.us > w.StartUs && from.us < w.EndUs {
-			edges = append(edges, edge{max(from.us, w.StartUs), 1}, edge{min(to.us, w.EndUs), -1})
-		}
-	}
+	var starts, ends []int64
+	c := Concurrency{Mean: meanInFlight(records, w, func(from, to int64) { starts, ends = append(starts, from), append(ends, to) })}
+	slices.Sort(starts)
+	slices.Sort(ends)
 	// At equal times the ends come first: the next request of a worker does not overlap the last one.
-	slices.SortFunc(edges, func(a, b edge) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.step, b.step)) })
-	var c Concurrency
-	n, area, last := 0, 0.0, w.StartUs
-	for _, e := range edges {
-		area += float64(n) * float64(e.at-last)
-		last = e.at
-		n += e.step
-		c.Max = max(c.Max, n)
-	}
-	if w.EndUs > w.StartUs {
-		c.Mean = area / float64(w.EndUs-w.StartUs)
+	n := 0
+	for i, start := range starts {
+		for n < len(ends) && ends[n] <= start {
+			n++
+		}
+		c.Max = max(c.Max, i+1-n)
 	}
 	return c
+}
+
+// MeanInFlight is the mean of ConcurrencyOf.
+func MeanInFlight(records []*Record, w Window) float64 {
+	return meanInFlight(records, w, func(int64, int64) {})
+}
+
+func meanInFlight(records []*Record, w Window, each func(from, to int64)) float64 {
+	area := int64(0)
+	for _, r := range records {
+		if from, to := r.Sent, r.End; from.ok && to.ok && to.us > w.StartUs && from.us < w.EndUs {
+			from, to := max(from.us, w.StartUs), min(to.us, w.EndUs)
+			area += to - from
+			each(from, to)
+		}
+	}
+	if w.EndUs <= w.StartUs {
+		return 0
+	}
+	return float64(area) / float64(w.EndUs-w.StartUs)
 }
 
 // HasBeside reports whether a request arrived in the window and does not count: a load worker that has its part of a number

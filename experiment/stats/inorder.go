@@ -298,6 +298,9 @@ func (s *InOrder) far(iv Interval, p, confidence float64) Interval {
 	return iv
 }
 
+// Quantile is the p-quantile of the values themselves.
+func (s *InOrder) Quantile(p float64) float64 { return quantile(s.sorted, 0, p) }
+
 // Effective is the number of independent requests that these are worth at the p-quantile, for a PASS.
 func (s *InOrder) Effective(p float64) float64 { return float64(s.n) / s.weight(p).pass }
 

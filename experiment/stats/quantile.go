@@ -49,13 +49,9 @@ func Quantile(sorted []float64, p float64) float64 {
 	return quantile(ascending(sorted), 0, p)
 }
 
-// QuantileWithMissing is the Quantile of sorted and of `missing` further values that rank as +Inf: failed
-// requests, which must not improve a percentile under an SLO by their absence. It is +Inf if the rank is that
-// of a missing value, or between a value and a missing one.
-func QuantileWithMissing(sorted []float64, missing int, p float64) float64 {
-	return quantile(ascending(sorted), missing, p)
-}
-
+// quantile is the Quantile of s and of `missing` further values that rank as +Inf: failed requests, which must not
+// improve a percentile under an SLO by their absence. It is +Inf if the rank is that of a missing value, or between a
+// value and a missing one.
 func quantile(s ranked, missing int, p float64) float64 {
 	size := s.size()
 	n := size + missing

@@ -78,7 +78,7 @@ func TestQuantileOfNothing(t *testing.T) {
 	}
 }
 
-func TestQuantileWithMissing(t *testing.T) {
+func TestQuantileOfMissing(t *testing.T) {
 	tests := []struct {
 		name    string
 		sorted  []float64
@@ -98,7 +98,7 @@ func TestQuantileWithMissing(t *testing.T) {
 		{"1 of 101 leaves p99 on the last value", slices.Repeat([]float64{4}, 100), 1, 0.99, 4},
 	}
 	for _, tt := range tests {
-		if got := QuantileWithMissing(tt.sorted, tt.missing, tt.p); got != tt.want {
+		if got := quantile(ascending(tt.sorted), tt.missing, tt.p); got != tt.want {
 			t.Errorf("%s: got %v, want %v", tt.name, got, tt.want)
 		}
 	}
@@ -124,7 +124,7 @@ func TestQuantileProperties(t *testing.T) {
 		if low < sorted[0] || high > sorted[len(sorted)-1] {
 			t.Fatalf("%v, %v lie outside the sample", low, high)
 		}
-		with := QuantileWithMissing(sorted, missing, p)
+		with := quantile(ascending(sorted), missing, p)
 		if with < low {
 			t.Fatalf("%d missing values improve p=%v from %v to %v", missing, p, low, with)
 		}

@@ -51,7 +51,11 @@ func (e *Measured) steadiness() *record.Steadiness {
 
 func (e *Measured) series(metric string) []float64 {
 	var out []float64
-	for _, r := range record.CompletedByArrival(e.disturbed.without(e.Records)) {
+	ordered := e.ordered
+	if ordered == nil {
+		ordered = record.CompletedByArrival(e.disturbed.without(e.Records))
+	}
+	for _, r := range ordered {
 		if ms, ok := r.Latency(metric, e.Spec.Streams()); ok {
 			out = append(out, ms)
 		}
@@ -67,7 +71,7 @@ func (e *Measured) inFlight() (out []float64) {
 	for i := range int64(flightParts) {
 		part := record.Window{StartUs: e.Window.StartUs + i*length/flightParts, EndUs: e.Window.StartUs + (i+1)*length/flightParts}
 		if !slices.ContainsFunc(e.disturbed.spans, func(s span) bool { return s.overlaps(part.StartUs, part.EndUs) }) {
-			out = append(out, record.ConcurrencyOf(e.Records, part).Mean)
+			out = append(out, record.MeanInFlight(e.Records, part))
 		}
 	}
 	return out

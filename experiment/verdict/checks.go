@@ -131,6 +131,8 @@ var checks = []struct {
 func (e *Measured) runChecks() {
 	e.disturbed = e.findDisturbances()
 	e.storeStalls()
+	e.ordered = record.CompletedByArrival(e.disturbed.without(e.Records))
+	defer func() { e.ordered = nil }()
 	e.Steady, e.Arrivals = e.steadiness(), e.observeArrivals()
 	e.Findings, e.effects = []record.Finding{}, nil
 	e.Checks = record.Checks{Passed: []string{}, Failed: []string{}, NotPossible: []string{}}

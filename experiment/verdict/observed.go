@@ -2,7 +2,6 @@ package verdict
 
 import (
 	"math"
-	"slices"
 
 	"bench/experiment"
 	"bench/experiment/record"
@@ -120,8 +119,7 @@ func (o *observed) observeValues(window []*record.Record, at *end, stream bool) 
 		o.value = new(float64(o.failed) / float64(len(o.values)))
 		return
 	}
-	finite := slices.DeleteFunc(slices.Sorted(slices.Values(o.values)), func(x float64) bool { return math.IsInf(x, 1) })
-	o.setValue(stats.QuantileWithMissing(finite, len(o.values)-len(finite), o.p))
+	o.setValue(o.order.Quantile(o.p))
 }
 
 func (o *observed) setValue(x float64) {

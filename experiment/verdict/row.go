@@ -15,10 +15,11 @@ type Measured struct {
 	*record.Row
 	Records []*record.Record
 
-	effects   []effect    // of the findings
-	disturbed disturbance // filled by runChecks
-	views     []*Measured // of each load worker; nil: it sent nothing
-	whole     *Measured   // of a view; nil: this is the row
+	effects   []effect         // of the findings
+	disturbed disturbance      // filled by runChecks
+	ordered   []*record.Record // while runChecks runs: completed and undisturbed, by arrival
+	views     []*Measured      // of each load worker; nil: it sent nothing
+	whole     *Measured        // of a view; nil: this is the row
 }
 
 // Conclude derives everything else in the row from the records. Reuse is not derived, since the plan of a stored row
