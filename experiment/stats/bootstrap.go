@@ -27,11 +27,18 @@ const (
 // the dependence. The upper end is infinite if the tail is so heavy that values which did not occur can move the
 // mean.
 func MeanInterval(values []float64, confidence float64, rng *rand.Rand) Interval {
-	return meanInterval(newBlocks(values, nil, 1), values, DependenceOf(values), confidence, rng)
+	return meanInterval(newBlocks(values, nil, 1), sortedCopy(values), DependenceOf(values), confidence, rng)
 }
 
-func meanInterval(b *blocks, contributions []float64, d Dependence, confidence float64, rng *rand.Rand) Interval {
-	n := float64(len(contributions))
+func sortedCopy(values []float64) []float64 {
+	sorted := slices.Clone(values)
+	slices.Sort(sorted)
+	return sorted
+}
+
+// meanInterval takes the contributions to the mean in ascending order.
+func meanInterval(b *blocks, sorted []float64, d Dependence, confidence float64, rng *rand.Rand) Interval {
+	n := float64(len(sorted))
 	if n < fewestTimesOfMean*d.Time {
 		return unbounded()
 	}
@@ -46,7 +53,7 @@ func meanInterval(b *blocks, contributions []float64, d Dependence, confidence f
 	mean, excess := b.mean(), excessOf(d.Time, n)
 	widen := func(care float64) float64 { return scale * math.Sqrt((1+excess*care)/(1+excess)) }
 	iv.Lo, iv.Hi = mean-(mean-iv.Lo)*widen(failCare), mean+(iv.Hi-mean)*widen(1.5*widening)
-	if heavyTail(contributions) {
+	if heavyTail(sorted) {
 		iv.Hi = math.Inf(1)
 	}
 	return iv
@@ -55,9 +62,8 @@ func meanInterval(b *blocks, contributions []float64, d Dependence, confidence f
 // heavyTail reports whether the largest values look as if their variance were infinite: Hill's estimate of the
 // tail index ("A Simple General Approach to Inference About the Tail of a Distribution", Annals of Statistics
 // 3(5), 1975) from the largest twentieth, or the twenty largest, is below 2.2.
-func heavyTail(values []float64) bool {
+func heavyTail(sorted []float64) bool {
 	const fewest, index = 20, 2.2
-	sorted := slices.Sorted(slices.Values(values))
 	n := len(sorted)
 	k := max(fewest, n/20)
 	if n < 2*k || !(sorted[n-1-k] > 0) {

@@ -2,7 +2,6 @@ package stats
 
 import (
 	"math"
-	"slices"
 	"sort"
 
 	"gonum.org/v1/gonum/mathext"
@@ -76,7 +75,11 @@ const (
 
 // NewInOrder takes one value of each request, by arrival; +Inf for a failed one. It keeps the values.
 func NewInOrder(values []float64) *InOrder {
-	sorted := slices.Sorted(slices.Values(values))
+	order := argsort(values)
+	sorted := make([]float64, len(values))
+	for k, i := range order {
+		sorted[k] = values[i]
+	}
 	above := func(q float64) ([]float64, float64) {
 		least := levelAbove(sorted, q)
 		out, sum := make([]float64, len(values)), 0.0
@@ -91,12 +94,12 @@ func NewInOrder(values []float64) *InOrder {
 	var parts [sections]ascending
 	sectionAt := func(i int, p float64) float64 {
 		if n := len(values); parts[i] == nil {
-			parts[i] = slices.Sorted(slices.Values(values[i*n/sections : (i+1)*n/sections]))
+			parts[i] = sortedCopy(values[i*n/sections : (i+1)*n/sections])
 		}
 		return quantile(parts[i], 0, p)
 	}
 	return &InOrder{exceedances: above, n: len(values), values: values, sorted: ascending(sorted), sectionAt: sectionAt,
-		ranks: func() []float64 { return ranks(values) }, levels: map[float64]level{}}
+		ranks: func() []float64 { return ranksIn(order, values) }, levels: map[float64]level{}}
 }
 
 func (s *InOrder) rankTime() float64 {

@@ -17,8 +17,9 @@ func (Looks) At(k int) int { return firstLook << (k - 1) }
 
 func (l Looks) Confidence(k int) float64 { return 1 - l.Risk/float64(k*(k+1)) }
 
-func ranks(values []float64) []float64 {
-	order := argsort(values)
+func ranks(values []float64) []float64 { return ranksIn(argsort(values), values) }
+
+func ranksIn(order []int, values []float64) []float64 {
 	out := make([]float64, len(values))
 	for from := 0; from < len(order); {
 		to := from + 1

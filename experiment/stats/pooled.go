@@ -19,6 +19,7 @@ type Pooled struct {
 
 	sorted Sorted
 	marks  [len(marked)]float64          // the marked percentiles, in the unit of Gap
+	wholes [len(marked)]int64            // the marks without their fractions
 	counts [][bins]int32                 // by request
 	part   Counts                        // gaps of the section that goes on
 	parts  [sections][len(shown)]float64 // percentiles of the sections of successive requests
@@ -41,7 +42,10 @@ func (c *Pooled) Begin(sorted Sorted) {
 		if math.IsInf(mark, 1) { // of failed requests
 			mark = math.MaxInt64
 		}
-		c.marks[i] = mark
+		c.marks[i], c.wholes[i] = mark, math.MaxInt64
+		if mark < math.MaxInt64 {
+			c.wholes[i] = int64(math.Floor(mark))
+		}
 	}
 }
 
@@ -71,16 +75,15 @@ func (c *Pooled) Gaps(gap int64, times int) {
 	for range times {
 		c.part.Add(gap)
 	}
-	x := float64(gap)
-	bin := bins - 1
-	for i, mark := range c.marks {
-		if x <= mark {
-			bin = 2 * i
-			if x == mark {
-				bin++
-			}
-			break
+	x, above := float64(gap), 0 // marks below the gap
+	for _, whole := range c.wholes {
+		if gap > whole {
+			above++
 		}
+	}
+	bin := 2 * above
+	if above < len(c.marks) && x == c.marks[above] {
+		bin++
 	}
 	last := len(c.sums) - 1
 	c.counts[last][bin] += int32(times)
@@ -96,7 +99,7 @@ func (c *Pooled) Summarize(rng *rand.Rand) *Summary {
 	s.order(c.InOrder(), func(i int) bool { return c.reaching(i) >= fewestReaching })
 	mean := c.mean(sizes)
 	d := DependenceOf(mean)
-	iv := meanInterval(newBlocks(c.sums, sizes, 1), mean, d, shownConfidence, rng)
+	iv := meanInterval(newBlocks(c.sums, sizes, 1), sortedCopy(mean), d, shownConfidence, rng)
 	s.CI95["mean"] = Interval{iv.Lo / c.Unit, iv.Hi / c.Unit}
 	s.ESS = c.effective(s, mean, d)
 	return s

@@ -47,9 +47,7 @@ const shownConfidence = 0.95
 // depend on their order. A NaN among the values makes every figure NaN, which JSON rejects: the caller must
 // leave out missing values, and count them.
 func Summarize(values []float64) *Summary {
-	sorted := slices.Clone(values)
-	slices.Sort(sorted)
-	return summarize(ascending(sorted))
+	return summarize(ascending(sortedCopy(values)))
 }
 
 // SummarizeInOrder is Summarize for values in time order, with the effective sample size and an interval of
@@ -66,7 +64,7 @@ func (o *InOrder) Summarize(rng *rand.Rand) *Summary {
 	}
 	d := DependenceOf(values)
 	s.ESS = d.effective(s.N)
-	s.CI95["mean"] = meanInterval(newBlocks(values, nil, 1), values, d, shownConfidence, rng)
+	s.CI95["mean"] = meanInterval(newBlocks(values, nil, 1), o.sorted.(ascending), d, shownConfidence, rng)
 	s.order(o, func(int) bool { return true })
 	return s
 }
