@@ -107,6 +107,23 @@ func TestEvaluateAgain(t *testing.T) {
 	}
 }
 
+// Under other limits a row of this very program keeps its figures.
+func TestEvaluateOwnRowsAgain(t *testing.T) {
+	for commit, kept := range map[string]bool{"abc": true, "def": false, "": false} {
+		run, by := example(t), tables(t)
+		run.Manifest.Client.Commit, run.Rows[0].Server.Attempt = "abc", len(run.Manifest.Attempts)
+		run.Rows[0].Summary.DurationS++
+		was := run.Rows[0].Summary.DurationS
+		by.Commit, by.Limits = commit, strict(t)
+		if err := run.EvaluateAgain(by); err != nil {
+			t.Fatal(err)
+		}
+		if r := run.Rows[0]; (r.Summary.DurationS == was) != kept || r.SLO[0].Verdict != "FAIL" || r.Summary.Goodput.RequestsPerS != 0 {
+			t.Errorf("commit %q: %+v, goodput %+v", commit, r.SLO, r.Summary.Goodput)
+		}
+	}
+}
+
 // A row without records keeps its stored verdicts, and the report names it.
 func TestEvaluateAgainWithoutRecords(t *testing.T) {
 	run, stored := example(t), example(t)

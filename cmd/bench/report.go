@@ -165,6 +165,9 @@ func (c *cli) evaluateAgain(f *reportFlags, runs []*report.Run) error {
 		assumeGPU(&f.on, c.stderr)
 	}
 	by := report.Evaluation{Given: f.slo, Target: f.on}
+	if _, commit := version(); !f.recompute && !strings.HasSuffix(commit, "+changes") {
+		by.Commit = commit
+	}
 	if f.slo != "" {
 		limits, err := limitsFor(f.slo, runs)
 		if err != nil {

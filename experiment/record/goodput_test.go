@@ -17,13 +17,13 @@ func TestGoodputOfWorkers(t *testing.T) {
 			OutputTokens: 1, Outcome: "ok"})
 	}
 	each := []experiment.Limit{{Key: "ttft", Metric: "ttft", Value: 5}}
-	if g := goodputOf(records, window, true, each); g.RequestsPerS != 3 || g.Share != 1 {
+	if g := GoodputOf(records, window, true, each); g.RequestsPerS != 3 || g.Share != 1 {
 		t.Errorf("of a worker: %+v", g)
 	}
 	for _, r := range records {
 		r.Worker = nil
 	}
-	if g := goodputOf(records, window, true, each); g.RequestsPerS != 2 {
+	if g := GoodputOf(records, window, true, each); g.RequestsPerS != 2 {
 		t.Errorf("without workers: %+v", g)
 	}
 }

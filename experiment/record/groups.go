@@ -1,7 +1,7 @@
 package record
 
 // SummarizeBy summarizes the requests of each name by itself; an empty name belongs to no group. nil: there is none.
-func SummarizeBy(records []*Record, name func(*Record) string, summarize func([]*Record) Summary) map[string]Summary {
+func SummarizeBy(records []*Record, name func(*Record) string, summarize func(name string, own []*Record) Summary) map[string]Summary {
 	groups := map[string][]*Record{}
 	for _, r := range records {
 		if n := name(r); n != "" {
@@ -13,7 +13,7 @@ func SummarizeBy(records []*Record, name func(*Record) string, summarize func([]
 	}
 	out := map[string]Summary{}
 	for n, own := range groups {
-		out[n] = summarize(own)
+		out[n] = summarize(n, own)
 	}
 	return out
 }

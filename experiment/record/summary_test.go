@@ -212,12 +212,12 @@ func TestSummaryOfAnUnstreamedRow(t *testing.T) {
 func TestGoodputCountsWhatIsExactlyAtTheLimit(t *testing.T) {
 	records := []*Record{answered(0, 1000, 3000), answered(0, 1001, 3000), lost(0, "timeout"), answered(0, 900), lost(0, "left")}
 	each := []experiment.Limit{{Key: "ttft", Metric: "ttft", Value: 1, Unit: "ms"}, {Key: "tpot", Metric: "tpot", Value: 2, Unit: "ms"}}
-	g := goodputOf(records, Window{EndUs: 1_000_000}, true, each)
+	g := GoodputOf(records, Window{EndUs: 1_000_000}, true, each)
 	want := &Goodput{RequestsPerS: 2, OutputTokensPerS: 3, Share: 0.5, Limits: []string{"ttft ≤ 1 ms", "tpot ≤ 2 ms"}}
 	if d := cmp.Diff(want, g); d != "" {
 		t.Error(d)
 	}
-	if goodputOf(records, Window{}, true, each) != nil || goodputOf(records, Window{EndUs: 9}, true, nil) != nil {
+	if GoodputOf(records, Window{}, true, each) != nil || GoodputOf(records, Window{EndUs: 9}, true, nil) != nil {
 		t.Error("goodput without a window or without a limit")
 	}
 }
@@ -242,7 +242,7 @@ func TestGoodputOfUnknownTokenTimes(t *testing.T) {
 			r.Last = Micros{}
 		}
 		each := []experiment.Limit{{Key: c.metric, Metric: c.metric, Value: float64(c.limit), Unit: "ms"}}
-		if got := goodputOf([]*Record{r}, Window{EndUs: 1_000_000}, true, each).Share == 1; got != c.good {
+		if got := GoodputOf([]*Record{r}, Window{EndUs: 1_000_000}, true, each).Share == 1; got != c.good {
 			t.Errorf("%+v: %v", c, got)
 		}
 	}

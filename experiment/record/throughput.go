@@ -146,7 +146,8 @@ func (w Window) HasBeside(r *Record) bool {
 	return r.Worker != nil && r.Phase == PhaseCooldown && w.DecidedUs == 0 && w.has(r.Arrival)
 }
 
-func goodputOf(records []*Record, w Window, stream bool, each []experiment.Limit) *Goodput {
+// GoodputOf is nil without a limit of single requests.
+func GoodputOf(records []*Record, w Window, stream bool, each []experiment.Limit) *Goodput {
 	if len(each) == 0 || w.Seconds() <= 0 {
 		return nil
 	}

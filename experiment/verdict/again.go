@@ -11,11 +11,22 @@ import (
 // Again concludes a stored row again from its records; what these do not show is the stored row's.
 func Again(stored *record.Row, records []*record.Record, t experiment.Target, b record.RooflineSource) *record.Row {
 	row := *stored
-	row.Classes = nil // Conclude fills the map
 	e := Measured{Row: &row, Records: records}
 	if e.Reuse == nil { // the rules for counters have changed
 		e.Reuse = e.CompareReuse()
 	}
+	return e.again(stored, t, b)
+}
+
+// UnderLimits concludes a stored row again under other limits, those of its spec now: figures but goodput stay.
+func UnderLimits(stored *record.Row, records []*record.Record, t experiment.Target) *record.Row {
+	row := *stored
+	e := Measured{Row: &row, Records: records, stored: stored}
+	return e.again(stored, t, record.RooflineSource{})
+}
+
+func (e *Measured) again(stored *record.Row, t experiment.Target, b record.RooflineSource) *record.Row {
+	e.Classes = nil // Conclude fills the map
 	e.Conclude(t, b)
 	if stored.Observed {
 		e.keepRecorded(stored)

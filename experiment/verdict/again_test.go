@@ -67,6 +67,10 @@ func TestAgain(t *testing.T) {
 			if changed.SLO[0].Verdict != "FAIL" || changed.Summary.Goodput.Share != 0 {
 				t.Errorf("under another SLO: %+v, goodput %+v", changed.SLO, changed.Summary.Goodput)
 			}
+			whole := Again(&other, records, target, record.RooflineSource{}.Or(row.Roofline))
+			if diff := cmp.Diff(string(encoded(t, whole)), string(encoded(t, UnderLimits(&other, records, target)))); diff != "" {
+				t.Errorf("under other limits, all derived (-), figures kept (+):\n%s", diff)
+			}
 			if !bytes.Equal(before, encoded(t, row)) {
 				t.Error("the stored row was changed")
 			}

@@ -15,6 +15,8 @@ type Measured struct {
 	*record.Row
 	Records []*record.Record
 
+	stored *record.Row // its figures stay; nil: they are derived
+
 	effects   []effect         // of the findings
 	disturbed disturbance      // filled by runChecks
 	ordered   []*record.Record // while runChecks runs: completed and undisturbed, by arrival
@@ -25,40 +27,64 @@ type Measured struct {
 // Conclude derives everything else in the row from the records. Reuse is not derived, since the plan of a stored row
 // can't always be made again.
 func (e *Measured) Conclude(t experiment.Target, b record.RooflineSource) {
-	mode := record.ModeOf(&e.Spec)
-	e.Summary = record.Summarize(e.Records, e.Window, mode, e.Spec.SLO.PerRequest(), t.GPUs)
-	e.Lengths = record.LengthsOf(e.Records)
-	e.TTFTSplit = record.SplitTTFT(e.Records, e.Server.Metrics)
-	e.Rotations = e.compareRotations()
-	e.Sessions = record.SessionsOf(e.Records, e.Spec.ReplaysSessions())
+	e.summarize(t)
+	if e.stored == nil {
+		e.derive(t, b)
+	}
+	e.viewWorkers()
+	e.runChecks()
+	e.SLO = e.judge(t)
+	e.nameLimits()
+	e.Cost, e.NoCost = costOf(e.Row, t)
+}
+
+func (e *Measured) summarize(t experiment.Target) {
+	stored, mode := e.stored, record.ModeOf(&e.Spec)
+	of := func(was record.Summary, records []*record.Record, slo experiment.SLO) record.Summary {
+		if stored == nil {
+			return record.Summarize(records, e.Window, mode, slo.PerRequest(), t.GPUs)
+		}
+		was.Goodput = record.GoodputOf(records, e.Window, mode.Streams, slo.PerRequest())
+		return was
+	}
+	was := cmp.Or(stored, &record.Row{})
+	e.Summary = of(was.Summary, e.Records, e.Spec.SLO)
 	for _, c := range e.Spec.Mix {
 		if e.Classes == nil {
 			e.Classes = map[string]record.Summary{}
 		}
 		own := filter(e.Records, func(r *record.Record) bool { return r.Class == c.Name })
-		e.Classes[c.Name] = record.Summarize(own, e.Window, mode, e.Spec.ClassSLO(c).PerRequest(), t.GPUs)
+		e.Classes[c.Name] = of(was.Classes[c.Name], own, e.Spec.ClassSLO(c))
 	}
-	own := func(records []*record.Record) record.Summary {
-		return record.Summarize(records, e.Window, mode, e.Spec.SLO.PerRequest(), t.GPUs)
+	by := func(name func(*record.Record) string, was map[string]record.Summary) map[string]record.Summary {
+		return record.SummarizeBy(e.Records, name, func(name string, own []*record.Record) record.Summary {
+			return of(was[name], own, e.Spec.SLO)
+		})
 	}
-	e.Models = record.SummarizeBy(e.Records, func(r *record.Record) string { return r.Model }, own)
+	e.Models = by(func(r *record.Record) string { return r.Model }, was.Models)
 	if e.Observed && len(e.Models) == 1 { // every request of a recording names its model
 		e.Models = nil
 	}
-	e.Replicas = record.SummarizeBy(e.Records, e.replicaOf, own)
-	e.Categories = record.SummarizeBy(e.Records, func(r *record.Record) string { return r.Category }, own)
-	e.Prompts = record.PromptsOf(e.Records, e.Server.BlockTokens())
+	e.Replicas = by(e.replicaOf, was.Replicas)
+	e.Categories = by(func(r *record.Record) string { return r.Category }, was.Categories)
 	e.Summary.Goodput = e.classGoodput()
+}
+
+func (e *Measured) derive(t experiment.Target, b record.RooflineSource) {
+	e.Lengths = record.LengthsOf(e.Records)
+	e.TTFTSplit = record.SplitTTFT(e.Records, e.Server.Metrics)
+	e.Rotations = e.compareRotations()
+	e.Sessions = record.SessionsOf(e.Records, e.Spec.ReplaysSessions())
+	e.Prompts = record.PromptsOf(e.Records, e.Server.BlockTokens())
 	e.Speculation = record.SpeculationOf(&e.Summary, e.Server.Metrics)
-	e.Roofline, e.NoRoofline = b.Of(&e.Summary, record.ObserveDecoding(e.Records, e.Window).Speculated(e.Speculation), t, e.engine())
+	var seen record.Decoding
+	if b.Derives() {
+		seen = record.ObserveDecoding(e.Records, e.Window).Speculated(e.Speculation)
+	}
+	e.Roofline, e.NoRoofline = b.Of(&e.Summary, seen, t, e.engine())
 	e.Little = record.LittlesLaw(e.Records, e.Window)
 	e.Selftest = e.Selftest.For(clientLoad(&e.Summary))
-	e.viewWorkers()
 	e.Failure = record.FirstFailure(e.Records)
-	e.runChecks()
-	e.SLO = e.judge(t)
-	e.nameLimits()
-	e.Cost, e.NoCost = costOf(e.Row, t)
 }
 
 func (e *Measured) replicaOf(r *record.Record) string {
