@@ -86,14 +86,11 @@ func (r *Run) rowAgain(stored *record.Row, by Evaluation) (*record.Row, error) {
 	if by.Limits != nil {
 		by.Limits(&row.Spec)
 	}
-	if by.Limits != nil && !by.statesHardware() && r.madeBy(by.Commit, stored) { // the figures would be the same
+	made := r.Manifest.Client.Commit == by.Commit && stored.Server.Attempt == len(r.Manifest.Attempts)
+	if by.Limits != nil && by.Commit != "" && made && !by.statesHardware() { // the figures would be the same
 		return verdict.UnderLimits(&row, records, r.target(stored, by)), nil
 	}
 	return verdict.Again(&row, records, r.target(stored, by), r.rooflineOf(stored, by)), nil
-}
-
-func (r *Run) madeBy(commit string, row *record.Row) bool {
-	return commit != "" && r.Manifest.Client.Commit == commit && row.Server.Attempt == len(r.Manifest.Attempts)
 }
 
 func (r *Run) setHardware(by experiment.Target) {

@@ -47,12 +47,11 @@ func (p Packed) IsZero() bool { return p.n == 0 }
 func (p Packed) All() iter.Seq[int64] {
 	return func(yield func(int64) bool) {
 		for b := p.b; len(b) > 0; {
-			x, n := uint64(b[0]), 1
-			switch {
-			case x < 0x80:
-			case len(b) > 1 && b[1] < 0x80: // most, and much faster
-				x, n = x&0x7f|uint64(b[1])<<7, 2
-			default:
+			var x uint64
+			n := 2
+			if len(b) > 1 && b[0] >= 0x80 && b[1] < 0x80 { // most, and much faster
+				x = uint64(b[0]&0x7f) | uint64(b[1])<<7
+			} else {
 				x, n = binary.Uvarint(b)
 			}
 			b = b[n:]

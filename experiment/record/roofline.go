@@ -93,9 +93,6 @@ func (b RooflineSource) Or(stored *Roofline) RooflineSource {
 	return RooflineSource{stored: stored}
 }
 
-// Derives reports whether Of needs what was observed.
-func (b RooflineSource) Derives() bool { return b.setup != nil }
-
 // Of is the roofline for the observed batch and lengths; nil and the reason without one.
 func (b RooflineSource) Of(s *Summary, seen Decoding, t experiment.Target, engine string) (*Roofline, string) {
 	if b.setup == nil {

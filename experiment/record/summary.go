@@ -225,24 +225,12 @@ func WindowByArrival(records []*Record) []*Record {
 }
 
 func byArrival(records []*Record) []*Record {
-	type key struct {
-		us    int64
-		i, at int
-		r     *Record
-	}
-	keys := make([]key, len(records))
-	for at, r := range records {
-		keys[at] = key{r.Arrival.us, r.I, at, r}
-	}
-	slices.SortFunc(keys, func(a, b key) int {
-		if a.us != b.us {
-			return cmp.Compare(a.us, b.us)
+	slices.SortStableFunc(records, func(a, b *Record) int {
+		if a.Arrival.us != b.Arrival.us {
+			return cmp.Compare(a.Arrival.us, b.Arrival.us)
 		}
-		return cmp.Or(cmp.Compare(a.i, b.i), cmp.Compare(a.at, b.at))
+		return cmp.Compare(a.I, b.I)
 	})
-	for at := range keys {
-		records[at] = keys[at].r
-	}
 	return records
 }
 

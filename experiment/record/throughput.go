@@ -106,10 +106,17 @@ func (r *Record) eachOutput(yield func(at Micros, tokens float64)) {
 // ConcurrencyOf is the time-weighted mean and the maximum of the number of requests in flight.
 func ConcurrencyOf(records []*Record, w Window) Concurrency {
 	var starts, ends []int64
-	c := Concurrency{Mean: meanInFlight(records, w, func(from, to int64) { starts, ends = append(starts, from), append(ends, to) })}
+	area := int64(0)
+	for _, r := range records {
+		if from, to := r.Sent, r.End; from.ok && to.ok && to.us > w.StartUs && from.us < w.EndUs {
+			from, to := max(from.us, w.StartUs), min(to.us, w.EndUs)
+			starts, ends, area = append(starts, from), append(ends, to), area+to-from
+		}
+	}
 	slices.Sort(starts)
 	slices.Sort(ends)
 	// At equal times the ends come first: the next request of a worker does not overlap the last one.
+	var c Concurrency
 	n := 0
 	for i, start := range starts {
 		for n < len(ends) && ends[n] <= start {
@@ -117,27 +124,10 @@ func ConcurrencyOf(records []*Record, w Window) Concurrency {
 		}
 		c.Max = max(c.Max, i+1-n)
 	}
+	if w.EndUs > w.StartUs {
+		c.Mean = float64(area) / float64(w.EndUs-w.StartUs)
+	}
 	return c
-}
-
-// MeanInFlight is the mean of ConcurrencyOf.
-func MeanInFlight(records []*Record, w Window) float64 {
-	return meanInFlight(records, w, func(int64, int64) {})
-}
-
-func meanInFlight(records []*Record, w Window, each func(from, to int64)) float64 {
-	area := int64(0)
-	for _, r := range records {
-		if from, to := r.Sent, r.End; from.ok && to.ok && to.us > w.StartUs && from.us < w.EndUs {
-			from, to := max(from.us, w.StartUs), min(to.us, w.EndUs)
-			area += to - from
-			each(from, to)
-		}
-	}
-	if w.EndUs <= w.StartUs {
-		return 0
-	}
-	return float64(area) / float64(w.EndUs-w.StartUs)
 }
 
 // HasBeside reports whether a request arrived in the window and does not count: a load worker that has its part of a number

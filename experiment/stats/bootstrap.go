@@ -2,7 +2,6 @@ package stats
 
 import (
 	"math"
-	"math/bits"
 	"math/rand/v2"
 	"slices"
 
@@ -122,7 +121,7 @@ func (b *blocks) count() int {
 
 // parts are the sums of the blocks by their start.
 func (b *blocks) parts(run []float64) []float64 {
-	out := make([]float64, b.n)
+	out := make([]float64, max(0, len(run)-1))
 	for start := range out {
 		end := start + b.length
 		if end <= b.n {
@@ -137,20 +136,15 @@ func (b *blocks) parts(run []float64) []float64 {
 func (b *blocks) resample(times int, rng *rand.Rand) []float64 {
 	m := b.count()
 	out := make([]float64, times)
-	sums, sizes := b.parts(b.sums), []float64(nil)
-	if b.sizes != nil {
-		sizes = b.parts(b.sizes)
-	}
-	starts := make([]int, m)
+	sums, sizes := b.parts(b.sums), b.parts(b.sizes)
 	for i := range out {
-		draw(starts, b.n, rng)
-		sum, size := 0.0, float64(m*b.length)
-		for _, start := range starts {
+		sum, size := 0.0, 0.0
+		for range m {
+			start := rng.IntN(b.n)
 			sum += sums[start]
-		}
-		if sizes != nil {
-			size = 0
-			for _, start := range starts {
+			if b.sizes == nil {
+				size += float64(b.length)
+			} else {
 				size += sizes[start]
 			}
 		}
@@ -158,24 +152,6 @@ func (b *blocks) resample(times int, rng *rand.Rand) []float64 {
 	}
 	slices.Sort(out)
 	return out
-}
-
-// draw fills starts with what rng.IntN(n) would return, in half the time: an interval takes some 400,000 of them.
-func draw(starts []int, n int, rng *rand.Rand) {
-	below := uint64(n)
-	if below&(below-1) == 0 || below > math.MaxUint32 {
-		for i := range starts {
-			starts[i] = rng.IntN(n)
-		}
-		return
-	}
-	for i := range starts {
-		hi, lo := bits.Mul64(rng.Uint64(), below)
-		for lo < below && lo < -below%below {
-			hi, lo = bits.Mul64(rng.Uint64(), below)
-		}
-		starts[i] = int(hi)
-	}
 }
 
 // interval is between two percentiles of the resampled means. The percentiles are further out than the

@@ -148,18 +148,6 @@ func TestMeanIntervalProperties(t *testing.T) {
 	})
 }
 
-func TestDraw(t *testing.T) {
-	for _, n := range []int{30, 31, 32, 1000, 1 << 20, math.MaxUint32} {
-		got, want := make([]int, 1000), rand.New(rand.NewPCG(1, uint64(n)))
-		draw(got, n, rand.New(rand.NewPCG(1, uint64(n))))
-		for i, x := range got {
-			if y := want.IntN(n); x != y {
-				t.Fatalf("draw %d below %d is %d, IntN's is %d", i, n, x, y)
-			}
-		}
-	}
-}
-
 func BenchmarkMeanInterval(b *testing.B) {
 	values := autoregressive(1_000_000, 0.9, rand.New(rand.NewPCG(1, 1)))
 	rng := rand.New(rand.NewPCG(1, 2))

@@ -119,8 +119,6 @@ type Sorted struct {
 	ends   []int // number of sample values up to the end of each run
 }
 
-func (s Sorted) Summarize() *Summary { return summarize(s) }
-
 func (s Sorted) QuantileWithMissing(missing int, p float64) float64 { return quantile(s, missing, p) }
 
 func (s Sorted) size() int {

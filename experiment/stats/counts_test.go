@@ -47,7 +47,7 @@ func TestCountsAreTheSampleItself(t *testing.T) {
 		if n := len(values); n > 0 {
 			scale *= max(-values[0], values[n-1])
 		}
-		if d := cmp.Diff(Summarize(values), sorted.Summarize(), cmpopts.EquateApprox(1e-13, scale)); d != "" {
+		if d := cmp.Diff(Summarize(values), summarize(sorted), cmpopts.EquateApprox(1e-13, scale)); d != "" {
 			t.Fatal(d)
 		}
 	})
@@ -62,7 +62,7 @@ func TestCountsPercentilesAreTheSameToTheBit(t *testing.T) {
 			c.Add(x)
 			values[i] = float64(x) / 1e3
 		}
-		got, want := c.Sorted(1e3).Summarize(), Summarize(values)
+		got, want := summarize(c.Sorted(1e3)), Summarize(values)
 		got.Mean, got.Std = want.Mean, want.Std
 		if d := cmp.Diff(want, got); d != "" {
 			t.Fatal(d)
@@ -77,10 +77,10 @@ func TestCountsMeanIsAccurate(t *testing.T) {
 		c.Add(1)
 	}
 	c.Add(1e16)
-	if got, want := c.Sorted(1).Summarize().Mean, (1e16+1e4)/10_001; got != want {
+	if got, want := summarize(c.Sorted(1)).Mean, (1e16+1e4)/10_001; got != want {
 		t.Errorf("mean %v, want %v", got, want)
 	}
-	if s := new(Counts).Sorted(1).Summarize(); s != nil {
+	if s := summarize(new(Counts).Sorted(1)); s != nil {
 		t.Errorf("a summary of nothing: %+v", s)
 	}
 }
@@ -109,7 +109,7 @@ func BenchmarkCounts(b *testing.B) {
 		for _, x := range values {
 			c.Add(x)
 		}
-		c.Sorted(1e3).Summarize()
+		summarize(c.Sorted(1e3))
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(values)), "ns/event")
 }

@@ -2,6 +2,7 @@ package stats
 
 import (
 	"math"
+	"math/bits"
 	"slices"
 	"sync"
 
@@ -59,18 +60,16 @@ const clearly = 8
 
 // scratch is memory for an estimate: a row takes some hundred of them.
 type scratch struct {
-	means, centred, padded []float64
-	spectrum               []complex128
-	transforms             map[int]*fourier.FFT // by length
+	centred, padded []float64
+	spectrum        []complex128
+	transforms      [64]*fourier.FFT // by the logarithm of their length
 }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
 func (s *scratch) ofMeans(values []float64, size int, variance float64) Dependence {
 	if size > 1 {
-		s.means = slices.Grow(s.means[:0], len(values)/size)[:len(values)/size]
-		fillBlockMeans(s.means, values)
-		values = s.means
+		values = blockMeans(values, len(values)/size)
 	}
 	varianceOfMeans, d := s.dependence(values)
 	return Dependence{Time: max(1, float64(size)*varianceOfMeans*d.Time/variance), Block: size * d.Block}
@@ -136,20 +135,14 @@ func (a *autocovariance) at(lag int) float64 {
 
 func (s *scratch) transformed(centred []float64) []float64 {
 	n := len(centred)
-	size := 1
-	for size < 2*n {
-		size *= 2
-	}
+	log := bits.Len(uint(2*n - 1))
+	size := 1 << log
 	padded := slices.Grow(s.padded[:0], size)[:size]
 	clear(padded[copy(padded, centred):])
-	fft := s.transforms[size]
-	if fft == nil {
-		if s.transforms == nil {
-			s.transforms = map[int]*fourier.FFT{}
-		}
-		fft = fourier.NewFFT(size)
-		s.transforms[size] = fft
+	if s.transforms[log] == nil {
+		s.transforms[log] = fourier.NewFFT(size)
 	}
+	fft := s.transforms[log]
 	s.padded, s.spectrum = padded, slices.Grow(s.spectrum[:0], size/2+1)[:size/2+1]
 	spectrum := fft.Coefficients(s.spectrum, padded)
 	for i, c := range spectrum {
@@ -164,12 +157,6 @@ func (s *scratch) transformed(centred []float64) []float64 {
 
 func blockMeans(values []float64, blocks int) []float64 {
 	means := make([]float64, blocks)
-	fillBlockMeans(means, values)
-	return means
-}
-
-func fillBlockMeans(means, values []float64) {
-	blocks := len(means)
 	for i := range means {
 		from, to := i*len(values)/blocks, (i+1)*len(values)/blocks
 		sum := 0.0
@@ -178,6 +165,7 @@ func fillBlockMeans(means, values []float64) {
 		}
 		means[i] = sum / float64(to-from)
 	}
+	return means
 }
 
 func (d Dependence) effective(n int) float64 { return max(1, float64(n)/d.Time) }

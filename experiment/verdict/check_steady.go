@@ -71,7 +71,7 @@ func (e *Measured) inFlight() (out []float64) {
 	for i := range int64(flightParts) {
 		part := record.Window{StartUs: e.Window.StartUs + i*length/flightParts, EndUs: e.Window.StartUs + (i+1)*length/flightParts}
 		if !slices.ContainsFunc(e.disturbed.spans, func(s span) bool { return s.overlaps(part.StartUs, part.EndUs) }) {
-			out = append(out, record.MeanInFlight(e.Records, part))
+			out = append(out, record.ConcurrencyOf(e.Records, part).Mean)
 		}
 	}
 	return out

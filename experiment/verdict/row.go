@@ -78,7 +78,7 @@ func (e *Measured) derive(t experiment.Target, b record.RooflineSource) {
 	e.Prompts = record.PromptsOf(e.Records, e.Server.BlockTokens())
 	e.Speculation = record.SpeculationOf(&e.Summary, e.Server.Metrics)
 	var seen record.Decoding
-	if b.Derives() {
+	if b.Missing() == "" {
 		seen = record.ObserveDecoding(e.Records, e.Window).Speculated(e.Speculation)
 	}
 	e.Roofline, e.NoRoofline = b.Of(&e.Summary, seen, t, e.engine())
