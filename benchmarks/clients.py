@@ -124,6 +124,27 @@ class Reader(Client):
             return [json.loads(line) for line in f]
 
 
+class Floor(Client):
+    name = "Go floor"
+    install = "Go: it is built from this repository"
+    note = "the limit of net/http: nothing parsed, nothing computed"
+
+    def __init__(self, work):
+        self.path = work / "floor"
+
+    def version(self):
+        subprocess.run(["go", "build", "-o", self.path, "./floor"], cwd=HERE, check=True)
+        return subprocess.run(["go", "version"], check=True, capture_output=True, text=True).stdout.strip()
+
+    def command(self, load, server, folder):
+        return [str(x) for x in [self.path, server.url, MODEL, load.streams, load.requests, load.tokens, load.rate or 0]]
+
+    def seen(self, load, folder):
+        with open(folder / "log", encoding="utf-8") as f:
+            lines = [json.loads(line) for line in f]
+        return [Seen("", r["user_ns"][0] - r["sent_ns"], [b - a for a, b in zip(r["user_ns"], r["user_ns"][1:])], r["user_ns"]) for r in lines]
+
+
 class Bench(Client):
     name = "bench"
     install = "Go: it is built from this repository"
