@@ -1,0 +1,180 @@
+package twin
+
+import (
+	"cmp"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"bench/experiment/mock"
+)
+
+// served is a row of the simulated server: Poisson arrivals, lognormal lengths, a window behind five seconds.
+func served(t testing.TB, c mock.Config, load, window float64, seed uint64) Trial {
+	t.Helper()
+	const warmup = 5
+	e, err := mock.NewEngine(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(seed, 3))
+	length := func(median, spread float64) int { return max(2, int(median*math.Exp(spread*rng.NormFloat64()))) }
+	out := Trial{Load: load}
+	keep := func(r *mock.Record) {
+		q := Request{Arrival: float64(r.ArrivalNS) / 1e9, Prompt: r.PromptTokens, Cached: r.CachedTokens, Output: r.OutputTokens, Events: []float64{}}
+		q.First, q.Last = float64(r.DueNS[0])/1e9, float64(r.DueNS[len(r.DueNS)-1])/1e9
+		for _, at := range r.DueNS[1:] {
+			q.Events = append(q.Events, float64(at)/1e9)
+		}
+		q.Window = q.Arrival >= warmup
+		out.Requests = append(out.Requests, q)
+	}
+	for at, n := rng.ExpFloat64()/load, int32(0); at < warmup+window; at, n = at+rng.ExpFloat64()/load, n+1 {
+		for r := e.Next(time.Duration(at * 1e9)); r != nil; r = e.Next(time.Duration(at * 1e9)) {
+			keep(r)
+		}
+		prompt := make([]int32, length(400, 0.5))
+		prompt[0], prompt[1] = n%10000+1, n/10000+1
+		e.Add(mock.Job{At: time.Duration(at * 1e9), Prompt: prompt, Output: length(80, 0.5)})
+	}
+	for e.Jobs() > 0 {
+		keep(e.Next(math.MaxInt64))
+	}
+	slices.SortFunc(out.Requests, func(a, b Request) int { return cmp.Compare(a.Arrival, b.Arrival) })
+	return out
+}
+
+var batching = mock.Config{
+	MaxNumSeqs: 24, StepBase: 9 * time.Millisecond, StepPerSeq: 250 * time.Microsecond, StepPerPrefillToken: 25 * time.Microsecond, Queue: 1 << 30,
+}
+
+// The parameters of a server that has them are found from what its client saw, and it is then the twin of itself.
+func TestFitRecovers(t *testing.T) {
+	trials := []Trial{served(t, batching, 4, 30, 1), served(t, batching, 9, 30, 2), served(t, batching, 16, 20, 3)}
+	m, err := Fit(trials, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct {
+		name      string
+		got, want float64
+	}{{"base", m.Base, 0.009}, {"sequence", m.PerSequence, 250e-6}, {"prefill", m.PerPrefillToken, 25e-6}, {"sequences", float64(m.MaxSequences), 24}} {
+		if math.Abs(x.got/x.want-1) > 0.05 {
+			t.Errorf("%s: %v, the server has %v", x.name, x.got, x.want)
+		}
+	}
+	for _, l := range []Limit{{"ttft", 0.95, 1}, {"tpot", 0.5, 1}, {"e2e", 0, 1}} {
+		for _, r := range m.Residuals(trials, l) {
+			if math.Abs(r.Log) > 0.05 {
+				t.Errorf("%s at %v: %+v", l.Metric, r.Load, r)
+			}
+		}
+	}
+}
+
+// A server with one more rule than the twin: from a load on it takes twice the time. The residual there rejects the twin.
+func TestFitRejects(t *testing.T) {
+	slow := batching
+	slow.StepBase, slow.StepPerSeq, slow.StepPerPrefillToken = 2*slow.StepBase, 2*slow.StepPerSeq, 2*slow.StepPerPrefillToken
+	trials := []Trial{served(t, batching, 3, 30, 1), served(t, batching, 5, 30, 2), served(t, slow, 7, 30, 3)}
+	m, err := Fit(trials, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := Limit{"tpot", 0.95, 0.025}
+	a := m.Operating(trials, Question{Limits: []Limit{l}, Min: 1, Max: 40, Source: unitSource, Requests: 5000})
+	if !strings.Contains(a.Rejected, "residual") {
+		t.Errorf("%+v of %+v: %+v", a, m, m.Residuals(trials, l))
+	}
+}
+
+func TestFitNeedsAnswers(t *testing.T) {
+	few := served(t, batching, 2, 5, 1)
+	few.Requests = few.Requests[:5]
+	if _, err := Fit([]Trial{few}, 0); !errors.Is(err, ErrTooFew) {
+		t.Error(err)
+	}
+}
+
+// unitSource has the lengths of served.
+func unitSource(load float64, n int) []Request {
+	rng := rand.New(rand.NewPCG(9, 9))
+	out := make([]Request, n)
+	at := 0.0
+	for i := range out {
+		at += rng.ExpFloat64() / load
+		length := func(median, spread float64) int { return max(2, int(median*math.Exp(spread*rng.NormFloat64()))) }
+		out[i] = Request{Arrival: at, Prompt: length(400, 0.5), Output: length(80, 0.5), Window: i > 200}
+	}
+	return out
+}
+
+// One request at a time, each as long: the wait is that of an M/D/1 queue, whose distribution Erlang gave (1909).
+func TestOperatingOfMD1(t *testing.T) {
+	const service, limit, p = 0.1, 0.5, 0.95
+	m := Model{Base: service, MaxSequences: 1}
+	source := func(load float64, n int) []Request {
+		rng := rand.New(rand.NewPCG(4, 4))
+		out := make([]Request, n)
+		at := 0.0
+		for i := range out {
+			at += rng.ExpFloat64() / load
+			out[i] = Request{Arrival: at, Prompt: 1, Output: 1, Window: i > 500}
+		}
+		return out
+	}
+	var trials []Trial
+	for _, load := range []float64{5, 7, 8} {
+		trials = append(trials, Trial{Load: load, Requests: m.Run(source(load, 3000), 0)})
+	}
+	got := m.Operating(trials, Question{Limits: []Limit{{"ttft", p, limit}}, Min: 1, Max: 20, Source: source, Requests: Fine})
+	low, high := 1.0, 10.0
+	for high-low > 1e-3 {
+		if middle := (low + high) / 2; waitOfMD1(middle, service, limit-service) < p {
+			high = middle
+		} else {
+			low = middle
+		}
+	}
+	if got.Rejected != "" || math.Abs(got.Best/low-1) > 0.01 || got.Low > low || got.High < low {
+		t.Errorf("%+v, Erlang has %.3f/s", got, low)
+	}
+}
+
+// waitOfMD1 is P(wait ≤ t) at a rate.
+func waitOfMD1(rate, service, t float64) (sum float64) {
+	term := func(k int, x float64) float64 {
+		log := x
+		for i := 1; i <= k; i++ {
+			log += math.Log(x / float64(i))
+		}
+		return math.Exp(log) * map[bool]float64{true: 1, false: -1}[k%2 == 0]
+	}
+	for k := 0; float64(k)*service <= t; k++ {
+		x := rate * (t - float64(k)*service)
+		if k == 0 {
+			sum += math.Exp(x)
+			continue
+		}
+		if x > 0 {
+			sum += term(k, x)
+		}
+	}
+	return (1 - rate*service) * sum
+}
+
+func TestCorrection(t *testing.T) {
+	same := newCorrection([]Residual{{Load: 5, Log: 0.1, Error: 0.01}, {Load: 10, Log: 0.1, Error: 0.01}})
+	mean, err := same.near(math.Log(7))
+	if math.Abs(mean-0.1) > 0.01 || err > 0.03 {
+		t.Errorf("between equal residuals: %v ± %v", mean, err)
+	}
+	rising := newCorrection([]Residual{{Load: 5, Log: 0, Error: 0.01}, {Load: 10, Log: 0.3, Error: 0.01}})
+	if _, far := rising.near(math.Log(40)); far < 0.1 {
+		t.Errorf("far from residuals that differ: ± %v", far)
+	}
+}

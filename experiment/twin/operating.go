@@ -1,0 +1,255 @@
+package twin
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Source gives the first n requests of a long run at a load, in order of arrival. The same source gives the same
+// requests at every load, only faster: so that the difference of two loads is no luck.
+type Source func(load float64, n int) []Request
+
+// Requests of a long run: to look where the operating point is about, to choose the next probe, and to answer.
+const (
+	coarse = 6_000
+	Middle = 25_000
+	Fine   = 60_000
+)
+
+// Question is what the twin is asked for: the highest load that meets all limits.
+type Question struct {
+	Limits   []Limit
+	Min, Max float64 // loads
+	Whole    bool    // loads are numbers of requests in flight
+	Source   Source
+	Requests int // of the long runs that answer
+}
+
+// Operating is the answer, with its interval. Low 0 or High +Inf: not in the range.
+type Operating struct {
+	Low, Best, High float64
+	Rejected        string // why the twin is no model of this server; empty: it is one
+	Slope           float64
+}
+
+// What simulations of many kinds of servers asked for (docs/twin.md).
+const (
+	widening = 2.5   // standard errors in half of an interval of 95 %
+	misfit   = 0.012 // of ln(percentile): the model's own, beside what the residuals show
+)
+
+const leastWidth = 0.02 // half of the interval of ln(load), at least
+
+// Operating answers from the trials.
+func (m *Model) Operating(trials []Trial, q Question) Operating {
+	c := &curve{m: m, q: q, values: map[run][]point{}}
+	c.last = int(math.Ceil(math.Log(q.Max/q.Min) / gridStep))
+	var out Operating
+	corrections := make([]*correction, len(q.Limits))
+	all := make([][]Residual, len(q.Limits))
+	for i, l := range q.Limits {
+		all[i] = m.Residuals(trials, l)
+		if len(all[i]) == 0 {
+			out.Rejected = "no row has enough requests"
+			return out
+		}
+		corrections[i] = newCorrection(all[i])
+	}
+	c.corrections = corrections
+	best, low, high := c.cross(0), c.cross(widening), c.cross(-widening)
+	out.Best = best
+	speed := 2 * math.Hypot(m.SpeedError, distant(trials, best))
+	widen := func(end float64) float64 { return max(leastWidth, math.Hypot(math.Log(end/best), speed)) }
+	out.Low, out.High = best*math.Exp(-widen(low)), best*math.Exp(widen(high))
+	out.Rejected = rejected(all, q.Limits, best)
+	if low == 0 {
+		out.Low = 0
+	}
+	return out
+}
+
+// distant is the error of the step times at a load by its distance from the nearest measured one, as a share. Above all of
+// them a server can be another one: its batch, its cache or its queue is full.
+func distant(trials []Trial, load float64) float64 {
+	const between, above = 0.15, 0.3 // of ln(ratio of the loads)
+	nearest, highest := math.Inf(1), 0.0
+	for i := range trials {
+		if !trials[i].Cut {
+			nearest, highest = min(nearest, math.Abs(math.Log(load/trials[i].Load))), max(highest, trials[i].Load)
+		}
+	}
+	if load > highest {
+		return above * nearest
+	}
+	return between * nearest
+}
+
+const gridStep = 0.01 // of ln(load)
+
+type point struct{ log, err float64 } // ln(percentile ÷ limit) of a long run
+
+// run is a long run: its place in the grid of loads, and its requests.
+type run struct{ at, requests int }
+
+type curve struct {
+	m           *Model
+	q           Question
+	corrections []*correction
+	values      map[run][]point
+	last        int
+	behind      bool // the last run did not keep up with its arrivals
+}
+
+func (c *curve) load(i int) float64 {
+	x := c.q.Min * math.Exp(gridStep*float64(i))
+	if c.q.Whole {
+		x = math.Round(x)
+	}
+	return min(x, c.q.Max)
+}
+
+func (c *curve) at(r run) []point {
+	if v, ok := c.values[r]; ok {
+		return v
+	}
+	load, workers := c.load(r.at), 0
+	if c.q.Whole {
+		workers = int(load)
+	}
+	requests := c.q.Source(load, r.requests)
+	own := c.m.Run(requests, workers)
+	const kept = 0.97 // of the arrivals' time, a stay apart
+	first, last := own[0], own[len(own)-1]
+	c.behind = workers == 0 && last.Arrival-first.Arrival < kept*(last.Last-(first.Last-first.Arrival)-first.Arrival)
+	var out []point
+	sorted := map[string][][]float64{} // by metric: all, and each section
+	for _, l := range c.q.Limits {
+		if sorted[l.Metric] == nil {
+			sorted[l.Metric] = sortedSections(values(own, requests, l.Metric))
+		}
+		all := sorted[l.Metric]
+		var logs []float64
+		for _, part := range all[1:] {
+			logs = append(logs, math.Log(ranked(part, l.P)))
+		}
+		out = append(out, point{math.Log(ranked(all[0], l.P) / l.Value), deviation(logs) / math.Sqrt(float64(len(logs)))})
+	}
+	c.values[r] = out
+	return out
+}
+
+func sortedSections(v []float64) [][]float64 {
+	const sections = 10
+	out := [][]float64{slices.Sorted(slices.Values(v))}
+	for i := range sections {
+		out = append(out, slices.Sorted(slices.Values(v[i*len(v)/sections:(i+1)*len(v)/sections])))
+	}
+	return out
+}
+
+// over is the largest ln(percentile ÷ limit) in a long run, with k times its error added.
+func (c *curve) over(r run, k float64) float64 {
+	most := math.Inf(-1)
+	x := math.Log(c.load(r.at))
+	for l, p := range c.at(r) {
+		mean, err := c.corrections[l].near(x)
+		most = max(most, p.log+mean+k*math.Hypot(math.Hypot(err, p.err), misfit))
+	}
+	return most
+}
+
+// cross is the load from which a limit is exceeded; 0, +Inf: everywhere, nowhere in the range.
+func (c *curve) cross(k float64) float64 {
+	low, high := c.between(0, c.last, coarse, k)
+	const beside = 3
+	for step := beside; low > 0 && c.over(run{low, c.q.Requests}, k) > 0; step *= 2 {
+		low = max(0, low-step)
+	}
+	for step := beside; high < c.last && c.over(run{high, c.q.Requests}, k) <= 0; step *= 2 {
+		high = min(c.last, high+step)
+	}
+	a, b := c.over(run{low, c.q.Requests}, k), c.over(run{high, c.q.Requests}, k)
+	switch {
+	case a > 0:
+		return 0
+	case b <= 0:
+		return math.Inf(1)
+	}
+	low, high = c.between(low, high, c.q.Requests, k)
+	a, b = c.over(run{low, c.q.Requests}, k), c.over(run{high, c.q.Requests}, k)
+	share := 0.5
+	if !math.IsInf(b-a, 0) && b > a {
+		share = -a / (b - a)
+	}
+	return math.Exp(math.Log(c.load(low))*(1-share) + math.Log(c.load(high))*share)
+}
+
+// between halves a part of the grid until its ends are neighbours.
+func (c *curve) between(low, high, requests int, k float64) (int, int) {
+	for high-low > 1 {
+		if middle := (low + high) / 2; c.over(run{middle, requests}, k) > 0 {
+			high = middle
+		} else {
+			low = middle
+		}
+	}
+	return low, high
+}
+
+// Latency is a percentile in seconds, with its interval of 95 %.
+type Latency struct{ Value, Low, High float64 }
+
+// Latencies are those of q's limits, whose values do not count, at loads, by long runs of q's number of requests; nil: the
+// twin does not keep up with a load, or has no residual.
+func (m *Model) Latencies(trials []Trial, q Question, loads []float64) [][]Latency {
+	var corrections []*correction
+	for _, l := range q.Limits {
+		residuals := m.Residuals(trials, l)
+		if len(residuals) == 0 {
+			return make([][]Latency, len(loads))
+		}
+		corrections = append(corrections, newCorrection(residuals))
+	}
+	out := make([][]Latency, len(loads))
+	for i, load := range loads {
+		q.Min, q.Max = load, load
+		c := &curve{m: m, q: q, values: map[run][]point{}}
+		points := c.at(run{0, q.Requests})
+		if c.behind {
+			continue
+		}
+		for j, p := range points {
+			mean, err := corrections[j].near(math.Log(load))
+			half := max(leastWidth, widening*math.Hypot(math.Hypot(err, p.err), misfit))
+			value := q.Limits[j].Value * math.Exp(p.log+mean)
+			out[i] = append(out[i], Latency{value, value * math.Exp(-half), value * math.Exp(half)})
+		}
+	}
+	return out
+}
+
+// rejected is the residual that is too large beside its error, of the loads near the operating point; or, where none is near,
+// of the nearest ones.
+func rejected(all [][]Residual, limits []Limit, best float64) string {
+	const near, most, errors, fewest, low, farthest = 0.4, 0.15, 3, 40, -1, 0.25
+	for i, residuals := range all {
+		highest := 0.0
+		for _, r := range residuals {
+			highest = max(highest, r.Load)
+		}
+		if math.Log(best/highest) > farthest {
+			return fmt.Sprintf("it puts the limit at %.3g, far above the highest measured load", best)
+		}
+		at := min(best, highest)
+		for _, r := range residuals {
+			if math.Abs(math.Log(r.Load/at)) > near || r.N < fewest || max(r.Measured, r.Twin) < limits[i].Value*math.Exp(low) {
+				continue
+			}
+			if math.Abs(r.Log) > most+errors*r.Error {
+				return fmt.Sprintf("residual %+.0f %% of %s at %.4g", 100*math.Expm1(r.Log), limits[i].Metric, r.Load)
+			}
+		}
+	}
+	return ""
+}
