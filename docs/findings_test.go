@@ -13,7 +13,7 @@ import (
 // The codes of findings, which users match on and which findings.md explains. A code is for what a reader does: a check
 // that asks for what another one asks for has its code, and its text names the cause.
 const (
-	codes = `accuracy answers arrivals between_runs buffered client_bound client_machine closed_loop concurrency errors
+	codes = `accuracy answers arrivals between_runs buffered client_bound client_machine closed_loop concurrency disturbed errors
 		faster_than_bound foreign gateway gpu_throttled heterogeneous output_length prefix_cache prompts rate_not_achieved
 		reasoning recording replicas server_logs server_stalled sessions_cut shadow shared_server synthetic_speculation
 		token_counts token_times unsteady users_left workers`

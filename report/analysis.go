@@ -50,6 +50,7 @@ func (r *Run) Analyze() Analysis {
 	rows := r.Live()
 	o := Analysis{Series: series.FromRows(rows), Findings: []Finding{}}
 	series.AddSkipped(o.Series, r.Manifest.Plan)
+	series.AddTwins(o.Series, r.Manifest.Twins)
 	o.collectFindings(rows)
 	o.Diagnoses = diagnosis.Diagnose(o.Series)
 	o.Answer = diagnosis.NewAnswer(&r.Manifest, o.Series, o.Diagnoses, r.Missing)

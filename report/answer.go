@@ -80,6 +80,7 @@ type AnswerView struct {
 	Settings []string         // the comparison of settings that the workload is part of; empty: none
 	Closest  string           // the limit that the operating point comes nearest to; empty: none
 	Estimate string           // what the estimated load brings; empty: no estimate
+	Twin     string           // what the estimate rests on; empty: no twin was fitted
 	Next     string           // what to run next; empty: nothing
 	Caution  string           // the cautions of the operating point; empty: none
 	Trust    string           // how many of the run's rows support the answer
@@ -98,7 +99,7 @@ func (o *Analysis) View(w *diagnosis.Workload) AnswerView {
 		v.Classes = append(v.Classes, ClassLine{c.Name(), leadKind(c.Verdict), c.Text})
 	}
 	if w.Estimate != nil {
-		v.Estimate = w.Estimate.Figures
+		v.Estimate, v.Twin = w.Estimate.Figures, w.Estimate.Twin
 	}
 	if w.Next != nil {
 		v.Next = w.Next.Text

@@ -55,7 +55,9 @@ func (r *Run) EvaluateAgain(by Evaluation) error {
 		}
 	}
 	r.Rows = rows
-	r.searchAgain(by.Limits != nil, done.Stored)
+	fitted := map[string]*series.Twin{}
+	r.Manifest.Twins = series.Twins(r.Live(), r.Requests, fitted)
+	r.searchAgain(by.Limits != nil, done.Stored, fitted)
 	switch {
 	case len(is) == 0:
 		done.Text = "not evaluated again: no row has request records"
@@ -146,7 +148,7 @@ func (r *Run) rooflineOf(row *record.Row, by Evaluation) record.RooflineSource {
 }
 
 // searchAgain: under other limits, probes with their stored verdicts do not count.
-func (r *Run) searchAgain(otherLimits bool, stored []string) {
+func (r *Run) searchAgain(otherLimits bool, stored []string, fitted map[string]*series.Twin) {
 	r.Manifest.Searches = slices.Clone(r.Manifest.Searches)
 	for i := range r.Manifest.Searches {
 		was := &r.Manifest.Searches[i]
@@ -169,9 +171,9 @@ func (r *Run) searchAgain(otherLimits bool, stored []string) {
 		case len(probes) == 0:
 			continue
 		}
-		now := series.SearchResult(&was.Search, &probes[0].Spec, probes, 0)
+		now := series.SearchResult(&was.Search, &probes[0].Spec, probes, fitted[probes[0].ID], 0)
 		if otherLimits || now.State != was.State {
-			now = series.SearchAgain(&was.Search, probes)
+			now = series.SearchAgain(&was.Search, probes, fitted[probes[0].ID])
 		}
 		*was = now
 	}

@@ -214,6 +214,9 @@ func (m *markdown) head(run *Run, o *Analysis) {
 	if v.Estimate != "" {
 		m.write("- " + escapeMarkdown(v.Estimate))
 	}
+	if v.Twin != "" {
+		m.write("- twin: " + escapeMarkdown(v.Twin))
+	}
 	m.write("- " + escapeMarkdown(v.FiguresLine()))
 	for _, c := range v.Classes {
 		m.write("- " + escapeMarkdown(c.Name+": "+c.Text))

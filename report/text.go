@@ -75,7 +75,7 @@ func (p *printer) answer(o *Analysis) {
 	for i, text := range v.Settings {
 		p.wrap(fmt.Sprintf("  %-8s", map[bool]string{true: "settings"}[i == 0]), text)
 	}
-	for _, x := range [][2]string{{"next", v.Next}, {"caution", v.Caution}, {"others", o.Answer.Others()}, {"trust", v.Trust}, {"time", o.Time.Line()}} {
+	for _, x := range [][2]string{{"twin", v.Twin}, {"next", v.Next}, {"caution", v.Caution}, {"others", o.Answer.Others()}, {"trust", v.Trust}, {"time", o.Time.Line()}} {
 		if x[1] != "" {
 			p.wrap(fmt.Sprintf("  %-8s", x[0]), x[1])
 		}

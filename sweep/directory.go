@@ -155,6 +155,19 @@ func (d directory) row(id string) (*record.Row, bool) {
 	return &row, true
 }
 
+func (d directory) requests(row *record.Row) (out []*record.Record, err error) {
+	f, err := os.Open(d.file(row.ID + recordsSuffix))
+	if err != nil {
+		return nil, fmt.Errorf("reading requests: %w", err)
+	}
+	defer f.Close()
+	err = record.ReadRecords(f, func(r *record.Record) error {
+		out = append(out, r)
+		return nil
+	})
+	return out, err
+}
+
 func (d directory) rowIDs() ([]string, error) {
 	entries, err := os.ReadDir(d.path)
 	if err != nil {

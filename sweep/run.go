@@ -14,6 +14,7 @@ import (
 	"bench/experiment/endpoint"
 	"bench/experiment/record"
 	"bench/experiment/safetext"
+	"bench/experiment/series"
 	"bench/experiment/telemetry"
 )
 
@@ -350,10 +351,29 @@ func (r *run) end(err error) error {
 	case err != nil || len(r.result.AllFailed) > 0:
 		state = "failed"
 	}
+	r.manifest.Twins = r.twins()
+	r.manifest.Searches = r.found()
 	now := time.Now().UTC()
 	r.manifest.State, r.manifest.EndedAt, r.manifest.Budget = state, now, r.budgetState(true)
 	last := &r.manifest.Attempts[len(r.manifest.Attempts)-1]
 	last.EndedAt, last.Ended = now, state
 	r.result.Manifest = r.manifest
 	return r.writeManifest()
+}
+
+// twins are fitted to the rows that have a result. Searches then end with the same answers.
+func (r *run) twins() []record.Twin {
+	fitted := map[string]*series.Twin{} // by ID of a probe
+	for id, k := range r.searches {
+		if t := k.twin(); t != nil {
+			fitted[id] = t
+		}
+	}
+	var rows []record.Row
+	for _, p := range r.manifest.Plan {
+		if row, ok := r.dir.row(p.ID); ok && p.State == "done" {
+			rows = append(rows, *row)
+		}
+	}
+	return series.Twins(rows, r.dir.requests, fitted)
 }

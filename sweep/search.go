@@ -10,6 +10,7 @@ import (
 	"bench/experiment"
 	"bench/experiment/record"
 	"bench/experiment/series"
+	"bench/experiment/twin"
 	"bench/experiment/workload"
 	"bench/sweep/strict"
 )
@@ -56,7 +57,7 @@ func (x *expander) toProbe(p *experiment.Spec, longest workload.Span, found func
 	p.Point = append(p.Point, experiment.Axis{Key: k.Axis})
 	first := experiment.Probe{Load: k.LoadOf(p)}
 	if k.Min > 0 && k.Max > k.Min { // its check reports another range
-		if at, ok := series.NextProbe(&k, nil, 0); ok {
+		if at, ok := series.NextProbe(&k, nil, nil, 0); ok {
 			first = at
 		}
 	}
@@ -76,6 +77,24 @@ type searching struct {
 	rows   []*record.Row
 	picked bool
 	run    *run
+
+	fitted *series.Twin // of the first probes; nil: none, or no model fits
+	of     int          // number of these
+}
+
+// twin is the model of the server that was fitted to the probes so far; nil = none.
+func (k *searching) twin() *series.Twin {
+	if k.first.Search.Goal != experiment.GoalSLO || len(k.rows) == 0 {
+		return nil
+	}
+	if k.of != len(k.rows) {
+		k.of, k.fitted = len(k.rows), nil
+		if t, err := series.FitTwin(k.rows, k.run.dir.requests); err == nil {
+			t.Ask(k.first.Search, twin.Middle)
+			k.fitted = t
+		}
+	}
+	return k.fitted
 }
 
 // probes reads the finished probes of a search that counts accepts, in the order in which they ran.
@@ -129,7 +148,7 @@ func (r *run) probesOf(s *experiment.Spec, picked bool) ([]experiment.Spec, erro
 
 // next is the next probe. more is false if the search is over.
 func (k *searching) next() (p experiment.Spec, more bool) {
-	at, more := series.NextProbe(k.first.Search, k.rows, k.beat())
+	at, more := series.NextProbe(k.first.Search, k.rows, k.twin(), k.beat())
 	if !more {
 		return p, false
 	}
@@ -167,7 +186,7 @@ func (r *run) planNextProbe(row *record.Row) *record.Found {
 }
 
 func (k *searching) found() record.Found {
-	return series.SearchResult(k.first.Search, k.first, k.rows, k.beat())
+	return series.SearchResult(k.first.Search, k.first, k.rows, k.twin(), k.beat())
 }
 
 // beat is the highest load at which another server setting is known to meet the SLO, if only the best one is
@@ -182,7 +201,7 @@ func (k *searching) beat() (load float64) {
 		if s.Search == nil || s.Variant == k.first.Variant || k.run.workloadOf(s) != mine {
 			continue
 		}
-		if f := series.SearchResult(s.Search, s, k.run.probed(s), 0); f.Low != nil {
+		if f := series.SearchResult(s.Search, s, k.run.probed(s), nil, 0); f.Low != nil {
 			load = max(load, *f.Low)
 		}
 	}

@@ -25,6 +25,7 @@ type Estimate struct {
 	USDPerMillion          *float64 `json:"usd_per_million_output_tokens"`
 	RooflineShare          *float64 `json:"roofline_share"` // floor of the TPOT at this load ÷ its median
 
+	Twin    string `json:"twin"`    // what the estimate rests on: the twin and its residuals, or why it is rejected; empty: none was fitted
 	Text    string `json:"text"`    // "≈ 48/s (41–54); measured PASS up to 40/s"
 	Figures string `json:"figures"` // "≈ 2,900 users who ask once a minute · 6,300 tok/s/GPU"; empty: no valid point
 }
@@ -49,6 +50,15 @@ func (a *answering) estimate() *Estimate {
 	disagrees := e.Passed != nil && (e.Best != nil && *e.Passed > *e.Best || e.High != nil && *e.Passed > *e.High)
 	if e.Best == nil && (e.Passed == nil || e.Low == nil && e.High == nil) || disagrees || a.easierByLoad() {
 		return nil
+	}
+	if t := a.s.Twin; t != nil {
+		took := 0.0
+		for i := range a.s.Points {
+			for _, r := range a.s.Points[i].Rows {
+				took += r.Took().Seconds()
+			}
+		}
+		e.Twin = series.TwinText(t, took)
 	}
 	e.Text = e.text(a.s.Axis)
 	e.bring(a.s)

@@ -30,8 +30,6 @@ type Verdict struct {
 	OpenedBy  []string        `json:"opened_by,omitempty"` // codes of the findings without whose effects the limit, or more requests for it, would have a verdict
 	// Effective is the number of independent requests that these are worth for the verdict; 0 = not a percentile.
 	Effective float64 `json:"effective,omitempty"`
-	// Counts for the estimate of a search or a series of loads; absent = the limit is on no share of the requests.
-	Counts *stats.Exceedances `json:"counts,omitempty"`
 	// Overload: the row fails because the server does not keep up or is far over the limit, not by counts.
 	Overload bool `json:"overload,omitempty"`
 }

@@ -40,6 +40,7 @@ type Manifest struct {
 
 	Servers  []ServerStart `json:"servers,omitempty"`  // started by bench, or several endpoints, in order
 	Searches []Found       `json:"searches,omitempty"` // results of searches so far
+	Twins    []Twin        `json:"twins,omitempty"`    // of the workloads with several loads
 	Budget   *Budget       `json:"budget,omitempty"`   // absent = the run has none
 
 	Predicted *Prediction `json:"predicted,omitempty"` // nothing was measured; absent = a measured run

@@ -7,9 +7,22 @@ import (
 	"bench/experiment/stats"
 )
 
-// Estimate is the highest load that meets the SLO by all points of a series together, as a search has it by its
-// probes. ok is false for one load, and where the points show neither end.
+// Estimate is the highest load that meets the SLO by all points of a series together. ok is false for one load, and where
+// the points show neither end.
 func (s *Series) Estimate() (b stats.Bracket, ok bool) {
+	if s.Twin != nil && s.Twin.Rejected == "" {
+		return s.Twin.Bracket, s.Twin.Best != nil
+	}
+	k, all := s.asSearch()
+	if k == nil {
+		return b, false
+	}
+	b = k.Algorithm().Between(all)
+	return b, b.Best != nil
+}
+
+// asSearch takes the points of a series as the probes of a search, or of their own one; nil: they are of one load.
+func (s *Series) asSearch() (*experiment.Search, []stats.Probe) {
 	k := &experiment.Search{Axis: s.Axis, Goal: experiment.GoalSLO, Min: math.Inf(1), Tolerance: experiment.DefaultTolerance}
 	var all []stats.Probe
 	loads := map[float64]bool{}
@@ -25,13 +38,15 @@ func (s *Series) Estimate() (b stats.Bracket, ok bool) {
 		}
 	}
 	if len(loads) < 2 {
-		return b, false
+		return nil, nil
 	}
 	const beyond = 2 // beside the points the estimate ends there
 	k.Min, k.Max = k.Min/beyond, k.Max*beyond
 	if s.Axis == "concurrency" {
 		k.Min, k.Max = max(1, math.Floor(k.Min)), math.Ceil(k.Max)
 	}
-	b, _ = bracket(k.Algorithm(), all)
-	return b, b.Best != nil
+	if search := s.Points[0].Rows[0].Spec.Search; search != nil {
+		return search, all
+	}
+	return k, all
 }

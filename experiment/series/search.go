@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"bench/experiment"
@@ -17,14 +16,21 @@ import (
 	"bench/experiment/workload"
 )
 
-// NextProbe is a search's next probe, after rows. It ends when its answer is not above the load to beat; 0 = none.
-func NextProbe(k *experiment.Search, rows []*record.Row, beat float64) (next experiment.Probe, more bool) {
+// NextProbe is a search's next probe, after rows; t is their twin, nil = none. It ends when its answer is not above the load
+// to beat; 0 = none.
+func NextProbe(k *experiment.Search, rows []*record.Row, t *Twin, beat float64) (next experiment.Probe, more bool) {
 	if len(rows) >= k.MaxProbes() || futile(rows) {
 		return next, false
 	}
 	pace := k.Pace()
 	pace.Beat = beat
-	step, more := k.Algorithm().Next(probes(k, rows), pace)
+	shown := probes(k, rows)
+	known, _ := bracket(k, shown, t)
+	known.Best = nil // a line between two loads is no place to look again and again
+	if t != nil {    // a twin says where to look before its answer is one
+		known.Best = t.best(k)
+	}
+	step, more := k.Algorithm().Next(shown, pace, known)
 	seconds := func(x float64) workload.Span {
 		return workload.Span((time.Duration(x * float64(time.Second))).Round(time.Second / 10))
 	}
@@ -55,107 +61,42 @@ func probes(k *experiment.Search, rows []*record.Row) []stats.Probe {
 	return out
 }
 
-// sureCount is a number of independent requests of which none (or all) over a limit decide it, 5 % allowed, as a
-// verdict that is no count of requests decides.
-const sureCount, sureAllowed = 100, 0.05
-
-func verdictCounts(v stats.Verdict) stats.Exceedances {
-	e := stats.Exceedances{Most: sureCount, N: sureCount, Time: 1, Allowed: sureAllowed}
-	switch v {
-	case stats.Pass:
-		e.Most = 0
-	case stats.Fail:
-		e.Over, e.Least = sureCount, sureCount
-	default:
-		e.N = 0
-	}
-	return e
-}
-
 func probe(k *experiment.Search, r *record.Row) stats.Probe {
-	p := stats.Probe{Load: k.LoadOf(&r.Spec), Spent: r.Took().Seconds()}
-	open := disturbed(r) != ""
-	flow := flowOf(r)
-	p.Filling = r.Spec.Rate > 0 && !flow.Steady()
-	if k.Goal == experiment.GoalSaturation {
-		v := saturated(r)
-		if open {
-			v = stats.Undecided
-		}
-		if v != stats.Fail && !open {
-			p.Stay = flow.Stay
-		}
-		p.Limits = []stats.Exceedances{verdictCounts(v)}
+	p := stats.Probe{Load: k.LoadOf(&r.Spec), Spent: r.Took().Seconds(), Log: math.NaN(), Counted: r.Spec.Requests > 0}
+	if disturbed(r) != "" {
 		return p
 	}
-	verdict, need := verdict.OfRows(r)
-	p.Passed, p.Counted = verdict == stats.Pass && r.Valid(), r.Spec.Requests > 0
-	if need > 0 {
-		p.Need = float64(r.Summary.Requests.Planned + need)
+	if k.Goal == experiment.GoalSaturation {
+		p.Verdict = saturated(r)
+	} else {
+		byLimits(&p, r)
 	}
-	for _, v := range r.SLO {
-		if (experiment.Limit{Key: v.Metric}).EasierByLoad() {
-			continue
-		}
-		e := verdictCounts(stats.Verdict(v.Verdict))
-		if v.Counts != nil {
-			e = *v.Counts
-			byValue(k, &v, flow, &e)
-		}
-		if v.Overload && !open {
-			p.Verdict = stats.Fail
-			e = verdictCounts(stats.Undecided)
-		}
-		if open {
-			e = verdictCounts(stats.Undecided)
-		}
-		p.Limits = append(p.Limits, e)
-	}
-	queues := r.Spec.Rate > 0 && !r.Spec.HasConversations()
-	switch {
-	case open:
-	case p.Verdict == stats.Fail && queues && flow.Window > 0:
-		p.Completed = flow.Ended / flow.Window
-	case p.Verdict == "":
+	if flow := flowOf(r); p.Verdict != stats.Fail {
 		p.Stay, p.Window = flow.Stay, flow.Window
-		if s := r.Summary.E2E; s != nil && s.Mean > 0 {
-			p.Variation = s.Std / s.Mean
-		}
-		if queues {
-			p.Sustained = flow.Sustained()
-			p.Completed = p.Sustained
-		}
 	}
 	return p
 }
 
-// byValue adds what a limit's value shows beside the counts.
-func byValue(k *experiment.Search, v *record.Verdict, flow stats.Flow, e *stats.Exceedances) {
-	// Standard errors: of an open queue's percentile, at least; the most of a batch's; and of its value in a window as
-	// long as one request, which falls with the root of the window: it is busier in one window than in another.
-	// A window begins after a short warm-up, and lacks the times when the batch is largest: it is too low by `early`.
-	const queued, most, oneStay, early = 0.3, 0.25, 0.5, 0.25
-	e.Verdict = stats.Verdict(v.Verdict)
-	if v.Value == nil || *v.Value <= 0 || v.Unit == "share" || v.Observed < fewestValues {
-		return
+// byLimits is the verdict of the limits that a higher load exceeds.
+func byLimits(p *stats.Probe, r *record.Row) {
+	own := *r
+	own.SLO = slices.DeleteFunc(slices.Clone(r.SLO), func(v record.Verdict) bool { return experiment.Limit{Key: v.Metric}.EasierByLoad() })
+	var need int
+	if p.Verdict, need = verdict.OfRows(&own); need > 0 {
+		p.Need = float64(r.Summary.Requests.Planned + need)
 	}
-	e.Bounded = k.Axis == "concurrency" || strings.HasPrefix(v.Metric, "tpot") || strings.HasPrefix(v.Metric, "itl")
-	e.Log, e.Error = math.Log(*v.Value/v.Limit), queued
-	if !e.Bounded {
-		return
+	if p.Verdict == stats.Pass && !r.Valid() {
+		p.Verdict = stats.Undecided
 	}
-	if k.Axis == "rate" && flow.Stay > 0 {
-		long := math.Sqrt(flow.Window / flow.Stay)
-		e.Error, e.Log = min(most, oneStay/long), e.Log+min(0.15, early/long)
-		return
-	}
-	e.Error = most
-	if iv := cmp.Or(v.Disturbed, v.Interval); iv != nil && iv.Lo > 0 && !math.IsInf(iv.Hi, 0) {
-		e.Error = min(most, math.Log(iv.Hi/iv.Lo)/4)
+	for _, v := range own.SLO {
+		if v.Value == nil || *v.Value <= 0 || v.Limit <= 0 {
+			continue
+		}
+		if x := math.Log(*v.Value / v.Limit); !(x <= p.Log) {
+			p.Log = x
+		}
 	}
 }
-
-const fewestValues = 20
 
 func flowOf(r *record.Row) stats.Flow {
 	f := stats.Flow{Arrived: float64(r.Summary.Requests.Planned), Window: r.Summary.DurationS}
@@ -213,24 +154,24 @@ func keptUp(r *record.Row) stats.Verdict {
 	return stats.Fail
 }
 
-func SearchResult(k *experiment.Search, s *experiment.Spec, rows []*record.Row, beat float64) record.Found {
-	return searchResult(k, s, rows, beat, false)
+func SearchResult(k *experiment.Search, s *experiment.Spec, rows []*record.Row, t *Twin, beat float64) record.Found {
+	return searchResult(k, s, rows, t, beat, false)
 }
 
-func SearchAgain(k *experiment.Search, rows []*record.Row) record.Found {
-	return searchResult(k, &rows[0].Spec, rows, 0, true)
+func SearchAgain(k *experiment.Search, rows []*record.Row, t *Twin) record.Found {
+	return searchResult(k, &rows[0].Spec, rows, t, 0, true)
 }
 
-func searchResult(k *experiment.Search, s *experiment.Spec, rows []*record.Row, beat float64, again bool) record.Found {
+func searchResult(k *experiment.Search, s *experiment.Spec, rows []*record.Row, t *Twin, beat float64, again bool) record.Found {
 	_, others := experiment.LoadAxis(s)
 	f := record.Found{Name: s.Name, Others: others, Variant: s.Variant, Search: *k, Probes: len(rows), TookS: duration(rows).Seconds()}
 	close := true
 	if len(rows) > 0 {
 		shown := probes(k, rows)
-		f.Bracket, close = bracket(k.Algorithm(), shown)
+		f.Bracket, close = bracket(k, shown, t)
 		f.Passed, f.ConfirmS = confirmed(k, shown, &f)
 	}
-	_, more := NextProbe(k, rows, beat)
+	_, more := NextProbe(k, rows, t, beat)
 	f.State = state(&f, len(rows) > 0 && close, more, again)
 	if f.High != nil && *f.High <= beat {
 		f.State = "beaten"
@@ -243,7 +184,7 @@ func searchResult(k *experiment.Search, s *experiment.Spec, rows []*record.Row, 
 // confirmed is the highest load that passed, and the budget that a verdict at the lower end takes; 0 = it has one.
 func confirmed(k *experiment.Search, shown []stats.Probe, f *record.Found) (passed *float64, budget float64) {
 	for _, p := range shown {
-		if p.Passed && (passed == nil || p.Load > *passed) {
+		if p.Verdict == stats.Pass && (passed == nil || p.Load > *passed) {
 			passed = new(p.Load)
 		}
 	}
@@ -255,20 +196,13 @@ func confirmed(k *experiment.Search, shown []stats.Probe, f *record.Found) (pass
 	return passed, budget
 }
 
-// widest is the largest standard deviation of ln(load) of an estimate.
-const widest = 0.35
-
-// bracket is the part of the region inside of the range, and whether it is as close as the tolerance.
-func bracket(s stats.Search, probes []stats.Probe) (b stats.Bracket, close bool) {
-	r := s.Region(probes)
-	if r.Low > 0 {
-		b.Low = new(s.Round(min(r.Low, s.Max), false))
-	}
-	if !math.IsInf(r.High, 1) {
-		b.High = new(s.Round(max(r.High, s.Min), true))
-	}
-	if r.Spread < widest {
-		b.Best = new(s.Round(r.Best, false))
+// bracket is what the probes leave possible, and whether it is as close as the tolerance: by the twin if it is accepted,
+// else by the verdicts.
+func bracket(k *experiment.Search, probes []stats.Probe, t *Twin) (b stats.Bracket, close bool) {
+	s := k.Algorithm()
+	b = s.Between(probes)
+	if own, why := t.bracket(k, b); why == "" {
+		b = own
 	}
 	return b, b.Low != nil && *b.Low == s.Max || b.High != nil && *b.High == s.Min || b.Low != nil && b.High != nil && s.Close(*b.Low, *b.High)
 }

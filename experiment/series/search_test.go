@@ -1,6 +1,7 @@
 package series
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -35,7 +36,7 @@ func search(t *testing.T, k *experiment.Search, answer func(load float64) *recor
 	runs := map[float64]int{}
 	var rows []*record.Row
 	for {
-		x, more := NextProbe(k, rows, 0)
+		x, more := NextProbe(k, rows, nil, 0)
 		if !more {
 			return &experiment.Spec{Name: "A", Point: []experiment.Axis{{Key: "input", Value: "256"}, {Key: k.Axis, Value: "1"}}, Search: k}, rows
 		}
@@ -50,7 +51,7 @@ func search(t *testing.T, k *experiment.Search, answer func(load float64) *recor
 func TestSearchFinds(t *testing.T) {
 	k := sloSearch("rate")
 	s, rows := search(t, k, upTo(k, 10))
-	f := SearchResult(k, s, rows, 0)
+	f := SearchResult(k, s, rows, nil, 0)
 	if f.State != "found" || !f.Met() || *f.Low > 10 || *f.High < 10 || *f.High > 1.1**f.Low || f.TookS != float64(60*len(rows)) || len(f.Others) != 1 ||
 		!strings.HasPrefix(f.Text, "A input=256: the highest rate that meets the SLO is between ") {
 		t.Errorf("%+v\n%s", f, f.Text)
@@ -59,10 +60,10 @@ func TestSearchFinds(t *testing.T) {
 	if !slices.ContainsFunc(rows, quoted) {
 		t.Errorf("no probe shows the figures at %v", *f.Low)
 	}
-	if part := SearchResult(k, s, rows[:3], 0); part.State != "searching" || part.Met() || !strings.Contains(part.Text, "is not found yet: so far it is ") {
+	if part := SearchResult(k, s, rows[:3], nil, 0); part.State != "searching" || part.Met() || !strings.Contains(part.Text, "is not found yet: so far it is ") {
 		t.Errorf("%s", part.Text)
 	}
-	if none := SearchResult(k, s, nil, 0); none.State != "searching" || none.Probes != 0 {
+	if none := SearchResult(k, s, nil, nil, 0); none.State != "searching" || none.Probes != 0 {
 		t.Errorf("%+v", none)
 	}
 }
@@ -93,7 +94,7 @@ func TestSearchEndsOutside(t *testing.T) {
 	} {
 		k := sloSearch("concurrency")
 		s, rows := search(t, k, func(x float64) *record.Row { return probed(k, x, 1, tt.verdict, tt.finding) })
-		if f := SearchResult(k, s, rows, 0); f.State != tt.state || !strings.Contains(f.Text, tt.want) || f.Met() != (tt.state == "above") {
+		if f := SearchResult(k, s, rows, nil, 0); f.State != tt.state || !strings.Contains(f.Text, tt.want) || f.Met() != (tt.state == "above") {
 			t.Errorf("%s, %s: %+v\n%s", tt.verdict, tt.finding, f, f.Text)
 		}
 	}
@@ -107,7 +108,7 @@ func TestSearchBudget(t *testing.T) {
 		{Axis: "rate", Goal: "slo", Min: 1, Max: 64, Tolerance: 0.01, Budget: workload.Span(7*time.Minute + 20*time.Second)},
 	} {
 		s, rows := search(t, k, upTo(k, 10))
-		f := SearchResult(k, s, rows, 0)
+		f := SearchResult(k, s, rows, nil, 0)
 		if len(rows) != 7 || f.State != "budget" || !f.Met() || *f.Low > 10 || *f.High < 10 || !strings.Contains(f.Text, " spent at a width of ") {
 			t.Errorf("%d probes: %s", len(rows), f.Text)
 		}
@@ -123,7 +124,7 @@ func TestSearchSaturation(t *testing.T) {
 		return r
 	}
 	s, rows := search(t, k, row)
-	f := SearchResult(k, s, rows, 0)
+	f := SearchResult(k, s, rows, nil, 0)
 	if limit := 20 / keepsUp; f.State != "found" || *f.Low > limit || *f.High < limit || !strings.Contains(f.Text, "the highest rate that the server keeps up with is between") {
 		t.Errorf("%s", f.Text)
 	}
@@ -143,44 +144,28 @@ func TestSearchSaturation(t *testing.T) {
 	}
 }
 
-func counted(k *experiment.Search, load float64, least, most, n float64) *record.Row {
-	r := probed(k, load, 1, stats.Undecided)
-	r.SLO[0].Counts = &stats.Exceedances{Over: least, Least: least, Most: most, N: n, Time: 1, Allowed: 0.05}
-	r.Summary.DurationS, r.Summary.Requests.Planned = n/load, int(n)
-	r.Little = &record.Little{RequestsS: load, MeanMs: 100}
-	return r
-}
-
-// TestProbeEvidence: what a row shows about its load, and what it does not.
-func TestProbeEvidence(t *testing.T) {
+// TestProbe: what a row shows about its load, and what it does not.
+func TestProbe(t *testing.T) {
 	k := sloSearch("rate")
-	calm := probe(k, counted(k, 8, 2, 2, 400))
-	if e := calm.Limits[0]; e.Least != 2 || e.Most != 2 || calm.Filling || calm.Stay != 0.1 || calm.Verdict != "" || calm.Spent != 60 || calm.Sustained != 0 {
-		t.Errorf("%+v", calm)
+	value := 250.0
+	calm := probed(k, 8, 1, stats.Pass)
+	calm.SLO[0].Value, calm.SLO[0].Limit = &value, 500
+	calm.Summary.DurationS, calm.Summary.Requests.Planned = 50, 400
+	calm.Little = &record.Little{RequestsS: 8, MeanMs: 100}
+	if p := probe(k, calm); p.Verdict != stats.Pass || p.Log != -math.Ln2 || p.Stay != 0.1 || p.Window != 50 || p.Spent != 60 {
+		t.Errorf("%+v", p)
 	}
-	invalid := counted(k, 8, 2, 2, 400)
-	invalid.Findings = []record.Finding{{Code: "arrivals", Severity: record.Invalid, Text: "not Poisson"}}
-	if e := probe(k, invalid).Limits[0]; e.N != 0 {
-		t.Errorf("an invalid row has no evidence: %+v", e)
+	calm.Findings = []record.Finding{{Code: "arrivals", Severity: record.Invalid, Text: "not Poisson"}}
+	if p := probe(k, calm); p.Verdict != "" || !math.IsNaN(p.Log) {
+		t.Errorf("an invalid row has no evidence: %+v", p)
 	}
-	filling := counted(k, 8, 2, 2, 400)
-	filling.Little.RequestsS = 7
-	if p := probe(k, filling); !p.Filling {
-		t.Errorf("latencies of a server that fills up are too low: %+v", p)
+	if p := probe(k, probed(k, 8, 1, stats.Fail, "errors")); p.Verdict != stats.Fail {
+		t.Errorf("a refusal is the server's answer: %+v", p)
 	}
-	short := counted(k, 8, 2, 2, 400)
-	short.Little.MeanMs = 20_000
-	if p := probe(k, short); !p.Filling {
-		t.Errorf("50 s are short beside requests of 20 s: %+v", p)
-	}
-	slow := counted(k, 8, 2, 2, 400)
-	slow.Little.RequestsS = 5
-	if p := probe(k, slow); p.Sustained != 5 {
-		t.Errorf("the server completes 5/s of 8/s: %+v", p)
-	}
-	refused := probed(k, 8, 1, stats.Fail, "errors")
-	if e := probe(k, refused).Limits[0]; e.Least != e.N {
-		t.Errorf("a refusal is the server's answer: %+v", e)
+	low := probed(k, 8, 1, stats.Fail)
+	low.SLO[0].Metric = "min_output_tokens_per_s"
+	if p := probe(k, low); p.Verdict == stats.Fail {
+		t.Errorf("a higher load meets a minimum: %+v", p)
 	}
 }
 
@@ -189,13 +174,13 @@ func TestProbeEvidence(t *testing.T) {
 func TestSearchAgain(t *testing.T) {
 	k := sloSearch("rate")
 	s, rows := search(t, k, upTo(k, 10))
-	if same, was := SearchAgain(k, rows), SearchResult(k, s, rows, 0); same.Text != was.Text || same.State != was.State {
+	if same, was := SearchAgain(k, rows, nil), SearchResult(k, s, rows, nil, 0); same.Text != was.Text || same.State != was.State {
 		t.Errorf("%s\nwas %s", same.Text, was.Text)
 	}
 	for _, r := range rows {
 		r.SLO = upTo(k, 3)(k.LoadOf(&r.Spec)).SLO
 	}
-	f := SearchAgain(k, rows)
+	f := SearchAgain(k, rows, nil)
 	if f.State != "unprobed" || f.Low != nil && *f.Low > 3 || *f.High < 3 || !strings.Contains(f.Text, "by the stored probes; run the search again") {
 		t.Errorf("%s: %s", f.State, f.Text)
 	}

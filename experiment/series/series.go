@@ -43,6 +43,8 @@ type Series struct {
 	Knee             LoadLimit `json:"knee"`                // where the gain in throughput falls off, by Kneedle
 	Saturation       LoadLimit `json:"saturation"`          // the first load that the server does not keep up with
 	Sentence         string    `json:"sentence"`            // the headline point in one sentence
+
+	Twin *record.Twin `json:"-"` // nil: none was fitted
 }
 
 const promptForm = "prompt_form"

@@ -6,6 +6,65 @@ import (
 	"slices"
 )
 
+// Probe is what one run shows about the threshold: the highest load at which a condition holds.
+type Probe struct {
+	Load    float64
+	Verdict Verdict // whether the condition holds at this load; empty = UNDECIDED
+	Log     float64 // ln(figure ÷ limit) of the limit that is nearest to be exceeded, or exceeded most; NaN = unknown
+	Counted bool    // the window ends by a number of requests: none is longer
+	Need    float64 // requests that a window at this load needs for a verdict; 0 = not known
+	Stay    float64 // mean time of a request in the server, s; 0 = not known, or it did not keep up
+	Window  float64 // s; 0 = not known
+	Spent   float64 // s
+}
+
+// Between is the threshold by the verdicts alone: above the highest PASS and below the lowest FAIL, and the likeliest load
+// between them by the line through the logarithms of the figures on both sides of the limit. Where verdicts contradict
+// each other, all of their loads are between the ends.
+func (s Search) Between(probes []Probe) (b Bracket) {
+	lowestFail, highestPass := math.Inf(1), 0.0
+	for _, p := range probes {
+		if p.Verdict == Fail {
+			lowestFail = min(lowestFail, p.Load)
+		} else if p.Verdict == Pass {
+			highestPass = max(highestPass, p.Load)
+		}
+	}
+	low, high := 0.0, math.Inf(1)
+	for _, p := range probes {
+		if p.Verdict == Pass && p.Load < lowestFail {
+			low = max(low, p.Load)
+		} else if p.Verdict == Fail && p.Load > highestPass {
+			high = min(high, p.Load)
+		}
+	}
+	if low > 0 {
+		b.Low = new(low)
+	}
+	if !math.IsInf(high, 1) {
+		b.High = new(high)
+	}
+	const widest = 3 // times the lower end: of a wider interval no load is the likeliest one
+	if low > 0 && high <= widest*low {
+		best := s.Round(s.crossing(probes, low, high), false)
+		b.Best = &best
+	}
+	return b
+}
+
+func (s Search) crossing(probes []Probe, low, high float64) float64 {
+	const most = 1 // |ln(figure ÷ limit)| that counts
+	inside := slices.DeleteFunc(slices.Clone(probes), func(p Probe) bool { return p.Load < low || p.Load > high || math.IsNaN(p.Log) })
+	slices.SortFunc(inside, func(a, b Probe) int { return cmp.Compare(a.Load, b.Load) })
+	for i := 1; i < len(inside); i++ {
+		a, b := &inside[i-1], &inside[i]
+		if x, y := max(a.Log, -most), min(b.Log, most); x <= 0 && y > 0 {
+			return a.Load * math.Pow(b.Load/a.Load, x/(x-y))
+		}
+	}
+	return math.Sqrt(low * high)
+}
+
 // Pace is what decides the length of probes, in seconds.
 type Pace struct {
 	Budget float64 // of the whole search
@@ -22,62 +81,130 @@ type Step struct {
 	Warmup, Window float64 // s
 }
 
-// Next is the next probe; more is false if the search is over. It goes where a probe tells most about the threshold,
-// and at first to the middle of what is possible. Windows grow with the time spent. What the budget must leave for a
-// verdict at the lower end of the answer is spent there at last.
-func (s Search) Next(probes []Probe, pace Pace) (step Step, more bool) {
+// Next is the next probe; more is false if the search is over. known is what the probes show together: where it has a
+// best load the next probe is just below it, where it narrows most and can pass; else at the middle of what the probes
+// lean to. What the budget must leave for a verdict at the lower end of the answer is spent there at last.
+func (s Search) Next(probes []Probe, pace Pace, known Bracket) (step Step, more bool) {
 	if len(probes) == 0 {
 		step = Step{Load: s.allowed(cmp.Or(pace.Beat, math.Sqrt(s.Min*s.Max))), Warmup: pace.Warmup, Window: pace.Least}
 		pace.fit(&step, 0)
 		return step, true
 	}
-	r := s.Region(probes)
 	spent := 0.0
 	for _, p := range probes {
 		spent += p.Spent
 	}
-	if r.High <= max(s.Min, pace.Beat) {
+	low, high := 0.0, math.Inf(1)
+	if known.Low != nil {
+		low = *known.Low
+	}
+	if known.High != nil {
+		high = *known.High
+	}
+	if high <= max(s.Min, pace.Beat) {
 		return Step{}, false
 	}
-	quoted := s.quoted(r)
-	if s.covered(probes, quoted, pace) && (quoted >= s.Max || s.Close(r.Low, r.High)) {
+	quoted, covered := s.quoted(probes, pace, low, known.Best)
+	ends := quoted >= s.Max || low > 0 && s.Close(low, high)
+	if covered && ends {
 		return Step{}, false
 	}
-	step = s.step(r, probes, pace, spent, r.best(s, probes))
-	if quoted < s.Min || s.covered(probes, quoted, pace) {
+	step = s.step(probes, pace, spent, s.place(probes, known.Best))
+	if quoted < s.Min || covered {
 		return step, pace.fit(&step, spent)
 	}
 	last := s.Confirming(probes, pace, quoted)
 	cost := last.Warmup + last.Window + 2*stayAt(probes, quoted)
-	ends := quoted >= s.Max || s.Close(r.Low, r.High)
-	const wide = 1.4   // a wider answer is worth more probes than a verdict at its end
 	const enough = 0.9 // the answer, and with it the cost, moves with each probe
-	if left := pace.Budget - spent; enough*cost <= left && (cost <= confirming*pace.Budget || ends) {
+	if left := pace.Budget - spent; enough*cost <= left {
 		explored := pace
 		explored.Budget -= cost + 2*stayAt(probes, step.Load)
-		if ends || r.High <= wide*r.Low && !explored.fit(&step, spent) {
+		if ends || !explored.fit(&step, spent) {
 			return last, pace.fit(&last, spent)
 		}
 	}
 	return step, pace.fit(&step, spent) && !ends
 }
 
-// quoted is the load of the last probe: the lower end, but not so near to the limit that a verdict takes long. It is 0
-// without a lower end.
-func (s Search) quoted(r *Region) float64 {
-	const margin = 0.92 // of the estimate
-	load := min(r.Low, s.Max)
-	if load < s.Max && margin*r.Best >= s.Min && r.Low > s.Min {
-		load = max(s.Min, min(load, margin*r.Best))
+// place is the load of the next probe: in turn just below the best one, at it and below, so that no load is probed twice in
+// a row; without a best load the middle of what the probes lean to.
+func (s Search) place(probes []Probe, best *float64) float64 {
+	if best != nil {
+		const farthest = 1.7 // times the highest load so far
+		beside := [...]float64{0.95, 1, 0.88}
+		highest := 0.0
+		for _, p := range probes {
+			highest = max(highest, p.Load)
+		}
+		return s.allowed(min(*best*beside[len(probes)%len(beside)], farthest*highest))
 	}
-	return s.Round(load, false)
+	const away = 2
+	low, high := 0.0, math.Inf(1)
+	for _, p := range probes {
+		if p.leans() == Fail {
+			high = min(high, p.Load)
+		}
+	}
+	for _, p := range probes {
+		if p.leans() == Pass && p.Load < high {
+			low = max(low, p.Load)
+		}
+	}
+	switch {
+	case low == 0 && math.IsInf(high, 1):
+		return s.allowed(probes[len(probes)-1].Load / away)
+	case low == 0:
+		return s.allowed(high / away)
+	case math.IsInf(high, 1):
+		return s.allowed(low * away)
+	}
+	return s.allowed(math.Sqrt(low * high))
 }
 
-// confirming is the largest share of the budget that is kept for the last probe.
-const confirming = 0.42
+func (p *Probe) leans() Verdict {
+	switch {
+	case p.Verdict == Pass, p.Verdict == Fail:
+		return p.Verdict
+	case p.Log <= 0:
+		return Pass
+	case p.Log > 0:
+		return Fail
+	}
+	return Undecided
+}
+
+// margins below the likeliest load at which a last probe is to pass: nearer to the limit a verdict takes longer.
+var margins = [...]float64{0.92, 0.85, 0.75, 0.6}
+
+// quoted is the load of the last probe: the lower end, but not too near to the limit, and lower each time that a long run
+// there could not decide it. It is 0 without a lower end. covered: a run has passed there, or none will.
+func (s Search) quoted(probes []Probe, pace Pace, low float64, best *float64) (load float64, covered bool) {
+	const below, nearly = 0.05, 0.7
+	if low < s.Min {
+		return 0, false
+	}
+	if best == nil || low >= s.Max {
+		load = s.Round(min(low, s.Max), false)
+		return load, s.passed(probes, load, max(below, s.Tolerance))
+	}
+	open := 0
+	for _, p := range probes {
+		if p.Verdict != Pass && p.Load <= *best && p.Load >= margins[len(margins)-1]**best && p.Window >= nearly*pace.confirms(p.Stay) {
+			open++
+		}
+	}
+	at := min(open, len(margins)-1)
+	load = s.Round(max(s.Min, min(low, margins[at]**best)), false)
+	return load, open > at || s.passed(probes, load, max(below, s.Tolerance))
+}
+
+func (s Search) passed(probes []Probe, load, below float64) bool {
+	return slices.ContainsFunc(probes, func(p Probe) bool { return p.Verdict == Pass && p.Load*(1+below) >= load })
+}
 
 // Confirming is a probe that is long enough for a verdict at a load, as far as is known.
 func (s Search) Confirming(probes []Probe, pace Pace, load float64) Step {
+	const similar = 0.2 // ln of the ratio of two loads that need as many requests
 	stay := stayAt(probes, load)
 	step := Step{Load: load, Warmup: max(pace.Warmup, 3*stay), Window: pace.confirms(stay)}
 	for _, p := range probes {
@@ -88,20 +215,11 @@ func (s Search) Confirming(probes []Probe, pace Pace, load float64) Step {
 	return step
 }
 
-func (s Search) step(r *Region, probes []Probe, pace Pace, spent, load float64) Step {
-	const part, fill, fewest = 6, 3, 60
-	step := Step{Load: load, Warmup: pace.Warmup}
+func (s Search) step(probes []Probe, pace Pace, spent, load float64) Step {
+	const part, fill, long, fewest = 6, 3, 10, 60
 	stay := stayAt(probes, load)
-	if stay > 0 {
-		step.Warmup = fill*stay + 2*r.likelihood.longest(math.Log(load))/load
-	}
-	step.Window = max(pace.Least, spent/part, 2*stays*stay, min(fewest/load, pace.Budget/part/2))
-	if relaxation := r.likelihood.queue.relaxation(load); !math.IsInf(relaxation, 1) {
-		const most = 3 // a window takes at most this part of the time spent for its queue
-		step.Window = max(step.Window, min(relaxations*relaxation, spent/most))
-		step.Warmup = max(step.Warmup, min(2*relaxation, step.Window/2))
-	}
-	return step
+	return Step{Load: load, Warmup: max(pace.Warmup, fill*stay),
+		Window: max(pace.Least, spent/part, long*stay, min(fewest/load, pace.Budget/part/2))}
 }
 
 // confirms is the shortest window of the last probe, s.
@@ -112,25 +230,6 @@ func (p Pace) confirms(stay float64) float64 {
 		window = min(window, p.Most)
 	}
 	return window
-}
-
-// covered reports whether a long run has passed at a load, or within the tolerance below it; or several there could
-// not decide it.
-func (s Search) covered(probes []Probe, load float64, pace Pace) bool {
-	const below, nearly, attempts = 0.05, 0.7, 2
-	open := 0
-	for _, p := range probes {
-		if !p.Counted && p.Window < nearly*pace.confirms(p.Stay) || p.Load*(1+max(below, s.Tolerance)) < load {
-			continue
-		}
-		if p.Passed {
-			return true
-		}
-		if s.Close(p.Load, load) && s.Close(load, p.Load) {
-			open++
-		}
-	}
-	return open >= attempts
 }
 
 func (p Pace) fit(step *Step, spent float64) bool {
@@ -152,75 +251,9 @@ func stayAt(probes []Probe, load float64) (stay float64) {
 		if d < 0 {
 			d = 10 - d
 		}
-		if p.Stay > 0 && p.Verdict != Fail && p.Sustained == 0 && d < best {
+		if p.Stay > 0 && d < best {
 			best, stay = d, p.Stay
 		}
 	}
 	return stay
-}
-
-func (k *likelihood) longest(log float64) (time float64) {
-	for limit := range k.limits {
-		time = max(time, k.timeNear(log, limit))
-	}
-	return time
-}
-
-func (r *Region) best(s Search, probes []Probe) float64 {
-	switch {
-	case math.IsInf(r.High, 1) && s.Max <= 2*r.Low:
-		return s.Max
-	case r.Low == 0 && r.High <= 2*s.Min:
-		return s.Min
-	case r.likelihood.limits == 0 || r.Low == 0 || math.IsInf(r.High, 1):
-		load := s.allowed(math.Exp(r.middle()))
-		const near, away = 0.1, 1.4
-		beside := 0
-		for _, p := range probes {
-			if math.Abs(math.Log(p.Load/load)) < near {
-				beside++
-			}
-		}
-		switch { // more of the same does not bound it
-		case beside > 0 && r.Low == 0:
-			return s.allowed(load / away)
-		case beside > 0:
-			return s.allowed(load * away)
-		}
-		return load
-	}
-	const candidates = 40
-	low, high := math.Log(r.Low), math.Log(r.High)
-	step := (high - low) / candidates
-	best, at := 0.0, r.middle()
-	for _, x := range grid(low, high, step) {
-		if gain := r.gain(x); gain > best {
-			best, at = gain, x
-		}
-	}
-	nearest := 2 * step // the same load again rather than one beside it
-	load := math.Exp(at)
-	for _, p := range probes {
-		if d := math.Abs(math.Log(p.Load) - at); d <= nearest {
-			nearest, load = d, p.Load
-		}
-	}
-	load = s.allowed(load)
-	overloaded := slices.ContainsFunc(probes, func(p Probe) bool { return p.Load == load && p.Verdict == Fail })
-	if overloaded { // a second time shows no more
-		return s.allowed(math.Exp(r.middle()))
-	}
-	if times(probes, load) > 1 && (load <= r.Low || load >= r.High) { // a third run there hardly moves the end
-		return s.allowed(math.Sqrt(r.Low * r.High))
-	}
-	return load
-}
-
-func times(probes []Probe, load float64) (n int) {
-	for _, p := range probes {
-		if p.Load == load {
-			n++
-		}
-	}
-	return n
 }

@@ -42,12 +42,6 @@ func (o *observed) decide(confidence float64) stats.Decision {
 	return o.order.Decide(o.limit.Value, o.p, confidence)
 }
 
-func (o *observed) counts(low, high *observed) *stats.Exceedances {
-	n := float64(len(o.requests))
-	return &stats.Exceedances{Over: o.over, Least: min(o.over, low.over), Most: max(o.over, high.over), N: n,
-		Time: o.order.Correlation(o.limit.Value, o.p), Allowed: 1 - o.p}
-}
-
 // observe takes requests in the order of their arrival.
 func (e *Measured) observe(l experiment.Limit, window []*record.Record, at *end) *observed {
 	o := &observed{limit: l, p: 1 - l.Value}

@@ -118,9 +118,6 @@ func (e *Measured) judgeAt(v *record.Verdict, q question, window []*record.Recor
 		return
 	}
 	v.Observed = len(o.requests)
-	if e.Spec.Search != nil || e.Spec.Varies("rate") || e.Spec.Varies("concurrency") {
-		v.Counts = o.counts(lowest, highest)
-	}
 	e.judgeInterval(v, o, lowest, highest, confidence, &low, &high)
 }
 

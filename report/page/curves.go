@@ -40,8 +40,10 @@ type curve struct {
 	Opens  *opening             `json:"opens,omitempty"`  // the limited latency that the chart of latencies begins with; nil: none
 	Points []mark               `json:"points"`
 
-	Published []publishedMark `json:"published,omitempty"`
-	Predicted bool            `json:"predicted,omitempty"` // lies pale behind the measured curve
+	// Twin is the curve of the fitted model by latency and percentile: load, estimate, lower and upper end, ms.
+	Twin      map[string][]figures `json:"twin,omitempty"`
+	Published []publishedMark      `json:"published,omitempty"`
+	Predicted bool                 `json:"predicted,omitempty"` // lies pale behind the measured curve
 }
 
 type opening [2]string
@@ -88,11 +90,22 @@ func (set *curveSet) add(o *report.Analysis, i int, l look, run string) {
 	for j := range s.Points {
 		c.Points = append(c.Points, set.mark(o, s, j, run))
 	}
-	c.Opens = c.limited()
+	c.Opens, c.Twin = c.limited(), twinOf(s)
 	set.Curves = append(set.Curves, c)
 	if run == "" {
 		set.addClasses(o, s, &c)
 	}
+}
+
+func twinOf(s *series.Series) map[string][]figures {
+	if s.Twin == nil || len(s.Twin.Curve) == 0 {
+		return nil
+	}
+	out := map[string][]figures{}
+	for _, p := range s.Twin.Curve {
+		out[p.Metric] = append(out[p.Metric], figures{short(p.Load), short(p.Ms), short(p.Low), short(p.High)})
+	}
+	return out
 }
 
 func (set *curveSet) addPredicted(o *report.Analysis, s *series.Series, l look) {

@@ -101,6 +101,13 @@ const curves = (() => {
     {...line(name, curve.color, joined, 'dotted'), z: 0, lineStyle: {color: curve.color, width: 3, type: 'dotted', opacity}}];
   }
 
+  // The curve of the twin and its band of 95 %, in place of the lines between the points.
+  function twin(name, curve, of) {
+    const own = (curve.twin || {})[of.metric + '_' + of.name] || [], opacity = 0.35;
+    return own.length ? [line(name, curve.color, own.map(p => [p[0], p[1]]), 'solid'),
+      ...[2, 3].map(k => ({...line(name, curve.color, own.map(p => [p[0], p[k]]), 'solid'), z: 1, lineStyle: {color: curve.color, width: 1, opacity}}))] : [];
+  }
+
   function tip({point, x, y}, curve, of) {
     const p = of.metric && along('latency', point, of), ends = v => v === null ? '–' : figure(v, 'ms');
     const text = [point.name, point.status];
@@ -192,7 +199,8 @@ const curves = (() => {
         continue;
       }
       names.push(name);
-      series.push(marks(name, curve, own, group === data.singles && of.shaped, of), ...lines(name, curve.color, own));
+      const model = axes[0] === 'load' && of.metric && !of.plain ? twin(name, curve, of) : [];
+      series.push(marks(name, curve, own, group === data.singles && of.shaped, of), ...(model.length ? model : lines(name, curve.color, own)));
       if (!of.plain) series.push(...whiskers(name, own));
     }
     series.push(...limits(list, of), ...(axes[1] === 'latency' ? published(list, of) : []));

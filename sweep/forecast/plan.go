@@ -75,7 +75,7 @@ func NewPlan(m *sweep.Matrix, k Known) (*Plan, error) {
 		if k.Done[sweep.ID(s)] {
 			continue
 		}
-		for _, text := range append(undecidable(m, s), widthText(s), traceEndText(s)) {
+		for _, text := range append(undecidable(m, s), traceEndText(s)) {
 			if text != "" && !slices.Contains(p.Short, text) {
 				p.Short = append(p.Short, text)
 			}

@@ -1,0 +1,457 @@
+package series
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"bench/experiment"
+	"bench/experiment/record"
+	"bench/experiment/stats"
+	"bench/experiment/twin"
+	"bench/experiment/unit"
+	"bench/experiment/workload"
+)
+
+// Requests reads the requests of a row.
+type Requests func(*record.Row) ([]*record.Record, error)
+
+// Twin is the model of the server behind the rows of one workload, fitted to their requests.
+type Twin struct {
+	model  twin.Model
+	trials []twin.Trial
+	rows   []*record.Row // of each trial
+	limits []twin.Limit
+	keys   []string // of each limit
+	source twin.Source
+	axis   string
+	answer twin.Operating
+
+	disturbed []record.Disturbed // rows that it leaves out
+}
+
+// FitTwin fits a model to rows that differ in their load alone. The error says why these rows have none.
+func FitTwin(rows []*record.Row, read Requests) (*Twin, error) {
+	if len(rows) == 0 {
+		return nil, errors.New("no row has requests")
+	}
+	spec := &rows[0].Spec
+	if why := untwinned(spec); why != "" {
+		return nil, errors.New("no twin of a row with " + why)
+	}
+	t := &Twin{}
+	t.axis, _ = experiment.LoadAxis(spec)
+	if err := t.addLimits(spec); err != nil {
+		return nil, err
+	}
+	room := int64(mostRecords)
+	for _, r := range rows {
+		if room -= r.RecordBytes(); room < 0 || disturbed(r) != "" || r.Summary.Requests.Left > 0 {
+			continue
+		}
+		records, err := read(r)
+		if err != nil {
+			return nil, err
+		}
+		if trial, ok := TrialOf(r, records); ok {
+			t.trials, t.rows = append(t.trials, trial), append(t.rows, r)
+		}
+	}
+	if len(t.trials) == 0 {
+		return nil, errors.New("no row has requests")
+	}
+	var err error
+	if t.model, err = twin.Fit(t.trials, 0); err != nil {
+		return nil, err
+	}
+	t.leaveOutDisturbed()
+	t.source = sourceOf(spec, t.trials)
+	return t, nil
+}
+
+// mostRecords bounds the memory for the requests of rows: others are left out.
+const mostRecords = 512 << 20 // bytes
+
+// leaveOutDisturbed leaves out rows that were far slower than the others' twin makes them, though one at a higher load was
+// not: that is no property of the server at that load.
+func (t *Twin) leaveOutDisturbed() {
+	const fewest, far, errors = 3, math.Ln2, 6
+	for len(t.trials) > fewest {
+		worst, slowest := -1, record.Disturbed{}
+		most, own := far, t.model
+		for i := range t.trials {
+			if t.slower(&t.model, i).log < far/2 || !t.higher(i) {
+				continue
+			}
+			m, err := twin.Fit(slices.Delete(slices.Clone(t.trials), i, i+1), 0)
+			if err != nil {
+				continue
+			}
+			rest := 0.0
+			for j := range t.trials {
+				if j != i && !t.trials[j].Cut {
+					rest = max(rest, t.slower(&m, j).log)
+				}
+			}
+			x := t.slower(&m, i)
+			if limit := max(most, 3*rest, errors*x.err); x.log > limit {
+				most, worst, own = x.log, i, m
+				slowest = record.Disturbed{Row: t.rows[i].ID, Metric: x.metric, Ms: 1000 * x.measured, TwinMs: 1000 * x.twin}
+			}
+		}
+		if worst < 0 {
+			return
+		}
+		t.disturbed = append(t.disturbed, slowest)
+		t.trials, t.rows = slices.Delete(t.trials, worst, worst+1), slices.Delete(t.rows, worst, worst+1)
+		t.model = own
+	}
+}
+
+type slowness struct {
+	metric         string
+	measured, twin float64
+	log, err       float64
+}
+
+// slower is by how much the median of a trial is above that of its twin: of TTFT or TPOT, the larger.
+func (t *Twin) slower(m *twin.Model, i int) (worst slowness) {
+	for _, metric := range []string{"ttft", "tpot"} {
+		for _, r := range m.Residuals(t.trials[i:i+1], twin.Limit{Metric: metric, P: 0.5, Value: 1}) {
+			if r.Log > worst.log {
+				worst = slowness{metric, r.Measured, r.Twin, r.Log, r.Error}
+			}
+		}
+	}
+	return worst
+}
+
+func (t *Twin) higher(i int) bool {
+	return slices.ContainsFunc(t.trials, func(x twin.Trial) bool { return x.Load > t.trials[i].Load })
+}
+
+// untwinned is what a row has that the model lacks; empty: nothing.
+func untwinned(s *experiment.Spec) string {
+	switch {
+	case !s.Streams():
+		return "answers that are not streamed"
+	case s.HasConversations() || s.Trace != nil:
+		return "conversations or a trace"
+	case s.Tile != nil || s.IsColdStart() || s.UntilInterrupted() || s.Idle > 0:
+		return "no steady load"
+	case s.HasLeavers():
+		return "users who leave"
+	case s.HasModels() || s.HasEndpoints():
+		return "several models or endpoints"
+	case s.Rate.IsInf() || s.Rate > 0 && (!s.Arrival.IsSteady() || s.Concurrency > 0):
+		return "arrivals that are not steady"
+	}
+	return ""
+}
+
+// addLimits adds the limits of latencies. The twin knows no failures, so an error rate is no limit of its own; and no
+// class apart from others.
+func (t *Twin) addLimits(s *experiment.Spec) error {
+	for _, c := range s.Mix {
+		if len(c.SLO) > 0 {
+			return errors.New("no twin of a row whose classes have limits of their own")
+		}
+	}
+	for _, l := range s.SLO.Limits {
+		if l.EasierByLoad() {
+			continue
+		}
+		p := 0.0
+		if l.Stat != "mean" {
+			p, _ = l.P()
+		}
+		switch l.Metric {
+		case "ttft", "tpot", "e2e":
+			t.limits = append(t.limits, twin.Limit{Metric: l.Metric, P: p, Value: l.Value / 1000})
+			t.keys = append(t.keys, l.Key)
+		case "error_rate":
+		default:
+			return errors.New("no twin answers a limit of " + l.Key)
+		}
+	}
+	if len(t.limits) == 0 {
+		return errors.New("no latency is limited")
+	}
+	return nil
+}
+
+// TrialOf is a row as the twin sees it. ok is false without a request.
+func TrialOf(r *record.Row, records []*record.Record) (t twin.Trial, ok bool) {
+	t.Load, t.Workers = float64(r.Spec.Rate), 0
+	if r.Spec.Rate == 0 {
+		t.Load, t.Workers = float64(r.Spec.Concurrency), r.Spec.Concurrency
+	}
+	t.Cut = r.Summary.Requests.Unfinished > 0
+	records = slices.DeleteFunc(slices.Clone(records), func(x *record.Record) bool { return x.Arrival.IsZero() })
+	slices.SortStableFunc(records, func(a, b *record.Record) int { return cmp.Compare(a.Arrival.Us(), b.Arrival.Us()) })
+	const most = 20_000 // requests: a longer row is cut there, and so is its twin
+	s := func(x record.Micros) float64 { return float64(x.Us()) / 1e6 }
+	for _, x := range records[:min(most, len(records))] {
+		q := twin.Request{Arrival: s(x.Arrival), First: s(x.First), Last: s(x.Last), Prompt: x.PromptRequested, Output: x.OutputTokens,
+			Window: x.Phase == record.PhaseWindow, Failed: !x.OK() || x.First.IsZero()}
+		if x.PromptTokens != nil {
+			q.Prompt = *x.PromptTokens
+		}
+		if x.CachedTokens != nil {
+			q.Cached = min(*x.CachedTokens, q.Prompt)
+		}
+		if q.Failed {
+			q.Output = x.OutputRequested
+			t.Requests = append(t.Requests, q)
+			continue
+		}
+		at := x.First.Us()
+		q.Events = make([]float64, 0, x.Gaps.Len())
+		for gap := range x.Gaps.All() {
+			at += gap
+			q.Events = append(q.Events, float64(at)/1e6)
+		}
+		t.Requests = append(t.Requests, q)
+	}
+	return t, len(t.Requests) > 0
+}
+
+// sourceOf makes the requests of a long run: by the row's plan, so that rare long ones are as frequent as they are. Lengths
+// that files or the server decide are drawn from the measured ones.
+func sourceOf(spec *experiment.Spec, trials []twin.Trial) twin.Source {
+	var seen []twin.Request
+	var cached, prompt, steps, tokens float64
+	for i := range trials {
+		for _, r := range trials[i].Requests {
+			if !r.Failed {
+				seen = append(seen, r)
+				cached, prompt = cached+float64(r.Cached), prompt+float64(r.Prompt)
+				steps, tokens = steps+float64(len(r.Events)), tokens+float64(r.Output-1)
+			}
+		}
+	}
+	var all []twin.Request
+	if w := spec.Workload; spec.IgnoresEOS() && !fromFiles(&w) {
+		if w.Rate > 0 {
+			w.Rate = 1
+		}
+		plan := workload.NewPlan(w, spec.Seed, "twin")
+		for range twin.Fine {
+			q := plan.Next()
+			all = append(all, twin.Request{Arrival: q.At.Seconds(), Prompt: q.Input, Output: q.Output})
+		}
+	} else {
+		plan := workload.NewPlan(workload.Workload{Rate: 1, Arrival: w.Arrival, Burstiness: w.Burstiness}, spec.Seed, "twin")
+		rng := rand.New(rand.NewPCG(spec.Seed, twin.Fine))
+		for at := range plan.Arrivals {
+			x := seen[rng.IntN(len(seen))]
+			if all = append(all, twin.Request{Arrival: at.Seconds(), Prompt: x.Prompt, Output: x.Output}); len(all) == twin.Fine {
+				break
+			}
+		}
+	}
+	const settling = 800 // requests before the window
+	for i := range all {
+		r := &all[i]
+		r.Window = i >= settling
+		r.Cached = int(cached / max(1, prompt) * float64(r.Prompt))
+		if n := int(math.Round(steps / max(1, tokens) * float64(r.Output-1))); n < r.Output-1 {
+			r.Steps = max(1, n)
+		}
+	}
+	return func(load float64, n int) []twin.Request {
+		out := slices.Clone(all[:n])
+		for i := range out {
+			out[i].Arrival /= load
+		}
+		return out
+	}
+}
+
+func fromFiles(w *workload.Workload) bool {
+	return slices.ContainsFunc(w.Classes(), func(c workload.Class) bool {
+		return c.Prompts != nil || c.Pairs != nil || c.Input.File != nil || c.Output.File != nil
+	})
+}
+
+// Ask finds the highest load that meets the limits, and somewhat beyond a search's range, by long runs of so many requests.
+func (t *Twin) Ask(k *experiment.Search, requests int) {
+	const beyond = 1.5
+	q := twin.Question{Limits: t.limits, Min: k.Min / beyond, Max: k.Max * beyond, Whole: k.Axis == "concurrency", Source: t.source, Requests: requests}
+	if q.Whole {
+		q.Min = max(1, math.Floor(q.Min))
+	}
+	t.answer = t.model.Operating(t.trials, q)
+}
+
+// bracket is the twin's answer, or why it is none. A verdict of a row contradicts it: a PASS above its upper end, a FAIL
+// below its lower one.
+func (t *Twin) bracket(k *experiment.Search, verdicts stats.Bracket) (b stats.Bracket, why string) {
+	if t == nil {
+		return b, "no twin"
+	}
+	a, s := &t.answer, k.Algorithm()
+	switch {
+	case a.Rejected != "":
+		return b, a.Rejected
+	case verdicts.Low != nil && *verdicts.Low > a.High:
+		return b, fmt.Sprintf("its limit is %s, and %s passed", loadText(k, a.High), loadText(k, *verdicts.Low))
+	case verdicts.High != nil && *verdicts.High < a.Low:
+		return b, fmt.Sprintf("its limit is %s, and %s failed", loadText(k, a.Low), loadText(k, *verdicts.High))
+	}
+	if a.Low >= s.Min {
+		b.Low = new(s.Round(min(a.Low, s.Max), false))
+	}
+	if a.High <= s.Max {
+		b.High = new(s.Round(a.High, true))
+	}
+	if b.Low != nil && b.High != nil {
+		b.Best = t.best(k)
+	}
+	return b, ""
+}
+
+// best is the likeliest load, or the end of the range that is nearest to it.
+func (t *Twin) best(k *experiment.Search) *float64 {
+	s := k.Algorithm()
+	return new(s.Round(min(max(t.answer.Best, s.Min), s.Max), false))
+}
+
+// Twins are those of the workloads of a run that have several loads and limits of latencies. A row without requests, or a
+// server that no model fits, is no error: the answers then rest on the verdicts alone. fitted has models by ID of a row;
+// those of other rows are fitted and added.
+func Twins(rows []record.Row, read Requests, fitted map[string]*Twin) (out []record.Twin) {
+	all := FromRows(rows)
+	for i := range all {
+		s := &all[i]
+		k, probes := s.asSearch()
+		if k == nil || k.Goal != experiment.GoalSLO {
+			continue
+		}
+		var mine []*record.Row
+		for j := range s.Points {
+			mine = append(mine, s.Points[j].Rows...)
+		}
+		t := fitted[mine[0].ID]
+		if t == nil {
+			var err error
+			if t, err = FitTwin(mine, read); err != nil {
+				continue
+			}
+			for _, r := range mine {
+				fitted[r.ID] = t
+			}
+		}
+		t.Ask(k, twin.Fine)
+		out = append(out, t.data(s, k, k.Algorithm().Between(probes)))
+	}
+	return out
+}
+
+func (t *Twin) data(s *Series, k *experiment.Search, verdicts stats.Bracket) record.Twin {
+	d := record.Twin{Name: s.Name, Others: s.OtherAxes, Axis: s.Axis, Model: t.model, Disturbed: t.disturbed}
+	d.Bracket, d.Rejected = t.bracket(k, verdicts)
+	for i, l := range t.limits {
+		for _, r := range t.model.Residuals(t.trials, l) {
+			d.Residuals = append(d.Residuals, record.TwinResidual{Metric: t.keys[i], Residual: r})
+		}
+	}
+	if d.Rejected == "" {
+		d.Curve = t.curve(k.Axis == "concurrency")
+	}
+	return d
+}
+
+// curve is the latencies from the lowest to the highest measured load, up to where the twin keeps up.
+func (t *Twin) curve(whole bool) []record.TwinPoint {
+	const loads, requests = 12, 20_000
+	least, most := math.Inf(1), 0.0
+	for _, trial := range t.trials {
+		least, most = min(least, trial.Load), max(most, trial.Load)
+	}
+	var at []float64
+	for i := range loads {
+		load := least * math.Pow(most/least, float64(i)/(loads-1))
+		if whole {
+			load = math.Round(load)
+		}
+		at = append(at, load)
+	}
+	return t.latencies(slices.Compact(at), whole, requests)
+}
+
+// latencies are all of them at loads, by long runs, up to the first load that the twin does not keep up with.
+func (t *Twin) latencies(loads []float64, whole bool, requests int) (out []record.TwinPoint) {
+	q := twin.Question{Whole: whole, Source: t.source, Requests: requests}
+	var names []string
+	for _, metric := range []string{"ttft", "tpot", "e2e"} {
+		for _, name := range record.PercentileNames[:4] { // a p999 takes longer runs
+			p, _ := experiment.Limit{Metric: metric, Stat: name}.P()
+			q.Limits, names = append(q.Limits, twin.Limit{Metric: metric, P: p, Value: 1}), append(names, metric+"_"+name)
+		}
+	}
+	for i, at := range t.model.Latencies(t.trials, q, loads) {
+		if at == nil {
+			return out
+		}
+		for j, l := range at {
+			out = append(out, record.TwinPoint{Load: loads[i], Metric: names[j], Ms: 1000 * l.Value, Low: 1000 * l.Low, High: 1000 * l.High})
+		}
+	}
+	return out
+}
+
+// AddTwins gives each series its twin.
+func AddTwins(all []Series, twins []record.Twin) {
+	for i := range all {
+		s := &all[i]
+		for j := range twins {
+			if t := &twins[j]; t.Name == s.Name && t.Axis == s.Axis && slices.Equal(t.Others, s.OtherAxes) {
+				s.Twin = t
+				s.addDisturbed()
+			}
+		}
+	}
+}
+
+func (s *Series) addDisturbed() {
+	for _, d := range s.Twin.Disturbed {
+		for i := range s.Points {
+			p := &s.Points[i]
+			if slices.ContainsFunc(p.Rows, func(r *record.Row) bool { return r.ID == d.Row }) {
+				p.Findings = append(p.Findings, record.Finding{Code: "disturbed", Severity: record.Caution,
+					Text: fmt.Sprintf("median %s %s; the twin of its neighbours has %s: the host or another client slowed this row", strings.ToUpper(d.Metric),
+						unit.Format(d.Ms, "ms"), unit.Format(d.TwinMs, "ms")),
+					Hint: "repeat it on a quiet machine",
+				})
+			}
+		}
+	}
+}
+
+// TwinText says what an answer rests on, after so many seconds of server time.
+func TwinText(t *record.Twin, tookS float64) string {
+	if t.Rejected != "" {
+		return "rejected: " + t.Rejected
+	}
+	const near = 0.4 // of ln(load)
+	largest, with, alone := 0.0, 1e-9, 0.0
+	for _, r := range t.Residuals {
+		if t.Best != nil && math.Abs(math.Log(r.Load / *t.Best)) > near {
+			continue
+		}
+		largest, with, alone = max(largest, math.Abs(math.Expm1(r.Log))), with+r.Error*r.Error, alone+r.Alone*r.Alone
+	}
+	text := fmt.Sprintf("accepted, residuals up to %.0f %%", 100*largest)
+	const clearly = 1.5
+	if gain := alone / with; gain > clearly && tookS > 0 {
+		text += fmt.Sprintf("; rows alone take %s for this interval, not %s",
+			unit.Clock(time.Duration(gain*tookS*float64(time.Second))), unit.Clock(time.Duration(tookS*float64(time.Second))))
+	}
+	return text
+}

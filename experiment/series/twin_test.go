@@ -1,0 +1,104 @@
+package series
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"bench/experiment"
+	"bench/experiment/record"
+	"bench/experiment/twin"
+	"bench/experiment/workload"
+)
+
+// batching is a row at a rate, as a server with known step times answers it; slow multiplies its times.
+func batching(t *testing.T, rate, slow float64) (record.Row, []*record.Record) {
+	t.Helper()
+	s := experiment.Spec{Name: "A", Point: []experiment.Axis{{Key: "rate", Value: fmt.Sprint(rate)}}}
+	s.Rate, s.Input, s.Output, s.Duration = workload.Rate(rate), workload.Fixed(200), workload.Fixed(40), workload.Span(30e9)
+	s.SLO.Limits = []experiment.Limit{{Key: "ttft_p95", Metric: "ttft", Stat: "p95", Value: 500, Unit: "ms"}}
+	m := twin.Model{Base: slow * 0.01, PerSequence: slow * 0.0003, PerPrefillToken: slow * 20e-6, MaxSequences: 16}
+	rng := rand.New(rand.NewPCG(uint64(100*rate), 1))
+	var requests []twin.Request
+	for at := 0.0; at < 30; at += rng.ExpFloat64() / rate {
+		requests = append(requests, twin.Request{Arrival: at, Prompt: 100 + rng.IntN(200), Output: 20 + rng.IntN(40)})
+	}
+	var records []*record.Record
+	us := func(x float64) record.Micros { return record.At(int64(1e6 * x)) }
+	for i, r := range m.Run(requests, 0) {
+		x := &record.Record{I: i, Phase: record.PhaseWindow, Outcome: "ok", Arrival: us(r.Arrival), First: us(r.First), Last: us(r.Last),
+			PromptRequested: r.Prompt, OutputTokens: r.Output}
+		gap := (x.Last.Us() - x.First.Us()) / int64(r.Output-1)
+		for range r.Output - 1 {
+			x.Gaps = x.Gaps.Append(gap)
+		}
+		records = append(records, x)
+	}
+	row := record.Row{ID: fmt.Sprintf("A,rate=%g-r1", rate), Spec: s}
+	row.Summary.Requests.Planned = len(records)
+	return row, records
+}
+
+// A row that something slowed stands out from the twin of its neighbours; the highest load may be another server.
+func TestDisturbedRow(t *testing.T) {
+	for _, tt := range []struct {
+		slow float64 // rate of the slowed row
+		want string
+	}{{0, ""}, {6, "A,rate=6-r1"}, {12, ""}} {
+		var rows []*record.Row
+		all := map[string][]*record.Record{}
+		for _, rate := range []float64{3, 6, 9, 12} {
+			slow := 1.0
+			if rate == tt.slow {
+				slow = 3
+			}
+			row, records := batching(t, rate, slow)
+			rows, all[row.ID] = append(rows, &row), records
+		}
+		m, err := FitTwin(rows, func(r *record.Row) ([]*record.Record, error) { return all[r.ID], nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, d := range m.disturbed {
+			got += d.Row
+		}
+		if got != tt.want {
+			t.Errorf("slow at %v: %q, want %q", tt.slow, got, tt.want)
+		}
+	}
+}
+
+func TestUntwinned(t *testing.T) {
+	none := func(*record.Row) ([]*record.Record, error) { return nil, nil }
+	for want, change := range map[string]func(s *experiment.Spec){
+		"not streamed":      func(s *experiment.Spec) { s.Stream = new(bool) },
+		"arrivals that are": func(s *experiment.Spec) { s.Concurrency = 4 },
+		"limit of itl_p95": func(s *experiment.Spec) {
+			s.SLO.Limits = []experiment.Limit{{Key: "itl_p95", Metric: "itl", Stat: "p95"}}
+		},
+		"no latency":          func(s *experiment.Spec) { s.SLO.Limits = nil },
+		"no row has requests": func(*experiment.Spec) {},
+		"no steady load":      func(s *experiment.Spec) { s.Kind = "cold_start" },
+	} {
+		row, _ := batching(t, 3, 1)
+		change(&row.Spec)
+		if _, err := FitTwin([]*record.Row{&row}, none); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+}
+
+func TestTwinText(t *testing.T) {
+	best := 10.0
+	d := &record.Twin{Residuals: []record.TwinResidual{{Residual: twin.Residual{Load: 9, Log: 0.05, Error: 0.01, Alone: 0.04}}, {Residual: twin.Residual{Load: 1, Log: 1}}}}
+	d.Best = &best
+	if got := TwinText(d, 60); got != "accepted, residuals up to 5 %; rows alone take 16m 00s for this interval, not 1m 00s" {
+		t.Error(got)
+	}
+	d.Rejected = "residual +31 % of ttft at 40"
+	if got := TwinText(d, 60); got != "rejected: residual +31 % of ttft at 40" {
+		t.Error(got)
+	}
+}
