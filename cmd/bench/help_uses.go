@@ -5,7 +5,7 @@ var daily = []helpGroup{{"Commands", []string{"init", "sweep", "report", "compar
 // commandsByUse are all commands, in the order of bench help all.
 var commandsByUse = []helpGroup{
 	{"Measure", []string{"init", "sweep", "work", "tile"}},
-	{"Read results", []string{"report", "compare", "history", "serve"}},
+	{"Read results", []string{"report", "compare", "history", "ask", "serve"}},
 	{"Plan", []string{"predict", "trace"}},
 	{"Check the client", []string{"selftest", "mock"}},
 	{"Other", []string{"version", "help", "completion"}},
@@ -36,6 +36,7 @@ var flagUses = map[string][]helpGroup{
 		{"Gate", []string{"gate", "threshold", "on-undecided", "known", "junit"}},
 		{"Output", []string{"format", "output"}},
 	},
+	"ask":     {{"Question", []string{"row"}}, {"Output", []string{"format", "output"}}},
 	"history": {{"Plan", []string{"plan", "threshold"}}, {"Output", []string{"format", "output"}}},
 	"serve":   {{"Where to listen", []string{"listen"}}},
 	"tile": {

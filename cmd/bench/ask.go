@@ -1,0 +1,120 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"bench/experiment/series"
+	"bench/report"
+	"bench/report/foreign"
+)
+
+type askFlags struct{ row, format, output string }
+
+func newAsk(c *cli) *cobra.Command {
+	f := &askFlags{}
+	cmd := &cobra.Command{
+		Use:   "ask RUN QUESTION…",
+		Short: "ask the fitted model of the server what was not measured",
+		Long: `ask answers from the twin, a small model of the server that is fitted to the stored requests of a run (docs/twin.md):
+latencies at a load, or the highest load under other limits or lengths. Its figures are estimated, with intervals of 95 %.
+It refuses where the measured rows do not bear it out. A question has a key and a value:
+
+  rate=30, concurrency=8   the latencies at this load
+  slo.ttft_p95=300ms       the highest load that meets these limits; several replace the whole SLO
+  input=2000, output=200   mean tokens: every prompt or response is longer or shorter by one factor
+  prefix=0.8               share of the prompts that is cached`,
+		Example: `  bench ask results/chat/20260101T120000Z rate=30
+  bench ask results/chat/20260101T120000Z slo.ttft_p95=300ms slo.tpot_p95=40ms
+  bench ask results/chat/20260101T120000Z rate=30 input=2000 prefix=0.8`,
+		Args: positional(cobra.MinimumNArgs(2)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := checkFormat(f.format, askFormats...); err != nil {
+				return err
+			}
+			return c.ask(f, args[0], args[1:])
+		},
+	}
+	cmd.Flags().StringVar(&f.row, "row", "", "`NAME` of the row to ask (default: the first that has a twin)")
+	cmd.Flags().StringVar(&f.format, "format", "text", strings.Join(askFormats, ", "))
+	cmd.Flags().StringVarP(&f.output, "output", "o", "", "`FILE` to write; - for stdout")
+	return cmd
+}
+
+var askFormats = []string{"text", "json"}
+
+func (c *cli) ask(f *askFlags, path string, questions []string) error {
+	run, err := foreign.Load(path)
+	if err != nil {
+		return usage("%w", err)
+	}
+	q, axis, limits, err := parseQuestions(questions)
+	if err != nil {
+		return err
+	}
+	if limits != "" {
+		given, err := limitsFor(limits, []*report.Run{run})
+		if err != nil {
+			return err
+		}
+		for i := range run.Rows {
+			given.Apply(&run.Rows[i].Spec)
+		}
+	}
+	var refused error
+	all := series.FromRows(run.Live())
+	for i := range all {
+		s := &all[i]
+		if f.row != "" && s.Name != f.row || axis != "" && s.Axis != axis {
+			continue
+		}
+		answer, err := s.AskTwin(q, run.Requests)
+		if err != nil {
+			refused = fmt.Errorf("%s: %w", s.Label(), err)
+			continue
+		}
+		return c.deliver(f.output, "answer", map[string]func(io.Writer) error{
+			"text": func(w io.Writer) error { return report.AskText(w, s, q, answer) },
+			"json": func(w io.Writer) error { return json.NewEncoder(w).Encode(answer) },
+		}[f.format])
+	}
+	if refused == nil {
+		return usage("no row of %s varies the load that was asked for\nhint: bench report %s --format text lists its rows", path, path)
+	}
+	return refused
+}
+
+// parseQuestions separates the limits, which are an SLO of their own, from the other keys. axis is that of the load; empty:
+// none was asked for.
+func parseQuestions(questions []string) (q series.Question, axis, limits string, err error) {
+	q.Prefix = -1
+	keys := map[string]*float64{"rate": &q.Load, "concurrency": &q.Load, "input": &q.Input, "output": &q.Output, "prefix": &q.Prefix}
+	var slo []string
+	for _, text := range questions {
+		key, value, _ := strings.Cut(text, "=")
+		if limit, ok := strings.CutPrefix(key, "slo."); ok {
+			slo = append(slo, limit+"="+value)
+			continue
+		}
+		to := keys[key]
+		x, bad := strconv.ParseFloat(value, 64)
+		switch {
+		case to == nil:
+			return q, "", "", usage("unknown question %q\nhint: ask %s or slo.LIMIT, like rate=30 or slo.ttft_p95=300ms", text,
+				strings.Join(slices.Sorted(maps.Keys(keys)), ", "))
+		case bad != nil || x <= 0 && key != "prefix" || key == "prefix" && !(x >= 0 && x <= 1):
+			return q, "", "", usage("%q: expected a number above 0, or a share from 0 to 1 for prefix\nhint: rate=30, prefix=0.8", text)
+		}
+		if *to = x; to == &q.Load {
+			axis = key
+		}
+	}
+	return q, axis, strings.Join(slo, ","), nil
+}
