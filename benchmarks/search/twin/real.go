@@ -1,0 +1,70 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"bench/experiment/series"
+	"bench/experiment/twin"
+	"bench/report"
+)
+
+// real fits the twin to some loads of a run and compares the others with it, each on its own arrivals.
+func real(dir, fit string, seqs int) error {
+	run, err := report.Load(dir)
+	if err != nil {
+		return err
+	}
+	var chosen []float64
+	for text := range strings.SplitSeq(fit, ",") {
+		x, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return err
+		}
+		chosen = append(chosen, x)
+	}
+	var fitted, all []twin.Trial
+	for i := range run.Rows {
+		records, err := run.Requests(&run.Rows[i])
+		if err != nil {
+			return err
+		}
+		t, ok := series.TrialOf(&run.Rows[i], records)
+		if !ok {
+			continue
+		}
+		all = append(all, t)
+		if slices.Contains(chosen, t.Load) {
+			fitted = append(fitted, t)
+		}
+	}
+	m, err := twin.Fit(fitted, seqs)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("fitted on %v: %+v\n", chosen, m)
+	var held []float64
+	for _, t := range all {
+		fmt.Printf("%8.4g", t.Load)
+		for _, metric := range []string{"ttft", "tpot"} {
+			for _, p := range []float64{.5, .95} {
+				l := twin.Limit{Metric: metric, P: p, Value: 1}
+				for _, r := range m.Residuals([]twin.Trial{t}, l) {
+					fmt.Printf("  %s p%.0f %8.1f / %8.1f (%+5.1f %%, se %.1f)", metric, 100*p, 1000*r.Measured, 1000*r.Twin, 100*math.Expm1(r.Log), 100*r.Error)
+					if !slices.Contains(chosen, t.Load) {
+						held = append(held, math.Abs(math.Expm1(-r.Log)))
+					}
+				}
+			}
+		}
+		fmt.Println()
+	}
+	slices.Sort(held)
+	if n := len(held); n > 0 {
+		fmt.Printf("held out: median error %.1f %%, largest %.1f %%\n", 100*held[n/2], 100*held[n-1])
+	}
+	return nil
+}
