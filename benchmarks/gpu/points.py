@@ -7,13 +7,13 @@ from datetime import datetime
 from predict import band
 
 
-def of_run(directory, steps, predictor):
+def of_run(directory, steps):
     """The points of a run's rows, in the order in which they ran."""
     rows = [json.loads(path.read_text()) for path in directory.glob("*-r[0-9]*.json")]
     out = []
     for row in sorted(rows, key=lambda r: r["started_at"]):
         if row.get("roofline") and row["summary"].get("itl_ms"):
-            out += of_row(row, within(row, steps), predictor)
+            out += of_row(row, within(row, steps))
     return out
 
 
@@ -22,13 +22,12 @@ def within(row, steps):
     return [s for s in steps if begin <= s["at"] <= end]
 
 
-def of_row(row, steps, predictor):
-    """The points that bench predict takes: with one request in flight TTFT and decode step; with several the
-    decode step or, in a row to check, TTFT and TPOT at that concurrency."""
+def of_row(row, steps):
+    """With one request in flight TTFT and decode step; with several the decode step or, in the row "load", TTFT
+    and TPOT at that concurrency."""
     spec, s, roofline = row["spec"], row["summary"], row["roofline"]
-    check, alone = spec["name"].startswith("check"), spec.get("concurrency") == 1
+    alone = spec.get("concurrency") == 1
     about = {
-        "set": "check" if check else "fit",
         "row": row["id"],
         "batch": roofline["batch"],
         "context": roofline["context_tokens"],
@@ -43,11 +42,10 @@ def of_row(row, steps, predictor):
     def add(metric, measured, server, bound):
         p = about | {"metric": metric, "measured_ms": s[measured]["p50"], "server_ms": server}
         p["predicted"] = band(roofline[bound])
-        p["calibrated_ms"], p["held_out_ms"] = predictor.fitted(row["id"], "ttft" if metric.startswith("TTFT") else "tpot")
         points.append(p)
         errors(points[-1])
 
-    if check and not alone:
+    if spec["name"] == "load":
         add("TTFT at concurrency", "ttft_ms", prefill, "ttft_at_load")
         add("TPOT at concurrency", "tpot_ms", decode, "tpot_beside_prompts")
         return points
@@ -58,13 +56,10 @@ def of_row(row, steps, predictor):
 
 
 def errors(p):
-    """Adds (predicted − measured) / measured, and whether the measured time lies in the typical range without a
-    fit."""
+    """Adds (predicted − measured) / measured, and whether the measured time lies in the typical range."""
     measured, usual = p["measured_ms"], p["predicted"]
     p["expected_error"] = usual["expected_ms"] / measured - 1
     p["in_band"] = usual["low_ms"] <= measured <= usual["high_ms"]
-    if p.get("calibrated_ms"):
-        p["calibrated_error"] = p["calibrated_ms"] / measured - 1
 
 
 def decode_ms(steps):
@@ -96,20 +91,18 @@ def weighted_median(pairs):
 
 
 def of_steps(steps, predictor):
-    """The steps that the server timed without a client, with both predictions."""
+    """The steps that the server timed without a client, with the prediction."""
     out = []
     for d in steps["decode"]:
-        out.append(step("decode step", d, lambda fit: predictor.decode(d["batch"], d["context"], fit), predictor))
+        out.append(step("decode step", d, predictor.decode(d["batch"], d["context"])))
     for d in steps["prefill"]:
-        out.append(step("prefill", d, lambda fit: predictor.prefill(d["input"], fit), predictor))
+        out.append(step("prefill", d, predictor.prefill(d["input"])))
     return out
 
 
-def step(metric, d, predict, predictor):
-    p = {"metric": metric, "measured_ms": d["ms"], "predicted": predict(False)}
+def step(metric, d, predicted):
+    p = {"metric": metric, "measured_ms": d["ms"], "predicted": predicted}
     more = ("batch", "context", "input", "launch_ms", "experts_touched", "experts_even")
     p |= {key: d[key] for key in more if key in d}
-    if predictor.calibration:
-        p["calibrated_ms"] = predict(True)["expected_ms"]
     errors(p)
     return p
