@@ -84,7 +84,7 @@ var mayImport = map[string][]string{
 	"experiment/columns":   {},
 	"experiment/processes": {},
 	"experiment/published": {"experiment/unit"},
-	"experiment/roofline":  {"experiment/columns", "experiment/published", "experiment/spelling", "experiment/stats", "experiment/unit"},
+	"experiment/roofline":  {"experiment/columns", "experiment/published", "experiment/spelling", "experiment/unit"},
 	"experiment/safetext":  {},
 	"experiment/spelling":  {},
 	"experiment/stats":     {},

@@ -52,7 +52,6 @@ var flagUses = map[string][]helpGroup{
 		{"Matrix", []string{"only", "out"}},
 		{"Output", []string{"format"}},
 	},
-	"predict calibrate": {{"Fit", []string{"save", "set"}}, {"Output", []string{"format"}}},
 	"trace": {
 		{"Which requests", []string{"from", "start", "end", "set"}},
 		{"Figures", []string{"format", "cache-blocks"}},

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"bench/experiment/roofline"
-	"bench/experiment/series"
 	"bench/report/export"
 	"bench/sweep/strict"
 )
@@ -20,10 +19,9 @@ type predictFlags struct {
 	set  []string
 	keys predictKeys
 
-	calibrate, save, format string
-
-	out  string
-	only []string
+	format string
+	out    string
+	only   []string
 }
 
 // predictKeys are what a prediction without a matrix is of, as tables that --set changes. Names are those of a matrix
@@ -70,7 +68,7 @@ func newPredict(c *cli) *cobra.Command {
 		Short: "compute the roofline of a model on hardware, or of a whole matrix; no server needed",
 		Long: `predict computes TTFT, TPOT, KV-cache capacity and the expected peak throughput from the bytes and FLOPs of a model
 and the bandwidth and compute of a device. Each time has a floor (no server is faster), an expected value, and a typical
-range (low, high); the terms of the expected value follow. predict calibrate fits the efficiencies to a measured run.
+range (low, high); the terms of the expected value follow.
 --set target.model_config=config.json takes a Hugging Face config; without hardware it prints its entry of
 model_configs.json.
 
@@ -85,7 +83,6 @@ behind the measured curve.`,
   bench predict --model llama-3.1-8b --hardware l4 --set mock.speculation.tokens=4 --format json
   bench predict matrices/chat.toml --model llama-3.1-8b --hardware h100-sxm
   bench predict matrices/chat.toml --set row.A-short-chat.rate=[2,4] --only A-short-chat
-  bench predict calibrate results/chat/20260101T120000Z --save gpus.json
   bench predict --set target.model_config=config.json --model org/my-model    an entry of model_configs.json`,
 		Args: positional(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -102,48 +99,16 @@ behind the measured curve.`,
 		},
 	}
 	f.register(cmd.Flags())
-	cmd.AddCommand(newCalibrate(c))
 	return cmd
 }
-
-func newCalibrate(c *cli) *cobra.Command {
-	f := &predictFlags{}
-	f.keys.Workload.Input, f.keys.Workload.Output, f.keys.Workload.Batch = defaultInput, defaultOutput, defaultBatch
-	cmd := &cobra.Command{
-		Use:   "calibrate RUN",
-		Short: "fit the roofline's efficiencies to a measured run",
-		Long: `calibrate fits the constants of the roofline to the rows of a run, or of several that a quoted pattern names, and
-prints the measured rows beside the fit. Rows whose names begin with "check" are kept out of the fit: the error of the
-prediction for them is what it is worth.`,
-		Example: `  bench predict calibrate results/calibrate/20260101T120000Z --save gpus.json
-  bench predict calibrate 'results/calibrate/*' --set workload.batch=[1,64,256]`,
-		Args: positional(cobra.ExactArgs(1)),
-		RunE: func(_ *cobra.Command, args []string) error {
-			f.calibrate = args[0]
-			return c.predict(f, true)
-		},
-	}
-	fl := cmd.Flags()
-	fl.StringVar(&f.save, "save", "", "`FILE` to write the device with the fitted constants to, e.g. gpus.json")
-	fl.StringVar(&f.format, "format", "text", "output format: text or json")
-	setFlag(fl, &f.set)
-	return cmd
-}
-
-const (
-	defaultInput  = 1024
-	defaultOutput = 256
-)
-
-var defaultBatch = []int{1, 8, 32, 128}
 
 func (f *predictFlags) register(fl *pflag.FlagSet) {
 	t, w := &f.keys.Target, &f.keys.Workload
 	fl.StringVar(&t.Model, "model", "", "model: a name in model_configs.json")
 	hardwareFlags(fl, &t.Hardware, &t.GPUs, "the matrix's")
-	fl.Float64Var(&w.Input, "input", defaultInput, "prompt tokens per request")
-	fl.Float64Var(&w.Output, "output", defaultOutput, "output tokens per request")
-	fl.IntSliceVar(&w.Batch, "batch", defaultBatch, "numbers of requests in flight, in a closed loop")
+	fl.Float64Var(&w.Input, "input", 1024, "prompt tokens per request")
+	fl.Float64Var(&w.Output, "output", 256, "output tokens per request")
+	fl.IntSliceVar(&w.Batch, "batch", []int{1, 8, 32, 128}, "numbers of requests in flight, in a closed loop")
 	setFlag(fl, &f.set)
 	fl.StringVar(&f.format, "format", "text", "output format: text or json; with a matrix json: lines of events on stdout")
 	fl.StringVar(&f.out, "out", "results/predicted", "with a matrix: `DIR` for results")
@@ -187,12 +152,6 @@ func (c *cli) predict(f *predictFlags, batches bool) error {
 	if err != nil {
 		return err
 	}
-	var rows series.Calibration
-	if f.calibrate != "" {
-		if rows, err = f.measured(c.stderr); err != nil {
-			return err
-		}
-	}
 	s, work, err := f.setup(c, models, hardware)
 	if err != nil {
 		return err
@@ -200,21 +159,7 @@ func (c *cli) predict(f *predictFlags, batches bool) error {
 	if err := check(s, work); err != nil {
 		return err
 	}
-	var fit *roofline.Fit
-	if f.calibrate != "" {
-		if err := checkSame(s, rows.Setup); err != nil {
-			return err
-		}
-		if fit, err = s.Calibrate(rows.Points, rows.Check); err != nil {
-			return withSeriesHint(err)
-		}
-		s.Device = fit.Device
-		if err := f.saveDevice(s.Device); err != nil {
-			return err
-		}
-	}
 	p := s.Predict(work)
-	p.Fit = fit
 	addPublished(&p, s, work)
 	if f.format == "json" {
 		return export.WriteJSON(c.stdout, p)

@@ -59,9 +59,6 @@ func movedFlag(cmd *cobra.Command, flag string, args []string) (hint string, ok 
 	if flag == "model-configs" || flag == "hardware-configs" {
 		return tablesHint, true
 	}
-	if flag == "calibrate" {
-		return "bench predict calibrate RUN", true
-	}
 	key, ok := keysOf()[strings.TrimPrefix(cmd.CommandPath(), "bench ")][flag]
 	if !ok {
 		return "", false

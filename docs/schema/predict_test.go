@@ -27,22 +27,13 @@ func setupOf(t *testing.T, model, device string, gpus int) roofline.Setup {
 }
 
 // TestSchemaOfPredict: what bench predict --format json writes is a document of the schema: of a dense model
-// and of experts, with a budget, with speculation, and with a fit.
+// and of experts, with a budget, and with speculation.
 func TestSchemaOfPredict(t *testing.T) {
 	dense, experts := setupOf(t, "llama-3.1-8b", "h100-sxm", 1), setupOf(t, "deepseek-r1", "h200-sxm", 8)
 	work := roofline.Workload{Input: 2048, Output: 256, Batches: []int{1, 32}}
 	chunked, speculated := work, work
 	chunked.Budget = 8192
 	speculated.Speculation = &roofline.Speculation{Tokens: 4, Acceptance: 0.7}
-	fit, err := dense.Calibrate([]roofline.Point{
-		{Name: "a", Metric: "tpot", Batch: 1, Context: 1000, Ms: 9}, {Name: "b", Metric: "tpot", Batch: 64, Context: 1000, Ms: 14},
-		{Name: "c", Metric: "ttft", Input: 4096, Ms: 200}, {Name: "d", Metric: "ttft", Input: 512, Ms: 60},
-	}, []roofline.Point{{Name: "check", Metric: "tpot", Batch: 8, Context: 1000, Ms: 10}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	fitted := dense.Predict(work)
-	fitted.Fit = fit
 	compiled := compile(t)
 	var text []byte
 	for _, x := range []struct {
@@ -52,7 +43,6 @@ func TestSchemaOfPredict(t *testing.T) {
 		{dense.Predict(work), `"rule_of_thumb":`},
 		{experts.Predict(chunked), `"chunked_ttft":`},
 		{dense.Predict(speculated), `"speculative":`},
-		{fitted, `"held_out_ms":`},
 	} {
 		text = marshalled(t, x.p)
 		if !strings.Contains(string(text), x.want) {
@@ -65,7 +55,6 @@ func TestSchemaOfPredict(t *testing.T) {
 		"no terms":      func(d map[string]any) { d["ttft"].(map[string]any)["terms"] = nil },
 		"batch as text": func(d map[string]any) { d["decode"].([]any)[0].(map[string]any)["batch"] = "1" },
 		"no peak":       func(d map[string]any) { delete(d, "peak") },
-		"no points":     func(d map[string]any) { d["fit"].(map[string]any)["points"] = nil },
 		"unknown field": func(d map[string]any) { d["tpot"] = 3 },
 	})
 }

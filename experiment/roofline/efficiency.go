@@ -40,11 +40,11 @@ type Efficiency struct {
 
 	TTFT   Ranges     `json:"ttft_range,omitzero"`
 	TPOT   Ranges     `json:"tpot_range,omitzero"`
-	Fitted *FittedFor `json:"fitted,omitempty"` // by a calibration; nil = to published figures
+	Fitted *FittedFor `json:"fitted,omitempty"` // to one server; nil = to published figures
 	Source string     `json:"source"`
 }
 
-// FittedFor is what a calibration measured. Only this has its narrow range: for other models, precisions and numbers of
+// FittedFor is what constants were fitted to. Only this has its own range: for other models, precisions and numbers of
 // GPUs the constants are an estimate, with the ranges of all.
 type FittedFor struct {
 	Model     string `json:"model"`

@@ -3,6 +3,7 @@ package roofline
 import (
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -84,4 +85,43 @@ func TestEngineNames(t *testing.T) {
 	if names := slices.Sorted(slices.Values(EngineNames)); !slices.Equal(names, table) {
 		t.Errorf("%v, in the table %v", names, table)
 	}
+}
+
+// TestFittedRange: constants that were fitted to one server have their own range for its model, precision and number of
+// GPUs; others have the table's, and a note.
+func TestFittedRange(t *testing.T) {
+	own, usual := Range{0.95, 1.05}, examples(0.8, 0, 1).TPOT
+	fitted := device(t, "h100-sxm")
+	fitted.Efficiency = examples(0.8, 0, 1)
+	fitted.Efficiency.Fitted = &FittedFor{"meta-llama/Llama-3.1-8B-Instruct", "bf16", 1, own}
+	s := Setup{Model: model(t, "llama-3.1-8b"), Device: fitted}
+	fp8, two := s, s
+	fp8.Precision, two.GPUs = "fp8", 2
+	for name, c := range map[string]struct {
+		setup Setup
+		want  Range
+		noted bool
+	}{
+		"the same":          {s, own, false},
+		"another model":     {Setup{Model: model(t, "deepseek-r1"), Device: fitted, GPUs: 16}, usual.Sparse, true},
+		"another precision": {fp8, usual.Dense, true},
+		"more GPUs":         {two, usual.Dense, true},
+	} {
+		b := c.setup.Decode(32, 1000)
+		within(t, name+", low", b.LowMs, max(b.FloorMs, c.want.Low*b.ExpectedMs), 1e-9)
+		within(t, name+", high", b.HighMs, c.want.High*b.ExpectedMs, 1e-9)
+		if strings.Contains(b.Note, "fitted to meta-llama/Llama-3.1-8B-Instruct (bf16, 1 GPU)") != c.noted {
+			t.Errorf("%s: the note is %q", name, b.Note)
+		}
+	}
+}
+
+// A step of one token computes at a share of its own, where one is stated.
+func TestComputeOfOneToken(t *testing.T) {
+	e := examples(0.8, 0, 1)
+	s := Setup{Model: model(t, "llama-3.1-8b"), Device: device(t, "h100-sxm"), Efficiency: e}
+	one, two := term(s.Decode(1, 100), "compute"), term(s.Decode(2, 100), "compute")
+	e.ComputeOne = 0.25
+	within(t, "one", term(s.Decode(1, 100), "compute"), 2*one, 1e-9)
+	within(t, "two", term(s.Decode(2, 100), "compute"), two, 1e-9)
 }

@@ -9,7 +9,6 @@ import (
 )
 
 type Hardware struct {
-	About      string // what the file's author wrote of it
 	Efficiency Efficiency
 	Devices    []Device
 }
@@ -27,7 +26,7 @@ type Device struct {
 	TDPW         float64  `json:"tdp_w,omitempty"`
 	// Reach are factors on the table's efficiencies, of a device whose software reaches more or less; 0 = 1.
 	Reach Reach `json:"reach,omitzero"`
-	// Efficiency is what engines reach on this device; nil = the table's. A calibration writes it.
+	// Efficiency is what engines reach on this device; nil = the table's
 	Efficiency *Efficiency `json:"efficiency,omitempty"`
 	Source     string      `json:"source"`
 	Note       string      `json:"note,omitempty"`
@@ -63,7 +62,7 @@ func ParseHardware(data []byte) (Hardware, error) {
 	if err := strict(data, &file); err != nil {
 		return Hardware{}, fmt.Errorf("hardware table: %w", err)
 	}
-	h := Hardware{About: file.About}
+	var h Hardware
 	var efficiency, entries error
 	if file.Efficiency != nil {
 		h.Efficiency = *file.Efficiency

@@ -52,7 +52,6 @@ type Prediction struct {
 	Critical float64   `json:"critical_batch"` // batch at which computing takes as long as reading the weights; 0 = none, or unknown
 	Peak     Peak      `json:"peak"`
 
-	Fit *Fit `json:"fit,omitempty"` // the fit to measured rows that gave the efficiencies; nil = none. The caller sets it
 	// Published are figures that others published for this setup and these lengths, with the expected values over
 	// them; PublishedFor is what others are for, if there are none. The caller sets both.
 	Published    []published.Compared `json:"published,omitempty"`

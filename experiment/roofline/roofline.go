@@ -4,7 +4,7 @@
 // A Model and a Device are looked up in two tables (tables.go), or a Model is read from a config.json (hf.go). A
 // Setup combines them with a number of GPUs and two precisions. A pass (pass.go) counts bytes and operations, which
 // Setup.Decode and Setup.Prefill divide by rates; load.go adds the queue and the prompts of other requests.
-// Setup.Predict combines these for a workload. Calibrate fits the rates to measured times.
+// Setup.Predict combines these for a workload.
 //
 // Every Bound has a floor, an expected time, and a typical range around that. The floor uses the peak rates, overlaps
 // all that can overlap, lets all tokens choose the same experts, and ignores communication and overheads. A

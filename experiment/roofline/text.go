@@ -46,16 +46,6 @@ func Text(w io.Writer, p Prediction, width int) error {
 	if text := publishedText(p.Published, width); text != "" {
 		b.WriteString("\n" + text)
 	}
-	if f := p.Fit; f != nil {
-		b.WriteString("\n" + constantsTable(f, width) + "\n")
-		for _, note := range fitNotes(f) {
-			line("note:", "%s", note)
-		}
-		b.WriteString("\n" + fitTable(f, width) + "\n")
-		for _, e := range f.Errors {
-			line("kept out:", "%s", errorsText(e))
-		}
-	}
 	b.WriteString("\n")
 	line("", "terms of the expected times; those in brackets overlap with a longer one")
 	b.WriteString("\n" + termsTable(p, width) + "\n")

@@ -1,7 +1,7 @@
 // Package series turns the rows of a run into curves. FromRows groups the rows of one name that differ only in load
 // and repeat, joins the repeats of each load into a point, and finds the frontier, the highest load within the SLO,
 // the saturation and the knee, each with its certainty over resampled repeats. Beside that: searches, costs, times
-// for the calibration of the roofline, published figures, and comparisons of rows that differ in one axis.
+// of a step, published figures, and comparisons of rows that differ in one axis.
 //
 // It judges no row (package verdict does), finds no cause (package diagnosis does), and formats no table.
 package series
