@@ -5,7 +5,6 @@ import (
 	"strconv"
 
 	"bench/experiment/roofline"
-	"bench/experiment/stats"
 )
 
 // constant is one of the fitted constants: where it is, its value before any figure, and the standard deviation of
@@ -89,7 +88,7 @@ const (
 // fitted are the most probable constants, given the points and the priors.
 func fitted(points []point, e roofline.Efficiency) roofline.Efficiency {
 	to := func(x []float64) []float64 { return residuals(points, e, x) }
-	return rounded(with(e, stats.LeastSquares(to, make([]float64, len(constants)+len(engines)), nil, nil)))
+	return rounded(with(e, leastSquares(to, make([]float64, len(constants)+len(engines)))))
 }
 
 // residuals are those of the points, and of the constants from their priors.
