@@ -191,7 +191,7 @@ func TrialOf(r *record.Row, records []*record.Record) (t twin.Trial, ok bool) {
 	if r.Spec.Rate == 0 {
 		t.Load, t.Workers = float64(r.Spec.Concurrency), r.Spec.Concurrency
 	}
-	t.Cut = r.Summary.Requests.Unfinished > 0
+	t.Cut, t.Filling = r.Summary.Requests.Unfinished > 0, r.Spec.Rate > 0 && r.Little != nil && !flowOf(r).Steady()
 	records = slices.DeleteFunc(slices.Clone(records), func(x *record.Record) bool { return x.Arrival.IsZero() })
 	slices.SortStableFunc(records, func(a, b *record.Record) int { return cmp.Compare(a.Arrival.Us(), b.Arrival.Us()) })
 	const most = 20_000 // requests: a longer row is cut there, and so is its twin

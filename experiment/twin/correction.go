@@ -26,7 +26,10 @@ func (c *correction) covariance(x, y float64) float64 {
 }
 
 func newCorrection(residuals []Residual) *correction {
-	var best *correction
+	best := &correction{amplitude: anyLevel} // nothing is known of it
+	if len(residuals) == 0 {
+		return best
+	}
 	likeliest := math.Inf(-1)
 	n := len(residuals)
 	values := mat.NewVecDense(n, nil)
@@ -57,6 +60,9 @@ func newCorrection(residuals []Residual) *correction {
 
 // near is the correction at ln(load) and its standard error.
 func (c *correction) near(x float64) (mean, err float64) {
+	if len(c.at) == 0 {
+		return 0, math.Sqrt(c.covariance(x, x))
+	}
 	k := mat.NewVecDense(len(c.at), nil)
 	for i, at := range c.at {
 		k.SetVec(i, c.covariance(x, at))

@@ -15,6 +15,7 @@ type Trial struct {
 	Workers  int     // of a closed loop; 0 = an open one
 	Requests []Request
 	Cut      bool // the row ended before all of its requests: its percentiles are lower bounds
+	Filling  bool // its window is too short to show the load's steady state
 }
 
 // ErrTooFew: the rows have too few answers to fit a model.
@@ -314,12 +315,16 @@ func median(values []float64) float64 {
 
 // limits adds what the waits show: the front end, the sequences at most, and the tokens of a step.
 func (m Model) limits(trials []Trial, sequences int) Model {
-	const better = 0.7 // a limit that no queue shows fits a little better by chance
+	better := 0.3 // a limit that does not hold fits a little better by chance
 	candidates := []int{sequences}
 	if sequences == 0 {
 		candidates = []int{0}
-		if n := mostRunning(trials); n > 0 {
+		n, held := mostRunning(trials)
+		if n > 0 {
 			candidates = append(candidates, n, n+1)
+		}
+		if held {
+			better = 0.7
 		}
 	}
 	best, least := m, math.Inf(1)
@@ -353,9 +358,10 @@ func mostPrompt(trials []Trial) (most int) { // of what is computed in a trial; 
 	return most
 }
 
-// mostRunning is the largest number of requests between first and last token for at least a second in all.
-func mostRunning(trials []Trial) int {
-	const least = 1 // s
+// mostRunning is the largest number of requests between first and last token for at least a second in all. held: they are at
+// it for long, as a limit holds them there; without one the largest numbers are rare.
+func mostRunning(trials []Trial) (n int, held bool) {
+	const least, longer = 1, 1.5 // s; times as long as at the two numbers below
 	at := map[int]float64{}
 	for i := range trials {
 		type change struct {
@@ -383,10 +389,10 @@ func mostRunning(trials []Trial) int {
 	}
 	for n := most; n > 0; n-- {
 		if sum += at[n]; sum >= least {
-			return n
+			return n, n <= 3 || at[n]+at[n-1]+at[n+1] >= longer*(at[n-2]+at[n-3])
 		}
 	}
-	return 0
+	return 0, false
 }
 
 // frontEnd is what first tokens without a queue took longer than their steps. In a closed loop it moves the arrivals, too.

@@ -1,6 +1,7 @@
 package twin
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -46,13 +47,13 @@ func (m *Model) Operating(trials []Trial, q Question) Operating {
 	c := &curve{m: m, q: q, values: map[run][]point{}}
 	c.last = int(math.Ceil(math.Log(q.Max/q.Min) / gridStep))
 	var out Operating
+	untold := ""
 	corrections := make([]*correction, len(q.Limits))
 	all := make([][]Residual, len(q.Limits))
 	for i, l := range q.Limits {
-		all[i] = m.Residuals(trials, l)
+		all[i] = telling(m.Residuals(trials, l), l.Value)
 		if len(all[i]) == 0 {
-			out.Rejected = "no row has enough requests"
-			return out
+			untold = "no row below the limit has enough requests"
 		}
 		corrections[i] = newCorrection(all[i])
 	}
@@ -62,11 +63,18 @@ func (m *Model) Operating(trials []Trial, q Question) Operating {
 	speed := 2 * math.Hypot(m.SpeedError, distant(trials, best))
 	widen := func(end float64) float64 { return max(leastWidth, math.Hypot(math.Log(end/best), speed)) }
 	out.Low, out.High = best*math.Exp(-widen(low)), best*math.Exp(widen(high))
-	out.Rejected = rejected(all, q.Limits, best)
+	out.Rejected = cmp.Or(untold, rejected(trials, all, q.Limits, best))
 	if low == 0 {
 		out.Low = 0
 	}
 	return out
+}
+
+// telling leaves out residuals of loads that are far over the limit, measured and in the twin alike: where a queue grows a
+// small error of the speed is a large one of the wait, and no matter.
+func telling(residuals []Residual, limit float64) []Residual {
+	const far = 1.5
+	return slices.DeleteFunc(residuals, func(r Residual) bool { return min(r.Measured, r.Twin) > far*limit })
 }
 
 // distant is the error of the step times at a load by its distance from the nearest measured one, as a share. Above all of
@@ -75,7 +83,7 @@ func distant(trials []Trial, load float64) float64 {
 	const between, above = 0.15, 0.3 // of ln(ratio of the loads)
 	nearest, highest := math.Inf(1), 0.0
 	for i := range trials {
-		if !trials[i].Cut {
+		if !trials[i].Cut && !trials[i].Filling {
 			nearest, highest = min(nearest, math.Abs(math.Log(load/trials[i].Load))), max(highest, trials[i].Load)
 		}
 	}
@@ -229,21 +237,25 @@ func (m *Model) Latencies(trials []Trial, q Question, loads []float64) [][]Laten
 	return out
 }
 
-// rejected is the residual that is too large beside its error, of the loads near the operating point; or, where none is near,
-// of the nearest ones.
-func rejected(all [][]Residual, limits []Limit, best float64) string {
+// rejected is why the trials do not bear an operating point out: the residual near it that is too large beside its error, or
+// its distance from all of them. Empty: they do.
+func rejected(trials []Trial, all [][]Residual, limits []Limit, best float64) string {
 	const near, most, errors, fewest, low, farthest = 0.4, 0.15, 3, 40, -1, 0.25
+	highest := 0.0
+	for i := range trials {
+		if !trials[i].Cut && !trials[i].Filling {
+			highest = max(highest, trials[i].Load)
+		}
+	}
+	switch {
+	case math.IsInf(best, 1):
+		return "it has no load at which a limit is exceeded"
+	case math.Log(best/highest) > farthest:
+		return fmt.Sprintf("it puts the limit at %.4g, far above the highest measured load", best)
+	}
 	for i, residuals := range all {
-		highest := 0.0
 		for _, r := range residuals {
-			highest = max(highest, r.Load)
-		}
-		if math.Log(best/highest) > farthest {
-			return fmt.Sprintf("it puts the limit at %.3g, far above the highest measured load", best)
-		}
-		at := min(best, highest)
-		for _, r := range residuals {
-			if math.Abs(math.Log(r.Load/at)) > near || r.N < fewest || max(r.Measured, r.Twin) < limits[i].Value*math.Exp(low) {
+			if math.Abs(math.Log(r.Load/best)) > near || r.N < fewest || max(r.Measured, r.Twin) < limits[i].Value*math.Exp(low) {
 				continue
 			}
 			if math.Abs(r.Log) > most+errors*r.Error {
