@@ -86,7 +86,7 @@ func (c *cli) ask(f *askFlags, path string, questions []string) error {
 		}[f.format])
 	}
 	if refused == nil {
-		return usage("no row of %s varies the load that was asked for\nhint: bench report %s --format text lists its rows", path, path)
+		return usage("no row of %s varies the requested load\nhint: bench report %s --format text lists its rows", path, path)
 	}
 	return refused
 }
