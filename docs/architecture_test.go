@@ -30,7 +30,7 @@ var mayImport = map[string][]string{
 	"docs":            {}, // tests alone
 	"docs/schema":     {}, // tests alone
 	"cmd/bench":       {everything},
-	"sweep":           {"experiment", "experiment/endpoint", "experiment/record", "experiment/safetext", "experiment/series", "experiment/server", "experiment/target", "experiment/telemetry", "experiment/twin", "experiment/unit", "experiment/verdict", "experiment/workload", "sweep/strict"},
+	"sweep":           {"experiment", "experiment/endpoint", "experiment/record", "experiment/safetext", "experiment/series", "experiment/server", "experiment/target", "experiment/telemetry", "experiment/unit", "experiment/verdict", "experiment/workload", "sweep/strict"},
 	"sweep/live":      {"sweep", "sweep/forecast", "experiment", "experiment/columns", "experiment/endpoint", "experiment/openai", "experiment/record", "experiment/safetext", "experiment/stats", "experiment/unit", "experiment/verdict", "experiment/workload"},
 	"sweep/workers":   {"experiment", "experiment/endpoint", "experiment/openai", "experiment/record", "experiment/safetext", "experiment/telemetry", "experiment/workload"},
 	"sweep/strict":    {"experiment/columns", "experiment/safetext", "experiment/spelling"},
@@ -41,7 +41,7 @@ var mayImport = map[string][]string{
 
 	"report": {"report/compare", "report/parallel", "experiment", "experiment/columns",
 		"experiment/diagnosis", "experiment/published", "experiment/record", "experiment/roofline", "experiment/safetext",
-		"experiment/series", "experiment/stats", "experiment/telemetry", "experiment/twin", "experiment/unit",
+		"experiment/series", "experiment/stats", "experiment/telemetry", "experiment/unit",
 		"experiment/verdict"},
 	"report/browse": {"report", "report/compare", "report/foreign", "report/page",
 		"experiment/safetext", "experiment/unit"},

@@ -37,7 +37,7 @@ func AskText(w io.Writer, s *series.Series, q series.Question, a *series.Estimat
 			b.WriteString("not known\n")
 		}
 	}
-	fmt.Fprintf(&b, "  twin %s\n", series.TwinText(&a.Twin, 0))
+	fmt.Fprintf(&b, "  twin %s\n", series.TwinText(&a.Twin))
 	_, err := io.WriteString(w, b.String())
 	return err
 }

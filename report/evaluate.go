@@ -56,7 +56,9 @@ func (r *Run) EvaluateAgain(by Evaluation) error {
 	}
 	r.Rows = rows
 	fitted := map[string]*series.Twin{}
-	r.Manifest.Twins = series.Twins(r.Live(), r.Requests, fitted)
+	if len(is) > 0 { // else nothing was derived again
+		r.Manifest.Twins = series.Twins(r.Live(), r.Requests, fitted)
+	}
 	r.searchAgain(by.Limits != nil, done.Stored, fitted)
 	switch {
 	case len(is) == 0:

@@ -157,6 +157,9 @@ func (d directory) row(id string) (*record.Row, bool) {
 
 func (d directory) requests(row *record.Row) (out []*record.Record, err error) {
 	f, err := os.Open(d.file(row.ID + recordsSuffix))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reading requests: %w", err)
 	}

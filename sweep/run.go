@@ -351,8 +351,9 @@ func (r *run) end(err error) error {
 	case err != nil || len(r.result.AllFailed) > 0:
 		state = "failed"
 	}
-	r.manifest.Twins = r.twins()
-	r.manifest.Searches = r.found()
+	if state != "interrupted" {
+		r.manifest.Twins = r.twins()
+	}
 	now := time.Now().UTC()
 	r.manifest.State, r.manifest.EndedAt, r.manifest.Budget = state, now, r.budgetState(true)
 	last := &r.manifest.Attempts[len(r.manifest.Attempts)-1]
@@ -361,7 +362,7 @@ func (r *run) end(err error) error {
 	return r.writeManifest()
 }
 
-// twins are fitted to the rows that have a result. Searches then end with the same answers.
+// twins are fitted to the rows that have a result.
 func (r *run) twins() []record.Twin {
 	fitted := map[string]*series.Twin{} // by ID of a probe
 	for id, k := range r.searches {

@@ -10,7 +10,6 @@ import (
 	"bench/experiment"
 	"bench/experiment/record"
 	"bench/experiment/series"
-	"bench/experiment/twin"
 	"bench/experiment/workload"
 	"bench/sweep/strict"
 )
@@ -90,7 +89,7 @@ func (k *searching) twin() *series.Twin {
 	if k.of != len(k.rows) {
 		k.of, k.fitted = len(k.rows), nil
 		if t, err := series.FitTwin(k.rows, k.run.dir.requests); err == nil {
-			t.Ask(k.first.Search, twin.Middle)
+			t.Ask(k.first.Search)
 			k.fitted = t
 		}
 	}
@@ -241,7 +240,7 @@ func (r *run) workloadOf(s *experiment.Spec) string {
 func (r *run) restartSearches(variant string) {
 	for _, k := range r.searches {
 		if k.first.Variant == variant {
-			k.rows = nil
+			k.rows, k.fitted, k.of = nil, nil, 0
 		}
 	}
 }

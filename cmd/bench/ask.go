@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -75,7 +76,7 @@ func (c *cli) ask(f *askFlags, path string, questions []string) error {
 		if f.row != "" && s.Name != f.row || axis != "" && s.Axis != axis {
 			continue
 		}
-		answer, err := s.AskTwin(q, run.Requests)
+		answer, err := s.AskTwin(q, limits != "", run.Requests)
 		if err != nil {
 			refused = fmt.Errorf("%s: %w", s.Label(), err)
 			continue
@@ -109,12 +110,16 @@ func parseQuestions(questions []string) (q series.Question, axis, limits string,
 		case to == nil:
 			return q, "", "", usage("unknown question %q\nhint: ask %s or slo.LIMIT, like rate=30 or slo.ttft_p95=300ms", text,
 				strings.Join(slices.Sorted(maps.Keys(keys)), ", "))
-		case bad != nil || x <= 0 && key != "prefix" || key == "prefix" && !(x >= 0 && x <= 1):
+		case bad != nil || !(x > 0) && key != "prefix" || math.IsInf(x, 0) || key == "prefix" && !(x >= 0 && x <= 1):
 			return q, "", "", usage("%q: expected a number above 0, or a share from 0 to 1 for prefix\nhint: rate=30, prefix=0.8", text)
 		}
-		if *to = x; to == &q.Load {
+		if to == &q.Load {
+			if axis != "" && axis != key {
+				return q, "", "", usage("rate and concurrency cannot be combined\nhint: ask one of them")
+			}
 			axis = key
 		}
+		*to = x
 	}
 	return q, axis, strings.Join(slo, ","), nil
 }

@@ -52,13 +52,7 @@ func (a *answering) estimate() *Estimate {
 		return nil
 	}
 	if t := a.s.Twin; t != nil {
-		took := 0.0
-		for i := range a.s.Points {
-			for _, r := range a.s.Points[i].Rows {
-				took += r.Took().Seconds()
-			}
-		}
-		e.Twin = series.TwinText(t, took)
+		e.Twin = series.TwinText(t)
 	}
 	e.Text = e.text(a.s.Axis)
 	e.bring(a.s)

@@ -14,6 +14,7 @@ type Twin struct {
 
 	Model     twin.Model  `json:"model"`
 	Rejected  string      `json:"rejected,omitempty"`  // why it is no model of this server; empty: it is accepted
+	Outside   string      `json:"outside,omitempty"`   // why the rows bear no operating point out, though it is accepted
 	Disturbed []Disturbed `json:"disturbed,omitempty"` // rows that it leaves out: something beside the load slowed them
 	// Residuals are those of each limited percentile at each load.
 	Residuals []TwinResidual `json:"residuals"`

@@ -1,10 +1,10 @@
 package series
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"bench/experiment/record"
 	"bench/experiment/stats"
@@ -26,11 +26,12 @@ type Estimated struct {
 	stats.Bracket                    // the operating point, if no load was asked for
 }
 
-// AskTwin asks the twin of a series. It is refused outside of what the measured rows bear out.
-func (s *Series) AskTwin(q Question, read Requests) (*Estimated, error) {
-	k, probes := s.asSearch()
+// AskTwin asks the twin of a series. It is refused outside of what the measured rows bear out. other: its limits are not the
+// ones by which the rows have their verdicts.
+func (s *Series) AskTwin(q Question, other bool, read Requests) (*Estimated, error) {
+	k, probes := s.asSearch(other || q.Load > 0)
 	if k == nil {
-		return nil, errors.New("a twin needs rows at two loads and an SLO")
+		return nil, errors.New("a twin needs rows at two loads, and limits of latencies: [slo], or slo.ttft_p95=500ms")
 	}
 	var rows []*record.Row
 	for i := range s.Points {
@@ -38,10 +39,14 @@ func (s *Series) AskTwin(q Question, read Requests) (*Estimated, error) {
 	}
 	t, err := FitTwin(rows, read)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("no twin: %w", err)
 	}
-	t.Ask(k, twin.Fine)
-	out := &Estimated{Twin: t.data(s, k, k.Algorithm().Between(probes))}
+	t.Ask(k)
+	var verdicts stats.Bracket
+	if !other {
+		verdicts = k.Algorithm().Between(probes)
+	}
+	out := &Estimated{Twin: t.data(s, k, verdicts)}
 	if out.Twin.Rejected != "" {
 		return nil, errors.New("the twin is rejected: " + out.Twin.Rejected)
 	}
@@ -50,15 +55,18 @@ func (s *Series) AskTwin(q Question, read Requests) (*Estimated, error) {
 	}
 	t.change(q)
 	if q.Load > 0 {
+		if k.Axis == "concurrency" && q.Load != math.Round(q.Load) {
+			return nil, fmt.Errorf("concurrency %v is not a whole number of requests", q.Load)
+		}
 		out.Latencies = t.latencies([]float64{q.Load}, k.Axis == "concurrency", twin.Fine)
 		if len(out.Latencies) == 0 {
-			return nil, fmt.Errorf("the server does not keep up with %s", loadText(k, q.Load))
+			return nil, fmt.Errorf("the twin does not keep up with %s, or no row has such latencies", loadText(k, q.Load))
 		}
 		return out, nil
 	}
-	t.Ask(k, twin.Fine)
-	if t.answer.Rejected != "" {
-		return nil, errors.New("no row is near the operating point: " + t.answer.Rejected)
+	t.Ask(k)
+	if why := cmp.Or(t.answer.Rejected, t.answer.Outside); why != "" {
+		return nil, errors.New("no estimate: " + why)
 	}
 	out.Bracket, _ = t.bracket(k, stats.Bracket{})
 	return out, nil
@@ -66,27 +74,24 @@ func (s *Series) AskTwin(q Question, read Requests) (*Estimated, error) {
 
 // inRange: step times are linear in what the rows had, and not known beyond.
 func (t *Twin) inRange(q Question) error {
-	const beyond = 1.3
+	const above, longer = 1.3, 2
 	least, most := math.Inf(1), 0.0
-	var prompts, outputs []float64
+	var prompts, outputs, n float64
 	for _, trial := range t.trials {
 		least, most = min(least, trial.Load), max(most, trial.Load)
 		for _, r := range trial.Requests {
-			prompts, outputs = append(prompts, float64(r.Prompt)), append(outputs, float64(r.Output))
+			prompts, outputs, n = prompts+float64(r.Prompt), outputs+float64(r.Output), n+1
 		}
 	}
-	if q.Load > 0 && (q.Load < least/2 || q.Load > most*beyond) {
+	if q.Load > 0 && (q.Load < least/2 || q.Load > most*above) {
 		return fmt.Errorf("load %.4g is outside of what was measured (%.4g to %.4g): no estimate", q.Load, least, most)
 	}
 	for _, x := range []struct {
-		name   string
-		asked  float64
-		values []float64
-	}{{"input", q.Input, prompts}, {"output", q.Output, outputs}} {
-		slices.Sort(x.values)
-		low, high := x.values[0]/2, 2*x.values[len(x.values)-1]
-		if x.asked > 0 && (x.asked < low || x.asked > high) {
-			return fmt.Errorf("%s %.0f is outside of what was measured (%.0f to %.0f tokens): no estimate", x.name, x.asked, 2*low, high/2)
+		name        string
+		asked, mean float64
+	}{{"input", q.Input, prompts / n}, {"output", q.Output, outputs / n}} {
+		if x.asked > 0 && (x.asked < x.mean/longer || x.asked > x.mean*longer) {
+			return fmt.Errorf("%s %.0f is outside of what was measured (%.0f tokens on average, half to twice of it): no estimate", x.name, x.asked, x.mean)
 		}
 	}
 	return nil
@@ -116,7 +121,10 @@ func (t *Twin) change(q Question) {
 				share = q.Prefix
 			}
 			r.Prompt, r.Output = max(1, int(math.Round(in*float64(r.Prompt)))), max(1, int(math.Round(out*float64(r.Output))))
-			r.Cached, r.Steps = int(share*float64(r.Prompt)), int(math.Round(out*float64(r.Steps)))
+			r.Cached = int(share * float64(r.Prompt))
+			if r.Steps > 0 {
+				r.Steps = max(1, int(math.Round(out*float64(r.Steps))))
+			}
 		}
 		return all
 	}

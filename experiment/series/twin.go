@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"time"
 
 	"bench/experiment"
 	"bench/experiment/record"
@@ -29,7 +28,7 @@ type Twin struct {
 	limits []twin.Limit
 	keys   []string // of each limit
 	source twin.Source
-	axis   string
+	search *experiment.Search // that it was asked for
 	answer twin.Operating
 
 	disturbed []record.Disturbed // rows that it leaves out
@@ -42,18 +41,19 @@ func FitTwin(rows []*record.Row, read Requests) (*Twin, error) {
 	}
 	spec := &rows[0].Spec
 	if why := untwinned(spec); why != "" {
-		return nil, errors.New("no twin of a row with " + why)
+		return nil, errors.New("it has no " + why)
 	}
 	t := &Twin{}
-	t.axis, _ = experiment.LoadAxis(spec)
 	if err := t.addLimits(spec); err != nil {
 		return nil, err
 	}
 	room := int64(mostRecords)
 	for _, r := range rows {
-		if room -= r.RecordBytes(); room < 0 || disturbed(r) != "" || r.Summary.Requests.Left > 0 {
+		size := r.RecordBytes()
+		if size > room || disturbed(r) != "" || untwinned(&r.Spec) != "" {
 			continue
 		}
+		room -= size
 		records, err := read(r)
 		if err != nil {
 			return nil, err
@@ -80,10 +80,10 @@ const mostRecords = 512 << 20 // bytes
 // leaveOutDisturbed leaves out rows that were far slower than the others' twin makes them, though one at a higher load was
 // not: that is no property of the server at that load.
 func (t *Twin) leaveOutDisturbed() {
-	const fewest, far, errors = 3, math.Ln2, 6
-	for len(t.trials) > fewest {
+	const fewest, far, deviations = 3, math.Ln2, 6
+	for most := len(t.trials) / 4; len(t.trials) > fewest && len(t.disturbed) < max(1, most); {
 		worst, slowest := -1, record.Disturbed{}
-		most, own := far, t.model
+		least, own := far, t.model
 		for i := range t.trials {
 			if t.slower(&t.model, i).log < far/2 || !t.higher(i) {
 				continue
@@ -99,8 +99,8 @@ func (t *Twin) leaveOutDisturbed() {
 				}
 			}
 			x := t.slower(&m, i)
-			if limit := max(most, 3*rest, errors*x.err); x.log > limit {
-				most, worst, own = x.log, i, m
+			if limit := max(least, 3*rest, deviations*x.err); x.log > limit {
+				least, worst, own = x.log, i, m
 				slowest = record.Disturbed{Row: t.rows[i].ID, Metric: x.metric, Ms: 1000 * x.measured, TwinMs: 1000 * x.twin}
 			}
 		}
@@ -139,11 +139,11 @@ func (t *Twin) higher(i int) bool {
 func untwinned(s *experiment.Spec) string {
 	switch {
 	case !s.Streams():
-		return "answers that are not streamed"
+		return "responses that are not streamed"
 	case s.HasConversations() || s.Trace != nil:
 		return "conversations or a trace"
 	case s.Tile != nil || s.IsColdStart() || s.UntilInterrupted() || s.Idle > 0:
-		return "no steady load"
+		return "cold starts, pauses or rotations"
 	case s.HasLeavers():
 		return "users who leave"
 	case s.HasModels() || s.HasEndpoints():
@@ -159,7 +159,7 @@ func untwinned(s *experiment.Spec) string {
 func (t *Twin) addLimits(s *experiment.Spec) error {
 	for _, c := range s.Mix {
 		if len(c.SLO) > 0 {
-			return errors.New("no twin of a row whose classes have limits of their own")
+			return errors.New("it has no classes with limits of their own")
 		}
 	}
 	for _, l := range s.SLO.Limits {
@@ -176,7 +176,7 @@ func (t *Twin) addLimits(s *experiment.Spec) error {
 			t.keys = append(t.keys, l.Key)
 		case "error_rate":
 		default:
-			return errors.New("no twin answers a limit of " + l.Key)
+			return errors.New("it has no " + l.Key)
 		}
 	}
 	if len(t.limits) == 0 {
@@ -279,10 +279,11 @@ func fromFiles(w *workload.Workload) bool {
 	})
 }
 
-// Ask finds the highest load that meets the limits, and somewhat beyond a search's range, by long runs of so many requests.
-func (t *Twin) Ask(k *experiment.Search, requests int) {
+// Ask finds the highest load that meets the limits, and somewhat beyond a search's range.
+func (t *Twin) Ask(k *experiment.Search) {
 	const beyond = 1.5
-	q := twin.Question{Limits: t.limits, Min: k.Min / beyond, Max: k.Max * beyond, Whole: k.Axis == "concurrency", Source: t.source, Requests: requests}
+	t.search = k
+	q := twin.Question{Limits: t.limits, Min: k.Min / beyond, Max: k.Max * beyond, Whole: k.Axis == "concurrency", Source: t.source, Requests: twin.Fine}
 	if q.Whole {
 		q.Min = max(1, math.Floor(q.Min))
 	}
@@ -297,18 +298,22 @@ func (t *Twin) bracket(k *experiment.Search, verdicts stats.Bracket) (b stats.Br
 	}
 	a, s := &t.answer, k.Algorithm()
 	switch {
-	case a.Rejected != "":
-		return b, a.Rejected
+	case a.Rejected != "" || a.Outside != "":
+		return b, cmp.Or(a.Rejected, a.Outside)
 	case verdicts.Low != nil && *verdicts.Low > a.High:
-		return b, fmt.Sprintf("its limit is %s, and %s passed", loadText(k, a.High), loadText(k, *verdicts.Low))
+		return b, fmt.Sprintf("its limit, up to %s, contradicts the PASS at %s", loadText(k, a.High), loadText(k, *verdicts.Low))
 	case verdicts.High != nil && *verdicts.High < a.Low:
-		return b, fmt.Sprintf("its limit is %s, and %s failed", loadText(k, a.Low), loadText(k, *verdicts.High))
+		return b, fmt.Sprintf("its limit, from %s, contradicts the FAIL at %s", loadText(k, a.Low), loadText(k, *verdicts.High))
 	}
-	if a.Low >= s.Min {
-		b.Low = new(s.Round(min(a.Low, s.Max), false))
+	b = verdicts // at the ends of the range, which the twin alone does not decide
+	b.Best = nil
+	if a.Low >= s.Min && a.Low < s.Max {
+		b.Low = new(roundIn(s, a.Low))
 	}
-	if a.High <= s.Max {
-		b.High = new(s.Round(a.High, true))
+	if a.High <= s.Max && a.High > s.Min {
+		if b.High = new(s.Round(a.High, true)); s.Whole {
+			*b.High = math.Floor(a.High) + 1
+		}
 	}
 	if b.Low != nil && b.High != nil {
 		b.Best = t.best(k)
@@ -316,10 +321,21 @@ func (t *Twin) bracket(k *experiment.Search, verdicts stats.Bracket) (b stats.Br
 	return b, ""
 }
 
-// best is the likeliest load, or the end of the range that is nearest to it.
+// roundIn rounds down: the highest whole number that meets the limits is an integer.
+func roundIn(s stats.Search, load float64) float64 {
+	if s.Whole {
+		return math.Floor(load)
+	}
+	return s.Round(load, false)
+}
+
+// best is the likeliest load, or the end of the range that is nearest to it; nil = unknown.
 func (t *Twin) best(k *experiment.Search) *float64 {
+	if t.answer.Best == 0 {
+		return nil
+	}
 	s := k.Algorithm()
-	return new(s.Round(min(max(t.answer.Best, s.Min), s.Max), false))
+	return new(min(max(roundIn(s, min(t.answer.Best, s.Max)), s.Min), s.Max))
 }
 
 // Twins are those of the workloads of a run that have several loads and limits of latencies. A row without requests, or a
@@ -329,7 +345,7 @@ func Twins(rows []record.Row, read Requests, fitted map[string]*Twin) (out []rec
 	all := FromRows(rows)
 	for i := range all {
 		s := &all[i]
-		k, probes := s.asSearch()
+		k, probes := s.asSearch(false)
 		if k == nil || k.Goal != experiment.GoalSLO {
 			continue
 		}
@@ -341,21 +357,26 @@ func Twins(rows []record.Row, read Requests, fitted map[string]*Twin) (out []rec
 		if t == nil {
 			var err error
 			if t, err = FitTwin(mine, read); err != nil {
+				out = append(out, record.Twin{Name: s.Name, Others: s.OtherAxes, Axis: s.Axis, Rejected: err.Error()})
 				continue
 			}
+			t.Ask(k)
 			for _, r := range mine {
 				fitted[r.ID] = t
 			}
 		}
-		t.Ask(k, twin.Fine)
-		out = append(out, t.data(s, k, k.Algorithm().Between(probes)))
+		out = append(out, t.data(s, t.search, t.search.Algorithm().Between(probes)))
 	}
 	return out
 }
 
 func (t *Twin) data(s *Series, k *experiment.Search, verdicts stats.Bracket) record.Twin {
 	d := record.Twin{Name: s.Name, Others: s.OtherAxes, Axis: s.Axis, Model: t.model, Disturbed: t.disturbed}
-	d.Bracket, d.Rejected = t.bracket(k, verdicts)
+	d.Rejected, d.Outside = t.answer.Rejected, t.answer.Outside
+	var why string
+	if d.Bracket, why = t.bracket(k, verdicts); why != "" && d.Outside == "" {
+		d.Rejected = why
+	}
 	for i, l := range t.limits {
 		for _, r := range t.model.Residuals(t.trials, l) {
 			d.Residuals = append(d.Residuals, record.TwinResidual{Metric: t.keys[i], Residual: r})
@@ -425,33 +446,30 @@ func (s *Series) addDisturbed() {
 			p := &s.Points[i]
 			if slices.ContainsFunc(p.Rows, func(r *record.Row) bool { return r.ID == d.Row }) {
 				p.Findings = append(p.Findings, record.Finding{Code: "disturbed", Severity: record.Caution,
-					Text: fmt.Sprintf("median %s %s; the twin of its neighbours has %s: the host or another client slowed this row", strings.ToUpper(d.Metric),
+					Text: fmt.Sprintf("median %s %s; the twin of its neighbours has %s", strings.ToUpper(d.Metric),
 						unit.Format(d.Ms, "ms"), unit.Format(d.TwinMs, "ms")),
-					Hint: "repeat it on a quiet machine",
+					Hint: "the host or another client may have slowed this row: repeat it on a quiet machine",
 				})
 			}
 		}
 	}
 }
 
-// TwinText says what an answer rests on, after so many seconds of server time.
-func TwinText(t *record.Twin, tookS float64) string {
+// TwinText says what an answer rests on.
+func TwinText(t *record.Twin) string {
 	if t.Rejected != "" {
 		return "rejected: " + t.Rejected
 	}
 	const near = 0.4 // of ln(load)
-	largest, with, alone := 0.0, 1e-9, 0.0
+	largest := 0.0
 	for _, r := range t.Residuals {
-		if t.Best != nil && math.Abs(math.Log(r.Load / *t.Best)) > near {
-			continue
+		if t.Best == nil || math.Abs(math.Log(r.Load / *t.Best)) <= near {
+			largest = max(largest, math.Abs(math.Expm1(r.Log)))
 		}
-		largest, with, alone = max(largest, math.Abs(math.Expm1(r.Log))), with+r.Error*r.Error, alone+r.Alone*r.Alone
 	}
 	text := fmt.Sprintf("accepted, residuals up to %.0f %%", 100*largest)
-	const clearly = 1.5
-	if gain := alone / with; gain > clearly && tookS > 0 {
-		text += fmt.Sprintf("; rows alone take %s for this interval, not %s",
-			unit.Clock(time.Duration(gain*tookS*float64(time.Second))), unit.Clock(time.Duration(tookS*float64(time.Second))))
+	if t.Outside != "" {
+		text += "; no estimate: " + t.Outside
 	}
 	return text
 }

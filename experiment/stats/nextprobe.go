@@ -189,7 +189,7 @@ func (s Search) quoted(probes []Probe, pace Pace, low float64, best *float64) (l
 	}
 	open := 0
 	for _, p := range probes {
-		if p.Verdict != Pass && p.Load <= *best && p.Load >= margins[len(margins)-1]**best && p.Window >= nearly*pace.confirms(p.Stay) {
+		if p.Verdict != Pass && p.Load <= *best && p.Load >= margins[len(margins)-1]**best && (p.Counted || p.Window >= nearly*pace.confirms(p.Stay)) {
 			open++
 		}
 	}
@@ -202,7 +202,7 @@ func (s Search) passed(probes []Probe, load, below float64) bool {
 	return slices.ContainsFunc(probes, func(p Probe) bool { return p.Verdict == Pass && p.Load*(1+below) >= load })
 }
 
-// Confirming is a probe that is long enough for a verdict at a load, as far as is known.
+// Confirming is a probe that is long enough for a verdict at a load, by what the probes show.
 func (s Search) Confirming(probes []Probe, pace Pace, load float64) Step {
 	const similar = 0.2 // ln of the ratio of two loads that need as many requests
 	stay := stayAt(probes, load)

@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// Search finds the load up to which a condition holds (Next, Region). It runs one load after the other. The next load is a function of the runs so far, in any order, so that an
+// Search finds the load up to which a condition holds (Next, Between). It runs one load after the other. The next load is a function of the runs so far, in any order, so that an
 // interrupted search can resume.
 type Search struct {
 	Min, Max  float64

@@ -18,13 +18,13 @@ type Trial struct {
 	Filling  bool // its window is too short to show the load's steady state
 }
 
-// ErrTooFew: the rows have too few answers to fit a model.
-var ErrTooFew = errors.New("too few answers of several tokens")
+// ErrTooFew: the rows have too few responses to fit a model.
+var ErrTooFew = errors.New("too few responses of several tokens")
 
-// ErrNoTimes: no decoding takes time, as where answers arrive all at once.
+// ErrNoTimes: no decoding takes time, as where responses arrive all at once.
 var ErrNoTimes = errors.New("decoding takes no time")
 
-const fewestAnswers = 30
+const fewestResponses = 30
 
 // Fit finds the model that serves the requests of the trials as they were served, without failed ones. sequences is the
 // number that the engine reports to run at most; 0 = unknown.
@@ -43,7 +43,7 @@ func Fit(trials []Trial, sequences int) (Model, error) {
 			rows = append(rows, works[i].decodings(trials[i].Requests, free)...)
 			ends[i] = len(rows)
 		}
-		if len(rows) < fewestAnswers {
+		if len(rows) < fewestResponses {
 			return Model{}, ErrTooFew
 		}
 		if m, loss := stepTimes(rows); loss < clearly*least {
@@ -71,7 +71,7 @@ func (m *Model) speeds(rows []decoding, ends []int) (out []float64) {
 			time += d.time
 			own += m.Base*d.steps + m.PerSequence*d.tokens + m.PerContextToken*d.context + m.PerPrefillToken*d.prefill
 		}
-		if to-from >= fewestAnswers && own > 0 {
+		if to-from >= fewestResponses && own > 0 {
 			out = append(out, math.Log(time/own))
 		}
 		from = to
@@ -106,7 +106,7 @@ type work struct {
 type prefill struct{ at, tokens float64 }
 
 // mostEvents bounds the tokens of a trial that are looked at.
-const mostEvents = 100_000
+const mostEvents = 500_000
 
 func workOf(requests []Request) *work {
 	type event struct{ at, context float64 }
@@ -335,7 +335,7 @@ func (m Model) limits(trials []Trial, sequences int) Model {
 		for _, tokens := range []int{0, 512, 1024, 2048, 4096, 8192} {
 			x := own
 			x.MaxStepTokens = tokens
-			if tokens > 0 && (tokens >= mostPrompt(trials) || n >= tokens) {
+			if tokens > 0 && n >= tokens {
 				continue
 			}
 			if tokens > 0 {
@@ -347,15 +347,6 @@ func (m Model) limits(trials []Trial, sequences int) Model {
 		}
 	}
 	return best
-}
-
-func mostPrompt(trials []Trial) (most int) { // of what is computed in a trial; a step with several is longer, too
-	for i := range trials {
-		for _, r := range trials[i].Requests {
-			most = max(most, 2*(r.Prompt-r.Cached))
-		}
-	}
-	return most
 }
 
 // mostRunning is the largest number of requests between first and last token for at least a second in all. held: they are at

@@ -6,7 +6,7 @@
 // Run lets it serve the very arrivals of a row: what differs between row and twin, the residual, has a small error, since
 // the luck of the arrivals and the empty start are in both. So the percentile of a long run of the twin, corrected by the
 // residuals of all rows, is known more exactly than any row alone shows it: the twin is a control variate (Lavenberg,
-// Moeller and Welch 1982). Residuals that are large, or that grow with the load, reject it.
+// Moeller and Welch 1982). A large residual near the operating point rejects it.
 //
 // It knows no clock, no file and no verdict. The simulated server (experiment/mock) has the same steps, with a cache,
 // preemption and more beside; a test holds the two together.

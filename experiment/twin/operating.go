@@ -5,17 +5,17 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 )
 
 // Source gives the first n requests of a long run at a load, in order of arrival. The same source gives the same
 // requests at every load, only faster: so that the difference of two loads is no luck.
 type Source func(load float64, n int) []Request
 
-// Requests of a long run: to look where the operating point is about, to choose the next probe, and to answer.
+// Requests of a long run: to look where the operating point is about, and to find it.
 const (
 	coarse = 6_000
-	Middle = 25_000
-	Fine   = 60_000
+	Fine   = 40_000
 )
 
 // Question is what the twin is asked for: the highest load that meets all limits.
@@ -31,7 +31,7 @@ type Question struct {
 type Operating struct {
 	Low, Best, High float64
 	Rejected        string // why the twin is no model of this server; empty: it is one
-	Slope           float64
+	Outside         string // why the rows do not bear this answer out, though the twin is a model; empty: they do
 }
 
 // What simulations of many kinds of servers asked for (docs/twin.md).
@@ -63,7 +63,7 @@ func (m *Model) Operating(trials []Trial, q Question) Operating {
 	speed := 2 * math.Hypot(m.SpeedError, distant(trials, best))
 	widen := func(end float64) float64 { return max(leastWidth, math.Hypot(math.Log(end/best), speed)) }
 	out.Low, out.High = best*math.Exp(-widen(low)), best*math.Exp(widen(high))
-	out.Rejected = cmp.Or(untold, rejected(trials, all, q.Limits, best))
+	out.Rejected, out.Outside = rejected(all, q.Limits, best), cmp.Or(untold, outside(trials, best))
 	if low == 0 {
 		out.Low = 0
 	}
@@ -229,37 +229,55 @@ func (m *Model) Latencies(trials []Trial, q Question, loads []float64) [][]Laten
 		}
 		for j, p := range points {
 			mean, err := corrections[j].near(math.Log(load))
-			half := max(leastWidth, widening*math.Hypot(math.Hypot(err, p.err), misfit))
+			speed := 2 * math.Hypot(m.SpeedError, distant(trials, load))
+			half := max(leastWidth, math.Hypot(widening*math.Hypot(math.Hypot(err, p.err), misfit), speed))
 			value := q.Limits[j].Value * math.Exp(p.log+mean)
+			if math.IsNaN(value) || math.IsInf(value, 0) || math.IsInf(math.Exp(half), 0) {
+				out[i] = nil
+				break
+			}
 			out[i] = append(out[i], Latency{value, value * math.Exp(-half), value * math.Exp(half)})
 		}
 	}
 	return out
 }
 
-// rejected is why the trials do not bear an operating point out: the residual near it that is too large beside its error, or
-// its distance from all of them. Empty: they do.
-func rejected(trials []Trial, all [][]Residual, limits []Limit, best float64) string {
-	const near, most, errors, fewest, low, farthest = 0.4, 0.15, 3, 40, -1, 0.25
-	highest := 0.0
+// outside is why the loads of the trials do not bear an operating point out; empty: they do.
+func outside(trials []Trial, best float64) string {
+	const below, above = math.Ln2, 0.25 // of ln(ratio)
+	lowest, highest := math.Inf(1), 0.0
 	for i := range trials {
 		if !trials[i].Cut && !trials[i].Filling {
-			highest = max(highest, trials[i].Load)
+			lowest, highest = min(lowest, trials[i].Load), max(highest, trials[i].Load)
 		}
 	}
 	switch {
 	case math.IsInf(best, 1):
-		return "it has no load at which a limit is exceeded"
-	case math.Log(best/highest) > farthest:
-		return fmt.Sprintf("it puts the limit at %.4g, far above the highest measured load", best)
+		return "no load exceeds a limit"
+	case best == 0 || math.Log(lowest/best) > below:
+		return "the limit is far below the lowest measured load"
+	case math.Log(best/highest) > above:
+		return fmt.Sprintf("the limit, at %.3g, is far above the highest measured load", best)
 	}
+	return ""
+}
+
+// rejected is the residual near the operating point that is too large beside its error; empty: none is.
+func rejected(all [][]Residual, limits []Limit, best float64) string {
+	const most, deviations, fewest, low = 0.15, 3, 40, -1
 	for i, residuals := range all {
+		near := 0.4 // of ln(ratio), or as far as the nearest load
+		nearest := math.Inf(1)
+		for _, r := range residuals {
+			nearest = min(nearest, math.Abs(math.Log(r.Load/best)))
+		}
+		near = max(near, nearest)
 		for _, r := range residuals {
 			if math.Abs(math.Log(r.Load/best)) > near || r.N < fewest || max(r.Measured, r.Twin) < limits[i].Value*math.Exp(low) {
 				continue
 			}
-			if math.Abs(r.Log) > most+errors*r.Error {
-				return fmt.Sprintf("residual %+.0f %% of %s at %.4g", 100*math.Expm1(r.Log), limits[i].Metric, r.Load)
+			if math.Abs(r.Log) > most+deviations*r.Error {
+				return fmt.Sprintf("%s residual %+.0f %% at load %.4g", strings.ToUpper(limits[i].Metric), 100*math.Expm1(r.Log), r.Load)
 			}
 		}
 	}

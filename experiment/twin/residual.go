@@ -63,12 +63,11 @@ func ranked(s []float64, p float64) float64 {
 // by sections of the window.
 type Residual struct {
 	Load     float64 `json:"load"`
-	N        int     `json:"n"`           // values in the window
-	Measured float64 `json:"measured_s"`  // the percentile
-	Twin     float64 `json:"twin_s"`      // on the same arrivals
-	Log      float64 `json:"log"`         // ln(measured ÷ twin)
-	Error    float64 `json:"error"`       // standard error of Log
-	Alone    float64 `json:"error_alone"` // that of ln(measured), without a twin
+	N        int     `json:"n"`          // values in the window
+	Measured float64 `json:"measured_s"` // the percentile
+	Twin     float64 `json:"twin_s"`     // on the same arrivals
+	Log      float64 `json:"log"`        // ln(measured ÷ twin)
+	Error    float64 `json:"error"`      // standard error of Log
 }
 
 // Residuals are those of the trials that are not cut and have finite percentiles.
@@ -84,7 +83,7 @@ func (m *Model) Residuals(trials []Trial, l Limit) (out []Residual) {
 		if r.N < fewestValues || math.IsNaN(r.Log) || math.IsInf(r.Log, 0) {
 			continue
 		}
-		r.Error, r.Alone = sectionError(a, b, l.P), sectionError(a, nil, l.P)
+		r.Error = sectionError(a, b, l.P)
 		out = append(out, r)
 	}
 	return out
@@ -92,7 +91,7 @@ func (m *Model) Residuals(trials []Trial, l Limit) (out []Residual) {
 
 const fewestValues = 20
 
-// sectionError is the standard error of ln(quantile of a ÷ that of b) by the differences of its sections; b nil: of a alone.
+// sectionError is the standard error of ln(quantile of a ÷ that of b) by the differences of its sections.
 func sectionError(a, b []float64, p float64) float64 {
 	const most, fewest, least = 10, 20, 0.01
 	n := min(most, len(a)/fewest)
@@ -102,11 +101,7 @@ func sectionError(a, b []float64, p float64) float64 {
 	var logs []float64
 	for i := range n {
 		from, to := i*len(a)/n, (i+1)*len(a)/n
-		d := math.Log(quantile(a[from:to], p))
-		if b != nil {
-			d -= math.Log(quantile(b[from:to], p))
-		}
-		if !math.IsNaN(d) && !math.IsInf(d, 0) {
+		if d := math.Log(quantile(a[from:to], p) / quantile(b[from:to], p)); !math.IsNaN(d) && !math.IsInf(d, 0) {
 			logs = append(logs, d)
 		}
 	}

@@ -203,7 +203,7 @@ func TestHeadline(t *testing.T) {
 			w := m.Twins[0]
 			t.Logf("    %+v %s", w.Model, w.Rejected)
 			for _, r := range w.Residuals {
-				t.Logf("    %s at %.4g: %+.3f ± %.3f (alone %.3f)", r.Metric, r.Load, r.Log, r.Error, r.Alone)
+				t.Logf("    %s at %.4g: %+.3f ± %.3f", r.Metric, r.Load, r.Log, r.Error)
 			}
 		}
 		n++
