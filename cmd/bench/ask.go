@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -26,12 +27,9 @@ func newAsk(c *cli) *cobra.Command {
 		Short: "ask the fitted model of the server what was not measured",
 		Long: `ask answers from the twin, a small model of the server that is fitted to the stored requests of a run (docs/twin.md):
 latencies at a load, or the highest load under other limits or lengths. Its figures are estimated, with intervals of 95 %.
-It refuses where the measured rows do not bear it out. A question has a key and a value:
-
-  rate=30, concurrency=8   the latencies at this load
-  slo.ttft_p95=300ms       the highest load that meets these limits; several replace the whole SLO
-  input=2000, output=200   mean tokens: every prompt or response is longer or shorter by one factor
-  prefix=0.8               share of the prompts that is cached`,
+It refuses where the measured rows do not bear it out. rate or concurrency asks for the latencies at a load; without one the
+answer is the highest load within the SLO. slo.LIMIT replaces the whole SLO. input and output are mean tokens: every prompt or
+response is longer or shorter by one factor. prefix is the cached share of each prompt.`,
 		Example: `  bench ask results/chat/20260101T120000Z rate=30
   bench ask results/chat/20260101T120000Z slo.ttft_p95=300ms slo.tpot_p95=40ms
   bench ask results/chat/20260101T120000Z rate=30 input=2000 prefix=0.8`,
@@ -43,7 +41,7 @@ It refuses where the measured rows do not bear it out. A question has a key and 
 			return c.ask(f, args[0], args[1:])
 		},
 	}
-	cmd.Flags().StringVar(&f.row, "row", "", "`NAME` of the row to ask (default: the first that has a twin)")
+	cmd.Flags().StringVar(&f.row, "row", "", "`NAME` of the row to ask, with its axes if it has some: 'chat max_num_seqs=64' (default: the first with several loads)")
 	cmd.Flags().StringVar(&f.format, "format", "text", strings.Join(askFormats, ", "))
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", "`FILE` to write; - for stdout")
 	return cmd
@@ -69,27 +67,22 @@ func (c *cli) ask(f *askFlags, path string, questions []string) error {
 			given.Apply(&run.Rows[i].Spec)
 		}
 	}
-	var refused error
 	all := series.FromRows(run.Live())
 	for i := range all {
 		s := &all[i]
-		if f.row != "" && s.Name != f.row || axis != "" && s.Axis != axis {
+		if len(s.Points) < 2 || f.row != "" && s.Name != f.row && s.Label() != f.row || axis != "" && s.Axis != axis {
 			continue
 		}
 		answer, err := s.AskTwin(q, limits != "", run.Requests)
 		if err != nil {
-			refused = fmt.Errorf("%s: %w", s.Label(), err)
-			continue
+			return fmt.Errorf("%s: %w", s.Label(), err)
 		}
 		return c.deliver(f.output, "answer", map[string]func(io.Writer) error{
 			"text": func(w io.Writer) error { return report.AskText(w, s, q, answer) },
 			"json": func(w io.Writer) error { return json.NewEncoder(w).Encode(answer) },
 		}[f.format])
 	}
-	if refused == nil {
-		return usage("no row of %s varies the requested load\nhint: bench report %s --format text lists its rows", path, path)
-	}
-	return refused
+	return usage("no such row of %s has several loads of %s\nhint: bench report %s --format text lists its rows", path, cmp.Or(axis, "any kind"), path)
 }
 
 // parseQuestions separates the limits, which are an SLO of their own, from the other keys. axis is that of the load; empty:
@@ -98,6 +91,7 @@ func parseQuestions(questions []string) (q series.Question, axis, limits string,
 	q.Prefix = -1
 	keys := map[string]*float64{"rate": &q.Load, "concurrency": &q.Load, "input": &q.Input, "output": &q.Output, "prefix": &q.Prefix}
 	var slo []string
+	given := map[string]bool{}
 	for _, text := range questions {
 		key, value, _ := strings.Cut(text, "=")
 		if limit, ok := strings.CutPrefix(key, "slo."); ok {
@@ -113,6 +107,10 @@ func parseQuestions(questions []string) (q series.Question, axis, limits string,
 		case bad != nil || !(x > 0) && key != "prefix" || math.IsInf(x, 0) || key == "prefix" && !(x >= 0 && x <= 1):
 			return q, "", "", usage("%q: expected a number above 0, or a share from 0 to 1 for prefix\nhint: rate=30, prefix=0.8", text)
 		}
+		if given[key] {
+			return q, "", "", usage("%s is given twice\nhint: one value each", key)
+		}
+		given[key] = true
 		if to == &q.Load {
 			if axis != "" && axis != key {
 				return q, "", "", usage("rate and concurrency cannot be combined\nhint: ask one of them")
@@ -120,6 +118,9 @@ func parseQuestions(questions []string) (q series.Question, axis, limits string,
 			axis = key
 		}
 		*to = x
+	}
+	if axis != "" && len(slo) > 0 {
+		return q, "", "", usage("limits have no effect on the latencies at a load\nhint: leave out %s, or the limits", axis)
 	}
 	return q, axis, strings.Join(slo, ","), nil
 }

@@ -21,9 +21,9 @@ type Question struct {
 
 // Estimated is the twin's answer.
 type Estimated struct {
-	Twin          record.Twin
-	Latencies     []record.TwinPoint // at the load
-	stats.Bracket                    // the operating point, if no load was asked for
+	Twin          record.Twin        `json:"twin"`
+	Latencies     []record.TwinPoint `json:"latencies,omitempty"` // at the requested load
+	stats.Bracket                    // the operating point, without a requested load
 }
 
 // AskTwin asks the twin of a series. It is refused outside of what the measured rows bear out. other: its limits are not the
@@ -74,7 +74,10 @@ func (s *Series) AskTwin(q Question, other bool, read Requests) (*Estimated, err
 
 // inRange: step times are linear in what the rows had, and not known beyond.
 func (t *Twin) inRange(q Question) error {
-	const above, longer = 1.3, 2
+	above, longer := 1.3, 2.0
+	if t.model.MaxSequences == 0 { // a batch limit that no row showed may be just above
+		above = 1.1
+	}
 	least, most := math.Inf(1), 0.0
 	var prompts, outputs, n float64
 	for _, trial := range t.trials {
@@ -84,14 +87,14 @@ func (t *Twin) inRange(q Question) error {
 		}
 	}
 	if q.Load > 0 && (q.Load < least/2 || q.Load > most*above) {
-		return fmt.Errorf("load %.4g is outside of what was measured (%.4g to %.4g): no estimate", q.Load, least, most)
+		return fmt.Errorf("load %.4g is outside of what the rows bear out (%.4g to %.4g): no estimate", q.Load, least/2, most*above)
 	}
 	for _, x := range []struct {
 		name        string
 		asked, mean float64
 	}{{"input", q.Input, prompts / n}, {"output", q.Output, outputs / n}} {
 		if x.asked > 0 && (x.asked < x.mean/longer || x.asked > x.mean*longer) {
-			return fmt.Errorf("%s %.0f is outside of what was measured (%.0f tokens on average, half to twice of it): no estimate", x.name, x.asked, x.mean)
+			return fmt.Errorf("%s %.0f is outside of what the rows bear out (%.0f to %.0f tokens): no estimate", x.name, x.asked, x.mean/longer, x.mean*longer)
 		}
 	}
 	return nil
@@ -100,9 +103,10 @@ func (t *Twin) inRange(q Question) error {
 // change gives the requests of long runs other lengths.
 func (t *Twin) change(q Question) {
 	source := t.source
-	var prompts, outputs float64
+	var prompts, outputs, cached float64
 	all := source(1, twin.Fine)
 	for _, r := range all {
+		cached += float64(r.Cached) / float64(len(all))
 		prompts, outputs = prompts+float64(r.Prompt)/float64(len(all)), outputs+float64(r.Output)/float64(len(all))
 	}
 	factor := func(asked, mean float64) float64 {
@@ -112,6 +116,11 @@ func (t *Twin) change(q Question) {
 		return 1
 	}
 	in, out := factor(q.Input, prompts), factor(q.Output, outputs)
+	const unknown = 0.15 // of the logarithm of the change, in the step times
+	t.changed = unknown * math.Hypot(math.Log(in), math.Log(out))
+	if q.Prefix >= 0 {
+		t.changed = math.Hypot(t.changed, unknown*math.Abs(q.Prefix-cached/prompts))
+	}
 	t.source = func(load float64, n int) []twin.Request {
 		all := source(load, n)
 		for i := range all {

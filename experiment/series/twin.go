@@ -31,6 +31,8 @@ type Twin struct {
 	search *experiment.Search // that it was asked for
 	answer twin.Operating
 
+	changed float64 // error of the step times for other requests than the rows', as a share
+
 	disturbed []record.Disturbed // rows that it leaves out
 }
 
@@ -283,7 +285,8 @@ func fromFiles(w *workload.Workload) bool {
 func (t *Twin) Ask(k *experiment.Search) {
 	const beyond = 1.5
 	t.search = k
-	q := twin.Question{Limits: t.limits, Min: k.Min / beyond, Max: k.Max * beyond, Whole: k.Axis == "concurrency", Source: t.source, Requests: twin.Fine}
+	q := twin.Question{Limits: t.limits, Min: k.Min / beyond, Max: k.Max * beyond, Whole: k.Axis == "concurrency", Source: t.source, Requests: twin.Fine,
+		Changed: t.changed}
 	if q.Whole {
 		q.Min = max(1, math.Floor(q.Min))
 	}
@@ -383,19 +386,23 @@ func (t *Twin) data(s *Series, k *experiment.Search, verdicts stats.Bracket) rec
 		}
 	}
 	if d.Rejected == "" {
-		d.Curve = t.curve(k.Axis == "concurrency")
+		d.Curve = t.curve(k.Axis == "concurrency", d.Best)
 	}
 	return d
 }
 
-// curve is the latencies from the lowest to the highest measured load, up to where the twin keeps up.
-func (t *Twin) curve(whole bool) []record.TwinPoint {
-	const loads, requests = 12, 20_000
-	least, most := math.Inf(1), 0.0
-	for _, trial := range t.trials {
-		least, most = min(least, trial.Load), max(most, trial.Load)
-	}
+// curve is the latencies from the lowest to the highest measured load, at these and at the estimate, too, up to where the
+// twin keeps up.
+func (t *Twin) curve(whole bool, best *float64) []record.TwinPoint {
+	const loads, requests = 8, 15_000
 	var at []float64
+	for _, trial := range t.trials {
+		at = append(at, trial.Load)
+	}
+	least, most := slices.Min(at), slices.Max(at)
+	if best != nil {
+		at = append(at, *best)
+	}
 	for i := range loads {
 		load := least * math.Pow(most/least, float64(i)/(loads-1))
 		if whole {
@@ -403,12 +410,13 @@ func (t *Twin) curve(whole bool) []record.TwinPoint {
 		}
 		at = append(at, load)
 	}
+	slices.Sort(at)
 	return t.latencies(slices.Compact(at), whole, requests)
 }
 
 // latencies are all of them at loads, by long runs, up to the first load that the twin does not keep up with.
 func (t *Twin) latencies(loads []float64, whole bool, requests int) (out []record.TwinPoint) {
-	q := twin.Question{Whole: whole, Source: t.source, Requests: requests}
+	q := twin.Question{Whole: whole, Source: t.source, Requests: requests, Changed: t.changed}
 	var names []string
 	for _, metric := range []string{"ttft", "tpot", "e2e"} {
 		for _, name := range record.PercentileNames[:4] { // a p999 takes longer runs
@@ -421,7 +429,12 @@ func (t *Twin) latencies(loads []float64, whole bool, requests int) (out []recor
 			return out
 		}
 		for j, l := range at {
-			out = append(out, record.TwinPoint{Load: loads[i], Metric: names[j], Ms: 1000 * l.Value, Low: 1000 * l.Low, High: 1000 * l.High})
+			p := record.TwinPoint{Load: loads[i], Metric: names[j], Ms: 1000 * l.Value, Low: 1000 * l.Low, High: 1000 * l.High}
+			if j%4 > 0 { // corrections of their own could turn the order of percentiles
+				before := out[len(out)-1]
+				p.Ms, p.Low, p.High = max(p.Ms, before.Ms), max(p.Low, before.Low), max(p.High, before.High)
+			}
+			out = append(out, p)
 		}
 	}
 	return out

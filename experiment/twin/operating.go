@@ -24,7 +24,8 @@ type Question struct {
 	Min, Max float64 // loads
 	Whole    bool    // loads are numbers of requests in flight
 	Source   Source
-	Requests int // of the long runs that answer
+	Requests int     // of the long runs that answer
+	Changed  float64 // error of the step times for requests that no row had, as a share; 0 = as in the rows
 }
 
 // Operating is the answer, with its interval. Low 0 or High +Inf: not in the range.
@@ -60,7 +61,7 @@ func (m *Model) Operating(trials []Trial, q Question) Operating {
 	c.corrections = corrections
 	best, low, high := c.cross(0), c.cross(widening), c.cross(-widening)
 	out.Best = best
-	speed := 2 * math.Hypot(m.SpeedError, distant(trials, best))
+	speed := 2 * math.Hypot(q.Changed, math.Hypot(m.SpeedError, distant(trials, best)))
 	widen := func(end float64) float64 { return max(leastWidth, math.Hypot(math.Log(end/best), speed)) }
 	out.Low, out.High = best*math.Exp(-widen(low)), best*math.Exp(widen(high))
 	out.Rejected, out.Outside = rejected(all, q.Limits, best), cmp.Or(untold, outside(trials, best))
@@ -221,22 +222,33 @@ func (m *Model) Latencies(trials []Trial, q Question, loads []float64) [][]Laten
 	}
 	out := make([][]Latency, len(loads))
 	for i, load := range loads {
-		q.Min, q.Max = load, load
-		c := &curve{m: m, q: q, values: map[run][]point{}}
-		points := c.at(run{0, q.Requests})
-		if c.behind {
+		// A server that is faster or slower by an error of its speed is one at another load.
+		speed := math.Exp(2 * math.Hypot(q.Changed, math.Hypot(m.SpeedError, distant(trials, load))))
+		var at [3][]point
+		behind := false
+		for j, x := range []float64{load, load / speed, load * speed} {
+			if q.Min, q.Max = x, x; q.Whole {
+				q.Min = max(1, math.Round(x))
+				q.Max = q.Min
+			}
+			c := &curve{m: m, q: q, values: map[run][]point{}}
+			at[j] = c.at(run{0, q.Requests})
+			behind = behind || j == 0 && c.behind
+		}
+		if behind {
 			continue
 		}
-		for j, p := range points {
+		for j, p := range at[0] {
 			mean, err := corrections[j].near(math.Log(load))
-			speed := 2 * math.Hypot(m.SpeedError, distant(trials, load))
-			half := max(leastWidth, math.Hypot(widening*math.Hypot(math.Hypot(err, p.err), misfit), speed))
-			value := q.Limits[j].Value * math.Exp(p.log+mean)
-			if math.IsNaN(value) || math.IsInf(value, 0) || math.IsInf(math.Exp(half), 0) {
+			half := max(leastWidth, widening*math.Hypot(math.Hypot(err, p.err), misfit))
+			scale := q.Limits[j].Value * math.Exp(mean)
+			low, high := min(p.log, at[1][j].log, at[2][j].log)-half, max(p.log, at[1][j].log, at[2][j].log)+half
+			l := Latency{scale * math.Exp(p.log), scale * math.Exp(low), scale * math.Exp(high)}
+			if math.IsNaN(l.Value) || math.IsInf(l.High, 0) {
 				out[i] = nil
 				break
 			}
-			out[i] = append(out[i], Latency{value, value * math.Exp(-half), value * math.Exp(half)})
+			out[i] = append(out[i], l)
 		}
 	}
 	return out

@@ -26,7 +26,7 @@ func (set *curveSet) interactivityChart(table string) (chart, error) {
 
 func (set *curveSet) latencyChart(table string) (chart, error) {
 	c := chart{ID: "latency-load", Title: "Latency vs load", Table: table, Height: 400, UnitY: "ms", Curves: curvesID, Axes: []string{"load", "latency"}, Logs: true, AxisOf: "yAxis",
-		Alt: "Latency against load, labelled with the load; dashed red: SLO. The figures are in the table of all points."}
+		Alt: "Latency against load, labelled with the load; dashed red: SLO; solid with a band: estimated by the twin. The figures are in the table of all points."}
 	metrics := set.latencies()
 	if len(metrics) == 0 {
 		return c, nil

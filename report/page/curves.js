@@ -104,7 +104,7 @@ const curves = (() => {
   // The curve of the twin and its band of 95 %, in place of the lines between the points.
   function twin(name, curve, of) {
     const own = (curve.twin || {})[of.metric + '_' + of.name] || [], opacity = 0.35;
-    return own.length ? [line(name, curve.color, own.map(p => [p[0], p[1]]), 'solid'),
+    return own.length ? [{...line(name, curve.color, own.map(p => [p[0], p[1]]), 'solid'), endLabel: {show: true, formatter: 'estimated', color: curve.color, fontSize: 11}},
       ...[2, 3].map(k => ({...line(name, curve.color, own.map(p => [p[0], p[k]]), 'solid'), z: 1, lineStyle: {color: curve.color, width: 1, opacity}}))] : [];
   }
 
