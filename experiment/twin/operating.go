@@ -288,7 +288,7 @@ func rejected(all [][]Residual, limits []Limit, best float64) string {
 			if math.Abs(math.Log(r.Load/best)) > near || r.N < fewest || max(r.Measured, r.Twin) < limits[i].Value*math.Exp(low) {
 				continue
 			}
-			if math.Abs(r.Log) > most+deviations*r.Error {
+			if math.Abs(r.Log) > max(most, deviations*r.Error) {
 				return fmt.Sprintf("%s residual %+.0f %% at load %.4g", strings.ToUpper(limits[i].Metric), 100*math.Expm1(r.Log), r.Load)
 			}
 		}
