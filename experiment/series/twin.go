@@ -123,10 +123,11 @@ type slowness struct {
 
 // slower is by how much the median of a trial is above that of its twin: of TTFT or TPOT, the larger.
 func (t *Twin) slower(m *twin.Model, i int) (worst slowness) {
-	for _, metric := range []string{"ttft", "tpot"} {
-		for _, r := range m.Residuals(t.trials[i:i+1], twin.Limit{Metric: metric, P: 0.5, Value: 1}) {
+	medians := []twin.Limit{{Metric: "ttft", P: 0.5, Value: 1}, {Metric: "tpot", P: 0.5, Value: 1}}
+	for j, all := range m.Residuals(t.trials[i:i+1], medians...) {
+		for _, r := range all {
 			if r.Log > worst.log {
-				worst = slowness{metric, r.Measured, r.Twin, r.Log, r.Error}
+				worst = slowness{medians[j].Metric, r.Measured, r.Twin, r.Log, r.Error}
 			}
 		}
 	}
@@ -380,8 +381,8 @@ func (t *Twin) data(s *Series, k *experiment.Search, verdicts stats.Bracket) rec
 	if d.Bracket, why = t.bracket(k, verdicts); why != "" && d.Outside == "" {
 		d.Rejected = why
 	}
-	for i, l := range t.limits {
-		for _, r := range t.model.Residuals(t.trials, l) {
+	for i, all := range t.model.Residuals(t.trials, t.limits...) {
+		for _, r := range all {
 			d.Residuals = append(d.Residuals, record.TwinResidual{Metric: t.keys[i], Residual: r})
 		}
 	}

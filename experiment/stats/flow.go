@@ -1,7 +1,5 @@
 package stats
 
-import "math"
-
 type Flow struct {
 	Arrived, Ended float64 // requests
 	Window         float64 // s
@@ -13,10 +11,3 @@ const stays = 5 // requests' mean times in the server, in the shortest window th
 // Steady reports whether a window can show the steady state of its load: it is long beside a request, and nearly as
 // many requests ended as arrived. Latencies of a server that still fills up are too low.
 func (f Flow) Steady() bool { return f.Ended >= 0.9*f.Arrived && f.Window >= stays*f.Stay }
-
-func (f Flow) Sustained() float64 {
-	if f.Window < stays*f.Stay || f.Arrived-f.Ended <= 0.1*f.Arrived+4*math.Sqrt(f.Arrived) {
-		return 0
-	}
-	return f.Ended / f.Window
-}

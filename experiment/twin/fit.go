@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"sort"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -164,7 +165,7 @@ func (w *work) decodings(requests []Request, free int) (out []decoding) {
 		sums[i+1] = sums[i] + max(0, p.tokens-float64(free))
 	}
 	between := func(r *Request) (tokens, context, prefill float64) { // after its first token, until and with its last
-		a, b := after(w.at, r.First), after(w.at, r.Last)
+		a, b := w.tokensBy(r.First), w.tokensBy(r.Last)
 		if b > a {
 			context = w.context[b-1]
 			if a > 0 {
@@ -184,25 +185,13 @@ func (w *work) decodings(requests []Request, free int) (out []decoding) {
 	return out
 }
 
-// after is the number of times up to t.
-func after(times []float64, t float64) int {
-	i, _ := slices.BinarySearchFunc(times, t, func(at, t float64) int {
-		if at <= t {
-			return -1
-		}
-		return 1
-	})
-	return i
+// tokensBy and prefillsBy are the numbers of them up to t.
+func (w *work) tokensBy(t float64) int {
+	return sort.Search(len(w.at), func(i int) bool { return w.at[i] > t })
 }
 
 func (w *work) prefillsBy(t float64) int {
-	i, _ := slices.BinarySearchFunc(w.prefill, t, func(p prefill, t float64) int {
-		if p.at <= t {
-			return -1
-		}
-		return 1
-	})
-	return i
+	return sort.Search(len(w.prefill), func(i int) bool { return w.prefill[i].at > t })
 }
 
 func (d *decoding) row() [4]float64 { return [4]float64{d.steps, d.tokens, d.context, d.prefill} }

@@ -68,7 +68,7 @@ func TestFitRecovers(t *testing.T) {
 		}
 	}
 	for _, l := range []Limit{{"ttft", 0.95, 1}, {"tpot", 0.5, 1}, {"e2e", 0, 1}} {
-		for _, r := range m.Residuals(trials, l) {
+		for _, r := range m.Residuals(trials, l)[0] {
 			if math.Abs(r.Log) > 0.05 {
 				t.Errorf("%s at %v: %+v", l.Metric, r.Load, r)
 			}

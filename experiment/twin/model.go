@@ -2,7 +2,8 @@
 //
 //	Base + PerSequence·(decoding sequences) + PerContextToken·(their tokens) + PerPrefillToken·(prompt tokens in it),
 //
-// of which the first FreePrefillTokens cost nothing: a step that waits for memory computes them beside. At most MaxSequences run at once, and a queue is in front of them. Fit finds its parameters from what a client saw.
+// of which the first FreePrefillTokens cost nothing: a step that waits for memory computes them beside. At most
+// MaxSequences run at once, and a queue is in front of them. Fit finds its parameters from what a client saw.
 // Run lets it serve the very arrivals of a row: what differs between row and twin, the residual, has a small error, since
 // the luck of the arrivals and the empty start are in both. So the percentile of a long run of the twin, corrected by the
 // residuals of all rows, is known more exactly than any row alone shows it: the twin is a control variate (Lavenberg,

@@ -50,9 +50,9 @@ func (m *Model) Operating(trials []Trial, q Question) Operating {
 	var out Operating
 	untold := ""
 	corrections := make([]*correction, len(q.Limits))
-	all := make([][]Residual, len(q.Limits))
+	all := m.Residuals(trials, q.Limits...)
 	for i, l := range q.Limits {
-		all[i] = telling(m.Residuals(trials, l), l.Value)
+		all[i] = telling(all[i], l.Value)
 		if len(all[i]) == 0 {
 			untold = "no row below the limit has enough requests"
 		}
@@ -213,8 +213,7 @@ type Latency struct{ Value, Low, High float64 }
 // twin does not keep up with a load, or has no residual.
 func (m *Model) Latencies(trials []Trial, q Question, loads []float64) [][]Latency {
 	var corrections []*correction
-	for _, l := range q.Limits {
-		residuals := m.Residuals(trials, l)
+	for _, residuals := range m.Residuals(trials, q.Limits...) {
 		if len(residuals) == 0 {
 			return make([][]Latency, len(loads))
 		}

@@ -70,21 +70,26 @@ type Residual struct {
 	Error    float64 `json:"error"`      // standard error of Log
 }
 
-// Residuals are those of the trials that are not cut and have finite percentiles.
-func (m *Model) Residuals(trials []Trial, l Limit) (out []Residual) {
+// Residuals are, for each limit, the residuals of the trials that are not cut and have finite percentiles. The model runs
+// once for each trial.
+func (m *Model) Residuals(trials []Trial, limits ...Limit) [][]Residual {
+	out := make([][]Residual, len(limits))
 	for i := range trials {
 		t := &trials[i]
 		if t.Cut {
 			continue
 		}
-		a, b := values(t.Requests, t.Requests, l.Metric), values(m.Run(t.Requests, t.Workers), t.Requests, l.Metric)
-		r := Residual{Load: t.Load, N: len(a), Measured: quantile(a, l.P), Twin: quantile(b, l.P)}
-		r.Log = math.Log(r.Measured / r.Twin)
-		if r.N < fewestValues || math.IsNaN(r.Log) || math.IsInf(r.Log, 0) {
-			continue
+		own := m.Run(t.Requests, t.Workers)
+		for j, l := range limits {
+			a, b := values(t.Requests, t.Requests, l.Metric), values(own, t.Requests, l.Metric)
+			r := Residual{Load: t.Load, N: len(a), Measured: quantile(a, l.P), Twin: quantile(b, l.P)}
+			r.Log = math.Log(r.Measured / r.Twin)
+			if r.N < fewestValues || math.IsNaN(r.Log) || math.IsInf(r.Log, 0) {
+				continue
+			}
+			r.Error = sectionError(a, b, l.P)
+			out[j] = append(out[j], r)
 		}
-		r.Error = sectionError(a, b, l.P)
-		out = append(out, r)
 	}
 	return out
 }

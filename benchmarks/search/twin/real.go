@@ -52,7 +52,7 @@ func real(dir, fit string, seqs int) error {
 		for _, metric := range []string{"ttft", "tpot"} {
 			for _, p := range []float64{.5, .95} {
 				l := twin.Limit{Metric: metric, P: p, Value: 1}
-				for _, r := range m.Residuals([]twin.Trial{t}, l) {
+				for _, r := range m.Residuals([]twin.Trial{t}, l)[0] {
 					fmt.Printf("  %s p%.0f %8.1f / %8.1f (%+5.1f %%, se %.1f)", metric, 100*p, 1000*r.Measured, 1000*r.Twin, 100*math.Expm1(r.Log), 100*r.Error)
 					if !slices.Contains(chosen, t.Load) {
 						held = append(held, math.Abs(math.Expm1(-r.Log)))
