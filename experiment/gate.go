@@ -17,6 +17,12 @@ type Gate struct {
 	Thresholds []Threshold `json:"thresholds,omitempty"`
 }
 
+// DefaultGate is that of a matrix without [gate].
+func DefaultGate() Gate {
+	const worse = 0.05
+	return Gate{[]Threshold{{"ttft_p50", worse}, {"tpot_p50", worse}, {"e2e_p50", worse}, {"output_tokens_per_s", worse}}}
+}
+
 type Threshold struct {
 	Metric string `json:"metric"` // ttft_p99, output_tokens_per_s, error_rate
 	// Worse is the largest accepted change for the worse, above 0: a share of the earlier figure (0.05); of

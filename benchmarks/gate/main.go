@@ -27,10 +27,14 @@ func run(args []string, out io.Writer) error {
 	flags.BoolVar(&t.requests, "requests", false,
 		"rows with request records, a hundred times slower; implies -equal")
 	match := flags.String("match", "", "only settings whose group and name match this expression")
+	inARow := flags.Bool("stories", false, "nights in a row, as deploy/bench-nightly judges them")
 	equal := flags.Bool("equal", false, "equal nights only, no planted change")
 	format := flags.String("format", "md", "md or csv")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if *inARow {
+		return tellAll(out, t.n, t.seed)
 	}
 	pattern, err := regexp.Compile(*match)
 	if err != nil {

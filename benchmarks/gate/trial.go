@@ -150,9 +150,12 @@ func (t trials) simulate(s Setting) ([]Tally, error) {
 // trial compares one new night with its base, once for each change.
 func (t trials) trial(s *Setting, i uint64, into []Tally) error {
 	base, now, before := world{s, rand.New(rand.NewPCG(t.seed, i)), t.requests}.draw()
+	o := compare.Options{Gate: s.gate(), Paired: s.Paired}
+	if !s.Paired {
+		o.Nights = slices.Concat(before, base.Runs)
+	}
 	for i, c := range t.changes {
-		found, err := compare.Compare(base, c.plant(now), compare.Options{Gate: s.gate(), Earlier: before,
-			Paired: s.Paired})
+		found, err := compare.Compare(base, c.plant(now), o)
 		if err != nil {
 			return err
 		}

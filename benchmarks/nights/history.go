@@ -89,7 +89,7 @@ func (h *history) run() ([]outcome, error) {
 func (h *history) night(n int) (outcome, error) {
 	o := outcome{Night: n}
 	matrix := nightlyMatrix
-	if n >= h.setting.newServer {
+	if h.setting.newServer > 0 && n >= h.setting.newServer {
 		matrix = strings.Replace(matrix, "h100-sxm", "h200", 1)
 	}
 	if err := os.WriteFile(filepath.Join(h.dir, "nightly.toml"), []byte(matrix), 0o644); err != nil {

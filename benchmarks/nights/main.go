@@ -27,7 +27,7 @@ func run() error {
 	seeds := flag.Int("seeds", 1, "histories of each setting")
 	first := flag.Uint64("first", 1, "seed of the first one")
 	count := flag.Int("nights", 60, "nights of a history")
-	names := flag.String("setting", "all", "settings, separated by commas: all, one, twice, noise")
+	names := flag.String("setting", "all", "settings, separated by commas: all, one, twice, noise, odd-12+8 and the like")
 	dir := flag.String("dir", "", "`DIR` to keep the histories in (default: a temporary one, removed)")
 	program := flag.String("bench", "", "`FILE` of bench (default: go build)")
 	print := flag.Bool("v", false, "a line for each night; the trend page on each one")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 )
@@ -16,11 +17,12 @@ type setting struct {
 	Spread float64  // between the repeats of a night
 	Slow   float64  // what the regression adds to the server's times
 	Slowed []string // points that the regression slows; empty: all
+	Odd    float64  // what one odd night adds to the server's times
 
 	calendar
 }
 
-var settings = []setting{
+var settings = append(stories(), []setting{
 	{Name: "all", About: "4 % slower at all points", Nights: 0.003, Walk: 0.001, Season: 0.005, Spread: 0.003,
 		Slow: 0.04, calendar: sixty},
 	{Name: "one", About: "4 % slower at one point of three", Nights: 0.003, Walk: 0.001, Season: 0.005,
@@ -30,6 +32,27 @@ var settings = []setting{
 	{Name: "noise", About: "4 % slower at all points, from the second night after the one of noise",
 		Nights: 0.003, Walk: 0.001, Season: 0.005, Spread: 0.003, Slow: 0.04,
 		calendar: calendar{failed: 12, noisy: 36, slow: 38, fixed: 46, newServer: 52}},
+}...)
+
+// stories are twelve quiet nights, an odd one or none, then a regression that stays, or none: "odd-12+8" is a night that
+// is 12 % faster, then 8 % slower for ever.
+func stories() (out []setting) {
+	const odd = 13
+	for _, size := range []int{-12, -5, 0, 5, 12} {
+		for _, slow := range []int{0, 5, 8, 12} {
+			s := setting{Name: fmt.Sprintf("odd%+d%+d", size, slow),
+				About:  fmt.Sprintf("night %d %+d %%, then %+d %%", odd, size, slow),
+				Nights: 0.005, Spread: 0.005, Odd: float64(size) / 100, Slow: float64(slow) / 100}
+			if size != 0 {
+				s.odd = odd
+			}
+			if slow != 0 {
+				s.slow, s.fixed = odd+1, math.MaxInt
+			}
+			out = append(out, s)
+		}
+	}
+	return out
 }
 
 // calendar is what happens on which night, from 1; 0: never.
@@ -38,6 +61,7 @@ type calendar struct {
 	slow, fixed int // the regression comes, and is gone
 	noisy       int // repeats scatter, and other virtual machines steal CPU time
 	newServer   int // from here on: other hardware
+	odd         int // the server is faster or slower, this night only
 }
 
 var sixty = calendar{failed: 12, slow: 20, fixed: 28, noisy: 36, newServer: 44}
@@ -87,7 +111,9 @@ func (s *setting) nights(count int, seed uint64) []night {
 			n.fails = "chat"
 		case n.N == s.noisy:
 			spread, n.steal = noisySpread, noisySteal
-		case n.N >= s.newServer:
+		case n.N == s.odd:
+			level *= 1 + s.Odd
+		case s.newServer > 0 && n.N >= s.newServer:
 			level *= faster
 		}
 		for _, point := range points {

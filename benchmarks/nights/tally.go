@@ -11,7 +11,8 @@ import (
 type tally struct {
 	histories, nights        int
 	quiet                    int // nights: see calendar
-	atOnce, late, missed     int // histories by when the regression raised its first alarm
+	atOnce, soon             int // histories whose regression raised its first alarm at once, within three nights
+	late, missed             int // later, never
 	again                    int // further alarms while it lasts
 	falseAlarms              int // nights with an alarm and without a regression
 	wrongPoint               int // histories whose first alarm names a point or figure that is no slower
@@ -34,6 +35,7 @@ func (t *tally) add(s *setting, seed uint64, nights []outcome) {
 			t.nights, t.quiet = t.nights+1, t.quiet+count(quiet)
 			t.undecided += count(o.Verdict == "UNDECIDED" && quiet)
 			t.undecidedElse += count(o.Verdict == "UNDECIDED" && !quiet)
+			alarm = alarm && o.Night != s.odd
 			t.falseAlarms += count(alarm)
 			if alarm {
 				t.remark("%s, seed %d: false alarm in night %d: %s", s.Name, seed, o.Night,
@@ -55,8 +57,11 @@ func (t *tally) add(s *setting, seed uint64, nights []outcome) {
 		}
 	}
 	switch {
+	case s.slow == 0:
 	case first == s.slow:
 		t.atOnce++
+	case first > 0 && first < s.slow+3:
+		t.soon++
 	case first > 0:
 		t.late++
 		t.remark("%s, seed %d: found in night %d", s.Name, seed, first)
@@ -113,12 +118,12 @@ func (s *setting) wrong(alarms []string) string {
 // table writes the counts of all settings as Markdown.
 func table(w io.Writer, names []*setting, tallies []*tally) {
 	fmt.Fprintln(w,
-		"setting | histories | at once | later | missed | again | false alarms | wrong name | "+
+		"setting | histories | at once | within three | later | missed | again | false alarms | wrong name | "+
 			"UNDECIDED, quiet | UNDECIDED, others | failed row | new base | noisy night")
-	fmt.Fprintln(w, "---|---|---|---|---|---|---|---|---|---|---|---|---")
+	fmt.Fprintln(w, "---|---|---|---|---|---|---|---|---|---|---|---|---|---")
 	for i, t := range tallies {
-		fmt.Fprintf(w, "%s | %d | %d | %d | %d | %d | %d | %d | %.1f %% | %.1f %% | %d | %d | %d\n",
-			names[i].About, t.histories, t.atOnce, t.late, t.missed, t.again,
+		fmt.Fprintf(w, "%s | %d | %d | %d | %d | %d | %d | %d | %d | %.1f %% | %.1f %% | %d | %d | %d\n",
+			names[i].About, t.histories, t.atOnce, t.soon, t.late, t.missed, t.again,
 			t.falseAlarms, t.wrongPoint, percent(t.undecided, t.quiet),
 			percent(t.undecidedElse, t.nights-t.quiet), t.failed, t.newBase, t.quietly)
 	}

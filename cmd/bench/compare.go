@@ -19,9 +19,9 @@ import (
 )
 
 type compareFlags struct {
-	format, output, junit, onUndecided, known, same, runSpread, base string
-	gate, accept                                                     bool
-	thresholds, allow, between                                       []string
+	format, output, junit, onUndecided, same, base string
+	gate, accept                                   bool
+	thresholds, allow, between                     []string
 }
 
 func newCompare(c *cli) *cobra.Command {
@@ -34,14 +34,16 @@ smallest detectable change. BASE and NEW are each a run's directory, the file of
 tool (vllm bench serve, SGLang, guidellm, aiperf), or a quoted glob of several runs. Different models, hardware,
 vantage points or workloads are refused unless --allow names the difference.
 
-With --base last-good:5, BASE is the last five runs beside NEW that are comparable with it, finished, and not FAILed by
-the gate; NEW can be the directory of all runs, whose latest run is taken. Without BASE and --base, the two endpoints
-or server settings of one run are compared.
+With --base last-good:5, BASE is the last five runs beside NEW that are comparable with it and finished; NEW can be the
+directory of all runs, whose latest run is taken. Without BASE and --base, the two endpoints or server settings of one
+run are compared.
 
 With --gate the exit code is 3 for a regression that is significant and larger than its threshold, and for an
-inconclusive figure unless --on-undecided pass. Thresholds come from [gate] of NEW's matrix; --threshold overrides them.
-With --base, NEW's gate.json keeps the result, but with --threshold or --allow: a run that FAILed is no base. --accept
-makes a run the first of a new base: earlier ones count no more, nor what gates found against them.`,
+inconclusive figure. Thresholds come from [gate] of NEW's matrix, else +5 % on the medians of ttft, tpot and e2e and -5 %
+on output_tokens_per_s; --threshold overrides them. With --base a regression fails once, undecided figures pass, and a
+change for the worse over several nights fails too. NEW's gate.json keeps the result, but not with --threshold or
+--allow: a figure that differs by more than its threshold, either way, is no base until --accept makes the run the first
+of a new base.`,
 		Example: `  bench compare results/chat/20260101T020000Z results/chat/20260102T020000Z
   bench compare results/chat --base last-good:5 --gate --junit gate.xml
   bench compare results/chat/20260102T020000Z --accept       its level is right
@@ -62,10 +64,8 @@ makes a run the first of a new base: earlier ones count no more, nor what gates 
 	fl.BoolVar(&f.gate, "gate", false, "exit 3 on a regression or an inconclusive figure")
 	fl.StringArrayVar(&f.thresholds, "threshold", nil, "largest allowed change of a figure, as `METRIC=CHANGE`, e.g. ttft_p99=+5% (repeatable)")
 	fl.StringVar(&f.junit, "junit", "", "`FILE` for the gate's cases, as JUnit XML")
-	fl.StringVar(&f.onUndecided, "on-undecided", "fail", "pass or fail: the gate's result for an inconclusive figure")
-	fl.StringVar(&f.known, "known", "fail", "pass or fail: the gate's result for a regression that an earlier run had")
+	fl.StringVar(&f.onUndecided, "on-undecided", "", "pass or fail: the gate's result for an inconclusive figure (default fail; pass with --base)")
 	fl.StringVar(&f.same, "same", "5%", "largest difference that is no change, for figures without a threshold")
-	fl.StringVar(&f.runSpread, "run-spread", "", "standard deviation between runs to assume where runs can't show it, as a `SHARE` (default 2%)")
 	fl.StringSliceVar(&f.allow, "allow", nil, "differences to allow: "+strings.Join(compare.Refusable, ", "))
 	return cmd
 }

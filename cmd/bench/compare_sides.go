@@ -33,6 +33,9 @@ func (c *cli) compared(f *compareFlags, args []string, o compare.Options) (*comp
 	if o.Gate, err = f.thresholdsOf(changed, o.Gate); err != nil {
 		return nil, err
 	}
+	if len(changed.Runs) > 0 {
+		o.Machine = foreign.Machine(changed.Runs[0], len(base.Runs)+len(changed.Runs))
+	}
 	return compare.Compare(base, changed, o)
 }
 
@@ -61,7 +64,9 @@ func (c *cli) comparedWithEarlier(f *compareFlags, run compare.Run, o compare.Op
 	if err != nil {
 		return nil, err
 	}
-	return compare.ChooseBase(run, earlier, n, o.Allow).Compare(run, o, f.known == "pass")
+	base := compare.ChooseBase(run, earlier, n, o.Allow)
+	o.Machine = foreign.Machine(run, len(base.Nights))
+	return base.Compare(run, o)
 }
 
 // keepGate writes the gate's result to the run's gate.json, if the gate is the one of the matrix: a trial with other

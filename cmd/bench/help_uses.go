@@ -32,12 +32,12 @@ var flagUses = map[string][]helpGroup{
 		{"For the roofline", []string{"hardware", "gpus", "precision"}},
 	},
 	"compare": {
-		{"What to compare", []string{"base", "accept", "between", "allow", "same", "run-spread"}},
-		{"Gate", []string{"gate", "threshold", "on-undecided", "known", "junit"}},
+		{"What to compare", []string{"base", "accept", "between", "allow", "same"}},
+		{"Gate", []string{"gate", "threshold", "on-undecided", "junit"}},
 		{"Output", []string{"format", "output"}},
 	},
 	"ask":     {{"Question", []string{"row"}}, {"Output", []string{"format", "output"}}},
-	"history": {{"Plan", []string{"plan", "threshold"}}, {"Output", []string{"format", "output"}}},
+	"history": {{"Output", []string{"format", "output"}}},
 	"serve":   {{"Where to listen", []string{"listen"}}},
 	"tile": {
 		{"Where to send it", []string{"model"}},

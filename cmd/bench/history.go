@@ -29,42 +29,24 @@ listed. An alarm is a last night, or two or three in a row, far beyond the previ
 Runs are grouped by matrix, model and hardware. Files of other tools (vllm bench serve, SGLang, guidellm, aiperf) form
 groups of their own.
 
---plan lists which gated figures of the newest run a gate decides with the noise of its good nights, and what the
-others need: repeats, longer repeats, or a larger threshold.
 DIR/` + compare.IndexName + ` caches what was read; it can be deleted at any time.`,
 		Example: `  bench history results/nightly
-  bench history results/nightly --format html -o trends.html
-  bench history results/nightly --plan --threshold tpot_p50=+3%`,
+  bench history results/nightly --format html -o trends.html`,
 		Args: positional(cobra.ExactArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if f.plan {
-				return c.plan(&f, args[0])
-			}
-			if len(f.thresholds) > 0 {
-				return usage("--threshold needs --plan\n" +
-					"hint: a gate's thresholds are for bench compare --gate")
-			}
 			if err := checkFormat(f.format, historyFormats...); err != nil {
 				return err
 			}
 			return c.history(f.format, f.output, args[0])
 		},
 	}
-	cmd.Flags().BoolVar(&f.plan, "plan", false,
-		"report what the gate decides with the noise of these nights, and what it needs")
-	cmd.Flags().StringArrayVar(&f.thresholds, "threshold", nil,
-		"with --plan, a `CHANGE` to gate: ttft_p99=+5%; adds to [gate] or replaces its line")
 	cmd.Flags().StringVar(&f.format, "format", "text", strings.Join(historyFormats, ", "))
 	cmd.Flags().StringVarP(&f.output, "output", "o", "",
 		"`FILE` to write; - for stdout (default for html: DIR/history.html)")
 	return cmd
 }
 
-type historyFlags struct {
-	format, output string
-	plan           bool
-	thresholds     []string
-}
+type historyFlags struct{ format, output string }
 
 var historyFormats = []string{"text", "html", "md", "json"}
 

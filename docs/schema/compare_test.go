@@ -156,7 +156,7 @@ func TestSchemaOfGate(t *testing.T) {
 	}}}
 	var texts [][]byte
 	for _, candidates := range [][]compare.Candidate{nil, earlier} {
-		c, err := compare.ChooseBase(changed, candidates, 5, o.Allow).Compare(changed, o, false)
+		c, err := compare.ChooseBase(changed, candidates, 5, o.Allow).Compare(changed, o)
 		if err != nil {
 			t.Fatal(err)
 		}

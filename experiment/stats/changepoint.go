@@ -3,6 +3,8 @@ package stats
 import (
 	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/stat"
 )
 
 // ChangePoint is a place where the level of a series changes.
@@ -46,6 +48,41 @@ func ChangePoints(values []float64) (found []ChangePoint) {
 	}
 	part(0, len(values))
 	return found
+}
+
+// Line is a straight line through a series.
+type Line struct {
+	Start float64 // at the first value
+	Slope float64 // from value to value
+}
+
+// Drift is the line that explains a series better than steps at these changes do, by the Bayesian information criterion
+// (G. Schwarz, Annals of Statistics 6, 1978); ok is false for none.
+func Drift(values []float64, changes []ChangePoint) (l Line, ok bool) {
+	if len(changes) == 0 {
+		return l, false
+	}
+	values = withoutSpikes(values)
+	x := make([]float64, len(values))
+	for i := range x {
+		x[i] = float64(i)
+	}
+	l.Start, l.Slope = stat.LinearRegression(x, values, nil, false)
+	n, ofLine, ofSteps, from := float64(len(values)), 0.0, 0.0, 0
+	for i := range values {
+		d := values[i] - l.Start - l.Slope*x[i]
+		ofLine += d * d
+	}
+	for _, c := range append(slices.Clone(changes), ChangePoint{At: len(values)}) {
+		part := values[from:c.At]
+		mean := stat.Mean(part, nil)
+		for _, v := range part {
+			ofSteps += (v - mean) * (v - mean)
+		}
+		from = c.At
+	}
+	parameters := 2 * float64(len(changes)) // a place and a level each, and the first level, less those of the line
+	return l, n*math.Log(ofLine/ofSteps) < (parameters-1)*math.Log(n)
 }
 
 func ratioLimit(ofThirty, n float64) float64 { return ofThirty + 0.6*math.Log(max(1, n/30)) }

@@ -13,7 +13,6 @@ type Contrast struct {
 	Spread     float64 // standard deviation of a run's mean; of pairs, of their difference
 	Source     string  // of Spread
 	P          float64 // two-sided; NaN: nothing shows or assumes a spread
-	Disturbed  bool    // the repeats of the second set scatter far more than the others, almost certainly
 }
 
 // RepeatsInterval is the mean of the repeats of one run with its interval, by their spread and at least the

@@ -14,10 +14,14 @@ type Repeat struct {
 	Within float64 // variance of Value over resampled blocks of its requests; 0 = unknown
 }
 
-// RunSpread is an assumption on the standard deviation between runs, for as long as data can't show it.
+// RunSpread is what the standard deviation between runs is taken for, as long as the runs can't show it.
 type RunSpread struct {
 	SD float64 // on the scale of the comparison; 0: runs are alike
-	DF float64 // degrees of freedom that the assumption is worth
+	// OfRepeats is a multiple of the standard deviation between repeats, in place of SD if it is less; 0, or no run has
+	// two: SD counts.
+	OfRepeats float64
+	DF        float64 // degrees of freedom that it is worth
+	Source    string  // empty = SpreadAssumed
 }
 
 // AssumedSpread is no measurement: it is meant to be large, so that a difference between two single runs is called one
@@ -26,10 +30,25 @@ var AssumedSpread = RunSpread{SD: 0.02, DF: 4}
 
 const (
 	SpreadOfRuns    = "runs"    // of the two sides
-	SpreadOfHistory = "history" // and of earlier runs
+	SpreadOfHistory = "history" // and of nights before
 	SpreadOfPairs   = "pairs"
-	SpreadAssumed   = "assumed" // too few runs: RunSpread counts
+	SpreadOfMachine = "machine" // too few runs: other runs on the same machine count
+	SpreadOfRepeats = "repeats" // too few runs: RunSpread.OfRepeats counts
+	SpreadAssumed   = "assumed" // too few runs: RunSpread.SD counts
 )
+
+// SpreadOfMany is the spread between runs of several series in order of time, which need not have the same level. They
+// can share their nights: the degrees of freedom are those of the longest. ok is false for too few runs.
+func SpreadOfMany(series [][][]Repeat) (s RunSpread, ok bool) {
+	const window = 5
+	var sum variance
+	for _, runs := range series {
+		v := varianceOf(recursiveResiduals(MeansOfRuns(runs), window, byMedians))
+		sum, s.DF = sum.with(v), max(s.DF, v.df)
+	}
+	s.SD, s.Source = math.Sqrt(sum.v), SpreadOfMachine
+	return s, s.DF >= leastRunDF
+}
 
 // leastRunDF is the number of degrees of freedom from which the runs alone give the spread between runs.
 const leastRunDF = 3
@@ -39,31 +58,62 @@ const leastRunDF = 3
 // nothing on the next night (T. Kalibera and R. Jones, "Rigorous Benchmarking in Reasonable Time", ISMM 2013,
 // section 5). The test is Student's, on the means of the runs.
 //
-// The runs of base, after the earlier ones in order of time, show the spread between runs: the recursive
-// residuals of each run from the mean of as many previous ones as base has (R. Brown, J. Durbin and J. Evans,
-// "Techniques for Testing the Constancy of Regression Relationships over Time", JRSS B 37, 1975). If runs are
-// alike they are the sample variance, and if the level drifts they contain the drift, as the difference does.
-// The spread is at least what the repeats within the runs explain, and a new run whose repeats scatter far
-// more than those of the others has its own.
+// The spread between runs is that of their recursive residuals: the deviations of each run from the mean of as many
+// previous ones as base has (R. Brown, J. Durbin and J. Evans, "Techniques for Testing the Constancy of Regression
+// Relationships over Time", JRSS B 37, 1975). If runs are alike they are the sample variance, and if the level drifts
+// they contain the drift, as the difference does. nights, in order of time and with those of base, show it in place of
+// base alone, and then medians take the place of means: an odd night moves neither the base nor the spread by much.
 //
+// The spread is at least what the repeats within the runs explain, and a new run whose repeats scatter far more than
+// those of the others has its own.
 // With too few runs for that, the assumed spread counts: alone, or with what the runs show if that is less.
-func CompareRuns(base, changed, earlier [][]Repeat, assumed RunSpread) Contrast {
+func CompareRuns(base, changed, nights [][]Repeat, assumed RunSpread) Contrast {
 	if len(base) == 0 || len(changed) == 0 {
 		return Contrast{P: math.NaN(), SE: math.NaN(), Difference: math.NaN(), Spread: math.NaN()}
 	}
-	before := slices.Concat(earlier, base)
-	within := varianceWithin(slices.Concat(before, changed))
-	between := varianceBetween(earlier, base, changed, within)
+	center := byMeans
+	if len(nights) == 0 {
+		nights = base
+	} else {
+		center = byMedians
+	}
+	within := varianceWithin(slices.Concat(nights, changed))
+	between := varianceBetween(base, changed, nights, within, center)
 	variance, df, source := between.orAssumed(within, repeatsPerRun(base), assumed)
-	if source == SpreadOfRuns && len(earlier) > 0 {
+	if source == SpreadOfRuns && len(nights) > len(base) {
 		source = SpreadOfHistory
 	}
-	ofBase := sideVariance(base, variance, within, repeatsPerRun(base))
-	ofChanged := sideVariance(changed, variance, within, repeatsPerRun(base))
-	c := Contrast{Difference: meanOfRuns(changed) - meanOfRuns(base), DF: df, Source: source, Spread: math.Sqrt(variance)}
-	c.addNoise(ofBase+ofChanged, changed, before)
+	ofBase := runVariance(base, variance, within, repeatsPerRun(base)) * center.variance(len(base))
+	ofChanged := runVariance(changed, variance, within, repeatsPerRun(base)) / float64(len(changed))
+	c := Contrast{Difference: meanOfRuns(changed) - center.of(MeansOfRuns(base)), DF: df, Source: source, Spread: math.Sqrt(variance)}
+	c.addNoise(ofBase+ofChanged, changed, nights)
 	c.P = c.p()
 	return c
+}
+
+// A center is a level of runs, and its variance in units of that of one.
+type center struct {
+	of       func(values []float64) float64
+	variance func(n int) float64
+}
+
+var (
+	byMeans = center{func(values []float64) float64 { return stat.Mean(values, nil) },
+		func(n int) float64 { return 1 / float64(n) }}
+	byMedians = center{medianOf, varianceOfMedian}
+)
+
+func medianOf(values []float64) float64 { return Quantile(slices.Sorted(slices.Values(values)), 0.5) }
+
+// variancesOfMedians are those of the median of n normal values of variance 1, from 1 on, by numerical integration of
+// their order statistics (as D. Teichroew tabulated them, Annals of Mathematical Statistics 27, 1956).
+var variancesOfMedians = []float64{1, 0.5, 0.4487, 0.2982, 0.2868, 0.2147, 0.2104, 0.1682, 0.1661}
+
+func varianceOfMedian(n int) float64 {
+	if n <= len(variancesOfMedians) {
+		return variancesOfMedians[n-1]
+	}
+	return math.Pi / 2 / float64(n)
 }
 
 // ComparePairs tests the mean difference of repeats that ran side by side, so that what both share cancels.
@@ -103,37 +153,47 @@ func varianceWithin(runs [][]Repeat) variance {
 
 func (b variance) orAssumed(within variance, repeats float64, assumed RunSpread) (v, df float64, source string) {
 	own := within.v / repeats
-	prior := variance{assumed.SD*assumed.SD + own, assumed.DF}
-	switch {
-	case within.df == 0: // the spread between repeats is as unknown
-		prior.v += assumed.SD * assumed.SD
-	case assumed.SD == 0:
-		prior.df = within.df
-	}
+	prior, source := assumed.variance(within, own)
 	switch {
 	case b.df >= leastRunDF || b.df > 0 && b.v > prior.v:
 		return max(b.v, own), b.df, SpreadOfRuns
 	case b.df+prior.df == 0:
-		return own, 0, SpreadAssumed
+		return own, 0, source
 	}
 	both := b.with(prior)
-	return both.v, both.df, SpreadAssumed
+	return both.v, both.df, source
 }
 
-// sideVariance is the variance of the mean of a side's runs. v is the variance of a run with the given number of
-// repeats.
-func sideVariance(runs [][]Repeat, v float64, within variance, repeats float64) float64 {
+// leastSpread is assumed between runs whose repeats are equal, as that does not prove that runs are.
+const leastSpread = 0.002
+
+// variance is that of the mean of a run, of which the repeats explain own.
+func (s RunSpread) variance(within variance, own float64) (variance, string) {
+	switch {
+	case s.Source == SpreadOfMachine: // it contains own
+		return variance{max(own, s.SD*s.SD), s.DF}, s.Source
+	case s.OfRepeats > 0 && within.df >= 2:
+		between := min(s.SD, max(leastSpread, s.OfRepeats*math.Sqrt(within.v)))
+		return variance{between*between + own, min(s.DF, within.df)}, SpreadOfRepeats
+	case within.df == 0: // the spread between repeats is as unknown
+		return variance{2*s.SD*s.SD + own, s.DF}, SpreadAssumed
+	case s.SD == 0:
+		return variance{own, within.df}, SpreadAssumed
+	}
+	return variance{s.SD*s.SD + own, s.DF}, SpreadAssumed
+}
+
+// runVariance is the mean variance of a run of a side. v is the variance of a run with the given number of repeats.
+func runVariance(runs [][]Repeat, v float64, within variance, repeats float64) float64 {
 	between := max(0, v-within.v/repeats)
 	sum := 0.0
 	for _, r := range runs {
 		sum += between + within.v/float64(len(r))
 	}
-	return sum / float64(len(runs)*len(runs))
+	return sum / float64(len(runs))
 }
 
 const scatterLevel = 0.1
-
-const disturbedLevel = 0.001
 
 // addNoise sets SE. If the repeats of changed scatter far more than those before, what they add to the variance
 // of their mean counts, with their few degrees of freedom (F. Satterthwaite, "An Approximate Distribution of
@@ -148,7 +208,7 @@ func (c *Contrast) addNoise(square float64, changed, before [][]Repeat) {
 	if others.v > 0 {
 		p = distuv.F{D1: own.df, D2: others.df}.Survival(own.v / others.v)
 	}
-	if c.Disturbed = p <= disturbedLevel; p > scatterLevel {
+	if p > scatterLevel {
 		return
 	}
 	added := 0.0

@@ -59,7 +59,7 @@ func TestCompareRunsKnown(t *testing.T) {
 		t.Errorf("spread of %s", c.Source)
 	}
 
-	c = CompareRuns(runsOf(1.05, 1.3), runsOf(1.6), runsOf(1, 1.2, 0.9, 1.1), RunSpread{})
+	c = CompareRuns(runsOf(1.05, 1.3), runsOf(1.6), runsOf(1, 1.2, 0.9, 1.1, 1.05, 1.3), RunSpread{})
 	near(t, "spread with earlier runs", c.Spread, math.Sqrt(0.01675), 1e-12)
 	near(t, "p with earlier runs", c.P, 0.04375503022478077, 1e-9)
 
@@ -106,7 +106,7 @@ func TestStepOfThePast(t *testing.T) {
 		stepped = append(stepped, x)
 	}
 	spread := func(xs []float64) float64 {
-		return CompareRuns(runsOf(xs[35:]...), runsOf(0), runsOf(xs[:35]...), assumed).Spread
+		return CompareRuns(runsOf(xs[35:]...), runsOf(0), runsOf(xs...), assumed).Spread
 	}
 	if a, b := spread(flat), spread(stepped); b > 1.5*a {
 		t.Errorf("spread %v with a step, %v without", b, a)
@@ -136,7 +136,12 @@ func TestCompareRunsKeepsItsLevel(t *testing.T) {
 				}
 				return out
 			}
-			if CompareRuns(runs(s.base), runs(s.changed), runs(s.earlier), assumed).P < 0.05 {
+			base := runs(s.base)
+			nights := append(runs(s.earlier), base...)
+			if s.earlier == 0 {
+				nights = nil
+			}
+			if CompareRuns(base, runs(s.changed), nights, assumed).P < 0.05 {
 				called++
 			}
 		}

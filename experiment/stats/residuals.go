@@ -2,30 +2,17 @@ package stats
 
 import (
 	"math"
-	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // varianceBetween is the variance of the mean of a run, with as many repeats as those of base, that the runs show:
-// the recursive residuals of the earlier ones and of base, and the spread of changed. If the base scatters otherwise
-// than the runs before it, those say nothing on the next run.
-func varianceBetween(earlier, base, changed [][]Repeat, within variance) variance {
-	window := len(base)
-	own := varianceOf(recursiveResiduals(MeansOfRuns(base), window))
-	all := varianceOf(recursiveResiduals(MeansOfRuns(slices.Concat(earlier, base)), window))
-	if len(earlier) > 0 {
-		older := varianceOf(recursiveResiduals(MeansOfRuns(earlier), window))
-		n, m := repeatsPerRun(earlier), repeatsPerRun(base)
-		older.v = max(0, older.v-within.v/n) + within.v/m
-		switch {
-		case differ(own, older):
-			all = own
-		case n != m:
-			all = own.with(older)
-		}
+// the recursive residuals of nights, and the spread of changed.
+func varianceBetween(base, changed, nights [][]Repeat, within variance, c center) variance {
+	all := varianceOf(recursiveResiduals(MeansOfRuns(nights), len(base), c))
+	if n, m := repeatsPerRun(nights), repeatsPerRun(base); n != m {
+		all.v = max(0, all.v-within.v/n) + within.v/m
 	}
 	if len(changed) > 1 {
 		all = all.with(variance{stat.Variance(MeansOfRuns(changed), nil), float64(len(changed) - 1)})
@@ -40,24 +27,6 @@ func (a variance) with(b variance) variance {
 	return variance{(a.v*a.df + b.v*b.df) / (a.df + b.df), a.df + b.df}
 }
 
-// Levels of the test whether two variances differ. A base that is calm by accident must not be taken for one that
-// is calm.
-const (
-	louderLevel = 0.02
-	calmerLevel = 0.002
-)
-
-func differ(own, older variance) bool {
-	if own.df < leastRunDF || older.df < leastRunDF {
-		return false
-	}
-	if older.v == 0 {
-		return own.v > 0
-	}
-	f := distuv.F{D1: own.df, D2: older.df}
-	return f.Survival(own.v/older.v) < louderLevel || f.CDF(own.v/older.v) < calmerLevel
-}
-
 func varianceOf(residuals []float64) variance {
 	if len(residuals) == 0 {
 		return variance{}
@@ -66,19 +35,19 @@ func varianceOf(residuals []float64) variance {
 	return variance{floats.Dot(residuals, residuals) / n, n * independent(residuals)}
 }
 
-// A residual further out than farOut robust standard deviations is an accident, which counts as that far out, or a
-// step, after which the level stays: that one is left out, and the next residuals are from it on. Else a step that
-// is over would hide the next one for as long as the history has it.
+// A residual further out than farOut robust standard deviations is an odd run, which counts as that far out and not for
+// the next ones, or a step, if the next run stays there: that one is left out, and the next residuals are from it on.
+// Else a step that is over would hide the next one for as long as the history has it.
 const (
 	farOut         = 4.0
-	leastToScale   = 9      // number of residuals from which their median gives a scale
+	leastToScale   = 6      // number of residuals from which their median gives a scale
 	medianOfNormal = 0.6745 // of |x|, in standard deviations
 )
 
-// recursiveResiduals are the deviations of each run's mean from that of up to window runs before it, over their
+// recursiveResiduals are the deviations of each run's mean from the center of up to window runs before it, over their
 // standard deviation in units of that of one run.
-func recursiveResiduals(means []float64, window int) []float64 {
-	plain := residuals(means, window, math.Inf(1))
+func recursiveResiduals(means []float64, window int, c center) []float64 {
+	plain := residuals(means, window, c, math.Inf(1))
 	if len(plain) < leastToScale {
 		return plain
 	}
@@ -86,32 +55,38 @@ func recursiveResiduals(means []float64, window int) []float64 {
 	for i, r := range plain {
 		sizes[i] = math.Abs(r)
 	}
-	slices.Sort(sizes)
-	return residuals(means, window, farOut*Quantile(sizes, 0.5)/medianOfNormal)
+	return residuals(means, window, c, farOut*medianOf(sizes)/medianOfNormal)
 }
 
-func residuals(means []float64, window int, limit float64) (out []float64) {
-	from, stepped := 0, false
+func residuals(means []float64, window int, c center, limit float64) (out []float64) {
+	if len(means) == 0 {
+		return nil
+	}
+	level := means[:1:1] // the runs since the last step, without odd ones
 	for i := 1; i < len(means); i++ {
-		n := min(i-from, window)
-		r := (means[i] - stat.Mean(means[i-n:i], nil)) / math.Sqrt(1+1/float64(n))
-		far := math.Abs(r) > limit
-		if stepped && !far { // the level stayed
-			out = out[:len(out)-1]
+		last := level[max(0, len(level)-window):]
+		before := c.of(last)
+		r := (means[i] - before) / math.Sqrt(1+c.variance(len(last)))
+		switch {
+		case math.Abs(r) <= limit:
+			out, level = append(out, r), append(level, means[i])
+		case i+1 < len(means) && math.Abs(means[i+1]-means[i]) < math.Abs(means[i+1]-before):
+			level = means[i : i+1 : i+1]
+		default:
+			out = append(out, math.Copysign(limit, r))
 		}
-		if far {
-			r, from = math.Copysign(limit, r), i
-		}
-		out, stepped = append(out, r), far
 	}
 	return out
 }
+
+// leastToCorrelate is the number of residuals from which their autocorrelation counts.
+const leastToCorrelate = 9
 
 // independent is how many degrees of freedom of a variance each of successive residuals is worth: Σρ² counts for
 // a variance as Σρ does for a mean (M. Bartlett, JRSS Supplement 8, 1946). Residuals that remember only the
 // previous one are taken.
 func independent(residuals []float64) float64 {
-	if len(residuals) < leastToScale {
+	if len(residuals) < leastToCorrelate {
 		return 1
 	}
 	squares, products := 0.0, 0.0

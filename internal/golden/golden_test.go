@@ -124,7 +124,6 @@ func TestCompared(t *testing.T) {
 			c.Fatal(err)
 		}
 		c.documents("history", c.file("nightly"))
-		c.print("plan.txt", "history", c.file("nightly"), "--plan")
 	})
 }
 

@@ -23,19 +23,23 @@ type Alarm struct {
 	Expected *stats.Interval `json:"expected,omitempty"`
 	Size     float64         `json:"size"` // against Before, as in Change
 	Worse    bool            `json:"worse"`
+	// PerNight is the slope of a drift, as Size; absent: the level changed at once.
+	PerNight float64 `json:"per_night,omitempty"`
 }
 
 // TestSimulationAlarms has what these values bring about.
 const (
-	alarmRisk   = 2e-4 // of an outlier by chance per night, over all figures of a group together
-	mostInRow   = 3    // largest number of nights in an outlier
-	baseline    = 60   // largest number of previous nights
-	leastNights = 10   // smallest number of them
+	// of an outlier by chance per night: of one figure (one a year), and of all figures of a group together
+	alarmRisk    = 0.012
+	alarmRiskAll = 0.04
+	mostInRow    = 3  // largest number of nights in an outlier
+	baseline     = 60 // largest number of previous nights
+	leastNights  = 10 // smallest number of them
 	// smallest distance of the furthest night: a few equal nights do not prove that there is none
 	leastSpread = 2e-3
 	// freshExcess is by how much the log-likelihood ratio must exceed its limit, with ln(number of figures): the limit is
 	// for one history that is looked at once, and for nights that are not skewed.
-	freshExcess = 4
+	freshExcess = 1.5
 	mostQuiet   = 100 // latest nights in which past alarms are sought
 )
 
@@ -49,6 +53,10 @@ type watch struct {
 }
 
 func (w *watch) alarm(n int) *Alarm {
+	if d := w.trend.Drift; d != nil && n == len(w.values) {
+		return &Alarm{Since: d.Since, Run: d.Run, Nights: n, X: d.After, Before: d.Before, Size: d.Size, Worse: d.Worse,
+			PerNight: d.PerNight}
+	}
 	start := 0
 	for i := range w.trend.Changes {
 		c := &w.trend.Changes[i]

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"bench/experiment"
 	"bench/experiment/record"
 	"bench/experiment/stats"
 	"bench/experiment/unit"
@@ -16,16 +17,17 @@ type Candidate struct {
 }
 
 const (
-	mostRead    = 200 // latest candidates that are read
-	mostEarlier = 60  // runs before those of base: their spread needs no more
-	mostListed  = 10  // candidates to list if none is good
+	mostRead   = 200 // latest candidates that are read
+	mostNights = 60  // comparable runs that are used: a level that is older is over
+	mostListed = 10  // candidates to list if none is good
 )
 
-// Base is the runs that new is compared with: comparable, finished, and not FAILed by the gate.
+// Base is the runs that new is compared with: the latest comparable ones that are finished. A figure that differs by more
+// than its threshold in one of them takes an earlier run instead.
 type Base struct {
 	Name    string
 	Runs    []Run // in order of time
-	Earlier []Run // further ones before them, in order of time
+	Nights  []Run // with those before them, in order of time: they show the spread, and changes over several nights
 	LeftOut []LeftOut
 	New     *NewBase // no earlier run is comparable; nil: one is
 
@@ -37,6 +39,49 @@ type Base struct {
 type NewBase struct {
 	Latest  string       `json:"latest_run,omitempty"` // the latest of the earlier runs; absent = new is the first
 	Changed []Difference `json:"changed"`              // from that run; none if no point is in both
+	// Sees are the gated figures, with the smallest changes that the next run's gate will see.
+	Sees []Sight `json:"sees,omitempty"`
+}
+
+// Sight is the smallest change of a gated figure that a comparison with one such run shows.
+type Sight struct {
+	GatedFigure
+	Threshold experiment.Threshold `json:"threshold"`
+	Smallest  float64              `json:"smallest_detectable_change"` // with a power of 80 %
+	Spread    Spread               `json:"spread"`                     // between runs, that it rests on
+}
+
+// foresee compares new with itself: what is left is the spread.
+func (b *NewBase) foresee(changed Side, o Options) error {
+	again := Side{Name: changed.Name, Runs: slices.Clone(changed.Runs)}
+	for i := range again.Runs {
+		again.Runs[i].Name += " again" // else they are parts of one run
+		again.Runs[i].Manifest.Run += " again"
+	}
+	c, err := Compare(again, changed, o)
+	if err != nil {
+		return err
+	}
+	b.Sees = c.Sights()
+	return nil
+}
+
+// Sights are those of all gated figures that were tested.
+func (c *Comparison) Sights() (out []Sight) {
+	add := func(p *Point, class string, metrics []Metric) {
+		for i := range metrics {
+			if m := &metrics[i]; m.Threshold != nil && m.SmallestDetectable != nil && m.Spread != nil {
+				out = append(out, Sight{GatedFigure{p.Name, class, m.Name}, *m.Threshold, *m.SmallestDetectable, *m.Spread})
+			}
+		}
+	}
+	for i := range c.Points {
+		add(&c.Points[i], "", c.Points[i].Metrics)
+		for _, class := range c.Points[i].Classes {
+			add(&c.Points[i], class.Name, class.Metrics)
+		}
+	}
+	return out
 }
 
 func (b *NewBase) String() string {
@@ -50,13 +95,13 @@ func (b *NewBase) String() string {
 	}
 }
 
-// ChooseBase picks up to n good runs, back to the latest accepted one. Candidates come the latest first.
+// ChooseBase picks up to n runs, back to the latest accepted one. Candidates come the latest first.
 func ChooseBase(changed Run, candidates []Candidate, n int, allow []string) *Base {
 	b := &Base{Name: fmt.Sprintf("last-good:%d", n)}
 	read := readCandidates(changed, candidates, n, allow)
 	b.choose(read, n)
 	slices.Reverse(b.Runs)
-	slices.Reverse(b.Earlier)
+	slices.Reverse(b.Nights)
 	if len(b.Runs) == 0 {
 		b.explain(read, changed)
 	}
@@ -64,27 +109,27 @@ func ChooseBase(changed Run, candidates []Candidate, n int, allow []string) *Bas
 }
 
 func (b *Base) choose(all []earlierRun, n int) {
-	var next *GateRecord // of the comparable run after the candidate
 	for i := range all {
 		e := &all[i]
 		why := e.unread
 		if e.unlike != nil {
 			why = cmp.Or(refusals(e.unlike.Changed), "no point in common with new")
 		} else if why == "" {
-			why = notGood(&e.run, e.gate, next)
-			if next = e.gate; e.gate != nil {
+			if e.gate != nil {
 				b.gates = append(b.gates, *e.gate)
 			}
+			e.run.Gate = e.gate
+			why = notGood(&e.run)
 		}
 		switch {
 		case why != "" && len(b.Runs) < n:
 			b.LeftOut = append(b.LeftOut, LeftOut{Run: e.name, Why: why})
-		case why != "":
+		case why != "" || len(b.Nights) >= mostNights:
 		case len(b.Runs) < n:
-			b.Runs = append(b.Runs, e.run)
-		case len(b.Earlier) < mostEarlier:
+			b.Runs, b.Nights = append(b.Runs, e.run), append(b.Nights, e.run)
+		default:
 			e.run.Records = nil
-			b.Earlier = append(b.Earlier, e.run)
+			b.Nights = append(b.Nights, e.run)
 		}
 	}
 }
@@ -114,7 +159,7 @@ func (b *Base) explain(all []earlierRun, changed Run) {
 }
 
 // notGood is why a comparable run is no base; empty: it is one.
-func notGood(r *Run, gate, next *GateRecord) string {
+func notGood(r *Run) string {
 	planned, finished, valid := 0, 0, 0
 	for _, p := range r.Manifest.Plan {
 		if p.State != record.StateRemoved && p.State != record.StateSkipped {
@@ -132,15 +177,7 @@ func notGood(r *Run, gate, next *GateRecord) string {
 	switch {
 	case r.Manifest.Predicted != nil:
 		return "it is a prediction"
-	case gate != nil && gate.Accepted:
-	case gate != nil && gate.Verdict == stats.Fail:
-		return "its gate was FAIL"
-	case gate != nil && gate.RegressedSince != "":
-		return "its gate did not decide the regression since " + gate.RegressedSince
-	case gate != nil && len(gate.Beyond) > 0:
-		return "its repeats scatter, and a figure is worse by more than its threshold"
-	case gate != nil && gate.Disturbed && (next == nil || !next.Disturbed): // else the server is so now
-		return "its repeats scatter far more than earlier ones"
+	case r.Gate != nil && r.Gate.Accepted:
 	case 2*finished < planned:
 		return fmt.Sprintf("%s of %s rows finished", unit.Count(finished), unit.Count(planned))
 	case valid == 0:
@@ -149,33 +186,34 @@ func notGood(r *Run, gate, next *GateRecord) string {
 	return ""
 }
 
-// Compare passes the gate without a base if new begins one; knownPasses: known regressions do not fail it.
-func (b *Base) Compare(changed Run, o Options, knownPasses bool) (*Comparison, error) {
+// Compare passes the gate without a base if new begins one. Known regressions do not fail it, nor undecided figures.
+func (b *Base) Compare(changed Run, o Options) (*Comparison, error) {
 	side := Side{Name: changed.Name, Runs: []Run{changed}}
 	if len(b.Runs) == 0 {
-		return b.without(side, o), nil
+		return b.without(side, o)
 	}
-	o.Earlier = b.Earlier
+	o.Nights = b.Nights
 	base, left := withoutChangedPoints(Side{Name: b.Name, Runs: b.Runs}, side, o.Allow)
 	c, err := Compare(base, side, o)
 	if err != nil {
 		return nil, err
 	}
 	c.LeftOut = slices.Concat(b.LeftOut, left, c.LeftOut)
-	c.markKnown(b.gates, knownPasses)
+	c.addHistory(append(slices.Clone(b.Nights), changed), b.gates, o.Gate)
 	return c, nil
 }
 
-func (b *Base) without(changed Side, o Options) *Comparison {
+func (b *Base) without(changed Side, o Options) (*Comparison, error) {
 	c := newComparison(Side{Name: b.Name}, changed, o)
 	c.LeftOut, c.NewBase, c.NoBase = b.LeftOut, b.New, b.none
 	switch {
 	case len(o.Gate.Thresholds) == 0:
 	case b.New != nil:
 		c.Gate = &Outcome{Verdict: stats.Pass, Passes: true, Cases: []Case{}, UndecidedPasses: o.UndecidedPasses}
+		return c, c.NewBase.foresee(changed, o)
 	default:
 		c.Gate = &Outcome{Verdict: stats.Undecided, Passes: o.UndecidedPasses, UndecidedPasses: o.UndecidedPasses,
 			Cases: []Case{{Verdict: stats.Undecided, Why: b.none}}}
 	}
-	return c
+	return c, nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -55,8 +56,8 @@ func engineOf(name string) func(*Run) {
 	}
 }
 
-// The base is the last runs that are comparable, finished and not failed; the others up to the oldest of them are
-// listed, and those before it show the spread.
+// The base is the last runs that are comparable and finished; the others up to the oldest of them are listed. With those
+// before it they show the spread.
 func TestChooseBase(t *testing.T) {
 	model := func(r *Run) { r.Manifest.Target.Model = "qwen" }
 	version := func(r *Run) { r.Manifest.Target.Version = "0.12" }
@@ -77,11 +78,10 @@ func TestChooseBase(t *testing.T) {
 		candidate(runOf(15, 3, workload), ""), candidate(runOf(14, 3, cut), ""), candidate(runOf(13, 3, invalid), ""),
 		candidate(runOf(12, 3, nil), stats.Pass), candidate(runOf(11, 3, model), ""), candidate(runOf(10, 3, nil), ""), candidate(runOf(9, 3, nil), stats.Fail), candidate(runOf(8, 3, nil), ""),
 	}, 2, nil)
-	if names(b.Runs) != "12 16" || names(b.Earlier) != "8 10" || b.New != nil || b.Earlier[0].Records != nil || b.Runs[0].Records == nil {
-		t.Errorf("base %s, earlier %s", names(b.Runs), names(b.Earlier))
+	if names(b.Runs) != "16 19" || names(b.Nights) != "8 9 10 12 16 19" || b.New != nil || b.Nights[0].Records != nil || b.Runs[0].Records == nil {
+		t.Errorf("base %s, nights %s", names(b.Runs), names(b.Nights))
 	}
-	want := []LeftOut{{Run: "19", Why: "its gate was FAIL"}, {Run: "18", Why: "reading 18: no JSON"}, {Run: "17", Why: "model qwen (new: llama)"},
-		{Run: "15", Why: "concurrency 8 (new: 4)"}, {Run: "14", Why: "1 of 3 rows finished"}, {Run: "13", Why: "every row is invalid"}}
+	want := []LeftOut{{Run: "18", Why: "reading 18: no JSON"}, {Run: "17", Why: "model qwen (new: llama)"}}
 	if diff := cmp.Diff(want, b.LeftOut); diff != "" {
 		t.Error(diff)
 	}
@@ -125,12 +125,12 @@ func TestNewBase(t *testing.T) {
 		if got != x.want {
 			t.Errorf("%s: %q, %+v", x.name, got, b.LeftOut)
 		}
-		c, err := b.Compare(runOf(20, 3, x.changed), o, false)
+		c, err := b.Compare(runOf(20, 3, x.changed), o)
 		if err != nil || (c.NewBase != nil) != (x.want != "") || x.want != "" && !c.Gate.Passes {
 			t.Errorf("%s: %+v, %v", x.name, c.Gate, err)
 		}
 	}
-	if c, err := ChooseBase(Run{}, nil, 5, nil).Compare(Run{}, o, false); err != nil || c.Gate.Passes || c.NoBase != "no row of new finished" {
+	if c, err := ChooseBase(Run{}, nil, 5, nil).Compare(Run{}, o); err != nil || c.Gate.Passes || c.NoBase != "no row of new finished" {
 		t.Errorf("a run without a row begins a base: %+v, %v", c.Gate, err)
 	}
 	if b := ChooseBase(runOf(20, 3, nil), nil, 5, nil); b.New.String() != "new base: the first run here" {
@@ -158,7 +158,7 @@ func TestNewBaseOfAPoint(t *testing.T) {
 	for day := 19; day > 14; day-- {
 		earlier = append(earlier, candidate(runOf(day, 3, two(8)), ""))
 	}
-	c, err := ChooseBase(changed, earlier, 5, nil).Compare(changed, Options{Gate: gate("tpot_p50 +5%")}, false)
+	c, err := ChooseBase(changed, earlier, 5, nil).Compare(changed, Options{Gate: gate("tpot_p50 +5%")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,8 +170,8 @@ func TestNewBaseOfAPoint(t *testing.T) {
 // Comparable runs of which none is good are no reason for a new base: the gate does not pass.
 func TestNoGoodBase(t *testing.T) {
 	empty := func(r *Run) { r.Rows = nil }
-	b := ChooseBase(runOf(20, 3, nil), []Candidate{candidate(runOf(19, 3, empty), ""), candidate(runOf(18, 3, nil), stats.Fail)}, 5, nil)
-	c, err := b.Compare(runOf(20, 3, nil), Options{Gate: gate("tpot_p50 +5%")}, false)
+	b := ChooseBase(runOf(20, 3, nil), []Candidate{candidate(runOf(19, 3, empty), ""), candidate(runOf(18, 3, empty), "")}, 5, nil)
+	c, err := b.Compare(runOf(20, 3, nil), Options{Gate: gate("tpot_p50 +5%")})
 	if err != nil || c.NewBase != nil || c.Gate.Passes || c.NoBase != "no earlier run is good: 19: 0 of 3 rows finished; and 1 more" || len(c.LeftOut) != 2 {
 		t.Errorf("%+v %q, %v", c.Gate, c.NoBase, err)
 	}
@@ -210,14 +210,14 @@ func TestKnownSince(t *testing.T) {
 	}
 }
 
-// A known regression that grows by more than the threshold is a new one, however slowly.
+// A known regression that differs by more than the threshold is a new one, however slowly it grew.
 func TestKnownRegressionGrows(t *testing.T) {
 	a := GatedFigure{Point: "A", Metric: "tpot_p50"}
 	at := func(run string, change float64) GateRecord {
 		return GateRecord{Run: run, Verdict: stats.Fail, Regressions: []Regression{{a, &change, "7"}}}
 	}
 	gates := []GateRecord{at("9", 0.09), at("8", 0.08), at("7", 0.05)}
-	for change, want := range map[float64]string{0.04: "7", 0.099: "7", 0.101: "", 0.3: ""} {
+	for change, want := range map[float64]string{0.04: "7", 0.099: "7", 0.101: "", 0.3: "", -0.01: ""} {
 		x := Case{Point: a.Point, Metric: a.Metric, Verdict: stats.Fail, Change: &change, of: &Metric{Threshold: &experiment.Threshold{Worse: 0.05}}}
 		if got := x.knownSince(gates); got != want {
 			t.Errorf("%v: %q", change, got)
@@ -238,7 +238,7 @@ func TestNightsOfARegression(t *testing.T) {
 			now.Rows, now.Records = rows.Rows, rows.Records
 		}
 		b := ChooseBase(now, earlier, 5, nil)
-		c, err := b.Compare(now, o, day == 9)
+		c, err := b.Compare(now, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -256,40 +256,57 @@ func TestNightsOfARegression(t *testing.T) {
 			}
 		default:
 			since := map[int]string{7: "", 8: "7", 9: "7"}[day]
-			if c.Gate.Verdict != stats.Fail || c.Gate.Passes != (day == 9) || c.Gate.Cases[0].Since != since || names(b.Runs) != "2 3 4 5 6" || record.Regressions[0].Since != "7" {
+			if c.Gate.Verdict != stats.Fail || c.Gate.Passes != (day > 7) || c.Gate.Cases[0].Since != since || len(c.Points[0].Metrics[0].Values[0]) != 15 || record.Regressions[0].Since != "7" {
 				t.Errorf("night %d, base %s: %+v", day, names(b.Runs), c.Gate)
 			}
 		}
 	}
 }
 
-// A run that could not decide whether a regression is over is no base: its figures can have it.
-func TestUndecidedRegressionIsNoBase(t *testing.T) {
-	slow, o := quiet, Options{Gate: gate("tpot_p50 +5%")}
-	slow.tpot *= 1.3
-	earlier := []Candidate{candidate(runOf(4, 3, nil), stats.Pass), candidate(runOf(3, 3, nil), ""), candidate(runOf(2, 3, nil), ""), candidate(runOf(1, 3, nil), "")}
-	var since []string
-	for day := 5; day <= 7; day++ {
-		now := runOf(day, 3, nil)
-		rows := slow.run(now.Name, 3, rand.New(rand.NewPCG(uint64(day), 4)))
-		now.Rows, now.Records = rows.Rows, rows.Records
-		if day == 6 {
-			now.Rows = nil
-			for i := range now.Manifest.Plan {
-				now.Manifest.Plan[i].State, now.Manifest.Plan[i].Error = "failed", "HTTP 500"
+// A figure that differs by more than its threshold, either way, is no base of later nights; the others of that night are.
+func TestHeldFigure(t *testing.T) {
+	x := GatedFigure{"A", "", "tpot_p50"}
+	for change, want := range map[float64]string{-0.12: "14 15 16 17 18", 0.12: "14 15 16 17 18", 0: "15 16 17 18 19"} {
+		var candidates []Candidate
+		for day := 19; day > 10; day-- {
+			g := &GateRecord{Schema: SchemaGate, Verdict: stats.Pass}
+			if day == 19 && change != 0 {
+				g.Held = []HeldFigure{{x, change}}
+			}
+			candidates = append(candidates, Candidate{fmt.Sprint(day), func() (Run, *GateRecord, error) { return runOf(day, 3, nil), g, nil }})
+		}
+		b := ChooseBase(runOf(20, 3, nil), candidates, 5, nil)
+		pairs, _, _ := match(Side{Runs: b.Runs}, Side{Runs: []Run{runOf(20, 3, nil)}}, b.Nights)
+		pairs[0].nights = pairs[0].likeBase()
+		for name, runs := range map[string]string{"tpot_p50": want, "ttft_p50": "15 16 17 18 19"} {
+			var got []string
+			for _, s := range pairs[0].baseOf(name) {
+				if !slices.Contains(got, s.run.Name) {
+					got = append(got, s.run.Name)
+				}
+			}
+			if strings.Join(got, " ") != runs {
+				t.Errorf("%v: base of %s: %s", change, name, got)
 			}
 		}
-		b := ChooseBase(now, earlier, 5, nil)
-		c, err := b.Compare(now, o, false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		record := c.Record(now.Name)
-		since = append(since, fmt.Sprint(record.Verdict, " ", c.Gate.Cases[0].Since, " ", record.RegressedSince, ", base ", names(b.Runs)))
-		earlier = append([]Candidate{{now.Name, func() (Run, *GateRecord, error) { return now, record, nil }}}, earlier...)
 	}
-	if want := []string{"FAIL  , base 1 2 3 4", "UNDECIDED 5 5, base 1 2 3 4", "FAIL 5 , base 1 2 3 4"}; !cmp.Equal(want, since) {
-		t.Errorf("%q", since)
+}
+
+// Gates of the night before: a figure that is beyond its threshold again fails, though no single night decides it.
+func TestTwoNightsBeyond(t *testing.T) {
+	beyond := GateRecord{Run: "1", Held: []HeldFigure{{GatedFigure{"A", "", "tpot_p50"}, 0.06}}}
+	better := GateRecord{Run: "1", Held: []HeldFigure{{GatedFigure{"A", "", "tpot_p50"}, -0.06}}}
+	for _, x := range []struct {
+		gates []GateRecord
+		want  stats.Verdict
+	}{{nil, stats.Undecided}, {[]GateRecord{{Run: "1"}, beyond}, stats.Undecided}, {[]GateRecord{better}, stats.Undecided}, {[]GateRecord{beyond}, stats.Fail}} {
+		m := &Metric{Name: "tpot_p50", Threshold: &experiment.Threshold{Metric: "tpot_p50", Worse: 0.05}, Verdict: Inconclusive, Why: "x"}
+		c := &Comparison{Gate: &Outcome{Verdict: stats.Undecided,
+			Cases: []Case{{Point: "A", Metric: "tpot_p50", Verdict: stats.Undecided, Change: new(0.07), of: m}}}}
+		c.markKnown(x.gates)
+		if c.Gate.Verdict != x.want || c.Gate.Passes {
+			t.Errorf("%+v: %+v", x.gates, c.Gate)
+		}
 	}
 }
 
@@ -309,7 +326,7 @@ func TestAcceptedRun(t *testing.T) {
 	candidates := []Candidate{gated(19, fail("17")), gated(18, fail("12")), gated(17, GateRecord{Verdict: stats.Pass, Accepted: true}),
 		gated(16, fail("12")), gated(12, GateRecord{Verdict: stats.Pass})}
 	b := ChooseBase(runOf(20, 3, nil), candidates, 5, nil)
-	if names(b.Runs) != "17 18" || len(b.Earlier) != 0 || len(b.LeftOut) != 1 || b.LeftOut[0].Run != "19" {
+	if names(b.Runs) != "17 18 19" || len(b.LeftOut) != 0 {
 		t.Errorf("base %s, left out %+v", names(b.Runs), b.LeftOut)
 	}
 	if r := known(b.gates, a); r == nil || r.Since != "x" || len(b.gates) != 2 {
@@ -320,7 +337,7 @@ func TestAcceptedRun(t *testing.T) {
 // Runs that cannot be read begin no base: the evidence is damaged.
 func TestDamagedRunsBeginNoBase(t *testing.T) {
 	damaged := Candidate{"19", func() (Run, *GateRecord, error) { return Run{}, nil, errors.New("reading 19: no JSON") }}
-	c, err := ChooseBase(runOf(20, 3, nil), []Candidate{damaged}, 5, nil).Compare(runOf(20, 3, nil), Options{Gate: gate("tpot_p50 +5%")}, false)
+	c, err := ChooseBase(runOf(20, 3, nil), []Candidate{damaged}, 5, nil).Compare(runOf(20, 3, nil), Options{Gate: gate("tpot_p50 +5%")})
 	if err != nil || c.NewBase != nil || c.Gate.Verdict != stats.Undecided || !strings.Contains(c.NoBase, "cannot be read") {
 		t.Errorf("%v: %+v", err, c.Gate)
 	}
@@ -346,7 +363,7 @@ func TestUnsteadyRegression(t *testing.T) {
 				now.Rows, now.Records = rows.Rows, rows.Records
 			}
 			b := ChooseBase(now, earlier, 5, nil)
-			c, err := b.Compare(now, o, true)
+			c, err := b.Compare(now, o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -362,33 +379,5 @@ func TestUnsteadyRegression(t *testing.T) {
 	}
 	if failed < trials*4/5 {
 		t.Errorf("in two nights in a row %d of %d failed", failed, trials)
-	}
-}
-
-// A night whose repeats scatter is no base: its noise would hide a regression. If the next one scatters too, it is.
-func TestDisturbedNight(t *testing.T) {
-	disturbed := func(day int, is bool) Candidate {
-		return Candidate{fmt.Sprint(day), func() (Run, *GateRecord, error) {
-			return runOf(day, 3, nil), &GateRecord{Schema: SchemaGate, Verdict: stats.Undecided, Disturbed: is}, nil
-		}}
-	}
-	for want, days := range map[string][]bool{"17 18": {true, false, false}, "17 19": {false, true, false}, "17 18 ": {true, true, false}} {
-		var candidates []Candidate
-		for i, is := range days {
-			candidates = append(candidates, disturbed(19-i, is))
-		}
-		if b := ChooseBase(runOf(20, 3, nil), candidates, 3, nil); names(b.Runs) != strings.TrimSpace(want) {
-			t.Errorf("%v: base %s", days, names(b.Runs))
-		}
-	}
-	noisy, earlier := quiet, []Candidate{candidate(runOf(3, 3, nil), stats.Pass), candidate(runOf(2, 3, nil), stats.Pass), candidate(runOf(1, 3, nil), stats.Pass)}
-	noisy.between = 0.3
-	for want, p := range map[bool]process{false: quiet, true: noisy} {
-		run, measured := runOf(4, 3, nil), p.run("4", 3, rand.New(rand.NewPCG(9, 9)))
-		run.Rows, run.Records = measured.Rows, measured.Records
-		c, err := ChooseBase(run, earlier, 3, nil).Compare(run, Options{Gate: gate("tpot_p50 +5%")}, false)
-		if err != nil || c.Record("4").Disturbed != want {
-			t.Errorf("%+v, %v", c.Record("4"), err)
-		}
 	}
 }

@@ -19,7 +19,7 @@ type earlierRun struct {
 func readCandidates(changed Run, candidates []Candidate, n int, allow []string) (out []earlierRun) {
 	comparable := 0
 	for _, x := range candidates[:min(len(candidates), mostRead)] {
-		if comparable == 2*n+mostEarlier {
+		if comparable == 2*n+mostNights {
 			break
 		}
 		e := earlierRun{name: x.Name}

@@ -28,8 +28,8 @@ func (p pair) classes() []string {
 	return out
 }
 
-func (p pair) class(name string) pair {
-	return pair{p.name, ofClass(p.base, name), ofClass(p.changed, name), ofClass(p.earlier, name), p.parts}
+func (p pair) ofClass(name string) pair {
+	return pair{p.name, ofClass(p.base, name), ofClass(p.changed, name), ofClass(p.nights, name), name, p.parts}
 }
 
 func ofClass(samples []sample, name string) []sample {

@@ -69,7 +69,7 @@ func TestClassThatTheOthersHide(t *testing.T) {
 		if !withRecords {
 			base.Records, changed.Records = nil, nil
 		}
-		c := compared(t, side(base), side(changed), Options{Gate: gate("ttft_p50 +10%"), RunSpread: 0.005})
+		c := compared(t, side(base), side(changed), Options{Gate: gate("ttft_p50 +10%"), spreads: spreads(0.005)})
 		if len(c.Points) != 1 || len(c.Points[0].Classes) != 2 || c.Points[0].Classes[0].Name != "rag" {
 			t.Fatalf("the classes are not those of the matrix, in its order: %+v", c.Points)
 		}

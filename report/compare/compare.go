@@ -77,10 +77,13 @@ type Options struct {
 
 	UndecidedPasses bool // the gate passes although a figure is UNDECIDED
 
-	// Earlier are comparable runs before those of base, in order of time. Only their spread is used.
-	Earlier []Run
-	// assumed standard deviation between runs, as a share, where runs can't show it; 0 = 0.02
-	RunSpread float64
+	// Nights are comparable runs before new, in order of time, with those of base: they show the spread between runs.
+	// nil: base alone does.
+	Nights []Run
+	// Machine are other runs of this machine and server, of any matrix: they show the spread of runs if there are too few
+	// nights.
+	Machine []Run
+	spreads map[string]stats.RunSpread // of these, by figure
 	// Paired: the same repeat of both sides ran side by side, as parts of one run.
 	Paired bool
 }
@@ -96,8 +99,8 @@ type Comparison struct {
 	New      string   `json:"new"`
 	BaseRuns []RunRef `json:"base_runs"` // that are compared
 	NewRuns  []RunRef `json:"new_runs"`
-	// that show the spread between runs, before base_runs
-	EarlierRuns int          `json:"earlier_runs,omitempty"`
+	// with those of base_runs: they show the spread between runs
+	Nights      int          `json:"nights,omitempty"`
 	Paired      bool         `json:"paired,omitempty"`
 	LeftOut     []LeftOut    `json:"base_left_out,omitempty"`
 	Differences []Difference `json:"differences"` // between the sides as a whole
@@ -173,19 +176,19 @@ type Cautions struct {
 
 // Compare tests what changed from base to changed. It reads the records of runs that have them.
 func Compare(base, changed Side, o Options) (*Comparison, error) {
-	o.Margin, o.RunSpread = cmp.Or(o.Margin, 0.05), cmp.Or(o.RunSpread, stats.AssumedSpread.SD)
+	o.Margin = cmp.Or(o.Margin, 0.05)
 	for _, key := range o.Allow {
 		if !slices.Contains(Refusable, key) {
 			return nil, fmt.Errorf("unknown difference %q: allow one of %s", key, strings.Join(Refusable, ", "))
 		}
 	}
+	if o.spreads == nil {
+		o.spreads = assumedSpreads(o.Machine, o.Gate)
+	}
 	base, left := onlyLikeNew(base, changed, o.Allow)
 	c := newComparison(base, changed, o)
 	c.LeftOut = left
 	c.BaseGPUSeconds, c.NewGPUSeconds = base.gpuSeconds(), changed.gpuSeconds()
-	if areParts(base, changed) { // the servers are what is compared
-		o.Allow = append(slices.Clone(o.Allow), "simulated")
-	}
 	c.Differences = sideDifferences(base, changed, o.Allow)
 	c.Refused = slices.ContainsFunc(c.Differences, Difference.refuses)
 	for _, run := range slices.Concat(base.Runs, changed.Runs) {
@@ -193,7 +196,7 @@ func Compare(base, changed Side, o Options) (*Comparison, error) {
 			c.WithoutRecords = append(c.WithoutRecords, run.Name+": "+row)
 		}
 	}
-	pairs, missing, added := match(base, changed, o.Earlier)
+	pairs, missing, added := match(base, changed, o.Nights)
 	c.Missing, c.Added = append(c.Missing, missing...), append(c.Added, added...)
 	c.Unmeasured = unmeasured(changed, c.Missing)
 	c.Searches = searches(base, changed, c.Refused)
@@ -210,8 +213,8 @@ func Compare(base, changed Side, o Options) (*Comparison, error) {
 
 func newComparison(base, changed Side, o Options) *Comparison {
 	return &Comparison{Schema: Schema, Base: base.Name, New: changed.Name, BaseRuns: refs(base),
-		NewRuns:     refs(changed),
-		EarlierRuns: len(o.Earlier), Paired: o.Paired, Differences: []Difference{}, Points: []Point{},
+		NewRuns: refs(changed),
+		Nights:  len(o.Nights), Paired: o.Paired, Differences: []Difference{}, Points: []Point{},
 		Missing: []string{}, Added: []string{},
 		Sides: [2]Side{base, changed}}
 }
@@ -252,10 +255,10 @@ func newPoint(p pair, refused bool, o Options) (Point, error) {
 	if p.changed, err = load(p.changed); err != nil {
 		return Point{}, err
 	}
-	p.earlier = likeBase(p)
+	p.nights = p.likeBase()
 	point.Metrics = p.metrics("", o)
 	for _, name := range p.classes() {
-		point.Classes = append(point.Classes, Class{name, p.class(name).metrics(name, o)})
+		point.Classes = append(point.Classes, Class{name, p.ofClass(name).metrics(name, o)})
 	}
 	return point, nil
 }

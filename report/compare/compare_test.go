@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -196,9 +197,10 @@ func TestSlowdownIsFound(t *testing.T) {
 	}
 	found, failed := map[string]int{}, 0
 	for range trials {
-		o := Options{Gate: gate("tpot_p50 +2%", "ttft_p50 +2%"), Earlier: quiet.nights(10, 3, 10, r)}
-		c := compared(t, side(quiet.nights(5, 3, 15, r)...), side(slow.nights(1, 3, 16, r)...), o)
-		if s := c.find("tpot_p50").Spread; s.Source != stats.SpreadOfHistory || c.EarlierRuns != 10 {
+		earlier, base := quiet.nights(10, 3, 10, r), quiet.nights(5, 3, 15, r)
+		o := Options{Gate: gate("tpot_p50 +2%", "ttft_p50 +2%"), Nights: slices.Concat(earlier, base)}
+		c := compared(t, side(base...), side(slow.nights(1, 3, 16, r)...), o)
+		if s := c.find("tpot_p50").Spread; s.Source != stats.SpreadOfHistory || c.Nights != 15 {
 			t.Fatalf("the spread is of %s", s.Source)
 		}
 		for _, name := range []string{"tpot_p50", "ttft_p50", "e2e_p50"} {

@@ -46,9 +46,9 @@ func (r *Run) facts() []fact {
 	simulated := "" // another tool does not report it
 	switch {
 	case m.Predicted != nil:
-		simulated = "predicted, not measured: " + t.Simulator
+		simulated = "predicted, not measured"
 	case t.Simulated:
-		simulated = "simulated: " + t.Simulator
+		simulated = "simulated"
 	case t.Endpoint != "":
 		simulated = "a real server"
 	}
@@ -62,7 +62,8 @@ func (r *Run) facts() []fact {
 	out := []fact{
 		{"model", t.Model, "model"}, {"api", t.API, "api"}, {"server", simulated, "simulated"},
 		{"hardware", t.Hardware, "hardware"}, {"GPUs", gpus, "gpus"}, {"precision", t.Precision, "precision"},
-		{"vantage", t.Vantage.Place, "vantage"}, {engine, record.Engines(r.Rows), ""}, {"connections", t.Connections, ""},
+		{"vantage", t.Vantage.Place, "vantage"}, {engine, record.Engines(r.Rows), ""}, {"simulator", t.Simulator, ""},
+		{"connections", t.Connections, ""},
 		{"endpoint", t.Endpoint, ""}, {"server command", serverCommand(m.Servers), ""},
 		{serverVersion, compact(t.Version), ""}, {buildInfo, strings.Join(t.BuildInfo, "; "), ""},
 		{"extra body", compact(t.ExtraBody), ""}, {"proxy", t.Proxy, ""}, {"prompts sized by", t.Tokenizer, ""},

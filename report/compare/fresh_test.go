@@ -127,7 +127,7 @@ func TestWhatTouchesAFigure(t *testing.T) {
 	second, _ := quiet.repeat("A", 2, 1, r)
 	point := func(findings ...record.Finding) NightPoint {
 		row.Findings = findings
-		return nightPoint("A", []sample{{run: &Run{}, row: &row}})
+		return nightPoint("A", []sample{{run: &Run{}, row: &row}}, trended)
 	}
 	on := func(metric string) []record.Effect {
 		return []record.Effect{{Metric: metric, Direction: record.Unknown, Unit: record.UnitFactor}}
@@ -146,7 +146,7 @@ func TestWhatTouchesAFigure(t *testing.T) {
 		t.Errorf("failed requests: %+v", p.Figures)
 	}
 	both := nightPoint("A", []sample{{run: &Run{}, row: &row},
-		{run: &Run{}, row: &second}}).Figures["ttft_p50"]
+		{run: &Run{}, row: &second}}, trended).Figures["ttft_p50"]
 	if both.LeftOut != 1 || both.Repeats != 1 || both.Invalid != nil {
 		t.Errorf("one of two repeats is invalid: %+v", both)
 	}

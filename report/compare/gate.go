@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"bench/experiment"
 	"bench/experiment/stats"
@@ -13,11 +14,11 @@ import (
 
 type Outcome struct {
 	Verdict stats.Verdict `json:"verdict"` // FAIL if a case fails; else UNDECIDED if one is; else PASS
-	Passes  bool          `json:"passes"`  // PASS, or UNDECIDED with UndecidedPasses
-	Cases   []Case        `json:"cases"`
+	// PASS, UNDECIDED with UndecidedPasses, or a FAIL of which every regression is known since an earlier run
+	Passes bool   `json:"passes"`
+	Cases  []Case `json:"cases"`
 
-	UndecidedPasses bool `json:"undecided_passes"`       // Options.UndecidedPasses
-	KnownPasses     bool `json:"known_passes,omitempty"` // a regression that is known since an earlier run does not fail the gate
+	UndecidedPasses bool `json:"undecided_passes"` // Options.UndecidedPasses
 }
 
 type Case struct {
@@ -34,6 +35,10 @@ type Case struct {
 	Failed bool     `json:"failed,omitempty"`
 	Change *float64 `json:"change,omitempty"`      // as in Metric; absent = not compared
 	Since  string   `json:"known_since,omitempty"` // the first run whose gate had this regression, if it is not decided to be over; absent = new, or none
+	// SinceAt is the night in which the change began; zero = new, or none.
+	SinceAt time.Time `json:"since_at,omitzero"`
+	// Changed is what else changed in that night or a neighbour.
+	Changed []Suspect `json:"changed_then,omitempty"`
 
 	of *Metric // nil: of no single figure
 }
@@ -106,7 +111,7 @@ func (o *Outcome) Blocks(x Case) bool {
 	case stats.Undecided:
 		return !o.UndecidedPasses || x.Suspected
 	}
-	return x.Since == "" || !o.KnownPasses
+	return x.Since == ""
 }
 
 func (o *Outcome) suspects() bool {

@@ -47,7 +47,9 @@ func (g *Group) Live() (n int) {
 	return n
 }
 
-func NewHistory(nights []Night) *History {
+func NewHistory(nights []Night) *History { return historyOf(nights, trended) }
+
+func historyOf(nights []Night, figures []string) *History {
 	h := &History{Schema: SchemaHistory, Groups: []Group{}}
 	at := map[GroupKey]int{}
 	for _, n := range nights {
@@ -64,12 +66,12 @@ func NewHistory(nights []Night) *History {
 		h.Groups[i].Nights = append(h.Groups[i].Nights, n)
 	}
 	for i := range h.Groups {
-		h.Groups[i].findTrends()
+		h.Groups[i].findTrends(figures)
 	}
 	return h
 }
 
-func (g *Group) findTrends() {
+func (g *Group) findTrends(figures []string) {
 	slices.SortStableFunc(g.Nights, func(a, b Night) int { return a.StartedAt.Compare(b.StartedAt) })
 	at := map[string]int{}
 	workloads := map[string][]string{}
@@ -84,7 +86,7 @@ func (g *Group) findTrends() {
 			if !slices.Contains(workloads[p.Name], p.Workload) {
 				workloads[p.Name] = append(workloads[p.Name], p.Workload)
 			}
-			for _, metric := range trended {
+			for _, metric := range figures {
 				v, ok := p.Figures[metric]
 				if !ok {
 					continue

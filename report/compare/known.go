@@ -2,6 +2,7 @@ package compare
 
 import (
 	"cmp"
+	"math"
 	"path/filepath"
 	"slices"
 
@@ -10,8 +11,8 @@ import (
 
 const SchemaGate = "bench/gate/v1"
 
-// GateRecord is gate.json in a run's directory: what the gate of bench compare --base found. A run whose gate
-// was FAIL is no base of later ones; without the file it is one.
+// GateRecord is gate.json in a run's directory: what the gate of bench compare --base found. Without the file a run is
+// a base of later ones.
 type GateRecord struct {
 	Schema      string        `json:"schema"`
 	Run         string        `json:"run"`
@@ -19,17 +20,22 @@ type GateRecord struct {
 	Verdict     stats.Verdict `json:"verdict"`
 	Regressions []Regression  `json:"regressions"`
 	Undecided   []GatedFigure `json:"undecided"`
-	// RegressedSince is the first run with a regression that this run's gate could not decide: a run with it
-	// is no base either. Absent = none is open.
-	RegressedSince string `json:"regressed_since,omitempty"`
-	// Disturbed marks a run of which the repeats of a gated figure scatter far more than those of earlier runs. It is
-	// no base, unless the next run scatters too: its noise would hide a regression.
-	Disturbed bool `json:"disturbed,omitempty"`
-	// Beyond are undecided figures of a disturbed run that are worse by more than the threshold. Such a run is no base.
-	// A figure that the next run has here too is a regression: of a server that has become slow and unsteady.
-	Beyond []GatedFigure `json:"beyond,omitempty"`
+	// Held are the figures that differ by more than their threshold, for the worse or the better: of them the run is no
+	// base until it is accepted.
+	Held []HeldFigure `json:"held,omitempty"`
 	// Accepted marks a run whose level is accepted: it begins a new base, and what gates found before is over.
 	Accepted bool `json:"accepted,omitempty"`
+}
+
+type HeldFigure struct {
+	GatedFigure
+	Change float64 `json:"change"` // relative to base; of a share, the difference
+}
+
+// holds reports whether a figure of the run differs by more than its threshold, and is not accepted.
+func (r *Run) holds(x GatedFigure) bool {
+	return r.Gate != nil && !r.Gate.Accepted &&
+		slices.ContainsFunc(r.Gate.Held, func(h HeldFigure) bool { return h.GatedFigure == x })
 }
 
 // GatedFigure is a figure of a point. An empty field stands for any: a point without a row has no figure.
@@ -73,57 +79,50 @@ func known(gates []GateRecord, x GatedFigure) (found *Regression) {
 	return found
 }
 
-// knownSince is empty if it is new, also if it is worse than the known one by more than the threshold.
+// knownSince is the first run of the same regression; empty if it is new, also if it differs from the known one by more
+// than the threshold: an odd night does not hide a change that begins with it.
 func (x Case) knownSince(gates []GateRecord) string {
 	r := known(gates, x.figure())
-	if r == nil || x.Verdict == stats.Fail && r.Change != nil && WorseBy(x.Metric, *x.Change) > WorseBy(x.Metric, *r.Change)+x.of.Threshold.Worse {
+	if r == nil || x.Verdict == stats.Fail && r.Change != nil && x.Change != nil && x.of != nil &&
+		math.Abs(*x.Change-*r.Change) > x.of.Threshold.Worse {
 		return ""
 	}
 	return r.Since
 }
 
-// markKnown; passes: the gate passes if all regressions are known, and nothing else keeps it from it.
-func (c *Comparison) markKnown(gates []GateRecord, passes bool) {
+// markKnown lets the gate pass if all regressions are known, and nothing else keeps it from it.
+func (c *Comparison) markKnown(gates []GateRecord) {
 	if c.Gate == nil {
 		return
 	}
-	c.Gate.KnownPasses = passes
-	c.failUnsteady(gates)
-	news, open := 0, 0
+	c.failTwice(gates)
+	blocked := false
 	for i := range c.Gate.Cases {
 		x := &c.Gate.Cases[i]
-		if x.Verdict == stats.Pass {
-			continue
+		if x.Verdict != stats.Pass {
+			x.Since = x.knownSince(gates)
 		}
-		x.Since = x.knownSince(gates)
-		switch {
-		case x.Verdict == stats.Undecided:
-			open++
-		case x.Since == "":
-			news++
-		}
+		blocked = blocked || c.Gate.Blocks(*x)
 	}
-	if c.Gate.Verdict == stats.Fail && passes {
-		c.Gate.Passes = news == 0 && (open == 0 || c.Gate.UndecidedPasses && !c.Gate.suspects())
-	}
+	c.Gate.Passes = !blocked
 }
 
-// beyond reports whether an undecided figure of a disturbed run is worse by more than its threshold.
-func (x *Case) beyond() bool {
-	return x.Verdict == stats.Undecided && x.of != nil && x.of.contrast.Disturbed && x.Change != nil &&
-		WorseBy(x.Metric, *x.Change) > x.of.Threshold.Worse
-}
-
-// failUnsteady fails what is beyond the threshold in this run and in the one before, where no single run decides.
-func (c *Comparison) failUnsteady(gates []GateRecord) {
+// failTwice fails what is worse by more than its threshold in this run and in the one before, where neither decides: a
+// server that has become slow and unsteady, or a regression that noise hides.
+func (c *Comparison) failTwice(gates []GateRecord) {
+	if len(gates) == 0 {
+		return
+	}
 	for i := range c.Gate.Cases {
 		x := &c.Gate.Cases[i]
-		if len(gates) == 0 || !x.beyond() || !slices.Contains(gates[0].Beyond, x.figure()) {
+		beyond := func(change float64) bool { return WorseBy(x.Metric, change) > x.of.Threshold.Worse }
+		if x.Verdict != stats.Undecided || x.Suspected || x.of == nil || x.Change == nil || !beyond(*x.Change) {
 			continue
 		}
-		x.Verdict, x.of.Gate = stats.Fail, stats.Fail
-		x.Why = "worse by more than " + x.of.Threshold.String() + " in two runs in a row whose repeats scatter: " + x.of.Describe()
-		c.Gate.Verdict, c.Gate.Passes = stats.Fail, false
+		if slices.ContainsFunc(gates[0].Held, func(h HeldFigure) bool { return h.GatedFigure == x.figure() && beyond(h.Change) }) {
+			x.Verdict, x.of.Gate, c.Gate.Verdict = stats.Fail, stats.Fail, stats.Fail
+			x.Why = "worse by more than " + x.of.Threshold.String() + " in two runs in a row: " + x.of.Describe()
+		}
 	}
 }
 
@@ -142,12 +141,10 @@ func (c *Comparison) Record(run string) *GateRecord {
 			g.Regressions = append(g.Regressions, Regression{x.figure(), x.Change, cmp.Or(x.Since, run)})
 		case stats.Undecided:
 			g.Undecided = append(g.Undecided, x.figure())
-			if x.beyond() {
-				g.Beyond = append(g.Beyond, x.figure())
-			}
-			g.RegressedSince = cmp.Or(g.RegressedSince, x.Since)
+		}
+		if m := x.of; m != nil && m.Change != nil && math.Abs(*m.Change) > m.Threshold.Worse {
+			g.Held = append(g.Held, HeldFigure{x.figure(), *m.Change})
 		}
 	}
-	c.each(func(m *Metric) { g.Disturbed = g.Disturbed || m.Threshold != nil && m.contrast.Disturbed })
 	return g
 }

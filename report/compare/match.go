@@ -24,7 +24,8 @@ type sample struct {
 type pair struct {
 	name          string
 	base, changed []sample
-	earlier       []sample // before base: only their spread is used
+	nights        []sample // before changed, with those of base: they show the spread between runs; nil: base does
+	class         string   // of a mix; empty: all requests
 	parts         bool     // both sides are parts of one run
 }
 
@@ -36,9 +37,9 @@ func (p pair) recordBytes() (size int64) {
 }
 
 // match pairs points by name and axes, then the others by workload: a renamed row finds its counterpart.
-func match(base, changed Side, earlier []Run) (pairs []pair, missing, added []string) {
+func match(base, changed Side, nights []Run) (pairs []pair, missing, added []string) {
 	old, oldOrder := points(base)
-	before, _ := points(Side{Runs: earlier})
+	before, _ := points(Side{Runs: nights})
 	parts := areParts(base, changed)
 	now, nowOrder := points(changed)
 	renamed := map[string]string{} // workload → the point in base
@@ -63,10 +64,10 @@ func match(base, changed Side, earlier []Run) (pairs []pair, missing, added []st
 		case from != name:
 			taken[from] = true
 			renamed := fmt.Sprintf("%s (was %s)", name, from)
-			pairs = append(pairs, pair{renamed, old[from], now[name], before[from], parts})
+			pairs = append(pairs, pair{renamed, old[from], now[name], before[from], "", parts})
 		default:
 			taken[name] = true
-			pairs = append(pairs, pair{name, old[name], now[name], before[name], parts})
+			pairs = append(pairs, pair{name, old[name], now[name], before[name], "", parts})
 		}
 	}
 	for _, name := range oldOrder {

@@ -60,21 +60,21 @@ type Metric struct {
 	Threshold *experiment.Threshold `json:"threshold,omitempty"` // of the gate
 	Gate      stats.Verdict         `json:"gate,omitempty"`
 
-	figure                 figure
-	base, changed, earlier [][]stats.Repeat  // by run, on the scale of comparison
-	paired                 [2][]stats.Repeat // the same repeats of both sides; nil: not paired
-	runSpread              stats.RunSpread
-	contrast               stats.Contrast
-	within                 stats.Interval // of the change: each end is a bound at 95 % confidence
-	refused                string         // why it is not compared; empty: it is
-	failed                 bool           // no request of new completed
-	gone                   string         // how new lost a figure that base has, which no ratio can say; empty: it did not
-	untouched              *untouched     // without the rows that an invalid finding touches this figure of; nil: none does
+	figure                figure
+	base, changed, nights [][]stats.Repeat  // by run, on the scale of comparison
+	paired                [2][]stats.Repeat // the same repeats of both sides; nil: not paired
+	runSpread             stats.RunSpread
+	contrast              stats.Contrast
+	within                stats.Interval // of the change: each end is a bound at 95 % confidence
+	refused               string         // why it is not compared; empty: it is
+	failed                bool           // no request of new completed
+	gone                  string         // how new lost a figure that base has, which no ratio can say; empty: it did not
+	untouched             *untouched     // without the rows that an invalid finding touches this figure of; nil: none does
 }
 
 // Spread is what is known of the differences between runs that nothing changed between.
 type Spread struct {
-	Source string  `json:"source"` // runs, history (and earlier runs), pairs, or assumed: too few runs to show it
+	Source string  `json:"source"` // runs, history (nights before base too), pairs, machine (its other runs), repeats (twice theirs), or assumed
 	SD     float64 `json:"sd"`     // of a run's mean (of pairs: of their difference): a share of the figure; of a share the share itself
 }
 
@@ -100,6 +100,9 @@ func (p pair) thinks() bool {
 func (p pair) metric(f figure, o Options) (m Metric, ok bool) {
 	m = Metric{Name: f.name, Unit: f.unit, Threshold: f.threshold, Neutral: f.neutral(), figure: f, CI95: stats.Interval{Lo: math.Inf(-1), Hi: math.Inf(1)}}
 	var of [2][]sample
+	if f.threshold != nil {
+		p.base = p.baseOf(f.name)
+	}
 	of[0], m.Values[0] = f.having(p.base)
 	of[1], m.Values[1] = f.having(p.changed)
 	m.Base, m.New = median(m.Values[0]), median(m.Values[1])
@@ -132,14 +135,14 @@ func (p pair) metric(f figure, o Options) (m Metric, ok bool) {
 
 func (m *Metric) collect(p pair, of [2][]sample, o Options) {
 	f := m.figure
-	earlier, _ := f.having(p.earlier)
+	nights, _ := f.having(p.nights)
 	base, changed := f.scaled(of[0]), f.scaled(of[1])
-	m.base, m.changed, m.earlier = p.byRun(of[0], base), p.byRun(of[1], changed), p.byRun(earlier, f.scaled(earlier))
+	m.base, m.changed, m.nights = p.byRun(of[0], base), p.byRun(of[1], changed), p.byRun(nights, f.scaled(nights))
 	if o.Paired {
 		m.paired = pairsOf(of, base, changed, func(*sample) bool { return false })
 	}
 	m.untouched = m.withoutTouched(p, of, base, changed)
-	m.runSpread = stats.RunSpread{SD: o.RunSpread, DF: stats.AssumedSpread.DF}
+	m.runSpread = f.assumedSpread(o)
 	switch was, is := stat.Mean(m.Values[0], nil), stat.Mean(m.Values[1], nil); {
 	case f.name == experiment.ErrorRate: // of the lower rate: failures that begin are no spread
 		m.runSpread.SD = shareSpread * min(was, is)
@@ -150,7 +153,7 @@ func (m *Metric) collect(p pair, of [2][]sample, o Options) {
 	if n := len(of[1]); 2*n <= len(p.changed) {
 		m.refused = "only " + unit.Plural(n, "repeat") + " of new has it"
 	}
-	runs := len(m.base) + len(m.changed) + len(m.earlier)
+	runs := max(len(m.base), len(m.nights)) + len(m.changed)
 	if runs < 2+leastRunsOfTotals && (f.unsampled(base) || f.unsampled(changed)) {
 		m.refused = "the result has no single requests: the sampling error of " + f.stat + " is unknown"
 	}

@@ -66,7 +66,7 @@ type Value struct {
 var trended = []string{"ttft_p50", "ttft_p99", "tpot_p50", "e2e_p99", "output_tokens_per_s", experiment.ErrorRate,
 	"session_time_p50", experiment.Interactivity, experiment.AnswersValid, experiment.AnswersCorrect, experiment.AcceptanceLength}
 
-func (n *Night) fill(r *Run) {
+func (n *Night) fill(r *Run, figures []string) {
 	t := r.Manifest.Target
 	n.Run, n.StartedAt, n.Headline = r.Manifest.Run, r.Manifest.StartedAt, r.Headline
 	n.Group = GroupKey{Matrix: r.Manifest.Matrix, Model: t.Model, Hardware: t.Hardware, GPUs: t.GPUs, Precision: t.Precision,
@@ -82,15 +82,15 @@ func (n *Night) fill(r *Run) {
 	}
 	found, order := points(Side{Runs: []Run{*r}})
 	for _, name := range order {
-		n.Points = append(n.Points, nightPoint(name, found[name]))
+		n.Points = append(n.Points, nightPoint(name, found[name], figures))
 	}
 }
 
-func nightPoint(name string, samples []sample) NightPoint {
+func nightPoint(name string, samples []sample, figures []string) NightPoint {
 	h := fnv.New64a()
 	fmt.Fprint(h, workloadKey(&samples[0].row.Spec), samples[0].row.PromptForm)
 	p := NightPoint{Name: name, Workload: fmt.Sprintf("%06x", h.Sum64()>>40), Figures: map[string]Value{}}
-	for _, name := range trended {
+	for _, name := range figures {
 		f := newFigure(name)
 		with, values := f.having(samples)
 		if len(values) > 0 && f.noRatio([2][]float64{values}) == "" {

@@ -48,8 +48,8 @@ func TestPlantedShares(t *testing.T) {
 		alarms, covered, found := map[string]int{}, map[string]int{}, map[string]int{}
 		for range trials {
 			base := drafting("base", 0.5, 0.9, repeats, r)
-			same := compared(t, side(base), side(drafting("new", 0.5, 0.9, repeats, r)), Options{RunSpread: 0.005})
-			other := compared(t, side(base), side(drafting("new", 0.6, 0.6, repeats, r)), Options{RunSpread: 0.005})
+			same := compared(t, side(base), side(drafting("new", 0.5, 0.9, repeats, r)), Options{spreads: spreads(0.005)})
+			other := compared(t, side(base), side(drafting("new", 0.6, 0.6, repeats, r)), Options{spreads: spreads(0.005)})
 			for name, by := range truth {
 				m := other.find(name)
 				if v := same.find(name).Verdict; v == Worse || v == Better {
@@ -120,4 +120,13 @@ func TestInvalidAnswersFail(t *testing.T) {
 	if valid, drafts := c.find(experiment.AnswersValid), c.find(experiment.AcceptanceLength); valid.Gate != stats.Fail || drafts.Gate != stats.Undecided {
 		t.Errorf("valid answers %s, drafts %s", valid.Gate, drafts.Gate)
 	}
+}
+
+// spreads is a spread between runs that other runs of the machine have shown, of every figure.
+func spreads(sd float64) map[string]stats.RunSpread {
+	out := map[string]stats.RunSpread{}
+	for _, f := range figures(experiment.Gate{}, nil) {
+		out[f.name] = stats.RunSpread{SD: sd, DF: 4, Source: stats.SpreadOfMachine}
+	}
+	return out
 }

@@ -49,7 +49,7 @@ func (m *Metric) proven() bool {
 	if m.untouched == nil {
 		return true
 	}
-	c := stats.CompareRuns(m.untouched.runs[0], m.untouched.runs[1], m.earlier, m.runSpread)
+	c := stats.CompareRuns(m.untouched.runs[0], m.untouched.runs[1], m.nights, m.runSpread)
 	if m.paired[0] != nil {
 		c = stats.ComparePairs(m.untouched.pairs[0], m.untouched.pairs[1])
 	}

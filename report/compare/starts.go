@@ -62,11 +62,48 @@ func (p pair) byRun(samples []sample, repeats []stats.Repeat) [][]stats.Repeat {
 	return out
 }
 
-func likeBase(p pair) []sample {
+// likeBase are the nights with the workload of base; those of base with their requests.
+func (p pair) likeBase() (out []sample) {
 	first := p.base[0].row
-	return slices.DeleteFunc(slices.Clone(p.earlier), func(s sample) bool {
-		return !s.row.Valid() || refusals(specDifferences(&first.Spec, &s.row.Spec)) != "" || s.row.PromptForm != first.PromptForm
-	})
+	for _, s := range p.nights {
+		if i := slices.IndexFunc(p.base, s.same); i >= 0 {
+			out = append(out, p.base[i])
+			continue
+		}
+		if s.row.Valid() && refusals(specDifferences(&first.Spec, &s.row.Spec)) == "" && s.row.PromptForm == first.PromptForm {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func (s sample) same(other sample) bool {
+	return s.run.Name == other.run.Name && s.row.ID == other.row.ID
+}
+
+// baseOf are the repeats of base of one figure. A run in which it differs by more than its threshold is no base: an
+// earlier one takes its place. If all nights are such, their level is the base.
+func (p pair) baseOf(name string) []sample {
+	x := GatedFigure{p.name, p.class, name}
+	held := func(s sample) bool { return s.run.holds(x) }
+	if !slices.ContainsFunc(p.base, held) || !slices.ContainsFunc(p.nights, func(s sample) bool { return !held(s) }) {
+		return p.base
+	}
+	runs := map[string]bool{} // of base
+	for _, s := range p.base {
+		runs[s.run.Name] = true
+	}
+	most := len(runs)
+	clear(runs)
+	var out []sample
+	for _, s := range slices.Backward(p.nights) {
+		if !held(s) && (runs[s.run.Name] || len(runs) < most) {
+			runs[s.run.Name] = true
+			out = append(out, s)
+		}
+	}
+	slices.Reverse(out)
+	return out
 }
 
 // pairsOf are the repeats of the same number of both sides, without those that leave names; nil: fewer than two.

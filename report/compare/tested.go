@@ -25,7 +25,7 @@ func (m *Metric) test(level float64) {
 	if m.refused != "" {
 		return
 	}
-	m.Test, m.contrast = ByRuns, stats.CompareRuns(m.base, m.changed, m.earlier, m.runSpread)
+	m.Test, m.contrast = ByRuns, stats.CompareRuns(m.base, m.changed, m.nights, m.runSpread)
 	if m.paired[0] != nil {
 		m.Test, m.contrast = ByPairs, stats.ComparePairs(m.paired[0], m.paired[1])
 	}
@@ -49,7 +49,7 @@ func (m *Metric) test(level float64) {
 }
 
 func (m *Metric) byRanks(level float64) bool {
-	return m.Test == ByRuns && !m.figure.absolute() && len(m.earlier) == 0 && stats.LeastRankP(len(m.base), len(m.changed)) <= level
+	return m.Test == ByRuns && !m.figure.absolute() && len(m.nights) == 0 && stats.LeastRankP(len(m.base), len(m.changed)) <= level
 }
 
 func (m *Metric) set(difference, p float64, interval func(confidence float64) stats.Interval) {
@@ -105,8 +105,8 @@ func (m *Metric) judge(same, level float64) {
 	default:
 		m.Verdict, m.NeedRuns = Inconclusive, m.need(m.distance(margin), level)
 		m.Why = "the interval includes 0 and more than the margin"
-		if m.Spread != nil && m.Spread.Source == stats.SpreadAssumed && m.runSpread.SD > 0 {
-			m.Why = fmt.Sprintf("too few runs to show their spread: %s assumed", unit.Brief(100*m.runSpread.SD, 3)+" %")
+		if source := m.assumption(); source != "" {
+			m.Why = "too few runs to show their spread: " + source
 		}
 		if *m.P <= risk {
 			m.Why = fmt.Sprintf("significant alone (p=%s), but not among all gated figures (p=%s)", unit.Digits(*m.P), unit.Digits(*m.Adjusted))
@@ -118,6 +118,20 @@ func (m *Metric) judge(same, level float64) {
 	if m.Verdict == Inconclusive && m.refused == "" && m.Change != nil && math.Abs(*m.Change) > margin {
 		m.NeedForChange = m.need(math.Abs(m.distance(*m.Change)), level)
 	}
+}
+
+// assumption is what the spread between runs is taken for; empty: the runs show it.
+func (m *Metric) assumption() string {
+	switch {
+	case m.Spread == nil:
+	case m.Spread.Source == stats.SpreadOfMachine:
+		return Percent(m.Spread.SD, false) + " as in other runs on this machine"
+	case m.Spread.Source == stats.SpreadOfRepeats:
+		return Percent(m.Spread.SD, false) + " taken, twice that between repeats"
+	case m.Spread.Source == stats.SpreadAssumed && m.runSpread.SD > 0:
+		return unit.Brief(100*m.runSpread.SD, 3) + " % assumed"
+	}
+	return ""
 }
 
 const leastRuns = 3

@@ -14,7 +14,8 @@ type Trend struct {
 	Unit    string       `json:"unit"`
 	Nights  []TrendNight `json:"nights"`
 	Changes []Change     `json:"changes"`
-	Alarm   *Alarm       `json:"alarm"` // of the last night; null: as expected, or unwatched
+	Drift   *Drift       `json:"drift,omitempty"` // in place of changes, where a line explains the nights better
+	Alarm   *Alarm       `json:"alarm"`           // of the last night; null: as expected, or unwatched
 	// Unwatched is why the last night can raise no alarm; empty: it can.
 	Unwatched string `json:"unwatched,omitempty"`
 }
@@ -44,7 +45,18 @@ type Change struct {
 	since  int     // number of valid nights from it to the next change
 }
 
-const mostNights = 500
+// Drift is a level that moves a little every night.
+type Drift struct {
+	Since    time.Time `json:"since"`
+	Run      string    `json:"run"`       // of that night
+	PerNight float64   `json:"per_night"` // as Size
+	Before   float64   `json:"before"`    // of the fitted line, at its first night
+	After    float64   `json:"after"`     // at the last night
+	Size     float64   `json:"size"`      // from Before to After, as of a Change
+	Worse    bool      `json:"worse"`
+}
+
+const mostTested = 500
 
 // test: live trends share the risk of a false alarm.
 func (g *Group) test(t *Trend, live int) quietNights {
@@ -57,7 +69,7 @@ func (g *Group) test(t *Trend, live int) quietNights {
 		}
 	}
 	start := g.findChanges(t, valid, values)
-	w := watch{figure: f, trend: t, valid: valid, values: values, risk: alarmRisk / float64(max(1, live)),
+	w := watch{figure: f, trend: t, valid: valid, values: values, risk: min(alarmRisk, alarmRiskAll/float64(max(1, live))),
 		live: live}
 	why := g.unwatched(t, valid, len(values)-start)
 	if a := w.alarm(len(values)); a != nil && g.current(t) && (why == "" || a.Expected == nil) {
@@ -71,8 +83,15 @@ func (g *Group) test(t *Trend, live int) quietNights {
 // findChanges sets the changes of a trend, and returns the index of the first value after the last one.
 func (g *Group) findChanges(t *Trend, valid []int, values []float64) (start int) {
 	t.Changes = []Change{}
-	f, skipped := newFigure(t.Metric), max(0, len(values)-mostNights)
+	f, skipped := newFigure(t.Metric), max(0, len(values)-mostTested)
 	found := stats.ChangePoints(values[skipped:])
+	if line, ok := stats.Drift(values[skipped:], found); ok {
+		n := t.Nights[valid[skipped]]
+		rise := line.Slope * float64(len(values)-skipped-1)
+		t.Drift = &Drift{Since: n.At, Run: n.Run, PerNight: f.change(line.Slope), Before: f.unscale(line.Start),
+			After: f.unscale(line.Start + rise), Size: f.change(rise), Worse: WorseBy(t.Metric, line.Slope) > 0}
+		return 0
+	}
 	for i, c := range found {
 		at, end := c.At+skipped, len(values)
 		if i+1 < len(found) {

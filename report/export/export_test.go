@@ -135,13 +135,9 @@ func TestJUnitKinds(t *testing.T) {
 		c    compare.Comparison
 		want string
 	}{
-		"regression": {compare.Comparison{Gate: &compare.Outcome{KnownPasses: true,
-			UndecidedPasses: true, Cases: []compare.Case{fail}}},
+		"regression": {compare.Comparison{Gate: &compare.Outcome{UndecidedPasses: true, Cases: []compare.Case{fail}}},
 			`<failure message="worse" type="regression">`},
-		"known": {compare.Comparison{Gate: &compare.Outcome{Cases: []compare.Case{known}}},
-			`<failure message="known since n1: worse" type="known regression">`},
-		"known and passes": {compare.Comparison{Gate: &compare.Outcome{KnownPasses: true,
-			Cases: []compare.Case{known}}}, `<skipped message="known since n1: worse">`},
+		"known": {compare.Comparison{Gate: &compare.Outcome{Cases: []compare.Case{known}}}, `<skipped message="known since n1: worse">`},
 		"suspected": {compare.Comparison{Gate: &compare.Outcome{UndecidedPasses: true,
 			Cases: []compare.Case{suspected}}}, `<error message="" type="undecided">`},
 		"left out": {compare.Comparison{LeftOut: left},

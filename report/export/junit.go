@@ -74,14 +74,10 @@ func (s *junitSuite) add(x compare.Case, gate *compare.Outcome) {
 	out := junitCase{Class: cmp.Or(oneLine(x.Where()), "all points"), Name: cmp.Or(x.Metric, "comparable")}
 	reason := &junitReason{Message: oneLine(x.Reason())}
 	switch {
-	case x.Verdict == stats.Fail && x.Since != "" && gate.KnownPasses,
+	case x.Verdict == stats.Fail && x.Since != "",
 		x.Verdict == stats.Undecided && gate.UndecidedPasses && !x.Suspected && !x.Failed:
 		out.Skipped = reason
 		s.Skipped++
-	case x.Verdict == stats.Fail && x.Since != "":
-		reason.Type = "known regression"
-		out.Failure = reason
-		s.Failures++
 	case x.Verdict == stats.Fail:
 		reason.Type = "regression"
 		out.Failure = reason

@@ -88,6 +88,31 @@ func Earlier(run compare.Run) ([]compare.Candidate, error) {
 	return out, nil
 }
 
+const (
+	enoughRuns  = 6  // that show their own spread
+	mostMachine = 60 // other runs that are read
+)
+
+// Machine are other runs in the directories beside a run's matrix that the same machine measured on the same server; nil
+// if the comparison has enough runs. One that cannot be read is none of them.
+func Machine(run compare.Run, runs int) (out []compare.Run) {
+	if runs >= enoughRuns {
+		return nil
+	}
+	all, _ := filepath.Glob(filepath.Join(run.Name, "..", "..", "*", "*", runFile))
+	is, own := run.Manifest.Target, run.Manifest.Client.Host
+	for _, name := range all[max(0, len(all)-mostMachine):] {
+		other, err := report.Load(filepath.Dir(name))
+		if err != nil || other.Manifest.Run == run.Manifest.Run || other.Manifest.Predicted != nil {
+			continue
+		}
+		if t := other.Manifest.Target; t.Endpoint == is.Endpoint && t.Model == is.Model && other.Manifest.Client.Host == own {
+			out = append(out, compared(other))
+		}
+	}
+	return out
+}
+
 func loadGated(dir string) (compare.Run, *compare.GateRecord, error) {
 	run, err := report.Load(dir)
 	if err != nil {
