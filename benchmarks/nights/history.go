@@ -88,7 +88,7 @@ func (h *history) run() ([]outcome, error) {
 // night runs the script once, with the matrix that states the hardware of that night.
 func (h *history) night(n int) (outcome, error) {
 	o := outcome{Night: n}
-	matrix := nightlyMatrix
+	matrix := h.setting.matrix()
 	if h.setting.newServer > 0 && n >= h.setting.newServer {
 		matrix = strings.Replace(matrix, "h100-sxm", "h200", 1)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 )
 
 // setting is what the nights of a history are drawn from. Spreads are relative standard deviations.
@@ -53,6 +54,14 @@ func stories() (out []setting) {
 		}
 	}
 	return out
+}
+
+// matrix is nightly.toml, for stories with thresholds of 3 %.
+func (s *setting) matrix() string {
+	if strings.HasPrefix(s.Name, "odd") {
+		return strings.ReplaceAll(nightlyMatrix, "+2.5%", "+3%")
+	}
+	return nightlyMatrix
 }
 
 // calendar is what happens on which night, from 1; 0: never.

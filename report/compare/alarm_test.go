@@ -15,16 +15,16 @@ type simulatedNights struct {
 }
 
 var kindsOfNights = []simulatedNights{
-	{"normal", func(r *rand.Rand, _ float64) float64 { return r.NormFloat64() }, 2},
-	{"Student t(5)", func(r *rand.Rand, _ float64) float64 { return student(r, 5) }, 2},
-	{"Student t(3)", func(r *rand.Rand, _ float64) float64 { return student(r, 3) }, 2},
-	{"exponential", func(r *rand.Rand, _ float64) float64 { return r.ExpFloat64() }, 2},
+	{"normal", func(r *rand.Rand, _ float64) float64 { return r.NormFloat64() }, 30},
+	{"Student t(5)", func(r *rand.Rand, _ float64) float64 { return student(r, 5) }, 30},
+	{"Student t(3)", func(r *rand.Rand, _ float64) float64 { return student(r, 3) }, 30},
+	{"exponential", func(r *rand.Rand, _ float64) float64 { return r.ExpFloat64() }, 30},
 	{"5 % with five times the sd", func(r *rand.Rand, _ float64) float64 {
 		if r.Float64() < 0.05 {
 			return 5 * r.NormFloat64()
 		}
 		return r.NormFloat64()
-	}, 2},
+	}, 30},
 	{"5 % worse by 6 sd", func(r *rand.Rand, _ float64) float64 {
 		if r.Float64() < 0.05 {
 			return 6 + r.NormFloat64()

@@ -138,6 +138,7 @@ func (m *Metric) collect(p pair, of [2][]sample, o Options) {
 	nights, _ := f.having(p.nights)
 	base, changed := f.scaled(of[0]), f.scaled(of[1])
 	m.base, m.changed, m.nights = p.byRun(of[0], base), p.byRun(of[1], changed), p.byRun(nights, f.scaled(nights))
+	m.nights = m.nights[max(0, len(m.nights)-spreadNights):]
 	if o.Paired {
 		m.paired = pairsOf(of, base, changed, func(*sample) bool { return false })
 	}
@@ -158,6 +159,10 @@ func (m *Metric) collect(p pair, of [2][]sample, o Options) {
 		m.refused = "the result has no single requests: the sampling error of " + f.stat + " is unknown"
 	}
 }
+
+// spreadNights is the largest number of nights that show the spread: a machine that has become quieter, or louder, shows
+// it after three weeks.
+const spreadNights = 20
 
 // leastRunsOfTotals is the number of runs, besides one per side, that show the sampling error of percentiles without requests.
 const leastRunsOfTotals = 3
