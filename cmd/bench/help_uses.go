@@ -6,7 +6,7 @@ var daily = []helpGroup{{"Commands", []string{"init", "sweep", "report", "compar
 var commandsByUse = []helpGroup{
 	{"Measure", []string{"init", "sweep", "work", "tile"}},
 	{"Read results", []string{"report", "compare", "history", "ask", "serve"}},
-	{"Plan", []string{"predict", "trace"}},
+	{"Plan", []string{"predict", "rehearse", "trace"}},
 	{"Check the client", []string{"selftest", "mock"}},
 	{"Other", []string{"version", "help", "completion"}},
 }
@@ -50,6 +50,11 @@ var flagUses = map[string][]helpGroup{
 		{"Model and hardware", []string{"model", "hardware", "gpus", "set"}},
 		{"Workload", []string{"input", "output", "batch"}},
 		{"Matrix", []string{"only", "out"}},
+		{"Output", []string{"format"}},
+	},
+	"rehearse": {
+		{"Nights", []string{"nights", "change", "odd", "noise", "repeat-noise", "seed"}},
+		{"Model and hardware", []string{"model", "hardware", "gpus", "set"}},
 		{"Output", []string{"format"}},
 	},
 	"trace": {

@@ -30,6 +30,7 @@ func TestInterruptedDryRun(t *testing.T) {
 	for _, args := range [][]string{
 		{"sweep", "../../matrices/smoke.toml", "--dry-run"},
 		{"predict", "../../matrices/smoke.toml", "--out", t.TempDir()},
+		{"rehearse", "../../matrices/nightly.toml"},
 	} {
 		var stdout, stderr bytes.Buffer
 		if got := bench(ctx, nil, &stdout, &stderr, args); got != codeInterrupted || stdout.Len() > 0 {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -59,28 +60,9 @@ func (c *cli) predictMatrix(cmd *cobra.Command, f *predictFlags, file string) er
 	if err := errors.Join(checkMatrixFlags(cmd, true), checkFormat(f.format, "text", "json")); err != nil {
 		return err
 	}
-	models, hardware, err := readTables(c.stderr)
+	m, p, err := c.planPrediction(cmd.Context(), f, file)
 	if err != nil {
 		return err
-	}
-	table := predictedTable{mock.Config{Models: models, Devices: hardware}}
-	m, err := readMatrix(cmd.Context(), file, f.set, &table)
-	if err != nil {
-		return err
-	}
-	base := table.Config
-	if err := errors.Join(checkEngine(base.Engine), f.target(m, &base, models, hardware)); err != nil {
-		return err
-	}
-	if _, err := pickRows(m, f.only); err != nil {
-		return err
-	}
-	p, err := predict.New(m, base)
-	if err != nil {
-		return usage("%w", err)
-	}
-	for _, line := range p.Prediction.Lacks() {
-		fmt.Fprintln(c.stderr, safe("note: "+line))
 	}
 	v, commit := version()
 	o := sweep.Options{
@@ -96,6 +78,34 @@ func (c *cli) predictMatrix(cmd *cobra.Command, f *predictFlags, file string) er
 	}
 	w.ended(result)
 	return err
+}
+
+// planPrediction reads a matrix and notes what its prediction lacks.
+func (c *cli) planPrediction(ctx context.Context, f *predictFlags, file string) (*sweep.Matrix, *predict.Plan, error) {
+	models, hardware, err := readTables(c.stderr)
+	if err != nil {
+		return nil, nil, err
+	}
+	table := predictedTable{mock.Config{Models: models, Devices: hardware}}
+	m, err := readMatrix(ctx, file, f.set, &table)
+	if err != nil {
+		return nil, nil, err
+	}
+	base := table.Config
+	if err := errors.Join(checkEngine(base.Engine), f.target(m, &base, models, hardware)); err != nil {
+		return nil, nil, err
+	}
+	if _, err := pickRows(m, f.only); err != nil {
+		return nil, nil, err
+	}
+	p, err := predict.New(m, base)
+	if err != nil {
+		return nil, nil, usage("%w", err)
+	}
+	for _, line := range p.Prediction.Lacks() {
+		fmt.Fprintln(c.stderr, safe("note: "+line))
+	}
+	return m, p, nil
 }
 
 // watchPrediction shows each row when it is done: how long the rest takes depends on this machine.
@@ -142,7 +152,7 @@ func (f *predictFlags) target(
 		}
 	}
 	if len(open) > 0 {
-		return usage("%s\nhint: bench predict %s --model llama-3.1-8b --hardware h100-sxm", strings.Join(open, "\n"), m.File)
+		return usage("%s\nhint: add --model llama-3.1-8b --hardware h100-sxm", strings.Join(open, "\n"))
 	}
 	model, errModel := models.Find(t.Model)
 	device, errDevice := hardware.Find(t.Hardware)

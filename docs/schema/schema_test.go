@@ -34,6 +34,7 @@ import (
 	"bench/experiment/workload/trace"
 	"bench/report"
 	"bench/report/compare"
+	"bench/report/rehearse"
 	"bench/sweep"
 )
 
@@ -69,6 +70,7 @@ var schemas = []struct {
 	{"trends", compare.History{}},
 	{"history", compare.Index{}},
 	{"predict", roofline.Prediction{}},
+	{"rehearsal", rehearse.Result{}},
 	{"trace-report", trace.Report{}},
 }
 
@@ -164,6 +166,9 @@ var closed = map[string][]any{
 	"compare.Headline.verdict":   maybe(verdicts),
 	"compare.Percentile.stat":    {"p50", "p90", "p95", "p99", "p999"},
 	"roofline.Prediction.schema": {roofline.SchemaPredict},
+	"rehearse.Result.schema":     {rehearse.Schema},
+	"rehearse.Morning.job":       {"red", "green"},
+	"rehearse.Morning.verdict":   verdicts,
 	"trace.Report.schema":        {trace.SchemaReport},
 	"sweep.MessageResult.slo":    verdicts,
 }

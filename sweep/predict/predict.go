@@ -198,16 +198,17 @@ func (p *Plan) Apply(o *sweep.Options) {
 	o.Predicted, o.NoResume = &p.Prediction, true
 	if !p.matrix.Varies() {
 		s := p.servers[""]
-		o.Server, o.Roofline = p.endpoint(s), s.roofline
+		o.Server, o.Roofline = p.endpoint(s, nil), s.roofline
 		return
 	}
 	o.Reach = func(_ context.Context, v *sweep.Variant) (*endpoint.Server, record.RooflineSource, error) {
 		s := p.servers[v.Name]
-		return p.endpoint(s), s.roofline, nil
+		return p.endpoint(s, nil), s.roofline, nil
 	}
 }
 
-func (p *Plan) endpoint(s *server) *endpoint.Server {
+// endpoint is a server whose step times are multiplied by times; nil: they are not.
+func (p *Plan) endpoint(s *server, times func(*experiment.Spec) float64) *endpoint.Server {
 	t := p.matrix.Target
 	t.GPUs = s.config.GPUs
 	info := record.TargetInfo{
@@ -220,6 +221,10 @@ func (p *Plan) endpoint(s *server) *endpoint.Server {
 		if err != nil {
 			return nil, err
 		}
-		return newEngine(s.config, spec, asks)
+		c := s.config
+		if times != nil {
+			c.Drift = driftOf(times(spec))
+		}
+		return newEngine(c, spec, asks)
 	})
 }

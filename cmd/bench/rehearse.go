@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"bench/experiment"
+	"bench/experiment/columns"
+	"bench/experiment/endpoint"
+	"bench/experiment/record"
+	"bench/report/compare"
+	"bench/report/export"
+	"bench/report/rehearse"
+	"bench/sweep"
+	"bench/sweep/predict"
+)
+
+type rehearseFlags struct {
+	predictFlags
+	story              rehearse.Story
+	changes, odd       []string
+	noise, repeatNoise string
+}
+
+func newRehearse(c *cli) *cobra.Command {
+	f := &rehearseFlags{}
+	cmd := &cobra.Command{
+		Use:   "rehearse MATRIX",
+		Short: "try the nightly gate on simulated nights with planted changes",
+		Long: `rehearse runs a matrix once for each night on the simulated server, in virtual time, and lets the gate
+decide on each as deploy/bench-nightly does, against the last good nights before it. It lists which mornings are red,
+and why, then what became of each planted change. No file is written, and the exit code is 0 also if the gate misses
+a change.
+
+Model, hardware and step times are as in bench predict MATRIX. Rows with a search are left out. With the same seed all
+nights have the same noise, whatever is planted.`,
+		Example: `  bench rehearse matrices/nightly.toml --change 8%@14
+  bench rehearse matrices/nightly.toml --change 8%@14 --odd -12%@13 --noise 1%
+  bench rehearse matrices/nightly.toml --nights 60 --seed 2     quiet nights: how many false alarms?
+  bench rehearse nightly.toml --model llama-3.1-8b --hardware h100-sxm --change 4%@14`,
+		Args: positional(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error { return c.rehearse(cmd.Context(), f, args[0]) },
+	}
+	fl := cmd.Flags()
+	fl.IntVar(&f.story.Nights, "nights", 24, "number of nights")
+	fl.StringArrayVar(&f.changes, "change", nil,
+		"plant a change of the server's times from a night on, e.g. 8%@14 (below 0: faster): `CHANGE@NIGHT` (repeatable)")
+	fl.StringArrayVar(&f.odd, "odd", nil, "plant a change in one night only, e.g. -12%@13: `CHANGE@NIGHT` (repeatable)")
+	fl.StringVar(&f.noise, "noise", "0.5%", "standard deviation between nights, as a `SHARE`")
+	fl.StringVar(&f.repeatNoise, "repeat-noise", "0.5%", "standard deviation between the repeats of a night, as a `SHARE`")
+	fl.Uint64Var(&f.story.Seed, "seed", 1, "seed of noise and requests: a `NUMBER`")
+	fl.StringVar(&f.keys.Target.Model, "model", "", "model: a name in model_configs.json (default: the matrix's)")
+	hardwareFlags(fl, &f.keys.Target.Hardware, &f.keys.Target.GPUs, "the matrix's")
+	setFlag(fl, &f.set)
+	fl.StringVar(&f.format, "format", "text", "text or json")
+	return cmd
+}
+
+func (c *cli) rehearse(ctx context.Context, f *rehearseFlags, file string) error {
+	if err := errors.Join(checkFormat(f.format, "text", "json"), f.readStory()); err != nil {
+		return err
+	}
+	m, p, err := c.planPrediction(ctx, &f.predictFlags, file)
+	if err != nil {
+		return err
+	}
+	m.Points = slices.DeleteFunc(m.Points, func(s experiment.Spec) bool { return s.Search != nil })
+	if len(m.Points) == 0 {
+		return usage("every row of %s has a search, which probes other loads each night\nhint: write a list of loads", file)
+	}
+	measure := func(ctx context.Context, night int) (compare.Run, error) {
+		return measureNight(ctx, p, &f.story, night)
+	}
+	each := func(m *rehearse.Morning) error { return c.morningLine(m.Night, m.Truth, m.Job, m.Answer) }
+	if f.format == "json" {
+		each = func(*rehearse.Morning) error { return nil }
+	} else if err := c.morningLine("night", "planted", "job", "gate"); err != nil {
+		return err
+	}
+	result, err := rehearse.Rehearse(ctx, &f.story, rehearsedGate(m), measure, each)
+	switch {
+	case endpoint.Interrupted(err):
+		return &exitError{codeInterrupted, errors.New("interrupted: the rehearsal is incomplete")}
+	case err != nil:
+		return err
+	}
+	if result.Matrix = m.Name; f.format == "json" {
+		return export.WriteJSON(c.stdout, result)
+	}
+	_, err = fmt.Fprintln(c.stdout, "\n"+strings.Join(result.Summary, "\n"))
+	return err
+}
+
+func (f *rehearseFlags) readStory() error {
+	s, wrong := &f.story, []error{}
+	bad := func(format string, args ...any) { wrong = append(wrong, usage(format, args...)) }
+	plant := func(flag string, texts []string, odd bool) {
+		for _, text := range texts {
+			e, err := rehearse.ParseEvent(text, odd)
+			if s.Planted = append(s.Planted, e); err != nil {
+				bad("%s %w", flag, err)
+			}
+		}
+	}
+	plant("--change", f.changes, false)
+	plant("--odd", f.odd, true)
+	slices.SortStableFunc(s.Planted, func(a, b rehearse.Event) int { return a.Night - b.Night })
+	s.Noise = percentage("--noise", f.noise, "0.5%", bad)
+	s.RepeatNoise = percentage("--repeat-noise", f.repeatNoise, "0.5%", bad)
+	if err := s.Check(); err != nil && len(wrong) == 0 {
+		bad("%w\nhint: bench rehearse --help", err)
+	}
+	return errors.Join(wrong...)
+}
+
+// rehearsedGate is the gate that bench compare applies to the matrix.
+func rehearsedGate(m *sweep.Matrix) experiment.Gate {
+	g := m.Gate
+	if len(g.Thresholds) == 0 {
+		for _, metric := range []string{"ttft_p50", "tpot_p50", "e2e_p50", "output_tokens_per_s"} {
+			g.Thresholds = append(g.Thresholds, experiment.Threshold{Metric: metric, Worse: 0.05})
+		}
+	}
+	return g
+}
+
+func measureNight(ctx context.Context, p *predict.Plan, s *rehearse.Story, night int) (compare.Run, error) {
+	name := fmt.Sprintf("night-%02d", night)
+	times := func(row *experiment.Spec) float64 { return s.Times(night, row) }
+	n, err := p.Night(ctx, name, fmt.Sprintf("%d/%s", s.Seed, name), times)
+	if err != nil {
+		return compare.Run{}, err
+	}
+	records := func(row *record.Row) ([]*record.Record, error) { return n.Records[row.ID], nil }
+	return compare.Run{Name: name, Manifest: n.Manifest, Rows: n.Rows, Records: records}, nil
+}
+
+func (c *cli) morningLine(night any, truth, job, answer string) error {
+	lead := fmt.Sprintf("%5v  %-16s  %-5s ", night, truth, job)
+	lines := columns.Wrap(lead, safe(answer), strings.Repeat(" ", len(lead)+1), screenOf(c.stdout).Columns())
+	_, err := fmt.Fprintln(c.stdout, strings.Join(lines, "\n"))
+	return err
+}
