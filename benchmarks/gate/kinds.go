@@ -12,7 +12,16 @@ var reviewed = slices.Concat(recipe("5 base nights x 5", 5,
 	Setting{Name: "nights 3 %, repeats 1 %", Night: 0.03, Repeat: 0.01},
 ), grouped("1 base night x 5",
 	Setting{Name: "nights 2 %, repeats 0.5 %", Night: 0.02, Repeat: 0.005, Base: nights(1, 5), New: 5},
-))
+), firstNights(1), firstNights(2), firstNights(3))
+
+// firstNights are the second, third and fourth morning of a job.
+func firstNights(n int) []Setting {
+	return grouped(fmt.Sprintf("%d base nights x 3", n),
+		Setting{Name: "nights 0.5 %, repeats 0.5 %", Night: 0.005, Repeat: 0.005}.with(nights(n, 3), 3, 1),
+		Setting{Name: "nights 1 %, repeats 0.5 %", Night: 0.01, Repeat: 0.005}.with(nights(n, 3), 3, 1),
+		Setting{Name: "nights 2 %, repeats 0.5 %", Night: 0.02, Repeat: 0.005}.with(nights(n, 3), 3, 1),
+		Setting{Name: "nights 2 %, repeats 1 %", Night: 0.02, Repeat: 0.01}.with(nights(n, 3), 3, 1))
+}
 
 // inOneRun has one run a side, and runs that do not differ but in their repeats.
 var inOneRun = func() (out []Setting) {

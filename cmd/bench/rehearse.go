@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -76,7 +77,13 @@ func (c *cli) rehearse(ctx context.Context, f *rehearseFlags, file string) error
 	measure := func(ctx context.Context, night int) (compare.Run, error) {
 		return measureNight(ctx, p, &f.story, night)
 	}
-	each := func(m *rehearse.Morning) error { return c.morningLine(m.Night, m.Truth, m.Job, m.Answer) }
+	each := func(m *rehearse.Morning) error {
+		answer := m.Answer
+		if m.Job == "green" {
+			answer, _, _ = strings.Cut(answer, ":")
+		}
+		return c.morningLine(m.Night, m.Truth, m.Job, answer)
+	}
 	if f.format == "json" {
 		each = func(*rehearse.Morning) error { return nil }
 	} else if err := c.morningLine("night", "planted", "job", "gate"); err != nil {
@@ -120,14 +127,14 @@ func (f *rehearseFlags) readStory() error {
 
 // rehearsedGate is the gate that bench compare applies to the matrix.
 func rehearsedGate(m *sweep.Matrix) experiment.Gate {
-	g := m.Gate
-	if len(g.Thresholds) == 0 {
-		for _, metric := range []string{"ttft_p50", "tpot_p50", "e2e_p50", "output_tokens_per_s"} {
-			g.Thresholds = append(g.Thresholds, experiment.Threshold{Metric: metric, Worse: 0.05})
-		}
+	if len(m.Gate.Thresholds) == 0 {
+		return experiment.DefaultGate()
 	}
-	return g
+	return m.Gate
 }
+
+// firstRehearsed is the date of night 1: that of night 14 is the 14th.
+var firstRehearsed = time.Date(2026, 1, 1, 2, 0, 0, 0, time.UTC)
 
 func measureNight(ctx context.Context, p *predict.Plan, s *rehearse.Story, night int) (compare.Run, error) {
 	name := fmt.Sprintf("night-%02d", night)
@@ -136,6 +143,7 @@ func measureNight(ctx context.Context, p *predict.Plan, s *rehearse.Story, night
 	if err != nil {
 		return compare.Run{}, err
 	}
+	n.Manifest.StartedAt = firstRehearsed.AddDate(0, 0, night-1)
 	records := func(row *record.Row) ([]*record.Record, error) { return n.Records[row.ID], nil }
 	return compare.Run{Name: name, Manifest: n.Manifest, Rows: n.Rows, Records: records}, nil
 }

@@ -155,8 +155,10 @@ func (b variance) orAssumed(within variance, repeats float64, assumed RunSpread)
 	own := within.v / repeats
 	prior, source := assumed.variance(within, own)
 	switch {
-	case b.df >= leastRunDF || b.df > 0 && b.v > prior.v:
+	case b.df >= leastRunDF:
 		return max(b.v, own), b.df, SpreadOfRuns
+	case b.df > 0 && b.v > prior.v:
+		return max(b.v, own), b.df + prior.df, SpreadOfRuns
 	case b.df+prior.df == 0:
 		return own, 0, source
 	}

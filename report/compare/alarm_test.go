@@ -24,7 +24,7 @@ var kindsOfNights = []simulatedNights{
 			return 5 * r.NormFloat64()
 		}
 		return r.NormFloat64()
-	}, 30},
+	}, 60},
 	{"5 % worse by 6 sd", func(r *rand.Rand, _ float64) float64 {
 		if r.Float64() < 0.05 {
 			return 6 + r.NormFloat64()

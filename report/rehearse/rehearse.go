@@ -79,13 +79,12 @@ func Rehearse(
 	return r, nil
 }
 
-// decideNight does what deploy/bench-nightly does: bench compare NEW --base last-good:5 --gate --on-undecided pass
-// --known pass.
+// decideNight does what deploy/bench-nightly does: bench compare NEW --base last-good:5 --gate.
 func decideNight(run compare.Run, earlier []compare.Candidate, gate experiment.Gate) (
 	c *compare.Comparison, job string, err error,
 ) {
 	o := compare.Options{Gate: gate, UndecidedPasses: true}
-	c, err = compare.ChooseBase(run, earlier, 5, nil).Compare(run, o, true)
+	c, err = compare.ChooseBase(run, earlier, 5, nil).Compare(run, o)
 	if err != nil || c.Gate.Passes || c.NewBase != nil {
 		return c, "green", err
 	}
