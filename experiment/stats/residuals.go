@@ -39,7 +39,7 @@ func varianceOf(residuals []float64) variance {
 // the next ones, or a step, if the next run stays there: that one is left out, and the next residuals are from it on.
 // Else a step that is over would hide the next one for as long as the history has it.
 const (
-	farOut         = 4.0
+	farOut         = 3.0
 	leastToScale   = 6      // number of residuals from which their median gives a scale
 	medianOfNormal = 0.6745 // of |x|, in standard deviations
 )
