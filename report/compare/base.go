@@ -212,8 +212,8 @@ func (b *Base) without(changed Side, o Options) (*Comparison, error) {
 		c.Gate = &Outcome{Verdict: stats.Pass, Passes: true, Cases: []Case{}, UndecidedPasses: o.UndecidedPasses}
 		return c, c.NewBase.foresee(changed, o)
 	default:
-		c.Gate = &Outcome{Verdict: stats.Undecided, Passes: o.UndecidedPasses, UndecidedPasses: o.UndecidedPasses,
-			Cases: []Case{{Verdict: stats.Undecided, Why: b.none}}}
+		c.Gate = &Outcome{Verdict: stats.Undecided, UndecidedPasses: o.UndecidedPasses,
+			Cases: []Case{{Verdict: stats.Undecided, Why: b.none, Suspected: true}}}
 	}
 	return c, nil
 }
