@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"bench/experiment"
 	"bench/experiment/stats"
@@ -34,6 +35,11 @@ type Case struct {
 	Failed bool     `json:"failed,omitempty"`
 	Change *float64 `json:"change,omitempty"`      // as in Metric; absent = not compared
 	Since  string   `json:"known_since,omitempty"` // the first run whose gate had this regression, if it is not decided to be over; absent = new, or none
+
+	// SinceAt is the night in which the change began; zero = new, or none.
+	SinceAt time.Time `json:"since_at,omitzero"`
+	// Changed is what else changed in that night or a neighbour.
+	Changed []Suspect `json:"changed_then,omitempty"`
 
 	of *Metric // nil: of no single figure
 }

@@ -30,6 +30,8 @@ type GateRecord struct {
 	Beyond []GatedFigure `json:"beyond,omitempty"`
 	// Accepted marks a run whose level is accepted: it begins a new base, and what gates found before is over.
 	Accepted bool `json:"accepted,omitempty"`
+	// Line is the comparison's answer in one sentence: "FAIL: TPOT p50 +8.0 % [+6.1, +9.9] since 14 Nov, …".
+	Line string `json:"line,omitempty"`
 }
 
 // GatedFigure is a figure of a point. An empty field stands for any: a point without a row has no figure.
