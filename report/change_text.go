@@ -9,7 +9,6 @@ import (
 
 	"bench/experiment"
 	"bench/experiment/stats"
-	"bench/experiment/unit"
 	"bench/report/compare"
 )
 
@@ -31,18 +30,6 @@ func metricWords(name string) string {
 		name = name[:i]
 	}
 	return FigureWords(name)
-}
-
-// marginText is the change of a figure that matters: "5 %"; of a share "1 point".
-func marginText(m *compare.Metric) string {
-	if !experiment.IsShare(m.Name) {
-		return unit.Exactly(m.Margin, "share")
-	}
-	text := unit.Exactly(100*m.Margin, "points")
-	if text == "1 points" {
-		return "1 point"
-	}
-	return text
 }
 
 // changeText is "+5.1 % [+3.9, +6.3]"; of a figure that was not tested the raw change, with "~" if n is too small.

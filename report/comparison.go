@@ -2,31 +2,30 @@ package report
 
 import (
 	"io"
+	"slices"
 	"strings"
 
+	"bench/experiment/safetext"
 	"bench/experiment/unit"
 	"bench/report/compare"
 )
 
+// ComparisonText has what decides; Markdown and HTML have the rest.
 func ComparisonText(w io.Writer, c *compare.Comparison, screen Screen) error {
 	p := newPrinter(screen)
 	a, f := AnswerComparison(c), NewForest(c)
-	p.wrap(p.paint(a.Kind, a.Lead)+":", a.Text)
+	p.wrap(p.paint(a.Kind, safetext.Escape(a.Lead)), a.Text)
 	for _, s := range a.Notes {
 		p.wrap("  ", s)
 	}
 	for _, s := range ComparisonSides(c) {
 		p.wrap("", s)
 	}
-	p.forest(&f)
-	for _, t := range pointTables(c, p.width >= usualWidth) {
-		p.captioned(t, p.table)
+	deciding := f.Deciding()
+	p.forest(&deciding)
+	if len(f.Lines()) > 0 {
+		p.wrap("", unit.Plural(len(deciding.Rest), "more figure")+", conditions and statistics: --format md or html")
 	}
-	for _, t := range ConditionTables(c) {
-		p.captioned(t, p.list)
-	}
-	p.line("")
-	p.wrap("", ComparisonLegend)
 	return p.flush(w)
 }
 
@@ -75,23 +74,25 @@ func (p *printer) list(t Table) {
 func ComparisonMarkdown(w io.Writer, c *compare.Comparison) error {
 	m := &markdown{}
 	a, f := AnswerComparison(c), NewForest(c)
-	m.line("**" + escapeMarkdown(a.Lead) + "**: " + escapeMarkdown(a.Text))
+	m.line("**" + escapeMarkdown(a.Lead) + "** " + escapeMarkdown(a.Text))
 	for _, s := range append(a.Notes, ComparisonSides(c)...) {
 		m.write("- " + escapeMarkdown(s))
 	}
 	m.write("")
-	picture := newPrinter(Screen{})
-	picture.forest(&f)
+	picture, deciding := newPrinter(Screen{}), f.Deciding()
+	picture.forest(&deciding)
 	if text := strings.Trim(picture.b.String(), "\n"); text != "" {
 		m.line("Changes, worse to the right:") // code after a list would be a part of the list
 		m.code(text, strings.Count(text, "\n")+1)
 	}
-	for _, t := range ConditionTables(c) {
-		m.table(t)
-	}
-	if all := FiguresTable(c); len(all.Rows) > 0 {
-		m.folded(unit.Plural(len(all.Rows), "figure"), func() { m.table(all) })
-		m.folded("Statistics", func() { m.table(StatisticsTable(c)) })
+	tables := slices.DeleteFunc(append(ConditionTables(c), FiguresTable(c), StatisticsTable(c)),
+		func(t Table) bool { return len(t.Rows) == 0 })
+	if len(tables) > 0 {
+		m.folded(unit.Plural(len(f.Lines()), "figure")+", conditions and statistics", func() {
+			for _, t := range tables {
+				m.table(t)
+			}
+		})
 	}
 	return m.flush(w)
 }
@@ -102,14 +103,26 @@ const ComparisonLegend = "Medians over the repeats. Raw change: of these. Change
 func ComparisonTitle(c *compare.Comparison) string { return c.New + " against " + c.Base }
 
 func ComparisonSides(c *compare.Comparison) []string {
-	name := func(name string, runs []compare.RunRef) string {
+	name := func(name string, runs []compare.RunRef, repeats func(*compare.Point) int) string {
+		var parts []string
 		switch {
 		case len(runs) == 0:
 			return "none (" + name + ")"
 		case len(runs) > 1 || strings.HasPrefix(name, "last-good"):
-			name += " (" + unit.Plural(len(runs), "run") + ")"
+			parts = append(parts, unit.Plural(len(runs), "run"))
+		}
+		most := 0
+		for i := range c.Points {
+			most = max(most, repeats(&c.Points[i]))
+		}
+		if most > 1 {
+			parts = append(parts, unit.Plural(most, "repeat"))
+		}
+		if len(parts) > 0 {
+			name += " (" + strings.Join(parts, ", ") + ")"
 		}
 		return name
 	}
-	return []string{"base: " + name(c.Base, c.BaseRuns), "new:  " + name(c.New, c.NewRuns)}
+	return []string{"base: " + name(c.Base, c.BaseRuns, func(p *compare.Point) int { return p.BaseRepeats }),
+		"new:  " + name(c.New, c.NewRuns, func(p *compare.Point) int { return p.NewRepeats })}
 }

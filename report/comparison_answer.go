@@ -5,19 +5,19 @@ import (
 	"slices"
 	"strings"
 
-	"bench/experiment/stats"
 	"bench/experiment/unit"
 	"bench/report/compare"
 )
 
 type ComparisonAnswer struct {
-	Lead  string   // "FAIL", "NEW is better"
-	Text  string   // the figures behind it
+	Lead  string   // "FAIL:", or the figure: "TPOT p50"
+	Text  string   // the change, since when, where, and what else changed
 	Kind  Kind     // its colour
 	Notes []string // what was not compared, and what can change the answer
 }
 
-func (a *ComparisonAnswer) Sentence() string { return a.Lead + ": " + a.Text }
+// Sentence is the answer wherever one line has room: a title, a test case, the page of trends.
+func (a ComparisonAnswer) Sentence() string { return a.Lead + " " + a.Text }
 
 func AnswerComparison(c *compare.Comparison) ComparisonAnswer {
 	f := NewForest(c)
@@ -27,26 +27,33 @@ func AnswerComparison(c *compare.Comparison) ComparisonAnswer {
 	case c.NewBase != nil:
 		a = newBaseAnswer(c)
 	case c.NoBase != "":
-		a = ComparisonAnswer{Lead: "Not compared", Text: c.NoBase, Kind: Undecided}
+		a = ComparisonAnswer{Lead: "Not compared:", Text: c.NoBase, Kind: Undecided}
 	case c.Gate != nil:
 		a = gateAnswer(c, &f)
-		a.Text = strings.Join(append([]string{a.Text}, sloChanges(c)...), "; ")
-		if !c.Refused && (len(found.worse) > 0 || len(found.better) > 0) {
-			a.Notes = append(a.Notes, found.sentence(true))
-		}
 	case c.Refused:
-		a = ComparisonAnswer{Lead: "Not compared", Text: knobsText(compare.Refusing(c.Differences)) + f.rawText(),
-			Kind: Undecided}
+		a = ComparisonAnswer{Lead: "Not compared:", Kind: Undecided,
+			Text: clauses(knobsText(compare.Refusing(c.Differences)), found.rawText())}
 	case allRefused(c):
-		a = ComparisonAnswer{Lead: "Not compared", Text: pointsKnobs(c) + f.rawText(), Kind: Undecided}
+		a = ComparisonAnswer{Lead: "Not compared:", Text: clauses(pointsKnobs(c), found.rawText()), Kind: Undecided}
 	case len(f.Lines()) == 0:
-		a = ComparisonAnswer{Lead: "Nothing compared", Text: "no figure is on both sides", Kind: Undecided}
+		a = ComparisonAnswer{Lead: "Nothing compared:", Text: "no figure is on both sides", Kind: Undecided}
 	default:
-		a = found.answer(sloChanges(c))
+		a = found.answer(c)
 	}
+	a.Text = clauses(append([]string{a.Text}, sloChanges(c)...)...)
 	a.Notes = append(append(a.Notes, searchesNotes(c)...), notCompared(c)...)
-	if x := cautionsText(c, &f); x != "" {
-		a.Notes = append(a.Notes, x)
+	said := func(fact string) bool { return strings.Contains(a.Text, fact) }
+	if facts := slices.DeleteFunc(changedBeside(c), said); len(facts) > 0 {
+		a.Notes = append(a.Notes, "also differs: "+unit.Some(facts))
+	}
+	if c.Gate != nil {
+		a.Notes = append(a.Notes, sightNotes(c)...)
+		if x := heldText(c); x != "" && len(c.BaseRuns) > 0 {
+			a.Notes = append(a.Notes, x)
+		}
+	}
+	if x := cautionsText(c); x != "" {
+		a.Notes = append(a.Notes, "cautions: "+x)
 	}
 	if n := len(c.WithoutRecords); n > 0 {
 		a.Notes = append(a.Notes, "request records are missing, the spread within a repeat is estimated: "+
@@ -55,24 +62,6 @@ func AnswerComparison(c *compare.Comparison) ComparisonAnswer {
 	if c.BaseGPUSeconds != nil && c.NewGPUSeconds != nil {
 		a.Notes = append(a.Notes, fmt.Sprintf("GPU-seconds to the answer: base %s, new %s",
 			unit.Digits(*c.BaseGPUSeconds), unit.Digits(*c.NewGPUSeconds)))
-	}
-	return a
-}
-
-func (x *changes) answer(facts []string) ComparisonAnswer {
-	worse, better := len(x.worse), len(x.better)
-	a := ComparisonAnswer{Text: x.sentence(worse > 0 && better > 0, facts...)}
-	switch {
-	case worse > 0 && better > 0:
-		a.Lead, a.Kind = "NEW is better and worse", Undecided
-	case worse > 0:
-		a.Lead, a.Kind = "NEW is worse", Failed
-	case better > 0:
-		a.Lead, a.Kind = "NEW is better", Passed
-	case x.tested > 0 && x.counts[MarkNoChange] == x.tested:
-		a.Lead = "No change"
-	default:
-		a.Lead, a.Kind = "Inconclusive", Undecided
 	}
 	return a
 }
@@ -151,34 +140,55 @@ func andMorePoints(names []string) string {
 	return fmt.Sprintf("%s and %s", names[0], unit.Plural(len(names)-1, "more point"))
 }
 
-func cautionsText(c *compare.Comparison, f *Forest) string {
-	var where, codes []string
+// cautions are the codes of each severity that have one text for where they are: "all 8 rows".
+type caution struct {
+	codes         []string
+	points, where string
+}
+
+// cautionsOf merges the codes that the same rows have.
+func cautionsOf(c *compare.Comparison) (out []caution) {
+	rows, codes := 0, []string{}
+	points, counts := map[string][]string{}, map[string]int{}
 	for i := range c.Points {
 		p := &c.Points[i]
-		if !f.decides(p.Name) {
-			continue
-		}
+		rows += max(p.BaseRepeats+p.NewRepeats, len(p.Cautions))
 		for _, x := range p.Cautions {
-			if !slices.Contains(where, p.Name) {
-				where = append(where, p.Name)
-			}
 			for _, code := range x.Codes {
-				if !slices.Contains(codes, code) {
+				if counts[code]++; !slices.Contains(codes, code) {
 					codes = append(codes, code)
+				}
+				if !slices.Contains(points[code], p.Name) {
+					points[code] = append(points[code], p.Name)
 				}
 			}
 		}
 	}
-	if len(where) == 0 {
-		return ""
+	for _, code := range codes {
+		x := caution{[]string{code}, andMorePoints(points[code]), fmt.Sprintf("%s of %s", unit.Count(counts[code]),
+			unit.Plural(rows, "row"))}
+		if counts[code] == rows {
+			x.points, x.where = "all", "all "+unit.Plural(rows, "row")
+		}
+		same := func(y caution) bool { return y.points == x.points && y.where == x.where }
+		if i := slices.IndexFunc(out, same); i >= 0 {
+			out[i].codes = append(out[i].codes, code)
+			continue
+		}
+		out = append(out, x)
 	}
-	return fmt.Sprintf("cautions at %s: %s", andMorePoints(where), strings.Join(codes, ", "))
+	return out
 }
 
-func (f *Forest) decides(point string) bool {
-	return slices.ContainsFunc(f.Main, func(l ForestLine) bool {
-		own := l.Point == point || strings.HasPrefix(l.Point, point+" (class ")
-		changed := l.Mark == MarkWorse || l.Mark == MarkBetter
-		return own && (changed || l.Metric.Gate == stats.Fail || l.Metric.Gate == stats.Undecided)
-	})
+// cautionsText is "client_bound in all 8 rows; unsteady, buffered in 2 of 8 rows (open)".
+func cautionsText(c *compare.Comparison) string {
+	var parts []string
+	for _, x := range cautionsOf(c) {
+		text := strings.Join(x.codes, ", ") + " in " + x.where
+		if x.points != "all" {
+			text += " (" + x.points + ")"
+		}
+		parts = append(parts, text)
+	}
+	return firstThree(parts, "; ")
 }

@@ -2,202 +2,126 @@ package report
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
 
-	"bench/experiment"
-	"bench/experiment/stats"
 	"bench/experiment/unit"
 	"bench/report/compare"
 )
 
+// changes are the main figures, the largest change first.
 type changes struct {
 	worse, better []ForestLine // that chance among all main figures does not explain
-	counts        map[ForestMark]int
-	tested        int                     // all but the raw ones
-	kinds         map[ForestMark][]string // metrics of the lines of a mark, without their statistics
-	need          string                  // what the first inconclusive main figure needs; empty: unknown
+	other         []ForestLine // tested
+	raw           []ForestLine // not tested
 }
 
-// findings sorts the lines. A sentence names a figure only if it differs among all main figures: of forty
-// that are tested alone two differ by chance. Those of a gate's picture are all of them, not the worse ones.
-func (f *Forest) findings() changes {
-	found := changes{counts: map[ForestMark]int{}, kinds: map[ForestMark][]string{}}
-	var p []float64
-	var main []ForestLine
-	for _, l := range f.Lines() {
-		found.counts[l.Mark]++
-		if kind := metricWords(l.Metric.Name); !slices.Contains(found.kinds[l.Mark], kind) {
-			found.kinds[l.Mark] = append(found.kinds[l.Mark], kind)
-		}
-		if l.Mark != MarkRaw {
-			found.tested++
-		}
-	}
+// findings sorts the lines. A sentence calls a figure worse or better only if it differs among all main figures: of
+// forty that are tested alone two differ by chance.
+func (f *Forest) findings() (found changes) {
 	for i, l := range f.Lines() {
-		if i >= len(f.Main) && !l.chief() {
-			continue
-		}
-		if l.Metric.P != nil {
-			p, main = append(p, *l.Metric.P), append(main, l)
-		}
-		if l.Mark == MarkInconclusive && found.need == "" && needed(l.Metric) > 0 {
-			found.need = decidingText(l.Metric)
+		named := l.chance <= surprise || l.Metric.Threshold != nil // gated ones are adjusted already
+		switch {
+		case l.Mark == MarkRaw:
+			found.raw = append(found.raw, l)
+		case i >= len(f.Main) && len(f.Main) > 0 && !l.chief():
+		case named && l.Mark == MarkWorse:
+			found.worse = append(found.worse, l)
+		case named && l.Mark == MarkBetter:
+			found.better = append(found.better, l)
+		default:
+			found.other = append(found.other, l)
 		}
 	}
-	for i, adjusted := range stats.FalseDiscovery(p) {
-		gated := main[i].Metric.Threshold != nil // they are adjusted already
-		switch l := main[i]; {
-		case adjusted > surprise && !gated:
-		case l.Mark == MarkWorse:
-			found.worse = append(found.worse, l)
-		case l.Mark == MarkBetter:
-			found.better = append(found.better, l)
-		}
+	for _, lines := range [][]ForestLine{found.worse, found.better, found.other, found.raw} {
+		slices.SortStableFunc(lines, func(a, b ForestLine) int {
+			return cmp.Compare(math.Abs(b.excess()), math.Abs(a.excess()))
+		})
 	}
 	return found
 }
 
 const surprise = 0.05
 
-// sentence has the words better and worse only if they are said nowhere else.
-func (x *changes) sentence(worded bool, facts ...string) string {
-	var parts []string
-	add := func(what string, lines []ForestLine) {
-		text := quoteLines(lines, 2)
-		if worded {
-			text = what + ": " + text
-		}
-		if len(lines) > 0 {
-			parts = append(parts, text)
-		}
+// answer leads with the largest change, and with its lean if no figure differs.
+func (x *changes) answer(c *compare.Comparison) ComparisonAnswer {
+	switch {
+	case len(x.worse)+len(x.better) > 0:
+		return x.differ(c)
+	case len(x.other) == 0:
+		l := &x.raw[0]
+		return ComparisonAnswer{Lead: "Not tested:", Kind: Undecided,
+			Text: l.Figure + " " + l.values() + ", " + PointWords(l.Point) + ": " + l.Metric.Why}
 	}
-	add("better", x.better)
-	add("worse", x.worse)
-	return strings.Join(append(append(parts, facts...), x.countsText()), "; ")
+	open := func(l ForestLine) bool { return l.Mark != MarkNoChange }
+	first := slices.IndexFunc(x.other, func(l ForestLine) bool { return open(l) && l.leans() })
+	if first < 0 {
+		first = slices.IndexFunc(x.other, open)
+	}
+	if first < 0 {
+		l := &x.other[0]
+		return ComparisonAnswer{Lead: "No change:",
+			Text: "the largest is " + l.Figure + " " + l.values() + ", " + PointWords(l.Point)}
+	}
+	l := &x.other[first]
+	decides := deciders(l.Metric)
+	if l.Mark != MarkInconclusive { // alone it differs
+		decides = "one of " + unit.Plural(len(x.other), "main figure") + " can differ so by chance"
+	}
+	return ComparisonAnswer{Lead: l.Figure, Kind: Undecided,
+		Text: clauses(l.values()+", "+l.leanText()+", "+PointWords(l.Point), firstText(changedBeside(c)), decides)}
 }
 
-// countsText is "of 34 figures 2 better (TPOT), 8 no change, 24 inconclusive; 6 not tested".
-func (x *changes) countsText() string {
-	var parts []string
-	named := len(x.worse)+len(x.better) > 0
-	for _, mark := range ForestMarks {
-		n := x.counts[mark]
-		if n == 0 || mark == MarkRaw {
-			continue
-		}
-		text := unit.Count(n) + " " + string(mark)
-		switch {
-		case mark == MarkWorse || mark == MarkBetter:
-			if !named {
-				text += " if tested alone"
-			}
-			text += " (" + unit.Some(x.kinds[mark]) + ")"
-		case mark == MarkInconclusive && !named && x.need != "":
-			text += " (" + x.need + ")"
-		}
-		parts = append(parts, text)
+func (x *changes) differ(c *compare.Comparison) ComparisonAnswer {
+	lines, other, kind := x.worse, x.better, Failed
+	if len(lines) == 0 || len(other) > 0 && -other[0].excess() > lines[0].excess() {
+		lines, other, kind = other, lines, Passed
 	}
-	text := fmt.Sprintf("of %s %s", unit.Plural(x.tested, "figure"), strings.Join(parts, ", "))
-	if x.tested == 0 {
-		text = "no figure was tested"
+	also := ""
+	if len(other) > 0 {
+		o := &other[0]
+		also, kind = o.Figure+" "+o.Change+", "+o.Verdict()+", "+pointsOf(other), Undecided
 	}
-	if n := x.counts[MarkRaw]; n > 0 {
-		text += fmt.Sprintf("; %s not tested", unit.Count(n))
-	}
-	return text
+	l := &lines[0]
+	return ComparisonAnswer{Lead: l.Figure, Kind: kind,
+		Text: clauses(l.values()+", "+l.Verdict()+", "+pointsOf(lines), also, firstText(changedBeside(c)))}
 }
 
-// decidingText is what would decide a figure: "TPOT p50: 7 runs per side would show 5 %".
-func decidingText(m *compare.Metric) string {
-	shown := marginText(m)
-	if m.NeedForChange > 0 {
-		shown = signed(m, *m.Change)
-	}
-	return fmt.Sprintf("%s: %s would show %s", FigureWords(m.Name), m.Needed(needed(m)), shown)
-}
-
-// quoteLines names the largest change of the most important kinds, those that the SLO limits first.
-func quoteLines(lines []ForestLine, most int) string {
-	byKind := map[string][]ForestLine{}
+// pointsOf names the point of the first line, and counts the others of its figure.
+func pointsOf(lines []ForestLine) string {
+	var names []string
 	for _, l := range lines {
-		k := kindOf(l.Metric.Name)
-		byKind[k] = append(byKind[k], l)
-	}
-	var parts []string
-	kinds := []string{"answers", "throughput", "ttfo", "ttft", "tpot", "e2e", "session", experiment.ErrorRate, ""}
-	slices.SortStableFunc(kinds, func(a, b string) int {
-		return -cmp.Compare(limitedLines(byKind[a]), limitedLines(byKind[b]))
-	})
-	for _, k := range kinds {
-		if len(byKind[k]) > 0 && len(parts) < most {
-			parts = append(parts, quoteKind(byKind[k]))
+		if l.Figure == lines[0].Figure {
+			names = append(names, PointWords(l.Point))
 		}
 	}
-	return strings.Join(parts, ", ")
+	return andMorePoints(names)
 }
 
-func limitedLines(lines []ForestLine) int {
-	if slices.ContainsFunc(lines, func(l ForestLine) bool { return l.Metric.Limited }) {
-		return 1
-	}
-	return 0
+// clauses joins the parts of a sentence that are not empty.
+func clauses(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "; ")
 }
 
-func (f *Forest) rawText() string {
-	if len(f.Main) == 0 {
+func firstText(texts []string) string {
+	if len(texts) == 0 {
 		return ""
 	}
-	return "; raw: " + quoteLines(f.Main, 3)
+	return texts[0]
 }
 
-func kindOf(name string) string {
-	metric, _, _ := strings.Cut(name, "_")
-	switch {
-	case slices.Contains(experiment.Throughputs, name):
-		return "throughput"
-	case name == experiment.ErrorRate:
-		return name
-	case name == experiment.Interactivity:
-		return "session"
-	case slices.Contains([]string{"ttfo", "ttft", "tpot", "e2e", "answers", "session"}, metric):
-		return metric
-	}
-	return ""
-}
-
-// quoteKind is "+8.8 % output tok/s [+2.1, +15.4] at D concurrency=8 (3 points)": the most important figure.
-func quoteKind(lines []ForestLine) string {
-	best := slices.MinFunc(lines, func(a, b ForestLine) int {
-		return cmp.Or(cmp.Compare(headlineRank(a), headlineRank(b)),
-			cmp.Compare(math.Abs(b.At), math.Abs(a.At)))
-	})
-	same := 0
-	for _, l := range lines {
-		if l.Metric.Name == best.Metric.Name {
-			same++
+// rawText names the largest changes of three figures that are not comparable.
+func (x *changes) rawText() string {
+	var parts, figures []string
+	for i := range x.raw {
+		if l := &x.raw[i]; len(parts) < 3 && l.chief() && !slices.Contains(figures, l.Figure) {
+			figures = append(figures, l.Figure)
+			parts = append(parts, l.Figure+" "+l.Change+", "+PointWords(l.Point))
 		}
 	}
-	change, within, _ := strings.Cut(best.Change, " [")
-	if within != "" {
-		within = " [" + within
+	if len(parts) == 0 {
+		return ""
 	}
-	text := fmt.Sprintf("%s %s%s at %s", change, best.Figure, within, best.Point)
-	if same > 1 {
-		text += fmt.Sprintf(" (%s)", unit.Plural(same, "point"))
-	}
-	return text
-}
-
-// headlineRank orders the figures of a kind: latencies that the SLO limits come first, at the percentile of the limit.
-func headlineRank(l ForestLine) int {
-	if l.Metric.Limited && !slices.Contains(experiment.Throughputs, l.Metric.Name) {
-		return -1
-	}
-	if i := slices.Index(headlineFigures, l.Metric.Name); i >= 0 {
-		return i
-	}
-	return len(headlineFigures)
+	return "raw: " + clauses(parts...)
 }

@@ -3,77 +3,12 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
-	"bench/experiment"
 	"bench/experiment/stats"
 	"bench/experiment/unit"
 	"bench/report/compare"
 )
-
-// pointTables are for a terminal; in a wide one the raw change has a column of its own.
-func pointTables(c *compare.Comparison, wide bool) []Table {
-	var tables []Table
-	for i := range c.Points {
-		p := &c.Points[i]
-		id := fmt.Sprintf("point-%d", i)
-		caption := fmt.Sprintf("%s (base: %s, new: %s%s)", p.Name,
-			unit.Plural(p.BaseRepeats, "repeat"), unit.Plural(p.NewRepeats, "repeat"), sloText(p))
-		tables = append(tables, pointTable(id, caption, p.Metrics, p.Refused, wide))
-		for j := range p.Classes {
-			class := &p.Classes[j]
-			of := fmt.Sprintf("%s-class-%d", id, j)
-			tables = append(tables, pointTable(of, p.Name+": class "+class.Name, class.Metrics, p.Refused,
-				wide))
-		}
-	}
-	return tables
-}
-
-// sloText is the verdicts of both sides on the SLO: "; SLO PASS → FAIL"; empty: a side has none.
-func sloText(p *compare.Point) string {
-	switch {
-	case p.BaseSLO == "" || p.NewSLO == "":
-		return ""
-	case p.BaseSLO == p.NewSLO:
-		return "; SLO " + string(p.BaseSLO)
-	}
-	return fmt.Sprintf("; SLO %s → %s", p.BaseSLO, p.NewSLO)
-}
-
-func pointTable(id, caption string, metrics []compare.Metric, refused, wide bool) Table {
-	t := Table{ID: id, Caption: caption, Columns: []Column{{Head: "figure"}, {Head: "base", Num: true},
-		{Head: "new", Num: true},
-		{Head: "raw change", Num: true}, {Head: "change", Num: true}, {Head: "verdict"}}}
-	names, whys := map[string][]string{}, []string{}
-	for i := range metrics {
-		m := &metrics[i]
-		raw, change := rawCell(m), Absent()
-		if m.Change != nil {
-			change = TextCell(signed(m, *m.Change))
-		} else if !wide {
-			change = raw
-		}
-		base, changed := sideCells(m)
-		t.Add(figureCell(m), base, changed, raw, change, comparedCell(m, refused))
-		if m.Verdict == compare.Inconclusive && needed(m) == 0 && !refused {
-			if len(names[m.Why]) == 0 {
-				whys = append(whys, m.Why)
-			}
-			names[m.Why] = append(names[m.Why], m.Name)
-		}
-	}
-	t.Note = neededNote(metrics)
-	for _, why := range whys {
-		t.Note += strings.Join(names[why], ", ") + ": " + why + ". "
-	}
-	t.Note = strings.TrimSpace(t.Note)
-	if !wide {
-		t = t.keep([]int{0, 1, 2, 4, 5})
-	}
-	return t
-}
 
 func FiguresTable(c *compare.Comparison) Table {
 	return figuresTable(c, func(*compare.Metric) bool { return true })
@@ -185,26 +120,6 @@ func rawMark(m *compare.Metric) string {
 
 // needed is for the change shown, or for the margin if that is larger. 0: unknown, or decided.
 func needed(m *compare.Metric) int { return cmp.Or(m.NeedForChange, m.NeedRuns) }
-
-// neededNote says which change the needed runs would detect. The margin of a share is a difference.
-func neededNote(metrics []compare.Metric) string {
-	var margins []string
-	for i := range metrics {
-		m := &metrics[i]
-		margin := marginText(m)
-		if experiment.IsShare(m.Name) {
-			margin += " (" + m.Name + ")"
-		}
-		if needed(m) > 0 && !slices.Contains(margins, margin) {
-			margins = append(margins, margin)
-		}
-	}
-	if len(margins) == 0 {
-		return ""
-	}
-	return "Runs needed per side, to detect the change shown or, if that is smaller, " +
-		strings.Join(margins, ", ") + ". "
-}
 
 func comparedCell(m *compare.Metric, refused bool) Cell {
 	if refused {

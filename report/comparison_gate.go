@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"bench/experiment"
-	"bench/experiment/diagnosis"
 	"bench/experiment/stats"
 	"bench/experiment/unit"
 	"bench/report/compare"
@@ -17,72 +16,39 @@ import (
 func newBaseAnswer(c *compare.Comparison) ComparisonAnswer {
 	text := c.NewBase.String()
 	if c.Gate != nil {
-		return ComparisonAnswer{Lead: string(c.Gate.Verdict), Text: text,
-			Kind: verdictCell(c.Gate.Verdict, 0).Kind}
+		return ComparisonAnswer{Lead: string(c.Gate.Verdict) + ":", Text: text, Kind: verdictCell(c.Gate.Verdict, 0).Kind}
 	}
 	_, text, _ = strings.Cut(text, ": ")
-	return ComparisonAnswer{Lead: "New base", Text: text}
+	return ComparisonAnswer{Lead: "New base:", Text: text}
 }
 
 func gateAnswer(c *compare.Comparison, f *Forest) ComparisonAnswer {
 	g := c.Gate
-	a := ComparisonAnswer{Lead: string(g.Verdict), Kind: verdictCell(g.Verdict, 0).Kind}
+	a := ComparisonAnswer{Lead: string(g.Verdict) + ":", Kind: verdictCell(g.Verdict, 0).Kind}
 	switch {
 	case g.Passes && g.Verdict == stats.Fail: // known since an earlier run
-		a.Lead, a.Kind = "Known regression, passes", Undecided
+		a.Lead, a.Kind = "Known regression, passes:", Undecided
 	case g.Passes && g.Verdict == stats.Undecided:
-		a.Lead += ", passes"
+		a.Lead = string(g.Verdict) + ", passes:"
 	}
-	var cases []compare.Case
-	for _, x := range g.Cases {
-		if x.Verdict == g.Verdict {
-			cases = append(cases, x)
-		}
-	}
-	if g.Verdict == stats.Pass {
-		a.Text = fmt.Sprintf("none of %s is worse by more than its threshold",
-			unit.Plural(len(cases), "figure"))
-		return a
-	}
+	cases := slices.DeleteFunc(slices.Clone(g.Cases), func(x compare.Case) bool { return x.Verdict != g.Verdict })
 	if len(cases) == 0 {
 		a.Text = "no figure was compared"
 		return a
 	}
-	first := slices.MinFunc(cases, func(x, y compare.Case) int {
-		return cmp.Compare(f.excess(y),
-			f.excess(x))
-	})
-	a.Text = f.caseText(first)
+	first := slices.MinFunc(cases, func(x, y compare.Case) int { return cmp.Compare(f.excessOf(y), f.excessOf(x)) })
+	more := ""
 	if n := len(cases) - 1; n > 0 {
-		a.Text += fmt.Sprintf("; %s more %s", unit.Count(n), g.Verdict)
+		more = unit.Count(n) + " more " + string(g.Verdict)
+	}
+	a.Text = clauses(f.CaseText(c, first), more)
+	if g.Verdict == stats.Pass {
+		a.Text = fmt.Sprintf("none of %s is worse by more than its threshold", unit.Plural(len(cases), "figure"))
+		if l := f.lineOf(first); l != nil {
+			a.Text += "; the largest is " + l.Figure + " " + l.Change + ", " + PointWords(l.Point)
+		}
 	}
 	return a
-}
-
-func Counts(c *compare.Comparison, f *Forest) []diagnosis.Fact {
-	var names []string
-	counts := map[string]int{}
-	switch {
-	case c.Gate != nil:
-		names = []string{string(stats.Fail), string(stats.Undecided), string(stats.Pass)}
-		for _, x := range c.Gate.Cases {
-			counts[string(x.Verdict)]++
-		}
-	case !c.Refused:
-		for _, mark := range ForestMarks {
-			names = append(names, mark.Words())
-		}
-		for _, l := range f.Lines() {
-			counts[l.Mark.Words()]++
-		}
-	}
-	var out []diagnosis.Fact
-	for _, name := range names {
-		if counts[name] > 0 {
-			out = append(out, diagnosis.Fact{Name: name, Value: unit.Count(counts[name])})
-		}
-	}
-	return out
 }
 
 func (f *Forest) lineOf(x compare.Case) *ForestLine {
@@ -96,38 +62,60 @@ func (f *Forest) lineOf(x compare.Case) *ForestLine {
 	return &f.Main[i]
 }
 
-func (f *Forest) excess(x compare.Case) float64 {
-	if l := f.lineOf(x); l != nil && l.Limit > 0 {
-		return l.At / l.Limit
+// excessOf puts a share that did not change behind every figure that did, also for the better.
+func (f *Forest) excessOf(x compare.Case) float64 {
+	if l := f.lineOf(x); l != nil && (l.At != 0 || !experiment.IsShare(x.Metric)) {
+		return l.excess()
 	}
 	return math.Inf(-1)
 }
 
-// caseText is a case in words: "tpot_p50 at A concurrency=4 is +5.1 % [+3.9, +6.3], more than +3 %".
-func (f *Forest) caseText(x compare.Case) string {
-	where := cmp.Or(x.Metric, "all figures")
-	if w := x.Where(); w != "" {
-		where += " at " + w
+// CaseText is a case of the gate in one sentence: "TPOT p50 +8.0 % [+6.1, +9.9] since 14 Nov, chat at concurrency 4;
+// vLLM 0.20.1 → 0.21.0".
+func (f *Forest) CaseText(c *compare.Comparison, x compare.Case) string {
+	figure, at := "all figures", ""
+	if x.Metric != "" {
+		figure = FigureWords(x.Metric)
+	}
+	if where := x.Where(); where != "" {
+		at = ", " + PointWords(where)
 	}
 	l := f.lineOf(x)
 	if l == nil || l.Metric.Change == nil {
-		return where + ": " + x.Reason()
+		return figure + at + ": " + x.Reason()
 	}
-	text := where + " is " + l.Change
+	text := figure + " " + l.Change + sinceText(c, x)
 	_, other, _ := strings.Cut(x.Why, l.Metric.Describe()) // a reason beside the figure
-	switch n := needed(l.Metric); {
-	case x.Verdict == stats.Fail && x.Since != "":
-		return text + ", more than " + limitText(l.Metric) + ", known since " + x.Since
-	case x.Verdict == stats.Fail:
-		return text + ", more than " + limitText(l.Metric)
-	case x.Suspected:
-		return text + ", more than " + limitText(l.Metric) + " only with invalid rows"
-	case other != "":
-		return text + other
-	case n > 0:
-		return text + ", needs " + l.Metric.Needed(n)
+	if a := x.Alarm; a != nil {
+		text = fmt.Sprintf("%s %s for %s", figure, signed(l.Metric, a.Size), unit.Plural(a.Nights, "night"))
+		if a.PerNight != 0 {
+			text = fmt.Sprintf("%s drifts %s a night, %s", figure, signed(l.Metric, a.PerNight), signed(l.Metric, a.Size))
+		}
+		text += sinceText(c, x)
 	}
-	return text + ": " + l.Metric.Why
+	switch {
+	case x.Verdict == stats.Fail:
+		return clauses(text+at, firstText(changedThen(c, x)))
+	case x.Suspected:
+		return text + at + ", more than " + limitText(l.Metric) + " only with invalid rows"
+	case l.Mark == MarkInconclusive:
+		text += ", " + l.leanText()
+	}
+	return clauses(text+at+other, deciders(l.Metric))
+}
+
+// heldText names the figures that are better by more than their threshold; empty: none.
+func heldText(c *compare.Comparison) string {
+	var all []string
+	for _, x := range c.Gate.Cases {
+		if x.Better() {
+			all = append(all, fmt.Sprintf("%s %s, %s", FigureWords(x.Metric), compare.Percent(*x.Change, true), PointWords(x.Where())))
+		}
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return "better by more than its threshold, so no base for later nights until bench compare RUN --accept: " + firstThree(all, "; ")
 }
 
 func limitText(m *compare.Metric) string {

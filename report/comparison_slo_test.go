@@ -16,26 +16,25 @@ func limited(m compare.Metric) compare.Metric {
 	return m
 }
 
-// The answer names the figures that the SLO limits first, TTFO before TTFT, and states a verdict on the SLO that
-// changed: as a fact, with what proves it or that nothing does.
+// The answer states a verdict on the SLO that changed: as a fact, with what proves it or that nothing does.
 func TestSLOInAnswer(t *testing.T) {
 	ttfo, ttft := tested("ttfo_p95", compare.Worse, 159, 98, 239), tested("ttft_p50", compare.Worse, 200, 150, 300)
 	tokens := tested("output_tokens_per_s", compare.Worse, -9, -14, -4)
 	same := tested("tpot_p50", compare.NoChange, 0.2, -1, 1.4)
-	const at = "D concurrency=8"
+	const at, where = "D concurrency=8", "D at concurrency 8"
+	const none = "No change: the largest is TPOT p50 100 → 100 ms, +0.20 % [-1.0, +1.4], " + where
 	for _, x := range []struct {
 		want          string
 		metrics       []compare.Metric
 		base, changed stats.Verdict
 	}{
-		{"NEW is worse: +159 % TTFO p95 [+98.0, +239] at " + at + ", -9.0 % output tok/s [-14.0, -4.0] at " + at +
-			"; SLO PASS → FAIL at " + at + "; of 3 figures 3 worse (TTFT, TTFO, output tok/s)",
+		{"TTFT p50 100 → 300 ms, +200 % [+150, +300], worse, " + where + "; SLO PASS → FAIL at " + at,
 			[]compare.Metric{tokens, ttft, limited(ttfo)}, stats.Pass, stats.Fail},
-		{"No change: SLO PASS → FAIL at " + at + " (no limited figure is proven worse); of 1 figure 1 no change",
+		{none + "; SLO PASS → FAIL at " + at + " (no limited figure is proven worse)",
 			[]compare.Metric{limited(same)}, stats.Pass, stats.Fail},
-		{"No change: SLO FAIL → PASS at " + at + " (no limited figure is proven better); of 1 figure 1 no change",
+		{none + "; SLO FAIL → PASS at " + at + " (no limited figure is proven better)",
 			[]compare.Metric{limited(same)}, stats.Fail, stats.Pass},
-		{"No change: of 1 figure 1 no change", []compare.Metric{limited(same)}, stats.Undecided, stats.Fail},
+		{none, []compare.Metric{limited(same)}, stats.Undecided, stats.Fail},
 	} {
 		c := comparison(x.metrics...)
 		c.Points[0].BaseSLO, c.Points[0].NewSLO = x.base, x.changed
@@ -46,7 +45,7 @@ func TestSLOInAnswer(t *testing.T) {
 	c := comparison(gated(same, 0.05, stats.Pass))
 	c.Gate = &compare.Outcome{Verdict: stats.Pass, Passes: true, Cases: []compare.Case{{Point: at, Metric: "tpot_p50", Verdict: stats.Pass}}}
 	c.Points[0].BaseSLO, c.Points[0].NewSLO = stats.Pass, stats.Fail
-	if a := AnswerComparison(c); !strings.HasPrefix(a.Sentence(), "PASS: none of 1 figure is worse by more than its threshold; SLO PASS → FAIL at") {
+	if a := AnswerComparison(c); !strings.HasPrefix(a.Sentence(), "PASS: none of 1 figure is worse by more than its threshold; the largest is TPOT p50 +0.20 % [-1.0, +1.4], "+where+"; SLO PASS → FAIL at") {
 		t.Error(a.Sentence())
 	}
 }

@@ -98,24 +98,22 @@ func DifferencesTable(id, caption string, ds []compare.Difference) Table {
 
 func disturbedTable(c *compare.Comparison) Table {
 	t := Table{ID: "disturbed", Caption: "Invalid rows and cautions",
-		Columns: []Column{{Head: "point"}, {Head: "severity"}, {Head: "findings"}, {Head: "row"},
+		Columns: []Column{{Head: "point"}, {Head: "severity"}, {Head: "findings"}, {Head: "rows"},
 			{Head: "effect"}}}
 	for i := range c.Points {
 		p := &c.Points[i]
-		add := func(s record.Severity, codes []string, run, row, effect string) {
-			t.Add(TextCell(p.Name), Cell{Text: string(s), Kind: severityKind(s)},
-				TextCell(strings.Join(codes, ", ")), TextCell(run+" "+row), TextCell(effect))
-		}
 		for _, x := range p.Invalid {
 			effect := "included"
 			if x.LeftOut {
 				effect = "left out of base"
 			}
-			add(record.Invalid, x.Codes, x.Run, x.Row, effect)
+			t.Add(TextCell(p.Name), Cell{Text: string(record.Invalid), Kind: severityKind(record.Invalid)},
+				TextCell(strings.Join(x.Codes, ", ")), TextCell(x.Run+" "+x.Row), TextCell(effect))
 		}
-		for _, x := range p.Cautions {
-			add(record.Caution, x.Codes, x.Run, x.Row, "included")
-		}
+	}
+	for _, x := range cautionsOf(c) {
+		t.Add(TextCell(x.points), Cell{Text: string(record.Caution), Kind: severityKind(record.Caution)},
+			TextCell(strings.Join(x.codes, ", ")), TextCell(x.where), TextCell("included"))
 	}
 	return t
 }

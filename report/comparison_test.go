@@ -4,9 +4,12 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"bench/experiment/columns"
+	"bench/experiment/record"
 	"bench/experiment/stats"
+	"bench/experiment/telemetry"
 	fixture "bench/internal/reporttest"
 	"bench/report/compare"
 )
@@ -18,10 +21,8 @@ func TestComparisonText(t *testing.T) {
 				Screen{Width: width})
 		})
 		whole := strings.Join(strings.Fields(text), " ")
-		for _, want := range []string{"FAIL: tpot_p50 at A", "is +20.0 % [", "more than +5 %; 2 more FAIL",
-			"TPOT p50", "▶ worse", "┆ threshold", "rate=4: class rag", "FAIL: worse (p=",
-			"-r5 · left out of base", "-r2 · included",
-			`client version · base\x1b[31m · new\x1b[31m · noted`} {
+		for _, want := range []string{"FAIL: TPOT p50 +20.0 % [", "; 2 more FAIL", "▶ worse", "┆ threshold", "class rag) TPOT p50",
+			`bench base\x1b[31m → new\x1b[31m`, "more figures, conditions and statistics: --format md or html"} {
 			if !strings.Contains(whole, want) {
 				t.Errorf("no %q in\n%s", want, text)
 			}
@@ -44,9 +45,9 @@ func TestComparisonMarkdown(t *testing.T) {
 		return ComparisonMarkdown(w,
 			fixture.Comparison(t))
 	})
-	if !strings.HasPrefix(text, "**FAIL**: tpot_p50 at A") ||
+	if !strings.HasPrefix(text, "**FAIL:** TPOT p50 +20.0 %") ||
 		!strings.Contains(text, "Changes, worse to the right:\n\n    ") ||
-		strings.Count(text, "<details>") != 2 || strings.Count(text, "</details>") != 2 {
+		strings.Count(text, "<details>") != 1 || strings.Count(text, "</details>") != 1 {
 		t.Errorf("%.900s", text)
 	}
 	for line := range strings.SplitSeq(text, "\n") {
@@ -71,56 +72,79 @@ func TestAnswerComparison(t *testing.T) {
 	outcome := func(v stats.Verdict, passes bool, cases ...compare.Case) *compare.Outcome {
 		return &compare.Outcome{Verdict: v, Passes: passes, Cases: cases}
 	}
-	const at = "D concurrency=8"
+	likely := tested("tpot_p50", compare.Inconclusive, 8, -0.2, 16.8)
+	likely.Base, likely.New, likely.P, likely.NeedForChange, likely.NeedRuns = new(10.0), new(10.8), new(0.055), 3, 7
+	upgraded := func(c *compare.Comparison) {
+		row := record.Row{Server: record.ServerState{Metrics: &telemetry.ServerUsage{Engine: "vllm"}}}
+		c.Sides[1].Runs = []compare.Run{{Rows: []record.Row{row}}}
+		c.NewRuns = []compare.RunRef{{Name: "new", StartedAt: time.Date(2026, 11, 28, 2, 0, 0, 0, time.UTC)}}
+		c.Differences = []compare.Difference{{What: "seed", Base: "1", New: "2"},
+			{What: "server version", Base: `{"version":"0.20.1"}`, New: `{"version":"0.21.0"}`}}
+	}
+	const point, at = "D concurrency=8", "D at concurrency 8"
 	for _, x := range []struct {
 		want    string
 		metrics []compare.Metric
 		more    func(c *compare.Comparison)
 	}{
-		{"NEW is better: +8.8 % output tok/s [+2.0, +15.4] at " + at +
-			"; of 3 figures 1 better (output tok/s), 1 no change, 1 inconclusive", []compare.Metric{better, open, same},
-			nil},
-		{"NEW is worse: +12.0 % TTFT p50 [+8.0, +16.0] at " + at + "; of 1 figure 1 worse (TTFT); 1 not tested",
+		{"output tok/s 100 → 109 ms, +8.8 % [+2.0, +15.4], better, " + at, []compare.Metric{better, open, same}, nil},
+		{"TTFT p50 100 → 112 ms, +12.0 % [+8.0, +16.0], worse, " + at,
 			[]compare.Metric{worse, raw("ttft_p99", 9)}, nil},
-		{"NEW is better and worse: better: +8.8 % output tok/s [+2.0, +15.4] at " + at +
-			"; worse: +12.0 % TTFT p50 [+8.0, +16.0] at " + at + "; of 2 figures 1 worse (TTFT), 1 better (output tok/s)",
-			[]compare.Metric{better, worse}, nil},
-		{"No change: of 1 figure 1 no change", []compare.Metric{same}, nil},
-		{"Inconclusive: of 2 figures 1 no change, 1 inconclusive (TPOT p50: 6 runs per side would show 5 %)",
+		{"TTFT p50 100 → 112 ms, +12.0 % [+8.0, +16.0], worse, " + at +
+			"; output tok/s +8.8 % [+2.0, +15.4], better, " + at, []compare.Metric{better, worse}, nil},
+		{"No change: the largest is E2E p50 100 → 100 ms, +0.20 % [-1.0, +1.4], " + at, []compare.Metric{same}, nil},
+		{"TPOT p50 100 → 101 ms, +1.0 % [-6.0, +8.0], no lean, " + at + "; 6 runs a side decide",
 			[]compare.Metric{same, needs}, nil},
-		// One of many that chance explains is counted and not named.
-		{"Inconclusive: of 3 figures 1 worse if tested alone (TPOT), 1 no change, 1 inconclusive",
+		{"TPOT p50 10.0 → 10.8 ms, +8.0 % [-0.20, +16.8], likely worse (p = 0.97), " + at +
+			"; vLLM 0.20.1 → 0.21.0; 3 runs a side decide", []compare.Metric{likely}, upgraded},
+		{"Not tested: TTFT p99 100 → 109 ms, ~+9.0 %, " + at + ": n=20 is too small for p99",
+			[]compare.Metric{raw("ttft_p99", 9)}, nil},
+		// One of many that chance explains is only likely.
+		{"TPOT p50 100 → 103 ms, +3.0 % [+0.20, +6.0], likely worse (p = 0.94), " + at +
+			"; one of 3 main figures can differ so by chance",
 			[]compare.Metric{tested("ttft_p50", compare.Inconclusive, 1, -9, 9), same, alone}, nil},
 		{"Nothing compared: no figure is on both sides", nil, nil},
-		{"FAIL: tpot_p50 at " + at + " is +5.1 % [+3.9, +6.3], more than +3 %; 1 more FAIL",
-			[]compare.Metric{fail, better},
+		{"FAIL: TPOT p50 +5.1 % [+3.9, +6.3], " + at + "; 1 more FAIL", []compare.Metric{fail, better},
 			func(c *compare.Comparison) {
 				c.Gate = outcome(stats.Fail, false, compare.Case{Point: "E", Metric: "x",
-					Verdict: stats.Fail}, compare.Case{Point: at, Metric: "tpot_p50", Verdict: stats.Fail})
+					Verdict: stats.Fail}, compare.Case{Point: point, Metric: "tpot_p50", Verdict: stats.Fail})
 			}},
-		{"PASS: none of 1 figure is worse by more than its threshold", []compare.Metric{fail},
-			func(c *compare.Comparison) {
-				c.Gate = outcome(stats.Pass, true, compare.Case{Point: at, Metric: "tpot_p50",
+		{"FAIL: TPOT p50 +5.1 % [+3.9, +6.3] since 14 Nov, " + at + "; driver 550.54 → 560.28",
+			[]compare.Metric{fail, better}, func(c *compare.Comparison) {
+				upgraded(c)
+				c.Gate = outcome(stats.Fail, false, compare.Case{Point: point, Metric: "tpot_p50", Verdict: stats.Fail,
+					SinceAt: time.Date(2026, 11, 14, 2, 0, 0, 0, time.UTC), Changed: []compare.Suspect{
+						{Fact: compare.Fact{What: "client version", Value: "v2"}, Was: "v1"},
+						{Fact: compare.Fact{What: "fact: driver", Value: "560.28"}, Was: "550.54"}}})
+			}},
+		{"FAIL: TPOT p50 +5.1 % [+3.9, +6.3] since 28 Nov, " + at + "; vLLM 0.20.1 → 0.21.0",
+			[]compare.Metric{fail}, func(c *compare.Comparison) {
+				upgraded(c)
+				c.Gate = outcome(stats.Fail, false, compare.Case{Point: point, Metric: "tpot_p50", Verdict: stats.Fail})
+			}},
+		{"PASS: none of 1 figure is worse by more than its threshold; the largest is TPOT p50 +5.1 % [+3.9, +6.3], " + at,
+			[]compare.Metric{fail}, func(c *compare.Comparison) {
+				c.Gate = outcome(stats.Pass, true, compare.Case{Point: point, Metric: "tpot_p50",
 					Verdict: stats.Pass})
 			}},
-		{"UNDECIDED, passes: error_rate at " + at + " is +0.20 points [-1.0, +1.4], needs 12 runs per side",
+		{"UNDECIDED, passes: error rate +0.20 points [-1.0, +1.4], no lean, " + at + "; 12 runs a side decide",
 			[]compare.Metric{rate}, func(c *compare.Comparison) {
-				c.Gate = outcome(stats.Undecided, true, compare.Case{Point: at, Metric: "error_rate",
+				c.Gate = outcome(stats.Undecided, true, compare.Case{Point: point, Metric: "error_rate",
 					Verdict: stats.Undecided})
 			}},
-		{"UNDECIDED: tpot_p50 at " + at + " is +5.1 % [+3.9, +6.3], more than +3 % only with invalid rows",
+		{"UNDECIDED: TPOT p50 +5.1 % [+3.9, +6.3], " + at + ", more than +3 % only with invalid rows",
 			[]compare.Metric{fail}, func(c *compare.Comparison) {
-				c.Gate = outcome(stats.Undecided, false, compare.Case{Point: at, Metric: "tpot_p50",
+				c.Gate = outcome(stats.Undecided, false, compare.Case{Point: point, Metric: "tpot_p50",
 					Verdict: stats.Undecided, Suspected: true})
 			}},
-		{"UNDECIDED: tpot_p50 at " + at + " is +5.1 % [+3.9, +6.3]; invalid: r1 of night (errors)",
+		{"UNDECIDED: TPOT p50 +5.1 % [+3.9, +6.3], " + at + "; invalid: r1 of night (errors)",
 			[]compare.Metric{fail}, func(c *compare.Comparison) {
-				c.Gate = outcome(stats.Undecided, false, compare.Case{Point: at, Metric: "tpot_p50",
+				c.Gate = outcome(stats.Undecided, false, compare.Case{Point: point, Metric: "tpot_p50",
 					Verdict: stats.Undecided, Why: fail.Describe() + "; invalid: r1 of night (errors)"})
 			}},
-		{"FAIL: tpot_p50 at " + at + " is +5.1 % [+3.9, +6.3], more than +3 %, known since night-3",
+		{"FAIL: TPOT p50 +5.1 % [+3.9, +6.3] since night-3, " + at,
 			[]compare.Metric{fail}, func(c *compare.Comparison) {
-				c.Gate = outcome(stats.Fail, false, compare.Case{Point: at, Metric: "tpot_p50",
+				c.Gate = outcome(stats.Fail, false, compare.Case{Point: point, Metric: "tpot_p50",
 					Verdict: stats.Fail, Since: "night-3"})
 			}},
 		{"New base: the first run here", nil, func(c *compare.Comparison) { c.NewBase = &compare.NewBase{} }},
@@ -130,11 +154,11 @@ func TestAnswerComparison(t *testing.T) {
 		}},
 		{"Not compared: all earlier runs FAILed", nil,
 			func(c *compare.Comparison) { c.NoBase = "all earlier runs FAILed" }},
-		{"UNDECIDED: all figures at E: not measured in new: skipped", nil, func(c *compare.Comparison) {
+		{"UNDECIDED: all figures, E: not measured in new: skipped", nil, func(c *compare.Comparison) {
 			c.Gate = outcome(stats.Undecided, false, compare.Case{Point: "E", Verdict: stats.Undecided,
 				Why: "not measured in new: skipped"})
 		}},
-		{"Not compared: prompts.file differs (a.jsonl → b.jsonl) and 1 more difference; raw: +9.0 % TPOT p50 at " + at,
+		{"Not compared: prompts.file differs (a.jsonl → b.jsonl) and 1 more difference; raw: TPOT p50 +9.0 %, " + at,
 			[]compare.Metric{{Name: "tpot_p50", RawChange: new(0.09), Base: new(1.0), New: new(1.09)}},
 			func(c *compare.Comparison) {
 				c.Points[0].Refused = true
@@ -142,7 +166,7 @@ func TestAnswerComparison(t *testing.T) {
 					{What: "prompts.file", Base: "a.jsonl", New: "b.jsonl", Key: "workload"},
 					{What: "prompts.sha256", Base: "1", New: "2", Key: "workload"}, {What: "token times"}}
 			}},
-		{"Not compared: hardware differs (h100 → h200); raw: +9.0 % TPOT p50 at " + at,
+		{"Not compared: hardware differs (h100 → h200); raw: TPOT p50 +9.0 %, " + at,
 			[]compare.Metric{{Name: "tpot_p50", RawChange: new(0.09), Base: new(1.0), New: new(1.09)}},
 			func(c *compare.Comparison) {
 				c.Refused, c.Points[0].Refused = true, true
@@ -186,7 +210,7 @@ not compared: F: input.mean differs (16 → 32)
 only in base: G and 1 more point
 only in new: I
 left out of base: night-5: model a (new: b)
-cautions at D concurrency=8: client_lag, steal
+cautions: client_lag, steal in all 2 rows
 request records are missing, the spread within a repeat is estimated: night-1: A-r1
 GPU-seconds to the answer: base 70.0, new 68.0`
 	if got != want {
@@ -194,7 +218,7 @@ GPU-seconds to the answer: base 70.0, new 68.0`
 	}
 }
 
-// What is refused or left out says what to do, and what needed runs would detect.
+// What is refused or left out says what to do.
 func TestComparisonStates(t *testing.T) {
 	differences := DifferencesTable("d", "", []compare.Difference{
 		{What: "prompt form", Base: "text", New: "token_ids", Key: "prompt_form"},
@@ -220,13 +244,6 @@ func TestComparisonStates(t *testing.T) {
 	if c := comparedCell(&undecided, true); c.Text != "not compared" {
 		t.Errorf("%q", c.Text)
 	}
-	rate := compare.Metric{Name: "error_rate", Verdict: compare.Inconclusive, Margin: 0.01, NeedRuns: 130}
-	if note := neededNote([]compare.Metric{undecided, rate}); !strings.Contains(note, "the change shown or, if that is smaller, 5 %, 1 point (error_rate).") {
-		t.Errorf("%q", note)
-	}
-	if note := neededNote([]compare.Metric{{Verdict: compare.Better}}); note != "" {
-		t.Errorf("%q", note)
-	}
 }
 
 // No figure stands as a fact that its n does not carry, and every figure has its raw change, which the figures beside
@@ -243,6 +260,32 @@ func TestComparisonMarksFigures(t *testing.T) {
 		}
 		if got := strings.Join(texts, "|"); got != want {
 			t.Errorf("%s\nwant %s", got, want)
+		}
+	}
+}
+
+// What changed in a command is named with its flag.
+func TestFactText(t *testing.T) {
+	for _, x := range [][3]string{
+		{"vllm serve m --port 1 --max-num-seqs 128 --tp 2", "vllm serve m --port 1 --max-num-seqs 256 --tp 2",
+			"--max-num-seqs 128 → 256"},
+		{"vllm serve m", "vllm serve m --eager", "none → --eager"},
+		{"serve --a 1", "serve --b 1", "--a 1 → --b 1"},
+		{"serve --a=1 --c", "serve --a=2 --c", "--a=1 → --a=2"},
+		{"", "x", "none → x"},
+	} {
+		d := compare.Difference{What: "server command", Base: x[0], New: x[1]}
+		if got := factText(d, "vLLM"); got != "server command "+x[2] {
+			t.Errorf("%q, want %q", got, x[2])
+		}
+	}
+	long := compare.Difference{What: "fact: image", Base: strings.Repeat("a", 70), New: "b"}
+	if got := factText(long, ""); got != "image changed" {
+		t.Error(got)
+	}
+	for name, want := range map[string]string{"chat": "chat", "a b rate=4 input.mean=512 (class rag)": "a b at rate 4, input.mean 512 (class rag)"} {
+		if got := PointWords(name); got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }

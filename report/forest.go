@@ -30,8 +30,9 @@ type ForestLine struct {
 	Limit  float64        // threshold of the gate; 0: none
 
 	Metric  *compare.Metric
-	Refused bool // the sides are not comparable: all changes are raw
-	rank    int  // in the order of reading
+	Refused bool    // the sides are not comparable: all changes are raw
+	rank    int     // in the order of reading
+	chance  float64 // P, adjusted for the false discovery rate among all main figures; 1: not tested, or none of them
 }
 
 // headlineFigures are in the order in which a sentence names them, after those that an SLO limits.
@@ -58,7 +59,23 @@ func NewForest(c *compare.Comparison) Forest {
 	if i := slices.IndexFunc(all, func(l ForestLine) bool { return l.rank >= beside }); i >= 0 && n > few {
 		n = i
 	}
+	adjust(all, n)
 	return Forest{Main: all[:n:n], Rest: all[n:], Reach: reachOf(all[:n])}
+}
+
+// adjust sets the chance of the main figures. Of those without a gate a gate's picture has only the worse ones: here all
+// of them count.
+func adjust(all []ForestLine, shown int) {
+	var p []float64
+	var main []int
+	for i := range all {
+		if l := &all[i]; l.Metric.P != nil && l.Mark != MarkRaw && (i < shown || l.chief()) {
+			p, main = append(p, *l.Metric.P), append(main, i)
+		}
+	}
+	for k, adjusted := range stats.FalseDiscovery(p) {
+		all[main[k]].chance = adjusted
+	}
 }
 
 func (f *Forest) Lines() []ForestLine { return slices.Concat(f.Main, f.Rest) }
@@ -68,8 +85,36 @@ func (f *Forest) Cut(most int) Forest {
 	return Forest{Main: f.Main[:n], Rest: slices.Concat(f.Main[n:], f.Rest), Reach: f.Reach}
 }
 
+// Deciding has the lines that decide: FAIL and UNDECIDED at the gate, worse, better. Without one it has those that lean,
+// else the first few.
+func (f *Forest) Deciding() Forest {
+	for _, decides := range []func(*ForestLine) bool{(*ForestLine).decides, (*ForestLine).leans} {
+		var lines, rest []ForestLine
+		for i, l := range f.Lines() {
+			if i < len(f.Main) && len(lines) < mostLinesOf && decides(&l) {
+				lines = append(lines, l)
+			} else {
+				rest = append(rest, l)
+			}
+		}
+		slices.SortStableFunc(lines, func(a, b ForestLine) int {
+			return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(max(a.chance, surprise), max(b.chance, surprise)),
+				cmp.Compare(math.Abs(b.excess()), math.Abs(a.excess())))
+		})
+		if len(lines) > 0 {
+			return Forest{Main: lines, Rest: rest, Reach: reachOf(lines)}
+		}
+	}
+	return f.Cut(few / 2)
+}
+
+func (l *ForestLine) decides() bool {
+	g := l.Metric.Gate
+	return g == stats.Fail || g == stats.Undecided || l.Mark == MarkWorse || l.Mark == MarkBetter
+}
+
 func newForestLine(point string, m *compare.Metric) (l ForestLine, ok bool) {
-	l = ForestLine{Point: point, Figure: FigureWords(m.Name), Change: changeText(m), Metric: m}
+	l = ForestLine{Point: point, Figure: FigureWords(m.Name), Change: changeText(m), Metric: m, chance: 1}
 	if m.Threshold != nil {
 		l.Limit = m.Threshold.Worse
 	}

@@ -15,12 +15,11 @@ const (
 	narrowestBar = 19
 	widestBar    = 41
 	widestLabel  = 48
-	mostLinesOf  = 16 // of a forest; the tables have all
+	mostLinesOf  = 12 // of a forest
 )
 
 func (p *printer) forest(f *Forest) {
-	cut := f.Cut(mostLinesOf)
-	lines := cut.Main
+	lines := f.Main[:min(mostLinesOf, len(f.Main))]
 	if len(lines) == 0 {
 		return
 	}
@@ -52,9 +51,6 @@ func (p *printer) forest(f *Forest) {
 		marks += "   axis to " + reachText(f.Reach)
 	}
 	p.wrap("  ", marks)
-	if more := len(cut.Rest); more > 0 {
-		p.wrap("  ", unit.Plural(more, "more figure")+" in the tables below")
-	}
 }
 
 func (l *ForestLine) label() string { return safetext.Escape(l.Point + " " + l.Figure) }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"bench/experiment/safetext"
 	"bench/experiment/stats"
 	"bench/experiment/unit"
 	"bench/report/compare"
@@ -25,12 +26,15 @@ func HistoryText(w io.Writer, h *compare.History, screen Screen) error {
 		if rest != "" {
 			lead += ":"
 		}
-		p.wrap(p.paint(a.Kind, lead), strings.TrimPrefix(rest, " "))
+		p.wrap(p.paint(a.Kind, safetext.Escape(lead)), strings.TrimPrefix(rest, " "))
+		if a.Alarm != "" {
+			p.wrap("  ", a.Alarm)
+		}
 		for _, note := range a.Notes {
 			p.wrap("  ", note)
 		}
 		p.wrap("", GroupTitle(g))
-		for _, t := range []Table{alarmTable(g), changeTable(g, false), gateTableOf(g), unwatchedTable(g)} {
+		for _, t := range []Table{alarmTable(g), changeTable(g, false), gateTableOf(g)} {
 			p.captioned(t, p.list)
 		}
 	}
@@ -46,6 +50,9 @@ func HistoryMarkdown(w io.Writer, h *compare.History) error {
 		g := &h.Groups[i]
 		a := AnswerGroup(g)
 		m.line("# " + escapeMarkdown(a.Lead))
+		if a.Alarm != "" {
+			m.line("**" + escapeMarkdown(a.Alarm) + "**")
+		}
 		m.line(escapeMarkdown(GroupTitle(g)))
 		for _, note := range a.Notes {
 			m.line("- " + escapeMarkdown(note))
@@ -99,9 +106,12 @@ func gateTableOf(g *compare.Group) Table {
 	return t
 }
 
+// UnwatchedID is the table of what no alarm watches.
+const UnwatchedID = "unwatched"
+
 // unwatchedTable is by reason: "no alarm" does not cover these figures.
 func unwatchedTable(g *compare.Group) Table {
-	t := Table{ID: "unwatched", Caption: "Not watched", Columns: []Column{{Head: "what"}, {Head: "why"}}}
+	t := Table{ID: UnwatchedID, Caption: "Not watched", Columns: []Column{{Head: "what"}, {Head: "why"}}}
 	figures, points, whys := map[[2]string][]string{}, map[string][]string{}, []string{}
 	for i := range g.Trends {
 		tr := &g.Trends[i]

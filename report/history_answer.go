@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"bench/experiment/stats"
 	"bench/experiment/unit"
@@ -14,8 +15,24 @@ import (
 
 type GroupAnswer struct {
 	Kind  Kind
-	Lead  string   // "1 alarm: TPOT p50 at A +6 % since 2026-11-20"
+	Lead  string   // the gate of the last night: "FAIL: TPOT p50 +8.0 % …"; without one, the alarms
+	Alarm string   // "1 alarm: TPOT p50 +6 % since 2026-11-20, A"; empty: none, or it leads
 	Notes []string // what got better, what is not watched, what the gate found
+}
+
+// HistoryTitle is the lead of the group with the latest night.
+func HistoryTitle(h *compare.History) string {
+	started := func(g *compare.Group) time.Time { return g.Nights[len(g.Nights)-1].StartedAt }
+	var latest *compare.Group
+	for i := range h.Groups {
+		if g := &h.Groups[i]; latest == nil || started(g).After(started(latest)) {
+			latest = g
+		}
+	}
+	if latest == nil {
+		return "History"
+	}
+	return AnswerGroup(latest).Lead
 }
 
 func AnswerGroup(g *compare.Group) GroupAnswer {
@@ -27,6 +44,14 @@ func AnswerGroup(g *compare.Group) GroupAnswer {
 		a.Kind, a.Lead = Failed, unit.Plural(len(worse), "alarm")+": "+firstThree(worse, "; ")
 	case watched == 0 && len(better) == 0:
 		a.Kind, a.Lead = Undecided, "not watched yet: "+firstReason(g)
+	}
+	if last := g.Nights[len(g.Nights)-1].Gate; last != nil {
+		if len(worse) > 0 {
+			a.Alarm = a.Lead
+		} else {
+			a.Notes = append(a.Notes, a.Lead)
+		}
+		a.Kind, a.Lead = verdictCell(last.Verdict, 0).Kind, gateLine(last)
 	}
 	if len(better) > 0 {
 		a.Notes = append(a.Notes, "better: "+firstThree(better, "; "))
@@ -46,6 +71,26 @@ func AnswerGroup(g *compare.Group) GroupAnswer {
 		a.Notes = append(a.Notes, fmt.Sprintf("gate unreadable in %s: %s", unit.Plural(n, "night"), why))
 	}
 	return a
+}
+
+// gateLine is the whole sentence of a FAIL, and the first clause of another verdict.
+func gateLine(n *compare.NightGate) string {
+	switch {
+	case n.Verdict != stats.Fail:
+		line, _, _ := strings.Cut(cmp.Or(n.Line, string(n.Verdict)), "; ")
+		return line
+	case n.Line != "":
+		return n.Line
+	}
+	var parts []string
+	for _, r := range n.Regressions {
+		text := FigureWords(r.Metric)
+		if r.Change != nil {
+			text += " " + compare.Percent(*r.Change, true)
+		}
+		parts = append(parts, text+", "+PointWords(compare.OfClass(r.Point, r.Class)))
+	}
+	return string(n.Verdict) + ": " + firstThree(parts, "; ")
 }
 
 func quietText(g *compare.Group) string {
@@ -71,7 +116,8 @@ func alarmsOf(g *compare.Group) (worse, better []string) {
 func alarmsText(all []*compare.Trend, worse bool) (out []string) {
 	for _, t := range all {
 		if a := t.Alarm; a.Worse == worse {
-			out = append(out, fmt.Sprintf("%s at %s %s since %s", t.Metric, t.Point, compare.Percent(a.Size, true), Date(a.Since)))
+			out = append(out, fmt.Sprintf("%s %s since %s, %s", FigureWords(t.Metric),
+				compare.Percent(a.Size, true), Date(a.Since), PointWords(t.Point)))
 		}
 	}
 	return out

@@ -206,6 +206,9 @@ func (p *printer) shadow(run *Run) {
 	}
 	f := ShadowForest(c)
 	p.forest(&f)
+	if more := len(f.Main) - mostLinesOf; more > 0 {
+		p.wrap("  ", unit.Plural(more, "more figure")+" in the tables below")
+	}
 	for _, t := range []Table{run.shadowTable(), run.shadowLoadTable(), run.shadowLeftOutTable()} {
 		p.captioned(t, p.table)
 	}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"bench/report"
 	"bench/report/compare"
 	"bench/report/export"
 	"bench/report/foreign"
@@ -79,8 +80,10 @@ func (c *cli) keepGate(f *compareFlags, run compare.Run, result *compare.Compari
 		fmt.Fprintln(c.stderr, "note: gate.json not written: --threshold and --allow change the gate of the matrix")
 		return nil
 	}
+	kept := result.Record(run.Manifest.Run)
+	kept.Line = report.AnswerComparison(result).Sentence()
 	name := filepath.Join(run.Name, foreign.GateFile)
-	if err := writeWhole(name, func(w io.Writer) error { return export.WriteJSON(w, result.Record(run.Manifest.Run)) }); err != nil {
+	if err := writeWhole(name, func(w io.Writer) error { return export.WriteJSON(w, kept) }); err != nil {
 		return fmt.Errorf("writing the gate's result: %w", err)
 	}
 	return nil

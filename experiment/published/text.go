@@ -11,8 +11,11 @@ import (
 
 var engineNames = map[string]string{"vllm": "vLLM", "sglang": "SGLang", "trtllm": "TensorRT-LLM", "tensorrt": "TensorRT", "llmboost": "LLMBoost"}
 
+// EngineName is an engine for people: vLLM.
+func EngineName(engine string) string { return cmp.Or(engineNames[engine], engine) }
+
 func (f Figure) By() string {
-	text := strings.TrimSpace(cmp.Or(engineNames[f.Engine], f.Engine) + " " + f.Version)
+	text := strings.TrimSpace(EngineName(f.Engine) + " " + f.Version)
 	if f.ExpertParallel > 1 {
 		text += fmt.Sprintf(", EP %d", f.ExpertParallel)
 	}

@@ -193,27 +193,28 @@ func setNeed(v *record.Verdict, need int) {
 	}
 }
 
-// leaning is the probability from which an UNDECIDED leans.
-const leaning = 0.8
+// Leaning is the probability from which an open verdict leans.
+const Leaning = 0.8
 
 // Lean is what an UNDECIDED verdict looks like: "likely PASS (p = 0.93)"; empty without a lean.
 func Lean(v *record.Verdict) string {
 	switch {
 	case v.Within == nil:
 		return ""
-	case *v.Within >= leaning:
-		return "likely PASS (p " + probability(*v.Within) + ")"
-	case *v.Within <= 1-leaning:
-		return "likely FAIL (p " + probability(1-*v.Within) + ")"
+	case *v.Within >= Leaning:
+		return "likely PASS (" + Probability(*v.Within) + ")"
+	case *v.Within <= 1-Leaning:
+		return "likely FAIL (" + Probability(1-*v.Within) + ")"
 	}
 	return ""
 }
 
-func probability(p float64) string {
+// Probability is "p = 0.93".
+func Probability(p float64) string {
 	if p > 0.99 {
-		return "> 0.99"
+		return "p > 0.99"
 	}
-	return fmt.Sprintf("= %.2f", p)
+	return fmt.Sprintf("p = %.2f", p)
 }
 
 func judgeCertainErrors(v *record.Verdict, l experiment.Limit, window []*record.Record) {

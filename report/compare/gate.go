@@ -40,7 +40,15 @@ type Case struct {
 	// Changed is what else changed in that night or a neighbour.
 	Changed []Suspect `json:"changed_then,omitempty"`
 
+	// Alarm is the change over several nights that fails the case; absent = last night alone does, or none.
+	Alarm *Alarm `json:"alarm,omitempty"`
+
 	of *Metric // nil: of no single figure
+}
+
+// Better reports whether the figure is better by more than its threshold.
+func (x Case) Better() bool {
+	return x.of != nil && x.Change != nil && WorseBy(x.Metric, *x.Change) < -x.of.Threshold.Worse
 }
 
 // Where is the point with its class: "F-production rate=4 (class chat)"; empty for the whole comparison.

@@ -25,6 +25,8 @@ type GateRecord struct {
 	Held []HeldFigure `json:"held,omitempty"`
 	// Accepted marks a run whose level is accepted: it begins a new base, and what gates found before is over.
 	Accepted bool `json:"accepted,omitempty"`
+	// Line is the comparison's answer in one sentence: "FAIL: TPOT p50 +8.0 % [+6.1, +9.9] since 14 Nov, …".
+	Line string `json:"line,omitempty"`
 }
 
 type HeldFigure struct {

@@ -29,6 +29,7 @@ type Night struct {
 type NightGate struct {
 	Verdict     stats.Verdict `json:"verdict"`
 	Regressions []Regression  `json:"regressions"`
+	Line        string        `json:"line,omitempty"` // as in GateRecord
 }
 
 type GroupKey struct {
@@ -78,7 +79,7 @@ func (n *Night) fill(r *Run, figures []string) {
 	}
 	n.GateError = r.GateError
 	if r.Gate != nil {
-		n.Gate = &NightGate{r.Gate.Verdict, r.Gate.Regressions}
+		n.Gate = &NightGate{r.Gate.Verdict, r.Gate.Regressions, r.Gate.Line}
 	}
 	found, order := points(Side{Runs: []Run{*r}})
 	for _, name := range order {

@@ -59,7 +59,7 @@ func (g *Group) alarmOf(x *Case) *Alarm {
 }
 
 func (x *Case) fail(a *Alarm) {
-	x.Verdict, x.of.Gate, x.Change = stats.Fail, stats.Fail, &a.Size
+	x.Verdict, x.of.Gate, x.Change, x.Alarm = stats.Fail, stats.Fail, &a.Size, a
 	worse := "worse by " + strings.TrimLeft(x.of.signed(a.Size), "+-")
 	if a.PerNight != 0 {
 		worse = fmt.Sprintf("drifts by %s a night, %s in all", x.of.signed(a.PerNight), x.of.signed(a.Size))

@@ -136,10 +136,11 @@ func TestJUnitKinds(t *testing.T) {
 		want string
 	}{
 		"regression": {compare.Comparison{Gate: &compare.Outcome{UndecidedPasses: true, Cases: []compare.Case{fail}}},
-			`<failure message="worse" type="regression">`},
-		"known": {compare.Comparison{Gate: &compare.Outcome{Cases: []compare.Case{known}}}, `<skipped message="known since n1: worse">`},
+			`<failure message="TTFT p99, A: worse" type="regression">worse</failure>`},
+		"known": {compare.Comparison{Gate: &compare.Outcome{Cases: []compare.Case{known}}},
+			`<skipped message="TTFT p99, A: known since n1: worse">`},
 		"suspected": {compare.Comparison{Gate: &compare.Outcome{UndecidedPasses: true,
-			Cases: []compare.Case{suspected}}}, `<error message="" type="undecided">`},
+			Cases: []compare.Case{suspected}}}, `<error message="TTFT p99, B:" type="undecided">`},
 		"left out": {compare.Comparison{LeftOut: left},
 			`<testcase classname="left out of base" name="n2">`},
 		"left out of point": {compare.Comparison{Points: []compare.Point{{LeftOut: []compare.LeftOut{{Run: "n2", Row: "A-r1", Why: "concurrency 8"}}}}},

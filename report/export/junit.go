@@ -34,16 +34,18 @@ type junitCase struct {
 type junitReason struct {
 	Message string `xml:"message,attr"`
 	Type    string `xml:"type,attr,omitempty"`
+	Text    string `xml:",chardata"`
 }
 
 // JUnit writes the cases of the gate, one for each point and figure: a regression is a failure, an undecided
 // case an error; both are skipped if they pass, unless new failed to measure it. What was not compared is
 // skipped too: a new base, and what was left out of base.
 func JUnit(w io.Writer, c *compare.Comparison) error {
-	s := junitSuite{Name: "bench compare: " + oneLine(report.ComparisonTitle(c))}
+	s := junitSuite{Name: "bench compare: " + oneLine(report.AnswerComparison(c).Sentence())}
+	f := report.NewForest(c)
 	if c.Gate != nil {
 		for _, x := range c.Gate.Cases {
-			s.add(x, c.Gate)
+			s.add(x, c.Gate, oneLine(f.CaseText(c, x)))
 		}
 	}
 	if c.NewBase != nil {
@@ -70,9 +72,10 @@ func JUnit(w io.Writer, c *compare.Comparison) error {
 	return err
 }
 
-func (s *junitSuite) add(x compare.Case, gate *compare.Outcome) {
+// add takes the case in one sentence; why it was decided so is the text of its element.
+func (s *junitSuite) add(x compare.Case, gate *compare.Outcome, sentence string) {
 	out := junitCase{Class: cmp.Or(oneLine(x.Where()), "all points"), Name: cmp.Or(x.Metric, "comparable")}
-	reason := &junitReason{Message: oneLine(x.Reason())}
+	reason := &junitReason{Message: sentence, Text: oneLine(x.Reason())}
 	switch {
 	case x.Verdict == stats.Fail && x.Since != "",
 		x.Verdict == stats.Undecided && gate.UndecidedPasses && !x.Suspected && !x.Failed:

@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"io"
 	"slices"
+	"strings"
 
 	"bench/experiment/unit"
 	"bench/report"
@@ -19,8 +20,7 @@ var comparisonTemplate = derived("comparison", comparisonHTML)
 
 func Comparison(w io.Writer, c *compare.Comparison) error {
 	f := report.NewForest(c)
-	v := comparisonView{Title: report.ComparisonTitle(c), ComparisonAnswer: report.AnswerComparison(c),
-		Sides: report.ComparisonSides(c), KPIs: kpis(report.Counts(c, &f))}
+	v := comparisonView{ComparisonAnswer: report.AnswerComparison(c), Sides: report.ComparisonSides(c), KPIs: changeKPIs(&f)}
 	var err error
 	if v.Figures, err = forestFigures("s", f); err != nil {
 		return err
@@ -28,15 +28,10 @@ func Comparison(w io.Writer, c *compare.Comparison) error {
 	if err := v.addCurves(c.Sides); err != nil {
 		return err
 	}
-	for _, t := range append(report.ConditionTables(c), report.FiguresTable(c)) {
+	for _, t := range append(report.ConditionTables(c), report.FiguresTable(c), report.StatisticsTable(c)) {
 		if len(t.Rows) > 0 {
-			v.Figures = append(v.Figures, tableFigure("s", t, false))
+			v.Figures = append(v.Figures, tableFigure("s", t, true))
 		}
-	}
-	if t := report.StatisticsTable(c); len(t.Rows) > 0 {
-		view := newTableView("s", t)
-		view.Folded = false // it is already within a fold
-		v.Figures = append(v.Figures, figure{Table: &view, Fold: "Statistics"})
 	}
 	v.frame = newFrame(slices.ContainsFunc(v.Figures, func(f figure) bool { return len(f.Charts) > 0 }))
 	if v.Data, err = inline(c); err != nil {
@@ -48,11 +43,25 @@ func Comparison(w io.Writer, c *compare.Comparison) error {
 	return nil
 }
 
+const mostKPIs = 4
+
+// changeKPIs are the changes that decide.
+func changeKPIs(f *report.Forest) (out []kpi) {
+	deciding := f.Deciding()
+	for _, l := range deciding.Main[:min(mostKPIs, len(deciding.Main))] {
+		change, within, _ := strings.Cut(l.Change, " [")
+		if within != "" {
+			within = "[" + within + " "
+		}
+		out = append(out, kpi{Name: l.Figure + ", " + report.PointWords(l.Point), Value: change, Rest: within + l.Verdict()})
+	}
+	return out
+}
+
 type comparisonView struct {
-	Title string
 	report.ComparisonAnswer
 	Sides  []string
-	KPIs   []kpi       // how many figures have which verdict
+	KPIs   []kpi
 	Curves *curvesView // of the charts; nil: none
 	frame
 	Data    template.JS

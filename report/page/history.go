@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 
-	"bench/experiment/unit"
 	"bench/report"
 	"bench/report/compare"
 )
@@ -17,17 +16,18 @@ var historyTemplate = derived("history", historyHTML)
 
 type historyView struct {
 	frame
+	Title  string
 	Legend string
 	Groups []groupView
 	Unread *figure // nil: every run was read
 }
 
 type groupView struct {
-	Title, Nights string
-	Answer        report.GroupAnswer
-	Tables        []figure
-	Points        []pointTrends
-	Trends        figure // every figure as a table
+	Title  string
+	Answer report.GroupAnswer
+	Tables []figure
+	Points []pointTrends
+	Trends figure // every figure as a table
 }
 
 type pointTrends struct {
@@ -41,7 +41,7 @@ const historyLegend = "A mark is a night: the mean of its repeats, with its 95 %
 	"Ring: the gate found a regression."
 
 func History(w io.Writer, h *compare.History) error {
-	v := historyView{frame: newFrame(true), Legend: historyLegend}
+	v := historyView{frame: newFrame(true), Title: report.HistoryTitle(h), Legend: historyLegend}
 	for i := range h.Groups {
 		g, err := newGroupView(&h.Groups[i], fmt.Sprintf("g%d", i))
 		if err != nil {
@@ -65,12 +65,11 @@ func tableFigure(prefix string, t report.Table, folded bool) figure {
 }
 
 func newGroupView(g *compare.Group, id string) (groupView, error) {
-	v := groupView{Title: report.GroupTitle(g), Nights: unit.Plural(len(g.Nights), "night"),
-		Answer: report.AnswerGroup(g),
+	v := groupView{Title: report.GroupTitle(g), Answer: report.AnswerGroup(g),
 		Trends: tableFigure(id, report.TrendsTable(g), true)}
 	for _, t := range report.GroupTables(g) {
 		if len(t.Rows) > 0 {
-			v.Tables = append(v.Tables, tableFigure(id, t, false))
+			v.Tables = append(v.Tables, tableFigure(id, t, t.ID == report.UnwatchedID))
 		}
 	}
 	at := map[string]int{}
