@@ -22,10 +22,13 @@ func (r *Run) Setup() string {
 		unknown = "models not recorded (--keep-models)"
 	}
 	parts := []string{cmp.Or(g.Model, unknown), hardwareText(&g)}
-	for _, s := range []string{g.Precision, r.engine(), g.API, m.StartedAt.UTC().Format(stamp)} {
+	for _, s := range []string{g.Precision, r.engine(), g.API} {
 		if s != "" {
 			parts = append(parts, s)
 		}
+	}
+	if !m.StartedAt.IsZero() {
+		parts = append(parts, m.StartedAt.UTC().Format(stamp))
 	}
 	if load := r.loadWorkers(); load != "" {
 		parts = append(parts, "load workers: "+load)
