@@ -83,24 +83,24 @@ func CompareRuns(base, changed, nights [][]Repeat, assumed RunSpread) Contrast {
 	if source == SpreadOfRuns && len(nights) > len(base) {
 		source = SpreadOfHistory
 	}
-	ofBase := runVariance(base, variance, within, repeatsPerRun(base)) * center.variance(len(base))
-	ofChanged := runVariance(changed, variance, within, repeatsPerRun(base)) / float64(len(changed))
+	ofBase := sideVariance(base, variance, within, repeatsPerRun(base), center)
+	ofChanged := sideVariance(changed, variance, within, repeatsPerRun(base), byMeans)
 	c := Contrast{Difference: meanOfRuns(changed) - center.of(MeansOfRuns(base)), DF: df, Source: source, Spread: math.Sqrt(variance)}
 	c.addNoise(ofBase+ofChanged, changed, nights)
 	c.P = c.p()
 	return c
 }
 
-// A center is a level of runs, and its variance in units of that of one.
+// A center is a level of runs.
 type center struct {
-	of       func(values []float64) float64
-	variance func(n int) float64
+	of   func(values []float64) float64
+	runs func(n int) float64 // whose mean has the variance of the center of n
 }
 
 var (
 	byMeans = center{func(values []float64) float64 { return stat.Mean(values, nil) },
-		func(n int) float64 { return 1 / float64(n) }}
-	byMedians = center{medianOf, varianceOfMedian}
+		func(n int) float64 { return float64(n) }}
+	byMedians = center{medianOf, func(n int) float64 { return 1 / varianceOfMedian(n) }}
 )
 
 func medianOf(values []float64) float64 { return Quantile(slices.Sorted(slices.Values(values)), 0.5) }
@@ -178,21 +178,22 @@ func (s RunSpread) variance(within variance, own float64) (variance, string) {
 		between := min(s.SD, max(leastSpread, s.OfRepeats*math.Sqrt(within.v)))
 		return variance{between*between + own, min(s.DF, within.df)}, SpreadOfRepeats
 	case within.df == 0: // the spread between repeats is as unknown
-		return variance{2*s.SD*s.SD + own, s.DF}, SpreadAssumed
+		return variance{s.SD*s.SD + own + s.SD*s.SD, s.DF}, SpreadAssumed
 	case s.SD == 0:
 		return variance{own, within.df}, SpreadAssumed
 	}
 	return variance{s.SD*s.SD + own, s.DF}, SpreadAssumed
 }
 
-// runVariance is the mean variance of a run of a side. v is the variance of a run with the given number of repeats.
-func runVariance(runs [][]Repeat, v float64, within variance, repeats float64) float64 {
+// sideVariance is the variance of the center of a side's runs. v is the variance of a run with the given number of
+// repeats.
+func sideVariance(runs [][]Repeat, v float64, within variance, repeats float64, c center) float64 {
 	between := max(0, v-within.v/repeats)
 	sum := 0.0
 	for _, r := range runs {
 		sum += between + within.v/float64(len(r))
 	}
-	return sum / float64(len(runs))
+	return sum / (float64(len(runs)) * c.runs(len(runs)))
 }
 
 const scatterLevel = 0.1

@@ -66,7 +66,7 @@ func residuals(means []float64, window int, c center, limit float64) (out []floa
 	for i := 1; i < len(means); i++ {
 		last := level[max(0, len(level)-window):]
 		before := c.of(last)
-		r := (means[i] - before) / math.Sqrt(1+c.variance(len(last)))
+		r := (means[i] - before) / math.Sqrt(1+1/c.runs(len(last)))
 		switch {
 		case math.Abs(r) <= limit:
 			out, level = append(out, r), append(level, means[i])

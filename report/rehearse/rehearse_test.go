@@ -72,7 +72,7 @@ func TestQuiet(t *testing.T) {
 func TestSlower(t *testing.T) {
 	r := rehearsed(t, Story{Planted: []Event{{Night: 14, Change: 0.08}, {Night: 20, Change: 1/1.08 - 1}}})
 	m := r.Mornings[13]
-	if m.Job != "red" || m.Verdict != stats.Fail || m.Truth != "+8 %" || !strings.Contains(m.Answer, "tpot_p50") {
+	if m.Job != "red" || m.Verdict != stats.Fail || m.Truth != "+8 %" || !strings.Contains(m.Answer, "TPOT p50") {
 		t.Errorf("%+v", m)
 	}
 	if r.Mornings[12].Job != "green" || r.Mornings[19].Truth != "-" {
