@@ -2,6 +2,7 @@ package report
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -18,6 +19,9 @@ type Analysis struct {
 	Time      TimeSpent             `json:"time"`      // of the run, and of each workload
 
 	Behind *Analysis `json:"-"` // of the prediction behind the run; nil: none
+
+	// Imported is shown in place of answers for another tool's file without an SLO; empty: any other run.
+	Imported string `json:"-"`
 }
 
 // Finding is one code of findings of one severity with the rows that have it.
@@ -55,6 +59,11 @@ func (r *Run) Analyze() Analysis {
 	o.Diagnoses = diagnosis.Diagnose(o.Series)
 	o.Answer = diagnosis.NewAnswer(&r.Manifest, o.Series, o.Diagnoses, r.Missing)
 	o.Time = r.timeSpent(&o)
+	if c := r.Manifest.Client; c.Tool != "" && len(o.Answer.SLO) == 0 {
+		o.Imported = fmt.Sprintf("measured by %s; not reported: %s",
+			strings.TrimSpace(c.Tool+" "+c.Version), strings.Join(r.Manifest.Unspecified, ", "))
+		o.Answer.Text, o.Diagnoses = o.Imported, []diagnosis.Diagnosis{}
+	}
 	if r.Prediction != nil {
 		o.Behind = new(r.Prediction.Analyze())
 	}

@@ -22,10 +22,13 @@ func (r *Run) Setup() string {
 		unknown = "models not recorded (--keep-models)"
 	}
 	parts := []string{cmp.Or(g.Model, unknown), hardwareText(&g)}
-	for _, s := range []string{g.Precision, r.engine(), g.API, m.StartedAt.UTC().Format(stamp)} {
+	for _, s := range []string{g.Precision, r.engine(), g.API} {
 		if s != "" {
 			parts = append(parts, s)
 		}
+	}
+	if !m.StartedAt.IsZero() {
+		parts = append(parts, m.StartedAt.UTC().Format(stamp))
 	}
 	if load := r.loadWorkers(); load != "" {
 		parts = append(parts, "load workers: "+load)
@@ -163,6 +166,9 @@ const operatingMark = "★"
 
 func (o *Analysis) workloadsTable() Table {
 	t := Table{ID: "workloads", Caption: "Workloads", Columns: []Column{{Head: "workload"}, {Head: "answer"}, {Head: "why"}, {Head: "next"}}}
+	if o.Imported != "" {
+		return t
+	}
 	for i := range o.Answer.Workloads {
 		w := &o.Answer.Workloads[i]
 		next := Absent()

@@ -69,7 +69,7 @@ func (r *Run) metadataTable(o *Analysis) Table {
 	if record.ByWorkers(r.Rows) {
 		client = "leader" // which sent no request
 	}
-	add(client, fmt.Sprintf("bench %s (commit %s, %s), %s %s, %s", c.Version, cmp.Or(c.Commit, "unknown"), c.Go, c.OS, c.Kernel, c.Host))
+	add(client, fmt.Sprintf("%s %s (commit %s, %s), %s %s, %s", cmp.Or(c.Tool, "bench"), c.Version, cmp.Or(c.Commit, "unknown"), c.Go, c.OS, c.Kernel, c.Host))
 	add(client+" machine", fmt.Sprintf("%s, %d cores, GOMAXPROCS %d, %s GiB", cmp.Or(c.CPU, "unknown processor"), c.Cores, c.MaxProcs, unit.Digits(c.MemoryGiB)))
 	if r.loadWorkers() != "" {
 		r.addByRow(add, "load workers", (*record.Row).LoadWorkers)

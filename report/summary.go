@@ -205,7 +205,7 @@ func (m *markdown) head(run *Run, o *Analysis) {
 	m.line(escapeMarkdown(run.Setup()) + "  \nSLO: " + escapeMarkdown(o.SLOLine()))
 	m.lines++
 	w, _ := o.First()
-	if w == nil {
+	if w == nil || o.Imported != "" {
 		m.line("**" + escapeMarkdown(o.Answer.Text) + "**")
 		return
 	}

@@ -58,7 +58,7 @@ func (p *printer) head(run *Run, o *Analysis) {
 func (p *printer) answer(o *Analysis) {
 	p.line("")
 	w, _ := o.First()
-	if w == nil {
+	if w == nil || o.Imported != "" {
 		p.wrap("", o.Answer.Text)
 		return
 	}

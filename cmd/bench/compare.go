@@ -32,7 +32,7 @@ func newCompare(c *cli) *cobra.Command {
 		Long: `compare matches the points of two results and compares each figure: better, worse, no change, or inconclusive with the
 smallest detectable change. BASE and NEW are each a run's directory, the file of one row, a result file of another
 tool (vllm bench serve, SGLang, guidellm, aiperf), or a quoted glob of several runs. Different models, hardware,
-vantage points or workloads are refused unless --allow names the difference.
+vantage points, workloads or client tools are refused unless --allow names the difference.
 
 With --base last-good:5, BASE is the last five runs beside NEW that are comparable with it, finished, and not FAILed by
 the gate; NEW can be the directory of all runs, whose latest run is taken. Without BASE and --base, the two endpoints

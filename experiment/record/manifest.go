@@ -160,6 +160,7 @@ type Attempt struct {
 }
 
 type ClientInfo struct {
+	Tool      string  `json:"tool,omitempty"` // another tool that measured, of which Version is; absent = bench
 	Version   string  `json:"bench_version"`
 	Commit    string  `json:"bench_commit"`
 	Go        string  `json:"go_version"`

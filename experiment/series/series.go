@@ -129,6 +129,8 @@ func (s *Series) load(r *record.Row) float64 {
 
 func (s *Series) loadName(load float64) string {
 	switch {
+	case load == 0: // of another tool's file
+		return "load not reported"
 	case math.IsInf(load, 1):
 		return s.Axis + " inf"
 	case s.Axis == "rate":

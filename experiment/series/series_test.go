@@ -339,7 +339,7 @@ func TestSeriesRepeats(t *testing.T) {
 
 func TestSeriesNothingMeasured(t *testing.T) {
 	s := FromRows([]record.Row{{Spec: experiment.Spec{Name: "x"}}})[0]
-	if s.Sentence != "0 output tok/s at concurrency 0, no request completed" || len(s.Frontier) != 0 {
+	if s.Sentence != "0 output tok/s at load not reported, no request completed" || len(s.Frontier) != 0 {
 		t.Errorf("%+v", s)
 	}
 	if FromRows(nil) == nil || len(FromRows(nil)) != 0 {

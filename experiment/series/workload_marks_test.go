@@ -24,11 +24,11 @@ func TestMarks(t *testing.T) {
 	}{
 		{"plain", record.Row{Spec: experiment.Spec{Load: workload.Load{Concurrency: 2}}}, "", "concurrency 2", 1},
 		{"cold", record.Row{Spec: experiment.Spec{Kind: "cold_start"}}, "cold starts: one request at a time on a new connection, 10s idle in between", "cold starts", 1},
-		{"conversations", record.Row{Spec: experiment.Spec{Workload: workload.Workload{Session: talking}}}, "conversations: each later turn contains the server's earlier answers", "concurrency 0", 4},
-		{"natural", record.Row{Spec: experiment.Spec{Stop: "natural"}, Summary: of(4, 50)}, "natural EOS: answers have 12.5 tokens on average", "concurrency 0", 1},
-		{"natural, nothing completed", record.Row{Spec: experiment.Spec{Stop: "natural"}}, "", "concurrency 0", 1},
+		{"conversations", record.Row{Spec: experiment.Spec{Workload: workload.Workload{Session: talking}}}, "conversations: each later turn contains the server's earlier answers", "load not reported", 4},
+		{"natural", record.Row{Spec: experiment.Spec{Stop: "natural"}, Summary: of(4, 50)}, "natural EOS: answers have 12.5 tokens on average", "load not reported", 1},
+		{"natural, nothing completed", record.Row{Spec: experiment.Spec{Stop: "natural"}}, "", "load not reported", 1},
 		{"mix", record.Row{Spec: experiment.Spec{Workload: workload.Workload{Mix: mix}}, Classes: map[string]record.Summary{"chat": of(2, 20), "batch": of(2, 60)}, Summary: of(4, 80)},
-			"conversations in chat: each later turn contains the server's earlier answers; natural EOS in batch: answers have 30.0 tokens on average", "concurrency 0", 1.75},
+			"conversations in chat: each later turn contains the server's earlier answers; natural EOS in batch: answers have 30.0 tokens on average", "load not reported", 1.75},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			series := FromRows([]record.Row{c.row})[0]

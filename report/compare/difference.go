@@ -26,7 +26,7 @@ type Difference struct {
 func (d Difference) refuses() bool { return d.Key != "" && !d.Allowed }
 
 // Refusable are the keys of differences that make figures incomparable unless Options.Allow names them.
-var Refusable = []string{"model", "api", "simulated", "hardware", "gpus", "precision", "vantage",
+var Refusable = []string{"model", "api", "simulated", "hardware", "gpus", "precision", "vantage", "client",
 	"workload", "prompt_form", "sampling", "definitions"}
 
 const notSpecified = "not specified"
@@ -52,6 +52,10 @@ func (r *Run) facts() []fact {
 	case t.Endpoint != "":
 		simulated = "a real server"
 	}
+	model := t.Model
+	if c.Tool != "" { // without a name it could be any
+		model = cmp.Or(model, notReported)
+	}
 	load, client := "", machine(c) // other tools report neither
 	if c.Host != "" {
 		load = record.LoadWorkers(r.Rows)
@@ -60,9 +64,10 @@ func (r *Run) facts() []fact {
 		client = "leader: " + client
 	}
 	out := []fact{
-		{"model", t.Model, "model"}, {"api", t.API, "api"}, {"server", simulated, "simulated"},
+		{"model", model, "model"}, {"api", t.API, "api"}, {"server", simulated, "simulated"},
 		{"hardware", t.Hardware, "hardware"}, {"GPUs", gpus, "gpus"}, {"precision", t.Precision, "precision"},
-		{"vantage", t.Vantage.Place, "vantage"}, {engine, record.Engines(r.Rows), ""}, {"connections", t.Connections, ""},
+		{"vantage", t.Vantage.Place, "vantage"}, {"client", cmp.Or(c.Tool, "bench"), "client"},
+		{engine, record.Engines(r.Rows), ""}, {"connections", t.Connections, ""},
 		{"endpoint", t.Endpoint, ""}, {"server command", serverCommand(m.Servers), ""},
 		{serverVersion, compact(t.Version), ""}, {buildInfo, strings.Join(t.BuildInfo, "; "), ""},
 		{"extra body", compact(t.ExtraBody), ""}, {"proxy", t.Proxy, ""}, {"prompts sized by", t.Tokenizer, ""},
@@ -139,13 +144,14 @@ func (g factTable) value(what string) string {
 	return cmp.Or(strings.Join(g.values[what], " | "), notSpecified)
 }
 
-// sideDifferences: a fact that one side does not state is reported and not refused.
+// sideDifferences: a fact that one side does not state is reported and not refused, unless it is notReported.
 func sideDifferences(base, changed Side, allow []string) []Difference {
 	a, b := factsOf(base.Runs), factsOf(changed.Runs)
 	out := []Difference{}
 	for _, what := range union(a.order, b.order) {
 		was, is := a.value(what), b.value(what)
-		if was == is && len(a.values[what]) < 2 {
+		open := was == notReported || is == notReported
+		if was == is && len(a.values[what]) < 2 && !open {
 			continue
 		}
 		if what == buildInfo {
@@ -157,7 +163,7 @@ func sideDifferences(base, changed Side, allow []string) []Difference {
 			was, is = strings.ReplaceAll(was, notSpecified, notReported), strings.ReplaceAll(is, notSpecified, notReported)
 		}
 		d := Difference{What: what, Base: was, New: is, Key: cmp.Or(a.keys[what], b.keys[what]), Effect: effects[what]}
-		if was == notSpecified || is == notSpecified {
+		if !open && (was == notSpecified || is == notSpecified) {
 			d.Key = ""
 		}
 		d.Allowed = slices.Contains(allow, d.Key)
@@ -182,7 +188,7 @@ func (p pair) differences(allow []string) []Difference {
 			}
 			add(d)
 		}
-		for _, d := range liveDifferences(first, s.row) {
+		for _, d := range trafficDifferences(p.base[0], s) {
 			add(d)
 		}
 		for _, x := range []struct{ what, key, was, is string }{

@@ -72,7 +72,7 @@ func (n *Night) fill(r *Run) {
 	n.Group = GroupKey{Matrix: r.Manifest.Matrix, Model: t.Model, Hardware: t.Hardware, GPUs: t.GPUs, Precision: t.Precision,
 		Vantage: t.Vantage.Place, Simulated: t.Simulated}
 	for _, f := range r.facts() {
-		if f.value != "" {
+		if f.value != "" && f.key != "client" { // which is that of the group
 			n.Facts = append(n.Facts, Fact{f.what, f.value})
 		}
 	}

@@ -54,6 +54,51 @@ func TestSidesThatDiffer(t *testing.T) {
 	}
 }
 
+// Another client is refused by a key of its own: clients send and time requests differently.
+func TestClientsThatDiffer(t *testing.T) {
+	base, changed := pairOf(1)
+	changed.Manifest.Client = record.ClientInfo{Tool: "aiperf", Version: "0.13.0"}
+	c := compared(t, side(base), side(changed), Options{Allow: []string{"workload", "definitions"}})
+	if !c.Refused || !has(c.Differences, "client", "bench", "aiperf", true) {
+		t.Errorf("%+v", c.Differences)
+	}
+	if c := compared(t, side(base), side(changed), Options{Allow: []string{"client"}}); c.Refused || c.Points[0].Refused {
+		t.Errorf("%+v", c.Differences)
+	}
+}
+
+// A model or a load that a file of another tool lacks could be any: two files without it are not alike.
+func TestUnknownModelAndLoad(t *testing.T) {
+	base, changed := pairOf(1)
+	for _, r := range []*Run{&base, &changed} {
+		r.Manifest.Client, r.Manifest.Target.Model = record.ClientInfo{Tool: "aiperf"}, ""
+		for i := range r.Rows {
+			r.Rows[i].Spec.Concurrency = 0
+		}
+	}
+	c := compared(t, side(base), side(changed), Options{})
+	if !c.Refused || !has(c.Differences, "model", "not reported", "not reported", true) {
+		t.Errorf("%+v", c.Differences)
+	}
+	c = compared(t, side(base), side(changed), Options{Allow: []string{"model"}})
+	if p := c.Points[0]; !p.Refused || !has(p.Differences, "load", "not reported", "not reported", true) {
+		t.Errorf("%+v", p.Differences)
+	}
+	c = compared(t, side(base), side(changed), Options{Allow: []string{"model", "workload"}})
+	if c.Refused || c.Points[0].Refused {
+		t.Errorf("%+v", c.Differences)
+	}
+	changed.Manifest.Client.Tool, changed.Manifest.Target.Model = "", "llama"
+	for i := range changed.Rows {
+		changed.Rows[i].Spec.Concurrency = 4
+	}
+	c = compared(t, side(base), side(changed), Options{Allow: []string{"client"}})
+	if !has(c.Differences, "model", "not reported", "llama", true) ||
+		!has(c.Points[0].Differences, "load", "not reported", "A", true) {
+		t.Errorf("%+v, %+v", c.Differences, c.Points[0].Differences)
+	}
+}
+
 // Load workers are reported, beside a machine that sent nothing.
 func TestLoadWorkersDiffer(t *testing.T) {
 	base, changed := pairOf(4)

@@ -1,7 +1,7 @@
 package foreign
 
 import (
-	"strconv"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,9 +11,7 @@ import (
 
 var aiperf = tool{
 	name: "aiperf",
-	is: func(o object) bool {
-		return o.has("aiperf_version") || o.object("request_throughput").has("avg") || o.object("records").object("request_throughput").has("avg")
-	},
+	is:   func(o object) bool { return o.has("aiperf_version") },
 	read: readAIPerf,
 	definitions: map[string]string{
 		"ttft":           "send to the first response with content",
@@ -25,20 +23,13 @@ var aiperf = tool{
 
 		"requests_per_s":      "valid requests over the whole run",
 		"output_tokens_per_s": "over the whole run; tokens counted by a tokenizer on the client, by default",
-		"prompt_tokens_per_s": "not reported",
+		"prompt_tokens_per_s": "over the whole run; tokens counted by a tokenizer on the client, by default",
 		"error_rate":          "error_request_count / all requests",
 	},
 }
 
 func readAIPerf(o object) ([]measurement, error) {
-	if records := o.object("records"); records != nil { // older files
-		for key, value := range records {
-			if !o.has(key) {
-				o[key] = value
-			}
-		}
-	}
-	m := measurement{name: "aiperf"}
+	m := measurement{name: "aiperf", version: o.text("aiperf_version")}
 	average := func(metric string) float64 { return o.object(metric).or0("avg") }
 	s := &m.summary
 	setRequests(s, int(average("request_count")), int(average("error_request_count")))
@@ -46,30 +37,31 @@ func readAIPerf(o object) ([]measurement, error) {
 	s.TTFT, s.TPOT = aiperfSummary(o.object("time_to_first_token"), n), aiperfSummary(o.object("inter_token_latency"), n)
 	s.ITL, s.E2E = aiperfSummary(o.object("inter_chunk_latency"), n), aiperfSummary(o.object("request_latency"), n)
 	s.TTFTFromSend, s.E2EFromSend = s.TTFT, s.E2E
-	s.DurationS = average("benchmark_duration")
-	s.Throughput = record.Throughput{RequestsPerS: average("request_throughput"), OutputTokensPerS: average("output_token_throughput")}
-	s.Tokens = record.Tokens{Prompt: int(average("input_sequence_length") * float64(n)), Output: int(average("output_sequence_length") * float64(n)), Estimated: true}
-	if s.DurationS > 0 {
-		s.Throughput.PromptTokensPerS = float64(s.Tokens.Prompt) / s.DurationS
-	}
-	m.aiperfLoad(o)
+	s.DurationS, s.Concurrency.Mean = average("benchmark_duration"), average("effective_concurrency")
+	s.Throughput = record.Throughput{RequestsPerS: average("request_throughput"),
+		OutputTokensPerS: average("output_token_throughput"), PromptTokensPerS: average("input_token_throughput")}
+	s.Tokens = record.Tokens{Prompt: int(average("total_isl")), Output: int(average("total_osl")), Estimated: true}
+	m.started, _ = time.Parse("2006-01-02T15:04:05.999999", o.text("start_time")) // the file has no time zone
+	m.aiperfLoad(o.object("input_config"))
 	return []measurement{m}, nil
 }
 
-func (m *measurement) aiperfLoad(o object) {
-	input := o.object("input_config")
-	load := input.object("loadgen")
-	m.cap = load.count("concurrency")
-	if x, ok := load.number("request_rate"); ok && x > 0 {
-		m.rate = strconv.FormatFloat(x, 'g', -1, 64)
+// aiperfLoad leaves out the load of several phases, of a schedule and of users, which no row has.
+func (m *measurement) aiperfLoad(input object) {
+	var names []string
+	for _, model := range input.object("models").objects("items") {
+		names = append(names, model.text("name"))
 	}
-	if names, err := list[string](input.object("endpoint"), "model_names"); err == nil {
-		m.model = strings.Join(names, ", ")
+	m.model = strings.Join(names, ", ")
+	phases := slices.DeleteFunc(input.objects("phases"), func(p object) bool { return p.text("kind") == "warmup" })
+	if len(phases) != 1 {
+		return
 	}
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999"} {
-		if t, err := time.Parse(layout, o.text("start_time")); err == nil {
-			m.started = t
-		}
+	switch p := phases[0]; p.text("type") {
+	case "concurrency":
+		m.cap = max(1, p.count("concurrency")) // the file lacks the default
+	case "constant", "gamma", "poisson":
+		m.setRate(p)
 	}
 }
 

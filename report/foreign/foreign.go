@@ -10,6 +10,7 @@ package foreign
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -49,9 +50,13 @@ var tools = []tool{guidellm, aiperf, sglang, vllm}
 type measurement struct {
 	name     string
 	axes     []experiment.Axis
-	rate     string // as JSON; empty: closed loop
-	cap      int    // maximum concurrency; 0: none
+	rate     string  // as JSON; empty: closed loop
+	arrival  string  // of an open loop: constant, gamma, poisson; empty: not reported, or Poisson
+	shape    float64 // of gamma arrivals; 0 = not reported, or Poisson
+	cap      int     // maximum concurrency; 0: none
 	model    string
+	client   string // that measured; empty: the tool
+	version  string // of the client; empty: not reported
 	started  time.Time
 	summary  record.Summary
 	lengths  record.Lengths
@@ -106,8 +111,7 @@ func toolOf(o object) (tool, error) {
 func (t tool) result(file string, all []measurement) (*Result, error) {
 	r := &Result{Tool: t.name, Definitions: t.definitions, Records: map[string][]*record.Record{}}
 	r.Manifest = record.Manifest{Schema: record.SchemaRun, Run: file, Matrix: t.name, State: "done",
-		Unspecified: []string{"hardware", "gpus", "precision", "everything else that " + t.name + " does not report"},
-		Client:      record.ClientInfo{Version: t.name},
+		Unspecified: []string{"hardware", "gpus", "precision"},
 		Notes:       []string{"imported from a file of " + t.name + "; its figures follow that tool's definitions"}}
 	for _, metric := range experiment.Latencies {
 		if d, ok := t.definitions[metric]; ok {
@@ -131,6 +135,12 @@ func (t tool) result(file string, all []measurement) (*Result, error) {
 			return nil, fmt.Errorf("the file contains models %q and %q\nhint: use one file per model", r.Manifest.Target.Model, m.model)
 		}
 		r.Manifest.Target.Model = m.model
+		r.Manifest.Client = record.ClientInfo{Tool: cmp.Or(m.client, t.name), Version: m.version}
+		for _, what := range m.missing() {
+			if !slices.Contains(r.Manifest.Unspecified, what) {
+				r.Manifest.Unspecified = append(r.Manifest.Unspecified, what)
+			}
+		}
 		if m.predicted != nil {
 			r.Manifest.Predicted = m.predicted
 		}
@@ -138,10 +148,31 @@ func (t tool) result(file string, all []measurement) (*Result, error) {
 		if r.Manifest.StartedAt.IsZero() || m.started.Before(r.Manifest.StartedAt) {
 			r.Manifest.StartedAt = m.started
 		}
+		end := m.started.Add(time.Duration(m.summary.DurationS * 1e9))
+		if !m.started.IsZero() && end.After(r.Manifest.EndedAt) {
+			r.Manifest.EndedAt = end
+		}
 		r.Rows = append(r.Rows, row)
 	}
-	r.Manifest.EndedAt = r.Manifest.StartedAt
 	return r, nil
+}
+
+func (m *measurement) missing() (out []string) {
+	s := &m.summary
+	for _, x := range []struct {
+		what string
+		is   bool
+	}{
+		{"version", m.version == ""}, {"model", m.model == ""}, {"load", m.rate == "" && m.cap == 0},
+		{"start", m.started.IsZero()}, {"duration", s.DurationS == 0},
+		{"prompt tokens", s.Tokens.Prompt == 0}, {"output tokens", s.Tokens.Output == 0},
+		{"TTFT", s.TTFT == nil}, {"TPOT", s.TPOT == nil}, {"ITL", s.ITL == nil}, {"E2E", s.E2E == nil},
+	} {
+		if x.is {
+			out = append(out, x.what)
+		}
+	}
+	return out
 }
 
 func (t tool) row(m measurement) (record.Row, error) {
@@ -149,9 +180,12 @@ func (t tool) row(m measurement) (record.Row, error) {
 		Simulated: m.predicted != nil, Predicted: m.predicted != nil,
 		NoRoofline: "the file does not report the hardware", Findings: m.findings,
 		Checks: record.Checks{NotPossible: []string{"every check: " + t.name + " has none"}}}
-	spec := map[string]any{"concurrency": m.cap}
+	spec := map[string]any{"concurrency": m.cap, "burstiness": m.shape}
 	if m.rate != "" {
 		spec["rate"] = json.RawMessage(m.rate)
+	}
+	if m.arrival != "" && m.arrival != "poisson" {
+		spec["arrival"] = map[string]string{"process": m.arrival}
 	}
 	text, err := json.Marshal(spec)
 	if err != nil {
@@ -235,6 +269,12 @@ func (o object) or0(key string) float64 {
 }
 
 func (o object) count(key string) int { return int(math.Round(o.or0(key))) }
+
+// objects is nil for another type than an array of objects.
+func (o object) objects(key string) []object {
+	out, _ := list[object](o, key)
+	return out
+}
 
 func (o object) text(key string) string {
 	var s string

@@ -2,7 +2,6 @@ package foreign
 
 import (
 	"fmt"
-	"strconv"
 	"time"
 
 	"bench/experiment/record"
@@ -37,7 +36,9 @@ func readGuideLLM(o object) ([]measurement, error) {
 		if !b.has("metrics") {
 			return nil, fmt.Errorf("benchmark %d has no metrics", i+1)
 		}
-		out = append(out, b.guideBenchmark())
+		m := b.guideBenchmark()
+		m.version = o.object("metadata").text("guidellm_version")
+		out = append(out, m)
 	}
 	return out, nil
 }
@@ -45,7 +46,7 @@ func readGuideLLM(o object) ([]measurement, error) {
 func (b object) guideBenchmark() measurement {
 	metrics := b.object("metrics")
 	m := measurement{name: "guidellm"}
-	m.guideStrategy(b)
+	m.guideStrategy(b.object("config"))
 	totalsOf := metrics.object("request_totals")
 	s := &m.summary
 	setRequests(s, totalsOf.count("successful"), totalsOf.count("errored"))
@@ -65,30 +66,17 @@ func (b object) guideBenchmark() measurement {
 	return m
 }
 
-// guideStrategy reads the load, which different versions of the file have in different places.
-func (m *measurement) guideStrategy(b object) {
-	strategy := b.object("config").object("strategy")
-	if strategy == nil {
-		strategy = b.object("args").object("strategy")
-	}
-	if x, ok := strategy.number("rate"); ok && x > 0 {
-		m.rate = strconv.FormatFloat(x, 'g', -1, 64)
-	}
-	m.cap = strategy.count("streams")
-	switch strategy.text("type_") {
+func (m *measurement) guideStrategy(config object) {
+	m.model = config.object("backend").text("model")
+	switch strategy := config.object("strategy"); strategy.text("type_") {
 	case "synchronous":
 		m.cap = 1
+	case "concurrent":
+		m.cap = strategy.count("streams")
 	case "throughput":
 		m.rate, m.cap = `"inf"`, strategy.count("max_concurrency")
-	}
-	backend := b.object("config").object("backend")
-	if backend == nil {
-		backend = b.object("worker")
-	}
-	for _, key := range []string{"model", "backend_model"} {
-		if m.model == "" {
-			m.model = backend.text(key)
-		}
+	case "constant", "poisson":
+		m.setRate(strategy)
 	}
 }
 

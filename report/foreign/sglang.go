@@ -1,6 +1,8 @@
 package foreign
 
 import (
+	"cmp"
+
 	"bench/experiment"
 	"bench/experiment/record"
 	"bench/experiment/unit"
@@ -27,7 +29,8 @@ var sglang = tool{
 
 func readSGLang(o object) ([]measurement, error) {
 	m := measurement{name: "sglang", cap: o.count("max_concurrency"), rate: rate(o)}
-	m.model = o.object("server_info").text("served_model_name")
+	server := o.object("server_info") // null: of another engine
+	m.model = cmp.Or(server.text("served_model_name"), server.text("model_path"))
 	m.summary = counts(o, 0)
 	s := &m.summary
 	var err error

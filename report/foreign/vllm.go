@@ -37,6 +37,16 @@ func readVLLM(o object) ([]measurement, error) {
 	m := measurement{name: "vllm", model: o.text("model_id"), cap: o.count("max_concurrency")}
 	m.started, _ = time.ParseInLocation("20060102-150405", o.text("date"), time.UTC) // the file has no time zone
 	m.rate = rate(o)
+	if x := o.or0("burstiness"); x != 1 {
+		m.shape = x
+	}
+	if o.text("burstiness") == "inf" {
+		m.arrival = "constant"
+	}
+	m.client, m.version, _ = strings.Cut(o.text("exported_by"), " ") // bench
+	if o.has("ramp_up_strategy") {                                   // many rates
+		m.rate, m.cap = "", 0
+	}
 	if o.has("predicted") { // by bench
 		if err := json.Unmarshal(o["predicted"], &m.predicted); err != nil {
 			return nil, fmt.Errorf("predicted: %w", err)
@@ -53,6 +63,13 @@ func readVLLM(o object) ([]measurement, error) {
 	}
 	m.summary.E2EFromSend = m.summary.E2E
 	return []measurement{m}, nil
+}
+
+func (m *measurement) setRate(o object) {
+	if x, ok := o.number("rate"); ok && x > 0 {
+		m.rate, m.arrival = strconv.FormatFloat(x, 'g', -1, 64), o.text("type")+o.text("type_")
+		m.cap = o.count("concurrency")
+	}
 }
 
 // rate is empty without one, or for "trace". "inf" with a cap is a closed loop.

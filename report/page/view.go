@@ -151,6 +151,9 @@ var verdictMarks = map[stats.Verdict]string{stats.Pass: "★", stats.Fail: "○"
 
 func answersOf(prefix string, o *report.Analysis) []answerView {
 	var out []answerView
+	if o.Imported != "" {
+		return nil
+	}
 	for i := range o.Answer.Workloads {
 		w := &o.Answer.Workloads[i]
 		a := answerView{AnswerView: o.View(w), Name: w.Name, Lead: w.Lead, Mark: verdictMarks[w.Verdict], Group: groupOf(&o.Series[w.Series]),
