@@ -166,6 +166,9 @@ const operatingMark = "★"
 
 func (o *Analysis) workloadsTable() Table {
 	t := Table{ID: "workloads", Caption: "Workloads", Columns: []Column{{Head: "workload"}, {Head: "answer"}, {Head: "why"}, {Head: "next"}}}
+	if o.Imported != "" {
+		return t
+	}
 	for i := range o.Answer.Workloads {
 		w := &o.Answer.Workloads[i]
 		next := Absent()

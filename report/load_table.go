@@ -19,8 +19,11 @@ func (r *Run) loadTable() Table {
 	}}
 	for _, row := range r.Live() {
 		q, c := row.Summary.Requests, row.Summary.Concurrency
-		t.Add(Cell{Text: row.ID, Title: timeTitle(row.Time)}, shortCell(q), failedCell(q),
-			Cell{Text: unit.Digits(c.Mean), Title: "maximum " + unit.Count(c.Max)}, TextCell(unit.Digits(row.Summary.DurationS)),
+		mean := Cell{Text: unit.Digits(c.Mean), Title: "maximum " + unit.Count(c.Max)}
+		if c.Mean == 0 {
+			mean = Absent()
+		}
+		t.Add(Cell{Text: row.ID, Title: timeTitle(row.Time)}, shortCell(q), failedCell(q), mean, TextCell(unit.Digits(row.Summary.DurationS)),
 			arrivals(&row), TextCell(finishes(q.Finish)), steadiness(row.Steady), littleCell(row.Little))
 	}
 	return t

@@ -37,7 +37,7 @@ func readAIPerf(o object) ([]measurement, error) {
 	s.TTFT, s.TPOT = aiperfSummary(o.object("time_to_first_token"), n), aiperfSummary(o.object("inter_token_latency"), n)
 	s.ITL, s.E2E = aiperfSummary(o.object("inter_chunk_latency"), n), aiperfSummary(o.object("request_latency"), n)
 	s.TTFTFromSend, s.E2EFromSend = s.TTFT, s.E2E
-	s.DurationS = average("benchmark_duration")
+	s.DurationS, s.Concurrency.Mean = average("benchmark_duration"), average("effective_concurrency")
 	s.Throughput = record.Throughput{RequestsPerS: average("request_throughput"),
 		OutputTokensPerS: average("output_token_throughput"), PromptTokensPerS: average("input_token_throughput")}
 	s.Tokens = record.Tokens{Prompt: int(average("total_isl")), Output: int(average("total_osl")), Estimated: true}
