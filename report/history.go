@@ -170,6 +170,15 @@ func changeTable(g *compare.Group, all bool) Table {
 	}
 	for i := range g.Trends {
 		tr := &g.Trends[i]
+		if d := tr.Drift; d != nil {
+			change := worseCell(d.Size, d.Worse)
+			change.Text += ", drifts " + compare.Percent(d.PerNight, true) + " a night"
+			row := []Cell{TextCell(tr.Point), TextCell(tr.Metric), TextCell(Day(d.Since)), change, TextCell("none looked for")}
+			if all {
+				row = append(row, TextCell(Quantity(d.Before, tr.Unit)), TextCell(Quantity(d.After, tr.Unit)))
+			}
+			t.Add(row...)
+		}
 		for _, c := range tr.Changes {
 			row := []Cell{TextCell(tr.Point), TextCell(tr.Metric), TextCell(Day(c.Date)),
 				worseCell(c.Size, c.Worse), TextCell(Suspects(c, all))}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 )
 
@@ -56,33 +57,70 @@ type Line struct {
 	Slope float64 // from value to value
 }
 
-// Drift is the line that explains a series better than steps at these changes do, by the Bayesian information criterion
-// (G. Schwarz, Annals of Statistics 6, 1978); ok is false for none.
+// Drift is the line through a series that drifts: it explains the series better than a first-order autoregression, as for
+// ChangePoints, and than steps at its changes, by the Bayesian information criterion (G. Schwarz, Annals of Statistics 6,
+// 1978). ok is false for none.
 func Drift(values []float64, changes []ChangePoint) (l Line, ok bool) {
-	if len(changes) == 0 {
+	n := len(values)
+	if n < 2*LeastBetweenChanges {
 		return l, false
 	}
 	values = withoutSpikes(values)
-	x := make([]float64, len(values))
-	for i := range x {
-		x[i] = float64(i)
+	if lineRatio(values) <= ratioLimit(7.8, float64(n)) {
+		return l, false
 	}
+	x := ordinals(n)
 	l.Start, l.Slope = stat.LinearRegression(x, values, nil, false)
-	n, ofLine, ofSteps, from := float64(len(values)), 0.0, 0.0, 0
-	for i := range values {
-		d := values[i] - l.Start - l.Slope*x[i]
+	ofLine, ofSteps, from := 0.0, 0.0, 0
+	for i, v := range values {
+		d := v - l.Start - l.Slope*x[i]
 		ofLine += d * d
 	}
-	for _, c := range append(slices.Clone(changes), ChangePoint{At: len(values)}) {
+	for _, c := range append(slices.Clone(changes), ChangePoint{At: n}) {
 		part := values[from:c.At]
-		mean := stat.Mean(part, nil)
-		for _, v := range part {
-			ofSteps += (v - mean) * (v - mean)
-		}
+		ofSteps += stat.PopVariance(part, nil) * float64(len(part))
 		from = c.At
 	}
 	parameters := 2 * float64(len(changes)) // a place and a level each, and the first level, less those of the line
-	return l, n*math.Log(ofLine/ofSteps) < (parameters-1)*math.Log(n)
+	return l, float64(n)*math.Log(ofLine/ofSteps) < (parameters-1)*math.Log(float64(n))
+}
+
+func ordinals(n int) []float64 {
+	x := make([]float64, n)
+	for i := range x {
+		x[i] = float64(i)
+	}
+	return x
+}
+
+// lineRatio is the log-likelihood ratio of a line against none, each with its own best correlation.
+func lineRatio(values []float64) float64 {
+	n := float64(len(values))
+	x, ones := ordinals(len(values)), slices.Repeat([]float64{1}, len(values))
+	with, none := math.Inf(-1), math.Inf(-1)
+	for _, rho := range correlations {
+		white := func(v []float64) []float64 {
+			out := make([]float64, len(v))
+			out[0] = math.Sqrt(1-rho*rho) * v[0]
+			for i := 1; i < len(v); i++ {
+				out[i] = v[i] - rho*v[i-1]
+			}
+			return out
+		}
+		y, one, t := white(values), white(ones), white(x)
+		without := func(v, u []float64) { floats.AddScaled(v, -floats.Dot(v, u)/floats.Dot(u, u), u) }
+		without(y, one)
+		without(t, one)
+		squares := floats.Dot(y, y)
+		if squares == 0 {
+			return 0
+		}
+		along := floats.Dot(y, t)
+		likelihood := func(squares float64) float64 { return math.Log1p(-rho*rho)/2 - n/2*math.Log(squares) }
+		none = max(none, likelihood(squares))
+		with = max(with, likelihood(max(squares-along*along/floats.Dot(t, t), leastResidual*squares)))
+	}
+	return with - none
 }
 
 func ratioLimit(ofThirty, n float64) float64 { return ofThirty + 0.6*math.Log(max(1, n/30)) }
