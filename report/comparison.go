@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -103,26 +104,21 @@ const ComparisonLegend = "Medians over the repeats. Raw change: of these. Change
 func ComparisonTitle(c *compare.Comparison) string { return c.New + " against " + c.Base }
 
 func ComparisonSides(c *compare.Comparison) []string {
-	name := func(name string, runs []compare.RunRef, repeats func(*compare.Point) int) string {
-		var parts []string
-		switch {
-		case len(runs) == 0:
-			return "none (" + name + ")"
-		case len(runs) > 1 || strings.HasPrefix(name, "last-good"):
-			parts = append(parts, unit.Plural(len(runs), "run"))
-		}
-		most := 0
-		for i := range c.Points {
-			most = max(most, repeats(&c.Points[i]))
-		}
-		if most > 1 {
-			parts = append(parts, unit.Plural(most, "repeat"))
-		}
-		if len(parts) > 0 {
-			name += " (" + strings.Join(parts, ", ") + ")"
-		}
-		return name
+	base, changed := 0, 0
+	for _, p := range c.Points {
+		base, changed = max(base, p.BaseRepeats), max(changed, p.NewRepeats)
 	}
-	return []string{"base: " + name(c.Base, c.BaseRuns, func(p *compare.Point) int { return p.BaseRepeats }),
-		"new:  " + name(c.New, c.NewRuns, func(p *compare.Point) int { return p.NewRepeats })}
+	return []string{"base: " + sideText(c.Base, c.BaseRuns, base), "new:  " + sideText(c.New, c.NewRuns, changed)}
+}
+
+func sideText(name string, runs []compare.RunRef, repeats int) string {
+	switch {
+	case len(runs) == 0:
+		return "none (" + name + ")"
+	case len(runs) > 1 || strings.HasPrefix(name, "last-good"):
+		return fmt.Sprintf("%s (%s, %s)", name, unit.Plural(len(runs), "run"), unit.Plural(repeats, "repeat"))
+	case repeats > 1:
+		name += " (" + unit.Plural(repeats, "repeat") + ")"
+	}
+	return name
 }

@@ -66,19 +66,13 @@ func AnswerComparison(c *compare.Comparison) ComparisonAnswer {
 	return a
 }
 
-// knobsText names differences: "hardware differs (h100-sxm → h200-sxm)"; a table has the long ones.
+// knobsText names what keeps the sides from being compared: "hardware h100-sxm → h200-sxm".
 func knobsText(ds []compare.Difference) string {
-	var parts []string
+	var texts []string
 	for _, d := range ds {
-		text := d.What + " differs"
-		if len(d.Base)+len(d.New) < 80 {
-			text += fmt.Sprintf(" (%s → %s)", d.Base, d.New)
-		}
-		if !slices.Contains(parts, text) {
-			parts = append(parts, text)
-		}
+		texts = append(texts, factText(d, "server"))
 	}
-	return strings.Join(parts, ", ")
+	return strings.Join(slices.Compact(texts), ", ")
 }
 
 func allRefused(c *compare.Comparison) bool {
@@ -140,55 +134,42 @@ func andMorePoints(names []string) string {
 	return fmt.Sprintf("%s and %s", names[0], unit.Plural(len(names)-1, "more point"))
 }
 
-// cautions are the codes of each severity that have one text for where they are: "all 8 rows".
-type caution struct {
-	codes         []string
-	points, where string
-}
-
-// cautionsOf merges the codes that the same rows have.
-func cautionsOf(c *compare.Comparison) (out []caution) {
-	rows, codes := 0, []string{}
-	points, counts := map[string][]string{}, map[string]int{}
+// cautionsOf are the codes by the rows that have them: "2 of 8 rows (open and 1 more point)".
+func cautionsOf(c *compare.Comparison) (wheres []string, codes map[string][]string) {
+	rows, order, points := 0, []string{}, map[string][]string{} // points of a code: one for each row
 	for i := range c.Points {
 		p := &c.Points[i]
 		rows += max(p.BaseRepeats+p.NewRepeats, len(p.Cautions))
 		for _, x := range p.Cautions {
 			for _, code := range x.Codes {
-				if counts[code]++; !slices.Contains(codes, code) {
-					codes = append(codes, code)
+				if points[code] == nil {
+					order = append(order, code)
 				}
-				if !slices.Contains(points[code], p.Name) {
-					points[code] = append(points[code], p.Name)
-				}
+				points[code] = append(points[code], p.Name)
 			}
 		}
 	}
-	for _, code := range codes {
-		x := caution{[]string{code}, andMorePoints(points[code]), fmt.Sprintf("%s of %s", unit.Count(counts[code]),
-			unit.Plural(rows, "row"))}
-		if counts[code] == rows {
-			x.points, x.where = "all", "all "+unit.Plural(rows, "row")
+	codes = map[string][]string{}
+	for _, code := range order {
+		where := "all " + unit.Plural(rows, "row")
+		if n := len(points[code]); n < rows {
+			where = fmt.Sprintf("%s of %s (%s)", unit.Count(n), unit.Plural(rows, "row"),
+				andMorePoints(slices.Compact(points[code])))
 		}
-		same := func(y caution) bool { return y.points == x.points && y.where == x.where }
-		if i := slices.IndexFunc(out, same); i >= 0 {
-			out[i].codes = append(out[i].codes, code)
-			continue
+		if codes[where] == nil {
+			wheres = append(wheres, where)
 		}
-		out = append(out, x)
+		codes[where] = append(codes[where], code)
 	}
-	return out
+	return wheres, codes
 }
 
 // cautionsText is "client_bound in all 8 rows; unsteady, buffered in 2 of 8 rows (open)".
 func cautionsText(c *compare.Comparison) string {
+	wheres, codes := cautionsOf(c)
 	var parts []string
-	for _, x := range cautionsOf(c) {
-		text := strings.Join(x.codes, ", ") + " in " + x.where
-		if x.points != "all" {
-			text += " (" + x.points + ")"
-		}
-		parts = append(parts, text)
+	for _, where := range wheres {
+		parts = append(parts, strings.Join(codes[where], ", ")+" in "+where)
 	}
 	return firstThree(parts, "; ")
 }

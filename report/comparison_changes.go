@@ -111,17 +111,11 @@ func firstText(texts []string) string {
 	return texts[0]
 }
 
-// rawText names the largest changes of three figures that are not comparable.
+// rawText names the largest change of figures that are not comparable.
 func (x *changes) rawText() string {
-	var parts, figures []string
-	for i := range x.raw {
-		if l := &x.raw[i]; len(parts) < 3 && l.chief() && !slices.Contains(figures, l.Figure) {
-			figures = append(figures, l.Figure)
-			parts = append(parts, l.Figure+" "+l.Change+", "+PointWords(l.Point))
-		}
-	}
-	if len(parts) == 0 {
+	i := slices.IndexFunc(x.raw, func(l ForestLine) bool { return l.chief() })
+	if i < 0 {
 		return ""
 	}
-	return "raw: " + clauses(parts...)
+	return "raw: " + x.raw[i].Figure + " " + x.raw[i].Change + ", " + PointWords(x.raw[i].Point)
 }

@@ -14,8 +14,8 @@ import (
 
 // factOrder is the order in which a sentence names what changed beside the figures, the likeliest cause first; other
 // facts of [facts], such as the driver, come before the client's.
-var factOrder = []string{"engine", "server version", "server command", "build info", "fact: ", "extra body", "connections",
-	"client version"}
+var factOrder = []string{"engine", "server version", "server command", "build info", "fact: ", "extra body",
+	"connections", "client version"}
 
 // factsChanged are what was allowed to differ, and what is only noted, in the order of factOrder.
 func factsChanged(ds []compare.Difference, server string) (texts []string) {
@@ -59,9 +59,9 @@ func serverName(c *compare.Comparison) string {
 	return "server"
 }
 
-const widestFact = 60
+const widestFact = 30 // columns of each side
 
-// factText is "vLLM 0.20.1 → 0.21.0", "server command --max-num-seqs 128 → 256".
+// factText is "vLLM 0.20.1 → 0.21.0", "server command --max-num-seqs 128 → --max-num-seqs 256".
 func factText(d compare.Difference, server string) string {
 	what := strings.TrimPrefix(d.What, "fact: ")
 	switch what {
@@ -70,42 +70,27 @@ func factText(d compare.Difference, server string) string {
 	case "client version":
 		what = "bench"
 	}
-	was, is := changedWords(versionAnswer.ReplaceAllString(d.Base, "$1"), versionAnswer.ReplaceAllString(d.New, "$1"))
-	if columns.Width(was+is) > widestFact {
-		return what + " changed"
+	was, is := versionAnswer.ReplaceAllString(d.Base, "$1"), versionAnswer.ReplaceAllString(d.New, "$1")
+	if !strings.Contains(was+is, " | ") { // of runs that differ among themselves
+		was, is = changedWords(was, is)
 	}
-	return what + " " + was + " → " + is
+	return what + " " + columns.Ellipsis(was, widestFact) + " → " + columns.Ellipsis(is, widestFact)
 }
 
 // versionAnswer is a server's answer to /version.
 var versionAnswer = regexp.MustCompile(`\{"version":"([^"]*)"\}`)
 
-// changedWords leaves out the words that begin or end both texts, but for the flag of a changed value.
+// flagValue joins a flag with its value by a no-break space.
+var flagValue = regexp.MustCompile(`(--?[^ =]+) ([^- ])`)
+
+// changedWords are the words, and the flags with their values, that the other text lacks.
 func changedWords(was, is string) (before, after string) {
-	a, b := strings.Fields(was), strings.Fields(is)
-	for len(a) > 0 && len(b) > 0 && a[0] == b[0] && !(isFlag(a[0]) && valuesDiffer(a, b)) {
-		a, b = a[1:], b[1:]
+	a, b := strings.Split(flagValue.ReplaceAllString(was, "$1\u00a0$2"), " "),
+		strings.Split(flagValue.ReplaceAllString(is, "$1\u00a0$2"), " ")
+	without := func(words, other []string) string {
+		words = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return slices.Contains(other, w) })
+		text := strings.ReplaceAll(strings.Join(words, " "), "\u00a0", " ")
+		return cmp.Or(strings.Trim(text, ",;"), "none")
 	}
-	for len(a) > 0 && len(b) > 0 && a[len(a)-1] == b[len(b)-1] && !flagsDiffer(a, b) {
-		a, b = a[:len(a)-1], b[:len(b)-1]
-	}
-	if len(a) > 1 && len(b) > 1 && a[0] == b[0] {
-		b = b[1:]
-	}
-	return cmp.Or(strings.Join(a, " "), "none"), cmp.Or(strings.Join(b, " "), "none")
-}
-
-func isFlag(word string) bool { return strings.HasPrefix(word, "-") }
-
-func valuesDiffer(a, b []string) bool {
-	return len(a) > 1 && len(b) > 1 && a[1] != b[1] && !isFlag(a[1]) && !isFlag(b[1])
-}
-
-// flagsDiffer reports whether the last words are values of different flags.
-func flagsDiffer(a, b []string) bool {
-	if len(a) < 2 || len(b) < 2 || isFlag(a[len(a)-1]) {
-		return false
-	}
-	x, y := a[len(a)-2], b[len(b)-2]
-	return x != y && (isFlag(x) || isFlag(y))
+	return without(a, b), without(b, a)
 }

@@ -16,7 +16,8 @@ import (
 func newBaseAnswer(c *compare.Comparison) ComparisonAnswer {
 	text := c.NewBase.String()
 	if c.Gate != nil {
-		return ComparisonAnswer{Lead: string(c.Gate.Verdict) + ":", Text: text, Kind: verdictCell(c.Gate.Verdict, 0).Kind}
+		return ComparisonAnswer{Lead: string(c.Gate.Verdict) + ":", Text: text,
+			Kind: verdictCell(c.Gate.Verdict, 0).Kind}
 	}
 	_, text, _ = strings.Cut(text, ": ")
 	return ComparisonAnswer{Lead: "New base:", Text: text}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"regexp"
 	"strings"
-	"time"
 
 	"bench/experiment/stats"
 	"bench/experiment/verdict"
@@ -77,22 +76,17 @@ func PointWords(name string) string {
 	return m[1] + " at " + strings.Join(values, ", ") + m[3]
 }
 
+// sinceText is the first night with the case; of a new regression that of the new run.
 func sinceText(c *compare.Comparison, x compare.Case) string {
-	at, now := x.SinceAt, time.Time{}
-	if n := len(c.NewRuns); n > 0 {
-		now = c.NewRuns[n-1].StartedAt
-	}
-	switch {
+	at := x.SinceAt
+	switch n := len(c.NewRuns); {
 	case at.IsZero() && x.Since != "":
 		return " since " + x.Since
-	case at.IsZero() && x.Verdict == stats.Fail:
-		at = now
+	case at.IsZero() && x.Verdict == stats.Fail && n > 0:
+		at = c.NewRuns[n-1].StartedAt
 	}
-	switch {
-	case at.IsZero():
+	if at.IsZero() {
 		return ""
-	case now.IsZero() || at.UTC().Year() == now.UTC().Year():
-		return " since " + at.UTC().Format("2 Jan")
 	}
-	return " since " + at.UTC().Format("2 Jan 2006")
+	return " since " + at.UTC().Format("2 Jan")
 }

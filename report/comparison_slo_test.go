@@ -45,7 +45,10 @@ func TestSLOInAnswer(t *testing.T) {
 	c := comparison(gated(same, 0.05, stats.Pass))
 	c.Gate = &compare.Outcome{Verdict: stats.Pass, Passes: true, Cases: []compare.Case{{Point: at, Metric: "tpot_p50", Verdict: stats.Pass}}}
 	c.Points[0].BaseSLO, c.Points[0].NewSLO = stats.Pass, stats.Fail
-	if a := AnswerComparison(c); !strings.HasPrefix(a.Sentence(), "PASS: none of 1 figure is worse by more than its threshold; the largest is TPOT p50 +0.20 % [-1.0, +1.4], "+where+"; SLO PASS → FAIL at") {
+	want := "PASS: none of 1 figure is worse by more than its threshold; " +
+		"the largest is TPOT p50 +0.20 % [-1.0, +1.4], " + where +
+		"; SLO PASS → FAIL at"
+	if a := AnswerComparison(c); !strings.HasPrefix(a.Sentence(), want) {
 		t.Error(a.Sentence())
 	}
 }

@@ -111,9 +111,10 @@ func disturbedTable(c *compare.Comparison) Table {
 				TextCell(strings.Join(x.Codes, ", ")), TextCell(x.Run+" "+x.Row), TextCell(effect))
 		}
 	}
-	for _, x := range cautionsOf(c) {
-		t.Add(TextCell(x.points), Cell{Text: string(record.Caution), Kind: severityKind(record.Caution)},
-			TextCell(strings.Join(x.codes, ", ")), TextCell(x.where), TextCell("included"))
+	wheres, codes := cautionsOf(c)
+	for _, where := range wheres {
+		t.Add(Absent(), Cell{Text: string(record.Caution), Kind: severityKind(record.Caution)},
+			TextCell(strings.Join(codes[where], ", ")), TextCell(where), TextCell("included"))
 	}
 	return t
 }

@@ -21,8 +21,8 @@ func TestComparisonText(t *testing.T) {
 				Screen{Width: width})
 		})
 		whole := strings.Join(strings.Fields(text), " ")
-		for _, want := range []string{"FAIL: TPOT p50 +20.0 % [", "; 2 more FAIL", "▶ worse", "┆ threshold", "class rag) TPOT p50",
-			`bench base\x1b[31m → new\x1b[31m`, "more figures, conditions and statistics: --format md or html"} {
+		for _, want := range []string{"FAIL: TPOT p50 +20.0 % [", "; 2 more FAIL", "▶ worse", "┆ threshold",
+			"class rag) TPOT p50", `bench base\x1b[31m → new\x1b[31m`, "more figures, conditions and statistics: --format md or html"} {
 			if !strings.Contains(whole, want) {
 				t.Errorf("no %q in\n%s", want, text)
 			}
@@ -158,7 +158,7 @@ func TestAnswerComparison(t *testing.T) {
 			c.Gate = outcome(stats.Undecided, false, compare.Case{Point: "E", Verdict: stats.Undecided,
 				Why: "not measured in new: skipped"})
 		}},
-		{"Not compared: prompts.file differs (a.jsonl → b.jsonl) and 1 more difference; raw: TPOT p50 +9.0 %, " + at,
+		{"Not compared: prompts.file a.jsonl → b.jsonl and 1 more difference; raw: TPOT p50 +9.0 %, " + at,
 			[]compare.Metric{{Name: "tpot_p50", RawChange: new(0.09), Base: new(1.0), New: new(1.09)}},
 			func(c *compare.Comparison) {
 				c.Points[0].Refused = true
@@ -166,7 +166,7 @@ func TestAnswerComparison(t *testing.T) {
 					{What: "prompts.file", Base: "a.jsonl", New: "b.jsonl", Key: "workload"},
 					{What: "prompts.sha256", Base: "1", New: "2", Key: "workload"}, {What: "token times"}}
 			}},
-		{"Not compared: hardware differs (h100 → h200); raw: TPOT p50 +9.0 %, " + at,
+		{"Not compared: hardware h100 → h200; raw: TPOT p50 +9.0 %, " + at,
 			[]compare.Metric{{Name: "tpot_p50", RawChange: new(0.09), Base: new(1.0), New: new(1.09)}},
 			func(c *compare.Comparison) {
 				c.Refused, c.Points[0].Refused = true, true
@@ -206,7 +206,7 @@ func TestNotesOfComparison(t *testing.T) {
 	c.BaseGPUSeconds, c.NewGPUSeconds = new(70.0), new(68.0)
 	got := strings.Join(AnswerComparison(c).Notes, "\n")
 	want := `S, max rate within SLO: 10/s to 12/s → 15/s or above, better
-not compared: F: input.mean differs (16 → 32)
+not compared: F: input.mean 16 → 32
 only in base: G and 1 more point
 only in new: I
 left out of base: night-5: model a (new: b)
@@ -268,7 +268,7 @@ func TestComparisonMarksFigures(t *testing.T) {
 func TestFactText(t *testing.T) {
 	for _, x := range [][3]string{
 		{"vllm serve m --port 1 --max-num-seqs 128 --tp 2", "vllm serve m --port 1 --max-num-seqs 256 --tp 2",
-			"--max-num-seqs 128 → 256"},
+			"--max-num-seqs 128 → --max-num-seqs 256"},
 		{"vllm serve m", "vllm serve m --eager", "none → --eager"},
 		{"serve --a 1", "serve --b 1", "--a 1 → --b 1"},
 		{"serve --a=1 --c", "serve --a=2 --c", "--a=1 → --a=2"},
@@ -280,10 +280,11 @@ func TestFactText(t *testing.T) {
 		}
 	}
 	long := compare.Difference{What: "fact: image", Base: strings.Repeat("a", 70), New: "b"}
-	if got := factText(long, ""); got != "image changed" {
+	if got := factText(long, ""); got != "image "+strings.Repeat("a", 29)+"… → b" {
 		t.Error(got)
 	}
-	for name, want := range map[string]string{"chat": "chat", "a b rate=4 input.mean=512 (class rag)": "a b at rate 4, input.mean 512 (class rag)"} {
+	for name, want := range map[string]string{"chat": "chat",
+		"a b rate=4 input.mean=512 (class rag)": "a b at rate 4, input.mean 512 (class rag)"} {
 		if got := PointWords(name); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}

@@ -52,19 +52,21 @@ func NewForest(c *compare.Comparison) Forest {
 			all = append(all, l)
 		}
 	})
-	slices.SortStableFunc(all, func(a, b ForestLine) int {
-		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(b.At, a.At))
-	})
+	slices.SortStableFunc(all, func(a, b ForestLine) int { return cmp.Compare(a.rank, b.rank) })
 	n := len(all)
 	if i := slices.IndexFunc(all, func(l ForestLine) bool { return l.rank >= beside }); i >= 0 && n > few {
 		n = i
 	}
 	adjust(all, n)
+	slices.SortStableFunc(all, func(a, b ForestLine) int { // what chance can explain stands behind what it cannot
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(max(a.chance, surprise), max(b.chance, surprise)),
+			cmp.Compare(math.Abs(b.excess()), math.Abs(a.excess())))
+	})
 	return Forest{Main: all[:n:n], Rest: all[n:], Reach: reachOf(all[:n])}
 }
 
-// adjust sets the chance of the main figures. Of those without a gate a gate's picture has only the worse ones: here all
-// of them count.
+// adjust sets the chance of the main figures. Of those without a threshold a gate's picture has only the worse ones:
+// here all count.
 func adjust(all []ForestLine, shown int) {
 	var p []float64
 	var main []int
@@ -85,27 +87,26 @@ func (f *Forest) Cut(most int) Forest {
 	return Forest{Main: f.Main[:n], Rest: slices.Concat(f.Main[n:], f.Rest), Reach: f.Reach}
 }
 
-// Deciding has the lines that decide: FAIL and UNDECIDED at the gate, worse, better. Without one it has those that lean,
-// else the first few.
+// Deciding has the lines that decide: FAIL and UNDECIDED at the gate, worse, better. Without one it has those that
+// lean, else the first few.
 func (f *Forest) Deciding() Forest {
 	for _, decides := range []func(*ForestLine) bool{(*ForestLine).decides, (*ForestLine).leans} {
 		var lines, rest []ForestLine
-		for i, l := range f.Lines() {
-			if i < len(f.Main) && len(lines) < mostLinesOf && decides(&l) {
+		for _, l := range f.Main {
+			if decides(&l) {
 				lines = append(lines, l)
 			} else {
 				rest = append(rest, l)
 			}
 		}
-		slices.SortStableFunc(lines, func(a, b ForestLine) int {
-			return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(max(a.chance, surprise), max(b.chance, surprise)),
-				cmp.Compare(math.Abs(b.excess()), math.Abs(a.excess())))
-		})
 		if len(lines) > 0 {
-			return Forest{Main: lines, Rest: rest, Reach: reachOf(lines)}
+			d := Forest{Main: lines, Rest: append(rest, f.Rest...)}
+			d = d.Cut(mostLinesOf)
+			d.Reach = reachOf(d.Main)
+			return d
 		}
 	}
-	return f.Cut(few / 2)
+	return f.Cut(few)
 }
 
 func (l *ForestLine) decides() bool {
@@ -176,13 +177,12 @@ func (l *ForestLine) chief() bool {
 }
 
 func (l *ForestLine) Tip() string {
-	m := l.Metric
-	base, changed := sideCells(m)
-	text := fmt.Sprintf("%s\n%s: %s → %s\n%s", l.Point, l.Figure, base.Text, changed.Text, l.Change)
-	if l.Mark == MarkRaw {
-		return text + "\n" + m.Why
+	why := l.Metric.Why
+	if l.Mark != MarkRaw {
+		why = comparedCell(l.Metric, false).Text
 	}
-	return text + "\n" + comparedCell(m, false).Text
+	base, changed := sideCells(l.Metric)
+	return fmt.Sprintf("%s\n%s: %s → %s\n%s\n%s", l.Point, l.Figure, base.Text, changed.Text, l.Change, why)
 }
 
 func (l *ForestLine) carried() bool {

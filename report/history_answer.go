@@ -75,22 +75,11 @@ func AnswerGroup(g *compare.Group) GroupAnswer {
 
 // gateLine is the whole sentence of a FAIL, and the first clause of another verdict.
 func gateLine(n *compare.NightGate) string {
-	switch {
-	case n.Verdict != stats.Fail:
-		line, _, _ := strings.Cut(cmp.Or(n.Line, string(n.Verdict)), "; ")
-		return line
-	case n.Line != "":
-		return n.Line
+	line := cmp.Or(n.Line, string(n.Verdict))
+	if n.Verdict != stats.Fail {
+		line, _, _ = strings.Cut(line, "; ")
 	}
-	var parts []string
-	for _, r := range n.Regressions {
-		text := FigureWords(r.Metric)
-		if r.Change != nil {
-			text += " " + compare.Percent(*r.Change, true)
-		}
-		parts = append(parts, text+", "+PointWords(compare.OfClass(r.Point, r.Class)))
-	}
-	return string(n.Verdict) + ": " + firstThree(parts, "; ")
+	return line
 }
 
 func quietText(g *compare.Group) string {

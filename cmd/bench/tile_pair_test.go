@@ -102,7 +102,7 @@ func TestTilePair(t *testing.T) {
 	if code := bench(t.Context(), nil, &compared, &stderr, args); code != codeDone {
 		t.Errorf("exit code %d: %s", code, &stderr)
 	}
-	if slower := regexp.MustCompile(`(?m)ttft_p50 .*\+.* %.*(worse|inconclusive)`); !slower.MatchString(compared.String()) {
+	if slower := regexp.MustCompile(`(?m)TTFT p50 .*\+.* %.*(worse|no lean)`); !slower.MatchString(compared.String()) {
 		t.Errorf("no %s in\n%s", slower, &compared)
 	}
 }

@@ -20,7 +20,8 @@ var comparisonTemplate = derived("comparison", comparisonHTML)
 
 func Comparison(w io.Writer, c *compare.Comparison) error {
 	f := report.NewForest(c)
-	v := comparisonView{ComparisonAnswer: report.AnswerComparison(c), Sides: report.ComparisonSides(c), KPIs: changeKPIs(&f)}
+	v := comparisonView{ComparisonAnswer: report.AnswerComparison(c), Sides: report.ComparisonSides(c),
+		KPIs: changeKPIs(&f)}
 	var err error
 	if v.Figures, err = forestFigures("s", f); err != nil {
 		return err
@@ -53,7 +54,8 @@ func changeKPIs(f *report.Forest) (out []kpi) {
 		if within != "" {
 			within = "[" + within + " "
 		}
-		out = append(out, kpi{Name: l.Figure + ", " + report.PointWords(l.Point), Value: change, Rest: within + l.Verdict()})
+		out = append(out, kpi{Name: l.Figure + ", " + report.PointWords(l.Point), Value: change,
+			Rest: within + l.Verdict()})
 	}
 	return out
 }

@@ -63,7 +63,7 @@ func TestRunsThatCannotBeCompared(t *testing.T) {
 	a := another("monday", 1)
 	a.Manifest.Target.Hardware = "h100-sxm"
 	html := string(page1(t, a, b))
-	for _, want := range []string{"not compared", "hardware differs (h100-sxm → b200-sxm); raw: ",
+	for _, want := range []string{"not compared", "hardware h100-sxm → b200-sxm; raw: ",
 		"all-1-forest", "refused; to compare anyway: --allow hardware", "all-latency-load"} {
 		if !strings.Contains(html, want) {
 			t.Errorf("the page does not say %q", want)
