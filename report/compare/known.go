@@ -98,15 +98,36 @@ func (c *Comparison) markKnown(gates []GateRecord) {
 		return
 	}
 	c.failTwice(gates)
-	blocked := false
 	for i := range c.Gate.Cases {
-		x := &c.Gate.Cases[i]
-		if x.Verdict != stats.Pass {
+		if x := &c.Gate.Cases[i]; x.Verdict != stats.Pass {
 			x.Since = x.knownSince(gates)
 		}
-		blocked = blocked || c.Gate.Blocks(*x)
 	}
-	c.Gate.Passes = !blocked
+	for i, x := range slices.Clone(c.Gate.Cases) {
+		if x.Verdict == stats.Fail && x.Since == "" && known(gates, x.figure()) == nil {
+			c.Gate.Cases[i].Since = c.Gate.partOf(x)
+		}
+	}
+	c.Gate.Passes = !slices.ContainsFunc(c.Gate.Cases, c.Gate.Blocks)
+}
+
+// partOf is the first run of a known regression of the same point that is further beyond its threshold than this one,
+// which is a part of it: a change of the server reaches its figures on different nights. Empty: none.
+func (o *Outcome) partOf(x Case) string {
+	for _, y := range o.Cases {
+		if y.Verdict == stats.Fail && y.Since != "" && y.Point == x.Point && y.excess() >= x.excess() {
+			return y.Since
+		}
+	}
+	return ""
+}
+
+// excess is the change for the worse over its threshold.
+func (x Case) excess() float64 {
+	if x.of == nil || x.Change == nil {
+		return math.Inf(1)
+	}
+	return WorseBy(x.Metric, *x.Change) / x.of.Threshold.Worse
 }
 
 // failTwice fails what is worse by more than its threshold in this run and in the one before, where neither decides: a
