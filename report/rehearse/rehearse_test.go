@@ -99,6 +99,30 @@ func TestOddNight(t *testing.T) {
 	}
 }
 
+// A change below the threshold is no regression of a night, but one of several: red once, dated and sized.
+func TestSeveralNights(t *testing.T) {
+	r := rehearsed(t, Story{Planted: []Event{{Night: 14, Change: 0.035}}})
+	var red []Morning
+	for _, m := range r.Mornings {
+		if m.Job == "red" {
+			red = append(red, m)
+		}
+	}
+	if len(red) != 1 || red[0].Night < 15 || red[0].Night > 19 || !strings.Contains(red[0].Answer, " nights since 1") {
+		t.Errorf("%+v", red)
+	}
+}
+
+// A fast night hides no regression, and neither does a slow one.
+func TestOddNightHidesNothing(t *testing.T) {
+	for _, odd := range []float64{-0.12, -0.05, 0.14} {
+		r := rehearsed(t, Story{Planted: []Event{{Night: 13, Change: odd, Odd: true}, {Night: 14, Change: 0.08}}})
+		if !strings.HasPrefix(r.Summary[1], "planted +8 % from night 14 on: red on night 14") {
+			t.Errorf("odd %+.0f %%: %q", 100*odd, r.Summary)
+		}
+	}
+}
+
 func TestCause(t *testing.T) {
 	s := Story{Planted: []Event{{5, 0.1, false}, {7, 0.2, true}, {9, -0.1, false}, {9, 0.3, true}, {11, -0.2, true},
 		{12, 0.5, false}, {13, -0.1, false}}}
