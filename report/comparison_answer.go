@@ -47,7 +47,7 @@ func AnswerComparison(c *compare.Comparison) ComparisonAnswer {
 		a.Notes = append(a.Notes, "also differs: "+unit.Some(facts))
 	}
 	if c.Gate != nil {
-		a.Notes = append(a.Notes, sightNotes(c)...)
+		a.Notes = append(a.Notes, detectableNotes(c)...)
 		if x := heldText(c); x != "" && len(c.BaseRuns) > 0 {
 			a.Notes = append(a.Notes, x)
 		}

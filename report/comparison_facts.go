@@ -74,7 +74,11 @@ func factText(d compare.Difference, server string) string {
 	if !strings.Contains(was+is, " | ") { // of runs that differ among themselves
 		was, is = changedWords(was, is)
 	}
-	return what + " " + columns.Ellipsis(was, widestFact) + " → " + columns.Ellipsis(is, widestFact)
+	was, is = columns.Ellipsis(was, widestFact), columns.Ellipsis(is, widestFact)
+	if was == is { // what differs is cut off
+		return what + " differs"
+	}
+	return what + " " + was + " → " + is
 }
 
 // versionAnswer is a server's answer to /version.

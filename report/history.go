@@ -173,7 +173,7 @@ func changeTable(g *compare.Group, all bool) Table {
 		if d := tr.Drift; d != nil {
 			change := worseCell(d.Size, d.Worse)
 			change.Text += ", drifts " + compare.Percent(d.PerNight, true) + " a night"
-			row := []Cell{TextCell(tr.Point), TextCell(tr.Metric), TextCell(Day(d.Since)), change, TextCell("none looked for")}
+			row := []Cell{TextCell(tr.Point), TextCell(tr.Metric), TextCell(Day(d.Since)), change, Cell{Text: "–", Kind: Faint}}
 			if all {
 				row = append(row, TextCell(Quantity(d.Before, tr.Unit)), TextCell(Quantity(d.After, tr.Unit)))
 			}

@@ -35,7 +35,7 @@ func (c *cli) compared(f *compareFlags, args []string, o compare.Options) (*comp
 		return nil, err
 	}
 	if len(changed.Runs) > 0 {
-		o.Machine = foreign.Machine(changed.Runs[0], len(base.Runs)+len(changed.Runs))
+		o.Machine = foreign.Machine(changed.Runs[0], slices.Concat(base.Runs, changed.Runs)...)
 	}
 	return compare.Compare(base, changed, o)
 }
@@ -66,7 +66,7 @@ func (c *cli) comparedWithEarlier(f *compareFlags, run compare.Run, o compare.Op
 		return nil, err
 	}
 	base := compare.ChooseBase(run, earlier, n, o.Allow)
-	o.Machine = foreign.Machine(run, len(base.Nights))
+	o.Machine = foreign.Machine(run, base.Nights...)
 	return base.Compare(run, o)
 }
 

@@ -55,7 +55,11 @@ func recursiveResiduals(means []float64, window int, c center) []float64 {
 	for i, r := range plain {
 		sizes[i] = math.Abs(r)
 	}
-	return residuals(means, window, c, farOut*medianOf(sizes)/medianOfNormal)
+	typical := medianOf(sizes)
+	if typical == 0 { // half of the runs are equal: nothing is far out
+		return plain
+	}
+	return residuals(means, window, c, farOut*typical/medianOfNormal)
 }
 
 func residuals(means []float64, window int, c center, limit float64) (out []float64) {

@@ -39,20 +39,20 @@ type Base struct {
 type NewBase struct {
 	Latest  string       `json:"latest_run,omitempty"` // the latest of the earlier runs; absent = new is the first
 	Changed []Difference `json:"changed"`              // from that run; none if no point is in both
-	// Sees are the gated figures, with the smallest changes that the next run's gate will see.
-	Sees []Sight `json:"sees,omitempty"`
+	// Detectable are the gated figures, with the smallest changes that the next run's gate detects.
+	Detectable []Detectable `json:"detectable,omitempty"`
 }
 
-// Sight is the smallest change of a gated figure that a comparison with one such run shows.
-type Sight struct {
+// Detectable is the smallest change of a gated figure that a comparison with one such run shows.
+type Detectable struct {
 	GatedFigure
 	Threshold experiment.Threshold `json:"threshold"`
 	Smallest  float64              `json:"smallest_detectable_change"` // with a power of 80 %
 	Spread    Spread               `json:"spread"`                     // between runs, that it rests on
 }
 
-// foresee compares new with itself: what is left is the spread.
-func (b *NewBase) foresee(changed Side, o Options) error {
+// detect compares new with itself: what is left is the spread.
+func (b *NewBase) detect(changed Side, o Options) error {
 	again := Side{Name: changed.Name, Runs: slices.Clone(changed.Runs)}
 	for i := range again.Runs {
 		again.Runs[i].Name += " again" // else they are parts of one run
@@ -62,16 +62,16 @@ func (b *NewBase) foresee(changed Side, o Options) error {
 	if err != nil {
 		return err
 	}
-	b.Sees = c.Sights()
+	b.Detectable = c.Detectables()
 	return nil
 }
 
-// Sights are those of all gated figures that were tested.
-func (c *Comparison) Sights() (out []Sight) {
+// Detectables are those of all gated figures that were tested.
+func (c *Comparison) Detectables() (out []Detectable) {
 	add := func(p *Point, class string, metrics []Metric) {
 		for i := range metrics {
 			if m := &metrics[i]; m.Threshold != nil && m.SmallestDetectable != nil && m.Spread != nil {
-				out = append(out, Sight{GatedFigure{p.Name, class, m.Name}, *m.Threshold, *m.SmallestDetectable, *m.Spread})
+				out = append(out, Detectable{GatedFigure{p.Name, class, m.Name}, *m.Threshold, *m.SmallestDetectable, *m.Spread})
 			}
 		}
 	}
@@ -210,7 +210,7 @@ func (b *Base) without(changed Side, o Options) (*Comparison, error) {
 	case len(o.Gate.Thresholds) == 0:
 	case b.New != nil:
 		c.Gate = &Outcome{Verdict: stats.Pass, Passes: true, Cases: []Case{}, UndecidedPasses: o.UndecidedPasses}
-		return c, c.NewBase.foresee(changed, o)
+		return c, c.NewBase.detect(changed, o)
 	default:
 		c.Gate = &Outcome{Verdict: stats.Undecided, UndecidedPasses: o.UndecidedPasses,
 			Cases: []Case{{Verdict: stats.Undecided, Why: b.none, Suspected: true}}}

@@ -201,7 +201,7 @@ func TestKnownSince(t *testing.T) {
 		"another undecided since": {[]GateRecord{open(other), fail("9", "7", a)}, ""},
 	} {
 		got := ""
-		if r := known(x.gates, a); r != nil {
+		if r := known(x.gates, a, false); r != nil {
 			got = r.Since
 		}
 		if got != x.want {
@@ -214,7 +214,7 @@ func TestKnownSince(t *testing.T) {
 func TestKnownRegressionGrows(t *testing.T) {
 	a := GatedFigure{Point: "A", Metric: "tpot_p50"}
 	at := func(run string, change float64) GateRecord {
-		return GateRecord{Run: run, Verdict: stats.Fail, Regressions: []Regression{{a, &change, "7"}}}
+		return GateRecord{Run: run, Verdict: stats.Fail, Regressions: []Regression{{GatedFigure: a, Change: &change, Since: "7"}}}
 	}
 	gates := []GateRecord{at("9", 0.09), at("8", 0.08), at("7", 0.05)}
 	for change, want := range map[float64]string{0.04: "7", 0.099: "7", 0.101: "", 0.3: "", -0.01: ""} {
@@ -321,7 +321,7 @@ func TestAcceptedRun(t *testing.T) {
 	}
 	a := GatedFigure{Point: "A", Metric: "tpot_p50"}
 	fail := func(base string) GateRecord {
-		return GateRecord{Run: "x", BaseRuns: []string{base}, Verdict: stats.Fail, Regressions: []Regression{{a, new(0.1), "x"}}}
+		return GateRecord{Run: "x", BaseRuns: []string{base}, Verdict: stats.Fail, Regressions: []Regression{{GatedFigure: a, Change: new(0.1), Since: "x"}}}
 	}
 	candidates := []Candidate{gated(19, fail("17")), gated(18, fail("12")), gated(17, GateRecord{Verdict: stats.Pass, Accepted: true}),
 		gated(16, fail("12")), gated(12, GateRecord{Verdict: stats.Pass})}
@@ -329,7 +329,7 @@ func TestAcceptedRun(t *testing.T) {
 	if names(b.Runs) != "17 18 19" || len(b.LeftOut) != 0 {
 		t.Errorf("base %s, left out %+v", names(b.Runs), b.LeftOut)
 	}
-	if r := known(b.gates, a); r == nil || r.Since != "x" || len(b.gates) != 2 {
+	if r := known(b.gates, a, false); r == nil || r.Since != "x" || len(b.gates) != 2 {
 		t.Errorf("known %+v of %d gates", r, len(b.gates))
 	}
 }

@@ -158,13 +158,16 @@ type Point struct {
 	Refused bool     `json:"refused"`
 	Metrics []Metric `json:"metrics"`           // of all requests together
 	Classes []Class  `json:"classes,omitempty"` // of a mix; each compared alone
+
+	unread string // why requests of base could not be read; empty: they were
 }
 
 type Invalid struct {
 	Run     string   `json:"run"`
 	Row     string   `json:"row"`
-	Codes   []string `json:"codes"`    // of its invalid findings
-	LeftOut bool     `json:"left_out"` // of base, as the point has valid repeats there: no figure uses the row
+	Codes   []string `json:"codes"`         // of its invalid findings
+	LeftOut bool     `json:"left_out"`      // of base, as the point has valid repeats there: no figure uses the row
+	New     bool     `json:"new,omitempty"` // the row is of the new side
 }
 
 type Cautions struct {
@@ -203,6 +206,11 @@ func Compare(base, changed Side, o Options) (*Comparison, error) {
 	var err error
 	if c.Points, err = newPoints(pairs, c.Refused, o); err != nil {
 		return nil, err
+	}
+	for _, p := range c.Points {
+		if p.unread != "" {
+			c.WithoutRecords = append(c.WithoutRecords, p.unread)
+		}
 	}
 	c.setVerdicts(o)
 	if len(o.Gate.Thresholds) > 0 {
@@ -250,7 +258,10 @@ func newPoint(p pair, refused bool, o Options) (Point, error) {
 	}
 	var err error
 	if p.base, err = load(p.base); err != nil {
-		return Point{}, err
+		if len(p.nights) == 0 {
+			return Point{}, err
+		}
+		point.unread = err.Error() // one bad night must not end the job
 	}
 	if p.changed, err = load(p.changed); err != nil {
 		return Point{}, err

@@ -43,7 +43,8 @@ type Case struct {
 	// Alarm is the change over several nights that fails the case; absent = last night alone does, or none.
 	Alarm *Alarm `json:"alarm,omitempty"`
 
-	of *Metric // nil: of no single figure
+	of    *Metric // nil: of no single figure
+	began string  // the run in which it began, if that is an earlier one; empty: new is
 }
 
 // Better reports whether the figure is better by more than its threshold.

@@ -51,21 +51,23 @@ type Regression struct {
 	GatedFigure
 	Change *float64 `json:"change"` // relative to base; of a share, the difference; null: not known
 	Since  string   `json:"since"`  // the first run whose gate had it
+	// Alarm marks one that several nights show, and the night alone does not.
+	Alarm bool `json:"alarm,omitempty"`
 }
 
 func (x Case) figure() GatedFigure { return GatedFigure{x.Point, x.Class, x.Metric} }
 
 func (f GatedFigure) includes(x GatedFigure) bool {
 	is := func(have, want string) bool { return have == "" || have == want }
-	return is(f.Point, x.Point) && is(f.Class, x.Class) && is(f.Metric, x.Metric)
+	return is(f.Point, x.Point) && is(f.Metric, x.Metric) && (f.Metric == "" || f.Class == x.Class)
 }
 
 // known is a regression that earlier runs had without a run since in which the figure was measured and passed:
 // Since is the first of them, Change that of the first whose record there is. nil: the latest such run passed, or
 // none is gated. The latest record is first.
-func known(gates []GateRecord, x GatedFigure) (found *Regression) {
+func known(gates []GateRecord, x GatedFigure, alarm bool) (found *Regression) {
 	for _, g := range gates {
-		i := slices.IndexFunc(g.Regressions, func(r Regression) bool { return x.includes(r.GatedFigure) })
+		i := slices.IndexFunc(g.Regressions, func(r Regression) bool { return x.includes(r.GatedFigure) && (alarm || !r.Alarm) })
 		switch {
 		case i >= 0:
 			r := g.Regressions[i]
@@ -84,7 +86,7 @@ func known(gates []GateRecord, x GatedFigure) (found *Regression) {
 // knownSince is the first run of the same regression; empty if it is new, also if it differs from the known one by more
 // than the threshold: an odd night does not hide a change that begins with it.
 func (x Case) knownSince(gates []GateRecord) string {
-	r := known(gates, x.figure())
+	r := known(gates, x.figure(), x.Alarm != nil)
 	if r == nil || x.Verdict == stats.Fail && r.Change != nil && x.Change != nil && x.of != nil &&
 		math.Abs(*x.Change-*r.Change) > x.of.Threshold.Worse {
 		return ""
@@ -104,18 +106,31 @@ func (c *Comparison) markKnown(gates []GateRecord) {
 		}
 	}
 	for i, x := range slices.Clone(c.Gate.Cases) {
-		if x.Verdict == stats.Fail && x.Since == "" && known(gates, x.figure()) == nil {
-			c.Gate.Cases[i].Since = c.Gate.partOf(x)
+		if x.Verdict == stats.Fail && x.Since == "" && known(gates, x.figure(), x.Alarm != nil) == nil {
+			c.Gate.Cases[i].Since = c.Gate.partOf(x, gates)
 		}
 	}
 	c.Gate.Passes = !slices.ContainsFunc(c.Gate.Cases, c.Gate.Blocks)
 }
 
-// partOf is the first run of a known regression of the same point that is further beyond its threshold than this one,
-// which is a part of it: a change of the server reaches its figures on different nights. Empty: none.
-func (o *Outcome) partOf(x Case) string {
+// sameEvent is the largest number of nights between the beginnings of two regressions that one change of the server
+// explains.
+const sameEvent = 3
+
+// partOf is the first run of a known regression that began at about the same time, of which this one is a part: a change
+// of the server reaches its figures on different nights. A figure that fails by a night alone can be a part of a larger
+// one of its point and class; an alarm of any. Empty: none.
+func (o *Outcome) partOf(x Case, gates []GateRecord) string {
+	ago := func(run string) int { return slices.IndexFunc(gates, func(g GateRecord) bool { return g.Run == run }) }
+	began := -1
+	if x.Alarm != nil {
+		began = ago(x.Alarm.Run)
+	}
 	for _, y := range o.Cases {
-		if y.Verdict == stats.Fail && y.Since != "" && y.Point == x.Point && y.excess() >= x.excess() {
+		if y.Verdict != stats.Fail || y.Since == "" || ago(y.Since) < 0 || max(ago(y.Since)-began, began-ago(y.Since)) > sameEvent {
+			continue
+		}
+		if x.Alarm != nil || y.Alarm == nil && y.Point == x.Point && y.Class == x.Class && y.excess() >= x.excess() {
 			return y.Since
 		}
 	}
@@ -143,7 +158,7 @@ func (c *Comparison) failTwice(gates []GateRecord) {
 			continue
 		}
 		if slices.ContainsFunc(gates[0].Held, func(h HeldFigure) bool { return h.GatedFigure == x.figure() && beyond(h.Change) }) {
-			x.Verdict, x.of.Gate, c.Gate.Verdict = stats.Fail, stats.Fail, stats.Fail
+			x.Verdict, x.of.Gate, c.Gate.Verdict, x.began = stats.Fail, stats.Fail, stats.Fail, gates[0].Run
 			x.Why = "worse by more than " + x.of.Threshold.String() + " in two runs in a row: " + x.of.Describe()
 		}
 	}
@@ -161,7 +176,7 @@ func (c *Comparison) Record(run string) *GateRecord {
 	for _, x := range c.Gate.Cases {
 		switch x.Verdict {
 		case stats.Fail:
-			g.Regressions = append(g.Regressions, Regression{x.figure(), x.Change, cmp.Or(x.Since, run)})
+			g.Regressions = append(g.Regressions, Regression{x.figure(), x.Change, cmp.Or(x.Since, x.began, run), x.Alarm != nil})
 		case stats.Undecided:
 			g.Undecided = append(g.Undecided, x.figure())
 		}

@@ -24,9 +24,10 @@ func trafficDifferences(base, changed sample) (out []Difference) {
 		}
 	}
 	a, b := base.row.Lengths, changed.row.Lengths
-	add(map[bool]string{true: "workload"}[imported], "prompt tokens, mean", "longer prompts take longer to prefill",
+	key := map[bool]string{true: "workload"}[imported]
+	add(key, "prompt tokens, mean", "longer prompts take longer to prefill",
 		a.PromptTokens, b.PromptTokens)
-	add("", "output tokens, mean", "longer answers take longer, at the same TPOT", a.OutputTokens, b.OutputTokens)
+	add(key, "output tokens, mean", "longer answers take longer, at the same TPOT", a.OutputTokens, b.OutputTokens)
 	return out
 }
 

@@ -36,7 +36,8 @@ func (p pair) recordBytes() (size int64) {
 	return size
 }
 
-// match pairs points by name and axes, then the others by workload: a renamed row finds its counterpart.
+// match pairs points by name and axes, then the others by workload: a renamed row finds its counterpart. Among nights it
+// begins a new base, as what their gates found goes by name.
 func match(base, changed Side, nights []Run) (pairs []pair, missing, added []string) {
 	old, oldOrder := points(base)
 	before, _ := points(Side{Runs: nights})
@@ -44,12 +45,12 @@ func match(base, changed Side, nights []Run) (pairs []pair, missing, added []str
 	now, nowOrder := points(changed)
 	renamed := map[string]string{} // workload → the point in base
 	for _, name := range oldOrder {
-		if now[name] == nil {
+		if now[name] == nil && len(nights) == 0 {
 			renamed[workloadKey(&old[name][0].row.Spec)] = name
 		}
 	}
 	taken := map[string]bool{}
-	if len(oldOrder) == 1 && len(nowOrder) == 1 { // two files: they are compared whatever their points are called
+	if len(oldOrder) == 1 && len(nowOrder) == 1 && len(nights) == 0 { // two files: they are compared whatever their points are called
 		renamed[workloadKey(&now[nowOrder[0]][0].row.Spec)] = oldOrder[0]
 	}
 	for _, name := range nowOrder {
@@ -106,8 +107,9 @@ func workloadKey(s *experiment.Spec) string {
 	return b.String()
 }
 
-func load(samples []sample) ([]sample, error) {
-	out := slices.Clone(samples)
+// load adds the requests. A sample whose requests cannot be read stays without them: its spread is that of its summary.
+func load(samples []sample) (out []sample, failed error) {
+	out = slices.Clone(samples)
 	for i := range out {
 		s := &out[i]
 		if s.run.Records == nil {
@@ -115,7 +117,8 @@ func load(samples []sample) ([]sample, error) {
 		}
 		records, err := s.run.Records(s.row)
 		if err != nil {
-			return nil, fmt.Errorf("reading the requests of %s, %s: %w", s.run.Name, s.row.ID, err)
+			failed = cmp.Or(failed, fmt.Errorf("reading the requests of %s, %s: %w", s.run.Name, s.row.ID, err))
+			continue
 		}
 		if s.row.Sessions != nil {
 			s.sessionTimes = record.SessionTimes(records)
@@ -131,7 +134,7 @@ func load(samples []sample) ([]sample, error) {
 			return cmp.Compare(x, y)
 		})
 	}
-	return out, nil
+	return out, failed
 }
 
 // resample is the sample's requests with a latency; nil: none has it, or they were not loaded.
@@ -172,15 +175,15 @@ func withoutInvalid(base []sample) []sample {
 
 func (p pair) invalid() []Invalid {
 	out := []Invalid{}
-	add := func(samples []sample, leftOut bool) {
+	add := func(samples []sample, leftOut, isNew bool) {
 		for _, s := range samples {
 			if !s.row.Valid() {
-				out = append(out, Invalid{s.run.Name, s.row.ID, s.row.Codes(record.Invalid), leftOut})
+				out = append(out, Invalid{s.run.Name, s.row.ID, s.row.Codes(record.Invalid), leftOut, isNew})
 			}
 		}
 	}
-	add(p.base, len(withoutInvalid(p.base)) < len(p.base))
-	add(p.changed, false)
+	add(p.base, len(withoutInvalid(p.base)) < len(p.base), false)
+	add(p.changed, false, true)
 	return out
 }
 

@@ -78,6 +78,24 @@ type Spread struct {
 	SD     float64 `json:"sd"`     // of a run's mean (of pairs: of their difference): a share of the figure; of a share the share itself
 }
 
+func (s *Spread) assumed() bool {
+	return slices.Contains([]string{stats.SpreadOfMachine, stats.SpreadOfRepeats, stats.SpreadAssumed}, s.Source)
+}
+
+// Words are "spread between runs: 0.4 % taken, twice that between repeats".
+func (s *Spread) Words() string {
+	text := "spread between runs: " + Percent(s.SD, false)
+	switch s.Source {
+	case stats.SpreadOfMachine:
+		return text + ", as in other runs on this machine"
+	case stats.SpreadOfRepeats:
+		return text + " taken, twice that between repeats"
+	case stats.SpreadAssumed:
+		return text + " assumed"
+	}
+	return text
+}
+
 func (p pair) metrics(class string, o Options) []Metric {
 	out := []Metric{}
 	limited := p.limited(class)
@@ -135,7 +153,7 @@ func (p pair) metric(f figure, o Options) (m Metric, ok bool) {
 
 func (m *Metric) collect(p pair, of [2][]sample, o Options) {
 	f := m.figure
-	nights, _ := f.having(p.nights)
+	nights, _ := f.having(p.showing(f.name))
 	base, changed := f.scaled(of[0]), f.scaled(of[1])
 	m.base, m.changed, m.nights = p.byRun(of[0], base), p.byRun(of[1], changed), p.byRun(nights, f.scaled(nights))
 	m.nights = m.nights[max(0, len(m.nights)-spreadNights):]

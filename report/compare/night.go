@@ -64,7 +64,7 @@ type Value struct {
 	Cautions []string       `json:"cautions,omitempty"` // codes of the cautions that touch the figure
 }
 
-var trended = []string{"ttft_p50", "ttft_p99", "tpot_p50", "e2e_p99", "output_tokens_per_s", experiment.ErrorRate,
+var trended = []string{"ttft_p50", "ttft_p99", "tpot_p50", "e2e_p50", "e2e_p99", "output_tokens_per_s", experiment.ErrorRate,
 	"session_time_p50", experiment.Interactivity, experiment.AnswersValid, experiment.AnswersCorrect, experiment.AcceptanceLength}
 
 func (n *Night) fill(r *Run, figures []string) {
@@ -84,6 +84,18 @@ func (n *Night) fill(r *Run, figures []string) {
 	found, order := points(Side{Runs: []Run{*r}})
 	for _, name := range order {
 		n.Points = append(n.Points, nightPoint(name, found[name], figures))
+	}
+}
+
+// fillClasses adds the classes of mixes as points.
+func (n *Night) fillClasses(r *Run, figures []string) {
+	found, order := points(Side{Runs: []Run{*r}})
+	for _, name := range order {
+		for _, class := range (pair{base: found[name]}).classes() {
+			if samples := ofClass(found[name], class); len(samples) > 0 {
+				n.Points = append(n.Points, nightPoint(OfClass(name, class), samples, figures))
+			}
+		}
 	}
 }
 

@@ -75,7 +75,7 @@ func (m *Metric) gate(p *Point) (x Case) {
 		x.Verdict, x.Suspected = stats.Undecided, true
 		x.Why = "worse by more than " + limit + " only with invalid rows: " + m.Describe() + list("invalid", invalid)
 	case len(invalid) > 0:
-		x.Verdict, x.Why = stats.Undecided, m.Describe()+list("invalid", invalid)
+		x.Verdict, x.Why, x.Suspected = stats.Undecided, m.Describe()+list("invalid", invalid), p.newInvalid()
 	case m.NoWorseThan != nil && *m.NoWorseThan < m.Threshold.Worse:
 		x.Verdict, x.Why = stats.Pass, "not worse than "+limit+": "+m.Describe()
 	default:
@@ -89,6 +89,17 @@ func list(what string, items []string) string {
 		return ""
 	}
 	return "; " + what + ": " + strings.Join(items, ", ")
+}
+
+// newInvalid reports whether no row of new is valid: the night has not measured the point.
+func (p *Point) newInvalid() bool {
+	n := 0
+	for _, x := range p.Invalid {
+		if x.New {
+			n++
+		}
+	}
+	return n > 0 && n == p.NewRepeats
 }
 
 func (p *Point) stillInvalid() (out []string) {

@@ -220,7 +220,7 @@ func TestOneRepeatPerSide(t *testing.T) {
 	base, changed := pairOf(7)
 	base.Rows, changed.Rows = base.Rows[:1], changed.Rows[:1]
 	m := compared(t, side(base), side(changed), Options{}).find("tpot_p50")
-	if m.Verdict != Inconclusive || m.NeedRuns < leastRuns || m.Margin != 0.05 || !strings.Contains(m.Describe(), "runs per side to detect 5 %") || m.Spread.Source != stats.SpreadAssumed || m.Why != "too few runs to show their spread: 2 % assumed" {
+	if m.Verdict != Inconclusive || m.NeedRuns < leastRuns || m.Margin != 0.05 || !strings.Contains(m.Describe(), "runs per side to detect 5 %") || m.Spread.Source != stats.SpreadAssumed || m.Why != "too few runs to show their spread; spread between runs: 2.88 % assumed" {
 		t.Errorf("%+v", m)
 	}
 	// A change above the margin is detected by fewer runs than one of the margin; one far above is told now.

@@ -1,7 +1,9 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -24,42 +26,50 @@ func (c *Comparison) addHistory(runs []Run, gates []GateRecord, g experiment.Gat
 	nights := make([]Night, len(runs))
 	for i := range runs {
 		nights[i].fill(&runs[i], figures)
+		nights[i].fillClasses(&runs[i], figures)
 	}
 	groups := historyOf(nights, figures).Groups
 	last := &groups[slices.IndexFunc(groups, func(g Group) bool { return g.GroupKey == nights[len(nights)-1].Group })]
-	alarms := make([]*Alarm, len(c.Gate.Cases))
 	for i := range c.Gate.Cases {
 		x := &c.Gate.Cases[i]
-		if alarms[i] = last.alarmOf(x); alarms[i] != nil && x.Verdict != stats.Fail {
-			x.fail(alarms[i])
+		if x.Verdict == stats.Fail {
+			continue
+		}
+		if a := last.alarmOf(x); a != nil {
+			x.fail(a)
 			c.Gate.Verdict = stats.Fail
 		}
 	}
 	c.markKnown(gates)
 	for i := range c.Gate.Cases {
 		if x := &c.Gate.Cases[i]; x.Verdict == stats.Fail {
-			last.date(x, alarms[i])
+			last.date(x)
 		}
 	}
 }
 
-// alarmOf is the alarm for the worse of a case's figure, if the change is not small beside its threshold; nil: none.
+// alarmOf is the alarm for the worse of a case's figure, if the change is not small beside its threshold, and the last
+// night still has it; nil: none.
 func (g *Group) alarmOf(x *Case) *Alarm {
-	if x.of == nil || x.Class != "" {
+	if x.of == nil {
 		return nil
 	}
 	for i := range g.Trends {
 		t := &g.Trends[i]
-		same := t.Metric == x.Metric && (t.Point == x.Point || strings.HasPrefix(t.Point, x.Point+" (workload "))
-		if same && g.current(t) && t.Alarm != nil && t.Alarm.Worse && WorseBy(t.Metric, t.Alarm.Size) >= x.of.Threshold.Worse/2 {
-			return t.Alarm
+		same := t.Metric == x.Metric && (t.Point == x.Where() || strings.HasPrefix(t.Point, x.Where()+" (workload "))
+		a := t.Alarm
+		if !same || !g.current(t) || a == nil || WorseBy(t.Metric, a.Size) < x.of.Threshold.Worse/2 {
+			continue
+		}
+		if last := t.Nights[len(t.Nights)-1].X; math.Abs(last-a.X) < math.Abs(last-a.Before) {
+			return a
 		}
 	}
 	return nil
 }
 
 func (x *Case) fail(a *Alarm) {
-	x.Verdict, x.of.Gate, x.Change, x.Alarm = stats.Fail, stats.Fail, &a.Size, a
+	x.Verdict, x.of.Gate, x.Change, x.Alarm, x.began = stats.Fail, stats.Fail, &a.Size, a, a.Run
 	worse := "worse by " + strings.TrimLeft(x.of.signed(a.Size), "+-")
 	if a.PerNight != 0 {
 		worse = fmt.Sprintf("drifts by %s a night, %s in all", x.of.signed(a.PerNight), x.of.signed(a.Size))
@@ -69,15 +79,9 @@ func (x *Case) fail(a *Alarm) {
 	x.Suspected = false
 }
 
-// date sets the night in which a regression began: of a known one its first, of an alarm the alarm's, else the last.
-func (g *Group) date(x *Case, a *Alarm) {
-	run := g.Nights[len(g.Nights)-1].Run
-	switch {
-	case x.Since != "":
-		run = x.Since
-	case a != nil:
-		run = a.Run
-	}
+// date sets the night in which a regression began, and what else changed then.
+func (g *Group) date(x *Case) {
+	run := cmp.Or(x.Since, x.began, g.Nights[len(g.Nights)-1].Run)
 	if i := slices.IndexFunc(g.Nights, func(n Night) bool { return n.Run == run }); i >= 0 {
 		x.SinceAt, x.Changed = g.Nights[i].StartedAt, g.suspects(i)
 	}

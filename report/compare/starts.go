@@ -77,24 +77,49 @@ func (p pair) likeBase() (out []sample) {
 	return out
 }
 
+// showing are the nights that show the spread of a figure. Among few ones one that differs by more than its threshold
+// would hide the next one: many keep out what is far from the others by themselves.
+func (p pair) showing(name string) []sample {
+	runs := map[string]bool{}
+	for _, s := range p.nights {
+		runs[s.run.Name] = true
+	}
+	if len(runs) > fewNights {
+		return p.nights
+	}
+	x := GatedFigure{p.name, p.class, name}
+	return slices.DeleteFunc(slices.Clone(p.nights), func(s sample) bool { return s.run.holds(x) })
+}
+
+const fewNights = 8
+
+// leastGood is the number of nights below which those of a full history are no base: they are an old level, or odd.
+const leastGood = 3
+
 func (s sample) same(other sample) bool {
 	return s.run.Name == other.run.Name && s.row.ID == other.row.ID
 }
 
 // baseOf are the repeats of base of one figure. A run in which it differs by more than its threshold is no base: an
-// earlier one takes its place. If all nights are such, their level is the base.
+// earlier one takes its place. If nearly all nights are such, their level is the base.
 func (p pair) baseOf(name string) []sample {
 	x := GatedFigure{p.name, p.class, name}
 	held := func(s sample) bool { return s.run.holds(x) }
-	if !slices.ContainsFunc(p.base, held) || !slices.ContainsFunc(p.nights, func(s sample) bool { return !held(s) }) {
+	runsOf := func(samples []sample, which func(sample) bool) map[string]bool {
+		runs := map[string]bool{}
+		for _, s := range samples {
+			if which(s) {
+				runs[s.run.Name] = true
+			}
+		}
+		return runs
+	}
+	all := func(sample) bool { return true }
+	good := len(runsOf(p.nights, func(s sample) bool { return !held(s) }))
+	if !slices.ContainsFunc(p.base, held) || good == 0 || good < leastGood && len(runsOf(p.nights, all)) >= mostNights {
 		return p.base
 	}
-	runs := map[string]bool{} // of base
-	for _, s := range p.base {
-		runs[s.run.Name] = true
-	}
-	most := len(runs)
-	clear(runs)
+	runs, most := map[string]bool{}, len(runsOf(p.base, all))
 	var out []sample
 	for _, s := range slices.Backward(p.nights) {
 		if !held(s) && (runs[s.run.Name] || len(runs) < most) {

@@ -105,8 +105,8 @@ func (m *Metric) judge(same, level float64) {
 	default:
 		m.Verdict, m.NeedRuns = Inconclusive, m.need(m.distance(margin), level)
 		m.Why = "the interval includes 0 and more than the margin"
-		if source := m.assumption(); source != "" {
-			m.Why = "too few runs to show their spread: " + source
+		if m.Spread != nil && m.Spread.assumed() && m.Spread.SD > 0 {
+			m.Why = "too few runs to show their spread; " + m.Spread.Words()
 		}
 		if *m.P <= risk {
 			m.Why = fmt.Sprintf("significant alone (p=%s), but not among all gated figures (p=%s)", unit.Digits(*m.P), unit.Digits(*m.Adjusted))
@@ -118,20 +118,6 @@ func (m *Metric) judge(same, level float64) {
 	if m.Verdict == Inconclusive && m.refused == "" && m.Change != nil && math.Abs(*m.Change) > margin {
 		m.NeedForChange = m.need(math.Abs(m.distance(*m.Change)), level)
 	}
-}
-
-// assumption is what the spread between runs is taken for; empty: the runs show it.
-func (m *Metric) assumption() string {
-	switch {
-	case m.Spread == nil:
-	case m.Spread.Source == stats.SpreadOfMachine:
-		return Percent(m.Spread.SD, false) + " as in other runs on this machine"
-	case m.Spread.Source == stats.SpreadOfRepeats:
-		return Percent(m.Spread.SD, false) + " taken, twice that between repeats"
-	case m.Spread.Source == stats.SpreadAssumed && m.runSpread.SD > 0:
-		return unit.Brief(100*m.runSpread.SD, 3) + " % assumed"
-	}
-	return ""
 }
 
 const leastRuns = 3

@@ -93,20 +93,30 @@ const (
 	mostMachine = 60 // other runs that are read
 )
 
-// Machine are other runs in the directories beside a run's matrix that the same machine measured on the same server; nil
-// if the comparison has enough runs. One that cannot be read is none of them.
-func Machine(run compare.Run, runs int) (out []compare.Run) {
-	if runs >= enoughRuns {
+// Machine are the latest runs before a run, in the directories beside its matrix, that the same machine measured on the
+// same server; nil if the comparison has enough runs. Those of the comparison, and one that cannot be read, are none.
+func Machine(run compare.Run, own ...compare.Run) (out []compare.Run) {
+	if len(own) >= enoughRuns {
 		return nil
 	}
-	all, _ := filepath.Glob(filepath.Join(run.Name, "..", "..", "*", "*", runFile))
-	is, own := run.Manifest.Target, run.Manifest.Client.Host
-	for _, name := range all[max(0, len(all)-mostMachine):] {
-		other, err := report.Load(filepath.Dir(name))
-		if err != nil || other.Manifest.Run == run.Manifest.Run || other.Manifest.Predicted != nil {
+	var all []start
+	matrices, _ := filepath.Glob(filepath.Join(run.Name, "..", "..", "*"))
+	for _, dir := range matrices {
+		starts, _ := startsIn(dir)
+		all = append(all, starts...)
+	}
+	slices.SortStableFunc(all, func(a, b start) int { return b.at.Compare(a.at) })
+	is, host := run.Manifest.Target, run.Manifest.Client.Host
+	for _, s := range all {
+		known := func(r compare.Run) bool { return filepath.Clean(r.Name) == s.dir }
+		if !s.at.Before(run.Manifest.StartedAt) || slices.ContainsFunc(own, known) || len(out) == mostMachine {
 			continue
 		}
-		if t := other.Manifest.Target; t.Endpoint == is.Endpoint && t.Model == is.Model && other.Manifest.Client.Host == own {
+		other, err := report.Load(s.dir)
+		if err != nil || other.Manifest.Predicted != nil {
+			continue
+		}
+		if t := other.Manifest.Target; t.Endpoint == is.Endpoint && t.Model == is.Model && other.Manifest.Client.Host == host {
 			out = append(out, compared(other))
 		}
 	}
