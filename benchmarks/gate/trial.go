@@ -151,7 +151,7 @@ func (t trials) simulate(s Setting) ([]Tally, error) {
 func (t trials) trial(s *Setting, i uint64, into []Tally) error {
 	base, now, before := world{s, rand.New(rand.NewPCG(t.seed, i)), t.requests}.draw()
 	o := compare.Options{Gate: s.gate(), Paired: s.Paired}
-	if !s.Paired {
+	if !s.Paired && s.NewRuns == 1 { // two sides of several runs show their own spread
 		o.Nights = slices.Concat(before, base.Runs)
 	}
 	for i, c := range t.changes {

@@ -141,7 +141,7 @@ var closed = map[string][]any{
 	"diagnosis.NextSweep.bottleneck": bottlenecks(),
 	"compare.Comparison.schema":      {compare.Schema},
 	"compare.Metric.unit":            {"ms", "share", "1/s", "tokens/s"},
-	"compare.Metric.test":            {compare.ByRanks, compare.ByRuns, compare.ByPairs},
+	"compare.Metric.test":            {compare.ByRuns, compare.ByPairs},
 	"compare.Spread.source": {stats.SpreadOfRuns, stats.SpreadOfHistory, stats.SpreadOfPairs, stats.SpreadOfMachine,
 		stats.SpreadOfRepeats, stats.SpreadAssumed},
 	"compare.Metric.verdict": {string(compare.Better), string(compare.Worse), string(compare.NoChange),

@@ -24,7 +24,6 @@ const (
 )
 
 const (
-	ByRanks = "mann-whitney" // on the means of the runs
 	ByRuns  = "runs"         // Student's t on the means of the runs
 	ByPairs = "pairs"        // Student's t on the differences of paired repeats
 )
@@ -40,13 +39,13 @@ type Metric struct {
 	NewQuoted          Quoted         `json:"new_quoted,omitzero"`
 	RawChange          *float64       `json:"raw_change"` // of these medians, whether it can be tested or not; null: a side lacks it, or base is 0
 	Values             [2][]float64   `json:"repeats"`    // the values of base, then those of new
-	Change             *float64       `json:"change"`     // Hodges–Lehmann shift for mann-whitney, else between geometric means; null: not compared, see why
+	Change             *float64       `json:"change"`     // between geometric means, or from the median of base; null: not compared, see why
 	CI95               stats.Interval `json:"change_ci95"`
 	Test               string         `json:"test,omitempty"`
 	P                  *float64       `json:"p"`                              // null: no test was possible
 	Adjusted           *float64       `json:"p_adjusted"`                     // by Holm, over all gated figures; p itself for a figure without a threshold
 	SmallestDetectable *float64       `json:"smallest_detectable_change"`     // with a power of 80 %; null: unknown
-	Spread             *Spread        `json:"spread,omitempty"`               // between runs; absent: not compared, or by ranks
+	Spread             *Spread        `json:"spread,omitempty"`               // between runs; absent: not compared
 	Verdict            Verdict        `json:"verdict"`                        // at a risk of 5 %
 	NoWorseThan        *float64       `json:"no_worse_than"`                  // how much worse new is at most, at 95 % confidence (0.03: 3 %); null: no bound
 	NoChangeWithin     float64        `json:"no_change_within"`               // for "no change": the largest change either way, at 95 % confidence

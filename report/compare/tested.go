@@ -17,10 +17,7 @@ func (m *Metric) level(family int) float64 {
 	return risk / float64(family)
 }
 
-// test computes the change, its interval and p. It uses ranks, which assume no distribution, if enough runs
-// exist for a rank test to reach the level and nothing else shows their spread; else Student's t. Ranks do not
-// suit a share: five runs a side without a failure have equal ranks, whether a run has sixty requests or six
-// thousand.
+// test computes the change, its interval and p, by Student's t over runs.
 func (m *Metric) test(level float64) {
 	if m.refused != "" {
 		return
@@ -30,26 +27,11 @@ func (m *Metric) test(level float64) {
 		m.Test, m.contrast = ByPairs, stats.ComparePairs(m.paired[0], m.paired[1])
 	}
 	c := m.contrast
-	difference, p, interval := c.Difference, c.P, c.Interval
 	m.Spread = &Spread{c.Source, m.figure.change(c.Spread)}
 	if d := c.Detectable(level, power); !math.IsInf(d, 0) && !math.IsNaN(d) {
 		m.SmallestDetectable = new(m.figure.change(d))
 	}
-	if m.byRanks(level) {
-		was, is := stats.MeansOfRuns(m.base), stats.MeansOfRuns(m.changed)
-		_, p = stats.MannWhitney(was, is)
-		interval = func(confidence float64) stats.Interval {
-			_, within := stats.HodgesLehmann(was, is, confidence)
-			return within
-		}
-		difference, _ = stats.HodgesLehmann(was, is, confidence)
-		m.Test, m.Spread = ByRanks, nil
-	}
-	m.set(difference, p, interval)
-}
-
-func (m *Metric) byRanks(level float64) bool {
-	return m.Test == ByRuns && !m.figure.absolute() && len(m.nights) == 0 && stats.LeastRankP(len(m.base), len(m.changed)) <= level
+	m.set(c.Difference, c.P, c.Interval)
 }
 
 func (m *Metric) set(difference, p float64, interval func(confidence float64) stats.Interval) {
