@@ -84,11 +84,11 @@ func known(gates []GateRecord, x GatedFigure, alarm bool) (found *Regression) {
 }
 
 // knownSince is the first run of the same regression; empty if it is new, also if it differs from the known one by more
-// than the threshold: an odd night does not hide a change that begins with it.
+// than the threshold and its own interval: an odd night does not hide a change that begins with it.
 func (x Case) knownSince(gates []GateRecord) string {
 	r := known(gates, x.figure(), x.Alarm != nil)
 	if r == nil || x.Verdict == stats.Fail && r.Change != nil && x.Change != nil && x.of != nil &&
-		math.Abs(*x.Change-*r.Change) > x.of.Threshold.Worse {
+		math.Abs(*x.Change-*r.Change) > x.of.Threshold.Worse && (*r.Change < x.of.CI95.Lo || *r.Change > x.of.CI95.Hi) {
 		return ""
 	}
 	return r.Since

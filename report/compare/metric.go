@@ -24,8 +24,8 @@ const (
 )
 
 const (
-	ByRuns  = "runs"         // Student's t on the means of the runs
-	ByPairs = "pairs"        // Student's t on the differences of paired repeats
+	ByRuns  = "runs"  // Student's t on the means of the runs
+	ByPairs = "pairs" // Student's t on the differences of paired repeats
 )
 
 // Metric is one figure of one point on both sides. Changes are relative to base (0.05: 5 % more); those of
