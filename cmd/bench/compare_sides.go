@@ -76,6 +76,8 @@ func (c *cli) keepGate(f *compareFlags, run compare.Run, result *compare.Compari
 	switch {
 	case !f.gate:
 		return nil
+	case run.Gate != nil && run.Gate.Accepted:
+		return nil
 	case len(f.thresholds) > 0 || len(f.allow) > 0:
 		fmt.Fprintln(c.stderr, "note: gate.json not written: --threshold and --allow change the gate of the matrix")
 		return nil

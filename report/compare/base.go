@@ -39,6 +39,8 @@ type Base struct {
 type NewBase struct {
 	Latest  string       `json:"latest_run,omitempty"` // the latest of the earlier runs; absent = new is the first
 	Changed []Difference `json:"changed"`              // from that run; none if no point is in both
+	// Accepted: earlier runs count no more, as the level of new is accepted.
+	Accepted bool `json:"accepted,omitempty"`
 	// Detectable are the gated figures, with the smallest changes that the next run's gate detects.
 	Detectable []Detectable `json:"detectable,omitempty"`
 }
@@ -86,6 +88,8 @@ func (c *Comparison) Detectables() (out []Detectable) {
 
 func (b *NewBase) String() string {
 	switch why := refusals(b.Changed); {
+	case b.Accepted:
+		return "new base: the level of the run is accepted"
 	case b.Latest == "":
 		return "new base: the first run here"
 	case why == "":
@@ -98,6 +102,10 @@ func (b *NewBase) String() string {
 // ChooseBase picks up to n runs, back to the latest accepted one. Candidates come the latest first.
 func ChooseBase(changed Run, candidates []Candidate, n int, allow []string) *Base {
 	b := &Base{Name: fmt.Sprintf("last-good:%d", n)}
+	if changed.Gate != nil && changed.Gate.Accepted {
+		b.New = &NewBase{Changed: []Difference{}, Accepted: true}
+		return b
+	}
 	read := readCandidates(changed, candidates, n, allow)
 	b.choose(read, n)
 	slices.Reverse(b.Runs)

@@ -33,11 +33,13 @@ func LoadNew(arg string) (compare.Run, error) {
 		}
 		dir = starts[0].dir
 	}
-	run, err := report.Load(dir)
+	read, err := report.Load(dir)
 	if err != nil {
 		return compare.Run{}, err
 	}
-	return compared(run), nil
+	run := compared(read)
+	run.Gate, _ = readGate(read) // an unreadable one is written anew
+	return run, nil
 }
 
 func isRun(dir string) bool {
