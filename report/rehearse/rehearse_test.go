@@ -113,6 +113,32 @@ func TestSeveralNights(t *testing.T) {
 	}
 }
 
+// What was red before hides nothing that comes after it: a repair and the same again, a small step and a larger one, a
+// drift and a step.
+func TestKnownHidesNothing(t *testing.T) {
+	drift := []Event{}
+	for n := 5; n <= 45; n++ {
+		drift = append(drift, Event{n, 0.0015, false})
+	}
+	for name, planted := range map[string][]Event{
+		"again":       {{20, 0.08, false}, {26, 1/1.08 - 1, false}, {29, 0.08, false}},
+		"larger":      {{26, 0.03, false}, {34, 0.07, false}},
+		"after drift": append(drift, Event{45, 0.07, false}),
+	} {
+		last := planted[len(planted)-1].Night
+		for seed := range uint64(3) {
+			s := Story{Seed: seed, Planted: planted, Nights: last + 3, Noise: 0.004, RepeatNoise: 0.004}
+			r, err := Rehearse(t.Context(), &s, gate, nights(&s), func(*Morning) error { return nil })
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m := r.Mornings[last-1]; m.Job != "red" {
+				t.Errorf("%s, seed %d: %+v", name, seed, m)
+			}
+		}
+	}
+}
+
 // A fast night hides no regression, and neither does a slow one.
 func TestOddNightHidesNothing(t *testing.T) {
 	for _, odd := range []float64{-0.12, -0.05, 0.14} {
