@@ -97,6 +97,8 @@ func (f *Forest) CaseText(c *compare.Comparison, x compare.Case) string {
 	switch {
 	case x.Verdict == stats.Fail:
 		return clauses(text+at, firstText(changedThen(c, x)))
+	case len(x.Invalid) > 0:
+		return PointWords(x.Where()) + ": every row is invalid (" + strings.Join(x.Invalid, ", ") + ")"
 	case x.Suspected:
 		return text + at + ", more than " + limitText(l.Metric) + " only with invalid rows"
 	case l.Mark == MarkInconclusive:

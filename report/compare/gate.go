@@ -30,6 +30,8 @@ type Case struct {
 	// Suspected marks an UNDECIDED figure that is worse only with rows that are invalid for it, one that new lost, and
 	// sides that are not comparable. UndecidedPasses does not pass it.
 	Suspected bool `json:"suspected,omitempty"`
+	// Invalid are the codes of the findings that make every row of new invalid; absent = one is valid.
+	Invalid []string `json:"invalid,omitempty"`
 	// Failed marks an UNDECIDED case of which new has no measurement, as its requests or its row failed: an error in
 	// JUnit also if the gate passes, as the exit code of the sweep is.
 	Failed bool     `json:"failed,omitempty"`

@@ -75,7 +75,8 @@ func (m *Metric) gate(p *Point) (x Case) {
 		x.Verdict, x.Suspected = stats.Undecided, true
 		x.Why = "worse by more than " + limit + " only with invalid rows: " + m.Describe() + list("invalid", invalid)
 	case len(invalid) > 0:
-		x.Verdict, x.Why, x.Suspected = stats.Undecided, m.Describe()+list("invalid", invalid), p.newInvalid()
+		x.Verdict, x.Why, x.Invalid = stats.Undecided, m.Describe()+list("invalid", invalid), p.newInvalid()
+		x.Suspected = x.Invalid != nil
 	case m.NoWorseThan != nil && *m.NoWorseThan < m.Threshold.Worse:
 		x.Verdict, x.Why = stats.Pass, "not worse than "+limit+": "+m.Describe()
 	default:
@@ -91,15 +92,18 @@ func list(what string, items []string) string {
 	return "; " + what + ": " + strings.Join(items, ", ")
 }
 
-// newInvalid reports whether no row of new is valid: the night has not measured the point.
-func (p *Point) newInvalid() bool {
+// newInvalid are the codes of the rows of new, if none is valid: the night has not measured the point. nil: one is.
+func (p *Point) newInvalid() (codes []string) {
 	n := 0
 	for _, x := range p.Invalid {
 		if x.New {
-			n++
+			n, codes = n+1, union(codes, x.Codes)
 		}
 	}
-	return n > 0 && n == p.NewRepeats
+	if n < p.NewRepeats {
+		return nil
+	}
+	return codes
 }
 
 func (p *Point) stillInvalid() (out []string) {

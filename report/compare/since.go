@@ -48,8 +48,8 @@ func (c *Comparison) addHistory(runs []Run, gates []GateRecord, g experiment.Gat
 	}
 }
 
-// alarmOf is the alarm for the worse of a case's figure, if the change is not small beside its threshold, and the last
-// night still has it; nil: none.
+// alarmOf is the alarm for the worse of a case's figure, if the last night still has the change, and it is not small beside
+// its threshold: half of it, all of it for a drift, which no single event explains. nil: none.
 func (g *Group) alarmOf(x *Case) *Alarm {
 	if x.of == nil {
 		return nil
@@ -58,7 +58,14 @@ func (g *Group) alarmOf(x *Case) *Alarm {
 		t := &g.Trends[i]
 		same := t.Metric == x.Metric && (t.Point == x.Where() || strings.HasPrefix(t.Point, x.Where()+" (workload "))
 		a := t.Alarm
-		if !same || !g.current(t) || a == nil || WorseBy(t.Metric, a.Size) < x.of.Threshold.Worse/2 {
+		if !same || !g.current(t) || a == nil {
+			continue
+		}
+		least := x.of.Threshold.Worse / 2
+		if a.PerNight != 0 {
+			least = x.of.Threshold.Worse
+		}
+		if WorseBy(t.Metric, a.Size) < least {
 			continue
 		}
 		if last := t.Nights[len(t.Nights)-1].X; math.Abs(last-a.X) < math.Abs(last-a.Before) {
