@@ -71,13 +71,13 @@ func CompareRuns(base, changed, nights [][]Repeat, assumed RunSpread) Contrast {
 	if len(base) == 0 || len(changed) == 0 {
 		return Contrast{P: math.NaN(), SE: math.NaN(), Difference: math.NaN(), Spread: math.NaN()}
 	}
-	center := byMeans
+	center, calm := byMeans, base
 	if len(nights) == 0 {
 		nights = base
 	} else {
-		center = byMedians
+		center, calm = byMedians, withoutScattered(nights)
 	}
-	within := varianceWithin(slices.Concat(nights, changed))
+	within := varianceWithin(slices.Concat(calm, changed))
 	between := varianceBetween(base, changed, nights, within, center)
 	variance, df, source := between.orAssumed(within, repeatsPerRun(base), assumed)
 	if source == SpreadOfRuns && len(nights) > len(base) {
@@ -86,7 +86,7 @@ func CompareRuns(base, changed, nights [][]Repeat, assumed RunSpread) Contrast {
 	ofBase := sideVariance(base, variance, within, repeatsPerRun(base), center)
 	ofChanged := sideVariance(changed, variance, within, repeatsPerRun(base), byMeans)
 	c := Contrast{Difference: meanOfRuns(changed) - center.of(MeansOfRuns(base)), DF: df, Source: source, Spread: math.Sqrt(variance)}
-	c.addNoise(ofBase+ofChanged, changed, nights)
+	c.addNoise(ofBase+ofChanged, changed, calm)
 	c.P = c.p()
 	return c
 }
@@ -136,6 +136,29 @@ func ComparePairs(base, changed []Repeat) Contrast {
 }
 
 type variance struct{ v, df float64 }
+
+// withoutScattered leaves out runs whose repeats scatter more than farOut times as far as those of a typical one: an odd
+// night says nothing on the repeats of the next.
+func withoutScattered(runs [][]Repeat) [][]Repeat {
+	var sizes []float64
+	for _, r := range runs {
+		if len(r) > 1 {
+			_, squares, _ := describeRepeats(r)
+			sizes = append(sizes, squares/float64(len(r)-1))
+		}
+	}
+	if len(sizes) < leastToScale {
+		return runs
+	}
+	most := farOut * farOut * medianOf(sizes)
+	if most == 0 {
+		return runs
+	}
+	return slices.DeleteFunc(slices.Clone(runs), func(r []Repeat) bool {
+		_, squares, _ := describeRepeats(r)
+		return len(r) > 1 && squares > most*float64(len(r)-1)
+	})
+}
 
 // varianceWithin is the variance of a repeat around the mean of its run. It is at least the sampling variance, and
 // only that if no run has two repeats.
