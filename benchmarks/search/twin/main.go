@@ -349,7 +349,7 @@ func main() {
 	names := flag.String("worlds", "", "comma-separated; empty: all")
 	seeds := flag.Int("seeds", 20, "")
 	budget := flag.Float64("budget", 300, "s")
-	truths := flag.String("truths", "/tmp/truths.json", "file")
+	truths := flag.String("truths", "truths.json", "`FILE` of true operating points")
 	show := flag.Bool("v", false, "")
 	run, fit := flag.String("run", "", "a run of a real engine"), flag.String("fit", "", "its loads to fit, by commas")
 	seqs := flag.Int("seqs", 0, "sequences that it runs at most")
