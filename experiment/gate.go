@@ -17,8 +17,11 @@ type Gate struct {
 	Thresholds []Threshold `json:"thresholds,omitempty"`
 }
 
-// DefaultGate is that of a matrix without [gate].
-func DefaultGate() Gate {
+// OrDefault is the gate, or that of a matrix without [gate].
+func (g Gate) OrDefault() Gate {
+	if len(g.Thresholds) > 0 {
+		return g
+	}
 	const worse = 0.05
 	return Gate{[]Threshold{{"ttft_p50", worse}, {"tpot_p50", worse}, {"e2e_p50", worse}, {"output_tokens_per_s", worse}}}
 }

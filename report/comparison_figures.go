@@ -55,14 +55,7 @@ func StatisticsTable(c *compare.Comparison) Table {
 func eachFigure(c *compare.Comparison, f func(point string, m *compare.Metric, refused bool)) {
 	for i := range c.Points {
 		p := &c.Points[i]
-		for k := range p.Metrics {
-			f(p.Name, &p.Metrics[k], p.Refused)
-		}
-		for _, class := range p.Classes {
-			for k := range class.Metrics {
-				f(compare.OfClass(p.Name, class.Name), &class.Metrics[k], p.Refused)
-			}
-		}
+		p.Each(func(class string, m *compare.Metric) { f(compare.OfClass(p.Name, class), m, p.Refused) })
 	}
 }
 

@@ -88,10 +88,7 @@ func (f *compareFlags) checkSides(args int, bad func(format string, args ...any)
 	}
 }
 
-const (
-	defaultBase = 5
-	mostBase    = 60
-)
+const mostBase = 60
 
 func lastGood(base string) (int, error) {
 	name, number, given := strings.Cut(base, ":")
@@ -99,7 +96,7 @@ func lastGood(base string) (int, error) {
 		return 0, usage("--base %q: no such choice\nhint: --base last-good:5; a run to compare with is an argument: bench compare BASE NEW", base)
 	}
 	if !given {
-		return defaultBase, nil
+		return compare.DefaultBase, nil
 	}
 	n, err := strconv.Atoi(number)
 	if err != nil || n < 1 || n > mostBase {
@@ -130,8 +127,8 @@ func (f *compareFlags) thresholdsOf(changed compare.Side, given experiment.Gate)
 		g.Thresholds = slices.DeleteFunc(g.Thresholds, func(x experiment.Threshold) bool { return x.Metric == t.Metric })
 		g.Thresholds = append(g.Thresholds, t)
 	}
-	if f.gate && len(g.Thresholds) == 0 {
-		return experiment.DefaultGate(), nil
+	if f.gate {
+		return g.OrDefault(), nil
 	}
 	if !f.gate && len(given.Thresholds) == 0 {
 		return experiment.Gate{}, nil

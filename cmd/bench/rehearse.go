@@ -17,7 +17,6 @@ import (
 	"bench/report/compare"
 	"bench/report/export"
 	"bench/report/rehearse"
-	"bench/sweep"
 	"bench/sweep/predict"
 )
 
@@ -89,7 +88,7 @@ func (c *cli) rehearse(ctx context.Context, f *rehearseFlags, file string) error
 	} else if err := c.morningLine("night", "planted", "job", "gate"); err != nil {
 		return err
 	}
-	result, err := rehearse.Rehearse(ctx, &f.story, rehearsedGate(m), measure, each)
+	result, err := rehearse.Rehearse(ctx, &f.story, m.Gate.OrDefault(), measure, each)
 	switch {
 	case endpoint.Interrupted(err):
 		return &exitError{codeInterrupted, errors.New("interrupted: the rehearsal is incomplete")}
@@ -123,14 +122,6 @@ func (f *rehearseFlags) readStory() error {
 		bad("%w\nhint: bench rehearse --help", err)
 	}
 	return errors.Join(wrong...)
-}
-
-// rehearsedGate is the gate that bench compare applies to the matrix.
-func rehearsedGate(m *sweep.Matrix) experiment.Gate {
-	if len(m.Gate.Thresholds) == 0 {
-		return experiment.DefaultGate()
-	}
-	return m.Gate
 }
 
 // firstRehearsed is the date of night 1: that of night 14 is the 14th.

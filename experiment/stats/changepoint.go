@@ -254,7 +254,7 @@ func withoutSpikes(values []float64) []float64 {
 		center[i] = near[around]
 		off[i] = math.Abs(x - center[i])
 	}
-	limit := spikeLimit / medianOfSpike * Quantile(slices.Sorted(slices.Values(off)), 0.5)
+	limit := spikeLimit / medianOfSpike * Median(off)
 	out := make([]float64, n)
 	for i, x := range values {
 		out[i] = min(max(x, center[i]-limit), center[i]+limit)

@@ -100,10 +100,8 @@ type center struct {
 var (
 	byMeans = center{func(values []float64) float64 { return stat.Mean(values, nil) },
 		func(n int) float64 { return float64(n) }}
-	byMedians = center{medianOf, func(n int) float64 { return 1 / varianceOfMedian(n) }}
+	byMedians = center{Median, func(n int) float64 { return 1 / varianceOfMedian(n) }}
 )
-
-func medianOf(values []float64) float64 { return Quantile(slices.Sorted(slices.Values(values)), 0.5) }
 
 // variancesOfMedians are those of the median of n normal values of variance 1, from 1 on, by numerical integration of
 // their order statistics (as D. Teichroew tabulated them, Annals of Mathematical Statistics 27, 1956).
@@ -150,7 +148,7 @@ func withoutScattered(runs [][]Repeat) [][]Repeat {
 	if len(sizes) < leastToScale {
 		return runs
 	}
-	most := farOut * farOut * medianOf(sizes)
+	most := farOut * farOut * Median(sizes)
 	if most == 0 {
 		return runs
 	}

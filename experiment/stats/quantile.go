@@ -18,6 +18,7 @@ package stats
 import (
 	"iter"
 	"math"
+	"slices"
 )
 
 type ranked interface {
@@ -86,3 +87,6 @@ func lerp(a, b, t float64) float64 {
 		return b - float64((b-a)*(1-t))
 	}
 }
+
+// Median is the 0.5 quantile of values in any order, which stay in theirs.
+func Median(values []float64) float64 { return Quantile(slices.Sorted(slices.Values(values)), 0.5) }

@@ -55,7 +55,7 @@ func recursiveResiduals(means []float64, window int, c center) []float64 {
 	for i, r := range plain {
 		sizes[i] = math.Abs(r)
 	}
-	typical := medianOf(sizes)
+	typical := Median(sizes)
 	if typical == 0 { // half of the runs are equal: nothing is far out
 		return plain
 	}

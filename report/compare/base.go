@@ -16,6 +16,9 @@ type Candidate struct {
 	Read func() (Run, *GateRecord, error) // with its gate.json; nil: none
 }
 
+// DefaultBase is the number of runs of a base.
+const DefaultBase = 5
+
 const (
 	mostRead   = 200 // latest candidates that are read
 	mostNights = 60  // comparable runs that are used: a level that is older is over
@@ -70,18 +73,13 @@ func (b *NewBase) detect(changed Side, o Options) error {
 
 // Detectables are those of all gated figures that were tested.
 func (c *Comparison) Detectables() (out []Detectable) {
-	add := func(p *Point, class string, metrics []Metric) {
-		for i := range metrics {
-			if m := &metrics[i]; m.Threshold != nil && m.SmallestDetectable != nil && m.Spread != nil {
+	for i := range c.Points {
+		p := &c.Points[i]
+		p.Each(func(class string, m *Metric) {
+			if m.Threshold != nil && m.SmallestDetectable != nil && m.Spread != nil {
 				out = append(out, Detectable{GatedFigure{p.Name, class, m.Name}, *m.Threshold, *m.SmallestDetectable, *m.Spread})
 			}
-		}
-	}
-	for i := range c.Points {
-		add(&c.Points[i], "", c.Points[i].Metrics)
-		for _, class := range c.Points[i].Classes {
-			add(&c.Points[i], class.Name, class.Metrics)
-		}
+		})
 	}
 	return out
 }

@@ -299,13 +299,18 @@ func (c *Comparison) setVerdicts(o Options) {
 // each calls f for every figure, and for those of a point's classes after its own.
 func (c *Comparison) each(f func(*Metric)) {
 	for i := range c.Points {
-		for j := range c.Points[i].Metrics {
-			f(&c.Points[i].Metrics[j])
-		}
-		for _, class := range c.Points[i].Classes {
-			for j := range class.Metrics {
-				f(&class.Metrics[j])
-			}
+		c.Points[i].Each(func(_ string, m *Metric) { f(m) })
+	}
+}
+
+// Each calls f for every figure of all requests, whose class is empty, then for those of each class.
+func (p *Point) Each(f func(class string, m *Metric)) {
+	for i := range p.Metrics {
+		f("", &p.Metrics[i])
+	}
+	for _, class := range p.Classes {
+		for i := range class.Metrics {
+			f(class.Name, &class.Metrics[i])
 		}
 	}
 }

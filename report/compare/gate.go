@@ -111,7 +111,7 @@ func (c *Comparison) outcome(o Options) *Outcome {
 		}
 	}
 	c.unknownFigures(o.Gate, undecided)
-	out.Passes = out.Verdict == stats.Pass || out.Verdict == stats.Undecided && o.UndecidedPasses && !out.suspects()
+	out.setPasses()
 	return out
 }
 
@@ -125,26 +125,19 @@ func (o *Outcome) Blocks(x Case) bool {
 	return x.Since == ""
 }
 
-func (o *Outcome) suspects() bool {
-	return slices.ContainsFunc(o.Cases, func(x Case) bool { return x.Suspected })
-}
+func (o *Outcome) setPasses() { o.Passes = !slices.ContainsFunc(o.Cases, o.Blocks) }
 
 // gate judges all requests, then each class: a threshold applies to both.
 func (p *Point) gate() (out []Case) {
-	add := func(class string, metrics []Metric) {
-		for i := range metrics {
-			if m := &metrics[i]; m.Threshold != nil {
-				x := m.gate(p)
-				x.Point, x.Class, x.Metric, x.Change, x.of = p.Name, class, m.Name, m.Change, m
-				m.Gate = x.Verdict
-				out = append(out, x)
-			}
+	p.Each(func(class string, m *Metric) {
+		if m.Threshold == nil {
+			return
 		}
-	}
-	add("", p.Metrics)
-	for _, c := range p.Classes {
-		add(c.Name, c.Metrics)
-	}
+		x := m.gate(p)
+		x.Point, x.Class, x.Metric, x.Change, x.of = p.Name, class, m.Name, m.Change, m
+		m.Gate = x.Verdict
+		out = append(out, x)
+	})
 	return out
 }
 

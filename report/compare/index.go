@@ -136,6 +136,6 @@ func (e *entry) read(read func(name string) (Run, error)) {
 	case err != nil:
 		e.night.Error = err.Error()
 	default:
-		e.night.fill(&run, trended)
+		e.night.fill(&run, trended, false)
 	}
 }

@@ -110,7 +110,7 @@ func (c *Comparison) markKnown(gates []GateRecord) {
 			c.Gate.Cases[i].Since = c.Gate.partOf(x, gates)
 		}
 	}
-	c.Gate.Passes = !slices.ContainsFunc(c.Gate.Cases, c.Gate.Blocks)
+	c.Gate.setPasses()
 }
 
 // sameEvent is the largest number of nights between the beginnings of two regressions that one change of the server

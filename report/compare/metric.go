@@ -235,8 +235,7 @@ func median(values []float64) *float64 {
 	if len(values) == 0 {
 		return nil
 	}
-	m := stats.Quantile(slices.Sorted(slices.Values(values)), 0.5)
-	return &m
+	return new(stats.Median(values))
 }
 
 // definitions is an error text if two runs define the metric differently and Options.Allow forbids that.

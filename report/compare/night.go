@@ -67,7 +67,8 @@ type Value struct {
 var trended = []string{"ttft_p50", "ttft_p99", "tpot_p50", "e2e_p50", "e2e_p99", "output_tokens_per_s", experiment.ErrorRate,
 	"session_time_p50", experiment.Interactivity, experiment.AnswersValid, experiment.AnswersCorrect, experiment.AcceptanceLength}
 
-func (n *Night) fill(r *Run, figures []string) {
+// fill reads a run; classes of mixes are points too, if asked for.
+func (n *Night) fill(r *Run, figures []string, classes bool) {
 	t := r.Manifest.Target
 	n.Run, n.StartedAt, n.Headline = r.Manifest.Run, r.Manifest.StartedAt, r.Headline
 	n.Group = GroupKey{Matrix: r.Manifest.Matrix, Model: t.Model, Hardware: t.Hardware, GPUs: t.GPUs, Precision: t.Precision,
@@ -84,13 +85,9 @@ func (n *Night) fill(r *Run, figures []string) {
 	found, order := points(Side{Runs: []Run{*r}})
 	for _, name := range order {
 		n.Points = append(n.Points, nightPoint(name, found[name], figures))
-	}
-}
-
-// fillClasses adds the classes of mixes as points.
-func (n *Night) fillClasses(r *Run, figures []string) {
-	found, order := points(Side{Runs: []Run{*r}})
-	for _, name := range order {
+		if !classes {
+			continue
+		}
 		for _, class := range (pair{base: found[name]}).classes() {
 			if samples := ofClass(found[name], class); len(samples) > 0 {
 				n.Points = append(n.Points, nightPoint(OfClass(name, class), samples, figures))

@@ -25,8 +25,7 @@ func (c *Comparison) addHistory(runs []Run, gates []GateRecord, g experiment.Gat
 	}
 	nights := make([]Night, len(runs))
 	for i := range runs {
-		nights[i].fill(&runs[i], figures)
-		nights[i].fillClasses(&runs[i], figures)
+		nights[i].fill(&runs[i], figures, true)
 	}
 	groups := historyOf(nights, figures).Groups
 	last := &groups[slices.IndexFunc(groups, func(g Group) bool { return g.GroupKey == nights[len(nights)-1].Group })]

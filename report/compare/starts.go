@@ -80,15 +80,10 @@ func (p pair) likeBase() (out []sample) {
 // showing are the nights that show the spread of a figure. Among few ones one that differs by more than its threshold
 // would hide the next one: many keep out what is far from the others by themselves.
 func (p pair) showing(name string) []sample {
-	runs := map[string]bool{}
-	for _, s := range p.nights {
-		runs[s.run.Name] = true
-	}
-	if len(runs) > fewNights {
+	if countRuns(p.nights) > fewNights {
 		return p.nights
 	}
-	x := GatedFigure{p.name, p.class, name}
-	return slices.DeleteFunc(slices.Clone(p.nights), func(s sample) bool { return s.run.holds(x) })
+	return p.unheld(name)
 }
 
 const fewNights = 8
@@ -103,32 +98,37 @@ func (s sample) same(other sample) bool {
 // baseOf are the repeats of base of one figure. A run in which it differs by more than its threshold is no base: an
 // earlier one takes its place. If nearly all nights are such, their level is the base.
 func (p pair) baseOf(name string) []sample {
+	unheld := p.unheld(name)
 	x := GatedFigure{p.name, p.class, name}
 	held := func(s sample) bool { return s.run.holds(x) }
-	runsOf := func(samples []sample, which func(sample) bool) map[string]bool {
-		runs := map[string]bool{}
-		for _, s := range samples {
-			if which(s) {
-				runs[s.run.Name] = true
-			}
-		}
-		return runs
-	}
-	all := func(sample) bool { return true }
-	good := len(runsOf(p.nights, func(s sample) bool { return !held(s) }))
-	if !slices.ContainsFunc(p.base, held) || good == 0 || good < leastGood && len(runsOf(p.nights, all)) >= mostNights {
+	good := countRuns(unheld)
+	if !slices.ContainsFunc(p.base, held) || good == 0 || good < leastGood && countRuns(p.nights) >= mostNights {
 		return p.base
 	}
-	runs, most := map[string]bool{}, len(runsOf(p.base, all))
+	runs, most := map[string]bool{}, countRuns(p.base)
 	var out []sample
-	for _, s := range slices.Backward(p.nights) {
-		if !held(s) && (runs[s.run.Name] || len(runs) < most) {
+	for _, s := range slices.Backward(unheld) {
+		if runs[s.run.Name] || len(runs) < most {
 			runs[s.run.Name] = true
 			out = append(out, s)
 		}
 	}
 	slices.Reverse(out)
 	return out
+}
+
+// unheld are the nights without those in which a figure differs by more than its threshold.
+func (p pair) unheld(name string) []sample {
+	x := GatedFigure{p.name, p.class, name}
+	return slices.DeleteFunc(slices.Clone(p.nights), func(s sample) bool { return s.run.holds(x) })
+}
+
+func countRuns(samples []sample) int {
+	runs := map[string]bool{}
+	for _, s := range samples {
+		runs[s.run.Name] = true
+	}
+	return len(runs)
 }
 
 // pairsOf are the repeats of the same number of both sides, without those that leave names; nil: fewer than two.

@@ -2,7 +2,6 @@ package compare
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"bench/experiment/stats"
@@ -97,7 +96,7 @@ func (g *Group) findChanges(t *Trend, valid []int, values []float64) (start int)
 		if i+1 < len(found) {
 			end = found[i+1].At + skipped
 		}
-		before, after := middle(values[start:at]), middle(values[at:end])
+		before, after := stats.Median(values[start:at]), stats.Median(values[at:end])
 		n := t.Nights[valid[at]]
 		size := f.change(after - before)
 		t.Changes = append(t.Changes, Change{At: valid[at], Date: n.At, Run: n.Run, Before: f.unscale(before),
@@ -108,11 +107,6 @@ func (g *Group) findChanges(t *Trend, valid []int, values []float64) (start int)
 		start = at
 	}
 	return start
-}
-
-// middle is the median, which one wild night does not move.
-func middle(values []float64) float64 {
-	return stats.Quantile(slices.Sorted(slices.Values(values)), 0.5)
 }
 
 const TrendEnded = "the last night lacks the point"

@@ -84,8 +84,8 @@ func decideNight(run compare.Run, earlier []compare.Candidate, gate experiment.G
 	c *compare.Comparison, job string, err error,
 ) {
 	o := compare.Options{Gate: gate, UndecidedPasses: true}
-	c, err = compare.ChooseBase(run, earlier, 5, nil).Compare(run, o)
-	if err != nil || c.Gate.Passes || c.NewBase != nil {
+	c, err = compare.ChooseBase(run, earlier, compare.DefaultBase, nil).Compare(run, o)
+	if err != nil || c.Gate.Passes {
 		return c, "green", err
 	}
 	return c, "red", nil
