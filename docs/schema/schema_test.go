@@ -287,7 +287,7 @@ func schemaFile(name string) string {
 	version := "v1"
 	switch {
 	case name == "history":
-		version = "v3"
+		version = "v4"
 	case slices.Contains([]string{"report", "comparison", "trends", "predict"}, name):
 		version = "v2"
 	}

@@ -9,7 +9,7 @@ import (
 	"bench/report/parallel"
 )
 
-const SchemaIndex = "bench/history/v3"
+const SchemaIndex = "bench/history/v4"
 
 const IndexName = ".bench-history.json"
 
