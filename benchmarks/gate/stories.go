@@ -26,7 +26,7 @@ var told = recipe("in a row, 5 x 3", 3,
 	Setting{Name: "Student t(3), 0.5 %", Nights: each(student(3)), Night: 0.005, Repeat: 0.005},
 )
 
-// dwelling nights stay in one of two modes for so many nights, on average.
+// dwelling nights stay in one of two modes, for this mean number of nights.
 func dwelling(nights, apart float64) series {
 	return func(n int, r *rand.Rand) []float64 {
 		out, slow := make([]float64, n), r.Float64() < 0.5
@@ -84,7 +84,7 @@ func (t *teller) night(run compare.Run) (*compare.Comparison, error) {
 	return c, nil
 }
 
-// tale counts what the gate made of quiet nights, and of regressions that begin after so many of them.
+// tale counts verdicts of the gate: on quiet nights, and on regressions that begin after each number of beginnings.
 type tale struct {
 	nights, red, undecided int
 	found                  map[string][2]int // by regression: red at once, within three nights

@@ -38,7 +38,7 @@ const (
 )
 
 // SpreadOfMany is the spread between runs of several series in order of time, which need not have the same level. They
-// can share their nights: the degrees of freedom are those of the longest. ok is false for too few runs.
+// can share their nights: the longest gives the degrees of freedom. ok is false for too few runs.
 func SpreadOfMany(series [][][]Repeat) (s RunSpread, ok bool) {
 	const window = 5
 	var sum variance
@@ -65,7 +65,8 @@ const leastRunDF = 3
 // base alone, and then medians take the place of means: an odd night moves neither the base nor the spread by much.
 //
 // The spread is at least what the repeats within the runs explain, and a new run whose repeats scatter far more than
-// those of the others has its own.
+// in other runs has its own.
+//
 // With too few runs for that, the assumed spread counts: alone, or with what the runs show if that is less.
 func CompareRuns(base, changed, nights [][]Repeat, assumed RunSpread) Contrast {
 	if len(base) == 0 || len(changed) == 0 {
