@@ -62,7 +62,7 @@ var mayImport = map[string][]string{
 	"experiment/diagnosis": {"experiment", "experiment/record", "experiment/series", "experiment/stats", "experiment/telemetry", "experiment/unit", "experiment/verdict"},
 	"experiment/series":    {"experiment", "experiment/published", "experiment/record", "experiment/roofline", "experiment/stats", "experiment/twin", "experiment/unit", "experiment/verdict", "experiment/workload"},
 	"experiment/verdict":   {"experiment", "experiment/record", "experiment/selftest", "experiment/stats", "experiment/telemetry", "experiment/unit", "experiment/workload"},
-	"experiment/record":    {"experiment", "experiment/roofline", "experiment/selftest", "experiment/stats", "experiment/telemetry", "experiment/twin", "experiment/unit", "experiment/workload"},
+	"experiment/record":    {"experiment", "experiment/roofline", "experiment/selftest", "experiment/stats", "experiment/telemetry", "experiment/twin", "experiment/unit", "experiment/workload", "experiment/workload/trace"},
 	"experiment":           {"experiment/answer", "experiment/roofline", "experiment/spelling", "experiment/stats", "experiment/target", "experiment/telemetry", "experiment/unit", "experiment/workload"},
 
 	"experiment/load":                {"experiment/workload", "experiment/openai"},

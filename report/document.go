@@ -21,6 +21,8 @@ type DocumentRun struct {
 	Evaluated *Evaluated `json:"evaluated_again,omitempty"`
 	// WithoutRecords are rows whose file of requests is missing; absent = none.
 	WithoutRecords []string `json:"rows_without_records,omitempty"`
+	// Altered are files that were changed after the run, or cannot be read; absent = none.
+	Altered []string `json:"altered_files,omitempty"`
 	// Predicted marks a prediction: nothing was measured; absent = a measured run.
 	Predicted *record.Prediction `json:"predicted,omitempty"`
 	// Searches are their answers, as in run.json or, evaluated again, under other limits; absent = none.
@@ -34,5 +36,5 @@ type DocumentRun struct {
 func NewDocument() Document { return Document{Schema: SchemaDocument, Runs: []DocumentRun{}} }
 
 func (d *Document) Add(r *Run, o Analysis) {
-	d.Runs = append(d.Runs, DocumentRun{r.Manifest.Run, r.Manifest.Matrix, r.Evaluated, r.WithoutRecords, r.Manifest.Predicted, r.Manifest.Searches, r.Beside(&o), r.Shadow, o})
+	d.Runs = append(d.Runs, DocumentRun{r.Manifest.Run, r.Manifest.Matrix, r.Evaluated, r.WithoutRecords, r.Altered, r.Manifest.Predicted, r.Manifest.Searches, r.Beside(&o), r.Shadow, o})
 }

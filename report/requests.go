@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"slices"
@@ -12,12 +13,10 @@ import (
 	"bench/experiment/record"
 )
 
-const recordsSuffix = ".requests.jsonl.zst"
-
 // findRecords lists the rows without a file of requests. Every sweep writes one, also of a row without requests.
 func (r *Run) findRecords() {
 	for _, row := range r.Live() {
-		if _, err := fs.Stat(r.Files, row.ID+recordsSuffix); errors.Is(err, fs.ErrNotExist) {
+		if _, err := fs.Stat(r.Files, row.ID+record.RequestsSuffix); errors.Is(err, fs.ErrNotExist) {
 			r.WithoutRecords = append(r.WithoutRecords, row.ID)
 		}
 	}
@@ -30,14 +29,14 @@ func (r *Run) Lost() []string {
 const lost = "lost"
 
 func (r *Run) State(id string) string {
-	i := slices.IndexFunc(r.Manifest.Plan, func(p record.Planned) bool { return p.ID == id })
+	p := r.planned(id)
 	switch {
-	case i < 0:
+	case p == nil:
 		return "removed"
-	case r.Manifest.Plan[i].State == "done" && slices.Contains(r.Missing, id):
+	case p.State == "done" && slices.Contains(r.Missing, id):
 		return lost
 	}
-	return r.Manifest.Plan[i].State
+	return p.State
 }
 
 // Notices stand on top of a report.
@@ -49,24 +48,44 @@ func (r *Run) Notices() []string {
 	if n := len(r.WithoutRecords); n > 0 {
 		lines = append(lines, "request records are missing, their figures cannot be checked: "+andMore(r.WithoutRecords[0], n-1))
 	}
+	if n := len(r.Altered); n > 0 {
+		lines = append(lines, "changed after the run, or unreadable: "+andMore(r.Altered[0], n-1)+" (bench verify lists them)")
+	}
 	return lines
 }
 
-func (r *Run) Requests(row *record.Row) ([]*record.Record, error) {
-	return r.requests(row, record.ReadRecords)
+// CheckEvidence adds to Altered the files of rows that are not those that the rows were concluded from. It reads each
+// whole, and decompresses none.
+func (r *Run) CheckEvidence() *Run {
+	for _, row := range r.Live() {
+		stored := row.Stored()
+		for _, suffix := range slices.Sorted(maps.Keys(stored)) {
+			if stored[suffix].SHA256 == "" || suffix == record.RequestsSuffix && slices.Contains(r.WithoutRecords, row.ID) {
+				continue
+			}
+			f, err := r.Files.Open(row.ID + suffix)
+			if err == nil {
+				err = errors.Join(stored[suffix].Check(f), f.Close())
+			}
+			if err != nil {
+				r.Altered = append(r.Altered, row.ID+suffix)
+			}
+		}
+	}
+	return r
 }
+
+func (r *Run) Requests(row *record.Row) ([]*record.Record, error) { return r.requests(row, true) }
 
 // Times are Requests; they may lack gaps and tokens of events.
-func (r *Run) Times(row *record.Row) ([]*record.Record, error) {
-	return r.requests(row, record.ReadTimes)
-}
+func (r *Run) Times(row *record.Row) ([]*record.Record, error) { return r.requests(row, false) }
 
-func (r *Run) requests(row *record.Row, read func(io.Reader, func(*record.Record) error) error) (out []*record.Record, err error) {
+func (r *Run) requests(row *record.Row, lists bool) (out []*record.Record, err error) {
 	if r.Records != nil {
 		return r.Records(row)
 	}
-	err = r.readFile(row.ID+recordsSuffix, func(f io.Reader) error {
-		return read(f, func(rec *record.Record) error {
+	err = r.readFile(row.ID+record.RequestsSuffix, func(f io.Reader) error {
+		return row.ReadRequests(f, lists, func(rec *record.Record) error {
 			out = append(out, rec)
 			return nil
 		})
@@ -76,8 +95,8 @@ func (r *Run) requests(row *record.Row, read func(io.Reader, func(*record.Record
 
 func (r *Run) Samples(row *record.Row) ([]*record.Sample, error) {
 	var out []*record.Sample
-	err := r.readFile(row.ID+".telemetry.jsonl.zst", func(f io.Reader) error {
-		return record.ReadSamples(f, func(s *record.Sample) error {
+	err := r.readFile(row.ID+record.TelemetrySuffix, func(f io.Reader) error {
+		return row.ReadTelemetry(f, func(s *record.Sample) error {
 			out = append(out, s)
 			return nil
 		})

@@ -37,6 +37,8 @@ type Run struct {
 	// WithoutRecords are the ids of rows of a run of bench, still in the matrix, whose file of requests is missing.
 	WithoutRecords []string
 
+	Altered []string // files that are not those that run.json and the rows state, by SHA-256 (CheckEvidence)
+
 	RecordsDir string // directory of the run, if Dir is the file of one row; else empty
 
 	// Records reads the requests of a row; nil: from the directory.
@@ -65,11 +67,15 @@ func Load(dir string) (*Run, error) { return LoadFiles(os.DirFS(dir), dir) }
 // LoadFiles is Load for a directory that is called dir. The run reads nothing outside of files.
 func LoadFiles(files fs.FS, dir string) (*Run, error) {
 	run := &Run{Dir: dir, Files: files}
-	if err := run.decode(manifestName, record.SchemaRun, &run.Manifest, &run.Manifest.Schema); err != nil {
+	text, err := run.decode(manifestName, record.SchemaRun, &run.Manifest, &run.Manifest.Schema)
+	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("%s is not a run: it has no %s\nhint: name a directory that bench sweep wrote, like results/<matrix>/<run>", dir, manifestName)
 		}
 		return nil, err
+	}
+	if run.Manifest.Altered(text) {
+		run.Altered = append(run.Altered, manifestName)
 	}
 	if err := run.readRows(); err != nil {
 		return nil, err
@@ -93,8 +99,12 @@ func (r *Run) readRows() error {
 			continue
 		}
 		var row record.Row
-		if err := r.decode(name, record.SchemaRow, &row, &row.Schema); err != nil {
+		text, err := r.decode(name, record.SchemaRow, &row, &row.Schema)
+		if err != nil {
 			return err
+		}
+		if p := r.planned(row.ID); p != nil && p.SHA256 != "" && p.SHA256 != record.Sum(text) {
+			r.Altered = append(r.Altered, name)
 		}
 		if row.ID != strings.TrimSuffix(name, ".json") {
 			return fmt.Errorf("reading %s: it contains row %q; was the file renamed?",
@@ -126,8 +136,7 @@ func (r *Run) readRows() error {
 // ours reports whether a JSON file is a row: the plan has its name, or its schema is that of rows. Others of
 // bench are gate.json, and what commands were told to write there.
 func (r *Run) ours(name string) bool {
-	id := strings.TrimSuffix(name, ".json")
-	if slices.ContainsFunc(r.Manifest.Plan, func(p record.Planned) bool { return p.ID == id }) {
+	if r.planned(strings.TrimSuffix(name, ".json")) != nil {
 		return true
 	}
 	b, err := fs.ReadFile(r.Files, name)
@@ -146,31 +155,40 @@ func schemaOf(b []byte) (string, error) {
 	return head.Schema, err
 }
 
-// decode reads a file into v; got points to the schema in v. A valid file is parsed once.
-func (r *Run) decode(file, schema string, v any, got *string) error {
+// planned is the row of the plan with an ID; nil: it is not in the plan.
+func (r *Run) planned(id string) *record.Planned {
+	i := slices.IndexFunc(r.Manifest.Plan, func(p record.Planned) bool { return p.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return &r.Manifest.Plan[i]
+}
+
+// decode reads a file into v, and returns its text; got points to the schema in v. A valid file is parsed once.
+func (r *Run) decode(file, schema string, v any, got *string) ([]byte, error) {
 	name := filepath.Join(r.Dir, file)
 	b, err := fs.ReadFile(r.Files, file)
 	if err != nil {
-		return fmt.Errorf("reading a result of %s: %w", r.Dir, err)
+		return nil, fmt.Errorf("reading a result of %s: %w", r.Dir, err)
 	}
 	wrong := json.Unmarshal(b, v)
 	if wrong == nil && *got == schema {
-		return nil
+		return b, nil
 	}
 	found, err := schemaOf(b)
 	if err != nil {
-		return fmt.Errorf("reading %s: incomplete or invalid JSON: %w\nhint: %s", name, err, repair(name))
+		return nil, fmt.Errorf("reading %s: incomplete or invalid JSON: %w\nhint: %s", name, err, repair(name))
 	}
 	if found != schema {
-		return fmt.Errorf("reading %s: its schema is %q, this version reads %q\nhint: use the bench that wrote it", name, found, schema)
+		return nil, fmt.Errorf("reading %s: its schema is %q, this version reads %q\nhint: use the bench that wrote it", name, found, schema)
 	}
-	return fmt.Errorf("reading %s: %w", name, wrong)
+	return nil, fmt.Errorf("reading %s: %w", name, wrong)
 }
 
 // Removed reports whether a row is no longer in the matrix. Its result stays but does not count.
 func (r *Run) Removed(id string) bool {
-	i := slices.IndexFunc(r.Manifest.Plan, func(p record.Planned) bool { return p.ID == id })
-	return i < 0 || r.Manifest.Plan[i].State == record.StateRemoved
+	p := r.planned(id)
+	return p == nil || p.State == record.StateRemoved
 }
 
 func (r *Run) Simulated() bool {

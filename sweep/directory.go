@@ -1,10 +1,12 @@
 package sweep
 
 import (
-	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"io/fs"
 	"os"
@@ -20,10 +22,7 @@ const partial = ".partial"
 const (
 	manifestFile  = "run.json"
 	lockFile      = ".lock"
-	recordsSuffix = ".requests.jsonl.zst"
-
-	telemetrySuffix = ".telemetry.jsonl.zst"
-	scratchSuffix   = ".samples" + partial // samples of a long row while it runs
+	scratchSuffix = ".samples" + partial // samples of a long row while it runs
 )
 
 type directory struct{ path string }
@@ -32,14 +31,11 @@ func (d directory) file(name string) string { return filepath.Join(d.path, name)
 
 // writeJSON writes a file atomically: also after a power cut it is whole or does not exist.
 func (d directory) writeJSON(name string, v any) error {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(v); err != nil {
+	text, err := record.EncodeFile(v)
+	if err != nil {
 		return fmt.Errorf("encoding %s: %w", name, err)
 	}
-	return d.write(name, b.Bytes())
+	return d.write(name, text)
 }
 
 // WriteWhole writes a file atomically: the old file at path, or at the target of a link there, stays until
@@ -149,14 +145,14 @@ func (d directory) row(id string) (*record.Row, bool) {
 	if err := d.readJSON(id+".json", &row); err != nil || row.Schema != record.SchemaRow || row.ID != id {
 		return nil, false
 	}
-	if _, err := os.Stat(d.file(id + recordsSuffix)); err != nil {
+	if _, err := os.Stat(d.file(id + record.RequestsSuffix)); err != nil {
 		return nil, false
 	}
 	return &row, true
 }
 
 func (d directory) requests(row *record.Row) (out []*record.Record, err error) {
-	f, err := os.Open(d.file(row.ID + recordsSuffix))
+	f, err := os.Open(d.file(row.ID + record.RequestsSuffix))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -164,11 +160,20 @@ func (d directory) requests(row *record.Row) (out []*record.Record, err error) {
 		return nil, fmt.Errorf("reading requests: %w", err)
 	}
 	defer f.Close()
-	err = record.ReadRecords(f, func(r *record.Record) error {
+	err = row.ReadRequests(f, true, func(r *record.Record) error {
 		out = append(out, r)
 		return nil
 	})
 	return out, err
+}
+
+// sum is the SHA-256 of the file of a row; empty = there is none.
+func (d directory) sum(id string) string {
+	text, err := os.ReadFile(d.file(id + ".json"))
+	if err != nil {
+		return ""
+	}
+	return record.Sum(text)
 }
 
 func (d directory) rowIDs() ([]string, error) {
@@ -199,7 +204,7 @@ func (d directory) setAside(into string, which func(id string) bool) error {
 			continue
 		}
 		// The summary moves last: until then a repeated setAside finds the row again.
-		for _, name := range []string{id + recordsSuffix, id + telemetrySuffix, id + ".json"} {
+		for _, name := range []string{id + record.RequestsSuffix, id + record.TelemetrySuffix, id + ".json"} {
 			err := os.Rename(d.file(name), filepath.Join(d.file(into), name))
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return fmt.Errorf("moving rows aside: %w", err)
@@ -217,25 +222,37 @@ func (d directory) discard() {
 	_ = os.Remove(d.path) // fails if it has other files
 }
 
-type stream[W io.Closer] struct {
+type lines interface {
+	io.Closer
+	Lines() int
+}
+
+type stream[W lines] struct {
 	dir  directory
 	name string
 	f    *os.File
+	sum  hash.Hash // of what is in f
 	w    W
 	over bool // w is closed
 }
 
 // begin starts a stream of a row. It overwrites the partial file of an earlier attempt.
-func begin[W io.Closer](d directory, name string, writer func(io.Writer) (W, error)) (*stream[W], error) {
+func begin[W lines](d directory, name string, writer func(io.Writer) (W, error)) (*stream[W], error) {
 	f, err := os.Create(d.file(name + partial))
 	if err != nil {
 		return nil, fmt.Errorf("writing %s: %w", name, err)
 	}
-	w, err := writer(f)
+	sum := sha256.New()
+	w, err := writer(io.MultiWriter(f, sum))
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return &stream[W]{dir: d, name: name, f: f, w: w}, nil
+	return &stream[W]{dir: d, name: name, f: f, sum: sum, w: w}, nil
+}
+
+// stored identifies the finished file.
+func (s *stream[W]) stored() record.Stored {
+	return record.Stored{SHA256: hex.EncodeToString(s.sum.Sum(nil)), Lines: s.w.Lines()}
 }
 
 // end flushes the lines. The file stays open.

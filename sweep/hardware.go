@@ -2,7 +2,6 @@ package sweep
 
 import (
 	"fmt"
-	"os"
 	"slices"
 
 	"bench/experiment"
@@ -46,9 +45,9 @@ func (r *run) evaluateKept(old *record.Manifest) error {
 		if !ok {
 			continue
 		}
-		records, err := r.dir.records(id)
+		records, err := r.dir.requests(row)
 		if err != nil {
-			return err
+			return fmt.Errorf("evaluating %s again: %w", id, err)
 		}
 		r.changed.noteEvaluated(row, r.reasons(row, &own, old))
 		now, source := *row, r.Roofline
@@ -105,20 +104,4 @@ func underLimits(own experiment.Spec, s *experiment.Spec) experiment.Spec {
 		}
 	}
 	return own
-}
-
-func (d directory) records(id string) (out []*record.Record, err error) {
-	f, err := os.Open(d.file(id + recordsSuffix))
-	if err != nil {
-		return nil, fmt.Errorf("evaluating %s again: %w", id, err)
-	}
-	defer f.Close()
-	err = record.ReadRecords(f, func(r *record.Record) error {
-		out = append(out, r)
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("evaluating %s again: %w", id, err)
-	}
-	return out, nil
 }

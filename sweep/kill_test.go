@@ -14,6 +14,7 @@ import (
 	"bench/experiment"
 	"bench/experiment/endpoint"
 	"bench/experiment/mock"
+	"bench/experiment/record"
 )
 
 // TestMain lets the test binary be the process that is killed: with BENCH_TEST_SWEEP it runs a sweep and
@@ -60,7 +61,7 @@ func TestKillAndResume(t *testing.T) {
 	start := time.Now()
 	var dir string
 	for dir == "" { // until the row that is to be cut has begun
-		if found, _ := filepath.Glob(filepath.Join(out, "tiny", "*", "c-r1"+recordsSuffix+partial)); len(found) == 1 {
+		if found, _ := filepath.Glob(filepath.Join(out, "tiny", "*", "c-r1"+record.RequestsSuffix+partial)); len(found) == 1 {
 			dir = filepath.Dir(found[0])
 		}
 		if time.Since(start) > time.Minute {
@@ -91,10 +92,10 @@ func TestKillAndResume(t *testing.T) {
 			t.Errorf("%s was touched", name)
 		}
 	}
-	if _, left := after["c-r1"+telemetrySuffix+partial]; left {
+	if _, left := after["c-r1"+record.TelemetrySuffix+partial]; left {
 		t.Error("the telemetry of the cut attempt is still there")
 	}
-	if _, left := after["c-r1"+recordsSuffix+partial]; left || again.Manifest.State != "done" {
+	if _, left := after["c-r1"+record.RequestsSuffix+partial]; left || again.Manifest.State != "done" {
 		t.Errorf("after the resume: %s", again.Manifest.State)
 	}
 	newSalt(t, m, dir, "c-r1")

@@ -202,7 +202,7 @@ func (r *run) planPoint(s *experiment.Spec, picked bool, before []record.Planned
 		if p = before[at]; p.State == "done" {
 			p.State = "planned" // its files are missing
 		}
-		p.SpecHash = hash
+		p.SpecHash, p.SHA256 = hash, ""
 	}
 	switch {
 	case picked || there:

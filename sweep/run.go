@@ -226,11 +226,11 @@ func (r *run) row(ctx context.Context, s *experiment.Spec, p record.Planned, ind
 	if err := r.replace(p.ID); err != nil {
 		return nil, err
 	}
-	records, err := begin(r.dir, p.ID+recordsSuffix, record.NewRecordWriter)
+	records, err := begin(r.dir, p.ID+record.RequestsSuffix, record.NewRecordWriter)
 	if err != nil {
 		return nil, err
 	}
-	samples, err := begin(r.dir, p.ID+telemetrySuffix, telemetry.NewWriter)
+	samples, err := begin(r.dir, p.ID+record.TelemetrySuffix, telemetry.NewWriter)
 	if err != nil {
 		records.abandon()
 		return nil, err
@@ -265,6 +265,7 @@ func (r *run) row(ctx context.Context, s *experiment.Spec, p record.Planned, ind
 	if err := errors.Join(samples.finish(), records.finish()); err != nil {
 		return nil, r.diskFull(err)
 	}
+	row.Evidence = &record.Evidence{Requests: records.stored(), Telemetry: samples.stored()}
 	row.SpecHash, row.Server.Attempt = p.SpecHash, len(r.manifest.Attempts)
 	if r.serving != nil {
 		row.Server.Start = r.serving.N
@@ -330,7 +331,7 @@ func (r *run) mark(id string, row *record.Row) error {
 			continue
 		}
 		p := &r.manifest.Plan[i]
-		p.State, p.Skip, p.Reason, p.Point = "done", "", "", nil
+		p.State, p.Skip, p.Reason, p.Point, p.SHA256 = "done", "", "", nil, ""
 		if row.AllFailed() || row.ServerLost {
 			r.manifest.Plan[i].State = "failed"
 			r.manifest.Plan[i].Error = firstError(row)

@@ -376,9 +376,9 @@ func TestCutFilesAreNoRows(t *testing.T) {
 	for name, break_ := range map[string]func() error{
 		"half a summary":   func() error { return os.WriteFile(d.file("a-r1.json"), whole[:len(whole)/2], 0o644) },
 		"an empty summary": func() error { return os.WriteFile(d.file("a-r1.json"), nil, 0o644) },
-		"no records":       func() error { return os.Remove(d.file("a-r1" + recordsSuffix)) },
+		"no records":       func() error { return os.Remove(d.file("a-r1" + record.RequestsSuffix)) },
 		"another's name": func() error {
-			return errors.Join(os.Rename(d.file("b-r1.json"), d.file("a-r1.json")), os.Rename(d.file("b-r1"+recordsSuffix), d.file("a-r1"+recordsSuffix)))
+			return errors.Join(os.Rename(d.file("b-r1.json"), d.file("a-r1.json")), os.Rename(d.file("b-r1"+record.RequestsSuffix), d.file("a-r1"+record.RequestsSuffix)))
 		},
 	} {
 		if err := break_(); err != nil {

@@ -48,7 +48,19 @@ func (r *run) writeManifest() error {
 	r.watch.lap(&r.watch.spent.OwnS)
 	spent, attempt := r.watch.spent, &r.manifest.Attempts[len(r.manifest.Attempts)-1]
 	attempt.Time, attempt.LastRowS = &spent, r.watch.lastRow
-	return r.dir.writeJSON(manifestFile, &r.manifest)
+	for i := range r.manifest.Plan {
+		switch p := &r.manifest.Plan[i]; {
+		case p.State == "planned" || p.State == record.StateSkipped: // its file can be one of before
+			p.SHA256 = ""
+		case p.SHA256 == "": // else it stands since the row was written
+			p.SHA256 = r.dir.sum(p.ID)
+		}
+	}
+	text, err := r.manifest.Encode()
+	if err != nil {
+		return err
+	}
+	return r.dir.write(manifestFile, text)
 }
 
 // countCut adds to the time of a killed attempt what the records of its unfinished row show: a lower bound, since a
@@ -65,7 +77,7 @@ func (d directory) countCut(attempts []record.Attempt) []record.Attempt {
 	files, _ := os.ReadDir(d.path)
 	for _, f := range files {
 		info, err := f.Info()
-		if !strings.HasSuffix(f.Name(), recordsSuffix+partial) || err != nil || info.ModTime().Before(last.StartedAt) {
+		if !strings.HasSuffix(f.Name(), record.RequestsSuffix+partial) || err != nil || info.ModTime().Before(last.StartedAt) {
 			continue // the last: an earlier attempt's
 		}
 		lost := lastEnd(d.file(f.Name()))

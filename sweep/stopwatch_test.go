@@ -86,7 +86,7 @@ func TestTimeOfCutRow(t *testing.T) {
 		records = append(records, fixture.OKRequest(0, 1e6, 2e6+i*1e4))
 	}
 	file := fixture.Encode(t, records)
-	const name = "c-r1" + recordsSuffix + partial
+	const name = "c-r1" + record.RequestsSuffix + partial
 	killed := record.Attempt{StartedAt: time.Now().Add(-time.Minute), Time: &record.TimeSplit{WindowS: 10, TotalS: 10}}
 	interrupted := killed
 	interrupted.Ended = "interrupted"

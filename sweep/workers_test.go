@@ -113,7 +113,7 @@ func holdRecords(t *testing.T, dir, salt string) {
 	if !ok || row.Salt != salt || len(row.Workers) != 2 {
 		t.Fatalf("the row is %+v", row)
 	}
-	f, err := os.Open(directory{dir}.file("a-r1" + recordsSuffix))
+	f, err := os.Open(directory{dir}.file("a-r1" + record.RequestsSuffix))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,6 +44,8 @@ type Manifest struct {
 	Budget   *Budget       `json:"budget,omitempty"`   // absent = the run has none
 
 	Predicted *Prediction `json:"predicted,omitempty"` // nothing was measured; absent = a measured run
+
+	SHA256 string `json:"sha256,omitempty"` // of this file with this text empty; absent = of an earlier bench
 }
 
 // Prediction is what a predicted run stands for: the rows ran through a simulated engine in virtual time, with the
@@ -122,6 +124,7 @@ type Planned struct {
 	Skip   string            `json:"skip,omitempty"`
 	Reason string            `json:"reason,omitempty"` // of skip: "beyond the FAIL at rate 16/s"
 	Point  []experiment.Axis `json:"point,omitempty"`  // the point of a skipped row
+	SHA256 string            `json:"sha256,omitempty"` // of <id>.json; absent = no result yet, or of an earlier bench
 }
 
 func (p *Planned) Label() string {

@@ -88,6 +88,8 @@ type Row struct {
 	// ClassSampling are further fields of the bodies of a class.
 	ClassSampling map[string]map[string]any `json:"class_sampling,omitempty"`
 	Omitted       []string                  `json:"omitted_parameters"` // request fields that the server refuses, left out
+
+	Evidence *Evidence `json:"evidence,omitempty"` // absent = a row of another tool, or of an earlier bench
 }
 
 // Connections counts the connections that the row opened, and their set-up times. The set-up of a connection

@@ -45,5 +45,8 @@ func (w *RecordWriter) Write(r *Record) error {
 	return nil
 }
 
+// Lines is the number of records so far.
+func (w *RecordWriter) Lines() int { return w.n }
+
 // Close ends the stream; the file is whole only after it.
 func (w *RecordWriter) Close() error { return w.z.Close() }

@@ -11,9 +11,9 @@ import (
 
 // Writer writes samples as zstd-compressed JSON lines.
 type Writer struct {
-	z     *zstd.Encoder
-	e     *json.Encoder
-	begun bool
+	z *zstd.Encoder
+	e *json.Encoder
+	n int
 }
 
 // NewWriter writes to w. The caller closes w.
@@ -28,14 +28,17 @@ func NewWriter(w io.Writer) (*Writer, error) {
 // Write appends one sample. The first sample of a file has the schema.
 func (w *Writer) Write(s *Sample) error {
 	line := *s
-	if !w.begun {
-		line.Schema, w.begun = Schema, true
+	if w.n++; w.n == 1 {
+		line.Schema = Schema
 	}
 	if err := w.e.Encode(&line); err != nil {
 		return fmt.Errorf("writing a telemetry sample: %w", err)
 	}
 	return nil
 }
+
+// Lines is the number of samples so far.
+func (w *Writer) Lines() int { return w.n }
 
 // Close ends the stream. The file is incomplete before.
 func (w *Writer) Close() error { return w.z.Close() }

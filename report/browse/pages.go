@@ -163,7 +163,11 @@ func (s *Server) load(ctx context.Context, dir string) (*report.Run, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return foreign.LoadBelow(s.archive.files, dir)
+	run, err := foreign.LoadBelow(s.archive.files, dir)
+	if err != nil || run.Files == nil {
+		return run, err
+	}
+	return run.CheckEvidence(), nil
 }
 
 func (s *Server) side(ctx context.Context, nights []compare.Night) (compare.Side, error) {

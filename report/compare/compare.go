@@ -43,6 +43,7 @@ type Run struct {
 	Definitions map[string]string
 
 	WithoutRecords []string    // rows of a run of bench whose file of requests is missing
+	Altered        []string    // files that were changed after the run, or cannot be read
 	Gate           *GateRecord // its gate.json; nil: none, or not read
 	GateError      string      // why its gate.json is unreadable
 	Headline       *Headline   // for the list of runs; nil: not needed
@@ -109,6 +110,8 @@ type Comparison struct {
 	// WithoutRecords are rows whose file of requests is missing, as "run: row"; absent = none. Their spread is
 	// estimated from their summaries.
 	WithoutRecords []string `json:"rows_without_records,omitempty"`
+	// Altered are files that were changed after their run, or cannot be read, as "run: file"; absent = none.
+	Altered []string `json:"altered_files,omitempty"`
 	// GPU-seconds to the answer of all runs of a side; absent = not recorded, or GPUs not specified.
 	BaseGPUSeconds *float64 `json:"base_gpu_seconds,omitempty"`
 	NewGPUSeconds  *float64 `json:"new_gpu_seconds,omitempty"`
@@ -197,6 +200,9 @@ func Compare(base, changed Side, o Options) (*Comparison, error) {
 	for _, run := range slices.Concat(base.Runs, changed.Runs) {
 		for _, row := range run.WithoutRecords {
 			c.WithoutRecords = append(c.WithoutRecords, run.Name+": "+row)
+		}
+		for _, file := range run.Altered {
+			c.Altered = append(c.Altered, run.Name+": "+file)
 		}
 	}
 	pairs, missing, added := match(base, changed, o.Nights)

@@ -24,7 +24,10 @@ func Load(path string) (*report.Run, error) {
 	}
 	if info.IsDir() {
 		run, err := report.Load(path)
-		return run, hintRuns(path, err)
+		if err != nil {
+			return nil, hintRuns(path, err)
+		}
+		return run.CheckEvidence(), nil
 	}
 	return loadFile(os.DirFS(filepath.Dir(path)), filepath.Base(path), path)
 }
@@ -83,7 +86,7 @@ func loadRow(files fs.FS, path, schema, id string) (*report.Run, error) {
 		if row.ID == id {
 			run.Rows, run.Missing, run.Dir, run.RecordsDir = []record.Row{row}, nil, path, run.Dir
 			run.WithoutRecords = slices.DeleteFunc(run.WithoutRecords, func(x string) bool { return x != id })
-			return run, nil
+			return run.CheckEvidence(), nil
 		}
 	}
 	return nil, fmt.Errorf("reading %s: its run has no row %q", path, id)
@@ -126,6 +129,7 @@ func LoadSide(arg string) (compare.Side, error) {
 		whole := &side.Runs[i]
 		whole.Rows = append(whole.Rows, one.Rows...)
 		whole.WithoutRecords = append(whole.WithoutRecords, one.WithoutRecords...)
+		whole.Altered = append(whole.Altered, one.Altered...)
 	}
 	for _, i := range of {
 		m := &side.Runs[i].Manifest
@@ -199,5 +203,6 @@ func SideOf(name string, runs ...*report.Run) compare.Side {
 }
 
 func compared(r *report.Run) compare.Run {
-	return compare.Run{Name: r.Dir, Manifest: r.Manifest, Rows: r.Live(), Records: r.Times, Definitions: r.Definitions, WithoutRecords: r.WithoutRecords}
+	return compare.Run{Name: r.Dir, Manifest: r.Manifest, Rows: r.Live(), Records: r.Times, Definitions: r.Definitions, WithoutRecords: r.WithoutRecords,
+		Altered: r.Altered}
 }

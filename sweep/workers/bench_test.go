@@ -42,9 +42,9 @@ func BenchmarkRecords(b *testing.B) {
 	u := must(newUnpacker())
 	b.ReportAllocs()
 	for b.Loop() {
-		seen := records{}
+		seen := record.Indexes{}
 		for _, e := range must(u.unpack(bytes.NewReader(batch))) {
-			if err := new(allowed).check(e.record, time.Hour); err != nil || !seen.add(e.record.I) {
+			if err := new(allowed).check(e.record, time.Hour); err != nil || !seen.Add(e.record.I) {
 				b.Fatal(err)
 			}
 		}
@@ -85,7 +85,7 @@ func BenchmarkBatches(b *testing.B) {
 					b.Fatal(why)
 				}
 			}
-			d := &driving{l: l, n: 1, inbox: make(chan delivery), over: make(chan struct{}), records: records{}, parts: make([]part, n),
+			d := &driving{l: l, n: 1, inbox: make(chan delivery), over: make(chan struct{}), records: record.Indexes{}, parts: make([]part, n),
 				counts: make([]endpoint.Counts, n), members: l.members, c: endpoint.DriveConfig{Progress: new(endpoint.Progress)}}
 			l.driving = d
 			ctx, cancel := context.WithCancel(b.Context())

@@ -14,19 +14,6 @@ import (
 	"bench/experiment/workload"
 )
 
-// records are the records of a row that came so far, by index: a word has a bit for each of 64.
-type records map[int]uint64
-
-// add reports whether a record is the first with its index.
-func (r records) add(i int) bool {
-	word, bit := i>>6, uint64(1)<<(i&63)
-	if r[word]&bit != 0 {
-		return false
-	}
-	r[word] |= bit
-	return true
-}
-
 // slack is how far a time may lie behind the leader's: clocks run differently.
 const slack = time.Minute
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"bench/experiment/endpoint"
+	"bench/experiment/record"
 )
 
 type driving struct {
@@ -18,7 +19,7 @@ type driving struct {
 	over    chan struct{} // closed when no more deliveries are taken
 
 	start   time.Duration // common start on the leader's clock; 0 = not yet
-	records records
+	records record.Indexes
 	parts   []part
 	counts  []endpoint.Counts
 	drained int
@@ -38,7 +39,7 @@ type part struct {
 }
 
 func (l *Leader) Drive(ctx context.Context, c endpoint.DriveConfig) ([]endpoint.ShareResult, error) {
-	d := &driving{l: l, c: c, inbox: make(chan delivery), over: make(chan struct{}), records: records{}, parts: make([]part, l.of), counts: make([]endpoint.Counts, l.of)}
+	d := &driving{l: l, c: c, inbox: make(chan delivery), over: make(chan struct{}), records: record.Indexes{}, parts: make([]part, l.of), counts: make([]endpoint.Counts, l.of)}
 	if err := d.begin(); err != nil {
 		return nil, err
 	}

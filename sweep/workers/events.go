@@ -190,7 +190,7 @@ func (d *driving) record(k int, e *event) error {
 	if err := p.allowed.check(r, d.l.now()-d.start); err != nil {
 		return &badEvent{err}
 	}
-	if !d.records.add(r.I) {
+	if !d.records.Add(r.I) {
 		return &badEvent{fmt.Errorf("sent record %d, which the leader has", r.I)}
 	}
 	p.records++

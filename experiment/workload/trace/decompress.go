@@ -17,7 +17,10 @@ const (
 )
 
 // Decompressed decompresses r if its first bytes are those of gzip or zstd; closing it frees the decoder.
-func Decompressed(r io.Reader) (io.ReadCloser, error) {
+func Decompressed(r io.Reader) (io.ReadCloser, error) { return DecompressedTo(r, maxExpansion) }
+
+// DecompressedTo is Decompressed to at most a multiple of the size, for files whose lines are much alike.
+func DecompressedTo(r io.Reader, times int64) (io.ReadCloser, error) {
 	packed := &counter{r: r}
 	br := bufio.NewReader(packed)
 	magic, _ := br.Peek(4) // a read error is returned by the next read
@@ -27,13 +30,13 @@ func Decompressed(r io.Reader) (io.ReadCloser, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading gzip: %w", err)
 		}
-		return &bounded{ReadCloser: z, packed: packed}, nil
+		return &bounded{ReadCloser: z, packed: packed, times: times}, nil
 	case bytes.HasPrefix(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}):
 		z, err := zstd.NewReader(br, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(128<<20))
 		if err != nil {
 			return nil, fmt.Errorf("reading zstd: %w", err)
 		}
-		return &bounded{ReadCloser: z.IOReadCloser(), packed: packed}, nil
+		return &bounded{ReadCloser: z.IOReadCloser(), packed: packed, times: times}, nil
 	}
 	return io.NopCloser(br), nil
 }
@@ -53,11 +56,12 @@ type bounded struct {
 	io.ReadCloser
 	packed *counter
 	n      int64
+	times  int64
 }
 
 func (b *bounded) Read(p []byte) (int, error) {
-	if b.n > freeExpansion && b.n > maxExpansion*b.packed.n {
-		return 0, fmt.Errorf("it decompresses to more than %d times its size\nhint: if it is a trace, decompress it first", maxExpansion)
+	if b.n > freeExpansion && b.n > b.times*b.packed.n {
+		return 0, fmt.Errorf("it decompresses to more than %d times its size\nhint: if you trust it, decompress it first", b.times)
 	}
 	n, err := b.ReadCloser.Read(p)
 	b.n += int64(n)

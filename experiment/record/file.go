@@ -1,0 +1,48 @@
+package record
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+)
+
+// EncodeFile is a value as the JSON files of a run have it.
+func EncodeFile(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+// Sum is the SHA-256 of a file, in hexadecimal digits.
+func Sum(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// Encode is the manifest as run.json has it, with its own SHA-256.
+func (m *Manifest) Encode() ([]byte, error) {
+	m.SHA256 = ""
+	text, err := EncodeFile(m)
+	if err != nil {
+		return nil, err
+	}
+	m.SHA256 = Sum(text)
+	return EncodeFile(m)
+}
+
+// Altered reports whether the text of run.json is not the one that the manifest in it states. One that states none is
+// not.
+func (m *Manifest) Altered(text []byte) bool {
+	if m.SHA256 == "" {
+		return false
+	}
+	own := []byte("  \"sha256\": \"" + m.SHA256 + "\"")
+	before, after, found := bytes.Cut(text, append([]byte(",\n"), own...))
+	return !found || m.SHA256 != Sum(append(before, after...))
+}
