@@ -326,7 +326,7 @@ func (c *testCase) rows(run string) {
 
 // moment matches what differs from one execution to the next: times of the clock, the time that bench itself took, the machine
 // that it ran on, and the salt.
-var moment = regexp.MustCompile(`(?m)^\s*"(started_at|ended_at|salt|prepare_s|own_s|total_s|last_row_s|last_verdict_s|own_cpu_s|` +
+var moment = regexp.MustCompile(`(?m)^\s*"(started_at|sha256|ended_at|salt|prepare_s|own_s|total_s|last_row_s|last_verdict_s|own_cpu_s|` +
 	`bench_version|bench_commit|go_version|os|kernel|host|cpu|cores|gomaxprocs|memory_gib|matrix_file|matrix_sha256)":.*\n`)
 
 var (
