@@ -164,6 +164,13 @@ func (r *Run) planned(id string) *record.Planned {
 	return &r.Manifest.Plan[i]
 }
 
+// Unstated reports whether run.json does not state the SHA-256 of a row: of an earlier bench, or of a run that was
+// killed as it ended.
+func (r *Run) Unstated(id string) bool {
+	p := r.planned(id)
+	return p == nil || p.SHA256 == ""
+}
+
 // decode reads a file into v, and returns its text; got points to the schema in v. A valid file is parsed once.
 func (r *Run) decode(file, schema string, v any, got *string) ([]byte, error) {
 	name := filepath.Join(r.Dir, file)

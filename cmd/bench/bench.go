@@ -122,7 +122,7 @@ It reports the operating point, the bottleneck, and how reliable the figures are
 		}
 		return usage("%s\nhint: %s", text, hint)
 	})
-	root.AddCommand(newSweep(c), newReport(c), newCompare(c), newHistory(c), newAsk(c), newServe(c), newTile(c), newWork(c),
+	root.AddCommand(newSweep(c), newReport(c), newCompare(c), newHistory(c), newAsk(c), newVerify(c), newServe(c), newTile(c), newWork(c),
 		newPredict(c), newRehearse(c), newMock(c), newTrace(c),
 		newSelftest(c), newInit(c), newVersion(c), newGuard(c))
 	c.setHelp(root)

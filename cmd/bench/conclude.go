@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"bench/experiment/endpoint"
+	"bench/experiment/record"
 	"bench/report"
 	"bench/report/page"
 	"bench/sweep"
@@ -22,6 +23,9 @@ func (c *cli) conclude(result *sweep.Result, runErr error, f *sweepFlags) error 
 			return errInterruptedEarly
 		}
 		return runErr
+	}
+	if err := c.sign(result.Dir, f.signer); err != nil {
+		return errors.Join(runErr, err)
 	}
 	run, err := report.Load(result.Dir)
 	if err == nil && len(run.Rows) > 0 {
@@ -47,9 +51,13 @@ func (c *cli) conclude(result *sweep.Result, runErr error, f *sweepFlags) error 
 		if err := run.Met(); err != nil {
 			return &exitError{codeNotMet, err}
 		}
+	case !slices.ContainsFunc(run.Live(), valid):
+		return fmt.Errorf("no row is valid: see the findings in the table\nhint: bench report %s", result.Dir)
 	}
 	return nil
 }
+
+func valid(r record.Row) bool { return r.Valid() }
 
 func (c *cli) render(run *report.Run, quiet bool) error {
 	html := filepath.Join(run.Dir, "report.html")

@@ -5,7 +5,7 @@ var daily = []helpGroup{{"Commands", []string{"init", "sweep", "report", "compar
 // commandsByUse are all commands, in the order of bench help all.
 var commandsByUse = []helpGroup{
 	{"Measure", []string{"init", "sweep", "work", "tile"}},
-	{"Read results", []string{"report", "compare", "history", "ask", "serve"}},
+	{"Read results", []string{"report", "compare", "history", "ask", "verify", "serve"}},
 	{"Plan", []string{"predict", "rehearse", "trace"}},
 	{"Check the client", []string{"selftest", "mock"}},
 	{"Other", []string{"version", "help", "completion"}},
@@ -18,7 +18,7 @@ var flagUses = map[string][]helpGroup{
 		{"Where to send it", []string{"endpoint", "api", "model"}},
 		{"API key", keyUses},
 		{"Load from many machines", []string{"workers", "listen", "token-file", "tls-cert", "tls-key"}},
-		{"Output", []string{"out", "plain", "json", "metrics-listen"}},
+		{"Output", []string{"out", "sign", "plain", "json", "metrics-listen"}},
 		{"Verdict", []string{"enforce"}},
 	},
 	"work": {
@@ -36,6 +36,7 @@ var flagUses = map[string][]helpGroup{
 		{"Gate", []string{"gate", "threshold", "on-undecided", "junit"}},
 		{"Output", []string{"format", "output"}},
 	},
+	"verify":  {{"Who signed", []string{"key"}}, {"Verdict", []string{"slo"}}},
 	"ask":     {{"Question", []string{"row"}}, {"Output", []string{"format", "output"}}},
 	"history": {{"Output", []string{"format", "output"}}},
 	"serve":   {{"Where to listen", []string{"listen"}}},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"golang.org/x/crypto/ssh"
 
 	"bench/experiment"
 	"bench/experiment/endpoint"
@@ -34,6 +35,8 @@ type sweepFlags struct {
 	only            []string
 	dryRun, enforce bool
 	acceptChange    bool
+	sign            string     // file of a private key; empty: the run is not signed
+	signer          ssh.Signer // the key in it; nil: none
 	watch           watchFlags
 	lead            leadFlags
 }
@@ -72,6 +75,7 @@ simulated server. Ctrl-C keeps finished rows; --resume continues the run.`,
 	fl.BoolVar(&f.dryRun, "dry-run", false, "print the points with their requests and durations; send nothing")
 	fl.BoolVar(&f.enforce, "enforce", false, "exit 3 unless every SLO is met by valid rows")
 	fl.BoolVar(&f.acceptChange, "accept-server-change", false, "with --resume: if the server changed, run all rows again")
+	fl.StringVar(&f.sign, "sign", "", "`FILE` with a private key (ssh-keygen -t ed25519) that signs the run, for bench verify")
 	f.watch.register(fl)
 	f.lead.register(fl)
 	return cmd
@@ -111,7 +115,10 @@ func (c *cli) sweep(cmd *cobra.Command, in *sweepInput, file string) error {
 	return c.runSweep(cmd.Context(), in)
 }
 
-func (f *sweepFlags) check(fl *pflag.FlagSet) error {
+func (f *sweepFlags) check(fl *pflag.FlagSet) (err error) {
+	if f.signer, err = signer(f.sign); err != nil {
+		return err
+	}
 	if f.resume != "" && fl.Changed("out") && !within(f.resume, f.out) {
 		return usage("--out cannot be combined with --resume: a resumed run stays in its directory\nhint: omit --out")
 	}

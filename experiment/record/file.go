@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
 )
 
 // EncodeFile is a value as the JSON files of a run have it.
@@ -42,7 +43,6 @@ func (m *Manifest) Altered(text []byte) bool {
 	if m.SHA256 == "" {
 		return false
 	}
-	own := []byte("  \"sha256\": \"" + m.SHA256 + "\"")
-	before, after, found := bytes.Cut(text, append([]byte(",\n"), own...))
-	return !found || m.SHA256 != Sum(append(before, after...))
+	before, after, found := bytes.Cut(text, []byte(",\n  \"sha256\": \""+m.SHA256+"\""))
+	return !found || m.SHA256 != Sum(slices.Concat(before, after))
 }

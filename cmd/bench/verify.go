@@ -1,0 +1,180 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/crypto/ssh"
+
+	"bench/experiment/unit"
+	"bench/report"
+	"bench/report/foreign"
+	"bench/report/verify"
+)
+
+type verifyFlags struct{ key, slo string }
+
+func newVerify(c *cli) *cobra.Command {
+	f := &verifyFlags{}
+	cmd := &cobra.Command{
+		Use:   "verify RUN",
+		Short: "recompute a run from its request records, and check its files and its signature",
+		Long: `verify reads the request records of a run (results/<matrix>/<start time>) and recomputes its figures, findings, verdicts, searches
+and answer: they must be equal to the bit. The SHA-256 of each file must be the stated one. One line is the result; exit code 1
+if a file or a figure differs. It changes no file.
+
+A run that was forged as a whole is consistent. A signature shows who vouches for it (bench sweep --sign, or ssh-keygen -Y sign
+-n bench -f KEY run.json); --key takes the public keys that you trust. Hardware, model, server and clock are claims of the
+signer. report.html and summary.md are not verified: bench report RUN writes them again.`,
+		Example: `  bench verify results/chat/20260101T120000Z
+  bench verify results/chat/20260101T120000Z --key vendor.pub
+  bench verify results/chat/20260101T120000Z --slo 'ttft_p95=300ms'     the answer under these limits`,
+		Args: positional(cobra.ExactArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error { return c.verify(f, args[0]) },
+	}
+	cmd.Flags().StringVar(&f.key, "key", "", "`FILE` with public keys (ssh-ed25519 …), one of which must have signed the run")
+	cmd.Flags().StringVar(&f.slo, "slo", "", "`LIMITS` or matrix: the answer under these limits, as in bench report")
+	return cmd
+}
+
+func (c *cli) verify(f *verifyFlags, dir string) error {
+	run, err := foreign.Load(dir)
+	if err != nil {
+		return usage("%w", err)
+	}
+	if run.Files == nil || run.RecordsDir != "" {
+		return usage("%s is no directory of a run\nhint: bench verify results/<matrix>/<start time>", dir)
+	}
+	signed, err := f.signature(dir)
+	if err != nil {
+		return err
+	}
+	by := report.Evaluation{}
+	if by.Models, by.Hardware, err = readTables(c.stderr); err != nil {
+		return err
+	}
+	_, commit := version()
+	result, err := verify.Run(run, by, commit)
+	if err != nil {
+		return err
+	}
+	if len(result.Problems) > 0 {
+		return differs(dir, result)
+	}
+	line := fmt.Sprintf("verified: %s, %s", unit.Plural(result.Rows, "row"), unit.Plural(result.Requests, "request"))
+	if result.Unstated > 0 {
+		line += fmt.Sprintf(" (%s without a stated SHA-256)", unit.Plural(result.Unstated, "row"))
+	}
+	if f.slo != "" {
+		limits, err := limitsFor(f.slo, []*report.Run{run})
+		if err != nil {
+			return err
+		}
+		by.Given, by.Limits = limits.Given, limits.Apply
+		if err := run.EvaluateAgain(by); err != nil {
+			return err
+		}
+		line += "; under " + f.slo
+	}
+	if h := run.Headline(); h.Answer != "" {
+		line += "; " + h.Answer
+	}
+	_, err = fmt.Fprintln(c.stdout, safe(line+"; "+signed))
+	return err
+}
+
+// mostDiffering bounds the lines of an error.
+const mostDiffering = 20
+
+func differs(dir string, v *verify.Result) error {
+	lines := v.Problems
+	if n := len(lines) - mostDiffering; n > 0 {
+		lines = append(lines[:mostDiffering:mostDiffering], fmt.Sprintf("and %d more", n))
+	}
+	text := fmt.Sprintf("%s is not what its records give:\n  %s", dir, strings.Join(lines, "\n  "))
+	if v.Other != "" {
+		text += "\nhint: bench " + v.Other + " measured it, whose rules can differ: verify it with that one, too"
+	}
+	return errors.New(text)
+}
+
+// signature is who signed a run, as the line of verify has it. With --key it is an error if none of these keys did.
+func (f *verifyFlags) signature(dir string) (string, error) {
+	text, err := os.ReadFile(filepath.Join(dir, "run.json"))
+	if err != nil {
+		return "", err
+	}
+	signature, err := os.ReadFile(filepath.Join(dir, verify.SignatureName))
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && f.key != "":
+		return "", fmt.Errorf("%s is not signed: it has no %s", dir, verify.SignatureName)
+	case errors.Is(err, fs.ErrNotExist):
+		return "not signed", nil
+	case err != nil:
+		return "", err
+	}
+	key, err := verify.Signer(text, signature)
+	if err != nil {
+		return "", fmt.Errorf("the signature of %s does not hold: %w", dir, err)
+	}
+	who := "signed by " + ssh.FingerprintSHA256(key)
+	if f.key == "" {
+		return who + " (whose key that is: --key FILE)", nil
+	}
+	public, err := os.ReadFile(f.key)
+	if err != nil {
+		return "", usage("--key: %w", err)
+	}
+	switch trusted, err := verify.SignedBy(key, public); {
+	case err != nil:
+		return "", usage("--key %s: %w", f.key, err)
+	case !trusted:
+		return "", fmt.Errorf("%s is %s, which is not in %s", dir, who, f.key)
+	}
+	return who + ", which is in " + f.key, nil
+}
+
+// signer is the key of --sign; nil = none is given.
+func signer(file string) (ssh.Signer, error) {
+	if file == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, usage("--sign: %w", err)
+	}
+	key, err := verify.ReadKey(text)
+	if err != nil {
+		return nil, usage("--sign %s: %w", file, err)
+	}
+	return key, nil
+}
+
+// sign signs run.json as it is now. Without a key the signature of an earlier attempt goes: it is of another run.json.
+func (c *cli) sign(dir string, key ssh.Signer) error {
+	name := filepath.Join(dir, verify.SignatureName)
+	if key == nil {
+		if os.Remove(name) == nil {
+			fmt.Fprintln(c.stderr, "note: the run has changed, and is no longer signed: resume with --sign to sign it")
+		}
+		return nil
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "run.json"))
+	if err != nil {
+		return fmt.Errorf("signing: %w", err)
+	}
+	signature, err := verify.Sign(key, text)
+	if err != nil {
+		return err
+	}
+	return writeWhole(name, func(w io.Writer) error {
+		_, err := w.Write(signature)
+		return err
+	})
+}
