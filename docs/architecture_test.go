@@ -43,7 +43,7 @@ var mayImport = map[string][]string{
 		"experiment/diagnosis", "experiment/published", "experiment/record", "experiment/roofline", "experiment/safetext",
 		"experiment/series", "experiment/stats", "experiment/telemetry", "experiment/unit",
 		"experiment/verdict"},
-	"report/verify":   {"report"},
+	"report/verify":   {"report", "experiment/record"},
 	"report/rehearse": {"report", "report/compare", "experiment", "experiment/stats", "experiment/unit"},
 	"report/browse": {"report", "report/compare", "report/foreign", "report/page",
 		"experiment/safetext", "experiment/unit"},

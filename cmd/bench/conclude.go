@@ -11,7 +11,6 @@ import (
 	"syscall"
 
 	"bench/experiment/endpoint"
-	"bench/experiment/record"
 	"bench/report"
 	"bench/report/page"
 	"bench/sweep"
@@ -51,13 +50,16 @@ func (c *cli) conclude(result *sweep.Result, runErr error, f *sweepFlags) error 
 		if err := run.Met(); err != nil {
 			return &exitError{codeNotMet, err}
 		}
-	case !slices.ContainsFunc(run.Live(), valid):
+	case allInvalid(run):
 		return fmt.Errorf("no row is valid: see the findings in the table\nhint: bench report %s", result.Dir)
 	}
 	return nil
 }
 
-func valid(r record.Row) bool { return r.Valid() }
+func allInvalid(run *report.Run) bool {
+	h := run.Headline()
+	return h.Rows > 0 && h.Invalid >= h.Rows
+}
 
 func (c *cli) render(run *report.Run, quiet bool) error {
 	html := filepath.Join(run.Dir, "report.html")

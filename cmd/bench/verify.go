@@ -16,6 +16,7 @@ import (
 	"bench/report"
 	"bench/report/foreign"
 	"bench/report/verify"
+	"bench/sweep"
 )
 
 type verifyFlags struct{ key, slo string }
@@ -26,8 +27,8 @@ func newVerify(c *cli) *cobra.Command {
 		Use:   "verify RUN",
 		Short: "recompute a run from its request records, and check its files and its signature",
 		Long: `verify reads the request records of a run (results/<matrix>/<start time>) and recomputes its figures, findings, verdicts, searches
-and answer: they must be equal to the bit. The SHA-256 of each file must be the stated one. One line is the result; exit code 1
-if a file or a figure differs. It changes no file.
+and answer: they must be equal, to 9 digits. The SHA-256 of each file must be the stated one. One line is the result; exit code 1 if a file or
+a figure differs. It changes no file.
 
 A run that was forged as a whole is consistent. A signature shows who vouches for it (bench sweep --sign, or ssh-keygen -Y sign
 -n bench -f KEY run.json); --key takes the public keys that you trust. Hardware, model, server and clock are claims of the
@@ -38,7 +39,7 @@ signer. report.html and summary.md are not verified: bench report RUN writes the
 		Args: positional(cobra.ExactArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error { return c.verify(f, args[0]) },
 	}
-	cmd.Flags().StringVar(&f.key, "key", "", "`FILE` with public keys (ssh-ed25519 …), one of which must have signed the run")
+	cmd.Flags().StringVar(&f.key, "key", "", "`FILE` with public keys (ssh-ed25519 …), and one of their owners must have signed the run")
 	cmd.Flags().StringVar(&f.slo, "slo", "", "`LIMITS` or matrix: the answer under these limits, as in bench report")
 	return cmd
 }
@@ -59,8 +60,7 @@ func (c *cli) verify(f *verifyFlags, dir string) error {
 	if by.Models, by.Hardware, err = readTables(c.stderr); err != nil {
 		return err
 	}
-	_, commit := version()
-	result, err := verify.Run(run, by, commit)
+	result, err := verify.Run(run, by, sweep.Client(version()))
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func differs(dir string, v *verify.Result) error {
 	}
 	text := fmt.Sprintf("%s is not what its records give:\n  %s", dir, strings.Join(lines, "\n  "))
 	if v.Other != "" {
-		text += "\nhint: bench " + v.Other + " measured it, whose rules can differ: verify it with that one, too"
+		text += "\nhint: " + v.Other + " measured it, whose rules and last digits can differ: verify it there, too"
 	}
 	return errors.New(text)
 }

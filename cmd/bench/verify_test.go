@@ -179,7 +179,7 @@ func changedNumber(t *testing.T, r *rand.Rand, text []byte, keys []string) (chan
 		case float64:
 			if count++; count-1 == n {
 				what = path
-				return v + 1
+				return 2*v + 1
 			}
 		}
 		return v

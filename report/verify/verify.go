@@ -1,19 +1,20 @@
 // Package verify recomputes a run from its evidence. The records of each row are read, and everything that is derived
-// from them is derived again: figures, findings, verdicts, searches, twins. What is stored must be equal to the bit, and
-// each file must have the SHA-256 that the run states: run.json those of its rows and of itself, a row those of its
-// requests and samples. So a change of any file is found. A run that is forged as a whole is consistent: only a
-// signature shows who states it, and hardware, model, server and clock stay the claims of whoever signs.
+// from them is derived again: figures, findings, verdicts, searches, twins. What is stored must be equal, and each file
+// must have the SHA-256 that the run states: run.json those of its rows and of itself, a row those of its requests and
+// samples. So a change of any file is found. A run that is forged as a whole is consistent: only a signature shows who
+// states it, and hardware, model, server and clock stay the claims of whoever signs.
 package verify
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
-	"reflect"
+	"math"
 	"slices"
+	"strings"
 
+	"bench/experiment/record"
 	"bench/report"
 )
 
@@ -22,15 +23,15 @@ type Result struct {
 	Rows, Requests int
 	Problems       []string // a sentence each; empty = the run is as its records have it
 	Unstated       int      // rows without a stated SHA-256: of an earlier bench, or of a killed run
-	Other          string   // bench that measured the run, if it is not this one, whose rules can differ; empty = this one
+	Other          string   // what measured the run, if not this program on such a processor, whose rules and last bits can differ; empty = this one
 }
 
 // Run verifies a run that is loaded with its files checked (report.Run.CheckEvidence), and leaves it recomputed by this
-// program, which is of a commit.
-func Run(run *report.Run, by report.Evaluation, commit string) (*Result, error) {
+// program.
+func Run(run *report.Run, by report.Evaluation, this record.ClientInfo) (*Result, error) {
 	v := &Result{Rows: len(run.Rows)}
-	if m := &run.Manifest; m.Client.Commit != commit {
-		v.Other = cmp.Or(m.Client.Commit, m.Client.Version)
+	if c := &run.Manifest.Client; c.Commit != this.Commit || c.OS != this.OS {
+		v.Other = "bench " + cmp.Or(c.Commit, c.Version) + " on " + c.OS
 	}
 	for _, name := range run.Altered {
 		v.add("%s was changed after the run, or cannot be read", name)
@@ -82,10 +83,8 @@ func parts(run *report.Run) (map[string]any, error) {
 		if err != nil {
 			return fmt.Errorf("encoding %s: %w", name, err)
 		}
-		d := json.NewDecoder(bytes.NewReader(text))
-		d.UseNumber() // every bit counts
 		var plain any
-		if err := d.Decode(&plain); err != nil {
+		if err := json.Unmarshal(text, &plain); err != nil {
 			return fmt.Errorf("encoding %s: %w", name, err)
 		}
 		out[name] = plain
@@ -102,35 +101,48 @@ func parts(run *report.Run) (map[string]any, error) {
 	return out, add("the twins of run.json", run.Manifest.Twins)
 }
 
+// digits is how many digits of a figure are compared: processors round its last bits differently, as some multiply and add
+// in one step.
+const digits = 9
+
+// same reports whether two JSON values are equal.
+func same(a, b any) bool {
+	_, _, _, differ := difference(a, b)
+	return !differ
+}
+
 // difference is the first place at which two JSON values differ, as summary.ttft_ms.p95, and the values there.
 func difference(a, b any) (where, was, is string, differ bool) {
-	if reflect.DeepEqual(a, b) {
-		return "", "", "", false
-	}
 	inner := func(key string, a, b any) (string, string, string, bool) {
 		where, was, is, differ := difference(a, b)
-		if where == "" {
-			return key, was, is, differ
-		}
-		return key + "." + where, was, is, differ
+		return strings.TrimSuffix(key+"."+where, "."), was, is, differ
 	}
 	switch x := a.(type) {
 	case map[string]any:
-		if y, same := b.(map[string]any); same {
+		if y, ok := b.(map[string]any); ok {
 			for _, key := range slices.Sorted(maps.Keys(merged(x, y))) {
-				if !reflect.DeepEqual(x[key], y[key]) {
+				if !same(x[key], y[key]) {
 					return inner(key, x[key], y[key])
 				}
 			}
+			return "", "", "", false
 		}
 	case []any:
-		if y, same := b.([]any); same {
+		if y, ok := b.([]any); ok {
 			for i := range max(len(x), len(y)) {
-				if was, is := at(x, i), at(y, i); !reflect.DeepEqual(was, is) {
-					return inner(fmt.Sprint(i), was, is)
+				if !same(at(x, i), at(y, i)) {
+					return inner(fmt.Sprint(i), at(x, i), at(y, i))
 				}
 			}
+			return "", "", "", false
 		}
+	case float64:
+		if y, ok := b.(float64); ok && math.Abs(x-y) <= math.Pow10(-digits)*max(math.Abs(x), math.Abs(y)) {
+			return "", "", "", false
+		}
+	}
+	if a == b { // two maps and two lists have returned
+		return "", "", "", false
 	}
 	return "", brief(a), brief(b), true
 }
