@@ -67,7 +67,11 @@ func (c *cli) verify(f *verifyFlags, dir string) error {
 	if len(result.Problems) > 0 {
 		return differs(dir, result)
 	}
-	line := fmt.Sprintf("verified: %s, %s", unit.Plural(result.Rows, "row"), unit.Plural(result.Requests, "request"))
+	rows := unit.Plural(result.Rows+len(run.Missing), "row")
+	if len(run.Missing) > 0 {
+		rows = unit.Count(result.Rows) + " of " + rows
+	}
+	line := "verified: " + rows + ", " + unit.Plural(result.Requests, "request")
 	if result.Unstated > 0 {
 		line += fmt.Sprintf(" (%s without a stated SHA-256)", unit.Plural(result.Unstated, "row"))
 	}
@@ -83,7 +87,7 @@ func (c *cli) verify(f *verifyFlags, dir string) error {
 		line += "; under " + f.slo
 	}
 	if h := run.Headline(); h.Answer != "" {
-		line += "; " + h.Answer
+		line += "; " + strings.TrimSpace(h.Answer+" "+h.Point)
 	}
 	_, err = fmt.Fprintln(c.stdout, safe(line+"; "+signed))
 	return err
