@@ -1,12 +1,9 @@
 package workers
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -30,12 +27,14 @@ const (
 )
 
 const (
-	fullBatch    = 1 << 20   // bytes from which on a batch is sent at once
-	mostBatch    = 20 << 20  // bytes of a batch, compressed or not
-	longestLine  = 16 << 20  // bytes
-	mostTexts    = 64 << 10  // bytes of a text in a record
-	widestWindow = 8 << 20   // bytes of zstd's window
-	mostDecoding = 128 << 20 // bytes of a decoder's memory
+	fullBatch    = 1 << 20  // bytes from which on a batch is sent at once
+	mostBatch    = 12 << 20 // bytes of a batch: a full one ends with a whole line
+	mostBody     = 8 << 20  // bytes of a batch, compressed
+	mostLines    = 100_000  // of a batch: a full one of the shortest records has a tenth
+	longestLine  = 8 << 20  // bytes: the gaps of a million tokens
+	longestNote  = 1 << 20  // bytes of a line that is neither a record nor a piece of the result
+	mostTexts    = 64 << 10 // bytes of a text in a record
+	widestWindow = 1 << 20  // bytes of zstd's window: a worker's has an eighth
 )
 
 // event is a line of a batch: a pointer that its kind needs is set.
@@ -66,15 +65,15 @@ type more struct {
 	Overhead []float64      `json:"overhead_ms,omitempty"` // of a gateway
 }
 
-// piece is the largest number of entries of each kind in more.
-const piece = 10_000
+// fullMore is the largest number of entries of each kind in more.
+const fullMore = 10_000
 
 // pieces takes from a result what grows with its requests.
 func pieces(r *endpoint.ShareResult) (out []more) {
 	setups, overhead := r.Setups, r.Gateway.Overhead
 	r.Setups, r.Gateway.Overhead = nil, nil
 	for len(setups)+len(overhead) > 0 {
-		n, m := min(piece, len(setups)), min(piece, len(overhead))
+		n, m := min(fullMore, len(setups)), min(fullMore, len(overhead))
 		out = append(out, more{setups[:n], overhead[:m]})
 		setups, overhead = setups[n:], overhead[m:]
 	}
@@ -95,7 +94,8 @@ type packer struct {
 }
 
 func newPacker() (*packer, error) {
-	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(128<<10))
+	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest),
+		zstd.WithWindowSize(widestWindow/8))
 	if err != nil {
 		return nil, err
 	}
@@ -109,93 +109,4 @@ func (p *packer) pack(lines []byte) ([]byte, error) {
 	_, err := p.z.Write(lines)
 	err = errors.Join(err, p.z.Close())
 	return p.b.Bytes(), err
-}
-
-// unpacker reads batches of a worker that is not trusted.
-type unpacker struct {
-	z       *zstd.Decoder
-	lines   *bufio.Reader
-	records *record.Decoder
-}
-
-func newUnpacker() (*unpacker, error) {
-	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(widestWindow), zstd.WithDecoderMaxMemory(mostDecoding))
-	if err != nil {
-		return nil, err
-	}
-	return &unpacker{z: z, lines: bufio.NewReaderSize(nil, 64<<10), records: record.NewDecoder()}, nil
-}
-
-func (u *unpacker) unpack(r io.Reader) (events []event, err error) {
-	if err := u.z.Reset(r); err != nil {
-		if errors.Is(err, io.EOF) { // an empty one
-			return nil, nil
-		}
-		return nil, fmt.Errorf("reading a batch: %w", err)
-	}
-	u.lines.Reset(io.LimitReader(u.z, mostBatch))
-	for n := 1; ; n++ {
-		line, err := u.line()
-		if err == io.EOF && len(line) == 0 {
-			return events, nil
-		}
-		var e event
-		if err == nil {
-			e, err = u.event(line)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("reading line %d of a batch: %w", n, err)
-		}
-		events = append(events, e)
-	}
-}
-
-func (u *unpacker) line() ([]byte, error) {
-	line, err := u.lines.ReadSlice('\n')
-	if errors.Is(err, bufio.ErrBufferFull) {
-		long := bytes.Clone(line)
-		for errors.Is(err, bufio.ErrBufferFull) && len(long) <= longestLine {
-			line, err = u.lines.ReadSlice('\n')
-			long = append(long, line...)
-		}
-		line = long
-	}
-	switch {
-	case len(line) > longestLine:
-		return nil, fmt.Errorf("longer than %d MiB", longestLine>>20)
-	case err == nil:
-		return line[:len(line)-1], nil
-	case errors.Is(err, io.EOF) && len(line) > 0:
-		return nil, io.ErrUnexpectedEOF
-	}
-	return nil, err
-}
-
-func (u *unpacker) event(line []byte) (e event, err error) {
-	if len(line) == 0 {
-		return e, errors.New("it is empty")
-	}
-	e.kind, line = line[0], line[1:]
-	switch e.kind {
-	case kindRecord:
-		e.record, err = u.records.Decode(line)
-	case kindSample:
-		e.sample = new(telemetry.Sample)
-		err = json.Unmarshal(line, e.sample)
-	case kindCounts:
-		err = json.Unmarshal(line, &e.counts)
-	case kindReady:
-		err = json.Unmarshal(line, &e.ready)
-	case kindMore:
-		err = json.Unmarshal(line, &e.more)
-	case kindResult:
-		e.result = new(result)
-		err = json.Unmarshal(line, e.result)
-	case kindError, kindBye:
-		err = json.Unmarshal(line, &e.text)
-	case kindDrained:
-	default:
-		err = fmt.Errorf("unknown kind %q", e.kind)
-	}
-	return e, err
 }

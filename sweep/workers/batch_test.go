@@ -6,8 +6,10 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,6 +34,15 @@ func packed(t testing.TB, lines string) []byte {
 	return b
 }
 
+// unpackAll is a whole batch.
+func unpackAll(u *unpacker, body []byte) (all []event, err error) {
+	err = u.unpack(body, true, func(events []event) bool {
+		all = append(all, events...)
+		return true
+	})
+	return all, err
+}
+
 func TestBatch(t *testing.T) {
 	want := &record.Record{I: 7, Phase: "window", Sent: record.At(5), Gaps: record.Pack(3, 4), Outcome: "ok"}
 	lines := want.AppendJSON([]byte{kindRecord})
@@ -48,12 +59,9 @@ func TestBatch(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	u, err := newUnpacker()
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := newUnpacker(new(sync.Mutex))
 	for range 2 { // batches
-		got, err := u.unpack(bytes.NewReader(packed(t, string(lines))))
+		got, err := unpackAll(u, packed(t, string(lines)))
 		if err != nil || len(got) != 9 {
 			t.Fatalf("%d events, error %v", len(got), err)
 		}
@@ -69,38 +77,39 @@ func TestBatch(t *testing.T) {
 
 // hostile are bodies that no worker sends, with a part of the error of each.
 func hostile(t testing.TB) map[string][]byte {
-	bomb := func(n int) []byte {
-		z, err := zstd.NewWriter(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return z.EncodeAll(bytes.Repeat([]byte("x"), n), nil)
+	bomb := func(line string, n int) []byte { return bytes.Clone(packed(t, strings.Repeat(line, n))) }
+	z, err := zstd.NewWriter(nil, zstd.WithWindowSize(2*widestWindow))
+	if err != nil {
+		t.Fatal(err)
 	}
 	return map[string][]byte{
-		"magic number mismatch":                     []byte("r{}\n"),
-		"unknown kind":                              packed(t, "?{}\n"),
-		"line 2 of a batch: unexpected EOF":         packed(t, "d\nr{}"),
-		"line 1 of a batch: it is empty":            packed(t, "\n"),
-		"line 1 of a batch: reading a request":      packed(t, "r{]\n"),
-		"cannot unmarshal string":                   packed(t, `s"client"`+"\n"),
-		"cannot unmarshal number 1e99":              packed(t, `y{"rtt_ns":1e99}`+"\n"),
-		"line 1 of a batch: longer than 16 MiB":     bomb(longestLine + 1),
-		"line 1 of a batch: longer than 16 MiB\x00": bomb(4 * longestLine),
+		"magic number mismatch":                       []byte("r{}\n"),
+		"unknown kind":                                packed(t, "?{}\n"),
+		"line 2 of a batch: unexpected EOF":           packed(t, "d\nr{}"),
+		"line 1 of a batch: it is empty":              packed(t, "\n"),
+		"line 1 of a batch: reading a request":        packed(t, "r{]\n"),
+		"cannot unmarshal string":                     packed(t, `s"client"`+"\n"),
+		"cannot unmarshal number 1e99":                packed(t, `y{"rtt_ns":1e99}`+"\n"),
+		"line 1 of a batch: longer than 8 MiB":        bomb("x", longestLine+1),
+		"line 1 of a batch: longer than 8 MiB\x00":    bomb("x", 4*longestLine),
+		"line 1 of a batch: a line 'e' of":            packed(t, `e"`+strings.Repeat("x", longestNote)+"\"\n"),
+		"has no content":                              packed(t, "d{}\n"),
+		"line 2 of a batch: a second line 'd'":        bomb("d\n", 10_000_000),
+		"a batch has at most 100000 lines and 12":     bomb("s{}\n", mostLines+1),
+		"a batch has at most 100000 lines and 12\x00": bomb("s{"+strings.Repeat(" ", 1<<20)+"}\n", 13),
+		"window size exceeded":                        z.EncodeAll(bytes.Repeat([]byte("s{}\n"), widestWindow), nil),
 	}
 }
 
 func TestHostileBatch(t *testing.T) {
-	u, err := newUnpacker()
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := newUnpacker(new(sync.Mutex))
 	for want, body := range hostile(t) {
 		want, _, _ = strings.Cut(want, "\x00")
-		if _, err := u.unpack(bytes.NewReader(body)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := unpackAll(u, body); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
-	if got, err := u.unpack(bytes.NewReader(packed(t, "d\n"))); err != nil || len(got) != 1 {
+	if got, err := unpackAll(u, packed(t, "d\n")); err != nil || len(got) != 1 {
 		t.Errorf("a good batch after them: %v, error %v", got, err)
 	}
 }
@@ -112,21 +121,53 @@ func FuzzUnpack(f *testing.F) {
 		}
 	}
 	f.Add(packed(f, `r{"i":1,"phase":"window","prompt_asked":1,"output_asked":1,"output_tokens":1,"estimated":false,"outcome":"ok"}`+"\nd\n"))
-	u, err := newUnpacker()
-	if err != nil {
-		f.Fatal(err)
-	}
+	u := newUnpacker(new(sync.Mutex))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		events, err := u.unpack(bytes.NewReader(body))
-		if err != nil && events != nil {
-			t.Errorf("%d events beside the error %v", len(events), err)
-		}
-		for i := range events {
-			if r := events[i].record; r != nil {
-				_ = new(allowed).check(r, time.Minute)
+		_ = u.unpack(body, true, func(events []event) bool {
+			if len(events) > piece {
+				t.Errorf("%d events at once", len(events))
+			}
+			for i := range events {
+				if r := events[i].record; r != nil {
+					_ = new(allowed).check(r, time.Minute)
+				}
+			}
+			return true
+		})
+	})
+}
+
+// TestBomb reads batches of a few kB that have millions of lines. Neither a row that runs nor one that does not makes the
+// leader need memory for all of them.
+func TestBomb(t *testing.T) {
+	u := newUnpacker(new(sync.Mutex))
+	for _, line := range []string{"d\n", "s{}\n", "p\n", "?\n", "b\"\"\n", "\n"} {
+		body := bytes.Clone(packed(t, strings.Repeat(line, mostBatch/len(line)*2)))
+		for _, wanted := range []bool{true, false} {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			if err := u.unpack(body, wanted, func([]event) bool { return true }); err == nil {
+				t.Errorf("%q, wanted %v: no error", line, wanted)
+			}
+			runtime.ReadMemStats(&after)
+			if spent := after.TotalAlloc - before.TotalAlloc; spent > 128<<20 || cap(u.events) > 2*piece {
+				t.Errorf("%q, wanted %v: %d MiB for %d bytes, room for %d events", line, wanted, spent>>20, len(body), cap(u.events))
 			}
 		}
+	}
+}
+
+// TestUnwantedBatch parses nothing of a row that does not run, but that its worker leaves.
+func TestUnwantedBatch(t *testing.T) {
+	u := newUnpacker(new(sync.Mutex))
+	var got []event
+	err := u.unpack(packed(t, "r{]\n?\n\nb\"no space\"\ns]\n"), false, func(events []event) bool {
+		got = append(got, events...)
+		return false
 	})
+	if err != nil || len(got) != 1 || got[0].text != "no space" {
+		t.Errorf("%+v, error %v", got, err)
+	}
 }
 
 // TestBatchNumbers sends batches by hand: one that comes again is taken once, and one that is missing is missed.
@@ -152,7 +193,7 @@ func TestBatchNumbers(t *testing.T) {
 		if status, text := x.ask(http.MethodPost, "/v1/events", url.Values{"session": {m.session}}, nil); status != 400 {
 			t.Errorf("a batch without a number: %d %s", status, text)
 		}
-		if status, text := post(1003, make([]byte, mostBatch+1)); status != 400 || !strings.Contains(text, "too large") {
+		if status, text := post(1003, make([]byte, mostBody+1)); status != 400 || !strings.Contains(text, "too large") {
 			t.Errorf("a batch that is too long: %d %s", status, text)
 		}
 		if status, _ := post(1004, nil); status != 404 {

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"testing"
 	"time"
 
@@ -39,14 +40,20 @@ func BenchmarkRecords(b *testing.B) {
 		lines = append(streamed(i, r).AppendJSON(append(lines, kindRecord)), '\n')
 	}
 	batch := bytes.Clone(must(p.pack(lines)))
-	u := must(newUnpacker())
+	u := newUnpacker(new(sync.Mutex))
 	b.ReportAllocs()
 	for b.Loop() {
 		seen := record.Indexes{}
-		for _, e := range must(u.unpack(bytes.NewReader(batch))) {
-			if err := new(allowed).check(e.record, time.Hour); err != nil || !seen.Add(e.record.I) {
-				b.Fatal(err)
+		err := u.unpack(batch, true, func(events []event) bool {
+			for _, e := range events {
+				if err := new(allowed).check(e.record, time.Hour); err != nil || !seen.Add(e.record.I) {
+					b.Fatal(err)
+				}
 			}
+			return true
+		})
+		if err != nil || len(seen) == 0 {
+			b.Fatal(err)
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/n, "µs/record")
@@ -80,7 +87,7 @@ func BenchmarkBatches(b *testing.B) {
 			l := NewLeader(n, "token", Build{})
 			for i := range n {
 				m := &member{session: fmt.Sprint("session", i), seen: time.Now(), more: make(chan struct{}), told: make(chan struct{}), left: make(chan struct{}),
-					unpack: must(newUnpacker()), streams: 1, connected: 1}
+					streams: 1, connected: 1}
 				if why := l.seat(m, i); why != "" {
 					b.Fatal(why)
 				}

@@ -35,6 +35,7 @@ type part struct {
 
 	allowed allowed
 	records int  // that came
+	samples int  // that came
 	more    more // of the result, so far
 }
 

@@ -1,7 +1,6 @@
 package workers
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +10,7 @@ import (
 
 	"bench/experiment/endpoint"
 	"bench/experiment/safetext"
+	"bench/experiment/telemetry"
 )
 
 // delivery is a batch of a worker. done gets its end.
@@ -46,14 +46,14 @@ func (l *Leader) events(w http.ResponseWriter, r *http.Request, m *member) {
 		refuse(w, http.StatusConflict, refusal{fmt.Sprintf("batch %d follows batch %d", seq, m.seq), true})
 		return
 	default:
-		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostBatch))
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostBody))
 		large := new(http.MaxBytesError)
 		if err != nil && !errors.As(err, &large) { // the connection is lost: it is sent again
 			return
 		}
-		var events []event
+		m.seq = seq
 		if err == nil {
-			events, err = m.unpack.unpack(bytes.NewReader(body))
+			err = l.unpack(d, m, row, body)
 		}
 		if err != nil {
 			l.mu.Lock()
@@ -62,14 +62,19 @@ func (l *Leader) events(w http.ResponseWriter, r *http.Request, m *member) {
 			refuse(w, http.StatusBadRequest, refusal{err.Error(), true})
 			return
 		}
-		m.seq = seq
-		l.deliver(d, m, row, events)
 	}
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// deliver hands a batch to the row that it is of. Batches of rows that are over are dropped.
-func (l *Leader) deliver(d *driving, m *member, row int, events []event) {
+// unpack hands the events of a batch to the row that it is of, while that runs. It drops those of other rows.
+func (l *Leader) unpack(d *driving, m *member, row int, body []byte) error {
+	u := <-l.unpackers
+	defer func() { l.unpackers <- u }()
+	return u.unpack(body, d != nil && d.n == row, func(events []event) bool { return l.deliver(d, m, row, events) })
+}
+
+// deliver hands events to the row that they are of. wanted is false if no more of them are.
+func (l *Leader) deliver(d *driving, m *member, row int, events []event) (wanted bool) {
 	for i := range events {
 		if events[i].kind == kindBye {
 			l.mu.Lock()
@@ -78,13 +83,15 @@ func (l *Leader) deliver(d *driving, m *member, row int, events []event) {
 		}
 	}
 	if d == nil || d.n != row {
-		return
+		return false
 	}
 	done := make(chan struct{})
 	select {
 	case d.inbox <- delivery{m, events, done}:
 		<-done
+		return true
 	case <-d.over:
+		return false
 	}
 }
 
@@ -132,7 +139,7 @@ func (d *driving) event(k int, e *event) error {
 	case kindRecord:
 		return d.record(k, e)
 	case kindSample:
-		if err := checkSample(e.sample); err != nil {
+		if err := p.sample(e.sample, d.l.now()-d.start); err != nil {
 			return &badEvent{err}
 		}
 		if d.c.Sample != nil {
@@ -143,7 +150,7 @@ func (d *driving) event(k int, e *event) error {
 	case kindReady:
 		return d.isReady(p, time.Duration(e.ready.RTT))
 	case kindDrained:
-		d.isDrained(p)
+		return d.isDrained(p)
 	case kindMore:
 		return p.add(&e.more)
 	case kindResult:
@@ -157,6 +164,20 @@ func (d *driving) event(k int, e *event) error {
 		return &endpoint.WorkerError{Worker: k, Host: m.host, Text: shown(e.text), Reported: true}
 	}
 	return nil
+}
+
+// Bounds of the samples of a worker, which takes one each 250 ms.
+const (
+	mostSamples      = 1000
+	samplesPerSecond = 100
+)
+
+// sample checks a sample of a worker. now is the time since the common start.
+func (p *part) sample(s *telemetry.Sample, now time.Duration) error {
+	if p.samples++; p.samples > mostSamples+samplesPerSecond*int(max(0, now.Seconds())) {
+		return fmt.Errorf("sent %d samples in %v", p.samples, now)
+	}
+	return checkSample(s)
 }
 
 // mostOpened bounds the connections that a worker opens ahead of its requests.
@@ -227,12 +248,13 @@ func (d *driving) isReady(p *part, rtt time.Duration) error {
 }
 
 // isDrained notes that a worker's own window has ended. When all have, none needs to go on.
-func (d *driving) isDrained(p *part) {
+func (d *driving) isDrained(p *part) error {
 	if p.done {
-		return
+		return &badEvent{errors.New("has drained twice")}
 	}
 	p.done = true
 	if d.drained++; d.drained == len(d.parts) {
 		d.tell(command{Do: doRelease})
 	}
+	return nil
 }

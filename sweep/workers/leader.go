@@ -22,6 +22,8 @@ type Leader struct {
 	began time.Time // zero of the leader's clock
 	mux   *http.ServeMux
 
+	unpackers unpackers
+
 	mu       sync.Mutex
 	members  []*member          // by number; nil = not there
 	sessions map[string]*member // the same, by session
@@ -36,7 +38,7 @@ type Leader struct {
 func NewLeader(workers int, token string, build Build) *Leader {
 	l := &Leader{
 		of: workers, token: sha256.Sum256([]byte(token)), build: build, began: time.Now(), mux: http.NewServeMux(),
-		members: make([]*member, workers), sessions: map[string]*member{}, changed: make(chan struct{}),
+		unpackers: newUnpackers(), members: make([]*member, workers), sessions: map[string]*member{}, changed: make(chan struct{}),
 	}
 	l.mux.HandleFunc("POST /v1/join", l.join)
 	l.mux.HandleFunc("GET /v1/commands", l.ofMember(l.commands))

@@ -34,7 +34,6 @@ type member struct {
 
 	taking sync.Mutex // of batches, one at a time
 	seq    int        // number of the last batch that was taken
-	unpack *unpacker
 }
 
 // maxHost is the longest name of a host that is kept.
@@ -50,14 +49,9 @@ func (l *Leader) join(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusConflict, refusal{why, true})
 		return
 	}
-	unpack, err := newUnpacker()
-	if err != nil {
-		refuse(w, http.StatusInternalServerError, refusal{Error: err.Error()})
-		return
-	}
 	m := &member{
 		host: safetext.Escape(h.Host[:min(maxHost, len(h.Host))]), session: rand.Text(), seen: time.Now(),
-		more: make(chan struct{}), told: make(chan struct{}), left: make(chan struct{}), unpack: unpack,
+		more: make(chan struct{}), told: make(chan struct{}), left: make(chan struct{}),
 	}
 	if why := l.seat(m, h.Index); why != "" {
 		refuse(w, http.StatusConflict, refusal{Error: why})
