@@ -359,7 +359,8 @@ func TestLeaderGone(t *testing.T) {
 func TestFiles(t *testing.T) {
 	dir, own, temp := t.TempDir(), t.TempDir(), t.TempDir()
 	t.Setenv("TMPDIR", temp)
-	lengths, away := filepath.Join(own, "lengths.txt"), filepath.Join(dir, "away.txt")
+	t.Chdir(own)
+	lengths, away := "lengths.txt", filepath.Join(dir, "away.txt")
 	if err := os.WriteFile(lengths, []byte("100\n200\n300\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -439,6 +440,41 @@ func TestFiles(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestOtherFiles names files outside of the working directory, whose contents a leader may know: none is opened.
+func TestOtherFiles(t *testing.T) {
+	dir := t.TempDir()
+	outside := filepath.Join(dir, "outside.txt")
+	own := filepath.Join(dir, "own")
+	if err := os.Mkdir(own, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(own)
+	for _, name := range []string{outside, "own.txt"} {
+		if err := os.WriteFile(name, []byte("100\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(outside, "link.txt"); err != nil {
+		t.Fatal(err)
+	}
+	hash := must(workload.HashFile(outside))
+	for name, want := range map[string]bool{
+		"own.txt": true, "../own/own.txt": false, "../outside.txt": false, outside: false, "link.txt": false, "": false, ".": false,
+		"/dev/zero": false, "/proc/self/environ": false,
+	} {
+		if f := (&file{name, hash}); f.isHere() != want {
+			t.Errorf("%q is here: %v", name, !want)
+		}
+	}
+	s := &session{w: new(Worker), files: local{at: map[file]string{}}}
+	spec := &experiment.Spec{}
+	spec.Input = workload.Length{Dist: "empirical", File: &workload.File{Name: outside}}
+	err := s.find(t.Context(), &command{Share: &endpoint.Share{Spec: spec}})
+	if err == nil || !strings.Contains(err.Error(), "not in the leader's list") {
+		t.Errorf("a file that is not listed: %v", err)
 	}
 }
 

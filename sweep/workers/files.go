@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"bench/experiment"
-	"bench/experiment/workload"
 )
 
 // mostFile bounds a file that is fetched, in bytes.
@@ -32,8 +31,8 @@ func (l *local) remove() {
 	}
 }
 
-// find puts the paths of the files of a row into its spec, and reads them. Those that this machine does not have under
-// the same name come from the leader.
+// find puts the paths of the files of a row into its spec, and reads them. Those that are not under the same name in the
+// working directory come from the leader.
 func (s *session) find(ctx context.Context, c *command) error {
 	names := map[string]string{}
 	for _, f := range c.Files {
@@ -46,11 +45,16 @@ func (s *session) find(ctx context.Context, c *command) error {
 		}
 		names[f.Name] = s.files.at[f]
 	}
+	var unlisted []error
 	c.Share.Spec.EachFile(func(name *string, _ string) {
-		if at := names[*name]; at != "" {
-			*name = at
+		if names[*name] == "" {
+			unlisted = append(unlisted, fmt.Errorf("the row names %s, which is not in the leader's list of its files", *name))
 		}
+		*name = names[*name]
 	})
+	if len(unlisted) > 0 {
+		return errors.Join(unlisted...)
+	}
 	if err := restore(c.Share.Spec, &s.files.files); err != nil {
 		return fmt.Errorf("reading the files of the row: %w", err)
 	}
@@ -59,11 +63,11 @@ func (s *session) find(ctx context.Context, c *command) error {
 
 // locate is the path of a file here, which it fetches if it must.
 func (s *session) locate(ctx context.Context, f file) (at string, err error) {
-	if sum, err := workload.HashFile(f.Name); err == nil && sum == f.SHA256 {
-		return f.Name, nil
-	}
 	if !isHash(f.SHA256) {
 		return "", errors.New("it has no hash")
+	}
+	if f.isHere() {
+		return f.Name, nil
 	}
 	if s.files.dir == "" {
 		if s.files.dir, err = os.MkdirTemp("", "bench-work-"); err != nil {
@@ -73,6 +77,27 @@ func (s *session) locate(ctx context.Context, f file) (at string, err error) {
 	s.w.note("fetching %s from the leader", f.Name)
 	at = filepath.Join(s.files.dir, fmt.Sprintf("%d-%s", len(s.files.at), filepath.Base(f.Name))) // endings can tell formats
 	return at, s.fetchFile(ctx, f, at)
+}
+
+// isHere reports whether the file is in the working directory. No other file is opened, by a link neither: a leader must
+// not learn what a worker's machine has.
+func (f *file) isHere() bool {
+	root, err := os.OpenRoot(".")
+	if err != nil {
+		return false
+	}
+	defer root.Close()
+	if info, err := root.Stat(f.Name); err != nil || !info.Mode().IsRegular() { // a pipe would block
+		return false
+	}
+	opened, err := root.Open(f.Name)
+	if err != nil {
+		return false
+	}
+	defer opened.Close()
+	hash := sha256.New()
+	_, err = io.Copy(hash, opened)
+	return err == nil && hex.EncodeToString(hash.Sum(nil)) == f.SHA256
 }
 
 func (s *session) fetchFile(ctx context.Context, named file, at string) error {
