@@ -23,8 +23,8 @@ type ShareConfig struct {
 	Each func(*record.Record) error
 	// Sample gets the samples of this machine after the start, one at a time; At is not set.
 	Sample func(telemetry.Sample)
-	// Drained is called once, when the requests of the worker's own window have ended. The worker goes on sending until
-	// Release ends, so that the load of all workers stays whole.
+	// Drained is called, perhaps more than once, when the requests of the worker's own window have ended. The worker goes
+	// on sending until Release ends, so that the load of all workers stays whole.
 	Drained func()
 	Release context.Context
 	// Ends and Decided are as in DriveConfig.

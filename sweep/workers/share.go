@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"bench/experiment"
@@ -184,7 +185,7 @@ func (s *session) share(ctx context.Context, c *command, start <-chan time.Durat
 			return s.out.addText(kindRecord, r.AppendJSON)
 		},
 		Sample:  func(x telemetry.Sample) { _ = s.out.add(kindSample, &x, false) }, // dropped if it has a NaN, or if the outbox is full
-		Drained: func() { _ = s.out.add(kindDrained, nil, true) },
+		Drained: sync.OnceFunc(func() { _ = s.out.add(kindDrained, nil, true) }),
 	})
 	if err != nil {
 		return err
