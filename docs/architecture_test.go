@@ -77,6 +77,7 @@ var mayImport = map[string][]string{
 	"experiment/telemetry":           {},
 	"experiment/telemetry/collector": {"experiment/processes", "experiment/telemetry"},
 	"experiment/mock":                {"experiment/mock/kv", "experiment/roofline"},
+	"experiment/mock/hostile":        {},
 	"experiment/mock/kv":             {},
 	"experiment/workload":            {"experiment/workload/prompts", "experiment/workload/trace"},
 	"experiment/workload/prompts":    {},
@@ -133,8 +134,8 @@ var onlyIn = []struct {
 	},
 	{
 		what: []string{"net/http"},
-		where: slices.Concat(programs, []string{"experiment/endpoint", "experiment/mock", "experiment/openai",
-			"experiment/proxy", "experiment/record", "experiment/selftest/runner", "experiment/server",
+		where: slices.Concat(programs, []string{"experiment/endpoint", "experiment/mock",
+			"experiment/mock/hostile", "experiment/openai", "experiment/proxy", "experiment/record", "experiment/selftest/runner", "experiment/server",
 			"experiment/telemetry/collector", "report/browse", "sweep/workers"}),
 		rule: "HTTP is spoken to servers, by the simulated one, between leader and workers, in report/browse and experiment/proxy",
 	},

@@ -77,7 +77,7 @@ var flagUses = map[string][]helpGroup{
 	"mock": {
 		{"Where to listen", []string{"listen", "require-api-key"}},
 		{"What to simulate", []string{"set", "model", "hardware", "ttft", "itl"}},
-		{"Faults", []string{"fault"}},
+		{"Faults", []string{"fault", "hostile"}},
 	},
 }
 

@@ -18,11 +18,12 @@ import (
 
 // mockFlags are the flags of `bench mock`: those typed daily. --set has the others.
 type mockFlags struct {
-	listen string
-	set    []string
-	own    mock.Config // the keys that have flags
-	flags  *pflag.FlagSet
-	wrong  []string // mistakes of the flags
+	listen  string
+	hostile string
+	set     []string
+	own     mock.Config // the keys that have flags
+	flags   *pflag.FlagSet
+	wrong   []string // mistakes of the flags
 }
 
 func newMock(c *cli) *cobra.Command {
@@ -44,16 +45,24 @@ from the step_… keys. /debug describes the simulation, /debug/requests has the
   no-completion-tokens-details, no-token-ids, no-text=first|last|all, split-utf8; chat, responses, messages:
   role-early, role-reasoning, tool-calls; responses: incomplete-event.
 
-Reasoning, speculative decoding, adapters and answers can be planted; /debug/requests has the truth.`,
+Reasoning, speculative decoding, adapters and answers can be planted; /debug/requests has the truth.
+
+--hostile has a client, a gateway or a reader of files meet one peer that misbehaves: a server, which answers
+requests for completions so and all others as usual; the bytes of a request, or a file, on standard output.`,
 		Example: `  bench mock                                     batching, queueing, a prefix cache
   bench mock --model llama-3.1-8b --hardware h100-sxm   the roofline's times of that model and GPU
   bench mock --ttft 50ms --itl 10ms              exact times: to check a client
   bench mock matrices/chat.toml                  the server that the matrix runs against without an endpoint
   bench mock --listen 127.0.0.1:9000 --set mock.max_num_seqs=8
   bench mock --set mock.reasoning_tokens=50 --set 'mock.speculation={ tokens = 3, acceptance = 0.7 }'
-  bench mock --fault status=500@1% --fault stall=5@100 --set mock.drift=5%/h`,
+  bench mock --fault status=500@1% --fault stall=5@100 --set mock.drift=5%/h
+  bench mock --hostile list                      all misbehaving servers, requests and files
+  bench mock --hostile cl-te | nc -q 2 gateway 8000   does the gateway survive that request?`,
 		Args: positional(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.hostile != "" {
+				return c.hostile(cmd, f)
+			}
 			config, err := c.mockConfig(f, args)
 			if err != nil {
 				return err
@@ -77,6 +86,7 @@ func (f *mockFlags) register() {
 	fl.DurationVar(&f.own.ITL, "itl", 0, "exact time between tokens, e.g. 10ms")
 	fl.StringArrayVar(&f.own.Faults, "fault", nil,
 		`fault to inject: "kind[=arg][@n|@p%]", e.g. status=500@10 (repeatable)`)
+	fl.StringVar(&f.hostile, "hostile", "", "`NAME` of a misbehaving server, request or file; list: all of them")
 	fl.StringVar(&f.own.APIKey, "require-api-key", "", "API key that requests must have")
 }
 
