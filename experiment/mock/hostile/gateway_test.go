@@ -1,0 +1,167 @@
+package hostile_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"bench/experiment/mock"
+	"bench/experiment/mock/hostile"
+	"bench/experiment/proxy"
+	"bench/experiment/recording"
+	"bench/sweep/workers"
+)
+
+// record serves a recorder before a server until the test ends. recorded is what it has recorded.
+func record(t *testing.T, to string) (addr string, recorded func() string) {
+	t.Helper()
+	var mu sync.Mutex
+	var text []byte
+	p, err := proxy.New(proxy.Config{
+		To: &url.URL{Scheme: "http", Host: to, Path: "/v1"},
+		Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			if addr != to {
+				t.Errorf("the recorder connects to %s", addr)
+			}
+			return (&net.Dialer{}).DialContext(ctx, network, addr)
+		},
+		Done: func(x *recording.Exchange) {
+			line, err := json.Marshal(x)
+			if err != nil {
+				t.Error(err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			text = append(append(text, line...), '\n')
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- (&proxy.Server{Proxy: p}).Serve(ctx, l) }()
+	stop := sync.OnceFunc(func() {
+		cancel()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+		if err := p.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(stop)
+	return l.Addr().String(), func() string {
+		stop()
+		mu.Lock()
+		defer mu.Unlock()
+		return string(text)
+	}
+}
+
+// send sends a request's bytes and returns what comes back until the peer is silent.
+func send(t *testing.T, addr string, c *hostile.Case) (answer string) {
+	t.Helper()
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	go func() { _ = c.Write(conn) }() // ends with the connection
+	var all strings.Builder
+	for b := make([]byte, 64<<10); ; {
+		_ = conn.SetReadDeadline(time.Now().Add(200 * time.Millisecond))
+		n, err := conn.Read(b)
+		if all.Write(b[:n]); err != nil {
+			return all.String()
+		}
+	}
+}
+
+// TestRecorder asks each server through a recorder: the caller has an answer or an end, and no text is recorded.
+func TestRecorder(t *testing.T) {
+	memory(t, 512<<20)
+	for _, c := range ofKind(hostile.Server) {
+		addr, recorded := record(t, start(t, &c))
+		ask := httptest.NewRequest(http.MethodPost, "http://"+addr+"/v1/completions",
+			strings.NewReader(`{"model":"bench-mock","prompt":"a b","max_tokens":4,"stream":true}`))
+		ask.RequestURI = ""
+		ctx, cancel := context.WithTimeout(t.Context(), 400*time.Millisecond)
+		if answer, err := new(http.Transport).RoundTrip(ask.WithContext(ctx)); err == nil {
+			_, _ = io.Copy(io.Discard, answer.Body)
+			answer.Body.Close()
+		}
+		cancel()
+		if text := recorded(); strings.Count(text, "\n") != 1 || strings.Contains(text, hostile.Mark) {
+			t.Errorf("%s: recorded %s", c.Name, text)
+		}
+	}
+}
+
+// TestGateways sends each request to a recorder, a leader and a simulated server: each answers or closes, no other host is
+// contacted, and the server behind the recorder never sees more requests than its caller gets answers.
+func TestGateways(t *testing.T) {
+	other(t)
+	memory(t, 512<<20)
+	var seen atomic.Int32
+	behind := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		seen.Add(1)
+		if r.Header.Get("X-B") != "" || r.Trailer.Get("Host") != "" || strings.Contains(r.Host, hostile.Other) {
+			t.Errorf("the server behind the recorder gets %s %s of %s: %v", r.Method, r.URL, r.Host, r.Header)
+		}
+		_, _ = io.Copy(io.Discard, r.Body)
+	}))
+	t.Cleanup(behind.Close)
+	recorder, _ := record(t, behind.Listener.Addr().String())
+	leader := httptest.NewServer(workers.NewLeader(1, "token", workers.Build{}))
+	t.Cleanup(leader.Close)
+	simulated, err := mock.New(mock.Config{TTFT: time.Millisecond, ITL: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() { served <- simulated.Serve(ctx, l) }()
+	t.Cleanup(func() {
+		cancel()
+		<-served
+	})
+	for name, addr := range map[string]string{
+		"recorder": recorder, "leader": leader.Listener.Addr().String(), "mock": l.Addr().String(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, c := range ofKind(hostile.Request) {
+				before := seen.Load()
+				answer := send(t, addr, &c)
+				if n := int(seen.Load() - before); name == "recorder" && n > max(1, strings.Count(answer, "HTTP/1.")) {
+					t.Errorf("%s: %d requests for\n%.2000s", c.Name, n, answer)
+				}
+				if name == "leader" && strings.Contains(answer, " 200 OK") {
+					t.Errorf("%s: %.200s", c.Name, answer)
+				}
+			}
+			last, _ := hostile.Find("other-host")
+			if answer := send(t, addr, &last); !strings.HasPrefix(answer, "HTTP/1.1 ") {
+				t.Errorf("a request after them: %q", answer)
+			}
+		})
+	}
+}
