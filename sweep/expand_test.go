@@ -304,34 +304,77 @@ func TestReadMissing(t *testing.T) {
 	}
 }
 
-// FuzzParse: no text makes it panic or take long, and what it accepts can be run.
-func FuzzParse(f *testing.F) {
+// written are the matrices that are shipped, and those with mistakes.
+func written(t testing.TB) (texts []string) {
+	t.Helper()
 	for _, pattern := range []string{"../matrices/*.toml", "testdata/problems/*.toml"} {
 		files, _ := filepath.Glob(pattern)
 		for _, file := range files {
 			text, err := os.ReadFile(file)
 			if err != nil {
-				f.Fatal(err)
+				t.Fatal(err)
 			}
-			f.Add(string(text))
+			texts = append(texts, string(text))
 		}
 	}
-	f.Add("name='m'\n[[row]]\nname='r'\nrate=[1,2]\ninput=[{dist='uniform',min=1,max=2}]\noutput=1\nduration='1s'\nprefix=[{tokens=0}]")
-	f.Fuzz(func(t *testing.T, text string) {
-		m, err := parse("fuzz.toml", text)
-		if err != nil {
-			_ = err.Error()
-			return
+	return texts
+}
+
+// canRun checks a text: what is accepted can be run.
+func canRun(t *testing.T, text string) {
+	m, err := parse("fuzz.toml", text)
+	if err != nil {
+		_ = err.Error()
+		return
+	}
+	seen := map[string]bool{}
+	for i := range m.Points {
+		p := &m.Points[i]
+		p.Check(func(key, problem, _ string) { t.Errorf("%s: %s", key, problem) })
+		id := ID(p)
+		if seen[id] || len(id) > 210 || filepath.Base(id) != id {
+			t.Errorf("the ID %q", id)
 		}
-		seen := map[string]bool{}
-		for i := range m.Points {
-			p := &m.Points[i]
-			p.Check(func(key, problem, _ string) { t.Errorf("%s: %s", key, problem) })
-			id := ID(p)
-			if seen[id] || len(id) > 210 || filepath.Base(id) != id {
-				t.Errorf("the ID %q", id)
-			}
-			seen[id] = true
+		seen[id] = true
+	}
+}
+
+func TestWrittenCanRun(t *testing.T) {
+	for _, text := range written(t) {
+		canRun(t, text)
+	}
+}
+
+// cut separates a matrix into its tables and its rows.
+func cut(text string) (tables string, rows []string) {
+	parts := strings.Split(text, "[[row]]")
+	for _, row := range parts[1:] {
+		rows = append(rows, "[[row]]"+row)
+	}
+	return parts[0], rows
+}
+
+// FuzzTables: no text of other tables than rows makes it panic.
+func FuzzTables(f *testing.F) {
+	for _, text := range written(f) {
+		tables, _ := cut(text)
+		f.Add(tables)
+	}
+	f.Fuzz(func(_ *testing.T, text string) {
+		if _, err := ParseServer("fuzz.toml", []byte(text), nil, Extension{Table: "mock", Into: &mock.Config{}}); err != nil {
+			_ = err.Error()
 		}
 	})
+}
+
+// FuzzRow: no row makes it panic or take long, and what it accepts can be run.
+func FuzzRow(f *testing.F) {
+	for _, text := range written(f) {
+		_, rows := cut(text)
+		for _, row := range rows {
+			f.Add(row)
+		}
+	}
+	f.Add("[[row]]\nname='r'\nrate=[1,2]\ninput=[{dist='uniform',min=1,max=2}]\noutput=1\nduration='1s'\nprefix=[{tokens=0}]")
+	f.Fuzz(func(t *testing.T, row string) { canRun(t, "name='m'\n"+row) })
 }
