@@ -32,7 +32,7 @@ const (
 	mostBody     = 8 << 20  // bytes of a batch, compressed
 	mostLines    = 100_000  // of a batch: a full one of the shortest records has a tenth
 	longestLine  = 8 << 20  // bytes: the gaps of a million tokens
-	longestNote  = 1 << 20  // bytes of a line that is neither a record nor a piece of the result
+	longestNote  = 2 << 20  // bytes of a line that is not a record: a full piece of a result has half
 	mostTexts    = 64 << 10 // bytes of a text in a record
 	widestWindow = 1 << 20  // bytes of zstd's window: a worker's has an eighth
 )

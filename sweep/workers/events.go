@@ -181,10 +181,13 @@ func (p *part) sample(s *telemetry.Sample, now time.Duration) error {
 }
 
 // mostOpened bounds the connections that a worker opens ahead of its requests.
-const mostOpened = 1 << 20
+const mostOpened = 1 << 19
 
 // add takes a piece of the result. A request opens one connection at most, and has one answer.
 func (p *part) add(m *more) error {
+	if n := max(len(m.Setups), len(m.Overhead)); n > fullMore {
+		return &badEvent{fmt.Errorf("sent a piece of a result with %d entries", n)}
+	}
 	p.more.Setups = append(p.more.Setups, m.Setups...)
 	p.more.Overhead = append(p.more.Overhead, m.Overhead...)
 	if most := p.records + mostOpened; max(len(p.more.Setups), len(p.more.Overhead)) > most {

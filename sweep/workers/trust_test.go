@@ -94,7 +94,11 @@ func TestMissingRecord(t *testing.T) {
 	if err := new(part).end(lie, time.Second); !errors.As(err, &bad) {
 		t.Errorf("connections opened ahead: %v", err)
 	}
-	if err := new(part).add(&more{Setups: make([]openai.Setup, mostOpened+1)}); !errors.As(err, &bad) {
+	if err := new(part).add(&more{Setups: make([]openai.Setup, fullMore+1)}); !errors.As(err, &bad) {
+		t.Errorf("a long piece: %v", err)
+	}
+	of := &part{more: more{Setups: make([]openai.Setup, mostOpened)}}
+	if err := of.add(&more{Setups: make([]openai.Setup, 1)}); !errors.As(err, &bad) {
 		t.Errorf("connections of no requests: %v", err)
 	}
 }

@@ -135,15 +135,14 @@ func (u *unpacker) add(line []byte) error {
 		return errors.New("it is empty")
 	}
 	kind := line[0]
+	many := kind == kindRecord || kind == kindSample || kind == kindMore
 	switch {
-	case kind == kindRecord, kind == kindSample, kind == kindMore:
+	case len(line) > longestNote && kind != kindRecord:
+		return fmt.Errorf("a line %q of %d bytes", kind, len(line))
 	case u.sent[kind]:
 		return fmt.Errorf("a second line %q", kind)
-	case len(line) > longestNote:
-		return fmt.Errorf("a line %q of %d bytes", kind, len(line))
-	default:
-		u.sent[kind] = true
 	}
+	u.sent[kind] = !many
 	e, err := u.event(kind, line[1:])
 	u.events = append(u.events, e)
 	return err
