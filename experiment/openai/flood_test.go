@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -21,38 +20,6 @@ func flood(head, piece string) func(p *peer) {
 		for _, err := io.WriteString(p, many); err == nil; {
 			_, err = io.WriteString(p, many)
 		}
-	}
-}
-
-var floods = map[string]func(p *peer){
-	"comments":        flood(streamHead, chunked(": x\n\n")),
-	"empty deltas":    flood(streamHead, chunked("data: {\"choices\":[]}\n\n")),
-	"events of LF":    flood(streamHead, chunked("\n")),
-	"tokens":          flood(streamHead, chunked(token("a"))),
-	"behind [DONE]":   flood(streamHead+chunked(token("a")+doneEvent), chunked("\n")),
-	"an error's body": flood("HTTP/1.1 500 Oops\r\nTransfer-Encoding: chunked\r\n\r\n", "1;x=y\r\nx\r\n"),
-}
-
-// TestFloods: a server that sends without end is left at the request's timeout and at a cancellation.
-func TestFloods(t *testing.T) {
-	for name, server := range floods {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			addr := listen(t, once(server))
-			c := testClient(t, addr, func(o *Options) { o.Timeout = 50 * time.Millisecond })
-			var r Result
-			c.Do(t.Context(), &streamCall, &r) // hangs if the timeout is not obeyed
-			if r.Outcome != Timeout && name != "behind [DONE]" && name != "an error's body" {
-				t.Errorf("%s: %s", r.Outcome, r.Error)
-			}
-			ctx, cancel := context.WithCancel(t.Context())
-			time.AfterFunc(20*time.Millisecond, cancel)
-			c.timeout = time.Hour
-			c.Do(ctx, &streamCall, &r)
-			if r.Outcome != Cancelled && name != "behind [DONE]" && name != "an error's body" {
-				t.Errorf("%s: %s", r.Outcome, r.Error)
-			}
-		})
 	}
 }
 

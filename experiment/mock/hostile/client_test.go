@@ -117,3 +117,22 @@ func TestClient(t *testing.T) {
 		client.Close()
 	}
 }
+
+// TestCancel cancels requests to servers whose answers do not end: the client leaves them at once.
+func TestCancel(t *testing.T) {
+	for _, name := range []string{"comments", "line-feeds", "event-flood", "drip", "silence", "stall"} {
+		c, _ := hostile.Find(name)
+		client, err := openai.New(openai.Options{BaseURL: "http://" + start(t, &c) + "/v1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(20*time.Millisecond, cancel)
+		var r openai.Result
+		client.Do(ctx, &openai.Call{Body: []byte(`{"prompt":"a","stream":true}`), Stream: true}, &r)
+		if r.Outcome != openai.Cancelled {
+			t.Errorf("%s: %s %.1000q", name, r.Outcome, r.Error)
+		}
+		client.Close()
+	}
+}

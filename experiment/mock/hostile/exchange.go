@@ -87,6 +87,7 @@ const (
 	modelName = "bench-mock"
 	ok        = "HTTP/1.1 200 OK\r\n"
 	events    = ok + "Content-Type: text/event-stream\r\nConnection: close\r\n\r\n"
+	pieces    = ok + "Content-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 	document  = ok + "Content-Type: application/json\r\nConnection: close\r\n\r\n"
 	done      = "data: [DONE]\n\n"
 )

@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -94,6 +96,8 @@ func send(t *testing.T, addr string, c *hostile.Case) (answer string) {
 // TestRecorder asks each server through a recorder: the caller has an answer or an end, and no text is recorded.
 func TestRecorder(t *testing.T) {
 	memory(t, 512<<20)
+	log.SetOutput(io.Discard) // of net/http's client, of which bench has none either
+	t.Cleanup(func() { log.SetOutput(os.Stderr) })
 	for _, c := range ofKind(hostile.Server) {
 		addr, recorded := record(t, start(t, &c))
 		ask := httptest.NewRequest(http.MethodPost, "http://"+addr+"/v1/completions",

@@ -56,9 +56,9 @@ var servers = []Case{
 	server("endless-line", "one event without an end", flood(events+`data: {"choices":[{"text":"`, "x")),
 	server("empty-deltas", "events without text, without an end",
 		flood("", `data: {"choices":[{"index":0,"text":"","delta":{}}]}`+"\n\n")),
-	server("event-flood", "tokens without an end", flood("", token("a", ""))),
-	server("comments", "comments of the event stream, without an end", flood("", ": x\n\n")),
-	server("line-feeds", "empty lines without an end", flood("", "\n")),
+	server("event-flood", "tokens without an end", flood(pieces, chunk(token("a", "")))),
+	server("comments", "comments of the event stream, without an end", flood(pieces, chunk(": x\n\n"))),
+	server("line-feeds", "empty lines without an end", flood(pieces, chunk("\n"))),
 	server("behind-done", "bytes without an end behind [DONE]", func(x *exchange) {
 		flood(events+x.stream()+done, ": x\n\n")(x)
 	}),
