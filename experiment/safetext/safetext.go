@@ -5,6 +5,8 @@
 package safetext
 
 import (
+	"bytes"
+	"io"
 	"strconv"
 	"strings"
 	"unicode"
@@ -38,3 +40,25 @@ func escape(s, kept string) string {
 	}
 	return b.String()
 }
+
+// Page is a writer of a page without the characters that turn the direction of text around (Unicode's bidirectional
+// embeddings, overrides and isolates): what a server chose to be called could look like another word. Each becomes U+FFFD,
+// which takes as many bytes. A Write has whole characters.
+func Page(w io.Writer) io.Writer { return page{w} }
+
+type page struct{ io.Writer }
+
+func (p page) Write(text []byte) (int, error) {
+	if bytes.IndexFunc(text, turns) < 0 {
+		return p.Writer.Write(text)
+	}
+	_, err := io.WriteString(p.Writer, strings.Map(func(r rune) rune {
+		if turns(r) {
+			return utf8.RuneError
+		}
+		return r
+	}, string(text)))
+	return len(text), err
+}
+
+func turns(r rune) bool { return r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 }

@@ -1,6 +1,7 @@
 package safetext
 
 import (
+	"io"
 	"strings"
 	"testing"
 	"unicode"
@@ -65,4 +66,12 @@ func FuzzEscape(f *testing.F) {
 			t.Fatalf("EscapeLines has %q, Escape %q", got, line)
 		}
 	})
+}
+
+func TestPage(t *testing.T) {
+	var b strings.Builder
+	text := "a\u202eb\u2066c é漢"
+	if n, err := io.WriteString(Page(&b), text); n != len(text) || err != nil || b.String() != "a\ufffdb\ufffdc é漢" {
+		t.Errorf("%d, %v, %q", n, err, b.String())
+	}
 }

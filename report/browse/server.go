@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"bench/experiment/safetext"
 	"bench/report/page"
 )
 
@@ -147,7 +148,7 @@ func (s *Server) writeTable(w http.ResponseWriter, r *http.Request, q Query, sta
 
 func tableText(v tableView) ([]byte, error) {
 	var b bytes.Buffer
-	err := tableTemplate().Execute(&b, v)
+	err := tableTemplate().Execute(safetext.Page(&b), v)
 	return b.Bytes(), err
 }
 

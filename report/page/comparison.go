@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"bench/experiment/safetext"
 	"bench/experiment/unit"
 	"bench/report"
 	"bench/report/compare"
@@ -38,7 +39,7 @@ func Comparison(w io.Writer, c *compare.Comparison) error {
 	if v.Data, err = inline(c); err != nil {
 		return err
 	}
-	if err := comparisonTemplate().Execute(w, v); err != nil {
+	if err := comparisonTemplate().Execute(safetext.Page(w), v); err != nil {
 		return fmt.Errorf("writing the page: %w", err)
 	}
 	return nil

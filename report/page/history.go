@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"bench/experiment/safetext"
 	"bench/report"
 	"bench/report/compare"
 )
@@ -52,7 +53,7 @@ func History(w io.Writer, h *compare.History) error {
 	if t := report.UnreadTable(h); len(t.Rows) > 0 {
 		v.Unread = new(tableFigure("s", t, false))
 	}
-	if err := historyTemplate().Execute(w, v); err != nil {
+	if err := historyTemplate().Execute(safetext.Page(w), v); err != nil {
 		return fmt.Errorf("writing the page: %w", err)
 	}
 	return nil

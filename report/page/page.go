@@ -96,7 +96,7 @@ func Runs(w io.Writer, runs ...*report.Run) error {
 	if v.Data, err = inline(data); err != nil {
 		return err
 	}
-	if err := runsTemplate().Execute(w, v); err != nil {
+	if err := runsTemplate().Execute(safetext.Page(w), v); err != nil {
 		return fmt.Errorf("writing the page: %w", err)
 	}
 	return nil
