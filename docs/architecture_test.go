@@ -27,6 +27,7 @@ var mayImport = map[string][]string{
 	".":               {}, // the model table; for cmd alone
 	"deploy":          {}, // tests alone
 	"internal/golden": {}, // tests alone
+	"internal/listen": {},
 	"docs":            {}, // tests alone
 	"docs/schema":     {}, // tests alone
 	"cmd/bench":       {everything},
@@ -70,13 +71,13 @@ var mayImport = map[string][]string{
 	"experiment/openai":              {"experiment/target"},
 	"experiment/measured":            {"experiment/openai", "experiment/record"},
 	"experiment/recording":           {"experiment/record", "experiment/workload/trace"},
-	"experiment/proxy":               {"experiment/measured", "experiment/openai", "experiment/record", "experiment/recording", "experiment/target", "experiment/workload/trace"},
+	"experiment/proxy":               {"experiment/measured", "experiment/openai", "experiment/record", "experiment/recording", "experiment/target", "experiment/workload/trace", "internal/listen"},
 	"experiment/selftest":            {"experiment/columns", "experiment/unit"},
 	"experiment/selftest/runner":     {"experiment/selftest", "experiment/server", "experiment/load", "experiment/openai", "experiment/workload", "experiment/stats"},
 	"experiment/server":              {"experiment/processes"},
 	"experiment/telemetry":           {},
 	"experiment/telemetry/collector": {"experiment/processes", "experiment/telemetry"},
-	"experiment/mock":                {"experiment/mock/kv", "experiment/roofline"},
+	"experiment/mock":                {"experiment/mock/kv", "experiment/roofline", "internal/listen"},
 	"experiment/mock/kv":             {},
 	"experiment/mock/hostile":        {},
 	"experiment/workload":            {"experiment/workload/prompts", "experiment/workload/trace"},
@@ -134,14 +135,14 @@ var onlyIn = []struct {
 	},
 	{
 		what: []string{"net/http"},
-		where: slices.Concat(programs, []string{"experiment/endpoint", "experiment/mock",
-			"experiment/mock/hostile", "experiment/openai", "experiment/proxy", "experiment/record", "experiment/selftest/runner", "experiment/server",
-			"experiment/telemetry/collector", "report/browse", "sweep/workers"}),
-		rule: "HTTP is spoken to servers, by the simulated one, between leader and workers, in report/browse and experiment/proxy",
+		where: slices.Concat(programs, []string{"experiment/endpoint", "experiment/mock", "experiment/mock/hostile", "experiment/openai",
+			"experiment/proxy", "experiment/record", "experiment/selftest/runner", "experiment/server",
+			"experiment/telemetry/collector", "internal/listen", "report/browse", "sweep/workers"}),
+		rule: "HTTP is spoken to servers, by the simulated one, between leader and workers, in report/browse, experiment/proxy and internal/listen",
 	},
 	{
-		what: []string{"log", "log/slog", "log/syslog"}, where: []string{"cmd/bench", "experiment/proxy"},
-		rule: "nothing below cmd logs: return a value or an event", // proxy: net/http's own lines are discarded
+		what: []string{"log", "log/slog", "log/syslog"}, where: []string{"cmd/bench", "experiment/proxy", "internal/listen"},
+		rule: "nothing below cmd logs: return a value or an event", // these two: net/http's own lines are discarded
 	},
 	{
 		what:  []string{"fmt.Print", "fmt.Printf", "fmt.Println", "os.Stdout", "os.Stderr", "os.Stdin"},

@@ -22,6 +22,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"bench/internal/listen"
 )
 
 // Server is one simulated server for one listener. Use New.
@@ -45,12 +47,6 @@ type Server struct {
 	counters *counters
 	sim      *simulated // the engine; nil: fixed times
 }
-
-// Timeouts of a connection. A client may open connections ahead of its first request.
-const (
-	readHeaderTimeout = 30 * time.Second
-	idleTimeout       = 2 * time.Minute // between two requests; uvicorn's is 5 s
-)
 
 // engine decides when tokens are due. Times are durations since the server's start.
 type engine interface {
@@ -94,48 +90,18 @@ func New(c Config) (*Server, error) {
 	return s, nil
 }
 
+// maxConnections is no limit in practice: a load may have a connection for each request in flight.
+const maxConnections = 1 << 20
+
 // Serve answers on l until ctx ends, then waits for all goroutines and returns nil. An error is the listener's.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	ctx, cancel := context.WithCancel(ctx)
+	pacing, cancel := context.WithCancel(ctx)
+	var pacer sync.WaitGroup
+	pacer.Go(func() { s.pace(pacing) })
+	defer pacer.Wait()
 	defer cancel()
-	var parts sync.WaitGroup // connections, handlers and the two goroutines below
-	srv := &http.Server{
-		Handler: s.counted(&parts),
-		// Connections that send nothing would stay for ever.
-		ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout,
-		BaseContext: func(net.Listener) context.Context { return ctx },
-		ConnContext: withSocket,
-		ConnState: func(_ net.Conn, state http.ConnState) {
-			switch state {
-			case http.StateNew:
-				parts.Add(1)
-			case http.StateClosed, http.StateHijacked:
-				parts.Done()
-			}
-		},
-	}
-	parts.Go(func() { s.pace(ctx) })
-	parts.Go(func() {
-		<-ctx.Done()
-		srv.Close()
-	})
-	err := srv.Serve(retryingListener{l, ctx})
-	cancel()
-	parts.Wait()
-	if errors.Is(err, http.ErrServerClosed) {
-		return nil
-	}
-	return fmt.Errorf("serving: %w", err)
-}
-
-// counted counts running handlers in wg: net/http does not track those of hijacked connections.
-func (s *Server) counted(wg *sync.WaitGroup) http.Handler {
-	routes := s.routes()
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		wg.Add(1)
-		defer wg.Done()
-		routes.ServeHTTP(w, r)
-	})
+	door := listen.Door{Handler: s.routes(), MaxConnections: maxConnections, Traffic: true, ConnContext: withSocket}
+	return door.Serve(ctx, l)
 }
 
 func (s *Server) submit(q *seq) *apiError {

@@ -1,0 +1,96 @@
+package listen
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+)
+
+const (
+	restTimeout = 5 * time.Second // of a body that no handler reads, behind its answer
+	// lingerTimeout is that of the rest after an answer that ends the connection. What is on its way is read: data that
+	// comes after a close resets the connection, and a reset can take the answer back.
+	lingerTimeout = 50 * time.Millisecond
+)
+
+// timed bounds the time of requests' bodies: each read has a timeout. unread is called when a handler has returned and the rest of a body has not
+// come: net/http reads it, to keep the connection.
+func timed(h http.Handler, timeout time.Duration, unread func(context.Context)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength == 0 {
+			h.ServeHTTP(w, r)
+			return
+		}
+		b := &body{ReadCloser: r.Body, control: http.NewResponseController(w), timeout: timeout}
+		_ = b.control.SetReadDeadline(time.Now().Add(timeout)) // for net/http, which may read it before an answer
+		defer func() {
+			if !b.leave(w.Header()) && r.ProtoMajor == 1 { // HTTP/2 ends the one stream
+				unread(r.Context())
+			}
+		}()
+		own := *r // net/http looks at the Body of its own
+		own.Body = b
+		h.ServeHTTP(w, &own)
+	})
+}
+
+// body is a request's body, each Read of which must make progress. A transport may read it while its handler returns;
+// from then on the connection's deadlines belong to net/http.
+type body struct {
+	io.ReadCloser
+	control *http.ResponseController
+	timeout time.Duration
+
+	mu   sync.Mutex
+	err  error // of the last read
+	left bool  // the handler has returned
+}
+
+// Read implements io.Reader.
+func (b *body) Read(p []byte) (int, error) {
+	if err := b.begin(); err != nil {
+		return 0, err
+	}
+	n, err := b.ReadCloser.Read(p)
+	if err == nil {
+		return n, nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.err = err
+	if !b.left { // else net/http, which watches for the caller's end, would end the request at the deadline
+		_ = b.control.SetReadDeadline(time.Time{})
+	}
+	return n, err
+}
+
+func (b *body) begin() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.err != nil:
+		return b.err
+	case b.left:
+		return http.ErrBodyReadAfterClose
+	}
+	_ = b.control.SetReadDeadline(time.Now().Add(b.timeout)) // a recorder of tests has none
+	return nil
+}
+
+// leave reports whether the body's end was read. If not, it bounds the time of the rest.
+func (b *body) leave(answer http.Header) (ended bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.left = true
+	if b.err == io.EOF {
+		return true
+	}
+	rest := restTimeout
+	if answer.Get("Connection") == "close" || b.err != nil {
+		rest = lingerTimeout
+	}
+	_ = b.control.SetReadDeadline(time.Now().Add(rest))
+	return false
+}

@@ -1,0 +1,7 @@
+//go:build !unix
+
+package listen
+
+import "math"
+
+func openFiles() int { return math.MaxInt }
