@@ -6,10 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
-	"log"
 	"net"
-	"net/http"
 	"os"
 	"strings"
 	"time"
@@ -19,6 +16,7 @@ import (
 	"bench/experiment"
 	"bench/experiment/safetext"
 	"bench/experiment/workload"
+	"bench/internal/listen"
 	"bench/sweep"
 	"bench/sweep/workers"
 )
@@ -109,9 +107,13 @@ func (c *cli) lead(ctx context.Context, f *leadFlags) (*crew, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, scheme, err := f.open(ctx)
+	l, encrypted, err := f.open(ctx)
 	if err != nil {
 		return nil, err
+	}
+	scheme := "http"
+	if encrypted != nil {
+		scheme = "https"
 	}
 	x := &crew{url: scheme + "://" + reachable(l.Addr())}
 	x.start = "bench work --join " + x.url
@@ -119,14 +121,11 @@ func (c *cli) lead(ctx context.Context, f *leadFlags) (*crew, error) {
 		token = workers.NewToken()
 		x.start = tokenEnv + "=" + token + " " + x.start
 	}
-	if tcp, ok := l.Addr().(*net.TCPAddr); ok && !tcp.IP.IsLoopback() && scheme == "http" {
+	if tcp, ok := l.Addr().(*net.TCPAddr); ok && !tcp.IP.IsLoopback() && encrypted == nil {
 		fmt.Fprintf(c.stderr, "warning: %s is open to the network without TLS: anyone who can read its traffic sees the token and the prompts\n", f.listen)
 	}
 	x.Leader = workers.NewLeader(f.workers, token, build)
-	stop := serveOn(l, &http.Server{
-		Handler: x.Leader, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
-		ErrorLog: log.New(io.Discard, "", 0), // of strangers' connections
-	})
+	stop := (&listen.Door{Handler: x.Leader, TLS: encrypted, BodyTimeout: workers.BodyTimeout}).Start(l)
 	x.end = func(reason string) {
 		x.Leader.End(reason)
 		stop()
@@ -134,20 +133,16 @@ func (c *cli) lead(ctx context.Context, f *leadFlags) (*crew, error) {
 	return x, nil
 }
 
-func (f *leadFlags) open(ctx context.Context) (l net.Listener, scheme string, err error) {
-	var pair tls.Certificate
+func (f *leadFlags) open(ctx context.Context) (l net.Listener, encrypted *tls.Config, err error) {
 	if f.certificate != "" {
-		if pair, err = tls.LoadX509KeyPair(f.certificate, f.private); err != nil {
-			return nil, "", usage("--tls-cert, --tls-key: %w", err)
+		pair, err := tls.LoadX509KeyPair(f.certificate, f.private)
+		if err != nil {
+			return nil, nil, usage("--tls-cert, --tls-key: %w", err)
 		}
+		encrypted = &tls.Config{Certificates: []tls.Certificate{pair}}
 	}
-	if l, err = listenOn(ctx, f.listen, "--listen", "0.0.0.0:9470"); err != nil {
-		return nil, "", err
-	}
-	if f.certificate == "" {
-		return l, "http", nil
-	}
-	return tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}), "https", nil
+	l, err = listenOn(ctx, f.listen, "--listen", "0.0.0.0:9470")
+	return l, encrypted, err
 }
 
 // reachable is a listener's address as others reach it: of one that listens on all addresses, this machine's name.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"strconv"
 	"strings"
 	"syscall"
@@ -24,19 +23,6 @@ func listenOn(ctx context.Context, address, flag, example string) (net.Listener,
 		return nil, listenError(flag, example, err)
 	}
 	return l, nil
-}
-
-// serveOn serves until stop, which cuts the connections and waits for the server's end.
-func serveOn(l net.Listener, server *http.Server) (stop func()) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = server.Serve(l) // until it is closed
-	}()
-	return func() {
-		_ = server.Close()
-		<-done
-	}
 }
 
 // listenError is the error of a flag whose address cannot be listened on: of usage (exit code 2), unless the machine

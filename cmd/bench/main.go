@@ -5,12 +5,15 @@ package main
 
 import (
 	"context"
+	"io"
+	"log"
 	"os"
 	"os/signal"
 	"syscall"
 )
 
 func main() {
+	log.SetOutput(io.Discard) // net/http's clients log what a server sends unasked, with its text
 	// The first Ctrl-C ends the run in order; the second exits at once. Files on disk are whole either way.
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)

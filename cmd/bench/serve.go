@@ -10,12 +10,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"bench/experiment/unit"
+	"bench/internal/listen"
 	"bench/report/browse"
 	"bench/report/compare"
 )
 
 func newServe(c *cli) *cobra.Command {
-	var listen string
+	var address string
 	cmd := &cobra.Command{
 		Use:   "serve DIR",
 		Short: "browse results: all runs in a table; report, compare, trend",
@@ -31,21 +32,21 @@ DIR/` + compare.IndexName + `, the index that bench history uses too; without wr
 		Args: positional(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.serve(cmd.Context(), args[0],
-				listen)
+				address)
 		},
 	}
-	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8484",
+	cmd.Flags().StringVar(&address, "listen", "127.0.0.1:8484",
 		"`ADDRESS` to listen on; a host other than 127.0.0.1 opens it to the network")
 	return cmd
 }
 
-func (c *cli) serve(ctx context.Context, dir, listen string) error {
+func (c *cli) serve(ctx context.Context, dir, address string) error {
 	archive, err := browse.Open(dir)
 	if err != nil {
 		return usage("%w\nhint: name the directory of the runs, like results", err)
 	}
 	defer archive.Close()
-	l, err := net.Listen("tcp", listen)
+	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return listenError("--listen", "127.0.0.1:0", err)
 	}
@@ -54,14 +55,14 @@ func (c *cli) serve(ctx context.Context, dir, listen string) error {
 		return err
 	}
 	host, _, _ := net.SplitHostPort(l.Addr().String())
-	open := !net.ParseIP(host).IsLoopback()
-	if open {
+	if !net.ParseIP(host).IsLoopback() {
 		fmt.Fprintf(c.stderr,
 			"warning: %s is open to the network: every machine that reaches it reads these results\n",
 			l.Addr())
 	}
 	fmt.Fprintf(c.stdout, "serving on http://%s (Ctrl-C ends it)\n", l.Addr())
-	if err := browse.NewServer(archive, open).Serve(ctx, l); err != nil && ctx.Err() == nil {
+	door := listen.Door{Handler: browse.NewServer(archive).Handler()}
+	if err := door.Serve(ctx, l); err != nil && ctx.Err() == nil {
 		return err
 	}
 	return &exitError{codeInterrupted, errors.New("")}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -23,6 +22,7 @@ import (
 	"bench/experiment/recording"
 	"bench/experiment/target"
 	"bench/experiment/unit"
+	"bench/internal/listen"
 	"bench/report/foreign"
 	"bench/report/page"
 )
@@ -187,6 +187,9 @@ func (c *cli) recordTraffic(ctx context.Context, f *recordFlags) error {
 		return err
 	}
 	defer l.Close()
+	if err := f.checkLoop(ctx, l.Addr()); err != nil {
+		return err
+	}
 	admin, err := listenOn(ctx, f.admin, "--admin", ":8082")
 	if err != nil {
 		return err
@@ -210,8 +213,8 @@ func (c *cli) recordTraffic(ctx context.Context, f *recordFlags) error {
 	}
 	server := &proxy.Server{Proxy: p, TLS: incoming, MaxConnections: recordConnections, Drain: recordDrain,
 		Unrecorded: file.unwritten,
-		Page:       func() []byte { return livePage(live, file.counts(p)) }}
-	stopAdmin := serveOn(admin, &http.Server{Handler: server.Admin(), ReadHeaderTimeout: 10 * time.Second})
+		Page:       func() []byte { return livePage(live, file.counts(p)) }, PagePolicy: page.Policy()}
+	stopAdmin := (&listen.Door{Handler: server.Admin()}).Start(admin)
 	defer stopAdmin()
 	c.announceRecording(f, l.Addr(), admin.Addr(), incoming != nil)
 	if f.duration > 0 {
@@ -283,7 +286,7 @@ func (c *cli) summarizeRecording(name string, file *recordingFile, n recording.C
 		{n.Unrecorded, "not recorded: the disk was full, or the recorder was behind"},
 		{n.Unhashed, "without hashes: the body was too large, or unreadable"},
 		{n.Unreadable, "answers in an encoding that is not read"},
-		{n.Refused, "refused by --max-body"},
+		{n.Refused, "refused: larger than --max-body, or a loop"},
 		{n.Unreachable, "without an answer: the server could not be reached"},
 		{n.Other, "to other paths, passed on only"},
 	} {

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"bench/experiment/safetext"
+	"bench/internal/listen"
 	"bench/report"
 	"bench/sweep"
 	"bench/sweep/live"
@@ -124,7 +125,7 @@ func (w *watcher) expose(ctx context.Context, address, matrix string) error {
 		out.Header().Set("Content-Type", live.MetricsType)
 		_ = m.Write(out, time.Now()) // a scraper that leaves does not disturb the sweep
 	})
-	stop := serveOn(l, &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second})
+	stop := (&listen.Door{Handler: handler}).Start(l)
 	show, ended := w.event, w.ended
 	w.event = func(e sweep.Event) {
 		show(e)

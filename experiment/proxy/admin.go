@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Admin are the pages for those who operate the proxy, for a listener of their own: /healthz (the process lives),
+// Admin are the pages for those who operate the proxy, for a listen.Door of their own: /healthz (the process lives),
 // /readyz (it takes requests, and the server can be reached), /metrics, /shadow/stop (POST: copying to the candidate
 // ends) and, with Server.Page, /.
 func (s *Server) Admin() http.Handler {
@@ -30,11 +30,11 @@ func (s *Server) Admin() http.Handler {
 		w.Header().Set("Content-Type", MetricsType)
 		_ = s.writeMetrics(w) // a scraper that leaves disturbs nothing
 	})
-	// A page of another site, open in the operator's browser, must not end it.
-	m.Handle("POST /shadow/stop", http.NewCrossOriginProtection().Handler(http.HandlerFunc(s.stopShadow)))
+	m.HandleFunc("POST /shadow/stop", s.stopShadow)
 	if s.Page != nil {
 		m.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			w.Header().Set("Content-Security-Policy", s.PagePolicy+"; frame-ancestors 'none'")
 			_, _ = w.Write(s.page())
 		})
 	}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -42,12 +43,18 @@ func newTransport(c Config) *http.Transport {
 }
 
 // rewrite addresses a request to the server. Its header passes as it came but for Host, which names the server, and
-// the fields of one connection (RFC 9110, section 7.6.1). Nothing about the caller is added.
+// the fields of one connection (RFC 9110, section 7.6.1), Upgrade among them: a server may ignore it, and answers in
+// HTTP. Nothing about the caller is added, and of the proxy Via, by which it knows its own requests.
 func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 	b, _ := r.In.Context().Value(passing{}).(*body)
 	own := *b.url
 	r.Out.URL, r.Out.Host = &own, ""
 	r.Out.Trailer = r.In.Trailer // the server that reads the body fills it at the body's end
+	if r.Out.Header.Get("Upgrade") != "" {
+		r.Out.Header.Del("Upgrade")
+		r.Out.Header.Del("Connection")
+	}
+	r.Out.Header.Add("Via", p.via)
 	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
 		if v, ok := r.In.Header[name]; ok {
 			r.Out.Header[name] = v
@@ -120,6 +127,17 @@ func (p *Proxy) refuse(w http.ResponseWriter) {
 	p.counts.refused.Add(1)
 	w.Header().Set("Connection", "close") // the rest of the body is not read
 	problem(w, http.StatusRequestEntityTooLarge, "invalid_request_error", "request_too_large", "bench: the request's body is larger than --max-body")
+}
+
+// loops reports whether a request has passed here before (RFC 9110, section 7.6.3).
+func (p *Proxy) loops(r *http.Request) bool {
+	return slices.ContainsFunc(r.Header["Via"], func(v string) bool { return strings.Contains(v, p.via) })
+}
+
+func (p *Proxy) refuseLoop(w http.ResponseWriter) {
+	p.counts.refused.Add(1)
+	w.Header().Set("Connection", "close") // the body is not read
+	problem(w, http.StatusLoopDetected, "api_error", "loop_detected", "bench: the request came back to the recorder that sent it")
 }
 
 // problem answers with an error, in a form that both OpenAI's and Anthropic's clients read. The texts need no escaping.

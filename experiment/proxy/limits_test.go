@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -16,54 +15,50 @@ import (
 	"time"
 )
 
-// TestUpgrade: an upgraded connection passes both ways, and ends with its caller, or is cut at the end.
+// TestUpgrade: a request that asks for another protocol is answered in HTTP, and no answer can leave it.
 func TestUpgrade(t *testing.T) {
-	for _, cut := range []bool{false, true} {
-		t.Run(fmt.Sprint("cut ", cut), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t, Config{}, func(w http.ResponseWriter, _ *http.Request) {
-					w.Header().Set("Connection", "Upgrade")
-					w.Header().Set("Upgrade", "echo")
-					w.WriteHeader(http.StatusSwitchingProtocols)
-					c, b, err := http.NewResponseController(w).Hijack()
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					defer c.Close()
-					_, _ = io.Copy(c, b)
-				})
-				q, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://p/v1/realtime", nil)
-				q.Header.Set("Connection", "Upgrade")
-				q.Header.Set("Upgrade", "echo")
-				a, err := r.caller.Do(q)
-				if err != nil || a.StatusCode != http.StatusSwitchingProtocols {
-					t.Fatal(a, err)
-				}
-				c := a.Body.(io.ReadWriteCloser)
-				lines := bufio.NewReader(c)
-				for range 3 {
-					_, _ = io.WriteString(c, "hello\n")
-					if text, err := lines.ReadString('\n'); text != "hello\n" {
-						t.Fatal(text, err)
-					}
-				}
-				began := time.Now()
-				if cut {
-					r.end()
-					_, err := lines.ReadString('\n')
-					if d := time.Since(began); err == nil || d != r.server.Drain {
-						t.Error(err, d)
-					}
-				}
-				c.Close()
-				synctest.Wait()
-				if r.Open() != 0 || r.Counts().Other != 1 {
-					t.Error(r.Open(), r.Counts())
-				}
-			})
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{}, func(w http.ResponseWriter, q *http.Request) {
+			if q.URL.Path == "/v1/switch" {
+				w.WriteHeader(http.StatusSwitchingProtocols)
+				return
+			}
+			fmt.Fprint(w, q.Header["Connection"], q.Header["Upgrade"], q.Header["X-Kept"])
 		})
-	}
+		for path, want := range map[string]string{"/v1/realtime": "[] [] [1]", "/v1/switch": "bench: the server closed the connection"} {
+			q, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://p"+path, nil)
+			q.Header = http.Header{"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, "X-Kept": {"1"}}
+			a, err := r.caller.Do(q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := io.ReadAll(a.Body)
+			if err != nil || !strings.Contains(string(text), want) {
+				t.Errorf("%s: %s %s %v", path, a.Status, text, err)
+			}
+		}
+	})
+}
+
+// TestLoop: requests that come back, over another recorder too, are refused and not recorded.
+func TestLoop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var forward http.Handler
+		front := newRig(t, Config{}, func(w http.ResponseWriter, q *http.Request) { forward.ServeHTTP(w, q) })
+		second := newRig(t, Config{}, func(w http.ResponseWriter, q *http.Request) { front.Proxy.ServeHTTP(w, q) })
+		forward = second.Proxy
+		a, err := front.post(t.Context(), question)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(a.Body)
+		if err != nil || a.StatusCode != http.StatusLoopDetected || !strings.Contains(string(text), `"code":"loop_detected"`) {
+			t.Error(a.Status, string(text), err)
+		}
+		if n := front.Counts(); n.Refused != 1 || n.Requests != 1 || len(front.all()) != 1 || len(second.all()) != 1 {
+			t.Error(n, len(front.all()), len(second.all()))
+		}
+	})
 }
 
 // TestMaxConnections: a connection over the limit waits until one ends, also while it is the end.
@@ -90,7 +85,7 @@ func TestMaxConnections(t *testing.T) {
 			time.Sleep(time.Millisecond / 2)
 		}
 		callers.Wait()
-		if n := r.server.waited.Load(); n == 0 || len(r.all()) != 5 {
+		if n := r.server.waited(); n == 0 || len(r.all()) != 5 {
 			t.Error(n, len(r.all()))
 		}
 		for range 2 { // the end comes when the limit is reached

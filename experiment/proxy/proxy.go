@@ -9,6 +9,7 @@ package proxy
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/tls"
 	"errors"
 	"io"
@@ -50,6 +51,7 @@ const (
 
 type Proxy struct {
 	config    Config
+	via       string // its mark on what it forwards
 	reverse   *httputil.ReverseProxy
 	transport *http.Transport
 	observers map[string]*openai.Observer // by API
@@ -58,11 +60,8 @@ type Proxy struct {
 	figures   figures
 	copies    budget
 	counts    counters
-	open      handlers
-	cut       atomic.Bool // the answers that are still open are cut
-
-	upgrades    context.Context // of connections that are no longer HTTP: done = they end
-	endUpgrades context.CancelFunc
+	open      atomic.Int64 // requests that are being served
+	cut       atomic.Bool  // the answers that are still open are cut
 }
 
 type counters struct {
@@ -87,7 +86,7 @@ func New(c Config) (*Proxy, error) {
 		c.Started = time.Now()
 	}
 	p := &Proxy{config: c, transport: newTransport(c), observers: map[string]*openai.Observer{}, copies: budget{left: c.MaxCopies}}
-	p.upgrades, p.endUpgrades = context.WithCancel(context.Background())
+	p.via = "1.1 bench-" + rand.Text()
 	for _, api := range target.APIs {
 		p.observers[api] = openai.NewObserver(api)
 	}
@@ -104,6 +103,7 @@ func New(c Config) (*Proxy, error) {
 		candidate := newTransport(Config{To: c.Shadow.To, TLS: c.TLS, Dial: c.Dial})
 		candidate.MaxResponseHeaderBytes = maxCandidateHeader
 		p.shadow = newShadow(*c.Shadow, candidate, c.Started)
+		p.shadow.via = p.via
 		p.shadow.sessionHeader = c.SessionHeader
 	}
 	p.recorder = newRecorder(p)
@@ -112,15 +112,18 @@ func New(c Config) (*Proxy, error) {
 
 // Close waits until ctx is done for the copies, cuts the others, and records the ended exchanges. Call it when idle.
 func (p *Proxy) Close(ctx context.Context) error {
-	p.endUpgrades()
 	p.shadow.close(ctx)
 	p.transport.CloseIdleConnections()
 	return p.recorder.close(context.WithoutCancel(ctx))
 }
 
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	p.open.enter()
-	defer p.open.leave()
+	p.open.Add(1)
+	defer p.open.Add(-1)
+	if p.loops(r) {
+		p.refuseLoop(w)
+		return
+	}
 	u := upstream(p.config.To, r.URL)
 	api := api(r.Method, p.config.To, u)
 	if api == "" {
@@ -147,12 +150,6 @@ func (p *Proxy) pass(w http.ResponseWriter, r *http.Request, u *url.URL, x *exch
 	if x != nil {
 		ctx = x.trace(ctx)
 	}
-	if r.Header.Get("Upgrade") != "" {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithCancel(ctx)
-		defer cancel()
-		defer context.AfterFunc(p.upgrades, cancel)()
-	}
 	out := r.WithContext(ctx)
 	if r.ContentLength != 0 {
 		out.Body = body
@@ -173,21 +170,10 @@ func (p *Proxy) Counts() recording.Counts {
 	}
 }
 
-func (p *Proxy) Open() int { return p.open.number() }
+func (p *Proxy) Open() int { return int(p.open.Load()) }
 
-// Idle waits until no request is being served: net/http's Close does not.
-func (p *Proxy) Idle(ctx context.Context) {
-	select {
-	case <-p.open.idle():
-	case <-ctx.Done():
-	}
-}
-
-// Cut marks the open answers as ended by the proxy, and ends upgraded connections, which net/http's Close does not.
-func (p *Proxy) Cut() {
-	p.cut.Store(true)
-	p.endUpgrades()
-}
+// Cut marks the open answers as ended by the proxy.
+func (p *Proxy) Cut() { p.cut.Store(true) }
 
 type pieces struct{}
 
@@ -196,44 +182,3 @@ var piecePool = sync.Pool{New: func() any { return new([pieceBytes]byte) }}
 func (pieces) Get() []byte { return piecePool.Get().(*[pieceBytes]byte)[:] }
 
 func (pieces) Put(b []byte) { piecePool.Put((*[pieceBytes]byte)(b)) }
-
-type handlers struct {
-	mu    sync.Mutex
-	n     int
-	empty chan struct{} // closed when n becomes 0; nil = not awaited
-}
-
-func (h *handlers) enter() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.n++
-}
-
-func (h *handlers) leave() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.n--; h.n == 0 && h.empty != nil {
-		close(h.empty)
-		h.empty = nil
-	}
-}
-
-func (h *handlers) number() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.n
-}
-
-func (h *handlers) idle() <-chan struct{} {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.n == 0 {
-		now := make(chan struct{})
-		close(now)
-		return now
-	}
-	if h.empty == nil {
-		h.empty = make(chan struct{})
-	}
-	return h.empty
-}

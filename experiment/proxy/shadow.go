@@ -40,6 +40,7 @@ type shadow struct {
 	config        ShadowConfig // with its defaults
 	model         []byte       // config.Model as JSON; nil = the caller's
 	sessionHeader string       // as Config.SessionHeader
+	via           string       // as Proxy.via
 	transport     http.RoundTripper
 	started       time.Time
 	seed          maphash.Seed

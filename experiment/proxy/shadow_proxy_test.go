@@ -13,6 +13,7 @@ import (
 
 	"bench/experiment/recording"
 	fixture "bench/internal/fixturetest"
+	"bench/internal/listen"
 )
 
 // conversationsOf sends n conversations of two turns through a proxy with a candidate, and returns what was recorded.
@@ -111,24 +112,43 @@ func TestShadowLeavesPrimaryAlone(t *testing.T) {
 	}
 }
 
+// TestAdminStopsShadow: neither a page of another site nor one under another name ends the copying, or reads.
 func TestAdminStopsShadow(t *testing.T) {
-	post := func(p *Proxy, fetchSite string) int {
-		q := httptest.NewRequest("POST", "/shadow/stop", nil)
-		if fetchSite != "" {
-			q.Header.Set("Sec-Fetch-Site", fetchSite)
-		}
+	ask := func(p *Proxy, change func(*http.Request), method, path string) int {
+		q := httptest.NewRequestWithContext(t.Context(), method, "http://127.0.0.1:8081"+path, nil)
+		change(q)
 		w := httptest.NewRecorder()
-		(&Server{Proxy: p}).Admin().ServeHTTP(w, q)
+		s := &Server{Proxy: p, Page: func() []byte { return []byte("page") }, PagePolicy: "default-src 'none'"}
+		listen.Protect(s.Admin(), true).ServeHTTP(w, q)
 		return w.Code
 	}
 	with := &Proxy{shadow: newShadow(ShadowConfig{To: &url.URL{}}, nil, time.Now())}
-	if code := post(with, "cross-site"); code != http.StatusForbidden || with.shadow.counts().Stopped != "" {
-		t.Errorf("another site's page: %d, stopped %q", code, with.shadow.counts().Stopped)
+	for name, change := range map[string]func(*http.Request){
+		"another site": func(q *http.Request) { q.Header.Set("Sec-Fetch-Site", "cross-site") },
+		"its origin":   func(q *http.Request) { q.Header.Set("Origin", "http://evil.example") },
+		"another name": func(q *http.Request) {
+			q.Host = "evil.example:8081"
+			q.Header.Set("Origin", "http://evil.example:8081")
+		},
+	} {
+		if code := ask(with, change, "POST", "/shadow/stop"); code != http.StatusForbidden || with.shadow.counts().Stopped != "" {
+			t.Errorf("%s: %d, stopped %q", name, code, with.shadow.counts().Stopped)
+		}
 	}
-	if code := post(with, ""); code != http.StatusOK || with.shadow.counts().Stopped != stoppedOperator {
+	foreign := func(q *http.Request) { q.Host = "evil.example:8081" }
+	own := func(*http.Request) {}
+	for _, path := range []string{"/", "/metrics", "/healthz"} {
+		if code := ask(with, foreign, "GET", path); code != http.StatusForbidden {
+			t.Errorf("%s: %d under another name", path, code)
+		}
+		if code := ask(with, own, "GET", path); path != "/metrics" && code != http.StatusOK {
+			t.Errorf("%s: %d", path, code)
+		}
+	}
+	if code := ask(with, own, "POST", "/shadow/stop"); code != http.StatusOK || with.shadow.counts().Stopped != stoppedOperator {
 		t.Errorf("%d, stopped %q", code, with.shadow.counts().Stopped)
 	}
-	if code := post(&Proxy{}, ""); code != http.StatusNotFound {
+	if code := ask(&Proxy{}, own, "POST", "/shadow/stop"); code != http.StatusNotFound {
 		t.Errorf("%d without a candidate", code)
 	}
 }

@@ -134,6 +134,7 @@ func (s *shadow) request(ctx context.Context, c *copied) (*http.Request, *copyBo
 	}
 	r := &http.Request{Method: http.MethodPost, URL: upstream(s.config.To, asked), Header: copyHeader(c.header, c.api, s.config.Key, s.sessionHeader),
 		Body: body, ContentLength: size, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
+	r.Header.Add("Via", s.via)
 	return r.WithContext(ctx), body
 }
 

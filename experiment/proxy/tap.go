@@ -60,10 +60,16 @@ func (x *exchange) trace(ctx context.Context) context.Context {
 	}})
 }
 
+// errSwitched is an answer with status 101, which no request asked for.
+var errSwitched = errors.New("the server left HTTP")
+
 func (p *Proxy) answered(r *http.Response) error {
+	if r.StatusCode == http.StatusSwitchingProtocols {
+		return errSwitched
+	}
 	b, _ := r.Request.Context().Value(passing{}).(*body)
 	b.closeAfter(r.Header)
-	if b.x == nil || r.StatusCode == http.StatusSwitchingProtocols {
+	if b.x == nil {
 		return nil
 	}
 	x := b.x

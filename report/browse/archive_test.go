@@ -241,7 +241,7 @@ func BenchmarkIndex(b *testing.B) {
 	})
 	b.Run("table", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := tableText(newTable(NewServer(a, false).shell, dir, Query{}, nights)); err != nil {
+			if _, err := tableText(newTable(NewServer(a).shell, dir, Query{}, nights)); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -37,7 +37,7 @@ func scripted(h http.Handler, script string) http.Handler {
 // drive opens the address of a server of n runs in Chromium, with a script on the table.
 func drive(t *testing.T, n int, target, size, script string) string {
 	t.Helper()
-	s := httptest.NewServer(scripted(NewServer(open(t, many(t, n)), false).Handler(), script))
+	s := httptest.NewServer(scripted(NewServer(open(t, many(t, n))).Handler(), script))
 	t.Cleanup(s.Close)
 	return fixture.Browse(t, s.URL+target, size)
 }
@@ -84,7 +84,7 @@ if (!location.search) {
 func TestHostileNamesInBrowser(t *testing.T) {
 	dir := many(t, 2)
 	hostileRun(t, dir)
-	s := httptest.NewServer(NewServer(open(t, dir), false).Handler())
+	s := httptest.NewServer(NewServer(open(t, dir)).Handler())
 	t.Cleanup(s.Close)
 	dom := fixture.Browse(t, s.URL, "1440,900")
 	if !strings.Contains(dom, "0 selected") || strings.Contains(dom, "<img") || strings.Contains(dom, "<script>alert") {

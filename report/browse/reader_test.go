@@ -13,6 +13,7 @@ import (
 	"time"
 
 	fixture "bench/internal/fixturetest"
+	"bench/internal/listen"
 	"bench/report/compare"
 )
 
@@ -55,7 +56,7 @@ func TestReaderWhoStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := open(t, dir)
 		update(t, a)
-		h := NewServer(a, false).Handler()
+		h := NewServer(a).Handler()
 		w := stopped{httptest.NewRecorder(), make(chan struct{}), make(chan struct{})}
 		defer close(w.end)
 		go h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://127.0.0.1/trend", nil))
@@ -73,7 +74,7 @@ func TestWaitingEnds(t *testing.T) {
 		a := open(t, dir)
 		g := newGated(a)
 		g.shut.Store(true)
-		s := NewServer(a, false)
+		s := NewServer(a)
 		defer close(g.open)
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
@@ -97,7 +98,8 @@ func TestStalledReader(t *testing.T) {
 		a := open(t, dir)
 		ctx, cancel := context.WithCancel(t.Context())
 		l, ended := fixture.NewPipes(), make(chan error)
-		go func() { ended <- NewServer(a, false).Serve(ctx, l) }()
+		door := listen.Door{Handler: NewServer(a).Handler()}
+		go func() { ended <- door.Serve(ctx, l) }()
 		read := func(pause time.Duration) (n int, err error) {
 			reader, err := l.Dial(ctx, "", "")
 			if err != nil {

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"bench/experiment/record"
+	"bench/internal/listen"
 	fixture "bench/internal/reporttest"
 	"bench/report/compare"
 )
@@ -45,7 +46,7 @@ func query(runs ...string) string { return url.Values{"run": runs}.Encode() }
 
 func TestRoutes(t *testing.T) {
 	dir := many(t, 14)
-	h := NewServer(open(t, dir), false).Handler()
+	h := listen.Protect(NewServer(open(t, dir)).Handler(), true)
 	for _, c := range []struct {
 		target string
 		status int
@@ -95,7 +96,7 @@ func TestRoutes(t *testing.T) {
 // The pages are those of the files, but for the link to the table.
 func TestPagesAreTheFiles(t *testing.T) {
 	dir := many(t, 14)
-	s := NewServer(open(t, dir), false)
+	s := NewServer(open(t, dir))
 	for _, target := range []string{"/report?" + query(first), "/compare?" + query(first, second), "/trend?" + query(first, second)} {
 		_, header, body := get(t, s.Handler(), target)
 		before, rest, _ := strings.Cut(body, "\n<nav>")
@@ -116,7 +117,7 @@ func TestPagesAreTheFiles(t *testing.T) {
 
 // A form sends its empty fields; the address to bookmark has none.
 func TestCanonicalAddress(t *testing.T) {
-	h := NewServer(open(t, many(t, 1)), false).Handler()
+	h := NewServer(open(t, many(t, 1))).Handler()
 	status, header, _ := get(t, h, "/?matrix=chat&model=&from=&q=+&run="+url.QueryEscape(first))
 	if want := "/?matrix=chat&" + query(first); status != http.StatusSeeOther || header.Get("Location") != want {
 		t.Errorf("%d to %s, want %s", status, header.Get("Location"), want)
@@ -127,7 +128,7 @@ func TestCanonicalAddress(t *testing.T) {
 func TestHostileAddresses(t *testing.T) {
 	dir := many(t, 1)
 	check(t, os.WriteFile(filepath.Join(dir, "..", "run.json"), []byte("S3CRET"), 0o644))
-	h := NewServer(open(t, dir), false).Handler()
+	h := NewServer(open(t, dir)).Handler()
 	for _, run := range []string{"..", ".", "/", "../results/" + first, first + "/", first + "/../20261120T120000Z", "/etc/passwd", "../../../../etc/passwd", first + "/run.json",
 		first + "\x00", strings.ToUpper(first), `chat\20261120T120000Z`, "chat%2F20261120T120000Z", "\xff\xfe", strings.Repeat("a/", 10000)} {
 		for _, page := range []string{"report", "compare", "trend"} {
@@ -152,7 +153,7 @@ func TestHostileAddresses(t *testing.T) {
 // It answers under the names of the loopback alone, to requests that read, of its own pages.
 func TestRefusals(t *testing.T) {
 	a := open(t, many(t, 1))
-	local, network := NewServer(a, false).Handler(), NewServer(a, true).Handler()
+	local, network := listen.Protect(NewServer(a).Handler(), true), listen.Protect(NewServer(a).Handler(), false)
 	for host, ok := range map[string]bool{"127.0.0.1:8484": true, "127.0.0.1": true, "127.8.9.1:1": true, "localhost:9000": true, "LOCALHOST": true, "localhost.": true, "[::1]:8484": true, "[::1]": true,
 		"evil.example": false, "evil.example:8484": false, "localhost.evil.example": false, "127.0.0.1.evil.example": false, "10.0.0.7:8484": false, "": false, "[::1": true, "0.0.0.0": false,
 		"127.0.0.1@evil.example": false, "2130706433": false} {
@@ -205,7 +206,7 @@ func TestHostileNames(t *testing.T) {
 	hostileRun(t, dir)
 	a := open(t, dir)
 	nights, _ := update(t, a)
-	h := NewServer(a, false).Handler()
+	h := NewServer(a).Handler()
 	var hostile string
 	for _, n := range nights {
 		if strings.Contains(n.Dir, "onerror") {
@@ -246,7 +247,7 @@ func TestReadOnly(t *testing.T) {
 		return out.String()
 	}
 	before := list()
-	h := NewServer(open(t, dir), false).Handler()
+	h := NewServer(open(t, dir)).Handler()
 	for _, target := range []string{"/", "/report?" + query(first), "/compare?" + query(first, second), "/trend"} {
 		if status, _, _ := get(t, h, target); status != 200 {
 			t.Errorf("%s: %d", target, status)
@@ -265,7 +266,8 @@ func TestServeEnds(t *testing.T) {
 	g := newGated(a)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- NewServer(a, false).Serve(ctx, l) }()
+	door := listen.Door{Handler: NewServer(a).Handler()}
+	go func() { ended <- door.Serve(ctx, l) }()
 	base := "http://" + l.Addr().String()
 	response, err := http.Get(base + "/")
 	check(t, err)

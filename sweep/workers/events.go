@@ -27,7 +27,6 @@ func (l *Leader) events(w http.ResponseWriter, r *http.Request, m *member) {
 		refuse(w, http.StatusBadRequest, refusal{"a batch without a number or row", true})
 		return
 	}
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(3 * silence))
 	m.taking.Lock()
 	defer m.taking.Unlock()
 	l.mu.Lock()

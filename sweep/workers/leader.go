@@ -14,7 +14,7 @@ import (
 )
 
 // Leader has its workers send rows. It is an http.Handler: the caller serves it, without a time limit on writing, since
-// /v1/commands lasts.
+// /v1/commands lasts, and with BodyTimeout.
 type Leader struct {
 	of    int
 	token [sha256.Size]byte // hash of the token that workers must have
@@ -48,12 +48,16 @@ func NewLeader(workers int, token string, build Build) *Leader {
 	return l
 }
 
+// BodyTimeout is how long a worker's request may make no progress: it counts as a sign of life.
+const BodyTimeout = 3 * silence
+
 func NewToken() string { return rand.Text() }
 
 func (l *Leader) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	given, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	sum := sha256.Sum256([]byte(given))
 	if subtle.ConstantTimeCompare(sum[:], l.token[:]) != 1 {
+		w.Header().Set("Connection", "close") // its body is not read
 		refuse(w, http.StatusUnauthorized, refusal{"this token differs from the leader's", true})
 		return
 	}
