@@ -15,6 +15,7 @@ import (
 	"bench/experiment/record"
 	"bench/experiment/safetext"
 	"bench/experiment/series"
+	"bench/experiment/server"
 	"bench/experiment/telemetry"
 )
 
@@ -31,6 +32,10 @@ type Options struct {
 	// starts servers (server.Config). Both are for a matrix that varies its server.
 	Reach func(ctx context.Context, v *Variant) (*endpoint.Server, record.RooflineSource, error)
 	Guard []string
+	// Withhold are variables of the environment that servers do not inherit, unless [server] pass_env has them. Secrets
+	// are masked in their logs, beside those of the matrix.
+	Withhold []string
+	Secrets  server.Secrets
 	// Predicted: the servers run in virtual time (endpoint.Predicted), and none is started; nil = measured.
 	Predicted *record.Prediction
 

@@ -176,10 +176,12 @@ func (r *run) start(ctx context.Context, v *Variant, use func(context.Context) e
 	defer log.Close()
 	c := r.m.Server.Config(v.Settings)
 	c.URL, c.Guard, c.Log = base, r.Guard, log
+	c.Withhold = slices.DeleteFunc(slices.Clone(r.Withhold), func(name string) bool { return slices.Contains(r.m.Server.PassEnv, name) })
+	c.Secrets = slices.Concat(r.Secrets, r.secrets.values)
 	for _, w := range c.Command {
 		r.serving.Command = append(r.serving.Command, r.secrets.hide(w))
 	}
-	lastLine := func() string { return r.secrets.hide(server.LastLine(log)) }
+	lastLine := func() string { return c.Secrets.Hide(server.LastLine(log)) }
 	r.Event(Event{Starting: &Starting{N: r.serving.N, Variant: v.Name, Log: log.Name(), LastLine: lastLine}})
 	used := false
 	r.watch.lap(&r.watch.spent.OwnS)
@@ -196,7 +198,7 @@ func (r *run) start(ctx context.Context, v *Variant, use func(context.Context) e
 	})
 	r.watch.lap(part)
 	died := new(server.DiedError)
-	if err == nil || ctx.Err() != nil || used && !errors.As(err, &died) {
+	if early := errors.As(err, &died); err == nil || ctx.Err() != nil || used && !early {
 		return err
 	}
 	r.serving.Error = r.hide(err.Error())
@@ -210,6 +212,9 @@ func (r *run) start(ctx context.Context, v *Variant, use func(context.Context) e
 	}
 	if stale := new(server.StaleError); errors.As(err, &stale) { // another server would find the same process
 		return err
+	}
+	if len(died.Withheld) > 0 {
+		err = fmt.Errorf("%w\nhint: a server that bench starts does not get %s; to pass it on: pass_env = [%q] in [server]", err, died.Withheld[0], died.Withheld[0])
 	}
 	return &startError{err: err}
 }

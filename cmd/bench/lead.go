@@ -94,6 +94,7 @@ func (f *leadFlags) checkWorkers(m *sweep.Matrix, picked []experiment.Spec) erro
 type crew struct {
 	*workers.Leader
 	url   string
+	token string
 	start string // the command line of a worker
 	end   func(reason string)
 }
@@ -124,6 +125,7 @@ func (c *cli) lead(ctx context.Context, f *leadFlags) (*crew, error) {
 	if tcp, ok := l.Addr().(*net.TCPAddr); ok && !tcp.IP.IsLoopback() && encrypted == nil {
 		fmt.Fprintf(c.stderr, "warning: %s is open to the network without TLS: anyone who can read its traffic sees the token and the prompts\n", f.listen)
 	}
+	x.token = token
 	x.Leader = workers.NewLeader(f.workers, token, build)
 	stop := (&listen.Door{Handler: x.Leader, TLS: encrypted, BodyTimeout: workers.BodyTimeout}).Start(l)
 	x.end = func(reason string) {

@@ -199,7 +199,8 @@ func (c *cli) sweepWith(ctx context.Context, in *sweepInput, x *crew) error {
 	o := sweep.Options{
 		Out: in.out, Resume: in.resume, Only: in.only,
 		Client: sweep.Client(v, commit), Command: redacted(c.args), AcceptServerChange: in.acceptChange,
-		Takes: forecast.NewRemaining(in.m, in.only).Takes,
+		Takes:    forecast.NewRemaining(in.m, in.only).Takes,
+		Withhold: []string{in.sweepFlags.key.env, tokenEnv}, Secrets: []string{in.key, os.Getenv(tokenEnv)},
 	}
 	stop, err := in.servers(ctx, in.m, in.simulated, &o, func(ctx context.Context, base, simulator string) (*endpoint.Server, record.RooflineSource, error) {
 		return c.connect(ctx, in, base, simulator)
@@ -210,6 +211,7 @@ func (c *cli) sweepWith(ctx context.Context, in *sweepInput, x *crew) error {
 	defer stop()
 	if x != nil {
 		o.Workers = x
+		o.Secrets = append(o.Secrets, x.token)
 		if err := x.await(ctx, c, in.lead.workers); err != nil {
 			return err
 		}

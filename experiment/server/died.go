@@ -6,6 +6,8 @@ type DiedError struct {
 	Status string // for example "exit status 1" or "signal: killed"
 	Cause  string // the line of its output that names the fault; empty: none was found
 	Output string // its last lines
+
+	Withheld []string // variables of bench's environment that it did not get
 }
 
 func (e *DiedError) Error() string {

@@ -145,14 +145,14 @@ func TestLogFile(t *testing.T) {
 	}
 	defer f.Close()
 	l := &logFile{f: f}
-	if l.lastOutput() != "" || l.count() != 0 {
-		t.Errorf("of nothing: %q, %d lines", l.lastOutput(), l.count())
+	if l.lastOutput(nil) != "" || l.count() != 0 {
+		t.Errorf("of nothing: %q, %d lines", l.lastOutput(nil), l.count())
 	}
 	for i := range 100 {
 		fmt.Fprintf(f, "%d %s\r\n", i, strings.Repeat("x", i%3*lineBytes))
 	}
 	fmt.Fprint(f, "unfinished")
-	lines := strings.Split(l.lastOutput(), "\n")
+	lines := strings.Split(l.lastOutput(nil), "\n")
 	if len(lines) > lastLines || lines[len(lines)-1] != "unfinished" || l.count() != 100 {
 		t.Errorf("%d lines, the last %q; counted %d", len(lines), lines[len(lines)-1], l.count())
 	}

@@ -14,8 +14,10 @@ type logFile struct {
 	counted int64 // offset up to which lines were counted
 }
 
-func (l *logFile) lastOutput() string {
-	lines := strings.Split(strings.TrimRight(l.end(lastLines*lineBytes), "\r\n"), "\n")
+func (l *logFile) lastOutput(secrets Secrets) string {
+	const most = lastLines * lineBytes
+	text := secrets.Hide(l.end(most + int64(secrets.longest()))) // whole ones
+	lines := strings.Split(strings.TrimRight(text[max(0, len(text)-most):], "\r\n"), "\n")
 	lines = lines[max(0, len(lines)-lastLines):]
 	for i, line := range lines {
 		lines[i] = strings.TrimRight(line[:min(len(line), lineBytes)], "\r")

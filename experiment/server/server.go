@@ -21,6 +21,7 @@ import (
 
 type Config struct {
 	Command  []string      // program and arguments; it inherits the environment
+	Withhold []string      // names of variables that it does not inherit
 	Env      []string      // NAME=value, added to the environment
 	Dir      string        // working directory; empty: this process's
 	URL      string        // base URL of the server; empty: taken from its output, see Announce
@@ -36,6 +37,8 @@ type Config struct {
 	// appended. Empty: no guard, the server is a child of this process.
 	Guard []string
 	Log   *os.File // gets all output, including that of the hooks; nil: the last lines are kept in memory
+	// Secrets are hidden in errors, and masked in Log once the server has ended: until then it is as written.
+	Secrets Secrets
 }
 
 const (
@@ -55,12 +58,16 @@ func Run(ctx context.Context, c Config, use func(ctx context.Context, s Running)
 	if err := c.checkFree(ctx); err != nil {
 		return err
 	}
-	if err := c.runHook(ctx, "before", c.Before); err != nil {
-		return err
+	err := c.runHook(ctx, "before", c.Before)
+	if err == nil {
+		err = c.run(ctx, use)
+		// The after hook also runs after an interruption: it undoes the before hook.
+		err = errors.Join(err, c.runHook(context.WithoutCancel(ctx), "after", c.After))
 	}
-	err := c.run(ctx, use)
-	// The after hook also runs after an interruption: it undoes the before hook.
-	return errors.Join(err, c.runHook(context.WithoutCancel(ctx), "after", c.After))
+	if c.Log != nil {
+		err = errors.Join(err, c.Secrets.maskFile(c.Log.Name()))
+	}
+	return err
 }
 
 func (c Config) run(ctx context.Context, use func(ctx context.Context, s Running) error) error {
@@ -131,6 +138,8 @@ type process struct {
 	log       *logFile      // nil: output is kept in memory
 	guardPipe io.Closer     // standard input of the guard; nil: no guard
 	ended     chan struct{} // closed when the process has exited
+	secrets   Secrets
+	withheld  []string // variables of the environment that it does not have
 }
 
 func start(c Config) (*process, error) {
@@ -138,7 +147,7 @@ func start(c Config) (*process, error) {
 	if len(c.Guard) > 0 {
 		command = append(append(append([]string{}, c.Guard...), c.grace().String()), c.Command...)
 	}
-	p := &process{cmd: exec.Command(command[0], command[1:]...), output: newOutput(c.Announce), ended: make(chan struct{})}
+	p := &process{cmd: exec.Command(command[0], command[1:]...), output: newOutput(c.Announce), ended: make(chan struct{}), secrets: c.Secrets}
 	p.cmd.Stdout, p.cmd.Stderr = p.output, p.output
 	if c.Log != nil {
 		p.log = &logFile{f: c.Log}
@@ -146,8 +155,9 @@ func start(c Config) (*process, error) {
 	}
 	p.cmd.WaitDelay = time.Second // a child may keep its output open
 	p.cmd.Dir = c.Dir
-	if len(c.Env) > 0 {
-		p.cmd.Env = append(p.cmd.Environ(), c.Env...)
+	if len(c.Env)+len(c.Withhold) > 0 {
+		p.cmd.Env, p.withheld = c.inherited(p.cmd.Environ())
+		p.cmd.Env = append(p.cmd.Env, c.Env...)
 	}
 	if err := p.attach(len(c.Guard) > 0); err != nil {
 		return nil, err
@@ -184,7 +194,7 @@ func (p *process) attach(guarded bool) error {
 
 func (p *process) died() error {
 	last, cause := p.lastOutput()
-	return &DiedError{Status: p.cmd.ProcessState.String(), Cause: cause, Output: last}
+	return &DiedError{Status: p.cmd.ProcessState.String(), Cause: cause, Output: last, Withheld: p.withheld}
 }
 
 func (p *process) outputSuffix() string {
@@ -194,9 +204,9 @@ func (p *process) outputSuffix() string {
 
 func (p *process) lastOutput() (last, cause string) {
 	if p.log != nil {
-		return p.log.lastOutput(), Cause(p.log.end(causeBytes))
+		return p.log.lastOutput(p.secrets), Cause(p.secrets.Hide(p.log.end(causeBytes)))
 	}
-	last = p.output.lastOutput()
+	last = p.secrets.Hide(p.output.lastOutput())
 	return last, Cause(last)
 }
 

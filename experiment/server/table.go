@@ -16,6 +16,9 @@ type Table struct {
 	Command []string          `toml:"command"` // program and arguments; empty: bench starts no server
 	Env     map[string]string `toml:"env"`     // added to the environment of bench
 	Dir     string            `toml:"dir"`     // working directory; empty: bench's
+	// PassEnv are variables of bench's environment that the server gets though they are secrets of bench: those of
+	// Config.Withhold. It gets all others.
+	PassEnv []string `toml:"pass_env"`
 
 	Ready        string        `toml:"ready"`         // path below the endpoint, polled until it returns 200; empty: "/models"
 	StartTimeout time.Duration `toml:"start_timeout"` // timeout until the server is ready; 0: 10 minutes
@@ -147,6 +150,11 @@ func (t *Table) Check(endpoint bool, bad func(key, problem, hint string)) {
 	}
 	if t.Command[0] == "" {
 		bad("command", "the program name is empty", `write command = ["vllm", "serve", "MODEL"]`)
+	}
+	for i, name := range t.PassEnv {
+		if !knobName().MatchString(name) {
+			bad(fmt.Sprintf("pass_env[%d]", i), "not the name of an environment variable", `write pass_env = ["OPENAI_API_KEY"]: the value stays in the environment`)
+		}
 	}
 	if t.Ready != "" && !strings.HasPrefix(t.Ready, "/") {
 		bad("ready", strconv.Quote(t.Ready)+" is not a path", `write ready = "/models": it is below the endpoint's base, which ends in /v1`)
