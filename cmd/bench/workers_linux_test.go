@@ -3,7 +3,9 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -90,7 +92,12 @@ type process struct {
 
 func startBench(t *testing.T, args ...string) *process {
 	t.Helper()
-	p := &process{Cmd: exec.Command("bench", args...), ended: make(chan struct{})}
+	return startCommand(t, "bench", args...)
+}
+
+func startCommand(t *testing.T, name string, args ...string) *process {
+	t.Helper()
+	p := &process{Cmd: exec.Command(name, args...), ended: make(chan struct{})}
 	p.Stdout, p.Stderr = &p.said, &p.said
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
@@ -319,4 +326,48 @@ func (s *sharing) disturbed(t *testing.T, n int, out string, disturb func(leader
 		}
 	}
 	return took, said
+}
+
+// TestLeaderFlooded: half requests of strangers, more than the leader may open files, do not keep a worker out.
+func TestLeaderFlooded(t *testing.T) {
+	for name, text := range map[string]string{
+		"half headers": "POST /v1/join HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-",
+		"half bodies":  "POST /v1/join HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 5000\r\n\r\nhalf",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSharing(t)
+			leader := startCommand(t, "sh", "-c", `ulimit -n 256; exec bench "$@"`, "sh", "sweep", s.matrix, "--workers", "1",
+				"--token-file", s.secret, "--listen", s.leader, "--only", "open", "--out", filepath.Join(s.dir, "r"))
+			awaitListener(t, s.leader)
+			for range 600 {
+				c, err := net.Dial("tcp", s.leader)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer c.Close()
+				_, _ = io.WriteString(c, text) // it may be closed by now
+			}
+			began := time.Now()
+			worker := s.work(t)
+			if code := worker.awaitEnd(t); code != 0 {
+				t.Errorf("the worker ended with %d:\n%s", code, &worker.said)
+			}
+			if code := leader.awaitEnd(t); code != 0 {
+				t.Errorf("the leader ended with %d:\n%s", code, &leader.said)
+			}
+			t.Logf("a row of a worker in %v", time.Since(began))
+		})
+	}
+}
+
+func awaitListener(t *testing.T, address string) {
+	t.Helper()
+	for began := time.Now(); time.Since(began) < time.Minute; time.Sleep(5 * time.Millisecond) {
+		if c, err := net.Dial("tcp", address); err == nil {
+			c.Close()
+			return
+		}
+	}
+	t.Fatalf("%s does not answer", address)
 }
