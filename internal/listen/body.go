@@ -23,8 +23,8 @@ func timed(h http.Handler, timeout time.Duration, unread func(context.Context)) 
 			h.ServeHTTP(w, r)
 			return
 		}
-		b := &body{ReadCloser: r.Body, control: http.NewResponseController(w), timeout: timeout}
-		_ = b.control.SetReadDeadline(time.Now().Add(timeout)) // for net/http, which may read it before an answer
+		b := &body{ReadCloser: r.Body, control: *http.NewResponseController(w), timeout: timeout}
+		b.extend() // net/http may read it, before an answer
 		defer func() {
 			if !b.leave(w.Header()) && r.ProtoMajor == 1 { // HTTP/2 ends the one stream
 				unread(r.Context())
@@ -40,12 +40,13 @@ func timed(h http.Handler, timeout time.Duration, unread func(context.Context)) 
 // from then on the connection's deadlines belong to net/http.
 type body struct {
 	io.ReadCloser
-	control *http.ResponseController
+	control http.ResponseController
 	timeout time.Duration
 
-	mu   sync.Mutex
-	err  error // of the last read
-	left bool  // the handler has returned
+	mu       sync.Mutex
+	extended time.Time // when the deadline was set
+	err      error     // of the last read
+	left     bool      // the handler has returned
 }
 
 // Read implements io.Reader.
@@ -75,8 +76,16 @@ func (b *body) begin() error {
 	case b.left:
 		return http.ErrBodyReadAfterClose
 	}
-	_ = b.control.SetReadDeadline(time.Now().Add(b.timeout)) // a recorder of tests has none
+	b.extend()
 	return nil
+}
+
+// extend sets the deadline of a read, of several that come at once only once.
+func (b *body) extend() {
+	if now := time.Now(); now.Sub(b.extended) > b.timeout/100 {
+		b.extended = now
+		_ = b.control.SetReadDeadline(now.Add(b.timeout)) // a writer of tests has none
+	}
 }
 
 // leave reports whether the body's end was read. If not, it bounds the time of the rest.

@@ -11,6 +11,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -293,10 +294,11 @@ func TestHTTP2(t *testing.T) {
 func TestEnd(t *testing.T) {
 	for _, c := range []struct{ drain, wantOpen time.Duration }{{0, 0}, {10 * time.Second, 10 * time.Second}, {2 * time.Minute, time.Minute}} {
 		bubble(t, func(t *testing.T) {
-			cut, running := false, 0
+			cut := false
+			var running atomic.Int64
 			d := &Door{Drain: c.drain, Cut: func() { cut = true }, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				running++
-				defer func() { running-- }()
+				running.Add(1)
+				defer running.Add(-1)
 				if r.URL.Path == "/hijack" {
 					conn, _, err := http.NewResponseController(w).Hijack()
 					if err != nil {
@@ -317,8 +319,8 @@ func TestEnd(t *testing.T) {
 			synctest.Wait()
 			began := time.Now()
 			end()
-			if open := time.Since(began); open < c.wantOpen || open > c.wantOpen+6*time.Second || cut != (c.drain < time.Minute) || running != 0 {
-				t.Errorf("drain %v: open for %v, cut %v, %d handlers run", c.drain, open, cut, running)
+			if open := time.Since(began); open < c.wantOpen || open > c.wantOpen+6*time.Second || cut != (c.drain < time.Minute) || running.Load() != 0 {
+				t.Errorf("drain %v: open for %v, cut %v, %d handlers run", c.drain, open, cut, running.Load())
 			}
 		})
 	}

@@ -4,11 +4,14 @@ import (
 	"container/list"
 	"context"
 	"crypto/tls"
+	"math"
 	"net"
 	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // gate is a listener that bounds the number of open connections. One above the limit takes the place of the oldest that
@@ -46,6 +49,15 @@ func (g *gate) open(l net.Listener, most int) {
 	g.Listener, g.most = l, max(1, min(most, openFiles()/2))
 	g.ended, g.closed = make(chan struct{}, 1), make(chan struct{})
 	g.conns = map[net.Conn]*list.Element{}
+}
+
+// openFiles is how many files the process may have open.
+func openFiles() int {
+	var l unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l); err != nil {
+		return math.MaxInt
+	}
+	return int(min(l.Cur, math.MaxInt))
 }
 
 // Accept implements net.Listener.

@@ -1,7 +1,0 @@
-//go:build !unix
-
-package listen
-
-import "math"
-
-func openFiles() int { return math.MaxInt }
