@@ -127,13 +127,20 @@ func (c *cli) lead(ctx context.Context, f *leadFlags) (*crew, error) {
 	}
 	x.token = token
 	x.Leader = workers.NewLeader(f.workers, token, build)
-	stop := (&listen.Door{Handler: x.Leader, TLS: encrypted, BodyTimeout: workers.BodyTimeout}).Start(l)
+	door := &listen.Door{Handler: x.Leader, TLS: encrypted, BodyTimeout: workers.BodyTimeout, MaxConnections: strangers + perWorker*f.workers}
+	stop := door.Start(l)
 	x.end = func(reason string) {
 		x.Leader.End(reason)
 		stop()
 	}
 	return x, nil
 }
+
+// Connections of a leader at once.
+const (
+	perWorker = 8 // commands, and what a worker's transport keeps beside them
+	strangers = 1000
+)
 
 func (f *leadFlags) open(ctx context.Context) (l net.Listener, encrypted *tls.Config, err error) {
 	if f.certificate != "" {

@@ -129,9 +129,15 @@ func TestRecordBroken(t *testing.T) {
 	}
 	time.Sleep(500 * time.Millisecond) // the recorder reads what comes on idle connections
 	for _, at := range []string{"", "metrics", "readyz"} {
-		if text := readPage(t, page+at); strings.Contains(text, marker) {
-			t.Errorf("/%s has text of a server", at)
+		if status, text := readPage(t, page+at, ""); status != http.StatusOK || strings.Contains(text, marker) {
+			t.Errorf("/%s: %d, or text of a server", at, status)
 		}
+		if status, _ := readPage(t, page+at, "evil.example"); status != http.StatusForbidden {
+			t.Errorf("/%s under another name: %d", at, status)
+		}
+	}
+	if status, _ := readPage(t, recorder+"/v1/models?kind=an+error", "gateway.example"); status != http.StatusInternalServerError {
+		t.Errorf("traffic under another name: %d", status)
 	}
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
@@ -171,16 +177,22 @@ func askBroken(t *testing.T, recorder, kind string) {
 	}
 }
 
-func readPage(t *testing.T, at string) string {
+// readPage reads a page under the name of a host; empty = its own.
+func readPage(t *testing.T, at, host string) (status int, text string) {
 	t.Helper()
-	a, err := http.Get(at)
+	q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, at, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.Host = host
+	a, err := http.DefaultClient.Do(q)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer a.Body.Close()
-	text, err := io.ReadAll(a.Body)
+	all, err := io.ReadAll(a.Body)
 	if err != nil {
 		t.Error(err)
 	}
-	return string(text)
+	return a.StatusCode, string(all)
 }
