@@ -99,17 +99,17 @@ func (p *Proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
 		}
 		p.refuse(w)
 		return
-	case r.Context().Err() != nil:
-		if x != nil {
-			x.left.Store(true)
-		}
-		return // to whom?
-	case b.broken.Load(): // the caller's request broke off
+	case b.broken.Load(): // the caller's request broke off: it is gone, or its body came no further in time
 		if x != nil {
 			x.left.Store(true)
 		}
 		problem(w, http.StatusBadRequest, "invalid_request_error", "bad_request", "the request's body ended early")
 		return
+	case r.Context().Err() != nil:
+		if x != nil {
+			x.left.Store(true)
+		}
+		return // to whom?
 	}
 	if x != nil {
 		x.err = err

@@ -40,6 +40,29 @@ func TestUpgrade(t *testing.T) {
 	})
 }
 
+// TestStalledBody: a caller whose body does not come gets an error within a minute, and others do not wait for it.
+func TestStalledBody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{}, words(3))
+		body, stalled := io.Pipe()
+		began := time.Now()
+		go io.WriteString(stalled, question)
+		q, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://p/v1/chat/completions", body)
+		a, err := r.caller.Do(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(a.Body)
+		if a.StatusCode != http.StatusBadRequest || !strings.Contains(string(text), "ended early") || time.Since(began) > 61*time.Second {
+			t.Error(a.Status, string(text), time.Since(began))
+		}
+		stalled.Close()
+		if x := r.all(); len(x) != 1 || x[0].Request.Outcome != "left" {
+			t.Error(len(x))
+		}
+	})
+}
+
 // TestLoop: requests that come back, over another recorder too, are refused and not recorded.
 func TestLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
