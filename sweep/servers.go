@@ -176,7 +176,9 @@ func (r *run) start(ctx context.Context, v *Variant, use func(context.Context) e
 	defer log.Close()
 	c := r.m.Server.Config(v.Settings)
 	c.URL, c.Guard, c.Log = base, r.Guard, log
-	c.Withhold = slices.DeleteFunc(slices.Clone(r.Withhold), func(name string) bool { return slices.Contains(r.m.Server.PassEnv, name) })
+	c.Withhold = slices.DeleteFunc(slices.Clone(r.Withhold), func(name string) bool {
+		return slices.Contains(r.m.Server.PassEnv, name)
+	})
 	c.Secrets = slices.Concat(r.Secrets, r.secrets.values)
 	for _, w := range c.Command {
 		r.serving.Command = append(r.serving.Command, r.secrets.hide(w))
@@ -214,7 +216,8 @@ func (r *run) start(ctx context.Context, v *Variant, use func(context.Context) e
 		return err
 	}
 	if len(died.Withheld) > 0 {
-		err = fmt.Errorf("%w\nhint: a server that bench starts does not get %s; to pass it on: pass_env = [%q] in [server]", err, died.Withheld[0], died.Withheld[0])
+		err = fmt.Errorf("%w\nhint: a server that bench starts does not get %s; to pass it on: pass_env = [%[2]q] in [server]",
+			err, died.Withheld[0])
 	}
 	return &startError{err: err}
 }

@@ -127,7 +127,8 @@ func (c *cli) lead(ctx context.Context, f *leadFlags) (*crew, error) {
 	}
 	x.token = token
 	x.Leader = workers.NewLeader(f.workers, token, build)
-	door := &listen.Door{Handler: x.Leader, TLS: encrypted, BodyTimeout: workers.BodyTimeout, MaxConnections: strangers + perWorker*f.workers}
+	door := &listen.Door{Handler: x.Leader, TLS: encrypted, BodyTimeout: workers.BodyTimeout,
+		MaxConnections: strangers + perWorker*f.workers}
 	stop := door.Start(l)
 	x.end = func(reason string) {
 		x.Leader.End(reason)

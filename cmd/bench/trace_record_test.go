@@ -23,6 +23,9 @@ import (
 const (
 	marker = "MARKER"
 	okHead = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+	ended  = "Content-Length: 2\r\n\r\n{}"
+	events = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
+	chunks = okHead + "Transfer-Encoding: chunked\r\n\r\n"
 )
 
 // broken are answers of broken servers, each with text that must reach none but the caller. A server that does not
@@ -32,33 +35,50 @@ var broken = map[string]struct {
 	later  string // on the idle connection
 	close  bool
 }{
-	"bytes on an idle connection": {answer: okHead + "Content-Length: 2\r\n\r\n{}", later: marker},
-	"an answer unasked":           {answer: okHead + "Content-Length: 2\r\n\r\n{}", later: "HTTP/1.1 408 " + marker + "\r\nX-Text: " + marker + "\r\nContent-Length: 6\r\n\r\n" + marker},
-	"longer than its length":      {answer: okHead + "Content-Length: 2\r\n\r\n{}" + marker},
-	"shorter than its length":     {answer: okHead + "Content-Length: 99\r\n\r\n" + marker, close: true},
-	"no HTTP":                     {answer: marker + "\r\n\r\n"},
-	"no HTTP, closed":             {answer: marker, close: true},
-	"another protocol":            {answer: "ICY 200 " + marker + "\r\n\r\n" + marker, close: true},
-	"no status":                   {answer: "HTTP/1.1 " + marker + " OK\r\n\r\n"},
-	"no header":                   {answer: "HTTP/1.1 200 OK\r\n" + marker + "\r\n\r\n"},
-	"a header with NUL":           {answer: okHead + "X-A: \x00" + marker + "\r\nContent-Length: 2\r\n\r\n{}"},
-	"a header name with spaces":   {answer: okHead + marker + " b: c\r\nContent-Length: 2\r\n\r\n{}"},
-	"no chunk size":               {answer: okHead + "Transfer-Encoding: chunked\r\n\r\n" + marker + "\r\n"},
-	"cut in a chunk":              {answer: okHead + "Transfer-Encoding: chunked\r\n\r\nff\r\n" + marker, close: true},
-	"a trailer without a name":    {answer: okHead + "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n" + marker + "\r\n\r\n"},
-	"no transfer encoding":        {answer: okHead + "Transfer-Encoding: " + marker + "\r\n\r\n" + marker, close: true},
-	"two lengths":                 {answer: okHead + "Content-Length: 2\r\nContent-Length: 3" + marker + "\r\n\r\n{}"},
-	"a length and chunks":         {answer: okHead + "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n6\r\n" + marker + "\r\n0\r\n\r\n" + marker},
-	"a negative length":           {answer: okHead + "Content-Length: -1" + marker + "\r\n\r\n" + marker, close: true},
-	"a length with text":          {answer: "HTTP/1.1 204 No Content\r\nContent-Length: 6\r\n\r\n" + marker},
-	"out of HTTP":                 {answer: "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " + marker + "\r\n\r\n" + marker},
-	"many early hints":            {answer: strings.Repeat("HTTP/1.1 103 Early Hints\r\nLink: "+marker+"\r\n\r\n", 30) + okHead + "Content-Length: 2\r\n\r\n{}"},
-	"a redirection":               {answer: "HTTP/1.1 302 Found\r\nLocation: http://" + marker + ".invalid/\r\nContent-Length: 0\r\n\r\n"},
-	"gzip that is none":           {answer: okHead + "Content-Encoding: gzip\r\nContent-Length: 6\r\n\r\n" + marker},
-	"events that are none":        {answer: "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: {" + marker + "\n\nevent: " + marker + "\n\n" + marker, close: true},
-	"an error":                    {answer: "HTTP/1.1 500 " + marker + "\r\nContent-Length: 6\r\n\r\n" + marker},
-	"a long header":               {answer: okHead + "X-A: " + strings.Repeat(marker, 1<<20) + "\r\nContent-Length: 2\r\n\r\n{}"},
-	"nothing":                     {close: true},
+	"bytes on an idle connection": {answer: okHead + ended, later: marker},
+	"an answer unasked": {
+		answer: okHead + ended,
+		later:  "HTTP/1.1 408 " + marker + "\r\nContent-Length: 6\r\n\r\n" + marker,
+	},
+	"longer than its length":    {answer: okHead + ended + marker},
+	"shorter than its length":   {answer: okHead + "Content-Length: 99\r\n\r\n" + marker, close: true},
+	"no HTTP":                   {answer: marker + "\r\n\r\n"},
+	"no HTTP, closed":           {answer: marker, close: true},
+	"another protocol":          {answer: "ICY 200 " + marker + "\r\n\r\n" + marker, close: true},
+	"no status":                 {answer: "HTTP/1.1 " + marker + " OK\r\n\r\n"},
+	"no header":                 {answer: "HTTP/1.1 200 OK\r\n" + marker + "\r\n\r\n"},
+	"a header with NUL":         {answer: okHead + "X-A: \x00" + marker + "\r\n" + ended},
+	"a header name with spaces": {answer: okHead + marker + " b: c\r\n" + ended},
+	"no chunk size":             {answer: chunks + "" + marker + "\r\n"},
+	"cut in a chunk":            {answer: chunks + "ff\r\n" + marker, close: true},
+	"a trailer without a name":  {answer: chunks + "2\r\n{}\r\n0\r\n" + marker + "\r\n\r\n"},
+	"no transfer encoding": {
+		answer: okHead + "Transfer-Encoding: " + marker + "\r\n\r\n" + marker,
+		close:  true,
+	},
+	"two lengths": {answer: okHead + "Content-Length: 2\r\nContent-Length: 3" + marker + "\r\n\r\n{}"},
+	"a length and chunks": {
+		answer: okHead + "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n6\r\n" + marker + "\r\n0\r\n\r\n",
+	},
+	"a negative length":  {answer: okHead + "Content-Length: -1" + marker + "\r\n\r\n" + marker, close: true},
+	"a length with text": {answer: "HTTP/1.1 204 No Content\r\nContent-Length: 6\r\n\r\n" + marker},
+	"out of HTTP": {
+		answer: "HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: " + marker + "\r\n\r\n" + marker,
+	},
+	"many early hints": {
+		answer: strings.Repeat("HTTP/1.1 103 Hints\r\nLink: "+marker+"\r\n\r\n", 30) + okHead + ended,
+	},
+	"a redirection": {
+		answer: "HTTP/1.1 302 Found\r\nLocation: http://" + marker + ".invalid/\r\nContent-Length: 0\r\n\r\n",
+	},
+	"gzip that is none": {answer: okHead + "Content-Encoding: gzip\r\nContent-Length: 6\r\n\r\n" + marker},
+	"events that are none": {
+		answer: events + "data: {" + marker + "\n\nevent: " + marker + "\n\n" + marker,
+		close:  true,
+	},
+	"an error":      {answer: "HTTP/1.1 500 " + marker + "\r\nContent-Length: 6\r\n\r\n" + marker},
+	"a long header": {answer: okHead + "X-A: " + strings.Repeat(marker, 1<<20) + "\r\n" + ended},
+	"nothing":       {close: true},
 }
 
 // brokenServer answers each request as its query names. It returns the address.
@@ -104,7 +124,8 @@ func TestRecordBroken(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir, server := t.TempDir(), "http://"+brokenServer(t)
-	cmd := exec.Command(path, "trace", "record", "--to", server, "--shadow", server, "--share", "100%", "--listen", "127.0.0.1:0", "-o", "live.jsonl")
+	cmd := exec.Command(path, "trace", "record", "--to", server, "--shadow", server, "--share", "100%",
+		"--listen", "127.0.0.1:0", "-o", "live.jsonl")
 	var stdout, stderr bytes.Buffer
 	cmd.Dir, cmd.Stderr = dir, &stderr
 	out, err := cmd.StdoutPipe()
@@ -136,7 +157,8 @@ func TestRecordBroken(t *testing.T) {
 			t.Errorf("/%s under another name: %d", at, status)
 		}
 	}
-	if status, _ := readPage(t, recorder+"/v1/models?kind=an+error", "gateway.example"); status != http.StatusInternalServerError {
+	status, _ := readPage(t, recorder+"/v1/models?kind=an+error", "gateway.example")
+	if status != http.StatusInternalServerError {
 		t.Errorf("traffic under another name: %d", status)
 	}
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
@@ -151,7 +173,9 @@ func TestRecordBroken(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	for name, text := range map[string]string{"stdout": stdout.String(), "stderr": stderr.String(), "the recording": string(file)} {
+	for name, text := range map[string]string{
+		"stdout": stdout.String(), "stderr": stderr.String(), "the recording": string(file),
+	} {
 		if i := strings.Index(text, marker); i >= 0 {
 			t.Errorf("%s: %.300q", name, text[max(0, i-100):])
 		}

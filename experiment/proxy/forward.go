@@ -137,7 +137,8 @@ func (p *Proxy) loops(r *http.Request) bool {
 func (p *Proxy) refuseLoop(w http.ResponseWriter) {
 	p.counts.refused.Add(1)
 	w.Header().Set("Connection", "close") // the body is not read
-	problem(w, http.StatusLoopDetected, "api_error", "loop_detected", "bench: the request came back to the recorder that sent it")
+	problem(w, http.StatusLoopDetected, "api_error", "loop_detected",
+		"bench: the request came back to the recorder that sent it")
 }
 
 // problem answers with an error, in a form that both OpenAI's and Anthropic's clients read. The texts need no escaping.

@@ -25,7 +25,9 @@ func TestUpgrade(t *testing.T) {
 			}
 			fmt.Fprint(w, q.Header["Connection"], q.Header["Upgrade"], q.Header["X-Kept"])
 		})
-		for path, want := range map[string]string{"/v1/realtime": "[] [] [1]", "/v1/switch": "bench: the server closed the connection"} {
+		for path, want := range map[string]string{
+			"/v1/realtime": "[] [] [1]", "/v1/switch": "bench: the server closed the connection",
+		} {
 			q, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://p"+path, nil)
 			q.Header = http.Header{"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, "X-Kept": {"1"}}
 			a, err := r.caller.Do(q)
@@ -53,8 +55,9 @@ func TestStalledBody(t *testing.T) {
 			t.Fatal(err)
 		}
 		text, _ := io.ReadAll(a.Body)
-		if a.StatusCode != http.StatusBadRequest || !strings.Contains(string(text), "ended early") || time.Since(began) > 61*time.Second {
-			t.Error(a.Status, string(text), time.Since(began))
+		took := time.Since(began)
+		if a.StatusCode != http.StatusBadRequest || !strings.Contains(string(text), "ended early") || took > 61*time.Second {
+			t.Error(a.Status, string(text), took)
 		}
 		stalled.Close()
 		if x := r.all(); len(x) != 1 || x[0].Request.Outcome != "left" {

@@ -147,7 +147,8 @@ func start(c Config) (*process, error) {
 	if len(c.Guard) > 0 {
 		command = append(append(append([]string{}, c.Guard...), c.grace().String()), c.Command...)
 	}
-	p := &process{cmd: exec.Command(command[0], command[1:]...), output: newOutput(c.Announce), ended: make(chan struct{}), secrets: c.Secrets}
+	p := &process{cmd: exec.Command(command[0], command[1:]...), output: newOutput(c.Announce),
+		ended: make(chan struct{}), secrets: c.Secrets}
 	p.cmd.Stdout, p.cmd.Stderr = p.output, p.output
 	if c.Log != nil {
 		p.log = &logFile{f: c.Log}

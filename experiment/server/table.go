@@ -153,7 +153,8 @@ func (t *Table) Check(endpoint bool, bad func(key, problem, hint string)) {
 	}
 	for i, name := range t.PassEnv {
 		if !knobName().MatchString(name) {
-			bad(fmt.Sprintf("pass_env[%d]", i), "not the name of an environment variable", `write pass_env = ["OPENAI_API_KEY"]: the value stays in the environment`)
+			bad(fmt.Sprintf("pass_env[%d]", i), "not the name of an environment variable",
+				`write pass_env = ["OPENAI_API_KEY"]: the value stays in the environment`)
 		}
 	}
 	if t.Ready != "" && !strings.HasPrefix(t.Ready, "/") {

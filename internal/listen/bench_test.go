@@ -9,14 +9,15 @@ import (
 	"testing"
 )
 
-// BenchmarkRequest compares a Door with a server of net/http that has a header's and idle time: a POST of 2 KB on a kept connection.
+// BenchmarkRequest compares a Door with a server of net/http that has a header's and idle time: a POST of 2 KB on a
+// kept connection.
 func BenchmarkRequest(b *testing.B) {
 	read := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) })
 	for name, serve := range map[string]func(context.Context, net.Listener) error{
 		"net/http": func(_ context.Context, l net.Listener) error {
 			return (&http.Server{Handler: read, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout}).Serve(l)
 		},
-		"door":     (&Door{Handler: read, Traffic: true}).Serve,
+		"door": (&Door{Handler: read, Traffic: true}).Serve,
 	} {
 		b.Run(name, func(b *testing.B) {
 			l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -1,7 +1,7 @@
 package listen
 
 import (
-	"context"
+	"cmp"
 	"io"
 	"net/http"
 	"sync"
@@ -9,31 +9,30 @@ import (
 )
 
 const (
+	bodyTimeout = time.Minute     // without a byte of a body that is read
 	restTimeout = 5 * time.Second // of a body that no handler reads, behind its answer
 	// lingerTimeout is that of the rest after an answer that ends the connection. What is on its way is read: data that
 	// comes after a close resets the connection, and a reset can take the answer back.
 	lingerTimeout = 50 * time.Millisecond
 )
 
-// timed bounds the time of requests' bodies: each read has a timeout. unread is called when a handler has returned and the rest of a body has not
-// come: net/http reads it, to keep the connection.
-func timed(h http.Handler, timeout time.Duration, unread func(context.Context)) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.ContentLength == 0 {
-			h.ServeHTTP(w, r)
-			return
+// timed serves a request with a bounded time for its body: each read has a timeout, and so has the rest that a handler
+// did not read, which net/http reads to keep the connection.
+func (d *Door) timed(h http.Handler, w http.ResponseWriter, r *http.Request) {
+	if r.ContentLength == 0 {
+		h.ServeHTTP(w, r)
+		return
+	}
+	b := &body{ReadCloser: r.Body, control: *http.NewResponseController(w), timeout: cmp.Or(d.BodyTimeout, bodyTimeout)}
+	b.extend() // net/http may read it, before an answer
+	defer func() {
+		if !b.leave(w.Header()) && r.ProtoMajor == 1 { // HTTP/2 ends the one stream
+			d.gate.release(r.Context())
 		}
-		b := &body{ReadCloser: r.Body, control: *http.NewResponseController(w), timeout: timeout}
-		b.extend() // net/http may read it, before an answer
-		defer func() {
-			if !b.leave(w.Header()) && r.ProtoMajor == 1 { // HTTP/2 ends the one stream
-				unread(r.Context())
-			}
-		}()
-		own := *r // net/http looks at the Body of its own
-		own.Body = b
-		h.ServeHTTP(w, &own)
-	})
+	}()
+	own := *r // net/http looks at the Body of its own
+	own.Body = b
+	h.ServeHTTP(w, &own)
 }
 
 // body is a request's body, each Read of which must make progress. A transport may read it while its handler returns;

@@ -3,7 +3,6 @@
 package listen
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -39,7 +38,6 @@ const (
 	idleTimeout   = 3 * time.Minute  // between the requests of a connection
 	maxHeader     = 256 << 10        // bytes: a URL that selects a thousand runs fits
 	maxStreams    = 1000             // of an HTTP/2 connection
-	bodyTimeout   = time.Minute
 
 	defaultConnections = 1000
 )
@@ -95,7 +93,12 @@ func (d *Door) server(base context.Context, l net.Listener) *http.Server {
 		handler = Protect(handler, isLoopbackAddr(l.Addr()))
 	}
 	return &http.Server{
-		Handler: d.gate.counted(timed(handler, cmp.Or(d.BodyTimeout, bodyTimeout), d.gate.release)), TLSConfig: d.TLS, Protocols: &protocols,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			d.gate.begin()
+			defer d.gate.finish()
+			d.timed(handler, w, r)
+		}),
+		TLSConfig: d.TLS, Protocols: &protocols,
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
 		ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		ErrorLog:    log.New(io.Discard, "", 0), // its lines have addresses, and what strangers send

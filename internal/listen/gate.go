@@ -149,19 +149,17 @@ func (g *gate) release(ctx context.Context) {
 	}
 }
 
-// counted counts running handlers: net/http does not wait for those of hijacked and of HTTP/2 connections.
-func (g *gate) counted(h http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		g.mu.Lock()
-		g.running++
-		g.mu.Unlock()
-		defer func() {
-			g.mu.Lock()
-			defer g.mu.Unlock()
-			g.end()
-		}()
-		h.ServeHTTP(w, r)
-	})
+// begin counts a running handler: net/http does not wait for those of hijacked and of HTTP/2 connections.
+func (g *gate) begin() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.running++
+}
+
+func (g *gate) finish() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.end()
 }
 
 // end wakes whoever waits for it. The caller has the lock.

@@ -17,7 +17,8 @@ type Server struct {
 
 // NewServer serves an archive.
 func NewServer(a *Archive) *Server {
-	return &Server{archive: a, shell: page.NewShell(tableCSS, tableScript), policy: page.Policy(), turn: make(chan struct{}, 1)}
+	return &Server{archive: a, shell: page.NewShell(tableCSS, tableScript), policy: page.Policy(),
+		turn: make(chan struct{}, 1)}
 }
 
 // Handler answers GET and HEAD, for a listen.Door.
