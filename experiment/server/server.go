@@ -35,10 +35,9 @@ type Config struct {
 	Own bool
 	// Guard is the command line of a process that calls the function Guard; the grace period and Command are
 	// appended. Empty: no guard, the server is a child of this process.
-	Guard []string
-	Log   *os.File // gets all output, including that of the hooks; nil: the last lines are kept in memory
-	// Secrets are hidden in errors, and masked in Log once the server has ended: until then it is as written.
-	Secrets Secrets
+	Guard   []string
+	Log     *os.File // gets all output, including that of the hooks; nil: the last lines are kept in memory
+	Secrets Secrets  // masked in errors, and in Log once the server has ended: until then it is as written
 }
 
 const (
@@ -147,8 +146,8 @@ func start(c Config) (*process, error) {
 	if len(c.Guard) > 0 {
 		command = append(append(append([]string{}, c.Guard...), c.grace().String()), c.Command...)
 	}
-	p := &process{cmd: exec.Command(command[0], command[1:]...), output: newOutput(c.Announce),
-		ended: make(chan struct{}), secrets: c.Secrets}
+	p := &process{cmd: exec.Command(command[0], command[1:]...), ended: make(chan struct{}), secrets: c.Secrets}
+	p.output = newOutput(c.Announce)
 	p.cmd.Stdout, p.cmd.Stderr = p.output, p.output
 	if c.Log != nil {
 		p.log = &logFile{f: c.Log}

@@ -11,8 +11,8 @@ import (
 const (
 	bodyTimeout = time.Minute     // without a byte of a body that is read
 	restTimeout = 5 * time.Second // of a body that no handler reads, behind its answer
-	// lingerTimeout is that of the rest after an answer that ends the connection. What is on its way is read: data that
-	// comes after a close resets the connection, and a reset can take the answer back.
+	// lingerTimeout is that of a body which is not read at all, by an answer that ends the connection. What is on its
+	// way is read: data that comes after a close resets the connection, and a reset can take the answer back.
 	lingerTimeout = 50 * time.Millisecond
 )
 
@@ -44,6 +44,7 @@ type body struct {
 
 	mu       sync.Mutex
 	extended time.Time // when the deadline was set
+	begun    bool      // the handler has read
 	err      error     // of the last read
 	left     bool      // the handler has returned
 }
@@ -75,6 +76,7 @@ func (b *body) begin() error {
 	case b.left:
 		return http.ErrBodyReadAfterClose
 	}
+	b.begun = true
 	b.extend()
 	return nil
 }
@@ -96,7 +98,7 @@ func (b *body) leave(answer http.Header) (ended bool) {
 		return true
 	}
 	rest := restTimeout
-	if answer.Get("Connection") == "close" || b.err != nil {
+	if b.err != nil || !b.begun && answer.Get("Connection") == "close" { // a refusal
 		rest = lingerTimeout
 	}
 	_ = b.control.SetReadDeadline(time.Now().Add(rest))
