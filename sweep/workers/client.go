@@ -72,7 +72,11 @@ func (s *session) open(ctx context.Context, method, path string, query url.Value
 	defer response.Body.Close()
 	e := &refusedError{status: response.StatusCode}
 	if json.NewDecoder(io.LimitReader(response.Body, 64<<10)).Decode(&e.refusal) != nil || e.refusal.Error == "" {
-		e.refusal = refusal{Error: fmt.Sprintf("answers with HTTP %d, not as bench sweep --workers does: is it another server, or https:// and not http://?", response.StatusCode)}
+		e.refusal = refusal{Error: fmt.Sprintf("answers with HTTP %d, not as bench sweep --workers does: "+
+			"is it another server, or https:// and not http://?", response.StatusCode)}
+	}
+	if response.StatusCode == http.StatusForbidden { // of package listen
+		e.refusal.Error = "answers with HTTP 403: a leader on a loopback address is joined as localhost, 127.0.0.1 or [::1]"
 	}
 	return nil, e
 }
