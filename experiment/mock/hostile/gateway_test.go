@@ -75,7 +75,7 @@ func record(t *testing.T, to string) (addr string, recorded func() string) {
 }
 
 // send sends a request's bytes and returns what comes back until the peer is silent.
-func send(t *testing.T, addr string, c *hostile.Case) (answer string) {
+func send(t *testing.T, addr string, c *hostile.Case, idle time.Duration) (answer string) {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {
@@ -85,7 +85,7 @@ func send(t *testing.T, addr string, c *hostile.Case) (answer string) {
 	go func() { _ = c.Write(conn) }() // ends with the connection
 	var all strings.Builder
 	for b := make([]byte, 64<<10); ; {
-		_ = conn.SetReadDeadline(time.Now().Add(200 * time.Millisecond))
+		_ = conn.SetReadDeadline(time.Now().Add(idle))
 		n, err := conn.Read(b)
 		if all.Write(b[:n]); err != nil {
 			return all.String()
@@ -153,17 +153,24 @@ func TestGateways(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, c := range ofKind(hostile.Request) {
-				before := seen.Load()
-				answer := send(t, addr, &c)
-				if n := int(seen.Load() - before); name == "recorder" && n > max(1, strings.Count(answer, "HTTP/1.")) {
-					t.Errorf("%s: %d requests for\n%.2000s", c.Name, n, answer)
+				answer, unseen := "", 0
+				for _, idle := range []time.Duration{200 * time.Millisecond, 3 * time.Second} { // a busy machine answers late
+					before := seen.Load()
+					answer = send(t, addr, &c, idle)
+					unseen = int(seen.Load()-before) - max(1, strings.Count(answer, "HTTP/1."))
+					if name != "recorder" || unseen <= 0 {
+						break
+					}
+				}
+				if name == "recorder" && unseen > 0 {
+					t.Errorf("%s: %d requests more than answers\n%.2000s", c.Name, unseen, answer)
 				}
 				if name == "leader" && strings.Contains(answer, " 200 OK") {
 					t.Errorf("%s: %.200s", c.Name, answer)
 				}
 			}
 			last, _ := hostile.Find("other-host")
-			if answer := send(t, addr, &last); !strings.HasPrefix(answer, "HTTP/1.1 ") {
+			if answer := send(t, addr, &last, 3*time.Second); !strings.HasPrefix(answer, "HTTP/1.1 ") {
 				t.Errorf("a request after them: %q", answer)
 			}
 		})

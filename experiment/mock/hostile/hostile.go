@@ -4,7 +4,10 @@
 // No case does harm by itself. Texts that must not get through contain Mark.
 package hostile
 
-import "io"
+import (
+	"io"
+	"slices"
+)
 
 type Kind string
 
@@ -36,11 +39,7 @@ type Case struct {
 
 // Cases are all cases, by kind.
 func Cases() []Case {
-	all := make([]Case, 0, len(servers)+len(requests)+len(files))
-	for _, part := range [][]Case{servers, requests, files} {
-		all = append(all, part...)
-	}
-	return all
+	return slices.Concat(servers(), requests(), files())
 }
 
 // Find is the case of a name.
