@@ -103,7 +103,8 @@ func (r *Run) readRows() error {
 		if err != nil {
 			return err
 		}
-		if p := r.planned(row.ID); p != nil && p.SHA256 != "" && p.SHA256 != record.Sum(text) {
+		if sum, killed := r.stated(row.ID), r.Manifest.State == "running"; r.Manifest.SHA256 != "" &&
+			sum != record.Sum(text) && !(sum == "" && killed) { // a kill can come before run.json states the last row
 			r.Altered = append(r.Altered, name)
 		}
 		if row.ID != strings.TrimSuffix(name, ".json") {
@@ -139,7 +140,7 @@ func (r *Run) ours(name string) bool {
 	if r.planned(strings.TrimSuffix(name, ".json")) != nil {
 		return true
 	}
-	b, err := fs.ReadFile(r.Files, name)
+	b, err := readRegular(r.Files, name)
 	if err != nil {
 		return false
 	}
@@ -164,17 +165,22 @@ func (r *Run) planned(id string) *record.Planned {
 	return &r.Manifest.Plan[i]
 }
 
-// Unstated reports whether run.json does not state the SHA-256 of a row: of an earlier bench, or of a run that was
-// killed as it ended.
-func (r *Run) Unstated(id string) bool {
-	p := r.planned(id)
-	return p == nil || p.SHA256 == ""
+// stated is the SHA-256 of a row by run.json; empty = it states none: of an earlier bench, of a run that was killed as the
+// row ended, or a row that is not of this run.
+func (r *Run) stated(id string) string {
+	if p := r.planned(id); p != nil {
+		return p.SHA256
+	}
+	return ""
 }
+
+// Unstated reports whether run.json does not state the SHA-256 of a row.
+func (r *Run) Unstated(id string) bool { return r.stated(id) == "" }
 
 // decode reads a file into v, and returns its text; got points to the schema in v. A valid file is parsed once.
 func (r *Run) decode(file, schema string, v any, got *string) ([]byte, error) {
 	name := filepath.Join(r.Dir, file)
-	b, err := fs.ReadFile(r.Files, file)
+	b, err := readRegular(r.Files, file)
 	if err != nil {
 		return nil, fmt.Errorf("reading a result of %s: %w", r.Dir, err)
 	}

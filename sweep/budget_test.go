@@ -49,7 +49,7 @@ func TestBudget(t *testing.T) {
 	if sorted(m) != openDone || b == nil || b.TotalS != 600 || b.SpentS <= 0 || b.Added != 2 || len(b.Open)+len(b.NotRun) != 0 {
 		t.Fatalf("%s: %+v", sorted(m), b)
 	}
-	d := directory{result.Dir}
+	d := directory{path: result.Dir}
 	short, _ := d.row("a,concurrency=1-r1")
 	long, _ := d.row("a,concurrency=1-r2")
 	if long.Spec.Added != 1 || long.Spec.Requests != 90 { // (60 + 12) × 1.25

@@ -55,7 +55,7 @@ func TestChangedTarget(t *testing.T) {
 	if diff := cmp.Diff(want, lines); diff != "" {
 		t.Error(diff)
 	}
-	if row, ok := (directory{first.Dir + "/replaced-1"}).row("a-r1"); !ok || row.Schema != record.SchemaRow {
+	if row, ok := (directory{path: first.Dir + "/replaced-1"}).row("a-r1"); !ok || row.Schema != record.SchemaRow {
 		t.Errorf("set aside: %v", ok)
 	}
 }

@@ -25,7 +25,11 @@ const (
 	scratchSuffix = ".samples" + partial // samples of a long row while it runs
 )
 
-type directory struct{ path string }
+type directory struct {
+	path string
+	// stated are the SHA-256 of rows by ID, as run.json has them. A row that was changed since is none: it runs again.
+	stated map[string]string
+}
 
 func (d directory) file(name string) string { return filepath.Join(d.path, name) }
 
@@ -53,7 +57,7 @@ func WriteWhole(path string, write func(io.Writer) error) error {
 			return fmt.Errorf("writing %s: the link leads to a missing file\nhint: name the file itself", path)
 		}
 	}
-	return directory{filepath.Dir(path)}.stream(filepath.Base(path), write)
+	return directory{path: filepath.Dir(path)}.stream(filepath.Base(path), write)
 }
 
 // writeInto writes to a device or a pipe, which cannot be replaced.
@@ -63,6 +67,11 @@ func writeInto(path string, write func(io.Writer) error) error {
 		return fmt.Errorf("writing: %w", err)
 	}
 	return errors.Join(write(f), f.Close())
+}
+
+func (d directory) writeRow(row *record.Row) error {
+	delete(d.stated, row.ID)
+	return d.writeJSON(row.ID+".json", row)
 }
 
 func (d directory) write(name string, data []byte) error {
@@ -146,6 +155,9 @@ func (d directory) row(id string) (*record.Row, bool) {
 		return nil, false
 	}
 	if _, err := os.Stat(d.file(id + record.RequestsSuffix)); err != nil {
+		return nil, false
+	}
+	if sum := d.stated[id]; sum != "" && sum != d.sum(id) {
 		return nil, false
 	}
 	return &row, true

@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"fmt"
+	"os"
 	"slices"
 
 	"bench/experiment"
@@ -35,6 +36,7 @@ func (r *run) evaluateKept(old *record.Manifest) error {
 	if err != nil {
 		return err
 	}
+	var all []*record.Row
 	for _, id := range ids {
 		row, ok := r.dir.row(id)
 		if !ok {
@@ -56,11 +58,48 @@ func (r *run) evaluateKept(old *record.Manifest) error {
 		}
 		again := verdict.Again(&now, records, r.m.Target, source)
 		again.SpecHash = r.hash(&own)
-		if err := r.dir.writeJSON(id+".json", again); err != nil {
-			return err
+		all = append(all, again)
+	}
+	return r.rewrite(all, old)
+}
+
+type file struct {
+	name string
+	text []byte
+}
+
+// rewrite writes rows that were evaluated again. run.json does not state them meanwhile, and that an attempt runs: a kill
+// between the files must not make the run look forged.
+func (r *run) rewrite(rows []*record.Row, old *record.Manifest) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	meanwhile := *old
+	meanwhile.State, meanwhile.Plan = "running", slices.Clone(old.Plan)
+	names := []string{manifestFile}
+	for _, row := range rows {
+		names = append(names, row.ID+".json")
+		if i := slices.IndexFunc(meanwhile.Plan, func(p record.Planned) bool { return p.ID == row.ID }); i >= 0 {
+			meanwhile.Plan[i].SHA256 = ""
 		}
 	}
-	return nil
+	for _, name := range slices.Backward(names) {
+		text, err := os.ReadFile(r.dir.file(name))
+		if err != nil {
+			return fmt.Errorf("evaluating kept rows again: %w", err)
+		}
+		r.replaced = append(r.replaced, file{name, text})
+	}
+	text, err := meanwhile.Encode()
+	if err == nil {
+		err = r.dir.write(manifestFile, text)
+	}
+	for _, row := range rows {
+		if err == nil {
+			err = r.dir.writeRow(row)
+		}
+	}
+	return err
 }
 
 // evaluation is the spec under which a finished row can be evaluated again; false: it needs none, or was measured

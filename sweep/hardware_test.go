@@ -26,7 +26,7 @@ func TestOtherHardware(t *testing.T) {
 	mistyped, right := at("h100-smx"), at("h100-sxm")
 	first := complete(t, base, mistyped, Options{Out: t.TempDir(), Roofline: hardwareSource(t, mistyped)})
 	before := files(t, first.Dir)
-	row, ok := directory{first.Dir}.row("a-r1")
+	row, ok := directory{path: first.Dir}.row("a-r1")
 	if !ok || row.Roofline != nil {
 		t.Fatalf("%v, %+v", ok, row.Roofline)
 	}
@@ -38,7 +38,7 @@ func TestOtherHardware(t *testing.T) {
 		if strings.Join(events, ", ") != strings.Join(kept, ", ") {
 			t.Fatalf("resumed %d times: %q", attempt+1, events)
 		}
-		row, ok = directory{first.Dir}.row("a-r1")
+		row, ok = directory{path: first.Dir}.row("a-r1")
 		if !ok || row.Roofline == nil || row.Roofline.Hardware != "h100-sxm" || row.SpecHash != manifestOf(t, first.Dir).Plan[0].SpecHash {
 			t.Errorf("%v, %+v", ok, row)
 		}

@@ -18,7 +18,7 @@ func TestAnotherModelUnderTheSameName(t *testing.T) {
 	base, stop := startMock(t, mock.Config{Root: "/models/a"})
 	at := strings.TrimSuffix(strings.TrimPrefix(base, "http://"), "/v1")
 	result := complete(t, base, tiny, Options{Out: t.TempDir()})
-	d := directory{result.Dir}
+	d := directory{path: result.Dir}
 	if err := d.setAside("away", func(id string) bool { return id == "b-r1" }); err != nil {
 		t.Fatal(err)
 	}

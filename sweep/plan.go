@@ -23,7 +23,7 @@ import (
 
 func (r *run) open() error {
 	if r.Resume != "" {
-		r.dir = directory{filepath.Clean(r.Resume)}
+		r.dir = directory{path: filepath.Clean(r.Resume)}
 		return r.load()
 	}
 	root := filepath.Join(r.Out, escape(r.m.Name))
@@ -43,7 +43,7 @@ func (r *run) open() error {
 		if err != nil {
 			return fmt.Errorf("making the results directory: %w\nhint: choose another with --out DIR", err)
 		}
-		r.dir = directory{filepath.Join(root, name)}
+		r.dir = directory{path: filepath.Join(root, name)}
 		return nil
 	}
 }
@@ -69,6 +69,10 @@ func (r *run) load() error {
 	case was.Matrix != r.m.Name:
 		return &ResumeError{fmt.Sprintf("%s is a run of the matrix %q, and %s is %q\n"+
 			"hint: without --resume a new run begins", r.dir.path, was.Matrix, r.m.File, r.m.Name)}
+	}
+	r.dir.stated = map[string]string{}
+	for _, p := range r.manifest.Plan {
+		r.dir.stated[p.ID] = p.SHA256
 	}
 	r.spentBefore = spentBy(r.dir.countCut(r.manifest.Attempts))
 	return nil
@@ -98,10 +102,20 @@ func (r *run) begin() error {
 			return err
 		}
 	}
-	if err := r.evaluateKept(&old); err != nil {
+	if err := r.continueFrom(&old); err != nil {
+		return errors.Join(err, r.restore()) // kept rows can be evaluated again
+	}
+	r.begun = true
+	r.announce()
+	return nil
+}
+
+// continueFrom evaluates and plans the rows of a run to resume, or of a new one.
+func (r *run) continueFrom(old *record.Manifest) error {
+	if err := r.evaluateKept(old); err != nil {
 		return err
 	}
-	r.manifest = r.newManifest(&old)
+	r.manifest = r.newManifest(old)
 	if err := r.plan(old.Plan); err != nil {
 		return err
 	}
@@ -111,12 +125,19 @@ func (r *run) begin() error {
 	if err := r.checkLimits(); err != nil {
 		return err
 	}
-	if err := r.writeManifest(); err != nil {
-		return err
+	// What was signed is another run from now on.
+	if err := os.Remove(r.dir.file(record.SignatureFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("resuming a signed run: %w", err)
 	}
-	r.begun = true
-	r.announce()
-	return nil
+	return r.writeManifest()
+}
+
+// restore undoes the changes of a resume that is refused.
+func (r *run) restore() (err error) {
+	for _, f := range r.replaced {
+		err = errors.Join(err, r.dir.write(f.name, f.text))
+	}
+	return err
 }
 
 // newManifest is the manifest of this attempt. old is the one of the run to resume, or zero.

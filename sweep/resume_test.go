@@ -69,7 +69,7 @@ func TestInterruptAndResume(t *testing.T) {
 func newSalt(t *testing.T, first record.Manifest, dir, id string) {
 	t.Helper()
 	attempt := &run{manifest: first}
-	row, ok := directory{dir}.row(id)
+	row, ok := directory{path: dir}.row(id)
 	if !ok || row.Salt == "" || row.Salt == attempt.salt(id, 0) {
 		t.Errorf("%s was redone with the prompts of the cut attempt: salt %q", id, row.Salt)
 	}

@@ -88,6 +88,7 @@ type run struct {
 	before    *record.Manifest       // manifest of the run to resume, or zero
 	changed   Changed
 	watch     stopwatch
+	replaced  []file // of the run to resume, by rows that were evaluated again; run.json is the last
 }
 
 // Run runs the points of the matrix that have no result yet. After an interruption the error is ctx's;
@@ -279,7 +280,7 @@ func (r *run) row(ctx context.Context, s *experiment.Spec, p record.Planned, ind
 	for class, own := range row.ClassSampling {
 		row.ClassSampling[class] = r.secrets.hideIn(own)
 	}
-	return row, r.diskFull(r.dir.writeJSON(p.ID+".json", row))
+	return row, r.diskFull(r.dir.writeRow(row))
 }
 
 // spool keeps the samples and records of a very long row on disk while it runs. tidy removes the samples.

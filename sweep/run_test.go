@@ -142,7 +142,7 @@ func names(t *testing.T, dir string) []string {
 func manifestOf(t *testing.T, dir string) record.Manifest {
 	t.Helper()
 	var m record.Manifest
-	if err := (directory{dir}).readJSON(manifestFile, &m); err != nil {
+	if err := (directory{path: dir}).readJSON(manifestFile, &m); err != nil {
 		t.Fatal(err)
 	}
 	return m
@@ -201,7 +201,7 @@ func TestRun(t *testing.T) {
 	if len(m.Attempts) != 1 || m.Attempts[0].Ended != "done" || m.Attempts[0].EndedAt.IsZero() {
 		t.Errorf("attempts: %+v", m.Attempts)
 	}
-	row, ok := directory{result.Dir}.row("b-r1")
+	row, ok := directory{path: result.Dir}.row("b-r1")
 	if !ok || row.Summary.Requests.Completed != 10 || row.SpecHash != m.Plan[1].SpecHash {
 		t.Errorf("row b: %v %+v", ok, row)
 	}
@@ -237,7 +237,7 @@ func TestOnly(t *testing.T) {
 func TestLock(t *testing.T) {
 	base, _ := startMock(t, mock.Config{})
 	result := complete(t, base, tiny, Options{Out: t.TempDir()})
-	unlock, err := directory{result.Dir}.lock()
+	unlock, err := directory{path: result.Dir}.lock()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -368,7 +368,7 @@ Authorization = "Bearer sk-verysecret" # from sk-vault
 func TestCutFilesAreNoRows(t *testing.T) {
 	base, _ := startMock(t, mock.Config{})
 	result := complete(t, base, tiny, Options{Out: t.TempDir()})
-	d := directory{result.Dir}
+	d := directory{path: result.Dir}
 	whole, err := os.ReadFile(d.file("a-r1.json"))
 	if err != nil {
 		t.Fatal(err)
@@ -395,7 +395,7 @@ func TestCutFilesAreNoRows(t *testing.T) {
 }
 
 func TestWriteLeavesNothingHalf(t *testing.T) {
-	d := directory{t.TempDir()}
+	d := directory{path: t.TempDir()}
 	if err := d.writeJSON("x.json", map[string]any{"a": "<&>"}); err != nil {
 		t.Fatal(err)
 	}
@@ -406,7 +406,7 @@ func TestWriteLeavesNothingHalf(t *testing.T) {
 	if err := d.writeJSON("y.json", func() {}); err == nil {
 		t.Error("a function was written as JSON")
 	}
-	if err := (directory{filepath.Join(d.path, "none")}).write("z", nil); !errors.Is(err, fs.ErrNotExist) {
+	if err := (directory{path: filepath.Join(d.path, "none")}).write("z", nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 	if diff := cmp.Diff([]string{"x.json"}, names(t, d.path)); diff != "" {

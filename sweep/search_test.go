@@ -103,7 +103,7 @@ func TestSearch(t *testing.T) {
 		}
 	}
 	for _, p := range m.Plan {
-		row, ok := directory{result.Dir}.row(p.ID)
+		row, ok := directory{path: result.Dir}.row(p.ID)
 		if !ok || p.State != "done" || row.Spec.Search == nil || row.SpecHash != p.SpecHash {
 			t.Errorf("%+v: %v", p, ok)
 		}
@@ -193,7 +193,7 @@ func TestSearchOfVariants(t *testing.T) {
 		}
 	}
 	// The server of a search without an end is begun with.
-	d := directory{result.Dir}
+	d := directory{path: result.Dir}
 	cut := m.Plan[len(m.Plan)-1].ID
 	if err := os.Remove(d.file(cut + ".json")); err != nil {
 		t.Fatal(err)

@@ -84,7 +84,7 @@ func TestSkipBeyondFail(t *testing.T) {
 
 // A repeat that does not miss the SLO takes the certainty back: what was skipped is planned again.
 func TestSkippedIsPlannedAgain(t *testing.T) {
-	r := &run{dir: directory{t.TempDir()}, ran: map[string][]loadRan{}, specs: map[string]*experiment.Spec{}, Options: Options{Event: func(Event) {}}}
+	r := &run{dir: directory{path: t.TempDir()}, ran: map[string][]loadRan{}, specs: map[string]*experiment.Spec{}, Options: Options{Event: func(Event) {}}}
 	r.manifest.Attempts, r.watch.since = make([]record.Attempt, 1), time.Now()
 	m := mustParse(t, fmt.Sprintf(climbing, ""))
 	plan := map[string]record.Planned{}

@@ -46,7 +46,7 @@ func sums(t *testing.T, a *record.Attempt, dir string, rows ...string) {
 		parts += p.Seconds
 	}
 	for _, id := range rows {
-		row, ok := directory{dir}.row(id)
+		row, ok := directory{path: dir}.row(id)
 		if !ok {
 			t.Fatal(id)
 		}
@@ -107,7 +107,7 @@ func TestTimeOfCutRow(t *testing.T) {
 		{"file of the attempt before", later, file, 0},
 		{"without its time", older, file, 0},
 	} {
-		d := directory{t.TempDir()}
+		d := directory{path: t.TempDir()}
 		if err := os.WriteFile(d.file(name), tt.content, 0o600); err != nil {
 			t.Fatal(err)
 		}

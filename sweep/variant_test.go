@@ -107,7 +107,7 @@ func TestSeveralEndpoints(t *testing.T) {
 		t.Errorf("%q", events)
 	}
 	name := strings.TrimSuffix(strings.TrimPrefix(b, "http://"), "/v1")
-	row, ok := directory{result.Dir}.row("b,endpoint=" + escape(name) + "-r1")
+	row, ok := directory{path: result.Dir}.row("b,endpoint=" + escape(name) + "-r1")
 	if !ok || row.Server.Start != 2 || row.Spec.Variant != "endpoint="+name || row.Server.Metrics == nil || row.Server.Metrics.Engine != "vllm" {
 		t.Fatalf("%+v", row)
 	}
@@ -121,7 +121,7 @@ func TestSeveralEndpoints(t *testing.T) {
 	if err != nil || len(again.Manifest.Servers) != 3 {
 		t.Fatalf("%v, %+v", err, again)
 	}
-	d := directory{result.Dir}
+	d := directory{path: result.Dir}
 	if err := d.setAside("away", func(id string) bool { return id == row.ID }); err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +163,7 @@ func TestInterleavedEndpointChanges(t *testing.T) {
 		t.Fatalf("got %v, %+v", err, again)
 	}
 	for _, p := range again.Manifest.Plan {
-		if _, ok := (directory{again.Dir}).row(p.ID); !ok {
+		if _, ok := (directory{path: again.Dir}).row(p.ID); !ok {
 			t.Errorf("%s is missing: it was set aside twice", p.ID)
 		}
 	}
@@ -184,7 +184,7 @@ func TestEndpointChanges(t *testing.T) {
 	}
 	stop()
 	startMockAt(t, strings.TrimSuffix(strings.TrimPrefix(b, "http://"), "/v1"), mock.Config{Model: "c"})
-	d := directory{result.Dir}
+	d := directory{path: result.Dir}
 	name := escape(strings.TrimSuffix(strings.TrimPrefix(b, "http://"), "/v1"))
 	missing := func(id string) bool { return id == "a,endpoint="+name+"-r1" }
 	if err := d.setAside("away", missing); err != nil {

@@ -109,11 +109,11 @@ func TestCutRows(t *testing.T) {
 // holdRecords holds the files of row a to what two workers sent.
 func holdRecords(t *testing.T, dir, salt string) {
 	t.Helper()
-	row, ok := directory{dir}.row("a-r1")
+	row, ok := directory{path: dir}.row("a-r1")
 	if !ok || row.Salt != salt || len(row.Workers) != 2 {
 		t.Fatalf("the row is %+v", row)
 	}
-	f, err := os.Open(directory{dir}.file("a-r1" + record.RequestsSuffix))
+	f, err := os.Open(directory{path: dir}.file("a-r1" + record.RequestsSuffix))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,13 +23,11 @@ func (c *cli) conclude(result *sweep.Result, runErr error, f *sweepFlags) error 
 		}
 		return runErr
 	}
-	if err := c.sign(result.Dir, f.signer); err != nil {
-		return errors.Join(runErr, err)
-	}
 	run, err := report.Load(result.Dir)
 	if err == nil && len(run.Rows) > 0 {
 		err = c.render(run, f.watch.json)
 	}
+	err = errors.Join(err, sign(result.Dir, f.signer))
 	if errors.Is(err, syscall.EPIPE) { // the table comes last: all files are written
 		err = nil
 	}

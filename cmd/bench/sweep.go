@@ -194,6 +194,7 @@ func (c *cli) sweepWith(ctx context.Context, in *sweepInput, x *crew) error {
 	if in.spends != "" {
 		fmt.Fprintln(c.stderr, "note: "+in.spends)
 	}
+	c.noteSigned(in.sweepFlags)
 	defer ignoreSIGPIPE()()
 	v, commit := version()
 	o := sweep.Options{

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/crypto/ssh"
 
+	"bench/experiment/record"
 	"bench/experiment/unit"
 	"bench/report"
 	"bench/report/foreign"
@@ -52,7 +53,7 @@ func (c *cli) verify(f *verifyFlags, dir string) error {
 	if run.Files == nil || run.RecordsDir != "" {
 		return usage("%s is no directory of a run\nhint: bench verify results/<matrix>/<start time>", dir)
 	}
-	signed, err := f.signature(dir)
+	signed, err := f.signature(run.Dir)
 	if err != nil {
 		return err
 	}
@@ -65,7 +66,10 @@ func (c *cli) verify(f *verifyFlags, dir string) error {
 		return err
 	}
 	if len(result.Problems) > 0 {
-		return differs(dir, result)
+		return differs(run.Dir, result)
+	}
+	if result.Unstated > 0 && signed != unsigned {
+		return fmt.Errorf("%s: run.json, which is signed, does not state %s", dir, unit.Plural(result.Unstated, "row"))
 	}
 	rows := unit.Plural(result.Rows+len(run.Missing), "row")
 	if len(run.Missing) > 0 {
@@ -108,18 +112,20 @@ func differs(dir string, v *verify.Result) error {
 	return errors.New(text)
 }
 
+const unsigned = "not signed"
+
 // signature is who signed a run, as the line of verify has it. With --key it is an error if none of these keys did.
 func (f *verifyFlags) signature(dir string) (string, error) {
 	text, err := os.ReadFile(filepath.Join(dir, "run.json"))
 	if err != nil {
 		return "", err
 	}
-	signature, err := os.ReadFile(filepath.Join(dir, verify.SignatureName))
+	signature, err := os.ReadFile(filepath.Join(dir, record.SignatureFile))
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && f.key != "":
-		return "", fmt.Errorf("%s is not signed: it has no %s", dir, verify.SignatureName)
+		return "", fmt.Errorf("%s is not signed: it has no %s", dir, record.SignatureFile)
 	case errors.Is(err, fs.ErrNotExist):
-		return "not signed", nil
+		return unsigned, nil
 	case err != nil:
 		return "", err
 	}
@@ -160,13 +166,16 @@ func signer(file string) (ssh.Signer, error) {
 	return key, nil
 }
 
-// sign signs run.json as it is now. Without a key the signature of an earlier attempt goes: it is of another run.json.
-func (c *cli) sign(dir string, key ssh.Signer) error {
-	name := filepath.Join(dir, verify.SignatureName)
+// noteSigned notes that a resumed run loses its signature, which is of another run.json.
+func (c *cli) noteSigned(f *sweepFlags) {
+	if _, err := os.Stat(filepath.Join(f.resume, record.SignatureFile)); f.resume != "" && f.signer == nil && err == nil {
+		fmt.Fprintln(c.stderr, "note: the run is signed, and loses its signature: resume with --sign to sign it again")
+	}
+}
+
+// sign signs run.json as it is now; without a key it does nothing.
+func sign(dir string, key ssh.Signer) error {
 	if key == nil {
-		if os.Remove(name) == nil {
-			fmt.Fprintln(c.stderr, "note: the run has changed, and is no longer signed: resume with --sign to sign it")
-		}
 		return nil
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "run.json"))
@@ -177,7 +186,7 @@ func (c *cli) sign(dir string, key ssh.Signer) error {
 	if err != nil {
 		return err
 	}
-	return writeWhole(name, func(w io.Writer) error {
+	return writeWhole(filepath.Join(dir, record.SignatureFile), func(w io.Writer) error {
 		_, err := w.Write(signature)
 		return err
 	})

@@ -44,12 +44,6 @@ func (r *Row) evidence() Evidence {
 	return *r.Evidence
 }
 
-// Stored are the files of the row by the end of their names.
-func (r *Row) Stored() map[string]Stored {
-	e := r.evidence()
-	return map[string]Stored{RequestsSuffix: e.Requests, TelemetrySuffix: e.Telemetry}
-}
-
 // Ends of the names of a row's files.
 const (
 	RequestsSuffix  = ".requests.jsonl.zst"
@@ -62,7 +56,7 @@ const (
 func (r *Row) ReadRequests(f io.Reader, lists bool, each func(*Record) error) error {
 	indexes := Indexes{}
 	return checked(f, r.evidence().Requests, func(f io.Reader, count func() error) error {
-		return readRecords(f, lists, func(x *Record) error {
+		return readRecords(f, r.mostBytes(), lists, func(x *Record) error {
 			if err := count(); err != nil {
 				return err
 			}
@@ -72,6 +66,12 @@ func (r *Row) ReadRequests(f io.Reader, lists bool, each func(*Record) error) er
 			return each(x)
 		})
 	})
+}
+
+// mostBytes bounds the JSON of the row's requests, generously: a request takes 1 kB, and a gap 8 bytes.
+func (r *Row) mostBytes() int64 {
+	const free, times, line = 64 << 20, 16, 600
+	return free + times*max(r.RecordBytes(), line*int64(r.evidence().Requests.Lines))
 }
 
 // ReadTelemetry is ReadRequests for the samples of a row.
@@ -95,11 +95,12 @@ func checked(f io.Reader, want Stored, read func(f io.Reader, count func() error
 		}
 		return nil
 	})
-	switch _, rest := io.Copy(io.Discard, whole); {
+	if err == nil {
+		_, err = io.Copy(io.Discard, whole)
+	}
+	switch {
 	case err != nil:
 		return err
-	case rest != nil:
-		return rest
 	case want.SHA256 != "" && want.SHA256 != hex.EncodeToString(sum.Sum(nil)):
 		return ErrAltered
 	case want.SHA256 != "" && n != want.Lines:

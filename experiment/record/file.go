@@ -8,6 +8,9 @@ import (
 	"slices"
 )
 
+// SignatureFile has the signature of a run's run.json, which states every other file of the run.
+const SignatureFile = "run.json.sig"
+
 // EncodeFile is a value as the JSON files of a run have it.
 func EncodeFile(v any) ([]byte, error) {
 	var b bytes.Buffer

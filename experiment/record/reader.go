@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 
 	"bench/experiment/telemetry"
 	"bench/experiment/workload/trace"
@@ -26,17 +27,17 @@ type (
 
 // ReadRecords calls each for every record of a stream, in the order of their ends. A stream that a kill cut
 // gives the records before the cut, then an error that wraps io.ErrUnexpectedEOF.
-func ReadRecords(r io.Reader, each func(*Record) error) error { return readRecords(r, true, each) }
+func ReadRecords(r io.Reader, each func(*Record) error) error {
+	return readRecords(r, math.MaxInt64, true, each)
+}
 
-// ReadTimes is ReadRecords without the gaps and the tokens of events: a third of the time and of the memory.
-func ReadTimes(r io.Reader, each func(*Record) error) error { return readRecords(r, false, each) }
-
-func readRecords(r io.Reader, lists bool, each func(*Record) error) error {
+// readRecords reads at most a number of bytes of JSON; without lists records lack gaps and tokens of events.
+func readRecords(r io.Reader, most int64, lists bool, each func(*Record) error) error {
 	decode := func(l *storedLines, line []byte, r *Record) error {
 		l.lists = lists
 		return l.decode(line, r)
 	}
-	return readStream(r, "record", "request record", decode, each)
+	return readStream(r, most, "record", "request record", decode, each)
 }
 
 // RecordBytes is about the memory of the row's records, by its summary. Without gaps it is less.
@@ -53,12 +54,12 @@ func (r *Row) RecordBytes() int64 {
 // ReadSamples is ReadRecords for the samples of a row's telemetry, in the order of the file.
 func ReadSamples(r io.Reader, each func(*Sample) error) error {
 	decode := func(_ *storedLines, line []byte, s *Sample) error { return decodeLine(line, s) }
-	return readStream(r, "telemetry", "telemetry sample", decode, each)
+	return readStream(r, math.MaxInt64, "telemetry", "telemetry sample", decode, each)
 }
 
 // readStream calls each for every entry of a stream; decode fills one entry from its line.
-func readStream[T any](in io.Reader, stream, entry string, decode func(*storedLines, []byte, *T) error, each func(*T) error) error {
-	lines, err := openLines(in)
+func readStream[T any](in io.Reader, most int64, stream, entry string, decode func(*storedLines, []byte, *T) error, each func(*T) error) error {
+	lines, err := openLines(in, most)
 	if err != nil {
 		return fmt.Errorf("opening the %s stream: %w", stream, err)
 	}
@@ -113,7 +114,7 @@ func (l *storedLines) word(text []byte) string {
 
 func newLines() *storedLines { return &storedLines{lists: true, words: map[string]string{}} }
 
-func openLines(r io.Reader) (*storedLines, error) {
+func openLines(r io.Reader, most int64) (*storedLines, error) {
 	in := bufio.NewReader(r)
 	if head, err := in.Peek(4); errors.Is(err, io.EOF) { // the mark of zstd has 4 bytes
 		return nil, fmt.Errorf("it has %d bytes: %w", len(head), io.ErrUnexpectedEOF)
@@ -123,8 +124,22 @@ func openLines(r io.Reader) (*storedLines, error) {
 		return nil, err
 	}
 	l := newLines()
-	l.in, l.close = bufio.NewReaderSize(z, 64<<10), func() { _ = z.Close() }
+	l.in, l.close = bufio.NewReaderSize(&atMost{z, most}, 64<<10), func() { _ = z.Close() }
 	return l, nil
+}
+
+type atMost struct {
+	io.Reader
+	left int64
+}
+
+func (a *atMost) Read(p []byte) (int, error) {
+	if a.left <= 0 {
+		return 0, errors.New("it has far more bytes than the row's requests can have")
+	}
+	n, err := a.Reader.Read(p)
+	a.left -= int64(n)
+	return n, err
 }
 
 func (l *storedLines) next() ([]byte, error) {

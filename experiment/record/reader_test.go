@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	"strings"
 	"testing"
 	"unsafe"
@@ -68,8 +69,8 @@ func TestDecodeReadsWhatIsWritten(t *testing.T) {
 	})
 }
 
-// ReadTimes are ReadRecords without the lists, also of lines that encoding/json reads.
-func TestReadTimes(t *testing.T) {
+// Records without lists, also of lines that encoding/json reads.
+func TestReadWithoutLists(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := rapid.SliceOfN(anyRecord(), 1, 5).Draw(t, "records")
 		var file bytes.Buffer
@@ -88,7 +89,7 @@ func TestReadTimes(t *testing.T) {
 			t.Fatal(err)
 		}
 		i := 0
-		err = ReadTimes(&file, func(r *Record) error {
+		err = readRecords(&file, math.MaxInt64, false, func(r *Record) error {
 			whole[i].Gaps, whole[i].TokensPerEvent = Packed{}, Packed{}
 			if diff := cmp.Diff(whole[i], r, insideRecords); diff != "" {
 				t.Fatal(diff)

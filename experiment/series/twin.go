@@ -41,7 +41,7 @@ func FitTwin(rows []*record.Row, read Requests) (*Twin, error) {
 	if len(rows) == 0 {
 		return nil, errors.New("no row has requests")
 	}
-	rows = slices.SortedFunc(slices.Values(rows), func(a, b *record.Row) int { // a search has them in the order of its probes
+	rows = slices.SortedStableFunc(slices.Values(rows), func(a, b *record.Row) int { // a search has them in the order of its probes
 		x, y := &a.Spec, &b.Spec
 		return cmp.Or(cmp.Compare(x.Rate, y.Rate), cmp.Compare(x.Concurrency, y.Concurrency), cmp.Compare(x.Repeat, y.Repeat))
 	})

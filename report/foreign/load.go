@@ -79,8 +79,11 @@ func loadRow(files fs.FS, path, schema, id string) (*report.Run, error) {
 		return nil, fmt.Errorf("reading %s: schema %q is not a result\nhint: name a run's directory, or the <row>.json of a row", path, schema)
 	}
 	run, err := report.LoadFiles(files, filepath.Dir(path))
-	if err != nil || schema == record.SchemaRun {
-		return run, err
+	if err != nil {
+		return nil, err
+	}
+	if schema == record.SchemaRun {
+		return run.CheckEvidence(), nil
 	}
 	for _, row := range run.Rows {
 		if row.ID == id {

@@ -11,11 +11,8 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// SignatureName is the file of a run's signature, in the format of OpenSSH (PROTOCOL.sshsig), so that ssh-keygen makes
-// and checks it, too: ssh-keygen -Y sign -n bench -f KEY run.json.
-const SignatureName = "run.json.sig"
-
-// namespace keeps a signature of something else from being taken for one of a run.
+// namespace keeps a signature of something else from being taken for one of a run. Signatures have the format of OpenSSH
+// (PROTOCOL.sshsig), so that ssh-keygen makes and checks them, too: ssh-keygen -Y sign -n bench -f KEY run.json.
 const namespace = "bench"
 
 const (

@@ -1,8 +1,8 @@
-// Package verify recomputes a run from its evidence. The records of each row are read, and everything that is derived
-// from them is derived again: figures, findings, verdicts, searches, twins. What is stored must be equal, and each file
-// must have the SHA-256 that the run states: run.json those of its rows and of itself, a row those of its requests and
-// samples. So a change of any file is found. A run that is forged as a whole is consistent: only a signature shows who
-// states it, and hardware, model, server and clock stay the claims of whoever signs.
+// Package verify recomputes a run from its evidence. The records of each row are read, and figures, findings, verdicts,
+// searches and twins are derived from them again: what is stored must be equal. Each file of figures or evidence must have
+// the SHA-256 that the run states: run.json those of its rows and of itself, a row those of its requests and samples. A
+// run that is forged as a whole is consistent: only a signature shows who states it. What no record shows stays the claim
+// of whoever signs: hardware, model, server and its counters, connections, clock.
 package verify
 
 import (
@@ -108,24 +108,14 @@ func parts(run *report.Run) (map[string]any, error) {
 // in one step.
 const digits = 9
 
-// same reports whether two JSON values are equal.
-func same(a, b any) bool {
-	_, _, _, differ := difference(a, b)
-	return !differ
-}
-
 // difference is the first place at which two JSON values differ, as summary.ttft_ms.p95, and the values there.
 func difference(a, b any) (where, was, is string, differ bool) {
-	inner := func(key string, a, b any) (string, string, string, bool) {
-		where, was, is, differ := difference(a, b)
-		return strings.TrimSuffix(key+"."+where, "."), was, is, differ
-	}
 	switch x := a.(type) {
 	case map[string]any:
 		if y, ok := b.(map[string]any); ok {
 			for _, key := range slices.Sorted(maps.Keys(merged(x, y))) {
-				if !same(x[key], y[key]) {
-					return inner(key, x[key], y[key])
+				if where, was, is, differ := difference(x[key], y[key]); differ {
+					return strings.TrimSuffix(key+"."+where, "."), was, is, true
 				}
 			}
 			return "", "", "", false
@@ -133,8 +123,8 @@ func difference(a, b any) (where, was, is string, differ bool) {
 	case []any:
 		if y, ok := b.([]any); ok {
 			for i := range max(len(x), len(y)) {
-				if !same(at(x, i), at(y, i)) {
-					return inner(fmt.Sprint(i), at(x, i), at(y, i))
+				if where, was, is, differ := difference(at(x, i), at(y, i)); differ {
+					return strings.TrimSuffix(fmt.Sprint(i)+"."+where, "."), was, is, true
 				}
 			}
 			return "", "", "", false
