@@ -27,7 +27,7 @@ func TestInOrderIsDecideForIndependentRequests(t *testing.T) {
 			for _, p := range []float64{0.5, 0.9, 0.95, 0.99} {
 				s := NewInOrder(with(n, over))
 				s.Alone = true
-				want, _ := loadgentest.Decide(n, over, p, 0.99)
+				want := loadgentest.Decide(n, over, p, 0.99)
 				if got := s.Decide(1.5, p, 0.98); got.Verdict != Verdict(want) {
 					t.Errorf("%d of %d at p=%v: %+v, Decide says %s", over, n, p, got, want)
 				}

@@ -229,7 +229,7 @@ func TestPercentileVerdictIsDecides(t *testing.T) {
 		p, _ := experiment.Limit{Stat: stat}.P()
 		// Dependence, which chance shows too, and the floor of the window only leave more undecided.
 		risk := map[string]float64{"PASS": 0.01, "FAIL": 0.025}[v.Verdict] // an upper end takes less of the risk
-		want, _ := loadgentest.Decide(within+over+failed, over+failed, p, 1-risk)
+		want := loadgentest.Decide(within+over+failed, over+failed, p, 1-risk)
 		if v.Verdict != want && v.Verdict != string(stats.Undecided) && !strings.Contains(v.Why, "last quarter") {
 			rt.Fatalf("%s; Decide says %s", v.Verdict, want)
 		}
