@@ -57,9 +57,10 @@ func (s *samples) all() ([]telemetry.Sample, error) {
 	if _, err := s.file.Seek(0, io.SeekStart); err != nil {
 		return nil, fmt.Errorf("reading the samples again: %w", err)
 	}
-	err := telemetry.ReadSamples(s.file, func(sample telemetry.Sample) {
-		sample.At = s.since.Add(time.Duration(sample.TUs) * time.Microsecond)
-		s.kept = append(s.kept, sample)
+	err := record.ReadSamples(s.file, func(sample *telemetry.Sample) error {
+		sample.Schema, sample.At = "", s.since.Add(time.Duration(sample.TUs)*time.Microsecond)
+		s.kept = append(s.kept, *sample)
+		return nil
 	})
 	return s.kept, err
 }

@@ -2,7 +2,6 @@ package telemetry
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 
@@ -42,25 +41,3 @@ func (w *Writer) Lines() int { return w.n }
 
 // Close ends the stream. The file is incomplete before.
 func (w *Writer) Close() error { return w.z.Close() }
-
-// ReadSamples calls each for every sample of a complete stream, in order. At is zero.
-func ReadSamples(r io.Reader, each func(Sample)) error {
-	z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1))
-	if err != nil {
-		return fmt.Errorf("opening the telemetry stream: %w", err)
-	}
-	defer z.Close()
-	d := json.NewDecoder(z)
-	for n := 1; ; n++ {
-		var s Sample
-		err := d.Decode(&s)
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("reading telemetry sample %d: %w", n, err)
-		}
-		s.Schema = ""
-		each(s)
-	}
-}
