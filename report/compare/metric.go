@@ -68,7 +68,7 @@ type Metric struct {
 	refused               string         // why it is not compared; empty: it is
 	failed                bool           // no request of new completed
 	gone                  string         // how new lost a figure that base has, which no ratio can say; empty: it did not
-	untouched             *untouched     // without the rows that an invalid finding touches this figure of; nil: none does
+	onlyInvalid           bool           // a change beyond the threshold rests on rows that an invalid finding touches this figure of
 }
 
 // Spread is what is known of the differences between runs that nothing changed between.
@@ -157,9 +157,9 @@ func (m *Metric) collect(p pair, of [2][]sample, o Options) {
 	m.base, m.changed, m.nights = p.byRun(of[0], base), p.byRun(of[1], changed), p.byRun(nights, f.scaled(nights))
 	m.nights = m.nights[max(0, len(m.nights)-spreadNights):]
 	if o.Paired {
-		m.paired = pairsOf(of, base, changed, func(*sample) bool { return false })
+		m.paired = pairsOf(of, base, changed)
 	}
-	m.untouched = m.withoutTouched(p, of, base, changed)
+	m.onlyInvalid = m.Threshold != nil && f.onlyInvalid(of, m.Threshold.Worse)
 	m.runSpread = f.assumedSpread(o)
 	switch was, is := stat.Mean(m.Values[0], nil), stat.Mean(m.Values[1], nil); {
 	case f.name == experiment.ErrorRate: // of the lower rate: failures that begin are no spread

@@ -9,55 +9,23 @@ import (
 	"bench/experiment/stats"
 )
 
-// untouched are the repeats of both sides in rows that no invalid finding touches the figure of.
-type untouched struct {
-	runs  [2][][]stats.Repeat
-	pairs [2][]stats.Repeat // nil: the figure is not tested in pairs
-}
-
-func (m *Metric) withoutTouched(p pair, of [2][]sample, base, changed []stats.Repeat) *untouched {
-	var out untouched
+// onlyInvalid reports whether a change for the worse by more than limit is gone without the repeats that an invalid finding
+// touches the figure of: the medians of the others do not show it, or a side has no other.
+func (f figure) onlyInvalid(of [2][]sample, limit float64) bool {
+	var medians [2]*float64
 	some := false
-	touched := func(s *sample) bool { return len(m.figure.touching(s.row, record.Invalid)) > 0 }
-	for side, repeats := range [2][]stats.Repeat{base, changed} {
-		var samples []sample
-		var kept []stats.Repeat
-		for i := range of[side] {
-			if touched(&of[side][i]) {
-				some = true
-				continue
-			}
-			samples, kept = append(samples, of[side][i]), append(kept, repeats[i])
-		}
-		out.runs[side] = p.byRun(samples, kept)
+	for side, samples := range of {
+		valid := slices.DeleteFunc(slices.Clone(samples), func(s sample) bool { return len(f.touching(s.row, record.Invalid)) > 0 })
+		some = some || len(valid) < len(samples)
+		_, values := f.having(valid)
+		medians[side] = median(values)
 	}
-	if !some {
-		return nil
-	}
-	if m.paired[0] != nil {
-		out.pairs = pairsOf(of, base, changed, touched)
-	}
-	return &out
+	change := f.rawChange(medians[0], medians[1])
+	return some && (change == nil || WorseBy(f.name, *change) <= limit)
 }
 
 func (m *Metric) regressed() bool {
 	return m.Verdict == Worse && WorseBy(m.Name, *m.Change) > m.Threshold.Worse
-}
-
-// proven reports whether a regression remains without the rows whose value can be wrong.
-func (m *Metric) proven() bool {
-	if m.untouched == nil {
-		return true
-	}
-	c := stats.CompareRuns(m.untouched.runs[0], m.untouched.runs[1], m.nights, m.runSpread)
-	if m.paired[0] != nil {
-		c = stats.ComparePairs(m.untouched.pairs[0], m.untouched.pairs[1])
-	}
-	tests := 1.0 // that Holm counted for this figure
-	if *m.P > 0 {
-		tests = *m.Adjusted / *m.P
-	}
-	return c.P*tests <= risk && WorseBy(m.Name, m.figure.change(c.Difference)) > m.Threshold.Worse
 }
 
 // gate is the verdict on one figure, and why. A regression fails whatever else is wrong with the point. If it is
@@ -68,7 +36,7 @@ func (m *Metric) gate(p *Point) (x Case) {
 	case m.refused != "":
 		x.Verdict, x.Why, x.Suspected = stats.Undecided, m.Describe()+list("invalid", invalid), m.gone != ""
 		x.Failed = m.failed
-	case m.regressed() && m.proven():
+	case m.regressed() && !m.onlyInvalid:
 		x.Verdict = stats.Fail
 		x.Why = "worse by more than " + limit + ": " + m.Describe() + list("invalid", invalid) + list("cautions of new", p.newCautions())
 	case m.regressed():

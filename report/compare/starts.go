@@ -131,14 +131,11 @@ func countRuns(samples []sample) int {
 	return len(runs)
 }
 
-// pairsOf are the repeats of the same number of both sides, without those that leave names; nil: fewer than two.
-func pairsOf(of [2][]sample, base, changed []stats.Repeat, leave func(*sample) bool) (pairs [2][]stats.Repeat) {
+// pairsOf are the repeats of the same number of both sides; nil: fewer than two.
+func pairsOf(of [2][]sample, base, changed []stats.Repeat) (pairs [2][]stats.Repeat) {
 	for i := range of[0] {
-		if leave(&of[0][i]) {
-			continue
-		}
 		k := slices.IndexFunc(of[1], func(s sample) bool { return s.row.Spec.Repeat == of[0][i].row.Spec.Repeat })
-		if k >= 0 && !leave(&of[1][k]) {
+		if k >= 0 {
 			pairs[0], pairs[1] = append(pairs[0], base[i]), append(pairs[1], changed[k])
 		}
 	}
