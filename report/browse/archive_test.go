@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"bench/experiment/record"
-	fixture "bench/internal/reporttest"
 	"bench/report/compare"
 )
 
@@ -21,7 +20,7 @@ import (
 func many(t testing.TB, n int) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "results")
-	fixture.WriteMany(t, dir, n)
+	writeMany(t, dir, n)
 	return dir
 }
 

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	fixture "bench/internal/reporttest"
 	"bench/report"
 )
 
@@ -18,14 +17,14 @@ func TestWriteLarge(t *testing.T) {
 		t.Skip("-large is not given")
 	}
 	for i, side := range []string{"base", "new"} {
-		fixture.WriteLarge(t, filepath.Join(*large, side), uint64(i), fixture.Size{Rows: 50, Requests: 20_000, Gaps: 100})
+		writeLarge(t, filepath.Join(*large, side), uint64(i), size{Rows: 50, Requests: 20_000, Gaps: 100})
 	}
 }
 
 // BenchmarkRuns writes the page of a run with 800,000 gaps.
 func BenchmarkRuns(b *testing.B) {
 	dir := b.TempDir()
-	fixture.WriteLarge(b, dir, 1, fixture.Size{Rows: 8, Requests: 1000, Gaps: 100})
+	writeLarge(b, dir, 1, size{Rows: 8, Requests: 1000, Gaps: 100})
 	b.ReportAllocs()
 	for b.Loop() {
 		run, err := report.Load(dir)
