@@ -72,7 +72,7 @@ var flagUses = map[string][]helpGroup{
 	},
 	"selftest": {
 		{"What to run", []string{"quick", "streams", "rates", "tokens", "ttft", "itl", "window"}},
-		{"Output", []string{"save", "format", "verbose"}},
+		{"Output", []string{"save", "format"}},
 	},
 	"mock": {
 		{"Where to listen", []string{"listen", "require-api-key"}},

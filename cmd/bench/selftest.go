@@ -20,11 +20,10 @@ import (
 )
 
 type selftestFlags struct {
-	quick   bool
-	verbose bool
-	ladder  runner.Ladder
-	format  string
-	save    string // empty: not saved; defaultPlace: where a sweep finds it
+	quick  bool
+	ladder runner.Ladder
+	format string
+	save   string // empty: not saved; defaultPlace: where a sweep finds it
 }
 
 // defaultPlace is the value of --save without a file.
@@ -56,8 +55,7 @@ that load.`,
 	fl.DurationVar(&f.ladder.TTFT, "ttft", d.TTFT, "the server's time to first token")
 	fl.DurationVar(&f.ladder.ITL, "itl", d.ITL, "the server's time between tokens")
 	fl.DurationVar(&f.ladder.Window, "window", d.Window, "approximate measurement window of a step")
-	fl.BoolVar(&f.verbose, "verbose", false, "every figure of each step, after the conclusion")
-	fl.StringVar(&f.format, "format", "text", "output format: text or json")
+	fl.StringVar(&f.format, "format", "text", "output format: text, or json with every figure")
 	fl.StringVar(&f.save, "save", "", "save the result for sweeps; --save=FILE: to FILE")
 	fl.Lookup("save").NoOptDefVal = defaultPlace
 	return cmd
@@ -153,7 +151,7 @@ func exactServer(self string, l runner.Ladder) []string {
 }
 
 func (c *cli) concludeSelftest(r *selftest.Result, f *selftestFlags) error {
-	render := func(w io.Writer) error { return selftest.Text(w, r, screenOf(w).Columns(), f.verbose) }
+	render := func(w io.Writer) error { return selftest.Text(w, r, screenOf(w).Columns()) }
 	asJSON := func(w io.Writer) error { return export.WriteJSON(w, r) }
 	if f.format == "json" {
 		render = asJSON
