@@ -114,10 +114,10 @@ It reports the operating point, the bottleneck, and how reliable the figures are
 		}
 		hint := cmd.CommandPath() + " --help"
 		if word, unknown := strings.CutPrefix(text, "unknown flag: --"); unknown {
-			if meant, ok := movedFlag(cmd, word, c.args); ok {
-				hint = meant
-			} else if near, ok := nearestFlag(cmd, word); ok {
+			if near, ok := nearestFlag(cmd, word); ok {
 				hint = "did you mean --" + near + "?"
+			} else if cmd.Flags().Lookup("set") != nil {
+				hint = "keys of a matrix are set by --set PATH=VALUE, such as --set target.gpus=8; " + hint
 			}
 		}
 		return usage("%s\nhint: %s", text, hint)
