@@ -2,7 +2,6 @@ package sweep
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -115,16 +114,16 @@ func (r *run) stated() *record.TargetInfo {
 }
 
 func targetFacts(t *record.TargetInfo, price *float64, api string) map[string]string {
-	return flat(map[string]any{
+	return experiment.Facts(map[string]any{
 		"target.api": api, "target.model": t.Model, "target.extra_body": t.ExtraBody,
 		"target.hardware": t.Hardware, "target.gpus": t.GPUs, "target.precision": t.Precision, "target.gpu_hour_usd": price,
-	})
+	}, true)
 }
 
 func specFacts(s *experiment.Spec) map[string]string {
 	own := *s
 	own.Expect, own.Search, own.SLO = "", nil, experiment.SLO{}
-	facts := flat(own)
+	facts := experiment.Facts(own, true)
 	for prefix, limits := range map[string][]experiment.Limit{"slo.": s.SLO.Limits, "slo.each.": s.SLO.Each} {
 		for _, l := range limits {
 			facts[prefix+l.Key] = unit.Exactly(l.Value, l.Unit)
@@ -153,44 +152,4 @@ func changes(was, is map[string]string) []string {
 		}
 	}
 	return out
-}
-
-// flat is a value by the keys of its JSON: "mix.chat.input.mean". Entries of lists are named, else numbered.
-func flat(v any) map[string]string {
-	text, err := json.Marshal(v)
-	if err != nil {
-		panic(err) // all values come from TOML
-	}
-	var tree any
-	if err := json.Unmarshal(text, &tree); err != nil {
-		panic(err)
-	}
-	facts := map[string]string{}
-	flatten(facts, "", tree)
-	return facts
-}
-
-func flatten(facts map[string]string, at string, v any) {
-	under := func(key string) string { return strings.TrimPrefix(at+"."+key, ".") }
-	switch v := v.(type) {
-	case nil:
-	case map[string]any:
-		for key, own := range v {
-			flatten(facts, under(key), own)
-		}
-	case []any:
-		for i, own := range v {
-			name := fmt.Sprint(i)
-			if entry, ok := own.(map[string]any); ok {
-				if given, ok := entry["name"].(string); ok {
-					name = given
-				}
-			}
-			flatten(facts, under(name), own)
-		}
-	default:
-		if text := fmt.Sprint(v); text != "" {
-			facts[at] = text
-		}
-	}
 }

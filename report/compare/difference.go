@@ -247,40 +247,12 @@ func sent(s *experiment.Spec) experiment.Spec {
 }
 
 func flatten(s *experiment.Spec) map[string]string {
-	spec := sent(s)
-	b, err := json.Marshal(spec)
-	if err != nil {
-		panic(err) // it came from JSON
-	}
-	var tree map[string]any
-	if err := json.Unmarshal(b, &tree); err != nil {
-		panic(err)
-	}
-	for _, key := range []string{"name", "point", "repeat", "expect", "slo"} {
-		delete(tree, key)
-	}
-	out := map[string]string{}
-	leaves("", tree, out)
-	return out
-}
-
-func leaves(path string, v any, out map[string]string) {
-	join := func(key string) string { return strings.TrimPrefix(path+"."+key, ".") }
-	switch x := v.(type) {
-	case map[string]any:
-		for key, inner := range x {
-			leaves(join(key), inner, out)
-		}
-	case []any:
-		for i, inner := range x {
-			leaves(join(fmt.Sprint(i)), inner, out)
-		}
-	case nil:
-	default:
-		if s := fmt.Sprint(x); s != "" {
-			out[path] = s
-		}
-	}
+	facts := experiment.Facts(sent(s), false)
+	maps.DeleteFunc(facts, func(key, _ string) bool {
+		head, _, _ := strings.Cut(key, ".")
+		return slices.Contains([]string{"name", "point", "repeat", "expect", "slo"}, head)
+	})
+	return facts
 }
 
 func union(a, b []string) []string {
