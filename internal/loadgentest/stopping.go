@@ -1,5 +1,5 @@
-// Package loadgentest is the rule of MLPerf LoadGen's early stopping, for independent requests: the judge of package stats
-// is held against it. It shares no code with that package.
+// Package loadgentest is the rule of MLPerf LoadGen's early stopping, for independent requests: the judge of package
+// stats is held against it. It shares no code with that package.
 package loadgentest
 
 import "gonum.org/v1/gonum/mathext"

@@ -18,7 +18,8 @@ func TestDecidePassesFromMLPerfsTotal(t *testing.T) {
 		0.999: {4_603, 6_636, 8_403, 10_042, 13_105, 20_140, 33_097, 69_058, 125_826},
 	} {
 		for i, over := range over {
-			if got, before := Decide(want[i], over, p, 0.99), Decide(want[i]-1, over, p, 0.99); got != "PASS" || before == "PASS" {
+			got, before := Decide(want[i], over, p, 0.99), Decide(want[i]-1, over, p, 0.99)
+			if got != "PASS" || before == "PASS" {
 				t.Errorf("p=%v, %d over: %s of %d, %s of one fewer", p, over, got, want[i], before)
 			}
 		}

@@ -68,7 +68,7 @@ type Metric struct {
 	refused               string         // why it is not compared; empty: it is
 	failed                bool           // no request of new completed
 	gone                  string         // how new lost a figure that base has, which no ratio can say; empty: it did not
-	onlyInvalid           bool           // a change beyond the threshold rests on rows that an invalid finding touches this figure of
+	onlyInvalid           bool           // a change beyond the threshold rests on rows that are invalid for this figure
 }
 
 // Spread is what is known of the differences between runs that nothing changed between.

@@ -9,13 +9,15 @@ import (
 	"bench/experiment/stats"
 )
 
-// onlyInvalid reports whether a change for the worse by more than limit is gone without the repeats that an invalid finding
-// touches the figure of: the medians of the others do not show it, or a side has no other.
+// onlyInvalid reports whether a change for the worse by more than limit is gone without the repeats that an invalid
+// finding touches the figure of: the medians of the others do not show it, or a side has no other.
 func (f figure) onlyInvalid(of [2][]sample, limit float64) bool {
 	var medians [2]*float64
 	some := false
 	for side, samples := range of {
-		valid := slices.DeleteFunc(slices.Clone(samples), func(s sample) bool { return len(f.touching(s.row, record.Invalid)) > 0 })
+		valid := slices.DeleteFunc(slices.Clone(samples), func(s sample) bool {
+			return len(f.touching(s.row, record.Invalid)) > 0
+		})
 		some = some || len(valid) < len(samples)
 		_, values := f.having(valid)
 		medians[side] = median(values)
