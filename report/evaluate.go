@@ -23,6 +23,9 @@ type Evaluation struct {
 	Models   roofline.Models
 	Hardware roofline.Hardware // a model or a device that the tables lack leaves the row its stored roofline
 
+	// Rows sees the rows before searches and twins are derived from them, and its error ends the evaluation; nil: all rows do.
+	Rows func([]record.Row) error
+
 	// Target replaces hardware, gpus and precision of the run, each if it is not zero.
 	Target experiment.Target
 }
@@ -55,6 +58,11 @@ func (r *Run) EvaluateAgain(by Evaluation) error {
 		}
 	}
 	r.Rows = rows
+	if by.Rows != nil {
+		if err := by.Rows(rows); err != nil {
+			return err
+		}
+	}
 	fitted := map[string]*series.Twin{}
 	if len(is) > 0 { // else nothing was derived again
 		r.Manifest.Twins = series.Twins(r.Live(), r.Requests, fitted)

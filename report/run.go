@@ -80,7 +80,7 @@ func LoadFiles(files fs.FS, dir string) (*Run, error) {
 	if err := run.readRows(); err != nil {
 		return nil, err
 	}
-	notes, err := fs.ReadFile(files, notesName)
+	notes, err := readRegular(files, notesName)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("reading notes of %s: %w", dir, err)
 	}

@@ -16,6 +16,7 @@ import (
 type Changed struct {
 	Finished  int             // rows of the run
 	Again     map[string]bool // by ID: it runs again
+	altered   []string        // IDs of rows that are not what run.json states: they run again
 	aside     string          // directory that its result moves to
 	why       map[string][]string
 	evaluated map[string][]string // rows whose stored requests are evaluated again, by reason
@@ -54,6 +55,9 @@ func note(rows map[string][]string, row *record.Row, reasons []string) {
 
 // Lines say what is done with which rows and why, a line each reason; none without such rows.
 func (c *Changed) Lines() (lines []string) {
+	if len(c.altered) > 0 {
+		lines = append(lines, "changed after the run, and measured again: "+strings.Join(c.altered, ", "))
+	}
 	if len(c.evaluated) > 0 {
 		lines = append(lines, "evaluated again from their stored requests, not measured:")
 		lines = append(lines, reasonLines(c.evaluated)...)

@@ -27,8 +27,8 @@ const (
 
 type directory struct {
 	path string
-	// stated are the SHA-256 of rows by ID, as run.json has them. A row that was changed since is none: it runs again.
-	stated map[string]string
+	// altered are the IDs of rows that are not what run.json states. Such a row is none: it runs again.
+	altered map[string]bool
 }
 
 func (d directory) file(name string) string { return filepath.Join(d.path, name) }
@@ -70,7 +70,7 @@ func writeInto(path string, write func(io.Writer) error) error {
 }
 
 func (d directory) writeRow(row *record.Row) error {
-	delete(d.stated, row.ID)
+	delete(d.altered, row.ID)
 	return d.writeJSON(row.ID+".json", row)
 }
 
@@ -157,10 +157,24 @@ func (d directory) row(id string) (*record.Row, bool) {
 	if _, err := os.Stat(d.file(id + record.RequestsSuffix)); err != nil {
 		return nil, false
 	}
-	if sum := d.stated[id]; sum != "" && sum != d.sum(id) {
-		return nil, false
+	return &row, !d.altered[id]
+}
+
+// isAltered reports whether a row or its evidence was changed after the run.
+func (d directory) isAltered(p *record.Planned) bool {
+	row, ok := d.row(p.ID)
+	if !ok || p.SHA256 == "" {
+		return false
 	}
-	return &row, true
+	check := func(suffix string, stored record.Stored) error {
+		f, err := os.Open(d.file(p.ID + suffix))
+		if err != nil {
+			return err
+		}
+		return errors.Join(stored.Check(f), f.Close())
+	}
+	return p.SHA256 != d.sum(p.ID) || row.Evidence != nil && errors.Join(
+		check(record.RequestsSuffix, row.Evidence.Requests), check(record.TelemetrySuffix, row.Evidence.Telemetry)) != nil
 }
 
 func (d directory) requests(row *record.Row) (out []*record.Record, err error) {

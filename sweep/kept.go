@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
+	"slices"
 	"time"
 
 	"bench/experiment"
@@ -27,6 +29,7 @@ func FindKept(m *Matrix, dir string) (*Kept, error) {
 	r.Server.Info = r.manifest.Target
 	old := r.manifest
 	r.before, r.changed.aside = &old, asideName(&old)
+	r.changed.altered = slices.Sorted(maps.Keys(r.dir.altered))
 	ids, err := r.dir.rowIDs()
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -70,10 +71,14 @@ func (r *run) load() error {
 		return &ResumeError{fmt.Sprintf("%s is a run of the matrix %q, and %s is %q\n"+
 			"hint: without --resume a new run begins", r.dir.path, was.Matrix, r.m.File, r.m.Name)}
 	}
-	r.dir.stated = map[string]string{}
-	for _, p := range r.manifest.Plan {
-		r.dir.stated[p.ID] = p.SHA256
+	altered := map[string]bool{}
+	r.dir.altered = nil
+	for i := range r.manifest.Plan {
+		if p := &r.manifest.Plan[i]; r.dir.isAltered(p) {
+			altered[p.ID] = true
+		}
 	}
+	r.dir.altered = altered
 	r.spentBefore = spentBy(r.dir.countCut(r.manifest.Attempts))
 	return nil
 }
@@ -88,7 +93,7 @@ func (r *run) begin() error {
 		return fmt.Errorf("%w\nhint: free some space, or choose another place with --out DIR", err)
 	}
 	old := r.manifest
-	r.before, r.changed = &old, Changed{aside: asideName(&old)}
+	r.before, r.changed = &old, Changed{aside: asideName(&old), altered: slices.Sorted(maps.Keys(r.dir.altered))}
 	was, identity := &old.Target, old.Target.Identity
 	if r.m.Varies() {
 		was, identity, _ = lastOf(old.Servers, r.serving.Variant)

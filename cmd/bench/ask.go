@@ -54,6 +54,9 @@ func (c *cli) ask(f *askFlags, path string, questions []string) error {
 	if err != nil {
 		return usage("%w", err)
 	}
+	for _, line := range run.Notices() {
+		fmt.Fprintln(c.stderr, safe("note: "+line))
+	}
 	q, axis, limits, err := parseQuestions(questions)
 	if err != nil {
 		return err

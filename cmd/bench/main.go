@@ -9,6 +9,7 @@ import (
 	"log"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 )
 
@@ -21,9 +22,14 @@ func main() {
 	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it: a closed terminal must not end the run
 		signal.Notify(signals, syscall.SIGHUP)
 	}
+	// Commands that only read do not watch for an end.
+	reads := len(os.Args) > 1 && slices.Contains([]string{"report", "compare", "history", "ask", "verify"}, os.Args[1])
 	go func() {
 		<-signals
 		cancel()
+		if reads {
+			os.Exit(codeInterrupted)
+		}
 		for s := range signals {
 			if s != syscall.SIGHUP { // the system and the shell both send one when a terminal closes
 				os.Exit(codeInterrupted)

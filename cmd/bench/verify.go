@@ -40,13 +40,16 @@ signer. report.html and summary.md are not verified: bench report RUN writes the
 		Args: positional(cobra.ExactArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error { return c.verify(f, args[0]) },
 	}
-	cmd.Flags().StringVar(&f.key, "key", "", "`FILE` with public keys (ssh-ed25519 …), and one of their owners must have signed the run")
+	cmd.Flags().StringVar(&f.key, "key", "", "`FILE` with the public keys that you trust (.pub); the run must be signed by one of them")
 	cmd.Flags().StringVar(&f.slo, "slo", "", "`LIMITS` or matrix: the answer under these limits, as in bench report")
 	return cmd
 }
 
 func (c *cli) verify(f *verifyFlags, dir string) error {
 	run, err := foreign.Load(dir)
+	if _, there := os.Stat(filepath.Join(dir, "run.json")); err != nil && there == nil {
+		return err
+	}
 	if err != nil {
 		return usage("%w", err)
 	}
@@ -68,17 +71,13 @@ func (c *cli) verify(f *verifyFlags, dir string) error {
 	if len(result.Problems) > 0 {
 		return differs(run.Dir, result)
 	}
-	if result.Unstated > 0 && signed != unsigned {
+	switch {
+	case result.Rows == 0:
+		return fmt.Errorf("%s has no row to verify", dir)
+	case result.Unstated > 0 && signed != unsigned:
 		return fmt.Errorf("%s: run.json, which is signed, does not state %s", dir, unit.Plural(result.Unstated, "row"))
 	}
-	rows := unit.Plural(result.Rows+len(run.Missing), "row")
-	if len(run.Missing) > 0 {
-		rows = unit.Count(result.Rows) + " of " + rows
-	}
-	line := "verified: " + rows + ", " + unit.Plural(result.Requests, "request")
-	if result.Unstated > 0 {
-		line += fmt.Sprintf(" (%s without a stated SHA-256)", unit.Plural(result.Unstated, "row"))
-	}
+	line := verifiedLine(run, result)
 	if f.slo != "" {
 		limits, err := limitsFor(f.slo, []*report.Run{run})
 		if err != nil {
@@ -90,11 +89,35 @@ func (c *cli) verify(f *verifyFlags, dir string) error {
 		}
 		line += "; under " + f.slo
 	}
-	if h := run.Headline(); h.Answer != "" {
-		line += "; " + strings.TrimSpace(h.Answer+" "+h.Point)
+	h := run.Headline()
+	line += "; " + strings.TrimSpace(h.Answer+" "+h.Point)
+	if tag := run.Tag(); tag != "" {
+		line += " (" + strings.ToLower(tag) + ")"
 	}
 	_, err = fmt.Fprintln(c.stdout, safe(line+"; "+signed))
 	return err
+}
+
+// verifiedLine is what was verified: "verified: 3 of 4 rows, 900 requests (interrupted)".
+func verifiedLine(run *report.Run, v *verify.Result) string {
+	line := "verified: "
+	if n := len(run.Missing); n > 0 {
+		line += unit.Count(v.Rows) + " of "
+	}
+	line += unit.Plural(v.Rows+len(run.Missing), "row") + ", " + unit.Plural(v.Requests, "request")
+	var limits []string
+	if state := run.Manifest.State; state != "done" {
+		limits = append(limits, state)
+	}
+	if run.Manifest.SHA256 == "" {
+		limits = append(limits, "run.json states no SHA-256")
+	} else if v.Unstated > 0 {
+		limits = append(limits, unit.Plural(v.Unstated, "row")+" without a stated SHA-256")
+	}
+	if len(limits) > 0 {
+		line += " (" + strings.Join(limits, ", ") + ")"
+	}
+	return line
 }
 
 // mostDiffering bounds the lines of an error.
@@ -120,7 +143,7 @@ func (f *verifyFlags) signature(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	signature, err := os.ReadFile(filepath.Join(dir, record.SignatureFile))
+	signature, err := readSmall(filepath.Join(dir, record.SignatureFile))
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && f.key != "":
 		return "", fmt.Errorf("%s is not signed: it has no %s", dir, record.SignatureFile)
@@ -135,7 +158,7 @@ func (f *verifyFlags) signature(dir string) (string, error) {
 	}
 	who := "signed by " + ssh.FingerprintSHA256(key)
 	if f.key == "" {
-		return who + " (whose key that is: --key FILE)", nil
+		return who + " (compare it with a key that you trust: --key FILE)", nil
 	}
 	public, err := os.ReadFile(f.key)
 	if err != nil {
@@ -148,6 +171,18 @@ func (f *verifyFlags) signature(dir string) (string, error) {
 		return "", fmt.Errorf("%s is %s, which is not in %s", dir, who, f.key)
 	}
 	return who + ", which is in " + f.key, nil
+}
+
+// readSmall reads a regular file.
+func readSmall(name string) ([]byte, error) {
+	info, err := os.Stat(name)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a regular file", name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return os.ReadFile(name)
 }
 
 // signer is the key of --sign; nil = none is given.

@@ -36,9 +36,9 @@ func ReadKey(text []byte) (ssh.Signer, error) {
 	case errors.As(err, &locked):
 		return nil, errors.New("the key has a passphrase\nhint: sign afterwards: ssh-keygen -Y sign -n " + namespace + " -f KEY run.json")
 	case err != nil:
-		return nil, fmt.Errorf("no private key of OpenSSH: %w\nhint: ssh-keygen -t ed25519 -f KEY", err)
+		return nil, errors.New("no private key of OpenSSH\nhint: ssh-keygen -t ed25519 -f KEY makes one, and KEY.pub beside it")
 	case key.PublicKey().Type() != ssh.KeyAlgoED25519:
-		return nil, fmt.Errorf("a key of %s\nhint: ssh-keygen -t ed25519 -f KEY", key.PublicKey().Type())
+		return nil, fmt.Errorf("the key is %s, and only ed25519 signs runs\nhint: ssh-keygen -t ed25519 -f KEY", key.PublicKey().Type())
 	}
 	return key, nil
 }
