@@ -132,7 +132,7 @@ func TestVerifyRecomputes(t *testing.T) {
 	if err := json.Unmarshal(manifest, &m); err != nil {
 		t.Fatal(err)
 	}
-	derived := []string{"summary", "classes", "slo", "findings", "checks", "lengths", "steadiness", "arrivals", "little"}
+	derived := []string{"summary", "classes", "slo", "findings", "checks", "lengths", "steadiness", "arrivals", "little", "window"}
 	r := rand.New(rand.NewPCG(3, 4))
 	for range trials(40, 1000) {
 		p := &m.Plan[r.IntN(len(m.Plan))]
