@@ -10,7 +10,7 @@ import (
 
 const (
 	bodyTimeout = time.Minute     // without a byte of a body that is read
-	restTimeout = 5 * time.Second // of a body that no handler reads, behind its answer
+	restTimeout = 5 * time.Second // of a body that no handler reads, around its answer
 	// lingerTimeout is that of a body which is not read at all, by an answer that ends the connection. What is on its
 	// way is read: data that comes after a close resets the connection, and a reset can take the answer back.
 	lingerTimeout = 50 * time.Millisecond
@@ -24,7 +24,9 @@ func (d *Door) timed(h http.Handler, w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	b := &body{ReadCloser: r.Body, control: *http.NewResponseController(w), timeout: cmp.Or(d.BodyTimeout, bodyTimeout)}
-	b.extend() // net/http may read it, before an answer
+	if r.ProtoMajor == 1 { // before the answer of a handler that reads nothing, net/http does
+		_ = b.control.SetReadDeadline(time.Now().Add(restTimeout))
+	}
 	defer func() {
 		if !b.leave(w.Header()) && r.ProtoMajor == 1 { // HTTP/2 ends the one stream
 			d.gate.release(r.Context())
@@ -60,10 +62,7 @@ func (b *body) Read(p []byte) (int, error) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.err = err
-	if !b.left { // else net/http, which watches for the caller's end, would end the request at the deadline
-		_ = b.control.SetReadDeadline(time.Time{})
-	}
+	b.err = err // at the end net/http clears the deadline; behind another one it must not wait for the rest
 	return n, err
 }
 

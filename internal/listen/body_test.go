@@ -72,23 +72,27 @@ func TestBody(t *testing.T) {
 func TestUnread(t *testing.T) {
 	small, large := fmt.Sprintf(half, 1000), fmt.Sprintf(half, 1<<30)
 	expect := "POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n"
-	last := func(w http.ResponseWriter) { w.Header().Set("Connection", "close") }
+	long := func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintf(w, "%10000d", 1) }
+	last := func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Connection", "close") }
 	for name, c := range map[string]struct {
-		answer func(http.ResponseWriter)
+		answer func(http.ResponseWriter, *http.Request)
 		text   string
 		most   time.Duration
 	}{
-		"small answer": {func(w http.ResponseWriter) { w.WriteHeader(404) }, small, restTimeout},
-		"large answer": {func(w http.ResponseWriter) { fmt.Fprintf(w, "%10000d", 1) }, small, bodyTimeout + restTimeout},
+		"small answer": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(404) }, small, restTimeout},
+		"large answer": {long, small, 2 * restTimeout},
+		"stalled, large answer": {func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			long(w, r)
+		}, small, bodyTimeout + restTimeout},
 		"close":        {last, small, lingerTimeout},
 		"close, large": {last, large, time.Second},
-		"continue":     {func(w http.ResponseWriter) { w.WriteHeader(401) }, expect, restTimeout},
-		"panic":        {func(http.ResponseWriter) { panic("SECRET") }, small, restTimeout},
+		"continue":     {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) }, expect, restTimeout},
+		"panic":        {func(http.ResponseWriter, *http.Request) { panic("SECRET") }, small, restTimeout},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				answer := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { c.answer(w) })
-				pipes, _ := serve(t, &Door{Handler: answer})
+				pipes, _ := serve(t, &Door{Handler: http.HandlerFunc(c.answer)})
 				text, after := answered(t, send(t, pipes, c.text))
 				if after > c.most || (text == "") != (name == "panic") || strings.Contains(text, "100 Continue") {
 					t.Errorf("%q after %v", text, after)
