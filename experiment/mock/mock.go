@@ -90,17 +90,16 @@ func New(c Config) (*Server, error) {
 	return s, nil
 }
 
-// maxConnections is no limit in practice: a load may have a connection for each request in flight.
-const maxConnections = 1 << 20
-
-// Serve answers on l until ctx ends, then waits for all goroutines and returns nil. An error is the listener's.
+// Serve answers on l until ctx ends, then waits for all goroutines and returns nil. An error is the listener's. A load may
+// have a connection for each request in flight, so that only open files limit their number: one above the limit takes the
+// place of an idle one, or waits in the listen queue for the end of another.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	pacing, cancel := context.WithCancel(ctx)
 	var pacer sync.WaitGroup
 	pacer.Go(func() { s.pace(pacing) })
 	defer pacer.Wait()
 	defer cancel()
-	door := listen.Door{Handler: s.routes(), MaxConnections: maxConnections, Traffic: true, ConnContext: withSocket}
+	door := listen.Door{Handler: s.routes(), MaxConnections: -1, Traffic: true, ConnContext: withSocket}
 	return door.Serve(ctx, l)
 }
 

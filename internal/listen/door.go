@@ -19,7 +19,7 @@ type Door struct {
 	Handler        http.Handler  // one that hijacks a connection has read the body, or closes the connection
 	TLS            *tls.Config   // nil = without TLS
 	HTTP2          bool          // HTTP/2 too, without TLS by prior knowledge
-	MaxConnections int           // 0 = 1,000; at most half of the files that the process may open
+	MaxConnections int           // 0 = 1,000; at most half of the files that the process may open; -1 = all but 64
 	BodyTimeout    time.Duration // without a byte of a body that is read; 0 = one minute
 	Drain          time.Duration // how long open answers may take after the end; 0 = they are cut at once
 	Cut            func()        // called before open answers are cut; nil = nothing
@@ -40,6 +40,7 @@ const (
 	maxStreams    = 1000             // of an HTTP/2 connection
 
 	defaultConnections = 1000
+	spareFiles         = 64 // for all but connections
 )
 
 // Waited is how often a connection came when their limit was reached.
@@ -94,8 +95,8 @@ func (d *Door) server(base context.Context, l net.Listener) *http.Server {
 	}
 	return &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			d.gate.begin()
-			defer d.gate.finish()
+			d.gate.running.Add(1)
+			defer d.gate.end()
 			d.timed(handler, w, r)
 		}),
 		TLSConfig: d.TLS, Protocols: &protocols,

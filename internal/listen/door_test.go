@@ -70,7 +70,7 @@ func bubble(t *testing.T, f func(t *testing.T)) {
 
 const half = "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\nhalf"
 
-// TestFlood: hundreds of connections that send half of something do not keep the next caller waiting.
+// TestFlood: hundreds of connections that send half of something, or nothing more, do not keep the next caller waiting.
 func TestFlood(t *testing.T) {
 	unauthorized := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") == "" {
@@ -84,6 +84,8 @@ func TestFlood(t *testing.T) {
 		"nothing": "", "half headers": "GET / HTTP/1.1\r\nHost:",
 		"half bodies": fmt.Sprintf(half, 1000), "half large bodies": fmt.Sprintf(half, 1<<30),
 		"half chunks": "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n100\r\nhalf",
+		"idle":        "GET / HTTP/1.1\r\nHost: x\r\nAuthorization: 1\r\n\r\n",
+		"refused":     "GET / HTTP/1.1\r\nHost: x\r\nSec-Fetch-Site: cross-site\r\n\r\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -177,5 +179,16 @@ func TestEnd(t *testing.T) {
 				t.Errorf("drain %v: open for %v, cut %v, %d handlers run", c.drain, open, cut, running.Load())
 			}
 		})
+	}
+}
+
+// TestMost: a door has at most half of the files, or all but some.
+func TestMost(t *testing.T) {
+	files := openFiles()
+	for asked, want := range map[int]int{0: min(1000, files/2), 7: 7, 1 << 62: files / 2, -1: files - spareFiles} {
+		var g gate
+		if g.open(nil, asked); g.most != want {
+			t.Errorf("%d: %d, want %d", asked, g.most, want)
+		}
 	}
 }

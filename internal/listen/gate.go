@@ -15,8 +15,8 @@ import (
 )
 
 // gate is a listener that bounds the number of open connections. One above the limit takes the place of the oldest that
-// may be cut: its first request's header is not whole, or it was answered and has not sent the rest of a body. If there
-// is none, it waits for an end, and the next ones wait in the listen queue.
+// may be cut: the header of its request is not whole, or it was answered and has not sent the rest of a body. If there is
+// none, it waits for an end, and the next ones wait in the listen queue.
 type gate struct {
 	net.Listener
 	most   int
@@ -25,10 +25,11 @@ type gate struct {
 	closed chan struct{}
 	once   sync.Once
 
-	mu      sync.Mutex
-	running int                        // connections and handlers
-	loose   list.List                  // connections that may be cut, the oldest first
-	conns   map[net.Conn]*list.Element // open connections, with their place among those; nil = none
+	running atomic.Int64 // connections, and handlers: net/http waits for none of a hijacked or an HTTP/2 connection
+
+	mu    sync.Mutex
+	loose list.List                  // connections that may be cut, the oldest first
+	conns map[net.Conn]*list.Element // open connections, with their place among those; nil = none
 }
 
 // grace is for how long no connection is cut: its header may be on its way, or its answer.
@@ -43,10 +44,16 @@ type loose struct {
 type connection struct{} // key of a request's net.Conn
 
 func (g *gate) open(l net.Listener, most int) {
-	if most == 0 {
-		most = defaultConnections
+	files := openFiles()
+	switch {
+	case most == 0:
+		most = min(defaultConnections, files/2)
+	case most > 0:
+		most = min(most, files/2)
+	default:
+		most = files - spareFiles
 	}
-	g.Listener, g.most = l, max(1, min(most, openFiles()/2))
+	g.Listener, g.most = l, max(1, most)
 	g.ended, g.closed = make(chan struct{}, 1), make(chan struct{})
 	g.conns = map[net.Conn]*list.Element{}
 }
@@ -123,8 +130,11 @@ func (g *gate) follow(c net.Conn, s http.ConnState) {
 	defer g.mu.Unlock()
 	switch g.hold(c); s {
 	case http.StateNew:
-		g.conns[c] = g.loose.PushBack(loose{c, time.Now()})
-		g.running++
+		g.running.Add(1)
+		g.conns[c] = nil
+		g.loosen(c)
+	case http.StateIdle:
+		g.loosen(c)
 	case http.StateClosed, http.StateHijacked:
 		delete(g.conns, c)
 		g.end()
@@ -139,32 +149,24 @@ func (g *gate) hold(c net.Conn) {
 	}
 }
 
-// release lets a connection be cut until its next request: it was answered, and has not sent the rest of a body.
-func (g *gate) release(ctx context.Context) {
-	c, _ := ctx.Value(connection{}).(net.Conn)
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if place, open := g.conns[c]; open && place == nil { // a hijacked one is not the server's
+// loosen lets a connection be cut, until its next request. The caller has the lock.
+func (g *gate) loosen(c net.Conn) {
+	if place, open := g.conns[c]; open && place == nil { // neither a hijacked one nor one that was cut
 		g.conns[c] = g.loose.PushBack(loose{c, time.Now()})
 	}
 }
 
-// begin counts a running handler: net/http does not wait for those of hijacked and of HTTP/2 connections.
-func (g *gate) begin() {
+// release lets a request's connection be cut: it was answered, and has not sent the rest of a body.
+func (g *gate) release(ctx context.Context) {
+	c, _ := ctx.Value(connection{}).(net.Conn)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.running++
+	g.loosen(c)
 }
 
-func (g *gate) finish() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.end()
-}
-
-// end wakes whoever waits for it. The caller has the lock.
+// end counts the end of a connection or handler, and wakes whoever waits for it.
 func (g *gate) end() {
-	g.running--
+	g.running.Add(-1)
 	select {
 	case g.ended <- struct{}{}:
 	default:
@@ -173,13 +175,7 @@ func (g *gate) end() {
 
 // wait waits until no connection is open and no handler runs. Accept must not be running.
 func (g *gate) wait() {
-	for g.runs() {
+	for g.running.Load() > 0 {
 		<-g.ended
 	}
-}
-
-func (g *gate) runs() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.running > 0
 }
