@@ -25,7 +25,8 @@ type Door struct {
 	Cut            func()        // called before open answers are cut; nil = nothing
 
 	// Traffic lets all requests pass, for any host and from any site: those of a load. A gateway before the listener
-	// keeps the Host of its callers. Without Traffic the handler is behind Protect.
+	// keeps the Host of its callers. Without Traffic the handler is behind Protect, and a caller that takes no bytes for
+	// 30 s is gone.
 	Traffic bool
 	// ConnContext is that of http.Server; nil = none.
 	ConnContext func(ctx context.Context, c net.Conn) context.Context
@@ -97,6 +98,11 @@ func (d *Door) server(base context.Context, l net.Listener) *http.Server {
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			d.gate.running.Add(1)
 			defer d.gate.end()
+			if !d.Traffic {
+				taken := &writer{ResponseWriter: w}
+				defer taken.extend() // net/http sends the rest
+				w = taken
+			}
 			d.timed(handler, w, r)
 		}),
 		TLSConfig: d.TLS, Protocols: &protocols,

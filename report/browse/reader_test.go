@@ -12,8 +12,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	fixture "bench/internal/fixturetest"
-	"bench/internal/listen"
 	"bench/report/compare"
 )
 
@@ -88,41 +86,5 @@ func TestWaitingEnds(t *testing.T) {
 		if _, _, err := s.rendered(ctx, Query{}, nil); !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
-	})
-}
-
-// The connection of a reader who takes no byte ends; one who takes a little at a time gets the whole page.
-func TestStalledReader(t *testing.T) {
-	dir := many(t, 1)
-	synctest.Test(t, func(t *testing.T) {
-		a := open(t, dir)
-		ctx, cancel := context.WithCancel(t.Context())
-		l, ended := fixture.NewPipes(), make(chan error)
-		door := listen.Door{Handler: NewServer(a).Handler()}
-		go func() { ended <- door.Serve(ctx, l) }()
-		read := func(pause time.Duration) (n int, err error) {
-			reader, err := l.Dial(ctx, "", "")
-			if err != nil {
-				return 0, err
-			}
-			if _, err := io.WriteString(reader, "GET / HTTP/1.0\r\nHost: localhost\r\n\r\n"); err != nil {
-				return 0, err
-			}
-			for part := make([]byte, chunk/2); ; {
-				time.Sleep(pause)
-				k, err := reader.Read(part)
-				if n += k; err != nil {
-					return n, err
-				}
-			}
-		}
-		if n, err := read(stalledTimeout + time.Second); n > 0 || err != io.EOF {
-			t.Errorf("a reader who stops gets %d bytes, %v", n, err)
-		}
-		if n, err := read(time.Second); n < 10000 || err != io.EOF {
-			t.Errorf("a slow reader gets %d bytes, %v", n, err)
-		}
-		cancel()
-		check(t, <-ended)
 	})
 }

@@ -28,7 +28,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET /report", s.report)
 	mux.HandleFunc("GET /compare", s.compare)
 	mux.HandleFunc("GET /trend", s.trend)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { mux.ServeHTTP(timedWriter{w}, r) })
+	return mux
 }
 
 func (s *Server) table(w http.ResponseWriter, r *http.Request) {
