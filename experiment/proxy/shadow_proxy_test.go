@@ -1,8 +1,10 @@
 package proxy
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -115,11 +117,12 @@ func TestShadowLeavesPrimaryAlone(t *testing.T) {
 // TestAdminStopsShadow: neither a page of another site nor one under another name ends the copying, or reads.
 func TestAdminStopsShadow(t *testing.T) {
 	ask := func(p *Proxy, change func(*http.Request), method, path string) int {
-		q := httptest.NewRequestWithContext(t.Context(), method, "http://127.0.0.1:8081"+path, nil)
+		ctx := context.WithValue(t.Context(), http.LocalAddrContextKey, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
+		q := httptest.NewRequestWithContext(ctx, method, "http://127.0.0.1:8081"+path, nil)
 		change(q)
 		w := httptest.NewRecorder()
 		s := &Server{Proxy: p, Page: func() []byte { return []byte("page") }, PagePolicy: "default-src 'none'"}
-		listen.Protect(s.Admin(), true).ServeHTTP(w, q)
+		listen.Protect(s.Admin()).ServeHTTP(w, q)
 		return w.Code
 	}
 	with := &Proxy{shadow: newShadow(ShadowConfig{To: &url.URL{}}, nil, time.Now())}

@@ -53,7 +53,7 @@ func (d *Door) Serve(ctx context.Context, l net.Listener) error {
 	base, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
 	d.gate.open(l, d.MaxConnections)
-	server := d.server(base, l)
+	server := d.server(base)
 	ended := make(chan error, 1)
 	go func() {
 		if d.TLS != nil {
@@ -85,14 +85,14 @@ func (d *Door) Serve(ctx context.Context, l net.Listener) error {
 	return fmt.Errorf("serving: %w", failed)
 }
 
-func (d *Door) server(base context.Context, l net.Listener) *http.Server {
+func (d *Door) server(base context.Context) *http.Server {
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(d.HTTP2)
 	protocols.SetUnencryptedHTTP2(d.HTTP2)
 	handler := d.Handler
 	if !d.Traffic {
-		handler = Protect(handler, isLoopbackAddr(l.Addr()))
+		handler = Protect(handler)
 	}
 	return &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

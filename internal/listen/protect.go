@@ -4,13 +4,15 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
 	"strings"
 )
 
-// Protect keeps a handler's answers from the pages of other sites, in the browser of somebody who reaches it. With
-// loopback it answers only under the names of this machine's loopback: another name can be that of a page, whose owner
-// points it to 127.0.0.1 (DNS rebinding). A handler can set a Content-Security-Policy of its own.
-func Protect(h http.Handler, loopback bool) http.Handler {
+// Protect keeps a handler's answers from the pages of other sites, in the browser of somebody who reaches it. A
+// connection to a loopback address gets answers only under the names of the loopback, and this machine's: another name
+// can be that of a page, whose owner points it to 127.0.0.1 (DNS rebinding). A refusal ends the connection. A handler can
+// set a Content-Security-Policy of its own.
+func Protect(h http.Handler) http.Handler {
 	origins := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answer := w.Header()
@@ -22,15 +24,20 @@ func Protect(h http.Handler, loopback bool) http.Handler {
 		answer.Set("Cross-Origin-Opener-Policy", "same-origin")
 		answer.Set("Cache-Control", "no-store") // what is shown changes, and stays on its machine
 		switch site, mode := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Sec-Fetch-Mode"); {
-		case loopback && !isLoopback(r.Host):
-			http.Error(w, "This server answers only as localhost, 127.0.0.1 or [::1]. "+
-				"To use another name, have it listen on another address.", http.StatusForbidden)
+		case onLoopback(r) && !isLoopback(r.Host):
+			refuse(w, "On a loopback address this server answers only as localhost, 127.0.0.1 or [::1]. "+
+				"To use another name, have it listen on another address, and connect to that.")
 		case site == "cross-site" && mode != "navigate", origins.Check(r) != nil:
-			http.Error(w, "This server answers no requests of other sites' pages.", http.StatusForbidden)
+			refuse(w, "This server answers no requests of other sites' pages.")
 		default:
 			h.ServeHTTP(w, r)
 		}
 	})
+}
+
+func refuse(w http.ResponseWriter, why string) {
+	w.Header().Set("Connection", "close")
+	http.Error(w, why, http.StatusForbidden)
 }
 
 // isLoopback accepts any port: a tunnel has its own.
@@ -42,11 +49,15 @@ func isLoopback(host string) bool {
 	if strings.EqualFold(strings.TrimSuffix(host, "."), "localhost") {
 		return true
 	}
+	if own, err := os.Hostname(); err == nil && strings.EqualFold(host, own) { // which /etc/hosts can give 127.0.1.1
+		return true
+	}
 	ip, err := netip.ParseAddr(host)
 	return err == nil && ip.IsLoopback()
 }
 
-func isLoopbackAddr(a net.Addr) bool {
-	tcp, ok := a.(*net.TCPAddr)
-	return ok && tcp.IP.IsLoopback()
+// onLoopback reports whether a request came to a loopback address: a listener on all addresses has some.
+func onLoopback(r *http.Request) bool {
+	to, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	return ok && to.IP.IsLoopback()
 }

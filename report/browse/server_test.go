@@ -32,7 +32,8 @@ func get(t *testing.T, h http.Handler, target string) (status int, header http.H
 
 func ask(t *testing.T, h http.Handler, change func(*http.Request), method, target string) (status int, header http.Header, body string) {
 	t.Helper()
-	r := httptest.NewRequestWithContext(t.Context(), method, "http://127.0.0.1:8484"+target, nil)
+	ctx := context.WithValue(t.Context(), http.LocalAddrContextKey, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	r := httptest.NewRequestWithContext(ctx, method, "http://127.0.0.1:8484"+target, nil)
 	change(r)
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
@@ -46,7 +47,7 @@ func query(runs ...string) string { return url.Values{"run": runs}.Encode() }
 
 func TestRoutes(t *testing.T) {
 	dir := many(t, 14)
-	h := listen.Protect(NewServer(open(t, dir)).Handler(), true)
+	h := listen.Protect(NewServer(open(t, dir)).Handler())
 	for _, c := range []struct {
 		target string
 		status int
@@ -152,7 +153,7 @@ func TestHostileAddresses(t *testing.T) {
 
 // It answers requests that read, for its own pages: package listen tests the refusals.
 func TestRefusals(t *testing.T) {
-	h := listen.Protect(NewServer(open(t, many(t, 1))).Handler(), true)
+	h := listen.Protect(NewServer(open(t, many(t, 1))).Handler())
 	for _, path := range []string{"/", "/report", "/compare", "/trend"} {
 		for _, method := range []string{"POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"} {
 			if status, _, _ := ask(t, h, func(*http.Request) {}, method, path); status != http.StatusMethodNotAllowed {
