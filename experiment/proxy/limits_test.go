@@ -111,7 +111,7 @@ func TestMaxConnections(t *testing.T) {
 			time.Sleep(time.Millisecond / 2)
 		}
 		callers.Wait()
-		if n := r.server.waited(); n == 0 || len(r.all()) != 5 {
+		if n := r.server.door.Waited(); n == 0 || len(r.all()) != 5 {
 			t.Error(n, len(r.all()))
 		}
 		for range 2 { // the end comes when the limit is reached

@@ -108,7 +108,7 @@ func (s *Server) writeMetrics(out io.Writer) error {
 	one("unreadable_total", "counter", "Answers in an encoding that is not read.", n.Unreadable)
 	one("refused_total", "counter", "Requests refused: a body over the limit, or a loop.", n.Refused)
 	one("unreachable_total", "counter", "Requests that got no answer from the server.", n.Unreachable)
-	one("connection_limit_total", "counter", "Times that the limit of connections was reached.", s.waited())
+	one("connection_limit_total", "counter", "Times that the limit of connections was reached.", s.door.Waited())
 	one("draining", "gauge", "1 while open answers end and no connection is accepted.", boolean(s.Draining()))
 	fmt.Fprintf(w, "# HELP go_goroutines Goroutines of the process.\n# TYPE go_goroutines gauge\ngo_goroutines %d\n", runtime.NumGoroutine())
 	servers := []string{"primary"}

@@ -29,7 +29,7 @@ type Server struct {
 		took time.Duration
 		text []byte
 	}
-	door atomic.Pointer[listen.Door] // of the traffic; nil = before Serve
+	door listen.Door // of the traffic
 }
 
 func (s *Server) Draining() bool { return s.draining.Load() }
@@ -37,17 +37,9 @@ func (s *Server) Draining() bool { return s.draining.Load() }
 // Serve serves until ctx is done, then waits for the open answers, up to Drain, and cuts the others. Connections are
 // HTTP/1.1, and HTTP/2 with TLS or by prior knowledge.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	door := &listen.Door{Handler: s.Proxy, TLS: s.TLS, HTTP2: true, MaxConnections: s.MaxConnections, Traffic: true,
-		Drain: s.Drain, Cut: s.Proxy.Cut}
-	s.door.Store(door)
+	d := &s.door // whose Waited may be read at any time
+	d.Handler, d.TLS, d.HTTP2, d.MaxConnections, d.Traffic = s.Proxy, s.TLS, true, s.MaxConnections, true
+	d.Drain, d.Cut = s.Drain, s.Proxy.Cut
 	defer context.AfterFunc(ctx, func() { s.draining.Store(true) })()
-	return door.Serve(ctx, l)
-}
-
-// waited is how often a connection came when their limit was reached.
-func (s *Server) waited() int {
-	if door := s.door.Load(); door != nil {
-		return door.Waited()
-	}
-	return 0
+	return d.Serve(ctx, l)
 }
