@@ -92,8 +92,11 @@ type storedLines struct {
 	words map[string]string // texts that records share
 }
 
-// mostWords bounds the number of shared texts of an untrusted stream.
-const mostWords = 1000
+// Bounds on the shared texts of an untrusted stream.
+const (
+	mostWords   = 1000
+	longestWord = 256 // bytes
+)
 
 func (l *storedLines) share(r *Record) {
 	for _, text := range []*string{&r.Class, &r.Model, &r.Category, &r.Phase, &r.Outcome, &r.Finish, &r.Error} {
@@ -106,7 +109,7 @@ func (l *storedLines) word(text []byte) string {
 		return word
 	}
 	word := string(text)
-	if len(l.words) < mostWords {
+	if len(l.words) < mostWords && len(word) <= longestWord {
 		l.words[word] = word
 	}
 	return word

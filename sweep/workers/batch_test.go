@@ -3,6 +3,7 @@ package workers
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -168,6 +169,29 @@ func TestUnwantedBatch(t *testing.T) {
 	if err != nil || len(got) != 1 || got[0].text != "no space" {
 		t.Errorf("%+v, error %v", got, err)
 	}
+}
+
+// TestLongTexts reads records with texts that are too long: each ends its batch, and none stays.
+func TestLongTexts(t *testing.T) {
+	u := newUnpacker(new(sync.Mutex))
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := heap()
+	for i := range 16 {
+		body := packed(t, fmt.Sprintf(`r{"i":1,"class":"%d%s"}`+"\n", i, strings.Repeat("x", 1<<20)))
+		got, err := unpackAll(u, body)
+		if err == nil || !strings.Contains(err.Error(), "has a text of 10485") || len(got) > 0 {
+			t.Errorf("%d events, error %v", len(got), err)
+		}
+	}
+	if after := heap(); after > before+4<<20 {
+		t.Errorf("%d MiB stay", (after-before)>>20)
+	}
+	runtime.KeepAlive(u)
 }
 
 // TestBatchNumbers sends batches by hand: one that comes again is taken once, and one that is missing is missed.

@@ -43,11 +43,6 @@ func (a *allowed) check(r *record.Record, now time.Duration) error {
 	if !slices.Contains([]string{record.PhaseWarmup, record.PhaseWindow, record.PhaseCooldown}, r.Phase) {
 		return fmt.Errorf("record %d is of the phase %.20q", r.I, r.Phase)
 	}
-	for _, text := range []string{r.ServerID, r.Class, r.Model, r.Category, r.PromptHash, r.Outcome, r.Error, r.Finish, r.Invalid} {
-		if len(text) > mostTexts {
-			return fmt.Errorf("record %d has a text of %d bytes", r.I, len(text))
-		}
-	}
 	counts := []int{r.Turns, r.Agent, r.PromptRequested, r.OutputRequested, r.OutputTokens, r.Status, r.TurnsLost}
 	for _, n := range []*int{r.Session, r.Turn, r.PromptTokens, r.CachedTokens, r.ReasoningTokens, r.Drafts, r.DraftTokens, r.AcceptedTokens} {
 		if n != nil {
@@ -63,6 +58,16 @@ func (a *allowed) check(r *record.Record, now time.Duration) error {
 	for _, at := range []record.Micros{r.Arrival, r.Ready, r.Sent, r.FirstEvent, r.First, r.FirstAnswer, r.Last, r.End} {
 		if us, ok := at.Get(); ok && (us < -slack.Microseconds() || us > most) {
 			return fmt.Errorf("record %d has a time of %d µs, %d µs after the start", r.I, us, now.Microseconds())
+		}
+	}
+	return nil
+}
+
+// checkTexts reports a text that is too long. It comes before all else, so that none is kept.
+func checkTexts(r *record.Record) error {
+	for _, text := range []string{r.ServerID, r.Class, r.Model, r.Category, r.PromptHash, r.Outcome, r.Error, r.Finish, r.Invalid} {
+		if len(text) > mostTexts {
+			return fmt.Errorf("record %d has a text of %d bytes", r.I, len(text))
 		}
 	}
 	return nil

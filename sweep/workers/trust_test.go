@@ -48,7 +48,7 @@ func TestImpossibleRecords(t *testing.T) {
 	} {
 		r := &record.Record{I: own, Phase: record.PhaseWindow, Outcome: "ok"}
 		c.change(r)
-		err := (&allowed{share, 2}).check(r, time.Second)
+		err := errors.Join(checkTexts(r), (&allowed{share, 2}).check(r, time.Second))
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: error %v, want %q", r, err, c.want)
 		}

@@ -16,7 +16,9 @@ import (
 	"bench/experiment/telemetry"
 )
 
-// unpackers are what a leader reads batches with. Their number bounds its memory, however many workers send at once.
+// unpackers are what a leader reads batches with. Their number bounds the memory for what batches contain, however many
+// workers send at once. Each of these also has a batch as it came, of up to mostBody, which waits for an unpacker: a slow
+// connection keeps none.
 type unpackers chan *unpacker
 
 func newUnpackers() unpackers {
@@ -151,7 +153,9 @@ func (u *unpacker) add(line []byte) error {
 func (u *unpacker) event(kind byte, line []byte) (e event, err error) {
 	switch e.kind = kind; kind {
 	case kindRecord:
-		e.record, err = u.records.Decode(line)
+		if e.record, err = u.records.Decode(line); err == nil {
+			err = checkTexts(e.record)
+		}
 	case kindSample:
 		e.sample = new(telemetry.Sample)
 		err = json.Unmarshal(line, e.sample)
