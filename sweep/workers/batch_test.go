@@ -6,12 +6,16 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
+	"os"
 	"runtime"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -192,6 +196,57 @@ func TestLongTexts(t *testing.T) {
 		t.Errorf("%d MiB stay", (after-before)>>20)
 	}
 	runtime.KeepAlive(u)
+}
+
+// TestWanted: of a worker whose part is over, or another's, no more is wanted.
+func TestWanted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := NewLeader(2, "token", Build{})
+		first, second := &member{index: 0, seen: time.Now()}, &member{index: 1, seen: time.Now()}
+		d := &driving{l: l, n: 1, inbox: make(chan delivery), over: make(chan struct{}), parts: []part{{over: true}, {}},
+			counts: make([]endpoint.Counts, 2), members: []*member{first, second}}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- d.run(ctx) }()
+		for m, want := range map[*member]bool{first: false, second: true, {index: 1}: false} {
+			if got := l.deliver(d, m, 1, []event{{kind: kindCounts}}); got != want {
+				t.Errorf("more of worker %d: %v, want %v", m.index, got, want)
+			}
+		}
+		cancel()
+		<-ended
+	})
+}
+
+// TestSlowBatch answers a batch that does not come in time so that it comes again.
+func TestSlowBatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newRig(t, 1)
+		w := x.worker(0, each)
+		next, n := w.Client.Transport, 0
+		var slow atomic.Int64
+		w.Client.Transport = tripper(func(r *http.Request) (*http.Response, error) {
+			if !strings.HasSuffix(r.URL.Path, "/events") {
+				return next.RoundTrip(r)
+			}
+			if n++; n%3 != 1 {
+				return next.RoundTrip(r)
+			}
+			r = r.Clone(r.Context())
+			r.Body = io.NopCloser(iotest.ErrReader(os.ErrDeadlineExceeded))
+			answer := httptest.NewRecorder()
+			if x.leader.ServeHTTP(answer, r); answer.Code == http.StatusRequestTimeout {
+				slow.Add(1)
+			}
+			return answer.Result(), nil
+		})
+		x.run(x.ctx, w)
+		x.complete()
+		got, _, err := x.drive(x.ctx, endpoint.DriveConfig{})
+		if err != nil || len(got) != 100 || slow.Load() < 2 {
+			t.Errorf("%d records, %d slow batches, error %v", len(got), slow.Load(), err)
+		}
+	})
 }
 
 // TestBatchNumbers sends batches by hand: one that comes again is taken once, and one that is missing is missed.

@@ -102,7 +102,7 @@ func BenchmarkBatches(b *testing.B) {
 					select {
 					case x := <-d.inbox:
 						_ = d.take(&x)
-						close(x.done)
+						x.wanted <- d.wants(x.m)
 					case <-ctx.Done():
 						return
 					}

@@ -130,7 +130,7 @@ func (d *driving) run(ctx context.Context) error {
 			d.tell(command{Do: doDecided})
 		case x := <-d.inbox:
 			err := d.take(&x)
-			close(x.done)
+			x.wanted <- d.wants(x.m)
 			if err != nil {
 				return err
 			}
@@ -198,7 +198,7 @@ func (d *driving) cancel(why error) {
 					p.over = true
 				}
 			}
-			close(x.done)
+			x.wanted <- d.wants(x.m)
 		case <-t.C:
 		case <-over:
 			d.l.mu.Lock()

@@ -13,11 +13,11 @@ import (
 	"bench/experiment/telemetry"
 )
 
-// delivery is a batch of a worker. done gets its end.
+// delivery are events of a worker. wanted gets whether more of its batch are, when they were taken.
 type delivery struct {
 	m      *member
 	events []event
-	done   chan struct{}
+	wanted chan bool
 }
 
 func (l *Leader) events(w http.ResponseWriter, r *http.Request, m *member) {
@@ -47,7 +47,8 @@ func (l *Leader) events(w http.ResponseWriter, r *http.Request, m *member) {
 	default:
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostBody))
 		large := new(http.MaxBytesError)
-		if err != nil && !errors.As(err, &large) { // the connection is lost: it is sent again
+		if err != nil && !errors.As(err, &large) { // it is sent again: the connection is lost, or was too slow
+			refuse(w, http.StatusRequestTimeout, refusal{"the batch came no further", false})
 			return
 		}
 		m.seq = seq
@@ -84,11 +85,10 @@ func (l *Leader) deliver(d *driving, m *member, row int, events []event) (wanted
 	if d == nil || d.n != row {
 		return false
 	}
-	done := make(chan struct{})
+	x := delivery{m, events, make(chan bool, 1)}
 	select {
-	case d.inbox <- delivery{m, events, done}:
-		<-done
-		return true
+	case d.inbox <- x:
+		return <-x.wanted
 	case <-d.over:
 		return false
 	}
@@ -107,10 +107,10 @@ func shown(text string) string {
 }
 
 func (d *driving) take(x *delivery) error {
-	k := x.m.index
-	if d.members[k] != x.m || d.parts[k].over {
-		return nil // of a worker that joined later
+	if !d.wants(x.m) {
+		return nil
 	}
+	k := x.m.index
 	for i := range x.events {
 		e := &x.events[i]
 		err := d.event(k, e)
@@ -126,6 +126,9 @@ func (d *driving) take(x *delivery) error {
 	}
 	return nil
 }
+
+// wants reports whether a member has its part, which is not over: not one that joined later.
+func (d *driving) wants(m *member) bool { return d.members[m.index] == m && !d.parts[m.index].over }
 
 type badEvent struct{ error }
 

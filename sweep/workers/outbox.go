@@ -130,7 +130,7 @@ func (s *session) send(ctx context.Context) error {
 	return nil
 }
 
-// post sends a batch, again if the connection is lost.
+// post sends a batch, again if the connection is lost or was too slow.
 func (s *session) post(ctx context.Context, seq, row int, lines []byte, p *packer) error {
 	body, err := p.pack(lines)
 	if err != nil {
@@ -140,7 +140,8 @@ func (s *session) post(ctx context.Context, seq, row int, lines []byte, p *packe
 	defer cancel()
 	for {
 		err := s.call(ctx, http.MethodPost, "events", url.Values{"seq": {strconv.Itoa(seq)}, "row": {strconv.Itoa(row)}}, body, nil)
-		if refused := new(refusedError); err == nil || errors.As(err, &refused) {
+		refused := new(refusedError)
+		if err == nil || errors.As(err, &refused) && refused.status != http.StatusRequestTimeout {
 			return err
 		}
 		if pause(ctx, retryAfter) != nil {
