@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"bench/experiment"
@@ -215,11 +216,26 @@ func (r *run) start(ctx context.Context, v *Variant, use func(context.Context) e
 	if stale := new(server.StaleError); errors.As(err, &stale) { // another server would find the same process
 		return err
 	}
-	if len(died.Withheld) > 0 {
+	if name := named(died.Output, died.Withheld); name != "" {
 		err = fmt.Errorf("%w\nhint: a server that bench starts does not get %s; to pass it on: pass_env = [%[2]q] in [server]",
-			err, died.Withheld[0])
+			err, name)
 	}
 	return &startError{err: err}
+}
+
+// named is the first of some variables that a text names, also without the first of several words: "no API key" for
+// OPENAI_API_KEY. A single word, as of BENCH_TOKEN, is in too many texts. Empty: none is.
+func named(text string, variables []string) string {
+	plain := strings.NewReplacer("_", " ", "-", " ")
+	text = plain.Replace(strings.ToLower(text))
+	for _, v := range variables {
+		name := plain.Replace(strings.ToLower(v))
+		_, rest, _ := strings.Cut(name, " ")
+		if strings.Contains(text, name) || strings.Contains(rest, " ") && strings.Contains(text, rest) {
+			return v
+		}
+	}
+	return ""
 }
 
 func (r *run) hide(text string) string {
