@@ -5,7 +5,6 @@ import (
 	"context"
 	"net"
 	"net/url"
-	"slices"
 	"strconv"
 	"time"
 )
@@ -26,40 +25,22 @@ func (f *recordFlags) checkLoop(ctx context.Context, own net.Addr) error {
 	return nil
 }
 
-// lookupTimeout is that of a host's addresses.
-const lookupTimeout = 5 * time.Second
+// dialTimeout is that of a server with the recorder's port.
+const dialTimeout = 5 * time.Second
 
-// isAt reports whether a URL's host and port are those of a listener of this process.
+// isAt reports whether a connection to a URL's host and port reaches a listener of this process.
 func isAt(ctx context.Context, u *url.URL, listener net.Addr) bool {
-	tcp, ok := listener.(*net.TCPAddr)
+	own, ok := listener.(*net.TCPAddr)
 	port := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
-	if !ok || port != strconv.Itoa(tcp.Port) {
+	if !ok || port != strconv.Itoa(own.Port) {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
-	defer cancel()
-	hosts, err := net.DefaultResolver.LookupIPAddr(ctx, u.Hostname())
+	c, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
 	if err != nil {
 		return false // the first request will say so
 	}
-	return slices.ContainsFunc(hosts, func(h net.IPAddr) bool {
-		switch {
-		case h.IP.Equal(tcp.IP):
-			return true
-		case h.IP.IsUnspecified(): // the system connects to its loopback
-			return tcp.IP.IsLoopback() || tcp.IP.IsUnspecified()
-		}
-		return tcp.IP.IsUnspecified() && isOwnIP(h.IP)
-	})
-}
-
-func isOwnIP(ip net.IP) bool {
-	if ip.IsLoopback() {
-		return true
-	}
-	own, _ := net.InterfaceAddrs() // none: only the loopback is known
-	return slices.ContainsFunc(own, func(a net.Addr) bool {
-		n, ok := a.(*net.IPNet)
-		return ok && n.IP.Equal(ip)
-	})
+	defer c.Close()
+	from, to := c.LocalAddr().(*net.TCPAddr).IP, c.RemoteAddr().(*net.TCPAddr).IP
+	here := to.IsLoopback() || to.Equal(from) // a machine connects to itself from the same address
+	return here && (own.IP.IsUnspecified() || own.IP.Equal(to))
 }
