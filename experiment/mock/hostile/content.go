@@ -39,24 +39,26 @@ func write(w io.Writer, all ...content) error {
 
 // gzipped is a text in gzip. A file of several members is one of their contents.
 func gzipped(times int, text content) content {
-	return content{times, func() string {
-		var b bytes.Buffer
-		z, _ := gzip.NewWriterLevel(&b, gzip.BestCompression)
-		_ = write(z, text) // a buffer takes all
-		_ = z.Close()
-		return b.String()
-	}}
+	return compressed(times, text, func(w io.Writer) (io.WriteCloser, error) {
+		return gzip.NewWriterLevel(w, gzip.BestCompression)
+	})
 }
 
 // zstded is a text in zstd. A file of several frames is one of their contents.
 func zstded(times int, text content) content {
+	return compressed(times, text, func(w io.Writer) (io.WriteCloser, error) {
+		return zstd.NewWriter(w, zstd.WithEncoderConcurrency(1))
+	})
+}
+
+func compressed(times int, text content, to func(io.Writer) (io.WriteCloser, error)) content {
 	return content{times, func() string {
 		var b bytes.Buffer
-		z, err := zstd.NewWriter(&b, zstd.WithEncoderConcurrency(1))
+		z, err := to(&b)
 		if err != nil {
 			panic(err) // the options are constant
 		}
-		_ = write(z, text)
+		_ = write(z, text) // a buffer takes all
 		_ = z.Close()
 		return b.String()
 	}}

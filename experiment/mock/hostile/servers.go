@@ -3,7 +3,6 @@ package hostile
 import (
 	"bytes"
 	"fmt"
-	"net/http"
 	"strings"
 )
 
@@ -65,8 +64,10 @@ func servers() []Case {
 		}),
 		server("error-body", "an error whose body does not end", flood("HTTP/1.1 500 Oops\r\n\r\n", evil)),
 
-		server("redirect-file", "302 to file:///etc/passwd", redirect("file:///etc/passwd")),
-		server("redirect-host", "302 to another host", redirect("http://"+Other+"/v1/completions")),
+		server("redirect-file", "302 to file:///etc/passwd",
+			reply("HTTP/1.1 302 Found\r\nLocation: file:///etc/passwd\r\nContent-Length: 0\r\n\r\n")),
+		server("redirect-host", "302 to another host",
+			reply("HTTP/1.1 302 Found\r\nLocation: http://"+Other+"/v1/completions\r\nContent-Length: 0\r\n\r\n")),
 		server("redirect-307", "307 to another host, to which the request's body would go",
 			reply("HTTP/1.1 307 x\r\nLocation: http://"+Other+"/\r\nContent-Length: 0\r\n\r\n")),
 		server(earlyRefusal, "413 before the request's body is read",
@@ -136,10 +137,6 @@ func server(name, text string, answer func(*exchange)) Case {
 // about misbehaves on paths with a beginning, and answers completions rightly.
 func about(path, name, text string, answer func(*exchange)) Case {
 	return Case{Name: name, Kind: Server, Text: text, answer: answer, on: path}
-}
-
-func redirect(to string) func(*exchange) {
-	return reply(fmt.Sprintf("HTTP/1.1 %d Found\r\nLocation: %s\r\nContent-Length: 0\r\n\r\n", http.StatusFound, to))
 }
 
 func chunk(text string) string { return fmt.Sprintf("%x\r\n%s\r\n", len(text), text) }
