@@ -1,6 +1,7 @@
 package hostile_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -20,6 +21,7 @@ import (
 	"bench/experiment/mock/hostile"
 	"bench/experiment/proxy"
 	"bench/experiment/recording"
+	"bench/internal/listen"
 	"bench/sweep/workers"
 )
 
@@ -74,15 +76,31 @@ func record(t *testing.T, to string) (addr string, recorded func() string) {
 	}
 }
 
-// send sends a request's bytes and returns what comes back until the peer is silent.
-func send(t *testing.T, addr string, c *hostile.Case, idle time.Duration) (answer string) {
+// named writes the first Host field otherwise.
+type named struct {
+	io.Writer
+	fields string // empty: as it is
+}
+
+func (w *named) Write(text []byte) (int, error) {
+	const host = "Host: gateway\r\n"
+	if w.fields == "" || !bytes.Contains(text, []byte(host)) {
+		return w.Writer.Write(text)
+	}
+	_, err := w.Writer.Write(bytes.Replace(text, []byte(host), []byte(w.fields), 1))
+	w.fields = ""
+	return len(text), err
+}
+
+// send sends a request's bytes, with more fields, and returns what comes back until the peer is silent.
+func send(t *testing.T, addr, fields string, c *hostile.Case, idle time.Duration) (answer string) {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	go func() { _ = c.Write(conn) }() // ends with the connection
+	go func() { _ = c.Write(&named{conn, fields}) }() // ends with the connection
 	var all strings.Builder
 	for b := make([]byte, 64<<10); ; {
 		_ = conn.SetReadDeadline(time.Now().Add(idle))
@@ -95,7 +113,7 @@ func send(t *testing.T, addr string, c *hostile.Case, idle time.Duration) (answe
 
 // TestRecorder asks each server through a recorder: the caller has an answer or an end, and no text is recorded.
 func TestRecorder(t *testing.T) {
-	memory(t, 512<<20)
+	memory(t, 256<<20)
 	log.SetOutput(io.Discard) // of net/http's client, of which bench has none either
 	t.Cleanup(func() { log.SetOutput(os.Stderr) })
 	for _, c := range ofKind(hostile.Server) {
@@ -115,11 +133,11 @@ func TestRecorder(t *testing.T) {
 	}
 }
 
-// TestGateways sends each request to a recorder, a leader and a simulated server: each answers or closes, no other host is
-// contacted, and the server behind the recorder never sees more requests than its caller gets answers.
+// TestGateways sends each request to a recorder, a leader (without and with its token) and a simulated server: each answers
+// or closes, no other host is contacted, and the server behind the recorder never sees more requests than its caller gets answers.
 func TestGateways(t *testing.T) {
 	other(t)
-	memory(t, 512<<20)
+	memory(t, 256<<20)
 	var seen atomic.Int32
 	behind := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		seen.Add(1)
@@ -130,16 +148,18 @@ func TestGateways(t *testing.T) {
 	}))
 	t.Cleanup(behind.Close)
 	recorder, _ := record(t, behind.Listener.Addr().String())
-	leader := httptest.NewServer(workers.NewLeader(1, "token", workers.Build{}))
-	t.Cleanup(leader.Close)
 	simulated, err := mock.New(mock.Config{TTFT: time.Millisecond, ITL: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	var l, lead net.Listener
+	for _, l := range []*net.Listener{&l, &lead} {
+		if *l, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+			t.Fatal(err)
+		}
 	}
+	door := listen.Door{Handler: workers.NewLeader(1, "token", workers.Build{})}
+	t.Cleanup(door.Start(lead))
 	served := make(chan error, 1)
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() { served <- simulated.Serve(ctx, l) }()
@@ -147,8 +167,10 @@ func TestGateways(t *testing.T) {
 		cancel()
 		<-served
 	})
-	for name, addr := range map[string]string{
-		"recorder": recorder, "leader": leader.Listener.Addr().String(), "mock": l.Addr().String(),
+	for name, peer := range map[string]struct{ addr, fields string }{
+		"recorder": {recorder, ""}, "mock": {l.Addr().String(), ""},
+		"leader":               {lead.Addr().String(), "Host: localhost\r\n"},
+		"leader, with a token": {lead.Addr().String(), "Host: localhost\r\nAuthorization: Bearer token\r\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -156,7 +178,7 @@ func TestGateways(t *testing.T) {
 				answer, unseen := "", 0
 				for _, idle := range []time.Duration{200 * time.Millisecond, 3 * time.Second} { // a busy machine answers late
 					before := seen.Load()
-					answer = send(t, addr, &c, idle)
+					answer = send(t, peer.addr, peer.fields, &c, idle)
 					unseen = int(seen.Load()-before) - max(1, strings.Count(answer, "HTTP/1."))
 					if name != "recorder" || unseen <= 0 {
 						break
@@ -165,12 +187,12 @@ func TestGateways(t *testing.T) {
 				if name == "recorder" && unseen > 0 {
 					t.Errorf("%s: %d requests more than answers\n%.2000s", c.Name, unseen, answer)
 				}
-				if name == "leader" && strings.Contains(answer, " 200 OK") {
+				if strings.HasPrefix(name, "leader") && strings.Contains(answer, " 200 OK") {
 					t.Errorf("%s: %.200s", c.Name, answer)
 				}
 			}
 			last, _ := hostile.Find("other-host")
-			if answer := send(t, addr, &last, 3*time.Second); !strings.HasPrefix(answer, "HTTP/1.1 ") {
+			if answer := send(t, peer.addr, peer.fields, &last, 3*time.Second); !strings.HasPrefix(answer, "HTTP/1.1 ") {
 				t.Errorf("a request after them: %q", answer)
 			}
 		})
