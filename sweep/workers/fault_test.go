@@ -342,8 +342,7 @@ func TestLeaderGone(t *testing.T) {
 		x.leader.mu.Lock()
 		x.leader.members[0].session = "a leader that began anew does not know it"
 		x.leader.mu.Unlock()
-		_ = x.server.Close()
-		_ = x.l.Close()
+		x.stop()
 		err := <-ended
 		if err == nil || !strings.Contains(err.Error(), "joining the leader at http://leader for 1m0s: connection refused") {
 			t.Errorf("error %v", err)
@@ -494,6 +493,25 @@ func TestForeignRequests(t *testing.T) {
 		session := x.leader.members[0].session
 		if status, text := x.ask(http.MethodGet, "/v1/files/abc", url.Values{"session": {session}}, nil); status != http.StatusNotFound || !strings.Contains(text, "no such file") {
 			t.Errorf("%d %s", status, text)
+		}
+	})
+}
+
+// TestLongSession has a worker that waits for an hour: one response has all its commands.
+func TestLongSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newRig(t, 1)
+		var streams atomic.Int64
+		x.before = func(r *http.Request) {
+			if strings.HasSuffix(r.URL.Path, "/commands") {
+				streams.Add(1)
+			}
+		}
+		x.run(x.ctx, x.worker(0, each))
+		x.complete()
+		time.Sleep(time.Hour)
+		if got, _, err := x.drive(x.ctx, endpoint.DriveConfig{}); err != nil || len(got) != 100 || streams.Load() != 1 {
+			t.Errorf("%d records, %d streams, error %v", len(got), streams.Load(), err)
 		}
 	})
 }

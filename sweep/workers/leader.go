@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Leader has its workers send rows. It is an http.Handler: the caller serves it, without a time limit on writing, since
-// /v1/commands lasts, and with BodyTimeout.
+// Leader has its workers send rows. It is an http.Handler: the caller serves it, without a time limit on a whole answer,
+// since /v1/commands lasts, and with BodyTimeout.
 type Leader struct {
 	of    int
 	token [sha256.Size]byte // hash of the token that workers must have

@@ -14,6 +14,7 @@ import (
 	"bench/experiment/endpoint"
 	"bench/experiment/record"
 	fixture "bench/internal/fixturetest"
+	"bench/internal/listen"
 )
 
 // rig is a leader and its workers in one bubble of synctest.
@@ -22,7 +23,7 @@ type rig struct {
 	ctx    context.Context
 	leader *Leader
 	l      *fixture.Pipes
-	server *http.Server
+	stop   func() // of the leader's door
 	group  sync.WaitGroup
 	before func(*http.Request)       // a worker's request; nil = nothing
 	fail   func(*http.Request) error // of a worker's request, after the leader has answered; nil = none
@@ -36,12 +37,11 @@ func newRig(t *testing.T, workers int) *rig {
 	x := &rig{t: t, leader: NewLeader(workers, testToken, testBuild), l: fixture.NewPipes()}
 	ctx, cancel := context.WithCancel(t.Context())
 	x.ctx = ctx
-	x.server = &http.Server{Handler: x.leader}
-	x.group.Go(func() { _ = x.server.Serve(x.l) })
+	x.stop = (&listen.Door{Handler: x.leader, BodyTimeout: BodyTimeout}).Start(x.l)
 	t.Cleanup(func() {
 		cancel()
 		x.leader.End("")
-		_ = x.server.Close()
+		x.stop()
 		x.group.Wait()
 		time.Sleep(time.Second) // connections of package http linger for half of it
 	})
