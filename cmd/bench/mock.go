@@ -47,8 +47,8 @@ from the step_… keys. /debug describes the simulation, /debug/requests has the
 
 Reasoning, speculative decoding, adapters and answers can be planted; /debug/requests has the truth.
 
---hostile has a client, a gateway or a reader of files meet one peer that misbehaves: a server, which answers
-requests for completions so and all others as usual; the bytes of a request, or a file, on standard output.`,
+--hostile NAME is one case of what clients, gateways and readers of files must survive. A server listens, and misbehaves
+when it answers a completion; a request or a file is written to standard output.`,
 		Example: `  bench mock                                     batching, queueing, a prefix cache
   bench mock --model llama-3.1-8b --hardware h100-sxm   the roofline's times of that model and GPU
   bench mock --ttft 50ms --itl 10ms              exact times: to check a client
@@ -57,7 +57,7 @@ requests for completions so and all others as usual; the bytes of a request, or 
   bench mock --set mock.reasoning_tokens=50 --set 'mock.speculation={ tokens = 3, acceptance = 0.7 }'
   bench mock --fault status=500@1% --fault stall=5@100 --set mock.drift=5%/h
   bench mock --hostile list                      all misbehaving servers, requests and files
-  bench mock --hostile cl-te | nc -q 2 gateway 8000   does the gateway survive that request?`,
+  (bench mock --hostile cl-te; sleep 2) | nc gateway 8000   does the gateway survive that request?`,
 		Args: positional(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.hostile != "" {

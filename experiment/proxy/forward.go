@@ -109,7 +109,7 @@ func (p *Proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
 		if x != nil {
 			x.left.Store(true)
 		}
-		return // to whom?
+		panic(http.ErrAbortHandler) // to whom? A caller that only stopped sending must not get an empty 200
 	}
 	if x != nil {
 		x.err = err

@@ -26,7 +26,7 @@ func requests() []Case {
 		post("cl-plus", "Content-Length: +5", "Content-Length: +5\r\n", "{   }"),
 		post("cl-negative", "Content-Length: -1", "Content-Length: -1\r\n", question),
 		post("cl-huge", "Content-Length: 10^20", "Content-Length: 100000000000000000000\r\n", question),
-		post("cl-short", "a body shorter than its Content-Length", "Content-Length: 999\r\n", question),
+		post("cl-long", "a Content-Length above the size of the body", "Content-Length: 999\r\n", question),
 		post("obs-fold", "a field over two lines", "X-A: b\r\n c\r\n"+sizeOf(question), question),
 		raw("bare-lf", "lines that end with LF alone",
 			one(strings.ReplaceAll(toAPI+sizeOf(question), "\r", "")+"\n"+question)),

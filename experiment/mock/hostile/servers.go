@@ -33,10 +33,10 @@ func servers() []Case {
 		server("cl-and-te", "both a Content-Length and chunks", func(x *exchange) {
 			x.send(ok, "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n", chunk(x.right()), chunk(""))
 		}),
-		server("short-length", "a body longer than its Content-Length", func(x *exchange) {
+		server("short-length", "a Content-Length below the size of the body", func(x *exchange) {
 			x.send(ok, "Content-Length: 3\r\n\r\n", x.right()+Mark)
 		}),
-		server("long-length", "a body shorter than its Content-Length", func(x *exchange) {
+		server("long-length", "a Content-Length above the size of the body", func(x *exchange) {
 			x.send(ok, "Content-Length: 999999\r\n\r\n", x.right())
 		}),
 		server("unsolicited", "a right answer, and a second one that was not asked for", func(x *exchange) {
