@@ -65,7 +65,8 @@ func TestJoinRefusals(t *testing.T) {
 func TestOtherProtocol(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newRig(t, 1)
-		for _, body := range []string{"", "{", `{"protocol": 2, "index": 0}`, `{"host": "` + strings.Repeat("x", 32<<10) + `"}`} {
+		long := strings.Repeat("x", 16<<10) // little more than is read: the pipe has no buffer for a rest
+		for _, body := range []string{"", "{", `{"protocol": 2, "index": 0}`, `{"host": "` + long + `"}`} {
 			status, text := x.ask(http.MethodPost, "/v1/join", nil, strings.NewReader(body))
 			var r refusal
 			if err := json.Unmarshal([]byte(text), &r); err != nil || status < 400 || !r.Final {
