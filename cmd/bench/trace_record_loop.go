@@ -18,7 +18,7 @@ func (f *recordFlags) checkLoop(ctx context.Context, own net.Addr) error {
 		}
 		if at != nil && isAt(ctx, at, own) {
 			return usage("%s is the recorder's own address, --listen %s: its requests would come back\n"+
-				"hint: %s takes the address of the server; if it is right, listen on another one, such as --listen :8081",
+				"hint: %s takes the address of the server; if it is right, give --listen another port",
 				server.flag, own, server.flag)
 		}
 	}
