@@ -57,22 +57,11 @@ func (r *Run) Notices() []string {
 // whole, and decompresses none.
 func (r *Run) CheckEvidence() *Run {
 	for _, row := range r.Live() {
-		if e := row.Evidence; e != nil && !slices.Contains(r.WithoutRecords, row.ID) {
-			r.check(row.ID+record.RequestsSuffix, e.Requests)
-			r.check(row.ID+record.TelemetrySuffix, e.Telemetry)
+		if !slices.Contains(r.WithoutRecords, row.ID) {
+			r.Altered = append(r.Altered, row.AlteredEvidence(r.Files)...)
 		}
 	}
 	return r
-}
-
-func (r *Run) check(name string, stored record.Stored) {
-	f, err := openRegular(r.Files, name)
-	if err == nil {
-		err = errors.Join(stored.Check(f), f.Close())
-	}
-	if err != nil {
-		r.Altered = append(r.Altered, name)
-	}
 }
 
 func (r *Run) Requests(row *record.Row) ([]*record.Record, error) { return r.requests(row, true) }
@@ -104,27 +93,6 @@ func (r *Run) Samples(row *record.Row) ([]*record.Sample, error) {
 	return out, err
 }
 
-// openRegular refuses what is no file, such as a device, which has no end: a run can come from others.
-func openRegular(files fs.FS, name string) (fs.File, error) {
-	info, err := fs.Stat(files, name)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", name)
-	}
-	return files.Open(name)
-}
-
-func readRegular(files fs.FS, name string) ([]byte, error) {
-	f, err := openRegular(files, name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(f)
-}
-
 // A missing file is no error, and neither is a run without a directory.
 func (r *Run) readFile(name string, each func(io.Reader) error) error {
 	files := r.Files
@@ -134,7 +102,7 @@ func (r *Run) readFile(name string, each func(io.Reader) error) error {
 	if files == nil {
 		return nil
 	}
-	f, err := openRegular(files, path.Base(name))
+	f, err := record.OpenRegular(files, path.Base(name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

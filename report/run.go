@@ -80,7 +80,7 @@ func LoadFiles(files fs.FS, dir string) (*Run, error) {
 	if err := run.readRows(); err != nil {
 		return nil, err
 	}
-	notes, err := readRegular(files, notesName)
+	notes, err := record.ReadRegular(files, notesName)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("reading notes of %s: %w", dir, err)
 	}
@@ -140,7 +140,7 @@ func (r *Run) ours(name string) bool {
 	if r.planned(strings.TrimSuffix(name, ".json")) != nil {
 		return true
 	}
-	b, err := readRegular(r.Files, name)
+	b, err := record.ReadRegular(r.Files, name)
 	if err != nil {
 		return false
 	}
@@ -180,7 +180,7 @@ func (r *Run) Unstated(id string) bool { return r.stated(id) == "" }
 // decode reads a file into v, and returns its text; got points to the schema in v. A valid file is parsed once.
 func (r *Run) decode(file, schema string, v any, got *string) ([]byte, error) {
 	name := filepath.Join(r.Dir, file)
-	b, err := readRegular(r.Files, file)
+	b, err := record.ReadRegular(r.Files, file)
 	if err != nil {
 		return nil, fmt.Errorf("reading a result of %s: %w", r.Dir, err)
 	}

@@ -166,15 +166,7 @@ func (d directory) isAltered(p *record.Planned) bool {
 	if !ok || p.SHA256 == "" {
 		return false
 	}
-	check := func(suffix string, stored record.Stored) error {
-		f, err := os.Open(d.file(p.ID + suffix))
-		if err != nil {
-			return err
-		}
-		return errors.Join(stored.Check(f), f.Close())
-	}
-	return p.SHA256 != d.sum(p.ID) || row.Evidence != nil && errors.Join(
-		check(record.RequestsSuffix, row.Evidence.Requests), check(record.TelemetrySuffix, row.Evidence.Telemetry)) != nil
+	return p.SHA256 != d.sum(p.ID) || len(row.AlteredEvidence(os.DirFS(d.path))) > 0
 }
 
 func (d directory) requests(row *record.Row) (out []*record.Record, err error) {

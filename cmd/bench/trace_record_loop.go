@@ -1,12 +1,14 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"net"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
+
+	"bench/experiment/proxy"
 )
 
 // checkLoop refuses servers that are the recorder itself: each request would come back.
@@ -31,11 +33,11 @@ const dialTimeout = 5 * time.Second
 // isAt reports whether a connection to a URL's host and port reaches a listener of this process.
 func isAt(ctx context.Context, u *url.URL, listener net.Addr) bool {
 	own, ok := listener.(*net.TCPAddr)
-	port := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
-	if !ok || port != strconv.Itoa(own.Port) {
+	address := proxy.HostPort(u)
+	if !ok || !strings.HasSuffix(address, ":"+strconv.Itoa(own.Port)) {
 		return false
 	}
-	c, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
+	c, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp", address)
 	if err != nil {
 		return false // the first request will say so
 	}

@@ -27,9 +27,9 @@ func newVerify(c *cli) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify RUN",
 		Short: "recompute a run from its request records, and check its files and its signature",
-		Long: `verify reads the request records of a run (results/<matrix>/<start time>) and recomputes its figures, findings, verdicts, searches
-and answer: they must be equal, to 9 digits. The SHA-256 of each file must be the stated one. One line is the result; exit code 1 if a file or
-a figure differs. It changes no file.
+		Long: `verify reads the request records of a run (results/<matrix>/<start time>) and recomputes its figures, findings,
+verdicts, searches and answer: they must be equal, to 9 digits. The SHA-256 of each file must be the stated one. One line is
+the result; exit code 1 if a file or a figure differs. It changes no file.
 
 A run that was forged as a whole is consistent. A signature shows who vouches for it (bench sweep --sign, or ssh-keygen -Y sign
 -n bench -f KEY run.json); --key takes the public keys that you trust. Hardware, model, server and clock are claims of the
@@ -56,7 +56,7 @@ func (c *cli) verify(f *verifyFlags, dir string) error {
 	if run.Files == nil || run.RecordsDir != "" {
 		return usage("%s is no directory of a run\nhint: bench verify results/<matrix>/<start time>", dir)
 	}
-	signed, err := f.signature(run.Dir)
+	signed, err := f.signature(run)
 	if err != nil {
 		return err
 	}
@@ -138,12 +138,13 @@ func differs(dir string, v *verify.Result) error {
 const unsigned = "not signed"
 
 // signature is who signed a run, as the line of verify has it. With --key it is an error if none of these keys did.
-func (f *verifyFlags) signature(dir string) (string, error) {
-	text, err := os.ReadFile(filepath.Join(dir, "run.json"))
+func (f *verifyFlags) signature(run *report.Run) (string, error) {
+	dir := run.Dir
+	text, err := record.ReadRegular(run.Files, "run.json")
 	if err != nil {
 		return "", err
 	}
-	signature, err := readSmall(filepath.Join(dir, record.SignatureFile))
+	signature, err := record.ReadRegular(run.Files, record.SignatureFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && f.key != "":
 		return "", fmt.Errorf("%s is not signed: it has no %s", dir, record.SignatureFile)
@@ -171,18 +172,6 @@ func (f *verifyFlags) signature(dir string) (string, error) {
 		return "", fmt.Errorf("%s is %s, which is not in %s", dir, who, f.key)
 	}
 	return who + ", which is in " + f.key, nil
-}
-
-// readSmall reads a regular file.
-func readSmall(name string) ([]byte, error) {
-	info, err := os.Stat(name)
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is not a regular file", name)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return os.ReadFile(name)
 }
 
 // signer is the key of --sign; nil = none is given.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 )
 
@@ -24,16 +25,42 @@ type Stored struct {
 // ErrAltered is the error of a file that is not the one that its row or its run states.
 var ErrAltered = errors.New("it was changed after the run: its SHA-256 is another")
 
-// Check reads a file, without decompressing it, and reports whether it is the stated one.
-func (s Stored) Check(f io.Reader) error {
+// check reads a file, without decompressing it, and reports whether it is the stated one.
+func (s Stored) check(f io.Reader) error {
 	sum := sha256.New()
 	if _, err := io.Copy(sum, f); err != nil {
 		return err
 	}
-	if s.SHA256 != "" && s.SHA256 != hex.EncodeToString(sum.Sum(nil)) {
+	return s.matches(sum.Sum(nil))
+}
+
+// matches reports whether a file with a SHA-256 is the stated one.
+func (s Stored) matches(sum []byte) error {
+	if s.SHA256 != "" && s.SHA256 != hex.EncodeToString(sum) {
 		return ErrAltered
 	}
 	return nil
+}
+
+// AlteredEvidence are the names of the files that the row was concluded from which are not those that it states, or cannot
+// be read. None of a row that states none.
+func (r *Row) AlteredEvidence(files fs.FS) (names []string) {
+	if r.Evidence == nil {
+		return nil
+	}
+	for _, x := range []struct {
+		suffix string
+		Stored
+	}{{RequestsSuffix, r.Evidence.Requests}, {TelemetrySuffix, r.Evidence.Telemetry}} {
+		f, err := OpenRegular(files, r.ID+x.suffix)
+		if err == nil {
+			err = errors.Join(x.check(f), f.Close())
+		}
+		if err != nil {
+			names = append(names, r.ID+x.suffix)
+		}
+	}
+	return names
 }
 
 // evidence is zero for a row that states none.
@@ -98,11 +125,12 @@ func checked(f io.Reader, want Stored, read func(f io.Reader, count func() error
 	if err == nil {
 		_, err = io.Copy(io.Discard, whole)
 	}
+	if err == nil {
+		err = want.matches(sum.Sum(nil))
+	}
 	switch {
 	case err != nil:
 		return err
-	case want.SHA256 != "" && want.SHA256 != hex.EncodeToString(sum.Sum(nil)):
-		return ErrAltered
 	case want.SHA256 != "" && n != want.Lines:
 		return fmt.Errorf("it has %d lines, and the row states %d", n, want.Lines)
 	}

@@ -94,10 +94,10 @@ func TestManifestAltered(t *testing.T) {
 
 func TestStoredCheck(t *testing.T) {
 	s := Stored{SHA256: Sum([]byte("words"))}
-	if err := s.Check(strings.NewReader("words")); err != nil {
+	if err := s.check(strings.NewReader("words")); err != nil {
 		t.Error(err)
 	}
-	if err := s.Check(strings.NewReader("word")); !errors.Is(err, ErrAltered) {
+	if err := s.check(strings.NewReader("word")); !errors.Is(err, ErrAltered) {
 		t.Error(err)
 	}
 }

@@ -5,11 +5,37 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
 	"slices"
 )
 
 // SignatureFile has the signature of a run's run.json, which states every other file of the run.
 const SignatureFile = "run.json.sig"
+
+// OpenRegular opens a file of a run. It refuses what is no file, such as a device, which has no end: a run can come from
+// others.
+func OpenRegular(files fs.FS, name string) (fs.File, error) {
+	info, err := fs.Stat(files, name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", name)
+	}
+	return files.Open(name)
+}
+
+// ReadRegular is the text of a file that OpenRegular opens.
+func ReadRegular(files fs.FS, name string) ([]byte, error) {
+	f, err := OpenRegular(files, name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(f)
+}
 
 // EncodeFile is a value as the JSON files of a run have it.
 func EncodeFile(v any) ([]byte, error) {

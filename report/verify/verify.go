@@ -24,7 +24,8 @@ type Result struct {
 	Rows, Requests int
 	Problems       []string // a sentence each; empty = the run is as its records have it
 	Unstated       int      // rows without a stated SHA-256: of an earlier bench, or of a killed run
-	Other          string   // what measured the run, if not this program on such a processor, whose rules and last bits can differ; empty = this one
+	// Other is what measured the run, whose rules and last bits can differ; empty = this program on such a processor.
+	Other string
 }
 
 // Run verifies a run that is loaded with its files checked (report.Run.CheckEvidence), and leaves it recomputed by this

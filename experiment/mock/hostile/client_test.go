@@ -104,7 +104,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// whole are the servers whose streams are right answers, as far as a client reads them. It is package verdict that finds
+// whole are the servers whose streams are right answers, to a client. It is package verdict that finds
 // their impossible figures.
 var whole = strings.Fields(`folded-header cl-and-te long-length unsolicited behind-done bad-utf8 doubled-keys huge-number
 	usage-negative usage-huge cached-huge finish-text model-name model-flood metrics-flood metrics-nan`)
