@@ -39,6 +39,7 @@ type Workload struct {
 	Limit     *Limit          `json:"limited_by"`      // what keeps higher loads from the SLO; null: nothing measured does
 	Next      *NextSweep      `json:"next"`            // what to run next; null: nothing
 	Estimate  *Estimate       `json:"estimate"`        // of the highest load that meets the SLO; null: the points show none
+	Ruler     *Ruler          `json:"ruler"`           // null: one load alone, or no SLO
 
 	Quoted  int           `json:"quoted"`  // index of the quoted point in the series' points
 	Figures []Fact        `json:"figures"` // of the quoted point: throughputs, percentiles with intervals, cost, n; an invalid one has none but its load
@@ -64,6 +65,7 @@ const (
 	Meets   Status = "meets"     // meets the SLO at another load
 	Misses  Status = "misses"    // misses a limit
 	Open    Status = "undecided" // no limit is missed, one is undecided
+	Likely  Status = "likely"    // of a part of the ruler: estimated to meet the SLO
 	Invalid Status = "invalid"   // left out of every answer
 	NoSLO   Status = "no_slo"
 )
@@ -125,6 +127,7 @@ func newWorkload(m *record.Manifest, all []series.Series, i int, diagnoses []Dia
 	}
 	if a.Verdict != "" && !s.Points[0].Rows[0].Observed {
 		a.Estimate = a.estimate()
+		a.Ruler = a.newRuler(m)
 	}
 	if r := s.Points[a.Quoted].Rows[0].Rotations; r != nil {
 		if a.Text = a.Text + "; " + r.Answer(); a.Verdict == "" { // the cache is the question

@@ -36,11 +36,18 @@ type answerView struct {
 	report.AnswerView
 	Name    string
 	Lead    string
-	Mark    string // the verdict as a character, as in the charts
-	Group   string // of the workload in the charts
-	First   bool   // the one to read first
-	KPIs    []kpi
+	Mark    string     // the verdict as a character, as in the charts
+	Group   string     // of the workload in the charts
+	First   bool       // the one to read first
+	Ruler   *rulerView // nil: see diagnosis.Ruler
+	KPIs    []kpiGroup
 	Trusted string // id of the tab that explains it
+}
+
+// kpiGroup is figures of one load.
+type kpiGroup struct {
+	Of   string // "at ≈ 48/s, estimated"; empty: the headline names the load
+	KPIs []kpi
 }
 
 // kpi is a figure in large print: "45.1 ms" of "45.1 ms [43.0, 60.0]".
@@ -161,12 +168,26 @@ func answersOf(prefix string, o *report.Analysis) []answerView {
 		if w.Lead == diagnosis.LeadMet && w.Operating != nil { // another setting is to be shipped
 			a.Mark = "●"
 		}
-		for _, f := range a.Figures {
-			a.KPIs = append(a.KPIs, newKPI(f.Name, f.Value))
-		}
+		a.Ruler, a.KPIs = newRulerView(w, &o.Series[w.Series]), kpiGroups(w)
 		out = append(out, a)
 	}
 	return out
+}
+
+// kpiGroups are what the best load brings, and the latencies at the quoted point; without a ruler all figures of that point.
+func kpiGroups(w *diagnosis.Workload) []kpiGroup {
+	measured := kpiGroup{}
+	for _, f := range w.Figures {
+		if w.Ruler == nil || f.Name == "n" || strings.Contains(f.Name, " p") {
+			measured.KPIs = append(measured.KPIs, newKPI(f.Name, f.Value))
+		}
+	}
+	if w.Ruler == nil || len(w.Ruler.Figures) == 0 {
+		return []kpiGroup{measured}
+	}
+	brings := kpiGroup{Of: "at " + w.Ruler.Load, KPIs: kpis(w.Ruler.Figures)}
+	measured.Of = "measured at " + w.Load
+	return []kpiGroup{brings, measured}
 }
 
 // newKPI prints number and unit large, and small what follows them.

@@ -1,0 +1,144 @@
+package diagnosis
+
+import (
+	"fmt"
+	"math"
+
+	"bench/experiment/record"
+	"bench/experiment/series"
+	"bench/experiment/unit"
+)
+
+// Ruler is the loads of a workload on one line from 0, by what is known of them, and what the best load brings.
+type Ruler struct {
+	End     float64     `json:"end"`     // of the line
+	Parts   []RulerPart `json:"parts"`   // side by side
+	Load    string      `json:"load"`    // that the figures are of: "≈ 48/s", "rate 45/s"; empty: no load is known to meet the SLO
+	Figures []Fact      `json:"figures"` // users, GPUs, cost and share of the roofline at that load
+}
+
+// RulerPart is from the end of the part before it, or 0: meets, likely, undecided or misses.
+type RulerPart struct {
+	To     float64 `json:"to"`
+	Status Status  `json:"status"`
+}
+
+// newRuler is nil for one load without an estimate.
+func (a *answering) newRuler(m *record.Manifest) *Ruler {
+	loads := a.finiteLoads()
+	if a.Verdict == "" || len(loads) == 0 || len(loads) < 2 && a.Estimate == nil {
+		return nil
+	}
+	first, passed, likely, missed := a.known()
+	last := loads[len(loads)-1]
+	if e := a.Estimate; e != nil && e.Best != nil {
+		likely, last = *e.Best, max(last, *e.High)
+	}
+	r := &Ruler{End: rulerEnd * last}
+	if a.easierByLoad() { // a PASS shows nothing of the loads below it
+		r.upTo(first, a.below(first))
+	}
+	r.upTo(passed, Meets)
+	r.upTo(min(likely, missed), Likely)
+	r.upTo(min(missed, r.End), Open)
+	r.upTo(r.End, Misses)
+	r.bring(m, a, passed)
+	return r
+}
+
+// known are the lowest and the highest load with a PASS below the first that misses the SLO, the highest one there that is
+// likely to meet it, and that first one; 0 or +Inf: none.
+func (a *answering) known() (first, passed, likely, missed float64) {
+	end := a.firstMiss(0)
+	missed = math.Inf(1)
+	if end < len(a.s.Points) {
+		missed = requested(a.s, &a.s.Points[end])
+	}
+	for j := range a.Points[:end] {
+		load, ok := RulerLoad(a.s, &a.s.Points[j])
+		switch status := a.Points[j].Status; {
+		case !ok:
+		case status == Ship || status == Meets:
+			if passed = load; first == 0 {
+				first = load
+			}
+		case status == Open && looksFine(&a.s.Points[j]):
+			likely = load
+		}
+	}
+	return first, passed, likely, missed
+}
+
+func (a *answering) below(load float64) Status {
+	for j := range a.Points {
+		if a.Points[j].Status == Misses && requested(a.s, &a.s.Points[j]) < load {
+			return Misses
+		}
+	}
+	return Open
+}
+
+const rulerEnd = 1.08 // of the highest load: beyond it nothing is known
+
+func (r *Ruler) upTo(load float64, status Status) {
+	from := 0.0
+	if n := len(r.Parts); n > 0 {
+		from = r.Parts[n-1].To
+	}
+	if load > from && !math.IsInf(load, 1) {
+		r.Parts = append(r.Parts, RulerPart{load, status})
+	}
+}
+
+func (r *Ruler) bring(m *record.Manifest, a *answering, passed float64) {
+	at := passed
+	switch e := a.Estimate; {
+	case e != nil && e.Best != nil:
+		at, r.Load = *e.Best, "≈ "+loadText(a.s.Axis, *e.Best)
+	case passed > 0:
+		r.Load = loadText(a.s.Axis, passed)
+	default:
+		return
+	}
+	add := func(name, value string) { r.Figures = append(r.Figures, Fact{name, value}) }
+	b := bringsAt(a.s, at)
+	if b.UsersPerMinute != nil {
+		add("users, 1 request a minute each", "≈ "+usersText(*b.UsersPerMinute))
+	}
+	if t := m.Target; t.GPUs > 0 {
+		add(gpusName(t.GPUs, t.Hardware), unit.Count(t.GPUs))
+	}
+	if b.USDPerMillion != nil {
+		add("USD/M output tokens", unit.Digits(*b.USDPerMillion))
+	}
+	if b.RooflineShare != nil {
+		add("of the roofline", fmt.Sprintf("%.0f %%", 100**b.RooflineShare))
+	}
+}
+
+func gpusName(n int, hardware string) string {
+	name := "GPUs"
+	if n == 1 {
+		name = "GPU"
+	}
+	if hardware != "" {
+		name += " (" + hardware + ")"
+	}
+	return name
+}
+
+// finiteLoads are those of the points, as requested, by ascending load.
+func (a *answering) finiteLoads() (out []float64) {
+	for i := range a.s.Points {
+		if x, ok := RulerLoad(a.s, &a.s.Points[i]); ok {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// RulerLoad is the place of a point on the ruler; false: it has none.
+func RulerLoad(s *series.Series, p *series.Point) (load float64, ok bool) {
+	load = requested(s, p)
+	return load, load > 0 && !math.IsInf(load, 1) && !p.Rows[0].Spec.IsColdStart()
+}
