@@ -11,7 +11,7 @@ import (
 )
 
 // Brings is what a load brings. Figures are those of the nearest valid point; a rate's throughput and cost are scaled
-// to the load.
+// to another load.
 type Brings struct {
 	UsersPerMinute         *float64 `json:"users_once_a_minute"` // who send a request each minute; null: unknown
 	OutputTokensPerS       *float64 `json:"output_tokens_per_s"`
@@ -26,7 +26,7 @@ func bringsAt(s *series.Series, load float64) (b Brings) {
 		return b
 	}
 	scale := 1.0
-	if done := p.RequestsPerS.Median; s.Axis == "rate" && done > 0 {
+	if done := p.RequestsPerS.Median; s.Axis == "rate" && done > 0 && requested(s, p) != load {
 		scale = load / done
 	}
 	times := func(x float64) *float64 { x *= scale; return &x }

@@ -58,21 +58,28 @@ func newRulerView(w *diagnosis.Workload, s *series.Series) *rulerView {
 	}
 	at := func(load float64) percent { return percent(100 * math.Max(0, math.Min(1, load/w.Ruler.End))) }
 	v := &rulerView{Alt: "Loads of " + w.Name + " by their verdict: " + w.Text}
+	v.Marks = rulerMarks(w, s, at)
 	from := percent(0)
 	for _, p := range w.Ruler.Parts {
 		to := at(p.To)
-		part := rulerPart{Status: p.Status, From: from, To: to, At: (from + to) / 2}
-		if word := rulerWords[p.Status]; to-from >= roomOf(word)*onWide/onPhone {
+		part, word := rulerPart{Status: p.Status, From: from, To: to, At: (from + to) / 2}, rulerWords[p.Status]
+		if p.Status == diagnosis.Open && !v.marked(from, to) {
+			word = "not measured"
+		}
+		if to-from >= roomOf(word)*onWide/onPhone {
 			part.Word, part.Wide = word, to-from < roomOf(word)
 		}
 		v.Parts, from = append(v.Parts, part), to
 	}
-	v.Marks = rulerMarks(w, s, at)
 	if e := w.Estimate; e != nil && e.Best != nil {
 		v.Estimate = &rulerEstimate{At: at(*e.Best), Low: at(*e.Low), High: at(*e.High), Text: w.Ruler.Load, Anchor: anchor(at(*e.Best), w.Ruler.Load)}
 		v.Alt += fmt.Sprintf("; estimate %s, interval %s to %s", w.Ruler.Load, unit.Brief(*e.Low, 3), unit.Brief(*e.High, 3))
 	}
 	return v
+}
+
+func (v *rulerView) marked(from, to percent) bool {
+	return slices.ContainsFunc(v.Marks, func(m rulerMark) bool { return from < m.At && m.At < to })
 }
 
 var rulerWords = map[diagnosis.Status]string{diagnosis.Meets: "PASS", diagnosis.Likely: "likely", diagnosis.Open: "UNDECIDED", diagnosis.Misses: "FAIL"}
