@@ -84,6 +84,10 @@ func TestWorkload(t *testing.T) {
 			"SHIP", "SLO met up to concurrency 8, the highest load measured", "concurrency = [12, 16, 24]", stats.Pass, "concurrency 8"},
 		"one load": {[]record.Row{offered(8, 900, pass)},
 			"SHIP", "SLO met at concurrency 8, the only load", "concurrency = [12, 16, 24]", stats.Pass, "concurrency 8"},
+		"one user": {[]record.Row{offered(1, 900, pass)},
+			"BASELINE", "a single user meets the SLO: what the healthy server does, not a load to ship", "", stats.Pass, "concurrency 1"},
+		"one user is too many": {[]record.Row{offered(1, 900, fail)},
+			"NO POINT MEETS THE SLO", "concurrency 1 misses TTFT p99 600 ms > 500 ms", "tensor_parallel_size", stats.Fail, "concurrency 1"},
 		"the next is undecided": {[]record.Row{offered(8, 900, pass), offered(16, 1000, undecided), offered(32, 1100, fail)},
 			"SHIP", "SLO met at concurrency 8; concurrency 16 is undecided: TTFT p99 on 51 requests; 39 more decide it; concurrency 32 misses TTFT p99", "requests = 339 at concurrency 16", stats.Pass, "concurrency 8"},
 		"the next looks slow": {[]record.Row{offered(8, 900, pass), offered(16, 1000, slow)},
@@ -184,7 +188,7 @@ func TestChange(t *testing.T) {
 func TestAnswerOfSeveralWorkloads(t *testing.T) {
 	pass, fail := judged("ttft_p99", stats.Pass), judged("ttft_p99", stats.Fail)
 	named := func(name string, r record.Row) record.Row { r.Spec.Name, r.ID = name, name+r.ID; return r }
-	met := []record.Row{named("a", offered(1, 5000, pass)), named("b", offered(1, 100, pass)), named("b", offered(8, 900, pass))}
+	met := []record.Row{named("a", offered(2, 5000, pass)), named("b", offered(1, 100, pass)), named("b", offered(8, 900, pass))}
 	a := answerOf(met)
 	if a.Verdict != stats.Pass || *a.First != 1 || a.Text != "2 of 2 workloads have an operating point" || len(a.NotMet) != 0 {
 		t.Errorf("%+v", a)
@@ -202,6 +206,19 @@ func TestAnswerOfSeveralWorkloads(t *testing.T) {
 	}
 	if a := answerOf(met, "e,concurrency=1-r1"); a.Text != "2 of 3 workloads have an operating point; undecided: e (no result)" {
 		t.Errorf("%q", a.Text)
+	}
+	traffic := named("t", offered(1, 200, pass))
+	traffic.Spec.Concurrency, traffic.Spec.Rate, traffic.Spec.Point = 0, 2, nil
+	if a := answerOf(append(met, named("one", offered(1, 9000, pass)), traffic)); a.Workloads[2].Lead != LeadBaseline || *a.First != 1 ||
+		a.Text != "3 of 3 workloads have an operating point" {
+		t.Errorf("a baseline ships nothing: %+v", a)
+	}
+	if a := answerOf([]record.Row{met[0], traffic, named("one", offered(1, 9000, pass))}); *a.First != 1 {
+		t.Errorf("arrivals on a schedule come first: %+v", a)
+	}
+	if a := answerOf([]record.Row{named("one", offered(1, 9000, pass))}); a.Verdict != stats.Pass ||
+		a.Text != "a single user meets the SLO; no load to ship was measured" {
+		t.Errorf("a baseline alone: %+v", a)
 	}
 	cut := answerOf(met, "b,concurrency=16-r1").Workloads[1]
 	if cut.Text != "SLO met up to concurrency 8; planned loads have no result" || cut.Next.Variable != "--resume" {

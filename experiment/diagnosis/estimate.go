@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"bench/experiment"
+	"bench/experiment/record"
 	"bench/experiment/series"
 	"bench/experiment/stats"
 	"bench/experiment/unit"
@@ -56,10 +57,13 @@ func (a *answering) estimate() *Estimate {
 	return e
 }
 
-// easierByLoad reports whether the SLO has a limit that a higher load meets more easily: it has no highest load alone.
+// easierByLoad reports whether a point misses a limit that a higher load meets more easily, or leaves it open: the SLO
+// has no highest load alone. Where every point meets them, so does the estimate.
 func (a *answering) easierByLoad() bool {
 	return slices.ContainsFunc(a.s.Points, func(p series.Point) bool {
-		return slices.ContainsFunc(p.Rows[0].Spec.SLO.Limits, experiment.Limit.EasierByLoad)
+		return slices.ContainsFunc(p.Rows[0].SLO, func(v record.Verdict) bool {
+			return experiment.Limit{Key: v.Metric}.EasierByLoad() && stats.Verdict(v.Verdict) != stats.Pass
+		})
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"bench/experiment/record"
+	"bench/experiment/series"
 	"bench/experiment/stats"
 	"bench/experiment/unit"
 	"bench/experiment/verdict"
@@ -52,6 +53,24 @@ func (a *answering) ship(m *record.Manifest, operating int) {
 			a.Next = a.moreLoads(operating, end)
 		}
 	}
+}
+
+// baseline reports whether a series is one user in a closed loop: its latencies are the lowest that the server has, and
+// no load to ship. A comparison of settings of the server keeps its best one.
+func baseline(s *series.Series) bool {
+	_, setting, ofServer := settingOf(s)
+	first := &s.Points[0].Rows[0].Spec
+	return s.Closed && len(s.Points) == 1 && first.Concurrency == 1 && first.Search == nil && !first.IsColdStart() &&
+		!(ofServer && setting != "")
+}
+
+func (a *answering) baseline() {
+	a.Lead, a.Text = LeadBaseline, "a single user meets the SLO: what the healthy server does, not a load to ship"
+	a.Points[a.Quoted].Status = Meets
+	if a.unfinished {
+		return
+	}
+	a.Next = nil
 }
 
 func (a *answering) extent(operating int) string {

@@ -19,6 +19,7 @@ const (
 	LeadMeasured = "MEASURED"               // no SLO
 	LeadMet      = "SLO MET"                // by live traffic, or by a setting that another one beats
 	LeadMissed   = "SLO MISSED"             // by live traffic
+	LeadBaseline = "BASELINE"               // a single user meets the SLO: what the healthy server does, not a load to ship
 )
 
 // Workload is the answer of one series.
@@ -32,7 +33,7 @@ type Workload struct {
 	// Verdict is PASS with an operating point, FAIL if no point below the first that misses the SLO by its load can
 	// meet it, else UNDECIDED; empty: no SLO.
 	Verdict   stats.Verdict   `json:"verdict"`
-	Lead      string          `json:"lead"`            // SHIP, SLO MET, NOT YET, NO POINT MEETS THE SLO, MEASURED
+	Lead      string          `json:"lead"`            // SHIP, SLO MET, BASELINE, NOT YET, NO POINT MEETS THE SLO, MEASURED
 	Load      string          `json:"load"`            // of the quoted point: the operating point, else the one that the text is about
 	Text      string          `json:"text"`            // how far the SLO is met and what ends it, or why no point meets it
 	Operating *OperatingPoint `json:"operating_point"` // null: no point is known to meet the SLO
@@ -125,7 +126,10 @@ func newWorkload(m *record.Manifest, all []series.Series, i int, diagnoses []Dia
 			a.Next = n
 		}
 	}
-	if a.Verdict != "" && !s.Points[0].Rows[0].Observed {
+	switch {
+	case a.Lead == LeadShip && baseline(s):
+		a.baseline()
+	case a.Verdict != "" && !s.Points[0].Rows[0].Observed:
 		a.Estimate = a.estimate()
 		a.Ruler = a.newRuler(m)
 	}

@@ -93,7 +93,7 @@ func noisyRun() *report.Run {
 	}
 	for i, rate := range []float64{20, 30, 45, 150} {
 		s := fixture.Shape{Name: "F-production-mix", Axes: fixture.Axis("rate", fmt.Sprint(rate)), Rate: rate, N: int(8 * rate), Mix: true, TTFT: 6.5, TPOT: 1.3 + float64(i), Output: 1700 * float64(i+1),
-			Expect: "saturation between 45 and 150 requests/s; above it TTFT is mostly queueing and misses the SLO"}
+			Expect: "saturation between 60 and 150 requests/s; above it TTFT is mostly queueing and misses the SLO"}
 		if rate == 150 {
 			s.TTFT, s.Verdict = 4340, "FAIL"
 		}
