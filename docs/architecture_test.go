@@ -35,6 +35,7 @@ var mayImport = map[string][]string{
 	"sweep/live":      {"sweep", "sweep/forecast", "experiment", "experiment/columns", "experiment/endpoint", "experiment/openai", "experiment/record", "experiment/safetext", "experiment/stats", "experiment/unit", "experiment/verdict", "experiment/workload"},
 	"sweep/workers":   {"experiment", "experiment/endpoint", "experiment/openai", "experiment/record", "experiment/safetext", "experiment/telemetry", "experiment/workload"},
 	"sweep/strict":    {"experiment/columns", "experiment/safetext", "experiment/spelling"},
+	"sweep/peers":     {"experiment/safetext"},
 	"sweep/predict": {"experiment", "experiment/endpoint", "experiment/load", "experiment/mock", "experiment/openai",
 		"experiment/record", "experiment/roofline", "experiment/telemetry", "experiment/workload", "sweep"},
 

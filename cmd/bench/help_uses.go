@@ -4,7 +4,7 @@ var daily = []helpGroup{{"Commands", []string{"init", "sweep", "report", "compar
 
 // commandsByUse are all commands, in the order of bench help all.
 var commandsByUse = []helpGroup{
-	{"Measure", []string{"init", "sweep", "work", "tile"}},
+	{"Measure", []string{"init", "import", "sweep", "work", "tile"}},
 	{"Read results", []string{"report", "compare", "history", "ask", "verify", "serve"}},
 	{"Plan", []string{"predict", "rehearse", "trace"}},
 	{"Check the client", []string{"selftest", "mock"}},

@@ -1,0 +1,168 @@
+package peers
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// fromInferencePerf reads the keys of a YAML file, as load.stages.0.rate.
+func fromInferencePerf(a *args, d *draft) {
+	d.address(a.text("server.base-url"), "", "", "8000")
+	d.model(a.text("server.model-name"))
+	d.setAPI(or(a.text("api.type"), "completion"))
+	if !a.on(false, "api.streaming") {
+		d.row.set("stream", false)
+		d.say("api.streaming is not true: stream = false, without TTFT, TPOT and ITL")
+	}
+	d.stop(a.on(true, "server.ignore-eos"))
+	if a.text("server.api-key") != "" {
+		d.key(a, "server.api-key")
+	}
+	a.ignore("server.api-key")
+	for name, value := range a.under("api.headers", "-") {
+		d.header(name + ": " + scalar(value))
+	}
+	var limits []string
+	for name, value := range a.under("report.goodput.constraints", "_") {
+		limits = append(limits, name+":"+scalar(value))
+	}
+	slices.Sort(limits)
+	d.goodput(limits, 1000)
+	if timeout := a.number(0, "load.request-timeout"); timeout > 0 {
+		d.target.set("timeout", span(timeout))
+	}
+	d.seed(a, "load.base-seed")
+	d.splitLoRA(a)
+	d.perfData(a)
+	d.perfLoad(a)
+	a.ignore("server.type load.interval load.num-workers load.worker-max-concurrency load.worker-max-tcp-connections metrics. report. storage. tokenizer. " +
+		"data.trace. load.trace. data.use-chat-template")
+}
+
+func (d *draft) splitLoRA(a *args) {
+	var names []string
+	var weights []float64
+	for i := 0; a.has(fmt.Sprintf("load.lora-traffic-split.%d.name", i)); i++ {
+		at := fmt.Sprintf("load.lora-traffic-split.%d.", i)
+		names, weights = append(names, a.text(at+"name")), append(weights, a.number(1, at+"split"))
+	}
+	if len(names) > 0 {
+		d.row.set("adapters", table{{"names", names}, {"weights", weights}})
+	}
+}
+
+func (d *draft) perfData(a *args) {
+	kind := or(a.text("data.type"), "mock")
+	d.name = fileName(kind)
+	switch kind {
+	case "synthetic", "random":
+		d.shape(d.distribution(a, "data.input-distribution"), d.distribution(a, "data.output-distribution"), 0, 0)
+	case "shared_prefix":
+		d.sharedPrefix(a)
+	case "shareGPT":
+		d.shareGPT(a.text("data.path"), 0, 0)
+	case "mock":
+		d.say("mock data have no lengths: input = 256, output = 128")
+		d.shape(fixed(256), fixed(128), 0, 0)
+	default:
+		d.bad("data of type "+kind+" has no counterpart", "bench trace FILE reads traces of agents; real prompts are lines {\"prompt\": \"…\"} for [row.prompts]")
+	}
+	if file := a.text("load.trace.file", "data.trace.file"); file != "" {
+		d.row = without(d.row, "input", "output", "prefix")
+		d.replay(table{{"file", file}, {"format", "azure"}})
+	}
+}
+
+// distribution is a fixed number, or a table with a type. Its defaults are the tool's.
+func (d *draft) distribution(a *args, at string) length {
+	if a.has(at) {
+		return fixed(a.whole(0, at))
+	}
+	mean, std := a.number(512, at+".mean"), a.number(200, at+".std-dev")
+	if a.has(at + ".variance") {
+		std = math.Sqrt(math.Max(a.number(0, at+".variance"), 0))
+	}
+	low, high := a.whole(10, at+".min"), a.whole(1024, at+".max")
+	a.ignore(at + ".total-count")
+	switch kind := or(a.text(at+".type"), "normal"); kind {
+	case "fixed":
+		return fixed(int(mean))
+	case "uniform":
+		return uniform(low, high)
+	case "lognormal":
+		return length{"lognormal", mean, std, low, high}
+	case "normal":
+	default:
+		d.say("%s: a normal distribution in place of %s", at, kind)
+		a.ignore(at + ".skew")
+	}
+	return normal(mean, std, low, high)
+}
+
+func (d *draft) sharedPrefix(a *args) {
+	const at = "data.shared-prefix."
+	part := func(name, distribution string, fallback int) length {
+		if slices.ContainsFunc(a.flags, func(g *given) bool { return strings.HasPrefix(g.name, at+distribution+".") }) {
+			return d.distribution(a, at+distribution)
+		}
+		if slices.ContainsFunc(a.flags, func(g *given) bool { return strings.HasPrefix(g.name, at+name) }) {
+			return d.distribution(a, at+name)
+		}
+		return fixed(fallback)
+	}
+	prefix := a.whole(100, at+"system-prompt-len")
+	question, output := part("question-len", "question-distribution", 50), part("output-len", "output-distribution", 50)
+	groups := a.whole(10, at+"num-unique-system-prompts", at+"num-groups")
+	each := a.whole(10, at+"num-users-per-system-prompt", at+"num-prompts-per-group")
+	d.shape(question, output, prefix, groups)
+	d.say("every question is new; this tool repeats %d questions in each of %d groups", each, groups)
+	if a.on(false, at+"enable-multi-turn-chat") {
+		d.session(5, 0, question, 0)
+		d.say("conversations have 5 turns; this tool's grow until the load ends")
+	}
+	d.seed(a, at+"seed")
+}
+
+func (d *draft) perfLoad(a *args) {
+	kind := or(a.text("load.type"), "constant")
+	if a.has("load.sweep.type") {
+		d.perfSweep(a)
+		return
+	}
+	stages := 0
+	for ; slices.ContainsFunc(a.flags, func(g *given) bool { return strings.HasPrefix(g.name, "load.stages."+strconv.Itoa(stages)+".") }); stages++ {
+	}
+	if stages == 0 {
+		d.bad("the load has no stages", "add load.stages with rate and duration")
+	}
+	for i := range stages {
+		at := "load.stages." + strconv.Itoa(i) + "."
+		l := load{name: fmt.Sprintf("stage-%d", i), rate: a.numbers(at + "rate"), seconds: a.number(0, at+"duration"),
+			concurrency: a.numbers(at + "concurrency-level"), requests: a.whole(0, at+"num-requests")}
+		switch kind {
+		case "constant", "poisson":
+			l.arrival, l.concurrency = kind, nil
+		case "concurrent":
+			l.rate = nil
+		case "trace_replay":
+			l.rate, l.arrival = nil, "trace"
+		default:
+			d.bad("load of type "+kind+" has no counterpart", "replay sessions by [row.trace] with replay = \"sessions\": docs/traces.md")
+			return
+		}
+		d.add(l)
+	}
+	if kind == "constant" {
+		d.say("arrival = \"constant\" has equal gaps; this tool's constant load has exponential ones: write \"poisson\" for the same")
+	}
+}
+
+func (d *draft) perfSweep(a *args) {
+	stages, seconds := a.number(5, "load.sweep.num-stages"), a.number(180, "load.sweep.stage-duration")
+	d.add(load{name: "sweep", search: table{{"search", "saturation"}, {"min", 0.1}, {"max", 1000}, {"budget", span(stages * seconds)}}})
+	d.say("sweep: in place of %g stages up to the saturation rate, bench searches the highest rate that the server sustains", stages)
+	a.ignore("load.sweep.")
+}

@@ -1,0 +1,139 @@
+// Package peers makes a matrix of another load generator's command line, or of its configuration file. Its steps:
+//
+//   - the text is cut into commands and words (shell), and the first command of a known tool is found;
+//   - its flags become a list of names and values (args); key=value lists, JSON and YAML become the same (flatten, yaml);
+//   - one function per tool reads the flags that mean something, with the tool's own defaults, into a draft (matrix);
+//   - flags that were neither read nor are without effect on the load are named in a note: nothing is dropped in silence.
+//
+// It reads no environment and sends nothing. Secrets of a command never reach the matrix or a note.
+package peers
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// A tool is another load generator. Each of its commands is a list of words that follow each other.
+type tool struct {
+	name     string
+	commands [][]string
+	read     func(*args, *draft)
+}
+
+var tools = []tool{
+	{"vllm bench serve", [][]string{{"vllm", "bench", "serve"}, {"vllm-bench"}, {"benchmark_serving.py"}}, fromVLLM},
+	{"sglang.bench_serving", [][]string{{"sglang.bench_serving"}, {"sglang.benchmark.serving"}, {"bench_serving.py"}}, fromSGLang},
+	{"guidellm", [][]string{{"guidellm", "benchmark", "run"}, {"guidellm", "benchmark"}, {"guidellm", "run"}}, fromGuideLLM},
+	{"aiperf", [][]string{{"aiperf", "profile"}}, fromAIPerf},
+	{"genai-perf", [][]string{{"genai-perf", "profile"}}, fromGenAIPerf},
+	{"llmperf", [][]string{{"token_benchmark_ray.py"}}, fromLLMPerf},
+	{"tmesh-cli", [][]string{{"tmesh-cli", "benchmark"}}, fromTmesh},
+}
+
+const inferencePerf = "inference-perf"
+
+// Names are the tools that Command reads, in the order of the manual.
+func Names() string {
+	var names []string
+	for _, t := range tools {
+		names = append(names, t.name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// Matrix is a matrix, and what a reader must know of it: what has no counterpart, and what is an approximation. The
+// text has the notes too, as comments.
+type Matrix struct {
+	Text  string
+	Notes []string
+}
+
+// Text reads a command line in one text, as it is pasted from a page or a script. open reads a file that it names.
+func Text(text string, open func(name string) ([]byte, error)) (*Matrix, error) {
+	commands, variables, err := split(text)
+	if err != nil {
+		return nil, err
+	}
+	for _, words := range commands {
+		if m, err := command(words, variables, open); m != nil || err != nil {
+			return m, err
+		}
+	}
+	return nil, errUnknown
+}
+
+// Words reads a command line whose words a shell has separated.
+func Words(words []string, open func(name string) ([]byte, error)) (*Matrix, error) {
+	m, err := command(words, assignments(words), open)
+	if m == nil && err == nil {
+		err = errUnknown
+	}
+	return m, err
+}
+
+var errUnknown = errors.New("the command names no tool that bench import reads\nhint: bench import 'vllm bench serve --model … --request-rate 10'; " +
+	"others: sglang.bench_serving, guidellm, aiperf, genai-perf, token_benchmark_ray.py, tmesh-cli, or the YAML file of inference-perf")
+
+// command returns nil if the words have no command of a known tool.
+func command(words []string, variables map[string]string, open func(string) ([]byte, error)) (*Matrix, error) {
+	for at := range words {
+		if path.Base(words[at]) == inferencePerf {
+			return configOf(words[at+1:], open)
+		}
+		if begins(words[at:], []string{"vllm", "bench"}) && len(words) > at+2 && words[at+2] != "serve" {
+			return nil, fmt.Errorf("vllm bench %s has no counterpart\nhint: import its vllm bench serve command; bench measures servers, and [server.knobs] restarts one with other flags", words[at+2])
+		}
+		for _, t := range tools {
+			for _, c := range t.commands {
+				if begins(words[at:], c) {
+					return t.matrix(parse(words[at+len(c):]), variables)
+				}
+			}
+		}
+	}
+	return nil, nil
+}
+
+func begins(words, command []string) bool {
+	if len(words) < len(command) || path.Base(words[0]) != command[0] {
+		return false
+	}
+	return slices.Equal(words[1:len(command)], command[1:])
+}
+
+func (t tool) matrix(a *args, variables map[string]string) (*Matrix, error) {
+	d := &draft{tool: t.name, variables: variables}
+	t.read(a, d)
+	d.key(a, "api-key")
+	d.environment()
+	return d.finish(a)
+}
+
+func configOf(words []string, open func(string) ([]byte, error)) (*Matrix, error) {
+	file := parse(words).text("config-file", "c")
+	if file == "" {
+		return nil, errors.New("inference-perf without --config_file has no load to import\nhint: bench import config.yml")
+	}
+	text, err := open(file)
+	if err != nil {
+		return nil, fmt.Errorf("reading the configuration of inference-perf: %w", err)
+	}
+	return Config(text)
+}
+
+// Config reads the YAML configuration of inference-perf.
+func Config(text []byte) (*Matrix, error) {
+	tree, err := readYAML(string(text))
+	if err != nil {
+		return nil, err
+	}
+	a := &args{}
+	a.flatten("", tree)
+	if !slices.ContainsFunc(a.flags, func(g *given) bool { return strings.HasPrefix(g.name, "load.") }) {
+		return nil, errors.New("the file has no load: it is no configuration of inference-perf\nhint: docs/coming-from.md")
+	}
+	return tool{name: inferencePerf, read: fromInferencePerf}.matrix(a, nil)
+}

@@ -1,0 +1,172 @@
+package peers
+
+import (
+	"errors"
+	"regexp"
+	"strings"
+	"sync"
+)
+
+// prompt is what pages print before a command and its continuation lines: "$ ", and ">" before a flag.
+var (
+	promptLine   = lazy(`(?m)^[ \t]*(?:\$[ \t]*|>[ \t]*(-))`)
+	assignment   = lazy(`^([A-Za-z_][A-Za-z0-9_]*)=((?s:.*))$`)
+	variableName = lazy(`^(?:[A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*(?::?-[^}]*)?\})`)
+)
+
+// lazy compiles an expression when it is first used: other commands start without it.
+func lazy(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
+}
+
+// split cuts a text into commands and their words, as a shell does: quotes, backslashes, comments, variables that the
+// text itself sets. A line that begins with a dash continues the line before it, whose backslash was lost in copying.
+func split(text string) (commands [][]string, variables map[string]string, err error) {
+	text = promptLine().ReplaceAllString(strings.ReplaceAll(text, "\r\n", "\n"), "$1")
+	s := &splitter{rest: text, variables: map[string]string{}}
+	for s.rest != "" && err == nil {
+		err = s.next()
+	}
+	s.endCommand()
+	return s.commands, s.variables, err
+}
+
+type splitter struct {
+	rest      string
+	word      strings.Builder
+	inWord    bool // also in an empty word: ''
+	words     []string
+	commands  [][]string
+	variables map[string]string
+}
+
+func (s *splitter) next() error {
+	c := s.rest[0]
+	s.rest = s.rest[1:]
+	switch {
+	case c == '\n' && strings.HasPrefix(strings.TrimLeft(s.rest, " \t"), "-"):
+		s.endWord()
+	case strings.IndexByte("\n;|&", c) >= 0:
+		s.endCommand()
+	case c == ' ' || c == '\t':
+		s.endWord()
+	case c == '#' && !s.inWord:
+		_, s.rest, _ = strings.Cut(s.rest, "\n")
+		s.rest = "\n" + s.rest
+	case c == '\\':
+		s.backslash()
+	case c == '\'':
+		return s.quoted(`'`)
+	case c == '"':
+		return s.doubleQuoted()
+	case c == '$' && strings.HasPrefix(s.rest, "'"):
+		s.rest = s.rest[1:]
+		return s.quoted(`'`)
+	case c == '$':
+		s.variable()
+	default:
+		s.put(string(c))
+	}
+	return nil
+}
+
+func (s *splitter) put(text string) {
+	s.inWord = true
+	s.word.WriteString(text)
+}
+
+// backslash joins lines; blanks behind it, which end the command in a shell, are a slip of a page.
+func (s *splitter) backslash() {
+	if line, rest, found := strings.Cut(s.rest, "\n"); found && strings.TrimSpace(line) == "" {
+		s.endWord()
+		s.rest = rest
+		return
+	}
+	if s.rest != "" {
+		s.put(s.rest[:1])
+		s.rest = s.rest[1:]
+	}
+}
+
+func (s *splitter) quoted(end string) error {
+	inside, rest, found := strings.Cut(s.rest, end)
+	if !found {
+		return errors.New("a quote in the command is not closed\nhint: quote the whole command by ' and the inner texts by \"")
+	}
+	s.put(inside)
+	s.rest = rest
+	return nil
+}
+
+func (s *splitter) doubleQuoted() error {
+	s.inWord = true
+	for s.rest != "" {
+		c := s.rest[0]
+		s.rest = s.rest[1:]
+		switch {
+		case c == '"':
+			return nil
+		case c == '\\' && strings.HasPrefix(s.rest, "\n"):
+			s.rest = s.rest[1:]
+		case c == '\\' && s.rest != "" && strings.IndexByte("\"\\$`", s.rest[0]) >= 0:
+			s.put(s.rest[:1])
+			s.rest = s.rest[1:]
+		case c == '$':
+			s.variable()
+		default:
+			s.word.WriteByte(c)
+		}
+	}
+	return s.quoted(`"`)
+}
+
+// variable inserts the value that the text itself gives to a variable, else the default in ${NAME:-default}; an
+// unknown one stays as it is written.
+func (s *splitter) variable() {
+	found := variableName().FindString(s.rest)
+	name, fallback, hasDefault := strings.Cut(strings.Trim(found, "{}"), "-")
+	value, known := s.variables[strings.TrimSuffix(name, ":")]
+	s.rest = s.rest[len(found):]
+	switch {
+	case known:
+		s.put(value)
+	case hasDefault:
+		s.put(fallback)
+	default:
+		s.put("$" + found)
+	}
+}
+
+func (s *splitter) endWord() {
+	if s.inWord {
+		s.words = append(s.words, s.word.String())
+	}
+	s.word.Reset()
+	s.inWord = false
+}
+
+func (s *splitter) endCommand() {
+	s.endWord()
+	for name, value := range assignments(s.words) {
+		s.variables[name] = value
+	}
+	if len(s.words) > 0 {
+		s.commands = append(s.commands, s.words)
+	}
+	s.words = nil
+}
+
+// assignments are the variables that words before a command set.
+func assignments(words []string) map[string]string {
+	set := map[string]string{}
+	for _, word := range words {
+		m := assignment().FindStringSubmatch(word)
+		if m == nil && word != "export" && word != "env" {
+			break
+		}
+		if m != nil {
+			set[m[1]] = m[2]
+		}
+	}
+	return set
+}
