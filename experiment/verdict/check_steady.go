@@ -50,17 +50,21 @@ func (e *Measured) steadiness() *record.Steadiness {
 }
 
 func (e *Measured) series(metric string) []float64 {
-	var out []float64
+	values, _ := e.seriesOf(metric)
+	return values
+}
+
+func (e *Measured) seriesOf(metric string) (values []float64, of []*record.Record) {
 	ordered := e.ordered
 	if ordered == nil {
 		ordered = record.CompletedByArrival(e.disturbed.without(e.Records))
 	}
 	for _, r := range ordered {
 		if ms, ok := r.Latency(metric, e.Spec.Streams()); ok {
-			out = append(out, ms)
+			values, of = append(values, ms), append(of, r)
 		}
 	}
-	return out
+	return values, of
 }
 
 func (e *Measured) inFlight() (out []float64) {
@@ -122,7 +126,8 @@ func (e *Measured) rampUp() checkResult {
 	if e.Steady.Cut == nil || *e.Steady.Cut == 0 {
 		return passed()
 	}
-	values, cut := e.series(e.Steady.Metric), *e.Steady.Cut
+	values, requests := e.seriesOf(e.Steady.Metric)
+	cut := *e.Steady.Cut
 	first, rest := values[:cut], values[cut:]
 	was, is := stat.Mean(first, nil), stat.Mean(rest, nil)
 	apart := math.Abs(was - is)
@@ -130,10 +135,24 @@ func (e *Measured) rampUp() checkResult {
 	if apart*float64(cut)/float64(len(values)) <= shiftedBy*is || apart <= clearShift*math.Sqrt(stat.PopVariance(rest, nil)*worth) {
 		return passed()
 	}
-	way := record.Inflated
+	// The bound of each of the first requests: a server that is warm answers none faster than the fastest of the others.
+	way, furthest := record.Inflated, slices.Min(rest)
 	if was < is {
-		way = record.Lowered
+		way, furthest = record.Lowered, slices.Max(rest)
+	}
+	begun, metric := requests[cut].Arrival.Us(), e.Steady.Metric
+	moved := func(r *record.Record) float64 {
+		ms, ok := r.Latency(metric, e.Spec.Streams())
+		if !ok || r.Arrival.Us() >= begun || (ms > furthest) != (way == record.Inflated) {
+			return 0
+		}
+		return math.Abs(ms - furthest)
+	}
+	most := 0.0
+	for _, r := range requests[:cut] {
+		most = max(most, moved(r))
 	}
 	return caution("make warmup longer", "the warm-up was too short: the first %d of %d requests have a mean %s of %s ms, the others %s ms (MSER-5)",
-		cut, len(values), e.Steady.Metric, unit.Brief(was, 3), unit.Brief(is, 3)).touching(onRequests(way, cut, firstToken, lastToken))
+		cut, len(values), e.Steady.Metric, unit.Brief(was, 3), unit.Brief(is, 3)).
+		touching(exactly(way, most, moved, firstToken, lastToken))
 }

@@ -196,7 +196,7 @@ func TestEffectsOfAnUnsteadyRow(t *testing.T) {
 				return 800
 			}
 			return 50
-		}, "ttft inflated 100 requests"},
+		}, "ttft inflated 750 ms"},
 	} {
 		e := steadyRow(2000, c.latency).checked()
 		if got := e.effectsOf("unsteady"); !slices.Contains(got, c.want) {
@@ -247,5 +247,23 @@ func TestSupportedPercentile(t *testing.T) {
 		if got := supported(n); got != want {
 			t.Errorf("%d requests: %s, want %s", n, got, want)
 		}
+	}
+}
+
+// Slow first requests move no further than to the fastest of the others: where all are far beyond the limit, none is free.
+func TestUnsteadyRowStillFails(t *testing.T) {
+	e := steadyRow(60, func(at float64) float64 {
+		if at < 0.4 {
+			return 22 + at
+		}
+		return 20 + at/10
+	})
+	e.Spec.SLO = fixture.SLO(t, `ttft_p50 = "1ms"`)
+	e.Conclude(experiment.Target{}, record.RooflineSource{})
+	if got := e.effectsOf("unsteady"); !slices.Contains(got, "ttft inflated 2.333 ms") {
+		t.Errorf("%q: %s", got, e.findingOf("unsteady"))
+	}
+	if v := e.SLO[0]; v.Verdict != string(stats.Fail) {
+		t.Errorf("60 of 60 requests are 20 × the limit: %+v", v)
 	}
 }
