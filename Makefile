@@ -76,7 +76,8 @@ simulate:
 # Bundle the chart types that the page uses, from the packages of npm (needs network and Node).
 echarts:
 	d=$$(mktemp -d) && cp report/page/assets/echarts.entry.js $$d && cd $$d && npm install --no-audit --no-fund echarts@5.6.0 esbuild@0.28.2 && \
-	  npx esbuild echarts.entry.js --bundle --minify --format=iife --global-name=echarts --target=es2020 --outfile=$(CURDIR)/report/page/assets/echarts.min.js
+	  npx esbuild echarts.entry.js --bundle --minify --format=iife --global-name=echarts --target=es2020 --outfile=echarts.min.js && \
+	  gzip -9nc echarts.min.js >$(CURDIR)/report/page/assets/echarts.min.js.gz
 
 # A real engine on this machine, without a GPU: bench's counts beside the engine's own (benchmarks/engines/README.md).
 ENGINE ?= llama

@@ -1,4 +1,4 @@
-// What make echarts bundles into echarts.min.js.
+// What make echarts bundles into echarts.min.js.gz.
 import {use, init, getInstanceByDom, version} from 'echarts/core';
 import {LineChart, ScatterChart} from 'echarts/charts';
 import {GridComponent, TooltipComponent, LegendComponent, MarkLineComponent, MarkAreaComponent} from 'echarts/components';
