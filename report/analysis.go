@@ -9,6 +9,7 @@ import (
 	"bench/experiment/diagnosis"
 	"bench/experiment/record"
 	"bench/experiment/series"
+	"bench/experiment/unit"
 )
 
 type Analysis struct {
@@ -41,6 +42,14 @@ func (f *Finding) add(x Flagged) {
 		return
 	}
 	f.Cases = append(f.Cases, x)
+}
+
+// text is the finding on one line.
+func (f *Finding) text() string {
+	if n := len(f.Cases); n > 1 {
+		return fmt.Sprintf("%s (%s): %s", f.Code, unit.Plural(n, "row"), f.Cases[0].Text)
+	}
+	return fmt.Sprintf("%s: %s (%s)", f.Code, f.Cases[0].Text, f.Cases[0].Row)
 }
 
 type Flagged struct {

@@ -16,17 +16,7 @@ import (
 
 // Setup is what was measured, on one line: model, hardware, precision, engine, start, load workers and duration.
 func (r *Run) Setup() string {
-	m, g := r.Manifest, r.Manifest.Target
-	unknown := "model not reported"
-	if r.observed() {
-		unknown = "models not recorded (--keep-models)"
-	}
-	parts := []string{cmp.Or(g.Model, unknown), hardwareText(&g)}
-	for _, s := range []string{g.Precision, r.engine(), g.API} {
-		if s != "" {
-			parts = append(parts, s)
-		}
-	}
+	m, parts := r.Manifest, r.subject()
 	if !m.StartedAt.IsZero() {
 		parts = append(parts, m.StartedAt.UTC().Format(stamp))
 	}
@@ -40,6 +30,22 @@ func (r *Run) Setup() string {
 		parts = append(parts, m.State)
 	}
 	return strings.Join(parts, " · ")
+}
+
+// subject is what was measured: model, hardware, precision and engine.
+func (r *Run) subject() []string {
+	g := r.Manifest.Target
+	unknown := "model not reported"
+	if r.observed() {
+		unknown = "models not recorded (--keep-models)"
+	}
+	parts := []string{cmp.Or(g.Model, unknown), hardwareText(&g)}
+	for _, s := range []string{g.Precision, r.engine(), g.API} {
+		if s != "" {
+			parts = append(parts, s)
+		}
+	}
+	return parts
 }
 
 // observed reports whether the run is a recording of live traffic.

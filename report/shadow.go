@@ -215,11 +215,7 @@ func (p *printer) shadow(run *Run) {
 }
 
 func (p *printer) shadowAnswer(c *compare.ShadowComparison) {
-	if c == nil {
-		return
-	}
 	v := ShadowAnswer(c)
-	p.line("")
 	p.wrap("", p.paint(v.Kind, v.Lead))
 	p.wrap("  ", v.Text)
 	for _, text := range v.Cautions {

@@ -19,6 +19,7 @@ func TestShadowText(t *testing.T) {
 			var b bytes.Buffer
 			p := newPrinter(Screen{Width: width})
 			p.shadow(run)
+			p.line("")
 			p.shadowAnswer(run.Shadow)
 			if err := p.flush(&b); err != nil {
 				t.Fatal(err)

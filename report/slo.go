@@ -142,7 +142,8 @@ func (o *Analysis) expectTable() Table {
 	return t
 }
 
-func (r *Run) missingTable() Table {
+// unfinishedTable has the planned rows without a result that should have one.
+func (r *Run) unfinishedTable() Table {
 	t := Table{ID: "missing", Caption: "Missing, skipped and removed rows", Columns: []Column{{Head: "row"}, {Head: "state"}, {Head: "why"}}}
 	for _, id := range r.Missing {
 		p := r.Manifest.Plan[slices.IndexFunc(r.Manifest.Plan, func(p record.Planned) bool { return p.ID == id })]
@@ -152,6 +153,11 @@ func (r *Run) missingTable() Table {
 		}
 		t.Add(TextCell(id), TextCell(r.State(id)), TextCell(why))
 	}
+	return t
+}
+
+func (r *Run) missingTable() Table {
+	t := r.unfinishedTable()
 	for _, p := range r.Skipped {
 		t.Add(TextCell(p.ID), TextCell(p.State), TextCell(p.Reason))
 	}

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"bench/experiment/record"
@@ -21,11 +22,39 @@ type Table struct {
 
 func (t *Table) Add(row ...Cell) { t.Rows = append(t.Rows, row) }
 
+// kinds are those of the cells.
+func (t *Table) kinds() map[Kind]bool {
+	used := map[Kind]bool{}
+	for _, row := range t.Rows {
+		for _, c := range row {
+			used[c.Kind] = true
+		}
+	}
+	return used
+}
+
+// neededText is how many requests the percentiles need that have only a lower bound: "≥ n too small (p99: 368 needed)"; empty:
+// every one is bounded.
+func (t *Table) neededText() string {
+	var needs []string
+	for i, c := range t.Columns {
+		small := slices.ContainsFunc(t.Rows, func(row []Cell) bool { return len(row) > i && row[i].Kind == NoBound })
+		if text := c.Stat + ": " + unit.Count(stats.NeededFor(c.Stat)); small && c.Stat != "" && !slices.Contains(needs, text) {
+			needs = append(needs, text)
+		}
+	}
+	if len(needs) == 0 {
+		return ""
+	}
+	return "≥ n too small (" + strings.Join(needs, ", ") + " needed)"
+}
+
 type Column struct {
 	Head string
 	Unit string // empty: none, or in the cells
 	Num  bool   // aligned to the right
 	Help string // id of a definition; empty: none
+	Stat string // its percentile: p99; empty: none
 }
 
 type Cell struct {
@@ -107,6 +136,9 @@ func (u Units) Percentile(ps record.Percentiles, name string) Cell {
 
 func evidenceOf(p record.Percentile) string {
 	s := fmt.Sprintf("%s %s, 95 %% interval %s, n=%s, %s", p.Name, InCell.ms(p.Median), interval(p.CI95), unit.Count(p.N), gradeWords(p.Grade))
+	if p.Grade == stats.NoBound {
+		s += ": " + unit.Count(stats.NeededFor(p.Name)) + " needed"
+	}
 	if len(p.Values) > 1 {
 		var each []string
 		for _, v := range p.Values {

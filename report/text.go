@@ -38,7 +38,10 @@ func Text(w io.Writer, run *Run, screen Screen) error {
 	p.missing(run.missingTable())
 	p.shadow(run)
 	p.answer(&o)
-	p.shadowAnswer(run.Shadow)
+	if run.Shadow != nil {
+		p.line("")
+		p.shadowAnswer(run.Shadow)
+	}
 	return p.flush(w)
 }
 
@@ -69,26 +72,14 @@ func (p *printer) answer(o *Analysis) {
 	}
 	p.wrap("  ", v.Text)
 	p.wrap("  ", v.FiguresLine())
-	for _, c := range v.Classes {
-		p.wrap("  "+p.paint(c.Kind, columns.Pad(safetext.Escape(c.Name), 8)), c.Text)
-	}
-	for i, text := range v.Settings {
-		p.wrap(fmt.Sprintf("  %-8s", map[bool]string{true: "settings"}[i == 0]), text)
-	}
+	p.classesAndSettings(&v, len(v.Settings))
 	for _, x := range [][2]string{{"twin", v.Twin}, {"next", v.Next}, {"caution", v.Caution}, {"others", o.Answer.Others()}, {"trust", v.Trust}, {"time", o.Time.Line()}} {
-		if x[1] != "" {
-			p.wrap(fmt.Sprintf("  %-8s", x[0]), x[1])
-		}
+		p.labelled(x[0], x[1])
 	}
 }
 
 func (p *printer) legend(o *Analysis, t *Table) {
-	used := map[Kind]bool{}
-	for _, row := range t.Rows {
-		for _, c := range row {
-			used[c.Kind] = true
-		}
-	}
+	used := t.kinds()
 	p.line("")
 	if slices.ContainsFunc(o.Answer.Workloads, func(w diagnosis.Workload) bool { return w.Operating != nil }) {
 		p.wrap(" ", operatingMark+" operating point of its workload")
@@ -107,8 +98,8 @@ func (p *printer) legend(o *Analysis, t *Table) {
 	if used[Thin] {
 		p.wrap(" ", "~ thin: few independent requests beyond it")
 	}
-	if used[NoBound] {
-		p.wrap(" ", "≥ n too small: the lower end of the 95 % interval; n=…: too few independent requests for any bound")
+	if text := t.neededText(); text != "" {
+		p.wrap(" ", text+": the lower end of the 95 % interval; n=…: not even that")
 	}
 }
 
@@ -165,10 +156,7 @@ func (p *printer) findings(o *Analysis, t *Table, footnotes map[string]int) {
 		if numbered {
 			lead = fmt.Sprintf("  %2d %s ", footnotes[footnote(d.Severity, d.Code)], severity)
 		}
-		text := fmt.Sprintf("%s: %s (%s)", d.Code, d.Cases[0].Text, d.Cases[0].Row)
-		if n := len(d.Cases); n > 1 {
-			text = fmt.Sprintf("%s (%s): %s", d.Code, unit.Plural(n, "row"), d.Cases[0].Text)
-		}
+		text := d.text()
 		if d.Severity == record.Invalid {
 			p.wrap(strings.TrimRight(lead, " "), text)
 		} else {

@@ -18,7 +18,10 @@ type textColumn struct {
 	cell func(s *series.Series, p *series.Point) Cell
 }
 
-const always = 0
+const (
+	always   = 0
+	unranked = -1 // not shown, unless the SLO limits it
+)
 
 // Below a width of countsBelow findings are counted, not numbered, in a column with the head countMark.
 const (
@@ -36,24 +39,34 @@ func (o *Analysis) textTable(width int, footnotes map[string]int) Table {
 	}
 	for i := range o.Series {
 		s := &o.Series[i]
-		if len(s.Points) > 1 {
-			t.Add(TextCell(s.Label()))
-		}
-		for j := range s.Points {
-			points := []*series.Point{&s.Points[j]}
-			for k := range s.Points[j].Classes {
-				points = append(points, &s.Points[j].Classes[k])
-			}
-			for _, p := range points {
-				row := make([]Cell, len(all))
-				for k, c := range all {
-					row[k] = c.cell(s, p)
-				}
-				t.Add(row...)
-			}
-		}
+		t.addPoints(s, all, func(int) bool { return true })
 	}
 	return t.keep(fitting(&t, all, width))
+}
+
+// addPoints adds the shown points of a series, each with its classes, below the name of one with several points.
+func (t *Table) addPoints(s *series.Series, all []textColumn, shown func(point int) bool) {
+	named := len(s.Points) == 1
+	for j := range s.Points {
+		if !shown(j) {
+			continue
+		}
+		if !named {
+			t.Add(TextCell(s.Label()))
+			named = true
+		}
+		points := []*series.Point{&s.Points[j]}
+		for k := range s.Points[j].Classes {
+			points = append(points, &s.Points[j].Classes[k])
+		}
+		for _, p := range points {
+			row := make([]Cell, len(all))
+			for k, c := range all {
+				row[k] = c.cell(s, p)
+			}
+			t.Add(row...)
+		}
+	}
 }
 
 // fitting takes the columns of a low rank first, and none without any figure.
@@ -114,11 +127,9 @@ func (o *Analysis) textColumns(width int, footnotes map[string]int) []textColumn
 		findings = figure(countMark, "", 5, countCell)
 	}
 	e2e := 12
-	o.Each(func(_ *series.Series, p *series.Point) {
-		if len(p.TTFT) == 0 { // not streamed: it is the only latency
-			e2e = 3
-		}
-	})
+	if !o.streams() { // it is the only latency
+		e2e = 3
+	}
 	return slices.Concat([]textColumn{
 		{Column{Head: "point"}, always, textName},
 		figure("output", "tok/s", 2, outputCell),
@@ -136,6 +147,13 @@ func (o *Analysis) textColumns(width int, footnotes map[string]int) []textColumn
 	})
 }
 
+// streams reports whether every point has a TTFT.
+func (o *Analysis) streams() bool {
+	all := true
+	o.Each(func(_ *series.Series, p *series.Point) { all = all && len(p.TTFT) > 0 })
+	return all
+}
+
 func (o *Analysis) answerColumns() []textColumn {
 	if !o.answers() {
 		return nil
@@ -147,18 +165,19 @@ func (o *Analysis) answerColumns() []textColumn {
 // their ranks, and p99 if the points carry it.
 func (o *Analysis) latencyColumns(metric string, median, tail int) []textColumn {
 	ranks := map[string]int{"p50": median}
-	if o.carries(metric, "p99") {
+	if median != unranked && o.carries(metric, "p99") {
 		ranks["p99"] = 17
 	}
 	ranks[o.tail(metric)] = tail
 	var all []textColumn
 	for _, name := range record.PercentileNames {
 		rank, shown := ranks[name]
+		shown = shown && rank != unranked
 		if o.limits(metric, name) {
 			rank, shown = always, true
 		}
 		if shown {
-			all = append(all, textColumn{Column{Head: MetricName(metric), Unit: name + " ms", Num: true}, rank, func(_ *series.Series, p *series.Point) Cell {
+			all = append(all, textColumn{Column{Head: MetricName(metric), Unit: name + " ms", Num: true, Stat: name}, rank, func(_ *series.Series, p *series.Point) Cell {
 				return InHeading.limitedPercentile(p, metric, name)
 			}})
 		}

@@ -70,7 +70,7 @@ func (c *cli) render(run *report.Run, quiet bool) error {
 	if quiet {
 		return nil
 	}
-	if err := report.Text(c.stdout, run, screenOf(c.stdout)); err != nil {
+	if err := report.Brief(c.stdout, run, screenOf(c.stdout)); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(c.stdout, "\nreport: %s\n", html)

@@ -27,7 +27,7 @@ var flagUses = map[string][]helpGroup{
 		{"API key", keyUses},
 	},
 	"report": {
-		{"Output", []string{"format", "output"}},
+		{"Output", []string{"format", "output", "findings"}},
 		{"Verdict", []string{"slo", "recompute", "enforce"}},
 		{"For the roofline", []string{"hardware", "gpus", "precision"}},
 	},

@@ -24,6 +24,7 @@ import (
 type reportFlags struct {
 	format, output string
 	enforce        bool
+	findings       bool // text with all tables
 
 	slo       string // limits in place of the runs' own; empty: none
 	recompute bool
@@ -58,6 +59,7 @@ and --precision add the roofline to a run that was measured without it, or with 
   bench report results/chat/20260101T120000Z --slo matrices/chat.toml --enforce   exit 3 unless these limits are met
   bench report results/chat/20260101T120000Z --recompute                          old results by this version
   bench report results/chat/20260101T120000Z --hardware h100-sxm --gpus 2         add the roofline
+  bench report results/chat/20260101T120000Z --findings                           what the terminal leaves out
   bench report vllm-result.json --format text`,
 		Args: positional(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -80,6 +82,7 @@ and --precision add the roofline to a run that was measured without it, or with 
 	fl.BoolVar(&f.recompute, "recompute", false, "derive everything again from the stored requests")
 	hardwareFlags(fl, &f.on.Hardware, &f.on.GPUs, "the run's own")
 	fl.StringVar(&f.on.Precision, "precision", "", "precision of the weights, e.g. bf16, fp8 (default: the run's own)")
+	fl.BoolVar(&f.findings, "findings", false, "text with findings, bottlenecks and every table, not only the answer and the points")
 	fl.BoolVar(&f.enforce, "enforce", false, "exit 3 unless every SLO is met by valid rows")
 	return cmd
 }
@@ -91,7 +94,7 @@ func (f *reportFlags) formatByName() string {
 		return "text"
 	case slices.Contains([]string{"html", "md", "csv", "json"}, end):
 		return end
-	case f.again():
+	case f.again() || f.findings:
 		return "text"
 	}
 	return "html"
@@ -141,7 +144,7 @@ func (c *cli) report(f *reportFlags, paths []string) error {
 		"json": func(w io.Writer) error { return export.JSON(w, runs...) },
 		"md":   func(w io.Writer) error { return report.Markdown(w, runs...) },
 		"csv":  func(w io.Writer) error { return export.CSV(w, runs...) },
-		"text": func(w io.Writer) error { return textOf(w, runs, screen) },
+		"text": func(w io.Writer) error { return f.textOf(w, runs, screen) },
 		"vllm": func(w io.Writer) error { return export.VLLM(w, runs...) },
 	}[f.format])
 	if err != nil || !f.enforce {
@@ -154,6 +157,8 @@ func (f *reportFlags) check() error {
 	switch err := checkFormat(f.format, reportFormats...); {
 	case err != nil:
 		return err
+	case f.findings && f.format != "text":
+		return usage("--findings is for text: --format %s always has them\nhint: omit one of the two", f.format)
 	case f.again() && f.format == "html" && f.output == "":
 		return usage("--format html needs a file: --slo, --recompute and --hardware leave report.html of the run as it is\nhint: add -o again.html")
 	}
@@ -239,12 +244,12 @@ func limitsFor(given string, runs []*report.Run) (*sweep.Limits, error) {
 	return limits, nil
 }
 
-func textOf(w io.Writer, runs []*report.Run, screen report.Screen) error {
+func (f *reportFlags) textOf(w io.Writer, runs []*report.Run, screen report.Screen) error {
 	for i, run := range runs {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		if err := report.Text(w, run, screen); err != nil {
+		if err := map[bool]func(io.Writer, *report.Run, report.Screen) error{true: report.Text, false: report.Brief}[f.findings](w, run, screen); err != nil {
 			return err
 		}
 	}

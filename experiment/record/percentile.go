@@ -1,7 +1,6 @@
 package record
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -89,9 +88,19 @@ func (p Percentile) Mark() (mark string, ms float64, ok bool) {
 
 func (p Percentile) String() string { return p.value() + p.sample() }
 
-func (p Percentile) WithIntervalAndN() string { return p.WithInterval() + p.sample() }
+func (p Percentile) WithIntervalAndN() string { return p.quoted() + p.sample() }
 
+// WithInterval is the percentile with its interval, "127 ms [120, 141]", or with what an interval needs: "≥127 ms (368 needed)".
 func (p Percentile) WithInterval() string {
+	if p.Grade == stats.NoBound {
+		return p.value() + " (" + p.needed() + ")"
+	}
+	return p.quoted()
+}
+
+func (p Percentile) needed() string { return unit.Count(stats.NeededFor(p.Name)) + " needed" }
+
+func (p Percentile) quoted() string {
 	text := p.value()
 	if within := p.Within(); within != "" && p.Grade != stats.NoBound { // ≥ is the interval
 		text += " " + within
@@ -108,10 +117,14 @@ func (p Percentile) value() string {
 }
 
 func (p Percentile) sample() string {
-	if p.Grade == stats.Sound {
-		return fmt.Sprintf(" (n=%s)", unit.Count(p.N))
+	switch n := unit.Count(p.N); p.Grade {
+	case stats.Sound:
+		return " (n=" + n + ")"
+	case stats.Thin:
+		return " (n=" + n + ": thin)"
+	default:
+		return " (n=" + n + ", " + p.needed() + ")"
 	}
-	return fmt.Sprintf(" (n=%s: %s)", unit.Count(p.N), map[bool]string{true: "thin", false: "too small"}[p.Grade == stats.Thin])
 }
 
 // Within is the 95 % interval in the unit that Format gives the percentile: "[760, 910]", with a dash for an

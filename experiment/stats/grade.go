@@ -27,6 +27,15 @@ func GradeOf(n int, effective, p float64) Grade {
 	}
 }
 
+// NeededFor is the least number of values that bound the percentile of that name from above; 0: it has another name.
+func NeededFor(name string) int {
+	i := slices.IndexFunc(shown[:], func(q percentile) bool { return q.name == name })
+	if i < 0 {
+		return 0
+	}
+	return MinSamples(shown[i].p, shownConfidence)
+}
+
 func (g Grade) Worst(other Grade) Grade {
 	order := []Grade{NoBound, Thin, Sound, ""}
 	if slices.Index(order, other) < slices.Index(order, g) {

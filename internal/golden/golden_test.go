@@ -96,6 +96,7 @@ func TestStored(t *testing.T) {
 	for _, run := range runs {
 		golden(t, filepath.Base(filepath.Dir(run)), func(c *testCase) {
 			c.documents("report", run)
+			c.print("findings.txt", "report", run, "--findings")
 			c.print("points.csv", "report", run, "--format", "csv")
 			c.print("again.json", "report", run, "--recompute", "--format", "json")
 			c.print("slo.txt", "report", run, "--slo", "ttft_p95=20ms,tpot_p95=3ms", "--format", "text")
@@ -132,6 +133,7 @@ func TestRecorded(t *testing.T) {
 	golden(t, "recorded", func(c *testCase) {
 		live := stored + "/live.jsonl.zst"
 		c.documents("report", live)
+		c.print("findings.txt", "report", live, "--findings")
 		c.print("points.csv", "report", live, "--format", "csv")
 		c.print("slo.txt", "report", live, "--slo", "ttft_p95=20ms", "--format", "text")
 		c.print("trace.txt", "trace", live)
@@ -171,6 +173,24 @@ func TestShipped(t *testing.T) {
 				c.print("summary.txt", "report", run, "--format", "text")
 			}
 		})
+	}
+	golden(t, "mix", func(c *testCase) {
+		run := c.predict(c.onHardware(filepath.Join(root, "matrices", "chat.toml")), "--only", "F-production-mix")
+		c.print("summary.txt", "report", run, "--format", "text")
+	})
+}
+
+// A sweep ends with its answer on one screen, in few words.
+func TestAnswerIsShort(t *testing.T) {
+	for _, name := range []string{"matrix-chat", "mix"} {
+		text, err := os.ReadFile(filepath.Join("testdata", "golden", name, "summary.txt"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		words := len(regexp.MustCompile(`\S*[\pL\pN]\S*`).FindAll(text, -1))
+		if lines := bytes.Count(text, []byte("\n")); words > 200 || lines > 38 {
+			t.Errorf("%s: %d words in %d lines:\n%s", name, words, lines, text)
+		}
 	}
 }
 
@@ -287,9 +307,9 @@ func (c *testCase) page(args ...string) {
 }
 
 // predict runs a matrix in virtual time and returns the directory of its run; empty: it is refused, and why is kept.
-func (c *testCase) predict(matrix string) string {
+func (c *testCase) predict(matrix string, more ...string) string {
 	c.Helper()
-	out := c.bench("predict", matrix, "--out", c.dir)
+	out := c.bench(append([]string{"predict", matrix, "--out", c.dir}, more...)...)
 	dirs, err := filepath.Glob(filepath.Join(c.dir, "*", "*Z"))
 	if err != nil {
 		c.Fatal(err)
@@ -320,7 +340,7 @@ func (c *testCase) rows(run string) {
 		c.add(filepath.Base(d), text)
 	}
 	c.print("points.csv", "report", run, "--format", "csv")
-	c.print("text.txt", "report", run, "--format", "text")
+	c.print("text.txt", "report", run, "--findings")
 	c.page("report", run)
 }
 

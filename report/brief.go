@@ -1,0 +1,214 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"bench/experiment/columns"
+	"bench/experiment/diagnosis"
+	"bench/experiment/record"
+	"bench/experiment/safetext"
+	"bench/experiment/series"
+	"bench/experiment/unit"
+)
+
+// Of a brief text: answer and points are on one screen of 40 lines.
+const (
+	mostBriefPoints   = 20
+	mostBriefSettings = 6
+)
+
+// Brief is what a sweep prints at its end: the answer, the points, and what to do next. Text has the rest.
+func Brief(w io.Writer, run *Run, screen Screen) error {
+	o := run.Analyze()
+	p := newPrinter(screen)
+	p.briefAnswer(run, &o)
+	p.line("")
+	t, left := o.briefTable(p.width)
+	p.table(t)
+	p.briefLegend(&o, &t, left)
+	p.beside(run, &o)
+	p.optionalTable(run.tilingTable(InCell))
+	p.invalid(&o)
+	p.missing(run.unfinishedTable())
+	p.briefEnd(run, &o)
+	return p.flush(w)
+}
+
+func (p *printer) briefAnswer(run *Run, o *Analysis) {
+	if run.Shadow != nil {
+		p.shadowAnswer(run.Shadow)
+	}
+	w, _ := o.First()
+	notices := run.Notices()
+	if w == nil || o.Imported != "" {
+		p.wrap("", o.Answer.Text)
+	} else {
+		v := o.View(w)
+		p.line(p.paint(v.Kind, columns.Ellipsis(safetext.Escape(v.Headline), p.width)))
+		if text := cmp.Or(v.Estimate, w.Operating.Brings()); text != "" {
+			p.wrap("  ", text)
+		}
+		p.wrap("  ", v.Text)
+		p.classesAndSettings(&v, mostBriefSettings)
+		notices = notices[min(1, len(run.predictedLines())):] // the headline has that it is a prediction
+	}
+	if len(o.Answer.SLO) > 0 {
+		p.wrap("  ", "SLO "+o.SLOLine())
+	}
+	for _, line := range notices {
+		p.wrap("", line)
+	}
+}
+
+func (p *printer) classesAndSettings(v *AnswerView, most int) {
+	for _, c := range v.Classes {
+		p.wrap("  "+p.paint(c.Kind, columns.Pad(safetext.Escape(c.Name), 8)), c.Text)
+	}
+	for i, text := range v.Settings[:min(most, len(v.Settings))] {
+		p.wrap(fmt.Sprintf("  %-8s", map[bool]string{true: "settings"}[i == 0]), text)
+	}
+	if more := len(v.Settings) - most; more > 0 {
+		p.wrap("           ", "and "+unit.Count(more)+" more")
+	}
+}
+
+// briefTable has the leading workload first, and the quoted point of each other one before its other points; left is the
+// number of points that it lacks.
+func (o *Analysis) briefTable(width int) (t Table, left int) {
+	all := o.briefColumns()
+	for _, c := range all {
+		t.Columns = append(t.Columns, c.Column)
+	}
+	shown, left := o.briefPoints()
+	for _, i := range o.leadingFirst() {
+		s := &o.Series[i]
+		t.addPoints(s, all, func(point int) bool { return shown[[2]int{i, point}] })
+	}
+	return t.keep(fitting(&t, all, width)), left
+}
+
+func (o *Analysis) leadingFirst() []int {
+	var order []int
+	w, _ := o.First()
+	if w != nil {
+		order = append(order, w.Series)
+	}
+	for i := range o.Series {
+		if w == nil || i != w.Series {
+			order = append(order, i)
+		}
+	}
+	return order
+}
+
+// briefPoints are those that fit, by series and point: of the leading workload, then quoted ones, then any, the nearest to
+// the quoted point first.
+func (o *Analysis) briefPoints() (shown map[[2]int]bool, left int) {
+	quoted := map[int]int{}
+	for _, w := range o.Answer.Workloads {
+		quoted[w.Series] = w.Quoted
+	}
+	first, _ := o.First()
+	type place struct{ at, rank [2]int }
+	var all []place
+	for i := range o.Series {
+		for j := range o.Series[i].Points {
+			away := max(j-quoted[i], quoted[i]-j)
+			group := 2
+			switch {
+			case first != nil && i == first.Series:
+				group = 0
+			case away == 0:
+				group = 1
+			}
+			all = append(all, place{[2]int{i, j}, [2]int{group, away}})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b place) int { return slices.Compare(a.rank[:], b.rank[:]) })
+	shown = map[[2]int]bool{}
+	for _, x := range all[:min(len(all), mostBriefPoints)] {
+		shown[x.at] = true
+	}
+	return shown, len(all) - len(shown)
+}
+
+// briefColumns are the load, what it brings, the latencies that the SLO limits, else a tail, and the verdict.
+func (o *Analysis) briefColumns() []textColumn {
+	output := textColumn{Column{Head: "output", Unit: "tok/s", Num: true}, always, func(_ *series.Series, p *series.Point) Cell { return outputCell(p) }}
+	if o.PerGPU() {
+		output = textColumn{Column{Head: "", Unit: "tok/s/GPU", Num: true}, always, func(_ *series.Series, p *series.Point) Cell {
+			return median(*cmp.Or(p.OutputTokensPerSPerGPU, &record.Repeats{}))
+		}}
+	}
+	all := []textColumn{{Column{Head: "point"}, always, func(s *series.Series, p *series.Point) Cell {
+		return Cell{Text: strings.TrimSuffix(textName(s, p).Text, " †")}
+	}}, output}
+	for _, metric := range []string{"ttft", "ttfo", "tpot", "itl", "e2e"} {
+		tail := unranked
+		if metric == "ttft" || metric == "tpot" || metric == "e2e" && !o.streams() {
+			tail = 1
+		}
+		all = append(all, o.latencyColumns(metric, unranked, tail)...)
+	}
+	return append(all, textColumn{Column{Head: "SLO"}, always, func(_ *series.Series, p *series.Point) Cell { return o.statusCell(p) }})
+}
+
+func (p *printer) briefLegend(o *Analysis, t *Table, left int) {
+	var parts []string
+	if left > 0 {
+		parts = append(parts, unit.Plural(left, "more point"))
+	}
+	if slices.ContainsFunc(o.Answer.Workloads, func(w diagnosis.Workload) bool { return w.Operating != nil }) {
+		parts = append(parts, operatingMark+" operating point")
+	}
+	if used := t.kinds(); used[Thin] {
+		parts = append(parts, "~ thin")
+	}
+	if text := t.neededText(); text != "" {
+		parts = append(parts, text)
+	}
+	if len(parts) > 0 {
+		p.wrap("  ", strings.Join(parts, " · "))
+	}
+}
+
+// invalid writes why rows are left out: a server's error must not need another command.
+func (p *printer) invalid(o *Analysis) {
+	for _, d := range o.Findings {
+		if d.Severity == record.Invalid {
+			p.wrap("   "+p.paint(Failed, "invalid"), d.text())
+		}
+	}
+}
+
+func (p *printer) briefEnd(run *Run, o *Analysis) {
+	p.line("")
+	if w, _ := o.First(); w != nil && o.Imported == "" {
+		v := o.View(w)
+		p.labelled("next", v.Next)
+		if v.Caution != "" {
+			p.clip("  caution  ", v.Caution)
+		}
+		p.labelled("trust", v.Trust)
+	}
+	subject := append([]string{run.Manifest.Matrix}, run.subject()...)
+	if tag := run.Tag(); tag != "" {
+		subject = append(subject, tag)
+	}
+	if s := run.Manifest.State; s != "done" {
+		subject = append(subject, s)
+	}
+	p.labelled("run", strings.Trim(strings.Join(subject, " · "), " ·"))
+	p.labelled("more", "bench report "+safetext.ShellWords([]string{run.Dir})+" --findings")
+}
+
+// labelled writes a text below its label; without a text nothing.
+func (p *printer) labelled(label, text string) {
+	if text != "" {
+		p.wrap(fmt.Sprintf("  %-8s", label), text)
+	}
+}
