@@ -57,6 +57,9 @@ func limitHint(key string) string {
 	if slices.Contains(Latencies, key) {
 		return fmt.Sprintf("write %s_p95, or another of %s", key, strings.Join(SLOStats, " "))
 	}
+	if key == "goodput" {
+		return `write [slo.each] and below it ttft = "1s", tpot = "40ms"; min_goodput_requests_per_s is the least rate of requests within them`
+	}
 	metric, stat, _ := cutStat(key)
 	if slices.Contains(Latencies, metric) {
 		if meant, ok := spelling.Slip(stat, SLOStats[:len(SLOStats)-1]); ok { // without the mean

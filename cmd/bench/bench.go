@@ -114,11 +114,7 @@ It reports the operating point, the bottleneck, and how reliable the figures are
 		}
 		hint := cmd.CommandPath() + " --help"
 		if word, unknown := strings.CutPrefix(text, "unknown flag: --"); unknown {
-			if near, ok := nearestFlag(cmd, word); ok {
-				hint = "did you mean --" + near + "?"
-			} else if cmd.Flags().Lookup("set") != nil {
-				hint = "keys of a matrix are set by --set PATH=VALUE, such as --set target.gpus=8; " + hint
-			}
+			hint = flagHint(cmd, word, hint)
 		}
 		return usage("%s\nhint: %s", text, hint)
 	})
@@ -143,6 +139,25 @@ It reports the operating point, the bottleneck, and how reliable the figures are
 		find(root, rare).Hidden = true
 	}
 	return root
+}
+
+// flagHint is the hint for an unknown flag: the flag, or the key of a matrix, that another tool's word or a slip means.
+func flagHint(cmd *cobra.Command, word, otherwise string) string {
+	key, table, known := strict.Meaning(word)
+	near, isNear := nearestFlag(cmd, word)
+	switch sets := cmd.Flags().Lookup("set") != nil; {
+	case known && cmd.Flags().Lookup(key) != nil:
+		return "did you mean --" + key + "?"
+	case known && sets && table == "row":
+		return "write " + key + " in the matrix, or --set 'row.*." + key + "=…'; bench import reads the command lines of other tools"
+	case known && sets:
+		return "--set target." + key + "=…"
+	case isNear:
+		return "did you mean --" + near + "?"
+	case sets:
+		return "keys of a matrix are set by --set PATH=VALUE, such as --set target.gpus=8; " + otherwise
+	}
+	return otherwise
 }
 
 func nearestFlag(cmd *cobra.Command, word string) (string, bool) {

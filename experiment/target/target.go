@@ -4,6 +4,7 @@ package target
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -33,6 +34,9 @@ func APIProblem(api string) (problem, hint string) {
 	if api == "embeddings" || api == "rerank" {
 		return fmt.Sprintf("api %q writes no tokens", api), "use vllm bench serve, which measures it"
 	}
+	if strings.HasPrefix(api, "openai") || api == "vllm" || api == "sglang" {
+		return fmt.Sprintf("unknown api %q", api), `write "completions" (POST /v1/completions) or "chat" (POST /v1/chat/completions): both are OpenAI's`
+	}
 	return fmt.Sprintf("unknown api %q", api), `choose "completions", "chat", "responses" or "messages"`
 }
 
@@ -60,7 +64,11 @@ const maxTimeout = 24 * time.Hour
 func (t Target) Check(bad func(key, problem, hint string)) {
 	if t.Endpoint != "" && t.Endpoint != "mock" {
 		if _, err := BaseURL(t.Endpoint); err != nil {
-			bad("endpoint", err.Error(), `write it as "http://host:port"`)
+			hint := `write it as "http://host:port"`
+			if call := (*CallError)(nil); errors.As(err, &call) {
+				hint = fmt.Sprintf("write it as %q", call.Base)
+			}
+			bad("endpoint", err.Error(), hint)
 		}
 	}
 	if problem, hint := APIProblem(t.API); problem != "" {

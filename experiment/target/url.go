@@ -36,7 +36,8 @@ func BaseURL(endpoint string) (string, error) {
 	u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), strings.TrimRight(u.RawPath, "/")
 	for _, full := range []string{"/chat/completions", "/completions", "/responses", "/messages", "/embeddings", "/rerank", "/models"} {
 		if base, cut := strings.CutSuffix(u.Path, full); cut {
-			return "", fmt.Errorf("%s is the address of one call: write the base, which ends in %q", shown, base)
+			u.Path, u.RawPath = base, ""
+			return "", &CallError{fmt.Sprintf("%s is the address of one call: write the base, which ends in %q", shown, base), Redact(u.String())}
 		}
 	}
 	if u.Path == "" {
@@ -73,3 +74,8 @@ func ParseProxy(text string) (*url.URL, error) {
 	}
 	return u, nil
 }
+
+// CallError: the address names one call, with a path below the API's Base.
+type CallError struct{ text, Base string }
+
+func (e *CallError) Error() string { return e.text }
