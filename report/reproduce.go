@@ -34,7 +34,7 @@ func (r *Run) reproduceTable() Table {
 	if len(names) > 1 {
 		add("one row", append(slices.Clone(m.Command), "--only", names[0])...)
 	}
-	dir := path.Join(outOf(m.Command), m.Matrix, m.Run)
+	dir := r.Named()
 	add("the plan, without sending", "bench", "sweep", file, "--dry-run")
 	if m.State != "done" {
 		add("resume an interrupted run", "bench", "sweep", file, "--resume", dir)
@@ -47,6 +47,11 @@ func (r *Run) reproduceTable() Table {
 		}
 	}
 	return t
+}
+
+// Named is the directory of the run as commands name it.
+func (r *Run) Named() string {
+	return path.Join(outOf(r.Manifest.Command), r.Manifest.Matrix, r.Manifest.Run)
 }
 
 func outOf(command []string) string {

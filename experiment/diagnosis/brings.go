@@ -70,6 +70,15 @@ func nearest(s *series.Series, load float64) (best *series.Point) {
 	return best
 }
 
+// BringsText is what the load of a point brings; empty: the point is not valid.
+func BringsText(s *series.Series, p *series.Point) string {
+	if _, ok := RulerLoad(s, p); !ok || !p.Valid {
+		return ""
+	}
+	b := bringsAt(s, requested(s, p))
+	return b.text()
+}
+
 func (b *Brings) text() string {
 	var out []string
 	if u := b.UsersPerMinute; u != nil {

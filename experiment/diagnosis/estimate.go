@@ -43,7 +43,7 @@ func (a *answering) estimate() *Estimate {
 	}
 	// A measured PASS above the estimate: a limit that higher loads meet more easily, or loads that disagree.
 	disagrees := e.Passed != nil && (e.Best != nil && *e.Passed > *e.Best || e.High != nil && *e.Passed > *e.High)
-	if e.Best == nil && (e.Passed == nil || e.Low == nil && e.High == nil) || disagrees || a.easierByLoad() {
+	if e.Best == nil && (e.Passed == nil || e.Low == nil && e.High == nil) || disagrees || EasierByLoad(a.s) {
 		return nil
 	}
 	if t := a.s.Twin; t != nil {
@@ -57,10 +57,10 @@ func (a *answering) estimate() *Estimate {
 	return e
 }
 
-// easierByLoad reports whether a point misses a limit that a higher load meets more easily, or leaves it open: the SLO
+// EasierByLoad reports whether a point misses a limit that a higher load meets more easily, or leaves it open: the SLO
 // has no highest load alone. Where every point meets them, so does the estimate.
-func (a *answering) easierByLoad() bool {
-	return slices.ContainsFunc(a.s.Points, func(p series.Point) bool {
+func EasierByLoad(s *series.Series) bool {
+	return slices.ContainsFunc(s.Points, func(p series.Point) bool {
 		return slices.ContainsFunc(p.Rows[0].SLO, func(v record.Verdict) bool {
 			return experiment.Limit{Key: v.Metric}.EasierByLoad() && stats.Verdict(v.Verdict) != stats.Pass
 		})

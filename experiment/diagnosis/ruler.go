@@ -35,7 +35,7 @@ func (a *answering) newRuler(m *record.Manifest) *Ruler {
 		likely, last = *e.Best, max(last, *e.High)
 	}
 	r := &Ruler{End: rulerEnd * last}
-	if a.easierByLoad() { // a PASS shows nothing of the loads below it
+	if EasierByLoad(a.s) { // a PASS shows nothing of the loads below it
 		r.upTo(first, a.below(first))
 	}
 	r.upTo(passed, Meets)

@@ -51,7 +51,7 @@ func (iv Interval) Against(limit float64) Verdict {
 
 // DecideShare checks whether at most a share of the requests fails; their values are 0, or 1 if failed.
 func (s *InOrder) DecideShare(limit, confidence float64) Decision {
-	share, worth := s.over(0), 1/s.weight(1-limit).pass
+	share, worth := s.Over(0), 1/s.weight(1-limit).pass
 	at := func(n int) Interval { return ShareInterval(share, float64(n)*worth, confidence) }
 	n := float64(s.n) * worth
 	iv := at(s.n)
@@ -74,12 +74,12 @@ func (s *InOrder) within(limit, p float64, iv Interval, confidence float64) floa
 		return distuv.UnitNormal.CDF(z * share)
 	}
 	n := float64(s.n) / s.weight(p).pass // Jeffreys' posterior of the share over the limit
-	over := n * s.over(limit)
+	over := n * s.Over(limit)
 	return mathext.RegIncBeta(over+0.5, n-over+0.5, 1-p)
 }
 
-// over is the share of the values over the limit.
-func (s *InOrder) over(limit float64) float64 {
+// Over is the share of the values over the limit.
+func (s *InOrder) Over(limit float64) float64 {
 	n := s.sorted.size()
 	return float64(n-sort.Search(n, func(i int) bool { return s.sorted.at(i) > limit })) / float64(n)
 }
@@ -107,7 +107,7 @@ func (s *InOrder) worthwhile(total float64) int {
 }
 
 func (s *InOrder) fewestForEnd(limit, p, confidence float64) float64 {
-	n, over, risk := float64(s.n), s.over(limit), s.upperRisk(confidence)
+	n, over, risk := float64(s.n), s.Over(limit), s.upperRisk(confidence)
 	total := first(func(total int) bool {
 		x := float64(total)
 		w := s.weightOf(p, x)

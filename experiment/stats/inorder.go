@@ -50,6 +50,13 @@ type InOrder struct {
 	memory      float64                        // autocorrelation time of the ranks; 0 = not computed yet
 	levels      map[float64]level              // by the share above
 	like        *InOrder                       // has the same dependence; nil = none has
+	last        *asked                         // nil: no interval was asked for
+}
+
+// asked is an interval, kept since many limits are judged by the same one.
+type asked struct {
+	p, confidence float64
+	interval      Interval
 }
 
 // DependLike takes the dependence from other values of the same requests: from the measured ones, where these are what
@@ -253,12 +260,16 @@ func (s *InOrder) Interval(p, confidence float64) Interval {
 	if size := s.sorted.size(); size == 0 || math.IsNaN(s.sorted.at(0)) || !(p > 0 && p < 1 && confidence > 0 && confidence < 1) {
 		return unbounded()
 	}
+	if s.last != nil && s.last.p == p && s.last.confidence == confidence {
+		return s.last.interval
+	}
 	iv := s.byCounts(s.weight(p), p, s.upperRisk(confidence), (1-confidence)/2)
 	if s.Bounded && !s.Alone {
 		if by, ok := s.bySections(p, confidence); ok { // the narrower one: counting is hardly ever wrong here
 			iv = Interval{max(iv.Lo, by.Lo), min(iv.Hi, by.Hi)}
 		}
 	}
+	s.last = &asked{p, confidence, iv}
 	return iv
 }
 

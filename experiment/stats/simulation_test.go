@@ -67,7 +67,7 @@ func (s *latencyProcess) simulate(n, trials int) []cell {
 			count(&c.passFar, verdict(2*truth) == Pass)
 			count(&c.fail, verdict(truth/1.5) == Fail)
 			worth := func(k float64) float64 { return k / s.time(p) }
-			over := in.over(1.5*truth) * float64(n)
+			over := in.Over(1.5*truth) * float64(n)
 			count(&c.oraclePass, atLeastShare(worth(float64(n)-over), worth(float64(n)), p) <= 0.025)
 			iv := in.Interval(p, 0.95)
 			count(&c.covered, iv.Lo <= truth*(1+1e-9) && truth*(1-1e-9) <= iv.Hi)

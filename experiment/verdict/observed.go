@@ -42,8 +42,39 @@ func (o *observed) decide(confidence float64) stats.Decision {
 	return o.order.Decide(o.limit.Value, o.p, confidence)
 }
 
+// sight is what of an observation the limit does not change.
+type sight struct {
+	metric, stat string
+	requests     int     // of the window, whose first ones they are
+	add          float64 // of the end
+}
+
 // observe takes requests in the order of their arrival.
 func (e *Measured) observe(l experiment.Limit, window []*record.Record, at *end) *observed {
+	key := sight{l.Metric, l.Stat, len(window), at.add}
+	if o := e.seen[key]; o != nil {
+		return o.under(l)
+	}
+	o := e.observeAnew(l, window, at)
+	if e.seen != nil {
+		e.seen[key] = o
+	}
+	return o
+}
+
+// under is the same observation under another limit.
+func (o *observed) under(l experiment.Limit) *observed {
+	out := *o
+	if out.limit = l; o.order != nil {
+		out.over = o.order.Over(l.Value) * float64(len(o.requests))
+	}
+	if l.Metric != "itl" { // whole requests
+		out.over = math.Round(out.over)
+	}
+	return &out
+}
+
+func (e *Measured) observeAnew(l experiment.Limit, window []*record.Record, at *end) *observed {
 	o := &observed{limit: l, p: 1 - l.Value}
 	if l.Stat != "" {
 		o.p, _ = l.P()

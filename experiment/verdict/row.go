@@ -22,6 +22,8 @@ type Measured struct {
 	ordered   []*record.Record // while runChecks runs: completed and undisturbed, by arrival
 	views     []*Measured      // of each load worker; nil: it sent nothing
 	whole     *Measured        // of a view; nil: this is the row
+
+	seen map[sight]*observed // nil: what is observed for one limit is not kept for others
 }
 
 // Conclude derives everything else in the row from the records. Reuse is not derived, since the plan of a stored row
@@ -102,10 +104,7 @@ func (e *Measured) engine() string {
 }
 
 func (e *Measured) judge(t experiment.Target) []record.Verdict {
-	window := record.WindowByArrival(e.Records)
-	if EndsEarly(&e.Spec) { // as SequentialTest
-		slices.SortFunc(window, func(a, b *record.Record) int { return cmp.Compare(a.I, b.I) })
-	}
+	window := e.judgedWindow()
 	out := []record.Verdict{}
 	for _, q := range questions(&e.Spec) {
 		if q.class == "" && len(e.Records) > 0 && !slices.ContainsFunc(e.Records, q.about) {
@@ -118,6 +117,14 @@ func (e *Measured) judge(t experiment.Target) []record.Verdict {
 		out = append(out, e.judgeLimit(q, window, &s, t))
 	}
 	return out
+}
+
+func (e *Measured) judgedWindow() []*record.Record {
+	window := record.WindowByArrival(e.Records)
+	if EndsEarly(&e.Spec) { // as SequentialTest
+		slices.SortFunc(window, func(a, b *record.Record) int { return cmp.Compare(a.I, b.I) })
+	}
+	return window
 }
 
 func filter(records []*record.Record, keep func(*record.Record) bool) []*record.Record {

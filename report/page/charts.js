@@ -298,11 +298,12 @@
   // All charts of the same curves show the same workloads.
   function group(id, name) {
     setOf(id).group = name;
-    for (const [box, state] of known) {
-      if (state.spec.curves !== id) continue;
-      open(state);
-      if (drawn.has(box)) redraw(box);
-    }
+    for (const state of known.values()) if (state.spec.curves === id) open(state);
+    redrawOf(id);
+  }
+
+  function redrawOf(id) {
+    for (const [box, state] of known) if (state.spec.curves === id && drawn.has(box)) redraw(box);
   }
 
   // The choice of workloads on a page of several runs.
@@ -325,6 +326,7 @@
   for (const set of document.querySelectorAll('.workloads')) {
     set.addEventListener('change', e => group(set.closest('article').id + '-curves', e.target.dataset.group));
   }
+  page.charts = {data: id => setOf(id).data, renew: redrawOf}; // for changes of the figures of a set
   page.onChange(renew);
   for (const box of boxes) box.style.height = box.dataset.height + 'px';
   root.dataset.charts = boxes.length; // for scripts that drive the page, as is data-ready

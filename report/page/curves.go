@@ -39,6 +39,7 @@ type curve struct {
 	Limits map[string][]float64 `json:"limits,omitempty"` // ms, of the SLO by latency and percentile: ttft_p95
 	Opens  *opening             `json:"opens,omitempty"`  // the limited latency that the chart of latencies begins with; nil: none
 	Points []mark               `json:"points"`
+	SLO    *curveSLO            `json:"slo,omitempty"` // nil: the reader can't change it
 
 	// Twin is the curve of the fitted model by latency and percentile: load, estimate, lower and upper end, ms.
 	Twin      map[string][]figures `json:"twin,omitempty"`
@@ -64,15 +65,20 @@ type mark struct {
 	Frontier   bool                `json:"frontier,omitempty"` // of throughput against interactivity
 	Knee       string              `json:"knee,omitempty"`     // why; empty: not here
 	Saturation string              `json:"saturation,omitempty"`
+	SLO        *markSLO            `json:"slo,omitempty"`
 }
 
 type estimate []figures
 
-func newCurveSet(o *report.Analysis) *curveSet {
+func newCurveSet(o *report.Analysis, e evidence, dir string) *curveSet {
 	set := &curveSet{Singles: singles, Output: outputUnit(o)}
 	for i := range o.Series {
 		set.addPredicted(o, &o.Series[i], lookOf(i, i))
+		at := len(set.Curves)
 		set.add(o, i, lookOf(i, i), "")
+		if at < len(set.Curves) {
+			set.Curves[at].addSLO(o, i, e, dir)
+		}
 	}
 	if s, _ := o.HeadlinePoint(); s != nil {
 		set.First = groupOf(s)

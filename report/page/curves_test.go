@@ -50,7 +50,7 @@ func saturating() *report.Analysis {
 }
 
 func TestCurves(t *testing.T) {
-	set := newCurveSet(saturating())
+	set := newCurveSet(saturating(), evidence{}, "")
 	if diff := cmp.Diff([]string{"F", singles}, set.Groups); diff != "" || set.Output != "tok/s/GPU" || len(set.Curves) != 2 {
 		t.Fatalf("%s %s, %d curves", diff, set.Output, len(set.Curves))
 	}
@@ -96,7 +96,7 @@ func TestPredictedCurve(t *testing.T) {
 	})
 	behind.Rows = rows
 	o.Behind = new(behind.Analyze())
-	set := newCurveSet(o)
+	set := newCurveSet(o, evidence{}, "")
 	if len(set.Curves) != 3 || !set.Curves[0].Predicted || set.Curves[1].Predicted || set.Curves[0].Group != "F" || set.Curves[0].Color != set.Curves[1].Color {
 		t.Fatalf("%d curves, the first %+v", len(set.Curves), set.Curves[0])
 	}
@@ -112,7 +112,7 @@ func TestLimitedFirst(t *testing.T) {
 	} {
 		row := fixture.Shape{Name: "A", Concurrency: 1, N: 1000, TTFT: 50, TPOT: 6, Output: 99}.Row()
 		row.SLO = []record.Verdict{{Metric: c.metric, Limit: 100, Unit: "ms", Verdict: "PASS"}}
-		drawn, err := newCurveSet(&report.Analysis{Series: series.FromRows([]record.Row{row})}).latencyChart("series")
+		drawn, err := newCurveSet(&report.Analysis{Series: series.FromRows([]record.Row{row})}, evidence{}, "").latencyChart("series")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +120,7 @@ func TestLimitedFirst(t *testing.T) {
 			t.Errorf("%s: the page begins with %s %s", c.metric, drawn.Choices[0].First, drawn.Choices[1].First)
 		}
 	}
-	if c, err := newCurveSet(&report.Analysis{}).latencyChart("series"); err != nil || c.Option != nil {
+	if c, err := newCurveSet(&report.Analysis{}, evidence{}, "").latencyChart("series"); err != nil || c.Option != nil {
 		t.Errorf("of nothing: %v, %v", c, err)
 	}
 }

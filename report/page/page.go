@@ -60,6 +60,8 @@ var (
 	curvesScript string
 	//go:embed charts.js
 	chartsScript string
+	//go:embed slo.js
+	sloScript string
 )
 
 //go:embed page.css
@@ -128,7 +130,11 @@ func newFrame(charts bool) frame {
 	scripts := []string{pageScript, tablesScript, tabsScript}
 	f := frame{Style: template.CSS(style)}
 	if charts {
+<<<<<<< HEAD
 		scripts = append(scripts, echartsScript(), figureScript, curvesScript, chartsScript)
+=======
+		scripts = append(scripts, echarts, figureScript, curvesScript, chartsScript, sloScript)
+>>>>>>> 1b778f20 (report/page, verdict: the reader changes the SLO on the page, and each point is judged again)
 		f.Notice = notice
 	}
 	for _, s := range scripts {

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"slices"
 
+	"bench/experiment"
 	"bench/experiment/record"
 	"bench/experiment/series"
 	"bench/experiment/stats"
+	"bench/experiment/verdict"
 	"bench/report"
 	"bench/report/parallel"
 )
@@ -24,6 +26,8 @@ type observed struct {
 	panels []panel
 
 	rotations []record.RotationSpan // of a tiling row
+
+	steps []verdict.Step // of the limits on latencies
 }
 
 type evidence struct {
@@ -78,6 +82,9 @@ func (o *observed) read(r *report.Run, b budget) error {
 	if o.requests = len(records); o.requests > 0 {
 		o.ecdfs, o.pairs = ecdfsOf(o.row, records, b.steps), pairsOf(o.row, records, b.pairs)
 		o.panels, o.rotations = panelsOf(o.row, records, samples, b.bins), rotationsOf(o.row, records, b.bins)
+		if !o.row.Observed {
+			o.steps = verdict.Steps(o.row, records, experiment.Target{})
+		}
 	}
 	return errors.Join(err, err2)
 }

@@ -100,6 +100,7 @@ type tableView struct {
 type rowView struct {
 	Cells    []cellView
 	Workload string // number of the workload, if the row is a point; empty: it is none
+	Point    int    // number of the point in it
 	Ship     bool   // the point is the operating point of its workload
 }
 
@@ -115,7 +116,7 @@ func newRunView(i int, run *report.Run, o *report.Analysis) (runView, error) {
 	v := runView{ID: id, Manifest: run.Manifest, Tag: run.Tag(), Notices: run.Notices(),
 		Setup: run.Setup(), SLO: o.SLOLine(), Answers: answersOf(id, o), Result: o.Answer.Text}
 	seen := observe(run, o)
-	set := newCurveSet(o)
+	set := newCurveSet(o, seen, run.Named())
 	charts, err := chartsOf(o, set, seen)
 	if err != nil {
 		return v, err
@@ -262,7 +263,7 @@ func markPoints(p *panelView, prefix string, o *report.Analysis) {
 		for j, status := range w.Points {
 			rows[0].Ship = status.Status == diagnosis.Ship
 			for range 1 + len(o.Series[w.Series].Points[j].Classes) {
-				rows[0].Workload, rows = strconv.Itoa(k), rows[1:]
+				rows[0].Workload, rows[0].Point, rows = strconv.Itoa(k), j, rows[1:]
 			}
 		}
 	}

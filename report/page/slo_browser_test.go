@@ -1,0 +1,132 @@
+package page
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"bench/experiment"
+	"bench/experiment/diagnosis"
+	"bench/experiment/record"
+	"bench/report"
+)
+
+// judged is what a page shows of a workload under some limits.
+type judgedWorkload struct {
+	Workload int
+	States   []diagnosis.Status
+	Verdict  string
+}
+
+// curvesOfExample is the example with its rows of several loads.
+func curvesOfExample(t *testing.T) *report.Run {
+	run := exampleRun(t)
+	run.Rows = slices.DeleteFunc(run.Rows, func(r record.Row) bool { return r.Spec.Name != "D-saturation" && r.Spec.Name != "F-mix" })
+	return run
+}
+
+// evaluated is what bench report --slo says of the workloads whose limits the reader can change.
+func evaluated(t *testing.T, limits map[string]float64, workloads []int) []judgedWorkload {
+	t.Helper()
+	run := curvesOfExample(t)
+	err := run.EvaluateAgain(report.Evaluation{Given: "limits", Limits: func(s *experiment.Spec) {
+		s.SLO.Limits = append([]experiment.Limit{}, s.SLO.Limits...)
+		for i, l := range s.SLO.Limits {
+			if ms, ok := limits[l.Key]; ok {
+				s.SLO.Limits[i].Value = ms
+			}
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := run.Analyze()
+	var out []judgedWorkload
+	for _, i := range workloads {
+		w := o.Answer.Workloads[i]
+		j := judgedWorkload{Workload: i, Verdict: string(w.Verdict)}
+		for _, p := range w.Points {
+			j.States = append(j.States, p.Status)
+		}
+		out = append(out, j)
+	}
+	return out
+}
+
+// TestSLOOnThePage: the page says the same under other limits as bench report --slo.
+func TestSLOOnThePage(t *testing.T) {
+	rng := rand.New(rand.NewPCG(20, 42))
+	var all []map[string]float64
+	for range 20 {
+		at := func(low, high float64) float64 { return low * math.Pow(high/low, rng.Float64()) }
+		all = append(all, map[string]float64{"ttft_p95": at(5, 10_000), "tpot_p95": at(1, 20)})
+	}
+	text, err := json.Marshal(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	html := page1(t, curvesOfExample(t))
+	dom := browse(t, with(html, fmt.Sprintf(`addEventListener('load', () => {
+  const curves = page.charts.data('r0-curves').curves.filter(c => c.slo);
+  const out = %s.map(limits => curves.map(c => {
+    const found = slo.judge(c.points.map(p => p.slo), limits);
+    return {Workload: c.slo.workload, States: found.states, Verdict: found.verdict};
+  }));
+  document.body.textContent = '<<' + JSON.stringify(out) + '>>';
+});`, text)), "1440,900")
+	found := regexp.MustCompile(`&lt;&lt;(.*)&gt;&gt;`).FindSubmatch([]byte(dom))
+	if found == nil {
+		t.Fatal("the page has no verdicts")
+	}
+	var got [][]judgedWorkload
+	if err := json.NewDecoder(bytes.NewReader(found[1])).Decode(&got); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]int{}
+	for i, limits := range all {
+		var workloads []int
+		for _, w := range got[i] {
+			workloads = append(workloads, w.Workload)
+			seen[w.Verdict]++
+		}
+		if diff := cmp.Diff(evaluated(t, limits, workloads), got[i]); diff != "" {
+			t.Errorf("%v (-report +page):\n%s", limits, diff)
+		}
+	}
+	t.Log(seen)
+	if len(got[0]) < 2 || len(seen) < 3 {
+		t.Errorf("%d workloads, %v", len(got[0]), seen)
+	}
+}
+
+// TestSliders: a slider moves the star, the words of the table, the ruler and the charts, and says so; reset takes all back.
+func TestSliders(t *testing.T) {
+	dom := browse(t, with(page1(t, exampleRun(t)), awaiting+`addEventListener('load', async () => {
+  const root = document.documentElement, $ = of => document.querySelector(of);
+  await drawn($('.chart'));
+  const look = () => [$('.chosen').innerText, $('[id$=points] table').innerText, $('.ruler').innerHTML];
+  const picture = () => $('.chart canvas').toDataURL();
+  const was = look(), drawnFirst = picture(), slider = $('.slo-bar input');
+  slider.value = 0;
+  slider.dispatchEvent(new Event('input'));
+  await drawn($('.chart'));
+  const now = look();
+  root.dataset.moved = now.filter((x, i) => x !== was[i]).length + (picture() !== drawnFirst ? 1 : 0);
+  root.dataset.told = now[0].includes('measured SLO: TTFT p95 ≤ 2 s') && now[0].includes("--slo 'ttft_p95=") && !now[0].includes('SHIP') && !$('[id$=points] table').innerText.includes('★') ? 1 : 0;
+  $('.retold button').click();
+  await drawn($('.chart'));
+  root.dataset.back = look().filter((x, i) => x === was[i]).length;
+});`), "1440,900")
+	for name, want := range map[string]int{"moved": 4, "told": 1, "back": 3} {
+		if got := attribute(t, dom, name); got != want {
+			t.Errorf("%s: %d, want %d", name, got, want)
+		}
+	}
+}
