@@ -55,9 +55,9 @@ func (a *answering) ship(m *record.Manifest, operating int) {
 	}
 }
 
-// baseline reports whether a series is one user in a closed loop: its latencies are the lowest that the server has, and
+// Baseline reports whether a series is one user in a closed loop: its latencies are the lowest that the server has, and
 // no load to ship. A comparison of settings of the server keeps its best one.
-func baseline(s *series.Series) bool {
+func Baseline(s *series.Series) bool {
 	_, setting, ofServer := settingOf(s)
 	first := &s.Points[0].Rows[0].Spec
 	return s.Closed && len(s.Points) == 1 && first.Concurrency == 1 && first.Search == nil && !first.IsColdStart() &&

@@ -127,7 +127,7 @@ func newWorkload(m *record.Manifest, all []series.Series, i int, diagnoses []Dia
 		}
 	}
 	switch {
-	case a.Lead == LeadShip && baseline(s):
+	case a.Lead == LeadShip && Baseline(s):
 		a.baseline()
 	case a.Verdict != "" && !s.Points[0].Rows[0].Observed:
 		a.Estimate = a.estimate()

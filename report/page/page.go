@@ -130,11 +130,7 @@ func newFrame(charts bool) frame {
 	scripts := []string{pageScript, tablesScript, tabsScript}
 	f := frame{Style: template.CSS(style)}
 	if charts {
-<<<<<<< HEAD
-		scripts = append(scripts, echartsScript(), figureScript, curvesScript, chartsScript)
-=======
-		scripts = append(scripts, echarts, figureScript, curvesScript, chartsScript, sloScript)
->>>>>>> 1b778f20 (report/page, verdict: the reader changes the SLO on the page, and each point is judged again)
+		scripts = append(scripts, echartsScript(), figureScript, curvesScript, chartsScript, sloScript)
 		f.Notice = notice
 	}
 	for _, s := range scripts {

@@ -23,6 +23,7 @@ type curveSLO struct {
 	Workload int        `json:"workload"` // index in the answers
 	Limits   []ownLimit `json:"limits"`   // on latencies
 	Rest     string     `json:"rest"`     // other limits, as --slo takes them; empty: none
+	Baseline bool       `json:"baseline"` // no load of it ships
 	Easy     bool       `json:"easy"`     // a PASS shows nothing of lower loads
 	Command  string     `json:"command"`  // that shows the report under other limits, without them
 }
@@ -68,7 +69,8 @@ func (c *curve) addSLO(o *report.Analysis, i int, e evidence, dir string) {
 	for j := range marks {
 		c.Points[j].SLO = &marks[j]
 	}
-	c.SLO = &curveSLO{Workload: i, Limits: changeable, Rest: strings.Join(rest, ","), Easy: diagnosis.EasierByLoad(s), Command: safetext.ShellWords([]string{"bench", "report", dir, "--slo"})}
+	c.SLO = &curveSLO{Workload: i, Limits: changeable, Rest: strings.Join(rest, ","),
+		Baseline: diagnosis.Baseline(s), Easy: diagnosis.EasierByLoad(s), Command: safetext.ShellWords([]string{"bench", "report", dir, "--slo"})}
 }
 
 // changeableLimits are those on latencies, beside the text of the others. ok is false without one, and where another limit

@@ -19,12 +19,12 @@ const slo = (() => {
     return v === 'PASS' ? 'meets' : 'undecided';
   }
 
-  // The states of the points by ascending load, with the operating point, and the verdict on the workload.
-  function judge(points, limits) {
-    const states = points.map(p => state(p, limits)), end = states.findIndex((s, i) => s === 'misses' && byLoad(points[i], limits));
+  // The states of a workload's points by ascending load, with the operating point, and the verdict on the workload.
+  function judge(curve, limits) {
+    const points = curve.points.map(p => p.slo), states = points.map(p => state(p, limits)), end = states.findIndex((s, i) => s === 'misses' && byLoad(points[i], limits));
     const below = end < 0 ? states : states.slice(0, end), ship = below.lastIndexOf('meets');
     const open = below.some(s => s === 'undecided' || s === 'invalid') || states.includes('meets');
-    if (ship >= 0) states[ship] = 'ship';
+    if (ship >= 0 && !curve.slo.baseline) states[ship] = 'ship';
     return {states, ship, missed: end, verdict: ship >= 0 ? 'PASS' : open ? 'UNDECIDED' : 'FAIL'};
   }
 
@@ -115,7 +115,7 @@ const slo = (() => {
     }
 
     function apply(c) {
-      const {states} = slo.judge(c.points.map(p => p.slo), changed);
+      const {states} = slo.judge(c, changed);
       c.limits = Object.fromEntries(Object.entries(changed).map(([key, ms]) => [key, [ms]]));
       for (const [i, p] of c.points.entries()) [p.state, p.status] = [states[i], 'under the changed SLO: ' + words[states[i]]];
       for (const row of rows(c)) {
@@ -148,7 +148,7 @@ const slo = (() => {
       if (ruler) ruler.innerHTML = was.ruler;
       for (const old of section.querySelectorAll('.retold')) old.remove();
       if (!changed) return;
-      const found = slo.judge(curve.points.map(p => p.slo), changed), point = curve.points[found.ship];
+      const found = slo.judge(curve, changed), point = curve.points[found.ship];
       section.className = 'answer changed ' + kinds[found.verdict];
       section.prepend(told(curve, found, point));
       if (ruler) redraw(ruler, curve, found);
