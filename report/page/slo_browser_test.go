@@ -28,7 +28,9 @@ type judgedWorkload struct {
 // curvesOfExample is the example with its rows of several loads.
 func curvesOfExample(t *testing.T) *report.Run {
 	run := exampleRun(t)
-	run.Rows = slices.DeleteFunc(run.Rows, func(r record.Row) bool { return r.Spec.Name != "D-saturation" && r.Spec.Name != "F-mix" && r.Spec.Name != "A-short" })
+	run.Rows = slices.DeleteFunc(run.Rows, func(r record.Row) bool {
+		return r.Spec.Name != "D-saturation" && r.Spec.Name != "F-mix" && r.Spec.Name != "A-short"
+	})
 	return run
 }
 
