@@ -20,14 +20,66 @@ type Search struct {
 	Axis string `toml:"-" json:"axis"` // rate, concurrency
 	Goal string `toml:"search" json:"search"`
 
-	Min       float64       `toml:"min" json:"min"`
-	Max       float64       `toml:"max" json:"max"`
+	Min       float64       `toml:"min" json:"min"`                      // the least of Bounds if the row states none
+	Max       float64       `toml:"max" json:"max"`                      // the largest of Bounds if the row states none
 	Tolerance Share         `toml:"tolerance" json:"tolerance"`          // largest distance of the two ends of the answer
 	Budget    workload.Span `toml:"budget" json:"budget_s,omitempty"`    // total time of the probes; 0 = DefaultBudget
 	Probes    int           `toml:"-" json:"probes,omitempty"`           // maximum number; 0 = DefaultProbes
 	Best      bool          `toml:"best" json:"best,omitempty"`          // a server's knobs that can't beat others are not searched further
 	Longest   workload.Span `toml:"-" json:"longest_window_s,omitempty"` // of a probe: the row's duration; 0 = any
 	First     workload.Span `toml:"-" json:"first_warmup_s,omitempty"`   // the row's warm-up; later probes warm up as long as the server needs
+	Scout     *Scout        `toml:"-" json:"scout,omitempty"`            // what a range without an end began with; nil = nothing yet, or both ends are stated
+}
+
+// Scout is what a few seconds in a closed loop, before the first probe, show of a server: with short responses and without
+// a verdict. It says where to look, and is no part of the answer.
+type Scout struct {
+	Load   float64 `json:"load"`              // of the first probe
+	TookS  float64 `json:"took_s"`            // of the search's budget
+	TTFTMs float64 `json:"ttft_ms,omitempty"` // median of one request at a time; 0 = not streamed
+	TPOTMs float64 `json:"tpot_ms,omitempty"`
+	// Misses is the limit that every request misses, though it is alone in the server; empty = none.
+	Misses string `json:"misses,omitempty"`
+}
+
+// Misses is Scout's; empty = none, or nothing was scouted.
+func (k *Search) Misses() string {
+	if k.Scout == nil {
+		return ""
+	}
+	return k.Scout.Misses
+}
+
+// Bounds are the ends of a range that states none.
+func (k *Search) Bounds() (least, most float64) {
+	if k.Axis == "concurrency" {
+		return 1, 1<<16 - 1
+	}
+	return 1e-4, 1e6
+}
+
+// Open reports whether an end of the range is not stated: the first load is then one that suits the server.
+func (k *Search) Open() bool {
+	least, most := k.Bounds()
+	return k.Min == least || k.Max == most
+}
+
+// RangeText is the range as text.
+func (k *Search) RangeText() string {
+	u := "/s"
+	if k.Axis == "concurrency" {
+		u = " requests in flight"
+	}
+	least, most := k.Bounds()
+	switch {
+	case k.Min == least && k.Max == most:
+		return "any " + k.Axis
+	case k.Max == most:
+		return "from " + unit.Brief(k.Min, 6) + u
+	case k.Min == least:
+		return "up to " + unit.Brief(k.Max, 6) + u
+	}
+	return unit.Brief(k.Min, 6) + " to " + unit.Brief(k.Max, 6) + u
 }
 
 const (
@@ -113,10 +165,7 @@ func (k *Search) checkFor(s *Spec, bad func(key, problem, hint string)) {
 
 func (k *Search) checkRange(bad func(key, problem, hint string)) {
 	example := fmt.Sprintf("write %s = { search = %q, min = 1, max = 64 }", k.Axis, GoalSLO)
-	least, most := 1e-4, 1e6
-	if k.Axis == "concurrency" {
-		least, most = 1, 1<<16-1
-	}
+	least, most := k.Bounds()
 	inRange := true
 	for _, end := range []struct {
 		key   string
@@ -175,7 +224,27 @@ func (k *Search) Pace() stats.Pace {
 	if k.Axis == "concurrency" {
 		stays = 15
 	}
-	return stats.Pace{Verdict: stays, Budget: time.Duration(k.MaxTime()).Seconds(), Warmup: time.Duration(k.First).Seconds(), Least: least, Most: longest}
+	return stats.Pace{Start: k.start(), Verdict: stays, Budget: time.Duration(k.MaxTime()).Seconds() - k.scouted(), Warmup: time.Duration(k.First).Seconds(), Least: least, Most: longest}
+}
+
+func (k *Search) scouted() float64 {
+	if k.Scout == nil {
+		return 0
+	}
+	return k.Scout.TookS
+}
+
+// start is the load of the first probe; 0 = in the middle of the range.
+func (k *Search) start() float64 {
+	switch {
+	case k.Scout != nil:
+		return k.Scout.Load
+	case k.Open() && k.Axis == "concurrency":
+		return 8
+	case k.Open():
+		return 1
+	}
+	return 0
 }
 
 func (k *Search) MaxTime() workload.Span { return cmp.Or(k.Budget, DefaultBudget) }
@@ -190,13 +259,9 @@ func (k *Search) LoadOf(s *Spec) float64 {
 }
 
 func (k *Search) String() string {
-	u := "/s"
-	if k.Axis == "concurrency" {
-		u = " requests in flight"
-	}
 	what := k.Goal
 	if what == GoalSLO {
 		what = "SLO"
 	}
-	return fmt.Sprintf("%s, %s to %s%s within %s", what, unit.Brief(k.Min, 6), unit.Brief(k.Max, 6), u, k.Tolerance)
+	return fmt.Sprintf("%s, %s within %s", what, k.RangeText(), k.Tolerance)
 }

@@ -60,7 +60,7 @@ func (r *Run) searchesTable() Table {
 	for i := range r.Manifest.Searches {
 		f := &r.Manifest.Searches[i]
 		t.Add(TextCell(searchName(f)), TextCell(fmt.Sprintf(cmp.Or(searchGoals[f.Search.Goal], f.Search.Goal+" of %s"), f.Search.Axis)),
-			TextCell(fmt.Sprintf("%s to %s, within %s", searched(f, &f.Search.Min), searched(f, &f.Search.Max), Exactly(float64(f.Search.Tolerance), "share"))),
+			TextCell(fmt.Sprintf("%s, within %s", f.Search.RangeText(), Exactly(float64(f.Search.Tolerance), "share"))),
 			TextCell(answer(f)), TextCell(cmp.Or(searched(f, f.Best), "–")),
 			TextCell(strings.TrimSuffix(f.State+": "+searchStates[f.State], ": ")), count(f.Probes), TextCell(unit.Format(f.TookS*1000, "ms")), TextCell(f.Text))
 	}

@@ -12,6 +12,7 @@ import (
 type Event struct {
 	Starting *Starting
 	Started  *Started
+	Scouting *experiment.Spec // a search looks for the load of its first probe
 	Begun    *Begun
 	Finished *Finished
 	Skipped  *Skipped

@@ -13,6 +13,7 @@ const SchemaEvent = "bench/event/v1"
 // Values of Message.Event.
 const (
 	EventServerStarting = "server_starting"
+	EventSearchStarted  = "search_started" // it looks for the load of its first probe
 	EventRunStarted     = "run_started"
 	EventRowStarted     = "row_started"
 	EventRowProgress    = "row_progress" // every few seconds while a row runs
@@ -117,6 +118,10 @@ func (e Event) Message(at time.Time) Message {
 		m.Server = &MessageServer{N: e.Starting.N, Variant: e.Starting.Variant, Log: e.Starting.Log}
 	case e.Started != nil:
 		m.Event, m.Run = EventRunStarted, &MessageRun{Dir: e.Started.Dir, Rows: e.Started.Total, Kept: e.Started.Kept}
+	case e.Scouting != nil:
+		m.Event, m.Search = EventSearchStarted, &MessageSearch{
+			Name: e.Scouting.Name, Axis: e.Scouting.Search.Axis, Search: e.Scouting.Search.Goal,
+		}
 	case e.Begun != nil:
 		m.Event, m.Row = EventRowStarted, messageRow(e.Begun.ID, e.Begun.Spec, e.Begun.Index, e.Begun.Total)
 	case e.Skipped != nil:

@@ -170,6 +170,9 @@ func (r *run) rows(ctx context.Context) error {
 			r.Event(Event{Finished: &Finished{Index: i + 1, Total: total, Row: row, Kept: true}})
 			continue
 		}
+		if err := r.scoutFor(ctx, &p); err != nil {
+			return err
+		}
 		s := r.specs[p.ID]
 		if reason := r.beyond(s); reason != "" {
 			if err := r.skip(p, s, reason); err != nil {

@@ -27,6 +27,7 @@ func (x *expander) extractSearch(merged map[string]any) {
 			continue
 		}
 		k := &experiment.Search{Axis: axis, Tolerance: experiment.DefaultTolerance}
+		k.Min, k.Max = k.Bounds()
 		x.search = k
 		bad := func(path, text, hint string) { x.bad(x.place(strict.Join(axis, path)), text, hint) }
 		strict.Decode(table, k, func(path, text, hint string) {
@@ -34,10 +35,11 @@ func (x *expander) extractSearch(merged map[string]any) {
 			bad(path, text, hint)
 		})
 		checkZero(table, "budget", bad)
-		merged[axis] = k.Min
+		low := max(k.Min, min(1, k.Max))
+		merged[axis] = low
 		if axis == "concurrency" {
-			merged[axis] = int64(min(max(k.Min, 1), math.MaxUint16))
-		} else if !(k.Min >= 1e-4 && k.Min <= 1e6) { // its check reports a wrong value
+			merged[axis] = int64(min(max(low, 1), math.MaxUint16))
+		} else if !(low >= 1e-4 && low <= 1e6) { // its check reports a wrong value
 			merged[axis] = 1.0
 		}
 	}
@@ -62,7 +64,7 @@ func (x *expander) toProbe(p *experiment.Spec, longest workload.Span, found func
 	}
 	*p = p.ProbeAt(first, 1)
 	p.Check(found)
-	if k.Max > k.Min && k.Max <= 1e6 {
+	if k.Max > k.Min && k.Max <= 1e6 && !k.Open() {
 		high := p.ProbeAt(experiment.Probe{Load: k.Max}, 1)
 		high.Check(found)
 	}

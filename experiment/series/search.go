@@ -19,7 +19,7 @@ import (
 // NextProbe is a search's next probe, after rows; t is their twin, nil = none. It ends when its answer is not above the load
 // to beat; 0 = none.
 func NextProbe(k *experiment.Search, rows []*record.Row, t *Twin, beat float64) (next experiment.Probe, more bool) {
-	if len(rows) >= k.MaxProbes() || futile(rows) {
+	if len(rows) >= k.MaxProbes() || futile(rows) || k.Misses() != "" && len(rows) > 0 {
 		return next, false
 	}
 	pace := k.Pace()
@@ -217,7 +217,7 @@ func state(f *record.Found, close, more, again bool) string {
 	switch {
 	case f.Low != nil && *f.Low == k.Max:
 		return "above"
-	case f.High != nil && *f.High == k.Min:
+	case f.High != nil && *f.High == k.Min, k.Misses() != "" && f.Low == nil && f.Probes > 0:
 		return "below"
 	case f.Probes == 0, more && !again && !close:
 		return "searching"
@@ -245,12 +245,19 @@ func foundText(f *record.Found, rows []*record.Row) string {
 	case "budget":
 		return what + between(f) + budgetText(f, rows)
 	case "none":
+		if k.Open() {
+			return fmt.Sprintf("no %s is decided: %s", k.Axis, whyUndecided(rows))
+		}
 		return fmt.Sprintf("no %s from %s to %s is decided: %s", k.Axis, loadText(k, k.Min), loadText(k, k.Max), whyUndecided(rows))
 	case "above":
 		return fmt.Sprintf("%s is %s or above, the search's max; raise max", what, loadText(k, *f.Low))
 	case "beaten":
 		return what + between(f) + ": another server setting meets it at a higher one"
 	case "below":
+		if limit := k.Misses(); limit != "" {
+			return fmt.Sprintf("no %s meets the SLO: a request alone in the server misses %s, with a median TTFT of %s and TPOT of %s",
+				k.Axis, limit, unit.Format(k.Scout.TTFTMs, "ms"), unit.Format(k.Scout.TPOTMs, "ms"))
+		}
 		return fmt.Sprintf("%s is below %s, the search's min; lower min", what, loadText(k, *f.High))
 	}
 	return what + between(f)

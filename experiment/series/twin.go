@@ -290,12 +290,26 @@ func fromFiles(w *workload.Workload) bool {
 func (t *Twin) Ask(k *experiment.Search) {
 	const beyond = 1.5
 	t.search = k
-	q := twin.Question{Limits: t.limits, Min: k.Min / beyond, Max: k.Max * beyond, Whole: k.Axis == "concurrency", Source: t.source, Requests: twin.Fine,
+	least, most := k.Min, k.Max
+	if k.Open() {
+		least, most = t.around(k)
+	}
+	q := twin.Question{Limits: t.limits, Min: least / beyond, Max: most * beyond, Whole: k.Axis == "concurrency", Source: t.source, Requests: twin.Fine,
 		Changed: t.changed}
 	if q.Whole {
 		q.Min = max(1, math.Floor(q.Min))
 	}
 	t.answer = t.model.Operating(t.trials, q)
+}
+
+// around is the part of an open range that the trials can say something about.
+func (t *Twin) around(k *experiment.Search) (least, most float64) {
+	const wide = 16 // times
+	least, most = math.Inf(1), 0
+	for i := range t.trials {
+		least, most = min(least, t.trials[i].Load), max(most, t.trials[i].Load)
+	}
+	return max(k.Min, least/wide), min(k.Max, most*wide)
 }
 
 // bracket is the twin's answer, or why it is none. A verdict of a row contradicts it: a PASS above its upper end, a FAIL

@@ -68,6 +68,7 @@ func (s Search) crossing(probes []Probe, low, high float64) float64 {
 // Pace is what decides the length of probes, in seconds.
 type Pace struct {
 	Budget float64 // of the whole search
+	Start  float64 // load of the first probe; 0 = in the middle of the range
 	Warmup float64 // of the first probe
 	Least  float64 // shortest window
 	Most   float64 // longest window; 0 = any
@@ -79,6 +80,7 @@ type Pace struct {
 type Step struct {
 	Load           float64
 	Warmup, Window float64 // s
+	Drain          float64 // s, until its last requests have ended; 0 = not known
 }
 
 // Next is the next probe; more is false if the search is over. known is what the probes show together: where it has a
@@ -86,7 +88,11 @@ type Step struct {
 // lean to. What the budget must leave for a verdict at the lower end of the answer is spent there at last.
 func (s Search) Next(probes []Probe, pace Pace, known Bracket) (step Step, more bool) {
 	if len(probes) == 0 {
-		step = Step{Load: s.allowed(cmp.Or(pace.Beat, math.Sqrt(s.Min*s.Max))), Warmup: pace.Warmup, Window: pace.Least}
+		step = Step{Load: s.allowed(cmp.Or(pace.Beat, pace.Start, math.Sqrt(s.Min*s.Max))), Warmup: pace.Warmup, Window: pace.Least}
+		if pace.Start > 0 { // a slow server has few requests in the shortest window
+			const enough, part = 20, 5
+			step.Window = max(step.Window, min(enough/step.Load, pace.Budget/part))
+		}
 		pace.fit(&step, 0)
 		return step, true
 	}
@@ -114,11 +120,11 @@ func (s Search) Next(probes []Probe, pace Pace, known Bracket) (step Step, more 
 		return step, pace.fit(&step, spent)
 	}
 	last := s.Confirming(probes, pace, quoted)
-	cost := last.Warmup + last.Window + 2*stayAt(probes, quoted)
+	cost := last.Warmup + last.Window + last.Drain
 	const enough = 0.9 // the answer, and with it the cost, moves with each probe
 	if left := pace.Budget - spent; enough*cost <= left {
 		explored := pace
-		explored.Budget -= cost + 2*stayAt(probes, step.Load)
+		explored.Budget -= cost
 		if ends || !explored.fit(&step, spent) {
 			return last, pace.fit(&last, spent)
 		}
@@ -173,6 +179,9 @@ func (p *Probe) leans() Verdict {
 	return Undecided
 }
 
+// drains is how long the last requests of a window take to end, in mean times of a request.
+const drains = 2
+
 // margins below the likeliest load at which a last probe is to pass: nearer to the limit a verdict takes longer.
 var margins = [...]float64{0.92, 0.85, 0.75, 0.6}
 
@@ -206,7 +215,7 @@ func (s Search) passed(probes []Probe, load, below float64) bool {
 func (s Search) Confirming(probes []Probe, pace Pace, load float64) Step {
 	const similar = 0.2 // ln of the ratio of two loads that need as many requests
 	stay := stayAt(probes, load)
-	step := Step{Load: load, Warmup: max(pace.Warmup, 3*stay), Window: pace.confirms(stay)}
+	step := Step{Load: load, Warmup: max(pace.Warmup, 3*stay), Window: pace.confirms(stay), Drain: drains * stay}
 	for _, p := range probes {
 		if d := math.Log(load / p.Load); p.Need > 0 && d >= -0.03 && d <= similar { // one nearer to the limit needs more
 			step.Window = max(step.Window, min(p.Need/load, 3*pace.Verdict*stay))
@@ -218,7 +227,7 @@ func (s Search) Confirming(probes []Probe, pace Pace, load float64) Step {
 func (s Search) step(probes []Probe, pace Pace, spent, load float64) Step {
 	const part, fill, long, fewest = 6, 3, 10, 60
 	stay := stayAt(probes, load)
-	return Step{Load: load, Warmup: max(pace.Warmup, fill*stay),
+	return Step{Load: load, Warmup: max(pace.Warmup, fill*stay), Drain: drains * stay,
 		Window: max(pace.Least, spent/part, long*stay, min(fewest/load, pace.Budget/part/2))}
 }
 
@@ -236,7 +245,7 @@ func (p Pace) fit(step *Step, spent float64) bool {
 	if p.Most > 0 {
 		step.Window = min(step.Window, p.Most)
 	}
-	left := p.Budget - spent - step.Warmup
+	left := p.Budget - spent - step.Warmup - step.Drain
 	if left >= step.Window/2 {
 		step.Window = min(step.Window, left)
 		return true

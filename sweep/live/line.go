@@ -96,7 +96,7 @@ func (x *Lines) Event(e sweep.Event) {
 		x.put(now, "[%d/%d] %s", e.Skipped.Index, e.Skipped.Total, skippedLine(e.Skipped))
 	case e.Cut != nil:
 		x.put(now, "[%d/%d] %s", e.Cut.Index, e.Cut.Total, cutLine(e.Cut))
-	case e.Starting != nil, e.Found != nil:
+	case e.Starting != nil, e.Scouting != nil, e.Found != nil:
 		for _, line := range eventLines(e) {
 			x.put(now, "%s", line)
 		}
@@ -146,6 +146,8 @@ func eventLines(e sweep.Event) []string {
 		return []string{skippedLine(e.Skipped)}
 	case e.Cut != nil:
 		return []string{cutLine(e.Cut)}
+	case e.Scouting != nil:
+		return []string{safetext.Escape(e.Scouting.Name + ": a few seconds of requests one after the other, then more at a time, to find a first rate")}
 	case e.Found != nil:
 		return []string{safetext.Escape(e.Found.Text)}
 	}
