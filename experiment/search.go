@@ -22,6 +22,7 @@ type Search struct {
 
 	Min       float64       `toml:"min" json:"min"`                      // the least of Bounds if the row states none
 	Max       float64       `toml:"max" json:"max"`                      // the largest of Bounds if the row states none
+	Open      bool          `toml:"-" json:"open,omitempty"`             // the row does not state both ends: the first load suits the server
 	Tolerance Share         `toml:"tolerance" json:"tolerance"`          // largest distance of the two ends of the answer
 	Budget    workload.Span `toml:"budget" json:"budget_s,omitempty"`    // total time of the probes; 0 = DefaultBudget
 	Probes    int           `toml:"-" json:"probes,omitempty"`           // maximum number; 0 = DefaultProbes
@@ -58,12 +59,6 @@ func (k *Search) Bounds() (least, most float64) {
 	return 1e-4, 1e6
 }
 
-// Open reports whether an end of the range is not stated: the first load is then one that suits the server.
-func (k *Search) Open() bool {
-	least, most := k.Bounds()
-	return k.Min == least || k.Max == most
-}
-
 // RangeText is the range as text.
 func (k *Search) RangeText() string {
 	u := "/s"
@@ -72,11 +67,11 @@ func (k *Search) RangeText() string {
 	}
 	least, most := k.Bounds()
 	switch {
-	case k.Min == least && k.Max == most:
+	case k.Open && k.Min == least && k.Max == most:
 		return "any " + k.Axis
-	case k.Max == most:
+	case k.Open && k.Max == most:
 		return "from " + unit.Brief(k.Min, 6) + u
-	case k.Min == least:
+	case k.Open:
 		return "up to " + unit.Brief(k.Max, 6) + u
 	}
 	return unit.Brief(k.Min, 6) + " to " + unit.Brief(k.Max, 6) + u
@@ -239,9 +234,9 @@ func (k *Search) start() float64 {
 	switch {
 	case k.Scout != nil:
 		return k.Scout.Load
-	case k.Open() && k.Axis == "concurrency":
+	case k.Open && k.Axis == "concurrency":
 		return 8
-	case k.Open():
+	case k.Open:
 		return 1
 	}
 	return 0

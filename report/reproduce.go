@@ -35,7 +35,7 @@ func (r *Run) reproduceTable() Table {
 		add("one row", append(slices.Clone(m.Command), "--only", names[0])...)
 	}
 	dir := r.Named()
-	add("the plan, without sending", "bench", "sweep", file, "--dry-run")
+	add("the plan, without sending", slices.Concat([]string{"bench", "sweep", file, "--dry-run"}, onlyOf(m.Command))...)
 	if m.State != "done" {
 		add("resume an interrupted run", "bench", "sweep", file, "--resume", dir)
 	}
@@ -68,4 +68,14 @@ func outOf(command []string) string {
 		}
 	}
 	return "results"
+}
+
+// onlyOf are the flags --only of a command, with their values.
+func onlyOf(command []string) (words []string) {
+	for i, word := range command {
+		if strings.HasPrefix(word, "--only=") || i > 0 && command[i-1] == "--only" {
+			words = append(words, "--only", strings.TrimPrefix(word, "--only="))
+		}
+	}
+	return words
 }

@@ -271,7 +271,7 @@ func (r *run) checkLimits() error {
 	for i := range r.m.Points {
 		s := &r.m.Points[i]
 		if k := r.searches[ID(s)]; k != nil { // the search can reach its highest load
-			if _, more := k.next(); !more || !k.picked || s.Search.Open() {
+			if _, more := k.next(); !more || !k.picked || s.Search.Open {
 				continue
 			}
 			s = new(s.ProbeAt(experiment.Probe{Load: s.Search.Max}, 1))

@@ -10,7 +10,6 @@ import (
 	"bench/experiment"
 	"bench/experiment/endpoint"
 	"bench/experiment/record"
-	"bench/experiment/stats"
 	"bench/experiment/workload"
 )
 
@@ -22,7 +21,8 @@ const (
 	scoutLonger  = 8                // times the requests in flight, from step to step
 	scoutMost    = 512              // requests in flight
 	scoutGain    = 2                // in throughput that is worth another step
-	scoutStep    = 3 * time.Second  // of a step, without its last responses
+	scoutStep    = 3 * time.Second  // of a step, without its last responses, at most
+	scoutPart    = 20               // of the budget are as long as a step, at least
 	scoutLongest = 10 * time.Second // that the requests of a step may take one after the other
 	scoutCut     = 30 * time.Second // of a step with its last responses
 )
@@ -52,7 +52,7 @@ func (r *run) scoutFor(ctx context.Context, p *record.Planned) error {
 
 func (k *searching) scouts() bool {
 	s := k.first.Search
-	return len(k.rows) == 0 && s.Scout == nil && s.Open() && s.Axis == "rate"
+	return len(k.rows) == 0 && s.Scout == nil && s.Open && s.Axis == "rate"
 }
 
 func (r *run) findLoad(ctx context.Context, s *experiment.Spec, id string) (*experiment.Scout, error) {
@@ -88,8 +88,7 @@ func (r *run) findLoad(ctx context.Context, s *experiment.Spec, id string) (*exp
 	if s.Search.Goal == experiment.GoalSaturation {
 		out.Load = full
 	} else if out.Misses = alone.misses(s.SLO.Limits); out.Misses != "" {
-		const share = 0.3 // of its time a server with one request at a time is busy
-		out.Load = min(out.Load, share*alone.atLength(alone.rate(), meanOutput(s)))
+		out.Load = min(out.Load, alone.atLength(alone.rate(), meanOutput(s))) // one request at a time
 	}
 	out.Load = s.Search.Algorithm().Round(min(max(out.Load, s.Search.Min), s.Search.Max), false)
 	return out, nil
@@ -128,7 +127,7 @@ func scoutSpec(s *experiment.Spec, inFlight int) experiment.Spec {
 	out.Search, out.SLO, out.Until, out.Rate, out.Arrival, out.Burstiness = nil, experiment.SLO{}, "", 0, workload.Arrival{}, 0
 	out.Point = nil
 	out.Load = workload.Load{
-		Concurrency: inFlight, Requests: max(3, 2*inFlight), Duration: workload.Span(scoutStep), MaxDuration: workload.Span(scoutCut), Settle: s.Settle,
+		Concurrency: inFlight, Requests: max(3, 2*inFlight), Duration: min(workload.Span(scoutStep), s.Search.MaxTime()/scoutPart), MaxDuration: workload.Span(scoutCut), Settle: s.Settle,
 	}
 	if out.Pairs == nil && !out.Output.IsZero() {
 		out.Output = shortened(out.Output)
@@ -185,11 +184,13 @@ func (x *scouted) tpot(p float64) float64 {
 	return quantile(all, p)
 }
 
+// quantile is the value with a share p of the others below it; 0 without values.
 func quantile(all []float64, p float64) float64 {
 	if len(all) == 0 {
 		return 0
 	}
-	return stats.Quantile(slices.Sorted(slices.Values(all)), p)
+	slices.Sort(all)
+	return all[int(p*float64(len(all)-1))]
 }
 
 // atLength is the throughput with responses of another length, by that of short ones. A prompt takes a server about as

@@ -28,6 +28,7 @@ func (x *expander) extractSearch(merged map[string]any) {
 		}
 		k := &experiment.Search{Axis: axis, Tolerance: experiment.DefaultTolerance}
 		k.Min, k.Max = k.Bounds()
+		k.Open = table["min"] == nil || table["max"] == nil
 		x.search = k
 		bad := func(path, text, hint string) { x.bad(x.place(strict.Join(axis, path)), text, hint) }
 		strict.Decode(table, k, func(path, text, hint string) {
@@ -35,7 +36,10 @@ func (x *expander) extractSearch(merged map[string]any) {
 			bad(path, text, hint)
 		})
 		checkZero(table, "budget", bad)
-		low := max(k.Min, min(1, k.Max))
+		low := k.Min
+		if k.Open {
+			low = max(k.Min, min(1, k.Max))
+		}
 		merged[axis] = low
 		if axis == "concurrency" {
 			merged[axis] = int64(min(max(low, 1), math.MaxUint16))
@@ -64,7 +68,7 @@ func (x *expander) toProbe(p *experiment.Spec, longest workload.Span, found func
 	}
 	*p = p.ProbeAt(first, 1)
 	p.Check(found)
-	if k.Max > k.Min && k.Max <= 1e6 && !k.Open() {
+	if k.Max > k.Min && k.Max <= 1e6 && !k.Open {
 		high := p.ProbeAt(experiment.Probe{Load: k.Max}, 1)
 		high.Check(found)
 	}

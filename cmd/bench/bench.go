@@ -47,11 +47,14 @@ type cli struct {
 
 func bench(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, args []string) int {
 	root := newRoot(&cli{stdin, stdout, stderr, args})
-	root.SetArgs(args)
+	root.SetArgs(withURL(args))
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
+	err := unknownHelp(root, withURL(args))
+	if err == nil {
+		err = root.ExecuteContext(ctx)
+	}
 	if err == nil {
 		return codeDone
 	}
@@ -99,7 +102,9 @@ func newRoot(c *cli) *cobra.Command {
 		Short: "measure LLM serving endpoints: one matrix in, one report out",
 		Long: `bench runs a matrix of workloads against an OpenAI-compatible endpoint (vLLM, SGLang, llama.cpp, …).
 It reports the operating point, the bottleneck, and how reliable the figures are.`,
-		Example: `  bench init                                                        matrices to run, and to copy from
+		Example: `  bench http://localhost:8000                                       how much load your server carries, in two minutes
+  bench demo                                                        the same with the simulated server: no GPU needed
+  bench init                                                        matrices to run, and to copy from
   bench sweep matrices/chat.toml                                    the simulated server: no GPU needed
   bench sweep matrices/chat.toml --endpoint http://localhost:8000   your server
   bench report results/chat/20260101T120000Z                        write the report again`,
@@ -118,7 +123,7 @@ It reports the operating point, the bottleneck, and how reliable the figures are
 		}
 		return usage("%s\nhint: %s", text, hint)
 	})
-	root.AddCommand(newSweep(c), newReport(c), newCompare(c), newHistory(c), newAsk(c), newVerify(c), newServe(c), newTile(c), newWork(c),
+	root.AddCommand(newURL(c), newDemo(c), newSweep(c), newReport(c), newCompare(c), newHistory(c), newAsk(c), newVerify(c), newServe(c), newTile(c), newWork(c),
 		newPredict(c), newRehearse(c), newMock(c), newTrace(c),
 		newSelftest(c), newInit(c), newImport(c), newVersion(c), newGuard(c))
 	c.setHelp(root)
@@ -182,8 +187,22 @@ func onlyCommands(cmd *cobra.Command, args []string) error {
 	return unknown(cmd, args[0])
 }
 
+// unknownHelp is the error of --help behind an unknown command, for which cobra prints the help of bench.
+func unknownHelp(root *cobra.Command, args []string) error {
+	if len(args) == 0 || strings.HasPrefix(args[0], "-") || find(root, args[0]) != nil || !slices.Contains(args, "--help") {
+		return nil
+	}
+	return unknown(root, args[0])
+}
+
+// others are words of other tools for what bench URL does.
+var others = []string{"run", "benchmark", "test", "load", "measure", "profile"}
+
 func unknown(cmd *cobra.Command, word string) error {
 	hint := cmd.CommandPath() + " --help"
+	if slices.Contains(others, word) && !cmd.HasParent() {
+		return usage("unknown command %q of bench\nhint: bench http://host:8000 measures a server; bench sweep MATRIX runs a matrix", word)
+	}
 	if near := cmd.SuggestionsFor(word); len(near) > 0 {
 		hint = "did you mean " + strings.Join(near, " or ") + "?"
 	}

@@ -32,6 +32,10 @@ func (c *cli) connect(ctx context.Context, to *sweepInput, base, simulator strin
 	}
 	server.MarkSimulated(simulator)
 	c.describeTiling(to, server, sizing)
+	if err := c.beginQuick(ctx, to, server); err != nil {
+		server.Close()
+		return nil, record.RooflineSource{}, err
+	}
 	server.Selftest = savedSelftest(c.stderr)
 	source := record.NewRooflineSource(to.models, to.hardware, server.Info.Model, to.m.Target)
 	if to.m.Target.Hardware != "" && source.Missing() != "" {

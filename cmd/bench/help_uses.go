@@ -1,10 +1,10 @@
 package main
 
-var daily = []helpGroup{{"Commands", []string{"init", "sweep", "report", "compare", "serve", "trace"}}}
+var daily = []helpGroup{{"Commands", []string{"URL", "demo", "init", "sweep", "report", "compare", "serve", "trace"}}}
 
 // commandsByUse are all commands, in the order of bench help all.
 var commandsByUse = []helpGroup{
-	{"Measure", []string{"init", "import", "sweep", "work", "tile"}},
+	{"Measure", []string{"URL", "demo", "init", "import", "sweep", "work", "tile"}},
 	{"Read results", []string{"report", "compare", "history", "ask", "verify", "serve"}},
 	{"Plan", []string{"predict", "rehearse", "trace"}},
 	{"Check the client", []string{"selftest", "mock"}},
@@ -13,6 +13,21 @@ var commandsByUse = []helpGroup{
 
 // flagUses are the flags of each command by use, in the order of its help.
 var flagUses = map[string][]helpGroup{
+	"URL": {
+		{"What to measure", []string{"workload", "slo", "input", "output", "set"}},
+		{"Load: a search, or", []string{"budget", "rate", "concurrency", "requests", "duration", "dry-run", "resume"}},
+		{"Server", []string{"api", "model", "hardware", "gpus", "gpu-hour-usd"}},
+		{"API key", keyUses},
+		{"Output", []string{"save", "out", "plain", "json", "metrics-listen"}},
+		{"Verdict", []string{"enforce"}},
+	},
+	"demo": {
+		{"What to measure", []string{"workload", "slo", "input", "output", "set"}},
+		{"Load: a search, or", []string{"budget", "rate", "concurrency", "requests", "duration", "dry-run", "resume"}},
+		{"What to simulate", []string{"hardware", "gpus", "gpu-hour-usd"}},
+		{"Output", []string{"save", "out", "plain", "json", "metrics-listen"}},
+		{"Verdict", []string{"enforce"}},
+	},
 	"sweep": {
 		{"What to run", []string{"only", "set", "dry-run", "resume", "accept-server-change"}},
 		{"Where to send it", []string{"endpoint", "api", "model"}},

@@ -135,6 +135,12 @@ func serve(ts *testscript.TestScript, _ bool, args []string) {
 		"swapped": pass,
 		"tls":     pass,
 		"failing": failing,
+		"chatonly": func(pass http.Handler) http.Handler {
+			mux := http.NewServeMux()
+			mux.Handle("/", pass)
+			mux.Handle("/v1/completions", http.NotFoundHandler())
+			return mux
+		},
 		"stalled": func(pass http.Handler) http.Handler { return stalled(pass, ts.MkAbs("stalled")) },
 		"models": func(http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"bench/experiment/target"
 	"bench/experiment/unit"
 	"bench/internal/listen"
 	"bench/report/browse"
@@ -31,6 +32,9 @@ DIR/` + compare.IndexName + `, the index that bench history uses too; without wr
   bench serve results --listen 0.0.0.0:8484      for the whole network: without a password`,
 		Args: positional(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if isAddress(args[0]) {
+				return usage("serve shows results of a directory, not of %s\nhint: bench %[1]s measures it", target.Redact(args[0]))
+			}
 			return c.serve(cmd.Context(), args[0],
 				address)
 		},

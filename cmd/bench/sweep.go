@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/crypto/ssh"
 
+	root "bench"
 	"bench/experiment"
 	"bench/experiment/endpoint"
 	"bench/experiment/mock"
@@ -90,9 +91,11 @@ type sweepInput struct {
 	m         *sweep.Matrix
 	notes     []string // rows without a roofline
 	known     forecast.Known
-	spends    string // how the budget is spent; "" = there is none
-	text      []byte // of the matrix, one of bench's own; nil: it is read
-	described bool   // what bench tile sends is printed
+	spends    string        // how the budget is spent; "" = there is none
+	text      []byte        // of the matrix, one of bench's own; nil: it is read
+	described bool          // what bench tile sends is printed
+	quick     *urlFlags     // of bench URL; nil: another command
+	result    *sweep.Result // of the run; nil: none has begun
 }
 
 func (c *cli) sweep(cmd *cobra.Command, in *sweepInput, file string) error {
@@ -127,6 +130,9 @@ func (f *sweepFlags) check(fl *pflag.FlagSet) (err error) {
 
 func (in *sweepInput) read(ctx context.Context, file string, stderr io.Writer) (err error) {
 	in.simulated = mock.Config{Models: in.models, Devices: in.hardware}
+	if in.text == nil {
+		file, in.text = byName(file, stderr)
+	}
 	if in.text != nil {
 		in.m, err = parseMatrix(file, in.text, in.set, &in.simulated)
 	} else {
@@ -236,6 +242,7 @@ func (c *cli) runTo(ctx, ends context.Context, in *sweepInput, o sweep.Options, 
 		defer debug.SetGCPercent(debug.SetGCPercent(reportGC))
 	}
 	result, runErr := c.watched(run, in.m, o, w)
+	in.result = result
 	if failing := new(live.FailingError); errors.As(context.Cause(ends), &failing) {
 		runErr = failing
 	}
@@ -286,6 +293,24 @@ func readMatrix(ctx context.Context, file string, set []string, simulated interf
 		return nil, matrixError(err)
 	}
 	return m, nil
+}
+
+// byName finds the matrix that a name such as chat means: a file, else one that bench ships, whose text it returns.
+func byName(name string, stderr io.Writer) (file string, shipped []byte) {
+	if _, err := os.Stat(name); err == nil || strings.ContainsAny(name, `/\`) {
+		return name, nil
+	}
+	file = "matrices/" + strings.TrimSuffix(name, ".toml") + ".toml"
+	if _, err := os.Stat(file); err == nil {
+		fmt.Fprintln(stderr, safe("note: "+file+" is run"))
+		return file, nil
+	}
+	shipped, err := root.Matrices.ReadFile(file)
+	if err != nil {
+		return name, nil
+	}
+	fmt.Fprintln(stderr, safe("note: "+file+" that bench ships is run; bench init writes it, to change it"))
+	return file, shipped
 }
 
 func matrixError(err error) error {

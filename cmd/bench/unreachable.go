@@ -20,11 +20,13 @@ func (c *cli) loading(waited time.Duration, answer string) {
 }
 
 type unreachableError struct {
-	url  string // without secrets
-	text string
+	error        // the cause
+	text  string // with a hint, and without secrets
 }
 
 func (e *unreachableError) Error() string { return e.text }
+
+func (e *unreachableError) Unwrap() error { return e.error }
 
 func unreachable(base, key string, http2 bool, k *keyFlags, err error) error {
 	shown := target.Redact(base)
@@ -35,7 +37,7 @@ func unreachable(base, key string, http2 bool, k *keyFlags, err error) error {
 		}
 	}
 	if strings.Contains(text, "\nhint:") { // it has its own
-		return errors.New(text)
+		return &unreachableError{err, text}
 	}
 	if hint := connectionHint(base, http2, err); hint != "" {
 		return fmt.Errorf("%s\nhint: %s", text, hint)
@@ -46,9 +48,9 @@ func unreachable(base, key string, http2 bool, k *keyFlags, err error) error {
 	}
 	curl := fmt.Sprintf("try: curl -sS%s %s/models", auth, shown)
 	if r := endpoint.Failed(err); r != nil && r.Outcome == openai.Status {
-		return fmt.Errorf("%s\nhint: %s; %s", text, statusHint(r), curl)
+		return &unreachableError{err, fmt.Sprintf("%s\nhint: %s; %s", text, statusHint(r), curl)}
 	}
-	return &unreachableError{shown, fmt.Sprintf("%s\nhint: is the server up? %s", text, curl)}
+	return &unreachableError{err, fmt.Sprintf("%s\nhint: is the server up? %s", text, curl)}
 }
 
 // connectionHint is what to do about a fault below HTTP; empty: no hint is known.

@@ -1,6 +1,7 @@
 package diagnosis
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -106,6 +107,9 @@ func (a *answering) nextOfSearch(f *record.Found) *NextSweep {
 	case "above":
 		return byHand("max", "raise max of the search")
 	case "below":
+		if f.Search.Misses() != "" {
+			return byHand("slo", "relax the SLO, to "+looser(rows)+" at least (--slo)")
+		}
 		return byHand("min", "lower min of the search")
 	}
 	return nil
@@ -172,4 +176,23 @@ func (n *NextSweep) inRow(s *series.Series) *NextSweep {
 	n.Text = fmt.Sprintf("%s = [%s]", n.Variable, strings.Join(n.Values, ", "))
 	n.TOML = inRow(s, fmt.Sprintf("%s = [%s]", n.Variable, strings.Join(n.Values, ", ")))
 	return n
+}
+
+// looser is an SLO that the row with the lowest load meets, in the form of --slo.
+func looser(rows []*record.Row) string {
+	r := slices.MinFunc(rows, func(a, b *record.Row) int { return cmp.Compare(a.Spec.Rate, b.Spec.Rate) })
+	var limits []string
+	for _, v := range r.SLO {
+		if v.Unit != "ms" || v.Value == nil {
+			continue
+		}
+		const spare, digits = 1.2, 2
+		ms := v.Limit
+		if *v.Value > ms {
+			step := math.Pow(10, math.Ceil(math.Log10(spare**v.Value))-digits)
+			ms = math.Ceil(spare**v.Value/step) * step
+		}
+		limits = append(limits, v.Metric+"="+(time.Duration(ms*float64(time.Millisecond))).String())
+	}
+	return strings.Join(limits, ",")
 }

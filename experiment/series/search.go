@@ -245,7 +245,7 @@ func foundText(f *record.Found, rows []*record.Row) string {
 	case "budget":
 		return what + between(f) + budgetText(f, rows)
 	case "none":
-		if k.Open() {
+		if k.Open {
 			return fmt.Sprintf("no %s is decided: %s", k.Axis, whyUndecided(rows))
 		}
 		return fmt.Sprintf("no %s from %s to %s is decided: %s", k.Axis, loadText(k, k.Min), loadText(k, k.Max), whyUndecided(rows))

@@ -291,7 +291,7 @@ func (t *Twin) Ask(k *experiment.Search) {
 	const beyond = 1.5
 	t.search = k
 	least, most := k.Min, k.Max
-	if k.Open() {
+	if k.Open {
 		least, most = t.around(k)
 	}
 	q := twin.Question{Limits: t.limits, Min: least / beyond, Max: most * beyond, Whole: k.Axis == "concurrency", Source: t.source, Requests: twin.Fine,

@@ -90,8 +90,7 @@ func (s Search) Next(probes []Probe, pace Pace, known Bracket) (step Step, more 
 	if len(probes) == 0 {
 		step = Step{Load: s.allowed(cmp.Or(pace.Beat, pace.Start, math.Sqrt(s.Min*s.Max))), Warmup: pace.Warmup, Window: pace.Least}
 		if pace.Start > 0 { // a slow server has few requests in the shortest window
-			const enough, part = 20, 5
-			step.Window = max(step.Window, min(enough/step.Load, pace.Budget/part))
+			step.Window = max(step.Window, pace.telling(step.Load))
 		}
 		pace.fit(&step, 0)
 		return step, true
@@ -228,7 +227,13 @@ func (s Search) step(probes []Probe, pace Pace, spent, load float64) Step {
 	const part, fill, long, fewest = 6, 3, 10, 60
 	stay := stayAt(probes, load)
 	return Step{Load: load, Warmup: max(pace.Warmup, fill*stay), Drain: drains * stay,
-		Window: max(pace.Least, spent/part, long*stay, min(fewest/load, pace.Budget/part/2))}
+		Window: max(pace.Least, spent/part, long*stay, min(fewest/load, pace.Budget/part/2), pace.telling(load))}
+}
+
+// telling is a window with enough requests for a p95, in a part of the budget.
+func (p Pace) telling(load float64) float64 {
+	const requests, part = 26, 3
+	return min(requests/load, p.Budget/part)
 }
 
 // confirms is the shortest window of the last probe, s.

@@ -34,16 +34,38 @@ func BaseURL(endpoint string) (string, error) {
 		return "", fmt.Errorf("%s has a query or fragment: remove it, and put keys in [target.headers] or --api-key-env", shown)
 	}
 	u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), strings.TrimRight(u.RawPath, "/")
-	for _, full := range []string{"/chat/completions", "/completions", "/responses", "/messages", "/embeddings", "/rerank", "/models"} {
-		if base, cut := strings.CutSuffix(u.Path, full); cut {
-			u.Path, u.RawPath = base, ""
-			return "", &CallError{fmt.Sprintf("%s is the address of one call: write the base, which ends in %q", shown, base), Redact(u.String())}
-		}
+	if base, _, cut := cutCall(u.Path); cut {
+		u.Path, u.RawPath = base, ""
+		return "", &CallError{fmt.Sprintf("%s is the address of one call: write the base, which ends in %q", shown, base), Redact(u.String())}
 	}
 	if u.Path == "" {
 		u.Path = "/v1"
 	}
 	return u.String(), nil
+}
+
+// calls are the ends of addresses of calls, with their API; empty: it measures none, or lists models.
+var calls = []struct{ path, api string }{
+	{"/chat/completions", Chat}, {"/completions", Completions}, {"/responses", Responses}, {"/messages", Messages},
+	{"/embeddings", ""}, {"/rerank", ""}, {"/models", ""},
+}
+
+func cutCall(path string) (base, api string, cut bool) {
+	path = strings.TrimRight(path, "/")
+	for _, c := range calls {
+		if base, cut := strings.CutSuffix(path, c.path); cut {
+			return base, c.api, true
+		}
+	}
+	return path, "", false
+}
+
+// OfCall is the endpoint and the API of an address of one call, as in a command of curl. Another address stays as it is.
+func OfCall(address string) (endpoint, api string) {
+	if base, api, cut := cutCall(address); cut {
+		return base, api
+	}
+	return address, ""
 }
 
 var (

@@ -94,7 +94,7 @@ func (m *Model) Residuals(trials []Trial, limits ...Limit) [][]Residual {
 	return out
 }
 
-const fewestValues = 20
+const fewestValues = 12
 
 // sectionError is the standard error of ln(quantile of a ÷ that of b) by the differences of its sections.
 func sectionError(a, b []float64, p float64) float64 {

@@ -126,7 +126,7 @@ func fewestForPass(l experiment.Limit, confidence float64) (n int, ok bool) {
 
 // mostOfSearch is the largest number of requests of all probes of a search; 0 = the server's speed decides.
 func mostOfSearch(k *experiment.Search) int {
-	if k.Axis != "rate" || k.Open() {
+	if k.Axis != "rate" || k.Open {
 		return 0
 	}
 	return int(k.Max * time.Duration(k.MaxTime()).Seconds())

@@ -1,0 +1,364 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	root "bench"
+	"bench/experiment/endpoint"
+	"bench/experiment/safetext"
+	"bench/experiment/target"
+	"bench/sweep"
+)
+
+// quickMatrix has a row for each workload of bench URL, which runs one of them.
+const quickMatrix = "matrices/quick.toml"
+
+const quickFile = "quick.toml" // what errors and the report call the matrix
+
+// urlCommand is the name of the command that begins with an endpoint.
+const urlCommand = "URL"
+
+const demoModel = "meta-llama/Llama-3.1-8B-Instruct" // that bench demo simulates
+
+type urlFlags struct {
+	workload, slo, hardware string
+	usd                     float64
+	gpus                    int
+	budget, duration        time.Duration
+	rates                   []float64
+	concurrency             []int
+	input, output, requests int
+	save                    string
+	simulated               bool // bench demo
+}
+
+func newURL(c *cli) *cobra.Command {
+	f, in := &urlFlags{}, &sweepInput{sweepFlags: &sweepFlags{}}
+	cmd := &cobra.Command{
+		Use:   urlCommand,
+		Short: "how much load a server carries: one answer in two minutes",
+		Long: `bench http://host:8000 reaches the endpoint, finds its model, and searches for two minutes for the highest rate that
+meets the SLO. It prints one answer, and writes report.html and the matrix that it ran. It needs no file: the workload is
+a row of matrices/quick.toml, and --save writes that row as a matrix of its own, for bench sweep.
+--rate and --concurrency measure these loads instead of the search.`,
+		Example: `  bench http://localhost:8000                                 chat; TTFT p95 within 1s, TPOT p95 within 40ms
+  bench host:8000 --workload rag --slo ttft_p95=2s,tpot_p95=50ms
+  bench host:8000 --hardware h100-sxm --gpus 2 --gpu-hour-usd 2.5   with share of the roofline and cost
+  bench https://host/v1 --api chat --model my-model --api-key-env MY_KEY
+  bench host:8000 --concurrency 1,8,64 --workload 1024/128    these loads, no search
+  bench host:8000 --rate 10 --requests 500
+  bench host:8000 --save mine.toml --dry-run                  only write the matrix`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage("bench URL takes the address of one server\nhint: bench http://localhost:8000")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return c.quick(cmd, f, in, args[0]) },
+	}
+	f.register(cmd.Flags(), in.sweepFlags)
+	fl := cmd.Flags()
+	in.sweepFlags.key.register(fl)
+	fl.StringVar(&in.api, "api", "", "API: completions, chat, responses or messages (default: completions, or chat if the server has no other)")
+	fl.StringVar(&in.model, "model", "", "model to request (default: the model that the server lists)")
+	return cmd
+}
+
+func newDemo(c *cli) *cobra.Command {
+	f, in := &urlFlags{}, &sweepInput{sweepFlags: &sweepFlags{}}
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "the same against the simulated server: no GPU needed",
+		Long: `demo answers as bench http://host:8000 does, for a simulated server: Llama 3.1 8B on one H100. No server and no GPU is
+needed, and every figure is simulated.`,
+		Example: `  bench demo
+  bench demo --workload rag --budget 1m
+  bench demo --hardware l40s --gpu-hour-usd 0.9`,
+		Args: positional(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.simulated = true
+			f.hardware, f.gpus, f.usd = cmp.Or(f.hardware, "h100-sxm"), cmp.Or(f.gpus, 1), cmp.Or(f.usd, 2.5)
+			return c.quick(cmd, f, in, "mock")
+		},
+	}
+	f.register(cmd.Flags(), in.sweepFlags)
+	return cmd
+}
+
+func (f *urlFlags) register(fl *pflag.FlagSet, s *sweepFlags) {
+	fl.StringVar(&f.workload, "workload", "chat", "`NAME` of the workload: chat, rag, agent, code, or lengths like 512/128")
+	fl.StringVar(&f.slo, "slo", "", "`LIMITS` (default ttft_p95=1s,tpot_p95=40ms)")
+	fl.IntVar(&f.input, "input", 0, "prompt tokens of every request")
+	fl.IntVar(&f.output, "output", 0, "response tokens of every request")
+	fl.Float64SliceVar(&f.rates, "rate", nil, "measure these requests per second: no search")
+	fl.IntSliceVar(&f.concurrency, "concurrency", nil, "measure these numbers of requests in flight: no search; with --rate, a cap")
+	fl.IntVar(&f.requests, "requests", 0, "requests of each load of --rate or --concurrency")
+	fl.DurationVar(&f.duration, "duration", 0, "`TIME` of each load of --rate or --concurrency (30s, or until --requests)")
+	fl.DurationVar(&f.budget, "budget", 2*time.Minute, "`TIME` of the search")
+	fl.StringVar(&f.hardware, "hardware", "", "GPU, for the share of the roofline: h100-sxm, l40s, …")
+	fl.IntVar(&f.gpus, "gpus", 0, "number of GPUs (1)")
+	fl.Float64Var(&f.usd, "gpu-hour-usd", 0, "price of a GPU, for USD per million tokens")
+	fl.StringVar(&f.save, "save", "", "write the matrix to `FILE`, for bench sweep FILE")
+	setFlag(fl, &s.set)
+	fl.StringVar(&s.out, "out", "results", "`DIR` for results")
+	fl.StringVar(&s.resume, "resume", "", "`DIR` of the run to continue")
+	fl.BoolVar(&s.dryRun, "dry-run", false, "print what would be sent; send nothing")
+	fl.BoolVar(&s.enforce, "enforce", false, "exit 3 unless the SLO is met")
+	s.watch.register(fl)
+}
+
+// quick runs one row of quickMatrix.
+func (c *cli) quick(cmd *cobra.Command, f *urlFlags, in *sweepInput, address string) error {
+	if err := f.check(cmd.Flags()); err != nil {
+		return err
+	}
+	base, api := target.OfCall(address)
+	if api != "" && in.api == "" {
+		in.api = api
+	}
+	shipped, err := root.Matrices.ReadFile(quickMatrix)
+	if err != nil {
+		return fmt.Errorf("reading a matrix of bench's own: %w", err)
+	}
+	row, lengths := f.row()
+	in.text = []byte(f.text(string(shipped), row, redacted(c.args)))
+	in.set = slices.Concat([]string{"target.endpoint=" + strconv.Quote(base)}, f.overrides(row, lengths, in.sweepFlags), in.set)
+	in.quick = f
+	err = c.sweep(cmd, in, quickFile)
+	if in.api == "" && lacksCompletions(err) {
+		fmt.Fprintln(c.stderr, "note: the server has no /v1/completions: --api chat is used")
+		in.set = append(in.set, `target.api="chat"`)
+		if err = in.read(cmd.Context(), quickFile, c.stderr); err == nil {
+			err = c.runSweep(cmd.Context(), in)
+		}
+	}
+	if err == nil && in.dryRun {
+		err = f.write(c.stderr, in.m)
+	}
+	return err
+}
+
+func (f *urlFlags) measures() bool { return len(f.rates)+len(f.concurrency) > 0 }
+
+func (f *urlFlags) check(fl *pflag.FlagSet) error {
+	if err := positive(fl); err != nil {
+		return err
+	}
+	if f.workload == "" || !slices.Contains([]string{"chat", "rag", "agent", "code"}, f.workload) && !lengthsForm.MatchString(f.workload) {
+		return usage("unknown --workload %q\nhint: chat, rag, agent, code, or prompt and response tokens: 512/128", f.workload)
+	}
+	for _, name := range []string{"requests", "duration"} {
+		if fl.Changed(name) && !f.measures() {
+			return usage("--%s is for --rate and --concurrency: a search chooses its own windows\nhint: --budget 5m, or --rate 10 --%[1]s …", name)
+		}
+	}
+	if f.measures() && fl.Changed("budget") {
+		return usage("--budget is the time of a search, which --rate and --concurrency replace\nhint: --duration 30s")
+	}
+	if f.save != "" {
+		if _, err := os.Stat(f.save); err == nil {
+			return usage("--save: %s exists\nhint: name another file, or remove it", f.save)
+		}
+	}
+	return nil
+}
+
+var lengthsForm = regexp.MustCompile(`^([0-9]+)/([0-9]+)$`)
+
+// row is the row to run, and its fixed lengths as overrides.
+func (f *urlFlags) row() (name string, lengths []string) {
+	name = f.workload
+	input, output := "", ""
+	if m := lengthsForm.FindStringSubmatch(f.workload); m != nil {
+		name, input, output = "fixed", m[1], m[2]
+	}
+	if f.input > 0 {
+		input = strconv.Itoa(f.input)
+	}
+	if f.output > 0 {
+		output = strconv.Itoa(f.output)
+	}
+	if input != "" && output != "" {
+		name = "fixed"
+	}
+	return name, overridesOf([]override{{"row." + name + ".input", input}, {"row." + name + ".output", output}})
+}
+
+// override is a key of the matrix with its value in TOML; empty: as in the file.
+type override struct{ path, value string }
+
+func overridesOf(all []override) (set []string) {
+	for _, o := range all {
+		if o.value != "" {
+			set = append(set, o.path+"="+o.value)
+		}
+	}
+	return set
+}
+
+func (f *urlFlags) overrides(row string, lengths []string, s *sweepFlags) []string {
+	quoted := func(text string) string {
+		if text == "" {
+			return ""
+		}
+		return strconv.Quote(text)
+	}
+	number := func(x float64) string {
+		if x == 0 {
+			return ""
+		}
+		return strconv.FormatFloat(x, 'g', -1, 64)
+	}
+	all := []override{
+		{"target.api", quoted(s.api)}, {"target.model", quoted(s.model)}, {"target.hardware", quoted(f.hardware)},
+		{"target.gpus", number(float64(f.gpus))}, {"target.gpu_hour_usd", number(f.usd)},
+	}
+	if !f.measures() {
+		all = append(all, override{"row." + row + ".rate.budget", quoted(f.budget.String())})
+	}
+	return append(overridesOf(all), lengths...)
+}
+
+var searched = regexp.MustCompile(`(?m)^rate +=.*\n`)
+
+// text is quickMatrix with one row, the limits of --slo and the loads to measure. Tables are its paragraphs.
+func (f *urlFlags) text(shipped, row string, command []string) string {
+	var out []string
+	for p := range strings.SplitSeq(strings.TrimSpace(shipped), "\n\n") {
+		_, head, first := strings.Cut(p, "\nname       =")
+		switch {
+		case first:
+			p = "# Written by: " + safetext.ShellWords(command) +
+				"\n# bench sweep FILE runs it again; docs/matrix.md and docs/search.md have the keys.\nname       =" + head
+		case strings.HasPrefix(p, "[slo]") && f.slo != "":
+			p = "[slo]\n" + limitLines(f.slo)
+		case !strings.Contains(p, "[[row]]"):
+		case !strings.Contains(p, "\nname   = "+strconv.Quote(row)+"\n"):
+			continue
+		case f.measures():
+			p = searched.ReplaceAllLiteralString(p, f.loads())
+		}
+		out = append(out, p)
+		if strings.HasPrefix(p, "[target]") && f.simulated {
+			out = append(out, fmt.Sprintf("[mock]                           # what the simulated server simulates\n"+
+				"model    = %q\nhardware = %q", demoModel, f.hardware))
+		}
+	}
+	return strings.Join(out, "\n\n") + "\n"
+}
+
+// limitLines are the limits of --slo as lines of TOML, with the usual share of errors.
+func limitLines(slo string) (lines string) {
+	if !strings.Contains(slo, "error_rate") {
+		slo += ",error_rate=0.01"
+	}
+	for limit := range strings.SplitSeq(slo, ",") {
+		key, value, _ := strings.Cut(strings.TrimSpace(limit), "=")
+		if _, err := strconv.ParseFloat(value, 64); err != nil {
+			value = strconv.Quote(value)
+		}
+		lines += key + " = " + value + "\n"
+	}
+	return strings.TrimSuffix(lines, "\n")
+}
+
+// loads are the lines of a row whose loads are stated.
+func (f *urlFlags) loads() (lines string) {
+	put := func(key string, value any) { lines += fmt.Sprintf("%s = %v\n", key, value) }
+	list := func(key string, values []string) {
+		if len(values) == 1 {
+			put(key, values[0])
+		} else if len(values) > 1 {
+			put(key, "["+strings.Join(values, ", ")+"]")
+		}
+	}
+	var rates, concurrency []string
+	for _, x := range f.rates {
+		rates = append(rates, strconv.FormatFloat(x, 'f', -1, 64))
+	}
+	for _, n := range f.concurrency {
+		concurrency = append(concurrency, strconv.Itoa(n))
+	}
+	list("rate", rates)
+	list("concurrency", concurrency)
+	if f.requests > 0 {
+		put("requests", f.requests)
+	}
+	if f.duration > 0 || f.requests == 0 {
+		put("duration", strconv.Quote(cmp.Or(f.duration, 30*time.Second).String()))
+	}
+	return lines
+}
+
+// lacksCompletions reports whether an error of reaching a server means that it has the chat API only.
+func lacksCompletions(err error) bool {
+	r := endpoint.Failed(err)
+	return r != nil && (r.Status == 404 || r.Status == 405)
+}
+
+// write writes the matrix that runs to the file of --save.
+func (f *urlFlags) write(w io.Writer, m *sweep.Matrix) error {
+	if f.save == "" {
+		return nil
+	}
+	err := writeNew(f.save, []byte(m.Text))
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("--save: %w", err)
+	}
+	_, err = fmt.Fprintf(w, "matrix: %s\n", f.save)
+	return err
+}
+
+// withURL puts the name of the command before an endpoint that stands where a command does, or a matrix.
+func withURL(args []string) []string {
+	switch {
+	case len(args) > 0 && isAddress(args[0]):
+		return append([]string{urlCommand}, args...)
+	case len(args) > 1 && args[0] == "sweep" && isAddress(args[1]):
+		return append([]string{urlCommand}, args[1:]...)
+	}
+	return args
+}
+
+var hostAndPort = regexp.MustCompile(`^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):[0-9]+(/.*)?$`)
+
+func isAddress(word string) bool {
+	return strings.HasPrefix(word, "http://") || strings.HasPrefix(word, "https://") || hostAndPort.MatchString(word)
+}
+
+// beginQuick states what bench URL has reached and what it takes by default, and writes the matrix of --save.
+func (c *cli) beginQuick(ctx context.Context, in *sweepInput, server *endpoint.Server) error {
+	f := in.quick
+	if f == nil {
+		return nil
+	}
+	s, load := &in.m.Points[0], "budget "+f.budget.String()+" (--budget)"
+	if f.measures() {
+		load = "loads as stated"
+	}
+	engine := cmp.Or(strings.TrimSpace(server.Engine(ctx)+" "+server.Info.ServerVersion()), "engine not reported")
+	if f.simulated {
+		engine = "SIMULATED: no server"
+	}
+	var limits []string
+	for _, l := range s.SLO.Limits {
+		limits = append(limits, l.String())
+	}
+	fmt.Fprintln(c.stderr, safe(fmt.Sprintf("%s: %s, %s, api %s", server.Info.Endpoint, server.Info.Model, engine, s.APIFor(in.m.Target))))
+	fmt.Fprintln(c.stderr, safe(fmt.Sprintf("workload %s (--workload); SLO %s (--slo); %s", s.Name, strings.Join(limits, ", "), load)))
+	return f.write(c.stderr, in.m)
+}
