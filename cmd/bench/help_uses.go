@@ -15,17 +15,17 @@ var commandsByUse = []helpGroup{
 var flagUses = map[string][]helpGroup{
 	"URL": {
 		{"What to measure", []string{"workload", "slo", "input", "output", "set"}},
-		{"Load: a search, or", []string{"budget", "rate", "concurrency", "requests", "duration", "dry-run", "resume"}},
+		{"Load", quickLoad},
 		{"Server", []string{"api", "model", "hardware", "gpus", "gpu-hour-usd"}},
 		{"API key", keyUses},
-		{"Output", []string{"save", "out", "plain", "json", "metrics-listen"}},
+		{"Output", quickOutput},
 		{"Verdict", []string{"enforce"}},
 	},
 	"demo": {
 		{"What to measure", []string{"workload", "slo", "input", "output", "set"}},
-		{"Load: a search, or", []string{"budget", "rate", "concurrency", "requests", "duration", "dry-run", "resume"}},
+		{"Load", quickLoad},
 		{"What to simulate", []string{"hardware", "gpus", "gpu-hour-usd"}},
-		{"Output", []string{"save", "out", "plain", "json", "metrics-listen"}},
+		{"Output", quickOutput},
 		{"Verdict", []string{"enforce"}},
 	},
 	"sweep": {
@@ -97,5 +97,8 @@ var flagUses = map[string][]helpGroup{
 }
 
 var (
+	quickLoad   = []string{"budget", "rate", "concurrency", "requests", "duration", "dry-run", "resume"}
+	quickOutput = []string{"save", "out", "plain", "json", "metrics-listen"}
+
 	keyUses = []string{"api-key-env", "api-key-file", "api-key"}
 )

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"os"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -158,7 +158,8 @@ func (f *urlFlags) check(fl *pflag.FlagSet) error {
 	if err := positive(fl); err != nil {
 		return err
 	}
-	if f.workload == "" || !slices.Contains([]string{"chat", "rag", "agent", "code"}, f.workload) && !lengthsForm.MatchString(f.workload) {
+	_, _, isLengths := lengthsOf(f.workload)
+	if !slices.Contains([]string{"chat", "rag", "agent", "code"}, f.workload) && !isLengths {
 		return usage("unknown --workload %q\nhint: chat, rag, agent, code, or prompt and response tokens: 512/128", f.workload)
 	}
 	for _, name := range []string{"requests", "duration"} {
@@ -177,25 +178,23 @@ func (f *urlFlags) check(fl *pflag.FlagSet) error {
 	return nil
 }
 
-var lengthsForm = regexp.MustCompile(`^([0-9]+)/([0-9]+)$`)
+// lengthsOf are the prompt and response tokens in a workload such as 512/128.
+func lengthsOf(workload string) (input, output int, ok bool) {
+	prompt, response, _ := strings.Cut(workload, "/")
+	input, errInput := strconv.Atoi(prompt)
+	output, errOutput := strconv.Atoi(response)
+	return input, output, errInput == nil && errOutput == nil && input > 0 && output > 0
+}
 
 // row is the row to run, and its fixed lengths as overrides.
 func (f *urlFlags) row() (name string, lengths []string) {
+	input, output, _ := lengthsOf(f.workload)
+	input, output = cmp.Or(f.input, input), cmp.Or(f.output, output)
 	name = f.workload
-	input, output := "", ""
-	if m := lengthsForm.FindStringSubmatch(f.workload); m != nil {
-		name, input, output = "fixed", m[1], m[2]
-	}
-	if f.input > 0 {
-		input = strconv.Itoa(f.input)
-	}
-	if f.output > 0 {
-		output = strconv.Itoa(f.output)
-	}
-	if input != "" && output != "" {
+	if input > 0 && output > 0 {
 		name = "fixed"
 	}
-	return name, overridesOf([]override{{"row." + name + ".input", input}, {"row." + name + ".output", output}})
+	return name, overridesOf([]override{{"row." + name + ".input", number(float64(input))}, {"row." + name + ".output", number(float64(output))}})
 }
 
 // override is a key of the matrix with its value in TOML; empty: as in the file.
@@ -210,18 +209,20 @@ func overridesOf(all []override) (set []string) {
 	return set
 }
 
+// number is x in TOML; empty: 0.
+func number(x float64) string {
+	if x == 0 {
+		return ""
+	}
+	return strconv.FormatFloat(x, 'f', -1, 64)
+}
+
 func (f *urlFlags) overrides(row string, lengths []string, s *sweepFlags) []string {
 	quoted := func(text string) string {
 		if text == "" {
 			return ""
 		}
 		return strconv.Quote(text)
-	}
-	number := func(x float64) string {
-		if x == 0 {
-			return ""
-		}
-		return strconv.FormatFloat(x, 'g', -1, 64)
 	}
 	all := []override{
 		{"target.api", quoted(s.api)}, {"target.model", quoted(s.model)}, {"target.hardware", quoted(f.hardware)},
@@ -232,8 +233,6 @@ func (f *urlFlags) overrides(row string, lengths []string, s *sweepFlags) []stri
 	}
 	return append(overridesOf(all), lengths...)
 }
-
-var searched = regexp.MustCompile(`(?m)^rate +=.*\n`)
 
 // text is quickMatrix with one row, the limits of --slo and the loads to measure. Tables are its paragraphs.
 func (f *urlFlags) text(shipped, row string, command []string) string {
@@ -250,7 +249,9 @@ func (f *urlFlags) text(shipped, row string, command []string) string {
 		case !strings.Contains(p, "\nname   = "+strconv.Quote(row)+"\n"):
 			continue
 		case f.measures():
-			p = searched.ReplaceAllLiteralString(p, f.loads())
+			before, search, _ := strings.Cut(p, "\nrate ")
+			_, after, _ := strings.Cut(search, "\n")
+			p = before + "\n" + f.loads() + after
 		}
 		out = append(out, p)
 		if strings.HasPrefix(p, "[target]") && f.simulated {
@@ -288,7 +289,7 @@ func (f *urlFlags) loads() (lines string) {
 	}
 	var rates, concurrency []string
 	for _, x := range f.rates {
-		rates = append(rates, strconv.FormatFloat(x, 'f', -1, 64))
+		rates = append(rates, number(x))
 	}
 	for _, n := range f.concurrency {
 		concurrency = append(concurrency, strconv.Itoa(n))
@@ -334,10 +335,14 @@ func withURL(args []string) []string {
 	return args
 }
 
-var hostAndPort = regexp.MustCompile(`^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):[0-9]+(/.*)?$`)
-
 func isAddress(word string) bool {
-	return strings.HasPrefix(word, "http://") || strings.HasPrefix(word, "https://") || hostAndPort.MatchString(word)
+	if strings.HasPrefix(word, "http://") || strings.HasPrefix(word, "https://") {
+		return true
+	}
+	address, _, _ := strings.Cut(word, "/")
+	_, port, err := net.SplitHostPort(address)
+	_, errPort := strconv.ParseUint(port, 10, 16)
+	return err == nil && errPort == nil
 }
 
 // beginQuick states what bench URL has reached and what it takes by default, and writes the matrix of --save.
