@@ -22,10 +22,8 @@ func (d *draft) nvidia(a *args, genai bool) {
 	if kind == "" && !genai {
 		kind = "chat"
 	}
-	d.setAPI(or(kind, a.text("endpoint", "custom-endpoint")))
-	if kind == "" || kind == "kserve" {
-		d.say("bench uses the OpenAI API of the server in place of Triton's KServe")
-	}
+	d.call(a.text("endpoint", "custom-endpoint"))
+	d.setAPI(or(kind, "Triton's KServe"))
 	if !a.on(false, "streaming") {
 		d.row.set("stream", false)
 		d.say("without --streaming there is no TTFT, TPOT or ITL: stream = false")

@@ -41,7 +41,7 @@ func parse(words []string) *args {
 				a.add(name, value)
 				a.flags = slices.Delete(a.flags, last+1, last+2)
 			}
-		case word == ">" || word == "2>" || word == ">>":
+		case strings.HasPrefix(word, ">") || strings.HasPrefix(word, "2>"):
 			return a
 		case last >= 0:
 			a.flags[last].values = append(a.flags[last].values, word)

@@ -135,8 +135,9 @@ func (d *draft) perfLoad(a *args) {
 	stages := 0
 	for ; slices.ContainsFunc(a.flags, func(g *given) bool { return strings.HasPrefix(g.name, "load.stages."+strconv.Itoa(stages)+".") }); stages++ {
 	}
-	if stages == 0 {
-		d.bad("the load has no stages", "add load.stages with rate and duration")
+	if stages == 0 || stages > 1000 {
+		d.bad(fmt.Sprintf("the load has %d stages", stages), "write load.stages with rate and duration, up to 1,000")
+		return
 	}
 	for i := range stages {
 		at := "load.stages." + strconv.Itoa(i) + "."

@@ -18,7 +18,7 @@ type draft struct {
 	tool      string
 	variables map[string]string // that the command sets: OPENAI_API_BASE=…
 
-	top, target, body, headers, each table
+	top, target, server, body, headers, each table
 
 	name string  // of the rows
 	row  table   // keys of every row
@@ -46,7 +46,7 @@ func (d *draft) finish(a *args) (*Matrix, error) {
 		lead = ""
 	}
 	d.unread(a, lead)
-	if d.body.get("temperature") == nil && d.tool != vllmName && d.tool != "sglang.bench_serving" {
+	if d.body.get("temperature") == nil && !strings.HasPrefix(d.tool, "vllm") && !strings.HasPrefix(d.tool, "sglang") {
 		d.say("temperature: bench sends 0, this tool leaves it to the server; write temperature in [target.extra_body]")
 	}
 	if each := without(d.each, "ttft", "ttfo", "tpot"); d.row.get("stream") == false && len(each) < len(d.each) {
@@ -75,7 +75,7 @@ func (d *draft) tables(b *strings.Builder) {
 	for _, t := range []struct {
 		name string
 		keys table
-	}{{"target", d.target}, {"target.extra_body", d.body}, {"target.headers", d.headers}, {"slo.each", d.each}} {
+	}{{"target", d.target}, {"target.extra_body", d.body}, {"target.headers", d.headers}, {"server", d.server}, {"slo.each", d.each}} {
 		if len(t.keys) > 0 {
 			b.WriteString("\n[" + t.name + "]\n")
 			t.keys.lines(b)
@@ -118,9 +118,29 @@ func (d *draft) address(base, host, port, defaultPort string) {
 		d.say("user, password and query of the address are not in the matrix: they may be secret")
 	}
 	u.User, u.RawQuery, u.Fragment, u.RawFragment = nil, "", "", ""
-	before, _, _ := strings.Cut(u.Path, "/v1")
-	u.Path, u.RawPath = strings.TrimSuffix(before, "/"), ""
+	u.Path, u.RawPath = apiBase(u.Path), ""
 	d.target.set("endpoint", u.String())
+}
+
+// apiBase is the path of the API that a tool's address means: bench adds /v1 to an address without a path alone.
+func apiBase(path string) string {
+	for _, call := range []string{"/", "/chat/completions", "/completions", "/responses", "/messages", "/", "/v1"} {
+		path = strings.TrimSuffix(path, call)
+	}
+	if path != "" {
+		path += "/v1"
+	}
+	return path
+}
+
+// call names the path of a call that bench does not send.
+func (d *draft) call(path string) {
+	for _, own := range []string{"", "v1/completions", "v1/chat/completions", "v1/responses", "v1/messages"} {
+		if strings.Trim(path, "/") == own {
+			return
+		}
+	}
+	d.say("bench calls the API's own path in place of %s", path)
 }
 
 func (d *draft) model(names ...string) {
@@ -152,6 +172,9 @@ func (d *draft) setAPI(words string) {
 		d.target.set("api", "chat")
 	default:
 		d.target.set("api", "completions")
+		if words != "" && !has("completion", "openai", "vllm", "oai", "lmdeploy") {
+			d.say("bench uses the server's OpenAI API, completions, in place of %s", words)
+		}
 	}
 }
 

@@ -25,6 +25,7 @@ type tool struct {
 
 var tools = []tool{
 	{"vllm bench serve", [][]string{{"vllm", "bench", "serve"}, {"vllm-bench"}, {"benchmark_serving.py"}}, fromVLLM},
+	{"vllm bench sweep", [][]string{{"vllm", "bench", "sweep", "serve"}, {"vllm", "bench", "sweep", "serve_workload"}}, fromVLLMSweep},
 	{"sglang.bench_serving", [][]string{{"sglang.bench_serving"}, {"sglang.benchmark.serving"}, {"bench_serving.py"}}, fromSGLang},
 	{"guidellm", [][]string{{"guidellm", "benchmark", "run"}, {"guidellm", "benchmark"}, {"guidellm", "run"}}, fromGuideLLM},
 	{"aiperf", [][]string{{"aiperf", "profile"}}, fromAIPerf},
@@ -51,8 +52,16 @@ type Matrix struct {
 	Notes []string
 }
 
+// most bounds what is read: a command line and a configuration are far shorter.
+const most = 64 << 10
+
+var errLong = errors.New("the text has more than 64 KiB: it is no command line\nhint: bench import 'vllm bench serve …', or the YAML file of inference-perf")
+
 // Text reads a command line in one text, as it is pasted from a page or a script. open reads a file that it names.
 func Text(text string, open func(name string) ([]byte, error)) (*Matrix, error) {
+	if len(text) > most {
+		return nil, errLong
+	}
 	commands, variables, err := split(text)
 	if err != nil {
 		return nil, err
@@ -67,6 +76,9 @@ func Text(text string, open func(name string) ([]byte, error)) (*Matrix, error) 
 
 // Words reads a command line whose words a shell has separated.
 func Words(words []string, open func(name string) ([]byte, error)) (*Matrix, error) {
+	if len(strings.Join(words, " ")) > most {
+		return nil, errLong
+	}
 	m, err := command(words, assignments(words), open)
 	if m == nil && err == nil {
 		err = errUnknown
@@ -83,7 +95,7 @@ func command(words []string, variables map[string]string, open func(string) ([]b
 		if path.Base(words[at]) == inferencePerf {
 			return configOf(words[at+1:], open)
 		}
-		if begins(words[at:], []string{"vllm", "bench"}) && len(words) > at+2 && words[at+2] != "serve" {
+		if begins(words[at:], []string{"vllm", "bench"}) && len(words) > at+2 && !slices.Contains([]string{"serve", "sweep"}, words[at+2]) {
 			return nil, fmt.Errorf("vllm bench %s has no counterpart\nhint: import its vllm bench serve command; bench measures servers, and [server.knobs] restarts one with other flags", words[at+2])
 		}
 		for _, t := range tools {
@@ -126,6 +138,9 @@ func configOf(words []string, open func(string) ([]byte, error)) (*Matrix, error
 
 // Config reads the YAML configuration of inference-perf.
 func Config(text []byte) (*Matrix, error) {
+	if len(text) > most {
+		return nil, errLong
+	}
 	tree, err := readYAML(string(text))
 	if err != nil {
 		return nil, err

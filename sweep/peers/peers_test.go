@@ -202,6 +202,14 @@ func TestKeys(t *testing.T) {
 	for _, c := range []struct{ command, want string }{
 		{vllm + "--backend openai-chat", `api      = "chat"`},
 		{vllm + "--base-url https://u:pw@host:1/v1/chat/completions?key=x", `endpoint = "https://host:1"`},
+		{vllm + "--base-url http://h/prefix", `endpoint = "http://h/prefix/v1"`},
+		{vllm + "--base-url http://h/prefix/v1/", `endpoint = "http://h/prefix/v1"`},
+		{vllm + "--endpoint /v1/own/completions", "# - bench calls the API's own path in place of /v1/own/completions"},
+		{vllm + "--num-prompts 7 >out.txt", "requests = 7"},
+		{"for c in 1 8 64; do\n" + vllm + "--max-concurrency $c --num-prompts 9\ndone", "concurrency = [1, 8, 64]"},
+		{"vllm bench sweep serve --serve-cmd 'vllm serve m --port 8000' --bench-cmd 'vllm bench serve --model m --num-prompts 5' --serve-params s.json --num-runs 2",
+			"[server]\ncommand = [\"vllm\", \"serve\", \"m\", \"--port\", \"8000\"]"},
+		{"vllm bench sweep serve --serve-cmd 'vllm serve m --api-key sk-abcdef' --bench-cmd 'vllm bench serve --model m'", "repeats  = 3"},
 		{vllm + "--host 10.0.0.1 --port 9", `endpoint = "http://10.0.0.1:9"`},
 		{vllm + "--goodput ttft:100 e2el:1500.5", "[slo.each]\nttft = \"100ms\"\ne2e  = \"1.5005s\""},
 		{vllm + `--extra-body '{"top_p": 0.9, "stop": ["a"], "x": {"y": null, "z": 1.0}, "ignore_eos": true}'`,
@@ -268,6 +276,7 @@ func TestErrors(t *testing.T) {
 		"guidellm benchmark --target http://a":         "the command has no --data",
 		"vllm bench serve --extra-body {":              "--extra-body: the value is not JSON",
 		"inference-perf --config_file x.yml":           "no file",
+		strings.Repeat("a", 70_000):                    "the text has more than 64 KiB",
 	} {
 		if _, err := peers.Text(command, noFile); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", command, err, want)
@@ -280,7 +289,7 @@ func TestErrors(t *testing.T) {
 		"load: [1, {a: 2}":      "line 1: a bracket is not closed in its line",
 		"load:\n  what\n":       "line 2: the line has no key",
 		"- a\n- b":              "the file is no mapping of YAML",
-		"load: {type: poisson}": "the load has no stages",
+		"load: {type: poisson}": "the load has 0 stages",
 	} {
 		if _, err := peers.Config([]byte(config)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", config, err, want)

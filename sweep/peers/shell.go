@@ -2,6 +2,7 @@ package peers
 
 import (
 	"errors"
+	"maps"
 	"regexp"
 	"strings"
 	"sync"
@@ -44,7 +45,7 @@ func (s *splitter) next() error {
 	c := s.rest[0]
 	s.rest = s.rest[1:]
 	switch {
-	case c == '\n' && strings.HasPrefix(strings.TrimLeft(s.rest, " \t"), "-"):
+	case c == '\n' && continues(s.rest):
 		s.endWord()
 	case strings.IndexByte("\n;|&", c) >= 0:
 		s.endCommand()
@@ -52,7 +53,9 @@ func (s *splitter) next() error {
 		s.endWord()
 	case c == '#' && !s.inWord:
 		_, s.rest, _ = strings.Cut(s.rest, "\n")
-		s.rest = "\n" + s.rest
+		if !continues(s.rest) {
+			s.endCommand()
+		}
 	case c == '\\':
 		s.backslash()
 	case c == '\'':
@@ -70,6 +73,9 @@ func (s *splitter) next() error {
 	return nil
 }
 
+// continues reports whether the next line belongs to the command: it begins with a flag.
+func continues(rest string) bool { return strings.HasPrefix(strings.TrimLeft(rest, " \t"), "-") }
+
 func (s *splitter) put(text string) {
 	s.inWord = true
 	s.word.WriteString(text)
@@ -77,7 +83,7 @@ func (s *splitter) put(text string) {
 
 // backslash joins lines; blanks behind it, which end the command in a shell, are a slip of a page.
 func (s *splitter) backslash() {
-	if line, rest, found := strings.Cut(s.rest, "\n"); found && strings.TrimSpace(line) == "" {
+	if rest, found := strings.CutPrefix(strings.TrimLeft(s.rest, " \t"), "\n"); found {
 		s.endWord()
 		s.rest = rest
 		return
@@ -147,8 +153,9 @@ func (s *splitter) endWord() {
 
 func (s *splitter) endCommand() {
 	s.endWord()
-	for name, value := range assignments(s.words) {
-		s.variables[name] = value
+	maps.Copy(s.variables, assignments(s.words))
+	if len(s.words) > 3 && s.words[0] == "for" && s.words[2] == "in" { // a loop makes a series
+		s.variables[s.words[1]] = strings.Join(s.words[3:], ",")
 	}
 	if len(s.words) > 0 {
 		s.commands = append(s.commands, s.words)

@@ -8,8 +8,6 @@ import (
 	"strings"
 )
 
-const vllmName = "vllm bench serve"
-
 const shareGPT = "wget https://huggingface.co/datasets/anon8231489123/ShareGPT_Vicuna_unfiltered/resolve/main/ShareGPT_V3_unfiltered_cleaned_split.json"
 
 // samplingFlags become fields of the body in both tools of this file.
@@ -21,6 +19,7 @@ func fromVLLM(a *args, d *draft) {
 	backend := a.text("backend", "endpoint-type")
 	if path := a.text("endpoint"); path != "" && !strings.Contains(backend, "embed") {
 		backend = path
+		d.call(path)
 	}
 	d.setAPI(backend)
 	d.sampling(a, samplingFlags...)
@@ -41,6 +40,42 @@ func fromVLLM(a *args, d *draft) {
 	a.ignore("tokenizer tokenizer-mode trust-remote-code skip-tokenizer-init save-result save-detailed append-result result-dir " +
 		"result-filename label metadata disable-tqdm plot-timeline timeline-itl-thresholds plot-dataset-stats request-id-prefix " +
 		"no-stream ready-check-timeout-sec percentile-metrics no-oversample disable-shuffle skip-chat-template num-runs dry-run")
+}
+
+// fromVLLMSweep reads vllm bench sweep: a server command and a bench command, with files of parameters for both.
+func fromVLLMSweep(a *args, d *draft) {
+	words := firstCommand(a.text("bench-cmd"))
+	if !begins(words, []string{"vllm", "bench", "serve"}) {
+		d.bad("the command has no --bench-cmd 'vllm bench serve …'", "import the vllm bench serve command alone")
+		return
+	}
+	bench := parse(words[3:])
+	fromVLLM(bench, d)
+	d.unread(bench, "--")
+	a.problems = append(a.problems, bench.problems...)
+	if command := firstCommand(a.text("serve-cmd")); len(command) > 0 {
+		if slices.ContainsFunc(command, func(word string) bool { return isSecret(strings.TrimLeft(word, "-"), word) }) {
+			d.say("--serve-cmd has a secret: write [server] command, with the secret in a variable of pass_env")
+		} else {
+			d.server.set("command", command)
+		}
+	}
+	d.row.set("repeats", a.whole(3, "num-runs"))
+	if file := a.text("serve-params"); file != "" {
+		d.say("not imported: --serve-params %s: its combinations are lists in [server.knobs], and {name} in command", file)
+	}
+	if file := a.text("bench-params"); file != "" {
+		d.say("not imported: --bench-params %s: its values are lists of the row's keys", file)
+	}
+	a.ignore("output-dir o experiment-name e show-stdout dry-run resume server-ready-timeout after-bench-cmd link-vars")
+}
+
+func firstCommand(text string) []string {
+	commands, _, err := split(text)
+	if err != nil || len(commands) == 0 {
+		return nil
+	}
+	return commands[0]
 }
 
 func (d *draft) seed(a *args, names ...string) {
@@ -285,10 +320,7 @@ func fromSGLang(a *args, d *draft) {
 	}
 	d.address(a.text("base-url"), a.text("host"), a.text("port"), port)
 	d.model(a.text("served-model-name"), a.text("model"))
-	d.setAPI(backend)
-	if slices.Contains([]string{"", "sglang", "sglang-native", "trt", "gserver", "truss"}, backend) {
-		d.say("bench uses the server's OpenAI API in place of the native one of --backend %s", backend)
-	}
+	d.setAPI(or(backend, "sglang"))
 	d.stop(!a.on(false, "disable-ignore-eos"))
 	d.sampling(a, "temperature", "top-p")
 	d.fields(a.object("extra-request-body"))
