@@ -49,7 +49,7 @@ func (p *printer) briefAnswer(run *Run, o *Analysis) {
 	} else {
 		v := o.View(w)
 		p.line(p.paint(v.Kind, columns.Ellipsis(safetext.Escape(v.Headline), p.width)))
-		if text := cmp.Or(v.Estimate, w.Operating.Brings()); text != "" {
+		if text := cmp.Or(v.Estimate, w.Operating.BringsText()); text != "" {
 			p.wrap("  ", text)
 		}
 		p.wrap("  ", v.Text)

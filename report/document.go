@@ -12,6 +12,8 @@ const SchemaDocument = "bench/report/v2"
 type Document struct {
 	Schema string        `json:"schema"`
 	Runs   []DocumentRun `json:"runs"` // in the order of the arguments
+	// Systems are several runs side by side; absent = one run, or no workload with an SLO in common.
+	Systems *Systems `json:"systems,omitempty"`
 }
 
 type DocumentRun struct {

@@ -24,6 +24,14 @@ const leastPoints = 3
 const elsewhere = ": `bench report RUN --format md`"
 
 func Markdown(w io.Writer, runs ...*Run) error {
+	if x := SystemsOf(runs); x != nil {
+		m := &markdown{}
+		m.line("**" + escapeMarkdown(x.Text) + "**")
+		m.table(x.Table())
+		if err := m.flush(w); err != nil {
+			return err
+		}
+	}
 	for _, run := range runs {
 		if err := run.markdown(w, 0); err != nil {
 			return err

@@ -31,8 +31,9 @@ func newCompare(c *cli) *cobra.Command {
 		Short: "compare two results: better, worse, no change or inconclusive",
 		Long: `compare matches the points of two results and compares each figure: better, worse, no change, or inconclusive with the
 smallest detectable change. BASE and NEW are each a run's directory, the file of one row, a result file of another
-tool (vllm bench serve, SGLang, guidellm, aiperf), or a quoted glob of several runs. Different models, hardware,
-vantage points, workloads or client tools are refused unless --allow names the difference.
+tool (vllm bench serve, SGLang, guidellm, aiperf), or a quoted glob of several runs. Two runs on different hardware or
+models are shown side by side, as bench report does: load within the SLO, users, cost. Different vantage points, workloads
+or client tools are refused unless --allow names the difference.
 
 With --base last-good:5, BASE is the last five runs beside NEW that are comparable with it and finished; NEW can be the
 directory of all runs, whose latest run is taken. Without BASE and --base, the two endpoints or server settings of one
@@ -50,7 +51,8 @@ of a new base.`,
   bench compare results/ab/20260101T020000Z                  its two endpoints
   bench compare base new --gate --threshold ttft_p99=+5% --threshold output_tokens_per_s=-3%
   bench compare base new --format md -o comparison.md        for a pull request
-  bench compare a100 h100 --allow hardware                   the gain of another GPU
+  bench compare a100 h100                                    which GPU carries more, and at which price
+  bench compare a100 h100 --allow hardware                   each figure at the same load
   bench compare vllm-old.json vllm-new.json                  files of vllm bench serve`,
 		Args: compareArgs,
 		RunE: func(_ *cobra.Command, args []string) error { return c.compare(f, args) },
@@ -82,6 +84,12 @@ func (c *cli) compare(f *compareFlags, args []string) error {
 		result, err := c.compared(f, args, o)
 		if err != nil {
 			return err
+		}
+		if ofSystems(f, args, result) {
+			shown, err := c.sideBySide(f, args, result)
+			if shown || err != nil {
+				return err
+			}
 		}
 		return c.showComparison(f, result, nil)
 	}

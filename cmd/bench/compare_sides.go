@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"bench/report"
 	"bench/report/compare"
@@ -136,4 +138,38 @@ func contains(s compare.Side, r compare.Run) bool {
 		other, err := os.Stat(x.Name)
 		return err == nil && os.SameFile(is, other)
 	})
+}
+
+// ofSystems reports whether two runs are refused as they measured different systems. A gate asks for a regression of one.
+func ofSystems(f *compareFlags, args []string, result *compare.Comparison) bool {
+	one := len(result.BaseRuns) == 1 && len(result.NewRuns) == 1
+	if f.gate || f.junit != "" || len(args) != 2 || !result.Refused || !one {
+		return false
+	}
+	system := []string{"hardware", "gpus", "precision", "model"}
+	keys := refusedKeys(result.Differences)
+	return slices.ContainsFunc(keys, func(key string) bool { return slices.Contains(system, key) }) &&
+		!slices.ContainsFunc(keys, func(key string) bool { return key != "simulated" && !slices.Contains(system, key) })
+}
+
+// sideBySide writes the report of two runs; shown is false if they have no workload with an SLO in common.
+func (c *cli) sideBySide(f *compareFlags, args []string, result *compare.Comparison) (shown bool, err error) {
+	var runs []*report.Run
+	for _, path := range args {
+		run, err := foreign.Load(path)
+		if err != nil {
+			return false, nil // a glob: the comparison names its run
+		}
+		runs = append(runs, run)
+	}
+	if report.SystemsOf(runs) == nil || runs[0].Tag() != runs[1].Tag() {
+		return false, nil
+	}
+	keys := strings.Join(refusedKeys(result.Differences), ",")
+	fmt.Fprintln(c.stderr, "note: "+keys+" differ: the systems side by side; each figure at the same load: --allow "+keys)
+	output := f.output
+	if f.format == "html" {
+		output = cmp.Or(output, "comparison.html")
+	}
+	return true, c.report(&reportFlags{format: f.format, output: output}, args)
 }

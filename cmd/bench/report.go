@@ -144,7 +144,7 @@ func (c *cli) report(f *reportFlags, paths []string) error {
 		"json": func(w io.Writer) error { return export.JSON(w, runs...) },
 		"md":   func(w io.Writer) error { return report.Markdown(w, runs...) },
 		"csv":  func(w io.Writer) error { return export.CSV(w, runs...) },
-		"text": func(w io.Writer) error { return f.textOf(w, runs, screen) },
+		"text": func(w io.Writer) error { return report.RunsText(w, runs, screen, f.findings) },
 		"vllm": func(w io.Writer) error { return export.VLLM(w, runs...) },
 	}[f.format])
 	if err != nil || !f.enforce {
@@ -242,18 +242,6 @@ func limitsFor(given string, runs []*report.Run) (*sweep.Limits, error) {
 		return nil, usage("--slo: no limit of %s is for a row of these runs: check the names of its rows, or write [slo]", given)
 	}
 	return limits, nil
-}
-
-func (f *reportFlags) textOf(w io.Writer, runs []*report.Run, screen report.Screen) error {
-	for i, run := range runs {
-		if i > 0 {
-			fmt.Fprintln(w)
-		}
-		if err := map[bool]func(io.Writer, *report.Run, report.Screen) error{true: report.Text, false: report.Brief}[f.findings](w, run, screen); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // enforceable is an error if a run is a prediction, or has rows, but none with an SLO or a search: it would be met

@@ -82,7 +82,7 @@ func BringsText(s *series.Series, p *series.Point) string {
 func (b *Brings) text() string {
 	var out []string
 	if u := b.UsersPerMinute; u != nil {
-		out = append(out, "≈ "+usersText(*u)+" users who ask once a minute")
+		out = append(out, "≈ "+UsersText(*u)+" users who ask once a minute")
 	}
 	if g := b.OutputTokensPerSPerGPU; g != nil {
 		out = append(out, unit.Digits(*g)+" tok/s/GPU")
@@ -98,7 +98,8 @@ func (b *Brings) text() string {
 	return strings.Join(out, " · ")
 }
 
-func usersText(perMinute float64) string { return unit.Count(int(twoDigits(perMinute))) }
+// UsersText rounds a number of users to two digits.
+func UsersText(perMinute float64) string { return unit.Count(int(twoDigits(perMinute))) }
 
 func twoDigits(x float64) float64 {
 	if x < 10 {

@@ -32,15 +32,15 @@ type OperatingPoint struct {
 	// Cautions are those of its repeats, one per code. Its PASS holds with their effects.
 	Cautions []record.Finding `json:"cautions"`
 
-	brings Brings
+	Brings Brings `json:"-"`
 }
 
-// Brings are users, throughput, cost and share of the roofline on one line; empty: no point.
-func (o *OperatingPoint) Brings() string {
+// BringsText is users, throughput, cost and share of the roofline on one line; empty: no point.
+func (o *OperatingPoint) BringsText() string {
 	if o == nil {
 		return ""
 	}
-	return o.brings.text()
+	return o.Brings.text()
 }
 
 type Closest struct {
@@ -52,7 +52,7 @@ type Closest struct {
 func operatingPoint(m *record.Manifest, s *series.Series, p *series.Point) *OperatingPoint {
 	first := p.Rows[0]
 	o := &OperatingPoint{Name: s.PointName(p), Load: p.Load, OutputTokensPerS: p.OutputTokensPerS.Median, RequestsPerS: p.RequestsPerS.Median,
-		N: p.Completed(), Settings: settings(m, s, p), Cautions: oncePerAdvice(findings(p), record.Caution), Closest: closest(p), brings: bringsAt(s, requested(s, p))}
+		N: p.Completed(), Settings: settings(m, s, p), Cautions: oncePerAdvice(findings(p), record.Caution), Closest: closest(p), Brings: bringsAt(s, requested(s, p))}
 	if g := p.OutputTokensPerSPerGPU; g != nil {
 		o.OutputTokensPerSPerGPU = new(g.Median)
 	}

@@ -103,7 +103,7 @@ func (r *Ruler) bring(m *record.Manifest, a *answering, passed float64) {
 	add := func(name, value string) { r.Figures = append(r.Figures, Fact{name, value}) }
 	b := bringsAt(a.s, at)
 	if b.UsersPerMinute != nil {
-		add("users, 1 request a minute each", "≈ "+usersText(*b.UsersPerMinute))
+		add("users, 1 request a minute each", "≈ "+UsersText(*b.UsersPerMinute))
 	}
 	if t := m.Target; t.GPUs > 0 {
 		add(gpusName(t.GPUs, t.Hardware), unit.Count(t.GPUs))

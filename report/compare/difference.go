@@ -205,6 +205,13 @@ func (p pair) differences(allow []string) []Difference {
 	return out
 }
 
+// WorkloadDifferences are those of what two rows send at a load.
+func WorkloadDifferences(a, b *experiment.Spec) []Difference {
+	return slices.DeleteFunc(specDifferences(a, b), func(d Difference) bool {
+		return d.Key != "workload" || d.What == "rate" || d.What == "concurrency"
+	})
+}
+
 func specDifferences(a, b *experiment.Spec) (out []Difference) {
 	if reflect.DeepEqual(sent(a), sent(b)) { // nearly always: flattening takes a hundred times as long
 		return nil

@@ -15,6 +15,7 @@ import (
 // JSON writes the outcomes of runs, the same document that the page carries.
 func JSON(w io.Writer, runs ...*report.Run) error {
 	d := report.NewDocument()
+	d.Systems = report.SystemsOf(runs)
 	for _, r := range runs {
 		d.Add(r, r.Analyze())
 	}

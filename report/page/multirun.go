@@ -1,7 +1,6 @@
 package page
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,6 +16,8 @@ type multiRun struct {
 }
 
 type multiRunView struct {
+	Title      string // what differs
+	Text, Kind string // which is better; empty: no SLO in common
 	Names, IDs []string
 	Curves     *curvesView
 	Figures    []figure
@@ -33,28 +34,19 @@ func (v *multiRunView) add(t report.Table, charts []chart) error {
 const multiRunID = "all"
 
 func newMultiRun(runs []*report.Run, outcomes []*report.Analysis) multiRun {
-	m := multiRun{runs: runs, outcomes: outcomes}
-	matrices := map[string]bool{}
-	for _, r := range runs {
-		matrices[r.Manifest.Matrix] = true
-	}
-	for i, r := range runs {
-		name := cmp.Or(r.Manifest.Run, fmt.Sprintf("run %d", i+1))
-		if len(matrices) > 1 {
-			name = strings.TrimSpace(r.Manifest.Matrix + " " + name)
-		}
-		if slices.Contains(m.names, name) {
-			name += fmt.Sprintf(" (%d)", i+1)
-		}
-		m.names = append(m.names, name)
-	}
-	return m
+	return multiRun{runs: runs, outcomes: outcomes, names: report.SystemNames(runs)}
 }
 
-func (m multiRun) view() (*multiRunView, error) {
-	v := &multiRunView{Names: m.names}
+func (m multiRun) view(x *report.Systems) (*multiRunView, error) {
+	v := &multiRunView{Names: m.names, Title: strings.Join(m.names, " against ")}
 	for i := range m.runs {
 		v.IDs = append(v.IDs, runID(i))
+	}
+	if x != nil {
+		v.Text, v.Kind = x.Text, string(map[bool]report.Kind{true: report.Passed, false: report.Undecided}[x.Decided])
+		if err := v.add(x.Table(), nil); err != nil {
+			return nil, err
+		}
 	}
 	o, err := m.overlay("runs")
 	if err != nil {

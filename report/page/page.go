@@ -106,7 +106,8 @@ func Runs(w io.Writer, runs ...*report.Run) error {
 	}
 	var err error
 	if len(runs) > 1 {
-		if v.Compared, err = newMultiRun(runs, outcomes).view(); err != nil {
+		data.Systems = report.NewSystems(runs, outcomes)
+		if v.Compared, err = newMultiRun(runs, outcomes).view(data.Systems); err != nil {
 			return err
 		}
 	}

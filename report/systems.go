@@ -1,0 +1,354 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"bench/experiment/columns"
+	"bench/experiment/diagnosis"
+	"bench/experiment/safetext"
+	"bench/experiment/series"
+	"bench/experiment/unit"
+	"bench/report/compare"
+)
+
+// Systems are runs side by side, as the systems that they measured: how much load of one workload each carries within the
+// SLO, and what it costs. A comparison tests whether figures at one load differ; this asks which system to buy.
+type Systems struct {
+	Text     string   `json:"text"`     // which is better, in one sentence
+	Workload string   `json:"workload"` // that all runs have
+	Systems  []System `json:"systems"`  // in the order of the runs
+	Notes    []string `json:"notes"`    // what keeps them from being compared
+	Decided  bool     `json:"decided"`  // the interval of the best is above all others
+}
+
+// System is what a run answers of the workload. Figures are at its load; their intervals are those of the load, scaled.
+type System struct {
+	Run    string `json:"run"`
+	Name   string `json:"name"`   // by what differs: "1 × h200"
+	Answer string `json:"answer"` // SHIP, NOT YET, …
+	GPUs   int    `json:"gpus"`   // 0 = not specified
+
+	Load          *Range `json:"load"` // the highest that meets the SLO; null: none is known
+	PerGPU        *Range `json:"output_tokens_per_s_per_gpu"`
+	USDPerMillion *Range `json:"usd_per_million_output_tokens"`
+	Users         *Range `json:"users_once_a_minute"`         // who send a request each minute
+	UsersPerGPU   *Range `json:"users_once_a_minute_per_gpu"` // null: the number of GPUs is not specified
+
+	axis   string
+	missed *float64 // lowest load above the measured PASS that misses the SLO; nil: none
+}
+
+// Range is a figure with its 95 % interval. Without one the load is the highest that was measured and passed.
+type Range struct {
+	Best float64  `json:"best"`
+	Low  *float64 `json:"low"` // null: no interval
+	High *float64 `json:"high"`
+}
+
+// NewSystems is nil unless each of several runs has the workload to read first in one of them, with an SLO.
+func NewSystems(runs []*Run, outcomes []*Analysis) *Systems {
+	if len(runs) < 2 {
+		return nil
+	}
+	for _, o := range outcomes {
+		w, s := o.First()
+		if w == nil || w.Verdict == "" {
+			continue
+		}
+		x := &Systems{Workload: s.Label(), Notes: []string{}}
+		var first *series.Series
+		for i, name := range SystemNames(runs) {
+			other, of := outcomes[i].workload(s)
+			if other == nil || other.Verdict == "" {
+				return nil
+			}
+			x.Systems = append(x.Systems, newSystem(name, runs[i], other, of))
+			if i == 0 {
+				first = of
+			}
+			x.note(first, of, x.Systems[0].Name, name)
+		}
+		x.conclude(runs[0].Tag())
+		return x
+	}
+	return nil
+}
+
+// workload is the one of the same name and axis; nil: there is none.
+func (o *Analysis) workload(like *series.Series) (*diagnosis.Workload, *series.Series) {
+	for i := range o.Answer.Workloads {
+		w := &o.Answer.Workloads[i]
+		if s := &o.Series[w.Series]; s.Label() == like.Label() && s.Axis == like.Axis {
+			return w, s
+		}
+	}
+	return nil, nil
+}
+
+func newSystem(name string, run *Run, w *diagnosis.Workload, s *series.Series) System {
+	x := System{Run: run.Manifest.Run, Name: name, Answer: w.Lead, GPUs: run.Manifest.Target.GPUs, axis: s.Axis}
+	var at diagnosis.Brings
+	switch e := w.Estimate; {
+	case e != nil && e.Best != nil:
+		x.Load, at = &Range{*e.Best, e.Low, e.High}, e.Brings
+	case w.Operating != nil:
+		x.Load, at = &Range{Best: s.Points[w.Quoted].LoadValue}, w.Operating.Brings
+		if w.Limit != nil {
+			x.missed = &s.Points[w.Limit.Point].LoadValue
+		}
+	default:
+		return x
+	}
+	x.PerGPU, x.Users = x.scaled(at.OutputTokensPerSPerGPU, false), x.scaled(at.UsersPerMinute, false)
+	x.USDPerMillion = x.scaled(at.USDPerMillion, true)
+	if u := at.UsersPerMinute; u != nil && x.GPUs > 0 {
+		x.UsersPerGPU = x.scaled(new(*u/float64(x.GPUs)), false)
+	}
+	return x
+}
+
+// scaled is a figure that grows with the load, or falls. Throughput follows a rate, but not a concurrency.
+func (x *System) scaled(figure *float64, falls bool) *Range {
+	if figure == nil {
+		return nil
+	}
+	r := &Range{Best: *figure}
+	if l := x.Load; l.Low != nil && x.axis == "rate" && *l.Low > 0 {
+		low, high := *l.Low/l.Best, *l.High/l.Best
+		if falls {
+			low, high = 1/high, 1/low
+		}
+		r.Low, r.High = new(*figure*low), new(*figure*high)
+	}
+	return r
+}
+
+// note adds how the workload or the SLO of a run differs from that of the first.
+func (x *Systems) note(first, of *series.Series, base, name string) {
+	a, b := &first.Points[0].Rows[0].Spec, &of.Points[0].Rows[0].Spec
+	if was, is := strings.Join(limitsOf(a), " · "), strings.Join(limitsOf(b), " · "); was != is {
+		x.Notes = append(x.Notes, fmt.Sprintf("the SLOs differ: %s %s, %s %s", base, was, name, is))
+	}
+	for _, d := range compare.WorkloadDifferences(a, b) {
+		x.Notes = append(x.Notes, fmt.Sprintf("the workloads differ: %s: %s %s, %s %s", d.What, base, d.Base, name, d.New))
+	}
+}
+
+// conclude compares the system that carries most with each other one.
+func (x *Systems) conclude(tag string) {
+	order := slices.Clone(x.Systems)
+	load := func(s System) float64 {
+		if s.Load == nil {
+			return -1
+		}
+		return s.Load.Best
+	}
+	slices.SortStableFunc(order, func(a, b System) int { return cmp.Compare(load(b), load(a)) })
+	var names []string
+	for _, s := range x.Systems {
+		names = append(names, s.Name)
+	}
+	best := order[0]
+	switch {
+	case len(x.Notes) > 0:
+		x.Text = "Not compared: " + strings.Join(x.Notes, "; ")
+		return
+	case best.Load == nil:
+		x.Text = "No load is known to meet the SLO on " + strings.Join(names, " or ")
+		return
+	}
+	x.Text, x.Decided = best.Name+" carries within the SLO ", true
+	for i, other := range order[1:] {
+		text, decided := best.against(&other)
+		x.Text += map[bool]string{true: "; and "}[i > 0] + text
+		x.Decided = x.Decided && decided
+	}
+	if !x.Decided {
+		x.Text = "Not decided: " + x.Text
+	}
+	if tag != "" {
+		x.Text += " (" + strings.ToLower(tag) + ")"
+	}
+}
+
+// against is "1.6 × the load of 1 × h100-sxm, at 0.80 × the price per token; the intervals do not overlap".
+func (x *System) against(other *System) (text string, decided bool) {
+	if other.Load == nil {
+		return x.loadText() + "; no load is known to meet it on " + other.Name, false
+	}
+	times := func(a, b float64) string { return unit.Brief(a/b, 2) + " ×" }
+	text = times(x.Load.Best, other.Load.Best) + map[bool]string{true: " the measured PASS of ", false: " the load of "}[other.Load.Low == nil] + other.Name
+	if x.GPUs != other.GPUs && x.PerGPU != nil && other.PerGPU != nil {
+		text += ", " + times(x.PerGPU.Best, other.PerGPU.Best) + " per GPU"
+	}
+	if a, b := x.USDPerMillion, other.USDPerMillion; a != nil && b != nil {
+		text += ", at " + times(a.Best, b.Best) + " the price per token"
+	}
+	switch a, b := x.Load, other.Load; {
+	case a.Low != nil && other.missed != nil && *a.Low > *other.missed:
+		return text + ", which misses the SLO below the interval", true
+	case b.High == nil:
+		return text + "; measured PASS alone, without an interval", false
+	case a.Low == nil && a.Best > *b.High:
+		return "at least " + text + "; its measured PASS is above the other interval", true
+	case a.Low == nil:
+		return text + "; measured PASS alone, without an interval", false
+	case *a.Low > *b.High:
+		return text + "; the intervals do not overlap", true
+	}
+	return text + "; the intervals overlap", false
+}
+
+func (x *System) loadText() string { return x.Load.text(x.axis, unit.Digits) }
+
+// text is "48.9/s [46.6, 51.3]"; of a load without an interval "≥ 45/s".
+func (r *Range) text(axis string, digits func(float64) string) string {
+	if r == nil {
+		return Absent().Text
+	}
+	suffix := map[string]string{"rate": "/s"}[axis]
+	if r.Low == nil {
+		if axis != "" {
+			return "≥ " + digits(r.Best) + suffix
+		}
+		return digits(r.Best)
+	}
+	return digits(r.Best) + suffix + " [" + digits(*r.Low) + ", " + digits(*r.High) + "]"
+}
+
+// Table has a column for each system: figures with their intervals are wide.
+func (x *Systems) Table() Table {
+	t := Table{ID: "systems", Caption: "Side by side: " + x.Workload, Note: "At the highest load that meets the SLO, with 95 % intervals. Users send a request each minute.",
+		Columns: []Column{{Head: ""}}}
+	several := false
+	for _, s := range x.Systems {
+		t.Columns = append(t.Columns, Column{Head: s.Name, Num: true})
+		several = several || s.GPUs > 1
+	}
+	row := func(name string, text func(s *System) string) {
+		cells := []Cell{TextCell(name)}
+		for i := range x.Systems {
+			cells = append(cells, TextCell(text(&x.Systems[i])))
+		}
+		t.Add(cells...)
+	}
+	row("answer", func(s *System) string { return s.Answer })
+	row(map[bool]string{true: "load", false: "concurrency"}[x.Systems[0].axis == "rate"], (*System).loadText)
+	if several {
+		row("users", func(s *System) string { return s.Users.text("", diagnosis.UsersText) })
+	}
+	row("users/GPU", func(s *System) string { return s.UsersPerGPU.text("", diagnosis.UsersText) })
+	row("tok/s/GPU", func(s *System) string { return s.PerGPU.text("", unit.Digits) })
+	row("USD/M output tokens", func(s *System) string { return s.USDPerMillion.text("", unit.Digits) })
+	return t
+}
+
+// SystemNames name runs by what differs between them: hardware, model, precision, engine, flags, else their times.
+func SystemNames(runs []*Run) []string {
+	parts := make([][]string, len(runs))
+	for _, of := range []func(*Run) string{
+		func(r *Run) string {
+			if r.Manifest.Target.Hardware == "" {
+				return ""
+			}
+			return hardwareText(&r.Manifest.Target)
+		},
+		func(r *Run) string { return r.Manifest.Target.Model },
+		func(r *Run) string { return r.Manifest.Target.Precision },
+		func(r *Run) string { return r.engine() },
+		func(r *Run) string { return r.Manifest.Facts["server_flags"] },
+		ownWords(runs),
+		func(r *Run) string { return strings.ToLower(r.Tag()) },
+	} {
+		values := make([]string, len(runs))
+		for i, r := range runs {
+			values[i] = of(r)
+		}
+		if slices.ContainsFunc(values, func(v string) bool { return v != values[0] }) {
+			for i, v := range values {
+				if v != "" {
+					parts[i] = append(parts[i], columns.Ellipsis(v, widestFact))
+				}
+			}
+		}
+	}
+	names, matrices := make([]string, len(runs)), map[string]bool{}
+	for _, r := range runs {
+		matrices[r.Manifest.Matrix] = true
+	}
+	for i, r := range runs {
+		names[i] = strings.Join(parts[i], " · ")
+		same := func(other []string) bool { return slices.Equal(other, parts[i]) }
+		if first := slices.IndexFunc(parts, same); names[i] == "" || first != i || slices.ContainsFunc(parts[i+1:], same) {
+			name := cmp.Or(r.Manifest.Run, fmt.Sprintf("run %d", i+1))
+			if len(matrices) > 1 {
+				name = strings.TrimSpace(r.Manifest.Matrix + " " + name)
+			}
+			names[i] = strings.TrimPrefix(names[i]+" · "+name, " · ")
+		}
+		if slices.Contains(names[:i], names[i]) {
+			names[i] += fmt.Sprintf(" (%d)", i+1)
+		}
+	}
+	return names
+}
+
+// ownWords are the words of a run's server command that not every run has.
+func ownWords(runs []*Run) func(*Run) string {
+	words := func(r *Run) []string {
+		if n := len(r.Manifest.Servers); n > 0 {
+			return r.Manifest.Servers[n-1].Command
+		}
+		return nil
+	}
+	return func(r *Run) string {
+		return strings.Join(slices.DeleteFunc(slices.Clone(words(r)), func(word string) bool {
+			return !slices.ContainsFunc(runs, func(other *Run) bool { return !slices.Contains(words(other), word) })
+		}), " ")
+	}
+}
+
+// RunsText writes several runs: side by side, if they have a workload in common; all of each with findings.
+func RunsText(w io.Writer, runs []*Run, screen Screen, findings bool) error {
+	p := newPrinter(screen)
+	x := SystemsOf(runs)
+	if x != nil {
+		p.wrap("", x.Text)
+		p.line("")
+		p.table(x.Table())
+		p.line("")
+		for i, run := range runs {
+			if !findings {
+				p.wrap("  "+columns.Pad("more", 8), x.Systems[i].Name+": bench report "+safetext.ShellWords([]string{run.Dir})+" --format text")
+			}
+		}
+	}
+	if err := p.flush(w); err != nil || x != nil && !findings {
+		return err
+	}
+	for i, run := range runs {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		if err := map[bool]func(io.Writer, *Run, Screen) error{true: Text, false: Brief}[findings](w, run, screen); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// SystemsOf is NewSystems for runs that are not analyzed yet.
+func SystemsOf(runs []*Run) *Systems {
+	if len(runs) < 2 {
+		return nil
+	}
+	var outcomes []*Analysis
+	for _, r := range runs {
+		outcomes = append(outcomes, new(r.Analyze()))
+	}
+	return NewSystems(runs, outcomes)
+}

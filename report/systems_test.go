@@ -1,0 +1,111 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"bench/experiment/record"
+	fixture "bench/internal/reporttest"
+)
+
+func system(name string, gpus int, load, low, high, usd float64) System {
+	x := System{Name: name, GPUs: gpus, axis: "rate", Load: &Range{Best: load}}
+	if low > 0 {
+		x.Load.Low, x.Load.High = &low, &high
+	}
+	if gpus > 0 {
+		x.PerGPU = &Range{Best: 100 * load / float64(gpus)}
+	}
+	if usd > 0 {
+		x.USDPerMillion = &Range{Best: usd}
+	}
+	return x
+}
+
+func TestWhichSystemIsBetter(t *testing.T) {
+	h100, none := system("1 × h100", 1, 30, 28, 32, 0.2), System{Name: "1 × l4", axis: "rate"}
+	for _, c := range []struct {
+		systems []System
+		want    string
+		decided bool
+	}{
+		{[]System{h100, system("1 × h200", 1, 48, 46, 50, 0.16)},
+			"1 × h200 carries within the SLO 1.6 × the load of 1 × h100, at 0.8 × the price per token; the intervals do not overlap", true},
+		{[]System{h100, system("2 × h100", 2, 48, 46, 50, 0)},
+			"2 × h100 carries within the SLO 1.6 × the load of 1 × h100, 0.8 × per GPU; the intervals do not overlap", true},
+		{[]System{h100, system("1 × h200", 1, 33, 31, 35, 0)},
+			"Not decided: 1 × h200 carries within the SLO 1.1 × the load of 1 × h100; the intervals overlap", false},
+		{[]System{h100, system("1 × b200", 1, 60, 0, 0, 0)},
+			"1 × b200 carries within the SLO at least 2 × the load of 1 × h100; its measured PASS is above the other interval", true},
+		{[]System{system("1 × a100", 1, 20, 0, 0, 0), h100},
+			"Not decided: 1 × h100 carries within the SLO 1.5 × the measured PASS of 1 × a100; measured PASS alone, without an interval", false},
+		{[]System{none, h100}, "Not decided: 1 × h100 carries within the SLO 30.0/s [28.0, 32.0]; no load is known to meet it on 1 × l4", false},
+		{[]System{none, none}, "No load is known to meet the SLO on 1 × l4 or 1 × l4", false},
+	} {
+		x := Systems{Systems: c.systems}
+		x.conclude("")
+		if x.Text != c.want || x.Decided != c.decided {
+			t.Errorf("%q %v, want %q %v", x.Text, x.Decided, c.want, c.decided)
+		}
+	}
+}
+
+// onHardware is a run of one workload with a PASS up to a rate.
+func onHardware(hardware string, usual float64) *Run {
+	run := &Run{Dir: hardware}
+	run.Manifest.Run, run.Manifest.Target = "20261120T120000Z", record.TargetInfo{Model: "m", Hardware: hardware, GPUs: 1}
+	for i, rate := range []string{"10", "20", "40"} {
+		row := fixture.Shape{Name: "chat", Axes: fixture.Axis("rate", rate), Rate: []float64{10, 20, 40}[i], Repeat: 1, N: 400, TTFT: 80, TPOT: 12,
+			Output: usual * float64(i+1), Verdict: map[bool]string{true: "PASS", false: "FAIL"}[float64(i) < usual]}.Row()
+		run.Rows = append(run.Rows, row)
+		run.Manifest.Plan = append(run.Manifest.Plan, record.Planned{ID: row.ID, State: "done"})
+	}
+	return run
+}
+
+func TestSystemsSideBySide(t *testing.T) {
+	x := SystemsOf([]*Run{onHardware("h100", 1), onHardware("h200"+fixture.Hostile, 2)})
+	if x == nil || len(x.Systems) != 2 || x.Systems[0].Name != "1 × h100" || x.Systems[0].Load == nil || len(x.Notes) > 0 {
+		t.Fatalf("%+v", x)
+	}
+	var b strings.Builder
+	if err := RunsText(&b, []*Run{onHardware("h100", 1), onHardware("h200", 2)}, Screen{}, false); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"1 × h200 carries within the SLO", "1 × h100  1 × h200", "bench report h200 --format text"} {
+		if !strings.Contains(strings.Join(strings.Fields(b.String()), " "), strings.Join(strings.Fields(want), " ")) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+	other := onHardware("h200", 2)
+	for i := range other.Rows {
+		other.Rows[i].Spec.Input.Min++
+	}
+	if x := SystemsOf([]*Run{onHardware("h100", 1), other}); x == nil || !strings.HasPrefix(x.Text, "Not compared: the workloads differ") {
+		t.Errorf("%+v", x)
+	}
+	if x := SystemsOf([]*Run{onHardware("h100", 1)}); x != nil {
+		t.Errorf("one run is no comparison: %+v", x)
+	}
+}
+
+func TestSystemNames(t *testing.T) {
+	served := func(word string) *Run {
+		r := onHardware("h100", 1)
+		r.Manifest.Servers = []record.ServerStart{{Command: []string{"vllm", "serve", word}}}
+		return r
+	}
+	for _, c := range []struct {
+		runs []*Run
+		want string
+	}{
+		{[]*Run{onHardware("h100", 1), onHardware("h200", 1)}, "1 × h100|1 × h200"},
+		{[]*Run{served("--a"), served("--b")}, "--a|--b"},
+		{[]*Run{served("--a"), served("--a")}, "20261120T120000Z|20261120T120000Z (2)"},
+		{[]*Run{onHardware("h100", 1), onHardware("h200", 1), onHardware("h200", 1)}, "1 × h100|1 × h200 · 20261120T120000Z|1 × h200 · 20261120T120000Z (3)"},
+	} {
+		if got := strings.Join(SystemNames(c.runs), "|"); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
