@@ -28,6 +28,7 @@ var mayImport = map[string][]string{
 	"deploy":          {}, // tests alone
 	"internal/golden": {}, // tests alone
 	"internal/listen": {},
+	"internal/packed": {},
 	"docs":            {}, // tests alone
 	"docs/schema":     {}, // tests alone
 	"cmd/bench":       {everything},
@@ -50,7 +51,7 @@ var mayImport = map[string][]string{
 	"report/browse": {"report", "report/compare", "report/foreign", "report/page",
 		"experiment/safetext", "experiment/unit"},
 	"report/compare":  {"report/parallel", "experiment", "experiment/record", "experiment/recording", "experiment/stats", "experiment/unit", "experiment/verdict"},
-	"report/page":     {"report", "report/compare", "report/parallel", "experiment", "experiment/diagnosis", "experiment/record", "experiment/roofline", "experiment/safetext", "experiment/series", "experiment/stats", "experiment/telemetry", "experiment/unit", "experiment/verdict"},
+	"report/page":     {"internal/packed", "report", "report/compare", "report/parallel", "experiment", "experiment/diagnosis", "experiment/record", "experiment/roofline", "experiment/safetext", "experiment/series", "experiment/stats", "experiment/telemetry", "experiment/unit", "experiment/verdict"},
 	"report/parallel": {},
 	"report/export":   {"report", "report/compare", "experiment", "experiment/record", "experiment/safetext", "experiment/stats", "experiment/unit", "experiment/verdict"},
 	// for tests

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"bench/internal/packed"
 )
 
 // release is the version of this tree, as in CHANGELOG.md. A tag has the same name.
@@ -25,7 +27,7 @@ func newVersion(c *cli) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			text := versionText() + "\n"
 			if withLicenses {
-				text += "\n" + licenses
+				text += "\n" + packed.Text(licenses)
 			}
 			_, err := fmt.Fprint(c.stdout, text)
 			return err

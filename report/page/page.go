@@ -10,8 +10,6 @@
 package page
 
 import (
-	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
@@ -22,6 +20,7 @@ import (
 	"sync"
 
 	"bench/experiment/safetext"
+	"bench/internal/packed"
 	"bench/report"
 )
 
@@ -31,17 +30,7 @@ import (
 //go:embed assets/echarts.min.js.gz
 var echarts []byte
 
-var echartsScript = sync.OnceValue(func() string {
-	r, err := gzip.NewReader(bytes.NewReader(echarts))
-	if err != nil {
-		panic(err) // the program's own text
-	}
-	script, err := io.ReadAll(r)
-	if err != nil {
-		panic(err)
-	}
-	return string(script)
-})
+var echartsScript = sync.OnceValue(func() string { return packed.Text(echarts) })
 
 //go:embed assets/NOTICE.echarts
 var notice string
