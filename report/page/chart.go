@@ -32,6 +32,7 @@ type chart struct {
 	AxisOf  string   `json:"axis_of,omitempty"` // axis named after the choices: xAxis, yAxis; empty: none
 	Logs    bool     `json:"logs,omitempty"`    // either axis can be logarithmic
 	UnitsY  []string `json:"units_y,omitempty"` // of several y axes
+	Panels  bool     `json:"panels,omitempty"`  // names the lines above each of them, in place of a legend
 
 	Curves string   `json:"curves,omitempty"` // id of the curveSet that curves.js composes the series from; empty: all are in the option
 	Axes   []string `json:"axes,omitempty"`   // with Curves, what x and y show: per_user, output, load, latency

@@ -32,7 +32,7 @@ func chartsOf(o *report.Analysis, set *curveSet, e evidence) ([]chart, error) {
 	}
 	add(tilingChart(e.rows, headlineRow(o)))
 	add(prefixChart(o))
-	add(distributionChart(e.rows))
+	add(distributionChart(o, e.rows))
 	add(promptChart(o, e))
 	add(batchChart(o))
 	add(timelineChart(e.rows, headlineRow(o)))

@@ -102,6 +102,8 @@
   // Adds what JSON cannot contain: functions, and what depends on theme and width. more is the extra height.
   function finish(state, width, place) {
     const spec = state.spec, o = choose(state, width, place);
+    const every = o.legend.data || [...new Set(o.series.map(s => s.name).filter(name => name))];
+    if (spec.visible) o.legend.selected = {...Object.fromEntries(every.map((name, i) => [name, i < spec.visible])), ...state.selected};
     const line = dark() ? '#333a43' : '#d9dde2', text = {color: ink()};
     o.backgroundColor = 'transparent';
     o.tooltip.formatter = p => tip(p, spec, o);
@@ -132,8 +134,8 @@
     }
     if (dark()) lighten(o.series);
     for (const s of o.series) for (const d of [s, ...(s.data || [])]) hollow(d, s);
-    const every = o.legend.data || [...new Set(o.series.map(s => s.name).filter(name => name))];
-    const names = o.legend.data = page.printing && spec.visible ? every.slice(0, spec.visible) : every; // on paper none can be turned on
+    if (spec.panels) for (const [k, axis] of o.yAxis.entries()) labelled(axis, o.series.filter(s => s.yAxisIndex === k && s.ys));
+    const names = o.legend.data = spec.panels ? [] : page.printing && spec.visible ? every.filter(name => o.legend.selected[name]) : every; // on paper none can be turned on
     if (!names.length) {
       o.legend.show = false;
       o.grid[0].top = 36;
@@ -146,10 +148,15 @@
       o.legend.type = 'plain';
       for (const g of o.grid) g.top = Number(g.top) + more;
     }
-    if (spec.visible) {
-      o.legend.selected = Object.fromEntries(every.map((name, i) => [name, i < spec.visible]));
-    }
     return {o, more};
+  }
+
+  // Names the lines of a panel above it, in their colours: a legend of all panels is far from most of them.
+  function labelled(axis, list) {
+    if (list.length < 2) return;
+    const dash = s => ({dashed: '╍', dotted: '┈'}[s.lineStyle.type] || '━');
+    axis.name += '   ' + list.map((s, i) => '{line' + i + '|' + dash(s) + ' ' + s.name + '}').join('  ');
+    axis.nameTextStyle.rich = Object.fromEntries(list.map((s, i) => ['line' + i, {color: s.itemStyle.color, fontWeight: 700}]));
   }
 
   // The significant digits that tell the ticks of an axis with a given interval apart.
@@ -180,12 +187,12 @@
 
   // The values along an axis (0: x, 1: y), with the limits of the SLO: ECharts does not extend an axis to limits beyond the
   // marks.
-  const along = (o, dim) => o.series.flatMap(s => s.data || []).map(d => Number((d.value || d)[dim])).concat(dim ? limits(o) : []);
-  const limits = o => o.series.flatMap(s => s.markLine ? s.markLine.data : []).map(d => d.yAxis).filter(y => y > 0);
+  const along = (o, dim) => o.series.filter(s => !o.legend.selected || o.legend.selected[s.name] !== false).flatMap(s => s.data || []).map(d => Number((d.value || d)[dim])).concat(limits(o, dim));
+  const limits = (o, dim) => o.series.flatMap(s => s.markLine ? s.markLine.data : []).map(d => dim ? d.yAxis : d.xAxis).filter(y => y > 0);
 
   // A linear axis reaches the highest limit of the SLO.
   function reach(axis, o) {
-    const top = Math.max(0, ...limits(o));
+    const top = Math.max(0, ...limits(o, 1));
     if (top && top >= Math.max(...along(o, 1).filter(y => !Number.isNaN(y)))) axis.max = top * 1.05;
   }
 
@@ -224,6 +231,7 @@
     for (const [i, input] of state.ticks.entries()) input.checked = [o.xAxis, o.yAxis][i][0].type === 'log';
     c = echarts.init(box, dark() ? 'dark' : null, page.printing ? {width, height, devicePixelRatio: 2} : {width, height});
     c.setOption(o);
+    c.on('legendselectchanged', e => { state.selected = e.selected; setTimeout(() => redraw(box)); }); // the axes fit what is shown
     drawn.set(box, c);
     root.dataset.ready = drawn.size;
   }

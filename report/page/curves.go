@@ -62,6 +62,7 @@ type mark struct {
 	N          map[string]int      `json:"n"`                  // by latency; of ITL the gaps
 	Latency    map[string]estimate `json:"latency"`            // by latency, in the order of record.PercentileNames
 	Floor      map[string]float64  `json:"floor,omitempty"`    // ms, roofline by latency
+	Ceiling    figures             `json:"ceiling,omitempty"`  // by the roofline at this batch: tok/s/user, output
 	Frontier   bool                `json:"frontier,omitempty"` // of throughput against interactivity
 	Knee       string              `json:"knee,omitempty"`     // why; empty: not here
 	Saturation string              `json:"saturation,omitempty"`
@@ -185,12 +186,28 @@ func (set *curveSet) mark(o *report.Analysis, s *series.Series, j int, run strin
 	}
 	if b := p.Rows[0].Roofline; b != nil {
 		m.Floor = map[string]float64{"ttft": short(b.TTFT.FloorMs), "tpot": short(b.TPOT.FloorMs)}
+		m.Ceiling = ceilingOf(b, set.Output)
 	}
 	for _, f := range s.Frontiers {
 		m.Frontier = m.Frontier || f.Cost == "per_user_tokens_per_s" && len(s.Points) > 1 && slices.Contains(f.Points, j)
 	}
 	m.Knee, m.Saturation = whyAt(s.Knee, j), whyAt(s.Saturation, j)
 	return m
+}
+
+func ceilingOf(b *record.Roofline, output string) figures {
+	floor := b.TPOT.FloorMs
+	if b.Loaded != nil {
+		floor = b.Loaded.FloorMs
+	}
+	if !(floor > 0) || !(b.Batch > 0) {
+		return nil
+	}
+	perUser, gpus := 1e3/floor, 1.0
+	if output == "tok/s/GPU" {
+		gpus = float64(max(1, b.GPUs))
+	}
+	return figures{perUser, perUser * b.Batch / gpus}
 }
 
 func perUserEnd(tpotMs float64) float64 {

@@ -80,7 +80,8 @@ const curves = (() => {
     const ships = p => p.point.state === 'ship'; // on top of the others
     const data = [...list].sort((a, b) => ships(a) - ships(b)).map(p => {
       const mark = {value: [p.x[0], p.y[0]], tip: tip(p, curve, of), ...face(p.point.state, curve.color, of.paper)};
-      if (p.grade < 2 && p.point.state !== 'invalid') mark.itemStyle.opacity = 0.6;
+      if (p.point.state === 'invalid') mark.itemStyle.opacity = 0.35;
+      else if (p.grade < 2) mark.itemStyle.opacity = 0.6;
       const text = single ? name + ', ' + p.point.label : p.point.label;
       mark.label = {formatter: () => text, fontWeight: ships(p) ? 700 : 400, distance: p.y[2] === null && !of.plain ? 24 : 6};
       return mark;
@@ -104,7 +105,7 @@ const curves = (() => {
   // The curve of the twin and its band of 95 %, in place of the lines between the points.
   function twin(name, curve, of) {
     const own = (curve.twin || {})[of.metric + '_' + of.name] || [], opacity = 0.35;
-    return own.length ? [{...line(name, curve.color, own.map(p => [p[0], p[1]]), 'solid'), endLabel: {show: true, formatter: 'estimated', color: curve.color, fontSize: 11}},
+    return own.length ? [{...line(name, curve.color, own.map(p => [p[0], p[1]]), 'solid'), endLabel: {show: true, formatter: 'estimated', color: curve.color, fontSize: 11, align: 'right', offset: [-8, -9]}},
       ...[2, 3].map(k => ({...line(name, curve.color, own.map(p => [p[0], p[k]]), 'solid'), z: 1, lineStyle: {color: curve.color, width: 1, opacity}}))] : [];
   }
 
@@ -118,13 +119,24 @@ const curves = (() => {
     return text.join('\n');
   }
 
-  // The lines of the SLO on the latency that is shown.
+  // The lines of the SLO on the latency that is shown, and the latencies beyond.
   function limits(list, of) {
     const found = [...new Set(list.flatMap(c => (c.limits || {})[of.metric + '_' + of.name] || []))];
     if (!found.length) return [];
     return [{type: 'line', name: 'SLO', data: [], itemStyle: {color: vermilion}, lineStyle: {color: vermilion, type: 'dashed'},
       markLine: {silent: true, symbol: ['none', 'none'], lineStyle: {color: vermilion, type: 'dashed'}, data: found.map(y => ({yAxis: y, name: 'SLO ' + of.title + ' ≤ ' + figure(y, 'ms')})),
-        label: {show: true, position: 'insideStartTop', formatter: '{b}', color: vermilion}}}];
+        label: {show: true, position: 'insideStartTop', formatter: '{b}', color: vermilion}},
+      markArea: {silent: true, itemStyle: {color: vermilion, opacity: 0.07}, data: [[{yAxis: Math.min(...found)}, {yAxis: 1e12}]]}}];
+  }
+
+  // What the roofline allows at the loads of the points, if that is near enough to be on the chart.
+  function ceiling(list) {
+    const points = list.flatMap(c => c.points), near = 3;
+    const most = k => near * Math.max(...points.map(p => (k ? p.output : p.per_user || [0])[0]));
+    const data = list.flatMap(c => [...c.points.filter(p => p.ceiling).map(p => p.ceiling).filter(([x, y]) => x <= most(0) && y <= most(1)), [null, null]]);
+    if (!data.some(([x]) => x)) return [];
+    return [{...line('roofline', neutral, data, 'solid'), z: 1, lineStyle: {color: neutral, width: 3, opacity: 0.6},
+      endLabel: {show: true, formatter: 'roofline', color: neutral, fontSize: 11, align: 'right', offset: [0, -10]}}];
   }
 
   // The published figures beside medians, as hollow triangles: their sources do not state which percentile they are.
@@ -204,6 +216,7 @@ const curves = (() => {
       if (!of.plain) series.push(...whiskers(name, own));
     }
     series.push(...limits(list, of), ...(axes[1] === 'latency' ? published(list, of) : []));
+    if (axes[0] === 'per_user') series.push(...ceiling(list));
     if (view.details) series.push(...details(list, axes, of));
     if (names.length === 1 && series.some(s => s.name.startsWith('predicted'))) names.push('predicted');
     return {series, names: names.length > 1 || view.details ? [...new Set(series.map(s => s.name))] : [],

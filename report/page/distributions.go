@@ -4,13 +4,16 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/go-echarts/go-echarts/v2/charts"
 	"github.com/go-echarts/go-echarts/v2/opts"
 
+	"bench/experiment/record"
 	"bench/experiment/roofline"
 	"bench/experiment/series"
 	"bench/experiment/unit"
+	"bench/experiment/verdict"
 	"bench/report"
 )
 
@@ -21,19 +24,28 @@ func headlineRow(o *report.Analysis) string {
 	return ""
 }
 
-func distributionChart(rows []observed) (chart, error) {
-	c := chart{ID: "ecdf", Wide: true, Title: "Distributions of latency", Table: report.TabLatency, Height: 420, UnitX: "ms", UnitY: "share", Visible: shownAtFirst, Logs: true, AxisOf: "xAxis",
+// distributionChart shows the operating point and its neighbours at first, with the limits on them.
+func distributionChart(o *report.Analysis, rows []observed) (chart, error) {
+	c := chart{ID: "ecdf", Wide: true, Title: "Distributions of latency", Table: report.TabLatency, Height: 420, UnitX: "ms", UnitY: "share", Logs: true, AxisOf: "xAxis",
 		Alt: "CDF: share of completed requests within a latency, one curve for each row and class. Percentiles of the same samples are in the table below."}
+	near := nearHeadline(o)
+	rows = slices.Clone(rows)
+	slices.SortStableFunc(rows, func(a, b observed) int { return cmp.Compare(rankIn(near, a.row), rankIn(near, b.row)) })
 	var names []string
 	worst := 0.
 	for _, metric := range shownLatencies {
 		line := newPlot(opts.XAxis{Type: "log", Name: report.MetricName(metric)}, opts.YAxis{Type: "value", Name: "share of requests", Min: 0, Max: 1})
 		var curves []map[string]any
-		for _, row := range rows {
-			for _, e := range row.ecdfs {
-				if e.metric == metric {
-					worst = max(worst, e.maxError())
-					curves = append(curves, steps(len(curves), row.name, e))
+		for _, classes := range []bool{false, true} { // whole rows come first
+			for _, row := range rows {
+				for _, e := range row.ecdfs {
+					if e.metric == metric && (e.class != "") == classes {
+						worst = max(worst, e.maxError())
+						curves = append(curves, steps(len(curves), row.name, e))
+					}
+				}
+				if len(names) == 0 && !classes && slices.Contains(near, row.row) {
+					c.Visible = len(curves)
 				}
 			}
 		}
@@ -41,6 +53,9 @@ func distributionChart(rows []observed) (chart, error) {
 			continue
 		}
 		names = append(names, report.MetricName(metric))
+		if limit := limitAcross(near, metric); limit != nil {
+			curves = append(curves, limit)
+		}
 		if err := c.view(report.MetricName(metric), line, curves...); err != nil {
 			return c, err
 		}
@@ -52,6 +67,44 @@ func distributionChart(rows []observed) (chart, error) {
 		c.Choices = []choice{{Name: "latency", Values: names, First: names[0]}}
 	}
 	return c, nil
+}
+
+// nearHeadline are the rows of the quoted point of the first workload, and of the loads beside it.
+func nearHeadline(o *report.Analysis) (near []*record.Row) {
+	w, s := o.First()
+	if w == nil {
+		return nil
+	}
+	for j := max(0, w.Quoted-1); j <= w.Quoted+1 && j < len(s.Points); j++ {
+		near = append(near, s.Points[j].Rows...)
+	}
+	return near
+}
+
+func rankIn(near []*record.Row, row *record.Row) int {
+	if i := slices.Index(near, row); i >= 0 {
+		return i
+	}
+	return len(near)
+}
+
+// limitAcross is the limits on a latency as lines across the curves; nil: it has none.
+func limitAcross(rows []*record.Row, metric string) map[string]any {
+	var lines []any
+	for _, row := range rows[:min(1, len(rows))] {
+		for _, v := range row.SLO {
+			if first, _, _ := strings.Cut(v.Metric, "_p"); first == metric && v.Unit == "ms" && v.Class == "" {
+				lines = append(lines, map[string]any{"xAxis": v.Limit, "name": "SLO " + verdict.LimitText(&v)})
+			}
+		}
+	}
+	if lines == nil {
+		return nil
+	}
+	dashed := map[string]any{"color": vermilion, "type": "dashed"}
+	return map[string]any{"type": "line", "data": []any{}, "itemStyle": map[string]any{"color": vermilion},
+		"markLine": map[string]any{"silent": true, "symbol": []string{"none", "none"}, "lineStyle": dashed, "data": lines,
+			"label": map[string]any{"position": "insideEndTop", "formatter": "{b}", "color": vermilion}}}
 }
 
 func steps(i int, name string, e ecdf) map[string]any {

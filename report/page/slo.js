@@ -164,7 +164,7 @@ const slo = (() => {
       line.append(back);
       out.append(element('h2', point ? curve.name + ': SLO met up to ' + point.label : none), line);
       if (point) out.append(element('p', point.slo.words));
-      out.append(element('p', 'Judged from the stored requests; the estimate is for the measured SLO and hidden. To reproduce:', 'faint'), element('code', curve.slo.command + " '" + text + "'"));
+      out.append(element('p', 'Decided from the stored requests; the estimate is for the measured SLO and hidden. To reproduce:', 'faint'), element('code', curve.slo.command + " '" + text + "'"));
       return out;
     }
 

@@ -55,7 +55,7 @@ func tilingChart(rows []observed, first string) (chart, error) {
 		c.Choices = []choice{names}
 	}
 	c.Height = panelTop + len(c.UnitsY)*(panelTall+panelSpace)
-	line := panelAxes([]string{"TTFT", "hit rate"}[:len(c.UnitsY)], "rotation", func(k int, x *opts.XAxis, y *opts.YAxis) {
+	line := panelAxes(panelTop, []string{"TTFT", "hit rate"}[:len(c.UnitsY)], "rotation", func(k int, x *opts.XAxis, y *opts.YAxis) {
 		x.Min, x.MinInterval = 1, 1
 		if k > 0 {
 			y.Max, y.SplitNumber = 1, 2 // a share: 0, 50, 100 %

@@ -13,26 +13,27 @@ import (
 	"bench/report"
 )
 
-// Heights of a timeline in px: above the first panel, a panel, the space below it.
+// Heights of panels in px: of a legend above the first one, of a name, a panel, the space below it.
 const (
 	panelTop   = 70
+	panelName  = 36
 	panelTall  = 110
 	panelSpace = 42
 )
 
 func timelineChart(rows []observed, first string) (chart, error) {
-	c := chart{ID: "row", Title: "Timeline", Table: report.TabTimeline,
+	c := chart{ID: "row", Title: "Timeline", Table: report.TabTimeline, Panels: true, Note: "Shaded: outside the measurement window.",
 		Alt: "Concurrency, latency, arrivals, KV cache in use and GPU power of one row over time; shaded: outside the measurement window. Window means are in the tables of load, server and GPUs."}
 	shown := panelsShown(rows)
 	if len(shown) == 0 {
 		return c, nil
 	}
-	c.Height = panelTop + len(shown)*(panelTall+panelSpace)
+	c.Height = panelName + len(shown)*(panelTall+panelSpace)
 	var titles []string
 	for _, i := range shown {
 		c.UnitsY, titles = append(c.UnitsY, rows[0].panels[i].unit), append(titles, panelNames[i])
 	}
-	line := panelAxes(titles, "s from the start of the row", func(k int, x *opts.XAxis, _ *opts.YAxis) {
+	line := panelAxes(panelName, titles, "s from the start of the row", func(k int, x *opts.XAxis, _ *opts.YAxis) {
 		x.Min, x.AxisLabel = "dataMin", &opts.AxisLabel{Show: opts.Bool(k == len(shown)-1)}
 	})
 	line.SetGlobalOptions(charts.WithTooltipOpts(opts.Tooltip{Trigger: "axis"}))
@@ -78,19 +79,19 @@ func panelsShown(rows []observed) []int {
 
 var panelNames = []string{"requests", "latency", "TPOT, ITL", "arrivals/s", "KV cache in use", "GPU power, W"}
 
-// panelColors are the same in every row.
+// panelColors have one meaning on the page of a row; lines of one metric differ by their dashes.
 var panelColors = [][]string{
-	{palette[0], palette[1], palette[2]}, {palette[3], palette[4], palette[7]}, {palette[4], palette[3]}, {neutral, palette[5]}, {palette[6]}, {palette[7]},
+	{palette[0], palette[2], palette[1]}, {palette[3], palette[3], palette[3]}, {palette[4], palette[7]}, {palette[6], palette[6]}, {palette[5]}, {neutral},
 }
 
 // panelAxes are the axes of panels, one below the other; edit changes those of panel k.
-func panelAxes(names []string, xName string, edit func(k int, x *opts.XAxis, y *opts.YAxis)) *charts.Line {
+func panelAxes(top int, names []string, xName string, edit func(k int, x *opts.XAxis, y *opts.YAxis)) *charts.Line {
 	line := newLines()
 	var grids []opts.Grid
 	var xs []opts.XAxis
 	var ys []opts.YAxis
 	for k, name := range names {
-		grids = append(grids, opts.Grid{Top: fmt.Sprint(panelTop + k*(panelTall+panelSpace)),
+		grids = append(grids, opts.Grid{Top: fmt.Sprint(top + k*(panelTall+panelSpace)),
 			Height: fmt.Sprint(panelTall), Left: "64", Right: "24"})
 		x := opts.XAxis{Type: "value", Max: "dataMax", GridIndex: k}
 		if k == len(names)-1 {

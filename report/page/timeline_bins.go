@@ -58,8 +58,8 @@ func panelsOf(row *record.Row, records []*record.Record, samples []*record.Sampl
 		return nil
 	}
 	panels := []panel{
-		{lines: []binned{{name: "concurrency", values: c.inFlight(records)}, {name: "running (server)", values: c.gauge(samples, running)},
-			{name: "waiting (server)", values: c.gauge(samples, waiting)}}},
+		{lines: []binned{{name: "concurrency", values: c.inFlight(records)}, {name: "running", values: c.gauge(samples, running)},
+			{name: "waiting", values: c.gauge(samples, waiting)}}},
 		{unit: "ms", lines: c.latencies(row, records)},
 		{unit: "ms", lines: c.tokenTimes(row, records)},
 		{lines: []binned{{name: "scheduled", values: c.perSecond(records, func(r *record.Record) record.Micros { return r.Arrival })},
