@@ -172,7 +172,7 @@ const operatingMark = "★"
 
 func (o *Analysis) workloadsTable() Table {
 	t := Table{ID: "workloads", Caption: "Workloads", Columns: []Column{{Head: "workload"}, {Head: "answer"}, {Head: "why"}, {Head: "next"}}}
-	if o.Imported != "" {
+	if o.Imported != "" || len(o.Answer.Workloads) < 2 { // the answer has the only one
 		return t
 	}
 	for i := range o.Answer.Workloads {

@@ -64,7 +64,11 @@ func (o *Analysis) pointColumns(u Units) []textColumn {
 	}
 	status, validity := figure("SLO", "slo", o.statusCell), figure("cautions", "validity", validityCell)
 	status.Num, validity.Num = false, false
-	firsts := percentiles("ttft", o.limitedStats("ttft")...)
+	stats := o.limitedStats("ttft")
+	firsts := percentiles("ttft", stats...)
+	for i, c := range firsts {
+		firsts[i].cell = func(s *series.Series, p *series.Point) Cell { return u.besideSend(c.cell(s, p), p, stats[i]) }
+	}
 	if o.answers() {
 		firsts = append(firsts, percentiles("ttfo", o.limitedStats("ttfo")...)...)
 	}
@@ -75,6 +79,17 @@ func (o *Analysis) pointColumns(u Units) []textColumn {
 	}, firsts, percentiles("tpot", o.limitedStats("tpot")...), percentiles("itl", o.limitedOrP99("itl")...), percentiles("e2e", o.limitedOrP99("e2e")...), []textColumn{
 		figure("USD/M out", "cost", costCell), figure("n", "failures", sampleCell), validity,
 	})
+}
+
+// besideSend adds the TTFT from send, as other tools count it, where it differs.
+func (u Units) besideSend(c Cell, p *series.Point, stat string) Cell {
+	x, ok := p.TTFT.Get(stat)
+	sent, known := record.PercentilesOf(p.Rows[0].Summary.TTFTFromSend).Get(stat)
+	const least = 0.05 // of the latency
+	if ok && known && p.Class == "" && x.Median-sent.Median > least*x.Median {
+		c.Tag = strings.TrimPrefix(c.Tag+", from send "+u.ms(sent.Median), ", ")
+	}
+	return c
 }
 
 // limitedStats are p50 and the percentiles of a latency that a limit is on, of a class or of all requests; else p95.

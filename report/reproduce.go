@@ -54,6 +54,23 @@ func (r *Run) Named() string {
 	return path.Join(outOf(r.Manifest.Command), r.Manifest.Matrix, r.Manifest.Run)
 }
 
+// ServerFlags are those of the server that bench started, or as the matrix states them; empty: unknown, or several.
+func (r *Run) ServerFlags() string {
+	m, flags := r.Manifest, ""
+	for _, s := range m.Servers {
+		i := slices.IndexFunc(s.Command, func(word string) bool { return strings.HasPrefix(word, "-") })
+		if i < 0 {
+			continue
+		}
+		if text := safetext.ShellWords(s.Command[i:]); flags == "" || flags == text {
+			flags = text
+		} else {
+			return ""
+		}
+	}
+	return cmp.Or(flags, m.Facts["server_flags"])
+}
+
 func outOf(command []string) string {
 	for i, word := range command {
 		flag, value, joined := strings.Cut(word, "=")

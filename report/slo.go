@@ -132,12 +132,12 @@ func (o *Analysis) findingsTable() Table {
 }
 
 func (o *Analysis) expectTable() Table {
-	t := Table{ID: "expectations", Caption: "Expected", Note: "Tooltips: what was measured.", Columns: []Column{{Head: "of"}, {Head: "expected"}}}
+	t := Table{ID: "expectations", Caption: "Expected", Columns: []Column{{Head: "of"}, {Head: "expected"}, {Head: "measured"}}}
 	for i, e := range o.Answer.Expected {
 		if i > 0 && e.Expected == o.Answer.Expected[i-1].Expected { // of the same row
 			continue
 		}
-		t.Add(TextCell(cmp.Or(e.Of, "hypothesis")), Cell{Text: e.Expected, Title: e.Happened})
+		t.Add(TextCell(cmp.Or(e.Of, "hypothesis")), TextCell(e.Expected), TextCell(e.Happened))
 	}
 	return t
 }

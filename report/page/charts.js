@@ -4,7 +4,7 @@
   const root = document.documentElement;
   const boxes = [...document.querySelectorAll('.chart')];
   const drawn = new Map(); // box → its chart
-  const paper = 680; // px: width of A4 and Letter within their margins
+  const paper = 716; // px: width of A4 within its margins; Letter has 24 more
 
   const {dark} = page;
 

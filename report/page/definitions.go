@@ -27,7 +27,7 @@ func definitionsFor(runs []*report.Run) []definition {
 var definitions = []definition{
 	{"slo", "SLO", "PASS: the whole interval of the estimate (95 %, or the SLO's confidence) is within the limit; FAIL: it is beyond; UNDECIDED leans. The worst limit and repeat count."},
 	{"marks", "Marks in charts", "Stand at the estimate. c: concurrency; /s: requests/s. Faint, dashed: n too small or thin. Bars: 95 % interval; arrow: unbounded. ★: operating point."},
-	{"ttft", "TTFT", "Intended arrival to first token-bearing event. In a closed loop a request arrives when its worker is free."},
+	{"ttft", "TTFT", "Intended arrival to first token-bearing event. In a closed loop a request arrives when its worker is free. From send, as many tools count: beside it where it differs."},
 	{"ttfo", "TTFO", "Intended arrival to first answer token (content or tool call), behind the reasoning. Without reasoning: TTFT."},
 	{"ttftparts", "TTFT by part", "Frontend: until the engine takes the request. Queue: until it is scheduled."},
 	{"tpot", "TPOT", "(last token − first token) / (output tokens − 1)."},

@@ -66,6 +66,23 @@
   addEventListener('hashchange', follow);
   follow();
 
+  // Copies the answer as text. Without a clipboard, as in a file, the text is there, selected.
+  async function share(button) {
+    const text = button.nextElementSibling;
+    if (location.protocol !== 'file:' && !text.textContent.includes(location.host)) text.append(' ' + location.href.split('#')[0]);
+    text.hidden = false;
+    getSelection().selectAllChildren(text);
+    try {
+      await navigator.clipboard.writeText(text.textContent);
+      button.textContent = 'Copied';
+    } catch {
+      button.textContent = document.execCommand('copy') ? 'Copied' : 'Press Ctrl+C';
+    }
+  }
+  const sharing = root => root.querySelectorAll('.share button').forEach(b => { b.hidden = false; });
+  sharing(document);
+  document.addEventListener('click', e => { if (e.target.matches('.share button')) share(e.target); });
+
   for (const set of document.querySelectorAll('.workloads')) {
     const article = set.closest('article');
     set.hidden = false;
@@ -87,6 +104,7 @@
     });
     set.addEventListener('change', e => {
       article.querySelector('.chosen').replaceChildren(e.target.closest('label').nextElementSibling.content.cloneNode(true));
+      sharing(article);
       mark(e.target);
     });
     mark(set.querySelector(':checked'));

@@ -15,6 +15,7 @@ import (
 	"bench/experiment/record"
 	"bench/experiment/safetext"
 	"bench/experiment/stats"
+	"bench/experiment/unit"
 	"bench/report"
 )
 
@@ -22,6 +23,7 @@ type runView struct {
 	ID       string // prefix of the anchors
 	Manifest record.Manifest
 	Setup    string // what was measured, on one line
+	Flags    string // of the server, as it was started or as stated; empty: unknown, or several
 	SLO      string // the limits, on one line
 	Answers  []answerView
 	Shadow   *shadowView // the verdict on a candidate; nil: none
@@ -42,6 +44,7 @@ type answerView struct {
 	Ruler   *rulerView // nil: see diagnosis.Ruler
 	KPIs    []kpiGroup
 	Trusted string // id of the tab that explains it
+	Share   string // the answer on one line, for a message
 }
 
 // kpiGroup is figures of one load.
@@ -114,7 +117,7 @@ func runID(i int) string { return fmt.Sprintf("r%d", i) }
 func newRunView(i int, run *report.Run, o *report.Analysis) (runView, error) {
 	id := runID(i)
 	v := runView{ID: id, Manifest: run.Manifest, Tag: run.Tag(), Notices: run.Notices(),
-		Setup: run.Setup(), SLO: o.SLOLine(), Answers: answersOf(id, o), Result: o.Answer.Text}
+		Setup: run.Setup(), Flags: unit.ClipBytes(run.ServerFlags(), 160), SLO: o.SLOLine(), Answers: answersOf(id, run, o), Result: o.Answer.Text}
 	seen := observe(run, o)
 	set := newCurveSet(o, seen, run.Named())
 	charts, err := chartsOf(o, set, seen)
@@ -157,7 +160,7 @@ func newRunView(i int, run *report.Run, o *report.Analysis) (runView, error) {
 
 var verdictMarks = map[stats.Verdict]string{stats.Pass: "★", stats.Fail: "○", stats.Undecided: "◐", "": "●"}
 
-func answersOf(prefix string, o *report.Analysis) []answerView {
+func answersOf(prefix string, run *report.Run, o *report.Analysis) []answerView {
 	var out []answerView
 	if o.Imported != "" {
 		return nil
@@ -166,13 +169,25 @@ func answersOf(prefix string, o *report.Analysis) []answerView {
 		w := &o.Answer.Workloads[i]
 		a := answerView{AnswerView: o.View(w), Name: w.Name, Lead: w.Lead, Mark: verdictMarks[w.Verdict], Group: groupOf(&o.Series[w.Series]),
 			First: i == *o.Answer.First, Trusted: prefix + "-" + report.TabTrust}
-		if w.Lead == diagnosis.LeadMet && w.Operating != nil { // another setting is to be shipped
+		if w.Lead == diagnosis.LeadMet && w.Operating != nil || w.Lead == diagnosis.LeadBaseline { // nothing of it is to be shipped
 			a.Mark = "●"
 		}
 		a.Ruler, a.KPIs = newRulerView(w, &o.Series[w.Series]), kpiGroups(w)
+		a.Share = share(run, o, &a)
 		out = append(out, a)
 	}
 	return out
+}
+
+// share is the answer with what it rests on and the command that shows it.
+func share(run *report.Run, o *report.Analysis, a *answerView) string {
+	parts := []string{a.Headline}
+	for _, g := range a.KPIs {
+		for _, k := range g.KPIs {
+			parts = append(parts, k.Value+" "+k.Name)
+		}
+	}
+	return strings.Join(append(parts, "SLO "+o.SLOLine(), run.Setup(), "`"+safetext.ShellWords([]string{"bench", "report", run.Named()})+"`"), " · ")
 }
 
 // kpiGroups are what the best load brings, and the latencies at the quoted point; without a ruler all figures of that point.
@@ -187,6 +202,9 @@ func kpiGroups(w *diagnosis.Workload) []kpiGroup {
 		return []kpiGroup{measured}
 	}
 	brings := kpiGroup{Of: "at " + w.Ruler.Load, KPIs: kpis(w.Ruler.Figures)}
+	if w.Estimate == nil || w.Estimate.Best == nil { // they are of the same load
+		return []kpiGroup{{KPIs: append(brings.KPIs, measured.KPIs...)}}
+	}
 	measured.Of = "measured at " + w.Load
 	return []kpiGroup{brings, measured}
 }
@@ -195,6 +213,9 @@ func kpiGroups(w *diagnosis.Workload) []kpiGroup {
 func newKPI(name, value string) kpi {
 	if number, ok := strings.CutSuffix(value, " USD per million output tokens"); ok {
 		return kpi{"USD/M output tokens", number, ""}
+	}
+	if name == "n" {
+		return kpi{"requests", value, ""}
 	}
 	number, rest, _ := strings.Cut(value, " ")
 	if unit, more, _ := strings.Cut(rest, " "); unit != "" && !strings.HasPrefix(unit, "[") && !strings.HasPrefix(unit, "(") {
