@@ -1,6 +1,8 @@
 package docs
 
 import (
+	"flag"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -8,29 +10,57 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"bench/experiment/record"
 )
 
-// The codes of findings, which users match on and which findings.md explains. A code is for what a reader does: a check
-// that asks for what another one asks for has its code, and its text names the cause.
-const (
-	codes = `accuracy answers arrivals between_runs buffered client_bound client_machine closed_loop concurrency disturbed errors
-		faster_than_bound foreign gateway gpu_throttled heterogeneous output_length prefix_cache prompts rate_not_achieved
-		reasoning recording replicas server_logs server_stalled sessions_cut shadow shared_server synthetic_speculation
-		token_counts token_times unsteady users_left workers`
-	mostCodes = 40
-)
+const mostCodes = 40
+
+var update = flag.Bool("update", false, "write the codes into findings.md")
 
 // inSource are the places of a code: a check's, and a finding's.
 var inSource = regexp.MustCompile(`(?m)^\t\{"(\w+)", (?:perWorker|check)|record\.Finding\{Code: "(\w+)"`)
 
+// TestCodesOfFindings: the codes that the sources make are those that bench help explains, and findings.md lists them.
 func TestCodesOfFindings(t *testing.T) {
-	want := slices.Compact(slices.Sorted(slices.Values(strings.Fields(codes))))
+	var want []string
+	table := "---|---\n"
+	for _, c := range record.FindingCodes {
+		want = append(want, c.Name)
+		table += "`" + c.Name + "` | " + c.Meaning + "\n"
+		if c.Meaning == "" || c.Effect == "" || c.Remedy == "" {
+			t.Errorf("%s lacks an explanation", c.Name)
+		}
+	}
 	if len(want) > mostCodes {
 		t.Errorf("%d codes, at most %d: give a finding the code of one that asks for the same", len(want), mostCodes)
 	}
+	if got := codesInSource(t); !slices.Equal(got, want) {
+		t.Errorf("the sources have\n%q, record.FindingCodes\n%q", got, want)
+	}
+	page, err := os.ReadFile("findings.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const begin, end = "code | what happened\n", "<!-- end -->\n"
+	before, rest, _ := strings.Cut(string(page), begin)
+	old, behind, found := strings.Cut(rest, end)
+	if !found {
+		t.Fatal("findings.md has no place for the codes")
+	}
+	if *update {
+		if err := os.WriteFile("findings.md", []byte(before+begin+table+end+behind), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if old != table {
+		t.Errorf("findings.md lists other codes, or other meanings; go test ./docs -update writes\n%s", table)
+	}
+}
+
+func codesInSource(t *testing.T) []string {
 	made := map[string]bool{}
 	for _, dir := range []string{"../experiment", "../report"} {
-		err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.Contains(path, "/fixture/") {
 				return err
 			}
@@ -44,18 +74,5 @@ func TestCodesOfFindings(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := slices.Sorted(maps.Keys(made)); !slices.Equal(got, want) {
-		t.Errorf("the sources have\n%q, want\n%q", got, want)
-	}
-	var listed []string
-	page, err := os.ReadFile("findings.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, m := range regexp.MustCompile("(?m)^`(\\w+)` \\| (.+) \\| (.+)$").FindAllStringSubmatch(string(page), -1) {
-		listed = append(listed, m[1])
-	}
-	if slices.Sort(listed); !slices.Equal(listed, want) {
-		t.Errorf("findings.md lists, with what to do,\n%q, want each once:\n%q", listed, want)
-	}
+	return slices.Sorted(maps.Keys(made))
 }

@@ -211,14 +211,22 @@ func unknown(cmd *cobra.Command, word string) error {
 
 func (c *cli) newHelp() *cobra.Command {
 	return &cobra.Command{
-		Use:     "help [COMMAND | all]",
-		Short:   "show the help of bench or of a command; all: every command",
-		Example: "  bench help sweep\n  bench help all",
+		Use:     "help [COMMAND | FINDING | all | findings]",
+		Short:   "show the help of a command, or what a finding means; all: every command; findings: every finding",
+		Example: "  bench help sweep\n  bench help all\n  bench help buffered\n  bench help findings",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			root := cmd.Root()
-			if slices.Equal(args, []string{"all"}) {
-				lines := commandLines(root, commandsByUse, min(widestHelp, screenOf(c.stdout).Columns()))
-				_, err := fmt.Fprintln(c.stdout, strings.Join(lines[1:], "\n"))
+			root, width := cmd.Root(), min(widestHelp, screenOf(c.stdout).Columns())
+			var lines []string
+			switch topic := strings.Join(args, " "); topic {
+			case "all":
+				lines = commandLines(root, commandsByUse, width)[1:]
+			case "findings":
+				lines = findingLines(width)
+			default:
+				lines = findingHelp(topic, width)
+			}
+			if len(lines) > 0 {
+				_, err := fmt.Fprintln(c.stdout, strings.Join(lines, "\n"))
 				return err
 			}
 			about := find(root, args...)

@@ -2,8 +2,6 @@ package main
 
 import (
 	"io"
-	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"bench/experiment/columns"
+	"bench/experiment/record"
 )
 
 // Every command's help fits a terminal, has an example, and shows each flag once, below a title of its own.
@@ -90,15 +89,15 @@ func TestExampleLines(t *testing.T) {
 	}
 }
 
-// TestPredictFlagsInDocs: docs/cli.md names each flag of predict.
-func TestPredictFlagsInDocs(t *testing.T) {
-	docs, err := os.ReadFile("../../docs/cli.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	newPredict(&cli{}).Flags().VisitAll(func(f *pflag.Flag) {
-		if !regexp.MustCompile("--" + f.Name + "[^a-z-]").Match(docs) {
-			t.Errorf("docs/cli.md lacks --%s", f.Name)
+// TestHelpOfFindings: no code of a finding hides the help of a command.
+func TestHelpOfFindings(t *testing.T) {
+	root := newRoot(&cli{stdin: strings.NewReader(""), stdout: io.Discard, stderr: io.Discard})
+	for _, code := range record.FindingCodes {
+		if found := find(root, code.Name); found != nil {
+			t.Errorf("%s is a command, too", code.Name)
 		}
-	})
+		if lines := findingHelp(code.Name, 80); len(lines) < 3 {
+			t.Errorf("the help of %s is %q", code.Name, lines)
+		}
+	}
 }
