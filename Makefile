@@ -21,9 +21,9 @@ COMMIT = $(shell git ls-files --error-unmatch go.mod >/dev/null 2>&1 && git desc
 
 build:
 	CGO_ENABLED=0 go build -trimpath -ldflags='-s -w -X main.stamp=$(COMMIT)' -o bench ./cmd/bench
-	@size=$$(wc -c <bench); if [ $$size -gt 28000000 ]; then echo "bench has $$size bytes, more than 28 MB (docs/libraries.md)"; exit 1; fi
+	@size=$$(wc -c <bench); if [ $$size -gt 28000000 ]; then echo "bench has $$size bytes, more than 28 MB (docs/inside.md)"; exit 1; fi
 
-# Move the module to a path with a host, for go install: make module MODULE=example.com/acme/bench (docs/install.md).
+# Move the module to a path with a host, for go install: make module MODULE=example.com/acme/bench (docs/inside.md).
 module:
 	deploy/module $(MODULE)
 
@@ -63,7 +63,7 @@ golden:
 licenses:
 	go test ./cmd/bench -run '^TestLicenses$$' -update
 
-# The simulations behind docs/statistics.md and docs/nightly.md, whole: some hours. The verdicts' table goes to
+# The simulations behind benchmarks/statistics.md and docs/nightly.md, whole: some hours. The verdicts' table goes to
 # experiment/stats/testdata/verdicts.csv.
 simulate:
 	go test -timeout 3h -run 'VerdictsOfProcesses|LooksErr|NeedIsTrue|RegionHolds' -v ./experiment/stats -simulate
@@ -71,7 +71,7 @@ simulate:
 		./experiment/stats ./experiment/series ./report/compare
 	go -C benchmarks run ./nights -seeds 20 -setting all,one,twice,noise # the table of docs/nightly.md
 	go -C benchmarks run ./gate
-	go -C benchmarks run ./predictions # the tables of docs/roofline.md
+	go -C benchmarks run ./predictions # the tables of benchmarks/predictions/README.md
 
 # Bundle the chart types that the page uses, from the packages of npm (needs network and Node).
 echarts:

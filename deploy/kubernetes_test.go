@@ -78,9 +78,9 @@ func TestKubeconform(t *testing.T) {
 	}
 }
 
-// TestResultsPod: the pod of docs/kubernetes.md that results are fetched from is valid.
+// TestResultsPod: the pod of docs/scale.md that results are fetched from is valid.
 func TestResultsPod(t *testing.T) {
-	page, err := os.ReadFile("../docs/kubernetes.md")
+	page, err := os.ReadFile("../docs/scale.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-// Package docs holds no code: this test lies beside architecture.md because it holds the tree to the tables
+// Package docs holds no code: this test lies beside inside.md because it holds the tree to the tables
 // of that page.
 package docs
 
@@ -21,7 +21,7 @@ import (
 // module is the path that our imports begin with, from go.mod: deploy/module can change it.
 var module = modulePath()
 
-// mayImport is the table of docs/architecture.md, each of our packages with those of ours that it may
+// mayImport is the table of docs/inside.md, each of our packages with those of ours that it may
 // import: whatever is not listed is forbidden. Folders are relative to the root, "." is the root.
 var mayImport = map[string][]string{
 	".":               {}, // the model table; for cmd alone
@@ -229,7 +229,7 @@ func TestArchitectureRules(t *testing.T) {
 		{"strict is a leaf", "sweep/strict/x.go", `import "MODULE/experiment"`, "sweep/strict may import only experiment/columns, experiment/safetext, experiment/spelling"},
 		{"sweep skips a shelf", "sweep/x.go", `import _ "MODULE/experiment/openai"`, "imports MODULE/experiment/openai"},
 		{"mock and client are apart", "experiment/mock/x.go", `import "MODULE/experiment/openai"`, "imports MODULE/experiment/openai"},
-		{"new package", "util/x.go", ``, "util/x.go:1: package util is not in docs/architecture.md"},
+		{"new package", "util/x.go", ``, "util/x.go:1: package util is not in docs/inside.md"},
 		{"arrow down", "sweep/x.go", `import "MODULE/experiment"`, ""},
 		{"cmd wires", cmd, `import ("MODULE"; "MODULE/report"; "MODULE/experiment/mock")`, ""},
 		{"test of a package", "experiment/load/x_test.go", `import "MODULE/experiment/mock"`, ""},
@@ -299,7 +299,7 @@ func violations(t *testing.T, name, text string) []string {
 		t.Fatal(err)
 	}
 	if _, known := mayImport[s.pkg]; !known {
-		s.add(s.file.Package, "package %s is not in docs/architecture.md, nor in mayImport", s.pkg)
+		s.add(s.file.Package, "package %s is not in docs/inside.md, nor in mayImport", s.pkg)
 	}
 	for _, spec := range s.file.Imports {
 		s.checkImport(spec)
@@ -352,7 +352,7 @@ func (s *source) checkArrow(at token.Pos, to, ours string) {
 	if len(allowed) > 0 {
 		may = "only " + strings.Join(allowed, ", ")
 	}
-	s.add(at, "imports %s: %s may import %s (docs/architecture.md)", to, s.pkg, may)
+	s.add(at, "imports %s: %s may import %s (docs/inside.md)", to, s.pkg, may)
 }
 
 func (s *source) checkOnlyIn(at token.Pos, what string) {
@@ -386,9 +386,9 @@ func (s *source) checkNode(n ast.Node) bool {
 	return true
 }
 
-// TestWalks checks that architecture.md names files that exist: at the root, or below experiment/.
+// TestWalks checks that inside.md names files that exist: at the root, or below experiment/.
 func TestWalks(t *testing.T) {
-	text, err := os.ReadFile("architecture.md")
+	text, err := os.ReadFile("inside.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ type Limit struct {
 	Unit   string  `json:"unit"` // ms, share, 1/s, tokens/s, usd
 }
 
-// Latencies are the metrics that an SLO can limit by percentile or mean, in the order of docs/metrics.md.
+// Latencies are the metrics that an SLO can limit by percentile or mean, in the order of docs/reading.md.
 var Latencies = []string{"ttft", "ttft_from_send", "ttfe", "ttfo", "tpot", "itl", "e2e", "e2e_from_send", "cap_wait", "lag"}
 
 // ofOne are the latencies that [slo.each] can limit.

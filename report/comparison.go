@@ -99,7 +99,7 @@ func ComparisonMarkdown(w io.Writer, c *compare.Comparison) error {
 }
 
 const ComparisonLegend = "Medians over the repeats. Raw change: of these. Change: new against base over runs, with its " +
-	"95 % interval. ~ thin or n too small. Tests: docs/statistics.md#compare"
+	"95 % interval. ~ thin or n too small. Tests: benchmarks/statistics.md#compare"
 
 func ComparisonTitle(c *compare.Comparison) string { return c.New + " against " + c.Base }
 

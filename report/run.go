@@ -51,7 +51,7 @@ type Run struct {
 	// Shadow compares the server of a recording with a candidate that got copies of its requests; nil: none.
 	Shadow *compare.ShadowComparison
 
-	// Definitions are another tool's definitions of metrics (ttft, itl, …); others are as in docs/metrics.md.
+	// Definitions are another tool's definitions of metrics (ttft, itl, …); others are as in docs/reading.md.
 	Definitions map[string]string
 }
 

@@ -113,7 +113,7 @@ func ShadowForest(c *compare.ShadowComparison) Forest {
 func (r *Run) shadowTable() Table {
 	t := Table{ID: "shadow", Caption: "Candidate B beside A", Columns: []Column{{Head: "figure"}, {Head: "turns"}, {Head: "pairs", Num: true},
 		{Head: "A", Num: true}, {Head: "B", Num: true}, {Head: "change", Num: true}, {Head: "verdict"}},
-		Note: "TTFT and E2E from send. A false alarm over all figures: at most 5 %. Tests: docs/statistics.md#shadow."}
+		Note: "TTFT and E2E from send. A false alarm over all figures: at most 5 %. Tests: benchmarks/statistics.md#shadow."}
 	if r.Shadow == nil {
 		return t
 	}

@@ -1,6 +1,6 @@
 // Predictions compares what roofline expects with published figures, and fits its constants to them.
 //
-//	go -C benchmarks run ./predictions              the tables of docs/roofline.md
+//	go -C benchmarks run ./predictions              the tables of README.md
 //	go -C benchmarks run ./predictions -fit         the constants of gpus.json, fitted to all figures that may be
 //
 // Cross-validation leaves all figures of one model out, fits the constants to the rest, and predicts what was left

@@ -89,7 +89,7 @@ func TestFloor(t *testing.T) {
 }
 
 // TestHeldBackTable: figures held back are in range nearly as often as those that constants are fitted to, and their
-// table is in docs/roofline.md.
+// table is in README.md.
 func TestHeldBackTable(t *testing.T) {
 	_, heldBack := builtinPoints(t)
 	if len(heldBack) < 900 {
@@ -111,7 +111,7 @@ func TestHeldBackTable(t *testing.T) {
 	})
 }
 
-// TestCrossValidatedTable: the table of each model predicted by the others is in docs/roofline.md.
+// TestCrossValidatedTable: the table of each model predicted by the others is in README.md.
 func TestCrossValidatedTable(t *testing.T) {
 	if testing.Short() {
 		t.Skip("fits the constants four times")
@@ -120,17 +120,17 @@ func TestCrossValidatedTable(t *testing.T) {
 	inDocs(t, crossValidated(fit, roofline.BuiltinHardware().Efficiency), func(string) bool { return true })
 }
 
-// inDocs checks that the lines with these names of the table of points are in docs/roofline.md.
+// inDocs checks that the lines with these names of the table of points are in README.md.
 func inDocs(t *testing.T, all []predicted, named func(string) bool) {
 	t.Helper()
-	docs, err := os.ReadFile("../../docs/roofline.md")
+	docs, err := os.ReadFile("README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	lines, widths, _ := strings.Cut(table(all), "\n\n")
 	for line := range strings.Lines(lines + "\n") {
 		if name, _, _ := strings.Cut(line, " |"); named(name) && !strings.Contains(string(docs), "\n"+line) {
-			t.Errorf("docs/roofline.md lacks %s", line)
+			t.Errorf("README.md lacks %s", line)
 		}
 	}
 	if !strings.Contains(widths, "Figures below the floor: 0.") {

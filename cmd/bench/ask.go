@@ -25,7 +25,7 @@ func newAsk(c *cli) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ask RUN QUESTION…",
 		Short: "ask the fitted model of the server what was not measured",
-		Long: `ask answers from the twin, a small model of the server that is fitted to the stored requests of a run (docs/twin.md):
+		Long: `ask answers from the twin, a small model of the server that is fitted to the stored requests of a run (docs/predict.md#the-twin):
 latencies at a load, or the highest load under other limits or lengths. Its figures are estimated, with intervals of 95 %.
 It refuses where the measured rows do not bear it out. rate or concurrency asks for the latencies at a load; without one the
 answer is the highest load within the SLO. slo.LIMIT replaces the whole SLO. input and output are mean tokens: every prompt or

@@ -28,7 +28,7 @@ type leadFlags struct {
 }
 
 func (f *leadFlags) register(fl *pflag.FlagSet) {
-	fl.IntVar(&f.workers, "workers", 0, "`N` load workers (bench work) send the load; this process sends none (docs/workers.md)")
+	fl.IntVar(&f.workers, "workers", 0, "`N` load workers (bench work) send the load; this process sends none (docs/scale.md)")
 	fl.StringVar(&f.listen, "listen", "127.0.0.1:0", "`ADDRESS` at which workers join, e.g. 0.0.0.0:9470")
 	tokenFlag(fl, &f.token)
 	fl.StringVar(&f.certificate, "tls-cert", "", "certificate `FILE` (PEM), so that workers join at https://")

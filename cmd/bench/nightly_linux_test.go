@@ -254,18 +254,13 @@ func TestNightlyAlone(t *testing.T) {
 	}
 }
 
-// TestNightlyQuoted: docs/nightly.md shows the files of deploy/.
-func TestNightlyQuoted(t *testing.T) {
+// TestNightlyLinks: docs/nightly.md leads to the files of deploy/.
+func TestNightlyLinks(t *testing.T) {
 	page, err := os.ReadFile("../../docs/nightly.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"bench-nightly", "crontab"} {
-		if !strings.Contains(string(page), "\n"+deployed(t, name)+"```") {
-			t.Errorf("docs/nightly.md does not show deploy/%s as it is", name)
-		}
-	}
-	for _, name := range []string{"github-actions.yml", "gitlab-ci.yml"} {
+	for _, name := range []string{"bench-nightly", "crontab", "github-actions.yml", "gitlab-ci.yml"} {
 		if !strings.Contains(string(page), "(../deploy/"+name+")") {
 			t.Errorf("docs/nightly.md has no link to deploy/%s", name)
 		}

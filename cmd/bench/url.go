@@ -242,7 +242,7 @@ func (f *urlFlags) text(shipped, row string, command []string) string {
 		switch {
 		case first:
 			p = "# Written by: " + safetext.ShellWords(command) +
-				"\n# bench sweep FILE runs it again; docs/matrix.md and docs/search.md have the keys.\nname       =" + head
+				"\n# bench sweep FILE runs it again; docs/matrix.md and docs/predict.md#search have the keys.\nname       =" + head
 		case strings.HasPrefix(p, "[slo]") && f.slo != "":
 			p = "[slo]\n" + limitLines(f.slo)
 		case !strings.Contains(p, "[[row]]"):

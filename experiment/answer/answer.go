@@ -25,7 +25,7 @@ type Verdict struct {
 
 type Reason string
 
-// The reasons, in docs/answers.md.
+// The reasons, in docs/matrix.md#answers.
 const (
 	CutOff         Reason = "cut_off"               // it ended at its token limit, before its form was complete
 	TooLong        Reason = "too_long"              // more than the client keeps

@@ -15,7 +15,7 @@ import (
 	"bench/experiment"
 )
 
-var update = flag.Bool("update", false, "write the result into docs/diagnosis.md")
+var update = flag.Bool("update", false, "write the result into benchmarks/diagnosis.md")
 
 // family is settings of one kind. The thresholds of the rules were chosen with the first list of parameters;
 // the second was run afterwards.
@@ -205,7 +205,7 @@ func (c score) String() string {
 }
 
 const (
-	page  = "../../docs/diagnosis.md"
+	page  = "../../benchmarks/diagnosis.md"
 	begin = "<!-- made by go test ./experiment/diagnosis -run TestDiagnosesOfSimulatedServers -update -->\n"
 	end   = "<!-- end -->\n"
 )

@@ -9,7 +9,7 @@ import (
 )
 
 // rules in their order. After a final one the other figures of the point mean nothing. The thresholds were chosen on
-// one half of simulated servers with known causes; docs/diagnosis.md has how often the rules are right on the other.
+// one half of simulated servers with known causes; benchmarks/diagnosis.md has how often the rules are right on the other.
 var rules = []struct {
 	check func(v *pointMetrics, all []pointMetrics) *Diagnosis
 	final func(v *pointMetrics) bool

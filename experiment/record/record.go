@@ -72,7 +72,7 @@ type Record struct {
 
 	Valid   *bool  `json:"valid,omitempty"`          // the answer has the form that the request asks for; absent = not checked
 	Correct *bool  `json:"correct,omitempty"`        // it is one of the expected answers; absent = none is known
-	Invalid string `json:"invalid_reason,omitempty"` // a code of docs/answers.md; absent = valid, or not checked
+	Invalid string `json:"invalid_reason,omitempty"` // a code of docs/matrix.md#answers; absent = valid, or not checked
 }
 
 type Usage struct {

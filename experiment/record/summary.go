@@ -10,7 +10,7 @@ import (
 	"bench/experiment/stats"
 )
 
-// Summary has the metrics of docs/metrics.md for the requests of the window. A nil metric was not measured,
+// Summary has the metrics of docs/reading.md for the requests of the window. A nil metric was not measured,
 // or does not exist for the row.
 type Summary struct {
 	TTFT         *stats.Summary `json:"ttft_ms,omitempty"`

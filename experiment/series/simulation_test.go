@@ -11,7 +11,7 @@ import (
 	"bench/experiment/stats"
 )
 
-// long reports whether simulations run in full (BENCH_LONG=1), as the tables of docs/statistics.md have them.
+// long reports whether simulations run in full (BENCH_LONG=1), as the tables of benchmarks/statistics.md have them.
 func long() bool { return os.Getenv("BENCH_LONG") != "" }
 
 // simulatedCurve is a true throughput over the load.
@@ -106,7 +106,7 @@ func simulateKnees(loads []float64, truth func(float64) float64, noise float64, 
 }
 
 // A flat or straight noisy series seldom has a knee, and a straight one is seldom saturated; eight doublings
-// keep the knees of clear bends. It logs the rows of the table in docs/statistics.md.
+// keep the knees of clear bends. It logs the rows of the table in benchmarks/statistics.md.
 func TestSimulationKnees(t *testing.T) {
 	trials := 50
 	if long() {

@@ -179,7 +179,7 @@ var kindsOfSeries = []struct {
 }
 
 // Quiet series seldom have a change, also those whose values resemble the ones before, and steps are found
-// where they are. It logs the rows of the table in docs/statistics.md.
+// where they are. It logs the rows of the table in benchmarks/statistics.md.
 func TestSimulationChangePoints(t *testing.T) {
 	trials, lengths := 60, []int{60}
 	if *simulateAll {

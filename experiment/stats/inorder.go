@@ -28,7 +28,7 @@ import (
 //     for a percentile in the middle) does not show the dependence: it has no upper end. Where there is any, a lower
 //     end takes 15 (25) times.
 //
-// The numbers were chosen by simulation, and tested on other processes: docs/statistics.md.
+// The numbers were chosen by simulation, and tested on other processes: benchmarks/statistics.md.
 type InOrder struct {
 	// Bounded: no queue without a bound is part of the values, so that they can't rise and fall over the whole
 	// window: a closed loop sent the requests, or they are token times, which a full batch bounds.

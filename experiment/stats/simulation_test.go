@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// The simulations behind docs/statistics.md. A sample of them runs with the other tests; all of them, by
+// The simulations behind benchmarks/statistics.md. A sample of them runs with the other tests; all of them, by
 // make simulate, write testdata/verdicts.csv.
 var (
 	simulateAll = flag.Bool("simulate", false, "run the whole simulations and write their tables")
@@ -99,7 +99,7 @@ func simulateCells(processes []*latencyProcess, sizes []int, trials int) (cells 
 	return cells
 }
 
-// A sample of the table: no process is passed or failed wrongly more often than docs/statistics.md has it, and the
+// A sample of the table: no process is passed or failed wrongly more often than benchmarks/statistics.md has it, and the
 // limits that anybody would decide are decided.
 func TestVerdictsOfProcesses(t *testing.T) {
 	simulation(t)

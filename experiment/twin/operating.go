@@ -35,7 +35,7 @@ type Operating struct {
 	Outside         string // why the rows do not bear this answer out, though the twin is a model; empty: they do
 }
 
-// What simulations of many kinds of servers asked for (docs/twin.md).
+// What simulations of many kinds of servers asked for (docs/predict.md#the-twin).
 const (
 	widening = 2.5   // standard errors in half of an interval of 95 %
 	misfit   = 0.012 // of ln(percentile): the model's own, beside what the residuals show

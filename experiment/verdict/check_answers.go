@@ -46,7 +46,7 @@ func checkAnswerLimits(e *Measured) checkResult {
 	}
 	switch {
 	case len(wrong) > 0:
-		return invalid("read the reasons (docs/answers.md), and compare with an answer by hand: the model, its chat template, the parser, or the precision",
+		return invalid("read the reasons (docs/matrix.md#answers), and compare with an answer by hand: the model, its chat template, the parser, or the precision",
 			"too few answers are as they must be: %s", strings.Join(wrong, "; "))
 	case len(open) > 0:
 		return caution(why.hint(), "%s", strings.Join(open, "; "))
@@ -150,7 +150,7 @@ func checkUnchecked(e *Measured) checkResult {
 		return caution(`set stop = "natural": the answers then end by themselves`,
 			`%d answers were not checked: stop = "forced" makes structured output, required tool calls and known answers run on behind their end`, a.Unchecked["forced"])
 	case len(a.Unchecked) > 0:
-		return caution("correct the schema in the prompt's line: docs/answers.md has what can be checked",
+		return caution("correct the schema in the prompt's line: docs/matrix.md#answers has what can be checked",
 			"answers were not checked: %s", unit.Counts(a.Unchecked))
 	}
 	return passed()

@@ -39,7 +39,7 @@ type Run struct {
 	// Records reads the requests of a row; nil: the variance within a row is estimated from its summary.
 	Records func(*record.Row) ([]*record.Record, error)
 
-	// Definitions is another tool's definition of a metric (ttft, itl, …); else that of docs/metrics.md.
+	// Definitions is another tool's definition of a metric (ttft, itl, …); else that of docs/reading.md.
 	Definitions map[string]string
 
 	WithoutRecords []string    // rows of a run of bench whose file of requests is missing

@@ -243,7 +243,7 @@ func (f figure) definitions(p pair, o Options) string {
 	if slices.Contains(o.Allow, "definitions") {
 		return ""
 	}
-	meaning := func(s sample) string { return cmp.Or(s.run.Definitions[f.definition], "as in docs/metrics.md") }
+	meaning := func(s sample) string { return cmp.Or(s.run.Definitions[f.definition], "as in docs/reading.md") }
 	first := meaning(p.base[0])
 	for _, s := range slices.Concat(p.base, p.changed) {
 		if other := meaning(s); other != first {

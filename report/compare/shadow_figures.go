@@ -12,7 +12,7 @@ import (
 
 // ShadowFigure is one figure of the requests that both servers answered. Its changes are as a Metric's.
 type ShadowFigure struct {
-	Name     string         `json:"metric"`          // ttft_mean: as in docs/metrics.md, TTFT and E2E from send
+	Name     string         `json:"metric"`          // ttft_mean: as in docs/reading.md, TTFT and E2E from send
 	Turns    string         `json:"turns,omitempty"` // of the conversations: first, later; absent = all
 	Unit     string         `json:"unit"`
 	Gated    bool           `json:"gated,omitempty"` // the answer is about it: it has most of the risk

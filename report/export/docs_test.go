@@ -11,10 +11,10 @@ import (
 	"bench/report"
 )
 
-// documentedColumns are the columns in the first cells of the table of docs/exports.md.
+// documentedColumns are the columns in the first cells of the table of docs/results.md.
 func documentedColumns(t *testing.T) (names []string) {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/exports.md")
+	page, err := os.ReadFile("../../docs/results.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,18 +47,18 @@ func documentedColumns(t *testing.T) (names []string) {
 	return names
 }
 
-// TestExportColumns holds docs/exports.md to the columns that are written, both ways.
+// TestExportColumns holds docs/results.md to the columns that are written, both ways.
 func TestExportColumns(t *testing.T) {
 	page := documentedColumns(t)
 	written := csvRow(&report.Run{Evaluated: &report.Evaluated{}}, &record.Row{}).heads
 	for _, name := range written {
 		if !slices.Contains(page, name) {
-			t.Errorf("docs/exports.md lacks %s", name)
+			t.Errorf("docs/results.md lacks %s", name)
 		}
 	}
 	for _, name := range page {
 		if !slices.Contains(written, name) {
-			t.Errorf("docs/exports.md has %s, which is not written", name)
+			t.Errorf("docs/results.md has %s, which is not written", name)
 		}
 	}
 }

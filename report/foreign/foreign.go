@@ -32,7 +32,7 @@ type Result struct {
 	Manifest    record.Manifest
 	Rows        []record.Row                // one for each measurement in the file
 	Records     map[string][]*record.Record // by row id; absent if the file has no single requests
-	Definitions map[string]string           // metric → the tool's definition, if it differs from docs/metrics.md
+	Definitions map[string]string           // metric → the tool's definition, if it differs from docs/reading.md
 }
 
 var ErrUnknown = errors.New("not a result file of vllm bench serve, SGLang bench_serving, guidellm or aiperf")

@@ -11,7 +11,7 @@ import (
 
 var large = flag.String("large", "", "directory for two runs of a million requests with a hundred gaps each: 560 MB")
 
-// TestWriteLarge writes the runs that docs/performance.md measures bench report and bench compare with.
+// TestWriteLarge writes the runs that benchmarks/performance.md measures bench report and bench compare with.
 func TestWriteLarge(t *testing.T) {
 	if *large == "" {
 		t.Skip("-large is not given")

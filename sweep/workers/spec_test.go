@@ -15,7 +15,7 @@ import (
 	"bench/sweep"
 )
 
-// manyForms is a matrix with the forms of docs/workloads.md that the shipped ones do not have.
+// manyForms is a matrix with the forms of docs/matrix.md that the shipped ones do not have.
 const manyForms = `
 name = "forms"
 [defaults]
