@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -60,7 +59,8 @@ func (c *cli) imported(args []string) (*peers.Matrix, error) {
 	case !strings.ContainsAny(text, " \n"):
 		all, err := os.ReadFile(text)
 		if err != nil {
-			return nil, fmt.Errorf("reading the file to import: %w\nhint: quote a command: bench import 'vllm bench serve …'", err)
+			return nil, fmt.Errorf("reading the file to import: %w\nhint: quote a command: bench import 'vllm "+
+				"bench serve …'", err)
 		}
 		text = string(all)
 	}
@@ -72,5 +72,5 @@ func (c *cli) imported(args []string) (*peers.Matrix, error) {
 
 // isConfig reports whether a text is the YAML of inference-perf, which has a load at its left edge.
 func isConfig(text string) bool {
-	return slices.ContainsFunc(strings.Split(text, "\n"), func(line string) bool { return strings.HasPrefix(line, "load:") })
+	return strings.HasPrefix(text, "load:") || strings.Contains(text, "\nload:")
 }

@@ -44,10 +44,12 @@ func (d *draft) nvidia(a *args, genai bool) {
 	d.cancellation(a)
 	turns := d.nvidiaData(a, genai)
 	d.nvidiaLoad(a, genai, turns)
-	a.ignore("tokenizer tokenizer-revision tokenizer-trust-remote-code artifact-dir output-artifact-dir output-dir profile-export-file " +
-		"profile-export-prefix ui ui-type v vv verbose extra-verbose log-level workers-max max-workers record-processors record-processor-service-count " +
-		"generate-plots checkpoint-dir enable-checkpointing service-kind backend endpoint custom-endpoint custom-dataset-type model-selection-strategy " +
-		"stability-percentage s use-server-token-count slice-duration export-level no-gpu-telemetry no-server-metrics")
+	a.ignore(`tokenizer tokenizer-revision tokenizer-trust-remote-code artifact-dir output-artifact-dir output-dir
+		profile-export-file profile-export-prefix ui ui-type v vv verbose extra-verbose log-level workers-max
+		max-workers record-processors record-processor-service-count generate-plots checkpoint-dir
+		enable-checkpointing service-kind backend endpoint custom-endpoint custom-dataset-type
+		model-selection-strategy stability-percentage s use-server-token-count slice-duration export-level
+		no-gpu-telemetry no-server-metrics`)
 }
 
 func (d *draft) models(a *args) {
@@ -123,7 +125,8 @@ func (d *draft) nvidiaData(a *args, genai bool) (turns float64) {
 	}
 	d.shape(prompt, output, prefix, groups)
 	if turns > 1 {
-		pause := a.number(0, "session-turn-delay-mean", "conversation-turn-delay-mean") / 1000 * a.number(1, "session-delay-ratio", "conversation-turn-delay-ratio")
+		pause := a.number(0, "session-turn-delay-mean", "conversation-turn-delay-mean") / 1000
+		pause *= a.number(1, "session-delay-ratio", "conversation-turn-delay-ratio")
 		d.session(turns, a.number(0, "session-turns-stddev", "conversation-turn-stddev"), prompt, pause)
 		if a.number(0, "session-turn-delay-stddev", "conversation-turn-delay-stddev") > 0 {
 			d.say("pauses between turns all have their mean: bench draws exponential and lognormal ones")
@@ -156,7 +159,8 @@ func (d *draft) nvidiaImages(a *args) {
 func (d *draft) nvidiaFile(a *args, file string) {
 	file = strings.TrimPrefix(file, "payload:")
 	kind := a.text("custom-dataset-type")
-	if kind == "mooncake_trace" || kind == "" && a.has("fixed-schedule", "fixed-schedule-auto-offset") || kind == "bailian_trace" || kind == "burst_gpt_trace" {
+	if kind == "mooncake_trace" || kind == "" && a.has("fixed-schedule", "fixed-schedule-auto-offset") ||
+		kind == "bailian_trace" || kind == "burst_gpt_trace" {
 		keys := table{{"file", file}}
 		for _, end := range []string{"start", "end"} {
 			if ms := a.number(0, "fixed-schedule-"+end+"-offset"); ms > 0 {
@@ -170,7 +174,8 @@ func (d *draft) nvidiaFile(a *args, file string) {
 		d.replay(keys)
 		return
 	}
-	d.prompts(file, 0, or0(a.whole(0, "osl", "output-tokens-mean"), unlimited), `one JSON object a line, as {"prompt": "…"}: this tool's own key is text`)
+	d.prompts(file, 0, or0(a.whole(0, "osl", "output-tokens-mean"), unlimited),
+		`one JSON object a line, as {"prompt": "…"}: this tool's own key is text`)
 }
 
 // A pair of a sequence distribution: 256|40,128|20:60, with brackets (256,128):60 too.
@@ -180,7 +185,8 @@ var sequence = lazy(`\(?\s*([0-9.]+)(?:\|([0-9.]+))?\s*,\s*([0-9.]+)(?:\|([0-9.]
 func (d *draft) sequences(text string) {
 	add := func(isl, islStd, osl, oslStd, weight float64) {
 		if isl >= 1 && osl >= 1 && weight > 0 {
-			d.mix = append(d.mix, table{{"name", strconv.Itoa(int(isl)) + "-" + strconv.Itoa(int(osl))}, {"weight", weight},
+			name := strconv.Itoa(int(isl)) + "-" + strconv.Itoa(int(osl))
+			d.mix = append(d.mix, table{{"name", name}, {"weight", weight},
 				{"input", normal(isl, islStd, 0, 0).value()}, {"output", normal(osl, oslStd, 0, 0).value()}})
 		}
 	}
@@ -189,7 +195,8 @@ func (d *draft) sequences(text string) {
 		for _, p := range pairs {
 			in := &args{}
 			in.flatten("", p)
-			add(in.number(0, "isl"), in.number(0, "isl-stddev"), in.number(0, "osl"), in.number(0, "osl-stddev"), in.number(0, "prob"))
+			add(in.number(0, "isl"), in.number(0, "isl-stddev"), in.number(0, "osl"), in.number(0, "osl-stddev"),
+				in.number(0, "prob"))
 		}
 	} else {
 		for _, m := range sequence().FindAllStringSubmatch(text, -1) {
@@ -206,13 +213,15 @@ func (d *draft) sequences(text string) {
 }
 
 func (d *draft) nvidiaLoad(a *args, genai bool, turns float64) {
-	l := load{name: "profile", rate: a.numbers("request-rate"), concurrency: a.numbers("concurrency", "session-concurrency"),
+	l := load{name: "profile",
+		rate: a.numbers("request-rate"), concurrency: a.numbers("concurrency", "session-concurrency"),
 		seconds: a.number(0, "benchmark-duration"), requests: a.whole(0, "request-count", "num-requests")}
 	if interval := a.number(0, "measurement-interval", "p"); genai && interval > 0 && l.requests == 0 {
 		l.seconds = 3 * interval / 1000
 		d.say("duration: three measurement intervals, as this tool measures by default")
 	}
-	if sessions := a.whole(0, "num-sessions", "conversation-num", "num-conversations"); sessions > 0 && l.requests == 0 {
+	sessions := a.whole(0, "num-sessions", "conversation-num", "num-conversations")
+	if sessions > 0 && l.requests == 0 {
 		l.requests = int(math.Round(float64(sessions) * turns))
 	}
 	if grace := a.number(0, "benchmark-grace-period"); grace > 0 && !math.IsInf(grace, 0) {
@@ -225,7 +234,8 @@ func (d *draft) nvidiaLoad(a *args, genai bool, turns float64) {
 		l.warmup = span(s)
 	}
 	d.arrivals(a, &l, turns)
-	if d.row.get("trace") != nil && (a.has("fixed-schedule", "fixed-schedule-auto-offset", "fixed-schedule-start-offset", "fixed-schedule-end-offset") || len(l.rate)+len(l.concurrency) == 0) {
+	scheduled := a.has("fixed-schedule", "fixed-schedule-auto-offset", "fixed-schedule-start-offset", "fixed-schedule-end-offset")
+	if d.row.get("trace") != nil && (scheduled || len(l.rate)+len(l.concurrency) == 0) {
 		l.arrival = "trace"
 	} else if len(l.rate)+len(l.concurrency) == 0 {
 		l.concurrency = []float64{1}

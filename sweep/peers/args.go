@@ -104,6 +104,11 @@ func (a *args) find(names ...string) (found []*given) {
 
 func (a *args) has(names ...string) bool { return len(a.find(names...)) > 0 }
 
+// hasUnder reports whether there is a key, or one below it.
+func (a *args) hasUnder(key string) bool {
+	return slices.ContainsFunc(a.flags, func(g *given) bool { return g.name == key || strings.HasPrefix(g.name, key+".") })
+}
+
 // text is the value of the last of the flags; empty: none is given. Several words are one text: placeholders of pages
 // such as <your data path> have blanks.
 func (a *args) text(names ...string) string {
@@ -259,7 +264,8 @@ func (a *args) object(names ...string) map[string]any {
 	}
 	tree, ok := parseJSON(text)
 	if !ok {
-		a.problems = append(a.problems, fmt.Sprintf("--%s: the value is not JSON\nhint: --%[1]s '{\"top_p\": 0.9}'", names[0]))
+		a.problems = append(a.problems, fmt.Sprintf("--%s: the value is not JSON\nhint: --%[1]s '{\"top_p\": 0.9}'",
+			names[0]))
 	}
 	return tree
 }

@@ -38,9 +38,10 @@ func fromGuideLLM(a *args, d *draft) {
 	d.guideProfile(a, l, turns)
 	backend.ignore("kind type verify http2 follow-redirects validate-backend timeout-connect")
 	d.unread(backend, "--backend ")
-	a.ignore("backend-type processor processor-args tokenizer output outputs output-path output-dir output-extras display-scheduler-stats " +
-		"disable-progress disable-console disable-console-outputs disable-console-interactive sample-requests data-samples data-sampler " +
-		"data-args data-num-workers data-loader data-column-mapper data-finalizer data-preprocessor metrics label random-seed seed")
+	a.ignore(`backend-type processor processor-args tokenizer output outputs output-path output-dir output-extras
+		display-scheduler-stats disable-progress disable-console disable-console-outputs disable-console-interactive
+		sample-requests data-samples data-sampler data-args data-num-workers data-loader data-column-mapper
+		data-finalizer data-preprocessor metrics label random-seed seed`)
 }
 
 // or is the first text that is not empty.
@@ -112,7 +113,8 @@ func (d *draft) guideData(a *args) (turns float64) {
 	if data.has("first-prompt-tokens") {
 		first = tokens("first-prompt-tokens")
 	}
-	prefix, groups := data.whole(0, "prefix-tokens", "prefix-buckets.0.prefix-tokens"), data.whole(1, "prefix-count", "prefix-buckets.0.prefix-count")
+	prefix, groups := data.whole(0, "prefix-tokens", "prefix-buckets.0.prefix-tokens"), data.whole(1, "prefix-count",
+		"prefix-buckets.0.prefix-count")
 	data.ignore("prefix-buckets.0.bucket-weight")
 	d.shape(first, response, prefix, groups)
 	turns = data.number(1, "turns")
@@ -148,7 +150,8 @@ func (d *draft) guideFile(a, data *args) {
 		d.unread(data, "--data ")
 		return
 	case kind == "huggingface" || kind == "" && path.Ext(file) == "":
-		d.prompts(fileName(strings.ReplaceAll(file, "/", "-"))+".jsonl", 0, unlimited, "write the data set "+file+` to it, one line {"prompt": "…"} for each prompt`)
+		d.prompts(fileName(strings.ReplaceAll(file, "/", "-"))+".jsonl", 0, unlimited,
+			"write the data set "+file+` to it, one line {"prompt": "…"} for each prompt`)
 	default:
 		d.prompts(file, 0, unlimited, `one JSON object a line, as {"prompt": "…"}; other columns are not read`)
 	}
@@ -160,7 +163,8 @@ func (d *draft) guideFile(a, data *args) {
 func (d *draft) guideProfile(a *args, l load, turns float64) {
 	profile := a.sub("profile")
 	for _, g := range a.find("override") {
-		if name, found := strings.CutPrefix(plain(strings.Join(g.values[:min(1, len(g.values))], "")), "profile."); found {
+		if name, found := strings.CutPrefix(plain(strings.Join(g.values[:min(1, len(g.values))], "")),
+			"profile."); found {
 			profile.add(name, g.values[1:]...)
 			continue
 		}
@@ -178,7 +182,8 @@ func (d *draft) guideProfile(a *args, l load, turns float64) {
 		l.seconds = 60
 		d.say("the command ends with its data: duration = 60s")
 	}
-	warm, cool := a.number(profile.number(0, "warmup", "warmup.value"), "warmup", "warmup-percent"), a.number(profile.number(0, "cooldown", "cooldown.value"), "cooldown", "cooldown-percent")
+	warm, cool := a.number(profile.number(0, "warmup", "warmup.value"), "warmup", "warmup-percent"),
+		a.number(profile.number(0, "cooldown", "cooldown.value"), "cooldown", "cooldown-percent")
 	l = d.transient(l, warm, cool)
 	switch kind {
 	case "synchronous":
@@ -202,7 +207,8 @@ func (d *draft) guideProfile(a *args, l load, turns float64) {
 		}
 		d.add(l)
 	default:
-		d.bad("the profile "+kind+" has no counterpart", "import the command with --profile sweep, constant, poisson, concurrent, synchronous or throughput")
+		d.bad("the profile "+kind+" has no counterpart", "import the command with --profile sweep, constant, "+
+			"poisson, concurrent, synchronous or throughput")
 	}
 	profile.ignore("random-seed warmup.mode cooldown.mode")
 	d.unread(profile, "--profile ")
@@ -251,12 +257,18 @@ func (d *draft) guideSweep(l load, size, most []float64) {
 	if len(size) > 0 {
 		steps = size[0]
 	}
-	search := table{{"search", "saturation"}, {"min", 0.1}, {"max", 1000}}
-	if l.seconds > 0 {
-		search.set("budget", span(math.Max(steps-2, 1)*l.seconds))
+	d.say("sweep: in place of %g rates between one user and the maximum, bench searches the highest rate that the "+
+		"server sustains; with [slo] write search = \"slo\"", math.Max(steps-2, 1))
+	d.add(load{name: "sweep", search: saturation(math.Max(steps-2, 1) * l.seconds), warmup: l.warmup})
+}
+
+// saturation searches the highest rate that the server sustains, in the time that the tool's own steps take; 0: any.
+func saturation(seconds float64) table {
+	search := table{{"search", "saturation"}}
+	if seconds > 0 {
+		search.set("budget", span(seconds))
 	}
-	d.say("sweep: in place of %g rates between one user and the maximum, bench searches the highest rate that the server sustains; with [slo] write search = \"slo\"", math.Max(steps-2, 1))
-	d.add(load{name: "sweep", search: search, warmup: l.warmup})
+	return search
 }
 
 // transient takes the warm-up and the cool-down, shares or amounts, off a load that contains them.

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 )
 
 // fromInferencePerf reads the keys of a YAML file, as load.stages.0.rate.
@@ -38,8 +37,8 @@ func fromInferencePerf(a *args, d *draft) {
 	d.splitLoRA(a)
 	d.perfData(a)
 	d.perfLoad(a)
-	a.ignore("server.type load.interval load.num-workers load.worker-max-concurrency load.worker-max-tcp-connections metrics. report. storage. tokenizer. " +
-		"data.trace. load.trace. data.use-chat-template")
+	a.ignore(`server.type load.interval load.num-workers load.worker-max-concurrency load.worker-max-tcp-connections
+		metrics. report. storage. tokenizer. data.trace. load.trace. data.use-chat-template`)
 }
 
 func (d *draft) splitLoRA(a *args) {
@@ -68,7 +67,8 @@ func (d *draft) perfData(a *args) {
 		d.say("mock data have no lengths: input = 256, output = 128")
 		d.shape(fixed(256), fixed(128), 0, 0)
 	default:
-		d.bad("data of type "+kind+" has no counterpart", "bench trace FILE reads traces of agents; real prompts are lines {\"prompt\": \"…\"} for [row.prompts]")
+		d.bad("data of type "+kind+" has no counterpart", "bench trace FILE reads traces of agents; real prompts "+
+			"are lines {\"prompt\": \"…\"} for [row.prompts]")
 	}
 	if file := a.text("load.trace.file", "data.trace.file"); file != "" {
 		d.row = without(d.row, "input", "output", "prefix")
@@ -105,11 +105,10 @@ func (d *draft) distribution(a *args, at string) length {
 func (d *draft) sharedPrefix(a *args) {
 	const at = "data.shared-prefix."
 	part := func(name, distribution string, fallback int) length {
-		if slices.ContainsFunc(a.flags, func(g *given) bool { return strings.HasPrefix(g.name, at+distribution+".") }) {
-			return d.distribution(a, at+distribution)
-		}
-		if slices.ContainsFunc(a.flags, func(g *given) bool { return strings.HasPrefix(g.name, at+name) }) {
-			return d.distribution(a, at+name)
+		for _, key := range []string{distribution, name} {
+			if a.hasUnder(at + key) {
+				return d.distribution(a, at+key)
+			}
 		}
 		return fixed(fallback)
 	}
@@ -133,7 +132,8 @@ func (d *draft) perfLoad(a *args) {
 		return
 	}
 	stages := 0
-	for ; slices.ContainsFunc(a.flags, func(g *given) bool { return strings.HasPrefix(g.name, "load.stages."+strconv.Itoa(stages)+".") }); stages++ {
+	for a.hasUnder("load.stages." + strconv.Itoa(stages)) {
+		stages++
 	}
 	if stages == 0 || stages > 1000 {
 		d.bad(fmt.Sprintf("the load has %d stages", stages), "write load.stages with rate and duration, up to 1,000")
@@ -151,19 +151,22 @@ func (d *draft) perfLoad(a *args) {
 		case "trace_replay":
 			l.rate, l.arrival = nil, "trace"
 		default:
-			d.bad("load of type "+kind+" has no counterpart", "replay sessions by [row.trace] with replay = \"sessions\": docs/traces.md")
+			d.bad("load of type "+kind+" has no counterpart", "replay sessions by [row.trace] with replay = "+
+				"\"sessions\": docs/traces.md")
 			return
 		}
 		d.add(l)
 	}
 	if kind == "constant" {
-		d.say("arrival = \"constant\" has equal gaps; this tool's constant load has exponential ones: write \"poisson\" for the same")
+		d.say("arrival = \"constant\" has equal gaps; this tool's constant load has exponential ones: write " +
+			"\"poisson\" for the same")
 	}
 }
 
 func (d *draft) perfSweep(a *args) {
 	stages, seconds := a.number(5, "load.sweep.num-stages"), a.number(180, "load.sweep.stage-duration")
-	d.add(load{name: "sweep", search: table{{"search", "saturation"}, {"min", 0.1}, {"max", 1000}, {"budget", span(stages * seconds)}}})
-	d.say("sweep: in place of %g stages up to the saturation rate, bench searches the highest rate that the server sustains", stages)
+	d.add(load{name: "sweep", search: saturation(stages * seconds)})
+	d.say("sweep: in place of %g stages up to the saturation rate, bench searches the highest rate that the server "+
+		"sustains", stages)
 	a.ignore("load.sweep.")
 }

@@ -26,7 +26,8 @@ func fromLLMPerf(a *args, d *draft) {
 	d.fields(a.object("additional-sampling-params"))
 	d.shape(normal(a.number(550, "mean-input-tokens"), a.number(150, "stddev-input-tokens"), 0, 0),
 		normal(a.number(150, "mean-output-tokens"), a.number(80, "stddev-output-tokens"), 0, 0), 0, 0)
-	d.say("prompts are synthetic with exactly these lengths; llmperf's are whole lines of a sonnet, counted by Llama's tokenizer")
+	d.say("prompts are synthetic with exactly these lengths; llmperf's are whole lines of a sonnet, counted by " +
+		"Llama's tokenizer")
 	d.add(load{name: "llmperf", concurrency: []float64{a.number(10, "num-concurrent-requests")},
 		seconds: a.number(90, "timeout"), requests: a.whole(10, "max-num-completed-requests")})
 	a.ignore("results-dir metadata")
@@ -39,8 +40,10 @@ func fromTmesh(a *args, d *draft) {
 	endpoint, _ := d.target.get("endpoint").(string)
 	d.say("bench tile %s is this matrix, with a line of metrics every five seconds", endpoint)
 	d.say("contexts = 30 is this tool's number for Qwen3-30B-A3B and 100 GiB: bench tile counts them by the model")
-	d.say("lengths are tokens: this tool's throughputs count characters, and its contexts of 32,000 are not 32,000 tokens")
-	for _, e := range []entry{{"workload", "tiling"}, {"input", 32000}, {"output", 100}, {"stop", "natural"}, {"until", "stopped"}, {"grace", "30s"},
+	d.say("lengths are tokens: this tool's throughputs count characters, and its contexts of 32,000 are not 32,000 " +
+		"tokens")
+	for _, e := range []entry{{"workload", "tiling"}, {"input", 32000}, {"output", 100}, {"stop", "natural"},
+		{"until", "stopped"}, {"grace", "30s"},
 		{"tile", table{{"contexts", 30}}}} {
 		d.row.set(e.key, e.value)
 	}

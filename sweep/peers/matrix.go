@@ -54,7 +54,8 @@ func (d *draft) finish(a *args) (*Matrix, error) {
 		d.say("limits of TTFT and TPOT are left out: they need stream = true")
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Made from a command of %s. bench sweep FILE --dry-run prints its points and sends nothing.\n", d.tool)
+	fmt.Fprintf(&b, "# Made from a command of %s. bench sweep FILE --dry-run prints its points and sends nothing.\n",
+		d.tool)
 	for _, text := range d.note {
 		b.WriteString("# - " + safetext.Escape(text) + "\n")
 	}
@@ -75,7 +76,8 @@ func (d *draft) tables(b *strings.Builder) {
 	for _, t := range []struct {
 		name string
 		keys table
-	}{{"target", d.target}, {"target.extra_body", d.body}, {"target.headers", d.headers}, {"server", d.server}, {"slo.each", d.each}} {
+	}{{"target", d.target}, {"target.extra_body", d.body}, {"target.headers", d.headers}, {"server", d.server},
+		{"slo.each", d.each}} {
 		if len(t.keys) > 0 {
 			b.WriteString("\n[" + t.name + "]\n")
 			t.keys.lines(b)
@@ -109,7 +111,8 @@ func (d *draft) address(base, host, port, defaultPort string) {
 		base = "http://" + base
 	}
 	u, err := url.Parse(base)
-	if err != nil || u.Host == "" || strings.ContainsAny(base, "$<{") || !slices.Contains([]string{"http", "https"}, u.Scheme) {
+	isHTTP := err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
+	if !isHTTP || strings.ContainsAny(base, "$<{") {
 		d.say("the command's address is no URL: write endpoint in [target]")
 		d.target.set("endpoint", "http://127.0.0.1:8000")
 		return
@@ -158,12 +161,14 @@ func (d *draft) model(names ...string) {
 
 // setAPI finds the API in the words of a tool: a path, a backend, a type of endpoint.
 func (d *draft) setAPI(words string) {
+	lower := strings.ToLower(words)
 	has := func(parts ...string) bool {
-		return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(strings.ToLower(words), part) })
+		return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(lower, part) })
 	}
 	switch {
 	case has("embed", "rerank", "rank", "pooling", "audio", "transcription", "translation", "retrieval"):
-		d.bad(fmt.Sprintf("%s writes no tokens, and bench measures APIs that do", words), "keep "+d.tool+" for embeddings, rerank and audio")
+		d.bad(fmt.Sprintf("%s writes no tokens, and bench measures APIs that do", words),
+			"keep "+d.tool+" for embeddings, rerank and audio")
 	case has("messages", "anthropic"):
 		d.target.set("api", "messages")
 	case has("responses"):
@@ -219,7 +224,8 @@ func (d *draft) header(text string) {
 	}
 	name, value := strings.TrimSpace(text[:at]), strings.TrimSpace(text[at+1:])
 	if isSecret(name, value) || strings.Contains(strings.ToLower(name), "session") {
-		d.say("the header %s may be secret: it is not in the matrix; a key goes by --api-key-env VAR or --api-key-file FILE", name)
+		d.say("the header %s may be secret: it is not in the matrix; a key goes by --api-key-env VAR or "+
+			"--api-key-file FILE", name)
 		return
 	}
 	d.headers.set(name, value)
@@ -231,7 +237,8 @@ func (d *draft) environment() {
 		switch {
 		case strings.HasSuffix(name, "_API_BASE"):
 		case isSecret(name, ""):
-			d.say("the variable %s is not in the matrix: export it, and bench sweep takes it by --api-key-env %[1]s", name)
+			d.say("the variable %s is not in the matrix: export it, and bench sweep takes it by --api-key-env %[1]s",
+				name)
 		case toolVariable().MatchString(name):
 			d.say("not imported: the variable %s", name)
 		}
@@ -411,7 +418,8 @@ func (d *draft) unlimitedOutput() length {
 	return fixed(unlimited)
 }
 
-// prompts makes a file of real prompts the input. output is the most tokens of a response; 0: the tool takes it from the file.
+// prompts makes a file of real prompts the input. output is the most tokens of a response; 0: the tool takes it from
+// the file.
 func (d *draft) prompts(file string, limit, output int, how string) {
 	if output <= 0 {
 		d.say("%s limits each response to its recorded length; bench limits all by output", d.tool)

@@ -1,9 +1,9 @@
 // Package peers makes a matrix of another load generator's command line, or of its configuration file. Its steps:
 //
 //   - the text is cut into commands and words (shell), and the first command of a known tool is found;
-//   - its flags become a list of names and values (args); key=value lists, JSON and YAML become the same (flatten, yaml);
+//   - its flags become names and values (args); key=value lists, JSON and YAML become the same (flatten, yaml);
 //   - one function per tool reads the flags that mean something, with the tool's own defaults, into a draft (matrix);
-//   - flags that were neither read nor are without effect on the load are named in a note: nothing is dropped in silence.
+//   - a flag that was not read, and may change the load, is named in a note: nothing is dropped in silence.
 //
 // It reads no environment and sends nothing. Secrets of a command never reach the matrix or a note.
 package peers
@@ -25,9 +25,13 @@ type tool struct {
 
 var tools = []tool{
 	{"vllm bench serve", [][]string{{"vllm", "bench", "serve"}, {"vllm-bench"}, {"benchmark_serving.py"}}, fromVLLM},
-	{"vllm bench sweep", [][]string{{"vllm", "bench", "sweep", "serve"}, {"vllm", "bench", "sweep", "serve_workload"}}, fromVLLMSweep},
-	{"sglang.bench_serving", [][]string{{"sglang.bench_serving"}, {"sglang.benchmark.serving"}, {"bench_serving.py"}}, fromSGLang},
-	{"guidellm", [][]string{{"guidellm", "benchmark", "run"}, {"guidellm", "benchmark"}, {"guidellm", "run"}}, fromGuideLLM},
+	{"vllm bench sweep", [][]string{
+		{"vllm", "bench", "sweep", "serve"}, {"vllm", "bench", "sweep", "serve_workload"},
+	}, fromVLLMSweep},
+	{"sglang.bench_serving", [][]string{{"sglang.bench_serving"}, {"sglang.benchmark.serving"}, {"bench_serving.py"}},
+		fromSGLang},
+	{"guidellm", [][]string{{"guidellm", "benchmark", "run"}, {"guidellm", "benchmark"}, {"guidellm", "run"}},
+		fromGuideLLM},
 	{"aiperf", [][]string{{"aiperf", "profile"}}, fromAIPerf},
 	{"genai-perf", [][]string{{"genai-perf", "profile"}}, fromGenAIPerf},
 	{"llmperf", [][]string{{"token_benchmark_ray.py"}}, fromLLMPerf},
@@ -55,7 +59,8 @@ type Matrix struct {
 // most bounds what is read: a command line and a configuration are far shorter.
 const most = 64 << 10
 
-var errLong = errors.New("the text has more than 64 KiB: it is no command line\nhint: bench import 'vllm bench serve …', or the YAML file of inference-perf")
+var errLong = errors.New("the text has more than 64 KiB: it is no command line\n" +
+	"hint: bench import 'vllm bench serve …', or the YAML file of inference-perf")
 
 // Text reads a command line in one text, as it is pasted from a page or a script. open reads a file that it names.
 func Text(text string, open func(name string) ([]byte, error)) (*Matrix, error) {
@@ -86,8 +91,9 @@ func Words(words []string, open func(name string) ([]byte, error)) (*Matrix, err
 	return m, err
 }
 
-var errUnknown = errors.New("the command names no tool that bench import reads\nhint: bench import 'vllm bench serve --model … --request-rate 10'; " +
-	"others: sglang.bench_serving, guidellm, aiperf, genai-perf, token_benchmark_ray.py, tmesh-cli, or the YAML file of inference-perf")
+var errUnknown = errors.New("the command names no tool that bench import reads\n" +
+	"hint: bench import 'vllm bench serve --model … --request-rate 10'; others: sglang.bench_serving, guidellm, aiperf, " +
+	"genai-perf, token_benchmark_ray.py, tmesh-cli, or the YAML file of inference-perf")
 
 // command returns nil if the words have no command of a known tool.
 func command(words []string, variables map[string]string, open func(string) ([]byte, error)) (*Matrix, error) {
@@ -95,8 +101,10 @@ func command(words []string, variables map[string]string, open func(string) ([]b
 		if path.Base(words[at]) == inferencePerf {
 			return configOf(words[at+1:], open)
 		}
-		if begins(words[at:], []string{"vllm", "bench"}) && len(words) > at+2 && !slices.Contains([]string{"serve", "sweep"}, words[at+2]) {
-			return nil, fmt.Errorf("vllm bench %s has no counterpart\nhint: import its vllm bench serve command; bench measures servers, and [server.knobs] restarts one with other flags", words[at+2])
+		inEngine := []string{"throughput", "latency", "startup"}
+		if begins(words[at:], []string{"vllm", "bench"}) && slices.Contains(inEngine, or(words[at+2:]...)) {
+			return nil, fmt.Errorf("vllm bench %s has no counterpart\nhint: bench measures servers: import a vllm bench "+
+				"serve command; [server.knobs] restarts a server with other flags", words[at+2])
 		}
 		for _, t := range tools {
 			for _, c := range t.commands {
@@ -127,7 +135,8 @@ func (t tool) matrix(a *args, variables map[string]string) (*Matrix, error) {
 func configOf(words []string, open func(string) ([]byte, error)) (*Matrix, error) {
 	file := parse(words).text("config-file", "c")
 	if file == "" {
-		return nil, errors.New("inference-perf without --config_file has no load to import\nhint: bench import config.yml")
+		return nil, errors.New("inference-perf without --config_file has no load to import\nhint: bench import " +
+			"config.yml")
 	}
 	text, err := open(file)
 	if err != nil {
@@ -148,7 +157,8 @@ func Config(text []byte) (*Matrix, error) {
 	a := &args{}
 	a.flatten("", tree)
 	if !slices.ContainsFunc(a.flags, func(g *given) bool { return strings.HasPrefix(g.name, "load.") }) {
-		return nil, errors.New("the file has no load: it is no configuration of inference-perf\nhint: docs/coming-from.md")
+		return nil, errors.New("the file has no load: it is no configuration of inference-perf\nhint: " +
+			"docs/coming-from.md")
 	}
 	return tool{name: inferencePerf, read: fromInferencePerf}.matrix(a, nil)
 }

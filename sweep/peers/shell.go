@@ -97,7 +97,8 @@ func (s *splitter) backslash() {
 func (s *splitter) quoted(end string) error {
 	inside, rest, found := strings.Cut(s.rest, end)
 	if !found {
-		return errors.New("a quote in the command is not closed\nhint: quote the whole command by ' and the inner texts by \"")
+		return errors.New("a quote in the command is not closed\nhint: quote the whole command by ' and the inner " +
+			"texts by \"")
 	}
 	s.put(inside)
 	s.rest = rest

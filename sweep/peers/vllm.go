@@ -8,10 +8,12 @@ import (
 	"strings"
 )
 
-const shareGPT = "wget https://huggingface.co/datasets/anon8231489123/ShareGPT_Vicuna_unfiltered/resolve/main/ShareGPT_V3_unfiltered_cleaned_split.json"
+const shareGPT = "wget " +
+	"https://huggingface.co/datasets/anon8231489123/ShareGPT_Vicuna_unfiltered/resolve/main/ShareGPT_V3_unfiltered_cleaned_split.json"
 
 // samplingFlags become fields of the body in both tools of this file.
-var samplingFlags = []string{"temperature", "top-p", "top-k", "min-p", "frequency-penalty", "presence-penalty", "repetition-penalty", "logprobs"}
+var samplingFlags = []string{"temperature", "top-p", "top-k", "min-p", "frequency-penalty", "presence-penalty",
+	"repetition-penalty", "logprobs"}
 
 func fromVLLM(a *args, d *draft) {
 	d.address(a.text("base-url"), a.text("host"), a.text("port"), "8000")
@@ -37,9 +39,10 @@ func fromVLLM(a *args, d *draft) {
 	d.percentiles(a.all("metric-percentiles"))
 	requests := d.vllmData(a)
 	d.vllmLoad(a, requests, a.whole(0, "num-warmups"))
-	a.ignore("tokenizer tokenizer-mode trust-remote-code skip-tokenizer-init save-result save-detailed append-result result-dir " +
-		"result-filename label metadata disable-tqdm plot-timeline timeline-itl-thresholds plot-dataset-stats request-id-prefix " +
-		"no-stream ready-check-timeout-sec percentile-metrics no-oversample disable-shuffle skip-chat-template num-runs dry-run")
+	a.ignore(`tokenizer tokenizer-mode trust-remote-code skip-tokenizer-init save-result save-detailed append-result
+		result-dir result-filename label metadata disable-tqdm plot-timeline timeline-itl-thresholds
+		plot-dataset-stats request-id-prefix no-stream ready-check-timeout-sec percentile-metrics no-oversample
+		disable-shuffle skip-chat-template num-runs dry-run`)
 }
 
 // fromVLLMSweep reads vllm bench sweep: a server command and a bench command, with files of parameters for both.
@@ -62,7 +65,8 @@ func fromVLLMSweep(a *args, d *draft) {
 	}
 	d.row.set("repeats", a.whole(3, "num-runs"))
 	if file := a.text("serve-params"); file != "" {
-		d.say("not imported: --serve-params %s: its combinations are lists in [server.knobs], and {name} in command", file)
+		d.say("not imported: --serve-params %s: its combinations are lists in [server.knobs], and {name} in command",
+			file)
 	}
 	if file := a.text("bench-params"); file != "" {
 		d.say("not imported: --bench-params %s: its values are lists of the row's keys", file)
@@ -99,7 +103,8 @@ func (d *draft) lora(names []string, order string) {
 func (d *draft) percentiles(asked []string) {
 	for _, p := range asked {
 		if !slices.Contains([]string{"50", "90", "95", "99", "99.9"}, p) {
-			d.say("percentile %s: bench reports p50, p90, p95, p99 and p99.9; bench report --format csv has every request", p)
+			d.say("percentile %s: bench reports p50, p90, p95, p99 and p99.9; bench report --format csv has every "+
+				"request", p)
 		}
 	}
 }
@@ -122,10 +127,12 @@ func (d *draft) vllmData(a *args) int {
 		d.vllmRandom(a, set)
 	case "prefix_repetition":
 		prefix, suffix := a.whole(256, "prefix-repetition-prefix-len"), a.whole(256, "prefix-repetition-suffix-len")
-		d.shape(fixed(suffix), fixed(a.whole(128, "prefix-repetition-output-len", "output-len")), prefix, a.whole(10, "prefix-repetition-num-prefixes"))
+		output, groups := a.whole(128, "prefix-repetition-output-len", "output-len"), a.whole(10, "prefix-repetition-num-prefixes")
+		d.shape(fixed(suffix), fixed(output), prefix, groups)
 	case "sonnet":
 		prefix := a.whole(200, "sonnet-prefix-len")
-		d.shape(fixed(a.whole(550, "sonnet-input-len", "input-len")-prefix), fixed(a.whole(150, "sonnet-output-len", "output-len")), prefix, 1)
+		input, output := a.whole(550, "sonnet-input-len", "input-len"), a.whole(150, "sonnet-output-len", "output-len")
+		d.shape(fixed(input-prefix), fixed(output), prefix, 1)
 		d.say("sonnet: synthetic text of the same lengths in place of Shakespeare's")
 	case "burstgpt", "timed_trace":
 		d.vllmTrace(a, set, file)
@@ -134,13 +141,19 @@ func (d *draft) vllmData(a *args) int {
 	case "custom", "spec_bench", "speed_bench", "hf":
 		d.vllmFile(a, set, file, count)
 	default:
-		d.bad("the data set "+set+" has no counterpart", "write the prompts as lines {\"prompt\": \"…\"}, and import --dataset-name custom --dataset-path FILE")
+		d.noData(set)
 	}
 	return requests
 }
 
+func (d *draft) noData(set string) {
+	d.bad("the data set "+set+" has no counterpart",
+		`write the prompts as lines {"prompt": "…"}, and import --dataset-name custom --dataset-path FILE`)
+}
+
 func (d *draft) vllmRandom(a *args, set string) {
-	input, output := a.whole(1024, "random-input-len", "random-input", "input-len"), a.whole(128, "random-output-len", "random-output", "output-len")
+	input := a.whole(1024, "random-input-len", "random-input", "input-len")
+	output := a.whole(128, "random-output-len", "random-output", "output-len")
 	in, out := d.rangeRatio(a, "random-range-ratio")
 	d.shape(around(input, in), around(output, out), a.whole(0, "random-prefix-len"), 1)
 	if set == "random-mm" {
@@ -156,7 +169,8 @@ func (d *draft) rangeRatio(a *args, name string) (in, out float64) {
 	}
 	ratio := a.number(0, name)
 	if ratio > 0 {
-		d.say("%s %g: lengths from 1 - %[2]g to 1 + %[2]g times the length, as in today's vLLM; before v0.9 they began at %[2]g times it", name, ratio)
+		d.say("%s %g: lengths from 1 - %[2]g to 1 + %[2]g times the length, as in today's vLLM; before v0.9 they "+
+			"began at %[2]g times it", name, ratio)
 	}
 	return ratio, ratio
 }
@@ -191,7 +205,8 @@ func (d *draft) images(count, width, height int) {
 }
 
 func (d *draft) shareGPT(file string, count, output int) {
-	how := "its recorded responses are not sent; later messages of the user are turns of a conversation, which this tool leaves out"
+	how := "its recorded responses are not sent; later messages of the user are turns of a conversation, which " +
+		"this tool leaves out"
 	if file == "" {
 		file = "ShareGPT_V3_unfiltered_cleaned_split.json"
 		how = "get it by " + shareGPT + "; " + how
@@ -209,7 +224,8 @@ func (d *draft) vllmFile(a *args, set, file string, count int) {
 	how := `one JSON object a line, as {"prompt": "…"}`
 	switch set {
 	case "hf":
-		how = "write the data set " + strings.TrimSpace(file+" "+a.text("hf-subset")) + ` to it, one line {"prompt": "…"} for each prompt`
+		how = "write the data set " + strings.TrimSpace(file+" "+a.text("hf-subset")) +
+			` to it, one line {"prompt": "…"} for each prompt`
 		file = fileName(strings.ReplaceAll(file, "/", "-")) + ".jsonl"
 		a.ignore("hf-name hf-subset hf-split")
 	case "spec_bench", "speed_bench":
@@ -230,7 +246,8 @@ func (d *draft) vllmTrace(a *args, set, file string) {
 	} else {
 		keys.set("format", "mooncake")
 		keys.set("block_tokens", a.whole(16, "timed-trace-chunk-hash-size"))
-		unit := map[float64]string{1: "s", 1e-3: "ms", 1e-6: "us", 1e-9: "ns"}[a.number(1, "timed-trace-sec-multiplier")]
+		unit := map[float64]string{1: "s", 1e-3: "ms", 1e-6: "us", 1e-9: "ns"}[a.number(1,
+			"timed-trace-sec-multiplier")]
 		if unit == "" {
 			d.say("the trace's unit of time is none of s, ms, us, ns: write time_unit")
 			unit = "s"
@@ -242,7 +259,8 @@ func (d *draft) vllmTrace(a *args, set, file string) {
 
 // vllmLoad makes rows of the rate and the cap, which vLLM and SGLang share: a cap without a rate is a closed loop.
 func (d *draft) vllmLoad(a *args, requests, warmup int) {
-	rates, caps := a.numbers("request-rate", "sweep-request-rate"), a.numbers("max-concurrency", "sweep-max-concurrency")
+	rates := a.numbers("request-rate", "sweep-request-rate")
+	caps := a.numbers("max-concurrency", "sweep-max-concurrency")
 	l := load{name: d.name, concurrency: caps, requests: requests}
 	if warmup > 0 {
 		l.warmup = warmup
@@ -314,7 +332,8 @@ func (d *draft) ramp(l load, strategy string, from, to float64) {
 
 func fromSGLang(a *args, d *draft) {
 	backend := a.text("backend")
-	port := map[string]string{"vllm": "8000", "vllm-chat": "8000", "trt": "8000", "truss": "8080", "lmdeploy": "23333", "lmdeploy-chat": "23333"}[backend]
+	port := map[string]string{"vllm": "8000", "vllm-chat": "8000", "trt": "8000", "truss": "8080",
+		"lmdeploy": "23333", "lmdeploy-chat": "23333"}[backend]
 	if port == "" {
 		port = "30000"
 	}
@@ -338,8 +357,8 @@ func fromSGLang(a *args, d *draft) {
 		warmup = 0 // the default of one request, before all others at once
 	}
 	d.vllmLoad(a, requests, warmup)
-	a.ignore("tokenizer tag ready-check-timeout-sec output-file output-details disable-tqdm plot-throughput flush-cache flush-cache-timeout " +
-		"print-requests apply-chat-template tokenize-prompt cache-report fake-prefill")
+	a.ignore(`tokenizer tag ready-check-timeout-sec output-file output-details disable-tqdm plot-throughput flush-cache
+		flush-cache-timeout print-requests apply-chat-template tokenize-prompt cache-report fake-prefill`)
 }
 
 func (d *draft) sglangData(a *args) int {
@@ -353,7 +372,8 @@ func (d *draft) sglangData(a *args) int {
 	switch {
 	case set == "random" || set == "random-ids" || set == "image":
 		ratio := a.number(0, "random-range-ratio")
-		from := func(n int) length { return uniform(int(float64(n)*ratio), n) } // the ratio is the low end here, not the spread
+		// The ratio is the low end here, not the spread.
+		from := func(n int) length { return uniform(int(float64(n)*ratio), n) }
 		d.shape(from(a.whole(1024, "random-input-len", "random-input")), from(output), 0, 0)
 		if set == "image" {
 			d.sglangImages(a)
@@ -365,12 +385,13 @@ func (d *draft) sglangData(a *args) int {
 	case set == "generated-shared-prefix":
 		groups, each := a.whole(64, "gsp-num-groups"), a.whole(16, "gsp-prompts-per-group")
 		requests = groups * each
-		d.shape(fixed(a.whole(128, "gsp-question-len")), fixed(a.whole(256, "gsp-output-len")), a.whole(2048, "gsp-system-prompt-len"), groups)
+		d.shape(fixed(a.whole(128, "gsp-question-len")), fixed(a.whole(256, "gsp-output-len")), a.whole(2048,
+			"gsp-system-prompt-len"), groups)
 		d.say("%d groups × %d prompts = %d requests, each of a group drawn by the seed", groups, each, requests)
 	case strings.HasPrefix(set, "mooncake"):
 		d.sglangTrace(a, file)
 	default:
-		d.bad("the data set "+set+" has no counterpart", "write the prompts as lines {\"prompt\": \"…\"}, and import --dataset-name custom --dataset-path FILE")
+		d.noData(set)
 	}
 	return requests
 }

@@ -43,7 +43,8 @@ type yamlReader struct{ lines []yamlLine }
 const deepest = 50
 
 func (r *yamlReader) bad(what string) error {
-	return fmt.Errorf("line %d: %s\nhint: bench import reads mappings, lists and plain values of YAML", r.lines[0].number, what)
+	return fmt.Errorf("line %d: %s\nhint: bench import reads mappings, lists and plain values of YAML",
+		r.lines[0].number, what)
 }
 
 // block reads the lines from an indentation on.
