@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -55,9 +56,6 @@ func (c *cli) serve(ctx context.Context, dir, address string) error {
 		return listenError("--listen", "127.0.0.1:0", err)
 	}
 	defer l.Close()
-	if err := c.readArchive(ctx, archive); err != nil {
-		return err
-	}
 	host, _, _ := net.SplitHostPort(l.Addr().String())
 	if !net.ParseIP(host).IsLoopback() {
 		fmt.Fprintf(c.stderr,
@@ -65,6 +63,12 @@ func (c *cli) serve(ctx context.Context, dir, address string) error {
 			l.Addr())
 	}
 	fmt.Fprintf(c.stdout, "serving on http://%s (Ctrl-C ends it)\n", l.Addr())
+	archive.Begin()
+	ctx, end := context.WithCancel(ctx)
+	var reader sync.WaitGroup
+	defer reader.Wait()
+	defer end()
+	reader.Go(func() { c.readArchive(ctx, archive) })
 	door := listen.Door{Handler: browse.NewServer(archive).Handler()}
 	if err := door.Serve(ctx, l); err != nil && ctx.Err() == nil {
 		return err
@@ -72,19 +76,25 @@ func (c *cli) serve(ctx context.Context, dir, address string) error {
 	return &exitError{codeInterrupted, errors.New("")}
 }
 
-func (c *cli) readArchive(ctx context.Context, archive *browse.Archive) error {
-	began := time.Now()
-	nights, fresh, err := archive.Update(ctx)
+// readArchive reads what is new while the pages are served. Its lines say how far it is.
+func (c *cli) readArchive(ctx context.Context, archive *browse.Archive) {
+	began, shown := time.Now(), 0
+	nights, fresh, err := archive.Update(ctx, func(part browse.Part) {
+		if read := len(part.Nights); read >= 2*shown { // few lines, of any number of runs
+			shown = max(1, read)
+			fmt.Fprintf(c.stdout, "%s of %s below %s read\n", unit.Count(read), unit.Plural(read+part.Left, "run"), safe(archive.Dir))
+		}
+	})
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return &exitError{codeInterrupted, errors.New("")}
+		return
 	case err != nil:
-		return err
+		fmt.Fprintln(c.stderr, message(err))
+		return
 	}
-	if archive.IndexError != nil {
-		fmt.Fprintln(c.stderr, safe("note: no index: "+archive.IndexError.Error()))
+	if err := archive.IndexError(); err != nil {
+		fmt.Fprintln(c.stderr, safe("note: no index: "+err.Error()))
 	}
 	fmt.Fprintf(c.stdout, "%s below %s; read %s in %s\n", unit.Plural(len(nights), "run"), safe(archive.Dir),
 		unit.Count(fresh), time.Since(began).Round(time.Millisecond))
-	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"bench/experiment/record"
+	fixture "bench/internal/reporttest"
 	"bench/report/compare"
 )
 
@@ -36,7 +37,7 @@ func open(t testing.TB, dir string) *Archive {
 
 func update(t testing.TB, a *Archive) (nights []compare.Night, fresh int) {
 	t.Helper()
-	nights, fresh, err := a.Update(t.Context())
+	nights, fresh, err := a.Update(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,6 +113,42 @@ func TestIndex(t *testing.T) {
 }
 
 // A run that is being written has its state and the rows so far.
+// A long Update shows and keeps what it has read, the latest runs first: readers do not wait, and one that is killed goes on.
+func TestReadsInParts(t *testing.T) {
+	const runs = 50
+	dir := many(t, runs)
+	a := open(t, dir)
+	a.Begin()
+	s := NewServer(a).Handler()
+	if _, _, page := get(t, s, "/"); !strings.Contains(page, "searching the directory for runs") {
+		t.Errorf("before it begins: %s", page)
+	}
+	var left []int
+	nights, fresh, err := a.Update(t.Context(), func(part Part) {
+		left = append(left, part.Left)
+		soFar, more, err := a.Nights(t.Context())
+		if err != nil || len(soFar) != runs-part.Left || more != part.Left {
+			t.Errorf("%d read, %d left, %v; want %d", len(soFar), more, err, part.Left)
+		}
+		kept := compare.ReadIndex(os.DirFS(dir))
+		if len(kept.Nights) != len(soFar) {
+			t.Errorf("the index has %d of %d runs", len(kept.Nights), len(soFar))
+		}
+		if _, _, page := get(t, s, "/"); !strings.Contains(page, "of 50 runs read") {
+			t.Error("the table does not show how far it is")
+		}
+		if n := len(soFar); n > 0 && !soFar[0].StartedAt.After(fixture.Began.AddDate(0, 0, runs-n-1)) {
+			t.Errorf("the earliest of %d is of %v", n, soFar[0].StartedAt)
+		}
+	})
+	if err != nil || len(nights) != runs || fresh != runs || !slices.Equal(left, []int{50, 34, 18, 2}) {
+		t.Errorf("%d runs, %d fresh, %v left, %v", len(nights), fresh, left, err)
+	}
+	if _, _, page := get(t, s, "/"); strings.Contains(page, "runs read") {
+		t.Error("the table is still being read")
+	}
+}
+
 func TestRunning(t *testing.T) {
 	dir := many(t, 1)
 	rewrite(t, filepath.Join(dir, first, "run.json"), func(m *record.Manifest) {
@@ -137,8 +174,8 @@ func TestNoIndex(t *testing.T) {
 	check(t, os.MkdirAll(filepath.Join(dir, compare.IndexName, "in the way"), 0o755)) // root may write everywhere
 	a := open(t, dir)
 	nights, fresh := update(t, a)
-	if len(nights) != 2 || fresh != 2 || a.IndexError == nil {
-		t.Errorf("%d, %d, %v", len(nights), fresh, a.IndexError)
+	if len(nights) != 2 || fresh != 2 || a.IndexError() == nil {
+		t.Errorf("%d, %d, %v", len(nights), fresh, a.IndexError())
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, compare.IndexName+".*")); len(left) > 0 {
 		t.Errorf("left behind: %q", left)
@@ -157,8 +194,8 @@ func TestIndexIsNoLink(t *testing.T) {
 	check(t, os.Symlink(filepath.Join(first, "run.json"), filepath.Join(dir, compare.IndexName)))
 	a := open(t, dir)
 	update(t, a)
-	if after, _ := os.ReadFile(victim); string(after) != string(before) || a.IndexError != nil {
-		t.Errorf("the link was followed, or %v", a.IndexError)
+	if after, _ := os.ReadFile(victim); string(after) != string(before) || a.IndexError() != nil {
+		t.Errorf("the link was followed, or %v", a.IndexError())
 	}
 }
 

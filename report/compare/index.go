@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"path"
 	"slices"
+	"strings"
 
 	"bench/report/parallel"
 )
@@ -42,10 +44,11 @@ func ReadIndex(files fs.FS) Index {
 	return index
 }
 
-// ReadNights finds the runs and other tools' results in files, and reads those that are new or changed since old;
-// fresh is their number. read gets names below the root of files. If it fails, or a directory cannot be read, the
-// night has an Error; a file with ErrNoRun goes to Others.
-func ReadNights(files fs.FS, old Index, read func(name string) (Run, error)) (index Index, fresh int, err error) {
+// ReadNights finds the runs and other tools' results in files, and reads those that are new or changed since old, the latest
+// first; fresh is their number. read gets names below the root of files. If it fails, or a directory cannot be read, the
+// night has an Error; a file with ErrNoRun goes to Others. part gets what was read so far of many, before the first and
+// between later ones, and how many are left; nil: nothing does.
+func ReadNights(files fs.FS, old Index, read func(name string) (Run, error), part func(soFar Index, left int)) (index Index, fresh int, err error) {
 	names, unread, err := runsBelow(files)
 	if err != nil {
 		return Index{}, 0, err
@@ -53,13 +56,27 @@ func ReadNights(files fs.FS, old Index, read func(name string) (Run, error)) (in
 	found := make([]entry, len(names))
 	parallel.Do(len(names), nil, func(i int) { found[i] = stamped(files, names[i]) })
 	todo := old.recall(found)
-	parallel.Do(len(todo), nil, func(i int) { todo[i].read(read) })
+	slices.SortStableFunc(todo, func(a, b *entry) int { return strings.Compare(path.Base(b.night.Dir), path.Base(a.night.Dir)) })
+	for done, next := 0, 0; done < len(todo); done = next {
+		if part != nil && len(todo) > leastPart {
+			part(indexOf(found, unread), len(todo)-done)
+		}
+		next = min(len(todo), done+max(leastPart, done/4)) // writing every part takes as long as writing a few whole ones
+		parallel.Do(next-done, nil, func(i int) { todo[done+i].read(read) })
+	}
 	for _, e := range todo {
 		if e.is == aNight {
 			fresh++
 		}
 	}
-	index = Index{Schema: SchemaIndex, Nights: []Night{}}
+	return indexOf(found, unread), fresh, nil
+}
+
+// leastPart is the number of runs that are read in one go.
+const leastPart = 16
+
+func indexOf(found []entry, unread []Night) Index {
+	index := Index{Schema: SchemaIndex, Nights: []Night{}}
 	for _, e := range found {
 		switch e.is {
 		case aNight:
@@ -70,7 +87,7 @@ func ReadNights(files fs.FS, old Index, read func(name string) (Run, error)) (in
 	}
 	index.Nights = append(index.Nights, unread...)
 	slices.SortStableFunc(index.Nights, func(a, b Night) int { return a.StartedAt.Compare(b.StartedAt) })
-	return index, fresh, nil
+	return index
 }
 
 // Same reports whether the index has the same files as another one of which no night was read anew.
@@ -87,6 +104,7 @@ type entryKind int
 
 const (
 	aNight entryKind = iota
+	unread           // yet
 	noRun
 	removed // meanwhile
 )
@@ -122,6 +140,7 @@ func (x Index) recall(found []entry) (todo []*entry) {
 		case others[Other{e.night.Dir, e.night.Stamp}]:
 			e.is = noRun
 		default:
+			e.is = unread
 			todo = append(todo, e)
 		}
 	}
@@ -130,6 +149,7 @@ func (x Index) recall(found []entry) (todo []*entry) {
 
 func (e *entry) read(read func(name string) (Run, error)) {
 	run, err := read(e.night.Dir)
+	e.is = aNight
 	switch {
 	case errors.Is(err, ErrNoRun):
 		e.is = noRun
