@@ -63,13 +63,13 @@ golden:
 licenses:
 	go test ./cmd/bench -run '^TestLicenses$$' -update
 
-# The simulations behind benchmarks/statistics.md and docs/nightly.md, whole: some hours. The verdicts' table goes to
+# The simulations behind benchmarks/statistics.md and benchmarks/nights/README.md, whole: some hours. The verdicts' table goes to
 # experiment/stats/testdata/verdicts.csv.
 simulate:
 	go test -timeout 3h -run 'VerdictsOfProcesses|LooksErr|NeedIsTrue|RegionHolds' -v ./experiment/stats -simulate
 	BENCH_LONG=1 go test -timeout 1h -run 'TestSimulation|SameProcess|SlowdownIsFound|UnsteadyRegression' -v \
 		./experiment/stats ./experiment/series ./report/compare
-	go -C benchmarks run ./nights -seeds 20 -setting all,one,twice,noise # the table of docs/nightly.md
+	go -C benchmarks run ./nights -seeds 20 -setting all,one,twice,noise # the table of benchmarks/nights/README.md
 	go -C benchmarks run ./gate
 	go -C benchmarks run ./predictions # the tables of benchmarks/predictions/README.md
 
