@@ -29,7 +29,7 @@ func (d *draft) nvidia(a *args, genai bool) {
 		d.say("without --streaming there is no TTFT, TPOT or ITL: stream = false")
 	}
 	d.stop(false)
-	for _, text := range a.all("extra-inputs") {
+	for _, text := range a.words("extra-inputs") {
 		d.extraInput(text)
 	}
 	for _, g := range a.find("header", "H") {

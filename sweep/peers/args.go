@@ -133,12 +133,18 @@ func (a *args) on(fallback bool, names ...string) bool {
 	return fallback
 }
 
+// words are the values of each of the flags as they are written.
+func (a *args) words(names ...string) (values []string) {
+	for _, g := range a.find(names...) {
+		values = append(values, g.values...)
+	}
+	return values
+}
+
 // all are the values of each of the flags, without commas between them.
 func (a *args) all(names ...string) (values []string) {
-	for _, g := range a.find(names...) {
-		for _, v := range g.values {
-			values = append(values, strings.FieldsFunc(v, func(r rune) bool { return r == ',' || r == ' ' })...)
-		}
+	for _, v := range a.words(names...) {
+		values = append(values, strings.FieldsFunc(v, func(r rune) bool { return r == ',' || r == ' ' })...)
 	}
 	return values
 }

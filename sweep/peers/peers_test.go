@@ -217,6 +217,8 @@ func TestKeys(t *testing.T) {
 		{vllm + "--ignore-eos", `stop     = "forced"`},
 		{vllm + "--temperature=0.5", "temperature = 0.5"},
 		{vllm + "--header X-Route=a --header Authorization='Bearer sk-abcdef'", "[target.headers]\nX-Route = \"a\""},
+		{vllm + "--header 'X-Route=a b, c'", "[target.headers]\nX-Route = \"a b, c\""},
+		{`aiperf profile -m a --osl 5 --extra-inputs '{"top_p": 0.5, "stop": ["a b", "c"]}'`, `stop  = ["a b", "c"]`},
 		{vllm + "--num-warmups 5 --max-concurrency 2", "warmup      = 5"},
 		{vllm + "--num-warmups 5", "# - no warm-up: all requests of the row arrive at its start"},
 		{vllm + "--ramp-up-strategy linear --ramp-up-start-rps 1 --ramp-up-end-rps 10 --num-prompts 900",

@@ -30,7 +30,7 @@ func fromVLLM(a *args, d *draft) {
 	if kwargs := a.object("chat-template-kwargs"); kwargs != nil {
 		d.body.set("chat_template_kwargs", kwargs)
 	}
-	for _, text := range a.all("header") {
+	for _, text := range a.words("header") {
 		d.header(text)
 	}
 	d.goodput(a.all("goodput"), 1)
@@ -343,7 +343,7 @@ func fromSGLang(a *args, d *draft) {
 	d.stop(!a.on(false, "disable-ignore-eos"))
 	d.sampling(a, "temperature", "top-p")
 	d.fields(a.object("extra-request-body"))
-	for _, text := range a.all("header") {
+	for _, text := range a.words("header") {
 		d.header(text)
 	}
 	if a.on(false, "disable-stream") {
