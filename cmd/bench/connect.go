@@ -32,7 +32,7 @@ func (c *cli) connect(ctx context.Context, to *sweepInput, base, simulator strin
 	}
 	server.MarkSimulated(simulator)
 	c.describeTiling(to, server, sizing)
-	if err := c.beginQuick(ctx, to, server); err != nil {
+	if err := c.beginQuick(to, server); err != nil {
 		server.Close()
 		return nil, record.RooflineSource{}, err
 	}
@@ -125,15 +125,15 @@ func (c *cli) reach(ctx context.Context, m *sweep.Matrix, f *sweepFlags, base, k
 		}
 		return nil, unreachable(base, key, m.Target.HTTP2, &f.key, err)
 	}
-	var tooLong []string
+	var refused []string
 	for i := range picked {
-		if err := server.CheckContext(&picked[i]); err != nil {
-			tooLong = append(tooLong, err.Error())
+		if err := cmp.Or(server.CheckContext(&picked[i]), server.CheckStream(&picked[i])); err != nil {
+			refused = append(refused, err.Error())
 		}
 	}
-	if len(tooLong) > 0 {
+	if len(refused) > 0 {
 		server.Close()
-		return nil, usage("%s", strings.Join(tooLong, "\nerror: "))
+		return nil, usage("%s", strings.Join(refused, "\nerror: "))
 	}
 	return server, nil
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -346,7 +345,7 @@ func isAddress(word string) bool {
 }
 
 // beginQuick states what bench URL has reached and what it takes by default, and writes the matrix of --save.
-func (c *cli) beginQuick(ctx context.Context, in *sweepInput, server *endpoint.Server) error {
+func (c *cli) beginQuick(in *sweepInput, server *endpoint.Server) error {
 	f := in.quick
 	if f == nil {
 		return nil
@@ -355,7 +354,7 @@ func (c *cli) beginQuick(ctx context.Context, in *sweepInput, server *endpoint.S
 	if f.measures() {
 		load = "loads as stated"
 	}
-	engine := cmp.Or(strings.TrimSpace(server.Engine(ctx)+" "+server.Info.ServerVersion()), "engine not reported")
+	engine := cmp.Or(strings.TrimSpace(server.Info.Owner()+" "+strings.TrimPrefix(server.Info.ServerVersion(), server.Info.Owner()+"/")), "engine not reported")
 	if f.simulated {
 		engine = "SIMULATED: no server"
 	}

@@ -183,15 +183,3 @@ func (s *Server) CacheTokens() int {
 	}
 	return sum
 }
-
-// Engine is the name of the engine by its metrics; empty: not reported.
-func (s *Server) Engine(ctx context.Context) string {
-	if s.sources == nil {
-		return ""
-	}
-	r, ok := s.sources.ReadServer(ctx)
-	if !ok {
-		return ""
-	}
-	return r.Engine
-}

@@ -18,6 +18,16 @@ func (s *Server) CheckContext(spec *experiment.Spec) error {
 	return fmt.Errorf("%s needs up to %d tokens, the server's context length is %d\nhint: shorten input or output, or start the server with a longer context", spec.Label(), longest, s.ContextLength)
 }
 
+// CheckStream is the error of a point whose streams the server refuses, though it answers without them.
+func (s *Server) CheckStream(spec *experiment.Spec) error {
+	c := s.apis[spec.APIFor(s.Target)]
+	if c == nil || !c.refusesSSE || !spec.Streams() {
+		return nil
+	}
+	return fmt.Errorf("%s: the server refuses to stream, so that TTFT and TPOT cannot be measured\nhint: --set row.%s.stream=false, with limits of e2e in place of ttft and tpot: e2e_p95 = \"10s\"",
+		spec.Label(), spec.Name)
+}
+
 func Limits() telemetry.Limits { return collector.ReadLimits() }
 
 // spareFiles is how many files the process opens during a row beside its connections: results, sampling, DNS.

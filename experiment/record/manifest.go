@@ -193,6 +193,17 @@ func (t *TargetInfo) ServerVersion() string {
 	return string(b)
 }
 
+// Owner is the owned_by of the first model that the server lists: vllm, sglang, llamacpp; empty: not reported.
+func (t *TargetInfo) Owner() string {
+	models, _ := t.Models.([]any)
+	if len(models) == 0 {
+		return ""
+	}
+	first, _ := models[0].(map[string]any)
+	owner, _ := first["owned_by"].(string)
+	return owner
+}
+
 // Engines are the engines of rows, and the gateways before them: "vllm behind LiteLLM 1.106.2"; empty = not reported.
 func Engines(rows []Row) string {
 	var engines, gateways []string

@@ -200,11 +200,17 @@ func TrialOf(r *record.Row, records []*record.Record) (t twin.Trial, ok bool) {
 	}
 	t.Cut, t.Filling = r.Summary.Requests.Unfinished > 0, r.Spec.Rate > 0 && r.Little != nil && !flowOf(r).Steady()
 	records = slices.DeleteFunc(slices.Clone(records), func(x *record.Record) bool { return x.Arrival.IsZero() })
-	slices.SortStableFunc(records, func(a, b *record.Record) int { return cmp.Compare(a.Arrival.Us(), b.Arrival.Us()) })
+	arrival := func(x *record.Record) record.Micros { // at the server: the client's own delay is none of it
+		if t.Workers == 0 && !x.Sent.IsZero() {
+			return x.Sent
+		}
+		return x.Arrival
+	}
+	slices.SortStableFunc(records, func(a, b *record.Record) int { return cmp.Compare(arrival(a).Us(), arrival(b).Us()) })
 	const most = 20_000 // requests: a longer row is cut there, and so is its twin
 	s := func(x record.Micros) float64 { return float64(x.Us()) / 1e6 }
 	for _, x := range records[:min(most, len(records))] {
-		q := twin.Request{Arrival: s(x.Arrival), First: s(x.First), Last: s(x.Last), Prompt: x.PromptRequested, Output: x.OutputTokens,
+		q := twin.Request{Arrival: s(arrival(x)), First: s(x.First), Last: s(x.Last), Prompt: x.PromptRequested, Output: x.OutputTokens,
 			Window: x.Phase == record.PhaseWindow, Failed: !x.OK() || x.First.IsZero()}
 		if x.PromptTokens != nil {
 			q.Prompt = *x.PromptTokens
