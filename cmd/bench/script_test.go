@@ -130,11 +130,12 @@ func serve(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Defer(stop)
 	pass := func(pass http.Handler) http.Handler { return pass }
 	handler := map[string]func(pass http.Handler) http.Handler{
-		"mock":    pass,
-		"loading": pass,
-		"swapped": pass,
-		"tls":     pass,
-		"failing": failing,
+		"mock":     pass,
+		"loading":  pass,
+		"swapped":  pass,
+		"tls":      pass,
+		"failing":  failing,
+		"nostream": unstreamed,
 		"chatonly": func(pass http.Handler) http.Handler {
 			mux := http.NewServeMux()
 			mux.Handle("/", pass)
@@ -217,6 +218,19 @@ func failing(pass http.Handler) http.Handler {
 		body, err := io.ReadAll(r.Body)
 		if err != nil || bytes.Contains(body, []byte(`"max_tokens":4`)) {
 			http.Error(w, `{"error":{"message":"out of order"}}`, http.StatusInternalServerError)
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		pass.ServeHTTP(w, r)
+	})
+}
+
+// unstreamed refuses to stream.
+func unstreamed(pass http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil || bytes.Contains(body, []byte(`"stream":true`)) {
+			http.Error(w, `{"error":{"message":"streaming is not supported"}}`, http.StatusBadRequest)
 			return
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
