@@ -87,7 +87,8 @@ func (c *cli) planPrediction(ctx context.Context, f *predictFlags, file string) 
 		return nil, nil, err
 	}
 	table := predictedTable{mock.Config{Models: models, Devices: hardware}}
-	m, err := readMatrix(ctx, file, f.set, &table)
+	file, text := byName(file, c.stderr)
+	m, err := readMatrix(ctx, file, text, f.set, &table)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -133,11 +133,7 @@ func (in *sweepInput) read(ctx context.Context, file string, stderr io.Writer) (
 	if in.text == nil {
 		file, in.text = byName(file, stderr)
 	}
-	if in.text != nil {
-		in.m, err = parseMatrix(file, in.text, in.set, &in.simulated)
-	} else {
-		in.m, err = readMatrix(ctx, file, in.set, &in.simulated)
-	}
+	in.m, err = readMatrix(ctx, file, in.text, in.set, &in.simulated)
 	if err != nil {
 		return err
 	}
@@ -283,11 +279,16 @@ func (c *cli) noteChanged(lines []string) {
 	fmt.Fprint(c.stderr, strings.Join(lines, ""))
 }
 
-func readMatrix(ctx context.Context, file string, set []string, simulated interface {
+// readMatrix reads a file, or takes its text.
+func readMatrix(ctx context.Context, file string, text []byte, set []string, simulated interface {
 	Check(bad func(key, problem, hint string))
 }) (*sweep.Matrix, error) {
 	m, err := interruptible(ctx, func() (*sweep.Matrix, error) {
-		return sweep.ReadSet(file, set, sweep.Extension{Table: "mock", Into: simulated})
+		mock := sweep.Extension{Table: "mock", Into: simulated}
+		if text != nil {
+			return sweep.ParseSet(file, text, set, mock)
+		}
+		return sweep.ReadSet(file, set, mock)
 	})
 	if err != nil {
 		return nil, matrixError(err)

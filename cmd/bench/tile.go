@@ -11,11 +11,9 @@ import (
 	root "bench"
 	"bench/experiment"
 	"bench/experiment/endpoint"
-	"bench/experiment/mock"
 	"bench/experiment/roofline"
 	"bench/experiment/safetext"
 	"bench/report"
-	"bench/sweep"
 	"bench/sweep/forecast"
 )
 
@@ -103,14 +101,6 @@ func (f *tileFlags) overrides(endpoints []string) (set []string) {
 		}
 	}
 	return set
-}
-
-func parseMatrix(file string, text []byte, set []string, simulated *mock.Config) (*sweep.Matrix, error) {
-	m, err := sweep.ParseSet(file, text, set, sweep.Extension{Table: "mock", Into: simulated})
-	if err != nil {
-		return nil, matrixError(err)
-	}
-	return m, nil
 }
 
 func (c *cli) describeTiling(in *sweepInput, server *endpoint.Server, sizing *experiment.Sizing) {
