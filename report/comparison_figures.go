@@ -118,6 +118,9 @@ func comparedCell(m *compare.Metric, refused bool) Cell {
 	if refused {
 		return Cell{Text: "not compared", Kind: Faint}
 	}
+	if m.Given {
+		return Cell{Text: "given by the rate", Kind: Faint}
+	}
 	c := Cell{Text: string(m.Verdict), Kind: ForestMark(m.Verdict).Kind()}
 	switch {
 	case m.Gate == stats.Pass && m.Verdict == compare.Inconclusive:

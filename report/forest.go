@@ -120,7 +120,7 @@ func newForestLine(point string, m *compare.Metric) (l ForestLine, ok bool) {
 		l.Limit = m.Threshold.Worse
 	}
 	switch {
-	case m.Neutral:
+	case m.Neutral || m.Given:
 		return l, false
 	case m.Change != nil:
 		if l.Mark = ForestMark(m.Verdict); l.Mark == MarkInconclusive && m.Gate == stats.Pass {

@@ -44,7 +44,7 @@ func RunsTable(names []string, runs []*Run, outcomes []*Analysis) Table {
 // they are raw: it is the reason why.
 func ChangesTable(c *compare.Comparison) Table {
 	t := figuresTable(c, func(m *compare.Metric) bool {
-		return m.Limited || slices.Contains(headlineFigures, m.Name)
+		return !m.Given && (m.Limited || slices.Contains(headlineFigures, m.Name))
 	})
 	a := AnswerComparison(c)
 	t.ID, t.Caption, t.Note = "changes", ComparisonTitle(c), a.Sentence()

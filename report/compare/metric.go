@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/gonum/stat"
 
 	"bench/experiment"
+	"bench/experiment/record"
 	"bench/experiment/stats"
 	"bench/experiment/unit"
 )
@@ -54,6 +56,8 @@ type Metric struct {
 	NeedForChange      int            `json:"need_runs_for_change,omitempty"` // the same for a change as large as the one shown; 0 also if that is within the margin
 	Why                string         `json:"why"`
 	Neutral            bool           `json:"neutral,omitempty"` // neither more nor less is better: no verdict of better or worse
+
+	Given bool `json:"given_by_rate,omitempty"` // equal by construction: both sides kept up with the arrivals
 
 	Limited   bool                  `json:"limited,omitempty"`   // the SLO of a side limits it
 	Threshold *experiment.Threshold `json:"threshold,omitempty"` // of the gate
@@ -104,10 +108,25 @@ func (p pair) metrics(class string, o Options) []Metric {
 		}
 		if m, ok := p.metric(f, o); ok {
 			m.Limited = slices.Contains(limited, f.name)
+			m.Given = !m.Limited && f.threshold == nil && p.given(f.name)
 			out = append(out, m)
 		}
 	}
 	return out
+}
+
+// given reports whether an open loop that both sides kept up with sets the figure: how many requests arrive, and how long
+// they are. Answers that end by themselves have their own length.
+func (p pair) given(figure string) bool {
+	output := strings.HasPrefix(figure, "output_tokens_per_s")
+	if !output && figure != "requests_per_s" && figure != "prompt_tokens_per_s" {
+		return false
+	}
+	return !slices.ContainsFunc(slices.Concat(p.base, p.changed), func(s sample) bool {
+		spec := &s.row.Spec
+		return spec.Rate <= 0 || spec.Rate.IsInf() || spec.Concurrency > 0 || output && !spec.IgnoresEOS() ||
+			slices.ContainsFunc(s.row.Findings, func(f record.Finding) bool { return f.Code == "rate_not_achieved" })
+	})
 }
 
 func (p pair) thinks() bool {
