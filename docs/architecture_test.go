@@ -89,7 +89,7 @@ var mayImport = map[string][]string{
 	"experiment/answer":    {},
 	"experiment/columns":   {},
 	"experiment/processes": {},
-	"experiment/published": {"experiment/unit"},
+	"experiment/published": {"experiment/unit", "internal/packed"},
 	"experiment/roofline":  {"experiment/columns", "experiment/published", "experiment/spelling", "experiment/unit"},
 	"experiment/safetext":  {},
 	"experiment/spelling":  {},

@@ -9,6 +9,7 @@ import (
 	root "bench"
 	"bench/experiment/published"
 	"bench/experiment/roofline"
+	"bench/internal/packed"
 )
 
 var date = regexp.MustCompile(`^20\d\d-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?$`)
@@ -17,11 +18,18 @@ var date = regexp.MustCompile(`^20\d\d-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?$
 func TestBuiltin(t *testing.T) {
 	size := int64(0)
 	for _, name := range []string{"figures.csv", "held_back.csv"} {
-		info, err := os.Stat(name)
+		file, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		size += info.Size()
+		shipped, err := os.ReadFile(name + ".gz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if packed.Text(shipped) != string(file) {
+			t.Errorf("%s.gz is another text: gzip -9nkf %[1]s", name)
+		}
+		size += int64(len(file))
 	}
 	if size > 250_000 {
 		t.Errorf("the files have %d bytes", size)

@@ -9,6 +9,8 @@ import (
 	_ "embed"
 	"errors"
 	"sync"
+
+	"bench/internal/packed"
 )
 
 // One line is a figure. Model is an ID of model_configs.json, measured another model of the same shape that the figure is of,
@@ -16,12 +18,13 @@ import (
 // times at a concurrency (whether they are means or medians is not stated), or the highest throughput at any concurrency. It has
 // input and output tokens, or scenario and submitter of MLPerf, whose data sets have the lengths. Constants of the roofline are
 // fitted to the times of figures.csv and to none of held_back.csv: to add figures, append lines there. Its int4_g32 weights are
-// as Moonshot published them: 4-bit experts, the rest in 16 bits.
+// as Moonshot published them: 4-bit experts, the rest in 16 bits. The program has the files compressed: after a change,
+// gzip -9nkf figures.csv held_back.csv.
 var (
-	//go:embed figures.csv
-	figures string
-	//go:embed held_back.csv
-	heldBack string
+	//go:embed figures.csv.gz
+	figures []byte
+	//go:embed held_back.csv.gz
+	heldBack []byte
 )
 
 // Figure is one published measurement: TTFTMs and TPOTMs at a Concurrency, or OutputPerGPU at the highest load.
@@ -75,8 +78,8 @@ var sources = map[string]Source{
 }
 
 var builtin = sync.OnceValue(func() []Figure {
-	all, err := parse(figures)
-	held, errHeld := parse(heldBack)
+	all, err := parse(packed.Text(figures))
+	held, errHeld := parse(packed.Text(heldBack))
 	if err := errors.Join(err, errHeld); err != nil {
 		panic(err) // a test parses the files
 	}

@@ -4,10 +4,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"bench/internal/packed"
 )
 
 func TestParse(t *testing.T) {
-	head, _, _ := strings.Cut(figures, "\n")
+	head, _, _ := strings.Cut(packed.Text(figures), "\n")
 	got, err := parse(head + `
 inferencex,m,,fp8,g,8,,1024,1024,,,vllm,0.1,2026-03-25,4,200.5,10,,
 s,m,other,fp8,g,8,,1024,1024,,,vllm,0.1,2026-03-25,,,,1500,
@@ -31,7 +33,7 @@ s,m,,fp8,g,4,4,,,offline,X,e,,,,,,,4000
 
 // TestParseErrors: a mistake is an error with its line and column.
 func TestParseErrors(t *testing.T) {
-	head, _, _ := strings.Cut(figures, "\n")
+	head, _, _ := strings.Cut(packed.Text(figures), "\n")
 	for line, want := range map[string]string{
 		"s,m,,fp8,g,x,,1024,1024,,,vllm,0.1,,4,200.5,10,,":   `line 2: gpus: `,
 		"s,m,,fp8,g,8,,1024,1024,,,vllm,0.1,,4,200.5,ten,,":  `line 2: tpot_ms: `,
