@@ -162,10 +162,10 @@ func (o *Analysis) answerColumns() []textColumn {
 }
 
 // latencyColumns are the percentiles of a latency: those that the SLO limits, the median and one at the tail with
-// their ranks, and p99 if the points carry it.
+// their ranks, and p99.
 func (o *Analysis) latencyColumns(metric string, median, tail int) []textColumn {
 	ranks := map[string]int{"p50": median}
-	if median != unranked && o.carries(metric, "p99") {
+	if median != unranked {
 		ranks["p99"] = 17
 	}
 	ranks[o.tail(metric)] = tail

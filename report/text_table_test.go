@@ -1,11 +1,14 @@
 package report
 
 import (
+	"bytes"
+	"regexp"
 	"strings"
 	"testing"
 
 	"bench/experiment/columns"
 	"bench/experiment/record"
+	fixture "bench/internal/reporttest"
 )
 
 // A wider screen shows more columns; the percentile that the SLO limits is on every one.
@@ -61,6 +64,20 @@ func TestNumbersOfFindings(t *testing.T) {
 		}
 		if got := strings.Contains(b.String(), "\n   2 caution client_lag"); got != numbered || !strings.Contains(b.String(), " caution client_lag") {
 			t.Errorf("in %d columns the findings are numbered: %v", width, got)
+		}
+	}
+}
+
+// A p99 of too few requests is a lower bound, with what it needs; it does not vanish.
+func TestSmallSamplesAreBounds(t *testing.T) {
+	row := fixture.Shape{Name: "a", Concurrency: 1, N: 100, TTFT: 80, TPOT: 12, Output: 100}.Row()
+	var b bytes.Buffer
+	if err := Text(&b, &Run{Rows: []record.Row{row}, Manifest: record.Manifest{Plan: []record.Planned{{ID: row.ID, State: "done"}}}}, Screen{Width: 400}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`TTFT.*\n.*p99 ms`, `≥[0-9]`, `p99: 368 needed`} {
+		if !regexp.MustCompile(want).MatchString(b.String()) {
+			t.Errorf("no %s in\n%s", want, b.String())
 		}
 	}
 }
