@@ -131,7 +131,7 @@ const curves = (() => {
 
   // What the roofline allows at the loads of the points, if that is near enough to be on the chart.
   function ceiling(list) {
-    const points = list.flatMap(c => c.points), near = 3;
+    const points = list.flatMap(c => c.points), near = 2;
     const most = k => near * Math.max(...points.map(p => (k ? p.output : p.per_user || [0])[0]));
     const data = list.flatMap(c => [...c.points.filter(p => p.ceiling).map(p => p.ceiling).filter(([x, y]) => x <= most(0) && y <= most(1)), [null, null]]);
     if (!data.some(([x]) => x)) return [];

@@ -11,6 +11,7 @@ import (
 
 	"bench/experiment/diagnosis"
 	"bench/experiment/record"
+	"bench/experiment/roofline"
 	"bench/experiment/series"
 	fixture "bench/internal/reporttest"
 	"bench/report"
@@ -122,5 +123,25 @@ func TestLimitedFirst(t *testing.T) {
 	}
 	if c, err := newCurveSet(&report.Analysis{}, evidence{}, "").latencyChart("series"); err != nil || c.Option != nil {
 		t.Errorf("of nothing: %v, %v", c, err)
+	}
+}
+
+// The floor of another prompt: of a compute-bound one it grows with the length, of one that reads its weights it does not.
+func TestPromptFloor(t *testing.T) {
+	terms := func(hidden string) []roofline.Term {
+		out := []roofline.Term{{Name: "weights", Ms: 1}, {Name: "compute", Ms: 3}, {Name: "attention", Ms: 1}, {Name: "front end", Ms: 20}}
+		for i := range out {
+			out[i].Hidden = strings.Contains(hidden, out[i].Name)
+		}
+		return out
+	}
+	for hidden, want := range map[string]float64{"weights": 2 * (3*2 + 4) / 4., "compute attention": 2, "": 2 * (1 + 3*2 + 4) / 5.} {
+		b := &record.Roofline{Input: 100, TTFT: roofline.Bound{FloorMs: 2, Terms: terms(hidden)}}
+		if got := promptFloor(b, 200); got != want {
+			t.Errorf("hidden %q: %v, want %v", hidden, got, want)
+		}
+		if got := promptFloor(b, 100); got != 2 {
+			t.Errorf("hidden %q: %v at its own length", hidden, got)
+		}
 	}
 }

@@ -3,6 +3,8 @@ package page
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -125,7 +127,7 @@ func steps(i int, name string, e ecdf) map[string]any {
 
 func promptChart(o *report.Analysis, e evidence) (chart, error) {
 	c := chart{ID: "ttft-input", Title: "TTFT against input length", Table: "floors", Height: 400, UnitY: "ms", Logs: true,
-		Alt: "TTFT of single requests against prompt tokens, with roofline floor and typical range. Floors and medians are in the table below."}
+		Alt: "TTFT of single requests against prompt tokens, with the roofline floor. Floors and medians are in the table below."}
 	line := newPlot(opts.XAxis{Type: "log", Name: "prompt tokens"}, opts.YAxis{Type: "log", Name: "TTFT"})
 	lengths := map[float64]bool{}
 	var names []string
@@ -147,18 +149,54 @@ func promptChart(o *report.Analysis, e evidence) (chart, error) {
 	if len(lengths) < 2 {
 		return c, nil
 	}
-	var band []bandPoint
-	o.Each(func(s *series.Series, p *series.Point) {
-		if b := p.Rows[0].Roofline; b != nil {
-			band = append(band, bandPoint{b.Input, b.TTFT, s.PointName(p)})
-		}
-	})
-	addRoofline(line, band)
+	addPromptFloors(line, o, slices.Sorted(maps.Keys(lengths)))
 	var clouds []map[string]any
 	for i, name := range names {
 		clouds = append(clouds, dotted(i, name, dots[name]))
 	}
 	return c, c.view("", line, clouds...)
+}
+
+// addPromptFloors draws the floor of each setup over the lengths of the prompts.
+func addPromptFloors(line *charts.Line, o *report.Analysis, lengths []float64) {
+	drawn := map[[3]string]bool{}
+	o.Each(func(_ *series.Series, p *series.Point) {
+		b := p.Rows[0].Roofline
+		if b == nil || b.TTFT.FloorMs <= 0 || b.Input <= 0 || b.Cached > 0 {
+			return
+		}
+		setup := [3]string{b.Model, b.Hardware, fmt.Sprint(b.GPUs)}
+		if drawn[setup] {
+			return
+		}
+		drawn[setup] = true
+		const places = 16
+		least, most := max(1, lengths[0]), lengths[len(lengths)-1]
+		var items []opts.LineData
+		for i := range places {
+			tokens := least * math.Pow(most/least, float64(i)/(places-1))
+			ms := promptFloor(b, tokens)
+			items = append(items, opts.LineData{Value: []any{short(tokens), short(ms), "roofline floor " + unit.Format(ms, "ms")}, Symbol: "none"})
+		}
+		line.AddSeries("roofline floor", items, charts.WithItemStyleOpts(opts.ItemStyle{Color: neutral}), charts.WithLineStyleOpts(opts.LineStyle{Color: neutral, Width: 2}))
+	})
+}
+
+// promptFloor is the floor at another length, or less: weights are read once, compute grows with the prompt, and attention
+// with its square.
+func promptFloor(b *record.Roofline, tokens float64) float64 {
+	x := tokens / b.Input
+	grows := map[string]float64{"weights": 1, "compute": x, "attention": x * x}
+	var here, there float64
+	for _, t := range b.TTFT.Terms {
+		if times, part := grows[t.Name]; part && !t.Hidden {
+			here, there = here+t.Ms, there+t.Ms*times
+		}
+	}
+	if here == 0 {
+		return b.TTFT.FloorMs
+	}
+	return b.TTFT.FloorMs * there / here
 }
 
 // dotted marks are bare pairs, half the size of items of go-echarts.
