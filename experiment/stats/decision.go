@@ -22,20 +22,31 @@ const farthestNeed = 20
 
 // Decide checks whether the p-quantile is within a limit, by its two-sided interval.
 func (s *InOrder) Decide(limit, p, confidence float64) Decision {
+	d := s.Verdict(limit, p, confidence)
+	if s.n == 0 {
+		return d
+	}
+	iv := s.Interval(p, confidence)
+	d.Within = s.within(limit, p, iv, confidence)
+	if d.Verdict == Undecided {
+		d.Need = s.need(limit, p, iv, confidence)
+	}
+	return d
+}
+
+// Verdict is a decision without what an open one needs, which takes most of the time.
+func (s *InOrder) Verdict(limit, p, confidence float64) Decision {
 	if s.n == 0 {
 		return Decision{Verdict: Undecided, Interval: unbounded(), Within: 0.5}
 	}
 	iv := s.Interval(p, confidence)
-	d := Decision{Verdict: iv.Against(limit), Interval: iv, Within: s.within(limit, p, iv, confidence)}
-	if d.Verdict != Undecided {
-		return d
+	if v := iv.Against(limit); v != Undecided {
+		return Decision{Verdict: v, Interval: iv}
 	}
 	if far := s.far(iv, p, confidence); far.Against(limit) != Undecided {
-		d.Verdict, d.Interval = far.Against(limit), far
-		return d
+		return Decision{Verdict: far.Against(limit), Interval: far}
 	}
-	d.Need = s.need(limit, p, iv, confidence)
-	return d
+	return Decision{Verdict: Undecided, Interval: iv}
 }
 
 // Against is Pass if all of the interval is within the limit, Fail if it is beyond.

@@ -51,6 +51,7 @@ type InOrder struct {
 	levels      map[float64]level              // by the share above
 	like        *InOrder                       // has the same dependence; nil = none has
 	last        *asked                         // nil: no interval was asked for
+	rising      *bool                          // nil: not computed yet
 }
 
 // asked is an interval, kept since many limits are judged by the same one.
@@ -292,9 +293,11 @@ func (s *InOrder) byCounts(w weight, p, upperRisk, lowerRisk float64) Interval {
 // far bounds by ten times the values of a window in which nothing rises, and bounded ones by twice: they do not go that
 // far, however the requests depend on each other.
 func (s *InOrder) far(iv Interval, p, confidence float64) Interval {
-	far, grows := 10.0, rises(s.values, 12)
+	far, grows := 10.0, false
 	if s.Bounded {
-		far, grows = 2, false
+		far = 2
+	} else {
+		grows = s.grows()
 	}
 	if s.values == nil || s.Alone || s.n < MinSamples(p, confidence) {
 		return iv
@@ -310,6 +313,13 @@ func (s *InOrder) far(iv Interval, p, confidence float64) Interval {
 		iv.Lo = max(iv.Lo, least/far)
 	}
 	return iv
+}
+
+func (s *InOrder) grows() bool {
+	if s.rising == nil {
+		s.rising = new(rises(s.values, 12))
+	}
+	return *s.rising
 }
 
 // Quantile is the p-quantile of the values themselves.

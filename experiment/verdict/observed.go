@@ -19,6 +19,7 @@ type observed struct {
 	failed     int     // requests without a value that rank as infinite: failed, or unanswered
 	unanswered int
 	value      *float64 // nil = +∞
+	brief      bool     // the verdict alone is asked for
 }
 
 func (o *observed) onlyFailed() bool {
@@ -39,6 +40,9 @@ func (o *observed) decide(confidence float64) stats.Decision {
 	if o.limit.Metric == "error_rate" {
 		return o.order.DecideShare(o.limit.Value, confidence)
 	}
+	if o.brief {
+		return o.order.Verdict(o.limit.Value, o.p, confidence)
+	}
 	return o.order.Decide(o.limit.Value, o.p, confidence)
 }
 
@@ -57,7 +61,7 @@ func (e *Measured) observe(l experiment.Limit, window []*record.Record, at *end)
 	}
 	o := e.observeAnew(l, window, at)
 	if e.seen != nil {
-		e.seen[key] = o
+		o.brief, e.seen[key] = true, o
 	}
 	return o
 }
