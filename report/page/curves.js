@@ -134,7 +134,7 @@ const curves = (() => {
     const points = list.flatMap(c => c.points), near = 2;
     const most = k => near * Math.max(...points.map(p => (k ? p.output : p.per_user || [0])[0]));
     const data = list.flatMap(c => [...c.points.filter(p => p.ceiling).map(p => p.ceiling).filter(([x, y]) => x <= most(0) && y <= most(1)), [null, null]]);
-    if (!data.some(([x]) => x)) return [];
+    if (data.filter(([x]) => x).length < 2) return []; // one is no line
     return [{...line('roofline', neutral, data, 'solid'), z: 1, lineStyle: {color: neutral, width: 3, opacity: 0.6},
       endLabel: {show: true, formatter: 'roofline', color: neutral, fontSize: 11, align: 'right', offset: [0, -10]}}];
   }

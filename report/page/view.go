@@ -206,6 +206,9 @@ func kpiGroups(w *diagnosis.Workload) []kpiGroup {
 		return []kpiGroup{{KPIs: append(brings.KPIs, measured.KPIs...)}}
 	}
 	measured.Of = "measured at " + w.Load
+	if w.Predicted {
+		measured.Of = "predicted at " + w.Load
+	}
 	return []kpiGroup{brings, measured}
 }
 
