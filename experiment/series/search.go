@@ -29,12 +29,29 @@ func NextProbe(k *experiment.Search, rows []*record.Row, t *Twin, beat float64) 
 	known.Best = nil // a line between two loads is no place to look again and again
 	if t != nil {    // a twin says where to look before its answer is one
 		known.Best = t.best(k)
+		if leaning := leansUpTo(shown); t.answer.Rejected != "" && known.Best != nil && leaning >= stuck**known.Best {
+			known.Best = nil // the probes know better than a twin that is rejected
+		}
 	}
 	step, more := k.Algorithm().Next(shown, pace, known)
 	seconds := func(x float64) workload.Span {
 		return workload.Span((time.Duration(x * float64(time.Second))).Round(time.Second / 10))
 	}
 	return experiment.Probe{Load: step.Load, Warmup: seconds(step.Warmup), Window: seconds(step.Window)}, more
+}
+
+// stuck is the share of a rejected twin's limit at which a probe shows that the limit is higher.
+const stuck = 0.9
+
+// leansUpTo is the highest load, if the figures of all probes are within the limits; 0 = they are not.
+func leansUpTo(shown []stats.Probe) (load float64) {
+	for _, p := range shown {
+		if !(p.Log <= 0) {
+			return 0
+		}
+		load = max(load, p.Load)
+	}
+	return load
 }
 
 // futile: the last probes told nothing, for a reason that more of them do not heal.
@@ -63,7 +80,7 @@ func probes(k *experiment.Search, rows []*record.Row) []stats.Probe {
 
 func probe(k *experiment.Search, r *record.Row) stats.Probe {
 	p := stats.Probe{Load: k.LoadOf(&r.Spec), Spent: r.Took().Seconds(), Log: math.NaN(), Counted: r.Spec.Requests > 0}
-	if disturbed(r) != "" {
+	if disturbed(r) != "" || r.ServerLost { // a server that is gone says nothing about a load
 		return p
 	}
 	if k.Goal == experiment.GoalSaturation {
@@ -245,6 +262,9 @@ func foundText(f *record.Found, rows []*record.Row) string {
 	case "budget":
 		return what + between(f) + budgetText(f, rows)
 	case "none":
+		if leaning := leansUpTo(probes(k, rows)); leaning > 0 && k.Goal == experiment.GoalSLO {
+			return fmt.Sprintf("no %s is decided; the figures are within the limits up to %s: %s", k.Axis, loadText(k, leaning), whyUndecided(rows))
+		}
 		if k.Open {
 			return fmt.Sprintf("no %s is decided: %s", k.Axis, whyUndecided(rows))
 		}
