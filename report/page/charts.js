@@ -103,7 +103,7 @@
   function finish(state, width, place) {
     const spec = state.spec, o = choose(state, width, place);
     const every = o.legend.data || [...new Set(o.series.map(s => s.name).filter(name => name))];
-    if (spec.visible) o.legend.selected = {...Object.fromEntries(every.map((name, i) => [name, i < spec.visible])), ...state.selected};
+    if (spec.visible || state.selected) o.legend.selected = {...Object.fromEntries(every.map((name, i) => [name, !spec.visible || i < spec.visible])), ...state.selected};
     const line = dark() ? '#333a43' : '#d9dde2', text = {color: ink()};
     o.backgroundColor = 'transparent';
     o.tooltip.formatter = p => tip(p, spec, o);

@@ -132,3 +132,29 @@ func TestSliders(t *testing.T) {
 		}
 	}
 }
+
+// TestLegend: a curve that the reader turns on or off stays so.
+func TestLegend(t *testing.T) {
+	dom := browse(t, with(page1(t, exampleRun(t)), awaiting+`addEventListener('load', async () => {
+  const root = document.documentElement, box = document.getElementById('r0-ecdf'), chart = () => echarts.getInstanceByDom(box);
+  document.getElementById('tab-r0-latency').click();
+  box.scrollIntoView();
+  await drawn(box);
+  const {data, selected} = chart().getOption().legend[0], shown = data.filter(name => selected[name] !== false), hidden = data.find(name => name.startsWith('B-long-prefill'));
+  root.dataset.shown = shown.length;
+  const toggle = async name => {
+    const was = chart();
+    was.dispatchAction({type: 'legendToggleSelect', name});
+    for (let k = 0; k < 1000 && chart() === was; k++) await new Promise(ok => setTimeout(ok, 20));
+  };
+  await toggle(shown[2]);
+  await toggle(hidden);
+  const now = chart().getOption().legend[0].selected;
+  root.dataset.kept = now[hidden] && !now[shown[2]] && now[shown[0]] ? 1 : 0;
+});`), "1440,900")
+	for name, want := range map[string]int{"shown": 3, "kept": 1} {
+		if got := attribute(t, dom, name); got != want {
+			t.Errorf("%s: %d, want %d", name, got, want)
+		}
+	}
+}
