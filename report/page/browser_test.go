@@ -249,7 +249,7 @@ check('solid to the last valid load', solid.data.map(d => d[0]), [2, 4, null, 4,
 check('star', marks.data.map(d => d.symbolSize), [null, 22, null, null, 11, null].map(x => x || undefined));
 check('open', marks.data[3].itemStyle.color, '#fff');
 check('half', marks.data[2].itemStyle.color.colorStops.map(s => s.color), [data.curves[0].color, data.curves[0].color, '#fff', '#fff']);
-check('faint', marks.data.map(d => d.itemStyle.opacity || 1), [0.6, 1, 1, 1, 1, 0.6]);
+check('faint', marks.data.map(d => d.itemStyle.opacity || 1), [0.6, 1, 1, 1, 0.35, 0.6]);
 const bar = one.series.find(s => s.type === 'line' && s.lineStyle.opacity);
 check('whisker without an upper end', bar.data.slice(0, 2), [[1, points[0].latency.ttft[3][1]], [1, points[0].latency.ttft[3][0]]]);
 const arrows = one.series.find(s => s.type === 'scatter' && !s.label);

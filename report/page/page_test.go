@@ -221,7 +221,7 @@ func TestSearchesAreShown(t *testing.T) {
 		Bracket: stats.Bracket{Low: &low, High: &high, Best: &best},
 		Search:  experiment.Search{Axis: "rate", Goal: "slo", Min: 1, Max: 64, Tolerance: 0.05}}}
 	html := string(page1(t, run))
-	for _, want := range []string{"1/s to 5/s", "max rate within SLO", "1/s to 64/s, within 5 %", "4.5/s", "75.0 s", "it lies between 1/s and 5/s"} {
+	for _, want := range []string{"1/s to 5/s", "max rate within SLO", "1 to 64/s, within 5 %", "4.5/s", "75.0 s", "it lies between 1/s and 5/s"} {
 		if !strings.Contains(html, want) {
 			t.Errorf("the page does not say %q", want)
 		}
