@@ -64,7 +64,7 @@ func (m *Model) Operating(trials []Trial, q Question) Operating {
 	speed := 2 * math.Hypot(q.Changed, math.Hypot(m.SpeedError, distant(trials, best)))
 	widen := func(end float64) float64 { return max(leastWidth, math.Hypot(math.Log(end/best), speed)) }
 	out.Low, out.High = best*math.Exp(-widen(low)), best*math.Exp(widen(high))
-	out.Rejected, out.Outside = rejected(all, q.Limits, best), cmp.Or(untold, outside(trials, best))
+	out.Rejected, out.Outside = rejected(all, q.Limits, best), cmp.Or(untold, outside(trials, all, best))
 	if low == 0 {
 		out.Low = 0
 	}
@@ -254,11 +254,11 @@ func (m *Model) Latencies(trials []Trial, q Question, loads []float64) [][]Laten
 }
 
 // outside is why the loads of the trials do not bear an operating point out; empty: they do.
-func outside(trials []Trial, best float64) string {
+func outside(trials []Trial, residuals [][]Residual, best float64) string {
 	const below, above = math.Ln2, 0.25 // of ln(ratio)
 	lowest, highest := math.Inf(1), 0.0
 	for i := range trials {
-		if !trials[i].Cut && !trials[i].Filling {
+		if !trials[i].Cut && (!trials[i].Filling || reproduced(residuals, trials[i].Load)) {
 			lowest, highest = min(lowest, trials[i].Load), max(highest, trials[i].Load)
 		}
 	}
@@ -273,9 +273,32 @@ func outside(trials []Trial, best float64) string {
 	return ""
 }
 
+const (
+	mostResidual  = 0.15 // of ln(percentile), where its error is small
+	fewestRanking = 40   // requests of a percentile that rejects a twin
+)
+
+// reproduced reports whether the twin has what was measured at a load, on its very arrivals. So a row whose window is too
+// short for its steady state, or that no server keeps up with, shows how the server is up to there.
+func reproduced(all [][]Residual, load float64) bool {
+	found := false
+	for _, residuals := range all {
+		for _, r := range residuals {
+			if r.Load != load {
+				continue
+			}
+			if r.N < fewestRanking || math.Abs(r.Log) > mostResidual {
+				return false
+			}
+			found = true
+		}
+	}
+	return found
+}
+
 // rejected is the residual near the operating point that is too large beside its error; empty: none is.
 func rejected(all [][]Residual, limits []Limit, best float64) string {
-	const most, deviations, fewest, low = 0.15, 3, 40, -1
+	const deviations, low = 3, -1
 	for i, residuals := range all {
 		near := 0.4 // of ln(ratio), or as far as the nearest load
 		nearest := math.Inf(1)
@@ -284,10 +307,10 @@ func rejected(all [][]Residual, limits []Limit, best float64) string {
 		}
 		near = max(near, nearest)
 		for _, r := range residuals {
-			if math.Abs(math.Log(r.Load/best)) > near || r.N < fewest || max(r.Measured, r.Twin) < limits[i].Value*math.Exp(low) {
+			if math.Abs(math.Log(r.Load/best)) > near || r.N < fewestRanking || max(r.Measured, r.Twin) < limits[i].Value*math.Exp(low) {
 				continue
 			}
-			if math.Abs(r.Log) > max(most, deviations*r.Error) {
+			if math.Abs(r.Log) > max(mostResidual, deviations*r.Error) {
 				return fmt.Sprintf("%s residual %+.0f %% at load %.4g", strings.ToUpper(limits[i].Metric), 100*math.Expm1(r.Log), r.Load)
 			}
 		}
