@@ -135,7 +135,7 @@ func (s Search) Next(probes []Probe, pace Pace, known Bracket) (step Step, more 
 // a row; without a best load the middle of what the probes lean to.
 func (s Search) place(probes []Probe, best *float64) float64 {
 	if best != nil {
-		const farthest = 1.7 // times the highest load so far
+		const farthest = 2.5 // times the highest load so far
 		beside := [...]float64{0.95, 1, 0.88}
 		highest := 0.0
 		for _, p := range probes {

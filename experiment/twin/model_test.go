@@ -77,3 +77,14 @@ func TestRunIsTheSimulatedServer(t *testing.T) {
 		}
 	})
 }
+
+// The error of a speed is finite though no window was long enough for its load: an infinite one never ends.
+func TestDistantWithoutSteadyTrials(t *testing.T) {
+	trials := []Trial{{Load: 8, Filling: true}, {Load: 16, Cut: true}}
+	if got, want := distant(trials, 4), 0.15*math.Ln2; math.Abs(got-want) > 1e-12 {
+		t.Errorf("%g, want %g", got, want)
+	}
+	if got, want := distant(append(trials, Trial{Load: 2}), 4), 0.3*math.Ln2; math.Abs(got-want) > 1e-12 {
+		t.Errorf("beside a steady one %g, want %g", got, want)
+	}
+}

@@ -83,8 +83,10 @@ func telling(residuals []Residual, limit float64) []Residual {
 func distant(trials []Trial, load float64) float64 {
 	const between, above = 0.15, 0.3 // of ln(ratio of the loads)
 	nearest, highest := math.Inf(1), 0.0
+	steady := func(t Trial) bool { return !t.Cut && !t.Filling }
+	none := !slices.ContainsFunc(trials, steady)
 	for i := range trials {
-		if !trials[i].Cut && !trials[i].Filling {
+		if none || steady(trials[i]) {
 			nearest, highest = min(nearest, math.Abs(math.Log(load/trials[i].Load))), max(highest, trials[i].Load)
 		}
 	}
