@@ -181,7 +181,7 @@ func misprints(o *Analysis, text string) (out []string) {
 			out = append(out, "no "+want)
 		}
 	}
-	for _, other := range []string{diagnosis.LeadShip, diagnosis.LeadNotYet, diagnosis.LeadNone} {
+	for _, other := range []string{diagnosis.LeadShip, diagnosis.LeadLikely, diagnosis.LeadNotYet, diagnosis.LeadNone} {
 		if has := strings.Contains(plain, other+" "+w.Name) || strings.Contains(plain, other+": "+w.Name); has != (other == w.Lead) {
 			out = append(out, other+" of "+w.Name)
 		}

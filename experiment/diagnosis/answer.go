@@ -196,7 +196,7 @@ func (a *Answer) conclude(lost []string) (v stats.Verdict, text string) {
 
 func (a *Answer) Others() string {
 	var groups []string
-	for _, lead := range []string{LeadShip, LeadMet, LeadNotYet, LeadNone, LeadMeasured, LeadBaseline} {
+	for _, lead := range []string{LeadShip, LeadMet, LeadLikely, LeadNotYet, LeadNone, LeadMeasured, LeadBaseline} {
 		var names []string
 		for i := range a.Workloads {
 			if w := &a.Workloads[i]; w.Lead == lead && i != *a.First {

@@ -78,7 +78,10 @@ func (e *Estimate) text(axis string) string {
 	case e.High != nil:
 		text = "less than " + load(*e.High)
 	}
-	if e.Passed == nil {
+	switch {
+	case e.Passed == nil && e.Best != nil: // the lead is LIKELY
+		return text + "; no measured PASS"
+	case e.Passed == nil:
 		return text + ", likely; no measured PASS"
 	}
 	return text + "; measured PASS up to " + load(*e.Passed)

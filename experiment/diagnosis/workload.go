@@ -14,6 +14,7 @@ import (
 
 const (
 	LeadShip     = "SHIP"                   // the operating point is known
+	LeadLikely   = "LIKELY"                 // no point is known to meet the SLO, but all of them together estimate the highest load that does
 	LeadNotYet   = "NOT YET"                // no point is known to meet the SLO; more requests or another run can show one
 	LeadNone     = "NO POINT MEETS THE SLO" // the lowest load misses it, or every point does
 	LeadMeasured = "MEASURED"               // no SLO
@@ -33,7 +34,7 @@ type Workload struct {
 	// Verdict is PASS with an operating point, FAIL if no point below the first that misses the SLO by its load can
 	// meet it, else UNDECIDED; empty: no SLO.
 	Verdict   stats.Verdict   `json:"verdict"`
-	Lead      string          `json:"lead"`            // SHIP, SLO MET, BASELINE, NOT YET, NO POINT MEETS THE SLO, MEASURED
+	Lead      string          `json:"lead"`            // SHIP, SLO MET, BASELINE, LIKELY, NOT YET, NO POINT MEETS THE SLO, MEASURED
 	Load      string          `json:"load"`            // of the quoted point: the operating point, else the one that the text is about
 	Text      string          `json:"text"`            // how far the SLO is met and what ends it, or why no point meets it
 	Operating *OperatingPoint `json:"operating_point"` // null: no point is known to meet the SLO
@@ -131,6 +132,9 @@ func newWorkload(m *record.Manifest, all []series.Series, i int, diagnoses []Dia
 		a.baseline()
 	case a.Verdict != "" && !s.Points[0].Rows[0].Observed:
 		a.Estimate = a.estimate()
+		if a.Lead == LeadNotYet && a.Estimate != nil && a.Estimate.Best != nil {
+			a.Lead = LeadLikely
+		}
 		a.Ruler = a.newRuler(m)
 	}
 	if r := s.Points[a.Quoted].Rows[0].Rotations; r != nil {

@@ -350,10 +350,10 @@ func TestSeriesNothingMeasured(t *testing.T) {
 func TestPercentileString(t *testing.T) {
 	inf := math.Inf(1)
 	for want, p := range map[string]record.Percentile{
-		"820 ms (n=1,200)":          {Repeats: record.Repeats{Median: 820}, N: 1200, Grade: stats.Sound},
-		"~1.53 s (n=400: thin)":     {Repeats: record.Repeats{Median: 1530}, N: 400, Grade: stats.Thin},
-		"≥610 ms (n=64: too small)": {Repeats: record.Repeats{Median: 820}, N: 64, Grade: stats.NoBound, CI95: stats.Interval{Lo: 610, Hi: inf}},
-		"unknown (n=3: too small)":  {Repeats: record.Repeats{Median: 820}, N: 3, Grade: stats.NoBound, CI95: stats.Interval{Lo: -inf, Hi: inf}},
+		"820 ms (n=1,200)":           {Repeats: record.Repeats{Median: 820}, N: 1200, Grade: stats.Sound},
+		"~1.53 s (n=400: thin)":      {Repeats: record.Repeats{Median: 1530}, N: 400, Grade: stats.Thin},
+		"≥610 ms (n=64, 368 needed)": {Name: "p99", Repeats: record.Repeats{Median: 820}, N: 64, Grade: stats.NoBound, CI95: stats.Interval{Lo: 610, Hi: inf}},
+		"unknown (n=3, 368 needed)":  {Name: "p99", Repeats: record.Repeats{Median: 820}, N: 3, Grade: stats.NoBound, CI95: stats.Interval{Lo: -inf, Hi: inf}},
 	} {
 		if got := p.String(); got != want {
 			t.Errorf("%q, want %q", got, want)

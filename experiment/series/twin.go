@@ -343,7 +343,7 @@ func (t *Twin) bracket(k *experiment.Search, verdicts stats.Bracket) (b stats.Br
 			*b.High = math.Floor(a.High) + 1
 		}
 	}
-	if b.Low != nil && b.High != nil {
+	if b.Bounds() {
 		b.Best = t.best(k)
 	}
 	return b, ""

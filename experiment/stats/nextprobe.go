@@ -44,12 +44,17 @@ func (s Search) Between(probes []Probe) (b Bracket) {
 	if !math.IsInf(high, 1) {
 		b.High = new(high)
 	}
-	const widest = 3 // times the lower end: of a wider interval no load is the likeliest one
-	if low > 0 && high <= widest*low {
+	if b.Bounds() {
 		best := s.Round(s.crossing(probes, low, high), false)
 		b.Best = &best
 	}
 	return b
+}
+
+// Bounds reports whether both ends are known and near enough to each other for a likeliest load between them.
+func (b Bracket) Bounds() bool {
+	const widest = 3 // times the lower end
+	return b.Low != nil && b.High != nil && *b.High <= widest**b.Low
 }
 
 func (s Search) crossing(probes []Probe, low, high float64) float64 {
@@ -114,7 +119,7 @@ func (s Search) Next(probes []Probe, pace Pace, known Bracket) (step Step, more 
 	if covered && ends {
 		return Step{}, false
 	}
-	step = s.step(probes, pace, spent, s.place(probes, known.Best))
+	step = s.step(probes, pace, spent, s.place(probes, pace, known.Best))
 	if quoted < s.Min || covered {
 		return step, pace.fit(&step, spent)
 	}
@@ -133,9 +138,12 @@ func (s Search) Next(probes []Probe, pace Pace, known Bracket) (step Step, more 
 
 // place is the load of the next probe: in turn just below the best one, at it and below, so that no load is probed twice in
 // a row; without a best load the middle of what the probes lean to.
-func (s Search) place(probes []Probe, best *float64) float64 {
+func (s Search) place(probes []Probe, pace Pace, best *float64) float64 {
 	if best != nil {
-		const farthest = 2.5 // times the highest load so far
+		farthest := 1.7 // times the highest load so far
+		if pace.Start > 0 { // which is far below the best one
+			farthest = 2.5
+		}
 		beside := [...]float64{0.95, 1, 0.88}
 		highest := 0.0
 		for _, p := range probes {

@@ -7,7 +7,7 @@ type Headline struct {
 	Planned int    `json:"planned"`
 	Server  string `json:"server,omitempty"` // engine and version, or simulated; absent = not reported
 
-	// SHIP, NOT YET, NO POINT MEETS THE SLO, MEASURED; absent = no row has a result
+	// SHIP, LIKELY, NOT YET, NO POINT MEETS THE SLO, MEASURED; absent = no row has a result
 	Answer    string `json:"answer,omitempty"`
 	Verdict   string `json:"verdict,omitempty"` // PASS, FAIL, UNDECIDED; absent = no SLO
 	Workloads int    `json:"workloads"`
