@@ -20,6 +20,8 @@ import (
 	"bench/experiment/endpoint"
 	"bench/experiment/safetext"
 	"bench/experiment/target"
+	"bench/experiment/unit"
+	"bench/experiment/verdict"
 	"bench/sweep"
 )
 
@@ -216,6 +218,18 @@ func number(x float64) string {
 	return strconv.FormatFloat(x, 'f', -1, 64)
 }
 
+// span is a duration as a matrix has it: 2m, not 2m0s.
+func span(d time.Duration) string {
+	text := d.String()
+	if short := strings.TrimSuffix(text, "m0s"); short != text {
+		text = short + "m"
+	}
+	if short := strings.TrimSuffix(text, "h0m"); short != text {
+		text = short + "h"
+	}
+	return text
+}
+
 func (f *urlFlags) overrides(row string, lengths []string, s *sweepFlags) []string {
 	quoted := func(text string) string {
 		if text == "" {
@@ -228,7 +242,7 @@ func (f *urlFlags) overrides(row string, lengths []string, s *sweepFlags) []stri
 		{"target.gpus", number(float64(f.gpus))}, {"target.gpu_hour_usd", number(f.usd)},
 	}
 	if !f.measures() {
-		all = append(all, override{"row." + row + ".rate.budget", quoted(f.budget.String())})
+		all = append(all, override{"row." + row + ".rate.budget", quoted(span(f.budget))})
 	}
 	return append(overridesOf(all), lengths...)
 }
@@ -299,7 +313,7 @@ func (f *urlFlags) loads() (lines string) {
 		put("requests", f.requests)
 	}
 	if f.duration > 0 || f.requests == 0 {
-		put("duration", strconv.Quote(cmp.Or(f.duration, 30*time.Second).String()))
+		put("duration", strconv.Quote(span(cmp.Or(f.duration, 30*time.Second))))
 	}
 	return lines
 }
@@ -350,7 +364,7 @@ func (c *cli) beginQuick(in *sweepInput, server *endpoint.Server) error {
 	if f == nil {
 		return nil
 	}
-	s, load := &in.m.Points[0], "budget "+f.budget.String()+" (--budget)"
+	s, load := &in.m.Points[0], "budget "+unit.Clock(f.budget)+" (--budget)"
 	if f.measures() {
 		load = "loads as stated"
 	}
@@ -360,9 +374,9 @@ func (c *cli) beginQuick(in *sweepInput, server *endpoint.Server) error {
 	}
 	var limits []string
 	for _, l := range s.SLO.Limits {
-		limits = append(limits, l.String())
+		limits = append(limits, verdict.TextOfLimit(l.Key, "", l.Value, l.Unit))
 	}
 	fmt.Fprintln(c.stderr, safe(fmt.Sprintf("%s: %s, %s, api %s", server.Info.Endpoint, server.Info.Model, engine, s.APIFor(in.m.Target))))
-	fmt.Fprintln(c.stderr, safe(fmt.Sprintf("workload %s (--workload); SLO %s (--slo); %s", s.Name, strings.Join(limits, ", "), load)))
+	fmt.Fprintln(c.stderr, safe(fmt.Sprintf("workload %s (--workload); SLO %s (--slo); %s", s.Name, strings.Join(limits, " · "), load)))
 	return f.write(c.stderr, in.m)
 }

@@ -140,7 +140,7 @@ func (s Search) Next(probes []Probe, pace Pace, known Bracket) (step Step, more 
 // a row; without a best load the middle of what the probes lean to.
 func (s Search) place(probes []Probe, pace Pace, best *float64) float64 {
 	if best != nil {
-		farthest := 1.7 // times the highest load so far
+		farthest := 1.7     // times the highest load so far
 		if pace.Start > 0 { // which is far below the best one
 			farthest = 2.5
 		}
