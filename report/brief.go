@@ -54,7 +54,7 @@ func (p *printer) briefAnswer(run *Run, o *Analysis) {
 		}
 		p.wrap("  ", v.Text)
 		p.classesAndSettings(&v, mostBriefSettings)
-		notices = notices[min(1, len(run.predictedLines())):] // the headline has that it is a prediction
+		notices = run.briefNotices()
 	}
 	if len(o.Answer.SLO) > 0 {
 		p.wrap("  ", "SLO "+o.SLOLine())
@@ -63,6 +63,9 @@ func (p *printer) briefAnswer(run *Run, o *Analysis) {
 		p.wrap("", line)
 	}
 }
+
+// briefNotices lack that the run is a prediction: its headline has it.
+func (r *Run) briefNotices() []string { return r.Notices()[min(1, len(r.predictedLines())):] }
 
 func (p *printer) classesAndSettings(v *AnswerView, most int) {
 	for _, c := range v.Classes {

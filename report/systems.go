@@ -322,6 +322,9 @@ func RunsText(w io.Writer, runs []*Run, screen Screen, findings bool) error {
 		p.table(x.Table())
 		p.line("")
 		for i, run := range runs {
+			for _, line := range run.briefNotices() {
+				p.wrap("  ", x.Systems[i].Name+": "+line)
+			}
 			if !findings {
 				p.wrap("  "+columns.Pad("more", 8), x.Systems[i].Name+": bench report "+safetext.ShellWords([]string{run.Dir})+" --format text")
 			}
