@@ -157,7 +157,13 @@ func (o *Analysis) briefColumns() []textColumn {
 		}
 		all = append(all, o.latencyColumns(metric, unranked, tail)...)
 	}
-	return append(all, textColumn{Column{Head: "SLO"}, always, func(_ *series.Series, p *series.Point) Cell { return o.statusCell(p) }})
+	return append(all, textColumn{Column{Head: "SLO"}, always, func(s *series.Series, p *series.Point) Cell {
+		c := o.statusCell(p)
+		if c.Kind == Passed && diagnosis.Baseline(s) {
+			c.Text = "baseline"
+		}
+		return c
+	}})
 }
 
 func (p *printer) briefLegend(o *Analysis, t *Table, left int) {

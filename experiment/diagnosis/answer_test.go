@@ -326,3 +326,18 @@ func TestSearchedWorkload(t *testing.T) {
 		}
 	}
 }
+
+// A search for saturation answers by what the server keeps up with, whatever the SLO; a search for the SLO is read first.
+func TestSearchedSaturation(t *testing.T) {
+	search := &experiment.Search{Goal: experiment.GoalSaturation, Axis: "concurrency", Min: 1, Max: 64}
+	rows := []record.Row{offered(8, 900, needs("ttft_p99", 39)), offered(16, 1000, judged("ttft_p99", stats.Fail))}
+	for i := range rows {
+		rows[i].Spec.Search = search
+	}
+	found := record.Found{Name: "r", Search: *search, State: "found", Text: "r: as found", Bracket: stats.Bracket{Low: new(8.), High: new(16.)}}
+	all := series.FromRows(rows)
+	a := NewAnswer(&record.Manifest{Searches: []record.Found{found}}, all, Diagnose(all), nil)
+	if w := a.Workloads[0]; w.Lead != LeadMeasured || w.Text != "as found" || w.Verdict != "" || w.Operating != nil || w.Next != nil {
+		t.Errorf("%+v", w)
+	}
+}

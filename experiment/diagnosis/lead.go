@@ -3,6 +3,7 @@ package diagnosis
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"bench/experiment/record"
 	"bench/experiment/series"
@@ -71,6 +72,12 @@ func (a *answering) baseline() {
 		return
 	}
 	a.Next = nil
+}
+
+// saturation answers a search for the highest rate that the server keeps up with: no limit of the SLO has a say.
+func (a *answering) saturation(f *record.Found) {
+	a.measured()
+	a.Text, a.Next = strings.TrimPrefix(f.Text, a.Name+": "), a.nextOfSearch(f)
 }
 
 func (a *answering) extent(operating int) string {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"bench/experiment"
 	"bench/experiment/record"
 	"bench/experiment/series"
 	"bench/experiment/stats"
@@ -109,11 +110,14 @@ type answering struct {
 
 func newWorkload(m *record.Manifest, all []series.Series, i int, diagnoses []Diagnosis, unfinished bool) Workload {
 	s := &all[i]
-	a := &answering{Workload: Workload{Series: i, Name: s.Label(), Simulated: m.Target.Simulated || s.Points[0].Rows[0].Simulated, Predicted: m.Predicted != nil}, s: s, diagnoses: diagnoses, unfinished: unfinished, search: searchOf(m, s)}
+	a := &answering{Workload: Workload{Series: i, Name: s.Label(), Simulated: m.Target.Simulated || s.Points[0].Rows[0].Simulated, Predicted: m.Predicted != nil}, s: s, diagnoses: diagnoses, unfinished: unfinished, search: searchOf(m, s, experiment.GoalSLO)}
 	for j := range s.Points {
 		a.Points = append(a.Points, statusOf(&s.Points[j]))
 	}
+	peak := searchOf(m, s, experiment.GoalSaturation)
 	switch operating := a.operating(); {
+	case peak != nil && s.Points[*s.Headline].Valid:
+		a.saturation(peak)
 	case operating != nil:
 		a.ship(m, *operating)
 	case s.Points[*s.Headline].Valid && !slices.ContainsFunc(s.Points, func(p series.Point) bool { return p.SLO != "" }):
@@ -170,11 +174,12 @@ func (a *answering) operating() *int {
 	return best
 }
 
-func searchOf(m *record.Manifest, s *series.Series) *record.Found {
+// searchOf is the search that the series are the probes of; nil: none of this goal.
+func searchOf(m *record.Manifest, s *series.Series, goal string) *record.Found {
 	first := &s.Points[0].Rows[0].Spec
 	for i := range m.Searches {
 		f := &m.Searches[i]
-		if first.Search != nil && f.Verdict() != "" && f.Name == s.Name && f.Variant == first.Variant && slices.Equal(f.Others, s.OtherAxes) {
+		if first.Search != nil && f.Search.Goal == goal && f.Name == s.Name && f.Variant == first.Variant && slices.Equal(f.Others, s.OtherAxes) {
 			return f
 		}
 	}

@@ -84,7 +84,7 @@ func probe(k *experiment.Search, r *record.Row) stats.Probe {
 		return p
 	}
 	if k.Goal == experiment.GoalSaturation {
-		p.Verdict = saturated(r)
+		p.Verdict, p.Log = saturated(r), behind(r)
 	} else {
 		byLimits(&p, r)
 	}
@@ -161,16 +161,25 @@ func Overshoots(r *record.Row) bool {
 	return v != stats.Pass || disturbed(r) != ""
 }
 
-func keptUp(r *record.Row) stats.Verdict {
+// completed is the share of the offered requests that the server completed in the window; NaN: none was offered.
+func completed(r *record.Row) float64 {
 	n := float64(r.Summary.Requests.Stayed())
 	if n == 0 || r.Summary.DurationS <= 0 {
-		return stats.Undecided
+		return math.NaN()
 	}
-	share := r.Summary.Throughput.RequestsPerS * r.Summary.DurationS / n
-	switch {
+	return r.Summary.Throughput.RequestsPerS * r.Summary.DurationS / n
+}
+
+// behind is how far the server is from keeping up, as a probe's Log: above 0 it is behind.
+func behind(r *record.Row) float64 { return math.Log(keepsUp / completed(r)) }
+
+func keptUp(r *record.Row) stats.Verdict {
+	switch share := completed(r); {
+	case math.IsNaN(share):
+		return stats.Undecided
 	case share >= keepsUp:
 		return stats.Pass
-	case 1-share < 2/math.Sqrt(n):
+	case 1-share < 2/math.Sqrt(float64(r.Summary.Requests.Stayed())):
 		return stats.Undecided
 	}
 	return stats.Fail

@@ -128,6 +128,11 @@ func TestSearchSaturation(t *testing.T) {
 	if limit := 20 / keepsUp; f.State != "found" || *f.Low > limit || *f.High < limit || !strings.Contains(f.Text, "the highest rate that the server keeps up with is between") {
 		t.Errorf("%s", f.Text)
 	}
+	short := row(8) // no verdict, but the next probe is above it
+	short.Spec.Rate, short.Little = 8, &record.Little{RequestsS: 8, MeanMs: 10_000}
+	if p := probe(k, short); p.Verdict != stats.Undecided || !(p.Log < 0) {
+		t.Errorf("%+v", p)
+	}
 	for _, tt := range []struct {
 		n, got float64
 		grows  bool

@@ -90,6 +90,9 @@ func (m *Model) Run(requests []Request, workers int) []Request {
 	var prefilling []int // of them, in this step or before it; only the last can have tokens left
 	left := 0            // of the last one's prompt
 	context := 0
+	if n := len(out); workers == 0 && n > 0 && !(math.Abs(out[n-1].Arrival) <= math.MaxFloat64) {
+		return out // an arrival that never comes
+	}
 	now, step, next := 0.0, 0, 0
 	free := func(at float64) { // a worker
 		if workers > 0 && known < len(out) {

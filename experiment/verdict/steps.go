@@ -83,11 +83,14 @@ func (e *Measured) places(v record.Verdict, q question, window []*record.Record)
 	return slices.Compact(out)
 }
 
-// leastLimit is the smallest limit that is reached, as all above it are; +Inf: none.
+// leastLimit is the smallest limit that is reached, as all above it are; +Inf: none, 0: all.
 func leastLimit(places []float64, reached func(limit float64) bool) float64 {
 	low, high := 0.0, math.MaxFloat64
-	if !reached(high) {
+	switch {
+	case !reached(high):
 		return math.Inf(1)
+	case reached(math.SmallestNonzeroFloat64): // of one request every limit is UNDECIDED
+		return 0
 	}
 	i := sort.Search(len(places), func(i int) bool { return reached(places[i]) })
 	if i > 0 {

@@ -32,6 +32,7 @@ func TestSteps(t *testing.T) {
 		"steady":           steadyRow(1000, noisy(100)),
 		"equal":            steadyRow(300, flat(100)),
 		"few":              steadyRow(12, noisy(100)),
+		"one":              steadyRow(1, noisy(100)),
 		"a queue grows":    steadyRow(400, func(at float64) float64 { return 50 + 3000*at + 20*rng.Float64() }),
 		"busy host":        busyRow(t, waitsFor(0.5), noisy(300)),
 		"busy, overloaded": busyRow(t, waitsFor(0.9), func(at float64) float64 { return 100 + 2000*at }),
@@ -62,6 +63,9 @@ func TestSteps(t *testing.T) {
 			}
 			for i, s := range steps {
 				limits := []float64{e.Spec.SLO.Limits[i].Value, s.FailBelow, s.PassFrom, math.Nextafter(s.FailBelow, 0), math.Nextafter(s.PassFrom, 0)}
+				if s.FailBelow > 0 && s.FailBelow < 1e-300 {
+					t.Errorf("%s: UNDECIDED under every limit has 0, not %g", s.Key, s.FailBelow)
+				}
 				for range 5 {
 					limits = append(limits, math.Pow(10, 5*rng.Float64()-1))
 				}
