@@ -46,18 +46,18 @@ script. docs/coming-from.md has a table for each tool.`,
 // imported makes a matrix of the words of a command, of a text, or of a file.
 func (c *cli) imported(args []string) (*peers.Matrix, error) {
 	if len(args) > 1 {
-		return peers.Words(args, os.ReadFile)
+		return peers.Words(args, readShort)
 	}
 	text := args[0]
 	switch {
 	case text == "-":
-		all, err := io.ReadAll(io.LimitReader(c.stdin, 1<<20))
+		all, err := io.ReadAll(io.LimitReader(c.stdin, mostImported))
 		if err != nil {
 			return nil, fmt.Errorf("reading standard input: %w", err)
 		}
 		text = string(all)
 	case !strings.ContainsAny(text, " \n"):
-		all, err := os.ReadFile(text)
+		all, err := readShort(text)
 		if err != nil {
 			return nil, fmt.Errorf("reading the file to import: %w\nhint: quote a command: bench import 'vllm "+
 				"bench serve …'", err)
@@ -67,7 +67,18 @@ func (c *cli) imported(args []string) (*peers.Matrix, error) {
 	if isConfig(text) {
 		return peers.Config([]byte(text))
 	}
-	return peers.Text(text, os.ReadFile)
+	return peers.Text(text, readShort)
+}
+
+const mostImported = 1 << 20 // bytes, above what package peers takes, which has the error
+
+func readShort(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, mostImported))
 }
 
 // isConfig reports whether a text is the YAML of inference-perf, which has a load at its left edge.

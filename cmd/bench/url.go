@@ -139,6 +139,9 @@ func (c *cli) quick(cmd *cobra.Command, f *urlFlags, in *sweepInput, address str
 	in.text = []byte(f.text(string(shipped), row, redacted(c.args)))
 	in.set = slices.Concat([]string{"target.endpoint=" + strconv.Quote(base)}, f.overrides(row, lengths, in.sweepFlags), in.set)
 	in.quick = f
+	if err := f.checkSecret(in.set); err != nil {
+		return err
+	}
 	err = c.sweep(cmd, in, quickFile)
 	if in.api == "" && lacksCompletions(err) {
 		fmt.Fprintln(c.stderr, "note: the server has no /v1/completions: --api chat is used")
@@ -175,6 +178,15 @@ func (f *urlFlags) check(fl *pflag.FlagSet) error {
 		if _, err := os.Stat(f.save); err == nil {
 			return usage("--save: %s exists\nhint: name another file, or remove it", f.save)
 		}
+	}
+	return nil
+}
+
+// checkSecret refuses to write a secret of the command line to the file of --save.
+func (f *urlFlags) checkSecret(set []string) error {
+	hidden := func(argument string) bool { return sweep.MaskSecrets(argument) != argument }
+	if f.save != "" && slices.ContainsFunc(set, hidden) {
+		return usage("--save would write a secret of the command line to %s\nhint: leave it out, and give a key by --api-key-env VAR", f.save)
 	}
 	return nil
 }

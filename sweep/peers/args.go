@@ -19,6 +19,7 @@ type args struct {
 type given struct {
 	name   string // without dashes at its begin, with - for _: request-rate; of a configuration with dots: load.type
 	values []string
+	short  bool // one dash: a value can be joined to its letter
 	used   bool
 }
 
@@ -41,6 +42,7 @@ func parse(words []string) *args {
 				a.add(name, value)
 				a.flags = slices.Delete(a.flags, last+1, last+2)
 			}
+			a.flags[last+1].short = !strings.HasPrefix(word, "--")
 		case strings.HasPrefix(word, ">") || strings.HasPrefix(word, "2>"):
 			return a
 		case last >= 0:
@@ -215,6 +217,9 @@ func (a *args) each(names ...string) (list []*args) {
 		if tree, ok := parseJSON(text); ok {
 			in.flatten("", tree)
 			continue
+		} else if strings.HasPrefix(text, "{") {
+			a.notJSON(g.name)
+			continue
 		}
 		for item := range strings.SplitSeq(text, ",") {
 			name, value, pair := strings.Cut(item, "=")
@@ -270,10 +275,13 @@ func (a *args) object(names ...string) map[string]any {
 	}
 	tree, ok := parseJSON(text)
 	if !ok {
-		a.problems = append(a.problems, fmt.Sprintf("--%s: the value is not JSON\nhint: --%[1]s '{\"top_p\": 0.9}'",
-			names[0]))
+		a.notJSON(names[0])
 	}
 	return tree
+}
+
+func (a *args) notJSON(name string) {
+	a.problems = append(a.problems, fmt.Sprintf("--%s: the value is not JSON\nhint: --%[1]s '{\"top_p\": 0.9}'", name))
 }
 
 // ignore marks flags that do not change the load. A name that ends in a dot stands for all keys below it.
@@ -285,30 +293,64 @@ func (a *args) ignore(names string) {
 	}
 }
 
-// unused are the flags that no one read, as they are written, without secrets.
+// unused are the names of flags that no one read. Their values can be secrets: what they mean is not known.
 func (a *args) unused(lead string) (out []string) {
 	for _, g := range a.flags {
-		text := strings.TrimSpace(lead + g.name + " " + strings.Join(g.values, " "))
+		name := strings.TrimPrefix(g.name, "--")
 		switch {
 		case g.used:
 			continue
-		case g.name == "--" || isSecret(g.name, text):
-			text = lead + strings.TrimPrefix(g.name, "--") + " …"
+		case g.short && len(name) > 1:
+			name = name[:1] + " …"
+		case len(g.values) > 0:
+			name = strings.ToValidUTF8(name[:min(len(name), 80)], "") + " …"
 		}
-		if len(text) > 120 {
-			text = strings.ToValidUTF8(text[:117], "") + "…"
-		}
-		out = append(out, text)
+		out = append(out, lead+name)
 	}
 	return out
 }
 
+const hiddenAddress = "user, password and query of an address are not in the matrix: they may be secret"
+
 var (
-	secretName = lazy(`(?i)(^|[-_.])(api-?)?key$|auth|token$|passw|secret|credential|cookie|bearer|header|^H$|kwargs`)
+	userInfo = lazy(`(://)(?:[^\s"'/]*|[^\s"'?,]*)@`)
+	query    = lazy(`(://[^\s"'?,]*)\?[^\s"',}]*`)
+)
+
+// hideAddresses takes user, password and query off every address in the values, of servers and of files.
+func (a *args) hideAddresses() (found bool) {
+	for _, g := range a.flags {
+		for i, text := range g.values {
+			g.values[i] = query().ReplaceAllString(userInfo().ReplaceAllString(text, "$1"), "$1")
+			found = found || g.values[i] != text
+		}
+	}
+	return found
+}
+
+var (
+	secretName = lazy(`(?i)key$|auth|token$|pass|pwd|^pw$|secret|cred|cookie|bearer|signature|header|^H$`)
 	secretText = lazy(`(?i)api[-_]?key|authorization|bearer|passw|secret|token["']?\s*[:=]|sk-[a-z0-9]|hf_[a-z0-9]|://[^/\s]*@`)
 )
 
 // isSecret reports whether a flag's value must not be shown. In doubt it must not.
 func isSecret(name, text string) bool {
 	return secretName().MatchString(name) || secretText().MatchString(text)
+}
+
+// holdsSecret does what isSecret does, for a value of JSON with all that is in it.
+func holdsSecret(name string, v any) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, inner := range v {
+			if holdsSecret(key, inner) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(v, func(inner any) bool { return holdsSecret(name, inner) })
+	case string:
+		return isSecret(name, v)
+	}
+	return isSecret(name, "")
 }

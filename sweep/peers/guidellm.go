@@ -66,7 +66,7 @@ func (d *draft) guideLimit(l *load, c *args, legacy bool) {
 	case "max_requests", "max_number":
 		l.requests = c.whole(0, "count", "max-requests", "max-num")
 	default:
-		d.say("not imported: --constraint %s", kind)
+		d.say("not imported: --constraint of kind %s", kind)
 		c.flags = nil
 	}
 	d.unread(c, "--constraint ")
@@ -168,7 +168,7 @@ func (d *draft) guideProfile(a *args, l load, turns float64) {
 			profile.add(name, g.values[1:]...)
 			continue
 		}
-		d.say("not imported: --override %s", strings.Join(g.values, " "))
+		d.say("not imported: --override …")
 	}
 	kind := or(profile.text("kind"), a.text("rate-type"))
 	if text := a.text("profile"); kind == "" && !strings.ContainsAny(text, "={") {

@@ -118,7 +118,7 @@ func (d *draft) address(base, host, port, defaultPort string) {
 		return
 	}
 	if u.User != nil || u.RawQuery != "" {
-		d.say("user, password and query of the address are not in the matrix: they may be secret")
+		d.say(hiddenAddress)
 	}
 	u.User, u.RawQuery, u.Fragment, u.RawFragment = nil, "", "", ""
 	u.Path, u.RawPath = apiBase(u.Path), ""
@@ -138,6 +138,7 @@ func apiBase(path string) string {
 
 // call names the path of a call that bench does not send.
 func (d *draft) call(path string) {
+	path, _, _ = strings.Cut(path, "?") // what follows may be secret
 	for _, own := range []string{"", "v1/completions", "v1/chat/completions", "v1/responses", "v1/messages"} {
 		if strings.Trim(path, "/") == own {
 			return
@@ -204,7 +205,7 @@ func (d *draft) fields(fields map[string]any) {
 		case v == nil || key == "stream" || key == "model":
 		case key == "ignore_eos":
 			d.stop(fmt.Sprint(v) == "true")
-		case isSecret(key, ""):
+		case holdsSecret(key, v):
 			d.say("the field %s of the body may be secret: it is not in the matrix", key)
 		default:
 			d.body.set(key, v)
@@ -216,19 +217,21 @@ func (d *draft) stop(ignoreEOS bool) {
 	d.row.set("stop", map[bool]string{true: "forced", false: "natural"}[ignoreEOS])
 }
 
+var harmlessHeader = lazy(`(?i)^(accept|accept-language|content-type|user-agent|x-request-[a-z-]+)$`)
+
 // header takes "Name: value" or Name=value. Only a header that can't be a secret is in the matrix.
 func (d *draft) header(text string) {
-	at := strings.IndexAny(text, ":=")
-	if at < 1 {
-		return
+	at := max(strings.IndexAny(text, ":="), 0)
+	name, value := strings.TrimSpace(text[:at]), strings.TrimSpace(text[min(at+1, len(text)):])
+	switch {
+	case !bareKey().MatchString(name):
+		d.say("not imported: a header that is not Name: value")
+	case harmlessHeader().MatchString(name) && !isSecret("", value):
+		d.headers.set(name, value)
+	default:
+		d.say("the header %s may be secret: it is not in the matrix; give it by --set 'target.headers.%[1]s=\"…\"', a key "+
+			"by --api-key-env VAR or --api-key-file FILE", name)
 	}
-	name, value := strings.TrimSpace(text[:at]), strings.TrimSpace(text[at+1:])
-	if isSecret(name, value) || strings.Contains(strings.ToLower(name), "session") {
-		d.say("the header %s may be secret: it is not in the matrix; a key goes by --api-key-env VAR or "+
-			"--api-key-file FILE", name)
-		return
-	}
-	d.headers.set(name, value)
 }
 
 // environment names the variables of the command that change what the tool does. Others are the shell's own.

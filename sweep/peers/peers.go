@@ -126,6 +126,9 @@ func begins(words, command []string) bool {
 
 func (t tool) matrix(a *args, variables map[string]string) (*Matrix, error) {
 	d := &draft{tool: t.name, variables: variables}
+	if a.hideAddresses() {
+		d.say(hiddenAddress)
+	}
 	t.read(a, d)
 	d.key(a, "api-key")
 	d.environment()

@@ -216,8 +216,8 @@ func TestKeys(t *testing.T) {
 			"[target.extra_body]\nstop  = [\"a\"]\ntop_p = 0.9\nx     = { z = 1.0 }"},
 		{vllm + "--ignore-eos", `stop     = "forced"`},
 		{vllm + "--temperature=0.5", "temperature = 0.5"},
-		{vllm + "--header X-Route=a --header Authorization='Bearer sk-abcdef'", "[target.headers]\nX-Route = \"a\""},
-		{vllm + "--header 'X-Route=a b, c'", "[target.headers]\nX-Route = \"a b, c\""},
+		{vllm + "--header X-Route=a --header Authorization='Bearer sk-abcdef'", `# - the header X-Route may be secret: it is not in the matrix; give it by --set 'target.headers.X-Route="…"'`},
+		{vllm + "--header 'X-Request-Class=a b, c'", "[target.headers]\nX-Request-Class = \"a b, c\""},
 		{`aiperf profile -m a --osl 5 --extra-inputs '{"top_p": 0.5, "stop": ["a b", "c"]}'`, `stop  = ["a b", "c"]`},
 		{vllm + "--num-warmups 5 --max-concurrency 2", "warmup      = 5"},
 		{vllm + "--num-warmups 5", "# - no warm-up: all requests of the row arrive at its start"},
@@ -239,7 +239,7 @@ func TestKeys(t *testing.T) {
 		{data + `'{"prompt_tokens": 100, "prompt_tokens_stdev": 10, "output_tokens": 50, "turns": 3, "delay": 2}'`,
 			`session     = { turns = 3, user = { dist = "normal", mean = 100, std = 10, min = 50, max = 150 }, think = "2s" }`},
 		{data + "prompt_tokens=100,output_tokens=50,prefix_tokens=20,prefix_count=4", "prefix      = { tokens = 20, groups = 4 }"},
-		{data + "prompt_tokens=100,output_tokens=50 --backend-args '{\"api_key\": \"sk-abcdef\", \"headers\": {\"X-A\": \"b\"}}'", "X-A = \"b\""},
+		{data + "prompt_tokens=100,output_tokens=50 --backend-args '{\"api_key\": \"sk-abcdef\", \"headers\": {\"Accept\": \"b\"}}'", "Accept = \"b\""},
 		{data + "prompt_tokens=100,output_tokens=50 --backend kind=openai_http,extras.body.ignore_eos=false", `stop        = "natural"`},
 		{"aiperf profile -m a --concurrency 1,8,64 --osl 9", "concurrency = [1, 8, 64]"},
 		{"aiperf profile -m a --request-cancellation-rate 10 --request-cancellation-delay 0.5", `leave       = { share = 0.1, after = "500ms" }`},
@@ -264,6 +264,61 @@ func TestKeys(t *testing.T) {
 		}
 		t.Chdir(t.TempDir())
 		plan(t, m)
+	}
+}
+
+// TestSecrets: whatever may be a secret is in neither the matrix nor a note, and something says that it was there.
+func TestSecrets(t *testing.T) {
+	const vllm, guide = "vllm bench serve --model m ", "guidellm benchmark --target localhost:1 --data prompt_tokens=9,output_tokens=9 "
+	for _, c := range []struct{ command, want string }{
+		{vllm + "--endpoint '/v1/completions?api_key=hunter2'", ""},
+		{vllm + "--endpoint 'v1/own?token=hunter2'", "in place of v1/own"},
+		{"aiperf profile -m a --osl 5 --endpoint '/v1/own?token=hunter2'", "in place of /v1/own"},
+		{vllm + `--extra-body '{"nested": {"api_key": "hunter2"}}'`, "the field nested of the body may be secret"},
+		{vllm + `--extra-body '{"list": [{"passphrase": "hunter2"}]}'`, "the field list of the body may be secret"},
+		{vllm + `--extra-body '{"x": "Bearer hunter2"}'`, "the field x of the body may be secret"},
+		{vllm + `--chat-template-kwargs '{"pwd": "hunter2"}'`, "the field chat_template_kwargs of the body may be secret"},
+		{vllm + "--dataset-name custom --dataset-path https://u:hunter2@h/x.jsonl?sig=hunter2", `file = "https://h/x.jsonl"`},
+		{vllm + "--dataset-name hf --dataset-path s3://u:hunter2@h/x", "user, password and query of an address"},
+		{guide + "--rate-type synchronous --data s3://u:hunter2@h/x.jsonl", "user, password and query of an address"},
+		{"aiperf profile -m a --osl 5 --input-file s3://u:hunter2@h/x.jsonl", `file = "s3://h/x.jsonl"`},
+		{vllm + "--user bob:hunter2", "not imported: --user …"},
+		{vllm + "--pw hunter2", "not imported: --pw …"},
+		{vllm + "-phunter2", "not imported: --p …"},
+		{guide + "--override backend.x hunter2", "not imported: --override …"},
+		{vllm + "--header X-Api:hunter2", "the header X-Api may be secret"},
+		{vllm + "--header 'Bearer hunter2'", "a header that is not Name: value"},
+		{"aiperf profile -m a --osl 5 -H X:hunter2", "the header X may be secret"},
+		{guide + `--backend-kwargs '{"headers": {"Foo": "hunter2"}}'`, "the header Foo may be secret"},
+	} {
+		m, err := peers.Text(c.command, noFile)
+		if err != nil {
+			t.Errorf("%s: %v", c.command, err)
+			continue
+		}
+		all := m.Text + strings.Join(m.Notes, "\n")
+		if strings.Contains(all, "hunter2") || !strings.Contains(all, c.want) {
+			t.Errorf("%s: a secret, or not %s:\n%s", c.command, c.want, all)
+		}
+	}
+	_, err := peers.Text(guide+`--backend-kwargs {"api_key":"hunter2"}`, noFile)
+	if err == nil || !strings.Contains(err.Error(), "--backend-kwargs: the value is not JSON") || strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("JSON without quotes: %v", err)
+	}
+	m, err := peers.Text(vllm+`--extra-body '{"chat_template_kwargs": {"enable_thinking": false}}'`, noFile)
+	if err != nil || !strings.Contains(m.Text, "chat_template_kwargs = { enable_thinking = false }") {
+		t.Errorf("a field that is no secret: %v", err)
+	}
+}
+
+// Each line doubles the one before: forty of them would be a terabyte.
+func TestVariablesAreBounded(t *testing.T) {
+	text := "A0=xxxxxxxxxxxxxxxx\n"
+	for i := range 40 {
+		text += fmt.Sprintf("A%d=$A%d\"$A%[2]d\"\n", i+1, i)
+	}
+	if _, err := peers.Text(text+"vllm bench serve --model $A40", noFile); err == nil || !strings.Contains(err.Error(), "64 KiB") {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -39,6 +39,7 @@ type splitter struct {
 	words     []string
 	commands  [][]string
 	variables map[string]string
+	expanded  int // bytes that variables have inserted: each can double what another has
 }
 
 func (s *splitter) next() error {
@@ -66,7 +67,7 @@ func (s *splitter) next() error {
 		s.rest = s.rest[1:]
 		return s.quoted(`'`)
 	case c == '$':
-		s.variable()
+		return s.variable()
 	default:
 		s.put(string(c))
 	}
@@ -119,7 +120,9 @@ func (s *splitter) doubleQuoted() error {
 			s.put(s.rest[:1])
 			s.rest = s.rest[1:]
 		case c == '$':
-			s.variable()
+			if err := s.variable(); err != nil {
+				return err
+			}
 		default:
 			s.word.WriteByte(c)
 		}
@@ -129,19 +132,23 @@ func (s *splitter) doubleQuoted() error {
 
 // variable inserts the value that the text itself gives to a variable, else the default in ${NAME:-default}; an
 // unknown one stays as it is written.
-func (s *splitter) variable() {
+func (s *splitter) variable() error {
 	found := variableName().FindString(s.rest)
 	name, fallback, hasDefault := strings.Cut(strings.Trim(found, "{}"), "-")
 	value, known := s.variables[strings.TrimSuffix(name, ":")]
 	s.rest = s.rest[len(found):]
 	switch {
 	case known:
+		if s.expanded += len(value); s.expanded > most {
+			return errLong
+		}
 		s.put(value)
 	case hasDefault:
 		s.put(fallback)
 	default:
 		s.put("$" + found)
 	}
+	return nil
 }
 
 func (s *splitter) endWord() {

@@ -19,7 +19,7 @@ func fromVLLM(a *args, d *draft) {
 	d.address(a.text("base-url"), a.text("host"), a.text("port"), "8000")
 	d.model(a.text("served-model-name"), a.text("model"))
 	backend := a.text("backend", "endpoint-type")
-	if path := a.text("endpoint"); path != "" && !strings.Contains(backend, "embed") {
+	if path, _, _ := strings.Cut(a.text("endpoint"), "?"); path != "" && !strings.Contains(backend, "embed") {
 		backend = path
 		d.call(path)
 	}
@@ -28,7 +28,7 @@ func fromVLLM(a *args, d *draft) {
 	d.stop(a.on(false, "ignore-eos"))
 	d.fields(a.object("extra-body"))
 	if kwargs := a.object("chat-template-kwargs"); kwargs != nil {
-		d.body.set("chat_template_kwargs", kwargs)
+		d.fields(map[string]any{"chat_template_kwargs": kwargs})
 	}
 	for _, text := range a.words("header") {
 		d.header(text)
