@@ -260,6 +260,8 @@ check('axis', [one.load, one.log], ['requests/s', true]);
 check('tip', marks.data[0].tip.split('\n').slice(1, 3), ['meets the SLO', 'TTFT p99 ' + figure(points[0].latency.ttft[3][0], 'ms') + ' [' + figure(points[0].latency.ttft[3][1], 'ms') + ', –] (n=40, n too small)']);
 const every = compose(curves.all);
 check('all', [every.names, every.load, every.series.some(s => s.type === 'scatter' && !s.label)], [['F', 'A', 'SLO'], 'concurrency, or requests/s', false]);
+check('labels of several curves', every.series.filter(s => s.name === 'F' && s.label).map(s => s.data.filter(d => d.label.show).map(d => d.label.formatter()).sort()), [['1/s', '2/s', 'inf']]);
+check('labels of one curve', marks.data.every(d => d.label.show), true);
 check('details', compose('F', {details: true}).series.length > one.series.length || points.every(p => !p.knee && !p.saturation), true);
 const place = marks => { const f = curves.layout(100, () => marks); return (i, x) => f({seriesIndex: 0, dataIndex: i, rect: {x: x + 4, y: 66, width: 12, height: 12}, labelRect: {x, y: 50, width: 20, height: 10}}); };
 const at = place([]), among = place([[20, 72], [20, 55], [20, 41]]);

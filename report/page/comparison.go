@@ -93,6 +93,9 @@ func forestFigures(prefix string, f report.Forest) ([]figure, error) {
 		if err != nil {
 			return nil, err
 		}
+		if part.fold == "" && !slices.ContainsFunc(part.lines, func(l report.ForestLine) bool { return l.Mark != report.MarkRaw }) {
+			part.fold = unit.Plural(len(part.lines), "change") + ", none tested"
+		}
 		out = append(out, figure{Charts: []chartView{view}, Fold: part.fold, Paper: part.fold == ""})
 	}
 	return out, nil

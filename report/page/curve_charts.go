@@ -11,7 +11,7 @@ import (
 
 const curvesID = "curves"
 
-const marksOfCurves = "★ ship ● meets ○ misses ◐ undecided × invalid"
+const marksOfCurves = "★ ship ● meets ○ misses ◐ undecided × invalid → interval has no end"
 
 func (set *curveSet) interactivityChart(table string) (chart, error) {
 	c := chart{ID: "interactivity", Title: "Throughput vs interactivity", Table: table, Height: 400, Curves: curvesID, Axes: []string{"per_user", "output"}, Logs: true,
@@ -58,15 +58,33 @@ func (set *curveSet) latencies() []string {
 	})
 }
 
-func (c *curve) limited() *opening {
+// limited is the latency of the deciding limit of the SLO if it is one, else the first that is limited.
+func (c *curve) limited(deciding string) *opening {
+	var first *opening
 	for _, metric := range shownLatencies {
 		for _, percentile := range slices.Backward(record.PercentileNames) {
-			if len(c.Limits[metric+"_"+percentile]) > 0 {
-				return &opening{report.MetricName(metric), percentile}
+			key := metric + "_" + percentile
+			if len(c.Limits[key]) == 0 || first != nil && key != deciding {
+				continue
 			}
+			first = &opening{report.MetricName(metric), percentile}
 		}
 	}
-	return nil
+	return first
+}
+
+// decidingLimit is what keeps higher loads from the SLO, else what the operating point comes nearest to; empty: unknown.
+func decidingLimit(o *report.Analysis, i int) string {
+	for _, w := range o.Answer.Workloads {
+		switch {
+		case w.Series != i:
+		case w.Limit != nil:
+			return w.Limit.Metric
+		case w.Operating != nil && w.Operating.Closest != nil:
+			return w.Operating.Closest.Metric
+		}
+	}
+	return ""
 }
 
 func (set *curveSet) opening(group string) opening {

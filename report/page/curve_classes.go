@@ -12,7 +12,7 @@ import (
 
 // addClasses adds a curve for each class of a mix whose classes have SLOs of their own: its latencies and limits at the
 // load and the throughput of the whole mix, which becomes "all classes".
-func (set *curveSet) addClasses(o *report.Analysis, s *series.Series, mix *curve) {
+func (set *curveSet) addClasses(o *report.Analysis, s *series.Series, mix *curve, deciding string) {
 	names := classesOf(s)
 	if len(names) == 0 {
 		return
@@ -32,7 +32,7 @@ func (set *curveSet) addClasses(o *report.Analysis, s *series.Series, mix *curve
 			c.Points = append(c.Points, m.ofClass(o, s, &p.Classes[k]))
 			addLimits(c.Limits, p.Classes[k].Limits)
 		}
-		c.Opens = c.limited()
+		c.Opens = c.limited(deciding)
 		set.Curves = append(set.Curves, c)
 	}
 }

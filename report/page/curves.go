@@ -97,10 +97,11 @@ func (set *curveSet) add(o *report.Analysis, i int, l look, run string) {
 	for j := range s.Points {
 		c.Points = append(c.Points, set.mark(o, s, j, run))
 	}
-	c.Opens, c.Twin = c.limited(), twinOf(s)
+	deciding := decidingLimit(o, i)
+	c.Opens, c.Twin = c.limited(deciding), twinOf(s)
 	set.Curves = append(set.Curves, c)
 	if run == "" {
-		set.addClasses(o, s, &c)
+		set.addClasses(o, s, &c, deciding)
 	}
 }
 

@@ -83,7 +83,8 @@ const curves = (() => {
       if (p.point.state === 'invalid') mark.itemStyle.opacity = 0.35;
       else if (p.grade < 2) mark.itemStyle.opacity = 0.6;
       const text = single ? name + ', ' + p.point.label : p.point.label;
-      mark.label = {formatter: () => text, fontWeight: ships(p) ? 700 : 400, distance: p.y[2] === null && !of.plain ? 24 : 6};
+      const named = !of.shaped || ships(p) || p === list[0] || p === list[list.length - 1]; // of several curves the others would cover one another
+      mark.label = {show: named, formatter: () => text, fontWeight: ships(p) ? 700 : 400, distance: p.y[2] === null && !of.plain ? 24 : 6};
       return mark;
     });
     return {type: 'scatter', name, data, symbol: of.shaped ? curve.shape : 'circle', symbolSize: 12, z: 4, itemStyle: {color: curve.color},
@@ -105,7 +106,9 @@ const curves = (() => {
   // The curve of the twin and its band of 95 %, in place of the lines between the points.
   function twin(name, curve, of) {
     const own = (curve.twin || {})[of.metric + '_' + of.name] || [], opacity = 0.35;
-    return own.length ? [{...line(name, curve.color, own.map(p => [p[0], p[1]]), 'solid'), endLabel: {show: true, formatter: 'estimated', color: curve.color, fontSize: 11, align: 'right', offset: [-8, -9]}},
+    const end = own[own.length - 1];
+    return own.length ? [line(name, curve.color, own.map(p => [p[0], p[1]]), 'solid'),
+      {type: 'scatter', name, data: [[end[0], end[1]]], symbolSize: 1, silent: true, itemStyle: {color: curve.color}, label: {show: true, position: 'top', formatter: () => 'estimated', color: curve.color, fontSize: 11}, labelLayout: of.layout},
       ...[2, 3].map(k => ({...line(name, curve.color, own.map(p => [p[0], p[k]]), 'solid'), z: 1, lineStyle: {color: curve.color, width: 1, opacity}}))] : [];
   }
 

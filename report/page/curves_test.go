@@ -126,6 +126,24 @@ func TestLimitedFirst(t *testing.T) {
 	}
 }
 
+// The latency of the limit that the answer hangs on comes before others; a limit on no latency leaves the first.
+func TestDecidingFirst(t *testing.T) {
+	c := curve{Limits: map[string][]float64{"ttft_p95": {1000}, "tpot_p95": {40}}}
+	for deciding, want := range map[string]opening{"tpot_p95": {"TPOT", "p95"}, "error_rate": {"TTFT", "p95"}, "tpot_p99": {"TTFT", "p95"}, "": {"TTFT", "p95"}} {
+		if got := c.limited(deciding); *got != want {
+			t.Errorf("%q: %v, want %v", deciding, *got, want)
+		}
+	}
+	closest := &diagnosis.OperatingPoint{Closest: &diagnosis.Closest{Metric: "tpot_p95"}}
+	o := &report.Analysis{}
+	o.Answer.Workloads = []diagnosis.Workload{{Series: 1, Operating: closest}, {Operating: closest, Limit: &diagnosis.Limit{Metric: "ttft_p95"}}}
+	for i, want := range []string{"ttft_p95", "tpot_p95", ""} {
+		if got := decidingLimit(o, i); got != want {
+			t.Errorf("series %d: %q, want %q", i, got, want)
+		}
+	}
+}
+
 // The floor of another prompt: of a compute-bound one it grows with the length, of one that reads its weights it does not.
 func TestPromptFloor(t *testing.T) {
 	terms := func(hidden string) []roofline.Term {

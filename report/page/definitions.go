@@ -26,7 +26,10 @@ func definitionsFor(runs []*report.Run) []definition {
 
 var definitions = []definition{
 	{"slo", "SLO", "PASS: the whole interval of the estimate (95 %, or the SLO's confidence) is within the limit; FAIL: it is beyond; UNDECIDED leans. The worst limit and repeat count."},
-	{"marks", "Marks in charts", "Stand at the estimate. c: concurrency; /s: requests/s. Faint, dashed: n too small or thin. Bars: 95 % interval; arrow: unbounded. ★: operating point."},
+	{"answers", "SHIP, LIKELY, BASELINE", "SHIP: a measured load passes. LIKELY: only the estimate does. BASELINE: a single user."},
+	{"twin", "Twin, likely", "A model fitted to measured loads. Likely: should pass, not measured."},
+	{"users", "Users", "One request a minute each."},
+	{"marks", "Marks in charts", "At the estimate. c: concurrency; /s: requests/s. Faint, dashed: n too small or thin. Bars: 95 % interval. ★: operating point."},
 	{"ttft", "TTFT", "Intended arrival to first token-bearing event. In a closed loop a request arrives when its worker is free. From send, as many tools count: beside it where it differs."},
 	{"ttfo", "TTFO", "Intended arrival to first answer token (content or tool call), behind the reasoning. Without reasoning: TTFT."},
 	{"ttftparts", "TTFT by part", "Frontend: until the engine takes the request. Queue: until it is scheduled."},
@@ -35,7 +38,7 @@ var definitions = []definition{
 	{"e2e", "E2E", "Intended arrival to last token-bearing event."},
 	{"peruser", "tok/s/user", "Interactivity: 1 / TPOT p50."},
 	{"throughput", "Throughput", "Received in the window, of any request, per second."},
-	{"percentile", "Percentiles", "Hyndman–Fan type 7, of completed requests. ~ thin: few independent requests beyond it. ≥ lower bound, n= none: n too small. Of repeats: the median."},
+	{"percentile", "Percentiles", "Hyndman–Fan type 7. ~ thin: few independent requests beyond it. ≥ lower bound, n= none: n too small. Of repeats: the median."},
 	{"failures", "n, failed", "n: completed requests. Under an SLO, failed and unfinished ones rank as infinitely slow."},
 	{"validity", "Findings", "invalid: a figure is wrong, the row is left out. caution: disturbed; verdicts account for it. note: how figures can be misread."},
 	{"roofline", "Roofline", "Floor: time at peak bandwidth and compute; only a cache or unreported speculation beats it. Typical: at usual efficiencies. MBU, MFU: shares of the peaks."},

@@ -8,6 +8,7 @@ import (
 
 	"bench/experiment/record"
 	"bench/experiment/unit"
+	"bench/experiment/workload"
 	fixture "bench/internal/reporttest"
 	"bench/report"
 )
@@ -64,10 +65,29 @@ func TestRunsThatCannotBeCompared(t *testing.T) {
 	a.Manifest.Target.Hardware = "h100-sxm"
 	html := string(page1(t, a, b))
 	for _, want := range []string{"not compared", "hardware h100-sxm → b200-sxm; raw: ",
-		"all-1-forest", "refused; to compare anyway: --allow hardware", "all-latency-load"} {
+		"all-1-forest", "refused; to compare anyway: --allow hardware", "all-latency-load", "all-throughput", "changes, none tested</summary>"} {
 		if !strings.Contains(html, want) {
 			t.Errorf("the page does not say %q", want)
 		}
+	}
+	if strings.Contains(string(page1(t, another("monday", 1), another("tuesday", 1.2))), "none tested") {
+		t.Error("changes that were tested are folded")
+	}
+}
+
+// In an open loop throughput over load is the same line for every system.
+func TestNoThroughputOfRates(t *testing.T) {
+	open := func(name string) *report.Run {
+		run := another(name, 1)
+		for i := range run.Rows {
+			s := &run.Rows[i].Spec
+			s.Point = fixture.Axis("rate", unit.Count(s.Load.Concurrency))
+			s.Workload.Rate, s.Load.Concurrency = workload.Rate(s.Load.Concurrency), 0
+		}
+		return run
+	}
+	if html := string(page1(t, open("monday"), open("tuesday"))); strings.Contains(html, `id="all-throughput"`) || !strings.Contains(html, `id="r0-throughput"`) {
+		t.Error("throughput vs load stands above the runs, or not in them")
 	}
 }
 

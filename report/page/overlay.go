@@ -15,8 +15,11 @@ type overlay struct {
 
 func (m multiRun) overlay(table string) (o overlay, err error) {
 	set := m.curves()
-	for _, of := range []func(string) (chart, error){set.interactivityChart, set.latencyChart,
-		set.throughputChart} {
+	all := []func(string) (chart, error){set.interactivityChart, set.latencyChart}
+	if slices.ContainsFunc(set.Curves, func(c curve) bool { return c.Axis != "rate" }) {
+		all = append(all, set.throughputChart) // in an open loop the curves are one line: the load sets the throughput
+	}
+	for _, of := range all {
 		c, err := of(table)
 		if err != nil {
 			return o, err

@@ -20,6 +20,16 @@ const page = (() => {
     root.dataset.theme = state.dark() ? 'light' : 'dark';
     renew();
   });
+  // What a button did stands on it for two seconds.
+  state.did = (button, text, after) => {
+    const was = button.textContent;
+    button.textContent = text;
+    button.disabled = true;
+    setTimeout(() => {
+      [button.textContent, button.disabled] = [was, false];
+      if (after) after();
+    }, 2000);
+  };
   let folded = [];
   addEventListener('beforeprint', () => {
     state.printing = true;

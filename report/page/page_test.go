@@ -292,6 +292,37 @@ func TestConnectionsFindingIsShown(t *testing.T) {
 	}
 }
 
+// Each group of figures names its load.
+func TestGroupsAsText(t *testing.T) {
+	brings := kpiGroup{Of: "at ≈ 74.5/s", KPIs: []kpi{{"users, 1 request a minute each", "≈ 4,500", ""}, {"GPU (h100 pcie)", "1", ""}}}
+	measured := kpiGroup{Of: "measured at rate 60/s", KPIs: []kpi{{"TTFT p95", "32.3 ms", "[28.8, –]"}, {"requests", "480", ""}}}
+	for want, g := range map[string]kpiGroup{"at ≈ 74.5/s: ≈ 4,500 users, 1 request a minute each; 1 GPU (h100 pcie)": brings,
+		"measured at rate 60/s: TTFT p95 32.3 ms; 480 requests": measured, "480 requests": {KPIs: measured.KPIs[1:]}} {
+		if got := g.text(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// An interval has its own part of a cell, which a phone shows on a line of its own.
+func TestIntervalOfCell(t *testing.T) {
+	table := report.Table{Columns: []report.Column{{Head: "point"}, {Head: "load", Num: true}}}
+	table.Add(report.TextCell("a [b]"), report.TextCell("48.9/s [46.6, 51.3]"))
+	cells := newTableView("r0", table).Rows[0].Cells
+	if cells[0].Text != "a [b]" || cells[1].Text != "48.9/s" || cells[1].Within != "[46.6, 51.3]" {
+		t.Errorf("%+v", cells)
+	}
+}
+
+// A word of the ruler stands where its part has room.
+func TestRoomOfWords(t *testing.T) {
+	for width, want := range map[percent]string{20: "", 12: roomOnPaper, 6: roomOnWide, 4: noRoom} {
+		if got := roomIn(width, "likely"); got != want {
+			t.Errorf("%v: %q, want %q", width, got, want)
+		}
+	}
+}
+
 func TestEmptyRun(t *testing.T) {
 	run := &report.Run{}
 	var b bytes.Buffer

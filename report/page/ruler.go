@@ -19,13 +19,14 @@ type rulerView struct {
 	Parts    []rulerPart
 	Marks    []rulerMark
 	Estimate *rulerEstimate // nil: none
+	Hatch    string         // where the hatched part has no room for its word; empty: it has, or there is none
 }
 
 type rulerPart struct {
 	Status       diagnosis.Status
 	From, To, At percent // At: of the word
 	Word         string  // empty: no room
-	Wide         bool    // room on a wide screen alone
+	Room         string  // for the word; empty: everywhere
 }
 
 type rulerMark struct {
@@ -44,11 +45,32 @@ type percent float64
 
 func (p percent) String() string { return fmt.Sprintf("%.2f%%", float64(p)) }
 
-// The percent of the width that a character needs on a phone and on a wide screen.
+// The percent of the width that a character needs on a phone, on paper and on a wide screen.
 const (
 	onPhone = 2.1
+	onPaper = 1.1
 	onWide  = 0.8
 )
+
+// Where a word has room, as classes of the style.
+const (
+	roomOnPaper = "medium" // but not on a phone
+	roomOnWide  = "wide"   // on a wide screen alone
+	noRoom      = "never"
+)
+
+// roomIn is empty for a word that fits everywhere.
+func roomIn(width percent, word string) string {
+	switch need := percent(utf8.RuneCountInString(word)); {
+	case width >= onPhone*need:
+		return ""
+	case width >= onPaper*need:
+		return roomOnPaper
+	case width >= onWide*need:
+		return roomOnWide
+	}
+	return noRoom
+}
 
 func roomOf(text string) percent { return onPhone * percent(utf8.RuneCountInString(text)) }
 
@@ -66,8 +88,12 @@ func newRulerView(w *diagnosis.Workload, s *series.Series) *rulerView {
 		if p.Status == diagnosis.Open && !v.marked(from, to) {
 			word = "not measured"
 		}
-		if to-from >= roomOf(word)*onWide/onPhone {
-			part.Word, part.Wide = word, to-from < roomOf(word)
+		part.Room = roomIn(to-from, word)
+		if part.Room != noRoom {
+			part.Word = word
+		}
+		if p.Status == diagnosis.Likely {
+			v.Hatch = part.Room
 		}
 		v.Parts, from = append(v.Parts, part), to
 	}

@@ -46,11 +46,11 @@ const slo = (() => {
   }
 
   function changeable(article, id, curves, answers) {
-    const measured = new Map(curves.map(c => [c, {limits: c.limits, states: c.points.map(p => [p.state, p.status])}]));
+    const measured = new Map(curves.map(c => [c, {limits: c.limits, twin: c.twin, states: c.points.map(p => [p.state, p.status])}]));
     const workloads = article.querySelector('.workloads'), bar = element('div', '', 'slo-bar');
     const kept = new Map(); // row or answer → how it was
     let changed = null; // the limits of the reader by key; null: those of the run
-    article.querySelector('header').append(bar); // above the answer, whose height changes
+    answers.after(bar);
     if (workloads) workloads.addEventListener('change', () => {
       const was = changed;
       changed = null;
@@ -82,12 +82,18 @@ const slo = (() => {
     function slider(curve, limit) {
       const ends = alike(curve).flatMap(c => c.points.flatMap(p => p.slo.steps[limit.key])).filter(x => x > 0).concat(limit.ms);
       const low = Math.log(Math.min(...ends) / 2), high = Math.log(Math.max(...ends) * 2);
-      const label = element('label', limit.title + ' ≤ '), input = element('input'), value = element('output', exact(limit.ms));
+      const label = element('label', limit.title + ' ≤ '), input = element('input'), value = element('output');
       Object.assign(input, {type: 'range', min: 0, max: 1, step: 'any', value: (Math.log(limit.ms) - low) / (high - low)});
-      input.addEventListener('input', () => {
-        const ms = Number(Math.exp(low + input.value * (high - low)).toPrecision(2));
+      const tell = ms => {
         value.textContent = exact(ms);
+        input.setAttribute('aria-valuetext', exact(ms));
+      };
+      tell(limit.ms);
+      input.addEventListener('input', () => {
+        const near = Number(Math.exp(low + input.value * (high - low)).toPrecision(2)), ms = near === Number(limit.ms.toPrecision(2)) ? limit.ms : near;
+        tell(ms);
         changed = {...(changed || Object.fromEntries(curve.slo.limits.map(l => [l.key, l.ms]))), [limit.key]: ms};
+        if (curve.slo.limits.every(l => changed[l.key] === l.ms)) changed = null;
         show();
       });
       label.append(input, ' ', value);
@@ -104,7 +110,7 @@ const slo = (() => {
 
     function restore(c) {
       const was = measured.get(c);
-      c.limits = was.limits;
+      [c.limits, c.twin] = [was.limits, was.twin];
       for (const [i, p] of c.points.entries()) [p.state, p.status] = was.states[i];
       for (const row of rows(c)) {
         const {cell, html, kind, title, ship} = kept.get(row) || {};
@@ -116,6 +122,7 @@ const slo = (() => {
 
     function apply(c) {
       const {states} = slo.judge(c, changed);
+      c.twin = null; // the text says that the estimate is hidden
       c.limits = Object.fromEntries(Object.entries(changed).map(([key, ms]) => [key, [ms]]));
       for (const [i, p] of c.points.entries()) [p.state, p.status] = [states[i], 'under the changed SLO: ' + words[states[i]]];
       for (const row of rows(c)) {
@@ -147,42 +154,52 @@ const slo = (() => {
       section.className = was.kind;
       if (ruler) ruler.innerHTML = was.ruler;
       for (const old of section.querySelectorAll('.retold')) old.remove();
+      answers.style.minHeight = changed ? answers.offsetHeight + 'px' : ''; // the slider stays under the finger
       if (!changed) return;
       const found = slo.judge(curve, changed), point = curve.points[found.ship];
       section.className = 'answer changed ' + kinds[found.verdict];
-      section.prepend(told(curve, found, point));
+      section.prepend(told(curve, found, point, section));
       if (ruler) redraw(ruler, curve, found);
     }
 
-    function told(curve, found, point) {
-      const out = element('div', '', 'retold'), none = found.verdict === 'FAIL' ? 'No measured load meets this SLO' : 'No load is decided to meet this SLO';
+    function told(curve, found, point, section) {
+      const out = element('div', '', 'retold'), none = found.verdict === 'FAIL' ? 'no measured load meets this SLO' : 'no load is decided to meet this SLO';
+      const estimate = section.querySelector('.estimate'), hidden = estimate ? '; estimate hidden: it is for the measured SLO alone' : '';
+      const gpus = [...section.querySelectorAll('.kpis dt')].find(dt => dt.textContent.startsWith('GPU'));
       const limits = of => curve.slo.limits.map(l => l.title + ' ≤ ' + exact(of(l))).join(' · ');
       const text = curve.slo.limits.map(l => l.key + '=' + changed[l.key] + 'ms').concat(curve.slo.rest || []).join(',');
       const back = element('button', 'reset'), line = element('p', 'SLO changed on this page: ' + limits(l => changed[l.key]) + '; measured SLO: ' + limits(l => l.ms) + ' ');
       back.type = 'button';
       back.addEventListener('click', () => { changed = null; controls(); show(); });
       line.append(back);
-      out.append(element('h2', point ? curve.name + ': SLO met up to ' + point.label : none), line);
-      if (point) out.append(element('p', point.slo.words));
-      out.append(element('p', 'Decided from the stored requests; the estimate is for the measured SLO and hidden. To reproduce:', 'faint'), element('code', curve.slo.command + " '" + text + "'"));
+      out.append(element('h2', curve.name + ': ' + (point ? 'measured PASS up to ' + point.label : none) + hidden), line);
+      if (point) out.append(element('p', [point.slo.words].concat(gpus ? gpus.nextElementSibling.textContent + ' ' + gpus.textContent : []).join(' · ')));
+      out.append(element('p', 'Decided from the stored requests. To reproduce:', 'faint'), element('code', curve.slo.command + " '" + text + "'"));
       return out;
     }
 
     // The ruler of measured verdicts alone.
     function redraw(ruler, curve, {states, ship, missed}) {
       for (const old of ruler.querySelectorAll('.estimate, .word, :scope > line:not(.mark)')) old.remove();
-      for (const text of ruler.querySelectorAll('.ship')) text.textContent = text.textContent.replace(' ★', '');
-      const at = i => curve.points[i].slo.at, parts = [];
+      for (const text of ruler.querySelectorAll('.ship')) {
+        text.textContent = text.textContent.replace(' ★', '');
+        text.classList.remove('ship');
+      }
+      const at = i => curve.points[i].slo.at, parts = [], unknown = (from, to) => curve.points.some((p, i) => at(i) > from && at(i) < to) ? 'UNDECIDED' : 'not measured';
       const to = (place, kind, word) => {
         const from = parts.length ? parts[parts.length - 1].to : 0;
-        if (place > from) parts.push({from, to: place, kind, word});
+        if (place > from) parts.push({from, to: place, kind, word: word || unknown(from, place)});
       };
       if (curve.slo.easy) to(at(Math.max(0, states.findIndex(s => s === 'meets' || s === 'ship'))), 'undecided', '');
       if (ship >= 0) to(at(ship), 'meets', 'PASS');
       to(missed >= 0 ? at(missed) : 100, 'undecided', '');
       to(100, 'misses', 'FAIL');
       for (const p of parts.reverse()) ruler.prepend(shape('line', {class: p.kind, x1: p.from + '%', x2: p.to + '%', y1: 26, y2: 26}));
-      for (const p of parts) if (p.to - p.from > 9) ruler.append(shape('text', {class: 'word', x: (p.from + p.to) / 2 + '%', y: 30, 'text-anchor': 'middle'}, p.word));
+      for (const p of parts) {
+        const word = shape('text', {class: 'word', x: (p.from + p.to) / 2 + '%', y: 30, 'text-anchor': 'middle'}, p.word);
+        ruler.append(word);
+        if (word.getBBox().width + 8 > (p.to - p.from) / 100 * ruler.clientWidth) word.remove();
+      }
       if (ship >= 0) ruler.append(shape('text', {class: 'ship', x: at(ship) + '%', y: 15, 'text-anchor': 'middle'}, '★'));
     }
 

@@ -116,17 +116,27 @@ func TestSliders(t *testing.T) {
   const look = () => [$('.chosen').innerText, $('[id$=points] table').innerText, $('.ruler').innerHTML];
   const picture = () => $('.chart canvas').toDataURL();
   const was = look(), drawnFirst = picture(), slider = $('.slo-bar input');
+  const own = slider.value, move = to => { slider.value = to; slider.dispatchEvent(new Event('input')); };
+  move(own); // at the run's own limit nothing is changed
+  await drawn($('.chart'));
+  root.dataset.touched = $('.retold') || look().some((x, i) => x !== was[i]) ? 1 : 0;
+  root.dataset.spoken = slider.getAttribute('aria-valuetext') === '2 s' ? 1 : 0;
   slider.value = 0;
   slider.dispatchEvent(new Event('input'));
   await drawn($('.chart'));
   const now = look();
   root.dataset.moved = now.filter((x, i) => x !== was[i]).length + (picture() !== drawnFirst ? 1 : 0);
   root.dataset.told = now[0].includes('measured SLO: TTFT p95 ≤ 2 s') && now[0].includes("--slo 'ttft_p95=") && !now[0].includes('SHIP') && !$('[id$=points] table').innerText.includes('★') ? 1 : 0;
+  root.dataset.hidden = now[0].includes('estimate hidden') === was[2].includes('estimate') && page.charts.data('r0-curves').curves.every(c => !c.slo || c.slo.workload !== Number($('.workloads :checked').value) || !c.twin) ? 1 : 0;
+  move(own);
+  await drawn($('.chart'));
+  root.dataset.again = look().filter((x, i) => x === was[i]).length;
+  move(0);
   $('.retold button').click();
   await drawn($('.chart'));
   root.dataset.back = look().filter((x, i) => x === was[i]).length;
 });`), "1440,900")
-	for name, want := range map[string]int{"moved": 4, "told": 1, "back": 3} {
+	for name, want := range map[string]int{"moved": 4, "told": 1, "back": 3, "touched": 0, "spoken": 1, "hidden": 1, "again": 3} {
 		if got := attribute(t, dom, name); got != want {
 			t.Errorf("%s: %d, want %d", name, got, want)
 		}

@@ -55,7 +55,7 @@
       const csv = [...table.rows].map(row => [...row.cells].map(c => quote(c.textContent)).join(',')).join('\r\n');
       try {
         await navigator.clipboard.writeText(csv);
-        button.textContent = 'Copied';
+        page.did(button, 'Copied');
       } catch {
         button.textContent = 'Blocked by the browser; use bench report --format csv';
       }

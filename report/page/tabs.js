@@ -59,6 +59,7 @@
     const panel = target.closest('[role=tabpanel]'), tab = panel && document.getElementById('tab-' + panel.id);
     if (tab) select(tab.parentElement, tab);
     for (let d = target.closest('details'); d; d = d.parentElement.closest('details')) d.open = true;
+    for (const d of target.querySelectorAll(':scope > details')) d.open = true;
     (target === panel ? tab.parentElement : target).scrollIntoView();
   }
 
@@ -72,12 +73,9 @@
     if (location.protocol !== 'file:' && !text.textContent.includes(location.host)) text.append(' ' + location.href.split('#')[0]);
     text.hidden = false;
     getSelection().selectAllChildren(text);
-    try {
-      await navigator.clipboard.writeText(text.textContent);
-      button.textContent = 'Copied';
-    } catch {
-      button.textContent = document.execCommand('copy') ? 'Copied' : 'Press Ctrl+C';
-    }
+    const copied = await navigator.clipboard.writeText(text.textContent).then(() => true, () => document.execCommand('copy'));
+    if (copied) page.did(button, 'Copied', () => { text.hidden = true; });
+    else button.textContent = 'Press Ctrl+C';
   }
   const sharing = root => root.querySelectorAll('.share button').forEach(b => { b.hidden = false; });
   sharing(document);

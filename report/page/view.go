@@ -53,6 +53,29 @@ type kpiGroup struct {
 	KPIs []kpi
 }
 
+// text is the figures of the group on one line: "at 60/s: TTFT p95 32.3 ms, 640 requests".
+func (g kpiGroup) text() string {
+	var figures []string
+	for _, k := range g.KPIs {
+		text := k.Value + " " + k.Name
+		if isPercentile(k.Name) {
+			text = k.Name + " " + k.Value
+		}
+		figures = append(figures, text)
+	}
+	text := strings.Join(figures, "; ")
+	if g.Of != "" {
+		text = g.Of + ": " + text
+	}
+	return text
+}
+
+// isPercentile is true of TTFT p95.
+func isPercentile(name string) bool {
+	_, percentile, _ := strings.Cut(name, " ")
+	return slices.Contains(record.PercentileNames, percentile)
+}
+
 // kpi is a figure in large print: "45.1 ms" of "45.1 ms [43.0, 60.0]".
 type kpi struct{ Name, Value, Rest string }
 
@@ -109,6 +132,7 @@ type rowView struct {
 
 type cellView struct {
 	Text, Title, Class, Tag string
+	Within                  string // the interval of the figure; empty: none
 	Num                     bool
 }
 
@@ -183,9 +207,7 @@ func answersOf(prefix string, run *report.Run, o *report.Analysis) []answerView 
 func share(run *report.Run, o *report.Analysis, a *answerView) string {
 	parts := []string{a.Headline}
 	for _, g := range a.KPIs {
-		for _, k := range g.KPIs {
-			parts = append(parts, k.Value+" "+k.Name)
-		}
+		parts = append(parts, g.text())
 	}
 	return strings.Join(append(parts, "SLO "+o.SLOLine(), run.Setup(), "`"+safetext.ShellWords([]string{"bench", "report", run.Named()})+"`"), " · ")
 }
@@ -194,7 +216,7 @@ func share(run *report.Run, o *report.Analysis, a *answerView) string {
 func kpiGroups(w *diagnosis.Workload) []kpiGroup {
 	measured := kpiGroup{}
 	for _, f := range w.Figures {
-		if w.Ruler == nil || f.Name == "n" || strings.Contains(f.Name, " p") {
+		if w.Ruler == nil || f.Name == "n" || isPercentile(f.Name) {
 			measured.KPIs = append(measured.KPIs, newKPI(f.Name, f.Value))
 		}
 	}
@@ -307,7 +329,10 @@ func newTableView(prefix string, t report.Table) tableView {
 			if len(c.Text) > proseLength && c.Kind != report.Code {
 				class += " prose"
 			}
-			cells[i] = cellView{safetext.EscapeLines(c.Text), safetext.EscapeLines(c.Title), class, safetext.EscapeLines(c.Tag), t.Columns[i].Num}
+			cells[i] = cellView{Text: safetext.EscapeLines(c.Text), Title: safetext.EscapeLines(c.Title), Class: class, Tag: safetext.EscapeLines(c.Tag), Num: t.Columns[i].Num}
+			if text, within, ok := strings.Cut(cells[i].Text, " ["); ok && cells[i].Num && strings.HasSuffix(within, "]") {
+				cells[i].Text, cells[i].Within = text, "["+within
+			}
 		}
 		v.Rows = append(v.Rows, rowView{Cells: cells})
 	}
