@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -110,4 +111,24 @@ func (s *Spec) ClassesWhere(is func(workload.Class) bool) string {
 		return ""
 	}
 	return " in " + strings.Join(names, ", ")
+}
+
+// ShapeText is the lengths of a request: "512 → 128 tokens", "2-class mix", "prompts of sharegpt.jsonl"; empty: unknown.
+func (s *Spec) ShapeText() string {
+	c := s.Classes()[0]
+	switch {
+	case s.Trace != nil:
+		return "trace " + s.Trace.String()
+	case len(s.Mix) > 1:
+		return fmt.Sprintf("%d-class mix", len(s.Mix))
+	case c.Prompts != nil:
+		return "prompts of " + filepath.Base(c.Prompts.File)
+	case c.Input.Dist == "" || c.Output.Dist == "":
+		return ""
+	}
+	text := c.Input.String() + " → " + c.Output.String() + " tokens"
+	if c.Session != nil {
+		text += " a turn"
+	}
+	return text
 }

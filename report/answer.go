@@ -32,7 +32,7 @@ func (r *Run) Setup() string {
 	return strings.Join(parts, " · ")
 }
 
-// subject is what was measured: model, hardware, precision and engine.
+// subject is what was measured: model, hardware with its price, precision, engine, and lengths that all rows have.
 func (r *Run) subject() []string {
 	g := r.Manifest.Target
 	unknown := "model not reported"
@@ -40,12 +40,35 @@ func (r *Run) subject() []string {
 		unknown = "models not recorded (--keep-models)"
 	}
 	parts := []string{cmp.Or(g.Model, unknown), hardwareText(&g)}
-	for _, s := range []string{g.Precision, r.engine(), g.API} {
+	if price := diagnosis.PriceText(&r.Manifest); price != "" {
+		parts[1] += " (" + price + ")"
+	}
+	for _, s := range []string{g.Precision, r.engine(), g.API, r.shape()} {
 		if s != "" {
 			parts = append(parts, s)
 		}
 	}
 	return parts
+}
+
+// shape is the lengths of the requests of all rows; empty: rows differ, or none states them.
+func (r *Run) shape() (text string) {
+	rows := r.Live()
+	for i := range rows {
+		switch of := rows[i].Spec.ShapeText(); {
+		case i == 0:
+			text = of
+		case of != text:
+			return ""
+		}
+	}
+	return text
+}
+
+// shapesDiffer reports whether the run's line on its subject has no lengths, as rows differ.
+func (o *Analysis) shapesDiffer() bool {
+	shape := func(s *series.Series) string { return s.Points[0].Rows[0].Spec.ShapeText() }
+	return slices.ContainsFunc(o.Series, func(s series.Series) bool { return shape(&s) != shape(&o.Series[0]) })
 }
 
 // observed reports whether the run is a recording of live traffic.
@@ -107,18 +130,29 @@ func (o *Analysis) View(w *diagnosis.Workload) AnswerView {
 	for _, c := range w.Classes {
 		v.Classes = append(v.Classes, ClassLine{c.Name(), leadKind(c.Verdict), c.Text})
 	}
+	if o.shapesDiffer() {
+		shape := o.Series[w.Series].Points[0].Rows[0].Spec.ShapeText()
+		v.Text = strings.TrimPrefix(shape+"; "+v.Text, "; ")
+	}
 	if w.Estimate != nil {
 		v.Estimate, v.Twin = w.Estimate.Figures, w.Estimate.Twin
 	}
 	if w.Next != nil {
 		v.Next = w.Next.Text
 	}
+	var cautions []string
+	if w.Estimate != nil && w.Estimate.TwinCaution != "" {
+		cautions = append(cautions, w.Estimate.TwinCaution)
+	}
 	if o := w.Operating; o != nil {
-		v.Caution = cautionLine(o)
+		if text := cautionLine(o); text != "" {
+			cautions = append(cautions, text)
+		}
 		if o.Closest != nil {
 			v.Closest = o.Closest.Text
 		}
 	}
+	v.Caution = strings.Join(cautions, "; ")
 	return v
 }
 

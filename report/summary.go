@@ -27,6 +27,10 @@ func Markdown(w io.Writer, runs ...*Run) error {
 	if x := SystemsOf(runs); x != nil {
 		m := &markdown{}
 		m.line("**" + escapeMarkdown(x.Text) + "**")
+		m.line(escapeMarkdown(x.Setup))
+		for _, text := range x.Cautions {
+			m.line("Caution: " + escapeMarkdown(text))
+		}
 		m.table(x.Table())
 		if err := m.flush(w); err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 
@@ -19,10 +20,12 @@ import (
 // SLO, and what it costs. A comparison tests whether figures at one load differ; this asks which system to buy.
 type Systems struct {
 	Text     string   `json:"text"`     // which is better, in one sentence
+	Setup    string   `json:"setup"`    // on one line: model, lengths, SLO, prices, PREDICTED or SIMULATED
 	Workload string   `json:"workload"` // that all runs have
 	Systems  []System `json:"systems"`  // in the order of the runs
 	Notes    []string `json:"notes"`    // what keeps them from being compared
-	Decided  bool     `json:"decided"`  // the interval of the best is above all others
+	Cautions []string `json:"cautions"` // what an estimate rests on that is doubtful
+	Decided  bool     `json:"decided"`  // a system is better in load, load per GPU or price
 }
 
 // System is what a run answers of the workload. Figures are at its load; their intervals are those of the load, scaled.
@@ -32,6 +35,8 @@ type System struct {
 	Answer string `json:"answer"` // SHIP, NOT YET, …
 	GPUs   int    `json:"gpus"`   // 0 = not specified
 
+	USDPerGPUHour *float64 `json:"usd_per_gpu_hour"` // null: not specified
+
 	Load          *Range `json:"load"` // the highest that meets the SLO; null: none is known
 	PerGPU        *Range `json:"output_tokens_per_s_per_gpu"`
 	USDPerMillion *Range `json:"usd_per_million_output_tokens"`
@@ -39,6 +44,7 @@ type System struct {
 	UsersPerGPU   *Range `json:"users_once_a_minute_per_gpu"` // null: the number of GPUs is not specified
 
 	axis   string
+	pass   string   // "predicted PASS"; empty: measured PASS
 	missed *float64 // lowest load above the measured PASS that misses the SLO; nil: none
 }
 
@@ -59,7 +65,7 @@ func NewSystems(runs []*Run, outcomes []*Analysis) *Systems {
 		if w == nil || w.Verdict == "" {
 			continue
 		}
-		x := &Systems{Workload: s.Label(), Notes: []string{}}
+		x := &Systems{Workload: s.Label(), Notes: []string{}, Cautions: []string{}}
 		var first *series.Series
 		for i, name := range SystemNames(runs) {
 			other, of := outcomes[i].workload(s)
@@ -70,12 +76,38 @@ func NewSystems(runs []*Run, outcomes []*Analysis) *Systems {
 			if i == 0 {
 				first = of
 			}
+			if e := other.Estimate; e != nil && e.TwinCaution != "" {
+				x.Cautions = append(x.Cautions, name+": "+e.TwinCaution)
+			}
 			x.note(first, of, x.Systems[0].Name, name)
 		}
+		x.Setup = x.setup(runs, first)
 		x.conclude(runs[0].Tag())
 		return x
 	}
 	return nil
+}
+
+// setup has the model if all runs have the same: else it is in the names.
+func (x *Systems) setup(runs []*Run, first *series.Series) string {
+	var parts []string
+	model := runs[0].Manifest.Target.Model
+	if !slices.ContainsFunc(runs, func(r *Run) bool { return r.Manifest.Target.Model != model }) {
+		parts = append(parts, model)
+	}
+	parts = append(parts, first.Points[0].Rows[0].Spec.ShapeText())
+	parts = append(parts, diagnosis.LimitsOf([]series.Series{*first})...)
+	var prices []string
+	for _, s := range x.Systems {
+		if s.USDPerGPUHour != nil {
+			prices = append(prices, s.Name+" at "+unit.Digits(*s.USDPerGPUHour))
+		}
+	}
+	if len(prices) > 0 {
+		parts = append(parts, strings.Join(prices, ", ")+" USD per GPU-hour")
+	}
+	parts = append(parts, runs[0].Tag())
+	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), " · ")
 }
 
 // workload is the one of the same name and axis; nil: there is none.
@@ -90,7 +122,8 @@ func (o *Analysis) workload(like *series.Series) (*diagnosis.Workload, *series.S
 }
 
 func newSystem(name string, run *Run, w *diagnosis.Workload, s *series.Series) System {
-	x := System{Run: run.Manifest.Run, Name: name, Answer: w.Lead, GPUs: run.Manifest.Target.GPUs, axis: s.Axis}
+	x := System{Run: run.Manifest.Run, Name: name, Answer: w.Lead, GPUs: run.Manifest.Target.GPUs,
+		USDPerGPUHour: run.Manifest.GPUHourUSD, axis: s.Axis, pass: w.PassWord()}
 	var at diagnosis.Brings
 	switch e := w.Estimate; {
 	case e != nil && e.Best != nil:
@@ -161,46 +194,137 @@ func (x *Systems) conclude(tag string) {
 		x.Text = "No load is known to meet the SLO on " + strings.Join(names, " or ")
 		return
 	}
-	x.Text, x.Decided = best.Name+" carries within the SLO ", true
-	for i, other := range order[1:] {
+	var texts []string
+	for _, other := range order[1:] {
 		text, decided := best.against(&other)
-		x.Text += map[bool]string{true: "; and "}[i > 0] + text
-		x.Decided = x.Decided && decided
+		texts = append(texts, text)
+		x.Decided = x.Decided || decided
 	}
+	const open = "not decided"
+	slices.SortStableFunc(texts, func(a, b string) int {
+		return map[bool]int{true: 1}[strings.HasPrefix(a, open)] - map[bool]int{true: 1}[strings.HasPrefix(b, open)]
+	})
+	x.Text = strings.Join(texts, "; and ")
 	if !x.Decided {
-		x.Text = "Not decided: " + x.Text
+		x.Text = "N" + strings.TrimPrefix(x.Text, "n")
 	}
 	if tag != "" {
 		x.Text += " (" + strings.ToLower(tag) + ")"
 	}
 }
 
-// against is "1.6 × the load of 1 × h100-sxm, at 0.80 × the price per token; the intervals do not overlap".
+// against is what is decided between two systems, then what is not: "1 × h100 costs 15 % less per token than 1 × h200
+// (intervals apart); not decided: load 1 × h200 +6 % (intervals overlap)".
 func (x *System) against(other *System) (text string, decided bool) {
 	if other.Load == nil {
-		return x.loadText() + "; no load is known to meet it on " + other.Name, false
+		return fmt.Sprintf("not decided: %s carries %s within the SLO; no load is known to meet it on %s", x.Name, x.loadText(), other.Name), false
 	}
-	times := func(a, b float64) string { return unit.Brief(a/b, 2) + " ×" }
-	text = times(x.Load.Best, other.Load.Best) + map[bool]string{true: " the measured PASS of ", false: " the load of "}[other.Load.Low == nil] + other.Name
+	var parts, open []string
+	all := x.judge(other)
+	for i := 0; i < len(all); i++ {
+		j := &all[i]
+		switch {
+		case j.decided:
+			clauses := []string{j.clause}
+			for i+1 < len(all) && all[i+1].decided && all[i+1].better == j.better { // one way: one sentence
+				i++
+				clauses = append(clauses, all[i].clause)
+			}
+			parts = append(parts, j.better.Name+" "+strings.Join(clauses, " and ")+all[i].than+j.worse.baseName()+" ("+j.why+")")
+		case i+1 < len(all) && !all[i+1].decided && all[i+1].why == j.why:
+			open = append(open, j.open)
+		default:
+			open = append(open, j.open+" ("+j.why+")")
+		}
+	}
+	if decided = len(parts) > 0; len(open) > 0 {
+		parts = append(parts, "not decided: "+strings.Join(open, ", "))
+	}
+	return strings.Join(parts, "; "), decided
+}
+
+// judged is a figure of two systems.
+type judged struct {
+	better, worse      *System
+	clause, than, open string // "costs 15 % less per token", " than ", "price per token 1 × h100 −15 %"
+	decided            bool
+	why                string
+}
+
+// judge has decided figures before others.
+func (x *System) judge(other *System) []judged {
+	all := []judged{x.judgeFigure(other, x.Load, other.Load, "load", "load within the SLO", false)}
 	if x.GPUs != other.GPUs && x.PerGPU != nil && other.PerGPU != nil {
-		text += ", " + times(x.PerGPU.Best, other.PerGPU.Best) + " per GPU"
+		all = append(all, x.judgeFigure(other, x.PerGPU, other.PerGPU, "load per GPU", "per GPU", false))
 	}
-	if a, b := x.USDPerMillion, other.USDPerMillion; a != nil && b != nil {
-		text += ", at " + times(a.Best, b.Best) + " the price per token"
+	if x.USDPerMillion != nil && other.USDPerMillion != nil {
+		all = append(all, x.judgeFigure(other, x.USDPerMillion, other.USDPerMillion, "price per token", "", true))
 	}
-	switch a, b := x.Load, other.Load; {
-	case a.Low != nil && other.missed != nil && *a.Low > *other.missed:
-		return text + ", which misses the SLO below the interval", true
-	case b.High == nil:
-		return text + "; measured PASS alone, without an interval", false
-	case a.Low == nil && a.Best > *b.High:
-		return "at least " + text + "; its measured PASS is above the other interval", true
-	case a.Low == nil:
-		return text + "; measured PASS alone, without an interval", false
-	case *a.Low > *b.High:
-		return text + "; the intervals do not overlap", true
+	slices.SortStableFunc(all, func(a, b judged) int {
+		return map[bool]int{true: 1}[!a.decided] - map[bool]int{true: 1}[!b.decided]
+	})
+	return all
+}
+
+// judgeFigure compares figures of which more is better, or, as it falls with the load, less.
+func (x *System) judgeFigure(other *System, figure, base *Range, name, of string, falls bool) (j judged) {
+	low, high := x.bounds(figure, falls)
+	baseLow, baseHigh := other.bounds(base, falls)
+	ratio := figure.Best / base.Best
+	if j.better, j.worse = x, other; ratio < 1 != falls {
+		j.better, j.worse, ratio = other, x, 1/ratio
+		low, high, baseLow, baseHigh = baseLow, baseHigh, low, high
 	}
-	return text + "; the intervals overlap", false
+	least := map[bool]string{true: "at least "}[j.better.Load.Low == nil]
+	size := fmt.Sprintf("%+.0f %%", 100*(ratio-1))
+	switch j.than = " than "; {
+	case falls:
+		j.clause, j.decided = fmt.Sprintf("costs %s%.0f %% less per token", least, 100*(1-ratio)), high <= baseLow
+	case ratio >= 2:
+		size = unit.Brief(ratio, 2) + " ×"
+		j.clause, j.than, j.decided = "carries "+least+size+" as much "+of, " as ", low >= baseHigh
+	default:
+		j.clause, j.decided = fmt.Sprintf("carries %s%.0f %% more %s", least, 100*(ratio-1), of), low >= baseHigh
+	}
+	j.open = name + " " + j.better.Name + " " + strings.Replace(size, "-", "−", 1)
+	intervals := x.Load.Low != nil && other.Load.Low != nil
+	switch {
+	case j.decided:
+		j.why = map[bool]string{true: "intervals apart", false: "measured loads apart"}[intervals]
+	case intervals && (x.axis == "rate" || figure == x.Load):
+		j.why = "intervals overlap"
+	default:
+		j.why = "without an interval"
+	}
+	return j
+}
+
+// bounds are of a figure of the system: those of the load, scaled. Without an interval that is from the PASS to the next
+// load that misses the SLO. At another concurrency throughput and price are not known.
+func (x *System) bounds(figure *Range, falls bool) (low, high float64) {
+	if x.axis != "rate" && figure != x.Load {
+		return 0, math.Inf(1)
+	}
+	low, high = x.Load.Best, math.Inf(1)
+	switch {
+	case x.Load.Low != nil:
+		low, high = *x.Load.Low, *x.Load.High
+	case x.missed != nil:
+		high = *x.missed
+	}
+	low, high = low/x.Load.Best, high/x.Load.Best
+	if falls {
+		low, high = 1/high, 1/low
+	}
+	return figure.Best * low, figure.Best * high
+}
+
+// baseName says what a difference is to, if it is not to an estimate.
+func (x *System) baseName() string {
+	if x.Load.Low == nil {
+		return "the " + cmp.Or(x.pass, "measured PASS") + " of " + x.Name
+	}
+	return x.Name
 }
 
 func (x *System) loadText() string { return x.Load.text(x.axis, unit.Digits) }
@@ -243,6 +367,14 @@ func (x *Systems) Table() Table {
 	}
 	row("users/GPU", func(s *System) string { return s.UsersPerGPU.text("", diagnosis.UsersText) })
 	row("tok/s/GPU", func(s *System) string { return s.PerGPU.text("", unit.Digits) })
+	if slices.ContainsFunc(x.Systems, func(s System) bool { return s.USDPerGPUHour != nil }) {
+		row("USD per GPU-hour", func(s *System) string {
+			if s.USDPerGPUHour == nil {
+				return Absent().Text
+			}
+			return unit.Digits(*s.USDPerGPUHour)
+		})
+	}
 	row("USD/M output tokens", func(s *System) string { return s.USDPerMillion.text("", unit.Digits) })
 	return t
 }
@@ -318,6 +450,10 @@ func RunsText(w io.Writer, runs []*Run, screen Screen, findings bool) error {
 	x := SystemsOf(runs)
 	if x != nil {
 		p.wrap("", x.Text)
+		p.wrap("  ", x.Setup)
+		for _, text := range x.Cautions {
+			p.wrap("  caution ", text)
+		}
 		p.line("")
 		p.table(x.Table())
 		p.line("")

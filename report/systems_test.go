@@ -22,6 +22,11 @@ func system(name string, gpus int, load, low, high, usd float64) System {
 	return x
 }
 
+func missing(x System, load float64) System {
+	x.missed = &load
+	return x
+}
+
 func TestWhichSystemIsBetter(t *testing.T) {
 	h100, none := system("1 × h100", 1, 30, 28, 32, 0.2), System{Name: "1 × l4", axis: "rate"}
 	for _, c := range []struct {
@@ -30,16 +35,22 @@ func TestWhichSystemIsBetter(t *testing.T) {
 		decided bool
 	}{
 		{[]System{h100, system("1 × h200", 1, 48, 46, 50, 0.16)},
-			"1 × h200 carries within the SLO 1.6 × the load of 1 × h100, at 0.8 × the price per token; the intervals do not overlap", true},
+			"1 × h200 carries 60 % more load within the SLO and costs 20 % less per token than 1 × h100 (intervals apart)", true},
 		{[]System{h100, system("2 × h100", 2, 48, 46, 50, 0)},
-			"2 × h100 carries within the SLO 1.6 × the load of 1 × h100, 0.8 × per GPU; the intervals do not overlap", true},
-		{[]System{h100, system("1 × h200", 1, 33, 31, 35, 0)},
-			"Not decided: 1 × h200 carries within the SLO 1.1 × the load of 1 × h100; the intervals overlap", false},
-		{[]System{h100, system("1 × b200", 1, 60, 0, 0, 0)},
-			"1 × b200 carries within the SLO at least 2 × the load of 1 × h100; its measured PASS is above the other interval", true},
-		{[]System{system("1 × a100", 1, 20, 0, 0, 0), h100},
-			"Not decided: 1 × h100 carries within the SLO 1.5 × the measured PASS of 1 × a100; measured PASS alone, without an interval", false},
-		{[]System{none, h100}, "Not decided: 1 × h100 carries within the SLO 30.0/s [28.0, 32.0]; no load is known to meet it on 1 × l4", false},
+			"2 × h100 carries 60 % more load within the SLO than 1 × h100 (intervals apart); 1 × h100 carries 25 % more per GPU than 2 × h100 (intervals apart)", true},
+		{[]System{h100, system("1 × h200", 1, 33, 31, 35, 0)}, "Not decided: load 1 × h200 +10 % (intervals overlap)", false},
+		{[]System{h100, system("1 × h200", 1, 31.7, 30, 33.5, 0.24)}, // the price alone is apart
+			"1 × h100 costs 17 % less per token than 1 × h200 (intervals apart); not decided: load 1 × h200 +6 % (intervals overlap)", true},
+		{[]System{h100, system("1 × h200", 1, 33, 31, 35, 0.19)},
+			"Not decided: load 1 × h200 +10 %, price per token 1 × h200 −5 % (intervals overlap)", false},
+		{[]System{h100, system("1 × b200", 1, 63, 0, 0, 0)},
+			"1 × b200 carries at least 2.1 × as much load within the SLO as 1 × h100 (measured loads apart)", true},
+		{[]System{system("1 × a100", 1, 20, 0, 0, 0), h100}, "Not decided: load 1 × h100 +50 % (without an interval)", false},
+		{[]System{missing(system("1 × a100", 1, 20, 0, 0, 0), 25), h100},
+			"1 × h100 carries 50 % more load within the SLO than the measured PASS of 1 × a100 (measured loads apart)", true},
+		{[]System{h100, system("1 × h200", 1, 48, 46, 50, 0), system("1 × b200", 1, 49, 47, 51, 0)},
+			"1 × b200 carries 63 % more load within the SLO than 1 × h100 (intervals apart); and not decided: load 1 × b200 +2 % (intervals overlap)", true},
+		{[]System{none, h100}, "Not decided: 1 × h100 carries 30.0/s [28.0, 32.0] within the SLO; no load is known to meet it on 1 × l4", false},
 		{[]System{none, none}, "No load is known to meet the SLO on 1 × l4 or 1 × l4", false},
 	} {
 		x := Systems{Systems: c.systems}
@@ -72,7 +83,7 @@ func TestSystemsSideBySide(t *testing.T) {
 	if err := RunsText(&b, []*Run{onHardware("h100", 1), onHardware("h200", 2)}, Screen{}, false); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"1 × h200 carries within the SLO", "1 × h100  1 × h200", "bench report h200 --format text"} {
+	for _, want := range []string{"1 × h200 carries 2 × as much load within the SLO as 1 × h100 (intervals apart) (simulated)", "m · 2048 → 128 tokens · TTFT p99 ≤ 1 s", "1 × h100  1 × h200", "bench report h200 --format text"} {
 		if !strings.Contains(strings.Join(strings.Fields(b.String()), " "), strings.Join(strings.Fields(want), " ")) {
 			t.Errorf("no %q in\n%s", want, b.String())
 		}

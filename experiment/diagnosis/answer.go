@@ -60,14 +60,15 @@ func NewAnswer(m *record.Manifest, series []series.Series, diagnoses []Diagnosis
 		}))
 		a.Workloads = append(a.Workloads, w)
 	}
-	a.SLO = limitsOf(series)
+	a.SLO = LimitsOf(series)
 	a.First = firstOf(a.Workloads, series)
 	a.compareSettings(m, series)
 	a.Verdict, a.Text = a.conclude(lostRows(m, series, missing))
 	return a
 }
 
-func limitsOf(all []series.Series) []string {
+// LimitsOf are the limits of all series, with the rows that have them unless all do.
+func LimitsOf(all []series.Series) []string {
 	order := []string{"ttft", "ttfo", "ttfe", "tpot", "itl", "e2e", "error", "min", "usd"}
 	rank := func(v record.Verdict) int {
 		first, _, _ := strings.Cut(v.Metric, "_")

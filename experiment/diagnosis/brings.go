@@ -10,14 +10,17 @@ import (
 	"bench/experiment/verdict"
 )
 
-// Brings is what a load brings. Figures are those of the nearest valid point; a rate's throughput and cost are scaled
-// to another load.
+// Brings is what a load brings. At a measured load its figures are those of the point. At another rate users and
+// throughput follow from the rate and the mean response of the nearest valid point; at another concurrency they are of
+// that point.
 type Brings struct {
 	UsersPerMinute         *float64 `json:"users_once_a_minute"` // who send a request each minute; null: unknown
 	OutputTokensPerS       *float64 `json:"output_tokens_per_s"`
 	OutputTokensPerSPerGPU *float64 `json:"output_tokens_per_s_per_gpu"`
 	USDPerMillion          *float64 `json:"usd_per_million_output_tokens"`
-	RooflineShare          *float64 `json:"roofline_share"` // floor of the TPOT at this load ÷ its median
+	RooflineShare          *float64 `json:"roofline_share"` // floor of the TPOT at the nearest valid point ÷ its median
+
+	sharedAt string // the load of that point, if it is another one
 }
 
 func bringsAt(s *series.Series, load float64) (b Brings) {
@@ -25,14 +28,16 @@ func bringsAt(s *series.Series, load float64) (b Brings) {
 	if p == nil {
 		return b
 	}
-	scale := 1.0
-	if done := p.RequestsPerS.Median; s.Axis == "rate" && done > 0 && requested(s, p) != load {
-		scale = load / done
+	requests, output := p.RequestsPerS.Median, p.OutputTokensPerS.Median
+	if measured := requested(s, p); measured != load {
+		b.sharedAt = loadText(s.Axis, measured)
+		if mean := meanOutput(p); s.Axis == "rate" && mean > 0 { // what arrived in a short window depends on its edges
+			requests, output = load, load*mean
+		}
 	}
-	times := func(x float64) *float64 { x *= scale; return &x }
-	b.UsersPerMinute, b.OutputTokensPerS = times(60*p.RequestsPerS.Median), times(p.OutputTokensPerS.Median)
-	if g := p.OutputTokensPerSPerGPU; g != nil {
-		b.OutputTokensPerSPerGPU = times(g.Median)
+	b.UsersPerMinute, b.OutputTokensPerS = new(60*requests), &output
+	if g := p.OutputTokensPerSPerGPU; g != nil && p.OutputTokensPerS.Median > 0 {
+		b.OutputTokensPerSPerGPU = new(g.Median * output / p.OutputTokensPerS.Median)
 	}
 	if hour := hourUSD(s); hour > 0 && *b.OutputTokensPerS > 0 {
 		b.USDPerMillion = new(hour / (3600 * *b.OutputTokensPerS) * 1e6)
@@ -45,6 +50,15 @@ func bringsAt(s *series.Series, load float64) (b Brings) {
 		b.RooflineShare = new(floor / p.Rows[0].Summary.TPOT.P50)
 	}
 	return b
+}
+
+// meanOutput is the mean number of tokens of a completed request; 0: none completed.
+func meanOutput(p *series.Point) float64 {
+	tokens, requests := 0, 0
+	for _, r := range p.Rows {
+		tokens, requests = tokens+r.Summary.Tokens.Output, requests+r.Summary.Requests.Completed
+	}
+	return float64(tokens) / math.Max(1, float64(requests))
 }
 
 // hourUSD is the price of an hour of all GPUs; 0 = not specified.
@@ -93,7 +107,11 @@ func (b *Brings) text() string {
 		out = append(out, unit.Digits(*c)+verdict.PerMillion)
 	}
 	if r := b.RooflineShare; r != nil {
-		out = append(out, fmt.Sprintf("%.0f %% of the roofline", 100**r))
+		text := fmt.Sprintf("TPOT floor %.0f %% of TPOT", 100**r)
+		if b.sharedAt != "" {
+			text += " at " + b.sharedAt
+		}
+		out = append(out, text)
 	}
 	return strings.Join(out, " · ")
 }

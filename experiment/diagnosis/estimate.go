@@ -11,6 +11,7 @@ import (
 	"bench/experiment/series"
 	"bench/experiment/stats"
 	"bench/experiment/unit"
+	"bench/experiment/verdict"
 )
 
 // Estimate is the highest load that meets the SLO, by all points of the series together, and what it brings.
@@ -20,7 +21,9 @@ type Estimate struct {
 
 	Brings
 
-	Twin    string `json:"twin"`    // what the estimate rests on: the twin and its residuals, or why it is rejected; empty: none was fitted
+	Twin        string `json:"twin"`                   // what the estimate rests on: the twin and its residuals, or why it is rejected; empty: none was fitted
+	TwinCaution string `json:"twin_caution,omitempty"` // the latency near the estimate that the twin misses by far; absent: none
+
 	Text    string `json:"text"`    // "≈ 48/s (41–54); measured PASS up to 40/s"
 	Figures string `json:"figures"` // "≈ 2,900 users who ask once a minute · 6,300 tok/s/GPU"; empty: no valid point
 }
@@ -47,14 +50,23 @@ func (a *answering) estimate() *Estimate {
 		return nil
 	}
 	if t := a.s.Twin; t != nil {
-		e.Twin = series.TwinText(t)
+		e.Twin, e.TwinCaution = series.TwinText(t), twinCaution(t)
 	}
-	e.Text = e.text(a.s.Axis)
+	e.Text = e.text(a.s.Axis, a.PassWord())
 	if at := cmp.Or(e.Best, e.Passed); at != nil {
 		e.Brings = bringsAt(a.s, *at)
 		e.Figures = e.Brings.text()
 	}
 	return e
+}
+
+func twinCaution(t *record.Twin) string {
+	const large = 0.25 // of a latency
+	r, share := series.LargestResidual(t)
+	if t.Rejected != "" || share <= large {
+		return ""
+	}
+	return fmt.Sprintf("the twin misses %s at %s by %.0f %%", verdict.LimitName(r.Metric, ""), loadText(t.Axis, r.Load), 100*share)
 }
 
 // EasierByLoad reports whether a point misses a limit that a higher load meets more easily, or leaves it open: the SLO
@@ -67,7 +79,12 @@ func EasierByLoad(s *series.Series) bool {
 	})
 }
 
-func (e *Estimate) text(axis string) string {
+// PassWord is how a PASS of the workload came about.
+func (w *Workload) PassWord() string {
+	return map[bool]string{true: "predicted", false: "measured"}[w.Predicted] + " PASS"
+}
+
+func (e *Estimate) text(axis, pass string) string {
 	load := func(x float64) string { return loadText(axis, x) }
 	var text string
 	switch {
@@ -80,11 +97,11 @@ func (e *Estimate) text(axis string) string {
 	}
 	switch {
 	case e.Passed == nil && e.Best != nil: // the lead is LIKELY
-		return text + "; no measured PASS"
+		return text + "; no " + pass
 	case e.Passed == nil:
-		return text + ", likely; no measured PASS"
+		return text + ", likely; no " + pass
 	}
-	return text + "; measured PASS up to " + load(*e.Passed)
+	return text + "; " + pass + " up to " + load(*e.Passed)
 }
 
 func loadText(axis string, x float64) string {

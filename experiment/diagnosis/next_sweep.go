@@ -85,10 +85,7 @@ func loadName(s *series.Series, p *series.Point) string {
 }
 
 func (a *answering) nextOfSearch(f *record.Found) *NextSweep {
-	var rows []*record.Row
-	for i := range a.s.Points {
-		rows = append(rows, a.s.Points[i].Rows...)
-	}
+	rows := a.rows()
 	if held := series.HeldOpenBy(rows); held != nil && slices.Contains([]string{"budget", "none", "searching"}, f.State) {
 		return byHand("repeat the search", "fix "+held.Code+", then repeat the search: "+held.Hint)
 	}
@@ -113,6 +110,13 @@ func (a *answering) nextOfSearch(f *record.Found) *NextSweep {
 		return byHand("min", "lower min of the search")
 	}
 	return nil
+}
+
+func (a *answering) rows() (out []*record.Row) {
+	for i := range a.s.Points {
+		out = append(out, a.s.Points[i].Rows...)
+	}
+	return out
 }
 
 func (a *answering) moreLoads(operating, end int) *NextSweep {

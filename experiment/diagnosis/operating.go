@@ -2,7 +2,6 @@ package diagnosis
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -126,7 +125,7 @@ func closest(p *series.Point) *Closest {
 				continue
 			}
 			if x := *v.Value / v.Limit; out == nil || x > out.Share {
-				out = &Closest{v.Metric, x, fmt.Sprintf("%s at %.0f %% of its limit", verdict.LimitName(v.Metric, v.Class), math.Ceil(100*x))}
+				out = &Closest{v.Metric, x, fmt.Sprintf("%s at %.0f %% of its limit", verdict.LimitName(v.Metric, v.Class), 100*x)}
 			}
 		}
 	}

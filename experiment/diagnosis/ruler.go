@@ -106,23 +106,39 @@ func (r *Ruler) bring(m *record.Manifest, a *answering, passed float64) {
 		add("users, 1 request a minute each", "≈ "+UsersText(*b.UsersPerMinute))
 	}
 	if t := m.Target; t.GPUs > 0 {
-		add(gpusName(t.GPUs, t.Hardware), unit.Count(t.GPUs))
+		add(gpusName(m), unit.Count(t.GPUs))
 	}
 	if b.USDPerMillion != nil {
 		add("USD/M output tokens", unit.Digits(*b.USDPerMillion))
 	}
 	if b.RooflineShare != nil {
-		add("of the roofline", fmt.Sprintf("%.0f %%", 100**b.RooflineShare))
+		name := "TPOT floor ÷ TPOT"
+		if b.sharedAt != "" {
+			name += ", at " + b.sharedAt
+		}
+		add(name, fmt.Sprintf("%.0f %%", 100**b.RooflineShare))
 	}
 }
 
-func gpusName(n int, hardware string) string {
+// PriceText is "3.50 USD/h", of a GPU; empty: the matrix has no price, or no hardware.
+func PriceText(m *record.Manifest) string {
+	if m.GPUHourUSD == nil || m.Target.Hardware == "" {
+		return ""
+	}
+	return unit.Digits(*m.GPUHourUSD) + " USD/h"
+}
+
+// gpusName is "GPU (h100-sxm, 3.50 USD/h)".
+func gpusName(m *record.Manifest) string {
 	name := "GPUs"
-	if n == 1 {
+	if m.Target.GPUs == 1 {
 		name = "GPU"
 	}
-	if hardware != "" {
-		name += " (" + hardware + ")"
+	if price := PriceText(m); price != "" {
+		return fmt.Sprintf("%s (%s, %s)", name, m.Target.Hardware, price)
+	}
+	if m.Target.Hardware != "" {
+		name += " (" + m.Target.Hardware + ")"
 	}
 	return name
 }

@@ -1,11 +1,17 @@
 package diagnosis
 
 import (
+	"fmt"
+	"math"
 	"slices"
 	"testing"
 
 	"bench/experiment/record"
+	"bench/experiment/series"
 	"bench/experiment/stats"
+	"bench/experiment/twin"
+	"bench/experiment/workload"
+	fixture "bench/internal/reporttest"
 )
 
 // TestRuler: what is measured and what is likely, from 0 to beyond the highest load.
@@ -32,5 +38,40 @@ func TestRuler(t *testing.T) {
 				t.Errorf("%+v, want %v", r, c.want)
 			}
 		})
+	}
+}
+
+// TestBringsAtAnEstimate: throughput follows from the rate and the tokens of a request, not from the edges of a window.
+func TestBringsAtAnEstimate(t *testing.T) {
+	row := func(rate float64) record.Row {
+		r := offered(8, 128*rate*0.97, judged("ttft_p99", stats.Pass))
+		r.ID, r.Spec.Concurrency, r.Spec.Rate, r.Spec.Point = fmt.Sprintf("r,rate=%g-r1", rate), 0, workload.Rate(rate), fixture.Axis("rate", fmt.Sprint(rate))
+		r.Summary.Throughput.RequestsPerS, r.Summary.Tokens.Output = 1.01*rate, 128*300
+		r.Summary.Throughput.OutputTokensPerSPerGPU, r.Cost = new(128*rate*0.97), &record.Cost{HourUSD: 3.6}
+		return r
+	}
+	s := series.FromRows([]record.Row{row(20), row(40)})[0]
+	b := bringsAt(&s, 50)
+	if *b.UsersPerMinute != 3000 || *b.OutputTokensPerS != 6400 || math.Abs(*b.OutputTokensPerSPerGPU-6400) > 1e-9 || math.Abs(*b.USDPerMillion-1e6*3.6/3600/6400) > 1e-12 {
+		t.Errorf("%+v", b)
+	}
+	if want := "≈ 3,000 users who ask once a minute · 6,400 tok/s/GPU · 0.156 USD per million output tokens · TPOT floor 62 % of TPOT at 40/s"; b.text() != want {
+		t.Errorf("%q, want %q", b.text(), want)
+	}
+	if b := bringsAt(&s, 40); *b.OutputTokensPerS != 128*40*0.97 || b.sharedAt != "" { // as measured
+		t.Errorf("%+v", b)
+	}
+}
+
+func TestTwinCaution(t *testing.T) {
+	d := &record.Twin{Axis: "rate", Residuals: []record.TwinResidual{{Metric: "ttft_p95", Residual: twin.Residual{Load: 52, Log: math.Log(1.64)}},
+		{Metric: "tpot_p95", Residual: twin.Residual{Load: 50, Log: 0.1}}, {Metric: "ttft_p95", Residual: twin.Residual{Load: 10, Log: 2}}}}
+	d.Best = new(50.)
+	if got, want := twinCaution(d), "the twin misses TTFT p95 at 52/s by 64 %"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	d.Residuals = d.Residuals[1:]
+	if got := twinCaution(d); got != "" { // 11 %; the load of the other is far from the estimate
+		t.Error(got)
 	}
 }

@@ -139,6 +139,9 @@ func newWorkload(m *record.Manifest, all []series.Series, i int, diagnoses []Dia
 		if a.Lead == LeadNotYet && a.Estimate != nil && a.Estimate.Best != nil {
 			a.Lead = LeadLikely
 		}
+		if f := a.search; f != nil && f.Best != nil && a.Estimate != nil && (f.State == "found" || f.State == "budget" || f.State == "unprobed") {
+			a.Text = series.EffortText(f, a.rows()) // the headline has the load
+		}
 		a.Ruler = a.newRuler(m)
 	}
 	if r := s.Points[a.Quoted].Rows[0].Rotations; r != nil {

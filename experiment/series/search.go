@@ -208,8 +208,23 @@ func searchResult(k *experiment.Search, s *experiment.Spec, rows []*record.Row, 
 		f.State = "beaten"
 	}
 	label := (&experiment.Spec{Name: f.Name, Point: f.Others}).Label()
-	f.Text = fmt.Sprintf("%s: %s (%s, %s)", label, foundText(&f, rows), unit.Plural(f.Probes, "probe"), duration(rows).Round(time.Second))
+	f.Text = fmt.Sprintf("%s: %s (%s)", label, foundText(&f, rows), effort(&f))
 	return f
+}
+
+func effort(f *record.Found) string {
+	return unit.Plural(f.Probes, "probe") + ", " + time.Duration(f.TookS*float64(time.Second)).Round(time.Second).String()
+}
+
+// EffortText is what a search took, and what ended it: all that its text adds to an estimate.
+func EffortText(f *record.Found, rows []*record.Row) string {
+	switch f.State {
+	case "budget":
+		return effort(f) + budgetText(f, rows)
+	case "unprobed":
+		return effort(f) + "; run the search again for a closer answer"
+	}
+	return effort(f)
 }
 
 // confirmed is the highest load that passed, and the budget that a verdict at the lower end takes; 0 = it has one.

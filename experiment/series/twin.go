@@ -498,16 +498,21 @@ func TwinText(t *record.Twin) string {
 	if t.Rejected != "" {
 		return "rejected: " + t.Rejected
 	}
-	const near = 0.4 // of ln(load)
-	largest := 0.0
-	for _, r := range t.Residuals {
-		if t.Best == nil || math.Abs(math.Log(r.Load / *t.Best)) <= near {
-			largest = max(largest, math.Abs(math.Expm1(r.Log)))
-		}
-	}
+	_, largest := LargestResidual(t)
 	text := fmt.Sprintf("accepted, residuals up to %.0f %%", 100*largest)
 	if t.Outside != "" {
 		text += "; no estimate: " + t.Outside
 	}
 	return text
+}
+
+// LargestResidual is that of the latency near the estimate that a twin misses most, and as a share of the twin's; nil: none.
+func LargestResidual(t *record.Twin) (of *record.TwinResidual, share float64) {
+	const near = 0.4 // of ln(load)
+	for i, r := range t.Residuals {
+		if miss := math.Abs(math.Expm1(r.Log)); miss > share && (t.Best == nil || math.Abs(math.Log(r.Load / *t.Best)) <= near) {
+			of, share = &t.Residuals[i], miss
+		}
+	}
+	return of, share
 }

@@ -18,6 +18,8 @@ type multiRun struct {
 type multiRunView struct {
 	Title      string // what differs
 	Text, Kind string // which is better; empty: no SLO in common
+	Setup      string
+	Cautions   []string
 	Names, IDs []string
 	Curves     *curvesView
 	Figures    []figure
@@ -38,11 +40,12 @@ func newMultiRun(runs []*report.Run, outcomes []*report.Analysis) multiRun {
 }
 
 func (m multiRun) view(x *report.Systems) (*multiRunView, error) {
-	v := &multiRunView{Names: m.names, Title: strings.Join(m.names, " against ")}
+	v := &multiRunView{Names: m.names, Title: strings.Join(m.names[1:], ", ") + " against " + m.names[0]} // as the sections
 	for i := range m.runs {
 		v.IDs = append(v.IDs, runID(i))
 	}
 	if x != nil {
+		v.Setup, v.Cautions = x.Setup, x.Cautions
 		v.Text, v.Kind = x.Text, string(map[bool]report.Kind{true: report.Passed, false: report.Undecided}[x.Decided])
 		if err := v.add(x.Table(), nil); err != nil {
 			return nil, err

@@ -34,7 +34,7 @@ func TestRunsBesideEachOther(t *testing.T) {
 	if n := strings.Count(string(html), `class="chart-data"`); n < 3 {
 		t.Fatalf("%d charts", n)
 	}
-	for _, want := range []string{"monday against tuesday", "tuesday against monday", "&#43;20.0 %", "&#43;12.6", "worse",
+	for _, want := range []string{"<h1>tuesday against monday</h1>", "tuesday against monday: ", "&#43;20.0 %", "&#43;12.6", "worse",
 		`href="#r1"`} {
 		if !strings.Contains(string(html), want) {
 			t.Errorf("the page does not say %q", want)

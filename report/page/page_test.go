@@ -221,12 +221,12 @@ func TestSearchesAreShown(t *testing.T) {
 		Bracket: stats.Bracket{Low: &low, High: &high, Best: &best},
 		Search:  experiment.Search{Axis: "rate", Goal: "slo", Min: 1, Max: 64, Tolerance: 0.05}}}
 	html := string(page1(t, run))
-	for _, want := range []string{"1/s to 5/s", "max rate within SLO", "1 to 64/s, within 5 %", "4.5/s", "75.0 s", "it lies between 1/s and 5/s"} {
+	for _, want := range []string{"1/s to 5/s", "max rate within SLO", "1 to 64/s, within 5 %", "4.5/s", "75.0 s", "it lies between 1/s and 5/s", "≈ 4.5/s (1–5)"} {
 		if !strings.Contains(html, want) {
 			t.Errorf("the page does not say %q", want)
 		}
 	}
-	if strings.Index(html, "it lies between 1/s and 5/s") > strings.Index(html, `<nav class="tabs"`) {
+	if at := strings.Index(html, "<p>9 probes, 1m15s"); at < 0 || at > strings.Index(html, `<nav class="tabs"`) {
 		t.Error("the answer is not above the tabs")
 	}
 }
