@@ -11,7 +11,7 @@ import (
 
 const curvesID = "curves"
 
-const marksOfCurves = "★ ship ● meets ○ misses ◐ undecided × invalid → interval has no end"
+const marksOfCurves = "★ ship ● meets ○ misses ◐ undecided × invalid → interval unbounded"
 
 func (set *curveSet) interactivityChart(table string) (chart, error) {
 	c := chart{ID: "interactivity", Title: "Throughput vs interactivity", Table: table, Height: 400, Curves: curvesID, Axes: []string{"per_user", "output"}, Logs: true,

@@ -65,6 +65,19 @@ func observedRun(t *testing.T) *report.Run {
 	return run
 }
 
+// A run of too many requests has no steps for the sliders, and its page says how to ask for other limits.
+func TestCrowdedRun(t *testing.T) {
+	run := observedRun(t)
+	const words = "Above 500,000 requests the page has no sliders"
+	if html := string(page1(t, run)); strings.Contains(html, words) || !strings.Contains(html, `"steps":{"ttft_p99"`) {
+		t.Error("a small run has no sliders")
+	}
+	run.Rows[0].Summary.Requests.Sent = mostJudged + 1
+	if html := string(page1(t, run)); !strings.Contains(html, words) || strings.Contains(html, `"steps":{"ttft_p99"`) {
+		t.Error("a large run has sliders, or does not say that it has none")
+	}
+}
+
 func TestObserve(t *testing.T) {
 	run := observedRun(t)
 	o := run.Analyze()

@@ -30,6 +30,7 @@ type runView struct {
 	Result   string      // the verdicts of the workloads in one sentence
 	Tag      string      // PREDICTED or SIMULATED; empty: neither
 	Notices  []string    // how the outcome differs from the run's files, and which are missing; empty: neither
+	Unjudged string      // why the page has no sliders for other limits; empty: it has, or there is no SLO
 	Curves   *curvesView // of the charts; nil: none
 	Panels   []panelView
 }
@@ -143,6 +144,10 @@ func newRunView(i int, run *report.Run, o *report.Analysis) (runView, error) {
 	v := runView{ID: id, Manifest: run.Manifest, Tag: run.Tag(), Notices: run.Notices(),
 		Setup: run.Setup(), Flags: unit.ClipBytes(run.ServerFlags(), 160), SLO: o.SLOLine(), Answers: answersOf(id, run, o), Result: o.Answer.Text}
 	seen := observe(run, o)
+	if seen.crowded && len(o.Answer.SLO) > 0 {
+		v.Unjudged = fmt.Sprintf("Above %s requests the page has no sliders for another SLO: ", unit.Count(mostJudged)) +
+			safetext.ShellWords([]string{"bench", "report", run.Named(), "--slo"}) + " LIMITS"
+	}
 	set := newCurveSet(o, seen, run.Named())
 	charts, err := chartsOf(o, set, seen)
 	if err != nil {
