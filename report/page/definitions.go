@@ -30,7 +30,7 @@ var definitions = []definition{
 	{"twin", "Twin, likely", "A model fitted to measured loads. Likely: should pass, not measured."},
 	{"users", "Users", "One request a minute each."},
 	{"marks", "Marks in charts", "At the estimate. c: concurrency; /s: requests/s. Faint, dashed: n too small or thin. Bars: 95 % interval. ★: operating point."},
-	{"ttft", "TTFT", "Intended arrival to first token-bearing event. In a closed loop a request arrives when its worker is free. From send, as many tools count: beside it where it differs."},
+	{"ttft", "TTFT", "Intended arrival to first token-bearing event. In a closed loop a request arrives when its worker is free. From send, as many tools count: beside it."},
 	{"ttfo", "TTFO", "Intended arrival to first answer token (content or tool call), behind the reasoning. Without reasoning: TTFT."},
 	{"ttftparts", "TTFT by part", "Frontend: until the engine takes the request. Queue: until it is scheduled."},
 	{"tpot", "TPOT", "(last token − first token) / (output tokens − 1)."},
