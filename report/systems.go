@@ -214,7 +214,7 @@ func (x *Systems) conclude(tag string) {
 }
 
 // against is what is decided between two systems, then what is not: "1 × h100 costs 15 % less per token than 1 × h200
-// (intervals apart); not decided: load 1 × h200 +6 % (intervals overlap)".
+// (intervals apart); not decided: +6 % load on 1 × h200 (intervals overlap)".
 func (x *System) against(other *System) (text string, decided bool) {
 	if other.Load == nil {
 		return fmt.Sprintf("not decided: %s carries %s within the SLO; no load is known to meet it on %s", x.Name, x.loadText(), other.Name), false
@@ -246,7 +246,7 @@ func (x *System) against(other *System) (text string, decided bool) {
 // judged is a figure of two systems.
 type judged struct {
 	better, worse      *System
-	clause, than, open string // "costs 15 % less per token", " than ", "price per token 1 × h100 −15 %"
+	clause, than, open string // "costs 15 % less per token", " than ", "−15 % price per token on 1 × h100"
 	decided            bool
 	why                string
 }
@@ -286,7 +286,7 @@ func (x *System) judgeFigure(other *System, figure, base *Range, name, of string
 	default:
 		j.clause, j.decided = fmt.Sprintf("carries %s%.0f %% more %s", least, 100*(ratio-1), of), low >= baseHigh
 	}
-	j.open = name + " " + j.better.Name + " " + strings.Replace(size, "-", "−", 1)
+	j.open = strings.Replace(size, "-", "−", 1) + " " + name + " on " + j.better.Name
 	intervals := x.Load.Low != nil && other.Load.Low != nil
 	switch {
 	case j.decided:

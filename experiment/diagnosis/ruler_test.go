@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"bench/experiment/record"
@@ -73,5 +74,17 @@ func TestTwinCaution(t *testing.T) {
 	d.Residuals = d.Residuals[1:]
 	if got := twinCaution(d); got != "" { // 11 %; the load of the other is far from the estimate
 		t.Error(got)
+	}
+}
+
+// TestBelowAPass: the ruler is PASS up to the highest load that passed; a lower one that is undecided by itself says why.
+func TestBelowAPass(t *testing.T) {
+	rows := []record.Row{offered(2, 200, needs("ttft_p99", 40)), offered(4, 400, judged("ttft_p99", stats.Pass)), offered(8, 800, needs("ttft_p99", 40))}
+	points := answerOf(rows).Workloads[0].Points
+	if got, want := points[0].Text, "undecided: TTFT p99 on 51 requests; 40 more decide it; concurrency 4 above it meets the SLO"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if strings.Contains(points[2].Text, "above it") {
+		t.Error(points[2].Text)
 	}
 }

@@ -143,6 +143,7 @@ func newWorkload(m *record.Manifest, all []series.Series, i int, diagnoses []Dia
 			a.Text = series.EffortText(f, a.rows()) // the headline has the load
 		}
 		a.Ruler = a.newRuler(m)
+		a.explainBelow()
 	}
 	if r := s.Points[a.Quoted].Rows[0].Rotations; r != nil {
 		if a.Text = a.Text + "; " + r.Answer(); a.Verdict == "" { // the cache is the question
@@ -201,6 +202,20 @@ func statusOf(p *series.Point) PointStatus {
 		return PointStatus{Open, "undecided: " + openText(p)}
 	}
 	return PointStatus{Status: NoSLO}
+}
+
+// explainBelow says of a load that is undecided by itself that a higher one meets the SLO, as the ruler has it.
+func (a *answering) explainBelow() {
+	if EasierByLoad(a.s) {
+		return
+	}
+	below := a.Points[:a.firstMiss(0)]
+	passes := func(p PointStatus) bool { return p.Status == Ship || p.Status == Meets }
+	for j := range below {
+		if above := slices.IndexFunc(below[j:], passes); below[j].Status == Open && above > 0 {
+			a.Points[j].Text += "; " + a.s.Points[j+above].Load + " above it meets the SLO"
+		}
+	}
 }
 
 func worst(p *series.Point) *record.Verdict {
