@@ -165,6 +165,7 @@ const slo = (() => {
     function told(curve, found, point, section) {
       const out = element('div', '', 'retold'), none = found.verdict === 'FAIL' ? 'no measured load meets this SLO' : 'no load is decided to meet this SLO';
       const estimate = section.querySelector('.estimate'), hidden = estimate ? '; estimate hidden: it is for the measured SLO alone' : '';
+      const tag = article.querySelector('.simulated'), passed = tag && tag.textContent === 'PREDICTED' ? 'predicted' : 'measured';
       const gpus = [...section.querySelectorAll('.kpis dt')].find(dt => dt.textContent.startsWith('GPU'));
       const limits = of => curve.slo.limits.map(l => l.title + ' ≤ ' + exact(of(l))).join(' · ');
       const text = curve.slo.limits.map(l => l.key + '=' + changed[l.key] + 'ms').concat(curve.slo.rest || []).join(',');
@@ -172,7 +173,7 @@ const slo = (() => {
       back.type = 'button';
       back.addEventListener('click', () => { changed = null; controls(); show(); });
       line.append(back);
-      out.append(element('h2', curve.name + ': ' + (point ? 'measured PASS up to ' + point.label : none) + hidden), line);
+      out.append(element('h2', curve.name + ': ' + (point ? passed + ' PASS up to ' + point.label : none) + hidden), line);
       if (point) out.append(element('p', [point.slo.words].concat(gpus ? gpus.nextElementSibling.textContent + ' ' + gpus.textContent : []).join(' · ')));
       out.append(element('p', 'Decided from the stored requests. To reproduce:', 'faint'), element('code', curve.slo.command + " '" + text + "'"));
       return out;
