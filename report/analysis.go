@@ -67,6 +67,7 @@ func (r *Run) Analyze() Analysis {
 	o.collectFindings(rows)
 	o.Diagnoses = diagnosis.Diagnose(o.Series)
 	o.Answer = diagnosis.NewAnswer(&r.Manifest, o.Series, o.Diagnoses, r.Missing)
+	r.typeNext(&o.Answer)
 	o.Time = r.timeSpent(&o)
 	if c := r.Manifest.Client; c.Tool != "" && len(o.Answer.SLO) == 0 {
 		o.Imported = fmt.Sprintf("measured by %s; not reported: %s",

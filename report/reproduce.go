@@ -35,9 +35,13 @@ func (r *Run) reproduceTable() Table {
 		add("one row", append(slices.Clone(m.Command), "--only", names[0])...)
 	}
 	dir := r.Named()
-	add("the plan, without sending", slices.Concat([]string{"bench", "sweep", file, "--dry-run"}, onlyOf(m.Command))...)
+	again := []string{"bench", "sweep", file}
+	if r.hasNoFile() {
+		again = m.Command
+	}
+	add("the plan, without sending", slices.Concat(again, []string{"--dry-run"}, onlyOf(m.Command))...)
 	if m.State != "done" {
-		add("resume an interrupted run", "bench", "sweep", file, "--resume", dir)
+		add("resume an interrupted run", slices.Concat(again, []string{"--resume", dir})...)
 	}
 	add("this report", "bench", "report", dir)
 	add("comparison with another run", "bench", "compare", dir, path.Join(outOf(m.Command), m.Matrix, "OTHER"))

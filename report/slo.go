@@ -147,9 +147,9 @@ func (r *Run) unfinishedTable() Table {
 	t := Table{ID: "missing", Caption: "Missing, skipped and removed rows", Columns: []Column{{Head: "row"}, {Head: "state"}, {Head: "why"}}}
 	for _, id := range r.Missing {
 		p := r.Manifest.Plan[slices.IndexFunc(r.Manifest.Plan, func(p record.Planned) bool { return p.ID == id })]
-		why := cmp.Or(p.Error, r.beyondBudget(id), "no result yet; run bench sweep --resume")
+		why := cmp.Or(p.Error, r.beyondBudget(id), "no result yet; run the same command with --resume")
 		if r.State(id) == lost {
-			why = "finished, and its file is gone; run bench sweep --resume"
+			why = "finished, and its file is gone; run the same command with --resume"
 		}
 		t.Add(TextCell(id), TextCell(r.State(id)), TextCell(why))
 	}

@@ -47,11 +47,12 @@ type cli struct {
 
 func bench(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, args []string) int {
 	root := newRoot(&cli{stdin, stdout, stderr, args})
-	root.SetArgs(withURL(args))
+	command := withURL(root, args)
+	root.SetArgs(command)
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	err := unknownHelp(root, withURL(args))
+	err := unknownHelp(root, command)
 	if err == nil {
 		err = root.ExecuteContext(ctx)
 	}

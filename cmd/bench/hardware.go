@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"bench/experiment"
 	"bench/experiment/roofline"
@@ -40,6 +41,9 @@ func checkHardware(m *sweep.Matrix, models roofline.Models, hardware roofline.Ha
 		text, hint, slip := s.slip()
 		if slip {
 			problems = append(problems, m.Problem("target."+s.key, text, hint))
+		}
+		if near, _ := spelling.Nearest(s.value, s.known); s.what == "device" && near == "" {
+			s.err = fmt.Errorf("%w; known are %s", s.err, strings.Join(s.known, ", "))
 		}
 		notes = append(notes, s.err.Error())
 	}

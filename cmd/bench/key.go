@@ -117,9 +117,10 @@ func redacted(args []string) []string {
 	return out
 }
 
-// redactURL removes user info and keys from a value that is a URL: one with a scheme, or that of --endpoint.
+// redactURL removes user info and keys from a value that is a URL: one with a scheme or a user, or that of --endpoint.
 func redactURL(flag, value string) string {
-	if flag == "--endpoint" || strings.Contains(value, "://") {
+	user, _, found := strings.Cut(value, "@")
+	if flag == "--endpoint" || strings.Contains(value, "://") || found && strings.Contains(user, ":") {
 		return target.Redact(value)
 	}
 	return value

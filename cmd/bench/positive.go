@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -16,16 +17,21 @@ func positive(fl *pflag.FlagSet, names ...string) (err error) {
 		if len(names) > 0 && !slices.Contains(names, f.Name) {
 			return
 		}
-		x := 1.0
+		values := []string{f.Value.String()}
 		switch f.Value.Type() {
+		case "intSlice", "float64Slice":
+			values = f.Value.(pflag.SliceValue).GetSlice()
 		case "int", "float64":
-			x, _ = strconv.ParseFloat(f.Value.String(), 64)
 		case "duration":
-			d, _ := time.ParseDuration(f.Value.String())
-			x = d.Seconds()
+			d, _ := time.ParseDuration(values[0])
+			values[0] = strconv.FormatFloat(d.Seconds(), 'g', -1, 64)
+		default:
+			return
 		}
-		if err == nil && !(x > 0 && x <= math.MaxFloat64) {
-			err = usage("--%s %s: expected a number above 0\nhint: leave it out for the default", f.Name, f.Value)
+		for _, text := range values {
+			if x, _ := strconv.ParseFloat(text, 64); err == nil && !(x > 0 && x <= math.MaxFloat64) {
+				err = usage("--%s %s: expected a number above 0\nhint: leave it out for the default", f.Name, strings.Trim(f.Value.String(), "[]"))
+			}
 		}
 	})
 	return err

@@ -45,6 +45,7 @@ type urlFlags struct {
 	input, output, requests int
 	save                    string
 	simulated               bool // bench demo
+	chat                    bool // the server refused /v1/completions
 }
 
 func newURL(c *cli) *cobra.Command {
@@ -144,7 +145,7 @@ func (c *cli) quick(cmd *cobra.Command, f *urlFlags, in *sweepInput, address str
 	}
 	err = c.sweep(cmd, in, quickFile)
 	if in.api == "" && lacksCompletions(err) {
-		fmt.Fprintln(c.stderr, "note: the server has no /v1/completions: --api chat is used")
+		f.chat = true
 		in.set = append(in.set, `target.api="chat"`)
 		if err = in.read(cmd.Context(), quickFile, c.stderr); err == nil {
 			err = c.runSweep(cmd.Context(), in)
@@ -160,6 +161,9 @@ func (f *urlFlags) measures() bool { return len(f.rates)+len(f.concurrency) > 0 
 
 func (f *urlFlags) check(fl *pflag.FlagSet) error {
 	if err := positive(fl); err != nil {
+		return err
+	}
+	if err := checkLimits(f.slo); err != nil {
 		return err
 	}
 	_, _, isLengths := lengthsOf(f.workload)
@@ -266,8 +270,13 @@ func (f *urlFlags) text(shipped, row string, command []string) string {
 		_, head, first := strings.Cut(p, "\nname       =")
 		switch {
 		case first:
-			p = "# Written by: " + safetext.ShellWords(command) +
+			p = "# Written by: " + safetext.Escape(safetext.ShellWords(command)) +
 				"\n# bench sweep FILE runs it again; docs/matrix.md and docs/predict.md#search have the keys.\nname       =" + head
+			if f.measures() {
+				p = withoutLines(p, "hypothesis ")
+			}
+		case strings.HasPrefix(p, "[target]"):
+			p = withoutLines(p, f.stated()...)
 		case strings.HasPrefix(p, "[slo]") && f.slo != "":
 			p = "[slo]\n" + limitLines(f.slo)
 		case !strings.Contains(p, "[[row]]"):
@@ -285,6 +294,33 @@ func (f *urlFlags) text(shipped, row string, command []string) string {
 		}
 	}
 	return strings.Join(out, "\n\n") + "\n"
+}
+
+// stated are the begins of the lines of quickMatrix that a flag replaces.
+func (f *urlFlags) stated() (begins []string) {
+	for begin, isSet := range map[string]bool{"# hardware ": f.hardware != "", "# gpus ": f.gpus > 0, "# gpu_hour_usd ": f.usd > 0} {
+		if isSet {
+			begins = append(begins, begin)
+		}
+	}
+	return begins
+}
+
+func withoutLines(text string, begins ...string) string {
+	return strings.Join(slices.DeleteFunc(strings.Split(text, "\n"), func(line string) bool {
+		return slices.ContainsFunc(begins, func(begin string) bool { return strings.HasPrefix(line, begin) })
+	}), "\n")
+}
+
+// checkLimits: what is no limit at all would be an error of a file that the user has not written.
+func checkLimits(slo string) error {
+	for limit := range strings.SplitSeq(slo, ",") {
+		key, value, _ := strings.Cut(strings.TrimSpace(limit), "=")
+		if slo != "" && (key == "" || value == "" || strings.ContainsAny(limit, ";\n")) {
+			return usage("--slo: %q is not METRIC=LIMIT\nhint: limits with commas between them: --slo ttft_p95=1s,tpot_p95=40ms", limit)
+		}
+	}
+	return nil
 }
 
 // limitLines are the limits of --slo as lines of TOML, with the usual share of errors.
@@ -330,10 +366,11 @@ func (f *urlFlags) loads() (lines string) {
 	return lines
 }
 
-// lacksCompletions reports whether an error of reaching a server means that it has the chat API only.
+// lacksCompletions reports whether an error of reaching a server can mean that it has the chat API only: it lists its
+// models, the requested one among them, and does not know the call.
 func lacksCompletions(err error) bool {
-	r := endpoint.Failed(err)
-	return r != nil && (r.Status == 404 || r.Status == 405)
+	probe := new(endpoint.ProbeError)
+	return errors.As(err, &probe) && len(probe.Served) == 0 && (probe.Result.Status == 404 || probe.Result.Status == 405)
 }
 
 // write writes the matrix that runs to the file of --save.
@@ -350,21 +387,38 @@ func (f *urlFlags) write(w io.Writer, m *sweep.Matrix) error {
 }
 
 // withURL puts the name of the command before an endpoint that stands where a command does, or a matrix.
-func withURL(args []string) []string {
-	switch {
-	case len(args) > 0 && isAddress(args[0]):
-		return append([]string{urlCommand}, args...)
-	case len(args) > 1 && args[0] == "sweep" && isAddress(args[1]):
-		return append([]string{urlCommand}, args[1:]...)
+func withURL(root *cobra.Command, args []string) []string {
+	rest := args
+	if len(args) > 0 && args[0] == "sweep" {
+		rest = args[1:]
+	}
+	if isAddress(firstWord(rest, find(root, "sweep").Flags(), find(root, urlCommand).Flags())) {
+		return append([]string{urlCommand}, rest...)
 	}
 	return args
 }
 
+// firstWord is the first of some words that is neither a flag nor its value.
+func firstWord(words []string, flags ...*pflag.FlagSet) string {
+	for i := 0; i < len(words); i++ {
+		if !strings.HasPrefix(words[i], "-") {
+			return words[i]
+		}
+		name, _, joined := strings.Cut(strings.TrimLeft(words[i], "-"), "=")
+		takesNext := func(fl *pflag.FlagSet) bool { f := fl.Lookup(name); return f != nil && f.NoOptDefVal == "" }
+		if !joined && slices.ContainsFunc(flags, takesNext) {
+			i++
+		}
+	}
+	return ""
+}
+
+// isAddress takes any scheme: that of another protocol gets an error which says so.
 func isAddress(word string) bool {
-	if strings.HasPrefix(word, "http://") || strings.HasPrefix(word, "https://") {
+	if strings.Contains(word, "://") {
 		return true
 	}
-	address, _, _ := strings.Cut(word, "/")
+	address, _, _ := strings.Cut(word[strings.LastIndex(word, "@")+1:], "/")
 	_, port, err := net.SplitHostPort(address)
 	_, errPort := strconv.ParseUint(port, 10, 16)
 	return err == nil && errPort == nil
@@ -375,6 +429,9 @@ func (c *cli) beginQuick(in *sweepInput, server *endpoint.Server) error {
 	f := in.quick
 	if f == nil {
 		return nil
+	}
+	if f.chat {
+		fmt.Fprintln(c.stderr, "note: the server has no /v1/completions: --api chat is used")
 	}
 	s, load := &in.m.Points[0], "budget "+unit.Clock(f.budget)+" (--budget)"
 	if f.measures() {

@@ -11,6 +11,7 @@ import (
 
 	"bench/experiment/record"
 	"bench/experiment/series"
+	"bench/experiment/stats"
 	"bench/experiment/unit"
 	"bench/experiment/verdict"
 )
@@ -37,16 +38,17 @@ func (a *answering) decideAt(j int) *NextSweep {
 	if f := series.OpenedBy(findings(p), *v); f != nil {
 		return remeasure(a.s, p, f)
 	}
-	if p.Need > 0 {
-		return moreRequests(a.s, p, v)
+	few := stats.NeededFor(v.Metric[strings.LastIndexByte(v.Metric, '_')+1:]) - v.Observed
+	if need := cmp.Or(p.Need, few); need > 0 {
+		return moreRequests(a.s, p, v, need)
 	}
 	return byHand("missing measurement", verdict.LimitName(v.Metric, v.Class)+": "+v.Why)
 }
 
-func moreRequests(s *series.Series, p *series.Point, limit *record.Verdict) *NextSweep {
+func moreRequests(s *series.Series, p *series.Point, limit *record.Verdict, need int) *NextSweep {
 	spec, planned := &p.Rows[0].Spec, p.Rows[0].Summary.Requests.Planned
-	n := planned + p.Need
-	out := &NextSweep{Why: fmt.Sprintf("%s needs %s more requests for a verdict", verdict.LimitName(limit.Metric, limit.Class), unit.Count(p.Need))}
+	n := planned + need
+	out := &NextSweep{Why: fmt.Sprintf("%s needs %s more requests for a verdict", verdict.LimitName(limit.Metric, limit.Class), unit.Count(need))}
 	var lines []string
 	// The window that the requests take at the rate of this row; a duration is also a cap on a number of requests.
 	window := math.Ceil(p.Rows[0].Summary.DurationS * float64(n) / float64(max(planned, 1)))
@@ -73,7 +75,7 @@ func remeasure(s *series.Series, p *series.Point, f *record.Finding) *NextSweep 
 }
 
 func resume() *NextSweep {
-	return byHand("--resume", "finish the planned rows: bench sweep MATRIX --resume DIR")
+	return byHand("--resume", "finish the planned rows: the same command with --resume DIR")
 }
 
 // loadName is the load that the matrix asked for: "concurrency 8", though fewer requests were in flight.

@@ -86,7 +86,7 @@ func responseTo(f *record.Failure) string {
 	gone := f.Later == 0
 	switch {
 	case f.Outcome == "connect" && gone:
-		return "restart the server, and find in its log why it ended; then run bench sweep --resume"
+		return "restart the server, and find in its log why it ended; then run the same command with --resume"
 	case f.Outcome == "connect":
 		return "find in the server's log why it refused connections; check its limit on connections"
 	case f.Outcome == "timeout":
@@ -96,7 +96,7 @@ func responseTo(f *record.Failure) string {
 	case f.Status >= 400 && f.Status < 500:
 		return "the server refuses the request: correct the row by the error's text"
 	case gone:
-		return "find in the server's log why it ended; restart it, then run bench sweep --resume"
+		return "find in the server's log why it ended; restart it, then run the same command with --resume"
 	}
 	return "find the error in the server's log of that time; check the gateway's time-outs"
 }

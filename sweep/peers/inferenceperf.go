@@ -85,9 +85,14 @@ func (d *draft) distribution(a *args, at string) length {
 	if a.has(at + ".variance") {
 		std = math.Sqrt(math.Max(a.number(0, at+".variance"), 0))
 	}
+	stated := a.has(at+".std-dev") || a.has(at+".variance")
 	low, high := a.whole(10, at+".min"), a.whole(1024, at+".max")
 	a.ignore(at + ".total-count")
-	switch kind := or(a.text(at+".type"), "normal"); kind {
+	kind := or(a.text(at+".type"), "normal")
+	if !stated && kind != "fixed" && kind != "uniform" {
+		d.say("%s: a standard deviation of 200 tokens, this tool's default", at)
+	}
+	switch kind {
 	case "fixed":
 		return fixed(int(mean))
 	case "uniform":
@@ -145,7 +150,7 @@ func (d *draft) perfLoad(a *args) {
 			concurrency: a.numbers(at + "concurrency-level"), requests: a.whole(0, at+"num-requests")}
 		switch kind {
 		case "constant", "poisson":
-			l.arrival, l.concurrency = kind, nil
+			l.arrival, l.concurrency = "poisson", nil
 		case "concurrent":
 			l.rate = nil
 		case "trace_replay":
@@ -158,8 +163,7 @@ func (d *draft) perfLoad(a *args) {
 		d.add(l)
 	}
 	if kind == "constant" {
-		d.say("arrival = \"constant\" has equal gaps; this tool's constant load has exponential ones: write " +
-			"\"poisson\" for the same")
+		d.say("this tool's constant load has exponential gaps: arrival = \"poisson\"; \"constant\" has equal ones")
 	}
 }
 
