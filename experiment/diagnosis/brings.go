@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"bench/experiment/record"
 	"bench/experiment/series"
 	"bench/experiment/unit"
 	"bench/experiment/verdict"
@@ -23,7 +24,7 @@ type Brings struct {
 	sharedAt string // the load of that point, if it is another one
 }
 
-func bringsAt(s *series.Series, load float64) (b Brings) {
+func bringsAt(m *record.Manifest, s *series.Series, load float64) (b Brings) {
 	p := nearest(s, load)
 	if p == nil {
 		return b
@@ -39,7 +40,7 @@ func bringsAt(s *series.Series, load float64) (b Brings) {
 	if g := p.OutputTokensPerSPerGPU; g != nil && p.OutputTokensPerS.Median > 0 {
 		b.OutputTokensPerSPerGPU = new(g.Median * output / p.OutputTokensPerS.Median)
 	}
-	if hour := hourUSD(s); hour > 0 && *b.OutputTokensPerS > 0 {
+	if hour := hourUSD(m); hour > 0 && *b.OutputTokensPerS > 0 {
 		b.USDPerMillion = new(hour / (3600 * *b.OutputTokensPerS) * 1e6)
 	}
 	if r := p.Rows[0].Roofline; r != nil && p.Rows[0].Summary.TPOT != nil && p.Rows[0].Summary.TPOT.P50 > 0 {
@@ -61,16 +62,12 @@ func meanOutput(p *series.Point) float64 {
 	return float64(tokens) / math.Max(1, float64(requests))
 }
 
-// hourUSD is the price of an hour of all GPUs; 0 = not specified.
-func hourUSD(s *series.Series) float64 {
-	for i := range s.Points {
-		for _, r := range s.Points[i].Rows {
-			if r.Cost != nil {
-				return r.Cost.HourUSD
-			}
-		}
+// hourUSD is the price of an hour of all GPUs; 0 = not specified. Rows that miss the SLO have no cost of their own.
+func hourUSD(m *record.Manifest) float64 {
+	if m.GPUHourUSD == nil {
+		return 0
 	}
-	return 0
+	return *m.GPUHourUSD * float64(m.Target.GPUs)
 }
 
 func nearest(s *series.Series, load float64) (best *series.Point) {
@@ -85,11 +82,11 @@ func nearest(s *series.Series, load float64) (best *series.Point) {
 }
 
 // BringsText is what the load of a point brings; empty: the point is not valid.
-func BringsText(s *series.Series, p *series.Point) string {
+func BringsText(m *record.Manifest, s *series.Series, p *series.Point) string {
 	if _, ok := RulerLoad(s, p); !ok || !p.Valid {
 		return ""
 	}
-	b := bringsAt(s, requested(s, p))
+	b := bringsAt(m, s, requested(s, p))
 	return b.text()
 }
 

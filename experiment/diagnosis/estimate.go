@@ -29,7 +29,7 @@ type Estimate struct {
 }
 
 // estimate is nil without an estimate of the load or a measured PASS.
-func (a *answering) estimate() *Estimate {
+func (a *answering) estimate(m *record.Manifest) *Estimate {
 	e := &Estimate{}
 	if f := a.search; f != nil {
 		e.Bracket = f.Bracket
@@ -54,7 +54,7 @@ func (a *answering) estimate() *Estimate {
 	}
 	e.Text = e.text(a.s.Axis, a.PassWord())
 	if at := cmp.Or(e.Best, e.Passed); at != nil {
-		e.Brings = bringsAt(a.s, *at)
+		e.Brings = bringsAt(m, a.s, *at)
 		e.Figures = e.Brings.text()
 	}
 	return e

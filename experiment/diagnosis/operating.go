@@ -51,7 +51,7 @@ type Closest struct {
 func operatingPoint(m *record.Manifest, s *series.Series, p *series.Point) *OperatingPoint {
 	first := p.Rows[0]
 	o := &OperatingPoint{Name: s.PointName(p), Load: p.Load, OutputTokensPerS: p.OutputTokensPerS.Median, RequestsPerS: p.RequestsPerS.Median,
-		N: p.Completed(), Settings: settings(m, s, p), Cautions: oncePerAdvice(findings(p), record.Caution), Closest: closest(p), Brings: bringsAt(s, requested(s, p))}
+		N: p.Completed(), Settings: settings(m, s, p), Cautions: oncePerAdvice(findings(p), record.Caution), Closest: closest(p), Brings: bringsAt(m, s, requested(s, p))}
 	if g := p.OutputTokensPerSPerGPU; g != nil {
 		o.OutputTokensPerSPerGPU = new(g.Median)
 	}

@@ -101,7 +101,7 @@ func (r *Ruler) bring(m *record.Manifest, a *answering, passed float64) {
 		return
 	}
 	add := func(name, value string) { r.Figures = append(r.Figures, Fact{name, value}) }
-	b := bringsAt(a.s, at)
+	b := bringsAt(m, a.s, at)
 	if b.UsersPerMinute != nil {
 		add("users, 1 request a minute each", "≈ "+UsersText(*b.UsersPerMinute))
 	}

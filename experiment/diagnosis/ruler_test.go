@@ -48,18 +48,19 @@ func TestBringsAtAnEstimate(t *testing.T) {
 		r := offered(8, 128*rate*0.97, judged("ttft_p99", stats.Pass))
 		r.ID, r.Spec.Concurrency, r.Spec.Rate, r.Spec.Point = fmt.Sprintf("r,rate=%g-r1", rate), 0, workload.Rate(rate), fixture.Axis("rate", fmt.Sprint(rate))
 		r.Summary.Throughput.RequestsPerS, r.Summary.Tokens.Output = 1.01*rate, 128*300
-		r.Summary.Throughput.OutputTokensPerSPerGPU, r.Cost = new(128*rate*0.97), &record.Cost{HourUSD: 3.6}
+		r.Summary.Throughput.OutputTokensPerSPerGPU = new(128*rate*0.97)
 		return r
 	}
 	s := series.FromRows([]record.Row{row(20), row(40)})[0]
-	b := bringsAt(&s, 50)
+	m := &record.Manifest{GPUHourUSD: new(3.6), Target: record.TargetInfo{GPUs: 1}}
+	b := bringsAt(m, &s, 50)
 	if *b.UsersPerMinute != 3000 || *b.OutputTokensPerS != 6400 || math.Abs(*b.OutputTokensPerSPerGPU-6400) > 1e-9 || math.Abs(*b.USDPerMillion-1e6*3.6/3600/6400) > 1e-12 {
 		t.Errorf("%+v", b)
 	}
 	if want := "≈ 3,000 users who ask once a minute · 6,400 tok/s/GPU · 0.156 USD per million output tokens · TPOT floor 62 % of TPOT at 40/s"; b.text() != want {
 		t.Errorf("%q, want %q", b.text(), want)
 	}
-	if b := bringsAt(&s, 40); *b.OutputTokensPerS != 128*40*0.97 || b.sharedAt != "" { // as measured
+	if b := bringsAt(m, &s, 40); *b.OutputTokensPerS != 128*40*0.97 || b.sharedAt != "" { // as measured
 		t.Errorf("%+v", b)
 	}
 }
@@ -86,5 +87,16 @@ func TestBelowAPass(t *testing.T) {
 	}
 	if strings.Contains(points[2].Text, "above it") {
 		t.Error(points[2].Text)
+	}
+}
+
+// The price of the run counts at every load, also where no row meets the SLO and has a cost of its own.
+func TestPriceWithoutAPass(t *testing.T) {
+	rows := []record.Row{offered(2, 200, judged("ttft_p99", stats.Fail))}
+	all := series.FromRows(rows)
+	m := &record.Manifest{GPUHourUSD: new(2.0), Target: record.TargetInfo{GPUs: 2}}
+	b := bringsAt(m, &all[0], 2)
+	if want := 4 / (3600 * *b.OutputTokensPerS) * 1e6; b.USDPerMillion == nil || math.Abs(*b.USDPerMillion-want) > 1e-9 {
+		t.Errorf("%+v, want %g", b, want)
 	}
 }

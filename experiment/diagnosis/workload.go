@@ -135,7 +135,7 @@ func newWorkload(m *record.Manifest, all []series.Series, i int, diagnoses []Dia
 	case a.Lead == LeadShip && Baseline(s):
 		a.baseline()
 	case a.Verdict != "" && !s.Points[0].Rows[0].Observed:
-		a.Estimate = a.estimate()
+		a.Estimate = a.estimate(m)
 		if a.Lead == LeadNotYet && a.Estimate != nil && a.Estimate.Best != nil {
 			a.Lead = LeadLikely
 		}

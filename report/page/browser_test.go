@@ -226,7 +226,7 @@ document.body.textContent = JSON.stringify(wrong.map(s => [s, figure(s.X, s.Unit
 
 // TestCompose: curves.js draws every mark at its estimate with its state, and joins valid neighbours.
 func TestCompose(t *testing.T) {
-	set := newCurveSet(saturating(), evidence{}, "")
+	set := newCurveSet(saturating(), evidence{}, &report.Run{})
 	b, err := json.Marshal(set)
 	if err != nil {
 		t.Fatal(err)

@@ -71,14 +71,14 @@ type mark struct {
 
 type estimate []figures
 
-func newCurveSet(o *report.Analysis, e evidence, dir string) *curveSet {
+func newCurveSet(o *report.Analysis, e evidence, run *report.Run) *curveSet {
 	set := &curveSet{Singles: singles, Output: outputUnit(o)}
 	for i := range o.Series {
 		set.addPredicted(o, &o.Series[i], lookOf(i, i))
 		at := len(set.Curves)
 		set.add(o, i, lookOf(i, i), "")
 		if at < len(set.Curves) {
-			set.Curves[at].addSLO(o, i, e, dir)
+			set.Curves[at].addSLO(o, i, e, run)
 		}
 	}
 	if s, _ := o.HeadlinePoint(); s != nil {

@@ -51,7 +51,7 @@ func saturating() *report.Analysis {
 }
 
 func TestCurves(t *testing.T) {
-	set := newCurveSet(saturating(), evidence{}, "")
+	set := newCurveSet(saturating(), evidence{}, &report.Run{})
 	if diff := cmp.Diff([]string{"F", singles}, set.Groups); diff != "" || set.Output != "tok/s/GPU" || len(set.Curves) != 2 {
 		t.Fatalf("%s %s, %d curves", diff, set.Output, len(set.Curves))
 	}
@@ -97,7 +97,7 @@ func TestPredictedCurve(t *testing.T) {
 	})
 	behind.Rows = rows
 	o.Behind = new(behind.Analyze())
-	set := newCurveSet(o, evidence{}, "")
+	set := newCurveSet(o, evidence{}, &report.Run{})
 	if len(set.Curves) != 3 || !set.Curves[0].Predicted || set.Curves[1].Predicted || set.Curves[0].Group != "F" || set.Curves[0].Color != set.Curves[1].Color {
 		t.Fatalf("%d curves, the first %+v", len(set.Curves), set.Curves[0])
 	}
@@ -113,7 +113,7 @@ func TestLimitedFirst(t *testing.T) {
 	} {
 		row := fixture.Shape{Name: "A", Concurrency: 1, N: 1000, TTFT: 50, TPOT: 6, Output: 99}.Row()
 		row.SLO = []record.Verdict{{Metric: c.metric, Limit: 100, Unit: "ms", Verdict: "PASS"}}
-		drawn, err := newCurveSet(&report.Analysis{Series: series.FromRows([]record.Row{row})}, evidence{}, "").latencyChart("series")
+		drawn, err := newCurveSet(&report.Analysis{Series: series.FromRows([]record.Row{row})}, evidence{}, &report.Run{}).latencyChart("series")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +121,7 @@ func TestLimitedFirst(t *testing.T) {
 			t.Errorf("%s: the page begins with %s %s", c.metric, drawn.Choices[0].First, drawn.Choices[1].First)
 		}
 	}
-	if c, err := newCurveSet(&report.Analysis{}, evidence{}, "").latencyChart("series"); err != nil || c.Option != nil {
+	if c, err := newCurveSet(&report.Analysis{}, evidence{}, &report.Run{}).latencyChart("series"); err != nil || c.Option != nil {
 		t.Errorf("of nothing: %v, %v", c, err)
 	}
 }

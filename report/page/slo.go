@@ -46,7 +46,7 @@ type markSLO struct {
 }
 
 // addSLO makes the limits of a workload changeable, if the records of all its rows are at hand and it has one SLO.
-func (c *curve) addSLO(o *report.Analysis, i int, e evidence, dir string) {
+func (c *curve) addSLO(o *report.Analysis, i int, e evidence, run *report.Run) {
 	s := &o.Series[i]
 	spec := &s.Points[0].Rows[0].Spec
 	changeable, rest, ok := changeableLimits(spec)
@@ -63,14 +63,14 @@ func (c *curve) addSLO(o *report.Analysis, i int, e evidence, dir string) {
 			load, _ := diagnosis.RulerLoad(s, &s.Points[j])
 			m.At = short(100 * load / r.End)
 		}
-		m.Words = diagnosis.BringsText(s, &s.Points[j])
+		m.Words = diagnosis.BringsText(&run.Manifest, s, &s.Points[j])
 		marks = append(marks, m)
 	}
 	for j := range marks {
 		c.Points[j].SLO = &marks[j]
 	}
 	c.SLO = &curveSLO{Workload: i, Limits: changeable, Rest: strings.Join(rest, ","),
-		Baseline: diagnosis.Baseline(s), Easy: diagnosis.EasierByLoad(s), Command: safetext.ShellWords([]string{"bench", "report", dir, "--slo"})}
+		Baseline: diagnosis.Baseline(s), Easy: diagnosis.EasierByLoad(s), Command: safetext.ShellWords([]string{"bench", "report", run.Named(), "--slo"})}
 }
 
 // changeableLimits are those on latencies, beside the text of the others. ok is false without one, and where another limit

@@ -148,7 +148,7 @@ func newRunView(i int, run *report.Run, o *report.Analysis) (runView, error) {
 		v.Unjudged = fmt.Sprintf("Above %s requests the page has no sliders for another SLO: ", unit.Count(mostJudged)) +
 			safetext.ShellWords([]string{"bench", "report", run.Named(), "--slo"}) + " LIMITS"
 	}
-	set := newCurveSet(o, seen, run.Named())
+	set := newCurveSet(o, seen, run)
 	charts, err := chartsOf(o, set, seen)
 	if err != nil {
 		return v, err
