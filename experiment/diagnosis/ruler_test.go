@@ -48,7 +48,7 @@ func TestBringsAtAnEstimate(t *testing.T) {
 		r := offered(8, 128*rate*0.97, judged("ttft_p99", stats.Pass))
 		r.ID, r.Spec.Concurrency, r.Spec.Rate, r.Spec.Point = fmt.Sprintf("r,rate=%g-r1", rate), 0, workload.Rate(rate), fixture.Axis("rate", fmt.Sprint(rate))
 		r.Summary.Throughput.RequestsPerS, r.Summary.Tokens.Output = 1.01*rate, 128*300
-		r.Summary.Throughput.OutputTokensPerSPerGPU = new(128*rate*0.97)
+		r.Summary.Throughput.OutputTokensPerSPerGPU = new(128 * rate * 0.97)
 		return r
 	}
 	s := series.FromRows([]record.Row{row(20), row(40)})[0]
