@@ -68,7 +68,7 @@ root.dataset.focus = [...document.querySelectorAll('a, button, input, select')].
 
 // The buttons lead to the pages, under the policy of the table and of each page.
 func TestPagesInBrowser(t *testing.T) {
-	for button, want := range map[string]string{"Compare": "bench compare", "Report": "<h1>20261120T120000Z against 20261202T120000Z</h1>", "Trend": "bench history", "Filter": "2 selected"} {
+	for button, want := range map[string]string{"Compare": "bench compare", "Report": "<h1>20261202T120000Z against 20261120T120000Z</h1>", "Trend": "bench history", "Filter": "2 selected"} {
 		dom := drive(t, 14, "/", "1440,900", fmt.Sprintf(`
 if (!location.search) {
   for (const run of ['%s', '%s']) document.querySelector('input[value="' + run + '"]').click();

@@ -61,7 +61,7 @@ func TestRoutes(t *testing.T) {
 		{"/?sort=-ttft", 200, []string{`aria-sort="descending"><a href="./?sort=ttft">TTFT ↓`}},
 		{"/?sort=color", 400, []string{"no column has this name", "14 of 14"}},
 		{"/report?" + query(first), 200, []string{"SHIP D-saturation at concurrency 16", `<nav><a href="./?run=chat%2F20261120T120000Z">All runs</a>`}},
-		{"/report?" + query(first, second), 200, []string{"<h1>20261120T120000Z against 20261202T120000Z</h1>"}},
+		{"/report?" + query(first, second), 200, []string{"<h1>20261202T120000Z against 20261120T120000Z</h1>"}},
 		{"/report", 400, []string{"select at least 1 of the runs, not 0"}},
 		{"/compare?" + query(second, first), 200, []string{"bench compare", "D-saturation"}},
 		{"/compare?" + query(first), 400, []string{"select at least 2 of the runs, not 1"}},
