@@ -21,8 +21,8 @@ const (
 	scoutLonger  = 8                // times the requests in flight, from step to step
 	scoutMost    = 512              // requests in flight
 	scoutGain    = 2                // in throughput that is worth another step
-	scoutStep    = 3 * time.Second  // of a step, without its last responses, at most
-	scoutPart    = 20               // of the budget are as long as a step, at least
+	scoutStep    = 3 * time.Second  // the longest step, without its last responses
+	scoutPart    = 20               // a step takes at most this part of the budget: 1/20
 	scoutLongest = 10 * time.Second // that the requests of a step may take one after the other
 	scoutCut     = 30 * time.Second // of a step with its last responses
 )

@@ -68,10 +68,9 @@ func Baseline(s *series.Series) bool {
 func (a *answering) baseline() {
 	a.Lead, a.Text = LeadBaseline, "a single user meets the SLO: what the healthy server does, not a load to ship"
 	a.Points[a.Quoted].Status = Meets
-	if a.unfinished {
-		return
+	if !a.unfinished { // else it says how to resume
+		a.Next = nil
 	}
-	a.Next = nil
 }
 
 // saturation answers a search for the highest rate that the server keeps up with: no limit of the SLO has a say.

@@ -26,16 +26,19 @@ func FarOver(values []float64, limit, p float64) bool {
 
 const farTail = 0.9
 
+// NearlyAll is the share of the last quarter of the values that EndsOver asks for.
+const NearlyAll = 0.95
+
 // EndsOver reports whether nearly all of the last quarter of the values are over the limit. It needs 32 values.
 func EndsOver(values []float64, limit float64) bool {
-	const fewest, nearlyAll = 32, 0.95
+	const fewest = 32
 	last, over := values[len(values)-len(values)/4:], 0
 	for _, x := range last {
 		if x > limit {
 			over++
 		}
 	}
-	return len(values) >= fewest && float64(over) >= nearlyAll*float64(len(last))
+	return len(values) >= fewest && float64(over) >= NearlyAll*float64(len(last))
 }
 
 // rises reports whether the medians of the eighths rise, by Kendall's score: 28 if each is above all before it;

@@ -20,12 +20,12 @@ type Step struct {
 
 // Steps are those of each limit on a latency of a stored row. The judge itself places them, so that a limit has the
 // verdict that evaluating the row again under it brings.
-func Steps(stored *record.Row, records []*record.Record, t experiment.Target) []Step {
+func Steps(stored *record.Row, records []*record.Record) []Step {
 	row := *stored
 	e := Measured{Row: &row, Records: records, stored: stored}
 	if slices.ContainsFunc(row.Findings, func(f record.Finding) bool { return len(f.Effects) > 0 }) {
-		e.Classes = nil // summarize fills the map
-		e.summarize(t)
+		e.Classes = nil                  // summarize fills the map
+		e.summarize(experiment.Target{}) // it only prices: no latency depends on it
 		e.viewWorkers()
 		e.runChecks()
 	}
@@ -34,19 +34,19 @@ func Steps(stored *record.Row, records []*record.Record, t experiment.Target) []
 	var out []Step
 	for _, q := range questions(&e.Spec) {
 		if q.class == "" && q.limit.Unit == "ms" && q.limit.Decidable() {
-			out = append(out, e.step(q, window, t))
+			out = append(out, e.step(q, window))
 		}
 	}
 	return out
 }
 
-func (e *Measured) step(q question, window []*record.Record, t experiment.Target) Step {
+func (e *Measured) step(q question, window []*record.Record) Step {
 	known := map[float64]record.Verdict{}
 	at := func(limit float64) record.Verdict {
 		if _, ok := known[limit]; !ok {
 			asked := q
 			asked.limit.Value = limit
-			known[limit] = e.judgeLimit(asked, window, nil, t)
+			known[limit] = e.judgeLimit(asked, window, nil, experiment.Target{})
 		}
 		return known[limit]
 	}
@@ -56,8 +56,6 @@ func (e *Measured) step(q question, window []*record.Record, t experiment.Target
 	}
 	return Step{q.limit.Key, least(func(v stats.Verdict) bool { return v != stats.Fail }), least(func(v stats.Verdict) bool { return v == stats.Pass })}
 }
-
-const nearlyAll = 0.95 // as stats.EndsOver has it
 
 // places are the limits at which the verdict is likely to change: ends of intervals, and where an overload begins. The
 // search between them is right without, and slower.
@@ -74,7 +72,7 @@ func (e *Measured) places(v record.Verdict, q question, window []*record.Record)
 		values := e.observe(q.limit, own, at).values
 		last := slices.Sorted(slices.Values(values[len(values)-len(values)/4:]))
 		if len(last) > 0 { // nearly all of them are over a limit that shows an overload
-			x := last[len(last)-int(math.Ceil(nearlyAll*float64(len(last))))]
+			x := last[len(last)-int(math.Ceil(stats.NearlyAll*float64(len(last))))]
 			out = append(out, x, x/3, x/4)
 		}
 	}

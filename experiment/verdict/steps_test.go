@@ -57,7 +57,7 @@ func TestSteps(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e.Spec.SLO = fixture.SLO(t, "ttft_p50 = \"100ms\"\nttft_p95 = \"500ms\"\ntpot_p90 = \"20ms\"\nitl_p99 = \"30ms\"\ne2e_mean = \"1s\"\ne2e_p99 = \"2s\"")
 			e.Conclude(experiment.Target{}, record.RooflineSource{})
-			steps := Steps(e.Row, e.Records, experiment.Target{})
+			steps := Steps(e.Row, e.Records)
 			if len(steps) != len(e.Spec.SLO.Limits) {
 				t.Fatalf("%d steps", len(steps))
 			}

@@ -112,7 +112,6 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// A run that is being written has its state and the rows so far.
 // A long Update shows and keeps what it has read, the latest runs first: readers do not wait, and one that is killed goes on.
 func TestReadsInParts(t *testing.T) {
 	const runs = 50
@@ -149,6 +148,7 @@ func TestReadsInParts(t *testing.T) {
 	}
 }
 
+// A run that is being written has its state and the rows so far.
 func TestRunning(t *testing.T) {
 	dir := many(t, 1)
 	rewrite(t, filepath.Join(dir, first, "run.json"), func(m *record.Manifest) {

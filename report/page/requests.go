@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"bench/experiment"
 	"bench/experiment/record"
 	"bench/experiment/series"
 	"bench/experiment/stats"
@@ -91,7 +90,7 @@ func (o *observed) read(r *report.Run, b budget, judged bool) error {
 		o.ecdfs, o.pairs = ecdfsOf(o.row, records, b.steps), pairsOf(o.row, records, b.pairs)
 		o.panels, o.rotations = panelsOf(o.row, records, samples, b.bins), rotationsOf(o.row, records, b.bins)
 		if judged && !o.row.Observed {
-			o.steps = verdict.Steps(o.row, records, experiment.Target{})
+			o.steps = verdict.Steps(o.row, records)
 		}
 	}
 	return errors.Join(err, err2)
