@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"bench/experiment/metric"
 	"bench/experiment/workload"
 )
 
@@ -33,41 +34,12 @@ type Threshold struct {
 	Worse float64 `json:"worse"`
 }
 
-// Throughputs are the metrics of a gate for which more is better.
-var Throughputs = []string{
-	"requests_per_s", "prompt_tokens_per_s", "output_tokens_per_s", "output_tokens_per_s_per_gpu", "goodput_requests_per_s",
-}
-
-// Metrics of a gate beside latencies and throughputs.
-const (
-	ErrorRate        = "error_rate"
-	AnswersValid     = "answers_valid"
-	AnswersCorrect   = "answers_correct"
-	AcceptanceRate   = "acceptance_rate"
-	AcceptanceLength = "acceptance_length"
-	TokensPerStep    = "tokens_per_step"
-	Interactivity    = "e2e_interactivity"
-	SessionTime      = "session_time" // with a statistic
-)
-
-// ofSomeRows are the metrics of rows with sessions, checked answers or drafts for which more is better.
-var ofSomeRows = []string{Interactivity, AnswersValid, AnswersCorrect, AcceptanceRate, AcceptanceLength, TokensPerStep}
-
-// MoreIsBetter reports whether a metric of a gate gets worse when it falls.
-func MoreIsBetter(metric string) bool {
-	return slices.Contains(Throughputs, metric) || slices.Contains(ofSomeRows, metric)
-}
-
-func IsShare(metric string) bool {
-	return slices.Contains([]string{ErrorRate, AnswersValid, AnswersCorrect, AcceptanceRate}, metric)
-}
-
 func (t Threshold) String() string {
 	sign := "+"
-	if MoreIsBetter(t.Metric) {
+	if metric.MoreIsBetter(t.Metric) {
 		sign = "-"
 	}
-	if IsShare(t.Metric) {
+	if metric.IsShare(t.Metric) {
 		return fmt.Sprintf(`%s = "%s%s"`, t.Metric, sign, strconv.FormatFloat(t.Worse, 'g', -1, 64))
 	}
 	return fmt.Sprintf(`%s = "%s%s%%"`, t.Metric, sign, strconv.FormatFloat(math.Round(t.Worse*1e8)/1e6, 'g', -1, 64))
@@ -94,48 +66,51 @@ func (g *Gate) DecodeTOML(v any, bad func(key, problem, hint string)) {
 	}
 }
 
-func ParseThreshold(metric, change string) (t Threshold, problem, hint string) {
-	if !gateable(metric) {
-		return t, fmt.Sprintf("unknown gate metric %q", metric),
-			"a metric is <latency>_<statistic>, latency " + strings.Join(Latencies, " ") + " " + SessionTime + ", statistic " + strings.Join(SLOStats, " ") +
-				"; or one of " + strings.Join(slices.Concat(Throughputs, []string{ErrorRate}, ofSomeRows), " ")
+func ParseThreshold(key, change string) (t Threshold, problem, hint string) {
+	if !gateable(key) {
+		ofValues := metric.Names(func(m metric.Metric) bool { return m.Gated && m.Of != metric.Window })
+		others := metric.Names(func(m metric.Metric) bool { return m.Gated && m.Of == metric.Window })
+		return t, fmt.Sprintf("unknown gate metric %q", key), "a metric is <latency>_<statistic>, latency " +
+			strings.Join(ofValues, " ") + ", statistic " + strings.Join(metric.Stats, " ") + "; or one of " + strings.Join(others, " ")
 	}
 	number, percent := strings.CutSuffix(change, "%")
 	x, err := strconv.ParseFloat(number, 64)
 	signed := strings.HasPrefix(number, "+") || strings.HasPrefix(number, "-")
 	switch {
 	case err != nil || !signed || math.IsNaN(x) || math.IsInf(x, 0) || x == 0:
-		return t, fmt.Sprintf("%q is not a change for the worse", change), "write " + example(metric)
-	case percent == IsShare(metric):
+		return t, fmt.Sprintf("%q is not a change for the worse", change), "write " + example(key)
+	case percent == metric.IsShare(key):
 		unit := map[bool]string{true: "a difference of two shares", false: "a percentage of the earlier figure"}[percent]
-		return t, fmt.Sprintf("%q: a change of %s is %s", change, metric, unit), "write " + example(metric)
-	case x < 0 != MoreIsBetter(metric):
-		return t, fmt.Sprintf("%q makes %s better, not worse", change, metric), "write " + example(metric)
+		return t, fmt.Sprintf("%q: a change of %s is %s", change, key, unit), "write " + example(key)
+	case x < 0 != metric.MoreIsBetter(key):
+		return t, fmt.Sprintf("%q makes %s better, not worse", change, key), "write " + example(key)
 	}
 	if percent {
 		x /= 100
 	}
 	if x <= -1 {
-		return t, fmt.Sprintf("%s can't fall by 100 %% or more", metric), "write " + example(metric)
+		return t, fmt.Sprintf("%s can't fall by 100 %% or more", key), "write " + example(key)
 	}
-	return Threshold{metric, math.Abs(x)}, "", ""
+	return Threshold{key, math.Abs(x)}, "", ""
 }
 
-func gateable(metric string) bool {
-	name, stat, ok := cutStat(metric)
-	return metric == ErrorRate || MoreIsBetter(metric) || ok && (name == SessionTime || slices.Contains(Latencies, name)) && slices.Contains(SLOStats, stat)
+// gateable: a metric of values needs a statistic, another has none.
+func gateable(key string) bool {
+	name, stat := metric.Cut(key)
+	m := metric.ByName(name)
+	return m.Gated && (m.Of == metric.Window) == (stat == "") && !strings.HasPrefix(key, "min_")
 }
 
-func example(metric string) string {
+func example(key string) string {
 	switch {
-	case metric == ErrorRate:
-		return metric + ` = "+0.001"`
-	case IsShare(metric):
-		return metric + ` = "-0.02"`
-	case MoreIsBetter(metric):
-		return metric + ` = "-5%"`
-	case gateable(metric):
-		return metric + ` = "+5%"`
+	case key == metric.ErrorRate:
+		return key + ` = "+0.001"`
+	case metric.IsShare(key):
+		return key + ` = "-0.02"`
+	case metric.MoreIsBetter(key):
+		return key + ` = "-5%"`
+	case gateable(key):
+		return key + ` = "+5%"`
 	}
 	return `ttft_p99 = "+5%"`
 }

@@ -8,29 +8,30 @@ import (
 	"strings"
 	"time"
 
+	"bench/experiment/metric"
 	"bench/experiment/spelling"
 	"bench/experiment/workload"
 )
 
 func parseLimit(key string, v any, bad func(problem, hint string)) (Limit, bool) {
-	if unit, ok := single[key]; ok {
+	if m, ok := single[key]; ok {
 		most, example := math.MaxFloat64, "2.0"
-		if unit == "share" {
+		if metric.IsShare(m.Name) {
 			most, example = 1, "0.001"
 		}
 		x, ok := workload.Number(v)
 		if !ok || !(x >= 0 && x <= most) { // refuses TOML's nan and inf
-			wanted := map[bool]string{true: "a share from 0 to 1", false: "a number from 0"}[unit == "share"]
+			wanted := map[bool]string{true: "a share from 0 to 1", false: "a number from 0"}[metric.IsShare(m.Name)]
 			bad(fmt.Sprintf("%s is %s, not %s", key, wanted, workload.Found(v)), "write a number, such as "+key+" = "+example)
 			return Limit{}, false
 		}
-		return Limit{Key: key, Metric: key, Value: x, Unit: unit}, true
+		return Limit{Key: key, Metric: key, Value: x, Unit: m.Unit}, true
 	}
 	if key == minInteractivity {
 		return parseInteractivity(v, bad)
 	}
-	metric, stat, ok := cutStat(key)
-	if !ok || metric != E2EPerToken && !slices.Contains(Latencies, metric) || !slices.Contains(SLOStats, stat) {
+	name, stat := metric.Cut(key)
+	if stat == "" || name != metric.E2EPerToken && !metric.IsLatency(name) || strings.HasPrefix(key, "min_") {
 		bad(fmt.Sprintf("unknown limit %q", key), limitHint(key))
 		return Limit{}, false
 	}
@@ -39,7 +40,7 @@ func parseLimit(key string, v any, bad func(problem, hint string)) (Limit, bool)
 		return Limit{}, false
 	}
 	ms, ok := milliseconds(key, v, bad)
-	return Limit{Key: key, Metric: metric, Stat: stat, Value: ms, Unit: "ms"}, ok
+	return Limit{Key: key, Metric: name, Stat: string(stat), Value: ms, Unit: "ms"}, ok
 }
 
 // parseInteractivity reads a minimum of output tokens per second that nine of ten requests must have.
@@ -50,24 +51,24 @@ func parseInteractivity(v any, bad func(problem, hint string)) (Limit, bool) {
 		bad(fmt.Sprintf("%s is a number of tokens/s above 0, not %s", minInteractivity, workload.Found(v)), "write "+minInteractivity+" = 30")
 		return Limit{}, false
 	}
-	return Limit{Key: E2EPerToken + "_p90", Metric: E2EPerToken, Stat: "p90", Value: msPerS / x, Unit: "ms"}, true
+	return Limit{Key: metric.E2EPerToken + "_p90", Metric: metric.E2EPerToken, Stat: "p90", Value: msPerS / x, Unit: "ms"}, true
 }
 
 func limitHint(key string) string {
-	if slices.Contains(Latencies, key) {
-		return fmt.Sprintf("write %s_p95, or another of %s", key, strings.Join(SLOStats, " "))
+	if metric.IsLatency(key) {
+		return fmt.Sprintf("write %s_p95, or another of %s", key, strings.Join(metric.Stats, " "))
 	}
 	if key == "goodput" {
 		return `write [slo.each] and below it ttft = "1s", tpot = "40ms"; min_goodput_requests_per_s is the least rate of requests within them`
 	}
-	metric, stat, _ := cutStat(key)
-	if slices.Contains(Latencies, metric) {
-		if meant, ok := spelling.Slip(stat, SLOStats[:len(SLOStats)-1]); ok { // without the mean
-			return fmt.Sprintf("did you mean %q?", metric+"_"+meant)
+	name, stat, _ := cutStat(key) // which may be misspelt
+	if metric.IsLatency(name) {
+		if meant, ok := spelling.Slip(stat, metric.Percentiles); ok {
+			return fmt.Sprintf("did you mean %q?", name+"_"+meant)
 		}
-		return fmt.Sprintf("the statistics of %s are %s", metric, strings.Join(SLOStats, " "))
+		return fmt.Sprintf("the statistics of %s are %s", name, strings.Join(metric.Stats, " "))
 	}
-	if meant, ok := spelling.Nearest(metric, Latencies); ok && slices.Contains(SLOStats, stat) {
+	if meant, ok := spelling.Nearest(name, metric.Latencies); ok && slices.Contains(metric.Stats, stat) {
 		return fmt.Sprintf("did you mean %q?", meant+"_"+stat)
 	}
 	others := append(slices.Sorted(maps.Keys(single)), minInteractivity)
@@ -77,7 +78,7 @@ func limitHint(key string) string {
 	if strings.HasPrefix(key, "min_") {
 		return "the minima are " + strings.Join(slices.DeleteFunc(others, func(k string) bool { return !strings.HasPrefix(k, "min_") }), " ")
 	}
-	return "a limit is <metric>_<statistic>, metric " + strings.Join(Latencies, " ") + ", statistic " + strings.Join(SLOStats, " ") +
+	return "a limit is <metric>_<statistic>, metric " + strings.Join(metric.Latencies, " ") + ", statistic " + strings.Join(metric.Stats, " ") +
 		"; or one of " + strings.Join(others, " ")
 }
 
@@ -91,10 +92,10 @@ func cutStat(key string) (metric, stat string, ok bool) {
 
 // usualLimit is a value to copy: a limit of TPOT is not that of TTFT.
 func usualLimit(key string) string {
-	switch metric, _, _ := strings.Cut(key, "_"); metric {
-	case "tpot", "itl":
+	switch name, _, _ := strings.Cut(key, "_"); name {
+	case metric.TPOT, metric.ITL:
 		return "40ms"
-	case "e2e":
+	case metric.E2E:
 		return "10s"
 	}
 	return "800ms"
@@ -112,7 +113,7 @@ func milliseconds(key string, v any, bad func(problem, hint string)) (float64, b
 	case map[string]any: // key.9 = …
 		for _, inner := range slices.Sorted(maps.Keys(x)) {
 			bad(fmt.Sprintf("%s.%s is not a limit: in TOML the dot makes a table", key, inner),
-				"the statistics are "+strings.Join(SLOStats, " "))
+				"the statistics are "+strings.Join(metric.Stats, " "))
 		}
 	case int64:
 		if x > 0 {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"bench/experiment/metric"
 	"bench/experiment/workload"
 )
 
@@ -32,33 +33,25 @@ type Limit struct {
 	Unit   string  `json:"unit"` // ms, share, 1/s, tokens/s, usd
 }
 
-// Latencies are the metrics that an SLO can limit by percentile or mean, in the order of docs/reading.md.
-var Latencies = []string{"ttft", "ttft_from_send", "ttfe", "ttfo", "tpot", "itl", "e2e", "e2e_from_send", "cap_wait", "lag"}
-
 // ofOne are the latencies that [slo.each] can limit.
-var ofOne = []string{"ttft", "ttfo", "tpot", "e2e"}
+var ofOne = metric.Names(func(m metric.Metric) bool { return m.OfOne })
 
-// E2EPerToken is the metric that an SLO can limit beside Latencies: E2E over output tokens.
-const E2EPerToken = "e2e_per_token"
-
-var SLOStats = []string{"p50", "p90", "p95", "p99", "p999", "mean"}
-
-// single are the limits without a statistic, with their unit.
-var single = map[string]string{
-	"error_rate":                      "share",
-	"usd_per_million_output_tokens":   "usd",
-	"min_requests_per_s":              "1/s",
-	"min_prompt_tokens_per_s":         "tokens/s",
-	"min_output_tokens_per_s":         "tokens/s",
-	"min_output_tokens_per_s_per_gpu": "tokens/s",
-	"min_goodput_requests_per_s":      "1/s",
-}
+// single are the limits without a statistic, by their keys.
+var single = func() map[string]metric.Metric {
+	out := map[string]metric.Metric{}
+	for _, m := range metric.All {
+		if m.Limited {
+			out[m.Key()] = m
+		}
+	}
+	return out
+}()
 
 // minInteractivity is another way to write the limit e2e_per_token_p90: its reciprocal, in tokens per second.
 const minInteractivity = "min_e2e_interactivity"
 
 func (l Limit) NeedsStream() bool {
-	return slices.Contains([]string{"ttft", "ttft_from_send", "ttfe", "ttfo", "tpot", "itl"}, l.Metric)
+	return metric.ByName(l.Metric).Streamed
 }
 
 func (l Limit) EasierByLoad() bool {
@@ -68,12 +61,7 @@ func (l Limit) EasierByLoad() bool {
 func (l Limit) OfRequests() bool { return l.Stat != "" || l.Metric == "error_rate" }
 
 func (l Limit) P() (p float64, ok bool) {
-	digits, found := strings.CutPrefix(l.Stat, "p")
-	if !found {
-		return 0, false
-	}
-	p, err := strconv.ParseFloat("0."+digits, 64)
-	return p, err == nil
+	return metric.Stat(l.Stat).P()
 }
 
 func (l Limit) String() string {
@@ -146,15 +134,15 @@ func (c SLO) PerRequest() []Limit {
 		return c.Each
 	}
 	var each []Limit
-	for _, metric := range ofOne {
+	for _, name := range ofOne {
 		largest := 0.0
 		for _, l := range c.Limits {
-			if l.Metric == metric {
+			if l.Metric == name {
 				largest = max(largest, l.Value)
 			}
 		}
 		if largest > 0 {
-			each = append(each, Limit{Key: metric, Metric: metric, Value: largest, Unit: "ms"})
+			each = append(each, Limit{Key: name, Metric: name, Value: largest, Unit: "ms"})
 		}
 	}
 	return each

@@ -9,6 +9,7 @@ import (
 
 	"bench/experiment/columns"
 	"bench/experiment/diagnosis"
+	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/safetext"
 	"bench/experiment/series"
@@ -150,12 +151,12 @@ func (o *Analysis) briefColumns() []textColumn {
 	all := []textColumn{{Column{Head: "point"}, always, func(s *series.Series, p *series.Point) Cell {
 		return Cell{Text: strings.TrimSuffix(textName(s, p).Text, " †")}
 	}}, output}
-	for _, metric := range []string{"ttft", "ttfo", "tpot", "itl", "e2e"} {
+	for _, latency := range metric.Shown {
 		tail := unranked
-		if metric == "ttft" || metric == "tpot" || metric == "e2e" && !o.streams() {
+		if latency == "ttft" || latency == "tpot" || latency == "e2e" && !o.streams() {
 			tail = 1
 		}
-		all = append(all, o.latencyColumns(metric, unranked, tail)...)
+		all = append(all, o.latencyColumns(latency, unranked, tail)...)
 	}
 	return append(all, textColumn{Column{Head: "SLO"}, always, func(s *series.Series, p *series.Point) Cell {
 		c := o.statusCell(p)

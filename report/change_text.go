@@ -1,35 +1,18 @@
 package report
 
 import (
-	"cmp"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
-	"bench/experiment"
+	"bench/experiment/metric"
 	"bench/experiment/stats"
 	"bench/report/compare"
 )
 
-var figureWords = map[string]string{
-	"requests_per_s":              "requests/s",
-	"output_tokens_per_s":         "output tok/s",
-	"prompt_tokens_per_s":         "prompt tok/s",
-	"output_tokens_per_s_per_gpu": "output tok/s/GPU",
-	"goodput_requests_per_s":      "goodput requests/s",
-	experiment.AnswersValid:       "valid answers",
-	experiment.AnswersCorrect:     "correct answers",
-}
-
-// FigureWords is a figure of a comparison for people: "TPOT p50", "output tok/s".
-func FigureWords(name string) string { return cmp.Or(figureWords[name], MetricName(name)) }
-
-func metricWords(name string) string {
-	if i := strings.LastIndexByte(name, '_'); i > 0 && slices.Contains(experiment.SLOStats, name[i+1:]) {
-		name = name[:i]
-	}
-	return FigureWords(name)
+func metricWords(key string) string {
+	name, _ := metric.Cut(key)
+	return metric.Words(name)
 }
 
 // changeText is "+5.1 % [+3.9, +6.3]"; of a figure that was not tested the raw change, with "~" if n is too small.
@@ -45,7 +28,7 @@ func changeText(m *compare.Metric) string {
 
 // signed is a change with its sign and unit: "+5.1 %"; of a share "+0.5 points".
 func signed(m *compare.Metric, change float64) string {
-	if experiment.IsShare(m.Name) {
+	if metric.IsShare(m.Name) {
 		return percentDigits(change) + " points"
 	}
 	return percentDigits(change) + " %"

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"bench/experiment"
+	"bench/experiment/metric"
 	"bench/experiment/stats"
 	"bench/experiment/unit"
 	"bench/report/compare"
@@ -65,7 +65,7 @@ func (f *Forest) lineOf(x compare.Case) *ForestLine {
 
 // excessOf puts a share that did not change behind every figure that did, also for the better.
 func (f *Forest) excessOf(x compare.Case) float64 {
-	if l := f.lineOf(x); l != nil && (l.At != 0 || !experiment.IsShare(x.Metric)) {
+	if l := f.lineOf(x); l != nil && (l.At != 0 || !metric.IsShare(x.Metric)) {
 		return l.excess()
 	}
 	return math.Inf(-1)
@@ -76,7 +76,7 @@ func (f *Forest) excessOf(x compare.Case) float64 {
 func (f *Forest) CaseText(c *compare.Comparison, x compare.Case) string {
 	figure, at := "all figures", ""
 	if x.Metric != "" {
-		figure = FigureWords(x.Metric)
+		figure = metric.Words(x.Metric)
 	}
 	if where := x.Where(); where != "" {
 		at = ", " + PointWords(where)
@@ -112,7 +112,7 @@ func heldText(c *compare.Comparison) string {
 	var all []string
 	for _, x := range c.Gate.Cases {
 		if x.Better() {
-			all = append(all, fmt.Sprintf("%s %s, %s", FigureWords(x.Metric), compare.Percent(*x.Change, true), PointWords(x.Where())))
+			all = append(all, fmt.Sprintf("%s %s, %s", metric.Words(x.Metric), compare.Percent(*x.Change, true), PointWords(x.Where())))
 		}
 	}
 	if len(all) == 0 {
@@ -123,11 +123,11 @@ func heldText(c *compare.Comparison) string {
 
 func limitText(m *compare.Metric) string {
 	limit := m.Threshold.Worse
-	if experiment.MoreIsBetter(m.Name) {
+	if metric.MoreIsBetter(m.Name) {
 		limit = -limit
 	}
 	unitText := " %"
-	if experiment.IsShare(m.Name) {
+	if metric.IsShare(m.Name) {
 		unitText = " points"
 	}
 	return strings.Replace("+"+unit.Brief(100*limit, 4)+unitText, "+-", "-", 1)

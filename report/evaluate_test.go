@@ -11,6 +11,7 @@ import (
 
 	"bench"
 	"bench/experiment"
+	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/roofline"
 	"bench/experiment/workload"
@@ -58,7 +59,7 @@ func TestEvaluateTheExampleAgain(t *testing.T) {
 		var out []any
 		for _, r := range rows {
 			s := r.Summary
-			for _, m := range experiment.Latencies {
+			for _, m := range metric.Latencies {
 				if l := s.Latency(m); l != nil {
 					out = append(out, r.ID+" "+m, l.N, l.Mean, l.P50, l.P95, l.P99, l.Max)
 				}

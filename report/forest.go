@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"bench/experiment"
+	"bench/experiment/metric"
 	"bench/experiment/stats"
 	"bench/report/compare"
 )
@@ -37,8 +37,8 @@ type ForestLine struct {
 
 // headlineFigures are in the order in which a sentence names them, after those that an SLO limits.
 var headlineFigures = []string{"output_tokens_per_s", "ttfo_p50", "ttft_p50", "tpot_p50", "e2e_p50",
-	"ttfo_p99", "ttft_p99", "tpot_p99", "e2e_p99", experiment.AnswersValid, experiment.AnswersCorrect, "session_time_p50",
-	experiment.Interactivity, experiment.ErrorRate}
+	"ttfo_p99", "ttft_p99", "tpot_p99", "e2e_p99", metric.AnswersValid, metric.AnswersCorrect, "session_time_p50",
+	metric.Interactivity, metric.ErrorRate}
 
 // few is the number of lines up to which nothing is folded.
 const few = 8
@@ -115,7 +115,7 @@ func (l *ForestLine) decides() bool {
 }
 
 func newForestLine(point string, m *compare.Metric) (l ForestLine, ok bool) {
-	l = ForestLine{Point: point, Figure: FigureWords(m.Name), Change: changeText(m), Metric: m, chance: 1}
+	l = ForestLine{Point: point, Figure: metric.Words(m.Name), Change: changeText(m), Metric: m, chance: 1}
 	if m.Threshold != nil {
 		l.Limit = m.Threshold.Worse
 	}
@@ -173,7 +173,7 @@ func (l *ForestLine) chief() bool {
 	case l.Mark == MarkRaw && !((l.Refused || m.Limited) && l.carried()):
 		return false
 	}
-	return !experiment.IsShare(m.Name) || l.At != 0
+	return !metric.IsShare(m.Name) || l.At != 0
 }
 
 func (l *ForestLine) Tip() string {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"bench/experiment/metric"
 	"bench/experiment/stats"
 	"bench/experiment/unit"
 	"bench/report/compare"
@@ -105,7 +106,7 @@ func alarmsOf(g *compare.Group) (worse, better []string) {
 func alarmsText(all []*compare.Trend, worse bool) (out []string) {
 	for _, t := range all {
 		if a := t.Alarm; a.Worse == worse {
-			out = append(out, fmt.Sprintf("%s %s since %s, %s", FigureWords(t.Metric),
+			out = append(out, fmt.Sprintf("%s %s since %s, %s", metric.Words(t.Metric),
 				compare.Percent(a.Size, true), Date(a.Since), PointWords(t.Point)))
 		}
 	}

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/series"
 	"bench/experiment/unit"
-	"bench/experiment/verdict"
 )
 
 // closedLoop marks rows without a schedule: their latencies count from the moment a worker is free.
@@ -48,10 +48,10 @@ func (o *Analysis) pointsTable(u Units) Table {
 }
 
 func (o *Analysis) pointColumns(u Units) []textColumn {
-	percentiles := func(metric string, names ...string) (out []textColumn) {
+	percentiles := func(latency string, names ...string) (out []textColumn) {
 		for _, name := range names {
-			c := u.column(MetricName(metric) + " " + name)
-			out = append(out, textColumn{Column: c, cell: func(_ *series.Series, p *series.Point) Cell { return u.limitedPercentile(p, metric, name) }})
+			c := u.column(metric.Words(latency) + " " + name)
+			out = append(out, textColumn{Column: c, cell: func(_ *series.Series, p *series.Point) Cell { return u.limitedPercentile(p, latency, name) }})
 		}
 		return out
 	}
@@ -93,10 +93,10 @@ func (u Units) besideSend(c Cell, p *series.Point, stat string) Cell {
 }
 
 // limitedStats are p50 and the percentiles of a latency that a limit is on, of a class or of all requests; else p95.
-func (o *Analysis) limitedStats(metric string) []string {
+func (o *Analysis) limitedStats(latency string) []string {
 	out := []string{"p50"}
-	for _, name := range record.PercentileNames[1:] {
-		if o.limits(metric, name) {
+	for _, name := range metric.Percentiles[1:] {
+		if o.limits(latency, name) {
 			out = append(out, name)
 		}
 	}
@@ -107,15 +107,15 @@ func (o *Analysis) limitedStats(metric string) []string {
 }
 
 // limitedOrP99 are p99 and the percentiles of a latency that a limit is on.
-func (o *Analysis) limitedOrP99(metric string) []string {
-	return slices.DeleteFunc(slices.Clone(record.PercentileNames), func(name string) bool { return name != "p99" && !o.limits(metric, name) })
+func (o *Analysis) limitedOrP99(latency string) []string {
+	return slices.DeleteFunc(slices.Clone(metric.Percentiles), func(name string) bool { return name != "p99" && !o.limits(latency, name) })
 }
 
-func (o *Analysis) limitedStat(metric string) string {
+func (o *Analysis) limitedStat(latency string) string {
 	stat := ""
 	o.Each(func(_ *series.Series, p *series.Point) {
 		for _, l := range p.Rows[0].Spec.SLO.Limits {
-			if l.Metric == metric && stat == "" && l.Stat != "p50" && slices.Contains(record.PercentileNames, l.Stat) {
+			if l.Metric == latency && stat == "" && l.Stat != "p50" && slices.Contains(metric.Percentiles, l.Stat) {
 				stat = l.Stat
 			}
 		}
@@ -226,23 +226,23 @@ func kneeText(s *series.Series, k series.LoadLimit) string {
 	return text
 }
 
-func (o *Analysis) percentilesTable(metric string, u Units) Table {
+func (o *Analysis) percentilesTable(latency string, u Units) Table {
 	n := "n"
-	if metric == "itl" {
+	if latency == "itl" {
 		n = "gaps"
 	}
-	t := Table{ID: "percentiles-" + metric, Caption: MetricName(metric) + " by percentile",
+	t := Table{ID: "percentiles-" + latency, Caption: metric.Words(latency) + " by percentile",
 		Columns: []Column{{Head: "point"}, {Head: n, Num: true}}}
-	for _, name := range record.PercentileNames {
-		t.Columns = append(t.Columns, Column{Head: name, Unit: u.head(), Num: true, Help: metric})
+	for _, name := range metric.Percentiles {
+		t.Columns = append(t.Columns, Column{Head: name, Unit: u.head(), Num: true, Help: latency})
 	}
 	o.Each(func(s *series.Series, p *series.Point) {
-		ps := p.Latency(metric)
+		ps := p.Latency(latency)
 		if len(ps) == 0 {
 			return
 		}
 		row := []Cell{pointCell(s, p), count(ps[0].N)}
-		for _, name := range record.PercentileNames {
+		for _, name := range metric.Percentiles {
 			row = append(row, u.Percentile(ps, name))
 		}
 		t.Add(row...)
@@ -251,4 +251,3 @@ func (o *Analysis) percentilesTable(metric string, u Units) Table {
 }
 
 // MetricName is a latency for people: "TTFT" for ttft. Other words stay as they are.
-func MetricName(metric string) string { return verdict.MetricName(metric) }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"bench/experiment"
+	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/series"
 	"bench/experiment/unit"
@@ -111,7 +112,7 @@ func (r *Run) interferenceTable(u Units) Table {
 		case x.CI95.Lo <= 0 && x.CI95.Hi >= 0:
 			difference.Tag = "inconclusive"
 		}
-		t.Add(TextCell(name), TextCell(x.Class), TextCell(MetricName(x.Metric)), alone, together, difference)
+		t.Add(TextCell(name), TextCell(x.Class), TextCell(metric.Words(x.Metric)), alone, together, difference)
 	}
 	return t
 }

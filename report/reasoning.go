@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/series"
 	"bench/experiment/stats"
@@ -12,7 +13,7 @@ import (
 
 // Latencies are the latencies to show, in order: ttfo is one of them only where a point has reasoning, or a limit on it.
 func (o *Analysis) Latencies() []string {
-	all := []string{"ttft", "ttfo", "tpot", "itl", "e2e"}
+	all := slices.Clone(metric.Shown)
 	if !o.answers() {
 		all = slices.Delete(all, 1, 2)
 	}
@@ -22,7 +23,7 @@ func (o *Analysis) Latencies() []string {
 func (o *Analysis) answers() bool {
 	shown := false
 	o.Each(func(_ *series.Series, p *series.Point) { shown = shown || p.Thinks() })
-	return shown || slices.ContainsFunc(record.PercentileNames, func(name string) bool { return o.limits("ttfo", name) })
+	return shown || slices.ContainsFunc(metric.Percentiles, func(name string) bool { return o.limits("ttfo", name) })
 }
 
 func (r *Run) reasoningTable() Table {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"bench/experiment/diagnosis"
+	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/unit"
 	"bench/report/compare"
@@ -131,7 +132,7 @@ func (r *Run) shadowTable() Table {
 		if turns == "" {
 			turns = "all"
 		}
-		t.Add(TextCell(FigureWords(f.Name)), TextCell(turns), TextCell(unit.Count(f.Pairs)), base, changed, TextCell(changeText(m)), verdict)
+		t.Add(TextCell(metric.Words(f.Name)), TextCell(turns), TextCell(unit.Count(f.Pairs)), base, changed, TextCell(changeText(m)), verdict)
 	}
 	if slices.ContainsFunc(r.Shadow.Figures, func(f compare.ShadowFigure) bool { return f.Verdict == "" }) {
 		t.Note += " Later turns: B must prefill A's earlier answers, which A has in its cache."

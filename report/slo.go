@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"bench/experiment"
+	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/stats"
 	"bench/experiment/unit"
@@ -69,7 +69,8 @@ func measuredCell(v record.Verdict) Cell {
 		}
 		return c
 	}
-	p, ok := experiment.Limit{Stat: v.Metric[strings.LastIndexByte(v.Metric, '_')+1:]}.P()
+	_, stat := metric.Cut(v.Metric)
+	p, ok := stat.P()
 	if !ok {
 		return c
 	}

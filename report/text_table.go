@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/series"
 	"bench/experiment/stats"
@@ -163,22 +164,22 @@ func (o *Analysis) answerColumns() []textColumn {
 
 // latencyColumns are the percentiles of a latency: those that the SLO limits, the median and one at the tail with
 // their ranks, and p99.
-func (o *Analysis) latencyColumns(metric string, median, tail int) []textColumn {
+func (o *Analysis) latencyColumns(latency string, median, tail int) []textColumn {
 	ranks := map[string]int{"p50": median}
 	if median != unranked {
 		ranks["p99"] = 17
 	}
-	ranks[o.tail(metric)] = tail
+	ranks[o.tail(latency)] = tail
 	var all []textColumn
-	for _, name := range record.PercentileNames {
+	for _, name := range metric.Percentiles {
 		rank, shown := ranks[name]
 		shown = shown && rank != unranked
-		if o.limits(metric, name) {
+		if o.limits(latency, name) {
 			rank, shown = always, true
 		}
 		if shown {
-			all = append(all, textColumn{Column{Head: MetricName(metric), Unit: name + " ms", Num: true, Stat: name}, rank, func(_ *series.Series, p *series.Point) Cell {
-				return InHeading.limitedPercentile(p, metric, name)
+			all = append(all, textColumn{Column{Head: metric.Words(latency), Unit: name + " ms", Num: true, Stat: name}, rank, func(_ *series.Series, p *series.Point) Cell {
+				return InHeading.limitedPercentile(p, latency, name)
 			}})
 		}
 	}
@@ -187,14 +188,14 @@ func (o *Analysis) latencyColumns(metric string, median, tail int) []textColumn 
 
 // tail is the percentile of a latency beside its median: the highest that the SLO limits, else p99 or p95 if
 // at least half of the points have enough requests for it, else p90.
-func (o *Analysis) tail(metric string) string {
-	for _, name := range slices.Backward(record.PercentileNames[1:]) {
-		if o.limits(metric, name) {
+func (o *Analysis) tail(latency string) string {
+	for _, name := range slices.Backward(metric.Percentiles[1:]) {
+		if o.limits(latency, name) {
 			return name
 		}
 	}
 	for _, name := range []string{"p99", "p95"} {
-		if o.carries(metric, name) {
+		if o.carries(latency, name) {
 			return name
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"bench/experiment"
+	"bench/experiment/metric"
 	"bench/experiment/stats"
 	"bench/report/compare"
 )
@@ -64,7 +65,7 @@ var gated = experiment.Gate{Thresholds: []experiment.Threshold{{Metric: "ttft_p5
 func (s *Setting) gate() experiment.Gate {
 	g := gated
 	if s.Failing > 0 {
-		g.Thresholds = append(slices.Clone(g.Thresholds), experiment.Threshold{Metric: experiment.ErrorRate,
+		g.Thresholds = append(slices.Clone(g.Thresholds), experiment.Threshold{Metric: metric.ErrorRate,
 			Worse: 0.005})
 	}
 	return g

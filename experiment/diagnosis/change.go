@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"bench/experiment"
+	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/series"
 	"bench/experiment/stats"
@@ -100,15 +100,15 @@ func comparedFigures(from, to *series.Point) []comparedFigure {
 	out := []comparedFigure{{metric: outputTokens}}
 	for _, p := range []*series.Point{from, to} {
 		for _, v := range p.Limits {
-			i := strings.LastIndexByte(v.Metric, '_')
-			f := comparedFigure{v.Metric[:max(i, 0)], v.Metric[i+1:], v.Class}
-			if slices.Contains(experiment.Latencies, f.metric) && slices.Contains(record.PercentileNames, f.stat) && !slices.Contains(out, f) {
+			name, stat := metric.Cut(v.Metric)
+			f := comparedFigure{name, string(stat), v.Class}
+			if _, ok := stat.P(); ok && metric.IsLatency(name) && !slices.Contains(out, f) {
 				out = append(out, f)
 			}
 		}
 	}
-	slices.SortStableFunc(out, func(a, b comparedFigure) int {
-		return cmp.Compare(slices.Index(experiment.Latencies, a.metric), slices.Index(experiment.Latencies, b.metric))
+	slices.SortStableFunc(out[1:], func(a, b comparedFigure) int {
+		return cmp.Compare(metric.Order(a.metric), metric.Order(b.metric))
 	})
 	if len(out) > 1 {
 		return out

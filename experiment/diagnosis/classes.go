@@ -3,6 +3,7 @@ package diagnosis
 import (
 	"strings"
 
+	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/series"
 	"bench/experiment/stats"
@@ -58,7 +59,7 @@ func classText(limits []record.Verdict, p *series.Point) string {
 	if len(limits) == 0 {
 		for _, q := range limitedPercentiles(p) {
 			if l, ok := p.Latency(q[0]).Get(q[1]); ok {
-				parts = append(parts, verdict.MetricName(q[0])+" "+q[1]+" "+l.WithInterval())
+				parts = append(parts, metric.Words(q[0])+" "+q[1]+" "+l.WithInterval())
 			}
 		}
 	}

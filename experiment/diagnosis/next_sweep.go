@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/series"
 	"bench/experiment/stats"
@@ -38,7 +39,8 @@ func (a *answering) decideAt(j int) *NextSweep {
 	if f := series.OpenedBy(findings(p), *v); f != nil {
 		return remeasure(a.s, p, f)
 	}
-	few := stats.NeededFor(v.Metric[strings.LastIndexByte(v.Metric, '_')+1:]) - v.Observed
+	_, stat := metric.Cut(v.Metric)
+	few := stats.NeededFor(string(stat)) - v.Observed
 	if need := cmp.Or(p.Need, few); need > 0 {
 		return moreRequests(a.s, p, v, need)
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/series"
 	"bench/experiment/unit"
@@ -83,7 +84,7 @@ func figures(p *series.Point) []Fact {
 	}
 	for _, q := range headlinePercentiles(p) {
 		if l, ok := p.Latency(q[0]).Get(q[1]); ok {
-			out = append(out, Fact{verdict.MetricName(q[0]) + " " + q[1], l.WithInterval()})
+			out = append(out, Fact{metric.Words(q[0]) + " " + q[1], l.WithInterval()})
 		}
 	}
 	if c := series.MedianCost(p.Rows); c != nil {
@@ -102,15 +103,15 @@ func headlinePercentiles(p *series.Point) [][2]string {
 
 func limitedPercentiles(p *series.Point) [][2]string {
 	var out [][2]string
-	for _, metric := range []string{"ttft", "ttfo", "tpot", "itl", "e2e"} {
+	for _, latency := range metric.Shown {
 		limited := false
 		for _, l := range p.Rows[0].Spec.SLO.Limits {
-			if l.Metric == metric && slices.Contains(record.PercentileNames, l.Stat) {
-				out, limited = append(out, [2]string{metric, l.Stat}), true
+			if l.Metric == latency && slices.Contains(metric.Percentiles, l.Stat) {
+				out, limited = append(out, [2]string{latency, l.Stat}), true
 			}
 		}
-		if !limited && (metric == "ttft" || metric == "tpot" || metric == "ttfo" && p.Thinks()) {
-			out = append(out, [2]string{metric, "p95"})
+		if !limited && (latency == "ttft" || latency == "tpot" || latency == "ttfo" && p.Thinks()) {
+			out = append(out, [2]string{latency, "p95"})
 		}
 	}
 	return out

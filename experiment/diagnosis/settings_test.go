@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"bench/experiment"
+	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/series"
 	"bench/experiment/stats"
@@ -29,7 +30,7 @@ func knob(value string, output, ttft, tpot float64, slo ...record.Verdict) recor
 func narrow(ms float64) *stats.Summary {
 	s := flat(ms, ms)
 	s.N, s.CI95 = 4000, map[string]stats.Interval{}
-	for _, name := range append([]string{"mean"}, record.PercentileNames...) {
+	for _, name := range append([]string{"mean"}, metric.Percentiles...) {
 		s.CI95[name] = stats.Interval{Lo: 0.995 * ms, Hi: 1.005 * ms}
 	}
 	return s

@@ -3,6 +3,7 @@ package record
 import (
 	"bytes"
 	"encoding/binary"
+	"unsafe"
 )
 
 // decode reads one record. Almost every line is as AppendJSON writes it, and is read in one pass;
@@ -30,76 +31,8 @@ type knownLine struct {
 }
 
 func (l *knownLine) record(r *Record) bool {
-	l.text("schema", &r.Schema)
-	l.int("i", &r.I)
-	l.ownText("server_id", &r.ServerID)
-	l.text("class", &r.Class)
-	l.text("model", &r.Model)
-	l.count("endpoint", &r.Endpoint)
-	l.text("category", &r.Category)
-	l.ownText("prompt_hash", &r.PromptHash)
-	l.count("session", &r.Session)
-	l.count("turn", &r.Turn)
-	l.int("turns", &r.Turns)
-	l.int("agent", &r.Agent)
-	l.count("worker", &r.Worker)
-	l.text("phase", &r.Phase)
-	l.time("at_us", &r.Arrival)
-	l.time("ready_us", &r.Ready)
-	l.time("sent_us", &r.Sent)
-	l.time("first_event_us", &r.FirstEvent)
-	l.time("first_us", &r.First)
-	l.time("first_answer_us", &r.FirstAnswer)
-	l.time("last_us", &r.Last)
-	l.time("end_us", &r.End)
-	l.micros("connect_us", &r.ConnectUs)
-	l.list("gaps_us", &r.Gaps)
-	l.list("tokens_per_event", &r.TokensPerEvent)
-	l.int("prompt_asked", &r.PromptRequested)
-	l.count("prompt_tokens", &r.PromptTokens)
-	l.count("cached_tokens", &r.CachedTokens)
-	l.int("output_asked", &r.OutputRequested)
-	l.int("output_tokens", &r.OutputTokens)
-	l.bool("estimated", &r.Estimated)
-	l.count("reasoning_tokens", &r.ReasoningTokens)
-	l.bool("reasoning_estimated", &r.ReasoningEstimated)
-	l.bool("think_tag", &r.ThinkTag)
-	l.count("drafts", &r.Drafts)
-	l.count("draft_tokens", &r.DraftTokens)
-	l.count("accepted_tokens", &r.AcceptedTokens)
-	if l.begins("impossible_usage") {
-		r.Impossible = &Usage{}
-		l.usage(r.Impossible)
-	}
-	l.text("outcome", &r.Outcome)
-	l.text("error", &r.Error)
-	l.int("status", &r.Status)
-	l.text("finish", &r.Finish)
-	if l.begins("server_us") {
-		r.Server = &ServerTimes{}
-		l.serverTimes(r.Server)
-	}
-	l.int("turns_lost", &r.TurnsLost)
-	l.flag("valid", &r.Valid)
-	l.flag("correct", &r.Correct)
-	l.text("invalid_reason", &r.Invalid)
+	l.read(recordFields, unsafe.Pointer(r))
 	return l.before == ',' && string(l.rest) == "}"
-}
-
-func (l *knownLine) usage(u *Usage) {
-	l.before = '{'
-	l.count("prompt_tokens", &u.Prompt)
-	l.count("cached_tokens", &u.Cached)
-	l.count("output_tokens", &u.Output)
-	l.closes()
-}
-
-func (l *knownLine) serverTimes(t *ServerTimes) {
-	l.before = '{'
-	l.micros("queue", &t.Queue)
-	l.micros("prefill", &t.Prefill)
-	l.micros("decode", &t.Decode)
-	l.closes()
 }
 
 func (l *knownLine) closes() {
@@ -149,42 +82,6 @@ func (l *knownLine) whole() int {
 	return int(x)
 }
 
-func (l *knownLine) int(key string, to *int) {
-	if l.begins(key) {
-		*to = l.whole()
-	}
-}
-
-func (l *knownLine) count(key string, to **int) {
-	if l.begins(key) {
-		*to = new(l.whole())
-	}
-}
-
-func (l *knownLine) micros(key string, to **int64) {
-	if l.begins(key) {
-		*to = new(l.number())
-	}
-}
-
-func (l *knownLine) time(key string, to *Micros) {
-	if l.begins(key) {
-		*to = At(l.number())
-	}
-}
-
-func (l *knownLine) bool(key string, to *bool) {
-	if l.begins(key) {
-		*to = l.truth()
-	}
-}
-
-func (l *knownLine) flag(key string, to **bool) {
-	if l.begins(key) {
-		*to = new(l.truth())
-	}
-}
-
 func (l *knownLine) truth() bool {
 	for _, word := range []string{"false", "true"} {
 		if len(l.rest) >= len(word) && string(l.rest[:len(word)]) == word {
@@ -194,18 +91,6 @@ func (l *knownLine) truth() bool {
 	}
 	l.other()
 	return false
-}
-
-func (l *knownLine) text(key string, to *string) {
-	if l.begins(key) {
-		*to = l.stored.word(l.quoted())
-	}
-}
-
-func (l *knownLine) ownText(key string, to *string) {
-	if l.begins(key) {
-		*to = string(l.quoted())
-	}
 }
 
 func (l *knownLine) quoted() []byte {
@@ -226,10 +111,7 @@ func (l *knownLine) quoted() []byte {
 	return nil
 }
 
-func (l *knownLine) list(key string, to *Packed) {
-	if !l.begins(key) {
-		return
-	}
+func (l *knownLine) list(to *Packed) {
 	if len(l.rest) == 0 || l.rest[0] != '[' {
 		l.other()
 		return

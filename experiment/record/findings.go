@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"bench/experiment"
+	"bench/experiment/metric"
 	"bench/experiment/stats"
 )
 
@@ -35,11 +35,11 @@ type Verdict struct {
 }
 
 func (v *Verdict) WasOpenedBy(f *Finding) bool {
-	metric := TouchedMetric(v.Metric)
-	if metric == experiment.E2EPerToken {
-		metric = "e2e"
+	latency := TouchedMetric(v.Metric)
+	if latency == metric.E2EPerToken {
+		latency = "e2e"
 	}
-	return slices.Contains(v.OpenedBy, f.Code) && f.Touches(metric)
+	return slices.Contains(v.OpenedBy, f.Code) && f.Touches(latency)
 }
 
 // Severity is how much a finding takes from a row's figures.
@@ -90,18 +90,13 @@ type Effect struct {
 
 const MetricConcurrency = "concurrency"
 
-const Price = "usd_per_million_output_tokens"
-
 // TouchedMetric is the metric that the key of a limit is about: ttft for ttft_p95, output_tokens_per_s for its price.
 func TouchedMetric(key string) string {
-	if key == Price {
-		return "output_tokens_per_s"
+	if key == metric.Price {
+		return metric.OutputTokensPerS
 	}
-	key = strings.TrimSuffix(strings.TrimPrefix(key, "min_"), "_per_gpu")
-	if i := strings.LastIndexByte(key, '_'); i > 0 && slices.Contains(experiment.SLOStats, key[i+1:]) {
-		return key[:i]
-	}
-	return key
+	name, _ := metric.Cut(strings.TrimSuffix(key, "_per_gpu"))
+	return name
 }
 
 // Units of an Effect's bound.

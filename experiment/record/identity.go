@@ -62,6 +62,15 @@ func hash(v any) string {
 	return hex.EncodeToString(sum[:8])
 }
 
+// Slots is the number of requests that the server reports to run at most; 0 = not reported, or there are several servers.
+func (t *TargetInfo) Slots() int {
+	n, _ := t.Props["total_slots"].(float64)
+	if len(t.Replicas) > 0 || len(t.Others) > 0 || !(n >= 1 && n <= 1<<20) {
+		return 0
+	}
+	return int(n)
+}
+
 func (t *TargetInfo) Facts() map[string]string {
 	f := map[string]string{"model": t.Model}
 	add := func(name string, v any) {

@@ -5,10 +5,11 @@ import (
 	"slices"
 
 	"bench/experiment"
+	"bench/experiment/metric"
 	"bench/experiment/stats"
 )
 
-// Latency is a metric of the summary by its name in experiment.Latencies; nil = not measured.
+// Latency is a metric of the summary by its name in metric.Latencies; nil = not measured.
 func (s *Summary) Latency(metric string) *stats.Summary {
 	if metric == "ttfo" && s.TTFO == nil && s.Reasoning == nil {
 		metric = "ttft"
@@ -27,15 +28,15 @@ func (s *Summary) latencies() map[string]**stats.Summary {
 }
 
 // Latency is one metric of the request in ms; ok is false if it has none.
-func (r *Record) Latency(metric string, stream bool) (ms float64, ok bool) {
+func (r *Record) Latency(latency string, stream bool) (ms float64, ok bool) {
 	var from, to Micros
-	switch metric {
+	switch latency {
 	case "tpot":
 		if !stream {
 			return 0, false
 		}
 		return r.tpot()
-	case experiment.E2EPerToken:
+	case metric.E2EPerToken:
 		ms, ok = r.Latency("e2e", stream)
 		return ms / float64(max(r.OutputTokens, 1)), ok && r.OutputTokens > 0
 	case "ttft":
@@ -87,15 +88,15 @@ func (l *latencies) summarize(s *Summary) {
 	stream := l.mode.Streams
 	s.Reasoning, s.Speculation = reasoningOf(l.ordered), speculationOf(l.ordered)
 	fields := s.latencies()
-	for _, metric := range experiment.Latencies { // in a fixed order: the intervals share one random stream
+	for _, latency := range metric.Latencies { // in a fixed order: the intervals share one random stream
 		switch {
-		case metric == "ttfo" && s.Reasoning == nil:
-		case !stream && (experiment.Limit{Metric: metric}).NeedsStream():
-		case metric == "itl":
+		case latency == "ttfo" && s.Reasoning == nil:
+		case !stream && (experiment.Limit{Metric: latency}).NeedsStream():
+		case latency == "itl":
 			s.ITL, s.ITLRequests = l.gaps()
 			s.TokensPerEvent = l.tokensPerEvent()
 		default:
-			*fields[metric] = l.of(metric)
+			*fields[latency] = l.of(latency)
 		}
 	}
 }

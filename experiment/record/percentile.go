@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"bench/experiment/metric"
 	"bench/experiment/stats"
 	"bench/experiment/unit"
 )
@@ -24,8 +25,6 @@ type Percentile struct {
 }
 
 type Percentiles []Percentile
-
-var PercentileNames = []string{"p50", "p90", "p95", "p99", "p999"}
 
 func (ps Percentiles) Get(name string) (Percentile, bool) {
 	i := slices.IndexFunc(ps, func(p Percentile) bool { return p.Name == name })
@@ -50,7 +49,7 @@ func PercentilesOf(samples ...*stats.Summary) Percentiles {
 		return nil
 	}
 	var ps Percentiles
-	for _, name := range PercentileNames {
+	for _, name := range metric.Percentiles {
 		p := Percentile{Name: name, N: math.MaxInt, CI95: stats.Interval{Lo: math.Inf(1), Hi: math.Inf(-1)}}
 		var values []float64
 		for _, s := range samples {

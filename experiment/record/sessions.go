@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"bench/experiment"
+	"bench/experiment/metric"
 	"bench/experiment/stats"
 )
 
@@ -57,7 +57,7 @@ func interactivityOf(perToken *stats.Summary) *Interactivity {
 func perToken(records []*Record) *stats.Summary {
 	var ms []float64
 	for _, r := range CompletedByArrival(records) {
-		if x, ok := r.Latency(experiment.E2EPerToken, true); ok {
+		if x, ok := r.Latency(metric.E2EPerToken, true); ok {
 			ms = append(ms, x)
 		}
 	}
@@ -96,7 +96,7 @@ func (x *Sessions) Missing() int { return x.Started - x.Completed }
 
 // LacksLong reports whether a percentile of session times would be larger with the missing sessions.
 func (x *Sessions) LacksLong(percentile string) bool {
-	share, _ := experiment.Limit{Stat: percentile}.P()
+	share, _ := metric.Stat(percentile).P()
 	return float64(x.Missing()) > (1-share)/mostMissing*float64(x.Started)
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"bench/experiment/metric"
 	"bench/experiment/stats"
 )
 
@@ -75,7 +76,7 @@ func TestPercentilesOfCutSessions(t *testing.T) {
 	for _, c := range []struct {
 		started int
 		bounds  []string
-	}{{990, nil}, {1000, []string{"p99", "p999"}}, {1090, []string{"p90", "p95", "p99", "p999"}}, {1200, PercentileNames}} {
+	}{{990, nil}, {1000, []string{"p99", "p999"}}, {1090, []string{"p90", "p95", "p99", "p999"}}, {1200, metric.Percentiles}} {
 		x := &Sessions{Started: c.started, Completed: 990, Cut: c.started - 990, Time: stats.Summarize(times)}
 		for _, p := range x.Percentiles(x.Time) {
 			mark, value, _ := p.Mark()

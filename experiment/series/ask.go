@@ -28,7 +28,7 @@ type Estimated struct {
 
 // AskTwin asks the twin of a series. It is refused outside of what the measured rows bear out. other: its limits are not the
 // ones by which the rows have their verdicts.
-func (s *Series) AskTwin(q Question, other bool, read Requests) (*Estimated, error) {
+func (s *Series) AskTwin(q Question, other bool, slots int, read Requests) (*Estimated, error) {
 	k, probes := s.asSearch(other || q.Load > 0)
 	if k == nil {
 		return nil, errors.New("a twin needs rows at two loads, and limits of latencies: [slo], or slo.ttft_p95=500ms")
@@ -37,7 +37,7 @@ func (s *Series) AskTwin(q Question, other bool, read Requests) (*Estimated, err
 	for i := range s.Points {
 		rows = append(rows, s.Points[i].Rows...)
 	}
-	t, err := FitTwin(rows, read)
+	t, err := FitTwin(rows, slots, read)
 	if err != nil {
 		return nil, fmt.Errorf("no twin: %w", err)
 	}

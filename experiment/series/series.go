@@ -14,6 +14,7 @@ import (
 	"strconv"
 
 	"bench/experiment"
+	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/stats"
 	"bench/experiment/unit"
@@ -178,8 +179,8 @@ func (s *Series) sentence() string {
 
 func (s *Series) limit(p *Point) (name, text string) {
 	name = "p99"
-	for i := len(record.PercentileNames) - 1; i >= 0; i-- {
-		q := record.PercentileNames[i]
+	for i := len(metric.Percentiles) - 1; i >= 0; i-- {
+		q := metric.Percentiles[i]
 		for _, v := range p.Rows[0].SLO {
 			if v.Class != "" || v.Metric != s.Cost+"_"+q || text != "" && q != "p99" {
 				continue

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"bench/experiment"
+	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/stats"
 	"bench/experiment/twin"
@@ -31,13 +32,16 @@ type Twin struct {
 	search *experiment.Search // that it was asked for
 	answer twin.Operating
 
+	slots int // requests that the server reports to run at most; 0 = not known
+
 	changed float64 // error of the step times for other requests than the rows', as a share
 
 	disturbed []record.Disturbed // rows that it leaves out
 }
 
-// FitTwin fits a model to rows that differ in their load alone. The error says why these rows have none.
-func FitTwin(rows []*record.Row, read Requests) (*Twin, error) {
+// FitTwin fits a model to rows that differ in their load alone. The error says why these rows have none. slots is
+// record.TargetInfo.Slots.
+func FitTwin(rows []*record.Row, slots int, read Requests) (*Twin, error) {
 	if len(rows) == 0 {
 		return nil, errors.New("no row has requests")
 	}
@@ -49,7 +53,10 @@ func FitTwin(rows []*record.Row, read Requests) (*Twin, error) {
 	if why := untwinned(spec); why != "" {
 		return nil, errors.New("it has no " + why)
 	}
-	t := &Twin{}
+	t := &Twin{slots: slots}
+	if spec.Variant != "" { // the slots are those of one of its servers
+		t.slots = 0
+	}
 	if err := t.addLimits(spec); err != nil {
 		return nil, err
 	}
@@ -72,7 +79,7 @@ func FitTwin(rows []*record.Row, read Requests) (*Twin, error) {
 		return nil, errors.New("no row has requests")
 	}
 	var err error
-	if t.model, err = twin.Fit(t.trials, 0); err != nil {
+	if t.model, err = twin.Fit(t.trials, t.slots); err != nil {
 		return nil, err
 	}
 	t.leaveOutDisturbed()
@@ -94,7 +101,7 @@ func (t *Twin) leaveOutDisturbed() {
 			if t.slower(&t.model, i).log < far/2 || !t.higher(i) {
 				continue
 			}
-			m, err := twin.Fit(slices.Delete(slices.Clone(t.trials), i, i+1), 0)
+			m, err := twin.Fit(slices.Delete(slices.Clone(t.trials), i, i+1), t.slots)
 			if err != nil {
 				continue
 			}
@@ -369,7 +376,7 @@ func (t *Twin) best(k *experiment.Search) *float64 {
 // Twins are those of the workloads of a run that have several loads and limits of latencies. A row without requests, or a
 // server that no model fits, is no error: the answers then rest on the verdicts alone. fitted has models by ID of a row;
 // those of other rows are fitted and added.
-func Twins(rows []record.Row, read Requests, fitted map[string]*Twin) (out []record.Twin) {
+func Twins(rows []record.Row, slots int, read Requests, fitted map[string]*Twin) (out []record.Twin) {
 	all := FromRows(rows)
 	for i := range all {
 		s := &all[i]
@@ -384,7 +391,7 @@ func Twins(rows []record.Row, read Requests, fitted map[string]*Twin) (out []rec
 		t := fitted[mine[0].ID]
 		if t == nil {
 			var err error
-			if t, err = FitTwin(mine, read); err != nil {
+			if t, err = FitTwin(mine, slots, read); err != nil {
 				out = append(out, record.Twin{Name: s.Name, Others: s.OtherAxes, Axis: s.Axis, Rejected: err.Error()})
 				continue
 			}
@@ -443,10 +450,10 @@ func (t *Twin) curve(whole bool, best *float64) []record.TwinPoint {
 func (t *Twin) latencies(loads []float64, whole bool, requests int) (out []record.TwinPoint) {
 	q := twin.Question{Whole: whole, Source: t.source, Requests: requests, Changed: t.changed}
 	var names []string
-	for _, metric := range []string{"ttft", "tpot", "e2e"} {
-		for _, name := range record.PercentileNames[:4] { // a p999 takes longer runs
-			p, _ := experiment.Limit{Metric: metric, Stat: name}.P()
-			q.Limits, names = append(q.Limits, twin.Limit{Metric: metric, P: p, Value: 1}), append(names, metric+"_"+name)
+	for _, latency := range []string{"ttft", "tpot", "e2e"} {
+		for _, name := range metric.Percentiles[:4] { // a p999 takes longer runs
+			p, _ := experiment.Limit{Metric: latency, Stat: name}.P()
+			q.Limits, names = append(q.Limits, twin.Limit{Metric: latency, P: p, Value: 1}), append(names, latency+"_"+name)
 		}
 	}
 	for i, at := range t.model.Latencies(t.trials, q, loads) {

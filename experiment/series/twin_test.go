@@ -56,7 +56,7 @@ func TestDisturbedRow(t *testing.T) {
 			row, records := batching(t, rate, slow)
 			rows, all[row.ID] = append(rows, &row), records
 		}
-		m, err := FitTwin(rows, func(r *record.Row) ([]*record.Record, error) { return all[r.ID], nil })
+		m, err := FitTwin(rows, 0, func(r *record.Row) ([]*record.Record, error) { return all[r.ID], nil })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,6 +66,25 @@ func TestDisturbedRow(t *testing.T) {
 		}
 		if got != tt.want {
 			t.Errorf("slow at %v: %q, want %q", tt.slow, got, tt.want)
+		}
+	}
+}
+
+// A server far below its slots shows no limit; its own report does. A row of one of several servers has none of them.
+func TestSlots(t *testing.T) {
+	row, records := batching(t, 3, 1)
+	read := func(*record.Row) ([]*record.Record, error) { return records, nil }
+	for _, tt := range []struct {
+		variant     string
+		slots, want int
+	}{{"", 16, 16}, {"", 0, 0}, {"parallel=16", 16, 0}} {
+		row.Spec.Variant = tt.variant
+		m, err := FitTwin([]*record.Row{&row}, tt.slots, read)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := m.model.MaxSequences; got != tt.want {
+			t.Errorf("%d slots reported, variant %q: the model has %d, want %d", tt.slots, tt.variant, got, tt.want)
 		}
 	}
 }
@@ -84,7 +103,7 @@ func TestUntwinned(t *testing.T) {
 	} {
 		row, _ := batching(t, 3, 1)
 		change(&row.Spec)
-		if _, err := FitTwin([]*record.Row{&row}, none); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := FitTwin([]*record.Row{&row}, 0, none); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}

@@ -3,7 +3,7 @@ package verdict
 import (
 	"fmt"
 
-	"bench/experiment"
+	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/unit"
 )
@@ -25,5 +25,5 @@ func checkSessions(e *Measured) checkResult {
 	}
 	return caution(hint, "the row ended in %s of %s: session times are of the shorter ones",
 		unit.Count(s.Cut), unit.Plural(s.Started, "session")).
-		touching(unbounded(record.Lowered, []string{experiment.SessionTime}))
+		touching(unbounded(record.Lowered, []string{metric.SessionTime}))
 }

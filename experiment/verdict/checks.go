@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"bench/experiment"
+	"bench/experiment/metric"
 	"bench/experiment/record"
 )
 
@@ -190,7 +190,7 @@ func (e *Measured) listChecks(results map[string]outcome) {
 func (e *Measured) addFinding(code string, f checkResult) {
 	finding := record.Finding{Code: code, Severity: f.severity, Text: f.problem, Hint: f.hint}
 	for _, x := range e.withFirstAnswer(f.effects) {
-		if slices.Contains(experiment.Latencies, x.Metric) && e.Summary.Latency(x.Metric) == nil {
+		if metric.IsLatency(x.Metric) && e.Summary.Latency(x.Metric) == nil {
 			continue
 		}
 		x.code, x.cause = code, code+": "+f.problem

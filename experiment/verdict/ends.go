@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"bench/experiment"
+	"bench/experiment/metric"
 	"bench/experiment/record"
 )
 
@@ -23,13 +23,13 @@ type end struct {
 }
 
 // endsOf are the low end of a metric, which inflated values can truly have, and the high end of lowered ones.
-func (e *Measured) endsOf(metric string) (low, high end) {
-	if metric == experiment.E2EPerToken { // at most as much, since every answer has a token
-		metric = "e2e"
+func (e *Measured) endsOf(latency string) (low, high end) {
+	if latency == metric.E2EPerToken { // at most as much, since every answer has a token
+		latency = "e2e"
 	}
 	low, high = end{add: -1, factor: 1}, end{add: 1, factor: 1}
 	for _, x := range e.effects {
-		if x.Metric != metric {
+		if x.Metric != latency {
 			continue
 		}
 		if x.Direction != record.Lowered {
@@ -138,7 +138,7 @@ func (d *end) figure(x float64) float64 {
 
 func (e *Measured) figureEnds(key string) (low, high end) {
 	low, high = e.endsOf(record.TouchedMetric(key))
-	if key == record.Price {
+	if key == metric.Price {
 		low, high = high, low
 		low.add, high.add = -1, 1
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/unit"
 )
@@ -23,22 +24,7 @@ func TextOfLimit(key, class string, limit float64, u string) string {
 func LimitText(v *record.Verdict) string { return TextOfLimit(v.Metric, v.Class, v.Limit, v.Unit) }
 
 func LimitName(key, class string) string {
-	name := strings.TrimPrefix(key, "min_")
-	switch {
-	case name == "usd_per_million_output_tokens":
-		name = "cost"
-	case name == "error_rate":
-		name = "error rate"
-	case strings.HasSuffix(name, "_per_s"), strings.HasSuffix(name, "_per_gpu"):
-		name = strings.NewReplacer("_tokens_per_s", " tok/s", "_requests_per_s", " req/s", "requests_per_s", "req/s", "_per_gpu", "/GPU").Replace(name)
-	default:
-		metric, stat := name, ""
-		if i := strings.LastIndexByte(name, '_'); i > 0 {
-			metric, stat = name[:i], " "+name[i+1:]
-		}
-		name = MetricName(metric) + stat
-	}
-	return strings.TrimSpace(name + " " + inClass(class))
+	return strings.TrimSpace(strings.Replace(metric.Words(key), "requests/s", "req/s", 1) + " " + inClass(class))
 }
 
 func inClass(class string) string {
@@ -46,15 +32,6 @@ func inClass(class string) string {
 		return ""
 	}
 	return "(class " + class + ")"
-}
-
-func MetricName(metric string) string {
-	first, rest, _ := strings.Cut(metric, "_")
-	switch first {
-	case "ttft", "ttfo", "ttfe", "tpot", "itl", "e2e":
-		first = strings.ToUpper(first)
-	}
-	return strings.TrimSpace(first + " " + strings.ReplaceAll(rest, "_", " "))
 }
 
 func limitFigure(x float64, u string) string {

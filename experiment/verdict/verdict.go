@@ -9,9 +9,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"bench/experiment"
+	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/stats"
 	"bench/experiment/unit"
@@ -173,7 +173,8 @@ func IntervalText(v *record.Verdict) string {
 	if v.Interval == nil || v.Unit == "share" {
 		return ""
 	}
-	return v.Metric[strings.LastIndexByte(v.Metric, '_')+1:] + " " + EstimateText(v) + "; "
+	_, stat := metric.Cut(v.Metric)
+	return string(stat) + " " + EstimateText(v) + "; "
 }
 
 // EstimateText is the value with its interval in the same unit: "1.2 s [1.1, 1.35]".

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"bench/experiment"
+	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/stats"
 	"bench/experiment/workload"
@@ -226,7 +227,7 @@ func TestPercentileVerdictIsDecides(t *testing.T) {
 		}
 		stat := rapid.SampledFrom([]string{"p50", "p90", "p99"}).Draw(rt, "stat")
 		v := judge(t, "ttft_"+stat+` = "5ms"`, records, experiment.Target{})[0]
-		p, _ := experiment.Limit{Stat: stat}.P()
+		p, _ := metric.Stat(stat).P()
 		// Dependence, which chance shows too, and the floor of the window only leave more undecided.
 		risk := map[string]float64{"PASS": 0.01, "FAIL": 0.025}[v.Verdict] // an upper end takes less of the risk
 		want := loadgentest.Decide(within+over+failed, over+failed, p, 1-risk)
@@ -337,14 +338,14 @@ func TestVerdictsValueIsTheSummarys(t *testing.T) {
 	s := record.Summarize(records, w, record.Mode{Streams: true}, nil, 0)
 	shown := map[string]*stats.Summary{"ttft": s.TTFT, "ttft_from_send": s.TTFTFromSend, "ttfe": s.TTFE, "ttfo": s.TTFT, "tpot": s.TPOT, "itl": s.ITL,
 		"e2e": s.E2E, "e2e_from_send": s.E2EFromSend, "cap_wait": s.CapWait, "lag": s.Lag}
-	for _, metric := range experiment.Latencies {
+	for _, latency := range metric.Latencies {
 		for _, stat := range []string{"p50", "p90", "p95", "p99", "p999", "mean"} {
-			if metric+"_"+stat == "itl_mean" { // not a limit: see slo_test.go
+			if latency+"_"+stat == "itl_mean" { // not a limit: see slo_test.go
 				continue
 			}
-			v := judgeAll(fixture.SLO(t, metric+"_"+stat+` = "100ms"`), "", records, &s, true, experiment.Target{})[0]
-			if want, ok := shown[metric].Get(stat); !ok || v.Value == nil || *v.Value != want {
-				t.Errorf("%s_%s: %s, the summary says %v", metric, stat, fixture.Verdict(v), want)
+			v := judgeAll(fixture.SLO(t, latency+"_"+stat+` = "100ms"`), "", records, &s, true, experiment.Target{})[0]
+			if want, ok := shown[latency].Get(stat); !ok || v.Value == nil || *v.Value != want {
+				t.Errorf("%s_%s: %s, the summary says %v", latency, stat, fixture.Verdict(v), want)
 			}
 		}
 	}

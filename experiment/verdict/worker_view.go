@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"bench/experiment"
+	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/unit"
 )
@@ -37,7 +37,7 @@ func (e *Measured) worst(check func(*Measured) checkResult) checkResult {
 		}
 		found = append(found, k)
 		for _, x := range own.bounded(f.effects) {
-			ofRow := !slices.Contains(experiment.Latencies, x.Metric) // the same for every worker
+			ofRow := !metric.IsLatency(x.Metric) // the same for every worker
 			if !ofRow || !slices.ContainsFunc(effects, func(y effect) bool { return y.Metric == x.Metric }) {
 				effects = append(effects, x)
 			}
@@ -136,7 +136,7 @@ func (e *Measured) bounded(effects []effect) (out []effect) {
 	number := *e.Records[0].Worker
 	for _, x := range effects {
 		switch {
-		case !slices.Contains(experiment.Latencies, x.Metric): // of the whole row's load
+		case !metric.IsLatency(x.Metric): // of the whole row's load
 		case x.own != nil:
 			x.own = onlyOf(number, x.own)
 		case x.share != nil:

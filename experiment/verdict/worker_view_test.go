@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"bench/experiment"
+	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/telemetry"
 	fixture "bench/internal/fixturetest"
@@ -79,7 +80,7 @@ func TestChecksOfOneWorker(t *testing.T) {
 			continue
 		}
 		for _, x := range f.Effects {
-			if x.Unit == record.UnitRequests && (x.Bound == nil || *x.Bound > 25) || x.Bound == nil && slices.Contains(experiment.Latencies, x.Metric) {
+			if x.Unit == record.UnitRequests && (x.Bound == nil || *x.Bound > 25) || x.Bound == nil && metric.IsLatency(x.Metric) {
 				t.Errorf("%s: %+v", c.code, x)
 			}
 		}

@@ -29,7 +29,7 @@ func assumedSpreads(machine []Run, g experiment.Gate) map[string]stats.RunSpread
 			}
 		}
 		if spread, ok := stats.SpreadOfMany(all); ok && !f.absolute() {
-			out[f.name] = spread
+			out[f.key] = spread
 		}
 	}
 	return out
@@ -37,7 +37,7 @@ func assumedSpreads(machine []Run, g experiment.Gate) map[string]stats.RunSpread
 
 // assumedSpread is that of the machine, else twice that between repeats: of shares, which repeats rarely show, a fixed one.
 func (f figure) assumedSpread(o Options) stats.RunSpread {
-	if s, ok := o.spreads[f.name]; ok {
+	if s, ok := o.spreads[f.key]; ok {
 		return s
 	}
 	s := stats.AssumedSpread

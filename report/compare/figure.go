@@ -6,29 +6,25 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 
 	"bench/experiment"
+	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/stats"
 )
 
 type figure struct {
-	name       string // ttft_p99, output_tokens_per_s, error_rate
-	metric     string // ttft; empty for figures of the whole window
-	stat       string // p99
-	unit       string
-	own        *ownFigure // of a figure that only some rows have; nil: another
-	threshold  *experiment.Threshold
-	definition string // key of Run.Definitions
+	metric.Metric
+	key       string      // ttft_p99, output_tokens_per_s, error_rate
+	stat      metric.Stat // p99; empty for figures of the whole window
+	threshold *experiment.Threshold
 }
 
 // alwaysCompared needs no threshold. Per GPU and in total, because one can hide a loss of the other.
-var alwaysCompared = []string{"ttft_p50", "ttft_p95", "ttft_p99", "ttfo_p50", "ttfo_p95", "ttfo_p99", "tpot_p50", "tpot_p95", "tpot_p99", "itl_p50", "itl_p99",
-	"e2e_p50", "e2e_p95", "e2e_p99", "requests_per_s", "output_tokens_per_s", "output_tokens_per_s_per_gpu", "prompt_tokens_per_s",
-	"goodput_requests_per_s", experiment.ErrorRate,
-	"session_time_p50", "session_time_p90", experiment.Interactivity, experiment.AnswersValid, experiment.AnswersCorrect,
-	experiment.AcceptanceRate, experiment.AcceptanceLength, experiment.TokensPerStep, reasoningTokens + "_p50"}
+var alwaysCompared = []string{"ttft_p50", "ttft_p95", "ttft_p99", "ttfo_p50", "ttfo_p95", "ttfo_p99", "tpot_p50", "tpot_p95", "tpot_p99",
+	"itl_p50", "itl_p99", "e2e_p50", "e2e_p95", "e2e_p99", metric.RequestsPerS, metric.OutputTokensPerS, metric.OutputTokensPerSPerGPU,
+	metric.PromptTokensPerS, metric.GoodputRequestsPerS, metric.ErrorRate, "session_time_p50", "session_time_p90", metric.Interactivity,
+	metric.AnswersValid, metric.AnswersCorrect, metric.AcceptanceRate, metric.AcceptanceLength, metric.TokensPerStep, "reasoning_tokens_p50"}
 
 func figures(g experiment.Gate, limited []string) []figure {
 	var out []figure
@@ -38,46 +34,20 @@ func figures(g experiment.Gate, limited []string) []figure {
 		out = append(out, f)
 	}
 	for _, name := range slices.Concat(alwaysCompared, limited) {
-		if !slices.ContainsFunc(out, func(f figure) bool { return f.name == name }) {
+		if !slices.ContainsFunc(out, func(f figure) bool { return f.key == name }) {
 			out = append(out, newFigure(name))
 		}
 	}
 	return out
 }
 
-func newFigure(name string) figure {
-	f := figure{name: name, unit: "ms", definition: name}
-	if own, ok := ownFigures[name]; ok {
-		f.own, f.unit = &own, own.unit
-		return f
-	}
-	switch {
-	case name == experiment.ErrorRate:
-		f.unit = "share"
-	case experiment.MoreIsBetter(name):
-		f.unit = "tokens/s"
-		if strings.Contains(name, "requests") {
-			f.unit = "1/s"
-		}
-	default:
-		i := strings.LastIndexByte(name, '_')
-		f.metric, f.stat = name[:i], name[i+1:]
-		f.definition = f.metric
-		switch f.metric {
-		case experiment.SessionTime:
-			f.unit = "s"
-		case reasoningTokens:
-			f.unit = "tokens"
-		}
-	}
-	return f
+func newFigure(key string) figure {
+	name, stat := metric.Cut(key)
+	return figure{Metric: metric.ByName(name), key: key, stat: stat}
 }
 
 // absolute figures are compared by their difference; all others by their ratio.
-func (f figure) absolute() bool { return experiment.IsShare(f.name) }
-
-// neutral figures have no direction: more is neither better nor worse.
-func (f figure) neutral() bool { return f.metric == reasoningTokens }
+func (f figure) absolute() bool { return metric.IsShare(f.Name) }
 
 func (f figure) scale(x float64) float64 {
 	if f.absolute() {
@@ -94,55 +64,6 @@ func (f figure) change(difference float64) float64 {
 	return math.Expm1(difference)
 }
 
-func (f figure) of(row *record.Row) (x float64, ok bool) {
-	s := &row.Summary
-	if f.metric != "" {
-		x, ok := f.summary(row).Get(f.stat)
-		return x, ok && !math.IsNaN(x) // another tool's summary can lack it
-	}
-	if f.own != nil {
-		if x := f.own.of(row); x != nil {
-			return *x, true
-		}
-		return 0, false
-	}
-	switch f.name {
-	case experiment.ErrorRate:
-		return s.FailedShare(), s.Requests.Stayed() > 0
-	case "requests_per_s":
-		return s.Throughput.RequestsPerS, true
-	case "prompt_tokens_per_s":
-		return s.Throughput.PromptTokensPerS, true
-	case "output_tokens_per_s":
-		return s.Throughput.OutputTokensPerS, true
-	case "output_tokens_per_s_per_gpu":
-		if perGPU := s.Throughput.OutputTokensPerSPerGPU; perGPU != nil {
-			return *perGPU, true
-		}
-	case "goodput_requests_per_s":
-		if s.Goodput != nil {
-			return s.Goodput.RequestsPerS, true
-		}
-	}
-	return 0, false
-}
-
-func (f figure) summary(row *record.Row) *stats.Summary {
-	switch f.metric {
-	case experiment.SessionTime:
-		if row.Sessions == nil {
-			return nil
-		}
-		return row.Sessions.Time
-	case reasoningTokens:
-		if row.Summary.Reasoning == nil {
-			return nil
-		}
-		return row.Summary.Reasoning.Tokens
-	}
-	return row.Summary.Latency(f.metric)
-}
-
 // within is the variance of the figure within a row, one of so many repeats of its side, on the scale of comparison:
 // by block bootstrap of its requests if they were loaded, else from the interval of its summary; 0 = unknown.
 func (f figure) within(s *sample, repeats int) float64 {
@@ -151,24 +72,24 @@ func (f figure) within(s *sample, repeats int) float64 {
 	switch {
 	case n == 0:
 		return 0
-	case f.own != nil:
-		return f.own.variance(s, repeats)
+	case f.ofSomeRows():
+		return f.ownVariance(s, repeats)
 	case f.absolute():
 		return shareVariance(row.Summary.FailedShare(), n)
-	case f.metric == "": // one request more or less at the edge of the window
+	case f.stat == "": // one request more or less at the edge of the window
 		return 1 / (n * n)
 	}
-	if w := s.resample(f.metric); w != nil {
+	if w := s.resample(f.Name); w != nil {
 		return w.Variance(func(w *stats.Resample) float64 { return math.Log(f.resampled(w)) }, f.random(row))
 	}
-	if summary := f.summary(row); summary != nil {
-		return logVariance(summary.CI95[f.stat])
+	if summary := row.Values(f.Name); summary != nil {
+		return logVariance(summary.CI95[string(f.stat)])
 	}
 	return 0
 }
 
 func (f figure) resampled(w *stats.Resample) float64 {
-	if p, ok := (experiment.Limit{Stat: f.stat}).P(); ok {
+	if p, ok := f.stat.P(); ok {
 		return w.Quantile(p)
 	}
 	return w.Mean()
@@ -178,7 +99,7 @@ func (f figure) resampled(w *stats.Resample) float64 {
 func (f figure) random(row *record.Row) *rand.Rand {
 	h := fnv.New64a()
 	fmt.Fprint(h, row.ID, row.Salt, row.Spec.Repeat)
-	return rand.New(rand.NewPCG(h.Sum64(), uint64(len(f.name))))
+	return rand.New(rand.NewPCG(h.Sum64(), uint64(len(f.key))))
 }
 
 // logVariance takes the interval for 2 × 1.96 standard errors: a lower bound of the spread. 0 = it has no end.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"bench/experiment"
+	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/stats"
 )
@@ -138,16 +139,16 @@ func load(samples []sample) (out []sample, failed error) {
 }
 
 // resample is the sample's requests with a latency; nil: none has it, or they were not loaded.
-func (s *sample) resample(metric string) *stats.Resample {
-	if w, made := s.resamples[metric]; made {
+func (s *sample) resample(name string) *stats.Resample {
+	if w, made := s.resamples[name]; made {
 		return w
 	}
 	var values []float64
-	if metric == experiment.SessionTime {
+	if name == metric.SessionTime {
 		values = s.sessionTimes
 	}
 	for _, r := range s.window {
-		if ms, ok := r.Latency(metric, s.row.Spec.Streams()); ok {
+		if ms, ok := r.Latency(name, s.row.Spec.Streams()); ok {
 			values = append(values, ms)
 		}
 	}
@@ -158,7 +159,7 @@ func (s *sample) resample(metric string) *stats.Resample {
 	if s.resamples == nil {
 		s.resamples = map[string]*stats.Resample{}
 	}
-	s.resamples[metric] = w
+	s.resamples[name] = w
 	return w
 }
 

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"bench/experiment"
+	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/stats"
 	"bench/experiment/unit"
@@ -103,12 +104,12 @@ func (p pair) metrics(class string, o Options) []Metric {
 	out := []Metric{}
 	limited := p.limited(class)
 	for _, f := range figures(o.Gate, limited) {
-		if f.metric == "ttfo" && f.threshold == nil && !p.thinks() {
+		if f.Name == "ttfo" && f.threshold == nil && !p.thinks() {
 			continue // it is ttft
 		}
 		if m, ok := p.metric(f, o); ok {
-			m.Limited = slices.Contains(limited, f.name)
-			m.Given = !m.Limited && f.threshold == nil && p.given(f.name)
+			m.Limited = slices.Contains(limited, f.key)
+			m.Given = !m.Limited && f.threshold == nil && p.given(f.key)
 			out = append(out, m)
 		}
 	}
@@ -134,10 +135,10 @@ func (p pair) thinks() bool {
 }
 
 func (p pair) metric(f figure, o Options) (m Metric, ok bool) {
-	m = Metric{Name: f.name, Unit: f.unit, Threshold: f.threshold, Neutral: f.neutral(), figure: f, CI95: stats.Interval{Lo: math.Inf(-1), Hi: math.Inf(1)}}
+	m = Metric{Name: f.key, Unit: f.Unit, Threshold: f.threshold, Neutral: f.Neutral(), figure: f, CI95: stats.Interval{Lo: math.Inf(-1), Hi: math.Inf(1)}}
 	var of [2][]sample
 	if f.threshold != nil {
-		p.base = p.baseOf(f.name)
+		p.base = p.baseOf(f.key)
 	}
 	of[0], m.Values[0] = f.having(p.base)
 	of[1], m.Values[1] = f.having(p.changed)
@@ -171,7 +172,7 @@ func (p pair) metric(f figure, o Options) (m Metric, ok bool) {
 
 func (m *Metric) collect(p pair, of [2][]sample, o Options) {
 	f := m.figure
-	nights, _ := f.having(p.showing(f.name))
+	nights, _ := f.having(p.showing(f.key))
 	base, changed := f.scaled(of[0]), f.scaled(of[1])
 	m.base, m.changed, m.nights = p.byRun(of[0], base), p.byRun(of[1], changed), p.byRun(nights, f.scaled(nights))
 	m.nights = m.nights[max(0, len(m.nights)-spreadNights):]
@@ -181,7 +182,7 @@ func (m *Metric) collect(p pair, of [2][]sample, o Options) {
 	m.onlyInvalid = m.Threshold != nil && f.onlyInvalid(of, m.Threshold.Worse)
 	m.runSpread = f.assumedSpread(o)
 	switch was, is := stat.Mean(m.Values[0], nil), stat.Mean(m.Values[1], nil); {
-	case f.name == experiment.ErrorRate: // of the lower rate: failures that begin are no spread
+	case f.key == metric.ErrorRate: // of the lower rate: failures that begin are no spread
 		m.runSpread.SD = shareSpread * min(was, is)
 	case f.absolute(): // most at one half: near 0 and 1 a share cannot vary
 		mean := (was + is) / 2
@@ -192,7 +193,7 @@ func (m *Metric) collect(p pair, of [2][]sample, o Options) {
 	}
 	runs := max(len(m.base), len(m.nights)) + len(m.changed)
 	if runs < 2+leastRunsOfTotals && (f.unsampled(base) || f.unsampled(changed)) {
-		m.refused = "the result has no single requests: the sampling error of " + f.stat + " is unknown"
+		m.refused = "the result has no single requests: the sampling error of " + string(f.stat) + " is unknown"
 	}
 }
 
@@ -204,7 +205,7 @@ const spreadNights = 20
 const leastRunsOfTotals = 3
 
 func (f figure) unsampled(repeats []stats.Repeat) bool {
-	share, ok := experiment.Limit{Stat: f.stat}.P()
+	share, ok := f.stat.P()
 	return ok && share > 0.5 && slices.ContainsFunc(repeats, func(r stats.Repeat) bool { return r.Within == 0 })
 }
 
@@ -215,7 +216,7 @@ func (p pair) allFailed() bool {
 // gone says how a throughput of base is 0 in new; empty: it is not.
 func (f figure) gone(values [2][]float64) string {
 	isZero := func(x float64) bool { return x == 0 }
-	if !slices.Contains(experiment.Throughputs, f.name) || slices.ContainsFunc(values[0], isZero) || !slices.ContainsFunc(values[1], isZero) {
+	if f.ofSomeRows() || !f.MoreIsBetter || slices.ContainsFunc(values[0], isZero) || !slices.ContainsFunc(values[1], isZero) {
 		return ""
 	}
 	return "it is 0 in a repeat of new"
@@ -234,7 +235,7 @@ func (f figure) rawChange(was, is *float64) *float64 {
 func (f figure) having(samples []sample) (with []sample, values []float64) {
 	values = []float64{}
 	for _, s := range samples {
-		if x, ok := f.of(s.row); ok {
+		if x, ok := s.row.Figure(f.key); ok {
 			with, values = append(with, s), append(values, x)
 		}
 	}
@@ -244,7 +245,7 @@ func (f figure) having(samples []sample) (with []sample, values []float64) {
 func (f figure) scaled(samples []sample) []stats.Repeat {
 	out := make([]stats.Repeat, len(samples))
 	for i := range samples {
-		x, _ := f.of(samples[i].row)
+		x, _ := samples[i].row.Figure(f.key)
 		out[i] = stats.Repeat{Value: f.scale(x), Within: f.within(&samples[i], len(samples))}
 	}
 	return out
@@ -262,7 +263,7 @@ func (f figure) definitions(p pair, o Options) string {
 	if slices.Contains(o.Allow, "definitions") {
 		return ""
 	}
-	meaning := func(s sample) string { return cmp.Or(s.run.Definitions[f.definition], "as in docs/reading.md") }
+	meaning := func(s sample) string { return cmp.Or(s.run.Definitions[f.Name], "as in docs/reading.md") }
 	first := meaning(p.base[0])
 	for _, s := range slices.Concat(p.base, p.changed) {
 		if other := meaning(s); other != first {
@@ -287,12 +288,12 @@ func (f figure) noRatio(values [2][]float64) string {
 
 // tooFew is an error text if a percentile has too few requests for an upper bound.
 func (f figure) tooFew(p pair) string {
-	share, ok := experiment.Limit{Stat: f.stat}.P()
+	share, ok := f.stat.P()
 	if !ok {
 		return ""
 	}
 	for _, s := range slices.Concat(p.base, p.changed) {
-		if x := f.summary(s.row); x != nil && x.N < stats.MinSamples(share, confidence) {
+		if x := s.row.Values(f.Name); x != nil && x.N < stats.MinSamples(share, confidence) {
 			return fmt.Sprintf("n=%[2]d is too small for %[1]s: a repeat needs %[3]d %[4]s", f.stat, x.N, stats.MinSamples(share, confidence), f.counted())
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"bench/experiment"
+	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/stats"
 )
@@ -64,8 +64,8 @@ type Value struct {
 	Cautions []string       `json:"cautions,omitempty"` // codes of the cautions that touch the figure
 }
 
-var trended = []string{"ttft_p50", "ttft_p99", "tpot_p50", "e2e_p50", "e2e_p99", "output_tokens_per_s", experiment.ErrorRate,
-	"session_time_p50", experiment.Interactivity, experiment.AnswersValid, experiment.AnswersCorrect, experiment.AcceptanceLength}
+var trended = []string{"ttft_p50", "ttft_p99", "tpot_p50", "e2e_p50", "e2e_p99", "output_tokens_per_s", metric.ErrorRate,
+	"session_time_p50", metric.Interactivity, metric.AnswersValid, metric.AnswersCorrect, metric.AcceptanceLength}
 
 // fill reads a run; classes of mixes are points too, if asked for.
 func (n *Night) fill(r *Run, figures []string, classes bool) {
@@ -136,9 +136,9 @@ func (f figure) codes(samples []sample, s record.Severity) (codes []string) {
 func (f figure) touching(row *record.Row, s record.Severity) (codes []string) {
 	for i := range row.Findings {
 		x := &row.Findings[i]
-		touches := x.Touches(record.TouchedMetric(f.name)) || f.ofSessions() && x.Touches("e2e")
+		touches := x.Touches(record.TouchedMetric(f.key)) || f.ofSessions() && x.Touches("e2e")
 		if s == record.Invalid && len(x.Effects) == 0 {
-			touches = !slices.Contains(about[f.name], x.Code)
+			touches = !slices.Contains(about[f.key], x.Code)
 		}
 		if x.Severity == s && touches {
 			codes = union(codes, []string{x.Code})
@@ -148,9 +148,9 @@ func (f figure) touching(row *record.Row, s record.Severity) (codes []string) {
 }
 
 var about = map[string][]string{
-	experiment.ErrorRate:      {"errors"},
-	experiment.AnswersValid:   {"answers"},
-	experiment.AnswersCorrect: {"answers"},
+	metric.ErrorRate:      {"errors"},
+	metric.AnswersValid:   {"answers"},
+	metric.AnswersCorrect: {"answers"},
 }
 
 func (f figure) unscale(x float64) float64 {

@@ -5,38 +5,32 @@ import (
 	"math"
 	"slices"
 
-	"bench/experiment"
+	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/stats"
 	"bench/experiment/unit"
 )
 
-const reasoningTokens = "reasoning_tokens"
-
-// ownFigure is a figure that only rows with sessions, checked answers or drafts have, and that is no percentile.
-type ownFigure struct {
-	unit string
-	of   func(*record.Row) *float64 // nil: the row has none
-	// variance is that within a row, one of so many repeats of its side, on the scale of comparison; 0 = unknown.
-	variance func(s *sample, repeats int) float64
+// ofSomeRows: only rows with sessions, checked answers or drafts have it, and it is no percentile.
+func (f figure) ofSomeRows() bool {
+	return f.stat == "" && slices.Contains([]string{metric.Interactivity, metric.AnswersValid, metric.AnswersCorrect,
+		metric.AcceptanceRate, metric.AcceptanceLength, metric.TokensPerStep}, f.Name)
 }
 
-var ownFigures = map[string]ownFigure{
-	experiment.Interactivity: {"tokens/s", func(row *record.Row) *float64 {
-		if x := interactivity(row); x != nil {
-			return &x.TokensPerS
-		}
-		return nil
-	}, varianceOfInteractivity},
-	experiment.AnswersValid:   answersFigure(func(a *record.Answers) *record.Share { return a.Valid }),
-	experiment.AnswersCorrect: answersFigure(func(a *record.Answers) *record.Share { return a.Correct }),
-	experiment.AcceptanceRate: speculationFigure("share",
-		func(x *record.Speculation) *float64 { return x.AcceptanceRate },
-		func(rate, _, n float64) float64 { return shareVariance(rate, n) }),
-	experiment.AcceptanceLength: speculationFigure("tokens",
-		func(x *record.Speculation) *float64 { return x.AcceptanceLength }, stepVariance),
-	experiment.TokensPerStep: speculationFigure("tokens",
-		func(x *record.Speculation) *float64 { return x.TokensPerStep }, stepVariance),
+// ownVariance is that within a row, one of so many repeats of its side, on the scale of comparison; 0 = unknown. The
+// answers to one prompt count together.
+func (f figure) ownVariance(s *sample, repeats int) float64 {
+	x, _ := s.row.Figure(f.key)
+	switch f.Name {
+	case metric.Interactivity:
+		return varianceOfInteractivity(s)
+	case metric.AnswersValid, metric.AnswersCorrect:
+		return shareVariance(x, s.row.AnswersShare(f.Name).Effective)
+	case metric.AcceptanceRate:
+		return shareVariance(x, s.independent(repeats))
+	default:
+		return stepVariance(x, draftLength(s.row.Speculation), s.independent(repeats))
+	}
 }
 
 // stepVariance is that of the logarithm of the tokens of a step. A step has one and a share of its draft; without the
@@ -48,55 +42,15 @@ func stepVariance(tokens, draft, n float64) float64 {
 	return shareVariance((tokens-1)/draft, n) * draft * draft / (tokens * tokens)
 }
 
-func interactivity(row *record.Row) *record.Interactivity {
-	if row.Sessions == nil {
-		return nil
-	}
-	return row.Sessions.Interactivity
-}
-
-func varianceOfInteractivity(s *sample, _ int) float64 {
-	if w := s.resample(experiment.E2EPerToken); w != nil {
-		p90 := figure{name: experiment.Interactivity, stat: "p90"}
+func varianceOfInteractivity(s *sample) float64 {
+	if w := s.resample(metric.E2EPerToken); w != nil {
+		p90 := figure{key: metric.Interactivity, stat: metric.P90}
 		return w.Variance(func(w *stats.Resample) float64 { return math.Log(p90.resampled(w)) }, p90.random(s.row))
 	}
-	if x := interactivity(s.row); x.CI95 != nil {
+	if x := s.row.Sessions.Interactivity; x.CI95 != nil {
 		return logVariance(stats.Interval{Lo: x.CI95[0], Hi: x.CI95[1]})
 	}
 	return 0
-}
-
-// answersFigure is a share of the answers that were checked: those to one prompt count together.
-func answersFigure(of func(*record.Answers) *record.Share) ownFigure {
-	share := func(row *record.Row) *record.Share {
-		if row.Summary.Answers == nil {
-			return nil
-		}
-		return of(row.Summary.Answers)
-	}
-	return ownFigure{"share", func(row *record.Row) *float64 {
-		if x := share(row); x != nil {
-			return &x.Share
-		}
-		return nil
-	}, func(s *sample, _ int) float64 {
-		x := share(s.row)
-		return shareVariance(x.Share, x.Effective)
-	}}
-}
-
-// speculationFigure: variance is by value, tokens of a draft (0 = not known) and number of independent values.
-func speculationFigure(u string, of func(*record.Speculation) *float64,
-	variance func(x, draft, n float64) float64) ownFigure {
-	return ownFigure{u, func(row *record.Row) *float64 {
-		if row.Speculation == nil {
-			return nil
-		}
-		return of(row.Speculation)
-	}, func(s *sample, repeats int) float64 {
-		x := s.row.Speculation
-		return variance(*of(x), draftLength(x), s.independent(repeats))
-	}}
 }
 
 // leastShowing is the number of repeats of a side from which on they show the sampling error of counters.
@@ -132,11 +86,11 @@ func draftLength(x *record.Speculation) float64 {
 }
 
 func (f figure) ofSessions() bool {
-	return f.metric == experiment.SessionTime || f.name == experiment.Interactivity
+	return f.Name == metric.SessionTime || f.Name == metric.Interactivity
 }
 
 func (f figure) counted() string {
-	if f.metric == experiment.SessionTime {
+	if f.Name == metric.SessionTime {
 		return "sessions"
 	}
 	return "requests"
@@ -145,27 +99,27 @@ func (f figure) counted() string {
 // unlike is why a figure means something else on the two sides, or cannot be trusted on one; empty: neither.
 func (f figure) unlike(of [2][]sample) string {
 	samples := slices.Concat(of[0], of[1])
-	switch f.name {
-	case experiment.AcceptanceRate, experiment.AcceptanceLength, experiment.TokensPerStep:
+	switch f.Name {
+	case metric.AcceptanceRate, metric.AcceptanceLength, metric.TokensPerStep:
 		return f.unlikeDrafts(samples)
-	case experiment.Interactivity:
+	case metric.Interactivity:
 		for _, s := range samples {
 			x, least := s.row.Sessions.PerToken, stats.MinSamples(0.9, confidence)
-			if x.N < least || interactivity(s.row).CI95 == nil && f.within(&s, 1) == 0 {
+			if x.N < least || s.row.Sessions.Interactivity.CI95 == nil && f.within(&s, 1) == 0 {
 				return fmt.Sprintf("n=%d is too small for p90: a repeat needs %d requests", x.N, least)
 			}
 		}
 	}
-	if f.metric != experiment.SessionTime {
+	if f.Name != metric.SessionTime {
 		return ""
 	}
 	for _, s := range samples {
 		x := s.row.Sessions
-		if x.LacksLong(f.stat) {
+		if x.LacksLong(string(f.stat)) {
 			return fmt.Sprintf("%s of %s of a repeat did not complete: the times lack the long ones",
 				unit.Count(x.Missing()), unit.Plural(x.Started, "session"))
 		}
-		if math.IsInf(x.Time.CI95[f.stat].Hi, 1) && f.within(&s, 1) == 0 {
+		if math.IsInf(x.Time.CI95[string(f.stat)].Hi, 1) && f.within(&s, 1) == 0 {
 			return fmt.Sprintf("n=%d is too small for %s: the sessions depend on each other", x.Time.N, f.stat)
 		}
 	}
@@ -182,7 +136,7 @@ func (f figure) unlikeDrafts(samples []sample) string {
 		}
 		was, is := draftLength(first), draftLength(x)
 		const alike = 0.05
-		if f.name == experiment.AcceptanceRate && was > 0 && is > 0 && math.Abs(is/was-1) > alike {
+		if f.Name == metric.AcceptanceRate && was > 0 && is > 0 && math.Abs(is/was-1) > alike {
 			return fmt.Sprintf("drafts have %s and %s tokens: see acceptance_length", unit.Brief(was, 2), unit.Brief(is, 2))
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"bench/experiment"
+	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/stats"
 )
@@ -40,8 +41,8 @@ func drafting(name string, rate, valid float64, n int, r *rand.Rand) Run {
 // TestPlantedShares: planted changes of drafts and of valid answers are found and lie in their intervals; equal runs are
 // not called different more often than the risk.
 func TestPlantedShares(t *testing.T) {
-	truth := map[string]float64{experiment.AcceptanceRate: 0.1, experiment.AcceptanceLength: 2.8/2.5 - 1, experiment.TokensPerStep: 2.8/2.5 - 1,
-		experiment.AnswersValid: -0.3}
+	truth := map[string]float64{metric.AcceptanceRate: 0.1, metric.AcceptanceLength: 2.8/2.5 - 1, metric.TokensPerStep: 2.8/2.5 - 1,
+		metric.AnswersValid: -0.3}
 	r := rand.New(rand.NewPCG(5, 8))
 	const trials = 36
 	for _, repeats := range []int{1, 3} {
@@ -68,7 +69,7 @@ func TestPlantedShares(t *testing.T) {
 				t.Errorf("%d repeats: %s: %d of %d equal pairs differ, %d changes covered", repeats, name, alarms[name], trials, covered[name])
 			}
 		}
-		if n := found[experiment.AnswersValid]; n < trials*9/10 {
+		if n := found[metric.AnswersValid]; n < trials*9/10 {
 			t.Errorf("%d repeats: %d of %d found", repeats, n, trials)
 		}
 	}
@@ -95,7 +96,7 @@ func TestFiguresWithoutVerdict(t *testing.T) {
 	base, changed := with("base", 0, 10), with("new", 5, 20)
 	*changed.Rows[0].Speculation.Drafts /= 2 // drafts of six tokens
 	c := compared(t, side(base), side(changed), Options{})
-	for name, why := range map[string]string{"session_time_p90": "5 of 105 sessions of a repeat", experiment.AcceptanceRate: "drafts have 3 and 6 tokens"} {
+	for name, why := range map[string]string{"session_time_p90": "5 of 105 sessions of a repeat", metric.AcceptanceRate: "drafts have 3 and 6 tokens"} {
 		if m := c.find(name); m.Verdict != Inconclusive || m.Change != nil || m.RawChange == nil || !strings.Contains(m.Why, why) {
 			t.Errorf("%s: %s, raw %v", name, m.Describe(), m.RawChange)
 		}
@@ -117,7 +118,7 @@ func TestInvalidAnswersFail(t *testing.T) {
 	}
 	g := gate("answers_valid -0.05", "acceptance_length -5%")
 	c := compared(t, side(base), side(changed), Options{Gate: g})
-	if valid, drafts := c.find(experiment.AnswersValid), c.find(experiment.AcceptanceLength); valid.Gate != stats.Fail || drafts.Gate != stats.Undecided {
+	if valid, drafts := c.find(metric.AnswersValid), c.find(metric.AcceptanceLength); valid.Gate != stats.Fail || drafts.Gate != stats.Undecided {
 		t.Errorf("valid answers %s, drafts %s", valid.Gate, drafts.Gate)
 	}
 }
@@ -126,7 +127,7 @@ func TestInvalidAnswersFail(t *testing.T) {
 func spreads(sd float64) map[string]stats.RunSpread {
 	out := map[string]stats.RunSpread{}
 	for _, f := range figures(experiment.Gate{}, nil) {
-		out[f.name] = stats.RunSpread{SD: sd, DF: 4, Source: stats.SpreadOfMachine}
+		out[f.key] = stats.RunSpread{SD: sd, DF: 4, Source: stats.SpreadOfMachine}
 	}
 	return out
 }

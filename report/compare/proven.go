@@ -23,7 +23,7 @@ func (f figure) onlyInvalid(of [2][]sample, limit float64) bool {
 		medians[side] = median(values)
 	}
 	change := f.rawChange(medians[0], medians[1])
-	return some && (change == nil || WorseBy(f.name, *change) <= limit)
+	return some && (change == nil || WorseBy(f.key, *change) <= limit)
 }
 
 func (m *Metric) regressed() bool {

@@ -18,14 +18,14 @@ type Quoted struct {
 }
 
 func (f figure) quoted(samples []sample) (q Quoted) {
-	if f.metric == "" {
+	if f.stat == "" {
 		return q
 	}
 	var all []*stats.Summary
 	for i := range samples {
-		all = append(all, f.summary(samples[i].row))
+		all = append(all, samples[i].row.Values(f.Name))
 	}
-	p, ok := record.PercentilesOf(all...).Get(f.stat)
+	p, ok := record.PercentilesOf(all...).Get(string(f.stat))
 	if !ok {
 		return q
 	}

@@ -6,7 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
-	"bench/experiment"
+	"bench/experiment/metric"
 	"bench/experiment/stats"
 )
 
@@ -58,7 +58,7 @@ var shadowSpecs = []struct {
 	metric, stat, turns string
 	gated               bool
 }{
-	{"ttft", "mean", FirstTurns, true}, {"tpot", "mean", "", true}, {experiment.ErrorRate, "", "", true},
+	{"ttft", "mean", FirstTurns, true}, {"tpot", "mean", "", true}, {metric.ErrorRate, "", "", true},
 	{"e2e", "mean", FirstTurns, false}, {"output_tokens", "mean", "", false},
 	{"ttft", "p50", FirstTurns, false}, {"ttft", "p95", FirstTurns, false}, {"ttft", "p99", FirstTurns, false},
 	{"tpot", "p50", "", false}, {"tpot", "p95", "", false}, {"tpot", "p99", "", false},
@@ -94,7 +94,7 @@ func shadowFigures(used []*shadowPair) []ShadowFigure {
 
 // carries reports whether the pairs are enough for a percentile.
 func (f *ShadowFigure) carries(stat string) bool {
-	share, ok := experiment.Limit{Stat: stat}.P()
+	share, ok := metric.Stat(stat).P()
 	return !ok || f.Pairs >= stats.MinSamples(share, confidence)
 }
 
@@ -139,10 +139,10 @@ func distinct(clusters []int) int {
 	return len(slices.Compact(slices.Sorted(slices.Values(clusters))))
 }
 
-func (f *ShadowFigure) test(p stats.Pairs, metric, statistic string) {
-	share, isQuantile := experiment.Limit{Stat: statistic}.P()
+func (f *ShadowFigure) test(p stats.Pairs, latency, statistic string) {
+	share, isQuantile := metric.Stat(statistic).P()
 	switch {
-	case metric == experiment.ErrorRate:
+	case latency == metric.ErrorRate:
 		f.Unit, f.Margin = "share", shadowShareMargin
 		f.contrast = stats.DifferenceOfShares(p)
 	case isQuantile:
@@ -150,7 +150,7 @@ func (f *ShadowFigure) test(p stats.Pairs, metric, statistic string) {
 	default:
 		f.contrast = stats.RatioOfMeans(p)
 	}
-	if metric == "output_tokens" {
+	if latency == "output_tokens" {
 		f.Unit = "tokens"
 	}
 	side := func(values []float64) *float64 {
@@ -175,7 +175,7 @@ func (f *ShadowFigure) least() float64 {
 	return math.Log1p(byCopying)
 }
 
-func (f *ShadowFigure) absolute() bool { return experiment.IsShare(f.Name) }
+func (f *ShadowFigure) absolute() bool { return metric.IsShare(f.Name) }
 
 // change turns a difference on the scale of comparison into a relative change; of a share it leaves it.
 func (f *ShadowFigure) change(difference float64) float64 {

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"bench/experiment"
+	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/stats"
 	"bench/experiment/verdict"
@@ -66,19 +66,15 @@ func (p pair) limited(class string) (names []string) {
 
 func (p pair) limitedFigure(key string) string {
 	key = strings.TrimPrefix(key, "min_")
-	metric, stat := key, ""
-	if i := strings.LastIndexByte(key, '_'); i > 0 {
-		metric, stat = key[:i], key[i+1:]
-	}
+	name, stat := metric.Cut(key)
+	m := metric.ByName(name)
 	switch {
-	case key == experiment.ErrorRate || slices.Contains(experiment.Throughputs, key):
-		return key
-	case key == experiment.E2EPerToken+"_p90":
-		return experiment.Interactivity
-	case !slices.Contains(experiment.Latencies, metric) || !slices.Contains(experiment.SLOStats, stat):
+	case key == metric.E2EPerToken+"_p90":
+		return metric.Interactivity
+	case stat == "" && !m.Limited || stat != "" && m.Of != metric.Requests || key == metric.Price:
 		return ""
-	case metric == "ttfo" && !p.thinks(): // it is ttft
-		return "ttft_" + stat
+	case name == metric.TTFO && stat != "" && !p.thinks(): // it is ttft
+		return metric.TTFT + "_" + string(stat)
 	}
 	return key
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"bench/experiment"
+	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/stats"
 )
@@ -66,8 +67,8 @@ func TestLimitedFigures(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	equal(p.limited(""), "ttft_p95", "output_tokens_per_s", "error_rate", experiment.Interactivity, "goodput_requests_per_s")
+	equal(p.limited(""), "ttft_p95", "output_tokens_per_s", "error_rate", metric.Interactivity, "goodput_requests_per_s")
 	equal(p.limited("chat"), "tpot_mean")
 	row.Summary.Reasoning = &record.Reasoning{}
-	equal(p.limited(""), "ttfo_p95", "output_tokens_per_s", "error_rate", experiment.Interactivity, "ttft_p95", "goodput_requests_per_s")
+	equal(p.limited(""), "ttfo_p95", "output_tokens_per_s", "error_rate", metric.Interactivity, "ttft_p95", "goodput_requests_per_s")
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"bench/experiment"
+	"bench/experiment/metric"
 	"bench/experiment/stats"
 	"bench/experiment/unit"
 )
@@ -54,7 +54,7 @@ func (m *Metric) set(difference, p float64, interval func(confidence float64) st
 
 // WorseBy is a change of a figure with its sign turned so that above 0 is worse.
 func WorseBy(figure string, change float64) float64 {
-	if experiment.MoreIsBetter(figure) {
+	if metric.MoreIsBetter(figure) {
 		return -change
 	}
 	return change

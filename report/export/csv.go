@@ -12,6 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/safetext"
 	"bench/experiment/stats"
@@ -186,7 +187,7 @@ func (r *csvLine) latency(name string, s *stats.Summary) {
 	}
 	r.float(name+"_mean_ms", figure("mean"))
 	known := record.PercentilesOf(s)
-	for _, percentile := range record.PercentileNames {
+	for _, percentile := range metric.Percentiles {
 		p, _ := known.Get(percentile)
 		r.float(name+"_"+percentile+"_ms", figure(percentile))
 		r.put(name+"_"+percentile+"_grade", string(p.Grade))

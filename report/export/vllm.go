@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"bench/experiment"
+	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/safetext"
 	"bench/experiment/stats"
@@ -122,10 +122,10 @@ func vllmObject(run *report.Run, row *record.Row, window []*record.Record) map[s
 // tooSmall are the keys of percentiles that are only lower bounds. vLLM's tools expect the keys, so they stay.
 func tooSmall(o map[string]any, samples map[string]*stats.Summary) []string {
 	keys := []string{}
-	for metric, sample := range samples {
+	for latency, sample := range samples {
 		for _, x := range vllmStatistics {
-			key := x.to + "_" + metric + "_ms"
-			if _, percentile := (experiment.Limit{Stat: x.from}).P(); percentile && o[key] != nil &&
+			key := x.to + "_" + latency + "_ms"
+			if _, percentile := metric.Stat(x.from).P(); percentile && o[key] != nil &&
 				sample.Grade(x.from) == stats.NoBound {
 				keys = append(keys, key)
 			}

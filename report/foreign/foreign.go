@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"bench/experiment"
+	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/stats"
 )
@@ -113,9 +114,9 @@ func (t tool) result(file string, all []measurement) (*Result, error) {
 	r.Manifest = record.Manifest{Schema: record.SchemaRun, Run: file, Matrix: t.name, State: "done",
 		Unspecified: []string{"hardware", "gpus", "precision"},
 		Notes:       []string{"imported from a file of " + t.name + "; its figures follow that tool's definitions"}}
-	for _, metric := range experiment.Latencies {
-		if d, ok := t.definitions[metric]; ok {
-			r.Manifest.Notes = append(r.Manifest.Notes, metric+" is "+d)
+	for _, latency := range metric.Latencies {
+		if d, ok := t.definitions[latency]; ok {
+			r.Manifest.Notes = append(r.Manifest.Notes, latency+" is "+d)
 		}
 	}
 	repeats := map[string]int{}
@@ -334,7 +335,7 @@ func totals(n int, get func(stat string) (float64, bool)) *stats.Summary {
 		*into = x
 		known = known || ok && (name == "mean" || name == "p50")
 	}
-	for _, p := range record.PercentileNames {
+	for _, p := range metric.Percentiles {
 		s.CI95[p] = stats.Interval{Lo: math.Inf(-1), Hi: math.Inf(1)}
 	}
 	if !known || n == 0 {

@@ -3,7 +3,7 @@ package foreign
 import (
 	"cmp"
 
-	"bench/experiment"
+	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/unit"
 )
@@ -43,13 +43,13 @@ func readSGLang(o object) ([]measurement, error) {
 		m.findings = append(m.findings, record.Finding{Code: "foreign", Severity: record.Caution,
 			Text:    "the file does not report the number of failed requests",
 			Hint:    "run bench_serving with --output-details",
-			Effects: []record.Effect{{Metric: experiment.ErrorRate, Direction: record.Lowered, Unit: record.UnitRequests}}})
+			Effects: []record.Effect{{Metric: metric.ErrorRate, Direction: record.Lowered, Unit: record.UnitRequests}}})
 	}
 	if zero > 0 {
 		m.findings = append(m.findings, record.Finding{Code: "foreign", Severity: record.Caution,
 			Text:    unit.Count(zero) + " requests have a TTFT of 0 (not measured); they count as failed",
 			Hint:    "the server sent no text, or in a form that bench_serving does not read",
-			Effects: []record.Effect{{Metric: experiment.ErrorRate, Direction: record.Inflated, Bound: new(float64(zero)), Unit: record.UnitRequests}}})
+			Effects: []record.Effect{{Metric: metric.ErrorRate, Direction: record.Inflated, Bound: new(float64(zero)), Unit: record.UnitRequests}}})
 	}
 	s.E2EFromSend, s.TTFTFromSend, s.TTFE = s.E2E, s.TTFT, nil
 	if x, ok := o.number("concurrency"); ok {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/go-echarts/go-echarts/v2/opts"
 
-	"bench/experiment/record"
+	"bench/experiment/metric"
 	"bench/experiment/series"
 	"bench/experiment/stats"
 	"bench/report"
@@ -42,19 +42,19 @@ func chartsOf(o *report.Analysis, set *curveSet, e evidence) ([]chart, error) {
 const shownAtFirst = 8
 
 // percentileChart is one latency by percentile. A percentile whose n is too small stands off the line.
-func percentileChart(o *report.Analysis, metric string) (chart, error) {
-	name := report.MetricName(metric)
-	c := chart{ID: "by-percentile-" + metric, Title: name + " by percentile", Table: "percentiles-" + metric, Height: 360, UnitY: "ms",
+func percentileChart(o *report.Analysis, latency string) (chart, error) {
+	name := metric.Words(latency)
+	c := chart{ID: "by-percentile-" + latency, Title: name + " by percentile", Table: "percentiles-" + latency, Height: 360, UnitY: "ms",
 		Visible: shownAtFirst, Alt: name + " by percentile, one curve for each point. The same figures are in the table below."}
-	line := newPlot(opts.XAxis{Type: "category", Data: record.PercentileNames, Name: "percentile"}, opts.YAxis{Type: "log", Name: name})
-	line.SetXAxis(record.PercentileNames)
+	line := newPlot(opts.XAxis{Type: "category", Data: metric.Percentiles, Name: "percentile"}, opts.YAxis{Type: "log", Name: name})
+	line.SetXAxis(metric.Percentiles)
 	drawn, nth := 0, -1
 	o.Each(func(s *series.Series, p *series.Point) {
 		var data, loose []datum
 		nth++
-		for _, percentile := range record.PercentileNames {
+		for _, percentile := range metric.Percentiles {
 			tip := fmt.Sprintf("%s\n%s %s", s.PointName(p), name, percentile)
-			if d, ms, ok := latencyDatum(p.Latency(metric), percentile, tip); ok {
+			if d, ms, ok := latencyDatum(p.Latency(latency), percentile, tip); ok {
 				d.x, d.y = percentile, ms
 				if d.grade == stats.NoBound {
 					loose = append(loose, d)

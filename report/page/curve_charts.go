@@ -5,7 +5,7 @@ import (
 
 	"github.com/go-echarts/go-echarts/v2/opts"
 
-	"bench/experiment/record"
+	"bench/experiment/metric"
 	"bench/report"
 )
 
@@ -35,9 +35,9 @@ func (set *curveSet) latencyChart(table string) (chart, error) {
 	first := set.opening(set.First)
 	var names []string
 	for _, m := range metrics {
-		names = append(names, report.MetricName(m))
+		names = append(names, metric.Words(m))
 	}
-	c.Choices = []choice{{Name: "latency", Values: names, First: first[0]}, {Name: "percentile", Values: record.PercentileNames, First: first[1]}}
+	c.Choices = []choice{{Name: "latency", Values: names, First: first[0]}, {Name: "percentile", Values: metric.Percentiles, First: first[1]}}
 	return c, c.view("", newPlot(opts.XAxis{Type: "value", Name: "load", Min: 0}, opts.YAxis{Type: "log", Name: "latency"}))
 }
 
@@ -51,9 +51,9 @@ func (set *curveSet) throughputChart(table string) (chart, error) {
 }
 
 func (set *curveSet) latencies() []string {
-	return slices.DeleteFunc(slices.Clone(shownLatencies), func(metric string) bool {
+	return slices.DeleteFunc(slices.Clone(metric.Shown), func(latency string) bool {
 		return !slices.ContainsFunc(set.Curves, func(c curve) bool {
-			return slices.ContainsFunc(c.Points, func(m mark) bool { return len(m.Latency[metric]) > 0 })
+			return slices.ContainsFunc(c.Points, func(m mark) bool { return len(m.Latency[latency]) > 0 })
 		})
 	})
 }
@@ -61,13 +61,13 @@ func (set *curveSet) latencies() []string {
 // limited is the latency of the deciding limit of the SLO if it is one, else the first that is limited.
 func (c *curve) limited(deciding string) *opening {
 	var first *opening
-	for _, metric := range shownLatencies {
-		for _, percentile := range slices.Backward(record.PercentileNames) {
-			key := metric + "_" + percentile
+	for _, latency := range metric.Shown {
+		for _, percentile := range slices.Backward(metric.Percentiles) {
+			key := latency + "_" + percentile
 			if len(c.Limits[key]) == 0 || first != nil && key != deciding {
 				continue
 			}
-			first = &opening{report.MetricName(metric), percentile}
+			first = &opening{metric.Words(latency), percentile}
 		}
 	}
 	return first

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"bench/experiment/diagnosis"
+	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/series"
 	"bench/experiment/stats"
@@ -60,7 +61,7 @@ type mark struct {
 	Output     figures             `json:"output"`             // tok/s, or tok/s/GPU; with the spread of the repeats
 	PerUser    figures             `json:"per_user,omitempty"` // tok/s/user
 	N          map[string]int      `json:"n"`                  // by latency; of ITL the gaps
-	Latency    map[string]estimate `json:"latency"`            // by latency, in the order of record.PercentileNames
+	Latency    map[string]estimate `json:"latency"`            // by latency, in the order of metric.Percentiles
 	Floor      map[string]float64  `json:"floor,omitempty"`    // ms, roofline by latency
 	Ceiling    figures             `json:"ceiling,omitempty"`  // by the roofline at this batch: tok/s/user, output
 	Frontier   bool                `json:"frontier,omitempty"` // of throughput against interactivity
@@ -145,7 +146,7 @@ func (set *curveSet) ready() *curveSet {
 		set.First = set.Groups[0]
 	}
 	if metrics := set.latencies(); len(metrics) > 0 {
-		set.Opens = opening{report.MetricName(metrics[0]), "p95"}
+		set.Opens = opening{metric.Words(metrics[0]), "p95"}
 	}
 	return set
 }
@@ -252,7 +253,7 @@ func spreadOf(x *record.Repeats) figures {
 
 func estimatesOf(ps record.Percentiles) estimate {
 	var out estimate
-	for _, name := range record.PercentileNames {
+	for _, name := range metric.Percentiles {
 		l, ok := ps.Get(name)
 		if !ok {
 			out = append(out, nil)

@@ -11,6 +11,7 @@ import (
 	"github.com/go-echarts/go-echarts/v2/charts"
 	"github.com/go-echarts/go-echarts/v2/opts"
 
+	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/roofline"
 	"bench/experiment/series"
@@ -35,13 +36,13 @@ func distributionChart(o *report.Analysis, rows []observed) (chart, error) {
 	slices.SortStableFunc(rows, func(a, b observed) int { return cmp.Compare(rankIn(near, a.row), rankIn(near, b.row)) })
 	var names []string
 	worst := 0.
-	for _, metric := range shownLatencies {
-		line := newPlot(opts.XAxis{Type: "log", Name: report.MetricName(metric)}, opts.YAxis{Type: "value", Name: "share of requests", Min: 0, Max: 1})
+	for _, latency := range metric.Shown {
+		line := newPlot(opts.XAxis{Type: "log", Name: metric.Words(latency)}, opts.YAxis{Type: "value", Name: "share of requests", Min: 0, Max: 1})
 		var curves []map[string]any
 		for _, classes := range []bool{false, true} { // whole rows come first
 			for _, row := range rows {
 				for _, e := range row.ecdfs {
-					if e.metric == metric && (e.class != "") == classes {
+					if e.metric == latency && (e.class != "") == classes {
 						worst = max(worst, e.maxError())
 						curves = append(curves, steps(len(curves), row.name, e))
 					}
@@ -54,11 +55,11 @@ func distributionChart(o *report.Analysis, rows []observed) (chart, error) {
 		if len(curves) == 0 {
 			continue
 		}
-		names = append(names, report.MetricName(metric))
-		if limit := limitAcross(near, metric); limit != nil {
+		names = append(names, metric.Words(latency))
+		if limit := limitAcross(near, latency); limit != nil {
 			curves = append(curves, limit)
 		}
-		if err := c.view(report.MetricName(metric), line, curves...); err != nil {
+		if err := c.view(metric.Words(latency), line, curves...); err != nil {
 			return c, err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/series"
 	"bench/experiment/stats"
@@ -112,8 +113,7 @@ func (e ecdf) maxError() float64 {
 	return float64(gap-1) / float64(e.n)
 }
 
-// shownLatencies are the latencies that the page draws; ttfo only where a request had reasoning.
-var shownLatencies = []string{"ttft", "ttfo", "tpot", "itl", "e2e"}
+// metric.Shown are the latencies that the page draws; ttfo only where a request had reasoning.
 
 func ecdfsOf(row *record.Row, records []*record.Record, steps int) []ecdf {
 	classes := []string{""}
@@ -126,15 +126,15 @@ func ecdfsOf(row *record.Row, records []*record.Record, steps int) []ecdf {
 		of := slices.DeleteFunc(slices.Clone(records), func(r *record.Record) bool {
 			return r.Phase != record.PhaseWindow || class != "" && r.Class != class
 		})
-		for _, metric := range shownLatencies {
-			if metric == "ttfo" && row.Summary.Reasoning == nil {
+		for _, latency := range metric.Shown {
+			if latency == "ttfo" && row.Summary.Reasoning == nil {
 				continue
 			}
-			e := latencyECDF(row, of, metric, steps)
-			if metric == "itl" {
+			e := latencyECDF(row, of, latency, steps)
+			if latency == "itl" {
 				e = gapsECDF(of, steps)
 			}
-			if e.metric, e.class = metric, class; e.n > 0 {
+			if e.metric, e.class = latency, class; e.n > 0 {
 				out = append(out, e)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 
 	"bench/experiment"
 	"bench/experiment/diagnosis"
+	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/safetext"
 	"bench/experiment/series"
@@ -79,7 +80,7 @@ func changeableLimits(s *experiment.Spec) (own []ownLimit, rest []string, ok boo
 	text := func(key string, x float64) { rest = append(rest, key+"="+strconv.FormatFloat(x, 'f', -1, 64)) }
 	for _, l := range s.SLO.Limits {
 		switch {
-		case l.Metric == experiment.E2EPerToken || strings.HasPrefix(l.Key, "min_goodput") && len(s.SLO.Each) == 0:
+		case l.Metric == metric.E2EPerToken || strings.HasPrefix(l.Key, "min_goodput") && len(s.SLO.Each) == 0:
 			return nil, nil, false
 		case l.Unit == "ms":
 			own = append(own, ownLimit{l.Key, verdict.LimitName(l.Key, ""), l.Value})
@@ -103,7 +104,8 @@ func changeableLimits(s *experiment.Spec) (own []ownLimit, rest []string, ok boo
 }
 
 func latencyOrder(key string) int {
-	return slices.Index(experiment.Latencies, key[:strings.LastIndexByte(key, '_')])
+	name, _ := metric.Cut(key)
+	return metric.Order(name)
 }
 
 // newMarkSLO joins the steps of the repeats: the worst one counts, and a longer repeat decides what a shorter one leaves

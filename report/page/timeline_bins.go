@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strconv"
 
+	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/telemetry"
-	"bench/report"
 )
 
 // panel is one part of a row's timeline: lines over the same bins. Its name is in panelNames.
@@ -98,12 +98,12 @@ func (c clock) inFlight(records []*record.Record) []float64 {
 
 // latencies are median and maximum TTFT (E2E without streaming), and with reasoning the median TTFO.
 func (c clock) latencies(row *record.Row, records []*record.Record) []binned {
-	metric := "ttft"
+	latency := "ttft"
 	if !row.Spec.Streams() {
-		metric = "e2e"
+		latency = "e2e"
 	}
-	median, most := c.byArrival(row, records, metric)
-	name := report.MetricName(metric)
+	median, most := c.byArrival(row, records, latency)
+	name := metric.Words(latency)
 	out := []binned{{name: name + " median", values: median}, {name: name + " maximum", values: most}}
 	if row.Summary.Reasoning != nil {
 		answers, _ := c.byArrival(row, records, "ttfo")

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"bench/experiment/diagnosis"
+	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/safetext"
 	"bench/experiment/stats"
@@ -74,7 +75,7 @@ func (g kpiGroup) text() string {
 // isPercentile is true of TTFT p95.
 func isPercentile(name string) bool {
 	_, percentile, _ := strings.Cut(name, " ")
-	return slices.Contains(record.PercentileNames, percentile)
+	return slices.Contains(metric.Percentiles, percentile)
 }
 
 // kpi is a figure in large print: "45.1 ms" of "45.1 ms [43.0, 60.0]".
