@@ -11,33 +11,43 @@ import (
 // order, and knownLine reads them. Offsets make that as fast as code for each field, which reflection is not.
 type field struct {
 	key    string
-	kind   reflect.Type
+	kind   kind
 	offset uintptr
 	always bool    // written even if it is empty
 	own    bool    // a text that other records do not share
 	fields []field // of a struct behind a pointer
+	behind reflect.Type
 }
 
-var (
-	recordFields = fieldsOf(reflect.TypeFor[Record]())
+type kind uint8
 
-	textType   = reflect.TypeFor[string]()
-	intType    = reflect.TypeFor[int]()
-	boolType   = reflect.TypeFor[bool]()
-	countType  = reflect.TypeFor[*int]()
-	microsType = reflect.TypeFor[*int64]()
-	truthType  = reflect.TypeFor[*bool]()
-	timeType   = reflect.TypeFor[Micros]()
-	listType   = reflect.TypeFor[Packed]()
+const (
+	aStruct kind = iota
+	aText
+	anInt
+	aBool
+	aCount
+	someMicros
+	aTruth
+	aTime
+	aList
 )
+
+var kinds = map[reflect.Type]kind{
+	reflect.TypeFor[string](): aText, reflect.TypeFor[int](): anInt, reflect.TypeFor[bool](): aBool, reflect.TypeFor[*int](): aCount,
+	reflect.TypeFor[*int64](): someMicros, reflect.TypeFor[*bool](): aTruth, reflect.TypeFor[Micros](): aTime, reflect.TypeFor[Packed](): aList,
+}
+
+var recordFields = fieldsOf(reflect.TypeFor[Record]())
 
 func fieldsOf(t reflect.Type) (out []field) {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		key, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		x := field{key: key, kind: f.Type, offset: f.Offset, always: options == "", own: slices.Contains([]string{"server_id", "prompt_hash"}, key)}
-		if f.Type.Kind() == reflect.Pointer && f.Type.Elem().Kind() == reflect.Struct {
-			x.fields = fieldsOf(f.Type.Elem())
+		x := field{key: key, kind: kinds[f.Type], offset: f.Offset, always: options == "", own: slices.Contains([]string{"server_id", "prompt_hash"}, key)}
+		if x.kind == aStruct {
+			x.behind = f.Type.Elem()
+			x.fields = fieldsOf(x.behind)
 		}
 		out = append(out, x)
 	}
@@ -49,35 +59,35 @@ func (o *object) write(fields []field, at unsafe.Pointer) {
 		f := &fields[i]
 		p := unsafe.Add(at, f.offset)
 		switch f.kind {
-		case textType:
+		case aText:
 			if s := *(*string)(p); f.always || s != "" {
 				o.text(f.key, s)
 			}
-		case intType:
+		case anInt:
 			if n := *(*int)(p); f.always || n != 0 {
 				o.number(f.key, int64(n))
 			}
-		case boolType:
+		case aBool:
 			if b := *(*bool)(p); f.always || b {
 				o.truth(f.key, b)
 			}
-		case countType:
+		case aCount:
 			if n := *(**int)(p); n != nil {
 				o.number(f.key, int64(*n))
 			}
-		case microsType:
+		case someMicros:
 			if us := *(**int64)(p); us != nil {
 				o.number(f.key, *us)
 			}
-		case truthType:
+		case aTruth:
 			if b := *(**bool)(p); b != nil {
 				o.truth(f.key, *b)
 			}
-		case timeType:
+		case aTime:
 			if m := *(*Micros)(p); m.ok {
 				o.number(f.key, m.us)
 			}
-		case listType:
+		case aList:
 			if list := (*Packed)(p); !list.IsZero() {
 				o.key(f.key)
 				o.dst = list.appendJSON(o.dst)
@@ -101,28 +111,28 @@ func (l *knownLine) read(fields []field, at unsafe.Pointer) {
 		}
 		p := unsafe.Add(at, f.offset)
 		switch f.kind {
-		case textType:
+		case aText:
 			if text := l.quoted(); f.own {
 				*(*string)(p) = string(text)
 			} else {
 				*(*string)(p) = l.stored.word(text)
 			}
-		case intType:
+		case anInt:
 			*(*int)(p) = l.whole()
-		case boolType:
+		case aBool:
 			*(*bool)(p) = l.truth()
-		case countType:
+		case aCount:
 			*(**int)(p) = new(l.whole())
-		case microsType:
+		case someMicros:
 			*(**int64)(p) = new(l.number())
-		case truthType:
+		case aTruth:
 			*(**bool)(p) = new(l.truth())
-		case timeType:
+		case aTime:
 			*(*Micros)(p) = At(l.number())
-		case listType:
+		case aList:
 			l.list((*Packed)(p))
 		default:
-			inner := reflect.New(f.kind.Elem())
+			inner := reflect.New(f.behind)
 			*(*unsafe.Pointer)(p) = inner.UnsafePointer()
 			l.before = '{'
 			l.read(f.fields, inner.UnsafePointer())

@@ -298,9 +298,10 @@ func reproduced(all [][]Residual, load float64) bool {
 	return found
 }
 
-// rejected is the residual near the operating point that is too large beside its error; empty: none is.
+// rejected is the residual near the operating point that is too large beside its error; empty: none is. A percentile of
+// too few requests for a bound is the luck of one of them: such rows are judged by their mean.
 func rejected(all [][]Residual, limits []Limit, best float64) string {
-	const deviations, low = 3, -1
+	const low = -1
 	for i, residuals := range all {
 		near := 0.4 // of ln(ratio), or as far as the nearest load
 		nearest := math.Inf(1)
@@ -308,14 +309,48 @@ func rejected(all [][]Residual, limits []Limit, best float64) string {
 			nearest = min(nearest, math.Abs(math.Log(r.Load/best)))
 		}
 		near = max(near, nearest)
+		var few []Residual
 		for _, r := range residuals {
-			if math.Abs(math.Log(r.Load/best)) > near || r.N < fewestRanking || max(r.Measured, r.Twin) < limits[i].Value*math.Exp(low) {
-				continue
-			}
-			if math.Abs(r.Log) > max(mostResidual, deviations*r.Error) {
+			switch {
+			case math.Abs(math.Log(r.Load/best)) > near || r.N < fewestRanking || max(r.Measured, r.Twin) < limits[i].Value*math.Exp(low):
+			case !limits[i].bounded(r.N):
+				few = append(few, r)
+			case r.tooLarge():
 				return fmt.Sprintf("%s residual %+.0f %% at load %.4g", strings.ToUpper(limits[i].Metric), 100*math.Expm1(r.Log), r.Load)
 			}
 		}
+		if r, ok := meanOf(few); ok && r.tooLarge() {
+			return fmt.Sprintf("%s residual %+.0f %% near load %.4g", strings.ToUpper(limits[i].Metric), 100*math.Expm1(r.Log), r.Load)
+		}
 	}
 	return ""
+}
+
+func (r *Residual) tooLarge() bool {
+	const deviations = 3
+	return math.Abs(r.Log) > max(mostResidual, deviations*r.Error)
+}
+
+// bounded reports whether so many requests bound the percentile from above, at 95 %.
+func (l *Limit) bounded(n int) bool { return l.P == 0 || math.Pow(l.P, float64(n)) <= 0.025 }
+
+// meanOf joins residuals by their requests. Their scatter shows the error as well as each one's own.
+func meanOf(residuals []Residual) (mean Residual, ok bool) {
+	if len(residuals) == 0 {
+		return mean, false
+	}
+	var logs []float64
+	squares := 0.0
+	for _, r := range residuals {
+		n := float64(r.N)
+		mean.N += r.N
+		mean.Log, mean.Load, squares = mean.Log+n*r.Log, mean.Load+n*r.Load, squares+n*n*r.Error*r.Error
+		logs = append(logs, r.Log)
+	}
+	n := float64(mean.N)
+	mean.Log, mean.Load, mean.Error = mean.Log/n, mean.Load/n, math.Sqrt(squares)/n
+	if len(logs) > 1 {
+		mean.Error = max(mean.Error, deviation(logs)/math.Sqrt(float64(len(logs))))
+	}
+	return mean, true
 }
