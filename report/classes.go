@@ -32,9 +32,9 @@ func (u Units) limitedPercentile(p *series.Point, metric, name string) Cell {
 	}
 	for i := range p.Limits {
 		if v := &p.Limits[i]; v.Metric == metric+"_"+name {
-			c.Kind, c.Title = verdictCell(stats.Verdict(v.Verdict), v.Need).Kind, verdict.ResultText(v)+"; "+c.Title
-			if v.Verdict != string(stats.Pass) {
-				c.Tag = v.Verdict
+			c.Kind, c.Title = verdictCell(v.Verdict, v.Need).Kind, verdict.ResultText(v)+"; "+c.Title
+			if v.Verdict != stats.Pass {
+				c.Tag = string(v.Verdict)
 			}
 		}
 	}

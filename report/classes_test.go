@@ -15,7 +15,7 @@ func mix() *Run {
 	row := reporttest.Shape{Name: "mix", Rate: 10, N: 1000, TTFT: 100, TPOT: 10, Output: 900, Mix: true}.Row()
 	row.Spec.Mix = []workload.Class{{Name: "chat", Weight: 4, SLO: map[string]any{"ttft_p95": "300ms"}}, {Name: "rag", Weight: 1, SLO: map[string]any{"ttft_p90": "200ms"}}}
 	of := func(class, metric string, limit, ms float64, v stats.Verdict) record.Verdict {
-		return record.Verdict{Metric: metric, Class: class, Limit: limit, Unit: "ms", Value: &ms, Verdict: string(v), Observed: 200}
+		return record.Verdict{Metric: metric, Class: class, Limit: limit, Unit: "ms", Value: &ms, Verdict: v, Observed: 200}
 	}
 	row.SLO = []record.Verdict{of("chat", "ttft_p95", 300, 68, stats.Pass), of("rag", "ttft_p90", 200, 375, stats.Fail)}
 	return &Run{Manifest: record.Manifest{State: "done", Plan: []record.Planned{{ID: row.ID, Name: "mix"}}}, Rows: []record.Row{row}}

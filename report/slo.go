@@ -30,7 +30,7 @@ func (r *Run) sloTable() Table {
 	}
 	passed := 0
 	for _, row := range r.Live() {
-		if !slices.ContainsFunc(row.SLO, func(v record.Verdict) bool { return v.Verdict != string(stats.Pass) }) {
+		if !slices.ContainsFunc(row.SLO, func(v record.Verdict) bool { return v.Verdict != stats.Pass }) {
 			passed++
 			continue
 		}
@@ -48,11 +48,11 @@ func (r *Run) sloTable() Table {
 }
 
 func limitCell(v *record.Verdict) Cell {
-	c, judged := measuredCell(*v), verdictCell(stats.Verdict(v.Verdict), v.Need)
+	c, judged := measuredCell(*v), verdictCell(v.Verdict, v.Need)
 	c.Kind = judged.Kind
-	c.Title = strings.Join(slices.DeleteFunc([]string{v.Verdict, v.Why, judged.Title, c.Title}, func(s string) bool { return s == "" }), "; ")
-	if v.Verdict != string(stats.Pass) {
-		c.Tag = strings.TrimSuffix(v.Verdict+", "+verdict.Lean(v), ", ")
+	c.Title = strings.Join(slices.DeleteFunc([]string{string(v.Verdict), v.Why, judged.Title, c.Title}, func(s string) bool { return s == "" }), "; ")
+	if v.Verdict != stats.Pass {
+		c.Tag = strings.TrimSuffix(string(v.Verdict)+", "+verdict.Lean(v), ", ")
 	}
 	return c
 }

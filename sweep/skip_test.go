@@ -10,6 +10,7 @@ import (
 	"bench/experiment"
 	"bench/experiment/mock"
 	"bench/experiment/record"
+	"bench/experiment/stats"
 )
 
 // climbing has a load that no server can keep: every request fails the limit, whatever the machine does.
@@ -96,7 +97,7 @@ func TestSkippedIsPlannedAgain(t *testing.T) {
 			r.manifest.Plan, r.todo = append(r.manifest.Plan, p), append(r.todo, p)
 		}
 	}
-	finish := func(id, verdict string) {
+	finish := func(id string, verdict stats.Verdict) {
 		row := &record.Row{ID: id, Spec: *r.specs[id], SLO: []record.Verdict{{Metric: "ttft_p50", Verdict: verdict}}}
 		row.Summary.Requests.Completed = 1
 		r.noteRan(row)

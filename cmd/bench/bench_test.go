@@ -54,7 +54,7 @@ func TestInterruptedBeforeTheFirstRow(t *testing.T) {
 }
 
 func TestEnforced(t *testing.T) {
-	row := func(id, verdict string, findings ...record.Finding) record.Row {
+	row := func(id string, verdict stats.Verdict, findings ...record.Finding) record.Row {
 		r := record.Row{ID: id, Checks: record.Checks{Passed: []string{"warmup"}}, Findings: findings}
 		if verdict != "" {
 			r.SLO = []record.Verdict{{Verdict: verdict}}
@@ -63,12 +63,12 @@ func TestEnforced(t *testing.T) {
 	}
 	run := &report.Run{
 		Manifest: record.Manifest{Plan: []record.Planned{{ID: "old", State: "removed"}, {ID: "good"}, {ID: "free"}, {ID: "bad"}, {ID: "open"}, {ID: "wrong"}}},
-		Rows:     []record.Row{row("good", string(stats.Pass), record.Finding{Code: "client_bound", Severity: record.Caution}), row("free", ""), row("old", string(stats.Fail))},
+		Rows:     []record.Row{row("good", stats.Pass, record.Finding{Code: "client_bound", Severity: record.Caution}), row("free", ""), row("old", stats.Fail)},
 	}
 	if err := run.Met(); err != nil {
 		t.Errorf("all is met: %v", err)
 	}
-	run.Rows = append(run.Rows, row("bad", string(stats.Fail)), row("open", string(stats.Undecided)), row("wrong", string(stats.Pass), record.Finding{Code: "client_bound", Severity: record.Caution}, record.Finding{Code: "short", Severity: record.Invalid}))
+	run.Rows = append(run.Rows, row("bad", stats.Fail), row("open", stats.Undecided), row("wrong", stats.Pass, record.Finding{Code: "client_bound", Severity: record.Caution}, record.Finding{Code: "short", Severity: record.Invalid}))
 	err := run.Met()
 	if err == nil {
 		t.Fatal("met")

@@ -177,7 +177,7 @@ var closed = map[string][]any{
 var severities = []any{string(record.Invalid), string(record.Caution), string(record.Note)}
 
 // verdicts of an SLO and of a gate.
-var verdicts = []any{string(stats.Pass), string(stats.Fail), string(stats.Undecided)}
+var verdicts = []any{stats.Pass, stats.Fail, stats.Undecided}
 
 // maybe is values, or the empty text: there is none.
 func maybe(values []any) []any { return append([]any{""}, values...) }

@@ -39,7 +39,7 @@ func judged(metric string, v stats.Verdict) record.Verdict {
 	if v == stats.Fail {
 		value = 600
 	}
-	return record.Verdict{Metric: metric, Verdict: string(v), Limit: 500, Unit: "ms", Value: &value, Why: "12 of 300 over the limit", Observed: 51}
+	return record.Verdict{Metric: metric, Verdict: v, Limit: 500, Unit: "ms", Value: &value, Why: "12 of 300 over the limit", Observed: 51}
 }
 
 func needs(metric string, n int) record.Verdict {

@@ -41,7 +41,7 @@ func classesOf(p *series.Point) []ClassAnswer {
 	for _, v := range p.Limits {
 		if v.Class == "" {
 			limits = append(limits, v)
-			own.Verdict = worse(own.Verdict, stats.Verdict(v.Verdict))
+			own.Verdict = worse(own.Verdict, v.Verdict)
 		}
 	}
 	if len(limits) > 0 {

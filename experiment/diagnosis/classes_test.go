@@ -13,7 +13,7 @@ import (
 // mixed is a row of two classes: chat has a TTFT p95 of 100 ms, summarize of 900 ms, each with a limit of its own.
 func mixed() record.Row {
 	verdict := func(class string, ms float64, v stats.Verdict) record.Verdict {
-		return record.Verdict{Metric: "ttft_p95", Class: class, Limit: 500, Unit: "ms", Value: &ms, Interval: &stats.Interval{Lo: 0.9 * ms, Hi: 1.1 * ms}, Verdict: string(v), Observed: 100}
+		return record.Verdict{Metric: "ttft_p95", Class: class, Limit: 500, Unit: "ms", Value: &ms, Interval: &stats.Interval{Lo: 0.9 * ms, Hi: 1.1 * ms}, Verdict: v, Observed: 100}
 	}
 	r := offered(8, 900, verdict("chat", 100, stats.Pass), verdict("summarize", 900, stats.Fail))
 	limit := map[string]any{"ttft_p95": "500ms"}

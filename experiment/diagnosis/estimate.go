@@ -74,7 +74,7 @@ func twinCaution(t *record.Twin) string {
 func EasierByLoad(s *series.Series) bool {
 	return slices.ContainsFunc(s.Points, func(p series.Point) bool {
 		return slices.ContainsFunc(p.Rows[0].SLO, func(v record.Verdict) bool {
-			return experiment.Limit{Key: v.Metric}.EasierByLoad() && stats.Verdict(v.Verdict) != stats.Pass
+			return experiment.Limit{Key: v.Metric}.EasierByLoad() && v.Verdict != stats.Pass
 		})
 	})
 }

@@ -10,12 +10,12 @@ import (
 )
 
 type Verdict struct {
-	Metric  string   `json:"metric"` // as in the matrix: ttft_p95, error_rate, min_output_tokens_per_s
-	Class   string   `json:"class,omitempty"`
-	Limit   float64  `json:"limit"`
-	Unit    string   `json:"unit"`    // ms, share, 1/s, tokens/s, usd
-	Value   *float64 `json:"value"`   // null = +∞ (too many failed requests), or not measured
-	Verdict string   `json:"verdict"` // PASS, FAIL, UNDECIDED
+	Metric  string        `json:"metric"` // as in the matrix: ttft_p95, error_rate, min_output_tokens_per_s
+	Class   string        `json:"class,omitempty"`
+	Limit   float64       `json:"limit"`
+	Unit    string        `json:"unit"`    // ms, share, 1/s, tokens/s, usd
+	Value   *float64      `json:"value"`   // null = +∞ (too many failed requests), or not measured
+	Verdict stats.Verdict `json:"verdict"` // PASS, FAIL, UNDECIDED
 	// Interval of the value as measured, at Confidence; absent = none. PASS: all of it is within the limit; FAIL: it is
 	// beyond it.
 	Interval   *stats.Interval `json:"interval,omitempty"`

@@ -7,6 +7,7 @@ import (
 
 	"bench/experiment"
 	"bench/experiment/record"
+	"bench/experiment/stats"
 	"bench/experiment/workload"
 )
 
@@ -56,9 +57,11 @@ func TestKey(t *testing.T) {
 // A limit that a higher load meets more easily does not make a miss certain.
 func TestCertainMiss(t *testing.T) {
 	for _, c := range []struct {
-		metric, verdict, invalid string
-		completed                int
-		want                     bool
+		metric    string
+		verdict   stats.Verdict
+		invalid   string
+		completed int
+		want      bool
 	}{
 		{"ttft_p95", "FAIL", "", 10, true},
 		{"e2e_mean", "FAIL", "", 10, true},

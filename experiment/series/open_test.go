@@ -20,7 +20,7 @@ func openRow(name string, concurrency, need int, v stats.Verdict) record.Row {
 	r := record.Row{PromptForm: "token_ids", StartedAt: at, EndedAt: at.Add(12 * time.Second), Window: record.Window{EndUs: 10e6},
 		Spec: experiment.Spec{Name: name, Point: []experiment.Axis{{Key: "concurrency", Value: strconv.Itoa(concurrency)}}, Repeat: 1,
 			Workload: workload.Workload{Input: workload.Fixed(16), Output: workload.Fixed(4)}, Load: workload.Load{Concurrency: concurrency, Requests: 100}},
-		SLO: []record.Verdict{{Metric: "ttft_p95", Limit: 100, Value: new(150.0), Unit: "ms", Verdict: string(v), Need: need, Observed: 100}}}
+		SLO: []record.Verdict{{Metric: "ttft_p95", Limit: 100, Value: new(150.0), Unit: "ms", Verdict: v, Need: need, Observed: 100}}}
 	r.Summary.DurationS = 10
 	r.Summary.Requests.Planned, r.Summary.Requests.Completed = 100, 100
 	return r
@@ -71,13 +71,13 @@ func TestLongerRepeat(t *testing.T) {
 	if p.SLO != stats.Pass || p.Need != 0 || p.Completed() != 200 || p.OutputTokensPerS.Median != 7 {
 		t.Errorf("%s needs %d, n=%d, %v", p.SLO, p.Need, p.Completed(), p.OutputTokensPerS)
 	}
-	long.SLO[0].Verdict, long.SLO[0].Need = string(stats.Undecided), 50
+	long.SLO[0].Verdict, long.SLO[0].Need = stats.Undecided, 50
 	o := OpenPoints([]record.Row{short, long})
 	if len(o) != 1 || o[0].Need != 50 || o[0].Longer.Repeat != 3 || o[0].Longer.Added != 2 {
 		t.Errorf("%+v", o)
 	}
 	long.Spec.Added = 0 // a repeat of the matrix, as long as the first
-	long.SLO[0].Verdict, long.SLO[0].Need = string(stats.Pass), 0
+	long.SLO[0].Verdict, long.SLO[0].Need = stats.Pass, 0
 	if p := FromRows([]record.Row{short, long})[0].Points[0]; p.SLO != stats.Undecided {
 		t.Errorf("a repeat as long as the first hides it: %s", p.SLO)
 	}

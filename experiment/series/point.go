@@ -188,7 +188,7 @@ const failedRequests = "errors"
 func (p *Point) FailsByLoad() bool {
 	for _, r := range p.Rows {
 		for _, v := range r.SLO {
-			if v.Verdict == string(stats.Fail) && !(experiment.Limit{Key: v.Metric}).EasierByLoad() {
+			if v.Verdict == stats.Fail && !(experiment.Limit{Key: v.Metric}).EasierByLoad() {
 				return true
 			}
 		}

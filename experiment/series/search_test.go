@@ -16,7 +16,7 @@ import (
 func probed(k *experiment.Search, load float64, repeat int, verdict stats.Verdict, findings ...string) *record.Row {
 	s := experiment.Spec{Name: "A", Point: []experiment.Axis{{Key: "input", Value: "256"}, {Key: k.Axis, Value: ""}}, Search: k}
 	r := &record.Row{Spec: s.ProbeAt(experiment.Probe{Load: load}, repeat), EndedAt: time.Unix(60, 0), StartedAt: time.Unix(0, 0)}
-	r.SLO = []record.Verdict{{Metric: "ttft_p95", Verdict: string(verdict)}}
+	r.SLO = []record.Verdict{{Metric: "ttft_p95", Verdict: verdict}}
 	for _, code := range findings {
 		severity := record.Caution
 		if slices.Contains([]string{"arrivals", "prompts", "errors"}, code) {

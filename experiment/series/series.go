@@ -185,7 +185,7 @@ func (s *Series) limit(p *Point) (name, text string) {
 			if v.Class != "" || v.Metric != s.Cost+"_"+q || text != "" && q != "p99" {
 				continue
 			}
-			sign := map[string]string{string(stats.Pass): "<", string(stats.Fail): ">"}[v.Verdict]
+			sign := map[stats.Verdict]string{stats.Pass: "<", stats.Fail: ">"}[v.Verdict]
 			limit := fmt.Sprintf("%g ms", v.Limit) // as written in the matrix, not rounded
 			if v.Limit >= 1000 {
 				limit = fmt.Sprintf("%g s", v.Limit/1000)

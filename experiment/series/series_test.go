@@ -34,7 +34,7 @@ func measured(name string, axes []experiment.Axis, rate float64, concurrency, re
 		r.Summary.Requests.Planned = int(output)
 	}
 	if verdict != "" {
-		r.SLO = []record.Verdict{{Verdict: verdict, Need: map[string]int{"UNDECIDED": 640}[verdict]}}
+		r.SLO = []record.Verdict{{Verdict: stats.Verdict(verdict), Need: map[string]int{"UNDECIDED": 640}[verdict]}}
 	}
 	return r
 }
@@ -194,7 +194,7 @@ func TestSentence(t *testing.T) {
 		row.Summary.Throughput.OutputTokensPerSPerGPU = new(225.0)
 		words := strings.Fields(c.limits)
 		for _, key := range words[1:] {
-			row.SLO = append(row.SLO, record.Verdict{Metric: key, Verdict: words[0], Limit: 1000, Unit: "ms"})
+			row.SLO = append(row.SLO, record.Verdict{Metric: key, Verdict: stats.Verdict(words[0]), Limit: 1000, Unit: "ms"})
 		}
 		if got := FromRows([]record.Row{row})[0].Sentence; !strings.HasSuffix(got, c.want) {
 			t.Errorf("%s: %q, want %q", c.limits, got, c.want)

@@ -9,6 +9,7 @@ import (
 	"bench/experiment"
 	"bench/experiment/mock"
 	"bench/experiment/record"
+	"bench/experiment/stats"
 	"bench/experiment/workload"
 	fixture "bench/internal/fixturetest"
 )
@@ -54,8 +55,8 @@ func TestBatchedServer(t *testing.T) {
 		t.Skip("a simulation")
 	}
 	rng := rand.New(rand.NewPCG(61, 1))
-	verdicts := func(rate, seconds float64, windows int) map[string]int {
-		out := map[string]int{}
+	verdicts := func(rate, seconds float64, windows int) map[stats.Verdict]int {
+		out := map[stats.Verdict]int{}
 		for range windows {
 			out[batchedRow(t, rate, seconds, rng).SLO[0].Verdict]++
 		}

@@ -193,7 +193,7 @@ func TestSlowClient(t *testing.T) {
 		t.Fatalf("bunched: valid %t, %+v, %+v", e.Valid(), e.Findings, e.SLO)
 	}
 	for _, v := range e.SLO {
-		if v.Verdict != string(stats.Pass) || !slices.Contains(e.Codes(record.Caution), "arrivals") { // far within the limits
+		if v.Verdict != stats.Pass || !slices.Contains(e.Codes(record.Caution), "arrivals") { // far within the limits
 			t.Errorf("bunched: %s %s: %s", v.Metric, v.Verdict, v.Why)
 		}
 	}

@@ -43,10 +43,10 @@ func TestBusyHost(t *testing.T) {
 	} {
 		e := busyRow(t, c.wait, c.latency)
 		v := e.SLO[0]
-		if v.Verdict != string(c.want) || !strings.Contains(strings.ReplaceAll(v.Why, "client_machine: the", "client_machine: load"), c.why) {
+		if v.Verdict != c.want || !strings.Contains(strings.ReplaceAll(v.Why, "client_machine: the", "client_machine: load"), c.why) {
 			t.Errorf("%s: %s: %s, want %s: %s", c.what, v.Verdict, v.Why, c.want, c.why)
 		}
-		if open := v.Verdict == string(stats.Undecided); open != slices.Equal(v.OpenedBy, []string{"client_machine"}) || v.Need > 0 {
+		if open := v.Verdict == stats.Undecided; open != slices.Equal(v.OpenedBy, []string{"client_machine"}) || v.Need > 0 {
 			t.Errorf("%s: opened by %v, needs %d", c.what, v.OpenedBy, v.Need)
 		}
 	}
@@ -61,7 +61,7 @@ func TestMoreRequestsCannotDecide(t *testing.T) {
 		return 50
 	}
 	alone := busyRow(t, waitsFor(0), slow).SLO[0]
-	if alone.Verdict != string(stats.Undecided) || alone.Need == 0 || alone.OpenedBy != nil {
+	if alone.Verdict != stats.Undecided || alone.Need == 0 || alone.OpenedBy != nil {
 		t.Fatalf("%+v", alone)
 	}
 	if v := busyRow(t, waitsFor(0.5), slow).SLO[0]; v.Need != 0 || !slices.Equal(v.OpenedBy, []string{"client_machine"}) ||

@@ -8,6 +8,7 @@ import (
 
 	"bench/experiment"
 	"bench/experiment/record"
+	"bench/experiment/stats"
 	fixture "bench/internal/fixturetest"
 )
 
@@ -90,7 +91,7 @@ func scale(e *Measured, by float64) {
 // Only the slow worker's requests move at the end of what the finding leaves possible: a FAIL that they alone bring
 // about is UNDECIDED, one that the others share stands.
 func TestSlowWorkerInTheVerdict(t *testing.T) {
-	for limit, want := range map[string]string{
+	for limit, want := range map[string]stats.Verdict{
 		`ttft_p90 = "130ms"`: "UNDECIDED",
 		`ttft_p50 = "80ms"`:  "FAIL",
 		`ttft_p95 = "600ms"`: "PASS",

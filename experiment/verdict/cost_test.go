@@ -31,7 +31,7 @@ func TestCostByTheHour(t *testing.T) {
 func TestNoCostSaysWhy(t *testing.T) {
 	usd := 1.0
 	target := experiment.Target{GPUs: 1, GPUHourUSD: &usd}
-	row := record.Row{Summary: record.Summary{Throughput: record.Throughput{OutputTokensPerS: 1}}, SLO: []record.Verdict{{Verdict: string(stats.Pass)}}}
+	row := record.Row{Summary: record.Summary{Throughput: record.Throughput{OutputTokensPerS: 1}}, SLO: []record.Verdict{{Verdict: stats.Pass}}}
 	if c, missing := costOf(&row, target); c == nil || missing != "" {
 		t.Errorf("%+v, %q", c, missing)
 	}
@@ -41,7 +41,7 @@ func TestNoCostSaysWhy(t *testing.T) {
 		}
 	}
 	for _, v := range []stats.Verdict{stats.Fail, stats.Undecided} {
-		row.SLO[0].Verdict = string(v)
+		row.SLO[0].Verdict = v
 		if c, missing := costOf(&row, target); c != nil || missing != "the SLO is not met: "+string(v) {
 			t.Errorf("%+v, %q", c, missing)
 		}

@@ -18,7 +18,7 @@ func Deciding(rows ...*record.Row) (v record.Verdict, ok bool) {
 		return v, false
 	}
 	for c := range standing(rows) {
-		if c.Verdict == string(stats.Pass) || (c.Verdict == string(stats.Fail)) != (overall == stats.Fail) {
+		if c.Verdict == stats.Pass || (c.Verdict == stats.Fail) != (overall == stats.Fail) {
 			continue
 		}
 		opened := cmp.Compare(min(1, len(c.OpenedBy)), min(1, len(v.OpenedBy)))
@@ -54,11 +54,11 @@ func atLeast(v record.Verdict) bool { return strings.HasPrefix(v.Metric, "min_")
 
 func ShortReason(v record.Verdict) string {
 	switch {
-	case v.Verdict == string(stats.Fail) && Beyond(&v):
+	case v.Verdict == stats.Fail && Beyond(&v):
 		_, look, _ := strings.Cut(v.Why, atLook)
 		_, after, _ := strings.Cut(look, ", ")
 		return strings.TrimSpace(MissText(&v) + " " + after)
-	case v.Verdict == string(stats.Fail):
+	case v.Verdict == stats.Fail:
 		return MissText(&v)
 	}
 	name, lean, need := LimitName(v.Metric, v.Class), Lean(&v), NeedText(&v)

@@ -216,7 +216,7 @@ func TestEffectsOfAnUnsteadyRow(t *testing.T) {
 func TestCautionsNameTheLimits(t *testing.T) {
 	f := record.Finding{Code: "client_bound", Effects: []record.Effect{{Metric: "ttft"}, {Metric: "tpot"}}}
 	limit := func(metric, verdict, why string) record.Verdict {
-		return record.Verdict{Metric: metric, Limit: 1500, Unit: "ms", Verdict: verdict, Why: why}
+		return record.Verdict{Metric: metric, Limit: 1500, Unit: "ms", Verdict: stats.Verdict(verdict), Why: why}
 	}
 	for _, c := range []struct {
 		verdicts []record.Verdict
@@ -263,7 +263,7 @@ func TestUnsteadyRowStillFails(t *testing.T) {
 	if got := e.effectsOf("unsteady"); !slices.Contains(got, "ttft inflated 2.333 ms") {
 		t.Errorf("%q: %s", got, e.findingOf("unsteady"))
 	}
-	if v := e.SLO[0]; v.Verdict != string(stats.Fail) {
+	if v := e.SLO[0]; v.Verdict != stats.Fail {
 		t.Errorf("60 of 60 requests are 20 × the limit: %+v", v)
 	}
 }

@@ -42,7 +42,7 @@ func (e *Measured) judgeFigure(v *record.Verdict, q question, s *record.Summary,
 	decide(v, verdict(iv), why)
 	low, high := e.figureEnds(l.Metric)
 	for _, d := range []*end{&low, &high} {
-		if at := (stats.Interval{Lo: d.figure(iv.Lo), Hi: d.figure(iv.Hi)}); !d.untouched() && v.Verdict != string(stats.Undecided) && v.Verdict != string(verdict(at)) {
+		if at := (stats.Interval{Lo: d.figure(iv.Lo), Hi: d.figure(iv.Hi)}); !d.untouched() && v.Verdict != stats.Undecided && v.Verdict != verdict(at) {
 			openBy(v, d)
 		}
 	}

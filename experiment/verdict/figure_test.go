@@ -42,7 +42,7 @@ func TestFiguresOfTenths(t *testing.T) {
 		"min_output_tokens_per_s_per_gpu = 40": "PASS",
 	} {
 		v := judge(limit)
-		if v.Verdict != want || strings.Contains(v.Why, "by tenths") != (want != "UNDECIDED") {
+		if string(v.Verdict) != want || strings.Contains(v.Why, "by tenths") != (want != "UNDECIDED") {
 			t.Errorf("%s: %s (%s), want %s", limit, v.Verdict, v.Why, want)
 		}
 	}

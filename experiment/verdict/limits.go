@@ -31,7 +31,7 @@ func limitsText(f *record.Finding, verdicts []record.Verdict) string {
 		}
 		name := strings.TrimSpace(v.Class + " " + v.Metric)
 		touched = append(touched, fmt.Sprintf("%s limit %s", name, unit.Exactly(v.Limit, v.Unit)))
-		if v.Verdict == string(stats.Undecided) {
+		if v.Verdict == stats.Undecided {
 			undecided = true
 			if v.WasOpenedBy(f) {
 				open = append(open, name)

@@ -30,13 +30,13 @@ func (e *Measured) judgeMean(v *record.Verdict, o *observed, confidence float64)
 	decide(v, iv.Against(l.Value), fmt.Sprintf("mean %s ms %s (%s %%, n=%d)", unit.Brief(mean, 4), EndsText(iv), unit.Brief(100*confidence, 4), n))
 	low, high := e.endsOf(l.Metric)
 	switch {
-	case v.Verdict == string(stats.Pass) && !high.untouched() && interval(high.values(o.requests, o.values)).Against(l.Value) != stats.Pass:
+	case v.Verdict == stats.Pass && !high.untouched() && interval(high.values(o.requests, o.values)).Against(l.Value) != stats.Pass:
 		openBy(v, &high)
-	case v.Verdict == string(stats.Fail) && !low.untouched() && interval(low.values(o.requests, o.values)).Against(l.Value) != stats.Fail:
+	case v.Verdict == stats.Fail && !low.untouched() && interval(low.values(o.requests, o.values)).Against(l.Value) != stats.Fail:
 		openBy(v, &low)
-	case v.Verdict == string(stats.Undecided) && math.IsInf(iv.Lo, 0):
+	case v.Verdict == stats.Undecided && math.IsInf(iv.Lo, 0):
 		setNeed(v, max(n, fewestOfMean-n)) // the window is too short to show the dependence
-	case v.Verdict == string(stats.Undecided):
+	case v.Verdict == stats.Undecided:
 		setNeed(v, meanNeed(n, mean, l.Value, iv))
 	}
 }

@@ -23,10 +23,10 @@ func ResultText(v *record.Verdict) string {
 		sign = "≥"
 	}
 	open := ""
-	if v.Verdict == string(stats.Undecided) {
+	if v.Verdict == stats.Undecided {
 		if why := slices.DeleteFunc([]string{Lean(v), NeedText(v)}, func(s string) bool { return s == "" }); len(why) > 0 {
 			open = " (" + strings.Join(why, ", ") + ")"
 		}
 	}
-	return strings.Join([]string{name, value, sign, limitFigure(v.Limit, v.Unit), v.Verdict}, " ") + open
+	return strings.Join([]string{name, value, sign, limitFigure(v.Limit, v.Unit), string(v.Verdict)}, " ") + open
 }

@@ -189,9 +189,9 @@ func OfRows(rows ...*record.Row) (v stats.Verdict, need int) {
 	for c := range standing(rows) {
 		need, opened = max(need, c.Need), opened || len(c.OpenedBy) > 0
 		switch {
-		case c.Verdict == string(stats.Fail) || v == stats.Fail:
+		case c.Verdict == stats.Fail || v == stats.Fail:
 			v = stats.Fail
-		case c.Verdict != string(stats.Pass) || v == stats.Undecided: // an unknown word is no PASS
+		case c.Verdict != stats.Pass || v == stats.Undecided: // an unknown word is no PASS
 			v = stats.Undecided
 		default:
 			v = stats.Pass
@@ -207,7 +207,7 @@ func standing(rows []*record.Row) iter.Seq[record.Verdict] {
 	return func(yield func(record.Verdict) bool) {
 		for _, r := range rows {
 			for _, c := range r.SLO {
-				answered := c.Verdict == string(stats.Undecided) && slices.ContainsFunc(rows, func(o *record.Row) bool {
+				answered := c.Verdict == stats.Undecided && slices.ContainsFunc(rows, func(o *record.Row) bool {
 					return o.Spec.Added > r.Spec.Added && slices.ContainsFunc(o.SLO, func(x record.Verdict) bool {
 						return x.Metric == c.Metric && x.Class == c.Class
 					})

@@ -60,7 +60,7 @@ func (k *SequentialTest) look(number int) bool {
 		if !k.decided[i] {
 			k.decided[i] = k.row.judgeLook(&v, q, k.seen, number)
 		}
-		if v.Verdict == string(stats.Fail) && k.decided[i] {
+		if v.Verdict == stats.Fail && k.decided[i] {
 			return true
 		}
 		open = open || !k.decided[i]

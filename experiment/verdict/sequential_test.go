@@ -67,7 +67,7 @@ func TestUntilDecided(t *testing.T) {
 			t.Errorf("%s: stops after %d, want %d", c.name, got, c.stops)
 		}
 		e.Conclude(experiment.Target{}, record.RooflineSource{})
-		if v := e.SLO[0]; v.Verdict != c.want {
+		if v := e.SLO[0]; string(v.Verdict) != c.want {
 			t.Errorf("%s: %s", c.name, fixture.Verdict(v))
 		}
 	}

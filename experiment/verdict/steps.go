@@ -52,7 +52,7 @@ func (e *Measured) step(q question, window []*record.Record) Step {
 	}
 	places := e.places(at(q.limit.Value), q, window)
 	least := func(reached func(stats.Verdict) bool) float64 {
-		return leastLimit(places, func(limit float64) bool { return reached(stats.Verdict(at(limit).Verdict)) })
+		return leastLimit(places, func(limit float64) bool { return reached(at(limit).Verdict) })
 	}
 	return Step{q.limit.Key, least(func(v stats.Verdict) bool { return v != stats.Fail }), least(func(v stats.Verdict) bool { return v == stats.Pass })}
 }

@@ -78,7 +78,7 @@ func TestSteps(t *testing.T) {
 					asked.Value = limit
 					row.Spec.SLO.Limits = []experiment.Limit{asked}
 					again := UnderLimits(&row, e.Records, experiment.Target{}).SLO[0]
-					if want := stats.Verdict(again.Verdict); s.verdict(limit) != want {
+					if want := again.Verdict; s.verdict(limit) != want {
 						t.Errorf("%s ≤ %v: %s, want %s (%s); step %v", s.Key, limit, s.verdict(limit), want, again.Why, s)
 					}
 				}

@@ -21,7 +21,7 @@ import (
 func (e *Measured) risk() float64 { return (1 - e.Spec.SLO.At()) / math.Exp2(float64(e.Spec.Added)) }
 
 func decide(v *record.Verdict, verdict stats.Verdict, why string) {
-	v.Verdict, v.Why = string(verdict), why
+	v.Verdict, v.Why = verdict, why
 }
 
 func (e *Measured) judgeLimit(q question, window []*record.Record, s *record.Summary, t experiment.Target) record.Verdict {
@@ -76,7 +76,7 @@ func (e *Measured) judgeLook(v *record.Verdict, q question, window []*record.Rec
 	if v.Overload || e.Spec.Search != nil {
 		return v.Overload
 	}
-	return v.Verdict != string(stats.Undecided) && (q.limit.Metric == "error_rate" || showsStays(window))
+	return v.Verdict != stats.Undecided && (q.limit.Metric == "error_rate" || showsStays(window))
 }
 
 // showsStays reports whether a window is several times as long as the longest stay of its requests: a server that still

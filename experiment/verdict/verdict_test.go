@@ -194,7 +194,7 @@ func TestVerdicts(t *testing.T) {
 		if len(v) != 1 || fixture.Verdict(v[0]) != c.want || !strings.Contains(v[0].Why, c.why) || v[0].Why == "" {
 			t.Errorf("%s\ngot  %s: %s\nwant %s: %s", c.slo, fixture.Verdict(v[0]), v[0].Why, c.want, c.why)
 		}
-		if v[0].Need > 0 && v[0].Verdict != string(stats.Undecided) {
+		if v[0].Need > 0 && v[0].Verdict != stats.Undecided {
 			t.Errorf("%s: %s, and yet %d more are needed", c.slo, v[0].Verdict, v[0].Need)
 		}
 	}
@@ -231,7 +231,7 @@ func TestPercentileVerdictIsDecides(t *testing.T) {
 		// Dependence, which chance shows too, and the floor of the window only leave more undecided.
 		risk := map[string]float64{"PASS": 0.01, "FAIL": 0.025}[v.Verdict] // an upper end takes less of the risk
 		want := loadgentest.Decide(within+over+failed, over+failed, p, 1-risk)
-		if v.Verdict != want && v.Verdict != string(stats.Undecided) && !strings.Contains(v.Why, "last quarter") {
+		if v.Verdict != want && v.Verdict != stats.Undecided && !strings.Contains(v.Why, "last quarter") {
 			rt.Fatalf("%s; Decide says %s", v.Verdict, want)
 		}
 		if v.Value == nil && failed == 0 {

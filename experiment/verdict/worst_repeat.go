@@ -11,7 +11,7 @@ import (
 // EachLimit is the verdict on each limit over several rows, in the order of the SLO: that of the row that is worst.
 func EachLimit(rows ...*record.Row) []record.Verdict {
 	var out []record.Verdict
-	order := []string{string(stats.Pass), string(stats.Undecided), string(stats.Fail)}
+	order := []stats.Verdict{stats.Pass, stats.Undecided, stats.Fail}
 	for c := range standing(rows) {
 		i := slices.IndexFunc(out, func(v record.Verdict) bool { return v.Metric == c.Metric && v.Class == c.Class })
 		switch {

@@ -15,7 +15,7 @@ func underSLO(r Run, key string, verdicts ...stats.Verdict) Run {
 	r.Rows = slices.Clone(r.Rows)
 	for i := range r.Rows {
 		v := verdicts[i%len(verdicts)]
-		r.Rows[i].SLO = []record.Verdict{{Metric: key, Limit: 50, Verdict: string(v)}}
+		r.Rows[i].SLO = []record.Verdict{{Metric: key, Limit: 50, Verdict: v}}
 	}
 	return r
 }

@@ -56,9 +56,9 @@ func TestCSVLeavesUnstatedEmpty(t *testing.T) {
 	rows := []record.Row{
 		{ID: "open", Spec: experiment.Spec{Workload: workload.Workload{Rate: 2}}},
 		{ID: "capped", Spec: experiment.Spec{Workload: workload.Workload{Rate: 2}, Load: workload.Load{Concurrency: 8}}},
-		{ID: "undecided", SLO: []record.Verdict{{Verdict: string(stats.Undecided)}}},
-		{ID: "needs", SLO: []record.Verdict{{Verdict: string(stats.Undecided), Need: 12}}},
-		{ID: "passes", SLO: []record.Verdict{{Verdict: string(stats.Pass)}}, Roofline: &record.Roofline{}},
+		{ID: "undecided", SLO: []record.Verdict{{Verdict: stats.Undecided}}},
+		{ID: "needs", SLO: []record.Verdict{{Verdict: stats.Undecided, Need: 12}}},
+		{ID: "passes", SLO: []record.Verdict{{Verdict: stats.Pass}}, Roofline: &record.Roofline{}},
 	}
 	var b bytes.Buffer
 	if err := CSV(&b, &report.Run{Rows: rows}); err != nil {

@@ -34,7 +34,7 @@ func attacked(text string) *report.Run {
 	row.Spec.Point = []experiment.Axis{{Key: "key" + text, Value: "value" + text}}
 	row.Summary.Requests.Errors = map[string]int{"error" + text: 1}
 	row.Findings = []record.Finding{{Code: "code" + text, Severity: record.Caution, Text: text, Hint: text}}
-	row.SLO = []record.Verdict{{Metric: "ttft_p95", Class: text, Verdict: string(stats.Fail), Why: text}}
+	row.SLO = []record.Verdict{{Metric: "ttft_p95", Class: text, Verdict: stats.Fail, Why: text}}
 	records := run.Records
 	run.Records = func(r *record.Row) ([]*record.Record, error) {
 		all, err := records(r)

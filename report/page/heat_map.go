@@ -45,7 +45,7 @@ func sloTag(p *series.Point) string {
 	for _, r := range p.Rows {
 		for _, v := range r.SLO {
 			name, rest, _ := strings.Cut(v.Metric, "_")
-			if text := strings.TrimSpace(v.Class + " " + metric.Words(name) + " " + rest); p.SLO == stats.Fail && v.Verdict == string(stats.Fail) && !strings.Contains(tag, text) {
+			if text := strings.TrimSpace(v.Class + " " + metric.Words(name) + " " + rest); p.SLO == stats.Fail && v.Verdict == stats.Fail && !strings.Contains(tag, text) {
 				tag += " " + text
 			}
 		}

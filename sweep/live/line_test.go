@@ -37,7 +37,7 @@ func rowOf(s experiment.Spec, n int, verdict stats.Verdict, cautions int) *recor
 		row.Findings = append(row.Findings, record.Finding{Code: fmt.Sprint("code", i), Severity: record.Caution})
 	}
 	if verdict != "" {
-		row.SLO = []record.Verdict{{Metric: "ttft_p95", Value: new(12.345), Limit: 500, Unit: "ms", Verdict: string(verdict)}}
+		row.SLO = []record.Verdict{{Metric: "ttft_p95", Value: new(12.345), Limit: 500, Unit: "ms", Verdict: verdict}}
 		switch verdict {
 		case stats.Fail:
 			row.SLO[0].Limit = 10

@@ -27,7 +27,7 @@ func watchedRow(sent, done int64) (*sweep.Begun, *sweep.Finished) {
 	p.Done.Add(done)
 	p.Failed.Add(1)
 	p.Tokens.Add(100 * done)
-	row := &record.Row{ID: "A,rate=4-r1", Spec: *s, SLO: []record.Verdict{{Verdict: string(stats.Pass)}}}
+	row := &record.Row{ID: "A,rate=4-r1", Spec: *s, SLO: []record.Verdict{{Verdict: stats.Pass}}}
 	return &sweep.Begun{Index: 2, Total: 5, Spec: s, ID: row.ID, Progress: p}, &sweep.Finished{Index: 2, Total: 6, Row: row}
 }
 

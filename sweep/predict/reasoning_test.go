@@ -96,7 +96,7 @@ tpot_p50 = "1s"
 	_, rows := predicted(t, real+row)
 	verdicts := func(row *record.Row) (text string) {
 		for _, v := range row.SLO {
-			text += v.Metric + " " + v.Verdict + " "
+			text += v.Metric + " " + string(v.Verdict) + " "
 		}
 		return text
 	}
