@@ -178,3 +178,25 @@ func TestCorrection(t *testing.T) {
 		t.Errorf("far from residuals that differ: ± %v", far)
 	}
 }
+
+// A p95 of 45 requests is the luck of one of them: such rows reject a twin by their mean, a row of many by itself.
+func TestRejectedByTheMeanOfSmallRows(t *testing.T) {
+	limits := []Limit{{Metric: "ttft", P: 0.95, Value: 1}}
+	row := func(n int, log float64) Residual {
+		return Residual{Load: 4, N: n, Measured: math.Exp(log), Twin: 1, Log: log, Error: 0.05}
+	}
+	for _, tt := range []struct {
+		rows []Residual
+		want string
+	}{
+		{[]Residual{row(45, 0.6), row(45, -0.4), row(45, -0.3), row(45, 0.1)}, ""},
+		{[]Residual{row(45, 0.6), row(45, 0.5), row(45, 0.7), row(45, 0.6)}, "TTFT residual +82 % near load 4"},
+		{[]Residual{row(45, 0.6)}, "TTFT residual +82 % near load 4"},
+		{[]Residual{row(72, 0.6), row(45, -0.6)}, "TTFT residual +82 % at load 4"},
+		{[]Residual{row(39, 0.6)}, ""},
+	} {
+		if got := rejected([][]Residual{tt.rows}, limits, 4); got != tt.want {
+			t.Errorf("%+v: %q, want %q", tt.rows, got, tt.want)
+		}
+	}
+}

@@ -229,9 +229,9 @@ func TestPercentileVerdictIsDecides(t *testing.T) {
 		v := judge(t, "ttft_"+stat+` = "5ms"`, records, experiment.Target{})[0]
 		p, _ := metric.Stat(stat).P()
 		// Dependence, which chance shows too, and the floor of the window only leave more undecided.
-		risk := map[string]float64{"PASS": 0.01, "FAIL": 0.025}[v.Verdict] // an upper end takes less of the risk
+		risk := map[string]float64{"PASS": 0.01, "FAIL": 0.025}[string(v.Verdict)] // an upper end takes less of the risk
 		want := loadgentest.Decide(within+over+failed, over+failed, p, 1-risk)
-		if v.Verdict != want && v.Verdict != stats.Undecided && !strings.Contains(v.Why, "last quarter") {
+		if string(v.Verdict) != want && v.Verdict != stats.Undecided && !strings.Contains(v.Why, "last quarter") {
 			rt.Fatalf("%s; Decide says %s", v.Verdict, want)
 		}
 		if v.Value == nil && failed == 0 {
@@ -300,7 +300,7 @@ func TestSLOOf(t *testing.T) {
 	for in, want := range map[string]string{"": "", "PASS": "PASS", "PASS UNDECIDED PASS": "UNDECIDED", "UNDECIDED FAIL": "FAIL", "FAIL PASS": "FAIL", "UNDECIDED PASS": "UNDECIDED"} {
 		var v []record.Verdict
 		for _, s := range strings.Fields(in) {
-			v = append(v, record.Verdict{Verdict: s})
+			v = append(v, record.Verdict{Verdict: stats.Verdict(s)})
 		}
 		if got, _ := OfRows(&record.Row{SLO: v}); string(got) != want {
 			t.Errorf("%s: %s, want %s", in, got, want)

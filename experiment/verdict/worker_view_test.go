@@ -150,7 +150,7 @@ func TestEffectsOfAWorkerInTheVerdict(t *testing.T) {
 		e.Workers[1].Client.CPUMean = new(2.0)
 		e.Spec.SLO = fixture.SLO(t, limit)
 		e.Conclude(experiment.Target{}, record.RooflineSource{})
-		if v := e.SLO[0]; v.Verdict != want {
+		if v := e.SLO[0]; string(v.Verdict) != want {
 			t.Errorf("%s: %s: %s", limit, v.Verdict, v.Why)
 		}
 		e.Workers = e.Workers[1:2]
