@@ -64,6 +64,38 @@ func (f figure) change(difference float64) float64 {
 	return math.Expm1(difference)
 }
 
+// changes are those of an interval: no share changes by more than 1.
+func (f figure) changes(iv stats.Interval) stats.Interval {
+	iv.Lo, iv.Hi = f.change(iv.Lo), f.change(iv.Hi)
+	if f.absolute() {
+		iv.Lo, iv.Hi = max(iv.Lo, -1), min(iv.Hi, 1)
+	}
+	return iv
+}
+
+// distance is a change on the scale of comparison.
+func (f figure) distance(change float64) float64 {
+	if f.absolute() {
+		return change
+	}
+	return math.Log1p(change)
+}
+
+// verdict is that of a change with an adjusted p, of which farthest is the largest size that the data leave either way.
+func (f figure) verdict(change, adjusted, farthest, margin float64) Verdict {
+	switch {
+	case adjusted <= risk && change != 0 && f.Neutral():
+		return Changed
+	case adjusted <= risk && WorseBy(f.key, change) > 0:
+		return Worse
+	case adjusted <= risk && change != 0:
+		return Better
+	case farthest <= margin:
+		return NoChange
+	}
+	return Inconclusive
+}
+
 // within is the variance of the figure within a row, one of so many repeats of its side, on the scale of comparison:
 // by block bootstrap of its requests if they were loaded, else from the interval of its summary; 0 = unknown.
 func (f figure) within(s *sample, repeats int) float64 {

@@ -31,6 +31,7 @@ type ShadowFigure struct {
 	NeedPairs      int     `json:"need_pairs"` // in all, to detect a change of the margin, for "inconclusive"; 0 = unknown
 	Why            string  `json:"why"`
 
+	figure   figure
 	contrast stats.Contrast
 }
 
@@ -55,15 +56,15 @@ const laterTurnsWhy = "B must prefill A's earlier answers, which A has in its ca
 
 // shadowSpecs are the figures in their order.
 var shadowSpecs = []struct {
-	metric, stat, turns string
-	gated               bool
+	key, turns string
+	gated      bool
 }{
-	{"ttft", "mean", FirstTurns, true}, {"tpot", "mean", "", true}, {metric.ErrorRate, "", "", true},
-	{"e2e", "mean", FirstTurns, false}, {"output_tokens", "mean", "", false},
-	{"ttft", "p50", FirstTurns, false}, {"ttft", "p95", FirstTurns, false}, {"ttft", "p99", FirstTurns, false},
-	{"tpot", "p50", "", false}, {"tpot", "p95", "", false}, {"tpot", "p99", "", false},
-	{"e2e", "p50", FirstTurns, false}, {"e2e", "p95", FirstTurns, false}, {"e2e", "p99", FirstTurns, false},
-	{"ttft", "mean", LaterTurns, false}, {"e2e", "mean", LaterTurns, false},
+	{"ttft_mean", FirstTurns, true}, {"tpot_mean", "", true}, {metric.ErrorRate, "", true},
+	{"e2e_mean", FirstTurns, false}, {"output_tokens_mean", "", false},
+	{"ttft_p50", FirstTurns, false}, {"ttft_p95", FirstTurns, false}, {"ttft_p99", FirstTurns, false},
+	{"tpot_p50", "", false}, {"tpot_p95", "", false}, {"tpot_p99", "", false},
+	{"e2e_p50", FirstTurns, false}, {"e2e_p95", FirstTurns, false}, {"e2e_p99", FirstTurns, false},
+	{"ttft_mean", LaterTurns, false}, {"e2e_mean", LaterTurns, false},
 }
 
 // shadowFigures are the figures of pairs, with verdicts at the risk of a false alarm over all figures.
@@ -71,21 +72,20 @@ func shadowFigures(used []*shadowPair) []ShadowFigure {
 	ordered := byTime(used)
 	out := []ShadowFigure{}
 	for _, x := range shadowSpecs {
-		f := ShadowFigure{Name: x.metric, Turns: x.turns, Unit: "ms", Gated: x.gated, Margin: shadowMargin,
+		of := newFigure(x.key)
+		f := ShadowFigure{figure: of, Name: x.key, Turns: x.turns, Unit: "ms", Gated: x.gated, Margin: shadowMargin,
 			CI95: stats.Interval{Lo: math.Inf(-1), Hi: math.Inf(1)}}
-		if x.stat != "" {
-			f.Name += "_" + x.stat
-		}
-		p := shadowSample(ordered, x.metric, x.turns)
-		if f.Pairs = len(p.A); f.Pairs == 0 || !f.carries(x.stat) {
-			if x.gated {
-				f.Verdict, f.Why = Inconclusive, "no pair has it"
-				out = append(out, f)
-			}
+		p := shadowSample(ordered, of.Name, x.turns)
+		f.Pairs = len(p.A)
+		switch {
+		case f.Pairs > 0 && f.carries():
+			f.Sessions = distinct(p.Cluster)
+			f.test(p)
+		case x.gated:
+			f.Verdict, f.Why = Inconclusive, "no pair has it"
+		default:
 			continue
 		}
-		f.Sessions = distinct(p.Cluster)
-		f.test(p, x.metric, x.stat)
 		out = append(out, f)
 	}
 	judgeShadow(out)
@@ -93,8 +93,8 @@ func shadowFigures(used []*shadowPair) []ShadowFigure {
 }
 
 // carries reports whether the pairs are enough for a percentile.
-func (f *ShadowFigure) carries(stat string) bool {
-	share, ok := metric.Stat(stat).P()
+func (f *ShadowFigure) carries() bool {
+	share, ok := f.figure.stat.P()
 	return !ok || f.Pairs >= stats.MinSamples(share, confidence)
 }
 
@@ -139,19 +139,17 @@ func distinct(clusters []int) int {
 	return len(slices.Compact(slices.Sorted(slices.Values(clusters))))
 }
 
-func (f *ShadowFigure) test(p stats.Pairs, latency, statistic string) {
-	share, isQuantile := metric.Stat(statistic).P()
+func (f *ShadowFigure) test(p stats.Pairs) {
+	f.Unit = f.figure.Unit
+	share, isQuantile := f.figure.stat.P()
 	switch {
-	case latency == metric.ErrorRate:
-		f.Unit, f.Margin = "share", shadowShareMargin
+	case f.figure.absolute():
+		f.Margin = shadowShareMargin
 		f.contrast = stats.DifferenceOfShares(p)
 	case isQuantile:
 		f.contrast = stats.RatioOfQuantiles(p, share)
 	default:
 		f.contrast = stats.RatioOfMeans(p)
-	}
-	if latency == "output_tokens" {
-		f.Unit = "tokens"
 	}
 	side := func(values []float64) *float64 {
 		if isQuantile {
@@ -163,8 +161,8 @@ func (f *ShadowFigure) test(p stats.Pairs, latency, statistic string) {
 	if f.contrast.DF <= 0 || math.IsNaN(f.contrast.P) {
 		return
 	}
-	f.P, f.Change = new(f.contrast.PBeyond(f.least())), new(f.change(f.contrast.Difference))
-	f.CI95 = f.changes(f.contrast.Interval(confidence))
+	f.P, f.Change = new(f.contrast.PBeyond(f.least())), new(f.figure.change(f.contrast.Difference))
+	f.CI95 = f.figure.changes(f.contrast.Interval(confidence))
 }
 
 // least is the largest difference, on the scale of comparison, that copying alone explains.
@@ -175,27 +173,10 @@ func (f *ShadowFigure) least() float64 {
 	return math.Log1p(byCopying)
 }
 
-func (f *ShadowFigure) absolute() bool { return metric.IsShare(f.Name) }
-
-// change turns a difference on the scale of comparison into a relative change; of a share it leaves it.
-func (f *ShadowFigure) change(difference float64) float64 {
-	if f.absolute() {
-		return max(-1, min(1, difference))
-	}
-	return math.Expm1(difference)
-}
-
-func (f *ShadowFigure) changes(iv stats.Interval) stats.Interval {
-	return stats.Interval{Lo: f.change(iv.Lo), Hi: f.change(iv.Hi)}
-}
-
-// neutral figures have no direction.
-func (f *ShadowFigure) neutral() bool { return f.Unit == "tokens" }
-
 func (f *ShadowFigure) judged() bool { return f.Turns != LaterTurns }
 
 // Metric is the figure as one of a comparison of runs, for what draws it.
 func (f *ShadowFigure) Metric() *Metric {
 	return &Metric{Name: f.Name, Unit: f.Unit, Base: f.Base, New: f.New, Change: f.Change, CI95: f.CI95, Test: ByPairs, P: f.P,
-		Adjusted: f.Adjusted, Verdict: f.Verdict, NoChangeWithin: f.NoChangeWithin, Margin: f.Margin, NeedRuns: f.NeedPairs, Why: f.Why, Neutral: f.neutral()}
+		Adjusted: f.Adjusted, Verdict: f.Verdict, NoChangeWithin: f.NoChangeWithin, Margin: f.Margin, NeedRuns: f.NeedPairs, Why: f.Why, Neutral: f.figure.Neutral()}
 }

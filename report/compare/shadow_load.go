@@ -134,7 +134,7 @@ func (c *ShadowComparison) addFindings() {
 func (c *ShadowComparison) noteErrors(add func(s record.Severity, hint, text string, values ...any)) {
 	for i := range c.Figures {
 		f := &c.Figures[i]
-		if f.absolute() && f.Base != nil && math.Abs(*f.New-*f.Base) > f.Margin {
+		if f.figure.absolute() && f.Base != nil && math.Abs(*f.New-*f.Base) > f.Margin {
 			add(record.Caution, "read the error rate before the latencies",
 				"A failed %s of the requests, B %s: the latencies are of requests that both completed",
 				unit.Format(*f.Base, "share"), unit.Format(*f.New, "share"))

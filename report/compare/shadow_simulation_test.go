@@ -184,7 +184,7 @@ func TestSimulationShadowAA(t *testing.T) {
 					by[name]++
 				}
 				for _, f := range c.Figures {
-					if f.Change != nil && !f.neutral() {
+					if f.Change != nil && !f.figure.Neutral() {
 						tested[f.Name+f.Turns]++
 						if f.CI95.Lo <= 0 && f.CI95.Hi >= 0 {
 							inside[f.Name+f.Turns]++

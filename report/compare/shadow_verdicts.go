@@ -45,19 +45,14 @@ func judgeShadow(figures []ShadowFigure) {
 
 // judge sets the verdict of a figure that is one of a family with a risk.
 func (f *ShadowFigure) judge(part float64, family int) {
-	change := *f.Change
 	farthest := f.farthest(part)
-	switch {
-	case *f.Adjusted <= risk && change != 0 && f.neutral():
-		f.Verdict, f.Why = Changed, "neither more nor less is better"
-	case *f.Adjusted <= risk && change > 0:
-		f.Verdict = Worse
-	case *f.Adjusted <= risk && change < 0:
-		f.Verdict = Better
-	case farthest <= f.Margin:
-		f.Verdict, f.NoChangeWithin = NoChange, farthest
-	default:
-		f.Verdict, f.NeedPairs = Inconclusive, f.need(part/float64(family))
+	switch f.Verdict = f.figure.verdict(*f.Change, *f.Adjusted, farthest, f.Margin); f.Verdict {
+	case Changed:
+		f.Why = noDirection
+	case NoChange:
+		f.NoChangeWithin = farthest
+	case Inconclusive:
+		f.NeedPairs = f.need(part / float64(family))
 		f.Why = "the interval includes no change and more than the margin"
 		if *f.P <= risk {
 			f.Why = "significant alone, but not among all figures"
@@ -67,17 +62,13 @@ func (f *ShadowFigure) judge(part float64, family int) {
 
 // farthest is the largest change either way that the data leave, each way at a confidence of 1 − part.
 func (f *ShadowFigure) farthest(part float64) float64 {
-	iv := f.changes(f.contrast.Interval(1 - 2*part))
+	iv := f.figure.changes(f.contrast.Interval(1 - 2*part))
 	return max(-iv.Lo, iv.Hi)
 }
 
 // need is the number of pairs, in all, with which a change of the margin is detected; 0 = unknown.
 func (f *ShadowFigure) need(level float64) int {
-	margin := f.Margin
-	if !f.absolute() {
-		margin = math.Log1p(margin)
-	}
-	times := f.contrast.Detectable(level, power) / (margin - f.least())
+	times := f.contrast.Detectable(level, power) / (f.figure.distance(f.Margin) - f.least())
 	if n := float64(f.Pairs) * max(1.1, times*times); n < 1e9 {
 		step := math.Pow(10, math.Floor(math.Log10(n))-1)
 		return int(math.Ceil(n/step) * step)

@@ -35,15 +35,8 @@ func (m *Metric) test(level float64) {
 }
 
 func (m *Metric) set(difference, p float64, interval func(confidence float64) stats.Interval) {
-	change := func(iv stats.Interval) stats.Interval {
-		iv.Lo, iv.Hi = m.figure.change(iv.Lo), m.figure.change(iv.Hi)
-		if m.figure.absolute() { // no share changes by more than 1
-			iv.Lo, iv.Hi = max(iv.Lo, -1), min(iv.Hi, 1)
-		}
-		return iv
-	}
-	m.Change, m.CI95 = new(m.figure.change(difference)), change(interval(confidence))
-	m.within = change(interval(2*confidence - 1))
+	m.Change, m.CI95 = new(m.figure.change(difference)), m.figure.changes(interval(confidence))
+	m.within = m.figure.changes(interval(2*confidence - 1))
 	if at := max(WorseBy(m.Name, m.within.Lo), WorseBy(m.Name, m.within.Hi)); !m.Neutral && !math.IsInf(at, 0) {
 		m.NoWorseThan = &at
 	}
@@ -70,22 +63,29 @@ func (m *Metric) judge(same, level float64) {
 		margin = m.Threshold.Worse
 	}
 	m.Margin = margin
-	farthest := max(-m.within.Lo, m.within.Hi)
 	switch {
 	case m.refused != "":
 		m.Verdict, m.Why = Inconclusive, m.refused
+		return
 	case m.P == nil:
 		m.Verdict, m.Why = Inconclusive, "one pair: the spread between pairs is unknown"
-	case *m.Adjusted <= risk && *m.Change != 0 && m.Neutral:
-		m.Verdict, m.Why = Changed, "neither more nor less is better"
-	case *m.Adjusted <= risk && WorseBy(m.Name, *m.Change) > 0:
-		m.Verdict = Worse
-	case *m.Adjusted <= risk && *m.Change != 0:
-		m.Verdict = Better
-	case farthest <= margin:
-		m.Verdict, m.NoChangeWithin = NoChange, farthest
 	default:
-		m.Verdict, m.NeedRuns = Inconclusive, m.need(m.distance(margin), level)
+		m.decide(margin, level)
+	}
+	if m.Verdict == Inconclusive && m.Change != nil && math.Abs(*m.Change) > margin {
+		m.NeedForChange = m.need(math.Abs(m.figure.distance(*m.Change)), level)
+	}
+}
+
+func (m *Metric) decide(margin, level float64) {
+	farthest := max(-m.within.Lo, m.within.Hi)
+	switch m.Verdict = m.figure.verdict(*m.Change, *m.Adjusted, farthest, margin); m.Verdict {
+	case Changed:
+		m.Why = noDirection
+	case NoChange:
+		m.NoChangeWithin = farthest
+	case Inconclusive:
+		m.NeedRuns = m.need(m.figure.distance(margin), level)
 		m.Why = "the interval includes 0 and more than the margin"
 		if m.Spread != nil && m.Spread.assumed() && m.Spread.SD > 0 {
 			m.Why = "too few runs to show their spread; " + m.Spread.Words()
@@ -97,19 +97,11 @@ func (m *Metric) judge(same, level float64) {
 			m.Why += "; the spread is so large that a thousand runs would not decide"
 		}
 	}
-	if m.Verdict == Inconclusive && m.refused == "" && m.Change != nil && math.Abs(*m.Change) > margin {
-		m.NeedForChange = m.need(math.Abs(m.distance(*m.Change)), level)
-	}
 }
+
+const noDirection = "neither more nor less is better" // why a figure is only Changed
 
 const leastRuns = 3
-
-func (m *Metric) distance(change float64) float64 {
-	if m.figure.absolute() {
-		return change
-	}
-	return math.Log1p(change)
-}
 
 // need is 0 if a thousand do not detect it. It exceeds the present number, which did not suffice.
 func (m *Metric) need(distance, level float64) int {
