@@ -18,7 +18,7 @@ func mix() *Run {
 		return record.Verdict{Metric: metric, Class: class, Limit: limit, Unit: "ms", Value: &ms, Verdict: v, Observed: 200}
 	}
 	row.SLO = []record.Verdict{of("chat", "ttft_p95", 300, 68, stats.Pass), of("rag", "ttft_p90", 200, 375, stats.Fail)}
-	return &Run{Manifest: record.Manifest{State: "done", Plan: []record.Planned{{ID: row.ID, Name: "mix"}}}, Rows: []record.Row{row}}
+	return &Run{Run: record.Run{Manifest: record.Manifest{State: "done", Plan: []record.Planned{{ID: row.ID, Name: "mix"}}}, Rows: []record.Row{row}}}
 }
 
 // Each class is a line below its point, with the percentile that its own SLO limits and the verdict on it.

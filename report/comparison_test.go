@@ -76,7 +76,7 @@ func TestAnswerComparison(t *testing.T) {
 	likely.Base, likely.New, likely.P, likely.NeedForChange, likely.NeedRuns = new(10.0), new(10.8), new(0.055), 3, 7
 	upgraded := func(c *compare.Comparison) {
 		row := record.Row{Server: record.ServerState{Metrics: &telemetry.ServerUsage{Engine: "vllm"}}}
-		c.Sides[1].Runs = []compare.Run{{Rows: []record.Row{row}}}
+		c.Sides[1].Runs = []compare.Run{{Run: record.Run{Rows: []record.Row{row}}}}
 		c.NewRuns = []compare.RunRef{{Name: "new", StartedAt: time.Date(2026, 11, 28, 2, 0, 0, 0, time.UTC)}}
 		c.Differences = []compare.Difference{{What: "seed", Base: "1", New: "2"},
 			{What: "server version", Base: `{"version":"0.20.1"}`, New: `{"version":"0.21.0"}`}}

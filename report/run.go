@@ -26,23 +26,14 @@ import (
 )
 
 type Run struct {
-	Dir      string // as given to Load
-	Files    fs.FS  // of its directory; nil: of Dir, if that is one
-	Manifest record.Manifest
-	Rows     []record.Row     // in plan order, then rows that are not in the plan
-	Missing  []string         // ids of planned rows without a result, in plan order
-	Skipped  []record.Planned // rows that did not run, since they decide nothing
-	Notes    string           // notes.md; empty: none
-
-	// WithoutRecords are the ids of rows of a run of bench, still in the matrix, whose file of requests is missing.
-	WithoutRecords []string
-
-	Altered []string // files that are not those that run.json and the rows state, by SHA-256 (CheckEvidence)
+	Dir   string // as given to Load
+	Files fs.FS  // of its directory; nil: of Dir, if that is one
+	record.Run
+	Missing []string         // ids of planned rows without a result, in plan order
+	Skipped []record.Planned // rows that did not run, since they decide nothing
+	Notes   string           // notes.md; empty: none
 
 	RecordsDir string // directory of the run, if Dir is the file of one row; else empty
-
-	// Records reads the requests of a row; nil: from the directory.
-	Records func(*record.Row) ([]*record.Record, error)
 
 	Prediction *Run // lies behind this one; nil: none
 
@@ -50,9 +41,6 @@ type Run struct {
 
 	// Shadow compares the server of a recording with a candidate that got copies of its requests; nil: none.
 	Shadow *compare.ShadowComparison
-
-	// Definitions are another tool's definitions of metrics (ttft, itl, …); others are as in docs/reading.md.
-	Definitions map[string]string
 }
 
 const (
@@ -234,6 +222,13 @@ func (r *Run) predictedLines() []string {
 
 func (r *Run) Live() []record.Row {
 	return slices.DeleteFunc(slices.Clone(r.Rows), func(row record.Row) bool { return r.Removed(row.ID) })
+}
+
+// Compared is the run as one of a comparison, without rows that were removed from the matrix.
+func (r *Run) Compared() compare.Run {
+	run := compare.Run{Name: r.Dir, Run: r.Run}
+	run.Rows, run.Records = r.Live(), r.Times
+	return run
 }
 
 func repair(name string) string {

@@ -13,7 +13,7 @@ import (
 
 // sixtyLoads is a run of 60 loads, the last ten of which miss the SLO.
 func sixtyLoads() *Run {
-	run := &Run{Manifest: record.Manifest{Matrix: "m", Run: "r"}}
+	run := &Run{Run: record.Run{Manifest: record.Manifest{Matrix: "m", Run: "r"}}}
 	for i := range 60 {
 		s := fixture.Shape{Name: "load", Axes: fixture.Axis("concurrency", fmt.Sprint(i+1)), Concurrency: i + 1, N: 2000, TTFT: 100, TPOT: 7, Verdict: "PASS"}
 		if i >= 50 {

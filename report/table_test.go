@@ -58,7 +58,7 @@ func TestRatioCell(t *testing.T) {
 }
 
 func TestBoundsOfFewRequests(t *testing.T) {
-	run := &Run{Rows: []record.Row{fixture.Shape{Name: "few", Rate: 1, N: 3, TTFT: 60, TPOT: 7, Output: 100, Roofline: true}.Row()}}
+	run := &Run{Run: record.Run{Rows: []record.Row{fixture.Shape{Name: "few", Rate: 1, N: 3, TTFT: 60, TPOT: 7, Output: 100, Roofline: true}.Row()}}}
 	run.Manifest.Plan = []record.Planned{{ID: run.Rows[0].ID, State: "done"}}
 	o := run.Analyze()
 	row := o.rooflineTable(InHeading).Rows[0]

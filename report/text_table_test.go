@@ -72,7 +72,7 @@ func TestNumbersOfFindings(t *testing.T) {
 func TestSmallSamplesAreBounds(t *testing.T) {
 	row := fixture.Shape{Name: "a", Concurrency: 1, N: 100, TTFT: 80, TPOT: 12, Output: 100}.Row()
 	var b bytes.Buffer
-	if err := Text(&b, &Run{Rows: []record.Row{row}, Manifest: record.Manifest{Plan: []record.Planned{{ID: row.ID, State: "done"}}}}, Screen{Width: 400}); err != nil {
+	if err := Text(&b, &Run{Run: record.Run{Rows: []record.Row{row}, Manifest: record.Manifest{Plan: []record.Planned{{ID: row.ID, State: "done"}}}}}, Screen{Width: 400}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{`TTFT.*\n.*p99 ms`, `≥[0-9]`, `p99: 368 needed`} {

@@ -29,7 +29,7 @@ func texts(t Table) (out []string) {
 }
 
 func runOf(rows ...record.Row) *Run {
-	r := &Run{Rows: rows}
+	r := &Run{Run: record.Run{Rows: rows}}
 	for _, row := range rows {
 		r.Manifest.Plan = append(r.Manifest.Plan, record.Planned{ID: row.ID})
 	}

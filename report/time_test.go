@@ -63,7 +63,7 @@ func TestTimeSpent(t *testing.T) {
 		{"an attempt without its time", 1, nil, []record.Attempt{{Ended: "interrupted"}, done("done", 998, whole)}, "not recorded"},
 		{"another tool's run", 1, nil, nil, "not recorded"},
 	} {
-		run := &Run{Manifest: record.Manifest{Target: record.TargetInfo{GPUs: tt.gpus}, GPUHourUSD: tt.price, Attempts: tt.attempts}}
+		run := &Run{Run: record.Run{Manifest: record.Manifest{Target: record.TargetInfo{GPUs: tt.gpus}, GPUHourUSD: tt.price, Attempts: tt.attempts}}}
 		got := run.timeSpent(&Analysis{})
 		if line := got.Line(); line != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, line, tt.want)
@@ -73,7 +73,7 @@ func TestTimeSpent(t *testing.T) {
 
 // TestTimeOfWorkloads: the time of a workload is the sum over its rows, and not recorded if one of them lacks it.
 func TestTimeOfWorkloads(t *testing.T) {
-	run := &Run{Manifest: record.Manifest{Target: record.TargetInfo{GPUs: 4}}}
+	run := &Run{Run: record.Run{Manifest: record.Manifest{Target: record.TargetInfo{GPUs: 4}}}}
 	for i, c := range []int{1, 2} {
 		row := fixture.Shape{Name: "A", Axes: fixture.Axis("concurrency", fmt.Sprint(c)), Concurrency: c, N: 50, TTFT: 10, TPOT: 1, Output: 100}.Row()
 		row.Time = &record.TimeSplit{WarmupS: 1, WindowS: float64(10 * (i + 1)), TotalS: float64(10*(i+1) + 1)}

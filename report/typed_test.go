@@ -26,7 +26,7 @@ func TestTypeNext(t *testing.T) {
 		if c.budget > 0 {
 			row.Spec.Search = &experiment.Search{Budget: workload.Span(c.budget * 1e9)}
 		}
-		r := &Run{Manifest: record.Manifest{MatrixFile: c.file, Command: []string{"bench", "h:1"}}, Rows: []record.Row{row}}
+		r := &Run{Run: record.Run{Manifest: record.Manifest{MatrixFile: c.file, Command: []string{"bench", "h:1"}}, Rows: []record.Row{row}}}
 		a := &diagnosis.Answer{Workloads: []diagnosis.Workload{{Next: &diagnosis.NextSweep{Variable: c.variable, Text: c.text}}}}
 		r.typeNext(a)
 		if got := a.Workloads[0].Next.Text; got != c.want {

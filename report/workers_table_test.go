@@ -17,7 +17,7 @@ func TestWorkersTable(t *testing.T) {
 			Client: &telemetry.Usage{MachineBusy: new(0.31)}},
 		{Worker: 1, Host: "load-b", Sent: 1199, MaxInFlight: 2, StartSkewUs: 210, StartLateUs: 350_000},
 	}}
-	run := &Run{Rows: []record.Row{row, {ID: "alone-r1"}}}
+	run := &Run{Run: record.Run{Rows: []record.Row{row, {ID: "alone-r1"}}}}
 	for i := range run.Rows {
 		run.Manifest.Plan = append(run.Manifest.Plan, record.Planned{ID: run.Rows[i].ID})
 	}

@@ -62,8 +62,8 @@ func TestEnforced(t *testing.T) {
 		return r
 	}
 	run := &report.Run{
-		Manifest: record.Manifest{Plan: []record.Planned{{ID: "old", State: "removed"}, {ID: "good"}, {ID: "free"}, {ID: "bad"}, {ID: "open"}, {ID: "wrong"}}},
-		Rows:     []record.Row{row("good", stats.Pass, record.Finding{Code: "client_bound", Severity: record.Caution}), row("free", ""), row("old", stats.Fail)},
+		Run: record.Run{Manifest: record.Manifest{Plan: []record.Planned{{ID: "old", State: "removed"}, {ID: "good"}, {ID: "free"}, {ID: "bad"}, {ID: "open"}, {ID: "wrong"}}},
+			Rows: []record.Row{row("good", stats.Pass, record.Finding{Code: "client_bound", Severity: record.Caution}), row("free", ""), row("old", stats.Fail)}},
 	}
 	if err := run.Met(); err != nil {
 		t.Errorf("all is met: %v", err)

@@ -13,7 +13,6 @@ import (
 	"bench/experiment"
 	"bench/experiment/columns"
 	"bench/experiment/endpoint"
-	"bench/experiment/record"
 	"bench/report/compare"
 	"bench/report/export"
 	"bench/report/rehearse"
@@ -135,8 +134,7 @@ func measureNight(ctx context.Context, p *predict.Plan, s *rehearse.Story, night
 		return compare.Run{}, err
 	}
 	n.Manifest.StartedAt = firstRehearsed.AddDate(0, 0, night-1)
-	records := func(row *record.Row) ([]*record.Record, error) { return n.Records[row.ID], nil }
-	return compare.Run{Name: name, Manifest: n.Manifest, Rows: n.Rows, Records: records}, nil
+	return compare.Run{Name: name, Run: *n}, nil
 }
 
 func (c *cli) morningLine(night any, truth, job, answer string) error {

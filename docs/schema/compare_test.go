@@ -16,7 +16,7 @@ import (
 
 // resultOf is a result of one point, with classes, whose latencies are as said.
 func resultOf(name string, ms float64, repeats int) compare.Run {
-	run := compare.Run{Name: name, Manifest: record.Manifest{Run: name, Matrix: "m", Target: record.TargetInfo{Model: "llama", Hardware: name}}}
+	run := compare.Run{Name: name, Run: record.Run{Manifest: record.Manifest{Run: name, Matrix: "m", Target: record.TargetInfo{Model: "llama", Hardware: name}}}}
 	for i := range repeats {
 		values := make([]float64, 400)
 		for j := range values {

@@ -25,7 +25,7 @@ func saidOf(t *testing.T, runs ...*report.Run) []byte {
 
 // runOf is a run of rows that say what they must.
 func runOf(rows ...record.Row) *report.Run {
-	r := &report.Run{Rows: rows, Manifest: record.Manifest{Run: "20261121T120000Z", Matrix: "m", StartedAt: time.Unix(1.8e9, 0)}}
+	r := &report.Run{Run: record.Run{Rows: rows, Manifest: record.Manifest{Run: "20261121T120000Z", Matrix: "m", StartedAt: time.Unix(1.8e9, 0)}}}
 	for _, row := range rows {
 		r.Manifest.Plan = append(r.Manifest.Plan, record.Planned{ID: row.ID, Name: row.Spec.Name, State: "done"})
 	}

@@ -17,7 +17,7 @@ import (
 // mixed is a run of n repeats of which every fifth request is of the class rag, whose TTFT is `slower` times
 // as long.
 func mixed(name string, slower float64, n int, r *rand.Rand) Run {
-	run := Run{Name: name, Manifest: manifest()}
+	run := Run{Name: name, Run: record.Run{Manifest: manifest()}}
 	records := map[string][]*record.Record{}
 	for i := range n {
 		row, rs := quiet.repeat("F", i+1, math.Exp(quiet.between*r.NormFloat64()), r)

@@ -32,21 +32,11 @@ const (
 )
 
 type Run struct {
-	Name     string
-	Manifest record.Manifest
-	Rows     []record.Row // without rows that were removed from the matrix; never changed here
-
-	// Records reads the requests of a row; nil: the variance within a row is estimated from its summary.
-	Records func(*record.Row) ([]*record.Record, error)
-
-	// Definitions is another tool's definition of a metric (ttft, itl, …); else that of docs/reading.md.
-	Definitions map[string]string
-
-	WithoutRecords []string    // rows of a run of bench whose file of requests is missing
-	Altered        []string    // files that were changed after the run, or cannot be read
-	Gate           *GateRecord // its gate.json; nil: none, or not read
-	GateError      string      // why its gate.json is unreadable
-	Headline       *Headline   // for the list of runs; nil: not needed
+	Name       string
+	record.Run             // its rows never change here; without Records the variance within a row is that of its summary
+	Gate       *GateRecord // its gate.json; nil: none, or not read
+	GateError  string      // why its gate.json is unreadable
+	Headline   *Headline   // for the list of runs; nil: not needed
 }
 
 // Side is the runs of one side, in order of time. Rows of one point in one run are its repeats.

@@ -29,7 +29,7 @@ var quiet = process{ttft: 80, tpot: 12, between: 0.01, wander: 0.03, rate: 12}
 
 // run measures `repeats` repeats of 60 s of virtual time.
 func (p process) run(name string, repeats int, r *rand.Rand) Run {
-	run := Run{Name: name, Manifest: manifest()}
+	run := Run{Name: name, Run: record.Run{Manifest: manifest()}}
 	records := map[string][]*record.Record{}
 	night := p.nightly * r.NormFloat64()
 	for i := range repeats {

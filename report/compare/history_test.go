@@ -164,7 +164,7 @@ func TestReadNightsKeepsAnIndex(t *testing.T) {
 		if strings.HasSuffix(dir, "20260007") {
 			return Run{}, fmt.Errorf("not whole")
 		}
-		run := Run{Name: dir, Manifest: manifest(), Rows: []record.Row{row}}
+		run := Run{Name: dir, Run: record.Run{Manifest: manifest(), Rows: []record.Row{row}}}
 		run.Manifest.Run = filepath.Base(dir)
 		return run, nil
 	}
@@ -207,7 +207,7 @@ func TestReadNightsOfFiles(t *testing.T) {
 			others++
 			return Run{}, fmt.Errorf("reading it: %w", ErrNoRun)
 		}
-		return Run{Manifest: manifest()}, nil
+		return Run{Run: record.Run{Manifest: manifest()}}, nil
 	}
 	index, fresh, err := ReadNights(os.DirFS(root), Index{}, read, nil)
 	var names []string

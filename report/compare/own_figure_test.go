@@ -15,7 +15,7 @@ import (
 // drafting is a run of n repeats of 200 requests each. A step drafts three tokens; requests are accepted with a rate of
 // their own, which is on average as given. The counts are the server's: no request has any.
 func drafting(name string, rate, valid float64, n int, r *rand.Rand) Run {
-	run := Run{Name: name, Manifest: manifest()}
+	run := Run{Name: name, Run: record.Run{Manifest: manifest()}}
 	const requests, steps = 200, 40
 	for i := range n {
 		row := record.Row{ID: "A-r" + string(rune('1'+i)), Spec: experiment.Spec{Name: "A", Repeat: i + 1}}

@@ -27,9 +27,9 @@ func searched(name string, low, high float64) Run {
 	}
 	m := manifest()
 	m.Searches = []record.Found{found}
-	return Run{Name: name, Manifest: m,
+	return Run{Name: name, Run: record.Run{Manifest: m,
 		Rows: []record.Row{{ID: "s,rate=8-r1", Spec: spec,
-			Summary: record.Summary{Requests: record.Requests{Planned: 9}}}}}
+			Summary: record.Summary{Requests: record.Requests{Planned: 9}}}}}}
 }
 
 // The answers of searches differ if their intervals are disjoint; the budgets don't matter.
@@ -90,7 +90,7 @@ func TestSearchesAreInTheComparison(t *testing.T) {
 	if len(c.Searches) != 1 || c.Searches[0].Verdict != Better || *c.Searches[0].New.Best != 12 {
 		t.Errorf("%+v", c.Searches)
 	}
-	if c := compared(t, side(Run{Name: "a", Manifest: manifest()}), side(searched("b", 12, 13)),
+	if c := compared(t, side(Run{Name: "a", Run: record.Run{Manifest: manifest()}}), side(searched("b", 12, 13)),
 		Options{}); c.Searches != nil {
 		t.Errorf("%+v", c.Searches)
 	}

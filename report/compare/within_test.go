@@ -16,7 +16,7 @@ import (
 func variantRun(variants []string, axes [][]experiment.Axis) Run {
 	m := manifest()
 	m.Order = interleaved
-	run := Run{Name: "ab", Manifest: m}
+	run := Run{Name: "ab", Run: record.Run{Manifest: m}}
 	for i, v := range variants {
 		own := m.Target
 		own.Connections = "kept open"
@@ -124,7 +124,7 @@ func TestWithinBetween(t *testing.T) {
 // The command of a server that bench starts is a difference; several commands of one run are none.
 func TestServerCommand(t *testing.T) {
 	run := func(commands ...string) Run {
-		r := Run{Name: strings.Join(commands, "+"), Manifest: manifest()}
+		r := Run{Name: strings.Join(commands, "+"), Run: record.Run{Manifest: manifest()}}
 		for _, c := range commands {
 			r.Manifest.Servers = append(r.Manifest.Servers, record.ServerStart{Command: strings.Fields(c)})
 		}

@@ -61,7 +61,7 @@ func TestCSVLeavesUnstatedEmpty(t *testing.T) {
 		{ID: "passes", SLO: []record.Verdict{{Verdict: stats.Pass}}, Roofline: &record.Roofline{}},
 	}
 	var b bytes.Buffer
-	if err := CSV(&b, &report.Run{Rows: rows}); err != nil {
+	if err := CSV(&b, &report.Run{Run: record.Run{Rows: rows}}); err != nil {
 		t.Fatal(err)
 	}
 	lines, err := csv.NewReader(&b).ReadAll()

@@ -51,7 +51,7 @@ func ours() (*report.Run, []*record.Record) {
 	row.Summary = record.Summarize(all, record.Window{EndUs: 12_500_000}, record.Mode{Streams: true}, nil, 2)
 	m := record.Manifest{Matrix: "m", Run: "20261101T020000Z", Target: record.TargetInfo{Model: "llama \"8b\"\n", API: "chat"}}
 	m.Plan = []record.Planned{{ID: row.ID, State: "done"}}
-	return &report.Run{Manifest: m, Rows: []record.Row{row}, Records: func(*record.Row) ([]*record.Record, error) { return all, nil }}, records
+	return &report.Run{Run: record.Run{Manifest: m, Rows: []record.Row{row}, Records: func(*record.Row) ([]*record.Record, error) { return all, nil }}}, records
 }
 
 // What is written as vLLM's format and read again has the same requests, by vLLM's definitions.
@@ -65,9 +65,9 @@ func TestVLLMRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := back.Records[back.Rows[0].ID]
-	if len(got) != len(records) {
-		t.Fatalf("%d requests, want %d", len(got), len(records))
+	got, err := back.Records(&back.Rows[0])
+	if err != nil || len(got) != len(records) {
+		t.Fatalf("%d requests, want %d (%v)", len(got), len(records), err)
 	}
 	for i, want := range records {
 		if got[i].OK() != want.OK() {
@@ -123,8 +123,8 @@ func TestVLLMWithoutStreaming(t *testing.T) {
 		t.Fatal(err)
 	}
 	is := back.Rows[0].Summary
-	if is.TTFT != nil || is.TPOT != nil || is.Requests.Failed != 1 ||
-		len(back.Records[back.Rows[0].ID]) != len(records) {
+	read, err := back.Records(&back.Rows[0])
+	if err != nil || is.TTFT != nil || is.TPOT != nil || is.Requests.Failed != 1 || len(read) != len(records) {
 		t.Errorf("ttft %v, tpot %v, %+v", is.TTFT, is.TPOT, is.Requests)
 	}
 	near(t, "e2e p50", is.E2E.P50, s.Rows[0].Summary.E2EFromSend.P50)

@@ -37,7 +37,7 @@ func LoadNew(arg string) (compare.Run, error) {
 	if err != nil {
 		return compare.Run{}, err
 	}
-	run := compared(read)
+	run := read.Compared()
 	run.Gate, _ = readGate(read) // an unreadable one is written anew
 	return run, nil
 }
@@ -119,7 +119,7 @@ func Machine(run compare.Run, own ...compare.Run) (out []compare.Run) {
 			continue
 		}
 		if t := other.Manifest.Target; t.Endpoint == is.Endpoint && t.Model == is.Model && other.Manifest.Client.Host == host {
-			out = append(out, compared(other))
+			out = append(out, other.Compared())
 		}
 	}
 	return out
@@ -131,7 +131,7 @@ func loadGated(dir string) (compare.Run, *compare.GateRecord, error) {
 		return compare.Run{}, nil, err
 	}
 	gate, err := readGate(run)
-	return compared(run), gate, err
+	return run.Compared(), gate, err
 }
 
 func readGate(r *report.Run) (*compare.GateRecord, error) {

@@ -26,15 +26,8 @@ import (
 	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/stats"
+	"bench/report"
 )
-
-type Result struct {
-	Tool        string
-	Manifest    record.Manifest
-	Rows        []record.Row                // one for each measurement in the file
-	Records     map[string][]*record.Record // by row id; absent if the file has no single requests
-	Definitions map[string]string           // metric → the tool's definition, if it differs from docs/reading.md
-}
 
 var ErrUnknown = errors.New("not a result file of vllm bench serve, SGLang bench_serving, guidellm or aiperf")
 
@@ -67,8 +60,8 @@ type measurement struct {
 	predicted *record.Prediction // nil = measured
 }
 
-// Read recognizes the tool by content. A file can have several measurements, in consecutive objects or an array.
-func Read(name string, text []byte) (*Result, error) {
+// Read recognizes the tool by content. A file can have several measurements, in consecutive objects or an array: each is a row.
+func Read(name string, text []byte) (*report.Run, error) {
 	objects, err := split(text)
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", name, err)
@@ -93,8 +86,8 @@ func Read(name string, text []byte) (*Result, error) {
 		}
 		all = append(all, ms...)
 	}
-	r, err := t.result(filepath.Base(name), all)
-	if err != nil {
+	r := &report.Run{Dir: name}
+	if r.Run, err = t.run(filepath.Base(name), all); err != nil {
 		return nil, fmt.Errorf("reading %s: %w", name, err)
 	}
 	return r, nil
@@ -108,9 +101,10 @@ func toolOf(o object) (tool, error) {
 	return tools[i], nil
 }
 
-// result makes rows of measurements; measurements of one name are repeats.
-func (t tool) result(file string, all []measurement) (*Result, error) {
-	r := &Result{Tool: t.name, Definitions: t.definitions, Records: map[string][]*record.Record{}}
+// run makes rows of measurements; measurements of one name are repeats.
+func (t tool) run(file string, all []measurement) (r record.Run, err error) {
+	records := map[string][]*record.Record{}
+	r.Definitions, r.Records = t.definitions, record.RecordsOf(records)
 	r.Manifest = record.Manifest{Schema: record.SchemaRun, Run: file, Matrix: t.name, State: "done",
 		Unspecified: []string{"hardware", "gpus", "precision"},
 		Notes:       []string{"imported from a file of " + t.name + "; its figures follow that tool's definitions"}}
@@ -123,17 +117,15 @@ func (t tool) result(file string, all []measurement) (*Result, error) {
 	for _, m := range all {
 		row, err := t.row(m)
 		if err != nil {
-			return nil, err
+			return r, err
 		}
 		point := row.Spec.Label()
 		repeats[point]++
 		row.Spec.Repeat = repeats[point]
 		row.ID = fmt.Sprintf("%s-r%d", strings.ReplaceAll(point, " ", ","), row.Spec.Repeat)
-		if m.records != nil {
-			r.Records[row.ID] = m.records
-		}
+		records[row.ID] = m.records
 		if !slices.Contains([]string{"", m.model}, r.Manifest.Target.Model) {
-			return nil, fmt.Errorf("the file contains models %q and %q\nhint: use one file per model", r.Manifest.Target.Model, m.model)
+			return r, fmt.Errorf("the file contains models %q and %q\nhint: use one file per model", r.Manifest.Target.Model, m.model)
 		}
 		r.Manifest.Target.Model = m.model
 		r.Manifest.Client = record.ClientInfo{Tool: cmp.Or(m.client, t.name), Version: m.version}

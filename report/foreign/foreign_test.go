@@ -11,11 +11,12 @@ import (
 	"testing"
 
 	"bench/experiment/stats"
+	"bench/report"
 	"bench/report/compare"
 )
 
 // read takes a made-up file in the format of a tool.
-func read(t *testing.T, name string) *Result {
+func read(t *testing.T, name string) *report.Run {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", name))
 	if err != nil {
@@ -46,8 +47,8 @@ func TestVLLMTotals(t *testing.T) {
 	r := read(t, "vllm.json")
 	row := r.Rows[0]
 	s := row.Summary
-	if r.Tool != "vllm bench serve" || r.Manifest.Target.Model != "llama" || row.Spec.Label() != "vllm input=256 output=32 rate=4" {
-		t.Errorf("%s, model %s, %s", r.Tool, r.Manifest.Target.Model, row.Spec.Label())
+	if r.Manifest.Matrix != "vllm bench serve" || r.Manifest.Target.Model != "llama" || row.Spec.Label() != "vllm input=256 output=32 rate=4" {
+		t.Errorf("%s, model %s, %s", r.Manifest.Matrix, r.Manifest.Target.Model, row.Spec.Label())
 	}
 	near(t, "ttft p50", s.TTFT.P50, 81.5)
 	near(t, "ttft p99", s.TTFT.P99, 190.25)

@@ -66,12 +66,11 @@ func loadFile(files fs.FS, file, shown string) (*report.Run, error) {
 	if json.Unmarshal(text, &head) == nil && strings.HasPrefix(head.Schema, "bench/") {
 		return loadRow(files, shown, head.Schema, head.ID)
 	}
-	f, err := Read(shown, text)
+	run, err := Read(shown, text)
 	if err != nil {
 		return nil, fmt.Errorf("%w%s", err, resultsHint)
 	}
-	records := func(row *record.Row) ([]*record.Record, error) { return f.Records[row.ID], nil }
-	return &report.Run{Dir: shown, Manifest: f.Manifest, Rows: f.Rows, Records: records, Definitions: f.Definitions}, nil
+	return run, nil
 }
 
 func loadRow(files fs.FS, path, schema, id string) (*report.Run, error) {
@@ -120,7 +119,7 @@ func LoadSide(arg string) (compare.Side, error) {
 		if err != nil {
 			return side, err
 		}
-		one := compared(run)
+		one := run.Compared()
 		i, known := of[run.RecordsDir]
 		if !known {
 			side.Runs = append(side.Runs, one)
@@ -179,7 +178,7 @@ func LoadNight(files fs.FS, name string) (compare.Run, error) {
 	if r.Manifest.Predicted != nil {
 		return compare.Run{}, errors.New("it is a prediction, not a measurement")
 	}
-	run := compared(r)
+	run := r.Compared()
 	run.Records = nil                         // a night's interval comes from its repeats, or from its summary
 	if r.Files != nil && r.RecordsDir == "" { // neither the file of another tool nor that of one row
 		if run.Gate, err = readGate(r); err != nil {
@@ -200,12 +199,7 @@ func LoadNight(files fs.FS, name string) (compare.Run, error) {
 func SideOf(name string, runs ...*report.Run) compare.Side {
 	side := compare.Side{Name: name}
 	for _, r := range runs {
-		side.Runs = append(side.Runs, compared(r))
+		side.Runs = append(side.Runs, r.Compared())
 	}
 	return side
-}
-
-func compared(r *report.Run) compare.Run {
-	return compare.Run{Name: r.Dir, Manifest: r.Manifest, Rows: r.Live(), Records: r.Times, Definitions: r.Definitions, WithoutRecords: r.WithoutRecords,
-		Altered: r.Altered}
 }

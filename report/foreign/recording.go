@@ -96,7 +96,7 @@ func (v *Recording) Run(c recording.Counts) *report.Run {
 			Hint: "the figures are of the requests before"})
 	}
 	record.SortFindings(row.Findings)
-	run := &report.Run{Dir: v.name, Rows: []record.Row{*row}, Definitions: liveDefinitions, Manifest: v.manifest(row)}
+	run := &report.Run{Dir: v.name, Run: record.Run{Rows: []record.Row{*row}, Definitions: liveDefinitions, Manifest: v.manifest(row)}}
 	run.Records = func(*record.Row) ([]*record.Record, error) { return records, nil }
 	run.Shadow = v.Shadow.Compare(c)
 	return run

@@ -125,8 +125,8 @@ func TestRecordingUnderLimits(t *testing.T) {
 
 // Last week's recording and this one are compared although their traffic differs, which is stated.
 func TestRecordingsCompared(t *testing.T) {
-	a := compare.Side{Name: "a", Runs: []compare.Run{compared(loaded(t, fixture.Live{Requests: 500, Seed: 6}, "a.jsonl"))}}
-	b := compare.Side{Name: "b", Runs: []compare.Run{compared(loaded(t, fixture.Live{Requests: 700, Seed: 7, Tokens: 60}, "b.jsonl"))}}
+	a := compare.Side{Name: "a", Runs: []compare.Run{loaded(t, fixture.Live{Requests: 500, Seed: 6}, "a.jsonl").Compared()}}
+	b := compare.Side{Name: "b", Runs: []compare.Run{loaded(t, fixture.Live{Requests: 700, Seed: 7, Tokens: 60}, "b.jsonl").Compared()}}
 	c, err := compare.Compare(a, b, compare.Options{})
 	if err != nil {
 		t.Fatal(err)

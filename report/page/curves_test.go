@@ -42,7 +42,7 @@ func saturating() *report.Analysis {
 	}
 	rows = append(rows, fixture.Shape{Name: "F", Axes: fixture.Axis("rate", "inf"), Rate: math.Inf(1), N: 300, TTFT: 900, TPOT: 30, Output: 120}.Row(),
 		fixture.Shape{Name: "A", Concurrency: 2, N: 1200, TTFT: 50, TPOT: 5, Output: 100}.Row())
-	run := &report.Run{Rows: rows}
+	run := &report.Run{Run: record.Run{Rows: rows}}
 	for _, r := range rows {
 		run.Manifest.Plan = append(run.Manifest.Plan, record.Planned{ID: r.ID, State: "done"})
 	}
@@ -88,7 +88,7 @@ func TestCurves(t *testing.T) {
 func TestPredictedCurve(t *testing.T) {
 	o := saturating()
 	rows := make([]record.Row, 0, 8)
-	behind := &report.Run{Manifest: record.Manifest{Predicted: &record.Prediction{}}}
+	behind := &report.Run{Run: record.Run{Manifest: record.Manifest{Predicted: &record.Prediction{}}}}
 	o.Each(func(_ *series.Series, p *series.Point) {
 		if p.Rows[0].Spec.Name == "F" {
 			rows = append(rows, *p.Rows[0])

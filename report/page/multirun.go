@@ -89,9 +89,9 @@ func (m multiRun) view(x *report.Systems) (*multiRunView, error) {
 }
 
 func (m multiRun) side(i int) compare.Side {
-	r := m.runs[i]
-	return compare.Side{Name: m.names[i], Runs: []compare.Run{{Name: m.names[i], Manifest: r.Manifest, Rows: r.Live(), Records: r.Times, Definitions: r.Definitions,
-		WithoutRecords: r.WithoutRecords}}}
+	run := m.runs[i].Compared()
+	run.Name = m.names[i]
+	return compare.Side{Name: run.Name, Runs: []compare.Run{run}}
 }
 
 // curves are the workloads of all runs: a colour for each run, and another shape for each in one workload.

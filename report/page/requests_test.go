@@ -22,7 +22,7 @@ func observedRun(t *testing.T) *report.Run {
 	t.Helper()
 	row := fixture.Shape{Name: "A " + fixture.Hostile, Rate: 10, N: 90, TTFT: 50, TPOT: 20, Output: 100, Verdict: "PASS"}.Row()
 	row.Window = record.Window{StartUs: 1_000_000, EndUs: 10_000_000}
-	run := &report.Run{Rows: []record.Row{row}}
+	run := &report.Run{Run: record.Run{Rows: []record.Row{row}}}
 	run.Manifest.Schema, run.Manifest.Plan = record.SchemaRun, []record.Planned{{ID: row.ID, State: "done"}}
 	run.Dir = fixture.Write(t, run.Manifest, run.Rows, run.Notes)
 	create := func(suffix string, fill func(*os.File) error) {

@@ -24,9 +24,9 @@ var gate = experiment.Gate{Thresholds: []experiment.Threshold{
 func nights(s *Story) func(context.Context, int) (compare.Run, error) {
 	return func(_ context.Context, n int) (compare.Run, error) {
 		name := fmt.Sprintf("night-%02d", n)
-		run := compare.Run{Name: name, Manifest: record.Manifest{
+		run := compare.Run{Name: name, Run: record.Run{Manifest: record.Manifest{
 			Run: name, StartedAt: time.Date(2026, 1, n, 2, 0, 0, 0, time.UTC), Target: record.TargetInfo{Model: "llama"},
-		}}
+		}}}
 		for _, point := range []string{"A", "B"} {
 			for repeat := 1; repeat <= 3; repeat++ {
 				row := record.Row{ID: fmt.Sprintf("%s-r%d", point, repeat),

@@ -12,19 +12,13 @@ import (
 	"bench/sweep"
 )
 
-// Night is one run of a matrix in memory. Its mark as a prediction is cleared: a rehearsal takes it for measured.
-type Night struct {
-	Manifest record.Manifest
-	Rows     []record.Row
-	Records  map[string][]*record.Record // by ID of the row, as record.ReadTimes has them
-}
-
-// Night runs every row once. Nights with the same salt send the same requests. times is what the server's step times
-// are multiplied by in a row.
+// Night runs every row once, in memory. Nights with the same salt send the same requests. times is what the server's step
+// times are multiplied by in a row. The mark as a prediction is cleared: a rehearsal takes the run for measured.
 func (p *Plan) Night(
 	ctx context.Context, name, salt string, times func(*experiment.Spec) float64,
-) (*Night, error) {
-	n := &Night{Records: map[string][]*record.Record{}, Manifest: record.Manifest{
+) (*record.Run, error) {
+	records := map[string][]*record.Record{} // as record.ReadTimes has them
+	n := &record.Run{Records: record.RecordsOf(records), Manifest: record.Manifest{
 		Run: name, Matrix: p.matrix.Name, StartedAt: time.Now().UTC(), Salt: salt, Seed: p.matrix.Seed,
 		Target: p.endpoint(p.servers[p.variants()[0]], times).Info,
 	}}
@@ -36,7 +30,7 @@ func (p *Plan) Night(
 			Each: func(r *record.Record) error {
 				kept := *r
 				kept.Gaps, kept.TokensPerEvent = record.Packed{}, record.Packed{}
-				n.Records[id] = append(n.Records[id], &kept)
+				records[id] = append(records[id], &kept)
 				return nil
 			},
 		})

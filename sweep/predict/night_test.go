@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"bench/experiment"
+	"bench/experiment/record"
 )
 
 const twoRows = head + `
@@ -31,7 +32,7 @@ func TestNight(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	night := func(times float64) *Night {
+	night := func(times float64) *record.Run {
 		n, err := p.Night(t.Context(), "night-01", "1/night-01", func(*experiment.Spec) float64 { return times })
 		if err != nil {
 			t.Fatal(err)
@@ -43,8 +44,8 @@ func TestNight(t *testing.T) {
 		t.Fatalf("%d rows, manifest %+v", len(quiet.Rows), quiet.Manifest)
 	}
 	for i, row := range quiet.Rows {
-		if row.Predicted || len(quiet.Records[row.ID]) < 40 {
-			t.Errorf("%s: predicted %v, %d records", row.ID, row.Predicted, len(quiet.Records[row.ID]))
+		if records, err := quiet.Records(&row); err != nil || row.Predicted || len(records) < 40 {
+			t.Errorf("%s: predicted %v, %d records, %v", row.ID, row.Predicted, len(records), err)
 		}
 		if x := slow.Rows[i].Summary.TPOT.P50 / row.Summary.TPOT.P50; math.Abs(x-1.08) > 0.005 {
 			t.Errorf("%s: TPOT is %g times as long", row.ID, x)
