@@ -122,25 +122,25 @@ func (w *walker) walkMessage() bool {
 func (w *walker) messagesField(key []byte) (uint, bool) {
 	switch string(key) {
 	case "type":
-		return 1, w.asciiString(&w.messages.kind)
+		return 1, w.Plain(&w.messages.kind)
 	case "index":
-		return 2, w.null() || w.index()
+		return 2, w.Null() || w.index()
 	case "delta":
-		return 4, w.null() || w.object((*walker).messageDeltaField)
+		return 4, w.Null() || w.object((*walker).messageDeltaField)
 	case "content_block":
-		return 8, w.null() || w.object((*walker).blockField)
+		return 8, w.Null() || w.object((*walker).blockField)
 	case "message":
-		ok := w.null() || w.object((*walker).messageField)
+		ok := w.Null() || w.object((*walker).messageField)
 		w.c.output, w.c.hasOutput = 0, false // message_start counts no output yet
 		return 16, ok
 	case "usage": // with a message, too, left to parse
-		return 16, w.null() || w.object((*walker).messageUsageField)
+		return 16, w.Null() || w.object((*walker).messageUsageField)
 	case "error":
-		return 32, w.null()
+		return 32, w.Null()
 	case "object":
 		return 0, false
 	}
-	return 0, w.skip(0)
+	return 0, w.Skip(maxDepth)
 }
 
 func (w *walker) messageDeltaField(key []byte) (uint, bool) {
@@ -154,13 +154,13 @@ func (w *walker) messageDeltaField(key []byte) (uint, bool) {
 		bit, p = 4, partArguments
 	case "stop_reason":
 		var reason []byte
-		ok := w.null() || w.asciiString(&reason)
+		ok := w.Null() || w.Plain(&reason)
 		w.c.stopMessage(reason)
 		return 8, ok
 	default:
-		return 0, w.skip(0)
+		return 0, w.Skip(maxDepth)
 	}
-	if w.null() {
+	if w.Null() {
 		return bit, true
 	}
 	w.c.hasChoices = true
@@ -176,29 +176,29 @@ func (w *walker) blockField(key []byte) (uint, bool) {
 	case "name":
 		return 4, w.content(partName)
 	}
-	return 0, w.skip(0)
+	return 0, w.Skip(maxDepth)
 }
 
 func (w *walker) messageField(key []byte) (uint, bool) {
 	switch string(key) {
 	case "id":
-		return 1, w.null() || w.asciiString(&w.c.id)
+		return 1, w.Null() || w.Plain(&w.c.id)
 	case "usage":
-		return 2, w.null() || w.object((*walker).messageUsageField)
+		return 2, w.Null() || w.object((*walker).messageUsageField)
 	}
-	return 0, w.skip(0)
+	return 0, w.Skip(maxDepth)
 }
 
 func (w *walker) messageUsageField(key []byte) (uint, bool) {
 	switch string(key) {
 	case "input_tokens":
-		return 1, w.null() || w.count(&w.c.prompt, &w.c.hasPrompt)
+		return 1, w.Null() || w.count(&w.c.prompt, &w.c.hasPrompt)
 	case "output_tokens":
-		return 2, w.null() || w.count(&w.c.output, &w.c.hasOutput)
+		return 2, w.Null() || w.count(&w.c.output, &w.c.hasOutput)
 	case "cache_read_input_tokens":
-		return 4, w.null() || w.count(&w.c.cached, &w.c.hasCached)
+		return 4, w.Null() || w.count(&w.c.cached, &w.c.hasCached)
 	case "cache_creation_input_tokens":
-		return 8, w.null() || w.count(&w.messages.created, &w.messages.hasCreated)
+		return 8, w.Null() || w.count(&w.messages.created, &w.messages.hasCreated)
 	}
-	return 0, w.skip(0)
+	return 0, w.Skip(maxDepth)
 }

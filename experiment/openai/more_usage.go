@@ -66,7 +66,7 @@ func (w *walker) draftField(key []byte) (uint, bool) { return w.moreField(draftC
 func (w *walker) moreField(counts map[string]int, key []byte) (uint, bool) {
 	i, known := counts[string(key)]
 	if !known {
-		return 0, w.skip(0)
+		return 0, w.Skip(maxDepth)
 	}
 	return w.moreCount(i, 0)
 }
@@ -74,7 +74,7 @@ func (w *walker) moreField(counts map[string]int, key []byte) (uint, bool) {
 // moreCount reads null or a count of the chunk's moreUsage. The key's bit is above the bits of the object's other keys.
 func (w *walker) moreCount(i int, others uint) (uint, bool) {
 	bit := uint(1) << (others + uint(i))
-	if w.null() {
+	if w.Null() {
 		return bit, true
 	}
 	if w.c.more == nil {

@@ -153,61 +153,61 @@ func (w *walker) walkResponse() bool {
 func (w *walker) responsesField(key []byte) (uint, bool) {
 	switch string(key) {
 	case "type":
-		return 1, w.asciiString(&w.responses.kind)
+		return 1, w.Plain(&w.responses.kind)
 	case "delta":
-		return 2, w.null() || w.text()
+		return 2, w.Null() || w.text()
 	case "response":
-		return 4, w.null() || w.object((*walker).responseField)
+		return 4, w.Null() || w.object((*walker).responseField)
 	case "output_index":
-		return 8, w.null() || w.index()
+		return 8, w.Null() || w.index()
 	case "sequence_number":
-		w.eventNumber.from = w.i
+		w.eventNumber.from = w.At
 		ok := w.integer()
-		w.eventNumber.upTo = w.i
+		w.eventNumber.upTo = w.At
 		return 16, ok
 	case "error":
-		return 32, w.null()
+		return 32, w.Null()
 	case "timings":
-		return 64, w.null() || w.object((*walker).timingField)
+		return 64, w.Null() || w.object((*walker).timingField)
 	case "metrics": // both of them are left to parse
-		return 64, w.null() || w.object((*walker).metricField)
+		return 64, w.Null() || w.object((*walker).metricField)
 	case "object":
 		return 0, false
 	}
-	return 0, w.skip(0)
+	return 0, w.Skip(maxDepth)
 }
 
 func (w *walker) responseField(key []byte) (uint, bool) {
 	switch string(key) {
 	case "id":
-		return 1, w.null() || w.asciiString(&w.c.id)
+		return 1, w.Null() || w.Plain(&w.c.id)
 	case "status":
-		return 2, w.null() || w.asciiString(&w.responses.status)
+		return 2, w.Null() || w.Plain(&w.responses.status)
 	case "incomplete_details":
-		return 4, w.null() || w.object(func(w *walker, key []byte) (uint, bool) {
+		return 4, w.Null() || w.object(func(w *walker, key []byte) (uint, bool) {
 			if string(key) == "reason" {
-				return 1, w.null() || w.asciiString(&w.responses.incomplete)
+				return 1, w.Null() || w.Plain(&w.responses.incomplete)
 			}
-			return 0, w.skip(0)
+			return 0, w.Skip(maxDepth)
 		})
 	case "usage":
-		return 8, w.null() || w.object((*walker).responseUsageField)
+		return 8, w.Null() || w.object((*walker).responseUsageField)
 	case "error":
-		return 16, w.null()
+		return 16, w.Null()
 	}
-	return 0, w.skip(0)
+	return 0, w.Skip(maxDepth)
 }
 
 func (w *walker) responseUsageField(key []byte) (uint, bool) {
 	switch string(key) {
 	case "input_tokens":
-		return 1, w.null() || w.count(&w.c.prompt, &w.c.hasPrompt)
+		return 1, w.Null() || w.count(&w.c.prompt, &w.c.hasPrompt)
 	case "output_tokens":
-		return 2, w.null() || w.count(&w.c.output, &w.c.hasOutput)
+		return 2, w.Null() || w.count(&w.c.output, &w.c.hasOutput)
 	case "input_tokens_details":
-		return 4, w.null() || w.object((*walker).detailField)
+		return 4, w.Null() || w.object((*walker).detailField)
 	case "output_tokens_details":
-		return 8, w.null() || w.object((*walker).usageDetailField)
+		return 8, w.Null() || w.object((*walker).usageDetailField)
 	}
-	return 0, w.skip(0)
+	return 0, w.Skip(maxDepth)
 }

@@ -81,7 +81,7 @@ func (w *walker) timingField(key []byte) (uint, bool) {
 
 func (w *walker) metricField(key []byte) (uint, bool) {
 	if string(key) == "speculative_decoding" {
-		return 8, w.null() || w.object((*walker).draftField)
+		return 8, w.Null() || w.object((*walker).draftField)
 	}
 	return w.timeField(w.c.times.metric(string(key)))
 }
@@ -93,17 +93,17 @@ func (w *walker) timeField(into *millis) (uint, bool) {
 			return 1 << i, w.millis(into)
 		}
 	}
-	return 0, w.skip(0)
+	return 0, w.Skip(maxDepth)
 }
 
 func (w *walker) millis(into *millis) bool {
-	if w.null() {
+	if w.Null() {
 		return true
 	}
-	from := w.i
-	if !w.number() {
+	from := w.At
+	if !w.Number() {
 		return false
 	}
-	*into = parseMillis(string(w.b[from:w.i]))
+	*into = parseMillis(string(w.Text[from:w.At]))
 	return true
 }

@@ -20,11 +20,11 @@ func (s *shape) match(w *walker, data []byte) (chunk, bool) {
 	if len(s.head) == 0 || len(data) < len(s.head)+len(s.tail) || !bytes.Equal(data[:len(s.head)], s.head) {
 		return chunk{}, false
 	}
-	w.b, w.i = data, len(s.head)-1
-	if !w.anyString() {
+	w.Text, w.At = data, len(s.head)-1
+	if !w.Quoted() {
 		return chunk{}, false
 	}
-	textEnd := w.i - 1
+	textEnd := w.At - 1
 	c := chunk{hasChoices: true, hasRole: s.hasRole, hasToken: textEnd > len(s.head)}
 	if !s.matchRest(w, &c) {
 		return chunk{}, false
@@ -45,14 +45,14 @@ func (s *shape) match(w *walker, data []byte) (chunk, bool) {
 
 func (s *shape) matchRest(w *walker, c *chunk) bool {
 	if len(s.end) == 0 {
-		return bytes.Equal(w.b[w.i-1:], s.tail)
+		return bytes.Equal(w.Text[w.At-1:], s.tail)
 	}
-	if !bytes.HasPrefix(w.b[w.i-1:], s.tail) {
+	if !bytes.HasPrefix(w.Text[w.At-1:], s.tail) {
 		return false
 	}
-	w.i += len(s.tail) - 1
+	w.At += len(s.tail) - 1
 	if s.numbered {
-		return w.integer() && bytes.Equal(w.b[w.i:], s.end)
+		return w.integer() && bytes.Equal(w.Text[w.At:], s.end)
 	}
 	return s.matchIDs(w, c)
 }
@@ -60,9 +60,9 @@ func (s *shape) matchRest(w *walker, c *chunk) bool {
 func (s *shape) matchIDs(w *walker, c *chunk) bool {
 	w.c, w.tokenIDs = chunk{}, w.tokenIDs[:0]
 	for w.tokenID() {
-		if !w.eat(',') {
+		if !w.Eat(',') {
 			c.hasToken, c.idCount, c.tokenIDs = true, w.c.idCount, w.tokenIDs
-			return bytes.Equal(w.b[w.i:], s.end)
+			return bytes.Equal(w.Text[w.At:], s.end)
 		}
 	}
 	return false
@@ -73,7 +73,7 @@ func (s *shape) matchIDs(w *walker, c *chunk) bool {
 func (s *shape) learn(w *walker) {
 	c := &w.c
 	if w.texts != 1 || !c.hasChoices || len(c.finishReason) > 0 || c.hasPrompt || c.hasOutput || c.hasCached || c.hasApart ||
-		c.times != (serverTimes{}) || c.more != nil || c.ended || len(w.b) > longestShape {
+		c.times != (serverTimes{}) || c.more != nil || c.ended || len(w.Text) > longestShape {
 		return
 	}
 	from, upTo := w.idsFrom, w.idsUpTo
@@ -87,18 +87,18 @@ func (s *shape) learn(w *walker) {
 	}
 	idFrom, idUpTo := 0, 0
 	if len(c.id) > 0 {
-		if idFrom = cap(w.b) - cap(c.id); idFrom >= w.textFrom { // both slices extend to the end of the event's array
+		if idFrom = cap(w.Text) - cap(c.id); idFrom >= w.textFrom { // both slices extend to the end of the event's array
 			return
 		}
 		idUpTo = idFrom + len(c.id)
 	}
 	s.idFrom, s.idUpTo, s.text, s.hasRole = idFrom, idUpTo, w.last, c.hasRole
 	s.numbered = numbered
-	s.head = append(s.head[:0], w.b[:w.textFrom]...)
-	s.tail, s.end = append(s.tail[:0], w.b[w.textUpTo:]...), s.end[:0]
+	s.head = append(s.head[:0], w.Text[:w.textFrom]...)
+	s.tail, s.end = append(s.tail[:0], w.Text[w.textUpTo:]...), s.end[:0]
 	if hole {
-		s.tail = append(s.tail[:0], w.b[w.textUpTo:from]...)
-		s.end = append(s.end, w.b[upTo:]...)
+		s.tail = append(s.tail[:0], w.Text[w.textUpTo:from]...)
+		s.end = append(s.end, w.Text[upTo:]...)
 	}
 }
 

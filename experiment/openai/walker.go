@@ -1,14 +1,18 @@
 package openai
 
-import "bench/experiment/target"
+import (
+	"bytes"
+
+	"bench/experiment/scan"
+	"bench/experiment/target"
+)
 
 // walker reads a chunk byte by byte, without allocating, and accepts only strict JSON of the usual shapes. It
 // leaves everything else to parse: escapes in keys, repeated fields, other types, deep nesting, errors. For
 // what it accepts, parse gives the same result; a fuzz test checks that.
 type walker struct {
+	scan.JSON
 	api string // empty: completions
-	b   []byte
-	i   int
 	c   chunk
 
 	texts              int   // content strings so far
@@ -31,8 +35,8 @@ func (w *walker) read(data []byte) (chunk, bool) {
 	if c, ok := w.shape.match(w, data); ok {
 		return c, true
 	}
-	w.b, w.i, w.c, w.texts, w.tokenIDs, w.pieces = data, 0, chunk{}, 0, w.tokenIDs[:0], w.pieces[:0]
-	w.space()
+	w.JSON, w.c, w.texts, w.tokenIDs, w.pieces = scan.JSON{Text: data}, chunk{}, 0, w.tokenIDs[:0], w.pieces[:0]
+	w.Space()
 	ok := false
 	switch w.api {
 	case target.Responses:
@@ -42,8 +46,8 @@ func (w *walker) read(data []byte) (chunk, bool) {
 	default:
 		ok = w.object((*walker).topField)
 	}
-	w.space()
-	if ok = ok && w.i == len(w.b); ok {
+	w.Space()
+	if ok = ok && w.At == len(w.Text); ok {
 		w.shape.learn(w)
 	}
 	return w.c, ok
@@ -61,7 +65,7 @@ func (w *walker) clear() {
 		w.pieces = nil
 	}
 	clear(w.pieces[:cap(w.pieces)])
-	w.b, w.c = nil, chunk{}
+	w.Text, w.c = nil, chunk{}
 }
 
 func (w *walker) topField(key []byte) (uint, bool) {
@@ -72,20 +76,20 @@ func (w *walker) topField(key []byte) (uint, bool) {
 			return w.object((*walker).choiceField)
 		})
 	case "usage":
-		return 2, w.null() || w.object((*walker).usageField)
+		return 2, w.Null() || w.object((*walker).usageField)
 	case "id":
-		return 4, w.null() || w.asciiString(&w.c.id)
+		return 4, w.Null() || w.Plain(&w.c.id)
 	case "object":
 		var name []byte
-		return 8, w.null() || w.asciiString(&name) && string(name) != "error"
+		return 8, w.Null() || w.Plain(&name) && string(name) != "error"
 	case "error":
-		return 16, w.null()
+		return 16, w.Null()
 	case "timings":
-		return 32, w.null() || w.object((*walker).timingField)
+		return 32, w.Null() || w.object((*walker).timingField)
 	case "metrics": // both of them are left to parse
-		return 32, w.null() || w.object((*walker).metricField)
+		return 32, w.Null() || w.object((*walker).metricField)
 	}
-	return 0, w.skip(0)
+	return 0, w.Skip(maxDepth)
 }
 
 func (w *walker) choiceField(key []byte) (uint, bool) {
@@ -95,26 +99,26 @@ func (w *walker) choiceField(key []byte) (uint, bool) {
 		if key[0] == 'm' {
 			bit = 2
 		}
-		return bit, w.null() || w.object((*walker).deltaField)
+		return bit, w.Null() || w.object((*walker).deltaField)
 	case "text":
 		return 4, w.content(partContent)
 	case "finish_reason":
 		var reason []byte
-		ok := w.null() || w.asciiString(&reason)
+		ok := w.Null() || w.Plain(&reason)
 		if len(reason) > 0 {
 			w.c.finishReason = reason
 		}
 		return 8, ok
 	case "token_ids":
-		from, first := w.i+1, w.c.idCount == 0
+		from, first := w.At+1, w.c.idCount == 0
 		ok := w.array((*walker).tokenID)
-		if w.idsFrom, w.idsUpTo = from, w.i-1; !first { // no shape has two lists
+		if w.idsFrom, w.idsUpTo = from, w.At-1; !first { // no shape has two lists
 			w.idsFrom = 0
 		}
 		w.c.tokenIDs = w.tokenIDs
 		return 16, ok
 	}
-	return 0, w.skip(0)
+	return 0, w.Skip(maxDepth)
 }
 
 func (w *walker) deltaField(key []byte) (uint, bool) {
@@ -133,14 +137,14 @@ func (w *walker) deltaField(key []byte) (uint, bool) {
 		})
 	case "function_call":
 		w.call = 0
-		return 16, w.null() || w.object((*walker).functionField)
+		return 16, w.Null() || w.object((*walker).functionField)
 	case "role":
 		var role []byte
-		ok := w.null() || w.asciiString(&role)
+		ok := w.Null() || w.Plain(&role)
 		w.c.hasRole = w.c.hasRole || len(role) > 0
 		return 32, ok
 	}
-	return 0, w.skip(0)
+	return 0, w.Skip(maxDepth)
 }
 
 // toolCall reads a piece of a tool call. Its index, which defaults to its position, may stand behind its texts.
@@ -158,12 +162,12 @@ func (w *walker) toolCall(position int) bool {
 func (w *walker) callField(key []byte) (uint, bool) {
 	switch string(key) {
 	case "function":
-		return 1, w.null() || w.object((*walker).functionField)
+		return 1, w.Null() || w.object((*walker).functionField)
 	case "index":
 		has := false
-		return 2, w.null() || w.count(&w.call, &has)
+		return 2, w.Null() || w.count(&w.call, &has)
 	}
-	return 0, w.skip(0)
+	return 0, w.Skip(maxDepth)
 }
 
 func (w *walker) functionField(key []byte) (uint, bool) {
@@ -173,38 +177,38 @@ func (w *walker) functionField(key []byte) (uint, bool) {
 	case "arguments":
 		return 2, w.content(partArguments)
 	}
-	return 0, w.skip(0)
+	return 0, w.Skip(maxDepth)
 }
 
 func (w *walker) usageField(key []byte) (uint, bool) {
 	switch string(key) {
 	case "prompt_tokens":
-		return 1, w.null() || w.count(&w.c.prompt, &w.c.hasPrompt)
+		return 1, w.Null() || w.count(&w.c.prompt, &w.c.hasPrompt)
 	case "completion_tokens":
-		return 2, w.null() || w.count(&w.c.output, &w.c.hasOutput)
+		return 2, w.Null() || w.count(&w.c.output, &w.c.hasOutput)
 	case "prompt_tokens_details":
-		return 4, w.null() || w.object((*walker).detailField)
+		return 4, w.Null() || w.object((*walker).detailField)
 	case "completion_tokens_details":
-		return 8, w.null() || w.object((*walker).usageDetailField)
+		return 8, w.Null() || w.object((*walker).usageDetailField)
 	case "reasoning_tokens":
 		return w.moreCount(ofOwnReasoning, 4)
 	}
-	return 0, w.skip(0)
+	return 0, w.Skip(maxDepth)
 }
 
 func (w *walker) detailField(key []byte) (uint, bool) {
 	if string(key) == "cached_tokens" {
-		return 1, w.null() || w.count(&w.c.cached, &w.c.hasCached)
+		return 1, w.Null() || w.count(&w.c.cached, &w.c.hasCached)
 	}
-	return 0, w.skip(0)
+	return 0, w.Skip(maxDepth)
 }
 
 // object reads an object field by field. It leaves a repeated key to parse, where the last value counts.
 func (w *walker) object(f field) bool {
 	var seen uint
-	return w.sequence('{', '}', func() bool {
+	return w.Sequence('{', '}', func() bool {
 		var key []byte
-		if !w.asciiString(&key) || !w.colon() {
+		if !w.Plain(&key) || !w.Colon() {
 			return false
 		}
 		bit, ok := f(w, key)
@@ -217,11 +221,11 @@ func (w *walker) object(f field) bool {
 }
 
 func (w *walker) array(item func(w *walker) bool) bool {
-	return w.null() || w.sequence('[', ']', func() bool { return item(w) })
+	return w.Null() || w.Sequence('[', ']', func() bool { return item(w) })
 }
 
 func (w *walker) content(p part) bool {
-	if w.null() {
+	if w.Null() {
 		return true
 	}
 	ok := w.text()
@@ -232,10 +236,10 @@ func (w *walker) content(p part) bool {
 }
 
 func (w *walker) text() bool {
-	from := w.i
-	ok := w.anyString()
+	from := w.At
+	ok := w.Quoted()
 	w.texts++
-	w.textFrom, w.textUpTo = from+1, w.i-1
+	w.textFrom, w.textUpTo = from+1, w.At-1
 	return ok
 }
 
@@ -248,8 +252,23 @@ func (w *walker) addText(p part) {
 	if p == partReasoning {
 		w.c.hasReasoning = true
 	} else {
-		w.addAnswer(&w.c, w.last, w.b[w.textFrom:w.textUpTo])
+		w.addAnswer(&w.c, w.last, w.Text[w.textFrom:w.textUpTo])
 	}
+}
+
+// count reads a number of tokens in its usual form.
+func (w *walker) count(into *int, has *bool) bool {
+	n, ok := w.Natural()
+	if !ok || n >= maxCount || w.At < len(w.Text) && bytes.IndexByte([]byte(".eE"), w.Text[w.At]) >= 0 {
+		return false
+	}
+	*into, *has = int(n), true
+	return true
+}
+
+func (w *walker) integer() bool {
+	n, has := 0, false
+	return w.count(&n, &has)
 }
 
 func (w *walker) index() bool {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unsafe"
+
+	"bench/experiment/scan"
 )
 
 // field is a field of a stored struct. Its tags are the one list of what a line has: AppendJSON writes them in their
@@ -54,53 +56,53 @@ func fieldsOf(t reflect.Type) (out []field) {
 	return out
 }
 
-func (o *object) write(fields []field, at unsafe.Pointer) {
+func appendFields(dst []byte, fields []field, at unsafe.Pointer) []byte {
+	o := scan.Begin(dst)
 	for i := range fields {
 		f := &fields[i]
 		p := unsafe.Add(at, f.offset)
 		switch f.kind {
 		case aText:
 			if s := *(*string)(p); f.always || s != "" {
-				o.text(f.key, s)
+				o.Text(f.key, s)
 			}
 		case anInt:
 			if n := *(*int)(p); f.always || n != 0 {
-				o.number(f.key, int64(n))
+				o.Int(f.key, int64(n))
 			}
 		case aBool:
 			if b := *(*bool)(p); f.always || b {
-				o.truth(f.key, b)
+				o.Bool(f.key, b)
 			}
 		case aCount:
 			if n := *(**int)(p); n != nil {
-				o.number(f.key, int64(*n))
+				o.Int(f.key, int64(*n))
 			}
 		case someMicros:
 			if us := *(**int64)(p); us != nil {
-				o.number(f.key, *us)
+				o.Int(f.key, *us)
 			}
 		case aTruth:
 			if b := *(**bool)(p); b != nil {
-				o.truth(f.key, *b)
+				o.Bool(f.key, *b)
 			}
 		case aTime:
 			if m := *(*Micros)(p); m.ok {
-				o.number(f.key, m.us)
+				o.Int(f.key, m.us)
 			}
 		case aList:
 			if list := (*Packed)(p); !list.IsZero() {
-				o.key(f.key)
-				o.dst = list.appendJSON(o.dst)
+				o.Key(f.key)
+				o.JSON = list.appendJSON(o.JSON)
 			}
 		default:
 			if inner := *(*unsafe.Pointer)(p); inner != nil {
-				o.key(f.key)
-				own := object{dst: append(o.dst, '{')}
-				own.write(f.fields, inner)
-				o.dst = append(own.dst, '}')
+				o.Key(f.key)
+				o.JSON = appendFields(o.JSON, f.fields, inner)
 			}
 		}
 	}
+	return o.End()
 }
 
 func (l *knownLine) read(fields []field, at unsafe.Pointer) {

@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"bench/experiment/scan"
 )
 
 // FuzzDecodeRecord: the decoder of known lines finds what encoding/json finds.
@@ -47,7 +49,7 @@ func FuzzDecodeRecord(f *testing.F) {
 // A field that is missing in knownLine would make every line of a file several times slower to read.
 func TestKnownLineHasEveryField(t *testing.T) {
 	want, got := fullRecord(), Record{}
-	line := knownLine{rest: want.AppendJSON(nil), before: '{', stored: newLines()}
+	line := knownLine{JSON: scan.JSON{Text: want.AppendJSON(nil)}, before: '{', stored: newLines()}
 	if !line.record(&got) {
 		t.Fatalf("left to encoding/json: %s", want.AppendJSON(nil))
 	}

@@ -8,6 +8,8 @@ import (
 	"strconv"
 
 	"github.com/klauspost/compress/zstd"
+
+	"bench/experiment/scan"
 )
 
 // Writer writes a recording. It stores no text that a server or a caller wrote, whatever the records contain. What
@@ -41,49 +43,40 @@ func (w *Writer) Write(e *Exchange) error {
 	if _, err := strconv.ParseFloat(string(e.Timestamp), 64); err != nil {
 		return errors.New("writing the recording: a request without a timestamp")
 	}
-	b := append(append(w.line[:0], `{"timestamp":`...), e.Timestamp...)
-	b = strconv.AppendInt(append(b, `,"input_length":`...), int64(e.Input), 10)
-	b = strconv.AppendInt(append(b, `,"output_length":`...), int64(e.Output), 10)
-	b = appendCount(b, "prompt_bytes", int64(e.Bytes))
-	b = appendCount(b, "media_parts", int64(e.Media))
-	b = appendIDs(b, e.HashIDs)
-	b = appendCount(b, "session", int64(e.Session))
-	b = appendCount(b, "turn", int64(e.Turn))
-	if e.Class != "" {
-		quoted, _ := json.Marshal(e.Class) // a string always has an encoding
-		b = append(append(b, `,"class":`...), quoted...)
-	}
-	b = appendCount(b, "client_blocked_us", e.BlockedUs)
-	b = append(b, `,"request":`...)
-	b = Stripped(&e.Request).AppendJSON(b)
-	if e.Shadow != nil {
-		b = append(b, `,"shadow":`...)
-		b = Stripped(e.Shadow).AppendJSON(b)
-	}
-	w.line = append(b, '}')
-	return w.write(w.line)
-}
-
-func appendCount(b []byte, key string, n int64) []byte {
-	if n == 0 {
-		return b
-	}
-	b = append(append(append(b, `,"`...), key...), `":`...)
-	return strconv.AppendInt(b, n, 10)
-}
-
-func appendIDs(b []byte, ids []uint64) []byte {
-	if len(ids) == 0 {
-		return b
-	}
-	b = append(b, `,"hash_ids":[`...)
-	for i, id := range ids {
-		if i > 0 {
-			b = append(b, ',')
+	o := scan.Begin(w.line[:0])
+	some := func(key string, n int64) {
+		if n != 0 {
+			o.Int(key, n)
 		}
-		b = strconv.AppendUint(b, id, 10)
 	}
-	return append(b, ']')
+	o.Key("timestamp")
+	o.JSON = append(o.JSON, e.Timestamp...)
+	o.Int("input_length", int64(e.Input))
+	o.Int("output_length", int64(e.Output))
+	some("prompt_bytes", int64(e.Bytes))
+	some("media_parts", int64(e.Media))
+	if len(e.HashIDs) > 0 {
+		o.Key("hash_ids")
+		o.JSON = append(o.JSON, '[')
+		for _, id := range e.HashIDs {
+			o.JSON = append(strconv.AppendUint(o.JSON, id, 10), ',')
+		}
+		o.JSON[len(o.JSON)-1] = ']'
+	}
+	some("session", int64(e.Session))
+	some("turn", int64(e.Turn))
+	if e.Class != "" {
+		o.Text("class", e.Class)
+	}
+	some("client_blocked_us", e.BlockedUs)
+	o.Key("request")
+	o.JSON = Stripped(&e.Request).AppendJSON(o.JSON)
+	if e.Shadow != nil {
+		o.Key("shadow")
+		o.JSON = Stripped(e.Shadow).AppendJSON(o.JSON)
+	}
+	w.line = o.End()
+	return w.write(w.line)
 }
 
 func (w *Writer) Counts(c Counts) error {
