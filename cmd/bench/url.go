@@ -23,6 +23,7 @@ import (
 	"bench/experiment/unit"
 	"bench/experiment/verdict"
 	"bench/sweep"
+	"bench/sweep/peers"
 )
 
 // quickMatrix has a row for each workload of bench URL, which runs one of them.
@@ -234,14 +235,11 @@ func number(x float64) string {
 	return strconv.FormatFloat(x, 'f', -1, 64)
 }
 
-// span is a duration as a matrix has it: 2m, not 2m0s.
+// span is a duration as a matrix has it: 1h, not 1h0m0s.
 func span(d time.Duration) string {
-	text := d.String()
-	if short := strings.TrimSuffix(text, "m0s"); short != text {
-		text = short + "m"
-	}
-	if short := strings.TrimSuffix(text, "h0m"); short != text {
-		text = short + "h"
+	text := peers.Span(d)
+	if hours, isWhole := strings.CutSuffix(text, "h0m"); isWhole {
+		return hours + "h"
 	}
 	return text
 }

@@ -1,36 +1,34 @@
 package peers
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-func fromAIPerf(a *args, d *draft) { d.nvidia(a, false) }
-
-func fromGenAIPerf(a *args, d *draft) { d.nvidia(a, true) }
-
 // nvidia reads aiperf, and genai-perf, its predecessor, whose flags are almost the same.
 func (d *draft) nvidia(a *args, genai bool) {
 	urls := a.all("url", "u")
-	d.address(strings.Join(urls[:min(1, len(urls))], ""), "", "", "8000")
+	d.address(cmp.Or(urls...), "", "", "8000")
 	if len(urls) > 1 {
 		d.say("one of %d addresses is in the matrix: replicas in [target] share one load", len(urls))
 	}
 	d.models(a)
-	kind := a.text("endpoint-type")
-	if kind == "" && !genai {
-		kind = "chat"
-	}
 	d.call(a.text("endpoint", "custom-endpoint"))
-	d.setAPI(or(kind, "Triton's KServe"))
+	d.setAPI(cmp.Or(a.text("endpoint-type"), map[bool]string{true: "Triton's KServe", false: "chat"}[genai]))
 	if !a.on(false, "streaming") {
 		d.row.set("stream", false)
 		d.say("without --streaming there is no TTFT, TPOT or ITL: stream = false")
 	}
 	d.stop(false)
-	for _, text := range a.words("extra-inputs") {
-		d.extraInput(text)
+	for _, text := range a.words("extra-inputs") { // name:value, or JSON
+		if tree, ok := parseJSON(text); ok {
+			d.fields(tree)
+		} else if name, value, pair := strings.Cut(text, ":"); pair {
+			d.fields(map[string]any{name: typed(value)})
+		}
 	}
 	for _, g := range a.find("header", "H") {
 		d.header(strings.Join(g.values, " "))
@@ -38,9 +36,7 @@ func (d *draft) nvidia(a *args, genai bool) {
 	d.key(a, "api-key")
 	d.goodput(a.all("goodput"), 1)
 	d.seed(a, "random-seed")
-	if timeout := a.number(0, "request-timeout-seconds"); timeout > 0 {
-		d.target.set("timeout", span(timeout))
-	}
+	d.target.time("timeout", a.number(0, "request-timeout-seconds"))
 	d.cancellation(a)
 	turns := d.nvidiaData(a, genai)
 	d.nvidiaLoad(a, genai, turns)
@@ -58,18 +54,7 @@ func (d *draft) models(a *args) {
 		d.model(names...)
 		return
 	}
-	d.lora(names, or(a.text("model-selection-strategy"), "round_robin"))
-}
-
-// extraInput is name:value, or JSON.
-func (d *draft) extraInput(text string) {
-	if tree, ok := parseJSON(text); ok {
-		d.fields(tree)
-		return
-	}
-	if name, value, pair := strings.Cut(text, ":"); pair {
-		d.fields(map[string]any{name: typed(value)})
-	}
+	d.lora(names, cmp.Or(a.text("model-selection-strategy"), "round_robin"))
 }
 
 func (d *draft) cancellation(a *args) {
@@ -139,13 +124,8 @@ func (d *draft) nvidiaData(a *args, genai bool) (turns float64) {
 	return turns
 }
 
-func without(t table, keys ...string) (rest table) {
-	for _, e := range t {
-		if !strings.Contains(" "+strings.Join(keys, " ")+" ", " "+e.key+" ") {
-			rest = append(rest, e)
-		}
-	}
-	return rest
+func without(t table, keys ...string) table {
+	return slices.DeleteFunc(slices.Clone(t), func(e entry) bool { return slices.Contains(keys, e.key) })
 }
 
 func (d *draft) nvidiaImages(a *args) {
@@ -163,18 +143,16 @@ func (d *draft) nvidiaFile(a *args, file string) {
 		kind == "bailian_trace" || kind == "burst_gpt_trace" {
 		keys := table{{"file", file}}
 		for _, end := range []string{"start", "end"} {
-			if ms := a.number(0, "fixed-schedule-"+end+"-offset"); ms > 0 {
-				keys.set(end, span(ms/1000))
-			}
+			keys.time(end, a.number(0, "fixed-schedule-"+end+"-offset")/1000)
 		}
 		if kind == "bailian_trace" {
 			keys.set("time_unit", "s")
 			keys.set("block_tokens", 16)
 		}
-		d.replay(keys)
+		d.row.set("trace", keys)
 		return
 	}
-	d.prompts(file, 0, or0(a.whole(0, "osl", "output-tokens-mean"), unlimited),
+	d.prompts(file, 0, cmp.Or(a.whole(0, "osl", "output-tokens-mean"), unlimited),
 		`one JSON object a line, as {"prompt": "…"}: this tool's own key is text`)
 }
 
@@ -190,22 +168,23 @@ func (d *draft) sequences(text string) {
 				{"input", normal(isl, islStd, 0, 0).value()}, {"output", normal(osl, oslStd, 0, 0).value()}})
 		}
 	}
-	if tree, ok := parseJSON(text); ok {
-		pairs, _ := tree["pairs"].([]any)
-		for _, p := range pairs {
-			in := &args{}
-			in.flatten("", p)
-			add(in.number(0, "isl"), in.number(0, "isl-stddev"), in.number(0, "osl"), in.number(0, "osl-stddev"),
-				in.number(0, "prob"))
+	tree, isJSON := parseJSON(text)
+	pairs, _ := tree["pairs"].([]any)
+	for _, p := range pairs {
+		in := &args{}
+		in.flatten("", p)
+		add(in.number(0, "isl"), in.number(0, "isl-stddev"), in.number(0, "osl"), in.number(0, "osl-stddev"),
+			in.number(0, "prob"))
+	}
+	for _, m := range sequence().FindAllStringSubmatch(text, -1) {
+		if isJSON {
+			break
 		}
-	} else {
-		for _, m := range sequence().FindAllStringSubmatch(text, -1) {
-			var x [5]float64
-			for i := range x {
-				x[i], _ = strconv.ParseFloat(m[i+1], 64)
-			}
-			add(x[0], x[1], x[2], x[3], x[4])
+		var x [5]float64
+		for i := range x {
+			x[i], _ = strconv.ParseFloat(m[i+1], 64)
 		}
+		add(x[0], x[1], x[2], x[3], x[4])
 	}
 	if len(d.mix) == 0 {
 		d.bad("the sequence distribution has no pair", `--sequence-distribution "256,128:60;1024,256:40"`)
@@ -224,8 +203,8 @@ func (d *draft) nvidiaLoad(a *args, genai bool, turns float64) {
 	if sessions > 0 && l.requests == 0 {
 		l.requests = int(math.Round(float64(sessions) * turns))
 	}
-	if grace := a.number(0, "benchmark-grace-period"); grace > 0 && !math.IsInf(grace, 0) {
-		d.row.set("grace", span(grace))
+	if grace := a.number(0, "benchmark-grace-period"); !math.IsInf(grace, 0) {
+		d.row.time("grace", grace)
 	}
 	if n := a.whole(0, "warmup-request-count", "num-warmup-requests"); n > 0 {
 		l.warmup = n
@@ -255,22 +234,15 @@ func (d *draft) arrivals(a *args, l *load, turns float64) {
 	if users := a.whole(0, "num-users"); users > 0 {
 		qps := a.number(1, "user-centric-rate")
 		l.concurrency = []float64{float64(users)}
-		if session, found := d.row.get("session").(table); found && qps > 0 {
-			session.set("think", span(float64(users)/qps))
-			d.row.set("session", session)
-			d.say("users pause from the end of a turn; this tool counts %s from its start", span(float64(users)/qps))
+		if think := span(float64(users) / qps); qps > 0 && d.row.setIn("session", "think", think) {
+			d.say("users pause from the end of a turn; this tool counts %s from its start", think)
 		}
 		return
 	}
 	if len(l.rate) == 0 {
 		return
 	}
-	for i := range l.rate {
-		l.rate[i] /= math.Max(turns, 1)
-	}
-	if turns > 1 {
-		d.say("rate counts conversations, each of %g requests", turns)
-	}
+	d.conversations(l.rate, math.Max(turns, 1))
 	switch pattern := a.text("arrival-pattern", "request-rate-mode"); pattern {
 	case "constant":
 		l.arrival = "constant"

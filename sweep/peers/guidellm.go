@@ -1,8 +1,10 @@
 package peers
 
 import (
+	"cmp"
 	"math"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -13,13 +15,11 @@ const streams = 512
 // and --constraint with key=value lists.
 func fromGuideLLM(a *args, d *draft) {
 	backend := a.sub("backend", "backend-kwargs", "backend-args")
-	d.address(or(a.text("target"), backend.text("target")), "", "", "8000")
+	d.address(cmp.Or(a.text("target"), backend.text("target")), "", "", "8000")
 	d.model(a.text("model"), backend.text("model"))
-	d.setAPI(or(a.text("request-format", "request-type"), backend.text("request-format"), "chat"))
+	d.setAPI(cmp.Or(a.text("request-format", "request-type"), backend.text("request-format"), "chat"))
 	d.key(backend, "api-key")
-	if timeout := backend.number(0, "timeout"); timeout > 0 {
-		d.target.set("timeout", span(timeout))
-	}
+	d.target.time("timeout", backend.number(0, "timeout"))
 	d.seed(a, "random-seed")
 	d.seed(a.sub("seed"), "value")
 
@@ -29,29 +29,14 @@ func fromGuideLLM(a *args, d *draft) {
 	}
 	turns := d.guideData(a)
 	d.fields(backend.under("extras.body", "_")) // after the data, which set ignore_eos
-	for name, value := range backend.under("extras.headers", "-") {
-		d.header(name + ": " + scalar(value))
-	}
-	for name, value := range backend.under("headers", "-") {
-		d.header(name + ": " + scalar(value))
-	}
+	d.headerFields(backend.under("extras.headers", "-"))
+	d.headerFields(backend.under("headers", "-"))
 	d.guideProfile(a, l, turns)
-	backend.ignore("kind type verify http2 follow-redirects validate-backend timeout-connect")
-	d.unread(backend, "--backend ")
+	d.unread(backend, "--backend ", "kind type verify http2 follow-redirects validate-backend timeout-connect")
 	a.ignore(`backend-type processor processor-args tokenizer output outputs output-path output-dir output-extras
 		display-scheduler-stats disable-progress disable-console disable-console-outputs disable-console-interactive
 		sample-requests data-samples data-sampler data-args data-num-workers data-loader data-column-mapper
 		data-finalizer data-preprocessor metrics label random-seed seed`)
-}
-
-// or is the first text that is not empty.
-func or(texts ...string) string {
-	for _, text := range texts {
-		if text != "" {
-			return text
-		}
-	}
-	return ""
 }
 
 func (d *draft) guideLimit(l *load, c *args, legacy bool) {
@@ -69,7 +54,7 @@ func (d *draft) guideLimit(l *load, c *args, legacy bool) {
 		d.say("not imported: --constraint of kind %s", kind)
 		c.flags = nil
 	}
-	d.unread(c, "--constraint ")
+	d.unread(c, "--constraint ", "")
 }
 
 // guideData sets the lengths, and returns the mean number of turns of a conversation.
@@ -92,62 +77,45 @@ func (d *draft) guideData(a *args) (turns float64) {
 		low, high := data.whole(0, name+"-min"), data.whole(0, name+"-max")
 		switch {
 		case std > 0: // guidellm clips at five standard deviations
-			low, high = max(low, int(mean-5*std), 1), or0(high, int(mean+5*std))
+			low, high = max(low, int(mean-5*std), 1), cmp.Or(high, int(mean+5*std))
 		case low > 0 || high > 0:
-			return uniform(or0(low, int(mean)), or0(high, int(mean)))
+			return uniform(cmp.Or(low, int(mean)), cmp.Or(high, int(mean)))
 		}
 		return normal(mean, std, low, high)
 	}
-	output := unlimited
-	if data.has("output-tokens") {
-		d.stop(true) // guidellm sets ignore_eos with an output size
-		output = 0
-	} else {
-		d.stop(false)
-	}
+	limited := data.has("output-tokens")
+	d.stop(limited) // guidellm sets ignore_eos with an output size
 	prompt, response := tokens("prompt-tokens"), tokens("output-tokens")
-	if output > 0 {
+	if !limited {
 		response = d.unlimitedOutput()
 	}
 	first := prompt
 	if data.has("first-prompt-tokens") {
 		first = tokens("first-prompt-tokens")
 	}
-	prefix, groups := data.whole(0, "prefix-tokens", "prefix-buckets.0.prefix-tokens"), data.whole(1, "prefix-count",
-		"prefix-buckets.0.prefix-count")
-	data.ignore("prefix-buckets.0.bucket-weight")
-	d.shape(first, response, prefix, groups)
+	d.shape(first, response, data.whole(0, "prefix-tokens", "prefix-buckets.0.prefix-tokens"),
+		data.whole(1, "prefix-count", "prefix-buckets.0.prefix-count"))
 	turns = data.number(1, "turns")
 	if turns > 1 {
 		d.session(turns, 0, prompt, data.number(0, "delay"))
 	}
-	data.ignore("kind type source samples")
-	d.unread(data, "--data ")
+	d.unread(data, "--data ", "kind type source samples prefix-buckets.0.bucket-weight")
 	return turns
-}
-
-func or0(n, other int) int {
-	if n != 0 {
-		return n
-	}
-	return other
 }
 
 // session makes each arrival a conversation, whose later turns add user tokens after a pause.
 func (d *draft) session(turns, std float64, user length, pause float64) {
 	session := table{{"turns", normal(turns, std, 0, 0).value()}, {"user", user.value()}}
-	if pause > 0 {
-		session.set("think", span(pause))
-	}
+	session.time("think", pause)
 	d.row.set("session", session)
 }
 
 func (d *draft) guideFile(a, data *args) {
-	file := or(data.text("path"), data.text("source"), a.text("data"))
+	file := cmp.Or(data.text("path"), data.text("source"), a.text("data"))
 	switch kind := data.text("kind"); {
 	case kind == "trace_synthetic" || kind == "mooncake":
-		d.replay(table{{"file", file}, {"format", "mooncake"}})
-		d.unread(data, "--data ")
+		d.row.set("trace", table{{"file", file}, {"format", "mooncake"}})
+		d.unread(data, "--data ", "")
 		return
 	case kind == "huggingface" || kind == "" && path.Ext(file) == "":
 		d.prompts(fileName(strings.ReplaceAll(file, "/", "-"))+".jsonl", 0, unlimited,
@@ -155,8 +123,7 @@ func (d *draft) guideFile(a, data *args) {
 	default:
 		d.prompts(file, 0, unlimited, `one JSON object a line, as {"prompt": "…"}; other columns are not read`)
 	}
-	data.ignore("load-kwargs.")
-	d.unread(data, "--data ")
+	d.unread(data, "--data ", "load-kwargs.")
 	d.say("the command limits no output: output = %d, ended by the model", unlimited)
 }
 
@@ -170,11 +137,11 @@ func (d *draft) guideProfile(a *args, l load, turns float64) {
 		}
 		d.say("not imported: --override …")
 	}
-	kind := or(profile.text("kind"), a.text("rate-type"))
+	kind := cmp.Or(profile.text("kind"), a.text("rate-type"))
 	if text := a.text("profile"); kind == "" && !strings.ContainsAny(text, "={") {
 		kind = text
 	}
-	kind = or(kind, "sweep")
+	kind = cmp.Or(kind, "sweep")
 	values := append(a.numbers("rate"), profile.numbers("rate", "streams", "sweep-size")...)
 	most := profile.numbers("max-concurrency")
 	l.name = kind
@@ -201,17 +168,14 @@ func (d *draft) guideProfile(a *args, l load, turns float64) {
 	case "replay":
 		l.arrival = "trace"
 		if scale := profile.number(1, "time-scale"); scale != 1 && scale > 0 {
-			trace, _ := d.row.get("trace").(table)
-			trace.set("speed", 1/scale)
-			d.row.set("trace", trace)
+			d.row.setIn("trace", "speed", 1/scale)
 		}
 		d.add(l)
 	default:
 		d.bad("the profile "+kind+" has no counterpart", "import the command with --profile sweep, constant, "+
 			"poisson, concurrent, synchronous or throughput")
 	}
-	profile.ignore("random-seed warmup.mode cooldown.mode")
-	d.unread(profile, "--profile ")
+	d.unread(profile, "--profile ", "random-seed warmup.mode cooldown.mode")
 	a.problems = append(a.problems, profile.problems...)
 }
 
@@ -219,17 +183,22 @@ func (d *draft) guideRates(l load, kind string, values, most []float64, turns fl
 	if len(values) == 0 {
 		d.bad("the profile "+kind+" has no rate", "add --rate 10")
 	}
-	for i := range values {
-		values[i] /= turns
+	d.conversations(values, turns)
+	l.rate, l.concurrency, l.arrival = values, most, "constant"
+	if kind == "poisson" {
+		l.arrival = kind
+	}
+	d.add(l)
+}
+
+// conversations makes rates of requests, which the tool counts by conversation, those of bench.
+func (d *draft) conversations(rates []float64, turns float64) {
+	for i := range rates {
+		rates[i] /= turns
 	}
 	if turns > 1 {
 		d.say("rate counts conversations, each of %g requests", turns)
 	}
-	l.rate, l.concurrency, l.arrival = values, most, "constant"
-	if kind == "poisson" {
-		l.arrival = "poisson"
-	}
-	d.add(l)
 }
 
 // throughput is as many requests at once as allowed.
@@ -248,15 +217,9 @@ func (d *draft) guideSweep(l load, size, most []float64) {
 	one, all := l, l
 	one.name, one.concurrency = "synchronous", []float64{1}
 	d.add(one)
-	if len(most) == 0 {
-		most = []float64{streams}
-	}
 	all.name = "throughput"
-	d.throughput(all, most)
-	steps := 10.0
-	if len(size) > 0 {
-		steps = size[0]
-	}
+	d.throughput(all, append([]float64{streams}, most...))
+	steps := slices.Concat(size, []float64{10})[0]
 	d.say("sweep: in place of %g rates between one user and the maximum, bench searches the highest rate that the "+
 		"server sustains; with [slo] write search = \"slo\"", math.Max(steps-2, 1))
 	d.add(load{name: "sweep", search: saturation(math.Max(steps-2, 1) * l.seconds), warmup: l.warmup})
@@ -265,9 +228,7 @@ func (d *draft) guideSweep(l load, size, most []float64) {
 // saturation searches the highest rate that the server sustains, in the time that the tool's own steps take; 0: any.
 func saturation(seconds float64) table {
 	search := table{{"search", "saturation"}}
-	if seconds > 0 {
-		search.set("budget", span(seconds))
-	}
+	search.time("budget", seconds)
 	return search
 }
 
@@ -288,16 +249,14 @@ func (d *draft) transient(l load, warm, cool float64) load {
 		return l
 	}
 	d.say("warm-up and cool-down are outside of the window in bench: it is as much shorter")
+	var warmup any = span(before)
 	if l.seconds > 0 {
 		l.seconds = total - before - after
-		if before > 0 {
-			l.warmup = span(before)
-		}
-		return l
+	} else {
+		l.requests, warmup = int(math.Round(total-before-after)), int(math.Round(before))
 	}
-	l.requests = int(math.Round(total - before - after))
 	if before > 0 {
-		l.warmup = int(math.Round(before))
+		l.warmup = warmup
 	}
 	return l
 }

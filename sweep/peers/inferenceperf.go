@@ -1,6 +1,7 @@
 package peers
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -11,7 +12,7 @@ import (
 func fromInferencePerf(a *args, d *draft) {
 	d.address(a.text("server.base-url"), "", "", "8000")
 	d.model(a.text("server.model-name"))
-	d.setAPI(or(a.text("api.type"), "completion"))
+	d.setAPI(cmp.Or(a.text("api.type"), "completion"))
 	if !a.on(false, "api.streaming") {
 		d.row.set("stream", false)
 		d.say("api.streaming is not true: stream = false, without TTFT, TPOT and ITL")
@@ -21,18 +22,14 @@ func fromInferencePerf(a *args, d *draft) {
 		d.key(a, "server.api-key")
 	}
 	a.ignore("server.api-key")
-	for name, value := range a.under("api.headers", "-") {
-		d.header(name + ": " + scalar(value))
-	}
+	d.headerFields(a.under("api.headers", "-"))
 	var limits []string
 	for name, value := range a.under("report.goodput.constraints", "_") {
 		limits = append(limits, name+":"+scalar(value))
 	}
 	slices.Sort(limits)
 	d.goodput(limits, 1000)
-	if timeout := a.number(0, "load.request-timeout"); timeout > 0 {
-		d.target.set("timeout", span(timeout))
-	}
+	d.target.time("timeout", a.number(0, "load.request-timeout"))
 	d.seed(a, "load.base-seed")
 	d.splitLoRA(a)
 	d.perfData(a)
@@ -54,7 +51,7 @@ func (d *draft) splitLoRA(a *args) {
 }
 
 func (d *draft) perfData(a *args) {
-	kind := or(a.text("data.type"), "mock")
+	kind := cmp.Or(a.text("data.type"), "mock")
 	d.name = fileName(kind)
 	switch kind {
 	case "synthetic", "random":
@@ -72,14 +69,14 @@ func (d *draft) perfData(a *args) {
 	}
 	if file := a.text("load.trace.file", "data.trace.file"); file != "" {
 		d.row = without(d.row, "input", "output", "prefix")
-		d.replay(table{{"file", file}, {"format", "azure"}})
+		d.row.set("trace", table{{"file", file}, {"format", "azure"}})
 	}
 }
 
 // distribution is a fixed number, or a table with a type. Its defaults are the tool's.
 func (d *draft) distribution(a *args, at string) length {
 	if a.has(at) {
-		return fixed(a.whole(0, at))
+		return a.length(0, at)
 	}
 	mean, std := a.number(512, at+".mean"), a.number(200, at+".std-dev")
 	if a.has(at + ".variance") {
@@ -88,7 +85,7 @@ func (d *draft) distribution(a *args, at string) length {
 	stated := a.has(at+".std-dev") || a.has(at+".variance")
 	low, high := a.whole(10, at+".min"), a.whole(1024, at+".max")
 	a.ignore(at + ".total-count")
-	kind := or(a.text(at+".type"), "normal")
+	kind := cmp.Or(a.text(at+".type"), "normal")
 	if !stated && kind != "fixed" && kind != "uniform" {
 		d.say("%s: a standard deviation of 200 tokens, this tool's default", at)
 	}
@@ -131,7 +128,7 @@ func (d *draft) sharedPrefix(a *args) {
 }
 
 func (d *draft) perfLoad(a *args) {
-	kind := or(a.text("load.type"), "constant")
+	kind := cmp.Or(a.text("load.type"), "constant")
 	if a.has("load.sweep.type") {
 		d.perfSweep(a)
 		return

@@ -42,10 +42,7 @@ func fromTmesh(a *args, d *draft) {
 	d.say("contexts = 30 is this tool's number for Qwen3-30B-A3B and 100 GiB: bench tile counts them by the model")
 	d.say("lengths are tokens: this tool's throughputs count characters, and its contexts of 32,000 are not 32,000 " +
 		"tokens")
-	for _, e := range []entry{{"workload", "tiling"}, {"input", 32000}, {"output", 100}, {"stop", "natural"},
-		{"until", "stopped"}, {"grace", "30s"},
-		{"tile", table{{"contexts", 30}}}} {
-		d.row.set(e.key, e.value)
-	}
+	d.row = table{{"workload", "tiling"}, {"input", 32000}, {"output", 100}, {"stop", "natural"}, {"until", "stopped"},
+		{"grace", "30s"}, {"tile", table{{"contexts", 30}}}}
 	d.add(load{name: "tile"})
 }

@@ -1,6 +1,7 @@
 package peers
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -45,7 +46,7 @@ func (d *draft) finish(a *args) (*Matrix, error) {
 	if d.tool == inferencePerf {
 		lead = ""
 	}
-	d.unread(a, lead)
+	d.unread(a, lead, "")
 	if d.body.get("temperature") == nil && !strings.HasPrefix(d.tool, "vllm") && !strings.HasPrefix(d.tool, "sglang") {
 		d.say("temperature: bench sends 0, this tool leaves it to the server; write temperature in [target.extra_body]")
 	}
@@ -63,24 +64,22 @@ func (d *draft) finish(a *args) (*Matrix, error) {
 	return &Matrix{b.String(), d.note}, nil
 }
 
-func (d *draft) unread(a *args, lead string) {
+// unread names the flags that no one read, but for those to ignore.
+func (d *draft) unread(a *args, lead, ignored string) {
+	a.ignore(ignored)
 	for _, text := range a.unused(lead) {
 		d.say("not imported: %s", text)
 	}
 }
 
 func (d *draft) tables(b *strings.Builder) {
-	var top table
-	top.set("name", "from-"+strings.NewReplacer(" ", "-", ".", "-", "_", "-").Replace(d.tool))
+	top := table{{"name", "from-" + strings.NewReplacer(" ", "-", ".", "-", "_", "-").Replace(d.tool)}}
 	append(top, d.top...).lines(b)
-	for _, t := range []struct {
-		name string
-		keys table
-	}{{"target", d.target}, {"target.extra_body", d.body}, {"target.headers", d.headers}, {"server", d.server},
-		{"slo.each", d.each}} {
-		if len(t.keys) > 0 {
-			b.WriteString("\n[" + t.name + "]\n")
-			t.keys.lines(b)
+	for _, t := range []entry{{"target", d.target}, {"target.extra_body", d.body}, {"target.headers", d.headers},
+		{"server", d.server}, {"slo.each", d.each}} {
+		if keys := t.value.(table); len(keys) > 0 {
+			b.WriteString("\n[" + t.key + "]\n")
+			keys.lines(b)
 		}
 	}
 	for _, row := range d.rows {
@@ -100,10 +99,7 @@ func (d *draft) address(base, host, port, defaultPort string) {
 			host = "127.0.0.1"
 		}
 		if _, after, found := strings.Cut(host, "://"); !found || !strings.Contains(after, ":") {
-			if port == "" {
-				port = defaultPort
-			}
-			host += ":" + port
+			host += ":" + cmp.Or(port, defaultPort)
 		}
 		base = host
 	}
@@ -195,12 +191,7 @@ func (d *draft) sampling(a *args, names ...string) {
 
 // fields adds fields of the request's body. ignore_eos is the row's stop.
 func (d *draft) fields(fields map[string]any) {
-	keys := make([]string, 0, len(fields))
-	for key := range fields {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	for _, key := range keys {
+	for _, key := range slices.Sorted(maps.Keys(fields)) {
 		switch v := fields[key]; {
 		case v == nil || key == "stream" || key == "model":
 		case key == "ignore_eos":
@@ -220,17 +211,25 @@ func (d *draft) stop(ignoreEOS bool) {
 var harmlessHeader = lazy(`(?i)^(accept|accept-language|content-type|user-agent|x-request-[a-z-]+)$`)
 
 // header takes "Name: value" or Name=value. Only a header that can't be a secret is in the matrix.
-func (d *draft) header(text string) {
-	at := max(strings.IndexAny(text, ":="), 0)
-	name, value := strings.TrimSpace(text[:at]), strings.TrimSpace(text[min(at+1, len(text)):])
-	switch {
-	case !bareKey().MatchString(name):
-		d.say("not imported: a header that is not Name: value")
-	case harmlessHeader().MatchString(name) && !isSecret("", value):
-		d.headers.set(name, value)
-	default:
-		d.say("the header %s may be secret: it is not in the matrix; give it by --set 'target.headers.%[1]s=\"…\"', a key "+
-			"by --api-key-env VAR or --api-key-file FILE", name)
+func (d *draft) header(texts ...string) {
+	for _, text := range texts {
+		at := max(strings.IndexAny(text, ":="), 0)
+		name, value := strings.TrimSpace(text[:at]), strings.TrimSpace(text[min(at+1, len(text)):])
+		switch {
+		case !bareKey().MatchString(name):
+			d.say("not imported: a header that is not Name: value")
+		case harmlessHeader().MatchString(name) && !isSecret("", value):
+			d.headers.set(name, value)
+		default:
+			d.say("the header %s may be secret: it is not in the matrix; give it by --set 'target.headers.%[1]s=\"…\"', "+
+				"a key by --api-key-env VAR or --api-key-file FILE", name)
+		}
+	}
+}
+
+func (d *draft) headerFields(fields map[string]any) {
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		d.header(name + ": " + scalar(fields[name]))
 	}
 }
 
@@ -273,12 +272,15 @@ func (d *draft) goodput(limits []string, unit float64) {
 	}
 }
 
-// span is a duration of TOML.
 func span(seconds float64) string {
-	t := time.Duration(math.Min(seconds, 3e6) * float64(time.Second)).Round(time.Microsecond)
-	text := t.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
+	return Span(time.Duration(math.Min(seconds, 3e6) * float64(time.Second)).Round(time.Microsecond))
+}
+
+// Span is a duration as a matrix has it: 2m, not 2m0s.
+func Span(d time.Duration) string {
+	text := d.String()
+	if minutes, isWhole := strings.CutSuffix(text, "m0s"); isWhole {
+		return minutes + "m"
 	}
 	return text
 }
@@ -299,36 +301,28 @@ type load struct {
 // add writes a row for a load.
 func (d *draft) add(l load) {
 	row := table{{"name", fileName(l.name)}}
-	one := func(key string, values []float64) {
-		switch len(values) {
-		case 0:
-		case 1:
-			row.set(key, values[0])
-		default:
-			row.set(key, values)
+	set := func(key string, value any, isSet bool) {
+		if isSet {
+			row.set(key, value)
 		}
 	}
-	one("rate", l.rate)
-	if l.search != nil {
-		row.set("rate", l.search)
-	}
-	if l.arrival != nil {
-		row.set("arrival", l.arrival)
-	}
-	if l.burstiness != 0 {
-		row.set("burstiness", l.burstiness)
-	}
-	one("concurrency", l.concurrency)
-	if l.warmup != nil {
-		row.set("warmup", l.warmup)
-	}
-	if l.seconds > 0 {
-		row.set("duration", span(l.seconds))
-	}
-	if l.requests > 0 {
-		row.set("requests", min(l.requests, 5_000_000))
-	}
+	set("rate", series(l.rate), len(l.rate) > 0)
+	set("rate", l.search, l.search != nil)
+	set("arrival", l.arrival, l.arrival != nil)
+	set("burstiness", l.burstiness, l.burstiness != 0)
+	set("concurrency", series(l.concurrency), len(l.concurrency) > 0)
+	set("warmup", l.warmup, l.warmup != nil)
+	row.time("duration", l.seconds)
+	set("requests", min(l.requests, 5_000_000), l.requests > 0)
 	d.rows = append(d.rows, row)
+}
+
+// series is a value, or the list of several.
+func series(values []float64) any {
+	if len(values) == 1 {
+		return values[0]
+	}
+	return values
 }
 
 // fileName keeps the characters that every file system takes.
@@ -350,6 +344,10 @@ type length struct {
 }
 
 func fixed(n int) length { return length{dist: "fixed", mean: float64(n)} }
+
+func (a *args) length(fallback int, names ...string) length {
+	return fixed(a.whole(fallback, names...))
+}
 
 // normal is a normal length from low on; without a standard deviation it is fixed.
 func normal(mean, std float64, low, high int) length {
@@ -438,9 +436,4 @@ func (d *draft) prompts(file string, limit, output int, how string) {
 		d.stop(false)
 	}
 	d.say("prompts come from the file %s: %s", safetext.ShellWord(file), how)
-}
-
-// replay makes a trace the input.
-func (d *draft) replay(keys table) {
-	d.row.set("trace", keys)
 }

@@ -9,6 +9,7 @@
 package peers
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -32,8 +33,8 @@ var tools = []tool{
 		fromSGLang},
 	{"guidellm", [][]string{{"guidellm", "benchmark", "run"}, {"guidellm", "benchmark"}, {"guidellm", "run"}},
 		fromGuideLLM},
-	{"aiperf", [][]string{{"aiperf", "profile"}}, fromAIPerf},
-	{"genai-perf", [][]string{{"genai-perf", "profile"}}, fromGenAIPerf},
+	{"aiperf", [][]string{{"aiperf", "profile"}}, func(a *args, d *draft) { d.nvidia(a, false) }},
+	{"genai-perf", [][]string{{"genai-perf", "profile"}}, func(a *args, d *draft) { d.nvidia(a, true) }},
 	{"llmperf", [][]string{{"token_benchmark_ray.py"}}, fromLLMPerf},
 	{"tmesh-cli", [][]string{{"tmesh-cli", "benchmark"}}, fromTmesh},
 }
@@ -102,7 +103,7 @@ func command(words []string, variables map[string]string, open func(string) ([]b
 			return configOf(words[at+1:], open)
 		}
 		inEngine := []string{"throughput", "latency", "startup"}
-		if begins(words[at:], []string{"vllm", "bench"}) && slices.Contains(inEngine, or(words[at+2:]...)) {
+		if begins(words[at:], []string{"vllm", "bench"}) && slices.Contains(inEngine, cmp.Or(words[at+2:]...)) {
 			return nil, fmt.Errorf("vllm bench %s has no counterpart\nhint: bench measures servers: import a vllm bench "+
 				"serve command; [server.knobs] restarts a server with other flags", words[at+2])
 		}

@@ -28,6 +28,9 @@ func split(text string) (commands [][]string, variables map[string]string, err e
 	for s.rest != "" && err == nil {
 		err = s.next()
 	}
+	if s.inQuotes && err == nil {
+		err = errQuote
+	}
 	s.endCommand()
 	return s.commands, s.variables, err
 }
@@ -36,6 +39,7 @@ type splitter struct {
 	rest      string
 	word      strings.Builder
 	inWord    bool // also in an empty word: ''
+	inQuotes  bool // double ones
 	words     []string
 	commands  [][]string
 	variables map[string]string
@@ -46,6 +50,12 @@ func (s *splitter) next() error {
 	c := s.rest[0]
 	s.rest = s.rest[1:]
 	switch {
+	case c == '"':
+		s.inWord, s.inQuotes = true, !s.inQuotes
+	case c == '$' && (s.inQuotes || !strings.HasPrefix(s.rest, "'")):
+		return s.variable()
+	case s.inQuotes && (c != '\\' || s.rest == "" || strings.IndexByte("\n\"\\$`", s.rest[0]) < 0):
+		s.word.WriteByte(c)
 	case c == '\n' && continues(s.rest):
 		s.endWord()
 	case strings.IndexByte("\n;|&", c) >= 0:
@@ -60,14 +70,8 @@ func (s *splitter) next() error {
 	case c == '\\':
 		s.backslash()
 	case c == '\'':
-		return s.quoted(`'`)
-	case c == '"':
-		return s.doubleQuoted()
-	case c == '$' && strings.HasPrefix(s.rest, "'"):
-		s.rest = s.rest[1:]
-		return s.quoted(`'`)
-	case c == '$':
-		return s.variable()
+		return s.quoted()
+	case c == '$': // before a quote
 	default:
 		s.put(string(c))
 	}
@@ -84,7 +88,11 @@ func (s *splitter) put(text string) {
 
 // backslash joins lines; blanks behind it, which end the command in a shell, are a slip of a page.
 func (s *splitter) backslash() {
-	if rest, found := strings.CutPrefix(strings.TrimLeft(s.rest, " \t"), "\n"); found {
+	if s.inQuotes && s.rest[0] == '\n' {
+		s.rest = s.rest[1:]
+		return
+	}
+	if rest, found := strings.CutPrefix(strings.TrimLeft(s.rest, " \t"), "\n"); found && !s.inQuotes {
 		s.endWord()
 		s.rest = rest
 		return
@@ -95,39 +103,17 @@ func (s *splitter) backslash() {
 	}
 }
 
-func (s *splitter) quoted(end string) error {
-	inside, rest, found := strings.Cut(s.rest, end)
+var errQuote = errors.New("a quote in the command is not closed\n" +
+	"hint: quote the whole command by ' and the inner texts by \"")
+
+func (s *splitter) quoted() error {
+	inside, rest, found := strings.Cut(s.rest, "'")
 	if !found {
-		return errors.New("a quote in the command is not closed\nhint: quote the whole command by ' and the inner " +
-			"texts by \"")
+		return errQuote
 	}
 	s.put(inside)
 	s.rest = rest
 	return nil
-}
-
-func (s *splitter) doubleQuoted() error {
-	s.inWord = true
-	for s.rest != "" {
-		c := s.rest[0]
-		s.rest = s.rest[1:]
-		switch {
-		case c == '"':
-			return nil
-		case c == '\\' && strings.HasPrefix(s.rest, "\n"):
-			s.rest = s.rest[1:]
-		case c == '\\' && s.rest != "" && strings.IndexByte("\"\\$`", s.rest[0]) >= 0:
-			s.put(s.rest[:1])
-			s.rest = s.rest[1:]
-		case c == '$':
-			if err := s.variable(); err != nil {
-				return err
-			}
-		default:
-			s.word.WriteByte(c)
-		}
-	}
-	return s.quoted(`"`)
 }
 
 // variable inserts the value that the text itself gives to a variable, else the default in ${NAME:-default}; an

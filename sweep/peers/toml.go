@@ -27,6 +27,23 @@ func (t *table) set(key string, value any) {
 	*t = append(*t, entry{key, value})
 }
 
+// setIn writes a key of a table that is the value of a key, if it is there.
+func (t *table) setIn(outer, key string, value any) (found bool) {
+	inner, found := t.get(outer).(table)
+	if found {
+		inner.set(key, value)
+		t.set(outer, inner)
+	}
+	return found
+}
+
+// time writes a duration above 0.
+func (t *table) time(key string, seconds float64) {
+	if seconds > 0 {
+		t.set(key, span(seconds))
+	}
+}
+
 func (t table) get(key string) any {
 	for _, e := range t {
 		if e.key == key {

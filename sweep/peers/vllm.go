@@ -1,6 +1,7 @@
 package peers
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -30,9 +31,7 @@ func fromVLLM(a *args, d *draft) {
 	if kwargs := a.object("chat-template-kwargs"); kwargs != nil {
 		d.fields(map[string]any{"chat_template_kwargs": kwargs})
 	}
-	for _, text := range a.words("header") {
-		d.header(text)
-	}
+	d.header(a.words("header")...)
 	d.goodput(a.all("goodput"), 1)
 	d.seed(a, "seed")
 	d.lora(a.all("lora-modules"), a.text("lora-assignment"))
@@ -54,7 +53,7 @@ func fromVLLMSweep(a *args, d *draft) {
 	}
 	bench := parse(words[3:])
 	fromVLLM(bench, d)
-	d.unread(bench, "--")
+	d.unread(bench, "--", "")
 	a.problems = append(a.problems, bench.problems...)
 	if command := firstCommand(a.text("serve-cmd")); len(command) > 0 {
 		if slices.ContainsFunc(command, func(word string) bool { return isSecret(strings.TrimLeft(word, "-"), word) }) {
@@ -111,12 +110,7 @@ func (d *draft) percentiles(asked []string) {
 
 // vllmData sets lengths or files by the data set, and returns the number of requests.
 func (d *draft) vllmData(a *args) int {
-	requests := a.whole(1000, "num-prompts", "num-prompt")
-	file, set := a.text("dataset-path"), a.text("dataset-name")
-	if set == "" {
-		set = "random"
-	}
-	d.name = set
+	requests, set, file := d.dataset(a, "random")
 	count := requests
 	if requests < 1 {
 		count, requests = 0, 1000
@@ -126,13 +120,12 @@ func (d *draft) vllmData(a *args) int {
 	case "random", "random-mm":
 		d.vllmRandom(a, set)
 	case "prefix_repetition":
-		prefix, suffix := a.whole(256, "prefix-repetition-prefix-len"), a.whole(256, "prefix-repetition-suffix-len")
-		output, groups := a.whole(128, "prefix-repetition-output-len", "output-len"), a.whole(10, "prefix-repetition-num-prefixes")
-		d.shape(fixed(suffix), fixed(output), prefix, groups)
+		d.shape(a.length(256, "prefix-repetition-suffix-len"), a.length(128, "prefix-repetition-output-len", "output-len"),
+			a.whole(256, "prefix-repetition-prefix-len"), a.whole(10, "prefix-repetition-num-prefixes"))
 	case "sonnet":
 		prefix := a.whole(200, "sonnet-prefix-len")
-		input, output := a.whole(550, "sonnet-input-len", "input-len"), a.whole(150, "sonnet-output-len", "output-len")
-		d.shape(fixed(input-prefix), fixed(output), prefix, 1)
+		input := a.whole(550, "sonnet-input-len", "input-len")
+		d.shape(fixed(input-prefix), a.length(150, "sonnet-output-len", "output-len"), prefix, 1)
 		d.say("sonnet: synthetic text of the same lengths in place of Shakespeare's")
 	case "burstgpt", "timed_trace":
 		d.vllmTrace(a, set, file)
@@ -144,6 +137,11 @@ func (d *draft) vllmData(a *args) int {
 		d.noData(set)
 	}
 	return requests
+}
+
+func (d *draft) dataset(a *args, fallback string) (requests int, set, file string) {
+	d.name = cmp.Or(a.text("dataset-name"), fallback)
+	return a.whole(1000, "num-prompts", "num-prompt"), d.name, a.text("dataset-path")
 }
 
 func (d *draft) noData(set string) {
@@ -233,9 +231,7 @@ func (d *draft) vllmFile(a *args, set, file string, count int) {
 	}
 	d.prompts(file, count, output, how)
 	if category := a.text("spec-bench-category", "speed-bench-category"); category != "" {
-		source := d.row.get("prompts").(table)
-		source.set("category", []string{category})
-		d.row.set("prompts", source)
+		d.row.setIn("prompts", "category", []string{category})
 	}
 }
 
@@ -254,7 +250,7 @@ func (d *draft) vllmTrace(a *args, set, file string) {
 		}
 		keys.set("time_unit", unit)
 	}
-	d.replay(keys)
+	d.row.set("trace", keys)
 }
 
 // vllmLoad makes rows of the rate and the cap, which vLLM and SGLang share: a cap without a rate is a closed loop.
@@ -271,7 +267,7 @@ func (d *draft) vllmLoad(a *args, requests, warmup int) {
 		return
 	}
 	if a.on(false, "self-timed") {
-		l.arrival, l.concurrency = "trace", caps
+		l.arrival = "trace"
 		d.add(l)
 		return
 	}
@@ -334,18 +330,13 @@ func fromSGLang(a *args, d *draft) {
 	backend := a.text("backend")
 	port := map[string]string{"vllm": "8000", "vllm-chat": "8000", "trt": "8000", "truss": "8080",
 		"lmdeploy": "23333", "lmdeploy-chat": "23333"}[backend]
-	if port == "" {
-		port = "30000"
-	}
-	d.address(a.text("base-url"), a.text("host"), a.text("port"), port)
+	d.address(a.text("base-url"), a.text("host"), a.text("port"), cmp.Or(port, "30000"))
 	d.model(a.text("served-model-name"), a.text("model"))
-	d.setAPI(or(backend, "sglang"))
+	d.setAPI(cmp.Or(backend, "sglang"))
 	d.stop(!a.on(false, "disable-ignore-eos"))
 	d.sampling(a, "temperature", "top-p")
 	d.fields(a.object("extra-request-body"))
-	for _, text := range a.words("header") {
-		d.header(text)
-	}
+	d.header(a.words("header")...)
 	if a.on(false, "disable-stream") {
 		d.row.set("stream", false)
 	}
@@ -362,12 +353,7 @@ func fromSGLang(a *args, d *draft) {
 }
 
 func (d *draft) sglangData(a *args) int {
-	requests := a.whole(1000, "num-prompts", "num-prompt")
-	file, set := a.text("dataset-path"), a.text("dataset-name")
-	if set == "" {
-		set = "sharegpt"
-	}
-	d.name = set
+	requests, set, file := d.dataset(a, "sharegpt")
 	output := a.whole(1024, "random-output-len", "random-output")
 	switch {
 	case set == "random" || set == "random-ids" || set == "image":
@@ -385,8 +371,8 @@ func (d *draft) sglangData(a *args) int {
 	case set == "generated-shared-prefix":
 		groups, each := a.whole(64, "gsp-num-groups"), a.whole(16, "gsp-prompts-per-group")
 		requests = groups * each
-		d.shape(fixed(a.whole(128, "gsp-question-len")), fixed(a.whole(256, "gsp-output-len")), a.whole(2048,
-			"gsp-system-prompt-len"), groups)
+		d.shape(a.length(128, "gsp-question-len"), a.length(256, "gsp-output-len"), a.whole(2048, "gsp-system-prompt-len"),
+			groups)
 		d.say("%d groups × %d prompts = %d requests, each of a group drawn by the seed", groups, each, requests)
 	case strings.HasPrefix(set, "mooncake"):
 		d.sglangTrace(a, file)
@@ -420,7 +406,7 @@ func (d *draft) sglangTrace(a *args, file string) {
 	if slowdown := a.number(1, "mooncake-slowdown-factor"); slowdown != 1 && slowdown > 0 {
 		keys.set("speed", 1/slowdown)
 	}
-	d.replay(keys)
+	d.row.set("trace", keys)
 	if a.on(false, "use-trace-timestamps") {
 		a.add("self-timed") // the name of the same thing in vLLM
 	}

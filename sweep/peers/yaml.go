@@ -148,43 +148,35 @@ func (f *flow) value(depth int) (v any, ok bool) {
 	case f.rest == "" || depth > deepest:
 		return nil, false
 	case f.rest[0] == '[':
-		return f.items(depth)
+		items := []any{}
+		ok = f.each("]", depth, func(_ string, item any) { items = append(items, item) })
+		return items, ok
 	case f.rest[0] == '{':
-		return f.pairs(depth)
+		pairs := map[string]any{}
+		ok = f.each("}", depth, func(key string, item any) { pairs[key] = item })
+		return pairs, ok
 	}
 	return unquoted(f.scalar(",]}")), true
 }
 
-func (f *flow) items(depth int) (any, bool) {
-	items := []any{}
+// each reads the items up to the closing bracket, in braces each with a key.
+func (f *flow) each(end string, depth int, add func(key string, item any)) bool {
 	for f.rest = f.rest[1:]; ; f.skip(",") {
-		if f.skip("]") {
-			return items, true
+		if f.skip(end) {
+			return true
 		}
-		before := len(f.rest)
-		v, ok := f.value(depth + 1)
-		if !ok || len(f.rest) == 0 || len(f.rest) == before && f.rest[0] != ',' {
-			return nil, false
+		key, before := "", len(f.rest)
+		if end == "}" {
+			key = unquoted(f.scalar(":"))
+			if !f.skip(":") {
+				return false
+			}
 		}
-		items = append(items, v)
-	}
-}
-
-func (f *flow) pairs(depth int) (any, bool) {
-	m := map[string]any{}
-	for f.rest = f.rest[1:]; ; f.skip(",") {
-		if f.skip("}") {
-			return m, true
+		item, ok := f.value(depth + 1)
+		if !ok || f.rest == "" || len(f.rest) == before && f.rest[0] != ',' {
+			return false
 		}
-		key := unquoted(f.scalar(":"))
-		if !f.skip(":") {
-			return nil, false
-		}
-		v, ok := f.value(depth + 1)
-		if !ok || f.rest == "" {
-			return nil, false
-		}
-		m[key] = v
+		add(key, item)
 	}
 }
 
