@@ -35,11 +35,9 @@ type branches struct {
 	nodes  []Node
 	paths  [][]uint64                 // by node: the spans around it, and its own
 	beside map[uint64]map[uint64]bool // by span: those that ran in parallel with it
-	lanes  []lane
-	of     []int // by node: its lane
+	lanes  []map[uint64]bool          // the spans that each hides
+	of     []int                      // by node: its lane
 }
-
-type lane struct{ hidden map[uint64]bool }
 
 // linkSpans sets the parents of the nodes, in order of their begin, by their times and the spans around them.
 func linkSpans(nodes []Node, paths [][]uint64) error {
@@ -109,7 +107,7 @@ func (b *branches) group() bool {
 	if len(b.beside) == 0 {
 		return false
 	}
-	numbers := map[string]int{}
+	var numbers map[string]int
 	for _, path := range b.paths {
 		var key []byte
 		for _, span := range path {
@@ -117,13 +115,11 @@ func (b *branches) group() bool {
 				key = binary.LittleEndian.AppendUint64(key, span)
 			}
 		}
-		number, ok := numbers[string(key)]
-		if !ok {
-			number = len(b.lanes)
-			numbers[string(key)] = number
-			b.lanes = append(b.lanes, lane{b.hidden(path)})
+		of := number(&numbers, string(key), len(b.lanes))
+		if of == len(b.lanes) {
+			b.lanes = append(b.lanes, b.hidden(path))
 		}
-		b.of = append(b.of, number)
+		b.of = append(b.of, of)
 	}
 	return len(b.lanes)*len(b.nodes) <= maxSteps
 }
@@ -139,6 +135,6 @@ func (b *branches) hidden(path []uint64) map[uint64]bool {
 }
 
 func (b *branches) sees(lane, i int) bool {
-	hidden := b.lanes[lane].hidden
+	hidden := b.lanes[lane]
 	return len(hidden) == 0 || !slices.ContainsFunc(b.paths[i], func(span uint64) bool { return hidden[span] })
 }

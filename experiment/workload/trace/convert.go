@@ -37,8 +37,7 @@ func Convert(w io.Writer, r *Reader, o Output) (*Conversion, error) {
 
 // convert writes the requests, or sessions, that keep selects by their place from 0; nil = all.
 func (c *converter) convert(w io.Writer, r *Reader, keep func(Entry, int) bool) (*Conversion, error) {
-	c.blocks, c.sessions, c.classes = map[uint64]uint64{}, map[int]int{}, map[string]bool{}
-	c.Info = r.Info
+	c.Info, c.classes = r.Info, map[string]bool{}
 	c.dense = c.Anonymize || r.Info.Grouped || r.stored != nil
 	b := bufio.NewWriterSize(w, 1<<16)
 	c.out = json.NewEncoder(b)
@@ -68,34 +67,20 @@ func (c *converter) convert(w io.Writer, r *Reader, keep func(Entry, int) bool) 
 }
 
 func (c *converter) requests(r *Reader, keep func(Entry, int) bool) error {
-	for i := 0; ; i++ {
-		e, err := r.Next()
-		if err == io.EOF {
+	place := -1
+	return each(r.Next, func(e Entry) error {
+		if place++; keep != nil && !keep(e, place) {
 			return nil
 		}
-		if err != nil {
-			return err
-		}
-		if keep != nil && !keep(e, i) {
-			continue
-		}
-		if err := c.out.Encode(c.line(e)); err != nil {
-			return err
-		}
-	}
+		return c.out.Encode(c.line(e))
+	})
 }
 
 func (c *converter) runs(r *Reader, keep func(Entry, int) bool) error {
-	for i := 0; ; i++ {
-		s, err := r.NextSession()
-		if err == io.EOF {
+	place := -1
+	return each(r.NextSession, func(s Session) error {
+		if place++; keep != nil && !keep(Entry{}, place) {
 			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if keep != nil && !keep(Entry{}, i) {
-			continue
 		}
 		c.Sessions++
 		for i, n := range s.Nodes {
@@ -110,7 +95,8 @@ func (c *converter) runs(r *Reader, keep func(Entry, int) bool) error {
 				return err
 			}
 		}
-	}
+		return nil
+	})
 }
 
 // some is a time in milliseconds; empty = 0.
@@ -147,7 +133,7 @@ func (c *converter) line(e Entry) row {
 		n := inBlock(i, e.Input, c.BlockTokens)
 		c.tokens += n
 		next := uint64(len(c.blocks))
-		dense := renumber(c.blocks, id, next)
+		dense := number(&c.blocks, id, next)
 		if dense == next {
 			c.fresh += n
 		}
@@ -159,23 +145,13 @@ func (c *converter) line(e Entry) row {
 		return l
 	}
 	if e.Session > 0 {
-		l.Session = renumber(c.sessions, e.Session, len(c.sessions)+1)
+		l.Session = number(&c.sessions, e.Session, len(c.sessions)+1)
 	}
 	if e.Class != "" && !c.KeepClasses {
 		l.Class = ""
 		c.classes[e.Class] = true
 	}
 	return l
-}
-
-// renumber returns the new number of old; if it has none, that becomes next.
-func renumber[N comparable](numbers map[N]N, old, next N) N {
-	n, ok := numbers[old]
-	if !ok {
-		n = next
-		numbers[old] = n
-	}
-	return n
 }
 
 func milliseconds(d time.Duration) json.Number {
@@ -186,17 +162,13 @@ func milliseconds(d time.Duration) json.Number {
 	return json.Number(text)
 }
 
+func joined(names map[string]bool) string { return strings.Join(slices.Sorted(maps.Keys(names)), ", ") }
+
 func (c *converter) lost(r *Reader) {
 	add := func(format string, args ...any) { c.Lost = append(c.Lost, fmt.Sprintf(format, args...)) }
-	for _, n := range []struct {
-		rows int
-		what string
-	}{
-		{c.Other, "that are no requests to a model"}, {c.Failed, "that failed"}, {c.Duplicate, "that are there twice"},
-		{c.Empty, "with an empty prompt or answer"}, {c.Filtered, "excluded by the window or the filters"},
-	} {
-		if n.rows > 0 {
-			add("%s %s", counted(n.rows, "row"), n.what)
+	for _, k := range c.counted() {
+		if k.lost != "" {
+			add("%s %s", counted(k.rows, "row"), k.lost)
 		}
 	}
 	i := r.Info
@@ -210,10 +182,10 @@ func (c *converter) lost(r *Reader) {
 		add("what was measured of each request, and the ends of requests")
 	}
 	if g, ok := r.src.(*logfile); ok && len(g.dropped) > 0 {
-		add("the keys %s", strings.Join(g.droppedKeys(), ", "))
+		add("the keys %s", joined(g.dropped))
 	}
 	if g, ok := r.src.(*logfile); ok && len(g.parts) > 0 {
-		add("prompt parts that are not text (%s): images and files count no tokens, others their bytes", strings.Join(slices.Sorted(maps.Keys(g.parts)), ", "))
+		add("prompt parts that are not text (%s): images and files count no tokens, others their bytes", joined(g.parts))
 	}
 	if !c.Anonymize {
 		return

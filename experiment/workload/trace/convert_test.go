@@ -120,7 +120,7 @@ func TestKeys(t *testing.T) {
 	if a != b {
 		t.Error("the outcome depends on the key")
 	}
-	f, g := newFingerprints(Options{}, 16), newFingerprints(Options{}, 16)
+	f, g := newFingerprints(Options{}), newFingerprints(Options{})
 	_, one := f.number([32]byte{}, []byte("x"))
 	_, two := g.number([32]byte{}, []byte("x"))
 	if one == two {
@@ -132,7 +132,7 @@ func TestKeys(t *testing.T) {
 func TestPrompt(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := Options{BytesPerToken: rapid.Float64Range(minTextBytes, 9).Draw(t, "bytes"), BlockTokens: rapid.IntRange(1, 9).Draw(t, "tokens")}
-		f := newFingerprints(o, 0)
+		f := newFingerprints(o)
 		pieces := rapid.SliceOfN(rapid.StringMatching(`[ab]{0,12}`), 0, 12)
 		make := func(label string) (string, Entry) {
 			p := prompt{f: f}

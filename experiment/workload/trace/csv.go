@@ -21,7 +21,7 @@ var (
 )
 
 type table struct {
-	lines    *lines
+	*lines
 	what     Info
 	names    csvColumns
 	time     func(text string) (time.Duration, error)
@@ -79,7 +79,6 @@ func cells(line string) ([]string, error) {
 }
 
 func (t *table) info() Info { return t.what }
-func (t *table) at() int    { return t.lines.line }
 
 func (t *table) next(e *Entry) error {
 	line, err := t.lines.next()

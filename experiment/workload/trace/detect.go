@@ -25,17 +25,18 @@ func (r *Reader) begin(l *lines) (err error) {
 		if err != nil {
 			return err
 		}
-		r.grouped(w)
+		r.grouped(w, Info{Format: Weka, BlockTokens: w.size, Grouped: true, Ends: true})
 	case OTel:
 		return r.scanned(newOTel(l.r, l.line+1, r.o))
 	default:
-		if r.src, err = newSource(l, open, r.o); err != nil {
+		src, err := newSource(l, open, r.o)
+		if err != nil {
 			return err
 		}
-		r.Info = r.src.info()
-		switch src := r.src.(type) {
+		r.src, r.Info = src, src.info()
+		switch src := src.(type) {
 		case *native:
-			r.grouped(src)
+			r.grouped(src, r.Info)
 		case *recorded:
 			return r.scannedRecording(src)
 		}
@@ -43,7 +44,13 @@ func (r *Reader) begin(l *lines) (err error) {
 	return nil
 }
 
-func newSource(l *lines, open byte, o Options) (source, error) {
+// described is a source that knows its format.
+type described interface {
+	source
+	info() Info
+}
+
+func newSource(l *lines, open byte, o Options) (described, error) {
 	if open == '[' && (o.Format == "" || o.Format == ShareGPT) {
 		return newShareGPT(l.r, true, l.line+1, o), nil // the file may have no line breaks
 	}
@@ -102,25 +109,12 @@ func detect(first []byte) (string, error) {
 	if err := json.Unmarshal(first, &keys); err != nil {
 		return "", fmt.Errorf("the first line is %w\nhint: a trace has one request a line", misread(err))
 	}
-	has := func(names ...string) bool {
-		for _, name := range names {
-			if keys[name] == nil {
-				return false
-			}
-		}
-		return true
+	format := marked(keys, []mark{{Native, "schema"}, {ShareGPT, "conversations"}, {Log, "prompt"}, {Log, "messages"},
+		{Log, "text_input"}, {Mooncake, "timestamp input_length"}})
+	if format == "" {
+		return "", errUnknown
 	}
-	switch {
-	case has("schema"):
-		return Native, nil
-	case has("conversations"):
-		return ShareGPT, nil
-	case has("prompt"), has("messages"), has("text_input"):
-		return Log, nil
-	case has("timestamp", "input_length"):
-		return Mooncake, nil
-	}
-	return "", errUnknown
+	return format, nil
 }
 
 var errUnknown = fmt.Errorf("unknown trace format of the first line\nhint: set format to one of %s", strings.Join(formats, ", "))

@@ -24,12 +24,15 @@ type fingerprints struct {
 	tokenBytes  float64
 }
 
-func newFingerprints(o Options, blockTokens int) *fingerprints {
+func newFingerprints(o Options) *fingerprints {
+	return &fingerprints{mac: hmac.New(sha256.New, randomKey()), ids: map[[16]byte]uint64{},
+		tokenBytes: cmp.Or(o.BytesPerToken, defaultTextBytes), blockTokens: cmp.Or(o.BlockTokens, textBlocks)}
+}
+
+func randomKey() []byte {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // never fails
-	f := &fingerprints{mac: hmac.New(sha256.New, key), ids: map[[16]byte]uint64{}, tokenBytes: cmp.Or(o.BytesPerToken, defaultTextBytes)}
-	f.blockTokens = cmp.Or(o.BlockTokens, blockTokens)
-	return f
+	return key
 }
 
 func (f *fingerprints) info(format string, timed bool) Info {
@@ -78,12 +81,7 @@ func (f *fingerprints) number(before [32]byte, text []byte) (uint64, [32]byte) {
 	if f.ids == nil {
 		return binary.LittleEndian.Uint64(sum[:]) >> (64 - printBits), sum
 	}
-	id, ok := f.ids[[16]byte(sum[:16])]
-	if !ok {
-		id = uint64(len(f.ids))
-		f.ids[[16]byte(sum[:16])] = id
-	}
-	return id, sum
+	return number(&f.ids, [16]byte(sum[:16]), uint64(len(f.ids))), sum
 }
 
 func (p *prompt) fill(e *Entry) {
@@ -93,9 +91,13 @@ func (p *prompt) fill(e *Entry) {
 		id, _ := p.f.number(p.last, p.rest)
 		e.Blocks = append(e.Blocks, id)
 	}
-	n := len(e.Blocks)
-	e.Input = min(max(p.f.tokens(p.bytes), (n-1)*size+1), n*size) // rounding must not contradict the number of blocks
-	if n == 0 {
-		e.Input = 0
+	if e.Input = 0; len(e.Blocks) > 0 {
+		e.Input = e.inBlocks(p.f.tokens(p.bytes), size)
 	}
+}
+
+// inBlocks is a rounded number of tokens that does not contradict the number of blocks.
+func (e *Entry) inBlocks(tokens, size int) int {
+	n := len(e.Blocks)
+	return min(max(tokens, (n-1)*size+1), n*size)
 }

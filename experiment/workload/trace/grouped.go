@@ -9,7 +9,6 @@ import (
 
 // grouped reads a format whose sessions stand one after another.
 type grouped interface {
-	info() Info
 	// nextSession returns the next session, numbered by the caller, maybe without nodes, and counts what it
 	// skips; io.EOF at the end.
 	nextSession(*Counts) (Session, error)
@@ -25,19 +24,18 @@ type scanner interface {
 	at() int
 }
 
-func (r *Reader) grouped(g grouped) {
-	r.Info = g.info()
+func (r *Reader) grouped(g grouped, i Info) {
+	r.Info = i
 	r.sessions = g
 	if r.Info.Timed {
-		r.src = &ordered{r: r, what: r.Info}
+		r.src = &ordered{r: r}
 	} else {
 		r.src = &flattened{grouped: g, counts: &r.Counts}
 	}
 }
 
 func (r *Reader) scanned(from scanner) (err error) {
-	s := &spill{}
-	r.close = append(r.close, s)
+	s := r.newSpill()
 	add := func(c *call) error {
 		if err := s.add(c); err != nil {
 			return unreadable{err}
@@ -55,7 +53,7 @@ func (r *Reader) scanned(from scanner) (err error) {
 	}
 	s.block, s.spans = r.Info.BlockTokens, from.spans()
 	r.stored = s
-	r.src = &ordered{r: r, what: r.Info}
+	r.src = &ordered{r: r}
 	return nil
 }
 
@@ -105,15 +103,10 @@ func (r *Reader) group() error {
 }
 
 func (r *Reader) store() error {
-	s := &spill{}
-	r.close = append(r.close, s)
-	numbers := map[int]int{}
+	s := r.newSpill()
+	var numbers map[int]int
 	for n := 0; ; {
-		var e Entry
-		err := r.src.next(&e)
-		if err == nil {
-			err = r.check(&e)
-		}
+		e, err := r.row()
 		if err == io.EOF {
 			break
 		}
@@ -125,13 +118,12 @@ func (r *Reader) store() error {
 			r.Counts.Empty++
 			continue
 		}
-		number, ok := numbers[e.Session]
-		if !ok || e.Session == 0 {
-			number = n
-			numbers[e.Session] = n
-			n++
+		if e.Session == 0 {
+			e.Session = n
+		} else {
+			e.Session = number(&numbers, e.Session, n)
 		}
-		e.Session = number
+		n = max(n, e.Session+1)
 		if err := s.add(&call{Entry: e}); err != nil {
 			return r.placed(err, e.Line)
 		}
@@ -200,19 +192,18 @@ func newRegrouped(s *spill, i Info) *regrouped {
 	return &regrouped{stored: s, size: i.BlockTokens, ends: i.Ends}
 }
 
-func (g *regrouped) info() Info { return Info{} }
-func (g *regrouped) at() int    { return g.line }
+func (g *regrouped) at() int { return g.line }
 
 func (g *regrouped) nextSession(*Counts) (s Session, err error) {
 	index := g.stored.index
 	if g.next == len(index) {
 		return s, io.EOF
 	}
-	number := index[g.next].session
+	session := index[g.next].session
 	blocks := 0
-	agents := map[int]int{}
+	var agents map[int]int
 	var paths [][]uint64
-	for ; g.next < len(index) && index[g.next].session == number; g.next++ {
+	for ; g.next < len(index) && index[g.next].session == session; g.next++ {
 		c, err := g.stored.read(g.next)
 		if err != nil {
 			return s, err
@@ -221,7 +212,7 @@ func (g *regrouped) nextSession(*Counts) (s Session, err error) {
 		if blocks += len(c.Blocks); len(s.Nodes) == maxNodes || blocks > maxBlocks {
 			return s, errSession
 		}
-		s.Nodes = append(s.Nodes, Node{Entry: c.Entry, Took: c.took, Agent: renumber(agents, c.agent, len(agents))})
+		s.Nodes = append(s.Nodes, Node{Entry: c.Entry, Took: c.took, Agent: number(&agents, c.agent, len(agents))})
 		if g.stored.spans != nil {
 			paths = append(paths, g.stored.spans.path(c.span))
 		}
@@ -270,14 +261,12 @@ func (f *flattened) next(e *Entry) error {
 
 type ordered struct {
 	r     *Reader
-	what  Info
 	turns []int // by session: requests so far
 	place int   // of the next request in the index
 	line  int
 }
 
-func (o *ordered) info() Info { return o.what }
-func (o *ordered) at() int    { return o.line }
+func (o *ordered) at() int { return o.line }
 
 func (o *ordered) next(e *Entry) error {
 	if o.r.stored == nil {
@@ -310,20 +299,21 @@ func (o *ordered) next(e *Entry) error {
 }
 
 func (r *Reader) storeSessions() error {
-	s := &spill{}
-	r.close = append(r.close, s)
+	s := r.newSpill()
 	from := &copied{r.sessions, s, 0}
-	for {
-		_, err := from.nextSession(&r.Counts)
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return err
-		}
+	next := func() (Session, error) { return from.nextSession(&r.Counts) }
+	if err := each(next, func(Session) error { return nil }); err != nil {
+		return err
 	}
 	r.stored = s
 	return s.finish()
+}
+
+// newSpill is a store that the reader closes.
+func (r *Reader) newSpill() *spill {
+	s := &spill{}
+	r.close = append(r.close, s)
+	return s
 }
 
 type copied struct {
@@ -355,7 +345,7 @@ func (r *Reader) rewind(copies *spill) error {
 	if copies != nil {
 		r.stored = copies
 	}
-	r.src = &ordered{r: r, what: r.Info}
+	r.src = &ordered{r: r}
 	r.err, r.given, r.started = nil, 0, false
 	c := &r.Counts // of skipped rows they stay: they are not read again
 	c.Filtered, c.CutInput = 0, 0

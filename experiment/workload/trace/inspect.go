@@ -63,15 +63,15 @@ type inspector struct {
 	arrive   *arrivals
 	input    tally
 	output   tally
-	sessions map[int]int // requests by session
-	graphs   *graphs     // nil = a format without graphs
+	sessions tally   // requests by session
+	graphs   *graphs // nil = a format without graphs
 	reuse    *reuse
 }
 
 func newInspector(r *Reader) *inspector {
 	return &inspector{
 		out:    &Report{Schema: SchemaReport, File: r.name, Info: r.Info, Classes: map[string]int{}, Notes: []Note{}},
-		arrive: newArrivals(), input: tally{}, output: tally{}, sessions: map[int]int{}, reuse: newReuse(),
+		arrive: newArrivals(), sessions: tally{}, reuse: newReuse(),
 	}
 }
 
@@ -93,10 +93,10 @@ func (i *inspector) requests(r *Reader, most int) error {
 
 func (i *inspector) request(e *Entry) {
 	i.out.Requests++
-	i.input[e.Input]++
-	i.output[e.Output]++
+	i.input.add(e.Input)
+	i.output.add(e.Output)
 	if e.Session > 0 {
-		i.sessions[e.Session]++
+		i.sessions.add(e.Session)
 	}
 	if e.Class != "" {
 		i.out.Classes[e.Class]++
@@ -107,11 +107,10 @@ func (i *inspector) request(e *Entry) {
 // runs reads sessions with about that number of requests. Sessions without a common clock are the order of the
 // trace; of others the requests are read again.
 func (i *inspector) runs(r *Reader, most int) error {
-	i.graphs = newGraphs()
+	i.graphs = &graphs{}
 	var overlapping *spill
 	if r.Info.Timed && r.stored == nil {
-		overlapping = &spill{}
-		r.close = append(r.close, overlapping)
+		overlapping = r.newSpill()
 		r.sessions = &copied{r.sessions, overlapping, 0}
 	}
 	for requests := 0; requests < most || overlapping != nil; {

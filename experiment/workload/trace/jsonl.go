@@ -27,7 +27,7 @@ type row struct {
 }
 
 type jsonl struct {
-	lines *lines
+	*lines
 	what  Info
 	clock clock
 	row   row // the last one
@@ -54,7 +54,7 @@ type header struct {
 	BlockBytes int             `json:"block_bytes,omitempty"` // of text in a block
 }
 
-func newNative(l *lines, first []byte, o Options) (source, error) {
+func newNative(l *lines, first []byte, o Options) (described, error) {
 	var h header
 	if err := decode(first, &h); err != nil {
 		return nil, fmt.Errorf("reading the header: %w", err)
@@ -84,7 +84,6 @@ func newNative(l *lines, first []byte, o Options) (source, error) {
 }
 
 func (j *jsonl) info() Info { return j.what }
-func (j *jsonl) at() int    { return j.lines.line }
 
 func (j *jsonl) next(e *Entry) error {
 	line, err := j.lines.next()

@@ -21,6 +21,13 @@ type Lengths struct {
 // tally counts equal numbers, so that memory grows with the number of distinct ones.
 type tally map[int]int
 
+func (t *tally) add(n int) {
+	if *t == nil {
+		*t = tally{}
+	}
+	(*t)[n]++
+}
+
 // lengths summarizes the counted numbers; zeros if there are none.
 func (t tally) lengths() Lengths {
 	keys := slices.Sorted(maps.Keys(t))

@@ -40,6 +40,8 @@ func (l *lines) next() ([]byte, error) {
 	}
 }
 
+func (l *lines) at() int { return l.line }
+
 func (l *lines) unread(line []byte) { l.held = line }
 
 func (l *lines) read() ([]byte, error) {

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 )
 
@@ -22,7 +20,7 @@ const logTime = "timestamp"
 
 // logfile reads a log with text, one JSON object a line. It keeps only lengths and fingerprints of the text.
 type logfile struct {
-	lines    *lines
+	*lines
 	prints   *fingerprints
 	timed    bool
 	clock    clock
@@ -40,11 +38,10 @@ func newLog(l *lines, first []byte, o Options) (*logfile, error) {
 		return nil, fmt.Errorf("not a row of a log: %w", err)
 	}
 	l.unread(first)
-	return &logfile{lines: l, prints: newFingerprints(o, textBlocks), timed: row[logTime] != nil, clock: o.clock(0), dropped: map[string]bool{}, parts: map[string]bool{}}, nil
+	return &logfile{lines: l, prints: newFingerprints(o), timed: row[logTime] != nil, clock: o.clock(0), dropped: map[string]bool{}, parts: map[string]bool{}}, nil
 }
 
 func (g *logfile) info() Info { return g.prints.info(Log, g.timed) }
-func (g *logfile) at() int    { return g.lines.line }
 
 func (g *logfile) next(e *Entry) error {
 	line, err := g.lines.next()
@@ -127,5 +124,3 @@ func (g *logfile) output(e *Entry, tokens, text json.RawMessage) error {
 	}
 	return nil
 }
-
-func (g *logfile) droppedKeys() []string { return slices.Sorted(maps.Keys(g.dropped)) }

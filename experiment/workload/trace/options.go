@@ -40,52 +40,35 @@ const (
 
 // Check reports what is wrong in the options alone. Opening the file checks the rest.
 func (o Options) Check(bad func(key, problem, hint string)) {
-	if o.File == "" {
-		bad("file", "no trace file", `write file = "conversation_trace.jsonl"`)
-	}
-	if o.Format != "" && !slices.Contains(formats, o.Format) {
-		bad("format", fmt.Sprintf("unknown trace format %q", o.Format), "use "+strings.Join(formats, ", ")+"; without format it is detected")
-	}
-	if _, ok := units[o.TimeUnit]; o.TimeUnit != "" && !ok {
-		bad("time_unit", fmt.Sprintf("unknown unit %q", o.TimeUnit), `write "s", "ms", "us" or "ns"`)
-	}
-	if o.BlockTokens < 0 || o.BlockTokens > maxBlockTokens {
-		bad("block_tokens", fmt.Sprintf("%d tokens is not between 1 and %d", o.BlockTokens, maxBlockTokens), "write block_tokens = 512")
-	}
-	if b := o.BytesPerToken; b != 0 && !(b >= minTextBytes && b <= maxTextBytes) {
-		bad("bytes_per_token", fmt.Sprintf("%v bytes are not between %v and %v", b, minTextBytes, maxTextBytes), "write bytes_per_token = 4")
-	}
-	if o.Speed != 0 && !(o.Speed >= 1/maxSpeed && o.Speed <= maxSpeed) {
-		bad("speed", fmt.Sprintf("speed %v is not between %.6f and %.0f", o.Speed, 1/maxSpeed, maxSpeed), "write speed = 2 (twice as fast)")
-	}
-	if o.End != 0 && o.End <= o.Start {
-		bad("end", fmt.Sprintf("end %v is not after start %v", o.End, o.Start), `write start = "10m" and end = "20m"`)
-	}
-	for _, d := range []struct {
-		key string
-		v   time.Duration
-	}{{"start", o.Start}, {"end", o.End}, {"jitter", o.Jitter}} {
-		if d.v < 0 {
-			bad(d.key, fmt.Sprintf("%s %v is negative", d.key, d.v), "write "+d.key+` = "10s"`)
+	check := func(ok bool, key, hint, problem string, values ...any) {
+		if !ok {
+			bad(key, fmt.Sprintf(problem, values...), hint)
 		}
 	}
-	o.checkLengths(bad)
-}
-
-func (o Options) checkLengths(bad func(key, problem, hint string)) {
-	for _, l := range []struct {
-		key string
-		n   int
-	}{
-		{"min_input", o.MinInput}, {"max_input", o.MaxInput}, {"cap_input", o.CapInput},
-	} {
-		if l.n < 0 || l.n > maxTokens {
-			bad(l.key, fmt.Sprintf("%d tokens is not between 1 and %d", l.n, maxTokens), "write "+l.key+" = 4096")
-		}
+	_, unitKnown := units[o.TimeUnit]
+	check(o.File != "", "file", `write file = "conversation_trace.jsonl"`, "no trace file")
+	check(o.Format == "" || slices.Contains(formats, o.Format), "format",
+		"use "+strings.Join(formats, ", ")+"; without format it is detected", "unknown trace format %q", o.Format)
+	check(o.TimeUnit == "" || unitKnown, "time_unit", `write "s", "ms", "us" or "ns"`, "unknown unit %q", o.TimeUnit)
+	check(o.BlockTokens >= 0 && o.BlockTokens <= maxBlockTokens, "block_tokens", "write block_tokens = 512",
+		"%d tokens is not between 1 and %d", o.BlockTokens, maxBlockTokens)
+	check(o.BytesPerToken == 0 || o.BytesPerToken >= minTextBytes && o.BytesPerToken <= maxTextBytes, "bytes_per_token",
+		"write bytes_per_token = 4", "%v bytes are not between %v and %v", o.BytesPerToken, minTextBytes, maxTextBytes)
+	check(o.Speed == 0 || o.Speed >= 1/maxSpeed && o.Speed <= maxSpeed, "speed", "write speed = 2 (twice as fast)",
+		"speed %v is not between %.6f and %.0f", o.Speed, 1/maxSpeed, maxSpeed)
+	check(o.End == 0 || o.End > o.Start, "end", `write start = "10m" and end = "20m"`,
+		"end %v is not after start %v", o.End, o.Start)
+	for i, at := range []time.Duration{o.Start, o.End, o.Jitter} {
+		key := []string{"start", "end", "jitter"}[i]
+		check(at >= 0, key, "write "+key+` = "10s"`, "%s %v is negative", key, at)
 	}
-	if o.MaxInput > 0 && o.MaxInput < o.MinInput {
-		bad("max_input", fmt.Sprintf("max_input %d is below min_input %d", o.MaxInput, o.MinInput), "make max_input at least min_input")
+	for i, tokens := range []int{o.MinInput, o.MaxInput, o.CapInput} {
+		key := []string{"min_input", "max_input", "cap_input"}[i]
+		check(tokens >= 0 && tokens <= maxTokens, key, "write "+key+" = 4096",
+			"%d tokens is not between 1 and %d", tokens, maxTokens)
 	}
+	check(o.MaxInput <= 0 || o.MaxInput >= o.MinInput, "max_input", "make max_input at least min_input",
+		"max_input %d is below min_input %d", o.MaxInput, o.MinInput)
 }
 
 func (o Options) speed() float64 {

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,7 +15,7 @@ import (
 // list or one a line. Requests are the spans of the gen_ai conventions that call a model; they belong to a
 // session by gen_ai.conversation.id, else by their trace.
 type otel struct {
-	walk   *walker
+	*walker
 	prints *texts
 	groups sessionNumbers
 	agents names
@@ -25,16 +26,15 @@ type otel struct {
 }
 
 func newOTel(r io.Reader, line int, o Options) *otel {
-	return &otel{walk: newWalker(r, line), prints: newTexts(o), seen: map[uint64]bool{}, tree: spanTree{}}
+	return &otel{walker: newWalker(r, line), prints: newTexts(o), seen: map[uint64]bool{}, tree: spanTree{}}
 }
 
-func (o *otel) at() int         { return o.walk.at() }
 func (o *otel) spans() spanTree { return o.tree }
 
 func (o *otel) scan(add func(*call) error, counts *Counts) (Info, error) {
 	o.add, o.counts = add, counts
 	for {
-		err := o.walk.document(o.object)
+		err := o.document(o.object)
 		if err == io.EOF {
 			return o.prints.info(OTel), nil
 		}
@@ -60,44 +60,42 @@ var spanLists = map[string]bool{"resourceSpans": true, "resource_spans": true, "
 func (o *otel) object() error {
 	var s span
 	line, list := o.at(), false
-	err := o.walk.keys(func(key string) error {
+	err := o.keys(func(key string) (err error) {
 		if spanLists[key] {
 			list = true
-			return o.walk.objects(o.object)
+			return o.objects(o.object)
 		}
 		switch key {
 		case "traceId", "trace_id":
-			return o.walk.text(&s.trace)
+			return o.text(&s.trace)
 		case "spanId", "span_id":
-			return o.walk.text(&s.id)
+			return o.text(&s.id)
 		case "parentSpanId", "parent_span_id", "parent_id":
-			return o.walk.text(&s.parent)
+			return o.text(&s.parent)
 		case "context": // of spans that Python's console exporter writes
 			var c struct {
 				Trace string `json:"trace_id"`
 				ID    string `json:"span_id"`
 			}
-			err := o.walk.decode(&c)
+			err = o.decode(&c)
 			s.trace, s.id = c.Trace, c.ID
 			return err
 		case "name":
-			return o.walk.text(&s.name)
+			return o.text(&s.name)
 		case "startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime":
-			return o.walk.text(&s.start)
+			return o.text(&s.start)
 		case "endTimeUnixNano", "end_time_unix_nano", "end_time", "endTime":
-			return o.walk.text(&s.end)
+			return o.text(&s.end)
 		case "attributes":
 			var raw json.RawMessage
-			if err := o.walk.decode(&raw); err != nil {
-				return err
+			if err = o.decode(&raw); err == nil {
+				s.attributes, err = attributes(raw)
 			}
-			var err error
-			s.attributes, err = attributes(raw)
 			return err
 		case "status":
-			return o.walk.decode(&s.status)
+			return o.decode(&s.status)
 		}
-		return o.walk.skip()
+		return o.skip()
 	})
 	if err != nil || list {
 		return err
@@ -172,12 +170,8 @@ func (o *otel) span(s *span, line int) error {
 	case c.Input == 0 || c.Output == 0:
 		return skip(&o.counts.Empty)
 	}
-	session := s.text(otelSession)
-	if session == "" {
-		session = "trace " + s.trace
-	}
 	var err error
-	if c.Session, err = o.groups.of(session); err != nil {
+	if c.Session, err = o.groups.of(cmp.Or(s.text(otelSession), "trace "+s.trace)); err != nil {
 		return err
 	}
 	c.agent = o.agents.number(s.text(otelAgent))

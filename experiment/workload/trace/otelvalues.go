@@ -11,10 +11,7 @@ func attributes(raw json.RawMessage) (map[string]json.RawMessage, error) {
 	if json.Unmarshal(raw, &out) == nil {
 		return out, nil
 	}
-	var list []struct {
-		Key   string   `json:"key"`
-		Value anyValue `json:"value"`
-	}
+	var list []keyValue
 	if json.Unmarshal(raw, &list) != nil {
 		return nil, errors.New("neither an object nor a list of keys and values")
 	}
@@ -28,6 +25,11 @@ func attributes(raw json.RawMessage) (map[string]json.RawMessage, error) {
 	return out, nil
 }
 
+type keyValue struct {
+	Key   string   `json:"key"`
+	Value anyValue `json:"value"`
+}
+
 type anyValue struct {
 	String json.RawMessage `json:"stringValue"`
 	Int    json.RawMessage `json:"intValue"` // a number or a string
@@ -37,10 +39,7 @@ type anyValue struct {
 		Values []anyValue `json:"values"`
 	} `json:"arrayValue"`
 	KeyValues *struct {
-		Values []struct {
-			Key   string   `json:"key"`
-			Value anyValue `json:"value"`
-		} `json:"values"`
+		Values []keyValue `json:"values"`
 	} `json:"kvlistValue"`
 }
 
@@ -53,11 +52,11 @@ func (v *anyValue) plain(depth int) (json.RawMessage, error) {
 	if depth > maxNesting {
 		return nil, errNested
 	}
+	var err error
 	switch {
 	case v.Array != nil:
 		out := make([]json.RawMessage, len(v.Array.Values))
 		for i := range v.Array.Values {
-			var err error
 			if out[i], err = v.Array.Values[i].plain(depth + 1); err != nil {
 				return nil, err
 			}
@@ -65,9 +64,7 @@ func (v *anyValue) plain(depth int) (json.RawMessage, error) {
 		return json.Marshal(out)
 	case v.KeyValues != nil:
 		out := map[string]json.RawMessage{}
-		for i := range v.KeyValues.Values {
-			kv := &v.KeyValues.Values[i]
-			var err error
+		for _, kv := range v.KeyValues.Values {
 			if out[kv.Key], err = kv.Value.plain(depth + 1); err != nil {
 				return nil, err
 			}

@@ -3,7 +3,6 @@ package trace
 import (
 	"bytes"
 	"crypto/hmac"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
@@ -25,9 +24,7 @@ type Prints struct {
 
 // NewPrints returns prints of blocks of that many bytes of a prompt's text, 1 or more.
 func NewPrints(blockBytes int) *Prints {
-	key := make([]byte, 32)
-	_, _ = rand.Read(key) // never fails
-	return &Prints{key: key, blockBytes: max(blockBytes, 1)}
+	return &Prints{key: randomKey(), blockBytes: max(blockBytes, 1)}
 }
 
 // Print is a prompt without its text.

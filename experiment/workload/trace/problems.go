@@ -66,11 +66,7 @@ func (r *Reader) malformed(err error) error {
 	}
 	found := &Problems{list: []error{first}}
 	for stop := (unreadable{}); !errors.As(err, &stop); {
-		var e Entry
-		if err = r.src.next(&e); err == nil {
-			err = r.check(&e)
-		}
-		if err == io.EOF {
+		if _, err = r.row(); err == io.EOF {
 			break
 		}
 		if err != nil {

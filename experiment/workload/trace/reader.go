@@ -32,7 +32,6 @@ type Reader struct {
 }
 
 type source interface {
-	info() Info
 	// next fills e, with At as the file has it and Line; io.EOF at the end.
 	next(e *Entry) error
 	at() int
@@ -114,12 +113,9 @@ func (r *Reader) Next() (Entry, error) {
 
 func (r *Reader) kept() (Entry, error) {
 	for r.err == nil {
-		var e Entry
-		if r.err = r.src.next(&e); r.err == nil {
-			r.err = r.check(&e)
-		}
-		if r.err != nil {
-			r.err = r.malformed(r.err)
+		e, err := r.row()
+		if err != nil {
+			r.err = r.malformed(err)
 			break
 		}
 		if r.o.End > 0 && e.At >= r.o.End {
@@ -132,6 +128,14 @@ func (r *Reader) kept() (Entry, error) {
 		}
 	}
 	return Entry{}, r.err
+}
+
+// row is the next row, checked.
+func (r *Reader) row() (e Entry, err error) {
+	if err = r.src.next(&e); err == nil {
+		err = r.check(&e)
+	}
+	return e, err
 }
 
 // check checks a row, and makes its time relative to the first row.

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -39,11 +40,7 @@ func newRecorded(j *jsonl, h *header, o Options) (*recorded, error) {
 	if h.BlockBytes < 0 || h.BlockBytes > maxBlockTokens*maxTextBytes {
 		return nil, fmt.Errorf("block_bytes %d is not between 0 and %d", h.BlockBytes, maxBlockTokens*maxTextBytes)
 	}
-	tokenBytes := o.BytesPerToken
-	if tokenBytes == 0 {
-		tokenBytes = defaultTextBytes
-	}
-	return &recorded{jsonl: j, blockBytes: h.BlockBytes, tokenBytes: tokenBytes}, nil
+	return &recorded{jsonl: j, blockBytes: h.BlockBytes, tokenBytes: cmp.Or(o.BytesPerToken, defaultTextBytes)}, nil
 }
 
 // scannedRecording is scanned for a recording, whose prompts may lack token counts, and whose requests need not
@@ -120,11 +117,9 @@ func (r *recorded) call(x *recordedRow, counts *Counts) (*call, error) {
 	if end := x.Request.End; end != nil && *end > x.Request.Begin && *end < math.MaxInt64/int64(time.Microsecond) {
 		c.took = time.Duration(max(0, *end-x.Request.Begin)) * time.Microsecond
 	}
-	if x.Session > 0 {
-		c.Turn = max(x.Turn, 1) // 0 = not in a session
-	}
 	name := ""
 	if x.Session > 0 {
+		c.Turn = max(x.Turn, 1) // 0 = not in a session
 		name = strconv.Itoa(x.Session)
 	}
 	if c.Session, err = r.groups.of(name); err != nil {

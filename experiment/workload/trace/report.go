@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -56,19 +57,28 @@ func (r *Report) counts(b *strings.Builder) {
 	}
 }
 
+type count struct {
+	rows int
+	read string // what a report says of them
+	lost string // what a conversion says of them; empty = nothing
+}
+
+// counted are the rows that are left out or changed, of kinds that occur.
+func (c *Counts) counted() []count {
+	return slices.DeleteFunc([]count{
+		{c.Other, "skipped: no requests to a model", "that are no requests to a model"},
+		{c.Failed, "skipped: failed", "that failed"},
+		{c.Duplicate, "skipped: logged twice", "that are there twice"},
+		{c.Uncounted, "skipped with neither token counts nor text", ""},
+		{c.Empty, "skipped with an empty prompt or answer", "with an empty prompt or answer"},
+		{c.Filtered, "excluded by window or filters", "excluded by the window or the filters"},
+		{c.CutInput, "with a truncated prompt", ""},
+	}, func(k count) bool { return k.rows <= 0 })
+}
+
 func (c *Counts) texts() (parts []string) {
-	for _, c := range []struct {
-		n    int
-		what string
-	}{
-		{c.Other, "skipped: no requests to a model"}, {c.Failed, "skipped: failed"}, {c.Duplicate, "skipped: logged twice"},
-		{c.Uncounted, "skipped with neither token counts nor text"}, {c.Empty, "skipped with an empty prompt or answer"},
-		{c.Filtered, "excluded by window or filters"},
-		{c.CutInput, "with a truncated prompt"},
-	} {
-		if c.n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", c.n, c.what))
-		}
+	for _, k := range c.counted() {
+		parts = append(parts, fmt.Sprintf("%d %s", k.rows, k.read))
 	}
 	return parts
 }
@@ -93,22 +103,17 @@ func (g *Graphs) text(b *strings.Builder, ends bool) {
 	b.WriteString("\n")
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(t, "per session\tmean\tp50\tp95\tmax\t\n")
-	row := func(name string, l Lengths, decimals int) {
-		fmt.Fprintf(t, "%s\t%.1f\t%.*f\t%.*f\t%.*f\t\n", name, l.Mean, decimals, l.P50, decimals, l.P95, decimals, l.Max)
-	}
-	row("requests", g.Requests, 0)
-	row("longest chain", g.Depth, 0)
-	row("in parallel", g.Width, 0)
-	row("subagents", g.Subagents, 0)
-	row("input tokens", g.Input, 0)
-	row("output tokens", g.Output, 0)
 	tool := "tool time"
 	if !ends {
 		tool = "time between turns"
 	}
-	row(tool+" (s)", g.ToolTime, 1)
-	row("session time (s)", g.SessionTime, 1)
-	row("each "+tool+" (s)", g.Wait, 1)
+	for _, f := range g.figures() {
+		l, decimals := *f.lengths, 0
+		if f.ms {
+			decimals = 1
+		}
+		fmt.Fprintf(t, "%s\t%.1f\t%.*f\t%.*f\t%.*f\t\n", strings.Replace(f.name, "tool time", tool, 1), l.Mean, decimals, l.P50, decimals, l.P95, decimals, l.Max)
+	}
 	_ = t.Flush() // into memory
 	if g.Within != nil {
 		fmt.Fprintf(b, "\npossible cache hits  %.1f %% of prompt tokens within sessions, %.1f %% more between them\n", 100**g.Within, 100**g.Between)
@@ -150,10 +155,7 @@ func (r *Report) classes(b *strings.Builder) {
 		return
 	}
 	names := slices.SortedFunc(maps.Keys(r.Classes), func(x, y string) int {
-		if d := r.Classes[y] - r.Classes[x]; d != 0 {
-			return d
-		}
-		return strings.Compare(x, y)
+		return cmp.Or(r.Classes[y]-r.Classes[x], strings.Compare(x, y))
 	})
 	parts := make([]string, 0, mostClasses)
 	for _, name := range names[:min(len(names), mostClasses)] {

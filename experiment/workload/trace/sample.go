@@ -12,7 +12,7 @@ import (
 // known only at the end; end ends the use of the last one. A request without a session is a session of its own.
 func Sample(w io.Writer, open func() (*Reader, error), end func(), n int, sessions bool, r *rand.Rand,
 	o Output) (*Conversion, error) {
-	s := sampler{sessions: sessions, numbers: map[int]int{}}
+	s := sampler{sessions: sessions}
 	if err := s.pass(open, end, s.count); err != nil {
 		return nil, err
 	}
@@ -25,7 +25,7 @@ func Sample(w io.Writer, open func() (*Reader, error), end func(), n int, sessio
 			s.total, what, n, what)
 	}
 	s.choose(n, r)
-	s.numbers, s.total = map[int]int{}, 0
+	s.numbers, s.total = nil, 0
 	var done *Conversion
 	err := s.pass(open, end, func(r *Reader) (err error) {
 		done, err = (&converter{Output: o}).convert(w, r, s.keep)
@@ -56,22 +56,10 @@ func (s *sampler) count(r *Reader) error {
 	if r.Info.Grouped && !s.sessions {
 		return errCutSessions
 	}
-	for {
-		var e Entry
-		var err error
-		if r.Info.Grouped {
-			_, err = r.NextSession()
-		} else {
-			e, err = r.Next()
-		}
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		s.place(e)
+	if r.Info.Grouped {
+		return each(r.NextSession, func(Session) error { s.total++; return nil })
 	}
+	return each(r.Next, func(e Entry) error { s.place(e); return nil })
 }
 
 func (s *sampler) place(e Entry) int {
@@ -79,12 +67,8 @@ func (s *sampler) place(e Entry) int {
 		s.total++
 		return s.total - 1
 	}
-	place, ok := s.numbers[e.Session]
-	if !ok {
-		place = s.total
-		s.numbers[e.Session] = place
-		s.total++
-	}
+	place := number(&s.numbers, e.Session, s.total)
+	s.total = max(s.total, place+1)
 	return place
 }
 

@@ -1,5 +1,7 @@
 package trace
 
+import "io"
+
 // sessions numbers conversations from 1 in order of first appearance, and counts their turns.
 type sessions struct {
 	ids   map[string]int
@@ -7,15 +9,39 @@ type sessions struct {
 }
 
 func (s *sessions) next(name string) (session, turn int) {
-	if s.ids == nil {
-		s.ids = map[string]int{}
-	}
-	id, ok := s.ids[name]
-	if !ok {
+	id := number(&s.ids, name, len(s.turns)+1)
+	if id > len(s.turns) {
 		s.turns = append(s.turns, 0)
-		id = len(s.turns)
-		s.ids[name] = id
 	}
 	s.turns[id-1]++
 	return id, s.turns[id-1]
+}
+
+// number returns the number of a key; if it has none, that becomes next.
+func number[K, N comparable](numbers *map[K]N, key K, next N) N {
+	n, ok := (*numbers)[key]
+	if !ok {
+		if *numbers == nil {
+			*numbers = map[K]N{}
+		}
+		n = next
+		(*numbers)[key] = n
+	}
+	return n
+}
+
+// each calls do with everything that next returns, up to io.EOF.
+func each[T any](next func() (T, error), do func(T) error) error {
+	for {
+		one, err := next()
+		if err == io.EOF {
+			return nil
+		}
+		if err == nil {
+			err = do(one)
+		}
+		if err != nil {
+			return err
+		}
+	}
 }

@@ -42,26 +42,31 @@ func conversations(turns map[int]int) *Sessions {
 	return s
 }
 
-type graphs struct {
-	count, requests                int
-	nodes, depth, width, subagents tally
-	input, output                  tally
-	wait, tools, span              tally // ms
-	prompts, cached                int   // tokens
+// figure is one of the figures of Graphs: its name in the text, and whether it is counted in milliseconds, shown in s.
+type figure struct {
+	lengths *Lengths
+	name    string
+	ms      bool
 }
 
-func newGraphs() *graphs {
-	return &graphs{nodes: tally{}, depth: tally{}, width: tally{}, subagents: tally{}, input: tally{}, output: tally{},
-		wait: tally{}, tools: tally{}, span: tally{}}
+// figures are in the order of the text.
+func (g *Graphs) figures() []figure {
+	return []figure{{&g.Requests, "requests", false}, {&g.Depth, "longest chain", false}, {&g.Width, "in parallel", false},
+		{&g.Subagents, "subagents", false}, {&g.Input, "input tokens", false}, {&g.Output, "output tokens", false},
+		{&g.ToolTime, "tool time (s)", true}, {&g.SessionTime, "session time (s)", true}, {&g.Wait, "each tool time (s)", true}}
+}
+
+const waits = 8 // place of the waits among the figures; the others have a value a session
+
+type graphs struct {
+	count           int
+	of              [waits + 1]tally // by figure
+	prompts, cached int              // tokens
 }
 
 func (g *graphs) add(s *Session) {
 	g.count++
-	g.requests += len(s.Nodes)
-	g.nodes[len(s.Nodes)]++
 	depth, width := extent(s.Nodes)
-	g.depth[depth]++
-	g.width[width]++
 	input, output, agents := 0, 0, 0
 	var tools, end time.Duration
 	for i := range s.Nodes {
@@ -70,16 +75,14 @@ func (g *graphs) add(s *Session) {
 		g.cached += n.Cached
 		if n.Parents != nil {
 			tools += n.Wait
-			g.wait[int(n.Wait.Milliseconds())]++
+			g.of[waits].add(int(n.Wait.Milliseconds()))
 		}
 		end = max(end, n.end())
 	}
 	g.prompts += input
-	g.input[input]++
-	g.output[output]++
-	g.subagents[agents]++
-	g.tools[int(tools.Milliseconds())]++
-	g.span[int(end.Milliseconds())]++
+	for i, n := range []int{len(s.Nodes), depth, width, agents, input, output, int(tools.Milliseconds()), int(end.Milliseconds())} {
+		g.of[i].add(n)
+	}
 }
 
 // extent is the number of requests in the longest chain, and the most that run at once if each begins when
@@ -114,10 +117,12 @@ func (g *graphs) result(i Info, c *Cache) *Sessions {
 	if g.count == 0 {
 		return nil
 	}
-	const ms = 1e-3
-	out := &Graphs{Requests: g.nodes.lengths(), Depth: g.depth.lengths(), Width: g.width.lengths(), Subagents: g.subagents.lengths(),
-		Input: g.input.lengths(), Output: g.output.lengths(),
-		Wait: g.wait.lengths().scaled(ms), ToolTime: g.tools.lengths().scaled(ms), SessionTime: g.span.lengths().scaled(ms)}
+	out := &Graphs{}
+	for i, f := range out.figures() {
+		if *f.lengths = g.of[i].lengths(); f.ms {
+			*f.lengths = f.lengths.scaled(1e-3)
+		}
+	}
 	if c != nil {
 		within := float64(g.cached) / float64(g.prompts)
 		between := max(c.HitRate-within, 0)

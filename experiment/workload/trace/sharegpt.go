@@ -1,7 +1,6 @@
 package trace
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,12 +16,11 @@ type conversation struct {
 // sharegpt reads conversations from a JSON array or a sequence of objects. Each answer makes a request, whose
 // prompt is everything before it.
 type sharegpt struct {
-	counter *lineCounter
-	json    *json.Decoder
-	prints  *fingerprints
-	array   bool
-	begun   bool
-	count   int // conversations so far
+	*walker
+	prints *fingerprints
+	array  bool
+	begun  bool
+	count  int // conversations so far
 
 	now    conversation
 	spoken int // turns of it that were processed
@@ -34,12 +32,10 @@ type sharegpt struct {
 const textBlocks = 64
 
 func newShareGPT(r io.Reader, array bool, line int, o Options) *sharegpt {
-	m := &lineCounter{r: r, line: line}
-	return &sharegpt{counter: m, json: json.NewDecoder(m), array: array, prints: newFingerprints(o, textBlocks)}
+	return &sharegpt{walker: newWalker(r, line), array: array, prints: newFingerprints(o)}
 }
 
 func (s *sharegpt) info() Info { return s.prints.info(ShareGPT, false) }
-func (s *sharegpt) at() int    { return s.counter.line }
 
 func (s *sharegpt) next(e *Entry) error {
 	for {
@@ -72,7 +68,7 @@ func (s *sharegpt) converse() error {
 	}
 	s.begun = true
 	more := s.json.More() // peeks at the next byte, so that the rest of it is buffered
-	s.counter.begin(s.json.InputOffset(), s.json.Buffered())
+	s.mark()
 	if s.array && !more {
 		if _, err := s.json.Token(); err != nil {
 			return fmt.Errorf("behind conversation %d: %w", s.count, cut(err))

@@ -165,14 +165,14 @@ func (s *spill) read(i int) (c call, err error) {
 	return c, nil
 }
 
-// estimate sets the length of a prompt without a token count. Rounding must not contradict the number of blocks.
+// estimate sets the length of a prompt without a token count.
 func (c *call) estimate(perByte float64, size int) {
 	if c.bytes == 0 {
 		return
 	}
 	c.Input = min(max(1, int(math.Ceil(float64(c.bytes)*perByte))), maxTokens)
-	if n := len(c.Blocks); n > 0 && size > 0 {
-		c.Input = min(max(c.Input, (n-1)*size+1), n*size)
+	if len(c.Blocks) > 0 && size > 0 {
+		c.Input = c.inBlocks(c.Input, size)
 	}
 }
 
@@ -189,13 +189,8 @@ type names struct {
 }
 
 func (n *names) number(name string) int {
-	i, ok := n.numbers[name]
-	if !ok {
-		if n.numbers == nil {
-			n.numbers = map[string]int{}
-		}
-		i = len(n.list)
-		n.numbers[name] = i
+	i := number(&n.numbers, name, len(n.list))
+	if i == len(n.list) {
 		n.list = append(n.list, name)
 	}
 	return i

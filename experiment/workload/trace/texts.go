@@ -23,7 +23,7 @@ type texts struct {
 }
 
 func newTexts(o Options) *texts {
-	return &texts{fingerprints: newFingerprints(o, textBlocks), parts: map[string]bool{}, set: o.BlockTokens > 0 || o.BytesPerToken > 0}
+	return &texts{fingerprints: newFingerprints(o), parts: map[string]bool{}, set: o.BlockTokens > 0 || o.BytesPerToken > 0}
 }
 
 func (t *texts) prompt() prompt { return prompt{f: t.fingerprints, parts: t.parts} }
@@ -96,16 +96,8 @@ func (s *sessionNumbers) of(id string) (int, error) {
 		s.count++
 		return s.count - 1, nil
 	}
-	key := hash64(id)
-	n, ok := s.numbers[key]
-	if !ok {
-		if s.numbers == nil {
-			s.numbers = map[uint64]int{}
-		}
-		n = s.count
-		s.count++
-		s.numbers[key] = n
-	}
+	n := number(&s.numbers, hash64(id), s.count)
+	s.count = max(s.count, n+1)
 	return n, nil
 }
 

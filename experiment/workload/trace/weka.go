@@ -12,7 +12,7 @@ import (
 // requests of its main agent and of its subagents. Block hashes count within a session, unless it says
 // otherwise.
 type weka struct {
-	walk   *walker
+	*walker
 	size   int
 	next   uint64            // block number
 	global map[uint64]uint64 // block numbers of hashes that all sessions share
@@ -51,7 +51,7 @@ type wekaCall struct {
 }
 
 func newWeka(r io.Reader, line int) (*weka, error) {
-	w := &weka{walk: newWalker(r, line), ids: map[string]int{}}
+	w := &weka{walker: newWalker(r, line), ids: map[string]int{}}
 	s, err := w.read()
 	if err != nil {
 		return nil, atLine{w.at(), err}
@@ -59,12 +59,6 @@ func newWeka(r io.Reader, line int) (*weka, error) {
 	w.ahead, w.size = s, s.size
 	return w, nil
 }
-
-func (w *weka) info() Info {
-	return Info{Format: Weka, BlockTokens: w.size, Grouped: true, Ends: true}
-}
-
-func (w *weka) at() int { return w.walk.at() }
 
 // nextSession returns the next session, without requests that have an empty prompt or answer.
 func (w *weka) nextSession(counts *Counts) (Session, error) {
@@ -82,12 +76,12 @@ func (w *weka) nextSession(counts *Counts) (Session, error) {
 func (w *weka) read() (s *wekaSession, err error) {
 	for s == nil {
 		in := 0
-		err := w.walk.document(func() error {
+		err := w.document(func() error {
 			if in++; in > 1 {
 				return errors.New("a list of sessions\nhint: write one session a line")
 			}
 			s = &wekaSession{line: w.at()}
-			if err := w.walk.fields(map[string]any{"id": &s.id, "block_size": &s.size, "hash_id_scope": &s.scope,
+			if err := w.fields(map[string]any{"id": &s.id, "block_size": &s.size, "hash_id_scope": &s.scope,
 				"requests": func() error { return w.requests(s, &s.agent) }}); err != nil {
 				return err
 			}
@@ -116,7 +110,7 @@ func (w *weka) check(s *wekaSession) error {
 }
 
 func (w *weka) requests(s *wekaSession, a *wekaAgent) error {
-	return w.walk.objects(func() error {
+	return w.objects(func() error {
 		c := wekaCall{line: w.at()}
 		if err := w.request(s, a, &c); err != nil {
 			return err
@@ -137,7 +131,7 @@ func (w *weka) requests(s *wekaSession, a *wekaAgent) error {
 func (w *weka) request(s *wekaSession, a *wekaAgent, c *wekaCall) error {
 	inner := wekaAgent{took: -1}
 	var ms *float64
-	err := w.walk.fields(map[string]any{"t": &c.at, "type": &c.kind, "model": &c.model, "in": &c.input, "out": &c.output,
+	err := w.fields(map[string]any{"t": &c.at, "type": &c.kind, "model": &c.model, "in": &c.input, "out": &c.output,
 		"hash_ids": &c.hashes, "api_time": &c.took, "duration_ms": &ms,
 		"requests": func() error {
 			if a != &s.agent {
@@ -193,12 +187,8 @@ func (w *weka) blocks(c *wekaCall, numbers map[uint64]uint64) ([]uint64, error) 
 	}
 	out := make([]uint64, 0, n)
 	for _, h := range c.hashes {
-		id, ok := numbers[h]
-		if !ok {
-			id = w.next
-			w.next++
-			numbers[h] = id
-		}
+		id := number(&numbers, h, w.next)
+		w.next = max(w.next, id+1)
 		out = append(out, id)
 	}
 	for len(out) < n {
