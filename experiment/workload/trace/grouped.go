@@ -98,7 +98,8 @@ func (r *Reader) group() error {
 			return err
 		}
 	}
-	r.sessions = newRegrouped(r.stored, r.Info)
+	r.stored.bySession()
+	r.sessions = &regrouped{stored: r.stored, what: r.Info}
 	return nil
 }
 
@@ -181,15 +182,9 @@ func (r *Reader) keepSession(s *Session) bool {
 
 type regrouped struct {
 	stored *spill
-	size   int
-	ends   bool
+	what   Info
 	next   int // place in the index
 	line   int
-}
-
-func newRegrouped(s *spill, i Info) *regrouped {
-	s.bySession()
-	return &regrouped{stored: s, size: i.BlockTokens, ends: i.Ends}
 }
 
 func (g *regrouped) at() int { return g.line }
@@ -223,7 +218,7 @@ func (g *regrouped) nextSession(*Counts) (s Session, err error) {
 		s.Nodes[i].At -= begin
 	}
 	switch {
-	case !g.ends:
+	case !g.what.Ends:
 		chain(s.Nodes)
 	case g.stored.spans == nil:
 		err = link(s.Nodes, indices(len(s.Nodes)), 0)
@@ -231,7 +226,7 @@ func (g *regrouped) nextSession(*Counts) (s Session, err error) {
 		err = linkSpans(s.Nodes, paths)
 	}
 	wait(s.Nodes)
-	recall(s.Nodes, g.size)
+	recall(s.Nodes, g.what.BlockTokens)
 	return s, err
 }
 

@@ -41,7 +41,10 @@ func Inspect(r *Reader, sizes []int) (*Report, error) { return inspect(r, math.M
 func InspectFirst(r *Reader, n int) (*Report, error) { return inspect(r, n, nil) }
 
 func inspect(r *Reader, most int, sizes []int) (*Report, error) {
-	i := newInspector(r)
+	i := &inspector{
+		out:    &Report{Schema: SchemaReport, File: r.name, Info: r.Info, Classes: map[string]int{}, Notes: []Note{}},
+		arrive: newArrivals(), sessions: tally{}, reuse: newReuse(),
+	}
 	if r.Info.Grouped {
 		if err := i.runs(r, most); err != nil {
 			return nil, err
@@ -66,13 +69,6 @@ type inspector struct {
 	sessions tally   // requests by session
 	graphs   *graphs // nil = a format without graphs
 	reuse    *reuse
-}
-
-func newInspector(r *Reader) *inspector {
-	return &inspector{
-		out:    &Report{Schema: SchemaReport, File: r.name, Info: r.Info, Classes: map[string]int{}, Notes: []Note{}},
-		arrive: newArrivals(), sessions: tally{}, reuse: newReuse(),
-	}
 }
 
 func (i *inspector) requests(r *Reader, most int) error {
@@ -141,7 +137,7 @@ func (i *inspector) runs(r *Reader, most int) error {
 func (i *inspector) report(r *Reader, sizes []int) *Report {
 	out := i.out
 	out.Counts = r.Counts
-	out.Input, out.Output = i.input.lengths(), i.output.lengths()
+	out.Input, out.Output = i.input.lengths(1), i.output.lengths(1)
 	if r.Info.Timed {
 		out.Arrivals = i.arrive.result()
 	}

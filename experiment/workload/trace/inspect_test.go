@@ -218,7 +218,7 @@ func TestLengths(t *testing.T) {
 			c[x]++
 		}
 		slices.Sort(xs)
-		got := c.lengths()
+		got := c.lengths(1)
 		for p, v := range map[float64]float64{0: got.Min, 0.5: got.P50, 0.9: got.P90, 0.95: got.P95, 0.99: got.P99, 1: got.Max} {
 			h := p * float64(len(xs)-1)
 			i := int(h)

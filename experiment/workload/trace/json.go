@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,19 +38,9 @@ func wanted(t reflect.Type) string {
 	if t == reflect.TypeFor[json.Number]() {
 		return "a number"
 	}
-	switch t.Kind() {
-	case reflect.Float64:
-		return "a number"
-	case reflect.Int, reflect.Int64:
-		return "an integer, like 512"
-	case reflect.Uint64:
-		return "an integer from 0 to 18446744073709551615"
-	case reflect.Slice:
-		return "a list"
-	case reflect.Struct:
-		return "an object"
-	case reflect.Bool:
-		return "true or false"
-	}
-	return "a string"
+	const integer = "an integer, like 512"
+	kinds := map[reflect.Kind]string{reflect.Float64: "a number", reflect.Int: integer, reflect.Int64: integer,
+		reflect.Uint64: "an integer from 0 to 18446744073709551615", reflect.Slice: "a list",
+		reflect.Struct: "an object", reflect.Bool: "true or false"}
+	return cmp.Or(kinds[t.Kind()], "a string")
 }

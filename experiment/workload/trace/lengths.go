@@ -28,8 +28,8 @@ func (t *tally) add(n int) {
 	(*t)[n]++
 }
 
-// lengths summarizes the counted numbers; zeros if there are none.
-func (t tally) lengths() Lengths {
+// lengths summarizes the counted numbers, each times a scale; zeros if there are none.
+func (t tally) lengths(scale float64) Lengths {
 	keys := slices.Sorted(maps.Keys(t))
 	upTo := make([]int, len(keys)) // number of values ≤ keys[i]
 	n, sum := 0, 0.0
@@ -49,7 +49,7 @@ func (t tally) lengths() Lengths {
 		h := p * float64(n-1)
 		low := math.Floor(h)
 		a, b := value(int(low)), value(int(math.Ceil(h)))
-		return a + (b-a)*(h-low)
+		return (a + (b-a)*(h-low)) * scale
 	}
-	return Lengths{Mean: sum / float64(n), Min: at(0), P50: at(0.5), P90: at(0.9), P95: at(0.95), P99: at(0.99), Max: at(1)}
+	return Lengths{Mean: sum / float64(n) * scale, Min: at(0), P50: at(0.5), P90: at(0.9), P95: at(0.95), P99: at(0.99), Max: at(1)}
 }

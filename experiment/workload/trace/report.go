@@ -108,11 +108,8 @@ func (g *Graphs) text(b *strings.Builder, ends bool) {
 		tool = "time between turns"
 	}
 	for _, f := range g.figures() {
-		l, decimals := *f.lengths, 0
-		if f.ms {
-			decimals = 1
-		}
-		fmt.Fprintf(t, "%s\t%.1f\t%.*f\t%.*f\t%.*f\t\n", strings.Replace(f.name, "tool time", tool, 1), l.Mean, decimals, l.P50, decimals, l.P95, decimals, l.Max)
+		fmt.Fprintf(t, "%s\t%.1f\t%.*f\t%.*f\t%.*f\t\n", strings.Replace(f.name, "tool time", tool, 1),
+			f.lengths.Mean, f.decimals, f.lengths.P50, f.decimals, f.lengths.P95, f.decimals, f.lengths.Max)
 	}
 	_ = t.Flush() // into memory
 	if g.Within != nil {

@@ -42,18 +42,20 @@ func conversations(turns map[int]int) *Sessions {
 	return s
 }
 
-// figure is one of the figures of Graphs: its name in the text, and whether it is counted in milliseconds, shown in s.
+// figure is one of the figures of Graphs: its name and decimals in the text, and its unit over the one it is counted in.
 type figure struct {
-	lengths *Lengths
-	name    string
-	ms      bool
+	lengths  *Lengths
+	name     string
+	decimals int
+	scale    float64
 }
 
 // figures are in the order of the text.
 func (g *Graphs) figures() []figure {
-	return []figure{{&g.Requests, "requests", false}, {&g.Depth, "longest chain", false}, {&g.Width, "in parallel", false},
-		{&g.Subagents, "subagents", false}, {&g.Input, "input tokens", false}, {&g.Output, "output tokens", false},
-		{&g.ToolTime, "tool time (s)", true}, {&g.SessionTime, "session time (s)", true}, {&g.Wait, "each tool time (s)", true}}
+	const ms = 1e-3
+	return []figure{{&g.Requests, "requests", 0, 1}, {&g.Depth, "longest chain", 0, 1}, {&g.Width, "in parallel", 0, 1},
+		{&g.Subagents, "subagents", 0, 1}, {&g.Input, "input tokens", 0, 1}, {&g.Output, "output tokens", 0, 1},
+		{&g.ToolTime, "tool time (s)", 1, ms}, {&g.SessionTime, "session time (s)", 1, ms}, {&g.Wait, "each tool time (s)", 1, ms}}
 }
 
 const waits = 8 // place of the waits among the figures; the others have a value a session
@@ -119,9 +121,7 @@ func (g *graphs) result(i Info, c *Cache) *Sessions {
 	}
 	out := &Graphs{}
 	for i, f := range out.figures() {
-		if *f.lengths = g.of[i].lengths(); f.ms {
-			*f.lengths = f.lengths.scaled(1e-3)
-		}
+		*f.lengths = g.of[i].lengths(f.scale)
 	}
 	if c != nil {
 		within := float64(g.cached) / float64(g.prompts)
@@ -129,8 +129,4 @@ func (g *graphs) result(i Info, c *Cache) *Sessions {
 		out.Within, out.Between = &within, &between
 	}
 	return &Sessions{Count: g.count, MeanTurns: out.Requests.Mean, MaxTurns: int(out.Requests.Max), Graphs: out}
-}
-
-func (l Lengths) scaled(x float64) Lengths {
-	return Lengths{Mean: l.Mean * x, Min: l.Min * x, P50: l.P50 * x, P90: l.P90 * x, P95: l.P95 * x, P99: l.P99 * x, Max: l.Max * x}
 }

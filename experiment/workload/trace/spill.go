@@ -61,15 +61,13 @@ var errSession = fmt.Errorf("a session has more than %d requests or %d blocks\nh
 
 func (s *spill) add(c *call) error {
 	b := s.buf[:0]
-	for _, n := range []int{c.Line, c.Input, c.Output, c.Turn, c.agent, s.classes.number(c.Class), len(c.Blocks), c.bytes} {
-		b = binary.AppendUvarint(b, uint64(n))
+	blocks := 0 // none, else one more than their number
+	if c.Blocks != nil {
+		blocks = 1 + len(c.Blocks)
 	}
-	b = binary.AppendUvarint(b, c.span)
-	b = binary.AppendVarint(b, int64(c.took))
-	if c.Blocks == nil {
-		b = append(b, 0)
-	} else {
-		b = append(b, 1)
+	for _, n := range []int{c.Line, c.Input, c.Output, c.Turn, c.agent, s.classes.number(c.Class), blocks, c.bytes,
+		int(c.span), int(c.took)} {
+		b = binary.AppendUvarint(b, uint64(n))
 	}
 	last := uint64(0)
 	for _, id := range c.Blocks {
@@ -140,19 +138,17 @@ func (s *spill) read(i int) (c call, err error) {
 	} else {
 		b = b[p.offset:][:p.bytes]
 	}
-	var n [9]uint64
+	var n [10]uint64
 	for i := range n {
 		v, k := binary.Uvarint(b)
 		n[i], b = v, b[k:]
 	}
-	took, k := binary.Varint(b)
-	b = b[k:]
-	c = call{took: time.Duration(took), agent: int(n[4]), bytes: int(n[7]), span: n[8], Entry: Entry{At: time.Duration(p.at), Line: int(n[0]),
-		Input: int(n[1]), Output: int(n[2]), Session: int(p.session), Turn: int(n[3]), Class: s.classes.list[n[5]]}}
-	if b[0] == 1 {
-		c.Blocks = make([]uint64, n[6])
+	c = call{agent: int(n[4]), bytes: int(n[7]), span: n[8], took: time.Duration(n[9]),
+		Entry: Entry{At: time.Duration(p.at), Line: int(n[0]), Input: int(n[1]), Output: int(n[2]),
+			Session: int(p.session), Turn: int(n[3]), Class: s.classes.list[n[5]]}}
+	if n[6] > 0 {
+		c.Blocks = make([]uint64, n[6]-1)
 	}
-	b = b[1:]
 	last := uint64(0)
 	for i := range c.Blocks {
 		d, k := binary.Varint(b)

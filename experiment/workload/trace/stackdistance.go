@@ -1,10 +1,5 @@
 package trace
 
-import (
-	"cmp"
-	"slices"
-)
-
 // stack orders blocks by last use, to compute stack distances (Mattson et al. 1970): an LRU cache of C blocks
 // holds exactly the C blocks used last, so that one pass gives the hits of every size. Ranks come from a
 // Fenwick tree over the times of last use. Times are renumbered when the tree is full, so that memory grows
@@ -53,20 +48,18 @@ func (s *stack) sum(at int) (n int) {
 }
 
 func (s *stack) renumber() {
-	type use struct {
-		id uint64
-		at int
-	}
-	uses := make([]use, 0, len(s.last))
+	blocks := make([]uint64, s.now+1) // by time of last use
 	for id, at := range s.last {
-		uses = append(uses, use{id, at})
+		blocks[at] = id
 	}
-	slices.SortFunc(uses, func(a, b use) int { return cmp.Compare(a.at, b.at) })
-	s.tree = make([]int, max(len(s.tree), 4*len(uses)))
-	s.now = len(uses)
-	for i, u := range uses {
-		s.last[u.id] = i + 1
-		s.add(i+1, 1)
+	s.tree = make([]int, max(len(s.tree), 4*len(s.last)))
+	s.now = 0
+	for at, id := range blocks {
+		if at > 0 && s.last[id] == at { // a last use, not a time of which none is left
+			s.now++
+			s.last[id] = s.now
+			s.add(s.now, 1)
+		}
 	}
 }
 
