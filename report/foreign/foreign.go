@@ -26,6 +26,7 @@ import (
 	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/stats"
+	"bench/experiment/workload"
 	"bench/report"
 )
 
@@ -44,10 +45,10 @@ var tools = []tool{guidellm, aiperf, sglang, vllm}
 type measurement struct {
 	name     string
 	axes     []experiment.Axis
-	rate     string  // as JSON; empty: closed loop
-	arrival  string  // of an open loop: constant, gamma, poisson; empty: not reported, or Poisson
-	shape    float64 // of gamma arrivals; 0 = not reported, or Poisson
-	cap      int     // maximum concurrency; 0: none
+	rate     workload.Rate // 0: closed loop
+	arrival  string        // of an open loop: constant, gamma, poisson; empty: not reported, or Poisson
+	shape    float64       // of gamma arrivals; 0 = not reported, or Poisson
+	cap      int           // maximum concurrency; 0: none
 	model    string
 	client   string // that measured; empty: the tool
 	version  string // of the client; empty: not reported
@@ -115,10 +116,7 @@ func (t tool) run(file string, all []measurement) (r record.Run, err error) {
 	}
 	repeats := map[string]int{}
 	for _, m := range all {
-		row, err := t.row(m)
-		if err != nil {
-			return r, err
-		}
+		row := t.row(m)
 		point := row.Spec.Label()
 		repeats[point]++
 		row.Spec.Repeat = repeats[point]
@@ -156,7 +154,7 @@ func (m *measurement) missing() (out []string) {
 		what string
 		is   bool
 	}{
-		{"version", m.version == ""}, {"model", m.model == ""}, {"load", m.rate == "" && m.cap == 0},
+		{"version", m.version == ""}, {"model", m.model == ""}, {"load", m.rate == 0 && m.cap == 0},
 		{"start", m.started.IsZero()}, {"duration", s.DurationS == 0},
 		{"prompt tokens", s.Tokens.Prompt == 0}, {"output tokens", s.Tokens.Output == 0},
 		{"TTFT", s.TTFT == nil}, {"TPOT", s.TPOT == nil}, {"ITL", s.ITL == nil}, {"E2E", s.E2E == nil},
@@ -168,30 +166,20 @@ func (m *measurement) missing() (out []string) {
 	return out
 }
 
-func (t tool) row(m measurement) (record.Row, error) {
+func (t tool) row(m measurement) record.Row {
 	row := record.Row{Schema: record.SchemaRow, StartedAt: m.started, Summary: m.summary, Lengths: m.lengths, PromptForm: "not reported",
 		Simulated: m.predicted != nil, Predicted: m.predicted != nil,
 		NoRoofline: "the file does not report the hardware", Findings: m.findings,
 		Checks: record.Checks{NotPossible: []string{"every check: " + t.name + " has none"}}}
-	spec := map[string]any{"concurrency": m.cap, "burstiness": m.shape}
-	if m.rate != "" {
-		spec["rate"] = json.RawMessage(m.rate)
-	}
-	if m.arrival != "" && m.arrival != "poisson" {
-		spec["arrival"] = map[string]string{"process": m.arrival}
-	}
-	text, err := json.Marshal(spec)
-	if err != nil {
-		return row, fmt.Errorf("reading the rate %s: %w", m.rate, err)
-	}
-	if err := json.Unmarshal(text, &row.Spec); err != nil {
-		return row, fmt.Errorf("reading the rate %s: %w", m.rate, err)
-	}
 	row.Spec.Name, row.Spec.Point = m.name, m.axes
+	row.Spec.Concurrency, row.Spec.Rate, row.Spec.Burstiness = m.cap, m.rate, m.shape
+	if m.arrival != "poisson" {
+		row.Spec.Arrival.Process = m.arrival
+	}
 	row.Findings = append(row.Findings, record.Finding{Code: "foreign", Severity: record.Note,
 		Text: "measured by " + t.name + ": client, workload and timestamps were not checked",
 		Hint: "see the notes for its definitions; compare with results of the same tool, or measure with bench sweep"})
-	return row, nil
+	return row
 }
 
 type object map[string]json.RawMessage

@@ -2,10 +2,12 @@ package foreign
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"bench/experiment/record"
 	"bench/experiment/stats"
+	"bench/experiment/workload"
 )
 
 var guidellm = tool{
@@ -74,7 +76,7 @@ func (m *measurement) guideStrategy(config object) {
 	case "concurrent":
 		m.cap = strategy.count("streams")
 	case "throughput":
-		m.rate, m.cap = `"inf"`, strategy.count("max_concurrency")
+		m.rate, m.cap = workload.Rate(math.Inf(1)), strategy.count("max_concurrency")
 	case "constant", "poisson":
 		m.setRate(strategy)
 	}

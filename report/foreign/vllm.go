@@ -11,6 +11,7 @@ import (
 	"bench/experiment"
 	"bench/experiment/record"
 	"bench/experiment/stats"
+	"bench/experiment/workload"
 )
 
 var vllm = tool{
@@ -45,7 +46,7 @@ func readVLLM(o object) ([]measurement, error) {
 	}
 	m.client, m.version, _ = strings.Cut(o.text("exported_by"), " ") // bench
 	if o.has("ramp_up_strategy") {                                   // many rates
-		m.rate, m.cap = "", 0
+		m.rate, m.cap = 0, 0
 	}
 	if o.has("predicted") { // by bench
 		if err := json.Unmarshal(o["predicted"], &m.predicted); err != nil {
@@ -67,21 +68,17 @@ func readVLLM(o object) ([]measurement, error) {
 
 func (m *measurement) setRate(o object) {
 	if x, ok := o.number("rate"); ok && x > 0 {
-		m.rate, m.arrival = strconv.FormatFloat(x, 'g', -1, 64), o.text("type")+o.text("type_")
+		m.rate, m.arrival = workload.Rate(x), o.text("type")+o.text("type_")
 		m.cap = o.count("concurrency")
 	}
 }
 
-// rate is empty without one, or for "trace". "inf" with a cap is a closed loop.
-func rate(o object) string {
-	x, ok := o.number("request_rate")
-	switch {
-	case ok && x > 0:
-		return strconv.FormatFloat(x, 'g', -1, 64)
-	case o.text("request_rate") == "inf" && o.count("max_concurrency") == 0:
-		return `"inf"`
+// rate is 0 without one, or for "trace". "inf" with a cap is a closed loop.
+func rate(o object) workload.Rate {
+	if o.text("request_rate") == "inf" && o.count("max_concurrency") == 0 {
+		return workload.Rate(math.Inf(1))
 	}
-	return ""
+	return workload.Rate(max(0, o.or0("request_rate")))
 }
 
 func setRequests(s *record.Summary, completed, failed int) {
@@ -144,7 +141,7 @@ func lengths(s *record.Summary) record.Lengths {
 	return record.Lengths{PromptTokens: perRequest(s.Tokens.Prompt, n), OutputTokens: perRequest(s.Tokens.Output, n)}
 }
 
-func axes(rate string, concurrency int, l record.Lengths) []experiment.Axis {
+func axes(rate workload.Rate, concurrency int, l record.Lengths) []experiment.Axis {
 	var out []experiment.Axis
 	add := func(key, value string) { out = append(out, experiment.Axis{Key: key, Value: value}) }
 	for _, x := range []struct {
@@ -155,8 +152,9 @@ func axes(rate string, concurrency int, l record.Lengths) []experiment.Axis {
 			add(x.key, strconv.Itoa(int(math.Round(x.of.Mean))))
 		}
 	}
-	if rate != "" {
-		add("rate", strings.Trim(rate, `"`))
+	if rate > 0 {
+		text, _ := rate.MarshalJSON() // it never fails
+		add("rate", strings.Trim(string(text), `"`))
 	}
 	if concurrency > 0 {
 		add("concurrency", strconv.Itoa(concurrency))
