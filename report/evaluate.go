@@ -168,10 +168,8 @@ func (r *Run) searchAgain(otherLimits bool, stored []string, fitted map[string]*
 			if otherLimits && slices.Contains(stored, row.ID) {
 				continue
 			}
-			if s := &row.Spec; s.Search != nil && s.Name == was.Name && s.Variant == was.Variant && !r.Removed(row.ID) {
-				if _, others := experiment.LoadAxis(s); slices.Equal(others, was.Others) {
-					probes = append(probes, row)
-				}
+			if was.Probed(&row.Spec) && !r.Removed(row.ID) {
+				probes = append(probes, row)
 			}
 		}
 		switch {

@@ -1,6 +1,8 @@
 package record
 
 import (
+	"slices"
+
 	"bench/experiment"
 	"bench/experiment/stats"
 )
@@ -23,6 +25,15 @@ type Found struct {
 	Probes   int      `json:"probes_run"`
 	TookS    float64  `json:"took_s"`
 	Text     string   `json:"text"` // the result as a sentence
+}
+
+// Probed reports whether a row is a probe of the search.
+func (f *Found) Probed(s *experiment.Spec) bool {
+	if s.Search == nil || s.Name != f.Name || s.Variant != f.Variant {
+		return false
+	}
+	_, others := experiment.LoadAxis(s)
+	return slices.Equal(others, f.Others)
 }
 
 func (f *Found) Spent() string {

@@ -59,33 +59,18 @@ func searchesOf(s Side) (found map[string][]search, order []string) {
 		r := &s.Runs[i]
 		for j := range r.Manifest.Searches {
 			f := &r.Manifest.Searches[j]
-			probe := probeOf(r, f)
-			if probe == nil {
+			probe := slices.IndexFunc(r.Rows, func(row record.Row) bool { return f.Probed(&row.Spec) })
+			if probe < 0 {
 				continue
 			}
 			name := (&experiment.Spec{Name: f.Name, Point: f.Others}).Label()
 			if found[name] == nil {
 				order = append(order, name)
 			}
-			found[name] = append(found[name], search{f, probe})
+			found[name] = append(found[name], search{f, &r.Rows[probe]})
 		}
 	}
 	return found, order
-}
-
-func probeOf(r *Run, f *record.Found) *record.Row {
-	for i := range r.Rows {
-		s := &r.Rows[i].Spec
-		if s.Search == nil || s.Name != f.Name || s.Variant != f.Variant {
-			continue
-		}
-		others := slices.DeleteFunc(slices.Clone(s.Point),
-			func(a experiment.Axis) bool { return a.Key == s.Search.Axis })
-		if slices.Equal(others, f.Others) {
-			return &r.Rows[i]
-		}
-	}
-	return nil
 }
 
 func answer(name string, base, changed []search) SearchAnswer {
