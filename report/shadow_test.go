@@ -14,7 +14,7 @@ import (
 func TestShadowText(t *testing.T) {
 	var all bytes.Buffer
 	for _, l := range []fixture.Live{{Requests: 2000, Share: 0.3, Slower: 0.05, Errors: 0.005, Seed: 1}, {Requests: 20, Share: 1, Seed: 2}, {Share: 1}} {
-		run := &Run{Shadow: compare.Shadow(l.Recording())}
+		run := &Run{Shadow: l.Compared()}
 		for _, width := range []int{0, 40} {
 			var b bytes.Buffer
 			p := newPrinter(Screen{Width: width})

@@ -170,15 +170,6 @@ func shadowValue(r *record.Record, metric string) float64 {
 	return math.NaN()
 }
 
-// Shadow compares the requests of a whole recording, in order of their ends; nil: it has no candidate.
-func Shadow(h recording.Header, exchanges []*recording.Exchange, c recording.Counts) *ShadowComparison {
-	s := ShadowPairs{Header: h}
-	for _, x := range exchanges {
-		s.Add(x)
-	}
-	return s.Compare(c)
-}
-
 // Compare compares what was added so far; nil: there is no candidate. Counts may lack what a killed process did not
 // write.
 func (s *ShadowPairs) Compare(c recording.Counts) *ShadowComparison {

@@ -28,7 +28,7 @@ func TestShadowRefused(t *testing.T) {
 		}
 		all = append(all, x)
 	}
-	c := Shadow(recording.Header{Recorded: recording.Recorded{Shadow: &recording.Shadow{Share: 1, WarmupS: 5}}}, all, recording.Counts{})
+	c := shadowed(recording.Header{Recorded: recording.Recorded{Shadow: &recording.Shadow{Share: 1, WarmupS: 5}}}, all, recording.Counts{})
 	f := c.find("error_rate", "")
 	if f.Verdict != Worse || f.New == nil || *f.New < 0.49 || *f.New > 0.51 {
 		t.Errorf("error rate %+v", f)
@@ -48,7 +48,7 @@ func TestShadowUnread(t *testing.T) {
 		}
 		all = append(all, x)
 	}
-	c := Shadow(recording.Header{Recorded: recording.Recorded{Shadow: &recording.Shadow{Share: 1}}}, all, recording.Counts{})
+	c := shadowed(recording.Header{Recorded: recording.Recorded{Shadow: &recording.Shadow{Share: 1}}}, all, recording.Counts{})
 	if f := c.find("error_rate", ""); f.Verdict != NoChange || *f.Base != 0 {
 		t.Errorf("error rate %+v", f)
 	}

@@ -178,7 +178,7 @@ func TestSimulationShadowAA(t *testing.T) {
 			inside, tested := map[string]int{}, map[string]int{}
 			by := map[string]int{}
 			for i := range runs {
-				c := Shadow(w.header(), w.draw(seedOf(w.name, i)), recording.Counts{})
+				c := shadowed(w.header(), w.draw(seedOf(w.name, i)), recording.Counts{})
 				if name := falseAlarm(c); name != "" {
 					alarms++
 					by[name]++
@@ -223,7 +223,7 @@ func TestSimulationShadowPower(t *testing.T) {
 			w.pairs, w.queue, w.session, w.effect.tpot = x.pairs, x.queue, 0.02, 0.05
 			found, wrong, covered := 0, 0, 0
 			for i := range runs {
-				f := Shadow(w.header(), w.draw(seedOf(w.name, i)), recording.Counts{}).find("tpot_mean", "")
+				f := shadowed(w.header(), w.draw(seedOf(w.name, i)), recording.Counts{}).find("tpot_mean", "")
 				switch f.Verdict {
 				case Worse:
 					found++

@@ -11,6 +11,15 @@ import (
 	"bench/experiment/recording"
 )
 
+// shadowed compares the requests of a whole recording, in order of their ends; nil: it has no candidate.
+func shadowed(h recording.Header, exchanges []*recording.Exchange, c recording.Counts) *ShadowComparison {
+	s := ShadowPairs{Header: h}
+	for _, x := range exchanges {
+		s.Add(x)
+	}
+	return s.Compare(c)
+}
+
 func (c *ShadowComparison) find(name, turns string) *ShadowFigure {
 	for i := range c.Figures {
 		if f := &c.Figures[i]; f.Name == name && (turns == "" || f.Turns == turns) {
@@ -32,7 +41,7 @@ func (c *ShadowComparison) left(reason string) int {
 func TestShadowFindsASlowerCandidate(t *testing.T) {
 	w := ordinary
 	w.effect.tpot = 0.2
-	c := Shadow(w.header(), w.draw(rand.New(rand.NewPCG(1, 1))), recording.Counts{})
+	c := shadowed(w.header(), w.draw(rand.New(rand.NewPCG(1, 1))), recording.Counts{})
 	for name, want := range map[string]Verdict{"tpot_mean": Worse, "tpot_p50": Worse, "error_rate": NoChange} {
 		if f := c.find(name, ""); f == nil || f.Verdict != want {
 			t.Errorf("%s: %+v, want %s", name, f, want)
@@ -76,7 +85,7 @@ func TestShadowLeftOut(t *testing.T) {
 			x.Shadow = nil
 		}
 	}
-	c := Shadow(h, all, recording.Counts{})
+	c := shadowed(h, all, recording.Counts{})
 	for reason, want := range map[string]int{ShadowWarmup: 10, ShadowLeft: 3, ShadowLate: 4, ShadowFailed: 1, ShadowBlocked: 2} {
 		if got := c.left(reason); got != want {
 			t.Errorf("%s: %d, want %d", reason, got, want)
@@ -98,7 +107,7 @@ func TestShadowEstimatedOnOneSide(t *testing.T) {
 	for _, x := range all {
 		x.Shadow.Estimated = true
 	}
-	c := Shadow(w.header(), all, recording.Counts{})
+	c := shadowed(w.header(), all, recording.Counts{})
 	if f := c.find("tpot_mean", ""); f.Verdict != Inconclusive || f.Pairs != 0 || f.Why == "" {
 		t.Errorf("%+v", f)
 	}
@@ -106,10 +115,10 @@ func TestShadowEstimatedOnOneSide(t *testing.T) {
 
 // A recording without a candidate has no comparison; one whose copies never ended has an empty one.
 func TestShadowEmpty(t *testing.T) {
-	if c := Shadow(recording.Header{}, nil, recording.Counts{}); c != nil {
+	if c := shadowed(recording.Header{}, nil, recording.Counts{}); c != nil {
 		t.Errorf("%+v", c)
 	}
-	c := Shadow(ordinary.header(), []*recording.Exchange{{}}, recording.Counts{})
+	c := shadowed(ordinary.header(), []*recording.Exchange{{}}, recording.Counts{})
 	if c == nil || c.Pairs != 0 || c.Decided || len(c.Figures) != 3 {
 		t.Errorf("%+v", c)
 	}
@@ -122,7 +131,7 @@ func TestShadowEmpty(t *testing.T) {
 func TestShadowAllFail(t *testing.T) {
 	w := ordinary
 	w.pairs, w.effect.errors = 200, 1
-	c := Shadow(w.header(), w.draw(rand.New(rand.NewPCG(4, 1))), recording.Counts{})
+	c := shadowed(w.header(), w.draw(rand.New(rand.NewPCG(4, 1))), recording.Counts{})
 	if f := c.find("error_rate", ""); f.Verdict != Worse {
 		t.Errorf("%+v", f)
 	}
@@ -152,7 +161,7 @@ func TestShadowCautions(t *testing.T) {
 			x.Shadow = nil
 		}
 	}
-	c := Shadow(w.header(), all, recording.Counts{Shadow: &recording.Copies{Sent: 60, Dropped: 60, Cut: 7, Unread: 3}})
+	c := shadowed(w.header(), all, recording.Counts{Shadow: &recording.Copies{Sent: 60, Dropped: 60, Cut: 7, Unread: 3}})
 	for _, left := range []ShadowLeftOut{{Reason: ShadowCut, Copies: 7}, {Reason: ShadowUnread, Copies: 3}} {
 		if !slices.Contains(c.LeftOut, left) {
 			t.Errorf("%+v is missing in %+v", left, c.LeftOut)

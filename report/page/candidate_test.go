@@ -8,13 +8,12 @@ import (
 
 	fixture "bench/internal/reporttest"
 	"bench/report"
-	"bench/report/compare"
 )
 
 // A page of a recording with a candidate begins with the verdict on it; its chart and tables are in the first tab.
 func TestCandidate(t *testing.T) {
 	run := fixtureRun()
-	run.Shadow = compare.Shadow(fixture.Live{Requests: 2000, Share: 0.3, Slower: 0.05, Seed: 1}.Recording())
+	run.Shadow = fixture.Live{Requests: 2000, Share: 0.3, Slower: 0.05, Seed: 1}.Compared()
 	html := string(page1(t, run))
 	own := withoutScripts(html)
 	verdict, row := strings.Index(own, "<h2>B: TPOT"), strings.Index(own, `class="chosen"`)
@@ -37,7 +36,7 @@ func TestCandidate(t *testing.T) {
 // A comparison that has no pair yet is a page, too: it is what the live page shows at first.
 func TestCandidateWithoutPairs(t *testing.T) {
 	run := fixtureRun()
-	run.Shadow = compare.Shadow(fixture.Live{Share: 1}.Recording())
+	run.Shadow = fixture.Live{Share: 1}.Compared()
 	if !bytes.Contains(page1(t, run), []byte("B: no pair to compare")) {
 		t.Error("the page does not state that there is no pair")
 	}
