@@ -29,9 +29,9 @@ var aiperf = tool{
 }
 
 func readAIPerf(o object) ([]measurement, error) {
-	m := measurement{name: "aiperf", version: o.text("aiperf_version")}
+	m := measurement{version: o.text("aiperf_version")}
 	average := func(metric string) float64 { return o.object(metric).or0("avg") }
-	s := &m.summary
+	s := &m.Summary
 	setRequests(s, int(average("request_count")), int(average("error_request_count")))
 	n := s.Requests.Completed
 	s.TTFT, s.TPOT = aiperfSummary(o.object("time_to_first_token"), n), aiperfSummary(o.object("inter_token_latency"), n)
@@ -41,7 +41,7 @@ func readAIPerf(o object) ([]measurement, error) {
 	s.Throughput = record.Throughput{RequestsPerS: average("request_throughput"),
 		OutputTokensPerS: average("output_token_throughput"), PromptTokensPerS: average("input_token_throughput")}
 	s.Tokens = record.Tokens{Prompt: int(average("total_isl")), Output: int(average("total_osl")), Estimated: true}
-	m.started, _ = time.Parse("2006-01-02T15:04:05.999999", o.text("start_time")) // the file has no time zone
+	m.StartedAt, _ = time.Parse("2006-01-02T15:04:05.999999", o.text("start_time")) // the file has no time zone
 	m.aiperfLoad(o.object("input_config"))
 	return []measurement{m}, nil
 }
@@ -59,7 +59,7 @@ func (m *measurement) aiperfLoad(input object) {
 	}
 	switch p := phases[0]; p.text("type") {
 	case "concurrency":
-		m.cap = max(1, p.count("concurrency")) // the file lacks the default
+		m.Spec.Concurrency = max(1, p.count("concurrency")) // the file lacks the default
 	case "constant", "gamma", "poisson":
 		m.setRate(p)
 	}

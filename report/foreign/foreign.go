@@ -22,11 +22,9 @@ import (
 	"strings"
 	"time"
 
-	"bench/experiment"
 	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/stats"
-	"bench/experiment/workload"
 	"bench/report"
 )
 
@@ -41,23 +39,13 @@ type tool struct {
 
 var tools = []tool{guidellm, aiperf, sglang, vllm}
 
-// measurement is one row before it has a name.
+// measurement is one row with what is stated once for a run.
 type measurement struct {
-	name     string
-	axes     []experiment.Axis
-	rate     workload.Rate // 0: closed loop
-	arrival  string        // of an open loop: constant, gamma, poisson; empty: not reported, or Poisson
-	shape    float64       // of gamma arrivals; 0 = not reported, or Poisson
-	cap      int           // maximum concurrency; 0: none
-	model    string
-	client   string // that measured; empty: the tool
-	version  string // of the client; empty: not reported
-	started  time.Time
-	summary  record.Summary
-	lengths  record.Lengths
-	records  []*record.Record
-	findings []record.Finding
-
+	record.Row
+	model     string
+	client    string // that measured; empty: the tool
+	version   string // of the client; empty: not reported
+	records   []*record.Record
 	predicted *record.Prediction // nil = measured
 }
 
@@ -79,11 +67,6 @@ func Read(name string, text []byte) (*report.Run, error) {
 		ms, err := t.read(o)
 		if err != nil {
 			return nil, fmt.Errorf("reading %s: %s, object %d: %w", name, t.name, n+1, err)
-		}
-		for i := range ms {
-			m := &ms[i]
-			m.lengths = lengths(&m.summary)
-			m.axes = axes(m.rate, m.cap, m.lengths)
 		}
 		all = append(all, ms...)
 	}
@@ -116,12 +99,12 @@ func (t tool) run(file string, all []measurement) (r record.Run, err error) {
 	}
 	repeats := map[string]int{}
 	for _, m := range all {
-		row := t.row(m)
-		point := row.Spec.Label()
+		t.complete(&m)
+		point := m.Spec.Label()
 		repeats[point]++
-		row.Spec.Repeat = repeats[point]
-		row.ID = fmt.Sprintf("%s-r%d", strings.ReplaceAll(point, " ", ","), row.Spec.Repeat)
-		records[row.ID] = m.records
+		m.Spec.Repeat = repeats[point]
+		m.ID = fmt.Sprintf("%s-r%d", strings.ReplaceAll(point, " ", ","), m.Spec.Repeat)
+		records[m.ID] = m.records
 		if !slices.Contains([]string{"", m.model}, r.Manifest.Target.Model) {
 			return r, fmt.Errorf("the file contains models %q and %q\nhint: use one file per model", r.Manifest.Target.Model, m.model)
 		}
@@ -135,27 +118,27 @@ func (t tool) run(file string, all []measurement) (r record.Run, err error) {
 		if m.predicted != nil {
 			r.Manifest.Predicted = m.predicted
 		}
-		r.Manifest.Plan = append(r.Manifest.Plan, record.Planned{ID: row.ID, Name: row.Spec.Name, State: "done"})
-		if r.Manifest.StartedAt.IsZero() || m.started.Before(r.Manifest.StartedAt) {
-			r.Manifest.StartedAt = m.started
+		r.Manifest.Plan = append(r.Manifest.Plan, record.Planned{ID: m.ID, Name: m.Spec.Name, State: "done"})
+		if r.Manifest.StartedAt.IsZero() || m.StartedAt.Before(r.Manifest.StartedAt) {
+			r.Manifest.StartedAt = m.StartedAt
 		}
-		end := m.started.Add(time.Duration(m.summary.DurationS * 1e9))
-		if !m.started.IsZero() && end.After(r.Manifest.EndedAt) {
+		end := m.StartedAt.Add(time.Duration(m.Summary.DurationS * 1e9))
+		if !m.StartedAt.IsZero() && end.After(r.Manifest.EndedAt) {
 			r.Manifest.EndedAt = end
 		}
-		r.Rows = append(r.Rows, row)
+		r.Rows = append(r.Rows, m.Row)
 	}
 	return r, nil
 }
 
 func (m *measurement) missing() (out []string) {
-	s := &m.summary
+	s := &m.Summary
 	for _, x := range []struct {
 		what string
 		is   bool
 	}{
-		{"version", m.version == ""}, {"model", m.model == ""}, {"load", m.rate == 0 && m.cap == 0},
-		{"start", m.started.IsZero()}, {"duration", s.DurationS == 0},
+		{"version", m.version == ""}, {"model", m.model == ""}, {"load", m.Spec.Rate == 0 && m.Spec.Concurrency == 0},
+		{"start", m.StartedAt.IsZero()}, {"duration", s.DurationS == 0},
 		{"prompt tokens", s.Tokens.Prompt == 0}, {"output tokens", s.Tokens.Output == 0},
 		{"TTFT", s.TTFT == nil}, {"TPOT", s.TPOT == nil}, {"ITL", s.ITL == nil}, {"E2E", s.E2E == nil},
 	} {
@@ -166,20 +149,16 @@ func (m *measurement) missing() (out []string) {
 	return out
 }
 
-func (t tool) row(m measurement) record.Row {
-	row := record.Row{Schema: record.SchemaRow, StartedAt: m.started, Summary: m.summary, Lengths: m.lengths, PromptForm: "not reported",
-		Simulated: m.predicted != nil, Predicted: m.predicted != nil,
-		NoRoofline: "the file does not report the hardware", Findings: m.findings,
-		Checks: record.Checks{NotPossible: []string{"every check: " + t.name + " has none"}}}
-	row.Spec.Name, row.Spec.Point = m.name, m.axes
-	row.Spec.Concurrency, row.Spec.Rate, row.Spec.Burstiness = m.cap, m.rate, m.shape
-	if m.arrival != "poisson" {
-		row.Spec.Arrival.Process = m.arrival
-	}
-	row.Findings = append(row.Findings, record.Finding{Code: "foreign", Severity: record.Note,
+func (t tool) complete(m *measurement) {
+	m.Schema, m.PromptForm, m.NoRoofline = record.SchemaRow, "not reported", "the file does not report the hardware"
+	m.Predicted, m.Simulated = m.predicted != nil, m.predicted != nil
+	m.Checks.NotPossible = []string{"every check: " + t.name + " has none"}
+	m.Lengths = lengths(&m.Summary)
+	m.Spec.Name, _, _ = strings.Cut(t.name, " ")
+	m.Spec.Point = axes(m.Spec.Rate, m.Spec.Concurrency, m.Lengths)
+	m.Findings = append(m.Findings, record.Finding{Code: "foreign", Severity: record.Note,
 		Text: "measured by " + t.name + ": client, workload and timestamps were not checked",
 		Hint: "see the notes for its definitions; compare with results of the same tool, or measure with bench sweep"})
-	return row
 }
 
 type object map[string]json.RawMessage

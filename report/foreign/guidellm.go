@@ -47,10 +47,10 @@ func readGuideLLM(o object) ([]measurement, error) {
 
 func (b object) guideBenchmark() measurement {
 	metrics := b.object("metrics")
-	m := measurement{name: "guidellm"}
+	var m measurement
 	m.guideStrategy(b.object("config"))
 	totalsOf := metrics.object("request_totals")
-	s := &m.summary
+	s := &m.Summary
 	setRequests(s, totalsOf.count("successful"), totalsOf.count("errored"))
 	successful := func(metric string) object { return metrics.object(metric).object("successful") }
 	s.TTFT = guideSummary(successful("time_to_first_token_ms"), 1)
@@ -63,7 +63,7 @@ func (b object) guideBenchmark() measurement {
 	s.Concurrency.Mean = successful("request_concurrency").or0("mean")
 	s.Tokens = record.Tokens{Prompt: int(successful("prompt_token_count").or0("total_sum")), Output: int(successful("output_token_count").or0("total_sum"))}
 	if seconds := b.or0("start_time"); seconds > 0 {
-		m.started = time.UnixMicro(int64(seconds * 1e6)).UTC()
+		m.StartedAt = time.UnixMicro(int64(seconds * 1e6)).UTC()
 	}
 	return m
 }
@@ -72,11 +72,11 @@ func (m *measurement) guideStrategy(config object) {
 	m.model = config.object("backend").text("model")
 	switch strategy := config.object("strategy"); strategy.text("type_") {
 	case "synchronous":
-		m.cap = 1
+		m.Spec.Concurrency = 1
 	case "concurrent":
-		m.cap = strategy.count("streams")
+		m.Spec.Concurrency = strategy.count("streams")
 	case "throughput":
-		m.rate, m.cap = workload.Rate(math.Inf(1)), strategy.count("max_concurrency")
+		m.Spec.Rate, m.Spec.Concurrency = workload.Rate(math.Inf(1)), strategy.count("max_concurrency")
 	case "constant", "poisson":
 		m.setRate(strategy)
 	}

@@ -28,11 +28,12 @@ var sglang = tool{
 }
 
 func readSGLang(o object) ([]measurement, error) {
-	m := measurement{name: "sglang", cap: o.count("max_concurrency"), rate: rate(o)}
+	var m measurement
+	m.Spec.Concurrency, m.Spec.Rate = o.count("max_concurrency"), rate(o)
 	server := o.object("server_info") // null: of another engine
 	m.model = cmp.Or(server.text("served_model_name"), server.text("model_path"))
-	m.summary = counts(o, 0)
-	s := &m.summary
+	m.Summary = counts(o, 0)
+	s := &m.Summary
 	var err error
 	if m.records, err = detailed(o); err != nil {
 		return nil, err
@@ -40,13 +41,13 @@ func readSGLang(o object) ([]measurement, error) {
 	zero := dropZeros(m.records)
 	m.latencies(o, "e2e_latency")
 	if m.records == nil {
-		m.findings = append(m.findings, record.Finding{Code: "foreign", Severity: record.Caution,
+		m.Findings = append(m.Findings, record.Finding{Code: "foreign", Severity: record.Caution,
 			Text:    "the file does not report the number of failed requests",
 			Hint:    "run bench_serving with --output-details",
 			Effects: []record.Effect{{Metric: metric.ErrorRate, Direction: record.Lowered, Unit: record.UnitRequests}}})
 	}
 	if zero > 0 {
-		m.findings = append(m.findings, record.Finding{Code: "foreign", Severity: record.Caution,
+		m.Findings = append(m.Findings, record.Finding{Code: "foreign", Severity: record.Caution,
 			Text:    unit.Count(zero) + " requests have a TTFT of 0 (not measured); they count as failed",
 			Hint:    "the server sent no text, or in a form that bench_serving does not read",
 			Effects: []record.Effect{{Metric: metric.ErrorRate, Direction: record.Inflated, Bound: new(float64(zero)), Unit: record.UnitRequests}}})

@@ -35,41 +35,43 @@ var vllm = tool{
 }
 
 func readVLLM(o object) ([]measurement, error) {
-	m := measurement{name: "vllm", model: o.text("model_id"), cap: o.count("max_concurrency")}
-	m.started, _ = time.ParseInLocation("20060102-150405", o.text("date"), time.UTC) // the file has no time zone
-	m.rate = rate(o)
+	m := measurement{model: o.text("model_id")}
+	m.StartedAt, _ = time.ParseInLocation("20060102-150405", o.text("date"), time.UTC) // the file has no time zone
+	m.Spec.Concurrency, m.Spec.Rate = o.count("max_concurrency"), rate(o)
 	if x := o.or0("burstiness"); x != 1 {
-		m.shape = x
+		m.Spec.Burstiness = x
 	}
 	if o.text("burstiness") == "inf" {
-		m.arrival = "constant"
+		m.Spec.Arrival.Process = "constant"
 	}
 	m.client, m.version, _ = strings.Cut(o.text("exported_by"), " ") // bench
 	if o.has("ramp_up_strategy") {                                   // many rates
-		m.rate, m.cap = 0, 0
+		m.Spec.Rate, m.Spec.Concurrency = 0, 0
 	}
 	if o.has("predicted") { // by bench
 		if err := json.Unmarshal(o["predicted"], &m.predicted); err != nil {
 			return nil, fmt.Errorf("predicted: %w", err)
 		}
 	}
-	m.summary = counts(o, o.count("failed"))
+	m.Summary = counts(o, o.count("failed"))
 	var err error
 	if m.records, err = detailed(o); err != nil {
 		return nil, err
 	}
 	m.latencies(o, "e2el")
 	if m.records == nil {
-		m.summary.TTFE = m.summary.TTFT
+		m.Summary.TTFE = m.Summary.TTFT
 	}
-	m.summary.E2EFromSend = m.summary.E2E
+	m.Summary.E2EFromSend = m.Summary.E2E
 	return []measurement{m}, nil
 }
 
 func (m *measurement) setRate(o object) {
 	if x, ok := o.number("rate"); ok && x > 0 {
-		m.rate, m.arrival = workload.Rate(x), o.text("type")+o.text("type_")
-		m.cap = o.count("concurrency")
+		m.Spec.Rate, m.Spec.Concurrency = workload.Rate(x), o.count("concurrency")
+		if process := o.text("type") + o.text("type_"); process != "poisson" {
+			m.Spec.Arrival.Process = process
+		}
 	}
 }
 
@@ -112,7 +114,7 @@ func (m *measurement) latencies(o object, e2e string) {
 		fromRecords(m, m.records)
 		return
 	}
-	s := &m.summary
+	s := &m.Summary
 	of := func(metric string) *stats.Summary {
 		return totals(s.Requests.Completed, func(stat string) (float64, bool) { return o.statistic(stat, "_"+metric+"_ms") })
 	}
@@ -233,8 +235,8 @@ func micros(seconds float64) int64 { return int64(math.Round(seconds * 1e6)) }
 
 // fromRecords summarizes the latencies of single requests and keeps the totals of the tool.
 func fromRecords(m *measurement, records []*record.Record) {
-	s := record.Summarize(records, record.Window{EndUs: micros(m.summary.DurationS)}, record.Mode{Streams: true}, nil, 0)
-	to := &m.summary
+	s := record.Summarize(records, record.Window{EndUs: micros(m.Summary.DurationS)}, record.Mode{Streams: true}, nil, 0)
+	to := &m.Summary
 	to.TTFT, to.TTFE, to.TPOT, to.ITL, to.E2E = s.TTFT, s.TTFE, s.TPOT, s.ITL, s.E2E
 	to.ITLRequests, to.TokensPerEvent = s.ITLRequests, s.TokensPerEvent
 	to.Requests.Errors = s.Requests.Errors
