@@ -78,9 +78,8 @@ func (t *teller) night(run compare.Run) (*compare.Comparison, error) {
 	if err != nil {
 		return nil, err
 	}
-	gate := c.Record(run.Name)
-	t.earlier = append([]compare.Candidate{{Name: run.Name,
-		Read: func() (compare.Run, *compare.GateRecord, error) { return run, gate, nil }}}, t.earlier...)
+	run.Gate = c.Record(run.Name)
+	t.earlier = append([]compare.Candidate{{Name: run.Name, Read: func() (compare.Run, error) { return run, nil }}}, t.earlier...)
 	return c, nil
 }
 

@@ -150,10 +150,7 @@ func TestSchemaOfGate(t *testing.T) {
 		{Metric: "goodput_requests_per_s", Worse: 0.05}}
 	base, changed := resultOf("base", 80, 4), resultOf("new", 100, 4)
 	changed.Manifest.StartedAt = time.Unix(1, 0)
-	earlier := []compare.Candidate{{Name: "base", Read: func() (compare.Run, *compare.GateRecord,
-		error) {
-		return base, nil, nil
-	}}}
+	earlier := []compare.Candidate{{Name: "base", Read: func() (compare.Run, error) { return base, nil }}}
 	var texts [][]byte
 	for _, candidates := range [][]compare.Candidate{nil, earlier} {
 		c, err := compare.ChooseBase(changed, candidates, 5, o.Allow).Compare(changed, o)

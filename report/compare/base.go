@@ -13,7 +13,7 @@ import (
 
 type Candidate struct {
 	Name string
-	Read func() (Run, *GateRecord, error) // with its gate.json; nil: none
+	Read func() (Run, error) // with its gate.json
 }
 
 // DefaultBase is the number of runs of a base.
@@ -121,10 +121,9 @@ func (b *Base) choose(all []earlierRun, n int) {
 		if e.unlike != nil {
 			why = cmp.Or(refusals(e.unlike.Changed), "no point in common with new")
 		} else if why == "" {
-			if e.gate != nil {
-				b.gates = append(b.gates, *e.gate)
+			if e.run.Gate != nil {
+				b.gates = append(b.gates, *e.run.Gate)
 			}
-			e.run.Gate = e.gate
 			why = notGood(&e.run)
 		}
 		switch {

@@ -37,7 +37,8 @@ func candidate(r Run, verdict stats.Verdict) Candidate {
 	if verdict != "" {
 		gate = &GateRecord{Schema: SchemaGate, Run: r.Name, Verdict: verdict}
 	}
-	return Candidate{r.Name, func() (Run, *GateRecord, error) { return r, gate, nil }}
+	r.Gate = gate
+	return Candidate{r.Name, func() (Run, error) { return r, nil }}
 }
 
 func names(runs []Run) string {
@@ -72,7 +73,7 @@ func TestChooseBase(t *testing.T) {
 			r.Rows[i].Findings = []record.Finding{{Code: "errors", Severity: record.Invalid}}
 		}
 	}
-	damaged := Candidate{"18", func() (Run, *GateRecord, error) { return Run{}, nil, errors.New("reading 18: no JSON\nhint: x") }}
+	damaged := Candidate{"18", func() (Run, error) { return Run{}, errors.New("reading 18: no JSON\nhint: x") }}
 	b := ChooseBase(runOf(20, 3, nil), []Candidate{
 		candidate(runOf(19, 3, nil), stats.Fail), damaged, candidate(runOf(17, 3, model), ""), candidate(runOf(16, 3, version), stats.Undecided),
 		candidate(runOf(15, 3, workload), ""), candidate(runOf(14, 3, cut), ""), candidate(runOf(13, 3, invalid), ""),
@@ -242,8 +243,8 @@ func TestNightsOfARegression(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		record := c.Record(now.Name)
-		earlier = append([]Candidate{{now.Name, func() (Run, *GateRecord, error) { return now, record, nil }}}, earlier...)
+		now.Gate = c.Record(now.Name)
+		earlier = append([]Candidate{{now.Name, func() (Run, error) { return now, nil }}}, earlier...)
 		switch {
 		case day == 1:
 			if c.NewBase == nil || !c.Gate.Passes {
@@ -256,7 +257,7 @@ func TestNightsOfARegression(t *testing.T) {
 			}
 		default:
 			since := map[int]string{7: "", 8: "7", 9: "7"}[day]
-			if c.Gate.Verdict != stats.Fail || c.Gate.Passes != (day > 7) || c.Gate.Cases[0].Since != since || len(c.Points[0].Metrics[0].Values[0]) != 15 || record.Regressions[0].Since != "7" {
+			if c.Gate.Verdict != stats.Fail || c.Gate.Passes != (day > 7) || c.Gate.Cases[0].Since != since || len(c.Points[0].Metrics[0].Values[0]) != 15 || now.Gate.Regressions[0].Since != "7" {
 				t.Errorf("night %d, base %s: %+v", day, names(b.Runs), c.Gate)
 			}
 		}
@@ -269,11 +270,12 @@ func TestHeldFigure(t *testing.T) {
 	for change, want := range map[float64]string{-0.12: "14 15 16 17 18", 0.12: "14 15 16 17 18", 0: "15 16 17 18 19"} {
 		var candidates []Candidate
 		for day := 19; day > 10; day-- {
-			g := &GateRecord{Schema: SchemaGate, Verdict: stats.Pass}
+			run := runOf(day, 3, nil)
+			run.Gate = &GateRecord{Schema: SchemaGate, Verdict: stats.Pass}
 			if day == 19 && change != 0 {
-				g.Held = []HeldFigure{{x, change}}
+				run.Gate.Held = []HeldFigure{{x, change}}
 			}
-			candidates = append(candidates, Candidate{fmt.Sprint(day), func() (Run, *GateRecord, error) { return runOf(day, 3, nil), g, nil }})
+			candidates = append(candidates, Candidate{fmt.Sprint(day), func() (Run, error) { return run, nil }})
 		}
 		b := ChooseBase(runOf(20, 3, nil), candidates, 5, nil)
 		pairs, _, _ := match(Side{Runs: b.Runs}, Side{Runs: []Run{runOf(20, 3, nil)}}, b.Nights)
@@ -313,10 +315,10 @@ func TestTwoNightsBeyond(t *testing.T) {
 // An accepted run begins a new base: runs before it count no more, nor gates of later runs whose base is of them.
 func TestAcceptedRun(t *testing.T) {
 	gated := func(day int, g GateRecord) Candidate {
-		return Candidate{fmt.Sprint(day), func() (Run, *GateRecord, error) {
+		return Candidate{fmt.Sprint(day), func() (Run, error) {
 			run := runOf(day, 3, nil)
-			run.Manifest.Run = run.Name
-			return run, &g, nil
+			run.Manifest.Run, run.Gate = run.Name, &g
+			return run, nil
 		}}
 	}
 	a := GatedFigure{Point: "A", Metric: "tpot_p50"}
@@ -336,7 +338,7 @@ func TestAcceptedRun(t *testing.T) {
 
 // Runs that cannot be read begin no base: the evidence is damaged.
 func TestDamagedRunsBeginNoBase(t *testing.T) {
-	damaged := Candidate{"19", func() (Run, *GateRecord, error) { return Run{}, nil, errors.New("reading 19: no JSON") }}
+	damaged := Candidate{"19", func() (Run, error) { return Run{}, errors.New("reading 19: no JSON") }}
 	c, err := ChooseBase(runOf(20, 3, nil), []Candidate{damaged}, 5, nil).Compare(runOf(20, 3, nil), Options{Gate: gate("tpot_p50 +5%")})
 	if err != nil || c.NewBase != nil || c.Gate.Verdict != stats.Undecided || !strings.Contains(c.NoBase, "cannot be read") {
 		t.Errorf("%v: %+v", err, c.Gate)
@@ -370,8 +372,8 @@ func TestUnsteadyRegression(t *testing.T) {
 			if day > 8 && c.Gate.Verdict == stats.Fail {
 				failures++
 			}
-			record := c.Record(now.Name)
-			earlier = append([]Candidate{{now.Name, func() (Run, *GateRecord, error) { return now, record, nil }}}, earlier...)
+			now.Gate = c.Record(now.Name)
+			earlier = append([]Candidate{{now.Name, func() (Run, error) { return now, nil }}}, earlier...)
 		}
 		if failures > 0 {
 			failed++

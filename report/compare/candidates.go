@@ -9,8 +9,7 @@ import (
 
 type earlierRun struct {
 	name   string
-	run    Run // if it is comparable
-	gate   *GateRecord
+	run    Run      // if it is comparable
 	unlike *NewBase // why it is not comparable; nil: it is, or cannot be read
 	unread string   // why it cannot be read
 }
@@ -23,17 +22,17 @@ func readCandidates(changed Run, candidates []Candidate, n int, allow []string) 
 			break
 		}
 		e := earlierRun{name: x.Name}
-		run, gate, err := x.Read()
+		run, err := x.Read()
 		if err != nil {
 			e.unread, _, _ = strings.Cut(err.Error(), "\n")
 		} else if differences, alike := likeNew(run, changed, allow); !alike {
 			e.unlike = &NewBase{Latest: run.Name, Changed: differences}
 		} else {
-			e.run, e.gate = run, gate
+			e.run = run
 			comparable++
 		}
 		out = append(out, e)
-		if e.gate != nil && e.gate.Accepted {
+		if e.run.Gate != nil && e.run.Gate.Accepted {
 			return afterAccepted(out)
 		}
 	}
@@ -48,8 +47,8 @@ func afterAccepted(all []earlierRun) []earlierRun {
 	}
 	for i := range all[:len(all)-1] {
 		e := &all[i]
-		if e.gate != nil && slices.ContainsFunc(e.gate.BaseRuns, func(name string) bool { return !since[name] }) {
-			e.gate = nil
+		if e.run.Gate != nil && slices.ContainsFunc(e.run.Gate.BaseRuns, func(name string) bool { return !since[name] }) {
+			e.run.Gate = nil
 		}
 	}
 	return all

@@ -84,7 +84,7 @@ func Earlier(run compare.Run) ([]compare.Candidate, error) {
 	var out []compare.Candidate
 	for _, s := range starts {
 		if s.at.Before(run.Manifest.StartedAt) {
-			out = append(out, compare.Candidate{Name: s.dir, Read: func() (compare.Run, *compare.GateRecord, error) { return loadGated(s.dir) }})
+			out = append(out, compare.Candidate{Name: s.dir, Read: func() (compare.Run, error) { return loadGated(s.dir) }})
 		}
 	}
 	return out, nil
@@ -125,13 +125,13 @@ func Machine(run compare.Run, own ...compare.Run) (out []compare.Run) {
 	return out
 }
 
-func loadGated(dir string) (compare.Run, *compare.GateRecord, error) {
-	run, err := report.Load(dir)
-	if err != nil {
-		return compare.Run{}, nil, err
+func loadGated(dir string) (run compare.Run, err error) {
+	read, err := report.Load(dir)
+	if err == nil {
+		run = read.Compared()
+		run.Gate, err = readGate(read)
 	}
-	gate, err := readGate(run)
-	return run.Compared(), gate, err
+	return run, err
 }
 
 func readGate(r *report.Run) (*compare.GateRecord, error) {

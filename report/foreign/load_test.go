@@ -66,11 +66,11 @@ func TestEarlier(t *testing.T) {
 		if err != nil || len(earlier) != 2 || filepath.Base(earlier[0].Name) != second || earlier[1].Name != one {
 			t.Fatalf("%+v, %v", earlier, err)
 		}
-		if run, gate, err := earlier[1].Read(); err != nil || gate.Verdict != "FAIL" || len(run.Rows) < 5 {
-			t.Errorf("%+v, %v", gate, err)
+		if run, err := earlier[1].Read(); err != nil || run.Gate.Verdict != "FAIL" || len(run.Rows) < 5 {
+			t.Errorf("%+v, %v", run.Gate, err)
 		}
-		if _, gate, err := earlier[0].Read(); err != nil || gate != nil {
-			t.Errorf("%+v, %v", gate, err)
+		if run, err := earlier[0].Read(); err != nil || run.Gate != nil {
+			t.Errorf("%+v, %v", run.Gate, err)
 		}
 	}
 	run, err := LoadNew(one)
@@ -82,7 +82,7 @@ func TestEarlier(t *testing.T) {
 	}
 	// A damaged gate.json is an error: whether the run is a base is not known.
 	put(t, filepath.Join(one, GateFile), `{"schema": "bench/gate/v1"`)
-	if _, _, err := loadGated(one); err == nil || !strings.Contains(err.Error(), "is not a bench/gate/v1\nhint: delete it") {
+	if _, err := loadGated(one); err == nil || !strings.Contains(err.Error(), "is not a bench/gate/v1\nhint: delete it") {
 		t.Error(err)
 	}
 	for _, arg := range []string{filepath.Join(dir, "9-never-started"), filepath.Join(dir, "none"), filepath.Join(dir, "trends.html")} {
@@ -165,7 +165,7 @@ func TestDamagedGate(t *testing.T) {
 			(night.Gate == nil) != (want != "") || (night.GateError == "") != (want == "") {
 			t.Errorf("%s: %q, %v", text, night.GateError, err)
 		}
-		if _, _, err := loadGated(run); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		if _, err := loadGated(run); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("as a base: %s: %v", text, err)
 		}
 	}

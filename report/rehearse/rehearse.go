@@ -68,12 +68,12 @@ func Rehearse(
 		if err := each(&m); err != nil {
 			return nil, err
 		}
+		run.Gate = kept
 		runs = append(runs, run)
 		if old := n - 1 - recalled; old >= 0 {
 			runs[old].Records = nil // hundreds of nights fit into memory
 		}
-		earlier = slices.Insert(earlier, 0, compare.Candidate{Name: run.Name,
-			Read: func() (compare.Run, *compare.GateRecord, error) { return runs[n-1], kept, nil }})
+		earlier = slices.Insert(earlier, 0, compare.Candidate{Name: run.Name, Read: func() (compare.Run, error) { return runs[n-1], nil }})
 	}
 	r.Summary = r.summary()
 	return r, nil
