@@ -137,15 +137,6 @@ func (o *Analysis) StatusOf(p *series.Point) diagnosis.PointStatus {
 	return diagnosis.PointStatus{Status: diagnosis.NoSLO}
 }
 
-func (o *Analysis) DiagnosisOf(p *series.Point) *diagnosis.Diagnosis {
-	for i := range o.Diagnoses {
-		if d := &o.Diagnoses[i]; &o.Series[d.Series].Points[d.Point] == p {
-			return d
-		}
-	}
-	return nil
-}
-
 func (o *Analysis) collectFindings(rows []record.Row) {
 	for _, severity := range []record.Severity{record.Invalid, record.Caution, record.Note} {
 		first := len(o.Findings)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"bench/experiment/diagnosis"
 	"bench/experiment/unit"
 	"bench/report/compare"
 )
@@ -16,13 +17,13 @@ func RunsTable(names []string, runs []*Run, outcomes []*Analysis) Table {
 		{Head: "bottleneck"}, {Head: "hypothesis"}}}
 	for i, o := range outcomes {
 		row := []Cell{TextCell(names[i]), Absent(), TextCell(o.Answer.Trust.Text)}
-		if w, _ := o.First(); w != nil {
+		if w, s := o.First(); w != nil {
 			row[1] = Cell{Text: w.Lead, Kind: leadKind(w.Verdict), Title: w.Text}
-		}
-		if s, p := o.HeadlinePoint(); p != nil {
+			p := &s.Points[w.Quoted]
 			name, limit := TextCell(s.PointName(p)), Absent()
-			if d := o.DiagnosisOf(p); d != nil {
-				limit = TextCell(d.Bottleneck.Name())
+			isOf := func(d diagnosis.Diagnosis) bool { return d.Series == w.Series && d.Point == w.Quoted }
+			if i := slices.IndexFunc(o.Diagnoses, isOf); i >= 0 {
+				limit = TextCell(o.Diagnoses[i].Bottleneck.Name())
 			}
 			output, first, decode := Absent(), Absent(), Absent()
 			if p.Valid {
