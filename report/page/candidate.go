@@ -19,9 +19,9 @@ func newShadowView(c *compare.ShadowComparison) *shadowView {
 	return v
 }
 
-func candidateChart(c *compare.ShadowComparison) (chart, error) {
+func candidateChart(c *compare.ShadowComparison) chart {
 	f := report.ShadowForest(c)
-	out, err := forestChart("candidate-changes", "Change from A to B", f.Main, f.Reach)
+	out := forestChart("candidate-changes", "Change from A to B", f.Main, f.Reach)
 	out.Table = report.TabCandidate
-	return out, err
+	return out
 }

@@ -2,8 +2,10 @@ package page
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"html/template"
 	"slices"
 
 	"github.com/go-echarts/go-echarts/v2/charts"
@@ -40,6 +42,7 @@ type chart struct {
 	Published bool `json:"-"` // some curve has published figures
 
 	looks map[string]int // index of each series with views, by its look
+	err   error          // why it cannot be drawn
 }
 
 // choice is a list to choose from. The name of a view is one value of each list, with spaces between.
@@ -49,12 +52,18 @@ type choice struct {
 	First  string   `json:"first"` // chosen at first
 }
 
-// view adds series on the same axes, shown if the named view is chosen; without a name they are always shown.
-func (c *chart) view(name string, line *charts.Line, more ...map[string]any) error {
-	o, err := option(line)
-	if err != nil {
-		return err
+// Data is the chart for charts.js.
+func (c chart) Data() (template.JS, error) {
+	if c.err != nil {
+		return "", c.err
 	}
+	return escaped(c)
+}
+
+// view adds series on the same axes, shown if the named view is chosen; without a name they are always shown. It returns
+// the chart.
+func (c *chart) view(name string, line *charts.Line, more ...map[string]any) chart {
+	o := c.option(line)
 	series, _ := o["series"].([]any)
 	for _, m := range more {
 		series = append(series, m)
@@ -63,22 +72,20 @@ func (c *chart) view(name string, line *charts.Line, more ...map[string]any) err
 		c.Option, o["series"] = o, []any{}
 	}
 	for _, s := range series {
-		if err := c.add(name, s.(map[string]any)); err != nil {
-			return err
-		}
+		c.add(name, s.(map[string]any))
 	}
-	return nil
+	return *c
 }
 
 // ofView are the keys of a series that differ between views.
 var ofView = []string{"data", "steps", "n", "x0", "dx", "ys", "markArea"}
 
 // add puts a series into a view. Views share its look, which is most of the data.
-func (c *chart) add(view string, s map[string]any) error {
+func (c *chart) add(view string, s map[string]any) {
 	list := c.Option["series"].([]any)
 	if view == "" {
 		c.Option["series"] = append(list, s)
-		return nil
+		return
 	}
 	own, rest := map[string]any{}, map[string]any{}
 	for key, v := range s {
@@ -89,13 +96,11 @@ func (c *chart) add(view string, s map[string]any) error {
 		}
 	}
 	look, err := json.Marshal(rest)
-	if err != nil {
-		return fmt.Errorf("describing a chart: %w", err)
-	}
+	c.err = cmp.Or(c.err, err)
 	if i, ok := c.looks[string(look)]; ok {
 		if views := list[i].(map[string]any)["views"].(map[string]any); views[view] == nil {
 			views[view] = own
-			return nil
+			return
 		}
 	}
 	if c.looks == nil {
@@ -104,7 +109,6 @@ func (c *chart) add(view string, s map[string]any) error {
 	rest["views"] = map[string]any{view: own}
 	c.looks[string(look)] = len(list)
 	c.Option["series"] = append(list, rest)
-	return nil
 }
 
 // The hues of Okabe and Ito, darkened to a contrast of 3:1 on white (a test computes it), with vermilion kept for
@@ -191,24 +195,19 @@ func addMarks(line *charts.Line, name, symbol, color string, size int, data []da
 }
 
 // option is for ECharts. Tooltips are drawn as text: never parsed as HTML, and without inline style.
-func option(line *charts.Line) (map[string]any, error) {
+func (c *chart) option(line *charts.Line) map[string]any {
 	line.Validate()
 	b, err := json.Marshal(line.JSON())
-	if err != nil {
-		return nil, fmt.Errorf("describing a chart: %w", err)
-	}
-	var o map[string]any
+	o := map[string]any{"tooltip": map[string]any{}}
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.UseNumber()
-	if err := d.Decode(&o); err != nil {
-		return nil, fmt.Errorf("describing a chart: %w", err)
-	}
+	c.err = cmp.Or(c.err, err, d.Decode(&o))
 	tooltip, _ := o["tooltip"].(map[string]any)
 	tooltip["renderMode"], tooltip["confine"] = "richText", true
 	for _, key := range []string{"title", "toolbox", "color"} { // the page has the title, the series have colours
 		delete(o, key)
 	}
-	return o, nil
+	return o
 }
 
 // latencyDatum is false if it has no positive value: the axis is logarithmic.

@@ -1,7 +1,6 @@
 package page
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -13,36 +12,22 @@ import (
 	"bench/report"
 )
 
-func chartsOf(o *report.Analysis, set *curveSet, e evidence) ([]chart, error) {
-	var out []chart
-	var errs []error
-	add := func(c chart, err error) {
-		errs = append(errs, err)
-		if c.Option != nil {
-			out = append(out, c)
-		}
-	}
-	add(set.interactivityChart(report.TabSummary))
-	add(set.latencyChart(report.TabSummary))
-	add(set.throughputChart(report.TabLatency))
+// chartsOf are the charts of a run; one without an option has nothing to show.
+func chartsOf(o *report.Analysis, set *curveSet, e evidence) []chart {
+	out := []chart{set.interactivityChart(report.TabSummary), set.latencyChart(report.TabSummary), set.throughputChart(report.TabLatency)}
 	for _, metric := range o.Latencies() {
 		if len(e.rows) == 0 { // the distributions contain every percentile
-			add(percentileChart(o, metric))
+			out = append(out, percentileChart(o, metric))
 		}
 	}
-	add(tilingChart(e.rows, headlineRow(o)))
-	add(prefixChart(o))
-	add(distributionChart(o, e.rows))
-	add(promptChart(o, e))
-	add(batchChart(o))
-	add(timelineChart(e.rows, headlineRow(o)))
-	return out, errors.Join(errs...)
+	return append(out, tilingChart(e.rows, headlineRow(o)), prefixChart(o), distributionChart(o, e.rows), promptChart(o, e), batchChart(o),
+		timelineChart(e.rows, headlineRow(o)))
 }
 
 const shownAtFirst = 8
 
 // percentileChart is one latency by percentile. A percentile whose n is too small stands off the line.
-func percentileChart(o *report.Analysis, latency string) (chart, error) {
+func percentileChart(o *report.Analysis, latency string) chart {
 	name := metric.Words(latency)
 	c := chart{ID: "by-percentile-" + latency, Title: name + " by percentile", Table: "percentiles-" + latency, Height: 360, UnitY: "ms",
 		Visible: shownAtFirst, Alt: name + " by percentile, one curve for each point. The same figures are in the table below."}
@@ -70,12 +55,12 @@ func percentileChart(o *report.Analysis, latency string) (chart, error) {
 		}
 	})
 	if drawn == 0 {
-		return c, nil
+		return c
 	}
-	return c, c.view("", line)
+	return c.view("", line)
 }
 
-func prefixChart(o *report.Analysis) (chart, error) {
+func prefixChart(o *report.Analysis) chart {
 	c := chart{ID: "prefix-ttft", Title: "TTFT p50, prefix cold and warm", Table: "prefix", UnitX: "ms",
 		Alt: "TTFT p50 of each load with the prefix cold, shared and warm. The same figures are in the table below."}
 	var names, states []string
@@ -94,7 +79,7 @@ func prefixChart(o *report.Analysis) (chart, error) {
 		}
 	}
 	if len(names) == 0 {
-		return c, nil
+		return c
 	}
 	slices.Reverse(names)                     // ECharts counts categories from the bottom
 	c.Height = 110 + min(30*len(names), 6000) // px; 6000 is the largest canvas at double density
@@ -102,5 +87,5 @@ func prefixChart(o *report.Analysis) (chart, error) {
 	for i, state := range states {
 		addMarks(line, state, shapes[i%len(shapes)], palette[i%len(palette)], 13, byState[state])
 	}
-	return c, c.view("", line)
+	return c.view("", line)
 }

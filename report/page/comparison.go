@@ -2,13 +2,10 @@ package page
 
 import (
 	_ "embed"
-	"fmt"
-	"html/template"
 	"io"
 	"slices"
 	"strings"
 
-	"bench/experiment/safetext"
 	"bench/experiment/unit"
 	"bench/report"
 	"bench/report/compare"
@@ -22,27 +19,15 @@ var comparisonTemplate = derived("comparison", comparisonHTML)
 func Comparison(w io.Writer, c *compare.Comparison) error {
 	f := report.NewForest(c)
 	v := comparisonView{ComparisonAnswer: report.AnswerComparison(c), Sides: report.ComparisonSides(c),
-		KPIs: changeKPIs(&f)}
-	var err error
-	if v.Figures, err = forestFigures("s", f); err != nil {
-		return err
-	}
-	if err := v.addCurves(c.Sides); err != nil {
-		return err
-	}
+		KPIs: changeKPIs(&f), Figures: forestFigures("s", f), Data: c}
+	v.addCurves(c.Sides)
 	for _, t := range append(report.ConditionTables(c), report.FiguresTable(c), report.StatisticsTable(c)) {
 		if len(t.Rows) > 0 {
 			v.Figures = append(v.Figures, tableFigure("s", t, true))
 		}
 	}
 	v.frame = newFrame(slices.ContainsFunc(v.Figures, func(f figure) bool { return len(f.Charts) > 0 }))
-	if v.Data, err = inline(c); err != nil {
-		return err
-	}
-	if err := comparisonTemplate().Execute(safetext.Page(w), v); err != nil {
-		return fmt.Errorf("writing the page: %w", err)
-	}
-	return nil
+	return write(w, comparisonTemplate(), v)
 }
 
 const mostKPIs = 4
@@ -65,16 +50,15 @@ type comparisonView struct {
 	report.ComparisonAnswer
 	Sides  []string
 	KPIs   []kpi
-	Curves *curvesView // of the charts; nil: none
+	Curves *curveSet // of the charts; nil: none
 	frame
-	Data    template.JS
+	Data    *compare.Comparison
 	Figures []figure
 }
 
 const mostMainLines = 30
 
-func forestFigures(prefix string, f report.Forest) ([]figure, error) {
-	var out []figure
+func forestFigures(prefix string, f report.Forest) (out []figure) {
 	f = f.Cut(mostMainLines)
 	for _, part := range []struct {
 		id, title string
@@ -82,21 +66,14 @@ func forestFigures(prefix string, f report.Forest) ([]figure, error) {
 		fold      string
 	}{{prefix + "-forest", "Changes", f.Main, ""}, {prefix + "-forest-rest", "Other changes", f.Rest,
 		unit.Plural(len(f.Rest), "more figure")}} {
-		c, err := forestChart(part.id, part.title, part.lines, f.Reach)
-		if err != nil {
-			return nil, err
-		}
+		c := forestChart(part.id, part.title, part.lines, f.Reach)
 		if c.Option == nil {
 			continue
-		}
-		view, err := c.drawn()
-		if err != nil {
-			return nil, err
 		}
 		if part.fold == "" && !slices.ContainsFunc(part.lines, func(l report.ForestLine) bool { return l.Mark != report.MarkRaw }) {
 			part.fold = unit.Plural(len(part.lines), "change") + ", none tested"
 		}
-		out = append(out, figure{Charts: []chartView{view}, Fold: part.fold, Paper: part.fold == ""})
+		out = append(out, figure{Charts: []chart{c}, Fold: part.fold, Paper: part.fold == ""})
 	}
-	return out, nil
+	return out
 }

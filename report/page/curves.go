@@ -2,8 +2,6 @@ package page
 
 import (
 	"cmp"
-	"encoding/json"
-	"fmt"
 	"html/template"
 	"math"
 	"slices"
@@ -20,6 +18,7 @@ import (
 
 // curveSet is the figures of all charts of curves, once: curves.js composes the series of each view from them.
 type curveSet struct {
+	ID      string   `json:"-"`       // of its element in the page
 	Groups  []string `json:"groups"`  // workloads to choose from, in the order of the run
 	First   string   `json:"first"`   // chosen at first
 	Opens   opening  `json:"opens"`   // of workloads whose SLO limits no latency
@@ -280,15 +279,5 @@ func limitsOf(s *series.Series) map[string][]float64 {
 	return out
 }
 
-type curvesView struct {
-	ID   string
-	Data template.JS
-}
-
-func (set *curveSet) view(id string) (*curvesView, error) {
-	b, err := json.Marshal(set)
-	if err != nil {
-		return nil, fmt.Errorf("encoding the curves: %w", err)
-	}
-	return &curvesView{id, template.JS(escapeJSON(string(b)))}, nil
-}
+// Data is the set for curves.js.
+func (set *curveSet) Data() (template.JS, error) { return escaped(set) }

@@ -28,7 +28,7 @@ func headlineRow(o *report.Analysis) string {
 }
 
 // distributionChart shows the operating point and its neighbours at first, with the limits on them.
-func distributionChart(o *report.Analysis, rows []observed) (chart, error) {
+func distributionChart(o *report.Analysis, rows []observed) chart {
 	c := chart{ID: "ecdf", Wide: true, Title: "Distributions of latency", Table: report.TabLatency, Height: 420, UnitX: "ms", UnitY: "share", Logs: true, AxisOf: "xAxis",
 		Alt: "CDF: share of completed requests within a latency, one curve for each row and class. Percentiles of the same samples are in the table below."}
 	near := nearHeadline(o)
@@ -59,9 +59,7 @@ func distributionChart(o *report.Analysis, rows []observed) (chart, error) {
 		if limit := limitAcross(near, latency); limit != nil {
 			curves = append(curves, limit)
 		}
-		if err := c.view(metric.Words(latency), line, curves...); err != nil {
-			return c, err
-		}
+		c.view(metric.Words(latency), line, curves...)
 	}
 	if worst > 0 {
 		c.Note = fmt.Sprintf("Large samples are drawn with fewer steps: a share can read up to %s too low.", unit.Format(worst, "share"))
@@ -69,7 +67,7 @@ func distributionChart(o *report.Analysis, rows []observed) (chart, error) {
 	if len(names) > 0 {
 		c.Choices = []choice{{Name: "latency", Values: names, First: names[0]}}
 	}
-	return c, nil
+	return c
 }
 
 // nearHeadline are the rows of the quoted point of the first workload, and of the loads beside it.
@@ -126,7 +124,7 @@ func steps(i int, name string, e ecdf) map[string]any {
 		"itemStyle": map[string]any{"color": color}, "lineStyle": map[string]any{"color": color, "width": 2, "type": dashes[i/len(palette)%len(dashes)]}}
 }
 
-func promptChart(o *report.Analysis, e evidence) (chart, error) {
+func promptChart(o *report.Analysis, e evidence) chart {
 	c := chart{ID: "ttft-input", Title: "TTFT against input length", Table: "floors", Height: 400, UnitY: "ms", Logs: true,
 		Alt: "TTFT of single requests against prompt tokens, with the roofline floor. Floors and medians are in the table below."}
 	line := newPlot(opts.XAxis{Type: "log", Name: "prompt tokens"}, opts.YAxis{Type: "log", Name: "TTFT"})
@@ -148,14 +146,14 @@ func promptChart(o *report.Analysis, e evidence) (chart, error) {
 		}
 	}
 	if len(lengths) < 2 {
-		return c, nil
+		return c
 	}
 	addPromptFloors(line, o, slices.Sorted(maps.Keys(lengths)))
 	var clouds []map[string]any
 	for i, name := range names {
 		clouds = append(clouds, dotted(i, name, dots[name]))
 	}
-	return c, c.view("", line, clouds...)
+	return c.view("", line, clouds...)
 }
 
 // addPromptFloors draws the floor of each setup over the lengths of the prompts.
@@ -258,7 +256,7 @@ func addRoofline(line *charts.Line, points []bandPoint) {
 	}
 }
 
-func batchChart(o *report.Analysis) (chart, error) {
+func batchChart(o *report.Analysis) chart {
 	c := chart{ID: "tpot-batch", Title: "TPOT against batch", Table: "floors", Height: 400, UnitY: "ms", Logs: true,
 		Alt: "TPOT p50 of each point against its mean decode batch, one curve for each series, with roofline floor and typical range. The same figures are in the table below."}
 	line := newPlot(opts.XAxis{Type: "log", Name: "batch (mean number of decoding requests)"}, opts.YAxis{Type: "log", Name: "TPOT p50"})
@@ -286,8 +284,8 @@ func batchChart(o *report.Analysis) (chart, error) {
 		}
 	}
 	if len(band) < 2 {
-		return c, nil
+		return c
 	}
 	addRooflines(line, band, contexts)
-	return c, c.view("", line)
+	return c.view("", line)
 }

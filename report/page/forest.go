@@ -29,7 +29,7 @@ const (
 // mostForestLines is the number of lines that one canvas holds; the table has all.
 const mostForestLines = 240
 
-func forestChart(id, title string, lines []report.ForestLine, reach float64) (chart, error) {
+func forestChart(id, title string, lines []report.ForestLine, reach float64) chart {
 	c := chart{ID: id, Title: title, Wide: true, UnitX: "size",
 		Alt: title +
 			": change of each figure with its 95 % interval, worse to the right. " +
@@ -38,7 +38,7 @@ func forestChart(id, title string, lines []report.ForestLine, reach float64) (ch
 		lines, c.Note = lines[:mostForestLines], unit.Plural(more, "more figure")+" in the table"
 	}
 	if len(lines) == 0 {
-		return c, nil
+		return c
 	}
 	c.Height = 110 + 24*len(lines)
 	lines = slices.Clone(lines)
@@ -57,7 +57,7 @@ func forestChart(id, title string, lines []report.ForestLine, reach float64) (ch
 	for _, mark := range report.ForestMarks {
 		addForestMarks(line, mark, lines, reach)
 	}
-	return c, c.view("", line)
+	return c.view("", line)
 }
 
 func addIntervalBars(line *charts.Line, lines []report.ForestLine, reach float64) {

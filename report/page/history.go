@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 
-	"bench/experiment/safetext"
 	"bench/report"
 	"bench/report/compare"
 )
@@ -33,7 +32,7 @@ type groupView struct {
 
 type pointTrends struct {
 	Name   string
-	Charts []chartView
+	Charts []chart
 }
 
 const historyLegend = "A mark is a night: the mean of its repeats, with its 95 % interval. " +
@@ -44,19 +43,12 @@ const historyLegend = "A mark is a night: the mean of its repeats, with its 95 %
 func History(w io.Writer, h *compare.History) error {
 	v := historyView{frame: newFrame(true), Title: report.HistoryTitle(h), Legend: historyLegend}
 	for i := range h.Groups {
-		g, err := newGroupView(&h.Groups[i], fmt.Sprintf("g%d", i))
-		if err != nil {
-			return err
-		}
-		v.Groups = append(v.Groups, g)
+		v.Groups = append(v.Groups, newGroupView(&h.Groups[i], fmt.Sprintf("g%d", i)))
 	}
 	if t := report.UnreadTable(h); len(t.Rows) > 0 {
 		v.Unread = new(tableFigure("s", t, false))
 	}
-	if err := historyTemplate().Execute(safetext.Page(w), v); err != nil {
-		return fmt.Errorf("writing the page: %w", err)
-	}
-	return nil
+	return write(w, historyTemplate(), v)
 }
 
 func tableFigure(prefix string, t report.Table, folded bool) figure {
@@ -65,7 +57,7 @@ func tableFigure(prefix string, t report.Table, folded bool) figure {
 	return figure{Table: &view, Paper: true}
 }
 
-func newGroupView(g *compare.Group, id string) (groupView, error) {
+func newGroupView(g *compare.Group, id string) groupView {
 	v := groupView{Title: report.GroupTitle(g), Answer: report.AnswerGroup(g),
 		Trends: tableFigure(id, report.TrendsTable(g), true)}
 	for _, t := range report.GroupTables(g) {
@@ -77,16 +69,9 @@ func newGroupView(g *compare.Group, id string) (groupView, error) {
 	var ended []pointTrends
 	for i := range g.Trends {
 		t := &g.Trends[i]
-		c, err := trendChart(g, t, fmt.Sprintf("%s-t%d", id, i))
-		if err != nil {
-			return v, err
-		}
-		view, err := c.drawn()
-		if err != nil {
-			return v, err
-		}
+		c := trendChart(g, t, fmt.Sprintf("%s-t%d", id, i))
 		if t.Unwatched == compare.TrendEnded {
-			ended = append(ended, pointTrends{t.Point + ", " + t.Metric + ": ended", []chartView{view}})
+			ended = append(ended, pointTrends{t.Point + ", " + t.Metric + ": ended", []chart{c}})
 			continue
 		}
 		k, known := at[t.Point]
@@ -95,8 +80,8 @@ func newGroupView(g *compare.Group, id string) (groupView, error) {
 			at[t.Point] = k
 			v.Points = append(v.Points, pointTrends{Name: t.Point})
 		}
-		v.Points[k].Charts = append(v.Points[k].Charts, view)
+		v.Points[k].Charts = append(v.Points[k].Charts, c)
 	}
 	v.Points = append(v.Points, ended...)
-	return v, nil
+	return v
 }

@@ -21,15 +21,13 @@ type multiRunView struct {
 	Setup      string
 	Cautions   []string
 	Names, IDs []string
-	Curves     *curvesView
+	Curves     *curveSet
 	Figures    []figure
 }
 
-func (v *multiRunView) add(t report.Table, charts []chart) error {
+func (v *multiRunView) add(t report.Table, charts []chart) {
 	view := newTableView(multiRunID, t)
-	f, err := newFigure(multiRunID, t.ID, charts, &view)
-	v.Figures = append(v.Figures, f)
-	return err
+	v.Figures = append(v.Figures, newFigure(multiRunID, t.ID, charts, &view))
 }
 
 // multiRunID begins the anchors; the anchors of a run begin with r and its number.
@@ -47,27 +45,17 @@ func (m multiRun) view(x *report.Systems) (*multiRunView, error) {
 	if x != nil {
 		v.Setup, v.Cautions = x.Setup, x.Cautions
 		v.Text, v.Kind = x.Text, string(map[bool]report.Kind{true: report.Passed, false: report.Undecided}[x.Decided])
-		if err := v.add(x.Table(), nil); err != nil {
-			return nil, err
-		}
+		v.add(x.Table(), nil)
 	}
-	o, err := m.overlay("runs")
-	if err != nil {
-		return nil, err
-	}
-	v.Curves = o.Curves
-	if err := v.add(report.RunsTable(m.names, m.runs, m.outcomes), o.Charts); err != nil {
-		return nil, err
-	}
+	curves, charts := m.overlay("runs")
+	v.Curves = curves
+	v.add(report.RunsTable(m.names, m.runs, m.outcomes), charts)
 	for i := range m.runs[1:] {
 		c, err := compare.Compare(m.side(0), m.side(i+1), compare.Options{})
 		if err != nil {
 			return nil, fmt.Errorf("comparing %s with %s: %w", m.names[i+1], m.names[0], err)
 		}
-		forest, err := forestFigures(fmt.Sprintf("%s-%d", multiRunID, i+1), report.NewForest(c))
-		if err != nil {
-			return nil, err
-		}
+		forest := forestFigures(fmt.Sprintf("%s-%d", multiRunID, i+1), report.NewForest(c))
 		if len(forest) > 0 {
 			t := report.ChangesTable(c)
 			t.ID += fmt.Sprintf("-%d", i+1)
@@ -79,9 +67,7 @@ func (m multiRun) view(x *report.Systems) (*multiRunView, error) {
 			": other differences", c.Differences), report.UnmatchedTable(c)} {
 			if len(x.Rows) > 0 {
 				x.ID += fmt.Sprintf("-%d", i+1)
-				if err := v.add(x, nil); err != nil {
-					return nil, err
-				}
+				v.add(x, nil)
 			}
 		}
 	}

@@ -8,26 +8,14 @@ import (
 	"bench/report/compare"
 )
 
-type overlay struct {
-	Curves *curvesView
-	Charts []chart
-}
-
-func (m multiRun) overlay(table string) (o overlay, err error) {
+func (m multiRun) overlay(table string) (*curveSet, []chart) {
 	set := m.curves()
-	all := []func(string) (chart, error){set.interactivityChart, set.latencyChart}
+	set.ID = multiRunID + "-" + curvesID
+	all := []chart{set.interactivityChart(table), set.latencyChart(table)}
 	if slices.ContainsFunc(set.Curves, func(c curve) bool { return c.Axis != "rate" }) {
-		all = append(all, set.throughputChart) // in an open loop the curves are one line: the load sets the throughput
+		all = append(all, set.throughputChart(table)) // in an open loop the curves are one line: the load sets the throughput
 	}
-	for _, of := range all {
-		c, err := of(table)
-		if err != nil {
-			return o, err
-		}
-		o.Charts = append(o.Charts, c)
-	}
-	o.Curves, err = set.view(multiRunID + "-" + curvesID)
-	return o, err
+	return set, all
 }
 
 // sidesOf are both sides of a comparison as runs: rows of one point in several runs are its repeats.
@@ -46,20 +34,15 @@ func sidesOf(sides [2]compare.Side) multiRun {
 	return m
 }
 
-func (v *comparisonView) addCurves(sides [2]compare.Side) error {
+func (v *comparisonView) addCurves(sides [2]compare.Side) {
 	if len(sides[0].Runs) == 0 || len(sides[1].Runs) == 0 {
-		return nil
+		return
 	}
 	m := sidesOf(sides)
 	several := func(s series.Series) bool { return len(s.Points) > 1 }
 	if !slices.ContainsFunc(m.outcomes, func(o *report.Analysis) bool { return slices.ContainsFunc(o.Series, several) }) {
-		return nil
+		return
 	}
-	o, err := m.overlay("")
-	if err != nil {
-		return err
-	}
-	f, err := newFigure(multiRunID, "", o.Charts, nil)
-	v.Curves, v.Figures = o.Curves, append(v.Figures, f)
-	return err
+	curves, charts := m.overlay("")
+	v.Curves, v.Figures = curves, append(v.Figures, newFigure(multiRunID, "", charts, nil))
 }

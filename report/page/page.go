@@ -10,6 +10,7 @@
 package page
 
 import (
+	"bytes"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
@@ -62,10 +63,10 @@ var pageHTML string
 // runsTemplate is parsed at its first use, as are those with its definitions: other commands of bench needn't wait.
 var runsTemplate = sync.OnceValue(parseRuns)
 
-// parseRuns parses a template that escapes HTML; its function visible escapes control and bidi characters.
+// parseRuns parses a template that escapes HTML; its function visible escapes control and bidi characters, inline writes JSON.
 func parseRuns() *template.Template {
-	visible := template.FuncMap{"visible": safetext.EscapeLines}
-	return template.Must(template.New("runs").Funcs(visible).Parse(pageHTML))
+	own := template.FuncMap{"visible": safetext.EscapeLines, "inline": inline}
+	return template.Must(template.New("runs").Funcs(own).Parse(pageHTML))
 }
 
 // derived is a template with a name and text of its own, and all that runsTemplate defines.
@@ -77,33 +78,31 @@ func derived(name, text string) func() *template.Template {
 
 // Runs writes one page; several runs follow a comparison of all of them.
 func Runs(w io.Writer, runs ...*report.Run) error {
-	v := pageView{
-		Definitions: definitionsFor(runs),
-		frame:       newFrame(true),
-	}
-	data := report.NewDocument()
+	v := pageView{Definitions: definitionsFor(runs), frame: newFrame(true), Data: report.NewDocument()}
 	var outcomes []*report.Analysis
 	for i, run := range runs {
 		o := run.Analyze()
-		view, err := newRunView(i, run, &o)
-		if err != nil {
-			return err
-		}
-		v.Runs = append(v.Runs, view)
-		data.Add(run, o)
+		v.Runs = append(v.Runs, newRunView(i, run, &o))
+		v.Data.Add(run, o)
 		outcomes = append(outcomes, &o)
 	}
-	var err error
 	if len(runs) > 1 {
-		data.Systems = report.NewSystems(runs, outcomes)
-		if v.Compared, err = newMultiRun(runs, outcomes).view(data.Systems); err != nil {
+		v.Data.Systems = report.NewSystems(runs, outcomes)
+		var err error
+		if v.Compared, err = newMultiRun(runs, outcomes).view(v.Data.Systems); err != nil {
 			return err
 		}
 	}
-	if v.Data, err = inline(data); err != nil {
-		return err
+	return write(w, runsTemplate(), v)
+}
+
+// write writes a whole page, or nothing if its data cannot be written as JSON.
+func write(w io.Writer, t *template.Template, v any) error {
+	var b bytes.Buffer
+	if err := t.Execute(&b, v); err != nil {
+		return fmt.Errorf("writing the page: %w", err)
 	}
-	if err := runsTemplate().Execute(safetext.Page(w), v); err != nil {
+	if _, err := b.WriteTo(safetext.Page(w)); err != nil {
 		return fmt.Errorf("writing the page: %w", err)
 	}
 	return nil
@@ -155,7 +154,7 @@ func inline(v any) (template.JS, error) {
 
 type pageView struct {
 	frame
-	Data        template.JS
+	Data        report.Document
 	Compared    *multiRunView // nil: one run
 	Runs        []runView
 	Definitions []definition

@@ -27,7 +27,7 @@ var rotationLines = []struct {
 	{"hit rate", 1, func(r record.Rotation) *float64 { return r.CachedRate }},
 }
 
-func tilingChart(rows []observed, first string) (chart, error) {
+func tilingChart(rows []observed, first string) chart {
 	c := chart{ID: "rotations", Title: "TTFT and hit rate by rotation", Table: "tiling", UnitsY: []string{"ms"},
 		Alt: "Mean and median TTFT of each rotation over all contexts, and the share of its prompt tokens from cache. The first rotation can't hit. The table below has the figures of the first and of all later rotations."}
 	rows = slices.DeleteFunc(slices.Clone(rows), func(row observed) bool { return len(row.rotations) == 0 })
@@ -38,9 +38,7 @@ func tilingChart(rows []observed, first string) (chart, error) {
 			view = "" // nothing to choose
 		}
 		series := rotationSeries(row.rotations)
-		if err := c.view(view, newLines(), series...); err != nil {
-			return c, err
-		}
+		c.view(view, newLines(), series...)
 		if names.Values = append(names.Values, view); view == first || names.First == "" {
 			names.First = view
 		}
@@ -49,7 +47,7 @@ func tilingChart(rows []observed, first string) (chart, error) {
 		}
 	}
 	if len(rows) == 0 {
-		return c, nil
+		return c
 	}
 	if len(rows) > 1 {
 		c.Choices = []choice{names}
@@ -61,7 +59,7 @@ func tilingChart(rows []observed, first string) (chart, error) {
 			y.Max, y.SplitNumber = 1, 2 // a share: 0, 50, 100 %
 		}
 	})
-	return c, c.setAxes(line, len(c.UnitsY))
+	return c.setAxes(line, len(c.UnitsY))
 }
 
 func rotationSeries(spans []record.RotationSpan) []map[string]any {

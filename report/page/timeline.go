@@ -21,12 +21,12 @@ const (
 	panelSpace = 42
 )
 
-func timelineChart(rows []observed, first string) (chart, error) {
+func timelineChart(rows []observed, first string) chart {
 	c := chart{ID: "row", Title: "Timeline", Table: report.TabTimeline, Panels: true, Note: "Shaded: outside the measurement window.",
 		Alt: "Concurrency, latency, arrivals, KV cache in use and GPU power of one row over time; shaded: outside the measurement window. Window means are in the tables of load, server and GPUs."}
 	shown := panelsShown(rows)
 	if len(shown) == 0 {
-		return c, nil
+		return c
 	}
 	c.Height = panelName + len(shown)*(panelTall+panelSpace)
 	var titles []string
@@ -47,17 +47,13 @@ func timelineChart(rows []observed, first string) (chart, error) {
 		if row.row.ID == first {
 			names.First = name
 		}
-		if err := c.view(name, newLines(), timelineSeries(row, shown)...); err != nil {
-			return c, err
-		}
+		c.view(name, newLines(), timelineSeries(row, shown)...)
 	}
 	names.First = cmp.Or(names.First, names.Values[0])
 	c.Choices = []choice{names}
-	if err := c.setAxes(line, len(shown)); err != nil {
-		return c, err
-	}
+	c.setAxes(line, len(shown))
 	c.Option["axisPointer"] = map[string]any{"link": []any{map[string]any{"xAxisIndex": "all"}}}
-	return c, nil
+	return c
 }
 
 func newLines() *charts.Line {
@@ -107,17 +103,14 @@ func panelAxes(top int, names []string, xName string, edit func(k int, x *opts.X
 	return line
 }
 
-func (c *chart) setAxes(line *charts.Line, panels int) error {
-	axes, err := option(line)
-	if err != nil {
-		return err
-	}
+func (c *chart) setAxes(line *charts.Line, panels int) chart {
+	axes := c.option(line)
 	if grids, _ := axes["grid"].([]any); len(grids) > panels {
 		axes["grid"] = grids[len(grids)-panels:] // without the grid of newLines
 	}
 	axes["series"] = c.Option["series"]
 	c.Option = axes
-	return nil
+	return *c
 }
 
 // timelineSeries is the lines of a row. charts.js computes x from x0 and dx.

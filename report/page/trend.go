@@ -16,7 +16,7 @@ import (
 )
 
 // trendChart draws a figure by date. One wild night does not set the scale: it is a triangle at the edge.
-func trendChart(g *compare.Group, t *compare.Trend, id string) (chart, error) {
+func trendChart(g *compare.Group, t *compare.Trend, id string) chart {
 	c := chart{ID: id, Title: t.Metric, Height: 190, UnitY: unitOfAxis(t.Unit),
 		Alt: fmt.Sprintf("%s of %s by date, with intervals and changes of the level. "+
 			"The tables have the changes.", t.Metric, t.Point)}
@@ -38,13 +38,12 @@ func trendChart(g *compare.Group, t *compare.Trend, id string) (chart, error) {
 		addMarks(line, "", "arrow", vermilion, 16,
 			[]datum{{x: last.At.UnixMilli(), y: within(last.X, scale), tip: tip}})
 	}
-	var err error
-	c.Option, err = option(line)
-	if err == nil {
+	c.Option = c.option(line)
+	if c.err == nil {
 		c.Option["useUTC"] = true
 		c.Option["yAxis"].([]any)[0].(map[string]any)["interval"] = tick
 	}
-	return c, err
+	return c
 }
 
 func unitOfAxis(unit string) string {

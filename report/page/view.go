@@ -32,7 +32,7 @@ type runView struct {
 	Tag      string      // PREDICTED or SIMULATED; empty: neither
 	Notices  []string    // how the outcome differs from the run's files, and which are missing; empty: neither
 	Unjudged string      // why the page has no sliders for other limits; empty: it has, or there is no SLO
-	Curves   *curvesView // of the charts; nil: none
+	Curves   *curveSet   // of the charts; nil: none
 	Panels   []panelView
 }
 
@@ -97,25 +97,11 @@ type panelView struct {
 }
 
 type figure struct {
-	Charts []chartView
+	Charts []chart
 	Marks  string     // what the marks of the charts mean; empty: a legend does
 	Table  *tableView // nil: none
 	Fold   string     // summary of the fold that the reader opens; empty: not folded
 	Paper  bool       // printed
-}
-
-type chartView struct {
-	chart
-	Data template.JS
-}
-
-// drawn is a chart for the page. A canvas obeys bidi characters too, so they are escaped.
-func (c chart) drawn() (chartView, error) {
-	b, err := json.Marshal(c)
-	if err != nil {
-		return chartView{}, fmt.Errorf("encoding a chart: %w", err)
-	}
-	return chartView{c, template.JS(escapeJSON(string(b)))}, nil
 }
 
 type tableView struct {
@@ -140,7 +126,7 @@ type cellView struct {
 
 func runID(i int) string { return fmt.Sprintf("r%d", i) }
 
-func newRunView(i int, run *report.Run, o *report.Analysis) (runView, error) {
+func newRunView(i int, run *report.Run, o *report.Analysis) runView {
 	id := runID(i)
 	v := runView{ID: id, Manifest: run.Manifest, Tag: run.Tag(), Notices: run.Notices(),
 		Setup: run.Setup(), Flags: unit.ClipBytes(run.ServerFlags(), 160), SLO: o.SLOLine(), Answers: answersOf(id, run, o), Result: o.Answer.Text}
@@ -150,20 +136,11 @@ func newRunView(i int, run *report.Run, o *report.Analysis) (runView, error) {
 			safetext.ShellWords([]string{"bench", "report", run.Named(), "--slo"}) + " LIMITS"
 	}
 	set := newCurveSet(o, seen, run)
-	charts, err := chartsOf(o, set, seen)
-	if err != nil {
-		return v, err
-	}
+	charts := chartsOf(o, set, seen)
 	if v.Shadow = newShadowView(run.Shadow); v.Shadow != nil {
-		c, err := candidateChart(run.Shadow)
-		if err != nil {
-			return v, err
-		}
-		charts = append(charts, c)
+		charts = append(charts, candidateChart(run.Shadow))
 	}
-	if v.Curves, err = set.view(v.ID + "-" + curvesID); err != nil {
-		return v, err
-	}
+	set.ID, v.Curves = v.ID+"-"+curvesID, set
 	for _, tab := range run.Tabs(o, len(seen.rows) > 0) {
 		switch tab.ID {
 		case report.TabLatency:
@@ -171,10 +148,7 @@ func newRunView(i int, run *report.Run, o *report.Analysis) (runView, error) {
 		case report.TabTrust:
 			tab.Sections = append(tab.Sections, report.Sections(seen.unread)...)
 		}
-		p, err := newPanel(v.ID, tab, charts)
-		if err != nil {
-			return v, err
-		}
+		p := newPanel(v.ID, tab, charts)
 		switch tab.ID {
 		case report.TabSummary:
 			markPoints(&p, v.ID, o)
@@ -185,7 +159,7 @@ func newRunView(i int, run *report.Run, o *report.Analysis) (runView, error) {
 			v.Panels = append(v.Panels, p)
 		}
 	}
-	return v, nil
+	return v
 }
 
 var verdictMarks = map[stats.Verdict]string{stats.Pass: "★", stats.Fail: "○", stats.Undecided: "◐", "": "●"}
@@ -256,32 +230,27 @@ func newKPI(name, value string) kpi {
 }
 
 // newPanel is a tab with the charts that name it, then its tables, each below the charts that name it.
-func newPanel(prefix string, tab report.Tab, charts []chart) (panelView, error) {
+func newPanel(prefix string, tab report.Tab, charts []chart) panelView {
 	p := panelView{ID: prefix + "-" + tab.ID, Name: tab.Name}
-	add := func(id string, t *tableView, paper bool) error {
-		f, err := newFigure(prefix, id, charts, t)
-		if err != nil || t == nil && len(f.Charts) == 0 {
-			return err
+	add := func(id string, t *tableView, paper bool) {
+		f := newFigure(prefix, id, charts, t)
+		if t == nil && len(f.Charts) == 0 {
+			return
 		}
 		f.Paper = paper
 		p.Paper = p.Paper || paper
 		p.Figures = append(p.Figures, f)
-		return nil
 	}
-	if err := add(tab.ID, nil, tab.Paper); err != nil {
-		return p, err
-	}
+	add(tab.ID, nil, tab.Paper)
 	for _, s := range tab.Sections {
 		t := newTableView(prefix, s.Table)
 		t.Folded = t.Folded || s.Folded
-		if err := add(s.Table.ID, &t, s.Paper); err != nil {
-			return p, err
-		}
+		add(s.Table.ID, &t, s.Paper)
 	}
-	return p, nil
+	return p
 }
 
-func newFigure(prefix, table string, charts []chart, t *tableView) (figure, error) {
+func newFigure(prefix, table string, charts []chart, t *tableView) figure {
 	f := figure{Table: t, Paper: true}
 	for _, c := range charts {
 		if c.Table != table || c.Option == nil {
@@ -294,13 +263,9 @@ func newFigure(prefix, table string, charts []chart, t *tableView) (figure, erro
 		if c.Published {
 			f.Marks += " △ published, beside p50"
 		}
-		view, err := c.drawn()
-		if err != nil {
-			return f, err
-		}
-		f.Charts = append(f.Charts, view)
+		f.Charts = append(f.Charts, c)
 	}
-	return f, nil
+	return f
 }
 
 // markPoints names the workload of each row of the table of points, which are in the order of the series.
@@ -349,6 +314,12 @@ func newTableView(prefix string, t report.Table) tableView {
 var hidden = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\\u[0-9a-f]{4}|\\.|[^\pL\pM\pN\pP\pS\p{Zs}]`)
 })
+
+// escaped is v as JSON for a script element. A canvas obeys bidi characters too, so they are escaped.
+func escaped(v any) (template.JS, error) {
+	b, err := json.Marshal(v)
+	return template.JS(escapeJSON(string(b))), err
+}
 
 func escapeJSON(s string) string {
 	return hidden().ReplaceAllStringFunc(s, func(found string) string {
