@@ -42,13 +42,9 @@ func (s *Server) report(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			return "", err
 		}
-		var runs []*report.Run
-		for _, n := range picked {
-			run, err := s.load(r.Context(), n.Dir)
-			if err != nil {
-				return "", err
-			}
-			runs = append(runs, run)
+		runs, _, err := s.load(r.Context(), picked)
+		if err != nil {
+			return "", err
 		}
 		return "", page.Runs(to, runs...)
 	})
@@ -159,28 +155,26 @@ func selected(q Query, nights []compare.Night, least, most int) ([]compare.Night
 	return out, nil
 }
 
-func (s *Server) load(ctx context.Context, dir string) (*report.Run, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	run, err := foreign.LoadBelow(s.archive.files, dir)
-	if err != nil || run.Files == nil {
-		return run, err
-	}
-	return run.CheckEvidence(), nil
-}
-
-func (s *Server) side(ctx context.Context, nights []compare.Night) (compare.Side, error) {
-	var runs []*report.Run
-	var names []string
+func (s *Server) load(ctx context.Context, nights []compare.Night) (runs []*report.Run, names []string, err error) {
 	for _, n := range nights {
-		run, err := s.load(ctx, n.Dir)
+		if err := ctx.Err(); err != nil {
+			return nil, nil, err
+		}
+		run, err := foreign.LoadBelow(s.archive.files, n.Dir)
 		if err != nil {
-			return compare.Side{}, err
+			return nil, nil, err
+		}
+		if run.Files != nil {
+			run.CheckEvidence()
 		}
 		runs, names = append(runs, run), append(names, n.Dir)
 	}
-	return foreign.SideOf(strings.Join(names, ", "), runs...), nil
+	return runs, names, nil
+}
+
+func (s *Server) side(ctx context.Context, nights []compare.Night) (compare.Side, error) {
+	runs, names, err := s.load(ctx, nights)
+	return foreign.SideOf(strings.Join(names, ", "), runs...), err
 }
 
 func allowed(keys []string) ([]string, error) {

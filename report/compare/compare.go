@@ -228,12 +228,7 @@ func newPoints(pairs []pair, refused bool, o Options) ([]Point, error) {
 	parallel.Do(len(pairs), func(i int) int64 { return pairs[i].recordBytes() }, func(i int) {
 		out[i], failed[i] = newPoint(pairs[i], refused, o)
 	})
-	for _, err := range failed {
-		if err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
+	return out, cmp.Or(failed...)
 }
 
 func newPoint(p pair, refused bool, o Options) (Point, error) {
