@@ -38,11 +38,10 @@ func parse(words []string) *args {
 		case strings.HasPrefix(word, "-") && !number().MatchString(word) && len(word) > 1:
 			name, value, joined := strings.Cut(strings.TrimLeft(word, "-"), "=")
 			a.add(name)
-			if joined {
-				a.add(name, value)
-				a.flags = slices.Delete(a.flags, last+1, last+2)
+			flag := a.flags[last+1]
+			if flag.short = !strings.HasPrefix(word, "--"); joined {
+				flag.values = []string{value}
 			}
-			a.flags[last+1].short = !strings.HasPrefix(word, "--")
 		case strings.HasPrefix(word, ">") || strings.HasPrefix(word, "2>"):
 			return a
 		case last >= 0:

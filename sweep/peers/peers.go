@@ -17,26 +17,22 @@ import (
 	"strings"
 )
 
-// A tool is another load generator. Each of its commands is a list of words that follow each other.
+// A tool is another load generator.
 type tool struct {
 	name     string
-	commands [][]string
+	commands string // with commas between them; the words of one follow each other
 	read     func(*args, *draft)
 }
 
 var tools = []tool{
-	{"vllm bench serve", [][]string{{"vllm", "bench", "serve"}, {"vllm-bench"}, {"benchmark_serving.py"}}, fromVLLM},
-	{"vllm bench sweep", [][]string{
-		{"vllm", "bench", "sweep", "serve"}, {"vllm", "bench", "sweep", "serve_workload"},
-	}, fromVLLMSweep},
-	{"sglang.bench_serving", [][]string{{"sglang.bench_serving"}, {"sglang.benchmark.serving"}, {"bench_serving.py"}},
-		fromSGLang},
-	{"guidellm", [][]string{{"guidellm", "benchmark", "run"}, {"guidellm", "benchmark"}, {"guidellm", "run"}},
-		fromGuideLLM},
-	{"aiperf", [][]string{{"aiperf", "profile"}}, func(a *args, d *draft) { d.nvidia(a, false) }},
-	{"genai-perf", [][]string{{"genai-perf", "profile"}}, func(a *args, d *draft) { d.nvidia(a, true) }},
-	{"llmperf", [][]string{{"token_benchmark_ray.py"}}, fromLLMPerf},
-	{"tmesh-cli", [][]string{{"tmesh-cli", "benchmark"}}, fromTmesh},
+	{"vllm bench serve", "vllm bench serve, vllm-bench, benchmark_serving.py", fromVLLM},
+	{"vllm bench sweep", "vllm bench sweep serve, vllm bench sweep serve_workload", fromVLLMSweep},
+	{"sglang.bench_serving", "sglang.bench_serving, sglang.benchmark.serving, bench_serving.py", fromSGLang},
+	{"guidellm", "guidellm benchmark run, guidellm benchmark, guidellm run", fromGuideLLM},
+	{"aiperf", "aiperf profile", func(a *args, d *draft) { d.nvidia(a, false) }},
+	{"genai-perf", "genai-perf profile", func(a *args, d *draft) { d.nvidia(a, true) }},
+	{"llmperf", "token_benchmark_ray.py", fromLLMPerf},
+	{"tmesh-cli", "tmesh-cli benchmark", fromTmesh},
 }
 
 const inferencePerf = "inference-perf"
@@ -103,14 +99,14 @@ func command(words []string, variables map[string]string, open func(string) ([]b
 			return configOf(words[at+1:], open)
 		}
 		inEngine := []string{"throughput", "latency", "startup"}
-		if begins(words[at:], []string{"vllm", "bench"}) && slices.Contains(inEngine, cmp.Or(words[at+2:]...)) {
+		if begins(words[at:], "vllm bench") > 0 && slices.Contains(inEngine, cmp.Or(words[at+2:]...)) {
 			return nil, fmt.Errorf("vllm bench %s has no counterpart\nhint: bench measures servers: import a vllm bench "+
 				"serve command; [server.knobs] restarts a server with other flags", words[at+2])
 		}
 		for _, t := range tools {
-			for _, c := range t.commands {
-				if begins(words[at:], c) {
-					return t.matrix(parse(words[at+len(c):]), variables)
+			for c := range strings.SplitSeq(t.commands, ", ") {
+				if n := begins(words[at:], c); n > 0 {
+					return t.matrix(parse(words[at+n:]), variables)
 				}
 			}
 		}
@@ -118,11 +114,13 @@ func command(words []string, variables map[string]string, open func(string) ([]b
 	return nil, nil
 }
 
-func begins(words, command []string) bool {
-	if len(words) < len(command) || path.Base(words[0]) != command[0] {
-		return false
+// begins is the number of words of a command that the words begin with; 0: they do not.
+func begins(words []string, command string) int {
+	n := 1 + strings.Count(command, " ")
+	if len(words) < n || strings.Join(append([]string{path.Base(words[0])}, words[1:n]...), " ") != command {
+		return 0
 	}
-	return slices.Equal(words[1:len(command)], command[1:])
+	return n
 }
 
 func (t tool) matrix(a *args, variables map[string]string) (*Matrix, error) {

@@ -47,11 +47,12 @@ func fromVLLM(a *args, d *draft) {
 // fromVLLMSweep reads vllm bench sweep: a server command and a bench command, with files of parameters for both.
 func fromVLLMSweep(a *args, d *draft) {
 	words := firstCommand(a.text("bench-cmd"))
-	if !begins(words, []string{"vllm", "bench", "serve"}) {
+	n := begins(words, "vllm bench serve")
+	if n == 0 {
 		d.bad("the command has no --bench-cmd 'vllm bench serve …'", "import the vllm bench serve command alone")
 		return
 	}
-	bench := parse(words[3:])
+	bench := parse(words[n:])
 	fromVLLM(bench, d)
 	d.unread(bench, "--", "")
 	a.problems = append(a.problems, bench.problems...)
