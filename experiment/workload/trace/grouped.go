@@ -105,8 +105,8 @@ func (r *Reader) group() error {
 
 func (r *Reader) store() error {
 	s := r.newSpill()
-	var numbers map[int]int
-	for n := 0; ; {
+	var sessions groups[int]
+	for {
 		e, err := r.row()
 		if err == io.EOF {
 			break
@@ -119,12 +119,7 @@ func (r *Reader) store() error {
 			r.Counts.Empty++
 			continue
 		}
-		if e.Session == 0 {
-			e.Session = n
-		} else {
-			e.Session = number(&numbers, e.Session, n)
-		}
-		n = max(n, e.Session+1)
+		e.Session = sessions.of(e.Session)
 		if err := s.add(&call{Entry: e}); err != nil {
 			return r.placed(err, e.Line)
 		}

@@ -17,7 +17,7 @@ import (
 type otel struct {
 	*walker
 	prints *texts
-	groups sessionNumbers
+	groups groups[uint64] // by hash of the id
 	agents names
 	counts *Counts
 	add    func(*call) error
@@ -170,10 +170,7 @@ func (o *otel) span(s *span, line int) error {
 	case c.Input == 0 || c.Output == 0:
 		return skip(&o.counts.Empty)
 	}
-	var err error
-	if c.Session, err = o.groups.of(cmp.Or(s.text(otelSession), "trace "+s.trace)); err != nil {
-		return err
-	}
+	c.Session = o.groups.of(hash64(cmp.Or(s.text(otelSession), "trace "+s.trace)))
 	c.agent = o.agents.number(s.text(otelAgent))
 	return o.add(&c)
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"strconv"
 	"time"
 )
 
@@ -17,7 +16,7 @@ type recorded struct {
 	*jsonl
 	blockBytes     int // of a prompt's text in a block
 	tokenBytes     float64
-	groups         sessionNumbers
+	groups         groups[int]
 	bytes, counted float64 // of prompts with both
 	estimated      int     // prompts without a token count
 	hashed         bool    // a prompt with blocks
@@ -117,14 +116,10 @@ func (r *recorded) call(x *recordedRow, counts *Counts) (*call, error) {
 	if end := x.Request.End; end != nil && *end > x.Request.Begin && *end < math.MaxInt64/int64(time.Microsecond) {
 		c.took = time.Duration(max(0, *end-x.Request.Begin)) * time.Microsecond
 	}
-	name := ""
 	if x.Session > 0 {
 		c.Turn = max(x.Turn, 1) // 0 = not in a session
-		name = strconv.Itoa(x.Session)
 	}
-	if c.Session, err = r.groups.of(name); err != nil {
-		return nil, err
-	}
+	c.Session = r.groups.of(x.Session)
 	r.calibrate(x, c)
 	return c, nil
 }

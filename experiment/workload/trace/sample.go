@@ -16,16 +16,17 @@ func Sample(w io.Writer, open func() (*Reader, error), end func(), n int, sessio
 	if err := s.pass(open, end, s.count); err != nil {
 		return nil, err
 	}
-	if s.total < n {
+	total := s.places.count
+	if total < n {
 		what := "requests"
 		if sessions {
 			what = "sessions"
 		}
 		return nil, fmt.Errorf("the trace has %d %s, fewer than %d\nhint: without --%s all are written",
-			s.total, what, n, what)
+			total, what, n, what)
 	}
 	s.choose(n, r)
-	s.numbers, s.total = nil, 0
+	s.places = groups[int]{}
 	var done *Conversion
 	err := s.pass(open, end, func(r *Reader) (err error) {
 		done, err = (&converter{Output: o}).convert(w, r, s.keep)
@@ -36,9 +37,8 @@ func Sample(w io.Writer, open func() (*Reader, error), end func(), n int, sessio
 
 type sampler struct {
 	sessions bool
-	numbers  map[int]int // of a format without graphs: the place of each session
-	total    int
-	chosen   []bool // by place
+	places   groups[int] // of sessions, or of requests
+	chosen   []bool      // by place
 }
 
 func (s *sampler) pass(open func() (*Reader, error), end func(), read func(*Reader) error) error {
@@ -57,26 +57,23 @@ func (s *sampler) count(r *Reader) error {
 		return errCutSessions
 	}
 	if r.Info.Grouped {
-		return each(r.NextSession, func(Session) error { s.total++; return nil })
+		return each(r.NextSession, func(Session) error { s.places.of(0); return nil })
 	}
 	return each(r.Next, func(e Entry) error { s.place(e); return nil })
 }
 
 func (s *sampler) place(e Entry) int {
-	if !s.sessions || e.Session == 0 {
-		s.total++
-		return s.total - 1
+	if !s.sessions {
+		e.Session = 0
 	}
-	place := number(&s.numbers, e.Session, s.total)
-	s.total = max(s.total, place+1)
-	return place
+	return s.places.of(e.Session)
 }
 
 // choose chooses n of all with equal probability (Knuth, The Art of Computer Programming 3.4.2, algorithm S).
 func (s *sampler) choose(n int, r *rand.Rand) {
-	s.chosen = make([]bool, s.total)
+	s.chosen = make([]bool, s.places.count)
 	for i := range s.chosen {
-		if s.chosen[i] = r.IntN(s.total-i) < n; s.chosen[i] {
+		if s.chosen[i] = r.IntN(len(s.chosen)-i) < n; s.chosen[i] {
 			n--
 		}
 	}

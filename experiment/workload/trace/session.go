@@ -17,6 +17,22 @@ func (s *sessions) next(name string) (session, turn int) {
 	return id, s.turns[id-1]
 }
 
+// groups number sessions by their ids from 0, in order of first appearance.
+type groups[ID comparable] struct {
+	numbers map[ID]int
+	count   int
+}
+
+// of is the number of the session with an id. What has the zero id is a session of its own.
+func (g *groups[ID]) of(id ID) int {
+	n := g.count
+	if id != *new(ID) {
+		n = number(&g.numbers, id, g.count)
+	}
+	g.count = max(g.count, n+1)
+	return n
+}
+
 // number returns the number of a key; if it has none, that becomes next.
 func number[K, N comparable](numbers *map[K]N, key K, next N) N {
 	n, ok := (*numbers)[key]

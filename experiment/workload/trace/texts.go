@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"math"
 	"strings"
 )
@@ -81,24 +80,6 @@ func (e *Entry) fitted(size int, own uint64) {
 		e.Blocks = append(e.Blocks, own+uint64(i))
 	}
 	e.Blocks = e.Blocks[:n]
-}
-
-type sessionNumbers struct {
-	numbers map[uint64]int // by hash of the id
-	count   int
-}
-
-func (s *sessionNumbers) of(id string) (int, error) {
-	if s.count >= math.MaxUint32 {
-		return 0, errors.New("too many sessions")
-	}
-	if id == "" {
-		s.count++
-		return s.count - 1, nil
-	}
-	n := number(&s.numbers, hash64(id), s.count)
-	s.count = max(s.count, n+1)
-	return n, nil
 }
 
 // hash64 is a hash of an id: with a million ids the chance that two of them are equal is 3e-8.
