@@ -51,5 +51,6 @@ func (t tally) lengths(scale float64) Lengths {
 		a, b := value(int(low)), value(int(math.Ceil(h)))
 		return (a + (b-a)*(h-low)) * scale
 	}
-	return Lengths{Mean: sum / float64(n) * scale, Min: at(0), P50: at(0.5), P90: at(0.9), P95: at(0.95), P99: at(0.99), Max: at(1)}
+	return Lengths{Mean: sum / float64(n) * scale, Min: at(0), P50: at(0.5), P90: at(0.9), P95: at(0.95), P99: at(0.99),
+		Max: at(1)}
 }

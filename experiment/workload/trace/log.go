@@ -38,7 +38,8 @@ func newLog(l *lines, first []byte, o Options) (*logfile, error) {
 		return nil, fmt.Errorf("not a row of a log: %w", err)
 	}
 	l.unread(first)
-	return &logfile{lines: l, prints: newFingerprints(o), timed: row[logTime] != nil, clock: o.clock(0), dropped: map[string]bool{}, parts: map[string]bool{}}, nil
+	return &logfile{lines: l, prints: newFingerprints(o), timed: row[logTime] != nil, clock: o.clock(0),
+		dropped: map[string]bool{}, parts: map[string]bool{}}, nil
 }
 
 func (g *logfile) info() Info { return g.prints.info(Log, g.timed) }

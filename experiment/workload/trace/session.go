@@ -4,17 +4,17 @@ import "io"
 
 // sessions numbers conversations from 1 in order of first appearance, and counts their turns.
 type sessions struct {
-	ids   map[string]int
+	groups[string]
 	turns []int // so far, by conversation
 }
 
 func (s *sessions) next(name string) (session, turn int) {
-	id := number(&s.ids, name, len(s.turns)+1)
-	if id > len(s.turns) {
+	place := s.of(name)
+	if place == len(s.turns) {
 		s.turns = append(s.turns, 0)
 	}
-	s.turns[id-1]++
-	return id, s.turns[id-1]
+	s.turns[place]++
+	return place + 1, s.turns[place]
 }
 
 // groups number sessions by their ids from 0, in order of first appearance.

@@ -42,7 +42,7 @@ func conversations(turns map[int]int) *Sessions {
 	return s
 }
 
-// figure is one of the figures of Graphs: its name and decimals in the text, and its unit over the one it is counted in.
+// figure is one of Graphs: its name and decimals in the text, and the factor from the counted numbers to its unit.
 type figure struct {
 	lengths  *Lengths
 	name     string
@@ -55,7 +55,8 @@ func (g *Graphs) figures() []figure {
 	const ms = 1e-3
 	return []figure{{&g.Requests, "requests", 0, 1}, {&g.Depth, "longest chain", 0, 1}, {&g.Width, "in parallel", 0, 1},
 		{&g.Subagents, "subagents", 0, 1}, {&g.Input, "input tokens", 0, 1}, {&g.Output, "output tokens", 0, 1},
-		{&g.ToolTime, "tool time (s)", 1, ms}, {&g.SessionTime, "session time (s)", 1, ms}, {&g.Wait, "each tool time (s)", 1, ms}}
+		{&g.ToolTime, "tool time (s)", 1, ms}, {&g.SessionTime, "session time (s)", 1, ms},
+		{&g.Wait, "each tool time (s)", 1, ms}}
 }
 
 const waits = 8 // place of the waits among the figures; the others have a value a session
@@ -82,7 +83,8 @@ func (g *graphs) add(s *Session) {
 		end = max(end, n.end())
 	}
 	g.prompts += input
-	for i, n := range []int{len(s.Nodes), depth, width, agents, input, output, int(tools.Milliseconds()), int(end.Milliseconds())} {
+	for i, n := range []int{len(s.Nodes), depth, width, agents, input, output, int(tools.Milliseconds()),
+		int(end.Milliseconds())} {
 		g.of[i].add(n)
 	}
 }

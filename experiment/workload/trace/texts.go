@@ -22,7 +22,8 @@ type texts struct {
 }
 
 func newTexts(o Options) *texts {
-	return &texts{fingerprints: newFingerprints(o), parts: map[string]bool{}, set: o.BlockTokens > 0 || o.BytesPerToken > 0}
+	return &texts{fingerprints: newFingerprints(o), parts: map[string]bool{},
+		set: o.BlockTokens > 0 || o.BytesPerToken > 0}
 }
 
 func (t *texts) prompt() prompt { return prompt{f: t.fingerprints, parts: t.parts} }
