@@ -234,7 +234,8 @@ func (d *draft) arrivals(a *args, l *load, turns float64) {
 	if users := a.whole(0, "num-users"); users > 0 {
 		qps := a.number(1, "user-centric-rate")
 		l.concurrency = []float64{float64(users)}
-		if think := span(float64(users) / qps); qps > 0 && d.row.setIn("session", "think", think) {
+		if think := span(float64(users) / qps); qps > 0 && d.row.get("session") != nil {
+			d.row.setIn("session", "think", think)
 			d.say("users pause from the end of a turn; this tool counts %s from its start", think)
 		}
 		return

@@ -27,14 +27,11 @@ func (t *table) set(key string, value any) {
 	*t = append(*t, entry{key, value})
 }
 
-// setIn writes a key of a table that is the value of a key, if it is there.
-func (t *table) setIn(outer, key string, value any) (found bool) {
-	inner, found := t.get(outer).(table)
-	if found {
-		inner.set(key, value)
-		t.set(outer, inner)
-	}
-	return found
+// setIn writes a key of the table that is the value of a key.
+func (t *table) setIn(outer, key string, value any) {
+	inner, _ := t.get(outer).(table)
+	inner.set(key, value)
+	t.set(outer, inner)
 }
 
 // time writes a duration above 0.
