@@ -78,11 +78,14 @@ func BenchmarkWalkAnew(b *testing.B) {
 	}
 }
 
-func BenchmarkParse(b *testing.B) {
+// BenchmarkFailure is an event with an error.
+func BenchmarkFailure(b *testing.B) {
 	for api, event := range benchEvents {
 		b.Run(api, func(b *testing.B) {
+			w := walker{api: api}
+			failed := append([]byte(`{"error":"x",`), event[1:]...)
 			for b.Loop() {
-				if _, err := parse(api, event); err != nil {
+				if _, err := w.decode(failed); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -52,7 +52,7 @@ func (b *budget) reuse(buf []byte) []byte {
 	return buf[:0]
 }
 
-// decode is parse. Large JSON waits for its turn, since encoding/json's tree can need 50 times its bytes; when the
+// decode reads any chunk. Large JSON waits for its turn, since encoding/json's tree can need 50 times its bytes; when the
 // request ends meanwhile, the error is protocolErr, too.
 func (x *exchange) decode(data []byte) (chunk, error) {
 	if len(data) > largeJSON {
@@ -70,7 +70,7 @@ func (x *exchange) decode(data []byte) (chunk, error) {
 			return chunk{}, x.protocolErr
 		}
 	}
-	return parse(x.client.api, data)
+	return x.walker.decode(data)
 }
 
 func (x *exchange) checkBounds() error {

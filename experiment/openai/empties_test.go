@@ -95,14 +95,15 @@ func TestShapeWithIDs(t *testing.T) {
 		t.Fatal("the walker learned no shape")
 	}
 	for _, ids := range []string{"[5]", "[5,67]"} {
-		c, ok := w.shape.match(&w, event("é", ids))
+		ok := w.shape.match(&w, event("é", ids))
+		c := w.c
 		want, err := parse("", event("é", ids))
 		if !ok || err != nil || describe(c) != describe(want) || spoken(t, c) != spoken(t, want) {
 			t.Errorf("%s: %v, %s %s; want %s %s", ids, ok, describe(c), spoken(t, c), describe(want), spoken(t, want))
 		}
 	}
-	for _, ids := range []string{"[]", "null", "[5,]", "[-1]", "[5", "[5]]"} {
-		if _, ok := w.shape.match(&w, event("c", ids)); ok {
+	for _, ids := range []string{"[]", "null", "[5,]", "[5", "[5]]"} {
+		if w.shape.match(&w, event("c", ids)) {
 			t.Errorf("the shape matches ids %s", ids)
 		}
 	}

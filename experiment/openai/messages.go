@@ -16,76 +16,6 @@ func (c *Client) setMessagesHeaders(req *http.Request) {
 	}
 }
 
-func (c *chunk) parseMessages(m map[string]any) error {
-	kind := str(m["type"])
-	switch kind {
-	case "":
-		return errNoType
-	case "error":
-		*c = chunk{failed: true, message: errorMessage(m)}
-		return nil
-	case "message":
-		c.addMessage(m)
-	case "message_stop":
-		c.ended = true
-	}
-	index, _ := parseCount(m["index"])
-	c.addBlock(index, object(m["content_block"]))
-	c.addMessageDelta(index, object(m["delta"]))
-	if start := object(m["message"]); start != nil {
-		c.id = []byte(str(start["id"]))
-		usage := object(start["usage"])
-		delete(usage, "output_tokens") // message_start counts no output yet
-		c.addMessageUsage(usage)
-	}
-	if usage := object(m["usage"]); usage != nil {
-		c.addMessageUsage(usage)
-	}
-	return nil
-}
-
-func (c *chunk) addMessage(m map[string]any) {
-	c.id = []byte(str(m["id"]))
-	for i, v := range list(m["content"]) {
-		block := object(v)
-		c.addBlock(i, block)
-		if input := block["input"]; input != nil {
-			text, _ := encodeJSON(input) // what encoding/json has read, it writes
-			c.addText(piece{part: partArguments, call: i, text: jsonEscape(string(text))})
-		}
-	}
-	c.stopMessage([]byte(str(m["stop_reason"])))
-	c.hasChoices = true
-}
-
-func (c *chunk) addBlock(index int, m map[string]any) {
-	c.addText(piece{part: partContent, text: jsonEscape(str(m["text"]))})
-	c.addText(piece{part: partReasoning, text: jsonEscape(str(m["thinking"]))})
-	c.addText(piece{part: partName, call: index, text: jsonEscape(str(m["name"]))})
-}
-
-func (c *chunk) addMessageDelta(index int, m map[string]any) {
-	for _, field := range []struct {
-		key  string
-		part part
-	}{{"text", partContent}, {"thinking", partReasoning}, {"partial_json", partArguments}} {
-		if text, isText := m[field.key].(string); isText {
-			c.hasChoices = true
-			c.addText(piece{part: field.part, call: index, text: jsonEscape(text)})
-		}
-	}
-	c.stopMessage([]byte(str(m["stop_reason"])))
-}
-
-func (c *chunk) addMessageUsage(m map[string]any) {
-	read, hasRead := c.usageCount(ofCached, m["cache_read_input_tokens"])
-	created, hasCreated := c.usageCount(ofPrompt, m["cache_creation_input_tokens"])
-	c.cached, c.hasCached = read, hasRead
-	c.apart, c.hasApart = read+created, hasRead || hasCreated
-	c.prompt, c.hasPrompt = c.usageCount(ofPrompt, m["input_tokens"])
-	c.output, c.hasOutput = c.usageCount(ofOutput, m["output_tokens"])
-}
-
 // stopMessage takes the finish reason. The last event of an answer that ended by itself may bear its last token.
 func (c *chunk) stopMessage(reason []byte) {
 	if len(reason) > 0 {
@@ -98,107 +28,144 @@ type messages struct {
 	kind       []byte
 	created    int // tokens
 	hasCreated bool
+	starts     bool // the usage is that of message_start, which counts no output yet
 }
 
-// walkMessage reads an event. It leaves answers in one piece to parse.
 func (w *walker) walkMessage() bool {
+	from := w.At
 	w.messages, w.call = messages{}, 0
-	if !w.object((*walker).messagesField) {
-		return false
-	}
+	ok := w.object((*walker).messagesField)
 	m := &w.messages
-	if len(m.kind) == 0 || string(m.kind) == "message" || string(m.kind) == "error" {
+	switch string(m.kind) {
+	case "":
 		return false
+	case "message":
+		w.messages = messages{}
+		ok = ok && w.again(from, (*walker).wholeMessageField)
+	default:
+		for i := range w.pieces { // the index of a block may stand behind its text
+			w.pieces[i].call = w.call
+		}
+		w.last.call = w.call
+		w.c.ended = string(m.kind) == "message_stop"
+		w.c.failed = w.c.failed || string(m.kind) == "error"
 	}
-	for i := range w.pieces { // the index of a block may stand behind its text
-		w.pieces[i].call = w.call
-	}
-	w.last.call = w.call
-	w.c.ended = string(m.kind) == "message_stop"
 	w.c.apart, w.c.hasApart = w.c.cached+m.created, w.c.hasCached || m.hasCreated
-	return true
+	return ok
 }
 
-func (w *walker) messagesField(key []byte) (uint, bool) {
+func (w *walker) messagesField(key []byte) bool {
 	switch string(key) {
 	case "type":
-		return 1, w.Plain(&w.messages.kind)
+		return w.name(&w.messages.kind)
 	case "index":
-		return 2, w.Null() || w.index()
+		return w.index()
 	case "delta":
-		return 4, w.Null() || w.object((*walker).messageDeltaField)
+		return w.object((*walker).messageDeltaField)
 	case "content_block":
-		return 8, w.Null() || w.object((*walker).blockField)
+		return w.object((*walker).blockField)
 	case "message":
-		ok := w.Null() || w.object((*walker).messageField)
-		w.c.output, w.c.hasOutput = 0, false // message_start counts no output yet
-		return 16, ok
-	case "usage": // with a message, too, left to parse
-		return 16, w.Null() || w.object((*walker).messageUsageField)
+		w.messages.starts = true
+		ok := w.object((*walker).messageField)
+		w.messages.starts = false
+		return ok
+	case "usage":
+		return w.object((*walker).messageUsageField)
 	case "error":
-		return 32, w.Null()
+		return w.failure()
 	case "object":
-		return 0, false
+		var name []byte
+		return w.kind(&name)
 	}
-	return 0, w.Skip(maxDepth)
+	return w.skip()
 }
 
-func (w *walker) messageDeltaField(key []byte) (uint, bool) {
-	bit, p := uint(0), partContent
+func (w *walker) wholeMessageField(key []byte) bool {
 	switch string(key) {
-	case "text":
-		bit = 1
-	case "thinking":
-		bit, p = 2, partReasoning
-	case "partial_json":
-		bit, p = 4, partArguments
+	case "content":
+		w.call = -1
+		return w.array(func(w *walker) bool {
+			w.call++
+			return w.object((*walker).wholeBlockField)
+		})
 	case "stop_reason":
-		var reason []byte
-		ok := w.Null() || w.Plain(&reason)
-		w.c.stopMessage(reason)
-		return 8, ok
-	default:
-		return 0, w.Skip(maxDepth)
+		return w.stopReason()
 	}
-	if w.Null() {
-		return bit, true
-	}
-	w.c.hasChoices = true
-	return bit, w.content(p)
+	return w.messageField(key)
 }
 
-func (w *walker) blockField(key []byte) (uint, bool) {
+func (w *walker) wholeBlockField(key []byte) bool {
+	if string(key) != "input" {
+		return w.blockField(key)
+	}
+	from, has := w.At, w.next() != 'n'
+	ok := w.skip()
+	if has && ok {
+		w.c.hasToken = true
+		w.addAnswer(piece{part: partArguments, call: w.call}, jsonEscape(string(w.Text[from:w.At])))
+	}
+	return ok
+}
+
+func (w *walker) stopReason() bool {
+	var reason []byte
+	ok := w.name(&reason)
+	w.c.stopMessage(reason)
+	return ok
+}
+
+func (w *walker) messageDeltaField(key []byte) bool {
+	p := partContent
 	switch string(key) {
 	case "text":
-		return 1, w.content(partContent)
 	case "thinking":
-		return 2, w.content(partReasoning)
-	case "name":
-		return 4, w.content(partName)
+		p = partReasoning
+	case "partial_json":
+		p = partArguments
+	case "stop_reason":
+		return w.stopReason()
+	default:
+		return w.skip()
 	}
-	return 0, w.Skip(maxDepth)
+	w.c.hasChoices = w.c.hasChoices || w.next() == '"'
+	return w.content(p)
 }
 
-func (w *walker) messageField(key []byte) (uint, bool) {
+func (w *walker) blockField(key []byte) bool {
+	switch string(key) {
+	case "text":
+		return w.content(partContent)
+	case "thinking":
+		return w.content(partReasoning)
+	case "name":
+		return w.content(partName)
+	}
+	return w.skip()
+}
+
+func (w *walker) messageField(key []byte) bool {
 	switch string(key) {
 	case "id":
-		return 1, w.Null() || w.Plain(&w.c.id)
+		return w.name(&w.c.id)
 	case "usage":
-		return 2, w.Null() || w.object((*walker).messageUsageField)
+		return w.object((*walker).messageUsageField)
 	}
-	return 0, w.Skip(maxDepth)
+	return w.skip()
 }
 
-func (w *walker) messageUsageField(key []byte) (uint, bool) {
+func (w *walker) messageUsageField(key []byte) bool {
 	switch string(key) {
 	case "input_tokens":
-		return 1, w.Null() || w.count(&w.c.prompt, &w.c.hasPrompt)
+		return w.count(ofPrompt, &w.c.prompt, &w.c.hasPrompt)
 	case "output_tokens":
-		return 2, w.Null() || w.count(&w.c.output, &w.c.hasOutput)
+		if w.messages.starts {
+			return w.skip()
+		}
+		return w.count(ofOutput, &w.c.output, &w.c.hasOutput)
 	case "cache_read_input_tokens":
-		return 4, w.Null() || w.count(&w.c.cached, &w.c.hasCached)
+		return w.count(ofCached, &w.c.cached, &w.c.hasCached)
 	case "cache_creation_input_tokens":
-		return 8, w.Null() || w.count(&w.messages.created, &w.messages.hasCreated)
+		return w.count(ofWritten, &w.messages.created, &w.messages.hasCreated)
 	}
-	return 0, w.Skip(maxDepth)
+	return w.skip()
 }

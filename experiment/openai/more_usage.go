@@ -29,58 +29,26 @@ var (
 	}
 )
 
-func (c *chunk) parseMore(top map[string]any) {
-	var u moreUsage
-	usage := object(top["usage"])
-	u[ofOwnReasoning].n, u[ofOwnReasoning].known = parseCount(usage["reasoning_tokens"])
-	u.parse(object(usage["completion_tokens_details"]), usageDetails)
-	u.parseTimes(top)
-	c.setMore(u)
-}
+func (w *walker) usageDetailField(key []byte) bool { return w.moreField(usageDetails, key) }
 
-func (u *moreUsage) parseTimes(top map[string]any) {
-	u.parse(object(top["timings"]), timingCounts)
-	u.parse(object(object(top["metrics"])["speculative_decoding"]), draftCounts)
-}
+func (w *walker) draftField(key []byte) bool { return w.moreField(draftCounts, key) }
 
-func (c *chunk) setMore(u moreUsage) {
-	if u != (moreUsage{}) {
-		c.more = &u
+func (w *walker) moreField(counts map[string]int, key []byte) bool {
+	if i, known := counts[string(key)]; known {
+		return w.moreCount(i)
 	}
+	return w.skip()
 }
 
-func (u *moreUsage) parse(values map[string]any, counts map[string]int) {
-	for key, v := range values {
-		if i, known := counts[key]; known {
-			if n, ok := parseCount(v); ok {
-				u[i].n, u[i].known = n, true
-			}
+func (w *walker) moreCount(i int) bool {
+	n, is, ok := w.tokens()
+	if is {
+		if w.c.more == nil {
+			w.more, w.c.more = moreUsage{}, &w.more
 		}
+		w.more[i].n, w.more[i].known = n, true
 	}
-}
-
-func (w *walker) usageDetailField(key []byte) (uint, bool) { return w.moreField(usageDetails, key) }
-
-func (w *walker) draftField(key []byte) (uint, bool) { return w.moreField(draftCounts, key) }
-
-func (w *walker) moreField(counts map[string]int, key []byte) (uint, bool) {
-	i, known := counts[string(key)]
-	if !known {
-		return 0, w.Skip(maxDepth)
-	}
-	return w.moreCount(i, 0)
-}
-
-// moreCount reads null or a count of the chunk's moreUsage. The key's bit is above the bits of the object's other keys.
-func (w *walker) moreCount(i int, others uint) (uint, bool) {
-	bit := uint(1) << (others + uint(i))
-	if w.Null() {
-		return bit, true
-	}
-	if w.c.more == nil {
-		w.more, w.c.more = moreUsage{}, &w.more
-	}
-	return bit, w.count(&w.more[i].n, &w.more[i].known)
+	return ok
 }
 
 func (u *moreUsage) reasoning() (int, bool) {

@@ -1,79 +1,10 @@
 package openai
 
-import (
-	"bytes"
-)
+import "bytes"
 
 // OpenAI's Responses API. The type of an event is in its data; the tokens are in the strings "delta" of the types
 // response.*.delta, the counts and the finish in the last event's response, which is also the form of an answer in
 // one piece. Servers number the events and send no [DONE], or one behind the last event.
-
-func (c *chunk) parseResponses(m map[string]any) error {
-	c.times.parse(m)
-	if m["object"] == "response" {
-		c.hasChoices = true
-		c.addResponse(m, m)
-		for i, item := range list(m["output"]) {
-			c.addOutputItem(i, object(item))
-		}
-		return nil
-	}
-	kind := str(m["type"])
-	switch kind {
-	case "":
-		return errNoType
-	case "error":
-		*c = chunk{failed: true, message: errorMessage(m)}
-		return nil
-	case "response.output_item.added":
-		index, _ := parseCount(m["output_index"])
-		c.addText(piece{part: partName, call: index, text: jsonEscape(str(object(m["item"])["name"]))})
-	}
-	if p, isDelta := deltaPart([]byte(kind)); isDelta {
-		index, _ := parseCount(m["output_index"])
-		c.hasChoices = true
-		c.addText(piece{part: p, call: index, text: jsonEscape(str(m["delta"]))})
-	}
-	c.ended = endsResponse([]byte(kind))
-	c.addResponse(m, object(m["response"]))
-	return nil
-}
-
-// addResponse reads the fields of a response but its output. llama.cpp has its timings in the event, top.
-func (c *chunk) addResponse(top, m map[string]any) {
-	if m["error"] != nil {
-		*c = chunk{failed: true, message: errorMessage(m)}
-		return
-	}
-	c.id = []byte(str(m["id"]))
-	c.finishResponse([]byte(str(m["status"])), []byte(str(object(m["incomplete_details"])["reason"])))
-	usage := object(m["usage"])
-	c.prompt, c.hasPrompt = c.usageCount(ofPrompt, usage["input_tokens"])
-	c.output, c.hasOutput = c.usageCount(ofOutput, usage["output_tokens"])
-	c.cached, c.hasCached = c.usageCount(ofCached, object(usage["input_tokens_details"])["cached_tokens"])
-	var more moreUsage
-	more.parse(object(usage["output_tokens_details"]), usageDetails)
-	more.parseTimes(top)
-	c.setMore(more)
-}
-
-func (c *chunk) addOutputItem(index int, m map[string]any) {
-	texts := partContent
-	if m["type"] == "reasoning" {
-		texts = partReasoning
-	}
-	for _, key := range []string{"summary", "content"} {
-		for _, v := range list(m[key]) {
-			for _, key := range []string{"text", "refusal"} {
-				c.addText(piece{part: texts, text: jsonEscape(str(object(v)[key]))})
-			}
-		}
-	}
-	c.addText(piece{part: partName, call: index, text: jsonEscape(str(m["name"]))})
-	for _, key := range []string{"arguments", "input"} {
-		c.addText(piece{part: partArguments, call: index, text: jsonEscape(str(m[key]))})
-	}
-}
 
 // deltaPart is what the delta of an event of a type belongs to; false: events of the type bear no token.
 func deltaPart(kind []byte) (part, bool) {
@@ -125,89 +56,148 @@ func (c *chunk) finishResponse(status, incomplete []byte) {
 type responses struct {
 	kind               []byte
 	status, incomplete []byte
+	added              []byte // the name of an item that begins
+	whole              bool   // it is an answer in one piece
 }
 
-// walkResponse reads an event. It leaves answers in one piece, and the beginnings of tool calls, to parse.
 func (w *walker) walkResponse() bool {
+	from := w.At
 	w.responses, w.call, w.eventNumber.upTo = responses{}, 0, 0
-	if !w.object((*walker).responsesField) {
-		return false
-	}
+	ok := w.object((*walker).responsesField)
 	r := &w.responses
-	if kind := string(r.kind); kind == "" || kind == "error" || kind == "response.output_item.added" {
+	if ok && r.whole {
+		*r = responses{}
+		ok = w.again(from, (*walker).wholeResponseField)
+		w.c.finishResponse(r.status, r.incomplete)
+		return ok
+	}
+	kind := string(r.kind)
+	w.c.failed = w.c.failed || kind == "error"
+	if !ok || kind == "" {
 		return false
 	}
-	if p, isDelta := deltaPart(r.kind); isDelta {
+	p, isDelta := deltaPart(r.kind)
+	switch {
+	case isDelta:
 		w.c.hasChoices = true
 		if w.texts > 0 {
 			w.addText(p)
 		}
-	} else {
-		w.texts = 0 // nothing of the answer
+	case kind == "response.output_item.added" && len(r.added) > 0:
+		w.c.hasToken = true
+		w.addAnswer(piece{part: partName, call: w.call}, jsonEscape(string(r.added)))
+	}
+	if !isDelta {
+		w.texts = 0 // nothing of the answer's own
 	}
 	w.c.ended = endsResponse(r.kind)
 	w.c.finishResponse(r.status, r.incomplete)
 	return true
 }
 
-func (w *walker) responsesField(key []byte) (uint, bool) {
+func (w *walker) responsesField(key []byte) bool {
 	switch string(key) {
 	case "type":
-		return 1, w.Plain(&w.responses.kind)
+		return w.name(&w.responses.kind)
 	case "delta":
-		return 2, w.Null() || w.text()
+		if w.next() != '"' {
+			return w.skip()
+		}
+		return w.text()
 	case "response":
-		return 4, w.Null() || w.object((*walker).responseField)
+		return w.object((*walker).responseField)
 	case "output_index":
-		return 8, w.Null() || w.index()
+		return w.index()
 	case "sequence_number":
 		w.eventNumber.from = w.At
-		ok := w.integer()
+		ok := w.skip()
 		w.eventNumber.upTo = w.At
-		return 16, ok
+		return ok
 	case "error":
-		return 32, w.Null()
-	case "timings":
-		return 64, w.Null() || w.object((*walker).timingField)
-	case "metrics": // both of them are left to parse
-		return 64, w.Null() || w.object((*walker).metricField)
+		return w.failure()
 	case "object":
-		return 0, false
+		var name []byte
+		ok := w.kind(&name)
+		w.responses.whole = string(name) == "response"
+		return ok
+	case "item":
+		return w.nameIn("name", &w.responses.added)
+	case "timings", "metrics":
+		return w.timesField(key)
 	}
-	return 0, w.Skip(maxDepth)
+	return w.skip()
 }
 
-func (w *walker) responseField(key []byte) (uint, bool) {
+func (w *walker) responseField(key []byte) bool {
 	switch string(key) {
 	case "id":
-		return 1, w.Null() || w.Plain(&w.c.id)
+		return w.name(&w.c.id)
 	case "status":
-		return 2, w.Null() || w.Plain(&w.responses.status)
+		return w.name(&w.responses.status)
 	case "incomplete_details":
-		return 4, w.Null() || w.object(func(w *walker, key []byte) (uint, bool) {
-			if string(key) == "reason" {
-				return 1, w.Null() || w.Plain(&w.responses.incomplete)
-			}
-			return 0, w.Skip(maxDepth)
-		})
+		return w.nameIn("reason", &w.responses.incomplete)
 	case "usage":
-		return 8, w.Null() || w.object((*walker).responseUsageField)
+		return w.object((*walker).responseUsageField)
 	case "error":
-		return 16, w.Null()
+		return w.failure()
 	}
-	return 0, w.Skip(maxDepth)
+	return w.skip()
 }
 
-func (w *walker) responseUsageField(key []byte) (uint, bool) {
+func (w *walker) wholeResponseField(key []byte) bool {
+	switch string(key) {
+	case "output":
+		w.call = -1
+		return w.array(func(w *walker) bool {
+			w.call++
+			return w.outputItem()
+		})
+	case "timings", "metrics":
+		return w.timesField(key)
+	}
+	return w.responseField(key)
+}
+
+// outputItem reads an item of the output. Its type, which says what its texts are, may stand behind them.
+func (w *walker) outputItem() bool {
+	from, texts := w.At, partContent
+	var kind []byte
+	ok := w.nameIn("type", &kind)
+	if w.At = from; string(kind) == "reasoning" {
+		texts = partReasoning
+	}
+	return ok && w.object(func(w *walker, key []byte) bool {
+		switch string(key) {
+		case "summary", "content":
+			return w.array(func(w *walker) bool { return w.outputTexts(texts) })
+		case "name":
+			return w.content(partName)
+		case "arguments", "input":
+			return w.content(partArguments)
+		}
+		return w.skip()
+	})
+}
+
+func (w *walker) outputTexts(p part) bool {
+	return w.object(func(w *walker, key []byte) bool {
+		if k := string(key); k == "text" || k == "refusal" {
+			return w.content(p)
+		}
+		return w.skip()
+	})
+}
+
+func (w *walker) responseUsageField(key []byte) bool {
 	switch string(key) {
 	case "input_tokens":
-		return 1, w.Null() || w.count(&w.c.prompt, &w.c.hasPrompt)
+		return w.count(ofPrompt, &w.c.prompt, &w.c.hasPrompt)
 	case "output_tokens":
-		return 2, w.Null() || w.count(&w.c.output, &w.c.hasOutput)
+		return w.count(ofOutput, &w.c.output, &w.c.hasOutput)
 	case "input_tokens_details":
-		return 4, w.Null() || w.object((*walker).detailField)
+		return w.object((*walker).detailField)
 	case "output_tokens_details":
-		return 8, w.Null() || w.object((*walker).usageDetailField)
+		return w.object((*walker).usageDetailField)
 	}
-	return 0, w.Skip(maxDepth)
+	return w.skip()
 }

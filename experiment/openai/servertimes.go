@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"encoding/json"
 	"strconv"
 	"time"
 )
@@ -35,75 +34,44 @@ func (t serverTimes) durations() ServerTimes {
 	}
 }
 
-// timing and metric are the field of a name in timings and in metrics; nil: another name.
-func (t *serverTimes) timing(key string) *millis {
-	switch key {
+// timesField reads the fields of servers that report times, beside those of the API.
+func (w *walker) timesField(key []byte) bool {
+	if string(key) == "timings" {
+		return w.object((*walker).timingField)
+	}
+	return w.object((*walker).metricField)
+}
+
+func (w *walker) timingField(key []byte) bool {
+	switch string(key) {
 	case "prompt_ms":
-		return &t.prefill
+		return w.millis(&w.c.times.prefill)
 	case "predicted_ms":
-		return &t.decode
+		return w.millis(&w.c.times.decode)
 	}
-	return nil
+	return w.moreField(timingCounts, key)
 }
 
-func (t *serverTimes) metric(key string) *millis {
-	switch key {
+func (w *walker) metricField(key []byte) bool {
+	switch string(key) {
 	case "queue_time_ms":
-		return &t.queue
+		return w.millis(&w.c.times.queue)
 	case "time_to_first_token_ms":
-		return &t.prefill
+		return w.millis(&w.c.times.prefill)
 	case "generation_time_ms":
-		return &t.decode
+		return w.millis(&w.c.times.decode)
+	case "speculative_decoding":
+		return w.object((*walker).draftField)
 	}
-	return nil
-}
-
-func (t *serverTimes) parse(top map[string]any) {
-	for _, part := range []struct {
-		values map[string]any
-		field  func(key string) *millis
-	}{{object(top["timings"]), t.timing}, {object(top["metrics"]), t.metric}} {
-		for key, v := range part.values {
-			number, isNumber := v.(json.Number)
-			if into := part.field(key); into != nil && isNumber {
-				*into = parseMillis(number.String())
-			}
-		}
-	}
-}
-
-func (w *walker) timingField(key []byte) (uint, bool) {
-	if i, known := timingCounts[string(key)]; known {
-		return w.moreCount(i, 3)
-	}
-	return w.timeField(w.c.times.timing(string(key)))
-}
-
-func (w *walker) metricField(key []byte) (uint, bool) {
-	if string(key) == "speculative_decoding" {
-		return 8, w.Null() || w.object((*walker).draftField)
-	}
-	return w.timeField(w.c.times.metric(string(key)))
-}
-
-func (w *walker) timeField(into *millis) (uint, bool) {
-	t := &w.c.times
-	for i, field := range [...]*millis{&t.queue, &t.prefill, &t.decode} {
-		if field == into {
-			return 1 << i, w.millis(into)
-		}
-	}
-	return 0, w.Skip(maxDepth)
+	return w.skip()
 }
 
 func (w *walker) millis(into *millis) bool {
-	if w.Null() {
-		return true
-	}
 	from := w.At
-	if !w.Number() {
-		return false
+	if c := w.next(); c != '-' && c-'0' > 9 {
+		return w.skip()
 	}
+	ok := w.Number()
 	*into = parseMillis(string(w.Text[from:w.At]))
-	return true
+	return ok
 }

@@ -1,6 +1,10 @@
 package openai
 
-import "bytes"
+import (
+	"bytes"
+
+	"bench/experiment/scan"
+)
 
 // shape is what the events of one stream have in common: most differ only in the token's text and its id. It is
 // learned from an event that the walker has read, and matches events with the same bytes around them.
@@ -16,34 +20,35 @@ type shape struct {
 // longestShape is the longest event to learn from, in bytes: vLLM's first event can list the ids of the prompt.
 const longestShape = 4 << 10
 
-func (s *shape) match(w *walker, data []byte) (chunk, bool) {
+// match reads an event of the shape into the walker's chunk.
+func (s *shape) match(w *walker, data []byte) bool {
 	if len(s.head) == 0 || len(data) < len(s.head)+len(s.tail) || !bytes.Equal(data[:len(s.head)], s.head) {
-		return chunk{}, false
+		return false
 	}
-	w.Text, w.At = data, len(s.head)-1
+	w.JSON = scan.JSON{Text: data, At: len(s.head) - 1}
 	if !w.Quoted() {
-		return chunk{}, false
+		return false
 	}
 	textEnd := w.At - 1
-	c := chunk{hasChoices: true, hasRole: s.hasRole, hasToken: textEnd > len(s.head)}
-	if !s.matchRest(w, &c) {
-		return chunk{}, false
+	w.c = chunk{hasChoices: true, hasRole: s.hasRole, hasToken: textEnd > len(s.head)}
+	if !s.matchRest(w) {
+		return false
 	}
 	switch text := data[len(s.head):textEnd]; {
 	case len(text) == 0:
 	case s.text.part == partReasoning:
-		c.hasReasoning = true
+		w.c.hasReasoning = true
 	default:
 		w.pieces = w.pieces[:0]
-		w.addAnswer(&c, s.text, text)
+		w.addAnswer(s.text, text)
 	}
 	if s.idUpTo > 0 {
-		c.id = data[s.idFrom:s.idUpTo]
+		w.c.id = data[s.idFrom:s.idUpTo]
 	}
-	return c, true
+	return true
 }
 
-func (s *shape) matchRest(w *walker, c *chunk) bool {
+func (s *shape) matchRest(w *walker) bool {
 	if len(s.end) == 0 {
 		return bytes.Equal(w.Text[w.At-1:], s.tail)
 	}
@@ -52,16 +57,13 @@ func (s *shape) matchRest(w *walker, c *chunk) bool {
 	}
 	w.At += len(s.tail) - 1
 	if s.numbered {
-		return w.integer() && bytes.Equal(w.Text[w.At:], s.end)
+		_, ok := w.Natural()
+		return ok && bytes.Equal(w.Text[w.At:], s.end)
 	}
-	return s.matchIDs(w, c)
-}
-
-func (s *shape) matchIDs(w *walker, c *chunk) bool {
-	w.c, w.tokenIDs = chunk{}, w.tokenIDs[:0]
+	w.tokenIDs = w.tokenIDs[:0]
 	for w.tokenID() {
 		if !w.Eat(',') {
-			c.hasToken, c.idCount, c.tokenIDs = true, w.c.idCount, w.tokenIDs
+			w.c.tokenIDs = w.tokenIDs
 			return bytes.Equal(w.Text[w.At:], s.end)
 		}
 	}
@@ -73,7 +75,7 @@ func (s *shape) matchIDs(w *walker, c *chunk) bool {
 func (s *shape) learn(w *walker) {
 	c := &w.c
 	if w.texts != 1 || !c.hasChoices || len(c.finishReason) > 0 || c.hasPrompt || c.hasOutput || c.hasCached || c.hasApart ||
-		c.times != (serverTimes{}) || c.more != nil || c.ended || len(w.Text) > longestShape {
+		c.times != (serverTimes{}) || c.refused != nil || c.more != nil || c.ended || len(w.Text) > longestShape {
 		return
 	}
 	from, upTo := w.idsFrom, w.idsUpTo

@@ -2,7 +2,6 @@ package openai
 
 import (
 	"cmp"
-	"encoding/json"
 	"strconv"
 )
 
@@ -13,20 +12,22 @@ func ofPrompt(u *Usage) **int { return &u.Prompt }
 func ofCached(u *Usage) **int { return &u.Cached }
 func ofOutput(u *Usage) **int { return &u.Output }
 
-// usageCount reads a count of usage. One that is reported, but no number of tokens, is refused: kept if it is an integer.
-func (c *chunk) usageCount(of func(*Usage) **int, v any) (n int, has bool) {
-	if n, has = parseCount(v); has || v == nil {
-		return n, has
+// ofWritten is for the part of the prompt that the cache keeps now: a refused count of the prompt itself stays.
+func ofWritten(u *Usage) **int {
+	if u.Prompt != nil {
+		return new(*int)
 	}
+	return &u.Prompt
+}
+
+// refuse takes a count of usage that is no number of tokens: kept if it is an integer.
+func (c *chunk) refuse(of func(*Usage) **int, text []byte) {
 	if c.refused == nil {
 		c.refused = &Usage{}
 	}
-	if number, ok := v.(json.Number); ok {
-		if n, err := strconv.Atoi(number.String()); err == nil {
-			*of(c.refused) = &n
-		}
+	if n, err := strconv.Atoi(string(text)); err == nil {
+		*of(c.refused) = &n
 	}
-	return 0, false
 }
 
 // promptUsage is what usage says of a prompt, perhaps on several events of a stream. It is the result's when usage of

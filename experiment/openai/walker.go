@@ -2,14 +2,16 @@ package openai
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
+	"strconv"
 
 	"bench/experiment/scan"
 	"bench/experiment/target"
 )
 
-// walker reads a chunk byte by byte, without allocating, and accepts only strict JSON of the usual shapes. It
-// leaves everything else to parse: escapes in keys, repeated fields, other types, deep nesting, errors. For
-// what it accepts, parse gives the same result; a fuzz test checks that.
+// walker reads the JSON of an event, or of an answer in one piece, as a chunk of its API. A value of another type than
+// the API's counts as absent. Of the usual events nothing is allocated.
 type walker struct {
 	scan.JSON
 	api string // empty: completions
@@ -27,34 +29,68 @@ type walker struct {
 	messages           messages
 	shape              shape
 	more               moreUsage // of the chunk
+	odd                bool      // the chunk has what no shape describes
 }
 
-const maxDepth = 32
+var errNoChunk = errors.New("not a JSON object of the API")
 
+// decode reads any chunk, also an error.
+func (w *walker) decode(data []byte) (chunk, error) {
+	if c, ok := w.read(data); ok {
+		return c, nil
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.UseNumber()
+	var top map[string]any
+	if err := dec.Decode(&top); err != nil {
+		return chunk{}, err
+	}
+	if !w.c.failed || w.At < len(data) {
+		return chunk{}, errNoChunk
+	}
+	return chunk{failed: true, message: errorMessage(top)}, nil
+}
+
+// read reads a chunk that is no error.
 func (w *walker) read(data []byte) (chunk, bool) {
-	if c, ok := w.shape.match(w, data); ok {
-		return c, true
-	}
-	w.JSON, w.c, w.texts, w.tokenIDs, w.pieces = scan.JSON{Text: data}, chunk{}, 0, w.tokenIDs[:0], w.pieces[:0]
-	w.Space()
-	ok := false
-	switch w.api {
-	case target.Responses:
-		ok = w.walkResponse()
-	case target.Messages:
-		ok = w.walkMessage()
-	default:
-		ok = w.object((*walker).topField)
-	}
-	w.Space()
-	if ok = ok && w.At == len(w.Text); ok {
-		w.shape.learn(w)
-	}
+	ok := w.shape.match(w, data) || w.walk(data)
 	return w.c, ok
 }
 
-// A field reads the value of one key. It returns the key's bit, by which repeats are found; 0: unknown.
-type field func(w *walker, key []byte) (bit uint, ok bool)
+func (w *walker) walk(data []byte) bool {
+	w.JSON = scan.JSON{Text: data}
+	w.Space()
+	w.begin()
+	ok := w.next() == '{'
+	switch w.api {
+	case target.Responses:
+		ok = ok && w.walkResponse()
+	case target.Messages:
+		ok = ok && w.walkMessage()
+	default:
+		ok = ok && w.object((*walker).topField)
+	}
+	w.Space()
+	if ok = ok && !w.c.failed && w.At == len(w.Text); ok && !w.odd {
+		w.shape.learn(w)
+	}
+	return ok
+}
+
+func (w *walker) begin() {
+	w.c, w.texts, w.tokenIDs, w.pieces, w.odd = chunk{}, 0, w.tokenIDs[:0], w.pieces[:0], false
+}
+
+// again begins anew at an answer in one piece, which the first pass has found to be one.
+func (w *walker) again(from int, f field) bool {
+	failed := w.c.failed
+	w.begin()
+	w.At, w.odd, w.c.hasChoices, w.c.failed = from, true, true, failed
+	return w.object(f)
+}
+
+// A field reads the value of one key. Of a repeated key both values count.
+type field func(w *walker, key []byte) bool
 
 func (w *walker) clear() {
 	w.shape.clear()
@@ -68,47 +104,41 @@ func (w *walker) clear() {
 	w.Text, w.c = nil, chunk{}
 }
 
-func (w *walker) topField(key []byte) (uint, bool) {
+func (w *walker) topField(key []byte) bool {
 	switch string(key) {
 	case "choices":
-		return 1, w.array(func(w *walker) bool {
+		return w.array(func(w *walker) bool {
 			w.c.hasChoices = true
 			return w.object((*walker).choiceField)
 		})
 	case "usage":
-		return 2, w.Null() || w.object((*walker).usageField)
+		return w.object((*walker).usageField)
 	case "id":
-		return 4, w.Null() || w.Plain(&w.c.id)
+		return w.name(&w.c.id)
 	case "object":
 		var name []byte
-		return 8, w.Null() || w.Plain(&name) && string(name) != "error"
+		return w.kind(&name)
 	case "error":
-		return 16, w.Null()
-	case "timings":
-		return 32, w.Null() || w.object((*walker).timingField)
-	case "metrics": // both of them are left to parse
-		return 32, w.Null() || w.object((*walker).metricField)
+		return w.failure()
+	case "timings", "metrics":
+		return w.timesField(key)
 	}
-	return 0, w.Skip(maxDepth)
+	return w.skip()
 }
 
-func (w *walker) choiceField(key []byte) (uint, bool) {
+func (w *walker) choiceField(key []byte) bool {
 	switch string(key) {
 	case "delta", "message":
-		bit := uint(1)
-		if key[0] == 'm' {
-			bit = 2
-		}
-		return bit, w.Null() || w.object((*walker).deltaField)
+		return w.object((*walker).deltaField)
 	case "text":
-		return 4, w.content(partContent)
+		return w.content(partContent)
 	case "finish_reason":
 		var reason []byte
-		ok := w.Null() || w.Plain(&reason)
+		ok := w.name(&reason)
 		if len(reason) > 0 {
 			w.c.finishReason = reason
 		}
-		return 8, ok
+		return ok
 	case "token_ids":
 		from, first := w.At+1, w.c.idCount == 0
 		ok := w.array((*walker).tokenID)
@@ -116,35 +146,33 @@ func (w *walker) choiceField(key []byte) (uint, bool) {
 			w.idsFrom = 0
 		}
 		w.c.tokenIDs = w.tokenIDs
-		return 16, ok
+		return ok
 	}
-	return 0, w.Skip(maxDepth)
+	return w.skip()
 }
 
-func (w *walker) deltaField(key []byte) (uint, bool) {
+func (w *walker) deltaField(key []byte) bool {
 	switch string(key) {
 	case "content":
-		return 1, w.content(partContent)
-	case "reasoning":
-		return 2, w.content(partReasoning)
-	case "reasoning_content":
-		return 4, w.content(partReasoning)
+		return w.contents(partContent)
+	case "reasoning", "reasoning_content":
+		return w.contents(partReasoning)
 	case "tool_calls":
 		position := -1
-		return 8, w.array(func(w *walker) bool {
+		return w.array(func(w *walker) bool {
 			position++
 			return w.toolCall(position)
 		})
 	case "function_call":
 		w.call = 0
-		return 16, w.Null() || w.object((*walker).functionField)
+		return w.object((*walker).functionField)
 	case "role":
 		var role []byte
-		ok := w.Null() || w.Plain(&role)
+		ok := w.name(&role)
 		w.c.hasRole = w.c.hasRole || len(role) > 0
-		return 32, ok
+		return ok
 	}
-	return 0, w.Skip(maxDepth)
+	return w.skip()
 }
 
 // toolCall reads a piece of a tool call. Its index, which defaults to its position, may stand behind its texts.
@@ -159,80 +187,140 @@ func (w *walker) toolCall(position int) bool {
 	return ok
 }
 
-func (w *walker) callField(key []byte) (uint, bool) {
+func (w *walker) callField(key []byte) bool {
 	switch string(key) {
 	case "function":
-		return 1, w.Null() || w.object((*walker).functionField)
+		return w.object((*walker).functionField)
 	case "index":
-		has := false
-		return 2, w.Null() || w.count(&w.call, &has)
+		return w.index()
 	}
-	return 0, w.Skip(maxDepth)
+	return w.skip()
 }
 
-func (w *walker) functionField(key []byte) (uint, bool) {
+func (w *walker) functionField(key []byte) bool {
 	switch string(key) {
 	case "name":
-		return 1, w.content(partName)
+		return w.content(partName)
 	case "arguments":
-		return 2, w.content(partArguments)
+		return w.content(partArguments)
 	}
-	return 0, w.Skip(maxDepth)
+	return w.skip()
 }
 
-func (w *walker) usageField(key []byte) (uint, bool) {
+func (w *walker) usageField(key []byte) bool {
 	switch string(key) {
 	case "prompt_tokens":
-		return 1, w.Null() || w.count(&w.c.prompt, &w.c.hasPrompt)
+		return w.count(ofPrompt, &w.c.prompt, &w.c.hasPrompt)
 	case "completion_tokens":
-		return 2, w.Null() || w.count(&w.c.output, &w.c.hasOutput)
+		return w.count(ofOutput, &w.c.output, &w.c.hasOutput)
 	case "prompt_tokens_details":
-		return 4, w.Null() || w.object((*walker).detailField)
+		return w.object((*walker).detailField)
 	case "completion_tokens_details":
-		return 8, w.Null() || w.object((*walker).usageDetailField)
+		return w.object((*walker).usageDetailField)
 	case "reasoning_tokens":
-		return w.moreCount(ofOwnReasoning, 4)
+		return w.moreCount(ofOwnReasoning)
 	}
-	return 0, w.Skip(maxDepth)
+	return w.skip()
 }
 
-func (w *walker) detailField(key []byte) (uint, bool) {
+func (w *walker) detailField(key []byte) bool {
 	if string(key) == "cached_tokens" {
-		return 1, w.Null() || w.count(&w.c.cached, &w.c.hasCached)
+		return w.count(ofCached, &w.c.cached, &w.c.hasCached)
 	}
-	return 0, w.Skip(maxDepth)
+	return w.skip()
 }
 
-// object reads an object field by field. It leaves a repeated key to parse, where the last value counts.
 func (w *walker) object(f field) bool {
-	var seen uint
+	if w.next() != '{' {
+		return w.skip()
+	}
 	return w.Sequence('{', '}', func() bool {
 		var key []byte
-		if !w.Plain(&key) || !w.Colon() {
-			return false
-		}
-		bit, ok := f(w, key)
-		if seen&bit != 0 {
-			return false
-		}
-		seen |= bit
-		return ok
+		from := w.At
+		return (w.Plain(&key) || w.escaped(from, &key)) && w.Colon() && f(w, key)
 	})
 }
 
 func (w *walker) array(item func(w *walker) bool) bool {
-	return w.Null() || w.Sequence('[', ']', func() bool { return item(w) })
+	if w.next() != '[' {
+		return w.skip()
+	}
+	return w.Sequence('[', ']', func() bool { return item(w) })
+}
+
+// next is the next byte; 0: none.
+func (w *walker) next() byte {
+	if w.At < len(w.Text) {
+		return w.Text[w.At]
+	}
+	return 0
+}
+
+func (w *walker) skip() bool { return w.Skip(10_000) } // as deep as encoding/json reads
+
+// failure reads the field of an error, and whether there is one.
+func (w *walker) failure() bool {
+	w.c.failed = w.c.failed || w.next() != 'n'
+	return w.skip()
+}
+
+// kind reads the name of an object; that of an error is a failure.
+func (w *walker) kind(name *[]byte) bool {
+	ok := w.name(name)
+	w.c.failed = w.c.failed || string(*name) == "error"
+	return ok
+}
+
+func (w *walker) name(into *[]byte) bool {
+	if w.next() != '"' {
+		return w.skip()
+	}
+	from := w.At
+	return w.Plain(into) || w.escaped(from, into)
+}
+
+// nameIn reads the name of one key in an object.
+func (w *walker) nameIn(key string, into *[]byte) bool {
+	return w.object(func(w *walker, k []byte) bool {
+		if string(k) == key {
+			return w.name(into)
+		}
+		return w.skip()
+	})
+}
+
+// escaped reads the string at from, of any characters.
+func (w *walker) escaped(from int, into *[]byte) bool {
+	w.At, w.odd = from, true
+	ok := w.Quoted()
+	if ok {
+		*into = []byte(Unescape(w.Text[from+1 : w.At-1]))
+	}
+	return ok
 }
 
 func (w *walker) content(p part) bool {
-	if w.Null() {
-		return true
+	if w.next() != '"' {
+		return w.skip()
 	}
 	ok := w.text()
 	if ok {
 		w.addText(p)
 	}
 	return ok
+}
+
+// contents reads content that may be a list of parts: of those, only that there are some.
+func (w *walker) contents(p part) bool {
+	if w.next() != '[' {
+		return w.content(p)
+	}
+	return w.array(func(w *walker) bool {
+		w.odd, w.c.hasToken = true, true
+		w.c.hasReasoning = w.c.hasReasoning || p == partReasoning
+		w.c.hasAnswer = w.c.hasAnswer || p != partReasoning
+		return w.skip()
+	})
 }
 
 func (w *walker) text() bool {
@@ -252,46 +340,66 @@ func (w *walker) addText(p part) {
 	if p == partReasoning {
 		w.c.hasReasoning = true
 	} else {
-		w.addAnswer(&w.c, w.last, w.Text[w.textFrom:w.textUpTo])
+		w.addAnswer(w.last, w.Text[w.textFrom:w.textUpTo])
 	}
 }
 
-// count reads a number of tokens in its usual form.
-func (w *walker) count(into *int, has *bool) bool {
-	n, ok := w.Natural()
-	if !ok || n >= maxCount || w.At < len(w.Text) && bytes.IndexByte([]byte(".eE"), w.Text[w.At]) >= 0 {
-		return false
+// tokens reads a number of tokens: 12.0 is one, a fraction or a negative number is not. It passes over any other value.
+func (w *walker) tokens() (n int, is, ok bool) {
+	if n, digits := scan.Natural(w.Text[w.At:]); digits > 0 && n < maxCount {
+		w.At += digits
+		if c := w.next(); c != '.' && c|' ' != 'e' {
+			return int(n), true, true
+		}
+		w.At -= digits
 	}
-	*into, *has = int(n), true
-	return true
+	from := w.At
+	if !w.skip() {
+		return 0, false, false
+	}
+	f, err := strconv.ParseFloat(string(w.Text[from:w.At]), 64)
+	if err != nil || f < 0 || f >= maxCount || f != float64(int(f)) {
+		return 0, false, true
+	}
+	return int(f), true, true
 }
 
-func (w *walker) integer() bool {
-	n, has := 0, false
-	return w.count(&n, &has)
+// count reads a count of usage. One that is reported, but no number of tokens, is refused: kept if it is an integer.
+func (w *walker) count(of func(*Usage) **int, into *int, has *bool) bool {
+	from := w.At
+	n, is, ok := w.tokens()
+	switch text := w.Text[from:w.At]; {
+	case is:
+		*into, *has = n, true
+	case ok && string(text) != "null":
+		w.c.refuse(of, text)
+	}
+	return ok
 }
 
 func (w *walker) index() bool {
-	has := false
-	return w.count(&w.call, &has)
+	n, is, ok := w.tokens()
+	if is {
+		w.call = n
+	}
+	return ok
 }
 
 func (w *walker) tokenID() bool {
-	id, ok := 0, false
-	if !w.count(&id, &ok) || id > maxID {
-		return false
-	}
+	id, is, ok := w.tokens()
 	w.c.idCount++
 	w.c.hasToken = true
-	w.tokenIDs = append(w.tokenIDs, int32(id))
-	return true
+	if is && id <= maxID {
+		w.tokenIDs = append(w.tokenIDs, int32(id))
+	}
+	return ok
 }
 
 // addAnswer adds a text of the answer, without allocating if it is the only one of the event.
-func (w *walker) addAnswer(c *chunk, p piece, text []byte) {
+func (w *walker) addAnswer(p piece, text []byte) {
 	p.text = text
 	w.pieces = append(w.pieces, p)
-	c.pieces = w.pieces
-	c.hasAnswer = true
-	c.appendAnswer(text)
+	w.c.pieces = w.pieces
+	w.c.hasAnswer = true
+	w.c.appendAnswer(text)
 }

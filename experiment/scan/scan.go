@@ -58,11 +58,12 @@ func (j *JSON) Plain(into *[]byte) bool {
 	if !j.Eat('"') {
 		return false
 	}
-	from := j.At
-	for j.At < len(j.Text) && stringByte[j.Text[j.At]] == 1 {
-		j.At++
+	rest, n := j.Text[j.At:], 0
+	for n < len(rest) && stringByte[rest[n]] == 1 {
+		n++
 	}
-	*into = j.Text[from:j.At]
+	*into = rest[:n]
+	j.At += n
 	return j.Eat('"')
 }
 
@@ -71,9 +72,11 @@ func (j *JSON) Quoted() bool {
 		return false
 	}
 	for {
-		for j.At < len(j.Text) && stringByte[j.Text[j.At]] != 0 {
-			j.At++
+		rest, n := j.Text[j.At:], 0
+		for n < len(rest) && stringByte[rest[n]] != 0 {
+			n++
 		}
+		j.At += n
 		if j.Eat('"') {
 			return true
 		}
