@@ -41,7 +41,7 @@ func (s *Spec) checkCold(bad func(key, problem, hint string)) {
 		return
 	}
 	const alone = "a cold start sends one request at a time"
-	if s.Rate > 0 {
+	if s.Open() {
 		bad("rate", alone, "leave out rate")
 	}
 	if s.Concurrency > 1 {

@@ -5,7 +5,7 @@ import "math"
 // MinConnections is the number of connections that the point certainly has open at the same time.
 func (s *Spec) MinConnections() int {
 	switch {
-	case s.Rate == 0:
+	case s.Closed():
 		return s.Concurrency
 	case !s.Rate.IsInf():
 		return s.ConnectionsToOpen()
@@ -26,7 +26,7 @@ func (s *Spec) ConnectionsToOpen() int {
 	switch {
 	case s.ConnectsPerRequest():
 		return 0
-	case s.Rate == 0:
+	case s.Closed():
 		return all
 	case s.Rate.IsInf():
 		return min(all, s.Warmup.Requests+s.Requests)

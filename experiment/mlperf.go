@@ -72,7 +72,7 @@ func (s *Spec) ApplyPresets(bad func(key, problem, hint string)) {
 			s.Requests = singleQueries
 		}
 	case "Server":
-		if s.Rate == 0 || s.Rate.IsInf() || s.Concurrency > 0 || s.Arrival.Process != "" && s.Arrival.Process != "poisson" {
+		if !s.Timed() || s.Concurrency > 0 || s.Arrival.Process != "" && s.Arrival.Process != "poisson" {
 			bad("scenario", "Server has Poisson arrivals at a rate, without a cap", "write rate = 4, and remove concurrency and arrival")
 		}
 		if unstated {

@@ -13,7 +13,7 @@ func (s *Spec) CannotShare() (problem, hint string) {
 		return "workload = \"tiling\" sends its blocks in one order, which several workers do not keep", "run this row without --workers"
 	case s.IsColdStart():
 		return `kind = "cold_start" sends one request at a time to an idle server`, "run this row without --workers"
-	case s.Warmup.Requests > 0 && s.Duration > 0 && (s.Rate == 0 || s.HasConversations()):
+	case s.Warmup.Requests > 0 && s.Duration > 0 && (s.Closed() || s.HasConversations()):
 		return "the warm-up counts requests, so that each worker would end it at another moment", `write warmup as a time: warmup = "10s"`
 	}
 	return "", ""

@@ -94,7 +94,7 @@ func (s *Spec) Check(bad func(key, problem, hint string)) {
 	}
 	s.checkImages(bad)
 	s.Workload.Check(bad)
-	s.sizedLoad().Check(s.Rate > 0, s.Rate.IsInf(), bad)
+	s.sizedLoad().Check(s.Open(), s.Rate.IsInf(), bad)
 	s.checkCold(bad)
 	s.checkClasses(bad)
 	s.checkAnswers(bad)
@@ -149,7 +149,7 @@ func (s *Spec) ExpectedRequests() float64 {
 }
 
 func (s *Spec) HasConstantRate() bool {
-	return s.Rate > 0 && !s.Rate.IsInf() && !s.IsConversation() && !s.IsColdStart() && s.Arrival.IsSteady()
+	return s.Timed() && !s.IsConversation() && !s.IsColdStart() && s.Arrival.IsSteady()
 }
 
 func (s *Spec) Label() string {
@@ -185,7 +185,7 @@ func (s *Spec) Plan(salt string) *workload.Plan {
 // load, and each cap is a series.
 func LoadAxis(s *Spec) (axis string, others []Axis) {
 	axis = "concurrency"
-	if s.Varies("rate") || (s.Rate > 0 && !s.Varies("concurrency")) {
+	if s.Varies("rate") || (s.Open() && !s.Varies("concurrency")) {
 		axis = "rate"
 	}
 	return axis, slices.DeleteFunc(slices.Clone(s.Point), func(a Axis) bool { return a.Key == axis })

@@ -99,7 +99,7 @@ func (s *Spec) SizeTiling(m Machine) (*Sizing, error) {
 		return nil, err
 	}
 	s.Tile = &t
-	if s.Rate == 0 && s.Concurrency == 0 {
+	if s.Closed() && s.Concurrency == 0 {
 		s.Concurrency = max(1, t.Contexts/perInFlight)
 	}
 	if s.Warmup == (workload.Extent{}) {
@@ -225,7 +225,7 @@ func (s *Spec) sizedLoad() workload.Load {
 	if s.Tile == nil {
 		return l
 	}
-	if s.Rate == 0 && l.Concurrency == 0 {
+	if s.Closed() && l.Concurrency == 0 {
 		l.Concurrency = 1
 	}
 	if s.Tile.Rounds > 0 && l.Requests == 0 {

@@ -34,7 +34,7 @@ func (s *Spec) checkTraceEnd(bad func(key, problem, hint string)) {
 // decides it, or if the trace does not end. At a rate it is the expected number.
 func (s *Spec) LeftByWarmup() (n int, known bool) {
 	most, _, ends := s.AtMost()
-	if !ends || s.Warmup.Time > 0 && (s.Rate == 0 || s.Rate.IsInf() || s.ReplaysSessions()) {
+	if !ends || s.Warmup.Time > 0 && (!s.Timed() || s.ReplaysSessions()) {
 		return 0, false
 	}
 	sent := s.Arriving(0, time.Duration(s.Warmup.Time)) * s.RequestsPerArrival()

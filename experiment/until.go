@@ -34,7 +34,7 @@ func (s *Spec) checkUntil(bad func(key, problem, hint string)) {
 	switch {
 	case s.Until == "":
 	case s.UntilInterrupted():
-		if s.Rate > 0 || s.IsConversation() || s.IsColdStart() {
+		if s.Open() || s.IsConversation() || s.IsColdStart() {
 			bad("until", `until = "stopped" needs a closed loop of single requests`,
 				"write concurrency = 8, and remove rate, session and kind")
 		}

@@ -205,7 +205,7 @@ func (x *expander) point(merged map[string]any, choice []int) experiment.Spec {
 	if readable && spec.Trace != nil {
 		spec.Trace.Look(&x.files, unreadable)
 	}
-	if spec.Rate == 0 {
+	if spec.Closed() {
 		spec.Rate = spec.OwnRate()
 	}
 	spec.Point = point

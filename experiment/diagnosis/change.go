@@ -223,7 +223,7 @@ func (f comparedFigure) of(r *record.Row) (x float64, within stats.Interval) {
 	if f.metric == outputTokens {
 		x = s.Throughput.OutputTokensPerS
 		within = stats.Interval{Lo: x, Hi: x * math.Exp(2*1.96/float64(max(1, s.Requests.Completed)))}
-		if e2e := s.E2E; r.Spec.Rate == 0 && e2e != nil {
+		if e2e := s.E2E; r.Spec.Closed() && e2e != nil {
 			if ci, ok := e2e.CI95["mean"]; ok {
 				within = ci
 			}

@@ -101,7 +101,7 @@ func (v *pointMetrics) noRuleApplies() *Diagnosis {
 // nothingWrong: no request waits, by the server's metrics, or as there is one at a time; and no check found anything
 // that could hide a bottleneck.
 func (v *pointMetrics) nothingWrong() bool {
-	alone := v.spec.Concurrency == 1 && v.spec.Rate == 0
+	alone := v.spec.Concurrency == 1 && v.spec.Closed()
 	return known(v.tpotLow) && (v.waiting < waitingSome || alone && !known(v.waiting)) && !verdict.SignificantTrend(v.inFlight) &&
 		!slices.ContainsFunc(findings(v.p), func(f record.Finding) bool { return f.Severity != record.Note })
 }

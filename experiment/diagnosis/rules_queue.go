@@ -62,7 +62,7 @@ func (v *pointMetrics) heldByCap() bool { return v.capWait >= capWaitShare*v.ttf
 
 func (d *Diagnosis) setQueueing(v *pointMetrics) {
 	load := "the rate"
-	if v.spec.Rate == 0 {
+	if v.spec.Closed() {
 		load = "concurrency"
 	}
 	d.Bottleneck, d.Missing = Queueing, nil
@@ -107,7 +107,7 @@ func (v *pointMetrics) queueWaitMs() float64 { return 1e3 * v.waiting / v.reques
 // alone: not for the running step, and in a closed loop not only at the moments in which users send in step.
 func (v *pointMetrics) queueTakes(ms float64) bool {
 	wait := v.queueWaitMs()
-	return known(v.ttftLow) && wait >= queueShare*ms && !(wait < fewSteps*v.tpot) && (v.spec.Rate > 0 || v.waiting >= standingQueue*v.running)
+	return known(v.ttftLow) && wait >= queueShare*ms && !(wait < fewSteps*v.tpot) && (v.spec.Open() || v.waiting >= standingQueue*v.running)
 }
 
 func (v *pointMetrics) queueEvidence(ms float64) []Evidence {
@@ -135,7 +135,7 @@ func (v *pointMetrics) lateFirstToken() *lateTTFT {
 	}
 	switch tail := v.ttftTailLow / v.ttft; { // at the end that speaks against a queue
 	case v.heldByCap():
-	case verdict.SignificantTrend(v.inFlight) && v.inFlight.Change > 0 && v.spec.Rate > 0:
+	case verdict.SignificantTrend(v.inFlight) && v.inFlight.Change > 0 && v.spec.Open():
 		return &lateTTFT{fmt.Sprintf("the queue grows: requests in flight rise by %.0f %% during the window", 100*v.inFlight.Change),
 			collected(atLeast("rise of the requests in flight", v.inFlight.Change, "share", verdict.MinTrend), fact("TTFT p50", v.ttft, "ms")), true}
 	case v.part("queue") == nil && v.queueTakes(v.ttftMean): // else the server's own time is exact

@@ -43,7 +43,7 @@ func (r *Row) EvictsPrefixes() bool {
 
 // Sequential reports whether each request of the row began after the one before had ended, on one server.
 func (r *Row) Sequential() bool {
-	return r.Spec.Concurrency == 1 && r.Spec.Rate == 0 && len(r.Server.Replicas) < 2
+	return r.Spec.Concurrency == 1 && r.Spec.Closed() && len(r.Server.Replicas) < 2
 }
 
 // ReportsCached reports whether usage of any request has cached tokens. Then a usage without them is one of none:

@@ -109,7 +109,7 @@ type Mode struct {
 }
 
 // ModeOf is how a row sends its requests.
-func ModeOf(s *experiment.Spec) Mode { return Mode{Streams: s.Streams(), Closed: s.Rate == 0} }
+func ModeOf(s *experiment.Spec) Mode { return Mode{Streams: s.Streams(), Closed: s.Closed()} }
 
 // Bounded reports whether no queue without a bound is part of a latency: token times are bounded by a full batch.
 func (m Mode) Bounded(metric string) bool { return m.Closed || metric == "tpot" || metric == "itl" }

@@ -18,7 +18,7 @@ func Key(s *experiment.Spec) (key string, load float64, ok bool) {
 	if load = float64(s.Concurrency); axis == "rate" {
 		load = float64(s.Rate)
 	}
-	capped := axis == "concurrency" && s.Rate > 0 // a higher cap lets requests wait less
+	capped := axis == "concurrency" && s.Open() // a higher cap lets requests wait less
 	ok = s.Search == nil && s.Varies(axis) && !capped && !math.IsInf(load, 0) && !s.IsColdStart()
 	return fmt.Sprintf("%q %q %q %q", s.Name, axis, others, s.Variant), load, ok
 }

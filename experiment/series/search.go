@@ -93,7 +93,7 @@ func probe(k *experiment.Search, r *record.Row) stats.Probe {
 		p.Stay, p.Window = flow.Stay, flow.Window
 	}
 	const long = 20 // requests' times in the server: a shorter window of an open loop shows no queue that grows slowly
-	if p.Verdict == stats.Pass && r.Spec.Rate > 0 && flow.Window < long*flow.Stay {
+	if p.Verdict == stats.Pass && r.Spec.Open() && flow.Window < long*flow.Stay {
 		p.Verdict = stats.Undecided
 	}
 	return p
@@ -140,11 +140,11 @@ func disturbed(r *record.Row) string {
 
 func saturated(r *record.Row) stats.Verdict {
 	// In a closed loop concurrency bounds the queue; a row that reaches its concurrency late had a slow client.
-	if _, grows := (&Point{Rows: []*record.Row{r}}).queue(); grows && r.Spec.Rate > 0 {
+	if _, grows := (&Point{Rows: []*record.Row{r}}).queue(); grows && r.Spec.Open() {
 		return stats.Fail
 	}
 	v, flow := keptUp(r), flowOf(r)
-	if f := flow.Stay / max(flow.Window, 1e-9); v == stats.Fail && r.Little != nil && r.Spec.Rate > 0 && flow.Ended >= (1-2*f)*flow.Arrived {
+	if f := flow.Stay / max(flow.Window, 1e-9); v == stats.Fail && r.Little != nil && r.Spec.Open() && flow.Ended >= (1-2*f)*flow.Arrived {
 		return stats.Undecided // what is missing is as much as an empty server takes in
 	}
 	return v

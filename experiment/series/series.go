@@ -96,7 +96,7 @@ func FromRows(rows []record.Row) []Series {
 
 func newSeries(rows []*record.Row) Series {
 	spec := &rows[0].Spec
-	s := Series{Name: spec.Name, Closed: spec.Rate == 0, Prompt: rows[0].PromptForm, Cost: "e2e", Marks: marksOf(rows[0])}
+	s := Series{Name: spec.Name, Closed: spec.Closed(), Prompt: rows[0].PromptForm, Cost: "e2e", Marks: marksOf(rows[0])}
 	s.Axis, s.OtherAxes = experiment.LoadAxis(spec)
 	if spec.Streams() {
 		s.Cost = "ttft"

@@ -162,7 +162,7 @@ func untwinned(s *experiment.Spec) string {
 		return "users who leave"
 	case s.HasModels() || s.HasEndpoints():
 		return "several models or endpoints"
-	case s.Rate.IsInf() || s.Rate > 0 && (!s.Arrival.IsSteady() || s.Concurrency > 0):
+	case s.Rate.IsInf() || s.Open() && (!s.Arrival.IsSteady() || s.Concurrency > 0):
 		return "arrivals that are not steady"
 	}
 	return ""
@@ -202,10 +202,10 @@ func (t *Twin) addLimits(s *experiment.Spec) error {
 // TrialOf is a row as the twin sees it. ok is false without a request.
 func TrialOf(r *record.Row, records []*record.Record) (t twin.Trial, ok bool) {
 	t.Load, t.Workers = float64(r.Spec.Rate), 0
-	if r.Spec.Rate == 0 {
+	if r.Spec.Closed() {
 		t.Load, t.Workers = float64(r.Spec.Concurrency), r.Spec.Concurrency
 	}
-	t.Cut, t.Filling = r.Summary.Requests.Unfinished > 0, r.Spec.Rate > 0 && r.Little != nil && !flowOf(r).Steady()
+	t.Cut, t.Filling = r.Summary.Requests.Unfinished > 0, r.Spec.Open() && r.Little != nil && !flowOf(r).Steady()
 	records = slices.DeleteFunc(slices.Clone(records), func(x *record.Record) bool { return x.Arrival.IsZero() })
 	arrival := func(x *record.Record) record.Micros { // at the server: the client's own delay is none of it
 		if t.Workers == 0 && !x.Sent.IsZero() {
@@ -257,7 +257,7 @@ func sourceOf(spec *experiment.Spec, trials []twin.Trial) twin.Source {
 	}
 	var all []twin.Request
 	if w := spec.Workload; spec.IgnoresEOS() && !fromFiles(&w) {
-		if w.Rate > 0 {
+		if w.Open() {
 			w.Rate = 1
 		}
 		plan := workload.NewPlan(w, spec.Seed, "twin")

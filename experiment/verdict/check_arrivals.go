@@ -25,7 +25,7 @@ const (
 // observeArrivals describes the sending times as an arrival process; under a cap, and in a pause of the client, the
 // intended times. nil: the row has no such process.
 func (e *Measured) observeArrivals() *workload.Observed {
-	if e.Spec.Rate == 0 || e.Spec.Rate.IsInf() || e.Spec.IsColdStart() || e.Spec.ReplaysTrace() {
+	if !e.Spec.Timed() || e.Spec.IsColdStart() || e.Spec.ReplaysTrace() {
 		return nil
 	}
 	return e.observeTimes(func(r *record.Record) record.Micros {

@@ -7,7 +7,7 @@ import (
 
 // checkCap finds requests that waited for their worker's part of a cap while another worker could have sent them.
 func checkCap(e *Measured) checkResult {
-	if len(e.Workers) < 2 || e.Spec.Rate == 0 || e.Spec.Concurrency == 0 {
+	if len(e.Workers) < 2 || e.Spec.Closed() || e.Spec.Concurrency == 0 {
 		return unasked
 	}
 	waited, n, most := 0, 0, 0.0

@@ -8,7 +8,7 @@ import (
 )
 
 func checkRate(e *Measured) checkResult {
-	if e.AllFailed() || e.Summary.FailedShare() > tolerated || e.Spec.Rate == 0 || e.Spec.Rate.IsInf() || e.Summary.Requests.Stayed() < 20 || e.Summary.DurationS <= 0 {
+	if e.AllFailed() || e.Summary.FailedShare() > tolerated || !e.Spec.Timed() || e.Summary.Requests.Stayed() < 20 || e.Summary.DurationS <= 0 {
 		return noData
 	}
 	if e2e := e.Summary.E2E; e2e != nil && float64(e.Window.StartUs-e.firstArrival())/1e3 < e2e.Min {
@@ -50,7 +50,7 @@ func checkConcurrency(e *Measured) checkResult {
 	if most > n {
 		return invalid("this is a defect of bench: report it with the request records", "%d %s were in flight, requested %d", most, what, n)
 	}
-	if e.Spec.Rate == 0 && !e.Spec.HasConversations() && c.Mean < (0.9-e.disturbed.share(e.Window))*float64(n) { // users think between their turns
+	if e.Spec.Closed() && !e.Spec.HasConversations() && c.Mean < (0.9-e.disturbed.share(e.Window))*float64(n) { // users think between their turns
 		return caution("the client can't keep its workers busy: give it more cores, or make the answers longer",
 			"mean concurrency %s, requested %d: the point counts as concurrency %[1]s", unit.Brief(c.Mean, 3), n).touching(e.thinned())
 	}
@@ -64,7 +64,7 @@ func (e *Measured) thinned() []effect {
 	}
 	const turnaround = 1.02
 	asked, mean := float64(e.Spec.Concurrency), e.Summary.Concurrency.Mean
-	if e.Spec.Rate > 0 || e.Spec.HasConversations() || mean <= 0 || asked <= turnaround*mean {
+	if e.Spec.Open() || e.Spec.HasConversations() || mean <= 0 || asked <= turnaround*mean {
 		return nil
 	}
 	return byFactor(record.Lowered, asked/mean, []string{record.MetricConcurrency})

@@ -88,7 +88,7 @@ func checkSteady(e *Measured) checkResult {
 	if s == nil || s.Cut == nil && len(s.Trends) == 0 {
 		return noData
 	}
-	if t := s.Trends["in_flight"]; SignificantTrend(t) && t.Change > 0 && e.Spec.Rate > 0 {
+	if t := s.Trends["in_flight"]; SignificantTrend(t) && t.Change > 0 && e.Spec.Open() {
 		return caution("lower the rate: the server does not sustain it, and latency grows with the length of the row",
 			"the queue grows: requests in flight rose by %.0f %% through the window", 100*t.Change).
 			touching(unbounded(record.Lowered, firstToken, lastToken))

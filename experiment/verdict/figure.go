@@ -52,7 +52,7 @@ func (e *Measured) judgeFigure(v *record.Verdict, q question, s *record.Summary,
 // depend on each other, the range of tenths that all lie below half or above twice the limit. A row with a rate sets
 // its throughput.
 func (e *Measured) figureInterval(q question, x float64) (iv stats.Interval, of string) {
-	if e.Spec.Rate > 0 || strings.HasPrefix(q.limit.Metric, "min_goodput") {
+	if e.Spec.Open() || strings.HasPrefix(q.limit.Metric, "min_goodput") {
 		return stats.Interval{Lo: x, Hi: x}, ""
 	}
 	perS := e.inParts(q, 60)

@@ -12,7 +12,7 @@ func (e *Measured) notes() []record.Finding {
 	var out []record.Finding
 	var keys []string // latencies of a user, limited in a closed loop
 	for _, l := range e.Spec.SLO.Limits {
-		if e.Spec.Rate == 0 && (l.Metric == "ttft" || l.Metric == "e2e") {
+		if e.Spec.Closed() && (l.Metric == "ttft" || l.Metric == "e2e") {
 			keys = append(keys, l.Key)
 		}
 	}

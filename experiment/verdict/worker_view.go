@@ -190,7 +190,7 @@ const skewedShare = 0.1
 
 // regularGap is the mean time between arrivals, µs, of a process whose regularity a skew spoils.
 func (e *Measured) regularGap() (us float64, regular bool) {
-	if e.Spec.Rate == 0 || e.Spec.Rate.IsInf() || e.Spec.ReplaysTrace() {
+	if !e.Spec.Timed() || e.Spec.ReplaysTrace() {
 		return 0, false
 	}
 	a := e.Spec.Arrival

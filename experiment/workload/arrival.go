@@ -203,7 +203,7 @@ func (w Workload) checkArrival(bad func(key, problem, hint string)) {
 		bad("arrival", fmt.Sprintf("unknown arrival %q", a.Process), processes)
 	case arrivalForms[a.Process] != "" && a.bare():
 		bad("arrival", "the process "+a.Process+" needs "+strings.Join(arrivalKeys[a.Process].must, " and "), "write "+arrivalForms[a.Process])
-	case a.Process != "" && w.Rate == 0:
+	case a.Process != "" && w.Closed():
 		bad("arrival", "arrival is set, but rate is missing", "write rate = 4, or remove arrival: a closed loop has none")
 	case own > 0 && own != w.Rate:
 		bad("rate", fmt.Sprintf("the process %s sets its own rate (%.4g/s on average)", a.Process, float64(own)), "remove rate, or use another process")

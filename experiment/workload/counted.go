@@ -30,7 +30,7 @@ type phase struct {
 func (w *Workload) phases(l Load) (out []phase) {
 	gaps := w.Arrival.Process == "" || w.Arrival.Process == poisson || w.Arrival.Process == gamma
 	inTurns := l.Requests+l.Warmup.Requests > 0 && w.HasConversations()
-	if !gaps || !(w.Rate > 0) || w.Rate.IsInf() || inTurns || l.Warmup.Time > 0 && l.Warmup.Requests > 0 {
+	if !gaps || !w.Timed() || inTurns || l.Warmup.Time > 0 && l.Warmup.Requests > 0 {
 		return nil
 	}
 	const longest = 1 << 61 // of a warm-up and a window, whose sum must not overflow

@@ -15,7 +15,7 @@ type moment struct {
 }
 
 // timed reports whether arrivals have times: not in a closed loop, nor if all requests are sent at once.
-func (p *Plan) timed() bool { return p.w.Rate > 0 && !p.w.Rate.IsInf() }
+func (p *Plan) timed() bool { return p.w.Timed() }
 
 // Arrivals yields the remaining intended arrivals, endlessly unless the plan has a trace. The plan keeps its
 // position.

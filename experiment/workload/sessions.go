@@ -76,7 +76,7 @@ func (t *Trace) checkSessions(w *Workload, bad func(key, problem, hint string)) 
 		bad("trace.replay", fmt.Sprintf("the %s trace has no sessions", t.Head.Format), "remove replay")
 	case !t.replaysSessions() && own != (Sessions{}):
 		bad("trace", "answers, tool_time_cap, begin and repeat apply to sessions", `write replay = "sessions", or remove these keys`)
-	case t.Begin == beginSampled && (w.Rate > 0 || w.Arrival.Process == traced):
+	case t.Begin == beginSampled && (w.Open() || w.Arrival.Process == traced):
 		bad("trace.begin", `begin = "sampled" fills the workers of a closed loop`, "replace rate or arrival by concurrency = 16")
 	case t.Repeat && w.Arrival.Process == traced:
 		bad("trace.repeat", "a trace that sets the arrival times cannot be repeated", "remove repeat, or replace arrival by rate or concurrency")

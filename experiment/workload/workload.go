@@ -67,3 +67,12 @@ func (w Workload) Longest() int {
 	}
 	return longest
 }
+
+// Closed: no rate is set, and a request waits for a worker, who waits for the response before.
+func (w *Workload) Closed() bool { return w.Rate == 0 }
+
+// Open: requests arrive whether the server keeps up or not.
+func (w *Workload) Open() bool { return w.Rate > 0 }
+
+// Timed: they arrive at a finite rate, not all at once.
+func (w *Workload) Timed() bool { return w.Rate > 0 && !w.Rate.IsInf() }

@@ -38,7 +38,7 @@ const alikeTraffic = 0.05
 func (s *sample) imported() bool { return s.run.Manifest.Client.Tool != "" }
 
 func (s *sample) load() string {
-	if spec := &s.row.Spec; s.imported() && spec.Rate == 0 && spec.Concurrency == 0 {
+	if spec := &s.row.Spec; s.imported() && spec.Closed() && spec.Concurrency == 0 {
 		return notReported
 	}
 	return s.row.Spec.Label()

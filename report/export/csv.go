@@ -105,11 +105,11 @@ func csvRow(run *report.Run, row *record.Row) csvLine {
 	r.text("model", run.Manifest.Target.Model)
 	r.text("prompt_form", row.PromptForm)
 	r.put("stream", strconv.FormatBool(spec.Streams()))
-	r.put("latency_from", map[bool]string{true: "worker free", false: "schedule"}[spec.Rate == 0])
+	r.put("latency_from", map[bool]string{true: "worker free", false: "schedule"}[spec.Closed()])
 	rate := ""
 	if spec.Rate.IsInf() {
 		rate = "inf"
-	} else if spec.Rate > 0 {
+	} else if spec.Open() {
 		rate = strconv.FormatFloat(float64(spec.Rate), 'g', -1, 64)
 	}
 	r.put("rate_per_s", rate)

@@ -100,7 +100,7 @@ func vllmObject(run *report.Run, row *record.Row, window []*record.Record) map[s
 	if sum.Goodput != nil {
 		o["request_goodput"] = sum.Goodput.RequestsPerS
 	}
-	if spec.Rate > 0 && !spec.Rate.IsInf() {
+	if spec.Timed() {
 		o["request_rate"] = float64(spec.Rate)
 	}
 	if spec.Concurrency > 0 {

@@ -73,7 +73,7 @@ func (d *durations) stated(s *experiment.Spec) Span {
 	w.Add(more)
 	if w.Open && d.timeout > 0 && !s.HasConversations() {
 		requests, atOnce := s.Warmup.Requests+s.Requests, max(1, s.Concurrency)
-		if s.Rate > 0 && s.Concurrency == 0 {
+		if s.Open() && s.Concurrency == 0 {
 			atOnce = requests
 		}
 		w.Open, w.Most = false, w.Most+time.Duration((requests+atOnce-1)/atOnce)*d.timeout

@@ -199,9 +199,9 @@ func loadText(s *experiment.Spec) string {
 		return fmt.Sprintf("all at once, cap %d", s.Concurrency)
 	case s.Rate.IsInf():
 		return "all at once"
-	case s.Rate > 0 && s.Concurrency > 0:
+	case s.Open() && s.Concurrency > 0:
 		return fmt.Sprintf("%s, cap %d", rateText(s), s.Concurrency)
-	case s.Rate > 0:
+	case s.Open():
 		return rateText(s)
 	case s.ReplaysSessions():
 		return unit.Plural(s.Concurrency, "session")
@@ -229,7 +229,7 @@ func rateText(s *experiment.Spec) string {
 // planned is the number of requests in a row's window, or about that; 0 = the server's speed decides.
 func planned(s *experiment.Spec) (n int, about bool) {
 	n = plannedRequests(s)
-	return n, n > 0 && s.Rate > 0 && s.ReplaysSessions()
+	return n, n > 0 && s.Open() && s.ReplaysSessions()
 }
 
 // plannedRequests of the window; 0 = the server's speed decides.

@@ -129,7 +129,7 @@ func rowFamilies(row *sweep.Begun, r endpoint.Snapshot, now time.Time) []*dto.Me
 		gauge("bench_row_info", "the row that runs", 1, "row", row.ID, "name", s.Name, "phase", phase),
 		gauge("bench_row_index", "its place in the plan, from 1", float64(row.Index)),
 	}
-	if s.Rate > 0 && !s.Rate.IsInf() {
+	if s.Timed() {
 		out = append(out, gauge("bench_row_rate", "its request rate, per second", float64(s.Rate)))
 	}
 	if s.Concurrency > 0 {
