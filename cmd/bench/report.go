@@ -76,7 +76,7 @@ and --precision add the roofline to a run that was measured without it, or with 
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.format, "format", "html", strings.Join(reportFormats, ", ")+" (unset: by the name of -o)")
+	fl.StringVar(&f.format, "format", "html", strings.Join(formatNames(), ", ")+" (unset: by the name of -o)")
 	fl.StringVarP(&f.output, "output", "o", "", "`FILE` to write; - for stdout (default: report.html in the run for html, else stdout)")
 	fl.StringVar(&f.slo, "slo", "", "`LIMITS` in place of the runs' own: ttft_p95=300ms,error_rate=0.01, or a matrix (*.toml)")
 	fl.BoolVar(&f.recompute, "recompute", false, "derive everything again from the stored requests")
@@ -100,7 +100,35 @@ func (f *reportFlags) formatByName() string {
 	return "html"
 }
 
-var reportFormats = []string{"html", "md", "csv", "text", "json", "vllm"}
+// reportFormat is a format of bench report.
+type reportFormat struct {
+	name  string
+	reads bool // people or programs of bench read it: it has places for notices, and for a prediction behind a run
+	write formatWriter
+}
+
+type formatWriter func(w io.Writer, runs []*report.Run, screen report.Screen, findings bool) error
+
+// wholeRuns writes a format without a choice of what it has.
+func wholeRuns(write func(io.Writer, ...*report.Run) error) formatWriter {
+	return func(w io.Writer, runs []*report.Run, _ report.Screen, _ bool) error { return write(w, runs...) }
+}
+
+var reportFormats = []reportFormat{
+	{"html", true, wholeRuns(page.Runs)},
+	{"md", true, wholeRuns(report.Markdown)},
+	{"csv", false, wholeRuns(export.CSV)},
+	{"text", true, report.RunsText},
+	{"json", true, wholeRuns(export.JSON)},
+	{"vllm", false, wholeRuns(export.VLLM)},
+}
+
+func formatNames() (out []string) {
+	for _, f := range reportFormats {
+		out = append(out, f.name)
+	}
+	return out
+}
 
 func (c *cli) report(f *reportFlags, paths []string) error {
 	if err := f.check(); err != nil {
@@ -114,8 +142,9 @@ func (c *cli) report(f *reportFlags, paths []string) error {
 		}
 		runs = append(runs, run)
 	}
-	all, forReaders := runs, slices.Contains([]string{"html", "json", "md", "text"}, f.format)
-	if forReaders { // others have no place for a prediction behind a run
+	format := reportFormats[slices.Index(formatNames(), f.format)]
+	all := runs
+	if format.reads {
 		runs = report.LayBehind(all)
 	}
 	if f.again() {
@@ -123,7 +152,7 @@ func (c *cli) report(f *reportFlags, paths []string) error {
 			return err
 		}
 	}
-	if !forReaders { // the format has no place for them
+	if !format.reads {
 		for _, run := range runs {
 			for _, line := range run.Notices() {
 				fmt.Fprintln(c.stderr, safe("note: "+line))
@@ -139,14 +168,7 @@ func (c *cli) report(f *reportFlags, paths []string) error {
 	if f.format == "html" && f.output == "" {
 		f.output = defaultPage(runs[0].Dir)
 	}
-	err := c.deliver(f.output, "report", map[string]func(io.Writer) error{
-		"html": func(w io.Writer) error { return page.Runs(w, runs...) },
-		"json": func(w io.Writer) error { return export.JSON(w, runs...) },
-		"md":   func(w io.Writer) error { return report.Markdown(w, runs...) },
-		"csv":  func(w io.Writer) error { return export.CSV(w, runs...) },
-		"text": func(w io.Writer) error { return report.RunsText(w, runs, screen, f.findings) },
-		"vllm": func(w io.Writer) error { return export.VLLM(w, runs...) },
-	}[f.format])
+	err := c.deliver(f.output, "report", func(w io.Writer) error { return format.write(w, runs, screen, f.findings) })
 	if err != nil || !f.enforce {
 		return err
 	}
@@ -154,7 +176,7 @@ func (c *cli) report(f *reportFlags, paths []string) error {
 }
 
 func (f *reportFlags) check() error {
-	switch err := checkFormat(f.format, reportFormats...); {
+	switch err := checkFormat(f.format, formatNames()...); {
 	case err != nil:
 		return err
 	case f.findings && f.format != "text":
