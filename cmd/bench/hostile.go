@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"net"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -28,9 +27,9 @@ func (c *cli) hostile(cmd *cobra.Command, f *mockFlags) error {
 	case x.Kind != hostile.Server:
 		return x.Write(c.stdout)
 	}
-	l, err := net.Listen("tcp", f.listen)
+	l, err := listenOn(cmd.Context(), f.listen, "--listen", "127.0.0.1:0")
 	if err != nil {
-		return listenError("--listen", "127.0.0.1:0", err)
+		return err
 	}
 	fmt.Fprintf(c.stdout, "hostile server %s: %s\nlistening on http://%s\n", x.Name, x.Text, l.Addr())
 	if err := x.Serve(cmd.Context(), l); err != nil {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"strings"
 
@@ -145,9 +144,9 @@ func (c *cli) mock(ctx context.Context, config mock.Config, listen string) error
 	if err != nil {
 		return usage("%w", err)
 	}
-	l, err := net.Listen("tcp", listen)
+	l, err := listenOn(ctx, listen, "--listen", "127.0.0.1:0")
 	if err != nil {
-		return listenError("--listen", "127.0.0.1:0", err)
+		return err
 	}
 	fmt.Fprintf(c.stdout, "%s\nlistening on http://%s\n", server.Describe(), l.Addr())
 	if err := server.Serve(ctx, l); err != nil && ctx.Err() == nil {

@@ -51,9 +51,9 @@ func (c *cli) serve(ctx context.Context, dir, address string) error {
 		return usage("%w\nhint: name the directory of the runs, like results", err)
 	}
 	defer archive.Close()
-	l, err := net.Listen("tcp", address)
+	l, err := listenOn(ctx, address, "--listen", "127.0.0.1:0")
 	if err != nil {
-		return listenError("--listen", "127.0.0.1:0", err)
+		return err
 	}
 	defer l.Close()
 	host, _, _ := net.SplitHostPort(l.Addr().String())
