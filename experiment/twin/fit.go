@@ -1,11 +1,9 @@
 package twin
 
 import (
-	"cmp"
 	"errors"
 	"math"
 	"slices"
-	"sort"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -89,113 +87,6 @@ func speedError(ratios []float64) float64 {
 	return max(least, deviation(ratios))
 }
 
-// decoding is one request's way from its first to its last token: its time is Base·steps + PerSequence·tokens +
-// PerContextToken·context + PerPrefillToken·prefill, each summed over its steps.
-type decoding struct {
-	time, steps, tokens, context, prefill float64
-}
-
-// work is what a server has done by the times of events: tokens decoded and their context, each summed; and the prompt
-// tokens of each step.
-type work struct {
-	at      []float64 // of tokens, ascending
-	context []float64 // sum, until and with that token
-	prefill []prefill
-	until   float64 // what is later is left out
-}
-
-type prefill struct{ at, tokens float64 }
-
-// mostEvents bounds the tokens of a trial that are looked at.
-const mostEvents = 500_000
-
-func workOf(requests []Request) *work {
-	type event struct{ at, context float64 }
-	var all []event
-	w := &work{until: math.Inf(1)}
-	for i := range requests {
-		r := &requests[i]
-		if r.Failed {
-			continue
-		}
-		w.prefill = append(w.prefill, prefill{r.First, float64(r.Prompt - r.Cached)})
-		n := r.steps()
-		each := float64(max(r.Output-1, n)) / float64(max(n, 1)) // tokens
-		for k := range n {
-			at := r.First + (r.Last-r.First)*float64(k+1)/float64(n)
-			if r.Events != nil {
-				at = r.Events[k]
-			}
-			all = append(all, event{at, float64(r.Prompt) + each*float64(k)})
-		}
-	}
-	slices.SortFunc(all, func(a, b event) int { return cmp.Compare(a.at, b.at) })
-	if len(all) > mostEvents {
-		all, w.until = all[:mostEvents], all[mostEvents].at
-	}
-	sum := 0.0
-	for _, e := range all {
-		sum += e.context
-		w.at, w.context = append(w.at, e.at), append(w.context, sum)
-	}
-	slices.SortFunc(w.prefill, func(a, b prefill) int { return cmp.Compare(a.at, b.at) })
-	w.joinSteps()
-	return w
-}
-
-// joinSteps: the first tokens of one step come together.
-func (w *work) joinSteps() {
-	const together = 1e-3 // s
-	var out []prefill
-	for _, p := range w.prefill {
-		if n := len(out); n > 0 && p.at < out[n-1].at+together {
-			out[n-1].tokens += p.tokens
-			continue
-		}
-		out = append(out, p)
-	}
-	w.prefill = out
-}
-
-// decodings are those of requests with a few steps, where a step computes free prompt tokens beside.
-func (w *work) decodings(requests []Request, free int) (out []decoding) {
-	const fewestSteps = 4
-	sums := make([]float64, len(w.prefill)+1)
-	for i, p := range w.prefill {
-		sums[i+1] = sums[i] + max(0, p.tokens-float64(free))
-	}
-	between := func(r *Request) (tokens, context, prefill float64) { // after its first token, until and with its last
-		a, b := w.tokensBy(r.First), w.tokensBy(r.Last)
-		if b > a {
-			context = w.context[b-1]
-			if a > 0 {
-				context -= w.context[a-1]
-			}
-		}
-		return float64(b - a), context, sums[w.prefillsBy(r.Last)] - sums[w.prefillsBy(r.First)]
-	}
-	for i := range requests {
-		r := &requests[i]
-		if r.Failed || r.steps() < fewestSteps || r.Last <= r.First || r.Last > w.until {
-			continue
-		}
-		tokens, context, prefill := between(r)
-		out = append(out, decoding{r.Last - r.First, float64(r.steps()), tokens, context, prefill})
-	}
-	return out
-}
-
-// tokensBy and prefillsBy are the numbers of them up to t.
-func (w *work) tokensBy(t float64) int {
-	return sort.Search(len(w.at), func(i int) bool { return w.at[i] > t })
-}
-
-func (w *work) prefillsBy(t float64) int {
-	return sort.Search(len(w.prefill), func(i int) bool { return w.prefill[i].at > t })
-}
-
-func (d *decoding) row() [4]float64 { return [4]float64{d.steps, d.tokens, d.context, d.prefill} }
-
 // stepTimes is the least-squares fit with no negative times, robust against answers that other things delayed (Huber's
 // weights). PerContextToken is in it only if it makes the fit clearly better: the batch and its context rise together.
 func stepTimes(rows []decoding) (Model, float64) {
@@ -228,14 +119,6 @@ func leastSquares(rows []decoding, used [4]bool) (x [4]float64, loss float64) {
 		}
 	}
 	return x, loss
-}
-
-func (d *decoding) error(x [4]float64) float64 {
-	sum := -d.time
-	for k, v := range d.row() {
-		sum += x[k] * v
-	}
-	return sum
 }
 
 // nonNegative drops the most negative coefficient until none is left.
@@ -300,119 +183,4 @@ func median(values []float64) float64 {
 	s := slices.Clone(values)
 	slices.Sort(s)
 	return s[len(s)/2]
-}
-
-// limits adds what the waits show: the front end, the sequences at most, and the tokens of a step.
-func (m Model) limits(trials []Trial, sequences int) Model {
-	better := 0.3 // a limit that does not hold fits a little better by chance
-	candidates := []int{sequences}
-	if sequences == 0 {
-		candidates = []int{0}
-		n, held := mostRunning(trials)
-		if n > 0 {
-			candidates = append(candidates, n, n+1)
-		}
-		if held {
-			better = 0.7
-		}
-	}
-	best, least := m, math.Inf(1)
-	for _, n := range candidates {
-		own := m
-		own.MaxSequences = n
-		own.FrontEnd = own.frontEnd(trials)
-		for _, tokens := range []int{0, 512, 1024, 2048, 4096, 8192} {
-			x := own
-			x.MaxStepTokens = tokens
-			if tokens > 0 && n >= tokens {
-				continue
-			}
-			if tokens > 0 {
-				x.FrontEnd = x.frontEnd(trials)
-			}
-			if loss := x.misfit(trials); loss < better*least {
-				best, least = x, loss
-			}
-		}
-	}
-	return best
-}
-
-// mostRunning is the largest number of requests between first and last token for at least a second in all. held: they are at
-// it for long, as a limit holds them there; without one the largest numbers are rare.
-func mostRunning(trials []Trial) (n int, held bool) {
-	const least, longer = 1, 1.5 // s; times as long as at the two numbers below
-	at := map[int]float64{}
-	for i := range trials {
-		type change struct {
-			t float64
-			d int
-		}
-		var all []change
-		for _, r := range trials[i].Requests {
-			if !r.Failed {
-				all = append(all, change{r.First, 1}, change{r.Last, -1})
-			}
-		}
-		slices.SortFunc(all, func(a, b change) int { return cmp.Or(cmp.Compare(a.t, b.t), cmp.Compare(a.d, b.d)) })
-		n := 0
-		for k, c := range all {
-			if k > 0 {
-				at[n] += c.t - all[k-1].t
-			}
-			n += c.d
-		}
-	}
-	most, sum := 0, 0.0
-	for n := range at {
-		most = max(most, n)
-	}
-	for n := most; n > 0; n-- {
-		if sum += at[n]; sum >= least {
-			return n, n <= 3 || at[n]+at[n-1]+at[n+1] >= longer*(at[n-2]+at[n-3])
-		}
-	}
-	return 0, false
-}
-
-// frontEnd is what first tokens without a queue took longer than their steps. In a closed loop it moves the arrivals, too.
-func (m Model) frontEnd(trials []Trial) float64 {
-	const rounds, quick = 3, 20
-	for range rounds {
-		var all []float64
-		for i := range trials {
-			t := &trials[i]
-			for k, r := range m.Run(t.Requests, t.Workers) {
-				waits := r.First - r.Arrival - m.FrontEnd - 3*m.PerPrefillToken*float64(r.Prompt)
-				if was := &t.Requests[k]; !was.Failed && waits < quick*m.Base {
-					all = append(all, (was.First-was.Arrival)-(r.First-r.Arrival))
-				}
-			}
-		}
-		if len(all) == 0 {
-			return 0
-		}
-		m.FrontEnd = max(0, m.FrontEnd+median(all))
-	}
-	return m.FrontEnd
-}
-
-// misfit sums the squared logarithms of measured ÷ twin over percentiles of the trials.
-func (m *Model) misfit(trials []Trial) (sum float64) {
-	for i := range trials {
-		t := &trials[i]
-		if t.Cut {
-			continue
-		}
-		own := m.Run(t.Requests, t.Workers)
-		for _, metric := range []string{"ttft", "tpot"} {
-			a, b := values(t.Requests, t.Requests, metric), values(own, t.Requests, metric)
-			for _, p := range []float64{0.5, 0.9, 0.95} {
-				if d := math.Log(quantile(a, p) / quantile(b, p)); !math.IsNaN(d) && !math.IsInf(d, 0) {
-					sum += min(d*d, 1)
-				}
-			}
-		}
-	}
-	return sum
 }

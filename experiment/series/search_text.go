@@ -1,0 +1,139 @@
+package series
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"bench/experiment"
+	"bench/experiment/record"
+	"bench/experiment/unit"
+)
+
+func effort(f *record.Found) string {
+	return unit.Plural(f.Probes, "probe") + ", " + time.Duration(f.TookS*float64(time.Second)).Round(time.Second).String()
+}
+
+// EffortText is what a search took, and what ended it: all that its text adds to an estimate.
+func EffortText(f *record.Found, rows []*record.Row) string {
+	switch f.State {
+	case "budget":
+		return effort(f) + budgetText(f, rows)
+	case "unprobed":
+		return effort(f) + "; run the search again for a closer answer"
+	}
+	return effort(f)
+}
+
+func foundText(f *record.Found, rows []*record.Row) string {
+	k := &f.Search
+	what := map[string]string{
+		experiment.GoalSLO:        "the highest " + k.Axis + " that meets the SLO",
+		experiment.GoalSaturation: "the highest rate that the server keeps up with",
+	}[k.Goal]
+	switch f.State {
+	case "searching":
+		return what + " is not found yet" + soFar(f)
+	case "unprobed":
+		return what + between(f) + " by the stored probes; run the search again for a closer answer"
+	case "budget":
+		return what + between(f) + budgetText(f, rows)
+	case "none":
+		if leaning := leansUpTo(probes(k, rows)); leaning > 0 && k.Goal == experiment.GoalSLO {
+			return fmt.Sprintf("no %s is decided; the figures are within the limits up to %s: %s", k.Axis, loadText(k, leaning), whyUndecided(rows))
+		}
+		if k.Open {
+			return fmt.Sprintf("no %s is decided: %s", k.Axis, whyUndecided(rows))
+		}
+		return fmt.Sprintf("no %s from %s to %s is decided: %s", k.Axis, loadText(k, k.Min), loadText(k, k.Max), whyUndecided(rows))
+	case "above":
+		return fmt.Sprintf("%s is %s or above, the search's max; raise max", what, loadText(k, *f.Low))
+	case "beaten":
+		return what + between(f) + ": another server setting meets it at a higher one"
+	case "below":
+		if limit := k.Misses(); limit != "" {
+			return fmt.Sprintf("no %s meets the SLO: a request alone in the server misses %s, with a median TTFT of %s and TPOT of %s",
+				k.Axis, limit, unit.Format(k.Scout.TTFTMs, "ms"), unit.Format(k.Scout.TPOTMs, "ms"))
+		}
+		return fmt.Sprintf("%s is below %s, the search's min; lower min", what, loadText(k, *f.High))
+	}
+	return what + between(f)
+}
+
+func between(f *record.Found) string {
+	k := &f.Search
+	switch {
+	case f.Low == nil && f.High == nil:
+		return " is not known"
+	case f.Low == nil:
+		return " is below " + loadText(k, *f.High)
+	case f.High == nil:
+		return fmt.Sprintf(" is %s or above", loadText(k, *f.Low))
+	case k.Axis == "concurrency" && *f.High == *f.Low+1:
+		return " is " + loadText(k, *f.Low)
+	}
+	text := fmt.Sprintf(" is between %s and %s", loadText(k, *f.Low), loadText(k, *f.High))
+	if f.Best != nil {
+		text += fmt.Sprintf(", most likely %s", loadText(k, *f.Best))
+	}
+	return text
+}
+
+// TooShort is the budget that a search without a PASS needs.
+func TooShort(f *record.Found) string {
+	return fmt.Sprintf("too short to confirm: at least %.0fm", math.Ceil(f.ConfirmS/60))
+}
+
+func budgetText(f *record.Found, rows []*record.Row) string {
+	k, spent := &f.Search, f.Spent()
+	held := HeldOpenBy(rows)
+	switch {
+	case held != nil:
+		return "; " + heldOpenText(held)
+	case futile(rows):
+		return "; the last probes are invalid: " + whyUndecided(rows)
+	case f.ConfirmS > 0 && spent == "budget" && (f.Low == nil || f.High == nil):
+		return "; budget spent, " + TooShort(f)
+	case f.Low == nil || f.High == nil:
+		return "; " + spent + " spent: raise " + spent
+	}
+	width := *f.High / *f.Low - 1
+	if f.ConfirmS > 0 && spent == "budget" {
+		return fmt.Sprintf("; budget spent at a width of %.0f %%, %s", 100*width, TooShort(f))
+	}
+	factor := math.Pow(width/float64(k.Tolerance), 2)
+	return fmt.Sprintf("; %s spent at a width of %.0f %%; %s takes about %s", spent, 100*width, k.Tolerance,
+		unit.Clock(time.Duration(f.TookS*factor*float64(time.Second))))
+}
+
+func soFar(f *record.Found) string {
+	if f.Low == nil && f.High == nil {
+		return ""
+	}
+	return ": so far it" + between(f)
+}
+
+func whyUndecided(rows []*record.Row) string {
+	count, most := map[string]int{}, ""
+	for _, r := range rows {
+		if why := disturbed(r); why != "" {
+			if count[why]++; count[why] > count[most] || most == "" {
+				most = why
+			}
+		}
+	}
+	if f := HeldOpenBy(rows); most == "" && f != nil {
+		return heldOpenText(f)
+	}
+	return cmp.Or(most, "more requests are needed; raise budget")
+}
+
+func loadText(k *experiment.Search, load float64) string {
+	text := strconv.FormatFloat(load, 'g', 4, 64)
+	if k.Axis == "rate" {
+		return text + "/s"
+	}
+	return unit.Count(int(load))
+}
