@@ -3,8 +3,8 @@
 
 # Their goroutines share memory: they are tested under the race detector. The others compute, simulate, or start
 # programs, which would take ten times as long.
-SHARING = ./experiment/endpoint ./experiment/load ./experiment/mock ./experiment/openai ./experiment/proxy \
-	./experiment/server ./experiment/telemetry/collector ./report/browse ./report/parallel ./sweep/live ./sweep/workers
+SHARING = ./experiment/endpoint ./experiment/load ./experiment/mock ./experiment/openai ./live/proxy \
+	./experiment/server ./experiment/collect ./report/browse ./report/parallel ./sweep/live ./sweep/workers
 
 # Four packages at a time: many wait for servers and processes most of their time. Staticcheck collects less garbage, which
 # takes a third of its time.

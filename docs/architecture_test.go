@@ -32,69 +32,125 @@ var mayImport = map[string][]string{
 	"docs":            {}, // tests alone
 	"docs/schema":     {}, // tests alone
 	"cmd/bench":       {everything},
-	"sweep":           {"experiment", "experiment/endpoint", "experiment/record", "experiment/safetext", "experiment/series", "experiment/server", "experiment/target", "experiment/telemetry", "experiment/unit", "experiment/verdict", "experiment/workload", "sweep/strict"},
-	"sweep/live":      {"sweep", "sweep/forecast", "experiment", "experiment/columns", "experiment/endpoint", "experiment/openai", "experiment/record", "experiment/safetext", "experiment/stats", "experiment/unit", "experiment/verdict", "experiment/workload"},
-	"sweep/workers":   {"experiment", "experiment/endpoint", "experiment/openai", "experiment/record", "experiment/safetext", "experiment/telemetry", "experiment/workload"},
-	"sweep/strict":    {"experiment/columns", "experiment/safetext", "experiment/spelling"},
-	"sweep/peers":     {"experiment/safetext"},
-	"sweep/predict": {"experiment", "experiment/endpoint", "experiment/load", "experiment/mock", "experiment/openai",
-		"experiment/record", "experiment/roofline", "experiment/telemetry", "experiment/workload", "sweep"},
+	"sweep": {
+		"experiment", "experiment/endpoint", "experiment/record", "experiment/series", "experiment/server",
+		"experiment/target", "experiment/telemetry", "experiment/text", "experiment/unit", "experiment/verdict",
+		"experiment/workload", "sweep/strict",
+	},
+	"sweep/live": {
+		"experiment", "experiment/endpoint", "experiment/openai", "experiment/record", "experiment/stats",
+		"experiment/text", "experiment/unit", "experiment/verdict", "experiment/workload", "sweep", "sweep/forecast",
+	},
+	"sweep/workers": {
+		"experiment", "experiment/endpoint", "experiment/openai", "experiment/record", "experiment/telemetry",
+		"experiment/text", "experiment/workload",
+	},
+	"sweep/strict": {"experiment/text"},
+	"sweep/peers":  {"experiment/text"},
+	"sweep/predict": {
+		"experiment", "experiment/endpoint", "experiment/load", "experiment/mock", "experiment/openai",
+		"experiment/record", "experiment/roofline", "experiment/telemetry", "experiment/workload", "sweep",
+	},
 
-	"sweep/forecast": {"experiment", "experiment/endpoint", "experiment/record", "experiment/safetext", "experiment/stats", "experiment/unit", "experiment/workload", "experiment/workload/prompts", "sweep"},
+	"sweep/forecast": {
+		"experiment", "experiment/endpoint", "experiment/prompts", "experiment/record", "experiment/stats",
+		"experiment/text", "experiment/unit", "experiment/workload", "sweep",
+	},
 
-	"report": {"experiment/metric", "report/compare", "report/parallel", "experiment", "experiment/columns",
-		"experiment/diagnosis", "experiment/published", "experiment/record", "experiment/roofline", "experiment/safetext",
-		"experiment/series", "experiment/stats", "experiment/telemetry", "experiment/unit",
-		"experiment/verdict"},
-	"report/verify":   {"report", "experiment/record"},
-	"report/rehearse": {"report", "report/compare", "experiment", "experiment/stats", "experiment/unit"},
-	"report/browse": {"report", "report/compare", "report/foreign", "report/page",
-		"experiment/safetext", "experiment/unit"},
-	"report/compare":  {"experiment/metric", "report/parallel", "experiment", "experiment/record", "experiment/recording", "experiment/stats", "experiment/unit", "experiment/verdict"},
-	"report/page":     {"experiment/metric", "internal/packed", "report", "report/compare", "report/parallel", "experiment", "experiment/diagnosis", "experiment/record", "experiment/roofline", "experiment/safetext", "experiment/series", "experiment/stats", "experiment/telemetry", "experiment/unit", "experiment/verdict"},
+	"report": {
+		"experiment", "experiment/diagnosis", "experiment/metric", "experiment/published", "experiment/record",
+		"experiment/roofline", "experiment/series", "experiment/stats", "experiment/telemetry", "experiment/text",
+		"experiment/unit", "experiment/verdict", "report/compare", "report/parallel",
+	},
+	"report/verify":   {"experiment/record", "report"},
+	"report/rehearse": {"experiment", "experiment/stats", "experiment/unit", "report", "report/compare"},
+	"report/browse": {
+		"experiment/text", "experiment/unit", "report", "report/compare", "report/foreign", "report/page",
+	},
+	"report/compare": {
+		"experiment", "experiment/metric", "experiment/record", "experiment/stats", "experiment/unit",
+		"experiment/verdict", "live/recording", "report/parallel",
+	},
+	"report/page": {
+		"experiment", "experiment/diagnosis", "experiment/metric", "experiment/record", "experiment/roofline",
+		"experiment/series", "experiment/stats", "experiment/telemetry", "experiment/text", "experiment/unit",
+		"experiment/verdict", "internal/packed", "report", "report/compare", "report/parallel",
+	},
 	"report/parallel": {},
-	"report/export":   {"experiment/metric", "report", "report/compare", "experiment", "experiment/record", "experiment/safetext", "experiment/stats", "experiment/unit", "experiment/verdict"},
+	"report/export": {
+		"experiment", "experiment/metric", "experiment/record", "experiment/stats", "experiment/text",
+		"experiment/unit", "experiment/verdict", "report", "report/compare",
+	},
 	// for tests
 	"internal/loadgentest": {},
 	"internal/fixturetest": {"experiment", "experiment/record", "experiment/workload"},
-	"internal/reporttest": {"report/compare", "report/parallel", "experiment", "experiment/record", "experiment/recording",
-		"experiment/roofline", "experiment/stats", "experiment/telemetry", "experiment/workload"},
-	"report/foreign": {"experiment/metric", "report", "report/compare", "experiment", "experiment/record", "experiment/recording", "experiment/roofline", "experiment/stats", "experiment/workload",
-		"experiment/unit", "experiment/verdict"},
+	"internal/reporttest": {
+		"experiment", "experiment/record", "experiment/roofline", "experiment/stats", "experiment/telemetry",
+		"experiment/workload", "live/recording", "report/compare", "report/parallel",
+	},
+	"report/foreign": {
+		"experiment", "experiment/metric", "experiment/record", "experiment/roofline", "experiment/stats",
+		"experiment/unit", "experiment/verdict", "experiment/workload", "live/recording", "report", "report/compare",
+	},
 
-	"experiment/endpoint":  {"experiment", "experiment/answer", "experiment/load", "experiment/measured", "experiment/openai", "experiment/record", "experiment/safetext", "experiment/selftest", "experiment/stats", "experiment/target", "experiment/telemetry", "experiment/telemetry/collector", "experiment/unit", "experiment/verdict", "experiment/workload", "experiment/workload/prompts"},
-	"experiment/diagnosis": {"experiment/metric", "experiment", "experiment/record", "experiment/series", "experiment/stats", "experiment/telemetry", "experiment/unit", "experiment/verdict"},
-	"experiment/series":    {"experiment/metric", "experiment", "experiment/published", "experiment/record", "experiment/roofline", "experiment/stats", "experiment/twin", "experiment/unit", "experiment/verdict", "experiment/workload"},
-	"experiment/verdict":   {"experiment/metric", "experiment", "experiment/record", "experiment/selftest", "experiment/stats", "experiment/telemetry", "experiment/unit", "experiment/workload"},
-	"experiment/record":    {"experiment/metric", "experiment", "experiment/roofline", "experiment/scan", "experiment/selftest", "experiment/stats", "experiment/telemetry", "experiment/twin", "experiment/unit", "experiment/workload", "experiment/workload/trace"},
-	"experiment":           {"experiment/metric", "experiment/answer", "experiment/roofline", "experiment/spelling", "experiment/stats", "experiment/target", "experiment/telemetry", "experiment/unit", "experiment/workload"},
+	"experiment/endpoint": {
+		"experiment", "experiment/collect", "experiment/load", "experiment/measured", "experiment/openai",
+		"experiment/prompts", "experiment/record", "experiment/response", "experiment/selftest", "experiment/stats",
+		"experiment/target", "experiment/telemetry", "experiment/text", "experiment/unit", "experiment/verdict",
+		"experiment/workload",
+	},
+	"experiment/diagnosis": {
+		"experiment", "experiment/metric", "experiment/record", "experiment/series", "experiment/stats",
+		"experiment/telemetry", "experiment/unit", "experiment/verdict",
+	},
+	"experiment/series": {
+		"experiment", "experiment/metric", "experiment/published", "experiment/record", "experiment/roofline",
+		"experiment/stats", "experiment/twin", "experiment/unit", "experiment/verdict", "experiment/workload",
+	},
+	"experiment/verdict": {
+		"experiment", "experiment/metric", "experiment/record", "experiment/selftest", "experiment/stats",
+		"experiment/telemetry", "experiment/unit", "experiment/workload",
+	},
+	"experiment/record": {
+		"experiment", "experiment/metric", "experiment/roofline", "experiment/scan", "experiment/selftest",
+		"experiment/stats", "experiment/telemetry", "experiment/trace", "experiment/twin", "experiment/unit",
+		"experiment/workload",
+	},
+	"experiment": {
+		"experiment/metric", "experiment/response", "experiment/roofline", "experiment/stats", "experiment/target",
+		"experiment/telemetry", "experiment/text", "experiment/unit", "experiment/workload",
+	},
 
-	"experiment/load":                {"experiment/workload", "experiment/openai"},
-	"experiment/openai":              {"experiment/scan", "experiment/target"},
-	"experiment/measured":            {"experiment/openai", "experiment/record"},
-	"experiment/recording":           {"experiment/record", "experiment/scan", "experiment/workload/trace"},
-	"experiment/proxy":               {"experiment/measured", "experiment/openai", "experiment/record", "experiment/recording", "experiment/target", "experiment/workload/trace", "internal/listen"},
-	"experiment/selftest":            {"experiment/columns", "experiment/unit"},
-	"experiment/selftest/runner":     {"experiment/selftest", "experiment/server", "experiment/load", "experiment/openai", "experiment/workload", "experiment/stats"},
-	"experiment/server":              {"experiment/processes"},
-	"experiment/telemetry":           {},
-	"experiment/telemetry/collector": {"experiment/processes", "experiment/telemetry"},
-	"experiment/mock":                {"experiment/mock/kv", "experiment/roofline", "internal/listen"},
-	"experiment/mock/kv":             {},
-	"experiment/mock/hostile":        {},
-	"experiment/workload":            {"experiment/workload/prompts", "experiment/workload/trace"},
-	"experiment/workload/prompts":    {},
-	"experiment/workload/trace":      {"experiment/safetext"},
+	"experiment/load":     {"experiment/openai", "experiment/workload"},
+	"experiment/openai":   {"experiment/scan", "experiment/target"},
+	"experiment/measured": {"experiment/openai", "experiment/record"},
+	"live/recording":      {"experiment/record", "experiment/scan", "experiment/trace"},
+	"live/proxy": {
+		"experiment/measured", "experiment/openai", "experiment/record", "experiment/target", "experiment/trace",
+		"internal/listen", "live/recording",
+	},
+	"experiment/selftest": {"experiment/text", "experiment/unit"},
+	"experiment/selftest/runner": {
+		"experiment/load", "experiment/openai", "experiment/selftest", "experiment/server", "experiment/stats",
+		"experiment/workload",
+	},
+	"experiment/server":    {"experiment/processes"},
+	"experiment/telemetry": {},
+	"experiment/collect":   {"experiment/processes", "experiment/telemetry"},
+	"experiment/mock":      {"experiment/kv", "experiment/roofline", "internal/listen"},
+	"experiment/kv":        {},
+	"experiment/hostile":   {},
+	"experiment/workload":  {"experiment/prompts", "experiment/trace"},
+	"experiment/prompts":   {},
+	"experiment/trace":     {"experiment/text"},
 
-	"experiment/answer":    {},
-	"experiment/columns":   {},
+	"experiment/response":  {},
+	"experiment/text":      {},
 	"experiment/metric":    {},
 	"experiment/processes": {},
 	"experiment/published": {"experiment/unit", "internal/packed"},
-	"experiment/roofline":  {"experiment/columns", "experiment/published", "experiment/spelling", "experiment/unit"},
-	"experiment/safetext":  {},
+	"experiment/roofline":  {"experiment/published", "experiment/text", "experiment/unit"},
 	"experiment/scan":      {},
-	"experiment/spelling":  {},
 	"experiment/stats":     {},
 	"experiment/target":    {},
 	"experiment/twin":      {},
@@ -102,6 +158,31 @@ var mayImport = map[string][]string{
 }
 
 const everything = "*"
+
+// extras are what the core does without: other tools, other machines, live traffic, the view of a running sweep, and the
+// reading of many runs. Only the programs, tests and other extras import them.
+var extras = []string{
+	"experiment/hostile", "experiment/selftest/runner", "live/proxy", "report/browse", "report/export", "report/foreign",
+	"report/rehearse", "report/verify", "sweep/forecast", "sweep/live", "sweep/peers", "sweep/predict", "sweep/workers",
+}
+
+func TestCoreWithoutExtras(t *testing.T) {
+	for from, to := range mayImport {
+		if slices.Contains(extras, from) || strings.HasPrefix(from, "internal/") {
+			continue
+		}
+		for _, name := range to {
+			if slices.Contains(extras, name) {
+				t.Errorf("%s, which is of the core, may import %s, which is an extra", from, name)
+			}
+		}
+	}
+	for _, name := range extras {
+		if _, ok := mayImport[name]; !ok {
+			t.Errorf("there is no package %s", name)
+		}
+	}
+}
 
 // root is the way from here to the root of the module.
 const root = ".."
@@ -133,19 +214,19 @@ var onlyIn = []struct {
 	},
 	{
 		what: []string{"os/exec", "os.StartProcess", "syscall.ForkExec", "syscall.StartProcess",
-			"syscall.Exec"}, where: []string{"experiment/server", "experiment/telemetry/collector",
+			"syscall.Exec"}, where: []string{"experiment/server", "experiment/collect",
 			"internal/reporttest"},
-		rule: "processes are started in server and telemetry/collector",
+		rule: "processes are started in server and collect",
 	},
 	{
 		what: []string{"net/http"},
-		where: slices.Concat(programs, []string{"experiment/endpoint", "experiment/mock", "experiment/mock/hostile", "experiment/openai",
-			"experiment/proxy", "experiment/record", "experiment/selftest/runner", "experiment/server",
-			"experiment/telemetry/collector", "internal/listen", "report/browse", "sweep/workers"}),
-		rule: "HTTP is spoken to servers, by the simulated one, between leader and workers, in report/browse, experiment/proxy and internal/listen",
+		where: slices.Concat(programs, []string{"experiment/endpoint", "experiment/mock", "experiment/hostile", "experiment/openai",
+			"live/proxy", "experiment/record", "experiment/selftest/runner", "experiment/server",
+			"experiment/collect", "internal/listen", "report/browse", "sweep/workers"}),
+		rule: "HTTP is spoken to servers, by the simulated one, between leader and workers, in report/browse, live/proxy and internal/listen",
 	},
 	{
-		what: []string{"log", "log/slog", "log/syslog"}, where: []string{"cmd/bench", "experiment/proxy", "internal/listen"},
+		what: []string{"log", "log/slog", "log/syslog"}, where: []string{"cmd/bench", "live/proxy", "internal/listen"},
 		rule: "nothing below cmd logs: return a value or an event", // these two: net/http's own lines are discarded
 	},
 	{
@@ -228,7 +309,7 @@ func TestArchitectureRules(t *testing.T) {
 		{"arrow up", load, `import "MODULE/experiment"`, "experiment/load/x.go:2: imports MODULE/experiment"},
 		{"arrow sideways", "experiment/stats/x.go", `import "MODULE/experiment/openai"`, "experiment/stats may import none of ours"},
 		{"root below cmd", "report/x.go", `import "MODULE"`, "report/x.go:2: imports MODULE: "},
-		{"strict is a leaf", "sweep/strict/x.go", `import "MODULE/experiment"`, "sweep/strict may import only experiment/columns, experiment/safetext, experiment/spelling"},
+		{"strict is a leaf", "sweep/strict/x.go", `import "MODULE/experiment"`, "sweep/strict may import only experiment/text"},
 		{"sweep skips a shelf", "sweep/x.go", `import _ "MODULE/experiment/openai"`, "imports MODULE/experiment/openai"},
 		{"mock and client are apart", "experiment/mock/x.go", `import "MODULE/experiment/openai"`, "imports MODULE/experiment/openai"},
 		{"new package", "util/x.go", ``, "util/x.go:1: package util is not in docs/inside.md"},

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"strings"
 
-	"bench/experiment/answer"
+	"bench/experiment/response"
 	"bench/experiment/workload"
 )
 
 // AnswersOf reads what the answers to bodies with these fields must be; nil: nothing that can be checked.
-func AnswersOf(fields map[string]any) (*answer.Expectation, error) {
-	return answer.Parse(func(field string) json.RawMessage {
+func AnswersOf(fields map[string]any) (*response.Expectation, error) {
+	return response.Parse(func(field string) json.RawMessage {
 		if fields[field] == nil {
 			return nil
 		}

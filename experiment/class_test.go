@@ -3,9 +3,9 @@ package experiment
 import (
 	"testing"
 
+	"bench/experiment/prompts"
+	"bench/experiment/trace"
 	"bench/experiment/workload"
-	"bench/experiment/workload/prompts"
-	"bench/experiment/workload/trace"
 )
 
 func TestShapeText(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"bench/experiment/metric"
-	"bench/experiment/spelling"
+	"bench/experiment/text"
 	"bench/experiment/workload"
 )
 
@@ -63,16 +63,16 @@ func limitHint(key string) string {
 	}
 	name, stat, _ := cutStat(key) // which may be misspelt
 	if metric.IsLatency(name) {
-		if meant, ok := spelling.Slip(stat, metric.Percentiles); ok {
+		if meant, ok := text.Slip(stat, metric.Percentiles); ok {
 			return fmt.Sprintf("did you mean %q?", name+"_"+meant)
 		}
 		return fmt.Sprintf("the statistics of %s are %s", name, strings.Join(metric.Stats, " "))
 	}
-	if meant, ok := spelling.Nearest(name, metric.Latencies); ok && slices.Contains(metric.Stats, stat) {
+	if meant, ok := text.Nearest(name, metric.Latencies); ok && slices.Contains(metric.Stats, stat) {
 		return fmt.Sprintf("did you mean %q?", meant+"_"+stat)
 	}
 	others := append(slices.Sorted(maps.Keys(single)), minInteractivity)
-	if meant, ok := spelling.Nearest(key, others); ok {
+	if meant, ok := text.Nearest(key, others); ok {
 		return fmt.Sprintf("did you mean %q?", meant)
 	}
 	if strings.HasPrefix(key, "min_") {

@@ -7,12 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"bench/experiment/columns"
 	"bench/experiment/diagnosis"
 	"bench/experiment/metric"
 	"bench/experiment/record"
-	"bench/experiment/safetext"
 	"bench/experiment/series"
+	"bench/experiment/text"
 	"bench/experiment/unit"
 )
 
@@ -49,7 +48,7 @@ func (p *printer) briefAnswer(run *Run, o *Analysis) {
 		p.wrap("", o.Answer.Text)
 	} else {
 		v := o.View(w)
-		p.line(p.paint(v.Kind, columns.Ellipsis(safetext.Escape(v.Headline), p.width)))
+		p.line(p.paint(v.Kind, text.Ellipsis(text.Escape(v.Headline), p.width)))
 		if text := cmp.Or(v.Estimate, w.Operating.BringsText()); text != "" {
 			p.wrap("  ", text)
 		}
@@ -70,7 +69,7 @@ func (r *Run) briefNotices() []string { return r.Notices()[min(1, len(r.predicte
 
 func (p *printer) classesAndSettings(v *AnswerView, most int) {
 	for _, c := range v.Classes {
-		p.wrap("  "+p.paint(c.Kind, columns.Pad(safetext.Escape(c.Name), 8)), c.Text)
+		p.wrap("  "+p.paint(c.Kind, text.Pad(text.Escape(c.Name), 8)), c.Text)
 	}
 	for i, text := range v.Settings[:min(most, len(v.Settings))] {
 		p.wrap(fmt.Sprintf("  %-8s", map[bool]string{true: "settings"}[i == 0]), text)
@@ -213,7 +212,7 @@ func (p *printer) briefEnd(run *Run, o *Analysis) {
 		subject = append(subject, s)
 	}
 	p.labelled("run", strings.Trim(strings.Join(subject, " · "), " ·"))
-	p.labelled("more", "bench report "+safetext.ShellWords([]string{run.Dir})+" --findings")
+	p.labelled("more", "bench report "+text.ShellWords([]string{run.Dir})+" --findings")
 }
 
 // labelled writes a text below its label; without a text nothing.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"bench/experiment/safetext"
+	"bench/experiment/text"
 	"bench/experiment/unit"
 	"bench/report/compare"
 )
@@ -15,7 +15,7 @@ import (
 func ComparisonText(w io.Writer, c *compare.Comparison, screen Screen) error {
 	p := newPrinter(screen)
 	a, f := AnswerComparison(c), NewForest(c)
-	p.wrap(p.paint(a.Kind, safetext.Escape(a.Lead)), a.Text)
+	p.wrap(p.paint(a.Kind, text.Escape(a.Lead)), a.Text)
 	for _, s := range a.Notes {
 		p.wrap("  ", s)
 	}

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"bench/experiment/columns"
 	"bench/experiment/published"
 	"bench/experiment/record"
+	"bench/experiment/text"
 	"bench/report/compare"
 )
 
@@ -74,7 +74,7 @@ func factText(d compare.Difference, server string) string {
 	if !strings.Contains(was+is, " | ") { // of runs that differ among themselves
 		was, is = changedWords(was, is)
 	}
-	was, is = columns.Ellipsis(was, widestFact), columns.Ellipsis(is, widestFact)
+	was, is = text.Ellipsis(was, widestFact), text.Ellipsis(is, widestFact)
 	if was == is { // what differs is cut off
 		return what + " differs"
 	}

@@ -6,32 +6,32 @@ import (
 	"testing"
 	"time"
 
-	"bench/experiment/columns"
 	"bench/experiment/record"
 	"bench/experiment/stats"
 	"bench/experiment/telemetry"
+	"bench/experiment/text"
 	fixture "bench/internal/reporttest"
 	"bench/report/compare"
 )
 
 func TestComparisonText(t *testing.T) {
 	for _, width := range []int{80, 100, 120} {
-		text := fixture.Rendered(t, func(w io.Writer) error {
+		s := fixture.Rendered(t, func(w io.Writer) error {
 			return ComparisonText(w, fixture.Comparison(t),
 				Screen{Width: width})
 		})
-		whole := strings.Join(strings.Fields(text), " ")
+		whole := strings.Join(strings.Fields(s), " ")
 		for _, want := range []string{"FAIL: TPOT p50 +20.0 % [", "; 2 more FAIL", "▶ worse", "┆ threshold",
 			"class rag) TPOT p50", `bench base\x1b[31m → new\x1b[31m`, "more figures, conditions and statistics: --format md or html"} {
 			if !strings.Contains(whole, want) {
-				t.Errorf("no %q in\n%s", want, text)
+				t.Errorf("no %q in\n%s", want, s)
 			}
 		}
-		if !strings.HasPrefix(text, "FAIL: ") {
-			t.Errorf("the answer is not first: %.80q", text)
+		if !strings.HasPrefix(s, "FAIL: ") {
+			t.Errorf("the answer is not first: %.80q", s)
 		}
-		for line := range strings.SplitSeq(text, "\n") {
-			if n := columns.Width(line); n > width || strings.Contains(line, "\x1b") {
+		for line := range strings.SplitSeq(s, "\n") {
+			if n := text.Width(line); n > width || strings.Contains(line, "\x1b") {
 				t.Errorf("%d columns of %d: %q", n, width, line)
 			}
 		}

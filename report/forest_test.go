@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"bench/experiment"
-	"bench/experiment/columns"
 	"bench/experiment/stats"
+	"bench/experiment/text"
 	"bench/report/compare"
 )
 
@@ -172,7 +172,7 @@ func TestForestFits(t *testing.T) {
 			f, p := NewForest(c), newPrinter(Screen{Width: width})
 			p.forest(&f)
 			for line := range strings.SplitSeq(p.b.String(), "\n") {
-				if n := columns.Width(line); n > max(width, 75) || strings.ContainsAny(line, "\x1b\u202e") {
+				if n := text.Width(line); n > max(width, 75) || strings.ContainsAny(line, "\x1b\u202e") {
 					t.Errorf("%d columns of %d: %q", n, width, line)
 				}
 			}

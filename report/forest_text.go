@@ -5,9 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"bench/experiment/columns"
-	"bench/experiment/safetext"
 	"bench/experiment/stats"
+	"bench/experiment/text"
 	"bench/experiment/unit"
 )
 
@@ -30,7 +29,7 @@ func (p *printer) forest(f *Forest) {
 		if g := lines[i].Metric.Gate; g == stats.Fail || g == stats.Undecided {
 			texts[i] += " " + string(g)
 		}
-		label, numbers = max(label, columns.Width(lines[i].label())), max(numbers, columns.Width(texts[i]))
+		label, numbers = max(label, text.Width(lines[i].label())), max(numbers, text.Width(texts[i]))
 	}
 	label = min(label, widestLabel, max(narrowestName, p.width-numbers-narrowestBar-4))
 	bar := min(widestBar, p.width-label-numbers-4)
@@ -43,7 +42,7 @@ func (p *printer) forest(f *Forest) {
 	p.line(strings.Repeat(" ", label+2) + axis)
 	for i := range lines {
 		l := &lines[i]
-		name := columns.Pad(columns.Shorten(l.label(), label), label)
+		name := text.Pad(text.Shorten(l.label(), label), label)
 		p.line(name + "  " + p.bar(l, f.Reach, bar) + "  " + p.paint(l.Mark.Kind(), texts[i]))
 	}
 	marks := marksText(lines)
@@ -53,17 +52,17 @@ func (p *printer) forest(f *Forest) {
 	p.wrap("  ", marks)
 }
 
-func (l *ForestLine) label() string { return safetext.Escape(l.Point + " " + l.Figure) }
+func (l *ForestLine) label() string { return text.Escape(l.Point + " " + l.Figure) }
 
 func reachText(reach float64) string { return unit.Brief(100*reach, 3) + " %" }
 
 // axisText names the ends and the middle of the axis; scaled is false if there is no room for its scale.
 func axisText(reach float64, width int) (axis string, scaled bool) {
 	left, right, scaled := reachText(reach)+" better", reachText(reach)+" worse", true
-	if columns.Width(left) > width/2-1 {
+	if text.Width(left) > width/2-1 {
 		left, right, scaled = "better", "worse", false
 	}
-	return columns.Pad(left, width/2) + "0" + columns.PadLeft(right, width/2), scaled
+	return text.Pad(left, width/2) + "0" + text.PadLeft(right, width/2), scaled
 }
 
 func marksText(lines []ForestLine) string {

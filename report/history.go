@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"bench/experiment/safetext"
 	"bench/experiment/stats"
+	"bench/experiment/text"
 	"bench/experiment/unit"
 	"bench/report/compare"
 )
@@ -26,7 +26,7 @@ func HistoryText(w io.Writer, h *compare.History, screen Screen) error {
 		if rest != "" {
 			lead += ":"
 		}
-		p.wrap(p.paint(a.Kind, safetext.Escape(lead)), strings.TrimPrefix(rest, " "))
+		p.wrap(p.paint(a.Kind, text.Escape(lead)), strings.TrimPrefix(rest, " "))
 		if a.Alarm != "" {
 			p.wrap("  ", a.Alarm)
 		}

@@ -6,8 +6,7 @@ import (
 	"strings"
 	"unicode"
 
-	"bench/experiment/columns"
-	"bench/experiment/safetext"
+	"bench/experiment/text"
 	"bench/experiment/unit"
 )
 
@@ -62,7 +61,7 @@ func (m *markdown) table(t Table) {
 	for i := range widths {
 		widths[i] = 4
 		for _, line := range texts {
-			if w := columns.Width(line[i]); i < len(widths)-1 || t.Columns[i].Num {
+			if w := text.Width(line[i]); i < len(widths)-1 || t.Columns[i].Num {
 				widths[i] = max(widths[i], min(w, 60))
 			}
 		}
@@ -70,9 +69,9 @@ func (m *markdown) table(t Table) {
 	for k, line := range texts {
 		for i := range line {
 			if t.Columns[i].Num {
-				line[i] = columns.PadLeft(line[i], widths[i])
+				line[i] = text.PadLeft(line[i], widths[i])
 			} else {
-				line[i] = columns.Pad(line[i], widths[i])
+				line[i] = text.Pad(line[i], widths[i])
 			}
 		}
 		m.write("| " + strings.Join(line, " | ") + " |")
@@ -108,14 +107,14 @@ func (m *markdown) list(caption string, lines []string) {
 }
 
 // code writes text as indented code, which nothing in it can end.
-func (m *markdown) code(text string, most int) {
-	lines := strings.Split(strings.TrimRight(text, "\r\n"), "\n")
+func (m *markdown) code(s string, most int) {
+	lines := strings.Split(strings.TrimRight(s, "\r\n"), "\n")
 	for i, line := range lines {
 		if i == most-1 && len(lines) > most {
 			m.write(fmt.Sprintf("    … %s more: notes.md", unit.Plural(len(lines)-i, "line")))
 			break
 		}
-		m.write("    " + safetext.Escape(strings.TrimRight(line, "\r")))
+		m.write("    " + text.Escape(strings.TrimRight(line, "\r")))
 	}
 	m.write("")
 }
@@ -125,7 +124,7 @@ func (m *markdown) code(text string, most int) {
 // elsewhere so that the file stays readable: _ within a word, ~ before a word, < before a space, ] that no (
 // follows.
 func escapeMarkdown(s string) string {
-	runes := []rune(safetext.Escape(s))
+	runes := []rune(text.Escape(s))
 	at := func(i int) rune {
 		if i < 0 || i >= len(runes) {
 			return ' '

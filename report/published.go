@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"bench/experiment/columns"
 	"bench/experiment/published"
 	"bench/experiment/series"
+	"bench/experiment/text"
 	"bench/experiment/unit"
 )
 
@@ -138,7 +138,7 @@ func publishedLines(own *series.Published, word string, width int) []string {
 		}
 		figures = figures[:3]
 	}
-	return strings.Split(columns.Table(t, width, figures...), "\n")
+	return strings.Split(text.Table(t, width, figures...), "\n")
 }
 
 func distance(f published.Compared) string {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"bench/experiment/columns"
+	"bench/experiment/text"
 	fixture "bench/internal/reporttest"
 )
 
@@ -34,7 +34,7 @@ func TestPublishedText(t *testing.T) {
 		}
 	}
 	for line := range strings.Lines(b.String()) {
-		if columns.Width(strings.TrimSpace(line)) > usualWidth {
+		if text.Width(strings.TrimSpace(line)) > usualWidth {
 			t.Errorf("too wide: %s", line)
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"unicode"
 
-	"bench/experiment/columns"
 	"bench/experiment/record"
+	"bench/experiment/text"
 	fixture "bench/internal/reporttest"
 
 	"github.com/google/go-cmp/cmp"
@@ -35,7 +35,7 @@ func TestText(t *testing.T) {
 	}
 	fixture.Golden(t, *update, "text.golden", b.Bytes())
 	for _, line := range strings.Split(b.String(), "\n") {
-		if n := columns.Width(line); n > usualWidth {
+		if n := text.Width(line); n > usualWidth {
 			t.Errorf("%d Columns: %s", n, line)
 		}
 		if i := strings.IndexFunc(line, unicode.IsControl); i >= 0 {

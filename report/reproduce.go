@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"bench/experiment/safetext"
+	"bench/experiment/text"
 )
 
 // Names come from a file and are quoted.
@@ -15,7 +15,7 @@ func (r *Run) reproduceTable() Table {
 	t := Table{ID: "commands", Caption: "Reproduce", Note: "Save the matrix below as the commands name it.",
 		Columns: []Column{{Head: "what"}, {Head: "command"}}}
 	add := func(what string, words ...string) {
-		t.Add(TextCell(what), Cell{Text: safetext.ShellWords(words), Kind: Code})
+		t.Add(TextCell(what), Cell{Text: text.ShellWords(words), Kind: Code})
 	}
 	if len(m.Command) == 0 {
 		return t
@@ -66,7 +66,7 @@ func (r *Run) ServerFlags() string {
 		if i < 0 {
 			continue
 		}
-		if text := safetext.ShellWords(s.Command[i:]); flags == "" || flags == text {
+		if text := text.ShellWords(s.Command[i:]); flags == "" || flags == text {
 			flags = text
 		} else {
 			return ""

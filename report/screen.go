@@ -6,8 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"bench/experiment/columns"
-	"bench/experiment/safetext"
+	"bench/experiment/text"
 )
 
 // Screen is what text is laid out for. The zero value is no terminal: a file or a pipe.
@@ -43,14 +42,14 @@ func (p *printer) line(s string) { p.b.WriteString(strings.TrimRight(s, " ") + "
 
 func (p *printer) wrap(lead, s string) {
 	indent := strings.Repeat(" ", len(lead)-len(strings.TrimLeft(lead, " "))+3)
-	for _, line := range columns.Wrap(lead, safetext.Escape(s), indent, p.width) {
+	for _, line := range text.Wrap(lead, text.Escape(s), indent, p.width) {
 		p.line(line)
 	}
 }
 
 // clip writes lead and a text in one line; what does not fit is left out.
 func (p *printer) clip(lead, s string) {
-	p.line(lead + columns.Ellipsis(safetext.Escape(s), p.width-columns.Width(lead)))
+	p.line(lead + text.Ellipsis(text.Escape(s), p.width-text.Width(lead)))
 }
 
 func (p *printer) paint(k Kind, s string) string {

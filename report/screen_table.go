@@ -6,8 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"bench/experiment/columns"
-	"bench/experiment/safetext"
+	"bench/experiment/text"
 )
 
 const (
@@ -60,9 +59,9 @@ func (t *Table) widths(screen int) []int {
 	least := slices.Clone(widths) // figures never wrap
 	for i, c := range t.Columns {
 		if !c.Num {
-			least[i] = max(columns.LongestWord(c.Head), columns.LongestWord(c.Unit))
+			least[i] = max(text.LongestWord(c.Head), text.LongestWord(c.Unit))
 			for cell := range t.column(i) {
-				least[i] = max(least[i], min(columns.LongestWord(cell), widestWord))
+				least[i] = max(least[i], min(text.LongestWord(cell), widestWord))
 			}
 		}
 	}
@@ -71,24 +70,24 @@ func (t *Table) widths(screen int) []int {
 	name := usualName(screen)
 	for cell := range t.column(0) {
 		for part := range strings.FieldsFuncSeq(cell, func(r rune) bool { return strings.ContainsRune(separators, r) }) {
-			name = max(name, min(columns.Width(part), widestWord))
+			name = max(name, min(text.Width(part), widestWord))
 		}
 	}
 	whole := append([]int{min(widths[0], name)}, widths[1:]...)
-	columns.Narrow(widths, whole, room)
+	text.Narrow(widths, whole, room)
 	least[0] = widths[0]
-	columns.Narrow(widths, least, room)
+	text.Narrow(widths, least, room)
 	least[0] = min(widths[0], narrowestName)
-	columns.Narrow(widths, least, room)
+	text.Narrow(widths, least, room)
 	return widths
 }
 
 func (t *Table) naturalWidths() []int {
 	widths := make([]int, len(t.Columns))
 	for i, c := range t.Columns {
-		widths[i] = max(columns.Width(c.Head), columns.Width(c.Unit))
+		widths[i] = max(text.Width(c.Head), text.Width(c.Unit))
 		for cell := range t.column(i) {
-			widths[i] = max(widths[i], columns.Width(cell))
+			widths[i] = max(widths[i], text.Width(cell))
 		}
 	}
 	return widths
@@ -98,7 +97,7 @@ func (t *Table) naturalWidths() []int {
 func (t *Table) column(i int) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, row := range t.Rows {
-			if i < len(row) && len(row) > 1 && !yield(safetext.Escape(row[i].Text)) {
+			if i < len(row) && len(row) > 1 && !yield(text.Escape(row[i].Text)) {
 				return
 			}
 		}
@@ -106,7 +105,7 @@ func (t *Table) column(i int) iter.Seq[string] {
 }
 
 func (p *printer) row(t *Table, row []Cell, widths []int) {
-	name := safetext.Escape(row[0].Text)
+	name := text.Escape(row[0].Text)
 	if len(row) == 1 {
 		for _, part := range fold(name, p.width) {
 			p.line(part)
@@ -115,13 +114,13 @@ func (p *printer) row(t *Table, row []Cell, widths []int) {
 	}
 	parts, height := make([][]string, len(row)), 0
 	for i, c := range row {
-		switch text := safetext.Escape(c.Text); {
+		switch s := text.Escape(c.Text); {
 		case i == 0:
 			parts[i] = fold(name, widths[0])
-		case columns.Width(text) <= widths[i]:
-			parts[i] = []string{text}
+		case text.Width(s) <= widths[i]:
+			parts[i] = []string{s}
 		default:
-			parts[i] = columns.Wrap("", text, "", widths[i])
+			parts[i] = text.Wrap("", s, "", widths[i])
 		}
 		height = max(height, len(parts[i]))
 	}
@@ -139,7 +138,7 @@ func (p *printer) row(t *Table, row []Cell, widths []int) {
 }
 
 func (p *printer) cell(k Kind, s string, width int, right bool) string {
-	space := strings.Repeat(" ", max(0, width-columns.Width(s)))
+	space := strings.Repeat(" ", max(0, width-text.Width(s)))
 	if right {
 		return space + p.paint(k, s)
 	}
@@ -151,7 +150,7 @@ func fold(s string, width int) []string {
 	const indent = "    "
 	lines, lead := []string{}, ""
 	for {
-		head := columns.AtLeastOne(s, width-len(lead))
+		head := text.AtLeastOne(s, width-len(lead))
 		if len(head) < len(s) {
 			if at := strings.LastIndexAny(head, separators) + 1; at > len(head)/3 {
 				head = head[:at]

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"bench/experiment/columns"
+	"bench/experiment/text"
 )
 
 // Names give way to their usual width, then other texts to their longest word, then names again.
@@ -76,7 +76,7 @@ func TestTableFits(t *testing.T) {
 		p := newPrinter(Screen{Width: width, Color: true})
 		p.table(table)
 		for _, line := range strings.Split(p.b.String(), "\n") {
-			if n := columns.Width(line); n > width {
+			if n := text.Width(line); n > width {
 				t.Fatalf("%d columns of %d: %s", n, width, line)
 			}
 		}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"bench/experiment/columns"
+	"bench/experiment/text"
 	fixture "bench/internal/reporttest"
 	"bench/report/compare"
 )
@@ -25,8 +25,8 @@ func TestShadowText(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, line := range strings.Split(b.String(), "\n") {
-				if width == 0 && columns.Width(line) > usualWidth {
-					t.Errorf("%d columns: %s", columns.Width(line), line)
+				if width == 0 && text.Width(line) > usualWidth {
+					t.Errorf("%d columns: %s", text.Width(line), line)
 				}
 			}
 			if width == 0 {

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"bench/experiment/record"
-	"bench/experiment/safetext"
+	"bench/experiment/text"
 	"bench/experiment/unit"
 )
 
@@ -70,7 +70,7 @@ func (r *Run) markdown(w io.Writer, most int) error {
 	m.list("Findings", findings)
 	if len(r.Manifest.Command) > 0 {
 		m.line("Reproduce, with the matrix of report.html:")
-		m.code(safetext.ShellWords(r.Manifest.Command), 1)
+		m.code(text.ShellWords(r.Manifest.Command), 1)
 	}
 	if r.Notes != "" {
 		m.code(r.Notes, max(1, m.room()-1))

@@ -8,10 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"bench/experiment/columns"
 	"bench/experiment/diagnosis"
-	"bench/experiment/safetext"
 	"bench/experiment/series"
+	"bench/experiment/text"
 	"bench/experiment/unit"
 	"bench/report/compare"
 )
@@ -403,7 +402,7 @@ func SystemNames(runs []*Run) []string {
 		if slices.ContainsFunc(values, func(v string) bool { return v != values[0] }) {
 			for i, v := range values {
 				if v != "" {
-					parts[i] = append(parts[i], columns.Ellipsis(v, widestFact))
+					parts[i] = append(parts[i], text.Ellipsis(v, widestFact))
 				}
 			}
 		}
@@ -462,7 +461,7 @@ func RunsText(w io.Writer, runs []*Run, screen Screen, findings bool) error {
 				p.wrap("  ", x.Systems[i].Name+": "+line)
 			}
 			if !findings {
-				p.wrap("  "+columns.Pad("more", 8), x.Systems[i].Name+": bench report "+safetext.ShellWords([]string{run.Dir})+" --format text")
+				p.wrap("  "+text.Pad("more", 8), x.Systems[i].Name+": bench report "+text.ShellWords([]string{run.Dir})+" --format text")
 			}
 		}
 	}

@@ -6,11 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"bench/experiment/columns"
 	"bench/experiment/diagnosis"
 	"bench/experiment/record"
-	"bench/experiment/safetext"
 	"bench/experiment/series"
+	"bench/experiment/text"
 	"bench/experiment/unit"
 )
 
@@ -66,7 +65,7 @@ func (p *printer) answer(o *Analysis) {
 		return
 	}
 	v := o.View(w)
-	p.line(p.paint(v.Kind, columns.Ellipsis(safetext.Escape(v.Headline), p.width)))
+	p.line(p.paint(v.Kind, text.Ellipsis(text.Escape(v.Headline), p.width)))
 	if v.Estimate != "" {
 		p.wrap("  ", v.Estimate)
 	}

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"bench/experiment/columns"
 	"bench/experiment/record"
+	"bench/experiment/text"
 	fixture "bench/internal/reporttest"
 )
 
@@ -48,7 +48,7 @@ func TestTextFits(t *testing.T) {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(b.String()) {
-			if n := columns.Width(strings.TrimSuffix(line, "\n")); n > width {
+			if n := text.Width(strings.TrimSuffix(line, "\n")); n > width {
 				t.Errorf("%d columns of %d: %s", n, width, line)
 			}
 		}

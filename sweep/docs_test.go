@@ -66,9 +66,9 @@ func TestMatrixFences(t *testing.T) {
 		}
 		for i, block := range strings.Split(string(text), "```toml\n")[1:] {
 			block, _, _ = strings.Cut(block, "```")
-			block = strings.Replace(block, "prompts.jsonl", "../experiment/workload/prompts/testdata/prompts.jsonl", 1)
-			block = strings.Replace(block, "conversation_trace.jsonl", "../experiment/workload/trace/testdata/mooncake.jsonl", 1)
-			block = strings.Replace(block, `"weka.jsonl"`, `"../experiment/workload/trace/testdata/weka.jsonl"`, 1)
+			block = strings.Replace(block, "prompts.jsonl", "../experiment/prompts/testdata/prompts.jsonl", 1)
+			block = strings.Replace(block, "conversation_trace.jsonl", "../experiment/trace/testdata/mooncake.jsonl", 1)
+			block = strings.Replace(block, `"weka.jsonl"`, `"../experiment/trace/testdata/weka.jsonl"`, 1)
 			seen++
 			matrix := completed(block)
 			if _, err := parse("fence.toml", matrix); err != nil {

@@ -19,7 +19,7 @@ import (
 	"bench/experiment"
 	"bench/experiment/endpoint"
 	"bench/experiment/record"
-	"bench/experiment/safetext"
+	"bench/experiment/text"
 )
 
 func (r *run) open() error {
@@ -280,7 +280,7 @@ func (r *run) checkLimits() error {
 		}
 		if s.UntilInterrupted() && r.Ends == nil {
 			broken = append(broken, s.Label()+": until = \"stopped\" never ends in a sweep of several rows\n"+
-				"hint: write duration = \"60s\", or run it alone: --only "+safetext.ShellWord(s.Name))
+				"hint: write duration = \"60s\", or run it alone: --only "+text.ShellWord(s.Name))
 		}
 		if r.Workers != nil { // each checks its own limits before it sends
 			continue

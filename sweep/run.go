@@ -13,10 +13,10 @@ import (
 	"bench/experiment"
 	"bench/experiment/endpoint"
 	"bench/experiment/record"
-	"bench/experiment/safetext"
 	"bench/experiment/series"
 	"bench/experiment/server"
 	"bench/experiment/telemetry"
+	"bench/experiment/text"
 )
 
 // Options is what a run needs besides the matrix.
@@ -212,7 +212,7 @@ func (r *run) resumeHint(first string) string {
 	if r.NoResume {
 		return first + ", then run it again"
 	}
-	return first + ", then resume with --resume " + safetext.ShellWord(r.dir.path)
+	return first + ", then resume with --resume " + text.ShellWord(r.dir.path)
 }
 
 func firstError(row *record.Row) string {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/shirou/gopsutil/v4/process"
 
-	"bench/experiment/recording"
+	"bench/live/recording"
 )
 
 type watched struct {

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"bench/experiment/endpoint"
-	"bench/experiment/spelling"
+	"bench/experiment/text"
 	"bench/sweep"
 	"bench/sweep/strict"
 )
@@ -169,7 +169,7 @@ func flagHint(cmd *cobra.Command, word, otherwise string) string {
 func nearestFlag(cmd *cobra.Command, word string) (string, bool) {
 	var known []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
-	return spelling.Nearest(word, known)
+	return text.Nearest(word, known)
 }
 
 // find returns the command at a path of names; nil: none.

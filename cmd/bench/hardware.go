@@ -8,7 +8,7 @@ import (
 
 	"bench/experiment"
 	"bench/experiment/roofline"
-	"bench/experiment/spelling"
+	"bench/experiment/text"
 	"bench/sweep"
 	"bench/sweep/strict"
 )
@@ -38,11 +38,11 @@ func checkHardware(m *sweep.Matrix, models roofline.Models, hardware roofline.Ha
 		if s.err == nil {
 			continue
 		}
-		text, hint, slip := s.slip()
+		line, hint, slip := s.slip()
 		if slip {
-			problems = append(problems, m.Problem("target."+s.key, text, hint))
+			problems = append(problems, m.Problem("target."+s.key, line, hint))
 		}
-		if near, _ := spelling.Nearest(s.value, s.known); s.what == "device" && near == "" {
+		if near, _ := text.Nearest(s.value, s.known); s.what == "device" && near == "" {
 			s.err = fmt.Errorf("%w; known are %s", s.err, strings.Join(s.known, ", "))
 		}
 		notes = append(notes, s.err.Error())
@@ -67,16 +67,16 @@ func assumeGPU(t *experiment.Target, stderr io.Writer) {
 }
 
 // slip is the mistake of a value that is a slip of a known name, or the name of several entries; false: it is neither.
-func (s stated) slip() (text, hint string, ok bool) {
-	text = fmt.Sprintf("unknown %s %q", s.what, s.value)
-	meant, ok := spelling.Slip(s.value, s.known)
+func (s stated) slip() (line, hint string, ok bool) {
+	line = fmt.Sprintf("unknown %s %q", s.what, s.value)
+	meant, ok := text.Slip(s.value, s.known)
 	hint = fmt.Sprintf("did you mean %q?", meant)
 	if unknown := new(roofline.UnknownError); errors.As(s.err, &unknown) {
 		if unknown.Many {
-			text, hint, ok = unknown.Error(), "write one of them in full", true
+			line, hint, ok = unknown.Error(), "write one of them in full", true
 		} else if ok {
 			hint += " Else add an entry to " + unknown.File
 		}
 	}
-	return text, hint, ok
+	return line, hint, ok
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"bench/experiment/columns"
+	"bench/experiment/text"
 )
 
 const (
@@ -66,8 +66,8 @@ func commandLines(cmd *cobra.Command, groups []helpGroup, width int) (lines []st
 	for _, g := range groups {
 		lines = append(lines, "", g.title+":")
 		for _, name := range g.names {
-			name, short := columns.Pad(name, 11), find(cmd, name).Short
-			lines = append(lines, columns.Wrap("  "+name, short, strings.Repeat(" ", 14), width)...)
+			name, short := text.Pad(name, 11), find(cmd, name).Short
+			lines = append(lines, text.Wrap("  "+name, short, strings.Repeat(" ", 14), width)...)
 		}
 	}
 	return lines
@@ -79,18 +79,18 @@ func onlyGroups(cmd *cobra.Command) bool {
 }
 
 // reflowed fits paragraphs to a width. Lines of one paragraph have one indentation.
-func reflowed(text string, width int) []string {
+func reflowed(s string, width int) []string {
 	var out []string
 	paragraph, indent := "", ""
 	end := func() {
 		if paragraph != "" {
-			for _, line := range columns.Wrap("", paragraph, "", width-len(indent)) {
+			for _, line := range text.Wrap("", paragraph, "", width-len(indent)) {
 				out = append(out, indent+line)
 			}
 		}
 		paragraph = ""
 	}
-	for line := range strings.SplitSeq(text, "\n") {
+	for line := range strings.SplitSeq(s, "\n") {
 		own := line[:len(line)-len(strings.TrimLeft(line, " "))]
 		if line == "" || own != indent {
 			end()
@@ -112,15 +112,15 @@ var oneWord = regexp.MustCompile(` --?[a-z-]+ [^-\s]|'[^']*'`)
 
 // exampleLines fits commands to a width, each with a remark behind two spaces or none. Remarks are aligned; one that
 // does not fit moves to the next line, and a command that does not continues behind a backslash.
-func exampleLines(text string, width int) []string {
+func exampleLines(s string, width int) []string {
 	const indent = "  "
 	var commands, remarks []string
 	aligned := 0
-	for line := range strings.SplitSeq(text, "\n") {
+	for line := range strings.SplitSeq(s, "\n") {
 		command, remark := strings.TrimSpace(line), ""
 		if at := strings.LastIndex(command, "  "); at > 0 {
 			command, remark = strings.TrimSpace(command[:at]), "# "+strings.TrimSpace(command[at:])
-			if n := columns.Width(command); columns.Width(indent+command+indent+remark) <= width {
+			if n := text.Width(command); text.Width(indent+command+indent+remark) <= width {
 				aligned = max(aligned, n)
 			}
 		}
@@ -128,8 +128,8 @@ func exampleLines(text string, width int) []string {
 	}
 	var lines []string
 	for i, command := range commands {
-		for _, whole := range []string{columns.Pad(command, aligned), command} {
-			if line := strings.TrimRight(indent+whole+indent+remarks[i], " "); columns.Width(line) <= width {
+		for _, whole := range []string{text.Pad(command, aligned), command} {
+			if line := strings.TrimRight(indent+whole+indent+remarks[i], " "); text.Width(line) <= width {
 				lines, command = append(lines, line), ""
 				break
 			}
@@ -137,7 +137,7 @@ func exampleLines(text string, width int) []string {
 		if command != "" {
 			lines = append(lines, backslashed(command, indent, width)...)
 			if remarks[i] != "" {
-				lines = append(lines, columns.Wrap(indent+indent+" ", remarks[i], strings.Repeat(indent, 3), width)...)
+				lines = append(lines, text.Wrap(indent+indent+" ", remarks[i], strings.Repeat(indent, 3), width)...)
 			}
 		}
 	}
@@ -150,7 +150,7 @@ func backslashed(command, indent string, width int) []string {
 		lead := s[:len(s)-len(strings.TrimLeft(s, " "))]
 		return lead + strings.ReplaceAll(s[len(lead):], " ", glue)
 	})
-	lines := columns.Wrap("", command, indent+indent, width-len(indent)-len(" \\"))
+	lines := text.Wrap("", command, indent+indent, width-len(indent)-len(" \\"))
 	for i := range lines {
 		lines[i] = indent + strings.ReplaceAll(lines[i], glue, " ")
 		if i < len(lines)-1 {
@@ -198,7 +198,7 @@ func flagsByUse(cmd *cobra.Command) []helpGroup {
 func widthOfFlags(cmd *cobra.Command) int {
 	n := 0
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if w := columns.Width(flagName(f)); w <= widestFlag {
+		if w := text.Width(flagName(f)); w <= widestFlag {
 			n = max(n, w)
 		}
 	})
@@ -233,12 +233,12 @@ func flagText(f *pflag.Flag) string {
 }
 
 func flagLines(f *pflag.Flag, names, width int) []string {
-	name, text, indent := flagName(f), flagText(f), strings.Repeat(" ", names+2)
-	if columns.Width(name) <= names {
-		return columns.Wrap(columns.Pad(name, names+1), text, indent, width)
+	name, s, indent := flagName(f), flagText(f), strings.Repeat(" ", names+2)
+	if text.Width(name) <= names {
+		return text.Wrap(text.Pad(name, names+1), s, indent, width)
 	}
 	lines := []string{name}
-	for _, line := range columns.Wrap("", text, "", width-len(indent)) {
+	for _, line := range text.Wrap("", s, "", width-len(indent)) {
 		lines = append(lines, indent+line)
 	}
 	return lines

@@ -4,15 +4,15 @@ import (
 	"slices"
 	"strings"
 
-	"bench/experiment/columns"
 	"bench/experiment/record"
+	"bench/experiment/text"
 )
 
 // findingLines are all codes of findings with their meanings.
 func findingLines(width int) (lines []string) {
 	const names = 22 // the longest code, and a space
 	for _, code := range record.FindingCodes {
-		lines = append(lines, columns.Wrap(columns.Pad(code.Name, names), code.Meaning, strings.Repeat(" ", names+1), width)...)
+		lines = append(lines, text.Wrap(text.Pad(code.Name, names), code.Meaning, strings.Repeat(" ", names+1), width)...)
 	}
 	return append(lines, "", "bench help FINDING: its effect on the figures, and what to do")
 }
@@ -27,8 +27,8 @@ func findingHelp(name string, width int) (lines []string) {
 	for _, part := range []struct{ title, text string }{
 		{code.Name, code.Meaning}, {"effect", code.Effect}, {"what to do", code.Remedy},
 	} {
-		title := columns.Pad(part.title, max(len("what to do"), len(code.Name))+1)
-		lines = append(lines, columns.Wrap(title, part.text, strings.Repeat(" ", columns.Width(title)+1), width)...)
+		title := text.Pad(part.title, max(len("what to do"), len(code.Name))+1)
+		lines = append(lines, text.Wrap(title, part.text, strings.Repeat(" ", text.Width(title)+1), width)...)
 	}
 	return lines
 }

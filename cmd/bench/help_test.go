@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"bench/experiment/columns"
 	"bench/experiment/record"
+	"bench/experiment/text"
 )
 
 // Every command's help fits a terminal, has an example, and shows each flag once, below a title of its own.
@@ -25,7 +25,7 @@ func TestHelp(t *testing.T) {
 		seen++
 		for _, width := range []int{80, widestHelp} {
 			for line := range strings.Lines(helpText(cmd, width)) {
-				if n := columns.Width(strings.TrimSuffix(line, "\n")); n > width {
+				if n := text.Width(strings.TrimSuffix(line, "\n")); n > width {
 					t.Errorf("%s: %d columns of %d: %s", cmd.CommandPath(), n, width, line)
 				}
 			}

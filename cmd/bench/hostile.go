@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"bench/experiment/mock/hostile"
-	"bench/experiment/spelling"
+	"bench/experiment/hostile"
+	"bench/experiment/text"
 )
 
 // hostile plays a case of the hostile corpus, or lists them.
@@ -43,7 +43,7 @@ func unknownHostile(name string) error {
 	for _, x := range hostile.Cases() {
 		names = append(names, x.Name)
 	}
-	if near, ok := spelling.Nearest(name, names); ok {
+	if near, ok := text.Nearest(name, names); ok {
 		return usage("--hostile %s: there is no such case\nhint: --hostile %s", name, near)
 	}
 	return usage("--hostile %s: there is no such case\nhint: --hostile list prints all", name)

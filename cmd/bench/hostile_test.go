@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"bench/experiment/mock/hostile"
+	"bench/experiment/hostile"
 )
 
 // TestHostileServers sweeps each server: it ends, and neither the terminal nor a file has its text as it is, or the key.

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"bench/experiment"
-	"bench/experiment/safetext"
+	"bench/experiment/text"
 	"bench/experiment/workload"
 	"bench/internal/listen"
 	"bench/sweep"
@@ -176,7 +176,7 @@ func (x *crew) await(ctx context.Context, c *cli, of int) error {
 			line += "; on each: " + x.start
 			shown = true
 		}
-		fmt.Fprintln(c.stderr, safetext.Escape(line))
+		fmt.Fprintln(c.stderr, text.Escape(line))
 	})
 	switch {
 	case ctx.Err() != nil:

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"bench/experiment/columns"
+	"bench/experiment/text"
 )
 
 // openTerminal returns both ends of an 80×24 pseudo terminal.
@@ -143,7 +143,7 @@ func TestTextOnATerminal(t *testing.T) {
 			t.Errorf("%q: exit code %d", args, code)
 		}
 		for line := range strings.Lines(screen.String()) {
-			if n := columns.Width(strings.TrimRight(line, "\r\n")); n > 80 {
+			if n := text.Width(strings.TrimRight(line, "\r\n")); n > 80 {
 				t.Errorf("%q: %d columns: %s", args, n, line)
 			}
 		}

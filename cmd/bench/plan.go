@@ -5,8 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"bench/experiment/columns"
-	"bench/experiment/safetext"
+	"bench/experiment/text"
 	"bench/report"
 	"bench/sweep"
 	"bench/sweep/forecast"
@@ -22,8 +21,8 @@ func planText(m *sweep.Matrix, k forecast.Known, screen report.Screen) (string, 
 		return "", err
 	}
 	lines := func(lead string, texts ...string) {
-		for _, text := range texts {
-			for _, line := range columns.Wrap(lead, safetext.Escape(text), lead+"   ", screen.Columns()) {
+		for _, s := range texts {
+			for _, line := range text.Wrap(lead, text.Escape(s), lead+"   ", screen.Columns()) {
 				b.WriteString(line + "\n")
 			}
 		}

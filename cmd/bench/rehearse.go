@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"bench/experiment"
-	"bench/experiment/columns"
 	"bench/experiment/endpoint"
+	"bench/experiment/text"
 	"bench/report/compare"
 	"bench/report/export"
 	"bench/report/rehearse"
@@ -139,7 +139,7 @@ func measureNight(ctx context.Context, p *predict.Plan, s *rehearse.Story, night
 
 func (c *cli) morningLine(night any, truth, job, answer string) error {
 	lead := fmt.Sprintf("%5v  %-16s  %-5s ", night, truth, job)
-	lines := columns.Wrap(lead, safe(answer), strings.Repeat(" ", len(lead)+1), screenOf(c.stdout).Columns())
+	lines := text.Wrap(lead, safe(answer), strings.Repeat(" ", len(lead)+1), screenOf(c.stdout).Columns())
 	_, err := fmt.Fprintln(c.stdout, strings.Join(lines, "\n"))
 	return err
 }

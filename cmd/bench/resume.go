@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"bench/experiment/safetext"
+	"bench/experiment/text"
 )
 
 // resumeCommand returns the command line that resumes a run. --out is left out: the run stays in its directory.
@@ -22,7 +22,7 @@ func (c *cli) resumeCommand(dir string) string {
 			words = append(words, a)
 		}
 	}
-	return safetext.ShellWords(append(words, "--resume", dir))
+	return text.ShellWords(append(words, "--resume", dir))
 }
 
 // within reports whether the run in a directory is one of those that --out DIR makes: DIR/<matrix>/<run>.

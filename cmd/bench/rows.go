@@ -6,8 +6,7 @@ import (
 	"strings"
 
 	"bench/experiment"
-	"bench/experiment/safetext"
-	"bench/experiment/spelling"
+	"bench/experiment/text"
 	"bench/sweep"
 )
 
@@ -48,11 +47,11 @@ func noMatch(m *sweep.Matrix, only []string) error {
 	}
 	hint := "the rows are " + strings.Join(names, ", ")
 	for _, pattern := range only {
-		if near, ok := spelling.Nearest(pattern, names); ok {
+		if near, ok := text.Nearest(pattern, names); ok {
 			hint = fmt.Sprintf("did you mean %q? %s", near, hint)
 		}
 	}
-	return usage("no row matches --only %s\nhint: %s", safetext.ShellWords(only), hint)
+	return usage("no row matches --only %s\nhint: %s", text.ShellWords(only), hint)
 }
 
 // enforceable refuses --enforce if no picked row has anything to enforce: it would exit 0 whatever is measured.

@@ -20,7 +20,7 @@ import (
 	"bench/experiment/mock"
 	"bench/experiment/record"
 	"bench/experiment/roofline"
-	"bench/experiment/safetext"
+	"bench/experiment/text"
 	"bench/sweep"
 	"bench/sweep/forecast"
 	"bench/sweep/live"
@@ -247,7 +247,7 @@ func (c *cli) runTo(ctx, ends context.Context, in *sweepInput, o sweep.Options, 
 		err = cmp.Or(cutShort(result.Dir), err)
 	}
 	if err == nil && in.watch.interval > 0 && in.m.Varies() {
-		fmt.Fprintf(c.stdout, "compare: bench compare %s\n", safetext.ShellWord(result.Dir))
+		fmt.Fprintf(c.stdout, "compare: bench compare %s\n", text.ShellWord(result.Dir))
 	}
 	return result, err
 }

@@ -12,7 +12,7 @@ import (
 	"bench/experiment"
 	"bench/experiment/endpoint"
 	"bench/experiment/roofline"
-	"bench/experiment/safetext"
+	"bench/experiment/text"
 	"bench/report"
 	"bench/sweep/forecast"
 )
@@ -132,7 +132,7 @@ func unsizable(s *experiment.Spec, err error) error {
 	if unknown := new(roofline.UnknownError); errors.As(err, &unknown) {
 		return usage("%w\nhint: or state the contexts, or the bytes of a token in the KV cache: "+
 			"--set %[2]s=8, or --set %[3]s=131072", unknownEntry(err),
-			safetext.ShellWord("row."+s.Name+".tile.contexts"), safetext.ShellWord("row."+s.Name+".tile.bytes_per_token"))
+			text.ShellWord("row."+s.Name+".tile.contexts"), text.ShellWord("row."+s.Name+".tile.bytes_per_token"))
 	}
 	return usage("%w", err)
 }

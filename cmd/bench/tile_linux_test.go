@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"bench/experiment/columns"
+	"bench/experiment/text"
 	"bench/report"
 )
 
@@ -158,7 +158,7 @@ func TestTileOnATerminal(t *testing.T) {
 			}
 			_, live, _ := strings.Cut(said, "warm-up, not counted")
 			for line := range strings.Lines(live) {
-				if n := columns.Width(strings.TrimSpace(line)); n > tt.columns {
+				if n := text.Width(strings.TrimSpace(line)); n > tt.columns {
 					t.Errorf("%d columns: %s", n, line)
 				}
 			}

@@ -17,8 +17,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"bench/experiment/trace"
 	"bench/experiment/unit"
-	"bench/experiment/workload/trace"
 	"bench/report/export"
 	"bench/sweep"
 	"bench/sweep/strict"

@@ -18,11 +18,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"bench/experiment/proxy"
-	"bench/experiment/recording"
 	"bench/experiment/target"
 	"bench/experiment/unit"
 	"bench/internal/listen"
+	"bench/live/proxy"
+	"bench/live/recording"
 	"bench/report/foreign"
 	"bench/report/page"
 )

@@ -12,9 +12,9 @@ import (
 	"sync"
 	"time"
 
-	"bench/experiment/proxy"
-	"bench/experiment/recording"
 	"bench/experiment/unit"
+	"bench/live/proxy"
+	"bench/live/recording"
 )
 
 // recordingFile is the file of a recording that is being written. After an error of the disk it takes nothing more

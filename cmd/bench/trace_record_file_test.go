@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"bench/experiment/recording"
 	fixture "bench/internal/fixturetest"
+	"bench/live/recording"
 )
 
 // fullAfter is a disk that is full after n bytes.

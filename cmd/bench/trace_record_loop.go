@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"bench/experiment/proxy"
+	"bench/live/proxy"
 )
 
 // checkLoop refuses servers that are the recorder itself: each request would come back.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"bench/experiment/proxy"
+	"bench/live/proxy"
 )
 
 type shadowFlags struct {

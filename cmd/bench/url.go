@@ -18,8 +18,8 @@ import (
 
 	root "bench"
 	"bench/experiment/endpoint"
-	"bench/experiment/safetext"
 	"bench/experiment/target"
+	"bench/experiment/text"
 	"bench/experiment/unit"
 	"bench/experiment/verdict"
 	"bench/sweep"
@@ -268,7 +268,7 @@ func (f *urlFlags) text(shipped, row string, command []string) string {
 		_, head, first := strings.Cut(p, "\nname       =")
 		switch {
 		case first:
-			p = "# Written by: " + safetext.Escape(safetext.ShellWords(command)) +
+			p = "# Written by: " + text.Escape(text.ShellWords(command)) +
 				"\n# bench sweep FILE runs it again; docs/matrix.md and docs/predict.md#search have the keys.\nname       =" + head
 			if f.measures() {
 				p = withoutLines(p, "hypothesis ")

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
-	"bench/experiment/safetext"
+	"bench/experiment/text"
 	"bench/internal/listen"
 	"bench/report"
 	"bench/sweep"
@@ -40,7 +40,7 @@ func screenOf(w io.Writer) report.Screen {
 	return report.Screen{Width: width, Color: colors(w)}
 }
 
-func safe(s string) string { return safetext.Escape(s) }
+func safe(s string) string { return text.Escape(s) }
 
 type watchFlags struct {
 	plain, json bool

@@ -18,8 +18,8 @@ import (
 
 	"bench/experiment"
 	"bench/experiment/endpoint"
-	"bench/experiment/safetext"
 	"bench/experiment/target"
+	"bench/experiment/text"
 	"bench/sweep/workers"
 )
 
@@ -188,7 +188,7 @@ func (f *workFlags) admit(base string, a endpoint.ServerAddress, s *experiment.S
 		return fmt.Errorf("the matrix names %s, which --endpoint keeps from getting the API key\nhint: omit --endpoint, or run without a key", target.Redact(others[0]))
 	}
 	for _, e := range append([]string{base}, others...) {
-		note("requests with the API key go to " + safetext.Escape(target.Redact(e)))
+		note("requests with the API key go to " + text.Escape(target.Redact(e)))
 	}
 	return nil
 }

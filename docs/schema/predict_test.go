@@ -6,7 +6,7 @@ import (
 
 	root "bench"
 	"bench/experiment/roofline"
-	"bench/experiment/workload/trace"
+	"bench/experiment/trace"
 )
 
 func setupOf(t *testing.T, model, device string, gpus int) roofline.Setup {

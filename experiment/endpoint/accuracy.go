@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"bench/experiment"
-	"bench/experiment/answer"
 	"bench/experiment/openai"
 	"bench/experiment/record"
+	"bench/experiment/response"
 	"bench/experiment/target"
 )
 
@@ -82,7 +82,7 @@ func eachOf(questions []experiment.Question, ask func(experiment.Question)) {
 // questionEncoder makes bodies without fields of other forms. A base model stops at the end of the line.
 func (c *apiClient) questionEncoder(extra map[string]any, builtin bool) (*openai.Encoder, error) {
 	fields := maps.Clone(extra)
-	for _, field := range answer.Fields {
+	for _, field := range response.Fields {
 		delete(fields, field)
 	}
 	if c.api == target.Completions && builtin {
@@ -103,6 +103,6 @@ func (c *apiClient) answers(ctx context.Context, enc *openai.Encoder, q experime
 	if r.Outcome.Failed() {
 		return false, r
 	}
-	v := answer.Check(answerOf(&r), nil, q.Expected)
+	v := response.Check(answerOf(&r), nil, q.Expected)
 	return *v.Correct, r
 }

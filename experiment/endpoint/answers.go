@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 
 	"bench/experiment"
-	"bench/experiment/answer"
 	"bench/experiment/load"
 	"bench/experiment/openai"
 	"bench/experiment/record"
+	"bench/experiment/response"
 	"bench/experiment/workload"
 )
 
@@ -27,11 +27,11 @@ type answerChecks struct {
 
 type classAnswers struct {
 	fields   map[string]any // of every body
-	expected *answer.Expectation
+	expected *response.Expectation
 }
 
 type lineAnswers struct {
-	expected *answer.Expectation
+	expected *response.Expectation
 	err      error
 }
 
@@ -58,7 +58,7 @@ func (c *answerChecks) keeps(r *workload.Request) bool {
 }
 
 func hasOwn(r *workload.Request) bool {
-	for _, field := range answer.Fields {
+	for _, field := range response.Fields {
 		if r.Prompt.Field(field) != nil {
 			return true
 		}
@@ -85,21 +85,21 @@ func (c *answerChecks) check(job *load.Job, rec *record.Record) {
 	case err != nil:
 		rec.Invalid = uncheckedFields
 	}
-	v := answer.Check(answerOf(&job.Result), e, expected)
+	v := response.Check(answerOf(&job.Result), e, expected)
 	if rec.Valid, rec.Correct = v.Valid, v.Correct; v.Reason != "" {
 		rec.Invalid = string(v.Reason)
 	}
 	job.Result.Answer.Parts = openai.Parts{}
 }
 
-func (c *answerChecks) expectation(r *workload.Request) (*answer.Expectation, error) {
+func (c *answerChecks) expectation(r *workload.Request) (*response.Expectation, error) {
 	class := c.classes[r.Class]
 	if r.Prompt == nil || !hasOwn(r) {
 		return class.expected, nil
 	}
 	own, hash := map[string]any{}, sha256.New()
 	hash.Write([]byte(r.Class))
-	for _, field := range answer.Fields {
+	for _, field := range response.Fields {
 		own[field] = class.fields[field]
 		if text := r.Prompt.Field(field); text != nil {
 			own[field] = json.RawMessage(text)
@@ -119,11 +119,11 @@ func (c *answerChecks) expectation(r *workload.Request) (*answer.Expectation, er
 	return e, err
 }
 
-func answerOf(r *openai.Result) *answer.Answer {
+func answerOf(r *openai.Result) *response.Answer {
 	p := &r.Answer.Parts
-	a := &answer.Answer{Content: openai.Unescape(p.Content), Finish: r.Finish, Cut: p.Cut}
+	a := &response.Answer{Content: openai.Unescape(p.Content), Finish: r.Finish, Cut: p.Cut}
 	for _, call := range p.Calls {
-		a.Calls = append(a.Calls, answer.Call{Name: openai.Unescape(call.Name), Arguments: openai.Unescape(call.Arguments)})
+		a.Calls = append(a.Calls, response.Call{Name: openai.Unescape(call.Name), Arguments: openai.Unescape(call.Arguments)})
 	}
 	return a
 }

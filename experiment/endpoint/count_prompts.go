@@ -10,10 +10,10 @@ import (
 
 	"bench/experiment"
 	"bench/experiment/openai"
+	"bench/experiment/prompts"
 	"bench/experiment/record"
 	"bench/experiment/target"
 	"bench/experiment/workload"
-	"bench/experiment/workload/prompts"
 )
 
 type countedPrompts map[countKey]promptCount

@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"bench/experiment"
+	"bench/experiment/collect"
 	"bench/experiment/telemetry"
-	"bench/experiment/telemetry/collector"
 	"bench/experiment/unit"
 	"bench/experiment/verdict"
 )
@@ -28,7 +28,7 @@ func (s *Server) CheckStream(spec *experiment.Spec) error {
 		spec.Label(), spec.Name)
 }
 
-func Limits() telemetry.Limits { return collector.ReadLimits() }
+func Limits() telemetry.Limits { return collect.ReadLimits() }
 
 // spareFiles is how many files the process opens during a row beside its connections: results, sampling, DNS.
 const spareFiles = 64

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"bench/experiment/openai"
+	"bench/experiment/prompts"
 	"bench/experiment/record"
-	"bench/experiment/workload/prompts"
 )
 
 // privateError is the error of a request with a real prompt, without text of the prompt or of the answer. A server may

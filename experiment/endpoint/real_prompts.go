@@ -7,8 +7,8 @@ import (
 	"bench/experiment"
 	"bench/experiment/load"
 	"bench/experiment/openai"
+	"bench/experiment/prompts"
 	"bench/experiment/workload"
-	"bench/experiment/workload/prompts"
 )
 
 const realForm = "prompts"

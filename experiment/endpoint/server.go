@@ -23,13 +23,13 @@ import (
 	"time"
 
 	"bench/experiment"
+	"bench/experiment/collect"
 	"bench/experiment/openai"
 	"bench/experiment/record"
 	"bench/experiment/selftest"
 	"bench/experiment/stats"
 	"bench/experiment/target"
 	"bench/experiment/telemetry"
-	"bench/experiment/telemetry/collector"
 	"bench/experiment/unit"
 )
 
@@ -53,7 +53,7 @@ type Server struct {
 	apis        map[string]*apiClient // by API; of another model than the target's by API and model
 	replicas    []*Server             // beside this one: they share its load
 	elsewhere   map[string]*Server    // by the endpoint that classes name
-	sources     *collector.Sources    // nil: no telemetry
+	sources     *collect.Sources      // nil: no telemetry
 	counted     countedPrompts        // real prompts; nil: none yet
 	limits      *telemetry.Limits     // of this process before the first share; nil: none yet
 	blockProbed bool                  // of the prefix cache

@@ -6,9 +6,9 @@ import (
 
 	"bench/experiment"
 	"bench/experiment/mock"
+	"bench/experiment/prompts"
 	"bench/experiment/telemetry"
 	"bench/experiment/workload"
-	"bench/experiment/workload/prompts"
 )
 
 // A worker whose limit of files does not allow its part of the connections refuses the row before it sends a request.

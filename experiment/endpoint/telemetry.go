@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"bench/experiment"
+	"bench/experiment/collect"
 	"bench/experiment/openai"
 	"bench/experiment/record"
 	"bench/experiment/telemetry"
-	"bench/experiment/telemetry/collector"
 	"bench/experiment/workload"
 )
 
@@ -41,7 +41,7 @@ func (s *Server) OpenTelemetry(ctx context.Context, c Telemetry, b record.Roofli
 	for _, o := range s.others() {
 		bases = append(bases, o.options.BaseURL)
 	}
-	s.sources = collector.Open(ctx, c, collector.Endpoint{
+	s.sources = collect.Open(ctx, c, collect.Endpoint{
 		Bases: bases, Header: header, Local: s.Info.Vantage.Place == sameHost, Simulated: s.Info.Simulated, Foreign: b.UnsupportedHardware(),
 	})
 	return s.sources.Named(c)
@@ -92,19 +92,19 @@ func (m *measurement) watchClient(ctx context.Context, s *Server, running *sync.
 	once := sync.OnceFunc(func() { close(first) })
 	clients, _ := m.encoders.clients()
 	sockets := socketReadings{clients: clients, ended: &m.ended}
-	load := func() collector.Load {
+	load := func() collect.Load {
 		now := m.load()
 		now.Sockets = sockets.read()
 		once()
 		return now
 	}
 	local := s.localProcesses()
-	running.Go(func() { collector.WatchClient(ctx, local, load, add) })
+	running.Go(func() { collect.WatchClient(ctx, local, load, add) })
 	<-first
 }
 
 // localProcesses are the server's, if it runs on this machine; nil: elsewhere, in this process, or not found.
-func (s *Server) localProcesses() *collector.ServerProcesses {
+func (s *Server) localProcesses() *collect.ServerProcesses {
 	var ports []int
 	for _, o := range append(s.others(), s) {
 		u, err := url.Parse(o.options.BaseURL)
@@ -117,7 +117,7 @@ func (s *Server) localProcesses() *collector.ServerProcesses {
 		}
 		ports = append(ports, port)
 	}
-	return collector.FindServer(ports)
+	return collect.FindServer(ports)
 }
 
 // expectedWindow is the expected length of the measurement window; 0: it depends on the server.
@@ -139,8 +139,8 @@ func expectedWindow(s *experiment.Spec) time.Duration {
 
 func sampleHost(s *Server, h *telemetry.Host) (after func()) {
 	h.Server = s.Info.Vantage.Place == sameHost && !s.inProcess()
-	h.Before, h.Cores = collector.HostLoad(), runtime.NumCPU()
-	return func() { h.After = collector.HostLoad() }
+	h.Before, h.Cores = collect.HostLoad(), runtime.NumCPU()
+	return func() { h.After = collect.HostLoad() }
 }
 
 func (m *measurement) countLogLines(s *Server) (after func()) {
@@ -154,9 +154,9 @@ func (m *measurement) countLogLines(s *Server) (after func()) {
 // noLag: no request was sent since the last sample.
 const noLag = -1
 
-func (m *measurement) load() collector.Load {
+func (m *measurement) load() collect.Load {
 	done := m.t.Progress.Done.Load()
-	return collector.Load{
+	return collect.Load{
 		InFlight: int(max(0, m.t.Progress.Sent.Load()-done)), Ended: int(done),
 		LagMax: time.Duration(m.maxLag.Swap(noLag)),
 	}
@@ -172,7 +172,7 @@ func (m *measurement) addLag(ready, sent time.Duration) {
 }
 
 // fillSamples counts the samples' times from the row's epoch, stores them, and summarizes the window's.
-func (m *measurement) fillSamples(samples []telemetry.Sample, epoch time.Time, sources *collector.Sources) error {
+func (m *measurement) fillSamples(samples []telemetry.Sample, epoch time.Time, sources *collect.Sources) error {
 	e := m.e
 	for i := range samples {
 		samples[i].TUs = record.RoundMicros(samples[i].At.Sub(epoch))

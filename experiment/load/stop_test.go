@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"bench/experiment/openai"
+	"bench/experiment/trace"
 	"bench/experiment/workload"
-	"bench/experiment/workload/trace"
 )
 
 // ending is a plan of n requests, one every 100 ms.

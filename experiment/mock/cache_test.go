@@ -12,7 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"bench/experiment/mock/kv"
+	"bench/experiment/kv"
 )
 
 // naiveCache is both tiers of a cache by brute force: lists of whole prefixes, each ending with the block

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"bench/experiment/mock/kv"
+	"bench/experiment/kv"
 	"bench/experiment/roofline"
 )
 

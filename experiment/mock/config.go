@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"bench/experiment/mock/kv"
+	"bench/experiment/kv"
 	"bench/experiment/roofline"
 )
 

@@ -3,7 +3,7 @@ package mock
 import (
 	"time"
 
-	"bench/experiment/mock/kv"
+	"bench/experiment/kv"
 )
 
 // offload is the second tier of the KV cache and its link. As with vLLM's connectors, a request waits for the

@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"bench/experiment/mock/kv"
+	"bench/experiment/kv"
 )
 
 // Two that fit when they come and not when they have grown: the later one gives its blocks up, and gets the

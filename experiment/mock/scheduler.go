@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"bench/experiment/mock/kv"
+	"bench/experiment/kv"
 )
 
 // simulated is an engine that works in steps like vLLM v1 (v1/core/sched/scheduler.py). Each step decodes one

@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"bench/experiment/mock/kv"
+	"bench/experiment/kv"
 )
 
 // seq is one request inside the engine. Times are durations since the server's start.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"bench/experiment/mock/kv"
+	"bench/experiment/kv"
 	"bench/experiment/roofline"
 )
 

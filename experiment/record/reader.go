@@ -10,7 +10,7 @@ import (
 	"math"
 
 	"bench/experiment/telemetry"
-	"bench/experiment/workload/trace"
+	"bench/experiment/trace"
 )
 
 // Bounds on the memory for an untrusted stream.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"bench/experiment/columns"
 	"bench/experiment/published"
+	"bench/experiment/text"
 	"bench/experiment/unit"
 )
 
@@ -17,16 +17,16 @@ func publishedText(figures []published.Compared, width int) string {
 	if lengths := published.LengthsNote(figures); lengths != "" {
 		heading += "; " + lengths
 	}
-	text := strings.Join(columns.Wrap("", heading, "  ", width), "\n") + "\n\n"
+	s := strings.Join(text.Wrap("", heading, "  ", width), "\n") + "\n\n"
 	if table := publishedTimes(figures, width); table != "" {
-		text += table + "\n"
+		s += table + "\n"
 	}
 	for _, f := range figures {
 		if f.Concurrency == 0 {
-			text += strings.Join(columns.Wrap("  highest", highestText(f), strings.Repeat(" ", 10), width), "\n") + "\n"
+			s += strings.Join(text.Wrap("  highest", highestText(f), strings.Repeat(" ", 10), width), "\n") + "\n"
 		}
 	}
-	return text
+	return s
 }
 
 func publishedTimes(figures []published.Compared, width int) string {
@@ -41,7 +41,7 @@ func publishedTimes(figures []published.Compared, width int) string {
 	if len(t) == 1 {
 		return ""
 	}
-	return columns.Table(t, width, 1, 2, 3, 4, 5)
+	return text.Table(t, width, 1, 2, 3, 4, 5)
 }
 
 func expectedText(published float64, ratio *float64) string {

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"bench/experiment/spelling"
+	"bench/experiment/text"
 )
 
 const (
@@ -206,7 +206,7 @@ func near[T any, E entry[T]](want string, table []T) []string {
 			known, owner[last(name)] = append(known, last(name)), n.id
 		}
 	}
-	if meant, ok := spelling.Nearest(want, known); ok {
+	if meant, ok := text.Nearest(want, known); ok {
 		return []string{owner[meant]}
 	}
 	return nil

@@ -6,18 +6,18 @@ import (
 	"slices"
 	"strings"
 
-	"bench/experiment/columns"
+	"bench/experiment/text"
 	"bench/experiment/unit"
 )
 
 func Text(w io.Writer, p Prediction, width int) error {
 	var b strings.Builder
 	line := func(lead, format string, args ...any) {
-		indent := strings.Repeat(" ", columns.Width(lead)+1)
+		indent := strings.Repeat(" ", text.Width(lead)+1)
 		if lead == "" {
 			indent = "   "
 		}
-		b.WriteString(strings.Join(columns.Wrap(lead, fmt.Sprintf(format, args...), indent, width), "\n") + "\n")
+		b.WriteString(strings.Join(text.Wrap(lead, fmt.Sprintf(format, args...), indent, width), "\n") + "\n")
 	}
 	active := ""
 	if p.ActiveParams != p.Params {
@@ -131,7 +131,7 @@ func timesTable(p Prediction, width int) string {
 		row(fmt.Sprintf("TTFT, rate %s/s", unit.Digits(r.Requested)), r.TTFT, "", "", note)
 		row("  TPOT", r.TPOT, unit.Digits(r.OutputPerS), "", "")
 	}
-	return columns.Table(t, width, 1, 2, 3, 4, 5, 6)
+	return text.Table(t, width, 1, 2, 3, 4, 5, 6)
 }
 
 func notesOf(p Prediction) []string {
@@ -192,5 +192,5 @@ func termsTable(p Prediction, width int) string {
 			add("  speculative step", d.Speculated.Step)
 		}
 	}
-	return columns.Table(t, width, 3, 4, 5)
+	return text.Table(t, width, 3, 4, 5)
 }

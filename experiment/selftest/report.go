@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"bench/experiment/columns"
+	"bench/experiment/text"
 	"bench/experiment/unit"
 )
 
@@ -91,7 +91,7 @@ func stepTable(steps []Measured, width int) string {
 		t = append(t, []string{m.Name(), unit.Count(m.Load.Streams), count(m.Load.EventsPerS), count(m.Load.RequestsPerS),
 			errorP99(m.First), errorP99(m.Gap), p99(m.Lag), m.verdict()})
 	}
-	return columns.Table(t, width, 1, 2, 3, 4, 5, 6)
+	return text.Table(t, width, 1, 2, 3, 4, 5, 6)
 }
 
 func (m *Measured) verdict() string {

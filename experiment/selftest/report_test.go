@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"bench/experiment/columns"
+	"bench/experiment/text"
 )
 
 var update = flag.Bool("update", false, "write testdata anew")
@@ -56,7 +56,7 @@ func TestText(t *testing.T) {
 	}
 	lines := strings.Split(got.String(), "\n")
 	for _, line := range lines {
-		if n := columns.Width(line); n > width {
+		if n := text.Width(line); n > width {
 			t.Errorf("%d columns: %s", n, line)
 		}
 	}

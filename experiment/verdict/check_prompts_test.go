@@ -5,9 +5,9 @@ import (
 	"slices"
 	"testing"
 
+	"bench/experiment/prompts"
 	"bench/experiment/record"
 	"bench/experiment/workload"
-	"bench/experiment/workload/prompts"
 )
 
 // realRow is warmRow with real prompts, each used once, and no prefix.

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"sync"
 
-	"bench/experiment/workload/prompts"
-	"bench/experiment/workload/trace"
+	"bench/experiment/prompts"
+	"bench/experiment/trace"
 )
 
 // Files caches the files that the points of a matrix name: an axis of a hundred values names one file a

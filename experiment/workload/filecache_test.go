@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"bench/experiment/workload/trace"
+	"bench/experiment/trace"
 )
 
 // TestFilesAreReadOnce: what was looked at once is there for every later point, though the file is gone.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"bench/experiment/workload/trace"
+	"bench/experiment/trace"
 )
 
 // Graph is a session of a trace, as a plan replays it: which of its requests wait for which. It does not change.

@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"bench/experiment/workload/prompts"
+	"bench/experiment/prompts"
 )
 
 // File is a file of lengths. Its hash is part of a point's spec: a file with other content makes another

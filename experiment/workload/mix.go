@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"bench/experiment/workload/prompts"
+	"bench/experiment/prompts"
 )
 
 // Class is one kind of request in a mix.

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"bench/experiment/workload/prompts"
+	"bench/experiment/prompts"
 )
 
 // BlockTokens is the number of tokens in a block of a prompt: vLLM's default KV block size, so that blocks

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"bench/experiment/workload/prompts"
+	"bench/experiment/prompts"
 )
 
 func (c *Class) Conversations() bool { return c.Session != nil || c.Prompts.IsConversation() }

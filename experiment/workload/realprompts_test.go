@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"bench/experiment/workload/prompts"
+	"bench/experiment/prompts"
 )
 
 // A real prompt is one block, however long: forecasts look at hundreds of requests.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"bench/experiment/workload/trace"
+	"bench/experiment/trace"
 )
 
 // Sessions are the keys of [row.trace] for the replay of sessions: agent runs and conversations, each a graph of

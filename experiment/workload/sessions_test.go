@@ -73,7 +73,7 @@ func TestHeadWithoutSessions(t *testing.T) {
 		}
 	}
 	w := Workload{Trace: &Trace{}}
-	w.Trace.File = "trace/testdata/native.jsonl"
+	w.Trace.File = "../trace/testdata/native.jsonl"
 	w.Trace.Look(new(Files), func(key, problem, _ string) { t.Fatal(key, problem) })
 	if h := w.Trace.Head; h.SessionRequests != 0 {
 		t.Errorf("%+v", h)

@@ -14,8 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"bench/experiment/workload/prompts"
-	"bench/experiment/workload/trace"
+	"bench/experiment/prompts"
+	"bench/experiment/trace"
 )
 
 const traced = "trace"

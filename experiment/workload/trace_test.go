@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"bench/experiment/workload/trace"
+	"bench/experiment/trace"
 )
 
 const mooncake = `{"timestamp": 0, "input_length": 600, "output_length": 20, "hash_ids": [0, 1]}

@@ -4,7 +4,9 @@
 // never waits, sends, or depends on the server's answers.
 package workload
 
-import "bench/experiment/workload/prompts"
+import (
+	"bench/experiment/prompts"
+)
 
 // Workload defines the requests of a row. With a Mix, the classes define input, output and prefix; the row's
 // Prefix then has only a state, which applies to classes without one.

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"net/http"
 
-	"bench/experiment/safetext"
+	"bench/experiment/text"
 	"bench/report/page"
 )
 
@@ -70,7 +70,7 @@ func (s *Server) writeTable(w http.ResponseWriter, r *http.Request, q Query, sta
 
 func tableText(v tableView) ([]byte, error) {
 	var b bytes.Buffer
-	err := tableTemplate().Execute(safetext.Page(&b), v)
+	err := tableTemplate().Execute(text.Page(&b), v)
 	return b.Bytes(), err
 }
 

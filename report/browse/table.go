@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"bench/experiment/safetext"
+	"bench/experiment/text"
 	"bench/experiment/unit"
 	"bench/report/compare"
 	"bench/report/page"
@@ -20,7 +20,7 @@ const perPage = 1000
 
 // tableTemplate has a function visible, which escapes control and bidi characters.
 var tableTemplate = sync.OnceValue(func() *template.Template {
-	visible := template.FuncMap{"visible": safetext.Escape}
+	visible := template.FuncMap{"visible": text.Escape}
 	return template.Must(template.New("runs").Funcs(visible).Parse(tableHTML))
 })
 

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"bench/experiment/record"
-	"bench/experiment/recording"
 	"bench/experiment/stats"
+	"bench/live/recording"
 )
 
 // SchemaShadow is the schema name in a ShadowComparison's JSON.

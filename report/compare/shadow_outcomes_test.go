@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"bench/experiment/record"
-	"bench/experiment/recording"
+	"bench/live/recording"
 )
 
 // answered is request i of a recording, 10 ms apart: both answers take 5 ms.

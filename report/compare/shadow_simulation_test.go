@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"bench/experiment/record"
-	"bench/experiment/recording"
+	"bench/live/recording"
 )
 
 // liveTraffic is a world in which requests of conversations reach two servers whose speed wanders.

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"bench/experiment/record"
-	"bench/experiment/recording"
+	"bench/live/recording"
 )
 
 // shadowed compares the requests of a whole recording, in order of their ends; nil: it has no candidate.

@@ -14,8 +14,8 @@ import (
 
 	"bench/experiment/metric"
 	"bench/experiment/record"
-	"bench/experiment/safetext"
 	"bench/experiment/stats"
+	"bench/experiment/text"
 	"bench/experiment/verdict"
 	"bench/report"
 )
@@ -30,7 +30,7 @@ func (r *csvLine) put(head, value string) {
 
 // text quotes a cell that a spreadsheet would run as a formula, and escapes control characters.
 func (r *csvLine) text(head, s string) {
-	s = safetext.Escape(s)
+	s = text.Escape(s)
 	if first, _ := utf8.DecodeRuneInString(s); s != "" && strings.ContainsRune("=+-@\t\r\n＝＋－＠", first) {
 		s = "'" + s
 	}

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"io"
 
-	"bench/experiment/safetext"
+	"bench/experiment/text"
 	"bench/report"
 )
 
@@ -28,11 +28,11 @@ func WriteJSON(w io.Writer, v any) error {
 	return writeJSON(w, text, err)
 }
 
-func writeJSON(w io.Writer, text []byte, err error) error {
+func writeJSON(w io.Writer, s []byte, err error) error {
 	if err != nil {
 		return fmt.Errorf("encoding JSON: %w", err)
 	}
-	if _, err := w.Write(append(safetext.JSON(text), '\n')); err != nil {
+	if _, err := w.Write(append(text.JSON(s), '\n')); err != nil {
 		return fmt.Errorf("writing JSON: %w", err)
 	}
 	return nil

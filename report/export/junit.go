@@ -7,8 +7,8 @@ import (
 	"io"
 	"strings"
 
-	"bench/experiment/safetext"
 	"bench/experiment/stats"
+	"bench/experiment/text"
 	"bench/report"
 	"bench/report/compare"
 )
@@ -102,4 +102,4 @@ func (s *junitSuite) skip(class, name, why string) {
 	s.Skipped++
 }
 
-func oneLine(s string) string { return strings.Join(strings.Fields(safetext.Escape(s)), " ") }
+func oneLine(s string) string { return strings.Join(strings.Fields(text.Escape(s)), " ") }

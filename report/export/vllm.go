@@ -12,8 +12,8 @@ import (
 
 	"bench/experiment/metric"
 	"bench/experiment/record"
-	"bench/experiment/safetext"
 	"bench/experiment/stats"
+	"bench/experiment/text"
 	"bench/experiment/unit"
 	"bench/report"
 )
@@ -61,7 +61,7 @@ func vllmObjects(run *report.Run) (out [][]byte, err error) {
 func needRecords(run *report.Run) error {
 	if n := len(run.WithoutRecords); n > 0 {
 		return fmt.Errorf("the request records of %s are missing from %s, first %s\nhint: --format csv and json have the stored figures; or measure the rows again: remove their .json, then bench sweep MATRIX --resume %s",
-			unit.Plural(n, "row"), run.Dir, run.WithoutRecords[0], safetext.ShellWord(run.Dir))
+			unit.Plural(n, "row"), run.Dir, run.WithoutRecords[0], text.ShellWord(run.Dir))
 	}
 	return nil
 }

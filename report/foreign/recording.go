@@ -13,10 +13,10 @@ import (
 
 	"bench/experiment"
 	"bench/experiment/record"
-	"bench/experiment/recording"
 	"bench/experiment/roofline"
 	"bench/experiment/verdict"
 	"bench/experiment/workload"
+	"bench/live/recording"
 	"bench/report"
 	"bench/report/compare"
 )

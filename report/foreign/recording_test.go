@@ -12,9 +12,9 @@ import (
 
 	"bench/experiment"
 	"bench/experiment/record"
-	"bench/experiment/recording"
 	"bench/experiment/roofline"
 	fixture "bench/internal/reporttest"
+	"bench/live/recording"
 	"bench/report"
 	"bench/report/compare"
 )

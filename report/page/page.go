@@ -20,7 +20,7 @@ import (
 	"io"
 	"sync"
 
-	"bench/experiment/safetext"
+	"bench/experiment/text"
 	"bench/internal/packed"
 	"bench/report"
 )
@@ -65,7 +65,7 @@ var runsTemplate = sync.OnceValue(parseRuns)
 
 // parseRuns parses a template that escapes HTML; its function visible escapes control and bidi characters, inline writes JSON.
 func parseRuns() *template.Template {
-	own := template.FuncMap{"visible": safetext.EscapeLines, "inline": inline}
+	own := template.FuncMap{"visible": text.EscapeLines, "inline": inline}
 	return template.Must(template.New("runs").Funcs(own).Parse(pageHTML))
 }
 
@@ -102,7 +102,7 @@ func write(w io.Writer, t *template.Template, v any) error {
 	if err := t.Execute(&b, v); err != nil {
 		return fmt.Errorf("writing the page: %w", err)
 	}
-	if _, err := b.WriteTo(safetext.Page(w)); err != nil {
+	if _, err := b.WriteTo(text.Page(w)); err != nil {
 		return fmt.Errorf("writing the page: %w", err)
 	}
 	return nil

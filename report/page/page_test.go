@@ -17,8 +17,8 @@ import (
 
 	"bench/experiment"
 	"bench/experiment/record"
-	"bench/experiment/safetext"
 	"bench/experiment/stats"
+	"bench/experiment/text"
 	fixture "bench/internal/reporttest"
 	"bench/report"
 	"bench/report/export"
@@ -250,7 +250,7 @@ func TestEscapeJSON(t *testing.T) {
 		if err := json.Unmarshal([]byte(escapeJSON(string(b))), &got); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(map[string]any{safetext.EscapeLines(key): []any{safetext.EscapeLines(value), 1.5}}, got); diff != "" {
+		if diff := cmp.Diff(map[string]any{text.EscapeLines(key): []any{text.EscapeLines(value), 1.5}}, got); diff != "" {
 			t.Error(diff)
 		}
 	})

@@ -11,9 +11,9 @@ import (
 	"bench/experiment/diagnosis"
 	"bench/experiment/metric"
 	"bench/experiment/record"
-	"bench/experiment/safetext"
 	"bench/experiment/series"
 	"bench/experiment/stats"
+	"bench/experiment/text"
 	"bench/experiment/verdict"
 	"bench/report"
 )
@@ -71,7 +71,7 @@ func (c *curve) addSLO(o *report.Analysis, i int, e evidence, run *report.Run) {
 		c.Points[j].SLO = &marks[j]
 	}
 	c.SLO = &curveSLO{Workload: i, Limits: changeable, Rest: strings.Join(rest, ","),
-		Baseline: diagnosis.Baseline(s), Easy: diagnosis.EasierByLoad(s), Command: safetext.ShellWords([]string{"bench", "report", run.Named(), "--slo"})}
+		Baseline: diagnosis.Baseline(s), Easy: diagnosis.EasierByLoad(s), Command: text.ShellWords([]string{"bench", "report", run.Named(), "--slo"})}
 }
 
 // changeableLimits are those on latencies, beside the text of the others. ok is false without one, and where another limit

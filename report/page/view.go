@@ -14,8 +14,8 @@ import (
 	"bench/experiment/diagnosis"
 	"bench/experiment/metric"
 	"bench/experiment/record"
-	"bench/experiment/safetext"
 	"bench/experiment/stats"
+	"bench/experiment/text"
 	"bench/experiment/unit"
 	"bench/report"
 )
@@ -133,7 +133,7 @@ func newRunView(i int, run *report.Run, o *report.Analysis) runView {
 	seen := observe(run, o)
 	if seen.crowded && len(o.Answer.SLO) > 0 {
 		v.Unjudged = fmt.Sprintf("Above %s requests the page has no sliders for another SLO: ", unit.Count(mostJudged)) +
-			safetext.ShellWords([]string{"bench", "report", run.Named(), "--slo"}) + " LIMITS"
+			text.ShellWords([]string{"bench", "report", run.Named(), "--slo"}) + " LIMITS"
 	}
 	set := newCurveSet(o, seen, run)
 	charts := chartsOf(o, set, seen)
@@ -189,7 +189,7 @@ func share(run *report.Run, o *report.Analysis, a *answerView) string {
 	for _, g := range a.KPIs {
 		parts = append(parts, g.text())
 	}
-	return strings.Join(append(parts, "SLO "+o.SLOLine(), run.Setup(), "`"+safetext.ShellWords([]string{"bench", "report", run.Named()})+"`"), " · ")
+	return strings.Join(append(parts, "SLO "+o.SLOLine(), run.Setup(), "`"+text.ShellWords([]string{"bench", "report", run.Named()})+"`"), " · ")
 }
 
 // kpiGroups are what the best load brings, and the latencies at the quoted point; without a ruler all figures of that point.
@@ -292,7 +292,7 @@ const (
 )
 
 func newTableView(prefix string, t report.Table) tableView {
-	v := tableView{ID: prefix + "-" + t.ID, Caption: safetext.EscapeLines(t.Caption), Note: t.Note, Columns: t.Columns, Folded: len(t.Rows) > longTable}
+	v := tableView{ID: prefix + "-" + t.ID, Caption: text.EscapeLines(t.Caption), Note: t.Note, Columns: t.Columns, Folded: len(t.Rows) > longTable}
 	for _, row := range t.Rows {
 		cells := make([]cellView, len(row))
 		for i, c := range row {
@@ -300,7 +300,7 @@ func newTableView(prefix string, t report.Table) tableView {
 			if len(c.Text) > proseLength && c.Kind != report.Code {
 				class += " prose"
 			}
-			cells[i] = cellView{Text: safetext.EscapeLines(c.Text), Title: safetext.EscapeLines(c.Title), Class: class, Tag: safetext.EscapeLines(c.Tag), Num: t.Columns[i].Num}
+			cells[i] = cellView{Text: text.EscapeLines(c.Text), Title: text.EscapeLines(c.Title), Class: class, Tag: text.EscapeLines(c.Tag), Num: t.Columns[i].Num}
 			if text, within, ok := strings.Cut(cells[i].Text, " ["); ok && cells[i].Num && strings.HasSuffix(within, "]") {
 				cells[i].Text, cells[i].Within = text, "["+within
 			}
@@ -310,7 +310,7 @@ func newTableView(prefix string, t report.Table) tableView {
 	return v
 }
 
-// hidden matches what safetext.EscapeLines may change, as JSON writes it: as an escape, or as it is.
+// hidden matches what text.EscapeLines may change, as JSON writes it: as an escape, or as it is.
 var hidden = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\\u[0-9a-f]{4}|\\.|[^\pL\pM\pN\pP\pS\p{Zs}]`)
 })
@@ -324,9 +324,9 @@ func escaped(v any) (template.JS, error) {
 func escapeJSON(s string) string {
 	return hidden().ReplaceAllStringFunc(s, func(found string) string {
 		var was string
-		if json.Unmarshal([]byte(`"`+found+`"`), &was) != nil || safetext.EscapeLines(was) == was {
+		if json.Unmarshal([]byte(`"`+found+`"`), &was) != nil || text.EscapeLines(was) == was {
 			return found
 		}
-		return `\\` + safetext.EscapeLines(was)[1:] // an escape begins with a backslash
+		return `\\` + text.EscapeLines(was)[1:] // an escape begins with a backslash
 	})
 }

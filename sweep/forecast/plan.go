@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"bench/experiment"
+	"bench/experiment/prompts"
 	"bench/experiment/stats"
 	"bench/experiment/unit"
 	"bench/experiment/workload"
-	"bench/experiment/workload/prompts"
 	"bench/sweep"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"bench/experiment"
-	"bench/experiment/safetext"
+	"bench/experiment/text"
 	"bench/experiment/unit"
 )
 
@@ -14,7 +14,7 @@ import (
 func TilingText(s *experiment.Spec, model string, cache int, z *experiment.Sizing) string {
 	var b strings.Builder
 	line := func(what, text string) { fmt.Fprintf(&b, "%-11s%s\n", what, text) }
-	line("model", safetext.Escape(model))
+	line("model", text.Escape(model))
 	line("contexts", fmt.Sprintf("%s of %s, %s each", unit.Count(s.Tile.Contexts), unit.Plural(s.Input.Least(), "token"), unit.Plural(s.Tile.PerContext(), "question")))
 	line("load", fmt.Sprintf("closed loop, %s in flight, %s output tokens each", unit.Plural(s.Concurrency, "request"), s.Output))
 	switch {

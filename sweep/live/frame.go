@@ -7,10 +7,9 @@ import (
 	"sync"
 	"time"
 
-	"bench/experiment/columns"
 	"bench/experiment/endpoint"
 	"bench/experiment/record"
-	"bench/experiment/safetext"
+	"bench/experiment/text"
 	"bench/experiment/unit"
 	"bench/sweep"
 	"bench/sweep/forecast"
@@ -46,7 +45,7 @@ func newSweep(m *sweep.Matrix, only []string, color bool) *Sweep {
 	s := &Sweep{matrix: m.Name, color: color, status: status{remaining: forecast.NewRemaining(m, only)}, name: narrowestName}
 	s.status.total = len(s.status.remaining.Todo)
 	for _, t := range s.status.remaining.Todo {
-		s.name = max(s.name, columns.Width(title(t.Spec, math.MaxInt)))
+		s.name = max(s.name, text.Width(title(t.Spec, math.MaxInt)))
 	}
 	return s
 }
@@ -75,7 +74,7 @@ func (s *Sweep) apply(e sweep.Event, now time.Time, width int) []string {
 func (s *Sweep) frame(r endpoint.Snapshot, at Moment) []string {
 	lines := []string{""}
 	put := func(format string, args ...any) {
-		lines = append(lines, columns.Ellipsis(safetext.Escape(fmt.Sprintf(format, args...)), at.Width))
+		lines = append(lines, text.Ellipsis(text.Escape(fmt.Sprintf(format, args...)), at.Width))
 	}
 	st := &s.status
 	ahead := st.leftText(r, at.Now)
@@ -83,7 +82,7 @@ func (s *Sweep) frame(r endpoint.Snapshot, at Moment) []string {
 		ahead = "interrupted: waiting for requests in flight; finished rows are kept"
 	}
 	where := fmt.Sprintf("  %d of %s done  %s  %s", st.done, unit.Plural(st.total, "row"), bar(float64(st.done)/float64(max(1, st.total)), at.Width/5), ahead)
-	put("%s%s", columns.Shorten(s.matrix, max(narrowestName, at.Width-columns.Width(where))), where) // the time left is never cut
+	put("%s%s", text.Shorten(s.matrix, max(narrowestName, at.Width-text.Width(where))), where) // the time left is never cut
 	switch {
 	case st.server != nil:
 		put("   %s: %s", startText(st.server), unit.Clock(at.Now.Sub(st.since)))
@@ -189,11 +188,11 @@ func (s *Sweep) coming(put func(string, ...any), width, room int) {
 	before := s.status.total - len(todo)
 	names := 0
 	for _, t := range todo[:shown] {
-		names = max(names, columns.Width(title(t.Spec, math.MaxInt)))
+		names = max(names, text.Width(title(t.Spec, math.MaxInt)))
 	}
 	names = min(names, widestName, max(narrowestName, width-len("00    at least 10m 00s")))
 	for i, t := range todo[:shown] {
-		name := columns.Pad(title(t.Spec, names), names)
+		name := text.Pad(title(t.Spec, names), names)
 		put("%*d  %s  %s", len(fmt.Sprint(s.status.total)), before+i+1, name, s.status.remaining.Row(t.Spec))
 	}
 	if more := len(todo) - shown; more > 0 {

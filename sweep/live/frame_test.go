@@ -14,10 +14,10 @@ import (
 	"pgregory.net/rapid"
 
 	"bench/experiment"
-	"bench/experiment/columns"
 	"bench/experiment/endpoint"
 	"bench/experiment/record"
 	"bench/experiment/stats"
+	"bench/experiment/text"
 	"bench/experiment/workload"
 	"bench/sweep"
 )
@@ -112,7 +112,7 @@ func TestFrameFits(t *testing.T) {
 			frame = append(frame, stay...)
 		}
 		for _, line := range frame {
-			if n := columns.Width(line); n > max(0, width-1) {
+			if n := text.Width(line); n > max(0, width-1) {
 				t.Fatalf("%d columns of %d: %s", n, width, line)
 			}
 		}
@@ -181,7 +181,7 @@ func TestLongMatrixName(t *testing.T) {
 		s, r, _ := busy(now, width)
 		s.matrix = "a-matrix-with-a-rather-long-name-that-somebody-chose-日本語"
 		line := s.frame(r, Moment{Now: now, Width: width, Height: 24})[1]
-		if !strings.HasSuffix(line, " left") || columns.Width(line) > width || !strings.HasPrefix(line, "a-mat") {
+		if !strings.HasSuffix(line, " left") || text.Width(line) > width || !strings.HasPrefix(line, "a-mat") {
 			t.Errorf("%d columns: %q", width, line)
 		}
 	}

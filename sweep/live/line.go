@@ -8,10 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"bench/experiment/columns"
 	"bench/experiment/record"
-	"bench/experiment/safetext"
 	"bench/experiment/stats"
+	"bench/experiment/text"
 	"bench/experiment/unit"
 	"bench/experiment/verdict"
 	"bench/sweep"
@@ -81,7 +80,7 @@ func (x *Lines) Event(e sweep.Event) {
 	x.status.apply(e, now)
 	switch {
 	case e.Begun != nil:
-		line := fmt.Sprintf("[%d/%d] %s …", e.Begun.Index, e.Begun.Total, safetext.Escape(e.Begun.Spec.Label()))
+		line := fmt.Sprintf("[%d/%d] %s …", e.Begun.Index, e.Begun.Total, text.Escape(e.Begun.Spec.Label()))
 		if takes := x.status.remaining.Row(e.Begun.Spec); takes.Known() {
 			line += " " + takes.String()
 		}
@@ -117,8 +116,8 @@ func (x *Lines) starting(now time.Time) {
 		return
 	}
 	const most = 100 // columns of the log's line
-	log := columns.Ellipsis(safetext.Escape(lastLine(s)), most)
-	x.put(now, "%s", strings.TrimRight(fmt.Sprintf("%s: %s  %s", safetext.Escape(startText(s)), unit.Clock(now.Sub(x.status.since)), log), " "))
+	log := text.Ellipsis(text.Escape(lastLine(s)), most)
+	x.put(now, "%s", strings.TrimRight(fmt.Sprintf("%s: %s  %s", text.Escape(startText(s)), unit.Clock(now.Sub(x.status.since)), log), " "))
 }
 
 func (x *Lines) settling(now time.Time) {
@@ -135,9 +134,9 @@ func (x *Lines) settling(now time.Time) {
 func eventLines(e sweep.Event) []string {
 	switch {
 	case e.Starting != nil:
-		return []string{safetext.Escape(fmt.Sprintf("%s (log: %s)", startText(e.Starting), e.Starting.Log))}
+		return []string{text.Escape(fmt.Sprintf("%s (log: %s)", startText(e.Starting), e.Starting.Log))}
 	case e.Started != nil:
-		lines := []string{safetext.Escape("results go to " + e.Started.Dir)}
+		lines := []string{text.Escape("results go to " + e.Started.Dir)}
 		if e.Started.Kept > 0 {
 			lines = append(lines, fmt.Sprintf("%d of %d rows are kept", e.Started.Kept, e.Started.Total))
 		}
@@ -147,16 +146,16 @@ func eventLines(e sweep.Event) []string {
 	case e.Cut != nil:
 		return []string{cutLine(e.Cut)}
 	case e.Scouting != nil:
-		return []string{safetext.Escape(e.Scouting.Name + ": a few seconds of requests one after the other, then more at a time, to find a first rate")}
+		return []string{text.Escape(e.Scouting.Name + ": a few seconds of requests one after the other, then more at a time, to find a first rate")}
 	case e.Found != nil:
-		return []string{safetext.Escape(e.Found.Text)}
+		return []string{text.Escape(e.Found.Text)}
 	}
 	return nil
 }
 
 func cutLine(k *sweep.Cut) string {
 	first, _, _ := strings.Cut(k.Reason, "\n")
-	return safetext.Escape(k.Spec.Label() + ": cut: " + first + "; it begins again when all workers are there (within 1m)")
+	return text.Escape(k.Spec.Label() + ": cut: " + first + "; it begins again when all workers are there (within 1m)")
 }
 
 func skippedLine(k *sweep.Skipped) string {
@@ -164,12 +163,12 @@ func skippedLine(k *sweep.Skipped) string {
 	if k.Spec.Repeats > 1 {
 		name += fmt.Sprintf(" (repeat %d)", k.Spec.Repeat)
 	}
-	return safetext.Escape(name + ": skipped: " + k.Reason)
+	return text.Escape(name + ": skipped: " + k.Reason)
 }
 
 // RowLine is a finished row in one line, the verdict first. Its percentiles have the mark of their sample size.
 func RowLine(f *sweep.Finished) string {
-	name := safetext.Escape(f.Row.Spec.Label())
+	name := text.Escape(f.Row.Spec.Label())
 	if f.Kept {
 		return name + ": kept"
 	}
@@ -205,7 +204,7 @@ func rowText(r *record.Row) string {
 func verdictText(r *record.Row) string {
 	word, _ := verdict.OfRows(r)
 	if v, ok := verdict.Deciding(r); ok {
-		return string(word) + " (" + safetext.Escape(verdict.ShortReason(v)) + ")"
+		return string(word) + " (" + text.Escape(verdict.ShortReason(v)) + ")"
 	}
 	return string(word)
 }
@@ -242,7 +241,7 @@ func findingsText(r *record.Row) string {
 	n := len(r.Codes(record.Caution))
 	switch {
 	case !r.Valid():
-		return safetext.Escape("INVALID: " + strings.Join(r.Codes(record.Invalid), ", "))
+		return text.Escape("INVALID: " + strings.Join(r.Codes(record.Invalid), ", "))
 	case n > 0:
 		return unit.Plural(n, "caution")
 	}

@@ -13,10 +13,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"bench/experiment"
-	"bench/experiment/columns"
 	"bench/experiment/endpoint"
 	"bench/experiment/record"
 	"bench/experiment/stats"
+	"bench/experiment/text"
 	"bench/experiment/workload"
 	"bench/sweep"
 )
@@ -126,7 +126,7 @@ func TestTitle(t *testing.T) {
 		{at("a-name-that-is-too-long", 1), 10, "a-name-th…"},
 	} {
 		got := title(tt.spec, tt.width)
-		if got != tt.want || columns.Width(got) > tt.width {
+		if got != tt.want || text.Width(got) > tt.width {
 			t.Errorf("in %d: %q, want %q", tt.width, got, tt.want)
 		}
 	}

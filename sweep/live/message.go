@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"bench/experiment/endpoint"
-	"bench/experiment/safetext"
+	"bench/experiment/text"
 	"bench/sweep"
 	"bench/sweep/forecast"
 )
@@ -61,11 +61,11 @@ func (x *Messages) Event(e sweep.Event) {
 
 // put writes one line. An error does not end the sweep: it is dropped.
 func (x *Messages) put(m sweep.Message) {
-	text, err := json.Marshal(m)
+	s, err := json.Marshal(m)
 	if err != nil {
 		panic(err) // a struct of plain values
 	}
-	_, _ = x.w.Write(append(safetext.JSON(text), '\n'))
+	_, _ = x.w.Write(append(text.JSON(s), '\n'))
 }
 
 func (x *Messages) progress(now time.Time) {

@@ -5,10 +5,9 @@ import (
 	"strings"
 
 	"bench/experiment"
-	"bench/experiment/columns"
 	"bench/experiment/record"
-	"bench/experiment/safetext"
 	"bench/experiment/stats"
+	"bench/experiment/text"
 	"bench/experiment/unit"
 	"bench/experiment/verdict"
 	"bench/sweep"
@@ -26,9 +25,9 @@ func (s *Sweep) finished(f *sweep.Finished, width int) string {
 		return number + title(&f.Row.Spec, width-len(number)-len("  kept")) + "  kept"
 	}
 	name := min(s.name, max(narrowestName, width/4), widestName)
-	line := number + columns.Pad(title(&f.Row.Spec, name), name) + "  "
+	line := number + text.Pad(title(&f.Row.Spec, name), name) + "  "
 	word, _ := verdict.OfRows(f.Row)
-	figures, judged := strings.CutPrefix(columns.Ellipsis(rowText(f.Row), width-columns.Width(line)), string(word))
+	figures, judged := strings.CutPrefix(text.Ellipsis(rowText(f.Row), width-text.Width(line)), string(word))
 	if judged {
 		line += s.paint(string(word), word)
 	}
@@ -51,11 +50,11 @@ func title(s *experiment.Spec, width int) string {
 	if s.Repeats > 1 {
 		repeat = fmt.Sprintf(" r%d", s.Repeat)
 	}
-	whole := safetext.Escape(s.Label()) + repeat
-	if columns.Width(whole) <= width {
+	whole := text.Escape(s.Label()) + repeat
+	if text.Width(whole) <= width {
 		return whole
 	}
-	name, point := safetext.Escape(s.Name), ""
+	name, point := text.Escape(s.Name), ""
 	for _, a := range s.Point {
 		key := a.Key[strings.LastIndexByte(a.Key, '.')+1:]
 		if key == "concurrency" {
@@ -63,12 +62,12 @@ func title(s *experiment.Spec, width int) string {
 		}
 		point += " " + key + "=" + a.Value
 	}
-	point = safetext.Escape(point) + repeat
+	point = text.Escape(point) + repeat
 	const least = 6 // columns of a name that still tells rows apart
-	if room := width - columns.Width(point); room >= min(least, columns.Width(name)) {
-		return columns.Ellipsis(name, room) + point
+	if room := width - text.Width(point); room >= min(least, text.Width(name)) {
+		return text.Ellipsis(name, room) + point
 	}
-	return columns.Shorten(name+point, width)
+	return text.Shorten(name+point, width)
 }
 
 // percentile is one of a latency with the mark of its sample size; empty: it was not measured.

@@ -12,7 +12,7 @@ import (
 	"bench/experiment/endpoint"
 	"bench/experiment/openai"
 	"bench/experiment/record"
-	"bench/experiment/safetext"
+	"bench/experiment/text"
 	"bench/experiment/unit"
 	"bench/experiment/workload"
 	"bench/sweep"
@@ -129,7 +129,7 @@ func (t *Tiling) requestEnded(r *record.Record) {
 			t.failedSince = t.lastEnd
 		}
 		if t.lastEnd.Sub(t.failedSince) >= failingTime {
-			t.End(&FailingError{t.failures, r.Outcome, safetext.Escape(r.Error)})
+			t.End(&FailingError{t.failures, r.Outcome, text.Escape(r.Error)})
 		}
 	}
 }

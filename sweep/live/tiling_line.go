@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"bench/experiment/columns"
 	"bench/experiment/stats"
+	"bench/experiment/text"
 	"bench/experiment/unit"
 )
 
@@ -113,10 +113,10 @@ func shownColumns(width int, tiers [5]bool) []tilingColumn {
 	}
 }
 
-func lineOf(shown []tilingColumn, text func(tilingColumn) string) string {
+func lineOf(shown []tilingColumn, s func(tilingColumn) string) string {
 	var cells []string
 	for _, c := range shown {
-		cells = append(cells, columns.PadLeft(text(c), c.width))
+		cells = append(cells, text.PadLeft(s(c), c.width))
 	}
 	return strings.Join(cells, "  ")
 }

@@ -13,10 +13,10 @@ import (
 	"pgregory.net/rapid"
 
 	"bench/experiment"
-	"bench/experiment/columns"
 	"bench/experiment/endpoint"
 	"bench/experiment/record"
 	"bench/experiment/telemetry"
+	"bench/experiment/text"
 	"bench/experiment/workload"
 	"bench/sweep"
 )
@@ -140,7 +140,7 @@ func TestTilingFitsTheWidth(t *testing.T) {
 			tiers[i] = rapid.Bool().Draw(t, "tier")
 		}
 		line := lineOf(shownColumns(width, tiers), func(c tilingColumn) string { return strings.Repeat("9", c.width) })
-		if n := columns.Width(line); n > width {
+		if n := text.Width(line); n > width {
 			t.Errorf("%d columns in %d: %s", n, width, line)
 		}
 	})

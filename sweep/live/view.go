@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"bench/experiment/columns"
+	"bench/experiment/text"
 )
 
 // View redraws a frame in its place on a terminal, below the lines that stay; the frames of tiling are lines
@@ -155,7 +155,7 @@ func (v *View) redraw(stay, frame []string) {
 func screenLines(frame []string, width int) int {
 	n := 0
 	for _, line := range frame {
-		n += max(1, (columns.Width(line)+width-1)/width)
+		n += max(1, (text.Width(line)+width-1)/width)
 	}
 	return n
 }
@@ -164,7 +164,7 @@ func screenLines(frame []string, width int) int {
 func clipped(lines []string, width int) []string {
 	if width > 0 {
 		for i := range lines {
-			lines[i] = columns.Clip(lines[i], width)
+			lines[i] = text.Clip(lines[i], width)
 		}
 	}
 	return lines

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"bench/experiment/safetext"
+	"bench/experiment/text"
 )
 
 // draft is a matrix in the making.
@@ -57,8 +57,8 @@ func (d *draft) finish(a *args) (*Matrix, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Made from a command of %s. bench sweep FILE --dry-run prints its points and sends nothing.\n",
 		d.tool)
-	for _, text := range d.note {
-		b.WriteString("# - " + safetext.Escape(text) + "\n")
+	for _, s := range d.note {
+		b.WriteString("# - " + text.Escape(s) + "\n")
 	}
 	d.tables(&b)
 	return &Matrix{b.String(), d.note}, nil
@@ -435,5 +435,5 @@ func (d *draft) prompts(file string, limit, output int, how string) {
 	if d.row.get("stop") == nil {
 		d.stop(false)
 	}
-	d.say("prompts come from the file %s: %s", safetext.ShellWord(file), how)
+	d.say("prompts come from the file %s: %s", text.ShellWord(file), how)
 }

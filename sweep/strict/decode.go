@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"bench/experiment/spelling"
+	"bench/experiment/text"
 )
 
 // Decode fills into, a pointer to a struct, from a table of a [Document] or one assembled from several. It
@@ -105,21 +105,21 @@ func (d decoder) table(path string, v map[string]any, into reflect.Value) {
 }
 
 func (d decoder) unknown(path, key string, known []string) {
-	text := "unknown key " + strconv.Quote(shorten(key))
+	s := "unknown key " + strconv.Quote(shorten(key))
 	if path != "" && !strings.HasSuffix(path, "]") {
-		text += " in " + subject(path)
+		s += " in " + subject(path)
 	}
 	hint := "the keys of this table are " + strings.Join(known, ", ")
 	if len(known) == 0 {
 		hint = "remove it; this table has no keys"
 	}
-	if near, ok := spelling.Nearest(key, known); ok {
+	if near, ok := text.Nearest(key, known); ok {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	if meant, ok := otherName(key, known); ok {
 		hint = meant
 	}
-	d.bad(Join(path, quote(key)), text, hint)
+	d.bad(Join(path, quote(key)), s, hint)
 }
 
 // value fills one value of any type. inf allows it to be infinite.

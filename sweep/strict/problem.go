@@ -9,8 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"bench/experiment/columns"
-	"bench/experiment/safetext"
+	"bench/experiment/text"
 )
 
 // Problem is one mistake in a file.
@@ -135,17 +134,17 @@ func split(s string) []string {
 
 // show returns how a character of a source line is written on a terminal, and how many columns that takes. A
 // space that is not ASCII's is written as an escape: in TOML it is often the mistake.
-func show(character string) (text string, width int) {
+func show(character string) (s string, width int) {
 	r, _ := utf8.DecodeRuneInString(character)
-	switch text = safetext.Escape(character); {
+	switch s = text.Escape(character); {
 	case r == '\t':
 		return character, 1
-	case text == character && r > ' ' && unicode.Is(unicode.Zs, r):
-		text = fmt.Sprintf(`\u%04x`, r)
-	case text == character:
-		return text, columns.Width(text)
+	case s == character && r > ' ' && unicode.Is(unicode.Zs, r):
+		s = fmt.Sprintf(`\u%04x`, r)
+	case s == character:
+		return s, text.Width(s)
 	}
-	return text, len(text)
+	return s, len(s)
 }
 
 func visible(s string) string {

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"bench/experiment/spelling"
+	"bench/experiment/text"
 )
 
 // ParseSet parses a TOML text after the edits that arguments of --set ask for, such as row.chat.rate=10, one after the
@@ -180,7 +180,7 @@ func (s *setter) unknownName(names []string, i int) *Problem {
 		}
 	}
 	hint := "the names are " + strings.Join(names, ", ")
-	if near, ok := spelling.Nearest(given.key, names); ok {
+	if near, ok := text.Nearest(given.key, names); ok {
 		hint = fmt.Sprintf("did you mean %q? %s", near, hint)
 	}
 	return s.a.badPart(i, fmt.Sprintf("no %s is named %q", list, shorten(given.key)), hint)

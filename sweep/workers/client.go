@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"bench/experiment/safetext"
+	"bench/experiment/text"
 )
 
 // NewClient makes the client of a Worker. It uses no proxy, and follows no redirection, which would show the token to
@@ -45,7 +45,7 @@ type refusedError struct {
 }
 
 // Error implements error. The text is the leader's, and is shown as one line: it can't pass for this program's own.
-func (e *refusedError) Error() string { return safetext.Escape(e.refusal.Error) }
+func (e *refusedError) Error() string { return text.Escape(e.refusal.Error) }
 
 // open sends a request; its answer has the status 2xx.
 func (s *session) open(ctx context.Context, method, path string, query url.Values, body []byte) (*http.Response, error) {

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"bench/experiment/endpoint"
-	"bench/experiment/safetext"
 	"bench/experiment/telemetry"
+	"bench/experiment/text"
 )
 
 // delivery are events of a worker. wanted gets whether more of its batch are, when they were taken.
@@ -101,9 +101,9 @@ func leaving(text string) string {
 	return shown(text)
 }
 
-func shown(text string) string {
+func shown(s string) string {
 	const most = 4 << 10 // bytes
-	return safetext.EscapeLines(text[:min(most, len(text))])
+	return text.EscapeLines(s[:min(most, len(s))])
 }
 
 func (d *driving) take(x *delivery) error {

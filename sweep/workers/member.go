@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"bench/experiment/safetext"
+	"bench/experiment/text"
 )
 
 // member is a worker that is there. The leader's lock guards it, but for what takes batches.
@@ -50,7 +50,7 @@ func (l *Leader) join(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	m := &member{
-		host: safetext.Escape(h.Host[:min(maxHost, len(h.Host))]), session: rand.Text(), seen: time.Now(),
+		host: text.Escape(h.Host[:min(maxHost, len(h.Host))]), session: rand.Text(), seen: time.Now(),
 		more: make(chan struct{}), told: make(chan struct{}), left: make(chan struct{}),
 	}
 	if why := l.seat(m, h.Index); why != "" {

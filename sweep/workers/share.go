@@ -10,8 +10,8 @@ import (
 	"bench/experiment"
 	"bench/experiment/endpoint"
 	"bench/experiment/record"
-	"bench/experiment/safetext"
 	"bench/experiment/telemetry"
+	"bench/experiment/text"
 )
 
 // connected is the server under test, while rows follow each other on it.
@@ -102,7 +102,7 @@ func (r *rows) obey(ctx context.Context, commands <-chan *command) error {
 		switch {
 		case c.Do == doEnd:
 			if c.Reason != "" {
-				return fmt.Errorf("%w: %s", errEnded, safetext.Escape(c.Reason))
+				return fmt.Errorf("%w: %s", errEnded, text.Escape(c.Reason))
 			}
 			return errEnded
 		case c.Do == doRow:

@@ -68,12 +68,12 @@ adapters = { names = ["sql", "law"], weights = [6, 1] }
 name = "prompts"
 concurrency = 4
 output = 20
-prompts = { file = "experiment/workload/prompts/testdata/prompts.jsonl", limit = 5 }
+prompts = { file = "experiment/prompts/testdata/prompts.jsonl", limit = 5 }
 [[row]]
 name = "mooncake"
 arrival = "trace"
 [row.trace]
-file = "experiment/workload/trace/testdata/mooncake.jsonl"
+file = "experiment/trace/testdata/mooncake.jsonl"
 jitter = "1s"
 `
 

@@ -10,7 +10,7 @@ import (
 
 	"bench/experiment"
 	"bench/experiment/endpoint"
-	"bench/experiment/safetext"
+	"bench/experiment/text"
 )
 
 // Worker is a process that sends its share of the rows of a leader.
@@ -67,7 +67,7 @@ func (w *Worker) Run(ctx context.Context) error {
 
 func (w *Worker) note(format string, args ...any) {
 	if w.Note != nil {
-		w.Note(safetext.Escape(fmt.Sprintf(format, args...)))
+		w.Note(text.Escape(fmt.Sprintf(format, args...)))
 	}
 }
 
