@@ -37,14 +37,16 @@ func (a *Accuracy) Least() float64 {
 
 func (a *Accuracy) Check(bad func(key, problem, hint string)) {
 	if !(a.MinCorrect >= 0 && a.MinCorrect <= 1) || math.IsNaN(a.MinCorrect) {
-		bad("min_correct", fmt.Sprintf("min_correct %v is not a share of the answers", a.MinCorrect), "write min_correct = 0.9")
+		bad("min_correct", fmt.Sprintf("min_correct %v is not a share of the answers", a.MinCorrect),
+			"write min_correct = 0.9")
 	}
 	if a.Questions = sums(); a.File == "" {
 		return
 	}
 	var err error
 	if a.Questions, err = readQuestions(a.File); err != nil {
-		bad("file", err.Error(), `one JSON object a line: {"prompt": "What is 17 + 25? Answer with the number only.", "expected": "42"}`)
+		bad("file", err.Error(),
+			`one JSON object a line: {"prompt": "What is 17 + 25? Answer with the number only.", "expected": "42"}`)
 	}
 }
 
@@ -53,7 +55,8 @@ func sums() []Question {
 	questions := make([]Question, 20)
 	for i := range questions {
 		a, b := 12+37*(i+3)%83, 11+53*(i+1)%79
-		questions[i] = Question{fmt.Sprintf("Answer with the number only.\nWhat is %d + %d?", a, b), []string{fmt.Sprint(a + b)}}
+		questions[i] = Question{fmt.Sprintf("Answer with the number only.\nWhat is %d + %d?", a, b),
+			[]string{fmt.Sprint(a + b)}}
 	}
 	return questions
 }

@@ -26,7 +26,8 @@ func AnswersOf(fields map[string]any) (*response.Expectation, error) {
 func checkFields(key string, fields map[string]any, bad func(key, problem, hint string)) {
 	if _, err := AnswersOf(fields); err != nil {
 		field, problem, _ := strings.Cut(err.Error(), ": ")
-		bad(key+"."+field, fmt.Sprintf("%s: the answers cannot be checked", problem), "write a JSON schema with all its parts inside")
+		bad(key+"."+field, fmt.Sprintf("%s: the answers cannot be checked", problem),
+			"write a JSON schema with all its parts inside")
 	}
 }
 
@@ -38,7 +39,9 @@ func (s *Spec) checkAnswers(bad func(key, problem, hint string)) {
 		}
 		checkFields(key+"extra_body", c.Extra, bad)
 		if c.Answers != nil && s.ClassIgnoresEOS(c.Name) {
-			bad(answersKey(key, c, s), `stop = "forced" makes every answer run on to its length: none can be valid or correct`, `set stop = "natural"`)
+			bad(answersKey(key, c, s),
+				`stop = "forced" makes every answer run on to its length: none can be valid or correct`,
+				`set stop = "natural"`)
 		}
 	}
 }

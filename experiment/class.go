@@ -73,7 +73,10 @@ func (s *Spec) checkClasses(bad func(key, problem, hint string)) {
 		if problem, hint := target.APIProblem(c.API); problem != "" {
 			bad(fmt.Sprintf("mix[%d].api", i), problem, hint)
 		}
-		checkClassEndpoint(c.Endpoint, func(problem, hint string) { bad(fmt.Sprintf("mix[%d].endpoint", i), problem, hint) })
+		checkClassEndpoint(c.Endpoint, func(problem, hint string) {
+			bad(fmt.Sprintf("mix[%d].endpoint", i), problem,
+				hint)
+		})
 		for _, key := range slices.Sorted(maps.Keys(c.Extra)) {
 			if problem := target.ReservedField(key); problem != "" {
 				bad(fmt.Sprintf("mix[%d].extra_body.%s", i, key), key+" "+problem, "leave it out")
@@ -113,7 +116,8 @@ func (s *Spec) ClassesWhere(is func(workload.Class) bool) string {
 	return " in " + strings.Join(names, ", ")
 }
 
-// ShapeText is the lengths of a request: "512 → 128 tokens", "2-class mix", "prompts of sharegpt.jsonl"; empty: unknown.
+// ShapeText is the lengths of a request: "512 → 128 tokens", "2-class mix", "prompts of sharegpt.jsonl"; empty:
+// unknown.
 func (s *Spec) ShapeText() string {
 	c := s.Classes()[0]
 	switch {

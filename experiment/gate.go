@@ -24,7 +24,8 @@ func (g Gate) OrDefault() Gate {
 		return g
 	}
 	const worse = 0.05
-	return Gate{[]Threshold{{"ttft_p50", worse}, {"tpot_p50", worse}, {"e2e_p50", worse}, {"output_tokens_per_s", worse}}}
+	return Gate{[]Threshold{{"ttft_p50", worse}, {"tpot_p50", worse}, {"e2e_p50", worse},
+		{"output_tokens_per_s", worse}}}
 }
 
 type Threshold struct {
@@ -54,7 +55,8 @@ func (g *Gate) DecodeTOML(v any, bad func(key, problem, hint string)) {
 	for _, key := range slices.Sorted(maps.Keys(table)) {
 		text, ok := table[key].(string)
 		if !ok {
-			bad(key, fmt.Sprintf("%s must be a change in quotes, not %s", key, workload.Found(table[key])), "write "+example(key))
+			bad(key, fmt.Sprintf("%s must be a change in quotes, not %s", key, workload.Found(table[key])), "write "+
+				example(key))
 			continue
 		}
 		t, problem, hint := ParseThreshold(key, text)
@@ -71,7 +73,8 @@ func ParseThreshold(key, change string) (t Threshold, problem, hint string) {
 		ofValues := metric.Names(func(m metric.Metric) bool { return m.Gated && m.Of != metric.Window })
 		others := metric.Names(func(m metric.Metric) bool { return m.Gated && m.Of == metric.Window })
 		return t, fmt.Sprintf("unknown gate metric %q", key), "a metric is <latency>_<statistic>, latency " +
-			strings.Join(ofValues, " ") + ", statistic " + strings.Join(metric.Stats, " ") + "; or one of " + strings.Join(others, " ")
+			strings.Join(ofValues, " ") + ", statistic " + strings.Join(metric.Stats, " ") + "; or one of " +
+			strings.Join(others, " ")
 	}
 	number, percent := strings.CutSuffix(change, "%")
 	x, err := strconv.ParseFloat(number, 64)
@@ -80,7 +83,8 @@ func ParseThreshold(key, change string) (t Threshold, problem, hint string) {
 	case err != nil || !signed || math.IsNaN(x) || math.IsInf(x, 0) || x == 0:
 		return t, fmt.Sprintf("%q is not a change for the worse", change), "write " + example(key)
 	case percent == metric.IsShare(key):
-		unit := map[bool]string{true: "a difference of two shares", false: "a percentage of the earlier figure"}[percent]
+		unit := map[bool]string{true: "a difference of two shares",
+			false: "a percentage of the earlier figure"}[percent]
 		return t, fmt.Sprintf("%q: a change of %s is %s", change, key, unit), "write " + example(key)
 	case x < 0 != metric.MoreIsBetter(key):
 		return t, fmt.Sprintf("%q makes %s better, not worse", change, key), "write " + example(key)

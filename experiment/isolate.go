@@ -14,9 +14,11 @@ func (s *Spec) checkIsolate(bad func(key, problem, hint string)) {
 	switch {
 	case !s.Isolate:
 	case len(s.Mix) < 2:
-		bad("isolate", "a row without classes has none to run alone", "write two [[row.mix]] tables or more, or leave isolate out")
+		bad("isolate", "a row without classes has none to run alone",
+			"write two [[row.mix]] tables or more, or leave isolate out")
 	case !s.Timed() || s.Arrival.Rate() != 0:
-		bad("isolate", "a class alone gets its share of the rate, but the row has no constant rate", "write rate = 4, or leave isolate out")
+		bad("isolate", "a class alone gets its share of the rate, but the row has no constant rate",
+			"write rate = 4, or leave isolate out")
 	}
 }
 

@@ -22,7 +22,8 @@ func parseLimit(key string, v any, bad func(problem, hint string)) (Limit, bool)
 		x, ok := workload.Number(v)
 		if !ok || !(x >= 0 && x <= most) { // refuses TOML's nan and inf
 			wanted := map[bool]string{true: "a share from 0 to 1", false: "a number from 0"}[metric.IsShare(m.Name)]
-			bad(fmt.Sprintf("%s is %s, not %s", key, wanted, workload.Found(v)), "write a number, such as "+key+" = "+example)
+			bad(fmt.Sprintf("%s is %s, not %s", key, wanted, workload.Found(v)), "write a number, such as "+key+" = "+
+				example)
 			return Limit{}, false
 		}
 		return Limit{Key: key, Metric: key, Value: x, Unit: m.Unit}, true
@@ -48,10 +49,12 @@ func parseInteractivity(v any, bad func(problem, hint string)) (Limit, bool) {
 	const msPerS, most = 1e3, 1e6
 	x, ok := workload.Number(v)
 	if !ok || !(x > 0 && x <= most) {
-		bad(fmt.Sprintf("%s is a number of tokens/s above 0, not %s", minInteractivity, workload.Found(v)), "write "+minInteractivity+" = 30")
+		bad(fmt.Sprintf("%s is a number of tokens/s above 0, not %s", minInteractivity, workload.Found(v)), "write "+
+			minInteractivity+" = 30")
 		return Limit{}, false
 	}
-	return Limit{Key: metric.E2EPerToken + "_p90", Metric: metric.E2EPerToken, Stat: "p90", Value: msPerS / x, Unit: "ms"}, true
+	return Limit{Key: metric.E2EPerToken + "_p90", Metric: metric.E2EPerToken, Stat: "p90", Value: msPerS / x,
+		Unit: "ms"}, true
 }
 
 func limitHint(key string) string {
@@ -76,9 +79,11 @@ func limitHint(key string) string {
 		return fmt.Sprintf("did you mean %q?", meant)
 	}
 	if strings.HasPrefix(key, "min_") {
-		return "the minima are " + strings.Join(slices.DeleteFunc(others, func(k string) bool { return !strings.HasPrefix(k, "min_") }), " ")
+		return "the minima are " + strings.Join(slices.DeleteFunc(others,
+			func(k string) bool { return !strings.HasPrefix(k, "min_") }), " ")
 	}
-	return "a limit is <metric>_<statistic>, metric " + strings.Join(metric.Latencies, " ") + ", statistic " + strings.Join(metric.Stats, " ") +
+	return "a limit is <metric>_<statistic>, metric " + strings.Join(metric.Latencies, " ") + ", statistic " +
+		strings.Join(metric.Stats, " ") +
 		"; or one of " + strings.Join(others, " ")
 }
 

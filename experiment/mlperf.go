@@ -34,7 +34,8 @@ func (c *SLO) decodePreset(v any, own map[string]any, bad func(key, problem, hin
 	name, _ := v.(string)
 	limits, ok := mlperf[name]
 	if !ok {
-		bad("mlperf", fmt.Sprintf("unknown MLPerf preset %s", workload.Found(v)), "write one of "+strings.Join(slices.Sorted(maps.Keys(mlperf)), " "))
+		bad("mlperf", fmt.Sprintf("unknown MLPerf preset %s", workload.Found(v)), "write one of "+
+			strings.Join(slices.Sorted(maps.Keys(mlperf)), " "))
 		return
 	}
 	if _, stated := own["confidence"]; !stated {
@@ -65,7 +66,8 @@ func (s *Spec) ApplyPresets(bad func(key, problem, hint string)) {
 	case "":
 	case "SingleStream":
 		if s.Rate != 0 || s.Concurrency > 1 {
-			bad("scenario", "SingleStream sends a request when the previous one has ended", "remove rate and concurrency")
+			bad("scenario", "SingleStream sends a request when the previous one has ended",
+				"remove rate and concurrency")
 		}
 		s.Concurrency = 1
 		if unstated {
@@ -73,14 +75,16 @@ func (s *Spec) ApplyPresets(bad func(key, problem, hint string)) {
 		}
 	case "Server":
 		if !s.Timed() || s.Concurrency > 0 || s.Arrival.Process != "" && s.Arrival.Process != "poisson" {
-			bad("scenario", "Server has Poisson arrivals at a rate, without a cap", "write rate = 4, and remove concurrency and arrival")
+			bad("scenario", "Server has Poisson arrivals at a rate, without a cap",
+				"write rate = 4, and remove concurrency and arrival")
 		}
 		if unstated {
 			s.Duration = workload.Span(serverSeconds * time.Second)
 		}
 	case "Offline":
 		if s.Rate != 0 && !s.Rate.IsInf() || s.Duration > 0 {
-			bad("scenario", "Offline sends all requests at once", "remove rate and duration; requests = "+strconv.Itoa(offlineSamples)+" is the default")
+			bad("scenario", "Offline sends all requests at once", "remove rate and duration; requests = "+
+				strconv.Itoa(offlineSamples)+" is the default")
 		}
 		s.Rate = workload.Rate(math.Inf(1))
 		if s.Requests == 0 {

@@ -20,20 +20,25 @@ type Search struct {
 	Axis string `toml:"-" json:"axis"` // rate, concurrency
 	Goal string `toml:"search" json:"search"`
 
-	Min       float64       `toml:"min" json:"min"`                      // the least of Bounds if the row states none
-	Max       float64       `toml:"max" json:"max"`                      // the largest of Bounds if the row states none
-	Open      bool          `toml:"-" json:"open,omitempty"`             // the row does not state both ends: the first load suits the server
-	Tolerance Share         `toml:"tolerance" json:"tolerance"`          // largest distance of the two ends of the answer
-	Budget    workload.Span `toml:"budget" json:"budget_s,omitempty"`    // total time of the probes; 0 = DefaultBudget
-	Probes    int           `toml:"-" json:"probes,omitempty"`           // maximum number; 0 = DefaultProbes
-	Best      bool          `toml:"best" json:"best,omitempty"`          // a server's knobs that can't beat others are not searched further
-	Longest   workload.Span `toml:"-" json:"longest_window_s,omitempty"` // of a probe: the row's duration; 0 = any
-	First     workload.Span `toml:"-" json:"first_warmup_s,omitempty"`   // the row's warm-up; later probes warm up as long as the server needs
-	Scout     *Scout        `toml:"-" json:"scout,omitempty"`            // what a range without an end began with; nil = nothing yet, or both ends are stated
+	Min float64 `toml:"min" json:"min"` // the least of Bounds if the row states none
+	Max float64 `toml:"max" json:"max"` // the largest of Bounds if the row states none
+	// the row does not state both ends: the first load suits the server
+	Open bool `toml:"-" json:"open,omitempty"`
+	// largest distance of the two ends of the answer
+	Tolerance Share         `toml:"tolerance" json:"tolerance"`
+	Budget    workload.Span `toml:"budget" json:"budget_s,omitempty"` // total time of the probes; 0 = DefaultBudget
+	Probes    int           `toml:"-" json:"probes,omitempty"`        // maximum number; 0 = DefaultProbes
+	// a server's knobs that can't beat others are not searched further
+	Best    bool          `toml:"best" json:"best,omitempty"`
+	Longest workload.Span `toml:"-" json:"longest_window_s,omitempty"` // of a probe: the row's duration; 0 = any
+	// the row's warm-up; later probes warm up as long as the server needs
+	First workload.Span `toml:"-" json:"first_warmup_s,omitempty"`
+	// what a range without an end began with; nil = nothing yet, or both ends are stated
+	Scout *Scout `toml:"-" json:"scout,omitempty"`
 }
 
-// Scout is what a few seconds in a closed loop, before the first probe, show of a server: with short responses and without
-// a verdict. It says where to look, and is no part of the answer.
+// Scout is what a few seconds in a closed loop, before the first probe, show of a server: with short responses and
+// without a verdict. It says where to look, and is no part of the answer.
 type Scout struct {
 	Load   float64 `json:"load"`              // of the first probe
 	TookS  float64 `json:"took_s"`            // of the search's budget
@@ -124,34 +129,42 @@ func (k *Search) Check(s *Spec, bad func(key, problem, hint string)) {
 	k.checkFor(s, bad)
 	k.checkRange(bad)
 	if k.Tolerance < leastTolerance || k.Tolerance > mostTolerance {
-		bad("tolerance", fmt.Sprintf("a tolerance of %s is not between %s and %s", k.Tolerance, leastTolerance, mostTolerance), `write tolerance = "5%"`)
+		bad("tolerance", fmt.Sprintf("a tolerance of %s is not between %s and %s", k.Tolerance, leastTolerance,
+			mostTolerance), `write tolerance = "5%"`)
 	}
 	if k.Probes < 0 || k.Probes > mostProbes {
-		bad("probes", fmt.Sprintf("%d is not a number of probes from 1 to %d", k.Probes, mostProbes), fmt.Sprintf("write probes = %d", DefaultProbes))
+		bad("probes", fmt.Sprintf("%d is not a number of probes from 1 to %d", k.Probes, mostProbes),
+			fmt.Sprintf("write probes = %d", DefaultProbes))
 	}
 }
 
 func (k *Search) checkFor(s *Spec, bad func(key, problem, hint string)) {
 	switch k.Goal {
 	case GoalSLO:
-		if len(s.SLO.Limits) == 0 && !slices.ContainsFunc(s.Mix, func(c workload.Class) bool { return len(c.SLO) > 0 }) {
-			bad("search", "the row has no SLO to meet", `write [slo] and below it ttft_p95 = "1s"; or search = "saturation"`)
-		} else if len(s.Mix) == 0 && !slices.ContainsFunc(s.SLO.Limits, func(l Limit) bool { return !l.EasierByLoad() }) {
+		if len(s.SLO.Limits) == 0 && !slices.ContainsFunc(s.Mix,
+			func(c workload.Class) bool { return len(c.SLO) > 0 }) {
+			bad("search", "the row has no SLO to meet",
+				`write [slo] and below it ttft_p95 = "1s"; or search = "saturation"`)
+		} else if len(s.Mix) == 0 && !slices.ContainsFunc(s.SLO.Limits,
+			func(l Limit) bool { return !l.EasierByLoad() }) {
 			bad("search", "more load helps to meet every limit of the row", `write [slo] and below it ttft_p95 = "1s"`)
 		}
 	case GoalSaturation:
 		if k.Axis != "rate" {
-			bad("search", "every server sustains a closed loop: its users wait for it", `write rate = { search = "saturation", … }`)
+			bad("search", "every server sustains a closed loop: its users wait for it",
+				`write rate = { search = "saturation", … }`)
 		}
 	case "":
 		bad("search", "the search has no target", `write search = "slo" or "saturation"`)
 	case "knee":
-		bad("search", "the search for a knee went", `write search = "slo" or "saturation"; or list loads, and read the knee of the series`)
+		bad("search", "the search for a knee went",
+			`write search = "slo" or "saturation"; or list loads, and read the knee of the series`)
 	default:
 		bad("search", "unknown search "+strconv.Quote(k.Goal), `write "slo" or "saturation"`)
 	}
 	if s.Isolate {
-		bad("search", "isolate needs a rate that is known before the row", "leave out isolate; run it at the rate that the search finds")
+		bad("search", "isolate needs a rate that is known before the row",
+			"leave out isolate; run it at the rate that the search finds")
 	}
 	if s.IsColdStart() {
 		bad("search", "a cold start has no load to search for", `write kind = "load", or leave the search out`)
@@ -219,7 +232,8 @@ func (k *Search) Pace() stats.Pace {
 	if k.Axis == "concurrency" {
 		stays = 15
 	}
-	return stats.Pace{Start: k.start(), Verdict: stays, Budget: time.Duration(k.MaxTime()).Seconds() - k.scouted(), Warmup: time.Duration(k.First).Seconds(), Least: least, Most: longest}
+	return stats.Pace{Start: k.start(), Verdict: stays, Budget: time.Duration(k.MaxTime()).Seconds() - k.scouted(),
+		Warmup: time.Duration(k.First).Seconds(), Least: least, Most: longest}
 }
 
 func (k *Search) scouted() float64 {

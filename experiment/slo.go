@@ -102,7 +102,8 @@ func (c *SLO) DecodeTOML(v any, bad func(key, problem, hint string)) {
 func (c *SLO) decodeConfidence(v any, bad func(key, problem, hint string)) {
 	x, ok := v.(float64)
 	if !ok || !(x >= 0.5 && x <= 0.9999) { // NaN is neither
-		bad("confidence", fmt.Sprintf("confidence must be a number from 0.5 to 0.9999, not %s", workload.Found(v)), "write confidence = 0.95, or leave it out")
+		bad("confidence", fmt.Sprintf("confidence must be a number from 0.5 to 0.9999, not %s", workload.Found(v)),
+			"write confidence = 0.95, or leave it out")
 		return
 	}
 	c.Confidence = x
@@ -149,7 +150,8 @@ func (c SLO) PerRequest() []Limit {
 }
 
 func (c SLO) With(own SLO) SLO {
-	return SLO{Limits: override(c.Limits, own.Limits), Each: override(c.Each, own.Each), Confidence: cmp.Or(own.Confidence, c.Confidence)}
+	return SLO{Limits: override(c.Limits, own.Limits), Each: override(c.Each, own.Each),
+		Confidence: cmp.Or(own.Confidence, c.Confidence)}
 }
 
 // forClass: a class inherits no limit on a throughput or a price, which are figures of the whole row.
@@ -190,11 +192,15 @@ func (s *Spec) LimitsMetric(metric string) bool {
 	limits := func(c SLO) bool {
 		return slices.ContainsFunc(c.All(), func(l Limit) bool { return l.Metric == metric })
 	}
-	return limits(s.SLO) || slices.ContainsFunc(s.Mix, func(c workload.Class) bool { return len(c.SLO) > 0 && limits(s.ClassSLO(c)) })
+	return limits(s.SLO) || slices.ContainsFunc(s.Mix, func(c workload.Class) bool {
+		return len(c.SLO) > 0 &&
+			limits(s.ClassSLO(c))
+	})
 }
 
 func (s *Spec) EveryClassOverrides(key string) bool {
-	return len(s.Mix) > 0 && !slices.ContainsFunc(s.Mix, func(c workload.Class) bool { return !s.ClassOverrides(c.Name, key) })
+	return len(s.Mix) > 0 && !slices.ContainsFunc(s.Mix,
+		func(c workload.Class) bool { return !s.ClassOverrides(c.Name, key) })
 }
 
 func (s *Spec) ClassSLO(c workload.Class) SLO {

@@ -29,7 +29,8 @@ type Spec struct {
 	// time.
 	Kind string `toml:"kind" json:"kind,omitempty"`
 
-	Variant string `toml:"-" json:"variant,omitempty"` // the server's knobs, or its endpoint; empty: the run has one server
+	// the server's knobs, or its endpoint; empty: the run has one server
+	Variant string `toml:"-" json:"variant,omitempty"`
 
 	workload.Workload
 	workload.Load
@@ -39,11 +40,12 @@ type Spec struct {
 	// and stay open; or "new": each request opens one, and its latency contains the connection set-up.
 	Connections string `toml:"connections" json:"connections,omitempty"`
 
-	Stop     string `toml:"stop" json:"stop"`                   // forced (default): ignore_eos; natural: natural EOS
-	API      string `toml:"api" json:"api"`                     // empty = the target's
-	Scenario string `toml:"scenario" json:"scenario,omitempty"` // MLPerf's SingleStream, Server or Offline; empty = none
-	Isolate  bool   `toml:"isolate" json:"isolate,omitempty"`   // also run each class alone, at its share of the rate
-	Alone    string `toml:"-" json:"alone,omitempty"`           // the class that runs alone at this point
+	Stop string `toml:"stop" json:"stop"` // forced (default): ignore_eos; natural: natural EOS
+	API  string `toml:"api" json:"api"`   // empty = the target's
+	// MLPerf's SingleStream, Server or Offline; empty = none
+	Scenario string `toml:"scenario" json:"scenario,omitempty"`
+	Isolate  bool   `toml:"isolate" json:"isolate,omitempty"` // also run each class alone, at its share of the rate
+	Alone    string `toml:"-" json:"alone,omitempty"`         // the class that runs alone at this point
 	// Until is decided: the row ends when its SLO is decided; stopped: when it is interrupted (bench tile);
 	// empty = at the end of its duration or requests.
 	Until string `toml:"until" json:"until,omitempty"`
@@ -84,13 +86,15 @@ func (s *Spec) Check(bad func(key, problem, hint string)) {
 		bad("api", problem, hint)
 	}
 	if s.Run != "" && s.Run != RunAll && s.Run != runUntilFail {
-		bad("run", "unknown run "+strconv.Quote(s.Run), `write run = "all" (every load of a list) or "until_fail" (the default)`)
+		bad("run", "unknown run "+strconv.Quote(s.Run),
+			`write run = "all" (every load of a list) or "until_fail" (the default)`)
 	}
 	if s.Repeats < 0 {
 		bad("repeats", "repeats is negative", "write repeats = 3")
 	}
 	if n := s.ExpectedRequests(); n > mostRequests && s.Requests == 0 {
-		bad("rate", fmt.Sprintf("%s requests in one window exceed the limit of %s", unit.Brief(n, 3), unit.Count(mostRequests)), "make duration shorter, or write requests = 100000")
+		bad("rate", fmt.Sprintf("%s requests in one window exceed the limit of %s", unit.Brief(n, 3),
+			unit.Count(mostRequests)), "make duration shorter, or write requests = 100000")
 	}
 	s.checkImages(bad)
 	s.Workload.Check(bad)
@@ -127,7 +131,8 @@ func (s *Spec) checkSLO(bad func(key, problem, hint string)) {
 		c.DecodeTOML(class.SLO, func(key, problem, hint string) { bad(at+key, problem, hint) })
 		check(at, c)
 		if c.Confidence != 0 {
-			bad(at+"confidence", "a class has the confidence of its row", "write confidence in [slo] or [row.slo]; without mlperf, write its limits")
+			bad(at+"confidence", "a class has the confidence of its row",
+				"write confidence in [slo] or [row.slo]; without mlperf, write its limits")
 		}
 	}
 }

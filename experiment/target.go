@@ -14,15 +14,21 @@ import (
 // Target is the [target] table: the server under test, as declared.
 type Target struct {
 	target.Target
-	Hardware   string            `toml:"hardware" json:"hardware,omitempty"`         // id in the hardware table; empty = no roofline
-	GPUs       int               `toml:"gpus" json:"gpus,omitempty"`                 // 0 = not specified: no figures per GPU
-	Precision  string            `toml:"precision" json:"precision,omitempty"`       // of the weights; empty = the model's own
-	GPUHourUSD *float64          `toml:"gpu_hour_usd" json:"gpu_hour_usd,omitempty"` // price of one GPU for an hour; nil = not specified
-	Facts      map[string]string `toml:"facts" json:"facts,omitempty"`               // what bench can't see
-	Endpoints  []string          `toml:"endpoints" json:"endpoints,omitempty"`       // in place of endpoint: servers that each run all rows, one after the other
+	// id in the hardware table; empty = no roofline
+	Hardware string `toml:"hardware" json:"hardware,omitempty"`
+	// 0 = not specified: no figures per GPU
+	GPUs int `toml:"gpus" json:"gpus,omitempty"`
+	// of the weights; empty = the model's own
+	Precision string `toml:"precision" json:"precision,omitempty"`
+	// price of one GPU for an hour; nil = not specified
+	GPUHourUSD *float64          `toml:"gpu_hour_usd" json:"gpu_hour_usd,omitempty"`
+	Facts      map[string]string `toml:"facts" json:"facts,omitempty"` // what bench can't see
+	// in place of endpoint: servers that each run all rows, one after the other
+	Endpoints []string `toml:"endpoints" json:"endpoints,omitempty"`
 	// Replicas are servers of one model under one load, in place of endpoint: Routing decides which one gets a request.
 	Replicas []string `toml:"replicas" json:"replicas,omitempty"`
-	Routing  string   `toml:"routing" json:"routing,omitempty"` // round_robin (also if empty) or sticky: all turns of a session to one replica
+	// round_robin (also if empty) or sticky: all turns of a session to one replica
+	Routing string `toml:"routing" json:"routing,omitempty"`
 }
 
 const (
@@ -52,7 +58,8 @@ func (t Target) Priced() bool { return t.GPUHourUSD != nil && t.GPUs > 0 }
 
 func (t Target) checkEndpoints(bad func(key, problem, hint string)) {
 	if len(t.Endpoints) > 0 && t.Endpoint != "" {
-		bad("endpoints", "endpoint and endpoints exclude each other", "remove one; each server in endpoints runs all rows")
+		bad("endpoints", "endpoint and endpoints exclude each other",
+			"remove one; each server in endpoints runs all rows")
 	}
 	checkURLs("endpoints", t.Endpoints, "remove one; repeats = 2 runs a point twice", bad)
 }
@@ -60,7 +67,8 @@ func (t Target) checkEndpoints(bad func(key, problem, hint string)) {
 func (t Target) checkReplicas(bad func(key, problem, hint string)) {
 	const apart = "replicas share one load; endpoints run all rows one after the other, to be compared"
 	switch {
-	case len(t.Replicas) > 0 && t.Endpoint != "" && t.Endpoint != t.Replicas[0]: // package sweep makes the first one the endpoint
+	case len(t.Replicas) > 0 && t.Endpoint != "" && t.Endpoint != t.Replicas[0]:
+		// package sweep makes the first one the endpoint
 		bad("replicas", "endpoint and replicas exclude each other", "remove endpoint, or add it to replicas")
 	case len(t.Replicas) > 0 && len(t.Endpoints) > 0:
 		bad("replicas", "endpoints and replicas exclude each other", apart)
@@ -70,7 +78,8 @@ func (t Target) checkReplicas(bad func(key, problem, hint string)) {
 		bad("routing", "routing needs replicas", `write replicas = ["http://a:8000", "http://b:8000"]; `+apart)
 	}
 	if t.Routing != "" && t.Routing != RoundRobin && t.Routing != Sticky {
-		bad("routing", fmt.Sprintf("unknown routing %q", t.Routing), `write "round_robin", or "sticky": all turns of a session to one replica`)
+		bad("routing", fmt.Sprintf("unknown routing %q", t.Routing),
+			`write "round_robin", or "sticky": all turns of a session to one replica`)
 	}
 	checkURLs("replicas", t.Replicas, "remove one: each replica gets the same share", bad)
 }

@@ -25,8 +25,9 @@ func (s *Spec) checkTraceEnd(bad func(key, problem, hint string)) {
 		bad("warmup", fmt.Sprintf("the trace has %s, all within the warm-up of %d: the window would have none",
 			unit.Plural(most, "request"), s.Warmup.Requests), s.TraceEndHint())
 	case span < warmup:
-		bad("warmup", fmt.Sprintf("the trace ends after %s and %v, within the warm-up of %v: the window would have no request",
-			unit.Plural(most, "request"), span.Round(time.Millisecond), warmup), s.TraceEndHint())
+		bad("warmup",
+			fmt.Sprintf("the trace ends after %s and %v, within the warm-up of %v: the window would have no request",
+				unit.Plural(most, "request"), span.Round(time.Millisecond), warmup), s.TraceEndHint())
 	}
 }
 

@@ -26,7 +26,8 @@ const (
 )
 
 func (s *Spec) SpoolsRecords() bool {
-	could := max(float64(s.Requests), s.ExpectedRequests(), float64(s.Concurrency)*time.Duration(s.Duration).Seconds()/spoolsFastest)
+	could := max(float64(s.Requests), s.ExpectedRequests(),
+		float64(s.Concurrency)*time.Duration(s.Duration).Seconds()/spoolsFastest)
 	return s.UntilInterrupted() || s.Duration >= spoolsFrom || could >= spoolsFromRequests
 }
 
@@ -44,9 +45,11 @@ func (s *Spec) checkUntil(bad func(key, problem, hint string)) {
 		bad("until", "the row has no limit that more requests could decide",
 			`write [slo] and below it ttft_p95 = "1s"; a throughput or a price is decided at the end`)
 	case s.Rate.IsInf():
-		bad("until", `rate = "inf" sends all requests at once: the row can't end early`, "write a finite rate, or leave until out")
+		bad("until", `rate = "inf" sends all requests at once: the row can't end early`,
+			"write a finite rate, or leave until out")
 	case s.IsConversation() || s.IsColdStart():
-		bad("until", "until needs arrival times that do not depend on the answers", "leave it out; requests or duration end the row")
+		bad("until", "until needs arrival times that do not depend on the answers",
+			"leave it out; requests or duration end the row")
 	}
 }
 

@@ -84,7 +84,10 @@ func (o *Analysis) Predicted(s *series.Series) int {
 	if o.Behind == nil {
 		return -1
 	}
-	return slices.IndexFunc(o.Behind.Series, func(x series.Series) bool { return x.Label() == s.Label() && x.Axis == s.Axis })
+	return slices.IndexFunc(o.Behind.Series, func(x series.Series) bool {
+		return x.Label() == s.Label() &&
+			x.Axis == s.Axis
+	})
 }
 
 // Met is an error with a line for each row that is not valid or misses its SLO. UNDECIDED and invalid count as missed,

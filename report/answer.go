@@ -126,7 +126,8 @@ type ClassLine struct {
 }
 
 func (o *Analysis) View(w *diagnosis.Workload) AnswerView {
-	v := AnswerView{Headline: w.Headline(), Kind: leadKind(w.Verdict), Text: w.Text, Figures: w.Figures, Trust: trustLine(&o.Answer.Trust, w), Settings: o.settingsLines(w)}
+	v := AnswerView{Headline: w.Headline(), Kind: leadKind(w.Verdict), Text: w.Text, Figures: w.Figures,
+		Trust: trustLine(&o.Answer.Trust, w), Settings: o.settingsLines(w)}
 	for _, c := range w.Classes {
 		v.Classes = append(v.Classes, ClassLine{c.Name(), leadKind(c.Verdict), c.Text})
 	}
@@ -194,7 +195,8 @@ func cautionLine(o *diagnosis.OperatingPoint) string {
 		text += fmt.Sprintf(" (and %s)", unit.Plural(n, "more caution"))
 	}
 	inflates := func(f record.Finding) bool {
-		return len(f.Effects) > 0 && !slices.ContainsFunc(f.Effects, func(x record.Effect) bool { return x.Direction != record.Inflated })
+		return len(f.Effects) > 0 && !slices.ContainsFunc(f.Effects,
+			func(x record.Effect) bool { return x.Direction != record.Inflated })
 	}
 	if !slices.ContainsFunc(o.Cautions, func(f record.Finding) bool { return !inflates(f) }) {
 		return text + ". It can only raise latencies: the PASS stands"
@@ -205,7 +207,8 @@ func cautionLine(o *diagnosis.OperatingPoint) string {
 const operatingMark = "★"
 
 func (o *Analysis) workloadsTable() Table {
-	t := Table{ID: "workloads", Caption: "Workloads", Columns: []Column{{Head: "workload"}, {Head: "answer"}, {Head: "why"}, {Head: "next"}}}
+	t := Table{ID: "workloads", Caption: "Workloads",
+		Columns: []Column{{Head: "workload"}, {Head: "answer"}, {Head: "why"}, {Head: "next"}}}
 	if o.Imported != "" || len(o.Answer.Workloads) < 2 { // the answer has the only one
 		return t
 	}

@@ -6,8 +6,11 @@ import (
 )
 
 func (r *Run) answersTable() Table {
-	t := Table{ID: "answers", Caption: "Answers", Note: "Valid: of the form that the request asks for. Correct: as expected. With 95 % intervals.", Columns: []Column{
-		{Head: "row"}, {Head: "checked", Num: true}, {Head: "valid", Unit: "%", Num: true}, {Head: "reasons"}, {Head: "correct of", Num: true}, {Head: "correct", Unit: "%", Num: true}}}
+	t := Table{ID: "answers", Caption: "Answers",
+		Note: "Valid: of the form that the request asks for. Correct: as expected. With 95 % intervals.",
+		Columns: []Column{
+			{Head: "row"}, {Head: "checked", Num: true}, {Head: "valid", Unit: "%", Num: true}, {Head: "reasons"},
+			{Head: "correct of", Num: true}, {Head: "correct", Unit: "%", Num: true}}}
 	r.eachSummary(func(name string, row *record.Row, s *record.Summary) {
 		if a := s.Answers; a != nil && (a.Valid != nil || a.Correct != nil) {
 			checked, valid := shareCells(a.Valid)

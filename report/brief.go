@@ -79,8 +79,8 @@ func (p *printer) classesAndSettings(v *AnswerView, most int) {
 	}
 }
 
-// briefTable has the leading workload first, and the quoted point of each other one before its other points; left is the
-// number of points that it lacks.
+// briefTable has the leading workload first, and the quoted point of each other one before its other points; left is
+// the number of points that it lacks.
 func (o *Analysis) briefTable(width int) (t Table, left int) {
 	all := o.briefColumns()
 	for _, c := range all {
@@ -108,8 +108,8 @@ func (o *Analysis) leadingFirst() []int {
 	return order
 }
 
-// briefPoints are those that fit, by series and point: of the leading workload, then quoted ones, then any, the nearest to
-// the quoted point first.
+// briefPoints are those that fit, by series and point: of the leading workload, then quoted ones, then any, the nearest
+// to the quoted point first.
 func (o *Analysis) briefPoints() (shown map[[2]int]bool, left int) {
 	quoted := map[int]int{}
 	for _, w := range o.Answer.Workloads {
@@ -141,11 +141,13 @@ func (o *Analysis) briefPoints() (shown map[[2]int]bool, left int) {
 
 // briefColumns are the load, what it brings, the latencies that the SLO limits, else a tail, and the verdict.
 func (o *Analysis) briefColumns() []textColumn {
-	output := textColumn{Column{Head: "output", Unit: "tok/s", Num: true}, always, func(_ *series.Series, p *series.Point) Cell { return outputCell(p) }}
+	output := textColumn{Column{Head: "output", Unit: "tok/s", Num: true}, always,
+		func(_ *series.Series, p *series.Point) Cell { return outputCell(p) }}
 	if o.PerGPU() {
-		output = textColumn{Column{Head: "", Unit: "tok/s/GPU", Num: true}, always, func(_ *series.Series, p *series.Point) Cell {
-			return median(*cmp.Or(p.OutputTokensPerSPerGPU, &record.Repeats{}))
-		}}
+		output = textColumn{Column{Head: "", Unit: "tok/s/GPU", Num: true}, always,
+			func(_ *series.Series, p *series.Point) Cell {
+				return median(*cmp.Or(p.OutputTokensPerSPerGPU, &record.Repeats{}))
+			}}
 	}
 	all := []textColumn{{Column{Head: "point"}, always, func(s *series.Series, p *series.Point) Cell {
 		return Cell{Text: strings.TrimSuffix(textName(s, p).Text, " †")}

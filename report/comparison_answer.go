@@ -60,7 +60,8 @@ func AnswerComparison(c *compare.Comparison) ComparisonAnswer {
 			andMore(c.WithoutRecords[0], n-1))
 	}
 	if n := len(c.Altered); n > 0 {
-		a.Notes = append(a.Notes, "changed after the run, or unreadable: "+andMore(c.Altered[0], n-1)+" (bench verify lists them)")
+		a.Notes = append(a.Notes, "changed after the run, or unreadable: "+andMore(c.Altered[0], n-1)+
+			" (bench verify lists them)")
 	}
 	if c.BaseGPUSeconds != nil && c.NewGPUSeconds != nil {
 		a.Notes = append(a.Notes, fmt.Sprintf("GPU-seconds to the answer: base %s, new %s",

@@ -90,7 +90,8 @@ func (f *Forest) CaseText(c *compare.Comparison, x compare.Case) string {
 	if a := x.Alarm; a != nil {
 		text = fmt.Sprintf("%s %s for %s", figure, signed(l.Metric, a.Size), unit.Plural(a.Nights, "night"))
 		if a.PerNight != 0 {
-			text = fmt.Sprintf("%s drifts %s a night, %s", figure, signed(l.Metric, a.PerNight), signed(l.Metric, a.Size))
+			text = fmt.Sprintf("%s drifts %s a night, %s", figure, signed(l.Metric, a.PerNight),
+				signed(l.Metric, a.Size))
 		}
 		text += sinceText(c, x)
 	}
@@ -112,13 +113,15 @@ func heldText(c *compare.Comparison) string {
 	var all []string
 	for _, x := range c.Gate.Cases {
 		if x.Better() {
-			all = append(all, fmt.Sprintf("%s %s, %s", metric.Words(x.Metric), compare.Percent(*x.Change, true), PointWords(x.Where())))
+			all = append(all, fmt.Sprintf("%s %s, %s", metric.Words(x.Metric), compare.Percent(*x.Change, true),
+				PointWords(x.Where())))
 		}
 	}
 	if len(all) == 0 {
 		return ""
 	}
-	return "better by more than its threshold, so no base for later nights until bench compare RUN --accept: " + firstThree(all, "; ")
+	return "better by more than its threshold, so no base for later nights until bench compare RUN --accept: " +
+		firstThree(all, "; ")
 }
 
 func limitText(m *compare.Metric) string {

@@ -38,5 +38,6 @@ type DocumentRun struct {
 func NewDocument() Document { return Document{Schema: SchemaDocument, Runs: []DocumentRun{}} }
 
 func (d *Document) Add(r *Run, o Analysis) {
-	d.Runs = append(d.Runs, DocumentRun{r.Manifest.Run, r.Manifest.Matrix, r.Evaluated, r.WithoutRecords, r.Altered, r.Manifest.Predicted, r.Manifest.Searches, r.Beside(&o), r.Shadow, o})
+	d.Runs = append(d.Runs, DocumentRun{r.Manifest.Run, r.Manifest.Matrix, r.Evaluated, r.WithoutRecords, r.Altered,
+		r.Manifest.Predicted, r.Manifest.Searches, r.Beside(&o), r.Shadow, o})
 }

@@ -17,13 +17,15 @@ import (
 )
 
 type Evaluation struct {
-	Given    string                 // the limits as the user gave them; empty: those of the rows
-	Limits   func(*experiment.Spec) // replaces the limits of a row; nil: they stay
-	Commit   string                 // of this program; rows that it made keep their figures under other limits; empty: none does
+	Given  string                 // the limits as the user gave them; empty: those of the rows
+	Limits func(*experiment.Spec) // replaces the limits of a row; nil: they stay
+	// of this program; rows that it made keep their figures under other limits; empty: none does
+	Commit   string
 	Models   roofline.Models
 	Hardware roofline.Hardware // a model or a device that the tables lack leaves the row its stored roofline
 
-	// Rows sees the rows before searches and twins are derived from them, and its error ends the evaluation; nil: all rows do.
+	// Rows sees the rows before searches and twins are derived from them, and its error ends the evaluation; nil: all
+	// rows do.
 	Rows func([]record.Row) error
 
 	// Target replaces hardware, gpus and precision of the run, each if it is not zero.
@@ -107,9 +109,11 @@ func (r *Run) rowAgain(stored *record.Row, by Evaluation) (*record.Row, error) {
 
 func (r *Run) setHardware(by experiment.Target) {
 	t := &r.Manifest.Target
-	t.Hardware, t.GPUs, t.Precision = cmp.Or(by.Hardware, t.Hardware), cmp.Or(by.GPUs, t.GPUs), cmp.Or(by.Precision, t.Precision)
+	t.Hardware, t.GPUs, t.Precision = cmp.Or(by.Hardware, t.Hardware), cmp.Or(by.GPUs, t.GPUs), cmp.Or(by.Precision,
+		t.Precision)
 	r.Manifest.Unspecified = slices.DeleteFunc(slices.Clone(r.Manifest.Unspecified), func(key string) bool {
-		return key == "hardware" && t.Hardware != "" || key == "gpus" && t.GPUs > 0 || key == "precision" && t.Precision != ""
+		return key == "hardware" && t.Hardware != "" || key == "gpus" && t.GPUs > 0 || key == "precision" &&
+			t.Precision != ""
 	})
 }
 
@@ -141,7 +145,8 @@ func (r *Run) target(row *record.Row, by Evaluation) experiment.Target {
 	if row.Predicted && row.Roofline != nil {
 		gpus = cmp.Or(by.Target.GPUs, row.Roofline.GPUs)
 	}
-	return experiment.Target{Hardware: t.Hardware, GPUs: gpus, Precision: t.Precision, GPUHourUSD: r.Manifest.GPUHourUSD}
+	return experiment.Target{Hardware: t.Hardware, GPUs: gpus, Precision: t.Precision,
+		GPUHourUSD: r.Manifest.GPUHourUSD}
 }
 
 // rooflineOf is the source of a row's roofline: of its own model, since servers of a run can have several.
@@ -174,7 +179,8 @@ func (r *Run) searchAgain(otherLimits bool, stored []string, fitted map[string]*
 		}
 		switch {
 		case len(probes) == 0 && otherLimits: // its answer is that of the run's own limits
-			was.State, was.Bracket, was.Text = "unprobed", stats.Bracket{}, was.Name+": not evaluated again: no probe has request records"
+			was.State, was.Bracket, was.Text = "unprobed", stats.Bracket{}, was.Name+
+				": not evaluated again: no probe has request records"
 			continue
 		case len(probes) == 0:
 			continue
@@ -221,7 +227,8 @@ func limitsText(specs []*experiment.Spec) string {
 // limitsOf is the limits of one row and its classes: "ttft_p95 ≤ 1 s", "ttft_p95 ≤ 500 ms (class chat)".
 func limitsOf(s *experiment.Spec) (texts []string) {
 	add := func(l experiment.Limit, key, class string) {
-		texts = append(texts, verdict.LimitText(&record.Verdict{Metric: key, Class: class, Limit: l.Value, Unit: l.Unit}))
+		texts = append(texts, verdict.LimitText(&record.Verdict{Metric: key, Class: class, Limit: l.Value,
+			Unit: l.Unit}))
 	}
 	for _, l := range s.SLO.Limits {
 		add(l, l.Key, "")

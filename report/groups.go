@@ -12,10 +12,14 @@ import (
 
 func (o *Analysis) groupTables(u Units) []Table {
 	return []Table{
-		o.groupsTable(u, "classes", "Classes", "class", func(r *record.Row) map[string]record.Summary { return r.Classes }),
-		o.groupsTable(u, "categories", "Categories of prompts", "category", func(r *record.Row) map[string]record.Summary { return r.Categories }),
-		o.groupsTable(u, "models", "Models and adapters", "model", func(r *record.Row) map[string]record.Summary { return r.Models }),
-		o.groupsTable(u, "replicas", "Replicas", "replica", func(r *record.Row) map[string]record.Summary { return r.Replicas }),
+		o.groupsTable(u, "classes", "Classes", "class",
+			func(r *record.Row) map[string]record.Summary { return r.Classes }),
+		o.groupsTable(u, "categories", "Categories of prompts", "category",
+			func(r *record.Row) map[string]record.Summary { return r.Categories }),
+		o.groupsTable(u, "models", "Models and adapters", "model",
+			func(r *record.Row) map[string]record.Summary { return r.Models }),
+		o.groupsTable(u, "replicas", "Replicas", "replica",
+			func(r *record.Row) map[string]record.Summary { return r.Replicas }),
 	}
 }
 
@@ -39,7 +43,8 @@ func (p *printer) few(t Table, most int, where string) int {
 	return len(t.Rows)
 }
 
-func (o *Analysis) groupsTable(u Units, id, caption, head string, groups func(*record.Row) map[string]record.Summary) Table {
+func (o *Analysis) groupsTable(u Units, id, caption, head string,
+	groups func(*record.Row) map[string]record.Summary) Table {
 	t := Table{ID: id, Caption: caption, Columns: []Column{{Head: "point"}, {Head: head}, {Head: "n", Num: true},
 		u.column("TTFT p50"), u.column("TTFT p99"), u.column("TPOT p50"), u.column("E2E p99")}}
 	o.Each(func(s *series.Series, p *series.Point) {

@@ -67,7 +67,8 @@ func HistoryMarkdown(w io.Writer, h *compare.History) error {
 }
 
 func GroupTitle(g *compare.Group) string {
-	s := fmt.Sprintf("%s, %s, %s", cmp.Or(g.Matrix, "no matrix"), cmp.Or(g.Model, "model not reported"), cmp.Or(g.Hardware, "hardware not specified"))
+	s := fmt.Sprintf("%s, %s, %s", cmp.Or(g.Matrix, "no matrix"), cmp.Or(g.Model, "model not reported"),
+		cmp.Or(g.Hardware, "hardware not specified"))
 	if g.GPUs > 0 {
 		s += fmt.Sprintf(" × %d", g.GPUs)
 	}
@@ -100,7 +101,8 @@ func gateTableOf(g *compare.Group) Table {
 			if r.Change != nil {
 				change = Cell{Text: compare.Percent(*r.Change, true) + " worse", Kind: Failed}
 			}
-			t.Add(TextCell(n.Run), TextCell(compare.OfClass(r.Point, r.Class)), TextCell(r.Metric), change, TextCell(r.Since))
+			t.Add(TextCell(n.Run), TextCell(compare.OfClass(r.Point, r.Class)), TextCell(r.Metric), change,
+				TextCell(r.Since))
 		}
 	}
 	return t
@@ -164,7 +166,8 @@ func alarmTable(g *compare.Group) Table {
 
 // changeTable has the first suspect only, or all with the figures.
 func changeTable(g *compare.Group, all bool) Table {
-	t := Table{ID: "changes", Caption: "Changes", Columns: []Column{{Head: "point"}, {Head: "figure"}, {Head: "since"}, {Head: "change"}, {Head: "other changes"}}}
+	t := Table{ID: "changes", Caption: "Changes", Columns: []Column{{Head: "point"}, {Head: "figure"}, {Head: "since"},
+		{Head: "change"}, {Head: "other changes"}}}
 	if all {
 		t.Columns = append(t.Columns, Column{Head: "before", Num: true}, Column{Head: "after", Num: true})
 	}
@@ -173,7 +176,8 @@ func changeTable(g *compare.Group, all bool) Table {
 		if d := tr.Drift; d != nil {
 			change := worseCell(d.Size, d.Worse)
 			change.Text += ", drifts " + compare.Percent(d.PerNight, true) + " a night"
-			row := []Cell{TextCell(tr.Point), TextCell(tr.Metric), TextCell(Day(d.Since)), change, Cell{Text: "–", Kind: Faint}}
+			row := []Cell{TextCell(tr.Point), TextCell(tr.Metric), TextCell(Day(d.Since)), change,
+				Cell{Text: "–", Kind: Faint}}
 			if all {
 				row = append(row, TextCell(Quantity(d.Before, tr.Unit)), TextCell(Quantity(d.After, tr.Unit)))
 			}
@@ -210,7 +214,8 @@ func Suspects(c compare.Change, all bool) string {
 }
 
 func TrendsTable(g *compare.Group) Table {
-	t := Table{ID: "trends", Caption: "Trends", Columns: []Column{{Head: "point"}, {Head: "figure"}, {Head: "last night", Num: true}, {Head: "95 % interval"}, {Head: "nights", Num: true}, {Head: "last change"}}}
+	t := Table{ID: "trends", Caption: "Trends", Columns: []Column{{Head: "point"}, {Head: "figure"},
+		{Head: "last night", Num: true}, {Head: "95 % interval"}, {Head: "nights", Num: true}, {Head: "last change"}}}
 	for i := range g.Trends {
 		tr := &g.Trends[i]
 		last := tr.Nights[len(tr.Nights)-1]
@@ -218,7 +223,8 @@ func TrendsTable(g *compare.Group) Table {
 		if n := len(tr.Changes); n > 0 {
 			changed = TextCell(Day(tr.Changes[n-1].Date))
 		}
-		t.Add(TextCell(tr.Point), TextCell(tr.Metric), TextCell(Quantity(last.X, tr.Unit)), TextCell(IntervalText(last.CI95, tr.Unit)), count(len(tr.Nights)), changed)
+		t.Add(TextCell(tr.Point), TextCell(tr.Metric), TextCell(Quantity(last.X, tr.Unit)),
+			TextCell(IntervalText(last.CI95, tr.Unit)), count(len(tr.Nights)), changed)
 	}
 	return t
 }

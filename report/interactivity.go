@@ -23,7 +23,8 @@ func (o *Analysis) interactivityTable() Table {
 			}
 		}
 	}
-	t := Table{ID: "per-user", Caption: name + " at a given tok/s/user", Note: "Interpolated between measured points; –: outside the measured range.",
+	t := Table{ID: "per-user", Caption: name + " at a given tok/s/user",
+		Note:    "Interpolated between measured points; –: outside the measured range.",
 		Columns: []Column{{Head: "workload"}, {Head: "measured", Unit: "tok/s/user", Num: true, Help: "peruser"}}}
 	for _, level := range levels {
 		t.Columns = append(t.Columns, Column{Head: "at " + unit.Count(level), Num: true, Help: "peruser"})

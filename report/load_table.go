@@ -15,7 +15,9 @@ import (
 func (r *Run) loadTable() Table {
 	t := Table{ID: "load", Caption: "Load", Columns: []Column{
 		{Head: "row"}, {Head: "completed", Num: true, Help: "failures"}, {Head: "failed", Num: true, Help: "failures"},
-		{Head: "mean concurrency", Num: true}, {Head: "window", Unit: "s", Num: true}, {Head: "arrivals", Unit: "of scheduled, 1/s"}, {Head: "finish reasons"}, {Head: "trend", Unit: "lowest p of tests", Help: "steady"}, {Head: "Little's law", Help: "steady"},
+		{Head: "mean concurrency", Num: true}, {Head: "window", Unit: "s", Num: true},
+		{Head: "arrivals", Unit: "of scheduled, 1/s"}, {Head: "finish reasons"},
+		{Head: "trend", Unit: "lowest p of tests", Help: "steady"}, {Head: "Little's law", Help: "steady"},
 	}}
 	for _, row := range r.Live() {
 		q, c := row.Summary.Requests, row.Summary.Concurrency
@@ -23,7 +25,8 @@ func (r *Run) loadTable() Table {
 		if c.Mean == 0 {
 			mean = Absent()
 		}
-		t.Add(Cell{Text: row.ID, Title: timeTitle(row.Time)}, shortCell(q), failedCell(q), mean, TextCell(unit.Digits(row.Summary.DurationS)),
+		t.Add(Cell{Text: row.ID, Title: timeTitle(row.Time)}, shortCell(q), failedCell(q), mean,
+			TextCell(unit.Digits(row.Summary.DurationS)),
 			arrivals(&row), TextCell(finishes(q.Finish)), steadiness(row.Steady), littleCell(row.Little))
 	}
 	return t
@@ -69,7 +72,8 @@ func arrivals(row *record.Row) Cell {
 		return Absent()
 	}
 	return Cell{Text: unit.Digits(a.RatePerS) + " / " + unit.Digits(a.AskedPerS),
-		Title: fmt.Sprintf("gap CV %s, scheduled %s", unit.Format(a.GapCV, "share"), unit.Format(a.GapCVAsked, "share"))}
+		Title: fmt.Sprintf("gap CV %s, scheduled %s", unit.Format(a.GapCV, "share"),
+			unit.Format(a.GapCVAsked, "share"))}
 }
 
 func steadiness(s *record.Steadiness) Cell {
@@ -93,7 +97,8 @@ func trendText(metric string, t stats.Trend) string {
 	if t.Change > 0 {
 		sign = "+"
 	}
-	return fmt.Sprintf("%s %s%s (p=%s)", strings.ReplaceAll(metric, "_", " "), sign, unit.Format(t.Change, "share"), unit.Digits(t.P))
+	return fmt.Sprintf("%s %s%s (p=%s)", strings.ReplaceAll(metric, "_", " "), sign, unit.Format(t.Change, "share"),
+		unit.Digits(t.P))
 }
 
 func littleCell(l *record.Little) Cell {
@@ -104,6 +109,7 @@ func littleCell(l *record.Little) Cell {
 	if !l.Consistent {
 		c = Cell{Text: "off by " + unit.Format(l.Off, "share"), Kind: Failed}
 	}
-	c.Title = fmt.Sprintf("tolerance %s; concurrency %s; %s requests/s × %s", unit.Format(l.Tolerance, "share"), unit.Digits(l.InFlight), unit.Digits(l.RequestsS), unit.Format(l.MeanMs, "ms"))
+	c.Title = fmt.Sprintf("tolerance %s; concurrency %s; %s requests/s × %s", unit.Format(l.Tolerance, "share"),
+		unit.Digits(l.InFlight), unit.Digits(l.RequestsS), unit.Format(l.MeanMs, "ms"))
 	return c
 }

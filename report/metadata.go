@@ -69,8 +69,10 @@ func (r *Run) metadataTable(o *Analysis) Table {
 	if record.ByWorkers(r.Rows) {
 		client = "leader" // which sent no request
 	}
-	add(client, fmt.Sprintf("%s %s (commit %s, %s), %s %s, %s", cmp.Or(c.Tool, "bench"), c.Version, cmp.Or(c.Commit, "unknown"), c.Go, c.OS, c.Kernel, c.Host))
-	add(client+" machine", fmt.Sprintf("%s, %d cores, GOMAXPROCS %d, %s GiB", cmp.Or(c.CPU, "unknown processor"), c.Cores, c.MaxProcs, unit.Digits(c.MemoryGiB)))
+	add(client, fmt.Sprintf("%s %s (commit %s, %s), %s %s, %s", cmp.Or(c.Tool, "bench"), c.Version,
+		cmp.Or(c.Commit, "unknown"), c.Go, c.OS, c.Kernel, c.Host))
+	add(client+" machine", fmt.Sprintf("%s, %d cores, GOMAXPROCS %d, %s GiB", cmp.Or(c.CPU, "unknown processor"),
+		c.Cores, c.MaxProcs, unit.Digits(c.MemoryGiB)))
 	if r.loadWorkers() != "" {
 		r.addByRow(add, "load workers", (*record.Row).LoadWorkers)
 	}
@@ -139,5 +141,6 @@ func vantage(v record.Vantage) string {
 	if v.RTT == nil {
 		return v.Place
 	}
-	return fmt.Sprintf("%s, TCP round trip p50 %s, p99 %s ms (n=%d)", v.Place, unit.Digits(v.RTT.P50), unit.Digits(v.RTT.P99), v.RTT.N)
+	return fmt.Sprintf("%s, TCP round trip p50 %s, p99 %s ms (n=%d)", v.Place, unit.Digits(v.RTT.P50),
+		unit.Digits(v.RTT.P99), v.RTT.N)
 }

@@ -51,16 +51,19 @@ func (o *Analysis) pointColumns(u Units) []textColumn {
 	percentiles := func(latency string, names ...string) (out []textColumn) {
 		for _, name := range names {
 			c := u.column(metric.Words(latency) + " " + name)
-			out = append(out, textColumn{Column: c, cell: func(_ *series.Series, p *series.Point) Cell { return u.limitedPercentile(p, latency, name) }})
+			out = append(out, textColumn{Column: c,
+				cell: func(_ *series.Series, p *series.Point) Cell { return u.limitedPercentile(p, latency, name) }})
 		}
 		return out
 	}
 	figure := func(head, help string, cell func(p *series.Point) Cell) textColumn {
-		return textColumn{Column: Column{Head: head, Num: true, Help: help}, cell: func(_ *series.Series, p *series.Point) Cell { return cell(p) }}
+		return textColumn{Column: Column{Head: head, Num: true, Help: help},
+			cell: func(_ *series.Series, p *series.Point) Cell { return cell(p) }}
 	}
 	output := figure("output tok/s", "throughput", outputCell)
 	if o.PerGPU() {
-		output = figure("tok/s/GPU", "throughput", func(p *series.Point) Cell { return median(*cmp.Or(p.OutputTokensPerSPerGPU, &record.Repeats{})) })
+		output = figure("tok/s/GPU", "throughput",
+			func(p *series.Point) Cell { return median(*cmp.Or(p.OutputTokensPerSPerGPU, &record.Repeats{})) })
 	}
 	status, validity := figure("SLO", "slo", o.statusCell), figure("cautions", "validity", validityCell)
 	status.Num, validity.Num = false, false
@@ -76,9 +79,10 @@ func (o *Analysis) pointColumns(u Units) []textColumn {
 		{Column: Column{Head: "point"}, cell: pointCell}, status,
 		figure("req/s", "throughput", func(p *series.Point) Cell { return median(p.RequestsPerS) }), output,
 		figure("tok/s/user", "peruser", func(p *series.Point) Cell { return median(p.PerUserTokensPerS) }),
-	}, firsts, percentiles("tpot", o.limitedStats("tpot")...), percentiles("itl", o.limitedOrP99("itl")...), percentiles("e2e", o.limitedOrP99("e2e")...), []textColumn{
-		figure("USD/M out", "cost", costCell), figure("n", "failures", sampleCell), validity,
-	})
+	}, firsts, percentiles("tpot", o.limitedStats("tpot")...), percentiles("itl", o.limitedOrP99("itl")...),
+		percentiles("e2e", o.limitedOrP99("e2e")...), []textColumn{
+			figure("USD/M out", "cost", costCell), figure("n", "failures", sampleCell), validity,
+		})
 }
 
 // besideSend adds the TTFT from send, as other tools count it, where it differs.
@@ -108,7 +112,10 @@ func (o *Analysis) limitedStats(latency string) []string {
 
 // limitedOrP99 are p99 and the percentiles of a latency that a limit is on.
 func (o *Analysis) limitedOrP99(latency string) []string {
-	return slices.DeleteFunc(slices.Clone(metric.Percentiles), func(name string) bool { return name != "p99" && !o.limits(latency, name) })
+	return slices.DeleteFunc(slices.Clone(metric.Percentiles), func(name string) bool {
+		return name != "p99" &&
+			!o.limits(latency, name)
+	})
 }
 
 func (o *Analysis) limitedStat(latency string) string {
@@ -183,7 +190,8 @@ func validityCell(p *series.Point) Cell {
 		if c.Kind == Faint {
 			c.Kind = severityKind(s)
 		}
-		parts = append(parts, map[record.Severity]string{record.Invalid: fmt.Sprintf("%d invalid", len(codes)), record.Caution: unit.Count(len(codes))}[s])
+		parts = append(parts, map[record.Severity]string{record.Invalid: fmt.Sprintf("%d invalid", len(codes)),
+			record.Caution: unit.Count(len(codes))}[s])
 		titles = append(titles, string(s)+": "+strings.Join(codes, ", "))
 	}
 	if len(parts) > 0 {
@@ -198,7 +206,8 @@ func validityCell(p *series.Point) Cell {
 }
 
 func (o *Analysis) seriesTable() Table {
-	t := Table{ID: "series", Caption: "Saturation and knee", Columns: []Column{{Head: "workload"}, {Head: "saturation", Help: "knee"}, {Head: "knee", Help: "knee"}}}
+	t := Table{ID: "series", Caption: "Saturation and knee",
+		Columns: []Column{{Head: "workload"}, {Head: "saturation", Help: "knee"}, {Head: "knee", Help: "knee"}}}
 	for i := range o.Series {
 		s := &o.Series[i]
 		if len(s.Points) < 2 {

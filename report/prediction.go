@@ -84,8 +84,9 @@ func (r *Run) Beside(o *Analysis) *Beside {
 		return nil
 	}
 	b := &Beside{
-		Run: r.Prediction.Manifest.Run, Predicted: *r.Prediction.Manifest.Predicted, Differs: r.differsFrom(r.Prediction),
-		Points: []BesidePoint{}, Workloads: []BesideWorkload{},
+		Run: r.Prediction.Manifest.Run, Predicted: *r.Prediction.Manifest.Predicted,
+		Differs: r.differsFrom(r.Prediction),
+		Points:  []BesidePoint{}, Workloads: []BesideWorkload{},
 	}
 	for i := range o.Series {
 		s := &o.Series[i]
@@ -193,7 +194,8 @@ func newPair(measured, predicted float64) *Pair {
 func (r *Run) besideTables(o *Analysis) (points, workloads Table) {
 	points = Table{ID: "predicted-points", Caption: "Measured and predicted", Columns: []Column{{Head: "point"}}}
 	for _, c := range [][2]string{{"TTFT p50", "ms"}, {"TPOT p50", "ms"}, {"output", "tok/s"}} {
-		points.Columns = append(points.Columns, Column{Head: c[0], Unit: c[1], Num: true}, Column{Head: "predicted", Num: true}, Column{Head: "÷", Num: true})
+		points.Columns = append(points.Columns, Column{Head: c[0], Unit: c[1], Num: true},
+			Column{Head: "predicted", Num: true}, Column{Head: "÷", Num: true})
 	}
 	workloads = Table{ID: "predicted-workloads", Caption: "Measured and predicted limits",
 		Columns: []Column{{Head: "workload"}, {Head: "limit"}, {Head: "measured"}, {Head: "predicted"}}}
@@ -218,7 +220,8 @@ func (r *Run) besideTables(o *Analysis) (points, workloads Table) {
 			loads Loads
 		}{{"operating point", w.Operating}, {"saturation", w.Peak}, {"knee", w.Knee}} {
 			if limit.loads != (Loads{}) {
-				workloads.Add(TextCell(w.Workload), TextCell(limit.name), loadCell(limit.loads.Measured), loadCell(limit.loads.Predicted))
+				workloads.Add(TextCell(w.Workload), TextCell(limit.name), loadCell(limit.loads.Measured),
+					loadCell(limit.loads.Predicted))
 			}
 		}
 	}

@@ -45,7 +45,8 @@ func (o *Analysis) PrefixSets() []PrefixSet {
 func (o *Analysis) prefixTable(u Units) Table {
 	t := Table{ID: "prefix", Caption: "Prefix cold and warm", Columns: []Column{
 		{Head: "point"}, {Head: "prefix"}, {Head: "prompt tokens cached", Unit: "%", Num: true},
-		u.column("TTFT p50"), u.column("TTFT p99"), u.column("TPOT p50"), {Head: "output", Unit: "tok/s", Num: true, Help: "throughput"},
+		u.column("TTFT p50"), u.column("TTFT p99"), u.column("TPOT p50"),
+		{Head: "output", Unit: "tok/s", Num: true, Help: "throughput"},
 		{Head: "TTFT p50 saved [95 %]", Num: true, Help: "percentile"},
 	}}
 	for _, set := range o.PrefixSets() {
@@ -98,8 +99,10 @@ func cachedCell(p *series.Point) Cell {
 
 func (r *Run) interferenceTable(u Units) Table {
 	t := Table{ID: "interference", Caption: "Classes alone and in the mix", Columns: []Column{
-		{Head: "point"}, {Head: "class"}, {Head: "latency"}, {Head: "p99 alone", Unit: u.head(), Num: true, Help: "percentile"},
-		{Head: "p99 in the mix", Unit: u.head(), Num: true, Help: "percentile"}, {Head: "difference [95 %]", Num: true, Help: "percentile"},
+		{Head: "point"}, {Head: "class"}, {Head: "latency"},
+		{Head: "p99 alone", Unit: u.head(), Num: true, Help: "percentile"},
+		{Head: "p99 in the mix", Unit: u.head(), Num: true, Help: "percentile"},
+		{Head: "difference [95 %]", Num: true, Help: "percentile"},
 	}}
 	for _, x := range series.Interferences(r.Rows) {
 		name := (&experiment.Spec{Name: x.Name, Point: x.Point}).Label()
@@ -119,10 +122,13 @@ func (r *Run) interferenceTable(u Units) Table {
 
 // reuseTable compares the prefix-cache hits that the plan makes possible with those that the server reports.
 func (r *Run) reuseTable() Table {
-	t := Table{ID: "reuse", Caption: "Prefix-cache hits", Columns: []Column{{Head: "row"}, {Head: "prompt tokens", Num: true},
-		{Head: "possible hit rate", Num: true, Help: "reuse"}, {Head: "reported hit rate", Num: true, Help: "reuse"},
-		{Head: "reported ÷ possible", Num: true}, {Head: "requests", Num: true}, {Head: "block", Unit: "tok", Num: true},
-		{Head: "reported by"}}}
+	t := Table{ID: "reuse", Caption: "Prefix-cache hits",
+		Columns: []Column{{Head: "row"}, {Head: "prompt tokens", Num: true},
+			{Head: "possible hit rate", Num: true, Help: "reuse"},
+			{Head: "reported hit rate", Num: true, Help: "reuse"},
+			{Head: "reported ÷ possible", Num: true}, {Head: "requests", Num: true},
+			{Head: "block", Unit: "tok", Num: true},
+			{Head: "reported by"}}}
 	for _, row := range r.Live() {
 		u := row.Reuse
 		if u == nil {
@@ -133,7 +139,8 @@ func (r *Run) reuseTable() Table {
 			share = TextCell(unit.Format(float64(u.CachedTokens)/float64(u.PossibleTokens), "share"))
 		}
 		t.Add(TextCell(row.ID), count(u.PromptTokens), TextCell(unit.Format(u.PossibleRate, "share")),
-			TextCell(unit.Format(u.CachedRate, "share")), share, count(u.Requests), blockCell(&row.Server), TextCell(u.Source))
+			TextCell(unit.Format(u.CachedRate, "share")), share, count(u.Requests), blockCell(&row.Server),
+			TextCell(u.Source))
 	}
 	return t
 }
@@ -147,8 +154,10 @@ func blockCell(s *record.ServerState) Cell {
 }
 
 func (r *Run) coldTable() Table {
-	t := Table{ID: "cold", Caption: "Cold starts", Columns: []Column{{Head: "row"}, {Head: "idle before each", Num: true},
-		{Head: "server ready after", Num: true}, {Head: "first token after", Num: true}, InCell.column("TTFT p50"), {Head: "n", Num: true}}}
+	t := Table{ID: "cold", Caption: "Cold starts",
+		Columns: []Column{{Head: "row"}, {Head: "idle before each", Num: true},
+			{Head: "server ready after", Num: true}, {Head: "first token after", Num: true}, InCell.column("TTFT p50"),
+			{Head: "n", Num: true}}}
 	for _, row := range r.Live() {
 		c := row.ColdStart
 		if c == nil {
@@ -156,7 +165,8 @@ func (r *Run) coldTable() Table {
 		}
 		ready, token := Cell{Text: "already running", Kind: Faint}, Absent()
 		if c.Server != nil {
-			ready, token = TextCell(unit.Format(c.Server.ReadyMs, "ms")), optional(c.Server.FirstTokenMs, func(ms float64) string { return unit.Format(ms, "ms") })
+			ready, token = TextCell(unit.Format(c.Server.ReadyMs, "ms")), optional(c.Server.FirstTokenMs,
+				func(ms float64) string { return unit.Format(ms, "ms") })
 		}
 		t.Add(TextCell(row.ID), TextCell(fmt.Sprint(c.IdleS)), ready, token,
 			InCell.Percentile(record.PercentilesOf(row.Summary.TTFT), "p50"), count(row.Summary.Requests.Completed))

@@ -54,7 +54,8 @@ func (o *Analysis) publishedTable(u Units, alone *series.Point) Table {
 			t.Add(append(row, TextCell(f.From()))...)
 		}
 	})
-	t.Note = "Same model, precision and GPUs, mean lengths ± 10 % or as stated, nearest concurrency (" + publishedNote(word, figures) + ")."
+	t.Note = "Same model, precision and GPUs, mean lengths ± 10 % or as stated, nearest concurrency (" +
+		publishedNote(word, figures) + ")."
 	return t.withoutEmpty()
 }
 
@@ -111,7 +112,8 @@ func (p *printer) published(o *Analysis) {
 		return
 	}
 	p.line("")
-	p.wrap("", fmt.Sprintf("published figures beside %s (%s)", s.PointName(point), publishedNote(o.own(), point.Published.Figures)))
+	p.wrap("", fmt.Sprintf("published figures beside %s (%s)", s.PointName(point),
+		publishedNote(o.own(), point.Published.Figures)))
 	for _, line := range publishedLines(point.Published, o.own(), p.width) {
 		p.line(line)
 	}
@@ -125,11 +127,13 @@ func publishedLines(own *series.Published, word string, width int) []string {
 		return unit.Digits(x)
 	}
 	t := [][]string{{"", "load", "TTFT ms", "TPOT ms", "tok/s/GPU", ""},
-		{"  " + word, "c" + unit.Brief(own.Concurrency, 3), digits(own.TTFTMs), digits(own.TPOTMs), digits(own.OutputPerGPU), ""}}
+		{"  " + word, "c" + unit.Brief(own.Concurrency, 3), digits(own.TTFTMs), digits(own.TPOTMs),
+			digits(own.OutputPerGPU), ""}}
 	highest := false
 	for _, f := range own.Figures {
 		highest = highest || f.OutputPerGPU > 0
-		t = append(t, []string{"  " + f.By() + " (" + f.From() + ")", publishedLoad(f.Figure), digits(f.TTFTMs), digits(f.TPOTMs), digits(f.OutputPerGPU), distance(f)})
+		t = append(t, []string{"  " + f.By() + " (" + f.From() + ")", publishedLoad(f.Figure), digits(f.TTFTMs),
+			digits(f.TPOTMs), digits(f.OutputPerGPU), distance(f)})
 	}
 	figures := []int{1, 2, 3, 4}
 	if !highest {

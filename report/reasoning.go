@@ -11,7 +11,8 @@ import (
 	"bench/experiment/unit"
 )
 
-// Latencies are the latencies to show, in order: ttfo is one of them only where a point has reasoning, or a limit on it.
+// Latencies are the latencies to show, in order: ttfo is one of them only where a point has reasoning, or a limit on
+// it.
 func (o *Analysis) Latencies() []string {
 	all := slices.Clone(metric.Shown)
 	if !o.answers() {
@@ -27,15 +28,20 @@ func (o *Analysis) answers() bool {
 }
 
 func (r *Run) reasoningTable() Table {
-	t := Table{ID: "reasoning", Caption: "Reasoning", Note: "Per request with reasoning. Time: first token to first answer token. ≈: estimated by bench: the server reports no count of reasoning.", Columns: []Column{
-		{Head: "row"}, {Head: "requests", Num: true}, {Head: "unanswered", Num: true}, {Head: "tokens p50", Num: true}, {Head: "p95", Num: true},
-		{Head: "answer tokens p50", Num: true}, {Head: "time p50", Unit: "ms", Num: true}, {Head: "p95", Unit: "ms", Num: true}, {Head: "TTFO p50", Unit: "ms", Num: true, Help: "ttfo"}}}
+	t := Table{ID: "reasoning", Caption: "Reasoning",
+		Note: "Per request with reasoning. Time: first token to first answer token. ≈: estimated by bench: the server reports no count of reasoning.", Columns: []Column{
+			{Head: "row"}, {Head: "requests", Num: true}, {Head: "unanswered", Num: true},
+			{Head: "tokens p50", Num: true},
+			{Head: "p95", Num: true},
+			{Head: "answer tokens p50", Num: true}, {Head: "time p50", Unit: "ms", Num: true},
+			{Head: "p95", Unit: "ms", Num: true}, {Head: "TTFO p50", Unit: "ms", Num: true, Help: "ttfo"}}}
 	r.eachSummary(func(name string, row *record.Row, s *record.Summary) {
 		x := s.Reasoning
 		if x == nil {
 			return
 		}
-		t.Add(TextCell(name), count(x.Requests), count(x.Unanswered), reasoningTokens(x, x.Tokens, "p50"), reasoningTokens(x, x.Tokens, "p95"),
+		t.Add(TextCell(name), count(x.Requests), count(x.Unanswered), reasoningTokens(x, x.Tokens, "p50"),
+			reasoningTokens(x, x.Tokens, "p95"),
 			reasoningTokens(x, x.AnswerTokens, "p50"),
 			tokensAt(x.TimeMs, "p50"), tokensAt(x.TimeMs, "p95"), tokensAt(s.Latency("ttfo"), "p50"))
 	})

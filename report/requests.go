@@ -45,10 +45,12 @@ func (r *Run) Notices() []string {
 		lines = append(lines, text)
 	}
 	if n := len(r.WithoutRecords); n > 0 {
-		lines = append(lines, "request records are missing, their figures cannot be checked: "+andMore(r.WithoutRecords[0], n-1))
+		lines = append(lines, "request records are missing, their figures cannot be checked: "+
+			andMore(r.WithoutRecords[0], n-1))
 	}
 	if n := len(r.Altered); n > 0 {
-		lines = append(lines, "changed after the run, or unreadable: "+andMore(r.Altered[0], n-1)+" (bench verify lists them)")
+		lines = append(lines, "changed after the run, or unreadable: "+andMore(r.Altered[0], n-1)+
+			" (bench verify lists them)")
 	}
 	return lines
 }

@@ -34,14 +34,16 @@ func (o *Analysis) rooflineTable(u Units) Table {
 			return
 		}
 		floor := u.floor(b.TPOT)
-		floor.Title = strings.TrimPrefix(floor.Title+fmt.Sprintf("; batch %s, context %s tokens", unit.Digits(b.Batch), unit.Digits(b.Context)), "; ")
+		floor.Title = strings.TrimPrefix(floor.Title+
+			fmt.Sprintf("; batch %s, context %s tokens", unit.Digits(b.Batch), unit.Digits(b.Context)), "; ")
 		ratio := ratioCell(b.TPOTRatio, p.TPOT)
 		ratio.Title = strings.TrimPrefix(ratio.Title+", "+placeWords[b.TPOTPlace], ", ")
 		t.Add(pointCell(s, p),
 			u.floor(b.TTFT), ratioCell(b.TTFTRatio, p.TTFT),
 			floor, ratio,
 			known(b.MBU, percent), known(b.MFU, percent),
-			TextCell(fmt.Sprintf("%s, %d × %s, %s", b.Model, b.GPUs, b.Hardware, cmp.Or(b.Precision, "precision as published"))))
+			TextCell(fmt.Sprintf("%s, %d × %s, %s", b.Model, b.GPUs, b.Hardware,
+				cmp.Or(b.Precision, "precision as published"))))
 	})
 	return t
 }

@@ -153,8 +153,8 @@ func (r *Run) planned(id string) *record.Planned {
 	return &r.Manifest.Plan[i]
 }
 
-// stated is the SHA-256 of a row by run.json; empty = it states none: of an earlier bench, of a run that was killed as the
-// row ended, or a row that is not of this run.
+// stated is the SHA-256 of a row by run.json; empty = it states none: of an earlier bench, of a run that was killed as
+// the row ended, or a row that is not of this run.
 func (r *Run) stated(id string) string {
 	if p := r.planned(id); p != nil {
 		return p.SHA256
@@ -181,7 +181,8 @@ func (r *Run) decode(file, schema string, v any, got *string) ([]byte, error) {
 		return nil, fmt.Errorf("reading %s: incomplete or invalid JSON: %w\nhint: %s", name, err, repair(name))
 	}
 	if found != schema {
-		return nil, fmt.Errorf("reading %s: its schema is %q, this version reads %q\nhint: use the bench that wrote it", name, found, schema)
+		return nil, fmt.Errorf("reading %s: its schema is %q, this version reads %q\nhint: use the bench that wrote it",
+			name, found, schema)
 	}
 	return nil, fmt.Errorf("reading %s: %w", name, wrong)
 }
@@ -193,7 +194,8 @@ func (r *Run) Removed(id string) bool {
 }
 
 func (r *Run) Simulated() bool {
-	return r.Manifest.Target.Simulated || slices.ContainsFunc(r.Rows, func(row record.Row) bool { return row.Simulated })
+	return r.Manifest.Target.Simulated || slices.ContainsFunc(r.Rows,
+		func(row record.Row) bool { return row.Simulated })
 }
 
 const (

@@ -12,8 +12,10 @@ import (
 // RunsTable has latencies at the percentiles that the SLO of the first run limits.
 func RunsTable(names []string, runs []*Run, outcomes []*Analysis) Table {
 	ttft, tpot := outcomes[0].limitedStat("ttft"), outcomes[0].limitedStat("tpot")
-	out := Table{ID: "runs", Caption: "Runs", Columns: []Column{{Head: "run"}, {Head: "answer", Help: "slo"}, {Head: "trust", Help: "validity"},
-		{Head: "point", Help: "knee"}, {Head: "output", Unit: "tok/s", Num: true, Help: "throughput"}, InCell.column("TTFT " + ttft), InCell.column("TPOT " + tpot),
+	out := Table{ID: "runs", Caption: "Runs", Columns: []Column{{Head: "run"}, {Head: "answer", Help: "slo"},
+		{Head: "trust", Help: "validity"},
+		{Head: "point", Help: "knee"}, {Head: "output", Unit: "tok/s", Num: true, Help: "throughput"},
+		InCell.column("TTFT " + ttft), InCell.column("TPOT " + tpot),
 		{Head: "bottleneck"}, {Head: "hypothesis"}}}
 	for i, o := range outcomes {
 		row := []Cell{TextCell(names[i]), Absent(), TextCell(o.Answer.Trust.Text)}

@@ -69,7 +69,8 @@ func (t *Table) widths(screen int) []int {
 	// The name gives way first, but not below its usual width; then the other texts; then the name again.
 	name := usualName(screen)
 	for cell := range t.column(0) {
-		for part := range strings.FieldsFuncSeq(cell, func(r rune) bool { return strings.ContainsRune(separators, r) }) {
+		for part := range strings.FieldsFuncSeq(cell,
+			func(r rune) bool { return strings.ContainsRune(separators, r) }) {
 			name = max(name, min(text.Width(part), widestWord))
 		}
 	}

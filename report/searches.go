@@ -17,7 +17,8 @@ func searchName(f *record.Found) string {
 
 var searchGoals = map[string]string{"slo": "max %s within SLO", "saturation": "saturation %s"}
 
-var searchStates = map[string]string{"above": "the highest load qualifies", "below": "the lowest load does not qualify", "none": "nothing found",
+var searchStates = map[string]string{"above": "the highest load qualifies", "below": "the lowest load does not qualify",
+	"none":     "nothing found",
 	"beaten":   "another server setting is better",
 	"unprobed": "further probes would narrow it",
 	"budget":   "ended by its budget", "searching": "interrupted: resume the run"}
@@ -55,14 +56,19 @@ func searched(f *record.Found, load *float64) string {
 
 // The probes are also points of their own.
 func (r *Run) searchesTable() Table {
-	t := Table{ID: "searches", Caption: "Searches", Note: "The answer is an interval. Each probe is also a point of the tables and curves.",
-		Columns: []Column{{Head: "row"}, {Head: "goal"}, {Head: "range"}, {Head: "answer", Num: true}, {Head: "most likely", Num: true}, {Head: "state"}, {Head: "probes", Num: true}, {Head: "duration", Num: true}, {Head: "result"}}}
+	t := Table{ID: "searches", Caption: "Searches",
+		Note: "The answer is an interval. Each probe is also a point of the tables and curves.",
+		Columns: []Column{{Head: "row"}, {Head: "goal"}, {Head: "range"}, {Head: "answer", Num: true},
+			{Head: "most likely", Num: true}, {Head: "state"}, {Head: "probes", Num: true},
+			{Head: "duration", Num: true}, {Head: "result"}}}
 	for i := range r.Manifest.Searches {
 		f := &r.Manifest.Searches[i]
-		t.Add(TextCell(searchName(f)), TextCell(fmt.Sprintf(cmp.Or(searchGoals[f.Search.Goal], f.Search.Goal+" of %s"), f.Search.Axis)),
+		t.Add(TextCell(searchName(f)), TextCell(fmt.Sprintf(cmp.Or(searchGoals[f.Search.Goal], f.Search.Goal+" of %s"),
+			f.Search.Axis)),
 			TextCell(fmt.Sprintf("%s, within %s", f.Search.RangeText(), Exactly(float64(f.Search.Tolerance), "share"))),
 			TextCell(answer(f)), TextCell(cmp.Or(searched(f, f.Best), "–")),
-			TextCell(strings.TrimSuffix(f.State+": "+searchStates[f.State], ": ")), count(f.Probes), TextCell(unit.Format(f.TookS*1000, "ms")), TextCell(f.Text))
+			TextCell(strings.TrimSuffix(f.State+": "+searchStates[f.State], ": ")), count(f.Probes),
+			TextCell(unit.Format(f.TookS*1000, "ms")), TextCell(f.Text))
 	}
 	return t
 }

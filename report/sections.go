@@ -42,13 +42,21 @@ func (r *Run) Tabs(o *Analysis, detailed bool) []Tab {
 	predicted, limits := r.besideTables(o)
 	return []Tab{
 		r.candidateTab(),
-		{TabSummary, "Summary", true, onPaper(r.tilingTable(u), r.sessionsTable(), o.pointsTable(u), limits, predicted, o.settingsTable(), o.workloadsTable(), o.interactivityTable(), r.searchesTable(), o.bottlenecksTable(), o.expectTable(), r.variantsTable(o))},
-		{TabLatency, "Latency", false, slices.Concat(percentiles, Sections(r.reasoningTable().withoutUniform(), r.ttftPartsTable(anyTTFT).withoutUniform(), o.seriesTable()), Sections(o.groupTables(u)...), Sections(r.interferenceTable(u)))},
+		{TabSummary, "Summary", true, onPaper(r.tilingTable(u), r.sessionsTable(), o.pointsTable(u), limits, predicted,
+			o.settingsTable(), o.workloadsTable(), o.interactivityTable(), r.searchesTable(), o.bottlenecksTable(),
+			o.expectTable(), r.variantsTable(o))},
+		{TabLatency, "Latency", false, slices.Concat(percentiles,
+			Sections(r.reasoningTable().withoutUniform(), r.ttftPartsTable(anyTTFT).withoutUniform(), o.seriesTable()),
+			Sections(o.groupTables(u)...), Sections(r.interferenceTable(u)))},
 		{TabTimeline, "Timeline", true, Sections(r.loadTable().withoutUniform())},
-		{"roofline", "Roofline", false, append(Sections(o.rooflineTable(u).withoutUniform()), folded(o.publishedTable(u, nil))...)},
+		{"roofline", "Roofline", false, append(Sections(o.rooflineTable(u).withoutUniform()),
+			folded(o.publishedTable(u, nil))...)},
 		{"cache", "Cache", false, Sections(o.prefixTable(u), r.reuseTable(), r.coldTable())},
-		{"server", "Server", false, append(Sections(r.serverTable().withoutUniform(), r.answersTable(), r.speculationTable(), r.gpuTable().withoutUniform()), append(onPaper(r.workersTable()), folded(r.clientTable().withoutUniform())...)...)},
-		{TabTrust, o.trustName(), false, append(onPaper(o.findingsTable()), append(Sections(o.unmeasuredTable(), r.missingTable()), folded(r.sloTable())...)...)},
+		{"server", "Server", false, append(Sections(r.serverTable().withoutUniform(), r.answersTable(),
+			r.speculationTable(), r.gpuTable().withoutUniform()),
+			append(onPaper(r.workersTable()), folded(r.clientTable().withoutUniform())...)...)},
+		{TabTrust, o.trustName(), false, append(onPaper(o.findingsTable()),
+			append(Sections(o.unmeasuredTable(), r.missingTable()), folded(r.sloTable())...)...)},
 		{TabReproduce, "Reproduce", false, append(onPaper(r.reproduceTable()), folded(r.metadataTable(o))...)},
 	}
 }

@@ -10,9 +10,11 @@ import (
 
 func (r *Run) sessionsTable() Table {
 	t := Table{ID: "sessions", Caption: "Sessions: conversations and agent runs", Columns: []Column{{Head: "sessions"},
-		{Head: "n", Num: true, Help: "sessions"}, {Head: "time p50", Num: true, Help: "sessions"}, {Head: "p90", Num: true},
+		{Head: "n", Num: true, Help: "sessions"}, {Head: "time p50", Num: true, Help: "sessions"},
+		{Head: "p90", Num: true},
 		{Head: "per turn", Num: true, Help: "sessions"}, {Head: "tools", Num: true, Help: "sessions"},
-		{Head: "E2E tok/s", Num: true, Help: "e2e_interactivity"}, {Head: "hits of possible", Num: true, Help: "reuse"}}}
+		{Head: "E2E tok/s", Num: true, Help: "e2e_interactivity"},
+		{Head: "hits of possible", Num: true, Help: "reuse"}}}
 	cut := false
 	for _, row := range r.Live() {
 		s := row.Sessions
@@ -26,7 +28,8 @@ func (r *Run) sessionsTable() Table {
 			hits = TextCell(fmt.Sprintf("%.1f of %s", 100*u.CachedRate, unit.Percent(u.PossibleRate)))
 		}
 		t.Add(TextCell(row.ID), sessionsCell(s),
-			InCell.Percentile(times, "p50"), InCell.Percentile(times, "p90"), InCell.Percentile(s.Percentiles(inMs(s.TurnTime)), "p50"),
+			InCell.Percentile(times, "p50"), InCell.Percentile(times, "p90"),
+			InCell.Percentile(s.Percentiles(inMs(s.TurnTime)), "p50"),
 			optional(s.ToolShare, unit.Percent),
 			optional(s.Interactivity, func(x record.Interactivity) string { return unit.Digits(x.TokensPerS) }), hits)
 	}

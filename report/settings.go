@@ -10,7 +10,9 @@ import (
 
 // settingsTable has the changes from the first setting of each comparison.
 func (o *Analysis) settingsTable() Table {
-	t := Table{ID: "settings", Caption: "Settings", Columns: []Column{{Head: "setting"}, {Head: "SLO", Help: "slo"}, {Head: "load"}, {Head: "", Unit: "tok/s", Num: true, Help: "throughput"}}}
+	t := Table{ID: "settings", Caption: "Settings",
+		Columns: []Column{{Head: "setting"}, {Head: "SLO", Help: "slo"}, {Head: "load"},
+			{Head: "", Unit: "tok/s", Num: true, Help: "throughput"}}}
 	first := len(t.Columns)
 	var names []string
 	each := func(f func(g *diagnosis.Settings, x *diagnosis.Setting)) {
@@ -38,7 +40,8 @@ func (o *Analysis) settingsTable() Table {
 		if x.Name == g.Best {
 			name.Tag = "best"
 		}
-		row := append([]Cell{name, o.statusCell(p), TextCell(x.Load), TextCell(unit.Digits(p.OutputTokensPerS.Median))}, slices.Repeat([]Cell{Absent()}, len(t.Columns)-first)...)
+		row := append([]Cell{name, o.statusCell(p), TextCell(x.Load), TextCell(unit.Digits(p.OutputTokensPerS.Median))},
+			slices.Repeat([]Cell{Absent()}, len(t.Columns)-first)...)
 		for i := range x.Changes {
 			row[first+slices.Index(names, x.Changes[i].Name())] = changedCell(&x.Changes[i], g.Basis)
 		}
@@ -78,7 +81,8 @@ func changedCell(c *diagnosis.Change, basis string) Cell {
 	if figure, thin := strings.CutSuffix(text, ", n too small"); thin {
 		text = "~" + figure
 	}
-	kind := map[diagnosis.Result]Kind{diagnosis.Better: Passed, diagnosis.Worse: Failed, diagnosis.Inconclusive: Faint}[c.Result]
+	kind := map[diagnosis.Result]Kind{diagnosis.Better: Passed, diagnosis.Worse: Failed,
+		diagnosis.Inconclusive: Faint}[c.Result]
 	return Cell{Text: text, Title: string(c.Result) + "; " + basis, Kind: kind}
 }
 
@@ -88,7 +92,8 @@ const mostSettingLines = 8
 func (o *Analysis) settingsLines(w *diagnosis.Workload) []string {
 	for i := range o.Answer.Settings {
 		g := &o.Answer.Settings[i]
-		if !slices.ContainsFunc(g.Settings, func(x diagnosis.Setting) bool { return &o.Answer.Workloads[x.Workload] == w }) {
+		if !slices.ContainsFunc(g.Settings,
+			func(x diagnosis.Setting) bool { return &o.Answer.Workloads[x.Workload] == w }) {
 			continue
 		}
 		out := []string{g.Text}

@@ -53,7 +53,10 @@ func ShadowAnswer(c *compare.ShadowComparison) ShadowView {
 
 func shadowKind(c *compare.ShadowComparison) Kind {
 	is := func(verdict compare.Verdict) bool {
-		return slices.ContainsFunc(c.Figures, func(f compare.ShadowFigure) bool { return f.Gated && f.Verdict == verdict })
+		return slices.ContainsFunc(c.Figures, func(f compare.ShadowFigure) bool {
+			return f.Gated &&
+				f.Verdict == verdict
+		})
 	}
 	switch {
 	case is(compare.Worse):
@@ -112,8 +115,9 @@ func ShadowForest(c *compare.ShadowComparison) Forest {
 }
 
 func (r *Run) shadowTable() Table {
-	t := Table{ID: "shadow", Caption: "Candidate B beside A", Columns: []Column{{Head: "figure"}, {Head: "turns"}, {Head: "pairs", Num: true},
-		{Head: "A", Num: true}, {Head: "B", Num: true}, {Head: "change", Num: true}, {Head: "verdict"}},
+	t := Table{ID: "shadow", Caption: "Candidate B beside A",
+		Columns: []Column{{Head: "figure"}, {Head: "turns"}, {Head: "pairs", Num: true},
+			{Head: "A", Num: true}, {Head: "B", Num: true}, {Head: "change", Num: true}, {Head: "verdict"}},
 		Note: "TTFT and E2E from send. A false alarm over all figures: at most 5 %. Tests: benchmarks/statistics.md#shadow."}
 	if r.Shadow == nil {
 		return t
@@ -132,7 +136,8 @@ func (r *Run) shadowTable() Table {
 		if turns == "" {
 			turns = "all"
 		}
-		t.Add(TextCell(metric.Words(f.Name)), TextCell(turns), TextCell(unit.Count(f.Pairs)), base, changed, TextCell(changeText(m)), verdict)
+		t.Add(TextCell(metric.Words(f.Name)), TextCell(turns), TextCell(unit.Count(f.Pairs)), base, changed,
+			TextCell(changeText(m)), verdict)
 	}
 	if slices.ContainsFunc(r.Shadow.Figures, func(f compare.ShadowFigure) bool { return f.Verdict == "" }) {
 		t.Note += " Later turns: B must prefill A's earlier answers, which A has in its cache."
@@ -141,8 +146,9 @@ func (r *Run) shadowTable() Table {
 }
 
 func (r *Run) shadowLoadTable() Table {
-	t := Table{ID: "shadow-load", Caption: "Load of A and B", Columns: []Column{{Head: "server"}, {Head: "requests/s", Num: true},
-		{Head: "in flight, mean", Num: true}, {Head: "hit rate of the copied", Num: true}},
+	t := Table{ID: "shadow-load", Caption: "Load of A and B",
+		Columns: []Column{{Head: "server"}, {Head: "requests/s", Num: true},
+			{Head: "in flight, mean", Num: true}, {Head: "hit rate of the copied", Num: true}},
 		Note: "From the first copy to the last."}
 	if r.Shadow == nil || r.Shadow.Copies.Sent == 0 {
 		return t
@@ -170,7 +176,8 @@ var leftOutWords = map[string]string{
 }
 
 func (r *Run) shadowLeftOutTable() Table {
-	t := Table{ID: "shadow-left-out", Caption: "Copies left out", Columns: []Column{{Head: "reason"}, {Head: "copies", Num: true}}}
+	t := Table{ID: "shadow-left-out", Caption: "Copies left out",
+		Columns: []Column{{Head: "reason"}, {Head: "copies", Num: true}}}
 	if r.Shadow == nil {
 		return t
 	}
@@ -184,7 +191,8 @@ func (r *Run) shadowLeftOutTable() Table {
 }
 
 func (r *Run) shadowFindingsTable() Table {
-	t := Table{ID: "shadow-findings", Caption: "Cautions", Columns: []Column{{Head: "severity"}, {Head: "what"}, {Head: "do"}}}
+	t := Table{ID: "shadow-findings", Caption: "Cautions",
+		Columns: []Column{{Head: "severity"}, {Head: "what"}, {Head: "do"}}}
 	if r.Shadow == nil {
 		return t
 	}
@@ -197,7 +205,8 @@ func (r *Run) shadowFindingsTable() Table {
 }
 
 func (r *Run) candidateTab() Tab {
-	return Tab{TabCandidate, "Candidate", true, append(onPaper(r.shadowFindingsTable(), r.shadowTable(), r.shadowLoadTable()), Sections(r.shadowLeftOutTable())...)}
+	return Tab{TabCandidate, "Candidate", true, append(onPaper(r.shadowFindingsTable(), r.shadowTable(),
+		r.shadowLoadTable()), Sections(r.shadowLeftOutTable())...)}
 }
 
 func (p *printer) shadow(run *Run) {

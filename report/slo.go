@@ -50,7 +50,8 @@ func (r *Run) sloTable() Table {
 func limitCell(v *record.Verdict) Cell {
 	c, judged := measuredCell(*v), verdictCell(v.Verdict, v.Need)
 	c.Kind = judged.Kind
-	c.Title = strings.Join(slices.DeleteFunc([]string{string(v.Verdict), v.Why, judged.Title, c.Title}, func(s string) bool { return s == "" }), "; ")
+	c.Title = strings.Join(slices.DeleteFunc([]string{string(v.Verdict), v.Why, judged.Title, c.Title},
+		func(s string) bool { return s == "" }), "; ")
 	if v.Verdict != stats.Pass {
 		c.Tag = strings.TrimSuffix(string(v.Verdict)+", "+verdict.Lean(v), ", ")
 	}
@@ -60,7 +61,8 @@ func limitCell(v *record.Verdict) Cell {
 // measuredCell: means and figures of the whole window have no grade.
 func measuredCell(v record.Verdict) Cell {
 	if v.Value == nil {
-		return Cell{Text: "no value", Kind: Faint, Title: "not measured, or unbounded because failed requests rank as infinitely slow"}
+		return Cell{Text: "no value", Kind: Faint,
+			Title: "not measured, or unbounded because failed requests rank as infinitely slow"}
 	}
 	c := TextCell(Quantity(*v.Value, v.Unit))
 	if v.Interval != nil {
@@ -105,7 +107,8 @@ const moreMark = "…"
 // have it. Tooltips have the other cases, and what to do about a caution: most need nothing.
 func (o *Analysis) findingsTable() Table {
 	t := Table{ID: "findings", Caption: "Findings", Note: "Tooltips at …: what to do.",
-		Columns: []Column{{Head: "severity", Help: "validity"}, {Head: "finding"}, {Head: "rows"}, {Head: "what, in the first row"}}}
+		Columns: []Column{{Head: "severity", Help: "validity"}, {Head: "finding"}, {Head: "rows"},
+			{Head: "what, in the first row"}}}
 	for _, d := range o.Findings {
 		rows := Cell{Text: andMore(d.Cases[0].Row, len(d.Cases)-1)}
 		var others []string
@@ -133,7 +136,8 @@ func (o *Analysis) findingsTable() Table {
 }
 
 func (o *Analysis) expectTable() Table {
-	t := Table{ID: "expectations", Caption: "Expected", Columns: []Column{{Head: "of"}, {Head: "expected"}, {Head: "measured"}}}
+	t := Table{ID: "expectations", Caption: "Expected",
+		Columns: []Column{{Head: "of"}, {Head: "expected"}, {Head: "measured"}}}
 	for i, e := range o.Answer.Expected {
 		if i > 0 && e.Expected == o.Answer.Expected[i-1].Expected { // of the same row
 			continue
@@ -145,7 +149,8 @@ func (o *Analysis) expectTable() Table {
 
 // unfinishedTable has the planned rows without a result that should have one.
 func (r *Run) unfinishedTable() Table {
-	t := Table{ID: "missing", Caption: "Missing, skipped and removed rows", Columns: []Column{{Head: "row"}, {Head: "state"}, {Head: "why"}}}
+	t := Table{ID: "missing", Caption: "Missing, skipped and removed rows",
+		Columns: []Column{{Head: "row"}, {Head: "state"}, {Head: "why"}}}
 	for _, id := range r.Missing {
 		p := r.Manifest.Plan[slices.IndexFunc(r.Manifest.Plan, func(p record.Planned) bool { return p.ID == id })]
 		why := cmp.Or(p.Error, r.beyondBudget(id), "no result yet; run the same command with --resume")

@@ -9,16 +9,22 @@ import (
 )
 
 func (r *Run) speculationTable() Table {
-	t := Table{ID: "speculation", Caption: "Speculative decoding", Note: "Acceptance length: tokens of a step that verified a draft. Tokens per step: also of steps without one.", Columns: []Column{
-		{Head: "row"}, {Head: "by"}, {Head: "draft tokens", Num: true}, {Head: "accepted", Unit: "%", Num: true}, {Head: "acceptance length", Num: true, Help: "speculation"},
-		{Head: "tokens per step", Num: true, Help: "speculation"}, {Head: "TPOT p50", Unit: "ms", Num: true, Help: "tpot"}, {Head: "by position", Unit: "%"}}}
+	t := Table{ID: "speculation", Caption: "Speculative decoding",
+		Note: "Acceptance length: tokens of a step that verified a draft. Tokens per step: also of steps without one.",
+		Columns: []Column{
+			{Head: "row"}, {Head: "by"}, {Head: "draft tokens", Num: true}, {Head: "accepted", Unit: "%", Num: true},
+			{Head: "acceptance length", Num: true, Help: "speculation"},
+			{Head: "tokens per step", Num: true, Help: "speculation"},
+			{Head: "TPOT p50", Unit: "ms", Num: true, Help: "tpot"}, {Head: "by position", Unit: "%"}}}
 	r.eachSummary(func(name string, row *record.Row, s *record.Summary) {
 		x := s.Speculation
 		if name == row.ID {
 			x = row.Speculation
 		}
 		if x != nil {
-			t.Add(TextCell(name), TextCell(x.Source), known(x.DraftTokens, 1), with95(x.AcceptanceRate, x.RateCI95, unit.PercentDigits), with95(x.AcceptanceLength, x.LengthCI95, unit.Digits),
+			t.Add(TextCell(name), TextCell(x.Source), known(x.DraftTokens, 1),
+				with95(x.AcceptanceRate, x.RateCI95, unit.PercentDigits),
+				with95(x.AcceptanceLength, x.LengthCI95, unit.Digits),
 				known(x.TokensPerStep, 1), tokensAt(s.TPOT, "p50"), positions(x.ByPosition))
 		}
 	})

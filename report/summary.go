@@ -100,7 +100,8 @@ type summaryTable struct {
 
 func (r *Run) summaryTables(o *Analysis) []summaryTable {
 	predicted, limits := r.besideTables(o)
-	out := []summaryTable{{r.shadowTable(), 16}, {r.shadowLoadTable(), 2}, {r.tilingTable(InHeading), 4}, {r.sessionsTable(), 6}, {r.reasoningTable(), 4}, {r.answersTable(), 4},
+	out := []summaryTable{{r.shadowTable(), 16}, {r.shadowLoadTable(), 2}, {r.tilingTable(InHeading), 4},
+		{r.sessionsTable(), 6}, {r.reasoningTable(), 4}, {r.answersTable(), 4},
 		{r.speculationTable(), 4}, {r.workersSummary(), 4}, {limits, 4}, {predicted, 12}}
 	if _, p := o.publishedPoint(); p != nil {
 		out = append(out, summaryTable{o.publishedTable(InHeading, p), 6})
@@ -133,7 +134,8 @@ func (o *Analysis) summaryFindings() []string {
 			notes = append(notes, d.Code)
 			continue
 		}
-		lines = append(lines, fmt.Sprintf("%s %s (%s): %s", d.Severity, d.Code, unit.Plural(len(d.Cases), "row"), d.Cases[0].Text))
+		lines = append(lines, fmt.Sprintf("%s %s (%s): %s", d.Severity, d.Code, unit.Plural(len(d.Cases), "row"),
+			d.Cases[0].Text))
 	}
 	if len(notes) > 0 {
 		lines = append(lines, "notes: "+unit.Some(notes))
@@ -236,7 +238,8 @@ func (m *markdown) head(run *Run, o *Analysis) {
 	if len(v.Settings) > 0 {
 		m.write("- settings: " + escapeMarkdown(strings.Join(v.Settings, "; ")))
 	}
-	for _, x := range [][2]string{{"next", v.Next}, {"caution", v.Caution}, {"trust", v.Trust}, {"result", o.Answer.Text}, {"time", o.Time.Line()}} {
+	for _, x := range [][2]string{{"next", v.Next}, {"caution", v.Caution}, {"trust", v.Trust},
+		{"result", o.Answer.Text}, {"time", o.Time.Line()}} {
 		if x[1] != "" {
 			m.write("- " + x[0] + ": " + escapeMarkdown(x[1]))
 		}

@@ -15,8 +15,8 @@ import (
 	"bench/report/compare"
 )
 
-// Systems are runs side by side, as the systems that they measured: how much load of one workload each carries within the
-// SLO, and what it costs. A comparison tests whether figures at one load differ; this asks which system to buy.
+// Systems are runs side by side, as the systems that they measured: how much load of one workload each carries within
+// the SLO, and what it costs. A comparison tests whether figures at one load differ; this asks which system to buy.
 type Systems struct {
 	Text     string   `json:"text"`     // which is better, in one sentence
 	Setup    string   `json:"setup"`    // on one line: model, lengths, SLO, prices, PREDICTED or SIMULATED
@@ -166,7 +166,8 @@ func (x *Systems) note(first, of *series.Series, base, name string) {
 		x.Notes = append(x.Notes, fmt.Sprintf("the SLOs differ: %s %s, %s %s", base, was, name, is))
 	}
 	for _, d := range compare.WorkloadDifferences(a, b) {
-		x.Notes = append(x.Notes, fmt.Sprintf("the workloads differ: %s: %s %s, %s %s", d.What, base, d.Base, name, d.New))
+		x.Notes = append(x.Notes, fmt.Sprintf("the workloads differ: %s: %s %s, %s %s", d.What, base, d.Base, name,
+			d.New))
 	}
 }
 
@@ -216,7 +217,8 @@ func (x *Systems) conclude(tag string) {
 // (intervals apart); not decided: +6 % load on 1 × h200 (intervals overlap)".
 func (x *System) against(other *System) (text string, decided bool) {
 	if other.Load == nil {
-		return fmt.Sprintf("not decided: %s carries %s within the SLO; no load is known to meet it on %s", x.Name, x.loadText(), other.Name), false
+		return fmt.Sprintf("not decided: %s carries %s within the SLO; no load is known to meet it on %s", x.Name,
+			x.loadText(), other.Name), false
 	}
 	var parts, open []string
 	all := x.judge(other)
@@ -229,7 +231,8 @@ func (x *System) against(other *System) (text string, decided bool) {
 				i++
 				clauses = append(clauses, all[i].clause)
 			}
-			parts = append(parts, j.better.Name+" "+strings.Join(clauses, " and ")+all[i].than+j.worse.baseName()+" ("+j.why+")")
+			parts = append(parts, j.better.Name+" "+strings.Join(clauses, " and ")+all[i].than+j.worse.baseName()+" ("+
+				j.why+")")
 		case i+1 < len(all) && !all[i+1].decided && all[i+1].why == j.why:
 			open = append(open, j.open)
 		default:
@@ -298,8 +301,8 @@ func (x *System) judgeFigure(other *System, figure, base *Range, name, of string
 	return j
 }
 
-// bounds are of a figure of the system: those of the load, scaled. Without an interval that is from the PASS to the next
-// load that misses the SLO. At another concurrency throughput and price are not known.
+// bounds are of a figure of the system: those of the load, scaled. Without an interval that is from the PASS to the
+// next load that misses the SLO. At another concurrency throughput and price are not known.
 func (x *System) bounds(figure *Range, falls bool) (low, high float64) {
 	if x.axis != "rate" && figure != x.Load {
 		return 0, math.Inf(1)
@@ -345,7 +348,8 @@ func (r *Range) text(axis string, digits func(float64) string) string {
 
 // Table has a column for each system: figures with their intervals are wide.
 func (x *Systems) Table() Table {
-	t := Table{ID: "systems", Caption: "Side by side: " + x.Workload, Note: "At the highest load that meets the SLO, with 95 % intervals. Users send a request each minute.",
+	t := Table{ID: "systems", Caption: "Side by side: " + x.Workload,
+		Note:    "At the highest load that meets the SLO, with 95 % intervals. Users send a request each minute.",
 		Columns: []Column{{Head: ""}}}
 	several := false
 	for _, s := range x.Systems {
@@ -414,7 +418,8 @@ func SystemNames(runs []*Run) []string {
 	for i, r := range runs {
 		names[i] = strings.Join(parts[i], " · ")
 		same := func(other []string) bool { return slices.Equal(other, parts[i]) }
-		if first := slices.IndexFunc(parts, same); names[i] == "" || first != i || slices.ContainsFunc(parts[i+1:], same) {
+		if first := slices.IndexFunc(parts, same); names[i] == "" || first != i ||
+			slices.ContainsFunc(parts[i+1:], same) {
 			name := cmp.Or(r.Manifest.Run, fmt.Sprintf("run %d", i+1))
 			if len(matrices) > 1 {
 				name = strings.TrimSpace(r.Manifest.Matrix + " " + name)
@@ -461,7 +466,8 @@ func RunsText(w io.Writer, runs []*Run, screen Screen, findings bool) error {
 				p.wrap("  ", x.Systems[i].Name+": "+line)
 			}
 			if !findings {
-				p.wrap("  "+text.Pad("more", 8), x.Systems[i].Name+": bench report "+text.ShellWords([]string{run.Dir})+" --format text")
+				p.wrap("  "+text.Pad("more", 8), x.Systems[i].Name+": bench report "+text.ShellWords([]string{run.Dir})+
+					" --format text")
 			}
 		}
 	}
@@ -472,7 +478,8 @@ func RunsText(w io.Writer, runs []*Run, screen Screen, findings bool) error {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		if err := map[bool]func(io.Writer, *Run, Screen) error{true: Text, false: Brief}[findings](w, run, screen); err != nil {
+		if err := map[bool]func(io.Writer, *Run, Screen) error{true: Text, false: Brief}[findings](w, run,
+			screen); err != nil {
 			return err
 		}
 	}

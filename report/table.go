@@ -33,13 +33,14 @@ func (t *Table) kinds() map[Kind]bool {
 	return used
 }
 
-// neededText is how many requests the percentiles need that have only a lower bound: "≥ n too small (p99: 368 needed)"; empty:
-// every one is bounded.
+// neededText is how many requests the percentiles need that have only a lower bound: "≥ n too small (p99: 368 needed)";
+// empty: every one is bounded.
 func (t *Table) neededText() string {
 	var needs []string
 	for i, c := range t.Columns {
 		small := slices.ContainsFunc(t.Rows, func(row []Cell) bool { return len(row) > i && row[i].Kind == NoBound })
-		if text := c.Stat + ": " + unit.Count(stats.NeededFor(c.Stat)); small && c.Stat != "" && !slices.Contains(needs, text) {
+		if text := c.Stat + ": " + unit.Count(stats.NeededFor(c.Stat)); small && c.Stat != "" &&
+			!slices.Contains(needs, text) {
 			needs = append(needs, text)
 		}
 	}
@@ -135,7 +136,8 @@ func (u Units) Percentile(ps record.Percentiles, name string) Cell {
 }
 
 func evidenceOf(p record.Percentile) string {
-	s := fmt.Sprintf("%s %s, 95 %% interval %s, n=%s, %s", p.Name, InCell.ms(p.Median), interval(p.CI95), unit.Count(p.N), gradeWords(p.Grade))
+	s := fmt.Sprintf("%s %s, 95 %% interval %s, n=%s, %s", p.Name, InCell.ms(p.Median), interval(p.CI95),
+		unit.Count(p.N), gradeWords(p.Grade))
 	if p.Grade == stats.NoBound {
 		s += ": " + unit.Count(stats.NeededFor(p.Name)) + " needed"
 	}

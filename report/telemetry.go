@@ -32,10 +32,14 @@ func level(g *record.Gauge, scale float64) Cell {
 const percent = 100
 
 func (r *Run) serverTable() Table {
-	t := Table{ID: "server", Caption: "Server metrics", Note: "Means over the window; tooltips: maxima.", Columns: []Column{
-		{Head: "row"}, {Head: "running", Num: true}, {Head: "waiting", Num: true}, {Head: "KV cache in use", Unit: "%", Num: true},
-		{Head: "preemptions", Num: true}, {Head: "prefix-cache hit rate", Unit: "%", Num: true}, {Head: "draft tokens accepted", Unit: "%", Num: true}, {Head: "acceptance length", Num: true}, {Head: "source"},
-	}}
+	t := Table{ID: "server", Caption: "Server metrics", Note: "Means over the window; tooltips: maxima.",
+		Columns: []Column{
+			{Head: "row"}, {Head: "running", Num: true}, {Head: "waiting", Num: true},
+			{Head: "KV cache in use", Unit: "%", Num: true},
+			{Head: "preemptions", Num: true}, {Head: "prefix-cache hit rate", Unit: "%", Num: true},
+			{Head: "draft tokens accepted", Unit: "%", Num: true}, {Head: "acceptance length", Num: true},
+			{Head: "source"},
+		}}
 	for _, row := range r.Live() {
 		m := row.Server.Metrics
 		if m == nil {
@@ -54,22 +58,29 @@ func serverCells(name string, m *telemetry.ServerUsage) []Cell {
 	if m.Missing != "" {
 		source = Cell{Text: m.Missing, Kind: Faint}
 	}
-	return []Cell{TextCell(name), level(m.Running, 1), level(m.Waiting, 1), level(m.KVUsage, percent), known(m.Preemptions, 1),
+	return []Cell{TextCell(name), level(m.Running, 1), level(m.Waiting, 1), level(m.KVUsage, percent),
+		known(m.Preemptions, 1),
 		known(m.PrefixHitRate, percent), known(m.AcceptanceRate, percent), known(m.AcceptanceLength, 1), source}
 }
 
 func (r *Run) gpuTable() Table {
 	t := Table{ID: "gpus", Caption: "GPU metrics", Note: "Means over the window; tooltips: maxima.", Columns: []Column{
-		{Head: "row"}, {Head: "GPU"}, {Head: "memory active", Unit: "%", Num: true}, {Head: "tensor cores active", Unit: "%", Num: true}, {Head: "SMs active", Unit: "%", Num: true}, {Head: "busy", Unit: "%", Num: true},
-		{Head: "power", Unit: "W", Num: true}, {Head: "energy", Unit: "J", Num: true}, {Head: "SM clock", Unit: "MHz", Num: true}, {Head: "memory used", Unit: "MiB", Num: true}, {Head: "throttled by"},
+		{Head: "row"}, {Head: "GPU"}, {Head: "memory active", Unit: "%", Num: true},
+		{Head: "tensor cores active", Unit: "%", Num: true}, {Head: "SMs active", Unit: "%", Num: true},
+		{Head: "busy", Unit: "%", Num: true},
+		{Head: "power", Unit: "W", Num: true}, {Head: "energy", Unit: "J", Num: true},
+		{Head: "SM clock", Unit: "MHz", Num: true}, {Head: "memory used", Unit: "MiB", Num: true},
+		{Head: "throttled by"},
 	}}
 	for _, row := range r.Live() {
 		if row.GPU == nil {
 			continue
 		}
 		for _, d := range row.GPU.Devices {
-			t.Rows = append(t.Rows, []Cell{TextCell(row.ID), TextCell(strings.TrimSpace(d.GPU + " " + d.Name)), level(d.DRAMActive, percent), level(d.TensorActive, percent),
-				level(d.SMActive, percent), level(d.Busy, percent), level(d.PowerW, 1), known(d.EnergyJ, 1), level(d.SMClock, 1), level(d.UsedMiB, 1), throttled(&d)})
+			t.Rows = append(t.Rows, []Cell{TextCell(row.ID), TextCell(strings.TrimSpace(d.GPU + " " + d.Name)),
+				level(d.DRAMActive, percent), level(d.TensorActive, percent),
+				level(d.SMActive, percent), level(d.Busy, percent), level(d.PowerW, 1), known(d.EnergyJ, 1),
+				level(d.SMClock, 1), level(d.UsedMiB, 1), throttled(&d)})
 		}
 	}
 	return t
@@ -96,7 +107,10 @@ func busyCell(u *telemetry.Usage) Cell {
 
 func (r *Run) clientTable() Table {
 	t := Table{ID: "client", Caption: "Client", Columns: []Column{
-		{Head: "row"}, {Head: "lag p99", Unit: "ms", Num: true, Help: "lag"}, {Head: "read lag", Unit: "ms", Num: true, Help: "lag"}, {Head: "machine busy", Unit: "%", Num: true}, {Head: "run-queue wait p99", Unit: "ms", Num: true}, {Head: "connections opened", Num: true}, {Head: "timestamps"},
+		{Head: "row"}, {Head: "lag p99", Unit: "ms", Num: true, Help: "lag"},
+		{Head: "read lag", Unit: "ms", Num: true, Help: "lag"}, {Head: "machine busy", Unit: "%", Num: true},
+		{Head: "run-queue wait p99", Unit: "ms", Num: true}, {Head: "connections opened", Num: true},
+		{Head: "timestamps"},
 	}}
 	for _, row := range r.Live() {
 		if len(row.Workers) > 0 {
@@ -106,9 +120,11 @@ func (r *Run) clientTable() Table {
 		opened := count(row.Connections.During)
 		opened.Title = unit.Count(row.Connections.Ahead) + " before the window"
 		if s := row.Connections.Sockets; s != nil {
-			opened.Title += fmt.Sprintf("; %d TCP segments retransmitted, %d received out of order", s.Retransmits, s.OutOfOrder)
+			opened.Title += fmt.Sprintf("; %d TCP segments retransmitted, %d received out of order", s.Retransmits,
+				s.OutOfOrder)
 		}
-		t.Add(TextCell(row.ID), InHeading.Percentile(record.PercentilesOf(row.Summary.Lag), "p99"), TextCell(unit.Digits(row.Clock.ReadLagMeanMs)), busyCell(u),
+		t.Add(TextCell(row.ID), InHeading.Percentile(record.PercentilesOf(row.Summary.Lag), "p99"),
+			TextCell(unit.Digits(row.Clock.ReadLagMeanMs)), busyCell(u),
 			known(u.SchedP99, 1), opened, TextCell(cmp.Or(row.Clock.Stamps, "not reported")))
 	}
 	return t

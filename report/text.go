@@ -72,7 +72,8 @@ func (p *printer) answer(o *Analysis) {
 	p.wrap("  ", v.Text)
 	p.wrap("  ", v.FiguresLine())
 	p.classesAndSettings(&v, len(v.Settings))
-	for _, x := range [][2]string{{"twin", v.Twin}, {"next", v.Next}, {"caution", v.Caution}, {"others", o.Answer.Others()}, {"trust", v.Trust}, {"time", o.Time.Line()}} {
+	for _, x := range [][2]string{{"twin", v.Twin}, {"next", v.Next}, {"caution", v.Caution},
+		{"others", o.Answer.Others()}, {"trust", v.Trust}, {"time", o.Time.Line()}} {
 		p.labelled(x[0], x[1])
 	}
 }
@@ -84,7 +85,8 @@ func (p *printer) legend(o *Analysis, t *Table) {
 		p.wrap(" ", operatingMark+" operating point of its workload")
 	}
 	if slices.ContainsFunc(o.Series, func(s series.Series) bool { return s.Closed }) {
-		p.wrap(" ", "† closed loop: latencies count from the moment a worker is free, so a queue of users does not show")
+		p.wrap(" ",
+			"† closed loop: latencies count from the moment a worker is free, so a queue of users does not show")
 	}
 	for _, s := range o.Series {
 		for _, mark := range s.Marks {

@@ -79,7 +79,10 @@ func fitting(t *Table, all []textColumn, width int) []int {
 	slices.SortStableFunc(byRank, func(a, b int) int { return all[a].rank - all[b].rank })
 	var kept []int
 	for _, i := range byRank {
-		empty := !slices.ContainsFunc(t.Rows, func(row []Cell) bool { return len(row) > 1 && row[i].Text != Absent().Text })
+		empty := !slices.ContainsFunc(t.Rows, func(row []Cell) bool {
+			return len(row) > 1 &&
+				row[i].Text != Absent().Text
+		})
 		if all[i].rank != always && empty {
 			continue
 		}
@@ -116,7 +119,8 @@ func (t Table) keep(columns []int) Table {
 
 func (o *Analysis) textColumns(width int, footnotes map[string]int) []textColumn {
 	figure := func(head, unit string, rank int, cell func(p *series.Point) Cell) textColumn {
-		return textColumn{Column{Head: head, Unit: unit, Num: true}, rank, func(_ *series.Series, p *series.Point) Cell { return cell(p) }}
+		return textColumn{Column{Head: head, Unit: unit, Num: true}, rank,
+			func(_ *series.Series, p *series.Point) Cell { return cell(p) }}
 	}
 	text := func(head string, rank int, cell func(p *series.Point) Cell) textColumn {
 		c := figure(head, "", rank, cell)
@@ -138,14 +142,15 @@ func (o *Analysis) textColumns(width int, footnotes map[string]int) []textColumn
 		figure("", "tok/s/user", 8, func(p *series.Point) Cell { return median(p.PerUserTokensPerS) }),
 		figure("", "req/s", 9, func(p *series.Point) Cell { return median(p.RequestsPerS) }),
 		figure("goodput", "req/s", 15, goodputCell),
-	}, o.latencyColumns("ttft", 3, 1), o.answerColumns(), o.latencyColumns("tpot", 2, 7), o.latencyColumns("itl", 18, 10), o.latencyColumns("e2e", 16, e2e), []textColumn{
-		figure("cost", "USD/M", 14, costCell),
-		figure("n", "", 4, completed),
-		figure("failed", "", 11, failuresOrNone),
-		text("SLO", always, o.statusCell),
-		text("limit", 13, decidingCell),
-		findings,
-	})
+	}, o.latencyColumns("ttft", 3, 1), o.answerColumns(), o.latencyColumns("tpot", 2, 7),
+		o.latencyColumns("itl", 18, 10), o.latencyColumns("e2e", 16, e2e), []textColumn{
+			figure("cost", "USD/M", 14, costCell),
+			figure("n", "", 4, completed),
+			figure("failed", "", 11, failuresOrNone),
+			text("SLO", always, o.statusCell),
+			text("limit", 13, decidingCell),
+			findings,
+		})
 }
 
 // streams reports whether every point has a TTFT.
@@ -178,9 +183,10 @@ func (o *Analysis) latencyColumns(latency string, median, tail int) []textColumn
 			rank, shown = always, true
 		}
 		if shown {
-			all = append(all, textColumn{Column{Head: metric.Words(latency), Unit: name + " ms", Num: true, Stat: name}, rank, func(_ *series.Series, p *series.Point) Cell {
-				return InHeading.limitedPercentile(p, latency, name)
-			}})
+			all = append(all, textColumn{Column{Head: metric.Words(latency), Unit: name + " ms", Num: true, Stat: name},
+				rank, func(_ *series.Series, p *series.Point) Cell {
+					return InHeading.limitedPercentile(p, latency, name)
+				}})
 		}
 	}
 	return all

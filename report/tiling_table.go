@@ -11,8 +11,9 @@ import (
 // tilingTable compares the first rotation of each tiling row with the later ones. Tiers have columns if one below
 // the GPU has hits: servers also report tiers that they lack.
 func (r *Run) tilingTable(u Units) Table {
-	t := Table{ID: "tiling", Caption: "Tiling: first and later rotations", Note: "Hits: cached ÷ prompt tokens.", Columns: []Column{{Head: "rotations"}, {Head: "n", Num: true},
-		u.column("TTFT mean"), u.column("TTFT p50"), {Head: "hits", Num: true, Help: "reuse"}}}
+	t := Table{ID: "tiling", Caption: "Tiling: first and later rotations", Note: "Hits: cached ÷ prompt tokens.",
+		Columns: []Column{{Head: "rotations"}, {Head: "n", Num: true},
+			u.column("TTFT mean"), u.column("TTFT p50"), {Head: "hits", Num: true, Help: "reuse"}}}
 	tiers := r.tiersWithHits()
 	for _, i := range tiers {
 		t.Columns = append(t.Columns, Column{Head: "hits", Unit: telemetry.TierNames[i], Num: true, Help: "reuse"})

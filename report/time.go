@@ -77,8 +77,8 @@ func (r *Run) serverTime(wall float64) *ServerTime {
 	return t
 }
 
-// Line is the time in words: "2m 20s: window 58 %, warm-up 22 %, drain 20 %; 140 GPU-seconds to the answer, 0.0972 USD".
-// It is empty for live traffic.
+// Line is the time in words: "2m 20s: window 58 %, warm-up 22 %, drain 20 %; 140 GPU-seconds to the answer, 0.0972
+// USD". It is empty for live traffic.
 func (t *TimeSpent) Line() string {
 	if t.observed {
 		return ""

@@ -10,8 +10,10 @@ import (
 
 // ttftPartsTable has the rows that shows picks, of those whose server reports its own times.
 func (r *Run) ttftPartsTable(shows func(*record.TTFTSplit) bool) Table {
-	t := Table{ID: "ttft-parts", Caption: "TTFT by part", Note: "Means over the same requests. Network: time outside of the server. Histograms include the warm-up.", Columns: []Column{
-		{Head: "row"}, {Head: "n", Num: true}, {Head: "TTFT from send", Unit: "ms", Num: true, Help: "ttftparts"}}}
+	t := Table{ID: "ttft-parts", Caption: "TTFT by part",
+		Note: "Means over the same requests. Network: time outside of the server. Histograms include the warm-up.",
+		Columns: []Column{
+			{Head: "row"}, {Head: "n", Num: true}, {Head: "TTFT from send", Unit: "ms", Num: true, Help: "ttftparts"}}}
 	names := r.ttftParts()
 	for _, name := range names {
 		t.Columns = append(t.Columns, Column{Head: name, Unit: "ms", Num: true, Help: "ttftparts"})
@@ -68,7 +70,10 @@ func anyTTFT(*record.TTFTSplit) bool { return true }
 
 func notPrefill(s *record.TTFTSplit) bool {
 	parts := s.Parts()
-	return len(parts) > 1 && !slices.ContainsFunc(parts, func(p record.Part) bool { return p.Name == "prefill" && p.Ms >= s.Total/2 })
+	return len(parts) > 1 && !slices.ContainsFunc(parts, func(p record.Part) bool {
+		return p.Name == "prefill" &&
+			p.Ms >= s.Total/2
+	})
 }
 
 const maxParts = 5

@@ -11,10 +11,14 @@ import (
 )
 
 func (r *Run) variantsTable(o *Analysis) Table {
-	t := Table{ID: "variants", Caption: "Servers and knobs", Columns: []Column{{Head: "variant"}, {Head: "operating point"}, {Head: "output", Unit: "tok/s", Num: true, Help: "throughput"},
-		{Head: "TTFT p99", Num: true, Help: "ttft"}, {Head: "TPOT p99", Num: true, Help: "tpot"}, {Head: "ready after", Num: true}, {Head: "first answer", Num: true}, {Head: "command or error"}}}
+	t := Table{ID: "variants", Caption: "Servers and knobs",
+		Columns: []Column{{Head: "variant"}, {Head: "operating point"},
+			{Head: "output", Unit: "tok/s", Num: true, Help: "throughput"},
+			{Head: "TTFT p99", Num: true, Help: "ttft"}, {Head: "TPOT p99", Num: true, Help: "tpot"},
+			{Head: "ready after", Num: true}, {Head: "first answer", Num: true}, {Head: "command or error"}}}
 	for _, start := range r.Manifest.Servers {
-		ready, first := Absent(), optional(start.FirstAnswerS, func(s float64) string { return unit.Format(s*1000, "ms") })
+		ready, first := Absent(), optional(start.FirstAnswerS,
+			func(s float64) string { return unit.Format(s*1000, "ms") })
 		if start.ReadyS > 0 {
 			ready = TextCell(unit.Format(start.ReadyS*1000, "ms"))
 		}
@@ -22,7 +26,8 @@ func (r *Run) variantsTable(o *Analysis) Table {
 		if start.Error != "" {
 			command = Cell{Text: start.Error, Kind: Failed}
 		}
-		row := []Cell{TextCell(fmt.Sprintf("%d. %s", start.N, cmp.Or(start.Variant, "no knobs"))), {Text: "none", Kind: Faint}, Absent(), Absent(), Absent(), ready, first, command}
+		row := []Cell{TextCell(fmt.Sprintf("%d. %s", start.N, cmp.Or(start.Variant, "no knobs"))),
+			{Text: "none", Kind: Faint}, Absent(), Absent(), Absent(), ready, first, command}
 		if s, p := o.bestOf(start.Variant); p != nil {
 			row[1], row[2] = TextCell(s.PointName(p)), TextCell(unit.Digits(p.OutputTokensPerS.Median))
 			row[3], row[4] = InCell.Percentile(p.TTFT, "p99"), InCell.Percentile(p.TPOT, "p99")
@@ -34,7 +39,8 @@ func (r *Run) variantsTable(o *Analysis) Table {
 
 func (o *Analysis) bestOf(variant string) (curve *series.Series, best *series.Point) {
 	o.Each(func(s *series.Series, p *series.Point) {
-		if p.SLO == stats.Pass && p.Valid && p.Rows[0].Spec.Variant == variant && (best == nil || p.OutputTokensPerS.Median > best.OutputTokensPerS.Median) {
+		if p.SLO == stats.Pass && p.Valid && p.Rows[0].Spec.Variant == variant && (best == nil ||
+			p.OutputTokensPerS.Median > best.OutputTokensPerS.Median) {
 			curve, best = s, p
 		}
 	})

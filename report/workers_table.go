@@ -14,7 +14,8 @@ func (r *Run) workersTable() Table {
 	t := Table{ID: "workers", Caption: "Load workers", Columns: []Column{{Head: "row"}, {Head: "worker"},
 		{Head: "requests", Num: true}, {Head: "concurrency", Num: true}, {Head: "max in flight", Num: true},
 		{Head: "lag p99", Unit: "ms", Num: true, Help: "lag"}, {Head: "TTFT p50 from send", Unit: "ms", Num: true},
-		{Head: "machine busy", Unit: "%", Num: true}, {Head: "connections opened", Num: true}, {Head: "start skew", Unit: "ms", Num: true}}}
+		{Head: "machine busy", Unit: "%", Num: true}, {Head: "connections opened", Num: true},
+		{Head: "start skew", Unit: "ms", Num: true}}}
 	for _, row := range r.Live() {
 		for i := range row.Workers {
 			w := &row.Workers[i]
@@ -22,8 +23,10 @@ func (r *Run) workersTable() Table {
 			if w.Concurrency > 0 {
 				concurrency = count(w.Concurrency)
 			}
-			t.Add(TextCell(row.ID), TextCell(fmt.Sprintf("%d %s", w.Worker, w.Host)), count(w.Sent), concurrency, count(w.MaxInFlight),
-				optional(w.LagP99, unit.Digits), optional(w.TTFTP50, unit.Digits), busyCell(cmp.Or(w.Client, &telemetry.Usage{})), count(w.Connections.During), skewCell(w))
+			t.Add(TextCell(row.ID), TextCell(fmt.Sprintf("%d %s", w.Worker, w.Host)), count(w.Sent), concurrency,
+				count(w.MaxInFlight),
+				optional(w.LagP99, unit.Digits), optional(w.TTFTP50, unit.Digits),
+				busyCell(cmp.Or(w.Client, &telemetry.Usage{})), count(w.Connections.During), skewCell(w))
 		}
 	}
 	return t
@@ -38,9 +41,11 @@ func (r *Run) loadWorkers() string {
 }
 
 func (r *Run) workersSummary() Table {
-	t := Table{ID: "workers-summary", Caption: "Load workers (in parentheses: which; TTFT counts from the send)", Columns: []Column{{Head: "row"}, {Head: "workers"},
-		{Head: "highest lag p99", Unit: "ms", Num: true, Help: "lag"}, {Head: "lowest TTFT p50", Unit: "ms", Num: true},
-		{Head: "highest TTFT p50", Unit: "ms", Num: true}, {Head: "highest start skew", Unit: "ms", Num: true}}}
+	t := Table{ID: "workers-summary", Caption: "Load workers (in parentheses: which; TTFT counts from the send)",
+		Columns: []Column{{Head: "row"}, {Head: "workers"},
+			{Head: "highest lag p99", Unit: "ms", Num: true, Help: "lag"},
+			{Head: "lowest TTFT p50", Unit: "ms", Num: true},
+			{Head: "highest TTFT p50", Unit: "ms", Num: true}, {Head: "highest start skew", Unit: "ms", Num: true}}}
 	for _, row := range r.Live() {
 		if len(row.Workers) == 0 {
 			continue

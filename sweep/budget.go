@@ -51,7 +51,8 @@ func (r *run) addRepeat() bool {
 		return false
 	}
 	for _, o := range r.openPoints() {
-		if o.Longer == nil || r.m.Budget == 0 && !r.withinPrediction(o.Longer) || !r.fits(o.LongerTime+r.startTime(o.Longer.Variant)) {
+		if o.Longer == nil || r.m.Budget == 0 && !r.withinPrediction(o.Longer) ||
+			!r.fits(o.LongerTime+r.startTime(o.Longer.Variant)) {
 			continue
 		}
 		s, ok := r.added(o.Longer)
@@ -155,7 +156,8 @@ func (r *run) budgetState(open bool) *record.Budget {
 	if r.m.Budget == 0 {
 		return nil
 	}
-	b := &record.Budget{TotalS: r.budget().Seconds(), SpentS: r.spent().Seconds(), Open: []record.OpenPoint{}, NotRun: []record.NotStarted{}}
+	b := &record.Budget{TotalS: r.budget().Seconds(), SpentS: r.spent().Seconds(), Open: []record.OpenPoint{},
+		NotRun: []record.NotStarted{}}
 	for _, p := range r.todo {
 		if s := r.specs[p.ID]; s.Added > 0 {
 			b.Added++
@@ -165,7 +167,8 @@ func (r *run) budgetState(open bool) *record.Budget {
 		return b
 	}
 	for _, o := range r.openPoints() {
-		b.Open = append(b.Open, record.OpenPoint{Name: o.Spec.Label(), Why: o.Why, Need: o.Need, NeedS: o.Time.Seconds()})
+		b.Open = append(b.Open, record.OpenPoint{Name: o.Spec.Label(), Why: o.Why, Need: o.Need,
+			NeedS: o.Time.Seconds()})
 	}
 	for _, p := range r.manifest.Plan {
 		if s := r.specs[p.ID]; p.State == "planned" && s != nil && s.Added == 0 {
@@ -190,5 +193,6 @@ func (r *run) budgetSpent() error {
 		return nil
 	}
 	return &ResumeError{fmt.Sprintf("the budget of %s is spent: the run took %s\n"+
-		"hint: resume with a longer one, such as --set budget=%s", r.budget(), r.spentBefore.Round(time.Second), 2*max(r.budget(), r.spentBefore.Round(time.Minute)))}
+		"hint: resume with a longer one, such as --set budget=%s", r.budget(), r.spentBefore.Round(time.Second),
+		2*max(r.budget(), r.spentBefore.Round(time.Minute)))}
 }

@@ -63,9 +63,11 @@ func (c *Changed) Lines() (lines []string) {
 		lines = append(lines, reasonLines(c.evaluated)...)
 	}
 	if n := len(c.Again); n > 0 {
-		lines = append(lines, fmt.Sprintf("measured again: %d of %s; the old results move to %s:", n, unit.Plural(c.Finished, "finished row"), c.aside))
+		lines = append(lines, fmt.Sprintf("measured again: %d of %s; the old results move to %s:", n,
+			unit.Plural(c.Finished, "finished row"), c.aside))
 		lines = append(lines, reasonLines(c.why)...)
-		if !slices.ContainsFunc(slices.Collect(maps.Keys(c.why)), func(why string) bool { return !strings.HasPrefix(why, "slo.") }) {
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(c.why)),
+			func(why string) bool { return !strings.HasPrefix(why, "slo.") }) {
 			lines = append(lines, "hint: bench report --slo MATRIX evaluates their stored requests under other limits")
 		}
 	}
@@ -120,7 +122,8 @@ func (r *run) stated() *record.TargetInfo {
 func targetFacts(t *record.TargetInfo, price *float64, api string) map[string]string {
 	return experiment.Facts(map[string]any{
 		"target.api": api, "target.model": t.Model, "target.extra_body": t.ExtraBody,
-		"target.hardware": t.Hardware, "target.gpus": t.GPUs, "target.precision": t.Precision, "target.gpu_hour_usd": price,
+		"target.hardware": t.Hardware, "target.gpus": t.GPUs, "target.precision": t.Precision,
+		"target.gpu_hour_usd": price,
 	}, true)
 }
 
@@ -152,7 +155,8 @@ func changes(was, is map[string]string) []string {
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		ofFile := slices.ContainsFunc(files, func(owner string) bool { return strings.HasPrefix(key, owner) })
 		if was[key] != is[key] && !ofFile && !strings.HasSuffix(key, sum) {
-			out = append(out, record.Change{Fact: key, Was: cmp.Or(was[key], absent), Is: cmp.Or(is[key], absent)}.String())
+			out = append(out, record.Change{Fact: key, Was: cmp.Or(was[key], absent),
+				Is: cmp.Or(is[key], absent)}.String())
 		}
 	}
 	return out

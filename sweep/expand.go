@@ -33,7 +33,8 @@ type axis struct {
 }
 
 // listKeys are keys of a row, or of a table in it, that take a list as one value.
-var listKeys = []string{"mix", "slo", "name", "expect", "repeats", "kind", "pairs", "arrival.steps", "adapters.names", "adapters.weights",
+var listKeys = []string{"mix", "slo", "name", "expect", "repeats", "kind", "pairs", "arrival.steps", "adapters.names",
+	"adapters.weights",
 	"prompts.category", "input.buckets", "input.values", "output.buckets", "output.values"}
 
 func (x *expander) at() string { return fmt.Sprintf("row[%d]", x.index) }
@@ -153,7 +154,8 @@ func (x *expander) addAxis(path string, values []any) {
 		x.bad(where, "the list is empty: the row would have no point",
 			"write at least one value, or a single value without brackets")
 	case len(values) > maxValues:
-		x.bad(where, fmt.Sprintf("%d values are too many points", len(values)), fmt.Sprintf("write at most %d", maxValues))
+		x.bad(where, fmt.Sprintf("%d values are too many points", len(values)),
+			fmt.Sprintf("write at most %d", maxValues))
 		values = values[:1]
 	}
 	x.axes = append(x.axes, axis{path, values})
@@ -161,7 +163,8 @@ func (x *expander) addAxis(path string, values []any) {
 	for i, v := range values {
 		name := valueName(v)
 		if seen[name] {
-			x.bad(fmt.Sprintf("%s[%d]", where, i), name+" is in the list twice", "remove one; repeats = 2 runs a point twice")
+			x.bad(fmt.Sprintf("%s[%d]", where, i), name+" is in the list twice",
+				"remove one; repeats = 2 runs a point twice")
 		}
 		seen[name] = true
 	}

@@ -27,7 +27,8 @@ func formerHardware(m *record.Manifest) hardware {
 }
 
 // evaluateKept evaluates rows again that were measured by this matrix, but for what it states of the hardware and, if
-// their windows do not depend on it, of the SLO: what was sent is the same, and the rest is arithmetic over the records.
+// their windows do not depend on it, of the SLO: what was sent is the same, and the rest is arithmetic over the
+// records.
 func (r *run) evaluateKept(old *record.Manifest) error {
 	if r.Resume == "" {
 		return nil
@@ -68,8 +69,8 @@ type file struct {
 	text []byte
 }
 
-// rewrite writes rows that were evaluated again. run.json does not state them meanwhile, and that an attempt runs: a kill
-// between the files must not make the run look forged.
+// rewrite writes rows that were evaluated again. run.json does not state them meanwhile, and that an attempt runs: a
+// kill between the files must not make the run look forged.
 func (r *run) rewrite(rows []*record.Row, old *record.Manifest) error {
 	if len(rows) == 0 {
 		return nil

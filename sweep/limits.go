@@ -83,7 +83,8 @@ func listedLimits(given string) (*Limits, error) {
 		at[key] = start
 		switch {
 		case !ok || key == "" || value == "":
-			bad(key, fmt.Sprintf("%q is not a limit", strings.TrimSpace(entry)), "write "+LimitsFlag+" 'ttft_p95=300ms,error_rate=0.001', or name a .toml file with [slo]")
+			bad(key, fmt.Sprintf("%q is not a limit", strings.TrimSpace(entry)), "write "+LimitsFlag+
+				" 'ttft_p95=300ms,error_rate=0.001', or name a .toml file with [slo]")
 		case twice:
 			bad(key, key+" is in the list twice", "remove one")
 		default:
@@ -155,7 +156,8 @@ func (x *expander) limits() rowLimits {
 			continue
 		}
 		own := classLimits{at: fmt.Sprintf("mix[%d].slo", i)}
-		new(experiment.SLO).DecodeTOML(class["slo"], func(key, text, hint string) { bad(strict.Join(own.at, key), text, hint) })
+		new(experiment.SLO).DecodeTOML(class["slo"],
+			func(key, text, hint string) { bad(strict.Join(own.at, key), text, hint) })
 		own.slo, _ = class["slo"].(map[string]any)
 		name, _ := class["name"].(string)
 		out.classes[name] = own
@@ -183,7 +185,8 @@ func (l *Limits) Apply(s *experiment.Spec) {
 	}
 	s.SLO = own.slo
 	if l.rows == nil && s.IsColdStart() {
-		s.SLO.Limits = slices.DeleteFunc(slices.Clone(s.SLO.Limits), func(x experiment.Limit) bool { return !x.OfRequests() })
+		s.SLO.Limits = slices.DeleteFunc(slices.Clone(s.SLO.Limits),
+			func(x experiment.Limit) bool { return !x.OfRequests() })
 	}
 	s.Mix = slices.Clone(s.Mix)
 	for i := range s.Mix {
@@ -203,7 +206,8 @@ func (l *Limits) Check(s *experiment.Spec) (problems strict.Problems) {
 	check := func(at string, limits []experiment.Limit) {
 		for _, x := range limits {
 			if !s.Streams() && x.NeedsStream() {
-				bad(strict.Join(at, x.Key), fmt.Sprintf("%s needs streaming; row %q was measured without it", x.Key, s.Name), "limit e2e instead")
+				bad(strict.Join(at, x.Key), fmt.Sprintf("%s needs streaming; row %q was measured without it", x.Key,
+					s.Name), "limit e2e instead")
 			}
 		}
 	}

@@ -93,8 +93,8 @@ type Extension struct {
 	}
 }
 
-// ReadSet reads, checks and expands a matrix file, with the keys that arguments of --set change: see strict.ParseSet. The
-// error is a strict.Problems with every mistake.
+// ReadSet reads, checks and expands a matrix file, with the keys that arguments of --set change: see strict.ParseSet.
+// The error is a strict.Problems with every mistake.
 func ReadSet(file string, set []string, ext ...Extension) (*Matrix, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -283,7 +283,8 @@ func (r *reader) checkFileName(path, name string) {
 	control := func(c rune) bool { return c < ' ' || c == 0x7f || c == '\ufffd' }
 	if len(name) > 80 || strings.HasPrefix(name, ".") || strings.ContainsAny(name, `/\`) ||
 		strings.ContainsFunc(name, control) {
-		r.bad(path, "no file can have this name: it is too long, begins with a dot, or has a slash or a control character",
+		r.bad(path,
+			"no file can have this name: it is too long, begins with a dot, or has a slash or a control character",
 			"use letters, digits, dots, dashes and underscores: it names files")
 	}
 }

@@ -35,8 +35,9 @@ type Message struct {
 	Row      *MessageRow      `json:"row,omitempty"`      // of all row events
 	Progress *MessageProgress `json:"progress,omitempty"` // of row_progress
 	Result   *MessageResult   `json:"result,omitempty"`   // of row_finished
-	Reason   string           `json:"reason,omitempty"`   // of row_skipped: "beyond the FAIL at rate 16/s", and of row_cut
-	Search   *MessageSearch   `json:"search,omitempty"`   // of search_ended
+	// of row_skipped: "beyond the FAIL at rate 16/s", and of row_cut
+	Reason string         `json:"reason,omitempty"`
+	Search *MessageSearch `json:"search,omitempty"` // of search_ended
 }
 
 // MessageServer is a server that is being started.
@@ -79,21 +80,23 @@ type MessageSearch struct {
 
 // MessageProgress is the progress of a row.
 type MessageProgress struct {
-	Phase         string   `json:"phase"`                     // phase of the latest request sent; preparing = none sent yet; settling = waiting for an idle server
-	Settling      int      `json:"server_requests,omitempty"` // that the server has, while settling
-	ElapsedS      float64  `json:"elapsed_s"`
-	Sent          int      `json:"sent"`
-	Done          int      `json:"done"`
-	Failed        int      `json:"failed"`
-	InFlight      int      `json:"in_flight"`
-	Sessions      int      `json:"sessions,omitempty"` // conversations and agent runs that have begun; absent = none
-	SessionsEnded int      `json:"sessions_ended,omitempty"`
-	Tokens        int      `json:"output_tokens"`         // of the requests that are done
-	TTFTP50       *float64 `json:"ttft_p50_ms,omitempty"` // so far, within 0.5 %; absent = too few requests, or no streaming
-	TTFTP99       *float64 `json:"ttft_p99_ms,omitempty"`
-	LagP99        *float64 `json:"lag_p99_ms,omitempty"`
-	LeastS        float64  `json:"left_at_least_s"`          // of the whole sweep
-	MostS         *float64 `json:"left_at_most_s,omitempty"` // absent = nothing bounds it
+	// phase of the latest request sent; preparing = none sent yet; settling = waiting for an idle server
+	Phase         string  `json:"phase"`
+	Settling      int     `json:"server_requests,omitempty"` // that the server has, while settling
+	ElapsedS      float64 `json:"elapsed_s"`
+	Sent          int     `json:"sent"`
+	Done          int     `json:"done"`
+	Failed        int     `json:"failed"`
+	InFlight      int     `json:"in_flight"`
+	Sessions      int     `json:"sessions,omitempty"` // conversations and agent runs that have begun; absent = none
+	SessionsEnded int     `json:"sessions_ended,omitempty"`
+	Tokens        int     `json:"output_tokens"` // of the requests that are done
+	// so far, within 0.5 %; absent = too few requests, or no streaming
+	TTFTP50 *float64 `json:"ttft_p50_ms,omitempty"`
+	TTFTP99 *float64 `json:"ttft_p99_ms,omitempty"`
+	LagP99  *float64 `json:"lag_p99_ms,omitempty"`
+	LeastS  float64  `json:"left_at_least_s"`          // of the whole sweep
+	MostS   *float64 `json:"left_at_most_s,omitempty"` // absent = nothing bounds it
 }
 
 // MessageResult is an excerpt of a finished <row>.json.

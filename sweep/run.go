@@ -99,7 +99,8 @@ func Run(ctx context.Context, m *Matrix, o Options) (*Result, error) {
 	}
 	r := &run{
 		Options: o, m: m, secrets: findSecrets(m.Text), specs: map[string]*experiment.Spec{},
-		searches: map[string]*searching{}, ran: map[string][]loadRan{}, unstarted: map[string]*startError{}, abandoned: map[string]int{},
+		searches: map[string]*searching{}, ran: map[string][]loadRan{}, unstarted: map[string]*startError{},
+		abandoned: map[string]int{},
 	}
 	r.watch.since = time.Now().Add(-o.Reached)
 	for i := range m.Points {
@@ -151,7 +152,8 @@ func (r *run) announce() {
 			done++
 		}
 	}
-	r.Event(Event{Started: &Started{Dir: r.dir.path, Total: len(r.todo), Kept: done, Changed: r.changed, Spent: r.spent()}})
+	r.Event(Event{Started: &Started{Dir: r.dir.path, Total: len(r.todo), Kept: done, Changed: r.changed,
+		Spent: r.spent()}})
 }
 
 // rows runs the next rows without a result, up to a row of another server.
@@ -224,7 +226,8 @@ func firstError(row *record.Row) string {
 	return "see its records"
 }
 
-func (r *run) row(ctx context.Context, s *experiment.Spec, p record.Planned, index, total int, salt string) (*record.Row, error) {
+func (r *run) row(ctx context.Context, s *experiment.Spec, p record.Planned, index, total int,
+	salt string) (*record.Row, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

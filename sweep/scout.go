@@ -13,9 +13,9 @@ import (
 	"bench/experiment/workload"
 )
 
-// A scout finds the first load of a search whose range has an open end: a server on a CPU carries one request per second, a
-// gateway a thousand. It keeps some requests in flight for a few seconds, with short responses: one, then more while that
-// gains throughput. Requests wait for each other, so that it overloads no server.
+// A scout finds the first load of a search whose range has an open end: a server on a CPU carries one request per
+// second, a gateway a thousand. It keeps some requests in flight for a few seconds, with short responses: one, then
+// more while that gains throughput. Requests wait for each other, so that it overloads no server.
 const (
 	scoutOutput  = 64               // tokens of a response, at most
 	scoutLonger  = 8                // times the requests in flight, from step to step
@@ -109,7 +109,8 @@ func (r *run) scoutStep(ctx context.Context, s *experiment.Spec, id string, inFl
 		Each: func(x *record.Record) error {
 			if x.OK() {
 				second := func(t record.Micros) float64 { return float64(t.Us()) / 1e6 }
-				out.sent, out.first, out.last = append(out.sent, second(x.Sent)), append(out.first, second(x.First)), append(out.last, second(x.Last))
+				out.sent, out.first, out.last = append(out.sent, second(x.Sent)), append(out.first,
+					second(x.First)), append(out.last, second(x.Last))
 				out.tokens = append(out.tokens, x.OutputTokens)
 			}
 			return nil
@@ -127,7 +128,9 @@ func scoutSpec(s *experiment.Spec, inFlight int) experiment.Spec {
 	out.Search, out.SLO, out.Until, out.Rate, out.Arrival, out.Burstiness = nil, experiment.SLO{}, "", 0, workload.Arrival{}, 0
 	out.Point = nil
 	out.Load = workload.Load{
-		Concurrency: inFlight, Requests: max(3, 2*inFlight), Duration: min(workload.Span(scoutStep), s.Search.MaxTime()/scoutPart), MaxDuration: workload.Span(scoutCut), Settle: s.Settle,
+		Concurrency: inFlight, Requests: max(3, 2*inFlight),
+		Duration: min(workload.Span(scoutStep), s.Search.MaxTime()/scoutPart), MaxDuration: workload.Span(scoutCut),
+		Settle: s.Settle,
 	}
 	if out.Pairs == nil && !out.Output.IsZero() {
 		out.Output = shortened(out.Output)

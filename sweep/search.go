@@ -103,7 +103,8 @@ func (k *searching) twin() *series.Twin {
 }
 
 // probes reads the finished probes of a search that counts accepts, in the order in which they ran.
-func (d directory) probes(first *experiment.Spec, counts func(*experiment.Spec, *record.Row) bool) ([]*record.Row, error) {
+func (d directory) probes(first *experiment.Spec,
+	counts func(*experiment.Spec, *record.Row) bool) ([]*record.Row, error) {
 	ids, err := d.rowIDs()
 	if err != nil {
 		return nil, err
@@ -238,7 +239,8 @@ func (r *run) reusableProbes(s *experiment.Spec, tell bool) ([]*record.Row, erro
 func (r *run) workloadOf(s *experiment.Spec) string {
 	own := *s
 	_, axes := experiment.LoadAxis(s)
-	own.Point = slices.DeleteFunc(axes, func(a experiment.Axis) bool { return slices.Contains(r.m.variant(s.Variant).axes, a) })
+	own.Point = slices.DeleteFunc(axes,
+		func(a experiment.Axis) bool { return slices.Contains(r.m.variant(s.Variant).axes, a) })
 	return own.Label()
 }
 

@@ -123,7 +123,8 @@ func (s *secrets) hideSpan(line string, from, to, least int) string {
 	names := innerNames(span)
 	var masked strings.Builder
 	for i, r := range span {
-		kept := strings.ContainsRune(" \t\r\"'{}[],=", r) || slices.ContainsFunc(names, func(at []int) bool { return i >= at[0] && i < at[1] })
+		kept := strings.ContainsRune(" \t\r\"'{}[],=", r) ||
+			slices.ContainsFunc(names, func(at []int) bool { return i >= at[0] && i < at[1] })
 		if !kept {
 			r = '*'
 		}

@@ -146,7 +146,8 @@ func (r *run) accept() error {
 }
 
 func (r *run) withServer(ctx context.Context, v *Variant, use func(context.Context) error) error {
-	r.servers = append(r.servers, record.ServerStart{N: len(r.servers) + 1, Variant: v.Name, StartedAt: time.Now().UTC()})
+	r.servers = append(r.servers, record.ServerStart{N: len(r.servers) + 1, Variant: v.Name,
+		StartedAt: time.Now().UTC()})
 	r.serving = &r.servers[len(r.servers)-1]
 	defer func() {
 		r.serving.EndedAt = time.Now().UTC()

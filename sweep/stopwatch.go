@@ -77,7 +77,8 @@ func (d directory) countCut(attempts []record.Attempt) []record.Attempt {
 	files, _ := os.ReadDir(d.path)
 	for _, f := range files {
 		info, err := f.Info()
-		if !strings.HasSuffix(f.Name(), record.RequestsSuffix+partial) || err != nil || info.ModTime().Before(last.StartedAt) {
+		if !strings.HasSuffix(f.Name(), record.RequestsSuffix+partial) || err != nil ||
+			info.ModTime().Before(last.StartedAt) {
 			continue // the last: an earlier attempt's
 		}
 		lost := lastEnd(d.file(f.Name()))

@@ -53,7 +53,8 @@ func (r *reader) readVariants(given bool) {
 			"write endpoint, and what varies in [server.knobs]; or remove [server]")
 	}
 	if given && len(m.Target.Replicas) > 0 {
-		r.bad("target.replicas", "[server] starts one server, but replicas has several", "remove [server]: start the replicas yourself")
+		r.bad("target.replicas", "[server] starts one server, but replicas has several",
+			"remove [server]: start the replicas yourself")
 	}
 	if len(r.problems) > 0 {
 		return

@@ -72,7 +72,8 @@ func (m *Matrix) checkFields(where string, fields map[string]any, bad func(where
 const mostCuts = 2
 
 // attempts measures one point. A row that a worker cuts is sent again, with other prompts, once all workers are there.
-func (r *run) attempts(ctx context.Context, s *experiment.Spec, p record.Planned, index, total int) (*record.Row, error) {
+func (r *run) attempts(ctx context.Context, s *experiment.Spec, p record.Planned, index,
+	total int) (*record.Row, error) {
 	if r.Workers == nil {
 		return r.row(ctx, s, p, index, total, r.salt(p.ID, 0))
 	}
@@ -90,7 +91,8 @@ func (r *run) attempts(ctx context.Context, s *experiment.Spec, p record.Planned
 			return row, err
 		}
 		if cuts == mostCuts || cut.Reported && cut.Error() == before {
-			return nil, fmt.Errorf("%s was cut %d times: %w\nhint: %s", p.ID, cuts+1, err, r.resumeHint("fix the worker"))
+			return nil, fmt.Errorf("%s was cut %d times: %w\nhint: %s", p.ID, cuts+1, err,
+				r.resumeHint("fix the worker"))
 		}
 		before = cut.Error()
 		r.Event(Event{Cut: &Cut{Index: index, Total: total, Spec: s, ID: p.ID, Reason: cut.Error()}})

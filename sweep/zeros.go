@@ -29,7 +29,10 @@ func checkZeros(values map[string]any, bad func(path, text, hint string)) {
 	}
 	classes, _ := values["mix"].([]map[string]any)
 	for i, class := range classes {
-		checkZero(class, "prefix.groups", func(key, text, hint string) { bad(fmt.Sprintf("mix[%d].%s", i, key), text, hint) })
+		checkZero(class, "prefix.groups", func(key, text, hint string) {
+			bad(fmt.Sprintf("mix[%d].%s", i, key), text,
+				hint)
+		})
 	}
 	if values["kind"] == "cold_start" && zeroAt(values, "idle") {
 		bad("idle", "idle is 0, but a cold start needs an idle server", `write idle = "10s", or leave it out`)

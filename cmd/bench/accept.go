@@ -17,7 +17,8 @@ func (c *cli) accept(arg string) error {
 	if err != nil {
 		return usage("%w", err)
 	}
-	g := compare.GateRecord{Schema: compare.SchemaGate, Run: run.Manifest.Run, BaseRuns: []string{}, Verdict: stats.Pass,
+	g := compare.GateRecord{Schema: compare.SchemaGate, Run: run.Manifest.Run, BaseRuns: []string{},
+		Verdict:     stats.Pass,
 		Regressions: []compare.Regression{}, Undecided: []compare.GatedFigure{}, Accepted: true}
 	name := filepath.Join(run.Name, foreign.GateFile)
 	if err := writeWhole(name, func(w io.Writer) error { return export.WriteJSON(w, g) }); err != nil {

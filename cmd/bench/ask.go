@@ -41,7 +41,8 @@ response is longer or shorter by one factor. prefix is the cached share of each 
 			return c.ask(f, args[0], args[1:])
 		},
 	}
-	cmd.Flags().StringVar(&f.row, "row", "", "`NAME` of the row to ask, with its axes if it has some: 'chat max_num_seqs=64' (default: the first with several loads)")
+	cmd.Flags().StringVar(&f.row, "row", "",
+		"`NAME` of the row to ask, with its axes if it has some: 'chat max_num_seqs=64' (default: the first with several loads)")
 	cmd.Flags().StringVar(&f.format, "format", "text", strings.Join(askFormats, ", "))
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", "`FILE` to write; - for stdout")
 	return cmd
@@ -85,14 +86,16 @@ func (c *cli) ask(f *askFlags, path string, questions []string) error {
 			"json": func(w io.Writer) error { return json.NewEncoder(w).Encode(answer) },
 		}[f.format])
 	}
-	return usage("no such row of %s has several loads of %s\nhint: bench report %s --format text lists its rows", path, cmp.Or(axis, "any kind"), path)
+	return usage("no such row of %s has several loads of %s\nhint: bench report %s --format text lists its rows", path,
+		cmp.Or(axis, "any kind"), path)
 }
 
-// parseQuestions separates the limits, which are an SLO of their own, from the other keys. axis is that of the load; empty:
-// none was asked for.
+// parseQuestions separates the limits, which are an SLO of their own, from the other keys. axis is that of the load;
+// empty: none was asked for.
 func parseQuestions(questions []string) (q series.Question, axis, limits string, err error) {
 	q.Prefix = -1
-	keys := map[string]*float64{"rate": &q.Load, "concurrency": &q.Load, "input": &q.Input, "output": &q.Output, "prefix": &q.Prefix}
+	keys := map[string]*float64{"rate": &q.Load, "concurrency": &q.Load, "input": &q.Input, "output": &q.Output,
+		"prefix": &q.Prefix}
 	var slo []string
 	given := map[string]bool{}
 	for _, text := range questions {
@@ -123,7 +126,8 @@ func parseQuestions(questions []string) (q series.Question, axis, limits string,
 		*to = x
 	}
 	if axis != "" && len(slo) > 0 {
-		return q, "", "", usage("limits have no effect on the latencies at a load\nhint: leave out %s, or the limits", axis)
+		return q, "", "", usage("limits have no effect on the latencies at a load\nhint: leave out %s, or the limits",
+			axis)
 	}
 	return q, axis, strings.Join(slo, ","), nil
 }

@@ -124,7 +124,8 @@ It reports the operating point, the bottleneck, and how reliable the figures are
 		}
 		return usage("%s\nhint: %s", text, hint)
 	})
-	root.AddCommand(newURL(c), newDemo(c), newSweep(c), newReport(c), newCompare(c), newHistory(c), newAsk(c), newVerify(c), newServe(c), newTile(c), newWork(c),
+	root.AddCommand(newURL(c), newDemo(c), newSweep(c), newReport(c), newCompare(c), newHistory(c), newAsk(c),
+		newVerify(c), newServe(c), newTile(c), newWork(c),
 		newPredict(c), newRehearse(c), newMock(c), newTrace(c),
 		newSelftest(c), newInit(c), newImport(c), newVersion(c), newGuard(c))
 	c.setHelp(root)
@@ -155,7 +156,8 @@ func flagHint(cmd *cobra.Command, word, otherwise string) string {
 	case known && cmd.Flags().Lookup(key) != nil:
 		return "did you mean --" + key + "?"
 	case known && sets && table == "row":
-		return "write " + key + " in the matrix, or --set 'row.*." + key + "=…'; bench import reads the command lines of other tools"
+		return "write " + key + " in the matrix, or --set 'row.*." + key +
+			"=…'; bench import reads the command lines of other tools"
 	case known && sets:
 		return "--set target." + key + "=…"
 	case isNear:
@@ -190,7 +192,8 @@ func onlyCommands(cmd *cobra.Command, args []string) error {
 
 // unknownHelp is the error of --help behind an unknown command, for which cobra prints the help of bench.
 func unknownHelp(root *cobra.Command, args []string) error {
-	if len(args) == 0 || strings.HasPrefix(args[0], "-") || find(root, args[0]) != nil || !slices.Contains(args, "--help") {
+	if len(args) == 0 || strings.HasPrefix(args[0], "-") || find(root, args[0]) != nil ||
+		!slices.Contains(args, "--help") {
 		return nil
 	}
 	return unknown(root, args[0])
@@ -246,7 +249,8 @@ func positional(rule cobra.PositionalArgs) cobra.PositionalArgs {
 			if len(args) > 0 {
 				given = strings.Join(args, " ")
 			}
-			return usage("%s takes %s, got: %s\nhint: %s --help", cmd.CommandPath(), takes(cmd), given, cmd.CommandPath())
+			return usage("%s takes %s, got: %s\nhint: %s --help", cmd.CommandPath(), takes(cmd), given,
+				cmd.CommandPath())
 		}
 		return nil
 	}

@@ -64,9 +64,11 @@ of a new base.`,
 	fl.BoolVar(&f.accept, "accept", false, "accept the level of a run, the only argument: it begins a new base")
 	fl.StringSliceVar(&f.between, "between", nil, "the two endpoints or server settings of one run, as `A,B`")
 	fl.BoolVar(&f.gate, "gate", false, "exit 3 on a regression or an inconclusive figure")
-	fl.StringArrayVar(&f.thresholds, "threshold", nil, "largest allowed change of a figure, as `METRIC=CHANGE`, e.g. ttft_p99=+5% (repeatable)")
+	fl.StringArrayVar(&f.thresholds, "threshold", nil,
+		"largest allowed change of a figure, as `METRIC=CHANGE`, e.g. ttft_p99=+5% (repeatable)")
 	fl.StringVar(&f.junit, "junit", "", "`FILE` for the gate's cases, as JUnit XML")
-	fl.StringVar(&f.onUndecided, "on-undecided", "", "pass or fail: the gate's result for an inconclusive figure (default fail; pass with --base)")
+	fl.StringVar(&f.onUndecided, "on-undecided", "",
+		"pass or fail: the gate's result for an inconclusive figure (default fail; pass with --base)")
 	fl.StringVar(&f.same, "same", "5%", "largest difference that is no change, for figures without a threshold")
 	fl.StringSliceVar(&f.allow, "allow", nil, "differences to allow: "+strings.Join(compare.Refusable, ", "))
 	return cmd
@@ -177,7 +179,8 @@ func (f *compareFlags) verdict(result *compare.Comparison) error {
 		var missed []string
 		for _, x := range result.Gate.Cases {
 			if result.Gate.Blocks(x) {
-				missed = append(missed, fmt.Sprintf("%s: %s: %s", cmp.Or(strings.TrimSpace(x.Where()+" "+x.Metric), "all"), x.Verdict, x.Reason()))
+				missed = append(missed, fmt.Sprintf("%s: %s: %s",
+					cmp.Or(strings.TrimSpace(x.Where()+" "+x.Metric), "all"), x.Verdict, x.Reason()))
 			}
 		}
 		return &exitError{codeNotMet, errors.New("gate not met:\n  " + strings.Join(missed, "\n  "))}
@@ -186,7 +189,8 @@ func (f *compareFlags) verdict(result *compare.Comparison) error {
 		return nothingCompared(result)
 	}
 	keys := refusedKeys(result.Differences)
-	return usage("not compared: %s\nhint: if that is what you compare: --allow %s", strings.Join(keys, ", ")+" differ", strings.Join(keys, ","))
+	return usage("not compared: %s\nhint: if that is what you compare: --allow %s", strings.Join(keys, ", ")+" differ",
+		strings.Join(keys, ","))
 }
 
 func nothingCompared(result *compare.Comparison) error {
@@ -205,7 +209,8 @@ func nothingCompared(result *compare.Comparison) error {
 		return errors.New("nothing was compared: no point is on both sides\nhint: points are matched by row name and axes; name two runs of one matrix")
 	}
 	keys := refusedKeys(result.Points[0].Differences)
-	return errors.New("nothing was compared: the workloads of all points differ\nhint: --allow " + strings.Join(keys, ",") + ", if that is what you compare")
+	return errors.New("nothing was compared: the workloads of all points differ\nhint: --allow " +
+		strings.Join(keys, ",") + ", if that is what you compare")
 }
 
 // refusedKeys are what --allow takes to compare in spite of differences.

@@ -49,7 +49,8 @@ func (f *compareFlags) options(args int) (compare.Options, error) {
 func parseThresholds(all []string, bad func(format string, args ...any)) (g experiment.Gate) {
 	for _, t := range all {
 		metric, change, _ := strings.Cut(t, "=")
-		parsed, problem, hint := experiment.ParseThreshold(strings.TrimSpace(metric), strings.Trim(strings.TrimSpace(change), `"`))
+		parsed, problem, hint := experiment.ParseThreshold(strings.TrimSpace(metric),
+			strings.Trim(strings.TrimSpace(change), `"`))
 		if problem != "" {
 			bad("--threshold %s: %s\nhint: %s", t, problem, hint)
 			continue
@@ -124,7 +125,8 @@ func (f *compareFlags) thresholdsOf(changed compare.Side, given experiment.Gate)
 		}
 	}
 	for _, t := range given.Thresholds {
-		g.Thresholds = slices.DeleteFunc(g.Thresholds, func(x experiment.Threshold) bool { return x.Metric == t.Metric })
+		g.Thresholds = slices.DeleteFunc(g.Thresholds,
+			func(x experiment.Threshold) bool { return x.Metric == t.Metric })
 		g.Thresholds = append(g.Thresholds, t)
 	}
 	if f.gate {

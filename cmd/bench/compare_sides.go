@@ -122,7 +122,8 @@ func (c *cli) apart(base *compare.Side, changed compare.Side) error {
 		return nil
 	}
 	if len(both) == len(base.Runs) {
-		return usage("%s is on both sides: it cannot be compared with itself\nhint: name an earlier run as BASE", both[0].Name)
+		return usage("%s is on both sides: it cannot be compared with itself\nhint: name an earlier run as BASE",
+			both[0].Name)
 	}
 	base.Runs = slices.DeleteFunc(base.Runs, func(r compare.Run) bool { return contains(changed, r) })
 	for _, r := range both {
@@ -140,7 +141,8 @@ func contains(s compare.Side, r compare.Run) bool {
 	})
 }
 
-// ofSystems reports whether two runs are refused as they measured different systems. A gate asks for a regression of one.
+// ofSystems reports whether two runs are refused as they measured different systems. A gate asks for a regression of
+// one.
 func ofSystems(f *compareFlags, args []string, result *compare.Comparison) bool {
 	one := len(result.BaseRuns) == 1 && len(result.NewRuns) == 1
 	if f.gate || f.junit != "" || len(args) != 2 || !result.Refused || !one {
@@ -166,7 +168,8 @@ func (c *cli) sideBySide(f *compareFlags, args []string, result *compare.Compari
 		return false, nil
 	}
 	keys := strings.Join(refusedKeys(result.Differences), ",")
-	fmt.Fprintln(c.stderr, "note: "+keys+" differ: the systems side by side; each figure at the same load: --allow "+keys)
+	fmt.Fprintln(c.stderr, "note: "+keys+" differ: the systems side by side; each figure at the same load: --allow "+
+		keys)
 	output := f.output
 	if f.format == "html" {
 		output = cmp.Or(output, "comparison.html")

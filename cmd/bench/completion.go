@@ -10,7 +10,8 @@ var shells = map[string]struct{ needs, example string }{
   source <(bench completion zsh)              only this shell`},
 	"fish": {"", `  bench completion fish > ~/.config/fish/completions/bench.fish
   bench completion fish | source                                 only this shell`},
-	"powershell": {"Put the line into your profile to load it in each shell.", `  bench completion powershell | Out-String | Invoke-Expression`},
+	"powershell": {"Put the line into your profile to load it in each shell.",
+		`  bench completion powershell | Out-String | Invoke-Expression`},
 }
 
 func nameCompletion(completion *cobra.Command) {
@@ -20,7 +21,8 @@ func nameCompletion(completion *cobra.Command) {
 	for _, cmd := range completion.Commands() {
 		shell := shells[cmd.Name()]
 		cmd.Args, cmd.Short = positional(cobra.NoArgs), "write the completion script for "+cmd.Name()
-		cmd.Long = "completion " + cmd.Name() + " writes the script that completes bench in " + cmd.Name() + ". " + shell.needs
+		cmd.Long = "completion " + cmd.Name() + " writes the script that completes bench in " + cmd.Name() + ". " +
+			shell.needs
 		cmd.Example = shell.example
 		if f := cmd.Flags().Lookup("no-descriptions"); f != nil {
 			f.Usage = "complete names alone, without their descriptions"

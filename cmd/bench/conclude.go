@@ -35,7 +35,9 @@ func (c *cli) conclude(result *sweep.Result, runErr error, f *sweepFlags) error 
 	case endpoint.Interrupted(runErr) && f.watch.interval > 0: // bench tile does not resume
 		return &exitError{codeInterrupted, fmt.Errorf("interrupted: finished rows are kept in %s", result.Dir)}
 	case endpoint.Interrupted(runErr):
-		return &exitError{codeInterrupted, fmt.Errorf("interrupted: finished rows are kept in %s\nhint: resume with: %s", result.Dir, c.resumeCommand(result.Dir))}
+		return &exitError{codeInterrupted,
+			fmt.Errorf("interrupted: finished rows are kept in %s\nhint: resume with: %s", result.Dir,
+				c.resumeCommand(result.Dir))}
 	case runErr != nil:
 		return runErr
 	case err != nil:
@@ -43,7 +45,8 @@ func (c *cli) conclude(result *sweep.Result, runErr error, f *sweepFlags) error 
 	case len(result.AllFailed) > 0:
 		return fmt.Errorf("no request completed in: %s\nhint: see the findings in the table, and the error of each record in %s", strings.Join(result.AllFailed, ", "), result.Dir)
 	case len(run.Lost()) > 0:
-		return fmt.Errorf("results of finished rows are gone from %s: %s\nhint: measure them again: %s", result.Dir, strings.Join(run.Lost(), ", "), c.resumeCommand(result.Dir))
+		return fmt.Errorf("results of finished rows are gone from %s: %s\nhint: measure them again: %s", result.Dir,
+			strings.Join(run.Lost(), ", "), c.resumeCommand(result.Dir))
 	case f.enforce:
 		if err := run.Met(); err != nil {
 			return &exitError{codeNotMet, err}
@@ -64,7 +67,8 @@ func (c *cli) render(run *report.Run, quiet bool) error {
 	if err := writeWhole(html, func(w io.Writer) error { return page.Runs(w, run) }); err != nil {
 		return err
 	}
-	if err := writeWhole(filepath.Join(run.Dir, "summary.md"), func(w io.Writer) error { return report.Summary(w, run) }); err != nil {
+	if err := writeWhole(filepath.Join(run.Dir, "summary.md"),
+		func(w io.Writer) error { return report.Summary(w, run) }); err != nil {
 		return err
 	}
 	if quiet {

@@ -18,7 +18,8 @@ import (
 )
 
 // connect reaches a server and finds its roofline. simulator describes a simulated server; empty: it is none.
-func (c *cli) connect(ctx context.Context, to *sweepInput, base, simulator string) (*endpoint.Server, record.RooflineSource, error) {
+func (c *cli) connect(ctx context.Context, to *sweepInput, base,
+	simulator string) (*endpoint.Server, record.RooflineSource, error) {
 	server, err := c.reach(ctx, to.m, to.sweepFlags, base, to.key)
 	if err != nil {
 		return nil, record.RooflineSource{}, err
@@ -46,7 +47,8 @@ func (c *cli) connect(ctx context.Context, to *sweepInput, base, simulator strin
 
 // servers sets o.Server, or for variants o.Reach. stop closes the server.
 func (f *sweepFlags) servers(ctx context.Context, m *sweep.Matrix, simulated mock.Config, o *sweep.Options,
-	meet func(ctx context.Context, base, simulator string) (*endpoint.Server, record.RooflineSource, error)) (stop func(), err error) {
+	meet func(ctx context.Context, base, simulator string) (*endpoint.Server, record.RooflineSource,
+		error)) (stop func(), err error) {
 	if m.Varies() {
 		self, err := os.Executable()
 		if err != nil {
@@ -80,7 +82,8 @@ func (f *sweepFlags) servers(ctx context.Context, m *sweep.Matrix, simulated moc
 
 // target returns the base URL of the endpoint. For "mock" it starts the simulated server; simulator
 // describes it.
-func (f *sweepFlags) target(ctx context.Context, m *sweep.Matrix, config mock.Config) (base, simulator string, stop func(), err error) {
+func (f *sweepFlags) target(ctx context.Context, m *sweep.Matrix,
+	config mock.Config) (base, simulator string, stop func(), err error) {
 	if !isMock(m.Target.Endpoint) {
 		base, err = target.BaseURL(m.Target.Endpoint)
 		if err != nil {
@@ -138,7 +141,8 @@ func (c *cli) reach(ctx context.Context, m *sweep.Matrix, f *sweepFlags, base, k
 	return server, nil
 }
 
-func (c *cli) reachFor(ctx context.Context, points []experiment.Spec, t experiment.Target, base, key string, loading time.Duration) (*endpoint.Server, error) {
+func (c *cli) reachFor(ctx context.Context, points []experiment.Spec, t experiment.Target, base, key string,
+	loading time.Duration) (*endpoint.Server, error) {
 	learning := c.learning()
 	return endpoint.AwaitLoaded(ctx, loading, c.loading, func() (*endpoint.Server, error) {
 		server, err := endpoint.Reach(ctx, t, base, key, experiment.APIs(points, t), learning)

@@ -185,7 +185,8 @@ func flagsByUse(cmd *cobra.Command) []helpGroup {
 	cmd.InitDefaultHelpFlag()
 	rest := helpGroup{title: "Other"}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if !f.Hidden && !slices.ContainsFunc(groups, func(g helpGroup) bool { return slices.Contains(g.names, f.Name) }) {
+		if !f.Hidden && !slices.ContainsFunc(groups,
+			func(g helpGroup) bool { return slices.Contains(g.names, f.Name) }) {
 			rest.names = append(rest.names, f.Name)
 		}
 	})
@@ -211,7 +212,8 @@ func flagName(f *pflag.Flag) string {
 		name = "  -" + f.Shorthand + ", --" + f.Name
 	}
 	value, _ := pflag.UnquoteUsage(f)
-	if kind := map[string]string{"string": "TEXT", "stringArray": "TEXT", "strings": "TEXT,…", "int": "N", "ints": "N,…", "uint": "N",
+	if kind := map[string]string{"string": "TEXT", "stringArray": "TEXT", "strings": "TEXT,…", "int": "N",
+		"ints": "N,…", "uint": "N",
 		"float": "X", "float64Slice": "X,…", "duration": "TIME"}[value]; kind != "" {
 		value = kind
 	}

@@ -12,7 +12,8 @@ import (
 func findingLines(width int) (lines []string) {
 	const names = 22 // the longest code, and a space
 	for _, code := range record.FindingCodes {
-		lines = append(lines, text.Wrap(text.Pad(code.Name, names), code.Meaning, strings.Repeat(" ", names+1), width)...)
+		lines = append(lines, text.Wrap(text.Pad(code.Name, names), code.Meaning, strings.Repeat(" ", names+1),
+			width)...)
 	}
 	return append(lines, "", "bench help FINDING: its effect on the figures, and what to do")
 }

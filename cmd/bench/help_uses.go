@@ -82,7 +82,8 @@ var flagUses = map[string][]helpGroup{
 		{"Where to listen", []string{"listen", "tls-cert", "tls-key", "max-body"}},
 		{"Where to send it", []string{"to", "tls-ca"}},
 		{"What to record", []string{"session-header", "keep-models", "for"}},
-		{"Candidate", []string{"shadow", "share", "shadow-model", "shadow-key-env", "shadow-warmup", "shadow-max-errors"}},
+		{"Candidate", []string{"shadow", "share", "shadow-model", "shadow-key-env", "shadow-warmup",
+			"shadow-max-errors"}},
 		{"Output", []string{"output", "admin"}},
 	},
 	"selftest": {

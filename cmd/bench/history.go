@@ -72,9 +72,11 @@ func (c *cli) nights(dir string) ([]compare.Night, error) {
 	index := filepath.Join(dir, compare.IndexName)
 	files := os.DirFS(dir)
 	old := compare.ReadIndex(files)
-	known, fresh, err := compare.ReadNights(files, old, func(name string) (compare.Run, error) { return foreign.LoadNight(files, name) }, nil)
+	known, fresh, err := compare.ReadNights(files, old,
+		func(name string) (compare.Run, error) { return foreign.LoadNight(files, name) }, nil)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, usage("searching %s for runs: %w\nhint: name the directory of the runs, like results/nightly", dir, err)
+		return nil, usage("searching %s for runs: %w\nhint: name the directory of the runs, like results/nightly", dir,
+			err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("searching %s for runs: %w", dir, err)

@@ -52,7 +52,8 @@ func (c *cli) writeMatrices(shipped fs.FS) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(c.stdout, "%d files written to matrices\nnext: bench sweep matrices/chat.toml --endpoint URL; without --endpoint, a simulated server\n", wrote)
+	_, err = fmt.Fprintf(c.stdout,
+		"%d files written to matrices\nnext: bench sweep matrices/chat.toml --endpoint URL; without --endpoint, a simulated server\n", wrote)
 	return err
 }
 

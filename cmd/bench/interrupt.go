@@ -7,8 +7,8 @@ import (
 
 var errInterruptedEarly = &exitError{codeInterrupted, errors.New("interrupted before anything was measured")}
 
-// interruptible runs what reads files and computes: a signal ends the wait for it at once, however large a file is. Such
-// work leaves nothing to clean up, so it may go on until the process exits, which is next.
+// interruptible runs what reads files and computes: a signal ends the wait for it at once, however large a file is.
+// Such work leaves nothing to clean up, so it may go on until the process exits, which is next.
 func interruptible[T any](ctx context.Context, work func() (T, error)) (T, error) {
 	type outcome struct {
 		value T

@@ -23,7 +23,8 @@ type keyFlags struct {
 func (k *keyFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&k.env, "api-key-env", "OPENAI_API_KEY", "environment variable `VAR` with the API key")
 	f.StringVar(&k.file, "api-key-file", "", "`FILE` with the API key")
-	f.StringVar(&k.key, "api-key", "", "API `KEY` itself, visible in the process list: prefer --api-key-env or --api-key-file")
+	f.StringVar(&k.key, "api-key", "",
+		"API `KEY` itself, visible in the process list: prefer --api-key-env or --api-key-file")
 }
 
 // resolve returns the key; empty: none is given.
@@ -39,7 +40,8 @@ func (k *keyFlags) resolve(f *pflag.FlagSet, stderr io.Writer) (string, error) {
 	}
 	switch {
 	case f.Changed("api-key"):
-		fmt.Fprintln(stderr, "warning: --api-key is visible to others in the process list; use --api-key-env VAR or --api-key-file FILE")
+		fmt.Fprintln(stderr,
+			"warning: --api-key is visible to others in the process list; use --api-key-env VAR or --api-key-file FILE")
 		return clean(k.key, "API key", "--api-key")
 	case f.Changed("api-key-file"):
 		b, err := os.ReadFile(k.file)

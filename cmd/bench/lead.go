@@ -28,7 +28,8 @@ type leadFlags struct {
 }
 
 func (f *leadFlags) register(fl *pflag.FlagSet) {
-	fl.IntVar(&f.workers, "workers", 0, "`N` load workers (bench work) send the load; this process sends none (docs/scale.md)")
+	fl.IntVar(&f.workers, "workers", 0,
+		"`N` load workers (bench work) send the load; this process sends none (docs/scale.md)")
 	fl.StringVar(&f.listen, "listen", "127.0.0.1:0", "`ADDRESS` at which workers join, e.g. 0.0.0.0:9470")
 	tokenFlag(fl, &f.token)
 	fl.StringVar(&f.certificate, "tls-cert", "", "certificate `FILE` (PEM), so that workers join at https://")
@@ -38,7 +39,8 @@ func (f *leadFlags) register(fl *pflag.FlagSet) {
 const tokenEnv = "BENCH_TOKEN"
 
 func tokenFlag(fl *pflag.FlagSet, into *string) {
-	fl.StringVar(into, "token-file", "", "`FILE` with the token that leader and workers have in common (default: $"+tokenEnv+")")
+	fl.StringVar(into, "token-file", "", "`FILE` with the token that leader and workers have in common (default: $"+
+		tokenEnv+")")
 }
 
 // readToken is the token in a file, or in the environment; empty: there is none.
@@ -76,7 +78,8 @@ func checkNumber(fl *pflag.FlagSet, n int) error {
 		return err
 	}
 	if n > workers.MostWorkers {
-		return usage("--workers %d: at most %d\nhint: one worker sends thousands of requests per second", n, workers.MostWorkers)
+		return usage("--workers %d: at most %d\nhint: one worker sends thousands of requests per second", n,
+			workers.MostWorkers)
 	}
 	return nil
 }
@@ -123,7 +126,8 @@ func (c *cli) lead(ctx context.Context, f *leadFlags) (*crew, error) {
 		x.start = tokenEnv + "=" + token + " " + x.start
 	}
 	if tcp, ok := l.Addr().(*net.TCPAddr); ok && !tcp.IP.IsLoopback() && encrypted == nil {
-		fmt.Fprintf(c.stderr, "warning: %s is open to the network without TLS: anyone who can read its traffic sees the token and the prompts\n", f.listen)
+		fmt.Fprintf(c.stderr,
+			"warning: %s is open to the network without TLS: anyone who can read its traffic sees the token and the prompts\n", f.listen)
 	}
 	x.token = token
 	x.Leader = workers.NewLeader(f.workers, token, build)

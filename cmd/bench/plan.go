@@ -42,13 +42,15 @@ func planText(m *sweep.Matrix, k forecast.Known, screen report.Screen) (string, 
 		}
 	}
 	lines("", append([]string{""}, strings.Split(p.Total(), "\n")...)...)
-	lines("", "enough for a percentile at best: requests that share a queue or a batch count for fewer", "nothing was sent")
+	lines("", "enough for a percentile at best: requests that share a queue or a batch count for fewer",
+		"nothing was sent")
 	return b.String(), nil
 }
 
 // planTable has a line for each point; the points of a row and the classes of its mix stand below its name.
 func planTable(p *forecast.Plan) report.Table {
-	t := report.Table{Columns: []report.Column{{Head: "point"}, {Head: "prompt", Unit: "tok"}, {Head: "output", Unit: "tok"},
+	t := report.Table{Columns: []report.Column{{Head: "point"}, {Head: "prompt", Unit: "tok"},
+		{Head: "output", Unit: "tok"},
 		{Head: "load"}, {Head: "requests"}, {Head: "time"}, {Head: "enough", Unit: "for"}}}
 	for i, r := range p.Rows {
 		first := i == 0 || p.Rows[i-1].Row != r.Row

@@ -30,7 +30,8 @@ func positive(fl *pflag.FlagSet, names ...string) (err error) {
 		}
 		for _, text := range values {
 			if x, _ := strconv.ParseFloat(text, 64); err == nil && !(x > 0 && x <= math.MaxFloat64) {
-				err = usage("--%s %s: expected a number above 0\nhint: leave it out for the default", f.Name, strings.Trim(f.Value.String(), "[]"))
+				err = usage("--%s %s: expected a number above 0\nhint: leave it out for the default", f.Name,
+					strings.Trim(f.Value.String(), "[]"))
 			}
 		}
 	})

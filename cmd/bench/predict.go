@@ -110,7 +110,8 @@ func (f *predictFlags) register(fl *pflag.FlagSet) {
 	fl.Float64Var(&w.Output, "output", 256, "output tokens per request")
 	fl.IntSliceVar(&w.Batch, "batch", []int{1, 8, 32, 128}, "numbers of requests in flight, in a closed loop")
 	setFlag(fl, &f.set)
-	fl.StringVar(&f.format, "format", "text", "output format: text or json; with a matrix json: lines of events on stdout")
+	fl.StringVar(&f.format, "format", "text",
+		"output format: text or json; with a matrix json: lines of events on stdout")
 	fl.StringVar(&f.out, "out", "results/predicted", "with a matrix: `DIR` for results")
 	fl.StringArrayVar(&f.only, "only", nil, "with a matrix: only rows that match this name or `GLOB` (repeatable)")
 }

@@ -36,7 +36,8 @@ func checkMatrixFlags(cmd *cobra.Command, matrix bool) (err error) {
 	cmd.Flags().Visit(func(fl *pflag.Flag) {
 		switch {
 		case matrix && withoutMatrix[fl.Name] != "":
-			err = usage("--%s cannot be combined with a matrix\nhint: --set row.NAME.%s=…", fl.Name, withoutMatrix[fl.Name])
+			err = usage("--%s cannot be combined with a matrix\nhint: --set row.NAME.%s=…", fl.Name,
+				withoutMatrix[fl.Name])
 		case !matrix && slices.Contains(matrixOnly, fl.Name):
 			err = usage("--%s needs a matrix\n"+
 				"hint: bench predict matrices/chat.toml --model llama-3.1-8b --hardware h100-sxm", fl.Name)

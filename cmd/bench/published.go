@@ -11,7 +11,8 @@ import (
 // addPublished sets the figures that others published for the setup and the lengths, near the batches, each beside
 // the expected values of its own engine, layout, mean lengths and concurrency; without one, what others are for.
 func addPublished(p *roofline.Prediction, s roofline.Setup, work roofline.Workload) {
-	q := published.Query{Model: s.Model.ID, Precision: s.WeightPrecision(), GPU: s.Device.ID, GPUs: p.GPUs, Input: work.Input, Output: work.Output}
+	q := published.Query{Model: s.Model.ID, Precision: s.WeightPrecision(), GPU: s.Device.ID, GPUs: p.GPUs,
+		Input: work.Input, Output: work.Output}
 	for _, f := range publishedNear(q, p, work) {
 		p.Published = append(p.Published, f.Beside(expectedOf(s, f)))
 	}
@@ -28,7 +29,8 @@ func addPublished(p *roofline.Prediction, s roofline.Setup, work roofline.Worklo
 func expectedOf(s roofline.Setup, f published.Figure) published.Own {
 	if f.Concurrency == 0 {
 		s.Layout = roofline.Layout{ExpertParallel: f.ExpertParallel > 1}
-		return published.Own{OutputPerGPU: s.Peak(roofline.Workload{Input: f.MeanInput(), Output: f.MeanOutput()}).PerGPU}
+		return published.Own{OutputPerGPU: s.Peak(roofline.Workload{Input: f.MeanInput(),
+			Output: f.MeanOutput()}).PerGPU}
 	}
 	ttft, tpot := s.Published(f)
 	return published.Own{TTFTMs: ttft.ExpectedMs, TPOTMs: tpot.ExpectedMs}
@@ -49,7 +51,8 @@ func publishedNear(q published.Query, p *roofline.Prediction, work roofline.Work
 		}
 	}
 	slices.SortStableFunc(all, func(a, b published.Figure) int {
-		return cmp.Or(cmp.Compare(a.Engine, b.Engine), cmp.Compare(a.ExpertParallel, b.ExpertParallel), cmp.Compare(a.Concurrency, b.Concurrency))
+		return cmp.Or(cmp.Compare(a.Engine, b.Engine), cmp.Compare(a.ExpertParallel, b.ExpertParallel),
+			cmp.Compare(a.Concurrency, b.Concurrency))
 	})
 	return all
 }

@@ -51,7 +51,8 @@ nights have the same noise, whatever is planted.`,
 		"plant a change of the server's times from a night on, e.g. 8%@14 (below 0: faster): `CHANGE@NIGHT` (repeatable)")
 	fl.StringArrayVar(&f.odd, "odd", nil, "plant a change in one night only, e.g. -12%@13: `CHANGE@NIGHT` (repeatable)")
 	fl.StringVar(&f.noise, "noise", "0.5%", "standard deviation between nights, as a `SHARE`")
-	fl.StringVar(&f.repeatNoise, "repeat-noise", "0.5%", "standard deviation between the repeats of a night, as a `SHARE`")
+	fl.StringVar(&f.repeatNoise, "repeat-noise", "0.5%",
+		"standard deviation between the repeats of a night, as a `SHARE`")
 	fl.Uint64Var(&f.story.Seed, "seed", 1, "seed of noise and requests: a `NUMBER`")
 	fl.StringVar(&f.keys.Target.Model, "model", "", "model: a name in model_configs.json (default: the matrix's)")
 	hardwareFlags(fl, &f.keys.Target.Hardware, &f.keys.Target.GPUs, "the matrix's")
@@ -70,7 +71,8 @@ func (c *cli) rehearse(ctx context.Context, f *rehearseFlags, file string) error
 	}
 	m.Points = slices.DeleteFunc(m.Points, func(s experiment.Spec) bool { return s.Search != nil })
 	if len(m.Points) == 0 {
-		return usage("every row of %s has a search, which probes other loads each night\nhint: write a list of loads", file)
+		return usage("every row of %s has a search, which probes other loads each night\nhint: write a list of loads",
+			file)
 	}
 	measure := func(ctx context.Context, night int) (compare.Run, error) {
 		return measureNight(ctx, p, &f.story, night)

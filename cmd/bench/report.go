@@ -77,12 +77,15 @@ and --precision add the roofline to a run that was measured without it, or with 
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.format, "format", "html", strings.Join(formatNames(), ", ")+" (unset: by the name of -o)")
-	fl.StringVarP(&f.output, "output", "o", "", "`FILE` to write; - for stdout (default: report.html in the run for html, else stdout)")
-	fl.StringVar(&f.slo, "slo", "", "`LIMITS` in place of the runs' own: ttft_p95=300ms,error_rate=0.01, or a matrix (*.toml)")
+	fl.StringVarP(&f.output, "output", "o", "",
+		"`FILE` to write; - for stdout (default: report.html in the run for html, else stdout)")
+	fl.StringVar(&f.slo, "slo", "",
+		"`LIMITS` in place of the runs' own: ttft_p95=300ms,error_rate=0.01, or a matrix (*.toml)")
 	fl.BoolVar(&f.recompute, "recompute", false, "derive everything again from the stored requests")
 	hardwareFlags(fl, &f.on.Hardware, &f.on.GPUs, "the run's own")
 	fl.StringVar(&f.on.Precision, "precision", "", "precision of the weights, e.g. bf16, fp8 (default: the run's own)")
-	fl.BoolVar(&f.findings, "findings", false, "text with findings, bottlenecks and every table, not only the answer and the points")
+	fl.BoolVar(&f.findings, "findings", false,
+		"text with findings, bottlenecks and every table, not only the answer and the points")
 	fl.BoolVar(&f.enforce, "enforce", false, "exit 3 unless every SLO is met by valid rows")
 	return cmd
 }
@@ -188,7 +191,8 @@ func (f *reportFlags) check() error {
 }
 
 func (c *cli) evaluateAgain(f *reportFlags, runs []*report.Run) error {
-	if f.on.Hardware != "" && !slices.ContainsFunc(runs, func(r *report.Run) bool { return r.Manifest.Target.GPUs > 0 }) {
+	if f.on.Hardware != "" && !slices.ContainsFunc(runs,
+		func(r *report.Run) bool { return r.Manifest.Target.GPUs > 0 }) {
 		assumeGPU(&f.on, c.stderr)
 	}
 	by := report.Evaluation{Given: f.slo, Target: f.on}
@@ -224,7 +228,8 @@ func (f *reportFlags) checkRoofline(runs []*report.Run, by report.Evaluation) er
 	for _, run := range runs {
 		t := run.Manifest.Target
 		on := experiment.Target{
-			Hardware: cmp.Or(f.on.Hardware, t.Hardware), GPUs: cmp.Or(f.on.GPUs, t.GPUs), Precision: cmp.Or(f.on.Precision, t.Precision),
+			Hardware: cmp.Or(f.on.Hardware, t.Hardware), GPUs: cmp.Or(f.on.GPUs, t.GPUs),
+			Precision: cmp.Or(f.on.Precision, t.Precision),
 		}
 		if on.Hardware != "" {
 			if _, err := by.Hardware.Find(on.Hardware); err != nil {

@@ -49,8 +49,10 @@ that load.`,
 	d := runner.DefaultLadder()
 	fl := cmd.Flags()
 	fl.BoolVar(&f.quick, "quick", false, "fewer and shorter steps")
-	fl.IntSliceVar(&f.ladder.Streams, "streams", d.Streams, "concurrent streams, a step each: in bursts, from 100 on also spread; without --rates only these")
-	fl.Float64SliceVar(&f.ladder.Rates, "rates", d.Rates, "request rates, 1/s, with short answers, a step each; without --streams only these")
+	fl.IntSliceVar(&f.ladder.Streams, "streams", d.Streams,
+		"concurrent streams, a step each: in bursts, from 100 on also spread; without --rates only these")
+	fl.Float64SliceVar(&f.ladder.Rates, "rates", d.Rates,
+		"request rates, 1/s, with short answers, a step each; without --streams only these")
 	fl.IntVar(&f.ladder.Tokens, "tokens", d.Tokens, "tokens per answer, in steps of streams")
 	fl.DurationVar(&f.ladder.TTFT, "ttft", d.TTFT, "the server's time to first token")
 	fl.DurationVar(&f.ladder.ITL, "itl", d.ITL, "the server's time between tokens")
@@ -119,7 +121,8 @@ func (c *cli) selftest(cmd *cobra.Command, f *selftestFlags) error {
 	if err != nil {
 		return fmt.Errorf("finding the bench program, which is also the server: %w", err)
 	}
-	fmt.Fprintf(c.stderr, "%s, about %v; keep this machine otherwise idle\n", unit.Plural(len(ladder.Steps()), "step"), ladder.Expected().Round(time.Second))
+	fmt.Fprintf(c.stderr, "%s, about %v; keep this machine otherwise idle\n", unit.Plural(len(ladder.Steps()), "step"),
+		ladder.Expected().Round(time.Second))
 	open := false // the line of progress has no line feed yet
 	result, err := runner.Run(cmd.Context(), runner.Config{
 		Ladder: ladder, Machine: machine(),
@@ -138,7 +141,8 @@ func (c *cli) selftest(cmd *cobra.Command, f *selftestFlags) error {
 	}
 	switch {
 	case cmd.Context().Err() != nil:
-		return &exitError{codeInterrupted, errors.New("interrupted: the self-test is incomplete, so there is no result")}
+		return &exitError{codeInterrupted,
+			errors.New("interrupted: the self-test is incomplete, so there is no result")}
 	case err != nil:
 		return fmt.Errorf("the self-test: %w", err)
 	}

@@ -34,7 +34,8 @@ DIR/` + compare.IndexName + `, the index that bench history uses too; without wr
 		Args: positional(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if isAddress(args[0]) {
-				return usage("serve shows results of a directory, not of %s\nhint: bench %[1]s measures it", target.Redact(args[0]))
+				return usage("serve shows results of a directory, not of %s\nhint: bench %[1]s measures it",
+					target.Redact(args[0]))
 			}
 			return c.serve(cmd.Context(), args[0],
 				address)
@@ -82,7 +83,8 @@ func (c *cli) readArchive(ctx context.Context, archive *browse.Archive) {
 	nights, fresh, err := archive.Update(ctx, func(part browse.Part) {
 		if read := len(part.Nights); read >= 2*shown { // few lines, of any number of runs
 			shown = max(1, read)
-			fmt.Fprintf(c.stdout, "%s of %s below %s read\n", unit.Count(read), unit.Plural(read+part.Left, "run"), safe(archive.Dir))
+			fmt.Fprintf(c.stdout, "%s of %s below %s read\n", unit.Count(read), unit.Plural(read+part.Left, "run"),
+				safe(archive.Dir))
 		}
 	})
 	switch {

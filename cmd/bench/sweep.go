@@ -75,8 +75,10 @@ simulated server. Ctrl-C keeps finished rows; --resume continues the run.`,
 	fl.StringArrayVar(&f.only, "only", nil, "run only rows that match this name or `GLOB` (repeatable)")
 	fl.BoolVar(&f.dryRun, "dry-run", false, "print the points with their requests and durations; send nothing")
 	fl.BoolVar(&f.enforce, "enforce", false, "exit 3 unless every SLO is met by valid rows")
-	fl.BoolVar(&f.acceptChange, "accept-server-change", false, "with --resume: if the server changed, run all rows again")
-	fl.StringVar(&f.sign, "sign", "", "`FILE` with a private key (ssh-keygen -t ed25519) that signs the run, for bench verify")
+	fl.BoolVar(&f.acceptChange, "accept-server-change", false,
+		"with --resume: if the server changed, run all rows again")
+	fl.StringVar(&f.sign, "sign", "",
+		"`FILE` with a private key (ssh-keygen -t ed25519) that signs the run, for bench verify")
 	f.watch.register(fl)
 	f.lead.register(fl)
 	return cmd
@@ -205,9 +207,10 @@ func (c *cli) sweepWith(ctx context.Context, in *sweepInput, x *crew) error {
 		Takes:    forecast.NewRemaining(in.m, in.only).Takes,
 		Withhold: []string{in.sweepFlags.key.env, tokenEnv}, Secrets: []string{in.key, os.Getenv(tokenEnv)},
 	}
-	stop, err := in.servers(ctx, in.m, in.simulated, &o, func(ctx context.Context, base, simulator string) (*endpoint.Server, record.RooflineSource, error) {
-		return c.connect(ctx, in, base, simulator)
-	})
+	stop, err := in.servers(ctx, in.m, in.simulated, &o,
+		func(ctx context.Context, base, simulator string) (*endpoint.Server, record.RooflineSource, error) {
+			return c.connect(ctx, in, base, simulator)
+		})
 	if err != nil {
 		return err
 	}

@@ -17,8 +17,9 @@ func (f *sweepFlags) override(m *sweep.Matrix, stderr io.Writer) error {
 	}
 	if f.endpoint != "" && isMock(f.endpoint) != isMock(t.Endpoint) {
 		if forgetMachine(m) {
-			fmt.Fprintln(stderr, "note: --endpoint replaces [target] endpoint: hardware, gpus, precision, price and facts of [target] are ignored;\n"+
-				"      state the hardware of this endpoint by --set target.hardware=…, target.gpus=…, target.precision=… and target.gpu_hour_usd=…")
+			fmt.Fprintln(stderr,
+				"note: --endpoint replaces [target] endpoint: hardware, gpus, precision, price and facts of [target] are ignored;\n"+
+					"      state the hardware of this endpoint by --set target.hardware=…, target.gpus=…, target.precision=… and target.gpu_hour_usd=…")
 		}
 		if isMock(t.Endpoint) && !m.IsSet("target.model") {
 			t.Model = ""

@@ -53,7 +53,8 @@ Two endpoints are measured in interleaved blocks (A B B A) of one run, which ben
 				return err
 			}
 			if len(args) > 1 && f.duration == 0 {
-				return usage("two endpoints need --duration\nhint: --duration 5m (per endpoint, in %d blocks)", tileBlocks)
+				return usage("two endpoints need --duration\nhint: --duration 5m (per endpoint, in %d blocks)",
+					tileBlocks)
 			}
 			var err error
 			if in.text, err = root.Matrices.ReadFile(tileMatrix); err != nil {

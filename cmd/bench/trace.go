@@ -89,7 +89,8 @@ func (t *traceFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&t.format, "format", "text", "output format without -o: text or json")
 	f.IntSliceVar(&t.cacheSizes, "cache-blocks", nil,
 		"cache sizes, in blocks (default: round numbers up to the trace's size)")
-	f.StringVarP(&t.output, "output", "o", "", "`FILE` to write, compressed if its name ends in .gz or .zst; - for stdout")
+	f.StringVarP(&t.output, "output", "o", "",
+		"`FILE` to write, compressed if its name ends in .gz or .zst; - for stdout")
 	f.BoolVar(&t.written.Anonymize, "anonymize", false, "keep only lengths, relative times and counted numbers")
 	f.BoolVar(&t.written.KeepClasses, "keep-models", false, "with --anonymize: keep the names of models and classes")
 	f.IntVar(&t.sessions, "sessions", 0, "write a random sample of this many sessions")
@@ -248,7 +249,8 @@ func (c *cli) convert(ctx context.Context, t *traceFlags) error {
 		case err == nil && os.SameFile(in, out) && in.Mode().IsRegular():
 			return usage("-o %s is the input file\nhint: name another file", t.output)
 		case t.sessions+t.requests > 0 && !in.Mode().IsRegular():
-			return usage("%s is not a file, and a sample reads it twice\nhint: write it to a file first", t.options.File)
+			return usage("%s is not a file, and a sample reads it twice\nhint: write it to a file first",
+				t.options.File)
 		}
 	}
 	var done *trace.Conversion

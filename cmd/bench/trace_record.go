@@ -64,14 +64,18 @@ Ctrl-C or SIGTERM ends it: no new connections, 30 s for the open answers, exit c
 }
 
 func (f *recordFlags) register(fl *pflag.FlagSet) {
-	fl.StringVar(&f.listen, "listen", "127.0.0.1:8080", "`ADDRESS` to listen on; a host other than 127.0.0.1 opens it to the network")
+	fl.StringVar(&f.listen, "listen", "127.0.0.1:8080",
+		"`ADDRESS` to listen on; a host other than 127.0.0.1 opens it to the network")
 	fl.StringVar(&f.to, "to", "", "`URL` of the server, e.g. http://localhost:8000")
 	fl.StringVarP(&f.output, "output", "o", "", "`FILE` to write, a new one, compressed if its name ends in .zst")
-	fl.StringVar(&f.admin, "admin", "127.0.0.1:0", "`ADDRESS` of the live page, /metrics, /healthz and /readyz, e.g. :8081 (port 0: a free one)")
+	fl.StringVar(&f.admin, "admin", "127.0.0.1:0",
+		"`ADDRESS` of the live page, /metrics, /healthz and /readyz, e.g. :8081 (port 0: a free one)")
 	fl.StringVar(&f.certificate, "tls-cert", "", "certificate `FILE`, to serve TLS (with --tls-key)")
 	fl.StringVar(&f.private, "tls-key", "", "private key `FILE`, to serve TLS (with --tls-cert)")
-	fl.StringVar(&f.ca, "tls-ca", "", "`FILE` with the certificates that sign the server's, if the system does not trust them")
-	fl.StringVar(&f.sessionHeader, "session-header", "", "request header with the conversation's id (default: conversations are recognised by their messages)")
+	fl.StringVar(&f.ca, "tls-ca", "",
+		"`FILE` with the certificates that sign the server's, if the system does not trust them")
+	fl.StringVar(&f.sessionHeader, "session-header", "",
+		"request header with the conversation's id (default: conversations are recognised by their messages)")
 	fl.BoolVar(&f.keepModels, "keep-models", false, "record the names of models, not numbers")
 	fl.StringVar(&f.maxBody, "max-body", "64MiB", "largest body of a request; larger ones get status 413")
 	fl.DurationVar(&f.duration, "for", 0, "end after this time, e.g. 1h (default: until interrupted)")
@@ -141,7 +145,8 @@ func serverURL(flag, text string, bad func(format string, args ...any)) *url.URL
 	case err != nil:
 		bad("%s: %v", flag, err)
 	case user != nil:
-		bad("%s has user info, which would be sent for all callers\nhint: callers send their own keys, which pass", flag)
+		bad("%s has user info, which would be sent for all callers\nhint: callers send their own keys, which pass",
+			flag)
 	}
 	return u
 }
@@ -270,14 +275,17 @@ func (c *cli) announceRecording(f *recordFlags, traffic, admin net.Addr, encrypt
 			fmt.Fprintf(c.stderr, "warning: %s %s is open to the network\n", a.flag, a.at)
 		}
 	}
-	fmt.Fprintf(c.stdout, "recording to %s (Ctrl-C ends it)\nlistening on %s://%s\npage, /metrics, /readyz: http://%s/\n", safe(f.output), scheme, traffic, admin)
+	fmt.Fprintf(c.stdout,
+		"recording to %s (Ctrl-C ends it)\nlistening on %s://%s\npage, /metrics, /readyz: http://%s/\n", safe(f.output),
+		scheme, traffic, admin)
 }
 
 func (c *cli) summarizeRecording(name string, file *recordingFile, n recording.Counts) {
 	if file.removed {
 		fmt.Fprintf(c.stdout, "%s is removed: no request was recorded\n", safe(name))
 	} else {
-		fmt.Fprintf(c.stdout, "%s: %s of %s recorded\n", safe(name), unit.Plural(file.written(), "request"), unit.Count(n.Requests))
+		fmt.Fprintf(c.stdout, "%s: %s of %s recorded\n", safe(name), unit.Plural(file.written(), "request"),
+			unit.Count(n.Requests))
 	}
 	for _, x := range []struct {
 		n    int

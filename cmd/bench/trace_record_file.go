@@ -193,7 +193,8 @@ func (f *recordingFile) progress(p *proxy.Proxy) string {
 	n := f.counts(p)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	line := fmt.Sprintf("%s, %s in flight, %s recorded", unit.Plural(n.Requests, "request"), unit.Count(p.Open()), unit.Count(f.lines))
+	line := fmt.Sprintf("%s, %s in flight, %s recorded", unit.Plural(n.Requests, "request"), unit.Count(p.Open()),
+		unit.Count(f.lines))
 	for _, x := range []struct {
 		n    int
 		text string

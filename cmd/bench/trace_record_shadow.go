@@ -18,9 +18,11 @@ func (f *shadowFlags) register(fl *pflag.FlagSet) {
 	fl.StringVar(&f.to, "shadow", "", "`URL` of a candidate server that gets copies of whole conversations")
 	fl.StringVar(&f.share, "share", "", "share of the conversations that are copied, e.g. 10% (default 10%)")
 	fl.StringVar(&f.model, "shadow-model", "", "model to ask the candidate for (default: the caller's)")
-	fl.StringVar(&f.keyEnv, "shadow-key-env", "", "environment variable `VAR` with the candidate's API key (default: the caller's key is sent)")
+	fl.StringVar(&f.keyEnv, "shadow-key-env", "",
+		"environment variable `VAR` with the candidate's API key (default: the caller's key is sent)")
 	fl.DurationVar(&f.warmup, "shadow-warmup", time.Minute, "time since the first copy whose requests are not compared")
-	fl.StringVar(&f.maxErrors, "shadow-max-errors", "", "end copying when the candidate's error rate exceeds the server's by this much (default 5%)")
+	fl.StringVar(&f.maxErrors, "shadow-max-errors", "",
+		"end copying when the candidate's error rate exceeds the server's by this much (default 5%)")
 }
 
 // config reads the flags; nil: no candidate.

@@ -76,7 +76,8 @@ a row of matrices/quick.toml, and --save writes that row as a matrix of its own,
 	f.register(cmd.Flags(), in.sweepFlags)
 	fl := cmd.Flags()
 	in.sweepFlags.key.register(fl)
-	fl.StringVar(&in.api, "api", "", "API: completions, chat, responses or messages (default: completions, or chat if the server has no other)")
+	fl.StringVar(&in.api, "api", "",
+		"API: completions, chat, responses or messages (default: completions, or chat if the server has no other)")
 	fl.StringVar(&in.model, "model", "", "model to request (default: the model that the server lists)")
 	return cmd
 }
@@ -103,14 +104,17 @@ needed, and every figure is simulated.`,
 }
 
 func (f *urlFlags) register(fl *pflag.FlagSet, s *sweepFlags) {
-	fl.StringVar(&f.workload, "workload", "chat", "`NAME` of the workload: chat, rag, agent, code, or lengths like 512/128")
+	fl.StringVar(&f.workload, "workload", "chat",
+		"`NAME` of the workload: chat, rag, agent, code, or lengths like 512/128")
 	fl.StringVar(&f.slo, "slo", "", "`LIMITS` (default ttft_p95=1s,tpot_p95=40ms)")
 	fl.IntVar(&f.input, "input", 0, "prompt tokens of every request")
 	fl.IntVar(&f.output, "output", 0, "response tokens of every request")
 	fl.Float64SliceVar(&f.rates, "rate", nil, "measure these requests per second: no search")
-	fl.IntSliceVar(&f.concurrency, "concurrency", nil, "measure these numbers of requests in flight: no search; with --rate, a cap")
+	fl.IntSliceVar(&f.concurrency, "concurrency", nil,
+		"measure these numbers of requests in flight: no search; with --rate, a cap")
 	fl.IntVar(&f.requests, "requests", 0, "requests of each load of --rate or --concurrency")
-	fl.DurationVar(&f.duration, "duration", 0, "`TIME` of each load of --rate or --concurrency (30s, or until --requests)")
+	fl.DurationVar(&f.duration, "duration", 0,
+		"`TIME` of each load of --rate or --concurrency (30s, or until --requests)")
 	fl.DurationVar(&f.budget, "budget", 2*time.Minute, "`TIME` of the search")
 	fl.StringVar(&f.hardware, "hardware", "", "GPU, for the share of the roofline: h100-sxm, l40s, …")
 	fl.IntVar(&f.gpus, "gpus", 0, "number of GPUs (1)")
@@ -139,7 +143,8 @@ func (c *cli) quick(cmd *cobra.Command, f *urlFlags, in *sweepInput, address str
 	}
 	row, lengths := f.row()
 	in.text = []byte(f.text(string(shipped), row, redacted(c.args)))
-	in.set = slices.Concat([]string{"target.endpoint=" + strconv.Quote(base)}, f.overrides(row, lengths, in.sweepFlags), in.set)
+	in.set = slices.Concat([]string{"target.endpoint=" + strconv.Quote(base)}, f.overrides(row, lengths, in.sweepFlags),
+		in.set)
 	in.quick = f
 	if err := f.checkSecret(in.set); err != nil {
 		return err
@@ -169,7 +174,8 @@ func (f *urlFlags) check(fl *pflag.FlagSet) error {
 	}
 	_, _, isLengths := lengthsOf(f.workload)
 	if !slices.Contains([]string{"chat", "rag", "agent", "code"}, f.workload) && !isLengths {
-		return usage("unknown --workload %q\nhint: chat, rag, agent, code, or prompt and response tokens: 512/128", f.workload)
+		return usage("unknown --workload %q\nhint: chat, rag, agent, code, or prompt and response tokens: 512/128",
+			f.workload)
 	}
 	for _, name := range []string{"requests", "duration"} {
 		if fl.Changed(name) && !f.measures() {
@@ -212,7 +218,8 @@ func (f *urlFlags) row() (name string, lengths []string) {
 	if input > 0 && output > 0 {
 		name = "fixed"
 	}
-	return name, overridesOf([]override{{"row." + name + ".input", number(float64(input))}, {"row." + name + ".output", number(float64(output))}})
+	return name, overridesOf([]override{{"row." + name + ".input", number(float64(input))},
+		{"row." + name + ".output", number(float64(output))}})
 }
 
 // override is a key of the matrix with its value in TOML; empty: as in the file.
@@ -296,7 +303,8 @@ func (f *urlFlags) text(shipped, row string, command []string) string {
 
 // stated are the begins of the lines of quickMatrix that a flag replaces.
 func (f *urlFlags) stated() (begins []string) {
-	for begin, isSet := range map[string]bool{"# hardware ": f.hardware != "", "# gpus ": f.gpus > 0, "# gpu_hour_usd ": f.usd > 0} {
+	for begin, isSet := range map[string]bool{"# hardware ": f.hardware != "", "# gpus ": f.gpus > 0,
+		"# gpu_hour_usd ": f.usd > 0} {
 		if isSet {
 			begins = append(begins, begin)
 		}
@@ -368,7 +376,8 @@ func (f *urlFlags) loads() (lines string) {
 // models, the requested one among them, and does not know the call.
 func lacksCompletions(err error) bool {
 	probe := new(endpoint.ProbeError)
-	return errors.As(err, &probe) && len(probe.Served) == 0 && (probe.Result.Status == 404 || probe.Result.Status == 405)
+	return errors.As(err, &probe) && len(probe.Served) == 0 && (probe.Result.Status == 404 ||
+		probe.Result.Status == 405)
 }
 
 // write writes the matrix that runs to the file of --save.
@@ -435,7 +444,8 @@ func (c *cli) beginQuick(in *sweepInput, server *endpoint.Server) error {
 	if f.measures() {
 		load = "loads as stated"
 	}
-	engine := cmp.Or(strings.TrimSpace(server.Info.Owner()+" "+strings.TrimPrefix(server.Info.ServerVersion(), server.Info.Owner()+"/")), "engine not reported")
+	engine := cmp.Or(strings.TrimSpace(server.Info.Owner()+" "+
+		strings.TrimPrefix(server.Info.ServerVersion(), server.Info.Owner()+"/")), "engine not reported")
 	if f.simulated {
 		engine = "SIMULATED: no server"
 	}
@@ -443,7 +453,9 @@ func (c *cli) beginQuick(in *sweepInput, server *endpoint.Server) error {
 	for _, l := range s.SLO.Limits {
 		limits = append(limits, verdict.TextOfLimit(l.Key, "", l.Value, l.Unit))
 	}
-	fmt.Fprintln(c.stderr, safe(fmt.Sprintf("%s: %s, %s, api %s", server.Info.Endpoint, server.Info.Model, engine, s.APIFor(in.m.Target))))
-	fmt.Fprintln(c.stderr, safe(fmt.Sprintf("workload %s (--workload); SLO %s (--slo); %s", s.Name, strings.Join(limits, " · "), load)))
+	fmt.Fprintln(c.stderr, safe(fmt.Sprintf("%s: %s, %s, api %s", server.Info.Endpoint, server.Info.Model, engine,
+		s.APIFor(in.m.Target))))
+	fmt.Fprintln(c.stderr, safe(fmt.Sprintf("workload %s (--workload); SLO %s (--slo); %s", s.Name,
+		strings.Join(limits, " · "), load)))
 	return f.write(c.stderr, in.m)
 }

@@ -40,7 +40,8 @@ signer. report.html and summary.md are not verified: bench report RUN writes the
 		Args: positional(cobra.ExactArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error { return c.verify(f, args[0]) },
 	}
-	cmd.Flags().StringVar(&f.key, "key", "", "`FILE` with the public keys that you trust (.pub); the run must be signed by one of them")
+	cmd.Flags().StringVar(&f.key, "key", "",
+		"`FILE` with the public keys that you trust (.pub); the run must be signed by one of them")
 	cmd.Flags().StringVar(&f.slo, "slo", "", "`LIMITS` or matrix: the answer under these limits, as in bench report")
 	return cmd
 }
@@ -192,7 +193,8 @@ func signer(file string) (ssh.Signer, error) {
 
 // noteSigned notes that a resumed run loses its signature, which is of another run.json.
 func (c *cli) noteSigned(f *sweepFlags) {
-	if _, err := os.Stat(filepath.Join(f.resume, record.SignatureFile)); f.resume != "" && f.signer == nil && err == nil {
+	if _, err := os.Stat(filepath.Join(f.resume, record.SignatureFile)); f.resume != "" && f.signer == nil &&
+		err == nil {
 		fmt.Fprintln(c.stderr, "note: the run is signed, and loses its signature: resume with --sign to sign it again")
 	}
 }

@@ -50,9 +50,12 @@ type watchFlags struct {
 }
 
 func (f *watchFlags) register(fl *pflag.FlagSet) {
-	fl.BoolVar(&f.plain, "plain", false, "one line per event instead of the live view (default when stderr is not a terminal)")
-	fl.BoolVar(&f.json, "json", false, "JSON lines of events on stdout instead of the live view and the final table (docs/results.md)")
-	fl.StringVar(&f.metrics, "metrics-listen", "", "serve live metrics to Prometheus at `ADDRESS`, e.g. 127.0.0.1:9464 (docs/grafana)")
+	fl.BoolVar(&f.plain, "plain", false,
+		"one line per event instead of the live view (default when stderr is not a terminal)")
+	fl.BoolVar(&f.json, "json", false,
+		"JSON lines of events on stdout instead of the live view and the final table (docs/results.md)")
+	fl.StringVar(&f.metrics, "metrics-listen", "",
+		"serve live metrics to Prometheus at `ADDRESS`, e.g. 127.0.0.1:9464 (docs/grafana)")
 }
 
 type watcher struct {

@@ -51,11 +51,14 @@ All must be the same build of bench.`,
 func (f *workFlags) flags() *pflag.FlagSet {
 	fl := pflag.NewFlagSet("work", pflag.ContinueOnError)
 	fl.StringVar(&f.join, "join", "", "`URL` of the leader, as it prints it")
-	fl.IntVar(&f.index, "index", -1, "number `K` of this worker, from 0 (default: $JOB_COMPLETION_INDEX, $SLURM_PROCID, or the leader gives it one)")
+	fl.IntVar(&f.index, "index", -1,
+		"number `K` of this worker, from 0 (default: $JOB_COMPLETION_INDEX, $SLURM_PROCID, or the leader gives it one)")
 	fl.DurationVar(&f.wait, "wait", 5*time.Minute, "how long to try to join, also when the leader is gone")
 	tokenFlag(fl, &f.token)
-	fl.StringVar(&f.ca, "tls-ca", "", "certificate `FILE` (PEM) of the authority of a leader at https:// (default: the system's)")
-	fl.StringVar(&f.endpoint, "endpoint", "", "URL of the server under test, if this machine reaches it at another URL than the leader")
+	fl.StringVar(&f.ca, "tls-ca", "",
+		"certificate `FILE` (PEM) of the authority of a leader at https:// (default: the system's)")
+	fl.StringVar(&f.endpoint, "endpoint", "",
+		"URL of the server under test, if this machine reaches it at another URL than the leader")
 	f.key.register(fl)
 	return fl
 }
@@ -195,7 +198,8 @@ func (f *workFlags) admit(base string, a endpoint.ServerAddress, s *experiment.S
 
 func (f *workFlags) unreachable(base, key string, http2 bool, err error) error {
 	err = unreachable(base, key, http2, &f.key, err)
-	if u, parse := url.Parse(base); parse == nil && (u.Hostname() == "localhost" || strings.HasPrefix(u.Hostname(), "127.")) {
+	if u, parse := url.Parse(base); parse == nil && (u.Hostname() == "localhost" ||
+		strings.HasPrefix(u.Hostname(), "127.")) {
 		return fmt.Errorf("%w\nhint: on another machine than the server's, give bench work --endpoint http://SERVER:PORT, or the matrix an address that all reach", err)
 	}
 	return err

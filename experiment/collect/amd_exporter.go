@@ -29,7 +29,8 @@ func amdViolation(name string) string { return "gpu_violation_" + name + "_resid
 // amdViolations are the exporter's violations with NVML's names for the same.
 var amdViolations = map[string]string{
 	amdViolation("ppt"): "sw_power_cap", amdViolation("processor_hot"): "hw_slowdown",
-	amdViolation("socket_thermal"): "hw_thermal", amdViolation("vr_thermal"): "hw_thermal", amdViolation("hbm_thermal"): "hw_thermal",
+	amdViolation("socket_thermal"): "hw_thermal", amdViolation("vr_thermal"): "hw_thermal",
+	amdViolation("hbm_thermal"): "hw_thermal",
 }
 
 var amdNames = namesOf(amdMetrics, append(slices.Collect(maps.Keys(amdViolations)), amdClock)...)

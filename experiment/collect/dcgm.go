@@ -36,10 +36,12 @@ var gpuMetrics = []gpuMetric{
 	{func(r *telemetry.GPUReading) **float64 { return &r.Busy }, 0.01, []string{"DCGM_FI_DEV_GPU_UTIL"}},
 	{func(r *telemetry.GPUReading) **float64 { return &r.EngineActive }, 1, []string{"DCGM_FI_PROF_GR_ENGINE_ACTIVE"}},
 	{func(r *telemetry.GPUReading) **float64 { return &r.SMActive }, 1, []string{"DCGM_FI_PROF_SM_ACTIVE"}},
-	{func(r *telemetry.GPUReading) **float64 { return &r.TensorActive }, 1, []string{"DCGM_FI_PROF_PIPE_TENSOR_ACTIVE"}},
+	{func(r *telemetry.GPUReading) **float64 { return &r.TensorActive }, 1,
+		[]string{"DCGM_FI_PROF_PIPE_TENSOR_ACTIVE"}},
 	{func(r *telemetry.GPUReading) **float64 { return &r.DRAMActive }, 1, []string{"DCGM_FI_PROF_DRAM_ACTIVE"}},
 	{func(r *telemetry.GPUReading) **float64 { return &r.PowerW }, 1, []string{"DCGM_FI_DEV_POWER_USAGE"}},
-	{func(r *telemetry.GPUReading) **float64 { return &r.EnergyJ }, 1e-3, []string{"DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION"}},
+	{func(r *telemetry.GPUReading) **float64 { return &r.EnergyJ }, 1e-3,
+		[]string{"DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION"}},
 	{func(r *telemetry.GPUReading) **float64 { return &r.SMClock }, 1, []string{"DCGM_FI_DEV_SM_CLOCK"}},
 	{func(r *telemetry.GPUReading) **float64 { return &r.MemoryClock }, 1, []string{"DCGM_FI_DEV_MEM_CLOCK"}},
 	{func(r *telemetry.GPUReading) **float64 { return &r.UsedMiB }, 1, []string{"DCGM_FI_DEV_FB_USED"}},
@@ -94,12 +96,14 @@ func gpuName(labels map[string]string) string {
 
 // addSeries adds one series of the GPU. Each process or container on it has a series with the same value.
 func addSeries(r *telemetry.GPUReading, s series) {
-	if slices.Contains(throttleMasks, s.name) && r.Throttled == nil && !r.Unthrottled && s.value >= 0 && s.value < math.MaxUint32 {
+	if slices.Contains(throttleMasks, s.name) && r.Throttled == nil && !r.Unthrottled && s.value >= 0 &&
+		s.value < math.MaxUint32 {
 		setThrottled(r, uint64(s.value))
 		return
 	}
 	for _, d := range gpuMetrics {
-		if slices.Contains(d.names, s.name) && s.value >= 0 && s.value < 1e18 { // DCGM reports missing values as huge numbers
+		// DCGM reports missing values as huge numbers
+		if slices.Contains(d.names, s.name) && s.value >= 0 && s.value < 1e18 {
 			*d.field(r) = new(s.value * d.scale)
 		}
 	}

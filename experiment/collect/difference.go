@@ -36,7 +36,8 @@ func difference(a, b *reading) telemetry.Sample {
 	if x, y := a.server, b.server; x != nil && y != nil {
 		s.ServerCPUPressure = rate(x.pressure, y.pressure, span)
 		if x.delays != nil && y.delays != nil {
-			s.ServerCores, s.ServerRunDelay = new(perTime(threadTimes(x.cpu, y.cpu), span)), new(perTime(threadTimes(x.delays, y.delays), span))
+			s.ServerCores, s.ServerRunDelay = new(perTime(threadTimes(x.cpu, y.cpu),
+				span)), new(perTime(threadTimes(x.delays, y.delays), span))
 		}
 	}
 	s.Sched = histogramDelta(&a.sched, &b.sched)

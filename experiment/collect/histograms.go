@@ -16,11 +16,19 @@ var engineHistograms = []struct {
 	field func(*telemetry.TimeReading) **telemetry.Histogram
 	names []string
 }{
-	{func(t *telemetry.TimeReading) **telemetry.Histogram { return &t.TTFT }, []string{"vllm_time_to_first_token_seconds", "sglang_time_to_first_token_seconds", "trtllm_time_to_first_token_seconds"}},
-	{func(t *telemetry.TimeReading) **telemetry.Histogram { return &t.Queue }, []string{"vllm_request_queue_time_seconds", "sglang_queue_time_seconds", "tgi_request_queue_duration", "trtllm_request_queue_time_seconds"}},
-	{func(t *telemetry.TimeReading) **telemetry.Histogram { return &t.Prefill }, []string{"vllm_request_prefill_time_seconds", "trtllm_request_prefill_time_seconds"}},
-	{func(t *telemetry.TimeReading) **telemetry.Histogram { return &t.Decode }, []string{"vllm_request_decode_time_seconds", "trtllm_request_decode_time_seconds"}},
-	{func(t *telemetry.TimeReading) **telemetry.Histogram { return &t.E2E }, []string{"vllm_e2e_request_latency_seconds", "sglang_e2e_request_latency_seconds", "tgi_request_duration", "trtllm_e2e_request_latency_seconds"}},
+	{func(t *telemetry.TimeReading) **telemetry.Histogram { return &t.TTFT },
+		[]string{"vllm_time_to_first_token_seconds", "sglang_time_to_first_token_seconds",
+			"trtllm_time_to_first_token_seconds"}},
+	{func(t *telemetry.TimeReading) **telemetry.Histogram { return &t.Queue },
+		[]string{"vllm_request_queue_time_seconds", "sglang_queue_time_seconds", "tgi_request_queue_duration",
+			"trtllm_request_queue_time_seconds"}},
+	{func(t *telemetry.TimeReading) **telemetry.Histogram { return &t.Prefill },
+		[]string{"vllm_request_prefill_time_seconds", "trtllm_request_prefill_time_seconds"}},
+	{func(t *telemetry.TimeReading) **telemetry.Histogram { return &t.Decode },
+		[]string{"vllm_request_decode_time_seconds", "trtllm_request_decode_time_seconds"}},
+	{func(t *telemetry.TimeReading) **telemetry.Histogram { return &t.E2E },
+		[]string{"vllm_e2e_request_latency_seconds", "sglang_e2e_request_latency_seconds", "tgi_request_duration",
+			"trtllm_e2e_request_latency_seconds"}},
 }
 
 type histogramPart struct {

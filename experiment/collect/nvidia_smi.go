@@ -19,7 +19,8 @@ import (
 
 // smiColumns are the queried fields. The last field is one of smiReasons: newer name, older name, or none.
 var (
-	smiColumns = []string{"index", "uuid", "name", "utilization.gpu", "power.draw", "clocks.sm", "clocks.mem", "memory.used", "memory.total", "temperature.gpu"}
+	smiColumns = []string{"index", "uuid", "name", "utilization.gpu", "power.draw", "clocks.sm", "clocks.mem",
+		"memory.used", "memory.total", "temperature.gpu"}
 	smiReasons = []string{"clocks_event_reasons.active", "clocks_throttle_reasons.active", ""}
 )
 
@@ -118,8 +119,10 @@ func (t *nvidiaSMI) watch(ctx context.Context, figures bool, begun func(), each 
 
 // loop runs nvidia-smi with an interval until ctx ends, which is far cheaper than starting it for each
 // reading. It calls each with the GPUs of one round and the time of arrival.
-func (t *nvidiaSMI) loop(ctx context.Context, period time.Duration, each func([]telemetry.GPUReading, time.Time)) error {
-	cmd := exec.CommandContext(ctx, t.path, "--query-gpu="+t.query, "--format=csv,noheader,nounits", fmt.Sprintf("--loop-ms=%d", period.Milliseconds()))
+func (t *nvidiaSMI) loop(ctx context.Context, period time.Duration,
+	each func([]telemetry.GPUReading, time.Time)) error {
+	cmd := exec.CommandContext(ctx, t.path, "--query-gpu="+t.query, "--format=csv,noheader,nounits",
+		fmt.Sprintf("--loop-ms=%d", period.Milliseconds()))
 	cmd.WaitDelay = time.Second
 	r, w := io.Pipe()
 	cmd.Stdout = w
@@ -151,7 +154,8 @@ func splitRounds(r io.Reader, each func([]telemetry.GPUReading, time.Time)) {
 		if err != nil {
 			continue
 		}
-		if len(round) > 0 && slices.ContainsFunc(round, func(g telemetry.GPUReading) bool { return g.GPU == gpus[0].GPU }) {
+		if len(round) > 0 && slices.ContainsFunc(round,
+			func(g telemetry.GPUReading) bool { return g.GPU == gpus[0].GPU }) {
 			each(round, at)
 			round = nil
 		}
@@ -170,8 +174,10 @@ func parseGPUs(text []byte) ([]telemetry.GPUReading, error) {
 	var out []telemetry.GPUReading
 	for _, f := range rows {
 		g := telemetry.GPUReading{
-			GPU: f[0], UUID: f[1], Name: f[2], PowerW: number(f[4], 1), SMClock: number(f[5], 1), MemoryClock: number(f[6], 1),
-			UsedMiB: number(f[7], 1), TotalMiB: number(f[8], 1), Temperature: number(f[9], 1), Busy: number(f[3], 0.01),
+			GPU: f[0], UUID: f[1], Name: f[2], PowerW: number(f[4], 1), SMClock: number(f[5], 1),
+			MemoryClock: number(f[6], 1),
+			UsedMiB:     number(f[7], 1), TotalMiB: number(f[8], 1), Temperature: number(f[9], 1),
+			Busy: number(f[3], 0.01),
 		}
 		if _, err := strconv.Atoi(g.GPU); err != nil {
 			return nil, fmt.Errorf("nvidia-smi: %.100q is not a GPU index", g.GPU)

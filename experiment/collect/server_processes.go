@@ -20,7 +20,8 @@ type ServerProcesses struct {
 }
 
 // forwarders listen in the place of a server that runs elsewhere.
-var forwarders = []string{"docker-proxy", "rootlessport", "slirp4netns", "pasta", "pasta.avx2", "gvproxy", "conmon", "kubectl", "kube-proxy",
+var forwarders = []string{"docker-proxy", "rootlessport", "slirp4netns", "pasta", "pasta.avx2", "gvproxy", "conmon",
+	"kubectl", "kube-proxy",
 	"ssh", "sshd", "socat", "nginx", "haproxy", "envoy", "traefik", "caddy", "apache2", "httpd", "litellm", "bench"}
 
 // FindServer finds the processes that listen on TCP ports of this machine, with what belongs to them; nil: those of

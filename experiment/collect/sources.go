@@ -41,8 +41,10 @@ func (s *Sources) ReadServer(ctx context.Context) (reading *telemetry.ServerRead
 }
 
 // Observe summarizes the samples of a window, µs from the samples' epoch.
-func (s *Sources) Observe(samples []telemetry.Sample, startUs, endUs int64) (*telemetry.ServerUsage, *telemetry.GPUUsage) {
-	return telemetry.SummarizeServer(s.server, samples, startUs, endUs), telemetry.SummarizeGPUs(s.gpu, samples, startUs, endUs)
+func (s *Sources) Observe(samples []telemetry.Sample, startUs,
+	endUs int64) (*telemetry.ServerUsage, *telemetry.GPUUsage) {
+	return telemetry.SummarizeServer(s.server, samples, startUs, endUs), telemetry.SummarizeGPUs(s.gpu, samples,
+		startUs, endUs)
 }
 
 type poller struct {
@@ -61,10 +63,12 @@ func Open(ctx context.Context, c telemetry.Config, e Endpoint) *Sources {
 
 func (s *Sources) Named(c telemetry.Config) error {
 	switch {
-	case s.server.Missing != "" && (len(c.Server.Parts) > 0 || !slices.Contains([]string{"", telemetry.Auto, telemetry.Off}, c.Server.Source)):
+	case s.server.Missing != "" && (len(c.Server.Parts) > 0 ||
+		!slices.Contains([]string{"", telemetry.Auto, telemetry.Off}, c.Server.Source)):
 		return fmt.Errorf("[telemetry] server %s: %s\nhint: correct the URL; server = \"auto\" finds the page of the endpoint", s.server.Name, s.server.Missing)
 	case s.gpu.Missing != "" && !slices.Contains([]string{"", telemetry.Auto, telemetry.Off}, c.GPU):
-		return fmt.Errorf("[telemetry] gpu %s: %s\nhint: correct it; gpu = \"off\" measures without", s.gpu.Name, s.gpu.Missing)
+		return fmt.Errorf("[telemetry] gpu %s: %s\nhint: correct it; gpu = \"off\" measures without", s.gpu.Name,
+			s.gpu.Missing)
 	}
 	return nil
 }
@@ -243,7 +247,8 @@ func (p *poller) watch(ctx context.Context, window time.Duration, begun func(), 
 	last := p.readEdge(ctx, telemetry.EdgeBefore, plan, each)
 	begun()
 	for {
-		wait := time.NewTimer(pause(time.Duration(last.Next)*time.Microsecond, time.Duration(last.Span)*time.Microsecond))
+		wait := time.NewTimer(pause(time.Duration(last.Next)*time.Microsecond,
+			time.Duration(last.Span)*time.Microsecond))
 		select {
 		case <-wait.C:
 		case <-ctx.Done():

@@ -23,12 +23,14 @@ type Answer struct {
 
 	// Verdict is PASS if every workload with an SLO has an operating point, FAIL if one workload has FAIL, else
 	// UNDECIDED; empty: no SLO.
-	Verdict   stats.Verdict `json:"verdict"`
-	Text      string        `json:"text"`      // the verdicts of the workloads in one sentence
-	First     *int          `json:"first"`     // index in workloads of the one to read first; null: nothing was measured
-	Workloads []Workload    `json:"workloads"` // one for each series, in the same order
+	Verdict stats.Verdict `json:"verdict"`
+	Text    string        `json:"text"` // the verdicts of the workloads in one sentence
+	// index in workloads of the one to read first; null: nothing was measured
+	First     *int       `json:"first"`
+	Workloads []Workload `json:"workloads"` // one for each series, in the same order
 
-	Settings []Settings `json:"settings,omitempty"` // each row with several settings of the server, or values of another axis; absent: none
+	// each row with several settings of the server, or values of another axis; absent: none
+	Settings []Settings `json:"settings,omitempty"`
 
 	Trust Trust `json:"trust"`
 	// NotMet is what a strict reading asks for (--enforce): every row that is not valid or does not meet its SLO,
@@ -52,7 +54,8 @@ type NotMet struct {
 func (n NotMet) String() string { return strings.TrimPrefix(n.Name+": "+n.Why, ": ") }
 
 func NewAnswer(m *record.Manifest, series []series.Series, diagnoses []Diagnosis, missing []string) Answer {
-	a := Answer{Target: target(m), Workloads: []Workload{}, NotMet: notMet(m, series, missing), Trust: newTrust(series, missing),
+	a := Answer{Target: target(m), Workloads: []Workload{}, NotMet: notMet(m, series, missing),
+		Trust:    newTrust(series, missing),
 		Expected: expectations(m, series, diagnoses), NotMeasured: notMeasured(m, series, missing)}
 	for i := range series {
 		w := newWorkload(m, series, i, diagnoses, slices.ContainsFunc(m.Plan, func(p record.Planned) bool {
@@ -184,7 +187,8 @@ func (a *Answer) conclude(lost []string) (v stats.Verdict, text string) {
 	}
 	text = fmt.Sprintf("%d of %s have an operating point", len(met), unit.Plural(total, "workload"))
 	if total == 1 {
-		text = map[bool]string{true: "the workload has an operating point", false: "the workload has no operating point"}[len(met) == 1]
+		text = map[bool]string{true: "the workload has an operating point",
+			false: "the workload has no operating point"}[len(met) == 1]
 	}
 	if len(failed) > 0 {
 		text += "; no point meets the SLO in " + unit.Some(failed)

@@ -26,14 +26,16 @@ const (
 
 // Change is one figure of a setting against the first setting.
 type Change struct {
-	Metric string         `json:"metric"` // output_tokens_per_s, or as in the SLO: ttft_p95
-	Class  string         `json:"class,omitempty"`
-	Base   float64        `json:"base"` // of the first setting: ms, or tokens/s; a geometric mean over repeats, as value
-	Value  float64        `json:"value"`
-	Ratio  float64        `json:"ratio"`      // value ÷ base
-	CI95   stats.Interval `json:"ratio_ci95"` // of the ratio
-	Spread string         `json:"spread"`     // what the interval rests on: runs, pairs, or assumed (compare docs/nightly.md)
-	Result Result         `json:"result"`
+	Metric string `json:"metric"` // output_tokens_per_s, or as in the SLO: ttft_p95
+	Class  string `json:"class,omitempty"`
+	// of the first setting: ms, or tokens/s; a geometric mean over repeats, as value
+	Base  float64        `json:"base"`
+	Value float64        `json:"value"`
+	Ratio float64        `json:"ratio"`      // value ÷ base
+	CI95  stats.Interval `json:"ratio_ci95"` // of the ratio
+	// what the interval rests on: runs, pairs, or assumed (compare docs/nightly.md)
+	Spread string `json:"spread"`
+	Result Result `json:"result"`
 }
 
 const outputTokens = "output_tokens_per_s"
@@ -137,8 +139,10 @@ func (f comparedFigure) change(m *record.Manifest, from, to *series.Point) (Chan
 	}
 	means := stats.MeansOfRuns([][]stats.Repeat{base, changed})
 	within := test.Interval(0.95)
-	c := Change{Metric: f.key(), Class: f.class, Base: math.Exp(means[0]), Value: math.Exp(means[1]), Ratio: math.Exp(test.Difference),
-		CI95: stats.Interval{Lo: math.Exp(within.Lo), Hi: math.Exp(within.Hi)}, Spread: test.Source, Result: Inconclusive}
+	c := Change{Metric: f.key(), Class: f.class, Base: math.Exp(means[0]), Value: math.Exp(means[1]),
+		Ratio: math.Exp(test.Difference),
+		CI95:  stats.Interval{Lo: math.Exp(within.Lo), Hi: math.Exp(within.Hi)}, Spread: test.Source,
+		Result: Inconclusive}
 	switch {
 	case !sureBase || !sure:
 		c.CI95 = stats.Interval{Lo: 0, Hi: math.Inf(1)}
@@ -245,7 +249,8 @@ func basisOf(m *record.Manifest, all []*Setting, ofServer bool) string {
 		n := len(x.point().Shown())
 		least, most, starts = min(least, n), max(most, n), starts && startsOf(m, x.point()) >= n
 	}
-	assumed := fmt.Sprintf("%.0f %% between %s assumed", 100*stats.AssumedSpread.SD, map[bool]string{true: "server starts", false: "runs"}[ofServer])
+	assumed := fmt.Sprintf("%.0f %% between %s assumed", 100*stats.AssumedSpread.SD,
+		map[bool]string{true: "server starts", false: "runs"}[ofServer])
 	switch {
 	case most == 1:
 		return "one run each, " + assumed

@@ -17,35 +17,50 @@ type Bottleneck string
 
 // The bottlenecks; one that makes the later ones doubtful is before them.
 const (
-	ServerFailing        Bottleneck = "server_failing"                // requests fail: the figures cover the others
-	RateLimited          Bottleneck = "rate_limited"                  // the server or its gateway answers 429: a quota, no failure
-	ServerStalled        Bottleneck = "server_stalled"                // all streams stood still at once
-	ClientLimited        Bottleneck = "client_limited"                // the client delayed requests: nothing is known of the server
-	ThermalOrPower       Bottleneck = "thermal_or_power"              // GPU clocks were throttled
-	KVCachePressure      Bottleneck = "kv_cache_pressure"             // the KV cache is full: requests wait for blocks or are preempted
-	PrefixCacheMisses    Bottleneck = "prefix_cache_misses"           // prefixes that should be cached are computed again
-	NetworkOrGateway     Bottleneck = "network_or_gateway"            // the first token is late outside of the server
-	Queueing             Bottleneck = "queueing"                      // requests wait for a place in the batch
-	HostOverhead         Bottleneck = "host_overhead"                 // the GPU waits for the CPU in each step
-	InefficientDecode    Bottleneck = "inefficient_decode"            // decode steps are slow while the GPU memory idles
-	ComputeBoundPrefill  Bottleneck = "compute_bound_prefill"         // computing prompts takes the time
-	BatchingTradeoff     Bottleneck = "batching_tradeoff"             // more throughput at a higher TPOT: nothing is wrong
+	ServerFailing Bottleneck = "server_failing" // requests fail: the figures cover the others
+	// the server or its gateway answers 429: a quota, no failure
+	RateLimited   Bottleneck = "rate_limited"
+	ServerStalled Bottleneck = "server_stalled" // all streams stood still at once
+	// the client delayed requests: nothing is known of the server
+	ClientLimited  Bottleneck = "client_limited"
+	ThermalOrPower Bottleneck = "thermal_or_power" // GPU clocks were throttled
+	// the KV cache is full: requests wait for blocks or are preempted
+	KVCachePressure Bottleneck = "kv_cache_pressure"
+	// prefixes that should be cached are computed again
+	PrefixCacheMisses Bottleneck = "prefix_cache_misses"
+	NetworkOrGateway  Bottleneck = "network_or_gateway" // the first token is late outside of the server
+	Queueing          Bottleneck = "queueing"           // requests wait for a place in the batch
+	HostOverhead      Bottleneck = "host_overhead"      // the GPU waits for the CPU in each step
+	// decode steps are slow while the GPU memory idles
+	InefficientDecode   Bottleneck = "inefficient_decode"
+	ComputeBoundPrefill Bottleneck = "compute_bound_prefill" // computing prompts takes the time
+	// more throughput at a higher TPOT: nothing is wrong
+	BatchingTradeoff     Bottleneck = "batching_tradeoff"
 	BandwidthBoundDecode Bottleneck = "hbm_bandwidth_bound_decode"    // as fast as the memory allows: nothing is wrong
 	MemoryBoundDecode    Bottleneck = "memory_bandwidth_bound_decode" // the same of a CPU
-	NoBottleneck         Bottleneck = "none"                          // nothing waits and no figure is wrong; decode is compared with no roofline
-	UnknownBottleneck    Bottleneck = "unknown"                       // the evidence does not suffice; Missing says what is needed
+	// nothing waits and no figure is wrong; decode is compared with no roofline
+	NoBottleneck Bottleneck = "none"
+	// the evidence does not suffice; Missing says what is needed
+	UnknownBottleneck Bottleneck = "unknown"
 )
 
-var Bottlenecks = []Bottleneck{ServerFailing, RateLimited, ServerStalled, ClientLimited, ThermalOrPower, KVCachePressure, PrefixCacheMisses,
-	NetworkOrGateway, Queueing, HostOverhead, InefficientDecode, ComputeBoundPrefill, BatchingTradeoff, BandwidthBoundDecode,
+var Bottlenecks = []Bottleneck{ServerFailing, RateLimited, ServerStalled, ClientLimited, ThermalOrPower,
+	KVCachePressure, PrefixCacheMisses,
+	NetworkOrGateway, Queueing, HostOverhead, InefficientDecode, ComputeBoundPrefill, BatchingTradeoff,
+	BandwidthBoundDecode,
 	MemoryBoundDecode, NoBottleneck, UnknownBottleneck}
 
 func (b Bottleneck) Name() string {
-	return map[Bottleneck]string{ServerFailing: "server failing", ServerStalled: "server stalled", NetworkOrGateway: "network or gateway",
-		MemoryBoundDecode: "memory-bandwidth-bound decode", ClientLimited: "client-limited", ThermalOrPower: "thermal or power limit", KVCachePressure: "KV-cache pressure",
-		PrefixCacheMisses: "prefix-cache misses", Queueing: "queueing", HostOverhead: "host (CPU) overhead", InefficientDecode: "inefficient decode",
-		ComputeBoundPrefill: "compute-bound prefill", BatchingTradeoff: "batching trade-off", BandwidthBoundDecode: "HBM-bandwidth-bound decode",
-		RateLimited: "rate limited", NoBottleneck: "none visible at this load", UnknownBottleneck: "unknown"}[b]
+	return map[Bottleneck]string{ServerFailing: "server failing", ServerStalled: "server stalled",
+		NetworkOrGateway:  "network or gateway",
+		MemoryBoundDecode: "memory-bandwidth-bound decode", ClientLimited: "client-limited",
+		ThermalOrPower: "thermal or power limit", KVCachePressure: "KV-cache pressure",
+		PrefixCacheMisses: "prefix-cache misses", Queueing: "queueing", HostOverhead: "host (CPU) overhead",
+		InefficientDecode:   "inefficient decode",
+		ComputeBoundPrefill: "compute-bound prefill", BatchingTradeoff: "batching trade-off",
+		BandwidthBoundDecode: "HBM-bandwidth-bound decode",
+		RateLimited:          "rate limited", NoBottleneck: "none visible at this load",
+		UnknownBottleneck: "unknown"}[b]
 }
 
 // Diagnosis is the bottleneck of one point with its evidence. It is not a proof: Confirm names the
@@ -59,9 +74,10 @@ type Diagnosis struct {
 	Observation string     `json:"observation"`
 	Bottleneck  Bottleneck `json:"bottleneck"`
 	Evidence    []Evidence `json:"evidence"`
-	Missing     []string   `json:"missing"` // what was not collected and would show the bottleneck; not empty if it is unknown
-	Confirm     string     `json:"confirm"`
-	Response    string     `json:"response"` // the first, cheapest thing to try
+	// what was not collected and would show the bottleneck; not empty if it is unknown
+	Missing  []string `json:"missing"`
+	Confirm  string   `json:"confirm"`
+	Response string   `json:"response"` // the first, cheapest thing to try
 }
 
 // Evidence is one figure that a rule used. Figures of repeats are their medians.

@@ -11,11 +11,14 @@ type engineSetting struct {
 // trtllm-serve --help.
 var (
 	batchLimit = engineSetting{"the batch limit", map[string]string{
-		"vllm": "--max-num-seqs", "sglang": "--max-running-requests", "llamacpp": "--parallel", "trtllm": "--max_batch_size"}}
+		"vllm": "--max-num-seqs", "sglang": "--max-running-requests", "llamacpp": "--parallel",
+		"trtllm": "--max_batch_size"}}
 	stepBudget = engineSetting{"the token budget of a step", map[string]string{
-		"vllm": "--max-num-batched-tokens", "sglang": "--chunked-prefill-size", "llamacpp": "--batch-size", "trtllm": "--max_num_tokens"}}
+		"vllm": "--max-num-batched-tokens", "sglang": "--chunked-prefill-size", "llamacpp": "--batch-size",
+		"trtllm": "--max_num_tokens"}}
 	cacheMemory = engineSetting{"the memory of the KV cache", map[string]string{
-		"vllm": "--gpu-memory-utilization", "sglang": "--mem-fraction-static", "trtllm": "--kv_cache_free_gpu_memory_fraction"}}
+		"vllm": "--gpu-memory-utilization", "sglang": "--mem-fraction-static",
+		"trtllm": "--kv_cache_free_gpu_memory_fraction"}}
 	tensorParallel = engineSetting{"tensor parallelism", map[string]string{
 		"vllm": "--tensor-parallel-size", "sglang": "--tp-size", "trtllm": "--tp_size"}}
 	prefixCaching = engineSetting{"prefix caching", map[string]string{"vllm": "--enable-prefix-caching"}}

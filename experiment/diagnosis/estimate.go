@@ -21,8 +21,10 @@ type Estimate struct {
 
 	Brings
 
-	Twin        string `json:"twin"`                   // what the estimate rests on: the twin and its residuals, or why it is rejected; empty: none was fitted
-	TwinCaution string `json:"twin_caution,omitempty"` // the latency near the estimate that the twin misses by far; absent: none
+	// what the estimate rests on: the twin and its residuals, or why it is rejected; empty: none was fitted
+	Twin string `json:"twin"`
+	// the latency near the estimate that the twin misses by far; absent: none
+	TwinCaution string `json:"twin_caution,omitempty"`
 
 	Text    string `json:"text"`    // "≈ 48/s (41–54); measured PASS up to 40/s"
 	Figures string `json:"figures"` // "≈ 2,900 users who ask once a minute · 6,300 tok/s/GPU"; empty: no valid point
@@ -66,7 +68,8 @@ func twinCaution(t *record.Twin) string {
 	if t.Rejected != "" || share <= large {
 		return ""
 	}
-	return fmt.Sprintf("the twin misses %s at %s by %.0f %%", verdict.LimitName(r.Metric, ""), loadText(t.Axis, r.Load), 100*share)
+	return fmt.Sprintf("the twin misses %s at %s by %.0f %%", verdict.LimitName(r.Metric, ""), loadText(t.Axis, r.Load),
+		100*share)
 }
 
 // EasierByLoad reports whether a point misses a limit that a higher load meets more easily, or leaves it open: the SLO

@@ -24,7 +24,8 @@ func expectations(m *record.Manifest, series []series.Series, diagnoses []Diagno
 	var rows []Expectation
 	for i := range series {
 		s := &series[i]
-		e := Expectation{Of: s.Label(), Expected: s.Points[0].Rows[0].Spec.Expect, Happened: s.Sentence, Bottlenecks: []string{}}
+		e := Expectation{Of: s.Label(), Expected: s.Points[0].Rows[0].Spec.Expect, Happened: s.Sentence,
+			Bottlenecks: []string{}}
 		for j := range s.Points {
 			if d := firstAt(diagnoses, i, j); d != nil {
 				count[d.Bottleneck]++

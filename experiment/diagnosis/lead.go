@@ -104,7 +104,8 @@ func (a *answering) firstMiss(from int) int {
 
 func (a *answering) unknown(from, to int) int {
 	for _, s := range []Status{Open, Invalid} {
-		if j := slices.IndexFunc(a.Points[from:max(from, to)], func(p PointStatus) bool { return p.Status == s }); j >= 0 {
+		if j := slices.IndexFunc(a.Points[from:max(from, to)],
+			func(p PointStatus) bool { return p.Status == s }); j >= 0 {
 			return from + j
 		}
 	}
@@ -124,7 +125,8 @@ func (a *answering) measured() {
 		a.Next = a.decideAt(invalid)
 		return
 	}
-	a.Next = &NextSweep{Variable: "[slo]", Values: []string{}, TOML: "[slo]\nttft_p95 = \"1s\"", Why: "no SLO is specified", Text: `add [slo] with ttft_p95 = "1s"`}
+	a.Next = &NextSweep{Variable: "[slo]", Values: []string{}, TOML: "[slo]\nttft_p95 = \"1s\"",
+		Why: "no SLO is specified", Text: `add [slo] with ttft_p95 = "1s"`}
 }
 
 func (a *answering) withhold() {
@@ -149,7 +151,8 @@ func (a *answering) withhold() {
 	case fine >= 0:
 		a.quote(fine)
 		p := &a.s.Points[fine]
-		a.Text = fmt.Sprintf("%s looks fine on %s; about %s more decide it", a.Load, unit.Plural(worst(p).Observed, "request"), unit.Count(p.Need))
+		a.Text = fmt.Sprintf("%s looks fine on %s; about %s more decide it", a.Load,
+			unit.Plural(worst(p).Observed, "request"), unit.Count(p.Need))
 		a.Next = a.decideAt(fine)
 	case unknown >= 0:
 		a.quote(unknown)

@@ -22,7 +22,8 @@ func (a *answering) change() *NextSweep {
 		switch {
 		case bounded && a.firstMiss(0) == len(a.s.Points) && a.s.Saturation.Point == nil:
 			load = most
-			return a.loads("a throughput or cost limit is missed, latency is not: try more load", 2*load, 3*load, 4*load)
+			return a.loads("a throughput or cost limit is missed, latency is not: try more load", 2*load, 3*load,
+				4*load)
 		case p.FailsByLoad():
 			if n := a.loads("every measured load misses the SLO: try less load", load/8, load/4, load/2); n != nil {
 				return n
@@ -69,7 +70,8 @@ func (a *answering) changeFor(p *series.Point, d *Diagnosis) *NextSweep {
 	case NetworkOrGateway:
 		return byHand("the path to the server", d.Response)
 	case MemoryBoundDecode:
-		return byHand("memory bandwidth", "nothing is wrong, but this hardware exceeds the limit: 8-bit weights, or faster memory")
+		return byHand("memory bandwidth",
+			"nothing is wrong, but this hardware exceeds the limit: 8-bit weights, or faster memory")
 	case ClientLimited:
 		return byHand("the client machine", d.Response)
 	case ThermalOrPower:
@@ -79,9 +81,11 @@ func (a *answering) changeFor(p *series.Point, d *Diagnosis) *NextSweep {
 	case PrefixCacheMisses:
 		switch {
 		case r.EvictsPrefixes():
-			return knobFor(r, cacheMemory, "shared prefixes are evicted: give the KV cache more memory", 0.85, 0.9, 0.95)
+			return knobFor(r, cacheMemory, "shared prefixes are evicted: give the KV cache more memory", 0.85, 0.9,
+				0.95)
 		case r.Reuse == nil || r.Reuse.CachedTokens == 0:
-			return byHand("prefix caching", "no prompt token was cached: enable "+prefixCaching.of(engineOf(r))+" in the server, and run the row again")
+			return byHand("prefix caching", "no prompt token was cached: enable "+prefixCaching.of(engineOf(r))+
+				" in the server, and run the row again")
 		}
 		if r.Sequential() {
 			return byHand("the prefix", d.Response)
@@ -92,10 +96,12 @@ func (a *answering) changeFor(p *series.Point, d *Diagnosis) *NextSweep {
 	case HostOverhead:
 		return byHand("the host's work", d.Response)
 	case InefficientDecode:
-		return knobOf("--attention-backend", "decode is slow while the GPU memory idles: try other kernels", `"FLASH_ATTN"`, `"FLASHINFER"`)
+		return knobOf("--attention-backend", "decode is slow while the GPU memory idles: try other kernels",
+			`"FLASH_ATTN"`, `"FLASHINFER"`)
 	case ComputeBoundPrefill:
 		if b := r.Roofline; b != nil && r.Summary.TPOT != nil && r.Summary.TPOT.P50 > b.TPOT.HighMs {
-			return knobFor(r, stepBudget, "decode waits for the prefill of others: fewer prompt tokens per step", 512, 2048, 8192)
+			return knobFor(r, stepBudget, "decode waits for the prefill of others: fewer prompt tokens per step", 512,
+				2048, 8192)
 		}
 		return moreGPUs(r, "prefill takes the time: add compute")
 	case BatchingTradeoff, BandwidthBoundDecode:
@@ -164,8 +170,10 @@ func numbers(values []float64) []string {
 
 func knobOf(flag, why string, values ...string) *NextSweep {
 	name := strings.ReplaceAll(strings.TrimLeft(flag, "-"), "-", "_")
-	toml := fmt.Sprintf("[server.knobs]   # with %s {%s} in the command of [server]\n%s = [%s]", flag, name, name, strings.Join(values, ", "))
-	return &NextSweep{Text: fmt.Sprintf("%s = [%s]", name, strings.Join(values, ", ")), Variable: name, Values: values, TOML: toml, Why: why}
+	toml := fmt.Sprintf("[server.knobs]   # with %s {%s} in the command of [server]\n%s = [%s]", flag, name, name,
+		strings.Join(values, ", "))
+	return &NextSweep{Text: fmt.Sprintf("%s = [%s]", name, strings.Join(values, ", ")), Variable: name, Values: values,
+		TOML: toml, Why: why}
 }
 
 func inRow(s *series.Series, line string) string {

@@ -50,16 +50,19 @@ func (a *answering) decideAt(j int) *NextSweep {
 func moreRequests(s *series.Series, p *series.Point, limit *record.Verdict, need int) *NextSweep {
 	spec, planned := &p.Rows[0].Spec, p.Rows[0].Summary.Requests.Planned
 	n := planned + need
-	out := &NextSweep{Why: fmt.Sprintf("%s needs %s more requests for a verdict", verdict.LimitName(limit.Metric, limit.Class), unit.Count(need))}
+	out := &NextSweep{Why: fmt.Sprintf("%s needs %s more requests for a verdict",
+		verdict.LimitName(limit.Metric, limit.Class), unit.Count(need))}
 	var lines []string
 	// The window that the requests take at the rate of this row; a duration is also a cap on a number of requests.
 	window := math.Ceil(p.Rows[0].Summary.DurationS * float64(n) / float64(max(planned, 1)))
 	if stated := time.Duration(spec.Duration).Seconds(); stated > 0 && window > stated {
 		longer := fmt.Sprintf("%.0fs", window)
-		out.Variable, out.Values, lines = "duration", []string{longer}, append(lines, fmt.Sprintf("duration = %q", longer))
+		out.Variable, out.Values, lines = "duration", []string{longer}, append(lines,
+			fmt.Sprintf("duration = %q", longer))
 	}
 	if spec.Requests > 0 || len(lines) == 0 {
-		out.Variable, out.Values, lines = "requests", []string{strconv.Itoa(n)}, append(lines, fmt.Sprintf("requests = %d", n))
+		out.Variable, out.Values, lines = "requests", []string{strconv.Itoa(n)}, append(lines,
+			fmt.Sprintf("requests = %d", n))
 	}
 	out.Text = strings.Join(lines, ", ") + " at " + loadName(s, p)
 	out.TOML = inRow(s, strings.Join(lines, "\n"))
@@ -90,7 +93,8 @@ func loadName(s *series.Series, p *series.Point) string {
 
 func (a *answering) nextOfSearch(f *record.Found) *NextSweep {
 	rows := a.rows()
-	if held := series.HeldOpenBy(rows); held != nil && slices.Contains([]string{"budget", "none", "searching"}, f.State) {
+	if held := series.HeldOpenBy(rows); held != nil &&
+		slices.Contains([]string{"budget", "none", "searching"}, f.State) {
 		return byHand("repeat the search", "fix "+held.Code+", then repeat the search: "+held.Hint)
 	}
 	if f.State == "budget" && f.ConfirmS > 0 {

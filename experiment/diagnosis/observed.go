@@ -14,6 +14,7 @@ func (a *answering) observed(m *record.Manifest) {
 	case LeadNone:
 		a.Lead = LeadMissed
 	case LeadMeasured:
-		a.Next = &NextSweep{Text: fmt.Sprintf("bench report %s --slo ttft_p95=1s", m.Run), Variable: "--slo", Values: []string{}, Why: a.Text}
+		a.Next = &NextSweep{Text: fmt.Sprintf("bench report %s --slo ttft_p95=1s", m.Run), Variable: "--slo",
+			Values: []string{}, Why: a.Text}
 	}
 }

@@ -51,8 +51,10 @@ type Closest struct {
 
 func operatingPoint(m *record.Manifest, s *series.Series, p *series.Point) *OperatingPoint {
 	first := p.Rows[0]
-	o := &OperatingPoint{Name: s.PointName(p), Load: p.Load, OutputTokensPerS: p.OutputTokensPerS.Median, RequestsPerS: p.RequestsPerS.Median,
-		N: p.Completed(), Settings: settings(m, s, p), Cautions: oncePerAdvice(findings(p), record.Caution), Closest: closest(p), Brings: bringsAt(m, s, requested(s, p))}
+	o := &OperatingPoint{Name: s.PointName(p), Load: p.Load, OutputTokensPerS: p.OutputTokensPerS.Median,
+		RequestsPerS: p.RequestsPerS.Median,
+		N:            p.Completed(), Settings: settings(m, s, p), Cautions: oncePerAdvice(findings(p), record.Caution),
+		Closest: closest(p), Brings: bringsAt(m, s, requested(s, p))}
 	if g := p.OutputTokensPerSPerGPU; g != nil {
 		o.OutputTokensPerSPerGPU = new(g.Median)
 	}
@@ -93,7 +95,8 @@ func figures(p *series.Point) []Fact {
 	return append(out, Fact{"n", unit.Count(p.Completed())})
 }
 
-// headlinePercentiles are none for a mix whose classes have limits of their own: of all classes together they are no answer.
+// headlinePercentiles are none for a mix whose classes have limits of their own: of all classes together they are no
+// answer.
 func headlinePercentiles(p *series.Point) [][2]string {
 	if len(p.Classes) > 0 {
 		return nil
@@ -126,7 +129,8 @@ func closest(p *series.Point) *Closest {
 				continue
 			}
 			if x := *v.Value / v.Limit; out == nil || x > out.Share {
-				out = &Closest{v.Metric, x, fmt.Sprintf("%s at %.0f %% of its limit", verdict.LimitName(v.Metric, v.Class), 100*x)}
+				out = &Closest{v.Metric, x, fmt.Sprintf("%s at %.0f %% of its limit",
+					verdict.LimitName(v.Metric, v.Class), 100*x)}
 			}
 		}
 	}

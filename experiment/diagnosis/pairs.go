@@ -29,7 +29,8 @@ func (v *pointMetrics) otherTrafficPair(all []pointMetrics) *pointMetrics {
 	for i := range all {
 		o := &all[i]
 		x, y := o.p.Rows[0].Roofline, v.p.Rows[0].Roofline
-		if o.spec.Name != v.spec.Name || o.spec.Variant != v.spec.Variant || x == nil || y == nil || !series.SameSetup(x, y) || o.unreliable() || !known(o.step) || !known(v.step) {
+		if o.spec.Name != v.spec.Name || o.spec.Variant != v.spec.Variant || x == nil || y == nil ||
+			!series.SameSetup(x, y) || o.unreliable() || !known(o.step) || !known(v.step) {
 			continue
 		}
 		if d := math.Abs(math.Log(o.tpotFloor / v.tpotFloor)); d >= distance {
@@ -45,8 +46,10 @@ func (v *pointMetrics) shorterInputPair(all []pointMetrics) *pointMetrics {
 	var best *pointMetrics
 	for i := range all {
 		o := &all[i]
-		same := o.s.Axis == v.s.Axis && o.p.LoadValue == v.p.LoadValue && o.spec.Variant == v.spec.Variant && o.output <= alike*v.output && v.output <= alike*o.output
-		more := v.input >= longerInput*o.input && v.computed >= o.computed+minComputed && v.ttftLow >= longerTTFT*o.ttftTop
+		same := o.s.Axis == v.s.Axis && o.p.LoadValue == v.p.LoadValue && o.spec.Variant == v.spec.Variant &&
+			o.output <= alike*v.output && v.output <= alike*o.output
+		more := v.input >= longerInput*o.input && v.computed >= o.computed+minComputed &&
+			v.ttftLow >= longerTTFT*o.ttftTop
 		if same && more && !o.unreliable() && idle(v) && idle(o) && (best == nil || o.input < best.input) {
 			best = o
 		}
@@ -56,14 +59,16 @@ func (v *pointMetrics) shorterInputPair(all []pointMetrics) *pointMetrics {
 
 func (v *pointMetrics) coldPair(all []pointMetrics) *pointMetrics {
 	others := func(x *pointMetrics) []experiment.Axis {
-		return slices.DeleteFunc(slices.Clone(x.s.OtherAxes), func(a experiment.Axis) bool { return strings.HasPrefix(a.Key, "prefix") })
+		return slices.DeleteFunc(slices.Clone(x.s.OtherAxes),
+			func(a experiment.Axis) bool { return strings.HasPrefix(a.Key, "prefix") })
 	}
 	has := func(x *pointMetrics, state string) bool { return x.spec.Prefix != nil && x.spec.Prefix.State == state }
 	if !has(v, "warm") {
 		return nil
 	}
 	for i := range all {
-		if o := &all[i]; has(o, "cold") && o.spec.Name == v.spec.Name && o.p.LoadValue == v.p.LoadValue && slices.Equal(others(o), others(v)) {
+		if o := &all[i]; has(o, "cold") && o.spec.Name == v.spec.Name && o.p.LoadValue == v.p.LoadValue &&
+			slices.Equal(others(o), others(v)) {
 			return o
 		}
 	}

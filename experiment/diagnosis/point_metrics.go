@@ -36,11 +36,13 @@ type pointMetrics struct {
 	tpotFloor, tpotHigh    float64 // roofline of TPOT: floor, end of the typical range
 	loadedHigh             float64 // end of the typical range of TPOT beside prefill
 	ttftExpected, ttftHigh float64 // roofline of TTFT: expected, end of the typical range
-	promptMs               float64 // expected time that a prompt adds to a step: its operations, and reading its cached prefix
-	batch, mbu             float64
-	computeBound           bool // by the roofline, decode computes longer than it reads
+	// expected time that a prompt adds to a step: its operations, and reading its cached prefix
+	promptMs     float64
+	batch, mbu   float64
+	computeBound bool // by the roofline, decode computes longer than it reads
 
-	failing, stalling *record.Row   // the repeat with the most failures, with the most stalled requests; nil: none matters
+	// the repeat with the most failures, with the most stalled requests; nil: none matters
+	failing, stalling *record.Row
 	parts             []record.Part // where the mean TTFT from send goes; nil: the server does not report its times
 
 	readings                     float64 // of the server's metrics in the window
@@ -52,8 +54,9 @@ type pointMetrics struct {
 	hitsInCapacity               float64 // possible in a cache of the reported size, share of the prompt tokens
 
 	gpuActive, memoryActive float64 // share of the time
-	throttled, capped       float64 // share of the readings with clocks throttled by heat or power supply, by the power cap
-	heat, watts             float64
+	// share of the readings with clocks throttled by heat or power supply, by the power cap
+	throttled, capped float64
+	heat, watts       float64
 
 	lag, cpu, steal float64     // client: lag p99, share of its cores in use, CPU steal
 	inFlight        stats.Trend // of the requests in flight
@@ -66,7 +69,8 @@ func pointMetricsOf(series []series.Series) []pointMetrics {
 		s := &series[i]
 		for j := range s.Points {
 			p := &s.Points[j]
-			v := pointMetrics{failing: failingRow(p.Rows), stalling: stallingRow(p.Rows), series: i, point: j, s: s, p: p, spec: &p.Rows[0].Spec, name: s.PointName(p)}
+			v := pointMetrics{failing: failingRow(p.Rows), stalling: stallingRow(p.Rows), series: i, point: j, s: s,
+				p: p, spec: &p.Rows[0].Spec, name: s.PointName(p)}
 			v.readLatencies()
 			v.readRoofline()
 			v.readServer()

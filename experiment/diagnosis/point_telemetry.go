@@ -137,7 +137,8 @@ func (v *pointMetrics) leaveOut() {
 	if v.readings < minReadings {
 		v.waiting, v.waitingMax, v.running, v.kv, v.kvMax = nan, nan, nan, nan, nan
 	}
-	if slices.ContainsFunc(v.findings("token_counts"), func(f record.Finding) bool { return f.Severity == record.Invalid }) {
+	if slices.ContainsFunc(v.findings("token_counts"),
+		func(f record.Finding) bool { return f.Severity == record.Invalid }) {
 		v.tpot, v.tpotLow, v.tpotTop, v.mbu, v.outputS, v.output, v.cached = nan, nan, nan, nan, nan, nan, nan
 	}
 	if v.stalling == nil {

@@ -11,10 +11,11 @@ import (
 
 // Ruler is the loads of a workload on one line from 0, by what is known of them, and what the best load brings.
 type Ruler struct {
-	End     float64     `json:"end"`     // of the line
-	Parts   []RulerPart `json:"parts"`   // side by side
-	Load    string      `json:"load"`    // that the figures are of: "≈ 48/s", "rate 45/s"; empty: no load is known to meet the SLO
-	Figures []Fact      `json:"figures"` // users, GPUs, cost and share of the roofline at that load
+	End   float64     `json:"end"`   // of the line
+	Parts []RulerPart `json:"parts"` // side by side
+	// that the figures are of: "≈ 48/s", "rate 45/s"; empty: no load is known to meet the SLO
+	Load    string `json:"load"`
+	Figures []Fact `json:"figures"` // users, GPUs, cost and share of the roofline at that load
 }
 
 // RulerPart is from the end of the part before it, or 0: meets, likely, undecided or misses.
@@ -46,8 +47,8 @@ func (a *answering) newRuler(m *record.Manifest) *Ruler {
 	return r
 }
 
-// known are the lowest and the highest load with a PASS below the first that misses the SLO, the highest one there that is
-// likely to meet it, and that first one; 0 or +Inf: none.
+// known are the lowest and the highest load with a PASS below the first that misses the SLO, the highest one there that
+// is likely to meet it, and that first one; 0 or +Inf: none.
 func (a *answering) known() (first, passed, likely, missed float64) {
 	end := a.firstMiss(0)
 	missed = math.Inf(1)

@@ -9,7 +9,8 @@ import (
 )
 
 // rules in their order. After a final one the other figures of the point mean nothing. The thresholds were chosen on
-// one half of simulated servers with known causes; benchmarks/diagnosis.md has how often the rules are right on the other.
+// one half of simulated servers with known causes; benchmarks/diagnosis.md has how often the rules are right on the
+// other.
 var rules = []struct {
 	check func(v *pointMetrics, all []pointMetrics) *Diagnosis
 	final func(v *pointMetrics) bool
@@ -102,7 +103,8 @@ func (v *pointMetrics) noRuleApplies() *Diagnosis {
 // that could hide a bottleneck.
 func (v *pointMetrics) nothingWrong() bool {
 	alone := v.spec.Concurrency == 1 && v.spec.Closed()
-	return known(v.tpotLow) && (v.waiting < waitingSome || alone && !known(v.waiting)) && !verdict.SignificantTrend(v.inFlight) &&
+	return known(v.tpotLow) && (v.waiting < waitingSome || alone && !known(v.waiting)) &&
+		!verdict.SignificantTrend(v.inFlight) &&
 		!slices.ContainsFunc(findings(v.p), func(f record.Finding) bool { return f.Severity != record.Note })
 }
 

@@ -19,7 +19,8 @@ func checkClient(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 	}
 	return &Diagnosis{
 		Observation: "the client sent requests late, or was short of CPU", Bottleneck: ClientLimited,
-		Evidence: append(limits, collected(fact("client lag p99", v.lag, "ms"), fact("client CPU usage", v.cpu, "share"), fact("CPU steal", v.steal, "share"))...),
+		Evidence: append(limits, collected(fact("client lag p99", v.lag, "ms"),
+			fact("client CPU usage", v.cpu, "share"), fact("CPU steal", v.steal, "share"))...),
 		Confirm:  "repeat the row from a larger client machine; or find this one's limit with bench selftest --save",
 		Response: "measure again from a larger or idle machine, or at a lower load",
 	}
@@ -76,7 +77,8 @@ func large(r *record.Row, f *record.Finding, x *record.Effect) (Evidence, bool) 
 	case x.Bound == nil:
 		return Evidence{}, false
 	case x.Unit == record.UnitFactor:
-		return atLeast(x.Metric+" moved by the client, factor", *x.Bound, "", 1+clientMatters), *x.Bound >= 1+clientMatters
+		return atLeast(x.Metric+" moved by the client, factor", *x.Bound, "", 1+clientMatters), *x.Bound >= 1+
+			clientMatters
 	case x.Unit == record.UnitRequests:
 		share := *x.Bound / float64(max(1, r.Summary.Requests.Completed))
 		return atLeast("requests moved by the client", share, "share", clientMatters), share >= clientMatters
@@ -87,5 +89,6 @@ func large(r *record.Row, f *record.Finding, x *record.Effect) (Evidence, bool) 
 	if whole == nil {
 		return Evidence{}, false
 	}
-	return atLeast(x.Metric+" moved by the client", *x.Bound, "ms", clientMatters**whole), *x.Bound >= clientMatters**whole
+	return atLeast(x.Metric+" moved by the client", *x.Bound, "ms",
+		clientMatters**whole), *x.Bound >= clientMatters**whole
 }

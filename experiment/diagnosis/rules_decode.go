@@ -89,7 +89,8 @@ func (d *Diagnosis) compareTraffic(v *pointMetrics, all []pointMetrics) {
 	host := max(0, v.step-slope*v.tpotFloor) / v.step
 	const unexplained = "step time not explained by memory traffic"
 	d.Beside = other.name
-	d.Evidence = append(d.Evidence, fact("decode step", v.step, "ms"), fact("decode step at "+other.p.Load, other.step, "ms"))
+	d.Evidence = append(d.Evidence, fact("decode step", v.step, "ms"),
+		fact("decode step at "+other.p.Load, other.step, "ms"))
 	switch {
 	case host >= mostlyHost:
 		d.Missing = nil
@@ -117,14 +118,17 @@ func checkBatching(v *pointMetrics, all []pointMetrics) *Diagnosis {
 	lower := v.lowerLoad(all)
 	switch {
 	// A TPOT of 0: the answers arrived all at once.
-	case lower != nil && lower.tpot > 0 && v.outputS >= moreOutput*lower.outputS && v.tpot >= slowerTokens*lower.tpot && v.tpotLow > lower.tpotTop:
+	case lower != nil && lower.tpot > 0 && v.outputS >= moreOutput*lower.outputS && v.tpot >= slowerTokens*lower.tpot &&
+		v.tpotLow > lower.tpotTop:
 		d.Beside, d.Observation = lower.name, "more load raises both throughput and TPOT"
-		d.Evidence = collected(atLeast("output throughput relative to the lower load", v.outputS/lower.outputS, "", moreOutput),
+		d.Evidence = collected(atLeast("output throughput relative to the lower load", v.outputS/lower.outputS, "",
+			moreOutput),
 			atLeast("TPOT p50 relative to the lower load", v.tpot/lower.tpot, "", slowerTokens),
 			fact("batch", v.batch, ""), fact("batch at the lower load", lower.batch, ""))
 	case v.computeBound && v.tpot <= v.tpotHigh:
 		d.Observation = "the batch is so large that decode is compute-bound"
-		d.Evidence = collected(fact("batch", v.batch, ""), fact("TPOT p50", v.tpot, "ms"), fact("TPOT floor", v.tpotFloor, "ms"))
+		d.Evidence = collected(fact("batch", v.batch, ""), fact("TPOT p50", v.tpot, "ms"),
+			fact("TPOT floor", v.tpotFloor, "ms"))
 	default:
 		return nil
 	}
@@ -150,7 +154,8 @@ func checkBandwidth(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 	case v.mbu >= mostlyMemory:
 		d.Evidence = append(d.Evidence, atLeast("MBU", v.mbu, "share", mostlyMemory), fact("batch", v.batch, ""))
 	case v.memoryActive >= memoryBusy:
-		d.Evidence = append(d.Evidence, atLeast("GPU memory active", v.memoryActive, "share", memoryBusy), fact("MBU", v.mbu, "share"))
+		d.Evidence = append(d.Evidence, atLeast("GPU memory active", v.memoryActive, "share", memoryBusy),
+			fact("MBU", v.mbu, "share"))
 	default:
 		d.lowMBU(v)
 	}

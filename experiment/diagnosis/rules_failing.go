@@ -33,14 +33,16 @@ func checkFailing(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 		d.Evidence = append(d.Evidence, fact("requests failed ("+outcome+")", float64(counts[outcome]), ""))
 	}
 	if planned := r.Summary.Requests.Planned; planned > 0 && n > 0 {
-		d.Evidence = append(d.Evidence, atLeast("share of the requests", float64(n)/float64(planned), "share", verdict.ToleratedErrors(&r.Spec)))
+		d.Evidence = append(d.Evidence, atLeast("share of the requests", float64(n)/float64(planned), "share",
+			verdict.ToleratedErrors(&r.Spec)))
 	}
 	f := r.Failure
 	if f == nil { // a row of another tool
 		d.Confirm, d.Response = "the server's log of that time", "read the server's log, and fix the errors first"
 		return d
 	}
-	d.Evidence = append(d.Evidence, fact("first failure, after", f.AtS, "s"), fact("requests completed after it", float64(f.Later), ""))
+	d.Evidence = append(d.Evidence, fact("first failure, after", f.AtS, "s"),
+		fact("requests completed after it", float64(f.Later), ""))
 	d.Confirm, d.Response = "the server's log of second "+unit.Brief(f.AtS, 3)+" of the row", responseTo(f)
 	if f.RateLimited() && 2*counts["status"] >= n {
 		d.setRateLimited(v)
@@ -57,7 +59,8 @@ func (d *Diagnosis) setRateLimited(v *pointMetrics) {
 	d.Bottleneck, d.Response = RateLimited, "lower the load, or raise the rate limit of the server or its gateway"
 	if v.requestsS > 0 {
 		below := unit.Brief(v.requestsS, 2) + "/s"
-		d.Response = "keep the rate below " + below + ", which it answered; or raise the rate limit of the server or its gateway"
+		d.Response = "keep the rate below " + below +
+			", which it answered; or raise the rate limit of the server or its gateway"
 		d.Evidence = append(d.Evidence, fact("requests/s completed", v.requestsS, ""))
 	}
 	d.Confirm = "repeat the row at half of this rate: no HTTP 429"
@@ -112,7 +115,10 @@ func serverFailures(r *record.Row) (counts map[string]int, n int) {
 }
 
 func byCount(counts map[string]int) []string {
-	return slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b)) })
+	return slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]),
+			cmp.Compare(a, b))
+	})
 }
 
 func failingRow(rows []*record.Row) *record.Row {
@@ -143,14 +149,18 @@ func checkStalled(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 	if busyHost(r) {
 		response = "free the machine of other work (top): its processes waited for CPU; then repeat the row"
 	}
-	longest := slices.MaxFunc(r.Stalls, func(a, b record.Stall) int { return int((a.ToUs - a.FromUs) - (b.ToUs - b.FromUs)) })
+	longest := slices.MaxFunc(r.Stalls,
+		func(a, b record.Stall) int { return int((a.ToUs - a.FromUs) - (b.ToUs - b.FromUs)) })
 	return &Diagnosis{
-		Bottleneck:  ServerStalled,
-		Observation: "the server sent nothing for " + unit.Format(longest.Seconds(), "s") + " while requests were in flight",
-		Evidence: collected(fact("longest stall", longest.Seconds(), "s"), fact("from second", float64(longest.FromUs)/1e6, "s"),
+		Bottleneck: ServerStalled,
+		Observation: "the server sent nothing for " + unit.Format(longest.Seconds(), "s") +
+			" while requests were in flight",
+		Evidence: collected(fact("longest stall", longest.Seconds(), "s"),
+			fact("from second", float64(longest.FromUs)/1e6, "s"),
 			fact("requests in flight", float64(longest.InFlight), ""), fact("stalls", float64(len(r.Stalls)), ""),
 			fact("requests touched", float64(r.Stalled)/float64(max(1, r.Summary.Requests.Planned)), "share")),
-		Confirm:  "the server's and the machine's log of second " + unit.Brief(float64(longest.FromUs)/1e6, 3) + " of the row; repeat the row",
+		Confirm: "the server's and the machine's log of second " + unit.Brief(float64(longest.FromUs)/1e6, 3) +
+			" of the row; repeat the row",
 		Response: response,
 	}
 }

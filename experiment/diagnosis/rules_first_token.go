@@ -46,9 +46,11 @@ func checkFirstToken(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 		}
 	}
 	most := longest.Ms >= mostOfTTFT*total
-	queued := most && (v.queueTakes(longest.Ms) || longest.Name == "queue" && longest.Ms >= fewSteps*v.tpot) && strings.Contains(longest.Name, "queue")
+	queued := most && (v.queueTakes(longest.Ms) || longest.Name == "queue" && longest.Ms >= fewSteps*v.tpot) &&
+		strings.Contains(longest.Name, "queue")
 	if late == nil && !queued && !(v.ttft >= firstShare*v.e2e) ||
-		queued && v.prefillShare() >= mostlyPrefill && v.waiting < standingQueue*v.running { // checkPrefill knows why they wait
+		// checkPrefill knows why they wait
+		queued && v.prefillShare() >= mostlyPrefill && v.waiting < standingQueue*v.running {
 		return nil
 	}
 	d := &Diagnosis{Observation: "the " + longest.Name + " takes most of the time to the first token"}
@@ -97,7 +99,8 @@ func checkFirstToken(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 		d.Confirm = "repeat the row from the server's own machine, without the gateway: TTFT falls by that part"
 		d.Response = "measure next to the server; check the gateway's queue and the network's round trip"
 	default:
-		d.Bottleneck, d.Missing = UnknownBottleneck, []string{"the parts of " + longest.Name + ": the server does not report them apart"}
+		d.Bottleneck, d.Missing = UnknownBottleneck, []string{"the parts of " + longest.Name +
+			": the server does not report them apart"}
 		d.Confirm, d.Response = "repeat the row from the server's own machine, without a gateway", "find which of them it is before changing anything"
 	}
 	return d

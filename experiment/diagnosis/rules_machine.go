@@ -11,16 +11,19 @@ func checkClocks(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 		Confirm:  "lock the clocks below the limit (nvidia-smi -lgc) and repeat: TPOT no longer drifts",
 		Response: "check cooling, power supply and power limit (nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER)",
 	}
-	shown := collected(fact("GPU temperature, max", v.heat, "°C"), fact("GPU power", v.watts, "W"), fact("TPOT p50", v.tpot, "ms"))
+	shown := collected(fact("GPU temperature, max", v.heat, "°C"), fact("GPU power", v.watts, "W"),
+		fact("TPOT p50", v.tpot, "ms"))
 	least := mostlyThrottled
 	if v.drifts() {
 		least = verdict.MaxThrottledShare
 	}
 	switch {
 	case v.throttled > least:
-		d.Evidence = append(collected(atLeast("readings throttled by heat or power supply", v.throttled, "share", least)), shown...)
+		d.Evidence = append(collected(atLeast("readings throttled by heat or power supply", v.throttled, "share",
+			least)), shown...)
 	case v.capped >= mostlyThrottled && v.slow():
-		d.Evidence = append(collected(atLeast("readings at the power cap", v.capped, "share", mostlyThrottled), v.tpotAboveRange()), shown...)
+		d.Evidence = append(collected(atLeast("readings at the power cap", v.capped, "share", mostlyThrottled),
+			v.tpotAboveRange()), shown...)
 		d.Observation = "decode is slow, and the GPU is at its power cap"
 	default:
 		return nil

@@ -40,7 +40,8 @@ func checkPrefill(v *pointMetrics, all []pointMetrics) *Diagnosis {
 	case v.ttft <= v.ttftHigh && v.ttft >= firstShare*v.e2e && v.computesLong(v.ttft):
 		d.Observation = "TTFT is a large share of e2e, and prefill explains it"
 		d.Evidence = collected(atLeast("TTFT ÷ e2e, medians", v.ttft/v.e2e, "share", firstShare),
-			atLeast("computing the prompt, expected", v.promptMs, "ms", mostOfTTFT*v.ttft), fact("TTFT p50", v.ttft, "ms"), fact("prefill alone, expected", v.ttftExpected, "ms"))
+			atLeast("computing the prompt, expected", v.promptMs, "ms", mostOfTTFT*v.ttft),
+			fact("TTFT p50", v.ttft, "ms"), fact("prefill alone, expected", v.ttftExpected, "ms"))
 	default:
 		return nil
 	}
@@ -53,7 +54,8 @@ func checkDecodeBesidePrefill(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 	}
 	return &Diagnosis{
 		Observation: "decode waits for the prefill of other requests", Bottleneck: ComputeBoundPrefill,
-		Evidence: collected(atLeast("TPOT p50", v.tpot, "ms", v.tpotHigh), fact("TPOT beside prefill, end of the range", v.loadedHigh, "ms"),
+		Evidence: collected(atLeast("TPOT p50", v.tpot, "ms", v.tpotHigh),
+			fact("TPOT beside prefill, end of the range", v.loadedHigh, "ms"),
 			atLeast("time spent on prefill", v.prefillShare(), "share", somePrefill)),
 		Confirm:  "shorten the input, or halve " + stepBudget.of(v.engine()) + ": TPOT falls",
 		Response: "lower " + stepBudget.of(v.engine()) + ", or use separate GPUs for prefill",

@@ -37,7 +37,8 @@ func checkPrefixCache(v *pointMetrics, all []pointMetrics) *Diagnosis {
 	d.Beside, d.Observation = cold.name, "a warm prefix is hardly faster than a cold one"
 	d.Confirm, d.Response = oneGroup, "enable prefix caching; else use fewer groups, a larger KV cache, or one replica per group"
 	d.Evidence = collected(below("TTFT p50 saved by the warm prefix", saved, "share", leastSaving*shared),
-		fact("its share of the prompt", shared, "share"), below("prefix-cache hit rate", v.hitRate, "share", worthCaching))
+		fact("its share of the prompt", shared, "share"),
+		below("prefix-cache hit rate", v.hitRate, "share", worthCaching))
 	if !(v.hitRate < worthCaching) {
 		d.Bottleneck, d.Missing = UnknownBottleneck, []string{"cached prompt tokens: vLLM --enable-prompt-tokens-details, SGLang --enable-cache-report"}
 		d.Evidence = d.Evidence[:2]

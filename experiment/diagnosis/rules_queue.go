@@ -23,8 +23,9 @@ const (
 func checkKVCache(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 	d := &Diagnosis{
 		Observation: "requests are preempted and computed again", Bottleneck: KVCachePressure,
-		Confirm:  "halve the concurrency or double the KV cache: preemptions stop, and TTFT p99 falls",
-		Response: "enlarge " + cacheMemory.of(v.engine()) + ", use an 8-bit KV cache, or lower " + batchLimit.of(v.engine()),
+		Confirm: "halve the concurrency or double the KV cache: preemptions stop, and TTFT p99 falls",
+		Response: "enlarge " + cacheMemory.of(v.engine()) + ", use an 8-bit KV cache, or lower " +
+			batchLimit.of(v.engine()),
 	}
 	shown := collected(fact("KV cache usage, mean", v.kv, "share"),
 		fact("requests waiting, mean", v.waiting, ""), fact("TTFT "+v.tail, v.ttftTail, "ms"))
@@ -51,7 +52,8 @@ func checkCap(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 	}
 	return &Diagnosis{
 		Observation: "requests wait under the row's own concurrency cap", Bottleneck: Queueing,
-		Evidence: collected(atLeast("cap wait "+v.tail, v.capWait, "ms", capWaitShare*v.ttftTail), fact("TTFT "+v.tail, v.ttftTail, "ms"),
+		Evidence: collected(atLeast("cap wait "+v.tail, v.capWait, "ms", capWaitShare*v.ttftTail),
+			fact("TTFT "+v.tail, v.ttftTail, "ms"),
 			fact("requests waiting in the server, mean", v.waiting, "")),
 		Confirm:  "double concurrency in the row: cap wait falls",
 		Response: "raise concurrency in the row: the cap is the client's, and the server may take more",
@@ -67,7 +69,8 @@ func (d *Diagnosis) setQueueing(v *pointMetrics) {
 	}
 	d.Bottleneck, d.Missing = Queueing, nil
 	d.Confirm = "halve " + load + " or double " + batchLimit.of(v.engine()) + ": TTFT falls by the wait"
-	d.Response = "lower " + load + "; or raise " + batchLimit.of(v.engine()) + " within the TPOT limit and the KV cache; or add a replica"
+	d.Response = "lower " + load + "; or raise " + batchLimit.of(v.engine()) +
+		" within the TPOT limit and the KV cache; or add a replica"
 }
 
 func checkQueueing(v *pointMetrics, _ []pointMetrics) *Diagnosis {
@@ -96,7 +99,8 @@ func checkQueueing(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 		d.Response = "compare ttfe with the server's own time to first token, with and without the gateway"
 		return d
 	}
-	d.Evidence = append(d.Evidence, collected(fact("requests waiting, max", v.waitingMax, ""), fact("KV cache usage, max", v.kvMax, "share"))...)
+	d.Evidence = append(d.Evidence, collected(fact("requests waiting, max", v.waitingMax, ""),
+		fact("KV cache usage, max", v.kvMax, "share"))...)
 	return d
 }
 
@@ -107,11 +111,13 @@ func (v *pointMetrics) queueWaitMs() float64 { return 1e3 * v.waiting / v.reques
 // alone: not for the running step, and in a closed loop not only at the moments in which users send in step.
 func (v *pointMetrics) queueTakes(ms float64) bool {
 	wait := v.queueWaitMs()
-	return known(v.ttftLow) && wait >= queueShare*ms && !(wait < fewSteps*v.tpot) && (v.spec.Open() || v.waiting >= standingQueue*v.running)
+	return known(v.ttftLow) && wait >= queueShare*ms && !(wait < fewSteps*v.tpot) && (v.spec.Open() ||
+		v.waiting >= standingQueue*v.running)
 }
 
 func (v *pointMetrics) queueEvidence(ms float64) []Evidence {
-	return collected(atLeast("queue wait, mean (Little's law)", v.queueWaitMs(), "ms", queueShare*ms), fact("requests waiting, mean", v.waiting, ""),
+	return collected(atLeast("queue wait, mean (Little's law)", v.queueWaitMs(), "ms", queueShare*ms),
+		fact("requests waiting, mean", v.waiting, ""),
 		fact("requests running, mean", v.running, ""), fact("requests/s", v.requestsS, ""))
 }
 
@@ -136,14 +142,18 @@ func (v *pointMetrics) lateFirstToken() *lateTTFT {
 	switch tail := v.ttftTailLow / v.ttft; { // at the end that speaks against a queue
 	case v.heldByCap():
 	case verdict.SignificantTrend(v.inFlight) && v.inFlight.Change > 0 && v.spec.Open():
-		return &lateTTFT{fmt.Sprintf("the queue grows: requests in flight rise by %.0f %% during the window", 100*v.inFlight.Change),
-			collected(atLeast("rise of the requests in flight", v.inFlight.Change, "share", verdict.MinTrend), fact("TTFT p50", v.ttft, "ms")), true}
+		return &lateTTFT{fmt.Sprintf("the queue grows: requests in flight rise by %.0f %% during the window",
+			100*v.inFlight.Change),
+			collected(atLeast("rise of the requests in flight", v.inFlight.Change, "share", verdict.MinTrend),
+				fact("TTFT p50", v.ttft, "ms")), true}
 	case v.part("queue") == nil && v.queueTakes(v.ttftMean): // else the server's own time is exact
 		return &lateTTFT{"requests wait in the server's queue for half of TTFT or more",
-			append(v.queueEvidence(v.ttftMean), collected(fact("TTFT mean", v.ttftMean, "ms"), fact("TTFT p50", v.ttft, "ms"))...), false}
+			append(v.queueEvidence(v.ttftMean), collected(fact("TTFT mean", v.ttftMean, "ms"),
+				fact("TTFT p50", v.ttft, "ms"))...), false}
 	case v.ttftLow >= highTTFT*v.ttftHigh && !(v.ttft <= v.inStepMs()):
 		return &lateTTFT{"TTFT is far above the time to compute the prompt",
-			collected(atLeast("TTFT p50", v.ttft, "ms", highTTFT*v.ttftHigh), fact("prefill alone, expected", v.ttftExpected, "ms")), false}
+			collected(atLeast("TTFT p50", v.ttft, "ms", highTTFT*v.ttftHigh),
+				fact("prefill alone, expected", v.ttftExpected, "ms")), false}
 	case tail >= tailLimit:
 		return &lateTTFT{"TTFT is normal at p50 and high at " + v.tail,
 			collected(atLeast("TTFT "+v.tail+" ÷ p50, lower bound", tail, "", tailLimit),

@@ -16,23 +16,26 @@ import (
 // Settings compares the settings of a server under one workload (its knobs, or several endpoints), or the values of
 // another axis of a row, which are other questions: none of them is the best.
 type Settings struct {
-	Name     string    `json:"name"`      // of the row, with the values of the axes that all settings share
-	First    string    `json:"first"`     // the setting that the others are compared with: the first of the matrix
-	Best     string    `json:"best"`      // empty: none is better than all others, see text
-	OfServer bool      `json:"of_server"` // settings of a server; false: values of an axis of the row, none of which is the best
-	Basis    string    `json:"basis"`     // what the intervals rest on: repeats, or one run each
-	Text     string    `json:"text"`      // the answer in one sentence
-	Settings []Setting `json:"settings"`  // in the order of the matrix
+	Name  string `json:"name"`  // of the row, with the values of the axes that all settings share
+	First string `json:"first"` // the setting that the others are compared with: the first of the matrix
+	Best  string `json:"best"`  // empty: none is better than all others, see text
+	// settings of a server; false: values of an axis of the row, none of which is the best
+	OfServer bool      `json:"of_server"`
+	Basis    string    `json:"basis"`    // what the intervals rest on: repeats, or one run each
+	Text     string    `json:"text"`     // the answer in one sentence
+	Settings []Setting `json:"settings"` // in the order of the matrix
 }
 
 type Setting struct {
-	Workload int      `json:"workload"` // index in the answer's workloads
-	Name     string   `json:"name"`     // "parallel=8"
-	Point    int      `json:"point"`    // index in the series' points: the operating point; without an SLO the highest common load
-	Load     string   `json:"load"`
-	BeatenBy string   `json:"beaten_by,omitempty"` // it meets the SLO, but this setting does so with more throughput, or with less latency at equal throughput
-	Changes  []Change `json:"changes"`             // from the first setting to this one; empty: it is the first
-	Text     string   `json:"text"`                // "parallel=8: 86.6 tok/s, +37 % [31, 44]; TTFT p50 ÷ 3.3 [3, 3.6]"
+	Workload int    `json:"workload"` // index in the answer's workloads
+	Name     string `json:"name"`     // "parallel=8"
+	// index in the series' points: the operating point; without an SLO the highest common load
+	Point int    `json:"point"`
+	Load  string `json:"load"`
+	// it meets the SLO, but this setting does so with more throughput, or with less latency at equal throughput
+	BeatenBy string   `json:"beaten_by,omitempty"`
+	Changes  []Change `json:"changes"` // from the first setting to this one; empty: it is the first
+	Text     string   `json:"text"`    // "parallel=8: 86.6 tok/s, +37 % [31, 44]; TTFT p50 ÷ 3.3 [3, 3.6]"
 
 	w *Workload
 	s *series.Series
@@ -57,7 +60,8 @@ func (a *Answer) compareSettings(m *record.Manifest, all []series.Series) {
 			groups[key] = &Settings{Name: shared, OfServer: ofServer}
 			order = append(order, key)
 		}
-		groups[key].Settings = append(groups[key].Settings, Setting{Workload: i, Name: own, Changes: []Change{}, w: &a.Workloads[i], s: s})
+		groups[key].Settings = append(groups[key].Settings,
+			Setting{Workload: i, Name: own, Changes: []Change{}, w: &a.Workloads[i], s: s})
 	}
 	for _, key := range order {
 		if g := groups[key]; len(g.Settings) > 1 && len(g.Settings) <= mostSettings && g.compare(m) {
@@ -83,7 +87,8 @@ func settingOf(s *series.Series) (shared, setting string, ofServer bool) {
 	if !ofServer && len(others) == 1 {
 		own, others = others, nil
 	}
-	return (&experiment.Spec{Name: s.Name, Point: others}).Label(), strings.TrimSpace((&experiment.Spec{Point: own}).Label()), ofServer
+	return (&experiment.Spec{Name: s.Name,
+		Point: others}).Label(), strings.TrimSpace((&experiment.Spec{Point: own}).Label()), ofServer
 }
 
 // readFirst makes the best setting the workload to read first, in place of one that it beats.
@@ -122,7 +127,8 @@ func (g *Settings) compare(m *record.Manifest) bool {
 	if g.OfServer {
 		candidates := valid
 		if slo {
-			candidates = slices.DeleteFunc(slices.Clone(valid), func(x *Setting) bool { return x.w.Verdict != stats.Pass })
+			candidates = slices.DeleteFunc(slices.Clone(valid),
+				func(x *Setting) bool { return x.w.Verdict != stats.Pass })
 		}
 		g.choose(m, candidates, slo)
 	}
@@ -145,7 +151,11 @@ func (g *Settings) highestCommonLoad() bool {
 		common := 0
 		for i := range g.Settings {
 			x := &g.Settings[i]
-			x.Point = slices.IndexFunc(x.s.Points, func(p series.Point) bool { return requested(x.s, &p) == requested(first, &first.Points[j]) && p.Valid })
+			x.Point = slices.IndexFunc(x.s.Points,
+				func(p series.Point) bool {
+					return requested(x.s, &p) == requested(first, &first.Points[j]) &&
+						p.Valid
+				})
 			if x.Point >= 0 {
 				common++
 			}
@@ -196,10 +206,11 @@ func (g *Settings) choose(m *record.Manifest, candidates []*Setting, slo bool) {
 // reach is the throughput at the compared point; of a search its highest load within the SLO.
 func (x *Setting) reach() float64 { return x.point().OutputTokensPerS.Median }
 
-// beats: better in throughput, with an SLO whatever the latencies that are within it; else better in something and worse
-// in nothing.
+// beats: better in throughput, with an SLO whatever the latencies that are within it; else better in something and
+// worse in nothing.
 func beats(changes []Change, slo bool) bool {
-	if i := slices.IndexFunc(changes, func(c Change) bool { return c.isThroughput() }); slo && i >= 0 && changes[i].Result != Inconclusive {
+	if i := slices.IndexFunc(changes, func(c Change) bool { return c.isThroughput() }); slo && i >= 0 &&
+		changes[i].Result != Inconclusive {
 		return changes[i].Result == Better
 	}
 	has := func(r Result) bool {

@@ -14,14 +14,17 @@ import (
 )
 
 const (
-	LeadShip     = "SHIP"                   // the operating point is known
-	LeadLikely   = "LIKELY"                 // no point is known to meet the SLO, but all of them together estimate the highest load that does
-	LeadNotYet   = "NOT YET"                // no point is known to meet the SLO; more requests or another run can show one
+	LeadShip = "SHIP" // the operating point is known
+	// no point is known to meet the SLO, but all of them together estimate the highest load that does
+	LeadLikely = "LIKELY"
+	// no point is known to meet the SLO; more requests or another run can show one
+	LeadNotYet   = "NOT YET"
 	LeadNone     = "NO POINT MEETS THE SLO" // the lowest load misses it, or every point does
 	LeadMeasured = "MEASURED"               // no SLO
 	LeadMet      = "SLO MET"                // by live traffic, or by a setting that another one beats
 	LeadMissed   = "SLO MISSED"             // by live traffic
-	LeadBaseline = "BASELINE"               // a single user meets the SLO: what the healthy server does, not a load to ship
+	// a single user meets the SLO: what the healthy server does, not a load to ship
+	LeadBaseline = "BASELINE"
 )
 
 // Workload is the answer of one series.
@@ -34,21 +37,28 @@ type Workload struct {
 
 	// Verdict is PASS with an operating point, FAIL if no point below the first that misses the SLO by its load can
 	// meet it, else UNDECIDED; empty: no SLO.
-	Verdict   stats.Verdict   `json:"verdict"`
-	Lead      string          `json:"lead"`            // SHIP, SLO MET, BASELINE, LIKELY, NOT YET, NO POINT MEETS THE SLO, MEASURED
-	Load      string          `json:"load"`            // of the quoted point: the operating point, else the one that the text is about
-	Text      string          `json:"text"`            // how far the SLO is met and what ends it, or why no point meets it
+	Verdict stats.Verdict `json:"verdict"`
+	// SHIP, SLO MET, BASELINE, LIKELY, NOT YET, NO POINT MEETS THE SLO, MEASURED
+	Lead string `json:"lead"`
+	// of the quoted point: the operating point, else the one that the text is about
+	Load string `json:"load"`
+	// how far the SLO is met and what ends it, or why no point meets it
+	Text      string          `json:"text"`
 	Operating *OperatingPoint `json:"operating_point"` // null: no point is known to meet the SLO
-	Limit     *Limit          `json:"limited_by"`      // what keeps higher loads from the SLO; null: nothing measured does
-	Next      *NextSweep      `json:"next"`            // what to run next; null: nothing
-	Estimate  *Estimate       `json:"estimate"`        // of the highest load that meets the SLO; null: the points show none
-	Ruler     *Ruler          `json:"ruler"`           // null: one load alone, or no SLO
+	// what keeps higher loads from the SLO; null: nothing measured does
+	Limit *Limit     `json:"limited_by"`
+	Next  *NextSweep `json:"next"` // what to run next; null: nothing
+	// of the highest load that meets the SLO; null: the points show none
+	Estimate *Estimate `json:"estimate"`
+	Ruler    *Ruler    `json:"ruler"` // null: one load alone, or no SLO
 
-	Quoted  int           `json:"quoted"`  // index of the quoted point in the series' points
-	Figures []Fact        `json:"figures"` // of the quoted point: throughputs, percentiles with intervals, cost, n; an invalid one has none but its load
-	Points  []PointStatus `json:"points"`  // of the series' points, in the same order
+	Quoted int `json:"quoted"` // index of the quoted point in the series' points
+	// of the quoted point: throughputs, percentiles with intervals, cost, n; an invalid one has none but its load
+	Figures []Fact        `json:"figures"`
+	Points  []PointStatus `json:"points"` // of the series' points, in the same order
 
-	Classes []ClassAnswer `json:"classes,omitempty"` // of the quoted point; absent: no class of a mix has an SLO of its own
+	// of the quoted point; absent: no class of a mix has an SLO of its own
+	Classes []ClassAnswer `json:"classes,omitempty"`
 }
 
 // Limit is the lowest load above the operating point that misses the SLO; without an operating point the lowest
@@ -110,7 +120,9 @@ type answering struct {
 
 func newWorkload(m *record.Manifest, all []series.Series, i int, diagnoses []Diagnosis, unfinished bool) Workload {
 	s := &all[i]
-	a := &answering{Workload: Workload{Series: i, Name: s.Label(), Simulated: m.Target.Simulated || s.Points[0].Rows[0].Simulated, Predicted: m.Predicted != nil}, s: s, diagnoses: diagnoses, unfinished: unfinished, search: searchOf(m, s, experiment.GoalSLO)}
+	a := &answering{Workload: Workload{Series: i, Name: s.Label(), Simulated: m.Target.Simulated ||
+		s.Points[0].Rows[0].Simulated, Predicted: m.Predicted != nil}, s: s, diagnoses: diagnoses,
+		unfinished: unfinished, search: searchOf(m, s, experiment.GoalSLO)}
 	for j := range s.Points {
 		a.Points = append(a.Points, statusOf(&s.Points[j]))
 	}
@@ -120,7 +132,8 @@ func newWorkload(m *record.Manifest, all []series.Series, i int, diagnoses []Dia
 		a.saturation(peak)
 	case operating != nil:
 		a.ship(m, *operating)
-	case s.Points[*s.Headline].Valid && !slices.ContainsFunc(s.Points, func(p series.Point) bool { return p.SLO != "" }):
+	case s.Points[*s.Headline].Valid && !slices.ContainsFunc(s.Points,
+		func(p series.Point) bool { return p.SLO != "" }):
 		a.measured()
 	default:
 		a.withhold()
@@ -139,7 +152,8 @@ func newWorkload(m *record.Manifest, all []series.Series, i int, diagnoses []Dia
 		if a.Lead == LeadNotYet && a.Estimate != nil && a.Estimate.Best != nil {
 			a.Lead = LeadLikely
 		}
-		if f := a.search; f != nil && f.Best != nil && a.Estimate != nil && (f.State == "found" || f.State == "budget" || f.State == "unprobed") {
+		if f := a.search; f != nil && f.Best != nil && a.Estimate != nil && (f.State == "found" ||
+			f.State == "budget" || f.State == "unprobed") {
 			a.Text = series.EffortText(f, a.rows()) // the headline has the load
 		}
 		a.Ruler = a.newRuler(m)
@@ -183,7 +197,8 @@ func searchOf(m *record.Manifest, s *series.Series, goal string) *record.Found {
 	first := &s.Points[0].Rows[0].Spec
 	for i := range m.Searches {
 		f := &m.Searches[i]
-		if first.Search != nil && f.Search.Goal == goal && f.Name == s.Name && f.Variant == first.Variant && slices.Equal(f.Others, s.OtherAxes) {
+		if first.Search != nil && f.Search.Goal == goal && f.Name == s.Name && f.Variant == first.Variant &&
+			slices.Equal(f.Others, s.OtherAxes) {
 			return f
 		}
 	}
@@ -249,7 +264,8 @@ func looksFine(p *series.Point) bool {
 func (a *answering) limitAt(j int) *Limit {
 	p := &a.s.Points[j]
 	l := &Limit{Point: j, Load: p.Load, Metric: worst(p).Metric, Text: p.Load + " " + a.Points[j].Text}
-	if d := firstAt(a.diagnoses, a.Series, j); d != nil && d.Bottleneck != UnknownBottleneck && d.Bottleneck != NoBottleneck {
+	if d := firstAt(a.diagnoses, a.Series, j); d != nil && d.Bottleneck != UnknownBottleneck &&
+		d.Bottleneck != NoBottleneck {
 		l.Bottleneck = d.Bottleneck
 		l.Text += " (" + d.Bottleneck.Name() + ")"
 	}

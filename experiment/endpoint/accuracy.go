@@ -94,12 +94,14 @@ func (c *apiClient) questionEncoder(extra map[string]any, builtin bool) (*openai
 // example shows a base model what an answer is.
 const example = "Answer with the number only.\nWhat is 2 + 3?\n5\n\n"
 
-func (c *apiClient) answers(ctx context.Context, enc *openai.Encoder, q experiment.Question, a *experiment.Accuracy) (correct bool, r openai.Result) {
+func (c *apiClient) answers(ctx context.Context, enc *openai.Encoder, q experiment.Question,
+	a *experiment.Accuracy) (correct bool, r openai.Result) {
 	text := q.Prompt
 	if c.api == target.Completions && a.File == "" {
 		text = example + text + "\n"
 	}
-	c.client.Do(ctx, &openai.Call{Body: enc.Body(nil, openai.Prompt{Text: text}, experiment.MostAccuracyTokens), KeepParts: true, Epoch: time.Now()}, &r)
+	c.client.Do(ctx, &openai.Call{Body: enc.Body(nil, openai.Prompt{Text: text}, experiment.MostAccuracyTokens),
+		KeepParts: true, Epoch: time.Now()}, &r)
 	if r.Outcome.Failed() {
 		return false, r
 	}

@@ -38,7 +38,8 @@ type lineAnswers struct {
 const mostLines = 256
 
 func newAnswerChecks(encoders classEncoders) (*answerChecks, error) {
-	c := &answerChecks{encoders: encoders, classes: map[string]*classAnswers{}, lines: map[[sha256.Size]byte]lineAnswers{}}
+	c := &answerChecks{encoders: encoders, classes: map[string]*classAnswers{},
+		lines: map[[sha256.Size]byte]lineAnswers{}}
 	for name, e := range encoders {
 		fields := e.enc.Sampling()
 		expected, err := experiment.AnswersOf(fields)
@@ -123,7 +124,8 @@ func answerOf(r *openai.Result) *response.Answer {
 	p := &r.Answer.Parts
 	a := &response.Answer{Content: openai.Unescape(p.Content), Finish: r.Finish, Cut: p.Cut}
 	for _, call := range p.Calls {
-		a.Calls = append(a.Calls, response.Call{Name: openai.Unescape(call.Name), Arguments: openai.Unescape(call.Arguments)})
+		a.Calls = append(a.Calls, response.Call{Name: openai.Unescape(call.Name),
+			Arguments: openai.Unescape(call.Arguments)})
 	}
 	return a
 }

@@ -15,7 +15,8 @@ func (s *Server) cacheBlock(ctx context.Context, spec *experiment.Spec, c *apiCl
 			return &record.CacheBlock{Tokens: tokens, Source: record.BlockReported}
 		}
 	}
-	if !s.blockProbed && spec.SharesPrefixes() && !spec.IsColdStart() { // a cold start is the first request to an idle server
+	// a cold start is the first request to an idle server
+	if !s.blockProbed && spec.SharesPrefixes() && !spec.IsColdStart() {
 		s.probedBlock, s.blockProbed = c.probeBlock(ctx, s.ContextLength), ctx.Err() == nil
 	}
 	if s.probedBlock == 0 {
@@ -91,7 +92,8 @@ func dividing(sizes []int) int {
 
 // repeat sends a prompt of about this many tokens twice. ok: the server reports what it cached of the second.
 func (c *apiClient) repeat(ctx context.Context, length int) (r repeated, ok bool) {
-	plan := workload.NewPlan(workload.Workload{Input: workload.Fixed(length), Output: workload.Fixed(1)}, 1, "cache block")
+	plan := workload.NewPlan(workload.Workload{Input: workload.Fixed(length), Output: workload.Fixed(1)}, 1,
+		"cache block")
 	request := plan.Next()
 	prompt := promptOf(&c.vocab, nil, &request)
 	c.ask(ctx, prompt, c.countsInSSE)

@@ -89,7 +89,8 @@ func (m *measurement) selectPrompts(ctx context.Context, counted countedPrompts)
 			continue
 		}
 		sample := m.plan.Prompts(class.Name)
-		s := promptSelection{source: p, e: m.encoders[class.Name], counted: counted, progress: m.t.Progress, refused: refused}
+		s := promptSelection{source: p, e: m.encoders[class.Name], counted: counted, progress: m.t.Progress,
+			refused: refused}
 		n := sample.Len()
 		err := sample.Keep(m.mostDrawn(), func(p *prompts.Prompt) (bool, int, error) { return s.selects(ctx, p) })
 		m.t.Progress.counting.Store(0)
@@ -167,7 +168,8 @@ func (s *promptSelection) selects(ctx context.Context, p *prompts.Prompt) (keep 
 const mostCuts = 8
 
 // truncate finds how many bytes of the last text make a prompt of at most CapInput tokens; 0 = none does.
-func (s *promptSelection) truncate(ctx context.Context, p *prompts.Prompt, c *prompts.Content, tokens int) (int, error) {
+func (s *promptSelection) truncate(ctx context.Context, p *prompts.Prompt, c *prompts.Content,
+	tokens int) (int, error) {
 	text, ok := c.LastText()
 	if !ok {
 		return 0, nil
@@ -200,7 +202,8 @@ func (s *promptSelection) truncate(ctx context.Context, p *prompts.Prompt, c *pr
 }
 
 // count is the server's count of a prompt: by /tokenize, which computes nothing, else by a request for one token.
-func (s *promptSelection) count(ctx context.Context, p *prompts.Prompt, c *prompts.Content, cut int) (promptCount, error) {
+func (s *promptSelection) count(ctx context.Context, p *prompts.Prompt, c *prompts.Content,
+	cut int) (promptCount, error) {
 	key := countKey{s.e.api, s.e.api.model, s.source.SHA256, p.Number, cut}
 	if known, ok := s.counted[key]; ok {
 		return known, nil
@@ -220,7 +223,8 @@ func (s *promptSelection) count(ctx context.Context, p *prompts.Prompt, c *promp
 // refusals are the HTTP statuses by which servers refuse one prompt; others are about all of them.
 var refusals = []int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity}
 
-func (s *promptSelection) askCount(ctx context.Context, p *prompts.Prompt, c *prompts.Content) (count promptCount, err error) {
+func (s *promptSelection) askCount(ctx context.Context, p *prompts.Prompt,
+	c *prompts.Content) (count promptCount, err error) {
 	enc := s.e.encoder(&workload.Request{})
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -235,7 +239,8 @@ func (s *promptSelection) askCount(ctx context.Context, p *prompts.Prompt, c *pr
 	return count, err
 }
 
-func (s *promptSelection) ask(ctx context.Context, enc *openai.Encoder, p *prompts.Prompt, raw openai.RawPrompt) (int, error) {
+func (s *promptSelection) ask(ctx context.Context, enc *openai.Encoder, p *prompts.Prompt,
+	raw openai.RawPrompt) (int, error) {
 	var r openai.Result
 	s.e.api.client.Do(ctx, &openai.Call{Body: enc.RawBody(nil, raw, 1), Stream: s.e.stream, Epoch: time.Now()}, &r)
 	r.Error = privateError(&r, p)

@@ -35,7 +35,8 @@ func newEarlyEnd(m *measurement) (context.Context, *earlyEnd) {
 		return nil, nil
 	}
 	ctx, end := context.WithCancel(context.Background())
-	return ctx, &earlyEnd{test: verdict.NewSequentialTest(m.t.Spec), end: end, store: m.store, ended: map[int]*record.Record{}}
+	return ctx, &earlyEnd{test: verdict.NewSequentialTest(m.t.Spec), end: end, store: m.store,
+		ended: map[int]*record.Record{}}
 }
 
 func (d *earlyEnd) add(r *record.Record) error {

@@ -59,7 +59,8 @@ func (s *Server) identifyOthers() {
 		others = append(others, record.OtherServer{Name: fmt.Sprintf("replica %d", i+1), Facts: r.Info.Facts()})
 	}
 	for _, e := range slices.Sorted(maps.Keys(s.elsewhere)) {
-		others = append(others, record.OtherServer{Name: "endpoint " + experiment.EndpointName(e), Facts: s.elsewhere[e].Info.Facts()})
+		others = append(others, record.OtherServer{Name: "endpoint " + experiment.EndpointName(e),
+			Facts: s.elsewhere[e].Info.Facts()})
 	}
 	s.Info.Others = others
 	s.Info.Identity = s.Info.Hash()
@@ -89,7 +90,8 @@ func (s *Server) takeReplica(r *Server, endpoint string) error {
 		info.Differs = append(info.Differs, c.String())
 	}
 	if len(s.Info.Replicas) == 0 {
-		s.Info.Replicas = append(s.Info.Replicas, record.Replica{Endpoint: experiment.EndpointName(s.Target.Replicas[0])})
+		s.Info.Replicas = append(s.Info.Replicas,
+			record.Replica{Endpoint: experiment.EndpointName(s.Target.Replicas[0])})
 	}
 	s.Info.Replicas = append(s.Info.Replicas, info)
 	return nil
@@ -141,7 +143,8 @@ func (s *Server) model(ctx context.Context, api, model string) (*apiClient, erro
 	if c := s.apis[key]; c != nil {
 		return c, nil
 	}
-	c := &apiClient{api: api, model: model, client: first.client, omit: map[string]bool{}, extra: s.Target.ExtraBody, ids: idsWithin(s.listedVocabulary(model)),
+	c := &apiClient{api: api, model: model, client: first.client, omit: map[string]bool{}, extra: s.Target.ExtraBody,
+		ids:      idsWithin(s.listedVocabulary(model)),
 		identity: s.identity + " " + model, learning: s.learning}
 	if err := s.probeAPI(ctx, c); err != nil {
 		return nil, err
@@ -167,7 +170,8 @@ func (s *Server) checkAdapters(spec *experiment.Spec) error {
 			for _, name := range c.Adapters.Names {
 				if quoted := strconv.Quote(name); len(sv.listed) > 0 && !slices.Contains(sv.listed, quoted) {
 					return fmt.Errorf("%s: %s does not list adapter %s; it lists %s\nhint: correct names of [row.adapters], or load the adapter (vLLM: --enable-lora --lora-modules %s=PATH)",
-						strings.TrimSpace(spec.Label()+" "+c.Name), cmp.Or(sv.Info.Endpoint, "the server"), quoted, strings.Join(sv.listed, ", "), name)
+						strings.TrimSpace(spec.Label()+" "+c.Name), cmp.Or(sv.Info.Endpoint, "the server"), quoted,
+						strings.Join(sv.listed, ", "), name)
 				}
 			}
 		}

@@ -34,7 +34,8 @@ func (s *Server) classEncoders(ctx context.Context, spec *experiment.Spec) (clas
 	out := classEncoders{}
 	for _, class := range spec.Classes() {
 		route := spec.RouteOf(&class, s.Target)
-		e := &classEncoder{ignoreEOS: spec.ClassIgnoresEOS(class.Name), isReal: class.Prompts != nil, stream: spec.Streams(), omit: map[string]bool{}}
+		e := &classEncoder{ignoreEOS: spec.ClassIgnoresEOS(class.Name), isReal: class.Prompts != nil,
+			stream: spec.Streams(), omit: map[string]bool{}}
 		if err := e.connect(ctx, s.serversOf(&class), route); err != nil {
 			return nil, err
 		}
@@ -159,7 +160,8 @@ func (e *classEncoder) body(r *workload.Request, ids []int32) (body []byte, used
 }
 
 // laterTurn makes a later turn of a session. If it continues one, the server's answer replaces the planned one.
-func (es classEncoders) laterTurn(plan *workload.Plan, first *workload.Request, turn int, before *load.Job, body []byte) (*load.Job, []byte) {
+func (es classEncoders) laterTurn(plan *workload.Plan, first *workload.Request, turn int, before *load.Job,
+	body []byte) (*load.Job, []byte) {
 	if before == nil {
 		next := plan.Later(first, turn, nil)
 		body, _ = es[next.Class].body(&next, nil)
@@ -179,12 +181,13 @@ func (es classEncoders) laterTurn(plan *workload.Plan, first *workload.Request, 
 	}
 	job := &load.Job{Request: next}
 	answer, estimated := sentBack(&before.Result)
-	job.Input, job.InputEstimated = cmp.Or(before.Input, before.Request.Input)+answer+added.Input, before.InputEstimated || estimated
+	job.Input, job.InputEstimated = cmp.Or(before.Input, before.Request.Input)+answer+
+		added.Input, before.InputEstimated || estimated
 	return job, e.encoder(&next).Extend(nil, body, &before.Result.Answer, p, next.Output)
 }
 
-// sentBack is the number of an answer's tokens that the next turn contains: those of its reasoning it does not. They are
-// estimated if the server does not count these.
+// sentBack is the number of an answer's tokens that the next turn contains: those of its reasoning it does not. They
+// are estimated if the server does not count these.
 func sentBack(r *openai.Result) (tokens int, estimated bool) {
 	return max(0, r.OutputTokens-r.ReasoningTokens), r.ReasoningEstimated || r.HasReasoning && r.ReasoningTokens == 0
 }

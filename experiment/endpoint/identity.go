@@ -63,7 +63,8 @@ func onlyModel(models []openai.Model) (string, error) {
 	case 0:
 		return "", errors.New("the server lists no model\nhint: --model NAME, or model = \"…\" in [target]")
 	}
-	return "", fmt.Errorf("the server has %d models: %s\nhint: choose one: --model %s, or model = %s in [target]", len(ids), strings.Join(ids, ", "), ids[0], ids[0])
+	return "", fmt.Errorf("the server has %d models: %s\nhint: choose one: --model %s, or model = %s in [target]",
+		len(ids), strings.Join(ids, ", "), ids[0], ids[0])
 }
 
 func isAdapter(m openai.Model) bool {

@@ -40,7 +40,8 @@ func (m *measurement) primePrefixes(ctx context.Context) error {
 	encode := m.encoders.encode()
 	for q := range m.plan.Priming {
 		e := m.encoders[q.Class]
-		q.Input += e.first.Overhead         // a text is shortened by it at the end, where the suffix is; the prefix must be whole
+		// a text is shortened by it at the end, where the suffix is; the prefix must be whole
+		q.Input += e.first.Overhead
 		for _, q.Model = range e.models() { // each adapter has a cache of its own
 			if err := m.prime(ctx, e, encode(&q)); err != nil {
 				return err

@@ -25,7 +25,8 @@ type Simulator interface {
 
 // Predicted is a server that answers in virtual time only, so that its rows are predictions. simulator makes the
 // engine of one row.
-func Predicted(t experiment.Target, info record.TargetInfo, simulator func(*experiment.Spec) (Simulator, error)) *Server {
+func Predicted(t experiment.Target, info record.TargetInfo,
+	simulator func(*experiment.Spec) (Simulator, error)) *Server {
 	return &Server{Target: t, Info: info, simulator: simulator}
 }
 
@@ -36,7 +37,8 @@ func (s *Server) predict(ctx context.Context, t RunConfig) (*record.Row, error) 
 	now := time.Now().UTC()
 	row := &record.Row{
 		Schema: record.SchemaRow, ID: t.ID, Spec: *t.Spec, Simulated: true, Predicted: true, StartedAt: now, Epoch: now,
-		Salt: t.Salt, PromptForm: s.Info.PromptForm, Omitted: []string{}, Sampling: map[string]any{}, PromptOverhead: new(0),
+		Salt: t.Salt, PromptForm: s.Info.PromptForm, Omitted: []string{}, Sampling: map[string]any{},
+		PromptOverhead: new(0),
 	}
 	if t.Spec.HasPrompts() {
 		row.PromptForm = realForm
@@ -65,7 +67,8 @@ func (s *Server) predict(ctx context.Context, t RunConfig) (*record.Row, error) 
 	p.sample(0, telemetry.EdgeBefore)
 	t.Progress.loadStarted()
 	measured, err := load.Simulate(ctx, load.Config{
-		Load: t.Spec.EffectiveLoad(), Rate: t.Spec.Rate, Plan: plan, Follow: m.laterPlanned(), Each: p.each, Decided: decided,
+		Load: t.Spec.EffectiveLoad(), Rate: t.Spec.Rate, Plan: plan, Follow: m.laterPlanned(), Each: p.each,
+		Decided:    decided,
 		Overloaded: m.overloaded(),
 	}, p)
 	t.Progress.loadEnded()
@@ -143,7 +146,8 @@ func (p *predicted) sample(at time.Duration, edge string) {
 	reading := p.Reading()
 	p.m.t.Progress.server.Store(reading)
 	p.samples = append(p.samples, telemetry.Sample{
-		Source: telemetry.SourceServer, TUs: at.Microseconds(), Next: sampleEvery.Microseconds(), Edge: edge, Server: reading,
+		Source: telemetry.SourceServer, TUs: at.Microseconds(), Next: sampleEvery.Microseconds(), Edge: edge,
+		Server: reading,
 	})
 }
 
@@ -156,6 +160,7 @@ func (p *predicted) store() error {
 		}
 	}
 	e := p.m.e
-	e.Server.Metrics = telemetry.SummarizeServer(telemetry.Source{Name: "simulated"}, p.samples, e.Window.StartUs, e.Window.EndUs)
+	e.Server.Metrics = telemetry.SummarizeServer(telemetry.Source{Name: "simulated"}, p.samples, e.Window.StartUs,
+		e.Window.EndUs)
 	return nil
 }

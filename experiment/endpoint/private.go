@@ -11,8 +11,8 @@ import (
 )
 
 // privateError is the error of a request with a real prompt, without text of the prompt or of the answer. A server may
-// repeat either: in a refusal the prompt, in an answer that is not of the API whatever it wrote. Errors of other outcomes
-// have no text of the server.
+// repeat either: in a refusal the prompt, in an answer that is not of the API whatever it wrote. Errors of other
+// outcomes have no text of the server.
 func privateError(r *openai.Result, p *prompts.Prompt) string {
 	switch r.Outcome {
 	case openai.Status:

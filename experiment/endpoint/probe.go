@@ -56,8 +56,10 @@ func (c *apiClient) probe(ctx context.Context) error {
 		c.client.NoReuse()
 		c.connections = "one per request: the server closes them after an answer"
 	}
-	c.listsIDs = (c.api == target.Completions || c.api == target.Chat) && c.listsAnswerIDs(ctx, text) // others have no place for them
-	if c.countsInSSE = counts(r); !c.countsInSSE {                                                    // some servers count only in whole answers
+	// others have no place for them
+	c.listsIDs = (c.api == target.Completions || c.api == target.Chat) && c.listsAnswerIDs(ctx, text)
+	// some servers count only in whole answers
+	if c.countsInSSE = counts(r); !c.countsInSSE {
 		whole := c.ask(ctx, text, false)
 		if whole.Outcome == openai.Connect {
 			return probeError(whole)
@@ -185,7 +187,8 @@ func (c *apiClient) ask(ctx context.Context, prompt openai.Prompt, stream bool) 
 	if err != nil {
 		return openai.Result{Outcome: openai.Protocol, Error: err.Error()}
 	}
-	c.client.Do(ctx, &openai.Call{Body: enc.Body(nil, prompt, 2), Stream: stream, KeepAnswer: true, Epoch: time.Now()}, &r)
+	c.client.Do(ctx, &openai.Call{Body: enc.Body(nil, prompt, 2), Stream: stream, KeepAnswer: true, Epoch: time.Now()},
+		&r)
 	if r.Outcome == openai.Truncated && r.Finish != "" { // complete, but without text and usage: enough for a probe
 		r.Outcome, r.Error = openai.OK, ""
 	}
@@ -214,7 +217,8 @@ func (c *apiClient) countTokens(ctx context.Context, texts ...string) (int, erro
 }
 
 func (c *apiClient) encoder(stream bool) (*openai.Encoder, error) {
-	return openai.Params{API: c.api, Model: c.model, Stream: stream, IgnoreEOS: true, Omit: c.omit, Extra: c.extra}.Encoder()
+	return openai.Params{API: c.api, Model: c.model, Stream: stream, IgnoreEOS: true, Omit: c.omit,
+		Extra: c.extra}.Encoder()
 }
 
 // merged is both sets of fields; over wins.
@@ -254,7 +258,8 @@ func (e *ProbeError) hint() string {
 	case r.Status == 401 || r.Status == 403:
 		return "set the API key: --api-key-env VAR"
 	case r.Status == 404 && len(e.Served) > 0:
-		return fmt.Sprintf("the server lists %s: --model %s, or model = %s in [target]", strings.Join(e.Served, ", "), e.Served[0], e.Served[0])
+		return fmt.Sprintf("the server lists %s: --model %s, or model = %s in [target]", strings.Join(e.Served, ", "),
+			e.Served[0], e.Served[0])
 	case r.Status == 404:
 		return `set another model or API: --model NAME or --api chat, in [target] model = "…" or api = "chat"`
 	case r.Status == 429:

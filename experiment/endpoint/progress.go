@@ -83,7 +83,10 @@ type LiveLatency struct {
 func (p *Progress) Snapshot() Snapshot {
 	r := Snapshot{
 		Phase: phases[p.phase.Load()], Sent: int(p.Sent.Load()), Done: int(p.Done.Load()), Failed: int(p.Failed.Load()),
-		Settling: int(p.settling.Load()), Counting: int(p.counting.Load()), Counted: int(p.counted.Load()), Tokens: int(p.Tokens.Load()), Sessions: int(p.Sessions.Load()), Over: int(p.Over.Load()), FirstToken: p.firstToken.read(), TPOT: p.tpot.read(), ITL: p.itl.read(), Lag: p.lag.read(), Server: p.server.Load(),
+		Settling: int(p.settling.Load()), Counting: int(p.counting.Load()), Counted: int(p.counted.Load()),
+		Tokens: int(p.Tokens.Load()), Sessions: int(p.Sessions.Load()), Over: int(p.Over.Load()),
+		FirstToken: p.firstToken.read(), TPOT: p.tpot.read(), ITL: p.itl.read(), Lag: p.lag.read(),
+		Server: p.server.Load(),
 	}
 	r.InFlight = max(0, r.Sent-r.Done)
 	if n := p.inFlight.Load(); n != nil { // records come after the workers' counts
@@ -106,7 +109,8 @@ func (h *latencyHistogram) read() LiveLatency {
 		}
 		return h.quantile(p) / record.UsPerMs
 	}
-	return LiveLatency{N: n, P50: at(0.50), P90: at(0.90), P95: at(0.95), P99: at(0.99), Max: float64(h.max.Load()) / record.UsPerMs}
+	return LiveLatency{N: n, P50: at(0.50), P90: at(0.90), P95: at(0.95), P99: at(0.99),
+		Max: float64(h.max.Load()) / record.UsPerMs}
 }
 
 func (p *Progress) loadStarted() { p.begun.Store(new(time.Now())) }

@@ -58,7 +58,8 @@ func (e *classEncoder) realBody(r *workload.Request) []byte {
 	if c == nil {
 		return nil
 	}
-	return e.encoder(r).RawBody(nil, openai.RawPrompt{Text: c.Text, Messages: c.Messages, Fields: e.real.fields(r.Prompt)}, r.Output)
+	return e.encoder(r).RawBody(nil, openai.RawPrompt{Text: c.Text, Messages: c.Messages,
+		Fields: e.real.fields(r.Prompt)}, r.Output)
 }
 
 func (e *classEncoder) realTurn(next *workload.Request, before *load.Job, body []byte) []byte {
@@ -66,7 +67,8 @@ func (e *classEncoder) realTurn(next *workload.Request, before *load.Job, body [
 	if c == nil {
 		return nil
 	}
-	return e.encoder(next).RawExtend(nil, body, e.real.fields(next.Prompt), before.Request.Output, &before.Result.Answer, c.Later[next.Turn-1], next.Output)
+	return e.encoder(next).RawExtend(nil, body, e.real.fields(next.Prompt), before.Request.Output,
+		&before.Result.Answer, c.Later[next.Turn-1], next.Output)
 }
 
 func (es classEncoders) saltCaches(spec *experiment.Spec, salt string) {

@@ -35,4 +35,5 @@ func requestRecord(j *load.Job) *record.Record {
 	return rec
 }
 
-var phases = [...]string{load.Warmup: record.PhaseWarmup, load.Window: record.PhaseWindow, load.Cooldown: record.PhaseCooldown}
+var phases = [...]string{load.Warmup: record.PhaseWarmup, load.Window: record.PhaseWindow,
+	load.Cooldown: record.PhaseCooldown}

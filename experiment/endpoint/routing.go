@@ -21,7 +21,8 @@ func connectionsOfPart(all, parts int) int {
 	return min(all, int(math.Ceil(share+2*math.Sqrt(share))))
 }
 
-// sessionID is the value of the session header: the same for all requests of a session, and another one in each attempt.
+// sessionID is the value of the session header: the same for all requests of a session, and another one in each
+// attempt.
 func sessionID(salt string, r *workload.Request) string {
 	if !r.InSession() {
 		return ""

@@ -26,7 +26,8 @@ type RunConfig struct {
 	Each func(*record.Record) error
 	// Sample gets the telemetry samples when the load is over; nil: they are summarized only.
 	Sample func(*telemetry.Sample) error
-	Stop   context.Context // when it ends, so does a row that has until = "stopped", or any closed loop; nil: the row ends itself
+	// when it ends, so does a row that has until = "stopped", or any closed loop; nil: the row ends itself
+	Stop context.Context
 	// Reread passes on all records that Each got, in that order, when the load is over, so that they are not
 	// in memory meanwhile; nil: they are kept in memory.
 	Reread     func(each func(*record.Record) error) error

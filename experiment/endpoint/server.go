@@ -68,10 +68,12 @@ type Server struct {
 	served []string // the same, if the target's is none of them
 }
 
-// Reach connects to the target and probes the rows' APIs. key, the bearer token, is kept in the header only. l may be nil.
+// Reach connects to the target and probes the rows' APIs. key, the bearer token, is kept in the header only. l may be
+// nil.
 func Reach(ctx context.Context, t experiment.Target, baseURL, key string, apis []string, l *Learning) (*Server, error) {
 	s := &Server{Target: t, learning: cmp.Or(l, new(Learning)), apis: map[string]*apiClient{}, options: openai.Options{
-		BaseURL: baseURL, APIKey: key, Headers: t.Headers, SessionHeader: t.Session(), Timeout: t.Timeout, Proxy: t.Proxy, HTTP2: t.HTTP2,
+		BaseURL: baseURL, APIKey: key, Headers: t.Headers, SessionHeader: t.Session(), Timeout: t.Timeout,
+		Proxy: t.Proxy, HTTP2: t.HTTP2,
 	}}
 	for _, api := range apis {
 		if err := s.connect(ctx, api); err != nil {

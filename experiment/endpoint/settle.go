@@ -20,7 +20,8 @@ const (
 
 // settle waits until the server has no requests, at most for a time, so that a row does not begin behind those of
 // the row before. nil: the server does not report its requests. ended, when it is done, ends the wait.
-func (s *Server) settle(ctx context.Context, longest time.Duration, ended <-chan struct{}, p *Progress) (*record.Settle, error) {
+func (s *Server) settle(ctx context.Context, longest time.Duration, ended <-chan struct{},
+	p *Progress) (*record.Settle, error) {
 	if s.sources == nil {
 		return nil, ctx.Err()
 	}
@@ -31,7 +32,8 @@ func (s *Server) settle(ctx context.Context, longest time.Duration, ended <-chan
 	return settled, err
 }
 
-func settle(ctx context.Context, read func(context.Context) (r *telemetry.ServerReading, ok bool), longest time.Duration,
+func settle(ctx context.Context, read func(context.Context) (r *telemetry.ServerReading, ok bool),
+	longest time.Duration,
 	ended <-chan struct{}, p *Progress) (*record.Settle, error) {
 	defer p.settling.Store(0)
 	w := &settling{began: time.Now()}

@@ -23,8 +23,8 @@ type ShareConfig struct {
 	Each func(*record.Record) error
 	// Sample gets the samples of this machine after the start, one at a time; At is not set.
 	Sample func(telemetry.Sample)
-	// Drained is called, perhaps more than once, when the requests of the worker's own window have ended. The worker goes
-	// on sending until Release ends, so that the load of all workers stays whole.
+	// Drained is called, perhaps more than once, when the requests of the worker's own window have ended. The worker
+	// goes on sending until Release ends, so that the load of all workers stays whole.
 	Drained func()
 	Release context.Context
 	// Ends and Decided are as in DriveConfig.
@@ -59,7 +59,8 @@ func (s *Server) RunShare(ctx context.Context, c ShareConfig) (*ShareResult, err
 	if plan := planOf(c.Spec, c.Salt); plan != c.Plan {
 		return nil, fmt.Errorf("the plan of %s is not the leader's: %s here, %s there\nhint: run the same build of bench on all machines, with the same files", c.ID, plan, c.Plan)
 	}
-	m, err := s.newMeasurement(ctx, RunConfig{Spec: c.Spec, ID: c.ID, Salt: c.Salt, Progress: c.Progress, Each: c.Each}, nil)
+	m, err := s.newMeasurement(ctx, RunConfig{Spec: c.Spec, ID: c.ID, Salt: c.Salt, Progress: c.Progress, Each: c.Each},
+		nil)
 	if err != nil {
 		return nil, err
 	}
@@ -104,8 +105,8 @@ func (c *ShareConfig) part(n int) int {
 	return (n + c.Of - 1) / c.Of
 }
 
-// ownLimits are the limits of the worker's process, with the files that were open before its first row: connections of an
-// earlier row are closed when the next one opens its own.
+// ownLimits are the limits of the worker's process, with the files that were open before its first row: connections of
+// an earlier row are closed when the next one opens its own.
 func (s *Server) ownLimits() telemetry.Limits {
 	if s.limits == nil {
 		s.limits = new(Limits())
@@ -125,7 +126,8 @@ func (c *ShareConfig) sitOut(ctx context.Context) error {
 	return ctx.Err()
 }
 
-func (m *measurement) driveShare(ctx context.Context, s *Server, c *ShareConfig, out *ShareResult) (load.Measured, error) {
+func (m *measurement) driveShare(ctx context.Context, s *Server, c *ShareConfig,
+	out *ShareResult) (load.Measured, error) {
 	l := m.loadConfig()
 	l.Share, l.Release, l.Drained = c.share(), c.Release, c.Drained
 	l.Ends, l.Decided, l.DecidedDrain = c.Ends, c.Decided, c.Drain

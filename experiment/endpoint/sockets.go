@@ -39,7 +39,8 @@ func (s *socketReadings) read() *telemetry.Sockets {
 	}
 	c := now.Minus(*s.base)
 	out := &telemetry.Sockets{
-		Open: c.Open, SegmentsOut: c.SegmentsOut, SegmentsIn: c.SegmentsIn, Retransmits: c.Retransmits, Needless: c.Needless,
+		Open: c.Open, SegmentsOut: c.SegmentsOut, SegmentsIn: c.SegmentsIn, Retransmits: c.Retransmits,
+		Needless:   c.Needless,
 		OutOfOrder: c.OutOfOrder, WindowLimitedMs: unit.Ms(c.WindowLimited),
 	}
 	if c.Open > 0 {

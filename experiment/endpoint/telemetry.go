@@ -42,7 +42,8 @@ func (s *Server) OpenTelemetry(ctx context.Context, c Telemetry, b record.Roofli
 		bases = append(bases, o.options.BaseURL)
 	}
 	s.sources = collect.Open(ctx, c, collect.Endpoint{
-		Bases: bases, Header: header, Local: s.Info.Vantage.Place == sameHost, Simulated: s.Info.Simulated, Foreign: b.UnsupportedHardware(),
+		Bases: bases, Header: header, Local: s.Info.Vantage.Place == sameHost, Simulated: s.Info.Simulated,
+		Foreign: b.UnsupportedHardware(),
 	})
 	return s.sources.Named(c)
 }

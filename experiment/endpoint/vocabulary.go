@@ -46,8 +46,10 @@ func (c *apiClient) calibrateWords(ctx context.Context) error {
 		}
 		return c.useWords(ctx, single, overhead)
 	}
-	c.vocab = workload.Vocabulary{Words: words, Sep: " ", TokensPerWord: float64(tokens) / float64(len(words)), Overhead: overhead}
-	c.lengthSource = fmt.Sprintf("text, %s tokens per word on average by the server's count: lengths are approximate", unit.Brief(c.vocab.TokensPerWord, 3))
+	c.vocab = workload.Vocabulary{Words: words, Sep: " ", TokensPerWord: float64(tokens) / float64(len(words)),
+		Overhead: overhead}
+	c.lengthSource = fmt.Sprintf("text, %s tokens per word on average by the server's count: lengths are approximate",
+		unit.Brief(c.vocab.TokensPerWord, 3))
 	return c.verifyVocabulary(ctx)
 }
 
@@ -57,8 +59,8 @@ func (c *apiClient) useWords(ctx context.Context, single []string, overhead int)
 	return c.verifyVocabulary(ctx)
 }
 
-// learnWords finds words of one token each: by /tokenize, which computes nothing, if it counts all words as the API did;
-// else by requests.
+// learnWords finds words of one token each: by /tokenize, which computes nothing, if it counts all words as the API
+// did; else by requests.
 func (c *apiClient) learnWords(ctx context.Context, tokens int) ([]string, error) {
 	counting := c.learning.counting()
 	byTokenize := counting(func(ctx context.Context, text string) (int, error) {

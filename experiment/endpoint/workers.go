@@ -16,9 +16,9 @@ import (
 
 // Workers are other processes that send a row's load in place of this one, each a share of its arrivals.
 type Workers interface {
-	// Drive has the workers send a row. It blocks until all of them have ended, and returns their results by number. Like
-	// load.Run it returns the error of ctx or of DriveConfig.Each; it is a WorkerError if a worker cut the row, which can be
-	// sent again.
+	// Drive has the workers send a row. It blocks until all of them have ended, and returns their results by number.
+	// Like load.Run it returns the error of ctx or of DriveConfig.Each; it is a WorkerError if a worker cut the row,
+	// which can be sent again.
 	Drive(ctx context.Context, c DriveConfig) ([]ShareResult, error)
 	// Complete waits, for a bounded time, until all workers are there.
 	Complete(ctx context.Context) error
@@ -44,8 +44,8 @@ type DriveConfig struct {
 	Server  ServerAddress
 	Row     Share                 // Worker and Of are not set: each worker gets its own
 	Started func(epoch time.Time) // called once, when the common start is known
-	// Each gets every record with its Worker, in the order in which a worker's requests ended, from one goroutine. Its error
-	// ends the row.
+	// Each gets every record with its Worker, in the order in which a worker's requests ended, from one goroutine. Its
+	// error ends the row.
 	Each func(*record.Record) error
 	// Sample gets the workers' samples of their machines, from the same goroutine and after Started; At is not set.
 	Sample func(worker int, s telemetry.Sample)
@@ -69,8 +69,8 @@ type Share struct {
 
 	// Drain is how long requests in flight may go on after the row is decided.
 	Drain time.Duration `json:"drain_ns,omitempty"`
-	// Plan identifies the whole plan, and Bodies its first requests as the leader encodes them: a worker that makes others
-	// refuses the row.
+	// Plan identifies the whole plan, and Bodies its first requests as the leader encodes them: a worker that makes
+	// others refuses the row.
 	Plan   string        `json:"plan"`
 	Bodies string        `json:"bodies"`
 	Counts []PromptCount `json:"prompt_counts,omitempty"` // of real prompts

@@ -15,7 +15,8 @@ func servers() []Case {
 	return []Case{
 		server("endless-headers", "header fields without an end", flood(ok, "X-A: b\r\n")),
 		server("headers-20mb", "20 MB of header fields, then a right answer", func(x *exchange) {
-			x.send(ok, strings.Repeat("X-A: "+strings.Repeat("b", 993)+"\r\n", 20_000), strings.TrimPrefix(x.whole(), ok))
+			x.send(ok, strings.Repeat("X-A: "+strings.Repeat("b", 993)+"\r\n", 20_000),
+				strings.TrimPrefix(x.whole(), ok))
 		}),
 		server("endless-status", "a status line without an end", flood("HTTP/1.1 200 ", "x")),
 		server("early-hints", "20,000 interim responses (103), then a right answer", func(x *exchange) {
@@ -47,7 +48,8 @@ func servers() []Case {
 			reply(ok+"Transfer-Encoding: chunked\r\n\r\n100000000000000000\r\nx")),
 		server("chunk-extension", "chunks with extensions without an end",
 			flood(ok+"Transfer-Encoding: chunked\r\n\r\n1", ";x=y")),
-		server("trailers", "trailers without an end", flood(ok+"Transfer-Encoding: chunked\r\n\r\n0\r\n", "X-A: b\r\n")),
+		server("trailers", "trailers without an end",
+			flood(ok+"Transfer-Encoding: chunked\r\n\r\n0\r\n", "X-A: b\r\n")),
 		server("gzip-bomb", "600 MB of zeros, compressed to 600 kB", func(x *exchange) {
 			x.send(strings.Replace(x.head(), ok, ok+"Content-Encoding: gzip\r\n", 1))
 			_ = write(x, gzipped(600, times(1_000_000, "\x00")))
@@ -124,9 +126,10 @@ func servers() []Case {
 				x.send(strings.Repeat(fmt.Sprintf("vllm:num_requests_running{engine=\"%d\"} 1\n", n), 1000))
 			}
 		}),
-		about("/metrics", "metrics-nan", "metrics that are doubled, NaN, infinite and negative", reply(sized("text/plain",
-			strings.Repeat("vllm:num_requests_running NaN\nvllm:num_requests_waiting -Inf\n"+
-				"vllm:kv_cache_usage_perc 1e308\nvllm:generation_tokens_total -5\n", 2)))),
+		about("/metrics", "metrics-nan", "metrics that are doubled, NaN, infinite and negative",
+			reply(sized("text/plain",
+				strings.Repeat("vllm:num_requests_running NaN\nvllm:num_requests_waiting -Inf\n"+
+					"vllm:kv_cache_usage_perc 1e308\nvllm:generation_tokens_total -5\n", 2)))),
 	}
 }
 

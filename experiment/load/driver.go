@@ -233,7 +233,8 @@ func (d *driver) reportUnsent(job *Job) {
 func unsent() openai.Result {
 	return openai.Result{
 		Outcome: openai.Unfinished, Error: "not sent before the end of the row", Sent: openai.Never,
-		FirstEvent: openai.Never, First: openai.Never, Last: openai.Never, End: openai.Never, Free: openai.Never, Connect: openai.Never,
+		FirstEvent: openai.Never, First: openai.Never, Last: openai.Never, End: openai.Never, Free: openai.Never,
+		Connect: openai.Never,
 	}
 }
 

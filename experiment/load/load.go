@@ -11,12 +11,12 @@
 //	any of these ─ Run's ctx ends ─[dispatchCtx]─▶ draining ─ all ended, or Drain ─[requestCtx: Canceled]─▶ over
 //
 // The window closes with the first arrival behind it, by its duration, with its last request (Requests),
-// at the end of the plan (with sessions, when the last turn of all arrives), or with Config.Ends or Config.Decided. The cool-down ends when nothing is pending (the
-// window is closed, and its requests have ended; with conversations, those of the warm-up too), or with the
-// grace period.
+// at the end of the plan (with sessions, when the last turn of all arrives), or with Config.Ends or Config.Decided. The
+// cool-down ends when nothing is pending (the window is closed, and its requests have ended; with conversations, those
+// of the warm-up too), or with the grace period.
 //
-// One of several machines sends its share of the plan. In an open loop it knows the arrivals of all, so that each has the
-// same window; else the numbers of requests are divided. Its cool-down ends when all machines have drained: with
+// One of several machines sends its share of the plan. In an open loop it knows the arrivals of all, so that each has
+// the same window; else the numbers of requests are divided. Its cool-down ends when all machines have drained: with
 // Config.Release.
 //
 // The states of a request:
@@ -103,10 +103,11 @@ type Config struct {
 	// Overloaded is asked after calls of Each, from the same goroutine, once the window is over. When it returns true,
 	// the cool-down of an open loop of single requests sends nothing more; the window's requests go on. nil = it lasts.
 	Overloaded func() bool
-	// Start is called when the first bodies are encoded, and returns when the load begins. Its error ends the run. nil = now.
+	// Start is called when the first bodies are encoded, and returns when the load begins. Its error ends the run. nil
+	// = now.
 	Start func(context.Context) (time.Time, error)
-	// Release, if it is not nil, keeps the row from ending before it ends, so that the load of all machines stays whole.
-	// Drained is called once nothing else does. Both are nil, or none.
+	// Release, if it is not nil, keeps the row from ending before it ends, so that the load of all machines stays
+	// whole. Drained is called once nothing else does. Both are nil, or none.
 	Release context.Context
 	Drained func()
 	// Drain is how long requests in flight may go on after ctx has ended.

@@ -23,8 +23,8 @@ func (c *Config) takeShare() (empty bool) {
 // Join is the window of a row whose load several machines sent.
 //
 // Where time ends it they all have the same. Where requests are counted, each ended its own after its part of them:
-// together it goes from the first start to the first arrival behind, or the latest arrival of a request that counts. With
-// rate "inf" it goes to the last end.
+// together it goes from the first start to the first arrival behind, or the latest arrival of a request that counts.
+// With rate "inf" it goes to the last end.
 func (c *Config) Join(parts []Measured) Measured {
 	var all Measured
 	for i, m := range parts {

@@ -6,15 +6,17 @@ import (
 	"bench/experiment/workload"
 )
 
-// finishSession finishes a request that has been sent, and runs the session that it begins. over reports that the session
-// has ended on this goroutine: last and freed are then as of runTurns. Else another goroutine ends it, and calls then
-// with these.
-func (d *driver) finishSession(job *Job, body []byte, finish func(), then func(*Job, time.Duration)) (last *Job, freed time.Duration, over bool) {
+// finishSession finishes a request that has been sent, and runs the session that it begins. over reports that the
+// session has ended on this goroutine: last and freed are then as of runTurns. Else another goroutine ends it, and
+// calls then with these.
+func (d *driver) finishSession(job *Job, body []byte, finish func(),
+	then func(*Job, time.Duration)) (last *Job, freed time.Duration, over bool) {
 	if d.Follow != nil {
 		job.session = newSession(job, then)
 		for _, next := range job.Request.Begins()[1:] {
 			d.pending.Add(1)
-			d.branch(func() turn { return job.session.begin(&d.Config, job, next) }) // its body takes time, and job is in flight
+			// its body takes time, and job is in flight
+			d.branch(func() turn { return job.session.begin(&d.Config, job, next) })
 		}
 	}
 	return d.runTurns(job, body, finish)

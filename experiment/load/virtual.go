@@ -24,7 +24,8 @@ type Engine interface {
 // sessions and ends. Encode, Send, Wait, Ends and the drains are not used. Follow gets and returns no bodies.
 func Simulate(ctx context.Context, c Config, e Engine) (Measured, error) {
 	v := &virtual{
-		Config: c, engine: e, epoch: time.Now(), free: c.Concurrency, grace: forever, closing: forever, cutting: forever, pending: 1,
+		Config: c, engine: e, epoch: time.Now(), free: c.Concurrency, grace: forever, closing: forever,
+		cutting: forever, pending: 1,
 		window: window{Load: c.Load, rate: c.Rate, conversations: c.Follow != nil},
 	}
 	v.start()
@@ -55,8 +56,9 @@ type virtual struct {
 	arriving                *Job          // the next arrival, or the one that waits for a worker; nil: none
 	queue                   []*Job        // conversations that wait for a worker
 	turns                   []*waiting    // later turns in their think time
-	toCome                  int           // later turns of the sessions that the plan has given, without those that are lost
-	planEnded               bool          // it gives no other session
+	// later turns of the sessions that the plan has given, without those that are lost
+	toCome    int
+	planEnded bool // it gives no other session
 }
 
 type waiting struct {

@@ -124,7 +124,8 @@ func (v *virtual) send(job *Job) {
 	if v.over {
 		return
 	}
-	job.Result = openai.Result{Sent: job.Ready, FirstEvent: openai.Never, First: openai.Never, FirstAnswer: openai.Never, Last: openai.Never, End: openai.Never, Free: openai.Never}
+	job.Result = openai.Result{Sent: job.Ready, FirstEvent: openai.Never, First: openai.Never,
+		FirstAnswer: openai.Never, Last: openai.Never, End: openai.Never, Free: openai.Never}
 	v.inFlight++
 	v.engine.Add(job)
 }

@@ -16,9 +16,10 @@ type window struct {
 	conversations bool                    // arrivals of later turns depend on the answers
 	empty         bool                    // it has no request: other machines have all of them
 	scheduleGrace func(end time.Duration) // starts the grace period at that moment
-	scheduleClose func(end time.Duration) // closes the window at that moment, whether or not a request arrives behind it
-	started       bool                    // start is known
-	closed        bool                    // end is known: the window ends there at the latest
+	// closes the window at that moment, whether or not a request arrives behind it
+	scheduleClose func(end time.Duration)
+	started       bool // start is known
+	closed        bool // end is known: the window ends there at the latest
 	start, end    time.Duration
 	stopped       bool          // at end, by Config.Ends or Config.Decided
 	placed        int           // requests so far, of every phase

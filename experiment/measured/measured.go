@@ -13,10 +13,12 @@ import (
 // and what it asked for. Error, Finish and ServerID are the server's texts.
 func Record(r *openai.Result) *record.Record {
 	rec := &record.Record{
-		ServerID: r.ServerID, Sent: Offset(r.Sent), FirstEvent: Offset(r.FirstEvent), First: Offset(r.First), Last: Offset(r.Last),
-		End: Offset(r.End), OutputTokens: r.OutputTokens, Estimated: r.Estimated, ThinkTag: r.ThinkTag,
+		ServerID: r.ServerID, Sent: Offset(r.Sent), FirstEvent: Offset(r.FirstEvent), First: Offset(r.First),
+		Last: Offset(r.Last),
+		End:  Offset(r.End), OutputTokens: r.OutputTokens, Estimated: r.Estimated, ThinkTag: r.ThinkTag,
 		Outcome: string(r.Outcome), Error: r.Error, Status: r.Status, Finish: r.Finish,
-		Server: serverTimes(r.Server), Gaps: record.RoundGaps(r.First, r.Gaps), TokensPerEvent: record.Pack(r.TokensPerEvent...),
+		Server: serverTimes(r.Server), Gaps: record.RoundGaps(r.First, r.Gaps),
+		TokensPerEvent: record.Pack(r.TokensPerEvent...),
 	}
 	if r.HasUsage {
 		rec.PromptTokens = new(r.PromptTokens)
@@ -53,7 +55,8 @@ func serverTimes(t openai.ServerTimes) *record.ServerTimes {
 		}
 		return new(record.RoundMicros(d))
 	}
-	return &record.ServerTimes{Queue: us(t.Queue, t.HasQueue), Prefill: us(t.Prefill, t.HasPrefill), Decode: us(t.Decode, t.HasDecode)}
+	return &record.ServerTimes{Queue: us(t.Queue, t.HasQueue), Prefill: us(t.Prefill, t.HasPrefill),
+		Decode: us(t.Decode, t.HasDecode)}
 }
 
 // Offset is a timestamp as the record has it; absent for openai.Never.

@@ -1,5 +1,5 @@
-// Package metric describes every figure once: its name, unit and words, what it is a figure of, and which way is better.
-// A name is as in keys and JSON: ttft, output_tokens_per_s. A key adds a statistic to it: ttft_p95.
+// Package metric describes every figure once: its name, unit and words, what it is a figure of, and which way is
+// better. A name is as in keys and JSON: ttft, output_tokens_per_s. A key adds a statistic to it: ttft_p95.
 package metric
 
 import (
@@ -82,8 +82,10 @@ var All = []Metric{
 	{Name: RequestsPerS, Words: "requests/s", Unit: "1/s", MoreIsBetter: true, Limited: true, Gated: true},
 	{Name: PromptTokensPerS, Words: "prompt tok/s", Unit: "tokens/s", MoreIsBetter: true, Limited: true, Gated: true},
 	{Name: OutputTokensPerS, Words: "output tok/s", Unit: "tokens/s", MoreIsBetter: true, Limited: true, Gated: true},
-	{Name: OutputTokensPerSPerGPU, Words: "output tok/s/GPU", Unit: "tokens/s", MoreIsBetter: true, Limited: true, Gated: true},
-	{Name: GoodputRequestsPerS, Words: "goodput requests/s", Unit: "1/s", MoreIsBetter: true, Limited: true, Gated: true},
+	{Name: OutputTokensPerSPerGPU, Words: "output tok/s/GPU", Unit: "tokens/s", MoreIsBetter: true, Limited: true,
+		Gated: true},
+	{Name: GoodputRequestsPerS, Words: "goodput requests/s", Unit: "1/s", MoreIsBetter: true, Limited: true,
+		Gated: true},
 	{Name: ErrorRate, Words: "error rate", Unit: "share", Limited: true, Gated: true},
 	{Name: Price, Words: "cost", Unit: "usd", Limited: true},
 

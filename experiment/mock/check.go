@@ -42,7 +42,8 @@ func (c Config) checkTimes(bad func(key, problem, hint string)) {
 		bad("step_base", "a step needs a base time when other step times are given", `step_base = "2ms"`)
 	}
 	if c.Hardware != "" && (c.fixed() || c.hasStepTimes()) {
-		bad("hardware", "step times are given twice, by hardware and by other keys", "leave out hardware, or ttft, itl and every step_… key")
+		bad("hardware", "step times are given twice, by hardware and by other keys",
+			"leave out hardware, or ttft, itl and every step_… key")
 	}
 }
 
@@ -51,7 +52,8 @@ func (c Config) checkHardware(bad func(key, problem, hint string)) {
 		for _, k := range []struct {
 			key   string
 			given bool
-		}{{"gpus", c.GPUs != 0}, {"precision", c.Precision != ""}, {"kv_precision", c.KVPrecision != ""}, {"engine", c.Engine != ""}} {
+		}{{"gpus", c.GPUs != 0}, {"precision", c.Precision != ""}, {"kv_precision", c.KVPrecision != ""},
+			{"engine", c.Engine != ""}} {
 			if k.given {
 				bad(k.key, "needs hardware", `hardware = "h100-sxm"`)
 			}
@@ -59,7 +61,8 @@ func (c Config) checkHardware(bad func(key, problem, hint string)) {
 		return
 	}
 	if c.Engine != "" && !slices.Contains(roofline.EngineNames, c.Engine) {
-		bad("engine", fmt.Sprintf("unknown engine %q", c.Engine), "engine = "+strconv.Quote(roofline.EngineNames[0])+", or "+strings.Join(roofline.EngineNames[1:], ", "))
+		bad("engine", fmt.Sprintf("unknown engine %q", c.Engine), "engine = "+strconv.Quote(roofline.EngineNames[0])+
+			", or "+strings.Join(roofline.EngineNames[1:], ", "))
 	}
 	if c.Model == "" {
 		bad("model", "hardware needs a model", `model = "llama-3.1-8b"`)
@@ -81,28 +84,34 @@ func (c Config) checkHardware(bad func(key, problem, hint string)) {
 	switch {
 	case c.KVBlocks > 0:
 	case s.Device.MemoryGB == 0:
-		bad("kv_blocks", fmt.Sprintf("the memory of %s is unknown, so the size of the KV cache must be given", s.Device.ID), "kv_blocks = 32768")
+		bad("kv_blocks", fmt.Sprintf("the memory of %s is unknown, so the size of the KV cache must be given",
+			s.Device.ID), "kv_blocks = 32768")
 	case s.CapacityTokens() < c.resolved().BlockSize:
-		bad("hardware", fmt.Sprintf("%.4g GB of weights leave no memory for a KV cache in %d × %.4g GB", s.WeightBytes()/1e9, max(c.GPUs, 1), s.Device.MemoryGB),
+		bad("hardware", fmt.Sprintf("%.4g GB of weights leave no memory for a KV cache in %d × %.4g GB",
+			s.WeightBytes()/1e9, max(c.GPUs, 1), s.Device.MemoryGB),
 			"use more gpus or a smaller precision, or set kv_blocks")
 	}
 }
 
 func (c Config) checkRoom(bad func(key, problem, hint string)) {
 	if c.MaxNumSeqs > c.MaxNumBatchedTokens {
-		bad("max_num_seqs", fmt.Sprintf("%d sequences do not fit a step of %d tokens", c.MaxNumSeqs, c.MaxNumBatchedTokens),
+		bad("max_num_seqs", fmt.Sprintf("%d sequences do not fit a step of %d tokens", c.MaxNumSeqs,
+			c.MaxNumBatchedTokens),
 			fmt.Sprintf("max_num_batched_tokens = %d or more", c.MaxNumSeqs))
 	}
 	if c.BlockSize > 1<<16 {
-		bad("block_size", fmt.Sprintf("%d tokens is not a block between 1 and %d", c.BlockSize, 1<<16), "block_size = 128")
+		bad("block_size", fmt.Sprintf("%d tokens is not a block between 1 and %d", c.BlockSize, 1<<16),
+			"block_size = 128")
 		return
 	}
 	if need := kv.Blocks(c.MaxModelLen, c.BlockSize); need > c.KVBlocks {
-		bad("kv_blocks", fmt.Sprintf("a request of max_model_len = %d tokens does not fit %d blocks of %d", c.MaxModelLen, c.KVBlocks, c.BlockSize),
+		bad("kv_blocks", fmt.Sprintf("a request of max_model_len = %d tokens does not fit %d blocks of %d",
+			c.MaxModelLen, c.KVBlocks, c.BlockSize),
 			fmt.Sprintf("kv_blocks = %d or more, or a smaller max_model_len", need))
 	}
 	if c.KVOffloadingGB > 0 && c.KVOffloadingGB*1e9 < float64(c.KVBytesPerToken)*float64(c.BlockSize) {
-		bad("kv_offloading_gb", fmt.Sprintf("smaller than one block of %d tokens with %d bytes each", c.BlockSize, c.KVBytesPerToken), "kv_offloading_gb = 64")
+		bad("kv_offloading_gb", fmt.Sprintf("smaller than one block of %d tokens with %d bytes each", c.BlockSize,
+			c.KVBytesPerToken), "kv_offloading_gb = 64")
 	}
 }
 
@@ -122,7 +131,8 @@ func (c Config) checkSigns(bad func(key, problem, hint string)) {
 		key string
 		v   int
 	}{
-		{"gpus", c.GPUs}, {"max_num_seqs", c.MaxNumSeqs}, {"max_num_batched_tokens", c.MaxNumBatchedTokens}, {"max_model_len", c.MaxModelLen},
+		{"gpus", c.GPUs}, {"max_num_seqs", c.MaxNumSeqs}, {"max_num_batched_tokens", c.MaxNumBatchedTokens},
+		{"max_model_len", c.MaxModelLen},
 		{"kv_blocks", c.KVBlocks}, {"block_size", c.BlockSize}, {"queue", c.Queue},
 		{"reasoning_tokens", c.ReasoningTokens},
 	} {
@@ -136,7 +146,8 @@ func (c Config) checkSigns(bad func(key, problem, hint string)) {
 		most float64
 	}{{"kv_offloading_gb", c.KVOffloadingGB, 1e6}} {
 		if !(f.v >= 0 && f.v <= f.most) || math.IsNaN(f.v) || (f.v > 0 && f.v < 1e-6) {
-			bad(f.key, fmt.Sprintf("%g is neither 0 nor between 1e-06 and %g", f.v, f.most), "leave it out for the default")
+			bad(f.key, fmt.Sprintf("%g is neither 0 nor between 1e-06 and %g", f.v, f.most),
+				"leave it out for the default")
 		}
 	}
 }

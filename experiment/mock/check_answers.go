@@ -10,17 +10,20 @@ const maxDrafts = 64
 
 func (c Config) checkModels(bad func(key, problem, hint string)) {
 	if len(c.ServedModels) > 0 && c.Model != "" && c.ServedModels[0] != c.Model {
-		bad("models", fmt.Sprintf("the first of models is %q, but model is %q", c.ServedModels[0], c.Model), fmt.Sprintf("models = [%q, …], or leave out model", c.Model))
+		bad("models", fmt.Sprintf("the first of models is %q, but model is %q", c.ServedModels[0], c.Model),
+			fmt.Sprintf("models = [%q, …], or leave out model", c.Model))
 	}
 	for i, name := range c.ServedModels {
 		if name == "" || slices.Contains(c.ServedModels[:i], name) {
-			bad(fmt.Sprintf("models[%d]", i), fmt.Sprintf("%q is empty or stands twice", name), `models = ["base", "sql-lora"]`)
+			bad(fmt.Sprintf("models[%d]", i), fmt.Sprintf("%q is empty or stands twice", name),
+				`models = ["base", "sql-lora"]`)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Adapters)) {
 		factor := c.Adapters[name]
 		if i := slices.Index(c.ServedModels, name); i < 1 {
-			bad("adapters."+name, "is not an adapter: models lists it after the base model", fmt.Sprintf("models = [\"base\", %q]", name))
+			bad("adapters."+name, "is not an adapter: models lists it after the base model",
+				fmt.Sprintf("models = [\"base\", %q]", name))
 		}
 		if !(factor >= 0.01 && factor <= 100) {
 			bad("adapters."+name, fmt.Sprintf("%g is not a factor between 0.01 and 100", factor), name+" = 1.5")

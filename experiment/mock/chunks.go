@@ -22,7 +22,8 @@ func newChunks(p *reply, f frame) *chunks {
 	}
 	return &chunks{
 		frame: f, p: p, chat: p.shape == chat, tool: marshal(p.answer.tool),
-		head: fmt.Appendf(nil, `data: {"id":%s,"object":%q,"created":%d,"model":%s,"choices":[`, marshal(p.rec.ID), object, p.created(), marshal(p.rec.Model)),
+		head: fmt.Appendf(nil, `data: {"id":%s,"object":%q,"created":%d,"model":%s,"choices":[`, marshal(p.rec.ID),
+			object, p.created(), marshal(p.rec.Model)),
 	}
 }
 
@@ -37,7 +38,8 @@ func (c *chunks) begin(b []byte) []byte {
 	if !c.chat {
 		return b
 	}
-	b = append(append(b, c.head...), `{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}]`...)
+	b = append(append(b, c.head...),
+		`{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}]`...)
 	if c.promptIDs != nil {
 		b = appendIDs(append(b, `,"prompt_token_ids":`...), c.promptIDs)
 	}
@@ -52,7 +54,8 @@ func (c *chunks) open(b []byte, k tokenKind) []byte {
 	case k == reasoningToken:
 		return append(b, `{"index":0,"delta":{"`+reasoningField+`":"`...)
 	case k == toolNameToken:
-		b = append(b, `{"index":0,"delta":{"tool_calls":[{"id":"chatcmpl-tool-0","type":"function","index":0,"function":{"name":`...)
+		b = append(b,
+			`{"index":0,"delta":{"tool_calls":[{"id":"chatcmpl-tool-0","type":"function","index":0,"function":{"name":`...)
 		return append(append(b, c.tool...), `,"arguments":"`...)
 	case k == toolArgumentToken:
 		return append(b, `{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"`...)
@@ -150,7 +153,8 @@ func (c *chunks) object() map[string]any {
 	} else {
 		choice["text"] = p.text(0, p.q.want)
 	}
-	answer := map[string]any{"id": p.rec.ID, "object": object, "created": p.created(), "model": p.rec.Model, "choices": []any{choice}}
+	answer := map[string]any{"id": p.rec.ID, "object": object, "created": p.created(), "model": p.rec.Model,
+		"choices": []any{choice}}
 	if !p.f.noUsage {
 		answer["usage"] = p.usage(p.q.want).object()
 	}
@@ -175,6 +179,7 @@ func (c *chunks) message() map[string]any {
 		return m
 	}
 	m["content"] = nil
-	m["tool_calls"] = []any{map[string]any{"id": "chatcmpl-tool-0", "type": "function", "function": map[string]string{"name": p.answer.tool, "arguments": p.text(from, p.q.want)}}}
+	m["tool_calls"] = []any{map[string]any{"id": "chatcmpl-tool-0", "type": "function",
+		"function": map[string]string{"name": p.answer.tool, "arguments": p.text(from, p.q.want)}}}
 	return m
 }

@@ -17,44 +17,65 @@ import (
 // determine the duration of a step.
 type Config struct {
 	Model string `toml:"model" json:"model,omitempty"` // served name; empty: "bench-mock"
-	Root  string `toml:"-" json:"root,omitempty"`      // the model behind the name, as /v1/models reports it; empty: Model
+	// the model behind the name, as /v1/models reports it; empty: Model
+	Root string `toml:"-" json:"root,omitempty"`
 
 	TTFT time.Duration `toml:"ttft" json:"ttft_ns,omitempty"` // fixed: admission → first token
 	ITL  time.Duration `toml:"itl" json:"itl_ns,omitempty"`   // fixed: token → next token
 
-	Hardware    string `toml:"hardware" json:"hardware,omitempty"`         // id in the hardware table; Model must be in the model table
+	// id in the hardware table; Model must be in the model table
+	Hardware    string `toml:"hardware" json:"hardware,omitempty"`
 	GPUs        int    `toml:"gpus" json:"gpus,omitempty"`                 // tensor parallel size; zero: 1
 	Precision   string `toml:"precision" json:"precision,omitempty"`       // of the weights; empty: as published
 	KVPrecision string `toml:"kv_precision" json:"kv_precision,omitempty"` // of the KV cache; empty: bf16
-	Engine      string `toml:"engine" json:"engine,omitempty"`             // whose front end delays each request: vllm, sglang, trtllm; empty: of no engine in particular
+	// whose front end delays each request: vllm, sglang, trtllm; empty: of no engine in particular
+	Engine string `toml:"engine" json:"engine,omitempty"`
 
-	MaxNumSeqs          int     `toml:"max_num_seqs" json:"max_num_seqs,omitempty"`                     // sequences running at once; zero: 64, with hardware 256, with fixed times no limit
-	MaxNumBatchedTokens int     `toml:"max_num_batched_tokens" json:"max_num_batched_tokens,omitempty"` // tokens in one step, decode and prefill; zero: 2048, with hardware 8192
-	MaxModelLen         int     `toml:"max_model_len" json:"max_model_len,omitempty"`                   // prompt and output tokens; zero: 131072, with hardware what model and KV cache allow
-	Vocab               int     `toml:"-" json:"vocab,omitempty"`                                       // token ids run from 0 to Vocab−1; zero: 32000
-	KVBlocks            int     `toml:"kv_blocks" json:"kv_blocks,omitempty"`                           // KV cache in blocks; zero: 524288 tokens, with hardware what its memory allows
-	BlockSize           int     `toml:"block_size" json:"block_size,omitempty"`                         // tokens in a block of the KV cache; zero: 16. vLLM on CPUs has 128
-	NoPrefixCaching     bool    `toml:"-" json:"no_prefix_caching,omitempty"`                           // every prompt is computed whole
-	KVBytesPerToken     int     `toml:"-" json:"kv_bytes_per_token,omitempty"`                          // bytes per token loaded from the second tier; zero: 131072, with hardware the model's
-	KVOffloadingGB      float64 `toml:"kv_offloading_gb" json:"kv_offloading_gb,omitempty"`             // second cache tier, in 10⁹ bytes; zero: none
-	KVOffloadingGBs     float64 `toml:"-" json:"kv_offloading_gb_s,omitempty"`                          // its bandwidth in 10⁹ bytes/s; zero: 50, host memory over PCIe 5; a disk has about 7
-	Queue               int     `toml:"queue" json:"queue,omitempty"`                                   // queue length; more requests are rejected; zero: 1000
-	IgnoreDisconnect    bool    `toml:"-" json:"ignore_disconnect,omitempty"`                           // compute requests to their end after the client has closed the connection
-	NaturalOutput       int     `toml:"-" json:"natural_output,omitempty"`                              // mean output tokens without ignore_eos; zero: 256
+	// sequences running at once; zero: 64, with hardware 256, with fixed times no limit
+	MaxNumSeqs int `toml:"max_num_seqs" json:"max_num_seqs,omitempty"`
+	// tokens in one step, decode and prefill; zero: 2048, with hardware 8192
+	MaxNumBatchedTokens int `toml:"max_num_batched_tokens" json:"max_num_batched_tokens,omitempty"`
+	// prompt and output tokens; zero: 131072, with hardware what model and KV cache allow
+	MaxModelLen int `toml:"max_model_len" json:"max_model_len,omitempty"`
+	// token ids run from 0 to Vocab−1; zero: 32000
+	Vocab int `toml:"-" json:"vocab,omitempty"`
+	// KV cache in blocks; zero: 524288 tokens, with hardware what its memory allows
+	KVBlocks int `toml:"kv_blocks" json:"kv_blocks,omitempty"`
+	// tokens in a block of the KV cache; zero: 16. vLLM on CPUs has 128
+	BlockSize int `toml:"block_size" json:"block_size,omitempty"`
+	// every prompt is computed whole
+	NoPrefixCaching bool `toml:"-" json:"no_prefix_caching,omitempty"`
+	// bytes per token loaded from the second tier; zero: 131072, with hardware the model's
+	KVBytesPerToken int `toml:"-" json:"kv_bytes_per_token,omitempty"`
+	// second cache tier, in 10⁹ bytes; zero: none
+	KVOffloadingGB float64 `toml:"kv_offloading_gb" json:"kv_offloading_gb,omitempty"`
+	// its bandwidth in 10⁹ bytes/s; zero: 50, host memory over PCIe 5; a disk has about 7
+	KVOffloadingGBs float64 `toml:"-" json:"kv_offloading_gb_s,omitempty"`
+	// queue length; more requests are rejected; zero: 1000
+	Queue int `toml:"queue" json:"queue,omitempty"`
+	// compute requests to their end after the client has closed the connection
+	IgnoreDisconnect bool `toml:"-" json:"ignore_disconnect,omitempty"`
+	// mean output tokens without ignore_eos; zero: 256
+	NaturalOutput int `toml:"-" json:"natural_output,omitempty"`
 
 	// PerRequestMetrics adds the server's own times to each answer, as vLLM's --enable-per-request-metrics.
 	PerRequestMetrics bool `toml:"-" json:"per_request_metrics,omitempty"`
 
 	// ServedModels are the names that requests may ask for. The first is Model; the others are LoRA adapters of
 	// it, each with a factor of its times in Adapters. Empty: Model alone.
-	ServedModels []string           `toml:"models" json:"models,omitempty"`
-	Adapters     map[string]float64 `toml:"adapters" json:"adapters,omitempty"` // by name; absent: 1. Without fixed times the largest factor of a step's sequences counts
+	ServedModels []string `toml:"models" json:"models,omitempty"`
+	// by name; absent: 1. Without fixed times the largest factor of a step's sequences counts
+	Adapters map[string]float64 `toml:"adapters" json:"adapters,omitempty"`
 
-	ReasoningTokens int         `toml:"reasoning_tokens" json:"reasoning_tokens,omitempty"` // of each answer, before its first answer token; zero: none, and half of the tokens with enable_thinking
+	// of each answer, before its first answer token; zero: none, and half of the tokens with enable_thinking
+	ReasoningTokens int         `toml:"reasoning_tokens" json:"reasoning_tokens,omitempty"`
 	Speculation     Speculation `toml:"speculation" json:"speculation,omitzero"`
-	ValidAnswers    *float64    `toml:"valid_answers" json:"valid_answers,omitempty"`     // share of structured answers and tool calls that fit their schema; nil: all
-	CorrectAnswers  *float64    `toml:"correct_answers" json:"correct_answers,omitempty"` // share of known questions that get the right answer; nil: all
-	ImageTokens     int         `toml:"-" json:"image_tokens,omitempty"`                  // prompt tokens of an image; zero: 576
+	// share of structured answers and tool calls that fit their schema; nil: all
+	ValidAnswers *float64 `toml:"valid_answers" json:"valid_answers,omitempty"`
+	// share of known questions that get the right answer; nil: all
+	CorrectAnswers *float64 `toml:"correct_answers" json:"correct_answers,omitempty"`
+	// prompt tokens of an image; zero: 576
+	ImageTokens int `toml:"-" json:"image_tokens,omitempty"`
 
 	// A step takes StepBase + StepPerSeq·(decoding sequences) + StepPerContextToken·(their context tokens) +
 	// StepPerPrefillToken·(prompt tokens in the step). All four zero: 2.33 ms, 170 µs, 10 ns, 14 µs, so that
@@ -65,11 +86,15 @@ type Config struct {
 	StepPerContextToken time.Duration `toml:"step_per_context_token" json:"step_per_context_token_ns,omitempty"`
 	StepPerPrefillToken time.Duration `toml:"step_per_prefill_token" json:"step_per_prefill_token_ns,omitempty"`
 
-	Drift    string        `toml:"drift" json:"drift,omitempty"`    // times grow: "5%/h", or "20%@10m" from 10 minutes on, or several; empty: no drift
-	LoadTime time.Duration `toml:"-" json:"load_time_ns,omitempty"` // requests get 503 "Loading model" until then, as from llama.cpp; zero: none
-	Seed     uint64        `toml:"seed" json:"seed,omitempty"`      // of output tokens, natural lengths, ids and random faults
-	Faults   []string      `toml:"faults" json:"faults,omitempty"`  // "kind[=arg][@n|@p%]": every request, every n-th, or p percent; kinds: see faultKinds
-	APIKey   string        `toml:"-" json:"-"`                      // required under /v1; empty: none
+	// times grow: "5%/h", or "20%@10m" from 10 minutes on, or several; empty: no drift
+	Drift string `toml:"drift" json:"drift,omitempty"`
+	// requests get 503 "Loading model" until then, as from llama.cpp; zero: none
+	LoadTime time.Duration `toml:"-" json:"load_time_ns,omitempty"`
+	// of output tokens, natural lengths, ids and random faults
+	Seed uint64 `toml:"seed" json:"seed,omitempty"`
+	// "kind[=arg][@n|@p%]": every request, every n-th, or p percent; kinds: see faultKinds
+	Faults []string `toml:"faults" json:"faults,omitempty"`
+	APIKey string   `toml:"-" json:"-"` // required under /v1; empty: none
 
 	Models  roofline.Models   `toml:"-" json:"-"` // model table for Hardware
 	Devices roofline.Hardware `toml:"-" json:"-"` // hardware table with its efficiency; zero: the built-in table
@@ -81,7 +106,8 @@ type Config struct {
 type Speculation struct {
 	Tokens     int     `toml:"tokens" json:"tokens"`         // drafted in each step of a sequence
 	Acceptance float64 `toml:"acceptance" json:"acceptance"` // probability that a draft is accepted
-	Report     string  `toml:"-" json:"report,omitempty"`    // where answers report it: "usage" as OpenAI, "timings" as llama.cpp; empty: with PerRequestMetrics alone, as vLLM
+	// where answers report it: "usage" as OpenAI, "timings" as llama.cpp; empty: with PerRequestMetrics alone, as vLLM
+	Report string `toml:"-" json:"report,omitempty"`
 }
 
 func (c Config) fixed() bool { return c.TTFT > 0 || c.ITL > 0 }
@@ -104,7 +130,8 @@ func (c Config) setup() (roofline.Setup, error) {
 		return roofline.Setup{}, err
 	}
 	return roofline.Setup{
-		Model: model, Device: device, GPUs: c.GPUs, Engine: c.Engine, Precision: c.Precision, KVPrecision: c.KVPrecision, Efficiency: &table.Efficiency,
+		Model: model, Device: device, GPUs: c.GPUs, Engine: c.Engine, Precision: c.Precision,
+		KVPrecision: c.KVPrecision, Efficiency: &table.Efficiency,
 	}, nil
 }
 
@@ -164,7 +191,8 @@ func (c Config) withHardwareDefaults() Config {
 		c.KVBlocks = cmp.Or(c.KVBlocks, fit)
 	}
 	if c.MaxModelLen == 0 {
-		c.MaxModelLen = min(cmp.Or(s.Model.MaxContext, defaultMaxModelLen), defaultMaxModelLen, max(c.KVBlocks, 1)*c.BlockSize)
+		c.MaxModelLen = min(cmp.Or(s.Model.MaxContext, defaultMaxModelLen), defaultMaxModelLen,
+			max(c.KVBlocks, 1)*c.BlockSize)
 	}
 	return c
 }

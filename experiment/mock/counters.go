@@ -7,11 +7,13 @@ import (
 
 // Buckets of vLLM's histograms, in seconds and in tokens (vllm/v1/metrics/loggers.py).
 var (
-	firstTokenBuckets = []float64{.001, .005, .01, .02, .04, .06, .08, .1, .25, .5, .75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560}
-	tokenBuckets      = []float64{.01, .025, .05, .075, .1, .15, .2, .3, .4, .5, .75, 1, 2.5, 5, 7.5, 10, 20, 40, 80}
-	requestBuckets    = []float64{.3, .5, .8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680}
-	stepBuckets       = []float64{1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384}
-	lengthBuckets     = []float64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000, 50000, 100000}
+	firstTokenBuckets = []float64{.001, .005, .01, .02, .04, .06, .08, .1, .25, .5, .75, 1, 2.5, 5, 7.5, 10, 20, 40, 80,
+		160, 640, 2560}
+	tokenBuckets   = []float64{.01, .025, .05, .075, .1, .15, .2, .3, .4, .5, .75, 1, 2.5, 5, 7.5, 10, 20, 40, 80}
+	requestBuckets = []float64{.3, .5, .8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920,
+		7680}
+	stepBuckets   = []float64{1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384}
+	lengthBuckets = []float64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000, 50000, 100000}
 )
 
 // counters are the figures of /metrics, and the tokens to deliver. The server's lock guards them.
@@ -25,7 +27,8 @@ type counters struct {
 	adapters                   map[string]*adapterLoad // by name
 	drafts, drafted            int                     // verifications of drafts, and tokens in them
 	accepted                   []int                   // drafted tokens that were accepted, by position
-	ready                      []*seq                  // sequences with undelivered tokens, by the time of the first; only the pacer uses it
+	// sequences with undelivered tokens, by the time of the first; only the pacer uses it
+	ready []*seq
 
 	ttft, itl, tpot, e2e, queue, prefill, decode, inference histogram
 	promptLen, outputLen, stepTokens                        histogram
@@ -40,7 +43,8 @@ func newCounters(c Config) *counters {
 		ttft:     newHistogram(firstTokenBuckets), itl: newHistogram(tokenBuckets), tpot: newHistogram(tokenBuckets),
 		e2e: newHistogram(requestBuckets), queue: newHistogram(requestBuckets), prefill: newHistogram(requestBuckets),
 		decode: newHistogram(requestBuckets), inference: newHistogram(requestBuckets),
-		promptLen: newHistogram(lengthBuckets), outputLen: newHistogram(lengthBuckets), stepTokens: newHistogram(stepBuckets),
+		promptLen: newHistogram(lengthBuckets), outputLen: newHistogram(lengthBuckets),
+		stepTokens: newHistogram(stepBuckets),
 	}
 	for _, name := range c.adapterNames() {
 		l.adapters[name] = new(adapterLoad)

@@ -12,10 +12,11 @@ import (
 
 // faults are the faults of one response. The zero value is not fault-free: use noFaults.
 type faults struct {
-	status          int           // respond with this status
-	slow            time.Duration // delay of the headers
-	replacement     string        // "reset-before", "garbage", "html200": sent instead of a response
-	ending          string        // what happens after `after` tokens: "reset-mid", "fin-mid", "cut-mid", "stall", "error-in-stream", "garbage-mid"
+	status      int           // respond with this status
+	slow        time.Duration // delay of the headers
+	replacement string        // "reset-before", "garbage", "html200": sent instead of a response
+	// what happens after `after` tokens: "reset-mid", "fin-mid", "cut-mid", "stall", "error-in-stream", "garbage-mid"
+	ending          string
 	after           int
 	pause           time.Duration // pause after `pauseAfter` tokens
 	pauseAfter      int

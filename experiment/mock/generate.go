@@ -40,7 +40,8 @@ func (s *Server) generate(shape api) http.HandlerFunc {
 			bad.writeTo(w, shape)
 			return
 		}
-		p := &reply{w: w, rc: http.NewResponseController(w), start: s.start, req: req, shape: shape, q: q, f: f, answer: answer, sock: socketOf(r), engine: s}
+		p := &reply{w: w, rc: http.NewResponseController(w), start: s.start, req: req, shape: shape, q: q, f: f,
+			answer: answer, sock: socketOf(r), engine: s}
 		p.rec = s.record(r, req, shape, n)
 		s.stamp(p.rec, now)
 		p.encoder = p.newEncoder()

@@ -68,7 +68,8 @@ func readImage(data string) (*picture, error) {
 		return nil, fmt.Errorf("image: %w", err)
 	}
 	sum, size := sha256.Sum256(b), decoded.Bounds().Size()
-	p := &picture{Image: Image{Bytes: len(b), SHA256: hex.EncodeToString(sum[:]), Type: kind, Width: size.X, Height: size.Y}}
+	p := &picture{Image: Image{Bytes: len(b), SHA256: hex.EncodeToString(sum[:]), Type: kind, Width: size.X,
+		Height: size.Y}}
 	for _, c := range sum[:8] {
 		p.seed = p.seed<<8 | uint64(c)
 	}

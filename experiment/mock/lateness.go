@@ -17,7 +17,8 @@ type Lateness struct {
 const lastEvents = 200_000
 
 func (l Lateness) String() string {
-	return fmt.Sprintf("server write delay over the last %d events: p50 %v, p99 %v, max %v", l.Events, l.P50, l.P99, l.Max)
+	return fmt.Sprintf("server write delay over the last %d events: p50 %v, p99 %v, max %v", l.Events, l.P50, l.P99,
+		l.Max)
 }
 
 // Lateness covers requests that have ended. It includes delays by faults.
@@ -34,5 +35,6 @@ func (s *Server) Lateness() Lateness {
 	}
 	slices.Sort(late)
 	n := len(late)
-	return Lateness{Events: n, P50: late[n/2].Round(time.Microsecond), P99: late[n*99/100].Round(time.Microsecond), Max: late[n-1].Round(time.Microsecond)}
+	return Lateness{Events: n, P50: late[n/2].Round(time.Microsecond), P99: late[n*99/100].Round(time.Microsecond),
+		Max: late[n-1].Round(time.Microsecond)}
 }

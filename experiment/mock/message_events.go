@@ -38,7 +38,8 @@ func (e *messageEvents) usage(output int) map[string]int {
 	if !u.hasCached {
 		return map[string]int{"input_tokens": u.prompt, "output_tokens": u.output}
 	}
-	return map[string]int{"input_tokens": max(0, u.prompt-u.cached), "output_tokens": u.output, "cache_read_input_tokens": u.cached}
+	return map[string]int{"input_tokens": max(0, u.prompt-u.cached), "output_tokens": u.output,
+		"cache_read_input_tokens": u.cached}
 }
 
 // open: the name of a tool has no delta; the start of its block has it.
@@ -65,7 +66,8 @@ func (e *messageEvents) textless(b []byte, _ tokenKind) []byte {
 
 func (e *messageEvents) openBlock(b []byte, item itemKind) []byte {
 	e.opened = item
-	b = e.event(b, "content_block_start", map[string]any{"type": "content_block_start", "index": e.blocks, "content_block": e.block(item, "")})
+	b = e.event(b, "content_block_start", map[string]any{"type": "content_block_start", "index": e.blocks,
+		"content_block": e.block(item, "")})
 	delta, field := "text_delta", "text"
 	switch item {
 	case reasoningItem:
@@ -73,7 +75,8 @@ func (e *messageEvents) openBlock(b []byte, item itemKind) []byte {
 	case callItem:
 		delta, field = "input_json_delta", "partial_json"
 	}
-	e.head = fmt.Appendf(e.name(nil, "content_block_delta"), `data: {"type":"content_block_delta","delta":{"type":%q,%q:"`, delta, field)
+	e.head = fmt.Appendf(e.name(nil, "content_block_delta"),
+		`data: {"type":"content_block_delta","delta":{"type":%q,%q:"`, delta, field)
 	e.tail = fmt.Appendf(nil, `"},"index":%d}`, e.blocks)
 	return b
 }
@@ -93,7 +96,8 @@ func (e *messageEvents) closeBlock(b []byte) []byte {
 }
 
 func (e *messageEvents) end(b []byte) []byte {
-	last := map[string]any{"type": "message_delta", "delta": map[string]any{"stop_reason": e.stopReason(), "stop_sequence": nil}}
+	last := map[string]any{"type": "message_delta",
+		"delta": map[string]any{"stop_reason": e.stopReason(), "stop_sequence": nil}}
 	if !e.p.f.noUsage {
 		last["usage"] = e.usage(e.p.sent)
 	}
@@ -154,5 +158,6 @@ func (e *messageEvents) object() map[string]any {
 }
 
 func (e *messageEvents) message(content []any, stop any) map[string]any {
-	return map[string]any{"id": e.p.rec.ID, "type": "message", "role": "assistant", "model": e.p.rec.Model, "content": content, "stop_reason": stop, "stop_sequence": nil}
+	return map[string]any{"id": e.p.rec.ID, "type": "message", "role": "assistant", "model": e.p.rec.Model,
+		"content": content, "stop_reason": stop, "stop_sequence": nil}
 }

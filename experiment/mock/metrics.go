@@ -46,14 +46,16 @@ func (s *Server) metricsText() []byte {
 	e.single("gauge", "kv_cache_usage_perc", "KV cache in use; 1 is all of it.", s.kvUsage())
 	e.family("gauge", "cache_config_info", "The KV cache, in labels.")
 	fmt.Fprintf(&e, "vllm:cache_config_info{%s} 1\n", s.cacheLabels())
-	e.single("counter", "prefix_cache_queries_total", "Prompt tokens looked up in the prefix cache.", float64(l.queried))
+	e.single("counter", "prefix_cache_queries_total", "Prompt tokens looked up in the prefix cache.",
+		float64(l.queried))
 	e.single("counter", "prefix_cache_hits_total", "Prompt tokens found in the prefix cache.", float64(l.hit))
 	e.family("counter", "prompt_tokens_cached_by_source_total", "Cached prompt tokens by the tier that had them.")
 	for _, tier := range []struct {
 		source string
 		hits   int
 	}{{"device", l.hit}, {"host", l.offloadHit}, {"p2p", 0}, {"disk", 0}, {"external_unspecified", 0}} {
-		fmt.Fprintf(&e, "vllm:prompt_tokens_cached_by_source_total{%s,source=%q} %d\n", e.labels, tier.source, tier.hits)
+		fmt.Fprintf(&e, "vllm:prompt_tokens_cached_by_source_total{%s,source=%q} %d\n", e.labels, tier.source,
+			tier.hits)
 	}
 	if s.sim != nil && s.sim.offload != nil {
 		s.exposeOffload(&e)
@@ -90,20 +92,27 @@ func (s *Server) cacheLabels() string {
 	if s.sim != nil {
 		caching, blocks = "True", s.sim.pool.Capacity()
 	}
-	labels := fmt.Sprintf("block_size=\"%d\",enable_prefix_caching=\"%s\",engine=\"0\",num_gpu_blocks=\"%d\"", s.cfg.BlockSize, caching, blocks)
+	labels := fmt.Sprintf("block_size=\"%d\",enable_prefix_caching=\"%s\",engine=\"0\",num_gpu_blocks=\"%d\"",
+		s.cfg.BlockSize, caching, blocks)
 	if s.sim != nil && s.sim.offload != nil {
-		labels += fmt.Sprintf(",kv_offloading_size=\"%g\",num_cpu_blocks=\"%d\"", s.cfg.KVOffloadingGB, s.sim.offload.tier.Capacity())
+		labels += fmt.Sprintf(",kv_offloading_size=\"%g\",num_cpu_blocks=\"%d\"", s.cfg.KVOffloadingGB,
+			s.sim.offload.tier.Capacity())
 	}
 	return labels
 }
 
 func (s *Server) exposeOffload(e *exposition) {
 	l, o := s.counters, s.sim.offload
-	e.single("counter", "external_prefix_cache_queries_total", "Prompt tokens looked up in the second tier.", float64(l.offloadQueried))
-	e.single("counter", "external_prefix_cache_hits_total", "Prompt tokens found in the second tier.", float64(l.offloadHit))
-	e.single("gauge", "kv_offload_cpu_cache_usage_perc", "Second tier in use; 1 is all of it.", float64(o.tier.Len())/float64(o.tier.Capacity()))
-	e.single("counter", "kv_offload_load_bytes_total", "Bytes loaded from the second tier.", float64(o.loaded)*o.blockBytes)
-	e.single("counter", "kv_offload_store_bytes_total", "Bytes stored in the second tier.", float64(o.tier.Stored())*o.blockBytes)
+	e.single("counter", "external_prefix_cache_queries_total", "Prompt tokens looked up in the second tier.",
+		float64(l.offloadQueried))
+	e.single("counter", "external_prefix_cache_hits_total", "Prompt tokens found in the second tier.",
+		float64(l.offloadHit))
+	e.single("gauge", "kv_offload_cpu_cache_usage_perc", "Second tier in use; 1 is all of it.",
+		float64(o.tier.Len())/float64(o.tier.Capacity()))
+	e.single("counter", "kv_offload_load_bytes_total", "Bytes loaded from the second tier.",
+		float64(o.loaded)*o.blockBytes)
+	e.single("counter", "kv_offload_store_bytes_total", "Bytes stored in the second tier.",
+		float64(o.tier.Stored())*o.blockBytes)
 }
 
 func (s *Server) kvUsage() float64 {

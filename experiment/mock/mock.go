@@ -66,7 +66,8 @@ func New(c Config) (*Server, error) {
 		return nil, errors.Join(mistakes...)
 	}
 	c = c.resolved()
-	s := &Server{cfg: c, vocab: vocab(c.Vocab), start: time.Now(), clock: preciseClock, wake: make(chan struct{}, 1), counters: newCounters(c)}
+	s := &Server{cfg: c, vocab: vocab(c.Vocab), start: time.Now(), clock: preciseClock, wake: make(chan struct{}, 1),
+		counters: newCounters(c)}
 	s.anchor = monotonicAt(s.start)
 	for _, text := range c.Faults {
 		rule, err := parseFault(text)
@@ -90,9 +91,9 @@ func New(c Config) (*Server, error) {
 	return s, nil
 }
 
-// Serve answers on l until ctx ends, then waits for all goroutines and returns nil. An error is the listener's. A load may
-// have a connection for each request in flight, so that only open files limit their number: one above the limit takes the
-// place of an idle one, or waits in the listen queue for the end of another.
+// Serve answers on l until ctx ends, then waits for all goroutines and returns nil. An error is the listener's. A load
+// may have a connection for each request in flight, so that only open files limit their number: one above the limit
+// takes the place of an idle one, or waits in the listen queue for the end of another.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	pacing, cancel := context.WithCancel(ctx)
 	var pacer sync.WaitGroup
@@ -107,7 +108,8 @@ func (s *Server) submit(q *seq) *apiError {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.counters.waiting >= s.cfg.Queue && s.cfg.MaxNumSeqs > 0 { // without a limit a request waits only for the pacer
-		return &apiError{status: http.StatusServiceUnavailable, message: fmt.Sprintf("The queue of %d requests is full.", s.cfg.Queue)}
+		return &apiError{status: http.StatusServiceUnavailable,
+			message: fmt.Sprintf("The queue of %d requests is full.", s.cfg.Queue)}
 	}
 	s.counters.wait(q, 1)
 	s.engine.add(q)

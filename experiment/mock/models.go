@@ -15,8 +15,10 @@ func (c Config) adapterNames() []string { return c.ServedModels[min(1, len(c.Ser
 func (s *Server) models(w http.ResponseWriter, _ *http.Request) {
 	card := func(id, root string, parent any) map[string]any {
 		return map[string]any{
-			"id": id, "object": "model", "created": s.start.Unix(), "owned_by": "bench-mock", "root": root, "parent": parent,
-			"max_model_len": s.cfg.MaxModelLen, "meta": map[string]any{"n_vocab": s.cfg.Vocab, "n_ctx": s.cfg.MaxModelLen},
+			"id": id, "object": "model", "created": s.start.Unix(), "owned_by": "bench-mock", "root": root,
+			"parent":        parent,
+			"max_model_len": s.cfg.MaxModelLen, "meta": map[string]any{"n_vocab": s.cfg.Vocab,
+				"n_ctx": s.cfg.MaxModelLen},
 		}
 	}
 	data := []any{card(s.cfg.Model, s.cfg.Root, nil)}

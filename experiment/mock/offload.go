@@ -23,7 +23,8 @@ func newOffload(c Config) *offload {
 	if blocks == 0 {
 		return nil
 	}
-	return &offload{tier: kv.NewTier(blocks), blockBytes: bytes, blockTime: time.Duration(bytes / c.KVOffloadingGBs)} // bytes/(GB/s) are ns
+	// bytes/(GB/s) are ns
+	return &offload{tier: kv.NewTier(blocks), blockBytes: bytes, blockTime: time.Duration(bytes / c.KVOffloadingGBs)}
 }
 
 func (s *offload) load(now time.Duration, chain []uint64) time.Duration {

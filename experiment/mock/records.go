@@ -24,7 +24,8 @@ type Record struct {
 	Model       string `json:"model"`                 // that the request asked for
 	Session     string `json:"session,omitempty"`     // the header X-Session-ID
 	Traceparent string `json:"traceparent,omitempty"` // the header
-	Category    string `json:"category,omitempty"`    // of metadata.category, else of the prompt's beginning "[category: …]"
+	// of metadata.category, else of the prompt's beginning "[category: …]"
+	Category string `json:"category,omitempty"`
 	// The bytes of prompt, messages, input, or query and documents, as in the body.
 	PromptSHA256       string  `json:"prompt_sha256,omitempty"` // hexadecimal
 	PromptBytes        int     `json:"prompt_bytes,omitempty"`
@@ -37,25 +38,29 @@ type Record struct {
 	// For each event with tokens: the due time of its last token, and the start and end of its write. On
 	// loopback it arrives in between. Events of one write have the same times. A response without streaming
 	// is one event.
-	DueNS                []int64 `json:"due_ns"`
-	WritingNS            []int64 `json:"writing_ns"`
-	WrittenNS            []int64 `json:"written_ns"`
-	TokensPerEvent       []int   `json:"tokens_per_event,omitempty"` // absent: 1 each
-	PromptTokens         int     `json:"prompt_tokens"`
-	CachedTokens         int     `json:"cached_tokens"`
-	OutputTokens         int     `json:"output_tokens"`                 // written
-	Preemptions          int     `json:"preemptions,omitempty"`         // number of preemptions
-	ReasoningTokens      int     `json:"reasoning_tokens,omitempty"`    // written, of OutputTokens
-	FirstAnswerDueNS     int64   `json:"first_answer_due_ns,omitempty"` // of the first event with an answer token, neither reasoning nor without text; 0: none
-	FirstAnswerWrittenNS int64   `json:"first_answer_written_ns,omitempty"`
-	Drafts               int     `json:"drafts,omitempty"`          // steps that verified draft tokens
-	DraftTokens          int     `json:"draft_tokens,omitempty"`    // verified
-	AcceptedTokens       int     `json:"accepted_tokens,omitempty"` // of these
-	Valid                *bool   `json:"valid,omitempty"`           // a structured answer or a tool call fits its schema; nil: neither
-	Correct              *bool   `json:"correct,omitempty"`         // a known question got the right answer; nil: no known question
-	Aborted              bool    `json:"aborted,omitempty"`         // the client left before the end
-	Answer               []int32 `json:"-"`                         // token ids; nil unless Job.KeepAnswer
-	Finish               string  `json:"finish"`                    // "length", "stop", "tool_calls", or "abort": the client disconnected, or a fault ended it
+	DueNS           []int64 `json:"due_ns"`
+	WritingNS       []int64 `json:"writing_ns"`
+	WrittenNS       []int64 `json:"written_ns"`
+	TokensPerEvent  []int   `json:"tokens_per_event,omitempty"` // absent: 1 each
+	PromptTokens    int     `json:"prompt_tokens"`
+	CachedTokens    int     `json:"cached_tokens"`
+	OutputTokens    int     `json:"output_tokens"`              // written
+	Preemptions     int     `json:"preemptions,omitempty"`      // number of preemptions
+	ReasoningTokens int     `json:"reasoning_tokens,omitempty"` // written, of OutputTokens
+	// of the first event with an answer token, neither reasoning nor without text; 0: none
+	FirstAnswerDueNS     int64 `json:"first_answer_due_ns,omitempty"`
+	FirstAnswerWrittenNS int64 `json:"first_answer_written_ns,omitempty"`
+	Drafts               int   `json:"drafts,omitempty"`          // steps that verified draft tokens
+	DraftTokens          int   `json:"draft_tokens,omitempty"`    // verified
+	AcceptedTokens       int   `json:"accepted_tokens,omitempty"` // of these
+	// a structured answer or a tool call fits its schema; nil: neither
+	Valid *bool `json:"valid,omitempty"`
+	// a known question got the right answer; nil: no known question
+	Correct *bool   `json:"correct,omitempty"`
+	Aborted bool    `json:"aborted,omitempty"` // the client left before the end
+	Answer  []int32 `json:"-"`                 // token ids; nil unless Job.KeepAnswer
+	// "length", "stop", "tool_calls", or "abort": the client disconnected, or a fault ended it
+	Finish string `json:"finish"`
 }
 
 type Image struct {

@@ -78,8 +78,8 @@ func (r *request) settle(kind api) {
 	r.thinking = r.asks(r.ReasoningEffort, "none")
 }
 
-// asks reports whether a request asks for reasoning, by the arguments of its chat template, else by a field with a value
-// for no reasoning; nil: it does not say.
+// asks reports whether a request asks for reasoning, by the arguments of its chat template, else by a field with a
+// value for no reasoning; nil: it does not say.
 func (r *request) asks(stated, none string) *bool {
 	var asked *bool
 	if stated != "" {
@@ -176,7 +176,8 @@ func (s *Server) serves(model string) bool {
 
 // ids reads a prompt: a string, a list of token ids, or a list of exactly one of these.
 func (s *Server) ids(prompt json.RawMessage) ([]int32, *apiError) {
-	wrong := &apiError{http.StatusBadRequest, "prompt must be a string, a list of token ids, or a list with one of these.", "prompt"}
+	wrong := &apiError{http.StatusBadRequest,
+		"prompt must be a string, a list of token ids, or a list with one of these.", "prompt"}
 	if len(prompt) == 0 {
 		return nil, wrong
 	}
@@ -187,7 +188,8 @@ func (s *Server) ids(prompt json.RawMessage) ([]int32, *apiError) {
 		}
 		return s.vocab.encode(nil, text), nil
 	}
-	if inner := bytes.TrimLeft(prompt[1:], " \t\r\n"); prompt[0] == '[' && len(inner) > 0 && (inner[0] == '"' || inner[0] == '[') {
+	if inner := bytes.TrimLeft(prompt[1:], " \t\r\n"); prompt[0] == '[' && len(inner) > 0 && (inner[0] == '"' ||
+		inner[0] == '[') {
 		var one []json.RawMessage
 		if json.Unmarshal(prompt, &one) != nil || len(one) != 1 {
 			return nil, wrong
@@ -222,20 +224,24 @@ func (s *Server) limit(req *request, kind api, prompt int) (int, *apiError) {
 		n = max(s.cfg.MaxModelLen-prompt, 1)
 	}
 	if n < 1 {
-		return 0, &apiError{http.StatusBadRequest, fmt.Sprintf("max_tokens must be at least 1, got %d.", n), "max_tokens"}
+		return 0, &apiError{http.StatusBadRequest, fmt.Sprintf("max_tokens must be at least 1, got %d.", n),
+			"max_tokens"}
 	}
 	if req.MinTokens < 0 || req.MinTokens > n {
-		return 0, &apiError{http.StatusBadRequest, fmt.Sprintf("min_tokens must be between 0 and max_tokens=%d, got %d.", n, req.MinTokens), "min_tokens"}
+		return 0, &apiError{http.StatusBadRequest,
+			fmt.Sprintf("min_tokens must be between 0 and max_tokens=%d, got %d.", n, req.MinTokens), "min_tokens"}
 	}
 	if prompt >= s.cfg.MaxModelLen {
-		return 0, &apiError{http.StatusBadRequest, fmt.Sprintf("This model's maximum context length is %d tokens. However, your request has %d input tokens. "+
-			"Please reduce the length of the input messages.", s.cfg.MaxModelLen, prompt), "input_tokens"}
+		return 0, &apiError{http.StatusBadRequest,
+			fmt.Sprintf("This model's maximum context length is %d tokens. However, your request has %d input tokens. "+
+				"Please reduce the length of the input messages.", s.cfg.MaxModelLen, prompt), "input_tokens"}
 	}
 	if n > s.cfg.MaxModelLen-prompt {
 		all := uint64(prompt) + uint64(n) // no overflow
-		return 0, &apiError{http.StatusBadRequest, fmt.Sprintf("This model's maximum context length is %d tokens. However, you requested %d output tokens and your prompt "+
-			"contains %d input tokens, for a total of %d tokens (%d + %d = %d > %d). Please reduce the length of the input prompt or the number of requested output tokens.",
-			s.cfg.MaxModelLen, n, prompt, all, prompt, n, all, s.cfg.MaxModelLen), "input_tokens"}
+		return 0, &apiError{http.StatusBadRequest,
+			fmt.Sprintf("This model's maximum context length is %d tokens. However, you requested %d output tokens and your prompt "+
+				"contains %d input tokens, for a total of %d tokens (%d + %d = %d > %d). Please reduce the length of the input prompt or the number of requested output tokens.",
+				s.cfg.MaxModelLen, n, prompt, all, prompt, n, all, s.cfg.MaxModelLen), "input_tokens"}
 	}
 	return n, nil
 }

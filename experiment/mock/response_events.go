@@ -96,7 +96,8 @@ func (e *responseEvents) itemID() string {
 
 func (e *responseEvents) openItem(b []byte, item itemKind) []byte {
 	e.opened, e.from = item, e.p.sent+e.p.held
-	b = e.send(b, "response.output_item.added", map[string]any{"output_index": len(e.items), "item": e.item(e.itemID(), item, "in_progress", "")})
+	b = e.send(b, "response.output_item.added", map[string]any{"output_index": len(e.items),
+		"item": e.item(e.itemID(), item, "in_progress", "")})
 	id, content, extra := marshal(e.itemID()), `"content_index":0,`, ""
 	switch item {
 	case callItem:
@@ -124,7 +125,9 @@ func (e *responseEvents) closeItem(b []byte) []byte {
 	item, text := e.opened, e.p.text(e.from, e.p.sent+e.p.held)
 	switch item {
 	case callItem:
-		b = e.send(b, "response.function_call_arguments.done", map[string]any{"item_id": e.itemID(), "output_index": len(e.items), "arguments": text, "name": e.p.answer.tool})
+		b = e.send(b, "response.function_call_arguments.done",
+			map[string]any{"item_id": e.itemID(), "output_index": len(e.items), "arguments": text,
+				"name": e.p.answer.tool})
 	case reasoningItem:
 		b = e.send(b, "response.reasoning_text.done", e.at(map[string]any{"text": text}))
 	default:
@@ -180,7 +183,8 @@ func onlyPart(item itemKind, text string) map[string]any {
 func (e *responseEvents) item(id string, kind itemKind, status, text string) map[string]any {
 	item := map[string]any{"id": id, "status": status}
 	if kind == callItem {
-		item["type"], item["call_id"], item["name"], item["arguments"] = "function_call", "call_"+id, e.p.answer.tool, text
+		item["type"], item["call_id"], item["name"], item["arguments"] = "function_call", "call_"+
+			id, e.p.answer.tool, text
 		return item
 	}
 	parts := []any{}
@@ -211,9 +215,12 @@ func (e *responseEvents) ended(output []any) map[string]any {
 func (e *responseEvents) response(status string, output []any, used any) map[string]any {
 	p := e.p
 	answer := map[string]any{
-		"id": p.rec.ID, "object": "response", "created_at": p.created(), "model": p.rec.Model, "status": status, "output": output, "usage": used,
-		"incomplete_details": nil, "error": nil, "instructions": nil, "metadata": nil, "parallel_tool_calls": true, "tool_choice": "auto", "tools": []any{},
-		"temperature": 1.0, "top_p": 1.0, "max_output_tokens": p.req.MaxTokens, "previous_response_id": nil, "truncation": "disabled", "background": false,
+		"id": p.rec.ID, "object": "response", "created_at": p.created(), "model": p.rec.Model, "status": status,
+		"output": output, "usage": used,
+		"incomplete_details": nil, "error": nil, "instructions": nil, "metadata": nil, "parallel_tool_calls": true,
+		"tool_choice": "auto", "tools": []any{},
+		"temperature": 1.0, "top_p": 1.0, "max_output_tokens": p.req.MaxTokens, "previous_response_id": nil,
+		"truncation": "disabled", "background": false,
 		"service_tier": "auto",
 	}
 	if status == "incomplete" {

@@ -19,7 +19,10 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("POST /v1/messages/count_tokens", s.authorized(s.countTokens))
 	mux.HandleFunc("POST /tokenize", s.tokenize)
 	mux.HandleFunc("GET /health", func(http.ResponseWriter, *http.Request) {})
-	mux.HandleFunc("GET /version", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, map[string]string{"version": version}) })
+	mux.HandleFunc("GET /version", func(w http.ResponseWriter, _ *http.Request) {
+		writeJSON(w,
+			map[string]string{"version": version})
+	})
 	mux.HandleFunc("GET /metrics", s.metrics)
 	mux.HandleFunc("POST /reset_prefix_cache", s.resetPrefixCache)
 	mux.HandleFunc("GET /debug", s.debug)
@@ -62,7 +65,8 @@ func (s *Server) tokenize(w http.ResponseWriter, r *http.Request) {
 		bad.write(w)
 		return
 	}
-	writeJSON(w, map[string]any{"count": len(ids), "max_model_len": s.cfg.MaxModelLen, "tokens": append([]int32{}, ids...), "token_strs": nil})
+	writeJSON(w, map[string]any{"count": len(ids), "max_model_len": s.cfg.MaxModelLen,
+		"tokens": append([]int32{}, ids...), "token_strs": nil})
 }
 
 // resetPrefixCache answers POST /reset_prefix_cache like vLLM: it fails while a request uses the cache,
@@ -72,7 +76,8 @@ func (s *Server) resetPrefixCache(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ask := r.URL.Query()
-	done := s.sim == nil || s.sim.resetCache(ask.Get("reset_running_requests") == "true", ask.Get("reset_external") == "true")
+	done := s.sim == nil || s.sim.resetCache(ask.Get("reset_running_requests") == "true",
+		ask.Get("reset_external") == "true")
 	s.wakePacer()
 	writeJSON(w, map[string]bool{"success": done})
 }

@@ -9,9 +9,9 @@ import (
 )
 
 // simulated is an engine that works in steps like vLLM v1 (v1/core/sched/scheduler.py). Each step decodes one
-// token, and verifies its drafts, for every running sequence and prefills prompts in chunks with the rest of the token budget; its
-// contents determine its duration. Sequences allocate blocks as they grow. Without free blocks, the sequence
-// that was admitted last is preempted: it loses its blocks, returns to the head of the queue and is computed
+// token, and verifies its drafts, for every running sequence and prefills prompts in chunks with the rest of the token
+// budget; its contents determine its duration. Sequences allocate blocks as they grow. Without free blocks, the
+// sequence that was admitted last is preempted: it loses its blocks, returns to the head of the queue and is computed
 // again. Saturation, queueing, interference of prefill with decode and cache thrashing follow from these
 // rules.
 type simulated struct {
@@ -129,7 +129,8 @@ func (e *simulated) removeAbandoned() {
 func (e *simulated) startStep(start time.Duration) {
 	e.batch = batch{chunks: e.batch.chunks[:0]}
 	budget := e.cfg.MaxNumBatchedTokens
-	if preempted := e.scheduleRunning(&budget); !preempted || len(e.running) == 0 { // a preempted sequence is not overtaken in the same step
+	// a preempted sequence is not overtaken in the same step
+	if preempted := e.scheduleRunning(&budget); !preempted || len(e.running) == 0 {
 		e.admit(start, &budget)
 	}
 	if e.batch.tokens == 0 {

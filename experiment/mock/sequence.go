@@ -43,7 +43,8 @@ type seq struct {
 	held        []*kv.Block
 	block       int // tokens in a block
 
-	emitted []time.Duration // due times of tokens that advance has emitted and deliver has not passed on; only the pacer uses it
+	// due times of tokens that advance has emitted and deliver has not passed on; only the pacer uses it
+	emitted []time.Duration
 	mail    mailbox
 }
 

@@ -117,7 +117,8 @@ func (e *Engine) Add(j Job) {
 	q := newSeq(e.s.cfg.Seed, e.s.vocab, j.Prompt, j.At)
 	q.want, q.finish = j.Output, "length"
 	q.drafter = newDrafter(e.s.cfg.Speculation)
-	r := &Record{ID: j.ID, ArrivalNS: int64(j.At), PromptTokens: len(j.Prompt), Finish: q.finish, DueNS: make([]int64, 0, j.Output),
+	r := &Record{ID: j.ID, ArrivalNS: int64(j.At), PromptTokens: len(j.Prompt), Finish: q.finish,
+		DueNS:           make([]int64, 0, j.Output),
 		ReasoningTokens: e.reasoning(j.Thoughts, q)}
 	if j.KeepAnswer {
 		r.Answer = make([]int32, j.Output)
@@ -197,6 +198,7 @@ func (e *Engine) fill(q *seq, r *Record) {
 
 func (e *Engine) Moment() Moment {
 	l := e.s.counters
-	return Moment{At: e.now, Running: l.running, Waiting: e.s.sim.queueLength(e.now), KVUsage: e.s.kvUsage(), Queried: l.queried, Hit: l.hit,
+	return Moment{At: e.now, Running: l.running, Waiting: e.s.sim.queueLength(e.now), KVUsage: e.s.kvUsage(),
+		Queried: l.queried, Hit: l.hit,
 		Preemptions: l.preemptions, Prompt: l.prompt, Generated: l.generated}
 }

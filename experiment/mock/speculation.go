@@ -50,5 +50,6 @@ func (d *drafter) metrics() string {
 	}
 	return fmt.Sprintf(`{"mean_acceptance_length":%g,"draft_acceptance_rate":%g,"acceptance_histogram":%s,"num_spec_steps":%d,`+
 		`"num_accepted_draft_tokens":%d,"num_draft_tokens":%d,"num_spec_tokens":%d}`,
-		1+float64(accepted)/float64(steps), float64(accepted)/float64(d.drafted), marshal(d.steps), steps, accepted, d.drafted, d.tokens)
+		1+float64(accepted)/float64(steps), float64(accepted)/float64(d.drafted), marshal(d.steps), steps, accepted,
+		d.drafted, d.tokens)
 }

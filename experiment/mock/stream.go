@@ -222,7 +222,8 @@ func (p *reply) timings() string {
 	q := p.q
 	_, accepted := q.drafter.verified()
 	return fmt.Sprintf(`{"cache_n":%d,"prompt_n":%d,"prompt_ms":%g,"predicted_n":%d,"predicted_ms":%g,"draft_n":%d,"draft_n_accepted":%d}`,
-		q.cached, len(q.prompt)-q.cached, inMs(q.first-q.admitted), q.out, inMs(q.last-q.first), q.drafter.drafted, accepted)
+		q.cached, len(q.prompt)-q.cached, inMs(q.first-q.admitted), q.out, inMs(q.last-q.first), q.drafter.drafted,
+		accepted)
 }
 
 func (p *reply) breakOff(ctx context.Context) {
@@ -232,7 +233,8 @@ func (p *reply) breakOff(ctx context.Context) {
 	case "garbage-mid":
 		p.write([]byte("data: {\"id\":\"half an event\n\ndata: \xff\x00}\n\n"))
 	case "error-in-stream":
-		p.write(p.encoder.fail(nil, &apiError{status: http.StatusInternalServerError, message: "EngineCore encountered an issue."}))
+		p.write(p.encoder.fail(nil, &apiError{status: http.StatusInternalServerError,
+			message: "EngineCore encountered an issue."}))
 	case "reset-mid":
 		closeConnection(p.w, true)
 	case "fin-mid":

@@ -37,7 +37,8 @@ const anyObject = `{"type":"object","properties":{"answer":{}},"required":["answ
 
 // schema is the schema that the answer must fit; nil: none.
 func (s *structure) schema() map[string]any {
-	for _, stated := range []json.RawMessage{s.ResponseFormat.JSONSchema.Schema, s.GuidedJSON, s.StructuredOutputs.JSON, s.Text.Format.Schema, s.OutputConfig.Format.Schema} {
+	for _, stated := range []json.RawMessage{s.ResponseFormat.JSONSchema.Schema, s.GuidedJSON, s.StructuredOutputs.JSON,
+		s.Text.Format.Schema, s.OutputConfig.Format.Schema} {
 		if schema := readSchema(stated); schema != nil {
 			return schema
 		}
@@ -57,13 +58,15 @@ type script struct {
 // filler stands for a string in a document: words, as many as there is room for in the first one.
 const filler = "…"
 
-// documents are the answers to the schemas of the shipped matrices and the manual, by what they require. Each word is a token.
+// documents are the answers to the schemas of the shipped matrices and the manual, by what they require. Each word is a
+// token.
 var documents = map[string][]string{
-	"answer:":                               {"{", `"answer":`, filler, "}"}, // anyObject
-	"city:":                                 {"{", `"city":`, filler, "}"},
-	"city:string":                           {"{", `"city":`, filler, "}"},
-	"city:string unit:string":               {"{", `"city":`, filler + ",", `"unit":`, `"C"`, "}"},
-	"city:string days:integer sights:array": {"{", `"city":`, filler + ",", `"days":`, "3,", `"sights":`, "[", filler, "]", "}"},
+	"answer:":                 {"{", `"answer":`, filler, "}"}, // anyObject
+	"city:":                   {"{", `"city":`, filler, "}"},
+	"city:string":             {"{", `"city":`, filler, "}"},
+	"city:string unit:string": {"{", `"city":`, filler + ",", `"unit":`, `"C"`, "}"},
+	"city:string days:integer sights:array": {"{", `"city":`, filler + ",", `"days":`, "3,", `"sights":`, "[", filler,
+		"]", "}"},
 }
 
 // requiredOf is what tells schemas apart: the required keys with their types.

@@ -30,7 +30,8 @@ func (v vocab) encode(dst []int32, text string) []int32 {
 
 func (v vocab) id(word string) int32 {
 	if digits, ok := strings.CutPrefix(word, "w"); ok {
-		if n, err := strconv.ParseUint(digits, 10, 31); err == nil && n < uint64(v) && strconv.FormatUint(n, 10) == digits {
+		if n, err := strconv.ParseUint(digits, 10, 31); err == nil && n < uint64(v) &&
+			strconv.FormatUint(n, 10) == digits {
 			return int32(n)
 		}
 	}

@@ -52,8 +52,8 @@ func (b *budget) reuse(buf []byte) []byte {
 	return buf[:0]
 }
 
-// decode reads any chunk. Large JSON waits for its turn, since encoding/json's tree can need 50 times its bytes; when the
-// request ends meanwhile, the error is protocolErr, too.
+// decode reads any chunk. Large JSON waits for its turn, since encoding/json's tree can need 50 times its bytes; when
+// the request ends meanwhile, the error is protocolErr, too.
 func (x *exchange) decode(data []byte) (chunk, error) {
 	if len(data) > largeJSON {
 		if x.observed != nil && x.call.Stream { // it would hold up the stream that passes

@@ -25,9 +25,10 @@ type chunk struct {
 
 	prompt, cached, output          int // usage
 	hasPrompt, hasCached, hasOutput bool
-	apart                           int // tokens of the prompt that are not in prompt: read from the cache, or written to it
-	hasApart                        bool
-	refused                         *Usage // counts that are no numbers of tokens; nil: none
+	// tokens of the prompt that are not in prompt: read from the cache, or written to it
+	apart    int
+	hasApart bool
+	refused  *Usage // counts that are no numbers of tokens; nil: none
 
 	times serverTimes
 	more  *moreUsage // nil: nothing of it; the walker's own until its next chunk

@@ -119,10 +119,11 @@ func New(o Options) (*Client, error) {
 		return nil, fmt.Errorf("making the client: the API key %s", problem)
 	}
 	c := &Client{
-		api: o.API, key: o.APIKey, user: user, headers: maps.Clone(o.Headers), timeout: o.Timeout, sessionHeader: o.SessionHeader,
-		base:    strings.TrimRight(u.String(), "/"),
-		clock:   newClock(),
-		dialTCP: (&net.Dialer{}).DialContext,
+		api: o.API, key: o.APIKey, user: user, headers: maps.Clone(o.Headers), timeout: o.Timeout,
+		sessionHeader: o.SessionHeader,
+		base:          strings.TrimRight(u.String(), "/"),
+		clock:         newClock(),
+		dialTCP:       (&net.Dialer{}).DialContext,
 	}
 	c.root = strings.TrimSuffix(c.base, "/v1")
 	c.buffers.limit, c.decoding = maxBuffered, make(chan struct{}, 1)
@@ -144,7 +145,8 @@ func New(o Options) (*Client, error) {
 
 func (c *Client) configureTransport(u, proxy *url.URL, http2 bool) {
 	if u.Scheme == "https" {
-		c.tls = &tls.Config{ServerName: u.Hostname(), NextProtos: []string{map[bool]string{false: "http/1.1", true: "h2"}[http2]}}
+		c.tls = &tls.Config{ServerName: u.Hostname(),
+			NextProtos: []string{map[bool]string{false: "http/1.1", true: "h2"}[http2]}}
 	}
 	c.addr = net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme]))
 	protocols := new(http.Protocols)
@@ -157,7 +159,8 @@ func (c *Client) configureTransport(u, proxy *url.URL, http2 bool) {
 			return c.dialTCP(ctx, network, addr)
 		},
 		TLSClientConfig: c.tls, Protocols: protocols, DisableCompression: true,
-		MaxIdleConns: conns, MaxIdleConnsPerHost: conns, IdleConnTimeout: idleTimeout, MaxResponseHeaderBytes: maxHeader,
+		MaxIdleConns: conns, MaxIdleConnsPerHost: conns, IdleConnTimeout: idleTimeout,
+		MaxResponseHeaderBytes: maxHeader,
 	}
 	if c.proxied = proxy.Host != ""; c.proxied {
 		c.transport.Proxy = http.ProxyURL(proxy)

@@ -171,7 +171,8 @@ func (e *Encoder) Extend(dst, before []byte, answer *Answer, prompt Prompt, outp
 	dst = slices.Grow(dst, len(before)+len(answer.Text)+len(prompt.Text)+7*(len(answer.IDs)+len(prompt.IDs))+80)
 	dst = e.begin(dst, output)
 	own := before[len(e.head):]
-	dst = append(dst, own[bytes.Index(own, []byte(e.params.promptKey())):len(own)-len(`]}`)]...) // without the end of the list or string
+	// without the end of the list or string
+	dst = append(dst, own[bytes.Index(own, []byte(e.params.promptKey())):len(own)-len(`]}`)]...)
 	switch {
 	case target.InMessages(e.params.API):
 		return append(appendMessage(e.appendAnswer(dst, answer), prompt.Text), "]}"...)

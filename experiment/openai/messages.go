@@ -20,7 +20,8 @@ func (c *Client) setMessagesHeaders(req *http.Request) {
 func (c *chunk) stopMessage(reason []byte) {
 	if len(reason) > 0 {
 		c.finishReason = reason
-		c.hasChoices = c.hasChoices || string(reason) != "max_tokens" && string(reason) != "model_context_window_exceeded"
+		c.hasChoices = c.hasChoices || string(reason) != "max_tokens" &&
+			string(reason) != "model_context_window_exceeded"
 	}
 }
 

@@ -24,7 +24,8 @@ var (
 		"rejected_prediction_tokens": predictionMiss,
 	}
 	timingCounts = map[string]int{"draft_n": draftTokens, "draft_n_accepted": draftAccepted} // timings
-	draftCounts  = map[string]int{                                                           // metrics.speculative_decoding
+	// metrics.speculative_decoding
+	draftCounts = map[string]int{
 		"num_spec_steps": draftSteps, "num_draft_tokens": draftTokens, "num_accepted_draft_tokens": draftAccepted,
 	}
 )

@@ -2,8 +2,8 @@ package openai
 
 import "encoding/json"
 
-// Parts are an answer without reasoning, taken apart. Their texts are escaped as inside a JSON string, since a character may come in
-// two events; Unescape makes text of them.
+// Parts are an answer without reasoning, taken apart. Their texts are escaped as inside a JSON string, since a
+// character may come in two events; Unescape makes text of them.
 type Parts struct {
 	Content []byte
 	Calls   []ToolCall // in the order of their first pieces

@@ -18,7 +18,8 @@ func deltaPart(kind []byte) (part, bool) {
 	}
 	name, isDelta := bytes.CutSuffix(kind, []byte(".delta"))
 	switch {
-	case !isDelta || !bytes.HasPrefix(kind, []byte("response.")) || bytes.HasSuffix(name, []byte("audio")): // sound has no tokens of text
+	case !isDelta || !bytes.HasPrefix(kind, []byte("response.")) || bytes.HasSuffix(name, []byte("audio")):
+		// sound has no tokens of text
 		return partContent, false
 	case bytes.Contains(name, []byte("reasoning")):
 		return partReasoning, true

@@ -66,7 +66,8 @@ type Call struct {
 type Result struct {
 	Sent       time.Duration // just before the system call that handed over the last byte
 	FirstEvent time.Duration // first event with data, token or not; streams only
-	First      time.Duration // first token-bearing event; streams only. Never in a complete answer: not known, see placeEmpties
+	// first token-bearing event; streams only. Never in a complete answer: not known, see placeEmpties
+	First time.Duration
 	// FirstAnswer is the first event with text or a tool call. Without reasoning it is First; Never without an answer.
 	FirstAnswer time.Duration
 	Last        time.Duration // last token-bearing event, Never likewise; without streaming, the body's last byte
@@ -141,7 +142,8 @@ type ServerTimes struct {
 const maxName = 200
 
 func (r *Result) reset() {
-	*r = Result{Sent: Never, FirstEvent: Never, First: Never, FirstAnswer: Never, Last: Never, End: Never, Free: Never, Connect: Never, Gaps: r.Gaps[:0],
+	*r = Result{Sent: Never, FirstEvent: Never, First: Never, FirstAnswer: Never, Last: Never, End: Never, Free: Never,
+		Connect: Never, Gaps: r.Gaps[:0],
 		Answer: Answer{Text: r.Answer.Text[:0], IDs: r.Answer.IDs[:0], Parts: r.Answer.Parts.reuse()}}
 }
 

@@ -191,7 +191,8 @@ func (d sdkDoer) Do(req *http.Request) (*http.Response, error) {
 	}
 	resp, err := u.send(d.client, req)
 	if err == nil && resp.StatusCode/100 == 3 { // go-openai would read a redirect's body as an answer
-		return nil, &sdk.RequestError{HTTPStatus: resp.Status, HTTPStatusCode: resp.StatusCode, Body: []byte(redirectText(resp))}
+		return nil, &sdk.RequestError{HTTPStatus: resp.Status, HTTPStatusCode: resp.StatusCode,
+			Body: []byte(redirectText(resp))}
 	}
 	return resp, err
 }

@@ -71,10 +71,12 @@ func (s *shape) matchRest(w *walker) bool {
 }
 
 // learn takes the shape of the event that the walker has just read, if it has one text, and behind it at most one
-// list of token ids or the event's number, and nothing else that may change. The request's id must stand before the text.
+// list of token ids or the event's number, and nothing else that may change. The request's id must stand before the
+// text.
 func (s *shape) learn(w *walker) {
 	c := &w.c
-	if w.texts != 1 || !c.hasChoices || len(c.finishReason) > 0 || c.hasPrompt || c.hasOutput || c.hasCached || c.hasApart ||
+	if w.texts != 1 || !c.hasChoices || len(c.finishReason) > 0 || c.hasPrompt || c.hasOutput || c.hasCached ||
+		c.hasApart ||
 		c.times != (serverTimes{}) || c.refused != nil || c.more != nil || c.ended || len(w.Text) > longestShape {
 		return
 	}
@@ -89,7 +91,8 @@ func (s *shape) learn(w *walker) {
 	}
 	idFrom, idUpTo := 0, 0
 	if len(c.id) > 0 {
-		if idFrom = cap(w.Text) - cap(c.id); idFrom >= w.textFrom { // both slices extend to the end of the event's array
+		// both slices extend to the end of the event's array
+		if idFrom = cap(w.Text) - cap(c.id); idFrom >= w.textFrom {
 			return
 		}
 		idUpTo = idFrom + len(c.id)

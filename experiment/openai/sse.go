@@ -191,7 +191,8 @@ func (s *scanner) compact() {
 		large := s.owned
 		s.owned = bytes.Clone(rest)
 		s.budget.reuse(large)
-	} else if keep > 0 || s.pieceStart == 0 { // otherwise it is at the start of owned: a long line is not moved for each of its pieces
+	} else if keep > 0 || s.pieceStart == 0 {
+		// otherwise it is at the start of owned: a long line is not moved for each of its pieces
 		s.owned, s.err = s.budget.append(s.owned[:0], s.buf[keep:])
 	}
 	s.buf, s.pieceStart = s.owned, 0

@@ -88,7 +88,8 @@ const readsAtOnce = 64
 // A read has the stamp of its last segment. If more than one event seems to be waiting, because the client is
 // late, they are read one by one, so that each has its own stamp, unless the kernel has merged their segments
 // (on loopback it does not before they are acknowledged).
-func (r *receiver) readAvailable(fd uintptr, buf []byte, onData func(b []byte, at time.Time) (done bool)) (done, leave bool, err error) {
+func (r *receiver) readAvailable(fd uintptr, buf []byte,
+	onData func(b []byte, at time.Time) (done bool)) (done, leave bool, err error) {
 	rest := buf[:0] // peeked at, but not yet read
 	if r.available(fd) > r.typicalRead+r.typicalRead/2 {
 		n, err := r.recv(fd, buf, unix.MSG_PEEK)
@@ -198,7 +199,8 @@ func (r *receiver) Write(p []byte) (n int, err error) {
 				return false
 			case unix.EINTR:
 			default:
-				failed = &net.OpError{Op: "write", Net: "tcp", Addr: r.RemoteAddr(), Err: os.NewSyscallError("sendto", errno)}
+				failed = &net.OpError{Op: "write", Net: "tcp", Addr: r.RemoteAddr(),
+					Err: os.NewSyscallError("sendto", errno)}
 				return true
 			}
 		}
@@ -225,7 +227,8 @@ func (r *receiver) tryWrite(p []byte, more bool) (n int) {
 }
 
 func send(fd uintptr, p []byte, flags uintptr) (int, syscall.Errno) {
-	n, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, fd, uintptr(unsafe.Pointer(&p[0])), uintptr(len(p)), flags|unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
+	n, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, fd, uintptr(unsafe.Pointer(&p[0])), uintptr(len(p)),
+		flags|unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
 	if errno != 0 {
 		return 0, errno
 	}
@@ -257,7 +260,8 @@ func (r *receiver) peek() (bytes, end bool) {
 	}
 	err := r.raw.Control(func(fd uintptr) {
 		var one [1]byte
-		n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, fd, uintptr(unsafe.Pointer(&one)), 1, unix.MSG_PEEK|unix.MSG_DONTWAIT, 0, 0)
+		n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, fd, uintptr(unsafe.Pointer(&one)), 1,
+			unix.MSG_PEEK|unix.MSG_DONTWAIT, 0, 0)
 		bytes = errno == 0 && n > 0
 		end = errno == 0 && n == 0 || errno != 0 && errno != unix.EAGAIN && errno != unix.EINTR
 	})

@@ -7,13 +7,15 @@ import (
 )
 
 // templateFields are the fields of a request that a chat template reads.
-var templateFields = []string{"tools", "chat_template", "chat_template_kwargs", "add_generation_prompt", "continue_final_message", "documents"}
+var templateFields = []string{"tools", "chat_template", "chat_template_kwargs", "add_generation_prompt",
+	"continue_final_message", "documents"}
 
 // Tokenize counts the tokens of a prompt by POST /tokenize, as vLLM and SGLang have it: with the chat template for
 // messages, and without computing anything. ok is false if the server does not count so.
 func (c *Client) Tokenize(ctx context.Context, e *Encoder, p RawPrompt) (tokens int, ok bool) {
 	e = e.forTokenize()
-	p.Fields = slices.DeleteFunc(slices.Clone(p.Fields), func(f RawField) bool { return !slices.Contains(templateFields, f.Name) })
+	p.Fields = slices.DeleteFunc(slices.Clone(p.Fields),
+		func(f RawField) bool { return !slices.Contains(templateFields, f.Name) })
 	status, answer, err := c.Post(ctx, "/tokenize", e.RawBody(nil, p, 0))
 	var said struct{ Count int }
 	if err != nil || status != 200 || json.Unmarshal(answer, &said) != nil || said.Count <= 0 {

@@ -77,7 +77,8 @@ func (x *exchange) refuseImpossible(c *chunk) {
 		return &n
 	}
 	x.result.Impossible = &Usage{Prompt: cmp.Or(refused.Prompt, of(c.prompt, c.hasPrompt)),
-		Cached: cmp.Or(refused.Cached, of(c.cached, c.hasCached)), Output: cmp.Or(refused.Output, of(c.output, c.hasOutput))}
+		Cached: cmp.Or(refused.Cached, of(c.cached, c.hasCached)),
+		Output: cmp.Or(refused.Output, of(c.output, c.hasOutput))}
 	c.hasOutput = c.hasOutput && !output
 	c.hasPrompt = c.hasPrompt && !prompt && refused.Prompt == nil
 	c.hasCached = c.hasCached && !cached && !prompt

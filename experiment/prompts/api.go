@@ -35,12 +35,14 @@ var limits = []struct {
 	{formIDs, "a prompt of token ids", []string{"completions"}, `write api = "completions"`},
 	{formTheirTools, "tools in Anthropic's form", []string{"messages"}, useMessages},
 	{formBlocks, "a message with blocks in Anthropic's form", []string{"messages"}, useMessages},
-	{formSystemField, "Anthropic's field system", []string{"messages"}, `write it as a message of the role system, or api = "messages"`},
+	{formSystemField, "Anthropic's field system", []string{"messages"},
+		`write it as a message of the role system, or api = "messages"`},
 	{formMessages, "messages", []string{"chat", "responses", "messages"}, useChat},
 	{formTools, "tools in the form of the chat API", []string{"chat"}, useChat},
 	{formParts, "a message with parts or tool calls in the form of the chat API", []string{"chat"}, useChat},
 	{formTextParts, "a message with a list of parts", []string{"chat", "messages"}, useChat},
-	{formSystem, "a message of the system", []string{"chat", "responses"}, `write it as the field "system" of the line, or api = "chat"`},
+	{formSystem, "a message of the system", []string{"chat", "responses"},
+		`write it as the field "system" of the line, or api = "chat"`},
 }
 
 // unfit is what of a prompt an API does not take in the form that the file has.

@@ -268,10 +268,12 @@ func (c *Content) common(r record) error {
 		}
 		var x float64
 		if json.Unmarshal(v, &x) != nil || x != math.Trunc(x) || x < 1 || x > maxTokens {
-			return fmt.Errorf("%s is not a number of tokens from 1 to %d\nhint: write \"%s\": 512", name, maxTokens, name)
+			return fmt.Errorf("%s is not a number of tokens from 1 to %d\nhint: write \"%s\": 512", name, maxTokens,
+				name)
 		}
 		if before != "" && c.maxTokens != int(x) {
-			return fmt.Errorf("%s %d and %s %d contradict each other\nhint: remove one of them", before, c.maxTokens, name, int(x))
+			return fmt.Errorf("%s %d and %s %d contradict each other\nhint: remove one of them", before, c.maxTokens,
+				name, int(x))
 		}
 		c.maxTokens, before = int(x), name
 		delete(r, name)
@@ -293,7 +295,8 @@ func (c *Content) common(r record) error {
 				return reserved(name)
 			}
 			if slices.Contains(lengthFields, name) {
-				return fmt.Errorf("extra_body has %s, which is a field of the line\nhint: write it beside extra_body", name)
+				return fmt.Errorf("extra_body has %s, which is a field of the line\nhint: write it beside extra_body",
+					name)
 			}
 			c.Fields = append(c.Fields, Field{name, v})
 			delete(r, name)
@@ -334,7 +337,8 @@ func (c *Content) labels(r record) error {
 		label, isText := text(v)
 		printable := strings.IndexFunc(label, func(x rune) bool { return x < ' ' || x == utf8.RuneError }) < 0
 		if !isText || len(label) > longestLabel || !printable {
-			return fmt.Errorf("category is not a name of at most %d bytes\nhint: write \"category\": \"coding\"", longestLabel)
+			return fmt.Errorf("category is not a name of at most %d bytes\nhint: write \"category\": \"coding\"",
+				longestLabel)
 		}
 		c.category = strings.TrimSpace(label)
 		delete(r, "category")

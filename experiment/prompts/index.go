@@ -141,7 +141,8 @@ func (x *Index) add(raw []byte, at place) error {
 		return err
 	}
 	if x.format = cmp.Or(x.format, c.format); x.format != c.format {
-		return fmt.Errorf("this line is of the format %s, the lines before are %s\nhint: make a file of each", c.format, x.format)
+		return fmt.Errorf("this line is of the format %s, the lines before are %s\nhint: make a file of each", c.format,
+			x.format)
 	}
 	if err == errNoUser {
 		x.skipped++
@@ -164,7 +165,8 @@ func (x *Index) add(raw []byte, at place) error {
 		rest += len(text)
 	}
 	x.entries = append(x.entries, entry{
-		offset: at.offset, length: int32(len(raw)), sum: crc32.Checksum(raw, castagnoli), place: int32(cmp.Or(at.number, at.line)), maxTokens: int32(c.maxTokens),
+		offset: at.offset, length: int32(len(raw)), sum: crc32.Checksum(raw, castagnoli),
+		place: int32(cmp.Or(at.number, at.line)), maxTokens: int32(c.maxTokens),
 		bytes: int32(len(c.Bytes(0))), rest: int32(rest), category: category, later: uint16(len(c.Later)), form: c.form,
 	})
 	return nil

@@ -15,8 +15,8 @@ import (
 // masked stands for words that could be the prompt's.
 const masked = "…"
 
-// Mask keeps of a text of the server, such as an error that repeats the request, what cannot tell the prompt: words that
-// errors of servers consist of, and numbers beside them that the prompt does not have.
+// Mask keeps of a text of the server, such as an error that repeats the request, what cannot tell the prompt: words
+// that errors of servers consist of, and numbers beside them that the prompt does not have.
 func (p *Prompt) Mask(s string) string {
 	if s == "" {
 		return s
@@ -61,7 +61,8 @@ func (c *Content) mask(s string) string {
 
 // besideErrorWord reports whether the word before or after is of errors: numbers in a row could be token ids.
 func besideErrorWord(words []string, i int) bool {
-	return i > 0 && isErrorWord()[strings.ToLower(words[i-1])] || i+1 < len(words) && isErrorWord()[strings.ToLower(words[i+1])]
+	return i > 0 && isErrorWord()[strings.ToLower(words[i-1])] || i+1 < len(words) &&
+		isErrorWord()[strings.ToLower(words[i+1])]
 }
 
 var repeatedMask = sync.OnceValue(func() *regexp.Regexp {

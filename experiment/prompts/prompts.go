@@ -15,13 +15,15 @@ import (
 
 // Source is a file of prompts and which of them a row draws: the keys of [row.prompts].
 type Source struct {
-	File     string   `toml:"file" json:"file"`
-	Order    string   `toml:"order" json:"order,omitempty"`       // shuffled (also if empty): each once, by seed, before any comes again; listed: as in the file
+	File string `toml:"file" json:"file"`
+	// shuffled (also if empty): each once, by seed, before any comes again; listed: as in the file
+	Order    string   `toml:"order" json:"order,omitempty"`
 	Limit    int      `toml:"limit" json:"limit,omitempty"`       // number of prompts to sample by seed; 0 = all
 	Category []string `toml:"category" json:"category,omitempty"` // keep these categories; nil = all
 	MinInput int      `toml:"min_input" json:"min_input,omitempty"`
 	MaxInput int      `toml:"max_input" json:"max_input,omitempty"` // prompt tokens as the server counts them; 0 = any
-	CapInput int      `toml:"cap_input" json:"cap_input,omitempty"` // truncate longer texts to this many tokens; 0 = never
+	// truncate longer texts to this many tokens; 0 = never
+	CapInput int `toml:"cap_input" json:"cap_input,omitempty"`
 	// CacheSalt sends vLLM's cache_salt, which keeps the prefix cache of this attempt apart from earlier ones without
 	// a change to the prompt.
 	CacheSalt bool `toml:"cache_salt" json:"cache_salt,omitempty"`
@@ -46,8 +48,10 @@ type Head struct {
 	OwnOutput       int            `json:"own_output,omitempty"`        // prompts with a max_tokens of their own
 	OwnOutputTokens int64          `json:"own_output_tokens,omitempty"` // the sum of these
 	MostOutput      int            `json:"most_output,omitempty"`       // the largest of these
-	Skipped         int            `json:"skipped,omitempty"`           // conversations of the file without a message of the user, left out
-	NotSent         []string       `json:"not_sent,omitempty"`          // fields of the lines that are no request fields
+	// conversations of the file without a message of the user, left out
+	Skipped int `json:"skipped,omitempty"`
+	// fields of the lines that are no request fields
+	NotSent []string `json:"not_sent,omitempty"`
 }
 
 const (
@@ -73,18 +77,22 @@ func (s *Source) Check(bad func(key, problem, hint string)) {
 		value int
 	}{{"min_input", s.MinInput}, {"max_input", s.MaxInput}, {"cap_input", s.CapInput}} {
 		if n.value < 0 || n.value > maxTokens {
-			bad(n.key, fmt.Sprintf("%s %d is not between 1 and %d tokens", n.key, n.value, maxTokens), "write "+n.key+" = 4000")
+			bad(n.key, fmt.Sprintf("%s %d is not between 1 and %d tokens", n.key, n.value, maxTokens), "write "+n.key+
+				" = 4000")
 		}
 	}
 	if s.MaxInput > 0 && s.MinInput > s.MaxInput {
-		bad("min_input", fmt.Sprintf("min_input %d is above max_input %d", s.MinInput, s.MaxInput), "make min_input smaller")
+		bad("min_input", fmt.Sprintf("min_input %d is above max_input %d", s.MinInput, s.MaxInput),
+			"make min_input smaller")
 	}
 	if s.CapInput > 0 && s.MinInput > s.CapInput {
-		bad("min_input", fmt.Sprintf("min_input %d is above cap_input %d", s.MinInput, s.CapInput), "make min_input smaller")
+		bad("min_input", fmt.Sprintf("min_input %d is above cap_input %d", s.MinInput, s.CapInput),
+			"make min_input smaller")
 	}
 	for i, c := range s.Category {
 		if strings.TrimSpace(c) == "" || slices.Contains(s.Category[:i], c) {
-			bad("category", fmt.Sprintf("category %q is empty or twice in the list", c), `write category = ["coding", "math"]`)
+			bad("category", fmt.Sprintf("category %q is empty or twice in the list", c),
+				`write category = ["coding", "math"]`)
 		}
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// Regular describes a regular file, which can be read more than once. It does not open it, since opening a pipe waits for
-// a writer.
+// Regular describes a regular file, which can be read more than once. It does not open it, since opening a pipe waits
+// for a writer.
 func Regular(name string) (fs.FileInfo, error) {
 	info, err := os.Stat(name)
 	var call *fs.PathError

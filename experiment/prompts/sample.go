@@ -46,7 +46,8 @@ func (s *Sample) Draw(n int) *Prompt {
 	if s.source.Order != Listed {
 		if s.epoch != epoch {
 			s.epoch, s.order = epoch, append(s.order[:0], s.numbers...)
-			s.random(uint64(epoch)).Shuffle(len(s.order), func(i, j int) { s.order[i], s.order[j] = s.order[j], s.order[i] })
+			s.random(uint64(epoch)).Shuffle(len(s.order),
+				func(i, j int) { s.order[i], s.order[j] = s.order[j], s.order[i] })
 		}
 		number = s.order[i]
 	}

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// row is a line of figures.csv: a Figure whose throughput is stated for each GPU or for all of them. An absent value is one
-// that the source does not state.
+// row is a line of figures.csv: a Figure whose throughput is stated for each GPU or for all of them. An absent value is
+// one that the source does not state.
 type row struct {
 	Source, Model, Measured, Precision, GPU string
 	GPUs, ExpertParallel, Input, Output     int
@@ -36,8 +36,10 @@ func parse(text string) ([]Figure, error) {
 		}
 		f := Figure{
 			Source: r.Source, Model: r.Model, Measured: r.Measured, Precision: r.Precision, GPU: r.GPU, GPUs: r.GPUs,
-			ExpertParallel: r.ExpertParallel, Input: r.Input, Output: r.Output, LeastLength: SourceOf(r.Source).LeastLength,
-			Scenario: r.Scenario, Submitter: r.Submitter, Concurrency: r.Concurrency, TTFTMs: r.TTFTMs, TPOTMs: r.TPOTMs,
+			ExpertParallel: r.ExpertParallel, Input: r.Input, Output: r.Output,
+			LeastLength: SourceOf(r.Source).LeastLength,
+			Scenario:    r.Scenario, Submitter: r.Submitter, Concurrency: r.Concurrency, TTFTMs: r.TTFTMs,
+			TPOTMs:       r.TPOTMs,
 			OutputPerGPU: r.OutputPerGPU, Engine: r.Engine, Version: r.Version, Date: r.Date,
 		}
 		if r.OutputTotal > 0 {

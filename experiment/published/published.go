@@ -13,13 +13,13 @@ import (
 	"bench/internal/packed"
 )
 
-// One line is a figure. Model is an ID of model_configs.json, measured another model of the same shape that the figure is of,
-// gpu an ID of experiment/roofline/gpus.json, expert_parallel the number of GPUs that experts are spread over. A figure has
-// times at a concurrency (whether they are means or medians is not stated), or the highest throughput at any concurrency. It has
-// input and output tokens, or scenario and submitter of MLPerf, whose data sets have the lengths. Constants of the roofline are
-// fitted to the times of figures.csv and to none of held_back.csv: to add figures, append lines there. Its int4_g32 weights are
-// as Moonshot published them: 4-bit experts, the rest in 16 bits. The program has the files compressed: after a change,
-// gzip -9nkf figures.csv held_back.csv.
+// One line is a figure. Model is an ID of model_configs.json, measured another model of the same shape that the figure
+// is of, gpu an ID of experiment/roofline/gpus.json, expert_parallel the number of GPUs that experts are spread over. A
+// figure has times at a concurrency (whether they are means or medians is not stated), or the highest throughput at any
+// concurrency. It has input and output tokens, or scenario and submitter of MLPerf, whose data sets have the lengths.
+// Constants of the roofline are fitted to the times of figures.csv and to none of held_back.csv: to add figures, append
+// lines there. Its int4_g32 weights are as Moonshot published them: 4-bit experts, the rest in 16 bits. The program has
+// the files compressed: after a change, gzip -9nkf figures.csv held_back.csv.
 var (
 	//go:embed figures.csv.gz
 	figures []byte
@@ -60,21 +60,26 @@ type Figure struct {
 
 type Source struct {
 	Name, License, About string
-	LeastLength          float64 // share of the stated lengths from which those of its requests are spread; 0 = all are as stated
+	// share of the stated lengths from which those of its requests are spread; 0 = all are as stated
+	LeastLength float64
 }
 
 var sources = map[string]Source{
-	"inferencex": {"InferenceX", "Apache-2.0", "database of the InferenceX benchmark, as silicon_sample.csv of NVIDIA's aiconfigurator " +
-		"(github.com/ai-dynamo/aiconfigurator) contains it; one server, without disaggregation; lengths by --random-range-ratio 0.8 " +
-		"of its recipes (github.com/SemiAnalysisAI/InferenceX); rows that repeat one measurement are left out", 0.8},
+	"inferencex": {"InferenceX", "Apache-2.0",
+		"database of the InferenceX benchmark, as silicon_sample.csv of NVIDIA's aiconfigurator " +
+			"(github.com/ai-dynamo/aiconfigurator) contains it; one server, without disaggregation; lengths by --random-range-ratio 0.8 " +
+			"of its recipes (github.com/SemiAnalysisAI/InferenceX); rows that repeat one measurement are left out",
+		0.8},
 	"aiconfigurator": {"NVIDIA aiconfigurator", "Apache-2.0", "the measurements in its silicon_sample.csv " +
 		"(github.com/ai-dynamo/aiconfigurator) that are not InferenceX's; the client is not specified, nor whether lengths vary; rows " +
 		"without precision or concurrency, or whose layout contradicts the number of GPUs, are left out, and vLLM's of Llama-3.1-8B, " +
 		"whose prompts would need up to 89 % of the peak compute", 0},
-	"tensorrt-llm": {"TensorRT-LLM performance overview", "Apache-2.0", "NVIDIA's docs/source/developer-guide/perf-overview.md " +
-		"(github.com/NVIDIA/TensorRT-LLM) at commit 03e27c7d: maximum throughput of trtllm-bench, all requests queued at once", 0},
-	"mlperf-5.1": {"MLPerf Inference v5.1", "Apache-2.0", "closed division, one result for each model, machine and scenario " +
-		"(github.com/mlcommons/inference_results_v5.1); MLPerf is a trademark of MLCommons", 0},
+	"tensorrt-llm": {"TensorRT-LLM performance overview", "Apache-2.0",
+		"NVIDIA's docs/source/developer-guide/perf-overview.md " +
+			"(github.com/NVIDIA/TensorRT-LLM) at commit 03e27c7d: maximum throughput of trtllm-bench, all requests queued at once", 0},
+	"mlperf-5.1": {"MLPerf Inference v5.1", "Apache-2.0",
+		"closed division, one result for each model, machine and scenario " +
+			"(github.com/mlcommons/inference_results_v5.1); MLPerf is a trademark of MLCommons", 0},
 }
 
 var builtin = sync.OnceValue(func() []Figure {

@@ -9,7 +9,8 @@ import (
 	"bench/experiment/unit"
 )
 
-var engineNames = map[string]string{"vllm": "vLLM", "sglang": "SGLang", "trtllm": "TensorRT-LLM", "tensorrt": "TensorRT", "llmboost": "LLMBoost"}
+var engineNames = map[string]string{"vllm": "vLLM", "sglang": "SGLang", "trtllm": "TensorRT-LLM",
+	"tensorrt": "TensorRT", "llmboost": "LLMBoost"}
 
 // EngineName is an engine for people: vLLM.
 func EngineName(engine string) string { return cmp.Or(engineNames[engine], engine) }

@@ -4,18 +4,21 @@ import "bench/experiment/stats"
 
 // Answers is what checks of the answers found, of the completed requests of the window.
 type Answers struct {
-	Valid     *Share         `json:"valid,omitempty"`     // answers of the form that the request asks for; absent = no such request
-	Correct   *Share         `json:"correct,omitempty"`   // answers that are as expected; absent = no such request
-	Reasons   map[string]int `json:"reasons,omitempty"`   // invalid answers, by the code of their reason
-	Unchecked map[string]int `json:"unchecked,omitempty"` // answers that could not be checked, by the code of the reason
+	// answers of the form that the request asks for; absent = no such request
+	Valid   *Share         `json:"valid,omitempty"`
+	Correct *Share         `json:"correct,omitempty"` // answers that are as expected; absent = no such request
+	Reasons map[string]int `json:"reasons,omitempty"` // invalid answers, by the code of their reason
+	// answers that could not be checked, by the code of the reason
+	Unchecked map[string]int `json:"unchecked,omitempty"`
 }
 
 type Share struct {
-	Checked   int            `json:"checked"`
-	In        int            `json:"in"` // that are so
-	Share     float64        `json:"share"`
-	CI95      stats.Interval `json:"ci95"`      // by Clopper and Pearson, of the effective number
-	Effective float64        `json:"effective"` // number of independent answers: those to one prompt depend on each other
+	Checked int            `json:"checked"`
+	In      int            `json:"in"` // that are so
+	Share   float64        `json:"share"`
+	CI95    stats.Interval `json:"ci95"` // by Clopper and Pearson, of the effective number
+	// number of independent answers: those to one prompt depend on each other
+	Effective float64 `json:"effective"`
 }
 
 // answersOf is nil if no answer was to be checked.
@@ -47,8 +50,8 @@ func counted(counts map[string]int, key string) map[string]int {
 	return counts
 }
 
-// promptClusters are counts of answers, of one prompt together: a server tends to answer it alike. Synthetic prompts are
-// all different.
+// promptClusters are counts of answers, of one prompt together: a server tends to answer it alike. Synthetic prompts
+// are all different.
 type promptClusters struct {
 	all   []stats.Cluster
 	place map[string]int // by the prompt's hash
@@ -95,20 +98,22 @@ func shareOf(records []*Record, is func(*Record) *bool) *Share {
 
 // Accuracy is what a server answered to questions with known answers, before its rows.
 type Accuracy struct {
-	Source     string            `json:"source"` // "built-in", or the file's name
-	API        string            `json:"api"`
-	MinCorrect float64           `json:"min_correct"`
-	Failed     int               `json:"failed,omitempty"`   // requests that failed: their answers are wrong
-	CutOff     int               `json:"cut_off,omitempty"`  // answers that reached max_tokens before any text: wrong, or not finished
-	Correct    Share             `json:"correct"`            // of all replicas
-	Replicas   []ReplicaAccuracy `json:"replicas,omitempty"` // each is judged apart; absent = one server
+	Source     string  `json:"source"` // "built-in", or the file's name
+	API        string  `json:"api"`
+	MinCorrect float64 `json:"min_correct"`
+	Failed     int     `json:"failed,omitempty"` // requests that failed: their answers are wrong
+	// answers that reached max_tokens before any text: wrong, or not finished
+	CutOff   int               `json:"cut_off,omitempty"`
+	Correct  Share             `json:"correct"`            // of all replicas
+	Replicas []ReplicaAccuracy `json:"replicas,omitempty"` // each is judged apart; absent = one server
 }
 
 type ReplicaAccuracy struct {
 	Endpoint string `json:"endpoint"`
-	Failed   int    `json:"failed,omitempty"`  // requests that failed: their answers are wrong
-	CutOff   int    `json:"cut_off,omitempty"` // answers that reached max_tokens before any text: wrong, or not finished
-	Correct  Share  `json:"correct"`
+	Failed   int    `json:"failed,omitempty"` // requests that failed: their answers are wrong
+	// answers that reached max_tokens before any text: wrong, or not finished
+	CutOff  int   `json:"cut_off,omitempty"`
+	Correct Share `json:"correct"`
 }
 
 // AccuracyCounts are of the answers of one server. The others were wrong.
@@ -118,7 +123,8 @@ func (a *Accuracy) Add(endpoint string, questions int, n AccuracyCounts) {
 	a.Failed += n.Failed
 	a.CutOff += n.CutOff
 	a.Correct = shareOfQuestions(a.Correct.Checked+questions, a.Correct.In+n.Correct)
-	a.Replicas = append(a.Replicas, ReplicaAccuracy{endpoint, n.Failed, n.CutOff, shareOfQuestions(questions, n.Correct)})
+	a.Replicas = append(a.Replicas, ReplicaAccuracy{endpoint, n.Failed, n.CutOff,
+		shareOfQuestions(questions, n.Correct)})
 }
 
 func (a *Accuracy) Worst() ReplicaAccuracy {
@@ -138,6 +144,7 @@ func (r *ReplicaAccuracy) Unfinished() Share {
 func shareOfQuestions(questions, correct int) Share {
 	share := float64(correct) / float64(questions)
 	return Share{
-		Checked: questions, In: correct, Share: share, CI95: stats.ShareInterval(share, float64(questions), 0.95), Effective: float64(questions),
+		Checked: questions, In: correct, Share: share, CI95: stats.ShareInterval(share, float64(questions), 0.95),
+		Effective: float64(questions),
 	}
 }

@@ -42,8 +42,8 @@ func (s Stored) matches(sum []byte) error {
 	return nil
 }
 
-// AlteredEvidence are the names of the files that the row was concluded from which are not those that it states, or cannot
-// be read. None of a row that states none.
+// AlteredEvidence are the names of the files that the row was concluded from which are not those that it states, or
+// cannot be read. None of a row that states none.
 func (r *Row) AlteredEvidence(files fs.FS) (names []string) {
 	if r.Evidence == nil {
 		return nil

@@ -31,7 +31,8 @@ func FirstFailure(records []*Record) *Failure {
 	if first == nil {
 		return nil
 	}
-	f := &Failure{Outcome: first.Outcome, Status: first.Status, Error: unit.ClipBytes(first.Error, 200), AtS: float64(first.End.us) / 1e6,
+	f := &Failure{Outcome: first.Outcome, Status: first.Status, Error: unit.ClipBytes(first.Error, 200),
+		AtS:         float64(first.End.us) / 1e6,
 		ClientLimit: first.FilesExhausted() || first.PortsExhausted()}
 	for _, r := range records {
 		if r.OK() && r.End.us > first.End.us {

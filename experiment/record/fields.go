@@ -36,8 +36,10 @@ const (
 )
 
 var kinds = map[reflect.Type]kind{
-	reflect.TypeFor[string](): aText, reflect.TypeFor[int](): anInt, reflect.TypeFor[bool](): aBool, reflect.TypeFor[*int](): aCount,
-	reflect.TypeFor[*int64](): someMicros, reflect.TypeFor[*bool](): aTruth, reflect.TypeFor[Micros](): aTime, reflect.TypeFor[Packed](): aList,
+	reflect.TypeFor[string](): aText, reflect.TypeFor[int](): anInt, reflect.TypeFor[bool](): aBool,
+	reflect.TypeFor[*int]():   aCount,
+	reflect.TypeFor[*int64](): someMicros, reflect.TypeFor[*bool](): aTruth, reflect.TypeFor[Micros](): aTime,
+	reflect.TypeFor[Packed](): aList,
 }
 
 var recordFields = fieldsOf(reflect.TypeFor[Record]())
@@ -46,7 +48,8 @@ func fieldsOf(t reflect.Type) (out []field) {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		key, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		x := field{key: key, kind: kinds[f.Type], offset: f.Offset, always: options == "", own: slices.Contains([]string{"server_id", "prompt_hash"}, key)}
+		x := field{key: key, kind: kinds[f.Type], offset: f.Offset, always: options == "",
+			own: slices.Contains([]string{"server_id", "prompt_hash"}, key)}
 		if x.kind == aStruct {
 			x.behind = f.Type.Elem()
 			x.fields = fieldsOf(x.behind)

@@ -40,8 +40,9 @@ func (r *Row) Figure(key string) (x float64, ok bool) {
 		}
 	case metric.AcceptanceRate, metric.AcceptanceLength, metric.TokensPerStep:
 		if s := r.Speculation; s != nil {
-			return known(map[string]*float64{metric.AcceptanceRate: s.AcceptanceRate, metric.AcceptanceLength: s.AcceptanceLength,
-				metric.TokensPerStep: s.TokensPerStep}[name])
+			return known(map[string]*float64{metric.AcceptanceRate: s.AcceptanceRate,
+				metric.AcceptanceLength: s.AcceptanceLength,
+				metric.TokensPerStep:    s.TokensPerStep}[name])
 		}
 	}
 	return 0, false

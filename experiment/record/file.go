@@ -14,8 +14,8 @@ import (
 // SignatureFile has the signature of a run's run.json, which states every other file of the run.
 const SignatureFile = "run.json.sig"
 
-// OpenRegular opens a file of a run. It refuses what is no file, such as a device, which has no end: a run can come from
-// others.
+// OpenRegular opens a file of a run. It refuses what is no file, such as a device, which has no end: a run can come
+// from others.
 func OpenRegular(files fs.FS, name string) (fs.File, error) {
 	info, err := fs.Stat(files, name)
 	if err != nil {

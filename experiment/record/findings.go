@@ -22,12 +22,15 @@ type Verdict struct {
 	Confidence float64         `json:"confidence,omitempty"`
 	// Disturbed is the interval that the effects of the findings leave possible; absent = as measured.
 	Disturbed *stats.Interval `json:"interval_disturbed,omitempty"`
-	Within    *float64        `json:"p_pass,omitempty"`    // probability that the limit is met; absent = decided, or unknown
-	Need      int             `json:"need"`                // further requests for a decision; 0 = decided, or more would not help
-	NeedS     float64         `json:"need_s,omitempty"`    // the same at this load, s
-	Why       string          `json:"why"`                 // one line of text
-	Observed  int             `json:"observed"`            // number of requests
-	OpenedBy  []string        `json:"opened_by,omitempty"` // codes of the findings without whose effects the limit, or more requests for it, would have a verdict
+	// probability that the limit is met; absent = decided, or unknown
+	Within *float64 `json:"p_pass,omitempty"`
+	// further requests for a decision; 0 = decided, or more would not help
+	Need     int     `json:"need"`
+	NeedS    float64 `json:"need_s,omitempty"` // the same at this load, s
+	Why      string  `json:"why"`              // one line of text
+	Observed int     `json:"observed"`         // number of requests
+	// codes of the findings without whose effects the limit, or more requests for it, would have a verdict
+	OpenedBy []string `json:"opened_by,omitempty"`
 	// Effective is the number of independent requests that these are worth for the verdict; 0 = not a percentile.
 	Effective float64 `json:"effective,omitempty"`
 	// Overload: the row fails because the server does not keep up or is far over the limit, not by counts.
@@ -117,9 +120,10 @@ const (
 // Checks lists the codes of all checks by result.
 type Checks struct {
 	Passed      []string `json:"passed"`
-	Failed      []string `json:"failed"`               // it has a finding, of any severity
-	NotPossible []string `json:"not_possible"`         // the row lacks the data
-	Unverified  []string `json:"unverified,omitempty"` // the row depends on it, and the server does not report it: a caution
+	Failed      []string `json:"failed"`       // it has a finding, of any severity
+	NotPossible []string `json:"not_possible"` // the row lacks the data
+	// the row depends on it, and the server does not report it: a caution
+	Unverified []string `json:"unverified,omitempty"`
 }
 
 func (v Checks) Total() int {

@@ -1,7 +1,8 @@
 package record
 
 // SummarizeBy summarizes the requests of each name by itself; an empty name belongs to no group. nil: there is none.
-func SummarizeBy(records []*Record, name func(*Record) string, summarize func(name string, own []*Record) Summary) map[string]Summary {
+func SummarizeBy(records []*Record, name func(*Record) string,
+	summarize func(name string, own []*Record) Summary) map[string]Summary {
 	groups := map[string][]*Record{}
 	for _, r := range records {
 		if n := name(r); n != "" {

@@ -23,7 +23,8 @@ func (c Change) Measured() bool { return isMeasured(c.Fact) }
 // sameSize: vLLM and SGLang fill the memory that is left after profiling, which differs by a few blocks.
 const sameSize = 0.02
 
-var measuredSizes = []string{"num_gpu_blocks", "num_cpu_blocks", "num_pages", "kv_cache_size_tokens", "kv_cache_max_concurrency", "kv_cache_memory_bytes"}
+var measuredSizes = []string{"num_gpu_blocks", "num_cpu_blocks", "num_pages", "kv_cache_size_tokens",
+	"kv_cache_max_concurrency", "kv_cache_memory_bytes"}
 
 func isMeasured(fact string) bool {
 	return slices.Contains(measuredSizes, fact[strings.LastIndexByte(fact, '.')+1:])
@@ -62,7 +63,8 @@ func hash(v any) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// Slots is the number of requests that the server reports to run at most; 0 = not reported, or there are several servers.
+// Slots is the number of requests that the server reports to run at most; 0 = not reported, or there are several
+// servers.
 func (t *TargetInfo) Slots() int {
 	n, _ := t.Props["total_slots"].(float64)
 	if len(t.Replicas) > 0 || len(t.Others) > 0 || !(n >= 1 && n <= 1<<20) {
@@ -145,7 +147,8 @@ func (t *TargetInfo) inUse() map[string]map[string]any {
 }
 
 func isDate(key string) bool {
-	return slices.ContainsFunc([]string{"created", "modified", "date", "time"}, func(word string) bool { return strings.Contains(key, word) })
+	return slices.ContainsFunc([]string{"created", "modified", "date", "time"},
+		func(word string) bool { return strings.Contains(key, word) })
 }
 
 // CacheConfig are the labels of vLLM's or SGLang's cache_config_info, one line for each engine; nil: another line.

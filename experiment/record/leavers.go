@@ -88,7 +88,8 @@ func beyondClient(records []*Record, w Window, samples []telemetry.Sample) (out 
 	until := func(times []int64, us int64) int { n, _ := slices.BinarySearch(times, us+1); return n }
 	for i := range samples {
 		s := &samples[i]
-		if s.Source != telemetry.SourceServer || s.Server == nil || s.Server.Running == nil || s.TUs < w.StartUs || s.TUs >= w.EndUs {
+		if s.Source != telemetry.SourceServer || s.Server == nil || s.Server.Running == nil || s.TUs < w.StartUs ||
+			s.TUs >= w.EndUs {
 			continue
 		}
 		has := *s.Server.Running

@@ -28,8 +28,9 @@ type Manifest struct {
 	State      string    `json:"state"` // running, done, interrupted, failed
 	Salt       string    `json:"salt"`
 	Seed       uint64    `json:"seed"`
-	Order      string    `json:"order,omitempty"` // listed (as written), blocked (shuffled within each round of repeats) or interleaved (ABBA)
-	Plan       []Planned `json:"plan"`            // every point and repeat, in order of execution
+	// listed (as written), blocked (shuffled within each round of repeats) or interleaved (ABBA)
+	Order string    `json:"order,omitempty"`
+	Plan  []Planned `json:"plan"` // every point and repeat, in order of execution
 
 	Client      ClientInfo        `json:"client"`
 	Target      TargetInfo        `json:"target"`     // of the rows that were kept, else of this attempt
@@ -51,11 +52,12 @@ type Manifest struct {
 // Prediction is what a predicted run stands for: the rows ran through a simulated engine in virtual time, with the
 // step times of the roofline.
 type Prediction struct {
-	Model     string    `json:"model"`
-	Hardware  string    `json:"hardware"`
-	GPUs      int       `json:"gpus"`                    // 0 = variants differ
-	Precision string    `json:"precision"`               // of the weights
-	Engine    string    `json:"engine,omitempty"`        // whose constants the step times have; absent = of no engine in particular
+	Model     string `json:"model"`
+	Hardware  string `json:"hardware"`
+	GPUs      int    `json:"gpus"`      // 0 = variants differ
+	Precision string `json:"precision"` // of the weights
+	// whose constants the step times have; absent = of no engine in particular
+	Engine    string    `json:"engine,omitempty"`
 	Simulator string    `json:"simulator"`               // limits of the first server, in a line
 	Ignored   []string  `json:"ignored_flags,omitempty"` // of the server's commands, that change step times or limits
 	LeftOut   []LeftOut `json:"left_out,omitempty"`
@@ -80,7 +82,8 @@ func (p *Prediction) Text() string {
 func (p *Prediction) Lacks() []string {
 	var lines []string
 	if len(p.Ignored) > 0 {
-		lines = append(lines, "the prediction ignores "+strings.Join(p.Ignored, ", ")+": the simulated engine has no such setting")
+		lines = append(lines, "the prediction ignores "+strings.Join(p.Ignored, ", ")+
+			": the simulated engine has no such setting")
 	}
 	for _, out := range p.LeftOut {
 		lines = append(lines, "row "+out.Row+" is not predicted: "+out.Why)
@@ -89,15 +92,16 @@ func (p *Prediction) Lacks() []string {
 }
 
 type ServerStart struct {
-	N            int       `json:"n"`                 // from 1, over all attempts
-	Variant      string    `json:"variant"`           // the knobs, or the endpoint
-	Command      []string  `json:"command,omitempty"` // with the knobs' values; absent = an endpoint
-	Log          string    `json:"log,omitempty"`     // file name
-	StartedAt    time.Time `json:"started_at"`
-	EndedAt      time.Time `json:"ended_at,omitzero"`
-	ReadyS       float64   `json:"ready_s,omitempty"`        // from the command to the first answer of its ready path; absent = none, or an endpoint
-	FirstAnswerS *float64  `json:"first_answer_s,omitempty"` // from ready to the end of the first answer with tokens
-	Identity     string    `json:"identity,omitempty"`       // as in target
+	N         int       `json:"n"`                 // from 1, over all attempts
+	Variant   string    `json:"variant"`           // the knobs, or the endpoint
+	Command   []string  `json:"command,omitempty"` // with the knobs' values; absent = an endpoint
+	Log       string    `json:"log,omitempty"`     // file name
+	StartedAt time.Time `json:"started_at"`
+	EndedAt   time.Time `json:"ended_at,omitzero"`
+	// from the command to the first answer of its ready path; absent = none, or an endpoint
+	ReadyS       float64  `json:"ready_s,omitempty"`
+	FirstAnswerS *float64 `json:"first_answer_s,omitempty"` // from ready to the end of the first answer with tokens
+	Identity     string   `json:"identity,omitempty"`       // as in target
 	// Target is the server as it reported itself; absent = as at the start before with the same variant.
 	Target *TargetInfo `json:"target,omitempty"`
 	Error  string      `json:"error,omitempty"` // why it was not usable, or how it ended
@@ -239,30 +243,34 @@ func EngineKinds(rows []Row) string {
 
 // TargetInfo is the server under test: as declared, and as it reports itself.
 type TargetInfo struct {
-	Endpoint    string            `json:"endpoint"` // user info removed
-	Simulated   bool              `json:"simulated"`
-	Simulator   string            `json:"simulator,omitempty"` // its simulated model and hardware
-	API         string            `json:"api"`
-	Model       string            `json:"model"`
-	Hardware    string            `json:"hardware,omitempty"`
-	GPUs        int               `json:"gpus,omitempty"`
-	Precision   string            `json:"precision,omitempty"`
-	ExtraBody   map[string]any    `json:"extra_body,omitempty"`
-	Models      any               `json:"models_answer,omitempty"`  // /v1/models
-	Version     any               `json:"version_answer,omitempty"` // /version
-	Props       map[string]any    `json:"props_answer,omitempty"`   // of its model and slots: /props of llama.cpp, /get_model_info of SGLang
-	BuildInfo   []string          `json:"build_info,omitempty"`     // info lines of /metrics
-	Headers     map[string]string `json:"headers,omitempty"`
-	PromptForm  string            `json:"prompt_form"`
-	PromptAPI   string            `json:"prompt_api,omitempty"`         // whose prompts have that form; absent = api: a prediction
-	Tokenizer   string            `json:"prompt_calibration,omitempty"` // how the length of text prompts was set
-	Connections string            `json:"connections"`                  // kept open, or one per request
-	Proxy       string            `json:"proxy,omitempty"`              // user info removed
-	HTTP2       bool              `json:"http2,omitempty"`
-	Vantage     Vantage           `json:"vantage,omitzero"`
-	Replicas    []Replica         `json:"replicas,omitempty"` // absent = one server
-	Others      []OtherServer     `json:"others,omitempty"`   // replicas beyond the first, and endpoints of classes; absent = none
-	Identity    string            `json:"identity"`           // hash of what it and the others report about their models, their caches and themselves
+	Endpoint  string         `json:"endpoint"` // user info removed
+	Simulated bool           `json:"simulated"`
+	Simulator string         `json:"simulator,omitempty"` // its simulated model and hardware
+	API       string         `json:"api"`
+	Model     string         `json:"model"`
+	Hardware  string         `json:"hardware,omitempty"`
+	GPUs      int            `json:"gpus,omitempty"`
+	Precision string         `json:"precision,omitempty"`
+	ExtraBody map[string]any `json:"extra_body,omitempty"`
+	Models    any            `json:"models_answer,omitempty"`  // /v1/models
+	Version   any            `json:"version_answer,omitempty"` // /version
+	// of its model and slots: /props of llama.cpp, /get_model_info of SGLang
+	Props      map[string]any    `json:"props_answer,omitempty"`
+	BuildInfo  []string          `json:"build_info,omitempty"` // info lines of /metrics
+	Headers    map[string]string `json:"headers,omitempty"`
+	PromptForm string            `json:"prompt_form"`
+	// whose prompts have that form; absent = api: a prediction
+	PromptAPI   string    `json:"prompt_api,omitempty"`
+	Tokenizer   string    `json:"prompt_calibration,omitempty"` // how the length of text prompts was set
+	Connections string    `json:"connections"`                  // kept open, or one per request
+	Proxy       string    `json:"proxy,omitempty"`              // user info removed
+	HTTP2       bool      `json:"http2,omitempty"`
+	Vantage     Vantage   `json:"vantage,omitzero"`
+	Replicas    []Replica `json:"replicas,omitempty"` // absent = one server
+	// replicas beyond the first, and endpoints of classes; absent = none
+	Others []OtherServer `json:"others,omitempty"`
+	// hash of what it and the others report about their models, their caches and themselves
+	Identity string `json:"identity"`
 }
 
 type OtherServer struct {
@@ -286,6 +294,7 @@ type Replica struct {
 }
 
 type Vantage struct {
-	Place string         `json:"place"`            // same host, lan, remote, behind a proxy
-	RTT   *stats.Summary `json:"rtt_ms,omitempty"` // of TCP handshakes before the first row, by the kernel if it reports it; absent behind a proxy
+	Place string `json:"place"` // same host, lan, remote, behind a proxy
+	// of TCP handshakes before the first row, by the kernel if it reports it; absent behind a proxy
+	RTT *stats.Summary `json:"rtt_ms,omitempty"`
 }

@@ -89,7 +89,8 @@ func (p Percentile) String() string { return p.value() + p.sample() }
 
 func (p Percentile) WithIntervalAndN() string { return p.quoted() + p.sample() }
 
-// WithInterval is the percentile with its interval, "127 ms [120, 141]", or with what an interval needs: "≥127 ms (368 needed)".
+// WithInterval is the percentile with its interval, "127 ms [120, 141]", or with what an interval needs: "≥127 ms (368
+// needed)".
 func (p Percentile) WithInterval() string {
 	if p.Grade == stats.NoBound {
 		return p.value() + " (" + p.needed() + ")"

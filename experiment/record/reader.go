@@ -58,7 +58,8 @@ func ReadSamples(r io.Reader, each func(*Sample) error) error {
 }
 
 // readStream calls each for every entry of a stream; decode fills one entry from its line.
-func readStream[T any](in io.Reader, most int64, stream, entry string, decode func(*storedLines, []byte, *T) error, each func(*T) error) error {
+func readStream[T any](in io.Reader, most int64, stream, entry string, decode func(*storedLines, []byte, *T) error,
+	each func(*T) error) error {
 	lines, err := openLines(in, most)
 	if err != nil {
 		return fmt.Errorf("opening the %s stream: %w", stream, err)

@@ -15,51 +15,65 @@ const (
 type Record struct {
 	Schema string `json:"schema,omitempty"` // in the first record of a file
 
-	I          int    `json:"i"`
-	ServerID   string `json:"server_id,omitempty"`
-	Class      string `json:"class,omitempty"`
-	Model      string `json:"model,omitempty"`       // that the request names; absent = the row has one model only
-	Endpoint   *int   `json:"endpoint,omitempty"`    // index of the replica in [target] replicas; absent = no replicas
-	Category   string `json:"category,omitempty"`    // of the real prompt, as its file has it; absent = none
-	PromptHash string `json:"prompt_hash,omitempty"` // first 16 hex digits of the SHA-256 of the real prompt's JSON; absent = a synthetic prompt
-	Session    *int   `json:"session,omitempty"`     // number of the conversation; absent = none
-	Turn       *int   `json:"turn,omitempty"`        // of the conversation, from 0; at_us of a later turn is the end of the previous one plus the think time
-	Turns      int    `json:"turns,omitempty"`       // requests of the whole session, in the record of its first; absent in others, and if the session began at a sampled point of its life
-	Agent      int    `json:"agent,omitempty"`       // number of the subagent; absent = the main agent
-	Worker     *int   `json:"worker,omitempty"`      // number of the load worker that sent the request; absent = bench sweep itself
-	Phase      string `json:"phase"`
+	I        int    `json:"i"`
+	ServerID string `json:"server_id,omitempty"`
+	Class    string `json:"class,omitempty"`
+	Model    string `json:"model,omitempty"`    // that the request names; absent = the row has one model only
+	Endpoint *int   `json:"endpoint,omitempty"` // index of the replica in [target] replicas; absent = no replicas
+	Category string `json:"category,omitempty"` // of the real prompt, as its file has it; absent = none
+	// first 16 hex digits of the SHA-256 of the real prompt's JSON; absent = a synthetic prompt
+	PromptHash string `json:"prompt_hash,omitempty"`
+	Session    *int   `json:"session,omitempty"` // number of the conversation; absent = none
+	// of the conversation, from 0; at_us of a later turn is the end of the previous one plus the think time
+	Turn *int `json:"turn,omitempty"`
+	// requests of the whole session, in the record of its first; absent in others, and if the session began at a
+	// sampled point of its life
+	Turns int `json:"turns,omitempty"`
+	Agent int `json:"agent,omitempty"` // number of the subagent; absent = the main agent
+	// number of the load worker that sent the request; absent = bench sweep itself
+	Worker *int   `json:"worker,omitempty"`
+	Phase  string `json:"phase"`
 
 	Arrival    Micros `json:"at_us,omitzero"`          // intended arrival
 	Ready      Micros `json:"ready_us,omitzero"`       // intended arrival, and a worker free under the cap
 	Sent       Micros `json:"sent_us,omitzero"`        // before its last byte goes to the kernel
 	FirstEvent Micros `json:"first_event_us,omitzero"` // first event of any kind
 	First      Micros `json:"first_us,omitzero"`       // first token-bearing event
-	// FirstAnswer is the first event with text or a tool call of an answer with reasoning; without reasoning it is First.
+	// FirstAnswer is the first event with text or a tool call of an answer with reasoning; without reasoning it is
+	// First.
 	FirstAnswer Micros `json:"first_answer_us,omitzero"`
 	Last        Micros `json:"last_us,omitzero"` // last token-bearing event; without streaming the last byte
 	End         Micros `json:"end_us,omitzero"`  // the request ended for the client
 
-	ConnectUs *int64 `json:"connect_us,omitempty"` // connection set-up, part of sent − ready; absent = an open connection
+	// connection set-up, part of sent − ready; absent = an open connection
+	ConnectUs *int64 `json:"connect_us,omitempty"`
 
-	Gaps           Packed `json:"gaps_us,omitzero"`          // between successive token-bearing events; they sum to last − first
+	// between successive token-bearing events; they sum to last − first
+	Gaps           Packed `json:"gaps_us,omitzero"`
 	TokensPerEvent Packed `json:"tokens_per_event,omitzero"` // absent = all are 1
 
-	PromptRequested int  `json:"prompt_asked"`            // 0 = not known: a real prompt, or a turn behind reasoning that is not counted
+	// 0 = not known: a real prompt, or a turn behind reasoning that is not counted
+	PromptRequested int  `json:"prompt_asked"`
 	PromptTokens    *int `json:"prompt_tokens,omitempty"` // as the server reports; absent = not reported
 	CachedTokens    *int `json:"cached_tokens,omitempty"` // of the prompt, as the server reports; absent = not reported
 	OutputRequested int  `json:"output_asked"`
 	OutputTokens    int  `json:"output_tokens"`
 	Estimated       bool `json:"estimated"` // output tokens are the client's count, not reported
 
-	ReasoningTokens    *int `json:"reasoning_tokens,omitempty"`    // of the output tokens; absent = an answer without reasoning
+	// of the output tokens; absent = an answer without reasoning
+	ReasoningTokens    *int `json:"reasoning_tokens,omitempty"`
 	ReasoningEstimated bool `json:"reasoning_estimated,omitempty"` // they are the client's count, not reported
-	ThinkTag           bool `json:"think_tag,omitempty"`           // the text has <think> or </think>: reasoning that the server did not parse
+	// the text has <think> or </think>: reasoning that the server did not parse
+	ThinkTag bool `json:"think_tag,omitempty"`
 
-	Drafts         *int `json:"drafts,omitempty"`          // steps that verified a draft of speculative decoding; absent = not reported
-	DraftTokens    *int `json:"draft_tokens,omitempty"`    // proposed tokens, as the answer reports; absent = not reported
+	// steps that verified a draft of speculative decoding; absent = not reported
+	Drafts *int `json:"drafts,omitempty"`
+	// proposed tokens, as the answer reports; absent = not reported
+	DraftTokens    *int `json:"draft_tokens,omitempty"`
 	AcceptedTokens *int `json:"accepted_tokens,omitempty"` // of them
 
-	Impossible *Usage `json:"impossible_usage,omitempty"` // reported, but it cannot be true: the counts above do without it
+	// reported, but it cannot be true: the counts above do without it
+	Impossible *Usage `json:"impossible_usage,omitempty"`
 
 	Outcome string `json:"outcome"`
 	Error   string `json:"error,omitempty"`
@@ -68,9 +82,11 @@ type Record struct {
 
 	Server *ServerTimes `json:"server_us,omitempty"` // as the answer reports; absent = not reported
 
-	TurnsLost int `json:"turns_lost,omitempty"` // later turns of the conversation that were not sent because this one failed, or because its user left
+	// later turns of the conversation that were not sent because this one failed, or because its user left
+	TurnsLost int `json:"turns_lost,omitempty"`
 
-	Valid   *bool  `json:"valid,omitempty"`          // the answer has the form that the request asks for; absent = not checked
+	// the answer has the form that the request asks for; absent = not checked
+	Valid   *bool  `json:"valid,omitempty"`
 	Correct *bool  `json:"correct,omitempty"`        // it is one of the expected answers; absent = none is known
 	Invalid string `json:"invalid_reason,omitempty"` // a code of docs/matrix.md#answers; absent = valid, or not checked
 }

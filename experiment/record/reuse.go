@@ -6,11 +6,12 @@ import "slices"
 // completed requests of the window with reported cached tokens; by the server's counters it is over all
 // requests of the row, of every phase.
 type Reuse struct {
-	Source         string `json:"source,omitempty"`       // "usage" or "counters"
-	BlockTokens    int    `json:"block_tokens,omitempty"` // in which hits are possible
-	Requests       int    `json:"requests"`
-	PromptTokens   int    `json:"prompt_tokens"`   // as planned
-	PossibleTokens int    `json:"possible_tokens"` // in an unbounded cache, with requests in the plan's order and answers of the planned length
+	Source       string `json:"source,omitempty"`       // "usage" or "counters"
+	BlockTokens  int    `json:"block_tokens,omitempty"` // in which hits are possible
+	Requests     int    `json:"requests"`
+	PromptTokens int    `json:"prompt_tokens"` // as planned
+	// in an unbounded cache, with requests in the plan's order and answers of the planned length
+	PossibleTokens int `json:"possible_tokens"`
 	// InCapacity is PossibleTokens of a cache of the size that the server reports for its KV cache, with
 	// vLLM's eviction and one request at a time; absent = size not reported.
 	InCapacity   *int    `json:"possible_tokens_in_capacity,omitempty"`

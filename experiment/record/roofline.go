@@ -9,17 +9,20 @@ import (
 )
 
 type Roofline struct {
-	Model     string  `json:"model"`
-	Hardware  string  `json:"hardware"`
-	Vendor    string  `json:"vendor,omitempty"` // of the hardware: nvidia, amd, cpu, …; absent = unknown
-	GPUs      int     `json:"gpus"`
-	Precision string  `json:"precision"`                  // of [target]
-	KV        string  `json:"kv_precision,omitempty"`     // of the KV cache, if it was stated; only predictions state it
-	Weights   string  `json:"weight_precision,omitempty"` // of the weights, or of the experts
-	Batch     float64 `json:"batch"`                      // mean number of requests that decode at a token of the window; without queued ones
-	Context   float64 `json:"context_tokens"`             // mean tokens of prompt and answer so far, at a token of the window
-	Input     float64 `json:"input_tokens"`               // mean prompt tokens
-	Cached    float64 `json:"cached_tokens"`              // mean cached prompt tokens; 0 = not reported
+	Model     string `json:"model"`
+	Hardware  string `json:"hardware"`
+	Vendor    string `json:"vendor,omitempty"` // of the hardware: nvidia, amd, cpu, …; absent = unknown
+	GPUs      int    `json:"gpus"`
+	Precision string `json:"precision"` // of [target]
+	// of the KV cache, if it was stated; only predictions state it
+	KV      string `json:"kv_precision,omitempty"`
+	Weights string `json:"weight_precision,omitempty"` // of the weights, or of the experts
+	// mean number of requests that decode at a token of the window; without queued ones
+	Batch float64 `json:"batch"`
+	// mean tokens of prompt and answer so far, at a token of the window
+	Context float64 `json:"context_tokens"`
+	Input   float64 `json:"input_tokens"`  // mean prompt tokens
+	Cached  float64 `json:"cached_tokens"` // mean cached prompt tokens; 0 = not reported
 	// TokensPerStep are the tokens of a decode step of a server that drafts, as measured: tpot is the bound on such a
 	// step, drafting left out, over its tokens. Absent = one.
 	TokensPerStep float64        `json:"tokens_per_step,omitempty"`
@@ -37,8 +40,10 @@ type Roofline struct {
 	TPOTPlace roofline.Place `json:"tpot_place,omitempty"`
 	TTFTPlace roofline.Place `json:"ttft_place,omitempty"`
 
-	MBU *float64 `json:"mbu,omitempty"` // share of the peak memory bandwidth that decode steps of the tpot p50 use; absent = no tpot above 0
-	MFU *float64 `json:"mfu,omitempty"` // share of the peak compute that the window's tokens need, without cached ones; absent = unknown peak
+	// share of the peak memory bandwidth that decode steps of the tpot p50 use; absent = no tpot above 0
+	MBU *float64 `json:"mbu,omitempty"`
+	// share of the peak compute that the window's tokens need, without cached ones; absent = unknown peak
+	MFU *float64 `json:"mfu,omitempty"`
 }
 
 // RooflineSource computes the roofline of rows. The zero value has none, and Missing is the reason.
@@ -48,7 +53,8 @@ type RooflineSource struct {
 	stored  *Roofline // in place of a setup
 }
 
-func NewRooflineSource(models roofline.Models, hardware roofline.Hardware, model string, t experiment.Target) RooflineSource {
+func NewRooflineSource(models roofline.Models, hardware roofline.Hardware, model string,
+	t experiment.Target) RooflineSource {
 	if t.Hardware == "" {
 		return RooflineSource{missing: "hardware is not specified in [target]"}
 	}
@@ -67,7 +73,8 @@ func NewRooflineSource(models roofline.Models, hardware roofline.Hardware, model
 	if len(missing) > 0 {
 		return RooflineSource{missing: strings.Join(missing, "; ")}
 	}
-	s := &roofline.Setup{Model: m, Device: device, GPUs: t.GPUs, Precision: t.Precision, Efficiency: &hardware.Efficiency}
+	s := &roofline.Setup{Model: m, Device: device, GPUs: t.GPUs, Precision: t.Precision,
+		Efficiency: &hardware.Efficiency}
 	if err := s.Check(); err != nil {
 		return RooflineSource{missing: err.Error()}
 	}
@@ -106,8 +113,11 @@ func (b RooflineSource) Of(s *Summary, seen Decoding, t experiment.Target, engin
 		return nil, "the server does not report prompt tokens"
 	}
 	r := &Roofline{
-		Model: b.setup.Model.ID, Hardware: b.setup.Device.ID, Vendor: b.setup.Device.Vendor, GPUs: t.GPUs, Precision: t.Precision,
-		KV: b.setup.KVPrecision, Weights: b.setup.WeightPrecision(), Batch: max(1, seen.batch), Context: seen.context, Input: float64(s.Tokens.Prompt) / n,
+		Model: b.setup.Model.ID, Hardware: b.setup.Device.ID, Vendor: b.setup.Device.Vendor, GPUs: t.GPUs,
+		Precision: t.Precision,
+		KV:        b.setup.KVPrecision, Weights: b.setup.WeightPrecision(), Batch: max(1, seen.batch),
+		Context: seen.context,
+		Input:   float64(s.Tokens.Prompt) / n,
 	}
 	if s.Tokens.Cached != nil {
 		r.Cached = float64(*s.Tokens.Cached) / n
@@ -137,7 +147,8 @@ func (b RooflineSource) Of(s *Summary, seen Decoding, t experiment.Target, engin
 	if s.TTFT != nil {
 		r.TTFTRatio, r.TTFTPlace = beside(r.TTFT, load.TTFT, s.TTFT.P50)
 	}
-	if mfu, ok := b.setup.MFU(s.Throughput.PromptTokensPerS*(1-share(r.Cached, r.Input)), s.Throughput.OutputTokensPerS); ok {
+	if mfu, ok := b.setup.MFU(s.Throughput.PromptTokensPerS*(1-share(r.Cached, r.Input)),
+		s.Throughput.OutputTokensPerS); ok {
 		r.MFU = &mfu
 	}
 	return r, ""

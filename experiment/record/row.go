@@ -22,34 +22,42 @@ const (
 // Row is one measured repeat of a point: the contents of <row>.json. Summary, findings and verdicts are
 // computed from the records.
 type Row struct {
-	Schema     string          `json:"schema"`
-	ID         string          `json:"id"` // the file's name without .json
-	SpecHash   string          `json:"spec_hash"`
-	Spec       experiment.Spec `json:"spec"`
-	Simulated  bool            `json:"simulated"`           // the server was simulated
-	Predicted  bool            `json:"predicted,omitempty"` // nothing was measured: the engine ran in virtual time
-	Observed   bool            `json:"observed,omitempty"`  // live traffic: others sent the requests, and bench measured them
-	StartedAt  time.Time       `json:"started_at"`
-	EndedAt    time.Time       `json:"ended_at"`
-	Epoch      time.Time       `json:"epoch"` // wall clock at offset 0 of the records
-	Salt       string          `json:"salt"`  // of this attempt's prompts, which are a function of seed and salt
-	PromptForm string          `json:"prompt_form"`
-	Clock      Clock           `json:"clock"`
+	Schema    string          `json:"schema"`
+	ID        string          `json:"id"` // the file's name without .json
+	SpecHash  string          `json:"spec_hash"`
+	Spec      experiment.Spec `json:"spec"`
+	Simulated bool            `json:"simulated"`           // the server was simulated
+	Predicted bool            `json:"predicted,omitempty"` // nothing was measured: the engine ran in virtual time
+	// live traffic: others sent the requests, and bench measured them
+	Observed   bool      `json:"observed,omitempty"`
+	StartedAt  time.Time `json:"started_at"`
+	EndedAt    time.Time `json:"ended_at"`
+	Epoch      time.Time `json:"epoch"` // wall clock at offset 0 of the records
+	Salt       string    `json:"salt"`  // of this attempt's prompts, which are a function of seed and salt
+	PromptForm string    `json:"prompt_form"`
+	Clock      Clock     `json:"clock"`
 
 	Connections Connections `json:"connections,omitzero"`
 	Window      Window      `json:"window"`
-	Time        *TimeSplit  `json:"time,omitempty"`        // absent = a row of another tool
-	ColdStart   *ColdStart  `json:"cold_start,omitempty"`  // absent = a load
-	ServerLost  bool        `json:"server_lost,omitempty"` // the last requests did not reach the server: resume repeats the row
+	Time        *TimeSplit  `json:"time,omitempty"`       // absent = a row of another tool
+	ColdStart   *ColdStart  `json:"cold_start,omitempty"` // absent = a load
+	// the last requests did not reach the server: resume repeats the row
+	ServerLost bool `json:"server_lost,omitempty"`
 
 	// What the checks take from outside the records.
-	ReasoningUnknown bool             `json:"reasoning_unknown,omitempty"`      // of a prediction that has no reasoning, as nothing states how long it is
-	PromptOverhead   *int             `json:"prompt_overhead_tokens,omitempty"` // around every prompt, the most of any class; absent = a row of another tool
-	ImageTokens      int              `json:"image_tokens,omitempty"`           // of each image in a prompt, by the server's count, the most of any class; 0 = no images, or not counted
-	FailedPriming    int              `json:"failed_priming,omitempty"`         // priming requests that failed
-	RefusedPrompts   *RefusedPrompts  `json:"refused_prompts,omitempty"`        // real prompts that the row leaves out; absent = none
-	Accuracy         *Accuracy        `json:"accuracy,omitempty"`               // of the server, before its rows; absent = not asked
-	Selftest         *selftest.Result `json:"selftest,omitempty"`               // of this machine, its steps near the row's load; absent = none
+	// of a prediction that has no reasoning, as nothing states how long it is
+	ReasoningUnknown bool `json:"reasoning_unknown,omitempty"`
+	// around every prompt, the most of any class; absent = a row of another tool
+	PromptOverhead *int `json:"prompt_overhead_tokens,omitempty"`
+	// of each image in a prompt, by the server's count, the most of any class; 0 = no images, or not counted
+	ImageTokens   int `json:"image_tokens,omitempty"`
+	FailedPriming int `json:"failed_priming,omitempty"` // priming requests that failed
+	// real prompts that the row leaves out; absent = none
+	RefusedPrompts *RefusedPrompts `json:"refused_prompts,omitempty"`
+	// of the server, before its rows; absent = not asked
+	Accuracy *Accuracy `json:"accuracy,omitempty"`
+	// of this machine, its steps near the row's load; absent = none
+	Selftest *selftest.Result `json:"selftest,omitempty"`
 
 	Summary    Summary            `json:"summary"`
 	Classes    map[string]Summary `json:"classes,omitempty"`    // of a mix, by class
@@ -59,35 +67,41 @@ type Row struct {
 	Prompts    *Prompts           `json:"prompts,omitempty"`    // absent = no real prompts
 	Lengths    Lengths            `json:"lengths"`
 	TTFTSplit  *TTFTSplit         `json:"ttft_split,omitempty"` // absent = the server does not report its own times
-	Reuse      *Reuse             `json:"reuse,omitempty"`      // absent = no common prefixes in the row, or cached tokens not reported
-	Sessions   *Sessions          `json:"sessions,omitempty"`   // absent = no conversations and no agents
-	Rotations  *Rotations         `json:"rotations,omitempty"`  // absent = no tiling row
-	SLO        []Verdict          `json:"slo"`
-	Findings   []Finding          `json:"findings"` // the most severe first
-	Checks     Checks             `json:"checks"`
-	Steady     *Steadiness        `json:"steadiness,omitempty"` // absent = a load that changes, or no completed request
-	Arrivals   *workload.Observed `json:"arrivals,omitempty"`   // the arrivals as a process (under a cap the intended ones); absent = no rate
+	// absent = no common prefixes in the row, or cached tokens not reported
+	Reuse     *Reuse      `json:"reuse,omitempty"`
+	Sessions  *Sessions   `json:"sessions,omitempty"`  // absent = no conversations and no agents
+	Rotations *Rotations  `json:"rotations,omitempty"` // absent = no tiling row
+	SLO       []Verdict   `json:"slo"`
+	Findings  []Finding   `json:"findings"` // the most severe first
+	Checks    Checks      `json:"checks"`
+	Steady    *Steadiness `json:"steadiness,omitempty"` // absent = a load that changes, or no completed request
+	// the arrivals as a process (under a cap the intended ones); absent = no rate
+	Arrivals *workload.Observed `json:"arrivals,omitempty"`
 	// Speculation is by the server's counters, else by the answers; absent = the server reports none.
 	Speculation *Speculation `json:"speculation,omitempty"`
 	Roofline    *Roofline    `json:"roofline"` // null = see roofline_missing
 	NoRoofline  string       `json:"roofline_missing,omitempty"`
-	Little      *Little      `json:"little,omitempty"`           // absent = no request ended in the window
-	Failure     *Failure     `json:"first_failure,omitempty"`    // absent = the server failed no request
-	Left        *Leavers     `json:"left,omitempty"`             // absent = no user left
-	Stalls      []Stall      `json:"stalls,omitempty"`           // the longest first
-	Stalled     int          `json:"stalled_requests,omitempty"` // of the window, in flight in a stall or in the backlog after it
-	Cost        *Cost        `json:"cost,omitempty"`             // absent = see cost_missing
-	NoCost      string       `json:"cost_missing,omitempty"`
+	Little      *Little      `json:"little,omitempty"`        // absent = no request ended in the window
+	Failure     *Failure     `json:"first_failure,omitempty"` // absent = the server failed no request
+	Left        *Leavers     `json:"left,omitempty"`          // absent = no user left
+	Stalls      []Stall      `json:"stalls,omitempty"`        // the longest first
+	// of the window, in flight in a stall or in the backlog after it
+	Stalled int    `json:"stalled_requests,omitempty"`
+	Cost    *Cost  `json:"cost,omitempty"` // absent = see cost_missing
+	NoCost  string `json:"cost_missing,omitempty"`
 
-	Client   *telemetry.Usage    `json:"client,omitempty"`  // this machine in the window; absent = no sample, or workers
-	Workers  []Worker            `json:"workers,omitempty"` // that sent the requests in place of this machine, by number; absent = none
-	Host     telemetry.Host      `json:"host,omitzero"`     // load average of this machine before and after
-	Server   ServerState         `json:"server"`            // the server during the row
-	GPU      *telemetry.GPUUsage `json:"gpu,omitempty"`     // the GPUs in the window; absent = not collected
-	Sampling map[string]any      `json:"sampling"`          // the constant part of every request body
+	// this machine in the window; absent = no sample, or workers
+	Client *telemetry.Usage `json:"client,omitempty"`
+	// that sent the requests in place of this machine, by number; absent = none
+	Workers  []Worker            `json:"workers,omitempty"`
+	Host     telemetry.Host      `json:"host,omitzero"` // load average of this machine before and after
+	Server   ServerState         `json:"server"`        // the server during the row
+	GPU      *telemetry.GPUUsage `json:"gpu,omitempty"` // the GPUs in the window; absent = not collected
+	Sampling map[string]any      `json:"sampling"`      // the constant part of every request body
 	// ClassSampling are further fields of the bodies of a class.
 	ClassSampling map[string]map[string]any `json:"class_sampling,omitempty"`
-	Omitted       []string                  `json:"omitted_parameters"` // request fields that the server refuses, left out
+	// request fields that the server refuses, left out
+	Omitted []string `json:"omitted_parameters"`
 
 	Evidence *Evidence `json:"evidence,omitempty"` // absent = a row of another tool, or of an earlier bench
 }
@@ -106,10 +120,11 @@ type Connections struct {
 }
 
 type Clock struct {
-	Stamps        string  `json:"stamps"` // "kernel", "user", or "mixed"; "virtual" in a prediction
-	KernelStamps  int     `json:"kernel_stamps"`
-	UserStamps    int     `json:"user_stamps"`
-	ReadLagMeanMs float64 `json:"read_lag_mean_ms"` // return of the read − receipt by the kernel, mean over kernel timestamps
+	Stamps       string `json:"stamps"` // "kernel", "user", or "mixed"; "virtual" in a prediction
+	KernelStamps int    `json:"kernel_stamps"`
+	UserStamps   int    `json:"user_stamps"`
+	// return of the read − receipt by the kernel, mean over kernel timestamps
+	ReadLagMeanMs float64 `json:"read_lag_mean_ms"`
 	ReadLagMaxMs  float64 `json:"read_lag_max_ms"`
 }
 
@@ -129,10 +144,13 @@ func (w Window) Seconds() float64 { return float64(w.EndUs-w.StartUs) / 1e6 }
 type ServerState struct {
 	Headers map[string]string `json:"headers,omitempty"` // of one answer, without cookies
 
-	Start    int                    `json:"start,omitempty"`     // number of the server in servers of run.json
-	Attempt  int                    `json:"attempt,omitempty"`   // number of the attempt in attempts of run.json, from 1
-	Metrics  *telemetry.ServerUsage `json:"metrics,omitempty"`   // of its metrics page, in the window; absent = not collected
-	LogLines *int                   `json:"log_lines,omitempty"` // that it wrote during the row; absent = bench did not start it
+	Start int `json:"start,omitempty"` // number of the server in servers of run.json
+	// number of the attempt in attempts of run.json, from 1
+	Attempt int `json:"attempt,omitempty"`
+	// of its metrics page, in the window; absent = not collected
+	Metrics *telemetry.ServerUsage `json:"metrics,omitempty"`
+	// that it wrote during the row; absent = bench did not start it
+	LogLines *int `json:"log_lines,omitempty"`
 
 	Block  *CacheBlock `json:"prefix_cache_block,omitempty"` // absent = not known
 	Settle *Settle     `json:"settle,omitempty"`             // absent = the server does not report its requests
@@ -141,16 +159,18 @@ type ServerState struct {
 	Abandoned int `json:"abandoned,omitempty"`
 
 	Replicas []Replica `json:"replicas,omitempty"` // under the row's load; absent = one server
-	Routing  string    `json:"routing,omitempty"`  // of requests to replicas: round_robin or sticky; absent = one server
+	// of requests to replicas: round_robin or sticky; absent = one server
+	Routing string `json:"routing,omitempty"`
 
 	Gateway *Gateway `json:"gateway,omitempty"` // that answered in the server's place; absent = none is known
 }
 
 // Gateway is a proxy between bench and the server, as it reports itself in the headers of its answers.
 type Gateway struct {
-	Name     string         `json:"name"`
-	Version  string         `json:"version"`
-	Overhead *stats.Summary `json:"overhead_ms,omitempty"` // its own time before the answer's header, of the requests of the window; absent = not reported
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	// its own time before the answer's header, of the requests of the window; absent = not reported
+	Overhead *stats.Summary `json:"overhead_ms,omitempty"`
 }
 
 // CacheBlock is the granularity of the server's prefix cache.

@@ -19,7 +19,8 @@ type Found struct {
 	// (even the highest load qualifies), below (not even the lowest does), beaten (another server setting is better),
 	// none, or unprobed (evaluated again: further probes would narrow it).
 	State string `json:"state"`
-	// ConfirmS is the smallest budget with a verdict at the lower end, s; absent = a probe has passed near it, or none is known.
+	// ConfirmS is the smallest budget with a verdict at the lower end, s; absent = a probe has passed near it, or none
+	// is known.
 	ConfirmS float64  `json:"confirm_s,omitempty"`
 	Passed   *float64 `json:"passed"` // highest load of a probe that met the SLO; null = none
 	Probes   int      `json:"probes_run"`

@@ -22,9 +22,10 @@ type Sessions struct {
 	Partial   int `json:"partial"`        // of the row, that began at a sampled point of their life; in no other count
 	InFlight  int `json:"max_in_flight"`  // of the row, of every phase
 
-	Requests *stats.Summary `json:"requests,omitempty"`       // of a completed session
-	Time     *stats.Summary `json:"session_time_s,omitempty"` // from the intended arrival of the first request to the end of the last
-	TurnTime *stats.Summary `json:"turn_time_s,omitempty"`    // session time over the requests of the main agent
+	Requests *stats.Summary `json:"requests,omitempty"` // of a completed session
+	// from the intended arrival of the first request to the end of the last
+	Time     *stats.Summary `json:"session_time_s,omitempty"`
+	TurnTime *stats.Summary `json:"turn_time_s,omitempty"` // session time over the requests of the main agent
 	// ToolShare is the share of the sessions' time in which none of their requests was in flight: tools and users.
 	ToolShare *float64 `json:"tool_time_share,omitempty"`
 	// Parallel is the mean number of a session's requests in flight while it had any.
@@ -218,7 +219,8 @@ func (x *Sessions) measure(whole []*session) {
 		turns = append(turns, float64(took)/usPerS/float64(max(s.main, 1)))
 	}
 	rng := rand.New(rand.NewPCG(Seed, 0))
-	x.Requests, x.Time, x.TurnTime = stats.Summarize(requests), stats.SummarizeInOrder(times, rng), stats.SummarizeInOrder(turns, rng)
+	x.Requests, x.Time, x.TurnTime = stats.Summarize(requests), stats.SummarizeInOrder(times,
+		rng), stats.SummarizeInOrder(turns, rng)
 	if life > 0 && busy > 0 {
 		x.ToolShare, x.Parallel = new(1-float64(busy)/float64(life)), new(float64(stay)/float64(busy))
 	}

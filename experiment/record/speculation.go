@@ -57,7 +57,8 @@ func speculationOf(completed []*Record) *Speculation {
 	if drafted == 0 {
 		return nil
 	}
-	s := &Speculation{Source: SpeculationOfAnswers, Requests: requests, DraftTokens: new(float64(drafted)), AcceptedTokens: new(float64(accepted))}
+	s := &Speculation{Source: SpeculationOfAnswers, Requests: requests, DraftTokens: new(float64(drafted)),
+		AcceptedTokens: new(float64(accepted))}
 	if steps {
 		s.Drafts = new(float64(drafts))
 	}
@@ -71,7 +72,8 @@ func SpeculationOf(s *Summary, m *telemetry.ServerUsage) *Speculation {
 	if m == nil || !m.Speculates() {
 		return s.Speculation
 	}
-	out := &Speculation{Source: SpeculationOfServer, Drafts: m.Drafts, DraftTokens: m.DraftTokens, AcceptedTokens: m.AcceptedTokens,
+	out := &Speculation{Source: SpeculationOfServer, Drafts: m.Drafts, DraftTokens: m.DraftTokens,
+		AcceptedTokens: m.AcceptedTokens,
 		AcceptanceRate: m.AcceptanceRate, AcceptanceLength: m.AcceptanceLength}
 	if m.AcceptedTokens != nil && m.DraftTokens != nil {
 		behindFirst := 0.0

@@ -33,8 +33,9 @@ type Summary struct {
 
 	Answers *Answers `json:"answers,omitempty"` // absent = none was checked
 
-	Requests    Requests    `json:"requests"`
-	ErrorRate   *float64    `json:"error_rate"` // failed / requests of the window whose users stayed; null = there are none
+	Requests Requests `json:"requests"`
+	// failed / requests of the window whose users stayed; null = there are none
+	ErrorRate   *float64    `json:"error_rate"`
 	Tokens      Tokens      `json:"tokens"`
 	DurationS   float64     `json:"duration_s"` // of the window
 	Throughput  Throughput  `json:"throughput"`
@@ -55,9 +56,12 @@ type Requests struct {
 	WarmupFailed int            `json:"warmup_failed,omitempty"`
 	Errors       map[string]int `json:"errors"` // failed, by outcome
 
-	Finish    map[string]int `json:"finish,omitempty"`     // completed, by finish reason: length (all requested tokens), stop, tool_calls, …
-	TurnsLost int            `json:"turns_lost,omitempty"` // turns not sent because an earlier turn failed; in no other count
-	TurnsLeft int            `json:"turns_left,omitempty"` // turns that did not come because the user had left; in no other count
+	// completed, by finish reason: length (all requested tokens), stop, tool_calls, …
+	Finish map[string]int `json:"finish,omitempty"`
+	// turns not sent because an earlier turn failed; in no other count
+	TurnsLost int `json:"turns_lost,omitempty"`
+	// turns that did not come because the user had left; in no other count
+	TurnsLeft int `json:"turns_left,omitempty"`
 }
 
 func (q *Requests) Stayed() int { return q.Planned - q.Left }
@@ -218,10 +222,13 @@ func CompletedByArrival(records []*Record) []*Record {
 	return byArrival(slices.Collect(Completed(records)))
 }
 
-// WindowByArrival are the requests of the window by intended arrival, without those whose user left: how they would have
-// ended is not known.
+// WindowByArrival are the requests of the window by intended arrival, without those whose user left: how they would
+// have ended is not known.
 func WindowByArrival(records []*Record) []*Record {
-	return byArrival(slices.DeleteFunc(slices.Clone(records), func(r *Record) bool { return r.Phase != PhaseWindow || r.Left() }))
+	return byArrival(slices.DeleteFunc(slices.Clone(records), func(r *Record) bool {
+		return r.Phase != PhaseWindow ||
+			r.Left()
+	}))
 }
 
 func byArrival(records []*Record) []*Record {

@@ -31,7 +31,8 @@ func ThroughputInParts(records []*Record, w Window, parts int) []Throughput {
 type counts struct{ requests, prompt, output float64 }
 
 func (n counts) per(seconds float64) Throughput {
-	return Throughput{RequestsPerS: n.requests / seconds, PromptTokensPerS: n.prompt / seconds, OutputTokensPerS: n.output / seconds}
+	return Throughput{RequestsPerS: n.requests / seconds, PromptTokensPerS: n.prompt / seconds,
+		OutputTokensPerS: n.output / seconds}
 }
 
 // countInParts counts what arrived in equal parts of the window, of any request: output tokens at their own times,
@@ -130,8 +131,8 @@ func ConcurrencyOf(records []*Record, w Window) Concurrency {
 	return c
 }
 
-// HasBeside reports whether a request arrived in the window and does not count: a load worker that has its part of a number
-// of requests sends on until the others have theirs.
+// HasBeside reports whether a request arrived in the window and does not count: a load worker that has its part of a
+// number of requests sends on until the others have theirs.
 func (w Window) HasBeside(r *Record) bool {
 	return r.Worker != nil && r.Phase == PhaseCooldown && w.DecidedUs == 0 && w.has(r.Arrival)
 }

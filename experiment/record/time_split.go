@@ -8,16 +8,20 @@ import (
 
 // TimeSplit is where the wall time of a row or of an attempt went. The parts sum to TotalS.
 type TimeSplit struct {
-	ServerStartS float64 `json:"server_start_s,omitzero"` // from the command until ready, also of starts that failed; absent = bench started no server
-	SettleS      float64 `json:"settle_s"`                // wait for an idle server
-	PrepareS     float64 `json:"prepare_s"`               // connecting, probes, priming, connections opened ahead, the first bodies: until the load began
-	WarmupS      float64 `json:"warmup_s"`
-	WindowS      float64 `json:"window_s"`
-	DrainS       float64 `json:"drain_s"`                // from the window's end until every request had ended
-	ServerStopS  float64 `json:"server_stop_s,omitzero"` // absent = bench started no server
-	LostS        float64 `json:"lost_s,omitzero"`        // in rows that were cut, so that they have no result; absent = none
-	OwnS         float64 `json:"own_s"`                  // bench's own: evaluating and writing results, between rows; not the report
-	TotalS       float64 `json:"total_s"`
+	// from the command until ready, also of starts that failed; absent = bench started no server
+	ServerStartS float64 `json:"server_start_s,omitzero"`
+	SettleS      float64 `json:"settle_s"` // wait for an idle server
+	// connecting, probes, priming, connections opened ahead, the first bodies: until the load began
+	PrepareS    float64 `json:"prepare_s"`
+	WarmupS     float64 `json:"warmup_s"`
+	WindowS     float64 `json:"window_s"`
+	DrainS      float64 `json:"drain_s"`                // from the window's end until every request had ended
+	ServerStopS float64 `json:"server_stop_s,omitzero"` // absent = bench started no server
+	// in rows that were cut, so that they have no result; absent = none
+	LostS float64 `json:"lost_s,omitzero"`
+	// bench's own: evaluating and writing results, between rows; not the report
+	OwnS   float64 `json:"own_s"`
+	TotalS float64 `json:"total_s"`
 }
 
 type TimePart struct {
@@ -27,7 +31,8 @@ type TimePart struct {
 
 func (t *TimeSplit) Parts() []TimePart {
 	return []TimePart{
-		{"server start", t.ServerStartS}, {"settling", t.SettleS}, {"preparing", t.PrepareS}, {"warm-up", t.WarmupS}, {"window", t.WindowS},
+		{"server start", t.ServerStartS}, {"settling", t.SettleS}, {"preparing", t.PrepareS}, {"warm-up", t.WarmupS},
+		{"window", t.WindowS},
 		{"drain", t.DrainS}, {"server stop", t.ServerStopS}, {"cut rows", t.LostS}, {"bench", t.OwnS},
 	}
 }
@@ -41,7 +46,8 @@ func (t *TimeSplit) Add(o *TimeSplit) {
 
 func (t *TimeSplit) fields() [10]*float64 {
 	return [...]*float64{
-		&t.ServerStartS, &t.SettleS, &t.PrepareS, &t.WarmupS, &t.WindowS, &t.DrainS, &t.ServerStopS, &t.LostS, &t.OwnS, &t.TotalS,
+		&t.ServerStartS, &t.SettleS, &t.PrepareS, &t.WarmupS, &t.WindowS, &t.DrainS, &t.ServerStopS, &t.LostS, &t.OwnS,
+		&t.TotalS,
 	}
 }
 
@@ -74,7 +80,8 @@ func (m *RowTimes) Split() *TimeSplit {
 		seconds *float64
 		end     time.Duration
 	}{
-		{&t.SettleS, m.Settled}, {&t.PrepareS, m.LoadBegan}, {&t.WarmupS, inLoad(m.Window.StartUs)}, {&t.WindowS, inLoad(m.Window.EndUs)},
+		{&t.SettleS, m.Settled}, {&t.PrepareS, m.LoadBegan}, {&t.WarmupS, inLoad(m.Window.StartUs)},
+		{&t.WindowS, inLoad(m.Window.EndUs)},
 		{&t.DrainS, loadEnded}, {&t.OwnS, m.Ended},
 	} {
 		end := max(until, RoundMicros(part.end))

@@ -20,11 +20,12 @@ type TTFTSplit struct {
 	Requests int `json:"requests"`
 	// Source is "requests": each answer reports its own times; or "histograms": the server's means of the whole
 	// row, warm-up included, which the total then includes, too.
-	Source   string   `json:"source"`
-	Missing  string   `json:"missing,omitempty"` // why there are no parts
-	Total    float64  `json:"total_ms"`
-	Network  *float64 `json:"network_ms,omitempty"`  // outside of the server: network, gateway, HTTP on both sides
-	Frontend *float64 `json:"frontend_ms,omitempty"` // in the server, neither queued nor computed: tokenizer, detokenizer, messages between its processes
+	Source  string   `json:"source"`
+	Missing string   `json:"missing,omitempty"` // why there are no parts
+	Total   float64  `json:"total_ms"`
+	Network *float64 `json:"network_ms,omitempty"` // outside of the server: network, gateway, HTTP on both sides
+	// in the server, neither queued nor computed: tokenizer, detokenizer, messages between its processes
+	Frontend *float64 `json:"frontend_ms,omitempty"`
 	Queue    *float64 `json:"queue_ms,omitempty"`
 	Prefill  *float64 `json:"prefill_ms,omitempty"`
 	Rest     *float64 `json:"rest_ms,omitempty"` // the absent parts together
@@ -63,7 +64,8 @@ type splitField struct {
 }
 
 func (s *TTFTSplit) fields() []splitField {
-	return []splitField{{"network", &s.Network}, {"frontend", &s.Frontend}, {"queue", &s.Queue}, {"prefill", &s.Prefill}}
+	return []splitField{{"network", &s.Network}, {"frontend", &s.Frontend}, {"queue", &s.Queue},
+		{"prefill", &s.Prefill}}
 }
 
 // SplitTTFT splits TTFT by each answer's own times, else by the server's histograms. nil: not reported, or no
@@ -141,7 +143,8 @@ func splitByHistograms(records []*Record, t *telemetry.ServerTimes) *TTFTSplit {
 	if ttft != nil && ttft.N > begun.n && ttft.N <= begun.n+cut && (t.Queue != nil || t.Prefill != nil) {
 		ttft = nil // it has first tokens that the cut requests did not get
 	}
-	if s.Missing = cmp.Or(otherCount(ttft, begun.n), otherCount(t.Queue, own.n), otherCount(t.Prefill, own.n)); s.Missing != "" {
+	if s.Missing = cmp.Or(otherCount(ttft, begun.n), otherCount(t.Queue, own.n),
+		otherCount(t.Prefill, own.n)); s.Missing != "" {
 		return s
 	}
 	if t.Queue != nil {
@@ -221,7 +224,8 @@ func (s *TTFTSplit) complete() {
 	}
 	switch {
 	case left < 0 || s.Network != nil && *s.Network < 0:
-		*s = TTFTSplit{Requests: s.Requests, Source: s.Source, Total: s.Total, Missing: "the server's mean times exceed the client's TTFT"}
+		*s = TTFTSplit{Requests: s.Requests, Source: s.Source, Total: s.Total,
+			Missing: "the server's mean times exceed the client's TTFT"}
 	case len(absent) == 1:
 		*absent[0].ms = &left
 	case len(absent) > 1:

@@ -12,15 +12,17 @@ type Twin struct {
 	Others []experiment.Axis `json:"axes,omitempty"` // values of the axes other than the load
 	Axis   string            `json:"axis"`           // of the load: rate, concurrency
 
-	Model     twin.Model  `json:"model"`
-	Rejected  string      `json:"rejected,omitempty"`  // why it is no model of this server; empty: it is accepted
-	Outside   string      `json:"outside,omitempty"`   // why the rows bear no operating point out, though it is accepted
+	Model    twin.Model `json:"model"`
+	Rejected string     `json:"rejected,omitempty"` // why it is no model of this server; empty: it is accepted
+	// why the rows bear no operating point out, though it is accepted
+	Outside   string      `json:"outside,omitempty"`
 	Disturbed []Disturbed `json:"disturbed,omitempty"` // rows that it leaves out: something beside the load slowed them
 	// Residuals are those of each limited percentile at each load.
 	Residuals []TwinResidual `json:"residuals"`
 
-	stats.Bracket             // the operating point, at 95 %
-	Curve         []TwinPoint `json:"curve,omitempty"` // corrected by the residuals, by ascending load; absent: rejected
+	stats.Bracket // the operating point, at 95 %
+	// corrected by the residuals, by ascending load; absent: rejected
+	Curve []TwinPoint `json:"curve,omitempty"`
 }
 
 // Disturbed is a row far slower than the twin of its neighbours.

@@ -25,7 +25,10 @@ func Correct(text string, expected []string) bool {
 func plain(text string) string {
 	for before := ""; before != text; {
 		before = text
-		text = strings.TrimFunc(text, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("*_`\"'“”$", r) })
+		text = strings.TrimFunc(text, func(r rune) bool {
+			return unicode.IsSpace(r) ||
+				strings.ContainsRune("*_`\"'“”$", r)
+		})
 		text = strings.TrimRight(text, ".!?,;:")
 	}
 	return strings.ToLower(text)

@@ -27,12 +27,13 @@ type Reason string
 
 // The reasons, in docs/matrix.md#answers.
 const (
-	CutOff         Reason = "cut_off"               // it ended at its token limit, before its form was complete
-	TooLong        Reason = "too_long"              // more than the client keeps
-	NotJSON        Reason = "not_json"              // not one JSON value, and nothing else
-	NotObject      Reason = "not_an_object"         // another JSON value
-	Schema         Reason = "schema"                // JSON that its schema refuses
-	TooComplex     Reason = "too_complex"           // a check that takes too many steps, or a number that no one can use
+	CutOff    Reason = "cut_off"       // it ended at its token limit, before its form was complete
+	TooLong   Reason = "too_long"      // more than the client keeps
+	NotJSON   Reason = "not_json"      // not one JSON value, and nothing else
+	NotObject Reason = "not_an_object" // another JSON value
+	Schema    Reason = "schema"        // JSON that its schema refuses
+	// a check that takes too many steps, or a number that no one can use
+	TooComplex     Reason = "too_complex"
 	NotAChoice     Reason = "not_a_choice"          // none of the texts to choose from
 	NoMatch        Reason = "no_match"              // the regular expression does not match
 	NoCall         Reason = "no_tool_call"          // a tool call is required

@@ -71,8 +71,11 @@ func compile(document any, draft *jsonschema.Draft) (s *schema, err error) {
 	c.DefaultDraft(draft)
 	c.UseLoader(noLoader{})
 	c.RegisterVocabulary(&jsonschema.Vocabulary{
-		URL:     "answer:///steps",
-		Compile: func(*jsonschema.CompilerContext, map[string]any) (jsonschema.SchemaExt, error) { return s.steps, nil },
+		URL: "answer:///steps",
+		Compile: func(*jsonschema.CompilerContext, map[string]any) (jsonschema.SchemaExt,
+			error) {
+			return s.steps, nil
+		},
 	})
 	c.AssertVocabs()
 	if err := c.AddResource(location, document); err != nil {

@@ -133,7 +133,8 @@ func (m *Model) checkGroups() (errs []error) {
 		layers += g.Layers
 	}
 	if len(m.KVGroups) > 0 && layers != m.Layers {
-		errs = append(errs, fmt.Errorf("kv_groups and linear have %d layers in total, but layers is %d", layers, m.Layers))
+		errs = append(errs, fmt.Errorf("kv_groups and linear have %d layers in total, but layers is %d", layers,
+			m.Layers))
 	}
 	return errs
 }

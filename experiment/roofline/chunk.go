@@ -29,7 +29,8 @@ func (b Bound) plus(more Bound) Bound {
 	b.Terms = slices.Clone(b.Terms)
 	for _, t := range more.Terms {
 		i := slices.IndexFunc(b.Terms, func(own Term) bool {
-			return own.Name == t.Name && own.Hidden == t.Hidden && own.Unit == t.Unit && (own.Of == t.Of || t.Name != "attention")
+			return own.Name == t.Name && own.Hidden == t.Hidden && own.Unit == t.Unit && (own.Of == t.Of ||
+				t.Name != "attention")
 		})
 		if i < 0 {
 			b.Terms = append(b.Terms, t)

@@ -31,8 +31,8 @@ type Efficiency struct {
 	// for each layer of a prefill. They delay the request and not those that decode.
 	FrontEndMs    float64    `json:"front_end_ms,omitempty"`
 	FrontEndLayer LayerTimes `json:"front_end_layer_us,omitzero"`
-	// Engines are factors on the front end of layers with experts and of special attention, by Setup.Engine: some launch
-	// their kernels one by one, others as graphs. An engine that is not in it has 1.
+	// Engines are factors on the front end of layers with experts and of special attention, by Setup.Engine: some
+	// launch their kernels one by one, others as graphs. An engine that is not in it has 1.
 	Engines map[string]float64 `json:"engines,omitempty"`
 	// Additive means that reading and computing take turns, as on a CPU; otherwise they overlap. Devices with vendor
 	// "cpu" are always additive.
@@ -150,10 +150,12 @@ func (e Efficiency) check() error {
 	c := e.Compute
 	shares := []number{{"memory", e.Memory}, {"compute.bf16", c.BF16}, {"compute.fp8", c.FP8}, {"compute.fp4", c.FP4},
 		{"compute.int8", c.INT8}, {"experts", e.Experts}, {"attention", e.Attention}, {"link", e.Link}}
-	times := []number{{"expert_tokens", e.ExpertTokens}, {"all_reduce_us", e.AllReduceUs}, {"bus_all_reduce_us", e.BusAllReduceUs},
+	times := []number{{"expert_tokens", e.ExpertTokens}, {"all_reduce_us", e.AllReduceUs},
+		{"bus_all_reduce_us", e.BusAllReduceUs},
 		{"step_ms", e.StepMs}, {"front_end_ms", e.FrontEndMs}}
 	for name, l := range map[string]LayerTimes{"layer_us": e.Layer, "front_end_layer_us": e.FrontEndLayer} {
-		times = append(times, number{name + ".any", l.Any}, number{name + ".experts", l.Experts}, number{name + ".special_attention", l.Special})
+		times = append(times, number{name + ".any", l.Any}, number{name + ".experts", l.Experts},
+			number{name + ".special_attention", l.Special})
 	}
 	for engine, factor := range e.Engines {
 		times = append(times, number{"engines." + engine, factor})
@@ -171,14 +173,16 @@ func (e Efficiency) check() error {
 	}
 	for name, r := range e.ranges() {
 		if r != (Range{}) && !(r.Low > 0 && r.Low <= 1 && r.High >= 1 && r.High <= 100) {
-			errs = append(errs, fmt.Errorf("%s is %g to %g: low must be above 0 and at most 1, high 1 to 100", name, r.Low, r.High))
+			errs = append(errs, fmt.Errorf("%s is %g to %g: low must be above 0 and at most 1, high 1 to 100", name,
+				r.Low, r.High))
 		}
 	}
 	return errors.Join(errs...)
 }
 
 func (e *Efficiency) ranges() map[string]Range {
-	all := map[string]Range{"ttft_range.dense": e.TTFT.Dense, "ttft_range.sparse": e.TTFT.Sparse, "tpot_range.dense": e.TPOT.Dense, "tpot_range.sparse": e.TPOT.Sparse}
+	all := map[string]Range{"ttft_range.dense": e.TTFT.Dense, "ttft_range.sparse": e.TTFT.Sparse,
+		"tpot_range.dense": e.TPOT.Dense, "tpot_range.sparse": e.TPOT.Sparse}
 	if e.Fitted != nil {
 		all["fitted.range"] = e.Fitted.Range
 	}

@@ -89,8 +89,10 @@ func (d *Device) names() names { return names{d.ID, &d.Aliases, nil} }
 func (d *Device) check() error {
 	t := d.DenseTFLOPS
 	errs := checkNumbers(1e9, []number{
-		{"memory_gb", d.MemoryGB}, {"bandwidth_gb_s", d.BandwidthGBs}, {"link_gb_s", d.LinkGBs}, {"tdp_w", d.TDPW}, {"reach.memory", d.Reach.Memory}, {"reach.compute", d.Reach.Compute},
-		{"dense_tflops.bf16", t.BF16}, {"dense_tflops.fp8", t.FP8}, {"dense_tflops.fp4", t.FP4}, {"dense_tflops.int8", t.INT8},
+		{"memory_gb", d.MemoryGB}, {"bandwidth_gb_s", d.BandwidthGBs}, {"link_gb_s", d.LinkGBs}, {"tdp_w", d.TDPW},
+		{"reach.memory", d.Reach.Memory}, {"reach.compute", d.Reach.Compute},
+		{"dense_tflops.bf16", t.BF16}, {"dense_tflops.fp8", t.FP8}, {"dense_tflops.fp4", t.FP4},
+		{"dense_tflops.int8", t.INT8},
 	})
 	if d.ID == "" {
 		errs = append(errs, errors.New("id is missing"))

@@ -44,7 +44,8 @@ func ParseHF(data []byte, id string) (Model, []string, error) {
 	kind := strings.TrimSuffix(c.text("model_type"), "_text")
 	f, ok := families[kind]
 	if !ok {
-		return Model{}, nil, fmt.Errorf("config.json: model_type is %q, not one of %s: write the entry by hand", kind, strings.Join(slices.Sorted(maps.Keys(families)), ", "))
+		return Model{}, nil, fmt.Errorf("config.json: model_type is %q, not one of %s: write the entry by hand", kind,
+			strings.Join(slices.Sorted(maps.Keys(families)), ", "))
 	}
 	m := Model{ID: cmp.Or(id, c.text("_name_or_path")), Source: "its Hugging Face config.json"}
 	c.shape(&m, f)
@@ -166,7 +167,8 @@ func (c *hfConfig) mixture(m *Model, f family) {
 	} else {
 		m.MoE.ExpertIntermediate = c.need("moe_intermediate_size")
 	}
-	m.MoE.SharedIntermediate = cmp.Or(c.number("shared_expert_intermediate_size"), c.number("n_shared_experts", "num_shared_experts")*m.MoE.ExpertIntermediate)
+	m.MoE.SharedIntermediate = cmp.Or(c.number("shared_expert_intermediate_size"),
+		c.number("n_shared_experts", "num_shared_experts")*m.MoE.ExpertIntermediate)
 	if f.window == chunkedOf4 { // Llama 4: one shared expert, which the file does not name
 		m.MoE.SharedIntermediate = m.MoE.ExpertIntermediate
 	}
@@ -216,7 +218,8 @@ func (c *hfConfig) latent(m *Model, f family) {
 var shapely = regexp.MustCompile(`layer|head|expert|dim|size|rank|window|chunk|interleave|intermediate|width|depth|conv|ssm|mamba|state|block|shared`)
 
 var harmless = []string{
-	"num_nextn_predict_layers", "mamba_ssm_dtype", "rope_interleave", "indexer_rope_interleave", "qk_head_dim", "rotary_dim", "layer_norm_eps", "layernorm_epsilon",
+	"num_nextn_predict_layers", "mamba_ssm_dtype", "rope_interleave", "indexer_rope_interleave", "qk_head_dim",
+	"rotary_dim", "layer_norm_eps", "layernorm_epsilon",
 	"num_expert_group", "ep_size", "chunk_size_feed_forward", "lm_head_bias",
 	"max_window_layers", "sliding_window_pattern", "full_attention_interval",
 	"no_rope_layers", "no_rope_layer_interval", "attention_chunk_size",
@@ -224,7 +227,8 @@ var harmless = []string{
 
 func (c *hfConfig) unread() {
 	for _, key := range slices.Sorted(maps.Keys(c.keys)) {
-		if c.read[key] || slices.Contains(harmless, key) || !shapely.MatchString(key) || strings.HasPrefix(key, "mtp_") {
+		if c.read[key] || slices.Contains(harmless, key) || !shapely.MatchString(key) ||
+			strings.HasPrefix(key, "mtp_") {
 			continue // multi-token prediction only drafts
 		}
 		if v := string(c.keys[key]); slices.Contains([]string{"null", "false", "0", "0.0", "[]", "{}", `""`}, v) {

@@ -20,13 +20,15 @@ func (c *hfConfig) layers(m *Model, f family) {
 	if linear > 0 {
 		m.Linear = Linear{
 			Layers: linear, KeyHeads: c.need("linear_num_key_heads"), KeyDim: c.need("linear_key_head_dim"),
-			ValueHeads: c.need("linear_num_value_heads"), ValueDim: c.need("linear_value_head_dim"), Conv: c.need("linear_conv_kernel_dim"),
+			ValueHeads: c.need("linear_num_value_heads"), ValueDim: c.need("linear_value_head_dim"),
+			Conv: c.need("linear_conv_kernel_dim"),
 		}
 	}
 	if slid+chunked == 0 {
 		return
 	}
-	for _, g := range []KVGroup{{Kind: "full", Layers: full}, {Kind: "window", Layers: slid, Window: window}, {Kind: "chunked", Layers: chunked, Window: window}} {
+	for _, g := range []KVGroup{{Kind: "full", Layers: full}, {Kind: "window", Layers: slid, Window: window},
+		{Kind: "chunked", Layers: chunked, Window: window}} {
 		if g.Layers > 0 {
 			m.KVGroups = append(m.KVGroups, g)
 		}

@@ -46,7 +46,8 @@ func (c *hfConfig) precision(m *Model) {
 		m.ExpertWeights = stored
 	default:
 		m.Weights = stored
-		c.notes = append(c.notes, "all weights but embeddings and output layer are assumed to be "+stored+": the list of unquantized layers is ignored")
+		c.notes = append(c.notes, "all weights but embeddings and output layer are assumed to be "+stored+
+			": the list of unquantized layers is ignored")
 	}
 }
 
@@ -76,12 +77,14 @@ func (q quantization) precision() (string, error) {
 		}
 	}
 	text, _ := json.Marshal(q) // cannot fail
-	return "", fmt.Errorf("unknown quantization %s: set the precision in the entry to one of %v", text, PrecisionNames())
+	return "", fmt.Errorf("unknown quantization %s: set the precision in the entry to one of %v", text,
+		PrecisionNames())
 }
 
 func (s storedAs) precision() (string, error) {
 	for name, as := range map[string]storedAs{
-		"fp8": {Bits: 8, Type: "float"}, "int8": {Bits: 8, Type: "int"}, "nvfp4": {Bits: 4, Type: "float", GroupSize: 16},
+		"fp8": {Bits: 8, Type: "float"}, "int8": {Bits: 8, Type: "int"},
+		"nvfp4":     {Bits: 4, Type: "float", GroupSize: 16},
 		"int4_g128": {Bits: 4, Type: "int", GroupSize: 128}, "int4_g32": {Bits: 4, Type: "int", GroupSize: 32},
 	} {
 		if as.Bits == s.Bits && as.Type == s.Type && (s.Bits == 8 || as.GroupSize == s.GroupSize) {

@@ -12,7 +12,8 @@ type Load struct {
 	OutputPerS  float64 `json:"output_tokens_per_s"`       // of all requests
 	TTFT        Bound   `json:"ttft"`                      // from sending: front end, queue, prefill
 	TPOT        Bound   `json:"tpot"`                      // decode steps, and the prompts of others between them
-	Saturated   bool    `json:"saturated,omitempty"`       // more requests than the KV cache or the engine's limit admits wait
+	// more requests than the KV cache or the engine's limit admits wait
+	Saturated bool `json:"saturated,omitempty"`
 }
 
 // AtConcurrency is the load with this many requests in flight, of which a new one follows each that ends.
@@ -110,16 +111,19 @@ func (s *Setup) parts(active, others float64, w Workload) (step, prompt Bound, m
 }
 
 func (x *Load) stall(prompts, ms float64) {
-	x.TPOT = x.TPOT.with(Term{Name: "prompts of others", Amount: prompts, Unit: "prompts", Rate: 1e3 / ms, RateUnit: "prompts/s", Ms: prompts * ms})
+	x.TPOT = x.TPOT.with(Term{Name: "prompts of others", Amount: prompts, Unit: "prompts", Rate: 1e3 / ms,
+		RateUnit: "prompts/s", Ms: prompts * ms})
 }
 
 func (s *Setup) front(b Bound) Bound {
 	ms := s.FrontEndMs()
-	return b.with(Term{Name: "front end", Of: s.Engine, Amount: 1, Unit: "requests", Rate: 1e3 / ms, RateUnit: "requests/s", Ms: ms})
+	return b.with(Term{Name: "front end", Of: s.Engine, Amount: 1, Unit: "requests", Rate: 1e3 / ms,
+		RateUnit: "requests/s", Ms: ms})
 }
 
 func (x *Load) wait(why string, ms float64) {
-	x.TTFT = x.TTFT.with(Term{Name: "queue", Of: why, Amount: 1, Unit: "waits", Rate: 1e3 / ms, RateUnit: "waits/s", Ms: ms})
+	x.TTFT = x.TTFT.with(Term{Name: "queue", Of: why, Amount: 1, Unit: "waits", Rate: 1e3 / ms, RateUnit: "waits/s",
+		Ms: ms})
 }
 
 func (x *Load) cycleMs(w Workload) float64 { return x.TTFT.ExpectedMs + (w.Output-1)*x.TPOT.ExpectedMs }

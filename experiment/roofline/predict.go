@@ -49,8 +49,9 @@ type Prediction struct {
 	TTFT     Bound     `json:"ttft"` // at the lowest of the batches
 	Decode   []Decoded `json:"decode"`
 	Rates    []Load    `json:"rates,omitempty"`
-	Critical float64   `json:"critical_batch"` // batch at which computing takes as long as reading the weights; 0 = none, or unknown
-	Peak     Peak      `json:"peak"`
+	// batch at which computing takes as long as reading the weights; 0 = none, or unknown
+	Critical float64 `json:"critical_batch"`
+	Peak     Peak    `json:"peak"`
 
 	// Published are figures that others published for this setup and these lengths, with the expected values over
 	// them; PublishedFor is what others are for, if there are none. The caller sets both.
@@ -129,7 +130,8 @@ func (w Workload) Check() error {
 	for _, b := range w.Batches {
 		within("batch", float64(b), 1, mostTokens)
 		if w.Budget > 0 && b >= w.Budget { // every token of a step is then one of a decoding sequence
-			errs = append(errs, fmt.Errorf("batch is %d: a budget of %d tokens per step leaves no room for a prompt", b, w.Budget))
+			errs = append(errs, fmt.Errorf("batch is %d: a budget of %d tokens per step leaves no room for a prompt", b,
+				w.Budget))
 		}
 	}
 	for _, rate := range w.Rates {
@@ -147,8 +149,9 @@ func (s Setup) Predict(w Workload) Prediction {
 		Schema: SchemaPredict, Model: s.Model.ID, Hardware: s.Device.ID, GPUs: s.all(),
 		Layout: s.Layout, Engine: s.Engine,
 		Precision: s.precisionName(), KVPrecision: s.kvPrecision(),
-		Params: s.Model.Params(), ActiveParams: s.Model.ActiveParams(), KVBytes: s.KVBytesPerToken(), KVGrowth: s.Model.growth(s.kvBytes()),
-		Input: w.Input, Cached: w.Cached, Output: w.Output,
+		Params: s.Model.Params(), ActiveParams: s.Model.ActiveParams(), KVBytes: s.KVBytesPerToken(),
+		KVGrowth: s.Model.growth(s.kvBytes()),
+		Input:    w.Input, Cached: w.Cached, Output: w.Output,
 		Rule: s.Rule(), Capacity: s.Capacity(w.Input + w.Output),
 		Critical: s.criticalBatch(), Peak: s.Peak(w),
 	}
@@ -169,7 +172,8 @@ func (s Setup) Predict(w Workload) Prediction {
 func (s *Setup) decoded(batch int, w Workload, c Capacity) Decoded {
 	n, context := float64(batch), w.Input+w.Output/2
 	load := s.AtConcurrency(n, w)
-	d := Decoded{Batch: batch, Context: context, Step: s.Decode(min(n, s.mostRunning(w)), context), TPOT: load.TPOT, TTFT: load.TTFT, PerS: load.OutputPerS, Fits: !load.Saturated && (c.MemoryGB == 0 || c.Sequences > 0)}
+	d := Decoded{Batch: batch, Context: context, Step: s.Decode(min(n, s.mostRunning(w)), context), TPOT: load.TPOT,
+		TTFT: load.TTFT, PerS: load.OutputPerS, Fits: !load.Saturated && (c.MemoryGB == 0 || c.Sequences > 0)}
 	d.MBU = s.MBU(min(n, s.mostRunning(w)), context, d.Step.ExpectedMs)
 	if w.Budget > 0 {
 		ttft, step, steps := s.chunked(w.Input, w.Cached, w.Budget, n, context)
@@ -203,7 +207,8 @@ func (s Setup) Rule() Rule {
 }
 
 func (s Setup) Capacity(context float64) Capacity {
-	c := Capacity{MemoryGB: float64(s.all()) * s.Device.MemoryGB, WeightsGB: s.WeightBytes() / 1e9, Tokens: s.CapacityTokens(), Context: context}
+	c := Capacity{MemoryGB: float64(s.all()) * s.Device.MemoryGB, WeightsGB: s.WeightBytes() / 1e9,
+		Tokens: s.CapacityTokens(), Context: context}
 	c.KVGB = max(0, usableMemory*c.MemoryGB-c.WeightsGB)
 	if one := s.Model.kv(context, s.kvBytes(), s.kvWidth()); one > 0 {
 		c.Sequences = int(min(c.KVGB*1e9/one, math.MaxInt32))

@@ -35,7 +35,8 @@ func publishedTimes(figures []published.Compared, width int) string {
 		if f.Concurrency == 0 {
 			continue
 		}
-		t = append(t, []string{" " + f.By(), fmt.Sprintf("c%d", f.Concurrency), unit.Digits(f.TTFTMs), expectedText(f.TTFTMs, f.TTFTRatio),
+		t = append(t, []string{" " + f.By(), fmt.Sprintf("c%d", f.Concurrency), unit.Digits(f.TTFTMs),
+			expectedText(f.TTFTMs, f.TTFTRatio),
 			unit.Digits(f.TPOTMs), expectedText(f.TPOTMs, f.TPOTRatio), f.From()})
 	}
 	if len(t) == 1 {

@@ -49,7 +49,8 @@ func (p Speculation) tokensPerStep() float64 {
 }
 
 func (s Setup) speculative(batch, context float64, with Speculation) Speculated {
-	out := Speculated{Drafted: with.Tokens, Acceptance: with.Acceptance, TokensPerStep: with.tokensPerStep(), Step: s.Verify(batch, context, float64(with.Tokens))}
+	out := Speculated{Drafted: with.Tokens, Acceptance: with.Acceptance, TokensPerStep: with.tokensPerStep(),
+		Step: s.Verify(batch, context, float64(with.Tokens))}
 	if with.Draft != nil {
 		out.Step = out.Step.plus(with.drafting(batch, context))
 	}
@@ -85,7 +86,8 @@ func (p Speculation) drafting(batch, context float64) Bound {
 	n := float64(p.Tokens)
 	b := Bound{FloorMs: n * one.FloorMs, LowMs: n * one.LowMs, ExpectedMs: n * one.ExpectedMs, HighMs: n * one.HighMs}
 	if one.ExpectedMs > 0 {
-		b.Terms = []Term{{Name: "draft", Of: p.Draft.Model.ID, Amount: n, Unit: "steps", Rate: 1e3 / one.ExpectedMs, RateUnit: "steps/s", Ms: b.ExpectedMs}}
+		b.Terms = []Term{{Name: "draft", Of: p.Draft.Model.ID, Amount: n, Unit: "steps", Rate: 1e3 / one.ExpectedMs,
+			RateUnit: "steps/s", Ms: b.ExpectedMs}}
 	}
 	return b
 }

@@ -28,7 +28,8 @@ type UnknownError struct {
 
 func (e *UnknownError) Error() string {
 	if e.Many {
-		return fmt.Sprintf("%s %q is ambiguous: %s (write one of them in full)", e.What, e.Name, strings.Join(e.Near, ", "))
+		return fmt.Sprintf("%s %q is ambiguous: %s (write one of them in full)", e.What, e.Name,
+			strings.Join(e.Near, ", "))
 	}
 	near := ""
 	if len(e.Near) > 0 {

@@ -24,10 +24,12 @@ func Text(w io.Writer, p Prediction, width int) error {
 		active = fmt.Sprintf(", %s G of them active", unit.Digits(float64(p.ActiveParams)/1e9))
 	}
 	line("", "%s (%s G parameters%s; %s, KV %s) on %d × %s%s",
-		p.Model, unit.Digits(float64(p.Params)/1e9), active, p.Precision, p.KVPrecision, p.GPUs, p.Hardware, servedBy(p))
+		p.Model, unit.Digits(float64(p.Params)/1e9), active, p.Precision, p.KVPrecision, p.GPUs, p.Hardware,
+		servedBy(p))
 	line("", "input %s tokens, %s of them cached; output %s", tokens(p.Input), tokens(p.Cached), tokens(p.Output))
 	if p.Capacity.MemoryGB > 0 && p.Capacity.Sequences == 0 {
-		line("does not fit:", "%s GB of weights and one sequence need more than 90 %% of %s GB; the times assume a larger device",
+		line("does not fit:",
+			"%s GB of weights and one sequence need more than 90 %% of %s GB; the times assume a larger device",
 			unit.Digits(p.Capacity.WeightsGB), unit.Digits(p.Capacity.MemoryGB))
 	}
 	b.WriteString("\n")
@@ -75,7 +77,8 @@ func capacityText(c Capacity) string {
 	if c.MemoryGB == 0 {
 		return "the device's memory is unknown"
 	}
-	return fmt.Sprintf("%s GB beside %s GB of weights hold %s tokens, %s of %s", unit.Digits(c.KVGB), unit.Digits(c.WeightsGB),
+	return fmt.Sprintf("%s GB beside %s GB of weights hold %s tokens, %s of %s", unit.Digits(c.KVGB),
+		unit.Digits(c.WeightsGB),
 		unit.Count(c.Tokens), unit.Plural(c.Sequences, "sequence"), tokens(c.Context))
 }
 
@@ -88,7 +91,8 @@ func criticalText(batch float64) string {
 
 func kvText(p Prediction) string {
 	if p.KVGrowth < p.KVBytes {
-		return fmt.Sprintf("%s bytes per token, %s beyond the windows", unit.Count(int(p.KVBytes)), unit.Count(int(p.KVGrowth)))
+		return fmt.Sprintf("%s bytes per token, %s beyond the windows", unit.Count(int(p.KVBytes)),
+			unit.Count(int(p.KVGrowth)))
 	}
 	return unit.Count(int(p.KVBytes)) + " bytes per token"
 }
@@ -98,13 +102,15 @@ func peakText(p Peak) string {
 		return "unknown: " + p.Why
 	}
 	return fmt.Sprintf("%s output tok/s (typical %s to %s), %s requests/s, at concurrency %d (%s), TPOT %s ms",
-		unit.Digits(p.OutputPer), unit.Digits(p.LowPerS), unit.Digits(p.HighPerS), unit.Digits(p.RequestsS), p.Batch, p.Why, unit.Digits(p.TPOT.ExpectedMs))
+		unit.Digits(p.OutputPer), unit.Digits(p.LowPerS), unit.Digits(p.HighPerS), unit.Digits(p.RequestsS), p.Batch,
+		p.Why, unit.Digits(p.TPOT.ExpectedMs))
 }
 
 func timesTable(p Prediction, width int) string {
 	t := [][]string{{"ms", "floor", "low", "expected", "high", "tok/s", "MBU"}}
 	row := func(name string, b Bound, perS, mbu, note string) {
-		t = append(t, []string{name, unit.Digits(b.FloorMs), unit.Digits(b.LowMs), unit.Digits(b.ExpectedMs), unit.Digits(b.HighMs), perS, mbu, note})
+		t = append(t, []string{name, unit.Digits(b.FloorMs), unit.Digits(b.LowMs), unit.Digits(b.ExpectedMs),
+			unit.Digits(b.HighMs), perS, mbu, note})
 	}
 	for _, d := range p.Decode {
 		held := ""
@@ -145,7 +151,8 @@ func notesOf(p Prediction) []string {
 		}
 	}
 	if slices.ContainsFunc(p.Rates, func(l Load) bool { return l.Saturated }) {
-		all = append(all, "a rate above the highest that the server can serve: the queue grows as long as the load lasts; the times are those at the highest rate")
+		all = append(all,
+			"a rate above the highest that the server can serve: the queue grows as long as the load lasts; the times are those at the highest rate")
 	}
 	var notes []string
 	for _, note := range all {

@@ -1,5 +1,5 @@
-// Package scan is the grammar of JSON by RFC 8259, as encoding/json reads and writes it: values read in place, one after
-// the other, and texts and objects appended. It allocates nothing and gives no meaning to what it reads.
+// Package scan is the grammar of JSON by RFC 8259, as encoding/json reads and writes it: values read in place, one
+// after the other, and texts and objects appended. It allocates nothing and gives no meaning to what it reads.
 package scan
 
 import "bytes"

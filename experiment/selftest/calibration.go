@@ -7,13 +7,16 @@ import (
 
 // Calibration is the load up to which the client is accurate on this machine.
 type Calibration struct {
-	Load                        // the maxima over the accurate steps below the first inaccurate one
-	FirstInaccurate     string  `json:"first_inaccurate,omitempty"`      // first inaccurate step of streams; empty: none
-	FirstInaccurateRate string  `json:"first_inaccurate_rate,omitempty"` // first inaccurate rate step; empty: none
-	OnTimePerS          float64 `json:"on_time_requests_per_s"`          // spread and rate steps: highest request rate below the first late step
-	OnTimeTogether      int     `json:"on_time_together"`                // burst steps: most requests at once below the first late step
-	LatePerS            string  `json:"late,omitempty"`                  // first late spread or rate step
-	LateTogether        string  `json:"late_together,omitempty"`
+	Load // the maxima over the accurate steps below the first inaccurate one
+	// first inaccurate step of streams; empty: none
+	FirstInaccurate     string `json:"first_inaccurate,omitempty"`
+	FirstInaccurateRate string `json:"first_inaccurate_rate,omitempty"` // first inaccurate rate step; empty: none
+	// spread and rate steps: highest request rate below the first late step
+	OnTimePerS float64 `json:"on_time_requests_per_s"`
+	// burst steps: most requests at once below the first late step
+	OnTimeTogether int    `json:"on_time_together"`
+	LatePerS       string `json:"late,omitempty"` // first late spread or rate step
+	LateTogether   string `json:"late_together,omitempty"`
 }
 
 // LimitUs is the upper limit of the p99 of errors and lag, µs.
@@ -95,7 +98,8 @@ func (v *Calibration) addSendingLimits(steps []Measured) {
 	var late *Measured
 	for i := range steps {
 		m := &steps[i]
-		if m.Kind != Burst && !m.OnTime && m.Problem == "" && (late == nil || m.Load.RequestsPerS < late.Load.RequestsPerS) {
+		if m.Kind != Burst && !m.OnTime && m.Problem == "" && (late == nil ||
+			m.Load.RequestsPerS < late.Load.RequestsPerS) {
 			late = m
 		}
 	}
@@ -148,7 +152,8 @@ func (l Load) within(most Load) bool {
 // Nearest is the step with the load nearest to l, in the quantities in which l exceeds the calibration; among
 // equals, in all quantities. Nil: nothing was measured.
 func (r *Result) Nearest(l Load) *Measured {
-	over := [3]bool{l.Streams > r.Calibration.Streams, l.EventsPerS > r.Calibration.EventsPerS, l.RequestsPerS > r.Calibration.RequestsPerS}
+	over := [3]bool{l.Streams > r.Calibration.Streams, l.EventsPerS > r.Calibration.EventsPerS,
+		l.RequestsPerS > r.Calibration.RequestsPerS}
 	var nearest *Measured
 	leastOver, least := math.Inf(1), math.Inf(1)
 	for i := range r.Steps {
@@ -192,5 +197,6 @@ func (r *Result) For(l Load) *Result {
 // distances are the absolute logarithms of the ratios; values below 1 count as 1.
 func (l Load) distances(o Load) [3]float64 {
 	ratio := func(a, b float64) float64 { return math.Abs(math.Log(max(a, 1) / max(b, 1))) }
-	return [3]float64{ratio(float64(l.Streams), float64(o.Streams)), ratio(l.EventsPerS, o.EventsPerS), ratio(l.RequestsPerS, o.RequestsPerS)}
+	return [3]float64{ratio(float64(l.Streams), float64(o.Streams)), ratio(l.EventsPerS, o.EventsPerS),
+		ratio(l.RequestsPerS, o.RequestsPerS)}
 }

@@ -17,7 +17,8 @@ func Text(w io.Writer, r *Result, width int) error {
 	b.WriteString(r.Conclusion())
 	m := r.Machine
 	if others := r.maxOtherCores(); others > noteworthyShare*float64(m.Cores) {
-		fmt.Fprintf(&b, "note: other processes used up to %s of %d cores: repeat on an idle machine\n", cores(others), m.Cores)
+		fmt.Fprintf(&b, "note: other processes used up to %s of %d cores: repeat on an idle machine\n", cores(others),
+			m.Cores)
 	}
 	b.WriteString("\n")
 	b.WriteString(stepTable(r.Steps, width) + "\n")
@@ -81,14 +82,16 @@ func (r *Result) limits(why func(*Measured) string, names ...string) string {
 }
 
 func (l Load) String() string {
-	return fmt.Sprintf("%s, %s events/s, %s requests/s", unit.Plural(l.Streams, "stream"), count(l.EventsPerS), count(l.RequestsPerS))
+	return fmt.Sprintf("%s, %s events/s, %s requests/s", unit.Plural(l.Streams, "stream"), count(l.EventsPerS),
+		count(l.RequestsPerS))
 }
 
 func stepTable(steps []Measured, width int) string {
 	t := [][]string{{"step", "streams", "events/s", "req/s", "first p99", "gap p99", "lag p99", "verdict"}}
 	for i := range steps {
 		m := &steps[i]
-		t = append(t, []string{m.Name(), unit.Count(m.Load.Streams), count(m.Load.EventsPerS), count(m.Load.RequestsPerS),
+		t = append(t, []string{m.Name(), unit.Count(m.Load.Streams), count(m.Load.EventsPerS),
+			count(m.Load.RequestsPerS),
 			errorP99(m.First), errorP99(m.Gap), p99(m.Lag), m.verdict()})
 	}
 	return text.Table(t, width, 1, 2, 3, 4, 5, 6)

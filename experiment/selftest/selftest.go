@@ -15,13 +15,14 @@ const Schema = "bench/selftest/v1"
 
 // Result is the result of a self-test, as it is saved.
 type Result struct {
-	Schema      string      `json:"schema"`
-	StartedAt   time.Time   `json:"started_at"`
-	EndedAt     time.Time   `json:"ended_at"`
-	Machine     Machine     `json:"machine"`
-	TTFTMs      float64     `json:"server_ttft_ms"`
-	ITLMs       float64     `json:"server_itl_ms"`
-	LimitUs     float64     `json:"limit_us"` // the largest p99 of an accurate step's error, and of an on-time step's lag
+	Schema    string    `json:"schema"`
+	StartedAt time.Time `json:"started_at"`
+	EndedAt   time.Time `json:"ended_at"`
+	Machine   Machine   `json:"machine"`
+	TTFTMs    float64   `json:"server_ttft_ms"`
+	ITLMs     float64   `json:"server_itl_ms"`
+	// the largest p99 of an accurate step's error, and of an on-time step's lag
+	LimitUs     float64     `json:"limit_us"`
 	Steps       []Measured  `json:"steps"`
 	Calibration Calibration `json:"calibration"`
 }
@@ -93,13 +94,14 @@ type Measured struct {
 	Missing      int    `json:"missing"` // completed, but not in the server's records
 	FirstFailure string `json:"first_failure,omitempty"`
 
-	First         *Error   `json:"first_token_error"` // client's time of the first token − server's time before its write
-	Gap           *Error   `json:"gap_error"`         // the client's gap − the server's
-	Lag           *Delay   `json:"lag"`               // sent − ready
-	Arrival       *Delay   `json:"arrival"`           // server had read the headers − sent
-	ServerLate    *Delay   `json:"server_late"`       // written − due: the server's own delay, not in any error
-	TruthWidth    *Delay   `json:"truth_width"`       // end − start of the write: the uncertainty of the server's times
-	KernelStamps  int      `json:"kernel_stamps"`     // events in the window
+	// client's time of the first token − server's time before its write
+	First         *Error   `json:"first_token_error"`
+	Gap           *Error   `json:"gap_error"`     // the client's gap − the server's
+	Lag           *Delay   `json:"lag"`           // sent − ready
+	Arrival       *Delay   `json:"arrival"`       // server had read the headers − sent
+	ServerLate    *Delay   `json:"server_late"`   // written − due: the server's own delay, not in any error
+	TruthWidth    *Delay   `json:"truth_width"`   // end − start of the write: the uncertainty of the server's times
+	KernelStamps  int      `json:"kernel_stamps"` // events in the window
 	UserStamps    int      `json:"user_stamps"`
 	ReadLagMeanUs *float64 `json:"read_lag_mean_us"` // return of the read − kernel timestamp
 	ReadLagMaxUs  *float64 `json:"read_lag_max_us"`

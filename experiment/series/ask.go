@@ -11,7 +11,8 @@ import (
 	"bench/experiment/twin"
 )
 
-// Question is what a twin is asked: the latencies at a load, or the operating point, of the measured requests or of others.
+// Question is what a twin is asked: the latencies at a load, or the operating point, of the measured requests or of
+// others.
 type Question struct {
 	Load   float64 // requests/s, or requests in flight; 0 = ask for the operating point
 	Input  float64 // mean prompt tokens: every prompt is longer or shorter by the same factor; 0 = as measured
@@ -26,8 +27,8 @@ type Estimated struct {
 	stats.Bracket                    // the operating point, without a requested load
 }
 
-// AskTwin asks the twin of a series. It is refused outside of what the measured rows bear out. other: its limits are not the
-// ones by which the rows have their verdicts.
+// AskTwin asks the twin of a series. It is refused outside of what the measured rows bear out. other: its limits are
+// not the ones by which the rows have their verdicts.
 func (s *Series) AskTwin(q Question, other bool, slots int, read Requests) (*Estimated, error) {
 	k, probes := s.asSearch(other || q.Load > 0)
 	if k == nil {
@@ -60,7 +61,8 @@ func (s *Series) AskTwin(q Question, other bool, slots int, read Requests) (*Est
 		}
 		out.Latencies = t.latencies([]float64{q.Load}, k.Axis == "concurrency", twin.Fine)
 		if len(out.Latencies) == 0 {
-			return nil, fmt.Errorf("the twin does not keep up with %s, or no row has such latencies", loadText(k, q.Load))
+			return nil, fmt.Errorf("the twin does not keep up with %s, or no row has such latencies",
+				loadText(k, q.Load))
 		}
 		return out, nil
 	}
@@ -87,14 +89,16 @@ func (t *Twin) inRange(q Question) error {
 		}
 	}
 	if q.Load > 0 && (q.Load < least/2 || q.Load > most*above) {
-		return fmt.Errorf("load %.4g is outside of what the rows bear out (%.4g to %.4g): no estimate", q.Load, least/2, most*above)
+		return fmt.Errorf("load %.4g is outside of what the rows bear out (%.4g to %.4g): no estimate", q.Load, least/2,
+			most*above)
 	}
 	for _, x := range []struct {
 		name        string
 		asked, mean float64
 	}{{"input", q.Input, prompts / n}, {"output", q.Output, outputs / n}} {
 		if x.asked > 0 && (x.asked < x.mean/longer || x.asked > x.mean*longer) {
-			return fmt.Errorf("%s %.0f is outside of what the rows bear out (%.0f to %.0f tokens): no estimate", x.name, x.asked, x.mean/longer, x.mean*longer)
+			return fmt.Errorf("%s %.0f is outside of what the rows bear out (%.0f to %.0f tokens): no estimate", x.name,
+				x.asked, x.mean/longer, x.mean*longer)
 		}
 	}
 	return nil
@@ -129,7 +133,8 @@ func (t *Twin) change(q Question) {
 			if q.Prefix >= 0 {
 				share = q.Prefix
 			}
-			r.Prompt, r.Output = max(1, int(math.Round(in*float64(r.Prompt)))), max(1, int(math.Round(out*float64(r.Output))))
+			r.Prompt, r.Output = max(1, int(math.Round(in*float64(r.Prompt)))), max(1,
+				int(math.Round(out*float64(r.Output))))
 			r.Cached = int(share * float64(r.Prompt))
 			if r.Steps > 0 {
 				r.Steps = max(1, int(math.Round(out*float64(r.Steps))))

@@ -50,7 +50,8 @@ func AddSkipped(all []Series, plan []record.Planned) {
 		if !slices.ContainsFunc(s.Points, func(p Point) bool { return p.MissesSLO() && p.FailsByLoad() }) {
 			s.Beyond += " under the run's own limits" // it is judged under others
 		}
-		text := fmt.Sprintf("%s %s skipped, %s; run = \"all\" measures them", s.Axis, strings.Join(s.Skipped, ", "), s.Beyond)
+		text := fmt.Sprintf("%s %s skipped, %s; run = \"all\" measures them", s.Axis, strings.Join(s.Skipped, ", "),
+			s.Beyond)
 		for _, l := range []*LoadLimit{&s.Knee, &s.Saturation} {
 			if l.Point == nil {
 				why, _, _ := strings.Cut(l.Why, "; ") // its advice is a higher load
@@ -65,7 +66,8 @@ func (s *Series) skippedLoad(p *record.Planned) (load string) {
 		return ""
 	}
 	others := slices.DeleteFunc(slices.Clone(s.OtherAxes), func(a experiment.Axis) bool { return a.Key == promptForm })
-	if !slices.Equal(others, slices.DeleteFunc(slices.Clone(p.Point), func(a experiment.Axis) bool { return a.Key == s.Axis })) {
+	if !slices.Equal(others, slices.DeleteFunc(slices.Clone(p.Point),
+		func(a experiment.Axis) bool { return a.Key == s.Axis })) {
 		return ""
 	}
 	at := slices.IndexFunc(p.Point, func(a experiment.Axis) bool { return a.Key == s.Axis })

@@ -34,7 +34,8 @@ func (s *Series) closedSaturation() LoadLimit {
 				return LoadLimit{Point: &i, Why: fmt.Sprintf("%s tok/s (%s each at first)", text, unit.Brief(first, 3))}
 			}
 		}
-		unclear = fmt.Sprintf("%s ± %s tok/s (%s each at first)", text, unit.Brief(margin(i-1, i), 3), unit.Brief(first, 3))
+		unclear = fmt.Sprintf("%s ± %s tok/s (%s each at first)", text, unit.Brief(margin(i-1, i), 3),
+			unit.Brief(first, 3))
 	}
 	switch {
 	case len(s.Points) < 2:

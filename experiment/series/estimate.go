@@ -7,8 +7,8 @@ import (
 	"bench/experiment/stats"
 )
 
-// Estimate is the highest load that meets the SLO by all points of a series together. ok is false for one load, and where
-// the points show neither end.
+// Estimate is the highest load that meets the SLO by all points of a series together. ok is false for one load, and
+// where the points show neither end.
 func (s *Series) Estimate() (b stats.Bracket, ok bool) {
 	if s.Twin != nil && s.Twin.Rejected == "" && s.Twin.Outside == "" {
 		return s.Twin.Bracket, s.Twin.Best != nil
@@ -24,7 +24,8 @@ func (s *Series) Estimate() (b stats.Bracket, ok bool) {
 // asSearch takes the points of a series as the probes of a search, or of their own one; nil: they are of one load.
 // anyLimits takes points without a verdict, too.
 func (s *Series) asSearch(anyLimits bool) (*experiment.Search, []stats.Probe) {
-	k := &experiment.Search{Axis: s.Axis, Goal: experiment.GoalSLO, Min: math.Inf(1), Tolerance: experiment.DefaultTolerance}
+	k := &experiment.Search{Axis: s.Axis, Goal: experiment.GoalSLO, Min: math.Inf(1),
+		Tolerance: experiment.DefaultTolerance}
 	var all []stats.Probe
 	loads := map[float64]bool{}
 	for i := range s.Points {

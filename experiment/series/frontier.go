@@ -10,8 +10,10 @@ import (
 // Frontier is the points of a series that no other point beats in both of two figures. Points of different
 // series are never compared: they are of different workloads.
 type Frontier struct {
-	Gain   string `json:"gain"`   // output_tokens_per_s, or output_tokens_per_s_per_gpu if the number of GPUs is specified
-	Cost   string `json:"cost"`   // ttft_p99, tpot_p95, e2e_p99 (less is better); or per_user_tokens_per_s (more is better)
+	// output_tokens_per_s, or output_tokens_per_s_per_gpu if the number of GPUs is specified
+	Gain string `json:"gain"`
+	// ttft_p99, tpot_p95, e2e_p99 (less is better); or per_user_tokens_per_s (more is better)
+	Cost   string `json:"cost"`
 	Points []int  `json:"points"` // from the best cost to the worst
 }
 

@@ -36,7 +36,8 @@ func HeldOpenBy(rows []*record.Row) *record.Finding {
 func OpenedBy(findings []record.Finding, limits ...record.Verdict) *record.Finding {
 	for i := range findings {
 		f := &findings[i]
-		if f.Severity == record.Caution && slices.ContainsFunc(limits, func(v record.Verdict) bool { return v.WasOpenedBy(f) }) {
+		if f.Severity == record.Caution && slices.ContainsFunc(limits,
+			func(v record.Verdict) bool { return v.WasOpenedBy(f) }) {
 			return f
 		}
 	}
@@ -45,8 +46,9 @@ func OpenedBy(findings []record.Finding, limits ...record.Verdict) *record.Findi
 
 // heldOpenText is the reason in a sentence: "this machine is too busy to decide: the local server waited …".
 func heldOpenText(f *record.Finding) string {
-	text, _, _ := strings.Cut(f.Text, "; ")                        // without the limits of one row
-	if f.Code == "client_machine" && f.Touches("requests_per_s") { // other work; losses on the network lower no throughput
+	text, _, _ := strings.Cut(f.Text, "; ") // without the limits of one row
+	// other work; losses on the network lower no throughput
+	if f.Code == "client_machine" && f.Touches("requests_per_s") {
 		return "this machine is too busy to decide: " + text
 	}
 	return f.Code + " leaves the probes undecided: " + text

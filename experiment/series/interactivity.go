@@ -22,7 +22,8 @@ func (s *Series) AtInteractivity(perUser float64) (at Interpolation, ok bool) {
 			break
 		}
 		faster := frontier[i-1]
-		return s.between(faster, slower, (s.Points[faster].PerUserTokensPerS.Median-perUser)/(s.Points[faster].PerUserTokensPerS.Median-x)), true
+		return s.between(faster, slower,
+			(s.Points[faster].PerUserTokensPerS.Median-perUser)/(s.Points[faster].PerUserTokensPerS.Median-x)), true
 	}
 	return Interpolation{}, false
 }

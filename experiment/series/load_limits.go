@@ -14,7 +14,8 @@ type LoadLimit struct {
 	Point *int   `json:"point"` // index in the series' points; null: none
 	Why   string `json:"why"`
 
-	Sensitivity float64 `json:"sensitivity,omitempty"` // knee: the highest sensitivity at which Kneedle finds the same point
+	// knee: the highest sensitivity at which Kneedle finds the same point
+	Sensitivity float64 `json:"sensitivity,omitempty"`
 
 	// Certainty by resampling the repeats; absent if no point has two.
 	Resampled *Resampled `json:"resampled,omitempty"`
@@ -77,7 +78,8 @@ func (s *Series) findKnee() LoadLimit {
 	i, ok := stats.Knee(load, output, sensitivities[0])
 	if !ok {
 		if at := s.findSaturation(); at.Point != nil {
-			return none("no knee: throughput does not bend below saturation at %s; try more rates below it", s.Points[*at.Point].Load)
+			return none("no knee: throughput does not bend below saturation at %s; try more rates below it",
+				s.Points[*at.Point].Load)
 		}
 		return none("no knee: throughput does not bend; try %s", s.higher())
 	}
@@ -118,10 +120,12 @@ func (s *Series) findSaturation() LoadLimit {
 		n := float64(q.Stayed())
 		_, behind := stats.Saturation([]float64{offered}, []float64{got}, keepsUp)
 		if behind && !(n > 0 && 1-got/offered < 2/math.Sqrt(n)) {
-			return LoadLimit{Point: &i, Why: fmt.Sprintf("%s of %s offered requests/s achieved", unit.Brief(got, 3), unit.Brief(offered, 3))}
+			return LoadLimit{Point: &i, Why: fmt.Sprintf("%s of %s offered requests/s achieved", unit.Brief(got, 3),
+				unit.Brief(offered, 3))}
 		}
 		if t, grows := p.queue(); grows {
-			return LoadLimit{Point: &i, Why: fmt.Sprintf("the queue grows: requests in flight rose by %.0f %% during the window", 100*t.Change)}
+			return LoadLimit{Point: &i,
+				Why: fmt.Sprintf("the queue grows: requests in flight rose by %.0f %% during the window", 100*t.Change)}
 		}
 	}
 	return none("no saturation: the server keeps up with every rate; try %s", s.higher())

@@ -81,7 +81,8 @@ func Interferences(rows []record.Row) []Interference {
 	var order []key
 	for i := range rows {
 		r := &rows[i]
-		point := slices.DeleteFunc(slices.Clone(r.Spec.Point), func(a experiment.Axis) bool { return r.Spec.Alone != "" && a.Key == "alone" })
+		point := slices.DeleteFunc(slices.Clone(r.Spec.Point),
+			func(a experiment.Axis) bool { return r.Spec.Alone != "" && a.Key == "alone" })
 		k := key{fmt.Sprintf("%q %q", r.Spec.Name, point), r.Spec.Alone}
 		if groups[k] == nil && k.class != "" {
 			order = append(order, k)
@@ -95,8 +96,10 @@ func Interferences(rows []record.Row) []Interference {
 			a, hasA := percentiles(groups[k], "", metric).Get("p99")
 			b, hasB := percentiles(mixed, k.class, metric).Get("p99")
 			if hasA && hasB {
-				out = append(out, Interference{Name: mixed[0].Spec.Name, Point: mixed[0].Spec.Point, Class: k.class, Metric: metric,
-					Alone: a.Median, Together: b.Median, DifferenceMs: b.Median - a.Median, CI95: stats.Difference(a.Median, b.Median, a.CI95, b.CI95)})
+				out = append(out, Interference{Name: mixed[0].Spec.Name, Point: mixed[0].Spec.Point, Class: k.class,
+					Metric: metric,
+					Alone:  a.Median, Together: b.Median, DifferenceMs: b.Median - a.Median,
+					CI95: stats.Difference(a.Median, b.Median, a.CI95, b.CI95)})
 			}
 		}
 	}

@@ -18,13 +18,17 @@ import (
 type Point struct {
 	Rows  []*record.Row `json:"-"`               // the repeats, in order; owned by the caller of FromRows
 	Class string        `json:"class,omitempty"` // of a mix, which the figures are about; absent: all requests
-	Load  string        `json:"load"`            // "concurrency 8", "rate 2/s", "rate inf"; "concurrency 6.4 (requested 8)" if workers waited for the client
+	// "concurrency 8", "rate 2/s", "rate inf"; "concurrency 6.4 (requested 8)" if workers waited for the client
+	Load string `json:"load"`
 
-	OutputTokensPerS       record.Repeats  `json:"output_tokens_per_s"`
-	OutputTokensPerSPerGPU *record.Repeats `json:"output_tokens_per_s_per_gpu"` // null: the number of GPUs is not specified
+	OutputTokensPerS record.Repeats `json:"output_tokens_per_s"`
+	// null: the number of GPUs is not specified
+	OutputTokensPerSPerGPU *record.Repeats `json:"output_tokens_per_s_per_gpu"`
 	RequestsPerS           record.Repeats  `json:"requests_per_s"`
-	OfferedPerS            record.Repeats  `json:"offered_requests_per_s,omitzero"` // arrivals in the window over its length
-	PerUserTokensPerS      record.Repeats  `json:"per_user_tokens_per_s,omitzero"`  // interactivity, 1 / tpot p50; absent without tpot
+	// arrivals in the window over its length
+	OfferedPerS record.Repeats `json:"offered_requests_per_s,omitzero"`
+	// interactivity, 1 / tpot p50; absent without tpot
+	PerUserTokensPerS record.Repeats `json:"per_user_tokens_per_s,omitzero"`
 
 	TTFT record.Percentiles `json:"ttft_ms,omitempty"`
 	TTFO record.Percentiles `json:"ttfo_ms,omitempty"` // absent = as ttft_ms: no request had reasoning
@@ -35,16 +39,19 @@ type Point struct {
 	Valid    bool             `json:"valid"`              // no finding of a repeat is invalid
 	Findings []record.Finding `json:"findings,omitempty"` // between the repeats
 
-	Published *Published `json:"published,omitempty"` // figures of others; absent = none for this setup and these lengths
+	// figures of others; absent = none for this setup and these lengths
+	Published *Published `json:"published,omitempty"`
 
 	SLO  stats.Verdict `json:"slo"`  // the worst of the repeats; empty: no SLO
 	Need int           `json:"need"` // more requests until a verdict; 0: more requests do not help
 
-	Limits []record.Verdict `json:"limits,omitempty"` // each limit, in the order of the SLO: the worst repeat; absent: no SLO
+	// each limit, in the order of the SLO: the worst repeat; absent: no SLO
+	Limits []record.Verdict `json:"limits,omitempty"`
 	// Classes of a mix, each with its own figures and limits. Absent: no class has an SLO of its own.
 	Classes []Point `json:"classes,omitempty"`
 
-	LoadValue float64 `json:"-"` // concurrency (the mean in flight if workers waited for the client) or requests/s; +Inf: all requests at once
+	// concurrency (the mean in flight if workers waited for the client) or requests/s; +Inf: all requests at once
+	LoadValue float64 `json:"-"`
 }
 
 // pointOf joins the repeats of one load. It sorts rows by repeat.
@@ -96,7 +103,10 @@ func (s *Series) pointOf(rows []*record.Row) Point {
 }
 
 func longest(rows []*record.Row) []*record.Row {
-	most := slices.MaxFunc(rows, func(a, b *record.Row) int { return cmp.Compare(a.Spec.Added, b.Spec.Added) }).Spec.Added
+	most := slices.MaxFunc(rows, func(a, b *record.Row) int {
+		return cmp.Compare(a.Spec.Added,
+			b.Spec.Added)
+	}).Spec.Added
 	if most == 0 {
 		return rows
 	}

@@ -102,7 +102,8 @@ func betweenRuns(rows []*record.Row) (record.Finding, bool) {
 		}
 		p, ok := stats.Same(means, errors)
 		if spread := stats.SpreadOf(means); ok && p < unlikely && spread.Max-spread.Min > leastSpread*spread.Min {
-			parts = append(parts, fmt.Sprintf("mean %s %s to %s", metric, unit.Format(spread.Min, "ms"), unit.Format(spread.Max, "ms")))
+			parts = append(parts, fmt.Sprintf("mean %s %s to %s", metric, unit.Format(spread.Min, "ms"),
+				unit.Format(spread.Max, "ms")))
 			x := record.Effect{Metric: metric, Direction: record.Unknown, Unit: record.UnitFactor}
 			if spread.Min > 0 {
 				x.Bound = new(spread.Max / spread.Min)
@@ -114,6 +115,7 @@ func betweenRuns(rows []*record.Row) (record.Finding, bool) {
 		return record.Finding{}, false
 	}
 	return record.Finding{Code: "between_runs", Severity: record.Caution, Effects: effects,
-		Text: fmt.Sprintf("the %d repeats differ by more than their confidence intervals explain: %s", len(rows), strings.Join(parts, ", ")),
+		Text: fmt.Sprintf("the %d repeats differ by more than their confidence intervals explain: %s", len(rows),
+			strings.Join(parts, ", ")),
 		Hint: `quote the spread of the repeats; look for what changed between runs (order = "blocked" separates drift from effect)`}, true
 }

@@ -13,8 +13,8 @@ import (
 	"bench/experiment/workload"
 )
 
-// NextProbe is a search's next probe, after rows; t is their twin, nil = none. It ends when its answer is not above the load
-// to beat; 0 = none.
+// NextProbe is a search's next probe, after rows; t is their twin, nil = none. It ends when its answer is not above the
+// load to beat; 0 = none.
 func NextProbe(k *experiment.Search, rows []*record.Row, t *Twin, beat float64) (next experiment.Probe, more bool) {
 	if len(rows) >= k.MaxProbes() || futile(rows) || k.Misses() != "" && len(rows) > 0 {
 		return next, false
@@ -99,7 +99,8 @@ func probe(k *experiment.Search, r *record.Row) stats.Probe {
 // byLimits is the verdict of the limits that a higher load exceeds.
 func byLimits(p *stats.Probe, r *record.Row) {
 	own := *r
-	own.SLO = slices.DeleteFunc(slices.Clone(r.SLO), func(v record.Verdict) bool { return experiment.Limit{Key: v.Metric}.EasierByLoad() })
+	own.SLO = slices.DeleteFunc(slices.Clone(r.SLO),
+		func(v record.Verdict) bool { return experiment.Limit{Key: v.Metric}.EasierByLoad() })
 	var need int
 	if p.Verdict, need = verdict.OfRows(&own); need > 0 {
 		p.Need = float64(r.Summary.Requests.Planned + need)
@@ -141,7 +142,8 @@ func saturated(r *record.Row) stats.Verdict {
 		return stats.Fail
 	}
 	v, flow := keptUp(r), flowOf(r)
-	if f := flow.Stay / max(flow.Window, 1e-9); v == stats.Fail && r.Little != nil && r.Spec.Open() && flow.Ended >= (1-2*f)*flow.Arrived {
+	if f := flow.Stay / max(flow.Window, 1e-9); v == stats.Fail && r.Little != nil && r.Spec.Open() &&
+		flow.Ended >= (1-2*f)*flow.Arrived {
 		return stats.Undecided // what is missing is as much as an empty server takes in
 	}
 	return v
@@ -190,9 +192,11 @@ func SearchAgain(k *experiment.Search, rows []*record.Row, t *Twin) record.Found
 	return searchResult(k, &rows[0].Spec, rows, t, 0, true)
 }
 
-func searchResult(k *experiment.Search, s *experiment.Spec, rows []*record.Row, t *Twin, beat float64, again bool) record.Found {
+func searchResult(k *experiment.Search, s *experiment.Spec, rows []*record.Row, t *Twin, beat float64,
+	again bool) record.Found {
 	_, others := experiment.LoadAxis(s)
-	f := record.Found{Name: s.Name, Others: others, Variant: s.Variant, Search: *k, Probes: len(rows), TookS: duration(rows).Seconds()}
+	f := record.Found{Name: s.Name, Others: others, Variant: s.Variant, Search: *k, Probes: len(rows),
+		TookS: duration(rows).Seconds()}
 	close := true
 	if len(rows) > 0 {
 		shown := probes(k, rows)
@@ -224,15 +228,16 @@ func confirmed(k *experiment.Search, shown []stats.Probe, f *record.Found) (pass
 	return passed, budget
 }
 
-// bracket is what the probes leave possible, and whether it is as close as the tolerance: by the twin if it is accepted,
-// else by the verdicts.
+// bracket is what the probes leave possible, and whether it is as close as the tolerance: by the twin if it is
+// accepted, else by the verdicts.
 func bracket(k *experiment.Search, probes []stats.Probe, t *Twin) (b stats.Bracket, close bool) {
 	s := k.Algorithm()
 	b = s.Between(probes)
 	if own, why := t.bracket(k, b); why == "" {
 		b = own
 	}
-	return b, b.Low != nil && *b.Low == s.Max || b.High != nil && *b.High == s.Min || b.Low != nil && b.High != nil && s.Close(*b.Low, *b.High)
+	return b, b.Low != nil && *b.Low == s.Max || b.High != nil && *b.High == s.Min || b.Low != nil && b.High != nil &&
+		s.Close(*b.Low, *b.High)
 }
 
 func state(f *record.Found, close, more, again bool) string {

@@ -13,7 +13,8 @@ import (
 )
 
 func effort(f *record.Found) string {
-	return unit.Plural(f.Probes, "probe") + ", " + time.Duration(f.TookS*float64(time.Second)).Round(time.Second).String()
+	return unit.Plural(f.Probes, "probe") + ", " +
+		time.Duration(f.TookS*float64(time.Second)).Round(time.Second).String()
 }
 
 // EffortText is what a search took, and what ended it: all that its text adds to an estimate.
@@ -42,12 +43,14 @@ func foundText(f *record.Found, rows []*record.Row) string {
 		return what + between(f) + budgetText(f, rows)
 	case "none":
 		if leaning := leansUpTo(probes(k, rows)); leaning > 0 && k.Goal == experiment.GoalSLO {
-			return fmt.Sprintf("no %s is decided; the figures are within the limits up to %s: %s", k.Axis, loadText(k, leaning), whyUndecided(rows))
+			return fmt.Sprintf("no %s is decided; the figures are within the limits up to %s: %s", k.Axis,
+				loadText(k, leaning), whyUndecided(rows))
 		}
 		if k.Open {
 			return fmt.Sprintf("no %s is decided: %s", k.Axis, whyUndecided(rows))
 		}
-		return fmt.Sprintf("no %s from %s to %s is decided: %s", k.Axis, loadText(k, k.Min), loadText(k, k.Max), whyUndecided(rows))
+		return fmt.Sprintf("no %s from %s to %s is decided: %s", k.Axis, loadText(k, k.Min), loadText(k, k.Max),
+			whyUndecided(rows))
 	case "above":
 		return fmt.Sprintf("%s is %s or above, the search's max; raise max", what, loadText(k, *f.Low))
 	case "beaten":

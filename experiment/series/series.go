@@ -22,18 +22,22 @@ import (
 
 // Series is the rows of one name that differ only in their load and repeat.
 type Series struct {
-	Name      string            `json:"name"`             // of the row
-	OtherAxes []experiment.Axis `json:"axes,omitempty"`   // values of the axes other than the load
-	Axis      string            `json:"axis"`             // rate, concurrency
-	Closed    bool              `json:"closed_loop"`      // latency starts when a worker becomes free, not at a scheduled arrival
-	Prompt    string            `json:"prompt_form"`      // token_ids, text, mixed: other forms are another series
-	Marks     []string          `json:"marks,omitempty"`  // limits of comparability: cold starts, conversations, natural EOS
-	Cost      string            `json:"frontier_latency"` // latency on the frontier against output tokens/s, at p99: ttft; e2e without streaming
+	Name      string            `json:"name"`           // of the row
+	OtherAxes []experiment.Axis `json:"axes,omitempty"` // values of the axes other than the load
+	Axis      string            `json:"axis"`           // rate, concurrency
+	// latency starts when a worker becomes free, not at a scheduled arrival
+	Closed bool   `json:"closed_loop"`
+	Prompt string `json:"prompt_form"` // token_ids, text, mixed: other forms are another series
+	// limits of comparability: cold starts, conversations, natural EOS
+	Marks []string `json:"marks,omitempty"`
+	// latency on the frontier against output tokens/s, at p99: ttft; e2e without streaming
+	Cost string `json:"frontier_latency"`
 
-	Points   []Point  `json:"points"`                // by ascending load
-	Skipped  []string `json:"skipped,omitempty"`     // loads above a certain FAIL, which did not run
-	Beyond   string   `json:"skipped_why,omitempty"` // "beyond the FAIL at rate 16/s"
-	Headline *int     `json:"headline"`              // index in points: the highest load within the SLO, else the highest valid throughput
+	Points  []Point  `json:"points"`                // by ascending load
+	Skipped []string `json:"skipped,omitempty"`     // loads above a certain FAIL, which did not run
+	Beyond  string   `json:"skipped_why,omitempty"` // "beyond the FAIL at rate 16/s"
+	// index in points: the highest load within the SLO, else the highest valid throughput
+	Headline *int `json:"headline"`
 	// Points that no other point beats in both latency and throughput, by ascending latency; without invalid
 	// points and points whose n is too small for a p99.
 	Frontier []int `json:"frontier"`
@@ -96,7 +100,8 @@ func FromRows(rows []record.Row) []Series {
 
 func newSeries(rows []*record.Row) Series {
 	spec := &rows[0].Spec
-	s := Series{Name: spec.Name, Closed: spec.Closed(), Prompt: rows[0].PromptForm, Cost: "e2e", Marks: marksOf(rows[0])}
+	s := Series{Name: spec.Name, Closed: spec.Closed(), Prompt: rows[0].PromptForm, Cost: "e2e",
+		Marks: marksOf(rows[0])}
 	s.Axis, s.OtherAxes = experiment.LoadAxis(spec)
 	if spec.Streams() {
 		s.Cost = "ttft"

@@ -38,9 +38,11 @@ func FitTwin(rows []*record.Row, slots int, read Requests) (*Twin, error) {
 	if len(rows) == 0 {
 		return nil, errors.New("no row has requests")
 	}
-	rows = slices.SortedStableFunc(slices.Values(rows), func(a, b *record.Row) int { // a search has them in the order of its probes
+	// a search has them in the order of its probes
+	rows = slices.SortedStableFunc(slices.Values(rows), func(a, b *record.Row) int {
 		x, y := &a.Spec, &b.Spec
-		return cmp.Or(cmp.Compare(x.Rate, y.Rate), cmp.Compare(x.Concurrency, y.Concurrency), cmp.Compare(x.Repeat, y.Repeat))
+		return cmp.Or(cmp.Compare(x.Rate, y.Rate), cmp.Compare(x.Concurrency, y.Concurrency),
+			cmp.Compare(x.Repeat, y.Repeat))
 	})
 	spec := &rows[0].Spec
 	if why := untwinned(spec); why != "" {
@@ -83,8 +85,8 @@ func FitTwin(rows []*record.Row, slots int, read Requests) (*Twin, error) {
 // mostRecords bounds the memory for the requests of rows: others are left out.
 const mostRecords = 512 << 20 // bytes
 
-// leaveOutDisturbed leaves out rows that were far slower than the others' twin makes them, though one at a higher load was
-// not: that is no property of the server at that load.
+// leaveOutDisturbed leaves out rows that were far slower than the others' twin makes them, though one at a higher load
+// was not: that is no property of the server at that load.
 func (t *Twin) leaveOutDisturbed() {
 	const fewest, far, deviations = 3, math.Ln2, 6
 	for most := len(t.trials) / 4; len(t.trials) > fewest && len(t.disturbed) < max(1, most); {
@@ -107,7 +109,8 @@ func (t *Twin) leaveOutDisturbed() {
 			x := t.slower(&m, i)
 			if limit := max(least, 3*rest, deviations*x.err); x.log > limit {
 				least, worst, own = x.log, i, m
-				slowest = record.Disturbed{Row: t.rows[i].ID, Metric: x.metric, Ms: 1000 * x.measured, TwinMs: 1000 * x.twin}
+				slowest = record.Disturbed{Row: t.rows[i].ID, Metric: x.metric, Ms: 1000 * x.measured,
+					TwinMs: 1000 * x.twin}
 			}
 		}
 		if worst < 0 {

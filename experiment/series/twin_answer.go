@@ -21,7 +21,8 @@ func (t *Twin) Ask(k *experiment.Search) {
 	if k.Open {
 		least, most = t.around(k)
 	}
-	q := twin.Question{Limits: t.limits, Min: least / beyond, Max: most * beyond, Whole: k.Axis == "concurrency", Source: t.source, Requests: twin.Fine,
+	q := twin.Question{Limits: t.limits, Min: least / beyond, Max: most * beyond, Whole: k.Axis == "concurrency",
+		Source: t.source, Requests: twin.Fine,
 		Changed: t.changed}
 	if q.Whole {
 		q.Min = max(1, math.Floor(q.Min))
@@ -39,8 +40,8 @@ func (t *Twin) around(k *experiment.Search) (least, most float64) {
 	return max(k.Min, least/wide), min(k.Max, most*wide)
 }
 
-// bracket is the twin's answer, or why it is none. A verdict of a row contradicts it: a PASS above its upper end, a FAIL
-// below its lower one.
+// bracket is the twin's answer, or why it is none. A verdict of a row contradicts it: a PASS above its upper end, a
+// FAIL below its lower one.
 func (t *Twin) bracket(k *experiment.Search, verdicts stats.Bracket) (b stats.Bracket, why string) {
 	if t == nil {
 		return b, "no twin"
@@ -50,9 +51,11 @@ func (t *Twin) bracket(k *experiment.Search, verdicts stats.Bracket) (b stats.Br
 	case a.Rejected != "" || a.Outside != "":
 		return b, cmp.Or(a.Rejected, a.Outside)
 	case verdicts.Low != nil && *verdicts.Low > a.High:
-		return b, fmt.Sprintf("its limit, up to %s, contradicts the PASS at %s", loadText(k, a.High), loadText(k, *verdicts.Low))
+		return b, fmt.Sprintf("its limit, up to %s, contradicts the PASS at %s", loadText(k, a.High),
+			loadText(k, *verdicts.Low))
 	case verdicts.High != nil && *verdicts.High < a.Low:
-		return b, fmt.Sprintf("its limit, from %s, contradicts the FAIL at %s", loadText(k, a.Low), loadText(k, *verdicts.High))
+		return b, fmt.Sprintf("its limit, from %s, contradicts the FAIL at %s", loadText(k, a.Low),
+			loadText(k, *verdicts.High))
 	}
 	b = verdicts // at the ends of the range, which the twin alone does not decide
 	b.Best = nil
@@ -87,9 +90,9 @@ func (t *Twin) best(k *experiment.Search) *float64 {
 	return new(min(max(roundIn(s, min(t.answer.Best, s.Max)), s.Min), s.Max))
 }
 
-// Twins are those of the workloads of a run that have several loads and limits of latencies. A row without requests, or a
-// server that no model fits, is no error: the answers then rest on the verdicts alone. fitted has models by ID of a row;
-// those of other rows are fitted and added.
+// Twins are those of the workloads of a run that have several loads and limits of latencies. A row without requests, or
+// a server that no model fits, is no error: the answers then rest on the verdicts alone. fitted has models by ID of a
+// row; those of other rows are fitted and added.
 func Twins(rows []record.Row, slots int, read Requests, fitted map[string]*Twin) (out []record.Twin) {
 	all := FromRows(rows)
 	for i := range all {
@@ -137,8 +140,8 @@ func (t *Twin) data(s *Series, k *experiment.Search, verdicts stats.Bracket) rec
 	return d
 }
 
-// curve is the latencies from the lowest to the highest measured load, at these and at the estimate, too, up to where the
-// twin keeps up.
+// curve is the latencies from the lowest to the highest measured load, at these and at the estimate, too, up to where
+// the twin keeps up.
 func (t *Twin) curve(whole bool, best *float64) []record.TwinPoint {
 	const loads, requests = 8, 15_000
 	var at []float64
@@ -167,7 +170,8 @@ func (t *Twin) latencies(loads []float64, whole bool, requests int) (out []recor
 	for _, latency := range []string{"ttft", "tpot", "e2e"} {
 		for _, name := range metric.Percentiles[:4] { // a p999 takes longer runs
 			p, _ := experiment.Limit{Metric: latency, Stat: name}.P()
-			q.Limits, names = append(q.Limits, twin.Limit{Metric: latency, P: p, Value: 1}), append(names, latency+"_"+name)
+			q.Limits, names = append(q.Limits, twin.Limit{Metric: latency, P: p, Value: 1}), append(names, latency+"_"+
+				name)
 		}
 	}
 	for i, at := range t.model.Latencies(t.trials, q, loads) {
@@ -175,7 +179,8 @@ func (t *Twin) latencies(loads []float64, whole bool, requests int) (out []recor
 			return out
 		}
 		for j, l := range at {
-			p := record.TwinPoint{Load: loads[i], Metric: names[j], Ms: 1000 * l.Value, Low: 1000 * l.Low, High: 1000 * l.High}
+			p := record.TwinPoint{Load: loads[i], Metric: names[j], Ms: 1000 * l.Value, Low: 1000 * l.Low,
+				High: 1000 * l.High}
 			if j%4 > 0 { // corrections of their own could turn the order of percentiles
 				before := out[len(out)-1]
 				p.Ms, p.Low, p.High = max(p.Ms, before.Ms), max(p.Low, before.Low), max(p.High, before.High)

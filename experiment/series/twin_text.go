@@ -51,11 +51,13 @@ func TwinText(t *record.Twin) string {
 	return text
 }
 
-// LargestResidual is that of the latency near the estimate that a twin misses most, and as a share of the twin's; nil: none.
+// LargestResidual is that of the latency near the estimate that a twin misses most, and as a share of the twin's; nil:
+// none.
 func LargestResidual(t *record.Twin) (of *record.TwinResidual, share float64) {
 	const near = 0.4 // of ln(load)
 	for i, r := range t.Residuals {
-		if miss := math.Abs(math.Expm1(r.Log)); miss > share && (t.Best == nil || math.Abs(math.Log(r.Load / *t.Best)) <= near) {
+		if miss := math.Abs(math.Expm1(r.Log)); miss > share && (t.Best == nil ||
+			math.Abs(math.Log(r.Load / *t.Best)) <= near) {
 			of, share = &t.Residuals[i], miss
 		}
 	}

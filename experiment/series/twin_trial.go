@@ -45,11 +45,15 @@ func TrialOf(r *record.Row, records []*record.Record) (t twin.Trial, ok bool) {
 		}
 		return x.Arrival
 	}
-	slices.SortStableFunc(records, func(a, b *record.Record) int { return cmp.Compare(arrival(a).Us(), arrival(b).Us()) })
+	slices.SortStableFunc(records, func(a, b *record.Record) int {
+		return cmp.Compare(arrival(a).Us(),
+			arrival(b).Us())
+	})
 	const most = 20_000 // requests: a longer row is cut there, and so is its twin
 	s := func(x record.Micros) float64 { return float64(x.Us()) / 1e6 }
 	for _, x := range records[:min(most, len(records))] {
-		q := twin.Request{Arrival: s(arrival(x)), First: s(x.First), Last: s(x.Last), Prompt: x.PromptRequested, Output: x.OutputTokens,
+		q := twin.Request{Arrival: s(arrival(x)), First: s(x.First), Last: s(x.Last), Prompt: x.PromptRequested,
+			Output: x.OutputTokens,
 			Window: x.Phase == record.PhaseWindow, Failed: !x.OK() || x.First.IsZero()}
 		if x.PromptTokens != nil {
 			q.Prompt = *x.PromptTokens
@@ -73,8 +77,8 @@ func TrialOf(r *record.Row, records []*record.Record) (t twin.Trial, ok bool) {
 	return t, len(t.Requests) > 0
 }
 
-// sourceOf makes the requests of a long run: by the row's plan, so that rare long ones are as frequent as they are. Lengths
-// that files or the server decide are drawn from the measured ones.
+// sourceOf makes the requests of a long run: by the row's plan, so that rare long ones are as frequent as they are.
+// Lengths that files or the server decide are drawn from the measured ones.
 func sourceOf(spec *experiment.Spec, trials []twin.Trial) twin.Source {
 	var seen []twin.Request
 	var cached, prompt, steps, tokens float64
@@ -98,11 +102,13 @@ func sourceOf(spec *experiment.Spec, trials []twin.Trial) twin.Source {
 			all = append(all, twin.Request{Arrival: q.At.Seconds(), Prompt: q.Input, Output: q.Output})
 		}
 	} else {
-		plan := workload.NewPlan(workload.Workload{Rate: 1, Arrival: w.Arrival, Burstiness: w.Burstiness}, spec.Seed, "twin")
+		plan := workload.NewPlan(workload.Workload{Rate: 1, Arrival: w.Arrival, Burstiness: w.Burstiness}, spec.Seed,
+			"twin")
 		rng := rand.New(rand.NewPCG(spec.Seed, twin.Fine))
 		for at := range plan.Arrivals {
 			x := seen[rng.IntN(len(seen))]
-			if all = append(all, twin.Request{Arrival: at.Seconds(), Prompt: x.Prompt, Output: x.Output}); len(all) == twin.Fine {
+			if all = append(all, twin.Request{Arrival: at.Seconds(), Prompt: x.Prompt,
+				Output: x.Output}); len(all) == twin.Fine {
 				break
 			}
 		}

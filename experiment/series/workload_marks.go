@@ -13,7 +13,8 @@ func marksOf(r *record.Row) []string {
 	s := &r.Spec
 	var out []string
 	if s.IsColdStart() {
-		out = append(out, fmt.Sprintf("cold starts: one request at a time on a new connection, %v idle in between", time.Duration(s.EffectiveLoad().Idle)))
+		out = append(out, fmt.Sprintf("cold starts: one request at a time on a new connection, %v idle in between",
+			time.Duration(s.EffectiveLoad().Idle)))
 	}
 	if s.ReplaysSessions() {
 		out = append(out, "sessions of "+s.Trace.String()+": "+s.Trace.Describe())
@@ -27,7 +28,8 @@ func marksOf(r *record.Row) []string {
 			sum, in = &own, " in "+c.Name
 		}
 		if n := sum.Requests.Completed; !s.ClassIgnoresEOS(c.Name) && n > 0 {
-			out = append(out, fmt.Sprintf("natural EOS%s: answers have %s tokens on average", in, unit.Digits(float64(sum.Tokens.Output)/float64(n))))
+			out = append(out, fmt.Sprintf("natural EOS%s: answers have %s tokens on average", in,
+				unit.Digits(float64(sum.Tokens.Output)/float64(n))))
 		}
 	}
 	return out

@@ -16,8 +16,9 @@ var (
 	// exception matches the line that Python prints last for an exception, behind a log's prefix or not:
 	// "ValueError: …", "torch.OutOfMemoryError: …".
 	exception = lazy(`(?:^|\s|\])((?:[a-zA-Z_]\w*\.)*[A-Z]\w*(?:Error|Exception|OutOfMemory|Exit): \S.*)$`)
-	// message matches the last words of other programs: argparse's "vllm: error: unrecognized arguments: …", llama.cpp's
-	// "error: invalid argument: …" and "couldn't bind HTTP server socket", CUDA's, the linker's and the kernel's.
+	// message matches the last words of other programs: argparse's "vllm: error: unrecognized arguments: …",
+	// llama.cpp's "error: invalid argument: …" and "couldn't bind HTTP server socket", CUDA's, the linker's and the
+	// kernel's.
 	message = lazy(`(?i)((?:\S+: )?(?:error: |fatal: |panic: ).*|.*(?:out of memory|address already in use|` +
 		`couldn't bind |failed to load model|error loading model|no such file or directory|permission denied|` +
 		`cannot open shared object).*)$`)

@@ -43,6 +43,7 @@ func orphans() []int {
 // portOwner reports whether the family listens on a TCP port, and whether any visible process does.
 func portOwner(port, family int) (ours, any bool) {
 	sockets := processes.System.Listening(port)
-	ours = slices.ContainsFunc(append(descendants(family), family), func(pid int) bool { return processes.System.Has(pid, sockets) })
+	ours = slices.ContainsFunc(append(descendants(family), family),
+		func(pid int) bool { return processes.System.Has(pid, sockets) })
 	return ours, len(sockets) > 0
 }

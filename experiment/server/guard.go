@@ -14,7 +14,8 @@ import (
 // left the group. It returns when they have ended, with the command's exit status.
 //
 // out gets the command's output, and a line if a signal ended it.
-func Guard(command []string, grace time.Duration, life io.Reader, asked <-chan os.Signal, out *os.File) (status int, err error) {
+func Guard(command []string, grace time.Duration, life io.Reader, asked <-chan os.Signal,
+	out *os.File) (status int, err error) {
 	if err := becomeSubreaper(); err != nil {
 		return 0, fmt.Errorf("becoming the parent of orphans: %w", err)
 	}

@@ -14,7 +14,8 @@ type StaleError struct{ Address string }
 
 func (e *StaleError) Error() string {
 	return fmt.Sprintf("another process listens at %s: it would be measured instead of the server that bench starts\n"+
-		"hint: stop it (ss -ltnp shows its pid), or use another port in [server] command and [target] endpoint", e.Address)
+		"hint: stop it (ss -ltnp shows its pid), or use another port in [server] command and [target] endpoint",
+		e.Address)
 }
 
 func (c Config) checkFree(ctx context.Context) error {

@@ -296,5 +296,6 @@ func answers(ctx context.Context, url string) bool {
 		return false
 	}
 	resp.Body.Close()
-	return resp.StatusCode == http.StatusOK || resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden
+	return resp.StatusCode == http.StatusOK || resp.StatusCode == http.StatusUnauthorized ||
+		resp.StatusCode == http.StatusForbidden
 }

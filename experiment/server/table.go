@@ -20,7 +20,8 @@ type Table struct {
 	// Config.Withhold. It gets all others.
 	PassEnv []string `toml:"pass_env"`
 
-	Ready        string        `toml:"ready"`         // path below the endpoint, polled until it returns 200; empty: "/models"
+	// path below the endpoint, polled until it returns 200; empty: "/models"
+	Ready        string        `toml:"ready"`
 	StartTimeout time.Duration `toml:"start_timeout"` // timeout until the server is ready; 0: 10 minutes
 	StopTimeout  time.Duration `toml:"stop_timeout"`  // time between SIGTERM and SIGKILL; 0: 30 seconds
 	// Proxied allows a process outside the command, such as docker's proxy, to listen at the endpoint.
@@ -88,12 +89,14 @@ func (k *Knobs) DecodeTOML(v any, bad func(key, problem, hint string)) {
 	for _, name := range slices.Sorted(maps.Keys(table)) {
 		if name == "product" {
 			if k.Product, ok = table[name].(bool); !ok {
-				bad(name, "product is true or false", "write product = true to combine all values of all knobs; a knob needs another name")
+				bad(name, "product is true or false",
+					"write product = true to combine all values of all knobs; a knob needs another name")
 			}
 			continue
 		}
 		if !knobName().MatchString(name) || slices.Contains(reservedNames, name) {
-			bad(name, strconv.Quote(name)+" can't be the name of a knob", "use letters, digits and underscores, and no key of a row")
+			bad(name, strconv.Quote(name)+" can't be the name of a knob",
+				"use letters, digits and underscores, and no key of a row")
 			continue
 		}
 		k.Values[name] = knobValues(name, table[name], bad)
@@ -158,7 +161,8 @@ func (t *Table) Check(endpoint bool, bad func(key, problem, hint string)) {
 		}
 	}
 	if t.Ready != "" && !strings.HasPrefix(t.Ready, "/") {
-		bad("ready", strconv.Quote(t.Ready)+" is not a path", `write ready = "/models": it is below the endpoint's base, which ends in /v1`)
+		bad("ready", strconv.Quote(t.Ready)+" is not a path",
+			`write ready = "/models": it is below the endpoint's base, which ends in /v1`)
 	}
 	t.checkPlaceholders(bad)
 }
@@ -187,7 +191,8 @@ func (t *Table) checkPlaceholders(bad func(key, problem, hint string)) {
 	look("dir", t.Dir)
 	for _, name := range slices.Sorted(maps.Keys(t.Knobs.Values)) {
 		if !used[name] {
-			bad("knobs."+name, name+" is not used: all its values would start the same server", "write {"+name+"} in command, e.g. \"--max-num-seqs\", \"{"+name+"}\"")
+			bad("knobs."+name, name+" is not used: all its values would start the same server", "write {"+name+
+				"} in command, e.g. \"--max-num-seqs\", \"{"+name+"}\"")
 		}
 	}
 }

@@ -36,7 +36,8 @@ func Bends(load, gain []float64) bool {
 		beyond = offLine(load, beyond)
 		square, product := floats.Dot(beyond, beyond), floats.Dot(straight, beyond)
 		explained := product * product / square
-		if t := -product / math.Sqrt(square*(left-explained)/float64(n-3)); t > critical || product < 0 && explained >= left {
+		if t := -product / math.Sqrt(square*(left-explained)/float64(n-3)); t > critical || product < 0 &&
+			explained >= left {
 			return true
 		}
 	}

@@ -57,8 +57,9 @@ type Line struct {
 	Slope float64 // from value to value
 }
 
-// Drift is the line through a series that drifts: it explains the series better than a first-order autoregression, as for
-// ChangePoints, and than steps at its changes, by the Bayesian information criterion (G. Schwarz, Annals of Statistics 6,
+// Drift is the line through a series that drifts: it explains the series better than a first-order autoregression, as
+// for ChangePoints, and than steps at its changes, by the Bayesian information criterion (G. Schwarz, Annals of
+// Statistics 6,
 // 1978). ok is false for none.
 func Drift(values []float64, changes []ChangePoint) (l Line, ok bool) {
 	n := len(values)

@@ -43,8 +43,8 @@ func (c Contrast) p() float64 {
 	return min(1, 2*student(c.DF).Survival(math.Abs(c.Difference)/c.SE))
 }
 
-// PBeyond is the two-sided P of the hypothesis that the difference is at most least, either way: not 0, but small. It is
-// that of the part beyond least, which is the largest over the hypothesis but for the far tail.
+// PBeyond is the two-sided P of the hypothesis that the difference is at most least, either way: not 0, but small. It
+// is that of the part beyond least, which is the largest over the hypothesis but for the far tail.
 func (c Contrast) PBeyond(least float64) float64 {
 	c.Difference = math.Copysign(max(0, math.Abs(c.Difference)-least), c.Difference)
 	return c.p()

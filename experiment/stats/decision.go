@@ -66,7 +66,8 @@ func (s *InOrder) DecideShare(limit, confidence float64) Decision {
 	at := func(n int) Interval { return ShareInterval(share, float64(n)*worth, confidence) }
 	n := float64(s.n) * worth
 	iv := at(s.n)
-	d := Decision{Verdict: iv.Against(limit), Interval: iv, Within: mathext.RegIncBeta(n*share+0.5, n*(1-share)+0.5, limit)}
+	d := Decision{Verdict: iv.Against(limit), Interval: iv,
+		Within: mathext.RegIncBeta(n*share+0.5, n*(1-share)+0.5, limit)}
 	if d.Verdict == Undecided {
 		d.Need = s.worthwhile(float64(first(func(n int) bool { return at(n).Against(limit) != Undecided })))
 	}
@@ -81,7 +82,8 @@ func (s *InOrder) within(limit, p float64, iv Interval, confidence float64) floa
 	if limit < estimate {
 		end = iv.Lo
 	}
-	if share := math.Log(limit/estimate) / math.Abs(math.Log(end/estimate)); s.Bounded && !math.IsNaN(share) && end > 0 && !math.IsInf(end, 0) {
+	if share := math.Log(limit/estimate) / math.Abs(math.Log(end/estimate)); s.Bounded && !math.IsNaN(share) &&
+		end > 0 && !math.IsInf(end, 0) {
 		return distuv.UnitNormal.CDF(z * share)
 	}
 	n := float64(s.n) / s.weight(p).pass // Jeffreys' posterior of the share over the limit

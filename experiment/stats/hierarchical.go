@@ -86,7 +86,8 @@ func CompareRuns(base, changed, nights [][]Repeat, assumed RunSpread) Contrast {
 	}
 	ofBase := sideVariance(base, variance, within, repeatsPerRun(base), center)
 	ofChanged := sideVariance(changed, variance, within, repeatsPerRun(base), byMeans)
-	c := Contrast{Difference: meanOfRuns(changed) - center.of(MeansOfRuns(base)), DF: df, Source: source, Spread: math.Sqrt(variance)}
+	c := Contrast{Difference: meanOfRuns(changed) - center.of(MeansOfRuns(base)), DF: df, Source: source,
+		Spread: math.Sqrt(variance)}
 	c.addNoise(ofBase+ofChanged, changed, calm)
 	c.P = c.p()
 	return c
@@ -125,7 +126,8 @@ func ComparePairs(base, changed []Repeat) Contrast {
 		inside += (changed[i].Within + base[i].Within) / float64(len(base))
 	}
 	mean, variance := stat.MeanVariance(differences, nil)
-	c := Contrast{Difference: mean, DF: float64(len(base) - 1), Source: SpreadOfPairs, P: math.NaN(), SE: math.NaN(), Spread: math.NaN()}
+	c := Contrast{Difference: mean, DF: float64(len(base) - 1), Source: SpreadOfPairs, P: math.NaN(), SE: math.NaN(),
+		Spread: math.NaN()}
 	if len(base) > 1 {
 		c.Spread = math.Sqrt(max(variance, inside))
 		c.SE = c.Spread / math.Sqrt(float64(len(base)))
@@ -136,8 +138,8 @@ func ComparePairs(base, changed []Repeat) Contrast {
 
 type variance struct{ v, df float64 }
 
-// withoutScattered leaves out runs whose repeats scatter more than farOut times as far as those of a typical one: an odd
-// night says nothing on the repeats of the next.
+// withoutScattered leaves out runs whose repeats scatter more than farOut times as far as those of a typical one: an
+// odd night says nothing on the repeats of the next.
 func withoutScattered(runs [][]Repeat) [][]Repeat {
 	var sizes []float64
 	for _, r := range runs {

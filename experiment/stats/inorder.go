@@ -258,7 +258,8 @@ func atLeastShare(k, n, p float64) float64 {
 // Interval is the two-sided interval of the p-quantile of the process that made the values. An end is infinite if the
 // window does not bound the percentile.
 func (s *InOrder) Interval(p, confidence float64) Interval {
-	if size := s.sorted.size(); size == 0 || math.IsNaN(s.sorted.at(0)) || !(p > 0 && p < 1 && confidence > 0 && confidence < 1) {
+	if size := s.sorted.size(); size == 0 || math.IsNaN(s.sorted.at(0)) || !(p > 0 && p < 1 && confidence > 0 &&
+		confidence < 1) {
 		return unbounded()
 	}
 	if s.last != nil && s.last.p == p && s.last.confidence == confidence {
@@ -279,12 +280,16 @@ func (s *InOrder) byCounts(w weight, p, upperRisk, lowerRisk float64) Interval {
 	iv, size, n := unbounded(), s.sorted.size(), float64(s.n)
 	requests := func(values int) float64 { return float64(values) * n / float64(size) }
 	if n >= w.fewest {
-		most := sort.Search(size, func(k int) bool { return !w.passes(n, math.Ceil(requests(k)-1e-9), p, upperRisk) }) - 1
+		most := sort.Search(size, func(k int) bool {
+			return !w.passes(n, math.Ceil(requests(k)-1e-9), p,
+				upperRisk)
+		}) - 1
 		if most >= 0 {
 			iv.Hi = s.sorted.at(size - 1 - most)
 		}
 	}
-	if least := sort.Search(size+1, func(k int) bool { return w.fails(n, requests(k), p, lowerRisk) }); least >= 1 && least <= size {
+	if least := sort.Search(size+1, func(k int) bool { return w.fails(n, requests(k), p, lowerRisk) }); least >= 1 &&
+		least <= size {
 		iv.Lo = s.sorted.at(size - least)
 	}
 	return iv

@@ -18,9 +18,9 @@ type Probe struct {
 	Spent   float64 // s
 }
 
-// Between is the threshold by the verdicts alone: above the highest PASS and below the lowest FAIL, and the likeliest load
-// between them by the line through the logarithms of the figures on both sides of the limit. Where verdicts contradict
-// each other, all of their loads are between the ends.
+// Between is the threshold by the verdicts alone: above the highest PASS and below the lowest FAIL, and the likeliest
+// load between them by the line through the logarithms of the figures on both sides of the limit. Where verdicts
+// contradict each other, all of their loads are between the ends.
 func (s Search) Between(probes []Probe) (b Bracket) {
 	lowestFail, highestPass := math.Inf(1), 0.0
 	for _, p := range probes {
@@ -59,7 +59,10 @@ func (b Bracket) Bounds() bool {
 
 func (s Search) crossing(probes []Probe, low, high float64) float64 {
 	const most = 1 // |ln(figure ÷ limit)| that counts
-	inside := slices.DeleteFunc(slices.Clone(probes), func(p Probe) bool { return p.Load < low || p.Load > high || math.IsNaN(p.Log) })
+	inside := slices.DeleteFunc(slices.Clone(probes), func(p Probe) bool {
+		return p.Load < low || p.Load > high ||
+			math.IsNaN(p.Log)
+	})
 	slices.SortFunc(inside, func(a, b Probe) int { return cmp.Compare(a.Load, b.Load) })
 	for i := 1; i < len(inside); i++ {
 		a, b := &inside[i-1], &inside[i]
@@ -77,7 +80,8 @@ type Pace struct {
 	Warmup float64 // of the first probe
 	Least  float64 // shortest window
 	Most   float64 // longest window; 0 = any
-	// Verdict is the number of requests' times in the server, one after the other, in the shortest window with a verdict.
+	// Verdict is the number of requests' times in the server, one after the other, in the shortest window with a
+	// verdict.
 	Verdict float64
 	Beat    float64 // the search ends when the threshold is not above it; 0 = in any case by its tolerance or budget
 }
@@ -93,7 +97,8 @@ type Step struct {
 // lean to. What the budget must leave for a verdict at the lower end of the answer is spent there at last.
 func (s Search) Next(probes []Probe, pace Pace, known Bracket) (step Step, more bool) {
 	if len(probes) == 0 {
-		step = Step{Load: s.allowed(cmp.Or(pace.Beat, pace.Start, math.Sqrt(s.Min*s.Max))), Warmup: pace.Warmup, Window: pace.Least}
+		step = Step{Load: s.allowed(cmp.Or(pace.Beat, pace.Start, math.Sqrt(s.Min*s.Max))), Warmup: pace.Warmup,
+			Window: pace.Least}
 		if pace.Start > 0 { // a slow server has few requests in the shortest window
 			step.Window = max(step.Window, pace.telling(step.Load))
 		}
@@ -136,8 +141,8 @@ func (s Search) Next(probes []Probe, pace Pace, known Bracket) (step Step, more 
 	return step, pace.fit(&step, spent) && !ends
 }
 
-// place is the load of the next probe: in turn just below the best one, at it and below, so that no load is probed twice in
-// a row; without a best load the middle of what the probes lean to.
+// place is the load of the next probe: in turn just below the best one, at it and below, so that no load is probed
+// twice in a row; without a best load the middle of what the probes lean to.
 func (s Search) place(probes []Probe, pace Pace, best *float64) float64 {
 	if best != nil {
 		farthest := 1.7     // times the highest load so far
@@ -192,8 +197,8 @@ const drains = 2
 // margins below the likeliest load at which a last probe is to pass: nearer to the limit a verdict takes longer.
 var margins = [...]float64{0.92, 0.85, 0.75, 0.6}
 
-// quoted is the load of the last probe: the lower end, but not too near to the limit, and lower each time that a long run
-// there could not decide it. It is 0 without a lower end. covered: a run has passed there, or none will.
+// quoted is the load of the last probe: the lower end, but not too near to the limit, and lower each time that a long
+// run there could not decide it. It is 0 without a lower end. covered: a run has passed there, or none will.
 func (s Search) quoted(probes []Probe, pace Pace, low float64, best *float64) (load float64, covered bool) {
 	const below, nearly = 0.05, 0.7
 	if low < s.Min {
@@ -205,7 +210,8 @@ func (s Search) quoted(probes []Probe, pace Pace, low float64, best *float64) (l
 	}
 	open := 0
 	for _, p := range probes {
-		if p.Verdict != Pass && p.Load <= *best && p.Load >= margins[len(margins)-1]**best && (p.Counted || p.Window >= nearly*pace.confirms(p.Stay)) {
+		if p.Verdict != Pass && p.Load <= *best && p.Load >= margins[len(margins)-1]**best && (p.Counted ||
+			p.Window >= nearly*pace.confirms(p.Stay)) {
 			open++
 		}
 	}
@@ -224,7 +230,8 @@ func (s Search) Confirming(probes []Probe, pace Pace, load float64) Step {
 	stay := stayAt(probes, load)
 	step := Step{Load: load, Warmup: max(pace.Warmup, 3*stay), Window: pace.confirms(stay), Drain: drains * stay}
 	for _, p := range probes {
-		if d := math.Log(load / p.Load); p.Need > 0 && d >= -0.03 && d <= similar { // one nearer to the limit needs more
+		// one nearer to the limit needs more
+		if d := math.Log(load / p.Load); p.Need > 0 && d >= -0.03 && d <= similar {
 			step.Window = max(step.Window, min(p.Need/load, 3*pace.Verdict*stay))
 		}
 	}

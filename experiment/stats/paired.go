@@ -88,8 +88,9 @@ func (r *redrawn) quantile(values []float64, order []int, share float64) float64
 // contrast is a difference whose standard error is that of a bootstrap: blocks of successive whole clusters are drawn,
 // each with both sides, so that what makes the units of a cluster, or of a moment, alike stays in it (Künsch, "The
 // Jackknife and the Bootstrap for General Stationary Observations", Annals of Statistics 17, 1989; Politis and Romano's
-// circle). P and intervals are Student's with the effective number of blocks less one: percentiles of few blocks are too
-// close to each other, and can't show a probability as small as many figures need. The draws are the same every time.
+// circle). P and intervals are Student's with the effective number of blocks less one: percentiles of few blocks are
+// too close to each other, and can't show a probability as small as many figures need. The draws are the same every
+// time.
 func (p *Pairs) contrast(difference float64, of func(*redrawn) float64) Contrast {
 	clusters := p.clusters()
 	if len(p.A) < LeastPairs || len(clusters) < LeastGroups {
@@ -120,7 +121,8 @@ func (p *Pairs) contrast(difference float64, of func(*redrawn) float64) Contrast
 	}
 	// A block of m has a share of the spread in its own mean.
 	m := df + 1
-	c := Contrast{Difference: difference, SE: stat.StdDev(draws, nil) * math.Sqrt(m/(m-1)), DF: df, Source: SpreadOfPairs}
+	c := Contrast{Difference: difference, SE: stat.StdDev(draws, nil) * math.Sqrt(m/(m-1)), DF: df,
+		Source: SpreadOfPairs}
 	c.P, c.Spread = c.p(), c.SE*math.Sqrt(float64(len(p.A)))
 	return c
 }

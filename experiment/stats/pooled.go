@@ -26,7 +26,8 @@ type Pooled struct {
 	sums   []float64                     // sum of gaps by request
 }
 
-var marked = [...]float64{0.5, 1 - neighbour*0.1, 1 - neighbour*0.05, 0.9, 0.95, 1 - neighbour*0.01, 0.99, 1 - neighbour*0.001, 0.999}
+var marked = [...]float64{0.5, 1 - neighbour*0.1, 1 - neighbour*0.05, 0.9, 0.95, 1 - neighbour*0.01, 0.99,
+	1 - neighbour*0.001, 0.999}
 
 // bins of a request's gaps: below the first mark, equal to it, between it and the next, …, above the last.
 const bins = 2*len(marked) + 1
@@ -113,7 +114,8 @@ func (c *Pooled) InOrder() *InOrder {
 		means[i] = sum / max(1, sizes[i])
 	}
 	total := floats.Sum(sizes)
-	s := &InOrder{Bounded: true, n: len(sizes), sorted: c.sorted, ranks: func() []float64 { return ranks(means) }, levels: map[float64]level{},
+	s := &InOrder{Bounded: true, n: len(sizes), sorted: c.sorted, ranks: func() []float64 { return ranks(means) },
+		levels: map[float64]level{},
 		sectionAt: func(i int, p float64) float64 {
 			if k := slices.IndexFunc(shown[:], func(q percentile) bool { return q.p == p }); k >= 0 {
 				return c.parts[i][k]

@@ -57,7 +57,8 @@ func newResample(values []float64, length, blocks int) *Resample {
 		}
 		return 0
 	})
-	w := &Resample{sorted: make([]float64, len(order)), block: make([]int32, len(order)), drawn: make([]int, blocks), sizes: make([]int, blocks),
+	w := &Resample{sorted: make([]float64, len(order)), block: make([]int32, len(order)), drawn: make([]int, blocks),
+		sizes:  make([]int, blocks),
 		stride: len(order)/mostMarks + 1}
 	before := make([]int32, blocks)
 	for k, v := range order {

@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// Search finds the load up to which a condition holds (Next, Between). It runs one load after the other. The next load is a function of the runs so far, in any order, so that an
-// interrupted search can resume.
+// Search finds the load up to which a condition holds (Next, Between). It runs one load after the other. The next load
+// is a function of the runs so far, in any order, so that an interrupted search can resume.
 type Search struct {
 	Min, Max  float64
 	Tolerance float64 // largest gap between the ends of the answer, as a share of the lower one
@@ -14,9 +14,10 @@ type Search struct {
 }
 
 type Bracket struct {
-	Low  *float64 `json:"low"`            // the condition holds up to it; null = not known of any load of the range
-	High *float64 `json:"high"`           // it does not hold from there; null = it may hold at every load of the range
-	Best *float64 `json:"best,omitempty"` // estimate of the threshold; absent: no probe bounds it, or it is too uncertain
+	Low  *float64 `json:"low"`  // the condition holds up to it; null = not known of any load of the range
+	High *float64 `json:"high"` // it does not hold from there; null = it may hold at every load of the range
+	// estimate of the threshold; absent: no probe bounds it, or it is too uncertain
+	Best *float64 `json:"best,omitempty"`
 }
 
 func (s Search) Close(a, b float64) bool {

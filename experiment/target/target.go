@@ -35,7 +35,8 @@ func APIProblem(api string) (problem, hint string) {
 		return fmt.Sprintf("api %q writes no tokens", api), "use vllm bench serve, which measures it"
 	}
 	if strings.HasPrefix(api, "openai") || api == "vllm" || api == "sglang" {
-		return fmt.Sprintf("unknown api %q", api), `write "completions" (POST /v1/completions) or "chat" (POST /v1/chat/completions): both are OpenAI's`
+		return fmt.Sprintf("unknown api %q",
+			api), `write "completions" (POST /v1/completions) or "chat" (POST /v1/chat/completions): both are OpenAI's`
 	}
 	return fmt.Sprintf("unknown api %q", api), `choose "completions", "chat", "responses" or "messages"`
 }
@@ -45,18 +46,22 @@ func APIProblem(api string) (problem, hint string) {
 // Endpoint may contain a password: pass it through Redact before it is shown or stored. Headers may contain
 // secrets and are in no JSON.
 type Target struct {
-	Endpoint  string            `toml:"endpoint" json:"endpoint"`               // as typed; empty or "mock": the simulated server
-	API       string            `toml:"api" json:"api,omitempty"`               // empty: "completions"
-	Model     string            `toml:"model" json:"model,omitempty"`           // empty: discovered from /v1/models
-	Timeout   time.Duration     `toml:"timeout" json:"timeout_ns,omitempty"`    // of a request, until its last byte; 0: 10 minutes
+	// as typed; empty or "mock": the simulated server
+	Endpoint string `toml:"endpoint" json:"endpoint"`
+	API      string `toml:"api" json:"api,omitempty"`     // empty: "completions"
+	Model    string `toml:"model" json:"model,omitempty"` // empty: discovered from /v1/models
+	// of a request, until its last byte; 0: 10 minutes
+	Timeout   time.Duration     `toml:"timeout" json:"timeout_ns,omitempty"`
 	ExtraBody map[string]any    `toml:"extra_body" json:"extra_body,omitempty"` // fields of every body, as Params.Extra
 	Headers   map[string]string `toml:"headers" json:"-"`                       // of every request
-	Proxy     string            `toml:"proxy" json:"-"`                         // URL of an HTTP or SOCKS5 proxy, may contain a password; empty: none, not even from the environment
+	// URL of an HTTP or SOCKS5 proxy, may contain a password; empty: none, not even from the environment
+	Proxy string `toml:"proxy" json:"-"`
 	// SessionHeader is the request header with the number of a conversation or agent session: empty = X-Session-ID;
 	// "off" = none. Requests without a session have none.
 	SessionHeader string `toml:"session_header" json:"session_header,omitempty"`
 	Traceparent   bool   `toml:"traceparent" json:"traceparent,omitempty"` // W3C trace context in every request
-	HTTP2         bool   `toml:"http2" json:"http2,omitempty"`             // requests share connections, without kernel timestamps
+	// requests share connections, without kernel timestamps
+	HTTP2 bool `toml:"http2" json:"http2,omitempty"`
 }
 
 const maxTimeout = 24 * time.Hour

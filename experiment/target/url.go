@@ -36,7 +36,8 @@ func BaseURL(endpoint string) (string, error) {
 	u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), strings.TrimRight(u.RawPath, "/")
 	if base, _, cut := cutCall(u.Path); cut {
 		u.Path, u.RawPath = base, ""
-		return "", &CallError{fmt.Sprintf("%s is the address of one call: write the base, which ends in %q", shown, base), Redact(u.String())}
+		return "", &CallError{fmt.Sprintf("%s is the address of one call: write the base, which ends in %q", shown,
+			base), Redact(u.String())}
 	}
 	if u.Path == "" {
 		u.Path = "/v1"
@@ -60,7 +61,8 @@ func cutCall(path string) (base, api string, cut bool) {
 	return path, "", false
 }
 
-// OfCall is the endpoint and the API of an address of one call, as in a command of curl. Another address stays as it is.
+// OfCall is the endpoint and the API of an address of one call, as in a command of curl. Another address stays as it
+// is.
 func OfCall(address string) (endpoint, api string) {
 	if base, api, cut := cutCall(address); cut {
 		return base, api
@@ -91,8 +93,10 @@ func SplitUser(base string) (*url.URL, *url.Userinfo, error) {
 
 func ParseProxy(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
-	if err != nil || text != "" && (u.Host == "" || !slices.Contains([]string{"http", "https", "socks5", "socks5h"}, u.Scheme)) {
-		return nil, fmt.Errorf("%s is not the URL of a proxy: write http://host:port or socks5://host:port", Redact(text))
+	if err != nil || text != "" && (u.Host == "" ||
+		!slices.Contains([]string{"http", "https", "socks5", "socks5h"}, u.Scheme)) {
+		return nil, fmt.Errorf("%s is not the URL of a proxy: write http://host:port or socks5://host:port",
+			Redact(text))
 	}
 	return u, nil
 }

@@ -18,21 +18,27 @@ type Usage struct {
 	LongestGap *float64 `json:"longest_gap_ms,omitempty"` // longest interval of a sample
 	Pauses     []Pause  `json:"pauses,omitempty"`         // that touch the window
 
-	CPUMean     *float64 `json:"cpu_cores_mean,omitempty"` // CPU seconds of the process per second
-	RunDelay    *float64 `json:"run_delay,omitempty"`      // mean number of runnable threads of the process without a core
-	MachineBusy *float64 `json:"machine_busy,omitempty"`   // machine: mean busy share of the cores, without idle time and CPU steal
-	Steal       *float64 `json:"steal,omitempty"`          // machine: CPU steal, share of the cores' time
+	CPUMean *float64 `json:"cpu_cores_mean,omitempty"` // CPU seconds of the process per second
+	// mean number of runnable threads of the process without a core
+	RunDelay *float64 `json:"run_delay,omitempty"`
+	// machine: mean busy share of the cores, without idle time and CPU steal
+	MachineBusy *float64 `json:"machine_busy,omitempty"`
+	Steal       *float64 `json:"steal,omitempty"` // machine: CPU steal, share of the cores' time
 	// StealMaxMs is the longest time without a break that CPU steal can have taken from one core: all of the
 	// machine's in two adjacent samples, ms. No timestamp is later than that.
 	StealMaxMs *float64 `json:"steal_max_ms,omitempty"`
 
-	CPUPressure    *float64 `json:"cpu_pressure,omitempty"`     // machine: share of time in which some task waited for a core
-	OtherCores     *float64 `json:"other_cores,omitempty"`      // machine: cores used by processes other than the client and a local server
+	// machine: share of time in which some task waited for a core
+	CPUPressure *float64 `json:"cpu_pressure,omitempty"`
+	// machine: cores used by processes other than the client and a local server
+	OtherCores     *float64 `json:"other_cores,omitempty"`
 	ServerCores    *float64 `json:"server_cores,omitempty"`     // CPU seconds of a local server per second
 	ServerRunDelay *float64 `json:"server_run_delay,omitempty"` // mean number of its runnable threads without a core
-	CPUWait        *CPUWait `json:"server_cpu_wait,omitempty"`  // bound on the share of time in which it waited for a core
+	// bound on the share of time in which it waited for a core
+	CPUWait *CPUWait `json:"server_cpu_wait,omitempty"`
 
-	SchedP99 *float64 `json:"sched_latency_p99_ms,omitempty"` // scheduling latency of goroutines, upper edge of the Go runtime's bucket
+	// scheduling latency of goroutines, upper edge of the Go runtime's bucket
+	SchedP99 *float64 `json:"sched_latency_p99_ms,omitempty"`
 	SchedMax *float64 `json:"sched_latency_max_ms,omitempty"`
 }
 

@@ -95,7 +95,8 @@ func (p *Page) decode(v any, bad func(key, problem, hint string)) {
 
 func (c Config) Check(bad func(key, problem, hint string)) {
 	if !isSource(c.Server.Source, "", Auto, Off) {
-		bad("server", strconv.Quote(Redact(c.Server.Source))+" is not a source of server metrics", `write "auto", "off", or a URL such as "http://host:8000/metrics"`)
+		bad("server", strconv.Quote(Redact(c.Server.Source))+" is not a source of server metrics",
+			`write "auto", "off", or a URL such as "http://host:8000/metrics"`)
 	}
 	c.Server.checkParts(bad)
 	if !isSource(c.GPU, "", Auto, Off, NvidiaSMI) {
@@ -109,20 +110,23 @@ func (p *Pages) checkParts(bad func(key, problem, hint string)) {
 	for i, part := range p.Parts {
 		key := fmt.Sprintf("server[%d]", i)
 		if !isSource(part.URL) {
-			bad(key+".url", strconv.Quote(Redact(part.URL))+" is not the URL of a metrics page", `write url = "http://host:8000/metrics"`)
+			bad(key+".url", strconv.Quote(Redact(part.URL))+" is not the URL of a metrics page",
+				`write url = "http://host:8000/metrics"`)
 		}
 		if slices.ContainsFunc(p.Parts[:i], func(o Page) bool { return o.URL == part.URL }) {
 			bad(key+".url", "the page is in the list twice", "leave one of them out")
 		}
 		if !slices.Contains([]string{"", RolePrefill, RoleDecode, RoleRouter}, part.Role) {
-			bad(key+".role", strconv.Quote(part.Role)+" is not a role", `write role = "prefill", "decode" or "router", or leave it out for a replica`)
+			bad(key+".role", strconv.Quote(part.Role)+" is not a role",
+				`write role = "prefill", "decode" or "router", or leave it out for a replica`)
 		}
 		if part.Role != RoleRouter {
 			engines++
 		}
 	}
 	if len(p.Parts) > 0 && engines == 0 {
-		bad("server", "the list has routers only", `add the pages of the engines behind them, such as { url = "http://host:8000/metrics" }`)
+		bad("server", "the list has routers only",
+			`add the pages of the engines behind them, such as { url = "http://host:8000/metrics" }`)
 	}
 }
 

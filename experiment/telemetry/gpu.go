@@ -12,7 +12,8 @@ type GPUUsage struct {
 	Samples int    `json:"samples"`           // readings in the window
 	Failed  int    `json:"samples_failed,omitempty"`
 
-	Devices []GPUDevice `json:"devices,omitempty"` // all GPUs of the source, including those that the server does not use
+	// all GPUs of the source, including those that the server does not use
+	Devices []GPUDevice `json:"devices,omitempty"`
 
 	Before []GPUProcess `json:"processes_before,omitzero"` // before the load; absent: not collected
 	After  []GPUProcess `json:"processes_after,omitzero"`  // after the load
@@ -30,15 +31,17 @@ type GPUDevice struct {
 	TensorActive *Gauge `json:"tensor_active,omitempty"`
 	DRAMActive   *Gauge `json:"dram_active,omitempty"`
 
-	PowerW      *Gauge             `json:"power_w,omitempty"`
-	EnergyJ     *float64           `json:"energy_j,omitempty"` // in the window; by the GPU's counter, else mean power × time
-	SMClock     *Gauge             `json:"sm_clock_mhz,omitempty"`
-	MemoryClock *Gauge             `json:"memory_clock_mhz,omitempty"`
-	UsedMiB     *Gauge             `json:"memory_used_mib,omitempty"`
-	TotalMiB    *float64           `json:"memory_total_mib,omitempty"`
-	Temperature *Gauge             `json:"temperature_c,omitempty"`
-	Throttled   map[string]float64 `json:"throttled,omitempty"` // share of the readings by reason; absent with throttle_known: never throttled
-	Known       bool               `json:"throttle_known"`      // throttle reasons were reported
+	PowerW *Gauge `json:"power_w,omitempty"`
+	// in the window; by the GPU's counter, else mean power × time
+	EnergyJ     *float64 `json:"energy_j,omitempty"`
+	SMClock     *Gauge   `json:"sm_clock_mhz,omitempty"`
+	MemoryClock *Gauge   `json:"memory_clock_mhz,omitempty"`
+	UsedMiB     *Gauge   `json:"memory_used_mib,omitempty"`
+	TotalMiB    *float64 `json:"memory_total_mib,omitempty"`
+	Temperature *Gauge   `json:"temperature_c,omitempty"`
+	// share of the readings by reason; absent with throttle_known: never throttled
+	Throttled map[string]float64 `json:"throttled,omitempty"`
+	Known     bool               `json:"throttle_known"` // throttle reasons were reported
 }
 
 // SummarizeGPUs summarizes the samples of a window, µs from their epoch. Missing: why there are no figures.
@@ -101,7 +104,8 @@ func deviceOf(readings []*Sample, gaps map[int64]bool, start, end int64) GPUDevi
 	d.UsedMiB = level(func(r *GPUReading) *float64 { return r.UsedMiB })
 	d.Temperature = level(func(r *GPUReading) *float64 { return r.Temperature })
 	var resets int
-	if d.EnergyJ, resets = increase(line(func(r *GPUReading) *float64 { return r.EnergyJ }), start, end); resets > 0 || d.EnergyJ == nil {
+	if d.EnergyJ, resets = increase(line(func(r *GPUReading) *float64 { return r.EnergyJ }), start, end); resets > 0 ||
+		d.EnergyJ == nil {
 		d.EnergyJ = nil
 		if d.PowerW != nil {
 			d.EnergyJ = new(Round(d.PowerW.Mean*float64(end-start)/1e6, 3))
@@ -140,7 +144,10 @@ func (u *GPUUsage) Changed() (came, gone []string) {
 	}
 	only := func(in, notIn []GPUProcess) (out []string) {
 		for _, p := range in {
-			if !slices.ContainsFunc(notIn, func(q GPUProcess) bool { return p.PID == q.PID && p.GPU == q.GPU && p.Name == q.Name }) {
+			if !slices.ContainsFunc(notIn, func(q GPUProcess) bool {
+				return p.PID == q.PID && p.GPU == q.GPU &&
+					p.Name == q.Name
+			}) {
 				out = append(out, fmt.Sprintf("%s (%d)", p.Name, p.PID))
 			}
 		}

@@ -77,7 +77,8 @@ func (h *Histogram) since(a *Histogram) (t *ServerTime, reset bool) {
 	}
 	t = &ServerTime{N: int(math.Round(n)), Mean: Round(1e3*sum/n, 3)}
 	edges, counts := h.increments(a)
-	t.P50, t.P95, t.P99 = bucketOf(edges, counts, 0.5*n), bucketOf(edges, counts, 0.95*n), bucketOf(edges, counts, 0.99*n)
+	t.P50, t.P95, t.P99 = bucketOf(edges, counts, 0.5*n), bucketOf(edges, counts, 0.95*n), bucketOf(edges, counts,
+		0.99*n)
 	return t, false
 }
 

@@ -5,8 +5,9 @@ package telemetry
 type Host struct {
 	Before *float64 `json:"load_before,omitempty"` // before the first request of the row
 	After  *float64 `json:"load_after,omitempty"`
-	Cores  int      `json:"cores,omitempty"`       // of this machine, which may be more than the client may use; 0: not reported
-	Server bool     `json:"with_server,omitempty"` // the server runs on this machine too, and adds to the load
+	// of this machine, which may be more than the client may use; 0: not reported
+	Cores  int  `json:"cores,omitempty"`
+	Server bool `json:"with_server,omitempty"` // the server runs on this machine too, and adds to the load
 }
 
 // Limits are the resource limits of this process; 0: unknown, or unlimited.

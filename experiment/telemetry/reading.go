@@ -6,9 +6,10 @@ package telemetry
 type ServerReading struct {
 	Engine string `json:"engine"` // by the metric names: vllm, sglang, tgi, trtllm, triton, llamacpp
 
-	Running    *float64 `json:"running,omitempty"`                   // requests in the running batch
-	Waiting    *float64 `json:"waiting,omitempty"`                   // requests in the queue
-	KVUsage    *float64 `json:"kv_usage,omitempty"`                  // used share of the KV cache, of the fullest engine
+	Running *float64 `json:"running,omitempty"` // requests in the running batch
+	Waiting *float64 `json:"waiting,omitempty"` // requests in the queue
+	// used share of the KV cache, of the fullest engine
+	KVUsage    *float64 `json:"kv_usage,omitempty"`
 	KVCapacity *float64 `json:"kv_capacity_tokens,omitempty"`        // size of the KV cache
 	CacheBlock *float64 `json:"prefix_cache_block_tokens,omitempty"` // in which the prefix cache finds prompts
 
@@ -44,11 +45,12 @@ func (r *ServerReading) acceptedAt(position int) *float64 {
 // TierHits are the cached prompt tokens by the tier that had them. A nil figure was not reported; all are nil
 // for a server with one tier.
 type TierHits struct {
-	GPU      *float64 `json:"gpu,omitempty"`      // GPU memory
-	Host     *float64 `json:"host,omitempty"`     // CPU memory
-	P2P      *float64 `json:"p2p,omitempty"`      // another instance of the server
-	Disk     *float64 `json:"disk,omitempty"`     // disk or remote storage
-	External *float64 `json:"external,omitempty"` // a KV connector: CPU memory, disk or remote storage, by its configuration
+	GPU  *float64 `json:"gpu,omitempty"`  // GPU memory
+	Host *float64 `json:"host,omitempty"` // CPU memory
+	P2P  *float64 `json:"p2p,omitempty"`  // another instance of the server
+	Disk *float64 `json:"disk,omitempty"` // disk or remote storage
+	// a KV connector: CPU memory, disk or remote storage, by its configuration
+	External *float64 `json:"external,omitempty"`
 }
 
 func (t *TierHits) fields() []**float64 {
@@ -74,11 +76,14 @@ type GPUReading struct {
 	UUID string `json:"uuid,omitempty"`
 	Name string `json:"name,omitempty"`
 
-	Busy         *float64 `json:"busy,omitempty"`          // share of the time with any kernel running; not a measure of utilization
-	EngineActive *float64 `json:"engine_active,omitempty"` // share of the time with its compute or graphics engine active
+	// share of the time with any kernel running; not a measure of utilization
+	Busy *float64 `json:"busy,omitempty"`
+	// share of the time with its compute or graphics engine active
+	EngineActive *float64 `json:"engine_active,omitempty"`
 	SMActive     *float64 `json:"sm_active,omitempty"`     // mean share of its multiprocessors with work
 	TensorActive *float64 `json:"tensor_active,omitempty"` // share of the time with its tensor cores active
-	DRAMActive   *float64 `json:"dram_active,omitempty"`   // share of the time with memory transfers; times the peak bandwidth, the bandwidth in use
+	// share of the time with memory transfers; times the peak bandwidth, the bandwidth in use
+	DRAMActive *float64 `json:"dram_active,omitempty"`
 
 	PowerW      *float64 `json:"power_w,omitempty"`
 	EnergyJ     *float64 `json:"energy_j,omitempty"` // counter: since the driver was loaded

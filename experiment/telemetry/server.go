@@ -12,8 +12,9 @@ type Source struct {
 type ServerUsage struct {
 	Source  string `json:"source"`            // URL without user info, or "off"
 	Missing string `json:"missing,omitempty"` // why there are no figures
-	Engine  string `json:"engine,omitempty"`  // whose metric names were found: vllm, sglang, tgi, trtllm, triton, llamacpp
-	Samples int    `json:"samples"`           // readings in the window
+	// whose metric names were found: vllm, sglang, tgi, trtllm, triton, llamacpp
+	Engine  string `json:"engine,omitempty"`
+	Samples int    `json:"samples"` // readings in the window
 	Failed  int    `json:"samples_failed,omitempty"`
 	// AnswerMs is how long the metrics page took to arrive. The page is read less often when it is slow.
 	AnswerMs *Gauge `json:"answer_ms,omitempty"`
@@ -24,11 +25,13 @@ type ServerUsage struct {
 	KVUsage    *Gauge   `json:"kv_usage,omitempty"`           // used share of the KV cache, of the fullest engine
 	KVCapacity *float64 `json:"kv_capacity_tokens,omitempty"` // size of the KV cache
 
-	Preemptions      *float64 `json:"preemptions,omitempty"`     // requests that lost their place in the batch
-	PrefixQueries    *float64 `json:"prefix_queries,omitempty"`  // looked up in the prefix cache, in prefix_unit
-	PrefixHits       *float64 `json:"prefix_hits,omitempty"`     // found there; cached tokens by usage are in summary.tokens
-	PrefixUnit       string   `json:"prefix_unit,omitempty"`     // tokens or blocks
-	PrefixHitRate    *float64 `json:"prefix_hit_rate,omitempty"` // hits / queries of the window, else the mean of the server's own rate
+	Preemptions   *float64 `json:"preemptions,omitempty"`    // requests that lost their place in the batch
+	PrefixQueries *float64 `json:"prefix_queries,omitempty"` // looked up in the prefix cache, in prefix_unit
+	// found there; cached tokens by usage are in summary.tokens
+	PrefixHits *float64 `json:"prefix_hits,omitempty"`
+	PrefixUnit string   `json:"prefix_unit,omitempty"` // tokens or blocks
+	// hits / queries of the window, else the mean of the server's own rate
+	PrefixHitRate    *float64 `json:"prefix_hit_rate,omitempty"`
 	Tiers            TierHits `json:"prefix_hits_by_tier,omitzero"`
 	PromptTokens     *float64 `json:"prompt_tokens,omitempty"`
 	GenerationTokens *float64 `json:"generation_tokens,omitempty"` // of all clients
@@ -41,8 +44,10 @@ type ServerUsage struct {
 	AcceptanceRate   *float64  `json:"acceptance_rate,omitempty"`   // accepted / proposed
 	AcceptanceLength *float64  `json:"acceptance_length,omitempty"` // tokens per step: 1 + accepted / draft rounds
 
-	Whole *ServerCounts `json:"whole_row,omitempty"` // absent = no reading on both sides of the load, or a counter reset
-	Times ServerTimes   `json:"times,omitzero"`      // between the readings nearest to the window's ends, by the server's histograms
+	// absent = no reading on both sides of the load, or a counter reset
+	Whole *ServerCounts `json:"whole_row,omitempty"`
+	// between the readings nearest to the window's ends, by the server's histograms
+	Times ServerTimes `json:"times,omitzero"`
 
 	Roles []RoleUsage `json:"roles,omitempty"` // by page, if there are several; the figures above combine them
 }
@@ -83,7 +88,8 @@ func SummarizeServer(from Source, samples []Sample, startUs, endUs int64) *Serve
 		u.Resets = max(u.Resets, resets)
 		return by
 	}
-	u.AnswerMs = gauge(pointsOf(r.all, nil, func(s *Sample) *float64 { return new(float64(s.Span) / 1e3) }), startUs, endUs)
+	u.AnswerMs = gauge(pointsOf(r.all, nil, func(s *Sample) *float64 { return new(float64(s.Span) / 1e3) }), startUs,
+		endUs)
 	u.Running = level(func(r *ServerReading) *float64 { return r.Running })
 	u.Waiting = level(func(r *ServerReading) *float64 { return r.Waiting })
 	u.KVUsage = level(func(r *ServerReading) *float64 { return r.KVUsage })
@@ -106,7 +112,8 @@ func SummarizeServer(from Source, samples []Sample, startUs, endUs int64) *Serve
 		}
 		u.AcceptedAt = append(u.AcceptedAt, *by)
 	}
-	u.AcceptanceRate = ratio(u.AcceptedTokens, u.DraftTokens, level(func(r *ServerReading) *float64 { return r.AcceptRate }))
+	u.AcceptanceRate = ratio(u.AcceptedTokens, u.DraftTokens,
+		level(func(r *ServerReading) *float64 { return r.AcceptRate }))
 	u.AcceptanceLength = ratio(u.AcceptedTokens, u.Drafts, nil)
 	if u.AcceptanceLength != nil {
 		*u.AcceptanceLength++

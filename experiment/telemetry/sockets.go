@@ -6,13 +6,16 @@ type Sockets struct {
 	Open        int   `json:"open"` // connections now
 	SegmentsOut int64 `json:"segments_out"`
 	SegmentsIn  int64 `json:"segments_in"`
-	Retransmits int64 `json:"retransmits"`          // segments sent again
-	Needless    int64 `json:"retransmits_needless"` // of them those that the server reported as duplicates (DSACK): it was slow, nothing was lost
-	OutOfOrder  int64 `json:"out_of_order"`         // segments received out of order: a sign of loss on the way here
+	Retransmits int64 `json:"retransmits"` // segments sent again
+	// of them those that the server reported as duplicates (DSACK): it was slow, nothing was lost
+	Needless   int64 `json:"retransmits_needless"`
+	OutOfOrder int64 `json:"out_of_order"` // segments received out of order: a sign of loss on the way here
 
-	WindowLimitedMs float64  `json:"window_limited_ms"`    // sending waited for the server's receive window
-	MinRTT          *float64 `json:"rtt_min_ms,omitempty"` // lowest round trip of the open connections; absent: none open
-	RTT             *float64 `json:"rtt_ms,omitempty"`     // mean of their smoothed round trips, which contain delayed acknowledgements
+	WindowLimitedMs float64 `json:"window_limited_ms"` // sending waited for the server's receive window
+	// lowest round trip of the open connections; absent: none open
+	MinRTT *float64 `json:"rtt_min_ms,omitempty"`
+	// mean of their smoothed round trips, which contain delayed acknowledgements
+	RTT *float64 `json:"rtt_ms,omitempty"`
 }
 
 // SocketUsage are the counters of bench's own connections in a window: the field connections.sockets of
@@ -25,7 +28,8 @@ type SocketUsage struct {
 	Needless    int64 `json:"retransmits_needless"` // of them those that the server reported as duplicates (DSACK)
 	OutOfOrder  int64 `json:"out_of_order"`         // segments received out of order
 
-	WindowLimitedMs float64  `json:"window_limited_ms"`     // sending waited for the server's receive window, summed over connections
+	// sending waited for the server's receive window, summed over connections
+	WindowLimitedMs float64  `json:"window_limited_ms"`
 	MinRTT          *float64 `json:"rtt_min_ms,omitempty"`  // lowest round trip
 	RTT             *float64 `json:"rtt_mean_ms,omitempty"` // mean over the readings of the smoothed round trip
 }

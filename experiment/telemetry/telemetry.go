@@ -33,12 +33,14 @@ type Sample struct {
 	Schema string `json:"schema,omitempty"` // on the first sample of a file only
 	Source string `json:"source"`           // client, server or gpu
 
-	Worker *int `json:"worker,omitempty"` // number of the load worker whose machine a client sample is of; absent: bench sweep's
+	// number of the load worker whose machine a client sample is of; absent: bench sweep's
+	Worker *int `json:"worker,omitempty"`
 
-	At   time.Time `json:"-"`                 // end of the interval, by the monotonic clock
-	TUs  int64     `json:"t_us"`              // end of the interval, from the row's epoch; negative: before the load
-	Span int64     `json:"span_us"`           // length of the interval; of a server or GPU sample the duration of the query, with t_us in its middle
-	Cost *float64  `json:"cost_us,omitempty"` // CPU time of taking this sample
+	At  time.Time `json:"-"`    // end of the interval, by the monotonic clock
+	TUs int64     `json:"t_us"` // end of the interval, from the row's epoch; negative: before the load
+	// length of the interval; of a server or GPU sample the duration of the query, with t_us in its middle
+	Span int64    `json:"span_us"`
+	Cost *float64 `json:"cost_us,omitempty"` // CPU time of taking this sample
 
 	// Next is the planned time to the next reading of a page; 0: not planned.
 	Next int64  `json:"next_us,omitempty"`
@@ -52,16 +54,20 @@ type Sample struct {
 	Processes []GPUProcess `json:"gpu_processes,omitzero"`
 	Error     string       `json:"error,omitempty"` // why the reading failed
 
-	UserCores   *float64  `json:"user_cores,omitempty"`   // CPU seconds of the process per second, in user mode
-	SystemCores *float64  `json:"system_cores,omitempty"` // the same, in the kernel
-	RunDelay    *float64  `json:"run_delay,omitempty"`    // mean number of runnable threads of the process without a core
-	CoreBusy    []float64 `json:"core_busy,omitempty"`    // machine: busy share of each core, without idle time and CPU steal
-	Steal       *float64  `json:"steal,omitempty"`        // machine: CPU steal, share of the cores' time
-	CPUPressure *float64  `json:"cpu_pressure,omitempty"` // machine: share of the interval in which some task waited for a core (PSI)
+	UserCores   *float64 `json:"user_cores,omitempty"`   // CPU seconds of the process per second, in user mode
+	SystemCores *float64 `json:"system_cores,omitempty"` // the same, in the kernel
+	// mean number of runnable threads of the process without a core
+	RunDelay *float64 `json:"run_delay,omitempty"`
+	// machine: busy share of each core, without idle time and CPU steal
+	CoreBusy []float64 `json:"core_busy,omitempty"`
+	Steal    *float64  `json:"steal,omitempty"` // machine: CPU steal, share of the cores' time
+	// machine: share of the interval in which some task waited for a core (PSI)
+	CPUPressure *float64 `json:"cpu_pressure,omitempty"`
 
 	// Of the server's processes on the client's machine; absent: not found there.
-	ServerCores       *float64 `json:"server_cores,omitempty"`        // CPU seconds per second
-	ServerRunDelay    *float64 `json:"server_run_delay,omitempty"`    // mean number of its runnable threads without a core
+	ServerCores *float64 `json:"server_cores,omitempty"` // CPU seconds per second
+	// mean number of its runnable threads without a core
+	ServerRunDelay    *float64 `json:"server_run_delay,omitempty"`
 	ServerCPUPressure *float64 `json:"server_cpu_pressure,omitempty"` // cpu_pressure of its cgroup
 
 	// Sched is the scheduling latency of goroutines: [upper edge in µs, count] per bucket of the Go runtime.

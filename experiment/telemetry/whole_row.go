@@ -16,11 +16,13 @@ type ServerCounts struct {
 
 // counters are the reading's counters in the order of ServerCounts.fields.
 func (r *ServerReading) counters() []*float64 {
-	return append([]*float64{r.Requests, r.Aborted, r.Prompt, r.Generated, r.PrefixQueries, r.PrefixHits}, r.Tiers.List()...)
+	return append([]*float64{r.Requests, r.Aborted, r.Prompt, r.Generated, r.PrefixQueries, r.PrefixHits},
+		r.Tiers.List()...)
 }
 
 func (c *ServerCounts) fields() []**float64 {
-	return append([]**float64{&c.Requests, &c.Aborted, &c.PromptTokens, &c.GenerationTokens, &c.PrefixQueries, &c.PrefixHits}, c.Tiers.fields()...)
+	return append([]**float64{&c.Requests, &c.Aborted, &c.PromptTokens, &c.GenerationTokens, &c.PrefixQueries,
+		&c.PrefixHits}, c.Tiers.fields()...)
 }
 
 // whole is the increases over the whole row; nil: a reading is missing on one side, or a counter fell.

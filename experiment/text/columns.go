@@ -1,6 +1,6 @@
 // Package text makes text safe and gives it its place: untrusted text is escaped (Escape), so that a reader sees a
-// character that would move a cursor, set a title or reverse a line; lines are laid out in columns of the screen, where a
-// wide character takes two (Width, Pad, Wrap); a mistyped word gets the known one that was meant (Nearest).
+// character that would move a cursor, set a title or reverse a line; lines are laid out in columns of the screen, where
+// a wide character takes two (Width, Pad, Wrap); a mistyped word gets the known one that was meant (Nearest).
 //
 // Escape hides and deletes nothing. Layout takes text that is safe already, but for colours.
 package text

@@ -38,8 +38,8 @@ func escape(s, kept string) string {
 }
 
 // Page is a writer of a page without the characters that turn the direction of text around (Unicode's bidirectional
-// embeddings, overrides and isolates): what a server chose to be called could look like another word. Each becomes U+FFFD,
-// which takes as many bytes. A Write has whole characters.
+// embeddings, overrides and isolates): what a server chose to be called could look like another word. Each becomes
+// U+FFFD, which takes as many bytes. A Write has whole characters.
 func Page(w io.Writer) io.Writer { return page{w} }
 
 type page struct{ io.Writer }

@@ -13,7 +13,8 @@ const likeness = 2 // largest number of edits between a word and a suggestion
 func Nearest(word string, known []string) (string, bool) {
 	best, least := "", likeness+1
 	for _, k := range known {
-		if d := distance(strings.ToLower(word), strings.ToLower(k)); d < least && 2*d <= max(utf8.RuneCountInString(word), utf8.RuneCountInString(k)) {
+		if d := distance(strings.ToLower(word), strings.ToLower(k)); d < least &&
+			2*d <= max(utf8.RuneCountInString(word), utf8.RuneCountInString(k)) {
 			best, least = k, d
 		}
 	}
@@ -31,7 +32,8 @@ func Nearest(word string, known []string) (string, bool) {
 func Slip(word string, known []string) (string, bool) {
 	best, least := "", likeness+1
 	for _, k := range known {
-		if d := distance(strings.ToLower(word), strings.ToLower(k)); d < least && digits(word) == digits(k) && 2*d <= utf8.RuneCountInString(word) {
+		if d := distance(strings.ToLower(word), strings.ToLower(k)); d < least && digits(word) == digits(k) &&
+			2*d <= utf8.RuneCountInString(word) {
 			best, least = k, d
 		}
 	}

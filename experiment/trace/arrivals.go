@@ -56,7 +56,8 @@ func (a *arrivals) add(at time.Duration) {
 }
 
 func (a *arrivals) result() *Arrivals {
-	r := &Arrivals{PeakPerS: a.second.most, Dispersion1s: a.second.counts.dispersion(), Dispersion30s: a.half.counts.dispersion()}
+	r := &Arrivals{PeakPerS: a.second.most, Dispersion1s: a.second.counts.dispersion(),
+		Dispersion30s: a.half.counts.dispersion()}
 	if a.last > 0 {
 		r.PerS = float64(a.n) / a.last.Seconds()
 	}

@@ -41,7 +41,8 @@ func (c *converter) convert(w io.Writer, r *Reader, keep func(Entry, int) bool) 
 	c.dense = c.Anonymize || r.Info.Grouped || r.stored != nil
 	b := bufio.NewWriterSize(w, 1<<16)
 	c.out = json.NewEncoder(b)
-	h := header{Schema: nativeSchema, BlockTokens: r.Info.BlockTokens, Estimated: r.Info.Estimated, Grouped: r.Info.Grouped, Ends: r.Info.Grouped && r.Info.Ends}
+	h := header{Schema: nativeSchema, BlockTokens: r.Info.BlockTokens, Estimated: r.Info.Estimated,
+		Grouped: r.Info.Grouped, Ends: r.Info.Grouped && r.Info.Ends}
 	if r.Info.Timed {
 		h.TimeUnit = "ms"
 	}
@@ -185,7 +186,8 @@ func (c *converter) lost(r *Reader) {
 		add("the keys %s", joined(g.dropped))
 	}
 	if g, ok := r.src.(*logfile); ok && len(g.parts) > 0 {
-		add("prompt parts that are not text (%s): images and files count no tokens, others their bytes", joined(g.parts))
+		add("prompt parts that are not text (%s): images and files count no tokens, others their bytes",
+			joined(g.parts))
 	}
 	if !c.Anonymize {
 		return
@@ -194,7 +196,8 @@ func (c *converter) lost(r *Reader) {
 		add("the date and time of day: the first request is at 0")
 	}
 	if len(c.blocks) > 0 {
-		add("the hashes of %s: blocks are numbered from 0 in order of first appearance", counted(len(c.blocks), "block"))
+		add("the hashes of %s: blocks are numbered from 0 in order of first appearance",
+			counted(len(c.blocks), "block"))
 	}
 	if n := max(len(c.sessions), c.Sessions); n > 0 {
 		add("the ids of %s: sessions are numbered from 1", counted(n, "session"))

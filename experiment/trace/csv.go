@@ -41,7 +41,8 @@ func newAzure(l *lines, header []byte, o Options) (*table, error) {
 // newBurstGPT reads BurstGPT, in seconds. Older files have neither sessions nor elapsed times.
 func newBurstGPT(l *lines, header []byte, o Options) (*table, error) {
 	clock := o.clock(time.Second)
-	return newTable(l, header, &table{what: Info{Format: BurstGPT, Timed: true}, names: burstColumns, time: clock.parse})
+	return newTable(l, header, &table{what: Info{Format: BurstGPT, Timed: true}, names: burstColumns,
+		time: clock.parse})
 }
 
 func newTable(l *lines, header []byte, t *table) (*table, error) {
@@ -58,7 +59,8 @@ func newTable(l *lines, header []byte, t *table) (*table, error) {
 	needed := []string{t.names.time, t.names.input, t.names.output}
 	for _, name := range needed {
 		if _, ok := t.columns[name]; !ok {
-			return nil, fmt.Errorf("no column %q in the header\nhint: the first line must contain the column names %s", name, strings.Join(needed, ","))
+			return nil, fmt.Errorf("no column %q in the header\nhint: the first line must contain the column names %s",
+				name, strings.Join(needed, ","))
 		}
 	}
 	return t, nil

@@ -117,7 +117,8 @@ func detect(first []byte) (string, error) {
 	return format, nil
 }
 
-var errUnknown = fmt.Errorf("unknown trace format of the first line\nhint: set format to one of %s", strings.Join(formats, ", "))
+var errUnknown = fmt.Errorf("unknown trace format of the first line\nhint: set format to one of %s",
+	strings.Join(formats, ", "))
 
 func detectCSV(header string) (string, error) {
 	switch {

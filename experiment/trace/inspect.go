@@ -159,17 +159,21 @@ func (r *Report) note(speed float64) {
 	add := func(code, text, hint string) { r.Notes = append(r.Notes, Note{code, text, hint}) }
 	if a := r.Arrivals; a != nil && a.StepS > 0 {
 		step := time.Duration(math.Round(a.StepS * speed * float64(time.Second))) // in the file's time
-		add("quantised", fmt.Sprintf("timestamps are rounded to %v: a replay sends %.0f %% of the requests together with the previous one", step, 100*a.SameTime),
+		add("quantised",
+			fmt.Sprintf("timestamps are rounded to %v: a replay sends %.0f %% of the requests together with the previous one", step, 100*a.SameTime),
 			fmt.Sprintf("jitter = \"%v\" spreads them over the step", step))
 	}
 	if n := r.Lacking; n > 0 {
-		add("estimated", fmt.Sprintf("%d of %d prompts have no token count from the server: estimated from bytes", n, r.Read),
+		add("estimated", fmt.Sprintf("%d of %d prompts have no token count from the server: estimated from bytes", n,
+			r.Read),
 			"callers get counts with stream_options.include_usage")
 	} else if r.Estimated {
-		add("estimated", "token counts are estimated from the bytes of the text", "set bytes_per_token for your model's tokenizer")
+		add("estimated", "token counts are estimated from the bytes of the text",
+			"set bytes_per_token for your model's tokenizer")
 	}
 	if c := r.Cache; c != nil && c.Unchained > 0 {
-		add("unchained", fmt.Sprintf("%d block hashes occur at several positions in prompts: they do not identify whole prefixes, and the real hit rate is lower", c.Unchained),
+		add("unchained",
+			fmt.Sprintf("%d block hashes occur at several positions in prompts: they do not identify whole prefixes, and the real hit rate is lower", c.Unchained),
 			"hash each block together with the prompt before it")
 	}
 }

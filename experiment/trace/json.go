@@ -31,7 +31,8 @@ func article(value string) string {
 	if number, ok := strings.CutPrefix(value, "number "); ok {
 		return number
 	}
-	return map[string]string{"string": "a string", "bool": "true or false", "array": "a list", "object": "an object", "number": "a number"}[value]
+	return map[string]string{"string": "a string", "bool": "true or false", "array": "a list", "object": "an object",
+		"number": "a number"}[value]
 }
 
 func wanted(t reflect.Type) string {

@@ -71,7 +71,8 @@ func newNative(l *lines, first []byte, o Options) (described, error) {
 		return nil, errors.New("the header of the trace sets time_unit and block_tokens\nhint: remove them from the options")
 	}
 	j := &jsonl{lines: l, clock: clock{unit: unit, stated: true},
-		what: Info{Format: Native, Timed: known, BlockTokens: h.BlockTokens, Estimated: h.Estimated, Grouped: h.Grouped, Ends: h.Ends}}
+		what: Info{Format: Native, Timed: known, BlockTokens: h.BlockTokens, Estimated: h.Estimated, Grouped: h.Grouped,
+			Ends: h.Ends}}
 	switch {
 	case h.Recorded != nil && h.TimeUnit == "":
 		return nil, errors.New("a recording without time_unit")
@@ -101,7 +102,8 @@ func (j *jsonl) next(e *Entry) error {
 	if r.Session < 0 || r.Turn < 0 {
 		return errors.New("session and turn count from 1")
 	}
-	*e = Entry{Line: j.lines.line, Input: *r.Input, Output: *r.Output, Blocks: r.HashIDs, Session: r.Session, Turn: r.Turn, Class: r.Class}
+	*e = Entry{Line: j.lines.line, Input: *r.Input, Output: *r.Output, Blocks: r.HashIDs, Session: r.Session,
+		Turn: r.Turn, Class: r.Class}
 	if r.HashIDs != nil && j.what.BlockTokens == 0 {
 		return errors.New("hash_ids in a trace whose header has no block_tokens")
 	}

@@ -121,7 +121,8 @@ func (g *logfile) output(e *Entry, tokens, text json.RawMessage) error {
 		}
 		e.Output = g.prints.tokens(len(s))
 	default:
-		return fmt.Errorf("no output\nhint: a row needs one of %s, or a token count in one of %s", strings.Join(logAnswer, ", "), strings.Join(logWritten, ", "))
+		return fmt.Errorf("no output\nhint: a row needs one of %s, or a token count in one of %s",
+			strings.Join(logAnswer, ", "), strings.Join(logWritten, ", "))
 	}
 	return nil
 }

@@ -70,7 +70,8 @@ func (p *prompt) chat(messages []message) error {
 	return nil
 }
 
-var mediaParts = map[string]bool{"image": true, "image_url": true, "input_image": true, "audio": true, "audio_url": true, "input_audio": true,
+var mediaParts = map[string]bool{"image": true, "image_url": true, "input_image": true, "audio": true,
+	"audio_url": true, "input_audio": true,
 	"video": true, "video_url": true, "input_video": true, "file": true, "input_file": true, "document": true}
 
 // content adds a string, or the texts of a list of parts. An image or a file has no text; any other part (the call of

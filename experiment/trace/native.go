@@ -100,7 +100,8 @@ func checkNode(n *Node, before []Node, size int) error {
 	}
 	for i, p := range n.Parents {
 		if p < 0 || p >= len(before) || i > 0 && p <= n.Parents[i-1] {
-			return fmt.Errorf("parent %d: parents are the numbers from 1 of earlier requests of the session, in order", p+1)
+			return fmt.Errorf("parent %d: parents are the numbers from 1 of earlier requests of the session, in order",
+				p+1)
 		}
 	}
 	return checkBlocks(&n.Entry, size)

@@ -14,9 +14,12 @@ type Options struct {
 	Format string `toml:"format" json:"format,omitempty"` // empty = detected
 
 	// What the file does not contain.
-	TimeUnit      string  `toml:"time_unit" json:"time_unit,omitempty"`             // of numeric timestamps: s, ms, us, ns; empty = the format's
-	BlockTokens   int     `toml:"block_tokens" json:"block_tokens,omitempty"`       // tokens in a block; 0 = the format's
-	BytesPerToken float64 `toml:"bytes_per_token" json:"bytes_per_token,omitempty"` // to estimate token counts of text; 0 = 4
+	// of numeric timestamps: s, ms, us, ns; empty = the format's
+	TimeUnit string `toml:"time_unit" json:"time_unit,omitempty"`
+	// tokens in a block; 0 = the format's
+	BlockTokens int `toml:"block_tokens" json:"block_tokens,omitempty"`
+	// to estimate token counts of text; 0 = 4
+	BytesPerToken float64 `toml:"bytes_per_token" json:"bytes_per_token,omitempty"`
 
 	// Which rows are kept.
 	Start    time.Duration `toml:"start" json:"start_ns,omitempty"` // since the first row
@@ -25,9 +28,11 @@ type Options struct {
 	MaxInput int           `toml:"max_input" json:"max_input,omitempty"` // 0 = any
 
 	// How they are changed.
-	CapInput int           `toml:"cap_input" json:"cap_input,omitempty"` // truncate longer prompts to this many tokens; 0 = none
-	Speed    float64       `toml:"speed" json:"speed,omitempty"`         // 2 = twice as fast; 0 = 1
-	Jitter   time.Duration `toml:"jitter" json:"jitter_ns,omitempty"`    // step of the file's timestamps: rows with equal ones are spread over it at random, in order; 0 = none
+	// truncate longer prompts to this many tokens; 0 = none
+	CapInput int     `toml:"cap_input" json:"cap_input,omitempty"`
+	Speed    float64 `toml:"speed" json:"speed,omitempty"` // 2 = twice as fast; 0 = 1
+	// step of the file's timestamps: rows with equal ones are spread over it at random, in order; 0 = none
+	Jitter time.Duration `toml:"jitter" json:"jitter_ns,omitempty"`
 }
 
 // Bounds of the numbers, far beyond every use.

@@ -109,19 +109,23 @@ func (o *otel) object() error {
 // Attributes of the conventions, the newest first, then those that older instrumentations write.
 var (
 	otelOperation = []string{"gen_ai.operation.name", "llm.request.type", "openinference.span.kind"}
-	otelInput     = []string{"gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.usage.prompt_tokens", "llm.token_count.prompt"}
-	otelOutput    = []string{"gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.usage.completion_tokens", "llm.token_count.completion"}
-	otelModel     = []string{"gen_ai.request.model", "gen_ai.response.model", "llm.model_name"}
-	otelResponse  = []string{"gen_ai.response.id"} // a client's span and its wrapper's have the same
-	otelSession   = []string{"gen_ai.conversation.id", "session.id"}
-	otelAgent     = []string{"gen_ai.agent.id", "gen_ai.agent.name"}
-	otelBefore    = []string{"gen_ai.system_instructions", "gen_ai.tool.definitions"} // stand before the messages
-	otelPrompt    = []string{"gen_ai.input.messages", "gen_ai.prompt", "input.value"}
-	otelAnswer    = []string{"gen_ai.output.messages", "gen_ai.output.text", "gen_ai.completion", "gen_ai.output", "output.value"}
+	otelInput     = []string{"gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.usage.prompt_tokens",
+		"llm.token_count.prompt"}
+	otelOutput = []string{"gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens",
+		"llm.usage.completion_tokens", "llm.token_count.completion"}
+	otelModel    = []string{"gen_ai.request.model", "gen_ai.response.model", "llm.model_name"}
+	otelResponse = []string{"gen_ai.response.id"} // a client's span and its wrapper's have the same
+	otelSession  = []string{"gen_ai.conversation.id", "session.id"}
+	otelAgent    = []string{"gen_ai.agent.id", "gen_ai.agent.name"}
+	otelBefore   = []string{"gen_ai.system_instructions", "gen_ai.tool.definitions"} // stand before the messages
+	otelPrompt   = []string{"gen_ai.input.messages", "gen_ai.prompt", "input.value"}
+	otelAnswer   = []string{"gen_ai.output.messages", "gen_ai.output.text", "gen_ai.completion", "gen_ai.output",
+		"output.value"}
 )
 
 // operations are the values of an operation that calls a model for text.
-var operations = map[string]bool{"chat": true, "text_completion": true, "completion": true, "generate_content": true, "llm": true}
+var operations = map[string]bool{"chat": true, "text_completion": true, "completion": true, "generate_content": true,
+	"llm": true}
 
 // request reports whether a span calls a model. Without an operation its name or its tokens decide.
 func (s *span) request() bool {
@@ -245,7 +249,8 @@ func (o *otel) lengths(s *span, e *Entry) (err error) {
 }
 
 func (s *span) measured() bool {
-	return (s.first(otelInput) != nil || s.first(otelPrompt) != nil) && (s.first(otelOutput) != nil || s.first(otelAnswer) != nil)
+	return (s.first(otelInput) != nil || s.first(otelPrompt) != nil) && (s.first(otelOutput) != nil ||
+		s.first(otelAnswer) != nil)
 }
 
 func (s *span) first(keys []string) json.RawMessage {

@@ -87,7 +87,8 @@ func (o Options) fits(i Info) error {
 		{o.BytesPerToken > 0 && !i.Estimated, "bytes_per_token", "has token counts"},
 	} {
 		if x.wrong {
-			return fmt.Errorf("%s does not apply to the %s format, which %s\nhint: remove %s", x.key, i.Format, x.why, x.key)
+			return fmt.Errorf("%s does not apply to the %s format, which %s\nhint: remove %s", x.key, i.Format, x.why,
+				x.key)
 		}
 	}
 	return nil
@@ -163,7 +164,8 @@ func checkBlocks(e *Entry, size int) error {
 	if e.Blocks == nil || n == (e.Input+size-1)/size {
 		return nil
 	}
-	text := fmt.Sprintf("%d hash ids for a prompt of %d tokens, but blocks of %d tokens make %d", n, e.Input, size, (e.Input+size-1)/size)
+	text := fmt.Sprintf("%d hash ids for a prompt of %d tokens, but blocks of %d tokens make %d", n, e.Input, size,
+		(e.Input+size-1)/size)
 	likely := 1
 	for n > 0 && n*likely < e.Input {
 		likely *= 2
@@ -171,7 +173,8 @@ func checkBlocks(e *Entry, size int) error {
 	if n == 0 || (e.Input+likely-1)/likely != n {
 		return fmt.Errorf("%s\nhint: check input_length and hash_ids", text)
 	}
-	return unreadable{fmt.Errorf("%s\nhint: a block size of %[2]d fits this row: set block_tokens = %[2]d", text, likely)}
+	return unreadable{fmt.Errorf("%s\nhint: a block size of %[2]d fits this row: set block_tokens = %[2]d", text,
+		likely)}
 }
 
 func (r *Reader) keep(e *Entry) bool {

@@ -93,7 +93,8 @@ func (r *recorded) call(x *recordedRow, counts *Counts) (*call, error) {
 	case x.Input == nil || x.Output == nil:
 		return nil, errors.New("input_length or output_length is missing")
 	case *x.Input < 0 || *x.Output < 0 || *x.Input > maxTokens || *x.Output > maxTokens:
-		return nil, fmt.Errorf("input_length %d or output_length %d is not between 0 and %d", *x.Input, *x.Output, maxTokens)
+		return nil, fmt.Errorf("input_length %d or output_length %d is not between 0 and %d", *x.Input, *x.Output,
+			maxTokens)
 	case x.Session < 0 || x.Turn < 0:
 		return nil, errors.New("session and turn count from 1")
 	case x.Bytes < 0 || x.HashIDs != nil && r.blockBytes == 0:

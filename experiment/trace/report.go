@@ -38,7 +38,8 @@ func Text(w io.Writer, r *Report) error {
 		name string
 		Lengths
 	}{{"input", r.Input}, {"output", r.Output}} {
-		fmt.Fprintf(t, "%s\t%.1f\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t\n", l.name, l.Mean, l.Min, l.P50, l.P90, l.P95, l.P99, l.Max)
+		fmt.Fprintf(t, "%s\t%.1f\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t\n", l.name, l.Mean, l.Min, l.P50, l.P90, l.P95,
+			l.P99, l.Max)
 	}
 	_ = t.Flush() // into memory
 	if r.Cache != nil {
@@ -88,7 +89,8 @@ func (r *Reader) empty() error {
 	if c.Read == 0 {
 		return fmt.Errorf("%s has no request\nhint: check that the file is complete; widen start and end", r.name)
 	}
-	text := fmt.Sprintf("%s has no request to replay (rows read: %d): %s", r.name, c.Read, strings.Join(c.texts(), ", "))
+	text := fmt.Sprintf("%s has no request to replay (rows read: %d): %s", r.name, c.Read,
+		strings.Join(c.texts(), ", "))
 	switch {
 	case c.Filtered > 0:
 		return errors.New(text + "\nhint: widen start, end and the filters")
@@ -113,7 +115,8 @@ func (g *Graphs) text(b *strings.Builder, ends bool) {
 	}
 	_ = t.Flush() // into memory
 	if g.Within != nil {
-		fmt.Fprintf(b, "\npossible cache hits  %.1f %% of prompt tokens within sessions, %.1f %% more between them\n", 100**g.Within, 100**g.Between)
+		fmt.Fprintf(b, "\npossible cache hits  %.1f %% of prompt tokens within sessions, %.1f %% more between them\n",
+			100**g.Within, 100**g.Between)
 	}
 }
 
@@ -134,7 +137,8 @@ func (a *Arrivals) text(b *strings.Builder) {
 		b.WriteString(" (Poisson: 1)\n")
 	}
 	if a.StepS > 0 {
-		fmt.Fprintf(b, "times     rounded to %.4g s; %.1f %% of the requests have the timestamp of the previous one\n", a.StepS, 100*a.SameTime)
+		fmt.Fprintf(b, "times     rounded to %.4g s; %.1f %% of the requests have the timestamp of the previous one\n",
+			a.StepS, 100*a.SameTime)
 	}
 }
 
@@ -168,7 +172,8 @@ func (r *Report) classes(b *strings.Builder) {
 func shown(name string) string { return text.Escape(fmt.Sprintf("%.80s", name)) }
 
 func (c *Cache) text(b *strings.Builder, blockTokens int) {
-	fmt.Fprintf(b, "\nblocks    %d of %d tokens in all prompts, %d distinct; max %d in one prompt\n", c.Blocks, blockTokens, c.Different, c.Largest)
+	fmt.Fprintf(b, "\nblocks    %d of %d tokens in all prompts, %d distinct; max %d in one prompt\n", c.Blocks,
+		blockTokens, c.Different, c.Largest)
 	b.WriteString("\nprefix-cache hit rate (share of prompt tokens), requests served one by one\n")
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(t, "blocks\ttokens\tLRU\ttail first (vLLM)\t\n")

@@ -43,7 +43,8 @@ func (s *sharegpt) next(e *Entry) error {
 			turn := s.now.Turns[s.spoken]
 			if answers[turn.From] && s.prompt.bytes > 0 {
 				s.turn++
-				*e = Entry{Line: s.counter.line, Output: s.prints.tokens(len(turn.Value)), Session: s.count, Turn: s.turn}
+				*e = Entry{Line: s.counter.line, Output: s.prints.tokens(len(turn.Value)), Session: s.count,
+					Turn: s.turn}
 				s.prompt.fill(e)
 				s.prompt.add(turn.Value + "\n")
 				s.spoken++
@@ -58,7 +59,8 @@ func (s *sharegpt) next(e *Entry) error {
 }
 
 // answers are the names of models in such files.
-var answers = map[string]bool{"gpt": true, "assistant": true, "chatgpt": true, "model": true, "bot": true, "bard": true, "bing": true}
+var answers = map[string]bool{"gpt": true, "assistant": true, "chatgpt": true, "model": true, "bot": true, "bard": true,
+	"bing": true}
 
 func (s *sharegpt) converse() error {
 	if s.array && !s.begun {

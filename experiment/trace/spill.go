@@ -17,7 +17,8 @@ type call struct {
 	Entry
 	took  time.Duration // 0 = unknown
 	agent int
-	bytes int    // of a prompt's text without a token count, which is estimated when the call is read; 0 = Input is known
+	// of a prompt's text without a token count, which is estimated when the call is read; 0 = Input is known
+	bytes int
 	span  uint64 // in the spanTree; 0 = the format has no spans
 }
 
@@ -122,7 +123,8 @@ func (s *spill) finish() error {
 
 func (s *spill) bySession() {
 	slices.SortStableFunc(s.index, func(a, b place) int {
-		return cmp.Or(cmp.Compare(s.begins[a.session], s.begins[b.session]), cmp.Compare(a.session, b.session), cmp.Compare(a.at, b.at))
+		return cmp.Or(cmp.Compare(s.begins[a.session], s.begins[b.session]), cmp.Compare(a.session, b.session),
+			cmp.Compare(a.at, b.at))
 	})
 }
 

@@ -91,7 +91,8 @@ func parseScientific(text string, unit time.Duration) (time.Duration, error) {
 }
 
 func errTooLate(text string, unit time.Duration) error {
-	return fmt.Errorf("the time %s in units of %v is too large\nhint: set time_unit = \"ms\", \"us\" or \"ns\"", text, unit)
+	return fmt.Errorf("the time %s in units of %v is too large\nhint: set time_unit = \"ms\", \"us\" or \"ns\"", text,
+		unit)
 }
 
 // Bounds in seconds since 1970 of a timestamp that is taken for a date.
@@ -129,7 +130,8 @@ func guessUnit(text string) (time.Duration, error) {
 }
 
 // layouts are the accepted date formats; a fraction of a second may follow in each.
-var layouts = []string{"2006-01-02 15:04:05", "2006-01-02 15:04:05Z07:00", "2006-01-02T15:04:05Z07:00", "2006-01-02T15:04:05"}
+var layouts = []string{"2006-01-02 15:04:05", "2006-01-02 15:04:05Z07:00", "2006-01-02T15:04:05Z07:00",
+	"2006-01-02T15:04:05"}
 
 // parseDate parses a date with a time (UTC if it has no zone) as the time since 1970.
 func parseDate(text string) (time.Duration, error) {

@@ -47,7 +47,8 @@ type Info struct {
 	Estimated   bool   `json:"estimated"`                   // token counts are bytes of text over Options.BytesPerToken
 	Grouped     bool   `json:"grouped"`                     // requests belong to agent runs or conversations
 	Lacking     int    `json:"prompts_estimated,omitempty"` // prompts of a recording without a count from the server
-	Ends        bool   `json:"ends"`                        // the ends of requests are recorded, so that Node.Wait is tool time alone
+	// the ends of requests are recorded, so that Node.Wait is tool time alone
+	Ends bool `json:"ends"`
 }
 
 type Counts struct {

@@ -103,7 +103,8 @@ func (w *weka) check(s *wekaSession) error {
 	case s.scope != "" && s.scope != "local" && s.scope != "global":
 		return fmt.Errorf("unknown hash_id_scope %q", shown(s.scope))
 	case s.id != "" && w.ids[s.id] > 0:
-		return fmt.Errorf("the session of line %d has the same id %q\nhint: remove one of the two", w.ids[s.id], shown(s.id))
+		return fmt.Errorf("the session of line %d has the same id %q\nhint: remove one of the two", w.ids[s.id],
+			shown(s.id))
 	}
 	w.ids[s.id] = s.line
 	return nil
@@ -183,7 +184,8 @@ func seconds(key string, x *float64, unit float64) (time.Duration, error) {
 func (w *weka) blocks(c *wekaCall, numbers map[uint64]uint64) ([]uint64, error) {
 	n := (*c.input + w.size - 1) / w.size
 	if len(c.hashes) > n {
-		return nil, fmt.Errorf("%d hash_ids for a prompt of %d tokens, but blocks of %d tokens make %d", len(c.hashes), *c.input, w.size, n)
+		return nil, fmt.Errorf("%d hash_ids for a prompt of %d tokens, but blocks of %d tokens make %d", len(c.hashes),
+			*c.input, w.size, n)
 	}
 	out := make([]uint64, 0, n)
 	for _, h := range c.hashes {

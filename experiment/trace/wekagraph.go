@@ -32,7 +32,8 @@ func (g *wekaGraph) agent(a *wekaAgent, number int, shift time.Duration) error {
 			g.counts.Empty++
 			continue
 		}
-		n := Node{Agent: number, Entry: Entry{Line: c.line, Input: *c.input, Output: *c.output, Blocks: blocks, Class: c.model}}
+		n := Node{Agent: number, Entry: Entry{Line: c.line, Input: *c.input, Output: *c.output, Blocks: blocks,
+			Class: c.model}}
 		n.At, _ = seconds("t", c.at, 1) // checked when it was read
 		n.At += shift
 		if c.took != nil && *c.took > 0 {

@@ -42,8 +42,8 @@ func (m Model) limits(trials []Trial, sequences int) Model {
 	return best
 }
 
-// mostRunning is the largest number of requests between first and last token for at least a second in all. held: they are at
-// it for long, as a limit holds them there; without one the largest numbers are rare.
+// mostRunning is the largest number of requests between first and last token for at least a second in all. held: they
+// are at it for long, as a limit holds them there; without one the largest numbers are rare.
 func mostRunning(trials []Trial) (n int, held bool) {
 	const least, longer = 1, 1.5 // s; times as long as at the two numbers below
 	at := map[int]float64{}
@@ -79,7 +79,8 @@ func mostRunning(trials []Trial) (n int, held bool) {
 	return 0, false
 }
 
-// frontEnd is what first tokens without a queue took longer than their steps. In a closed loop it moves the arrivals, too.
+// frontEnd is what first tokens without a queue took longer than their steps. In a closed loop it moves the arrivals,
+// too.
 func (m Model) frontEnd(trials []Trial) float64 {
 	const rounds, quick = 3, 20
 	for range rounds {

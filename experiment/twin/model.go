@@ -4,10 +4,10 @@
 //
 // of which the first FreePrefillTokens cost nothing: a step that waits for memory computes them beside. At most
 // MaxSequences run at once, and a queue is in front of them. Fit finds its parameters from what a client saw.
-// Run lets it serve the very arrivals of a row: what differs between row and twin, the residual, has a small error, since
-// the luck of the arrivals and the empty start are in both. So the percentile of a long run of the twin, corrected by the
-// residuals of all rows, is known more exactly than any row alone shows it: the twin is a control variate (Lavenberg,
-// Moeller and Welch 1982). A large residual near the operating point rejects it.
+// Run lets it serve the very arrivals of a row: what differs between row and twin, the residual, has a small error,
+// since the luck of the arrivals and the empty start are in both. So the percentile of a long run of the twin,
+// corrected by the residuals of all rows, is known more exactly than any row alone shows it: the twin is a control
+// variate (Lavenberg, Moeller and Welch 1982). A large residual near the operating point rejects it.
 //
 // It knows no clock, no file and no verdict. The simulated server (experiment/mock) has the same steps, with a cache,
 // preemption and more beside; a test holds the two together.
@@ -26,7 +26,8 @@ type Request struct {
 	Cached      int     // of them: not computed
 	Output      int     // tokens
 	Steps       int     // decode steps; 0 = one for each token after the first
-	// Events are the times of the token-bearing events after the first, one for each step; nil = even between First and Last.
+	// Events are the times of the token-bearing events after the first, one for each step; nil = even between First and
+	// Last.
 	Events []float64
 	Window bool // it counts
 	Failed bool // it has no latency: it ranks as infinite
@@ -50,10 +51,11 @@ type Model struct {
 	PerPrefillToken float64 `json:"per_prefill_token_s"`
 	// FreePrefillTokens of a step cost nothing.
 	FreePrefillTokens int     `json:"free_prefill_tokens,omitempty"`
-	FrontEnd          float64 `json:"front_end_s"`               // from the arrival of a request to the queue
-	SpeedError        float64 `json:"speed_error"`               // standard error of all step times, as a share: by how much loads differ
-	MaxSequences      int     `json:"max_sequences"`             // 0 = unknown: no row queued
-	MaxStepTokens     int     `json:"max_step_tokens,omitempty"` // 0 = a prompt is computed in one step
+	FrontEnd          float64 `json:"front_end_s"` // from the arrival of a request to the queue
+	// standard error of all step times, as a share: by how much loads differ
+	SpeedError    float64 `json:"speed_error"`
+	MaxSequences  int     `json:"max_sequences"`             // 0 = unknown: no row queued
+	MaxStepTokens int     `json:"max_step_tokens,omitempty"` // 0 = a prompt is computed in one step
 }
 
 // ending is a running sequence and the step that gives its last token.
@@ -122,7 +124,8 @@ func (m *Model) Run(requests []Request, workers int) []Request {
 			prefilling = append(prefilling, next)
 			active++
 		}
-		now += m.Base + m.PerSequence*float64(decoding) + m.PerContextToken*float64(context) + m.PerPrefillToken*float64(max(0, prefill-m.FreePrefillTokens))
+		now += m.Base + m.PerSequence*float64(decoding) + m.PerContextToken*float64(context) +
+			m.PerPrefillToken*float64(max(0, prefill-m.FreePrefillTokens))
 		step++
 		context += decoding
 		for len(running) > 0 && running[0].step <= step {

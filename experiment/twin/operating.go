@@ -71,15 +71,15 @@ func (m *Model) Operating(trials []Trial, q Question) Operating {
 	return out
 }
 
-// telling leaves out residuals of loads that are far over the limit, measured and in the twin alike: where a queue grows a
-// small error of the speed is a large one of the wait, and no matter.
+// telling leaves out residuals of loads that are far over the limit, measured and in the twin alike: where a queue
+// grows a small error of the speed is a large one of the wait, and no matter.
 func telling(residuals []Residual, limit float64) []Residual {
 	const far = 1.5
 	return slices.DeleteFunc(residuals, func(r Residual) bool { return min(r.Measured, r.Twin) > far*limit })
 }
 
-// distant is the error of the step times at a load by its distance from the nearest measured one, as a share. Above all of
-// them a server can be another one: its batch, its cache or its queue is full.
+// distant is the error of the step times at a load by its distance from the nearest measured one, as a share. Above all
+// of them a server can be another one: its batch, its cache or its queue is full.
 func distant(trials []Trial, load float64) float64 {
 	const between, above = 0.15, 0.3 // of ln(ratio of the loads)
 	nearest, highest := math.Inf(1), 0.0
@@ -144,7 +144,8 @@ func (c *curve) at(r run) []point {
 		for _, part := range all[1:] {
 			logs = append(logs, math.Log(ranked(part, l.P)))
 		}
-		out = append(out, point{math.Log(ranked(all[0], l.P) / l.Value), deviation(logs) / math.Sqrt(float64(len(logs)))})
+		out = append(out, point{math.Log(ranked(all[0], l.P) / l.Value),
+			deviation(logs) / math.Sqrt(float64(len(logs)))})
 	}
 	c.values[r] = out
 	return out
@@ -211,8 +212,8 @@ func (c *curve) between(low, high, requests int, k float64) (int, int) {
 // Latency is a percentile in seconds, with its interval of 95 %.
 type Latency struct{ Value, Low, High float64 }
 
-// Latencies are those of q's limits, whose values do not count, at loads, by long runs of q's number of requests; nil: the
-// twin does not keep up with a load, or has no residual.
+// Latencies are those of q's limits, whose values do not count, at loads, by long runs of q's number of requests; nil:
+// the twin does not keep up with a load, or has no residual.
 func (m *Model) Latencies(trials []Trial, q Question, loads []float64) [][]Latency {
 	var corrections []*correction
 	for _, residuals := range m.Residuals(trials, q.Limits...) {
@@ -280,8 +281,8 @@ const (
 	fewestRanking = 40   // requests of a percentile that rejects a twin
 )
 
-// reproduced reports whether the twin has what was measured at a load, on its very arrivals. So a row whose window is too
-// short for its steady state, or that no server keeps up with, shows how the server is up to there.
+// reproduced reports whether the twin has what was measured at a load, on its very arrivals. So a row whose window is
+// too short for its steady state, or that no server keeps up with, shows how the server is up to there.
 func reproduced(all [][]Residual, load float64) bool {
 	found := false
 	for _, residuals := range all {
@@ -312,15 +313,18 @@ func rejected(all [][]Residual, limits []Limit, best float64) string {
 		var few []Residual
 		for _, r := range residuals {
 			switch {
-			case math.Abs(math.Log(r.Load/best)) > near || r.N < fewestRanking || max(r.Measured, r.Twin) < limits[i].Value*math.Exp(low):
+			case math.Abs(math.Log(r.Load/best)) > near || r.N < fewestRanking ||
+				max(r.Measured, r.Twin) < limits[i].Value*math.Exp(low):
 			case !limits[i].bounded(r.N):
 				few = append(few, r)
 			case r.tooLarge():
-				return fmt.Sprintf("%s residual %+.0f %% at load %.4g", strings.ToUpper(limits[i].Metric), 100*math.Expm1(r.Log), r.Load)
+				return fmt.Sprintf("%s residual %+.0f %% at load %.4g", strings.ToUpper(limits[i].Metric),
+					100*math.Expm1(r.Log), r.Load)
 			}
 		}
 		if r, ok := meanOf(few); ok && r.tooLarge() {
-			return fmt.Sprintf("%s residual %+.0f %% near load %.4g", strings.ToUpper(limits[i].Metric), 100*math.Expm1(r.Log), r.Load)
+			return fmt.Sprintf("%s residual %+.0f %% near load %.4g", strings.ToUpper(limits[i].Metric),
+				100*math.Expm1(r.Log), r.Load)
 		}
 	}
 	return ""

@@ -70,8 +70,8 @@ type Residual struct {
 	Error    float64 `json:"error"`      // standard error of Log
 }
 
-// Residuals are, for each limit, the residuals of the trials that are not cut and have finite percentiles. The model runs
-// once for each trial.
+// Residuals are, for each limit, the residuals of the trials that are not cut and have finite percentiles. The model
+// runs once for each trial.
 func (m *Model) Residuals(trials []Trial, limits ...Limit) [][]Residual {
 	out := make([][]Residual, len(limits))
 	for i := range trials {

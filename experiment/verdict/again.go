@@ -38,7 +38,8 @@ func (e *Measured) again(stored *record.Row, t experiment.Target, b record.Roofl
 func (e *Measured) keepRecorded(stored *record.Row) {
 	again := slices.Clone(e.Findings)
 	for _, f := range stored.Findings {
-		if inOrder(f.Code, "") == 0 && !slices.ContainsFunc(again, func(x record.Finding) bool { return x.Code == f.Code }) {
+		if inOrder(f.Code, "") == 0 && !slices.ContainsFunc(again,
+			func(x record.Finding) bool { return x.Code == f.Code }) {
 			e.Findings = append(e.Findings, f)
 		}
 	}

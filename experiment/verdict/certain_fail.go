@@ -46,5 +46,6 @@ func (e *Measured) certainFail(o, lowest *observed) string {
 
 // overloaded reports whether the server does not keep up with the arrivals: their latency grows past the limit.
 func (e *Measured) overloaded(o *observed, values []float64) bool {
-	return slices.Contains(ofQueue, o.limit.Metric) && e.Spec.HasConstantRate() && stats.Overloaded(values, o.limit.Value, o.p)
+	return slices.Contains(ofQueue, o.limit.Metric) && e.Spec.HasConstantRate() &&
+		stats.Overloaded(values, o.limit.Value, o.p)
 }

@@ -29,11 +29,13 @@ func checkAnswerLimits(e *Measured) checkResult {
 				continue
 			}
 			if limit.share == nil {
-				open = append(open, fmt.Sprintf("%sno answer was checked for being %s: min_%s decides nothing", ofClass(c), limit.what, limit.what))
+				open = append(open, fmt.Sprintf("%sno answer was checked for being %s: min_%s decides nothing",
+					ofClass(c), limit.what, limit.what))
 				why.none = true
 				continue
 			}
-			text := fmt.Sprintf("%s%s %s, at least %s wanted", ofClass(c), shareText(limit.share), limit.what, unit.Exactly(limit.least, "share"))
+			text := fmt.Sprintf("%s%s %s, at least %s wanted", ofClass(c), shareText(limit.share), limit.what,
+				unit.Exactly(limit.least, "share"))
 			switch iv := limit.share.CI95; {
 			case iv.Hi < limit.least:
 				wrong = append(wrong, text)
@@ -167,7 +169,8 @@ func checkAccuracy(e *Measured) checkResult {
 	if worst.Endpoint != "" {
 		server = "replica " + worst.Endpoint
 	}
-	text := fmt.Sprintf("%s correct before the rows (%s), at least %s wanted", shareText(&worst.Correct), a.Source, unit.Exactly(a.MinCorrect, "share"))
+	text := fmt.Sprintf("%s correct before the rows (%s), at least %s wanted", shareText(&worst.Correct), a.Source,
+		unit.Exactly(a.MinCorrect, "share"))
 	if worst.Failed > 0 {
 		text += fmt.Sprintf("; %d of the requests failed", worst.Failed)
 	}

@@ -50,7 +50,8 @@ func (e *Measured) observeTimes(of func(*record.Record) record.Micros) *workload
 	from, to := time.Duration(e.Window.StartUs)*time.Microsecond, time.Duration(e.Window.EndUs)*time.Microsecond
 	o := e.Spec.Observe(times, from, to)
 	// A row that ended early has another number or another length.
-	if n, in := e.Spec.FixedArrivals(e.Spec.EffectiveLoad()); intended == n && (to-from-in).Abs() <= 2*time.Microsecond {
+	if n, in := e.Spec.FixedArrivals(e.Spec.EffectiveLoad()); intended == n &&
+		(to-from-in).Abs() <= 2*time.Microsecond {
 		o.Fix()
 	}
 	return &o
@@ -148,7 +149,8 @@ func (e *Measured) bunched(hint, text string) checkResult {
 	ms, n := overdue*e.largestWork(), float64(e.Summary.Requests.Completed)
 	perToken := func(r *record.Record) float64 { return ms / float64(max(1, r.OutputTokens-1)) }
 	return caution(hint, "requests left up to %s ms late: %s", unit.Brief(most, 3), text).
-		touching(inMs(record.Unknown, ms, firstToken, lastToken, []string{"itl"}), exactly(record.Unknown, ms, perToken, []string{"tpot"}),
+		touching(inMs(record.Unknown, ms, firstToken, lastToken, []string{"itl"}),
+			exactly(record.Unknown, ms, perToken, []string{"tpot"}),
 			byFactor(record.Unknown, 1+overdue/n, throughputs), unbounded(record.Unknown, goodputs))
 }
 
@@ -216,7 +218,8 @@ func gapsDiffer(o *workload.Observed) string {
 			unit.Brief(o.Gaps.Distance, 2), unit.Brief(o.Gaps.Limit, 2))
 	}
 	for _, d := range o.Dispersion {
-		if d.Expected != nil && o.GapCVAsked > 0 && math.Abs(d.Index-*d.Expected) > farIndex*d.StdError*max(1, *d.Expected) {
+		if d.Expected != nil && o.GapCVAsked > 0 &&
+			math.Abs(d.Index-*d.Expected) > farIndex*d.StdError*max(1, *d.Expected) {
 			return fmt.Sprintf("over windows of %s s the arrivals' index of dispersion is %s, expected %s",
 				unit.Brief(d.WindowS, 3), unit.Brief(d.Index, 3), unit.Brief(*d.Expected, 3))
 		}

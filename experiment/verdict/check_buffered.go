@@ -26,16 +26,19 @@ func checkBuffered(e *Measured) checkResult {
 	case whole > 0 && float64(whole) > tolerated*float64(n):
 		effects := append(e.heldBack(atOnce), onRequests(record.Unknown, whole, []string{"itl"})...)
 		if bundled && whole < n { // the others are bundled in part
-			effects = append(e.heldBack(func(*record.Record) bool { return true }), unbounded(record.Inflated, []string{"tpot"})...)
+			effects = append(e.heldBack(func(*record.Record) bool { return true }),
+				unbounded(record.Inflated, []string{"tpot"})...)
 			effects = append(effects, unbounded(record.Unknown, []string{"itl"})...)
 		}
 		text := fmt.Sprintf("%d of %d answers with %d or more events arrived all at once", whole, n, fewestEvents)
 		if most <= shortAnswer {
 			text += fmt.Sprintf(" (at most %d events each)", most)
 		}
-		return caution(bufferingHint(whole, n, most), "%s: their tpot and itl can't be measured", text).touching(effects)
+		return caution(bufferingHint(whole, n, most), "%s: their tpot and itl can't be measured",
+			text).touching(effects)
 	case bundled:
-		return caution("read tpot, not itl", "%d of %d events arrived together with the previous one: itl is not the time between tokens", zero, gaps).
+		return caution("read tpot, not itl",
+			"%d of %d events arrived together with the previous one: itl is not the time between tokens", zero, gaps).
 			touching(unbounded(record.Unknown, []string{"itl"}))
 	}
 	return passed()

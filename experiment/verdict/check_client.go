@@ -43,7 +43,8 @@ func (e *Measured) busyClient() checkResult {
 	if e.localServer() || e.userStamps() {
 		effects = append(effects, unbounded(record.Inflated, firstToken)...)
 	}
-	return caution(hint, "the client used %s of its %d cores: late reads can slow the server", unit.Brief(*u.CPUMean, 3), u.MaxProcs).
+	return caution(hint, "the client used %s of its %d cores: late reads can slow the server",
+		unit.Brief(*u.CPUMean, 3), u.MaxProcs).
 		touching(effects, e.thinned())
 }
 
@@ -60,7 +61,8 @@ func (e *Measured) stolenClient() checkResult {
 	}
 	ms := *u.StealMaxMs
 	return caution(hint, "CPU steal %s %%: timestamps up to %s ms late", share, unit.Brief(ms, 3)).
-		touching(inMs(record.Inflated, ms, firstToken, lastToken), inMs(record.Unknown, ms, []string{"itl"}), e.lateDecode(ms), slower)
+		touching(inMs(record.Inflated, ms, firstToken, lastToken), inMs(record.Unknown, ms, []string{"itl"}),
+			e.lateDecode(ms), slower)
 }
 
 func (e *Measured) lateReads() checkResult {
@@ -73,8 +75,10 @@ func (e *Measured) lateReads() checkResult {
 		most = *u.SchedMax
 	}
 	return caution("measure from Linux with kernel timestamps, or lower the load",
-		"no kernel timestamps: token times are late by the scheduler latency, p99 %s ms, max %s ms", unit.Brief(*u.SchedP99, 3), unit.Brief(most, 3)).
-		touching(inMs(record.Inflated, most, firstToken, lastToken), inMs(record.Unknown, most, []string{"itl"}), e.lateDecode(most))
+		"no kernel timestamps: token times are late by the scheduler latency, p99 %s ms, max %s ms",
+		unit.Brief(*u.SchedP99, 3), unit.Brief(most, 3)).
+		touching(inMs(record.Inflated, most, firstToken, lastToken), inMs(record.Unknown, most, []string{"itl"}),
+			e.lateDecode(most))
 }
 
 func (e *Measured) userStamps() bool { return e.Clock.KernelStamps == 0 && e.Clock.UserStamps > 0 }
@@ -96,7 +100,8 @@ func (e *Measured) lateDecode(ms float64) []effect {
 			mostLast, mostFirst = max(mostLast, last(r)), max(mostFirst, first(r))
 		}
 	}
-	return append(exactly(record.Inflated, mostLast, last, []string{"tpot"}), exactly(record.Lowered, mostFirst, first, []string{"tpot"})...)
+	return append(exactly(record.Inflated, mostLast, last, []string{"tpot"}),
+		exactly(record.Lowered, mostFirst, first, []string{"tpot"})...)
 }
 
 func checkConnections(e *Measured) checkResult {
@@ -114,7 +119,8 @@ func checkConnections(e *Measured) checkResult {
 	if e.Spec.ConnectsPerRequest() { // the row asks for it
 		return passed()
 	}
-	if s := stats.Summarize(setup); s != nil && float64(s.N) > tolerated*float64(n) && s.P50 > tolerated*e.Summary.E2E.P50 {
+	if s := stats.Summarize(setup); s != nil && float64(s.N) > tolerated*float64(n) &&
+		s.P50 > tolerated*e.Summary.E2E.P50 {
 		return caution("compare only with runs that connect as often; the server may close connections (connections in run.json)",
 			"%d of %d requests opened a connection: %s ms at p50, part of ttft and e2e", s.N, n, unit.Brief(s.P50, 3)).
 			touching(exactly(record.Inflated, s.Max, ownSetup, fromArrival))
@@ -139,5 +145,6 @@ func checkStamps(e *Measured) checkResult {
 		return invalid(hint, "%s: two clocks are mixed", text)
 	}
 	return caution(hint, "%s: they are up to %s ms late", text, unit.Brief(late, 3)).
-		touching(inMs(record.Inflated, late, firstToken, lastToken), inMs(record.Unknown, late, []string{"itl"}), e.lateDecode(late))
+		touching(inMs(record.Inflated, late, firstToken, lastToken), inMs(record.Unknown, late, []string{"itl"}),
+			e.lateDecode(late))
 }

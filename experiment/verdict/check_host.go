@@ -37,7 +37,8 @@ func checkHost(e *Measured) checkResult {
 	}
 	if change := math.Abs(*h.After - *h.Before); change-*c.CPUMean > otherWork*float64(c.MaxProcs) {
 		return note("find other work on this machine (top); client lag and CPU steal are checked by themselves (client_bound)",
-			"load average changed from %s to %s; this client used %s cores", unit.Brief(*h.Before, 3), unit.Brief(*h.After, 3), unit.Brief(*c.CPUMean, 3))
+			"load average changed from %s to %s; this client used %s cores", unit.Brief(*h.Before, 3),
+			unit.Brief(*h.After, 3), unit.Brief(*c.CPUMean, 3))
 	}
 	return passed()
 }
@@ -49,7 +50,8 @@ func (e *Measured) checkLocalServer() checkResult {
 		if h.Before == nil || h.After == nil || h.Cores == 0 || min(*h.Before, *h.After) <= crowded*float64(h.Cores) {
 			return noData
 		}
-		load = fmt.Sprintf("load average %.3g before and %.3g after the row on %d cores: ", *h.Before, *h.After, h.Cores)
+		load = fmt.Sprintf("load average %.3g before and %.3g after the row on %d cores: ", *h.Before, *h.After,
+			h.Cores)
 	}
 	switch {
 	case w == nil && load == "":

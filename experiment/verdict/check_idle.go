@@ -16,7 +16,8 @@ func checkIdle(e *Measured) checkResult {
 		return noData
 	case s == nil:
 		return note("collect the server's metrics ([telemetry] server), so that the row waits until the server is idle",
-			"the row before gave up %s, and the server does not report whether it still computes them", unit.Plural(abandoned, "request"))
+			"the row before gave up %s, and the server does not report whether it still computes them",
+			unit.Plural(abandoned, "request"))
 	case s.Idle():
 		return passed()
 	case abandoned > 0 && s.Running+s.Waiting <= float64(abandoned):
@@ -32,5 +33,6 @@ func checkIdle(e *Measured) checkResult {
 }
 
 func inServer(s *record.Settle) string {
-	return unit.Brief(s.Running, 3) + " running and " + unit.Brief(s.Waiting, 3) + " waiting after " + unit.Brief(s.WaitedS, 3) + " s"
+	return unit.Brief(s.Running, 3) + " running and " + unit.Brief(s.Waiting, 3) + " waiting after " +
+		unit.Brief(s.WaitedS, 3) + " s"
 }

@@ -93,7 +93,8 @@ func (e *Measured) withinSelftest() checkResult {
 	errors := unit.Format(nearest.First.P99Us/1e3, "ms") + " of the first token"
 	if nearest.Gap != nil {
 		errors += " and " + unit.Format(nearest.Gap.P99Us/1e3, "ms") + " of the gaps"
-		effects = append(effects, inMs(record.Unknown, max(nearest.Gap.MaxUs, -nearest.Gap.MinUs)/record.UsPerMs, []string{"itl"})...)
+		effects = append(effects, inMs(record.Unknown, max(nearest.Gap.MaxUs, -nearest.Gap.MinUs)/record.UsPerMs,
+			[]string{"itl"})...)
 		effects = append(effects, e.lateDecode(late)...)
 	}
 	return caution(fmt.Sprintf("lower the load, or use a larger client machine; to calibrate further: bench selftest --save --streams 10,100,%d --rates %.0f",

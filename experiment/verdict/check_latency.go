@@ -40,7 +40,8 @@ func checkHeterogeneous(e *Measured) checkResult {
 	at := stats.Split(logs)
 	return note("declare classes ([[row.mix]]) for separate figures; or find what affects only some requests (a cache, a retry, a second server)",
 		"e2e has two modes without declared classes: %d requests around %s ms and %d around %s ms (dip %.3f)",
-		at, unit.Brief(math.Exp(stats.Quantile(logs[:at], 0.5)), 3), len(logs)-at, unit.Brief(math.Exp(stats.Quantile(logs[at:], 0.5)), 3), dip)
+		at, unit.Brief(math.Exp(stats.Quantile(logs[:at], 0.5)), 3), len(logs)-at,
+		unit.Brief(math.Exp(stats.Quantile(logs[at:], 0.5)), 3), dip)
 }
 
 func (e *Measured) pooledClasses() checkResult {
@@ -73,7 +74,8 @@ func checkRoofline(e *Measured) checkResult {
 	}
 	if floor := e.Roofline.TPOT.FloorMs; e.Summary.TPOT.P50 < floor {
 		return invalid("check model, hardware, gpus and precision in [target]; caches, and speculative decoding that the server does not report, also beat the floor",
-			"tpot p50 %s ms is below the roofline floor of %s ms", unit.Brief(e.Summary.TPOT.P50, 3), unit.Brief(floor, 3))
+			"tpot p50 %s ms is below the roofline floor of %s ms", unit.Brief(e.Summary.TPOT.P50, 3),
+			unit.Brief(floor, 3))
 	}
 	return passed()
 }

@@ -8,7 +8,8 @@ import (
 )
 
 func checkRate(e *Measured) checkResult {
-	if e.AllFailed() || e.Summary.FailedShare() > tolerated || !e.Spec.Timed() || e.Summary.Requests.Stayed() < 20 || e.Summary.DurationS <= 0 {
+	if e.AllFailed() || e.Summary.FailedShare() > tolerated || !e.Spec.Timed() || e.Summary.Requests.Stayed() < 20 ||
+		e.Summary.DurationS <= 0 {
 		return noData
 	}
 	if e2e := e.Summary.E2E; e2e != nil && float64(e.Window.StartUs-e.firstArrival())/1e3 < e2e.Min {
@@ -19,7 +20,8 @@ func checkRate(e *Measured) checkResult {
 	missing := max(0.1, 2/math.Sqrt(n)) + e.disturbed.share(e.Window) // chance, of Poisson arrivals and departures
 	if got := e.Summary.Throughput.RequestsPerS; got < (1-missing)*asked {
 		return caution("lower the rate: above the highest sustained rate, latency grows with the length of the row",
-			"the server did not sustain the rate: %s of %s requests/s completed", unit.Brief(got, 3), unit.Brief(asked, 3)).
+			"the server did not sustain the rate: %s of %s requests/s completed", unit.Brief(got, 3),
+			unit.Brief(asked, 3)).
 			touching(unbounded(record.Lowered, firstToken, lastToken))
 	}
 	return passed()
@@ -40,7 +42,8 @@ func checkConcurrency(e *Measured) checkResult {
 		return noData
 	}
 	n, c := e.Spec.Concurrency, e.Summary.Concurrency
-	if !e.Spec.ReplaysSessions() && c.Max <= n && (e.Summary.Requests.Planned == 0 || e.Summary.FailedShare() > tolerated) {
+	if !e.Spec.ReplaysSessions() && c.Max <= n && (e.Summary.Requests.Planned == 0 ||
+		e.Summary.FailedShare() > tolerated) {
 		return noData // requests that fail at once leave workers idle
 	}
 	most, what := c.Max, "requests"
@@ -48,11 +51,14 @@ func checkConcurrency(e *Measured) checkResult {
 		most, what = e.Sessions.InFlight, "sessions"
 	}
 	if most > n {
-		return invalid("this is a defect of bench: report it with the request records", "%d %s were in flight, requested %d", most, what, n)
+		return invalid("this is a defect of bench: report it with the request records",
+			"%d %s were in flight, requested %d", most, what, n)
 	}
-	if e.Spec.Closed() && !e.Spec.HasConversations() && c.Mean < (0.9-e.disturbed.share(e.Window))*float64(n) { // users think between their turns
+	// users think between their turns
+	if e.Spec.Closed() && !e.Spec.HasConversations() && c.Mean < (0.9-e.disturbed.share(e.Window))*float64(n) {
 		return caution("the client can't keep its workers busy: give it more cores, or make the answers longer",
-			"mean concurrency %s, requested %d: the point counts as concurrency %[1]s", unit.Brief(c.Mean, 3), n).touching(e.thinned())
+			"mean concurrency %s, requested %d: the point counts as concurrency %[1]s", unit.Brief(c.Mean, 3),
+			n).touching(e.thinned())
 	}
 	return passed()
 }

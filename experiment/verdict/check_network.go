@@ -19,11 +19,13 @@ func checkNetwork(e *Measured) checkResult {
 	again := max(0, s.Retransmits-s.Needless) // tail loss probes to a slow server are needless
 	f := passed()
 	if losing(again, s.SegmentsOut) {
-		f = caution(hint, "%d of %d TCP segments of the requests were retransmitted: these requests arrived late", again, s.SegmentsOut).
+		f = caution(hint, "%d of %d TCP segments of the requests were retransmitted: these requests arrived late",
+			again, s.SegmentsOut).
 			touching(onRequests(record.Inflated, int(again), firstToken, lastToken))
 	}
 	if losing(s.OutOfOrder, s.SegmentsIn) {
-		return f.and(caution(hint, "%d of %d TCP segments of the answers arrived out of order: some were lost, and their streams stalled",
+		return f.and(caution(hint,
+			"%d of %d TCP segments of the answers arrived out of order: some were lost, and their streams stalled",
 			s.OutOfOrder, s.SegmentsIn).
 			touching(onRequests(record.Inflated, int(s.OutOfOrder), firstToken, lastToken),
 				onRequests(record.Unknown, int(s.OutOfOrder), betweenIt))) // a late first token lowers tpot

@@ -21,7 +21,8 @@ func checkParts(e *Measured) checkResult {
 			beside++
 		}
 	}
-	if float64(beside) <= max(float64(e.Spec.Concurrency), uneven*float64(counted)) { // up to one per request in flight is at the edge
+	// up to one per request in flight is at the edge
+	if float64(beside) <= max(float64(e.Spec.Concurrency), uneven*float64(counted)) {
 		return passed()
 	}
 	return caution(`write duration = "60s" in place of requests: then all workers end at one time`,

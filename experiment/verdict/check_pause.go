@@ -56,7 +56,10 @@ func (d *disturbance) without(records []*record.Record) []*record.Record {
 }
 
 func during(r *record.Record, spans []span) bool {
-	return slices.ContainsFunc(spans, func(s span) bool { return s.overlaps(r.Arrival.Us(), max(r.End.Us(), r.Arrival.Us()+1)) })
+	return slices.ContainsFunc(spans, func(s span) bool {
+		return s.overlaps(r.Arrival.Us(),
+			max(r.End.Us(), r.Arrival.Us()+1))
+	})
 }
 
 func (d *disturbance) share(w record.Window) float64 {
@@ -127,7 +130,8 @@ func checkPaused(e *Measured) checkResult {
 		effects = append(effects, onRequests(record.Unknown, e.pausedRequests(), firstToken, lastToken, betweenIt)...)
 	}
 	return caution("don't suspend bench, and give it cores of its own; then run again",
-		"client paused for about %.1f s (suspended, or starved of CPU): latencies of up to %s include it", longest, unit.Plural(e.pausedRequests(), "request")).
+		"client paused for about %.1f s (suspended, or starved of CPU): latencies of up to %s include it", longest,
+		unit.Plural(e.pausedRequests(), "request")).
 		touching(effects, e.thinned())
 }
 

@@ -55,7 +55,8 @@ func checkPrefix(e *Measured) checkResult {
 		return invalid("read the server's log", "%d requests that prime the prefixes failed", e.FailedPriming)
 	}
 	h := e.hitsByUsage()
-	if h.requests == 0 && !e.Spec.HasPrompts() { // the counters also count real prompts, whose possible hits are unknown
+	// the counters also count real prompts, whose possible hits are unknown
+	if h.requests == 0 && !e.Spec.HasPrompts() {
 		h = e.hitsByCounters()
 	}
 	warm := e.Spec.HasPrefix(workload.Warm)
@@ -82,7 +83,8 @@ func (e *Measured) checkWarmPrefix(h cacheHits) checkResult {
 	block := e.Server.BlockTokens()
 	if primed := e.longestPrimed(); primed < block {
 		return note(fmt.Sprintf("make the prefix at least %s long", unit.Plural(block, "token")),
-			"the prefix of %s is shorter than a block of the prefix cache, %s: nothing of it is cached", unit.Plural(primed, "token"), e.blockText())
+			"the prefix of %s is shorter than a block of the prefix cache, %s: nothing of it is cached",
+			unit.Plural(primed, "token"), e.blockText())
 	}
 	least := minWarm * float64(h.possible)
 	if m := e.Server.Metrics; m != nil && m.Drafts != nil && *m.Drafts > 0 {
@@ -98,7 +100,8 @@ func (e *Measured) checkWarmPrefix(h cacheHits) checkResult {
 	}
 	if h.source == record.ReuseByCounters && e.Server.Block == nil && h.cached > 0 { // larger blocks allow fewer hits
 		return unverified("let the server report its block size (its metrics page), or compare ttft with a cold row",
-			text+": the server does not report its block size").touching(unbounded(record.Inflated, firstToken, lastToken))
+			text+": the server does not report its block size").touching(unbounded(record.Inflated, firstToken,
+			lastToken))
 	}
 	if h.cached > 0 && e.Sequential() && !e.EvictsPrefixes() {
 		return caution("compare it with a cold row of this engine, or make the prefix longer: "+keptHint,
@@ -149,11 +152,13 @@ func (e *Measured) checkSharedPrefix() checkResult {
 		return noData
 	}
 	more := e.overhead() + alikeTokens
-	if e.PromptForm != "token_ids" { // lengths of texts are approximate: the template, or a longer prefix, can fill one more block
+	// lengths of texts are approximate: the template, or a longer prefix, can fill one more block
+	if e.PromptForm != "token_ids" {
 		more = e.overhead() + max(alikeTokens, u.BlockTokens)
 	}
 	if allowed := u.PossibleTokens + u.Requests*more; u.CachedTokens > allowed {
-		return invalid(sharedHint, "%d prompt tokens were cached, but the row's own requests allow at most %d", u.CachedTokens, u.PossibleTokens)
+		return invalid(sharedHint, "%d prompt tokens were cached, but the row's own requests allow at most %d",
+			u.CachedTokens, u.PossibleTokens)
 	}
 	return passed()
 }

@@ -24,7 +24,8 @@ func (e *Measured) checkOutcomes() checkResult {
 	q := e.Summary.Requests
 	switch {
 	case q.Planned == 0 && e.Window.Cut:
-		return invalid("make max_duration longer, or the warm-up shorter", "the window has no request: max_duration ended the row first")
+		return invalid("make max_duration longer, or the warm-up shorter",
+			"the window has no request: max_duration ended the row first")
 	case q.Planned == 0 && e.RefusedPrompts != nil:
 		return invalid(refusedHint, "no request was sent: %s", e.RefusedPrompts)
 	case e.EndedInWarmup():
@@ -48,8 +49,12 @@ func (e *Measured) checkOutcomes() checkResult {
 	for _, k := range slices.Sorted(maps.Keys(q.Errors)) {
 		kinds = append(kinds, fmt.Sprintf("%d %s", q.Errors[k], k))
 	}
-	text := fmt.Sprintf("%d of %d requests failed (%s): percentiles cover the others", q.Failed, q.Stayed(), strings.Join(kinds, ", "))
-	i := slices.IndexFunc(e.Records, func(r *record.Record) bool { return r.Phase == record.PhaseWindow && r.Error != "" })
+	text := fmt.Sprintf("%d of %d requests failed (%s): percentiles cover the others", q.Failed, q.Stayed(),
+		strings.Join(kinds, ", "))
+	i := slices.IndexFunc(e.Records, func(r *record.Record) bool {
+		return r.Phase == record.PhaseWindow &&
+			r.Error != ""
+	})
 	hint := "read the server's log, then run again"
 	if i >= 0 {
 		text += "; first error: " + e.Records[i].Error
@@ -81,10 +86,12 @@ func checkUnfinished(e *Measured) checkResult {
 	}
 	if e.Window.Cut {
 		return found(severity, "make max_duration longer, or lower the load",
-			"%d requests of the window had not ended when max_duration ended the row: they count as failed", q.Unfinished)
+			"%d requests of the window had not ended when max_duration ended the row: they count as failed",
+			q.Unfinished)
 	}
 	return found(severity, "lower the load, or make grace longer",
-		"%d requests of the window had not ended %g s after it: they count as failed", q.Unfinished, e.Spec.GraceTime().Seconds())
+		"%d requests of the window had not ended %g s after it: they count as failed", q.Unfinished,
+		e.Spec.GraceTime().Seconds())
 }
 
 func checkShort(e *Measured) checkResult {

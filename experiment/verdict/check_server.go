@@ -27,7 +27,8 @@ func checkRestarted(e *Measured) checkResult {
 		return noData
 	}
 	if m.Resets > 0 {
-		return caution("find the reason in the server's log, then run again", "the server restarted during the window (%s)", unit.Plural(m.Resets, "counter reset")).
+		return caution("find the reason in the server's log, then run again",
+			"the server restarted during the window (%s)", unit.Plural(m.Resets, "counter reset")).
 			touching(slowed(nil))
 	}
 	return passed()
@@ -99,7 +100,8 @@ func (e *Measured) otherPage() checkResult {
 	}
 	if counted := *m.Whole.GenerationTokens; counted < ownTokens*float64(own) {
 		return caution("set [telemetry] server to the page of this endpoint, or list the pages of all servers behind it",
-			"the metrics page counted %s of %d output tokens: it belongs to another server, or to one of several", unit.Brief(counted, 6), own)
+			"the metrics page counted %s of %d output tokens: it belongs to another server, or to one of several",
+			unit.Brief(counted, 6), own)
 	}
 	return noData
 }
@@ -120,9 +122,11 @@ func checkLogs(e *Measured) checkResult {
 
 func slowed(factor *float64) []effect {
 	if factor == nil {
-		return append(unbounded(record.Inflated, firstToken, lastToken, betweenIt), unbounded(record.Lowered, throughputs)...)
+		return append(unbounded(record.Inflated, firstToken, lastToken, betweenIt),
+			unbounded(record.Lowered, throughputs)...)
 	}
-	return append(byFactor(record.Inflated, *factor, firstToken, lastToken, betweenIt), byFactor(record.Lowered, *factor, throughputs)...)
+	return append(byFactor(record.Inflated, *factor, firstToken, lastToken, betweenIt),
+		byFactor(record.Lowered, *factor, throughputs)...)
 }
 
 // ThrottleReasons are the throttle reasons that are findings. A power cap is a setting, and none of them.
@@ -139,7 +143,8 @@ func checkThrottled(e *Measured) checkResult {
 		known = known || d.Known
 		for _, reason := range slices.Sorted(maps.Keys(d.Throttled)) {
 			if share := d.Throttled[reason]; share > MaxThrottledShare && slices.Contains(ThrottleReasons, reason) {
-				held = append(held, fmt.Sprintf("GPU %s by %s in %s %% of readings", d.GPU, reason, unit.Brief(100*share, 3)))
+				held = append(held, fmt.Sprintf("GPU %s by %s in %s %% of readings", d.GPU, reason,
+					unit.Brief(100*share, 3)))
 				factor = slower(factor, &d, share)
 			}
 		}

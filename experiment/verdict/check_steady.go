@@ -73,7 +73,8 @@ func (e *Measured) inFlight() (out []float64) {
 		return nil
 	}
 	for i := range int64(flightParts) {
-		part := record.Window{StartUs: e.Window.StartUs + i*length/flightParts, EndUs: e.Window.StartUs + (i+1)*length/flightParts}
+		part := record.Window{StartUs: e.Window.StartUs + i*length/flightParts, EndUs: e.Window.StartUs +
+			(i+1)*length/flightParts}
 		if !slices.ContainsFunc(e.disturbed.spans, func(s span) bool { return s.overlaps(part.StartUs, part.EndUs) }) {
 			out = append(out, record.ConcurrencyOf(e.Records, part).Mean)
 		}
@@ -132,10 +133,12 @@ func (e *Measured) rampUp() checkResult {
 	was, is := stat.Mean(first, nil), stat.Mean(rest, nil)
 	apart := math.Abs(was - is)
 	worth := stats.DependenceOf(rest).Time * (1/float64(len(first)) + 1/float64(len(rest)))
-	if apart*float64(cut)/float64(len(values)) <= shiftedBy*is || apart <= clearShift*math.Sqrt(stat.PopVariance(rest, nil)*worth) {
+	if apart*float64(cut)/float64(len(values)) <= shiftedBy*is ||
+		apart <= clearShift*math.Sqrt(stat.PopVariance(rest, nil)*worth) {
 		return passed()
 	}
-	// The bound of each of the first requests: a server that is warm answers none faster than the fastest of the others.
+	// The bound of each of the first requests: a server that is warm answers none faster than the fastest of the
+	// others.
 	way, furthest := record.Inflated, slices.Min(rest)
 	if was < is {
 		way, furthest = record.Lowered, slices.Max(rest)
@@ -152,7 +155,8 @@ func (e *Measured) rampUp() checkResult {
 	for _, r := range requests[:cut] {
 		most = max(most, moved(r))
 	}
-	return caution("make warmup longer", "the warm-up was too short: the first %d of %d requests have a mean %s of %s ms, the others %s ms (MSER-5)",
+	return caution("make warmup longer",
+		"the warm-up was too short: the first %d of %d requests have a mean %s of %s ms, the others %s ms (MSER-5)",
 		cut, len(values), e.Steady.Metric, unit.Brief(was, 3), unit.Brief(is, 3)).
 		touching(exactly(way, most, moved, firstToken, lastToken))
 }

@@ -26,8 +26,10 @@ func checkTokenTimes(e *Measured) checkResult {
 	case float64(unknown) <= tolerated*float64(n):
 		severity = record.Note
 	}
-	return found(severity, "use a server that lists token ids (vLLM: return_token_ids), or ask for answers of plain text",
-		"%d of %d answers have no text in their first or last events: their ttft, tpot or e2e is not known", unknown, n).
+	return found(severity,
+		"use a server that lists token ids (vLLM: return_token_ids), or ask for answers of plain text",
+		"%d of %d answers have no text in their first or last events: their ttft, tpot or e2e is not known", unknown,
+		n).
 		touching(onRequests(record.Unknown, unknown, []string{"ttft", "ttft_from_send", "tpot", "itl"}, lastToken))
 }
 

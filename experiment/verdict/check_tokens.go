@@ -16,7 +16,8 @@ func otherLength(kind, hint string, requested, counted float64) checkResult {
 	if off <= tolerated*requested {
 		return passed()
 	}
-	text := fmt.Sprintf("requested %s %s, server counted %s (mean)", unit.Brief(requested, 4), kind, unit.Brief(counted, 4))
+	text := fmt.Sprintf("requested %s %s, server counted %s (mean)", unit.Brief(requested, 4), kind,
+		unit.Brief(counted, 4))
 	if off > farOff*requested {
 		return invalid(hint, "%s", text)
 	}
@@ -51,7 +52,8 @@ func checkOutputLength(e *Measured) checkResult {
 	if n == 0 {
 		return noData
 	}
-	return otherLength("output tokens with ignore_eos", `compare rows by the counted tokens; or use natural EOS: stop = "natural"`,
+	return otherLength("output tokens with ignore_eos",
+		`compare rows by the counted tokens; or use natural EOS: stop = "natural"`,
 		float64(requested)/float64(n), float64(counted)/float64(n))
 }
 
@@ -93,13 +95,15 @@ func (e *Measured) impossibleUsage() checkResult {
 		}
 		switch {
 		case u.Output != nil && (*u.Output < 0 || *u.Output > r.OutputRequested):
-			worst = fmt.Sprintf("%s output tokens of %s requested", unit.Count(*u.Output), unit.Count(r.OutputRequested))
+			worst = fmt.Sprintf("%s output tokens of %s requested", unit.Count(*u.Output),
+				unit.Count(r.OutputRequested))
 		case u.Cached != nil && *u.Cached < 0:
 			worst = unit.Count(*u.Cached) + " cached tokens"
 		case u.Cached != nil && u.Prompt != nil && *u.Cached > *u.Prompt && *u.Prompt >= 0:
 			worst = fmt.Sprintf("%s cached tokens in a prompt of %s", unit.Count(*u.Cached), unit.Count(*u.Prompt))
 		case u.Prompt != nil && r.PromptTokens == nil:
-			worst = fmt.Sprintf("%s prompt tokens of %s requested", unit.Count(*u.Prompt), unit.Count(r.PromptRequested))
+			worst = fmt.Sprintf("%s prompt tokens of %s requested", unit.Count(*u.Prompt),
+				unit.Count(r.PromptRequested))
 		default:
 			worst = "a count that is no whole number"
 		}
@@ -141,7 +145,8 @@ func checkTokensPerEvent(e *Measured) checkResult {
 		return noData
 	}
 	if x > 1.05 || x < 0.95 {
-		return note("read tpot, which is per token", "an event has %s tokens (mean): itl is per event, not per token", unit.Brief(x, 3))
+		return note("read tpot, which is per token", "an event has %s tokens (mean): itl is per event, not per token",
+			unit.Brief(x, 3))
 	}
 	return passed()
 }

@@ -48,5 +48,6 @@ func (e *Measured) ofWorker(d difference) []effect {
 	for r := range record.Completed(e.Records) {
 		longest = max(longest, decode(r))
 	}
-	return append(exactly(record.Inflated, most, own, betweenIt), exactly(record.Inflated, longest, decode, lastToken)...)
+	return append(exactly(record.Inflated, most, own, betweenIt),
+		exactly(record.Inflated, longest, decode, lastToken)...)
 }

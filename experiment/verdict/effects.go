@@ -14,7 +14,8 @@ type effect struct {
 	cause string // its code and text
 	own   func(*record.Record) float64
 	share func(*record.Record) float64 // of each value that the effect adds or takes; nil: all by the bound
-	host  bool                         // of other work on the server's machine: a load that the server cannot sustain there still fails
+	// of other work on the server's machine: a load that the server cannot sustain there still fails
+	host bool
 }
 
 var (

@@ -37,12 +37,14 @@ func (e *Measured) judgeFigure(v *record.Verdict, q question, s *record.Summary,
 	why := fmt.Sprintf("%s over a window of %s s", unit.Brief(x, 4), unit.Brief(s.DurationS, 3))
 	if iv.Lo < iv.Hi {
 		v.Interval, v.Confidence = &iv, e.Spec.SLO.At()
-		why = fmt.Sprintf("%s %s (%s) over a window of %s s", unit.Brief(x, 4), EndsText(iv), of, unit.Brief(s.DurationS, 3))
+		why = fmt.Sprintf("%s %s (%s) over a window of %s s", unit.Brief(x, 4), EndsText(iv), of,
+			unit.Brief(s.DurationS, 3))
 	}
 	decide(v, verdict(iv), why)
 	low, high := e.figureEnds(l.Metric)
 	for _, d := range []*end{&low, &high} {
-		if at := (stats.Interval{Lo: d.figure(iv.Lo), Hi: d.figure(iv.Hi)}); !d.untouched() && v.Verdict != stats.Undecided && v.Verdict != verdict(at) {
+		if at := (stats.Interval{Lo: d.figure(iv.Lo), Hi: d.figure(iv.Hi)}); !d.untouched() &&
+			v.Verdict != stats.Undecided && v.Verdict != verdict(at) {
 			openBy(v, d)
 		}
 	}

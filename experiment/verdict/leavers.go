@@ -23,7 +23,8 @@ func (e *Measured) leaverNotes() []record.Finding {
 	text := fmt.Sprintf("the server keeps a request for %s s after its user left (95 %% interval %s to %s s): on average it had %s requests more than the client",
 		unit.Brief(f.Mean, 3), unit.Brief(f.CI95.Lo, 3), unit.Brief(f.CI95.Hi, 3), unit.Brief(*l.Kept, 3))
 	if l.Aborted != nil && *l.Aborted > 0 { // vLLM 0.32 counts none, also where it stops at once
-		text += fmt.Sprintf("; it counted %s aborted requests, %s users left", unit.Brief(*l.Aborted, 4), unit.Count(l.LeftInRow))
+		text += fmt.Sprintf("; it counted %s aborted requests, %s users left", unit.Brief(*l.Aborted, 4),
+			unit.Count(l.LeftInRow))
 	}
 	return append(out, record.Finding{Code: "users_left", Severity: record.Note, Text: text,
 		Hint: "let the server, and each gateway before it, notice closed connections: abandoned answers take compute from the others"})

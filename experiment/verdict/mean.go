@@ -16,7 +16,8 @@ func (e *Measured) judgeMean(v *record.Verdict, o *observed, confidence float64)
 	l := o.limit
 	switch {
 	case o.failed > 0:
-		decide(v, stats.Fail, fmt.Sprintf("%d requests %s, and rank as infinite: the mean has no value", o.failed, o.missing()))
+		decide(v, stats.Fail, fmt.Sprintf("%d requests %s, and rank as infinite: the mean has no value", o.failed,
+			o.missing()))
 		return
 	case len(o.values) == 0:
 		decide(v, stats.Undecided, notMeasured)
@@ -27,12 +28,15 @@ func (e *Measured) judgeMean(v *record.Verdict, o *observed, confidence float64)
 	}
 	n, mean, iv := len(o.values), stat.Mean(o.values, nil), interval(o.values)
 	v.Value, v.Observed, v.Interval = &mean, n, &iv
-	decide(v, iv.Against(l.Value), fmt.Sprintf("mean %s ms %s (%s %%, n=%d)", unit.Brief(mean, 4), EndsText(iv), unit.Brief(100*confidence, 4), n))
+	decide(v, iv.Against(l.Value), fmt.Sprintf("mean %s ms %s (%s %%, n=%d)", unit.Brief(mean, 4), EndsText(iv),
+		unit.Brief(100*confidence, 4), n))
 	low, high := e.endsOf(l.Metric)
 	switch {
-	case v.Verdict == stats.Pass && !high.untouched() && interval(high.values(o.requests, o.values)).Against(l.Value) != stats.Pass:
+	case v.Verdict == stats.Pass && !high.untouched() &&
+		interval(high.values(o.requests, o.values)).Against(l.Value) != stats.Pass:
 		openBy(v, &high)
-	case v.Verdict == stats.Fail && !low.untouched() && interval(low.values(o.requests, o.values)).Against(l.Value) != stats.Fail:
+	case v.Verdict == stats.Fail && !low.untouched() &&
+		interval(low.values(o.requests, o.values)).Against(l.Value) != stats.Fail:
 		openBy(v, &low)
 	case v.Verdict == stats.Undecided && math.IsInf(iv.Lo, 0):
 		setNeed(v, max(n, fewestOfMean-n)) // the window is too short to show the dependence

@@ -14,7 +14,8 @@ func (e *Measured) replicaNotes() (out []record.Finding) {
 			continue
 		}
 		out = append(out, record.Finding{Code: "replicas", Severity: record.Caution,
-			Text: fmt.Sprintf("replica %d (%s) is not the same server as the first: %s", i, r.Endpoint, unit.ClipBytes(strings.Join(r.Differs, "; "), 300)),
+			Text: fmt.Sprintf("replica %d (%s) is not the same server as the first: %s", i, r.Endpoint,
+				unit.ClipBytes(strings.Join(r.Differs, "; "), 300)),
 			Hint: "give all replicas the same model, version and flags, or measure each alone: [target] endpoints"})
 	}
 	return append(out, e.slowReplica()...)

@@ -24,7 +24,8 @@ func ResultText(v *record.Verdict) string {
 	}
 	open := ""
 	if v.Verdict == stats.Undecided {
-		if why := slices.DeleteFunc([]string{Lean(v), NeedText(v)}, func(s string) bool { return s == "" }); len(why) > 0 {
+		if why := slices.DeleteFunc([]string{Lean(v), NeedText(v)},
+			func(s string) bool { return s == "" }); len(why) > 0 {
 			open = " (" + strings.Join(why, ", ") + ")"
 		}
 	}

@@ -74,7 +74,8 @@ func thoughtOf(records []*record.Record) workload.Thought {
 // counts if its prompt was computed: with or without those, whichever is nearer.
 func (e *Measured) countedHits() (tokens int, requests map[int]int) {
 	m := e.Server.Metrics
-	if m == nil || m.Whole == nil || m.Whole.PrefixHits == nil || m.Whole.PromptTokens == nil || m.PrefixUnit != "tokens" {
+	if m == nil || m.Whole == nil || m.Whole.PrefixHits == nil || m.Whole.PromptTokens == nil ||
+		m.PrefixUnit != "tokens" {
 		return 0, nil
 	}
 	whole, cut := map[int]int{}, map[int]int{}

@@ -39,7 +39,8 @@ func silences(records []*record.Record, w record.Window) []silence {
 	var out []silence
 	var now change // the sums; at is the start of the silence
 	for _, c := range changes {
-		if silent := now.streams > 0 && now.streams == now.quiet || now.streams == 0 && now.flight > 1; silent && !c.sent {
+		if silent := now.streams > 0 && now.streams == now.quiet || now.streams == 0 && now.flight > 1; silent &&
+			!c.sent {
 			s := silence{span{max(now.at, w.StartUs), min(c.at, w.EndUs)}, now.streams, now.flight}
 			if s.length() >= shortestSilence {
 				out = append(out, s)

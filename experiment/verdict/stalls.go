@@ -24,7 +24,8 @@ const (
 )
 
 func (e *Measured) stalls(paused []span) (out []silence) {
-	if !e.Spec.Streams() || !slices.ContainsFunc(e.Records, func(r *record.Record) bool { return longestWait(r) >= shortestStall }) {
+	if !e.Spec.Streams() || !slices.ContainsFunc(e.Records,
+		func(r *record.Record) bool { return longestWait(r) >= shortestStall }) {
 		return nil
 	}
 	all := silences(e.Records, e.Window)
@@ -33,7 +34,8 @@ func (e *Measured) stalls(paused []span) (out []silence) {
 		if s.length() < max(shortestStall, limit(s)) {
 			continue
 		}
-		if !slices.ContainsFunc(paused, func(p span) bool { return p.overlaps(s.from, s.to) }) && !longPrefill(s) && !prefill(s) {
+		if !slices.ContainsFunc(paused, func(p span) bool { return p.overlaps(s.from, s.to) }) && !longPrefill(s) &&
+			!prefill(s) {
 			out = append(out, s)
 		}
 	}

@@ -54,7 +54,8 @@ func (e *Measured) step(q question, window []*record.Record) Step {
 	least := func(reached func(stats.Verdict) bool) float64 {
 		return leastLimit(places, func(limit float64) bool { return reached(at(limit).Verdict) })
 	}
-	return Step{q.limit.Key, least(func(v stats.Verdict) bool { return v != stats.Fail }), least(func(v stats.Verdict) bool { return v == stats.Pass })}
+	return Step{q.limit.Key, least(func(v stats.Verdict) bool { return v != stats.Fail }),
+		least(func(v stats.Verdict) bool { return v == stats.Pass })}
 }
 
 // places are the limits at which the verdict is likely to change: ends of intervals, and where an overload begins. The

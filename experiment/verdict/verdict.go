@@ -24,7 +24,8 @@ func decide(v *record.Verdict, verdict stats.Verdict, why string) {
 	v.Verdict, v.Why = verdict, why
 }
 
-func (e *Measured) judgeLimit(q question, window []*record.Record, s *record.Summary, t experiment.Target) record.Verdict {
+func (e *Measured) judgeLimit(q question, window []*record.Record, s *record.Summary,
+	t experiment.Target) record.Verdict {
 	l, own := q.limit, filter(window, q.about)
 	v := record.Verdict{Metric: l.Key, Class: q.class, Limit: l.Value, Unit: l.Unit, Observed: len(own)}
 	switch {
@@ -37,7 +38,8 @@ func (e *Measured) judgeLimit(q question, window []*record.Record, s *record.Sum
 	case l.Decidable():
 		e.judgeRequests(&v, q, window)
 		if v.Need > 0 {
-			v.Need = int(math.Ceil(float64(v.Need) * float64(len(own)) / float64(max(1, v.Observed)))) // some lack the metric
+			// some lack the metric
+			v.Need = int(math.Ceil(float64(v.Need) * float64(len(own)) / float64(max(1, v.Observed))))
 			v.NeedS = needSeconds(v.Need, own)
 		}
 		if q.class != "" && v.Need > 0 { // in requests of the row
@@ -99,7 +101,8 @@ func needSeconds(need int, window []*record.Record) float64 {
 func (e *Measured) judgeAt(v *record.Verdict, q question, window []*record.Record, confidence float64) {
 	l := q.limit
 	window = filter(window, q.about)
-	*v = record.Verdict{Metric: v.Metric, Class: v.Class, Limit: v.Limit, Unit: v.Unit, Observed: len(window), Confidence: confidence}
+	*v = record.Verdict{Metric: v.Metric, Class: v.Class, Limit: v.Limit, Unit: v.Unit, Observed: len(window),
+		Confidence: confidence}
 	low, high := e.endsOf(l.Metric)
 	o := e.observe(l, window, asMeasured)
 	if l.Stat == "mean" {
@@ -134,7 +137,8 @@ func (e *Measured) judgeInterval(v *record.Verdict, o, lowest, highest *observed
 		atHigh = highest.decide(confidence)
 	}
 	if lowest != o || highest != o {
-		v.Disturbed = &stats.Interval{Lo: min(d.Interval.Lo, atLow.Interval.Lo), Hi: max(d.Interval.Hi, atHigh.Interval.Hi)}
+		v.Disturbed = &stats.Interval{Lo: min(d.Interval.Lo, atLow.Interval.Lo),
+			Hi: max(d.Interval.Hi, atHigh.Interval.Hi)}
 	}
 	switch {
 	case d.Verdict == stats.Pass && atHigh.Verdict != stats.Pass:
@@ -160,7 +164,8 @@ func (o *observed) counted() string {
 	case o.limit.Metric == "error_rate":
 		why = fmt.Sprintf("%d of %d failed, %s %% allowed", o.failed, n, allowed)
 	case o.limit.Metric == "itl":
-		why = fmt.Sprintf("%s %% of the gaps over the limit, %s %% allowed", unit.Brief(100*o.over/float64(n), 3), allowed)
+		why = fmt.Sprintf("%s %% of the gaps over the limit, %s %% allowed", unit.Brief(100*o.over/float64(n), 3),
+			allowed)
 	}
 	if o.failed > 0 && o.limit.Metric != "error_rate" {
 		why += fmt.Sprintf(" (%d of them %s)", o.failed, o.missing())
@@ -183,7 +188,8 @@ func EstimateText(v *record.Verdict) string {
 		return "∞ " + EndsText(*v.Interval)
 	}
 	scale := unit.Scale(*v.Value, v.Unit)
-	return unit.Format(*v.Value, unitWords(v.Unit)) + " " + EndsText(stats.Interval{Lo: scale * v.Interval.Lo, Hi: scale * v.Interval.Hi})
+	return unit.Format(*v.Value, unitWords(v.Unit)) + " " +
+		EndsText(stats.Interval{Lo: scale * v.Interval.Lo, Hi: scale * v.Interval.Hi})
 }
 
 const notMeasured = "not measured: no request has this metric"

@@ -171,7 +171,8 @@ func checkStart(e *Measured) checkResult {
 	out := passed()
 	if gap, regular := e.regularGap(); regular && float64(skewed.StartSkewUs) > skewedShare*gap {
 		ms := float64(skewed.StartSkewUs) / record.UsPerMs
-		out = note("place the workers nearer to the leader, or lower the rate", "%s: its start is uncertain by ±%s ms, %s %% of the gap between arrivals",
+		out = note("place the workers nearer to the leader, or lower the rate",
+			"%s: its start is uncertain by ±%s ms, %s %% of the gap between arrivals",
 			e.workerName(skewed.Worker), unit.Brief(ms, 2), unit.Brief(100*float64(skewed.StartSkewUs)/gap, 2)).
 			touching(inMs(record.Unknown, 2*ms, firstToken, lastToken))
 	}

@@ -17,7 +17,8 @@ func EachLimit(rows ...*record.Row) []record.Verdict {
 		switch {
 		case i < 0:
 			out = append(out, c)
-		case cmp.Or(cmp.Compare(slices.Index(order, c.Verdict), slices.Index(order, out[i].Verdict)), cmp.Compare(excess(c), excess(out[i]))) > 0:
+		case cmp.Or(cmp.Compare(slices.Index(order, c.Verdict), slices.Index(order, out[i].Verdict)),
+			cmp.Compare(excess(c), excess(out[i]))) > 0:
 			out[i] = c
 		}
 	}

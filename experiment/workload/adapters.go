@@ -14,10 +14,12 @@ const roundRobin = "round_robin"
 // them, which its index decides. At most one of Weights, Zipf and Order is set; without any of them the adapters are
 // equally popular.
 type Adapters struct {
-	Names   []string  `toml:"names" json:"names"`               // as the server lists them in /v1/models
-	Weights []float64 `toml:"weights" json:"weights,omitempty"` // share of each, as a fraction of their sum; nil = equal
-	Zipf    float64   `toml:"zipf" json:"zipf,omitempty"`       // popularity: the k-th is k^-zipf as frequent as the first; 0 = equal
-	Order   string    `toml:"order" json:"order,omitempty"`     // "round_robin": one after the other; empty = drawn
+	Names []string `toml:"names" json:"names"` // as the server lists them in /v1/models
+	// share of each, as a fraction of their sum; nil = equal
+	Weights []float64 `toml:"weights" json:"weights,omitempty"`
+	// popularity: the k-th is k^-zipf as frequent as the first; 0 = equal
+	Zipf  float64 `toml:"zipf" json:"zipf,omitempty"`
+	Order string  `toml:"order" json:"order,omitempty"` // "round_robin": one after the other; empty = drawn
 }
 
 const adaptersHint = `write names = ["sql", "chat"]: the names that the server lists in /v1/models`
@@ -48,7 +50,8 @@ func (a *Adapters) check(key string, bad func(key, problem, hint string)) {
 		case strings.TrimSpace(name) == "":
 			bad(at, "an adapter has an empty name", adaptersHint)
 		case slices.Contains(a.Names[:i], name):
-			bad(at, fmt.Sprintf("adapter %q is in the list twice", name), "write weights = [2, 1] to send more requests to one")
+			bad(at, fmt.Sprintf("adapter %q is in the list twice", name),
+				"write weights = [2, 1] to send more requests to one")
 		}
 	}
 	a.checkPopularity(key, bad)
@@ -56,16 +59,19 @@ func (a *Adapters) check(key string, bad func(key, problem, hint string)) {
 
 func (a *Adapters) checkPopularity(key string, bad func(key, problem, hint string)) {
 	if a.Order != "" && a.Order != roundRobin {
-		bad(key+"order", fmt.Sprintf("unknown order %q", a.Order), `write order = "round_robin", or leave it out: then adapters are drawn`)
+		bad(key+"order", fmt.Sprintf("unknown order %q", a.Order),
+			`write order = "round_robin", or leave it out: then adapters are drawn`)
 	}
 	if a.Zipf < 0 || a.Zipf > 10 || math.IsNaN(a.Zipf) {
-		bad(key+"zipf", fmt.Sprintf("zipf %v is not an exponent from 0 to 10", a.Zipf), "write zipf = 1.0; 0 makes all adapters equally popular")
+		bad(key+"zipf", fmt.Sprintf("zipf %v is not an exponent from 0 to 10", a.Zipf),
+			"write zipf = 1.0; 0 makes all adapters equally popular")
 	}
 	if set := count(len(a.Weights) > 0, a.Zipf != 0, a.Order != ""); set > 1 {
 		bad(key+"weights", "weights, zipf and order exclude each other", "keep one of them")
 	}
 	if len(a.Weights) > 0 && len(a.Weights) != len(a.Names) {
-		bad(key+"weights", fmt.Sprintf("%d weights for %d adapters", len(a.Weights), len(a.Names)), "write one weight for each name")
+		bad(key+"weights", fmt.Sprintf("%d weights for %d adapters", len(a.Weights), len(a.Names)),
+			"write one weight for each name")
 	}
 	for i, w := range a.Weights {
 		if !(w > 0) || math.IsInf(w, 0) {

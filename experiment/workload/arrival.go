@@ -11,8 +11,10 @@ import (
 // Arrival is the arrival process: a rate over time, and how the gaps vary around it. Its schedule is never
 // stretched to fit a number of requests.
 type Arrival struct {
-	Process string `json:"process"`        // poisson (also when empty), constant, gamma, ramp, step, sinusoid, bursts, trace
-	Gaps    string `json:"gaps,omitempty"` // of ramp, step, sinusoid, bursts: poisson, constant or gamma; empty = constant for bursts, else poisson
+	// poisson (also when empty), constant, gamma, ramp, step, sinusoid, bursts, trace
+	Process string `json:"process"`
+	// of ramp, step, sinusoid, bursts: poisson, constant or gamma; empty = constant for bursts, else poisson
+	Gaps string `json:"gaps,omitempty"`
 
 	From  float64 `json:"from,omitempty"`   // ramp: requests per second at the row's start …
 	To    float64 `json:"to,omitempty"`     // … and from Over on
@@ -71,7 +73,8 @@ func (a *Arrival) DecodeTOML(v any, bad func(key, problem, hint string)) {
 	case map[string]any:
 		a.decodeTable(x, bad)
 	default:
-		bad("", fmt.Sprintf("arrival must be the name of a process or a table, not %s", Found(v)), `write arrival = "constant", or `+arrivalForms["bursts"])
+		bad("", fmt.Sprintf("arrival must be the name of a process or a table, not %s", Found(v)),
+			`write arrival = "constant", or `+arrivalForms["bursts"])
 	}
 }
 
@@ -105,7 +108,8 @@ func (a *Arrival) decodeTable(t map[string]any, bad func(key, problem, hint stri
 func (a *Arrival) decodeSteps(v any, f *fields) {
 	tables, ok := tablesOf(v)
 	if !ok || len(tables) == 0 || len(tables) > maxSteps {
-		f.report("steps", fmt.Sprintf("steps must be a list of 1 to %d tables", maxSteps), `write steps = [{ rate = 2, for = "30s" }, { rate = 8, for = "30s" }]`)
+		f.report("steps", fmt.Sprintf("steps must be a list of 1 to %d tables", maxSteps),
+			`write steps = [{ rate = 2, for = "30s" }, { rate = 8, for = "30s" }]`)
 		return
 	}
 	for i, t := range tables {
@@ -132,7 +136,8 @@ func (a *Arrival) check(bad func(key, problem, hint string)) {
 	case "step":
 		some := slices.ContainsFunc(a.Steps, func(s Step) bool { return s.Rate > 0 })
 		if last := a.Steps[len(a.Steps)-1]; !some || !a.Repeat && last.Rate < minRate {
-			bad("steps", "nothing arrives after the last step", "set a rate above 0 in the last step, or write repeat = true")
+			bad("steps", "nothing arrives after the last step",
+				"set a rate above 0 in the last step, or write repeat = true")
 		}
 	case "sinusoid":
 		if a.Period == 0 {
@@ -202,15 +207,20 @@ func (w Workload) checkArrival(bad func(key, problem, hint string)) {
 	case a.Process != "" && !known:
 		bad("arrival", fmt.Sprintf("unknown arrival %q", a.Process), processes)
 	case arrivalForms[a.Process] != "" && a.bare():
-		bad("arrival", "the process "+a.Process+" needs "+strings.Join(arrivalKeys[a.Process].must, " and "), "write "+arrivalForms[a.Process])
+		bad("arrival", "the process "+a.Process+" needs "+strings.Join(arrivalKeys[a.Process].must, " and "), "write "+
+			arrivalForms[a.Process])
 	case a.Process != "" && w.Closed():
-		bad("arrival", "arrival is set, but rate is missing", "write rate = 4, or remove arrival: a closed loop has none")
+		bad("arrival", "arrival is set, but rate is missing",
+			"write rate = 4, or remove arrival: a closed loop has none")
 	case own > 0 && own != w.Rate:
-		bad("rate", fmt.Sprintf("the process %s sets its own rate (%.4g/s on average)", a.Process, float64(own)), "remove rate, or use another process")
+		bad("rate", fmt.Sprintf("the process %s sets its own rate (%.4g/s on average)", a.Process, float64(own)),
+			"remove rate, or use another process")
 	case own > 0 && !(own >= minRate && own <= maxRate):
-		bad("arrival", fmt.Sprintf("the mean rate %v is not between %v and %.0f requests per second", float64(own), minRate, maxRate), "write higher rates or shorter times")
+		bad("arrival", fmt.Sprintf("the mean rate %v is not between %v and %.0f requests per second", float64(own),
+			minRate, maxRate), "write higher rates or shorter times")
 	case w.Rate.IsInf() && arrivalForms[a.Process] != "":
-		bad("rate", `rate = "inf" sends all requests at once and cannot be combined with the process `+a.Process, "write rate = 4")
+		bad("rate", `rate = "inf" sends all requests at once and cannot be combined with the process `+a.Process,
+			"write rate = 4")
 	}
 	w.checkBurstiness(bad)
 }
@@ -222,7 +232,8 @@ func (w Workload) checkBurstiness(bad func(key, problem, hint string)) {
 		bad("burstiness", "burstiness requires gamma arrivals", `write arrival = "gamma"`)
 	}
 	if w.Burstiness != 0 && !(w.Burstiness >= minBurstiness && w.Burstiness <= maxBurstiness) {
-		bad("burstiness", fmt.Sprintf("burstiness %v is not between %v and %.0f", w.Burstiness, minBurstiness, maxBurstiness),
+		bad("burstiness", fmt.Sprintf("burstiness %v is not between %v and %.0f", w.Burstiness, minBurstiness,
+			maxBurstiness),
 			"write burstiness = 0.5 (below 1 is burstier than Poisson)")
 	}
 }

@@ -13,14 +13,17 @@ import (
 // measured in unit time, in which the process has one arrival a second at every moment. A ramp that was sent
 // as planned is thus as regular as a constant rate.
 type Observed struct {
-	Arrivals   int          `json:"arrivals"`
-	Fixed      bool         `json:"fixed,omitempty"` // the plan fixed their number: the rate has no standard error
-	RatePerS   float64      `json:"rate_per_s"`
-	AskedPerS  float64      `json:"asked_per_s"` // expected rate of the process in the same time
-	GapCV      float64      `json:"gap_cv"`      // standard deviation of the gaps over their mean; 0 for fewer than two gaps
-	GapCVAsked float64      `json:"gap_cv_asked"`
-	Gaps       *Fit         `json:"gaps,omitempty"`       // nil: the gaps have no continuous distribution, or there are fewer than 20
-	Dispersion []Dispersion `json:"dispersion,omitempty"` // for windows of 1 s and 30 s, if there are at least two windows
+	Arrivals  int     `json:"arrivals"`
+	Fixed     bool    `json:"fixed,omitempty"` // the plan fixed their number: the rate has no standard error
+	RatePerS  float64 `json:"rate_per_s"`
+	AskedPerS float64 `json:"asked_per_s"` // expected rate of the process in the same time
+	// standard deviation of the gaps over their mean; 0 for fewer than two gaps
+	GapCV      float64 `json:"gap_cv"`
+	GapCVAsked float64 `json:"gap_cv_asked"`
+	// nil: the gaps have no continuous distribution, or there are fewer than 20
+	Gaps *Fit `json:"gaps,omitempty"`
+	// for windows of 1 s and 30 s, if there are at least two windows
+	Dispersion []Dispersion `json:"dispersion,omitempty"`
 }
 
 // Fit is the Kolmogorov–Smirnov distance between the gaps and the distribution of the process.
@@ -58,7 +61,8 @@ func (w *Workload) Observe(times []time.Duration, from, to time.Duration) Observ
 		o.GapCV = std / mean
 	}
 	if distribution := w.gapDistribution(); distribution != nil && len(gaps) >= fewestGaps {
-		o.Gaps = &Fit{Distance: ksDistance(gaps, distribution), Limit: 1.63 / math.Sqrt(float64(len(gaps)))} // Smirnov 1948
+		// Smirnov 1948
+		o.Gaps = &Fit{Distance: ksDistance(gaps, distribution), Limit: 1.63 / math.Sqrt(float64(len(gaps)))}
 	}
 	start := w.Arrival.cumulative(float64(w.Rate), from.Seconds())
 	for _, window := range dispersionWindows {
@@ -101,7 +105,8 @@ func differences(sorted []float64) []float64 {
 }
 
 func (w *Workload) dispersion(units []float64, start, rate, seconds float64, n int) Dispersion {
-	d := Dispersion{WindowS: seconds, Windows: n, StdError: math.Sqrt(2 / float64(n-1)), Expected: w.expectedIndex(rate * seconds)}
+	d := Dispersion{WindowS: seconds, Windows: n, StdError: math.Sqrt(2 / float64(n-1)),
+		Expected: w.expectedIndex(rate * seconds)}
 	counts := make([]float64, n)
 	for _, u := range units {
 		if i := int((u - start) / (rate * seconds)); i < n {

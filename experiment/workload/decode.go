@@ -59,7 +59,8 @@ func (f *fields) number(key string, into *float64, least, most float64, hint str
 	}
 	x, ok := Number(v)
 	if !ok || !(x >= least && x <= most) {
-		f.report(key, fmt.Sprintf("%s must be a number between %s and %s, not %s", key, plain(least), plain(most), Found(v)), hint)
+		f.report(key, fmt.Sprintf("%s must be a number between %s and %s, not %s", key, plain(least), plain(most),
+			Found(v)), hint)
 		return
 	}
 	*into = x

@@ -33,7 +33,8 @@ func (l *Length) decodeBuckets(f *fields) {
 		b.wholeTokens("max", &bucket.Max)
 		b.number("weight", &bucket.Weight, 0, 1e9, "write weight = 0.5")
 		if b.done("") && (bucket.Min < 1 || bucket.Max < bucket.Min) {
-			b.report("max", fmt.Sprintf("a bucket from %d to %d contains no length", bucket.Min, bucket.Max), "write min = 1, max = 128")
+			b.report("max", fmt.Sprintf("a bucket from %d to %d contains no length", bucket.Min, bucket.Max),
+				"write min = 1, max = 128")
 		}
 		l.Buckets = append(l.Buckets, bucket)
 	}
@@ -47,7 +48,8 @@ func (l *Length) decodeEmpirical(f *fields) {
 	_, file := f.get("file")
 	switch {
 	case inline == file:
-		f.report("", "empirical needs either values or file", `write values = [120, 300, 2400], or file = "lengths.txt" with one number a line`)
+		f.report("", "empirical needs either values or file",
+			`write values = [120, 300, 2400], or file = "lengths.txt" with one number a line`)
 	case inline:
 		l.Values = f.lengths("values", v)
 		if _, ok := f.get("column"); ok {
@@ -68,7 +70,9 @@ func (f *fields) lengths(key string, v any) []int {
 	for i, e := range list {
 		n, ok := e.(int64)
 		if !ok || n < 1 || n > maxTokens {
-			f.report(fmt.Sprintf("%s[%d]", key, i), fmt.Sprintf("%s is not a token count from 1 to %d", Found(e), maxTokens), "write "+key+" = [120, 300, 2400]")
+			f.report(fmt.Sprintf("%s[%d]", key, i),
+				fmt.Sprintf("%s is not a token count from 1 to %d", Found(e), maxTokens), "write "+key+
+					" = [120, 300, 2400]")
 			return nil
 		}
 		out = append(out, int(n))

@@ -43,8 +43,8 @@ func (w *Workload) Look(files *Files, bad func(key, problem, hint string)) {
 	}
 }
 
-// EachFile calls f for every file that the workload names, the trace first. f may change the name. A file that a class and
-// the row have in common is named twice.
+// EachFile calls f for every file that the workload names, the trace first. f may change the name. A file that a class
+// and the row have in common is named twice.
 func (w *Workload) EachFile(f func(name *string, sha256 string)) {
 	if w.Trace != nil {
 		f(&w.Trace.File, w.Trace.SHA256)
@@ -107,7 +107,8 @@ func (n *named) look(files *Files, bad func(key, problem, hint string)) {
 		return
 	}
 	if err := n.lengths.look(files); err != nil {
-		bad(n.key+".file", err.Error(), "the path is relative to the working directory; write one token count a line, or name a CSV column")
+		bad(n.key+".file", err.Error(),
+			"the path is relative to the working directory; write one token count a line, or name a CSV column")
 	}
 }
 

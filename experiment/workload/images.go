@@ -14,10 +14,11 @@ import (
 // Images are pictures in each prompt of a chat: generated PNG files of an exact size in pixels. No two of a run
 // are equal, so that no cache of the server has one.
 type Images struct {
-	Count  int `toml:"count" json:"count"`            // in each prompt; 0 = 1
-	Width  int `toml:"width" json:"width"`            // pixels
-	Height int `toml:"height" json:"height"`          // pixels
-	Tokens int `toml:"tokens" json:"tokens,omitzero"` // of the prompt that each image takes, as the model counts; 0 = bench asks the server
+	Count  int `toml:"count" json:"count"`   // in each prompt; 0 = 1
+	Width  int `toml:"width" json:"width"`   // pixels
+	Height int `toml:"height" json:"height"` // pixels
+	// of the prompt that each image takes, as the model counts; 0 = bench asks the server
+	Tokens int `toml:"tokens" json:"tokens,omitzero"`
 }
 
 const (
@@ -69,12 +70,14 @@ func (im *Images) check(key string, bad func(key, problem, hint string)) {
 		pixels int
 	}{{"width", im.Width}, {"height", im.Height}} {
 		if side.pixels < 1 || side.pixels > maxImageSide {
-			bad(key+"."+side.key, fmt.Sprintf("%s is %d, not between 1 and %d pixels", side.key, side.pixels, maxImageSide), "write width = 1024, height = 768")
+			bad(key+"."+side.key, fmt.Sprintf("%s is %d, not between 1 and %d pixels", side.key, side.pixels,
+				maxImageSide), "write width = 1024, height = 768")
 			return
 		}
 	}
 	if im.Tokens < 0 || im.Tokens > maxTokens {
-		bad(key+".tokens", fmt.Sprintf("%d tokens for an image is not between 1 and %d", im.Tokens, maxTokens), "remove tokens: bench asks the server")
+		bad(key+".tokens", fmt.Sprintf("%d tokens for an image is not between 1 and %d", im.Tokens, maxTokens),
+			"remove tokens: bench asks the server")
 	}
 }
 

@@ -62,7 +62,8 @@ func (l *Length) decodeTable(t map[string]any, bad func(key, problem, hint strin
 	dist, _ := t["dist"].(string)
 	keys, ok := lengthKeys[dist]
 	if !ok {
-		bad("dist", fmt.Sprintf("unknown distribution %q", dist), `use "uniform", "normal", "lognormal", "histogram" or "empirical"`)
+		bad("dist", fmt.Sprintf("unknown distribution %q", dist),
+			`use "uniform", "normal", "lognormal", "histogram" or "empirical"`)
 		return
 	}
 	*l = Length{Dist: dist}
@@ -122,7 +123,8 @@ func (l Length) check(bad func(key, problem, hint string)) {
 		}
 	case "lognormal":
 		if l.P50 < 1 || l.P95 < l.P50 {
-			bad("p95", fmt.Sprintf("p95 %g is below p50 %g, or p50 below 1", l.P95, l.P50), "write p50 = 300, p95 = 2000")
+			bad("p95", fmt.Sprintf("p95 %g is below p50 %g, or p50 below 1", l.P95, l.P50),
+				"write p50 = 300, p95 = 2000")
 		}
 	}
 }

@@ -9,25 +9,32 @@ import (
 
 // Class is one kind of request in a mix.
 type Class struct {
-	Name     string          `toml:"name" json:"name"`
-	Weight   float64         `toml:"weight" json:"weight"` // share of the arrivals, as a fraction of the sum of weights
-	Input    Length          `toml:"input" json:"input,omitzero"`
-	Output   Length          `toml:"output" json:"output,omitzero"`
-	Pairs    *Pairs          `toml:"pairs" json:"pairs,omitempty"` // instead of input and output
-	Prefix   *Prefix         `toml:"prefix" json:"prefix,omitempty"`
-	Prompts  *prompts.Source `toml:"prompts" json:"prompts,omitempty"`       // real prompts; instead of input, pairs and prefix
-	Images   *Images         `toml:"images" json:"images,omitempty"`         // in each prompt; nil = the row's
-	Texts    int             `toml:"-" json:"-"`                             // the row's
-	Session  *Session        `toml:"session" json:"session,omitempty"`       // nil = each arrival is one request
-	Model    string          `toml:"model" json:"model,omitempty"`           // as the server lists it; empty = the target's
-	Endpoint string          `toml:"endpoint" json:"endpoint,omitempty"`     // URL of the class's own server; empty = the target's
-	Adapters *Adapters       `toml:"adapters" json:"adapters,omitempty"`     // instead of Model: one of several for each request; nil = the row's
-	Leave    *Leave          `toml:"leave" json:"leave,omitempty"`           // users who leave; nil = the row's
-	Answers  *Answers        `toml:"answers" json:"answers,omitempty"`       // limits on the answers; nil = the row's
-	API      string          `toml:"api" json:"api,omitempty"`               // as [target] api; empty = the row's
-	Stop     string          `toml:"stop" json:"stop,omitempty"`             // forced (ignore_eos) or natural (EOS); empty = the row's
-	Extra    map[string]any  `toml:"extra_body" json:"extra_body,omitempty"` // request body fields that override the target's: tools, response_format, …
-	SLO      map[string]any  `toml:"slo" json:"slo,omitempty"`               // limits of this class, in the form of [slo]; decoded by package experiment
+	Name   string  `toml:"name" json:"name"`
+	Weight float64 `toml:"weight" json:"weight"` // share of the arrivals, as a fraction of the sum of weights
+	Input  Length  `toml:"input" json:"input,omitzero"`
+	Output Length  `toml:"output" json:"output,omitzero"`
+	Pairs  *Pairs  `toml:"pairs" json:"pairs,omitempty"` // instead of input and output
+	Prefix *Prefix `toml:"prefix" json:"prefix,omitempty"`
+	// real prompts; instead of input, pairs and prefix
+	Prompts *prompts.Source `toml:"prompts" json:"prompts,omitempty"`
+	Images  *Images         `toml:"images" json:"images,omitempty"`   // in each prompt; nil = the row's
+	Texts   int             `toml:"-" json:"-"`                       // the row's
+	Session *Session        `toml:"session" json:"session,omitempty"` // nil = each arrival is one request
+	// as the server lists it; empty = the target's
+	Model string `toml:"model" json:"model,omitempty"`
+	// URL of the class's own server; empty = the target's
+	Endpoint string `toml:"endpoint" json:"endpoint,omitempty"`
+	// instead of Model: one of several for each request; nil = the row's
+	Adapters *Adapters `toml:"adapters" json:"adapters,omitempty"`
+	Leave    *Leave    `toml:"leave" json:"leave,omitempty"`     // users who leave; nil = the row's
+	Answers  *Answers  `toml:"answers" json:"answers,omitempty"` // limits on the answers; nil = the row's
+	API      string    `toml:"api" json:"api,omitempty"`         // as [target] api; empty = the row's
+	// forced (ignore_eos) or natural (EOS); empty = the row's
+	Stop string `toml:"stop" json:"stop,omitempty"`
+	// request body fields that override the target's: tools, response_format, …
+	Extra map[string]any `toml:"extra_body" json:"extra_body,omitempty"`
+	// limits of this class, in the form of [slo]; decoded by package experiment
+	SLO map[string]any `toml:"slo" json:"slo,omitempty"`
 }
 
 // Classes are the classes of the mix; without a mix, the row as one class without a name. Pairs are also
@@ -65,8 +72,9 @@ func (w Workload) Classes() []Class {
 
 func (w Workload) only() Class {
 	return Class{
-		Weight: 1, Input: w.Input, Output: w.Output, Pairs: w.Pairs, Prefix: w.Prefix, Prompts: w.Prompts, Session: w.Session,
-		Images: w.Images, Adapters: w.Adapters, Leave: w.Leave, Answers: w.Answers,
+		Weight: 1, Input: w.Input, Output: w.Output, Pairs: w.Pairs, Prefix: w.Prefix, Prompts: w.Prompts,
+		Session: w.Session,
+		Images:  w.Images, Adapters: w.Adapters, Leave: w.Leave, Answers: w.Answers,
 	}
 }
 
@@ -76,7 +84,8 @@ func (w Workload) checkMix(bad func(key, problem, hint string)) {
 			"move input, output, pairs, prompts and session of the row into its [[row.mix]] tables")
 	}
 	if p := w.Prefix; p != nil && (*p != Prefix{State: p.State}) {
-		bad("prefix", "with a mix, prefixes belong in its classes", `move prefix into the [[row.mix]] tables; prefix = { state = "warm" } applies to all classes`)
+		bad("prefix", "with a mix, prefixes belong in its classes",
+			`move prefix into the [[row.mix]] tables; prefix = { state = "warm" } applies to all classes`)
 	}
 	seen := map[string]bool{}
 	for i := range w.Mix {

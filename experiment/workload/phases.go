@@ -9,14 +9,20 @@ import (
 
 // Load is a row's part of the table: its phases and its workers.
 type Load struct {
-	Concurrency int    `toml:"concurrency" json:"concurrency,omitempty"`     // workers of the closed loop, or the cap of an open one; 0 = no cap
-	Warmup      Extent `toml:"warmup" json:"warmup,omitzero"`                // never counted; zero = none
-	Duration    Span   `toml:"duration" json:"duration_s,omitempty"`         // of the window; 0 = until requests
-	Requests    int    `toml:"requests" json:"requests,omitempty"`           // of the window; 0 = until duration; both: whichever comes first
-	Grace       Span   `toml:"grace" json:"grace_s,omitempty"`               // for the window's last requests, after its end; 0 = defaultGrace
-	MaxDuration Span   `toml:"max_duration" json:"max_duration_s,omitempty"` // of the whole row; then requests in flight are unfinished; 0 = no bound
-	Settle      Span   `toml:"settle" json:"settle_s,omitempty"`             // longest wait for an idle server before the row; 0 = defaultSettle
-	Idle        Span   `toml:"idle" json:"idle_s,omitempty"`                 // pause of a worker before each request; 0 = none
+	// workers of the closed loop, or the cap of an open one; 0 = no cap
+	Concurrency int    `toml:"concurrency" json:"concurrency,omitempty"`
+	Warmup      Extent `toml:"warmup" json:"warmup,omitzero"`        // never counted; zero = none
+	Duration    Span   `toml:"duration" json:"duration_s,omitempty"` // of the window; 0 = until requests
+	// of the window; 0 = until duration; both: whichever comes first
+	Requests int `toml:"requests" json:"requests,omitempty"`
+	// for the window's last requests, after its end; 0 = defaultGrace
+	Grace Span `toml:"grace" json:"grace_s,omitempty"`
+	// of the whole row; then requests in flight are unfinished; 0 = no bound
+	MaxDuration Span `toml:"max_duration" json:"max_duration_s,omitempty"`
+	// longest wait for an idle server before the row; 0 = defaultSettle
+	Settle Span `toml:"settle" json:"settle_s,omitempty"`
+	// pause of a worker before each request; 0 = none
+	Idle Span `toml:"idle" json:"idle_s,omitempty"`
 }
 
 // defaultGrace is long enough for a long answer, and bounds what a stalled server can cost.
@@ -69,7 +75,8 @@ func (e *Extent) DecodeTOML(v any, bad func(key, problem, hint string)) {
 		*e = Extent{}
 		e.Time.DecodeTOML(v, bad)
 	default:
-		bad("", fmt.Sprintf("a warm-up is a duration or a number of requests, not %s", Found(v)), `write warmup = "10s" or warmup = 50`)
+		bad("", fmt.Sprintf("a warm-up is a duration or a number of requests, not %s", Found(v)),
+			`write warmup = "10s" or warmup = 50`)
 	}
 }
 
@@ -81,7 +88,8 @@ func (l Load) Check(open, all bool, bad func(key, problem, hint string)) {
 		bad("", "neither rate nor concurrency", "write rate = 4 (open loop) or concurrency = 8 (closed loop)")
 	}
 	if l.Concurrency < 0 || l.Concurrency > maxConcurrency {
-		bad("concurrency", fmt.Sprintf("concurrency %d is not between 1 and %d", l.Concurrency, maxConcurrency), "write concurrency = 8")
+		bad("concurrency", fmt.Sprintf("concurrency %d is not between 1 and %d", l.Concurrency, maxConcurrency),
+			"write concurrency = 8")
 	}
 	if l.Requests < 0 {
 		bad("requests", "requests is negative", "write requests = 1000")
@@ -90,7 +98,8 @@ func (l Load) Check(open, all bool, bad func(key, problem, hint string)) {
 		bad("", "neither duration nor requests", `write duration = "60s" or requests = 1000`)
 	}
 	if least := l.Warmup.Time + l.Duration; l.MaxDuration > 0 && l.MaxDuration < least {
-		bad("max_duration", fmt.Sprintf("max_duration %v ends the row before its warm-up and window of %v", time.Duration(l.MaxDuration), time.Duration(least)),
+		bad("max_duration", fmt.Sprintf("max_duration %v ends the row before its warm-up and window of %v",
+			time.Duration(l.MaxDuration), time.Duration(least)),
 			fmt.Sprintf("write max_duration = %q, or leave it out", time.Duration(2*least)))
 	}
 	if !all {

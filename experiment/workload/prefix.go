@@ -15,11 +15,13 @@ const (
 
 // Prefix defines which part of the prompts is shared, and whether the server has it cached before the window.
 type Prefix struct {
-	Tokens  int     `toml:"tokens" json:"tokens"`               // of the input; 0 = derived from HitRate
-	HitRate float64 `toml:"hit_rate" json:"hit_rate,omitempty"` // shared part of each prompt, rounded to whole blocks; 0 = Tokens applies
-	Groups  int     `toml:"groups" json:"groups"`               // number of different prefixes; 0 = 1
-	Zipf    float64 `toml:"zipf" json:"zipf,omitempty"`         // popularity: the k-th group is k^-zipf as frequent as the first; 0 = equal
-	State   string  `toml:"state" json:"state"`                 // cold, shared or warm; empty = shared
+	Tokens int `toml:"tokens" json:"tokens"` // of the input; 0 = derived from HitRate
+	// shared part of each prompt, rounded to whole blocks; 0 = Tokens applies
+	HitRate float64 `toml:"hit_rate" json:"hit_rate,omitempty"`
+	Groups  int     `toml:"groups" json:"groups"` // number of different prefixes; 0 = 1
+	// popularity: the k-th group is k^-zipf as frequent as the first; 0 = equal
+	Zipf  float64 `toml:"zipf" json:"zipf,omitempty"`
+	State string  `toml:"state" json:"state"` // cold, shared or warm; empty = shared
 }
 
 // maxRanked bounds the number of groups with a Zipf popularity, which a table holds.
@@ -39,18 +41,22 @@ func (p *Prefix) check(key string, input Length, bad func(key, problem, hint str
 	case input.set() && p.Tokens >= input.Least():
 		hint := "input includes the prefix: make input larger or the prefix shorter"
 		if input.Dist != "fixed" {
-			hint = fmt.Sprintf("input includes the prefix: write min = %d in input, or make the prefix shorter", p.Tokens+1)
+			hint = fmt.Sprintf("input includes the prefix: write min = %d in input, or make the prefix shorter",
+				p.Tokens+1)
 		}
-		bad(key+"tokens", fmt.Sprintf("the prefix of %d tokens is not shorter than the shortest input of %d", p.Tokens, input.Least()), hint)
+		bad(key+"tokens", fmt.Sprintf("the prefix of %d tokens is not shorter than the shortest input of %d", p.Tokens,
+			input.Least()), hint)
 	}
 	if p.Groups < 0 {
 		bad(key+"groups", "the number of groups is negative", "write groups = 4")
 	}
 	if p.Zipf < 0 || p.Zipf > 10 {
-		bad(key+"zipf", fmt.Sprintf("zipf %v is not an exponent from 0 to 10", p.Zipf), "write zipf = 1.0; 0 makes all groups equally popular")
+		bad(key+"zipf", fmt.Sprintf("zipf %v is not an exponent from 0 to 10", p.Zipf),
+			"write zipf = 1.0; 0 makes all groups equally popular")
 	}
 	if p.Zipf > 0 && p.Groups > maxRanked {
-		bad(key+"groups", fmt.Sprintf("with zipf, groups must be at most %d, not %d", maxRanked, p.Groups), "write fewer groups, or remove zipf")
+		bad(key+"groups", fmt.Sprintf("with zipf, groups must be at most %d, not %d", maxRanked, p.Groups),
+			"write fewer groups, or remove zipf")
 	}
 	switch p.State {
 	case "", Cold, Shared, Warm:
@@ -67,7 +73,9 @@ func (p *Prefix) checkHitRate(key string, input Length, bad func(key, problem, h
 	case unbounded:
 		bad(key+"hit_rate", "hit_rate requires an input with an upper bound", "write max = 8192 in input")
 	case input.set() && p.sharedTokens(input.most()) == 0:
-		bad(key+"hit_rate", fmt.Sprintf("hit_rate %v of the longest input (%d tokens) is less than one block (%d tokens)", p.HitRate, input.most(), BlockTokens),
+		bad(key+"hit_rate",
+			fmt.Sprintf("hit_rate %v of the longest input (%d tokens) is less than one block (%d tokens)", p.HitRate,
+				input.most(), BlockTokens),
 			"make input longer, or hit_rate larger")
 	}
 }

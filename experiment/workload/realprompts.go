@@ -30,17 +30,21 @@ func (w *Workload) CountsPrompts() bool {
 func (c *Class) checkPrompts(key string, bad func(key, problem, hint string)) {
 	switch {
 	case c.Input.set() || c.Pairs != nil:
-		bad(key+"prompts", "real prompts have lengths of their own", "remove input and pairs; min_input, max_input and cap_input in [row.prompts] select prompts by length")
+		bad(key+"prompts", "real prompts have lengths of their own",
+			"remove input and pairs; min_input, max_input and cap_input in [row.prompts] select prompts by length")
 	case c.Prefix != nil:
 		bad(key+"prompts", "real prompts have beginnings of their own", "remove prefix")
 	case c.Images != nil:
-		bad(key+"prompts", "images are added to synthetic prompts only", "remove images; messages in the file can have images of their own")
+		bad(key+"prompts", "images are added to synthetic prompts only",
+			"remove images; messages in the file can have images of their own")
 	}
 	if s := c.Session; s != nil && (s.Turns.set() || s.User.set()) {
-		bad(key+"session", "the file of prompts sets the turns of conversations", "remove turns and user; think remains")
+		bad(key+"session", "the file of prompts sets the turns of conversations",
+			"remove turns and user; think remains")
 	}
 	if h := c.Prompts.Head; h.Prompts > 0 && h.OwnOutput < h.Prompts && !c.Output.set() {
-		bad(key+"output", fmt.Sprintf("%d of %d prompts have no max_tokens of their own", h.Prompts-h.OwnOutput, h.Prompts),
+		bad(key+"output", fmt.Sprintf("%d of %d prompts have no max_tokens of their own", h.Prompts-h.OwnOutput,
+			h.Prompts),
 			"write output = 512 (the most tokens of an answer)")
 	}
 }
@@ -75,7 +79,10 @@ func (p *Plan) samplePrompts() {
 	for i, c := range p.classes {
 		var sample *prompts.Sample
 		if c.Prompts != nil {
-			sample = c.Prompts.Sample(func(epoch uint64) *rand.Rand { return p.rand(mix(streamPrompt, uint64(i)), epoch) })
+			sample = c.Prompts.Sample(func(epoch uint64) *rand.Rand {
+				return p.rand(mix(streamPrompt, uint64(i)),
+					epoch)
+			})
 		}
 		p.real.samples = append(p.real.samples, sample)
 	}
@@ -152,7 +159,8 @@ const bytesPerToken = 4
 
 func estimateTokens(bytes int) int { return bytes/bytesPerToken + 1 }
 
-// EstimatedLongest is Longest, with an estimate for real prompts: of conversations, if every answer has its full length.
+// EstimatedLongest is Longest, with an estimate for real prompts: of conversations, if every answer has its full
+// length.
 func (w Workload) EstimatedLongest() int {
 	longest := w.Longest()
 	for _, c := range w.Classes() {

@@ -132,7 +132,8 @@ func (c sendQueue) Len() int { return len(c) }
 
 func (c sendQueue) Less(i, j int) bool {
 	a, b := &c[i], &c[j]
-	return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.request.inSession(), b.request.inSession()), cmp.Compare(a.request.Index, b.request.Index)) < 0
+	return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.request.inSession(), b.request.inSession()),
+		cmp.Compare(a.request.Index, b.request.Index)) < 0
 }
 
 // inSession is the turn of a request that waits for others; 0 for any other, as those of a trace without replay of

@@ -63,7 +63,8 @@ func (k *Think) DecodeTOML(v any, bad func(key, problem, hint string)) {
 	dist, _ := t["dist"].(string)
 	keys, ok := thinkKeys[dist]
 	if !ok {
-		bad("dist", fmt.Sprintf("unknown distribution %q", dist), `use "exponential" or "lognormal", or write think = "2s"`)
+		bad("dist", fmt.Sprintf("unknown distribution %q", dist),
+			`use "exponential" or "lognormal", or write think = "2s"`)
 		return
 	}
 	*k = Think{Dist: dist}
@@ -95,10 +96,12 @@ func (s *Session) check(key string, bad func(key, problem, hint string)) {
 	if !s.Turns.set() {
 		bad(key+"session.turns", "the number of turns is missing", "write turns = 5")
 	} else if s.Turns.most() > maxTurns {
-		bad(key+"session.turns", fmt.Sprintf("a conversation can have %d turns, more than the limit of %d", s.Turns.most(), maxTurns), "write turns = 5, or a max of turns")
+		bad(key+"session.turns", fmt.Sprintf("a conversation can have %d turns, more than the limit of %d",
+			s.Turns.most(), maxTurns), "write turns = 5, or a max of turns")
 	}
 	if !s.User.set() {
-		bad(key+"session.user", "the length of the later turns is missing", "write user = 100 (prompt tokens that each later turn adds)")
+		bad(key+"session.user", "the length of the later turns is missing",
+			"write user = 100 (prompt tokens that each later turn adds)")
 	}
 }
 

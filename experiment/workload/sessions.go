@@ -19,8 +19,9 @@ type Sessions struct {
 	Replay string `toml:"replay" json:"replay,omitempty"`
 	// Answers is recorded (also if empty): prompts are as in the trace; server: a prompt that continues an earlier
 	// request contains the server's own answer to it.
-	Answers     string `toml:"answers" json:"answers,omitempty"`
-	ToolTimeCap Span   `toml:"tool_time_cap" json:"tool_time_cap_s,omitempty"` // longest wait for a tool; 0 = as recorded
+	Answers string `toml:"answers" json:"answers,omitempty"`
+	// longest wait for a tool; 0 = as recorded
+	ToolTimeCap Span `toml:"tool_time_cap" json:"tool_time_cap_s,omitempty"`
 	// Begin is start (also if empty), or sampled: the first session of each worker begins at a sampled point of its
 	// life.
 	Begin  string `toml:"begin" json:"begin,omitempty"`
@@ -75,11 +76,14 @@ func (t *Trace) checkSessions(w *Workload, bad func(key, problem, hint string)) 
 	case t.Replay == replaySessions && !t.Head.Grouped && t.Head.SessionRequests == 0:
 		bad("trace.replay", fmt.Sprintf("the %s trace has no sessions", t.Head.Format), "remove replay")
 	case !t.replaysSessions() && own != (Sessions{}):
-		bad("trace", "answers, tool_time_cap, begin and repeat apply to sessions", `write replay = "sessions", or remove these keys`)
+		bad("trace", "answers, tool_time_cap, begin and repeat apply to sessions",
+			`write replay = "sessions", or remove these keys`)
 	case t.Begin == beginSampled && (w.Open() || w.Arrival.Process == traced):
-		bad("trace.begin", `begin = "sampled" fills the workers of a closed loop`, "replace rate or arrival by concurrency = 16")
+		bad("trace.begin", `begin = "sampled" fills the workers of a closed loop`,
+			"replace rate or arrival by concurrency = 16")
 	case t.Repeat && w.Arrival.Process == traced:
-		bad("trace.repeat", "a trace that sets the arrival times cannot be repeated", "remove repeat, or replace arrival by rate or concurrency")
+		bad("trace.repeat", "a trace that sets the arrival times cannot be repeated",
+			"remove repeat, or replace arrival by rate or concurrency")
 	}
 }
 
@@ -137,7 +141,8 @@ func (p *Plan) replayedSession() Request {
 
 func (p *Plan) graphOf(s trace.Session) *Graph {
 	t := p.replay
-	g := &Graph{nodes: s.Nodes, index: t.given, number: t.sessions, pass: t.pass, size: t.r.Info.BlockTokens, gaps: !t.r.Info.Ends}
+	g := &Graph{nodes: s.Nodes, index: t.given, number: t.sessions, pass: t.pass, size: t.r.Info.BlockTokens,
+		gaps: !t.r.Info.Ends}
 	for i := range g.nodes {
 		g.nodes[i].Wait = p.w.Trace.wait(g.nodes[i].Wait)
 	}

@@ -7,12 +7,13 @@ import (
 	"math"
 )
 
-// Share is the part of a plan that one of several workers sends. Every worker makes the whole plan, so that none needs a
-// message while the load runs. Arrivals are dealt in rounds, and a conversation is one arrival. In a round each worker gets
-// one arrival or, if they do not divide the concurrency evenly, one for each request that it may have in flight.
+// Share is the part of a plan that one of several workers sends. Every worker makes the whole plan, so that none needs
+// a message while the load runs. Arrivals are dealt in rounds, and a conversation is one arrival. In a round each
+// worker gets one arrival or, if they do not divide the concurrency evenly, one for each request that it may have in
+// flight.
 //
-// The seed draws with which worker a round begins. Otherwise what comes in turn too, as bursts, periodic traces and waves
-// of a server's batches do, would always meet the same worker, and a comparison of workers would find that.
+// The seed draws with which worker a round begins. Otherwise what comes in turn too, as bursts, periodic traces and
+// waves of a server's batches do, would always meet the same worker, and a comparison of workers would find that.
 //
 // The zero value is the whole plan.
 type Share struct {
@@ -85,7 +86,8 @@ func (p *Plan) Fingerprint(n int) string {
 			break
 		}
 		r := p.Next()
-		add(uint64(r.Index), uint64(r.At), uint64(r.Input), uint64(r.Output), uint64(r.Session), uint64(r.Turns), hash64(r.Class), hash64(r.Model),
+		add(uint64(r.Index), uint64(r.At), uint64(r.Input), uint64(r.Output), uint64(r.Session), uint64(r.Turns),
+			hash64(r.Class), hash64(r.Model),
 			uint64(r.LeaveAfter), math.Float64bits(r.Think.Seconds()))
 		for _, b := range r.Blocks {
 			add(b.ID, uint64(b.Tokens))

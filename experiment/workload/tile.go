@@ -16,17 +16,27 @@ const (
 // The number of contexts is given, or computed from the size of the tier to fill (Size in package
 // experiment).
 type Tile struct {
-	Contexts       int `toml:"contexts" json:"contexts"`                         // 0 = computed from the size of the tier
-	Questions      int `toml:"-" json:"questions,omitempty"`                     // for each context; 0 = the number of contexts
-	QuestionTokens int `toml:"question_tokens" json:"question_tokens,omitempty"` // at the end of the input; 0 = 32, or half of a shorter input
-	Rounds         int `toml:"rounds" json:"rounds,omitempty"`                   // rotations of the window; 0 = duration and requests apply
+	// 0 = computed from the size of the tier
+	Contexts int `toml:"contexts" json:"contexts"`
+	// for each context; 0 = the number of contexts
+	Questions int `toml:"-" json:"questions,omitempty"`
+	// at the end of the input; 0 = 32, or half of a shorter input
+	QuestionTokens int `toml:"question_tokens" json:"question_tokens,omitempty"`
+	// rotations of the window; 0 = duration and requests apply
+	Rounds int `toml:"rounds" json:"rounds,omitempty"`
 
-	OffloadGiB       float64 `toml:"offload_gib" json:"offload_gib,omitempty"`                 // size of the tier to fill in GiB; 0 = 100
-	OffloadPerGPUGiB float64 `toml:"offload_gib_per_gpu" json:"offload_gib_per_gpu,omitempty"` // size per GPU in GiB, multiplied by [target] gpus; replaces offload_gib
-	Ratio            float64 `toml:"ratio" json:"ratio,omitempty"`                             // share of the tier to fill; 0 = 0.9
-	BytesPerToken    float64 `toml:"bytes_per_token" json:"bytes_per_token,omitempty"`         // KV cache bytes; 0 = computed from the model
-	KVPrecision      string  `toml:"kv_precision" json:"kv_precision,omitempty"`               // of the KV cache, to compute its bytes; empty = bf16
-	Accounting       string  `toml:"accounting" json:"accounting,omitempty"`                   // full (also when empty): every layer keeps every token; resident: window and linear layers keep less
+	// size of the tier to fill in GiB; 0 = 100
+	OffloadGiB float64 `toml:"offload_gib" json:"offload_gib,omitempty"`
+	// size per GPU in GiB, multiplied by [target] gpus; replaces offload_gib
+	OffloadPerGPUGiB float64 `toml:"offload_gib_per_gpu" json:"offload_gib_per_gpu,omitempty"`
+	// share of the tier to fill; 0 = 0.9
+	Ratio float64 `toml:"ratio" json:"ratio,omitempty"`
+	// KV cache bytes; 0 = computed from the model
+	BytesPerToken float64 `toml:"bytes_per_token" json:"bytes_per_token,omitempty"`
+	// of the KV cache, to compute its bytes; empty = bf16
+	KVPrecision string `toml:"kv_precision" json:"kv_precision,omitempty"`
+	// full (also when empty): every layer keeps every token; resident: window and linear layers keep less
+	Accounting string `toml:"accounting" json:"accounting,omitempty"`
 
 	// Fit is what the contexts fill: a tier (FitTier, also when empty), one context more than the server's own KV
 	// cache holds (FitHBM), or a tier if the model's bytes are known, else that cache (FitAuto).
@@ -76,7 +86,8 @@ func (w Workload) checkGenerator(bad func(key, problem, hint string)) {
 	switch w.Generator {
 	case "":
 		if w.Tile != nil {
-			bad("tile", `[row.tile] requires workload = "tiling"`, `write workload = "tiling" in the row, or remove [row.tile]`)
+			bad("tile", `[row.tile] requires workload = "tiling"`,
+				`write workload = "tiling" in the row, or remove [row.tile]`)
 		}
 	case Synthetic:
 		w.without(bad, w.Trace != nil, "trace")
@@ -95,7 +106,8 @@ func (w Workload) checkGenerator(bad func(key, problem, hint string)) {
 
 func (w Workload) without(bad func(key, problem, hint string), there bool, table string) {
 	if there {
-		bad(table, fmt.Sprintf("workload %q cannot have [row.%s]", w.Generator, table), "remove workload or [row."+table+"]")
+		bad(table, fmt.Sprintf("workload %q cannot have [row.%s]", w.Generator, table), "remove workload or [row."+
+			table+"]")
 	}
 }
 
@@ -105,11 +117,14 @@ func (w Workload) checkTile(bad func(key, problem, hint string)) {
 	case len(w.Mix) > 0:
 		bad("mix", "a tiling row cannot have a mix", "remove mix, or make it a separate row")
 	case w.Pairs != nil || w.Prefix != nil || w.Session != nil || w.Prompts != nil:
-		bad("tile", "a tiling row cannot have pairs, prefix, prompts or session", "remove pairs, prefix, prompts and session")
+		bad("tile", "a tiling row cannot have pairs, prefix, prompts or session",
+			"remove pairs, prefix, prompts and session")
 	case w.Input.Dist != "fixed":
-		bad("input", "a tiling row needs a fixed input length", "write input = 32000 (prompt tokens, the question included)")
+		bad("input", "a tiling row needs a fixed input length",
+			"write input = 32000 (prompt tokens, the question included)")
 	case t.question(w.Input.Least()) >= w.Input.Least():
-		bad("tile.question_tokens", fmt.Sprintf("a question of %d tokens leaves no context tokens in an input of %d", t.question(w.Input.Least()), w.Input.Least()),
+		bad("tile.question_tokens", fmt.Sprintf("a question of %d tokens leaves no context tokens in an input of %d",
+			t.question(w.Input.Least()), w.Input.Least()),
 			"input includes the question: make input larger or the question shorter")
 	}
 	if !w.Output.set() {
@@ -121,8 +136,10 @@ func (w Workload) checkTile(bad func(key, problem, hint string)) {
 		most  int
 		like  string
 	}{
-		{"contexts", t.Contexts, maxContexts, "contexts = 40"}, {"questions", t.Questions, maxContexts, "questions = 40"},
-		{"question_tokens", t.QuestionTokens, maxTokens, "question_tokens = 32"}, {"rounds", t.Rounds, maxContexts, "rounds = 3"},
+		{"contexts", t.Contexts, maxContexts, "contexts = 40"},
+		{"questions", t.Questions, maxContexts, "questions = 40"},
+		{"question_tokens", t.QuestionTokens, maxTokens, "question_tokens = 32"},
+		{"rounds", t.Rounds, maxContexts, "rounds = 3"},
 	} {
 		if n.value < 0 || n.value > n.most {
 			bad("tile."+n.key, fmt.Sprintf("%s %d is not between 1 and %d", n.key, n.value, n.most), "write "+n.like)
@@ -134,7 +151,8 @@ func (w Workload) checkTile(bad func(key, problem, hint string)) {
 func (t *Tile) checkSizing(bad func(key, problem, hint string)) {
 	positive := func(key string, x, most float64, like string) {
 		if !(x >= 0 && x <= most) {
-			bad("tile."+key, fmt.Sprintf("%s must be above 0 and at most %s, not %v", key, plain(most), x), "write "+like)
+			bad("tile."+key, fmt.Sprintf("%s must be above 0 and at most %s, not %v", key, plain(most), x), "write "+
+				like)
 		}
 	}
 	positive("offload_gib", t.OffloadGiB, 1<<30, "offload_gib = 100")
@@ -142,7 +160,8 @@ func (t *Tile) checkSizing(bad func(key, problem, hint string)) {
 	positive("ratio", t.Ratio, 100, "ratio = 0.9")
 	positive("bytes_per_token", t.BytesPerToken, 1<<30, "bytes_per_token = 131072")
 	if t.OffloadGiB > 0 && t.OffloadPerGPUGiB > 0 {
-		bad("tile.offload_gib_per_gpu", "offload_gib and offload_gib_per_gpu both set the size of the tier", "remove offload_gib or offload_gib_per_gpu")
+		bad("tile.offload_gib_per_gpu", "offload_gib and offload_gib_per_gpu both set the size of the tier",
+			"remove offload_gib or offload_gib_per_gpu")
 	}
 	if t.Accounting != "" && t.Accounting != Full && t.Accounting != Resident {
 		bad("tile.accounting", fmt.Sprintf("unknown accounting %q", t.Accounting), `write "full" or "resident"`)
@@ -158,7 +177,8 @@ func (t *Tile) checkSizing(bad func(key, problem, hint string)) {
 		bad("tile.fit", fmt.Sprintf("unknown fit %q", t.Fit), `write "offload", "hbm" or "auto"`)
 	}
 	if t.BytesPerToken > 0 && (t.Accounting != "" || t.KVPrecision != "") {
-		bad("tile.bytes_per_token", "bytes_per_token cannot be combined with accounting or kv_precision", "remove bytes_per_token, or accounting and kv_precision")
+		bad("tile.bytes_per_token", "bytes_per_token cannot be combined with accounting or kv_precision",
+			"remove bytes_per_token, or accounting and kv_precision")
 	}
 }
 

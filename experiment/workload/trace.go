@@ -31,22 +31,24 @@ type Trace struct {
 
 // Head describes the first requests of a trace, at most headRequests, after the options were applied.
 type Head struct {
-	Format    string  `json:"format"`
-	Timed     bool    `json:"timed"`
-	Grouped   bool    `json:"grouped,omitempty"` // requests belong to sessions, which the row replays
-	Ends      bool    `json:"ends,omitempty"`    // the ends of requests are recorded, and the row replays sessions
-	Whole     int     `json:"whole,omitempty"`   // requests of the trace; 0 = more than headRequests
-	SpanS     float64 `json:"span_s"`            // from the start to the last of them
-	RatePerS  float64 `json:"rate_per_s"`        // 0 = no timestamps, or all equal
-	Blocks    bool    `json:"blocks"`            // the trace has block hashes
-	StepS     float64 `json:"step_s"`            // step to which timestamps are rounded; 0 = no step found, or removed by jitter
-	SameTime  float64 `json:"same_time"`         // share of requests with the timestamp of the previous one
+	Format   string  `json:"format"`
+	Timed    bool    `json:"timed"`
+	Grouped  bool    `json:"grouped,omitempty"` // requests belong to sessions, which the row replays
+	Ends     bool    `json:"ends,omitempty"`    // the ends of requests are recorded, and the row replays sessions
+	Whole    int     `json:"whole,omitempty"`   // requests of the trace; 0 = more than headRequests
+	SpanS    float64 `json:"span_s"`            // from the start to the last of them
+	RatePerS float64 `json:"rate_per_s"`        // 0 = no timestamps, or all equal
+	Blocks   bool    `json:"blocks"`            // the trace has block hashes
+	// step to which timestamps are rounded; 0 = no step found, or removed by jitter
+	StepS     float64 `json:"step_s"`
+	SameTime  float64 `json:"same_time"` // share of requests with the timestamp of the previous one
 	InputP50  float64 `json:"input_p50"`
 	InputMax  float64 `json:"input_max"`
 	OutputP50 float64 `json:"output_p50"`
 	OutputMax float64 `json:"output_max"`
 
-	SessionRequests float64 `json:"session_requests,omitempty"` // mean requests of a session; 0 = the row replays no sessions
+	// mean requests of a session; 0 = the row replays no sessions
+	SessionRequests float64 `json:"session_requests,omitempty"`
 }
 
 const headRequests = 10_000
@@ -85,7 +87,8 @@ func (t *Trace) look(files *Files) (err error) {
 	}
 	t.Head, err = once(&files.heads, t.Options, func() (Head, error) { return headOf(t.Options) })
 	if t.Replay == replayRequests || t.Replay == "" && !t.replaysSessions() {
-		t.Head.Grouped, t.Head.Ends, t.Head.SessionRequests = false, false, 0 // rows without sessions stay the same points
+		// rows without sessions stay the same points
+		t.Head.Grouped, t.Head.Ends, t.Head.SessionRequests = false, false, 0
 	}
 	return err
 }
@@ -100,8 +103,10 @@ func headOf(o trace.Options) (head Head, err error) {
 	if err != nil {
 		return head, err
 	}
-	head = Head{Format: report.Format, Timed: report.Timed, Grouped: report.Grouped, Ends: report.Ends, SpanS: report.SpanS, Blocks: report.Cache != nil,
-		InputP50: report.Input.P50, InputMax: report.Input.Max, OutputP50: report.Output.P50, OutputMax: report.Output.Max}
+	head = Head{Format: report.Format, Timed: report.Timed, Grouped: report.Grouped, Ends: report.Ends,
+		SpanS: report.SpanS, Blocks: report.Cache != nil,
+		InputP50: report.Input.P50, InputMax: report.Input.Max, OutputP50: report.Output.P50,
+		OutputMax: report.Output.Max}
 	if report.Requests < headRequests {
 		head.Whole = report.Requests
 	}
@@ -175,7 +180,8 @@ func (w Workload) checkTrace(bad func(key, problem, hint string)) {
 		bad("trace", "the trace sets which prompts share blocks", "remove prefix, prompts and session")
 	}
 	if w.Arrival.Process != traced && (w.Trace.Speed != 0 || w.Trace.Jitter != 0) {
-		bad("trace", "speed and jitter require arrival = \"trace\"", `write arrival = "trace", or remove speed and jitter`)
+		bad("trace", "speed and jitter require arrival = \"trace\"",
+			`write arrival = "trace", or remove speed and jitter`)
 	}
 	w.Trace.checkSessions(&w, bad)
 }
@@ -189,7 +195,8 @@ func (w Workload) checkTraced(bad func(key, problem, hint string)) {
 	case w.Trace.Head.RatePerS == 0:
 		bad("arrival", "the first requests of the trace all have the same timestamp", `replace arrival by rate = "inf"`)
 	case w.Rate != w.OwnRate():
-		bad("rate", "the trace sets the arrival times", "remove rate; speed = 2 in [row.trace] makes them twice as fast")
+		bad("rate", "the trace sets the arrival times",
+			"remove rate; speed = 2 in [row.trace] makes them twice as fast")
 	}
 }
 
@@ -255,7 +262,8 @@ func (p *Plan) replayed() Request {
 	}
 	t := p.replay
 	e := &t.ahead
-	r := Request{Index: t.given, At: p.next.at, Input: e.Input, Output: e.Output, Session: e.Session, Turn: max(e.Turn-1, 0)}
+	r := Request{Index: t.given, At: p.next.at, Input: e.Input, Output: e.Output, Session: e.Session,
+		Turn: max(e.Turn-1, 0)}
 	if p.w.Arrival.Process == traced {
 		r.At = e.At
 	} else {

@@ -17,22 +17,32 @@ type Workload struct {
 	Prefix *Prefix `toml:"prefix" json:"prefix,omitempty"`
 	Mix    []Class `toml:"mix" json:"mix,omitempty"`
 
-	Generator string `toml:"workload" json:"workload,omitempty"` // synthetic, trace or tiling; empty = trace if Trace is set, else synthetic
-	Tile      *Tile  `toml:"tile" json:"tile,omitempty"`         // for the workload tiling; replaces pairs, prefix, mix and session
+	// synthetic, trace or tiling; empty = trace if Trace is set, else synthetic
+	Generator string `toml:"workload" json:"workload,omitempty"`
+	// for the workload tiling; replaces pairs, prefix, mix and session
+	Tile *Tile `toml:"tile" json:"tile,omitempty"`
 
-	Prompts  *prompts.Source `toml:"prompts" json:"prompts,omitempty"`   // real prompts; replaces input, pairs and prefix
-	Images   *Images         `toml:"images" json:"images,omitempty"`     // in each prompt of classes without their own; nil = none
-	Session  *Session        `toml:"session" json:"session,omitempty"`   // nil = each arrival is one request
-	Adapters *Adapters       `toml:"adapters" json:"adapters,omitempty"` // of requests whose class has no model of its own; nil = the target's model
-	Leave    *Leave          `toml:"leave" json:"leave,omitempty"`       // users who leave, of classes without their own; nil = none
-	Answers  *Answers        `toml:"answers" json:"answers,omitempty"`   // limits on the answers, of classes without their own; nil = none
+	// real prompts; replaces input, pairs and prefix
+	Prompts *prompts.Source `toml:"prompts" json:"prompts,omitempty"`
+	// in each prompt of classes without their own; nil = none
+	Images  *Images  `toml:"images" json:"images,omitempty"`
+	Session *Session `toml:"session" json:"session,omitempty"` // nil = each arrival is one request
+	// of requests whose class has no model of its own; nil = the target's model
+	Adapters *Adapters `toml:"adapters" json:"adapters,omitempty"`
+	// users who leave, of classes without their own; nil = none
+	Leave *Leave `toml:"leave" json:"leave,omitempty"`
+	// limits on the answers, of classes without their own; nil = none
+	Answers *Answers `toml:"answers" json:"answers,omitempty"`
 
 	Trace *Trace `toml:"trace" json:"trace,omitempty"` // replaces all of these
 
-	Rate       Rate    `toml:"rate" json:"rate,omitzero"`              // mean requests (with sessions: conversations) per second; 0 = closed loop
-	Arrival    Arrival `toml:"arrival" json:"arrival,omitzero"`        // arrival process of the open loop; zero = Poisson
-	Burstiness float64 `toml:"burstiness" json:"burstiness,omitempty"` // shape of gamma arrivals, as in vLLM: 1 = Poisson, below 1 burstier; 0 = 1
-	Seed       uint64  `toml:"seed" json:"seed"`                       // 0 = the matrix's seed
+	// mean requests (with sessions: conversations) per second; 0 = closed loop
+	Rate Rate `toml:"rate" json:"rate,omitzero"`
+	// arrival process of the open loop; zero = Poisson
+	Arrival Arrival `toml:"arrival" json:"arrival,omitzero"`
+	// shape of gamma arrivals, as in vLLM: 1 = Poisson, below 1 burstier; 0 = 1
+	Burstiness float64 `toml:"burstiness" json:"burstiness,omitempty"`
+	Seed       uint64  `toml:"seed" json:"seed"` // 0 = the matrix's seed
 }
 
 func (w Workload) Check(bad func(key, problem, hint string)) {
@@ -57,8 +67,8 @@ func (w Workload) Check(bad func(key, problem, hint string)) {
 }
 
 // Longest is the largest possible number of prompt and output tokens of a request. An unbounded distribution
-// counts with its 95th percentile, or with its mean plus two standard deviations; a real prompt, whose tokens the server
-// counts, with one token.
+// counts with its 95th percentile, or with its mean plus two standard deviations; a real prompt, whose tokens the
+// server counts, with one token.
 func (w Workload) Longest() int {
 	if t := w.Trace; t != nil { // of the first requests
 		return int(t.Head.InputMax + t.Head.OutputMax)

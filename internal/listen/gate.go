@@ -15,8 +15,8 @@ import (
 )
 
 // gate is a listener that bounds the number of open connections. One above the limit takes the place of the oldest that
-// may be cut: the header of its request is not whole, or it was answered and has not sent the rest of a body. If there is
-// none, it waits for an end, and the next ones wait in the listen queue.
+// may be cut: the header of its request is not whole, or it was answered and has not sent the rest of a body. If there
+// is none, it waits for an end, and the next ones wait in the listen queue.
 type gate struct {
 	net.Listener
 	most   int

@@ -10,8 +10,8 @@ import (
 
 // Protect keeps a handler's answers from the pages of other sites, in the browser of somebody who reaches it. A
 // connection to a loopback address gets answers only under the names of the loopback, and this machine's: another name
-// can be that of a page, whose owner points it to 127.0.0.1 (DNS rebinding). A refusal ends the connection. A handler can
-// set a Content-Security-Policy of its own.
+// can be that of a page, whose owner points it to 127.0.0.1 (DNS rebinding). A refusal ends the connection. A handler
+// can set a Content-Security-Policy of its own.
 func Protect(h http.Handler) http.Handler {
 	origins := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

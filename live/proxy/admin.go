@@ -76,7 +76,8 @@ func (r *reach) able(ctx context.Context, p *Proxy) bool {
 	if !r.checked.IsZero() && time.Since(r.checked) < reachEvery {
 		return r.ok
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reachWithin) // a prober that leaves says nothing of the server
+	// a prober that leaves says nothing of the server
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reachWithin)
 	defer cancel()
 	dial := p.config.Dial
 	if dial == nil {

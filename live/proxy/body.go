@@ -31,7 +31,8 @@ func (b *body) Read(p []byte) (int, error) {
 	}
 	n, err := b.ReadCloser.Read(p)
 	b.length -= int64(n)
-	if b.ended = err == io.EOF; b.ended || n > 0 && b.length == 0 { // an answer can come before the transport asks for the end
+	// an answer can come before the transport asks for the end
+	if b.ended = err == io.EOF; b.ended || n > 0 && b.length == 0 {
 		b.rest.Store(false)
 	}
 	if b.left -= int64(n); b.left < 0 {

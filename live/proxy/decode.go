@@ -25,8 +25,8 @@ const (
 	decoderBytes = 64 << 10 // memory of a decoder: a window of 32 KiB, tables, a stack
 	decodedBytes = 4 << 10  // come out at once
 
-	// Events of a stream shrink to a twentieth. A piece of which more than this comes out is no answer's, and reading it
-	// would keep the next one waiting.
+	// Events of a stream shrink to a twentieth. A piece of which more than this comes out is no answer's, and reading
+	// it would keep the next one waiting.
 	freeExpansion = 1 << 20 // bytes
 	maxExpansion  = 100     // times the bytes that came in
 )

@@ -17,7 +17,8 @@ import (
 
 // calls are the paths of the API below its base, with the API that is recorded; empty = passed on only.
 var calls = []struct{ path, api string }{
-	{"/chat/completions", target.Chat}, {"/completions", target.Completions}, {"/responses", target.Responses}, {"/messages", target.Messages},
+	{"/chat/completions", target.Chat}, {"/completions", target.Completions}, {"/responses", target.Responses},
+	{"/messages", target.Messages},
 	{"/models", ""}, {"/embeddings", ""}, {"/rerank", ""},
 }
 
@@ -126,7 +127,8 @@ func (p *Proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
 func (p *Proxy) refuse(w http.ResponseWriter) {
 	p.counts.refused.Add(1)
 	w.Header().Set("Connection", "close") // the rest of the body is not read
-	problem(w, http.StatusRequestEntityTooLarge, "invalid_request_error", "request_too_large", "bench: the request's body is larger than --max-body")
+	problem(w, http.StatusRequestEntityTooLarge, "invalid_request_error", "request_too_large",
+		"bench: the request's body is larger than --max-body")
 }
 
 // loops reports whether a request has passed here before (RFC 9110, section 7.6.3).
@@ -145,5 +147,6 @@ func (p *Proxy) refuseLoop(w http.ResponseWriter) {
 func problem(w http.ResponseWriter, status int, kind, code, text string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write([]byte(`{"type":"error","error":{"message":"` + text + `","type":"` + kind + `","param":null,"code":"` + code + `"}}` + "\n"))
+	_, _ = w.Write([]byte(`{"type":"error","error":{"message":"` + text + `","type":"` + kind +
+		`","param":null,"code":"` + code + `"}}` + "\n"))
 }

@@ -51,8 +51,10 @@ func (f *figures) add(server int, r *openai.Result) {
 }
 
 var bounds = [...]time.Duration{
-	time.Millisecond, 2 * time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond,
-	100 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second, 5 * time.Second,
+	time.Millisecond, 2 * time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond,
+	50 * time.Millisecond,
+	100 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second,
+	5 * time.Second,
 	10 * time.Second, 20 * time.Second, 50 * time.Second, 100 * time.Second,
 }
 
@@ -98,7 +100,8 @@ func (s *Server) writeMetrics(out io.Writer) error {
 		n.Unrecorded += s.Unrecorded()
 	}
 	one := func(name, kind, help string, value int) {
-		fmt.Fprintf(w, "# HELP bench_live_%s %s\n# TYPE bench_live_%s %s\nbench_live_%s %d\n", name, help, name, kind, name, value)
+		fmt.Fprintf(w, "# HELP bench_live_%s %s\n# TYPE bench_live_%s %s\nbench_live_%s %d\n", name, help, name, kind,
+			name, value)
 	}
 	one("requests_total", "counter", "Requests to an API that writes tokens.", n.Requests)
 	one("other_requests_total", "counter", "Requests to other paths, passed on only.", n.Other)
@@ -110,13 +113,15 @@ func (s *Server) writeMetrics(out io.Writer) error {
 	one("unreachable_total", "counter", "Requests that got no answer from the server.", n.Unreachable)
 	one("connection_limit_total", "counter", "Times that the limit of connections was reached.", s.door.Waited())
 	one("draining", "gauge", "1 while open answers end and no connection is accepted.", boolean(s.Draining()))
-	fmt.Fprintf(w, "# HELP go_goroutines Goroutines of the process.\n# TYPE go_goroutines gauge\ngo_goroutines %d\n", runtime.NumGoroutine())
+	fmt.Fprintf(w, "# HELP go_goroutines Goroutines of the process.\n# TYPE go_goroutines gauge\ngo_goroutines %d\n",
+		runtime.NumGoroutine())
 	servers := []string{"primary"}
 	if c := n.Shadow; c != nil {
 		servers = append(servers, "candidate")
 		queued, flying := p.shadow.load()
 		one("copies_total", "counter", "Requests sent to the candidate.", c.Sent)
-		one("copies_dropped_total", "counter", "Requests not sent to the candidate though their conversation was chosen.", c.Dropped)
+		one("copies_dropped_total", "counter",
+			"Requests not sent to the candidate though their conversation was chosen.", c.Dropped)
 		one("copies_queued", "gauge", "Copies that wait.", queued)
 		one("copies_in_flight", "gauge", "Copies that the candidate answers.", flying)
 		one("copying_stopped", "gauge", "1 after copying has ended, by a stop rule.", boolean(c.Stopped != ""))
@@ -140,7 +145,8 @@ func (f *figures) write(w io.Writer, servers []string, copies *recording.Copies)
 		fmt.Fprintf(w, "bench_live_answers_total{server=\"candidate\",outcome=\"unread\"} %d\n", copies.Unread)
 	}
 	for _, m := range []struct{ name, help string }{
-		{"ttft", "Time to first token from sending, of completed streams."}, {"tpot", "Time per output token, of completed streams."},
+		{"ttft", "Time to first token from sending, of completed streams."},
+		{"tpot", "Time per output token, of completed streams."},
 		{"e2e", "Time from sending to the answer's end, of completed requests."},
 	} {
 		name := "bench_live_" + m.name + "_seconds"

@@ -28,7 +28,8 @@ import (
 )
 
 type Config struct {
-	To            *url.URL                    // base of the server's API, such as http://host:8000/v1; without user info
+	// base of the server's API, such as http://host:8000/v1; without user info
+	To            *url.URL
 	TLS           *tls.Config                 // for an https server; nil = the system's roots
 	Dial          Dial                        // nil = TCP
 	Shadow        *ShadowConfig               // a candidate that gets copies; nil = none
@@ -85,7 +86,8 @@ func New(c Config) (*Proxy, error) {
 	if c.Started.IsZero() {
 		c.Started = time.Now()
 	}
-	p := &Proxy{config: c, transport: newTransport(c), observers: map[string]*openai.Observer{}, copies: budget{left: c.MaxCopies}}
+	p := &Proxy{config: c, transport: newTransport(c), observers: map[string]*openai.Observer{},
+		copies: budget{left: c.MaxCopies}}
 	p.via = "1.1 bench-" + rand.Text()
 	for _, api := range target.APIs {
 		p.observers[api] = openai.NewObserver(api)
@@ -164,7 +166,8 @@ type passing struct{}
 func (p *Proxy) Counts() recording.Counts {
 	c := &p.counts
 	return recording.Counts{
-		Requests: int(c.requests.Load()), Other: int(c.other.Load()), Unrecorded: int(c.unrecorded.Load()), Unhashed: int(c.unhashed.Load()),
+		Requests: int(c.requests.Load()), Other: int(c.other.Load()), Unrecorded: int(c.unrecorded.Load()),
+		Unhashed:   int(c.unhashed.Load()),
 		Unreadable: int(c.unreadable.Load()), Refused: int(c.refused.Load()), Unreachable: int(c.unreachable.Load()),
 		Shadow: p.shadow.counts(),
 	}

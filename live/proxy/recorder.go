@@ -15,7 +15,8 @@ import (
 	"bench/live/recording"
 )
 
-// maxQueue is the number of steps of exchanges that can wait for the recorder. What comes on top is dropped and counted.
+// maxQueue is the number of steps of exchanges that can wait for the recorder. What comes on top is dropped and
+// counted.
 const maxQueue = 8192
 
 // maxModels get a number or name of their own; maxModelName is a name's longest, bytes: callers choose both.
@@ -214,7 +215,8 @@ func (r *recorder) exchange(x *exchange) *recording.Exchange {
 	arrived := x.arrived.Sub(r.p.config.Started)
 	q := r.record(&x.result, x)
 	e := &recording.Exchange{
-		Timestamp: milliseconds(arrived), Input: x.input(), Bytes: x.print.Bytes, Media: x.print.Media, HashIDs: x.print.Blocks, Class: x.class,
+		Timestamp: milliseconds(arrived), Input: x.input(), Bytes: x.print.Bytes, Media: x.print.Media,
+		HashIDs: x.print.Blocks, Class: x.class,
 		Session: x.turn.session, Turn: x.turn.number,
 		BlockedUs: x.blocked.Microseconds(), Request: *q,
 	}

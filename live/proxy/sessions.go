@@ -59,8 +59,8 @@ type conversation struct {
 	lost      bool // a turn is missing at the candidate: under the lock of shadow, the only user
 }
 
-// find is the request's place, for a whole body as the caller sent it, or nil if it was too large to keep: then only the
-// header can identify it. api is one of target.APIs. Call it once for each request, in the order in which their
+// find is the request's place, for a whole body as the caller sent it, or nil if it was too large to keep: then only
+// the header can identify it. api is one of target.APIs. Call it once for each request, in the order in which their
 // bodies were complete, before the turn is given to shadow.offer.
 func (c *conversations) find(api string, header http.Header, body []byte) turn {
 	k := readBody(c.seed, api, body)

@@ -85,8 +85,8 @@ func hashOf(seed maphash.Seed, values ...any) uint64 {
 	return maphash.Bytes(seed, text)
 }
 
-// canonical is a value of a message in its shortest spelling: clients write a text as a string or as a part, and move the
-// marks of what to cache from turn to turn.
+// canonical is a value of a message in its shortest spelling: clients write a text as a string or as a part, and move
+// the marks of what to cache from turn to turn.
 func canonical(value any) any {
 	switch v := value.(type) {
 	case map[string]any:

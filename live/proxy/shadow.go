@@ -66,7 +66,8 @@ func newShadow(c ShadowConfig, transport http.RoundTripper, started time.Time) *
 	c.QueueCopies = cmp.Or(c.QueueCopies, 1024)
 	c.QueueBytes = cmp.Or(c.QueueBytes, 256<<20)
 	s := &shadow{config: c, transport: transport, started: started, seed: maphash.MakeSeed(), model: modelJSON(c.Model),
-		observers: map[string]*openai.Observer{}, flying: map[*copied]context.CancelCauseFunc{}, rules: newStopRules(c.MaxErrors)}
+		observers: map[string]*openai.Observer{}, flying: map[*copied]context.CancelCauseFunc{},
+		rules: newStopRules(c.MaxErrors)}
 	for _, api := range target.APIs {
 		s.observers[api] = openai.NewObserver(api)
 	}
@@ -81,8 +82,8 @@ type original struct {
 	url    *url.URL
 	header http.Header // as the caller sent it; neither kept beyond done nor changed
 	body   []byte      // as the caller sent it, not to be changed until done; nil = too large to keep: the turn is lost
-	// done gets the copy's result, once, from any goroutine but never within offer; it must not block. nil: the copy was
-	// not sent, copying ended before its answer did, or the answer cannot be measured (see openai.Observation.End).
+	// done gets the copy's result, once, from any goroutine but never within offer; it must not block. nil: the copy
+	// was not sent, copying ended before its answer did, or the answer cannot be measured (see openai.Observation.End).
 	// Outcome Left: the caller of the primary left.
 	done func(*openai.Result)
 }

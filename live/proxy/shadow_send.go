@@ -125,15 +125,17 @@ func (s *shadow) request(ctx context.Context, c *copied) (*http.Request, *copyBo
 	if s.model != nil {
 		if from, to := modelAt(c.body); to > 0 {
 			size += int64(len(s.model) - (to - from))
-			body.from = io.MultiReader(bytes.NewReader(c.body[:from]), bytes.NewReader(s.model), bytes.NewReader(c.body[to:]))
+			body.from = io.MultiReader(bytes.NewReader(c.body[:from]), bytes.NewReader(s.model),
+				bytes.NewReader(c.body[to:]))
 		}
 	}
 	asked := c.url
 	if s.config.Key != "" {
 		asked = withoutKeys(asked)
 	}
-	r := &http.Request{Method: http.MethodPost, URL: upstream(s.config.To, asked), Header: copyHeader(c.header, c.api, s.config.Key, s.sessionHeader),
-		Body: body, ContentLength: size, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
+	r := &http.Request{Method: http.MethodPost, URL: upstream(s.config.To, asked),
+		Header: copyHeader(c.header, c.api, s.config.Key, s.sessionHeader),
+		Body:   body, ContentLength: size, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
 	r.Header.Add("Via", s.via)
 	return r.WithContext(ctx), body
 }
@@ -163,7 +165,8 @@ func (b *copyBody) end() {
 }
 
 // ofConnection are fields of the caller's connection alone (RFC 9110, section 7.6.1), or set anew.
-var ofConnection = []string{"Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization", "Te",
+var ofConnection = []string{"Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization",
+	"Te",
 	"Trailer", "Transfer-Encoding", "Upgrade", "Expect", "Content-Length", "Host"}
 
 // copyHeader is the caller's header for the candidate, without a compression of the answer, which nothing here would

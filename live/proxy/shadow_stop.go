@@ -60,7 +60,8 @@ func (s *shadow) counts() *recording.Copies {
 // ended counts a pair whose answers have both ended, for the rules that end copying. Call it once for a pair, after
 // Done had the exchange; candidate may be nil. Nothing is kept.
 func (s *shadow) ended(primary, candidate *openai.Result) {
-	if s == nil || primary == nil || candidate == nil || primary.Outcome == openai.Left || candidate.Outcome == openai.Left {
+	if s == nil || primary == nil || candidate == nil || primary.Outcome == openai.Left ||
+		candidate.Outcome == openai.Left {
 		return
 	}
 	s.locked(func() {
@@ -113,7 +114,8 @@ func (r *stopRules) ended(primary, candidate *openai.Result) bool {
 // excess tests, after every pair, whether the candidate's error rate exceeds the primary's by more than a limit, with
 // at most 5 % risk of a false alarm however long it runs: a bet against "by at most the limit" whose capital is then a
 // supermartingale, so that it seldom grows 20-fold (Ville's inequality; Waudby-Smith and Ramdas, Estimating means of
-// bounded random variables by betting, JRSS B 86, 2024, section 4). The stakes are a mixture, since the excess is not known.
+// bounded random variables by betting, JRSS B 86, 2024, section 4). The stakes are a mixture, since the excess is not
+// known.
 //
 // A candidate that was good for days must not have credit for hours of errors: when four fifths of the capital are lost
 // the test begins again, with a part of the risk: 6/π²k² of it for the k-th, which sum to 1.

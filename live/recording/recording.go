@@ -18,9 +18,10 @@ const Schema = "bench/trace/v1"
 
 // Header is the first line.
 type Header struct {
-	Schema     string   `json:"schema"`
-	TimeUnit   string   `json:"time_unit"`   // ms
-	BlockBytes int      `json:"block_bytes"` // bytes of a prompt's text in a block; readers derive its tokens from all prompts
+	Schema   string `json:"schema"`
+	TimeUnit string `json:"time_unit"` // ms
+	// bytes of a prompt's text in a block; readers derive its tokens from all prompts
+	BlockBytes int      `json:"block_bytes"`
 	Recorded   Recorded `json:"recorded"`
 }
 
@@ -49,31 +50,35 @@ type Exchange struct {
 	Turn      int         `json:"turn,omitempty"`    // from 1
 	Class     string      `json:"class,omitempty"`   // model: numbered, unless its name is kept
 
-	BlockedUs int64          `json:"client_blocked_us,omitempty"` // time in which the caller took no bytes: its answer was read late
-	Request   record.Record  `json:"request"`                     // times since the recording's start; without an outcome the answer was not read
-	Shadow    *record.Record `json:"shadow,omitempty"`            // of the copy; absent = not copied
+	// time in which the caller took no bytes: its answer was read late
+	BlockedUs int64 `json:"client_blocked_us,omitempty"`
+	// times since the recording's start; without an outcome the answer was not read
+	Request record.Record  `json:"request"`
+	Shadow  *record.Record `json:"shadow,omitempty"` // of the copy; absent = not copied
 }
 
 // Counts is what a recording lacks, since its start. A line {"counts": …} has them; the last one counts.
 type Counts struct {
-	EndedAt     *time.Time `json:"ended_at,omitempty"` // absent = not the last one, or the process was killed
-	Requests    int        `json:"requests"`           // to an API that writes, recorded or not
-	Other       int        `json:"other"`              // requests to other paths, passed on only
-	Unrecorded  int        `json:"unrecorded"`         // the disk was full, or the recorder was behind
-	Unhashed    int        `json:"unhashed"`           // recorded without hash_ids: the body was too large, or unreadable
-	Unreadable  int        `json:"unreadable"`         // answers in an encoding that is not read
-	Refused     int        `json:"refused"`            // by a limit of the proxy
-	Unreachable int        `json:"unreachable"`        // the server could not be reached
-	Shadow      *Copies    `json:"shadow,omitempty"`
+	EndedAt    *time.Time `json:"ended_at,omitempty"` // absent = not the last one, or the process was killed
+	Requests   int        `json:"requests"`           // to an API that writes, recorded or not
+	Other      int        `json:"other"`              // requests to other paths, passed on only
+	Unrecorded int        `json:"unrecorded"`         // the disk was full, or the recorder was behind
+	// recorded without hash_ids: the body was too large, or unreadable
+	Unhashed    int     `json:"unhashed"`
+	Unreadable  int     `json:"unreadable"`  // answers in an encoding that is not read
+	Refused     int     `json:"refused"`     // by a limit of the proxy
+	Unreachable int     `json:"unreachable"` // the server could not be reached
+	Shadow      *Copies `json:"shadow,omitempty"`
 }
 
 // Copies counts the requests for the candidate.
 type Copies struct {
-	Sent     int    `json:"sent"`               // in flight, cut, or answered
-	Failed   int    `json:"failed,omitempty"`   // the candidate failed
-	Cut      int    `json:"cut,omitempty"`      // in flight when copying was stopped, or at the end
-	Unread   int    `json:"unread,omitempty"`   // the answer has an encoding that is not read, or is too large
-	Dropped  int    `json:"dropped"`            // the queue was full, or an earlier turn of the conversation is missing at the candidate
+	Sent   int `json:"sent"`             // in flight, cut, or answered
+	Failed int `json:"failed,omitempty"` // the candidate failed
+	Cut    int `json:"cut,omitempty"`    // in flight when copying was stopped, or at the end
+	Unread int `json:"unread,omitempty"` // the answer has an encoding that is not read, or is too large
+	// the queue was full, or an earlier turn of the conversation is missing at the candidate
+	Dropped  int    `json:"dropped"`
 	Stateful int    `json:"stateful,omitempty"` // not copied: the request continues what only the primary has stored
 	Stopped  string `json:"stopped"`            // why copying ended: errors, decided, operator; empty = it did not
 	AtUs     int64  `json:"stopped_at_us"`      // since the start; 0 = it did not end

@@ -10,7 +10,8 @@ var knownFinishes = names("stop", "length", "tool_calls", "function_call", "cont
 	"model_context_window_exceeded", "abort", "error", "eos_token", "eos", "repetition", other)
 
 // knownOutcomes are the outcomes of package openai.
-var knownOutcomes = names("ok", "short", "truncated", "timeout", "connect", "status", "protocol", "cancelled", "unfinished", "left")
+var knownOutcomes = names("ok", "short", "truncated", "timeout", "connect", "status", "protocol", "cancelled",
+	"unfinished", "left")
 
 var knownPhases = names(record.PhaseWarmup, record.PhaseWindow, record.PhaseCooldown)
 

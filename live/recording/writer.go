@@ -25,7 +25,8 @@ func NewWriter(w io.Writer, h Header, compress bool) (*Writer, error) {
 	h.Schema, h.TimeUnit = Schema, timeUnit
 	out := &Writer{out: w}
 	if compress {
-		z, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(128<<10))
+		z, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest),
+			zstd.WithWindowSize(128<<10))
 		if err != nil {
 			return nil, fmt.Errorf("starting the recording: %w", err)
 		}

@@ -15,7 +15,8 @@ type column struct {
 }
 
 var columns = []column{
-	{key: "started", head: "started", unit: "UTC", text: func(n *compare.Night) string { return n.StartedAt.UTC().Format("2006-01-02T15:04:05.000") }},
+	{key: "started", head: "started", unit: "UTC",
+		text: func(n *compare.Night) string { return n.StartedAt.UTC().Format("2006-01-02T15:04:05.000") }},
 	{key: "matrix", head: "matrix", text: func(n *compare.Night) string { return n.Group.Matrix }},
 	{key: "model", head: "model", text: func(n *compare.Night) string { return n.Group.Model }},
 	{key: "hardware", head: "hardware", text: hardware},

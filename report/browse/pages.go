@@ -197,5 +197,6 @@ func allowLink(v url.Values, c *compare.Comparison) string {
 		return ""
 	}
 	v["allow"] = append(v["allow"], keys...)
-	return fmt.Sprintf(`<a href="%s">Compare although %s differ</a>`, template.HTMLEscapeString("compare?"+v.Encode()), template.HTMLEscapeString(strings.Join(keys, ", ")))
+	return fmt.Sprintf(`<a href="%s">Compare although %s differ</a>`, template.HTMLEscapeString("compare?"+v.Encode()),
+		template.HTMLEscapeString(strings.Join(keys, ", ")))
 }

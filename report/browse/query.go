@@ -24,8 +24,9 @@ type Query struct {
 }
 
 func (q *Query) fields() map[string]*string {
-	return map[string]*string{"matrix": &q.Matrix, "model": &q.Model, "hardware": &q.Hardware, "server": &q.Server, "answer": &q.Answer,
-		"from": &q.From, "to": &q.To, "q": &q.Text, "sort": &q.Sort}
+	return map[string]*string{"matrix": &q.Matrix, "model": &q.Model, "hardware": &q.Hardware, "server": &q.Server,
+		"answer": &q.Answer,
+		"from":   &q.From, "to": &q.To, "q": &q.Text, "sort": &q.Sort}
 }
 
 const day = "2006-01-02"
@@ -92,13 +93,15 @@ func (q Query) Pick(nights []compare.Night) []compare.Night {
 func (q *Query) matches(n *compare.Night) bool {
 	is := func(want, got string) bool { return want == "" || want == got }
 	date := n.StartedAt.UTC().Format(day)
-	return is(q.Matrix, n.Group.Matrix) && is(q.Model, n.Group.Model) && is(q.Hardware, hardware(n)) && is(q.Server, server(n)) &&
+	return is(q.Matrix, n.Group.Matrix) && is(q.Model, n.Group.Model) && is(q.Hardware, hardware(n)) &&
+		is(q.Server, server(n)) &&
 		is(q.Answer, n.Headline.Answer) && (q.From == "" || date >= q.From) && (q.To == "" || date <= q.To)
 }
 
 func contains(n *compare.Night, words []string) bool {
 	h := n.Headline
-	line := strings.ToLower(strings.Join([]string{n.Dir, n.Run, n.Group.Matrix, n.Group.Model, hardware(n), n.Group.Precision, server(n), h.State, h.Answer,
+	line := strings.ToLower(strings.Join([]string{n.Dir, n.Run, n.Group.Matrix, n.Group.Model, hardware(n),
+		n.Group.Precision, server(n), h.State, h.Answer,
 		h.Point, h.Trust, gate(n)}, "\n"))
 	return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(line, w) })
 }

@@ -106,7 +106,8 @@ func (q Query) otherPage(exists bool, step int) string {
 
 // choices have the values of all runs: one filter must not hide the values of another.
 func choices(q Query, nights []compare.Night) []choice {
-	out := []choice{{Key: "matrix", Value: q.Matrix}, {Key: "model", Value: q.Model}, {Key: "hardware", Value: q.Hardware},
+	out := []choice{{Key: "matrix", Value: q.Matrix}, {Key: "model", Value: q.Model},
+		{Key: "hardware", Value: q.Hardware},
 		{Key: "server", Value: q.Server}, {Key: "answer", Value: q.Answer}}
 	for i := range out {
 		c := &out[i]
@@ -149,9 +150,11 @@ var kinds = map[string]string{"PASS": "pass", "FAIL": "fail", "UNDECIDED": "unde
 
 func newRunView(n *compare.Night, selected bool) runView {
 	h := n.Headline
-	v := runView{Dir: n.Dir, URL: "report?" + url.Values{"run": {n.Dir}}.Encode(), Day: n.StartedAt.UTC().Format(day), Clock: n.StartedAt.UTC().Format("15:04"),
+	v := runView{Dir: n.Dir, URL: "report?" + url.Values{"run": {n.Dir}}.Encode(), Day: n.StartedAt.UTC().Format(day),
+		Clock:  n.StartedAt.UTC().Format("15:04"),
 		Matrix: n.Group.Matrix, Model: n.Group.Model, Hardware: hardware(n), Server: h.Server,
-		Answer: h.Answer, Kind: kinds[h.Verdict], Point: h.Point, TTFT: h.TTFT, TPOT: h.TPOT, TrustText: h.Trust, Gate: gate(n), GateKind: kinds[gate(n)], GateError: n.GateError, Selected: selected}
+		Answer: h.Answer, Kind: kinds[h.Verdict], Point: h.Point, TTFT: h.TTFT, TPOT: h.TPOT, TrustText: h.Trust,
+		Gate: gate(n), GateKind: kinds[gate(n)], GateError: n.GateError, Selected: selected}
 	if h.State != "done" {
 		v.State = fmt.Sprintf("%s, %d of %s", h.State, h.Rows, unit.Plural(h.Planned, "row"))
 	}

@@ -37,8 +37,8 @@ const (
 	leastNights  = 10 // smallest number of them
 	// smallest distance of the furthest night: a few equal nights do not prove that there is none
 	leastSpread = 2e-3
-	// freshExcess is by how much the log-likelihood ratio must exceed its limit, with ln(number of figures): the limit is
-	// for one history that is looked at once, and for nights that are not skewed.
+	// freshExcess is by how much the log-likelihood ratio must exceed its limit, with ln(number of figures): the limit
+	// is for one history that is looked at once, and for nights that are not skewed.
 	freshExcess = 1.5
 	mostQuiet   = 100 // latest nights in which past alarms are sought
 )

@@ -35,7 +35,8 @@ func assumedSpreads(machine []Run, g experiment.Gate) map[string]stats.RunSpread
 	return out
 }
 
-// assumedSpread is that of the machine, else twice that between repeats: of shares, which repeats rarely show, a fixed one.
+// assumedSpread is that of the machine, else twice that between repeats: of shares, which repeats rarely show, a fixed
+// one.
 func (f figure) assumedSpread(o Options) stats.RunSpread {
 	if s, ok := o.spreads[f.key]; ok {
 		return s

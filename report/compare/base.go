@@ -25,8 +25,8 @@ const (
 	mostListed = 10  // candidates to list if none is good
 )
 
-// Base is the runs that new is compared with: the latest comparable ones that are finished. A figure that differs by more
-// than its threshold in one of them takes an earlier run instead.
+// Base is the runs that new is compared with: the latest comparable ones that are finished. A figure that differs by
+// more than its threshold in one of them takes an earlier run instead.
 type Base struct {
 	Name    string
 	Runs    []Run // in order of time
@@ -77,7 +77,8 @@ func (c *Comparison) Detectables() (out []Detectable) {
 		p := &c.Points[i]
 		p.Each(func(class string, m *Metric) {
 			if m.Threshold != nil && m.SmallestDetectable != nil && m.Spread != nil {
-				out = append(out, Detectable{GatedFigure{p.Name, class, m.Name}, *m.Threshold, *m.SmallestDetectable, *m.Spread})
+				out = append(out, Detectable{GatedFigure{p.Name, class, m.Name}, *m.Threshold, *m.SmallestDetectable,
+					*m.Spread})
 			}
 		})
 	}

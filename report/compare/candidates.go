@@ -47,7 +47,8 @@ func afterAccepted(all []earlierRun) []earlierRun {
 	}
 	for i := range all[:len(all)-1] {
 		e := &all[i]
-		if e.run.Gate != nil && slices.ContainsFunc(e.run.Gate.BaseRuns, func(name string) bool { return !since[name] }) {
+		if e.run.Gate != nil && slices.ContainsFunc(e.run.Gate.BaseRuns,
+			func(name string) bool { return !since[name] }) {
 			e.run.Gate = nil
 		}
 	}

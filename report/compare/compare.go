@@ -32,11 +32,12 @@ const (
 )
 
 type Run struct {
-	Name       string
-	record.Run             // its rows never change here; without Records the variance within a row is that of its summary
-	Gate       *GateRecord // its gate.json; nil: none, or not read
-	GateError  string      // why its gate.json is unreadable
-	Headline   *Headline   // for the list of runs; nil: not needed
+	Name string
+	// its rows never change here; without Records the variance within a row is that of its summary
+	record.Run
+	Gate      *GateRecord // its gate.json; nil: none, or not read
+	GateError string      // why its gate.json is unreadable
+	Headline  *Headline   // for the list of runs; nil: not needed
 }
 
 // Side is the runs of one side, in order of time. Rows of one point in one run are its repeats.
@@ -71,8 +72,8 @@ type Options struct {
 	// Nights are comparable runs before new, in order of time, with those of base: they show the spread between runs.
 	// nil: base alone does.
 	Nights []Run
-	// Machine are other runs of this machine and server, of any matrix: they show the spread of runs if there are too few
-	// nights.
+	// Machine are other runs of this machine and server, of any matrix: they show the spread of runs if there are too
+	// few nights.
 	Machine []Run
 	spreads map[string]stats.RunSpread // of these, by figure
 	// Paired: the same repeat of both sides ran side by side, as parts of one run.

@@ -20,7 +20,8 @@ type Difference struct {
 	New     string `json:"new"`
 	Key     string `json:"key,omitempty"` // its name for --allow; empty: reported, never refused
 	Allowed bool   `json:"allowed,omitempty"`
-	Effect  string `json:"effect,omitempty"` // on the figures, of one that is never refused; empty: as far as known none
+	// on the figures, of one that is never refused; empty: as far as known none
+	Effect string `json:"effect,omitempty"`
 }
 
 func (d Difference) refuses() bool { return d.Key != "" && !d.Allowed }
@@ -72,7 +73,8 @@ func (r *Run) facts() []fact {
 		{serverVersion, compact(t.Version), ""}, {buildInfo, strings.Join(t.BuildInfo, "; "), ""},
 		{"extra body", compact(t.ExtraBody), ""}, {"proxy", t.Proxy, ""}, {"prompts sized by", t.Tokenizer, ""},
 		{"client version", strings.TrimSpace(c.Version + " " + c.Commit), ""}, {"go version", c.Go, ""},
-		{"load workers", load, ""}, {"client machine", client, ""}, {"client kernel", strings.TrimSpace(c.OS + " " + c.Kernel), ""},
+		{"load workers", load, ""}, {"client machine", client, ""},
+		{"client kernel", strings.TrimSpace(c.OS + " " + c.Kernel), ""},
 		{"seed", fmt.Sprint(m.Seed), ""},
 	}
 	for _, key := range slices.Sorted(maps.Keys(m.Facts)) {
@@ -160,7 +162,8 @@ func sideDifferences(base, changed Side, allow []string) []Difference {
 			}
 		}
 		if slices.Contains(reported, what) {
-			was, is = strings.ReplaceAll(was, notSpecified, notReported), strings.ReplaceAll(is, notSpecified, notReported)
+			was, is = strings.ReplaceAll(was, notSpecified, notReported), strings.ReplaceAll(is, notSpecified,
+				notReported)
 		}
 		d := Difference{What: what, Base: was, New: is, Key: cmp.Or(a.keys[what], b.keys[what]), Effect: effects[what]}
 		if !open && (was == notSpecified || is == notSpecified) {

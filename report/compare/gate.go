@@ -35,8 +35,9 @@ type Case struct {
 	// Failed marks an UNDECIDED case of which new has no measurement, as its requests or its row failed: an error in
 	// JUnit also if the gate passes, as the exit code of the sweep is.
 	Failed bool     `json:"failed,omitempty"`
-	Change *float64 `json:"change,omitempty"`      // as in Metric; absent = not compared
-	Since  string   `json:"known_since,omitempty"` // the first run whose gate had this regression, if it is not decided to be over; absent = new, or none
+	Change *float64 `json:"change,omitempty"` // as in Metric; absent = not compared
+	// the first run whose gate had this regression, if it is not decided to be over; absent = new, or none
+	Since string `json:"known_since,omitempty"`
 	// SinceAt is the night in which the change began; zero = new, or none.
 	SinceAt time.Time `json:"since_at,omitzero"`
 	// Changed is what else changed in that night or a neighbour.

@@ -96,7 +96,8 @@ func (g *Group) findTrends(figures []string) {
 				if !known {
 					k = len(g.Trends)
 					at[key] = k
-					g.Trends = append(g.Trends, Trend{Point: g.label(p, workloads), Metric: metric, Unit: newFigure(metric).Unit})
+					g.Trends = append(g.Trends, Trend{Point: g.label(p, workloads), Metric: metric,
+						Unit: newFigure(metric).Unit})
 				}
 				g.Trends[k].Nights = append(g.Trends[k].Nights,
 					TrendNight{n.Run, n.StartedAt, len(v.Invalid) == 0, v, i})

@@ -44,11 +44,12 @@ func ReadIndex(files fs.FS) Index {
 	return index
 }
 
-// ReadNights finds the runs and other tools' results in files, and reads those that are new or changed since old, the latest
-// first; fresh is their number. read gets names below the root of files. If it fails, or a directory cannot be read, the
-// night has an Error; a file with ErrNoRun goes to Others. part gets what was read so far of many, before the first and
-// between later ones, and how many are left; nil: nothing does.
-func ReadNights(files fs.FS, old Index, read func(name string) (Run, error), part func(soFar Index, left int)) (index Index, fresh int, err error) {
+// ReadNights finds the runs and other tools' results in files, and reads those that are new or changed since old, the
+// latest first; fresh is their number. read gets names below the root of files. If it fails, or a directory cannot be
+// read, the night has an Error; a file with ErrNoRun goes to Others. part gets what was read so far of many, before the
+// first and between later ones, and how many are left; nil: nothing does.
+func ReadNights(files fs.FS, old Index, read func(name string) (Run, error),
+	part func(soFar Index, left int)) (index Index, fresh int, err error) {
 	names, unread, err := runsBelow(files)
 	if err != nil {
 		return Index{}, 0, err
@@ -56,12 +57,16 @@ func ReadNights(files fs.FS, old Index, read func(name string) (Run, error), par
 	found := make([]entry, len(names))
 	parallel.Do(len(names), nil, func(i int) { found[i] = stamped(files, names[i]) })
 	todo := old.recall(found)
-	slices.SortStableFunc(todo, func(a, b *entry) int { return strings.Compare(path.Base(b.night.Dir), path.Base(a.night.Dir)) })
+	slices.SortStableFunc(todo, func(a, b *entry) int {
+		return strings.Compare(path.Base(b.night.Dir),
+			path.Base(a.night.Dir))
+	})
 	for done, next := 0, 0; done < len(todo); done = next {
 		if part != nil && len(todo) > leastPart {
 			part(indexOf(found, unread), len(todo)-done)
 		}
-		next = min(len(todo), done+max(leastPart, done/4)) // writing every part takes as long as writing a few whole ones
+		// writing every part takes as long as writing a few whole ones
+		next = min(len(todo), done+max(leastPart, done/4))
 		parallel.Do(next-done, nil, func(i int) { todo[done+i].read(read) })
 	}
 	for _, e := range todo {

@@ -67,7 +67,10 @@ func (f GatedFigure) includes(x GatedFigure) bool {
 // none is gated. The latest record is first.
 func known(gates []GateRecord, x GatedFigure, alarm bool) (found *Regression) {
 	for _, g := range gates {
-		i := slices.IndexFunc(g.Regressions, func(r Regression) bool { return x.includes(r.GatedFigure) && (alarm || !r.Alarm) })
+		i := slices.IndexFunc(g.Regressions, func(r Regression) bool {
+			return x.includes(r.GatedFigure) &&
+				(alarm || !r.Alarm)
+		})
 		switch {
 		case i >= 0:
 			r := g.Regressions[i]
@@ -117,9 +120,9 @@ func (c *Comparison) markKnown(gates []GateRecord) {
 // explains.
 const sameEvent = 3
 
-// partOf is the first run of a known regression that began at about the same time, of which this one is a part: a change
-// of the server reaches its figures on different nights. A figure that fails by a night alone can be a part of a larger
-// one of its point and class; an alarm of any. Empty: none.
+// partOf is the first run of a known regression that began at about the same time, of which this one is a part: a
+// change of the server reaches its figures on different nights. A figure that fails by a night alone can be a part of a
+// larger one of its point and class; an alarm of any. Empty: none.
 func (o *Outcome) partOf(x Case, gates []GateRecord) string {
 	ago := func(run string) int { return slices.IndexFunc(gates, func(g GateRecord) bool { return g.Run == run }) }
 	began := -1
@@ -127,7 +130,8 @@ func (o *Outcome) partOf(x Case, gates []GateRecord) string {
 		began = ago(x.Alarm.Run)
 	}
 	for _, y := range o.Cases {
-		if y.Verdict != stats.Fail || y.Since == "" || ago(y.Since) < 0 || max(ago(y.Since)-began, began-ago(y.Since)) > sameEvent {
+		if y.Verdict != stats.Fail || y.Since == "" || ago(y.Since) < 0 ||
+			max(ago(y.Since)-began, began-ago(y.Since)) > sameEvent {
 			continue
 		}
 		if x.Alarm != nil || y.Alarm == nil && y.Point == x.Point && y.Class == x.Class && y.excess() >= x.excess() {
@@ -157,7 +161,10 @@ func (c *Comparison) failTwice(gates []GateRecord) {
 		if x.Verdict != stats.Undecided || x.Suspected || x.of == nil || x.Change == nil || !beyond(*x.Change) {
 			continue
 		}
-		if slices.ContainsFunc(gates[0].Held, func(h HeldFigure) bool { return h.GatedFigure == x.figure() && beyond(h.Change) }) {
+		if slices.ContainsFunc(gates[0].Held, func(h HeldFigure) bool {
+			return h.GatedFigure == x.figure() &&
+				beyond(h.Change)
+		}) {
 			x.Verdict, x.of.Gate, c.Gate.Verdict, x.began = stats.Fail, stats.Fail, stats.Fail, gates[0].Run
 			x.Why = "worse by more than " + x.of.Threshold.String() + " in two runs in a row: " + x.of.Describe()
 		}
@@ -176,7 +183,8 @@ func (c *Comparison) Record(run string) *GateRecord {
 	for _, x := range c.Gate.Cases {
 		switch x.Verdict {
 		case stats.Fail:
-			g.Regressions = append(g.Regressions, Regression{x.figure(), x.Change, cmp.Or(x.Since, x.began, run), x.Alarm != nil})
+			g.Regressions = append(g.Regressions, Regression{x.figure(), x.Change, cmp.Or(x.Since, x.began, run),
+				x.Alarm != nil})
 		case stats.Undecided:
 			g.Undecided = append(g.Undecided, x.figure())
 		}

@@ -37,8 +37,8 @@ func (p pair) recordBytes() (size int64) {
 	return size
 }
 
-// match pairs points by name and axes, then the others by workload: a renamed row finds its counterpart. Among nights it
-// begins a new base, as what their gates found goes by name.
+// match pairs points by name and axes, then the others by workload: a renamed row finds its counterpart. Among nights
+// it begins a new base, as what their gates found goes by name.
 func match(base, changed Side, nights []Run) (pairs []pair, missing, added []string) {
 	old, oldOrder := points(base)
 	before, _ := points(Side{Runs: nights})
@@ -51,7 +51,8 @@ func match(base, changed Side, nights []Run) (pairs []pair, missing, added []str
 		}
 	}
 	taken := map[string]bool{}
-	if len(oldOrder) == 1 && len(nowOrder) == 1 && len(nights) == 0 { // two files: they are compared whatever their points are called
+	// two files: they are compared whatever their points are called
+	if len(oldOrder) == 1 && len(nowOrder) == 1 && len(nights) == 0 {
 		renamed[workloadKey(&now[nowOrder[0]][0].row.Spec)] = oldOrder[0]
 	}
 	for _, name := range nowOrder {

@@ -34,29 +34,39 @@ const (
 // Metric is one figure of one point on both sides. Changes are relative to base (0.05: 5 % more); those of
 // a share (error_rate, answers_valid, answers_correct, acceptance_rate) are differences of it.
 type Metric struct {
-	Name               string         `json:"metric"`
-	Unit               string         `json:"unit"`
-	Base               *float64       `json:"base"` // median over the repeats; null: no repeat has it
-	New                *float64       `json:"new"`
-	BaseQuoted         Quoted         `json:"base_quoted,omitzero"` // how far base carries a percentile
-	NewQuoted          Quoted         `json:"new_quoted,omitzero"`
-	RawChange          *float64       `json:"raw_change"` // of these medians, whether it can be tested or not; null: a side lacks it, or base is 0
-	Values             [2][]float64   `json:"repeats"`    // the values of base, then those of new
-	Change             *float64       `json:"change"`     // between geometric means, or from the median of base; null: not compared, see why
-	CI95               stats.Interval `json:"change_ci95"`
-	Test               string         `json:"test,omitempty"`
-	P                  *float64       `json:"p"`                              // null: no test was possible
-	Adjusted           *float64       `json:"p_adjusted"`                     // by Holm, over all gated figures; p itself for a figure without a threshold
-	SmallestDetectable *float64       `json:"smallest_detectable_change"`     // with a power of 80 %; null: unknown
-	Spread             *Spread        `json:"spread,omitempty"`               // between runs; absent: not compared
-	Verdict            Verdict        `json:"verdict"`                        // at a risk of 5 %
-	NoWorseThan        *float64       `json:"no_worse_than"`                  // how much worse new is at most, at 95 % confidence (0.03: 3 %); null: no bound
-	NoChangeWithin     float64        `json:"no_change_within"`               // for "no change": the largest change either way, at 95 % confidence
-	Margin             float64        `json:"margin,omitempty"`               // the change that matters: the gate's threshold, else the margin of all figures
-	NeedRuns           int            `json:"need_runs"`                      // per side (of pairs: pairs), to detect a change of the margin, for "inconclusive"; 0: unknown, or more than a thousand
-	NeedForChange      int            `json:"need_runs_for_change,omitempty"` // the same for a change as large as the one shown; 0 also if that is within the margin
-	Why                string         `json:"why"`
-	Neutral            bool           `json:"neutral,omitempty"` // neither more nor less is better: no verdict of better or worse
+	Name       string   `json:"metric"`
+	Unit       string   `json:"unit"`
+	Base       *float64 `json:"base"` // median over the repeats; null: no repeat has it
+	New        *float64 `json:"new"`
+	BaseQuoted Quoted   `json:"base_quoted,omitzero"` // how far base carries a percentile
+	NewQuoted  Quoted   `json:"new_quoted,omitzero"`
+	// of these medians, whether it can be tested or not; null: a side lacks it, or base is 0
+	RawChange *float64     `json:"raw_change"`
+	Values    [2][]float64 `json:"repeats"` // the values of base, then those of new
+	// between geometric means, or from the median of base; null: not compared, see why
+	Change *float64       `json:"change"`
+	CI95   stats.Interval `json:"change_ci95"`
+	Test   string         `json:"test,omitempty"`
+	P      *float64       `json:"p"` // null: no test was possible
+	// by Holm, over all gated figures; p itself for a figure without a threshold
+	Adjusted           *float64 `json:"p_adjusted"`
+	SmallestDetectable *float64 `json:"smallest_detectable_change"` // with a power of 80 %; null: unknown
+	Spread             *Spread  `json:"spread,omitempty"`           // between runs; absent: not compared
+	Verdict            Verdict  `json:"verdict"`                    // at a risk of 5 %
+	// how much worse new is at most, at 95 % confidence (0.03: 3 %); null: no bound
+	NoWorseThan *float64 `json:"no_worse_than"`
+	// for "no change": the largest change either way, at 95 % confidence
+	NoChangeWithin float64 `json:"no_change_within"`
+	// the change that matters: the gate's threshold, else the margin of all figures
+	Margin float64 `json:"margin,omitempty"`
+	// per side (of pairs: pairs), to detect a change of the margin, for "inconclusive"; 0: unknown, or more than a
+	// thousand
+	NeedRuns int `json:"need_runs"`
+	// the same for a change as large as the one shown; 0 also if that is within the margin
+	NeedForChange int    `json:"need_runs_for_change,omitempty"`
+	Why           string `json:"why"`
+	// neither more nor less is better: no verdict of better or worse
+	Neutral bool `json:"neutral,omitempty"`
 
 	Given bool `json:"given_by_rate,omitempty"` // equal by construction: both sides kept up with the arrivals
 
@@ -72,14 +82,17 @@ type Metric struct {
 	within                stats.Interval // of the change: each end is a bound at 95 % confidence
 	refused               string         // why it is not compared; empty: it is
 	failed                bool           // no request of new completed
-	gone                  string         // how new lost a figure that base has, which no ratio can say; empty: it did not
-	onlyInvalid           bool           // a change beyond the threshold rests on rows that are invalid for this figure
+	// how new lost a figure that base has, which no ratio can say; empty: it did not
+	gone        string
+	onlyInvalid bool // a change beyond the threshold rests on rows that are invalid for this figure
 }
 
 // Spread is what is known of the differences between runs that nothing changed between.
 type Spread struct {
-	Source string  `json:"source"` // runs, history (nights before base too), pairs, machine (its other runs), repeats (twice theirs), or assumed
-	SD     float64 `json:"sd"`     // of a run's mean (of pairs: of their difference): a share of the figure; of a share the share itself
+	// runs, history (nights before base too), pairs, machine (its other runs), repeats (twice theirs), or assumed
+	Source string `json:"source"`
+	// of a run's mean (of pairs: of their difference): a share of the figure; of a share the share itself
+	SD float64 `json:"sd"`
 }
 
 func (s *Spread) assumed() bool {
@@ -116,8 +129,8 @@ func (p pair) metrics(class string, o Options) []Metric {
 	return out
 }
 
-// given reports whether an open loop that both sides kept up with sets the figure: how many requests arrive, and how long
-// they are. Answers that end by themselves have their own length.
+// given reports whether an open loop that both sides kept up with sets the figure: how many requests arrive, and how
+// long they are. Answers that end by themselves have their own length.
 func (p pair) given(figure string) bool {
 	output := strings.HasPrefix(figure, "output_tokens_per_s")
 	if !output && figure != "requests_per_s" && figure != "prompt_tokens_per_s" {
@@ -131,11 +144,13 @@ func (p pair) given(figure string) bool {
 }
 
 func (p pair) thinks() bool {
-	return slices.ContainsFunc(slices.Concat(p.base, p.changed), func(s sample) bool { return s.row.Summary.Reasoning != nil })
+	return slices.ContainsFunc(slices.Concat(p.base, p.changed),
+		func(s sample) bool { return s.row.Summary.Reasoning != nil })
 }
 
 func (p pair) metric(f figure, o Options) (m Metric, ok bool) {
-	m = Metric{Name: f.key, Unit: f.Unit, Threshold: f.threshold, Neutral: f.Neutral(), figure: f, CI95: stats.Interval{Lo: math.Inf(-1), Hi: math.Inf(1)}}
+	m = Metric{Name: f.key, Unit: f.Unit, Threshold: f.threshold, Neutral: f.Neutral(), figure: f,
+		CI95: stats.Interval{Lo: math.Inf(-1), Hi: math.Inf(1)}}
 	var of [2][]sample
 	if f.threshold != nil {
 		p.base = p.baseOf(f.key)
@@ -197,11 +212,12 @@ func (m *Metric) collect(p pair, of [2][]sample, o Options) {
 	}
 }
 
-// spreadNights is the largest number of nights that show the spread: a machine that has become quieter, or louder, shows
-// it after three weeks.
+// spreadNights is the largest number of nights that show the spread: a machine that has become quieter, or louder,
+// shows it after three weeks.
 const spreadNights = 20
 
-// leastRunsOfTotals is the number of runs, besides one per side, that show the sampling error of percentiles without requests.
+// leastRunsOfTotals is the number of runs, besides one per side, that show the sampling error of percentiles without
+// requests.
 const leastRunsOfTotals = 3
 
 func (f figure) unsampled(repeats []stats.Repeat) bool {
@@ -216,7 +232,8 @@ func (p pair) allFailed() bool {
 // gone says how a throughput of base is 0 in new; empty: it is not.
 func (f figure) gone(values [2][]float64) string {
 	isZero := func(x float64) bool { return x == 0 }
-	if f.ofSomeRows() || !f.MoreIsBetter || slices.ContainsFunc(values[0], isZero) || !slices.ContainsFunc(values[1], isZero) {
+	if f.ofSomeRows() || !f.MoreIsBetter || slices.ContainsFunc(values[0], isZero) ||
+		!slices.ContainsFunc(values[1], isZero) {
 		return ""
 	}
 	return "it is 0 in a repeat of new"
@@ -267,7 +284,8 @@ func (f figure) definitions(p pair, o Options) string {
 	first := meaning(p.base[0])
 	for _, s := range slices.Concat(p.base, p.changed) {
 		if other := meaning(s); other != first {
-			return fmt.Sprintf("metric definitions differ: %s: %s; %s: %s", p.base[0].run.Name, first, s.run.Name, other)
+			return fmt.Sprintf("metric definitions differ: %s: %s; %s: %s", p.base[0].run.Name, first, s.run.Name,
+				other)
 		}
 	}
 	return ""
@@ -294,7 +312,8 @@ func (f figure) tooFew(p pair) string {
 	}
 	for _, s := range slices.Concat(p.base, p.changed) {
 		if x := s.row.Values(f.Name); x != nil && x.N < stats.MinSamples(share, confidence) {
-			return fmt.Sprintf("n=%[2]d is too small for %[1]s: a repeat needs %[3]d %[4]s", f.stat, x.N, stats.MinSamples(share, confidence), f.counted())
+			return fmt.Sprintf("n=%[2]d is too small for %[1]s: a repeat needs %[3]d %[4]s", f.stat, x.N,
+				stats.MinSamples(share, confidence), f.counted())
 		}
 	}
 	return ""

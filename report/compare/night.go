@@ -56,23 +56,26 @@ type NightPoint struct {
 // Value is one figure of one night: the geometric mean of its repeats; of a share, the arithmetic one. A repeat
 // with an invalid finding that touches the figure is left out, if others have none.
 type Value struct {
-	X        float64        `json:"x"`
-	CI95     stats.Interval `json:"ci95"` // from the spread of the repeats; of a single one, from the variance within it
+	X float64 `json:"x"`
+	// from the spread of the repeats; of a single one, from the variance within it
+	CI95     stats.Interval `json:"ci95"`
 	Repeats  int            `json:"n"`
 	LeftOut  int            `json:"left_out,omitempty"` // number of invalid repeats
 	Invalid  []string       `json:"invalid,omitempty"`  // codes of the findings, if every repeat is invalid
 	Cautions []string       `json:"cautions,omitempty"` // codes of the cautions that touch the figure
 }
 
-var trended = []string{"ttft_p50", "ttft_p99", "tpot_p50", "e2e_p50", "e2e_p99", "output_tokens_per_s", metric.ErrorRate,
+var trended = []string{"ttft_p50", "ttft_p99", "tpot_p50", "e2e_p50", "e2e_p99", "output_tokens_per_s",
+	metric.ErrorRate,
 	"session_time_p50", metric.Interactivity, metric.AnswersValid, metric.AnswersCorrect, metric.AcceptanceLength}
 
 // fill reads a run; classes of mixes are points too, if asked for.
 func (n *Night) fill(r *Run, figures []string, classes bool) {
 	t := r.Manifest.Target
 	n.Run, n.StartedAt, n.Headline = r.Manifest.Run, r.Manifest.StartedAt, r.Headline
-	n.Group = GroupKey{Matrix: r.Manifest.Matrix, Model: t.Model, Hardware: t.Hardware, GPUs: t.GPUs, Precision: t.Precision,
-		Vantage: t.Vantage.Place, Simulated: t.Simulated}
+	n.Group = GroupKey{Matrix: r.Manifest.Matrix, Model: t.Model, Hardware: t.Hardware, GPUs: t.GPUs,
+		Precision: t.Precision,
+		Vantage:   t.Vantage.Place, Simulated: t.Simulated}
 	for _, f := range r.facts() {
 		if f.value != "" && f.key != "client" { // which is that of the group
 			n.Facts = append(n.Facts, Fact{f.what, f.value})
@@ -112,7 +115,8 @@ func nightPoint(name string, samples []sample, figures []string) NightPoint {
 
 func (f figure) value(samples []sample) Value {
 	var out Value
-	valid := slices.DeleteFunc(slices.Clone(samples), func(s sample) bool { return len(f.touching(s.row, record.Invalid)) > 0 })
+	valid := slices.DeleteFunc(slices.Clone(samples),
+		func(s sample) bool { return len(f.touching(s.row, record.Invalid)) > 0 })
 	if len(valid) == 0 {
 		valid = samples
 		out.Invalid = f.codes(samples, record.Invalid)
@@ -120,7 +124,8 @@ func (f figure) value(samples []sample) Value {
 	out.LeftOut, out.Cautions = len(samples)-len(valid), f.codes(valid, record.Caution)
 	repeats := f.scaled(valid)
 	mean, within := stats.RepeatsInterval(repeats, confidence)
-	out.X, out.Repeats, out.CI95 = f.unscale(mean), len(repeats), stats.Interval{Lo: f.unscale(within.Lo), Hi: f.unscale(within.Hi)}
+	out.X, out.Repeats, out.CI95 = f.unscale(mean), len(repeats), stats.Interval{Lo: f.unscale(within.Lo),
+		Hi: f.unscale(within.Hi)}
 	return out
 }
 

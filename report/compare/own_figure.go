@@ -56,9 +56,10 @@ func varianceOfInteractivity(s *sample) float64 {
 // leastShowing is the number of repeats of a side from which on they show the sampling error of counters.
 const leastShowing = 3
 
-// independent is the number of values behind the figures of the drafts. A few repeats count each prompt once: the tokens
-// of its answers resemble each other, at most as if all were accepted or none. Answers of other lengths have other
-// weights (Kish, "Survey Sampling", section 11.7). Several repeats show the dependence themselves: each token counts.
+// independent is the number of values behind the figures of the drafts. A few repeats count each prompt once: the
+// tokens of its answers resemble each other, at most as if all were accepted or none. Answers of other lengths have
+// other weights (Kish, "Survey Sampling", section 11.7). Several repeats show the dependence themselves: each token
+// counts.
 func (s *sample) independent(repeats int) float64 {
 	if repeats >= leastShowing && s.row.Speculation.DraftTokens != nil {
 		return max(1, *s.row.Speculation.DraftTokens)
@@ -137,7 +138,8 @@ func (f figure) unlikeDrafts(samples []sample) string {
 		was, is := draftLength(first), draftLength(x)
 		const alike = 0.05
 		if f.Name == metric.AcceptanceRate && was > 0 && is > 0 && math.Abs(is/was-1) > alike {
-			return fmt.Sprintf("drafts have %s and %s tokens: see acceptance_length", unit.Brief(was, 2), unit.Brief(is, 2))
+			return fmt.Sprintf("drafts have %s and %s tokens: see acceptance_length", unit.Brief(was, 2),
+				unit.Brief(is, 2))
 		}
 	}
 	return ""

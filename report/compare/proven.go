@@ -40,7 +40,8 @@ func (m *Metric) gate(p *Point) (x Case) {
 		x.Failed = m.failed
 	case m.regressed() && !m.onlyInvalid:
 		x.Verdict = stats.Fail
-		x.Why = "worse by more than " + limit + ": " + m.Describe() + list("invalid", invalid) + list("cautions of new", p.newCautions())
+		x.Why = "worse by more than " + limit + ": " + m.Describe() + list("invalid", invalid) +
+			list("cautions of new", p.newCautions())
 	case m.regressed():
 		x.Verdict, x.Suspected = stats.Undecided, true
 		x.Why = "worse by more than " + limit + " only with invalid rows: " + m.Describe() + list("invalid", invalid)

@@ -22,31 +22,34 @@ type ShadowComparison struct {
 	Pairs    int     `json:"pairs"` // requests with an outcome on both sides, after the warm-up
 	Sessions int     `json:"sessions"`
 	// LeftOut are copies that no figure, or none of the latencies, uses.
-	LeftOut  []ShadowLeftOut  `json:"left_out"`
-	Figures  []ShadowFigure   `json:"figures"`        // the gated ones first
-	Load     [2]ShadowLoad    `json:"load"`           // of A and B, from the first copy to the last
-	LateP99  *float64         `json:"copy_delay_p99"` // ms from A's request to its copy; null: no pair
-	Risk     float64          `json:"risk"`           // of a false alarm over all figures
-	Decided  bool             `json:"decided"`        // every gated figure has a verdict at this risk
-	Stopped  string           `json:"stopped"`        // why copying ended; empty: it did not, or the recording was killed
+	LeftOut []ShadowLeftOut `json:"left_out"`
+	Figures []ShadowFigure  `json:"figures"`        // the gated ones first
+	Load    [2]ShadowLoad   `json:"load"`           // of A and B, from the first copy to the last
+	LateP99 *float64        `json:"copy_delay_p99"` // ms from A's request to its copy; null: no pair
+	Risk    float64         `json:"risk"`           // of a false alarm over all figures
+	Decided bool            `json:"decided"`        // every gated figure has a verdict at this risk
+	// why copying ended; empty: it did not, or the recording was killed
+	Stopped  string           `json:"stopped"`
 	Copies   recording.Copies `json:"copies"`
 	Findings []record.Finding `json:"findings"` // cautions and notes
 }
 
 // Reasons of ShadowLeftOut.
 const (
-	ShadowWarmup  = "warm-up"       // the copy was sent in B's warm-up
-	ShadowLeft    = "caller left"   // before A's answer ended; the copy was cancelled
-	ShadowUnread  = "answer unread" // it has an encoding that is not read, or is too large
-	ShadowCut     = "copy cut"      // in flight when copying was stopped, or at the end: neither an answer nor a failure
-	ShadowLate    = "copy late"     // the copy was sent more than a second after A's request
-	ShadowFailed  = "failed"        // on a side: the error rate counts it, latencies do not
-	ShadowBlocked = "slow caller"   // the caller took no bytes for a while, which delays the reading of A's answer
-	ShadowTooMany = "beyond limit"  // of the pairs that fit into memory
+	ShadowWarmup = "warm-up"       // the copy was sent in B's warm-up
+	ShadowLeft   = "caller left"   // before A's answer ended; the copy was cancelled
+	ShadowUnread = "answer unread" // it has an encoding that is not read, or is too large
+	// in flight when copying was stopped, or at the end: neither an answer nor a failure
+	ShadowCut     = "copy cut"
+	ShadowLate    = "copy late"    // the copy was sent more than a second after A's request
+	ShadowFailed  = "failed"       // on a side: the error rate counts it, latencies do not
+	ShadowBlocked = "slow caller"  // the caller took no bytes for a while, which delays the reading of A's answer
+	ShadowTooMany = "beyond limit" // of the pairs that fit into memory
 )
 
 // shadowReasons are in the order of Reasons; those from shadowFailed on count for the error rate.
-var shadowReasons = []string{ShadowWarmup, ShadowLeft, ShadowUnread, ShadowCut, ShadowLate, ShadowTooMany, ShadowFailed, ShadowBlocked}
+var shadowReasons = []string{ShadowWarmup, ShadowLeft, ShadowUnread, ShadowCut, ShadowLate, ShadowTooMany, ShadowFailed,
+	ShadowBlocked}
 
 // ShadowLeftOut counts copies by the reason for which they are not compared.
 type ShadowLeftOut struct {
@@ -178,7 +181,8 @@ func (s *ShadowPairs) Compare(c recording.Counts) *ShadowComparison {
 	}
 	s.mu.Lock()
 	pairs, beyond, first := s.pairs, s.beyond, s.firstCopyUs
-	out := &ShadowComparison{Schema: SchemaShadow, Share: s.Header.Recorded.Shadow.Share, Findings: []record.Finding{}, LeftOut: []ShadowLeftOut{}}
+	out := &ShadowComparison{Schema: SchemaShadow, Share: s.Header.Recorded.Shadow.Share, Findings: []record.Finding{},
+		LeftOut: []ShadowLeftOut{}}
 	out.Load = s.load.between(pairs, s.firstCopyUs, s.lastCopyUs)
 	out.Copies = recording.Copies{Sent: s.copies, FirstUs: s.firstCopyUs}
 	s.mu.Unlock()
@@ -245,5 +249,6 @@ func (c *ShadowComparison) compare(used []*shadowPair, left map[string]int) {
 
 // byTime are pairs in order of A's requests.
 func byTime(pairs []*shadowPair) []*shadowPair {
-	return slices.SortedStableFunc(slices.Values(pairs), func(a, b *shadowPair) int { return cmp.Compare(a.sent[0], b.sent[0]) })
+	return slices.SortedStableFunc(slices.Values(pairs),
+		func(a, b *shadowPair) int { return cmp.Compare(a.sent[0], b.sent[0]) })
 }

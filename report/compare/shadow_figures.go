@@ -22,14 +22,16 @@ type ShadowFigure struct {
 	New      *float64       `json:"new"`
 	Change   *float64       `json:"change"` // null: not tested, see why
 	CI95     stats.Interval `json:"change_ci95"`
-	P        *float64       `json:"p"`                 // of latencies: that the change is at most 1 %, which copying can cause
-	Adjusted *float64       `json:"p_adjusted"`        // by Holm, to compare with 0.05
-	Verdict  Verdict        `json:"verdict,omitempty"` // absent = not judged, see why
-	Margin   float64        `json:"margin"`
+	// of latencies: that the change is at most 1 %, which copying can cause
+	P        *float64 `json:"p"`
+	Adjusted *float64 `json:"p_adjusted"`        // by Holm, to compare with 0.05
+	Verdict  Verdict  `json:"verdict,omitempty"` // absent = not judged, see why
+	Margin   float64  `json:"margin"`
 	// NoChangeWithin is the largest change either way, for "no change".
 	NoChangeWithin float64 `json:"no_change_within"`
-	NeedPairs      int     `json:"need_pairs"` // in all, to detect a change of the margin, for "inconclusive"; 0 = unknown
-	Why            string  `json:"why"`
+	// in all, to detect a change of the margin, for "inconclusive"; 0 = unknown
+	NeedPairs int    `json:"need_pairs"`
+	Why       string `json:"why"`
 
 	figure   figure
 	contrast stats.Contrast
@@ -177,6 +179,8 @@ func (f *ShadowFigure) judged() bool { return f.Turns != LaterTurns }
 
 // Metric is the figure as one of a comparison of runs, for what draws it.
 func (f *ShadowFigure) Metric() *Metric {
-	return &Metric{Name: f.Name, Unit: f.Unit, Base: f.Base, New: f.New, Change: f.Change, CI95: f.CI95, Test: ByPairs, P: f.P,
-		Adjusted: f.Adjusted, Verdict: f.Verdict, NoChangeWithin: f.NoChangeWithin, Margin: f.Margin, NeedRuns: f.NeedPairs, Why: f.Why, Neutral: f.figure.Neutral()}
+	return &Metric{Name: f.Name, Unit: f.Unit, Base: f.Base, New: f.New, Change: f.Change, CI95: f.CI95, Test: ByPairs,
+		P:        f.P,
+		Adjusted: f.Adjusted, Verdict: f.Verdict, NoChangeWithin: f.NoChangeWithin, Margin: f.Margin,
+		NeedRuns: f.NeedPairs, Why: f.Why, Neutral: f.figure.Neutral()}
 }

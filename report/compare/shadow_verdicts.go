@@ -37,7 +37,8 @@ func judgeShadow(figures []ShadowFigure) {
 			f.Verdict, f.NeedPairs = Inconclusive, 0
 			f.Why = "the values that it depends on are of a few moments or conversations only"
 			if f.Pairs < stats.LeastPairs || f.Sessions < stats.LeastGroups {
-				f.Why = fmt.Sprintf("too few pairs: at least %d of %d conversations are needed", stats.LeastPairs, stats.LeastGroups)
+				f.Why = fmt.Sprintf("too few pairs: at least %d of %d conversations are needed", stats.LeastPairs,
+					stats.LeastGroups)
 			}
 		}
 	}

@@ -47,8 +47,8 @@ func (c *Comparison) addHistory(runs []Run, gates []GateRecord, g experiment.Gat
 	}
 }
 
-// alarmOf is the alarm for the worse of a case's figure, if the last night still has the change, and it is not small beside
-// its threshold: half of it, all of it for a drift, which no single event explains. nil: none.
+// alarmOf is the alarm for the worse of a case's figure, if the last night still has the change, and it is not small
+// beside its threshold: half of it, all of it for a drift, which no single event explains. nil: none.
 func (g *Group) alarmOf(x *Case) *Alarm {
 	if x.of == nil {
 		return nil

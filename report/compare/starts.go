@@ -70,7 +70,8 @@ func (p pair) likeBase() (out []sample) {
 			out = append(out, p.base[i])
 			continue
 		}
-		if s.row.Valid() && refusals(specDifferences(&first.Spec, &s.row.Spec)) == "" && s.row.PromptForm == first.PromptForm {
+		if s.row.Valid() && refusals(specDifferences(&first.Spec, &s.row.Spec)) == "" &&
+			s.row.PromptForm == first.PromptForm {
 			out = append(out, s)
 		}
 	}

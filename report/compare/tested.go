@@ -91,7 +91,8 @@ func (m *Metric) decide(margin, level float64) {
 			m.Why = "too few runs to show their spread; " + m.Spread.Words()
 		}
 		if *m.P <= risk {
-			m.Why = fmt.Sprintf("significant alone (p=%s), but not among all gated figures (p=%s)", unit.Digits(*m.P), unit.Digits(*m.Adjusted))
+			m.Why = fmt.Sprintf("significant alone (p=%s), but not among all gated figures (p=%s)", unit.Digits(*m.P),
+				unit.Digits(*m.Adjusted))
 		}
 		if m.NeedRuns == 0 {
 			m.Why += "; the spread is so large that a thousand runs would not decide"

@@ -68,7 +68,8 @@ func (g *Group) test(t *Trend, live int) quietNights {
 		}
 	}
 	start := g.findChanges(t, valid, values)
-	w := watch{figure: f, trend: t, valid: valid, values: values, risk: min(alarmRisk, alarmRiskAll/float64(max(1, live))),
+	w := watch{figure: f, trend: t, valid: valid, values: values,
+		risk: min(alarmRisk, alarmRiskAll/float64(max(1, live))),
 		live: live}
 	why := g.unwatched(t, valid, len(values)-start)
 	if a := w.alarm(len(values)); a != nil && g.current(t) && (why == "" || a.Expected == nil) {

@@ -118,13 +118,15 @@ func csvRow(run *report.Run, row *record.Row) csvLine {
 	for _, m := range []struct {
 		name string
 		s    *stats.Summary
-	}{{"ttft", sum.TTFT}, {"tpot", sum.TPOT}, {"itl", sum.ITL}, {"e2e", sum.E2E}, {"lag", sum.Lag}, {"ttfo", sum.Latency("ttfo")}} {
+	}{{"ttft", sum.TTFT}, {"tpot", sum.TPOT}, {"itl", sum.ITL}, {"e2e", sum.E2E}, {"lag", sum.Lag},
+		{"ttfo", sum.Latency("ttfo")}} {
 		r.latency(m.name, m.s)
 	}
 	r.roofline(row.Roofline)
 	verdict, need := verdict.OfRows(row)
 	r.put("slo", string(verdict))
-	r.optional("slo_need_requests", need, need > 0 || verdict == stats.Pass || verdict == stats.Fail) // otherwise no count decides
+	// otherwise no count decides
+	r.optional("slo_need_requests", need, need > 0 || verdict == stats.Pass || verdict == stats.Fail)
 	r.put("valid", strconv.FormatBool(row.Valid()))
 	r.int("checks_passed", len(row.Checks.Passed))
 	r.int("checks_failed", len(row.Checks.Failed))

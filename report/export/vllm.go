@@ -18,9 +18,10 @@ import (
 	"bench/report"
 )
 
-// VLLM writes what `vllm bench serve --save-result --save-detailed` does, for several rows an array as `vllm bench sweep`.
-// Figures follow vLLM's definitions: TTFT is from send to the first event of any kind, and the time from it to the first
-// token is a gap. Throughputs are over bench's window. Results hold no texts. Objects of a prediction have predicted.
+// VLLM writes what `vllm bench serve --save-result --save-detailed` does, for several rows an array as `vllm bench
+// sweep`. Figures follow vLLM's definitions: TTFT is from send to the first event of any kind, and the time from it to
+// the first token is a gap. Throughputs are over bench's window. Results hold no texts. Objects of a prediction have
+// predicted.
 func VLLM(w io.Writer, runs ...*report.Run) error {
 	var objects [][]byte
 	for _, run := range runs {
@@ -71,7 +72,8 @@ func window(run *report.Run, row *record.Row) ([]*record.Record, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the requests of %s: %w", row.ID, err)
 	}
-	return slices.DeleteFunc(slices.Clone(records), func(r *record.Record) bool { return r.Phase != record.PhaseWindow }), nil
+	return slices.DeleteFunc(slices.Clone(records),
+		func(r *record.Record) bool { return r.Phase != record.PhaseWindow }), nil
 }
 
 // vllmNames are vLLM's names of the APIs that it measures; others keep bench's.
@@ -89,7 +91,8 @@ func vllmObject(run *report.Run, row *record.Row, window []*record.Record) map[s
 		"request_rate": "inf", "burstiness": cmp.Or(spec.Burstiness, 1), "max_concurrency": nil,
 		"duration": sum.DurationS, "completed": sum.Requests.Completed, "failed": sum.Requests.Failed,
 		"total_input_tokens": sum.Tokens.Prompt, "total_output_tokens": sum.Tokens.Output,
-		"request_throughput": sum.Throughput.RequestsPerS, "request_goodput": nil, "output_throughput": sum.Throughput.OutputTokensPerS,
+		"request_throughput": sum.Throughput.RequestsPerS, "request_goodput": nil,
+		"output_throughput":       sum.Throughput.OutputTokensPerS,
 		"total_token_throughput":  sum.Throughput.OutputTokensPerS + sum.Throughput.PromptTokensPerS,
 		"max_concurrent_requests": sum.Concurrency.Max,
 		"exported_by":             "bench " + run.Manifest.Client.Version,

@@ -34,7 +34,8 @@ func readAIPerf(o object) ([]measurement, error) {
 	s := &m.Summary
 	setRequests(s, int(average("request_count")), int(average("error_request_count")))
 	n := s.Requests.Completed
-	s.TTFT, s.TPOT = aiperfSummary(o.object("time_to_first_token"), n), aiperfSummary(o.object("inter_token_latency"), n)
+	s.TTFT, s.TPOT = aiperfSummary(o.object("time_to_first_token"), n), aiperfSummary(o.object("inter_token_latency"),
+		n)
 	s.ITL, s.E2E = aiperfSummary(o.object("inter_chunk_latency"), n), aiperfSummary(o.object("request_latency"), n)
 	s.TTFTFromSend, s.E2EFromSend = s.TTFT, s.E2E
 	s.DurationS, s.Concurrency.Mean = average("benchmark_duration"), average("effective_concurrency")

@@ -84,7 +84,8 @@ func Earlier(run compare.Run) ([]compare.Candidate, error) {
 	var out []compare.Candidate
 	for _, s := range starts {
 		if s.at.Before(run.Manifest.StartedAt) {
-			out = append(out, compare.Candidate{Name: s.dir, Read: func() (compare.Run, error) { return loadGated(s.dir) }})
+			out = append(out, compare.Candidate{Name: s.dir,
+				Read: func() (compare.Run, error) { return loadGated(s.dir) }})
 		}
 	}
 	return out, nil
@@ -118,7 +119,8 @@ func Machine(run compare.Run, own ...compare.Run) (out []compare.Run) {
 		if err != nil || other.Manifest.Predicted != nil {
 			continue
 		}
-		if t := other.Manifest.Target; t.Endpoint == is.Endpoint && t.Model == is.Model && other.Manifest.Client.Host == host {
+		if t := other.Manifest.Target; t.Endpoint == is.Endpoint && t.Model == is.Model &&
+			other.Manifest.Client.Host == host {
 			out = append(out, other.Compared())
 		}
 	}
@@ -150,7 +152,8 @@ func readGate(r *report.Run) (*compare.GateRecord, error) {
 		why = fmt.Sprintf("verdict %q: expected PASS, FAIL or UNDECIDED", g.Verdict)
 	}
 	if why != "" {
-		return nil, fmt.Errorf("reading %s: %s\nhint: delete it to accept the run as a base", filepath.Join(r.Dir, GateFile), why)
+		return nil, fmt.Errorf("reading %s: %s\nhint: delete it to accept the run as a base",
+			filepath.Join(r.Dir, GateFile), why)
 	}
 	return &g, nil
 }

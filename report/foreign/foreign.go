@@ -49,7 +49,8 @@ type measurement struct {
 	predicted *record.Prediction // nil = measured
 }
 
-// Read recognizes the tool by content. A file can have several measurements, in consecutive objects or an array: each is a row.
+// Read recognizes the tool by content. A file can have several measurements, in consecutive objects or an array: each
+// is a row.
 func Read(name string, text []byte) (*report.Run, error) {
 	objects, err := split(text)
 	if err != nil {
@@ -106,7 +107,8 @@ func (t tool) run(file string, all []measurement) (r record.Run, err error) {
 		m.ID = fmt.Sprintf("%s-r%d", strings.ReplaceAll(point, " ", ","), m.Spec.Repeat)
 		records[m.ID] = m.records
 		if !slices.Contains([]string{"", m.model}, r.Manifest.Target.Model) {
-			return r, fmt.Errorf("the file contains models %q and %q\nhint: use one file per model", r.Manifest.Target.Model, m.model)
+			return r, fmt.Errorf("the file contains models %q and %q\nhint: use one file per model",
+				r.Manifest.Target.Model, m.model)
 		}
 		r.Manifest.Target.Model = m.model
 		r.Manifest.Client = record.ClientInfo{Tool: cmp.Or(m.client, t.name), Version: m.version}

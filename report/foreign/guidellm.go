@@ -59,9 +59,11 @@ func (b object) guideBenchmark() measurement {
 	s.TTFTFromSend, s.E2EFromSend = s.TTFT, s.E2E
 	s.DurationS = b.or0("duration")
 	s.Throughput = record.Throughput{RequestsPerS: successful("requests_per_second").or0("mean"),
-		OutputTokensPerS: successful("output_tokens_per_second").or0("mean"), PromptTokensPerS: successful("prompt_tokens_per_second").or0("mean")}
+		OutputTokensPerS: successful("output_tokens_per_second").or0("mean"),
+		PromptTokensPerS: successful("prompt_tokens_per_second").or0("mean")}
 	s.Concurrency.Mean = successful("request_concurrency").or0("mean")
-	s.Tokens = record.Tokens{Prompt: int(successful("prompt_token_count").or0("total_sum")), Output: int(successful("output_token_count").or0("total_sum"))}
+	s.Tokens = record.Tokens{Prompt: int(successful("prompt_token_count").or0("total_sum")),
+		Output: int(successful("output_token_count").or0("total_sum"))}
 	if seconds := b.or0("start_time"); seconds > 0 {
 		m.StartedAt = time.UnixMicro(int64(seconds * 1e6)).UTC()
 	}

@@ -96,7 +96,8 @@ func (v *Recording) Run(c recording.Counts) *report.Run {
 			Hint: "the figures are of the requests before"})
 	}
 	record.SortFindings(row.Findings)
-	run := &report.Run{Dir: v.name, Run: record.Run{Rows: []record.Row{*row}, Definitions: liveDefinitions, Manifest: v.manifest(row)}}
+	run := &report.Run{Dir: v.name, Run: record.Run{Rows: []record.Row{*row}, Definitions: liveDefinitions,
+		Manifest: v.manifest(row)}}
 	run.Records = func(*record.Row) ([]*record.Record, error) { return records, nil }
 	run.Shadow = v.Shadow.Compare(c)
 	return run
@@ -122,8 +123,9 @@ func countTurns(records []*record.Record) {
 // row is the row before it is evaluated. Its spec has nothing but the rate that arrived.
 func (v *Recording) row(records []*record.Record) *record.Row {
 	start := v.Shadow.Header.Recorded.StartedAt
-	row := &record.Row{Schema: record.SchemaRow, ID: liveRow, Observed: true, Epoch: start, PromptForm: "as callers sent them",
-		Window: windowOf(records), Findings: []record.Finding{}}
+	row := &record.Row{Schema: record.SchemaRow, ID: liveRow, Observed: true, Epoch: start,
+		PromptForm: "as callers sent them",
+		Window:     windowOf(records), Findings: []record.Finding{}}
 	row.StartedAt = start.Add(time.Duration(row.Window.StartUs) * time.Microsecond)
 	row.EndedAt = start.Add(time.Duration(row.Window.EndUs) * time.Microsecond)
 	row.Spec.Name, row.Spec.Repeat, row.Spec.Stop = liveRow, 1, "natural"
@@ -151,7 +153,8 @@ func windowOf(records []*record.Record) (w record.Window) {
 }
 
 func (v *Recording) manifest(row *record.Row) record.Manifest {
-	m := record.Manifest{Schema: record.SchemaRun, Run: v.name, Matrix: "live traffic", State: "done", StartedAt: row.StartedAt, EndedAt: row.EndedAt,
+	m := record.Manifest{Schema: record.SchemaRun, Run: v.name, Matrix: "live traffic", State: "done",
+		StartedAt: row.StartedAt, EndedAt: row.EndedAt,
 		Client:      record.ClientInfo{Version: v.Shadow.Header.Recorded.Bench},
 		Plan:        []record.Planned{{ID: row.ID, Name: row.Spec.Name, State: "done"}},
 		Unspecified: []string{"model", "hardware", "gpus", "precision"},
@@ -169,7 +172,8 @@ func liveFindings(c recording.Counts, dropped, blocked int) (out []record.Findin
 	}
 	if n := c.Unrecorded; n > 0 {
 		add(record.Caution, "give the recording a faster or larger disk",
-			"%d of %d requests are not in the file: the disk was full or slow, so busy times are missing first", n, c.Requests)
+			"%d of %d requests are not in the file: the disk was full or slow, so busy times are missing first", n,
+			c.Requests)
 	}
 	if n := c.Unreadable; n > 0 {
 		add(record.Caution, "let the server answer without this encoding",

@@ -48,9 +48,10 @@ func readSGLang(o object) ([]measurement, error) {
 	}
 	if zero > 0 {
 		m.Findings = append(m.Findings, record.Finding{Code: "foreign", Severity: record.Caution,
-			Text:    unit.Count(zero) + " requests have a TTFT of 0 (not measured); they count as failed",
-			Hint:    "the server sent no text, or in a form that bench_serving does not read",
-			Effects: []record.Effect{{Metric: metric.ErrorRate, Direction: record.Inflated, Bound: new(float64(zero)), Unit: record.UnitRequests}}})
+			Text: unit.Count(zero) + " requests have a TTFT of 0 (not measured); they count as failed",
+			Hint: "the server sent no text, or in a form that bench_serving does not read",
+			Effects: []record.Effect{{Metric: metric.ErrorRate, Direction: record.Inflated, Bound: new(float64(zero)),
+				Unit: record.UnitRequests}}})
 	}
 	s.E2EFromSend, s.TTFTFromSend, s.TTFE = s.E2E, s.TTFT, nil
 	if x, ok := o.number("concurrency"); ok {

@@ -100,7 +100,8 @@ func counts(o object, failed int) record.Summary {
 	s := record.Summary{DurationS: o.or0("duration")}
 	setRequests(&s, o.count("completed"), failed)
 	s.Tokens = record.Tokens{Prompt: o.count("total_input_tokens"), Output: o.count("total_output_tokens")}
-	s.Throughput = record.Throughput{RequestsPerS: o.or0("request_throughput"), OutputTokensPerS: o.or0("output_throughput")}
+	s.Throughput = record.Throughput{RequestsPerS: o.or0("request_throughput"),
+		OutputTokensPerS: o.or0("output_throughput")}
 	s.Concurrency.Max = o.count("max_concurrent_requests")
 	if s.DurationS > 0 {
 		s.Throughput.PromptTokensPerS = float64(s.Tokens.Prompt) / s.DurationS
@@ -116,7 +117,10 @@ func (m *measurement) latencies(o object, e2e string) {
 	}
 	s := &m.Summary
 	of := func(metric string) *stats.Summary {
-		return totals(s.Requests.Completed, func(stat string) (float64, bool) { return o.statistic(stat, "_"+metric+"_ms") })
+		return totals(s.Requests.Completed, func(stat string) (float64,
+			bool) {
+			return o.statistic(stat, "_"+metric+"_ms")
+		})
 	}
 	s.TTFT, s.TPOT, s.ITL, s.E2E = of("ttft"), of("tpot"), of("itl"), of(e2e)
 }
@@ -191,7 +195,8 @@ func detailed(o object) ([]*record.Record, error) {
 	}
 	records := make([]*record.Record, len(outputs))
 	for i := range outputs {
-		r := &record.Record{I: i, Phase: record.PhaseWindow, OutputTokens: outputs[i], OutputRequested: outputs[i], Outcome: "ok"}
+		r := &record.Record{I: i, Phase: record.PhaseWindow, OutputTokens: outputs[i], OutputRequested: outputs[i],
+			Outcome: "ok"}
 		if len(inputs) > 0 {
 			r.PromptTokens, r.PromptRequested = &inputs[i], inputs[i]
 		}
@@ -235,7 +240,8 @@ func micros(seconds float64) int64 { return int64(math.Round(seconds * 1e6)) }
 
 // fromRecords summarizes the latencies of single requests and keeps the totals of the tool.
 func fromRecords(m *measurement, records []*record.Record) {
-	s := record.Summarize(records, record.Window{EndUs: micros(m.Summary.DurationS)}, record.Mode{Streams: true}, nil, 0)
+	s := record.Summarize(records, record.Window{EndUs: micros(m.Summary.DurationS)}, record.Mode{Streams: true}, nil,
+		0)
 	to := &m.Summary
 	to.TTFT, to.TTFE, to.TPOT, to.ITL, to.E2E = s.TTFT, s.TTFE, s.TPOT, s.ITL, s.E2E
 	to.ITLRequests, to.TokensPerEvent = s.ITLRequests, s.TokensPerEvent

@@ -18,16 +18,17 @@ import (
 
 // chart is the option for ECharts, as JSON without functions, and what charts.js needs to finish it.
 type chart struct {
-	ID      string         `json:"id"`
-	Title   string         `json:"-"`
-	Alt     string         `json:"-"`
-	Note    string         `json:"-"`       // what the chart leaves out; empty: nothing
-	Table   string         `json:"-"`       // id of the table with the same figures, or of the tab
-	Height  int            `json:"-"`       // px
-	Wide    bool           `json:"-"`       // a row of its own
-	UnitX   string         `json:"unit_x"`  // "ms": labels take the unit that fits
-	UnitY   string         `json:"unit_y"`  // likewise; empty: none
-	Option  map[string]any `json:"option"`  // by go-echarts; a series that looks alike in several views has "views", by name
+	ID     string `json:"id"`
+	Title  string `json:"-"`
+	Alt    string `json:"-"`
+	Note   string `json:"-"`      // what the chart leaves out; empty: nothing
+	Table  string `json:"-"`      // id of the table with the same figures, or of the tab
+	Height int    `json:"-"`      // px
+	Wide   bool   `json:"-"`      // a row of its own
+	UnitX  string `json:"unit_x"` // "ms": labels take the unit that fits
+	UnitY  string `json:"unit_y"` // likewise; empty: none
+	// by go-echarts; a series that looks alike in several views has "views", by name
+	Option  map[string]any `json:"option"`
 	Visible int            `json:"visible"` // number of series shown at first; 0: all
 
 	Choices []choice `json:"choices,omitempty"` // lists of the reader; a series belongs to one view or to all
@@ -36,8 +37,9 @@ type chart struct {
 	UnitsY  []string `json:"units_y,omitempty"` // of several y axes
 	Panels  bool     `json:"panels,omitempty"`  // names the lines above each of them, in place of a legend
 
-	Curves string   `json:"curves,omitempty"` // id of the curveSet that curves.js composes the series from; empty: all are in the option
-	Axes   []string `json:"axes,omitempty"`   // with Curves, what x and y show: per_user, output, load, latency
+	// id of the curveSet that curves.js composes the series from; empty: all are in the option
+	Curves string   `json:"curves,omitempty"`
+	Axes   []string `json:"axes,omitempty"` // with Curves, what x and y show: per_user, output, load, latency
 
 	Published bool `json:"-"` // some curve has published figures
 
@@ -60,8 +62,8 @@ func (c chart) Data() (template.JS, error) {
 	return escaped(c)
 }
 
-// view adds series on the same axes, shown if the named view is chosen; without a name they are always shown. It returns
-// the chart.
+// view adds series on the same axes, shown if the named view is chosen; without a name they are always shown. It
+// returns the chart.
 func (c *chart) view(name string, line *charts.Line, more ...map[string]any) chart {
 	o := c.option(line)
 	series, _ := o["series"].([]any)
@@ -213,5 +215,6 @@ func (c *chart) option(line *charts.Line) map[string]any {
 // latencyDatum is false if it has no positive value: the axis is logarithmic.
 func latencyDatum(ps record.Percentiles, name, tip string) (d datum, ms float64, ok bool) {
 	p, ok := ps.Get(name)
-	return datum{grade: p.Grade, tip: fmt.Sprintf("%s %s %s (n=%s)", tip, unit.Format(p.Median, "ms"), p.Within(), unit.Count(p.N))}, p.Median, ok && p.Median > 0
+	return datum{grade: p.Grade, tip: fmt.Sprintf("%s %s %s (n=%s)", tip, unit.Format(p.Median, "ms"), p.Within(),
+		unit.Count(p.N))}, p.Median, ok && p.Median > 0
 }

@@ -14,13 +14,15 @@ import (
 
 // chartsOf are the charts of a run; one without an option has nothing to show.
 func chartsOf(o *report.Analysis, set *curveSet, e evidence) []chart {
-	out := []chart{set.interactivityChart(report.TabSummary), set.latencyChart(report.TabSummary), set.throughputChart(report.TabLatency)}
+	out := []chart{set.interactivityChart(report.TabSummary), set.latencyChart(report.TabSummary),
+		set.throughputChart(report.TabLatency)}
 	for _, metric := range o.Latencies() {
 		if len(e.rows) == 0 { // the distributions contain every percentile
 			out = append(out, percentileChart(o, metric))
 		}
 	}
-	return append(out, tilingChart(e.rows, headlineRow(o)), prefixChart(o), distributionChart(o, e.rows), promptChart(o, e), batchChart(o),
+	return append(out, tilingChart(e.rows, headlineRow(o)), prefixChart(o), distributionChart(o, e.rows),
+		promptChart(o, e), batchChart(o),
 		timelineChart(e.rows, headlineRow(o)))
 }
 
@@ -29,9 +31,12 @@ const shownAtFirst = 8
 // percentileChart is one latency by percentile. A percentile whose n is too small stands off the line.
 func percentileChart(o *report.Analysis, latency string) chart {
 	name := metric.Words(latency)
-	c := chart{ID: "by-percentile-" + latency, Title: name + " by percentile", Table: "percentiles-" + latency, Height: 360, UnitY: "ms",
-		Visible: shownAtFirst, Alt: name + " by percentile, one curve for each point. The same figures are in the table below."}
-	line := newPlot(opts.XAxis{Type: "category", Data: metric.Percentiles, Name: "percentile"}, opts.YAxis{Type: "log", Name: name})
+	c := chart{ID: "by-percentile-" + latency, Title: name + " by percentile", Table: "percentiles-" + latency,
+		Height: 360, UnitY: "ms",
+		Visible: shownAtFirst, Alt: name +
+			" by percentile, one curve for each point. The same figures are in the table below."}
+	line := newPlot(opts.XAxis{Type: "category", Data: metric.Percentiles, Name: "percentile"},
+		opts.YAxis{Type: "log", Name: name})
 	line.SetXAxis(metric.Percentiles)
 	drawn, nth := 0, -1
 	o.Each(func(s *series.Series, p *series.Point) {

@@ -70,7 +70,8 @@ func forestFigures(prefix string, f report.Forest) (out []figure) {
 		if c.Option == nil {
 			continue
 		}
-		if part.fold == "" && !slices.ContainsFunc(part.lines, func(l report.ForestLine) bool { return l.Mark != report.MarkRaw }) {
+		if part.fold == "" && !slices.ContainsFunc(part.lines,
+			func(l report.ForestLine) bool { return l.Mark != report.MarkRaw }) {
 			part.fold = unit.Plural(len(part.lines), "change") + ", none tested"
 		}
 		out = append(out, figure{Charts: []chart{c}, Fold: part.fold, Paper: part.fold == ""})

@@ -21,7 +21,8 @@ func (set *curveSet) addClasses(o *report.Analysis, s *series.Series, mix *curve
 	whole.Full, whole.Name = strings.TrimSpace(whole.Name+", all classes"), "all classes"
 	for i, name := range names {
 		look := lookOf(len(o.Series)+i, len(o.Series)+i)
-		c := curve{Name: "class " + name, Full: fmt.Sprintf("%s (class %s)", s.Label(), name), Group: mix.Group, Axis: mix.Axis, Color: look.color, Shape: look.shape, Limits: map[string][]float64{}}
+		c := curve{Name: "class " + name, Full: fmt.Sprintf("%s (class %s)", s.Label(), name), Group: mix.Group,
+			Axis: mix.Axis, Color: look.color, Shape: look.shape, Limits: map[string][]float64{}}
 		for j := range s.Points {
 			p := &s.Points[j]
 			k := slices.IndexFunc(p.Classes, func(c series.Point) bool { return c.Class == name })
@@ -60,7 +61,8 @@ func classesOf(s *series.Series) (names []string) {
 
 func addLimits(to map[string][]float64, limits []record.Verdict) {
 	for _, v := range limits {
-		if _, _, percentile := strings.Cut(v.Metric, "_p"); percentile && v.Unit == "ms" && v.Limit > 0 && !slices.Contains(to[v.Metric], v.Limit) {
+		if _, _, percentile := strings.Cut(v.Metric, "_p"); percentile && v.Unit == "ms" && v.Limit > 0 &&
+			!slices.Contains(to[v.Metric], v.Limit) {
 			to[v.Metric] = append(to[v.Metric], v.Limit)
 		}
 	}

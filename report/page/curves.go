@@ -37,9 +37,10 @@ type curve struct {
 	Color  string               `json:"color"`
 	Shape  string               `json:"shape"`            // beside other curves
 	Limits map[string][]float64 `json:"limits,omitempty"` // ms, of the SLO by latency and percentile: ttft_p95
-	Opens  *opening             `json:"opens,omitempty"`  // the limited latency that the chart of latencies begins with; nil: none
-	Points []mark               `json:"points"`
-	SLO    *curveSLO            `json:"slo,omitempty"` // nil: the reader can't change it
+	// the limited latency that the chart of latencies begins with; nil: none
+	Opens  *opening  `json:"opens,omitempty"`
+	Points []mark    `json:"points"`
+	SLO    *curveSLO `json:"slo,omitempty"` // nil: the reader can't change it
 
 	// Twin is the curve of the fitted model by latency and percentile: load, estimate, lower and upper end, ms.
 	Twin      map[string][]figures `json:"twin,omitempty"`
@@ -90,7 +91,8 @@ func newCurveSet(o *report.Analysis, e evidence, run *report.Run) *curveSet {
 // add adds a workload, of a named run if there are several.
 func (set *curveSet) add(o *report.Analysis, i int, l look, run string) {
 	s := &o.Series[i]
-	c := curve{Name: cmp.Or(run, s.Label()), Group: groupOf(s), Axis: s.Axis, Color: l.color, Shape: l.shape, Limits: limitsOf(s), Published: publishedMarks(s)}
+	c := curve{Name: cmp.Or(run, s.Label()), Group: groupOf(s), Axis: s.Axis, Color: l.color, Shape: l.shape,
+		Limits: limitsOf(s), Published: publishedMarks(s)}
 	if run != "" {
 		c.Full = run + ", " + s.Label()
 	}
@@ -166,7 +168,8 @@ func outputUnit(outcomes ...*report.Analysis) string {
 
 func (set *curveSet) mark(o *report.Analysis, s *series.Series, j int, run string) mark {
 	p := &s.Points[j]
-	m := mark{Name: strings.TrimSpace(run + "\n" + s.PointName(p)), Label: loadLabel(s, p), N: map[string]int{}, Latency: map[string]estimate{}, Floor: map[string]float64{}}
+	m := mark{Name: strings.TrimSpace(run + "\n" + s.PointName(p)), Label: loadLabel(s, p), N: map[string]int{},
+		Latency: map[string]estimate{}, Floor: map[string]float64{}}
 	at := o.StatusOf(p)
 	m.State, m.Status = at.Status, cmp.Or(at.Text, statusWords[at.Status])
 	if x, ok := p.FiniteLoad(); ok {
@@ -178,7 +181,8 @@ func (set *curveSet) mark(o *report.Analysis, s *series.Series, j int, run strin
 	}
 	m.Output = spreadOf(output)
 	if l, ok := p.TPOT.Get("p50"); ok && len(p.PerUserTokensPerS.Values) > 0 {
-		m.PerUser = figures{p.PerUserTokensPerS.Median, perUserEnd(l.CI95.Hi), perUserEnd(l.CI95.Lo), gradeNumber(l.Grade)}
+		m.PerUser = figures{p.PerUserTokensPerS.Median, perUserEnd(l.CI95.Hi), perUserEnd(l.CI95.Lo),
+			gradeNumber(l.Grade)}
 	}
 	for _, metric := range o.Latencies() {
 		if ps := p.Latency(metric); len(ps) > 0 {
@@ -190,7 +194,8 @@ func (set *curveSet) mark(o *report.Analysis, s *series.Series, j int, run strin
 		m.Ceiling = ceilingOf(b, set.Output)
 	}
 	for _, f := range s.Frontiers {
-		m.Frontier = m.Frontier || f.Cost == "per_user_tokens_per_s" && len(s.Points) > 1 && slices.Contains(f.Points, j)
+		m.Frontier = m.Frontier || f.Cost == "per_user_tokens_per_s" && len(s.Points) > 1 &&
+			slices.Contains(f.Points, j)
 	}
 	m.Knee, m.Saturation = whyAt(s.Knee, j), whyAt(s.Saturation, j)
 	return m
@@ -234,7 +239,8 @@ func loadLabel(s *series.Series, p *series.Point) string {
 	}
 }
 
-var statusWords = map[diagnosis.Status]string{diagnosis.Ship: "ship: the operating point", diagnosis.Meets: "meets the SLO", diagnosis.NoSLO: "no SLO"}
+var statusWords = map[diagnosis.Status]string{diagnosis.Ship: "ship: the operating point",
+	diagnosis.Meets: "meets the SLO", diagnosis.NoSLO: "no SLO"}
 
 func whyAt(k series.LoadLimit, j int) string {
 	if k.Point == nil || *k.Point != j {
@@ -271,7 +277,8 @@ func limitsOf(s *series.Series) map[string][]float64 {
 	out := map[string][]float64{}
 	for i := range s.Points {
 		for _, v := range s.Points[i].Rows[0].SLO {
-			if _, _, percentile := strings.Cut(v.Metric, "_p"); percentile && v.Unit == "ms" && v.Class == "" && v.Limit > 0 && !slices.Contains(out[v.Metric], v.Limit) {
+			if _, _, percentile := strings.Cut(v.Metric, "_p"); percentile && v.Unit == "ms" && v.Class == "" &&
+				v.Limit > 0 && !slices.Contains(out[v.Metric], v.Limit) {
 				out[v.Metric] = append(out[v.Metric], v.Limit)
 			}
 		}

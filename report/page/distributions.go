@@ -29,15 +29,20 @@ func headlineRow(o *report.Analysis) string {
 
 // distributionChart shows the operating point and its neighbours at first, with the limits on them.
 func distributionChart(o *report.Analysis, rows []observed) chart {
-	c := chart{ID: "ecdf", Wide: true, Title: "Distributions of latency", Table: report.TabLatency, Height: 420, UnitX: "ms", UnitY: "share", Logs: true, AxisOf: "xAxis",
+	c := chart{ID: "ecdf", Wide: true, Title: "Distributions of latency", Table: report.TabLatency, Height: 420,
+		UnitX: "ms", UnitY: "share", Logs: true, AxisOf: "xAxis",
 		Alt: "CDF: share of completed requests within a latency, one curve for each row and class. Percentiles of the same samples are in the table below."}
 	near := nearHeadline(o)
 	rows = slices.Clone(rows)
-	slices.SortStableFunc(rows, func(a, b observed) int { return cmp.Compare(rankIn(near, a.row), rankIn(near, b.row)) })
+	slices.SortStableFunc(rows, func(a, b observed) int {
+		return cmp.Compare(rankIn(near, a.row),
+			rankIn(near, b.row))
+	})
 	var names []string
 	worst := 0.
 	for _, latency := range metric.Shown {
-		line := newPlot(opts.XAxis{Type: "log", Name: metric.Words(latency)}, opts.YAxis{Type: "value", Name: "share of requests", Min: 0, Max: 1})
+		line := newPlot(opts.XAxis{Type: "log", Name: metric.Words(latency)},
+			opts.YAxis{Type: "value", Name: "share of requests", Min: 0, Max: 1})
 		var curves []map[string]any
 		for _, classes := range []bool{false, true} { // whole rows come first
 			for _, row := range rows {
@@ -62,7 +67,8 @@ func distributionChart(o *report.Analysis, rows []observed) chart {
 		c.view(metric.Words(latency), line, curves...)
 	}
 	if worst > 0 {
-		c.Note = fmt.Sprintf("Large samples are drawn with fewer steps: a share can read up to %s too low.", unit.Format(worst, "share"))
+		c.Note = fmt.Sprintf("Large samples are drawn with fewer steps: a share can read up to %s too low.",
+			unit.Format(worst, "share"))
 	}
 	if len(names) > 0 {
 		c.Choices = []choice{{Name: "latency", Values: names, First: names[0]}}
@@ -104,7 +110,8 @@ func limitAcross(rows []*record.Row, metric string) map[string]any {
 	}
 	dashed := map[string]any{"color": vermilion, "type": "dashed"}
 	return map[string]any{"type": "line", "data": []any{}, "itemStyle": map[string]any{"color": vermilion},
-		"markLine": map[string]any{"silent": true, "symbol": []string{"none", "none"}, "lineStyle": dashed, "data": lines,
+		"markLine": map[string]any{"silent": true, "symbol": []string{"none", "none"}, "lineStyle": dashed,
+			"data":  lines,
 			"label": map[string]any{"position": "insideEndTop", "formatter": "{b}", "color": vermilion}}}
 }
 
@@ -120,13 +127,16 @@ func steps(i int, name string, e ecdf) map[string]any {
 		name += fmt.Sprintf("; %s without a value", unit.Count(e.without))
 	}
 	color := palette[i%len(palette)]
-	return map[string]any{"type": "line", "name": name + ")", "n": e.n, "steps": e.steps, "step": "end", "showSymbol": len(e.steps) < 40, "symbol": shapes[i%len(shapes)],
-		"itemStyle": map[string]any{"color": color}, "lineStyle": map[string]any{"color": color, "width": 2, "type": dashes[i/len(palette)%len(dashes)]}}
+	return map[string]any{"type": "line", "name": name + ")", "n": e.n, "steps": e.steps, "step": "end",
+		"showSymbol": len(e.steps) < 40, "symbol": shapes[i%len(shapes)],
+		"itemStyle": map[string]any{"color": color},
+		"lineStyle": map[string]any{"color": color, "width": 2, "type": dashes[i/len(palette)%len(dashes)]}}
 }
 
 func promptChart(o *report.Analysis, e evidence) chart {
-	c := chart{ID: "ttft-input", Title: "TTFT against input length", Table: "floors", Height: 400, UnitY: "ms", Logs: true,
-		Alt: "TTFT of single requests against prompt tokens, with the roofline floor. Floors and medians are in the table below."}
+	c := chart{ID: "ttft-input", Title: "TTFT against input length", Table: "floors", Height: 400, UnitY: "ms",
+		Logs: true,
+		Alt:  "TTFT of single requests against prompt tokens, with the roofline floor. Floors and medians are in the table below."}
 	line := newPlot(opts.XAxis{Type: "log", Name: "prompt tokens"}, opts.YAxis{Type: "log", Name: "TTFT"})
 	lengths := map[float64]bool{}
 	var names []string
@@ -175,14 +185,16 @@ func addPromptFloors(line *charts.Line, o *report.Analysis, lengths []float64) {
 		for i := range places {
 			tokens := least * math.Pow(most/least, float64(i)/(places-1))
 			ms := promptFloor(b, tokens)
-			items = append(items, opts.LineData{Value: []any{short(tokens), short(ms), "roofline floor " + unit.Format(ms, "ms")}, Symbol: "none"})
+			items = append(items, opts.LineData{Value: []any{short(tokens), short(ms), "roofline floor " +
+				unit.Format(ms, "ms")}, Symbol: "none"})
 		}
-		line.AddSeries("roofline floor", items, charts.WithItemStyleOpts(opts.ItemStyle{Color: neutral}), charts.WithLineStyleOpts(opts.LineStyle{Color: neutral, Width: 2}))
+		line.AddSeries("roofline floor", items, charts.WithItemStyleOpts(opts.ItemStyle{Color: neutral}),
+			charts.WithLineStyleOpts(opts.LineStyle{Color: neutral, Width: 2}))
 	})
 }
 
-// promptFloor is the floor at another length, or less: weights are read once, compute grows with the prompt, and attention
-// with its square.
+// promptFloor is the floor at another length, or less: weights are read once, compute grows with the prompt, and
+// attention with its square.
 func promptFloor(b *record.Roofline, tokens float64) float64 {
 	x := tokens / b.Input
 	grows := map[string]float64{"weights": 1, "compute": x, "attention": x * x}
@@ -204,8 +216,9 @@ func dotted(i int, name string, pairs []pair) map[string]any {
 	for k, p := range pairs {
 		data[k] = [2]float64{p.tokens, p.ms}
 	}
-	return map[string]any{"type": "scatter", "name": name, "data": data, "symbol": shapes[i%len(shapes)], "symbolSize": 6,
-		"itemStyle": map[string]any{"color": palette[i%len(palette)], "opacity": 0.6}}
+	return map[string]any{"type": "scatter", "name": name, "data": data, "symbol": shapes[i%len(shapes)],
+		"symbolSize": 6,
+		"itemStyle":  map[string]any{"color": palette[i%len(palette)], "opacity": 0.6}}
 }
 
 type bandPoint struct {
@@ -246,11 +259,13 @@ func addRoofline(line *charts.Line, points []bandPoint) {
 		for _, p := range points {
 			if ms := x.ms(p.bound); ms > 0 {
 				tip := fmt.Sprintf("%s\n%s %s", p.name, x.name, unit.Format(ms, "ms"))
-				items = append(items, opts.LineData{Value: []any{short(p.x), short(ms), tip}, Symbol: "rect", SymbolSize: 4})
+				items = append(items, opts.LineData{Value: []any{short(p.x), short(ms), tip}, Symbol: "rect",
+					SymbolSize: 4})
 			}
 		}
 		if len(items) > 0 {
-			line.AddSeries(x.name, items, charts.WithItemStyleOpts(opts.ItemStyle{Color: neutral}), charts.WithLineStyleOpts(opts.LineStyle{Color: neutral, Width: 1.5, Type: x.dash}),
+			line.AddSeries(x.name, items, charts.WithItemStyleOpts(opts.ItemStyle{Color: neutral}),
+				charts.WithLineStyleOpts(opts.LineStyle{Color: neutral, Width: 1.5, Type: x.dash}),
 				charts.WithLineChartOpts(opts.LineChart{ShowSymbol: opts.Bool(true)}))
 		}
 	}
@@ -259,7 +274,8 @@ func addRoofline(line *charts.Line, points []bandPoint) {
 func batchChart(o *report.Analysis) chart {
 	c := chart{ID: "tpot-batch", Title: "TPOT against batch", Table: "floors", Height: 400, UnitY: "ms", Logs: true,
 		Alt: "TPOT p50 of each point against its mean decode batch, one curve for each series, with roofline floor and typical range. The same figures are in the table below."}
-	line := newPlot(opts.XAxis{Type: "log", Name: "batch (mean number of decoding requests)"}, opts.YAxis{Type: "log", Name: "TPOT p50"})
+	line := newPlot(opts.XAxis{Type: "log", Name: "batch (mean number of decoding requests)"},
+		opts.YAxis{Type: "log", Name: "TPOT p50"})
 	var band []bandPoint
 	var contexts []float64
 	for i := range o.Series {
@@ -271,11 +287,13 @@ func batchChart(o *report.Analysis) chart {
 			if b == nil {
 				continue
 			}
-			tip := fmt.Sprintf("%s\nbatch %s, context %s tokens\nTPOT p50", s.PointName(p), unit.Digits(b.Batch), unit.Digits(b.Context))
+			tip := fmt.Sprintf("%s\nbatch %s, context %s tokens\nTPOT p50", s.PointName(p), unit.Digits(b.Batch),
+				unit.Digits(b.Context))
 			if d, ms, ok := latencyDatum(p.TPOT, "p50", tip); ok {
 				d.x, d.y = short(b.Batch), ms
 				data = append(data, d)
-				band = append(band, bandPoint{b.Batch, b.TPOT, fmt.Sprintf("%s, context %s tokens", s.PointName(p), unit.Digits(b.Context))})
+				band = append(band, bandPoint{b.Batch, b.TPOT,
+					fmt.Sprintf("%s, context %s tokens", s.PointName(p), unit.Digits(b.Context))})
 				contexts = append(contexts, b.Context)
 			}
 		}

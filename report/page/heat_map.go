@@ -45,7 +45,8 @@ func sloTag(p *series.Point) string {
 	for _, r := range p.Rows {
 		for _, v := range r.SLO {
 			name, rest, _ := strings.Cut(v.Metric, "_")
-			if text := strings.TrimSpace(v.Class + " " + metric.Words(name) + " " + rest); p.SLO == stats.Fail && v.Verdict == stats.Fail && !strings.Contains(tag, text) {
+			if text := strings.TrimSpace(v.Class + " " + metric.Words(name) + " " + rest); p.SLO == stats.Fail &&
+				v.Verdict == stats.Fail && !strings.Contains(tag, text) {
 				tag += " " + text
 			}
 		}
@@ -115,7 +116,8 @@ func (g grid) table(metric int) (t report.Table, ok bool) {
 		return t, false
 	}
 	t = report.Table{Caption: fmt.Sprintf("%s: %s by %s and %s", g.name, m.name, g.axes[0].Key, g.axes[1].Key),
-		Note: "Darker: larger; without shade: n too small. Tag: SLO verdict.", Columns: []report.Column{{Head: g.axes[0].Key + " ↓ " + g.axes[1].Key + " →"}}}
+		Note:    "Darker: larger; without shade: n too small. Tag: SLO verdict.",
+		Columns: []report.Column{{Head: g.axes[0].Key + " ↓ " + g.axes[1].Key + " →"}}}
 	for _, head := range g.values[1] {
 		t.Columns = append(t.Columns, report.Column{Head: head, Num: true, Help: m.help})
 	}

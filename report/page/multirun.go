@@ -38,7 +38,8 @@ func newMultiRun(runs []*report.Run, outcomes []*report.Analysis) multiRun {
 }
 
 func (m multiRun) view(x *report.Systems) (*multiRunView, error) {
-	v := &multiRunView{Names: m.names, Title: strings.Join(m.names[1:], ", ") + " against " + m.names[0]} // as the sections
+	// as the sections
+	v := &multiRunView{Names: m.names, Title: strings.Join(m.names[1:], ", ") + " against " + m.names[0]}
 	for i := range m.runs {
 		v.IDs = append(v.IDs, runID(i))
 	}

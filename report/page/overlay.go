@@ -13,7 +13,8 @@ func (m multiRun) overlay(table string) (*curveSet, []chart) {
 	set.ID = multiRunID + "-" + curvesID
 	all := []chart{set.interactivityChart(table), set.latencyChart(table)}
 	if slices.ContainsFunc(set.Curves, func(c curve) bool { return c.Axis != "rate" }) {
-		all = append(all, set.throughputChart(table)) // in an open loop the curves are one line: the load sets the throughput
+		// in an open loop the curves are one line: the load sets the throughput
+		all = append(all, set.throughputChart(table))
 	}
 	return set, all
 }
@@ -40,7 +41,10 @@ func (v *comparisonView) addCurves(sides [2]compare.Side) {
 	}
 	m := sidesOf(sides)
 	several := func(s series.Series) bool { return len(s.Points) > 1 }
-	if !slices.ContainsFunc(m.outcomes, func(o *report.Analysis) bool { return slices.ContainsFunc(o.Series, several) }) {
+	if !slices.ContainsFunc(m.outcomes, func(o *report.Analysis) bool {
+		return slices.ContainsFunc(o.Series,
+			several)
+	}) {
 		return
 	}
 	curves, charts := m.overlay("")

@@ -25,8 +25,8 @@ import (
 	"bench/report"
 )
 
-// echarts is a build of ECharts with the page's chart types alone: half of the full build (make echarts). It is compressed
-// to a third in the program.
+// echarts is a build of ECharts with the page's chart types alone: half of the full build (make echarts). It is
+// compressed to a third in the program.
 //
 //go:embed assets/echarts.min.js.gz
 var echarts []byte
@@ -63,7 +63,8 @@ var pageHTML string
 // runsTemplate is parsed at its first use, as are those with its definitions: other commands of bench needn't wait.
 var runsTemplate = sync.OnceValue(parseRuns)
 
-// parseRuns parses a template that escapes HTML; its function visible escapes control and bidi characters, inline writes JSON.
+// parseRuns parses a template that escapes HTML; its function visible escapes control and bidi characters, inline
+// writes JSON.
 func parseRuns() *template.Template {
 	own := template.FuncMap{"visible": text.EscapeLines, "inline": inline}
 	return template.Must(template.New("runs").Funcs(own).Parse(pageHTML))

@@ -20,7 +20,8 @@ func publishedMarks(s *series.Series) []publishedMark {
 			continue
 		}
 		for _, f := range p.Figures {
-			m := publishedMark{By: f.By() + " (" + f.From() + ")", Load: f.Concurrency, Latency: map[string]float64{"ttft": f.TTFTMs, "tpot": f.TPOTMs}}
+			m := publishedMark{By: f.By() + " (" + f.From() + ")", Load: f.Concurrency,
+				Latency: map[string]float64{"ttft": f.TTFTMs, "tpot": f.TPOTMs}}
 			again := slices.ContainsFunc(out, func(x publishedMark) bool { return x.By == m.By && x.Load == m.Load })
 			if f.Concurrency > 0 && !again {
 				out = append(out, m)

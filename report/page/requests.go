@@ -37,8 +37,8 @@ type evidence struct {
 	crowded bool // by too many requests to judge the rows under every limit
 }
 
-// mostJudged is the number of requests whose rows are judged under every limit: two limits add 1.4 s of CPU, over a third
-// of what the page costs.
+// mostJudged is the number of requests whose rows are judged under every limit: two limits add 1.4 s of CPU, over a
+// third of what the page costs.
 const mostJudged = 500_000
 
 // budget limits the values of each row, so that a page of many rows can still be mailed.
@@ -52,11 +52,13 @@ const (
 
 func budgetOf(rows int) budget {
 	rows = max(rows, 1)
-	return budget{steps: min(max(allSteps/rows, 12), 60), bins: min(max(allBins/rows, 16), 100), pairs: min(max(allPairs/rows, 5), 200)}
+	return budget{steps: min(max(allSteps/rows, 12), 60), bins: min(max(allBins/rows, 16), 100),
+		pairs: min(max(allPairs/rows, 5), 200)}
 }
 
 func observe(r *report.Run, o *report.Analysis) evidence {
-	e := evidence{unread: report.Table{ID: "unread", Caption: "Unreadable records", Columns: []report.Column{{Head: "row"}, {Head: "why"}}}}
+	e := evidence{unread: report.Table{ID: "unread", Caption: "Unreadable records",
+		Columns: []report.Column{{Head: "row"}, {Head: "why"}}}}
 	e.budget = budgetOf(len(r.Live()))
 	var rows []observed
 	requests := 0
@@ -173,7 +175,10 @@ func gapsECDF(records []*record.Record, steps int) ecdf {
 	}
 	e.n = gaps.N()
 	sorted := gaps.Sorted(record.UsPerMs)
-	e.steps = stepsOf(e.n, steps, func(i int) float64 { return sorted.QuantileWithMissing(0, float64(i)/float64(max(1, e.n-1))) })
+	e.steps = stepsOf(e.n, steps, func(i int) float64 {
+		return sorted.QuantileWithMissing(0,
+			float64(i)/float64(max(1, e.n-1)))
+	})
 	return e
 }
 

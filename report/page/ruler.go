@@ -98,8 +98,10 @@ func newRulerView(w *diagnosis.Workload, s *series.Series) *rulerView {
 		v.Parts, from = append(v.Parts, part), to
 	}
 	if e := w.Estimate; e != nil && e.Best != nil {
-		v.Estimate = &rulerEstimate{At: at(*e.Best), Low: at(*e.Low), High: at(*e.High), Text: w.Ruler.Load, Anchor: anchor(at(*e.Best), w.Ruler.Load)}
-		v.Alt += fmt.Sprintf("; estimate %s, interval %s to %s", w.Ruler.Load, unit.Brief(*e.Low, 3), unit.Brief(*e.High, 3))
+		v.Estimate = &rulerEstimate{At: at(*e.Best), Low: at(*e.Low), High: at(*e.High), Text: w.Ruler.Load,
+			Anchor: anchor(at(*e.Best), w.Ruler.Load)}
+		v.Alt += fmt.Sprintf("; estimate %s, interval %s to %s", w.Ruler.Load, unit.Brief(*e.Low, 3),
+			unit.Brief(*e.High, 3))
 	}
 	return v
 }
@@ -108,7 +110,8 @@ func (v *rulerView) marked(from, to percent) bool {
 	return slices.ContainsFunc(v.Marks, func(m rulerMark) bool { return from < m.At && m.At < to })
 }
 
-var rulerWords = map[diagnosis.Status]string{diagnosis.Meets: "PASS", diagnosis.Likely: "likely", diagnosis.Open: "UNDECIDED", diagnosis.Misses: "FAIL"}
+var rulerWords = map[diagnosis.Status]string{diagnosis.Meets: "PASS", diagnosis.Likely: "likely",
+	diagnosis.Open: "UNDECIDED", diagnosis.Misses: "FAIL"}
 
 // rulerMarks are those of the measured loads. The operating point and the load that limits it are named first.
 func rulerMarks(w *diagnosis.Workload, s *series.Series, at func(float64) percent) []rulerMark {

@@ -37,7 +37,8 @@ type ownLimit struct {
 
 // markSLO is what judges a point under other limits.
 type markSLO struct {
-	Steps map[string][2]*float64 `json:"steps"`           // by key: FAIL below the first limit, PASS from the second on; null: +Inf
+	// by key: FAIL below the first limit, PASS from the second on; null: +Inf
+	Steps map[string][2]*float64 `json:"steps"`
 	Rest  stats.Verdict          `json:"rest,omitempty"`  // by the other limits; empty: there are none
 	Easy  bool                   `json:"easy,omitempty"`  // a higher load can meet the other limits that fail
 	Valid bool                   `json:"valid"`           // else the point can only miss the SLO
@@ -71,11 +72,12 @@ func (c *curve) addSLO(o *report.Analysis, i int, e evidence, run *report.Run) {
 		c.Points[j].SLO = &marks[j]
 	}
 	c.SLO = &curveSLO{Workload: i, Limits: changeable, Rest: strings.Join(rest, ","),
-		Baseline: diagnosis.Baseline(s), Easy: diagnosis.EasierByLoad(s), Command: text.ShellWords([]string{"bench", "report", run.Named(), "--slo"})}
+		Baseline: diagnosis.Baseline(s), Easy: diagnosis.EasierByLoad(s),
+		Command: text.ShellWords([]string{"bench", "report", run.Named(), "--slo"})}
 }
 
-// changeableLimits are those on latencies, beside the text of the others. ok is false without one, and where another limit
-// depends on them.
+// changeableLimits are those on latencies, beside the text of the others. ok is false without one, and where another
+// limit depends on them.
 func changeableLimits(s *experiment.Spec) (own []ownLimit, rest []string, ok bool) {
 	text := func(key string, x float64) { rest = append(rest, key+"="+strconv.FormatFloat(x, 'f', -1, 64)) }
 	for _, l := range s.SLO.Limits {
@@ -108,8 +110,8 @@ func latencyOrder(key string) int {
 	return metric.Order(name)
 }
 
-// newMarkSLO joins the steps of the repeats: the worst one counts, and a longer repeat decides what a shorter one leaves
-// open.
+// newMarkSLO joins the steps of the repeats: the worst one counts, and a longer repeat decides what a shorter one
+// leaves open.
 func newMarkSLO(p *series.Point, limits []ownLimit, e evidence) (m markSLO, ok bool) {
 	m = markSLO{Valid: p.Valid, Steps: map[string][2]*float64{}}
 	for _, l := range limits {

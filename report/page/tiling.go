@@ -53,12 +53,13 @@ func tilingChart(rows []observed, first string) chart {
 		c.Choices = []choice{names}
 	}
 	c.Height = panelTop + len(c.UnitsY)*(panelTall+panelSpace)
-	line := panelAxes(panelTop, []string{"TTFT", "hit rate"}[:len(c.UnitsY)], "rotation", func(k int, x *opts.XAxis, y *opts.YAxis) {
-		x.Min, x.MinInterval = 1, 1
-		if k > 0 {
-			y.Max, y.SplitNumber = 1, 2 // a share: 0, 50, 100 %
-		}
-	})
+	line := panelAxes(panelTop, []string{"TTFT", "hit rate"}[:len(c.UnitsY)], "rotation",
+		func(k int, x *opts.XAxis, y *opts.YAxis) {
+			x.Min, x.MinInterval = 1, 1
+			if k > 0 {
+				y.Max, y.SplitNumber = 1, 2 // a share: 0, 50, 100 %
+			}
+		})
 	return c.setAxes(line, len(c.UnitsY))
 }
 
@@ -72,7 +73,8 @@ func rotationSeries(spans []record.RotationSpan) []map[string]any {
 			}
 		}
 		if len(data) > 0 {
-			out = append(out, map[string]any{"type": "line", "name": l.name, "xAxisIndex": l.panel, "yAxisIndex": l.panel, "data": data,
+			out = append(out, map[string]any{"type": "line", "name": l.name, "xAxisIndex": l.panel,
+				"yAxisIndex": l.panel, "data": data,
 				"symbol": shapes[i], "symbolSize": 6, "itemStyle": map[string]any{"color": palette[i]},
 				"lineStyle": map[string]any{"color": palette[i], "width": 1.5, "type": dashes[i]}})
 		}

@@ -22,8 +22,9 @@ const (
 )
 
 func timelineChart(rows []observed, first string) chart {
-	c := chart{ID: "row", Title: "Timeline", Table: report.TabTimeline, Panels: true, Note: "Shaded: outside the measurement window.",
-		Alt: "Concurrency, latency, arrivals, KV cache in use and GPU power of one row over time; shaded: outside the measurement window. Window means are in the tables of load, server and GPUs."}
+	c := chart{ID: "row", Title: "Timeline", Table: report.TabTimeline, Panels: true,
+		Note: "Shaded: outside the measurement window.",
+		Alt:  "Concurrency, latency, arrivals, KV cache in use and GPU power of one row over time; shaded: outside the measurement window. Window means are in the tables of load, server and GPUs."}
 	shown := panelsShown(rows)
 	if len(shown) == 0 {
 		return c
@@ -77,7 +78,8 @@ var panelNames = []string{"requests", "latency", "TPOT, ITL", "arrivals/s", "KV 
 
 // panelColors have one meaning on the page of a row; lines of one metric differ by their dashes.
 var panelColors = [][]string{
-	{palette[0], palette[2], palette[1]}, {palette[3], palette[3], palette[3]}, {palette[4], palette[7]}, {palette[6], palette[6]}, {palette[5]}, {neutral},
+	{palette[0], palette[2], palette[1]}, {palette[3], palette[3], palette[3]}, {palette[4], palette[7]},
+	{palette[6], palette[6]}, {palette[5]}, {neutral},
 }
 
 // panelAxes are the axes of panels, one below the other; edit changes those of panel k.
@@ -93,7 +95,8 @@ func panelAxes(top int, names []string, xName string, edit func(k int, x *opts.X
 		if k == len(names)-1 {
 			x.Name, x.NameLocation, x.NameGap = xName, "middle", 26
 		}
-		y := opts.YAxis{Type: "value", Name: name, NameLocation: "end", NameGap: 8, Min: 0, GridIndex: k, SplitNumber: 3}
+		y := opts.YAxis{Type: "value", Name: name, NameLocation: "end", NameGap: 8, Min: 0, GridIndex: k,
+			SplitNumber: 3}
 		edit(k, &x, &y)
 		xs, ys = append(xs, x), append(ys, y)
 	}
@@ -120,7 +123,8 @@ func timelineSeries(row observed, shown []int) []map[string]any {
 		p := row.panels[i]
 		for _, l := range p.lines {
 			color := panelColors[i][l.nth]
-			out = append(out, map[string]any{"type": "line", "name": l.name, "xAxisIndex": k, "yAxisIndex": k, "showSymbol": p.unit == "ms", "symbolSize": 4, "step": "middle",
+			out = append(out, map[string]any{"type": "line", "name": l.name, "xAxisIndex": k, "yAxisIndex": k,
+				"showSymbol": p.unit == "ms", "symbolSize": 4, "step": "middle",
 				"x0": p.start, "dx": p.bin, "ys": figures(l.values),
 				"itemStyle": map[string]any{"color": color},
 				"lineStyle": map[string]any{"color": color, "width": 1.5, "type": dashes[l.nth%len(dashes)]}})
@@ -158,7 +162,9 @@ func outside(row observed, p panel, k int) map[string]any {
 	if end := float64(w.EndUs) / 1e6; end < to {
 		areas = append(areas, area(end, to))
 	}
-	return map[string]any{"type": "line", "name": "outside the window", "xAxisIndex": k, "yAxisIndex": k, "data": []any{}, "silent": true, "symbol": "rect",
+	return map[string]any{"type": "line", "name": "outside the window", "xAxisIndex": k, "yAxisIndex": k,
+		"data": []any{}, "silent": true, "symbol": "rect",
 		"itemStyle": map[string]any{"color": neutral}, "lineStyle": map[string]any{"opacity": 0},
-		"markArea": map[string]any{"silent": true, "itemStyle": map[string]any{"color": neutral, "opacity": 0.15}, "data": areas}}
+		"markArea": map[string]any{"silent": true, "itemStyle": map[string]any{"color": neutral, "opacity": 0.15},
+			"data": areas}}
 }

@@ -58,11 +58,13 @@ func panelsOf(row *record.Row, records []*record.Record, samples []*record.Sampl
 		return nil
 	}
 	panels := []panel{
-		{lines: []binned{{name: "concurrency", values: c.inFlight(records)}, {name: "running", values: c.gauge(samples, running)},
+		{lines: []binned{{name: "concurrency", values: c.inFlight(records)},
+			{name: "running", values: c.gauge(samples, running)},
 			{name: "waiting", values: c.gauge(samples, waiting)}}},
 		{unit: "ms", lines: c.latencies(row, records)},
 		{unit: "ms", lines: c.tokenTimes(row, records)},
-		{lines: []binned{{name: "scheduled", values: c.perSecond(records, func(r *record.Record) record.Micros { return r.Arrival })},
+		{lines: []binned{{name: "scheduled", values: c.perSecond(records,
+			func(r *record.Record) record.Micros { return r.Arrival })},
 			{name: "sent", values: c.perSecond(records, func(r *record.Record) record.Micros { return r.Sent })}}},
 		{unit: "share", lines: []binned{{name: "KV cache in use", values: c.gauge(samples, kvUsage)}}},
 		{lines: []binned{{name: "GPU power", values: c.gauge(samples, power)}}},

@@ -129,10 +129,12 @@ func runID(i int) string { return fmt.Sprintf("r%d", i) }
 func newRunView(i int, run *report.Run, o *report.Analysis) runView {
 	id := runID(i)
 	v := runView{ID: id, Manifest: run.Manifest, Tag: run.Tag(), Notices: run.Notices(),
-		Setup: run.Setup(), Flags: unit.ClipBytes(run.ServerFlags(), 160), SLO: o.SLOLine(), Answers: answersOf(id, run, o), Result: o.Answer.Text}
+		Setup: run.Setup(), Flags: unit.ClipBytes(run.ServerFlags(), 160), SLO: o.SLOLine(),
+		Answers: answersOf(id, run, o), Result: o.Answer.Text}
 	seen := observe(run, o)
 	if seen.crowded && len(o.Answer.SLO) > 0 {
-		v.Unjudged = fmt.Sprintf("Above %s requests the page has no sliders for another SLO: ", unit.Count(mostJudged)) +
+		v.Unjudged = fmt.Sprintf("Above %s requests the page has no sliders for another SLO: ",
+			unit.Count(mostJudged)) +
 			text.ShellWords([]string{"bench", "report", run.Named(), "--slo"}) + " LIMITS"
 	}
 	set := newCurveSet(o, seen, run)
@@ -171,9 +173,11 @@ func answersOf(prefix string, run *report.Run, o *report.Analysis) []answerView 
 	}
 	for i := range o.Answer.Workloads {
 		w := &o.Answer.Workloads[i]
-		a := answerView{AnswerView: o.View(w), Name: w.Name, Lead: w.Lead, Mark: verdictMarks[w.Verdict], Group: groupOf(&o.Series[w.Series]),
+		a := answerView{AnswerView: o.View(w), Name: w.Name, Lead: w.Lead, Mark: verdictMarks[w.Verdict],
+			Group: groupOf(&o.Series[w.Series]),
 			First: i == *o.Answer.First, Trusted: prefix + "-" + report.TabTrust}
-		if w.Lead == diagnosis.LeadMet && w.Operating != nil || w.Lead == diagnosis.LeadBaseline { // nothing of it is to be shipped
+		// nothing of it is to be shipped
+		if w.Lead == diagnosis.LeadMet && w.Operating != nil || w.Lead == diagnosis.LeadBaseline {
 			a.Mark = "●"
 		}
 		a.Ruler, a.KPIs = newRulerView(w, &o.Series[w.Series]), kpiGroups(w)
@@ -189,10 +193,12 @@ func share(run *report.Run, o *report.Analysis, a *answerView) string {
 	for _, g := range a.KPIs {
 		parts = append(parts, g.text())
 	}
-	return strings.Join(append(parts, "SLO "+o.SLOLine(), run.Setup(), "`"+text.ShellWords([]string{"bench", "report", run.Named()})+"`"), " · ")
+	return strings.Join(append(parts, "SLO "+o.SLOLine(), run.Setup(), "`"+
+		text.ShellWords([]string{"bench", "report", run.Named()})+"`"), " · ")
 }
 
-// kpiGroups are what the best load brings, and the latencies at the quoted point; without a ruler all figures of that point.
+// kpiGroups are what the best load brings, and the latencies at the quoted point; without a ruler all figures of that
+// point.
 func kpiGroups(w *diagnosis.Workload) []kpiGroup {
 	measured := kpiGroup{}
 	for _, f := range w.Figures {
@@ -223,7 +229,8 @@ func newKPI(name, value string) kpi {
 		return kpi{"requests", value, ""}
 	}
 	number, rest, _ := strings.Cut(value, " ")
-	if unit, more, _ := strings.Cut(rest, " "); unit != "" && !strings.HasPrefix(unit, "[") && !strings.HasPrefix(unit, "(") {
+	if unit, more, _ := strings.Cut(rest, " "); unit != "" && !strings.HasPrefix(unit, "[") &&
+		!strings.HasPrefix(unit, "(") {
 		number, rest = number+" "+unit, more
 	}
 	return kpi{name, number, rest}
@@ -292,7 +299,8 @@ const (
 )
 
 func newTableView(prefix string, t report.Table) tableView {
-	v := tableView{ID: prefix + "-" + t.ID, Caption: text.EscapeLines(t.Caption), Note: t.Note, Columns: t.Columns, Folded: len(t.Rows) > longTable}
+	v := tableView{ID: prefix + "-" + t.ID, Caption: text.EscapeLines(t.Caption), Note: t.Note, Columns: t.Columns,
+		Folded: len(t.Rows) > longTable}
 	for _, row := range t.Rows {
 		cells := make([]cellView, len(row))
 		for i, c := range row {
@@ -300,8 +308,10 @@ func newTableView(prefix string, t report.Table) tableView {
 			if len(c.Text) > proseLength && c.Kind != report.Code {
 				class += " prose"
 			}
-			cells[i] = cellView{Text: text.EscapeLines(c.Text), Title: text.EscapeLines(c.Title), Class: class, Tag: text.EscapeLines(c.Tag), Num: t.Columns[i].Num}
-			if text, within, ok := strings.Cut(cells[i].Text, " ["); ok && cells[i].Num && strings.HasSuffix(within, "]") {
+			cells[i] = cellView{Text: text.EscapeLines(c.Text), Title: text.EscapeLines(c.Title), Class: class,
+				Tag: text.EscapeLines(c.Tag), Num: t.Columns[i].Num}
+			if text, within, ok := strings.Cut(cells[i].Text, " ["); ok && cells[i].Num &&
+				strings.HasSuffix(within, "]") {
 				cells[i].Text, cells[i].Within = text, "["+within
 			}
 		}

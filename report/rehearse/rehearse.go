@@ -73,7 +73,8 @@ func Rehearse(
 		if old := n - 1 - recalled; old >= 0 {
 			runs[old].Records = nil // hundreds of nights fit into memory
 		}
-		earlier = slices.Insert(earlier, 0, compare.Candidate{Name: run.Name, Read: func() (compare.Run, error) { return runs[n-1], nil }})
+		earlier = slices.Insert(earlier, 0, compare.Candidate{Name: run.Name,
+			Read: func() (compare.Run, error) { return runs[n-1], nil }})
 	}
 	r.Summary = r.summary()
 	return r, nil

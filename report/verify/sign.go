@@ -11,8 +11,9 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// namespace keeps a signature of something else from being taken for one of a run. Signatures have the format of OpenSSH
-// (PROTOCOL.sshsig), so that ssh-keygen makes and checks them, too: ssh-keygen -Y sign -n bench -f KEY run.json.
+// namespace keeps a signature of something else from being taken for one of a run. Signatures have the format of
+// OpenSSH (PROTOCOL.sshsig), so that ssh-keygen makes and checks them, too: ssh-keygen -Y sign -n bench -f KEY
+// run.json.
 const namespace = "bench"
 
 const (
@@ -34,11 +35,13 @@ func ReadKey(text []byte) (ssh.Signer, error) {
 	key, err := ssh.ParsePrivateKey(text)
 	switch locked := new(ssh.PassphraseMissingError); {
 	case errors.As(err, &locked):
-		return nil, errors.New("the key has a passphrase\nhint: sign afterwards: ssh-keygen -Y sign -n " + namespace + " -f KEY run.json")
+		return nil, errors.New("the key has a passphrase\nhint: sign afterwards: ssh-keygen -Y sign -n " + namespace +
+			" -f KEY run.json")
 	case err != nil:
 		return nil, errors.New("no private key of OpenSSH\nhint: ssh-keygen -t ed25519 -f KEY makes one, and KEY.pub beside it")
 	case key.PublicKey().Type() != ssh.KeyAlgoED25519:
-		return nil, fmt.Errorf("the key is %s, and only ed25519 signs runs\nhint: ssh-keygen -t ed25519 -f KEY", key.PublicKey().Type())
+		return nil, fmt.Errorf("the key is %s, and only ed25519 signs runs\nhint: ssh-keygen -t ed25519 -f KEY",
+			key.PublicKey().Type())
 	}
 	return key, nil
 }
@@ -49,7 +52,8 @@ func Sign(key ssh.Signer, run []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("signing: %w", err)
 	}
-	e := envelope{Version: 1, PublicKey: key.PublicKey().Marshal(), Namespace: namespace, HashName: "sha512", Signature: ssh.Marshal(signature)}
+	e := envelope{Version: 1, PublicKey: key.PublicKey().Marshal(), Namespace: namespace, HashName: "sha512",
+		Signature: ssh.Marshal(signature)}
 	copy(e.Magic[:], magic)
 	return pem.EncodeToMemory(&pem.Block{Type: armor, Bytes: ssh.Marshal(e)}), nil
 }
@@ -78,8 +82,10 @@ func Signer(run, signature []byte) (ssh.PublicKey, error) {
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("its key: %w", err)
-	case string(e.Magic[:]) != magic || e.Version != 1 || e.Namespace != namespace || e.HashName != "sha512" || key.Type() != ssh.KeyAlgoED25519:
-		return nil, fmt.Errorf("a signature of %s in the namespace %q with %s: expected ssh-ed25519, %q, sha512", key.Type(), e.Namespace, e.HashName, namespace)
+	case string(e.Magic[:]) != magic || e.Version != 1 || e.Namespace != namespace || e.HashName != "sha512" ||
+		key.Type() != ssh.KeyAlgoED25519:
+		return nil, fmt.Errorf("a signature of %s in the namespace %q with %s: expected ssh-ed25519, %q, sha512",
+			key.Type(), e.Namespace, e.HashName, namespace)
 	}
 	if err := key.Verify(signed(run), &s); err != nil {
 		return nil, errors.New("it is of another run.json")

@@ -1,8 +1,8 @@
 // Package verify recomputes a run from its evidence. The records of each row are read, and figures, findings, verdicts,
-// searches and twins are derived from them again: what is stored must be equal. Each file of figures or evidence must have
-// the SHA-256 that the run states: run.json those of its rows and of itself, a row those of its requests and samples. A
-// run that is forged as a whole is consistent: only a signature shows who states it. What no record shows stays the claim
-// of whoever signs: hardware, model, server and its counters, connections, clock.
+// searches and twins are derived from them again: what is stored must be equal. Each file of figures or evidence must
+// have the SHA-256 that the run states: run.json those of its rows and of itself, a row those of its requests and
+// samples. A run that is forged as a whole is consistent: only a signature shows who states it. What no record shows
+// stays the claim of whoever signs: hardware, model, server and its counters, connections, clock.
 package verify
 
 import (
@@ -128,8 +128,8 @@ func plain(v any) (out any, err error) {
 	return out, err
 }
 
-// digits is how many digits of a figure are compared: processors round its last bits differently, as some multiply and add
-// in one step.
+// digits is how many digits of a figure are compared: processors round its last bits differently, as some multiply and
+// add in one step.
 const digits = 9
 
 // difference is the first place at which two JSON values differ, as summary.ttft_ms.p95, and the values there.

@@ -173,7 +173,8 @@ func before(a, b []experiment.Axis) bool {
 
 func shapes(s *experiment.Spec) []Shape {
 	if t := s.Trace; t != nil && len(s.Mix) == 0 {
-		return []Shape{{Input: fmt.Sprintf("%s p50 %.0f", t, t.Head.InputP50), Output: fmt.Sprintf("trace p50 %.0f", t.Head.OutputP50)}}
+		return []Shape{{Input: fmt.Sprintf("%s p50 %.0f", t, t.Head.InputP50),
+			Output: fmt.Sprintf("trace p50 %.0f", t.Head.OutputP50)}}
 	}
 	var out []Shape
 	for _, c := range s.Classes() {

@@ -15,8 +15,10 @@ func TilingText(s *experiment.Spec, model string, cache int, z *experiment.Sizin
 	var b strings.Builder
 	line := func(what, text string) { fmt.Fprintf(&b, "%-11s%s\n", what, text) }
 	line("model", text.Escape(model))
-	line("contexts", fmt.Sprintf("%s of %s, %s each", unit.Count(s.Tile.Contexts), unit.Plural(s.Input.Least(), "token"), unit.Plural(s.Tile.PerContext(), "question")))
-	line("load", fmt.Sprintf("closed loop, %s in flight, %s output tokens each", unit.Plural(s.Concurrency, "request"), s.Output))
+	line("contexts", fmt.Sprintf("%s of %s, %s each", unit.Count(s.Tile.Contexts),
+		unit.Plural(s.Input.Least(), "token"), unit.Plural(s.Tile.PerContext(), "question")))
+	line("load", fmt.Sprintf("closed loop, %s in flight, %s output tokens each", unit.Plural(s.Concurrency, "request"),
+		s.Output))
 	switch {
 	case z != nil && z.Overflows:
 		b.WriteString("note: the KV-cache size of the model is unknown: the contexts exceed the server's own cache,\n" +

@@ -43,9 +43,11 @@ func undecidable(m *sweep.Matrix, s *experiment.Spec) []string {
 		}
 		where, remedy := remedyFor(s, l.total())
 		if k := s.Search; k != nil {
-			where, remedy = key, fmt.Sprintf(": write budget = %q", workload.Seconds(math.Ceil(float64(l.total())/k.Max)))
+			where, remedy = key, fmt.Sprintf(": write budget = %q",
+				workload.Seconds(math.Ceil(float64(l.total())/k.Max)))
 		}
-		out = append(out, fmt.Sprintf("%s%s: %s can't pass with %s requests%s, a PASS takes at least %s%s", at(where), label,
+		out = append(out, fmt.Sprintf("%s%s: %s can't pass with %s requests%s, a PASS takes at least %s%s", at(where),
+			label,
 			strings.Join(l.keys, ", "), countText(l.n, about || l.share < 1), l.of(), unit.Count(l.need), remedy))
 	}
 	return out
@@ -79,7 +81,8 @@ func limited(s *experiment.Spec, n int) []limitedGroup {
 			share := shareOf(l.Key)
 			need, ok := fewestForPass(l, s.SLO.At())
 			if at := int(math.Round(float64(n) * share)); ok && share > 0 && at < need {
-				if own.keys = append(own.keys, l.Key); own.need == 0 || float64(need)/share > float64(own.need)/own.share {
+				if own.keys = append(own.keys, l.Key); own.need == 0 ||
+					float64(need)/share > float64(own.need)/own.share {
 					own.n, own.need, own.share = at, need, share
 				}
 			}
@@ -112,7 +115,8 @@ func shareOf(s *experiment.Spec, is func(workload.Class) bool) float64 {
 	return own / sum
 }
 
-// fewestForPass is the smallest number of independent requests with which a limit can pass; false: no number decides it.
+// fewestForPass is the smallest number of independent requests with which a limit can pass; false: no number decides
+// it.
 func fewestForPass(l experiment.Limit, confidence float64) (n int, ok bool) {
 	switch p, ok := l.P(); {
 	case !l.Decidable():

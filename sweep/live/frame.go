@@ -42,7 +42,8 @@ func NewSweep(v *View, m *sweep.Matrix, only []string, color bool) *Sweep {
 }
 
 func newSweep(m *sweep.Matrix, only []string, color bool) *Sweep {
-	s := &Sweep{matrix: m.Name, color: color, status: status{remaining: forecast.NewRemaining(m, only)}, name: narrowestName}
+	s := &Sweep{matrix: m.Name, color: color, status: status{remaining: forecast.NewRemaining(m, only)},
+		name: narrowestName}
 	s.status.total = len(s.status.remaining.Todo)
 	for _, t := range s.status.remaining.Todo {
 		s.name = max(s.name, text.Width(title(t.Spec, math.MaxInt)))
@@ -81,8 +82,10 @@ func (s *Sweep) frame(r endpoint.Snapshot, at Moment) []string {
 	if at.Interrupted {
 		ahead = "interrupted: waiting for requests in flight; finished rows are kept"
 	}
-	where := fmt.Sprintf("  %d of %s done  %s  %s", st.done, unit.Plural(st.total, "row"), bar(float64(st.done)/float64(max(1, st.total)), at.Width/5), ahead)
-	put("%s%s", text.Shorten(s.matrix, max(narrowestName, at.Width-text.Width(where))), where) // the time left is never cut
+	where := fmt.Sprintf("  %d of %s done  %s  %s", st.done, unit.Plural(st.total, "row"),
+		bar(float64(st.done)/float64(max(1, st.total)), at.Width/5), ahead)
+	// the time left is never cut
+	put("%s%s", text.Shorten(s.matrix, max(narrowestName, at.Width-text.Width(where))), where)
 	switch {
 	case st.server != nil:
 		put("   %s: %s", startText(st.server), unit.Clock(at.Now.Sub(st.since)))
@@ -124,7 +127,8 @@ func (s *Sweep) current(put func(string, ...any), r endpoint.Snapshot, at Moment
 	if r.Phase != record.PhaseWarmup {
 		ended, total = r.Counted, spec.Requests
 	}
-	phase := map[string]string{record.PhaseWarmup: "warm-up", record.PhaseWindow: "window", record.PhaseCooldown: "cool-down"}[r.Phase]
+	phase := map[string]string{record.PhaseWarmup: "warm-up", record.PhaseWindow: "window",
+		record.PhaseCooldown: "cool-down"}[r.Phase]
 	switch {
 	case known && elapsed > expected:
 		put("   %-9s  %s of %s: draining", phase, unit.Clock(elapsed), unit.Clock(expected))
@@ -132,12 +136,14 @@ func (s *Sweep) current(put func(string, ...any), r endpoint.Snapshot, at Moment
 		put("   %-9s  %s of %s  %s  %s left", phase, unit.Clock(elapsed), unit.Clock(expected),
 			bar(elapsed.Seconds()/expected.Seconds(), at.Width/5), unit.Clock(expected-elapsed))
 	case total > 0:
-		put("   %-9s  %s, %s of %s requests  %s  %s left", phase, unit.Clock(elapsed), unit.Count(ended), unit.Count(total),
+		put("   %-9s  %s, %s of %s requests  %s  %s left", phase, unit.Clock(elapsed), unit.Count(ended),
+			unit.Count(total),
 			bar(float64(ended)/float64(total), at.Width/5), s.status.remaining.RowLeft(spec, r, at.Now))
 	default:
 		put("   %-9s  %s", phase, unit.Clock(elapsed))
 	}
-	put("   requests   %s sent, %s done, %s failed, %s in flight", unit.Count(r.Sent), unit.Count(r.Done), unit.Count(r.Failed), unit.Count(r.InFlight))
+	put("   requests   %s sent, %s done, %s failed, %s in flight", unit.Count(r.Sent), unit.Count(r.Done),
+		unit.Count(r.Failed), unit.Count(r.InFlight))
 	if r.Sessions > 0 {
 		put("   sessions   %s begun, %s ended", unit.Count(r.Sessions), unit.Count(r.Over))
 	}

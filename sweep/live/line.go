@@ -117,7 +117,8 @@ func (x *Lines) starting(now time.Time) {
 	}
 	const most = 100 // columns of the log's line
 	log := text.Ellipsis(text.Escape(lastLine(s)), most)
-	x.put(now, "%s", strings.TrimRight(fmt.Sprintf("%s: %s  %s", text.Escape(startText(s)), unit.Clock(now.Sub(x.status.since)), log), " "))
+	x.put(now, "%s", strings.TrimRight(fmt.Sprintf("%s: %s  %s", text.Escape(startText(s)),
+		unit.Clock(now.Sub(x.status.since)), log), " "))
 }
 
 func (x *Lines) settling(now time.Time) {
@@ -146,7 +147,8 @@ func eventLines(e sweep.Event) []string {
 	case e.Cut != nil:
 		return []string{cutLine(e.Cut)}
 	case e.Scouting != nil:
-		return []string{text.Escape(e.Scouting.Name + ": a few seconds of requests one after the other, then more at a time, to find a first rate")}
+		return []string{text.Escape(e.Scouting.Name +
+			": a few seconds of requests one after the other, then more at a time, to find a first rate")}
 	case e.Found != nil:
 		return []string{text.Escape(e.Found.Text)}
 	}

@@ -88,7 +88,8 @@ func (m *Metrics) Write(w io.Writer, now time.Time) error {
 }
 
 func (m *Metrics) families(now time.Time) []*dto.MetricFamily {
-	finished := family(dto.MetricType_COUNTER, "bench_rows_finished_total", "finished rows, by the verdict of their SLO")
+	finished := family(dto.MetricType_COUNTER, "bench_rows_finished_total",
+		"finished rows, by the verdict of their SLO")
 	for _, verdict := range []string{"PASS", "FAIL", "UNDECIDED", ""} {
 		add(finished, float64(m.finished[verdict]), "slo", verdict)
 	}
@@ -196,7 +197,8 @@ func counter(name, help string, value int) *dto.MetricFamily {
 func add(f *dto.MetricFamily, value float64, labels ...string) *dto.MetricFamily {
 	m := &dto.Metric{}
 	for i := 0; i < len(labels); i += 2 {
-		m.Label = append(m.Label, &dto.LabelPair{Name: &labels[i], Value: new(strings.ToValidUTF8(labels[i+1], "\ufffd"))})
+		m.Label = append(m.Label, &dto.LabelPair{Name: &labels[i],
+			Value: new(strings.ToValidUTF8(labels[i+1], "\ufffd"))})
 	}
 	if f.GetType() == dto.MetricType_COUNTER {
 		m.Counter = &dto.Counter{Value: &value}

@@ -203,7 +203,8 @@ func (t *Tiling) phaseText(r endpoint.Snapshot, m Moment) string {
 	case !r.Ended.IsZero():
 		return ""
 	case m.Interrupted:
-		return fmt.Sprintf("draining, up to %v; a second Ctrl-C exits at once, without results", time.Duration(t.spec.Grace))
+		return fmt.Sprintf("draining, up to %v; a second Ctrl-C exits at once, without results",
+			time.Duration(t.spec.Grace))
 	case r.Phase == record.PhaseWarmup:
 		return "warm-up, not counted: " + warmupText(t.spec.Warmup)
 	}
@@ -225,7 +226,8 @@ func warmupText(w workload.Extent) string {
 type tierCount struct {
 	queries float64
 	hits    [5]float64 // in the order of telemetry.TierNames
-	known   [5]bool    // GPU and the tiers with hits, if a tier below GPU has hits: servers also list tiers that they lack
+	// GPU and the tiers with hits, if a tier below GPU has hits: servers also list tiers that they lack
+	known [5]bool
 }
 
 func (c tierCount) zero() bool { return c == tierCount{} }

@@ -21,19 +21,31 @@ type tilingColumn struct {
 
 var tilingColumns = []tilingColumn{
 	{heads: [3]string{"", "", "time"}, width: 7, text: func(v *interval) string { return v.label }},
-	{heads: [3]string{"", "TTFT", "mean"}, width: 7, text: func(v *interval) string { return meanMs(v.ttftSum, v.ttfts) }},
+	{heads: [3]string{"", "TTFT", "mean"}, width: 7,
+		text: func(v *interval) string { return meanMs(v.ttftSum, v.ttfts) }},
 	{heads: [3]string{"", "TTFT", "p50"}, width: 7, text: func(v *interval) string { return quantileMs(v.ttft, 0.5) }},
-	{heads: [3]string{"", "TTFT", "max"}, width: 7, rank: 1, text: func(v *interval) string { return quantileMs(v.ttft, 1) }},
-	{heads: [3]string{"", "ITL", "mean"}, width: 7, rank: 3, text: func(v *interval) string { return meanMs(v.decode, v.gaps) }},
-	{heads: [3]string{"cache", "hit", "rate"}, width: 6, text: func(v *interval) string { return share(v.cached, v.prompt) }},
-	{heads: [3]string{"hit", "rate,", "GPU"}, width: 6, rank: 2, tier: 1, text: func(v *interval) string { return v.tiers[0] }},
-	{heads: [3]string{"hit", "rate,", "host"}, width: 6, rank: 2, tier: 2, text: func(v *interval) string { return v.tiers[1] }},
-	{heads: [3]string{"hit", "rate,", "p2p"}, width: 6, rank: 2, tier: 3, text: func(v *interval) string { return v.tiers[2] }},
-	{heads: [3]string{"hit", "rate,", "disk"}, width: 6, rank: 2, tier: 4, text: func(v *interval) string { return v.tiers[3] }},
-	{heads: [3]string{"hit", "rate,", "external"}, width: 8, rank: 2, tier: 5, text: func(v *interval) string { return v.tiers[4] }},
-	{heads: [3]string{"", "prompt", "tok/s"}, width: 8, text: func(v *interval) string { return v.perSecond(v.received.prompt) }},
-	{heads: [3]string{"", "output", "tok/s"}, width: 7, text: func(v *interval) string { return v.perSecond(v.received.output) }},
-	{heads: [3]string{"", "", "req/s"}, width: 6, rank: 4, text: func(v *interval) string { return v.rate(v.done - v.failed) }},
+	{heads: [3]string{"", "TTFT", "max"}, width: 7, rank: 1,
+		text: func(v *interval) string { return quantileMs(v.ttft, 1) }},
+	{heads: [3]string{"", "ITL", "mean"}, width: 7, rank: 3,
+		text: func(v *interval) string { return meanMs(v.decode, v.gaps) }},
+	{heads: [3]string{"cache", "hit", "rate"}, width: 6,
+		text: func(v *interval) string { return share(v.cached, v.prompt) }},
+	{heads: [3]string{"hit", "rate,", "GPU"}, width: 6, rank: 2, tier: 1,
+		text: func(v *interval) string { return v.tiers[0] }},
+	{heads: [3]string{"hit", "rate,", "host"}, width: 6, rank: 2, tier: 2,
+		text: func(v *interval) string { return v.tiers[1] }},
+	{heads: [3]string{"hit", "rate,", "p2p"}, width: 6, rank: 2, tier: 3,
+		text: func(v *interval) string { return v.tiers[2] }},
+	{heads: [3]string{"hit", "rate,", "disk"}, width: 6, rank: 2, tier: 4,
+		text: func(v *interval) string { return v.tiers[3] }},
+	{heads: [3]string{"hit", "rate,", "external"}, width: 8, rank: 2, tier: 5,
+		text: func(v *interval) string { return v.tiers[4] }},
+	{heads: [3]string{"", "prompt", "tok/s"}, width: 8,
+		text: func(v *interval) string { return v.perSecond(v.received.prompt) }},
+	{heads: [3]string{"", "output", "tok/s"}, width: 7,
+		text: func(v *interval) string { return v.perSecond(v.received.output) }},
+	{heads: [3]string{"", "", "req/s"}, width: 6, rank: 4,
+		text: func(v *interval) string { return v.rate(v.done - v.failed) }},
 	{heads: [3]string{"", "in", "flight"}, width: 6, text: func(v *interval) string { return v.inFlight }},
 	{heads: [3]string{"", "", "done"}, width: 6, text: func(v *interval) string { return unit.Count(v.ended) }},
 	{heads: [3]string{"", "", "errors"}, width: 6, text: func(v *interval) string { return unit.Count(v.failures) }},
@@ -46,7 +58,8 @@ type interval struct {
 	seconds  float64
 	received tokens
 	inFlight string
-	ended    int       // requests of the warm-up in a line of it, then those of the window; of the whole run in its line
+	// requests of the warm-up in a line of it, then those of the window; of the whole run in its line
+	ended    int
 	failures int       // of ended
 	tiers    [5]string // hit rates in the order of telemetry.TierNames
 }

@@ -213,7 +213,8 @@ func (d *draft) nvidiaLoad(a *args, genai bool, turns float64) {
 		l.warmup = span(s)
 	}
 	d.arrivals(a, &l, turns)
-	scheduled := a.has("fixed-schedule", "fixed-schedule-auto-offset", "fixed-schedule-start-offset", "fixed-schedule-end-offset")
+	scheduled := a.has("fixed-schedule", "fixed-schedule-auto-offset", "fixed-schedule-start-offset",
+		"fixed-schedule-end-offset")
 	if d.row.get("trace") != nil && (scheduled || len(l.rate)+len(l.concurrency) == 0) {
 		l.arrival = "trace"
 	} else if len(l.rate)+len(l.concurrency) == 0 {

@@ -121,7 +121,8 @@ func (d *draft) vllmData(a *args) int {
 	case "random", "random-mm":
 		d.vllmRandom(a, set)
 	case "prefix_repetition":
-		d.shape(a.length(256, "prefix-repetition-suffix-len"), a.length(128, "prefix-repetition-output-len", "output-len"),
+		d.shape(a.length(256, "prefix-repetition-suffix-len"),
+			a.length(128, "prefix-repetition-output-len", "output-len"),
 			a.whole(256, "prefix-repetition-prefix-len"), a.whole(10, "prefix-repetition-num-prefixes"))
 	case "sonnet":
 		prefix := a.whole(200, "sonnet-prefix-len")
@@ -372,7 +373,8 @@ func (d *draft) sglangData(a *args) int {
 	case set == "generated-shared-prefix":
 		groups, each := a.whole(64, "gsp-num-groups"), a.whole(16, "gsp-prompts-per-group")
 		requests = groups * each
-		d.shape(a.length(128, "gsp-question-len"), a.length(256, "gsp-output-len"), a.whole(2048, "gsp-system-prompt-len"),
+		d.shape(a.length(128, "gsp-question-len"), a.length(256, "gsp-output-len"),
+			a.whole(2048, "gsp-system-prompt-len"),
 			groups)
 		d.say("%d groups × %d prompts = %d requests, each of a group drawn by the seed", groups, each, requests)
 	case strings.HasPrefix(set, "mooncake"):

@@ -42,7 +42,8 @@ func newEngine(c mock.Config, spec *experiment.Spec, asks thoughts) (endpoint.Si
 		return nil, err
 	}
 	return &engine{
-		sim: sim, spec: spec, asks: asks, vocab: workload.Vocabulary{FirstID: mock.FirstWord, IDs: int32(sim.Config().Vocab) - mock.FirstWord},
+		sim: sim, spec: spec, asks: asks, vocab: workload.Vocabulary{FirstID: mock.FirstWord,
+			IDs: int32(sim.Config().Vocab) - mock.FirstWord},
 		jobs: map[string]*load.Job{}, chats: map[int]*chat{},
 	}, nil
 }
@@ -167,6 +168,7 @@ func (e *engine) Reading() *telemetry.ServerReading {
 	return &telemetry.ServerReading{
 		Engine: c.Engine, Running: n(m.Running), Waiting: n(m.Waiting), KVUsage: &m.KVUsage,
 		KVCapacity: n(c.KVBlocks * c.BlockSize), CacheBlock: n(c.BlockSize), Preemptions: n(m.Preemptions),
-		PrefixQueries: n(m.Queried), PrefixHits: n(m.Hit), PrefixUnit: "tokens", Prompt: n(m.Prompt), Generated: n(m.Generated),
+		PrefixQueries: n(m.Queried), PrefixHits: n(m.Hit), PrefixUnit: "tokens", Prompt: n(m.Prompt),
+		Generated: n(m.Generated),
 	}
 }

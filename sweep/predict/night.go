@@ -12,8 +12,8 @@ import (
 	"bench/sweep"
 )
 
-// Night runs every row once, in memory. Nights with the same salt send the same requests. times is what the server's step
-// times are multiplied by in a row. The mark as a prediction is cleared: a rehearsal takes the run for measured.
+// Night runs every row once, in memory. Nights with the same salt send the same requests. times is what the server's
+// step times are multiplied by in a row. The mark as a prediction is cleared: a rehearsal takes the run for measured.
 func (p *Plan) Night(
 	ctx context.Context, name, salt string, times func(*experiment.Spec) float64,
 ) (*record.Run, error) {

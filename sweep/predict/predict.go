@@ -54,7 +54,8 @@ func New(m *sweep.Matrix, base mock.Config) (*Plan, error) {
 			continue
 		}
 		if unknown := unknownKnobs(m, base, v); len(unknown) > 0 {
-			why[v.Name] = "the simulated engine has no " + strings.Join(unknown, ", ") + ": the first value is predicted, without its effect"
+			why[v.Name] = "the simulated engine has no " + strings.Join(unknown, ", ") +
+				": the first value is predicted, without its effect"
 			continue
 		}
 		command := m.Server.Config(v.Settings).Command
@@ -117,7 +118,8 @@ func (p *Plan) precede(stated mock.Config) error {
 	return nil
 }
 
-// onHardware is an engine with the step times of the target's hardware, if there is any, and without what happens to a server.
+// onHardware is an engine with the step times of the target's hardware, if there is any, and without what happens to a
+// server.
 func onHardware(c mock.Config, t experiment.Target) mock.Config {
 	c.Model, c.Hardware, c.GPUs, c.Precision, c.Root = t.Model, t.Hardware, t.GPUs, t.Precision, ""
 	if t.Hardware != "" {
@@ -212,7 +214,8 @@ func (p *Plan) endpoint(s *server, times func(*experiment.Spec) float64) *endpoi
 	t := p.matrix.Target
 	t.GPUs = s.config.GPUs
 	info := record.TargetInfo{
-		Endpoint: "predicted", Simulated: true, Simulator: s.simulator, API: cmp.Or(t.API, "completions"), Model: t.Model,
+		Endpoint: "predicted", Simulated: true, Simulator: s.simulator, API: cmp.Or(t.API, "completions"),
+		Model:    t.Model,
 		Hardware: t.Hardware, GPUs: t.GPUs, Precision: t.Precision, PromptForm: "token_ids",
 	}
 	info.Identity = info.Hash()

@@ -76,10 +76,14 @@ func prefixCaching(on bool) func(*mock.Config, string) bool {
 // how many requests fit, which the simulated engine lacks. Sources as for settings.
 var lacked = []string{
 	"attention_backend", "compilation_config", "cpu_offload", "cuda_graph", "data_parallel", "decode_context_parallel",
-	"disable_cuda_graph", "disable_overlap_schedule", "dp", "enable_chunked_prefill", "enable_dbo", "enable_dp_attention", "enable_eplb",
-	"enable_expert_parallel", "enable_lora", "enable_torch_compile", "enforce_eager", "ep", "expert_parallel", "gpu_memory_utilization",
-	"hf_overrides", "kv_cache_free_gpu_memory_fraction", "kv_transfer_config", "max_num_partial_prefills", "mem_fraction_static",
-	"no_async_scheduling", "no_enable_chunked_prefill", "pipeline_parallel", "pp", "quantization", "schedule_policy", "scheduling_policy",
+	"disable_cuda_graph", "disable_overlap_schedule", "dp", "enable_chunked_prefill", "enable_dbo",
+	"enable_dp_attention", "enable_eplb",
+	"enable_expert_parallel", "enable_lora", "enable_torch_compile", "enforce_eager", "ep", "expert_parallel",
+	"gpu_memory_utilization",
+	"hf_overrides", "kv_cache_free_gpu_memory_fraction", "kv_transfer_config", "max_num_partial_prefills",
+	"mem_fraction_static",
+	"no_async_scheduling", "no_enable_chunked_prefill", "pipeline_parallel", "pp", "quantization", "schedule_policy",
+	"scheduling_policy",
 	"speculative", "swap_space",
 }
 

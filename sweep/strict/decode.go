@@ -214,11 +214,13 @@ func (d decoder) plain(path string, v any) any {
 		return out
 	case time.Time:
 		text := dateText(v)
-		d.bad(path, fmt.Sprintf("%s is the date %s, which JSON cannot represent", subject(path), text), "write "+assign(path, strconv.Quote(text)))
+		d.bad(path, fmt.Sprintf("%s is the date %s, which JSON cannot represent", subject(path), text), "write "+
+			assign(path, strconv.Quote(text)))
 		return text
 	case float64:
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			d.bad(path, fmt.Sprintf("%s is %s, which JSON cannot represent", subject(path), floatText(v)), "write a finite number")
+			d.bad(path, fmt.Sprintf("%s is %s, which JSON cannot represent", subject(path), floatText(v)),
+				"write a finite number")
 			return nil
 		}
 	}

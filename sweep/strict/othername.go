@@ -63,10 +63,12 @@ var hints = []struct{ words, hint string }{
 	{"api_key", "a matrix contains no API key: use --api-key-env VAR or --api-key-file FILE"},
 }
 
-var ofBody = []string{"temperature", "top_p", "top_k", "min_p", "frequency_penalty", "presence_penalty", "repetition_penalty",
+var ofBody = []string{"temperature", "top_p", "top_k", "min_p", "frequency_penalty", "presence_penalty",
+	"repetition_penalty",
 	"response_format", "tools", "tool_choice", "logprobs", "logit_bias", "n"}
 
-// Meaning is the key that a word of another tool means, or a key itself, and the table that it stands in: row or target.
+// Meaning is the key that a word of another tool means, or a key itself, and the table that it stands in: row or
+// target.
 func Meaning(word string) (key, table string, ok bool) {
 	word = strings.ReplaceAll(word, "-", "_")
 	for _, of := range [][2]string{{"row", rowNames}, {"target", targetNames}} {

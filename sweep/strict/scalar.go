@@ -38,10 +38,12 @@ func (d decoder) whole(path string, v any, into reflect.Value) {
 	case !ok:
 		d.wrong(path, v, into.Type())
 	case into.CanUint() && n < 0:
-		d.bad(path, fmt.Sprintf("%s must be 0 or more, not %d", subject(path), n), "write "+assign(path, strconv.FormatInt(n, 10)[1:]))
+		d.bad(path, fmt.Sprintf("%s must be 0 or more, not %d", subject(path), n), "write "+
+			assign(path, strconv.FormatInt(n, 10)[1:]))
 	case into.CanInt() && into.OverflowInt(n) || into.CanUint() && into.OverflowUint(uint64(n)):
 		least, most := limits(into)
-		d.bad(path, fmt.Sprintf("%s must be between %s and %s, not %d", subject(path), least, most, n), "write "+assign(path, most)+" or less")
+		d.bad(path, fmt.Sprintf("%s must be between %s and %s, not %d", subject(path), least, most, n), "write "+
+			assign(path, most)+" or less")
 	case into.CanInt():
 		into.SetInt(n)
 	default:
@@ -67,11 +69,13 @@ func (d decoder) number(path string, v any, into reflect.Value, inf bool) {
 	}
 	switch {
 	case isWhole && (n >= exact || n <= -exact):
-		d.bad(path, fmt.Sprintf("%s is %d, too large for an exact number", subject(path), n), "write it with a decimal point if rounding is acceptable")
+		d.bad(path, fmt.Sprintf("%s is %d, too large for an exact number", subject(path), n),
+			"write it with a decimal point if rounding is acceptable")
 	case !ok:
 		d.wrong(path, v, into.Type())
 	case math.IsNaN(f) || math.IsInf(f, 0) && !inf:
-		d.bad(path, fmt.Sprintf("%s must be a finite number, not %s", subject(path), floatText(f)), "write "+assign(path, "0.5"))
+		d.bad(path, fmt.Sprintf("%s must be a finite number, not %s", subject(path), floatText(f)), "write "+
+			assign(path, "0.5"))
 	case into.OverflowFloat(f):
 		d.bad(path, fmt.Sprintf("%s is %s, which is too large", subject(path), floatText(f)), "write a smaller number")
 	default:
@@ -90,7 +94,8 @@ func (d decoder) duration(path string, v any, into reflect.Value) {
 	case err != nil:
 		d.bad(path, fmt.Sprintf("%s must be a duration, not %q", subject(path), shorten(s)), durationHint(path, s))
 	case length < 0:
-		d.bad(path, fmt.Sprintf("%s must be 0 or more, not %q", subject(path), shorten(s)), "write "+assign(path, strconv.Quote(shorten(s[1:]))))
+		d.bad(path, fmt.Sprintf("%s must be 0 or more, not %q", subject(path), shorten(s)), "write "+
+			assign(path, strconv.Quote(shorten(s[1:]))))
 	default:
 		into.SetInt(int64(length))
 	}

@@ -175,7 +175,8 @@ func (s *setter) unknownName(names []string, i int) *Problem {
 	}
 	for _, name := range names {
 		if strings.HasPrefix(s.a.text[given.at:], name+".") && quote(name) != name {
-			return s.a.bad(int(given.at), len(name), "a name with other characters than letters, digits, _ and - needs quotes",
+			return s.a.bad(int(given.at), len(name),
+				"a name with other characters than letters, digits, _ and - needs quotes",
 				fmt.Sprintf("write '%s.%s…'", s.a.upTo(i), quote(name)))
 		}
 	}

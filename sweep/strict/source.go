@@ -57,7 +57,8 @@ func (d *Document) problemAt(at, size int, key, text, hint string) Problem {
 func (s *source) problem(at, size int, key, text, hint string) Problem {
 	line, col := s.position(at)
 	p := Problem{
-		File: s.name, Line: line, Col: col, Len: s.columns(at, size), Key: key, Text: text, Hint: hint, Source: s.line(line),
+		File: s.name, Line: line, Col: col, Len: s.columns(at, size), Key: key, Text: text, Hint: hint,
+		Source: s.line(line),
 	}
 	if s.argument {
 		p.Line = 0

@@ -23,8 +23,9 @@ import (
 const mark = "\ufeff" // the byte order mark, with which some editors start a file
 
 const (
-	maxSize  = 4 << 20 // bytes of text: about 100 000 rows
-	maxDepth = 64      // parts of a key plus brackets around it: the parser recurses on brackets and is quadratic in parts
+	maxSize = 4 << 20 // bytes of text: about 100 000 rows
+	// parts of a key plus brackets around it: the parser recurses on brackets and is quadratic in parts
+	maxDepth = 64
 )
 
 // Document is a parsed file: a tree of plain Go values, and the places of their keys.
@@ -32,9 +33,10 @@ const (
 // A path names a place in the tree, such as row[2].prefix.tokens. Keys in it are written as by [quote]. The
 // empty path is the whole file.
 type Document struct {
-	File string         // as given to Parse, for messages
-	Text string         // without its byte order mark
-	Root map[string]any // values are string, int64, float64, bool, time.Time, map[string]any, []any and []map[string]any ([[…]])
+	File string // as given to Parse, for messages
+	Text string // without its byte order mark
+	// values are string, int64, float64, bool, time.Time, map[string]any, []any and []map[string]any ([[…]])
+	Root map[string]any
 
 	places *node
 	pieces []piece // of Text, in order
@@ -44,17 +46,20 @@ type Document struct {
 // later ones.
 func Parse(file string, text []byte) (*Document, error) {
 	if len(text) > maxSize {
-		return nil, Problems{{File: file, Len: 1, Text: fmt.Sprintf("the file is larger than %d MiB", maxSize>>20), Hint: "split it into several files"}}
+		return nil, Problems{{File: file, Len: 1, Text: fmt.Sprintf("the file is larger than %d MiB", maxSize>>20),
+			Hint: "split it into several files"}}
 	}
 	d := &Document{File: file, Text: strings.TrimPrefix(string(text), mark)}
 	d.pieces = []piece{{text: d.Text, from: newSource(file, d.Text, false)}}
 	if at := strayBytes(d.Text); at >= 0 {
-		return nil, Problems{d.problemAt(at, 1, "", fmt.Sprintf("the byte 0x%02x is not UTF-8", d.Text[at]), "save the file as UTF-8")}
+		return nil, Problems{d.problemAt(at, 1, "", fmt.Sprintf("the byte 0x%02x is not UTF-8", d.Text[at]),
+			"save the file as UTF-8")}
 	}
 	places := locate(d.Text)
 	d.places = places.root
 	if places.tooDeep >= 0 {
-		return nil, Problems{d.problemAt(places.tooDeep, 1, "", fmt.Sprintf("nested deeper than %d levels", maxDepth), "use fewer levels")}
+		return nil, Problems{d.problemAt(places.tooDeep, 1, "", fmt.Sprintf("nested deeper than %d levels", maxDepth),
+			"use fewer levels")}
 	}
 	if err := d.decode(); err != nil {
 		return nil, Problems{d.syntax(err, places)}

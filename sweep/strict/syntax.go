@@ -20,16 +20,19 @@ func (d *Document) syntax(err error, places located) Problem {
 	if line, _ := file.position(pe.Position.Start); places.again > 0 && strings.Contains(text, "already") {
 		if again, _ := file.position(places.again); again == line {
 			first, _ := file.position(places.first)
-			return d.problemAt(places.again, places.size, pe.LastKey, text, fmt.Sprintf("it is also in line %d; keep one of them", first))
+			return d.problemAt(places.again, places.size, pe.LastKey, text,
+				fmt.Sprintf("it is also in line %d; keep one of them", first))
 		}
 	}
 	at := pe.Position.Start
-	if next := at + 1; next < len(d.Text) && strings.Contains(text, "control characters") && unicode.IsControl(rune(d.Text[next])) {
+	if next := at + 1; next < len(d.Text) && strings.Contains(text, "control characters") &&
+		unicode.IsControl(rune(d.Text[next])) {
 		at = next // the parser reports the byte before it
 	}
 	hint := syntaxHint(text)
 	line, _ := file.position(at)
-	if quoted := bareDuration.FindStringSubmatch(file.line(line)); quoted != nil && strings.Contains(text, "to end with a newline") {
+	if quoted := bareDuration.FindStringSubmatch(file.line(line)); quoted != nil &&
+		strings.Contains(text, "to end with a newline") {
 		hint = fmt.Sprintf("write a duration in quotes: %s = %q", quoted[1], quoted[2])
 	}
 	return d.problemAt(at, pe.Position.Len, pe.LastKey, text, hint)
@@ -48,9 +51,11 @@ var syntaxHints = []struct{ part, hint string }{
 	{"control characters: '0x0d'", "end lines with LF or CR LF"},
 	{"control characters", `remove it, or write it as \u and four digits between double quotes`},
 	{"invalid escape", `write \\ for a backslash, or put the string in single quotes`},
-	{"expected '.' or '='", "write key = value; put a key with other characters than letters, digits, _ and - in quotes"},
+	{"expected '.' or '='",
+		"write key = value; put a key with other characters than letters, digits, _ and - in quotes"},
 	{"appears blank", "write key = value"},
-	{"to end table name", "write [table] or [[list]]; put a name with other characters than letters, digits, _ and - in quotes"},
+	{"to end table name",
+		"write [table] or [[list]]; put a name with other characters than letters, digits, _ and - in quotes"},
 	{"floats must start with a digit", "write 0.5, not .5"},
 	{"leading zeroes", "remove the leading zeroes"},
 	{"out of range", "write a smaller number"},

@@ -44,7 +44,8 @@ func (a *allowed) check(r *record.Record, now time.Duration) error {
 		return fmt.Errorf("record %d is of the phase %.20q", r.I, r.Phase)
 	}
 	counts := []int{r.Turns, r.Agent, r.PromptRequested, r.OutputRequested, r.OutputTokens, r.Status, r.TurnsLost}
-	for _, n := range []*int{r.Session, r.Turn, r.PromptTokens, r.CachedTokens, r.ReasoningTokens, r.Drafts, r.DraftTokens, r.AcceptedTokens} {
+	for _, n := range []*int{r.Session, r.Turn, r.PromptTokens, r.CachedTokens, r.ReasoningTokens, r.Drafts,
+		r.DraftTokens, r.AcceptedTokens} {
 		if n != nil {
 			counts = append(counts, *n)
 		}
@@ -55,7 +56,8 @@ func (a *allowed) check(r *record.Record, now time.Duration) error {
 		}
 	}
 	most := (now + slack).Microseconds()
-	for _, at := range []record.Micros{r.Arrival, r.Ready, r.Sent, r.FirstEvent, r.First, r.FirstAnswer, r.Last, r.End} {
+	for _, at := range []record.Micros{r.Arrival, r.Ready, r.Sent, r.FirstEvent, r.First, r.FirstAnswer, r.Last,
+		r.End} {
 		if us, ok := at.Get(); ok && (us < -slack.Microseconds() || us > most) {
 			return fmt.Errorf("record %d has a time of %d µs, %d µs after the start", r.I, us, now.Microseconds())
 		}
@@ -65,7 +67,8 @@ func (a *allowed) check(r *record.Record, now time.Duration) error {
 
 // checkTexts reports a text that is too long. It comes before all else, so that none is kept.
 func checkTexts(r *record.Record) error {
-	for _, text := range []string{r.ServerID, r.Class, r.Model, r.Category, r.PromptHash, r.Outcome, r.Error, r.Finish, r.Invalid} {
+	for _, text := range []string{r.ServerID, r.Class, r.Model, r.Category, r.PromptHash, r.Outcome, r.Error, r.Finish,
+		r.Invalid} {
 		if len(text) > mostTexts {
 			return fmt.Errorf("record %d has a text of %d bytes", r.I, len(text))
 		}
@@ -87,7 +90,8 @@ func checkResult(r *endpoint.ShareResult, now time.Duration) error {
 	if n := r.Worker.Connections.Ahead; n < 0 {
 		return fmt.Errorf("it opened %d connections ahead", n)
 	}
-	if w := r.Window; w != nil && (w.Start < 0 || w.End < w.Start || w.Last < 0 || w.Requests < 0 || max(w.End, w.Last) > now+slack) {
+	if w := r.Window; w != nil && (w.Start < 0 || w.End < w.Start || w.Last < 0 || w.Requests < 0 ||
+		max(w.End, w.Last) > now+slack) {
 		return fmt.Errorf("its window goes from %v to %v, %v after the start", w.Start, w.End, now)
 	}
 	return nil

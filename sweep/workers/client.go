@@ -25,7 +25,8 @@ func NewClient(trust *tls.Config) *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
 			DialContext: (&net.Dialer{Timeout: silence / 2}).DialContext, TLSHandshakeTimeout: silence / 2,
-			TLSClientConfig: trust, MaxIdleConnsPerHost: 4, IdleConnTimeout: time.Minute, ResponseHeaderTimeout: silence,
+			TLSClientConfig: trust, MaxIdleConnsPerHost: 4, IdleConnTimeout: time.Minute,
+			ResponseHeaderTimeout: silence,
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
@@ -48,7 +49,8 @@ type refusedError struct {
 func (e *refusedError) Error() string { return text.Escape(e.refusal.Error) }
 
 // open sends a request; its answer has the status 2xx.
-func (s *session) open(ctx context.Context, method, path string, query url.Values, body []byte) (*http.Response, error) {
+func (s *session) open(ctx context.Context, method, path string, query url.Values,
+	body []byte) (*http.Response, error) {
 	if query == nil {
 		query = url.Values{}
 	}
@@ -188,8 +190,8 @@ func wholeLines(data []byte, _ bool) (advance int, line []byte, err error) {
 // pings is the number of round trips of which the fastest counts.
 const pings = 20
 
-// synchronize estimates the leader's clock: the least round trip, and the time here of the clock's zero. The error of the
-// zero is at most half of the round trip, since the leader reads its clock at some time in it.
+// synchronize estimates the leader's clock: the least round trip, and the time here of the clock's zero. The error of
+// the zero is at most half of the round trip, since the leader reads its clock at some time in it.
 func (s *session) synchronize(ctx context.Context) (zero time.Time, rtt time.Duration, err error) {
 	for range pings {
 		var ns int64

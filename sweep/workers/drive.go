@@ -40,7 +40,8 @@ type part struct {
 }
 
 func (l *Leader) Drive(ctx context.Context, c endpoint.DriveConfig) ([]endpoint.ShareResult, error) {
-	d := &driving{l: l, c: c, inbox: make(chan delivery), over: make(chan struct{}), records: record.Indexes{}, parts: make([]part, l.of), counts: make([]endpoint.Counts, l.of)}
+	d := &driving{l: l, c: c, inbox: make(chan delivery), over: make(chan struct{}), records: record.Indexes{},
+		parts: make([]part, l.of), counts: make([]endpoint.Counts, l.of)}
 	if err := d.begin(); err != nil {
 		return nil, err
 	}

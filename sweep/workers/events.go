@@ -134,7 +134,8 @@ type badEvent struct{ error }
 
 func (d *driving) event(k int, e *event) error {
 	p, m := &d.parts[k], d.members[k]
-	if d.start == 0 && (e.kind == kindRecord || e.kind == kindSample || e.kind == kindDrained || e.kind == kindMore || e.kind == kindResult) {
+	if d.start == 0 && (e.kind == kindRecord || e.kind == kindSample || e.kind == kindDrained || e.kind == kindMore ||
+		e.kind == kindResult) {
 		return &badEvent{fmt.Errorf("sent the line %q before the start", e.kind)}
 	}
 	switch e.kind {

@@ -31,8 +31,8 @@ func (l *local) remove() {
 	}
 }
 
-// find puts the paths of the files of a row into its spec, and reads them. Those that are not under the same name in the
-// working directory come from the leader.
+// find puts the paths of the files of a row into its spec, and reads them. Those that are not under the same name in
+// the working directory come from the leader.
 func (s *session) find(ctx context.Context, c *command) error {
 	names := map[string]string{}
 	for _, f := range c.Files {
@@ -48,7 +48,8 @@ func (s *session) find(ctx context.Context, c *command) error {
 	var unlisted []error
 	c.Share.Spec.EachFile(func(name *string, _ string) {
 		if names[*name] == "" {
-			unlisted = append(unlisted, fmt.Errorf("the row names %s, which is not in the leader's list of its files", *name))
+			unlisted = append(unlisted, fmt.Errorf("the row names %s, which is not in the leader's list of its files",
+				*name))
 		}
 		*name = names[*name]
 	})
@@ -75,12 +76,13 @@ func (s *session) locate(ctx context.Context, f file) (at string, err error) {
 		}
 	}
 	s.w.note("fetching %s from the leader", f.Name)
-	at = filepath.Join(s.files.dir, fmt.Sprintf("%d-%s", len(s.files.at), filepath.Base(f.Name))) // endings can tell formats
+	// endings can tell formats
+	at = filepath.Join(s.files.dir, fmt.Sprintf("%d-%s", len(s.files.at), filepath.Base(f.Name)))
 	return at, s.fetchFile(ctx, f, at)
 }
 
-// isHere reports whether the file is in the working directory. No other file is opened, by a link neither: a leader must
-// not learn what a worker's machine has.
+// isHere reports whether the file is in the working directory. No other file is opened, by a link neither: a leader
+// must not learn what a worker's machine has.
 func (f *file) isHere() bool {
 	root, err := os.OpenRoot(".")
 	if err != nil {

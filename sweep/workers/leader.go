@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Leader has its workers send rows. It is an http.Handler: the caller serves it, without a time limit on a whole answer,
-// since /v1/commands lasts, and with BodyTimeout.
+// Leader has its workers send rows. It is an http.Handler: the caller serves it, without a time limit on a whole
+// answer, since /v1/commands lasts, and with BodyTimeout.
 type Leader struct {
 	of    int
 	token [sha256.Size]byte // hash of the token that workers must have
@@ -38,7 +38,8 @@ type Leader struct {
 func NewLeader(workers int, token string, build Build) *Leader {
 	l := &Leader{
 		of: workers, token: sha256.Sum256([]byte(token)), build: build, began: time.Now(), mux: http.NewServeMux(),
-		unpackers: newUnpackers(), members: make([]*member, workers), sessions: map[string]*member{}, changed: make(chan struct{}),
+		unpackers: newUnpackers(), members: make([]*member, workers), sessions: map[string]*member{},
+		changed: make(chan struct{}),
 	}
 	l.mux.HandleFunc("POST /v1/join", l.join)
 	l.mux.HandleFunc("GET /v1/commands", l.ofMember(l.commands))
@@ -128,7 +129,8 @@ func (e *aloneError) Error() string {
 	if len(e.missing) > most {
 		names = append(names, "…")
 	}
-	return fmt.Sprintf("%d of %d workers did not join within %v: number %s", len(e.missing), e.of, e.waited, strings.Join(names, ", "))
+	return fmt.Sprintf("%d of %d workers did not join within %v: number %s", len(e.missing), e.of, e.waited,
+		strings.Join(names, ", "))
 }
 
 // End tells all workers that the leader ends, and waits a moment for them to hear it. It serves nothing afterwards.

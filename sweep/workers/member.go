@@ -73,8 +73,8 @@ func (l *Leader) unfit(h *hello) string {
 	return ""
 }
 
-// takeOver is for how long a worker without a connection must have given no sign of life before another process gets its
-// number: one that lost its connection for a moment keeps it.
+// takeOver is for how long a worker without a connection must have given no sign of life before another process gets
+// its number: one that lost its connection for a moment keeps it.
 const takeOver = 3 * beat
 
 // seat gives a worker its number: the one that it has, or with -1 the first that is free. why is empty if it got one.

@@ -139,7 +139,8 @@ func (s *session) post(ctx context.Context, seq, row int, lines []byte, p *packe
 	ctx, cancel := context.WithTimeout(ctx, silence)
 	defer cancel()
 	for {
-		err := s.call(ctx, http.MethodPost, "events", url.Values{"seq": {strconv.Itoa(seq)}, "row": {strconv.Itoa(row)}}, body, nil)
+		err := s.call(ctx, http.MethodPost, "events",
+			url.Values{"seq": {strconv.Itoa(seq)}, "row": {strconv.Itoa(row)}}, body, nil)
 		refused := new(refusedError)
 		if err == nil || errors.As(err, &refused) && refused.status != http.StatusRequestTimeout {
 			return err

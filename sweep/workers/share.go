@@ -163,7 +163,8 @@ func (r *rows) begin(ctx context.Context, c *command) {
 	}()
 }
 
-func (s *session) share(ctx context.Context, c *command, start <-chan time.Duration, until [3]context.Context, progress *endpoint.Progress) error {
+func (s *session) share(ctx context.Context, c *command, start <-chan time.Duration, until [3]context.Context,
+	progress *endpoint.Progress) error {
 	if c.Share == nil || c.Share.Spec == nil || c.Server == nil {
 		return errors.New("the leader sent a row without a spec or a server")
 	}
@@ -184,7 +185,8 @@ func (s *session) share(ctx context.Context, c *command, start <-chan time.Durat
 			records++
 			return s.out.addText(kindRecord, r.AppendJSON)
 		},
-		Sample:  func(x telemetry.Sample) { _ = s.out.add(kindSample, &x, false) }, // dropped if it has a NaN, or if the outbox is full
+		// dropped if it has a NaN, or if the outbox is full
+		Sample:  func(x telemetry.Sample) { _ = s.out.add(kindSample, &x, false) },
 		Drained: sync.OnceFunc(func() { _ = s.out.add(kindDrained, nil, true) }),
 	})
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"bench/experiment"
 )
 
-// decode reads JSON whose tables of any keys (fields of request bodies, limits of classes) have the types of TOML again:
-// whole numbers are int64. Call integers on each table.
+// decode reads JSON whose tables of any keys (fields of request bodies, limits of classes) have the types of TOML
+// again: whole numbers are int64. Call integers on each table.
 func decode(text []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()

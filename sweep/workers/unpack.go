@@ -17,8 +17,8 @@ import (
 )
 
 // unpackers are what a leader reads batches with. Their number bounds the memory for what batches contain, however many
-// workers send at once. Each of these also has a batch as it came, of up to mostBody, which waits for an unpacker: a slow
-// connection keeps none.
+// workers send at once. Each of these also has a batch as it came, of up to mostBody, which waits for an unpacker: a
+// slow connection keeps none.
 type unpackers chan *unpacker
 
 func newUnpackers() unpackers {

@@ -4,9 +4,18 @@
 //
 // A worker joins with POST /v1/join, and gets its number and the name of its session. All else belongs to a session:
 //
-//	GET  /v1/commands  lines of JSON, as long as the session lasts: the row, its start and its end. An empty command each
-//	                   second shows that the leader is there. A worker that lost the connection asks for those after the last.
-//	POST /v1/events    a batch of what a worker has: records, samples, its state. It has a number, is sent again after a
+//	GET  /v1/commands  lines of JSON, as long as the session lasts: the row, its start and its end. An empty command
+//
+// each
+//
+//	second shows that the leader is there. A worker that lost the connection asks for those after the
+//
+// last.
+//
+//	POST /v1/events    a batch of what a worker has: records, samples, its state. It has a number, is sent again after
+//
+// a
+//
 //	                   lost connection, and is taken once. One comes each second at least.
 //	GET  /v1/clock     the leader's clock
 //	GET  /v1/files/…   a file that the row names, by its SHA-256

@@ -35,7 +35,8 @@ func (o *clientLog) add(try int, job *load.Job) {
 	r := &job.Result
 	o.samples = append(o.samples, clientRecord{
 		id: requestID(try, job.Request.Index), window: job.Phase == load.Window,
-		ready: job.Ready, sent: r.Sent, first: r.First, end: r.End, gaps: slices.Clone(r.Gaps), outcome: r.Outcome, err: r.Error,
+		ready: job.Ready, sent: r.Sent, first: r.First, end: r.End, gaps: slices.Clone(r.Gaps), outcome: r.Outcome,
+		err: r.Error,
 	})
 	if job.Phase == load.Window {
 		o.kernel += r.KernelStamps
@@ -78,7 +79,8 @@ func (o *clientLog) load() selftest.Load {
 			sent++
 		}
 	}
-	return selftest.Load{Streams: o.streams(), EventsPerS: float64(events) / seconds, RequestsPerS: float64(sent) / seconds}
+	return selftest.Load{Streams: o.streams(), EventsPerS: float64(events) / seconds,
+		RequestsPerS: float64(sent) / seconds}
 }
 
 func (o *clientLog) streams() int {

@@ -27,7 +27,8 @@ func coresUsed(server int) coreUsage {
 }
 
 func (u coreUsage) since(before coreUsage) coreUsage {
-	return coreUsage{u.elapsed - before.elapsed, u.client - before.client, u.server - before.server, u.machine - before.machine}
+	return coreUsage{u.elapsed - before.elapsed, u.client - before.client, u.server - before.server,
+		u.machine - before.machine}
 }
 
 func processTime(pid int) time.Duration {

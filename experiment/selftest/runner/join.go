@@ -73,7 +73,8 @@ func errorOf(values []float64) *selftest.Error {
 		sizes[i] = math.Abs(v)
 	}
 	slices.Sort(sizes)
-	return &selftest.Error{N: len(values), P50Us: stats.Quantile(sizes, 0.5), P99Us: stats.Quantile(sizes, 0.99), MinUs: slices.Min(values), MaxUs: slices.Max(values)}
+	return &selftest.Error{N: len(values), P50Us: stats.Quantile(sizes, 0.5), P99Us: stats.Quantile(sizes, 0.99),
+		MinUs: slices.Min(values), MaxUs: slices.Max(values)}
 }
 
 func delayOf(values []float64) *selftest.Delay {
@@ -81,7 +82,8 @@ func delayOf(values []float64) *selftest.Delay {
 		return nil
 	}
 	sorted := slices.Sorted(slices.Values(values))
-	return &selftest.Delay{N: len(values), P50Us: stats.Quantile(sorted, 0.5), P99Us: stats.Quantile(sorted, 0.99), MaxUs: sorted[len(sorted)-1]}
+	return &selftest.Delay{N: len(values), P50Us: stats.Quantile(sorted, 0.5), P99Us: stats.Quantile(sorted, 0.99),
+		MaxUs: sorted[len(sorted)-1]}
 }
 
 func measure(m *selftest.Measured, o *clientLog, truth map[string]*serverRecord) {

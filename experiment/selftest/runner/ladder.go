@@ -79,7 +79,8 @@ func (l Ladder) Steps() []selftest.Step {
 		}
 	}
 	for _, r := range l.Rates {
-		rate = append(rate, selftest.Step{Kind: selftest.Rate, Size: r, Tokens: min(rateStepTokens, l.Tokens), WindowS: l.Window.Seconds()})
+		rate = append(rate, selftest.Step{Kind: selftest.Rate, Size: r, Tokens: min(rateStepTokens, l.Tokens),
+			WindowS: l.Window.Seconds()})
 	}
 	return append(append(burst, spread...), rate...)
 }
@@ -105,7 +106,8 @@ func (l Ladder) load(s selftest.Step) (workload.Workload, workload.Load) {
 		n := int(s.Size)
 		rounds := max(1, int((window+answer/2)/answer))
 		rounds = max(1, min(rounds, maxRequests/n, maxEvents/(n*s.Tokens)))
-		return w, workload.Load{Concurrency: n, Warmup: workload.Extent{Requests: n}, Requests: n * rounds, Grace: grace}
+		return w, workload.Load{Concurrency: n, Warmup: workload.Extent{Requests: n}, Requests: n * rounds,
+			Grace: grace}
 	}
 	rate, warmup := s.Size, answer+500*time.Millisecond
 	if s.Kind == selftest.Rate {
@@ -116,7 +118,8 @@ func (l Ladder) load(s selftest.Step) (workload.Workload, workload.Load) {
 	w.Rate = workload.Rate(rate)
 	most := min(maxRequests/rate, maxEvents/(rate*float64(s.Tokens)))
 	window = min(window, max(time.Duration(most*float64(time.Second))-answer, 200*time.Millisecond))
-	return w, workload.Load{Warmup: workload.Extent{Time: workload.Span(warmup)}, Duration: workload.Span(window), Grace: grace}
+	return w, workload.Load{Warmup: workload.Extent{Time: workload.Span(warmup)}, Duration: workload.Span(window),
+		Grace: grace}
 }
 
 func (l Ladder) connections(s selftest.Step) int {

@@ -41,9 +41,10 @@ func Run(ctx context.Context, c Config) (*selftest.Result, error) {
 		Schema: selftest.Schema, StartedAt: time.Now().UTC(), Machine: c.Machine,
 		TTFTMs: ms(c.Ladder.TTFT), ITLMs: ms(c.Ladder.ITL), LimitUs: selftest.LimitUs, Steps: []selftest.Measured{},
 	}
-	err := server.Run(ctx, server.Config{Command: c.Command, Announce: "listening on "}, func(ctx context.Context, s server.Running) error {
-		return c.runSteps(ctx, s, r)
-	})
+	err := server.Run(ctx, server.Config{Command: c.Command, Announce: "listening on "},
+		func(ctx context.Context, s server.Running) error {
+			return c.runSteps(ctx, s, r)
+		})
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +65,8 @@ func (c Config) runSteps(ctx context.Context, srv server.Running, r *selftest.Re
 			c.Begun(i+1, len(steps), s)
 		}
 		m := try(s)
-		if above := selftest.FirstInaccurate(r.Steps, s.Kind == selftest.Rate); !m.Accurate && (above == nil || s.Size < above.Size) && ctx.Err() == nil {
+		if above := selftest.FirstInaccurate(r.Steps, s.Kind == selftest.Rate); !m.Accurate && (above == nil ||
+			s.Size < above.Size) && ctx.Err() == nil {
 			m = selftest.Better(m, try(s))
 		}
 		if ctx.Err() != nil {
@@ -116,7 +118,8 @@ func (l Ladder) send(ctx context.Context, srv server.Running, s selftest.Step, n
 	defer client.Close()
 	if _, err := client.Prepare(ctx, l.connections(s)); err != nil {
 		if strings.Contains(err.Error(), syscall.EMFILE.Error()) {
-			err = fmt.Errorf("%w (each stream needs one open file here and one in the server; ulimit -n is the limit)", err)
+			err = fmt.Errorf("%w (each stream needs one open file here and one in the server; ulimit -n is the limit)",
+				err)
 		}
 		return nil, err
 	}
@@ -136,7 +139,8 @@ func (l Ladder) send(ctx context.Context, srv server.Running, s selftest.Step, n
 		},
 		Send: func(ctx context.Context, job *load.Job, body []byte, epoch time.Time) func() {
 			return client.Start(ctx, &openai.Call{
-				Body: body, Stream: true, Epoch: epoch, RequestID: requestID(n, job.Request.Index), MinTokens: job.Request.Output,
+				Body: body, Stream: true, Epoch: epoch, RequestID: requestID(n, job.Request.Index),
+				MinTokens: job.Request.Output,
 			}, &job.Result)
 		},
 		Each: func(job *load.Job) error {

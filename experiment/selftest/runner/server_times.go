@@ -41,7 +41,8 @@ func readTimes(r io.Reader) (map[string]*serverRecord, error) {
 			return nil, fmt.Errorf("reading the server's records: %w", err)
 		}
 		if n := len(one.DueNS); len(one.WritingNS) != n || len(one.WrittenNS) != n {
-			return nil, fmt.Errorf("reading the server's records: request %s has %d due, %d writing and %d written", one.RequestID, n, len(one.WritingNS), len(one.WrittenNS))
+			return nil, fmt.Errorf("reading the server's records: request %s has %d due, %d writing and %d written",
+				one.RequestID, n, len(one.WritingNS), len(one.WrittenNS))
 		}
 		truth[one.RequestID] = one
 	}
