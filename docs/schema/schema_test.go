@@ -206,7 +206,7 @@ func nullable(s *reflector.Schema) *reflector.Schema {
 // comments are the doc comments of our types and fields.
 var comments = sync.OnceValues(func() (map[string]string, error) {
 	var r reflector.Reflector
-	for _, folder := range []string{"experiment", "report", "sweep"} {
+	for _, folder := range []string{"experiment", "live", "report", "sweep"} {
 		if err := r.AddGoComments(module, folder, reflector.WithFullComment()); err != nil {
 			return nil, err
 		}

@@ -45,6 +45,7 @@ type Row struct {
 	ServerLost bool `json:"server_lost,omitempty"`
 
 	// What the checks take from outside the records.
+
 	// of a prediction that has no reasoning, as nothing states how long it is
 	ReasoningUnknown bool `json:"reasoning_unknown,omitempty"`
 	// around every prompt, the most of any class; absent = a row of another tool

@@ -51,6 +51,22 @@ func leansUpTo(shown []stats.Probe) (load float64) {
 	return load
 }
 
+// withinUpTo is the highest load whose figures are within the limits, below all of those whose are not; 0 = none.
+func withinUpTo(shown []stats.Probe) (load float64) {
+	beyond := math.Inf(1)
+	for _, p := range shown {
+		if p.Log > 0 {
+			beyond = min(beyond, p.Load)
+		}
+	}
+	for _, p := range shown {
+		if p.Log <= 0 && p.Load < beyond {
+			load = max(load, p.Load)
+		}
+	}
+	return load
+}
+
 // futile: the last probes told nothing, for a reason that more of them do not heal.
 func futile(rows []*record.Row) bool {
 	const most = 4

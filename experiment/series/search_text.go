@@ -34,17 +34,25 @@ func foundText(f *record.Found, rows []*record.Row) string {
 		experiment.GoalSLO:        "the highest " + k.Axis + " that meets the SLO",
 		experiment.GoalSaturation: "the highest rate that the server keeps up with",
 	}[k.Goal]
+	within := 0.0
+	if f.Low == nil && k.Goal == experiment.GoalSLO {
+		within = withinUpTo(probes(k, rows))
+	}
 	switch f.State {
 	case "searching":
 		return what + " is not found yet" + soFar(f)
 	case "unprobed":
 		return what + between(f) + " by the stored probes; run the search again for a closer answer"
 	case "budget":
+		if within > 0 {
+			return fmt.Sprintf("%s%s, and its figures are within the limits up to %s%s", what, between(f), loadText(k, within),
+				budgetText(f, rows))
+		}
 		return what + between(f) + budgetText(f, rows)
 	case "none":
-		if leaning := leansUpTo(probes(k, rows)); leaning > 0 && k.Goal == experiment.GoalSLO {
+		if within > 0 {
 			return fmt.Sprintf("no %s is decided; the figures are within the limits up to %s: %s", k.Axis,
-				loadText(k, leaning), whyUndecided(rows))
+				loadText(k, within), whyUndecided(rows))
 		}
 		if k.Open {
 			return fmt.Sprintf("no %s is decided: %s", k.Axis, whyUndecided(rows))

@@ -14,6 +14,7 @@ type Options struct {
 	Format string `toml:"format" json:"format,omitempty"` // empty = detected
 
 	// What the file does not contain.
+
 	// of numeric timestamps: s, ms, us, ns; empty = the format's
 	TimeUnit string `toml:"time_unit" json:"time_unit,omitempty"`
 	// tokens in a block; 0 = the format's
@@ -28,6 +29,7 @@ type Options struct {
 	MaxInput int           `toml:"max_input" json:"max_input,omitempty"` // 0 = any
 
 	// How they are changed.
+
 	// truncate longer prompts to this many tokens; 0 = none
 	CapInput int     `toml:"cap_input" json:"cap_input,omitempty"`
 	Speed    float64 `toml:"speed" json:"speed,omitempty"` // 2 = twice as fast; 0 = 1
