@@ -17,7 +17,7 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 113_300
+	mostLines         = 113_350
 	mostPackages      = 56
 	mostExportedNames = 2_260 // types, functions, methods, variables and constants
 	mostExportedField = 3_730

@@ -258,5 +258,3 @@ func (o *Analysis) percentilesTable(latency string, u Units) Table {
 	})
 	return t
 }
-
-// MetricName is a latency for people: "TTFT" for ttft. Other words stay as they are.

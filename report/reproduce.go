@@ -66,8 +66,8 @@ func (r *Run) ServerFlags() string {
 		if i < 0 {
 			continue
 		}
-		if text := text.ShellWords(s.Command[i:]); flags == "" || flags == text {
-			flags = text
+		if words := text.ShellWords(s.Command[i:]); flags == "" || flags == words {
+			flags = words
 		} else {
 			return ""
 		}

@@ -48,7 +48,7 @@ func TestAnotherModelUnderTheSameName(t *testing.T) {
 	if len(m.Attempts) != 2 || m.Attempts[0].Target == nil || m.Attempts[1].Target == nil {
 		t.Fatalf("%+v", m.Attempts)
 	}
-	if s(t, m.Target) != s(t, *m.Attempts[0].Target) || s(t, m.Target) == s(t, *m.Attempts[1].Target) {
+	if jsonOf(t, m.Target) != jsonOf(t, *m.Attempts[0].Target) || jsonOf(t, m.Target) == jsonOf(t, *m.Attempts[1].Target) {
 		t.Error("the target is not the one of the kept row")
 	}
 	for id, attempt := range map[string]int{"a-r1": 1, "b-r1": 2} {
@@ -151,7 +151,7 @@ func TestRoutingIsPartOfAPoint(t *testing.T) {
 	}
 }
 
-func s(t *testing.T, v any) string {
+func jsonOf(t *testing.T, v any) string {
 	t.Helper()
 	b, err := json.Marshal(v)
 	if err != nil {

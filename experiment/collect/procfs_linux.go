@@ -79,7 +79,7 @@ func (f *procfs) eachThread(pid string, each func(id int, cpu, delay time.Durati
 		if err != nil {
 			continue
 		}
-		// else the thread has just ended
+		// not ok: the thread has just ended
 		if cpu, delay, ok := parseSchedstat(f.small(tasks + "/" + name + "/schedstat")); ok {
 			each(id, cpu, delay)
 		}

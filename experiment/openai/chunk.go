@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -49,6 +50,18 @@ func (c *chunk) appendAnswer(text []byte) {
 		}
 		c.answerText = append(c.answerText, text...)
 	}
+}
+
+// plainJSON is a value without the spaces and escapes of who wrote it, with sorted keys.
+func plainJSON(text []byte) []byte {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	var v any
+	if dec.Decode(&v) != nil {
+		return text
+	}
+	plain, _ := encodeJSON(v) // what encoding/json has read, it writes
+	return plain
 }
 
 // jsonEscape is the text as it stands between the quotes of a JSON string.

@@ -103,7 +103,7 @@ func (w *walker) wholeBlockField(key []byte) bool {
 	ok := w.skip()
 	if has && ok {
 		w.c.hasToken = true
-		w.addAnswer(piece{part: partArguments, call: w.call}, jsonEscape(string(w.Text[from:w.At])))
+		w.addAnswer(piece{part: partArguments, call: w.call}, jsonEscape(string(plainJSON(w.Text[from:w.At]))))
 	}
 	return ok
 }

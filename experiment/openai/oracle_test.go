@@ -431,3 +431,20 @@ func TestWalkerIsParse(t *testing.T) {
 		})
 	}
 }
+
+// A tool's input in an answer in one piece is one value, whoever wrote it how.
+func TestToolInputIsPlain(t *testing.T) {
+	for _, input := range []string{`{"x": 5}`, `"\u00e9"`, `{"b":1,"a":2}`, `[1e400, 12.0]`, `5`} {
+		w := walker{api: target.Messages}
+		sameAsParse(t, &w, []byte(`{"type":"message","content":[{"type":"tool_use","input":`+input+`}]}`))
+	}
+}
+
+// A chunk of a million texts takes no memory for each of them.
+func TestPiecesAreBounded(t *testing.T) {
+	in := []byte(`{"choices":[{"text":"a"` + strings.Repeat(`,"text":"a"`, 2*mostPieces) + `}]}`)
+	w := walker{}
+	if c, err := w.decode(in); err != nil || !c.failed || len(w.pieces) != mostPieces {
+		t.Errorf("%v, failed %v, %d pieces", err, c.failed, len(w.pieces))
+	}
+}

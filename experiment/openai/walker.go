@@ -395,8 +395,15 @@ func (w *walker) tokenID() bool {
 	return ok
 }
 
+// mostPieces bounds the texts of one chunk: many times those of any API.
+const mostPieces = 1 << 16
+
 // addAnswer adds a text of the answer, without allocating if it is the only one of the event.
 func (w *walker) addAnswer(p piece, text []byte) {
+	if len(w.pieces) == mostPieces {
+		w.c.failed = true // of no API
+		return
+	}
 	p.text = text
 	w.pieces = append(w.pieces, p)
 	w.c.pieces = w.pieces

@@ -92,7 +92,10 @@ func (l *knownLine) quoted() (text []byte) {
 func (l *knownLine) list(to *Packed) {
 	l.must(l.Eat('['))
 	if !l.stored.lists {
-		l.At += bytes.IndexByte(l.Text[l.At:], ']') + 1 // of a cut line, 0: with a number nothing goes on
+		n := bytes.IndexByte(l.Text[l.At:], ']')
+		if l.must(n > 0); n > 0 {
+			l.At += n + 1
+		}
 		return
 	}
 	room, rest, n := l.stored.room[:0], l.Text[l.At:], 0

@@ -51,6 +51,9 @@ func fieldsOf(t reflect.Type) (out []field) {
 		x := field{key: key, kind: kinds[f.Type], offset: f.Offset, always: options == "",
 			own: slices.Contains([]string{"server_id", "prompt_hash"}, key)}
 		if x.kind == aStruct {
+			if f.Type.Kind() != reflect.Pointer || f.Type.Elem().Kind() != reflect.Struct {
+				panic(t.Name() + "." + f.Name + ": neither write nor read knows its type")
+			}
 			x.behind = f.Type.Elem()
 			x.fields = fieldsOf(x.behind)
 		}

@@ -148,3 +148,17 @@ func TestReadRecordsShare(t *testing.T) {
 		t.Errorf("class %q", b.Class)
 	}
 }
+
+// A list that is cut or damaged is no list, whether it is read or passed over.
+func TestDamagedLists(t *testing.T) {
+	for _, line := range []string{`{"i":1,"phase":"window","gaps_us":[}`, `{"i":1,"phase":"window","at_us":1,"gaps_us":[,"prompt_asked":1}`,
+		`{"i":1,"phase":"window","gaps_us":[]`} {
+		for _, lists := range []bool{true, false} {
+			stored := newLines()
+			stored.lists = lists
+			if err := stored.decode([]byte(line), &Record{}); err == nil {
+				t.Errorf("%s, lists %v: no error", line, lists)
+			}
+		}
+	}
+}

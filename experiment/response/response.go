@@ -1,4 +1,4 @@
-// Package response checks what a server responds: structured output against its schema, tool calls against the schemas
+// Package response checks responses: structured output against its schema, tool calls against the schemas
 // of their tools, and a text against the answers that are correct.
 //
 // Parse reads from a request body what its answer must be; Check compares. Both are pure: no schema refers to a file

@@ -46,8 +46,7 @@ func TrialOf(r *record.Row, records []*record.Record) (t twin.Trial, ok bool) {
 		return x.Arrival
 	}
 	slices.SortStableFunc(records, func(a, b *record.Record) int {
-		return cmp.Compare(arrival(a).Us(),
-			arrival(b).Us())
+		return cmp.Compare(arrival(a).Us(), arrival(b).Us())
 	})
 	const most = 20_000 // requests: a longer row is cut there, and so is its twin
 	s := func(x record.Micros) float64 { return float64(x.Us()) / 1e6 }

@@ -179,24 +179,50 @@ func TestCorrection(t *testing.T) {
 	}
 }
 
-// A p95 of 45 requests is the luck of one of them: such rows reject a twin by their mean, a row of many by itself.
-func TestRejectedByTheMeanOfSmallRows(t *testing.T) {
-	limits := []Limit{{Metric: "ttft", P: 0.95, Value: 1}}
-	row := func(n int, log float64) Residual {
-		return Residual{Load: 4, N: n, Measured: math.Exp(log), Twin: 1, Log: log, Error: 0.05}
+// A p95 of 45 requests has the luck of one of them: such rows reject a twin together, on each side of the operating
+// point, one of many requests by itself.
+func TestRejectedBySmallRows(t *testing.T) {
+	row := func(load float64, n int, log float64) Residual {
+		return Residual{Load: load, N: n, Measured: math.Exp(log), Twin: 1, Log: log, Error: 0.05}
 	}
 	for _, tt := range []struct {
+		p    float64
 		rows []Residual
 		want string
 	}{
-		{[]Residual{row(45, 0.6), row(45, -0.4), row(45, -0.3), row(45, 0.1)}, ""},
-		{[]Residual{row(45, 0.6), row(45, 0.5), row(45, 0.7), row(45, 0.6)}, "TTFT residual +82 % near load 4"},
-		{[]Residual{row(45, 0.6)}, "TTFT residual +82 % near load 4"},
-		{[]Residual{row(72, 0.6), row(45, -0.6)}, "TTFT residual +82 % at load 4"},
-		{[]Residual{row(39, 0.6)}, ""},
+		{0.95, []Residual{row(4, 45, 0.6), row(4.1, 45, -0.4), row(4.2, 45, -0.3), row(4.3, 45, 0.1)}, ""},
+		{0.95, []Residual{row(4, 45, 0.6), row(4, 45, 0.6), row(4, 45, 0.6), row(4, 45, 0.6)},
+			"TTFT residual +82 % near load 4"},
+		{0.95, []Residual{row(4, 45, 0.6)}, ""},
+		{0.95, []Residual{row(4, 45, 1.1)}, "TTFT residual +200 % at load 4"},
+		{0.95, []Residual{row(4, 72, 0.6), row(4, 45, -0.6)}, "TTFT residual +82 % at load 4"},
+		{0.95, []Residual{row(4, 39, 0.6)}, ""},
+		// a slope is not averaged away, nor is a row by its neighbour
+		{0.95, []Residual{row(3.5, 45, -0.6), row(3.6, 45, -0.6), row(4.4, 45, 0.6), row(4.5, 45, 0.6)},
+			"TTFT residual -45 % near load 3.55"},
+		{0.99, []Residual{row(4, 300, -0.6), row(4, 300, -0.5), row(5, 300, 0.5)}, "TTFT residual -45 % at load 4"},
+		{0.999, []Residual{row(4, 3600, -0.9), row(5, 3600, 0.9)}, "TTFT residual -59 % at load 4"},
+		{0.99, []Residual{row(4, 300, 0.9), row(4, 300, 0.2)}, "TTFT residual +146 % at load 4"},
 	} {
-		if got := rejected([][]Residual{tt.rows}, limits, 4); got != tt.want {
-			t.Errorf("%+v: %q, want %q", tt.rows, got, tt.want)
+		limits := []Limit{{Metric: "ttft", P: tt.p, Value: 1}}
+		if got := rejected([][]Residual{tt.rows}, limits, 4.1); got != tt.want {
+			t.Errorf("p%v %+v: %q, want %q", 100*tt.p, tt.rows, got, tt.want)
 		}
+	}
+}
+
+// A server that reports fewer sequences than run at once is one of several.
+func TestSlotsOfOneOfSeveral(t *testing.T) {
+	trials := []Trial{{Load: 1}}
+	for i := range 40 {
+		at := 0.1 * float64(i)
+		trials[0].Requests = append(trials[0].Requests, Request{Arrival: at, First: at + 0.05, Last: at + 1.05, Prompt: 10, Output: 20})
+	}
+	m := Model{Base: 0.05}
+	if got := m.limits(trials, 4).MaxSequences; got == 4 {
+		t.Error("ten requests run at once, and the model has the four that the server reports")
+	}
+	if got := m.limits(trials, 16).MaxSequences; got != 16 {
+		t.Errorf("16 are reported: %d", got)
 	}
 }

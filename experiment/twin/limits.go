@@ -9,10 +9,12 @@ import (
 // limits adds what the waits show: the front end, the sequences at most, and the tokens of a step.
 func (m Model) limits(trials []Trial, sequences int) Model {
 	better := 0.3 // a limit that does not hold fits a little better by chance
+	n, held := mostRunning(trials)
+	if n > sequences { // one of several servers behind an address reports its own
+		sequences = 0
+	}
 	candidates := []int{sequences}
 	if sequences == 0 {
-		candidates = []int{0}
-		n, held := mostRunning(trials)
 		if n > 0 {
 			candidates = append(candidates, n, n+1)
 		}

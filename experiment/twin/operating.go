@@ -300,7 +300,7 @@ func reproduced(all [][]Residual, load float64) bool {
 }
 
 // rejected is the residual near the operating point that is too large beside its error; empty: none is. A percentile of
-// too few requests for a bound is the luck of one of them: such rows are judged by their mean.
+// too few requests for a bound has the luck of one of them: such rows also count together, those of each side.
 func rejected(all [][]Residual, limits []Limit, best float64) string {
 	const low = -1
 	for i, residuals := range all {
@@ -310,21 +310,30 @@ func rejected(all [][]Residual, limits []Limit, best float64) string {
 			nearest = min(nearest, math.Abs(math.Log(r.Load/best)))
 		}
 		near = max(near, nearest)
-		var few []Residual
+		var few [2][]Residual // below the operating point, and from there on
 		for _, r := range residuals {
-			switch {
-			case math.Abs(math.Log(r.Load/best)) > near || r.N < fewestRanking ||
-				max(r.Measured, r.Twin) < limits[i].Value*math.Exp(low):
-			case !limits[i].bounded(r.N):
-				few = append(few, r)
-			case r.tooLarge():
+			if math.Abs(math.Log(r.Load/best)) > near || r.N < fewestRanking ||
+				max(r.Measured, r.Twin) < limits[i].Value*math.Exp(low) {
+				continue
+			}
+			if luck := limits[i].luck(r.N); luck > 0 {
+				r.Error = math.Hypot(r.Error, luck)
+				side := 0
+				if r.Load >= best {
+					side = 1
+				}
+				few[side] = append(few[side], r)
+			}
+			if r.tooLarge() {
 				return fmt.Sprintf("%s residual %+.0f %% at load %.4g", strings.ToUpper(limits[i].Metric),
 					100*math.Expm1(r.Log), r.Load)
 			}
 		}
-		if r, ok := meanOf(few); ok && r.tooLarge() {
-			return fmt.Sprintf("%s residual %+.0f %% near load %.4g", strings.ToUpper(limits[i].Metric),
-				100*math.Expm1(r.Log), r.Load)
+		for _, rows := range few {
+			if r := meanOf(rows); r.tooLarge() {
+				return fmt.Sprintf("%s residual %+.0f %% near load %.4g", strings.ToUpper(limits[i].Metric),
+					100*math.Expm1(r.Log), r.Load)
+			}
 		}
 	}
 	return ""
@@ -335,26 +344,24 @@ func (r *Residual) tooLarge() bool {
 	return math.Abs(r.Log) > max(mostResidual, deviations*r.Error)
 }
 
-// bounded reports whether so many requests bound the percentile from above, at 95 %.
-func (l *Limit) bounded(n int) bool { return l.P == 0 || math.Pow(l.P, float64(n)) <= 0.025 }
+// luck is the error of ln(percentile) of n requests that do not bound it from above, by the order statistics of
+// exponential times; 0 of more requests, and of a mean.
+func (l *Limit) luck(n int) float64 {
+	const unbounded = 0.025
+	if l.P == 0 || math.Pow(l.P, float64(n)) <= unbounded {
+		return 0
+	}
+	return math.Sqrt(l.P/(1-l.P)/float64(n)) / -math.Log(1-l.P)
+}
 
-// meanOf joins residuals by their requests. Their scatter shows the error as well as each one's own.
-func meanOf(residuals []Residual) (mean Residual, ok bool) {
-	if len(residuals) == 0 {
-		return mean, false
-	}
-	var logs []float64
-	squares := 0.0
+// meanOf joins residuals by their requests; without any it is no error.
+func meanOf(residuals []Residual) (mean Residual) {
+	squares, n := 0.0, 1e-9
 	for _, r := range residuals {
-		n := float64(r.N)
-		mean.N += r.N
-		mean.Log, mean.Load, squares = mean.Log+n*r.Log, mean.Load+n*r.Load, squares+n*n*r.Error*r.Error
-		logs = append(logs, r.Log)
+		own := float64(r.N)
+		n += own
+		mean.Log, mean.Load, squares = mean.Log+own*r.Log, mean.Load+own*r.Load, squares+own*own*r.Error*r.Error
 	}
-	n := float64(mean.N)
 	mean.Log, mean.Load, mean.Error = mean.Log/n, mean.Load/n, math.Sqrt(squares)/n
-	if len(logs) > 1 {
-		mean.Error = max(mean.Error, deviation(logs)/math.Sqrt(float64(len(logs))))
-	}
-	return mean, true
+	return mean
 }

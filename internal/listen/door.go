@@ -26,8 +26,7 @@ type Door struct {
 
 	// Traffic lets all requests pass, for any host and from any site: those of a load. A gateway before the listener
 	// keeps the Host of its callers. Without Traffic the handler is behind Protect, and a caller that takes no bytes
-	// for
-	// 30 s is gone.
+	// for 30 s is gone.
 	Traffic bool
 	// ConnContext is that of http.Server; nil = none.
 	ConnContext func(ctx context.Context, c net.Conn) context.Context

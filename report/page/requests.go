@@ -115,8 +115,6 @@ func (e ecdf) maxError() float64 {
 	return float64(gap-1) / float64(e.n)
 }
 
-// metric.Shown are the latencies that the page draws; ttfo only where a request had reasoning.
-
 func ecdfsOf(row *record.Row, records []*record.Record, steps int) []ecdf {
 	classes := []string{""}
 	for name := range row.Classes {

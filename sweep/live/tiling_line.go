@@ -126,10 +126,10 @@ func shownColumns(width int, tiers [5]bool) []tilingColumn {
 	}
 }
 
-func lineOf(shown []tilingColumn, s func(tilingColumn) string) string {
+func lineOf(shown []tilingColumn, cell func(tilingColumn) string) string {
 	var cells []string
 	for _, c := range shown {
-		cells = append(cells, text.PadLeft(s(c), c.width))
+		cells = append(cells, text.PadLeft(cell(c), c.width))
 	}
 	return strings.Join(cells, "  ")
 }

@@ -156,15 +156,15 @@ func (d *draft) model(names ...string) {
 	}
 }
 
-// setAPI finds the API in the words of a tool: a path, a backend, a type of endpoint.
-func (d *draft) setAPI(words string) {
-	lower := strings.ToLower(words)
+// setAPI finds the API in a tool's word for its kind: a path, a backend, a type of endpoint.
+func (d *draft) setAPI(kind string) {
+	lower := strings.ToLower(kind)
 	has := func(parts ...string) bool {
 		return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(lower, part) })
 	}
 	switch {
 	case has("embed", "rerank", "rank", "pooling", "audio", "transcription", "translation", "retrieval"):
-		d.bad(fmt.Sprintf("%s writes no tokens, and bench measures APIs that do", words),
+		d.bad(fmt.Sprintf("%s writes no tokens, and bench measures APIs that do", kind),
 			"keep "+d.tool+" for embeddings, rerank and audio")
 	case has("messages", "anthropic"):
 		d.target.set("api", "messages")
@@ -174,8 +174,8 @@ func (d *draft) setAPI(words string) {
 		d.target.set("api", "chat")
 	default:
 		d.target.set("api", "completions")
-		if words != "" && !has("completion", "openai", "vllm", "oai", "lmdeploy") {
-			d.say("bench uses the server's OpenAI API, completions, in place of %s", words)
+		if kind != "" && !has("completion", "openai", "vllm", "oai", "lmdeploy") {
+			d.say("bench uses the server's OpenAI API, completions, in place of %s", kind)
 		}
 	}
 }
