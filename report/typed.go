@@ -35,6 +35,9 @@ func (r *Run) asFlags(next *diagnosis.NextSweep) string {
 		for _, row := range r.Rows {
 			if s := row.Spec.Search; s != nil && s.Budget > 0 {
 				longer := math.Ceil(2.5 * time.Duration(s.Budget).Minutes())
+				for _, f := range r.Manifest.Searches {
+					longer = max(longer, math.Ceil(f.ConfirmS/60)) // what a verdict at its lower end takes
+				}
 				return fmt.Sprintf("a longer search: --budget %.0fm", longer)
 			}
 		}

@@ -169,7 +169,9 @@ func (c *cli) report(f *reportFlags, paths []string) error {
 	}
 	screen := c.screenFor(f.output)
 	if f.format == "html" && f.output == "" {
-		f.output = defaultPage(runs[0].Dir)
+		if f.output = defaultPage(runs[0].Dir); len(runs) > 1 && runs[0].Files != nil { // the run keeps its own page
+			f.output = filepath.Join(filepath.Dir(filepath.Clean(runs[0].Dir)), "report.html")
+		}
 	}
 	err := c.deliver(f.output, "report", func(w io.Writer) error { return format.write(w, runs, screen, f.findings) })
 	if err != nil || !f.enforce {

@@ -26,8 +26,12 @@ func NextProbe(k *experiment.Search, rows []*record.Row, t *Twin, beat float64) 
 	known.Best = nil // a line between two loads is no place to look again and again
 	if t != nil {    // a twin says where to look before its answer is one
 		known.Best = t.best(k)
-		if leaning := leansUpTo(shown); t.answer.Rejected != "" && known.Best != nil && leaning >= stuck**known.Best {
+		switch leaning := leansUpTo(shown); {
+		case known.Best == nil:
+		case t.answer.Rejected != "" && leaning >= stuck**known.Best:
 			known.Best = nil // the probes know better than a twin that is rejected
+		case t.loads() == 1 && halfOfLimits(shown) && *known.Best < higher*leaning:
+			known.Best = nil // the twin of one load takes what ran there for all that can run
 		}
 	}
 	step, more := k.Algorithm().Next(shown, pace, known)
@@ -35,6 +39,14 @@ func NextProbe(k *experiment.Search, rows []*record.Row, t *Twin, beat float64) 
 		return workload.Span((time.Duration(x * float64(time.Second))).Round(time.Second / 10))
 	}
 	return experiment.Probe{Load: step.Load, Warmup: seconds(step.Warmup), Window: seconds(step.Window)}, more
+}
+
+// higher is how many times a load that half of the limits hold the next one is at least.
+const higher = 1.5
+
+// halfOfLimits reports whether the figures of all probes are at most half of their limits.
+func halfOfLimits(shown []stats.Probe) bool {
+	return !slices.ContainsFunc(shown, func(p stats.Probe) bool { return !(p.Log <= -math.Ln2) })
 }
 
 // stuck is the share of a rejected twin's limit at which a probe shows that the limit is higher.

@@ -48,6 +48,8 @@ func (t *Twin) bracket(k *experiment.Search, verdicts stats.Bracket) (b stats.Br
 	}
 	a, s := &t.answer, k.Algorithm()
 	switch {
+	case t.loads() < 2:
+		return b, "the rows have one load alone"
 	case a.Rejected != "" || a.Outside != "":
 		return b, cmp.Or(a.Rejected, a.Outside)
 	case verdicts.Low != nil && *verdicts.Low > a.High:
@@ -71,6 +73,15 @@ func (t *Twin) bracket(k *experiment.Search, verdicts stats.Bracket) (b stats.Br
 		b.Best = t.best(k)
 	}
 	return b, ""
+}
+
+// loads is the number of loads that it was fitted to.
+func (t *Twin) loads() int {
+	seen := map[float64]bool{}
+	for i := range t.trials {
+		seen[t.trials[i].Load] = true
+	}
+	return len(seen)
 }
 
 // roundIn rounds down: the highest whole number that meets the limits is an integer.

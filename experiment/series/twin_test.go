@@ -5,9 +5,11 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"bench/experiment"
 	"bench/experiment/record"
+	"bench/experiment/stats"
 	"bench/experiment/twin"
 	"bench/experiment/workload"
 )
@@ -119,5 +121,28 @@ func TestTwinText(t *testing.T) {
 	d.Rejected = "residual +31 % of ttft at 40"
 	if got := TwinText(d); got != "rejected: residual +31 % of ttft at 40" {
 		t.Error(got)
+	}
+}
+
+// A twin of one load says where to look, and is no answer: what ran there is not all that can run.
+func TestTwinOfOneLoad(t *testing.T) {
+	row, records := batching(t, 3, 1)
+	row.SLO = []record.Verdict{{Metric: "ttft_p95", Limit: 500, Unit: "ms", Value: new(100.0), Verdict: stats.Undecided}}
+	k := &experiment.Search{Axis: "rate", Goal: experiment.GoalSLO, Min: 0.1, Max: 100, Open: true, Tolerance: experiment.DefaultTolerance,
+		Budget: workload.Span(time.Minute)}
+	rows := []*record.Row{&row}
+	m, err := FitTwin(rows, 0, func(*record.Row) ([]*record.Record, error) { return records, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Ask(k)
+	if _, why := m.bracket(k, stats.Bracket{}); why != "the rows have one load alone" {
+		t.Errorf("it answers: %q", why)
+	}
+	for best, want := range map[float64]float64{3.1: 6, 2.9: 6} { // a fifth of the limit at 3/s
+		m.answer = twin.Operating{Low: 0.95 * best, Best: best, High: 1.05 * best}
+		if next, more := NextProbe(k, rows, m, 0); !more || next.Load != want {
+			t.Errorf("a limit at %v: the next probe is at %v (%v), want %v", best, next.Load, more, want)
+		}
 	}
 }

@@ -26,7 +26,8 @@ func fromVLLM(a *args, d *draft) {
 	}
 	d.setAPI(backend)
 	d.sampling(a, samplingFlags...)
-	d.stop(a.on(false, "ignore-eos"))
+	set := cmp.Or(a.text("dataset-name"), "random")
+	d.stop(a.on(false, "ignore-eos") || set == "random" || set == "random-mm") // of which the tool ignores EOS itself
 	d.fields(a.object("extra-body"))
 	if kwargs := a.object("chat-template-kwargs"); kwargs != nil {
 		d.fields(map[string]any{"chat_template_kwargs": kwargs})
