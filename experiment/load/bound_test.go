@@ -25,7 +25,7 @@ func TestMaxDuration(t *testing.T) {
 		{"requests against a stalled server", workload.Load{Concurrency: 2, Requests: 10}, workload.Workload{}, always(never), 0, 30 * sec, 0, 2, true, 30 * sec},
 		{"counted warm-up against a stalled server", workload.Load{Concurrency: 2, Warmup: workload.Extent{Requests: 4}, Requests: 10}, workload.Workload{}, always(never), 30 * sec, 30 * sec, 0, 0, true, 30 * sec},
 		{"requests that take too long", workload.Load{Concurrency: 2, Requests: 100}, workload.Workload{}, always(4 * sec), 0, 30 * sec, 14, 2, true, 30 * sec},
-		{"in the grace period", workload.Load{Duration: workload.Span(20 * sec)}, constant(1), always(16 * sec), 0, 20 * sec, 15, 5, true, 30 * sec},
+		{"in the grace period", workload.Load{Duration: workload.Span(20 * sec)}, constant(1), always(31 * sec / 2), 0, 20 * sec, 15, 5, true, 30 * sec},
 		{"an open loop of many requests", workload.Load{Requests: 1000}, constant(1), always(sec / 2), 0, 30 * sec, 30, 0, true, 30 * sec},
 		{"under a cap", workload.Load{Concurrency: 1, Requests: 1000}, constant(1), always(never), 0, 30 * sec, 0, 30, true, 30 * sec},
 		{"all at once", workload.Load{Requests: 5}, inf, always(never), 0, 30 * sec, 0, 5, true, 30 * sec},

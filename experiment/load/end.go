@@ -59,6 +59,10 @@ func (d *driver) startTimers(scheduled time.Duration) (stop func()) {
 		graceTimer.Stop()
 		closeTimer.Stop()
 		cutTimer.Stop()
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		// at the same moment either could end the row
+		d.cut = d.cut || d.MaxDuration > 0 && time.Since(d.epoch) >= time.Duration(d.MaxDuration)
 	}
 }
 
