@@ -244,38 +244,41 @@ var seeded = []string{"New", "NewPCG", "NewChaCha8", "NewZipf", "Rand", "Source"
 
 func TestArchitecture(t *testing.T) {
 	files := 0
-	tree := os.DirFS(root)
-	err := fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() {
-			if name != "." && notOurs(tree, name) {
-				return fs.SkipDir
-			}
-			return nil
-		}
-		if !strings.HasSuffix(name, ".go") {
-			return nil
-		}
+	eachGoFile(t, func(name string, text []byte) {
 		files++
-		text, err := fs.ReadFile(tree, name)
-		if err != nil {
-			return err
-		}
 		if path.Dir(name) == "." && name != "embed.go" {
 			t.Errorf("%s: the root holds no Go but embed.go", name)
 		}
 		for _, v := range violations(t, name, string(text)) {
 			t.Error(v)
 		}
-		return nil
+	})
+	if files < 50 {
+		t.Errorf("only %d Go files were found: is %s still the root of the module?", files, root)
+	}
+}
+
+// eachGoFile reads all Go files of the module, tests too.
+func eachGoFile(t *testing.T, do func(name string, text []byte)) {
+	t.Helper()
+	tree := os.DirFS(root)
+	err := fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && name != "." && notOurs(tree, name):
+			return fs.SkipDir
+		case d.IsDir() || !strings.HasSuffix(name, ".go"):
+			return nil
+		}
+		text, err := fs.ReadFile(tree, name)
+		if err == nil {
+			do(name, text)
+		}
+		return err
 	})
 	if err != nil {
 		t.Fatal(err)
-	}
-	if files < 50 {
-		t.Errorf("only %d Go files were found: is %s still the root of the module?", files, root)
 	}
 }
 

@@ -4,9 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
-	"os"
-	"path/filepath"
+	"path"
 	"regexp"
 	"strings"
 	"testing"
@@ -45,26 +43,27 @@ var larger = map[string]int{
 }
 
 type counted struct {
-	lines                                map[string]int // by package
-	names, fields, wide, flags, keys, of int
+	lines                            map[string]int // by package
+	names, fields, wide, flags, keys int
 }
 
 func TestSize(t *testing.T) {
 	c := countTree(t)
+	lines := 0
 	for name, n := range c.lines {
 		most := mostPackageLines
 		if more, ok := larger[name]; ok {
 			most = more
 		}
-		if c.of += n; n > most {
-			t.Errorf("%s has %d lines, more than %d: what does it do that another package should, or nobody needs?", name, n, most)
+		if lines += n; n > most {
+			t.Errorf("%s has %d lines, more than %d: what does it do that another package should, or that has no user?", name, n, most)
 		}
 	}
 	for _, x := range []struct {
 		what    string
 		n, most int
 	}{
-		{"lines of Go without tests", c.of, mostLines}, {"packages", len(c.lines), mostPackages},
+		{"lines of Go without tests", lines, mostLines}, {"packages", len(c.lines), mostPackages},
 		{"exported names", c.names, mostExportedNames}, {"exported fields", c.fields, mostExportedField},
 		{"lines of more than 120 columns", c.wide, mostWideLines}, {"flags", c.flags, mostFlags}, {"keys", c.keys, mostKeys},
 	} {
@@ -82,38 +81,25 @@ var (
 func countTree(t *testing.T) counted {
 	t.Helper()
 	c := counted{lines: map[string]int{}}
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && (d.Name() == "testdata" || d.Name() == "benchmarks" || d.Name() != ".." && strings.HasPrefix(d.Name(), ".")):
-			return filepath.SkipDir
-		case d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
-			return nil
+	eachGoFile(t, func(name string, text []byte) {
+		if strings.HasSuffix(name, "_test.go") {
+			return
 		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		name, err := filepath.Rel(root, filepath.Dir(path))
-		if err != nil {
-			return err
-		}
-		c.lines[filepath.ToSlash(name)] += strings.Count(string(text), "\n")
+		folder := path.Dir(name)
+		c.lines[folder] += strings.Count(string(text), "\n")
 		for line := range strings.Lines(string(text)) {
 			if utf8.RuneCountInString(strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "\t", "    ")) > 120 {
 				c.wide++
 			}
 		}
-		if name == "cmd/bench" {
+		if folder == "cmd/bench" {
 			c.flags += len(flagCall.FindAll(text, -1))
 		}
 		c.keys += len(tomlKey.FindAll(text, -1))
-		return c.exported(path, text)
+		if err := c.exported(name, text); err != nil {
+			t.Fatal(err)
+		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	return c
 }
 

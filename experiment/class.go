@@ -74,8 +74,7 @@ func (s *Spec) checkClasses(bad func(key, problem, hint string)) {
 			bad(fmt.Sprintf("mix[%d].api", i), problem, hint)
 		}
 		checkClassEndpoint(c.Endpoint, func(problem, hint string) {
-			bad(fmt.Sprintf("mix[%d].endpoint", i), problem,
-				hint)
+			bad(fmt.Sprintf("mix[%d].endpoint", i), problem, hint)
 		})
 		for _, key := range slices.Sorted(maps.Keys(c.Extra)) {
 			if problem := target.ReservedField(key); problem != "" {

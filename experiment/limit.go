@@ -16,12 +16,12 @@ import (
 func parseLimit(key string, v any, bad func(problem, hint string)) (Limit, bool) {
 	if m, ok := single[key]; ok {
 		most, example := math.MaxFloat64, "2.0"
-		if metric.IsShare(m.Name) {
+		if m.IsShare() {
 			most, example = 1, "0.001"
 		}
 		x, ok := workload.Number(v)
 		if !ok || !(x >= 0 && x <= most) { // refuses TOML's nan and inf
-			wanted := map[bool]string{true: "a share from 0 to 1", false: "a number from 0"}[metric.IsShare(m.Name)]
+			wanted := map[bool]string{true: "a share from 0 to 1", false: "a number from 0"}[m.IsShare()]
 			bad(fmt.Sprintf("%s is %s, not %s", key, wanted, workload.Found(v)), "write a number, such as "+key+" = "+
 				example)
 			return Limit{}, false

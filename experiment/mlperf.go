@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"bench/experiment/metric"
 	"bench/experiment/workload"
 )
 
@@ -45,8 +46,8 @@ func (c *SLO) decodePreset(v any, own map[string]any, bad func(key, problem, hin
 		if _, stated := own[key]; stated {
 			continue
 		}
-		metric, stat, _ := cutStat(key)
-		c.Limits = append(c.Limits, Limit{Key: key, Metric: metric, Stat: stat, Value: limits[key], Unit: "ms"})
+		name, stat := metric.Cut(key)
+		c.Limits = append(c.Limits, Limit{Key: key, Metric: name, Stat: string(stat), Value: limits[key], Unit: "ms"})
 	}
 }
 

@@ -193,8 +193,7 @@ func (s *Spec) LimitsMetric(metric string) bool {
 		return slices.ContainsFunc(c.All(), func(l Limit) bool { return l.Metric == metric })
 	}
 	return limits(s.SLO) || slices.ContainsFunc(s.Mix, func(c workload.Class) bool {
-		return len(c.SLO) > 0 &&
-			limits(s.ClassSLO(c))
+		return len(c.SLO) > 0 && limits(s.ClassSLO(c))
 	})
 }
 

@@ -85,8 +85,7 @@ func (o *Analysis) Predicted(s *series.Series) int {
 		return -1
 	}
 	return slices.IndexFunc(o.Behind.Series, func(x series.Series) bool {
-		return x.Label() == s.Label() &&
-			x.Axis == s.Axis
+		return x.Label() == s.Label() && x.Axis == s.Axis
 	})
 }
 

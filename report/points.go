@@ -113,8 +113,7 @@ func (o *Analysis) limitedStats(latency string) []string {
 // limitedOrP99 are p99 and the percentiles of a latency that a limit is on.
 func (o *Analysis) limitedOrP99(latency string) []string {
 	return slices.DeleteFunc(slices.Clone(metric.Percentiles), func(name string) bool {
-		return name != "p99" &&
-			!o.limits(latency, name)
+		return name != "p99" && !o.limits(latency, name)
 	})
 }
 

@@ -127,8 +127,7 @@ func (r *Run) reuseTable() Table {
 			{Head: "possible hit rate", Num: true, Help: "reuse"},
 			{Head: "reported hit rate", Num: true, Help: "reuse"},
 			{Head: "reported ÷ possible", Num: true}, {Head: "requests", Num: true},
-			{Head: "block", Unit: "tok", Num: true},
-			{Head: "reported by"}}}
+			{Head: "block", Unit: "tok", Num: true}, {Head: "reported by"}}}
 	for _, row := range r.Live() {
 		u := row.Reuse
 		if u == nil {

@@ -27,8 +27,7 @@ func (r *Run) sessionsTable() Table {
 		if u := row.Reuse; u != nil {
 			hits = TextCell(fmt.Sprintf("%.1f of %s", 100*u.CachedRate, unit.Percent(u.PossibleRate)))
 		}
-		t.Add(TextCell(row.ID), sessionsCell(s),
-			InCell.Percentile(times, "p50"), InCell.Percentile(times, "p90"),
+		t.Add(TextCell(row.ID), sessionsCell(s), InCell.Percentile(times, "p50"), InCell.Percentile(times, "p90"),
 			InCell.Percentile(s.Percentiles(inMs(s.TurnTime)), "p50"),
 			optional(s.ToolShare, unit.Percent),
 			optional(s.Interactivity, func(x record.Interactivity) string { return unit.Digits(x.TokensPerS) }), hits)

@@ -54,8 +54,7 @@ func ShadowAnswer(c *compare.ShadowComparison) ShadowView {
 func shadowKind(c *compare.ShadowComparison) Kind {
 	is := func(verdict compare.Verdict) bool {
 		return slices.ContainsFunc(c.Figures, func(f compare.ShadowFigure) bool {
-			return f.Gated &&
-				f.Verdict == verdict
+			return f.Gated && f.Verdict == verdict
 		})
 	}
 	switch {

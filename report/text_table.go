@@ -80,8 +80,7 @@ func fitting(t *Table, all []textColumn, width int) []int {
 	var kept []int
 	for _, i := range byRank {
 		empty := !slices.ContainsFunc(t.Rows, func(row []Cell) bool {
-			return len(row) > 1 &&
-				row[i].Text != Absent().Text
+			return len(row) > 1 && row[i].Text != Absent().Text
 		})
 		if all[i].rank != always && empty {
 			continue
@@ -144,12 +143,9 @@ func (o *Analysis) textColumns(width int, footnotes map[string]int) []textColumn
 		figure("goodput", "req/s", 15, goodputCell),
 	}, o.latencyColumns("ttft", 3, 1), o.answerColumns(), o.latencyColumns("tpot", 2, 7),
 		o.latencyColumns("itl", 18, 10), o.latencyColumns("e2e", 16, e2e), []textColumn{
-			figure("cost", "USD/M", 14, costCell),
-			figure("n", "", 4, completed),
-			figure("failed", "", 11, failuresOrNone),
-			text("SLO", always, o.statusCell),
-			text("limit", 13, decidingCell),
-			findings,
+			figure("cost", "USD/M", 14, costCell), figure("n", "", 4, completed),
+			figure("failed", "", 11, failuresOrNone), text("SLO", always, o.statusCell),
+			text("limit", 13, decidingCell), findings,
 		})
 }
 

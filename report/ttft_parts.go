@@ -71,8 +71,7 @@ func anyTTFT(*record.TTFTSplit) bool { return true }
 func notPrefill(s *record.TTFTSplit) bool {
 	parts := s.Parts()
 	return len(parts) > 1 && !slices.ContainsFunc(parts, func(p record.Part) bool {
-		return p.Name == "prefill" &&
-			p.Ms >= s.Total/2
+		return p.Name == "prefill" && p.Ms >= s.Total/2
 	})
 }
 

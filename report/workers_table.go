@@ -24,8 +24,7 @@ func (r *Run) workersTable() Table {
 				concurrency = count(w.Concurrency)
 			}
 			t.Add(TextCell(row.ID), TextCell(fmt.Sprintf("%d %s", w.Worker, w.Host)), count(w.Sent), concurrency,
-				count(w.MaxInFlight),
-				optional(w.LagP99, unit.Digits), optional(w.TTFTP50, unit.Digits),
+				count(w.MaxInFlight), optional(w.LagP99, unit.Digits), optional(w.TTFTP50, unit.Digits),
 				busyCell(cmp.Or(w.Client, &telemetry.Usage{})), count(w.Connections.During), skewCell(w))
 		}
 	}

@@ -30,8 +30,7 @@ func checkZeros(values map[string]any, bad func(path, text, hint string)) {
 	classes, _ := values["mix"].([]map[string]any)
 	for i, class := range classes {
 		checkZero(class, "prefix.groups", func(key, text, hint string) {
-			bad(fmt.Sprintf("mix[%d].%s", i, key), text,
-				hint)
+			bad(fmt.Sprintf("mix[%d].%s", i, key), text, hint)
 		})
 	}
 	if values["kind"] == "cold_start" && zeroAt(values, "idle") {

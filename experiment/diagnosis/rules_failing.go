@@ -116,8 +116,7 @@ func serverFailures(r *record.Row) (counts map[string]int, n int) {
 
 func byCount(counts map[string]int) []string {
 	return slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
-		return cmp.Or(cmp.Compare(counts[b], counts[a]),
-			cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
 	})
 }
 

@@ -151,11 +151,9 @@ func (g *Settings) highestCommonLoad() bool {
 		common := 0
 		for i := range g.Settings {
 			x := &g.Settings[i]
-			x.Point = slices.IndexFunc(x.s.Points,
-				func(p series.Point) bool {
-					return requested(x.s, &p) == requested(first, &first.Points[j]) &&
-						p.Valid
-				})
+			x.Point = slices.IndexFunc(x.s.Points, func(p series.Point) bool {
+				return requested(x.s, &p) == requested(first, &first.Points[j]) && p.Valid
+			})
 			if x.Point >= 0 {
 				common++
 			}

@@ -127,9 +127,8 @@ func servers() []Case {
 			}
 		}),
 		about("/metrics", "metrics-nan", "metrics that are doubled, NaN, infinite and negative",
-			reply(sized("text/plain",
-				strings.Repeat("vllm:num_requests_running NaN\nvllm:num_requests_waiting -Inf\n"+
-					"vllm:kv_cache_usage_perc 1e308\nvllm:generation_tokens_total -5\n", 2)))),
+			reply(sized("text/plain", strings.Repeat("vllm:num_requests_running NaN\nvllm:num_requests_waiting -Inf\n"+
+				"vllm:kv_cache_usage_perc 1e308\nvllm:generation_tokens_total -5\n", 2)))),
 	}
 }
 

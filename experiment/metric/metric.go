@@ -198,4 +198,6 @@ func Words(key string) string {
 func MoreIsBetter(name string) bool { return ByName(name).MoreIsBetter }
 
 // IsShare reports whether differences of a metric are compared, not ratios.
-func IsShare(name string) bool { return ByName(name).Unit == "share" }
+func IsShare(name string) bool { return ByName(name).IsShare() }
+
+func (m Metric) IsShare() bool { return m.Unit == "share" }

@@ -20,8 +20,7 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("POST /tokenize", s.tokenize)
 	mux.HandleFunc("GET /health", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("GET /version", func(w http.ResponseWriter, _ *http.Request) {
-		writeJSON(w,
-			map[string]string{"version": version})
+		writeJSON(w, map[string]string{"version": version})
 	})
 	mux.HandleFunc("GET /metrics", s.metrics)
 	mux.HandleFunc("POST /reset_prefix_cache", s.resetPrefixCache)

@@ -432,7 +432,7 @@ func TestWalkerIsParse(t *testing.T) {
 	}
 }
 
-// A tool's input in an answer in one piece is one value, whoever wrote it how.
+// A tool's input in an answer in one piece is one value, with or without spaces and escapes.
 func TestToolInputIsPlain(t *testing.T) {
 	for _, input := range []string{`{"x": 5}`, `"\u00e9"`, `{"b":1,"a":2}`, `[1e400, 12.0]`, `5`} {
 		w := walker{api: target.Messages}

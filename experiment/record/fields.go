@@ -52,7 +52,7 @@ func fieldsOf(t reflect.Type) (out []field) {
 			own: slices.Contains([]string{"server_id", "prompt_hash"}, key)}
 		if x.kind == aStruct {
 			if f.Type.Kind() != reflect.Pointer || f.Type.Elem().Kind() != reflect.Struct {
-				panic(t.Name() + "." + f.Name + ": neither write nor read knows its type")
+				panic(t.Name() + "." + f.Name + " has a type that no line has")
 			}
 			x.behind = f.Type.Elem()
 			x.fields = fieldsOf(x.behind)

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"math"
 
 	"bench/experiment/metric"
@@ -38,12 +39,12 @@ func (r *Row) Figure(key string) (x float64, ok bool) {
 		if x := r.AnswersShare(name); x != nil {
 			return x.Share, true
 		}
-	case metric.AcceptanceRate, metric.AcceptanceLength, metric.TokensPerStep:
-		if s := r.Speculation; s != nil {
-			return known(map[string]*float64{metric.AcceptanceRate: s.AcceptanceRate,
-				metric.AcceptanceLength: s.AcceptanceLength,
-				metric.TokensPerStep:    s.TokensPerStep}[name])
-		}
+	case metric.AcceptanceRate:
+		return known(r.drafts().AcceptanceRate)
+	case metric.AcceptanceLength:
+		return known(r.drafts().AcceptanceLength)
+	case metric.TokensPerStep:
+		return known(r.drafts().TokensPerStep)
 	}
 	return 0, false
 }
@@ -54,6 +55,9 @@ func known(x *float64) (float64, bool) {
 	}
 	return *x, true
 }
+
+// drafts are without a figure if the row has none.
+func (r *Row) drafts() *Speculation { return cmp.Or(r.Speculation, &Speculation{}) }
 
 // AnswersShare is the share of valid or correct answers; nil = none were checked.
 func (r *Row) AnswersShare(name string) *Share {

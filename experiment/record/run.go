@@ -5,7 +5,7 @@ type Run struct {
 	Manifest Manifest
 	Rows     []Row // in plan order, then rows that are not in the plan
 
-	// Records reads the requests of a row; nil: whoever loaded the run knows how, or it has none.
+	// Records reads the requests of a row; nil: they are files of the run's directory, or there are none.
 	Records func(*Row) ([]*Record, error)
 
 	// Definitions are another tool's definitions of metrics (ttft, itl, …); others are as in docs/reading.md.

@@ -226,8 +226,7 @@ func CompletedByArrival(records []*Record) []*Record {
 // have ended is not known.
 func WindowByArrival(records []*Record) []*Record {
 	return byArrival(slices.DeleteFunc(slices.Clone(records), func(r *Record) bool {
-		return r.Phase != PhaseWindow ||
-			r.Left()
+		return r.Phase != PhaseWindow || r.Left()
 	}))
 }
 

@@ -19,10 +19,10 @@ func TestLeansUpTo(t *testing.T) {
 		{[]stats.Probe{within, unknown}, 0, 4},
 		{[]stats.Probe{beyond, {Load: 9, Log: -0.1}, unknown}, 0, 0},
 	} {
-		if got := withinUpTo(tt.probes); got != tt.below {
+		if got, _ := stats.Leaning(tt.probes); got != tt.below {
 			t.Errorf("%v: within up to %v, want %v", tt.probes, got, tt.below)
 		}
-		if got := leansUpTo(tt.probes); got != tt.want {
+		if got := leansUpTo(tt.probes, 0); got != tt.want {
 			t.Errorf("%v: %v, want %v", tt.probes, got, tt.want)
 		}
 	}

@@ -104,8 +104,7 @@ func (s *Series) pointOf(rows []*record.Row) Point {
 
 func longest(rows []*record.Row) []*record.Row {
 	most := slices.MaxFunc(rows, func(a, b *record.Row) int {
-		return cmp.Compare(a.Spec.Added,
-			b.Spec.Added)
+		return cmp.Compare(a.Spec.Added, b.Spec.Added)
 	}).Spec.Added
 	if most == 0 {
 		return rows

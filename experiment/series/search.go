@@ -26,12 +26,8 @@ func NextProbe(k *experiment.Search, rows []*record.Row, t *Twin, beat float64) 
 	known.Best = nil // a line between two loads is no place to look again and again
 	if t != nil {    // a twin says where to look before its answer is one
 		known.Best = t.best(k)
-		switch leaning := leansUpTo(shown); {
-		case known.Best == nil:
-		case t.answer.Rejected != "" && leaning >= stuck**known.Best:
-			known.Best = nil // the probes know better than a twin that is rejected
-		case t.loads() == 1 && halfOfLimits(shown) && *known.Best < higher*leaning:
-			known.Best = nil // the twin of one load takes what ran there for all that can run
+		if known.Best != nil && t.misleads(shown, *known.Best) {
+			known.Best = nil
 		}
 	}
 	step, more := k.Algorithm().Next(shown, pace, known)
@@ -41,40 +37,25 @@ func NextProbe(k *experiment.Search, rows []*record.Row, t *Twin, beat float64) 
 	return experiment.Probe{Load: step.Load, Warmup: seconds(step.Warmup), Window: seconds(step.Window)}, more
 }
 
-// higher is how many times a load that half of the limits hold the next one is at least.
-const higher = 1.5
-
-// halfOfLimits reports whether the figures of all probes are at most half of their limits.
-func halfOfLimits(shown []stats.Probe) bool {
-	return !slices.ContainsFunc(shown, func(p stats.Probe) bool { return !(p.Log <= -math.Ln2) })
+// misleads reports whether the probes show a higher limit than a twin that is no answer: one that is rejected, or of
+// one load, which takes what ran there for all that can run.
+func (t *Twin) misleads(shown []stats.Probe, best float64) bool {
+	const (
+		stuck  = 0.9 // of a rejected twin's limit, reached by a probe within the limits
+		higher = 1.5 // times a load whose figures are half of the limits: the least next one
+	)
+	return t.answer.Rejected != "" && leansUpTo(shown, 0) >= stuck*best ||
+		t.loads() == 1 && best < higher*leansUpTo(shown, math.Ln2)
 }
 
-// stuck is the share of a rejected twin's limit at which a probe shows that the limit is higher.
-const stuck = 0.9
-
-// leansUpTo is the highest load, if the figures of all probes are within the limits; 0 = they are not.
-func leansUpTo(shown []stats.Probe) (load float64) {
+// leansUpTo is the highest load, if the figures of all probes are within the limits by a margin of the logarithm; 0 =
+// they are not.
+func leansUpTo(shown []stats.Probe, margin float64) (load float64) {
 	for _, p := range shown {
-		if !(p.Log <= 0) {
+		if !(p.Log <= -margin) {
 			return 0
 		}
 		load = max(load, p.Load)
-	}
-	return load
-}
-
-// withinUpTo is the highest load whose figures are within the limits, below all of those whose are not; 0 = none.
-func withinUpTo(shown []stats.Probe) (load float64) {
-	beyond := math.Inf(1)
-	for _, p := range shown {
-		if p.Log > 0 {
-			beyond = min(beyond, p.Load)
-		}
-	}
-	for _, p := range shown {
-		if p.Log <= 0 && p.Load < beyond {
-			load = max(load, p.Load)
-		}
 	}
 	return load
 }

@@ -9,6 +9,7 @@ import (
 
 	"bench/experiment"
 	"bench/experiment/record"
+	"bench/experiment/stats"
 	"bench/experiment/unit"
 )
 
@@ -36,7 +37,7 @@ func foundText(f *record.Found, rows []*record.Row) string {
 	}[k.Goal]
 	within := 0.0
 	if f.Low == nil && k.Goal == experiment.GoalSLO {
-		within = withinUpTo(probes(k, rows))
+		within, _ = stats.Leaning(probes(k, rows))
 	}
 	switch f.State {
 	case "searching":
@@ -45,8 +46,8 @@ func foundText(f *record.Found, rows []*record.Row) string {
 		return what + between(f) + " by the stored probes; run the search again for a closer answer"
 	case "budget":
 		if within > 0 {
-			return fmt.Sprintf("%s%s, and its figures are within the limits up to %s%s", what, between(f), loadText(k, within),
-				budgetText(f, rows))
+			what += between(f) + ", and its figures are within the limits up to " + loadText(k, within)
+			return what + budgetText(f, rows)
 		}
 		return what + between(f) + budgetText(f, rows)
 	case "none":

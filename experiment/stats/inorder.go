@@ -281,8 +281,7 @@ func (s *InOrder) byCounts(w weight, p, upperRisk, lowerRisk float64) Interval {
 	requests := func(values int) float64 { return float64(values) * n / float64(size) }
 	if n >= w.fewest {
 		most := sort.Search(size, func(k int) bool {
-			return !w.passes(n, math.Ceil(requests(k)-1e-9), p,
-				upperRisk)
+			return !w.passes(n, math.Ceil(requests(k)-1e-9), p, upperRisk)
 		}) - 1
 		if most >= 0 {
 			iv.Hi = s.sorted.at(size - 1 - most)

@@ -60,8 +60,7 @@ func (b Bracket) Bounds() bool {
 func (s Search) crossing(probes []Probe, low, high float64) float64 {
 	const most = 1 // |ln(figure ÷ limit)| that counts
 	inside := slices.DeleteFunc(slices.Clone(probes), func(p Probe) bool {
-		return p.Load < low || p.Load > high ||
-			math.IsNaN(p.Log)
+		return p.Load < low || p.Load > high || math.IsNaN(p.Log)
 	})
 	slices.SortFunc(inside, func(a, b Probe) int { return cmp.Compare(a.Load, b.Load) })
 	for i := 1; i < len(inside); i++ {
@@ -157,7 +156,22 @@ func (s Search) place(probes []Probe, pace Pace, best *float64) float64 {
 		return s.allowed(min(*best*beside[len(probes)%len(beside)], farthest*highest))
 	}
 	const away = 2
-	low, high := 0.0, math.Inf(1)
+	low, high := Leaning(probes)
+	switch {
+	case low == 0 && math.IsInf(high, 1):
+		return s.allowed(probes[len(probes)-1].Load / away)
+	case low == 0:
+		return s.allowed(high / away)
+	case math.IsInf(high, 1):
+		return s.allowed(low * away)
+	}
+	return s.allowed(math.Sqrt(low * high))
+}
+
+// Leaning is what the probes lean to: the highest load that leans to PASS, below the lowest that leans to FAIL; 0 and
+// +Inf = none.
+func Leaning(probes []Probe) (low, high float64) {
+	high = math.Inf(1)
 	for _, p := range probes {
 		if p.leans() == Fail {
 			high = min(high, p.Load)
@@ -168,15 +182,7 @@ func (s Search) place(probes []Probe, pace Pace, best *float64) float64 {
 			low = max(low, p.Load)
 		}
 	}
-	switch {
-	case low == 0 && math.IsInf(high, 1):
-		return s.allowed(probes[len(probes)-1].Load / away)
-	case low == 0:
-		return s.allowed(high / away)
-	case math.IsInf(high, 1):
-		return s.allowed(low * away)
-	}
-	return s.allowed(math.Sqrt(low * high))
+	return low, high
 }
 
 func (p *Probe) leans() Verdict {

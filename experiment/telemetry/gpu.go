@@ -145,8 +145,7 @@ func (u *GPUUsage) Changed() (came, gone []string) {
 	only := func(in, notIn []GPUProcess) (out []string) {
 		for _, p := range in {
 			if !slices.ContainsFunc(notIn, func(q GPUProcess) bool {
-				return p.PID == q.PID && p.GPU == q.GPU &&
-					p.Name == q.Name
+				return p.PID == q.PID && p.GPU == q.GPU && p.Name == q.Name
 			}) {
 				out = append(out, fmt.Sprintf("%s (%d)", p.Name, p.PID))
 			}

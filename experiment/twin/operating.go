@@ -325,18 +325,24 @@ func rejected(all [][]Residual, limits []Limit, best float64) string {
 				few[side] = append(few[side], r)
 			}
 			if r.tooLarge() {
-				return fmt.Sprintf("%s residual %+.0f %% at load %.4g", strings.ToUpper(limits[i].Metric),
-					100*math.Expm1(r.Log), r.Load)
+				return limits[i].residualText(&r, "at")
 			}
 		}
 		for _, rows := range few {
+			if len(rows) == 0 {
+				continue
+			}
 			if r := meanOf(rows); r.tooLarge() {
-				return fmt.Sprintf("%s residual %+.0f %% near load %.4g", strings.ToUpper(limits[i].Metric),
-					100*math.Expm1(r.Log), r.Load)
+				return limits[i].residualText(&r, "near")
 			}
 		}
 	}
 	return ""
+}
+
+func (l *Limit) residualText(r *Residual, place string) string {
+	return fmt.Sprintf("%s residual %+.0f %% %s load %.4g", strings.ToUpper(l.Metric), 100*math.Expm1(r.Log), place,
+		r.Load)
 }
 
 func (r *Residual) tooLarge() bool {
@@ -354,9 +360,9 @@ func (l *Limit) luck(n int) float64 {
 	return math.Sqrt(l.P/(1-l.P)/float64(n)) / -math.Log(1-l.P)
 }
 
-// meanOf joins residuals by their requests; without any it is no error.
+// meanOf joins residuals by their requests.
 func meanOf(residuals []Residual) (mean Residual) {
-	squares, n := 0.0, 1e-9
+	squares, n := 0.0, 0.0
 	for _, r := range residuals {
 		own := float64(r.N)
 		n += own

@@ -57,8 +57,7 @@ func (d *disturbance) without(records []*record.Record) []*record.Record {
 
 func during(r *record.Record, spans []span) bool {
 	return slices.ContainsFunc(spans, func(s span) bool {
-		return s.overlaps(r.Arrival.Us(),
-			max(r.End.Us(), r.Arrival.Us()+1))
+		return s.overlaps(r.Arrival.Us(), max(r.End.Us(), r.Arrival.Us()+1))
 	})
 }
 

@@ -52,8 +52,7 @@ func (e *Measured) checkOutcomes() checkResult {
 	text := fmt.Sprintf("%d of %d requests failed (%s): percentiles cover the others", q.Failed, q.Stayed(),
 		strings.Join(kinds, ", "))
 	i := slices.IndexFunc(e.Records, func(r *record.Record) bool {
-		return r.Phase == record.PhaseWindow &&
-			r.Error != ""
+		return r.Phase == record.PhaseWindow && r.Error != ""
 	})
 	hint := "read the server's log, then run again"
 	if i >= 0 {

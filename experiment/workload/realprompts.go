@@ -80,8 +80,7 @@ func (p *Plan) samplePrompts() {
 		var sample *prompts.Sample
 		if c.Prompts != nil {
 			sample = c.Prompts.Sample(func(epoch uint64) *rand.Rand {
-				return p.rand(mix(streamPrompt, uint64(i)),
-					epoch)
+				return p.rand(mix(streamPrompt, uint64(i)), epoch)
 			})
 		}
 		p.real.samples = append(p.real.samples, sample)

@@ -21,12 +21,10 @@ type figure struct {
 }
 
 // alwaysCompared needs no threshold. Per GPU and in total, because one can hide a loss of the other.
-var alwaysCompared = []string{"ttft_p50", "ttft_p95", "ttft_p99", "ttfo_p50", "ttfo_p95", "ttfo_p99", "tpot_p50",
-	"tpot_p95", "tpot_p99",
-	"itl_p50", "itl_p99", "e2e_p50", "e2e_p95", "e2e_p99", metric.RequestsPerS, metric.OutputTokensPerS,
-	metric.OutputTokensPerSPerGPU,
-	metric.PromptTokensPerS, metric.GoodputRequestsPerS, metric.ErrorRate, "session_time_p50", "session_time_p90",
-	metric.Interactivity,
+var alwaysCompared = []string{"ttft_p50", "ttft_p95", "ttft_p99", "ttfo_p50", "ttfo_p95", "ttfo_p99",
+	"tpot_p50", "tpot_p95", "tpot_p99", "itl_p50", "itl_p99", "e2e_p50", "e2e_p95", "e2e_p99",
+	metric.RequestsPerS, metric.OutputTokensPerS, metric.OutputTokensPerSPerGPU, metric.PromptTokensPerS,
+	metric.GoodputRequestsPerS, metric.ErrorRate, "session_time_p50", "session_time_p90", metric.Interactivity,
 	metric.AnswersValid, metric.AnswersCorrect, metric.AcceptanceRate, metric.AcceptanceLength, metric.TokensPerStep,
 	"reasoning_tokens_p50"}
 
@@ -51,7 +49,7 @@ func newFigure(key string) figure {
 }
 
 // absolute figures are compared by their difference; all others by their ratio.
-func (f figure) absolute() bool { return metric.IsShare(f.Name) }
+func (f figure) absolute() bool { return f.IsShare() }
 
 func (f figure) scale(x float64) float64 {
 	if f.absolute() {

@@ -58,8 +58,7 @@ func ReadNights(files fs.FS, old Index, read func(name string) (Run, error),
 	parallel.Do(len(names), nil, func(i int) { found[i] = stamped(files, names[i]) })
 	todo := old.recall(found)
 	slices.SortStableFunc(todo, func(a, b *entry) int {
-		return strings.Compare(path.Base(b.night.Dir),
-			path.Base(a.night.Dir))
+		return strings.Compare(path.Base(b.night.Dir), path.Base(a.night.Dir))
 	})
 	for done, next := 0, 0; done < len(todo); done = next {
 		if part != nil && len(todo) > leastPart {

@@ -68,8 +68,7 @@ func (f GatedFigure) includes(x GatedFigure) bool {
 func known(gates []GateRecord, x GatedFigure, alarm bool) (found *Regression) {
 	for _, g := range gates {
 		i := slices.IndexFunc(g.Regressions, func(r Regression) bool {
-			return x.includes(r.GatedFigure) &&
-				(alarm || !r.Alarm)
+			return x.includes(r.GatedFigure) && (alarm || !r.Alarm)
 		})
 		switch {
 		case i >= 0:
@@ -162,8 +161,7 @@ func (c *Comparison) failTwice(gates []GateRecord) {
 			continue
 		}
 		if slices.ContainsFunc(gates[0].Held, func(h HeldFigure) bool {
-			return h.GatedFigure == x.figure() &&
-				beyond(h.Change)
+			return h.GatedFigure == x.figure() && beyond(h.Change)
 		}) {
 			x.Verdict, x.of.Gate, c.Gate.Verdict, x.began = stats.Fail, stats.Fail, stats.Fail, gates[0].Run
 			x.Why = "worse by more than " + x.of.Threshold.String() + " in two runs in a row: " + x.of.Describe()

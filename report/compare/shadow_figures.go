@@ -180,7 +180,6 @@ func (f *ShadowFigure) judged() bool { return f.Turns != LaterTurns }
 // Metric is the figure as one of a comparison of runs, for what draws it.
 func (f *ShadowFigure) Metric() *Metric {
 	return &Metric{Name: f.Name, Unit: f.Unit, Base: f.Base, New: f.New, Change: f.Change, CI95: f.CI95, Test: ByPairs,
-		P:        f.P,
-		Adjusted: f.Adjusted, Verdict: f.Verdict, NoChangeWithin: f.NoChangeWithin, Margin: f.Margin,
+		P: f.P, Adjusted: f.Adjusted, Verdict: f.Verdict, NoChangeWithin: f.NoChangeWithin, Margin: f.Margin,
 		NeedRuns: f.NeedPairs, Why: f.Why, Neutral: f.figure.Neutral()}
 }

@@ -117,8 +117,7 @@ func (m *measurement) latencies(o object, e2e string) {
 	}
 	s := &m.Summary
 	of := func(metric string) *stats.Summary {
-		return totals(s.Requests.Completed, func(stat string) (float64,
-			bool) {
+		return totals(s.Requests.Completed, func(stat string) (float64, bool) {
 			return o.statistic(stat, "_"+metric+"_ms")
 		})
 	}

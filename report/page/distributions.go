@@ -35,8 +35,7 @@ func distributionChart(o *report.Analysis, rows []observed) chart {
 	near := nearHeadline(o)
 	rows = slices.Clone(rows)
 	slices.SortStableFunc(rows, func(a, b observed) int {
-		return cmp.Compare(rankIn(near, a.row),
-			rankIn(near, b.row))
+		return cmp.Compare(rankIn(near, a.row), rankIn(near, b.row))
 	})
 	var names []string
 	worst := 0.

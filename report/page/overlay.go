@@ -42,8 +42,7 @@ func (v *comparisonView) addCurves(sides [2]compare.Side) {
 	m := sidesOf(sides)
 	several := func(s series.Series) bool { return len(s.Points) > 1 }
 	if !slices.ContainsFunc(m.outcomes, func(o *report.Analysis) bool {
-		return slices.ContainsFunc(o.Series,
-			several)
+		return slices.ContainsFunc(o.Series, several)
 	}) {
 		return
 	}

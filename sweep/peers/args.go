@@ -108,8 +108,7 @@ func (a *args) has(names ...string) bool { return len(a.find(names...)) > 0 }
 // hasUnder reports whether there is a key, or one below it.
 func (a *args) hasUnder(key string) bool {
 	return slices.ContainsFunc(a.flags, func(g *given) bool {
-		return g.name == key ||
-			strings.HasPrefix(g.name, key+".")
+		return g.name == key || strings.HasPrefix(g.name, key+".")
 	})
 }
 

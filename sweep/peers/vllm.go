@@ -26,8 +26,7 @@ func fromVLLM(a *args, d *draft) {
 	}
 	d.setAPI(backend)
 	d.sampling(a, samplingFlags...)
-	set := cmp.Or(a.text("dataset-name"), "random")
-	d.stop(a.on(false, "ignore-eos") || set == "random" || set == "random-mm") // of which the tool ignores EOS itself
+	d.stop(a.on(false, "ignore-eos"))
 	d.fields(a.object("extra-body"))
 	if kwargs := a.object("chat-template-kwargs"); kwargs != nil {
 		d.fields(map[string]any{"chat_template_kwargs": kwargs})
@@ -120,6 +119,7 @@ func (d *draft) vllmData(a *args) int {
 	}
 	switch set {
 	case "random", "random-mm":
+		d.stop(true) // vLLM sets --ignore-eos for them
 		d.vllmRandom(a, set)
 	case "prefix_repetition":
 		d.shape(a.length(256, "prefix-repetition-suffix-len"),
