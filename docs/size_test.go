@@ -15,10 +15,10 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 113_350
+	mostLines         = 113_500
 	mostPackages      = 56
-	mostExportedNames = 2_260 // types, functions, methods, variables and constants
-	mostExportedField = 3_730
+	mostExportedNames = 2_265 // types, functions, methods, variables and constants
+	mostExportedField = 3_740
 	mostWideLines     = 275 // of more than 120 columns
 	mostFlags         = 143 // of commands
 	mostKeys          = 220 // of the TOML, by struct tags
@@ -31,12 +31,12 @@ var larger = map[string]int{
 	"experiment/trace":     5_350,
 	"experiment/openai":    5_300,
 	"experiment/mock":      5_250,
-	"experiment/verdict":   5_250,
+	"experiment/verdict":   5_300,
 	"experiment/workload":  5_000,
 	"report/compare":       4_950,
 	"experiment/record":    4_950,
 	"sweep":                4_750,
-	"experiment/diagnosis": 4_350,
+	"experiment/diagnosis": 4_400,
 	"experiment/endpoint":  4_350,
 	"experiment/stats":     3_950,
 	"report/page":          3_700,

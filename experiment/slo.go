@@ -30,7 +30,7 @@ type Limit struct {
 	Metric string  `json:"metric"`         // ttft, tpot, …; without a statistic the whole key
 	Stat   string  `json:"stat,omitempty"` // p50 … p999, mean; empty = none
 	Value  float64 `json:"value"`
-	Unit   string  `json:"unit"` // ms, share, 1/s, tokens/s, usd
+	Unit   string  `json:"unit"` // ms, share, 1/s, tokens/s, usd, J, tokens/J
 }
 
 // ofOne are the latencies that [slo.each] can limit.
@@ -55,7 +55,7 @@ func (l Limit) NeedsStream() bool {
 }
 
 func (l Limit) EasierByLoad() bool {
-	return strings.HasPrefix(l.Key, "min_") || strings.HasPrefix(l.Key, "usd_")
+	return strings.HasPrefix(l.Key, "min_") || metric.PerToken(l.Key)
 }
 
 func (l Limit) OfRequests() bool { return l.Stat != "" || l.Metric == "error_rate" }
@@ -154,7 +154,7 @@ func (c SLO) With(own SLO) SLO {
 		Confidence: cmp.Or(own.Confidence, c.Confidence)}
 }
 
-// forClass: a class inherits no limit on a throughput or a price, which are figures of the whole row.
+// forClass: a class inherits no limit on a throughput, price or energy, which are figures of the whole row.
 func (c SLO) forClass(own SLO) SLO {
 	inherited := SLO{Each: c.Each}
 	for _, l := range c.Limits {

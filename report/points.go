@@ -75,14 +75,21 @@ func (o *Analysis) pointColumns(u Units) []textColumn {
 	if o.answers() {
 		firsts = append(firsts, percentiles("ttfo", o.limitedStats("ttfo")...)...)
 	}
+	costs := []textColumn{figure("USD/M out", "cost", costCell)}
+	if o.collectedPower() {
+		costs = append(costs, figure("J/token", "energy", energyCell))
+	}
 	return slices.Concat([]textColumn{
 		{Column: Column{Head: "point"}, cell: pointCell}, status,
 		figure("req/s", "throughput", func(p *series.Point) Cell { return median(p.RequestsPerS) }), output,
 		figure("tok/s/user", "peruser", func(p *series.Point) Cell { return median(p.PerUserTokensPerS) }),
 	}, firsts, percentiles("tpot", o.limitedStats("tpot")...), percentiles("itl", o.limitedOrP99("itl")...),
-		percentiles("e2e", o.limitedOrP99("e2e")...), []textColumn{
-			figure("USD/M out", "cost", costCell), figure("n", "failures", sampleCell), validity,
-		})
+		percentiles("e2e", o.limitedOrP99("e2e")...), costs, []textColumn{figure("n", "failures", sampleCell), validity})
+}
+
+func (o *Analysis) collectedPower() (is bool) {
+	o.Each(func(_ *series.Series, p *series.Point) { is = is || p.EnergyPerToken != nil })
+	return is
 }
 
 // besideSend adds the TTFT from send, as other tools count it, where it differs.

@@ -113,7 +113,7 @@ func (o *Analysis) summaryPoints() Table {
 	t := o.pointsTable(InHeading)
 	var shown []int
 	for i, c := range t.Columns {
-		if !slices.Contains([]string{"E2E p99", "USD/M out", "cautions"}, c.Head) {
+		if !slices.Contains([]string{"E2E p99", "USD/M out", "J/token", "cautions"}, c.Head) {
 			shown = append(shown, i)
 		}
 	}

@@ -39,8 +39,9 @@ type System struct {
 	Load          *Range `json:"load"` // the highest that meets the SLO; null: none is known
 	PerGPU        *Range `json:"output_tokens_per_s_per_gpu"`
 	USDPerMillion *Range `json:"usd_per_million_output_tokens"`
-	Users         *Range `json:"users_once_a_minute"`         // who send a request each minute
-	UsersPerGPU   *Range `json:"users_once_a_minute_per_gpu"` // null: the number of GPUs is not specified
+	Users         *Range `json:"users_once_a_minute"`                  // who send a request each minute
+	UsersPerGPU   *Range `json:"users_once_a_minute_per_gpu"`          // null: the number of GPUs is not specified
+	UsersPerKW    *Range `json:"users_once_a_minute_per_kw,omitempty"` // absent: the GPUs' power was not collected
 
 	axis   string
 	pass   string   // "predicted PASS"; empty: measured PASS
@@ -137,6 +138,9 @@ func newSystem(name string, run *Run, w *diagnosis.Workload, s *series.Series) S
 	}
 	x.PerGPU, x.Users = x.scaled(at.OutputTokensPerSPerGPU, false), x.scaled(at.UsersPerMinute, false)
 	x.USDPerMillion = x.scaled(at.USDPerMillion, true)
+	if u := at.UsersPerKW; u != nil {
+		x.UsersPerKW = &Range{Best: *u}
+	}
 	if u := at.UsersPerMinute; u != nil && x.GPUs > 0 {
 		x.UsersPerGPU = x.scaled(new(*u/float64(x.GPUs)), false)
 	}
@@ -369,6 +373,9 @@ func (x *Systems) Table() Table {
 		row("users", func(s *System) string { return s.Users.text("", diagnosis.UsersText) })
 	}
 	row("users/GPU", func(s *System) string { return s.UsersPerGPU.text("", diagnosis.UsersText) })
+	if slices.ContainsFunc(x.Systems, func(s System) bool { return s.UsersPerKW != nil }) {
+		row("users/kW", func(s *System) string { return s.UsersPerKW.text("", diagnosis.UsersText) })
+	}
 	row("tok/s/GPU", func(s *System) string { return s.PerGPU.text("", unit.Digits) })
 	if slices.ContainsFunc(x.Systems, func(s System) bool { return s.USDPerGPUHour != nil }) {
 		row("USD per GPU-hour", func(s *System) string {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -143,8 +144,8 @@ func (o *Analysis) textColumns(width int, footnotes map[string]int) []textColumn
 		figure("goodput", "req/s", 15, goodputCell),
 	}, o.latencyColumns("ttft", 3, 1), o.answerColumns(), o.latencyColumns("tpot", 2, 7),
 		o.latencyColumns("itl", 18, 10), o.latencyColumns("e2e", 16, e2e), []textColumn{
-			figure("cost", "USD/M", 14, costCell), figure("n", "", 4, completed),
-			figure("failed", "", 11, failuresOrNone), text("SLO", always, o.statusCell),
+			figure("cost", "USD/M", 14, costCell), figure("energy", "J/token", 14, energyCell),
+			figure("n", "", 4, completed), figure("failed", "", 11, failuresOrNone), text("SLO", always, o.statusCell),
 			text("limit", 13, decidingCell), findings,
 		})
 }
@@ -273,6 +274,8 @@ func costCell(p *series.Point) Cell {
 	}
 	return Absent()
 }
+
+func energyCell(p *series.Point) Cell { return median(*cmp.Or(p.EnergyPerToken, &record.Repeats{})) }
 
 func failuresOrNone(p *series.Point) Cell {
 	if c := failures(p); c.Text != "0" {

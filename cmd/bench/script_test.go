@@ -148,6 +148,11 @@ func serve(ts *testscript.TestScript, _ bool, args []string) {
 				fmt.Fprint(w, `{"object":"list","data":[{"id":"llama-a"},{"id":"llama-b"}]}`)
 			})
 		},
+		"dcgm": func(http.Handler) http.Handler { // two GPUs, without counters of their energy
+			return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				fmt.Fprint(w, "DCGM_FI_DEV_POWER_USAGE{gpu=\"0\",UUID=\"a\"} 300\nDCGM_FI_DEV_POWER_USAGE{gpu=\"1\",UUID=\"b\"} 100\n")
+			})
+		},
 		"moved": func(http.Handler) http.Handler {
 			return http.RedirectHandler("https://models.test/v1/models", http.StatusMovedPermanently)
 		},

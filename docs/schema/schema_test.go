@@ -105,7 +105,7 @@ var closed = map[string][]any{
 	"report.Finding.severity":       severities,
 	"record.Effect.direction":       {string(record.Inflated), string(record.Lowered), string(record.Unknown)},
 	"record.Effect.unit":            {record.UnitMs, record.UnitFactor, record.UnitRequests},
-	"record.Verdict.unit":           {"ms", "share", "1/s", "tokens/s", "usd"},
+	"record.Verdict.unit":           {"ms", "share", "1/s", "tokens/s", "usd", "J", "tokens/J"},
 	"record.Verdict.verdict":        verdicts,
 	"record.Record.phase":           {record.PhaseWarmup, record.PhaseWindow, record.PhaseCooldown},
 	"record.Record.outcome":         {"ok", "short", "truncated", "timeout", "connect", "status", "protocol", "cancelled", "unfinished"},

@@ -72,7 +72,7 @@ func NewAnswer(m *record.Manifest, series []series.Series, diagnoses []Diagnosis
 
 // LimitsOf are the limits of all series, with the rows that have them unless all do.
 func LimitsOf(all []series.Series) []string {
-	order := []string{"ttft", "ttfo", "ttfe", "tpot", "itl", "e2e", "error", "min", "usd"}
+	order := []string{"ttft", "ttfo", "ttfe", "tpot", "itl", "e2e", "error", "min", "usd", "energy"}
 	rank := func(v record.Verdict) int {
 		first, _, _ := strings.Cut(v.Metric, "_")
 		return slices.Index(order, first)

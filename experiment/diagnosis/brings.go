@@ -19,7 +19,11 @@ type Brings struct {
 	OutputTokensPerS       *float64 `json:"output_tokens_per_s"`
 	OutputTokensPerSPerGPU *float64 `json:"output_tokens_per_s_per_gpu"`
 	USDPerMillion          *float64 `json:"usd_per_million_output_tokens"`
-	RooflineShare          *float64 `json:"roofline_share"` // floor of the TPOT at the nearest valid point ÷ its median
+	// that send a request each minute, per kW of the GPUs; absent: their power was not collected
+	UsersPerKW     *float64 `json:"users_once_a_minute_per_kw,omitempty"`
+	EnergyPerToken *float64 `json:"energy_j_per_output_token,omitempty"` // of the nearest valid point
+
+	RooflineShare *float64 `json:"roofline_share"` // floor of the TPOT at the nearest valid point ÷ its median
 
 	sharedAt string // the load of that point, if it is another one
 }
@@ -39,6 +43,9 @@ func bringsAt(m *record.Manifest, s *series.Series, load float64) (b Brings) {
 	b.UsersPerMinute, b.OutputTokensPerS = new(60*requests), &output
 	if g := p.OutputTokensPerSPerGPU; g != nil && p.OutputTokensPerS.Median > 0 {
 		b.OutputTokensPerSPerGPU = new(g.Median * output / p.OutputTokensPerS.Median)
+	}
+	if e := p.EnergyPerToken; e != nil && output > 0 {
+		b.EnergyPerToken, b.UsersPerKW = new(e.Median), new(60e3*requests/(e.Median*output))
 	}
 	if hour := hourUSD(m); hour > 0 && *b.OutputTokensPerS > 0 {
 		b.USDPerMillion = new(hour / (3600 * *b.OutputTokensPerS) * 1e6)
@@ -92,8 +99,16 @@ func BringsText(m *record.Manifest, s *series.Series, p *series.Point) string {
 
 func (b *Brings) text() string {
 	var out []string
+	at := ""
+	if b.sharedAt != "" {
+		at = " at " + b.sharedAt
+	}
 	if u := b.UsersPerMinute; u != nil {
 		out = append(out, "≈ "+UsersText(*u)+" users who ask once a minute")
+	}
+	if u := b.UsersPerKW; u != nil {
+		out = append(out, fmt.Sprintf("≈ %s users/kW, %s J/token%s", UsersText(*u), unit.Digits(*b.EnergyPerToken),
+			at))
 	}
 	if g := b.OutputTokensPerSPerGPU; g != nil {
 		out = append(out, unit.Digits(*g)+" tok/s/GPU")
@@ -104,11 +119,7 @@ func (b *Brings) text() string {
 		out = append(out, unit.Digits(*c)+verdict.PerMillion)
 	}
 	if r := b.RooflineShare; r != nil {
-		text := fmt.Sprintf("TPOT floor %.0f %% of TPOT", 100**r)
-		if b.sharedAt != "" {
-			text += " at " + b.sharedAt
-		}
-		out = append(out, text)
+		out = append(out, fmt.Sprintf("TPOT floor %.0f %% of TPOT%s", 100**r, at))
 	}
 	return strings.Join(out, " · ")
 }

@@ -92,6 +92,9 @@ func figures(p *series.Point) []Fact {
 	if c := series.MedianCost(p.Rows); c != nil {
 		out = append(out, Fact{"cost", unit.Digits(c.USDPerMillion) + verdict.PerMillion})
 	}
+	if e := p.EnergyPerToken; e != nil {
+		throughput("J/token", *e)
+	}
 	return append(out, Fact{"n", unit.Count(p.Completed())})
 }
 

@@ -106,6 +106,10 @@ func (r *Ruler) bring(m *record.Manifest, a *answering, passed float64) {
 	if b.UsersPerMinute != nil {
 		add("users, 1 request a minute each", "≈ "+UsersText(*b.UsersPerMinute))
 	}
+	if b.UsersPerKW != nil {
+		add("users per kW", "≈ "+UsersText(*b.UsersPerKW))
+		add("J per output token", unit.Digits(*b.EnergyPerToken))
+	}
 	if t := m.Target; t.GPUs > 0 {
 		add(gpusName(m), unit.Count(t.GPUs))
 	}

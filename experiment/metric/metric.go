@@ -12,7 +12,7 @@ import (
 type Metric struct {
 	Name  string
 	Words string // for people: TTFT, output tok/s
-	Unit  string // ms, s, share, 1/s, tokens/s, tokens, usd
+	Unit  string // ms, s, share, 1/s, tokens/s, tokens, usd, J, tokens/J
 
 	Of       Of
 	Streamed bool // only a streamed response has it
@@ -53,6 +53,8 @@ const (
 	GoodputRequestsPerS    = "goodput_requests_per_s"
 	ErrorRate              = "error_rate"
 	Price                  = "usd_per_million_output_tokens"
+	EnergyPerToken         = "energy_j_per_output_token"
+	TokensPerJoule         = "output_tokens_per_j"
 
 	Interactivity    = "e2e_interactivity"
 	AnswersValid     = "answers_valid"
@@ -88,6 +90,9 @@ var All = []Metric{
 		Gated: true},
 	{Name: ErrorRate, Words: "error rate", Unit: "share", Limited: true, Gated: true},
 	{Name: Price, Words: "cost", Unit: "usd", Limited: true},
+	{Name: EnergyPerToken, Words: "energy per output token", Unit: "J", Limited: true, Gated: true},
+	{Name: TokensPerJoule, Words: "output tok/s per W", Unit: "tokens/J", MoreIsBetter: true, Limited: true,
+		Gated: true},
 
 	{Name: Interactivity, Words: "E2E interactivity", Unit: "tokens/s", MoreIsBetter: true, Gated: true},
 	{Name: AnswersValid, Words: "valid answers", Unit: "share", MoreIsBetter: true, Gated: true},
@@ -196,6 +201,9 @@ func Words(key string) string {
 
 // MoreIsBetter reports whether a metric gets worse when it falls.
 func MoreIsBetter(name string) bool { return ByName(name).MoreIsBetter }
+
+// PerToken reports whether a metric is what the server takes over its output tokens: it falls as output tok/s rise.
+func PerToken(name string) bool { return name == Price || name == EnergyPerToken }
 
 // IsShare reports whether differences of a metric are compared, not ratios.
 func IsShare(name string) bool { return ByName(name).IsShare() }

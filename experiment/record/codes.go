@@ -49,6 +49,8 @@ var FindingCodes = []Code{
 		"note; caution if failures are not reported, or a TTFT of 0 counts as failed", "SGLang: --output-details"},
 	{"gateway", "a gateway such as LiteLLM answers in the server's place",
 		"note: its time is in every latency", "measure the server itself as well"},
+	{"gpu_power", "power was read of fewer or other GPUs than the row has", "caution: the row has no energy figures",
+		"set [telemetry] gpu to the exporter of the server's machine; correct gpus in [target]"},
 	{"gpu_throttled", "GPU clocks were throttled by heat or power supply in over 1 % of readings",
 		"caution: latencies inflated, throughput lowered by highest ÷ lowest clock", "check cooling and power supply"},
 	{"heterogeneous", "the row pools requests of several kinds", "note: a percentile over all describes none of them",

@@ -27,6 +27,10 @@ func (r *Row) Figure(key string) (x float64, ok bool) {
 		return t.OutputTokensPerS, true
 	case metric.OutputTokensPerSPerGPU:
 		return known(t.OutputTokensPerSPerGPU)
+	case metric.EnergyPerToken, metric.TokensPerJoule:
+		if r.Energy != nil {
+			return r.Energy.Figure(name), true
+		}
 	case metric.GoodputRequestsPerS:
 		if g := r.Summary.Goodput; g != nil {
 			return g.RequestsPerS, true

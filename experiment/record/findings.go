@@ -13,7 +13,7 @@ type Verdict struct {
 	Metric  string        `json:"metric"` // as in the matrix: ttft_p95, error_rate, min_output_tokens_per_s
 	Class   string        `json:"class,omitempty"`
 	Limit   float64       `json:"limit"`
-	Unit    string        `json:"unit"`    // ms, share, 1/s, tokens/s, usd
+	Unit    string        `json:"unit"`    // ms, share, 1/s, tokens/s, usd, J, tokens/J
 	Value   *float64      `json:"value"`   // null = +∞ (too many failed requests), or not measured
 	Verdict stats.Verdict `json:"verdict"` // PASS, FAIL, UNDECIDED
 	// Interval of the value as measured, at Confidence; absent = none. PASS: all of it is within the limit; FAIL: it is
@@ -93,12 +93,13 @@ type Effect struct {
 
 const MetricConcurrency = "concurrency"
 
-// TouchedMetric is the metric that the key of a limit is about: ttft for ttft_p95, output_tokens_per_s for its price.
+// TouchedMetric is the metric that the key of a limit is about: ttft for ttft_p95, output_tokens_per_s for its price
+// and energy.
 func TouchedMetric(key string) string {
-	if key == metric.Price {
+	name, _ := metric.Cut(strings.TrimSuffix(key, "_per_gpu"))
+	if metric.PerToken(name) || name == metric.TokensPerJoule {
 		return metric.OutputTokensPerS
 	}
-	name, _ := metric.Cut(strings.TrimSuffix(key, "_per_gpu"))
 	return name
 }
 

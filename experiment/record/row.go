@@ -87,9 +87,10 @@ type Row struct {
 	Left        *Leavers     `json:"left,omitempty"`          // absent = no user left
 	Stalls      []Stall      `json:"stalls,omitempty"`        // the longest first
 	// of the window, in flight in a stall or in the backlog after it
-	Stalled int    `json:"stalled_requests,omitempty"`
-	Cost    *Cost  `json:"cost,omitempty"` // absent = see cost_missing
-	NoCost  string `json:"cost_missing,omitempty"`
+	Stalled int     `json:"stalled_requests,omitempty"`
+	Cost    *Cost   `json:"cost,omitempty"` // absent = see cost_missing
+	NoCost  string  `json:"cost_missing,omitempty"`
+	Energy  *Energy `json:"energy,omitempty"` // absent = the power of its GPUs was not collected
 
 	// this machine in the window; absent = no sample, or workers
 	Client *telemetry.Usage `json:"client,omitempty"`

@@ -36,6 +36,7 @@ func (s *Series) classesOf(p *Point) []Point {
 func rowOfClass(r *record.Row, class string) *record.Row {
 	own := *r
 	own.Summary, own.Classes, own.Findings, own.Checks, own.Cost = r.Classes[class], nil, nil, record.Checks{}, nil
+	own.Energy = nil // it is of all classes
 	own.SLO = slices.DeleteFunc(slices.Clone(r.SLO), func(v record.Verdict) bool { return v.Class != class })
 	return &own
 }

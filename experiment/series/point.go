@@ -25,6 +25,8 @@ type Point struct {
 	// null: the number of GPUs is not specified
 	OutputTokensPerSPerGPU *record.Repeats `json:"output_tokens_per_s_per_gpu"`
 	RequestsPerS           record.Repeats  `json:"requests_per_s"`
+	// absent: the GPUs' power was not collected
+	EnergyPerToken *record.Repeats `json:"energy_j_per_output_token,omitempty"`
 	// arrivals in the window over its length
 	OfferedPerS record.Repeats `json:"offered_requests_per_s,omitzero"`
 	// interactivity, 1 / tpot p50; absent without tpot
@@ -66,7 +68,7 @@ func (s *Series) pointOf(rows []*record.Row) Point {
 	if rows[0].Spec.IsColdStart() {
 		p.Load = "cold starts"
 	}
-	var output, perGPU, requests, offered, perUser []float64
+	var output, perGPU, requests, offered, perUser, energy []float64
 	for _, r := range rows {
 		p.Valid = p.Valid && r.Valid()
 	}
@@ -76,6 +78,9 @@ func (s *Series) pointOf(rows []*record.Row) Point {
 		output, requests = append(output, t.OutputTokensPerS), append(requests, t.RequestsPerS)
 		if t.OutputTokensPerSPerGPU != nil {
 			perGPU = append(perGPU, *t.OutputTokensPerSPerGPU)
+		}
+		if r.Energy != nil {
+			energy = append(energy, r.Energy.PerToken)
 		}
 		if d := r.Summary.DurationS; d > 0 {
 			offered = append(offered, float64(r.Summary.Requests.Planned)/d)
@@ -88,6 +93,9 @@ func (s *Series) pointOf(rows []*record.Row) Point {
 	p.OfferedPerS, p.PerUserTokensPerS = record.RepeatsOf(offered), record.RepeatsOf(perUser)
 	if len(perGPU) > 0 {
 		p.OutputTokensPerSPerGPU = new(record.RepeatsOf(perGPU))
+	}
+	if len(energy) > 0 {
+		p.EnergyPerToken = new(record.RepeatsOf(energy))
 	}
 	p.TTFT, p.TPOT = percentiles(shown, "", "ttft"), percentiles(shown, "", "tpot")
 	p.ITL, p.E2E = percentiles(shown, "", "itl"), percentiles(shown, "", "e2e")

@@ -30,3 +30,32 @@ func TestGPUsOverAWindow(t *testing.T) {
 		t.Errorf("came %v, gone %v", came, gone)
 	}
 }
+
+// TestEnergyOfARow: whose energy is the row's, by the number of its GPUs.
+func TestEnergyOfARow(t *testing.T) {
+	gpu := func(name string, joules, busy float64) GPUDevice {
+		return GPUDevice{GPU: name, EnergyJ: &joules, Busy: &Gauge{Mean: busy, Max: busy}}
+	}
+	none := GPUDevice{GPU: "9"} // without power
+	for name, c := range map[string]struct {
+		devices []GPUDevice
+		gpus    int
+		joules  float64
+		why     string
+	}{
+		"not collected":         {[]GPUDevice{none}, 1, 0, ""},
+		"zero is not collected": {[]GPUDevice{gpu("0", 0, 1)}, 1, 0, ""},
+		"two":                   {[]GPUDevice{gpu("0", 300, 1), gpu("1", 200, 1), none}, 2, 500, ""},
+		"one, not specified":    {[]GPUDevice{gpu("0", 300, 1)}, 0, 300, ""},
+		"two, not specified":    {[]GPUDevice{gpu("0", 300, 1), gpu("1", 200, 1)}, 0, 0, "power of 2 GPUs was read, and gpus is not specified"},
+		"fewer":                 {[]GPUDevice{gpu("0", 300, 1)}, 4, 0, "the power of 1 of 4 GPUs was read"},
+		"one of two active":     {[]GPUDevice{gpu("0", 300, 1), gpu("1", 60, 0)}, 1, 300, ""},
+		"both active":           {[]GPUDevice{gpu("0", 300, 1), gpu("1", 60, 0.1)}, 1, 0, "2 of the 2 GPUs whose power was read were active, gpus = 1"},
+		"MIG":                   {[]GPUDevice{gpu("0:1", 300, 1)}, 1, 0, "a MIG instance has the power of its whole GPU"},
+	} {
+		joules, of, why := (&GPUUsage{Devices: c.devices}).Energy(c.gpus)
+		if joules != c.joules || why != c.why || (joules > 0) != (of > 0) {
+			t.Errorf("%s: %g J of %d, %q", name, joules, of, why)
+		}
+	}
+}

@@ -124,6 +124,7 @@ var checks = []struct {
 	{"shared_server", checkShared, 0},
 	{"server_logs", checkLogs, 0},
 	{"gpu_throttled", checkThrottled, 0},
+	{"gpu_power", checkPower, live},
 	{"shared_server", checkGPUProcesses, 0},
 	{"client_machine", perWorker(checkHost), 0},
 }

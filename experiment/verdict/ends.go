@@ -138,7 +138,7 @@ func (d *end) figure(x float64) float64 {
 
 func (e *Measured) figureEnds(key string) (low, high end) {
 	low, high = e.endsOf(record.TouchedMetric(key))
-	if key == metric.Price {
+	if metric.PerToken(key) {
 		low, high = high, low
 		low.add, high.add = -1, 1
 	}

@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -10,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"bench/experiment"
+	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/stats"
 	"bench/experiment/unit"
@@ -21,7 +23,11 @@ func (e *Measured) judgeFigure(v *record.Verdict, q question, s *record.Summary,
 		decide(v, stats.Fail, "no output token in the window: the price has no value")
 		return
 	}
-	x, missing := figure(l.Metric, s, t)
+	if strings.HasSuffix(l.Unit, "J") && s.Throughput.OutputTokensPerS == 0 {
+		decide(v, stats.Fail, "no output token in the window")
+		return
+	}
+	x, missing := e.figure(l.Metric, s, t)
 	if missing != "" {
 		decide(v, stats.Undecided, missing)
 		return
@@ -50,9 +56,9 @@ func (e *Measured) judgeFigure(v *record.Verdict, q question, s *record.Summary,
 	}
 }
 
-// figureInterval is the interval of a closed loop's throughput, or price: by 60 parts of the window, or, where these
-// depend on each other, the range of tenths that all lie below half or above twice the limit. A row with a rate sets
-// its throughput.
+// figureInterval is the interval of a closed loop's throughput, or of a figure that follows from it: by 60 parts of the
+// window, or, where these depend on each other, the range of tenths that all lie below half or above twice the limit.
+// A row with a rate sets its throughput.
 func (e *Measured) figureInterval(q question, x float64) (iv stats.Interval, of string) {
 	if e.Spec.Open() || strings.HasPrefix(q.limit.Metric, "min_goodput") {
 		return stats.Interval{Lo: x, Hi: x}, ""
@@ -64,7 +70,7 @@ func (e *Measured) figureInterval(q question, x float64) (iv stats.Interval, of 
 	}
 	scaled := func(lo, hi float64) stats.Interval {
 		low, high := max(0, lo/mean), hi/mean
-		if q.limit.Unit == "usd" {
+		if metric.PerToken(q.limit.Metric) {
 			low, high = 1/high, 1/low
 		}
 		return stats.Interval{Lo: x * low, Hi: x * high}
@@ -93,8 +99,8 @@ func (e *Measured) inParts(q question, parts int) []float64 {
 	return perS
 }
 
-func figure(metric string, s *record.Summary, t experiment.Target) (x float64, missing string) {
-	switch metric {
+func (e *Measured) figure(key string, s *record.Summary, t experiment.Target) (x float64, missing string) {
+	switch key {
 	case "min_requests_per_s":
 		return s.Throughput.RequestsPerS, ""
 	case "min_prompt_tokens_per_s":
@@ -111,6 +117,12 @@ func figure(metric string, s *record.Summary, t experiment.Target) (x float64, m
 			return 0, "per-request limit not specified: write [slo.each]"
 		}
 		return s.Goodput.RequestsPerS, ""
+	case metric.EnergyPerToken, "min_" + metric.TokensPerJoule:
+		energy, missing := e.energyOver(s, t)
+		if energy == nil {
+			return 0, cmp.Or(missing, noPower)
+		}
+		return energy.Figure(strings.TrimPrefix(key, "min_")), ""
 	}
 	usd, ok := costPerMillion(s, t)
 	if !ok {

@@ -52,7 +52,7 @@ const PerMillion = " USD per million output tokens"
 
 // unitWords is the unit of a verdict for people; a throughput has it in its name.
 func unitWords(u string) string {
-	if u == "1/s" || u == "tokens/s" {
+	if u == "1/s" || u == "tokens/s" || u == "tokens/J" {
 		return ""
 	}
 	return u

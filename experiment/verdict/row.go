@@ -17,6 +17,8 @@ type Measured struct {
 
 	stored *record.Row // its figures stay; nil: they are derived
 
+	noEnergy string // why the power that was read gives no energy; empty: it does, or none was read
+
 	effects   []effect         // of the findings
 	disturbed disturbance      // filled by runChecks
 	ordered   []*record.Record // while runChecks runs: completed and undisturbed, by arrival
@@ -34,6 +36,7 @@ func (e *Measured) Conclude(t experiment.Target, b record.RooflineSource) {
 		e.derive(t, b)
 	}
 	e.viewWorkers()
+	e.Energy, e.noEnergy = e.energyOver(&e.Summary, t)
 	e.runChecks()
 	e.SLO = e.judge(t)
 	e.nameLimits()

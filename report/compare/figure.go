@@ -26,7 +26,7 @@ var alwaysCompared = []string{"ttft_p50", "ttft_p95", "ttft_p99", "ttfo_p50", "t
 	metric.RequestsPerS, metric.OutputTokensPerS, metric.OutputTokensPerSPerGPU, metric.PromptTokensPerS,
 	metric.GoodputRequestsPerS, metric.ErrorRate, "session_time_p50", "session_time_p90", metric.Interactivity,
 	metric.AnswersValid, metric.AnswersCorrect, metric.AcceptanceRate, metric.AcceptanceLength, metric.TokensPerStep,
-	"reasoning_tokens_p50"}
+	"reasoning_tokens_p50", metric.EnergyPerToken}
 
 func figures(g experiment.Gate, limited []string) []figure {
 	var out []figure

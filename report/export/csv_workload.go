@@ -33,6 +33,11 @@ func (r *csvLine) workload(row *record.Row) {
 	}
 	r.float("answers_valid", valid)
 	r.float("answers_correct", correct)
+	var energy *float64
+	if row.Energy != nil {
+		energy = &row.Energy.PerToken
+	}
+	r.float("energy_j_per_output_token", energy)
 }
 
 func shareOf(s *record.Share) *float64 {

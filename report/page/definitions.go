@@ -13,6 +13,7 @@ type definition struct{ ID, Word, Text string }
 var onlyWith = map[string]func(record.Row) bool{
 	"ttfo":              func(r record.Row) bool { return r.Summary.TTFO != nil },
 	"speculation":       func(r record.Row) bool { return r.Speculation != nil },
+	"energy":            func(r record.Row) bool { return r.Energy != nil },
 	"sessions":          func(r record.Row) bool { return r.Sessions != nil },
 	"e2e_interactivity": func(r record.Row) bool { return r.Sessions != nil },
 }
@@ -58,6 +59,8 @@ var definitions = []definition{
 	{"knee", "Saturation, knee, frontier",
 		"Saturation: below 95 % of the offered requests/s; in a closed loop, an added request gains under a tenth of the first ones. Knee: throughput bends (Kneedle). Frontier: no other point has more of both."},
 	{"cost", "USD/M out", "Price of the GPUs over the window per million output tokens."},
+	{"energy", "J/token, users per kW",
+		"Energy of the row's GPUs in the window ÷ output tokens; users who ask once a minute ÷ their mean power."},
 	{"reuse", "Prefix-cache hits",
 		"Possible: in an unbounded cache, in blocks of the server. Reported: in its usage, else by its counters over the whole row."},
 	{"sessions", "Sessions",

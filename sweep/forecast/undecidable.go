@@ -14,7 +14,7 @@ import (
 )
 
 // undecidable lists the limits of a row that its requests can't pass even if none is over the limit, and those that
-// need a key of [target]: a line each, with the line of the matrix and what to write.
+// need a key of [target] or [telemetry]: a line each, with the line of the matrix and what to write.
 func undecidable(m *sweep.Matrix, s *experiment.Spec) []string {
 	var out []string
 	at := func(key string) string {
@@ -24,9 +24,13 @@ func undecidable(m *sweep.Matrix, s *experiment.Spec) []string {
 		return ""
 	}
 	for _, l := range s.SLO.Limits {
-		if missing := missingOf(l, m.Target); missing != "" {
-			out = append(out, fmt.Sprintf("%s%s can't be decided: write %s in [target]",
-				at("slo."+l.Key), l.Key, missing))
+		missing, table := missingOf(l, m.Target), "target"
+		if strings.HasSuffix(l.Unit, "J") && m.Telemetry.GPU == "off" {
+			missing, table = `gpu = "auto"`, "telemetry"
+		}
+		if missing != "" {
+			out = append(out, fmt.Sprintf("%s%s can't be decided: write %s in [%s]",
+				at("slo."+l.Key), l.Key, missing, table))
 		}
 	}
 	n, about := planned(s)
