@@ -36,7 +36,7 @@ func (r *Run) Setup() string {
 func (r *Run) subject() []string {
 	g := r.Manifest.Target
 	unknown := "model not reported"
-	if r.observed() {
+	if r.IsRecording() {
 		unknown = "models not recorded (--keep-models)"
 	}
 	parts := []string{cmp.Or(g.Model, unknown), hardwareText(&g)}
@@ -71,8 +71,8 @@ func (o *Analysis) shapesDiffer() bool {
 	return slices.ContainsFunc(o.Series, func(s series.Series) bool { return shape(&s) != shape(&o.Series[0]) })
 }
 
-// observed reports whether the run is a recording of live traffic.
-func (r *Run) observed() bool { return len(r.Rows) > 0 && r.Rows[0].Observed }
+// IsRecording reports whether the run is a recording of live traffic.
+func (r *Run) IsRecording() bool { return len(r.Rows) > 0 && r.Rows[0].Observed }
 
 func hardwareText(t *record.TargetInfo) string {
 	switch {

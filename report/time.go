@@ -38,7 +38,7 @@ type WorkloadTime struct {
 }
 
 func (r *Run) timeSpent(o *Analysis) TimeSpent {
-	t := TimeSpent{GPUs: r.Manifest.Target.GPUs, Workloads: []WorkloadTime{}, observed: r.observed()}
+	t := TimeSpent{GPUs: r.Manifest.Target.GPUs, Workloads: []WorkloadTime{}, observed: r.IsRecording()}
 	if whole := r.Manifest.Time(); whole != nil {
 		t.Split, t.AtLeast = &whole.Split, whole.AtLeast
 		if whole.AnswerS > 0 {

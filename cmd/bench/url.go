@@ -106,7 +106,7 @@ needed, and every figure is simulated.`,
 func (f *urlFlags) register(fl *pflag.FlagSet, s *sweepFlags) {
 	fl.StringVar(&f.workload, "workload", "chat",
 		"`NAME` of the workload: chat, rag, agent, code, or lengths like 512/128")
-	fl.StringVar(&f.slo, "slo", "", "`LIMITS` (default ttft_p95=1s,tpot_p95=40ms)")
+	fl.StringVar(&f.slo, "slo", "", "`LIMITS` (default "+defaultSLO+")")
 	fl.IntVar(&f.input, "input", 0, "prompt tokens of every request")
 	fl.IntVar(&f.output, "output", 0, "response tokens of every request")
 	fl.Float64SliceVar(&f.rates, "rate", nil, "measure these requests per second: no search")

@@ -34,11 +34,7 @@ func (s *Series) AskTwin(q Question, other bool, slots int, read Requests) (*Est
 	if k == nil {
 		return nil, errors.New("a twin needs rows at two loads, and limits of latencies: [slo], or slo.ttft_p95=500ms")
 	}
-	var rows []*record.Row
-	for i := range s.Points {
-		rows = append(rows, s.Points[i].Rows...)
-	}
-	t, err := FitTwin(rows, slots, read)
+	t, err := s.FitTwin(slots, read)
 	if err != nil {
 		return nil, fmt.Errorf("no twin: %w", err)
 	}
@@ -104,6 +100,9 @@ func (t *Twin) inRange(q Question) error {
 	return nil
 }
 
+// unknownLengths is the error of the step times for other lengths: of the logarithm of the change.
+const unknownLengths = 0.15
+
 // change gives the requests of long runs other lengths.
 func (t *Twin) change(q Question) {
 	source := t.source
@@ -120,10 +119,9 @@ func (t *Twin) change(q Question) {
 		return 1
 	}
 	in, out := factor(q.Input, prompts), factor(q.Output, outputs)
-	const unknown = 0.15 // of the logarithm of the change, in the step times
-	t.changed = unknown * math.Hypot(math.Log(in), math.Log(out))
+	t.changed = unknownLengths * math.Hypot(math.Log(in), math.Log(out))
 	if q.Prefix >= 0 {
-		t.changed = math.Hypot(t.changed, unknown*math.Abs(q.Prefix-cached/prompts))
+		t.changed = math.Hypot(t.changed, unknownLengths*math.Abs(q.Prefix-cached/prompts))
 	}
 	t.source = func(load float64, n int) []twin.Request {
 		all := source(load, n)

@@ -32,6 +32,15 @@ type Twin struct {
 	disturbed []record.Disturbed // rows that it leaves out
 }
 
+// FitTwin fits a model to the rows of a series.
+func (s *Series) FitTwin(slots int, read Requests) (*Twin, error) {
+	var rows []*record.Row
+	for i := range s.Points {
+		rows = append(rows, s.Points[i].Rows...)
+	}
+	return FitTwin(rows, slots, read)
+}
+
 // FitTwin fits a model to rows that differ in their load alone. The error says why these rows have none. slots is
 // record.TargetInfo.Slots.
 func FitTwin(rows []*record.Row, slots int, read Requests) (*Twin, error) {
@@ -52,7 +61,7 @@ func FitTwin(rows []*record.Row, slots int, read Requests) (*Twin, error) {
 	if spec.Variant != "" { // the slots are those of one of its servers
 		t.slots = 0
 	}
-	if err := t.addLimits(spec); err != nil {
+	if err := t.Limit(spec); err != nil {
 		return nil, err
 	}
 	room := int64(mostRecords)
@@ -145,12 +154,18 @@ func (t *Twin) higher(i int) bool {
 	return slices.ContainsFunc(t.trials, func(x twin.Trial) bool { return x.Load > t.trials[i].Load })
 }
 
-// addLimits adds the limits of latencies. The twin knows no failures, so an error rate is no limit of its own; and no
-// class apart from others.
-func (t *Twin) addLimits(s *experiment.Spec) error {
+// Limit sets the limits of latencies that the twin is asked for.
+func (t *Twin) Limit(s *experiment.Spec) (err error) {
+	t.limits, t.keys, err = LatencyLimits(s)
+	return err
+}
+
+// LatencyLimits are the limits of latencies, with their keys. The twin knows no failures, so an error rate is no limit of
+// its own; and no class apart from others.
+func LatencyLimits(s *experiment.Spec) (limits []twin.Limit, keys []string, err error) {
 	for _, c := range s.Mix {
 		if len(c.SLO) > 0 {
-			return errors.New("it has no classes with limits of their own")
+			return nil, nil, errors.New("it has no classes with limits of their own")
 		}
 	}
 	for _, l := range s.SLO.Limits {
@@ -163,15 +178,15 @@ func (t *Twin) addLimits(s *experiment.Spec) error {
 		}
 		switch l.Metric {
 		case "ttft", "tpot", "e2e":
-			t.limits = append(t.limits, twin.Limit{Metric: l.Metric, P: p, Value: l.Value / 1000})
-			t.keys = append(t.keys, l.Key)
+			limits = append(limits, twin.Limit{Metric: l.Metric, P: p, Value: l.Value / 1000})
+			keys = append(keys, l.Key)
 		case "error_rate":
 		default:
-			return errors.New("it has no " + l.Key)
+			return nil, nil, errors.New("it has no " + l.Key)
 		}
 	}
-	if len(t.limits) == 0 {
-		return errors.New("no latency is limited")
+	if len(limits) == 0 {
+		return nil, nil, errors.New("no latency is limited")
 	}
-	return nil
+	return limits, keys, nil
 }

@@ -60,6 +60,9 @@ func TrialOf(r *record.Row, records []*record.Record) (t twin.Trial, ok bool) {
 		if x.CachedTokens != nil {
 			q.Cached = min(*x.CachedTokens, q.Prompt)
 		}
+		if x.Session != nil {
+			q.Group = *x.Session + 1
+		}
 		if q.Failed {
 			q.Output = x.OutputRequested
 			t.Requests = append(t.Requests, q)
@@ -77,7 +80,7 @@ func TrialOf(r *record.Row, records []*record.Record) (t twin.Trial, ok bool) {
 }
 
 // sourceOf makes the requests of a long run: by the row's plan, so that rare long ones are as frequent as they are.
-// Lengths that files or the server decide are drawn from the measured ones.
+// Lengths that files or the server decide are drawn from the measured ones. Without trials shared prefixes count as cached.
 func sourceOf(spec *experiment.Spec, trials []twin.Trial) twin.Source {
 	var seen []twin.Request
 	var cached, prompt, steps, tokens float64
@@ -98,7 +101,11 @@ func sourceOf(spec *experiment.Spec, trials []twin.Trial) twin.Source {
 		plan := workload.NewPlan(w, spec.Seed, "twin")
 		for range twin.Fine {
 			q := plan.Next()
-			all = append(all, twin.Request{Arrival: q.At.Seconds(), Prompt: q.Input, Output: q.Output})
+			own := twin.Request{Arrival: q.At.Seconds(), Prompt: q.Input, Output: q.Output}
+			if q.Own > 0 && q.Own < q.Input && len(q.Blocks) > 0 {
+				own.Cached, own.Group = q.Input-q.Own, int(q.Blocks[0].ID>>1)|1
+			}
+			all = append(all, own)
 		}
 	} else {
 		plan := workload.NewPlan(workload.Workload{Rate: 1, Arrival: w.Arrival, Burstiness: w.Burstiness}, spec.Seed,
@@ -116,6 +123,9 @@ func sourceOf(spec *experiment.Spec, trials []twin.Trial) twin.Source {
 	for i := range all {
 		r := &all[i]
 		r.Window = i >= settling
+		if len(trials) == 0 {
+			continue
+		}
 		r.Cached = int(cached / max(1, prompt) * float64(r.Prompt))
 		if n := int(math.Round(steps / max(1, tokens) * float64(r.Output-1))); n < r.Output-1 {
 			r.Steps = max(1, n)

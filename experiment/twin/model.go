@@ -13,11 +13,6 @@
 // preemption and more beside; a test holds the two together.
 package twin
 
-import (
-	"container/heap"
-	"math"
-)
-
 // Request is one request. Times are seconds from the row's start.
 type Request struct {
 	Arrival     float64 // intended; of a closed loop: when a worker was free
@@ -31,6 +26,8 @@ type Request struct {
 	Events []float64
 	Window bool // it counts
 	Failed bool // it has no latency: it ranks as infinite
+	// Group is the number of the prefix that its cached tokens are of, which one of several replicas may lack; 0 = none.
+	Group int
 }
 
 func (r *Request) steps() int {
@@ -56,99 +53,22 @@ type Model struct {
 	SpeedError    float64 `json:"speed_error"`
 	MaxSequences  int     `json:"max_sequences"`             // 0 = unknown: no row queued
 	MaxStepTokens int     `json:"max_step_tokens,omitempty"` // 0 = a prompt is computed in one step
+
+	// Step is the time of a step in place of the linear one: of a server that was not measured; nil = the linear one.
+	Step func(decoding, context, prefill int) float64 `json:"-"`
 }
 
-// ending is a running sequence and the step that gives its last token.
-type ending struct{ step, request int }
-
-type endings []ending
-
-func (e endings) Len() int           { return len(e) }
-func (e endings) Less(i, j int) bool { return e[i].step < e[j].step }
-func (e endings) Swap(i, j int)      { e[i], e[j] = e[j], e[i] }
-func (e *endings) Push(x any)        { *e = append(*e, x.(ending)) }
-func (e *endings) Pop() any {
-	last := (*e)[len(*e)-1]
-	*e = (*e)[:len(*e)-1]
-	return last
+// StepTime is that of a step with so many decoding sequences, their tokens, and prompt tokens.
+func (m *Model) StepTime(decoding, context, prefill int) float64 {
+	if m.Step != nil {
+		return m.Step(decoding, context, prefill)
+	}
+	return m.Base + m.PerSequence*float64(decoding) + m.PerContextToken*float64(context) +
+		m.PerPrefillToken*float64(max(0, prefill-m.FreePrefillTokens))
 }
 
 // Run is what the model makes of requests, which are in the order of their arrival: First and Last are its own. With
 // workers > 0 that many requests are in flight: each later request arrives when one has ended.
 func (m *Model) Run(requests []Request, workers int) []Request {
-	out := append([]Request(nil), requests...)
-	most, budget := m.MaxSequences, m.MaxStepTokens
-	if most == 0 {
-		most = math.MaxInt
-	}
-	if budget == 0 {
-		budget = math.MaxInt
-	}
-	known := len(out) // requests whose arrival is known
-	if workers > 0 {
-		known = min(workers, known)
-	}
-	var running endings
-	var prefilling []int // of them, in this step or before it; only the last can have tokens left
-	left := 0            // of the last one's prompt
-	context := 0
-	if n := len(out); workers == 0 && n > 0 && !(math.Abs(out[n-1].Arrival) <= math.MaxFloat64) {
-		return out // an arrival that never comes
-	}
-	now, step, next := 0.0, 0, 0
-	free := func(at float64) { // a worker
-		if workers > 0 && known < len(out) {
-			out[known].Arrival = at
-			known++
-		}
-	}
-	for next < len(out) || len(running) > 0 || left > 0 {
-		idle := false
-		if len(running) == 0 && left == 0 {
-			first := out[next].Arrival + m.FrontEnd
-			idle, now = first >= now, max(now, first)
-		}
-		waits := func(i int) bool { // a request that comes as a step begins misses it
-			at := out[i].Arrival + m.FrontEnd
-			return at < now || idle && at == now
-		}
-		decoding, room := len(running), budget-len(running)
-		prefill := min(left, max(room, 0))
-		left -= prefill
-		room -= prefill
-		active := decoding + len(prefilling)
-		for ; left == 0 && room > 0 && active < most && next < known && waits(next); next++ {
-			tokens := max(1, out[next].Prompt-out[next].Cached)
-			share := min(tokens, room)
-			left, room, prefill = tokens-share, room-share, prefill+share
-			prefilling = append(prefilling, next)
-			active++
-		}
-		now += m.Base + m.PerSequence*float64(decoding) + m.PerContextToken*float64(context) +
-			m.PerPrefillToken*float64(max(0, prefill-m.FreePrefillTokens))
-		step++
-		context += decoding
-		for len(running) > 0 && running[0].step <= step {
-			r := &out[heap.Pop(&running).(ending).request]
-			context -= r.Prompt + r.steps()
-			r.Last = now
-			free(now)
-		}
-		ready := len(prefilling)
-		if left > 0 {
-			ready--
-		}
-		for _, i := range prefilling[:ready] {
-			r := &out[i]
-			r.First, r.Last = now, now
-			if n := r.steps(); n > 0 {
-				heap.Push(&running, ending{step + n, i})
-				context += r.Prompt
-			} else {
-				free(now)
-			}
-		}
-		prefilling = append(prefilling[:0], prefilling[ready:]...)
-	}
-	return out
+	return (&Fleet{Model: m}).Run(requests, workers)
 }

@@ -26,6 +26,24 @@ type Question struct {
 	Source   Source
 	Requests int     // of the long runs that answer
 	Changed  float64 // error of the step times for requests that no row had, as a share; 0 = as in the rows
+	// Fleet is what serves: loads are those of one of its replicas, and so are the trials'. Its zero value is the model
+	// alone.
+	Fleet Fleet
+}
+
+// mostReplicas are run of a larger fleet: one more changes nothing that a request sees.
+const mostReplicas = 16
+
+// serve is what the fleet makes of requests whose load is that of one replica.
+func (q *Question) serve(m *Model, load float64, n int) (sent, own []Request) {
+	f := q.Fleet
+	f.Model, f.Replicas = m, min(max(1, f.Replicas), mostReplicas)
+	workers := 0
+	if q.Whole {
+		workers = int(load) * f.Replicas
+	}
+	sent = q.Source(load*float64(f.Replicas), n)
+	return sent, f.Run(sent, workers)
 }
 
 // Operating is the answer, with its interval. Low 0 or High +Inf: not in the range.
@@ -69,6 +87,33 @@ func (m *Model) Operating(trials []Trial, q Question) Operating {
 		out.Low = 0
 	}
 	return out
+}
+
+// Highest is the highest load at which the model as it is, without trials that correct it, meets all limits; 0, +Inf: none
+// and all of the range do.
+func (m *Model) Highest(q Question) float64 {
+	c := &curve{m: m, q: q, values: map[run][]point{}, last: int(math.Ceil(math.Log(q.Max/q.Min) / gridStep))}
+	for range q.Limits {
+		c.corrections = append(c.corrections, &correction{})
+	}
+	return c.cross(0)
+}
+
+// State is the model at a load: its limited percentiles over their limits, and the mean requests in flight in one replica.
+type State struct {
+	Over     []float64
+	InFlight float64
+	TPOT     float64 // mean, seconds
+}
+
+// At is the model as it is at a load.
+func (m *Model) At(q Question, load float64) State {
+	sent, own := q.serve(m, load, q.Requests)
+	s := State{InFlight: load * quantile(values(own, sent, "e2e"), 0), TPOT: quantile(values(own, sent, "tpot"), 0)}
+	for _, l := range q.Limits {
+		s.Over = append(s.Over, quantile(values(own, sent, l.Metric), l.P)/l.Value)
+	}
+	return s
 }
 
 // telling leaves out residuals of loads that are far over the limit, measured and in the twin alike: where a queue
@@ -124,15 +169,10 @@ func (c *curve) at(r run) []point {
 	if v, ok := c.values[r]; ok {
 		return v
 	}
-	load, workers := c.load(r.at), 0
-	if c.q.Whole {
-		workers = int(load)
-	}
-	requests := c.q.Source(load, r.requests)
-	own := c.m.Run(requests, workers)
+	requests, own := c.q.serve(c.m, c.load(r.at), r.requests)
 	const kept = 0.97 // of the arrivals' time, a stay apart
 	first, last := own[0], own[len(own)-1]
-	c.behind = workers == 0 && last.Arrival-first.Arrival < kept*(last.Last-(first.Last-first.Arrival)-first.Arrival)
+	c.behind = !c.q.Whole && last.Arrival-first.Arrival < kept*(last.Last-(first.Last-first.Arrival)-first.Arrival)
 	var out []point
 	sorted := map[string][][]float64{} // by metric: all, and each section
 	for _, l := range c.q.Limits {

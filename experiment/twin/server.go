@@ -1,0 +1,174 @@
+package twin
+
+import (
+	"container/heap"
+	"math"
+)
+
+// ending is a running sequence and the step that gives its last token.
+type ending struct{ step, request int }
+
+type endings []ending
+
+func (e endings) Len() int           { return len(e) }
+func (e endings) Less(i, j int) bool { return e[i].step < e[j].step }
+func (e endings) Swap(i, j int)      { e[i], e[j] = e[j], e[i] }
+func (e *endings) Push(x any)        { *e = append(*e, x.(ending)) }
+func (e *endings) Pop() any {
+	last := (*e)[len(*e)-1]
+	*e = (*e)[:len(*e)-1]
+	return last
+}
+
+// server is a model at work on its own of the requests.
+type server struct {
+	m            *Model
+	out          []Request // of all servers
+	most, budget int       // sequences, and tokens of a step
+	running      endings
+	prefilling   []int // in this step or before it; only the last can have tokens left
+	left         int   // of the last one's prompt
+	context      int
+	now          float64 // end of the last step
+	step         int
+	waiting      []int // its requests in the order of arrival
+	next         int   // of them, to begin
+	ended        int   // requests
+	endedLast    int   // of them in the last step
+	cache        cache
+}
+
+func newServer(m *Model, out []Request, cacheTokens int) *server {
+	s := &server{m: m, out: out, most: m.MaxSequences, budget: m.MaxStepTokens, cache: cache{most: cacheTokens}}
+	if s.most == 0 {
+		s.most = math.MaxInt
+	}
+	if s.budget == 0 {
+		s.budget = math.MaxInt
+	}
+	return s
+}
+
+// begins is when the next step begins; +Inf: nothing is to be done.
+func (s *server) begins() float64 {
+	switch {
+	case len(s.running) > 0 || s.left > 0:
+		return s.now
+	case s.next < len(s.waiting):
+		return max(s.now, s.arrives(s.next))
+	}
+	return math.Inf(1)
+}
+
+// arrives is when a waiting request comes to the queue.
+func (s *server) arrives(waiting int) float64 {
+	return s.out[s.waiting[waiting]].Arrival + s.m.FrontEnd
+}
+
+// inFlight is the number of its requests that have not ended at a time, which is not before its last step.
+func (s *server) inFlight(at float64) int {
+	n := len(s.waiting) - s.ended
+	if s.now > at {
+		n += s.endedLast
+	}
+	return n
+}
+
+// advance runs the next step.
+func (s *server) advance() {
+	idle := false
+	if len(s.running) == 0 && s.left == 0 {
+		first := s.arrives(s.next)
+		idle, s.now = first >= s.now, max(s.now, first)
+	}
+	decoding, room := len(s.running), s.budget-len(s.running)
+	prefill := min(s.left, max(room, 0))
+	s.left -= prefill
+	room -= prefill
+	active := decoding + len(s.prefilling)
+	for ; s.left == 0 && room > 0 && active < s.most && s.next < len(s.waiting); s.next++ {
+		// a request that comes as a step begins misses it
+		if at := s.arrives(s.next); !(at < s.now || idle && at == s.now) {
+			break
+		}
+		i := s.waiting[s.next]
+		tokens := max(1, s.out[i].Prompt-s.out[i].Cached)
+		share := min(tokens, room)
+		s.left, room, prefill = tokens-share, room-share, prefill+share
+		s.prefilling = append(s.prefilling, i)
+		active++
+	}
+	s.now += s.m.StepTime(decoding, s.context, prefill)
+	s.step++
+	s.context += decoding
+	s.endedLast = 0
+	for len(s.running) > 0 && s.running[0].step <= s.step {
+		r := &s.out[heap.Pop(&s.running).(ending).request]
+		s.context -= r.Prompt + r.steps()
+		r.Last = s.now
+		s.endedLast++
+	}
+	s.begin()
+	s.ended += s.endedLast
+}
+
+// begin lets the requests decode whose prompts are computed.
+func (s *server) begin() {
+	ready := len(s.prefilling)
+	if s.left > 0 {
+		ready--
+	}
+	for _, i := range s.prefilling[:ready] {
+		r := &s.out[i]
+		r.First, r.Last = s.now, s.now
+		if n := r.steps(); n > 0 {
+			heap.Push(&s.running, ending{s.step + n, i})
+			s.context += r.Prompt
+		} else {
+			s.endedLast++
+		}
+	}
+	s.prefilling = append(s.prefilling[:0], s.prefilling[ready:]...)
+}
+
+// cache is the prefixes that a server keeps, the latest ones up to its number of tokens.
+type cache struct {
+	most, tokens int // 0 = it keeps all
+	groups       map[int]*kept
+	uses         int
+}
+
+type kept struct{ tokens, used int }
+
+// has reports whether a prefix is kept, and keeps it.
+func (c *cache) has(group, tokens int) bool {
+	if c.groups == nil {
+		c.groups = map[int]*kept{}
+	}
+	c.uses++
+	k, ok := c.groups[group]
+	if !ok {
+		k = &kept{}
+		c.groups[group] = k
+	}
+	k.used = c.uses
+	if tokens > k.tokens {
+		c.tokens += tokens - k.tokens
+		k.tokens = tokens
+	}
+	for c.most > 0 && c.tokens > c.most && len(c.groups) > 1 {
+		c.dropOldest()
+	}
+	return ok
+}
+
+func (c *cache) dropOldest() {
+	oldest, at := math.MaxInt, 0
+	for group, k := range c.groups {
+		if k.used < oldest {
+			oldest, at = k.used, group
+		}
+	}
+	c.tokens -= c.groups[at].tokens
+	delete(c.groups, at)
+}

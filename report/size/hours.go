@@ -1,0 +1,107 @@
+package size
+
+import (
+	"math"
+	"time"
+)
+
+// Policy is how an autoscaler follows the load.
+type Policy struct {
+	StartUp time.Duration // from the decision to the first request that a new replica takes
+	Target  float64       // share of the capacity that it fills; 0 = 0.8
+	Idle    time.Duration // a replica that was not needed for so long ends; 0 = 5 minutes
+}
+
+// Day is what a day of traffic takes: GPU-hours, and seconds in which the load was more than the fleet carries.
+type Day struct {
+	Hours   int     `json:"hours"`
+	Fixed   Fleet   `json:"fixed"`   // as many replicas as the highest hour needs, all the time
+	Perfect Fleet   `json:"perfect"` // as many as each minute needs, at once
+	Policy  Fleet   `json:"policy"`
+	StartUp float64 `json:"start_up_s"`
+	Target  float64 `json:"target"`
+}
+
+// Fleet is one way to serve a day.
+type Fleet struct {
+	Most     int      `json:"most_replicas"`
+	GPUHours float64  `json:"gpu_hours"`
+	OverS    float64  `json:"over_slo_s"`
+	USD      *float64 `json:"usd,omitempty"`
+}
+
+// day serves the hours' rates, between whose middles the load is a line.
+func (q *Question) day(k *known) *Day {
+	p := q.Policy
+	if p.Target == 0 {
+		p.Target = 0.8
+	}
+	if p.Idle == 0 {
+		p.Idle = 5 * time.Minute
+	}
+	needs := func(rate float64) int { // replicas
+		n, err := k.smallest(rate, k.likely)
+		if err != nil {
+			return 0
+		}
+		return max(1, n)
+	}
+	minutes := len(q.Hours) * 60
+	need, want := make([]int, minutes), make([]int, minutes)
+	most := 0
+	for i := range minutes {
+		rate := q.rateAt(i)
+		need[i], want[i] = needs(rate), needs(rate/p.Target)
+		most = max(most, need[i])
+	}
+	d := &Day{Hours: len(q.Hours), StartUp: p.StartUp.Seconds(), Target: p.Target}
+	each := float64(k.c.GPUs) / 60
+	d.Fixed = Fleet{Most: most, GPUHours: each * float64(most*minutes)}
+	d.Perfect.Most = most
+	for _, n := range need {
+		d.Perfect.GPUHours += each * float64(n)
+	}
+	d.Policy = follow(need, want, int(math.Ceil(p.StartUp.Minutes())), int(p.Idle.Minutes()))
+	d.Policy.GPUHours *= each
+	if usd := k.c.GPUHourUSD; usd != nil {
+		for _, f := range []*Fleet{&d.Fixed, &d.Perfect, &d.Policy} {
+			f.USD = new(*usd * f.GPUHours)
+		}
+	}
+	return d
+}
+
+// rateAt is the load in a minute.
+func (q *Question) rateAt(minute int) float64 {
+	n := len(q.Hours)
+	x := (float64(minute)+0.5)/60 - 0.5
+	i := int(math.Floor(x))
+	share := x - float64(i)
+	return q.Hours[(i+n)%n]*(1-share) + q.Hours[(i+1)%n]*share
+}
+
+// follow starts replicas as soon as the load asks for them, which are ready some minutes later, and ends those that were
+// not asked for during the idle minutes. It begins with what the first minute asks for. GPUHours are minutes of replicas.
+func follow(need, want []int, start, idle int) (f Fleet) {
+	running := want[0] // and paid, from the decision on
+	var ready []int    // replicas of each minute that were asked for
+	for i := range want {
+		asked := want[i]
+		for j := max(0, i-idle); j < i; j++ {
+			asked = max(asked, want[j])
+		}
+		running = asked
+		ready = append(ready, running)
+		serving := ready[0]
+		if i >= start {
+			serving = ready[i-start]
+		}
+		serving = min(serving, running)
+		f.Most = max(f.Most, running)
+		f.GPUHours += float64(running)
+		if serving < need[i] {
+			f.OverS += 60
+		}
+	}
+	return f
+}
