@@ -63,6 +63,10 @@ var mayImport = map[string][]string{
 		"experiment/unit", "experiment/verdict", "report/compare", "report/parallel",
 	},
 	"report/verify":   {"experiment/record", "report"},
+	"report/size": {
+		"experiment", "experiment/roofline", "experiment/series", "experiment/text", "experiment/twin",
+		"experiment/unit", "experiment/verdict", "report", "report/parallel",
+	},
 	"report/rehearse": {"experiment", "experiment/stats", "experiment/unit", "report", "report/compare"},
 	"report/browse": {
 		"experiment/text", "experiment/unit", "report", "report/compare", "report/foreign", "report/page",
@@ -165,7 +169,7 @@ const everything = "*"
 // figures roofline, series and report set beside a prediction.
 var extras = []string{
 	"experiment/hostile", "experiment/selftest/runner", "live/proxy", "report/browse", "report/export", "report/foreign",
-	"report/rehearse", "report/verify", "sweep/forecast", "sweep/live", "sweep/peers", "sweep/predict", "sweep/workers",
+	"report/rehearse", "report/size", "report/verify", "sweep/forecast", "sweep/live", "sweep/peers", "sweep/predict", "sweep/workers",
 }
 
 func TestCoreWithoutExtras(t *testing.T) {

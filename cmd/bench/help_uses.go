@@ -6,7 +6,7 @@ var daily = []helpGroup{{"Commands", []string{"URL", "demo", "init", "sweep", "r
 var commandsByUse = []helpGroup{
 	{"Measure", []string{"URL", "demo", "init", "import", "sweep", "work", "tile"}},
 	{"Read results", []string{"report", "compare", "history", "ask", "verify", "serve"}},
-	{"Plan", []string{"predict", "rehearse", "trace"}},
+	{"Plan", []string{"size", "predict", "rehearse", "trace"}},
 	{"Check the client", []string{"selftest", "mock"}},
 	{"Other", []string{"version", "help", "completion"}},
 }
@@ -53,6 +53,12 @@ var flagUses = map[string][]helpGroup{
 	},
 	"verify":  {{"Who signed", []string{"key"}}, {"Verdict", []string{"slo"}}},
 	"ask":     {{"Question", []string{"row"}}, {"Output", []string{"format", "output"}}},
+	"size": {
+		{"Traffic", []string{"rate", "hours", "row", "slo"}},
+		{"Server", []string{"from", "model", "hardware", "gpus", "precision", "gpu-hour-usd"}},
+		{"Fleet", []string{"router", "start-up"}},
+		{"Output", []string{"format", "output"}},
+	},
 	"history": {{"Output", []string{"format", "output"}}},
 	"serve":   {{"Where to listen", []string{"listen"}}},
 	"tile": {

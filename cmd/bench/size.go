@@ -16,13 +16,12 @@ import (
 	"bench/experiment"
 	"bench/experiment/mock"
 	"bench/experiment/roofline"
-	"bench/experiment/series"
 	"bench/experiment/twin"
-	"bench/experiment/verdict"
 	"bench/report"
 	"bench/report/export"
 	"bench/report/foreign"
 	"bench/report/size"
+	"bench/sweep"
 )
 
 // defaultSLO is that of a server of which none is known.
@@ -116,42 +115,43 @@ func (f *sizeFlags) check() error {
 	return nil
 }
 
-// sized is what is to be served, and the server that was measured, if one was.
-type sized struct {
-	size.Question
-	name   string
-	spec   experiment.Spec
-	twin   *series.Twin
-	other  *series.Traffic // that the twin's rows did not have; nil = theirs
-	target experiment.Target
-	tested *series.Backtest
-}
-
 func (c *cli) size(cmd *cobra.Command, f *sizeFlags, path string) error {
-	s, err := c.sized(cmd, f, path)
+	s, err := c.sizedServer(cmd, f, path)
 	if err != nil {
 		return err
 	}
 	s.Router, s.Policy = f.router, size.Policy{StartUp: f.startUp}
-	s.Rate, s.Hours = cmp.Or(f.rate, s.Rate), f.hours
-	if len(f.hours) > 0 {
-		s.Rate = slices.Max(f.hours)
-	}
-	if s.Rate == 0 {
+	switch {
+	case len(f.hours) > 0:
+		s.Hours, s.Rate = f.hours, slices.Max(f.hours)
+	case f.rate > 0:
+		s.Hours, s.Rate = nil, f.rate
+	case len(s.Hours) > 0: // of a recording
+		s.Rate = slices.Max(s.Hours)
+	case s.Rate == 0:
 		return usage("missing --rate: requests/s of the whole fleet\nhint: --rate 40")
 	}
-	candidates, err := c.candidates(f, s)
+	models, devices, err := readTables(c.stderr)
 	if err != nil {
 		return err
 	}
-	r := size.Result{Schema: size.Schema, Traffic: s.name, Rate: s.Rate, Prompt: s.Traffic.Prompt,
-		Output: s.Traffic.Output, Router: s.Router, Backtest: s.tested, Plans: size.Make(&s.Question, candidates)}
-	for _, l := range s.spec.SLO.Limits {
-		if !slices.ContainsFunc(s.Limits, func(x twin.Limit) bool { return x.Metric == l.Metric }) {
-			continue // error rates and prices
-		}
-		r.SLO = append(r.SLO, verdict.TextOfLimit(l.Key, "", l.Value, l.Unit))
+	price, err := f.price(s.Target, devices)
+	if err != nil {
+		return err
 	}
+	candidates, note, err := s.Candidates(size.Hardware{Model: f.model, Devices: f.hardware, GPUs: f.gpus,
+		Precision: f.precision, Price: price}, models, devices)
+	switch unknown := new(roofline.UnknownError); {
+	case errors.Is(err, size.ErrNoHardware):
+		return usage("missing --hardware: GPUs to compare\nhint: --hardware h100-sxm,h200-sxm --model llama-3.1-8b")
+	case errors.As(err, &unknown):
+		return unknownEntry(unknown)
+	case err != nil:
+		return usage("%w", err)
+	case note != "":
+		fmt.Fprintln(c.stderr, "note: "+note)
+	}
+	r := s.Size(candidates)
 	err = c.deliver(f.output, "sizes", map[string]func(io.Writer) error{
 		"text": func(w io.Writer) error { return r.Text(w, screenOf(c.stdout)) },
 		"json": func(w io.Writer) error { return export.WriteJSON(w, r) },
@@ -162,65 +162,62 @@ func (c *cli) size(cmd *cobra.Command, f *sizeFlags, path string) error {
 	return err
 }
 
-// sized reads the traffic, and fits the twin.
-func (c *cli) sized(cmd *cobra.Command, f *sizeFlags, path string) (*sized, error) {
+// sizedServer reads the traffic, and the run whose twin serves it.
+func (c *cli) sizedServer(cmd *cobra.Command, f *sizeFlags, path string) (*size.Server, error) {
 	file, text := byName(path, c.stderr)
 	if !strings.HasSuffix(file, ".toml") {
 		if f.from != "" {
-			return nil, usage("--from needs the traffic of a matrix: %s has its own server", path)
+			return nil, usage("--from is for the traffic of a matrix: %s has a server of its own", path)
 		}
-		return c.sizedRun(f, path)
+		return c.sizedRun(path, f.row, f.slo)
 	}
 	s, err := c.sizedRow(cmd, f, file, text)
 	if err != nil || f.from == "" {
 		return s, err
 	}
-	run, err := c.sizedRun(f, f.from)
-	if err != nil {
-		return nil, err
+	measured, err := c.sizedRun(f.from, "", "")
+	if err == nil {
+		err = s.From(measured)
 	}
-	s.twin, s.target, s.other = run.twin, run.target, &s.Traffic
-	return s, s.twin.Limit(&s.spec)
+	return s, err
 }
 
-// sizedRow is the traffic of a row of a matrix.
-func (c *cli) sizedRow(cmd *cobra.Command, f *sizeFlags, file string, text []byte) (*sized, error) {
+// sizedRow is the traffic of a row of a matrix: the named one, or the first that can be sized.
+func (c *cli) sizedRow(cmd *cobra.Command, f *sizeFlags, file string, text []byte) (*size.Server, error) {
 	m, err := readMatrix(cmd.Context(), file, text, nil, &mock.Config{})
 	if err != nil {
 		return nil, err
 	}
+	limits := &sweep.Limits{}
 	if f.slo != "" {
-		limits, err := limitsFor(f.slo, nil)
-		if err != nil {
+		if limits, err = limitsFor(f.slo, nil); err != nil {
 			return nil, err
 		}
-		for i := range m.Points {
-			limits.Apply(&m.Points[i])
-		}
 	}
-	var reasons []error
+	var first error
 	for i := range m.Points {
 		p := &m.Points[i]
 		if f.row != "" && p.Name != f.row {
 			continue
 		}
-		traffic, err := series.TrafficOf(p)
-		limits, _, without := series.LatencyLimits(p)
-		if err = cmp.Or(err, without); err != nil {
-			reasons = append(reasons, fmt.Errorf("%s: %w", p.Name, err))
-			continue
+		if f.slo != "" {
+			limits.Apply(p)
 		}
-		return &sized{Question: size.Question{Traffic: traffic, Limits: limits}, name: p.Name + " of " + file, spec: *p,
-			target: m.Target}, nil
+		s, err := size.OfRow(p, m.Target)
+		if err == nil {
+			s.Name += " of " + file
+			return s, nil
+		}
+		first = cmp.Or(first, fmt.Errorf("%s: %w", p.Name, err))
 	}
-	if len(reasons) > 0 {
-		return nil, usage("no row can be sized: %w", reasons[0])
+	if first != nil {
+		return nil, usage("%w", first)
 	}
 	return nil, usage("no row %q in %s", f.row, file)
 }
 
 // sizedRun is the traffic and the server of a run or a recording.
-func (c *cli) sizedRun(f *sizeFlags, path string) (*sized, error) {
+func (c *cli) sizedRun(path, row, slo string) (*size.Server, error) {
 	run, err := foreign.Load(path)
 	if err != nil {
 		return nil, usage("%w", err)
@@ -228,12 +225,10 @@ func (c *cli) sizedRun(f *sizeFlags, path string) (*sized, error) {
 	for _, line := range run.Notices() {
 		fmt.Fprintln(c.stderr, safe("note: "+line))
 	}
-	recorded := run.IsRecording()
-	slo := f.slo
-	if recorded && slo == "" {
-		slo = defaultSLO
+	if run.IsRecording() {
+		slo = cmp.Or(slo, defaultSLO)
 	}
-	if slo != "" && f.from == "" {
+	if slo != "" {
 		limits, err := limitsFor(slo, []*report.Run{run})
 		if err != nil {
 			return nil, err
@@ -242,140 +237,40 @@ func (c *cli) sizedRun(f *sizeFlags, path string) (*sized, error) {
 			limits.Apply(&run.Rows[i].Spec)
 		}
 	}
-	t := run.Manifest.Target
-	s := &sized{name: path, target: experiment.Target{Hardware: t.Hardware, GPUs: t.GPUs, Precision: t.Precision,
-		GPUHourUSD: run.Manifest.GPUHourUSD}}
-	s.target.Model = t.Model
-	if recorded {
-		return s, s.readRecording(run)
-	}
-	for _, curve := range series.FromRows(run.Live()) {
-		if f.from == "" && f.row != "" && curve.Name != f.row && curve.Label() != f.row || len(curve.Points) < 2 {
-			continue
-		}
-		s.twin, err = curve.FitTwin(t.Slots(), run.Requests)
-		if err != nil {
-			continue
-		}
-		s.spec = curve.Points[0].Rows[0].Spec
-		s.name = curve.Label() + " of " + path
-		s.Limits, s.Traffic = s.twin.Limits(), s.twin.Traffic()
-		return s, nil
-	}
+	s, err := size.OfRun(run, row)
 	if err != nil {
-		return nil, usage("%s: no twin: %w", path, err)
+		return nil, usage("%s: %w\nhint: bench report %s --format text lists its rows", path, err, path)
 	}
-	return nil, usage("no such row of %s has several loads\nhint: bench report %s --format text lists its rows", path, path)
+	return s, nil
 }
 
-func (s *sized) readRecording(run *report.Run) error {
-	row := &run.Rows[0]
-	records, err := run.Requests(row)
-	if err != nil {
-		return err
-	}
-	r, err := series.TwinOfRecording(row, records)
-	if err != nil {
-		return usage("%s: no twin: %w", run.Dir, err)
-	}
-	s.twin, s.tested, s.spec = r.Twin, &r.Backtest, row.Spec
-	s.Limits, s.Traffic, s.Rate = r.Limits(), r.Traffic(), r.Rate
-	return nil
-}
-
-// candidates are the measured server, and each hardware with each number of GPUs.
-func (c *cli) candidates(f *sizeFlags, s *sized) ([]size.Candidate, error) {
-	prices, err := f.prices(s)
-	if err != nil {
-		return nil, err
-	}
-	models, hardware, err := readTables(c.stderr)
-	if err != nil {
-		return nil, err
-	}
-	own := s.target
-	own.GPUs = max(1, own.GPUs)
-	devices, gpus := f.hardware, f.gpus
-	if len(devices) == 0 {
-		devices = []string{own.Hardware}
-	}
-	if len(gpus) == 0 {
-		gpus = []int{own.GPUs}
-	}
-	setup := func(device string, n int) (roofline.Setup, error) {
-		model, errModel := models.Find(cmp.Or(f.model, own.Model))
-		found, errDevice := hardware.Find(device)
-		x := roofline.Setup{Model: model, Device: found, GPUs: n, Precision: cmp.Or(f.precision, own.Precision),
-			Efficiency: &hardware.Efficiency}
-		if err := errors.Join(unknownEntry(errModel), unknownEntry(errDevice)); err != nil {
-			return x, err
-		}
-		return x, x.Check()
-	}
-	var from *roofline.Setup
-	if x, err := setup(own.Hardware, own.GPUs); err == nil && s.twin != nil {
-		from = &x
-	}
-	var out []size.Candidate
-	for _, device := range devices {
-		for _, n := range gpus {
-			if s.twin != nil && (device == "" || device == own.Hardware) && n == own.GPUs && f.precision == "" {
-				x := size.OfTwin(s.twin, s.other, from)
-				x.Name, x.GPUs = cmp.Or(serverName(device, n), "the measured server"), n
-				x.GPUHourUSD = prices(device)
-				out = append(out, x)
-				continue
-			}
-			if device == "" {
-				return nil, usage("missing --hardware: GPUs to compare\nhint: --hardware h100-sxm,h200-sxm --model llama-3.1-8b")
-			}
-			to, err := setup(device, n)
-			if err != nil {
-				return nil, usage("%w", err)
-			}
-			measured := s.twin
-			if from == nil && measured != nil {
-				fmt.Fprintln(c.stderr, "note: the run does not state its model or hardware: other hardware rests on the roofline alone")
-				measured = nil
-			}
-			x := size.OfRoofline(size.Setups{From: from, To: to}, measured, s.Traffic, s.Limits)
-			x.Name, x.GPUHourUSD = serverName(to.Device.ID, n), prices(to.Device.ID)
-			out = append(out, x)
-		}
-	}
-	return out, nil
-}
-
-func serverName(device string, gpus int) string {
-	if device == "" || gpus == 1 {
-		return device
-	}
-	return fmt.Sprintf("(%d × %s)", gpus, device)
-}
-
-// prices are those of a GPU-hour by device, or one for all.
-func (f *sizeFlags) prices(s *sized) (func(device string) *float64, error) {
-	own := s.target.GPUHourUSD
-	all, by := own, map[string]*float64{}
+// price is that of a GPU-hour by the ID of a device. The target's own is that of its hardware alone.
+func (f *sizeFlags) price(t experiment.Target, devices roofline.Hardware) (func(device string) *float64, error) {
+	by := map[string]*float64{}
+	var all *float64
 	for _, text := range f.usd {
-		device, value, named := strings.Cut(text, "=")
+		name, value, named := strings.Cut(text, "=")
 		if !named {
-			value = device
+			value = name
 		}
 		usd, err := strconv.ParseFloat(value, 64)
 		if err != nil || !(usd >= 0 && usd <= math.MaxFloat64) {
 			return nil, usage("--gpu-hour-usd: %q is not a price\nhint: --gpu-hour-usd 2.5, or h100-sxm=2.5,b200=5", text)
 		}
-		if named {
-			by[device] = &usd
-		} else {
+		if !named {
 			all = &usd
+			continue
 		}
+		device, err := devices.Find(name)
+		if err != nil {
+			return nil, unknownEntry(err)
+		}
+		by[device.ID] = &usd
 	}
 	return func(device string) *float64 {
-		usd, ok := by[device]
-		if !ok && (all != own || device == s.target.Hardware) { // the run's price is that of its hardware
-			return all
+		usd := cmp.Or(by[device], all)
+		if usd == nil && device == t.Hardware {
+			return t.GPUHourUSD
 		}
 		return usd
 	}, nil

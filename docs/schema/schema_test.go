@@ -35,6 +35,7 @@ import (
 	"bench/report"
 	"bench/report/compare"
 	"bench/report/rehearse"
+	"bench/report/size"
 	"bench/sweep"
 )
 
@@ -71,6 +72,7 @@ var schemas = []struct {
 	{"history", compare.Index{}},
 	{"predict", roofline.Prediction{}},
 	{"rehearsal", rehearse.Result{}},
+	{"size", size.Result{}},
 	{"trace-report", trace.Report{}},
 }
 

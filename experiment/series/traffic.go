@@ -72,20 +72,27 @@ func (t *Twin) Carries(fleet twin.Fleet, other *Traffic) (o twin.Operating, err 
 		Requests: twin.Fine, Changed: own.changed, Fleet: fleet}), nil
 }
 
-// Within is the highest measured rate whose figures are within the limits; 0 = none is.
-func (t *Twin) Within() (rate float64) {
+// Between are the rates that the measured figures alone bound: the highest within the limits, and the lowest that exceeds
+// one; 0 and +Inf: none does.
+func (t *Twin) Between() (within, beyond float64) {
 	trials := t.asRates()
-	within := map[float64]int{}
+	met := map[float64]int{}
+	beyond = math.Inf(1)
 	for i, residuals := range t.model.Residuals(trials, t.limits...) {
 		for _, r := range residuals {
-			if r.Measured <= t.limits[i].Value {
-				if within[r.Load]++; within[r.Load] == len(t.limits) {
-					rate = max(rate, r.Load)
-				}
+			if r.Measured > t.limits[i].Value {
+				beyond = min(beyond, r.Load)
+			} else {
+				met[r.Load]++
 			}
 		}
 	}
-	return rate
+	for rate, n := range met {
+		if n == len(t.limits) && rate < beyond {
+			within = max(within, rate)
+		}
+	}
+	return within, beyond
 }
 
 // changed is the error of the step times for other lengths than the measured ones.

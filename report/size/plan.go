@@ -35,7 +35,9 @@ type Result struct {
 	SLO      []string         `json:"slo"`
 	Router   string           `json:"router"`
 	Backtest *series.Backtest `json:"backtest,omitempty"`
-	Plans    []Plan           `json:"plans"`
+	// Predicted: the run was not measured, but ran in virtual time.
+	Predicted bool   `json:"predicted,omitempty"`
+	Plans     []Plan `json:"plans"`
 }
 
 // Number is an estimated number with its interval of 95 %. Best 0: none carries the load. High 0: unknown.

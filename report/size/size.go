@@ -7,6 +7,7 @@
 package size
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -77,14 +78,12 @@ func measured(t *series.Twin, other *series.Traffic, f twin.Fleet) (capacity, er
 	if err != nil {
 		return capacity{}, err
 	}
-	within := t.Within()
-	switch {
-	case o.Rejected != "":
-		return capacity{}, fmt.Errorf("the twin is rejected: %s", o.Rejected)
-	case o.Outside != "" && within > 0 && o.Best > within:
-		return capacity{within, math.NaN(), math.Inf(1)}, nil
-	case o.Outside != "":
-		return capacity{}, fmt.Errorf("no estimate: %s", o.Outside)
+	within, beyond := t.Between()
+	switch why := cmp.Or(o.Rejected, o.Outside); {
+	case within > 0 && (o.Rejected != "" || o.Outside != "" && o.Best > within):
+		return capacity{within, math.NaN(), beyond}, nil // what one replica was seen to carry
+	case why != "":
+		return capacity{}, fmt.Errorf("no estimate: %s", why)
 	}
 	return capacity{o.Low, o.Best, o.High}, nil
 }

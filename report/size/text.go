@@ -3,6 +3,7 @@ package size
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"bench/experiment/text"
@@ -60,6 +61,9 @@ func (r *Result) answer() string {
 func (p *Plan) String() string {
 	n := p.Replicas
 	fleet := fmt.Sprintf("%d × %s", n.Best, p.Name)
+	if p.AtMost && n.Low > 1 {
+		return fmt.Sprintf("%d to %s", n.Low, fleet)
+	}
 	if p.AtMost {
 		return "at most " + fleet
 	}
@@ -78,9 +82,18 @@ func (n Number) interval() string {
 
 func (r *Result) table() report.Table {
 	t := report.Table{ID: "size", Caption: "Fleets", Columns: []report.Column{{Head: "server"}, {Head: "replicas"},
-		{Head: "GPUs"}, {Head: "one may fail"}, {Head: "load each", Unit: "req/s", Num: true},
-		{Head: "margin", Num: true}, {Head: "output", Unit: "USD/M tok", Num: true}, {Head: "USD/month", Num: true},
-		{Head: "limited by"}}}
+		{Head: "GPUs"}, {Head: "with one lost"}, {Head: "req/s each", Num: true}, {Head: "margin", Num: true},
+		{Head: "USD/M output", Num: true}, {Head: "USD/month", Num: true}, {Head: "limited by"}}}
+	several := slices.ContainsFunc(r.Plans, func(p Plan) bool { return p.GPUsEach > 1 })
+	if !several { // they are the replicas
+		t.Columns = slices.Delete(t.Columns, 2, 3)
+	}
+	add := func(cells ...report.Cell) {
+		if !several {
+			cells = slices.Delete(cells, 2, 3)
+		}
+		t.Add(cells...)
+	}
 	optional := func(x *float64, text func(float64) string) report.Cell {
 		if x == nil {
 			return report.Absent()
@@ -94,17 +107,17 @@ func (r *Result) table() report.Table {
 			name += " (scaled)"
 		}
 		if p.Refused != "" {
-			t.Add(report.TextCell(name), report.Absent(), report.Absent(), report.Absent(), report.Absent(),
+			add(report.TextCell(name), report.Absent(), report.Absent(), report.Absent(), report.Absent(),
 				report.Absent(), report.Absent(), report.Absent(), report.TextCell(p.Refused))
 			continue
 		}
 		number := func(n Number) report.Cell {
 			if p.AtMost {
-				return report.TextCell(fmt.Sprintf("≤ %d", n.Best))
+				return report.TextCell(fmt.Sprintf("%d to %d", n.Low, n.Best))
 			}
-			return report.TextCell(fmt.Sprint(n.Best) + n.interval())
+			return report.TextCell(fmt.Sprint(n.Best) + strings.ReplaceAll(n.interval(), ", ", "–"))
 		}
-		t.Add(report.TextCell(name), number(p.Replicas), number(p.GPUs(p.Replicas)), number(p.Spare),
+		add(report.TextCell(name), number(p.Replicas), number(p.GPUs(p.Replicas)), number(p.Spare),
 			report.TextCell(unit.Brief(p.LoadEach, 3)),
 			optional(p.Margin, func(x float64) string { return fmt.Sprintf("%.0f %%", 100*x) }),
 			optional(p.USDPerMillion, unit.Digits),
@@ -144,6 +157,10 @@ func (r *Result) days() (out []report.Table) {
 func (r *Result) notes() []string {
 	lines := []string{fmt.Sprintf("traffic: %s, on average %.0f prompt and %.0f output tokens; router: %s", r.Traffic,
 		r.Prompt, r.Output, r.Router)}
+	predicted := ""
+	if r.Predicted {
+		predicted = " (PREDICTED: no server was)"
+	}
 	used := map[Basis]bool{}
 	for _, p := range r.Plans {
 		used[p.Basis] = true
@@ -152,7 +169,7 @@ func (r *Result) notes() []string {
 		basis Basis
 		text  string
 	}{
-		{Measured, "measured: the twin of the measured server; intervals of 95 %"},
+		{Measured, "measured" + predicted + ": the twin of the measured server; intervals of 95 %"},
 		{Scaled, "scaled: that twin, its step times changed by the ratio of the rooflines; of published pairs of figures " +
 			"95 % lie within a factor of 1.7 across devices, 1.4 across numbers of GPUs"},
 		{Roofline, "no measurement: the roofline with the range of published figures (90 %); measure one replica to narrow it"},
@@ -160,6 +177,10 @@ func (r *Result) notes() []string {
 		if used[x.basis] {
 			lines = append(lines, x.text)
 		}
+	}
+	if slices.ContainsFunc(r.Plans, func(p Plan) bool { return p.AtMost }) {
+		lines = append(lines, "a range without an estimate: the rates that one replica was seen to carry and to miss; the twin "+
+			"is rejected, or its limit is far above the measured rates: measure nearer to the limit")
 	}
 	if b := r.Backtest; b != nil {
 		lines = append(lines, fmt.Sprintf("backtest: %d windows predicted from the %d before: median error %.0f %%, %.0f %% "+

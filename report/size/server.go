@@ -1,0 +1,180 @@
+package size
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+
+	"bench/experiment"
+	"bench/experiment/roofline"
+	"bench/experiment/series"
+	"bench/experiment/verdict"
+	"bench/report"
+)
+
+// Server is a measured server, and the traffic that it had; without a twin only what a matrix states of both.
+type Server struct {
+	Question
+	Name   string // of the traffic
+	Spec   experiment.Spec
+	Target experiment.Target
+
+	twin   *series.Twin
+	other  *series.Traffic // that the twin's rows did not have; nil = theirs
+	tested *series.Backtest
+
+	predicted bool
+}
+
+// OfRow is the traffic of a row of a matrix.
+func OfRow(s *experiment.Spec, t experiment.Target) (*Server, error) {
+	traffic, err := series.TrafficOf(s)
+	if err != nil {
+		return nil, err
+	}
+	limits, _, err := series.LatencyLimits(s)
+	if err != nil {
+		return nil, err
+	}
+	return &Server{Question: Question{Traffic: traffic, Limits: limits}, Name: s.Name, Spec: *s, Target: t}, nil
+}
+
+// OfRun is the server of a run or a recording, by its first row of several loads; name is that of a row, empty = any.
+func OfRun(run *report.Run, name string) (*Server, error) {
+	t := run.Manifest.Target
+	s := &Server{Name: run.Dir, Target: experiment.Target{Hardware: t.Hardware, GPUs: t.GPUs, Precision: t.Precision,
+		GPUHourUSD: run.Manifest.GPUHourUSD}}
+	s.Target.Model, s.predicted = t.Model, run.Manifest.Predicted != nil
+	if run.IsRecording() {
+		return s, s.readRecording(run)
+	}
+	var without error
+	for _, curve := range series.FromRows(run.Live()) {
+		if name != "" && curve.Name != name && curve.Label() != name || len(curve.Points) < 2 {
+			continue
+		}
+		fitted, err := curve.FitTwin(t.Slots(), run.Requests)
+		if err != nil {
+			without = cmp.Or(without, fmt.Errorf("%s: no twin: %w", curve.Label(), err))
+			continue
+		}
+		s.twin, s.Spec, s.Name = fitted, curve.Points[0].Rows[0].Spec, curve.Label()+" of "+run.Dir
+		s.Limits, s.Traffic = fitted.Limits(), fitted.Traffic()
+		return s, nil
+	}
+	return nil, cmp.Or(without, errors.New("no such row has several loads"))
+}
+
+func (s *Server) readRecording(run *report.Run) error {
+	row := &run.Rows[0]
+	records, err := run.Requests(row)
+	if err != nil {
+		return err
+	}
+	r, err := series.TwinOfRecording(row, records)
+	if err != nil {
+		return fmt.Errorf("no twin: %w", err)
+	}
+	s.twin, s.tested, s.Spec = r.Twin, &r.Backtest, row.Spec
+	s.Limits, s.Traffic, s.Rate, s.Hours = r.Limits(), r.Traffic(), r.Rate, r.Rates
+	return nil
+}
+
+// From lets the twin of another serve the traffic.
+func (s *Server) From(measured *Server) error {
+	s.twin, s.Target, s.other, s.predicted = measured.twin, measured.Target, &s.Traffic, measured.predicted
+	return s.twin.Limit(&s.Spec)
+}
+
+// Hardware is what to compare; its zero values are the measured ones.
+type Hardware struct {
+	Model     string
+	Devices   []string
+	GPUs      []int // of a replica
+	Precision string
+	Price     func(device string) *float64 // of a GPU-hour; nil = unknown
+}
+
+// Candidates are the measured server, and each device with each number of GPUs. note states why one rests on less than it
+// could.
+func (s *Server) Candidates(h Hardware, models roofline.Models, devices roofline.Hardware) (out []Candidate, note string,
+	err error) {
+	own := s.Target
+	own.GPUs = max(1, own.GPUs)
+	if len(h.Devices) == 0 {
+		h.Devices = []string{own.Hardware}
+	}
+	if len(h.GPUs) == 0 {
+		h.GPUs = []int{own.GPUs}
+	}
+	setup := func(device string, gpus int, precision string) (roofline.Setup, error) {
+		model, errModel := models.Find(cmp.Or(h.Model, own.Model))
+		found, errDevice := devices.Find(device)
+		x := roofline.Setup{Model: model, Device: found, GPUs: gpus, Precision: precision, Efficiency: &devices.Efficiency}
+		if err := errors.Join(errModel, errDevice); err != nil {
+			return x, err
+		}
+		return x, x.Check()
+	}
+	var from *roofline.Setup
+	if x, err := setup(own.Hardware, own.GPUs, own.Precision); err == nil && s.twin != nil {
+		from = &x
+	}
+	for _, device := range h.Devices {
+		for _, gpus := range h.GPUs {
+			if s.twin != nil && gpus == own.GPUs && h.Precision == "" && (device == own.Hardware || from != nil &&
+				sameDevice(devices, device, from.Device.ID)) {
+				c := OfTwin(s.twin, s.other, from)
+				c.Name, c.GPUs, c.GPUHourUSD = cmp.Or(serverName(own.Hardware, gpus), "the measured server"), gpus,
+					h.Price(own.Hardware)
+				out = append(out, c)
+				continue
+			}
+			if device == "" {
+				return nil, "", ErrNoHardware
+			}
+			to, err := setup(device, gpus, cmp.Or(h.Precision, own.Precision))
+			if err != nil {
+				return nil, "", err
+			}
+			fitted := s.twin
+			if from == nil && fitted != nil {
+				note = "the run does not state its model and hardware: other hardware rests on the roofline alone"
+				fitted = nil
+			}
+			c := OfRoofline(Setups{From: from, To: to}, fitted, s.Traffic, s.Limits)
+			c.Name, c.GPUHourUSD = serverName(to.Device.ID, gpus), h.Price(to.Device.ID)
+			out = append(out, c)
+		}
+	}
+	return out, note, nil
+}
+
+// ErrNoHardware: neither the traffic nor the question names hardware.
+var ErrNoHardware = errors.New("no hardware to size")
+
+func sameDevice(all roofline.Hardware, a, b string) bool {
+	found, err := all.Find(a)
+	return err == nil && found.ID == b
+}
+
+func serverName(device string, gpus int) string {
+	if device == "" || gpus == 1 {
+		return device
+	}
+	return fmt.Sprintf("(%d × %s)", gpus, device)
+}
+
+// Size plans a fleet of each candidate.
+func (s *Server) Size(candidates []Candidate) *Result {
+	r := &Result{Schema: Schema, Traffic: s.Name, Rate: s.Rate, Prompt: s.Traffic.Prompt, Output: s.Traffic.Output,
+		Router: s.Router, Backtest: s.tested, Predicted: s.predicted, Plans: Make(&s.Question, candidates)}
+	for _, l := range s.Spec.SLO.Limits {
+		for _, x := range s.Limits {
+			if x.Metric == l.Metric && x.Value == l.Value/1000 { // error rates and prices are no limits here
+				r.SLO = append(r.SLO, verdict.TextOfLimit(l.Key, "", l.Value, l.Unit))
+			}
+		}
+	}
+	return r
+}

@@ -1,0 +1,258 @@
+package predict
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"bench/experiment/mock"
+	"bench/experiment/series"
+	"bench/experiment/twin"
+	"bench/experiment/workload"
+	"bench/report/foreign"
+	"bench/report/size"
+	"bench/sweep"
+)
+
+// routed is the simulated servers behind a router that is written here again: what a fleet does, without a twin.
+type routed struct {
+	engines []*engine
+	router  string
+	next    int
+	flight  []int
+	last    map[uint64]int
+}
+
+func (f *routed) choose(q *workload.Request) (to int) {
+	n := len(f.engines)
+	least := f.next
+	for k := range n {
+		if i := (f.next + k) % n; f.flight[i] < f.flight[least] {
+			least = i
+		}
+	}
+	switch f.router {
+	case twin.RoundRobin:
+		to = f.next
+	case twin.LeastLoad:
+		to = least
+	default:
+		to = least
+		if q.Own > 0 && q.Own < q.Input {
+			group := q.Blocks[0].ID
+			if was, ok := f.last[group]; ok && float64(f.flight[was]) <= 1.5*float64(f.flight[least])+4 {
+				to = was
+			}
+			f.last[group] = to
+		}
+	}
+	f.next = (to + 1) % n
+	return to
+}
+
+// percentiles are ln(percentile ÷ limit) of the largest limit, of the servers at a rate.
+func (d *drawnServer) behindRouter(t testing.TB, router string, replicas int, rate float64, requests int) float64 {
+	m, p, err := planned(t, d.matrix+d.row+"rate = 1\nduration = \"1s\"\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := m.Points[0]
+	f := &routed{router: router, flight: make([]int, replicas), last: map[uint64]int{}}
+	for range replicas {
+		c := p.servers[""].config
+		c.Queue = 1 << 30
+		sim, err := newEngine(c, &spec, thoughts{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.engines = append(f.engines, sim.(*engine))
+	}
+	w := spec.Workload
+	w.Rate = workload.Rate(rate)
+	plan := workload.NewPlan(w, 977, "fleet")
+	times := map[string][]float64{}
+	n := 0
+	take := func(r *mock.Record, at time.Duration, output int) {
+		if n++; n < requests/10 {
+			return
+		}
+		first, last := time.Duration(r.DueNS[0]), time.Duration(r.DueNS[len(r.DueNS)-1])
+		times["ttft"] = append(times["ttft"], (first - at).Seconds())
+		times["e2e"] = append(times["e2e"], (last - at).Seconds())
+		if output > 1 {
+			times["tpot"] = append(times["tpot"], (last-first).Seconds()/float64(output-1))
+		}
+	}
+	type sent struct {
+		at     time.Duration
+		output int
+	}
+	jobs := map[string]sent{}
+	until := func(at time.Duration) {
+		for i, e := range f.engines {
+			for r := e.sim.Next(at); r != nil; r = e.sim.Next(at) {
+				f.flight[i]--
+				take(r, jobs[r.ID].at, jobs[r.ID].output)
+				delete(jobs, r.ID)
+			}
+		}
+	}
+	for i := range requests {
+		q := plan.Next()
+		until(q.At)
+		to := f.choose(&q)
+		id := fmt.Sprint(i)
+		jobs[id] = sent{q.At, q.Output}
+		f.engines[to].sim.Add(mock.Job{ID: id, At: q.At, Prompt: f.engines[to].vocab.TokenIDs(nil, &q), Output: q.Output})
+		f.flight[to]++
+	}
+	until(forever)
+	limits, _, err := series.LatencyLimits(&spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	most := math.Inf(-1)
+	for _, l := range limits {
+		v := times[l.Metric]
+		slices.Sort(v)
+		most = max(most, math.Log(v[int(l.P*float64(len(v)-1))]/l.Value))
+	}
+	return most
+}
+
+// TestSize: the interval of the number of replicas, by the twin of one measured server, holds the number that the
+// simulated servers behind a router need. SIZE=FROM-TO/SALT draws more.
+func TestSize(t *testing.T) {
+	from, to, requests, salt := uint64(10), uint64(12), 5_000, uint64(9)
+	if list := os.Getenv("SIZE"); list != "" {
+		requests = 20_000
+		fmt.Sscanf(list, "%d-%d/%d", &from, &to, &salt)
+	}
+	truths := readTruths(t)
+	n, held, exact, narrow, without, wide := 0, 0, 0, 0, 0, 0
+	for seed := from; seed < to; seed++ {
+		alone, ok := truths[seed]
+		if !ok {
+			continue
+		}
+		d := drawServer(seed)
+		rng := rand.New(rand.NewPCG(seed, salt))
+		if rng.IntN(6) == 0 {
+			d.kind, d.row = "prefix", d.row+fmt.Sprintf("prefix = { tokens = %d, groups = 6 }\n", 64+rng.IntN(64)/16*16)
+			if strings.Contains(d.row, "lognormal") || strings.Contains(d.row, "input = 64\n") {
+				d.kind, d.row = "both", strings.Split(d.row, "prefix")[0]
+			}
+		}
+		rate := alone * (0.3 + 7.4*rng.Float64())
+		router := twin.Routers[rng.IntN(3)]
+		got, err := d.sized(t, rate, router)
+		if err != "" {
+			without++
+			t.Logf("%3d %-8s no number: %s", seed, d.kind, err)
+			continue
+		}
+		need := max(1, got.Best)
+		for need > 1 && d.behindRouter(t, router, need-1, rate, requests) <= 0 {
+			need--
+		}
+		for need < 40 && d.behindRouter(t, router, need, rate, requests) > 0 {
+			need++
+		}
+		n++
+		if got.Low <= need && need <= got.High {
+			held++
+		}
+		if got.Best == need {
+			exact++
+		}
+		if need < 8 {
+			if wide++; got.High-got.Low <= 1 {
+				narrow++
+			}
+		}
+		t.Logf("%3d %-8s %-12s rate %8.4g  needed %2d  estimated %2d [%d, %d]", seed, d.kind, router, rate, need, got.Best,
+			got.Low, got.High)
+	}
+	t.Logf("%d fleets: the interval holds the needed number in %d, the estimate is it in %d; below 8 replicas %d of %d are at "+
+		"most 1 wide; %d had no number", n, held, exact, narrow, wide, without)
+	if held < n*9/10 {
+		t.Errorf("the interval holds the needed number in %d of %d", held, n)
+	}
+}
+
+// sized measures one server with a search, and sizes the fleet by its twin.
+func (d *drawnServer) sized(t testing.TB, rate float64, router string) (size.Number, string) {
+	m, p, err := planned(t, d.matrix+d.row+fmt.Sprintf("warmup = \"5s\"\nrate = { search = \"slo\", tolerance = \"5%%\", budget = %q }\n",
+		cmp.Or(os.Getenv("SIZE_BUDGET"), "4m")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := foreign.Load(searched(t, m, p))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := series.FromRows(run.Live())
+	fitted, err := all[0].FitTwin(0, run.Requests)
+	if err != nil {
+		return size.Number{}, err.Error()
+	}
+	q := size.Question{Rate: rate, Router: router, Traffic: fitted.Traffic(), Limits: fitted.Limits()}
+	plan := size.Make(&q, []size.Candidate{size.OfTwin(fitted, nil, nil)})[0]
+	if plan.AtMost {
+		return size.Number{}, "at most"
+	}
+	return plan.Replicas, plan.Refused
+}
+
+func searched(t testing.TB, m *sweep.Matrix, p *Plan) (dir string) {
+	o := sweep.Options{Out: t.TempDir()}
+	p.Apply(&o)
+	result, err := sweep.Run(t.Context(), m, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result.Dir
+}
+
+// A roofline's fleet of one is the simulated server of the same hardware, which searches find.
+func TestSizeOfRooflineIsTheSimulatedServer(t *testing.T) {
+	for _, text := range []string{
+		"[slo]\nttft_p95 = \"2s\"\ntpot_p95 = \"40ms\"\n[[row]]\nname = \"r\"\ninput = 512\noutput = 128\n",
+		"[slo]\ntpot_p95 = \"20ms\"\n[[row]]\nname = \"r\"\ninput = { dist = \"lognormal\", p50 = 300, p95 = 2000 }\noutput = 200\n",
+	} {
+		m, p, err := planned(t, head+text+"rate = { search = \"slo\", tolerance = \"5%\", budget = \"10m\" }\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := manifest(t, searched(t, m, p)).Searches[0]
+		spec := m.Points[0]
+		traffic, err := series.TrafficOf(&spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		limits, _, err := series.LatencyLimits(&spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sim, err := mock.NewEngine(p.servers[""].config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		setup, err := sim.Setup()
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := size.Question{Rate: 1, Traffic: traffic, Limits: limits}
+		plan := size.Make(&q, []size.Candidate{size.OfRoofline(size.Setups{To: setup}, nil, traffic, limits)})[0]
+		if plan.CapacityEach == nil || *plan.CapacityEach < 0.93**found.Low || *plan.CapacityEach > 1.07**found.High {
+			t.Errorf("%s\ncapacity %v, the search found %v to %v", text, plan.CapacityEach, *found.Low, *found.High)
+		}
+	}
+}
+
