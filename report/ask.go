@@ -15,7 +15,11 @@ func AskText(w io.Writer, s *series.Series, q series.Question, a *series.Estimat
 	var b strings.Builder
 	load := func(x float64) string { return unit.Brief(x, 4) + map[bool]string{true: "/s"}[s.Axis == "rate"] }
 	if q.Load > 0 {
-		fmt.Fprintf(&b, "%s at %s %s (estimated, ms)\n", s.Label(), s.Axis, load(q.Load))
+		on := ""
+		if q.Replicas > 1 {
+			on = fmt.Sprintf(" on %.0f replicas", q.Replicas)
+		}
+		fmt.Fprintf(&b, "%s at %s %s%s (estimated, ms)\n", s.Label(), s.Axis, load(q.Load), on)
 		for i := 0; i < len(a.Latencies); {
 			metric, _, _ := strings.Cut(a.Latencies[i].Metric, "_")
 			fmt.Fprintf(&b, "  %-5s", strings.ToUpper(metric))

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -18,7 +19,7 @@ import (
 	"bench/report/foreign"
 )
 
-type askFlags struct{ row, format, output string }
+type askFlags struct{ row, router, format, output string }
 
 func newAsk(c *cli) *cobra.Command {
 	f := &askFlags{}
@@ -29,13 +30,15 @@ func newAsk(c *cli) *cobra.Command {
 latencies at a load, or the highest load under other limits or lengths. Its figures are estimated, with intervals of 95 %.
 It refuses where the measured rows do not bear it out. rate or concurrency asks for the latencies at a load; without one the
 answer is the highest load within the SLO. slo.LIMIT replaces the whole SLO. input and output are mean tokens: every prompt or
-response is longer or shorter by one factor. prefix is the cached share of each prompt.`,
+response is longer or shorter by one factor. prefix is the cached share of each prompt. replicas=N: the load is that of N such
+servers behind a router.`,
 		Example: `  bench ask results/chat/20260101T120000Z rate=30
   bench ask results/chat/20260101T120000Z slo.ttft_p95=300ms slo.tpot_p95=40ms
-  bench ask results/chat/20260101T120000Z rate=30 input=2000 prefix=0.8`,
+  bench ask results/chat/20260101T120000Z rate=30 input=2000 prefix=0.8
+  bench ask results/chat/20260101T120000Z rate=90 replicas=3 --router least-load`,
 		Args: positional(cobra.MinimumNArgs(2)),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := checkFormat(f.format, askFormats...); err != nil {
+			if err := errors.Join(checkFormat(f.format, askFormats...), checkRouter(f.router)); err != nil {
 				return err
 			}
 			return c.ask(f, args[0], args[1:])
@@ -43,6 +46,7 @@ response is longer or shorter by one factor. prefix is the cached share of each 
 	}
 	cmd.Flags().StringVar(&f.row, "row", "",
 		"`NAME` of the row to ask, with its axes if it has some: 'chat max_num_seqs=64' (default: the first with several loads)")
+	routerFlag(cmd.Flags(), &f.router)
 	cmd.Flags().StringVar(&f.format, "format", "text", strings.Join(askFormats, ", "))
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", "`FILE` to write; - for stdout")
 	return cmd
@@ -62,6 +66,7 @@ func (c *cli) ask(f *askFlags, path string, questions []string) error {
 	if err != nil {
 		return err
 	}
+	q.Router = f.router
 	if limits != "" {
 		given, err := limitsFor(limits, []*report.Run{run})
 		if err != nil {
@@ -95,7 +100,7 @@ func (c *cli) ask(f *askFlags, path string, questions []string) error {
 func parseQuestions(questions []string) (q series.Question, axis, limits string, err error) {
 	q.Prefix = -1
 	keys := map[string]*float64{"rate": &q.Load, "concurrency": &q.Load, "input": &q.Input, "output": &q.Output,
-		"prefix": &q.Prefix}
+		"prefix": &q.Prefix, "replicas": &q.Replicas}
 	var slo []string
 	given := map[string]bool{}
 	for _, text := range questions {
@@ -124,6 +129,12 @@ func parseQuestions(questions []string) (q series.Question, axis, limits string,
 			axis = key
 		}
 		*to = x
+	}
+	switch {
+	case q.Replicas != math.Round(q.Replicas):
+		return q, "", "", usage("replicas=%v is no number of servers\nhint: replicas=3", q.Replicas)
+	case q.Replicas > 0 && axis == "":
+		return q, "", "", usage("replicas share a load\nhint: add rate=30; bench size finds the number for a load")
 	}
 	if axis != "" && len(slo) > 0 {
 		return q, "", "", usage("limits have no effect on the latencies at a load\nhint: leave out %s, or the limits",

@@ -52,7 +52,7 @@ var flagUses = map[string][]helpGroup{
 		{"Output", []string{"format", "output"}},
 	},
 	"verify":  {{"Who signed", []string{"key"}}, {"Verdict", []string{"slo"}}},
-	"ask":     {{"Question", []string{"row"}}, {"Output", []string{"format", "output"}}},
+	"ask":     {{"Question", []string{"row", "router"}}, {"Output", []string{"format", "output"}}},
 	"size": {
 		{"Traffic", []string{"rate", "hours", "row", "slo"}},
 		{"Server", []string{"from", "model", "hardware", "gpus", "precision", "gpu-hour-usd"}},

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"bench/experiment"
 	"bench/experiment/mock"
@@ -64,7 +65,7 @@ rows or the recording had are refused.`,
   bench size RUN --hours 4,3,3,6,20,38,40,35,22,12,8,5 --start-up 3m     a fixed fleet beside autoscalers`,
 		Args: positional(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := errors.Join(checkFormat(f.format, askFormats...), f.check()); err != nil {
+			if err := errors.Join(checkFormat(f.format, askFormats...), checkRouter(f.router), f.check()); err != nil {
 				return err
 			}
 			return c.size(cmd, f, args[0])
@@ -80,12 +81,23 @@ rows or the recording had are refused.`,
 	fl.IntSliceVar(&f.gpus, "gpus", nil, "`NUMBERS` of GPUs of a replica to compare: 1,2,4 (default: the run's, or 1)")
 	fl.StringVar(&f.precision, "precision", "", "of the weights (default: the run's, or the model's)")
 	fl.StringSliceVar(&f.usd, "gpu-hour-usd", nil, "`PRICES` of a GPU-hour: 2.5, or h100-sxm=2.5,b200=5")
-	fl.StringVar(&f.router, "router", twin.RoundRobin, strings.Join(twin.Routers, ", "))
+	routerFlag(fl, &f.router)
 	fl.Float64SliceVar(&f.hours, "hours", nil, "`RATES` of the hours of a day, whose highest is served: 4,3,20,38,12")
 	fl.DurationVar(&f.startUp, "start-up", 3*time.Minute, "with hours: time in which an autoscaler's replica starts")
 	fl.StringVar(&f.format, "format", "text", strings.Join(askFormats, ", "))
 	fl.StringVarP(&f.output, "output", "o", "", "`FILE` to write; - for stdout")
 	return cmd
+}
+
+func routerFlag(fl *pflag.FlagSet, into *string) {
+	fl.StringVar(into, "router", twin.RoundRobin, "of several replicas: "+strings.Join(twin.Routers, ", "))
+}
+
+func checkRouter(name string) error {
+	if slices.Contains(twin.Routers, name) {
+		return nil
+	}
+	return usage("--router: unknown router %q\nhint: %s", name, strings.Join(twin.Routers, ", "))
 }
 
 func (f *sizeFlags) check() error {
@@ -103,8 +115,6 @@ func (f *sizeFlags) check() error {
 		}
 	}
 	switch {
-	case !slices.Contains(twin.Routers, f.router):
-		return usage("--router: unknown router %q\nhint: %s", f.router, strings.Join(twin.Routers, ", "))
 	case f.startUp < 0:
 		return usage("--start-up is negative\nhint: --start-up 3m")
 	case f.rate > 0 && len(f.hours) > 0:

@@ -18,7 +18,13 @@ type Question struct {
 	Input  float64 // mean prompt tokens: every prompt is longer or shorter by the same factor; 0 = as measured
 	Output float64 // mean output tokens, likewise; 0 = as measured
 	Prefix float64 // share of the prompts that is cached; negative = as measured
+	// Replicas of the measured server behind a router share the load; 0 = 1.
+	Replicas float64
+	Router   string // one of twin.Routers; empty = the first
 }
+
+// each is the load of one replica.
+func (q *Question) each() float64 { return q.Load / max(1, q.Replicas) }
 
 // Estimated is the twin's answer.
 type Estimated struct {
@@ -55,7 +61,11 @@ func (s *Series) AskTwin(q Question, other bool, slots int, read Requests) (*Est
 		if k.Axis == "concurrency" && q.Load != math.Round(q.Load) {
 			return nil, fmt.Errorf("concurrency %v is not a whole number of requests", q.Load)
 		}
-		out.Latencies = t.latencies([]float64{q.Load}, k.Axis == "concurrency", twin.Fine)
+		t.fleet = twin.Fleet{Replicas: int(q.Replicas), Router: q.Router}
+		out.Latencies = t.latencies([]float64{q.each()}, k.Axis == "concurrency", twin.Fine)
+		for i := range out.Latencies {
+			out.Latencies[i].Load = q.Load
+		}
 		if len(out.Latencies) == 0 {
 			return nil, fmt.Errorf("the twin does not keep up with %s, or no row has such latencies",
 				loadText(k, q.Load))
@@ -84,8 +94,8 @@ func (t *Twin) inRange(q Question) error {
 			prompts, outputs, n = prompts+float64(r.Prompt), outputs+float64(r.Output), n+1
 		}
 	}
-	if q.Load > 0 && (q.Load < least/2 || q.Load > most*above) {
-		return fmt.Errorf("load %.4g is outside of what the rows bear out (%.4g to %.4g): no estimate", q.Load, least/2,
+	if q.Load > 0 && (q.each() < least/2 || q.each() > most*above) {
+		return fmt.Errorf("load %.4g is outside of what the rows bear out (%.4g to %.4g): no estimate", q.each(), least/2,
 			most*above)
 	}
 	for _, x := range []struct {

@@ -27,7 +27,8 @@ type Twin struct {
 
 	slots int // requests that the server reports to run at most; 0 = not known
 
-	changed float64 // error of the step times for other requests than the rows', as a share
+	fleet   twin.Fleet // that is asked for its latencies; zero = the server alone
+	changed float64    // error of the step times for other requests than the rows', as a share
 
 	disturbed []record.Disturbed // rows that it leaves out
 }

@@ -176,7 +176,7 @@ func (t *Twin) curve(whole bool, best *float64) []record.TwinPoint {
 
 // latencies are all of them at loads, by long runs, up to the first load that the twin does not keep up with.
 func (t *Twin) latencies(loads []float64, whole bool, requests int) (out []record.TwinPoint) {
-	q := twin.Question{Whole: whole, Source: t.source, Requests: requests, Changed: t.changed}
+	q := twin.Question{Whole: whole, Source: t.source, Requests: requests, Changed: t.changed, Fleet: t.fleet}
 	var names []string
 	for _, latency := range []string{"ttft", "tpot", "e2e"} {
 		for _, name := range metric.Percentiles[:4] { // a p999 takes longer runs
