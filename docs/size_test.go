@@ -15,19 +15,19 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 113_500
-	mostPackages      = 56
-	mostExportedNames = 2_265 // types, functions, methods, variables and constants
-	mostExportedField = 3_740
+	mostLines         = 115_450
+	mostPackages      = 57
+	mostExportedNames = 2_320 // types, functions, methods, variables and constants
+	mostExportedField = 3_840
 	mostWideLines     = 275 // of more than 120 columns
-	mostFlags         = 143 // of commands
+	mostFlags         = 158 // of commands
 	mostKeys          = 220 // of the TOML, by struct tags
 )
 
 // larger are the packages that are to be cut, each with its bound.
 var larger = map[string]int{
 	"report":               8_600,
-	"cmd/bench":            7_300,
+	"cmd/bench":            7_600,
 	"experiment/trace":     5_350,
 	"experiment/openai":    5_300,
 	"experiment/mock":      5_250,

@@ -51,8 +51,8 @@ var flagUses = map[string][]helpGroup{
 		{"Gate", []string{"gate", "threshold", "on-undecided", "junit"}},
 		{"Output", []string{"format", "output"}},
 	},
-	"verify":  {{"Who signed", []string{"key"}}, {"Verdict", []string{"slo"}}},
-	"ask":     {{"Question", []string{"row", "router"}}, {"Output", []string{"format", "output"}}},
+	"verify": {{"Who signed", []string{"key"}}, {"Verdict", []string{"slo"}}},
+	"ask":    {{"Question", []string{"row", "router"}}, {"Output", []string{"format", "output"}}},
 	"size": {
 		{"Traffic", []string{"rate", "hours", "row", "slo"}},
 		{"Server", []string{"from", "model", "hardware", "gpus", "precision", "gpu-hour-usd"}},

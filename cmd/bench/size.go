@@ -49,20 +49,20 @@ func newSize(c *cli) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "size TRAFFIC",
 		Short: "how many GPUs carry a traffic within an SLO, and what they cost",
-		Long: `size computes the smallest fleet for a rate of requests: replicas behind a router, in virtual time, with an interval of
-95 %. TRAFFIC is a run, a matrix, or a recording of bench trace record.
+		Long: `size computes the smallest fleet for a rate of requests: replicas behind a router, in virtual time, with
+an interval of 95 %. TRAFFIC is a run, a matrix, or a recording of bench trace record.
 
-A run or a recording is of one server: its twin (docs/predict.md#the-twin) says what a replica carries. --from RUN gives the
-twin for the traffic of a matrix. Other hardware is that server with its step times changed by the ratio of two rooflines;
-without a measurement the roofline alone counts, as in bench predict. Each line states what it rests on.
+A run or a recording is of one server: its twin (docs/predict.md#the-twin) gives what a replica carries. --from RUN
+gives the twin for the traffic of a matrix. Other hardware is that server with its step times changed by the ratio of
+two rooflines; without a measurement the roofline alone counts, as in bench predict. Each line states what it rests on.
 
-A recording is backtested first: its second half is predicted from its first. Rates of a replica far beyond those that the
-rows or the recording had are refused.`,
+A recording is backtested first: its second half is predicted from its first. Rates of a replica far beyond those that
+the rows or the recording had are refused.`,
 		Example: `  bench size results/chat/20260101T120000Z --rate 40 --gpu-hour-usd 2.5
-  bench size results/chat/20260101T120000Z --rate 40 --hardware h100-sxm,h200-sxm,b200 --gpu-hour-usd h100-sxm=2.5,h200-sxm=3.2
-  bench size chat --row F-production-mix --rate 40 --model llama-3.1-70b --hardware h100-sxm,h200-sxm --gpus 2,4,8
+  bench size results/chat/20260101T120000Z --rate 40 --hardware h100-sxm,b200 --gpu-hour-usd h100-sxm=2.5,b200=5
+  bench size chat --row F-production-mix --rate 40 --model llama-3.1-70b --hardware h100-sxm,h200-sxm --gpus 4,8
   bench size live.jsonl.zst --slo ttft_p95=1s,tpot_p95=40ms --rate 40 --router prefix-aware
-  bench size RUN --hours 4,3,3,6,20,38,40,35,22,12,8,5 --start-up 3m     a fixed fleet beside autoscalers`,
+  bench size RUN --hours 4,3,6,20,38,40,22,8 --start-up 3m     a fixed fleet beside autoscalers`,
 		Args: positional(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := errors.Join(checkFormat(f.format, askFormats...), checkRouter(f.router), f.check()); err != nil {
@@ -72,13 +72,14 @@ rows or the recording had are refused.`,
 		},
 	}
 	fl := cmd.Flags()
-	fl.Float64Var(&f.rate, "rate", 0, "requests/s of the whole fleet (default: that of a recording)")
+	fl.Float64Var(&f.rate, "rate", 0, "requests/s of the whole fleet (default: the recorded rate)")
 	fl.StringVar(&f.row, "row", "", "`NAME` of the row, of a run or a matrix (default: the first that can be sized)")
 	fl.StringVar(&f.from, "from", "", "with a matrix: `RUN` whose twin serves its traffic")
-	fl.StringVar(&f.slo, "slo", "", "`LIMITS` (default: those of the run or matrix; of a recording "+defaultSLO+")")
-	fl.StringVar(&f.model, "model", "", "model: a name in model_configs.json (default: the run's or the matrix's)")
-	fl.StringSliceVar(&f.hardware, "hardware", nil, "`GPUS` to compare: h100-sxm,b200 (default: the run's or the matrix's)")
-	fl.IntSliceVar(&f.gpus, "gpus", nil, "`NUMBERS` of GPUs of a replica to compare: 1,2,4 (default: the run's, or 1)")
+	fl.StringVar(&f.slo, "slo", "", "`LIMITS` (default: of the run or matrix; for a recording "+defaultSLO+")")
+	fl.StringVar(&f.model, "model", "", "a name in model_configs.json (default: the run's or the matrix's)")
+	fl.StringSliceVar(&f.hardware, "hardware", nil,
+		"`GPUS` to compare: h100-sxm,b200 (default: the run's)")
+	fl.IntSliceVar(&f.gpus, "gpus", nil, "`NUMBERS` of GPUs of a replica: 1,2,4 (default: the run's, or 1)")
 	fl.StringVar(&f.precision, "precision", "", "of the weights (default: the run's, or the model's)")
 	fl.StringSliceVar(&f.usd, "gpu-hour-usd", nil, "`PRICES` of a GPU-hour: 2.5, or h100-sxm=2.5,b200=5")
 	routerFlag(fl, &f.router)
@@ -265,7 +266,8 @@ func (f *sizeFlags) price(t experiment.Target, devices roofline.Hardware) (func(
 		}
 		usd, err := strconv.ParseFloat(value, 64)
 		if err != nil || !(usd >= 0 && usd <= math.MaxFloat64) {
-			return nil, usage("--gpu-hour-usd: %q is not a price\nhint: --gpu-hour-usd 2.5, or h100-sxm=2.5,b200=5", text)
+			return nil, usage("--gpu-hour-usd: %q is not a price\nhint: --gpu-hour-usd 2.5, or h100-sxm=2.5,b200=5",
+				text)
 		}
 		if !named {
 			all = &usd

@@ -25,7 +25,8 @@ func TrafficOf(s *experiment.Spec) (Traffic, error) {
 		return Traffic{}, errors.New("cannot be sized: it has " + why)
 	}
 	if w := s.Workload; fromFiles(&w) {
-		return Traffic{}, errors.New("cannot be sized: its lengths are in a file that no server has counted yet: measure it, then size the run")
+		return Traffic{}, errors.New("cannot be sized: no server has counted the tokens of its file: measure it, " +
+			"then size the run")
 	}
 	open := *s
 	open.Stop, open.Concurrency = "forced", 0
@@ -72,8 +73,8 @@ func (t *Twin) Carries(fleet twin.Fleet, other *Traffic) (o twin.Operating, err 
 		Requests: twin.Fine, Changed: own.changed, Fleet: fleet}), nil
 }
 
-// Between are the rates that the measured figures alone bound: the highest within the limits, and the lowest that exceeds
-// one; 0 and +Inf: none does.
+// Between are the rates that the measured figures alone bound: the highest within the limits, and the lowest that
+// exceeds one; 0 and +Inf: none does.
 func (t *Twin) Between() (within, beyond float64) {
 	trials := t.asRates()
 	met := map[float64]int{}
@@ -100,7 +101,8 @@ func changed(measured, other *Traffic) (float64, error) {
 	const longer = 2
 	in, out := math.Log(other.Prompt/measured.Prompt), math.Log(other.Output/measured.Output)
 	if max(math.Abs(in), math.Abs(out)) > math.Log(longer) {
-		return 0, fmt.Errorf("the traffic has %.0f prompt and %.0f output tokens on average, the measured rows %.0f and %.0f: more than a factor of %d apart",
+		return 0, fmt.Errorf("the traffic has %.0f prompt and %.0f output tokens on average, the measured rows %.0f "+
+			"and %.0f: more than a factor of %d apart",
 			other.Prompt, other.Output, measured.Prompt, measured.Output, longer)
 	}
 	return unknownLengths * math.Hypot(math.Hypot(in, out), other.Cached/other.Prompt-measured.Cached/measured.Prompt),

@@ -161,8 +161,8 @@ func (t *Twin) Limit(s *experiment.Spec) (err error) {
 	return err
 }
 
-// LatencyLimits are the limits of latencies, with their keys. The twin knows no failures, so an error rate is no limit of
-// its own; and no class apart from others.
+// LatencyLimits are the limits of latencies, with their keys. The twin knows no failures, so an error rate is no limit
+// of its own; and no class apart from others.
 func LatencyLimits(s *experiment.Spec) (limits []twin.Limit, keys []string, err error) {
 	for _, c := range s.Mix {
 		if len(c.SLO) > 0 {

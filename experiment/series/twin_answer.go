@@ -181,7 +181,8 @@ func (t *Twin) latencies(loads []float64, whole bool, requests int) (out []recor
 	for _, latency := range []string{"ttft", "tpot", "e2e"} {
 		for _, name := range metric.Percentiles[:4] { // a p999 takes longer runs
 			p, _ := experiment.Limit{Metric: latency, Stat: name}.P()
-			q.Limits, names = append(q.Limits, twin.Limit{Metric: latency, P: p, Value: 1}), append(names, latency+"_"+name)
+			q.Limits, names = append(q.Limits, twin.Limit{Metric: latency, P: p, Value: 1}), append(names, latency+"_"+
+				name)
 		}
 	}
 	for i, at := range t.model.Latencies(t.trials, q, loads) {

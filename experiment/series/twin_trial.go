@@ -80,7 +80,8 @@ func TrialOf(r *record.Row, records []*record.Record) (t twin.Trial, ok bool) {
 }
 
 // sourceOf makes the requests of a long run: by the row's plan, so that rare long ones are as frequent as they are.
-// Lengths that files or the server decide are drawn from the measured ones. Without trials shared prefixes count as cached.
+// Lengths that files or the server decide are drawn from the measured ones. Without trials shared prefixes count as
+// cached.
 func sourceOf(spec *experiment.Spec, trials []twin.Trial) twin.Source {
 	var seen []twin.Request
 	var cached, prompt, steps, tokens float64

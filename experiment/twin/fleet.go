@@ -20,8 +20,8 @@ type Fleet struct {
 	Model    *Model
 	Replicas int    // 0 = 1
 	Router   string // empty = RoundRobin
-	// CacheTokens is what one replica keeps of the prefixes that its requests share; 0 = all. A single server's requests
-	// are cached as they state.
+	// CacheTokens is what one replica keeps of the prefixes that its requests share; 0 = all. A single server's
+	// requests are cached as they state.
 	CacheTokens int
 
 	servers []*server

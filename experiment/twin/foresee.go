@@ -11,13 +11,14 @@ type Foreseen struct {
 	Latency
 }
 
-// Foresee predicts the limits' percentiles, whose values do not count, of later trials on their own arrivals, corrected by
-// the trials of the fit.
+// Foresee predicts the limits' percentiles, whose values do not count, of later trials on their own arrivals, corrected
+// by the trials of the fit.
 func (m *Model) Foresee(fitted, later []Trial, limits []Limit) [][]Foreseen {
 	out := make([][]Foreseen, len(limits))
 	slow, fast := m.scaled(math.Exp(2*m.SpeedError)), m.scaled(math.Exp(-2*m.SpeedError))
 	before := m.Residuals(fitted, limits...)
-	at, slower, faster := m.Residuals(later, limits...), slow.Residuals(later, limits...), fast.Residuals(later, limits...)
+	at, slower, faster := m.Residuals(later, limits...), slow.Residuals(later, limits...), fast.Residuals(later,
+		limits...)
 	for i := range limits {
 		if len(before[i]) == 0 || len(at[i]) != len(slower[i]) || len(at[i]) != len(faster[i]) {
 			continue

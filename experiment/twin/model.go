@@ -26,7 +26,8 @@ type Request struct {
 	Events []float64
 	Window bool // it counts
 	Failed bool // it has no latency: it ranks as infinite
-	// Group is the number of the prefix that its cached tokens are of, which one of several replicas may lack; 0 = none.
+	// Group is the number of the prefix that its cached tokens are of, which one of several replicas may lack; 0 =
+	// none.
 	Group int
 }
 

@@ -89,8 +89,8 @@ func (m *Model) Operating(trials []Trial, q Question) Operating {
 	return out
 }
 
-// Highest is the highest load at which the model as it is, without trials that correct it, meets all limits; 0, +Inf: none
-// and all of the range do.
+// Highest is the highest load at which the model as it is, without trials that correct it, meets all limits; 0, +Inf:
+// none and all of the range do.
 func (m *Model) Highest(q Question) float64 {
 	c := &curve{m: m, q: q, values: map[run][]point{}, last: int(math.Ceil(math.Log(q.Max/q.Min) / gridStep))}
 	for range q.Limits {
@@ -99,7 +99,8 @@ func (m *Model) Highest(q Question) float64 {
 	return c.cross(0)
 }
 
-// State is the model at a load: its limited percentiles over their limits, and the mean requests in flight in one replica.
+// State is the model at a load: its limited percentiles over their limits, and the mean requests in flight in one
+// replica.
 type State struct {
 	Over     []float64
 	InFlight float64

@@ -80,8 +80,9 @@ func (q *Question) rateAt(minute int) float64 {
 	return q.Hours[(i+n)%n]*(1-share) + q.Hours[(i+1)%n]*share
 }
 
-// follow starts replicas as soon as the load asks for them, which are ready some minutes later, and ends those that were
-// not asked for during the idle minutes. It begins with what the first minute asks for. GPUHours are minutes of replicas.
+// follow starts replicas as soon as the load asks for them, which are ready some minutes later, and ends those that
+// were not asked for during the idle minutes. It begins with what the first minute asks for. GPUHours are minutes of
+// replicas.
 func follow(need, want []int, start, idle int) (f Fleet) {
 	running := want[0] // and paid, from the decision on
 	var ready []int    // replicas of each minute that were asked for

@@ -9,7 +9,8 @@ import (
 func TestFollow(t *testing.T) {
 	need := []int{1, 1, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1}
 	got := follow(need, need, 2, 3)
-	// asked for in minute 2, the second replica serves from minute 4: two minutes are over. It is paid for minutes 2 to 8.
+	// asked for in minute 2, the second replica serves from minute 4: two minutes are over. It is paid for minutes 2 to
+	// 8.
 	if got != (Fleet{Most: 2, GPUHours: 12 + 7, OverS: 120}) {
 		t.Errorf("%+v", got)
 	}

@@ -153,8 +153,8 @@ func (k *known) number(rate float64) (n Number, err error) {
 	return n, err
 }
 
-// smallest is the least number of replicas of which each carries its part; 0: none. More replicas carry more in all, though
-// each may carry less.
+// smallest is the least number of replicas of which each carries its part; 0: none. More replicas carry more in all,
+// though each may carry less.
 func (k *known) smallest(rate float64, each func(replicas int) (float64, error)) (int, error) {
 	var failed error
 	carried := func(n int) float64 {

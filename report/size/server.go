@@ -95,9 +95,10 @@ type Hardware struct {
 	Price     func(device string) *float64 // of a GPU-hour; nil = unknown
 }
 
-// Candidates are the measured server, and each device with each number of GPUs. note states why one rests on less than it
-// could.
-func (s *Server) Candidates(h Hardware, models roofline.Models, devices roofline.Hardware) (out []Candidate, note string,
+// Candidates are the measured server, and each device with each number of GPUs. note states why one rests on less than
+// it could.
+func (s *Server) Candidates(h Hardware, models roofline.Models,
+	devices roofline.Hardware) (out []Candidate, note string,
 	err error) {
 	own := s.Target
 	own.GPUs = max(1, own.GPUs)
@@ -110,7 +111,8 @@ func (s *Server) Candidates(h Hardware, models roofline.Models, devices roofline
 	setup := func(device string, gpus int, precision string) (roofline.Setup, error) {
 		model, errModel := models.Find(cmp.Or(h.Model, own.Model))
 		found, errDevice := devices.Find(device)
-		x := roofline.Setup{Model: model, Device: found, GPUs: gpus, Precision: precision, Efficiency: &devices.Efficiency}
+		x := roofline.Setup{Model: model, Device: found, GPUs: gpus, Precision: precision,
+			Efficiency: &devices.Efficiency}
 		if err := errors.Join(errModel, errDevice); err != nil {
 			return x, err
 		}

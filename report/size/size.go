@@ -1,6 +1,6 @@
 // Package size computes how many replicas of a server carry a traffic within an SLO: on the measured server, on other
-// hardware, and what that costs. A Candidate knows what one of so many replicas carries; Plan finds the number, and Hours
-// lets fleets serve a day.
+// hardware, and what that costs. A Candidate knows what one of so many replicas carries; Plan finds the number, and
+// Hours lets fleets serve a day.
 //
 // What a candidate rests on is stated with it: the twin of a measured run or recording, corrected by its requests; that
 // twin with its step times changed by the ratio of two rooflines; or the roofline alone. It measures and sends nothing.
@@ -16,8 +16,8 @@ import (
 	"bench/experiment/twin"
 )
 
-// end is one of the highest rates of one replica within the SLO: the estimate, and the ends of its interval. Low 0, high
-// +Inf: it has no such end. Estimate NaN: the ends alone are known.
+// end is one of the highest rates of one replica within the SLO: the estimate, and the ends of its interval. Low 0,
+// high +Inf: it has no such end. Estimate NaN: the ends alone are known.
 type end int
 
 const (
@@ -52,8 +52,9 @@ type Candidate struct {
 	setup    *roofline.Setup // nil = unknown hardware
 }
 
-// What one of two published figures of a model on two devices, or on two numbers of GPUs, differs from the ratio of their
-// rooflines, in 95 of 100 pairs: of the logarithm. Measured on the TPOTs of 1,006 and 1,864 pairs (docs/predict.md).
+// What one of two published figures of a model on two devices, or on two numbers of GPUs, differs from the ratio of
+// their rooflines, in 95 of 100 pairs: of the logarithm. Measured on the TPOTs of 1,006 and 1,864 pairs
+// (docs/predict.md).
 const (
 	acrossDevices = 0.52
 	acrossGPUs    = 0.35
@@ -62,15 +63,16 @@ const (
 // OfTwin is the measured server itself; on is its hardware, nil = unknown.
 func OfTwin(t *series.Twin, other *series.Traffic, on *roofline.Setup) Candidate {
 	known := map[int]capacity{}
-	return Candidate{Basis: Measured, model: t.Model(), setup: on, capacity: func(f twin.Fleet, e end) (float64, error) {
-		c, ok := known[f.Replicas]
-		var err error
-		if !ok {
-			c, err = measured(t, other, f)
-			known[f.Replicas] = c
-		}
-		return c[e], err
-	}}
+	return Candidate{Basis: Measured, model: t.Model(), setup: on,
+		capacity: func(f twin.Fleet, e end) (float64, error) {
+			c, ok := known[f.Replicas]
+			var err error
+			if !ok {
+				c, err = measured(t, other, f)
+				known[f.Replicas] = c
+			}
+			return c[e], err
+		}}
 }
 
 func measured(t *series.Twin, other *series.Traffic, f twin.Fleet) (capacity, error) {
@@ -156,8 +158,8 @@ func stepOf(s roofline.Setup) func(decoding, context, prefill int) float64 {
 	}
 }
 
-// highest is what one replica carries if its steps take a factor of their time, near a rate if that is not 0; 0 = not even
-// a single request.
+// highest is what one replica carries if its steps take a factor of their time, near a rate if that is not 0; 0 = not
+// even a single request.
 func highest(m twin.Model, factor float64, f twin.Fleet, traffic series.Traffic, limits []twin.Limit,
 	near float64) float64 {
 	const requests, apart, widest = 15_000, 3, 32_768 // from near; highest ÷ lowest rate

@@ -133,7 +133,8 @@ func (r *Result) days() (out []report.Table) {
 		if d == nil {
 			continue
 		}
-		t := report.Table{ID: "day", Columns: []report.Column{{Head: r.Plans[i].Name}, {Head: "replicas, most", Num: true},
+		t := report.Table{ID: "day", Columns: []report.Column{{Head: r.Plans[i].Name},
+			{Head: "replicas, most", Num: true},
 			{Head: "GPU-hours", Num: true}, {Head: "over the SLO", Num: true}, {Head: "USD", Num: true}}}
 		for _, f := range []struct {
 			name string
@@ -146,7 +147,8 @@ func (r *Result) days() (out []report.Table) {
 			if f.USD != nil {
 				usd = report.TextCell(unit.Digits(*f.USD))
 			}
-			t.Add(report.TextCell(f.name), report.TextCell(fmt.Sprint(f.Most)), report.TextCell(unit.Brief(f.GPUHours, 3)),
+			t.Add(report.TextCell(f.name), report.TextCell(fmt.Sprint(f.Most)),
+				report.TextCell(unit.Brief(f.GPUHours, 3)),
 				report.TextCell(fmt.Sprintf("%.0f s", f.OverS)), usd)
 		}
 		out = append(out, t)
@@ -170,22 +172,28 @@ func (r *Result) notes() []string {
 		text  string
 	}{
 		{Measured, "measured" + predicted + ": the twin of the measured server; intervals of 95 %"},
-		{Scaled, "scaled: that twin, its step times changed by the ratio of the rooflines; of published pairs of figures " +
-			"95 % lie within a factor of 1.7 across devices, 1.4 across numbers of GPUs"},
-		{Roofline, "no measurement: the roofline with the range of published figures (90 %); measure one replica to narrow it"},
+		{Scaled,
+			"scaled: that twin, its step times changed by the ratio of the rooflines; of published pairs of figures " +
+				"95 % lie within a factor of 1.7 across devices, 1.4 across numbers of GPUs"},
+		{Roofline,
+			"no measurement: the roofline with the range of published figures (90 %); measure one replica to " +
+				"narrow it"},
 	} {
 		if used[x.basis] {
 			lines = append(lines, x.text)
 		}
 	}
 	if slices.ContainsFunc(r.Plans, func(p Plan) bool { return p.AtMost }) {
-		lines = append(lines, "a range without an estimate: the rates that one replica was seen to carry and to miss; the twin "+
-			"is rejected, or its limit is far above the measured rates: measure nearer to the limit")
+		lines = append(lines,
+			"a range without an estimate: the rates that one replica was seen to carry and to miss; the twin "+
+				"is rejected, or its limit is far above the measured rates: measure nearer to the limit")
 	}
 	if b := r.Backtest; b != nil {
-		lines = append(lines, fmt.Sprintf("backtest: %d windows predicted from the %d before: median error %.0f %%, %.0f %% "+
-			"of %d figures within their interval of 95 %%; one server had %s to %s/s", b.Tested, b.Fitted, 100*b.Error,
-			100*b.Covered, len(b.Points), unit.Brief(b.Least, 3), unit.Brief(b.Most, 3)))
+		lines = append(lines,
+			fmt.Sprintf("backtest: %d windows predicted from the %d before: median error %.0f %%, %.0f %% "+
+				"of %d figures within their interval of 95 %%; one server had %s to %s/s", b.Tested, b.Fitted,
+				100*b.Error,
+				100*b.Covered, len(b.Points), unit.Brief(b.Least, 3), unit.Brief(b.Most, 3)))
 	}
 	return lines
 }
