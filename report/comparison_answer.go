@@ -33,6 +33,8 @@ func AnswerComparison(c *compare.Comparison) ComparisonAnswer {
 	case c.Refused:
 		a = ComparisonAnswer{Lead: "Not compared:", Kind: Undecided,
 			Text: clauses(knobsText(compare.Refusing(c.Differences)), found.rawText())}
+	case len(found.worse)+len(found.better) == 0 && c.ComparedSearch() >= 0:
+		a = searchAnswer(c)
 	case allRefused(c):
 		a = ComparisonAnswer{Lead: "Not compared:", Text: clauses(pointsKnobs(c), found.rawText()), Kind: Undecided}
 	case len(f.Lines()) == 0:
@@ -40,8 +42,9 @@ func AnswerComparison(c *compare.Comparison) ComparisonAnswer {
 	default:
 		a = found.answer(c)
 	}
+	a.Notes = append(a.Notes, searchesNotes(c, a.Text)...)
 	a.Text = clauses(append([]string{a.Text}, sloChanges(c)...)...)
-	a.Notes = append(append(a.Notes, searchesNotes(c)...), notCompared(c)...)
+	a.Notes = append(a.Notes, notCompared(c)...)
 	said := func(fact string) bool { return strings.Contains(a.Text, fact) }
 	if facts := slices.DeleteFunc(changedBeside(c), said); len(facts) > 0 {
 		a.Notes = append(a.Notes, "also differs: "+unit.Some(facts))

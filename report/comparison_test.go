@@ -104,6 +104,14 @@ func TestAnswerComparison(t *testing.T) {
 			"; one of 3 main figures can differ so by chance",
 			[]compare.Metric{tested("ttft_p50", compare.Inconclusive, 1, -9, 9), same, alone}, nil},
 		{"Nothing compared: no figure is on both sides", nil, nil},
+		// Of two searches the answers are compared, also where no load is common.
+		{"max rate within SLO 10/s to 12/s → 12/s to 15/s, +20.0 % [0, +50.0], inconclusive, S", nil,
+			func(c *compare.Comparison) {
+				c.Searches = []compare.SearchAnswer{{Point: "S", Goal: "slo", Axis: "rate", Verdict: compare.Inconclusive,
+					Change: new(0.2), CI95: &stats.Interval{Hi: 0.5},
+					Base: compare.LoadInterval{Bracket: stats.Bracket{Low: new(10.0), High: new(12.0)}},
+					New:  compare.LoadInterval{Bracket: stats.Bracket{Low: new(12.0), High: new(15.0)}}}}
+			}},
 		{"FAIL: TPOT p50 +5.1 % [+3.9, +6.3], " + at + "; 1 more FAIL", []compare.Metric{fail, better},
 			func(c *compare.Comparison) {
 				c.Gate = outcome(stats.Fail, false, compare.Case{Point: "E", Metric: "x",

@@ -203,7 +203,7 @@ func nothingCompared(result *compare.Comparison) error {
 	switch {
 	case result.NoBase != "":
 		return errors.New("nothing was compared: " + result.NoBase)
-	case refused < len(result.Points):
+	case refused < len(result.Points) || result.ComparedSearch() >= 0:
 		return nil
 	case refused == 0:
 		return errors.New("nothing was compared: no point is on both sides\nhint: points are matched by row name and axes; name two runs of one matrix")

@@ -199,7 +199,7 @@ func Compare(base, changed Side, o Options) (*Comparison, error) {
 	pairs, missing, added := match(base, changed, o.Nights)
 	c.Missing, c.Added = append(c.Missing, missing...), append(c.Added, added...)
 	c.Unmeasured = unmeasured(changed, c.Missing)
-	c.Searches = searches(base, changed, c.Refused)
+	c.Searches = searches(base, changed, c.Refused, o.Margin)
 	var err error
 	if c.Points, err = newPoints(pairs, c.Refused, o); err != nil {
 		return nil, err

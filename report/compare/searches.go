@@ -19,7 +19,10 @@ type SearchAnswer struct {
 	Axis  string       `json:"axis"`  // rate, in 1/s, or concurrency, in requests in flight
 	Base  LoadInterval `json:"base"`
 	New   LoadInterval `json:"new"`
-	// better or worse: the intervals are disjoint; else inconclusive
+	// of the likeliest load, and what the two intervals leave of it; absent: an end is open, or they are not comparable
+	Change *float64        `json:"change,omitempty"`
+	CI95   *stats.Interval `json:"ci95,omitempty"`
+	// better or worse: the intervals are disjoint; no change: they leave at most the margin; else inconclusive
 	Verdict Verdict `json:"verdict"`
 	Why     string  `json:"why,omitempty"` // of inconclusive
 }
@@ -30,8 +33,16 @@ type LoadInterval struct {
 	Runs int `json:"runs"` // that searched
 }
 
+// Compared reports whether both sides have an answer to the same question.
+func (a *SearchAnswer) Compared() bool { return a.Verdict != Inconclusive || a.Change != nil }
+
+// ComparedSearch is the place of the first search that both sides answer; -1: none.
+func (c *Comparison) ComparedSearch() int {
+	return slices.IndexFunc(c.Searches, func(a SearchAnswer) bool { return a.Compared() })
+}
+
 // searches are in the order of new; refused: the sides are not comparable.
-func searches(base, changed Side, refused bool) (out []SearchAnswer) {
+func searches(base, changed Side, refused bool, margin float64) (out []SearchAnswer) {
 	old, _ := searchesOf(base)
 	now, order := searchesOf(changed)
 	for _, name := range order {
@@ -39,9 +50,9 @@ func searches(base, changed Side, refused bool) (out []SearchAnswer) {
 		if was == nil {
 			continue
 		}
-		a := answer(name, was, now[name])
+		a := answer(name, was, now[name], margin)
 		if refused {
-			a.Verdict, a.Why = Inconclusive, "not comparable"
+			a.Verdict, a.Why, a.Change, a.CI95 = Inconclusive, "not comparable", nil, nil
 		}
 		out = append(out, a)
 	}
@@ -73,21 +84,37 @@ func searchesOf(s Side) (found map[string][]search, order []string) {
 	return found, order
 }
 
-func answer(name string, base, changed []search) SearchAnswer {
+func answer(name string, base, changed []search, margin float64) SearchAnswer {
 	first := changed[0].found.Search
 	a := SearchAnswer{Point: name, Goal: first.Goal, Axis: first.Axis, Base: hull(base), New: hull(changed),
 		Verdict: Inconclusive}
 	low := func(x LoadInterval) float64 { return *cmp.Or(x.Low, new(float64)) }
-	switch a.Why = unlike(slices.Concat(changed, base)); {
+	if a.Why = unlike(slices.Concat(changed, base)); a.Why == "" {
+		a.compare()
+	}
+	switch {
 	case a.Why != "":
 	case a.Base.High != nil && low(a.New) > *a.Base.High:
 		a.Verdict = Better
 	case a.New.High != nil && low(a.Base) > *a.New.High:
 		a.Verdict = Worse
+	case a.CI95 != nil && max(a.CI95.Hi, -a.CI95.Lo) <= margin:
+		a.Verdict = NoChange
 	default:
 		a.Why = "the intervals overlap"
 	}
 	return a
+}
+
+func (a *SearchAnswer) compare() {
+	was, is := a.Base.Bracket, a.New.Bracket
+	for _, end := range []*float64{was.Low, was.Best, was.High, is.Low, is.Best, is.High} {
+		if end == nil || *end <= 0 {
+			return
+		}
+	}
+	a.Change = new(*is.Best / *was.Best - 1)
+	a.CI95 = &stats.Interval{Lo: *is.Low / *was.High - 1, Hi: *is.High / *was.Low - 1}
 }
 
 // hull is the interval from the lowest to the highest of several answers; its best is their median.

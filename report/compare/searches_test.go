@@ -48,6 +48,7 @@ func TestSearchAnswers(t *testing.T) {
 		{"lower", side(searched("a", 10, 11)), side(searched("b", 8, 9)), Worse, ""},
 		{"overlap", side(searched("a", 10, 11)), side(searched("b", 10.5, 13)), Inconclusive,
 			"the intervals overlap"},
+		{"nearly one load", side(searched("a", 10, 10.2)), side(searched("b", 10.1, 10.3)), NoChange, ""},
 		{"one load in common", side(searched("a", 10, 11)), side(searched("b", 11, 13)), Inconclusive,
 			"the intervals overlap"},
 		{"above the range", side(searched("a", 10, 11)), side(searched("b", 64, 0)), Better, ""},
@@ -61,14 +62,14 @@ func TestSearchAnswers(t *testing.T) {
 		{"another SLO", side(searched("a", 10, 11)), side(slow), Inconclusive, "the SLOs differ"},
 		{"another workload", side(searched("a", 10, 11)), side(long), Inconclusive, "the workloads differ"},
 	} {
-		got := searches(x.base, x.changed, false)
+		got := searches(x.base, x.changed, false, 0.05)
 		if len(got) != 1 || got[0].Verdict != x.verdict || got[0].Why != x.why || got[0].Point != "s" ||
 			got[0].Base.Runs != len(x.base.Runs) {
 			t.Errorf("%s: %+v", x.name, got)
 		}
 	}
 	if got := searches(side(searched("a", 10, 11), searched("c", 12, 0)), side(searched("b", 14, 15)),
-		false)[0].Base; *got.Low != 10 || got.High != nil || *got.Best != 11 {
+		false, 0.05)[0].Base; *got.Low != 10 || got.High != nil || *got.Best != 11 {
 		t.Errorf("%+v", got)
 	}
 }
