@@ -137,8 +137,8 @@ func andMore(row string, others int) string {
 	return row
 }
 
-// findings writes each code, the most severe first, with its number if the table names numbers: the whole text of an
-// invalid one, which can end in the server's error, one line of others. Their hints are in the report.
+// findings writes each code, the most severe first, with its number if the table names numbers. Their hints are in the
+// report.
 func (p *printer) findings(o *Analysis, t *Table, footnotes map[string]int) {
 	if len(o.Findings) == 0 {
 		return
@@ -157,14 +157,9 @@ func (p *printer) findings(o *Analysis, t *Table, footnotes map[string]int) {
 		if numbered {
 			lead = fmt.Sprintf("  %2d %s ", footnotes[footnote(d.Severity, d.Code)], severity)
 		}
-		text := d.text()
-		if d.Severity == record.Invalid {
-			p.wrap(strings.TrimRight(lead, " "), text)
-		} else {
-			p.clip(lead, text)
-		}
+		p.wrap(strings.TrimRight(lead, " "), d.text())
 	}
 	if len(notes) > 0 {
-		p.clip("  ", "notes: "+strings.Join(notes, ", "))
+		p.wrap(" ", "notes: "+strings.Join(notes, ", "))
 	}
 }
