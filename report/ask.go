@@ -7,43 +7,48 @@ import (
 
 	"bench/experiment/record"
 	"bench/experiment/series"
+	"bench/experiment/text"
 	"bench/experiment/unit"
 )
 
 // AskText writes the twin's answer to a question.
-func AskText(w io.Writer, s *series.Series, q series.Question, a *series.Estimated) error {
-	var b strings.Builder
+func AskText(w io.Writer, s *series.Series, q series.Question, a *series.Estimated, screen Screen) error {
+	p := newPrinter(screen)
 	load := func(x float64) string { return unit.Brief(x, 4) + map[bool]string{true: "/s"}[s.Axis == "rate"] }
 	if q.Load > 0 {
 		on := ""
 		if q.Replicas > 1 {
 			on = fmt.Sprintf(" on %.0f replicas", q.Replicas)
 		}
-		fmt.Fprintf(&b, "%s at %s %s%s (estimated, ms)\n", s.Label(), s.Axis, load(q.Load), on)
+		p.wrap("", fmt.Sprintf("%s at %s %s%s (estimated, ms)", s.Label(), s.Axis, load(q.Load), on))
 		for i := 0; i < len(a.Latencies); {
 			metric, _, _ := strings.Cut(a.Latencies[i].Metric, "_")
-			fmt.Fprintf(&b, "  %-5s", strings.ToUpper(metric))
+			line := fmt.Sprintf("  %-5s", strings.ToUpper(metric))
 			for ; i < len(a.Latencies) && strings.HasPrefix(a.Latencies[i].Metric, metric+"_"); i++ {
-				b.WriteString(latencyText(&a.Latencies[i]))
+				part := latencyText(&a.Latencies[i])
+				if text.Width(line+part) > p.width {
+					p.line(line)
+					line = strings.Repeat(" ", len("  TTFT "))
+				}
+				line += part
 			}
-			b.WriteString("\n")
+			p.line(line)
 		}
 	} else {
-		fmt.Fprintf(&b, "%s: the highest %s that meets the SLO is ", s.Label(), s.Axis)
+		answer := "not known"
 		switch {
 		case a.Best != nil:
-			fmt.Fprintf(&b, "≈ %s (%s–%s), estimated\n", load(*a.Best), unit.Brief(*a.Low, 3), unit.Brief(*a.High, 3))
+			answer = fmt.Sprintf("≈ %s (%s–%s), estimated", load(*a.Best), unit.Brief(*a.Low, 3),
+				unit.Brief(*a.High, 3))
 		case a.Low != nil:
-			fmt.Fprintf(&b, "%s or more, estimated\n", load(*a.Low))
+			answer = load(*a.Low) + " or more, estimated"
 		case a.High != nil:
-			fmt.Fprintf(&b, "below %s, estimated\n", load(*a.High))
-		default:
-			b.WriteString("not known\n")
+			answer = "below " + load(*a.High) + ", estimated"
 		}
+		p.wrap("", fmt.Sprintf("%s: the highest %s that meets the SLO is %s", s.Label(), s.Axis, answer))
 	}
-	fmt.Fprintf(&b, "  twin %s\n", series.TwinText(&a.Twin))
-	_, err := io.WriteString(w, b.String())
-	return err
+	p.wrap("  twin", series.TwinText(&a.Twin))
+	return p.flush(w)
 }
 
 func latencyText(p *record.TwinPoint) string {

@@ -87,7 +87,7 @@ func (c *cli) ask(f *askFlags, path string, questions []string) error {
 			return fmt.Errorf("%s: %w", s.Label(), err)
 		}
 		return c.deliver(f.output, "answer", map[string]func(io.Writer) error{
-			"text": func(w io.Writer) error { return report.AskText(w, s, q, answer) },
+			"text": func(w io.Writer) error { return report.AskText(w, s, q, answer, screenOf(c.stdout)) },
 			"json": func(w io.Writer) error { return json.NewEncoder(w).Encode(answer) },
 		}[f.format])
 	}

@@ -108,7 +108,7 @@ func reflowed(s string, width int) []string {
 }
 
 // oneWord are parts of a command that stay on one line: a flag with a word that can be its value, and quotes.
-var oneWord = regexp.MustCompile(` --?[a-z-]+ [^-\s]|'[^']*'`)
+var oneWord = regexp.MustCompile(` --?[a-z-]+ (?:'[^']*'|[^-\s])|'[^']*'`)
 
 // exampleLines fits commands to a width, each with a remark behind two spaces or none. Remarks are aligned; one that
 // does not fit moves to the next line, and a command that does not continues behind a backslash.
