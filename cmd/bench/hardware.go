@@ -58,9 +58,9 @@ func checkHardware(m *sweep.Matrix, models roofline.Models, hardware roofline.Ha
 	return notes, nil
 }
 
-// assumeGPU: one GPU is what a hardware alone means.
+// assumeGPU: one GPU is what a hardware or a price alone means.
 func assumeGPU(t *experiment.Target, stderr io.Writer) {
-	if t.Hardware != "" && t.GPUs == 0 {
+	if (t.Hardware != "" || t.GPUHourUSD != nil) && t.GPUs == 0 {
 		t.GPUs = 1
 		fmt.Fprintln(stderr, "note: gpus is not specified: gpus = 1 is assumed")
 	}
