@@ -26,6 +26,8 @@ type Brings struct {
 	RooflineShare *float64 `json:"roofline_share"` // floor of the TPOT at the nearest valid point ÷ its median
 
 	sharedAt string // the load of that point, if it is another one
+	gpus     int    // 0 = not specified
+	atLeast  bool   // the load that the SLO allows may be higher: so may be what it brings, and lower its cost
 }
 
 func bringsAt(m *record.Manifest, s *series.Series, load float64) (b Brings) {
@@ -40,7 +42,7 @@ func bringsAt(m *record.Manifest, s *series.Series, load float64) (b Brings) {
 			requests, output = load, load*mean
 		}
 	}
-	b.UsersPerMinute, b.OutputTokensPerS = new(60*requests), &output
+	b.UsersPerMinute, b.OutputTokensPerS, b.gpus = new(60*requests), &output, m.Target.GPUs
 	if g := p.OutputTokensPerSPerGPU; g != nil && p.OutputTokensPerS.Median > 0 {
 		b.OutputTokensPerSPerGPU = new(g.Median * output / p.OutputTokensPerS.Median)
 	}
@@ -103,20 +105,28 @@ func (b *Brings) text() string {
 	if b.sharedAt != "" {
 		at = " at " + b.sharedAt
 	}
+	about, least, most := "≈ ", "", ""
+	if b.atLeast {
+		about, least, most = "at least ", "at least ", "at most "
+	}
 	if u := b.UsersPerMinute; u != nil {
-		out = append(out, "≈ "+UsersText(*u)+" users who ask once a minute")
+		text := about + UsersText(*u) + " users who ask once a minute"
+		if b.gpus > 1 {
+			text += ", " + UsersText(*u/float64(b.gpus)) + " per GPU"
+		}
+		out = append(out, text)
 	}
 	if u := b.UsersPerKW; u != nil {
 		out = append(out, fmt.Sprintf("≈ %s users/kW, %s J/token%s", UsersText(*u), unit.Digits(*b.EnergyPerToken),
 			at))
 	}
 	if g := b.OutputTokensPerSPerGPU; g != nil {
-		out = append(out, unit.Digits(*g)+" tok/s/GPU")
+		out = append(out, least+unit.Digits(*g)+" tok/s/GPU")
 	} else if x := b.OutputTokensPerS; x != nil {
-		out = append(out, unit.Digits(*x)+" output tok/s")
+		out = append(out, least+unit.Digits(*x)+" output tok/s")
 	}
 	if c := b.USDPerMillion; c != nil {
-		out = append(out, unit.Digits(*c)+verdict.PerMillion)
+		out = append(out, most+unit.Digits(*c)+verdict.PerMillion)
 	}
 	if r := b.RooflineShare; r != nil {
 		out = append(out, fmt.Sprintf("TPOT floor %.0f %% of TPOT%s", 100**r, at))

@@ -103,8 +103,12 @@ func (r *Ruler) bring(m *record.Manifest, a *answering, passed float64) {
 	}
 	add := func(name, value string) { r.Figures = append(r.Figures, Fact{name, value}) }
 	b := bringsAt(m, a.s, at)
+	about, most := "≈ ", ""
+	if a.Estimate != nil && a.Estimate.Best == nil {
+		about, most = "≥ ", "≤ "
+	}
 	if b.UsersPerMinute != nil {
-		add("users, 1 request a minute each", "≈ "+UsersText(*b.UsersPerMinute))
+		add("users, 1 request a minute each", about+UsersText(*b.UsersPerMinute))
 	}
 	if b.UsersPerKW != nil {
 		add("users per kW", "≈ "+UsersText(*b.UsersPerKW))
@@ -114,7 +118,7 @@ func (r *Ruler) bring(m *record.Manifest, a *answering, passed float64) {
 		add(gpusName(m), unit.Count(t.GPUs))
 	}
 	if b.USDPerMillion != nil {
-		add("USD/M output tokens", unit.Digits(*b.USDPerMillion))
+		add("USD/M output tokens", most+unit.Digits(*b.USDPerMillion))
 	}
 	if b.RooflineShare != nil {
 		name := "TPOT floor ÷ TPOT"

@@ -60,6 +60,10 @@ func TestBringsAtAnEstimate(t *testing.T) {
 	if want := "≈ 3,000 users who ask once a minute · 6,400 tok/s/GPU · 0.156 USD per million output tokens · TPOT floor 62 % of TPOT at 40/s"; b.text() != want {
 		t.Errorf("%q, want %q", b.text(), want)
 	}
+	b.atLeast, b.gpus, b.UsersPerKW, b.EnergyPerToken = true, 2, new(7000.), new(0.5)
+	if want := "at least 3,000 users who ask once a minute, 1,500 per GPU · ≈ 7,000 users/kW, 0.500 J/token at 40/s · at least 6,400 tok/s/GPU · at most 0.156 USD per million output tokens · TPOT floor 62 % of TPOT at 40/s"; b.text() != want {
+		t.Errorf("%q, want %q", b.text(), want)
+	}
 	if b := bringsAt(m, &s, 40); *b.OutputTokensPerS != 128*40*0.97 || b.sharedAt != "" { // as measured
 		t.Errorf("%+v", b)
 	}
