@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"strings"
 
 	"bench/experiment/record"
@@ -27,6 +28,11 @@ func (r *Run) Headline() *compare.Headline {
 	first, _ := o.First()
 	h.Answer, h.Point = first.Lead, s.PointName(p)
 	if !p.Valid {
+		return h
+	}
+	if e := first.Estimate; e != nil && e.Best != nil && e.Passed == nil { // LIKELY: no probe is the answer
+		h.Point = s.Label() + ", " + first.Ruler.Load
+		h.OutputTokensPerS, h.PerGPU = *cmp.Or(e.OutputTokensPerS, new(float64)), e.OutputTokensPerSPerGPU
 		return h
 	}
 	h.OutputTokensPerS = p.OutputTokensPerS.Median

@@ -11,7 +11,7 @@ import (
 	"bench/report/parallel"
 )
 
-const SchemaIndex = "bench/history/v4"
+const SchemaIndex = "bench/history/v5"
 
 const IndexName = ".bench-history.json"
 
