@@ -55,8 +55,8 @@ func newURL(c *cli) *cobra.Command {
 		Use:   urlCommand,
 		Short: "how much load a server carries: one answer in two minutes",
 		Long: `bench http://host:8000 reaches the endpoint, finds its model, and searches for two minutes for the highest rate that
-meets the SLO. It prints one answer, and writes report.html and the matrix that it ran. It needs no file: the workload is
-a row of matrices/quick.toml, and --save writes that row as a matrix of its own, for bench sweep.
+meets the SLO. It prints one answer, and writes report.html, which has the matrix that it ran. It needs no file: the
+workload is a row of matrices/quick.toml, and --save writes that row as a matrix of its own, for bench sweep.
 --rate and --concurrency measure these loads instead of the search.`,
 		Example: `  bench http://localhost:8000                                 chat; TTFT p95 within 1s, TPOT p95 within 40ms
   bench host:8000 --workload rag --slo ttft_p95=2s,tpot_p95=50ms
