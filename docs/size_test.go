@@ -15,7 +15,7 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 115_450
+	mostLines         = 115_600
 	mostPackages      = 57
 	mostExportedNames = 2_320 // types, functions, methods, variables and constants
 	mostExportedField = 3_840
@@ -26,7 +26,7 @@ const (
 
 // larger are the packages that are to be cut, each with its bound.
 var larger = map[string]int{
-	"report":               8_600,
+	"report":               8_650,
 	"cmd/bench":            7_600,
 	"experiment/trace":     5_350,
 	"experiment/openai":    5_300,

@@ -290,7 +290,7 @@ func schemaFile(name string) string {
 	version := "v1"
 	switch {
 	case name == "history":
-		version = "v4"
+		version = "v5"
 	case slices.Contains([]string{"report", "comparison", "trends", "predict"}, name):
 		version = "v2"
 	}
