@@ -34,8 +34,8 @@ var mayImport = map[string][]string{
 	"cmd/bench":       {everything},
 	"sweep": {
 		"experiment", "experiment/endpoint", "experiment/record", "experiment/series", "experiment/server",
-		"experiment/target", "experiment/telemetry", "experiment/text", "experiment/unit", "experiment/verdict",
-		"experiment/workload", "sweep/strict",
+		"experiment/metric", "experiment/stats", "experiment/target", "experiment/telemetry", "experiment/text",
+		"experiment/tune", "experiment/unit", "experiment/verdict", "experiment/workload", "sweep/strict",
 	},
 	"sweep/live": {
 		"experiment", "experiment/endpoint", "experiment/openai", "experiment/record", "experiment/stats",
@@ -60,7 +60,7 @@ var mayImport = map[string][]string{
 	"report": {
 		"experiment", "experiment/diagnosis", "experiment/metric", "experiment/published", "experiment/record",
 		"experiment/roofline", "experiment/series", "experiment/stats", "experiment/telemetry", "experiment/text",
-		"experiment/unit", "experiment/verdict", "report/compare", "report/parallel",
+		"experiment/tune", "experiment/unit", "experiment/verdict", "report/compare", "report/parallel",
 	},
 	"report/verify":   {"experiment/record", "report"},
 	"report/size": {
@@ -105,7 +105,7 @@ var mayImport = map[string][]string{
 	},
 	"experiment/diagnosis": {
 		"experiment", "experiment/metric", "experiment/record", "experiment/series", "experiment/stats",
-		"experiment/telemetry", "experiment/unit", "experiment/verdict",
+		"experiment/telemetry", "experiment/tune", "experiment/unit", "experiment/verdict",
 	},
 	"experiment/series": {
 		"experiment", "experiment/metric", "experiment/published", "experiment/record", "experiment/roofline",
@@ -157,6 +157,7 @@ var mayImport = map[string][]string{
 	"experiment/scan":      {},
 	"experiment/stats":     {},
 	"experiment/target":    {},
+	"experiment/tune":      {"experiment/workload"},
 	"experiment/twin":      {},
 	"experiment/unit":      {},
 }

@@ -26,11 +26,9 @@ type Search struct {
 	Open bool `toml:"-" json:"open,omitempty"`
 	// largest distance of the two ends of the answer
 	Tolerance Share         `toml:"tolerance" json:"tolerance"`
-	Budget    workload.Span `toml:"budget" json:"budget_s,omitempty"` // total time of the probes; 0 = DefaultBudget
-	Probes    int           `toml:"-" json:"probes,omitempty"`        // maximum number; 0 = DefaultProbes
-	// a server's knobs that can't beat others are not searched further
-	Best    bool          `toml:"best" json:"best,omitempty"`
-	Longest workload.Span `toml:"-" json:"longest_window_s,omitempty"` // of a probe: the row's duration; 0 = any
+	Budget    workload.Span `toml:"budget" json:"budget_s,omitempty"`    // total time of the probes; 0 = DefaultBudget
+	Probes    int           `toml:"-" json:"probes,omitempty"`           // maximum number; 0 = DefaultProbes
+	Longest   workload.Span `toml:"-" json:"longest_window_s,omitempty"` // of a probe: the row's duration; 0 = any
 	// the row's warm-up; later probes warm up as long as the server needs
 	First workload.Span `toml:"-" json:"first_warmup_s,omitempty"`
 	// what a range without an end began with; nil = nothing yet, or both ends are stated

@@ -30,6 +30,9 @@ func Brief(w io.Writer, run *Run, screen Screen) error {
 	t, left := o.briefTable(p.width)
 	p.table(t)
 	p.briefLegend(&o, &t, left)
+	if o.Answer.Tune != nil {
+		p.few(o.settingsTable(), mostBriefPoints, "report.html")
+	}
 	p.beside(run, &o)
 	p.optionalTable(run.tilingTable(InCell))
 	p.invalid(&o)
@@ -119,6 +122,9 @@ func (o *Analysis) briefPoints() (shown map[[2]int]bool, left int) {
 	type place struct{ at, rank [2]int }
 	var all []place
 	for i := range o.Series {
+		if o.Answer.Tune != nil && first != nil && i != first.Series { // the table of settings has it
+			continue
+		}
 		for j := range o.Series[i].Points {
 			away := max(j-quoted[i], quoted[i]-j)
 			group := 2

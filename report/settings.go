@@ -3,13 +3,19 @@ package report
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"bench/experiment/diagnosis"
+	"bench/experiment/metric"
+	"bench/experiment/tune"
 	"bench/experiment/unit"
 )
 
 // settingsTable has the changes from the first setting of each comparison.
 func (o *Analysis) settingsTable() Table {
+	if o.Answer.Tune != nil {
+		return tunedTable(o.Answer.Tune)
+	}
 	t := Table{ID: "settings", Caption: "Settings",
 		Columns: []Column{{Head: "setting"}, {Head: "SLO", Help: "slo"}, {Head: "load"},
 			{Head: "", Unit: "tok/s", Num: true, Help: "throughput"}}}
@@ -90,6 +96,9 @@ const mostSettingLines = 8
 
 // settingsLines are the comparison that a workload is part of: its conclusion, then each setting that is not in it.
 func (o *Analysis) settingsLines(w *diagnosis.Workload) []string {
+	if w.Tuned != "" {
+		return append([]string{o.Answer.Tune.Certificate}, o.Answer.Tune.Notes...)
+	}
 	for i := range o.Answer.Settings {
 		g := &o.Answer.Settings[i]
 		if !slices.ContainsFunc(g.Settings,
@@ -108,4 +117,33 @@ func (o *Analysis) settingsLines(w *diagnosis.Workload) []string {
 		return out
 	}
 	return nil
+}
+
+// tunedTable has every setting of a race, and why it was left.
+func tunedTable(t *diagnosis.Tuned) Table {
+	goal := metric.Words(t.Goal)
+	if t.Goal == tune.MaxLoad {
+		goal = "highest load"
+	}
+	out := Table{ID: "settings", Caption: "Settings", Columns: []Column{{Head: strings.Join(t.Knobs, "/")}, {Head: "state"},
+		{Head: goal, Num: true}, {Head: "95 %"}, {Head: "server time", Num: true}, {Head: "why"}}}
+	for _, s := range t.Settings {
+		name, state := TextCell(strings.Join(s.Values, "/")), Cell{Text: strings.ReplaceAll(s.State, "_", " ")}
+		if s.Variant == t.Best {
+			name.Tag, state.Kind = "best", Passed
+		}
+		figure, ends, cost := Absent(), TextCell(diagnosis.Ends(s.Interval)), Absent()
+		if s.Estimate != nil {
+			figure = TextCell(t.Value(*s.Estimate))
+		}
+		if s.Bound != nil { // the estimate is a rough one
+			figure = Cell{Text: "≈ " + figure.Text, Kind: Faint}
+			ends = Cell{Text: "not " + t.Value(*s.Bound), Kind: Faint}
+		}
+		if s.CostS > 0 {
+			cost = TextCell(unit.Clock(time.Duration(s.CostS * float64(time.Second))))
+		}
+		out.Add(name, state, figure, ends, cost, TextCell(s.Reason))
+	}
+	return out
 }

@@ -47,7 +47,7 @@ func (r *run) fits(takes time.Duration) bool {
 
 // addRepeat plans the next longer repeat of an undecided point; false: none is left that fits.
 func (r *run) addRepeat() bool {
-	if r.m.Budget == 0 && r.Predicted == nil {
+	if r.m.Budget == 0 && (r.Predicted == nil || r.racing != nil) {
 		return false
 	}
 	for _, o := range r.openPoints() {

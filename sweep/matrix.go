@@ -25,6 +25,7 @@ import (
 	"bench/experiment"
 	"bench/experiment/endpoint"
 	"bench/experiment/server"
+	"bench/experiment/tune"
 	"bench/experiment/workload"
 	"bench/sweep/strict"
 )
@@ -43,6 +44,7 @@ type Matrix struct {
 
 	Target    experiment.Target    `toml:"target"`
 	Server    server.Table         `toml:"server"`
+	Tune      *tune.Table          `toml:"tune"` // nil = the settings of the server are all measured
 	Telemetry endpoint.Telemetry   `toml:"telemetry"`
 	SLO       experiment.SLO       `toml:"slo"`
 	Accuracy  *experiment.Accuracy `toml:"accuracy"` // nil = the servers are asked no questions
@@ -200,6 +202,7 @@ func (r *reader) read(ext []Extension) {
 		r.checkIDs(x.at(), row)
 		points = append(points, row...)
 	}
+	r.checkTune(points)
 	if len(r.problems) == 0 {
 		r.m.Points = r.m.inOrder(points)
 	}

@@ -187,6 +187,10 @@ func (r *run) newManifest(old *record.Manifest) record.Manifest {
 // plan lists the rows to run, the finished ones, and those of an earlier matrix. Rows that were planned
 // before and do not match --only keep their state.
 func (r *run) plan(before []record.Planned) error {
+	if r.m.Tune != nil {
+		r.newRace(r.racing.failed, r.before.Tune)
+		return errors.Join(r.follow(true), r.planRemoved())
+	}
 	ids, err := r.dir.rowIDs()
 	if err != nil {
 		return err
@@ -316,13 +320,16 @@ func (r *run) hash(s *experiment.Spec) string { return r.hashOn(s, hardwareOf(r.
 func (r *run) hashOn(s *experiment.Spec, h hardware) string {
 	spec := *s
 	spec.Expect, spec.Search = "", nil
-	t, info := r.m.Target, r.Server.Info
+	t := r.m.Target
+	model := t.Model // each variant can have another one
+	if !r.m.Varies() {
+		model = r.Server.Info.Model
+	}
 	key := []any{
-		spec, spec.APIFor(t), info.Model, t.ExtraBody, t.Headers, t.Timeout,
+		spec, spec.APIFor(t), model, t.ExtraBody, t.Headers, t.Timeout,
 		h.name, h.gpus, h.precision, h.gpuHourUSD,
 	}
-	if r.m.Varies() { // each variant can have another model
-		key[2] = t.Model
+	if r.m.Varies() {
 		if v := r.m.variant(s.Variant); v.Settings != nil {
 			c := r.m.Server.Config(v.Settings)
 			key = append(key, c.Command, c.Env, c.Dir, c.Before)

@@ -50,6 +50,8 @@ type Options struct {
 	AcceptServerChange bool
 	// Takes is the expected duration of a row, for a budget; nil = its stated phases.
 	Takes func(*experiment.Spec) time.Duration
+	// Prior orders the settings of a race, more is better; nil = none.
+	Prior []float64
 	// Event receives each step of the run, from one goroutine; nil = none.
 	Event func(Event)
 }
@@ -77,6 +79,7 @@ type run struct {
 	specs    map[string]*experiment.Spec
 	searches map[string]*searching // by ID of a probe
 	ran      map[string][]loadRan  // by series: the loads that ran
+	racing   *racing               // of the settings; nil = all of them run
 	result   Result
 
 	spentBefore time.Duration // by earlier attempts
@@ -131,6 +134,9 @@ func Run(ctx context.Context, m *Matrix, o Options) (*Result, error) {
 }
 
 func (r *run) all(ctx context.Context) error {
+	if r.m.Tune != nil {
+		return r.tune(ctx)
+	}
 	if r.m.Varies() {
 		return r.variants(ctx)
 	}
@@ -348,7 +354,7 @@ func (r *run) mark(id string, row *record.Row) error {
 			r.manifest.Plan[i].State = "failed"
 			r.manifest.Plan[i].Error = firstError(row)
 		}
-		if row.AllFailed() && row.Spec.Search == nil { // for a search it is an answer
+		if row.AllFailed() && row.Spec.Search == nil && r.m.Tune == nil { // for these it is an answer
 			r.result.AllFailed = append(r.result.AllFailed, id)
 		}
 	}

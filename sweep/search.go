@@ -31,6 +31,10 @@ func (x *expander) extractSearch(merged map[string]any) {
 		k.Open = table["min"] == nil || table["max"] == nil
 		x.search = k
 		bad := func(path, text, hint string) { x.bad(x.place(strict.Join(axis, path)), text, hint) }
+		if _, there := table["best"]; there {
+			bad("best", "best went", "write [tune]: settings that cannot beat another one are raced out")
+			delete(table, "best")
+		}
 		strict.Decode(table, k, func(path, text, hint string) {
 			x.search = nil // else the checks would report the same mistake again
 			bad(path, text, hint)
@@ -82,6 +86,7 @@ type searching struct {
 	rows   []*record.Row
 	picked bool
 	run    *run
+	beat   float64 // load of another setting, which this one is to exceed; 0 = it is no challenger
 
 	fitted *series.Twin // of the first probes; nil: none, or no model fits
 	of     int          // number of these
@@ -154,7 +159,7 @@ func (r *run) probesOf(s *experiment.Spec, picked bool) ([]experiment.Spec, erro
 
 // next is the next probe. more is false if the search is over.
 func (k *searching) next() (p experiment.Spec, more bool) {
-	at, more := series.NextProbe(k.first.Search, k.rows, k.twin(), k.beat())
+	at, more := series.NextProbe(k.first.Search, k.rows, k.twin(), k.beat)
 	if !more {
 		return p, false
 	}
@@ -192,36 +197,7 @@ func (r *run) planNextProbe(row *record.Row) *record.Found {
 }
 
 func (k *searching) found() record.Found {
-	return series.SearchResult(k.first.Search, k.first, k.rows, k.twin(), k.beat())
-}
-
-// beat is the highest load at which another server setting is known to meet the SLO, if only the best one is
-// searched for; 0 = none.
-func (k *searching) beat() (load float64) {
-	if !k.first.Search.Best || k.first.Variant == "" {
-		return 0
-	}
-	mine := k.run.workloadOf(k.first)
-	for i := range k.run.m.Points {
-		s := &k.run.m.Points[i]
-		if s.Search == nil || s.Variant == k.first.Variant || k.run.workloadOf(s) != mine {
-			continue
-		}
-		if f := series.SearchResult(s.Search, s, k.run.probed(s), nil, 0); f.Low != nil {
-			load = max(load, *f.Low)
-		}
-	}
-	return load
-}
-
-func (r *run) probed(s *experiment.Spec) []*record.Row {
-	for _, k := range r.searches {
-		if k.first == s {
-			return k.rows
-		}
-	}
-	rows, _ := r.reusableProbes(s, false) // planning them reports an error
-	return rows
+	return series.SearchResult(k.first.Search, k.first, k.rows, k.twin(), k.beat)
 }
 
 // reusableProbes are the finished probes of a search that the run keeps; tell: it notes the others as changed.
@@ -233,15 +209,6 @@ func (r *run) reusableProbes(s *experiment.Spec, tell bool) ([]*record.Row, erro
 		}
 		return ok
 	})
-}
-
-// workloadOf names the row and the values of its axes, without those of its server.
-func (r *run) workloadOf(s *experiment.Spec) string {
-	own := *s
-	_, axes := experiment.LoadAxis(s)
-	own.Point = slices.DeleteFunc(axes,
-		func(a experiment.Axis) bool { return slices.Contains(r.m.variant(s.Variant).axes, a) })
-	return own.Label()
 }
 
 // restartSearches drops the probes of a variant: they ran on another server.

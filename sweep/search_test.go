@@ -218,25 +218,3 @@ func TestSearchStandsForItsProbes(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
-
-// A server setting that can't beat another one is not searched further.
-func TestSearchBest(t *testing.T) {
-	a, _ := startMock(t, mock.Config{})
-	b, _ := startMock(t, mock.Config{Model: "b"})
-	var begun atomic.Bool
-	few := refusing(t, b, begun.Load)
-	text := strings.Replace(hunt, "[slo]", fmt.Sprintf("[target]\nendpoints = [%q, %q]\n[slo]", a, few), 1)
-	text = strings.NewReplacer(`tolerance = "25%"`, `tolerance = "25%", best = true`, "requests = 40", "requests = 10").Replace(text)
-	result, err := sweepVariants(t, text, Options{Out: t.TempDir(), Event: func(e Event) {
-		if e.Begun != nil && strings.HasSuffix(few, strings.TrimPrefix(e.Begun.Spec.Variant, "endpoint=")+"/v1") {
-			begun.Store(true)
-		}
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := result.Manifest.Searches
-	if len(found) != 2 || found[0].State != "above" || found[1].State != "beaten" || found[1].Probes != 1 || found[1].Met() {
-		t.Errorf("%+v", found)
-	}
-}

@@ -67,11 +67,9 @@ func (r *reader) readVariants(given bool) {
 		}
 		return
 	}
-	knobs := slices.DeleteFunc(r.doc.Keys("server.knobs"), func(k string) bool { return k == "product" })
-	variants, ok := m.Server.Variants(knobs)
+	variants, ok := m.Server.Variants(r.doc.Keys("server.knobs"), m.Tune != nil)
 	if !ok {
-		r.bad("server.knobs", "the knobs have too many combinations to start",
-			"write fewer values, or leave product out: then one knob changes at a time")
+		r.bad("server.knobs", "the knobs have too many combinations to start", "write fewer values")
 	}
 	for _, v := range variants {
 		m.Variants = append(m.Variants, Variant{Name: v.String(), Settings: v, axes: variedKnobs(v, m.Server.Knobs)})
@@ -107,6 +105,9 @@ func (m *Matrix) forVariants(points []experiment.Spec) []experiment.Spec {
 // knobs.
 func (m *Matrix) attribution() string {
 	var pairs []string
+	if m.Tune != nil { // the race says which knobs interact
+		return ""
+	}
 	for i, v := range m.Variants {
 		for _, w := range m.Variants[:i] {
 			if v.Settings.Differ(w.Settings) > 1 {

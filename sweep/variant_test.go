@@ -57,16 +57,16 @@ func TestVariantOrder(t *testing.T) {
 	if note := m.attribution(); !strings.HasSuffix(note, ": b=2 a=x and b=1 a=y") {
 		t.Errorf("note %q", note)
 	}
-	blocked := mustParse(t, fmt.Sprintf(knobby, `order = "blocked"`, "product = true"))
-	if n := blocked.Starts(); len(blocked.Points) != 16 || n < 7 || n > 8 { // once in each round; the last of one may be the first of the next
+	blocked := mustParse(t, fmt.Sprintf(knobby, `order = "blocked"`, ""))
+	if n := blocked.Starts(); len(blocked.Points) != 12 || n < 5 || n > 6 { // once in each round; the last of one may be the first of the next
 		t.Errorf("%d points, %d starts: %s", len(blocked.Points), n, order(blocked))
 	}
 	for i := range blocked.Points {
-		if p := blocked.Points[i]; p.Repeat != 1+i/8 {
+		if p := blocked.Points[i]; p.Repeat != 1+i/6 {
 			t.Errorf("point %d is of round %d", i, p.Repeat)
 		}
 	}
-	if again := mustParse(t, fmt.Sprintf(knobby, `order = "blocked"`, "product = true")); order(again) != order(blocked) {
+	if again := mustParse(t, fmt.Sprintf(knobby, `order = "blocked"`, "")); order(again) != order(blocked) {
 		t.Error("the order is another one each time")
 	}
 	if note := mustParse(t, tiny).attribution(); note != "" {

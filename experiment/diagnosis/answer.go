@@ -31,6 +31,7 @@ type Answer struct {
 
 	// each row with several settings of the server, or values of another axis; absent: none
 	Settings []Settings `json:"settings,omitempty"`
+	Tune     *Tuned     `json:"tune,omitempty"` // the race of settings; absent: there is none
 
 	Trust Trust `json:"trust"`
 	// NotMet is what a strict reading asks for (--enforce): every row that is not valid or does not meet its SLO,
@@ -66,6 +67,7 @@ func NewAnswer(m *record.Manifest, series []series.Series, diagnoses []Diagnosis
 	a.SLO = LimitsOf(series)
 	a.First = firstOf(a.Workloads, series)
 	a.compareSettings(m, series)
+	a.tune(m, series)
 	a.Verdict, a.Text = a.conclude(lostRows(m, series, missing))
 	return a
 }
@@ -154,6 +156,9 @@ func lostRows(m *record.Manifest, all []series.Series, missing []string) []strin
 }
 
 func (a *Answer) conclude(lost []string) (v stats.Verdict, text string) {
+	if a.Tune != nil && a.First != nil {
+		return a.Workloads[*a.First].Verdict, a.Tune.Text + "; " + a.Tune.Certificate
+	}
 	var met, failed, open, baselines []string
 	for _, w := range a.Workloads {
 		switch {
@@ -200,6 +205,9 @@ func (a *Answer) conclude(lost []string) (v stats.Verdict, text string) {
 }
 
 func (a *Answer) Others() string {
+	if a.Tune != nil { // it has a table of them
+		return ""
+	}
 	var groups []string
 	for _, lead := range []string{LeadShip, LeadMet, LeadLikely, LeadNotYet, LeadNone, LeadMeasured, LeadBaseline} {
 		var names []string

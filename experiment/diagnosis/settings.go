@@ -47,6 +47,9 @@ const mostSettings = 32
 
 // compareSettings also takes the status of the operating point from settings that are beaten.
 func (a *Answer) compareSettings(m *record.Manifest, all []series.Series) {
+	if m.Tune != nil { // the race compares them
+		return
+	}
 	var order []string
 	groups := map[string]*Settings{}
 	for i := range a.Workloads {
@@ -220,7 +223,11 @@ func beats(changes []Change, slo bool) bool {
 
 // demote takes the star from a setting: it meets the SLO, but another setting is to be shipped.
 func (x *Setting) demote() {
-	w := x.w
+	x.w.unship()
+	x.w.Text += "; " + x.BeatenBy + " is better"
+}
+
+func (w *Workload) unship() {
 	for j := range w.Points {
 		if w.Points[j].Status == Ship {
 			w.Points[j].Status = Meets
@@ -229,7 +236,6 @@ func (x *Setting) demote() {
 	if w.Lead == LeadShip {
 		w.Lead = LeadMet
 	}
-	w.Text += "; " + x.BeatenBy + " is better"
 }
 
 func (g *Settings) say(slo bool) {

@@ -51,6 +51,8 @@ type Workload struct {
 	// of the highest load that meets the SLO; null: the points show none
 	Estimate *Estimate `json:"estimate"`
 	Ruler    *Ruler    `json:"ruler"` // null: one load alone, or no SLO
+	// of the best setting of a race: it over the default; empty: another workload
+	Tuned string `json:"tuned,omitempty"`
 
 	Quoted int `json:"quoted"` // index of the quoted point in the series' points
 	// of the quoted point: throughputs, percentiles with intervals, cost, n; an invalid one has none but its load
@@ -96,6 +98,8 @@ func (w *Workload) Headline() string {
 		text = w.Name
 	}
 	switch {
+	case w.Tuned != "":
+		text = w.Lead + " " + w.Tuned
 	case w.Estimate != nil:
 		text = fmt.Sprintf("%s %s: %s", w.Lead, w.Name, w.Estimate.Text)
 	case w.Lead == LeadShip:

@@ -43,6 +43,7 @@ type Manifest struct {
 	Searches []Found       `json:"searches,omitempty"` // results of searches so far
 	Twins    []Twin        `json:"twins,omitempty"`    // of the workloads with several loads
 	Budget   *Budget       `json:"budget,omitempty"`   // absent = the run has none
+	Tune     *Tune         `json:"tune,omitempty"`     // the race of settings; absent = there is none
 
 	Predicted *Prediction `json:"predicted,omitempty"` // nothing was measured; absent = a measured run
 

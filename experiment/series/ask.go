@@ -68,7 +68,7 @@ func (s *Series) AskTwin(q Question, other bool, slots int, read Requests) (*Est
 		}
 		if len(out.Latencies) == 0 {
 			return nil, fmt.Errorf("the twin does not keep up with %s, or no row has such latencies",
-				loadText(k, q.Load))
+				LoadText(k, q.Load))
 		}
 		return out, nil
 	}

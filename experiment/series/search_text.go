@@ -29,6 +29,12 @@ func EffortText(f *record.Found, rows []*record.Row) string {
 	return effort(f)
 }
 
+// WithinUpTo is the highest load whose figures lean to a PASS; 0 = none.
+func WithinUpTo(k *experiment.Search, rows []*record.Row) float64 {
+	low, _ := stats.Leaning(probes(k, rows))
+	return low
+}
+
 func foundText(f *record.Found, rows []*record.Row) string {
 	k := &f.Search
 	what := map[string]string{
@@ -37,7 +43,7 @@ func foundText(f *record.Found, rows []*record.Row) string {
 	}[k.Goal]
 	within := 0.0
 	if f.Low == nil && k.Goal == experiment.GoalSLO {
-		within, _ = stats.Leaning(probes(k, rows))
+		within = WithinUpTo(k, rows)
 	}
 	switch f.State {
 	case "searching":
@@ -46,22 +52,22 @@ func foundText(f *record.Found, rows []*record.Row) string {
 		return what + between(f) + " by the stored probes; run the search again for a closer answer"
 	case "budget":
 		if within > 0 {
-			what += between(f) + ", and its figures are within the limits up to " + loadText(k, within)
+			what += between(f) + ", and its figures are within the limits up to " + LoadText(k, within)
 			return what + budgetText(f, rows)
 		}
 		return what + between(f) + budgetText(f, rows)
 	case "none":
 		if within > 0 {
 			return fmt.Sprintf("no %s is decided; the figures are within the limits up to %s: %s", k.Axis,
-				loadText(k, within), whyUndecided(rows))
+				LoadText(k, within), whyUndecided(rows))
 		}
 		if k.Open {
 			return fmt.Sprintf("no %s is decided: %s", k.Axis, whyUndecided(rows))
 		}
-		return fmt.Sprintf("no %s from %s to %s is decided: %s", k.Axis, loadText(k, k.Min), loadText(k, k.Max),
+		return fmt.Sprintf("no %s from %s to %s is decided: %s", k.Axis, LoadText(k, k.Min), LoadText(k, k.Max),
 			whyUndecided(rows))
 	case "above":
-		return fmt.Sprintf("%s is %s or above, the search's max; raise max", what, loadText(k, *f.Low))
+		return fmt.Sprintf("%s is %s or above, the search's max; raise max", what, LoadText(k, *f.Low))
 	case "beaten":
 		return what + between(f) + ": another server setting meets it at a higher one"
 	case "below":
@@ -69,7 +75,7 @@ func foundText(f *record.Found, rows []*record.Row) string {
 			return fmt.Sprintf("no %s meets the SLO: a request alone in the server misses %s, with a median TTFT of %s and TPOT of %s",
 				k.Axis, limit, unit.Format(k.Scout.TTFTMs, "ms"), unit.Format(k.Scout.TPOTMs, "ms"))
 		}
-		return fmt.Sprintf("%s is below %s, the search's min; lower min", what, loadText(k, *f.High))
+		return fmt.Sprintf("%s is below %s, the search's min; lower min", what, LoadText(k, *f.High))
 	}
 	return what + between(f)
 }
@@ -80,15 +86,15 @@ func between(f *record.Found) string {
 	case f.Low == nil && f.High == nil:
 		return " is not known"
 	case f.Low == nil:
-		return " is below " + loadText(k, *f.High)
+		return " is below " + LoadText(k, *f.High)
 	case f.High == nil:
-		return fmt.Sprintf(" is %s or above", loadText(k, *f.Low))
+		return fmt.Sprintf(" is %s or above", LoadText(k, *f.Low))
 	case k.Axis == "concurrency" && *f.High == *f.Low+1:
-		return " is " + loadText(k, *f.Low)
+		return " is " + LoadText(k, *f.Low)
 	}
-	text := fmt.Sprintf(" is between %s and %s", loadText(k, *f.Low), loadText(k, *f.High))
+	text := fmt.Sprintf(" is between %s and %s", LoadText(k, *f.Low), LoadText(k, *f.High))
 	if f.Best != nil {
-		text += fmt.Sprintf(", most likely %s", loadText(k, *f.Best))
+		text += fmt.Sprintf(", most likely %s", LoadText(k, *f.Best))
 	}
 	return text
 }
@@ -142,7 +148,8 @@ func whyUndecided(rows []*record.Row) string {
 	return cmp.Or(most, "more requests are needed; raise budget")
 }
 
-func loadText(k *experiment.Search, load float64) string {
+// LoadText is a load of a search with its unit.
+func LoadText(k *experiment.Search, load float64) string {
 	text := strconv.FormatFloat(load, 'g', 4, 64)
 	if k.Axis == "rate" {
 		return text + "/s"

@@ -53,11 +53,11 @@ func (t *Twin) bracket(k *experiment.Search, verdicts stats.Bracket) (b stats.Br
 	case a.Rejected != "" || a.Outside != "":
 		return b, cmp.Or(a.Rejected, a.Outside)
 	case verdicts.Low != nil && *verdicts.Low > a.High:
-		return b, fmt.Sprintf("its limit, up to %s, contradicts the PASS at %s", loadText(k, a.High),
-			loadText(k, *verdicts.Low))
+		return b, fmt.Sprintf("its limit, up to %s, contradicts the PASS at %s", LoadText(k, a.High),
+			LoadText(k, *verdicts.Low))
 	case verdicts.High != nil && *verdicts.High < a.Low:
-		return b, fmt.Sprintf("its limit, from %s, contradicts the FAIL at %s", loadText(k, a.Low),
-			loadText(k, *verdicts.High))
+		return b, fmt.Sprintf("its limit, from %s, contradicts the FAIL at %s", LoadText(k, a.Low),
+			LoadText(k, *verdicts.High))
 	}
 	b = verdicts // at the ends of the range, which the twin alone does not decide
 	b.Best = nil

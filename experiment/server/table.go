@@ -40,12 +40,8 @@ const (
 	tableStopTimeout  = 30 * time.Second
 )
 
-// Knobs are the varied settings of a server. The first variant has the first value of each knob; every other
-// variant differs in one knob. With Product, all values are combined.
-type Knobs struct {
-	Product bool
-	Values  map[string][]string
-}
+// Knobs are the varied settings of a server. The first variant has the first value of each knob.
+type Knobs struct{ Values map[string][]string }
 
 type Variant []Setting
 
@@ -77,7 +73,7 @@ var (
 	knobName    = lazy(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
-var reservedNames = []string{"rate", "concurrency", "input", "output", "prefix", "repeat", "endpoint"}
+var reservedNames = []string{"rate", "concurrency", "input", "output", "prefix", "repeat", "endpoint", "confirm"}
 
 func (k *Knobs) DecodeTOML(v any, bad func(key, problem, hint string)) {
 	table, ok := v.(map[string]any)
@@ -87,11 +83,8 @@ func (k *Knobs) DecodeTOML(v any, bad func(key, problem, hint string)) {
 	}
 	k.Values = map[string][]string{}
 	for _, name := range slices.Sorted(maps.Keys(table)) {
-		if name == "product" {
-			if k.Product, ok = table[name].(bool); !ok {
-				bad(name, "product is true or false",
-					"write product = true to combine all values of all knobs; a knob needs another name")
-			}
+		if _, product := table[name].(bool); product && name == "product" {
+			bad(name, "product went", `write [tune] and below it order = "all": the combinations are raced`)
 			continue
 		}
 		if !knobName().MatchString(name) || slices.Contains(reservedNames, name) {
@@ -199,8 +192,9 @@ func (t *Table) checkPlaceholders(bad func(key, problem, hint string)) {
 
 const maxVariants = 1000
 
-// Variants are the servers to start, knobs by names, the baseline first. ok: at most maxVariants.
-func (t *Table) Variants(names []string) (out []Variant, ok bool) {
+// Variants are the servers to start, knobs by names, the baseline first: each other one differs in one knob, or all are
+// combined, the last knob fastest. ok: at most maxVariants.
+func (t *Table) Variants(names []string, combined bool) (out []Variant, ok bool) {
 	base := make(Variant, 0, len(names))
 	all := 1
 	for _, name := range names {
@@ -210,7 +204,7 @@ func (t *Table) Variants(names []string) (out []Variant, ok bool) {
 			return nil, false
 		}
 	}
-	if t.Knobs.Product {
+	if combined {
 		return t.product(base, 0), true
 	}
 	out = []Variant{base}

@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func knobs(product bool) Knobs {
-	return Knobs{Product: product, Values: map[string][]string{"seqs": {"32", "64", "128"}, "dtype": {"bf16", "fp8"}, "model": {"m"}}}
+func knobs() Knobs {
+	return Knobs{Values: map[string][]string{"seqs": {"32", "64", "128"}, "dtype": {"bf16", "fp8"}, "model": {"m"}}}
 }
 
 func TestVariants(t *testing.T) {
@@ -21,8 +21,8 @@ func TestVariants(t *testing.T) {
 		{true, []string{"seqs=32 dtype=bf16 model=m", "seqs=32 dtype=fp8 model=m", "seqs=64 dtype=bf16 model=m", "seqs=64 dtype=fp8 model=m",
 			"seqs=128 dtype=bf16 model=m", "seqs=128 dtype=fp8 model=m"}},
 	} {
-		table := &Table{Knobs: knobs(c.product)}
-		variants, ok := table.Variants(names)
+		table := &Table{Knobs: knobs()}
+		variants, ok := table.Variants(names, c.product)
 		var got []string
 		for i, v := range variants {
 			got = append(got, v.String())
@@ -34,16 +34,16 @@ func TestVariants(t *testing.T) {
 			t.Errorf("product %t: %s", c.product, diff)
 		}
 	}
-	if variants, ok := (&Table{}).Variants(nil); !ok || len(variants) != 1 || variants[0] == nil || variants[0].String() != "" {
+	if variants, ok := (&Table{}).Variants(nil, false); !ok || len(variants) != 1 || variants[0] == nil || variants[0].String() != "" {
 		t.Errorf("without a knob: %v", variants)
 	}
-	many := &Table{Knobs: Knobs{Product: true, Values: map[string][]string{}}}
+	many := &Table{Knobs: Knobs{Values: map[string][]string{}}}
 	for _, name := range names {
 		for i := range 11 {
 			many.Knobs.Values[name] = append(many.Knobs.Values[name], strings.Repeat("x", i))
 		}
 	}
-	if _, ok := many.Variants(names); ok {
+	if _, ok := many.Variants(names, true); ok {
 		t.Error("1331 starts are no error")
 	}
 }

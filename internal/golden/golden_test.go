@@ -164,7 +164,7 @@ func TestShipped(t *testing.T) {
 	}
 	for _, f := range files {
 		name := strings.TrimSuffix(filepath.Base(f), ".toml")
-		if (name == "knobs" || name == "search") && !*all {
+		if (name == "tune" || name == "search") && !*all {
 			continue
 		}
 		golden(t, "matrix-"+name, func(c *testCase) {

@@ -28,6 +28,7 @@ type Plan struct {
 	count, done   int    // rows, with repeats
 	again         int    // of those to run: the resumed run has another result of them
 	order, starts string // texts
+	race          string // of [tune]: instead of all of them; empty = there is none
 	durations     *durations
 	budget, spent time.Duration // 0 = no budget
 	time          Span
@@ -64,8 +65,12 @@ type Shape struct {
 // NewPlan lists the rows that match k.Only.
 func NewPlan(m *sweep.Matrix, k Known) (*Plan, error) {
 	p := &Plan{durations: newDurations(m), budget: time.Duration(m.Budget), spent: k.Spent, Changed: k.Changed.Lines()}
-	for i := range m.Points {
-		s := &m.Points[i]
+	points := m.Points
+	if m.Tune != nil {
+		points, p.race = points[:1], raceText(m)
+	}
+	for i := range points {
+		s := &points[i]
 		if ok, err := sweep.Match(s, k.Only); err != nil {
 			return nil, err
 		} else if !ok {
@@ -84,7 +89,7 @@ func NewPlan(m *sweep.Matrix, k Known) (*Plan, error) {
 	if m.Order != "" && m.Order != sweep.OrderListed {
 		p.order = "order: " + m.OrderText()
 	}
-	if n := m.Starts(); n > 0 {
+	if n := m.Starts(); n > 0 && m.Tune == nil {
 		p.starts = ", and " + unit.Plural(n, "start") + " of the server"
 		if written := len(m.Variants); n > written {
 			p.order += fmt.Sprintf(", which costs %s more than as written", unit.Plural(n-written, "start"))

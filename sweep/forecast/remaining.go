@@ -32,6 +32,10 @@ type Task struct {
 // NewRemaining has all rows of the matrix that match a glob of only; none = all.
 func NewRemaining(m *sweep.Matrix, only []string) *Remaining {
 	r := &Remaining{Budget: time.Duration(m.Budget), starts: m.Server.Runs(), durations: newDurations(m)}
+	if m.Tune != nil { // which of the rows run is not known
+		r.Searching, r.Budget = true, time.Duration(m.Tune.Budget)
+		return r
+	}
 	for i := range m.Points {
 		if ok, err := sweep.Match(&m.Points[i], only); ok && err == nil {
 			r.Todo = append(r.Todo, Task{sweep.ID(&m.Points[i]), &m.Points[i]})

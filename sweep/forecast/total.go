@@ -2,12 +2,17 @@ package forecast
 
 import (
 	"fmt"
+	"time"
 
 	"bench/experiment/unit"
+	"bench/sweep"
 )
 
 // Total sums up the rows, their time, the starts of servers and the order, in one or two lines.
 func (p *Plan) Total() string {
+	if p.race != "" {
+		return p.race
+	}
 	text := unit.Plural(p.count, "row")
 	switch {
 	case p.again > 0:
@@ -29,6 +34,23 @@ func (p *Plan) Total() string {
 		text += "\n" + p.BudgetText()
 	}
 	return text
+}
+
+// raceText is what the race of the settings takes, without the starts of their servers: each has one row or search.
+func raceText(m *sweep.Matrix) string {
+	least, most := m.RaceTrials()
+	first := &m.Points[0]
+	own := newDurations(m).of(first)
+	if k := first.Search; k != nil {
+		own = Span{Least: time.Duration(first.Warmup.Time) + time.Duration(k.Pace().Least*float64(time.Second)),
+			Most: time.Duration(k.MaxTime())}
+	}
+	all := Span{Least: time.Duration(least) * own.Least, Most: time.Duration(most) * own.Most, Open: own.Open}
+	if b := time.Duration(m.Tune.Budget); b > 0 {
+		all = Span{Least: min(all.Least, b), Most: min(all.Most, b)}
+	}
+	return fmt.Sprintf("a race of %s: %d to %s of the server, %s", unit.Plural(len(m.Variants), "setting"), least,
+		unit.Plural(most, "start"), all)
 }
 
 func (p *Plan) BeyondBudget() bool { return p.budget > 0 && p.time.Least > p.budget-p.spent }

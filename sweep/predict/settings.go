@@ -102,6 +102,9 @@ func flagsOf(command []string) []flag {
 		if !joined && i+1 < len(command) && !strings.HasPrefix(command[i+1], "-") {
 			value = command[i+1]
 		}
+		if key, own := strings.CutPrefix(value, "mock."); own && name == "set" { // of bench mock
+			name, value, _ = strings.Cut(key, "=")
+		}
 		flags = append(flags, flag{strings.ReplaceAll(name, "-", "_"), value})
 	}
 	return flags

@@ -1,0 +1,185 @@
+package diagnosis
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"bench/experiment/metric"
+	"bench/experiment/record"
+	"bench/experiment/series"
+	"bench/experiment/stats"
+	"bench/experiment/tune"
+	"bench/experiment/unit"
+)
+
+// Tuned is what a race of settings answers: the best one over the default, and what it says of all others.
+type Tuned struct {
+	record.Tune
+	Text        string   `json:"text"`        // "8192/128: 21.4/s [20.1, 22.3] = 1.31 × default [1.22, 1.40]"
+	Certificate string   `json:"certificate"` // "no other of 48 settings is more than 4 % better (95 %): …"
+	Notes       []string `json:"notes"`
+	Ships       bool     `json:"ships"` // the best is confirmed, and better than the default or the default itself
+}
+
+// tune makes the best setting the workload to read first. It is to be shipped if its confirmation bears it out; the
+// other settings are an answer about it, and miss nothing.
+func (a *Answer) tune(m *record.Manifest, all []series.Series) {
+	if m.Tune == nil {
+		return
+	}
+	t := &Tuned{Tune: *m.Tune, Notes: []string{}}
+	t.Text, t.Certificate = t.text(), t.certificate()
+	t.Ships = t.Confirmed && (t.Best == t.Default || t.RatioInterval == nil || t.RatioInterval.Lo > 1)
+	t.note()
+	a.Tune, a.NotMet = t, []NotMet{}
+	var first *Workload
+	for i := range a.Workloads {
+		w := &a.Workloads[i]
+		s := &all[w.Series]
+		if s.Points[0].Rows[0].Spec.Variant == t.Best && (first == nil || w.higher(first, all)) {
+			first, a.First = w, &i
+		}
+	}
+	for i := range a.Workloads {
+		if w := &a.Workloads[i]; w != first || !t.Ships {
+			w.unship()
+		}
+	}
+	if first != nil {
+		first.Tuned = t.Text
+	}
+	if first == nil || !t.Ships || first.Verdict != stats.Pass && first.Verdict != "" {
+		a.NotMet = append(a.NotMet, NotMet{Why: "tune: " + t.Text})
+	}
+}
+
+// higher prefers the confirmation that passed at the highest load.
+func (w *Workload) higher(than *Workload, all []series.Series) bool {
+	if (w.Verdict == stats.Pass) != (than.Verdict == stats.Pass) {
+		return w.Verdict == stats.Pass
+	}
+	return w.Verdict == stats.Pass && requested(&all[w.Series], w.point(&all[w.Series])) >
+		requested(&all[than.Series], than.point(&all[than.Series]))
+}
+
+// Name is a setting by the values of its knobs: "8192/128".
+func (t *Tuned) Name(variant string) string {
+	for _, s := range t.Settings {
+		if s.Variant == variant {
+			return strings.Join(s.Values, "/")
+		}
+	}
+	return variant
+}
+
+// Value is the goal as text.
+func (t *Tuned) Value(x float64) string {
+	if t.Goal == tune.MaxLoad {
+		return loadText(t.Axis, x)
+	}
+	name, _ := metric.Cut(t.Goal)
+	if m := metric.ByName(name); m.Unit == "ms" {
+		return unit.Format(x, "ms")
+	} else if m.Unit != "share" {
+		return unit.Brief(x, 4) + " " + m.Unit
+	}
+	return unit.Brief(x, 4)
+}
+
+// Ends are an interval as text: "[20.1, 22.3]".
+func Ends(i *stats.Interval) string {
+	if i == nil {
+		return ""
+	}
+	return fmt.Sprintf("[%s, %s]", unit.Brief(i.Lo, 3), unit.Brief(i.Hi, 3))
+}
+
+func (t *Tuned) text() string {
+	if t.Best == "" || t.Estimate == nil {
+		return "no setting runs"
+	}
+	text := fmt.Sprintf("%s: %s %s", t.Name(t.Best), t.Value(*t.Estimate), Ends(t.Interval))
+	if t.Goal != tune.MaxLoad {
+		text = metric.Words(t.Goal) + " of " + text
+	}
+	switch name, _ := metric.Cut(t.Goal); {
+	case t.Best == t.Default:
+		return text + ", the default"
+	case t.Ratio == nil:
+		return text + ", not confirmed"
+	case t.Goal == tune.MaxLoad || metric.ByName(name).MoreIsBetter:
+		return text + fmt.Sprintf(" = %.2f × default [%.2f, %.2f]", *t.Ratio, t.RatioInterval.Lo, t.RatioInterval.Hi)
+	}
+	return text + fmt.Sprintf(" = default ÷ %.2f [%.2f, %.2f]", *t.Ratio, t.RatioInterval.Lo, t.RatioInterval.Hi)
+}
+
+func (t *Tuned) certificate() string {
+	counts := map[string]int{}
+	for _, s := range t.Settings {
+		counts[s.State]++
+	}
+	all := len(t.Settings)
+	tried := all - counts[tune.NotRun]
+	var parts []string
+	add := func(n int, text string) {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, text))
+		}
+	}
+	add(counts[tune.Measured], "measured")
+	add(counts[tune.RacedOut], "raced out")
+	audited := ""
+	if n := counts[tune.Audited]; n > 0 {
+		audited = fmt.Sprintf(" (%d of them audited)", n)
+	}
+	add(counts[tune.Predicted]+counts[tune.Audited], "by prediction"+audited)
+	add(counts[tune.Infeasible], "do not run")
+	of := fmt.Sprintf("%d settings", all)
+	if tried < all {
+		of = fmt.Sprintf("the %s tried", unit.Plural(tried, "setting"))
+		add(all-tried, fmt.Sprintf("of %d not tried", all))
+	}
+	claim := "nothing bounds what the others of " + of + " reach"
+	if t.Excess != nil {
+		claim = fmt.Sprintf("no other of %s is more than %s %% better (95 %%)", of, percentUp(*t.Excess))
+	}
+	return claim + ": " + strings.Join(parts, ", ")
+}
+
+// percentUp rounds up, and never to 0: a claim is not to gain by its digits.
+func percentUp(share float64) string {
+	x := math.Ceil(1000*share-1e-9) / 10
+	if x >= 10 {
+		x = math.Ceil(x)
+	}
+	return unit.Brief(max(x, 0.1), 3)
+}
+
+func (t *Tuned) note() {
+	for _, p := range t.Interactions {
+		t.Notes = append(t.Notes,
+			fmt.Sprintf("%s and %s interact: together they do what the sum of their effects does not", p[0], p[1]))
+	}
+	spent := func(s float64) string { return unit.Clock(time.Duration(s * float64(time.Second))) }
+	if t.State == tune.BudgetSpent {
+		t.Notes = append(t.Notes, fmt.Sprintf("the budget of %s ended it before all was known; "+
+			"resume with a longer one, such as --set tune.budget=%s", spent(t.BudgetS), time.Duration(2*t.BudgetS)*time.Second))
+	}
+	if t.Distrusted {
+		t.Notes = append(t.Notes, "an audited setting was above its bound: prediction left out none from then on")
+	}
+	if i := slices.IndexFunc(t.Settings, func(s record.TunedSetting) bool { return s.Variant == t.Default }); i >= 0 &&
+		t.Settings[i].State == tune.Infeasible {
+		t.Notes = append(t.Notes, "the default does not run: "+t.Settings[i].Reason)
+	} else if t.Confirmed && !t.Ships {
+		t.Notes = append(t.Notes, "the confirmation does not show it to be better than the default")
+	}
+	if t.Order == tune.One && slices.ContainsFunc(t.Settings,
+		func(s record.TunedSetting) bool { return s.State == tune.NotRun }) {
+		t.Notes = append(t.Notes, `one knob after the other; order = "all" races every combination`)
+	}
+	t.Notes = append(t.Notes, fmt.Sprintf("%s of server time, %s", spent(t.SpentS), unit.Plural(t.Starts, "start")))
+}
