@@ -15,13 +15,13 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 115_600
-	mostPackages      = 57
-	mostExportedNames = 2_320 // types, functions, methods, variables and constants
-	mostExportedField = 3_840
-	mostWideLines     = 275 // of more than 120 columns
+	mostLines         = 117_100
+	mostPackages      = 58
+	mostExportedNames = 2_360 // types, functions, methods, variables and constants
+	mostExportedField = 3_900
+	mostWideLines     = 276 // of more than 120 columns
 	mostFlags         = 158 // of commands
-	mostKeys          = 220 // of the TOML, by struct tags
+	mostKeys          = 223 // of the TOML, by struct tags
 )
 
 // larger are the packages that are to be cut, each with its bound.
@@ -34,9 +34,9 @@ var larger = map[string]int{
 	"experiment/verdict":   5_300,
 	"experiment/workload":  5_000,
 	"report/compare":       4_950,
-	"experiment/record":    4_950,
-	"sweep":                4_750,
-	"experiment/diagnosis": 4_400,
+	"experiment/record":    5_000,
+	"sweep":                5_150,
+	"experiment/diagnosis": 4_570,
 	"experiment/endpoint":  4_350,
 	"experiment/stats":     3_950,
 	"report/page":          3_700,

@@ -125,8 +125,8 @@ func tunedTable(t *diagnosis.Tuned) Table {
 	if t.Goal == tune.MaxLoad {
 		goal = "highest load"
 	}
-	out := Table{ID: "settings", Caption: "Settings", Columns: []Column{{Head: strings.Join(t.Knobs, "/")}, {Head: "state"},
-		{Head: goal, Num: true}, {Head: "95 %"}, {Head: "server time", Num: true}, {Head: "why"}}}
+	out := Table{ID: "settings", Caption: "Settings", Columns: []Column{
+		{Head: strings.Join(t.Knobs, "/")}, {Head: "state"}, {Head: goal, Num: true}, {Head: "95 %"}, {Head: "server time", Num: true}, {Head: "why"}}}
 	for _, s := range t.Settings {
 		name, state := TextCell(strings.Join(s.Values, "/")), Cell{Text: strings.ReplaceAll(s.State, "_", " ")}
 		if s.Variant == t.Best {

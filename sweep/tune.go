@@ -49,7 +49,7 @@ func (r *reader) checkTune(points []experiment.Spec) {
 	m.Tune.Check(m.knobSizes(), search && !unknown, r.under("tune"))
 	if g := m.Tune.Goal; unknown {
 		r.bad("tune.goal", fmt.Sprintf("unknown goal %q", g),
-			`write "max_load", or a figure: "ttft_p95", "tpot_p95", "output_tokens_per_s", "usd_per_million_output_tokens"`)
+			`write "max_load", or a figure: "ttft_p95", "output_tokens_per_s", "usd_per_million_output_tokens"`)
 	}
 }
 
@@ -141,7 +141,7 @@ func (r *run) tune(ctx context.Context) error {
 
 // settingFailed takes a setting whose server did not start or died from the plan: that is an answer about it.
 func (r *run) settingFailed(s *experiment.Spec, err error) {
-	why, _, _ := strings.Cut(err.Error(), "\n") // its last output follows
+	why, _, _ := strings.Cut(err.Error(), "\n")    // its last output follows
 	if _, own, ok := strings.Cut(why, "): "); ok { // the setting is named beside it
 		why = own
 	}

@@ -166,7 +166,8 @@ func (t *Tuned) note() {
 	spent := func(s float64) string { return unit.Clock(time.Duration(s * float64(time.Second))) }
 	if t.State == tune.BudgetSpent {
 		t.Notes = append(t.Notes, fmt.Sprintf("the budget of %s ended it before all was known; "+
-			"resume with a longer one, such as --set tune.budget=%s", spent(t.BudgetS), time.Duration(2*t.BudgetS)*time.Second))
+			"resume with a longer one, such as --set tune.budget=%s", spent(t.BudgetS),
+			time.Duration(2*t.BudgetS)*time.Second))
 	}
 	if t.Distrusted {
 		t.Notes = append(t.Notes, "an audited setting was above its bound: prediction left out none from then on")
