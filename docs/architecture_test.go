@@ -62,7 +62,7 @@ var mayImport = map[string][]string{
 		"experiment/roofline", "experiment/series", "experiment/stats", "experiment/telemetry", "experiment/text",
 		"experiment/tune", "experiment/unit", "experiment/verdict", "report/compare", "report/parallel",
 	},
-	"report/verify":   {"experiment/record", "report"},
+	"report/verify": {"experiment/record", "report"},
 	"report/size": {
 		"experiment", "experiment/roofline", "experiment/series", "experiment/text", "experiment/twin",
 		"experiment/unit", "experiment/verdict", "report", "report/parallel",

@@ -40,6 +40,7 @@ var larger = map[string]int{
 	"experiment/endpoint":  4_350,
 	"experiment/stats":     3_950,
 	"report/page":          3_700,
+	"experiment/series":    3_010,
 }
 
 type counted struct {

@@ -40,7 +40,7 @@ func (r *reader) checkTune(points []experiment.Spec) {
 		r.bad("tune", "a race needs one row with one point", one)
 		return
 	case m.Order != "" && m.Order != OrderListed:
-		r.bad("order", "the race decides the order", "remove order; [tune] order is that of the knobs")
+		r.bad("order", "the race decides the order", "remove order, and write the order of the knobs in [tune]")
 	case m.Budget != 0:
 		r.bad("budget", "the race has a budget of its own", "write budget in [tune]")
 	}

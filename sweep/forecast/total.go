@@ -49,8 +49,8 @@ func raceText(m *sweep.Matrix) string {
 	if b := time.Duration(m.Tune.Budget); b > 0 {
 		all = Span{Least: min(all.Least, b), Most: min(all.Most, b)}
 	}
-	return fmt.Sprintf("a race of %s: %d to %s of the server, %s", unit.Plural(len(m.Variants), "setting"), least,
-		unit.Plural(most, "start"), all)
+	return fmt.Sprintf("a race of %s: %d to %s of the server; their time without the starts: %s",
+		unit.Plural(len(m.Variants), "setting"), least, unit.Plural(most, "start"), all)
 }
 
 func (p *Plan) BeyondBudget() bool { return p.budget > 0 && p.time.Least > p.budget-p.spent }
