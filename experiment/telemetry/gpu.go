@@ -117,32 +117,33 @@ func deviceOf(readings []*Sample, gaps map[int64]bool, start, end int64) GPUDevi
 	return d
 }
 
-// Energy is what the row's GPUs took in the window, J: those of the source that report it, or the active ones of
-// more. gpus 0: how many the row has is not specified. why: they are not the row's; without J and why none reports it.
+// Energy is what the row's GPUs took in the window, J: those of the source that report it, or the active ones of more.
+// gpus 0: not specified. why: they are not the row's, of are so many; without J and why none reports it.
 func (u *GPUUsage) Energy(gpus int) (joules float64, of int, why string) {
-	reporting := slices.DeleteFunc(slices.Clone(u.Devices),
+	own := slices.DeleteFunc(slices.Clone(u.Devices),
 		func(d GPUDevice) bool { return d.EnergyJ == nil || *d.EnergyJ <= 0 })
-	own := reporting
-	if gpus > 0 && len(own) > gpus {
-		own = slices.DeleteFunc(slices.Clone(own), GPUDevice.idle)
+	if len(own) > gpus {
+		own = slices.DeleteFunc(own, GPUDevice.idle)
 	}
+	of = len(own)
 	switch {
-	case len(reporting) == 0:
-		return 0, 0, ""
+	case of == 0:
 	case slices.ContainsFunc(own, func(d GPUDevice) bool { return strings.Contains(d.GPU, ":") }):
-		return 0, 0, "a MIG instance has the power of its whole GPU"
-	case gpus == 0 && len(own) > 1:
-		return 0, 0, fmt.Sprintf("power of %d GPUs was read, and gpus is not specified", len(own))
-	case gpus > len(reporting):
-		return 0, 0, fmt.Sprintf("the power of %d of %d GPUs was read", len(reporting), gpus)
-	case gpus > 0 && len(own) != gpus:
-		return 0, 0, fmt.Sprintf("%d of the %d GPUs whose power was read were active, gpus = %d", len(own),
-			len(reporting), gpus)
+		why = "a MIG instance has the power of its whole GPU"
+	case gpus == 0 && of > 1:
+		why = fmt.Sprintf("%d GPUs were active, and gpus is not specified", of)
+	case of < gpus:
+		why = fmt.Sprintf("the power of %d of %d GPUs was read", of, gpus)
+	case gpus > 0 && of > gpus:
+		why = fmt.Sprintf("%d GPUs were active, and the row has %d", of, gpus)
+	}
+	if why != "" {
+		return 0, of, why
 	}
 	for _, d := range own {
 		joules += *d.EnergyJ
 	}
-	return joules, len(own), ""
+	return joules, of, ""
 }
 
 // idle reports whether nothing ran on the GPU in the window.

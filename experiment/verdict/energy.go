@@ -24,13 +24,22 @@ func (e *Measured) energyOver(s *record.Summary, t experiment.Target) (x *record
 		TokensPerJoule: tokens / joules}, ""
 }
 
-func checkPower(e *Measured) checkResult {
-	switch {
-	case e.noEnergy != "":
-		return caution("set [telemetry] gpu to the exporter of the server's machine, or correct gpus in [target]",
-			"no energy per token: %s", e.noEnergy)
-	case e.Energy == nil:
-		return unasked
+// findEnergy also makes the check: fewer GPUs than the row's are a mistake, others beside them are not.
+func (e *Measured) findEnergy(t experiment.Target) {
+	var why string
+	e.power = unasked
+	if e.Energy, why = e.energyOver(&e.Summary, t); e.Energy != nil {
+		e.power = passed()
 	}
-	return passed()
+	if why == "" || t.GPUs == 0 {
+		return
+	}
+	severity := record.Note
+	if _, of, _ := e.GPU.Energy(t.GPUs); of < t.GPUs {
+		severity = record.Caution
+	}
+	e.power = found(severity, "set [telemetry] gpu to the exporter of the server's machine, or correct gpus in [target]",
+		"no energy per token: %s", why)
 }
+
+func checkPower(e *Measured) checkResult { return e.power }

@@ -20,10 +20,10 @@ func TestEnergy(t *testing.T) {
 	row.Summary.Throughput.OutputTokensPerS = 1000
 	target := experiment.Target{GPUs: 2}
 	e := Measured{Row: &row}
-	e.Energy, e.noEnergy = e.energyOver(&row.Summary, target)
+	e.findEnergy(target)
 	want := &record.Energy{GPUs: 2, Joules: 4000, PowerW: 400, PerToken: 0.4, TokensPerJoule: 2.5}
 	if d := cmp.Diff(want, e.Energy, cmpopts.EquateApprox(1e-12, 0)); d != "" || !checkPower(&e).possible {
-		t.Error(d, e.noEnergy)
+		t.Error(d, e.power)
 	}
 	if x, ok := row.Figure("energy_j_per_output_token"); !ok || x != 0.4 {
 		t.Error(x, ok)
@@ -61,7 +61,7 @@ func TestNoEnergyIsAbsent(t *testing.T) {
 	e.Summary.Throughput.OutputTokensPerS = 1000
 	l := fixture.SLO(t, "energy_j_per_output_token = 1").Limits[0]
 	verdict := func(gpus int) (v record.Verdict) {
-		e.Energy, e.noEnergy = e.energyOver(&e.Summary, experiment.Target{GPUs: gpus})
+		e.findEnergy(experiment.Target{GPUs: gpus})
 		e.judgeFigure(&v, question{limit: l}, &e.Summary, experiment.Target{GPUs: gpus})
 		return v
 	}
@@ -73,6 +73,13 @@ func TestNoEnergyIsAbsent(t *testing.T) {
 	if e.Energy != nil || v.Verdict != "UNDECIDED" || !strings.Contains(v.Why, "1 of 4 GPUs") ||
 		found.severity != record.Caution || found.problem != "no energy per token: the power of 1 of 4 GPUs was read" {
 		t.Errorf("%+v, %+v", v, found)
+	}
+	e.GPU.Devices = append(e.GPU.Devices, telemetry.GPUDevice{GPU: "1", EnergyJ: new(1000.)})
+	if v, found := verdict(1), checkPower(&e); v.Verdict != "UNDECIDED" || found.severity != record.Note {
+		t.Errorf("%+v, %+v", v, found)
+	}
+	if v := verdict(0); v.Verdict != "UNDECIDED" || !checkPower(&e).unasked {
+		t.Errorf("%+v", v)
 	}
 	e.Summary.Throughput.OutputTokensPerS = 0
 	if v := verdict(1); v.Verdict != "FAIL" || e.Energy != nil {

@@ -17,7 +17,7 @@ type Measured struct {
 
 	stored *record.Row // its figures stay; nil: they are derived
 
-	noEnergy string // why the power that was read gives no energy; empty: it does, or none was read
+	power checkResult // of the GPUs whose power was read
 
 	effects   []effect         // of the findings
 	disturbed disturbance      // filled by runChecks
@@ -36,7 +36,7 @@ func (e *Measured) Conclude(t experiment.Target, b record.RooflineSource) {
 		e.derive(t, b)
 	}
 	e.viewWorkers()
-	e.Energy, e.noEnergy = e.energyOver(&e.Summary, t)
+	e.findEnergy(t)
 	e.runChecks()
 	e.SLO = e.judge(t)
 	e.nameLimits()
