@@ -30,8 +30,8 @@ func newAsk(c *cli) *cobra.Command {
 latencies at a load, or the highest load under other limits or lengths. Its figures are estimated, with intervals of 95 %.
 It refuses where the measured rows do not bear it out. rate or concurrency asks for the latencies at a load; without one the
 answer is the highest load within the SLO. slo.LIMIT replaces the whole SLO. input and output are mean tokens: every prompt or
-response is longer or shorter by one factor. prefix is the cached share of each prompt. With replicas=N the load is that
-of N such servers behind a router.`,
+response is longer or shorter by one factor. prefix is the cached share of each prompt. With replicas=N the load is
+shared by N such servers behind a router.`,
 		Example: `  bench ask results/chat/20260101T120000Z rate=30
   bench ask results/chat/20260101T120000Z slo.ttft_p95=300ms slo.tpot_p95=40ms
   bench ask results/chat/20260101T120000Z rate=30 input=2000 prefix=0.8
@@ -132,7 +132,7 @@ func parseQuestions(questions []string) (q series.Question, axis, limits string,
 	}
 	switch {
 	case q.Replicas != math.Round(q.Replicas):
-		return q, "", "", usage("replicas=%v is no number of servers\nhint: replicas=3", q.Replicas)
+		return q, "", "", usage("replicas=%v is not a number of servers\nhint: replicas=3", q.Replicas)
 	case q.Replicas > 0 && axis == "":
 		return q, "", "", usage("replicas share a load\nhint: add rate=30; bench size finds the number for a load")
 	}

@@ -112,7 +112,7 @@ func (f *sizeFlags) check() error {
 	}
 	for _, n := range f.gpus {
 		if n < 1 {
-			return usage("--gpus: %d is no number of GPUs\nhint: --gpus 1,2,4", n)
+			return usage("--gpus: %d is not a number of GPUs\nhint: --gpus 1,2,4", n)
 		}
 	}
 	switch {
