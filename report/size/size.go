@@ -67,6 +67,9 @@ func OfTwin(t *series.Twin, other *series.Traffic, on *roofline.Setup) Candidate
 		capacity: func(f twin.Fleet, e end) (float64, error) {
 			c, ok := known[f.Replicas]
 			var err error
+			if on != nil {
+				f.CacheTokens = on.CapacityTokens()
+			}
 			if !ok {
 				c, err = measured(t, other, f)
 				known[f.Replicas] = c

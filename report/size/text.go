@@ -16,7 +16,7 @@ const mostLeading = 3 // plans of the first line
 // Text writes the answer first, then a table of the plans, then what they rest on.
 func (r *Result) Text(w io.Writer, s report.Screen) error {
 	var b strings.Builder
-	for _, part := range text.Wrap("", r.answer(), "  ", s.Columns()) {
+	for _, part := range text.Wrap("", text.Escape(r.answer()), "  ", s.Columns()) {
 		b.WriteString(part + "\n")
 	}
 	b.WriteString("\n")
@@ -117,11 +117,12 @@ func (r *Result) table() report.Table {
 			}
 			return report.TextCell(fmt.Sprint(n.Best) + strings.ReplaceAll(n.interval(), ", ", "–"))
 		}
+		most := map[bool]string{true: "≤ "}[p.AtMost]
 		add(report.TextCell(name), number(p.Replicas), number(p.GPUs(p.Replicas)), number(p.Spare),
 			report.TextCell(unit.Brief(p.LoadEach, 3)),
 			optional(p.Margin, func(x float64) string { return fmt.Sprintf("%.0f %%", 100*x) }),
-			optional(p.USDPerMillion, unit.Digits),
-			optional(p.USDPerMonth, func(x float64) string { return unit.Count(int(x)) }), report.TextCell(p.LimitedBy))
+			optional(p.USDPerMillion, func(x float64) string { return most + unit.Digits(x) }),
+			optional(p.USDPerMonth, func(x float64) string { return most + unit.Count(int(x)) }), report.TextCell(p.LimitedBy))
 	}
 	return t
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"bench/experiment/mock"
+	"bench/experiment/record"
 	"bench/experiment/series"
 	"bench/experiment/twin"
 	"bench/experiment/workload"
@@ -126,6 +127,18 @@ func (d *drawnServer) behindRouter(t testing.TB, router string, replicas int, ra
 	return most
 }
 
+// addPrefix lets six groups of requests share a half of their prompts, where they all have one length.
+func (d *drawnServer) addPrefix() {
+	var input int
+	if _, rest, ok := strings.Cut(d.row, "input = "); ok {
+		fmt.Sscanf(rest, "%d", &input)
+	}
+	if input > 64 {
+		d.kind = "prefix"
+		d.row += fmt.Sprintf("prefix = { tokens = %d, groups = 6 }\n", input/32*16)
+	}
+}
+
 // TestSize: the interval of the number of replicas, by the twin of one measured server, holds the number that the
 // simulated servers behind a router need. SIZE=FROM-TO/SALT draws more.
 func TestSize(t *testing.T) {
@@ -144,10 +157,7 @@ func TestSize(t *testing.T) {
 		d := drawServer(seed)
 		rng := rand.New(rand.NewPCG(seed, salt))
 		if rng.IntN(6) == 0 {
-			d.kind, d.row = "prefix", d.row+fmt.Sprintf("prefix = { tokens = %d, groups = 6 }\n", 64+rng.IntN(64)/16*16)
-			if strings.Contains(d.row, "lognormal") || strings.Contains(d.row, "input = 64\n") {
-				d.kind, d.row = "both", strings.Split(d.row, "prefix")[0]
-			}
+			d.addPrefix()
 		}
 		rate := alone * (0.3 + 7.4*rng.Float64())
 		router := twin.Routers[rng.IntN(3)]
@@ -210,6 +220,89 @@ func (d *drawnServer) sized(t testing.TB, rate float64, router string) (size.Num
 	return plan.Replicas, plan.Refused
 }
 
+// recorded is what a proxy would see of a simulated server whose rate goes up and down between shares of what it carries.
+func (d *drawnServer) recorded(t testing.TB, carries float64, requests int, seed uint64) (*record.Row, []*record.Record) {
+	m, p, err := planned(t, d.matrix+d.row+"rate = 1\nduration = \"1s\"\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := m.Points[0]
+	sim, err := newEngine(p.servers[""].config, &spec, thoughts{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := sim.(*engine)
+	w := spec.Workload
+	w.Rate = 1
+	plan := workload.NewPlan(w, seed, "recorded")
+	rng := rand.New(rand.NewPCG(seed, 11))
+	us := func(x time.Duration) record.Micros { return record.At(x.Microseconds()) }
+	var out []*record.Record
+	var sent []workload.Request
+	take := func(until time.Duration) {
+		for r := e.sim.Next(until); r != nil; r = e.sim.Next(until) {
+			var i int
+			fmt.Sscan(r.ID, &i)
+			n := len(r.DueNS)
+			x := &record.Record{I: i, Phase: record.PhaseWindow, Outcome: "ok", Arrival: us(sent[i].At),
+				First: us(time.Duration(r.DueNS[0])), Last: us(time.Duration(r.DueNS[n-1])), PromptRequested: sent[i].Input,
+				PromptTokens: &r.PromptTokens, CachedTokens: &r.CachedTokens, OutputTokens: n}
+			for k := range n - 1 {
+				x.Gaps = x.Gaps.Append(time.Duration(r.DueNS[k+1]).Microseconds() - time.Duration(r.DueNS[k]).Microseconds())
+			}
+			out = append(out, x)
+		}
+	}
+	at := time.Duration(0)
+	for i := range requests {
+		q := plan.Next()
+		share := 0.6 + 0.35*math.Sin(float64(i)/float64(requests)*6*math.Pi+float64(seed))
+		at += time.Duration(rng.ExpFloat64() / (share * carries) * float64(time.Second))
+		q.At = at
+		take(at)
+		sent = append(sent, q)
+		e.sim.Add(mock.Job{ID: fmt.Sprint(i), At: at, Prompt: e.vocab.TokenIDs(nil, &q), Output: q.Output})
+	}
+	take(forever)
+	slices.SortFunc(out, func(a, b *record.Record) int { return cmp.Compare(a.I, b.I) })
+	row := &record.Row{ID: "live", Observed: true}
+	row.Spec.SLO = spec.SLO
+	return row, out
+}
+
+// TestBacktest: the second half of a recording is predicted from the first, within its intervals. BACKTEST=FROM-TO draws
+// more.
+func TestBacktest(t *testing.T) {
+	from, to := uint64(10), uint64(16)
+	if list := os.Getenv("BACKTEST"); list != "" {
+		fmt.Sscanf(list, "%d-%d", &from, &to)
+	}
+	truths := readTruths(t)
+	points, covered := 0.0, 0.0
+	var misses []float64
+	for seed := from; seed < to; seed++ {
+		if carries, ok := truths[seed]; ok {
+			d := drawServer(seed)
+			row, records := d.recorded(t, carries, 3000, seed)
+			r, err := series.TwinOfRecording(row, records)
+			if err != nil {
+				t.Logf("%3d %-8s %v", seed, d.kind, err)
+				continue
+			}
+			b := r.Backtest
+			t.Logf("%3d %-8s error %.3f covered %.2f of %d", seed, d.kind, b.Error, b.Covered, len(b.Points))
+			points, covered = points+float64(len(b.Points)), covered+b.Covered*float64(len(b.Points))
+			misses = append(misses, b.Error)
+		}
+	}
+	slices.Sort(misses)
+	t.Logf("%d recordings: %.3f of %.0f figures within their interval, median of the median errors %.3f", len(misses),
+		covered/points, points, misses[len(misses)/2])
+	if len(misses) < 3 || covered < 0.88*points || misses[len(misses)/2] > 0.1 {
+		t.Errorf("%d recordings: %.3f covered", len(misses), covered/points)
+	}
+}
+
 func searched(t testing.TB, m *sweep.Matrix, p *Plan) (dir string) {
 	o := sweep.Options{Out: t.TempDir()}
 	p.Apply(&o)
@@ -255,4 +348,3 @@ func TestSizeOfRooflineIsTheSimulatedServer(t *testing.T) {
 		}
 	}
 }
-
