@@ -205,6 +205,8 @@ func (c *cli) sizedRow(cmd *cobra.Command, f *sizeFlags, file string, text []byt
 			return nil, err
 		}
 	}
+	// traffic arrives at a rate: rows that state one come first
+	slices.SortStableFunc(m.Points, func(a, b experiment.Spec) int { return cmp.Compare(b.Rate, a.Rate) })
 	var first error
 	for i := range m.Points {
 		p := &m.Points[i]

@@ -199,7 +199,7 @@ func TestSize(t *testing.T) {
 // sized measures one server with a search, and sizes the fleet by its twin.
 func (d *drawnServer) sized(t testing.TB, rate float64, router string) (size.Number, string) {
 	m, p, err := planned(t, d.matrix+d.row+fmt.Sprintf("warmup = \"5s\"\nrate = { search = \"slo\", tolerance = \"5%%\", budget = %q }\n",
-		cmp.Or(os.Getenv("SIZE_BUDGET"), "4m")))
+		cmp.Or(os.Getenv("SIZE_BUDGET"), "2m")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -319,7 +319,7 @@ func TestSizeOfRooflineIsTheSimulatedServer(t *testing.T) {
 		"[slo]\nttft_p95 = \"2s\"\ntpot_p95 = \"40ms\"\n[[row]]\nname = \"r\"\ninput = 512\noutput = 128\n",
 		"[slo]\ntpot_p95 = \"20ms\"\n[[row]]\nname = \"r\"\ninput = { dist = \"lognormal\", p50 = 300, p95 = 2000 }\noutput = 200\n",
 	} {
-		m, p, err := planned(t, head+text+"rate = { search = \"slo\", tolerance = \"5%\", budget = \"10m\" }\n")
+		m, p, err := planned(t, head+text+"rate = { search = \"slo\", tolerance = \"10%\", budget = \"3m\" }\n")
 		if err != nil {
 			t.Fatal(err)
 		}
