@@ -60,6 +60,8 @@ type Plan struct {
 
 	LoadEach     float64  `json:"rate_per_replica,omitempty"`
 	CapacityEach *float64 `json:"capacity_per_replica,omitempty"` // nil = only a lower bound is known
+	CapacityLow  *float64 `json:"capacity_per_replica_low,omitempty"`
+	CapacityHigh *float64 `json:"capacity_per_replica_high,omitempty"`
 	// Margin is the share of the load that the fleet carries beyond it.
 	Margin        *float64 `json:"margin,omitempty"`
 	USDPerMillion *float64 `json:"usd_per_million_output_tokens,omitempty"`
@@ -120,6 +122,12 @@ func (q *Question) plan(c *Candidate) Plan {
 	if !p.AtMost {
 		each, _ := k.of(p.Replicas.Best, estimate)
 		p.CapacityEach, p.Margin = &each, new(each/p.LoadEach-1)
+		if least, _ := k.of(p.Replicas.Best, low); least > 0 {
+			p.CapacityLow = &least
+		}
+		if most, _ := k.of(p.Replicas.Best, high); !math.IsInf(most, 1) {
+			p.CapacityHigh = &most
+		}
 		p.LimitedBy = q.limitedBy(c, each, p.Replicas.Best)
 	}
 	if c.GPUHourUSD != nil {
