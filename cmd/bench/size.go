@@ -50,7 +50,7 @@ func newSize(c *cli) *cobra.Command {
 		Use:   "size TRAFFIC",
 		Short: "how many GPUs carry a traffic within an SLO, and what they cost",
 		Long: `size computes the smallest fleet for a rate of requests: replicas behind a router, in virtual time, with
-an interval of 95 %. TRAFFIC is a run, a matrix, or a recording of bench trace record.
+an interval of 90 %. TRAFFIC is a run, a matrix, or a recording of bench trace record.
 
 A run or a recording is of one server: its twin (docs/predict.md#the-twin) gives what a replica carries. --from RUN
 gives the twin for the traffic of a matrix. Other hardware is that server with its step times changed by the ratio of

@@ -40,7 +40,7 @@ type Result struct {
 	Plans     []Plan `json:"plans"`
 }
 
-// Number is an estimated number with its interval of 95 %. Best 0: none carries the load. High 0: unknown.
+// Number is an estimated number with its interval of 90 %. Best 0: none carries the load. High 0: unknown.
 type Number struct {
 	Low  int `json:"low"`
 	Best int `json:"best"`

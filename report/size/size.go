@@ -90,7 +90,9 @@ func measured(t *series.Twin, other *series.Traffic, f twin.Fleet) (capacity, er
 	case why != "":
 		return capacity{}, fmt.Errorf("no estimate: %s", why)
 	}
-	return capacity{o.Low, o.Best, o.High}, nil
+	const narrower = 1.645 / 1.96 // an interval of 90 %, as that of published figures
+	end := func(x float64) float64 { return o.Best * math.Pow(x/o.Best, narrower) }
+	return capacity{end(o.Low), o.Best, end(o.High)}, nil
 }
 
 // Setups are a measured hardware, nil = none, and another one.

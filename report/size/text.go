@@ -158,7 +158,8 @@ func (r *Result) days() (out []report.Table) {
 }
 
 func (r *Result) notes() []string {
-	lines := []string{fmt.Sprintf("traffic: %s, on average %.0f prompt and %.0f output tokens; router: %s", r.Traffic,
+	lines := []string{fmt.Sprintf("traffic: %s, on average %.0f prompt and %.0f output tokens; router: %s; "+
+		"intervals of 90 %%", r.Traffic,
 		r.Prompt, r.Output, r.Router)}
 	predicted := ""
 	if r.Predicted {
@@ -172,7 +173,7 @@ func (r *Result) notes() []string {
 		basis Basis
 		text  string
 	}{
-		{Measured, "measured" + predicted + ": the twin of the measured server; intervals of 95 %"},
+		{Measured, "measured" + predicted + ": the twin of the measured server"},
 		{Scaled,
 			"scaled: that twin, its step times changed by the ratio of the rooflines; of published pairs of figures " +
 				"95 % lie within a factor of 1.7 across devices, 1.4 across numbers of GPUs"},
