@@ -122,7 +122,8 @@ func (r *Result) table() report.Table {
 			report.TextCell(unit.Brief(p.LoadEach, 3)),
 			optional(p.Margin, func(x float64) string { return fmt.Sprintf("%.0f %%", 100*x) }),
 			optional(p.USDPerMillion, func(x float64) string { return most + unit.Digits(x) }),
-			optional(p.USDPerMonth, func(x float64) string { return most + unit.Count(int(x)) }), report.TextCell(p.LimitedBy))
+			optional(p.USDPerMonth, func(x float64) string { return most + unit.Count(int(x)) }),
+			report.TextCell(p.LimitedBy))
 	}
 	return t
 }
