@@ -59,7 +59,7 @@ var flagUses = map[string][]helpGroup{
 		{"Fleet", []string{"router", "start-up"}},
 		{"Output", []string{"format", "output"}},
 	},
-	"history": {{"Output", []string{"format", "output"}}},
+	"history": {{"Output", []string{"decisions", "format", "output"}}},
 	"serve":   {{"Where to listen", []string{"listen"}}},
 	"tile": {
 		{"Where to send it", []string{"model"}},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -31,11 +32,15 @@ groups of their own.
 
 DIR/` + compare.IndexName + ` caches what was read; it can be deleted at any time.`,
 		Example: `  bench history results/nightly
-  bench history results/nightly --format html -o trends.html`,
+  bench history results/nightly --format html -o trends.html
+  bench history results --decisions`,
 		Args: positional(cobra.ExactArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := checkFormat(f.format, historyFormats...); err != nil {
 				return err
+			}
+			if f.decisions {
+				return c.decisions(f.format, f.output, args[0])
 			}
 			return c.history(f.format, f.output, args[0])
 		},
@@ -43,10 +48,15 @@ DIR/` + compare.IndexName + ` caches what was read; it can be deleted at any tim
 	cmd.Flags().StringVar(&f.format, "format", "text", strings.Join(historyFormats, ", "))
 	cmd.Flags().StringVarP(&f.output, "output", "o", "",
 		"`FILE` to write; - for stdout (default for html: DIR/history.html)")
+	cmd.Flags().BoolVar(&f.decisions, "decisions", false,
+		"list the settings of servers that the runs accepted or rejected, with evidence")
 	return cmd
 }
 
-type historyFlags struct{ format, output string }
+type historyFlags struct {
+	format, output string
+	decisions      bool
+}
 
 var historyFormats = []string{"text", "html", "md", "json"}
 
@@ -64,6 +74,29 @@ func (c *cli) history(format, output, dir string) error {
 		"html": func(w io.Writer) error { return page.History(w, h) },
 		"md":   func(w io.Writer) error { return report.HistoryMarkdown(w, h) },
 		"json": func(w io.Writer) error { return export.WriteJSON(w, h) },
+	}[format])
+}
+
+func (c *cli) decisions(format, output, dir string) error {
+	if format != "text" && format != "json" {
+		return usage("--decisions has no format %s\nhint: use text, json", format)
+	}
+	nights, err := c.nights(dir)
+	if err != nil {
+		return err
+	}
+	d := &report.Decisions{Schema: report.SchemaDecisions, Decisions: []report.Decision{}}
+	for _, n := range nights {
+		run, err := foreign.LoadBelow(os.DirFS(dir), n.Dir)
+		if err != nil || n.Error != "" {
+			fmt.Fprintln(c.stderr, safe(fmt.Sprintf("note: %s is left out: %s", n.Dir, cmp.Or(n.Error, fmt.Sprint(err)))))
+			continue
+		}
+		d.Add(n.Dir, run)
+	}
+	return c.deliver(output, "decisions", map[string]func(io.Writer) error{
+		"text": func(w io.Writer) error { return report.DecisionsText(w, d, c.screenFor(output)) },
+		"json": func(w io.Writer) error { return export.WriteJSON(w, d) },
 	}[format])
 }
 

@@ -31,6 +31,7 @@ import (
 	"bench/experiment/stats"
 	"bench/experiment/telemetry"
 	"bench/experiment/trace"
+	"bench/experiment/tune"
 	"bench/experiment/workload"
 	"bench/report"
 	"bench/report/compare"
@@ -69,6 +70,7 @@ var schemas = []struct {
 	{"comparison", compare.Comparison{}},
 	{"gate", compare.GateRecord{}},
 	{"trends", compare.History{}},
+	{"decisions", report.Decisions{}},
 	{"history", compare.Index{}},
 	{"predict", roofline.Prediction{}},
 	{"rehearsal", rehearse.Result{}},
@@ -96,7 +98,11 @@ var closed = map[string][]any{
 	"record.Attempt.ended":          {"", "done", "interrupted", "failed"},
 	"experiment.Search.axis":        {"rate", "concurrency"},
 	"experiment.Search.search":      {"slo", "saturation"},
-	"record.Found.state":            {"searching", "found", "above", "below", "none", "budget", "unprobed"},
+	"record.Found.state":            {"searching", "found", "above", "below", "none", "beaten", "budget", "unprobed"},
+	"record.Tune.state":             {"racing", "confirming", tune.Certified, tune.BudgetSpent, tune.NothingRuns},
+	"record.TunedSetting.state":     {tune.Measured, tune.RacedOut, tune.Predicted, tune.Audited, tune.Infeasible, tune.NotRun},
+	"report.Decisions.schema":       {report.SchemaDecisions},
+	"report.Decision.outcome":       {"accepted", "rejected", "open"},
 	"record.TargetInfo.api":         {"completions", "chat"},
 	"record.Row.schema":             {record.SchemaRow},
 	"record.Row.prompt_form":        {"token_ids", "text", "mixed"},

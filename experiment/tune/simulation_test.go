@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -141,17 +142,21 @@ func (s *simulated) trial(a Action, rng *rand.Rand) Trial {
 	return t
 }
 
-func (s *simulated) race(seed uint64) *Race {
+// race also returns when its best setting is the final one.
+func (s *simulated) race(seed uint64) (r *Race, reached float64) {
 	rng := rand.New(rand.NewPCG(seed, 2))
 	space := *s.space(seed)
 	space.Prior = s.scores(rng)
-	r := New(space)
-	for {
+	r = New(space)
+	for last := -1; ; {
 		a := r.Next()
 		if a.Done != "" {
-			return r
+			return r, reached
 		}
 		r.Add(s.trial(a, rng))
+		if best, _ := r.best(); best != last {
+			last, reached = best, r.spent
+		}
 	}
 }
 
@@ -172,7 +177,7 @@ func (s *simulated) grid(rng *rand.Rand) (regret, cost float64) {
 }
 
 // TestCertificate: of simulated servers whose best setting is known, the certificate is true for 95 of 100, at half the
-// server time of a grid. TUNE=FROM-TO draws other ones.
+// server time of a grid. TUNE=FROM-TO draws other ones, and TUNE_SERVERS=FILE writes them.
 func TestCertificate(t *testing.T) {
 	from, to := 0, 60
 	if list := os.Getenv("TUNE"); list != "" {
@@ -181,12 +186,13 @@ func TestCertificate(t *testing.T) {
 		}
 	}
 	n, truths, excess, regret, gridRegret, raced, grids := 0, 0, 0.0, 0.0, 0.0, 0.0, 0.0
+	var servers []map[string]any // for benchmarks/tune/tpe.py
 	byKind := map[string][4]float64{}
 	ratios := 0
 	counts := map[string]int{}
 	for seed := uint64(from); seed < uint64(to); seed++ {
 		s := drawServer(seed)
-		r := s.race(seed)
+		r, reached := s.race(seed)
 		c := r.Certify()
 		if c.Best < 0 {
 			continue
@@ -194,6 +200,14 @@ func TestCertificate(t *testing.T) {
 		own := s.best() - s.truth[c.Best]
 		alone, cost := s.grid(rand.New(rand.NewPCG(seed, 3)))
 		n++
+		truth := make([]*float64, len(s.truth))
+		for i := range truth {
+			if !math.IsNaN(s.truth[i]) {
+				truth[i] = &s.truth[i]
+			}
+		}
+		servers = append(servers, map[string]any{"seed": seed, "knobs": s.knobs, "truth": truth, "start_s": s.start, "search_s": fullS,
+			"sd": s.sd, "regret": own, "spent_s": r.spent, "reached_s": reached})
 		ok := own <= c.Excess
 		if ok {
 			truths++
@@ -228,6 +242,15 @@ func TestCertificate(t *testing.T) {
 			if x.Failed == "" && !x.Out {
 				counts["full"]++
 			}
+		}
+	}
+	if file := os.Getenv("TUNE_SERVERS"); file != "" {
+		text, err := json.Marshal(servers)
+		if err == nil {
+			err = os.WriteFile(file, text, 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
 		}
 	}
 	f := float64(n)
