@@ -15,10 +15,10 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 117_100
+	mostLines         = 117_200
 	mostPackages      = 58
-	mostExportedNames = 2_360 // types, functions, methods, variables and constants
-	mostExportedField = 3_910
+	mostExportedNames = 2_370 // types, functions, methods, variables and constants
+	mostExportedField = 3_915
 	mostWideLines     = 276 // of more than 120 columns
 	mostFlags         = 158 // of commands
 	mostKeys          = 223 // of the TOML, by struct tags
@@ -26,8 +26,8 @@ const (
 
 // larger are the packages that are to be cut, each with its bound.
 var larger = map[string]int{
-	"report":               8_670,
-	"cmd/bench":            7_600,
+	"report":               8_790,
+	"cmd/bench":            7_620,
 	"experiment/trace":     5_350,
 	"experiment/openai":    5_300,
 	"experiment/mock":      5_250,

@@ -62,7 +62,7 @@ func (d *Decisions) Add(dir string, r *Run) {
 func (d *Decisions) tuned(of Decision, t *diagnosis.Tuned, s *record.TunedSetting) {
 	of.Setting, of.Outcome, of.Reason = s.Variant, rejected, s.Reason
 	if s.Estimate != nil {
-		of.Evidence = t.Value(*s.Estimate) + " " + diagnosis.Ends(s.Interval)
+		of.Evidence = t.Value(*s.Estimate) + " " + t.Ends(s.Interval)
 		if base := t.Settings[0].Estimate; base != nil && s.Variant != t.Default {
 			of.Evidence += fmt.Sprintf(" = %.2f × default", *s.Estimate / *base)
 		}

@@ -132,7 +132,7 @@ func tunedTable(t *diagnosis.Tuned) Table {
 		if s.Variant == t.Best {
 			name.Tag, state.Kind = "best", Passed
 		}
-		figure, ends, cost := Absent(), TextCell(diagnosis.Ends(s.Interval)), Absent()
+		figure, ends, cost := Absent(), TextCell(t.Ends(s.Interval)), Absent()
 		if s.Estimate != nil {
 			figure = TextCell(t.Value(*s.Estimate))
 		}

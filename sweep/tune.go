@@ -283,6 +283,7 @@ const (
 	normal95   = 1.96
 	fromStarts = 0.02 // by which two starts of a server differ
 	roughError = 0.15 // of what one probe beyond the limit says of it
+	leaning    = 0.05 // of a search whose probes lean to both sides of the limit, near it
 	openError  = 0.3  // of a search that found one end, or none
 )
 
@@ -290,24 +291,26 @@ const (
 // completed there is a rough estimate.
 func (k *searching) searched(t *tune.Trial) {
 	f := k.found()
-	t.Log, t.Error = math.Log(carried(k.first.Search, k.rows)), openError
+	likely := series.Likely(k.first.Search, k.rows)
 	switch {
 	case f.State == "beaten":
-		t.Out, t.Bound, t.Error = true, math.Log(*f.High), roughError
+		t.Out, t.Bound = true, math.Log(*f.High)
+		t.Log, t.Error = math.Log(atLeast(k.first.Search, k.rows)), roughError
 	case f.State == "above":
 		t.Log, t.Error = math.Log(*f.Low), fromStarts
 	case f.Best != nil && f.Low != nil && f.High != nil:
 		t.Log, t.Error = math.Log(*f.Best), math.Hypot(fromStarts, math.Log(*f.High / *f.Low)/2/normal95)
-	case f.Low != nil:
-		t.Log = math.Log(*f.Low)
+	case likely.Best != nil:
+		t.Log, t.Error = math.Log(*likely.Best), math.Hypot(leaning, math.Log(*likely.High / *likely.Low)/4)
+	case likely.Low != nil:
+		t.Log, t.Error = math.Log(*likely.Low), openError
+	default:
+		t.Log, t.Error = math.Log(atLeast(k.first.Search, k.rows)), openError
 	}
 }
 
-// carried is the highest load whose figures are within the limits, else what the server completed at the lowest one.
-func carried(k *experiment.Search, rows []*record.Row) float64 {
-	if low := series.WithinUpTo(k, rows); low > 0 {
-		return low
-	}
+// atLeast is the least that a server completed of the rates that it was offered, or the least load.
+func atLeast(k *experiment.Search, rows []*record.Row) float64 {
 	least := math.Inf(1)
 	for _, row := range rows {
 		load := k.LoadOf(&row.Spec)

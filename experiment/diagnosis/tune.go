@@ -90,18 +90,22 @@ func (t *Tuned) Value(x float64) string {
 }
 
 // Ends are an interval as text: "[20.1, 22.3]".
-func Ends(i *stats.Interval) string {
+func (t *Tuned) Ends(i *stats.Interval) string {
 	if i == nil {
 		return ""
 	}
-	return fmt.Sprintf("[%s, %s]", unit.Brief(i.Lo, 3), unit.Brief(i.Hi, 3))
+	digits := func(x float64) string { return unit.Brief(x, 3) }
+	if name, _ := metric.Cut(t.Goal); metric.ByName(name).Unit == "ms" {
+		digits = t.Value
+	}
+	return fmt.Sprintf("[%s, %s]", digits(i.Lo), digits(i.Hi))
 }
 
 func (t *Tuned) text() string {
 	if t.Best == "" || t.Estimate == nil {
 		return "no setting runs"
 	}
-	text := fmt.Sprintf("%s: %s %s", t.Name(t.Best), t.Value(*t.Estimate), Ends(t.Interval))
+	text := fmt.Sprintf("%s: %s %s", t.Name(t.Best), t.Value(*t.Estimate), t.Ends(t.Interval))
 	if t.Goal != tune.MaxLoad {
 		text = metric.Words(t.Goal) + " of " + text
 	}

@@ -222,6 +222,11 @@ func searchResult(k *experiment.Search, s *experiment.Spec, rows []*record.Row, 
 	return f
 }
 
+// Likely is where the answer of a search lies by what its probes lean to, without any verdict.
+func Likely(k *experiment.Search, rows []*record.Row) stats.Bracket {
+	return k.Algorithm().Likely(probes(k, rows))
+}
+
 // confirmed is the highest load that passed, and the budget that a verdict at the lower end takes; 0 = it has one.
 func confirmed(k *experiment.Search, shown []stats.Probe, f *record.Found) (passed *float64, budget float64) {
 	for _, p := range shown {

@@ -29,12 +29,6 @@ func EffortText(f *record.Found, rows []*record.Row) string {
 	return effort(f)
 }
 
-// WithinUpTo is the highest load whose figures lean to a PASS; 0 = none.
-func WithinUpTo(k *experiment.Search, rows []*record.Row) float64 {
-	low, _ := stats.Leaning(probes(k, rows))
-	return low
-}
-
 func foundText(f *record.Found, rows []*record.Row) string {
 	k := &f.Search
 	what := map[string]string{
@@ -43,7 +37,7 @@ func foundText(f *record.Found, rows []*record.Row) string {
 	}[k.Goal]
 	within := 0.0
 	if f.Low == nil && k.Goal == experiment.GoalSLO {
-		within = WithinUpTo(k, rows)
+		within, _ = stats.Leaning(probes(k, rows))
 	}
 	switch f.State {
 	case "searching":

@@ -185,6 +185,15 @@ func Leaning(probes []Probe) (low, high float64) {
 	return low, high
 }
 
+// Likely is Between with what each probe leans to in place of a verdict that it lacks.
+func (s Search) Likely(probes []Probe) Bracket {
+	leaning := slices.Clone(probes)
+	for i := range leaning {
+		leaning[i].Verdict = leaning[i].leans()
+	}
+	return s.Between(leaning)
+}
+
 func (p *Probe) leans() Verdict {
 	switch {
 	case p.Verdict == Pass, p.Verdict == Fail:
