@@ -126,7 +126,8 @@ func tunedTable(t *diagnosis.Tuned) Table {
 		goal = "highest load"
 	}
 	out := Table{ID: "settings", Caption: "Settings", Columns: []Column{
-		{Head: strings.Join(t.Knobs, "/")}, {Head: "state"}, {Head: goal, Num: true}, {Head: "95 %"}, {Head: "server time", Num: true}, {Head: "why"}}}
+		{Head: strings.Join(t.Knobs, "/")}, {Head: "state"}, {Head: goal, Num: true}, {Head: "95 %"},
+		{Head: "server time", Num: true}, {Head: "why"}}}
 	for _, s := range t.Settings {
 		name, state := TextCell(strings.Join(s.Values, "/")), Cell{Text: strings.ReplaceAll(s.State, "_", " ")}
 		if s.Variant == t.Best {

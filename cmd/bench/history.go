@@ -89,7 +89,8 @@ func (c *cli) decisions(format, output, dir string) error {
 	for _, n := range nights {
 		run, err := foreign.LoadBelow(os.DirFS(dir), n.Dir)
 		if err != nil || n.Error != "" {
-			fmt.Fprintln(c.stderr, safe(fmt.Sprintf("note: %s is left out: %s", n.Dir, cmp.Or(n.Error, fmt.Sprint(err)))))
+			why := cmp.Or(n.Error, fmt.Sprint(err))
+			fmt.Fprintln(c.stderr, safe(fmt.Sprintf("note: %s is left out: %s", n.Dir, why)))
 			continue
 		}
 		d.Add(n.Dir, run)
