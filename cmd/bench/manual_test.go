@@ -49,7 +49,7 @@ func TestRecipes(t *testing.T) {
 	}
 	t.Setenv("MY_KEY", "secret")
 	recipes := strings.Split(string(page), "\n```toml\n")[1:]
-	if len(recipes) < 7 {
+	if len(recipes) < 6 {
 		t.Errorf("%d recipes", len(recipes))
 	}
 	for _, recipe := range recipes {

@@ -84,22 +84,16 @@ func (q *Question) rateAt(minute int) float64 {
 // were not asked for during the idle minutes. It begins with what the first minute asks for. GPUHours are minutes of
 // replicas.
 func follow(need, want []int, start, idle int) (f Fleet) {
-	running := want[0] // and paid, from the decision on
-	var ready []int    // replicas of each minute that were asked for
+	var asked []int // replicas of each minute, paid from then on
 	for i := range want {
-		asked := want[i]
+		n := want[i]
 		for j := max(0, i-idle); j < i; j++ {
-			asked = max(asked, want[j])
+			n = max(n, want[j])
 		}
-		running = asked
-		ready = append(ready, running)
-		serving := ready[0]
-		if i >= start {
-			serving = ready[i-start]
-		}
-		serving = min(serving, running)
-		f.Most = max(f.Most, running)
-		f.GPUHours += float64(running)
+		asked = append(asked, n)
+		serving := min(n, asked[max(0, i-start)])
+		f.Most = max(f.Most, n)
+		f.GPUHours += float64(n)
 		if serving < need[i] {
 			f.OverS += 60
 		}
