@@ -15,7 +15,7 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 117_200
+	mostLines         = 117_270
 	mostPackages      = 58
 	mostExportedNames = 2_370 // types, functions, methods, variables and constants
 	mostExportedField = 3_915
@@ -27,7 +27,7 @@ const (
 // larger are the packages that are to be cut, each with its bound.
 var larger = map[string]int{
 	"report":               8_790,
-	"cmd/bench":            7_620,
+	"cmd/bench":            7_670,
 	"experiment/trace":     5_350,
 	"experiment/openai":    5_300,
 	"experiment/mock":      5_250,

@@ -165,6 +165,9 @@ func (r *Run) rooflineOf(row *record.Row, by Evaluation) record.RooflineSource {
 // searchAgain: under other limits, probes with their stored verdicts do not count.
 func (r *Run) searchAgain(otherLimits bool, stored []string, fitted map[string]*series.Twin) {
 	r.Manifest.Searches = slices.Clone(r.Manifest.Searches)
+	if otherLimits { // the race was run under the old ones
+		r.Manifest.Tune = nil
+	}
 	for i := range r.Manifest.Searches {
 		was := &r.Manifest.Searches[i]
 		var probes []*record.Row

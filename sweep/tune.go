@@ -72,6 +72,15 @@ func (m *Matrix) RaceTrials() (least, most int) {
 	return least + 2, most + 4
 }
 
+// pointOf is the point of a setting; nil: a prediction has left it out.
+func (m *Matrix) pointOf(setting int) *experiment.Spec {
+	of := m.Variants[setting].Name
+	if i := slices.IndexFunc(m.Points, func(s experiment.Spec) bool { return s.Variant == of }); i >= 0 {
+		return &m.Points[i]
+	}
+	return nil
+}
+
 // racing is the race of a run.
 type racing struct {
 	race     *tune.Race
@@ -88,7 +97,7 @@ func (r *run) newRace(failed map[string]string, before *record.Tune) {
 		Budget: time.Duration(r.m.Tune.Budget).Seconds(), Prior: r.Prior})
 	if before != nil {
 		for _, s := range before.Settings {
-			at := slices.IndexFunc(r.m.Variants, func(v Variant) bool { return v.Name == s.Variant })
+			at := slices.IndexFunc(r.m.Points, func(p experiment.Spec) bool { return p.Variant == s.Variant })
 			if s.State == tune.Infeasible && at >= 0 {
 				failed[ID(&r.m.Points[at])] = s.Reason
 			}
@@ -145,7 +154,7 @@ func (r *run) settingFailed(s *experiment.Spec, err error) {
 	if _, own, ok := strings.Cut(why, "): "); ok { // the setting is named beside it
 		why = own
 	}
-	r.racing.failed[ID(s)] = r.hide(why)
+	r.racing.failed[ID(s)] = r.hide(strings.TrimSuffix(why, "; last output:"))
 	planned := func(p record.Planned) bool {
 		of := r.specs[p.ID]
 		return p.State == "planned" && of != nil && of.Variant == s.Variant
@@ -161,7 +170,7 @@ func (r *run) raced(a tune.Action) *experiment.Spec {
 	if s := r.racing.specs[key]; s != nil {
 		return s
 	}
-	s := r.m.Points[a.Setting]
+	s := *r.m.pointOf(a.Setting)
 	if s.Search != nil {
 		s.Search = new(*s.Search)
 	}
@@ -182,13 +191,12 @@ func (r *run) raced(a tune.Action) *experiment.Spec {
 func (r *run) follow(plan bool) error {
 	x := r.racing
 	for x.next = x.race.Next(); x.next.Done == ""; x.next = x.race.Next() {
-		s := r.raced(x.next)
 		t, rows, ended, err := r.trial(x.next)
 		if err != nil {
 			return err
 		}
-		if plan {
-			r.planTrial(s, rows)
+		if plan && len(rows) > 0 {
+			r.planTrial(r.raced(x.next), rows)
 		}
 		if !ended {
 			break
@@ -217,8 +225,12 @@ func (r *run) planTrial(s *experiment.Spec, rows []experiment.Spec) {
 
 // trial is what the rows of a setting show, with these rows; of one that has not ended the last row is to run.
 func (r *run) trial(a tune.Action) (t tune.Trial, rows []experiment.Spec, ended bool, err error) {
-	s := r.raced(a)
 	t = tune.Trial{Setting: a.Setting, Round: a.Round}
+	if r.m.pointOf(a.Setting) == nil {
+		t.Failed = "the simulated engine has no such setting"
+		return t, nil, true, nil
+	}
+	s := r.raced(a)
 	if why := r.racing.failed[ID(s)]; why != "" {
 		t.Failed = why
 		for _, start := range r.servers {
@@ -425,7 +437,7 @@ func (r *run) tunedSetting(i int) record.TunedSetting {
 		out.CostS = t.Cost
 		if out.Estimate, out.Interval = inUnit(goal, t.Log, t.Error); t.Out {
 			out.Bound, _ = inUnit(goal, t.Bound, 0)
-			out.Reason = "misses the SLO at " + series.LoadText(r.m.Points[i].Search, *out.Bound)
+			out.Reason = "misses the SLO at " + series.LoadText(r.m.Points[0].Search, *out.Bound)
 		}
 	}
 	return out

@@ -207,6 +207,7 @@ func (c *cli) sweepWith(ctx context.Context, in *sweepInput, x *crew) error {
 		Takes:    forecast.NewRemaining(in.m, in.only).Takes,
 		Withhold: []string{in.sweepFlags.key.env, tokenEnv}, Secrets: []string{in.key, os.Getenv(tokenEnv)},
 	}
+	o.Prior = in.prior(ctx)
 	stop, err := in.servers(ctx, in.m, in.simulated, &o,
 		func(ctx context.Context, base, simulator string) (*endpoint.Server, record.RooflineSource, error) {
 			return c.connect(ctx, in, base, simulator)

@@ -68,7 +68,7 @@ func (w *Workload) higher(than *Workload, all []series.Series) bool {
 // Name is a setting by the values of its knobs: "8192/128".
 func (t *Tuned) Name(variant string) string {
 	for _, s := range t.Settings {
-		if s.Variant == variant {
+		if s.Variant == variant && len(s.Values) > 1 {
 			return strings.Join(s.Values, "/")
 		}
 	}
@@ -140,13 +140,13 @@ func (t *Tuned) certificate() string {
 		audited = fmt.Sprintf(" (%d of them audited)", n)
 	}
 	add(counts[tune.Predicted]+counts[tune.Audited], "by prediction"+audited)
-	add(counts[tune.Infeasible], "do not run")
+	add(counts[tune.Infeasible], "infeasible")
 	of := fmt.Sprintf("%d settings", all)
 	if tried < all {
 		of = fmt.Sprintf("the %s tried", unit.Plural(tried, "setting"))
 		add(all-tried, fmt.Sprintf("of %d not tried", all))
 	}
-	claim := "nothing bounds what the others of " + of + " reach"
+	claim := "no other setting has run"
 	if t.Excess != nil {
 		claim = fmt.Sprintf("no other of %s is more than %s %% better (95 %%)", of, percentUp(*t.Excess))
 	}

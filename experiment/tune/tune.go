@@ -116,6 +116,7 @@ type Race struct {
 	predicted map[int]float64 // settings that the model leaves out → their bounds
 	shuffled  []int           // settings in the order in which audits are drawn
 	winner    int             // of the race, once its confirmation has begun; -1 = not yet
+	cut       bool            // the budget ended the race before that
 }
 
 func New(s Space) *Race {
@@ -165,7 +166,7 @@ func (r *Race) Next() Action {
 	}
 	if r.winner < 0 {
 		setting, audit, more := r.challenger(best, a.Beat)
-		if more && r.affords() {
+		if r.cut = more && !r.affords(); more && !r.cut {
 			a.Setting, a.Audit = setting, audit
 			return a
 		}
@@ -203,8 +204,10 @@ func (r *Race) confirmation(a Action) Action {
 	}
 	a.Beat = math.Inf(-1)
 	switch full := r.fullCost(); {
-	case done >= len(rounds):
+	case done >= len(rounds) && !r.cut:
 		a.Done = Certified
+	case done >= len(rounds):
+		a.Done = BudgetSpent
 	case r.space.Budget > 0 && r.spent+full > r.space.Budget:
 		a.Done = BudgetSpent
 	default:

@@ -85,7 +85,7 @@ func TestDefaultDoesNotRun(t *testing.T) {
 func TestBudget(t *testing.T) {
 	s := &Space{Knobs: []int{10}, Order: One, Budget: 1000}
 	r, _ := raced(s, exact(s, func(v []int) float64 { return 0.05 * float64(v[0]) }))
-	if c := r.Certify(); !c.Confirmed || r.Spent() != 1000 || r.Standing(9).State != NotRun || r.Next().Done != Certified {
+	if c := r.Certify(); !c.Confirmed || r.Spent() != 1000 || r.Standing(9).State != NotRun || r.Next().Done != BudgetSpent {
 		t.Errorf("%+v after %v s", c, r.Spent())
 	}
 	s.Budget = 250
