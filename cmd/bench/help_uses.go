@@ -5,7 +5,7 @@ var daily = []helpGroup{{"Commands", []string{"URL", "demo", "init", "sweep", "r
 // commandsByUse are all commands, in the order of bench help all.
 var commandsByUse = []helpGroup{
 	{"Measure", []string{"URL", "demo", "init", "import", "sweep", "work", "tile"}},
-	{"Read results", []string{"report", "compare", "history", "ask", "verify", "serve"}},
+	{"Read results", []string{"report", "compare", "why", "history", "ask", "verify", "serve"}},
 	{"Plan", []string{"size", "predict", "rehearse", "trace"}},
 	{"Check the client", []string{"selftest", "mock"}},
 	{"Other", []string{"version", "help", "completion"}},
@@ -59,6 +59,7 @@ var flagUses = map[string][]helpGroup{
 		{"Fleet", []string{"router", "start-up"}},
 		{"Output", []string{"format", "output"}},
 	},
+	"why":     {{"Output", []string{"format", "output"}}},
 	"history": {{"Output", []string{"decisions", "format", "output"}}},
 	"serve":   {{"Where to listen", []string{"listen"}}},
 	"tile": {

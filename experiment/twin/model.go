@@ -73,3 +73,9 @@ func (m *Model) StepTime(decoding, context, prefill int) float64 {
 func (m *Model) Run(requests []Request, workers int) []Request {
 	return (&Fleet{Model: m}).Run(requests, workers)
 }
+
+// Parameters are what tells two models apart.
+func (m *Model) Parameters() [8]float64 {
+	return [8]float64{m.Base, m.PerSequence, m.PerContextToken, m.PerPrefillToken, float64(m.FreePrefillTokens), m.FrontEnd,
+		float64(m.MaxSequences), float64(m.MaxStepTokens)}
+}

@@ -125,3 +125,23 @@ func deviation(v []float64) float64 {
 	}
 	return stat.StdDev(v, nil)
 }
+
+// Percentiles are the limits' percentiles, whose values do not count, of what the model makes of a trial's requests.
+func (m *Model) Percentiles(t *Trial, limits []Limit) []float64 {
+	own := m.Run(t.Requests, t.Workers)
+	out := make([]float64, len(limits))
+	for i, l := range limits {
+		out[i] = quantile(values(own, t.Requests, l.Metric), l.P)
+	}
+	return out
+}
+
+// Measured is a trial's own percentile, and the standard error of its logarithm by sections of the window.
+func (t *Trial) Measured(l Limit) (value, err float64) {
+	all := values(t.Requests, t.Requests, l.Metric)
+	even := make([]float64, len(all))
+	for i := range even {
+		even[i] = 1
+	}
+	return quantile(all, l.P), sectionError(all, even, l.P)
+}
