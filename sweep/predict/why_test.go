@@ -25,13 +25,12 @@ var plants = []planted{
 		`{ dist = "lognormal", p50 = 80, p95 = 266, max = 666 }`},
 	{why.Prompts, "input", `{ dist = "lognormal", p50 = 400, p95 = 1200, max = 3000 }`,
 		`{ dist = "lognormal", p50 = 600, p95 = 1800, max = 4500 }`},
-	{why.Arrivals, "rate", `[3, 8]`, `[4, 10]`},
 	{why.Arrivals, "arrival", `"poisson"`, `"gamma"`},
 }
 
-// served is a run with the changes, and its median TPOT and TTFT at the higher of the loads, in logarithms.
-func served(t testing.TB, seed uint64, changes ...planted) (dir string, logs map[string]float64) {
-	values := map[string]string{}
+// served is a run with the changes.
+func served(t testing.TB, seed uint64, changes ...planted) (dir string) {
+	values := map[string]string{"rate": "[3, 8]"}
 	for _, p := range plants {
 		values[p.key] = p.was
 	}
@@ -51,16 +50,17 @@ func served(t testing.TB, seed uint64, changes ...planted) (dir string, logs map
 		}
 		delete(values, p.key)
 	}
-	row = strings.Replace(row, "burstiness = 0.4\nrate", "rate", 1)
+	row += "rate = " + values["rate"] + "\n"
 	m, p, err := planned(t, text+row)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text+row)
 	}
-	return searched(t, m, p), nil
+	return searched(t, m, p)
 }
 
-// explained are the causes of the figure that changes most at the higher load.
-func explained(t testing.TB, a, b string) (f why.Figure) {
+// explained are the causes of a median that two runs differ in at the higher load; of the one that changes most if metric
+// is empty.
+func explained(t testing.TB, a, b, metric string) (f why.Figure) {
 	base, err := foreign.Load(a)
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +75,8 @@ func explained(t testing.TB, a, b string) (f why.Figure) {
 	}
 	for _, row := range r.Rows {
 		for _, x := range row.Figures {
-			if (x.Metric == "ttft_p50" || x.Metric == "tpot_p50") && x.Rejected == "" &&
+			named := x.Metric == metric && strings.HasSuffix(row.Name, "rate=8")
+			if named || metric == "" && (x.Metric == "ttft_p50" || x.Metric == "tpot_p50") && x.Rejected == "" &&
 				math.Abs(x.Change.Share) > math.Abs(f.Change.Share) {
 				f = x
 			}
@@ -97,9 +98,9 @@ func TestWhy(t *testing.T) {
 		if n > 8 {
 			plant = plants[int(seed)%len(plants)]
 		}
-		a, _ := served(t, 1)
-		b, _ := served(t, 1+seed%2, plant)
-		f := explained(t, a, b)
+		a := served(t, 1)
+		b := served(t, 1+seed%2, plant)
+		f := explained(t, a, b, "")
 		cases++
 		text := ""
 		for _, p := range f.Parts {
@@ -125,5 +126,45 @@ func TestWhy(t *testing.T) {
 		near, other, absent)
 	if near < cases*9/10 {
 		t.Errorf("the share is within 20 %% in %d of %d", near, cases)
+	}
+}
+
+// TestWhyOfTwo: of two planted changes each has the mean of what it changes alone and beside the other. WHY_PAIRS=N draws
+// more.
+func TestWhyOfTwo(t *testing.T) {
+	n := 1
+	if s := os.Getenv("WHY_PAIRS"); s != "" {
+		fmt.Sscan(s, &n)
+	}
+	near, all := 0, 0
+	for seed := range uint64(n) {
+		rng := rand.New(rand.NewPCG(seed, 6))
+		var p, q planted
+		for p.cause == q.cause {
+			p, q = plants[rng.IntN(len(plants))], plants[rng.IntN(len(plants))]
+		}
+		base, both := served(t, 1), served(t, 1, p, q)
+		alone := map[string]string{p.cause: served(t, 1, p), q.cause: served(t, 1, q)}
+		f := explained(t, base, both, "")
+		f = explained(t, base, both, f.Metric)
+		log := func(dir string) float64 { return math.Log1p(explained(t, base, dir, f.Metric).Change.Share) }
+		total := log(both)
+		for cause, other := range map[string]string{p.cause: q.cause, q.cause: p.cause} {
+			want := (log(alone[cause]) + total - log(alone[other])) / 2 / total
+			got := 0.0
+			for _, x := range f.Parts {
+				if x.Cause == cause {
+					got = x.Share / f.Change.Share
+				}
+			}
+			if all++; math.Abs(got-want) <= 0.2 {
+				near++
+			}
+			t.Logf("%2d %s %+.1f%% %-30s %3.0f%% of it, planted %3.0f%%", seed, f.Metric, 100*f.Change.Share, cause, 100*got, 100*want)
+		}
+	}
+	t.Logf("%d of %d parts within 20 %% of the change", near, all)
+	if near < all*9/10 {
+		t.Errorf("%d of %d parts within 20 %% of the change", near, all)
 	}
 }
