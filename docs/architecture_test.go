@@ -63,6 +63,9 @@ var mayImport = map[string][]string{
 		"experiment/tune", "experiment/unit", "experiment/verdict", "report/compare", "report/parallel",
 	},
 	"report/verify": {"experiment/record", "report"},
+	"report/why": {
+		"experiment/record", "experiment/series", "experiment/text", "experiment/twin", "experiment/unit", "report",
+	},
 	"report/size": {
 		"experiment", "experiment/roofline", "experiment/series", "experiment/text", "experiment/twin",
 		"experiment/unit", "experiment/verdict", "report", "report/parallel",
@@ -170,7 +173,7 @@ const everything = "*"
 // figures roofline, series and report set beside a prediction.
 var extras = []string{
 	"experiment/hostile", "experiment/selftest/runner", "live/proxy", "report/browse", "report/export", "report/foreign",
-	"report/rehearse", "report/size", "report/verify", "sweep/forecast", "sweep/live", "sweep/peers", "sweep/predict", "sweep/workers",
+	"report/rehearse", "report/size", "report/verify", "report/why", "sweep/forecast", "sweep/live", "sweep/peers", "sweep/predict", "sweep/workers",
 }
 
 func TestCoreWithoutExtras(t *testing.T) {

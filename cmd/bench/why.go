@@ -17,10 +17,10 @@ func newWhy(c *cli) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "why A B",
 		Short: "divide the difference of two runs among its causes",
-		Long: `why fits the twin (docs/predict.md#the-twin) of both runs, and divides the change of each latency among what was sent
-(arrivals, lengths, cache hits), what the server made of it (step time at equal batch, prefill time, front end, batching),
-the client's lag, and what remains unexplained. Rows are matched by name. A twin that is off by more than 15 % explains
-nothing.`,
+		Long: `why fits the twin (docs/predict.md#the-twin) of both runs, and divides the change of each latency
+among what was sent (arrivals, lengths, cache hits), what the server made of it (step time at equal batch, prefill
+time, front end, batching), the client's lag, and what remains unexplained. Rows are matched by name. A twin that is
+off by more than 15 % explains nothing.`,
 		Example: `  bench why results/nightly/20260101T020000Z results/nightly/20260102T020000Z`,
 		Args:    positional(cobra.ExactArgs(2)),
 		RunE: func(_ *cobra.Command, args []string) error {

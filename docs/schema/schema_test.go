@@ -37,6 +37,7 @@ import (
 	"bench/report/compare"
 	"bench/report/rehearse"
 	"bench/report/size"
+	"bench/report/why"
 	"bench/sweep"
 )
 
@@ -75,6 +76,7 @@ var schemas = []struct {
 	{"predict", roofline.Prediction{}},
 	{"rehearsal", rehearse.Result{}},
 	{"size", size.Result{}},
+	{"why", why.Result{}},
 	{"trace-report", trace.Report{}},
 }
 

@@ -76,7 +76,8 @@ func TestFitRecovers(t *testing.T) {
 	}
 }
 
-// A server with one more rule than the twin: from a load on it takes twice the time. The residual there rejects the twin.
+// A server with one more rule than the twin: from a load on it takes twice the time. The residual there rejects the
+// twin.
 func TestFitRejects(t *testing.T) {
 	slow := batching
 	slow.StepBase, slow.StepPerSeq, slow.StepPerPrefillToken = 2*slow.StepBase, 2*slow.StepPerSeq, 2*slow.StepPerPrefillToken

@@ -41,8 +41,8 @@ func TestRoundRobinIsEachAlone(t *testing.T) {
 	})
 }
 
-// Whatever the router, requests are served once, no replica runs more than its limit, and a closed loop has its number in
-// flight.
+// Whatever the router, requests are served once, no replica runs more than its limit, and a closed loop has its number
+// in flight.
 func TestFleetServesEach(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		workers := rapid.IntRange(0, 40).Draw(t, "workers")
@@ -83,8 +83,8 @@ func TestFleetServesEach(t *testing.T) {
 	})
 }
 
-// Requests of one equal step each: round robin is E4/D/1, least load nearly M/D/4, whose mean wait is a little above half
-// of M/M/4's (Erlang's C formula: 0.788/(40 − 36) = 0.197 s).
+// Requests of one equal step each: round robin is E4/D/1, least load nearly M/D/4, whose mean wait is a little above
+// half of M/M/4's (Erlang's C formula: 0.788/(40 − 36) = 0.197 s).
 func TestWaitsBehindRouters(t *testing.T) {
 	m := Model{Base: 0.1, MaxSequences: 1}
 	waits := map[string]float64{}

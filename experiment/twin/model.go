@@ -76,6 +76,6 @@ func (m *Model) Run(requests []Request, workers int) []Request {
 
 // Parameters are what tells two models apart.
 func (m *Model) Parameters() [8]float64 {
-	return [8]float64{m.Base, m.PerSequence, m.PerContextToken, m.PerPrefillToken, float64(m.FreePrefillTokens), m.FrontEnd,
-		float64(m.MaxSequences), float64(m.MaxStepTokens)}
+	return [8]float64{m.Base, m.PerSequence, m.PerContextToken, m.PerPrefillToken, m.FrontEnd,
+		float64(m.FreePrefillTokens), float64(m.MaxSequences), float64(m.MaxStepTokens)}
 }

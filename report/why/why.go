@@ -1,7 +1,7 @@
-// Package why divides the difference of a figure of two runs among its causes: what was sent, and what the server made of
-// it. Each side has a twin; a cause's share is its Shapley value, the mean of what the figure changes by if one side's
-// part replaces the other's, over all orders of the parts (Shapley, "A Value for n-Person Games", 1953). The twins run on
-// the very arrivals of both sides, so what they leave unexplained is small, and is stated.
+// Package why divides the difference of a figure of two runs among its causes: what was sent, and what the server made
+// of it. Each side has a twin; a cause's share is its Shapley value, the mean of what the figure changes by if one
+// side's part replaces the other's, over all orders of the parts (Shapley, "A Value for n-Person Games", 1953). The
+// twins run on the very arrivals of both sides, so what they leave unexplained is small, and is stated.
 package why
 
 import (
@@ -78,8 +78,10 @@ var figures = []struct {
 	name  string
 	limit twin.Limit
 }{
-	{"ttft_p50", twin.Limit{Metric: "ttft", P: 0.5, Value: 1}}, {"ttft_p95", twin.Limit{Metric: "ttft", P: 0.95, Value: 1}},
-	{"tpot_p50", twin.Limit{Metric: "tpot", P: 0.5, Value: 1}}, {"tpot_p95", twin.Limit{Metric: "tpot", P: 0.95, Value: 1}},
+	{"ttft_p50", twin.Limit{Metric: "ttft", P: 0.5, Value: 1}},
+	{"ttft_p95", twin.Limit{Metric: "ttft", P: 0.95, Value: 1}},
+	{"tpot_p50", twin.Limit{Metric: "tpot", P: 0.5, Value: 1}},
+	{"tpot_p95", twin.Limit{Metric: "tpot", P: 0.95, Value: 1}},
 	{"e2e_p50", twin.Limit{Metric: "e2e", P: 0.5, Value: 1}}, {"e2e_p95", twin.Limit{Metric: "e2e", P: 0.95, Value: 1}},
 }
 
@@ -320,7 +322,8 @@ func mixed(set int, m pairOfModels, x, y *Trial, n int) (twin.Model, twin.Trial)
 		PerPrefillToken: prefill.PerPrefillToken, FreePrefillTokens: prefill.FreePrefillTokens,
 		FrontEnd: m[of(FrontEnd)].FrontEnd, MaxSequences: batch.MaxSequences, MaxStepTokens: batch.MaxStepTokens,
 	}
-	arrivals, prompts, outputs, cached := sides[of(Arrivals)], sides[of(Prompts)], sides[of(Outputs)], sides[of(CacheHits)]
+	arrivals, prompts := sides[of(Arrivals)], sides[of(Prompts)]
+	outputs, cached := sides[of(Outputs)], sides[of(CacheHits)]
 	trial := twin.Trial{Load: arrivals.Load, Workers: arrivals.Workers}
 	for i := range n {
 		p, o, c := &prompts.Requests[i], &outputs.Requests[i], &cached.Requests[i]

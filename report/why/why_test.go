@@ -39,7 +39,8 @@ func partsOf(t *testing.T, rows []Row, metric string) (change float64, parts map
 	return 0, nil
 }
 
-// The parts of two causes add up to the change, each cause has the mean of its two orders, and the client's lag is its own.
+// The parts of two causes add up to the change, each cause has the mean of its two orders, and the client's lag is its
+// own.
 func TestExplain(t *testing.T) {
 	slower := server
 	slower.PerSequence *= 1.5
@@ -61,7 +62,8 @@ func TestExplain(t *testing.T) {
 	if lengths := factor * ((f2 - f0) + (f12 - f1)) / 2; math.Abs(parts[Outputs]-lengths) > 1e-9 {
 		t.Errorf("lengths %v, expected %v", parts[Outputs], lengths)
 	}
-	if len(parts) != 3 || math.Abs(parts[Unexplained]) > 1e-9 || math.Abs(parts[StepTime]+parts[Outputs]-change) > 1e-9 {
+	if len(parts) != 3 || math.Abs(parts[Unexplained]) > 1e-9 ||
+		math.Abs(parts[StepTime]+parts[Outputs]-change) > 1e-9 {
 		t.Errorf("change %v of %v", change, parts)
 	}
 	if change, parts := partsOf(t, rows, "ttft_p50"); math.Abs(parts[Client]/change-0.02/math.Log1p(change)) > 1e-9 {

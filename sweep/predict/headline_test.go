@@ -104,8 +104,8 @@ func (d *drawnServer) run(t testing.TB, keys string) (record.Manifest, *record.R
 	return manifest(t, result.Dir), last, result.Dir
 }
 
-// excess is ln(value ÷ limit) of the limit that is exceeded most, by the mean of windows of some seconds, each with arrivals
-// of its own: near saturation one window shows the luck of its arrivals.
+// excess is ln(value ÷ limit) of the limit that is exceeded most, by the mean of windows of some seconds, each with
+// arrivals of its own: near saturation one window shows the luck of its arrivals.
 func (d *drawnServer) excess(t testing.TB, rate, seconds float64, windows int) float64 {
 	sums := map[string]float64{}
 	for i := range windows {

@@ -9,8 +9,8 @@ import (
 	"bench/sweep"
 )
 
-// Without a range, the search of bench URL finds the limit of servers that differ by a factor of fifty, in two minutes. Their
-// truth is from searches of 40 minutes.
+// Without a range, the search of bench URL finds the limit of servers that differ by a factor of fifty, in two minutes.
+// Their truth is from searches of 40 minutes.
 func TestOpenRange(t *testing.T) {
 	text, err := os.ReadFile("../../matrices/quick.toml")
 	if err != nil {

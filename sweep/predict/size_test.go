@@ -220,7 +220,8 @@ func (d *drawnServer) sized(t testing.TB, rate float64, router string) (size.Num
 	return plan.Replicas, plan.Refused
 }
 
-// recorded is what a proxy would see of a simulated server whose rate goes up and down between shares of what it carries.
+// recorded is what a proxy would see of a simulated server whose rate goes up and down between shares of what it
+// carries.
 func (d *drawnServer) recorded(t testing.TB, carries float64, requests int, seed uint64) (*record.Row, []*record.Record) {
 	m, p, err := planned(t, d.matrix+d.row+"rate = 1\nduration = \"1s\"\n")
 	if err != nil {
@@ -270,8 +271,8 @@ func (d *drawnServer) recorded(t testing.TB, carries float64, requests int, seed
 	return row, out
 }
 
-// TestBacktest: the second half of a recording is predicted from the first, within its intervals. BACKTEST=FROM-TO draws
-// more.
+// TestBacktest: the second half of a recording is predicted from the first, within its intervals. BACKTEST=FROM-TO
+// draws more.
 func TestBacktest(t *testing.T) {
 	from, to := uint64(10), uint64(16)
 	if list := os.Getenv("BACKTEST"); list != "" {

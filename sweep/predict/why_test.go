@@ -58,8 +58,8 @@ func served(t testing.TB, seed uint64, changes ...planted) (dir string) {
 	return searched(t, m, p)
 }
 
-// explained are the causes of a median that two runs differ in at the higher load; of the one that changes most if metric
-// is empty.
+// explained are the causes of a median that two runs differ in at the higher load; of the one that changes most if
+// metric is empty.
 func explained(t testing.TB, a, b, metric string) (f why.Figure) {
 	base, err := foreign.Load(a)
 	if err != nil {
@@ -129,8 +129,8 @@ func TestWhy(t *testing.T) {
 	}
 }
 
-// TestWhyOfTwo: of two planted changes each has the mean of what it changes alone and beside the other. WHY_PAIRS=N draws
-// more.
+// TestWhyOfTwo: of two planted changes each has the mean of what it changes alone and beside the other. WHY_PAIRS=N
+// draws more.
 func TestWhyOfTwo(t *testing.T) {
 	n := 1
 	if s := os.Getenv("WHY_PAIRS"); s != "" {
