@@ -51,8 +51,11 @@ func (a *Answer) tune(m *record.Manifest, all []series.Series) {
 	if first != nil {
 		first.Tuned = t.Text
 	}
-	if first == nil || !t.Ships || first.Verdict != stats.Pass && first.Verdict != "" {
-		a.NotMet = append(a.NotMet, NotMet{Why: "tune: " + t.Text})
+	switch {
+	case first == nil || !t.Ships:
+		a.NotMet = append(a.NotMet, NotMet{Why: "tune: no setting is confirmed: " + t.Text})
+	case first.Verdict != stats.Pass && first.Verdict != "":
+		a.NotMet = append(a.NotMet, NotMet{Why: "tune: the best setting has no PASS: " + t.Text})
 	}
 }
 

@@ -1,0 +1,70 @@
+package predict
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"bench/experiment"
+	"bench/experiment/record"
+	"bench/experiment/tune"
+	"bench/sweep"
+)
+
+// A race in virtual time: a setting that cannot beat the best one is raced out at the load of that, the best is confirmed
+// with other requests, and what was decided stands in the manifest.
+func TestRace(t *testing.T) {
+	m, p, err := planned(t, strings.NewReplacer("[target]", `[server]
+command = ["vllm", "serve", "m", "--max-num-seqs", "{seqs}", "--enforce-eager={eager}"]
+knobs = { seqs = [16, 64, 4], eager = ["no", "yes"] }
+[tune]
+order = "all"
+[target]
+endpoint = "http://127.0.0.1:1"`, "endpoint = \"mock\"\n", "").Replace(head)+`
+[slo]
+ttft_p95 = "1s"
+[[row]]
+name = "r"
+input = 256
+output = 16
+warmup = "1s"
+duration = "3s"
+rate = { search = "slo", min = 1, max = 500, tolerance = "10%", budget = "10s" }
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := sweep.Options{Out: t.TempDir()}
+	p.Apply(&o)
+	result, err := sweep.Run(t.Context(), m, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := result.Manifest.Tune
+	state := map[string]record.TunedSetting{}
+	for _, s := range x.Settings {
+		state[strings.Join(s.Values, "/")] = s
+	}
+	if x.Best != "seqs=64 eager=no" || x.State != tune.Certified || !x.Confirmed || x.RatioInterval.Lo < 1 || x.Excess == nil {
+		t.Errorf("%+v", x)
+	}
+	if out := state["4/no"]; out.State != tune.RacedOut || *out.Bound < *state["16/no"].Estimate || out.CostS > 15 {
+		t.Errorf("%+v", out)
+	}
+	if s := state["64/yes"]; s.State != tune.Infeasible || !strings.Contains(s.Reason, "no such setting") {
+		t.Errorf("%+v", s)
+	}
+	rounds := 0
+	for _, f := range result.Manifest.Searches {
+		confirms := slices.ContainsFunc(f.Others, func(a experiment.Axis) bool { return a.Key == "confirm" })
+		if confirms {
+			rounds++
+		}
+		if beaten := f.State == "beaten"; beaten && (confirms || f.Probes > 2) {
+			t.Errorf("%+v", f)
+		}
+	}
+	if rounds != 4 {
+		t.Errorf("%d rounds", rounds)
+	}
+}
