@@ -15,6 +15,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"bench/internal/yaml"
 )
 
 // A tool is another load generator.
@@ -152,7 +154,7 @@ func Config(text []byte) (*Matrix, error) {
 	if len(text) > most {
 		return nil, errLong
 	}
-	tree, err := readYAML(string(text))
+	tree, err := yaml.Texts(string(text))
 	if err != nil {
 		return nil, err
 	}
