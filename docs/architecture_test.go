@@ -29,6 +29,7 @@ var mayImport = map[string][]string{
 	"internal/golden": {}, // tests alone
 	"internal/listen": {},
 	"internal/packed": {},
+	"internal/yaml":   {},
 	"docs":            {}, // tests alone
 	"docs/schema":     {}, // tests alone
 	"cmd/bench":       {everything},
@@ -46,7 +47,7 @@ var mayImport = map[string][]string{
 		"experiment/text", "experiment/workload",
 	},
 	"sweep/strict": {"experiment/text"},
-	"sweep/peers":  {"experiment/text"},
+	"sweep/peers":  {"experiment/text", "internal/yaml"},
 	"sweep/predict": {
 		"experiment", "experiment/endpoint", "experiment/load", "experiment/mock", "experiment/openai",
 		"experiment/record", "experiment/roofline", "experiment/telemetry", "experiment/workload", "sweep",
@@ -86,7 +87,8 @@ var mayImport = map[string][]string{
 	"report/parallel": {},
 	"report/export": {
 		"experiment", "experiment/metric", "experiment/record", "experiment/stats", "experiment/text",
-		"experiment/unit", "experiment/verdict", "report", "report/compare",
+		"experiment/telemetry", "experiment/unit", "experiment/verdict", "experiment/workload", "internal/yaml", "report",
+		"report/compare",
 	},
 	// for tests
 	"internal/loadgentest": {},
@@ -97,7 +99,8 @@ var mayImport = map[string][]string{
 	},
 	"report/foreign": {
 		"experiment", "experiment/metric", "experiment/record", "experiment/roofline", "experiment/stats",
-		"experiment/unit", "experiment/verdict", "experiment/workload", "live/recording", "report", "report/compare",
+		"experiment/unit", "experiment/verdict", "experiment/workload", "internal/yaml", "live/recording", "report",
+		"report/compare",
 	},
 
 	"experiment/endpoint": {

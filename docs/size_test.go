@@ -15,9 +15,9 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 117_850
-	mostPackages      = 59
-	mostExportedNames = 2_390 // types, functions, methods, variables and constants
+	mostLines         = 118_480
+	mostPackages      = 60
+	mostExportedNames = 2_396 // types, functions, methods, variables and constants
 	mostExportedField = 3_940
 	mostWideLines     = 276 // of more than 120 columns
 	mostFlags         = 160 // of commands
@@ -27,7 +27,7 @@ const (
 // larger are the packages that are to be cut, each with its bound.
 var larger = map[string]int{
 	"report":               8_790,
-	"cmd/bench":            7_730,
+	"cmd/bench":            7_770,
 	"experiment/trace":     5_350,
 	"experiment/openai":    5_300,
 	"experiment/mock":      5_250,

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"bench/experiment"
 	"bench/experiment/record"
+	"bench/experiment/unit"
 	"bench/report"
 	"bench/report/export"
 	"bench/report/foreign"
@@ -43,8 +45,10 @@ func newReport(c *cli) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report RESULT…",
 		Short: "write the report of one run or several",
-		Long: `report reads runs (results/<matrix>/<start time>) or files of other tools (vllm bench serve, SGLang, guidellm, aiperf).
-A prediction (bench predict MATRIX) is drawn behind the measured runs of its matrix. Formats: html, md, text, csv, json (the report's data), vllm (as vllm bench serve; several rows: an array).
+		Long: `report reads runs (results/<matrix>/<start time>) or files of other tools (vllm bench serve, SGLang,
+guidellm, aiperf, llm-d's Benchmark Report). A prediction (bench predict MATRIX) is drawn behind the measured runs of its
+matrix. Formats: html, md, text, csv, json (the report's data), vllm (as vllm bench serve; several rows: an array), llmd
+(llm-d's Benchmark Report 0.2.1: a YAML file for each row, in the folder -o).
 Each request is a line of *.requests.jsonl.zst in the run, which DuckDB reads (docs/results.md).
 
 --slo, --recompute and --hardware evaluate the stored requests again: figures, verdicts, findings and searches. They change no
@@ -108,6 +112,7 @@ type reportFormat struct {
 	name  string
 	reads bool // people or programs of bench read it: it has places for notices, and for a prediction behind a run
 	write formatWriter
+	files func(...*report.Run) ([]export.File, error) // in place of write: a file for each row; nil = one file
 }
 
 type formatWriter func(w io.Writer, runs []*report.Run, screen report.Screen, findings bool) error
@@ -118,12 +123,13 @@ func wholeRuns(write func(io.Writer, ...*report.Run) error) formatWriter {
 }
 
 var reportFormats = []reportFormat{
-	{"html", true, wholeRuns(page.Runs)},
-	{"md", true, wholeRuns(report.Markdown)},
-	{"csv", false, wholeRuns(export.CSV)},
-	{"text", true, report.RunsText},
-	{"json", true, wholeRuns(export.JSON)},
-	{"vllm", false, wholeRuns(export.VLLM)},
+	{name: "html", reads: true, write: wholeRuns(page.Runs)},
+	{name: "md", reads: true, write: wholeRuns(report.Markdown)},
+	{name: "csv", write: wholeRuns(export.CSV)},
+	{name: "text", reads: true, write: report.RunsText},
+	{name: "json", reads: true, write: wholeRuns(export.JSON)},
+	{name: "vllm", write: wholeRuns(export.VLLM)},
+	{name: "llmd", files: export.LLMD},
 }
 
 func formatNames() (out []string) {
@@ -173,11 +179,45 @@ func (c *cli) report(f *reportFlags, paths []string) error {
 			f.output = filepath.Join(filepath.Dir(filepath.Clean(runs[0].Dir)), "report.html")
 		}
 	}
-	err := c.deliver(f.output, "report", func(w io.Writer) error { return format.write(w, runs, screen, f.findings) })
+	var err error
+	if format.files != nil {
+		err = c.deliverFiles(f, format, runs)
+	} else {
+		err = c.deliver(f.output, "report", func(w io.Writer) error {
+			return format.write(w, runs, screen, f.findings)
+		})
+	}
 	if err != nil || !f.enforce {
 		return err
 	}
 	return met(runs)
+}
+
+// deliverFiles writes a format of several files to the folder -o. One file can go to stdout.
+func (c *cli) deliverFiles(f *reportFlags, format reportFormat, runs []*report.Run) error {
+	files, err := format.files(runs...)
+	if err != nil {
+		return err
+	}
+	if f.output == "" || f.output == "-" {
+		if len(files) != 1 {
+			return usage("--format %s has %s, one for each row\nhint: add -o FOLDER", format.name,
+				unit.Plural(len(files), "file"))
+		}
+		_, err := c.stdout.Write(files[0].Text)
+		return err
+	}
+	if err := os.MkdirAll(f.output, 0o777); err != nil {
+		return fmt.Errorf("writing the report: %w", err)
+	}
+	for _, file := range files {
+		whole := func(w io.Writer) error { _, err := w.Write(file.Text); return err }
+		if err := sweep.WriteWhole(filepath.Join(f.output, file.Name), whole); err != nil {
+			return fmt.Errorf("writing the report: %w", err)
+		}
+	}
+	_, err = fmt.Fprintf(c.stdout, "report: %s in %s\n", unit.Plural(len(files), "file"), f.output)
+	return err
 }
 
 func (f *reportFlags) check() error {

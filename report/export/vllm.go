@@ -79,6 +79,9 @@ func window(run *report.Run, row *record.Row) ([]*record.Record, error) {
 // vllmNames are vLLM's names of the APIs that it measures; others keep bench's.
 var vllmNames = map[string]string{"completions": "openai", "chat": "openai-chat"}
 
+// vllmTTFT is in the file, as a first event with a role alone comes long before the first token.
+const vllmTTFT = "send to the first event of any kind, with a role alone too, as in vllm bench serve; tpot from there"
+
 func vllmObject(run *report.Run, row *record.Row, window []*record.Record) map[string]any {
 	sum, spec := &row.Summary, &row.Spec
 	api := cmp.Or(spec.API, run.Manifest.Target.API, "completions")
@@ -96,6 +99,7 @@ func vllmObject(run *report.Run, row *record.Row, window []*record.Record) map[s
 		"total_token_throughput":  sum.Throughput.OutputTokensPerS + sum.Throughput.PromptTokensPerS,
 		"max_concurrent_requests": sum.Concurrency.Max,
 		"exported_by":             "bench " + run.Manifest.Client.Version,
+		"ttft_definition":         vllmTTFT,
 	}
 	if p := run.Manifest.Predicted; p != nil {
 		o["predicted"] = p

@@ -1,5 +1,5 @@
 // Package foreign reads result files of other tools (vllm bench serve, SGLang's bench_serving, guidellm,
-// aiperf) as runs of bench. Read recognizes the tool by the content of the file. A figure takes the name of
+// aiperf, and the Benchmark Reports of llm-d, which inference-perf writes) as runs of bench. Read recognizes the tool by the content of the file. A figure takes the name of
 // bench's metric with the same meaning, whatever the tool calls it; if the meanings differ, the tool's
 // definition goes with it, so that no comparison ignores the difference. Figures that a file lacks stay
 // missing.
@@ -28,7 +28,8 @@ import (
 	"bench/report"
 )
 
-var ErrUnknown = errors.New("not a result file of vllm bench serve, SGLang bench_serving, guidellm or aiperf")
+var ErrUnknown = errors.New("not a result file of vllm bench serve, SGLang bench_serving, guidellm, aiperf " +
+	"or llm-d (Benchmark Report 0.2)")
 
 type tool struct {
 	name        string
@@ -47,12 +48,13 @@ type measurement struct {
 	version   string // of the client; empty: not reported
 	records   []*record.Record
 	predicted *record.Prediction // nil = measured
+	origin    *record.Manifest   // of a row of bench: its target and facts; nil = of another tool
 }
 
 // Read recognizes the tool by content. A file can have several measurements, in consecutive objects or an array: each
 // is a row.
 func Read(name string, text []byte) (*report.Run, error) {
-	objects, err := split(text)
+	objects, err := yamlObjects(name, text)
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", name, err)
 	}
@@ -79,6 +81,9 @@ func Read(name string, text []byte) (*report.Run, error) {
 }
 
 func toolOf(o object) (tool, error) {
+	if isReport(o) {
+		return reportTool(o), nil
+	}
 	i := slices.IndexFunc(tools, func(t tool) bool { return t.is(o) })
 	if i < 0 {
 		return tool{}, ErrUnknown
@@ -100,7 +105,9 @@ func (t tool) run(file string, all []measurement) (r record.Run, err error) {
 	}
 	repeats := map[string]int{}
 	for _, m := range all {
-		t.complete(&m)
+		if m.Schema == "" { // else it is a row of bench
+			t.complete(&m)
+		}
 		point := m.Spec.Label()
 		repeats[point]++
 		m.Spec.Repeat = repeats[point]
@@ -112,6 +119,10 @@ func (t tool) run(file string, all []measurement) (r record.Run, err error) {
 		}
 		r.Manifest.Target.Model = m.model
 		r.Manifest.Client = record.ClientInfo{Tool: cmp.Or(m.client, t.name), Version: m.version}
+		if m.origin != nil {
+			r.Manifest.Target, r.Manifest.Facts = m.origin.Target, m.origin.Facts
+			r.Manifest.Unspecified = m.origin.Unspecified
+		}
 		for _, what := range m.missing() {
 			if !slices.Contains(r.Manifest.Unspecified, what) {
 				r.Manifest.Unspecified = append(r.Manifest.Unspecified, what)
