@@ -30,9 +30,7 @@ func Brief(w io.Writer, run *Run, screen Screen) error {
 	t, left := o.briefTable(p.width)
 	p.table(t)
 	p.briefLegend(&o, &t, left)
-	if o.Answer.Tune != nil {
-		p.few(o.settingsTable(), mostBriefPoints, "report.html")
-	}
+	p.few(o.racedTable(), mostBriefPoints, "report.html")
 	p.beside(run, &o)
 	p.optionalTable(run.tilingTable(InCell))
 	p.invalid(&o)

@@ -42,9 +42,9 @@ func (r *Run) Tabs(o *Analysis, detailed bool) []Tab {
 	predicted, limits := r.besideTables(o)
 	return []Tab{
 		r.candidateTab(),
-		{TabSummary, "Summary", true, onPaper(r.tilingTable(u), r.sessionsTable(), o.pointsTable(u), limits, predicted,
-			o.settingsTable(), o.workloadsTable(), o.interactivityTable(), r.searchesTable(), o.bottlenecksTable(),
-			o.expectTable(), r.variantsTable(o))},
+		{TabSummary, "Summary", true, onPaper(r.tilingTable(u), r.sessionsTable(), o.racedTable(), o.pointsTable(u),
+			limits, predicted, o.settingsTable(), o.workloadsTable(), o.interactivityTable(), r.searchesTable(),
+			o.bottlenecksTable(), o.expectTable(), r.variantsTable(o))},
 		{TabLatency, "Latency", false, slices.Concat(percentiles,
 			Sections(r.reasoningTable().withoutUniform(), r.ttftPartsTable(anyTTFT).withoutUniform(), o.seriesTable()),
 			Sections(o.groupTables(u)...), Sections(r.interferenceTable(u)))},

@@ -13,9 +13,6 @@ import (
 
 // settingsTable has the changes from the first setting of each comparison.
 func (o *Analysis) settingsTable() Table {
-	if o.Answer.Tune != nil {
-		return tunedTable(o.Answer.Tune)
-	}
 	t := Table{ID: "settings", Caption: "Settings",
 		Columns: []Column{{Head: "setting"}, {Head: "SLO", Help: "slo"}, {Head: "load"},
 			{Head: "", Unit: "tok/s", Num: true, Help: "throughput"}}}
@@ -119,8 +116,12 @@ func (o *Analysis) settingsLines(w *diagnosis.Workload) []string {
 	return nil
 }
 
-// tunedTable has every setting of a race, and why it was left.
-func tunedTable(t *diagnosis.Tuned) Table {
+// racedTable has every setting of a race, and why it was left; empty: there is no race.
+func (o *Analysis) racedTable() Table {
+	t := o.Answer.Tune
+	if t == nil {
+		return Table{}
+	}
 	goal := metric.Words(t.Goal)
 	if t.Goal == tune.MaxLoad {
 		goal = "highest load"

@@ -62,6 +62,7 @@ func (r *Run) markdown(w io.Writer, most int) error {
 	notPass := len(points.Rows) - passes(points.Rows)
 	m.tables(least+notPass+len(workloads.Rows)+linesAround(workloads.Table), r.summaryTables(&o)...)
 	if most == 0 { // the head has what the first workload is compared with
+		m.table(o.racedTable())
 		m.table(o.settingsTable())
 	}
 	m.tables(least, workloads)

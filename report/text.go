@@ -22,9 +22,7 @@ func Text(w io.Writer, run *Run, screen Screen) error {
 	t := o.textTable(p.width, footnotes)
 	p.table(t)
 	p.legend(&o, &t)
-	if o.Answer.Tune != nil {
-		p.optionalTable(o.settingsTable())
-	}
+	p.optionalTable(o.racedTable())
 	p.beside(run, &o)
 	p.optionalTable(run.tilingTable(InCell))
 	p.optionalTable(run.sessionsTable())
