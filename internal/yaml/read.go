@@ -44,7 +44,7 @@ func read(text string, scalar func(string) any) (map[string]any, error) {
 	}
 	tree, isMap := v.(map[string]any)
 	if err == nil && !isMap {
-		err = fmt.Errorf("the file is no mapping of YAML\nhint: it begins with a key, like load:")
+		err = fmt.Errorf("the file is no mapping of YAML\nhint: it begins with a key and its value")
 	}
 	return tree, err
 }
