@@ -3,10 +3,12 @@ package endpoint
 import (
 	"math"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"bench/experiment/load"
+	"bench/experiment/measured"
 	"bench/experiment/openai"
 	"bench/experiment/record"
 	"bench/experiment/stats"
@@ -36,7 +38,10 @@ type Progress struct {
 
 	firstToken, tpot, itl phaseHistograms  // of good requests
 	lag                   latencyHistogram // of all requests
-	server                atomic.Pointer[telemetry.ServerReading]
+
+	timesMu sync.Mutex
+	times   measured.ClientTimes // of all requests
+	server  atomic.Pointer[telemetry.ServerReading]
 }
 
 type phaseHistograms [2]latencyHistogram
@@ -69,6 +74,7 @@ type Snapshot struct {
 	// intended arrival to the first token (without streaming, to the end of the answer). ITL counts gaps.
 	FirstToken, TPOT, ITL LiveLatency
 	Lag                   LiveLatency // of all requests
+	Times                 measured.ClientTimes
 
 	Server *telemetry.ServerReading // the latest; nil: none
 }
@@ -88,6 +94,9 @@ func (p *Progress) Snapshot() Snapshot {
 		FirstToken: p.firstToken.read(), TPOT: p.tpot.read(), ITL: p.itl.read(), Lag: p.lag.read(),
 		Server: p.server.Load(),
 	}
+	p.timesMu.Lock()
+	r.Times = p.times
+	p.timesMu.Unlock()
 	r.InFlight = max(0, r.Sent-r.Done)
 	if n := p.inFlight.Load(); n != nil { // records come after the workers' counts
 		r.InFlight, r.Sent = int(*n), r.Done+int(*n)
@@ -158,6 +167,9 @@ func (p *Progress) Take(workers []Counts) {
 // requestEnded is called from one goroutine.
 func (p *Progress) requestEnded(r *record.Record, stream bool) {
 	p.Tokens.Add(int64(r.OutputTokens))
+	p.timesMu.Lock()
+	p.times.Add(r)
+	p.timesMu.Unlock()
 	counts := r.Phase != record.PhaseCooldown
 	if r.Failed() && counts {
 		p.Failed.Add(1)

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"io"
 	"runtime"
-	"strconv"
 	"sync"
 	"time"
 
+	"bench/experiment/measured"
 	"bench/experiment/openai"
 	"bench/live/recording"
 )
@@ -17,7 +17,8 @@ type figures struct {
 	mu      sync.Mutex
 	servers [2]struct { // the server, the candidate
 		outcomes        map[openai.Outcome]int
-		ttft, tpot, e2e histogram
+		ttft, tpot, e2e measured.Histogram
+		times           measured.ClientTimes
 	}
 }
 
@@ -30,9 +31,11 @@ func (f *figures) add(server int, r *openai.Result) {
 	if r == nil || r.Outcome == "" {
 		return
 	}
+	rec := measured.Record(r)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s := &f.servers[server]
+	s.times.Add(rec)
 	if s.outcomes == nil {
 		s.outcomes = map[openai.Outcome]int{}
 	}
@@ -40,52 +43,15 @@ func (f *figures) add(server int, r *openai.Result) {
 	if !r.Outcome.Completed() || r.Sent == openai.Never {
 		return
 	}
-	s.e2e.add(r.End - r.Sent)
+	s.e2e.Add(r.End - r.Sent)
 	if r.First == openai.Never { // not a stream
 		return
 	}
-	s.ttft.add(r.First - r.Sent)
+	s.ttft.Add(r.First - r.Sent)
 	if r.OutputTokens > 1 {
-		s.tpot.add((r.Last - r.First) / time.Duration(r.OutputTokens-1))
+		s.tpot.Add((r.Last - r.First) / time.Duration(r.OutputTokens-1))
 	}
 }
-
-var bounds = [...]time.Duration{
-	time.Millisecond, 2 * time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond,
-	50 * time.Millisecond,
-	100 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second,
-	5 * time.Second,
-	10 * time.Second, 20 * time.Second, 50 * time.Second, 100 * time.Second,
-}
-
-type histogram struct {
-	counts [len(bounds) + 1]int
-	sum    time.Duration
-}
-
-func (h *histogram) add(d time.Duration) {
-	i := 0
-	for i < len(bounds) && d > bounds[i] {
-		i++
-	}
-	h.counts[i]++
-	h.sum += d
-}
-
-func (h *histogram) write(w io.Writer, name, labels string) {
-	total := 0
-	for i, n := range h.counts {
-		total += n
-		le := "+Inf"
-		if i < len(bounds) {
-			le = seconds(bounds[i])
-		}
-		fmt.Fprintf(w, "%s_bucket{%s,le=%q} %d\n", name, labels, le, total)
-	}
-	fmt.Fprintf(w, "%s_sum{%s} %s\n%s_count{%s} %d\n", name, labels, seconds(h.sum), name, labels, total)
-}
-
-func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'g', -1, 64) }
 
 // outcomes are the values of the label, so that a series exists before its first event.
 var outcomes = openai.Outcomes
@@ -153,9 +119,12 @@ func (f *figures) write(w io.Writer, servers []string, copies *recording.Copies)
 		fmt.Fprintf(w, "# HELP %s %s\n# TYPE %s histogram\n", name, m.help, name)
 		for i, server := range servers {
 			s := &f.servers[i]
-			h := map[string]*histogram{"ttft": &s.ttft, "tpot": &s.tpot, "e2e": &s.e2e}[m.name]
-			h.write(w, name, fmt.Sprintf("server=%q", server))
+			h := map[string]*measured.Histogram{"ttft": &s.ttft, "tpot": &s.tpot, "e2e": &s.e2e}[m.name]
+			h.Write(w, name, fmt.Sprintf("server=%q", server))
 		}
+	}
+	for i, server := range servers {
+		f.servers[i].times.Write(w, fmt.Sprintf("server=%q", server), i == 0)
 	}
 }
 

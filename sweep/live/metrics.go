@@ -25,18 +25,18 @@ type Metrics struct {
 
 	mu       sync.Mutex
 	dir      string
-	total    int            // rows
-	finished map[string]int // rows by verdict
-	row      *sweep.Begun   // nil: none runs
-	before   counters       // of the rows that are over
+	total    int               // rows
+	finished map[string]int    // rows by verdict
+	row      *sweep.Begun      // nil: none runs
+	before   endpoint.Snapshot // of the rows that are over: its sums
 	searches []record.Found
 }
 
-// counters go up through the whole sweep, so that rate() is right across rows.
-type counters struct{ sent, done, failed, tokens int }
-
-func (c counters) add(r endpoint.Snapshot) counters {
-	return counters{c.sent + r.Sent, c.done + r.Done, c.failed + r.Failed, c.tokens + r.Tokens}
+// plus adds what goes up through the whole sweep, so that rate() is right across rows.
+func plus(a, b endpoint.Snapshot) endpoint.Snapshot {
+	a.Sent, a.Done, a.Failed, a.Tokens = a.Sent+b.Sent, a.Done+b.Done, a.Failed+b.Failed, a.Tokens+b.Tokens
+	a.Times.Merge(&b.Times)
+	return a
 }
 
 func (m *Metrics) Event(e sweep.Event) {
@@ -67,7 +67,7 @@ func (m *Metrics) Event(e sweep.Event) {
 // rowOver adds what the row that ran has counted.
 func (m *Metrics) rowOver() {
 	if m.row != nil {
-		m.before = m.before.add(m.row.Progress.Snapshot())
+		m.before = plus(m.before, m.row.Progress.Snapshot())
 		m.row = nil
 	}
 }
@@ -77,35 +77,36 @@ var MetricsType = string(expfmt.NewFormat(expfmt.TypeTextPlain))
 
 func (m *Metrics) Write(w io.Writer, now time.Time) error {
 	m.mu.Lock()
-	families := m.families(now)
+	var r endpoint.Snapshot
+	if m.row != nil {
+		r = m.row.Progress.Snapshot()
+	}
+	sum := plus(m.before, r)
+	families := m.families(r, sum, now)
 	m.mu.Unlock()
 	for _, f := range families {
 		if _, err := expfmt.MetricFamilyToText(w, f); err != nil {
 			return fmt.Errorf("writing %s: %w", f.GetName(), err)
 		}
 	}
+	sum.Times.Write(w, "", true)
 	return nil
 }
 
-func (m *Metrics) families(now time.Time) []*dto.MetricFamily {
+func (m *Metrics) families(r, sum endpoint.Snapshot, now time.Time) []*dto.MetricFamily {
 	finished := family(dto.MetricType_COUNTER, "bench_rows_finished_total",
 		"finished rows, by the verdict of their SLO")
 	for _, verdict := range []string{"PASS", "FAIL", "UNDECIDED", ""} {
 		add(finished, float64(m.finished[verdict]), "slo", verdict)
 	}
-	var r endpoint.Snapshot
-	if m.row != nil {
-		r = m.row.Progress.Snapshot()
-	}
-	sum := m.before.add(r)
 	out := []*dto.MetricFamily{
 		gauge("bench_info", "the sweep that runs", 1, "version", m.Version, "matrix", m.Matrix, "dir", m.dir),
 		gauge("bench_rows", "rows of the plan; a search adds rows while it runs", float64(m.total)),
 		finished,
-		counter("bench_requests_sent_total", "requests sent", sum.sent),
-		counter("bench_requests_done_total", "requests that ended", sum.done),
-		counter("bench_requests_failed_total", "requests of warm-up and window that failed", sum.failed),
-		counter("bench_output_tokens_total", "output tokens of the requests that ended", sum.tokens),
+		counter("bench_requests_sent_total", "requests sent", sum.Sent),
+		counter("bench_requests_done_total", "requests that ended", sum.Done),
+		counter("bench_requests_failed_total", "requests of warm-up and window that failed", sum.Failed),
+		counter("bench_output_tokens_total", "output tokens of the requests that ended", sum.Tokens),
 		gauge("bench_requests_in_flight", "requests sent and not ended", float64(r.InFlight)),
 	}
 	if m.row != nil {
