@@ -15,9 +15,9 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 118_480
+	mostLines         = 118_590
 	mostPackages      = 60
-	mostExportedNames = 2_396 // types, functions, methods, variables and constants
+	mostExportedNames = 2_402 // types, functions, methods, variables and constants
 	mostExportedField = 3_940
 	mostWideLines     = 276 // of more than 120 columns
 	mostFlags         = 160 // of commands
@@ -37,7 +37,7 @@ var larger = map[string]int{
 	"experiment/record":    5_000,
 	"sweep":                5_150,
 	"experiment/diagnosis": 4_600,
-	"experiment/endpoint":  4_350,
+	"experiment/endpoint":  4_362,
 	"experiment/stats":     3_950,
 	"report/page":          3_700,
 	"experiment/series":    3_010,

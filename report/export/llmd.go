@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -58,7 +59,7 @@ func llmdReport(run *report.Run, row *record.Row, stage int) node {
 		words, _ := about["keywords"].([]string)
 		about["keywords"] = append(words, fact+"="+m.Facts[fact])
 	}
-	results := node{"request_performance": node{"aggregate": llmdAggregate(row)}}
+	results := node{"request_performance": node{"aggregate": llmdAggregate(run, row)}}
 	if s := row.Sessions; s != nil {
 		results["session_performance"] = node{"sessions": llmdSessions(s)}
 	}
@@ -168,7 +169,7 @@ func llmdLength(l workload.Length, measured *stats.Summary) node {
 	return node{"distribution": "other", "value": max(l.Mean, l.P50, mean)}
 }
 
-func llmdAggregate(row *record.Row) node {
+func llmdAggregate(run *report.Run, row *record.Row) node {
 	s := &row.Summary
 	requests := node{"total": s.Requests.Sent, "failures": s.Requests.Failed, "incomplete": s.Requests.Unfinished}
 	addFigures(requests, "count", map[string]*stats.Summary{"input_length": row.Lengths.PromptTokens,
@@ -176,17 +177,29 @@ func llmdAggregate(row *record.Row) node {
 	latency := node{}
 	addFigures(latency, "ms", map[string]*stats.Summary{"time_to_first_token": s.TTFTFromSend,
 		"request_latency": s.E2EFromSend})
-	perToken := map[string]*stats.Summary{"time_per_output_token": s.TPOT, "inter_token_latency": s.ITL}
-	if row.Sessions != nil {
-		perToken["normalized_time_per_output_token"] = row.Sessions.PerToken
-	}
-	addFigures(latency, "ms/token", perToken)
+	addFigures(latency, "ms/token", map[string]*stats.Summary{"time_per_output_token": s.TPOT,
+		"inter_token_latency": s.ITL, "normalized_time_per_output_token": normalized(run, row)})
 	t := s.Throughput
 	return node{"requests": requests, "latency": latency, "throughput": node{
 		"request_rate":      node{"units": "queries/s", "mean": t.RequestsPerS},
 		"input_token_rate":  node{"units": "tokens/s", "mean": t.PromptTokensPerS},
 		"output_token_rate": node{"units": "tokens/s", "mean": t.OutputTokensPerS},
 		"total_token_rate":  node{"units": "tokens/s", "mean": t.PromptTokensPerS + t.OutputTokensPerS}}}
+}
+
+// normalized is E2E from the send over output tokens, which rows don't store; nil without request records.
+func normalized(run *report.Run, row *record.Row) *stats.Summary {
+	records, err := run.Requests(row)
+	if err != nil {
+		return nil
+	}
+	var values []float64
+	for _, r := range record.CompletedByArrival(records) {
+		if ms, ok := r.Latency("e2e_from_send", row.Spec.Streams()); ok && r.OutputTokens > 0 {
+			values = append(values, ms/float64(r.OutputTokens))
+		}
+	}
+	return stats.SummarizeInOrder(values, rand.New(rand.NewPCG(record.Seed, 0)))
 }
 
 // addFigures leaves out percentiles that are only lower bounds.

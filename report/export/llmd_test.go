@@ -42,6 +42,9 @@ func TestLLMDRoundTrip(t *testing.T) {
 		}
 	}
 
+	if !strings.Contains(string(files[0].Text), "normalized_time_per_output_token:") {
+		t.Error("no E2E per token, which comes from the records")
+	}
 	other, err := foreign.Read("a.yaml", []byte(strings.Replace(string(files[0].Text), `tool: "bench"`, `tool: "another"`, 1)))
 	if err != nil {
 		t.Fatal(err)
