@@ -109,6 +109,9 @@ func (q *Question) plan(c *Candidate) Plan {
 	p.AtMost = math.IsNaN(alone)
 	if p.Replicas, err = k.number(q.Rate); err == nil && p.Replicas.Best == 0 {
 		err = fmt.Errorf("%s: one request alone misses it", q.limitNames())
+		if alone > 0 {
+			err = fmt.Errorf("more than %d replicas", mostNeeded)
+		}
 	}
 	if err != nil {
 		p.Refused = err.Error()
