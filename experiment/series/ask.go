@@ -58,8 +58,8 @@ func (s *Series) AskTwin(q Question, other bool, slots int, read Requests) (*Est
 	}
 	t.change(q)
 	if q.Load > 0 {
-		if k.Axis == "concurrency" && q.Load != math.Round(q.Load) {
-			return nil, fmt.Errorf("concurrency %v is not a whole number of requests", q.Load)
+		if k.Axis == "concurrency" && q.each() != math.Round(q.each()) {
+			return nil, fmt.Errorf("concurrency %v is not a whole number of requests in each server", q.Load)
 		}
 		t.fleet = twin.Fleet{Replicas: int(q.Replicas), Router: q.Router}
 		out.Latencies = t.latencies([]float64{q.each()}, k.Axis == "concurrency", twin.Fine)

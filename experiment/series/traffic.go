@@ -77,19 +77,20 @@ func (t *Twin) Carries(fleet twin.Fleet, other *Traffic) (o twin.Operating, err 
 // exceeds one; 0 and +Inf: none does.
 func (t *Twin) Between() (within, beyond float64) {
 	trials := t.asRates()
-	met := map[float64]int{}
+	limits := map[float64]map[int]bool{} // seen at a rate
 	beyond = math.Inf(1)
 	for i, residuals := range t.model.Residuals(trials, t.limits...) {
 		for _, r := range residuals {
-			if r.Measured > t.limits[i].Value {
+			if limits[r.Load] == nil {
+				limits[r.Load] = map[int]bool{}
+			}
+			if limits[r.Load][i] = true; r.Measured > t.limits[i].Value {
 				beyond = min(beyond, r.Load)
-			} else {
-				met[r.Load]++
 			}
 		}
 	}
-	for rate, n := range met {
-		if n == len(t.limits) && rate < beyond {
+	for rate, seen := range limits {
+		if len(seen) == len(t.limits) && rate < beyond {
 			within = max(within, rate)
 		}
 	}
@@ -148,7 +149,7 @@ type Backtest struct {
 	Points  []BacktestPoint `json:"points"`
 	Error   float64         `json:"median_error"` // of a figure, as a share
 	Covered float64         `json:"covered"`      // share of the figures within their interval of 95 %
-	// rates of the recorded server, windows' least and most: a plan is refused beyond them
+	// least and most rate of a window
 	Least float64 `json:"least_rate"`
 	Most  float64 `json:"most_rate"`
 }
@@ -164,23 +165,20 @@ type BacktestPoint struct {
 }
 
 const (
-	recordedWindows = 24  // at most, of all of a recording
-	recordedLeast   = 100 // requests of a window
+	recordedWindows = 24   // at most, of all of a recording
+	recordedLeast   = 100  // requests of a window
+	recordedMost    = 1500 // of a longer one only the first
 )
 
 // TwinOfRecording fits a twin to recorded requests of one server, in order of arrival.
 func TwinOfRecording(row *record.Row, records []*record.Record) (*Recorded, error) {
-	all, ok := TrialOf(row, records)
-	if !ok {
-		return nil, errors.New("the recording has no requests")
-	}
-	windows := windowsOf(all.Requests)
+	records = slices.DeleteFunc(slices.Clone(records), func(x *record.Record) bool { return x.Arrival.IsZero() })
+	windows := windowsOf(row, records)
 	if len(windows) < 4 {
-		return nil, fmt.Errorf("the recording has %d requests: a twin and its backtest take %d", len(all.Requests),
+		return nil, fmt.Errorf("the recording has %d requests: a twin and its backtest take %d", len(records),
 			4*recordedLeast)
 	}
 	r := &Recorded{}
-	var err error
 	half := len(windows) / 2
 	first, err := twinOfTrials(windows[:half], &row.Spec)
 	if err != nil {
@@ -192,12 +190,13 @@ func TwinOfRecording(row *record.Row, records []*record.Record) (*Recorded, erro
 	if r.Twin, err = twinOfTrials(windows, &row.Spec); err != nil {
 		return nil, err
 	}
-	r.source = recordedSource(all.Requests)
-	last := all.Requests[len(all.Requests)-1].Arrival
-	r.Rate = float64(len(all.Requests)) / (last - all.Requests[0].Arrival)
-	r.Rates = hourly(all.Requests)
+	r.source = recordedSource(windows)
+	r.Rate = float64(len(records)) / max(1, secondsBetween(records[0], records[len(records)-1]))
+	r.Rates = hourly(records)
 	return r, nil
 }
+
+func secondsBetween(a, b *record.Record) float64 { return float64(b.Arrival.Us()-a.Arrival.Us()) / 1e6 }
 
 func twinOfTrials(trials []twin.Trial, spec *experiment.Spec) (*Twin, error) {
 	t := &Twin{trials: trials}
@@ -210,26 +209,26 @@ func twinOfTrials(trials []twin.Trial, spec *experiment.Spec) (*Twin, error) {
 }
 
 // windowsOf are parts of equal numbers of requests, each with the requests before it that fill the server.
-func windowsOf(all []twin.Request) (out []twin.Trial) {
-	n := min(recordedWindows, len(all)/recordedLeast)
-	longest := 0.0
-	for _, r := range all {
-		if !r.Failed {
-			longest = max(longest, r.Last-r.Arrival)
-		}
-	}
+func windowsOf(row *record.Row, records []*record.Record) (out []twin.Trial) {
+	n := min(recordedWindows, len(records)/recordedLeast)
 	for i := range n {
-		from, to := i*len(all)/n, (i+1)*len(all)/n
+		from, to := i*len(records)/n, (i+1)*len(records)/n
+		to = min(to, from+recordedMost)
+		longest := int64(0) // of those before
 		begin := from
-		for begin > 0 && all[begin-1].Arrival > all[from].Arrival-2*longest {
-			begin--
+		for ; begin > 0 && from-begin < recordedMost; begin-- {
+			x := records[begin-1]
+			longest = max(longest, x.Last.Us()-x.Arrival.Us())
+			if x.Arrival.Us() < records[from].Arrival.Us()-2*longest {
+				break
+			}
 		}
-		t := twin.Trial{Requests: slices.Clone(all[begin:to])}
+		t, _ := TrialOf(row, records[begin:to])
 		for k := range t.Requests {
 			t.Requests[k].Window = k >= from-begin
 		}
-		if took := all[to-1].Arrival - all[from].Arrival; took > 0 {
-			t.Load = float64(to-from-1) / took
+		if took := secondsBetween(records[from], records[to-1]); took > 0 && len(t.Requests) == to-begin {
+			t.Load, t.Workers = float64(to-from-1)/took, 0
 			out = append(out, t)
 		}
 	}
@@ -269,11 +268,26 @@ func backtest(t *Twin, windows []twin.Trial, half int) (Backtest, error) {
 	return b, nil
 }
 
-// recordedSource repeats the recording's arrivals and lengths, of which the order of the lengths is new each time.
-func recordedSource(all []twin.Request) twin.Source {
+// recordedSource repeats the arrivals and lengths of the windows, one after the other, of which the order of the lengths
+// is new each time.
+func recordedSource(windows []twin.Trial) twin.Source {
 	const settling = 800
-	begin := all[0].Arrival
-	span := (all[len(all)-1].Arrival - begin) * float64(len(all)) / max(1, float64(len(all)-1))
+	var all []twin.Request
+	span := 0.0
+	for _, w := range windows {
+		begin := math.NaN()
+		for _, r := range w.Requests {
+			if !r.Window {
+				continue
+			}
+			if math.IsNaN(begin) {
+				begin = r.Arrival - 1/w.Load - span
+			}
+			r.Arrival -= begin
+			all = append(all, r)
+		}
+		span = all[len(all)-1].Arrival
+	}
 	rate := float64(len(all)) / span
 	rng := rand.New(rand.NewPCG(uint64(len(all)), twin.Fine))
 	var out []twin.Request
@@ -284,7 +298,7 @@ func recordedSource(all []twin.Request) twin.Source {
 			if round == 0 {
 				like = &all[i]
 			}
-			out = append(out, twin.Request{Arrival: (all[i].Arrival - begin + float64(round)*span) * rate,
+			out = append(out, twin.Request{Arrival: (all[i].Arrival + float64(round)*span) * rate,
 				Prompt: like.Prompt, Cached: like.Cached, Output: max(1, like.Output), Steps: len(like.Events),
 				Group: like.Group, Window: len(out) >= settling})
 		}
@@ -298,16 +312,16 @@ func recordedSource(all []twin.Request) twin.Source {
 	}
 }
 
-func hourly(all []twin.Request) []float64 {
-	const hour = 3600
-	begin := all[0].Arrival
-	n := int((all[len(all)-1].Arrival - begin) / hour)
-	if n < 2 {
+// hourly are the rates of a recording's hours; nil = it has fewer than two, or more than a month.
+func hourly(records []*record.Record) []float64 {
+	const hour, most = 3600, 31 * 24
+	n := secondsBetween(records[0], records[len(records)-1]) / hour
+	if !(n >= 2 && n <= most) {
 		return nil
 	}
-	out := make([]float64, n)
-	for _, r := range all {
-		if i := int((r.Arrival - begin) / hour); i < n {
+	out := make([]float64, int(n))
+	for _, x := range records {
+		if i := int(secondsBetween(records[0], x) / hour); i >= 0 && i < len(out) {
 			out[i] += 1.0 / hour
 		}
 	}

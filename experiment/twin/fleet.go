@@ -95,8 +95,8 @@ func (f *Fleet) route(i int, r *Request) {
 	f.next = (to + 1) % n
 	s := f.servers[to]
 	s.waiting = append(s.waiting, i)
-	if n > 1 && r.Group != 0 && !s.cache.has(r.Group, r.Cached) {
-		r.Cached = 0
+	if n > 1 && r.Group != 0 {
+		r.Cached = min(r.Cached, s.cache.keep(r.Group, r.Prompt+r.Output))
 	}
 }
 

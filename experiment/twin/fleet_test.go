@@ -116,7 +116,7 @@ func TestPrefixAwareKeepsHits(t *testing.T) {
 			all[i].Prompt, all[i].Cached, all[i].Group = 1000, 900, 1+rng.IntN(12)
 		}
 		cached := 0
-		for _, r := range (&Fleet{Model: &m, Replicas: 4, Router: router, CacheTokens: 900 * 4}).Run(all, 0) {
+		for _, r := range (&Fleet{Model: &m, Replicas: 4, Router: router, CacheTokens: 1070 * 4}).Run(all, 0) {
 			cached += r.Cached
 		}
 		hits[router] = float64(cached) / 900 / 4_000

@@ -31,8 +31,8 @@ type Question struct {
 	Fleet Fleet
 }
 
-// mostReplicas are run of a larger fleet: one more changes nothing that a request sees.
-const mostReplicas = 16
+// mostReplicas are run of a larger fleet: one more changes little that a request sees.
+const mostReplicas = 8
 
 // serve is what the fleet makes of requests whose load is that of one replica.
 func (q *Question) serve(m *Model, load float64, n int) (sent, own []Request) {
@@ -43,6 +43,10 @@ func (q *Question) serve(m *Model, load float64, n int) (sent, own []Request) {
 		workers = int(load) * f.Replicas
 	}
 	sent = q.Source(load*float64(f.Replicas), n)
+	const settling = 800 // requests of one replica, as in the source
+	for i := range min(n/4, settling*(f.Replicas-1)) {
+		sent[settling+i].Window = false
+	}
 	return sent, f.Run(sent, workers)
 }
 

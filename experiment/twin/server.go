@@ -2,6 +2,7 @@ package twin
 
 import (
 	"container/heap"
+	"container/list"
 	"math"
 )
 
@@ -134,41 +135,33 @@ func (s *server) begin() {
 // cache is the prefixes that a server keeps, the latest ones up to its number of tokens.
 type cache struct {
 	most, tokens int // 0 = it keeps all
-	groups       map[int]*kept
-	uses         int
+	latest       list.List
+	groups       map[int]*list.Element
 }
 
-type kept struct{ tokens, used int }
+type kept struct{ group, tokens int }
 
-// has reports whether a prefix is kept, and keeps it.
-func (c *cache) has(group, tokens int) bool {
+// keep keeps the tokens of a request of a prefix, and returns how many of them were kept before.
+func (c *cache) keep(group, tokens int) (before int) {
 	if c.groups == nil {
-		c.groups = map[int]*kept{}
+		c.groups = map[int]*list.Element{}
 	}
-	c.uses++
-	k, ok := c.groups[group]
-	if !ok {
-		k = &kept{}
-		c.groups[group] = k
+	at, ok := c.groups[group]
+	if ok {
+		before = at.Value.(*kept).tokens
+		c.latest.MoveToFront(at)
+	} else {
+		at = c.latest.PushFront(&kept{group: group})
+		c.groups[group] = at
 	}
-	k.used = c.uses
-	if tokens > k.tokens {
+	if k := at.Value.(*kept); tokens > k.tokens {
 		c.tokens += tokens - k.tokens
 		k.tokens = tokens
 	}
-	for c.most > 0 && c.tokens > c.most && len(c.groups) > 1 {
-		c.dropOldest()
+	for c.most > 0 && c.tokens > c.most && c.latest.Len() > 1 {
+		oldest := c.latest.Remove(c.latest.Back()).(*kept)
+		c.tokens -= oldest.tokens
+		delete(c.groups, oldest.group)
 	}
-	return ok
-}
-
-func (c *cache) dropOldest() {
-	oldest, at := math.MaxInt, 0
-	for group, k := range c.groups {
-		if k.used < oldest {
-			oldest, at = k.used, group
-		}
-	}
-	c.tokens -= c.groups[at].tokens
-	delete(c.groups, at)
+	return before
 }

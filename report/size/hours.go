@@ -2,6 +2,7 @@ package size
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
@@ -56,6 +57,7 @@ func (q *Question) day(k *known) *Day {
 	}
 	d := &Day{Hours: len(q.Hours), StartUp: p.StartUp.Seconds(), Target: p.Target}
 	each := float64(k.c.GPUs) / 60
+	most = max(most, needs(q.Rate)) // the highest hour's own
 	d.Fixed = Fleet{Most: most, GPUHours: each * float64(most*minutes)}
 	d.Perfect.Most = most
 	for _, n := range need {
@@ -91,7 +93,7 @@ func follow(need, want []int, start, idle int) (f Fleet) {
 			n = max(n, want[j])
 		}
 		asked = append(asked, n)
-		serving := min(n, asked[max(0, i-start)])
+		serving := slices.Min(asked[max(0, i-start):]) // what ended in between does not
 		f.Most = max(f.Most, n)
 		f.GPUHours += float64(n)
 		if serving < need[i] {

@@ -17,6 +17,9 @@ func TestFollow(t *testing.T) {
 	if got := follow(need, need, 0, 0); got != (Fleet{Most: 2, GPUHours: 12 + 4}) {
 		t.Errorf("at once: %+v", got)
 	}
+	if got := follow([]int{2, 1, 2, 2}, []int{2, 1, 2, 2}, 2, 0); got.OverS != 120 {
+		t.Errorf("a replica that ended starts anew: %+v", got)
+	}
 	if got := follow([]int{2, 2}, []int{2, 2}, 5, 0); got.OverS != 0 {
 		t.Errorf("what serves at the beginning has started: %+v", got)
 	}

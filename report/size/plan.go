@@ -106,7 +106,6 @@ func (q *Question) plan(c *Candidate) Plan {
 		p.Refused = err.Error()
 		return p
 	}
-	p.AtMost = math.IsNaN(alone)
 	if p.Replicas, err = k.number(q.Rate); err == nil && p.Replicas.Best == 0 {
 		err = fmt.Errorf("%s: one request alone misses it", q.limitNames())
 		if alone > 0 {
@@ -121,9 +120,10 @@ func (q *Question) plan(c *Candidate) Plan {
 	if p.Replicas.High == 0 {
 		p.Spare.High = 0
 	}
+	each, err := k.of(p.Replicas.Best, estimate)
+	p.AtMost = err != nil || math.IsNaN(each)
 	p.LoadEach = q.Rate / float64(p.Replicas.Best)
 	if !p.AtMost {
-		each, _ := k.of(p.Replicas.Best, estimate)
 		p.CapacityEach, p.Margin = &each, new(each/p.LoadEach-1)
 		if least, _ := k.of(p.Replicas.Best, low); least > 0 {
 			p.CapacityLow = &least
@@ -180,7 +180,10 @@ func (k *known) smallest(rate float64, each func(replicas int) (float64, error))
 	n := max(1, int(math.Ceil(rate/one)))
 	for ; n > 1 && carried(n-1) >= rate; n-- {
 	}
-	for ; n < mostNeeded && failed == nil && carried(n) < rate; n++ {
+	for ; failed == nil && carried(n) < rate; n++ {
+		if n == mostNeeded {
+			return 0, nil
+		}
 	}
 	return n, failed
 }

@@ -108,8 +108,14 @@ func (s *Server) Candidates(h Hardware, models roofline.Models,
 	if len(h.GPUs) == 0 {
 		h.GPUs = []int{own.GPUs}
 	}
+	if h.Model != "" && !sameModel(models, h.Model, own.Model) {
+		if s.twin != nil {
+			note = "the run is of another model: " + h.Model + " rests on the roofline alone"
+		}
+		s.twin, own.Model = nil, h.Model
+	}
 	setup := func(device string, gpus int, precision string) (roofline.Setup, error) {
-		model, errModel := models.Find(cmp.Or(h.Model, own.Model))
+		model, errModel := models.Find(own.Model)
 		found, errDevice := devices.Find(device)
 		x := roofline.Setup{Model: model, Device: found, GPUs: gpus, Precision: precision,
 			Efficiency: &devices.Efficiency}
@@ -158,6 +164,12 @@ var ErrNoHardware = errors.New("no hardware to size")
 func sameDevice(all roofline.Hardware, a, b string) bool {
 	found, err := all.Find(a)
 	return err == nil && found.ID == b
+}
+
+func sameModel(all roofline.Models, a, b string) bool {
+	found, err := all.Find(a)
+	other, wrong := all.Find(b)
+	return err == nil && wrong == nil && found.ID == other.ID
 }
 
 func serverName(device string, gpus int) string {

@@ -167,11 +167,11 @@ func stepOf(s roofline.Setup) func(decoding, context, prefill int) float64 {
 // even a single request.
 func highest(m twin.Model, factor float64, f twin.Fleet, traffic series.Traffic, limits []twin.Limit,
 	near float64) float64 {
-	const requests, apart, widest = 15_000, 3, 32_768 // from near; highest ÷ lowest rate
+	const requests, apart, widest = 15_000, 3, 32_768 // of one replica; from near; highest ÷ lowest rate
 	step := m.Step
 	m.Step = func(decoding, context, prefill int) float64 { return factor * step(decoding, context, prefill) }
 	q := question(f, traffic, limits)
-	q.Requests = requests
+	q.Requests = min(twin.Fine, requests*max(1, f.Replicas))
 	if near > 0 {
 		q.Min, q.Max = near/apart, near*apart
 	} else {
@@ -179,7 +179,10 @@ func highest(m twin.Model, factor float64, f twin.Fleet, traffic series.Traffic,
 		q.Min = 0.02 / alone
 		q.Max = q.Min * widest
 	}
-	return min(m.Highest(q), q.Max)
+	if rate := m.Highest(q); rate > 0 || near == 0 {
+		return min(rate, q.Max)
+	}
+	return highest(m, 1, f, traffic, limits, 0) // far below
 }
 
 func question(f twin.Fleet, traffic series.Traffic, limits []twin.Limit) twin.Question {
@@ -194,7 +197,7 @@ type known struct {
 }
 
 func (k *known) of(replicas int, e end) (float64, error) {
-	const alike = 16
+	const alike = 8
 	n := min(replicas, alike)
 	if k.at[n] == nil {
 		k.at[n] = &[ends]*float64{}
