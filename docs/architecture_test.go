@@ -65,7 +65,8 @@ var mayImport = map[string][]string{
 	},
 	"report/verify": {"experiment/record", "report"},
 	"report/why": {
-		"experiment/record", "experiment/series", "experiment/text", "experiment/twin", "experiment/unit", "report",
+		"experiment/record", "experiment/series", "experiment/stats", "experiment/text", "experiment/twin",
+		"experiment/unit", "report", "report/parallel",
 	},
 	"report/size": {
 		"experiment", "experiment/roofline", "experiment/series", "experiment/text", "experiment/twin",

@@ -51,6 +51,15 @@ func newTraffic(source twin.Source) Traffic {
 // Traffic is that of the rows that the twin was fitted to.
 func (t *Twin) Traffic() Traffic { return newTraffic(t.source) }
 
+// Each yields the rows that the twin was fitted to, as it sees them.
+func (t *Twin) Each(yield func(*record.Row, *twin.Trial) bool) {
+	for i := range t.trials {
+		if !yield(t.rows[i], &t.trials[i]) {
+			return
+		}
+	}
+}
+
 // Model is the fitted model, and Limits are what it was asked for.
 func (t *Twin) Model() twin.Model { return t.model }
 

@@ -3,7 +3,6 @@ package why
 import (
 	"fmt"
 
-	"bench/experiment/record"
 	"bench/experiment/series"
 	"bench/report"
 )
@@ -26,8 +25,8 @@ func Of(a, b *report.Run) (*Result, error) {
 			continue
 		}
 		matched++
-		x, errA := sideOf(a, &mine)
-		y, errB := sideOf(b, other)
+		x, errA := SideOf(&mine, a.Manifest.Target.Slots(), a.Requests)
+		y, errB := SideOf(other, b.Manifest.Target.Slots(), b.Requests)
 		if errA != nil || errB != nil {
 			for _, err := range []error{errA, errB} {
 				if err != nil {
@@ -43,12 +42,4 @@ func Of(a, b *report.Run) (*Result, error) {
 		return nil, fmt.Errorf("%s and %s have no row in common", a.Dir, b.Dir)
 	}
 	return r, nil
-}
-
-func sideOf(run *report.Run, s *series.Series) (*Side, error) {
-	var rows []*record.Row
-	for i := range s.Points {
-		rows = append(rows, s.Points[i].Rows...)
-	}
-	return SideOf(rows, run.Manifest.Target.Slots(), run.Requests)
 }

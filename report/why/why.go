@@ -16,7 +16,9 @@ import (
 
 	"bench/experiment/record"
 	"bench/experiment/series"
+	"bench/experiment/stats"
 	"bench/experiment/twin"
+	"bench/report/parallel"
 )
 
 // Schema of a Result.
@@ -95,42 +97,101 @@ func limits() (out []twin.Limit) {
 // Side is one run: its rows that can be explained, each with its requests, and its twin.
 type Side struct {
 	Model  twin.Model
-	Slots  int
-	Trials map[string]*Trial // by the name of the point
+	Trials []Trial
 }
 
 // Trial is a row as the twin sees it.
 type Trial struct {
 	twin.Trial
-	Lag map[string]float64 // by figure: ln(from the intended arrival ÷ from sending)
+	Name string
+	Lag  map[string]float64 // by figure: ln(from the intended arrival ÷ from sending)
 }
 
-// sections of a run are left out in turn, to see how sure the parts are.
-const sections = 6
+func (s *Side) trials() (out []twin.Trial) {
+	for i := range s.Trials {
+		out = append(out, s.Trials[i].Trial)
+	}
+	return out
+}
+
+const (
+	sections = 4     // of a run are left out in turn, to see how sure the parts are
+	most     = 3_000 // requests of a row that are served again
+	fewest   = 40    // requests of a figure
+)
 
 // Explain divides the differences of the points that both sides have.
 func Explain(a, b *Side) (rows []Row, leftOut []string) {
-	again := jackknife(a, b)
-	for name, x := range a.Trials {
-		y := b.Trials[name]
-		if y == nil {
-			continue
-		}
-		row, err := explain(a, b, x, y, again)
-		if err != nil {
-			leftOut = append(leftOut, name+": "+err.Error())
-			continue
-		}
-		row.Name = name
-		rows = append(rows, *row)
+	models := pairOfModels{a.Model, b.Model}
+	var again []pairOfModels
+	if m, same := sameServer(a, b); same {
+		models = pairOfModels{m, m}
+	} else {
+		again = jackknife(a, b)
 	}
-	slices.SortFunc(rows, func(p, q Row) int { return cmp.Compare(p.Name, q.Name) })
-	slices.Sort(leftOut)
+	type found struct {
+		row *Row
+		err error
+	}
+	var pairs [][2]*Trial
+	for i := range a.Trials {
+		for k := range b.Trials {
+			if a.Trials[i].Name == b.Trials[k].Name {
+				pairs = append(pairs, [2]*Trial{&a.Trials[i], &b.Trials[k]})
+			}
+		}
+	}
+	out := make([]found, len(pairs))
+	parallel.Do(len(pairs), nil, func(i int) {
+		out[i].row, out[i].err = explain(models, pairs[i][0], pairs[i][1], again)
+	})
+	for i, f := range out {
+		if f.err != nil {
+			leftOut = append(leftOut, pairs[i][0].Name+": "+f.err.Error())
+			continue
+		}
+		f.row.Name = pairs[i][0].Name
+		rows = append(rows, *f.row)
+	}
 	return rows, leftOut
 }
 
 // pairOfModels is the models of both sides.
 type pairOfModels [2]twin.Model
+
+// sameServer is the model of both sides together, if it has no other error on one than on the other: with other lengths
+// two fits differ where their server does not.
+func sameServer(a, b *Side) (twin.Model, bool) {
+	const least, deviations = 0.015, 2
+	x, y := a.trials(), b.trials()
+	m, err := twin.Fit(slices.Concat(x, y), max(a.Model.MaxSequences, b.Model.MaxSequences))
+	if err != nil || a.Model.MaxSequences != b.Model.MaxSequences && a.Model.MaxSequences*b.Model.MaxSequences > 0 {
+		return m, false
+	}
+	medians := []twin.Limit{figures[0].limit, figures[2].limit}
+	before, after := m.Residuals(x, medians...), m.Residuals(y, medians...)
+	for i := range medians {
+		meanA, errA := weighted(before[i])
+		meanB, errB := weighted(after[i])
+		if math.Abs(meanA-meanB) > max(least, deviations*math.Hypot(errA, errB)) {
+			return m, false
+		}
+	}
+	return m, true
+}
+
+// weighted is the mean of residuals by their errors, with its own.
+func weighted(residuals []twin.Residual) (mean, err float64) {
+	sum := 0.0
+	for _, r := range residuals {
+		w := 1 / (r.Error * r.Error)
+		mean, sum = mean+w*r.Log, sum+w
+	}
+	if sum == 0 {
+		return 0, math.Inf(1)
+	}
+	return mean / sum, math.Sqrt(1 / sum)
+}
 
 // jackknife fits each side again, without one of its sections.
 func jackknife(a, b *Side) (out []pairOfModels) {
@@ -145,37 +206,34 @@ func jackknife(a, b *Side) (out []pairOfModels) {
 }
 
 func (s *Side) without(section int) (twin.Model, error) {
-	var rest []twin.Trial
-	for _, t := range s.Trials {
-		own := t.Trial
-		n := len(own.Requests)
-		own.Requests = slices.Delete(slices.Clone(own.Requests), section*n/sections, (section+1)*n/sections)
-		rest = append(rest, own)
+	rest := s.trials()
+	for i := range rest {
+		n := len(rest[i].Requests)
+		rest[i].Requests = slices.Delete(slices.Clone(rest[i].Requests), section*n/sections, (section+1)*n/sections)
 	}
 	m, err := twin.Fit(rest, s.Model.MaxSequences)
 	m.MaxSequences, m.MaxStepTokens = s.Model.MaxSequences, s.Model.MaxStepTokens
 	return m, err
 }
 
-func explain(a, b *Side, x, y *Trial, again []pairOfModels) (*Row, error) {
+func explain(models pairOfModels, x, y *Trial, again []pairOfModels) (*Row, error) {
 	if (x.Workers > 0) != (y.Workers > 0) {
 		return nil, errors.New("one side is an open loop, the other a closed one")
 	}
-	parts, used := shapley(pairOfModels{a.Model, b.Model}, x, y)
+	parts, used := shapley(models, x, y)
 	var resampled [][][]float64 // by refit, cause and figure
-	for _, models := range again {
-		own, _ := shapley(models, x, y)
+	for _, m := range again {
+		own, _ := shapley(m, x, y)
 		resampled = append(resampled, own)
 	}
 	row := &Row{}
-	residuals := [2][][]twin.Residual{a.Model.Residuals([]twin.Trial{x.Trial}, limits()...),
-		b.Model.Residuals([]twin.Trial{y.Trial}, limits()...)}
-	for i, f := range figures {
-		if len(residuals[0][i]) == 0 || len(residuals[1][i]) == 0 {
+	before := models[0].Residuals([]twin.Trial{x.Trial}, limits()...)
+	after := models[1].Residuals([]twin.Trial{y.Trial}, limits()...)
+	for i := range figures {
+		if len(before[i]) == 0 || len(after[i]) == 0 || min(before[i][0].N, after[i][0].N) < fewest {
 			continue
 		}
-		row.Figures = append(row.Figures, figure(f.name, i, x, y, parts, used, resampled,
-			residuals[0][i][0], residuals[1][i][0]))
+		row.Figures = append(row.Figures, figure(i, x, y, parts, used, resampled, before[i][0], after[i][0]))
 	}
 	if len(row.Figures) == 0 {
 		return nil, errors.New("too few requests")
@@ -185,19 +243,16 @@ func explain(a, b *Side, x, y *Trial, again []pairOfModels) (*Row, error) {
 
 const mostResidual = 0.15 // of ln(percentile): a twin that is further off explains nothing
 
-func figure(name string, i int, x, y *Trial, parts [][]float64, used []bool, resampled [][][]float64,
+func figure(i int, x, y *Trial, parts [][]float64, used []bool, resampled [][][]float64,
 	before, after twin.Residual) Figure {
+	name := figures[i].name
 	f := Figure{Metric: name}
 	la, lb := x.Lag[name], y.Lag[name]
 	f.A, f.B = 1000*before.Measured*math.Exp(la), 1000*after.Measured*math.Exp(lb)
 	_, errA := x.Measured(figures[i].limit)
 	_, errB := y.Measured(figures[i].limit)
 	f.Change = part("", math.Log(f.B/f.A), math.Hypot(errA, errB))
-	for _, r := range []twin.Residual{before, after} {
-		if math.Abs(r.Log) > mostResidual+3*r.Error {
-			f.Rejected = fmt.Sprintf("a twin is %+.0f %% off", -100*math.Expm1(r.Log))
-		}
-	}
+	rest := f.Change.Share
 	for k, cause := range causes {
 		if !used[k] {
 			continue
@@ -212,12 +267,20 @@ func figure(name string, i int, x, y *Trial, parts [][]float64, used []bool, res
 			err = math.Sqrt(2 * (n - 1) * stat.PopVariance(own, nil))
 		}
 		f.Parts = append(f.Parts, part(cause, parts[k][i], err))
+		rest -= parts[k][i]
 	}
 	if lb != la {
 		f.Parts = append(f.Parts, part(Client, lb-la, 0))
+		rest -= lb - la
 	}
 	slices.SortStableFunc(f.Parts, func(p, q Part) int { return cmp.Compare(math.Abs(q.Share), math.Abs(p.Share)) })
-	f.Parts = append(f.Parts, part(Unexplained, after.Log-before.Log, math.Hypot(before.Error, after.Error)))
+	err := math.Hypot(before.Error, after.Error)
+	f.Parts = append(f.Parts, part(Unexplained, rest, err))
+	for _, r := range []float64{before.Log, after.Log, rest} {
+		if math.Abs(r) > mostResidual+2*err {
+			f.Rejected = fmt.Sprintf("the twins are off by %.0f %%", 100*math.Abs(math.Expm1(r)))
+		}
+	}
 	f.scale()
 	return f
 }
@@ -245,7 +308,7 @@ func (f *Figure) scale() {
 
 // shapley are the causes' parts of ln(B ÷ A) of each figure, and which causes differ between the sides.
 func shapley(models pairOfModels, x, y *Trial) (parts [][]float64, used []bool) {
-	n := min(len(x.Requests), len(y.Requests))
+	n := min(len(x.Requests), len(y.Requests), most)
 	var differ []int // causes
 	used = make([]bool, len(causes))
 	for k := range causes {
@@ -305,7 +368,7 @@ func differs(cause int, m pairOfModels, x, y *Trial, n int) bool {
 		p, q := &a.Requests[i], &b.Requests[i]
 		const still = 1e-3 // s: of arrivals
 		if p.Prompt != q.Prompt || p.Output != q.Output || p.Cached != q.Cached || p.Steps != q.Steps ||
-			math.Abs(p.Arrival-q.Arrival) > still {
+			a.Workers == 0 && math.Abs(p.Arrival-q.Arrival) > still {
 			return true
 		}
 	}
@@ -336,25 +399,26 @@ func mixed(set int, m pairOfModels, x, y *Trial, n int) (twin.Model, twin.Trial)
 	return model, trial
 }
 
-// SideOf reads a run's rows and fits their twin. without has the rows that it leaves out, and why.
-func SideOf(rows []*record.Row, slots int, read series.Requests) (side *Side, err error) {
-	fitted, err := series.FitTwin(rows, slots, read)
+// SideOf fits the twin of a series of a run.
+func SideOf(s *series.Series, slots int, read series.Requests) (*Side, error) {
+	fitted, err := s.FitTwin(slots, read)
 	if err != nil {
 		return nil, err
 	}
-	side = &Side{Model: fitted.Model(), Slots: slots, Trials: map[string]*Trial{}}
-	for _, r := range rows {
-		records, err := read(r)
-		if err != nil {
-			return nil, err
+	side := &Side{Model: fitted.Model()}
+	for row, t := range fitted.Each {
+		own := Trial{Trial: *t, Name: row.Spec.Label()}
+		if row.Spec.Repeat > 1 {
+			own.Name += fmt.Sprintf(", repeat %d", row.Spec.Repeat)
 		}
-		if t, ok := series.TrialOf(r, records); ok && side.Trials[r.Spec.Label()] == nil {
-			own := &Trial{Trial: t}
-			if t.Workers == 0 { // the arrivals of a closed loop are when a worker was free
-				own.Lag = lags(records)
+		if t.Workers == 0 { // the arrivals of a closed loop are when a worker was free
+			records, err := read(row)
+			if err != nil {
+				return nil, err
 			}
-			side.Trials[r.Spec.Label()] = own
+			own.Lag = lags(records)
 		}
+		side.Trials = append(side.Trials, own)
 	}
 	return side, nil
 }
@@ -368,21 +432,19 @@ func lags(records []*record.Record) map[string]float64 {
 		}
 		var arrival, sent []float64
 		for _, x := range records {
-			if x.Phase != record.PhaseWindow || !x.OK() || x.First.IsZero() || x.Sent.IsZero() {
-				continue
-			}
 			end := x.First
 			if f.limit.Metric == "e2e" {
 				end = x.Last
 			}
-			arrival = append(arrival, float64(end.Us()-x.Arrival.Us()))
-			sent = append(sent, float64(end.Us()-x.Sent.Us()))
+			if x.Phase == record.PhaseWindow && x.OK() && !x.First.IsZero() && !x.Sent.IsZero() && end.Us() > x.Sent.Us() {
+				arrival = append(arrival, float64(end.Us()-x.Arrival.Us()))
+				sent = append(sent, float64(end.Us()-x.Sent.Us()))
+			}
 		}
 		if len(sent) > 0 {
 			slices.Sort(arrival)
 			slices.Sort(sent)
-			out[f.name] = math.Log(stat.Quantile(f.limit.P, stat.LinInterp, arrival, nil) /
-				stat.Quantile(f.limit.P, stat.LinInterp, sent, nil))
+			out[f.name] = math.Log(stats.Quantile(arrival, f.limit.P) / stats.Quantile(sent, f.limit.P))
 		}
 	}
 	return out

@@ -18,8 +18,8 @@ func sideWith(m twin.Model, longer, lag float64) *Side {
 		requests = append(requests, twin.Request{Arrival: at, Prompt: 100 + rng.IntN(400),
 			Output: int(longer * float64(20+rng.IntN(80))), Window: true})
 	}
-	t := &Trial{Trial: twin.Trial{Load: 8, Requests: m.Run(requests, 0)}, Lag: map[string]float64{"ttft_p50": lag}}
-	return &Side{Model: m, Trials: map[string]*Trial{"r": t}}
+	return &Side{Model: m, Trials: []Trial{{Trial: twin.Trial{Load: 8, Requests: m.Run(requests, 0)}, Name: "r",
+		Lag: map[string]float64{"ttft_p50": lag}}}}
 }
 
 var server = twin.Model{Base: 0.01, PerSequence: 0.0004, PerPrefillToken: 3e-5, MaxSequences: 32}
@@ -51,7 +51,7 @@ func TestExplain(t *testing.T) {
 	}
 	change, parts := partsOf(t, rows, "tpot_p50")
 	log := func(s *Side) float64 {
-		v, _ := s.Trials["r"].Measured(figures[2].limit)
+		v, _ := s.Trials[0].Measured(figures[2].limit)
 		return math.Log(v)
 	}
 	f0, f1, f2, f12 := log(a), log(sideWith(slower, 1, 0)), log(sideWith(server, 1.3, 0)), log(b)

@@ -124,6 +124,9 @@ func TestWhy(t *testing.T) {
 	}
 	t.Logf("%d cases: the cause named in %d, its share within 20 %% in %d; %d of %d absent causes have a part", cases, named,
 		near, other, absent)
+	if absent > 0 && other > 1+absent*3/100 {
+		t.Errorf("%d of %d absent causes have a part", other, absent)
+	}
 	if near < cases*9/10 {
 		t.Errorf("the share is within 20 %% in %d of %d", near, cases)
 	}
