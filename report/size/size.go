@@ -53,8 +53,8 @@ type Candidate struct {
 }
 
 // What one of two published figures of a model on two devices, or on two numbers of GPUs, differs from the ratio of
-// their rooflines, in 95 of 100 pairs: of the logarithm. Measured on the TPOTs of 1,006 and 1,864 pairs
-// (docs/predict.md).
+// their rooflines, in 95 of 100 pairs: of the logarithm. By the TPOTs of 1,006 and 1,864 pairs
+// (TestRatiosOfRooflines).
 const (
 	acrossDevices = 0.52
 	acrossGPUs    = 0.35
