@@ -69,8 +69,8 @@ var mayImport = map[string][]string{
 		"experiment/unit", "report", "report/parallel",
 	},
 	"report/size": {
-		"experiment", "experiment/roofline", "experiment/series", "experiment/text", "experiment/twin",
-		"experiment/unit", "experiment/verdict", "report", "report/parallel",
+		"experiment", "experiment/record", "experiment/roofline", "experiment/series", "experiment/text",
+		"experiment/twin", "experiment/unit", "experiment/verdict", "report", "report/parallel",
 	},
 	"report/rehearse": {"experiment", "experiment/stats", "experiment/unit", "report", "report/compare"},
 	"report/browse": {

@@ -25,7 +25,8 @@ func served(t testing.TB, c mock.Config, load, window float64, seed uint64) Tria
 	length := func(median, spread float64) int { return max(2, int(median*math.Exp(spread*rng.NormFloat64()))) }
 	out := Trial{Load: load}
 	keep := func(r *mock.Record) {
-		q := Request{Arrival: float64(r.ArrivalNS) / 1e9, Prompt: r.PromptTokens, Cached: r.CachedTokens, Output: r.OutputTokens, Events: []float64{}}
+		q := Request{Arrival: float64(r.ArrivalNS) / 1e9, Prompt: r.PromptTokens, Cached: r.CachedTokens,
+			Output: r.OutputTokens, Events: []float64{}}
 		q.First, q.Last = float64(r.DueNS[0])/1e9, float64(r.DueNS[len(r.DueNS)-1])/1e9
 		for _, at := range r.DueNS[1:] {
 			q.Events = append(q.Events, float64(at)/1e9)
@@ -49,7 +50,8 @@ func served(t testing.TB, c mock.Config, load, window float64, seed uint64) Tria
 }
 
 var batching = mock.Config{
-	MaxNumSeqs: 24, StepBase: 9 * time.Millisecond, StepPerSeq: 250 * time.Microsecond, StepPerPrefillToken: 25 * time.Microsecond, Queue: 1 << 30,
+	MaxNumSeqs: 24, StepBase: 9 * time.Millisecond, StepPerSeq: 250 * time.Microsecond,
+	StepPerPrefillToken: 25 * time.Microsecond, Queue: 1 << 30,
 }
 
 // The parameters of a server that has them are found from what its client saw, and it is then the twin of itself.
@@ -62,7 +64,8 @@ func TestFitRecovers(t *testing.T) {
 	for _, x := range []struct {
 		name      string
 		got, want float64
-	}{{"base", m.Base, 0.009}, {"sequence", m.PerSequence, 250e-6}, {"prefill", m.PerPrefillToken, 25e-6}, {"sequences", float64(m.MaxSequences), 24}} {
+	}{{"base", m.Base, 0.009}, {"sequence", m.PerSequence, 250e-6}, {"prefill", m.PerPrefillToken, 25e-6},
+		{"sequences", float64(m.MaxSequences), 24}} {
 		if math.Abs(x.got/x.want-1) > 0.05 {
 			t.Errorf("%s: %v, the server has %v", x.name, x.got, x.want)
 		}
@@ -132,7 +135,8 @@ func TestOperatingOfMD1(t *testing.T) {
 	for _, load := range []float64{5, 7, 8} {
 		trials = append(trials, Trial{Load: load, Requests: m.Run(source(load, 3000), 0)})
 	}
-	got := m.Operating(trials, Question{Limits: []Limit{{"ttft", p, limit}}, Min: 1, Max: 20, Source: source, Requests: Fine})
+	got := m.Operating(trials, Question{Limits: []Limit{{"ttft", p, limit}}, Min: 1, Max: 20, Source: source,
+		Requests: Fine})
 	low, high := 1.0, 10.0
 	for high-low > 1e-3 {
 		if middle := (low + high) / 2; waitOfMD1(middle, service, limit-service) < p {
@@ -217,7 +221,8 @@ func TestSlotsOfOneOfSeveral(t *testing.T) {
 	trials := []Trial{{Load: 1}}
 	for i := range 40 {
 		at := 0.1 * float64(i)
-		trials[0].Requests = append(trials[0].Requests, Request{Arrival: at, First: at + 0.05, Last: at + 1.05, Prompt: 10, Output: 20})
+		trials[0].Requests = append(trials[0].Requests,
+			Request{Arrival: at, First: at + 0.05, Last: at + 1.05, Prompt: 10, Output: 20})
 	}
 	m := Model{Base: 0.05}
 	if got := m.limits(trials, 4).MaxSequences; got == 4 {

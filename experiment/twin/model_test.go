@@ -16,9 +16,11 @@ func TestRunIsTheSimulatedServer(t *testing.T) {
 		draw := func(name string, least, most int) int { return rapid.IntRange(least, most).Draw(t, name) }
 		c := mock.Config{
 			MaxNumSeqs: draw("sequences", 1, 20), MaxNumBatchedTokens: draw("step tokens", 64, 4000),
-			StepBase: time.Duration(draw("base", 1, 2000)) * 10 * time.Microsecond, StepPerSeq: time.Duration(draw("seq", 0, 500)) * time.Microsecond,
-			StepPerContextToken: time.Duration(draw("context", 0, 200)), StepPerPrefillToken: time.Duration(draw("prefill", 0, 20)) * time.Microsecond,
-			NoPrefixCaching: true, KVBlocks: 1 << 20, Queue: 1 << 20,
+			StepBase:            time.Duration(draw("base", 1, 2000)) * 10 * time.Microsecond,
+			StepPerSeq:          time.Duration(draw("seq", 0, 500)) * time.Microsecond,
+			StepPerContextToken: time.Duration(draw("context", 0, 200)),
+			StepPerPrefillToken: time.Duration(draw("prefill", 0, 20)) * time.Microsecond,
+			NoPrefixCaching:     true, KVBlocks: 1 << 20, Queue: 1 << 20,
 		}
 		workers := draw("workers", 0, 30)
 		var jobs []mock.Job
@@ -62,8 +64,10 @@ func TestRunIsTheSimulatedServer(t *testing.T) {
 				}
 			}
 		}
-		m := Model{Base: c.StepBase.Seconds(), PerSequence: c.StepPerSeq.Seconds(), PerContextToken: c.StepPerContextToken.Seconds(),
-			PerPrefillToken: c.StepPerPrefillToken.Seconds(), MaxSequences: c.MaxNumSeqs, MaxStepTokens: c.MaxNumBatchedTokens}
+		m := Model{Base: c.StepBase.Seconds(), PerSequence: c.StepPerSeq.Seconds(),
+			PerContextToken: c.StepPerContextToken.Seconds(),
+			PerPrefillToken: c.StepPerPrefillToken.Seconds(), MaxSequences: c.MaxNumSeqs,
+			MaxStepTokens: c.MaxNumBatchedTokens}
 		var got []float64
 		for _, r := range m.Run(requests, workers) {
 			got = append(got, r.First, r.Last)

@@ -27,14 +27,14 @@ type Question struct {
 
 // Result is the answer: plans, the cheapest first.
 type Result struct {
-	Schema   string           `json:"schema"`
-	Traffic  string           `json:"traffic"`
-	Rate     float64          `json:"rate_per_s"`
-	Prompt   float64          `json:"prompt_tokens"`
-	Output   float64          `json:"output_tokens"`
-	SLO      []string         `json:"slo"`
-	Router   string           `json:"router"`
-	Backtest *series.Backtest `json:"backtest,omitempty"`
+	Schema   string    `json:"schema"`
+	Traffic  string    `json:"traffic"`
+	Rate     float64   `json:"rate_per_s"`
+	Prompt   float64   `json:"prompt_tokens"`
+	Output   float64   `json:"output_tokens"`
+	SLO      []string  `json:"slo"`
+	Router   string    `json:"router"`
+	Backtest *Backtest `json:"backtest,omitempty"`
 	// Predicted: the run was not measured, but ran in virtual time.
 	Predicted bool   `json:"predicted,omitempty"`
 	Plans     []Plan `json:"plans"`

@@ -21,7 +21,7 @@ type Server struct {
 
 	twin   *series.Twin
 	other  *series.Traffic // that the twin's rows did not have; nil = theirs
-	tested *series.Backtest
+	tested *Backtest
 
 	predicted bool
 }
@@ -71,7 +71,7 @@ func (s *Server) readRecording(run *report.Run) error {
 	if err != nil {
 		return err
 	}
-	r, err := series.TwinOfRecording(row, records)
+	r, err := TwinOfRecording(row, records)
 	if err != nil {
 		return fmt.Errorf("no twin: %w", err)
 	}

@@ -436,7 +436,8 @@ func lags(records []*record.Record) map[string]float64 {
 			if f.limit.Metric == "e2e" {
 				end = x.Last
 			}
-			if x.Phase == record.PhaseWindow && x.OK() && !x.First.IsZero() && !x.Sent.IsZero() && end.Us() > x.Sent.Us() {
+			if x.Phase == record.PhaseWindow && x.OK() && !x.First.IsZero() && !x.Sent.IsZero() &&
+				end.Us() > x.Sent.Us() {
 				arrival = append(arrival, float64(end.Us()-x.Arrival.Us()))
 				sent = append(sent, float64(end.Us()-x.Sent.Us()))
 			}

@@ -285,7 +285,7 @@ func TestBacktest(t *testing.T) {
 		if carries, ok := truths[seed]; ok {
 			d := drawServer(seed)
 			row, records := d.recorded(t, carries, 3000, seed)
-			r, err := series.TwinOfRecording(row, records)
+			r, err := size.TwinOfRecording(row, records)
 			if err != nil {
 				t.Logf("%3d %-8s %v", seed, d.kind, err)
 				continue
