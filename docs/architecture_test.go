@@ -65,7 +65,7 @@ var mayImport = map[string][]string{
 	},
 	"report/verify": {"experiment/record", "report"},
 	"report/why": {
-		"experiment/record", "experiment/series", "experiment/stats", "experiment/text", "experiment/twin",
+		"experiment", "experiment/record", "experiment/series", "experiment/stats", "experiment/text", "experiment/twin",
 		"experiment/unit", "report", "report/parallel",
 	},
 	"report/size": {

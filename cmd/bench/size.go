@@ -155,6 +155,8 @@ func (c *cli) size(cmd *cobra.Command, f *sizeFlags, path string) error {
 	switch unknown := new(roofline.UnknownError); {
 	case errors.Is(err, size.ErrNoHardware):
 		return usage("missing --hardware: GPUs to compare\nhint: --hardware h100-sxm,h200-sxm --model llama-3.1-8b")
+	case errors.As(err, &unknown) && unknown.Name == "":
+		return usage("missing --model\nhint: --model llama-3.1-8b")
 	case errors.As(err, &unknown):
 		return unknownEntry(unknown)
 	case err != nil:
@@ -162,13 +164,16 @@ func (c *cli) size(cmd *cobra.Command, f *sizeFlags, path string) error {
 	case note != "":
 		fmt.Fprintln(c.stderr, "note: "+note)
 	}
+	if len(candidates) > 2 {
+		fmt.Fprintf(c.stderr, "note: %d fleets run in virtual time: some seconds each\n", len(candidates))
+	}
 	r := s.Size(candidates)
 	err = c.deliver(f.output, "sizes", map[string]func(io.Writer) error{
 		"text": func(w io.Writer) error { return r.Text(w, screenOf(c.stdout)) },
 		"json": func(w io.Writer) error { return export.WriteJSON(w, r) },
 	}[f.format])
 	if err == nil && !slices.ContainsFunc(r.Plans, func(p size.Plan) bool { return p.Refused == "" }) {
-		return errors.New("no server of these can be sized")
+		return errors.New("no fleet of these servers is known")
 	}
 	return err
 }

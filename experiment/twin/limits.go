@@ -44,6 +44,12 @@ func (m Model) limits(trials []Trial, sequences int) Model {
 	return best
 }
 
+// MostRunning is the largest number of requests that decoded at once, for at least a second in all.
+func MostRunning(trials []Trial) int {
+	n, _ := mostRunning(trials)
+	return n
+}
+
 // mostRunning is the largest number of requests between first and last token for at least a second in all. held: they
 // are at it for long, as a limit holds them there; without one the largest numbers are rare.
 func mostRunning(trials []Trial) (n int, held bool) {

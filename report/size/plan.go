@@ -33,6 +33,7 @@ type Result struct {
 	Prompt   float64   `json:"prompt_tokens"`
 	Output   float64   `json:"output_tokens"`
 	SLO      []string  `json:"slo"`
+	Ignored  []string  `json:"ignored,omitempty"` // limits that a fleet is not sized for: error rates, prices, energy
 	Router   string    `json:"router"`
 	Backtest *Backtest `json:"backtest,omitempty"`
 	// Predicted: the run was not measured, but ran in virtual time.
@@ -55,7 +56,7 @@ type Plan struct {
 	Refused  string `json:"refused,omitempty"` // why there is none; empty: there is one
 
 	Replicas Number `json:"replicas"`
-	AtMost   bool   `json:"at_most,omitempty"` // Replicas are a bound: higher loads were not measured
+	AtMost   bool   `json:"at_most,omitempty"` // no estimate: so many are enough, fewer may be
 	Spare    Number `json:"replicas_with_one_lost"`
 
 	LoadEach     float64  `json:"rate_per_replica,omitempty"`
@@ -69,6 +70,8 @@ type Plan struct {
 
 	LimitedBy string `json:"limited_by,omitempty"` // the limit that is met last, and the resource behind it
 	Day       *Day   `json:"day,omitempty"`
+
+	without string // why there is a bound alone
 }
 
 // GPUs are those of a number of replicas.
@@ -122,6 +125,9 @@ func (q *Question) plan(c *Candidate) Plan {
 	}
 	each, err := k.of(p.Replicas.Best, estimate)
 	p.AtMost = err != nil || math.IsNaN(each)
+	if p.AtMost && c.reason != nil {
+		p.without = c.reason()
+	}
 	p.LoadEach = q.Rate / float64(p.Replicas.Best)
 	if !p.AtMost {
 		p.CapacityEach, p.Margin = &each, new(each/p.LoadEach-1)

@@ -4,10 +4,14 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
+	"sync"
 
 	"bench/experiment"
 	"bench/experiment/roofline"
 	"bench/experiment/series"
+	"bench/experiment/twin"
 	"bench/experiment/verdict"
 	"bench/report"
 )
@@ -128,11 +132,14 @@ func (s *Server) Candidates(h Hardware, models roofline.Models,
 	if x, err := setup(own.Hardware, own.GPUs, own.Precision); err == nil && s.twin != nil {
 		from = &x
 	}
+	alone := sync.OnceValues(func() (float64, error) {
+		return OfTwin(s.twin, s.other, from, s.distrust()).capacity(twin.Fleet{Replicas: 1}, estimate)
+	})
 	for _, device := range h.Devices {
 		for _, gpus := range h.GPUs {
 			if s.twin != nil && gpus == own.GPUs && h.Precision == "" && (device == own.Hardware || from != nil &&
 				sameDevice(devices, device, from.Device.ID)) {
-				c := OfTwin(s.twin, s.other, from)
+				c := OfTwin(s.twin, s.other, from, s.distrust())
 				c.Name, c.GPUs, c.GPUHourUSD = cmp.Or(serverName(own.Hardware, gpus), "the measured server"), gpus,
 					h.Price(own.Hardware)
 				out = append(out, c)
@@ -146,9 +153,15 @@ func (s *Server) Candidates(h Hardware, models roofline.Models,
 				return nil, "", err
 			}
 			fitted := s.twin
-			if from == nil && fitted != nil {
-				note = "the run does not state its model and hardware: other hardware rests on the roofline alone"
-				fitted = nil
+			if fitted != nil {
+				switch own, err := alone(); {
+				case from == nil:
+					note = "the run does not state its model and hardware: other hardware rests on the roofline alone"
+					fitted = nil
+				case err != nil || math.IsNaN(own):
+					note = "the run shows no limit of its server: other hardware rests on the roofline alone"
+					fitted = nil
+				}
 			}
 			c := OfRoofline(Setups{From: from, To: to}, fitted, s.Traffic, s.Limits)
 			c.Name, c.GPUHourUSD = serverName(to.Device.ID, gpus), h.Price(to.Device.ID)
@@ -156,6 +169,16 @@ func (s *Server) Candidates(h Hardware, models roofline.Models,
 		}
 	}
 	return out, note, nil
+}
+
+// distrust is why the backtest of a recording allows no estimate; empty: it does.
+func (s *Server) distrust() string {
+	const mostError, leastCovered = 0.2, 0.7
+	if b := s.tested; b != nil && (b.Error > mostError || b.Covered < leastCovered) {
+		return fmt.Sprintf("the backtest has a median error of %.0f %%, and %.0f %% of its figures are within their intervals",
+			100*b.Error, 100*b.Covered)
+	}
+	return ""
 }
 
 // ErrNoHardware: neither the traffic nor the question names hardware.
@@ -184,10 +207,11 @@ func (s *Server) Size(candidates []Candidate) *Result {
 	r := &Result{Schema: Schema, Traffic: s.Name, Rate: s.Rate, Prompt: s.Traffic.Prompt, Output: s.Traffic.Output,
 		Router: s.Router, Backtest: s.tested, Predicted: s.predicted, Plans: Make(&s.Question, candidates)}
 	for _, l := range s.Spec.SLO.Limits {
-		for _, x := range s.Limits {
-			if x.Metric == l.Metric && x.Value == l.Value/1000 { // error rates and prices are no limits here
-				r.SLO = append(r.SLO, verdict.TextOfLimit(l.Key, "", l.Value, l.Unit))
-			}
+		name := verdict.TextOfLimit(l.Key, "", l.Value, l.Unit)
+		if slices.ContainsFunc(s.Limits, func(x twin.Limit) bool { return x.Metric == l.Metric }) {
+			r.SLO = append(r.SLO, name)
+		} else {
+			r.Ignored = append(r.Ignored, name)
 		}
 	}
 	return r

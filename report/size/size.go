@@ -48,6 +48,7 @@ type Candidate struct {
 	Refused    string // why it carries nothing; empty: it may carry something
 
 	capacity func(f twin.Fleet, e end) (float64, error)
+	reason   func() string // why capacity is a bound alone; nil = it is none
 	model    twin.Model
 	setup    *roofline.Setup // nil = unknown hardware
 }
@@ -60,39 +61,46 @@ const (
 	acrossGPUs    = 0.35
 )
 
-// OfTwin is the measured server itself; on is its hardware, nil = unknown.
-func OfTwin(t *series.Twin, other *series.Traffic, on *roofline.Setup) Candidate {
+// OfTwin is the measured server itself; on is its hardware, nil = unknown. distrust is why its twin has no estimate;
+// empty: it may have one.
+func OfTwin(t *series.Twin, other *series.Traffic, on *roofline.Setup, distrust string) Candidate {
 	known := map[int]capacity{}
-	return Candidate{Basis: Measured, model: t.Model(), setup: on,
-		capacity: func(f twin.Fleet, e end) (float64, error) {
-			c, ok := known[f.Replicas]
-			var err error
-			if on != nil {
-				f.CacheTokens = on.CapacityTokens()
+	bound := ""
+	c := Candidate{Basis: Measured, model: t.Model(), setup: on, reason: func() string { return bound }}
+	c.capacity = func(f twin.Fleet, e end) (float64, error) {
+		if on != nil {
+			f.CacheTokens = on.CapacityTokens()
+		}
+		if _, ok := known[f.Replicas]; !ok {
+			found, without, err := measured(t, other, f, distrust)
+			if err != nil {
+				return 0, err
 			}
-			if !ok {
-				c, err = measured(t, other, f)
-				known[f.Replicas] = c
-			}
-			return c[e], err
-		}}
+			known[f.Replicas] = found
+			bound = cmp.Or(bound, without)
+		}
+		return known[f.Replicas][e], nil
+	}
+	return c
 }
 
-func measured(t *series.Twin, other *series.Traffic, f twin.Fleet) (capacity, error) {
+// measured is what one of a fleet's replicas carries, and why that is a bound alone; empty: it has an estimate.
+func measured(t *series.Twin, other *series.Traffic, f twin.Fleet, distrust string) (capacity, string, error) {
 	o, err := t.Carries(f, other)
 	if err != nil {
-		return capacity{}, err
+		return capacity{}, "", err
 	}
 	within, beyond := t.Between()
-	switch why := cmp.Or(o.Rejected, o.Outside); {
-	case within > 0 && (o.Rejected != "" || o.Outside != "" && o.Best > within):
-		return capacity{within, math.NaN(), beyond}, nil // what one replica was seen to carry
+	rejected := cmp.Or(distrust, o.Rejected)
+	switch why := cmp.Or(rejected, o.Outside); {
+	case within > 0 && (rejected != "" || o.Outside != "" && o.Best > within):
+		return capacity{within, math.NaN(), beyond}, why, nil // what one replica was seen to carry
 	case why != "":
-		return capacity{}, fmt.Errorf("no estimate: %s", why)
+		return capacity{}, "", fmt.Errorf("no estimate: %s", why)
 	}
 	const narrower = 1.645 / 1.96 // an interval of 90 %, as that of published figures
-	end := func(x float64) float64 { return o.Best * math.Pow(x/o.Best, narrower) }
-	return capacity{end(o.Low), o.Best, end(o.High)}, nil
+	to := func(x float64) float64 { return o.Best * math.Pow(x/o.Best, narrower) }
+	return capacity{to(o.Low), o.Best, to(o.High)}, "", nil
 }
 
 // Setups are a measured hardware, nil = none, and another one.

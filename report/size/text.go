@@ -48,7 +48,7 @@ func (r *Result) answer() string {
 	}
 	what := fmt.Sprintf("%s/s within %s", unit.Brief(r.Rate, 4), strings.Join(r.SLO, ", "))
 	if len(leading) == 0 {
-		return "no server of these carries " + what
+		return "no fleet of these servers for " + what
 	}
 	verb := "carry "
 	if len(leading) == 1 && r.Plans[0].Replicas == (Number{1, 1, 1}) {
@@ -113,7 +113,7 @@ func (r *Result) table() report.Table {
 		}
 		number := func(n Number) report.Cell {
 			if p.AtMost {
-				return report.TextCell(fmt.Sprintf("%d to %d", n.Low, n.Best))
+				return report.TextCell("≤ " + fmt.Sprint(n.Best))
 			}
 			return report.TextCell(fmt.Sprint(n.Best) + strings.ReplaceAll(n.interval(), ", ", "–"))
 		}
@@ -186,10 +186,15 @@ func (r *Result) notes() []string {
 			lines = append(lines, x.text)
 		}
 	}
-	if slices.ContainsFunc(r.Plans, func(p Plan) bool { return p.AtMost }) {
-		lines = append(lines,
-			"a range without an estimate: the rates that one replica was seen to carry and to miss; the twin "+
-				"is rejected, or its limit is far above the measured rates: measure nearer to the limit")
+	if len(r.Ignored) > 0 {
+		lines = append(lines, "not a limit here: "+strings.Join(r.Ignored, ", "))
+	}
+	for _, p := range r.Plans {
+		if p.AtMost {
+			lines = append(lines, "≤: that number is enough, as one replica was seen to carry its part; fewer may be. "+
+				"Measure nearer to the limit: "+p.without)
+			break
+		}
 	}
 	if b := r.Backtest; b != nil {
 		lines = append(lines,

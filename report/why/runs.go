@@ -18,28 +18,33 @@ func Of(a, b *report.Run) (*Result, error) {
 	for i := range all {
 		others[all[i].Label()] = &all[i]
 	}
-	matched := 0
 	for _, mine := range series.FromRows(a.Live()) {
-		other := others[mine.Label()]
+		name := mine.Label()
+		other := others[name]
+		delete(others, name)
 		if other == nil {
+			r.LeftOut = append(r.LeftOut, fmt.Sprintf("%s: only in %s", name, a.Dir))
 			continue
 		}
-		matched++
 		x, errA := SideOf(&mine, a.Manifest.Target.Slots(), a.Requests)
 		y, errB := SideOf(other, b.Manifest.Target.Slots(), b.Requests)
-		if errA != nil || errB != nil {
-			for _, err := range []error{errA, errB} {
-				if err != nil {
-					r.LeftOut = append(r.LeftOut, fmt.Sprintf("%s: no twin: %v", mine.Label(), err))
-				}
+		for _, err := range []error{errA, errB} {
+			if err != nil {
+				r.LeftOut = append(r.LeftOut, fmt.Sprintf("%s: no twin: %v", name, err))
 			}
-			continue
 		}
-		rows, leftOut := Explain(x, y)
-		r.Rows, r.LeftOut = append(r.Rows, rows...), append(r.LeftOut, leftOut...)
+		if errA == nil && errB == nil {
+			rows, leftOut := Explain(x, y)
+			r.Rows, r.LeftOut = append(r.Rows, rows...), append(r.LeftOut, leftOut...)
+			if len(rows)+len(leftOut) == 0 {
+				r.LeftOut = append(r.LeftOut, name+": the runs have no load in common")
+			}
+		}
 	}
-	if matched == 0 {
-		return nil, fmt.Errorf("%s and %s have no row in common", a.Dir, b.Dir)
+	for i := range all {
+		if name := all[i].Label(); others[name] != nil {
+			r.LeftOut = append(r.LeftOut, fmt.Sprintf("%s: only in %s", name, b.Dir))
+		}
 	}
 	return r, nil
 }

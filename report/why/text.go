@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
+	"bench/experiment/record"
 	"bench/experiment/text"
 	"bench/experiment/unit"
 	"bench/report"
@@ -14,7 +16,8 @@ import (
 // smallest is the share of a change that is explained, and of a part that is shown.
 const smallest, smallestPart = 0.02, 0.005
 
-// Text writes the figures that changed, each with its causes.
+// Text writes what the causes explain in all, then the figures that changed, each with its causes: the medians, and a
+// p95 whose median did not change.
 func (r *Result) Text(w io.Writer, s report.Screen) error {
 	var b strings.Builder
 	line := func(format string, a ...any) {
@@ -22,41 +25,104 @@ func (r *Result) Text(w io.Writer, s report.Screen) error {
 			b.WriteString(part + "\n")
 		}
 	}
-	shown := 0
+	shares := map[string][]float64{} // of the explained changes, by cause
+	changed, figures := 0, 0
+	var details strings.Builder
 	for _, row := range r.Rows {
-		for _, f := range row.Figures {
-			if f.Change.Low <= 0 && f.Change.High >= 0 || math.Abs(f.Change.Share) < smallest {
+		for i := range row.Figures {
+			f := &row.Figures[i]
+			figures++
+			if !f.changed() {
 				continue
 			}
-			shown++
-			name, p, _ := strings.Cut(f.Metric, "_")
-			line("%s: %s %s %s (%s to %s)", row.Name, strings.ToUpper(name), p, f.Change.percent(),
-				unit.Format(f.A, "ms"), unit.Format(f.B, "ms"))
-			if f.Rejected != "" {
-				line("  not explained: %s", f.Rejected)
-				continue
-			}
-			for _, part := range f.Parts {
-				if part.Cause == Unexplained || math.Abs(part.Share) >= smallestPart {
-					fmt.Fprintf(&b, "  %-34s %s\n", part.Cause, part.percent())
+			changed++
+			for _, p := range f.Parts {
+				if f.Rejected == "" && (p.Low > 0 || p.High < 0) && math.Abs(p.Share) >= smallestPart {
+					shares[p.Cause] = append(shares[p.Cause], p.Share/f.Change.Share)
 				}
+			}
+			if !strings.HasSuffix(f.Metric, "p95") || i == 0 || !row.Figures[i-1].changed() {
+				f.details(&details, text.Escape(row.Name))
 			}
 		}
 	}
-	if shown == 0 {
+	switch {
+	case figures == 0:
+		line("nothing could be compared")
+	case changed == 0:
 		line("no figure changed by more than its interval and %.0f %%", 100*smallest)
+	default:
+		line("%d of %d figures changed", changed, figures)
+	}
+	for _, cause := range slices.Concat(causes, []string{Client}) {
+		if x := shares[cause]; len(x) > 0 {
+			fmt.Fprintf(&b, "  %s explains %.0f to %.0f %% of %s\n", cause, 100*slices.Min(x), 100*slices.Max(x),
+				unit.Plural(len(x), "change"))
+		}
+	}
+	for _, c := range r.Facts {
+		line("changed: %s", shortened(c))
 	}
 	for _, x := range r.LeftOut {
 		line("left out: %s", x)
 	}
-	for _, c := range r.Facts {
-		line("changed: %s", c)
-	}
+	b.WriteString(details.String())
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// percent is "+9.1 % [8, 10]".
+func (f *Figure) changed() bool {
+	return (f.Change.Low > 0 || f.Change.High < 0) && math.Abs(f.Change.Share) >= smallest
+}
+
+func (f *Figure) details(b *strings.Builder, row string) {
+	name, p, _ := strings.Cut(f.Metric, "_")
+	fmt.Fprintf(b, "\n%s: %s %s %s (%s to %s)\n", row, strings.ToUpper(name), p, f.Change.percent(),
+		unit.Format(f.A, "ms"), unit.Format(f.B, "ms"))
+	if f.Rejected != "" {
+		fmt.Fprintf(b, "  not explained: %s\n", f.Rejected)
+		return
+	}
+	for _, part := range f.Parts {
+		if part.Cause == Unexplained || math.Abs(part.Share) >= smallestPart {
+			fmt.Fprintf(b, "  %-28s %s\n", part.Cause, part.percent())
+		}
+	}
+}
+
+// percent is "+9.1 % [+8.0, +10.2]".
 func (p *Part) percent() string {
-	return fmt.Sprintf("%+.1f %% [%+.1f, %+.1f]", 100*p.Share, 100*p.Low, 100*p.High)
+	const smallestShown = 0.0005
+	share := func(x float64) float64 {
+		if math.Abs(x) < smallestShown { // no −0.0
+			return 0
+		}
+		return 100 * x
+	}
+	return fmt.Sprintf("%+.1f %% [%+.1f, %+.1f]", share(p.Share), share(p.Low), share(p.High))
+}
+
+// shortened is a change without the words that both sides begin and end with.
+func shortened(c record.Change) string {
+	was, is := strings.Fields(c.Was), strings.Fields(c.Is)
+	const beside = 3 // words that stay
+	begin, end := 0, 0
+	for begin < min(len(was), len(is)) && was[begin] == is[begin] {
+		begin++
+	}
+	for end < min(len(was), len(is))-begin && was[len(was)-1-end] == is[len(is)-1-end] {
+		end++
+	}
+	begin, end = max(0, begin-beside), max(0, end-beside)
+	cut := func(words []string) string {
+		out := strings.Join(words[begin:len(words)-end], " ")
+		if begin > 0 {
+			out = "… " + out
+		}
+		if end > 0 {
+			out += " …"
+		}
+		return out
+	}
+	return c.Fact + ": " + cut(was) + " → " + cut(is)
 }

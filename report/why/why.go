@@ -14,6 +14,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"bench/experiment"
 	"bench/experiment/record"
 	"bench/experiment/series"
 	"bench/experiment/stats"
@@ -68,7 +69,7 @@ const (
 	StepTime    = "step time at equal batch"
 	Prefill     = "prefill time of a token"
 	FrontEnd    = "front end"
-	Batching    = "sequences and tokens of a step"
+	Batching    = "limits of the batch"
 	Client      = "client lag"
 	Unexplained = "unexplained"
 )
@@ -122,6 +123,8 @@ const (
 
 // Explain divides the differences of the points that both sides have.
 func Explain(a, b *Side) (rows []Row, leftOut []string) {
+	knownLimits(a, b)
+	knownLimits(b, a)
 	models := pairOfModels{a.Model, b.Model}
 	var again []pairOfModels
 	if m, same := sameServer(a, b); same {
@@ -154,6 +157,16 @@ func Explain(a, b *Side) (rows []Row, leftOut []string) {
 		rows = append(rows, *f.row)
 	}
 	return rows, leftOut
+}
+
+// knownLimits: a side whose requests reached no limit of the batch can have the other's.
+func knownLimits(a, b *Side) {
+	if a.Model.MaxSequences == 0 && twin.MostRunning(a.trials()) <= b.Model.MaxSequences {
+		a.Model.MaxSequences = b.Model.MaxSequences
+	}
+	if a.Model.MaxStepTokens == 0 {
+		a.Model.MaxStepTokens = b.Model.MaxStepTokens
+	}
 }
 
 // pairOfModels is the models of both sides.
@@ -399,9 +412,22 @@ func mixed(set int, m pairOfModels, x, y *Trial, n int) (twin.Model, twin.Trial)
 	return model, trial
 }
 
-// SideOf fits the twin of a series of a run.
+// SideOf fits the twin of a series of a run. It needs no SLO: any limit of a latency does for a fit.
 func SideOf(s *series.Series, slots int, read series.Requests) (*Side, error) {
-	fitted, err := s.FitTwin(slots, read)
+	var rows []*record.Row
+	for i := range s.Points {
+		for _, r := range s.Points[i].Rows {
+			own := *r
+			own.Spec.SLO = experiment.SLO{Limits: []experiment.Limit{{Key: "ttft_p95", Metric: "ttft", Stat: "p95",
+				Value: 1}}}
+			own.Spec.Mix = slices.Clone(own.Spec.Mix)
+			for k := range own.Spec.Mix {
+				own.Spec.Mix[k].SLO = nil
+			}
+			rows = append(rows, &own)
+		}
+	}
+	fitted, err := series.FitTwin(rows, slots, read)
 	if err != nil {
 		return nil, err
 	}

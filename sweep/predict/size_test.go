@@ -213,7 +213,7 @@ func (d *drawnServer) sized(t testing.TB, rate float64, router string) (size.Num
 		return size.Number{}, err.Error()
 	}
 	q := size.Question{Rate: rate, Router: router, Traffic: fitted.Traffic(), Limits: fitted.Limits()}
-	plan := size.Make(&q, []size.Candidate{size.OfTwin(fitted, nil, nil)})[0]
+	plan := size.Make(&q, []size.Candidate{size.OfTwin(fitted, nil, nil, "")})[0]
 	if plan.AtMost {
 		return size.Number{}, "at most"
 	}
