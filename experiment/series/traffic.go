@@ -27,12 +27,19 @@ func TrafficOf(s *experiment.Spec) (Traffic, error) {
 		return Traffic{}, errors.New("cannot be sized: no server has counted the tokens of its file: measure it, " +
 			"then size the run")
 	}
-	open := *s
-	open.Stop, open.Concurrency = "forced", 0
-	if !open.Open() {
-		open.Rate = 1
+	own := opened(s)
+	own.Stop = "forced"
+	return newTraffic(sourceOf(own, nil)), nil
+}
+
+// opened is the row of a closed loop with arrivals.
+func opened(s *experiment.Spec) *experiment.Spec {
+	own := *s
+	own.Concurrency = 0
+	if !own.Open() {
+		own.Rate = 1
 	}
-	return newTraffic(sourceOf(&open, nil)), nil
+	return &own
 }
 
 func newTraffic(source twin.Source) Traffic {
@@ -48,7 +55,7 @@ func newTraffic(source twin.Source) Traffic {
 }
 
 // Traffic is that of the rows that the twin was fitted to.
-func (t *Twin) Traffic() Traffic { return newTraffic(t.source) }
+func (t *Twin) Traffic() Traffic { return newTraffic(t.arrivals) }
 
 // Each yields the rows that the twin was fitted to, as it sees them.
 func (t *Twin) Each(yield func(*record.Row, *twin.Trial) bool) {
@@ -73,11 +80,11 @@ func (t *Twin) Carries(fleet twin.Fleet, other *Traffic) (o twin.Operating, err 
 		if own.changed, err = changed(&mine, other); err != nil {
 			return o, err
 		}
-		own.source = other.Source
+		own.arrivals = other.Source
 	}
 	own.trials = t.asRates()
 	least, most := own.around(&experiment.Search{Max: math.Inf(1)})
-	return own.model.Operating(own.trials, twin.Question{Limits: own.limits, Min: least, Max: most, Source: own.source,
+	return own.model.Operating(own.trials, twin.Question{Limits: own.limits, Min: least, Max: most, Source: own.arrivals,
 		Requests: twin.Fine, Changed: own.changed, Fleet: fleet}), nil
 }
 
@@ -144,7 +151,7 @@ func completedPerS(requests []twin.Request) float64 {
 
 // TwinOfTrials fits a twin to trials that are not rows; spec has its limits, and source what it is asked to serve.
 func TwinOfTrials(trials []twin.Trial, spec *experiment.Spec, source twin.Source) (*Twin, error) {
-	t := &Twin{trials: trials, source: source}
+	t := &Twin{trials: trials, source: source, arrivals: source}
 	if err := t.Limit(spec); err != nil {
 		return nil, err
 	}

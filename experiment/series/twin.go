@@ -22,8 +22,10 @@ type Twin struct {
 	limits []twin.Limit
 	keys   []string // of each limit
 	source twin.Source
-	search *experiment.Search // that it was asked for
-	answer twin.Operating
+	// arrivals are those of source, or of an open loop in place of a closed one
+	arrivals twin.Source
+	search   *experiment.Search // that it was asked for
+	answer   twin.Operating
 
 	slots int // requests that the server reports to run at most; 0 = not known
 
@@ -89,6 +91,9 @@ func FitTwin(rows []*record.Row, slots int, read Requests) (*Twin, error) {
 	}
 	t.leaveOutDisturbed()
 	t.source = sourceOf(spec, t.trials)
+	if t.arrivals = t.source; spec.Closed() {
+		t.arrivals = sourceOf(opened(spec), t.trials)
+	}
 	return t, nil
 }
 
