@@ -63,10 +63,20 @@ func (e *Measured) figureInterval(q question, x float64) (iv stats.Interval, of 
 	if e.Spec.Open() || strings.HasPrefix(q.limit.Metric, "min_goodput") {
 		return stats.Interval{Lo: x, Hi: x}, ""
 	}
+	by, tenths, bounded := e.byParts(q, x, e.Spec.SLO.At())
+	if limit := q.limit.Value; !bounded && (tenths.Hi <= limit/2 || tenths.Lo > 2*limit) {
+		return tenths, "by tenths"
+	}
+	return by, unit.Brief(100*e.Spec.SLO.At(), 4) + " %"
+}
+
+// byParts is the interval of a figure by 60 parts of the window, which dependence can leave without an end, and the
+// range of its tenths.
+func (e *Measured) byParts(q question, x, confidence float64) (by, tenths stats.Interval, bounded bool) {
 	perS := e.inParts(q, 60)
 	mean := stat.Mean(perS, nil)
-	if !(mean > 0) {
-		return stats.Interval{Lo: x, Hi: x}, ""
+	if point := (stats.Interval{Lo: x, Hi: x}); !(mean > 0) {
+		return point, point, true
 	}
 	scaled := func(lo, hi float64) stats.Interval {
 		low, high := max(0, lo/mean), hi/mean
@@ -75,22 +85,47 @@ func (e *Measured) figureInterval(q question, x float64) (iv stats.Interval, of 
 		}
 		return stats.Interval{Lo: x * low, Hi: x * high}
 	}
-	tenths := e.inParts(q, 10)
-	byTenths, limit := scaled(slices.Min(tenths), slices.Max(tenths)), q.limit.Value
-	by := stats.MeanInterval(perS, e.Spec.SLO.At(), rand.New(rand.NewPCG(record.Seed, 3)))
-	if math.IsInf(by.Hi, 1) && (byTenths.Hi <= limit/2 || byTenths.Lo > 2*limit) {
-		return byTenths, "by tenths"
+	ten := e.inParts(q, 10)
+	iv := stats.MeanInterval(perS, confidence, rand.New(rand.NewPCG(record.Seed, 3)))
+	return scaled(iv.Lo, iv.Hi), scaled(slices.Min(ten), slices.Max(ten)), !math.IsInf(iv.Hi, 1)
+}
+
+// FigureInterval is the interval at 95 % of a row's figure of the whole window, with the noise of its arrivals: of a
+// throughput, of what follows from one, or of answers. It has no end for other figures.
+func FigureInterval(row *record.Row, records []*record.Record, key string, x float64) stats.Interval {
+	about := func(*record.Record) bool { return true }
+	switch key {
+	case metric.RequestsPerS, metric.PromptTokensPerS, metric.OutputTokensPerS, metric.OutputTokensPerSPerGPU,
+		metric.Price, metric.EnergyPerToken, metric.TokensPerJoule:
+	case metric.GoodputRequestsPerS:
+		key = metric.RequestsPerS
+		about = func(r *record.Record) bool {
+			g := record.GoodputOf([]*record.Record{r}, row.Window, row.Spec.Streams(), row.Spec.SLO.PerRequest())
+			return g != nil && g.RequestsPerS > 0
+		}
+	case metric.AnswersValid, metric.AnswersCorrect:
+		if share := row.AnswersShare(key); share != nil {
+			return share.CI95
+		}
+		fallthrough
+	default:
+		return stats.Interval{Hi: math.Inf(1)}
 	}
-	return scaled(by.Lo, by.Hi), unit.Brief(100*e.Spec.SLO.At(), 4) + " %"
+	e, q := Measured{Row: row, Records: records}, question{limit: experiment.Limit{Metric: key}, about: about}
+	by, tenths, bounded := e.byParts(q, x, experiment.DefaultConfidence)
+	if !bounded {
+		return tenths
+	}
+	return by
 }
 
 func (e *Measured) inParts(q question, parts int) []float64 {
 	perS := make([]float64, parts)
 	for i, t := range record.ThroughputInParts(filter(e.Records, q.about), e.Window, parts) {
-		switch q.limit.Metric {
-		case "min_requests_per_s":
+		switch strings.TrimPrefix(q.limit.Metric, "min_") {
+		case metric.RequestsPerS:
 			perS[i] = t.RequestsPerS
-		case "min_prompt_tokens_per_s":
+		case metric.PromptTokensPerS:
 			perS[i] = t.PromptTokensPerS
 		default:
 			perS[i] = t.OutputTokensPerS

@@ -1,10 +1,13 @@
 package verdict
 
 import (
+	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"bench/experiment"
+	"bench/experiment/metric"
 	"bench/experiment/record"
 	fixture "bench/internal/fixturetest"
 )
@@ -45,5 +48,36 @@ func TestFiguresOfTenths(t *testing.T) {
 		if string(v.Verdict) != want || strings.Contains(v.Why, "by tenths") != (want != "UNDECIDED") {
 			t.Errorf("%s: %s (%s), want %s", limit, v.Verdict, v.Why, want)
 		}
+	}
+}
+
+// A figure of the whole window varies as its parts do: one that changes within it is known less well.
+func TestFigureInterval(t *testing.T) {
+	width := func(key string, every func(i int64) int64) float64 {
+		var records []*record.Record
+		at := int64(0)
+		for i := range int64(2400) {
+			records = append(records, fixture.OKRequest(at, at+1000, at+5000))
+			at += every(i)
+		}
+		w := record.Window{EndUs: at}
+		row := &record.Row{Window: w, Spec: experiment.Spec{SLO: fixture.SLO(t, "[each]\nttft = \"10ms\"")}}
+		iv := FigureInterval(row, records, key, 100)
+		if !(iv.Lo < 100 && iv.Hi > 100) {
+			t.Errorf("%s: %v", key, iv)
+		}
+		return math.Log(iv.Hi / iv.Lo)
+	}
+	rng := rand.New(rand.NewPCG(1, 1))
+	steady := func(int64) int64 { return 99_000 + rng.Int64N(2_000) }
+	restless := func(int64) int64 { return int64(1e5 * rng.ExpFloat64()) }
+	for _, key := range []string{metric.RequestsPerS, metric.OutputTokensPerS, metric.Price, metric.EnergyPerToken,
+		metric.GoodputRequestsPerS} {
+		if a, b := width(key, steady), width(key, restless); a > 0.02 || b < 0.05 || b > 0.2 {
+			t.Errorf("%s: %v, %v", key, a, b)
+		}
+	}
+	if w := width(metric.ErrorRate, steady); !math.IsInf(w, 1) {
+		t.Error(w)
 	}
 }
