@@ -15,10 +15,10 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 118_860
+	mostLines         = 118_905
 	mostPackages      = 60
 	mostExportedNames = 2_410 // types, functions, methods, variables and constants
-	mostExportedField = 3_940
+	mostExportedField = 3_943
 	mostWideLines     = 278 // of more than 120 columns
 	mostFlags         = 160 // of commands
 	mostKeys          = 223 // of the TOML, by struct tags
@@ -31,7 +31,7 @@ var larger = map[string]int{
 	"experiment/trace":     5_350,
 	"experiment/openai":    5_300,
 	"experiment/mock":      5_250,
-	"experiment/verdict":   5_300,
+	"experiment/verdict":   5_325,
 	"experiment/workload":  5_000,
 	"report/compare":       4_950,
 	"experiment/record":    5_000,

@@ -142,6 +142,9 @@ func (o *Analysis) racedTable() Table {
 			figure = Cell{Text: "≈ " + figure.Text, Kind: Faint}
 			ends = Cell{Text: "not " + t.Value(*s.Bound), Kind: Faint}
 		}
+		if s.AtMax {
+			ends = TextCell("or above")
+		}
 		if s.CostS > 0 {
 			cost = TextCell(unit.Clock(time.Duration(s.CostS * float64(time.Second))))
 		}

@@ -17,6 +17,7 @@ import (
 	"bench/experiment/server"
 	"bench/experiment/stats"
 	"bench/experiment/tune"
+	"bench/experiment/verdict"
 )
 
 // A matrix with [tune] has one row, and one point of it for each setting of its server. A run does not take them in
@@ -243,10 +244,10 @@ func (r *run) trial(a tune.Action) (t tune.Trial, rows []experiment.Spec, ended 
 	if s.Search == nil {
 		row, ok := r.dir.row(ID(s))
 		if ended = ok && row.SpecHash == r.hash(s) && !row.ServerLost; ended {
-			measured(&t, row, r.m.Tune.Goal)
+			err = r.measured(&t, row, r.m.Tune.Goal)
 			t.Cost = r.cost(row)
 		}
-		return t, []experiment.Spec{*s}, ended, nil
+		return t, []experiment.Spec{*s}, ended, err
 	}
 	k, err := r.challenge(s, a.Beat)
 	if err != nil {
@@ -296,7 +297,7 @@ const (
 	fromStarts = 0.02 // by which two starts of a server differ
 	roughError = 0.15 // of what one probe beyond the limit says of it
 	leaning    = 0.05 // of a search whose probes lean to both sides of the limit, near it
-	openError  = 0.3  // of a search that found one end, or none
+	openError  = 0.3  // of a search that found one end or none, and of a figure without an interval
 )
 
 // searched is what a search shows that has ended. Where it ends as the load to beat is out of reach, what the server
@@ -309,13 +310,13 @@ func (k *searching) searched(t *tune.Trial) {
 		t.Out, t.Bound = true, math.Log(*f.High)
 		t.Log, t.Error = math.Log(atLeast(k.first.Search, k.rows)), roughError
 	case f.State == "above":
-		t.Log, t.Error = math.Log(*f.Low), fromStarts
+		t.Log, t.Error, t.Above = math.Log(*f.Low), fromStarts, true
 	case f.Best != nil && f.Low != nil && f.High != nil:
 		t.Log, t.Error = math.Log(*f.Best), math.Hypot(fromStarts, math.Log(*f.High / *f.Low)/2/normal95)
 	case likely.Best != nil:
 		t.Log, t.Error = math.Log(*likely.Best), math.Hypot(leaning, math.Log(*likely.High / *likely.Low)/4)
 	case likely.Low != nil:
-		t.Log, t.Error = math.Log(*likely.Low), openError
+		t.Log, t.Error, t.Above = math.Log(*likely.Low), openError, *likely.Low >= k.first.Search.Max
 	default:
 		t.Log, t.Error = math.Log(atLeast(k.first.Search, k.rows)), openError
 	}
@@ -335,15 +336,15 @@ func atLeast(k *experiment.Search, rows []*record.Row) float64 {
 }
 
 // measured is the goal's figure of a row at a fixed load.
-func measured(t *tune.Trial, row *record.Row, key string) {
-	x, ends, ok := figureOf(row, key)
+func (r *run) measured(t *tune.Trial, row *record.Row, key string) error {
+	x, ends, ok, err := r.figureOf(row, key)
 	switch {
 	case row.AllFailed():
 		t.Failed = "no request was answered"
 	case !ok || !(x > 0):
 		t.Failed = key + " is not measured"
 	default:
-		t.Log, t.Error = math.Log(x), fromStarts
+		t.Log, t.Error = math.Log(x), openError
 		if ends.Lo > 0 && !math.IsInf(ends.Hi, 1) {
 			t.Error = math.Hypot(fromStarts, math.Log(ends.Hi/ends.Lo)/2/normal95)
 		}
@@ -351,6 +352,7 @@ func measured(t *tune.Trial, row *record.Row, key string) {
 			t.Log = -t.Log
 		}
 	}
+	return err
 }
 
 func moreIsBetter(key string) bool {
@@ -358,15 +360,19 @@ func moreIsBetter(key string) bool {
 	return key == tune.MaxLoad || metric.ByName(name).MoreIsBetter
 }
 
-func figureOf(row *record.Row, key string) (x float64, ends stats.Interval, ok bool) {
+// figureOf is a figure with its interval at 95 %; one without an end: nothing shows how far it is off.
+func (r *run) figureOf(row *record.Row, key string) (x float64, ends stats.Interval, ok bool, err error) {
+	x, ok = row.Figure(key)
 	if key == metric.Price && row.Cost != nil {
-		return row.Cost.USDPerMillion, ends, true
+		x, ok = row.Cost.USDPerMillion, true
 	}
-	name, stat := metric.Cut(key)
-	if x, ok = row.Figure(key); ok && stat != "" {
-		ends = row.Values(name).CI95[string(stat)]
+	if name, stat := metric.Cut(key); !ok {
+		return 0, ends, false, nil
+	} else if stat != "" {
+		return x, row.Values(name).CI95[string(stat)], true, nil
 	}
-	return x, ends, ok
+	records, err := r.dir.requests(row)
+	return x, verdict.FigureInterval(row, records, key, x), true, err
 }
 
 // tuned is the state of the race for run.json.
@@ -385,9 +391,9 @@ func (r *run) tuned() *record.Tune {
 	for _, a := range r.m.Variants[0].axes {
 		out.Knobs = append(out.Knobs, a.Key)
 	}
-	for _, p := range race.Interactions() {
+	if p, seen := race.Interaction(); seen {
 		knobs := r.m.Variants[0].Settings
-		out.Interactions = append(out.Interactions, [2]string{knobs[p[0]].Knob, knobs[p[1]].Knob})
+		out.Interaction = []string{knobs[p[0]].Knob, knobs[p[1]].Knob}
 	}
 	for i := range r.m.Variants {
 		out.Settings = append(out.Settings, r.tunedSetting(i))
@@ -399,6 +405,11 @@ func (r *run) tuned() *record.Tune {
 	out.Estimate, out.Interval = inUnit(goal, c.Log, c.Error)
 	if c.RatioSD > 0 {
 		out.Ratio, out.RatioInterval = inUnit(tune.MaxLoad, c.Ratio, c.RatioSD)
+	}
+	if out.AtMax = c.Above; c.Above {
+		if out.Interval = nil; c.RatioSD > 0 {
+			out.RatioInterval.Hi = math.Inf(1)
+		}
 	}
 	if !math.IsInf(c.Excess, 1) {
 		out.Excess = new(math.Expm1(c.Excess))
@@ -438,6 +449,9 @@ func (r *run) tunedSetting(i int) record.TunedSetting {
 		if out.Estimate, out.Interval = inUnit(goal, t.Log, t.Error); t.Out {
 			out.Bound, _ = inUnit(goal, t.Bound, 0)
 			out.Reason = "misses the SLO at " + series.LoadText(r.m.Points[0].Search, *out.Bound)
+		}
+		if out.AtMax = t.Above; t.Above {
+			out.Interval, out.Reason = nil, "within the limits up to the search's max"
 		}
 	}
 	return out

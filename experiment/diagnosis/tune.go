@@ -104,29 +104,43 @@ func (t *Tuned) Ends(i *stats.Interval) string {
 	return fmt.Sprintf("[%s, %s]", digits(i.Lo), digits(i.Hi))
 }
 
+// MoreIsBetter reports whether a bound of the goal is one from above.
+func (t *Tuned) MoreIsBetter() bool {
+	name, _ := metric.Cut(t.Goal)
+	return t.Goal == tune.MaxLoad || metric.ByName(name).MoreIsBetter
+}
+
 func (t *Tuned) text() string {
 	if t.Best == "" || t.Estimate == nil {
 		return "no setting runs"
 	}
-	text := fmt.Sprintf("%s: %s %s", t.Name(t.Best), t.Value(*t.Estimate), t.Ends(t.Interval))
+	text := strings.TrimSpace(fmt.Sprintf("%s: %s %s", t.Name(t.Best), t.Value(*t.Estimate), t.Ends(t.Interval)))
+	if t.AtMax {
+		text = fmt.Sprintf("%s: %s or above, the search's max", t.Name(t.Best), t.Value(*t.Estimate))
+	}
 	if t.Goal != tune.MaxLoad {
 		text = metric.Words(t.Goal) + " of " + text
 	}
-	switch name, _ := metric.Cut(t.Goal); {
+	switch {
 	case t.Best == t.Default:
 		return text + ", the default"
-	case t.Ratio == nil:
-		return text + ", not confirmed"
-	case t.Goal == tune.MaxLoad || metric.ByName(name).MoreIsBetter:
+	case t.Ratio == nil || t.RatioInterval == nil:
+		return text + map[bool]string{true: ", confirmed without the default", false: ", not confirmed"}[t.Confirmed]
+	case t.AtMax:
+		return text + fmt.Sprintf(" = at least %.2f × default", t.RatioInterval.Lo)
+	case t.MoreIsBetter():
 		return text + fmt.Sprintf(" = %.2f × default [%.2f, %.2f]", *t.Ratio, t.RatioInterval.Lo, t.RatioInterval.Hi)
 	}
 	return text + fmt.Sprintf(" = default ÷ %.2f [%.2f, %.2f]", *t.Ratio, t.RatioInterval.Lo, t.RatioInterval.Hi)
 }
 
 func (t *Tuned) certificate() string {
-	counts := map[string]int{}
+	counts, beyond := map[string]int{}, 0
 	for _, s := range t.Settings {
 		counts[s.State]++
+		if s.AtMax && s.Variant != t.Best { // it can be better by any factor
+			beyond++
+		}
 	}
 	all := len(t.Settings)
 	tried := all - counts[tune.NotRun]
@@ -150,7 +164,9 @@ func (t *Tuned) certificate() string {
 		add(all-tried, fmt.Sprintf("of %d not tried", all))
 	}
 	claim := "no other setting has run"
-	if t.Excess != nil {
+	if beyond > 0 {
+		claim = fmt.Sprint("nothing bounds the others: within the limits up to the search's max (raise it): ", beyond)
+	} else if t.Excess != nil {
 		claim = fmt.Sprintf("no other of %s is more than %s %% better (95 %%)", of, percentUp(*t.Excess))
 	}
 	return claim + ": " + strings.Join(parts, ", ")
@@ -166,9 +182,9 @@ func percentUp(share float64) string {
 }
 
 func (t *Tuned) note() {
-	for _, p := range t.Interactions {
+	if len(t.Interaction) > 0 {
 		t.Notes = append(t.Notes,
-			fmt.Sprintf("%s and %s interact: together they do what the sum of their effects does not", p[0], p[1]))
+			strings.Join(t.Interaction, " and ")+" interact: together they do what the sum of their effects does not")
 	}
 	spent := func(s float64) string { return unit.Clock(time.Duration(s * float64(time.Second))) }
 	if t.State == tune.BudgetSpent {

@@ -17,16 +17,17 @@ type Tune struct {
 	Default   string          `json:"default"` // setting, as the variant of its rows
 	Best      string          `json:"best"`    // empty = none runs
 	Estimate  *float64        `json:"estimate"`
-	Interval  *stats.Interval `json:"interval,omitempty"` // at 95 %, by the confirmation if it has run
-	Confirmed bool            `json:"confirmed"`          // A B B A has run
+	AtMax     bool            `json:"at_search_max,omitempty"` // estimate and ratio are the least that it can have
+	Interval  *stats.Interval `json:"interval,omitempty"`      // at 95 %, by the confirmation if it has run
+	Confirmed bool            `json:"confirmed"`               // A B B A has run
 	// Ratio of the best setting over the default, by the confirmation; null = none, or the default is the best.
 	Ratio         *float64        `json:"ratio"`
 	RatioInterval *stats.Interval `json:"ratio_interval,omitempty"`
 	// Excess is the share by which another setting can be better at most, at 95 %; null = nothing bounds it.
-	Excess       *float64       `json:"excess_share"`
-	Interactions [][2]string    `json:"interactions,omitempty"`     // knobs whose effects are not a sum
-	Distrusted   bool           `json:"prediction_ended,omitempty"` // an audited setting was above its bound
-	Settings     []TunedSetting `json:"settings"`                   // in the order of the matrix
+	Excess      *float64       `json:"excess_share"`
+	Interaction []string       `json:"interaction,omitempty"`      // the two knobs whose effects least are a sum
+	Distrusted  bool           `json:"prediction_ended,omitempty"` // an audited setting was above its bound
+	Settings    []TunedSetting `json:"settings"`                   // in the order of the matrix
 }
 
 type TunedSetting struct {
@@ -38,6 +39,7 @@ type TunedSetting struct {
 	Reason   string          `json:"reason,omitempty"`
 	Estimate *float64        `json:"estimate,omitempty"` // of the goal; with bound a rough one
 	Interval *stats.Interval `json:"interval,omitempty"`
-	Bound    *float64        `json:"bound,omitempty"` // that it does not reach
+	Bound    *float64        `json:"bound,omitempty"`         // that it does not reach
+	AtMax    bool            `json:"at_search_max,omitempty"` // estimate is the least that it can have
 	CostS    float64         `json:"cost_s,omitempty"`
 }

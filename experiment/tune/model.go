@@ -2,8 +2,11 @@ package tune
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -14,13 +17,11 @@ type model struct {
 	space   *Space
 	columns int
 	prior   []float64 // standardized; nil = none
-	pairs   [][2]int  // knobs with an effect of each two of their values
 	alone   bool      // trials err by their own errors alone: the question is whether main effects are all
 
 	mean    []float64
-	cov     [][]float64 // inverse of the weighted normal matrix
-	squares float64     // sum that the fit makes least
-	miss    float64     // standard deviation of settings around it; +Inf: too few trials to know
+	cov     mat.SymDense // inverse of the weighted normal matrix
+	miss    float64      // standard deviation of settings around it; +Inf: too few trials to know
 	freedom float64
 }
 
@@ -30,13 +31,10 @@ const (
 	constantSD  = 10
 )
 
-func newModel(s *Space, pairs ...[2]int) *model {
-	m := &model{space: s, columns: 1, prior: standardized(s.Prior), pairs: pairs, miss: math.Inf(1)}
+func newModel(s *Space) *model {
+	m := &model{space: s, columns: 1, prior: standardized(s.Prior), miss: math.Inf(1)}
 	for _, values := range s.Knobs {
 		m.columns += values - 1
-	}
-	for _, p := range pairs {
-		m.columns += (s.Knobs[p[0]] - 1) * (s.Knobs[p[1]] - 1)
 	}
 	if m.prior != nil {
 		m.columns++
@@ -55,37 +53,25 @@ func estimated(trials []Trial) (out []Trial) {
 }
 
 func standardized(x []float64) []float64 {
-	mean, square := 0.0, 0.0
-	for _, v := range x {
-		mean, square = mean+v/float64(len(x)), square+v*v/float64(len(x))
-	}
-	sd := math.Sqrt(square - mean*mean)
+	mean, sd := stat.PopMeanStdDev(x, nil)
 	if !(sd > 0) {
 		return nil
 	}
-	out := make([]float64, len(x))
-	for i, v := range x {
-		out[i] = (v - mean) / sd
-	}
+	out := slices.Clone(x)
+	floats.AddConst(-mean, out)
+	floats.Scale(1/sd, out)
 	return out
 }
 
 func (m *model) row(setting int) []float64 {
 	x := make([]float64, m.columns)
 	x[0] = 1
-	at, values := 1, m.space.Values(setting)
-	for i, v := range values {
+	at := 1
+	for i, v := range m.space.Values(setting) {
 		if v > 0 {
 			x[at+v-1] = 1
 		}
 		at += m.space.Knobs[i] - 1
-	}
-	for _, p := range m.pairs {
-		a, b, wide := values[p[0]], values[p[1]], m.space.Knobs[p[1]]-1
-		if a > 0 && b > 0 {
-			x[at+(a-1)*wide+b-1] = 1
-		}
-		at += (m.space.Knobs[p[0]] - 1) * wide
 	}
 	if m.prior != nil {
 		x[at] = m.prior[setting]
@@ -101,14 +87,13 @@ func (m *model) weight(t *Trial) float64 {
 }
 
 func (m *model) fit(trials []Trial) *model {
-	normal, right := make([][]float64, m.columns), make([]float64, m.columns)
-	for j := range normal {
-		normal[j] = make([]float64, m.columns)
+	normal, right := mat.NewSymDense(m.columns, nil), make([]float64, m.columns)
+	for j := range m.columns {
 		sd := effectSD
 		if j == 0 {
 			sd = constantSD
 		}
-		normal[j][j] = 1 / (sd * sd)
+		normal.SetSym(j, j, 1/(sd*sd))
 	}
 	if m.prior != nil { // what it says is better is better, until the trials say otherwise
 		right[m.columns-1] = 0.1 / (effectSD * effectSD)
@@ -116,45 +101,21 @@ func (m *model) fit(trials []Trial) *model {
 	for i := range trials {
 		t := &trials[i]
 		x, w := m.row(t.Setting), m.weight(t)
-		for j := range x {
-			floats.AddScaled(normal[j], w*x[j], x)
-		}
+		normal.SymRankOne(normal, w, mat.NewVecDense(m.columns, x))
 		floats.AddScaled(right, w*t.Log, x)
-		m.squares += w * t.Log * t.Log
 	}
-	m.cov = inverse(normal)
-	for _, row := range m.cov {
-		m.mean = append(m.mean, floats.Dot(row, right))
-	}
-	m.squares -= floats.Dot(m.mean, right)
+	var factors mat.Cholesky
+	factors.Factorize(normal) // each knob's prior makes it positive definite
+	_ = factors.InverseTo(&m.cov)
+	m.mean = make([]float64, m.columns)
+	mat.NewVecDense(m.columns, m.mean).MulVec(&m.cov, mat.NewVecDense(m.columns, right))
 	return m
 }
 
-// inverse is that of a positive definite matrix, which it overwrites: Gauss and Jordan, without pivots.
-func inverse(a [][]float64) [][]float64 {
-	for k := range a {
-		pivot := a[k][k]
-		a[k][k] = 1
-		floats.Scale(1/pivot, a[k])
-		for i := range a {
-			if i != k {
-				x := a[i][k]
-				a[i][k] = 0
-				floats.AddScaled(a[i], -x, a[k])
-			}
-		}
-	}
-	return a
-}
-
 // open is the variance of what the fit expects of a row.
-func (m *model) open(x []float64) (v float64) {
-	for i, row := range m.cov {
-		if x[i] != 0 {
-			v += x[i] * floats.Dot(row, x)
-		}
-	}
-	return v
+func (m *model) open(x []float64) float64 {
+	v := mat.NewVecDense(len(x), x)
+	return mat.Inner(v, &m.cov, v)
 }
 
 // leaveOneOut measures how far a setting is from what the others say of it, without the errors of the trials.
@@ -197,39 +158,38 @@ func (m *model) promise(setting int) float64 {
 	return floats.Dot(x, m.mean) + curious*math.Sqrt(m.open(x))
 }
 
-// Interactions are the pairs of knobs whose values together do what the sum of their effects does not, the clearest
-// first: each lowers the squares of the fit by more than the errors of the trials can.
-func (r *Race) Interactions() (pairs [][2]int) {
+// Interaction is the pair of knobs whose values together most clearly do what the sum of their effects does not: what a
+// sum leaves of the trials varies with them by more than the errors of the trials can.
+func (r *Race) Interaction() (pair [2]int, seen bool) {
 	const risk = 0.01
-	trials := estimated(r.trials)
-	squares := func(pairs ...[2]int) float64 {
-		m := newModel(&Space{Knobs: r.space.Knobs}, pairs...)
-		m.alone = true
-		return m.fit(trials).squares
-	}
+	cutOff := func(t Trial) bool { return t.Above }
+	trials := slices.DeleteFunc(estimated(r.trials), cutOff)
+	m := newModel(&Space{Knobs: r.space.Knobs})
+	m.alone = true
+	m.fit(trials)
 	n := len(r.space.Knobs)
-	for {
-		before, clearest, chance := squares(pairs...), [2]int{}, risk/float64(n*(n-1)/2)
-		for a := range n {
-			for b := range a {
-				cells := map[[2]int]bool{}
-				for _, t := range trials {
-					if v := r.space.Values(t.Setting); v[a] > 0 && v[b] > 0 {
-						cells[[2]int{v[a], v[b]}] = true
-					}
-				}
-				drop := before - squares(append(pairs[:len(pairs):len(pairs)], [2]int{b, a})...)
-				if len(cells) == 0 {
-					continue
-				}
-				if p := (distuv.ChiSquared{K: float64(len(cells))}).Survival(drop); p < chance {
-					clearest, chance = [2]int{b, a}, p
-				}
+	least := risk / float64(n*(n-1)/2)
+	for a := range n {
+		for b := range a {
+			type sum struct{ left, weights float64 }
+			cells := map[[2]int]sum{}
+			for i := range trials {
+				t := &trials[i]
+				v, w := r.space.Values(t.Setting), m.weight(t)
+				c := cells[[2]int{v[b], v[a]}]
+				cells[[2]int{v[b], v[a]}] = sum{c.left + w*(t.Log-floats.Dot(m.row(t.Setting), m.mean)), c.weights + w}
+			}
+			squares, freedom := 0.0, len(cells)-r.space.Knobs[a]-r.space.Knobs[b]+1
+			for _, c := range cells {
+				squares += c.left * c.left / c.weights
+			}
+			if freedom < 1 { // a sum can have any such values
+				continue
+			}
+			if p := (distuv.ChiSquared{K: float64(freedom)}).Survival(squares); p < least {
+				pair, least, seen = [2]int{b, a}, p, true
 			}
 		}
-		if clearest == [2]int{} {
-			return pairs
-		}
-		pairs = append(pairs, clearest)
 	}
+	return pair, seen
 }

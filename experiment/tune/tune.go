@@ -82,6 +82,7 @@ type Trial struct {
 	Failed  string  // why its server did not start or died; empty = it ran
 	Out     bool    // raced out: it does not reach Bound
 	Bound   float64 // of a setting that is raced out
+	Above   bool    // it passes at the greatest load that is tried: Log is the least that it can have
 	// Log is the estimate and Error its standard error. Of a setting that is raced out they are rough: of use for the
 	// model alone; Error 0 = unknown.
 	Log, Error float64
@@ -135,7 +136,7 @@ func (r *Race) Add(t Trial) {
 			if t.Error == 0 {
 				seen = math.Inf(-1)
 			}
-			r.distrust = r.distrust || t.Failed == "" && (seen > r.predicted[t.Setting] || !t.Out)
+			r.distrust = r.distrust || t.Failed == "" && seen > r.predicted[t.Setting]
 		}
 		r.tried[t.Setting], r.model = len(r.trials), nil
 	} else if r.winner < 0 {
@@ -276,21 +277,16 @@ func (r *Race) likeliest(beat float64) (setting int, audit, more bool) {
 		if _, out := r.predicted[s]; out {
 			continue
 		}
-		if x := r.model.promise(s); x > best {
+		const rounding = 1e-9 // of machines: settings that are alike keep their order
+		if x := r.model.promise(s); x > best+rounding {
 			setting, best, more = s, x, true
 		}
 	}
 	if more {
 		return setting, false, true
 	}
-	audited := 0
-	for s := range r.audits {
-		if _, t := r.tried[s]; t {
-			audited++
-		}
-	}
 	const part, least = 4, 2
-	if n := len(r.predicted) + audited; len(r.predicted) > 0 && audited < max(least, (n+part-1)/part) {
+	if n := len(r.predicted) + len(r.audits); len(r.predicted) > 0 && len(r.audits) < max(least, (n+part-1)/part) {
 		for _, s := range r.shuffled {
 			if _, out := r.predicted[s]; out {
 				return s, true, true
@@ -309,7 +305,8 @@ func (r *Race) fit(beat float64) {
 	r.model = newModel(&r.space).fit(trials)
 	r.model.leaveOneOut(trials)
 	r.predicted = map[int]float64{}
-	if r.distrust || !r.model.predicts() {
+	above := func(t Trial) bool { return t.Above } // a sum of effects that are cut off bounds nothing
+	if r.distrust || !r.model.predicts() || slices.ContainsFunc(r.trials, above) {
 		return
 	}
 	left := r.space.Size() - len(r.tried)
@@ -376,6 +373,7 @@ type Certificate struct {
 	Best    int     // setting; -1 = none runs
 	Log     float64 // its goal, by the confirmation if there is one
 	Error   float64
+	Above   bool    // Log and Ratio are the least that it can have
 	Ratio   float64 // ln of it over the default's, by the confirmation
 	RatioSD float64 // 0 = no confirmation, or the best is the default
 	// Excess is ln of how much better any other setting can be, at 95 %; +Inf: nothing bounds it.
@@ -384,7 +382,8 @@ type Certificate struct {
 }
 
 // Certify takes draws of what each setting may have, by all that is known of it, and bounds the best of the others over
-// the best one. The best is quoted by its confirmation alone: the estimate that it was chosen by is too high.
+// the best one. The best is quoted by its confirmation alone: the estimate that it was chosen by is too high. Nothing
+// bounds the others if one of them passes at the greatest load that is tried.
 func (r *Race) Certify() Certificate {
 	best, top := r.best()
 	if r.winner >= 0 {
@@ -397,20 +396,27 @@ func (r *Race) Certify() Certificate {
 	if r.space.Order == All {
 		r.fit(top.Log)
 	}
-	c.Log, c.Error = top.Log, top.Error
-	again, n, of := r.again(best)
+	of := normal{top.Log, top.Error, top.Above}
+	again, n, planned := r.again(best)
 	if again.sd > 0 {
-		c.Log, c.Error = again.mean, again.sd
+		of = again
 	}
-	c.Confirmed = n >= of
-	if base, m, _ := r.again(0); best != 0 && n > 0 && m > 0 {
+	c.Log, c.Error, c.Above, c.Confirmed = of.mean, of.sd, of.above, n >= planned
+	switch base, m, _ := r.again(0); {
+	case best == 0 || n == 0 || m == 0:
+	case base.above:
+		c.Confirmed = false // there is no ratio over what may be more
+	default:
 		c.Ratio, c.RatioSD = again.mean-base.mean, math.Hypot(again.sd, base.sd)
 	}
-	c.Excess = r.excess(best, normal{c.Log, c.Error})
+	c.Excess = r.excess(best, of)
 	return c
 }
 
-type normal struct{ mean, sd float64 }
+type normal struct {
+	mean, sd float64
+	above    bool // mean is the least
+}
 
 // again is the mean of a setting's confirmations; n of the planned ones have run.
 func (r *Race) again(setting int) (x normal, n, planned int) {
@@ -421,7 +427,7 @@ func (r *Race) again(setting int) (x normal, n, planned int) {
 	}
 	for _, t := range r.trials {
 		if t.Round > 0 && t.Setting == setting && t.Failed == "" && !t.Out {
-			x.mean, x.sd, n = x.mean+t.Log, x.sd+t.Error*t.Error, n+1
+			x.mean, x.sd, x.above, n = x.mean+t.Log, x.sd+t.Error*t.Error, x.above || t.Above, n+1
 		}
 	}
 	if n > 0 {
@@ -438,6 +444,8 @@ func (r *Race) excess(best int, of normal) float64 {
 	for s := range r.space.Size() {
 		if i, tried := r.tried[s]; s == best || tried && r.trials[i].Failed != "" {
 			continue
+		} else if tried && r.trials[i].Above {
+			return math.Inf(1)
 		} else if tried {
 			others = append(others, r.trials[i].draw(rng))
 		} else if _, out := r.predicted[s]; out {

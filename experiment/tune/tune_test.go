@@ -135,7 +135,47 @@ func TestInteractions(t *testing.T) {
 		}
 		r.trials = append(r.trials, Trial{Setting: i, Log: x, Error: 0.02})
 	}
-	if got := fmt.Sprint(r.Interactions()); got != "[[0 2]]" {
-		t.Error(got)
+	if pair, seen := r.Interaction(); !seen || pair != [2]int{0, 2} {
+		t.Error(pair, seen)
+	}
+}
+
+// At a fixed load nothing is raced out: an audit that is as far below as predicted is no reason to distrust.
+func TestPredictionAtFixedLoad(t *testing.T) {
+	s := &Space{Knobs: []int{4, 4, 4}, Order: All, Seed: 3}
+	r, _ := raced(s, func(a Action) Trial {
+		v := s.Values(a.Setting)
+		return Trial{Setting: a.Setting, Round: a.Round, Cost: 100, Error: 0.02,
+			Log: 0.4*float64(v[0]) + 0.3*float64(v[1]) + 0.2*float64(v[2])}
+	})
+	if c := r.Certify(); c.Best != 63 || r.Distrusts() || len(r.audits) < 2 || len(r.predicted) < 20 {
+		t.Errorf("%+v, %d predicted, %d audited", c, len(r.predicted), len(r.audits))
+	}
+}
+
+// Two settings that pass at the greatest load that is tried: nothing bounds the other one. One alone is at least that.
+func TestAbove(t *testing.T) {
+	for most, want := range map[float64]bool{0.55: true, 0.65: false} { // how many carry it; unbounded
+		s := &Space{Knobs: []int{8}, Order: All}
+		r, _ := raced(s, func(a Action) Trial {
+			t := Trial{Setting: a.Setting, Round: a.Round, Cost: 100, Log: 0.1 * float64(a.Setting), Error: 0.02}
+			if t.Log >= most {
+				t.Log, t.Above = most, true
+			}
+			return t
+		})
+		if c := r.Certify(); math.IsInf(c.Excess, 1) != want || !c.Above || !c.Confirmed || len(r.predicted) > 0 {
+			t.Errorf("%v: %+v", most, c)
+		}
+	}
+	// The default alone as well: a ratio over it would be too high.
+	r := New(Space{Knobs: []int{2}, Order: All})
+	for _, x := range []Trial{{Log: 0.9}, {Setting: 1, Log: 1, Above: true}, {Round: 1, Log: 1, Above: true},
+		{Setting: 1, Round: 1, Log: 1, Above: true}, {Setting: 1, Round: 2, Log: 1, Above: true}, {Round: 2, Log: 0.9}} {
+		x.Error = 0.02
+		r.Add(x)
+	}
+	if c := r.Certify(); c.Confirmed || c.RatioSD != 0 || !c.Above {
+		t.Errorf("%+v", c)
 	}
 }

@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -11,14 +12,15 @@ import (
 	"bench/sweep"
 )
 
-// A race in virtual time: a setting that cannot beat the best one is raced out at the load of that, the best is confirmed
-// with other requests, and what was decided stands in the manifest.
-func TestRace(t *testing.T) {
+// race is a race in virtual time.
+func race(t *testing.T, goal, load string) *record.Manifest {
+	t.Helper()
 	m, p, err := planned(t, strings.NewReplacer("[target]", `[server]
 command = ["vllm", "serve", "m", "--max-num-seqs", "{seqs}", "--enforce-eager={eager}"]
 knobs = { seqs = [16, 64, 4], eager = ["no", "yes"] }
 [tune]
 order = "all"
+goal = "`+goal+`"
 [target]
 endpoint = "http://127.0.0.1:1"`, "endpoint = \"mock\"\n", "").Replace(head)+`
 [slo]
@@ -29,8 +31,7 @@ input = 256
 output = 16
 warmup = "1s"
 duration = "3s"
-rate = { search = "slo", min = 1, max = 500, tolerance = "10%", budget = "10s" }
-`)
+`+load)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +41,14 @@ rate = { search = "slo", min = 1, max = 500, tolerance = "10%", budget = "10s" }
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := result.Manifest.Tune
+	return &result.Manifest
+}
+
+// A setting that cannot beat the best one is raced out at the load of that, the best is confirmed with other requests, and
+// what was decided stands in the manifest.
+func TestRace(t *testing.T) {
+	manifest := race(t, tune.MaxLoad, `rate = { search = "slo", min = 1, max = 500, tolerance = "10%", budget = "10s" }`)
+	x := manifest.Tune
 	state := map[string]record.TunedSetting{}
 	for _, s := range x.Settings {
 		state[strings.Join(s.Values, "/")] = s
@@ -55,7 +63,7 @@ rate = { search = "slo", min = 1, max = 500, tolerance = "10%", budget = "10s" }
 		t.Errorf("%+v", s)
 	}
 	rounds := 0
-	for _, f := range result.Manifest.Searches {
+	for _, f := range manifest.Searches {
 		confirms := slices.ContainsFunc(f.Others, func(a experiment.Axis) bool { return a.Key == "confirm" })
 		if confirms {
 			rounds++
@@ -66,5 +74,27 @@ rate = { search = "slo", min = 1, max = 500, tolerance = "10%", budget = "10s" }
 	}
 	if rounds != 4 {
 		t.Errorf("%d rounds", rounds)
+	}
+}
+
+// Settings that pass at the search's max, or lean to it, are not known to be alike: nothing bounds them.
+func TestRaceAboveMax(t *testing.T) {
+	x := race(t, tune.MaxLoad, `rate = { search = "slo", min = 25, max = 30, tolerance = "10%", budget = "20s" }`).Tune
+	if x.Excess != nil || !x.AtMax || x.Best != x.Default || x.Interval != nil || math.Round(*x.Estimate) != 30 || !x.Settings[2].AtMax {
+		t.Errorf("%+v", x)
+	}
+}
+
+// The throughput of a fixed load is known as well as the window shows it: better than two starts are alike only if it is
+// steady.
+func TestRaceOfThroughput(t *testing.T) {
+	x := race(t, "output_tokens_per_s", "concurrency = 64\n").Tune
+	if x.Best != "seqs=64 eager=no" || !x.Confirmed {
+		t.Errorf("%+v", x)
+	}
+	for _, s := range x.Settings {
+		if s.State == tune.Measured && math.Log(s.Interval.Hi/s.Interval.Lo) < 0.09 {
+			t.Errorf("%+v", s)
+		}
 	}
 }
