@@ -44,7 +44,9 @@ func (d *Decisions) Add(dir string, r *Run) {
 	o := r.Analyze()
 	of := Decision{Run: dir, Started: r.Manifest.StartedAt, Matrix: r.Manifest.Matrix}
 	if t := o.Answer.Tune; t != nil {
-		of.Row = r.Rows[0].Spec.Name
+		if len(r.Rows) > 0 { // else no setting of it runs
+			of.Row = r.Rows[0].Spec.Name
+		}
 		for i := range t.Settings {
 			d.tuned(of, t, &t.Settings[i])
 		}
@@ -63,8 +65,10 @@ func (d *Decisions) tuned(of Decision, t *diagnosis.Tuned, s *record.TunedSettin
 	of.Setting, of.Outcome, of.Reason = s.Variant, rejected, s.Reason
 	if s.Estimate != nil {
 		of.Evidence = t.Value(*s.Estimate) + " " + t.Ends(s.Interval)
-		if base := t.Settings[0].Estimate; base != nil && s.Variant != t.Default {
-			of.Evidence += fmt.Sprintf(" = %.2f × default", *s.Estimate / *base)
+		if s.AtMax {
+			of.Evidence = t.Value(*s.Estimate) + " or above"
+		} else if base := &t.Settings[0]; base.Estimate != nil && !base.AtMax && s.Variant != t.Default {
+			of.Evidence += fmt.Sprintf(" = %.2f × default", *s.Estimate / *base.Estimate)
 		}
 	}
 	switch {
@@ -79,7 +83,7 @@ func (d *Decisions) tuned(of Decision, t *diagnosis.Tuned, s *record.TunedSettin
 		of.Reason = "not better than " + t.Name(t.Best)
 	}
 	if s.Bound != nil {
-		of.Evidence = "less than " + t.Value(*s.Bound)
+		of.Evidence = map[bool]string{true: "less than ", false: "more than "}[t.MoreIsBetter()] + t.Value(*s.Bound)
 	}
 	d.Decisions = append(d.Decisions, of)
 }
