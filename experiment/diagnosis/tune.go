@@ -31,6 +31,7 @@ func (a *Answer) tune(m *record.Manifest, all []series.Series) {
 		return
 	}
 	t := &Tuned{Tune: *m.Tune, Notes: []string{}}
+	t.Confirmed = t.Confirmed && (t.Ratio == nil) == (t.RatioInterval == nil) // else the file is not as bench writes it
 	t.Text, t.Certificate = t.text(), t.certificate()
 	t.Ships = t.Confirmed && (t.Best == t.Default || t.RatioInterval == nil || t.RatioInterval.Lo > 1)
 	t.note()
@@ -165,7 +166,7 @@ func (t *Tuned) certificate() string {
 	}
 	claim := "no other setting has run"
 	if beyond > 0 {
-		claim = fmt.Sprint("nothing bounds the others: within the limits up to the search's max (raise it): ", beyond)
+		claim = fmt.Sprintf("nothing bounds the others: %d within the limits up to the search's max (raise it)", beyond)
 	} else if t.Excess != nil {
 		claim = fmt.Sprintf("no other of %s is more than %s %% better (95 %%)", of, percentUp(*t.Excess))
 	}

@@ -26,11 +26,11 @@ func TestTuned(t *testing.T) {
 			"2 measured": {Goal: tune.MaxLoad, Axis: "rate", Best: "b", AtMax: true, Estimate: new(20.0), Ratio: new(1.3),
 			RatioInterval: &stats.Interval{Lo: 1.2, Hi: math.Inf(1)}, Excess: new(0.03),
 			Settings: []record.TunedSetting{none[0], setting("b", tune.Measured, true)}},
-		"a: 20/s or above, the search's max, the default; nothing bounds the others: within the limits up to the search's " +
-			"max (raise it): 1: 2 measured": {Goal: tune.MaxLoad, Axis: "rate", Best: "a", AtMax: true, Estimate: new(20.0),
+		"a: 20/s or above, the search's max, the default; nothing bounds the others: 1 within the limits up to the search's " +
+			"max (raise it): 2 measured": {Goal: tune.MaxLoad, Axis: "rate", Best: "a", AtMax: true, Estimate: new(20.0),
 			Settings: []record.TunedSetting{setting("a", tune.Measured, true), setting("b", tune.Measured, true)}},
 		"b: 20/s, not confirmed; no other setting has run: ": {Goal: tune.MaxLoad, Axis: "rate", Best: "b", Estimate: new(20.0),
-			Ratio: new(2.0)}, // of no bench: a ratio without its interval
+			Ratio: new(2.0), Confirmed: true}, // of no bench: a ratio without its interval
 		"b: 20/s, confirmed without the default; no other setting has run: ": {Goal: tune.MaxLoad, Axis: "rate", Best: "b",
 			Estimate: new(20.0), Confirmed: true},
 		"no setting runs; no other setting has run: ": {Ratio: new(2.0), RatioInterval: by, AtMax: true},
