@@ -15,11 +15,11 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 118_905
+	mostLines         = 118_920
 	mostPackages      = 60
 	mostExportedNames = 2_410 // types, functions, methods, variables and constants
 	mostExportedField = 3_943
-	mostWideLines     = 278 // of more than 120 columns
+	mostWideLines     = 279 // of more than 120 columns
 	mostFlags         = 160 // of commands
 	mostKeys          = 223 // of the TOML, by struct tags
 )

@@ -137,7 +137,8 @@ func (r *reader) mapping(indent, depth int) (any, error) {
 
 // whole adds the lines that continue a text: writers fold long ones. The last of them stays, in place of the first.
 func (r *reader) whole(text string, indent int) string {
-	for len(r.lines) > 1 && r.lines[1].indent > indent && text[0] != '{' && text[0] != '[' {
+	const most = 1 << 16 // bytes: each line is looked at again with the next
+	for len(text) < most && len(r.lines) > 1 && r.lines[1].indent > indent && text[0] != '{' && text[0] != '[' {
 		next := r.lines[1].text
 		open := (text[0] == '"' || text[0] == '\'') && closing(text) < 0
 		if _, _, isKey := cutKey(next); isKey && !open {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"bench/experiment/record"
 	"bench/experiment/stats"
@@ -33,20 +34,33 @@ type node = map[string]any
 func LLMD(runs ...*report.Run) (files []File, err error) {
 	names := map[string]bool{}
 	for _, run := range runs {
+		if tool := run.Manifest.Client.Tool; tool != "" && tool != "bench" {
+			return nil, fmt.Errorf("%s: measured by %s: only bench's own runs are written as Benchmark Reports", run.Dir, tool)
+		}
 		for i, row := range run.Live() {
 			written, err := yaml.Marshal(llmdReport(run, &row, i))
 			if err != nil {
 				return nil, fmt.Errorf("encoding %s: %w", row.ID, err)
 			}
-			name := row.ID + ".yaml"
-			if names[name] { // of an earlier run
-				name = run.Manifest.Run + "," + name
+			name := plainName(row.ID)
+			for n := 2; names[name]; n++ { // of an earlier run
+				name = plainName(fmt.Sprintf("%s,%s,%d", row.ID, run.Manifest.Run, n))
 			}
 			names[name] = true
 			files = append(files, File{name, text.JSON(written)})
 		}
 	}
 	return files, nil
+}
+
+// plainName is a file's name: an ID that was read from a file can be a path.
+func plainName(id string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '/' || r == '\\' || r == ':' || !unicode.IsPrint(r) {
+			return '_'
+		}
+		return r
+	}, id) + ".yaml"
 }
 
 func llmdReport(run *report.Run, row *record.Row, stage int) node {

@@ -20,9 +20,13 @@ func TestLLMDRoundTrip(t *testing.T) {
 	row.Schema = record.SchemaRow
 	s.Manifest.Facts = map[string]string{"driver": "570 # \"x\": 'y'"}
 	s.Manifest.Target.Hardware, s.Manifest.Target.GPUs = "h100-sxm", 2
-	files, err := LLMD(s, s)
-	if err != nil || len(files) != 2 || files[0].Name != "A,rate=4-r1.yaml" || files[1].Name != "20261101T020000Z,A,rate=4-r1.yaml" {
+	files, err := LLMD(s, s, s)
+	if err != nil || len(files) != 3 || files[0].Name != "A,rate=4-r1.yaml" ||
+		files[1].Name != "A,rate=4-r1,20261101T020000Z,2.yaml" || files[2].Name != "A,rate=4-r1,20261101T020000Z,3.yaml" {
 		t.Fatal(err, len(files))
+	}
+	if name := plainName("../../etc/x\\y\x1b"); name != ".._.._etc_x_y_.yaml" {
+		t.Errorf("file name %q", name)
 	}
 	back, err := foreign.Read("a.yaml", files[0].Text)
 	if err != nil {

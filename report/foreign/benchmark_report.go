@@ -45,7 +45,13 @@ func reportTool(o object) tool {
 	case "vllm-benchmark":
 		t = vllm
 	default:
-		t = tool{name: name}
+		t = tool{name: name, definitions: map[string]string{}}
+		for _, metric := range []string{"ttft", "tpot", "itl", "e2e"} {
+			t.definitions[metric] = "not stated by " + name
+		}
+		if name == "bench" { // without its own row
+			t.definitions["ttft"], t.definitions["e2e"] = "from the send", "from the send"
+		}
 	}
 	t.read = readReport
 	return t
@@ -119,7 +125,9 @@ func (m *measurement) reportFigures(o object, tool string) {
 	requests, latency, throughput := o.object("requests"), o.object("latency"), o.object("throughput")
 	failed := requests.count("failures")
 	s := &m.Summary
-	setRequests(s, max(0, requests.count("total")-failed), failed)
+	unfinished := requests.count("incomplete")
+	setRequests(s, max(0, requests.count("total")-failed-unfinished), failed)
+	s.Requests.Unfinished += unfinished
 	n := s.Requests.Completed
 	s.TTFT, s.E2E = reportSummary(latency.object("time_to_first_token"), n),
 		reportSummary(latency.object("request_latency"), n)
