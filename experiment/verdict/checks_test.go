@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"bench/experiment"
 	"bench/experiment/record"
 	"bench/experiment/roofline"
 	"bench/experiment/telemetry"
@@ -43,6 +44,7 @@ func (e *Measured) inWindow() []*record.Record { return e.Records[1:] }
 func (e *Measured) checked() *Measured {
 	e.Summary = record.Summarize(e.Records, e.Window, record.ModeOf(&e.Spec), nil, 0)
 	e.Lengths = record.LengthsOf(e.Records)
+	e.findEnergy(experiment.Target{})
 	e.runChecks()
 	return e
 }
