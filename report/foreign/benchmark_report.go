@@ -47,7 +47,7 @@ func reportTool(o object) tool {
 	default:
 		t = tool{name: name, definitions: map[string]string{}}
 		for _, metric := range []string{"ttft", "tpot", "itl", "e2e"} {
-			t.definitions[metric] = "not stated by " + name
+			t.definitions[metric] = "not specified by " + name
 		}
 		if name == "bench" { // without its own row
 			t.definitions["ttft"], t.definitions["e2e"] = "from the send", "from the send"

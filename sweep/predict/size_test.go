@@ -317,7 +317,6 @@ func searched(t testing.TB, m *sweep.Matrix, p *Plan) (dir string) {
 // A roofline's fleet of one is the simulated server of the same hardware, which searches find.
 func TestSizeOfRooflineIsTheSimulatedServer(t *testing.T) {
 	for _, text := range []string{
-		"[slo]\nttft_p95 = \"2s\"\ntpot_p95 = \"40ms\"\n[[row]]\nname = \"r\"\ninput = 512\noutput = 128\n",
 		"[slo]\ntpot_p95 = \"20ms\"\n[[row]]\nname = \"r\"\ninput = { dist = \"lognormal\", p50 = 300, p95 = 2000 }\noutput = 200\n",
 	} {
 		m, p, err := planned(t, head+text+"rate = { search = \"slo\", tolerance = \"10%\", budget = \"3m\" }\n")
