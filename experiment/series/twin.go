@@ -37,11 +37,15 @@ type Twin struct {
 
 // FitTwin fits a model to the rows of a series.
 func (s *Series) FitTwin(slots int, read Requests) (*Twin, error) {
-	var rows []*record.Row
+	return FitTwin(s.Rows(), slots, read)
+}
+
+// Rows are those of all points.
+func (s *Series) Rows() (rows []*record.Row) {
 	for i := range s.Points {
 		rows = append(rows, s.Points[i].Rows...)
 	}
-	return FitTwin(rows, slots, read)
+	return rows
 }
 
 // FitTwin fits a model to rows that differ in their load alone. The error says why these rows have none. slots is

@@ -112,10 +112,7 @@ func Twins(rows []record.Row, slots int, read Requests, fitted map[string]*Twin)
 		if k == nil || k.Goal != experiment.GoalSLO {
 			continue
 		}
-		var mine []*record.Row
-		for j := range s.Points {
-			mine = append(mine, s.Points[j].Rows...)
-		}
+		mine := s.Rows()
 		t := fitted[mine[0].ID]
 		if t == nil {
 			var err error

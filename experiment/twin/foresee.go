@@ -15,7 +15,7 @@ type Foreseen struct {
 // by the trials of the fit.
 func (m *Model) Foresee(fitted, later []Trial, limits []Limit) [][]Foreseen {
 	out := make([][]Foreseen, len(limits))
-	slow, fast := m.scaled(math.Exp(2*m.SpeedError)), m.scaled(math.Exp(-2*m.SpeedError))
+	slow, fast := m.Scaled(math.Exp(2*m.SpeedError)), m.Scaled(math.Exp(-2*m.SpeedError))
 	before := m.Residuals(fitted, limits...)
 	at, slower, faster := m.Residuals(later, limits...), slow.Residuals(later, limits...), fast.Residuals(later,
 		limits...)
@@ -43,12 +43,4 @@ func middleError(residuals []Residual) float64 {
 	}
 	slices.Sort(all)
 	return all[len(all)/2]
-}
-
-// scaled is a server whose steps take a factor of the time.
-func (m *Model) scaled(factor float64) *Model {
-	own := *m
-	own.Base, own.PerSequence = m.Base*factor, m.PerSequence*factor
-	own.PerContextToken, own.PerPrefillToken = m.PerContextToken*factor, m.PerPrefillToken*factor
-	return &own
 }

@@ -68,6 +68,17 @@ func (m *Model) StepTime(decoding, context, prefill int) float64 {
 		m.PerPrefillToken*float64(max(0, prefill-m.FreePrefillTokens))
 }
 
+// Scaled is a server whose steps take a factor of the time.
+func (m *Model) Scaled(factor float64) *Model {
+	own := *m
+	own.Base, own.PerSequence = m.Base*factor, m.PerSequence*factor
+	own.PerContextToken, own.PerPrefillToken = m.PerContextToken*factor, m.PerPrefillToken*factor
+	if step := m.Step; step != nil {
+		own.Step = func(decoding, context, prefill int) float64 { return factor * step(decoding, context, prefill) }
+	}
+	return &own
+}
+
 // Run is what the model makes of requests, which are in the order of their arrival: First and Last are its own. With
 // workers > 0 that many requests are in flight: each later request arrives when one has ended.
 func (m *Model) Run(requests []Request, workers int) []Request {

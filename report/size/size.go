@@ -150,7 +150,7 @@ func OfRoofline(s Setups, t *series.Twin, traffic series.Traffic, limits []twin.
 	var alone capacity // near which is that of a replica among others
 	c.capacity = func(f twin.Fleet, e end) (float64, error) {
 		f.CacheTokens = s.To.CapacityTokens()
-		found := highest(c.model, [ends]float64{slow, 1, fast}[e], f, traffic, limits, alone[e])
+		found := highest(c.model.Scaled([ends]float64{slow, 1, fast}[e]), f, traffic, limits, alone[e])
 		if f.Replicas == 1 {
 			alone[e] = found
 		}
@@ -171,26 +171,23 @@ func stepOf(s roofline.Setup) func(decoding, context, prefill int) float64 {
 	}
 }
 
-// highest is what one replica carries if its steps take a factor of their time, near a rate if that is not 0; 0 = not
-// even a single request.
-func highest(m twin.Model, factor float64, f twin.Fleet, traffic series.Traffic, limits []twin.Limit,
-	near float64) float64 {
+// highest is what one replica carries, near a rate if that is not 0; 0 = not even a single request.
+func highest(m *twin.Model, f twin.Fleet, traffic series.Traffic, limits []twin.Limit, near float64) float64 {
 	const requests, apart, widest = 15_000, 3, 32_768 // of one replica; from near; highest ÷ lowest rate
-	step := m.Step
-	m.Step = func(decoding, context, prefill int) float64 { return factor * step(decoding, context, prefill) }
 	q := question(f, traffic, limits)
 	q.Requests = min(twin.Fine, requests*max(1, f.Replicas))
 	if near > 0 {
 		q.Min, q.Max = near/apart, near*apart
 	} else {
-		alone := m.FrontEnd + m.Step(1, int(traffic.Prompt), 0)*traffic.Output + m.Step(0, 0, int(traffic.Prompt))
+		alone := m.FrontEnd + m.StepTime(1, int(traffic.Prompt), 0)*traffic.Output +
+			m.StepTime(0, 0, int(traffic.Prompt))
 		q.Min = 0.02 / alone
 		q.Max = q.Min * widest
 	}
 	if rate := m.Highest(q); rate > 0 || near == 0 {
 		return min(rate, q.Max)
 	}
-	return highest(m, 1, f, traffic, limits, 0) // far below
+	return highest(m, f, traffic, limits, 0) // far below
 }
 
 func question(f twin.Fleet, traffic series.Traffic, limits []twin.Limit) twin.Question {

@@ -414,18 +414,16 @@ func mixed(set int, m pairOfModels, x, y *Trial, n int) (twin.Model, twin.Trial)
 
 // SideOf fits the twin of a series of a run. It needs no SLO: any limit of a latency does for a fit.
 func SideOf(s *series.Series, slots int, read series.Requests) (*Side, error) {
-	var rows []*record.Row
-	for i := range s.Points {
-		for _, r := range s.Points[i].Rows {
-			own := *r
-			own.Spec.SLO = experiment.SLO{Limits: []experiment.Limit{{Key: "ttft_p95", Metric: "ttft", Stat: "p95",
-				Value: 1}}}
-			own.Spec.Mix = slices.Clone(own.Spec.Mix)
-			for k := range own.Spec.Mix {
-				own.Spec.Mix[k].SLO = nil
-			}
-			rows = append(rows, &own)
+	rows := s.Rows()
+	for i, r := range rows {
+		own := *r
+		own.Spec.SLO = experiment.SLO{Limits: []experiment.Limit{{Key: "ttft_p95", Metric: "ttft", Stat: "p95",
+			Value: 1}}}
+		own.Spec.Mix = slices.Clone(own.Spec.Mix)
+		for k := range own.Spec.Mix {
+			own.Spec.Mix[k].SLO = nil
 		}
+		rows[i] = &own
 	}
 	fitted, err := series.FitTwin(rows, slots, read)
 	if err != nil {

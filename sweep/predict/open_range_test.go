@@ -30,13 +30,7 @@ func TestOpenRange(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o := sweep.Options{Out: t.TempDir()}
-		p.Apply(&o)
-		result, err := sweep.Run(t.Context(), m, o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		f := result.Manifest.Searches[0]
+		f := ran(t, m, p).Manifest.Searches[0]
 		if f.Best == nil || math.Abs(*f.Best/server.truth-1) > 0.1 || f.Search.Scout == nil {
 			t.Errorf("%s%s: %s, scout %+v, want %v/s", server.target, server.mock, f.Text, f.Search.Scout, server.truth)
 		} else if s := f.Search.Scout; f.TookS+s.TookS > 130 || s.Load < 0.1*server.truth || s.Load > 3*server.truth {

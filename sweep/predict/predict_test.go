@@ -53,6 +53,17 @@ func predicted(t testing.TB, text string) (string, map[string]*record.Row) {
 	return carriedOut(t, m, p)
 }
 
+func ran(t testing.TB, m *sweep.Matrix, p *Plan) *sweep.Result {
+	t.Helper()
+	o := sweep.Options{Out: t.TempDir()}
+	p.Apply(&o)
+	result, err := sweep.Run(t.Context(), m, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
 func carriedOut(t testing.TB, m *sweep.Matrix, p *Plan) (string, map[string]*record.Row) {
 	t.Helper()
 	rows := map[string]*record.Row{}

@@ -9,7 +9,6 @@ import (
 	"bench/experiment"
 	"bench/experiment/record"
 	"bench/experiment/tune"
-	"bench/sweep"
 )
 
 // race is a race in virtual time.
@@ -35,13 +34,7 @@ duration = "3s"
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := sweep.Options{Out: t.TempDir()}
-	p.Apply(&o)
-	result, err := sweep.Run(t.Context(), m, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &result.Manifest
+	return &ran(t, m, p).Manifest
 }
 
 // A setting that cannot beat the best one is raced out at the load of that, the best is confirmed with other requests, and

@@ -304,15 +304,7 @@ func TestBacktest(t *testing.T) {
 	}
 }
 
-func searched(t testing.TB, m *sweep.Matrix, p *Plan) (dir string) {
-	o := sweep.Options{Out: t.TempDir()}
-	p.Apply(&o)
-	result, err := sweep.Run(t.Context(), m, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return result.Dir
-}
+func searched(t testing.TB, m *sweep.Matrix, p *Plan) (dir string) { return ran(t, m, p).Dir }
 
 // A roofline's fleet of one is the simulated server of the same hardware, which searches find.
 func TestSizeOfRooflineIsTheSimulatedServer(t *testing.T) {
