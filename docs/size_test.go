@@ -15,10 +15,10 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 118_920
+	mostLines         = 119_050
 	mostPackages      = 60
-	mostExportedNames = 2_410 // types, functions, methods, variables and constants
-	mostExportedField = 3_943
+	mostExportedNames = 2_420 // types, functions, methods, variables and constants
+	mostExportedField = 3_950
 	mostWideLines     = 279 // of more than 120 columns
 	mostFlags         = 160 // of commands
 	mostKeys          = 223 // of the TOML, by struct tags
@@ -26,7 +26,7 @@ const (
 
 // larger are the packages that are to be cut, each with its bound.
 var larger = map[string]int{
-	"report":               8_790,
+	"report":               8_810,
 	"cmd/bench":            7_770,
 	"experiment/trace":     5_350,
 	"experiment/openai":    5_300,

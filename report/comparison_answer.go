@@ -42,6 +42,9 @@ func AnswerComparison(c *compare.Comparison) ComparisonAnswer {
 	default:
 		a = found.answer(c)
 	}
+	for _, cause := range c.Causes {
+		a.Notes = append(a.Notes, "why: "+cause)
+	}
 	a.Notes = append(a.Notes, searchesNotes(c, a.Text)...)
 	a.Text = clauses(append([]string{a.Text}, sloChanges(c)...)...)
 	a.Notes = append(a.Notes, notCompared(c)...)

@@ -79,6 +79,8 @@ func (d *Decisions) tuned(of Decision, t *diagnosis.Tuned, s *record.TunedSettin
 		if of.Outcome = open; t.Ships {
 			of.Outcome = accepted
 		}
+	case of.Reason == "" && tied(t, s):
+		of.Outcome, of.Reason = open, "not told from "+t.Name(t.Best)+": the intervals overlap"
 	case of.Reason == "":
 		of.Reason = "not better than " + t.Name(t.Best)
 	}
@@ -86,6 +88,16 @@ func (d *Decisions) tuned(of Decision, t *diagnosis.Tuned, s *record.TunedSettin
 		of.Evidence = map[bool]string{true: "less than ", false: "more than "}[t.MoreIsBetter()] + t.Value(*s.Bound)
 	}
 	d.Decisions = append(d.Decisions, of)
+}
+
+// tied reports whether a setting was measured, and is as good as the best one as far as their intervals tell.
+func tied(t *diagnosis.Tuned, s *record.TunedSetting) bool {
+	best := slices.IndexFunc(t.Settings, func(x record.TunedSetting) bool { return x.Variant == t.Best })
+	if best < 0 || s.Interval == nil || s.Bound != nil || t.Settings[best].Interval == nil {
+		return false
+	}
+	a, b := s.Interval, t.Settings[best].Interval
+	return a.Lo <= b.Hi && b.Lo <= a.Hi
 }
 
 func (d *Decisions) compared(of Decision, g *diagnosis.Settings, x *diagnosis.Setting) {

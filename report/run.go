@@ -229,7 +229,7 @@ func (r *Run) Live() []record.Row {
 // Compared is the run as one of a comparison, without rows that were removed from the matrix.
 func (r *Run) Compared() compare.Run {
 	run := compare.Run{Name: r.Dir, Run: r.Run}
-	run.Rows, run.Records = r.Live(), r.Times
+	run.Rows, run.Records, run.Whole = r.Live(), r.Times, r.Requests
 	return run
 }
 

@@ -16,6 +16,7 @@ import (
 	"bench/report/export"
 	"bench/report/foreign"
 	"bench/report/page"
+	"bench/report/why"
 )
 
 type compareFlags struct {
@@ -112,6 +113,7 @@ func (c *cli) compare(f *compareFlags, args []string) error {
 // showComparison shows a comparison and returns its verdict. A file that cannot be written hides no other one, and no
 // verdict.
 func (c *cli) showComparison(f *compareFlags, result *compare.Comparison, unkept error) error {
+	result.Causes = why.Sentences(result)
 	wrong := []error{unkept, c.writeJUnit(f, result), c.writeComparison(f, result), f.verdict(result)}
 	wrong = slices.DeleteFunc(wrong, func(err error) bool { return err == nil })
 	if len(wrong) == 0 {

@@ -49,10 +49,7 @@ func (c *cli) why(a, b, format, output string) error {
 			fmt.Fprintln(c.stderr, safe("note: "+line))
 		}
 	}
-	r, err := why.Of(base, changed)
-	if err != nil {
-		return usage("%w", err)
-	}
+	r := why.Of(base, changed, why.All)
 	return c.deliver(output, "causes", map[string]func(io.Writer) error{
 		"text": func(w io.Writer) error { return r.Text(w, screenOf(c.stdout)) },
 		"json": func(w io.Writer) error { return export.WriteJSON(w, r) },

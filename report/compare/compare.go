@@ -35,6 +35,8 @@ type Run struct {
 	Name string
 	// its rows never change here; without Records the variance within a row is that of its summary
 	record.Run
+	// Whole are Records with the gaps of tokens; nil: there are none.
+	Whole     func(*record.Row) ([]*record.Record, error)
 	Gate      *GateRecord // its gate.json; nil: none, or not read
 	GateError string      // why its gate.json is unreadable
 	Headline  *Headline   // for the list of runs; nil: not needed
@@ -114,6 +116,10 @@ type Comparison struct {
 	// Unmeasured are the points of only_in_base that new's matrix has, each with the reason why new has no
 	// row of it.
 	Unmeasured map[string]string `json:"unmeasured_in_new,omitempty"`
+
+	// Causes of latencies that are better or worse, a sentence each (bench why has them as figures); absent = none are
+	// known.
+	Causes []string `json:"causes,omitempty"`
 
 	NewBase *NewBase `json:"new_base,omitempty"` // no earlier run is comparable: nothing was compared
 	// why no comparable earlier run is good: nothing was compared

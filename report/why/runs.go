@@ -7,8 +7,11 @@ import (
 	"bench/report"
 )
 
-// Of explains the rows that two runs have in common, workload by workload.
-func Of(a, b *report.Run) (*Result, error) {
+// All asks for every point.
+func All(string) bool { return true }
+
+// Of explains the points that two runs have in common and that are asked for, workload by workload.
+func Of(a, b *report.Run, asked func(point string) bool) *Result {
 	r := &Result{Schema: Schema, A: a.Dir, B: b.Dir, Rows: []Row{}}
 	if a.Manifest.Target.Facts() != nil {
 		r.Facts = b.Manifest.Target.Changes(&a.Manifest.Target)
@@ -34,7 +37,7 @@ func Of(a, b *report.Run) (*Result, error) {
 			}
 		}
 		if errA == nil && errB == nil {
-			rows, leftOut := Explain(x, y)
+			rows, leftOut := Explain(x, y, asked)
 			r.Rows, r.LeftOut = append(r.Rows, rows...), append(r.LeftOut, leftOut...)
 			if len(rows)+len(leftOut) == 0 {
 				r.LeftOut = append(r.LeftOut, name+": the runs have no load in common")
@@ -46,5 +49,5 @@ func Of(a, b *report.Run) (*Result, error) {
 			r.LeftOut = append(r.LeftOut, fmt.Sprintf("%s: only in %s", name, b.Dir))
 		}
 	}
-	return r, nil
+	return r
 }

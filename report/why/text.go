@@ -76,8 +76,7 @@ func (f *Figure) changed() bool {
 }
 
 func (f *Figure) details(b *strings.Builder, row string) {
-	name, p, _ := strings.Cut(f.Metric, "_")
-	fmt.Fprintf(b, "\n%s: %s %s %s (%s to %s)\n", row, strings.ToUpper(name), p, f.Change.percent(),
+	fmt.Fprintf(b, "\n%s: %s %s (%s to %s)\n", row, f.words(), f.Change.percent(),
 		unit.Format(f.A, "ms"), unit.Format(f.B, "ms"))
 	if f.Rejected != "" {
 		fmt.Fprintf(b, "  not explained: %s\n", f.Rejected)
@@ -90,16 +89,26 @@ func (f *Figure) details(b *strings.Builder, row string) {
 	}
 }
 
+// words is "TPOT p50".
+func (f *Figure) words() string {
+	name, p, _ := strings.Cut(f.Metric, "_")
+	return strings.ToUpper(name) + " " + p
+}
+
 // percent is "+9.1 % [+8.0, +10.2]".
 func (p *Part) percent() string {
+	return fmt.Sprintf("%s [%+.1f, %+.1f]", p.short(), hundred(p.Low), hundred(p.High))
+}
+
+// short is "+9.1 %".
+func (p *Part) short() string { return fmt.Sprintf("%+.1f %%", hundred(p.Share)) }
+
+func hundred(share float64) float64 {
 	const smallestShown = 0.0005
-	share := func(x float64) float64 {
-		if math.Abs(x) < smallestShown { // no −0.0
-			return 0
-		}
-		return 100 * x
+	if math.Abs(share) < smallestShown { // no −0.0
+		return 0
 	}
-	return fmt.Sprintf("%+.1f %% [%+.1f, %+.1f]", share(p.Share), share(p.Low), share(p.High))
+	return 100 * share
 }
 
 // shortened is a change without the words that both sides begin and end with.

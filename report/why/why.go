@@ -38,6 +38,7 @@ type Result struct {
 // Row is a point that both runs have.
 type Row struct {
 	Name    string   `json:"name"`
+	Point   string   `json:"-"` // the name without the repeat
 	Figures []Figure `json:"figures"`
 }
 
@@ -104,8 +105,9 @@ type Side struct {
 // Trial is a row as the twin sees it.
 type Trial struct {
 	twin.Trial
-	Name string
-	Lag  map[string]float64 // by figure: ln(from the intended arrival ÷ from sending)
+	Name  string
+	Point string             // the name without the repeat
+	Lag   map[string]float64 // by figure: ln(from the intended arrival ÷ from sending)
 }
 
 func (s *Side) trials() (out []twin.Trial) {
@@ -121,8 +123,8 @@ const (
 	fewest   = 40    // requests of a figure
 )
 
-// Explain divides the differences of the points that both sides have.
-func Explain(a, b *Side) (rows []Row, leftOut []string) {
+// Explain divides the differences of the points that both sides have and that are asked for.
+func Explain(a, b *Side, asked func(point string) bool) (rows []Row, leftOut []string) {
 	knownLimits(a, b)
 	knownLimits(b, a)
 	models := pairOfModels{a.Model, b.Model}
@@ -139,7 +141,7 @@ func Explain(a, b *Side) (rows []Row, leftOut []string) {
 	var pairs [][2]*Trial
 	for i := range a.Trials {
 		for k := range b.Trials {
-			if a.Trials[i].Name == b.Trials[k].Name {
+			if a.Trials[i].Name == b.Trials[k].Name && asked(a.Trials[i].Point) {
 				pairs = append(pairs, [2]*Trial{&a.Trials[i], &b.Trials[k]})
 			}
 		}
@@ -153,7 +155,7 @@ func Explain(a, b *Side) (rows []Row, leftOut []string) {
 			leftOut = append(leftOut, pairs[i][0].Name+": "+f.err.Error())
 			continue
 		}
-		f.row.Name = pairs[i][0].Name
+		f.row.Name, f.row.Point = pairs[i][0].Name, pairs[i][0].Point
 		rows = append(rows, *f.row)
 	}
 	return rows, leftOut
@@ -431,7 +433,7 @@ func SideOf(s *series.Series, slots int, read series.Requests) (*Side, error) {
 	}
 	side := &Side{Model: fitted.Model()}
 	for row, t := range fitted.Each {
-		own := Trial{Trial: *t, Name: row.Spec.Label()}
+		own := Trial{Trial: *t, Name: row.Spec.Label(), Point: row.Spec.Label()}
 		if row.Spec.Repeat > 1 {
 			own.Name += fmt.Sprintf(", repeat %d", row.Spec.Repeat)
 		}

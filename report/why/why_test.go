@@ -45,7 +45,7 @@ func TestExplain(t *testing.T) {
 	slower := server
 	slower.PerSequence *= 1.5
 	a, b := sideWith(server, 1, 0), sideWith(slower, 1.3, 0.02)
-	rows, leftOut := Explain(a, b)
+	rows, leftOut := Explain(a, b, All)
 	if len(rows) != 1 || len(leftOut) > 0 {
 		t.Fatalf("%+v %v", rows, leftOut)
 	}
@@ -73,7 +73,7 @@ func TestExplain(t *testing.T) {
 
 // Equal sides have no causes, and nothing to say.
 func TestNothingChanged(t *testing.T) {
-	rows, _ := Explain(sideWith(server, 1, 0), sideWith(server, 1, 0))
+	rows, _ := Explain(sideWith(server, 1, 0), sideWith(server, 1, 0), All)
 	for _, f := range rows[0].Figures {
 		if f.Change.Share != 0 || len(f.Parts) != 1 || f.Parts[0].Share != 0 {
 			t.Errorf("%+v", f)

@@ -1,0 +1,90 @@
+package why
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"bench/experiment/text"
+	"bench/experiment/unit"
+	"bench/report"
+	"bench/report/compare"
+)
+
+const (
+	mostSentences = 3
+	mostParts     = 3 // of a sentence, beside what is unexplained
+)
+
+// Sentences are the causes of the latencies that a comparison found better or worse, a sentence each, from the last run
+// of each side: "TPOT p50 at rate=2 +18 %: step time at equal batch +9 %, response lengths +5 %, …". A comparison whose
+// runs cannot be explained has none.
+func Sentences(c *compare.Comparison) []string {
+	changed := changedFigures(c)
+	base, latest := lastRun(&c.Sides[0]), lastRun(&c.Sides[1])
+	if c.Refused || len(changed) == 0 || base == nil || latest == nil {
+		return nil
+	}
+	r := Of(base, latest, func(point string) bool { return changed[point] != nil })
+	said := map[string]bool{} // a point has a row for each repeat
+	var out []string
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		for k := range row.Figures {
+			f := &row.Figures[k]
+			median := strings.TrimSuffix(f.Metric, "p95") + "p50"
+			key := row.Point + " " + f.Metric
+			if !f.explained() || said[key] || said[row.Point+" "+median] ||
+				!slices.Contains(changed[row.Point], f.Metric) || !f.changed() {
+				continue
+			}
+			said[key] = true
+			out = append(out, f.sentence(row.Point))
+		}
+	}
+	if n := len(out) - mostSentences; n > 0 {
+		out = append(out[:mostSentences], fmt.Sprintf("%s: bench why", unit.Plural(n, "more change")))
+	}
+	return out
+}
+
+// changedFigures are the latencies that are better or worse, by point.
+func changedFigures(c *compare.Comparison) map[string][]string {
+	out := map[string][]string{}
+	for i := range c.Points {
+		p := &c.Points[i]
+		for k := range p.Metrics {
+			if m := &p.Metrics[k]; m.Verdict == compare.Better || m.Verdict == compare.Worse {
+				out[p.Name] = append(out[p.Name], m.Name)
+			}
+		}
+	}
+	return out
+}
+
+func lastRun(s *compare.Side) *report.Run {
+	if len(s.Runs) == 0 || s.Runs[len(s.Runs)-1].Whole == nil {
+		return nil
+	}
+	last := s.Runs[len(s.Runs)-1]
+	last.Records = last.Whole
+	return &report.Run{Dir: last.Name, Run: last.Run}
+}
+
+// explained reports whether the causes are more than half of the change.
+func (f *Figure) explained() bool {
+	last := f.Parts[len(f.Parts)-1] // unexplained
+	return f.Rejected == "" && math.Abs(last.Share) < math.Abs(f.Change.Share)/2
+}
+
+func (f *Figure) sentence(point string) string {
+	var parts []string
+	for i := range f.Parts {
+		p := &f.Parts[i]
+		if p.Cause == Unexplained || len(parts) < mostParts && math.Abs(p.Share) >= smallestPart {
+			parts = append(parts, p.Cause+" "+p.short())
+		}
+	}
+	return text.Escape(fmt.Sprintf("%s of %s %s: %s", f.words(), point, f.Change.short(), strings.Join(parts, ", ")))
+}
