@@ -38,8 +38,8 @@ from the step_… keys. /debug describes the simulation, /debug/requests has the
 
 --fault injects faults, "kind[=argument][@n|@p%]": into every request, every n-th, or p percent. Kinds:
 
-  status=CODE, reset-before, slow-headers=TIME, html200, garbage; after N tokens: reset-mid=N, fin-mid=N, cut-mid=N,
-  stall=N, garbage-mid=N, error-in-stream=N, pause=N:TIME, short=N; and multi=K (tokens per event), crlf, comments,
+  status=CODE, reset-before, slow-headers=TIME, freeze=TIME (of all), html200, garbage; after N tokens: reset-mid=N,
+  fin-mid=N, cut-mid=N, stall=N, garbage-mid=N, error-in-stream=N, pause=N:TIME, short=N; and multi=K (tokens per event), crlf, comments,
   empty-events, no-done, no-usage, wrong-usage=OUTPUT:CACHED, no-prompt-tokens-details, no-zero-cached-tokens,
   no-completion-tokens-details, no-token-ids, no-text=first|last|all, split-utf8; chat, responses, messages:
   role-early, role-reasoning, tool-calls; responses: incomplete-event.

@@ -28,6 +28,7 @@ func TestClientClassifiesEveryFault(t *testing.T) {
 	}{
 		"status":          {fault: "status=429", holds: func(r *openai.Result) bool { return is(openai.Status, 0)(r) && r.Status == 429 }},
 		"slow-headers":    {fault: "slow-headers=30ms", holds: func(r *openai.Result) bool { return ok(r) && r.FirstEvent-r.Sent >= 30*time.Millisecond }},
+		"freeze":          {fault: "freeze=30ms", holds: func(r *openai.Result) bool { return ok(r) && r.First-r.Sent >= 30*time.Millisecond }},
 		"reset-before":    {fault: "reset-before", holds: is(openai.Connect, 0)},
 		"garbage":         {fault: "garbage", holds: is(openai.Protocol, 0)},
 		"html200":         {fault: "html200", holds: is(openai.Protocol, 0)},

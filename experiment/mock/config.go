@@ -95,6 +95,8 @@ type Config struct {
 	// "kind[=arg][@n|@p%]": every request, every n-th, or p percent; kinds: see faultKinds
 	Faults []string `toml:"faults" json:"faults,omitempty"`
 	APIKey string   `toml:"-" json:"-"` // required under /v1; empty: none
+	// wait by the timers of the runtime alone, which a bubble of synctest has
+	Timers bool `toml:"-" json:"-"`
 
 	Models  roofline.Models   `toml:"-" json:"-"` // model table for Hardware
 	Devices roofline.Hardware `toml:"-" json:"-"` // hardware table with its efficiency; zero: the built-in table

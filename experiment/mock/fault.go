@@ -14,6 +14,7 @@ import (
 type faults struct {
 	status      int           // respond with this status
 	slow        time.Duration // delay of the headers
+	freeze      time.Duration // from the arrival on, nobody gets a token
 	replacement string        // "reset-before", "garbage", "html200": sent instead of a response
 	// what happens after `after` tokens: "reset-mid", "fin-mid", "cut-mid", "stall", "error-in-stream", "garbage-mid"
 	ending          string
@@ -52,7 +53,8 @@ type faultRule struct {
 
 var faultKinds = map[string]func(f *faults, arg string) error{
 	"status":                       number(func(f *faults, n int) { f.status = n }, 400, 599),
-	"slow-headers":                 setSlowHeaders,
+	"slow-headers":                 duration(func(f *faults, d time.Duration) { f.slow = d }),
+	"freeze":                       duration(func(f *faults, d time.Duration) { f.freeze = d }),
 	"reset-before":                 plain(func(f *faults) { f.replacement = "reset-before" }),
 	"garbage":                      plain(func(f *faults) { f.replacement = "garbage" }),
 	"html200":                      plain(func(f *faults) { f.replacement = "html200" }),
@@ -108,13 +110,15 @@ func endAfter(kind string) func(*faults, string) error {
 	return number(func(f *faults, n int) { f.ending, f.after = kind, n }, 0, math.MaxInt32)
 }
 
-func setSlowHeaders(f *faults, arg string) error {
-	d, err := time.ParseDuration(arg)
-	if err != nil || d < 0 {
-		return fmt.Errorf("needs a duration such as 100ms")
+func duration(set func(*faults, time.Duration)) func(*faults, string) error {
+	return func(f *faults, arg string) error {
+		d, err := time.ParseDuration(arg)
+		if err != nil || d < 0 {
+			return fmt.Errorf("needs a duration such as 100ms")
+		}
+		set(f, d)
+		return nil
 	}
-	f.slow = d
-	return nil
 }
 
 func setPause(f *faults, arg string) error {

@@ -15,6 +15,12 @@ func (s *Server) generate(shape api) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		now := time.Now()
 		arrival, n := now.Sub(s.start), s.requests.Add(1)
+		accepted := false
+		defer func() {
+			if !accepted {
+				s.records.refuse(arrival)
+			}
+		}()
 		f, err := s.faultsOf(r, n)
 		if err != nil {
 			badRequest("X-Mock-Fault: %v", err).writeTo(w, shape)
@@ -23,6 +29,7 @@ func (s *Server) generate(shape api) http.HandlerFunc {
 		if s.replaceByFault(w, shape, f) {
 			return
 		}
+		s.freeze(arrival, f.freeze)
 		req, bad := readRequest(r, shape)
 		if bad != nil {
 			bad.writeTo(w, shape)
@@ -45,7 +52,15 @@ func (s *Server) generate(shape api) http.HandlerFunc {
 		p.rec = s.record(r, req, shape, n)
 		s.stamp(p.rec, now)
 		p.encoder = p.newEncoder()
+		accepted = true
 		s.answer(r.Context(), p)
+	}
+}
+
+func (s *Server) freeze(from, d time.Duration) {
+	if d > 0 {
+		s.frozenUntil.Store(int64(from + d))
+		s.records.freeze(Span{from, from + d})
 	}
 }
 

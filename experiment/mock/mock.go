@@ -37,10 +37,12 @@ type Server struct {
 	clock func() (waiter, func())
 
 	requests atomic.Uint64
-	records  recordRing
-	anchor   int64         // CLOCK_MONOTONIC at start, ns; 0: the system has none
-	rotation int           // of the pacer: offset of the first sequence among those due at once
-	wake     chan struct{} // capacity 1: the engine has new work
+	// by the fault freeze, ns since start: no token leaves before
+	frozenUntil atomic.Int64
+	records     recordRing
+	anchor      int64         // CLOCK_MONOTONIC at start, ns; 0: the system has none
+	rotation    int           // of the pacer: offset of the first sequence among those due at once
+	wake        chan struct{} // capacity 1: the engine has new work
 
 	mu       sync.Mutex // guards the fields below
 	engine   engine
@@ -68,6 +70,9 @@ func New(c Config) (*Server, error) {
 	c = c.resolved()
 	s := &Server{cfg: c, vocab: vocab(c.Vocab), start: time.Now(), clock: preciseClock, wake: make(chan struct{}, 1),
 		counters: newCounters(c)}
+	if c.Timers {
+		s.clock = func() (waiter, func()) { return timerWait, func() {} }
+	}
 	s.anchor = monotonicAt(s.start)
 	for _, text := range c.Faults {
 		rule, err := parseFault(text)

@@ -11,6 +11,10 @@ func (s *Server) pace(ctx context.Context) {
 	wait, release := s.clock()
 	defer release()
 	for ctx.Err() == nil {
+		if until := time.Duration(s.frozenUntil.Load()); time.Since(s.start) < until {
+			wait(ctx, s.wake, s.start.Add(until))
+			continue
+		}
 		s.mu.Lock()
 		next, pending := s.engine.advance(time.Since(s.start))
 		ready := s.counters.ready

@@ -3,8 +3,10 @@ package mock
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
+	"time"
 )
 
 // Bounds of the stored records: requests, and the sum of their events (24 bytes each).
@@ -83,6 +85,43 @@ type recordRing struct {
 	n       uint64
 	events  int
 	records []*Record
+	refused []time.Duration
+	frozen  []Span
+}
+
+// Span is from one time since the server's start to another.
+type Span struct{ From, To time.Duration }
+
+// Truth is what a server did.
+type Truth struct {
+	Records []*Record       // in the order of their ends
+	Refused []time.Duration // arrivals of requests without a record, as an error answered them, or a page
+	Frozen  []Span          // by the fault freeze
+}
+
+// Truth has the latest requests, without those that have not ended.
+func (s *Server) Truth() Truth {
+	t := &s.records
+	records := t.after(0)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return Truth{records, slices.Clone(t.refused), slices.Clone(t.frozen)}
+}
+
+func (t *recordRing) refuse(at time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.refused) < maxRecords {
+		t.refused = append(t.refused, at)
+	}
+}
+
+func (t *recordRing) freeze(s Span) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.frozen) < maxRecords {
+		t.frozen = append(t.frozen, s)
+	}
 }
 
 func (t *recordRing) add(r *Record) {
