@@ -111,22 +111,28 @@ func (c Config) runHook(ctx context.Context, name string, command []string) erro
 	}
 	h := c
 	h.Command = command
-	p, err := start(h)
+	return Once(ctx, h, "the "+name+" hook", hookTimeout)
+}
+
+// Once runs the command of c, which is no server, to its end; name is for errors. A status above 0 is an error, and so
+// is a longer time than limit. Whatever it started ends with it, or with ctx.
+func Once(ctx context.Context, c Config, name string, limit time.Duration) error {
+	p, err := start(c)
 	if err != nil {
-		return fmt.Errorf("starting the %s hook %s: %w", name, command[0], err)
+		return fmt.Errorf("starting %s %s: %w", name, c.Command[0], err)
 	}
 	defer p.end(c.grace())
-	late := time.NewTimer(hookTimeout)
+	late := time.NewTimer(limit)
 	defer late.Stop()
 	select {
 	case <-p.ended:
 	case <-late.C:
-		return fmt.Errorf("the %s hook did not end within %v%s", name, hookTimeout, p.outputSuffix())
+		return fmt.Errorf("%s did not end within %v%s", name, limit, p.outputSuffix())
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 	if !p.cmd.ProcessState.Success() {
-		return fmt.Errorf("the %s hook: %s%s", name, p.cmd.ProcessState, p.outputSuffix())
+		return fmt.Errorf("%s: %s%s", name, p.cmd.ProcessState, p.outputSuffix())
 	}
 	return nil
 }
