@@ -1,8 +1,8 @@
-// Package foreign reads result files of other tools (vllm bench serve, SGLang's bench_serving, guidellm,
-// aiperf, and the Benchmark Reports of llm-d, which inference-perf writes) as runs of bench. Read recognizes the tool by the content of the file. A figure takes the name of
-// bench's metric with the same meaning, whatever the tool calls it; if the meanings differ, the tool's
-// definition goes with it, so that no comparison ignores the difference. Figures that a file lacks stay
-// missing.
+// Package foreign reads result files of other tools (vllm bench serve, SGLang's bench_serving, guidellm, aiperf,
+// genai-bench, and the Benchmark Reports of llm-d, which inference-perf writes) as runs of bench. Read recognizes the
+// tool by the content of the file. A figure takes the name of bench's metric with the same meaning, whatever the tool
+// calls it; if the meanings differ, the tool's definition goes with it, so that no comparison ignores the difference.
+// Figures that a file lacks stay missing.
 //
 // Load, LoadSide and LoadNight take whatever a user names on the command line: a run of bench, one of its row
 // files, or a file of another tool.
@@ -28,8 +28,8 @@ import (
 	"bench/report"
 )
 
-var ErrUnknown = errors.New("not a result file of vllm bench serve, SGLang bench_serving, guidellm, aiperf " +
-	"or llm-d (Benchmark Report 0.2)")
+var ErrUnknown = errors.New("not a result file of vllm bench serve, SGLang bench_serving, guidellm, aiperf, " +
+	"genai-bench or llm-d (Benchmark Report 0.2)")
 
 type tool struct {
 	name        string
@@ -38,7 +38,7 @@ type tool struct {
 	definitions map[string]string
 }
 
-var tools = []tool{guidellm, aiperf, sglang, vllm}
+var tools = []tool{guidellm, aiperf, genaiBench, sglang, vllm}
 
 // measurement is one row with what is stated once for a run.
 type measurement struct {

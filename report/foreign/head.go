@@ -15,7 +15,7 @@ const (
 	largest  = 256 << 20 // bytes of a file that a search for runs reads: the detailed results of 20,000 requests fit
 )
 
-const resultsHint = "\nhint: bench reads its own run directories and <row>.json files, recordings of bench trace record, and results of vllm bench serve, SGLang, guidellm, aiperf and llm-d (Benchmark Report 0.2, *.yaml)"
+const resultsHint = "\nhint: bench reads its own run directories and <row>.json files, recordings of bench trace record, and results of vllm bench serve, SGLang, guidellm, aiperf, genai-bench and llm-d (Benchmark Report 0.2, *.yaml)"
 
 // readResult reads a file. It reads only the head of a file whose first object is of no tool, such as a long trace.
 func readResult(files fs.FS, file, shown string) ([]byte, error) {
