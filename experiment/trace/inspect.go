@@ -151,6 +151,9 @@ func (i *inspector) report(r *Reader, sizes []int) *Report {
 		out.Sessions = i.graphs.result(r.Info, out.Cache)
 	}
 	out.note(r.o.speed())
+	if rows, ok := r.src.(*jsonl); ok {
+		out.noteTurns(rows.cumulative, rows.delta)
+	}
 	return out
 }
 
@@ -175,5 +178,17 @@ func (r *Report) note(speed float64) {
 		add("unchained",
 			fmt.Sprintf("%d block hashes occur at several positions in prompts: they do not identify whole prefixes, and the real hit rate is lower", c.Unchained),
 			"hash each block together with the prompt before it")
+	}
+}
+
+func (r *Report) noteTurns(cumulative, delta int) {
+	switch {
+	case delta > 0:
+		r.Notes = append(r.Notes, Note{"delta_rows", fmt.Sprintf("%d of %d later rows of a session_id contain only "+
+			"what the turn adds: a replay sends prompts without the turns before", delta, cumulative+delta),
+			"write input_length and hash_ids of whole prompts; aiperf adds the turns up itself"})
+	case cumulative > 0:
+		r.Notes = append(r.Notes, Note{"cumulative_rows", fmt.Sprintf("%d later rows of a session_id contain the "+
+			"turns before: a replay sends them as they are", cumulative), "aiperf would add the turns up once more"})
 	}
 }

@@ -209,6 +209,35 @@ func TestNotes(t *testing.T) {
 	}
 }
 
+// TestTurns: rows of a session_id are whole prompts, or only what a turn adds.
+func TestTurns(t *testing.T) {
+	for _, c := range []struct{ rows, code, text string }{
+		{`{"timestamp":0,"session_id":"a","input_length":600,"output_length":5,"hash_ids":[1,2]}
+{"timestamp":1,"session_id":"b","input_length":600,"output_length":5,"hash_ids":[3,4]}
+{"timestamp":2,"session_id":"a","input_length":1100,"output_length":5,"hash_ids":[1,5,6]}`, "cumulative_rows", "1 later rows"},
+		{`{"timestamp":0,"session_id":7,"input_length":600,"output_length":5}
+{"timestamp":2,"session_id":7,"input_length":605,"output_length":5}`, "cumulative_rows", "1 later rows"},
+		{`{"timestamp":0,"session_id":"a","input_length":600,"output_length":5,"hash_ids":[1,2]}
+{"timestamp":1,"session_id":"a","input_length":40,"output_length":5,"hash_ids":[3]}
+{"timestamp":2,"session_id":"a","input_length":40,"output_length":5,"hash_ids":[4]}`, "delta_rows", "2 of 2 later rows"},
+		{`{"timestamp":0,"input_length":600,"output_length":5}
+{"timestamp":2,"input_length":40,"output_length":5}`, "", ""},
+	} {
+		r, err := New(strings.NewReader(c.rows+"\n"), Options{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := Inspect(r, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(got.Notes, func(n Note) bool { return strings.HasSuffix(n.Code, "_rows") })
+		if i < 0 != (c.code == "") || i >= 0 && (got.Notes[i].Code != c.code || !strings.HasPrefix(got.Notes[i].Text, c.text)) {
+			t.Errorf("%s\nnotes %+v", c.rows, got.Notes)
+		}
+	}
+}
+
 // TestLengths holds the tally against sorting (type 7).
 func TestLengths(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -17,6 +18,8 @@ type row struct {
 	Session   int         `json:"session,omitempty"`
 	Turn      int         `json:"turn,omitempty"`
 	Class     string      `json:"class,omitempty"`
+
+	SessionID json.RawMessage `json:"session_id,omitempty"` // of Mooncake's rows in other tools; only read
 
 	Node    int         `json:"node,omitempty"` // from 1
 	Parents []int       `json:"parents,omitempty"`
@@ -31,6 +34,32 @@ type jsonl struct {
 	what  Info
 	clock clock
 	row   row // the last one
+
+	threads           map[string]thread // the first rows, by session_id
+	cumulative, delta int               // later rows of a session_id, with and without the turns before
+}
+
+// thread is what a prompt that continues the first row of a session_id has: its first block, and at least its tokens.
+type thread struct {
+	tokens int
+	blocks []uint64 // at most one
+}
+
+const mostThreads = 100_000
+
+// turn counts a later row of a session_id. It has the turns before in its prompt, as Mooncake's published rows, or only
+// what the turn adds, which aiperf and Dynamo's mooncake-delta add up themselves.
+func (j *jsonl) turn(r *row) {
+	id, blocks := string(r.SessionID), r.HashIDs[:min(1, len(r.HashIDs))]
+	switch first, later := j.threads[id]; {
+	case id == "" || j.what.Format != Mooncake || len(j.threads) >= mostThreads:
+	case !later:
+		j.threads[id] = thread{*r.Input + *r.Output, slices.Clone(blocks)}
+	case len(blocks) > 0 && slices.Equal(blocks, first.blocks), len(blocks) == 0 && *r.Input >= first.tokens:
+		j.cumulative++
+	default:
+		j.delta++
+	}
 }
 
 // mooncakeBlock is the number of tokens in a block of Mooncake's traces, unless the options say another.
@@ -38,7 +67,7 @@ const mooncakeBlock = 512
 
 func newMooncake(l *lines, first []byte, o Options) *jsonl {
 	l.unread(first)
-	return &jsonl{lines: l, clock: o.clock(time.Millisecond),
+	return &jsonl{lines: l, clock: o.clock(time.Millisecond), threads: map[string]thread{},
 		what: Info{Format: Mooncake, Timed: true, BlockTokens: cmp.Or(o.BlockTokens, mooncakeBlock)}}
 }
 
@@ -99,6 +128,7 @@ func (j *jsonl) next(e *Entry) error {
 	if r.Input == nil || r.Output == nil {
 		return fmt.Errorf("not a row of a %s trace: input_length or output_length is missing", j.what.Format)
 	}
+	j.turn(r)
 	if r.Session < 0 || r.Turn < 0 {
 		return errors.New("session and turn count from 1")
 	}
