@@ -72,6 +72,10 @@ var mayImport = map[string][]string{
 		"experiment", "experiment/record", "experiment/roofline", "experiment/series", "experiment/text",
 		"experiment/twin", "experiment/unit", "experiment/verdict", "report", "report/parallel",
 	},
+	"report/referee": {
+		"experiment/mock", "experiment/record", "experiment/stats", "experiment/text", "experiment/unit", "report",
+		"report/foreign",
+	},
 	"report/rehearse": {"experiment", "experiment/stats", "experiment/unit", "report", "report/compare"},
 	"report/browse": {
 		"experiment/text", "experiment/unit", "report", "report/compare", "report/foreign", "report/page",
@@ -177,7 +181,7 @@ const everything = "*"
 // figures roofline, series and report set beside a prediction.
 var extras = []string{
 	"experiment/hostile", "experiment/selftest/runner", "live/proxy", "report/browse", "report/export", "report/foreign",
-	"report/rehearse", "report/size", "report/verify", "report/why", "sweep/forecast", "sweep/live", "sweep/peers", "sweep/predict", "sweep/workers",
+	"report/referee", "report/rehearse", "report/size", "report/verify", "report/why", "sweep/forecast", "sweep/live", "sweep/peers", "sweep/predict", "sweep/workers",
 }
 
 func TestCoreWithoutExtras(t *testing.T) {

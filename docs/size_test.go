@@ -15,22 +15,22 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 119_050
-	mostPackages      = 60
-	mostExportedNames = 2_420 // types, functions, methods, variables and constants
-	mostExportedField = 3_950
+	mostLines         = 120_130
+	mostPackages      = 61
+	mostExportedNames = 2_431 // types, functions, methods, variables and constants
+	mostExportedField = 3_986
 	mostWideLines     = 279 // of more than 120 columns
-	mostFlags         = 160 // of commands
+	mostFlags         = 168 // of commands
 	mostKeys          = 223 // of the TOML, by struct tags
 )
 
 // larger are the packages that are to be cut, each with its bound.
 var larger = map[string]int{
 	"report":               8_810,
-	"cmd/bench":            7_770,
+	"cmd/bench":            7_902,
 	"experiment/trace":     5_350,
 	"experiment/openai":    5_300,
-	"experiment/mock":      5_250,
+	"experiment/mock":      5_280,
 	"experiment/verdict":   5_325,
 	"experiment/workload":  5_000,
 	"report/compare":       4_950,

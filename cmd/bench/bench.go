@@ -128,7 +128,7 @@ It reports the operating point, the bottleneck, and how reliable the figures are
 		newSize(c), newWhy(c),
 		newVerify(c), newServe(c), newTile(c), newWork(c),
 		newPredict(c), newRehearse(c), newMock(c), newTrace(c),
-		newSelftest(c), newInit(c), newImport(c), newVersion(c), newGuard(c))
+		newSelftest(c), newReferee(c), newInit(c), newImport(c), newVersion(c), newGuard(c))
 	c.setHelp(root)
 	root.Version = versionText()
 	root.SetVersionTemplate("{{.Version}}\n")

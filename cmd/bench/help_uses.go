@@ -7,7 +7,7 @@ var commandsByUse = []helpGroup{
 	{"Measure", []string{"URL", "demo", "init", "import", "sweep", "work", "tile"}},
 	{"Read results", []string{"report", "compare", "why", "history", "ask", "verify", "serve"}},
 	{"Plan", []string{"size", "predict", "rehearse", "trace"}},
-	{"Check the client", []string{"selftest", "mock"}},
+	{"Check the client", []string{"selftest", "referee", "mock"}},
 	{"Other", []string{"version", "help", "completion"}},
 }
 
@@ -96,6 +96,12 @@ var flagUses = map[string][]helpGroup{
 	"selftest": {
 		{"What to run", []string{"quick", "streams", "rates", "tokens", "ttft", "itl", "window"}},
 		{"Output", []string{"save", "format"}},
+	},
+	"referee": {
+		{"Load", []string{"requests", "rate", "arrival"}},
+		{"Rounds", []string{"only", "limit"}},
+		{"Output", []string{"out", "format"}},
+		{"Verdict", []string{"enforce"}},
 	},
 	"mock": {
 		{"Where to listen", []string{"listen", "require-api-key"}},

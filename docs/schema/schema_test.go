@@ -35,6 +35,7 @@ import (
 	"bench/experiment/workload"
 	"bench/report"
 	"bench/report/compare"
+	"bench/report/referee"
 	"bench/report/rehearse"
 	"bench/report/size"
 	"bench/report/why"
@@ -75,6 +76,7 @@ var schemas = []struct {
 	{"history", compare.Index{}},
 	{"predict", roofline.Prediction{}},
 	{"rehearsal", rehearse.Result{}},
+	{"referee", referee.Card{}},
 	{"size", size.Result{}},
 	{"why", why.Result{}},
 	{"trace-report", trace.Report{}},
@@ -177,6 +179,9 @@ var closed = map[string][]any{
 	"compare.Headline.verdict":   maybe(verdicts),
 	"compare.Percentile.stat":    {"p50", "p90", "p95", "p99", "p999"},
 	"roofline.Prediction.schema": {roofline.SchemaPredict},
+	"referee.Card.schema":        {referee.Schema},
+	"referee.Load.arrival":       {"poisson", "constant"},
+	"referee.Line.verdict":       {referee.Right, referee.Wrong, referee.Unclear, referee.NotShown},
 	"rehearse.Result.schema":     {rehearse.Schema},
 	"rehearse.Morning.job":       {"red", "green"},
 	"rehearse.Morning.verdict":   verdicts,

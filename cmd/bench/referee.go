@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"bench/experiment/server"
+	"bench/experiment/unit"
+	"bench/report/export"
+	"bench/report/referee"
+)
+
+type refereeFlags struct {
+	referee.Config
+	limit   time.Duration // of one round
+	format  string
+	enforce bool
+}
+
+func newReferee(c *cli) *cobra.Command {
+	f := &refereeFlags{}
+	cmd := &cobra.Command{
+		Use:   "referee -- COMMAND {url} …",
+		Short: "how wrong a load generator is: its figures beside the times of the server",
+		Long: `referee runs a load generator against the simulated server, once for each trait of real servers (` +
+			strings.Join(referee.Rounds(), ", ") + `),
+reads its result file, and prints each figure beside what the server did: right, wrong by how much, or not shown. A
+latency may be off by 2 ms or 5 %, whichever is larger. An error within the delay of this machine is unclear.
+
+In the command {url}, {model} and {out} (a folder for its results) are replaced, and so are {requests}, {rate},
+{arrival}, {concurrency} (8), {input} (64) and {output} (32). {rate} asks for an open loop,
+{concurrency} for a closed one. It needs results that bench report reads. Its output goes to tool.log beside them.`,
+		Example: `  bench referee -- bench {url} --rate {rate} --requests {requests} --input {input} --out {out}
+  bench referee --only stall,failures -- vllm bench serve --base-url {url} --model {model} --tokenizer DIR \
+      --request-rate {rate} --num-prompts {requests} --save-result --result-dir {out}
+  bench referee --enforce --format json -- ./load.sh {url} {out} {concurrency}`,
+		Args: positional(cobra.MinimumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.Command = args
+			if err := errors.Join(checkFormat(f.format, askFormats...), f.check()); err != nil {
+				return err
+			}
+			return c.referee(cmd.Context(), f)
+		},
+	}
+	fl := cmd.Flags()
+	fl.SetInterspersed(false) // the flags behind the first word are the load generator's
+	fl.IntVar(&f.Requests, "requests", 200, "requests of each round: {requests}")
+	fl.Float64Var(&f.Rate, "rate", 20, "requests per second: {rate}")
+	fl.StringVar(&f.Arrival, "arrival", "poisson", "process that the command requests: poisson or constant")
+	fl.StringSliceVar(&f.Only, "only", nil, "`ROUNDS` to run (default all)")
+	fl.StringVar(&f.Out, "out", "results/referee", "`DIR` for what the load generator writes, a folder each time")
+	fl.DurationVar(&f.limit, "limit", 5*time.Minute, "`TIME` until a round is ended")
+	fl.StringVar(&f.format, "format", "text", strings.Join(askFormats, ", "))
+	fl.BoolVar(&f.enforce, "enforce", false, "exit 3 if a figure is wrong")
+	return cmd
+}
+
+func (f *refereeFlags) check() error {
+	var problems []string
+	bad := func(is bool, format string, values ...any) {
+		if is {
+			problems = append(problems, fmt.Sprintf(format, values...))
+		}
+	}
+	bad(!strings.Contains(strings.Join(f.Command, " "), "{url}"),
+		"the command has no {url}\nhint: bench referee -- COMMAND --base-url {url} …")
+	bad(f.Requests < 20 || f.Requests > 10_000, "--requests: %d is not between 20 and 10000\nhint: --requests 200",
+		f.Requests)
+	bad(!(f.Rate > 0) || math.IsInf(f.Rate, 1), "--rate: %g is not a rate\nhint: --rate 20", f.Rate)
+	bad(f.Arrival != "poisson" && f.Arrival != "constant",
+		"--arrival: %q is not a process to check\nhint: poisson or constant", f.Arrival)
+	names := referee.Rounds()
+	for _, name := range f.Only {
+		bad(!slices.Contains(names, name), "--only: no round %q\nhint: %s", name, strings.Join(names, ", "))
+	}
+	if len(problems) > 0 {
+		return usage("%s", strings.Join(problems, "\nerror: "))
+	}
+	return nil
+}
+
+func (c *cli) referee(ctx context.Context, f *refereeFlags) error {
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("finding the bench program, which also guards processes: %w", err)
+	}
+	f.Out = filepath.Join(f.Out, time.Now().UTC().Format("20060102T150405Z"))
+	f.Drive = func(ctx context.Context, command []string, dir string) error {
+		log, err := os.Create(filepath.Join(dir, "tool.log"))
+		if err != nil {
+			return err
+		}
+		defer log.Close()
+		config := server.Config{Command: command, Guard: []string{self, "guard"}, Log: log}
+		return server.Once(ctx, config, "the load generator", f.limit)
+	}
+	f.Begun = func(name, trait string, i, n int) {
+		fmt.Fprintf(c.stderr, "[%d/%d] %s: %s\n", i+1, n, name, trait)
+	}
+	card, err := referee.Run(ctx, f.Config)
+	if err != nil {
+		return fmt.Errorf("the referee: %w", err)
+	}
+	fmt.Fprintln(c.stderr, safe("results of the load generator: "+f.Out))
+	if f.format == "json" {
+		err = export.WriteJSON(c.stdout, card)
+	} else {
+		err = card.Text(c.stdout, screenOf(c.stdout).Columns())
+	}
+	if err != nil {
+		return err
+	}
+	if wrong := card.Count(referee.Wrong); f.enforce && wrong > 0 {
+		return &exitError{codeNotMet, fmt.Errorf("%s wrong", unit.Plural(wrong, "figure"))}
+	}
+	return nil
+}

@@ -1,0 +1,210 @@
+package referee
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"bench/experiment/mock"
+)
+
+// What the placeholders of a command stand for, beside those of Config.
+const (
+	model       = "referee"
+	concurrency = 8
+	input       = 64
+	output      = 32
+)
+
+// Times of the server, and the tokens before planted failures.
+const (
+	ttft, itl              = 50 * time.Millisecond, 10 * time.Millisecond
+	beforeError, beforeCut = 2, 3
+)
+
+// Config of Run.
+type Config struct {
+	Command  []string // of the load generator: {url}, {model}, {out}, {requests}, … stand for values
+	Requests int
+	Rate     float64 // requests/s of an open loop
+	Arrival  string  // poisson or constant
+	Only     []string
+	Out      string // folder; each round has one of its own in it
+	// Drive runs a command without placeholders to its end, in the folder of a round.
+	Drive func(ctx context.Context, command []string, dir string) error
+	Begun func(name, trait string, i, n int) // nil: not called
+	// for a bubble of synctest; nil: loopback
+	Listen func() (net.Listener, error)
+}
+
+// trait is what a round is about.
+type trait struct {
+	name, about string
+	ask         func(*judge)
+	faults      []string
+}
+
+func (c *Config) traits() []trait {
+	whole := float64(c.Requests) * (ttft + output*itl).Seconds() / concurrency
+	if c.uses("rate") {
+		whole = float64(c.Requests) / c.Rate
+	}
+	stall := min(3*time.Second, time.Duration(300*whole)*time.Millisecond)
+	return []trait{
+		{"plain", "headers after 20 ms, first tokens after 50 ms, one in 20 after 150 ms, then a token each 10 ms",
+			(*judge).plain, []string{"slow-headers=20ms", "pause=0:100ms@20"}},
+		{"role", "an event with the role alone comes with the headers", func(j *judge) { j.ttft("p50") },
+			[]string{"role-early"}},
+		{"bundle", "four tokens in an event", (*judge).tokens, []string{"multi=4"}},
+		{"empty", "an event without text before each token", (*judge).empty, []string{"empty-events"}},
+		{"no-usage", "no count of tokens", (*judge).tokens, []string{"no-usage"}},
+		{"failures", "errors inside a 200 stream, cut streams, HTML pages", (*judge).failures,
+			[]string{fmt.Sprintf("error-in-stream=%d@5", beforeError), fmt.Sprintf("fin-mid=%d@11", beforeCut),
+				"html200@23"}},
+		{"stall", fmt.Sprintf("no token for %v, once", stall), (*judge).stall,
+			[]string{fmt.Sprintf("freeze=%v@%d", stall, max(2, c.Requests*11/20))}},
+		{"cache", "batching, with a prefix cache", (*judge).cache, nil},
+	}
+}
+
+// Rounds are the names of all rounds.
+func Rounds() (names []string) {
+	for _, t := range new(Config).traits() {
+		names = append(names, t.name)
+	}
+	return names
+}
+
+func (c *Config) uses(placeholder string) bool {
+	return slices.ContainsFunc(c.Command, func(word string) bool { return strings.Contains(word, "{"+placeholder+"}") })
+}
+
+// Run drives the load generator in each round. The error is ctx's, of the server or of the folder: a load generator
+// that fails is a line of the card.
+func Run(ctx context.Context, c Config) (*Card, error) {
+	card := &Card{Schema: Schema, Command: c.Command, StartedAt: time.Now().UTC(), Load: c.load(), Rounds: []Round{}}
+	if err := os.MkdirAll(c.Out, 0o755); err != nil {
+		return nil, fmt.Errorf("making the folder of the results: %w", err)
+	}
+	var seen map[string]bool
+	traits := slices.DeleteFunc(c.traits(),
+		func(t trait) bool { return len(c.Only) > 0 && !slices.Contains(c.Only, t.name) })
+	for i, t := range traits {
+		if c.Begun != nil {
+			c.Begun(t.name, t.about, i, len(traits))
+		}
+		dir := filepath.Join(c.Out, t.name)
+		if err := os.Mkdir(dir, 0o755); err != nil { // the result of another run would be read
+			return nil, fmt.Errorf("making the folder of a round: %w", err)
+		}
+		served, ticks, failure, err := c.drive(ctx, t, dir)
+		if err != nil {
+			return nil, err
+		}
+		round := Round{Name: t.name, Trait: t.about, HostDelayMs: delay(ticks, served)}
+		round.Lines, round.Requests = card.judge(t, served, round.HostDelayMs, dir, failure, seen)
+		card.Rounds = append(card.Rounds, round)
+		if seen == nil {
+			seen = map[string]bool{}
+		}
+		for _, r := range served.Records {
+			seen[r.PromptSHA256] = true
+		}
+	}
+	return card, nil
+}
+
+// judge reads what the load generator left in the folder of a round.
+func (c *Card) judge(t trait, served mock.Truth, host float64, dir string, failure error,
+	seen map[string]bool) ([]Line, int) {
+	run, unread := find(dir)
+	all := len(served.Records) + len(served.Refused)
+	switch {
+	case all == 0:
+		failure = errors.Join(errors.New("the server got no request"), failure)
+		fallthrough
+	case run == nil:
+		return []Line{{Question: "a result", Verdict: Wrong, Why: errors.Join(failure, unread).Error()}}, all
+	}
+	c.Tool, c.Version = run.Manifest.Client.Tool, run.Manifest.Client.Version
+	if c.Tool == "" {
+		c.Tool = "bench"
+	}
+	row := &run.Rows[0]
+	counted := row.Summary.Requests.Completed + row.Summary.Requests.Failed
+	var window time.Time
+	if row.Window.EndUs > 0 {
+		window = row.Epoch.Add(time.Duration(row.Window.EndUs) * time.Microsecond)
+	}
+	j := judge{load: c.Load, truth: readTruth(served, cmp.Or(c.Load.Requests, counted), window), frozen: served.Frozen,
+		seen: seen, tool: &row.Summary, host: host}
+	if len(j.truth) == 0 {
+		return []Line{{Question: "a result", Verdict: Wrong, Why: "the server saw no request of its window"}}, all
+	}
+	t.ask(&j)
+	return j.lines, all
+}
+
+// drive serves one round, and returns what the server did, the delays of the machine, and the load generator's failure.
+func (c *Config) drive(ctx context.Context, t trait, dir string) (served mock.Truth, ticks []tick, failure, err error) {
+	config := mock.Config{Model: model, Faults: t.faults, Timers: c.Listen != nil}
+	if t.name != "cache" {
+		config.TTFT, config.ITL = ttft, itl
+	}
+	server, err := mock.New(config)
+	if err != nil {
+		return served, nil, nil, err
+	}
+	listen := c.Listen
+	if listen == nil {
+		listen = func() (net.Listener, error) { return net.Listen("tcp", "127.0.0.1:0") }
+	}
+	l, err := listen()
+	if err != nil {
+		return served, nil, nil, fmt.Errorf("listening on loopback: %w", err)
+	}
+	serving, stop := context.WithCancel(ctx)
+	ended, watched := make(chan error, 1), make(chan []tick, 1)
+	go func() { ended <- server.Serve(serving, l) }()
+	go func() { watched <- watch(serving.Done()) }()
+	failure = c.Drive(ctx, c.words(l.Addr().String(), dir), dir)
+	stop()
+	err, ticks = <-ended, <-watched
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return server.Truth(), ticks, failure, err
+}
+
+func (c *Config) words(address, dir string) []string {
+	replacer := strings.NewReplacer("{url}", "http://"+address, "{model}", model, "{out}", dir,
+		"{requests}", strconv.Itoa(c.Requests), "{rate}", strconv.FormatFloat(c.Rate, 'g', -1, 64),
+		"{arrival}", c.Arrival, "{concurrency}", strconv.Itoa(concurrency), "{input}", strconv.Itoa(input),
+		"{output}", strconv.Itoa(output))
+	words := make([]string, len(c.Command))
+	for i, word := range c.Command {
+		words[i] = replacer.Replace(word)
+	}
+	return words
+}
+
+func (c *Config) load() (l Load) {
+	if c.uses("requests") {
+		l.Requests = c.Requests
+	}
+	switch {
+	case c.uses("rate"):
+		l.Rate, l.Arrival = c.Rate, c.Arrival
+	case c.uses("concurrency"):
+		l.Concurrency = concurrency
+	}
+	return l
+}
