@@ -69,10 +69,7 @@ func explained(t testing.TB, a, b, metric string) (f why.Figure) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := why.Of(base, changed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := why.Of(base, changed, why.All)
 	for _, row := range r.Rows {
 		for _, x := range row.Figures {
 			named := x.Metric == metric && strings.HasSuffix(row.Name, "rate=8")
