@@ -40,7 +40,7 @@ func (c *cutting) Drive(ctx context.Context, d endpoint.DriveConfig) ([]endpoint
 func crew(t *testing.T, n int) *workers.Leader {
 	t.Helper()
 	const token = "token"
-	leader := workers.NewLeader(n, token, workers.Build{})
+	leader := workers.NewLeader(n, []string{token}, workers.Build{})
 	server := httptest.NewServer(leader)
 	var group sync.WaitGroup
 	for k := range n {

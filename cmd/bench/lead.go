@@ -13,11 +13,9 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"bench/experiment"
 	"bench/experiment/text"
 	"bench/experiment/workload"
 	"bench/internal/listen"
-	"bench/sweep"
 	"bench/sweep/workers"
 )
 
@@ -39,28 +37,39 @@ func (f *leadFlags) register(fl *pflag.FlagSet) {
 const tokenEnv = "BENCH_TOKEN"
 
 func tokenFlag(fl *pflag.FlagSet, into *string) {
-	fl.StringVar(into, "token-file", "", "`FILE` with the token that leader and workers have in common (default: $"+
-		tokenEnv+")")
+	fl.StringVar(into, "token-file", "", "`FILE` with the worker's token; of the leader: one for all workers, or a "+
+		"line for each (default: $"+tokenEnv+")")
 }
 
-// readToken is the token in a file, or in the environment; empty: there is none.
-func readToken(file string) (string, error) {
-	if file == "" {
-		if os.Getenv(tokenEnv) == "" {
-			return "", nil
+// readTokens are the tokens in a file, one a line, or the one in the environment; nil: there is none.
+func readTokens(file string) (tokens []string, err error) {
+	text, from := os.Getenv(tokenEnv), tokenEnv
+	if file != "" {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return nil, usage("--token-file: %w", err)
 		}
-		return clean(os.Getenv(tokenEnv), "token", tokenEnv)
+		text, from = string(content), file
+	} else if text == "" {
+		return nil, nil
 	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return "", usage("--token-file: %w", err)
+	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
+		token, err := clean(line, "token", from)
+		if err != nil {
+			return nil, err
+		}
+		tokens = append(tokens, token)
 	}
-	return clean(string(text), "token", file)
+	return tokens, nil
 }
 
 func (f *leadFlags) check(fl *pflag.FlagSet) error {
-	if err := checkNumber(fl, f.workers); err != nil {
+	if err := positive(fl, "workers"); err != nil {
 		return err
+	}
+	if f.workers > workers.MostWorkers {
+		return usage("--workers %d: at most %d\nhint: one worker sends thousands of requests per second", f.workers,
+			workers.MostWorkers)
 	}
 	for _, name := range []string{"listen", "token-file", "tls-cert", "tls-key"} {
 		if f.workers == 0 && fl.Changed(name) {
@@ -73,39 +82,21 @@ func (f *leadFlags) check(fl *pflag.FlagSet) error {
 	return nil
 }
 
-func checkNumber(fl *pflag.FlagSet, n int) error {
-	if err := positive(fl, "workers"); err != nil {
-		return err
-	}
-	if n > workers.MostWorkers {
-		return usage("--workers %d: at most %d\nhint: one worker sends thousands of requests per second", n,
-			workers.MostWorkers)
-	}
-	return nil
-}
-
-func (f *leadFlags) checkWorkers(m *sweep.Matrix, picked []experiment.Spec) error {
-	if f.workers == 0 {
-		return nil
-	}
-	if err := m.CheckWorkers(picked); err != nil {
-		return usage("--workers: %w", err)
-	}
-	return nil
-}
-
 type crew struct {
 	*workers.Leader
-	url   string
-	token string
-	start string // the command line of a worker
-	end   func(reason string)
+	url    string
+	tokens []string
+	start  string // what to start on each worker's machine
+	end    func(reason string)
 }
 
 func (c *cli) lead(ctx context.Context, f *leadFlags) (*crew, error) {
-	token, err := readToken(f.token)
+	tokens, err := readTokens(f.token)
 	if err != nil {
 		return nil, err
+	}
+	if n := len(tokens); n > 1 && n != f.workers {
+		return nil, usage("--token-file: %d tokens for %d workers\nhint: a line for each, or one for all", n, f.workers)
 	}
 	build, err := ownBuild()
 	if err != nil {
@@ -119,18 +110,20 @@ func (c *cli) lead(ctx context.Context, f *leadFlags) (*crew, error) {
 	if encrypted != nil {
 		scheme = "https"
 	}
-	x := &crew{url: scheme + "://" + reachable(l.Addr())}
-	x.start = "bench work --join " + x.url
-	if token == "" {
-		token = workers.NewToken()
-		x.start = tokenEnv + "=" + token + " " + x.start
+	x := &crew{url: scheme + "://" + reachable(l.Addr()), tokens: tokens}
+	x.start = "on each: bench work --join " + x.url
+	if tokens == nil {
+		x.tokens = workers.NewTokens(f.workers)
+		x.start = "on each one of these:"
+		for _, token := range x.tokens {
+			x.start += fmt.Sprintf("\n  %s=%s bench work --join %s", tokenEnv, token, x.url)
+		}
 	}
 	if tcp, ok := l.Addr().(*net.TCPAddr); ok && !tcp.IP.IsLoopback() && encrypted == nil {
 		fmt.Fprintf(c.stderr,
 			"warning: %s is open to the network without TLS: anyone who can read its traffic sees the token and the prompts\n", f.listen)
 	}
-	x.token = token
-	x.Leader = workers.NewLeader(f.workers, token, build)
+	x.Leader = workers.NewLeader(f.workers, x.tokens, build)
 	door := &listen.Door{Handler: x.Leader, TLS: encrypted, BodyTimeout: workers.BodyTimeout,
 		MaxConnections: strangers + perWorker*f.workers}
 	stop := door.Start(l)
@@ -173,14 +166,13 @@ func reachable(a net.Addr) string {
 const joining = time.Hour
 
 func (x *crew) await(ctx context.Context, c *cli, of int) error {
-	shown := false
 	err := x.Await(ctx, joining, func(n int) {
 		line := fmt.Sprintf("%d of %d workers joined", n, of)
-		if !shown && n < of {
-			line += "; on each: " + x.start
-			shown = true
+		if n < of && x.start != "" {
+			line += "; " + x.start
+			x.start = "" // once
 		}
-		fmt.Fprintln(c.stderr, text.Escape(line))
+		fmt.Fprintln(c.stderr, text.EscapeLines(line))
 	})
 	switch {
 	case ctx.Err() != nil:

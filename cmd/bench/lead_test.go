@@ -40,7 +40,7 @@ func TestLeaderWaits(t *testing.T) {
 	t.Setenv(tokenEnv, "")
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
-	waiting := regexp.MustCompile(`0 of 2 workers joined; on each: BENCH_TOKEN=(\S+) bench work --join http://127.0.0.1:\d+\n`)
+	waiting := regexp.MustCompile(`0 of 2 workers joined; on each one of these:\n(  BENCH_TOKEN=\S+ bench work --join http://127.0.0.1:\d+\n){2}`)
 	stderr := &seenBy{match: waiting.MatchString, call: cancel}
 	code := bench(ctx, nil, io.Discard, stderr, []string{"sweep", oneRow(t, dir), "--workers", "2", "--out", dir})
 	if code != codeInterrupted || !strings.Contains(stderr.String(), "interrupted before anything was measured") {

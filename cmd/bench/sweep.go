@@ -156,8 +156,10 @@ func (in *sweepInput) read(ctx context.Context, file string, stderr io.Writer) (
 	if err := in.enforceable(in.m, picked); err != nil {
 		return err
 	}
-	if err := in.lead.checkWorkers(in.m, picked); err != nil {
-		return err
+	if in.lead.workers > 0 {
+		if err := in.m.CheckWorkers(picked); err != nil {
+			return usage("--workers: %w", err)
+		}
 	}
 	if in.dryRun {
 		machine := experiment.Machine{Models: in.models, Model: in.m.Target.Model, GPUs: in.m.Target.GPUs}
@@ -218,7 +220,7 @@ func (c *cli) sweepWith(ctx context.Context, in *sweepInput, x *crew) error {
 	defer stop()
 	if x != nil {
 		o.Workers = x
-		o.Secrets = append(o.Secrets, x.token)
+		o.Secrets = append(o.Secrets, x.tokens...)
 		if err := x.await(ctx, c, in.lead.workers); err != nil {
 			return err
 		}

@@ -111,11 +111,17 @@ func (f *workFlags) worker(fl *pflag.FlagSet) (*workers.Worker, error) {
 		return nil, usage("--wait %s is negative\nhint: --wait 5m", f.wait)
 	}
 	w := &workers.Worker{Join: f.join, Wait: f.wait, Index: f.index}
-	if w.Token, err = readToken(f.token); err != nil {
+	switch tokens, err := readTokens(f.token); {
+	case err != nil:
 		return nil, err
-	}
-	if w.Token == "" {
-		return nil, usage("the token is missing\nhint: export %s=…, or --token-file FILE: the leader prints it, or has the same file", tokenEnv)
+	case len(tokens) == 0:
+		return nil, usage("the token is missing\nhint: export %s=…, or --token-file FILE: the leader prints it, or "+
+			"has the same file", tokenEnv)
+	case len(tokens) > 1:
+		return nil, usage("--token-file: %s has %d tokens, a worker only its own\nhint: a file with one of its lines",
+			f.token, len(tokens))
+	default:
+		w.Token = tokens[0]
 	}
 	if fl.Changed("index") && f.index < 0 {
 		return nil, usage("--index %d: workers have numbers from 0\nhint: omit --index: the leader gives one", f.index)

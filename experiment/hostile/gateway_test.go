@@ -158,7 +158,7 @@ func TestGateways(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	door := listen.Door{Handler: workers.NewLeader(1, "token", workers.Build{})}
+	door := listen.Door{Handler: workers.NewLeader(1, []string{"token"}, workers.Build{})}
 	t.Cleanup(door.Start(lead))
 	served := make(chan error, 1)
 	ctx, cancel := context.WithCancel(context.Background())

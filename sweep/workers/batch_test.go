@@ -201,7 +201,7 @@ func TestLongTexts(t *testing.T) {
 // TestWanted: of a worker whose part is over, or another's, no more is wanted.
 func TestWanted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := NewLeader(2, "token", Build{})
+		l := NewLeader(2, []string{"token"}, Build{})
 		first, second := &member{index: 0, seen: time.Now()}, &member{index: 1, seen: time.Now()}
 		d := &driving{l: l, n: 1, inbox: make(chan delivery), over: make(chan struct{}), parts: []part{{over: true}, {}},
 			counts: make([]endpoint.Counts, 2), members: []*member{first, second}}

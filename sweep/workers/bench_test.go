@@ -84,7 +84,7 @@ func BenchmarkRecordsSent(b *testing.B) {
 func BenchmarkBatches(b *testing.B) {
 	for _, n := range []int{10, 100, 1000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			l := NewLeader(n, "token", Build{})
+			l := NewLeader(n, []string{"token"}, Build{})
 			for i := range n {
 				m := &member{session: fmt.Sprint("session", i), seen: time.Now(), more: make(chan struct{}), told: make(chan struct{}), left: make(chan struct{}),
 					streams: 1, connected: 1}

@@ -1,6 +1,7 @@
 package workers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -76,7 +77,8 @@ func (d *driving) begin() error {
 	}
 	row := d.c.Row
 	row.Worker, row.Of = 0, l.of
-	c := command{Do: doRow, Row: l.rows + 1, Share: &row, Server: newServer(d.c.Server), Files: filesOf(row.Spec)}
+	to := &server{d.c.Server, d.c.Server.Target.Headers, d.c.Server.Target.Proxy}
+	c := command{Do: doRow, Row: l.rows + 1, Share: &row, Server: to, Files: filesOf(row.Spec)}
 	if err := c.fits(); err != nil {
 		return err
 	}
@@ -118,7 +120,8 @@ func (d *driving) end() {
 func (d *driving) run(ctx context.Context) error {
 	t := time.NewTicker(beat / 4)
 	defer t.Stop()
-	ends, decided := doneOf(d.c.Ends), doneOf(d.c.Decided)
+	never := context.Background()
+	ends, decided := cmp.Or(d.c.Ends, never).Done(), cmp.Or(d.c.Decided, never).Done()
 	for d.results < len(d.parts) {
 		select {
 		case <-ctx.Done():
@@ -145,13 +148,6 @@ func (d *driving) run(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-func doneOf(ctx context.Context) <-chan struct{} {
-	if ctx == nil {
-		return nil
-	}
-	return ctx.Done()
 }
 
 // gone is the error of a worker that was expelled before its result came.

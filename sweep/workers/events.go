@@ -1,6 +1,7 @@
 package workers
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -78,7 +79,7 @@ func (l *Leader) deliver(d *driving, m *member, row int, events []event) (wanted
 	for i := range events {
 		if events[i].kind == kindBye {
 			l.mu.Lock()
-			l.expel(m, leaving(events[i].text))
+			l.expel(m, cmp.Or(shown(events[i].text), "was interrupted"))
 			l.mu.Unlock()
 		}
 	}
@@ -92,13 +93,6 @@ func (l *Leader) deliver(d *driving, m *member, row int, events []event) (wanted
 	case <-d.over:
 		return false
 	}
-}
-
-func leaving(text string) string {
-	if text == "" {
-		return "was interrupted"
-	}
-	return shown(text)
 }
 
 func shown(s string) string {

@@ -62,6 +62,52 @@ func TestJoinRefusals(t *testing.T) {
 	}
 }
 
+// TestOwnTokens has workers with a token each: it gives the number, and opens the session of no other.
+func TestOwnTokens(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tokens := NewTokens(2)
+		x := newRigOf(t, 2, tokens...)
+		for _, c := range []struct {
+			token string
+			index int
+			want  string
+		}{
+			{tokens[0], 1, "refuses this worker: --index 1: the token is worker 0's"},
+			{tokens[1], 2, "--index 2: this leader has workers 0 to 1"},
+			{tokens[0] + tokens[1], -1, "this token differs from the leader's"},
+			{"", -1, "this token differs from the leader's"},
+		} {
+			w := x.worker(c.index, each)
+			w.Token = c.token
+			if err := <-x.run(x.ctx, w); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("--index %d: error %v, want %q", c.index, err, c.want)
+			}
+		}
+		for _, k := range []int{1, 0} { // in this order: the numbers are the tokens'
+			w := x.worker(-1, each)
+			w.Token, w.Host = tokens[k], fmt.Sprint("host-", k)
+			x.run(x.ctx, w)
+			synctest.Wait()
+		}
+		x.complete()
+		for k, token := range tokens {
+			x.token = token
+			for other, m := range x.leader.members {
+				q := url.Values{"session": {m.session}, "after": {"0"}, "seq": {"99"}, "row": {"1"}}
+				for path, method := range map[string]string{"clock": "GET", "files/x": "GET", "events": "POST"} {
+					status, text := x.ask(method, "/v1/"+path, q, nil)
+					if dropped := strings.Contains(text, "dropped this worker"); dropped != (k != other) || m.host != fmt.Sprint("host-", other) {
+						t.Errorf("%s of worker %d (%s) with the token of %d: %d %s", path, other, m.host, k, status, text)
+					}
+				}
+			}
+		}
+		if got, _, err := x.drive(x.ctx, endpoint.DriveConfig{}); err != nil || len(got) != 100 {
+			t.Errorf("%d records, error %v", len(got), err)
+		}
+	})
+}
+
 func TestOtherProtocol(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newRig(t, 1)

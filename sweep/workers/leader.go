@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
-	"crypto/subtle"
 	"errors"
 	"fmt"
 	"net/http"
@@ -16,11 +15,11 @@ import (
 // Leader has its workers send rows. It is an http.Handler: the caller serves it, without a time limit on a whole
 // answer, since /v1/commands lasts, and with BodyTimeout.
 type Leader struct {
-	of    int
-	token [sha256.Size]byte // hash of the token that workers must have
-	build Build
-	began time.Time // zero of the leader's clock
-	mux   *http.ServeMux
+	of     int
+	tokens map[[sha256.Size]byte]int // by hash: the number of the worker that has it; -1 = each has it
+	build  Build
+	began  time.Time // zero of the leader's clock
+	mux    *http.ServeMux
 
 	unpackers unpackers
 
@@ -34,12 +33,18 @@ type Leader struct {
 	ended    bool
 }
 
-// NewLeader leads a number of workers that have a token and a build.
-func NewLeader(workers int, token string, build Build) *Leader {
+// NewLeader leads a number of workers of a build. Each has a token of its own, by number, or all have the only one.
+func NewLeader(workers int, tokens []string, build Build) *Leader {
 	l := &Leader{
-		of: workers, token: sha256.Sum256([]byte(token)), build: build, began: time.Now(), mux: http.NewServeMux(),
+		of: workers, tokens: map[[sha256.Size]byte]int{}, build: build, began: time.Now(), mux: http.NewServeMux(),
 		unpackers: newUnpackers(), members: make([]*member, workers), sessions: map[string]*member{},
 		changed: make(chan struct{}),
+	}
+	for k, token := range tokens {
+		if len(tokens) == 1 {
+			k = -1
+		}
+		l.tokens[sha256.Sum256([]byte(token))] = k
 	}
 	l.mux.HandleFunc("POST /v1/join", l.join)
 	l.mux.HandleFunc("GET /v1/commands", l.ofMember(l.commands))
@@ -52,12 +57,25 @@ func NewLeader(workers int, token string, build Build) *Leader {
 // BodyTimeout is how long a worker's request may make no progress: it counts as a sign of life.
 const BodyTimeout = 3 * silence
 
-func NewToken() string { return rand.Text() }
+// NewTokens makes a token for each of n workers.
+func NewTokens(n int) []string {
+	all := make([]string, n)
+	for k := range all {
+		all[k] = rand.Text()
+	}
+	return all
+}
+
+// bearer is the number of the worker whose token a request has; -1 = any. The time of the search depends on hashes
+// alone: it shows nothing of a token.
+func (l *Leader) bearer(r *http.Request) (k int, known bool) {
+	given, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	k, known = l.tokens[sha256.Sum256([]byte(given))]
+	return k, known
+}
 
 func (l *Leader) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	given, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	sum := sha256.Sum256([]byte(given))
-	if subtle.ConstantTimeCompare(sum[:], l.token[:]) != 1 {
+	if _, known := l.bearer(r); !known {
 		w.Header().Set("Connection", "close") // its body is not read
 		refuse(w, http.StatusUnauthorized, refusal{"this token differs from the leader's", true})
 		return
@@ -98,7 +116,7 @@ func (l *Leader) Await(ctx context.Context, most time.Duration, joined func(int)
 		select {
 		case <-ctx.Done():
 			if context.Cause(ctx) == errAlone {
-				return &aloneError{missing, l.of, most}
+				return alone(missing, l.of, most)
 			}
 			return ctx.Err()
 		case <-changed:
@@ -114,23 +132,13 @@ func (l *Leader) Complete(ctx context.Context) error { return l.Await(ctx, repla
 
 var errAlone = errors.New("workers did not join")
 
-type aloneError struct {
-	missing []int
-	of      int
-	waited  time.Duration
-}
-
-func (e *aloneError) Error() string {
+func alone(missing []int, of int, waited time.Duration) error {
 	const most = 10
-	var names []string
-	for _, i := range e.missing[:min(most, len(e.missing))] {
-		names = append(names, fmt.Sprint(i))
+	names := strings.Trim(strings.Join(strings.Fields(fmt.Sprint(missing[:min(most, len(missing))])), ", "), "[]")
+	if len(missing) > most {
+		names += ", …"
 	}
-	if len(e.missing) > most {
-		names = append(names, "…")
-	}
-	return fmt.Sprintf("%d of %d workers did not join within %v: number %s", len(e.missing), e.of, e.waited,
-		strings.Join(names, ", "))
+	return fmt.Errorf("%d of %d workers did not join within %v: number %s", len(missing), of, waited, names)
 }
 
 // End tells all workers that the leader ends, and waits a moment for them to hear it. It serves nothing afterwards.
@@ -164,9 +172,7 @@ func (l *Leader) signal() {
 	l.changed = make(chan struct{})
 }
 
-func refuse(w http.ResponseWriter, status int, r refusal) {
-	answer(w, status, r)
-}
+func refuse(w http.ResponseWriter, status int, r refusal) { answer(w, status, r) }
 
 func answer(w http.ResponseWriter, status int, v any) {
 	text := jsonBody(v)

@@ -45,7 +45,11 @@ func (l *Leader) join(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest, refusal{"no request of a worker: " + err.Error(), true})
 		return
 	}
-	if why := l.unfit(&h); why != "" {
+	own, _ := l.bearer(r)
+	if h.Index == -1 {
+		h.Index = own
+	}
+	if why := l.unfit(&h, own); why != "" {
 		refuse(w, http.StatusConflict, refusal{why, true})
 		return
 	}
@@ -60,8 +64,8 @@ func (l *Leader) join(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, welcome{m.session, m.index, l.of})
 }
 
-// unfit is why a worker can never join; empty = it can.
-func (l *Leader) unfit(h *hello) string {
+// unfit is why a worker whose token has a number can never join; empty = it can.
+func (l *Leader) unfit(h *hello, own int) string {
 	switch {
 	case h.Protocol != protocol:
 		return fmt.Sprintf("the worker speaks version %d of the protocol, the leader version %d", h.Protocol, protocol)
@@ -69,6 +73,8 @@ func (l *Leader) unfit(h *hello) string {
 		return fmt.Sprintf("the worker is bench %s, the leader bench %s: all machines need the same", h.Build, l.build)
 	case h.Index < -1 || h.Index >= l.of:
 		return fmt.Sprintf("--index %d: this leader has workers 0 to %d", h.Index, l.of-1)
+	case own >= 0 && h.Index != own:
+		return fmt.Sprintf("--index %d: the token is worker %d's", h.Index, own)
 	}
 	return ""
 }
@@ -133,13 +139,15 @@ func (m *member) command(c command) {
 	m.more = make(chan struct{})
 }
 
-// ofMember serves a request of a worker that has joined.
+// ofMember serves a request of a worker that has joined, with its own token.
 func (l *Leader) ofMember(serve func(http.ResponseWriter, *http.Request, *member)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		session := r.URL.Query().Get("session")
+		own, _ := l.bearer(r)
 		l.mu.Lock()
-		found := l.sessions[session]
-		if found != nil {
+		found := l.sessions[r.URL.Query().Get("session")]
+		if found != nil && own >= 0 && own != found.index {
+			found = nil
+		} else if found != nil {
 			found.seen = time.Now()
 		}
 		l.mu.Unlock()
@@ -158,8 +166,8 @@ func (l *Leader) commands(w http.ResponseWriter, r *http.Request, m *member) {
 		refuse(w, http.StatusBadRequest, refusal{"after is no number", true})
 		return
 	}
-	l.opened(m)
-	defer l.closed(m)
+	l.stream(m, 1)
+	defer l.stream(m, -1)
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	out := http.NewResponseController(w)
 	t := time.NewTicker(beat)
@@ -200,18 +208,12 @@ func (l *Leader) commands(w http.ResponseWriter, r *http.Request, m *member) {
 	}
 }
 
-func (l *Leader) opened(m *member) {
+// stream counts a response of /v1/commands that begins (1) or ends (-1).
+func (l *Leader) stream(m *member, change int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	m.streams++
-	m.connected++
-	l.signal()
-}
-
-func (l *Leader) closed(m *member) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	m.streams--
+	m.streams += change
+	m.connected += max(change, 0)
 	l.signal()
 }
 

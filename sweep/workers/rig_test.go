@@ -24,6 +24,7 @@ type rig struct {
 	leader *Leader
 	l      *fixture.Pipes
 	stop   func() // of the leader's door
+	token  string // of ask
 	group  sync.WaitGroup
 	before func(*http.Request)       // a worker's request; nil = nothing
 	fail   func(*http.Request) error // of a worker's request, after the leader has answered; nil = none
@@ -34,7 +35,12 @@ const testToken = "correct horse"
 var testBuild = Build{Version: "1.0", Commit: "abc"}
 
 func newRig(t *testing.T, workers int) *rig {
-	x := &rig{t: t, leader: NewLeader(workers, testToken, testBuild), l: fixture.NewPipes()}
+	return newRigOf(t, workers, testToken)
+}
+
+// newRigOf is a rig with these tokens.
+func newRigOf(t *testing.T, workers int, tokens ...string) *rig {
+	x := &rig{t: t, leader: NewLeader(workers, tokens, testBuild), l: fixture.NewPipes(), token: tokens[0]}
 	ctx, cancel := context.WithCancel(t.Context())
 	x.ctx = ctx
 	x.stop = (&listen.Door{Handler: x.leader, BodyTimeout: BodyTimeout}).Start(x.l)
@@ -171,7 +177,7 @@ func (x *rig) ask(method, path string, query url.Values, body io.Reader) (int, s
 	if err != nil {
 		x.t.Fatal(err)
 	}
-	r.Header.Set("Authorization", "Bearer "+testToken)
+	r.Header.Set("Authorization", "Bearer "+x.token)
 	response, err := transport.RoundTrip(r)
 	if err != nil {
 		x.t.Fatal(err)

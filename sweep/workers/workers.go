@@ -4,19 +4,10 @@
 //
 // A worker joins with POST /v1/join, and gets its number and the name of its session. All else belongs to a session:
 //
-//	GET  /v1/commands  lines of JSON, as long as the session lasts: the row, its start and its end. An empty command
-//
-// each
-//
-//	second shows that the leader is there. A worker that lost the connection asks for those after the
-//
-// last.
-//
-//	POST /v1/events    a batch of what a worker has: records, samples, its state. It has a number, is sent again after
-//
-// a
-//
-//	                   lost connection, and is taken once. One comes each second at least.
+//	GET  /v1/commands  lines of JSON, as long as the session lasts: the row, its start and its end. An empty one each
+//	                   second shows that the leader is there. After a lost connection: those after the last.
+//	POST /v1/events    a batch of what a worker has: records, samples, its state. It has a number, is sent again
+//	                   after a lost connection, and is taken once. One comes each second at least.
 //	GET  /v1/clock     the leader's clock
 //	GET  /v1/files/…   a file that the row names, by its SHA-256
 //
@@ -108,10 +99,6 @@ type server struct {
 	endpoint.ServerAddress
 	Headers map[string]string `json:"headers,omitempty"`
 	Proxy   string            `json:"proxy,omitempty"`
-}
-
-func newServer(a endpoint.ServerAddress) *server {
-	return &server{a, a.Target.Headers, a.Target.Proxy}
 }
 
 func (s *server) address() endpoint.ServerAddress {
