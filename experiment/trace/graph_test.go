@@ -394,3 +394,19 @@ func order(nodes []Node) {
 		nodes[i].At -= first
 	}
 }
+
+// TestExgentic: a row of a table of spans, with attributes as an object or as its text.
+func TestExgentic(t *testing.T) {
+	for _, attributes := range []string{`{"gen_ai.operation.name":"chat","gen_ai.usage.input_tokens":7,"gen_ai.usage.output_tokens":3}`,
+		`"{\"gen_ai.operation.name\":\"chat\",\"gen_ai.usage.input_tokens\":7,\"gen_ai.usage.output_tokens\":3}"`} {
+		row := `{"session_id":"s","harness":"h","spans":[{"trace_id":"t","span_id":"a","name":"chat m","start_time":"2026-02-01T10:00:00",
+			"end_time":"2026-02-01T10:00:03","attributes":` + attributes + `}]}`
+		r, err := New(strings.NewReader(strings.ReplaceAll(row, "\n", "")+"\n"), Options{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e, err := r.Next(); err != nil || e.Input != 7 || e.Output != 3 {
+			t.Errorf("%s: %+v, %v", attributes, e, err)
+		}
+	}
+}

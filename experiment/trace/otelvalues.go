@@ -8,6 +8,10 @@ import (
 
 func attributes(raw json.RawMessage) (map[string]json.RawMessage, error) {
 	out := map[string]json.RawMessage{}
+	var text string
+	if json.Unmarshal(raw, &text) == nil { // as tables of spans have them, such as Exgentic's
+		raw = json.RawMessage(text)
+	}
 	if json.Unmarshal(raw, &out) == nil {
 		return out, nil
 	}
