@@ -13,7 +13,7 @@ def lengths(k):
 
 
 config = {
-    "api": {"type": "chat", "streaming": True},
+    "api": {"type": "completion", "streaming": True},  # synthetic prompts have no other
     "data": {"type": "synthetic", "input_distribution": lengths(int(prompt)), "output_distribution": lengths(int(answer))},
     "load": {"type": "poisson", "stages": [{"rate": rate, "duration": round(requests / rate)}], "num_workers": os.cpu_count()},
     "server": {"type": "vllm", "model_name": model, "base_url": url, "ignore_eos": True},

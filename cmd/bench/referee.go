@@ -108,7 +108,10 @@ func (c *cli) referee(ctx context.Context, f *refereeFlags) error {
 		fmt.Fprintf(c.stderr, "[%d/%d] %s: %s\n", i+1, n, name, trait)
 	}
 	card, err := referee.Run(ctx, f.Config)
-	if err != nil {
+	switch {
+	case ctx.Err() != nil:
+		return &exitError{codeInterrupted, errors.New("interrupted: there is no card")}
+	case err != nil:
 		return fmt.Errorf("the referee: %w", err)
 	}
 	fmt.Fprintln(c.stderr, safe("results of the load generator: "+f.Out))

@@ -215,3 +215,15 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+func TestGenaiBench(t *testing.T) {
+	r := read(t, "genai-bench.json")
+	s := r.Rows[0].Summary
+	near(t, "ttft p99", s.TTFT.P99, 190)
+	near(t, "tpot p50", s.TPOT.P50, 9.5)
+	near(t, "e2e p50", s.E2E.P50, 380)
+	near(t, "output tokens/s", s.Throughput.OutputTokensPerS, 128)
+	if s.Requests.Completed != 10 || s.Requests.Failed != 2 || s.Tokens.Output != 320 || r.Rows[0].Spec.Concurrency != 8 || s.ITL != nil {
+		t.Errorf("%+v, %+v", s.Requests, r.Rows[0].Spec)
+	}
+}

@@ -3,6 +3,7 @@
 package referee
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -88,7 +89,8 @@ func (c *Card) Text(w io.Writer, columns int) error {
 			rows = append(rows, l.row(c.Rounds[i].Name))
 		}
 	}
-	head := fmt.Sprintf("%s %s, %s: %d right, %d wrong, %d unclear, %d not shown", c.Tool, c.Version, c.Load,
+	tool := cmp.Or(strings.TrimSpace(c.Tool+" "+c.Version), "no result")
+	head := fmt.Sprintf("%s, %s: %d right, %d wrong, %d unclear, %d not shown", tool, c.Load,
 		c.Count(Right), c.Count(Wrong), c.Count(Unclear), c.Count(NotShown))
 	lines := text.Wrap("", text.Escape(head), "  ", columns)
 	if c.Count(Unclear) > 0 {

@@ -1,7 +1,6 @@
 package referee
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -129,10 +128,10 @@ func (c *Card) judge(t trait, served mock.Truth, host float64, dir string, failu
 	all := len(served.Records) + len(served.Refused)
 	switch {
 	case all == 0:
-		failure = errors.Join(errors.New("the server got no request"), failure)
+		unread = errors.New("the server got no request")
 		fallthrough
 	case run == nil:
-		return []Line{{Question: "a result", Verdict: Wrong, Why: errors.Join(failure, unread).Error()}}, all
+		return []Line{{Question: "a result", Verdict: Wrong, Why: brief(unread, failure)}}, all
 	}
 	c.Tool, c.Version = run.Manifest.Client.Tool, run.Manifest.Client.Version
 	if c.Tool == "" {
@@ -144,13 +143,23 @@ func (c *Card) judge(t trait, served mock.Truth, host float64, dir string, failu
 	if row.Window.EndUs > 0 {
 		window = row.Epoch.Add(time.Duration(row.Window.EndUs) * time.Microsecond)
 	}
-	j := judge{load: c.Load, truth: readTruth(served, cmp.Or(c.Load.Requests, counted), window), frozen: served.Frozen,
+	j := judge{load: c.Load, truth: readTruth(served, max(c.Load.Requests, counted), window), frozen: served.Frozen,
 		seen: seen, tool: &row.Summary, host: host}
 	if len(j.truth) == 0 {
 		return []Line{{Question: "a result", Verdict: Wrong, Why: "the server saw no request of its window"}}, all
 	}
 	t.ask(&j)
 	return j.lines, all
+}
+
+// brief is what went wrong, with the first and the last line of a failure: between them is output of the program.
+func brief(unread, failure error) string {
+	why := unread.Error()
+	if failure != nil {
+		lines := strings.Split(strings.TrimSpace(failure.Error()), "\n")
+		why += "; " + strings.Join(slices.Compact([]string{lines[0], lines[len(lines)-1]}), " … ")
+	}
+	return why
 }
 
 // drive serves one round, and returns what the server did, the delays of the machine, and the load generator's failure.
