@@ -27,8 +27,8 @@ const (
 // larger are the packages that are to be cut, each with its bound.
 var larger = map[string]int{
 	"report":               8_810,
-	"cmd/bench":            7_902,
-	"experiment/trace":     5_350,
+	"cmd/bench":            7_905,
+	"experiment/trace":     5_353,
 	"experiment/openai":    5_300,
 	"experiment/mock":      5_280,
 	"experiment/verdict":   5_325,
