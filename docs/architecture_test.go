@@ -48,6 +48,10 @@ var mayImport = map[string][]string{
 	},
 	"sweep/strict": {"experiment/text"},
 	"sweep/peers":  {"experiment/text", "internal/yaml"},
+	"sweep/revisions": {
+		"experiment/bisect", "experiment/metric", "experiment/record", "experiment/server", "experiment/stats",
+		"experiment/text", "experiment/unit", "sweep",
+	},
 	"sweep/predict": {
 		"experiment", "experiment/endpoint", "experiment/load", "experiment/mock", "experiment/openai",
 		"experiment/record", "experiment/roofline", "experiment/telemetry", "experiment/workload", "sweep",
@@ -159,6 +163,7 @@ var mayImport = map[string][]string{
 	"experiment/prompts":   {},
 	"experiment/trace":     {"experiment/text"},
 
+	"experiment/bisect":    {},
 	"experiment/response":  {},
 	"experiment/text":      {},
 	"experiment/metric":    {},
@@ -181,7 +186,7 @@ const everything = "*"
 // figures roofline, series and report set beside a prediction.
 var extras = []string{
 	"experiment/hostile", "experiment/selftest/runner", "live/proxy", "report/browse", "report/export", "report/foreign",
-	"report/referee", "report/rehearse", "report/size", "report/verify", "report/why", "sweep/forecast", "sweep/live", "sweep/peers", "sweep/predict", "sweep/workers",
+	"report/referee", "report/rehearse", "report/size", "report/verify", "report/why", "sweep/forecast", "sweep/live", "sweep/peers", "sweep/predict", "sweep/revisions", "sweep/workers",
 }
 
 func TestCoreWithoutExtras(t *testing.T) {

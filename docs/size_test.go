@@ -15,19 +15,19 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 120_130
-	mostPackages      = 61
-	mostExportedNames = 2_431 // types, functions, methods, variables and constants
-	mostExportedField = 3_986
+	mostLines         = 121_600
+	mostPackages      = 63
+	mostExportedNames = 2_467 // types, functions, methods, variables and constants
+	mostExportedField = 4_061
 	mostWideLines     = 279 // of more than 120 columns
-	mostFlags         = 168 // of commands
+	mostFlags         = 182 // of commands
 	mostKeys          = 223 // of the TOML, by struct tags
 )
 
 // larger are the packages that are to be cut, each with its bound.
 var larger = map[string]int{
 	"report":               8_810,
-	"cmd/bench":            7_905,
+	"cmd/bench":            8_152,
 	"experiment/trace":     5_353,
 	"experiment/openai":    5_300,
 	"experiment/mock":      5_280,

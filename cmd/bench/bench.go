@@ -125,7 +125,7 @@ It reports the operating point, the bottleneck, and how reliable the figures are
 		return usage("%s\nhint: %s", text, hint)
 	})
 	root.AddCommand(newURL(c), newDemo(c), newSweep(c), newReport(c), newCompare(c), newHistory(c), newAsk(c),
-		newSize(c), newWhy(c),
+		newSize(c), newWhy(c), newBisect(c),
 		newVerify(c), newServe(c), newTile(c), newWork(c),
 		newPredict(c), newRehearse(c), newMock(c), newTrace(c),
 		newSelftest(c), newReferee(c), newInit(c), newImport(c), newVersion(c), newGuard(c))

@@ -5,7 +5,7 @@ var daily = []helpGroup{{"Commands", []string{"URL", "demo", "init", "sweep", "r
 // commandsByUse are all commands, in the order of bench help all.
 var commandsByUse = []helpGroup{
 	{"Measure", []string{"URL", "demo", "init", "import", "sweep", "work", "tile"}},
-	{"Read results", []string{"report", "compare", "why", "history", "ask", "verify", "serve"}},
+	{"Read results", []string{"report", "compare", "why", "bisect", "history", "ask", "verify", "serve"}},
 	{"Plan", []string{"size", "predict", "rehearse", "trace"}},
 	{"Check the client", []string{"selftest", "referee", "mock"}},
 	{"Other", []string{"version", "help", "completion"}},
@@ -59,7 +59,13 @@ var flagUses = map[string][]helpGroup{
 		{"Fleet", []string{"router", "start-up"}},
 		{"Output", []string{"format", "output"}},
 	},
-	"why":     {{"Output", []string{"format", "output"}}},
+	"why": {{"Output", []string{"format", "output"}}},
+	"bisect": {
+		{"Revisions", []string{"good", "bad", "repo", "revs", "rev", "build-timeout"}},
+		{"What to run", []string{"only", "set", "metric", "confidence", "budget", "resume"}},
+		{"API key", keyUses},
+		{"Output", []string{"out", "format", "output"}},
+	},
 	"history": {{"Output", []string{"decisions", "format", "output"}}},
 	"serve":   {{"Where to listen", []string{"listen"}}},
 	"tile": {

@@ -24,6 +24,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"bench/experiment/bisect"
 	"bench/experiment/diagnosis"
 	"bench/experiment/record"
 	"bench/experiment/roofline"
@@ -40,6 +41,7 @@ import (
 	"bench/report/size"
 	"bench/report/why"
 	"bench/sweep"
+	"bench/sweep/revisions"
 )
 
 var update = flag.Bool("update", false, "write docs/schema anew")
@@ -79,6 +81,7 @@ var schemas = []struct {
 	{"referee", referee.Card{}},
 	{"size", size.Result{}},
 	{"why", why.Result{}},
+	{"bisect", revisions.Result{}},
 	{"trace-report", trace.Report{}},
 }
 
@@ -96,15 +99,19 @@ var mapped = map[reflect.Type]reflector.Schema{
 // closed are the texts that have a fixed set of values, by type and property; "" in a set is "not yet".
 // TestSchemas fails for a key that no document has.
 var closed = map[string][]any{
-	"record.Manifest.schema":        {record.SchemaRun},
-	"record.Manifest.state":         {"running", "done", "interrupted", "failed"},
-	"record.Planned.state":          {"planned", "done", "failed", "skipped", "removed"},
-	"record.Attempt.ended":          {"", "done", "interrupted", "failed"},
-	"experiment.Search.axis":        {"rate", "concurrency"},
-	"experiment.Search.search":      {"slo", "saturation"},
-	"record.Found.state":            {"searching", "found", "above", "below", "none", "beaten", "budget", "unprobed"},
-	"record.Tune.state":             {"racing", "confirming", tune.Certified, tune.BudgetSpent, tune.NothingRuns},
-	"record.TunedSetting.state":     {tune.Measured, tune.RacedOut, tune.Predicted, tune.Audited, tune.Infeasible, tune.NotRun},
+	"record.Manifest.schema":    {record.SchemaRun},
+	"record.Manifest.state":     {"running", "done", "interrupted", "failed"},
+	"record.Planned.state":      {"planned", "done", "failed", "skipped", "removed"},
+	"record.Attempt.ended":      {"", "done", "interrupted", "failed"},
+	"experiment.Search.axis":    {"rate", "concurrency"},
+	"experiment.Search.search":  {"slo", "saturation"},
+	"record.Found.state":        {"searching", "found", "above", "below", "none", "beaten", "budget", "unprobed"},
+	"record.Tune.state":         {"racing", "confirming", tune.Certified, tune.BudgetSpent, tune.NothingRuns},
+	"record.TunedSetting.state": {tune.Measured, tune.RacedOut, tune.Predicted, tune.Audited, tune.Infeasible, tune.NotRun},
+	"revisions.Result.schema":   {revisions.Schema},
+	"revisions.Result.state": {revisions.StateRunning, revisions.StateInterrupted, revisions.StateFailed, bisect.Found,
+		bisect.Unchanged, bisect.Unsettled, revisions.StateBudget},
+	"revisions.Revision.state":      {revisions.Built, revisions.PassedOver},
 	"report.Decisions.schema":       {report.SchemaDecisions},
 	"report.Decision.outcome":       {"accepted", "rejected", "open"},
 	"record.TargetInfo.api":         {"completions", "chat"},

@@ -116,7 +116,10 @@ func (c Config) runHook(ctx context.Context, name string, command []string) erro
 
 // Once runs the command of c, which is no server, to its end; name is for errors. A status above 0 is an error, and so
 // is a longer time than limit. Whatever it started ends with it, or with ctx.
-func Once(ctx context.Context, c Config, name string, limit time.Duration) error {
+func Once(ctx context.Context, c Config, name string, limit time.Duration) (err error) {
+	if c.Log != nil {
+		defer func() { err = errors.Join(err, c.Secrets.maskFile(c.Log.Name())) }()
+	}
 	p, err := start(c)
 	if err != nil {
 		return fmt.Errorf("starting %s %s: %w", name, c.Command[0], err)

@@ -35,6 +35,18 @@ func split(text string) (commands [][]string, variables map[string]string, err e
 	return s.commands, s.variables, err
 }
 
+// OneCommand are the words of a command, split as a shell does.
+func OneCommand(text string) ([]string, error) {
+	commands, _, err := split(text)
+	if err == nil && len(commands) != 1 {
+		err = errors.New("not one command\nhint: write sh -c '…' for a pipe or several commands")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return commands[0], nil
+}
+
 type splitter struct {
 	rest      string
 	word      strings.Builder

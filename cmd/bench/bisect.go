@@ -1,0 +1,241 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"bench/experiment/bisect"
+	"bench/experiment/endpoint"
+	"bench/experiment/metric"
+	"bench/experiment/record"
+	"bench/experiment/server"
+	"bench/report/export"
+	"bench/sweep"
+	"bench/sweep/peers"
+	"bench/sweep/revisions"
+)
+
+type bisectFlags struct {
+	sweepFlags
+	good, bad, build, list string
+	format, output         string
+	plan                   revisions.Bisection
+}
+
+func newBisect(c *cli) *cobra.Command {
+	f := &bisectFlags{}
+	cmd := &cobra.Command{
+		Use:   "bisect MATRIX",
+		Short: "find the revision that changed a figure",
+		Long: `bisect builds revisions of a server, measures each by a run of a matrix with one point, and finds the
+one that changed a figure, though runs spread and the machine drifts. First it makes sure that good and bad differ. Then
+it measures the revision that tells most for its time, until one has the confidence. A revision that does not build or
+start is passed over. {rev} in --rev and in [server] is the revision. A build replaces the one before it unless [server]
+has {rev}. A row with a search is bisected by its operating point, another by the limit that differs most. Ctrl-C keeps
+all runs; --resume continues.`,
+		Example: `  bench bisect nightly.toml --good v0.19.0 --bad main --repo ~/engine --rev 'make install-{rev}'
+  bench bisect nightly.toml --revs 0.1.8,0.1.9,0.2.0 --rev 'uv pip install engine=={rev}'
+  bench bisect nightly.toml --revs versions.txt --metric tpot_p50 --budget 3h`,
+		Args: positional(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			in := &sweepInput{sweepFlags: &f.sweepFlags}
+			if in.key, err = f.key.resolve(cmd.Flags(), c.stderr); err == nil {
+				err = c.planBisection(cmd.Context(), f, in, args[0])
+			}
+			if err != nil {
+				return err
+			}
+			return c.bisect(cmd.Context(), f)
+		},
+	}
+	fl, b := cmd.Flags(), &f.plan
+	fl.StringVar(&f.good, "good", "", "good `REVISION` (default: the first of --revs)")
+	fl.StringVar(&f.bad, "bad", "", "bad `REVISION` (default: the last of --revs)")
+	fl.StringVar(&f.build, "rev", "", "`COMMAND` that builds or installs {rev}: words as in a shell, run without one")
+	fl.StringVar(&b.Repo, "repo", ".", "git `DIR` of the revisions; builds run in it")
+	fl.StringVar(&f.list, "revs", "", "`LIST` of revisions from good to bad, with commas, or a file with one a line")
+	fl.DurationVar(&b.Limit, "build-timeout", time.Hour, "longest time of a build")
+	fl.StringVar(&b.Asked, "metric", "", "figure to bisect, such as tpot_p50 or output_tokens_per_s: `KEY`")
+	fl.Float64Var(&b.Confidence, "confidence", bisect.DefaultConfidence, "probability of a revision that is the answer")
+	fl.DurationVar(&b.Budget, "budget", 0, "longest time of all builds and runs")
+	fl.StringArrayVar(&f.only, "only", nil, "the row to run: a name or `GLOB` (default: the only one)")
+	setFlag(fl, &f.set)
+	f.key.register(fl)
+	fl.StringVar(&f.out, "out", "results", "`DIR` for results")
+	fl.StringVar(&f.resume, "resume", "", "`DIR` of the bisection to continue")
+	fl.StringVar(&f.format, "format", "text", strings.Join(askFormats, ", "))
+	fl.StringVarP(&f.output, "output", "o", "", "`FILE` to write; - for stdout")
+	return cmd
+}
+
+func (c *cli) bisect(ctx context.Context, f *bisectFlags) error {
+	b := &f.plan
+	err := b.Run(ctx)
+	again := "hint: resume with: " + c.resumeCommand(b.Dir)
+	switch {
+	case endpoint.Interrupted(err):
+		return &exitError{codeInterrupted, fmt.Errorf("interrupted: finished runs are kept in %s\n%s", b.Dir, again)}
+	case err != nil:
+		return fmt.Errorf("%w\n%s", err, again)
+	}
+	err = c.deliver(f.output, "bisection", map[string]func(io.Writer) error{
+		"text": func(w io.Writer) error { return b.Text(w, screenOf(c.stdout).Columns()) },
+		"json": func(w io.Writer) error { return export.WriteJSON(w, &b.Result) },
+	}[f.format])
+	explains := f.format == "text" && f.output == "" && b.State == bisect.Found
+	for _, x := range b.Answer.Changes {
+		if err == nil && explains && x.GoodRun != "" && x.BadRun != "" {
+			fmt.Fprintf(c.stdout, "\nbench why %s %s\n", safe(x.GoodRun), safe(x.BadRun))
+			err = c.why(x.GoodRun, x.BadRun, "text", "")
+		}
+	}
+	return err
+}
+
+func (c *cli) planBisection(ctx context.Context, f *bisectFlags, in *sweepInput, file string) (err error) {
+	b := &f.plan
+	name, stat := metric.Cut(b.Asked)
+	known := metric.ByName(name)
+	switch {
+	case f.list == "" && (f.good == "" || f.bad == ""):
+		return usage("which revisions?\nhint: --good REVISION --bad REVISION, of git; or --revs LIST")
+	case !(b.Confidence > 0.5 && b.Confidence < 1):
+		return usage("--confidence must be between 0.5 and 1\nhint: --confidence 0.95")
+	case b.Asked != "" && (known.Words == "" || (known.Of == metric.Window) != (stat == "")):
+		return usage("--metric: unknown figure %q\nhint: ttft_p95, tpot_p50, output_tokens_per_s", b.Asked)
+	}
+	if err := checkFormat(f.format, askFormats...); err != nil {
+		return err
+	}
+	if f.build != "" {
+		if b.Command, err = peers.OneCommand(f.build); err != nil {
+			return usage("--rev: %w", err)
+		}
+		for _, word := range b.Command {
+			b.Build = append(b.Build, sweep.MaskSecrets(redactURL("", word)))
+		}
+	}
+	if in.models, in.hardware, err = readTables(c.stderr); err != nil {
+		return err
+	}
+	if file, err = in.readBisected(ctx, b, file, c.stderr); err != nil {
+		return err
+	}
+	if f.list != "" {
+		b.Revisions, err = revisions.FromList(f.list, f.good, f.bad)
+	} else {
+		b.Revisions, err = revisions.FromGit(ctx, b.Repo, f.good, f.bad)
+	}
+	if err != nil {
+		return usage("%w", err)
+	}
+	b.Schema, b.StartedAt, b.Runs = revisions.Schema, time.Now().UTC(), []revisions.Run{}
+	b.Event = func(line string) { fmt.Fprintln(c.stderr, safe(line)) }
+	b.Measure = func(ctx context.Context, rev string) (*revisions.Measured, error) {
+		return c.measureRevision(ctx, in.with(rev, b), b, file)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("finding the bench program, which also guards builds: %w", err)
+	}
+	b.Server = server.Config{Guard: []string{self, "guard"}, Withhold: []string{f.key.env, tokenEnv},
+		Secrets: server.Secrets{in.key, os.Getenv(tokenEnv)}}
+	if f.resume != "" {
+		if err := b.Continue(f.resume); err != nil {
+			return usage("--resume: %w", err)
+		}
+		return nil
+	}
+	b.Dir = filepath.Join(f.out, b.Matrix, "bisect-"+b.StartedAt.Format("20060102T150405Z"))
+	if err := os.MkdirAll(b.Dir, 0o755); err != nil {
+		return fmt.Errorf("making the results directory: %w\nhint: choose another with --out DIR", err)
+	}
+	return nil
+}
+
+// readBisected reads the matrix once, and checks that it can be bisected.
+func (in *sweepInput) readBisected(ctx context.Context, b *revisions.Bisection, name string,
+	stderr io.Writer) (file string, err error) {
+	if file, in.text = byName(name, stderr); in.text == nil {
+		if in.text, err = os.ReadFile(file); err != nil {
+			return "", matrixError(fmt.Errorf("reading the matrix: %w", err))
+		}
+	}
+	b.InPlace = !strings.Contains(string(in.text)+strings.Join(in.set, " "), "{rev}")
+	if b.InPlace && len(b.Command) == 0 {
+		return "", usage("neither --rev nor [server] has {rev}: all revisions are alike\nhint: --rev 'COMMAND {rev}'")
+	}
+	first := in.with("first", b)
+	if err := first.read(ctx, file, stderr); err != nil {
+		return "", err
+	}
+	picked, err := pickRows(first.m, in.only)
+	if err != nil {
+		return "", err
+	}
+	for i := range picked {
+		if picked[i].Label() != picked[0].Label() {
+			return "", usage("%s has several points\nhint: --only ROW, and one value of each key", file)
+		}
+	}
+	if first.m.Simulated() || first.m.Tune != nil {
+		return "", usage("the simulated server and [tune] cannot be bisected\nhint: write [server] without [tune]")
+	}
+	b.Matrix, b.MatrixHash = first.m.Name, first.m.Hash()
+	return file, nil
+}
+
+// with is the input of a run with a revision, which [server] gets as a knob.
+func (in *sweepInput) with(rev string, b *revisions.Bisection) *sweepInput {
+	own, flags := *in, *in.sweepFlags
+	own.sweepFlags = &flags
+	if !b.InPlace {
+		flags.set = append(flags.set[:len(flags.set):len(flags.set)], "server.knobs.rev="+strconv.Quote(rev))
+	}
+	return &own
+}
+
+func (c *cli) measureRevision(ctx context.Context, in *sweepInput, b *revisions.Bisection,
+	file string) (*revisions.Measured, error) {
+	if err := in.read(ctx, file, io.Discard); err != nil {
+		return nil, err
+	}
+	quiet := &cli{c.stdin, io.Discard, io.Discard, c.args}
+	v, commit := version()
+	out := &revisions.Measured{}
+	o := sweep.Options{
+		Out: b.Dir, Only: in.only, Client: sweep.Client(v, commit), Command: redacted(c.args), NoResume: true,
+		Withhold: b.Server.Withhold, Secrets: b.Server.Secrets,
+		Event: func(e sweep.Event) {
+			if e.Finished != nil {
+				out.Rows = append(out.Rows, e.Finished.Row)
+			}
+		},
+	}
+	stop, err := in.servers(ctx, in.m, in.simulated, &o,
+		func(ctx context.Context, base, simulator string) (*endpoint.Server, record.RooflineSource, error) {
+			return quiet.connect(ctx, in, base, simulator)
+		})
+	if err != nil {
+		return nil, err
+	}
+	defer stop()
+	result, err := sweep.Run(ctx, in.m, o)
+	if err == nil && len(out.Rows) == 0 {
+		err = errors.New("the run has no row")
+	}
+	if err != nil {
+		return nil, err
+	}
+	out.Dir, out.Found = result.Dir, result.Manifest.Searches
+	return out, nil
+}

@@ -1,0 +1,87 @@
+package revisions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"bench/experiment/server"
+)
+
+// FromGit lists the commits from good to bad along first parents.
+func FromGit(ctx context.Context, repo, good, bad string) (out []Revision, err error) {
+	log, err := os.CreateTemp("", "bench-git-*")
+	if err != nil {
+		return nil, fmt.Errorf("making a file for git's output: %w", err)
+	}
+	defer os.Remove(log.Name())
+	defer log.Close()
+	git := func(args ...string) error {
+		c := server.Config{Command: append([]string{"git", "-C", repo}, args...), Log: log}
+		return server.Once(ctx, c, "git", time.Minute)
+	}
+	if err := git("merge-base", "--is-ancestor", "--end-of-options", good, bad); err != nil {
+		return nil, fmt.Errorf("%s is no ancestor of %s in %s: %w\nhint: take git merge-base %[1]s %[2]s as good, or "+
+			"list revisions with --revs", good, bad, repo, err)
+	}
+	const format = "--format=%H%x09%s"
+	err = errors.Join(git("log", "-1", format, "--end-of-options", good),
+		git("log", "--first-parent", "--reverse", format, "--end-of-options", good+".."+bad))
+	text, errRead := os.ReadFile(log.Name())
+	if err := errors.Join(err, errRead); err != nil {
+		return nil, fmt.Errorf("listing revisions: %w", err)
+	}
+	return between(strings.Split(string(text), "\n"), "", "")
+}
+
+// FromList takes revisions from a file, one a line, with a remark behind a tab; or from a text with commas. good and
+// bad cut the list; empty = its ends.
+func FromList(list, good, bad string) ([]Revision, error) {
+	lines := strings.Split(list, ",")
+	if text, err := os.ReadFile(list); err == nil {
+		lines = strings.Split(string(text), "\n")
+	} else if len(lines) < 2 {
+		return nil, fmt.Errorf("--revs: %w", err)
+	}
+	return between(lines, good, bad)
+}
+
+func between(lines []string, good, bad string) (out []Revision, err error) {
+	at := func(name string, otherwise int) int {
+		if name == "" {
+			return otherwise
+		}
+		return slices.IndexFunc(out, func(r Revision) bool { return r.Name == name })
+	}
+	for _, line := range lines {
+		name, subject, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		switch {
+		case name == "" || strings.HasPrefix(name, "#"):
+		case at(name, 0) >= 0:
+			return nil, fmt.Errorf("revision %s is listed twice", name)
+		default:
+			out = append(out, Revision{Name: name, Subject: strings.TrimSpace(subject)})
+		}
+	}
+	from, to := at(good, 0), at(bad, len(out)-1)
+	switch {
+	case from < 0 || to < 0:
+		return nil, errors.New("good or bad is not in the list of revisions")
+	case to <= from:
+		return nil, errors.New("no revision is behind good\nhint: list revisions from good to bad")
+	}
+	return out[from : to+1], nil
+}
+
+// Short is a name for people: of a commit its first digits.
+func (r *Revision) Short() string {
+	const digits, whole = 9, 40
+	if len(r.Name) >= whole && strings.Trim(r.Name, "0123456789abcdef") == "" {
+		return r.Name[:digits]
+	}
+	return r.Name
+}
