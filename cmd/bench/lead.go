@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -95,8 +96,10 @@ func (c *cli) lead(ctx context.Context, f *leadFlags) (*crew, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n := len(tokens); n > 1 && n != f.workers {
-		return nil, usage("--token-file: %d tokens for %d workers\nhint: a line for each, or one for all", n, f.workers)
+	n, different := len(tokens), len(slices.Compact(slices.Sorted(slices.Values(tokens))))
+	if n > 1 && (n != f.workers || different < n) {
+		return nil, usage("--token-file: %d lines with %d different tokens for %d workers\nhint: a line for each, or "+
+			"one for all", n, different, f.workers)
 	}
 	build, err := ownBuild()
 	if err != nil {
@@ -106,11 +109,10 @@ func (c *cli) lead(ctx context.Context, f *leadFlags) (*crew, error) {
 	if err != nil {
 		return nil, err
 	}
-	scheme := "http"
+	x := &crew{url: "http://" + reachable(l.Addr()), tokens: tokens}
 	if encrypted != nil {
-		scheme = "https"
+		x.url = "https://" + reachable(l.Addr())
 	}
-	x := &crew{url: scheme + "://" + reachable(l.Addr()), tokens: tokens}
 	x.start = "on each: bench work --join " + x.url
 	if tokens == nil {
 		x.tokens = workers.NewTokens(f.workers)
@@ -125,7 +127,7 @@ func (c *cli) lead(ctx context.Context, f *leadFlags) (*crew, error) {
 	}
 	x.Leader = workers.NewLeader(f.workers, x.tokens, build)
 	door := &listen.Door{Handler: x.Leader, TLS: encrypted, BodyTimeout: workers.BodyTimeout,
-		MaxConnections: strangers + perWorker*f.workers}
+		MaxConnections: 1000 + 8*f.workers} // of strangers; commands of each, and what its transport keeps beside them
 	stop := door.Start(l)
 	x.end = func(reason string) {
 		x.Leader.End(reason)
@@ -133,12 +135,6 @@ func (c *cli) lead(ctx context.Context, f *leadFlags) (*crew, error) {
 	}
 	return x, nil
 }
-
-// Connections of a leader at once.
-const (
-	perWorker = 8 // commands, and what a worker's transport keeps beside them
-	strangers = 1000
-)
 
 func (f *leadFlags) open(ctx context.Context) (l net.Listener, encrypted *tls.Config, err error) {
 	if f.certificate != "" {
