@@ -68,11 +68,16 @@ func (j *judge) latency(name string, of func(*request) []float64, tool *stats.Su
 		case "p99":
 			expected, got = stats.Quantile(server, 0.99), tool.P99
 		}
-		tolerance := max(leastMs, tolerance*expected)
-		if which == "p50" && (name == "ITL" || name == "TPOT") {
+		tolerance, delay := max(leastMs, tolerance*expected), j.host
+		switch {
+		case name == "TPOT":
+			tolerance, delay = share*expected, j.host/(output-1)
+		case name == "ITL" && which == "p50":
 			tolerance = share * expected
+		case name != "ITL" && got < expected: // a late machine makes nothing shorter
+			delay = 0
 		}
-		j.add(Line{Question: name + " " + which, Unit: "ms", Tolerance: tolerance}, expected, got, j.host)
+		j.add(Line{Question: name + " " + which, Unit: "ms", Tolerance: tolerance}, expected, got, delay)
 	}
 }
 
@@ -121,9 +126,17 @@ func known(x float64) float64 {
 // outputTokens are those of the requests that ended well.
 func (j *judge) outputTokens() float64 {
 	tokens := j.truth.sum(outputOf)
-	j.add(Line{Question: "output tokens", Unit: "tokens", Tolerance: tokenShare * tokens}, tokens,
-		float64(j.tool.Tokens.Output), 0)
+	if tokens > 0 {
+		j.add(Line{Question: "output tokens", Unit: "tokens", Tolerance: tokenShare * tokens}, tokens,
+			float64(j.tool.Tokens.Output), 0)
+	}
 	return tokens
+}
+
+// accepted are answers that a tool should not take for failures.
+func (j *judge) accepted() {
+	j.add(Line{Question: "answers accepted", Unit: "requests"}, float64(len(j.truth)),
+		float64(j.tool.Requests.Completed), 0)
 }
 
 func (j *judge) requests() {
@@ -134,12 +147,14 @@ func (j *judge) requests() {
 }
 
 func (j *judge) empty() {
+	j.accepted()
 	j.ttft("p50")
 	j.latency("ITL", gapsOf, j.tool.ITL, share, "p50")
 	j.outputTokens()
 }
 
 func (j *judge) tokens() {
+	j.accepted()
 	j.outputTokens()
 	j.latency("TPOT", tpotOf, j.tool.TPOT, share, "p50")
 }

@@ -79,6 +79,7 @@ func TestDefects(t *testing.T) {
 		{"first event is the first token", poisson, "role", "TTFT p50"},
 		{"events are tokens", poisson, "bundle", "output tokens"},
 		{"TPOT of events", poisson, "bundle", "TPOT p50"},
+		{"fails at an empty event", poisson, "empty", "answers accepted"},
 		{"empty events are tokens", poisson, "empty", "output tokens"},
 		{"empty events are tokens", poisson, "empty", "ITL p50"},
 		{"usage only", poisson, "no-usage", "output tokens"},

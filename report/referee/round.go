@@ -63,7 +63,7 @@ func (c *Config) traits() []trait {
 		{"role", "an event with the role alone comes with the headers", func(j *judge) { j.ttft("p50") },
 			[]string{"role-early"}},
 		{"bundle", "four tokens in an event", (*judge).tokens, []string{"multi=4"}},
-		{"empty", "an event without text before each token", (*judge).empty, []string{"empty-events"}},
+		{"empty", "an event without data and one without text before each token", (*judge).empty, []string{"empty-events"}},
 		{"no-usage", "no count of tokens", (*judge).tokens, []string{"no-usage"}},
 		{"failures", "errors inside a 200 stream, cut streams, HTML pages", (*judge).failures,
 			[]string{fmt.Sprintf("error-in-stream=%d@5", beforeError), fmt.Sprintf("fin-mid=%d@11", beforeCut),

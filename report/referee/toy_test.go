@@ -178,13 +178,15 @@ func (y *toy) read(resp *http.Response, start time.Time, a *answer) {
 	var last chunk
 	words, events, held, done, wrong := 0, 0, 0, false, false
 	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
-		data, is := strings.CutPrefix(lines.Text(), "data: ")
+		data, is := strings.CutPrefix(lines.Text(), "data:")
+		data = strings.TrimPrefix(data, " ")
 		if done = done || data == "[DONE]"; !is || done {
 			continue
 		}
 		var c chunk
 		if json.Unmarshal([]byte(data), &c) != nil {
-			continue // an empty event
+			wrong = wrong || y.is("fails at an empty event")
+			continue
 		}
 		wrong = wrong || c.Error != nil
 		if c.Usage != nil {
@@ -281,6 +283,9 @@ func (y *toy) file(answers []answer, took time.Duration) map[string]any {
 }
 
 func shape(values []float64) map[string]any {
+	if len(values) == 0 {
+		return nil
+	}
 	slices.Sort(values)
 	return map[string]any{"unit": "ms", "avg": stat.Mean(values, nil), "p50": stats.Quantile(values, 0.5),
 		"p99": stats.Quantile(values, 0.99)}

@@ -45,7 +45,7 @@ func readTruth(t mock.Truth, n int, window time.Time) (last truth) {
 		if !window.IsZero() {
 			until = time.Duration(window.UnixNano() - r.ArrivalUnixNS + r.ArrivalNS)
 		}
-		if r.Aborted {
+		if r.Aborted && !window.IsZero() {
 			continue
 		}
 		q := request{at: time.Duration(r.ArrivalNS), output: r.OutputTokens, prompt: r.PromptTokens,
