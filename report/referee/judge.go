@@ -94,7 +94,8 @@ func (j *judge) plain() {
 	tokens := j.outputTokens()
 	prompt := j.truth.sum(promptOf)
 	j.add(Line{Question: "prompt tokens", Unit: "tokens", Tolerance: looseShare * prompt,
-		Why: "not as the server counts: a tokenizer of its own?"}, prompt, known(float64(j.tool.Tokens.Prompt)), 0)
+		Why: "not as the server counts: another tokenizer, or no chat template?"}, prompt,
+		known(float64(j.tool.Tokens.Prompt)), 0)
 	j.requests()
 	begin, end := j.truth[0].at, j.truth[0].last
 	for i := range j.truth {
