@@ -15,10 +15,10 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 121_600
+	mostLines         = 121_738
 	mostPackages      = 63
-	mostExportedNames = 2_467 // types, functions, methods, variables and constants
-	mostExportedField = 4_061
+	mostExportedNames = 2_469 // types, functions, methods, variables and constants
+	mostExportedField = 4_062
 	mostWideLines     = 280 // of more than 120 columns
 	mostFlags         = 182 // of commands
 	mostKeys          = 223 // of the TOML, by struct tags
@@ -33,8 +33,8 @@ var larger = map[string]int{
 	"experiment/mock":      5_280,
 	"experiment/verdict":   5_325,
 	"experiment/workload":  5_000,
-	"report/compare":       4_950,
-	"experiment/record":    5_000,
+	"report/compare":       4_951,
+	"experiment/record":    5_004,
 	"sweep":                5_150,
 	"experiment/diagnosis": 4_600,
 	"experiment/endpoint":  4_362,

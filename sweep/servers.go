@@ -262,9 +262,13 @@ func (r *run) reach(ctx context.Context, v *Variant, started *server.Running, us
 		s.LogLines = started.Lines
 		r.serving.FirstAnswerS = new(s.FirstAnswer.Sub(answers).Seconds())
 	}
+	if started != nil {
+		s.Info.Surroundings = started.Surroundings()
+	}
 	r.serving.Identity = s.Info.Identity
 	own := r.targetInfo()
-	if was, _, _ := lastOf(r.servers[:len(r.servers)-1], r.serving.Variant); was == nil || len(own.Changes(was)) > 0 {
+	if was, _, _ := lastOf(r.servers[:len(r.servers)-1], r.serving.Variant); was == nil ||
+		len(own.Changes(was))+len(own.SurroundingChanges(was)) > 0 {
 		r.serving.Target = &own
 	}
 	err = r.prepare(ctx)

@@ -128,6 +128,12 @@ func (r Root) Owners(port int) []int {
 	return slices.DeleteFunc(r.IDs(), func(pid int) bool { return !r.Has(pid, sockets) })
 }
 
+// Text is a file of a process; empty: there is none, or it is not permitted to be read.
+func (r Root) Text(pid int, name string) string {
+	text, _ := os.ReadFile(r.file(pid, name))
+	return string(text)
+}
+
 func (r Root) file(pid int, name string) string {
 	return filepath.Join(string(r), strconv.Itoa(pid), name)
 }

@@ -42,6 +42,22 @@ func (t *TargetInfo) Changes(was *TargetInfo) []Change {
 	return out
 }
 
+// SurroundingChanges are those of what is not the server, but changes its speed; none if one side's are not known.
+func (t *TargetInfo) SurroundingChanges(was *TargetInfo) (out []Change) {
+	if len(was.Surroundings) == 0 || len(t.Surroundings) == 0 {
+		return nil
+	}
+	all := maps.Clone(was.Surroundings)
+	maps.Copy(all, t.Surroundings)
+	for _, fact := range slices.Sorted(maps.Keys(all)) {
+		before, now := cmp.Or(was.Surroundings[fact], "unset"), cmp.Or(t.Surroundings[fact], "unset")
+		if before != now {
+			out = append(out, Change{fact, before, now})
+		}
+	}
+	return out
+}
+
 func similar(a, b string) bool {
 	x, err1 := strconv.ParseFloat(a, 64)
 	y, err2 := strconv.ParseFloat(b, 64)

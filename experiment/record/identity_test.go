@@ -205,3 +205,18 @@ func TestServerVersion(t *testing.T) {
 		}
 	}
 }
+
+func TestSurroundingChanges(t *testing.T) {
+	was := TargetInfo{Surroundings: map[string]string{"OMP_NUM_THREADS": "64", "NUMA nodes": "0"}}
+	is := TargetInfo{Surroundings: map[string]string{"NUMA nodes": "0", "NCCL_ALGO": "Ring"}}
+	want := []Change{{"NCCL_ALGO", "unset", "Ring"}, {"OMP_NUM_THREADS", "64", "unset"}}
+	if got := is.SurroundingChanges(&was); !slices.Equal(got, want) {
+		t.Errorf("%v", got)
+	}
+	if got := is.SurroundingChanges(&TargetInfo{}); got != nil {
+		t.Errorf("beside a server whose surroundings are not known: %v", got)
+	}
+	if was.Hash() != is.Hash() {
+		t.Error("surroundings are a part of the identity")
+	}
+}

@@ -256,10 +256,12 @@ type TargetInfo struct {
 	Models    any            `json:"models_answer,omitempty"`  // /v1/models
 	Version   any            `json:"version_answer,omitempty"` // /version
 	// of its model and slots: /props of llama.cpp, /get_model_info of SGLang
-	Props      map[string]any    `json:"props_answer,omitempty"`
-	BuildInfo  []string          `json:"build_info,omitempty"` // info lines of /metrics
-	Headers    map[string]string `json:"headers,omitempty"`
-	PromptForm string            `json:"prompt_form"`
+	Props     map[string]any `json:"props_answer,omitempty"`
+	BuildInfo []string       `json:"build_info,omitempty"` // info lines of /metrics
+	// of one that bench started: variables and limits of its process and machine that change its speed; no secrets
+	Surroundings map[string]string `json:"surroundings,omitempty"`
+	Headers      map[string]string `json:"headers,omitempty"`
+	PromptForm   string            `json:"prompt_form"`
 	// whose prompts have that form; absent = api: a prediction
 	PromptAPI   string    `json:"prompt_api,omitempty"`
 	Tokenizer   string    `json:"prompt_calibration,omitempty"` // how the length of text prompts was set

@@ -172,6 +172,13 @@ func sideDifferences(base, changed Side, allow []string) []Difference {
 		d.Allowed = slices.Contains(allow, d.Key)
 		out = append(out, d)
 	}
+	if len(base.Runs) == 0 || len(changed.Runs) == 0 {
+		return out
+	}
+	was, is := &base.Runs[len(base.Runs)-1].Manifest.Target, &changed.Runs[len(changed.Runs)-1].Manifest.Target
+	for _, c := range is.SurroundingChanges(was) {
+		out = append(out, Difference{What: c.Fact, Base: c.Was, New: c.Is})
+	}
 	return out
 }
 

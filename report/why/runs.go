@@ -16,6 +16,7 @@ func Of(a, b *report.Run, asked func(point string) bool) *Result {
 	if a.Manifest.Target.Facts() != nil {
 		r.Facts = b.Manifest.Target.Changes(&a.Manifest.Target)
 	}
+	r.Facts = append(r.Facts, b.Manifest.Target.SurroundingChanges(&a.Manifest.Target)...)
 	others := map[string]*series.Series{}
 	all := series.FromRows(b.Live())
 	for i := range all {

@@ -106,8 +106,14 @@ func (b *Bisection) run(ctx context.Context, i int) error {
 		run.Invalid = "the figure is missing"
 	}
 	b.Runs = append(b.Runs, run)
-	if n := len(b.Runs); run.Invalid != "" && n > 1 && b.Runs[n-2].Revision == i && b.Runs[n-2].Invalid != "" {
-		return errors.New("two runs do not count: " + run.Invalid)
+	bad := -len(b.of(i))
+	for _, r := range b.Runs {
+		if r.Revision == i && r.Invalid != "" {
+			bad++
+		}
+	}
+	if run.Invalid != "" && bad > 1 {
+		return errors.New("its runs do not count: " + run.Invalid)
 	}
 	b.Event("  " + b.progress())
 	return nil

@@ -1,0 +1,104 @@
+package server
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"bench/experiment/processes"
+)
+
+// Variables of the environment that change the speed of a server: those whose values are stored, and beginnings of
+// others, of which a hash is. None that can be a secret is.
+const (
+	plain = "OMP_NUM_THREADS OMP_PROC_BIND OMP_PLACES KMP_AFFINITY KMP_BLOCKTIME MKL_NUM_THREADS " +
+		"OPENBLAS_NUM_THREADS CUDA_VISIBLE_DEVICES CUDA_DEVICE_ORDER HIP_VISIBLE_DEVICES ROCR_VISIBLE_DEVICES " +
+		"NVIDIA_VISIBLE_DEVICES PYTORCH_CUDA_ALLOC_CONF TOKENIZERS_PARALLELISM MALLOC_ARENA_MAX GOMAXPROCS " +
+		"VLLM_ATTENTION_BACKEND VLLM_CPU_OMP_THREADS_BIND VLLM_CPU_KVCACHE_SPACE VLLM_USE_V1 NCCL_P2P_DISABLE " +
+		"NCCL_ALGO NCCL_PROTO LLAMA_ARG_THREADS LLAMA_ARG_UBATCH LLAMA_ARG_N_PARALLEL LD_PRELOAD"
+	hashed = "OMP_ KMP_ MKL_ CUDA_ HIP_ PYTORCH_ TORCH TRITON_ VLLM_ SGLANG_ SGL_ NCCL_ RCCL_ UCX_ GGML_ LLAMA_ " +
+		"FLASHINFER_ TRTLLM_ TLLM_"
+	secret = "KEY TOKEN SECRET PASS CREDENTIAL AUTH"
+)
+
+// Surroundings are what can explain the speed of the server beside its command: variables of the process that listens,
+// and the limits of that process and of this machine. nil: the process is not seen.
+func (s Running) Surroundings() map[string]string {
+	_, text, _ := net.SplitHostPort(Config{URL: s.URL}.address())
+	port, err := strconv.Atoi(text)
+	if err != nil {
+		return nil
+	}
+	return surroundings(port, processes.System, "/sys")
+}
+
+func surroundings(port int, proc processes.Root, sys string) map[string]string {
+	owners := proc.Owners(port)
+	if len(owners) == 0 {
+		return nil
+	}
+	pid := slices.Min(owners) // of forked workers the first
+	out := map[string]string{}
+	for v := range strings.SplitSeq(proc.Text(pid, "environ"), "\x00") {
+		name, value, _ := strings.Cut(v, "=")
+		begins := func(with string) bool { return strings.HasPrefix(name, with) }
+		contains := func(word string) bool { return strings.Contains(name, word) }
+		switch {
+		case slices.Contains(strings.Fields(plain), name):
+			out[name] = value
+		case slices.ContainsFunc(strings.Fields(secret), contains):
+		case slices.ContainsFunc(strings.Fields(hashed), begins):
+			sum := sha256.Sum256([]byte(value))
+			out[name] = "sha256:" + hex.EncodeToString(sum[:6])
+		}
+	}
+	put := func(fact, text string) {
+		if text = strings.TrimSpace(text); text != "" {
+			out[fact] = text
+		}
+	}
+	for line := range strings.Lines(proc.Text(pid, "status")) {
+		if cpus, ok := strings.CutPrefix(line, "Cpus_allowed_list:"); ok {
+			put("allowed CPUs", cpus)
+		}
+	}
+	read := func(path ...string) string {
+		text, _ := os.ReadFile(filepath.Join(append([]string{sys}, path...)...))
+		return string(text)
+	}
+	put("CPU governor", read("devices/system/cpu/cpu0/cpufreq/scaling_governor"))
+	put("NUMA nodes", read("devices/system/node/online"))
+	_, pages, _ := strings.Cut(read("kernel/mm/transparent_hugepage/enabled"), "[")
+	pages, _, _ = strings.Cut(pages, "]")
+	put("transparent huge pages", pages)
+	for line := range strings.Lines(proc.Text(pid, "cgroup")) { // 0::/path, or 4:cpu,cpuacct:/path
+		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(parts) < 3 {
+			continue
+		}
+		own := func(controller, name string) string { // in a container the path can be that of the host
+			text := read("fs/cgroup", controller, parts[2], name)
+			if text == "" {
+				text = read("fs/cgroup", controller, name)
+			}
+			return strings.TrimSpace(text)
+		}
+		switch controllers := strings.Split(parts[1], ","); {
+		case parts[1] == "":
+			put("cgroup cpu.max", own("", "cpu.max"))
+			put("cgroup memory.max", own("", "memory.max"))
+		case slices.Contains(controllers, "cpu"):
+			if quota := own("cpu", "cpu.cfs_quota_us"); quota != "" {
+				put("cgroup cpu.max", strings.Replace(quota, "-1", "max", 1)+" "+own("cpu", "cpu.cfs_period_us"))
+			}
+		case slices.Contains(controllers, "memory"):
+			put("cgroup memory.max", own("memory", "memory.limit_in_bytes"))
+		}
+	}
+	return out
+}
