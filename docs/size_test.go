@@ -15,30 +15,30 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 121_738
+	mostLines         = 122_383
 	mostPackages      = 63
-	mostExportedNames = 2_469 // types, functions, methods, variables and constants
-	mostExportedField = 4_062
+	mostExportedNames = 2_481 // types, functions, methods, variables and constants
+	mostExportedField = 4_085
 	mostWideLines     = 280 // of more than 120 columns
 	mostFlags         = 182 // of commands
-	mostKeys          = 223 // of the TOML, by struct tags
+	mostKeys          = 227 // of the TOML, by struct tags
 )
 
 // larger are the packages that are to be cut, each with its bound.
 var larger = map[string]int{
-	"report":               8_810,
-	"cmd/bench":            8_152,
+	"report":               8_830,
+	"cmd/bench":            8_179,
 	"experiment/trace":     5_353,
 	"experiment/openai":    5_300,
-	"experiment/mock":      5_280,
+	"experiment/mock":      5_395,
 	"experiment/verdict":   5_325,
 	"experiment/workload":  5_000,
 	"report/compare":       4_951,
-	"experiment/record":    5_004,
-	"sweep":                5_150,
-	"experiment/diagnosis": 4_600,
-	"experiment/endpoint":  4_362,
-	"experiment/stats":     3_950,
+	"experiment/record":    5_106,
+	"sweep":                5_170,
+	"experiment/diagnosis": 4_692,
+	"experiment/endpoint":  4_432,
+	"experiment/stats":     4_014,
 	"report/page":          3_700,
 	"experiment/series":    3_010,
 }

@@ -76,6 +76,7 @@ func (s *Spec) checkClasses(bad func(key, problem, hint string)) {
 		checkClassEndpoint(c.Endpoint, func(problem, hint string) {
 			bad(fmt.Sprintf("mix[%d].endpoint", i), problem, hint)
 		})
+		checkTenant(&c, func(key, problem, hint string) { bad(fmt.Sprintf("mix[%d].%s", i, key), problem, hint) })
 		for _, key := range slices.Sorted(maps.Keys(c.Extra)) {
 			if problem := target.ReservedField(key); problem != "" {
 				bad(fmt.Sprintf("mix[%d].extra_body.%s", i, key), key+" "+problem, "leave it out")

@@ -7,8 +7,8 @@ import (
 	"bench/experiment/workload"
 )
 
-// A row with isolate = true runs its mix, and each class alone at its share of the rate. The difference of a
-// class's p99 is the interference from the other classes: what separate server pools would save.
+// A row with isolate = true runs its mix, and each class alone at its share of the rate. The ratio of a class's
+// percentiles is the interference from the other classes: what separate server pools, or a fair scheduler, would save.
 
 func (s *Spec) checkIsolate(bad func(key, problem, hint string)) {
 	switch {

@@ -109,6 +109,7 @@ type AnswerView struct {
 	Text     string           // how far the SLO is met and what ends it
 	Figures  []diagnosis.Fact // of the quoted point
 	Classes  []ClassLine      // of a mix whose classes have SLOs of their own; empty: another workload
+	Tenants  string           // how the classes fared beside each other; empty: another workload
 	Settings []string         // the comparison of settings that the workload is part of; empty: none
 	Closest  string           // the limit that the operating point comes nearest to; empty: none
 	Estimate string           // what the estimated load brings; empty: no estimate
@@ -140,6 +141,9 @@ func (o *Analysis) View(w *diagnosis.Workload) AnswerView {
 	}
 	if w.Next != nil {
 		v.Next = w.Next.Text
+	}
+	if w.Tenants != nil {
+		v.Tenants = w.Tenants.Text
 	}
 	var cautions []string
 	if w.Estimate != nil && w.Estimate.TwinCaution != "" {

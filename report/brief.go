@@ -72,6 +72,7 @@ func (p *printer) classesAndSettings(v *AnswerView, most int) {
 	for _, c := range v.Classes {
 		p.wrap("  "+p.paint(c.Kind, text.Pad(text.Escape(c.Name), 8)), c.Text)
 	}
+	p.labelled("tenants", v.Tenants)
 	for i, text := range v.Settings[:min(most, len(v.Settings))] {
 		p.wrap(fmt.Sprintf("  %-8s", map[bool]string{true: "settings"}[i == 0]), text)
 	}

@@ -3,10 +3,10 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 
 	"bench/experiment"
+	"bench/experiment/diagnosis"
 	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/series"
@@ -100,22 +100,40 @@ func cachedCell(p *series.Point) Cell {
 func (r *Run) interferenceTable(u Units) Table {
 	t := Table{ID: "interference", Caption: "Classes alone and in the mix", Columns: []Column{
 		{Head: "point"}, {Head: "class"}, {Head: "latency"},
-		{Head: "p99 alone", Unit: u.head(), Num: true, Help: "percentile"},
-		{Head: "p99 in the mix", Unit: u.head(), Num: true, Help: "percentile"},
-		{Head: "difference [95 %]", Num: true, Help: "percentile"},
+		{Head: "p95 alone", Unit: u.head(), Num: true, Help: "percentile"},
+		{Head: "p95 in the mix", Unit: u.head(), Num: true, Help: "percentile"},
+		{Head: "change [95 %]", Num: true, Help: "percentile"},
 	}}
 	for _, x := range series.Interferences(r.Rows) {
 		name := (&experiment.Spec{Name: x.Name, Point: x.Point}).Label()
-		alone, together := TextCell(u.ms(x.Alone)), TextCell(u.ms(x.Together))
-		difference := TextCell(InCell.ms(x.DifferenceMs) + " [" + interval(x.CI95) + "]")
-		switch {
-		case math.IsInf(x.CI95.Lo, 0) || math.IsInf(x.CI95.Hi, 0):
-			few := Cell{Text: "n too small", Kind: Faint, Title: "too few requests for an upper bound of p99"}
-			alone, together, difference = few, few, few
-		case x.CI95.Lo <= 0 && x.CI95.Hi >= 0:
-			difference.Tag = "inconclusive"
+		change := diagnosis.Slowdown(&x)
+		t.Add(TextCell(name), TextCell(x.Class), TextCell(metric.Words(x.Metric)), TextCell(u.ms(x.Alone)),
+			TextCell(u.ms(x.Together)), TextCell(change.Text()))
+	}
+	return t
+}
+
+func (r *Run) serviceTable() Table {
+	t := Table{ID: "service", Caption: "Shares of the tokens", Columns: []Column{
+		{Head: "row"}, {Head: "class"}, {Head: "all tokens [95 %]", Unit: "%", Num: true},
+		{Head: "output tokens [95 %]", Unit: "%", Num: true}, {Head: "of its fair share", Unit: "%", Num: true},
+		{Head: "Jain's index [95 %]", Num: true}},
+		Note: "A fair share is as much as any other class gets, or all that the class asks for."}
+	for _, row := range r.Live() {
+		if row.Service == nil {
+			continue
 		}
-		t.Add(TextCell(name), TextCell(x.Class), TextCell(metric.Words(x.Metric)), alone, together, difference)
+		for i, c := range row.Service.Classes {
+			fair, jain := Absent(), Absent()
+			if c.OfFair != nil {
+				fair = TextCell(unit.PercentDigits(*c.OfFair))
+			}
+			if j := row.Service.Jain; j != nil && i == 0 {
+				jain = with95(&j.Value, &j.CI95, unit.Digits)
+			}
+			t.Add(TextCell(row.ID), TextCell(c.Class), with95(&c.Tokens.Value, &c.Tokens.CI95, unit.PercentDigits),
+				with95(&c.Output.Value, &c.Output.CI95, unit.PercentDigits), fair, jain)
+		}
 	}
 	return t
 }

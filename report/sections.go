@@ -47,7 +47,7 @@ func (r *Run) Tabs(o *Analysis, detailed bool) []Tab {
 			o.bottlenecksTable(), o.expectTable(), r.variantsTable(o))},
 		{TabLatency, "Latency", false, slices.Concat(percentiles,
 			Sections(r.reasoningTable().withoutUniform(), r.ttftPartsTable(anyTTFT).withoutUniform(), o.seriesTable()),
-			Sections(o.groupTables(u)...), Sections(r.interferenceTable(u)))},
+			Sections(o.groupTables(u)...), Sections(r.interferenceTable(u), r.serviceTable()))},
 		{TabTimeline, "Timeline", true, Sections(r.loadTable().withoutUniform())},
 		{"roofline", "Roofline", false, append(Sections(o.rooflineTable(u).withoutUniform()),
 			folded(o.publishedTable(u, nil))...)},

@@ -236,6 +236,9 @@ func (m *markdown) head(run *Run, o *Analysis) {
 	for _, c := range v.Classes {
 		m.write("- " + escapeMarkdown(c.Name+": "+c.Text))
 	}
+	if v.Tenants != "" {
+		m.write("- tenants: " + escapeMarkdown(v.Tenants))
+	}
 	if len(v.Settings) > 0 {
 		m.write("- settings: " + escapeMarkdown(strings.Join(v.Settings, "; ")))
 	}

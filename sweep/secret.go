@@ -34,6 +34,8 @@ var (
 	headersKey = lazy(`(?i)headers["']?`)
 	secretWord = lazy(`(?i)auth|token|key|session|signature`) // of a header's name, beyond secretName
 	innerName  = lazy(`[{,]\s*([A-Za-z0-9_-]+)\s*=`)
+	classTable = lazy(`(^|\.)\s*["']?mix["']?\s*(\.\s*["']?headers["']?\s*)?$`)
+	keyEnv     = lazy(`^\s*["']?api_key_env["']?\s*=\s*["'][A-Z][A-Z0-9_]*["']\s*(#.*)?$`)
 	quoted     = lazy(`"([^"]*)|'([^']*)`)
 )
 
@@ -46,7 +48,7 @@ func findSecrets(text string, set ...string) secrets {
 	for _, argument := range set {
 		s.values = append(s.values, findSecrets(argument).values...)
 	}
-	inHeaders, until := false, "" // until: the end of a secret of several lines
+	inHeaders, inClass, until := false, false, "" // until: the end of a secret of several lines
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
 		if until != "" {
@@ -57,7 +59,10 @@ func findSecrets(text string, set ...string) secrets {
 			continue
 		}
 		if m := tableHeader().FindStringSubmatch(line); m != nil {
-			inHeaders = isSecret(m[1])
+			inHeaders, inClass = isSecret(m[1]), classTable().MatchString(m[1])
+			continue
+		}
+		if inClass && isTenant(line, inHeaders) {
 			continue
 		}
 		lines[i], until = s.hideLine(line, inHeaders)
@@ -93,6 +98,21 @@ func (s *secrets) hideLine(line string, all bool) (masked, until string) {
 		until = "]"
 	}
 	return s.hideSpan(line, from, len(line), leastOf(line, all)), until
+}
+
+// isTenant reports whether a line of a class has only headers that rows contain, or the name of a key's variable.
+func isTenant(line string, inHeaders bool) bool {
+	if keyEnv().MatchString(line) {
+		return true
+	}
+	keys := keyOf().FindAllStringSubmatch(line, -1)
+	if len(keys) == 0 || !inHeaders && !headersKey().MatchString(keys[0][1]) {
+		return false
+	}
+	return !slices.ContainsFunc(keys, func(m []string) bool {
+		name := headersKey().ReplaceAllString(m[1], "")
+		return isSecret(name) || secretWord().MatchString(name)
+	})
 }
 
 // isSecret reports whether a key has the name of a secret. A time per token has not.

@@ -47,6 +47,10 @@ func (m *Matrix) checkSecrets(points []experiment.Spec, bad func(where, problem,
 	for i := range points {
 		for _, c := range points[i].Mix {
 			m.checkFields("extra_body of "+c.Name, c.Extra, bad)
+			if c.APIKeyEnv != "" {
+				bad("api_key_env of "+c.Name, "is a secret of a class, and a worker has one key for all",
+					"run without --workers, or tell the classes apart by headers")
+			}
 		}
 	}
 	for _, url := range slices.Concat([]string{t.Endpoint}, t.Endpoints, t.Replicas, m.ClassEndpoints(points)) {

@@ -20,7 +20,7 @@ import (
 // connect reaches a server and finds its roofline. simulator describes a simulated server; empty: it is none.
 func (c *cli) connect(ctx context.Context, to *sweepInput, base,
 	simulator string) (*endpoint.Server, record.RooflineSource, error) {
-	server, err := c.reach(ctx, to.m, to.sweepFlags, base, to.key)
+	server, err := c.reach(ctx, to, base)
 	if err != nil {
 		return nil, record.RooflineSource{}, err
 	}
@@ -116,12 +116,13 @@ func (f *sweepFlags) target(ctx context.Context, m *sweep.Matrix,
 	return "http://" + l.Addr().String() + "/v1", server.Describe(), stop, nil
 }
 
-func (c *cli) reach(ctx context.Context, m *sweep.Matrix, f *sweepFlags, base, key string) (*endpoint.Server, error) {
+func (c *cli) reach(ctx context.Context, to *sweepInput, base string) (*endpoint.Server, error) {
+	m, f, key := to.m, to.sweepFlags, to.key
 	picked, err := pickRows(m, f.only)
 	if err != nil {
 		return nil, err
 	}
-	server, err := c.reachFor(ctx, picked, m.Target, base, key, cmp.Or(m.Server.StartTimeout, maxLoading))
+	server, err := c.reachFor(ctx, picked, m.Target, base, key, to.classKeys, cmp.Or(m.Server.StartTimeout, maxLoading))
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, errInterruptedEarly
@@ -142,13 +143,14 @@ func (c *cli) reach(ctx context.Context, m *sweep.Matrix, f *sweepFlags, base, k
 }
 
 func (c *cli) reachFor(ctx context.Context, points []experiment.Spec, t experiment.Target, base, key string,
-	loading time.Duration) (*endpoint.Server, error) {
+	classKeys map[string]string, loading time.Duration) (*endpoint.Server, error) {
 	learning := c.learning()
 	return endpoint.AwaitLoaded(ctx, loading, c.loading, func() (*endpoint.Server, error) {
 		server, err := endpoint.Reach(ctx, t, base, key, experiment.APIs(points, t), learning)
 		if err != nil {
 			return nil, err
 		}
+		server.Keys = classKeys
 		if err := server.ReachOthers(ctx, points); err != nil {
 			server.Close()
 			return nil, err

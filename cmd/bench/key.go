@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"bench/experiment"
 	"bench/experiment/target"
 	"bench/sweep"
 )
@@ -64,6 +65,22 @@ func (k *keyFlags) resolve(f *pflag.FlagSet, stderr io.Writer) (string, error) {
 		return "", nil
 	}
 	return clean(key, "API key", k.env)
+}
+
+// classKeys are the API keys of the rows' classes, by their variables.
+func classKeys(points []experiment.Spec) (map[string]string, error) {
+	keys := map[string]string{}
+	for _, name := range experiment.KeyVariables(points) {
+		key, ok := os.LookupEnv(name)
+		if !ok {
+			return nil, usage("the variable %s, api_key_env of a class, is not set\nhint: export %[1]s=… first", name)
+		}
+		var err error
+		if keys[name], err = clean(key, "API key", name); err != nil {
+			return nil, err
+		}
+	}
+	return keys, nil
 }
 
 var variable = regexp.MustCompile(`^[A-Z][A-Z0-9_]*$`)

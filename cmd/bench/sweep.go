@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -87,6 +89,7 @@ simulated server. Ctrl-C keeps finished rows; --resume continues the run.`,
 type sweepInput struct {
 	*sweepFlags
 	key       string
+	classKeys map[string]string // of classes, by their variables
 	models    roofline.Models
 	hardware  roofline.Hardware
 	simulated mock.Config
@@ -197,6 +200,13 @@ func (c *cli) runSweep(ctx context.Context, in *sweepInput) error {
 
 // sweepWith runs a sweep whose load a crew sends; nil: this process sends it.
 func (c *cli) sweepWith(ctx context.Context, in *sweepInput, x *crew) error {
+	picked, err := pickRows(in.m, in.only)
+	if err == nil {
+		in.classKeys, err = classKeys(picked)
+	}
+	if err != nil {
+		return err
+	}
 	if in.spends != "" {
 		fmt.Fprintln(c.stderr, "note: "+in.spends)
 	}
@@ -209,6 +219,8 @@ func (c *cli) sweepWith(ctx context.Context, in *sweepInput, x *crew) error {
 		Takes:    forecast.NewRemaining(in.m, in.only).Takes,
 		Withhold: []string{in.sweepFlags.key.env, tokenEnv}, Secrets: []string{in.key, os.Getenv(tokenEnv)},
 	}
+	o.Withhold = slices.AppendSeq(o.Withhold, maps.Keys(in.classKeys))
+	o.Secrets = slices.AppendSeq(o.Secrets, maps.Values(in.classKeys))
 	o.Prior = in.prior(ctx)
 	stop, err := in.servers(ctx, in.m, in.simulated, &o,
 		func(ctx context.Context, base, simulator string) (*endpoint.Server, record.RooflineSource, error) {

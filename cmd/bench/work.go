@@ -86,7 +86,7 @@ func (c *cli) work(ctx context.Context, fl *pflag.FlagSet, f *workFlags) error {
 		if err != nil {
 			return nil, err
 		}
-		server, err := c.reachFor(ctx, []experiment.Spec{*s}, a.Target, base, key, maxLoading)
+		server, err := c.reachFor(ctx, []experiment.Spec{*s}, a.Target, base, key, nil, maxLoading)
 		if err != nil {
 			return nil, f.unreachable(base, key, a.Target.HTTP2, err)
 		}

@@ -109,33 +109,36 @@ func LimitsOf(all []series.Series) []string {
 	return out
 }
 
-// firstOf prefers what ships to what is undecided, several loads to one, and arrivals on their own schedule, as in
-// production, to workers in a closed loop; then more output.
+// firstOf prefers a mix to its classes alone, what ships to what is undecided, several loads to one, and arrivals on
+// their own schedule, as in production, to workers in a closed loop; then more output.
 func firstOf(workloads []Workload, all []series.Series) *int {
 	var first *int
-	best := [5]float64{}
+	best := [6]float64{}
 	for i := range workloads {
 		w, s := &workloads[i], &all[workloads[i].Series]
-		var rank [5]float64
-		switch w.Verdict {
-		case stats.Pass:
-			rank[0] = 3
-		case stats.Undecided:
-			rank[0] = 2
-		case stats.Fail:
+		var rank [6]float64
+		if s.Points[0].Rows[0].Spec.Alone == "" {
 			rank[0] = 1
 		}
-		if w.Lead != LeadBaseline {
+		switch w.Verdict {
+		case stats.Pass:
+			rank[1] = 3
+		case stats.Undecided:
+			rank[1] = 2
+		case stats.Fail:
 			rank[1] = 1
 		}
-		if len(s.Points) > 1 {
+		if w.Lead != LeadBaseline {
 			rank[2] = 1
 		}
-		if !s.Closed {
+		if len(s.Points) > 1 {
 			rank[3] = 1
 		}
+		if !s.Closed {
+			rank[4] = 1
+		}
 		if p := w.point(s); p.Valid {
-			rank[4] = p.OutputTokensPerS.Median
+			rank[5] = p.OutputTokensPerS.Median
 		}
 		if first == nil || slices.Compare(rank[:], best[:]) > 0 {
 			first, best = &i, rank

@@ -61,6 +61,8 @@ type Workload struct {
 
 	// of the quoted point; absent: no class of a mix has an SLO of its own
 	Classes []ClassAnswer `json:"classes,omitempty"`
+	// of the quoted point; absent: no class has headers or a key, or ran alone
+	Tenants *Tenants `json:"tenants,omitempty"`
 }
 
 // Limit is the lowest load above the operating point that misses the SLO; without an operating point the lowest
@@ -173,7 +175,7 @@ func newWorkload(m *record.Manifest, all []series.Series, i int, diagnoses []Dia
 	}
 	if p := a.point(s); p.Valid {
 		a.Figures = figures(p)
-		a.Classes = classesOf(p)
+		a.Classes, a.Tenants = classesOf(p), tenantsOf(all, p)
 	}
 	if a.Lead != LeadShip {
 		a.Figures = append([]Fact{{"load", a.Load}}, a.Figures...)

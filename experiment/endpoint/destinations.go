@@ -73,7 +73,11 @@ func (s *Server) reachOther(ctx context.Context, endpoint, model string, apis []
 	}
 	t := s.Target
 	t.Endpoint, t.Replicas, t.Model = endpoint, nil, model
-	return Reach(ctx, t, base, s.options.APIKey, apis, s.learning)
+	other, err := Reach(ctx, t, base, s.options.APIKey, apis, s.learning)
+	if err == nil {
+		other.Keys = s.Keys
+	}
+	return other, err
 }
 
 // takeReplica compares a replica with the first one, since all get the same bodies.

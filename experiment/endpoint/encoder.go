@@ -36,7 +36,7 @@ func (s *Server) classEncoders(ctx context.Context, spec *experiment.Spec) (clas
 		route := spec.RouteOf(&class, s.Target)
 		e := &classEncoder{ignoreEOS: spec.ClassIgnoresEOS(class.Name), isReal: class.Prompts != nil,
 			stream: spec.Streams(), omit: map[string]bool{}}
-		if err := e.connect(ctx, s.serversOf(&class), route); err != nil {
+		if err := e.connect(ctx, s.serversOf(&class), route, &class); err != nil {
 			return nil, err
 		}
 		e.promptStyle = promptStyle{first: e.api.vocab}
@@ -71,10 +71,14 @@ func (s *Server) classEncoders(ctx context.Context, spec *experiment.Spec) (clas
 	return out, nil
 }
 
-func (e *classEncoder) connect(ctx context.Context, servers []*Server, route experiment.Route) error {
+func (e *classEncoder) connect(ctx context.Context, servers []*Server, route experiment.Route,
+	class *workload.Class) error {
 	for _, sv := range servers {
 		c, err := sv.model(ctx, route.API, route.Model)
 		if err != nil {
+			return err
+		}
+		if c, err = sv.tenant(c, class); err != nil {
 			return err
 		}
 		e.apis = append(e.apis, c)

@@ -32,6 +32,7 @@ type apiClient struct {
 	vocab        workload.Vocabulary
 	lengthSource string                  // how prompts get their lengths, for display
 	connections  string                  // how they are used, for display
+	closes       bool                    // the server closes them after an answer
 	extra        map[string]any          // request fields of [target.extra_body]
 	conversation *promptStyle            // nil: not probed yet
 	imageTokens  map[workload.Images]int // prompt tokens of an image, by its kind; nil: none counted
@@ -52,7 +53,8 @@ func (c *apiClient) probe(ctx context.Context) error {
 		return err
 	}
 	c.answered = time.Now()
-	if c.connections = "kept open and reused"; c.closesConnections(ctx, text) {
+	c.closes = c.closesConnections(ctx, text)
+	if c.connections = "kept open and reused"; c.closes {
 		c.client.NoReuse()
 		c.connections = "one per request: the server closes them after an answer"
 	}

@@ -49,6 +49,8 @@ type Server struct {
 	FirstAnswer time.Time  // of the first probe
 	LogLines    func() int // lines in the server's log so far; nil: bench did not start the server
 
+	Keys map[string]string // API keys of classes, by their variables; in no result
+
 	options     openai.Options
 	apis        map[string]*apiClient // by API; of another model than the target's by API and model
 	replicas    []*Server             // beside this one: they share its load

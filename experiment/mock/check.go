@@ -20,6 +20,7 @@ func (c Config) Check(bad func(key, problem, hint string)) {
 	c.checkHardware(bad)
 	c.checkModels(bad)
 	c.checkAnswers(bad)
+	c.checkSchedule(bad)
 	r := c.resolved()
 	if !c.fixed() {
 		r.checkRoom(bad)

@@ -51,6 +51,10 @@ type Config struct {
 	KVOffloadingGB float64 `toml:"kv_offloading_gb" json:"kv_offloading_gb,omitempty"`
 	// its bandwidth in 10⁹ bytes/s; zero: 50, host memory over PCIe 5; a disk has about 7
 	KVOffloadingGBs float64 `toml:"-" json:"kv_offloading_gb_s,omitempty"`
+	// who is admitted next: fcfs, or by tenant round-robin or vtc; empty: fcfs
+	Schedule string `toml:"schedule" json:"schedule,omitempty"`
+	// request header with the name of the tenant; empty: x-llm-d-inference-fairness-id
+	TenantHeader string `toml:"tenant_header" json:"tenant_header,omitempty"`
 	// queue length; more requests are rejected; zero: 1000
 	Queue int `toml:"queue" json:"queue,omitempty"`
 	// compute requests to their end after the client has closed the connection
@@ -164,6 +168,7 @@ func (c Config) resolved() Config {
 	c.KVBytesPerToken = cmp.Or(c.KVBytesPerToken, 131072)
 	c.KVOffloadingGBs = cmp.Or(c.KVOffloadingGBs, 50)
 	c.Queue = cmp.Or(c.Queue, 1000)
+	c.TenantHeader = cmp.Or(c.TenantHeader, "x-llm-d-inference-fairness-id")
 	c.NaturalOutput = cmp.Or(c.NaturalOutput, 256)
 	if c.fixed() {
 		return c

@@ -23,6 +23,7 @@ type simulated struct {
 	pool      *kv.Pool
 	offload   *offload // nil: no second cache tier
 	waiting   []*seq   // by arrival
+	turns     *turns   // of tenants; nil: fcfs
 	loading   []*seq   // have blocks and wait for loads from the second tier; in the order of completion
 	running   []*seq   // by admission; only the last can be in prefill
 	abandoned bool     // one of these sequences is gone
@@ -45,7 +46,8 @@ type chunk struct{ tokens, before int }
 const never time.Duration = -1
 
 func newSimulated(c Config, moves drift, books *counters) (*simulated, error) {
-	e := &simulated{cfg: c, drift: moves, counters: books, offload: newOffload(c), stepTime: linearCost(c), idle: never}
+	e := &simulated{cfg: c, drift: moves, counters: books, offload: newOffload(c), stepTime: linearCost(c),
+		turns: newTurns(c), idle: never}
 	var below *kv.Tier
 	if e.offload != nil {
 		below = e.offload.tier
@@ -63,6 +65,7 @@ func newSimulated(c Config, moves drift, books *counters) (*simulated, error) {
 
 func (e *simulated) add(q *seq) {
 	q.block, q.queued = e.cfg.BlockSize, q.arrival+e.frontEnd
+	e.turns.arrive(q, e.waiting)
 	e.waiting, e.idle = append(e.waiting, q), never
 }
 
@@ -173,7 +176,7 @@ func (e *simulated) preempt(q *seq) {
 	e.waiting = slices.Insert(e.waiting, 0, q)
 }
 
-// admit starts the sequences with finished loads, then the queue in order of arrival, as far as max_num_seqs,
+// admit starts the sequences with finished loads, then the queue in the order of its schedule, as far as max_num_seqs,
 // the token budget and free blocks allow.
 func (e *simulated) admit(start time.Duration, budget *int) {
 	room := func() bool { return *budget > 0 && len(e.running) < e.cfg.MaxNumSeqs }
@@ -184,11 +187,13 @@ func (e *simulated) admit(start time.Duration, budget *int) {
 		e.run(q, start, budget)
 	}
 	for len(e.waiting) > 0 && e.waiting[0].queued <= start && room() {
-		q := e.waiting[0]
+		i := e.turns.next(e.waiting, start)
+		q := e.waiting[i]
 		if !e.allocate(q, start, *budget) {
 			return
 		}
-		e.waiting = slices.Delete(e.waiting, 0, 1)
+		e.waiting = slices.Delete(e.waiting, i, i+1)
+		e.turns.admit(q)
 		if q.loadedAt > start {
 			e.loading = append(e.loading, q)
 			continue
@@ -272,6 +277,7 @@ func (e *simulated) finishStep() {
 		accepted := e.counters.verify(q, drafted)
 		q.computed += accepted
 		e.counters.tokens(q, e.end, 1+accepted)
+		e.turns.serve(q, 1+accepted)
 		if q.stage != over {
 			return false
 		}

@@ -16,6 +16,7 @@ type seq struct {
 	finish    string // finish reason: "length" or "stop"
 	arrival   time.Duration
 	cacheSalt string  // of the request, as in vLLM; empty: none
+	tenant    string  // empty: without a name
 	adapter   string  // empty: the base model
 	factor    float64 // of its times; 0: 1
 	drafter   drafter

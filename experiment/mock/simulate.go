@@ -16,6 +16,7 @@ type Job struct {
 	At     time.Duration // arrival
 	Prompt []int32
 	Output int // output tokens
+	Tenant string
 
 	Thoughts   Thoughts
 	KeepAnswer bool // fill the Record's Answer
@@ -115,7 +116,7 @@ func (e *Engine) Jobs() int { return len(e.jobs) + len(e.ended) }
 // Add gives the engine a job that fits. Its arrival is not before a time that Next has reached.
 func (e *Engine) Add(j Job) {
 	q := newSeq(e.s.cfg.Seed, e.s.vocab, j.Prompt, j.At)
-	q.want, q.finish = j.Output, "length"
+	q.want, q.finish, q.tenant = j.Output, "length", j.Tenant
 	q.drafter = newDrafter(e.s.cfg.Speculation)
 	r := &Record{ID: j.ID, ArrivalNS: int64(j.At), PromptTokens: len(j.Prompt), Finish: q.finish,
 		DueNS:           make([]int64, 0, j.Output),

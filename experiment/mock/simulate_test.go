@@ -66,14 +66,20 @@ func TestNoPrefixCaching(t *testing.T) {
 
 // What the engine does by itself is what it does behind HTTP.
 func TestSimulateIsTheServer(t *testing.T) {
-	c := Config{Model: "m", KVBlocks: 24, MaxModelLen: 384, MaxNumSeqs: 8}
+	for _, schedule := range []string{"", roundRobin, vtc} {
+		t.Run(schedule, func(t *testing.T) { simulateIsTheServer(t, schedule) })
+	}
+}
+
+func simulateIsTheServer(t *testing.T, schedule string) {
+	c := Config{Model: "m", KVBlocks: 24, MaxModelLen: 384, MaxNumSeqs: 8, Schedule: schedule, TenantHeader: "x-tenant"}
 	var jobs []Job
 	for i := range 12 {
 		prompt := make([]int32, 40+10*i)
 		for j := range prompt {
 			prompt[j] = int32(1000 + i*j)
 		}
-		jobs = append(jobs, Job{At: time.Duration(i) * 7 * time.Millisecond, Prompt: prompt, Output: 20})
+		jobs = append(jobs, Job{At: time.Duration(i) * 7 * time.Millisecond, Prompt: prompt, Output: 20, Tenant: []string{"bulk", "bulk", "gold"}[i%3]})
 	}
 	alone, _, err := Simulate(c, jobs, nil, time.Second)
 	if err != nil {
@@ -86,7 +92,9 @@ func TestSimulateIsTheServer(t *testing.T) {
 			go func() {
 				defer func() { done <- true }()
 				time.Sleep(j.At - time.Since(s.start))
-				resp, err := h.Post("http://mock/v1/completions", "application/json", strings.NewReader(asked(j)))
+				r, _ := http.NewRequest("POST", "http://mock/v1/completions", strings.NewReader(asked(j)))
+				r.Header.Set("X-Tenant", j.Tenant)
+				resp, err := h.Do(r)
 				if err != nil {
 					t.Error(err)
 					return

@@ -60,8 +60,10 @@ type Row struct {
 	// of this machine, its steps near the row's load; absent = none
 	Selftest *selftest.Result `json:"selftest,omitempty"`
 
-	Summary    Summary            `json:"summary"`
-	Classes    map[string]Summary `json:"classes,omitempty"`    // of a mix, by class
+	Summary Summary            `json:"summary"`
+	Classes map[string]Summary `json:"classes,omitempty"` // of a mix, by class
+	// absent = one class, a closed window, or too few requests of a class
+	Service    *Service           `json:"service,omitempty"`
 	Models     map[string]Summary `json:"models,omitempty"`     // by model, if requests name several
 	Replicas   map[string]Summary `json:"replicas,omitempty"`   // by URL of the replica; absent = no replicas
 	Categories map[string]Summary `json:"categories,omitempty"` // of real prompts, by category

@@ -39,13 +39,11 @@ func (n counts) per(seconds float64) Throughput {
 // prompt tokens at the first token of their answer (their prefill is done by then), requests at their last token.
 func countInParts(records []*Record, w Window, parts int) []counts {
 	out, own := make([]counts, parts), make([]float64, parts) // own: output tokens of one request
-	length := float64(w.EndUs-w.StartUs) / float64(parts)
-	part := func(at Micros) int { return min(parts-1, int(float64(at.us-w.StartUs)/length)) }
 	for _, r := range records {
 		clear(own)
 		r.eachOutput(func(at Micros, tokens float64) {
 			if w.has(at) {
-				own[part(at)] += tokens
+				own[w.part(at, parts)] += tokens
 			}
 		})
 		for i, tokens := range own {
@@ -56,13 +54,19 @@ func countInParts(records []*Record, w Window, parts int) []counts {
 			first = r.lastOrEnd()
 		}
 		if w.has(first) {
-			out[part(first)].prompt += float64(r.Prompt())
+			out[w.part(first, parts)].prompt += float64(r.Prompt())
 		}
 		if last := r.lastOrEnd(); r.OK() && w.has(last) {
-			out[part(last)].requests++
+			out[w.part(last, parts)].requests++
 		}
 	}
 	return out
+}
+
+// part is the number of the equal part of the window that has a time in it.
+func (w Window) part(at Micros, parts int) int {
+	length := float64(w.EndUs-w.StartUs) / float64(parts)
+	return min(parts-1, int(float64(at.us-w.StartUs)/length))
 }
 
 func (w Window) has(m Micros) bool { return m.ok && m.us >= w.StartUs && m.us < w.EndUs }

@@ -2,6 +2,7 @@ package series
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"bench/experiment"
@@ -62,17 +63,22 @@ func PrefixGains(rows []record.Row) []PrefixGain {
 	return out
 }
 
-// Interference is the p99 of a class in a mix minus its p99 alone.
+// Interference is what a class's latency in a mix is to its latency alone.
 type Interference struct {
 	Name   string            // of the row
 	Point  []experiment.Axis // of the mix
 	Class  string
 	Metric string // ttft, tpot, e2e
 
-	Alone        float64 // p99, ms, median over the repeats
-	Together     float64
-	DifferenceMs float64
-	CI95         stats.Interval // of DifferenceMs; an end is infinite if either p99 has no interval
+	Alone    float64 // p95, ms, median over the repeats
+	Together float64
+	Ratio    float64        // Together ÷ Alone
+	CI95     stats.Interval // of Ratio; an end is infinite, or 0, if either p95 has no interval
+}
+
+// ofLogs is an interval of a positive figure's logarithm.
+func ofLogs(iv stats.Interval) stats.Interval {
+	return stats.Interval{Lo: math.Log(max(0, iv.Lo)), Hi: math.Log(iv.Hi)}
 }
 
 func Interferences(rows []record.Row) []Interference {
@@ -93,13 +99,13 @@ func Interferences(rows []record.Row) []Interference {
 	for _, k := range order {
 		mixed := groups[key{point: k.point}]
 		for _, metric := range compared {
-			a, hasA := percentiles(groups[k], "", metric).Get("p99")
-			b, hasB := percentiles(mixed, k.class, metric).Get("p99")
-			if hasA && hasB {
+			a, hasA := percentiles(groups[k], "", metric).Get("p95")
+			b, hasB := percentiles(mixed, k.class, metric).Get("p95")
+			if hasA && hasB && a.Median > 0 && b.Median > 0 {
+				within := stats.Difference(math.Log(a.Median), math.Log(b.Median), ofLogs(a.CI95), ofLogs(b.CI95))
 				out = append(out, Interference{Name: mixed[0].Spec.Name, Point: mixed[0].Spec.Point, Class: k.class,
-					Metric: metric,
-					Alone:  a.Median, Together: b.Median, DifferenceMs: b.Median - a.Median,
-					CI95: stats.Difference(a.Median, b.Median, a.CI95, b.CI95)})
+					Metric: metric, Alone: a.Median, Together: b.Median, Ratio: b.Median / a.Median,
+					CI95: stats.Interval{Lo: math.Exp(within.Lo), Hi: math.Exp(within.Hi)}})
 			}
 		}
 	}

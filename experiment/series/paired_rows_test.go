@@ -60,7 +60,7 @@ func TestInterference(t *testing.T) {
 	if len(got) != 1 || got[0].Class != "chat" || got[0].Metric != "ttft" || len(got[0].Point) != 1 || got[0].Name != "F" {
 		t.Fatalf("%+v", got)
 	}
-	if x := got[0]; math.Abs(x.DifferenceMs-198) > 1 || !(x.CI95.Lo < x.DifferenceMs && x.DifferenceMs < x.CI95.Hi) || x.CI95.Hi-x.CI95.Lo > 20 {
+	if x := got[0]; math.Abs(x.Ratio-3) > 0.01 || !(x.CI95.Lo < x.Ratio && x.Ratio < x.CI95.Hi) || x.CI95.Hi-x.CI95.Lo > 0.3 {
 		t.Errorf("%+v", x)
 	}
 	if x := Interferences([]record.Row{alone}); len(x) != 0 {

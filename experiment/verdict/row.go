@@ -76,6 +76,7 @@ func (e *Measured) summarize(t experiment.Target) {
 }
 
 func (e *Measured) derive(t experiment.Target, b record.RooflineSource) {
+	e.Service = record.ServiceOf(e.Records, e.Window, &e.Spec)
 	e.Lengths = record.LengthsOf(e.Records)
 	e.TTFTSplit = record.SplitTTFT(e.Records, e.Server.Metrics)
 	e.Rotations = e.compareRotations()

@@ -29,6 +29,10 @@ type Class struct {
 	Leave    *Leave    `toml:"leave" json:"leave,omitempty"`     // users who leave; nil = the row's
 	Answers  *Answers  `toml:"answers" json:"answers,omitempty"` // limits on the answers; nil = the row's
 	API      string    `toml:"api" json:"api,omitempty"`         // as [target] api; empty = the row's
+	// of its requests alone, over the target's: who the tenant is. None is a secret: they are stored.
+	Headers map[string]string `toml:"headers" json:"headers,omitempty"`
+	// variable of the environment with its API key; empty = the target's key
+	APIKeyEnv string `toml:"api_key_env" json:"api_key_env,omitempty"`
 	// forced (ignore_eos) or natural (EOS); empty = the row's
 	Stop string `toml:"stop" json:"stop,omitempty"`
 	// request body fields that override the target's: tools, response_format, …

@@ -5,6 +5,7 @@ package predict
 import (
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"bench/experiment"
@@ -26,8 +27,10 @@ type engine struct {
 	vocab workload.Vocabulary
 	begun time.Duration // the engine's time when the row begins, after its priming
 	added int
-	jobs  map[string]*load.Job
-	chats map[int]*chat // sessions with turns that others continue, by their number
+
+	tenants map[string]string // by class
+	jobs    map[string]*load.Job
+	chats   map[int]*chat // sessions with turns that others continue, by their number
 }
 
 // chat is a session so far: the prompts of its turns that others continue, and the answers to them, by turn.
@@ -44,8 +47,20 @@ func newEngine(c mock.Config, spec *experiment.Spec, asks thoughts) (endpoint.Si
 	return &engine{
 		sim: sim, spec: spec, asks: asks, vocab: workload.Vocabulary{FirstID: mock.FirstWord,
 			IDs: int32(sim.Config().Vocab) - mock.FirstWord},
-		jobs: map[string]*load.Job{}, chats: map[int]*chat{},
+		jobs: map[string]*load.Job{}, chats: map[int]*chat{}, tenants: tenants(spec, sim.Config().TenantHeader),
 	}, nil
+}
+
+func tenants(spec *experiment.Spec, header string) map[string]string {
+	out := map[string]string{}
+	for _, c := range spec.Mix {
+		for name, value := range c.Headers {
+			if strings.EqualFold(name, header) {
+				out[c.Name] = value
+			}
+		}
+	}
+	return out
 }
 
 // Prime computes a request alone.
@@ -62,7 +77,7 @@ func (e *engine) Add(job *load.Job) {
 	e.jobs[id] = job
 	e.sim.Add(mock.Job{
 		ID: id, At: e.begun + job.Result.Sent, Prompt: e.prompt(q), Output: q.Output, Thoughts: e.asks.byClass[q.Class],
-		KeepAnswer: q.Continued(),
+		KeepAnswer: q.Continued(), Tenant: e.tenants[q.Class],
 	})
 }
 
