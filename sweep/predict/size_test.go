@@ -142,7 +142,7 @@ func (d *drawnServer) addPrefix() {
 // TestSize: the interval of the number of replicas, by the twin of one measured server, holds the number that the
 // simulated servers behind a router need. SIZE=FROM-TO/SALT draws more.
 func TestSize(t *testing.T) {
-	from, to, requests, salt := uint64(10), uint64(12), 5_000, uint64(9)
+	from, to, requests, salt := uint64(10), uint64(11), 5_000, uint64(9)
 	if list := os.Getenv("SIZE"); list != "" {
 		requests = 20_000
 		fmt.Sscanf(list, "%d-%d/%d", &from, &to, &salt)
@@ -274,7 +274,7 @@ func (d *drawnServer) recorded(t testing.TB, carries float64, requests int, seed
 // TestBacktest: the second half of a recording is predicted from the first, within its intervals. BACKTEST=FROM-TO
 // draws more.
 func TestBacktest(t *testing.T) {
-	from, to := uint64(10), uint64(16)
+	from, to := uint64(10), uint64(14)
 	if list := os.Getenv("BACKTEST"); list != "" {
 		fmt.Sscanf(list, "%d-%d", &from, &to)
 	}

@@ -84,7 +84,7 @@ func explained(t testing.TB, a, b, metric string) (f why.Figure) {
 
 // TestWhy: a planted change is named with its share, and nothing else is. WHY=N draws more.
 func TestWhy(t *testing.T) {
-	n := 2
+	n := 1
 	if s := os.Getenv("WHY"); s != "" {
 		fmt.Sscan(s, &n)
 	}
