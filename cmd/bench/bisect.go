@@ -155,7 +155,7 @@ func (c *cli) planBisection(ctx context.Context, f *bisectFlags, in *sweepInput,
 		}
 		return nil
 	}
-	b.Dir = filepath.Join(f.out, b.Matrix, "bisect-"+b.StartedAt.Format("20060102T150405Z"))
+	b.Dir = filepath.Join(f.out, "bisect", b.Matrix+"-"+b.StartedAt.Format("20060102T150405Z"))
 	if err := os.MkdirAll(b.Dir, 0o755); err != nil {
 		return fmt.Errorf("making the results directory: %w\nhint: choose another with --out DIR", err)
 	}

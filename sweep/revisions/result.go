@@ -69,7 +69,7 @@ type Revision struct {
 // Run is a run of the matrix with a revision.
 type Run struct {
 	Revision  int                `json:"revision"` // index
-	Dir       string             `json:"dir"`      // below <matrix>/ of the bisection's directory
+	Dir       string             `json:"dir"`      // below that of the bisection: <matrix>/<start time>
 	StartedAt time.Time          `json:"started_at"`
 	TookS     float64            `json:"took_s"`
 	Figures   map[string]float64 `json:"figures,omitempty"`
@@ -134,7 +134,7 @@ func (b *Bisection) changed(c bisect.Change) Changed {
 		dir      *string
 	}{{c.First - 1, &out.GoodRun}, {c.Last, &out.BadRun}} {
 		if runs := b.of(x.revision); len(runs) > 0 {
-			*x.dir = filepath.Join(b.Dir, b.Matrix, runs[len(runs)-1].Dir)
+			*x.dir = filepath.Join(b.Dir, runs[len(runs)-1].Dir)
 		}
 	}
 	return out
@@ -145,7 +145,7 @@ func (b *Bisection) Continue(dir string) error {
 	text, err := os.ReadFile(filepath.Join(dir, File))
 	if err != nil {
 		return fmt.Errorf("%s contains no bisection: %w\nhint: --resume takes the directory of one bisection, "+
-			"results/<matrix>/bisect-<start time>", dir, err)
+			"results/bisect/<matrix>-<start time>", dir, err)
 	}
 	var was Result
 	if err := json.Unmarshal(text, &was); err != nil {

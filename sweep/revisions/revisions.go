@@ -98,7 +98,8 @@ func (b *Bisection) run(ctx context.Context, i int) error {
 	if err != nil {
 		return err
 	}
-	run.Dir, run.TookS = filepath.Base(m.Dir), time.Since(run.StartedAt).Seconds()
+	run.Dir = filepath.Join(filepath.Base(filepath.Dir(m.Dir)), filepath.Base(m.Dir))
+	run.TookS = time.Since(run.StartedAt).Seconds()
 	if run.Invalid = m.invalid(); run.Invalid == "" {
 		run.Figures = m.figures(b.Asked)
 	}
