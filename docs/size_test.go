@@ -15,7 +15,7 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 122_384
+	mostLines         = 122_410
 	mostPackages      = 63
 	mostExportedNames = 2_481 // types, functions, methods, variables and constants
 	mostExportedField = 4_085
@@ -28,13 +28,13 @@ const (
 var larger = map[string]int{
 	"report":               8_830,
 	"cmd/bench":            8_179,
-	"experiment/trace":     5_353,
+	"experiment/trace":     5_360,
 	"experiment/openai":    5_300,
 	"experiment/mock":      5_395,
 	"experiment/verdict":   5_325,
 	"experiment/workload":  5_000,
 	"report/compare":       4_951,
-	"experiment/record":    5_106,
+	"experiment/record":    5_110,
 	"sweep":                5_170,
 	"experiment/diagnosis": 4_692,
 	"experiment/endpoint":  4_432,

@@ -42,7 +42,8 @@ func (t *TargetInfo) Changes(was *TargetInfo) []Change {
 	return out
 }
 
-// SurroundingChanges are those of what is not the server, but changes its speed; none if one side's are not known.
+// SurroundingChanges are those of what is not the server, but changes its speed; none if one side's are not known. A
+// variable that one side lacks is unset there; any other fact may not have been readable.
 func (t *TargetInfo) SurroundingChanges(was *TargetInfo) (out []Change) {
 	if len(was.Surroundings) == 0 || len(t.Surroundings) == 0 {
 		return nil
@@ -50,8 +51,11 @@ func (t *TargetInfo) SurroundingChanges(was *TargetInfo) (out []Change) {
 	all := maps.Clone(was.Surroundings)
 	maps.Copy(all, t.Surroundings)
 	for _, fact := range slices.Sorted(maps.Keys(all)) {
-		before, now := cmp.Or(was.Surroundings[fact], "unset"), cmp.Or(t.Surroundings[fact], "unset")
-		if before != now {
+		before, now := was.Surroundings[fact], t.Surroundings[fact]
+		if strings.ToUpper(fact) == fact { // a variable
+			before, now = cmp.Or(before, "unset"), cmp.Or(now, "unset")
+		}
+		if before != now && before != "" && now != "" {
 			out = append(out, Change{fact, before, now})
 		}
 	}

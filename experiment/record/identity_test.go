@@ -207,7 +207,7 @@ func TestServerVersion(t *testing.T) {
 }
 
 func TestSurroundingChanges(t *testing.T) {
-	was := TargetInfo{Surroundings: map[string]string{"OMP_NUM_THREADS": "64", "NUMA nodes": "0"}}
+	was := TargetInfo{Surroundings: map[string]string{"OMP_NUM_THREADS": "64", "NUMA nodes": "0", "CPU governor": "powersave"}}
 	is := TargetInfo{Surroundings: map[string]string{"NUMA nodes": "0", "NCCL_ALGO": "Ring"}}
 	want := []Change{{"NCCL_ALGO", "unset", "Ring"}, {"OMP_NUM_THREADS", "64", "unset"}}
 	if got := is.SurroundingChanges(&was); !slices.Equal(got, want) {

@@ -23,11 +23,12 @@ const (
 		"NCCL_ALGO NCCL_PROTO LLAMA_ARG_THREADS LLAMA_ARG_UBATCH LLAMA_ARG_N_PARALLEL LD_PRELOAD"
 	hashed = "OMP_ KMP_ MKL_ CUDA_ HIP_ PYTORCH_ TORCH TRITON_ VLLM_ SGLANG_ SGL_ NCCL_ RCCL_ UCX_ GGML_ LLAMA_ " +
 		"FLASHINFER_ TRTLLM_ TLLM_"
-	secret = "KEY TOKEN SECRET PASS CREDENTIAL AUTH"
+	secret = "KEY TOKEN SECRET PASS PWD CREDENTIAL AUTH"
 )
 
 // Surroundings are what can explain the speed of the server beside its command: variables of the process that listens,
-// and the limits of that process and of this machine. nil: the process is not seen.
+// and the limits of that process (of its own control group: a parent's may be tighter) and of this machine. nil: the
+// process is not seen.
 func (s Running) Surroundings() map[string]string {
 	_, text, _ := net.SplitHostPort(Config{URL: s.URL}.address())
 	port, err := strconv.Atoi(text)

@@ -400,7 +400,8 @@ func TestExgentic(t *testing.T) {
 	for _, attributes := range []string{`{"gen_ai.operation.name":"chat","gen_ai.usage.input_tokens":7,"gen_ai.usage.output_tokens":3}`,
 		`"{\"gen_ai.operation.name\":\"chat\",\"gen_ai.usage.input_tokens\":7,\"gen_ai.usage.output_tokens\":3}"`} {
 		row := `{"session_id":"s","harness":"h","spans":[{"trace_id":"t","span_id":"a","name":"chat m","start_time":"2026-02-01T10:00:00",
-			"end_time":"2026-02-01T10:00:03","attributes":` + attributes + `}]}`
+			"end_time":"2026-02-01T10:00:03","attributes":` + attributes + `},
+			{"trace_id":"t","span_id":"b","attributes":null},{"trace_id":"t","span_id":"c","attributes":""}]}`
 		r, err := New(strings.NewReader(strings.ReplaceAll(row, "\n", "")+"\n"), Options{}, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -222,6 +222,8 @@ func TestTurns(t *testing.T) {
 {"timestamp":2,"session_id":"a","input_length":40,"output_length":5,"hash_ids":[4]}`, "delta_rows", "2 of 2 later rows"},
 		{`{"timestamp":0,"input_length":600,"output_length":5}
 {"timestamp":2,"input_length":40,"output_length":5}`, "", ""},
+		{`{"timestamp":0,"session_id":null,"input_length":600,"output_length":5}
+{"timestamp":2,"session_id":null,"input_length":40,"output_length":5}`, "", ""},
 	} {
 		r, err := New(strings.NewReader(c.rows+"\n"), Options{}, nil)
 		if err != nil {

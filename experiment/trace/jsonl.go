@@ -52,7 +52,7 @@ const mostThreads = 100_000
 func (j *jsonl) turn(r *row) {
 	id, blocks := string(r.SessionID), r.HashIDs[:min(1, len(r.HashIDs))]
 	switch first, later := j.threads[id]; {
-	case id == "" || j.what.Format != Mooncake || len(j.threads) >= mostThreads:
+	case id == "" || id == "null" || j.what.Format != Mooncake || !later && len(j.threads) >= mostThreads:
 	case !later:
 		j.threads[id] = thread{*r.Input + *r.Output, slices.Clone(blocks)}
 	case len(blocks) > 0 && slices.Equal(blocks, first.blocks), len(blocks) == 0 && *r.Input >= first.tokens:

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,9 +9,10 @@ import (
 
 func attributes(raw json.RawMessage) (map[string]json.RawMessage, error) {
 	out := map[string]json.RawMessage{}
-	var text string
-	if json.Unmarshal(raw, &text) == nil { // as tables of spans have them, such as Exgentic's
-		raw = json.RawMessage(text)
+	if text := ""; bytes.HasPrefix(raw, []byte{'"'}) && json.Unmarshal(raw, &text) == nil {
+		if raw = json.RawMessage(text); text == "" { // as tables of spans have them, such as Exgentic's
+			return out, nil
+		}
 	}
 	if json.Unmarshal(raw, &out) == nil {
 		return out, nil

@@ -2,7 +2,9 @@ package why
 
 import (
 	"fmt"
+	"slices"
 
+	"bench/experiment/record"
 	"bench/experiment/series"
 	"bench/report"
 )
@@ -26,6 +28,9 @@ func Of(a, b *report.Run, asked func(point string) bool) *Result {
 		name := mine.Label()
 		other := others[name]
 		delete(others, name)
+		if !slices.ContainsFunc(mine.Rows(), func(r *record.Row) bool { return asked(r.Spec.Label()) }) {
+			continue
+		}
 		if other == nil {
 			r.LeftOut = append(r.LeftOut, fmt.Sprintf("%s: only in %s", name, a.Dir))
 			continue

@@ -3,7 +3,6 @@ package why
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"bench/experiment/text"
@@ -17,9 +16,9 @@ const (
 	mostParts     = 3 // of a sentence, beside what is unexplained
 )
 
-// Sentences are the causes of the latencies that a comparison found better or worse, a sentence each, from the last run
-// of each side: "TPOT p50 at rate=2 +18 %: step time at equal batch +9 %, response lengths +5 %, …". A comparison whose
-// runs cannot be explained has none.
+// Sentences are the causes of the latencies that a comparison found better or worse, a sentence each, from the last
+// run of each side: "TPOT p50 of chat rate=2 +18 %: step time at equal batch +9 %, response lengths +5 %, …". A
+// comparison whose runs cannot be explained has none.
 func Sentences(c *compare.Comparison) []string {
 	changed := changedFigures(c)
 	base, latest := lastRun(&c.Sides[0]), lastRun(&c.Sides[1])
@@ -36,7 +35,7 @@ func Sentences(c *compare.Comparison) []string {
 			median := strings.TrimSuffix(f.Metric, "p95") + "p50"
 			key := row.Point + " " + f.Metric
 			if !f.explained() || said[key] || said[row.Point+" "+median] ||
-				!slices.Contains(changed[row.Point], f.Metric) || !f.changed() {
+				changed[row.Point][f.Metric]*f.Change.Share <= 0 || !f.changed() {
 				continue
 			}
 			said[key] = true
@@ -49,15 +48,21 @@ func Sentences(c *compare.Comparison) []string {
 	return out
 }
 
-// changedFigures are the latencies that are better or worse, by point.
-func changedFigures(c *compare.Comparison) map[string][]string {
-	out := map[string][]string{}
+// changedFigures are the changes of figures that are better or worse, by point. Last runs that changed the other way
+// than all runs together do not say why.
+func changedFigures(c *compare.Comparison) map[string]map[string]float64 {
+	out := map[string]map[string]float64{}
 	for i := range c.Points {
 		p := &c.Points[i]
 		for k := range p.Metrics {
-			if m := &p.Metrics[k]; m.Verdict == compare.Better || m.Verdict == compare.Worse {
-				out[p.Name] = append(out[p.Name], m.Name)
+			m := &p.Metrics[k]
+			if m.Change == nil || m.Verdict != compare.Better && m.Verdict != compare.Worse {
+				continue
 			}
+			if out[p.Name] == nil {
+				out[p.Name] = map[string]float64{}
+			}
+			out[p.Name][m.Name] = *m.Change
 		}
 	}
 	return out
