@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"bench/experiment"
+	"bench/experiment/server"
 	"bench/experiment/target"
 	"bench/sweep"
 )
@@ -158,6 +159,16 @@ func withoutSecrets(text string, args []string) string {
 		}
 	}
 	return text
+}
+
+// secretsIn are the values that redacted leaves out.
+func secretsIn(args []string) (values server.Secrets) {
+	for i, shown := range redacted(args)[1:] {
+		if flag, _, _ := strings.Cut(shown, "="); shown != args[i] {
+			values = append(values, strings.TrimPrefix(args[i], flag+"="))
+		}
+	}
+	return values
 }
 
 // curl returns the option of curl that sends the key, without showing it.

@@ -38,7 +38,8 @@ latency may be off by 2 ms or 5 %, whichever is larger. An error within the dela
 
 In the command {url}, {model} and {out} (a folder for its results) are replaced, and so are {requests}, {rate},
 {arrival}, {concurrency} (8), {input} (64) and {output} (32). {rate} asks for an open loop,
-{concurrency} for a closed one. It needs results that bench report reads. Its output goes to tool.log beside them.`,
+{concurrency} for a closed one; {arrival} is constant while the server stalls. It needs results that bench report reads.
+Its output goes to tool.log beside them.`,
 		Example: `  bench referee -- bench {url} --rate {rate} --requests {requests} --input {input} --out {out}
   bench referee --only stall,failures -- vllm bench serve --base-url {url} --model {model} --tokenizer DIR \
       --request-rate {rate} --num-prompts {requests} --save-result --result-dir {out}
@@ -101,7 +102,8 @@ func (c *cli) referee(ctx context.Context, f *refereeFlags) error {
 			return err
 		}
 		defer log.Close()
-		config := server.Config{Command: command, Guard: []string{self, "guard"}, Log: log}
+		config := server.Config{Command: command, Guard: []string{self, "guard"}, Log: log,
+			Withhold: []string{tokenEnv}, Secrets: append(secretsIn(f.Command), os.Getenv(tokenEnv))}
 		return server.Once(ctx, config, "the load generator", f.limit)
 	}
 	f.Begun = func(name, trait string, i, n int) {
@@ -114,6 +116,7 @@ func (c *cli) referee(ctx context.Context, f *refereeFlags) error {
 	case err != nil:
 		return fmt.Errorf("the referee: %w", err)
 	}
+	card.Command = redacted(card.Command)[1:]
 	fmt.Fprintln(c.stderr, safe("results of the load generator: "+f.Out))
 	if f.format == "json" {
 		err = export.WriteJSON(c.stdout, card)
