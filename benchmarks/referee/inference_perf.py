@@ -1,10 +1,10 @@
-"""Runs inference-perf, which takes a file: PROGRAM TOKENIZER URL MODEL OUT REQUESTS RATE INPUT OUTPUT."""
+"""Runs inference-perf, which takes a file: PROGRAM TOKENIZER URL MODEL OUT REQUESTS RATE ARRIVAL INPUT OUTPUT."""
 
 import json
 import os
 import sys
 
-program, tokens, url, model, out, requests, rate, prompt, answer = sys.argv[1:]
+program, tokens, url, model, out, requests, rate, arrival, prompt, answer = sys.argv[1:]
 requests, rate = int(requests), float(rate)
 
 
@@ -15,7 +15,7 @@ def lengths(k):
 config = {
     "api": {"type": "completion", "streaming": True},  # synthetic prompts have no other
     "data": {"type": "synthetic", "input_distribution": lengths(int(prompt)), "output_distribution": lengths(int(answer))},
-    "load": {"type": "poisson", "stages": [{"rate": rate, "duration": round(requests / rate)}], "num_workers": os.cpu_count()},
+    "load": {"type": arrival, "stages": [{"rate": rate, "duration": round(requests / rate)}], "num_workers": os.cpu_count()},
     "server": {"type": "vllm", "model_name": model, "base_url": url, "ignore_eos": True},
     "tokenizer": {"pretrained_model_name_or_path": tokens},
     "storage": {"local_storage": {"path": out}},

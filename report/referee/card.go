@@ -43,8 +43,9 @@ type Round struct {
 	Requests int    `json:"requests"` // that the server got, with those of a warm-up
 	// p99 of how late this process woke up, by a clock that ticks through the round: a load generator beside it may be
 	// as late without a fault of its own
-	HostDelayMs float64 `json:"host_delay_ms"`
-	Lines       []Line  `json:"lines"`
+	HostDelayMs    float64 `json:"host_delay_ms"`
+	HostDelayP50Ms float64 `json:"host_delay_p50_ms"` // its median, for medians and means
+	Lines          []Line  `json:"lines"`
 }
 
 // Line is the answer to one question.
@@ -52,7 +53,7 @@ type Line struct {
 	Question  string   `json:"question"`
 	Unit      string   `json:"unit"`     // ms, 1/s, share, requests, tokens, tokens/s; empty: a number
 	Expected  *float64 `json:"expected"` // null: no result was read
-	Got       *float64 `json:"got"`      // null: not reported
+	Got       *float64 `json:"got"`      // null: not reported, or not a number
 	Tolerance float64  `json:"tolerance"`
 	Verdict   Verdict  `json:"verdict"`
 	Why       string   `json:"why,omitempty"`
@@ -63,8 +64,8 @@ type Verdict string
 const (
 	Right    Verdict = "right"
 	Wrong    Verdict = "wrong"
-	Unclear  Verdict = "unclear" // beyond the tolerance, within the delay of this machine
-	NotShown Verdict = "not shown"
+	Unclear  Verdict = "unclear"   // beyond the tolerance, within the delay of this machine
+	NotShown Verdict = "not shown" // by the result file, or too few requests
 )
 
 // Count is the number of lines with a verdict.

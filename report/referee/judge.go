@@ -7,14 +7,16 @@ import (
 	"slices"
 	"time"
 
+	"gonum.org/v1/gonum/stat"
+
 	"bench/experiment/mock"
 	"bench/experiment/record"
 	"bench/experiment/stats"
 )
 
 // Tolerances: a latency may be off by the larger of leastMs and share, the median of gaps by share, a number of tokens
-// by tokenShare. What tools
-// define in different ways, as over the whole run or from the first request on, by looseShare.
+// by tokenShare. What tools define in different ways, as over the whole run or from the first request on, may be off by
+// looseShare.
 const (
 	leastMs    = 2.0
 	share      = 0.05
@@ -30,7 +32,7 @@ type judge struct {
 	frozen []mock.Span
 	seen   map[string]bool // prompts of earlier rounds; nil: there was none
 	tool   *record.Summary
-	host   float64 // Round.HostDelayMs
+	host   delay
 	lines  []Line
 }
 
@@ -53,28 +55,32 @@ func (j *judge) add(l Line, expected, got, delay float64) Line {
 	return l
 }
 
-func (j *judge) latency(name string, of func(*request) []float64, tool *stats.Summary, tolerance float64,
+func (j *judge) latency(name string, of func(*request) []span, tool *stats.Summary, tolerance float64,
 	statistics ...string) {
-	server := j.truth.values(of)
-	if len(server) == 0 {
+	low, high := j.truth.limits(of)
+	if len(low) == 0 {
 		return // no request ended well
 	}
 	tool = cmp.Or(tool, &stats.Summary{Mean: math.NaN(), P50: math.NaN(), P99: math.NaN()})
 	for _, which := range statistics {
-		expected, got := j.truth.sum(of)/float64(len(server)), tool.Mean
+		least, expected, got, delay := stat.Mean(low, nil), stat.Mean(high, nil), tool.Mean, j.host.p50
 		switch which {
 		case "p50":
-			expected, got = stats.Quantile(server, 0.5), tool.P50
+			least, expected, got = stats.Quantile(low, 0.5), stats.Quantile(high, 0.5), tool.P50
 		case "p99":
-			expected, got = stats.Quantile(server, 0.99), tool.P99
+			least, expected, got = stats.Quantile(low, 0.99), stats.Quantile(high, 0.99), tool.P99
+			delay = j.host.p99
 		}
-		tolerance, delay := max(leastMs, tolerance*expected), j.host
+		if got < expected { // the server may have been late to stamp the end of the write
+			expected = max(least, got)
+		}
+		tolerance := max(leastMs, tolerance*expected)
 		switch {
 		case name == "TPOT":
-			tolerance, delay = share*expected, j.host/(output-1)
+			tolerance, delay = share*expected, delay/(output-1)
 		case name == "ITL" && which == "p50":
 			tolerance = share * expected
-		case name != "ITL" && got < expected: // a late machine makes nothing shorter
+		case name != "ITL" && got < expected: // a late client sees nothing sooner
 			delay = 0
 		}
 		j.add(Line{Question: name + " " + which, Unit: "ms", Tolerance: tolerance}, expected, got, delay)
@@ -97,9 +103,9 @@ func (j *judge) plain() {
 		Why: "not as the server counts: another tokenizer, or no chat template?"}, prompt,
 		known(float64(j.tool.Tokens.Prompt)), 0)
 	j.requests()
-	begin, end := j.truth[0].at, j.truth[0].last
+	begin, end := j.truth[0].at, j.truth[0].last.To
 	for i := range j.truth {
-		end = max(end, j.truth[i].last)
+		end = max(end, j.truth[i].last.To)
 	}
 	rate, flying := tokens/(end-begin).Seconds(), j.truth.inFlight(begin, end)
 	loose := looseShare + float64(end-j.truth[len(j.truth)-1].at)/float64(end-begin)
@@ -111,7 +117,7 @@ func (j *judge) plain() {
 	}
 	if asked := float64(j.load.Concurrency); asked > 0 && len(j.truth) > 2*concurrency { // without its start and end
 		j.add(Line{Question: "concurrency kept", Unit: "requests", Tolerance: looseShare * asked}, asked,
-			j.truth.inFlight(j.truth[concurrency].at, j.truth[len(j.truth)-1].at), asked*j.host/ms(ttft+output*itl))
+			j.truth.inFlight(j.truth[concurrency].at, j.truth[len(j.truth)-1].at), asked*j.host.p50/ms(ttft+output*itl))
 	}
 	j.arrivals()
 }
@@ -211,8 +217,11 @@ func watch(done <-chan struct{}) (out []tick) {
 	}
 }
 
-// delay is the p99 of the ticks while the server had requests.
-func delay(ticks []tick, served mock.Truth) float64 {
+// delay is how late this process woke up, in ms.
+type delay struct{ p50, p99 float64 }
+
+// delayOf is of the ticks while the server had requests.
+func delayOf(ticks []tick, served mock.Truth) delay {
 	late, from, to := []float64{0}, int64(math.MaxInt64), int64(0)
 	for _, r := range served.Records {
 		from, to = min(from, r.ArrivalUnixNS), max(to, r.ArrivalUnixNS)
@@ -223,5 +232,5 @@ func delay(ticks []tick, served mock.Truth) float64 {
 		}
 	}
 	slices.Sort(late)
-	return stats.Quantile(late, 0.99)
+	return delay{stats.Quantile(late, 0.5), stats.Quantile(late, 0.99)}
 }

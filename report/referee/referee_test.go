@@ -2,27 +2,41 @@ package referee
 
 import (
 	"bytes"
+	"errors"
+	"math/rand/v2"
 	"net"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
+	"bench/experiment/mock"
+	"bench/experiment/record"
+	"bench/experiment/stats"
 	fixture "bench/internal/fixturetest"
 )
 
 var (
-	poisson  = Load{Requests: 60, Rate: 20, Arrival: "poisson"}
-	constant = Load{Requests: 60, Rate: 20, Arrival: "constant"}
-	closed   = Load{Requests: 60, Concurrency: concurrency}
+	poisson  = Load{Requests: 70, Rate: 20, Arrival: "poisson"}
+	constant = Load{Requests: 70, Rate: 20, Arrival: "constant"}
+	closed   = Load{Requests: 70, Concurrency: concurrency}
 )
 
 // judged is the card of a toy in virtual time.
 func judged(t *testing.T, defect string, load Load, only ...string) (card *Card) {
 	synctest.Test(t, func(t *testing.T) {
 		y := &toy{t: t, defect: defect, load: load}
-		command := []string{"toy", "{url}", "{requests}", "{concurrency}"}
+		command := []string{"toy", "{url}", "{requests}", "{concurrency}", "{arrival}"}
 		if load.Rate > 0 {
 			command[3] = "{rate}"
+		}
+		switch defect {
+		case "fails at the end":
+			y.ends = errors.New("the load generator: exit status 1")
+		case "never constant":
+			command[4] = load.Arrival
 		}
 		var err error
 		card, err = Run(t.Context(), Config{Command: command, Requests: load.Requests, Rate: load.Rate,
@@ -88,6 +102,8 @@ func TestDefects(t *testing.T) {
 		{"HTML is a success", poisson, "failures", "failures counted"},
 		{"failures dropped", poisson, "failures", "requests in the result"},
 		{"closed called open", constant, "stall", "sent during the stall"},
+		{"nine workers", poisson, "stall", "sent during the stall"},
+		{"fails at the end", poisson, "role", "end of the command"},
 		{"coordinated omission", constant, "stall", "TTFT mean"},
 		{"cycled prompts", poisson, "cache", "prompt tokens found in the cache"},
 		{"fixed seed", poisson, "cache", "prompts of earlier runs"},
@@ -105,5 +121,76 @@ func TestDefects(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func (c *Card) line(question string) (found Line) {
+	for _, r := range c.Rounds {
+		for _, l := range r.Lines {
+			if l.Question == question {
+				found = l
+			}
+		}
+	}
+	return found
+}
+
+// TestFewArrivals: random arrivals that cannot show a pool of workers are not judged.
+func TestFewArrivals(t *testing.T) {
+	card := judged(t, "never constant", poisson, "stall")
+	if l := card.line("sent during the stall"); l.Verdict != NotShown || l.Why != "too few requests" {
+		t.Errorf("%+v\n%s", l, card.text(t))
+	}
+}
+
+// TestFailedByFailures: a command may say by its status that requests failed.
+func TestFailedByFailures(t *testing.T) {
+	card := judged(t, "fails at the end", poisson, "failures")
+	if l := card.line("end of the command"); l.Verdict != Right || l.Why != "the load generator: exit status 1" {
+		t.Errorf("%+v\n%s", l, card.text(t))
+	}
+}
+
+// TestChance: a right tool of few requests has its rate called wrong as seldom as stated.
+func TestChance(t *testing.T) {
+	rng, wrong := rand.New(rand.NewPCG(1, 2)), 0
+	for range 20_000 {
+		sum := 0.0
+		for range 19 {
+			sum += rng.ExpFloat64() / 20
+		}
+		if got := 19 / sum; max(got-20, 20-got) > rateTolerance(20, got, 19) {
+			wrong++
+		}
+	}
+	if wrong > 6 {
+		t.Errorf("%d of 20,000 are wrong", wrong)
+	}
+}
+
+// TestLateMachine: the delay that half of the ticks have excuses a median, that of the worst a p99 alone; and where the
+// server was late to stamp the end of a write, it came between its start and its end.
+func TestLateMachine(t *testing.T) {
+	const at = int64(1e9)
+	answered := mock.Truth{Records: []*mock.Record{{ArrivalNS: at, OutputTokens: 1,
+		WritingNS: []int64{at + 50e6}, WrittenNS: []int64{at + 65e6}}}}
+	for _, c := range []struct {
+		ttft     float64
+		p50, p99 Verdict
+	}{{50, Right, Right}, {58, Right, Right}, {65, Right, Right}, {72, Wrong, Unclear}, {44, Wrong, Wrong}} {
+		j := judge{truth: readTruth(answered, 0, time.Time{}), host: delay{0.1, 10}, tool: &record.Summary{
+			TTFT: &stats.Summary{P50: c.ttft, P99: c.ttft}}}
+		j.ttft("p50", "p99")
+		if j.lines[0].Verdict != c.p50 || j.lines[1].Verdict != c.p99 {
+			t.Errorf("%v ms: %+v", c.ttft, j.lines)
+		}
+	}
+}
+
+// TestFindNothing: the end of a walk is no error of its own.
+func TestFindNothing(t *testing.T) {
+	run, err := find(filepath.Join(t.TempDir(), "absent"))
+	if run != nil || err == nil || strings.Contains(err.Error(), "skip") {
+		t.Errorf("%v, %v", run, err)
 	}
 }

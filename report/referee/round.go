@@ -89,7 +89,7 @@ func (c *Config) uses(placeholder string) bool {
 // Run drives the load generator in each round. The error is ctx's, of the server or of the folder: a load generator
 // that fails is a line of the card.
 func Run(ctx context.Context, c Config) (*Card, error) {
-	card := &Card{Schema: Schema, Command: c.Command, StartedAt: time.Now().UTC(), Load: c.load(), Rounds: []Round{}}
+	card := &Card{Schema: Schema, Command: c.Command, StartedAt: time.Now().UTC(), Load: c.load(""), Rounds: []Round{}}
 	if err := os.MkdirAll(c.Out, 0o755); err != nil {
 		return nil, fmt.Errorf("making the folder of the results: %w", err)
 	}
@@ -108,8 +108,10 @@ func Run(ctx context.Context, c Config) (*Card, error) {
 		if err != nil {
 			return nil, err
 		}
-		round := Round{Name: t.name, Trait: t.about, HostDelayMs: delay(ticks, served)}
-		round.Lines, round.Requests = card.judge(t, served, round.HostDelayMs, dir, failure, seen)
+		host := delayOf(ticks, served)
+		round := Round{Name: t.name, Trait: t.about, HostDelayMs: host.p99, HostDelayP50Ms: host.p50}
+		j := judge{load: c.load(t.name), frozen: served.Frozen, seen: seen, host: host}
+		round.Lines, round.Requests = card.judge(j, t, served, dir, failure)
 		card.Rounds = append(card.Rounds, round)
 		if seen == nil {
 			seen = map[string]bool{}
@@ -122,8 +124,7 @@ func Run(ctx context.Context, c Config) (*Card, error) {
 }
 
 // judge reads what the load generator left in the folder of a round.
-func (c *Card) judge(t trait, served mock.Truth, host float64, dir string, failure error,
-	seen map[string]bool) ([]Line, int) {
+func (c *Card) judge(j judge, t trait, served mock.Truth, dir string, failure error) ([]Line, int) {
 	run, unread := find(dir)
 	all := len(served.Records) + len(served.Refused)
 	switch {
@@ -143,23 +144,32 @@ func (c *Card) judge(t trait, served mock.Truth, host float64, dir string, failu
 	if row.Window.EndUs > 0 {
 		window = row.Epoch.Add(time.Duration(row.Window.EndUs) * time.Microsecond)
 	}
-	j := judge{load: c.Load, truth: readTruth(served, max(c.Load.Requests, counted), window), frozen: served.Frozen,
-		seen: seen, tool: &row.Summary, host: host}
+	j.truth, j.tool = readTruth(served, max(c.Load.Requests, counted), window), &row.Summary
 	if len(j.truth) == 0 {
 		return []Line{{Question: "a result", Verdict: Wrong, Why: "the server saw no request of its window"}}, all
+	}
+	if failure != nil {
+		l := Line{Question: "end of the command", Verdict: Wrong, Why: ends(failure)}
+		if j.tool.Requests.Failed > 0 && counted >= c.Load.Requests { // it may say by its status that requests failed
+			l.Verdict = Right
+		}
+		j.lines = append(j.lines, l)
 	}
 	t.ask(&j)
 	return j.lines, all
 }
 
-// brief is what went wrong, with the first and the last line of a failure: between them is output of the program.
 func brief(unread, failure error) string {
-	why := unread.Error()
-	if failure != nil {
-		lines := strings.Split(strings.TrimSpace(failure.Error()), "\n")
-		why += "; " + strings.Join(slices.Compact([]string{lines[0], lines[len(lines)-1]}), " … ")
+	if failure == nil {
+		return unread.Error()
 	}
-	return why
+	return unread.Error() + "; " + ends(failure)
+}
+
+// ends are the first and the last line of a failure: between them is output of the program.
+func ends(failure error) string {
+	lines := strings.Split(strings.TrimSpace(failure.Error()), "\n")
+	return strings.Join(slices.Compact([]string{lines[0], lines[len(lines)-1]}), " … ")
 }
 
 // drive serves one round, and returns what the server did, the delays of the machine, and the load generator's failure.
@@ -184,7 +194,7 @@ func (c *Config) drive(ctx context.Context, t trait, dir string) (served mock.Tr
 	ended, watched := make(chan error, 1), make(chan []tick, 1)
 	go func() { ended <- server.Serve(serving, l) }()
 	go func() { watched <- watch(serving.Done()) }()
-	failure = c.Drive(ctx, c.words(l.Addr().String(), dir), dir)
+	failure = c.Drive(ctx, c.words(t.name, l.Addr().String(), dir), dir)
 	stop()
 	err, ticks = <-ended, <-watched
 	if ctx.Err() != nil {
@@ -193,10 +203,10 @@ func (c *Config) drive(ctx context.Context, t trait, dir string) (served mock.Tr
 	return server.Truth(), ticks, failure, err
 }
 
-func (c *Config) words(address, dir string) []string {
+func (c *Config) words(round, address, dir string) []string {
 	replacer := strings.NewReplacer("{url}", "http://"+address, "{model}", model, "{out}", dir,
 		"{requests}", strconv.Itoa(c.Requests), "{rate}", strconv.FormatFloat(c.Rate, 'g', -1, 64),
-		"{arrival}", c.Arrival, "{concurrency}", strconv.Itoa(concurrency), "{input}", strconv.Itoa(input),
+		"{arrival}", c.arrival(round), "{concurrency}", strconv.Itoa(concurrency), "{input}", strconv.Itoa(input),
 		"{output}", strconv.Itoa(output))
 	words := make([]string, len(c.Command))
 	for i, word := range c.Command {
@@ -205,13 +215,21 @@ func (c *Config) words(address, dir string) []string {
 	return words
 }
 
-func (c *Config) load() (l Load) {
+// arrival is constant in a stall, if the command can be asked for it: the number of arrivals has no chance in it.
+func (c *Config) arrival(round string) string {
+	if round == "stall" && c.uses("arrival") {
+		return "constant"
+	}
+	return c.Arrival
+}
+
+func (c *Config) load(round string) (l Load) {
 	if c.uses("requests") {
 		l.Requests = c.Requests
 	}
 	switch {
 	case c.uses("rate"):
-		l.Rate, l.Arrival = c.Rate, c.Arrival
+		l.Rate, l.Arrival = c.Rate, c.arrival(round)
 	case c.uses("concurrency"):
 		l.Concurrency = concurrency
 	}

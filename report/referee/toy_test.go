@@ -2,6 +2,7 @@ package referee
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -29,6 +30,7 @@ type toy struct {
 	defect  string
 	load    Load
 	started int // runs so far
+	ends    error
 }
 
 type answer struct {
@@ -40,7 +42,8 @@ type answer struct {
 
 func (y *toy) is(defect string) bool { return y.defect == defect }
 
-func (y *toy) drive(_ context.Context, _ []string, dir string) error {
+func (y *toy) drive(_ context.Context, command []string, dir string) error {
+	y.load.Arrival = command[len(command)-1]
 	transport := &http.Transport{DialContext: y.pipes.Dial, MaxIdleConnsPerHost: 1000}
 	defer transport.CloseIdleConnections()
 	y.started++
@@ -55,7 +58,7 @@ func (y *toy) drive(_ context.Context, _ []string, dir string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dir, "toy.json"), file, 0o644)
+	return cmp.Or(os.WriteFile(filepath.Join(dir, "toy.json"), file, 0o644), y.ends)
 }
 
 func (y *toy) closed(h *http.Client, begin time.Time, answers []answer) {
@@ -96,6 +99,8 @@ func (y *toy) open(h *http.Client, begin time.Time, answers []answer) {
 				time.Sleep(at[i])
 			}
 		})
+	case y.is("nine workers"):
+		y.work(h, begin, answers, 9, func(i int) { time.Sleep(time.Until(begin.Add(at[i]))) })
 	case y.is("coordinated omission"):
 		y.work(h, begin, answers, 10, func(i int) { time.Sleep(time.Until(begin.Add(at[i]))) })
 	default:

@@ -16,21 +16,32 @@ import (
 
 // request is one request as the server saw it; times are since its start.
 type request struct {
-	at, first, last        time.Duration // arrival, first and last event with tokens
-	gaps                   []float64     // between these events, ms
-	output, prompt, cached int           // tokens; cached are of the prompt
-	hash                   string        // of the prompt
+	at                     time.Duration
+	first, last            mock.Span // the writes of the first and the last event with tokens
+	gaps                   []span    // between these events
+	output, prompt, cached int       // tokens; cached are of the prompt
+	hash                   string    // of the prompt
 	failed                 bool
 }
 
-func ttftOf(r *request) []float64 { return []float64{ms(r.first - r.at)} }
-func e2eOf(r *request) []float64  { return []float64{ms(r.last - r.at)} }
-func tpotOf(r *request) []float64 { return []float64{ms(r.last-r.first) / float64(max(1, r.output-1))} }
-func gapsOf(r *request) []float64 { return r.gaps }
+// span are the limits of a time, in ms: an event reaches a client on loopback after the start of its write, and before
+// the server, which may have to wait for a processor, stamps its end.
+type span struct{ low, high float64 }
 
-func outputOf(r *request) []float64 { return []float64{float64(r.output)} }
-func promptOf(r *request) []float64 { return []float64{float64(r.prompt)} }
-func cachedOf(r *request) []float64 { return []float64{float64(r.cached)} }
+func since(at time.Duration, s mock.Span) span { return between(mock.Span{From: at, To: at}, s) }
+func between(a, b mock.Span) span              { return span{max(0, ms(b.From-a.To)), ms(b.To - a.From)} }
+
+func ttftOf(r *request) []span { return []span{since(r.at, r.first)} }
+func e2eOf(r *request) []span  { return []span{since(r.at, r.last)} }
+func gapsOf(r *request) []span { return r.gaps }
+func tpotOf(r *request) []span {
+	all, n := between(r.first, r.last), float64(max(1, r.output-1))
+	return []span{{all.low / n, all.high / n}}
+}
+
+func outputOf(r *request) int { return r.output }
+func promptOf(r *request) int { return r.prompt }
+func cachedOf(r *request) int { return r.cached }
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
@@ -51,10 +62,11 @@ func readTruth(t mock.Truth, n int, window time.Time) (last truth) {
 		q := request{at: time.Duration(r.ArrivalNS), output: r.OutputTokens, prompt: r.PromptTokens,
 			cached: r.CachedTokens, hash: r.PromptSHA256, failed: r.Finish == "abort"}
 		for i, at := range r.WrittenNS {
-			if q.last = time.Duration(at); i == 0 {
+			before := q.last
+			if q.last = (mock.Span{From: time.Duration(r.WritingNS[i]), To: time.Duration(at)}); i == 0 {
 				q.first = q.last
 			} else {
-				q.gaps = append(q.gaps, float64(at-r.WrittenNS[i-1])/1e6)
+				q.gaps = append(q.gaps, between(before, q.last))
 			}
 		}
 		last = append(last, q)
@@ -70,20 +82,26 @@ func readTruth(t mock.Truth, n int, window time.Time) (last truth) {
 	return last
 }
 
-// values are one figure of the requests that ended well, ascending.
-func (t truth) values(of func(*request) []float64) (out []float64) {
+// limits are those of one time of the requests that ended well, ascending. A quantile lies between theirs.
+func (t truth) limits(of func(*request) []span) (low, high []float64) {
 	for i := range t {
 		if !t[i].failed {
-			out = append(out, of(&t[i])...)
+			for _, x := range of(&t[i]) {
+				low, high = append(low, x.low), append(high, x.high)
+			}
 		}
 	}
-	slices.Sort(out)
-	return out
+	slices.Sort(low)
+	slices.Sort(high)
+	return low, high
 }
 
-func (t truth) sum(of func(*request) []float64) (sum float64) {
-	for _, x := range t.values(of) {
-		sum += x
+// sum is over the requests that ended well.
+func (t truth) sum(of func(*request) int) (sum float64) {
+	for i := range t {
+		if !t[i].failed {
+			sum += float64(of(&t[i]))
+		}
 	}
 	return sum
 }
@@ -92,7 +110,7 @@ func (t truth) sum(of func(*request) []float64) (sum float64) {
 func (t truth) inFlight(from, to time.Duration) float64 {
 	var sum time.Duration
 	for i := range t {
-		sum += max(0, min(t[i].last, to)-max(t[i].at, from))
+		sum += max(0, min(t[i].last.To, to)-max(t[i].at, from))
 	}
 	return float64(sum) / float64(max(1, to-from))
 }
@@ -105,8 +123,12 @@ func find(dir string) (found *report.Run, problem error) {
 	files := 0
 	problem = errors.New("no result file that bench reads")
 	walked := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if files++; err != nil || files > mostFiles {
-			return errors.Join(err, fs.SkipAll)
+		if files++; files > mostFiles {
+			return fs.SkipAll
+		}
+		if err != nil { // of a folder that cannot be read
+			problem = err
+			return fs.SkipDir
 		}
 		_, err = os.Stat(filepath.Join(path, "run.json"))
 		isRun := d.IsDir() && err == nil
