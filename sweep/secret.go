@@ -35,7 +35,7 @@ var (
 	secretWord = lazy(`(?i)auth|token|key|session|signature`) // of a header's name, beyond secretName
 	innerName  = lazy(`[{,]\s*([A-Za-z0-9_-]+)\s*=`)
 	classTable = lazy(`(^|\.)\s*["']?mix["']?\s*(\.\s*["']?headers["']?\s*)?$`)
-	keyEnv     = lazy(`^\s*["']?api_key_env["']?\s*=\s*["'][A-Z][A-Z0-9_]*["']\s*(#.*)?$`)
+	keyEnv     = lazy(`^\s*(#\s*)?["']?api_key_env["']?\s*=\s*["'][A-Z][A-Z0-9_]*["']\s*(#.*)?$`)
 	quoted     = lazy(`"([^"]*)|'([^']*)`)
 )
 

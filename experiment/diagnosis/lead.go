@@ -56,17 +56,20 @@ func (a *answering) ship(m *record.Manifest, operating int) {
 	}
 }
 
-// Baseline reports whether a series is one user in a closed loop: its latencies are the lowest that the server has, and
-// no load to ship. A comparison of settings of the server keeps its best one.
+// Baseline reports whether a series is one user in a closed loop, or a class of a mix alone: its latencies are the
+// lowest that the server has, and no load to ship. A comparison of settings of the server keeps its best one.
 func Baseline(s *series.Series) bool {
 	_, setting, ofServer := settingOf(s)
 	first := &s.Points[0].Rows[0].Spec
-	return s.Closed && len(s.Points) == 1 && first.Concurrency == 1 && first.Search == nil && !first.IsColdStart() &&
+	return first.Alone != "" || s.Closed && len(s.Points) == 1 && first.Concurrency == 1 && first.Search == nil && !first.IsColdStart() &&
 		!(ofServer && setting != "")
 }
 
 func (a *answering) baseline() {
 	a.Lead, a.Text = LeadBaseline, "a single user meets the SLO: what the healthy server does, not a load to ship"
+	if alone := a.s.Points[0].Rows[0].Spec.Alone; alone != "" {
+		a.Text = "class " + alone + " alone meets the SLO: what the others are compared with, not a load to ship"
+	}
 	a.Points[a.Quoted].Status = Meets
 	if !a.unfinished { // else it says how to resume
 		a.Next = nil

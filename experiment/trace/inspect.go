@@ -184,11 +184,11 @@ func (r *Report) note(speed float64) {
 func (r *Report) noteTurns(cumulative, delta int) {
 	switch {
 	case delta > 0:
-		r.Notes = append(r.Notes, Note{"delta_rows", fmt.Sprintf("%d of %d later rows of a session_id contain only "+
-			"what the turn adds: a replay sends prompts without the turns before", delta, cumulative+delta),
-			"write input_length and hash_ids of whole prompts; aiperf adds the turns up itself"})
+		r.Notes = append(r.Notes, Note{"delta_rows", fmt.Sprintf("%d of %d later rows of a session_id do not contain "+
+			"the turns before: a replay sends prompts without them", delta, cumulative+delta),
+			"if they are turns of a conversation, write input_length and hash_ids of whole prompts"})
 	case cumulative > 0:
 		r.Notes = append(r.Notes, Note{"cumulative_rows", fmt.Sprintf("%d later rows of a session_id contain the "+
-			"turns before: a replay sends them as they are", cumulative), "aiperf would add the turns up once more"})
+			"turns before: a replay sends them as they are", cumulative), "aiperf expects what a turn adds, and would count the turns before twice"})
 	}
 }

@@ -55,8 +55,9 @@ func (j *jsonl) turn(r *row) {
 	case id == "" || id == "null" || j.what.Format != Mooncake || !later && len(j.threads) >= mostThreads:
 	case !later:
 		j.threads[id] = thread{*r.Input + *r.Output, slices.Clone(blocks)}
-	case len(blocks) > 0 && slices.Equal(blocks, first.blocks), len(blocks) == 0 && *r.Input >= first.tokens:
+	case len(blocks) > 0 && slices.Equal(blocks, first.blocks):
 		j.cumulative++
+	case len(blocks) == 0 && *r.Input >= first.tokens: // long enough for either
 	default:
 		j.delta++
 	}

@@ -36,7 +36,7 @@ func (e *Measured) certainFail(o, lowest *observed) string {
 		return counted + "; nearly all of the last quarter by more than three times"
 	}
 	if there, busy := e.withoutHost(); busy {
-		low, _ := there.endsOf(l.Metric)
+		low, _ := there.endsOf(l.Metric, "")
 		if e.overloaded(o, low.values(o.requests, o.values)) {
 			return counted + "; overload on a busy host: " + overload
 		}

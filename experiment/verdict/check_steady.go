@@ -19,6 +19,8 @@ const MinTrend = 0.2
 const (
 	// clearTrend is the largest p-value of a trend. Every row has several, so it is small.
 	clearTrend = 0.001
+	// classTrend is the p-value below which a class may queue as well, whose row's queue grows.
+	classTrend = 0.1
 	// Requests that MSER-5 would cut matter if they move the mean by this share and differ by so many standard
 	// errors.
 	shiftedBy  = 0.03
@@ -43,7 +45,7 @@ func (e *Measured) steadiness() *record.Steadiness {
 	if cut, ok := stats.MSER5(e.series(s.Metric)); ok {
 		s.Cut = &cut
 	}
-	if load := e.inFlight(); len(load) >= flightParts/2 {
+	if load := e.inFlight(e.Records); len(load) >= flightParts/2 {
 		s.Trends["in_flight"] = stats.TrendOf(load)
 	}
 	return s
@@ -67,7 +69,22 @@ func (e *Measured) seriesOf(metric string) (values []float64, of []*record.Recor
 	return values, of
 }
 
-func (e *Measured) inFlight() (out []float64) {
+// steadyClasses of a mix keep their number of requests in flight: the server has enough for them, while the queue of
+// others grows.
+func (e *Measured) steadyClasses() (out []string) {
+	for _, c := range e.Spec.Mix {
+		load := e.inFlight(filter(e.Records, func(r *record.Record) bool { return r.Class == c.Name }))
+		if len(load) < flightParts/2 {
+			continue
+		}
+		if t := stats.TrendOf(load); t.P > classTrend || t.Change <= 0 {
+			out = append(out, c.Name)
+		}
+	}
+	return out
+}
+
+func (e *Measured) inFlight(records []*record.Record) (out []float64) {
 	length := e.Window.EndUs - e.Window.StartUs
 	if length < flightParts {
 		return nil
@@ -76,7 +93,7 @@ func (e *Measured) inFlight() (out []float64) {
 		part := record.Window{StartUs: e.Window.StartUs + i*length/flightParts, EndUs: e.Window.StartUs +
 			(i+1)*length/flightParts}
 		if !slices.ContainsFunc(e.disturbed.spans, func(s span) bool { return s.overlaps(part.StartUs, part.EndUs) }) {
-			out = append(out, record.ConcurrencyOf(e.Records, part).Mean)
+			out = append(out, record.ConcurrencyOf(records, part).Mean)
 		}
 	}
 	return out
@@ -90,9 +107,12 @@ func checkSteady(e *Measured) checkResult {
 		return noData
 	}
 	if t := s.Trends["in_flight"]; SignificantTrend(t) && t.Change > 0 && e.Spec.Open() {
+		effects := unbounded(record.Lowered, firstToken, lastToken)
+		for i := range effects {
+			effects[i].spares = e.steadyClasses()
+		}
 		return caution("lower the rate: the server does not sustain it, and latency grows with the length of the row",
-			"the queue grows: requests in flight rose by %.0f %% through the window", 100*t.Change).
-			touching(unbounded(record.Lowered, firstToken, lastToken))
+			"the queue grows: requests in flight rose by %.0f %% through the window", 100*t.Change).touching(effects)
 	}
 	if f := e.rampUp(); f.severity != "" {
 		return f

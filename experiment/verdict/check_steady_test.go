@@ -7,7 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"bench/experiment"
 	"bench/experiment/record"
+	"bench/experiment/stats"
 	"bench/experiment/workload"
 	fixture "bench/internal/fixturetest"
 )
@@ -65,6 +67,28 @@ func TestUnsteady(t *testing.T) {
 		e := steadyRow(2000, c.latency).checked()
 		if got := e.findingOf("unsteady"); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
 			t.Errorf("%s: %q, want %q (%+v)", c.name, got, c.want, e.Steady)
+		}
+	}
+}
+
+// A class that does not queue is judged, although the queue of another grows.
+func TestUnsteadyClass(t *testing.T) {
+	for latency, want := range map[float64]stats.Verdict{0: stats.Pass, 3000: stats.Undecided} {
+		rng := rand.New(rand.NewPCG(7, 2))
+		e := steadyRow(2000, func(at float64) float64 { return 50 + 20_000*at })
+		gold := steadyRow(400, func(at float64) float64 { return 50*math.Exp(0.2*rng.NormFloat64()) + latency*at })
+		for _, r := range gold.Records[1:] {
+			r.Class = "gold"
+		}
+		for _, r := range e.Records {
+			r.Class = "bulk"
+		}
+		e.Records = append(e.Records, gold.Records[1:]...)
+		e.Spec.Mix = []workload.Class{{Name: "bulk", Weight: 5}, {Name: "gold", Weight: 1,
+			SLO: map[string]any{"ttft_p95": "4s"}}}
+		e.Conclude(experiment.Target{}, record.RooflineSource{})
+		if v := e.SLO[0]; v.Verdict != want || e.findingOf("unsteady") == "" {
+			t.Errorf("%s, want %s: %+v %s", v.Verdict, want, v, e.findingOf("unsteady"))
 		}
 	}
 }

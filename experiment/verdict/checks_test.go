@@ -349,7 +349,7 @@ func TestOneCodeOfSeveralChecks(t *testing.T) {
 	if !slices.Contains(e.Checks.Failed, "client_bound") || !slices.Contains(e.Checks.Failed, "client_machine") {
 		t.Errorf("%+v", e.Checks)
 	}
-	low, high := e.endsOf("e2e")
+	low, high := e.endsOf("e2e", "")
 	if !slices.Equal(low.codes, []string{"client_bound"}) || len(low.causes) != 2 || !high.untouched() {
 		t.Errorf("%+v %+v", low, high)
 	}

@@ -15,7 +15,8 @@ type effect struct {
 	own   func(*record.Record) float64
 	share func(*record.Record) float64 // of each value that the effect adds or takes; nil: all by the bound
 	// of other work on the server's machine: a load that the server cannot sustain there still fails
-	host bool
+	host   bool
+	spares []string // classes whose values it leaves alone
 }
 
 var (

@@ -22,14 +22,15 @@ type end struct {
 	shares    []func(*record.Record) float64 // of a value that is an effect
 }
 
-// endsOf are the low end of a metric, which inflated values can truly have, and the high end of lowered ones.
-func (e *Measured) endsOf(latency string) (low, high end) {
+// endsOf are the low end of a metric, of a class or of all requests, which inflated values can truly have, and the high
+// end of lowered ones.
+func (e *Measured) endsOf(latency, class string) (low, high end) {
 	if latency == metric.E2EPerToken { // at most as much, since every answer has a token
 		latency = "e2e"
 	}
 	low, high = end{add: -1, factor: 1}, end{add: 1, factor: 1}
 	for _, x := range e.effects {
-		if x.Metric != latency {
+		if x.Metric != latency || slices.Contains(x.spares, class) {
 			continue
 		}
 		if x.Direction != record.Lowered {
@@ -137,7 +138,7 @@ func (d *end) figure(x float64) float64 {
 }
 
 func (e *Measured) figureEnds(key string) (low, high end) {
-	low, high = e.endsOf(record.TouchedMetric(key))
+	low, high = e.endsOf(record.TouchedMetric(key), "")
 	if metric.PerToken(key) {
 		low, high = high, low
 		low.add, high.add = -1, 1

@@ -54,7 +54,7 @@ func TestEnds(t *testing.T) {
 			nil, []float64{inf, inf, inf, inf, inf, inf, inf, inf, inf, inf}},
 	} {
 		e, requests, values := disturbed(c.x, c.exact)
-		low, high := e.endsOf("ttft")
+		low, high := e.endsOf("ttft", "")
 		moved := func(want []float64) []float64 {
 			if want == nil {
 				return measured
@@ -73,7 +73,7 @@ func TestEnds(t *testing.T) {
 		if !slices.Equal(values, measured) {
 			t.Errorf("%s: the measured values changed: %v", c.name, values)
 		}
-		if other, _ := e.endsOf("tpot"); !other.untouched() {
+		if other, _ := e.endsOf("tpot", ""); !other.untouched() {
 			t.Errorf("%s: tpot moved", c.name)
 		}
 	}
@@ -107,7 +107,7 @@ func TestEndsContainTheTruth(t *testing.T) {
 		for _, i := range rng.Perm(n)[:min(touched, n)] {
 			measured[i] += 1e4
 		}
-		low, high := e.endsOf("ttft")
+		low, high := e.endsOf("ttft", "")
 		if !slices.Equal(high.values(requests, measured), measured) {
 			t.Fatal("inflated values have no higher end")
 		}
@@ -144,13 +144,13 @@ func TestGapsAtTheEnds(t *testing.T) {
 	}
 	e.effects = inMs(record.Unknown, 15, []string{"itl"})
 	e.effects[0].cause = "client_cpu: stolen"
-	low, high := e.endsOf("itl")
+	low, high := e.endsOf("itl", "")
 	if over(*asMeasured) != 1.5 || over(low) != 1 || over(high) != 3 { // the failed request has two gaps, of six
 		t.Errorf("measured %v, low %v, high %v", over(*asMeasured), over(low), over(high))
 	}
 	e.effects = onRequests(record.Unknown, 1, []string{"itl"})
 	e.effects[0].cause = "network: lost"
-	if low, high = e.endsOf("itl"); over(low) > 1.5 || over(high) < 2 {
+	if low, high = e.endsOf("itl", ""); over(low) > 1.5 || over(high) < 2 {
 		t.Errorf("one request: low %v, high %v", over(low), over(high))
 	}
 }

@@ -30,7 +30,7 @@ func (e *Measured) judgeMean(v *record.Verdict, o *observed, confidence float64)
 	v.Value, v.Observed, v.Interval = &mean, n, &iv
 	decide(v, iv.Against(l.Value), fmt.Sprintf("mean %s ms %s (%s %%, n=%d)", unit.Brief(mean, 4), EndsText(iv),
 		unit.Brief(100*confidence, 4), n))
-	low, high := e.endsOf(l.Metric)
+	low, high := e.endsOf(l.Metric, v.Class)
 	switch {
 	case v.Verdict == stats.Pass && !high.untouched() &&
 		interval(high.values(o.requests, o.values)).Against(l.Value) != stats.Pass:

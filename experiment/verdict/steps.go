@@ -67,7 +67,7 @@ func (e *Measured) places(v record.Verdict, q question, window []*record.Record)
 			out = append(out, iv.Lo, math.Nextafter(iv.Lo, math.Inf(1)), iv.Hi)
 		}
 	}
-	low, _ := e.endsOf(q.limit.Metric)
+	low, _ := e.endsOf(q.limit.Metric, q.class)
 	own := filter(window, q.about)
 	for _, at := range []*end{asMeasured, &low} {
 		values := e.observe(q.limit, own, at).values

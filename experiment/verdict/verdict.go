@@ -103,7 +103,7 @@ func (e *Measured) judgeAt(v *record.Verdict, q question, window []*record.Recor
 	window = filter(window, q.about)
 	*v = record.Verdict{Metric: v.Metric, Class: v.Class, Limit: v.Limit, Unit: v.Unit, Observed: len(window),
 		Confidence: confidence}
-	low, high := e.endsOf(l.Metric)
+	low, high := e.endsOf(l.Metric, q.class)
 	o := e.observe(l, window, asMeasured)
 	if l.Stat == "mean" {
 		e.judgeMean(v, o, confidence)

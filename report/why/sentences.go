@@ -13,7 +13,7 @@ import (
 
 const (
 	mostSentences = 3
-	mostParts     = 3 // of a sentence, beside what is unexplained
+	mostParts     = 3 // of a sentence, beside the rest
 )
 
 // Sentences are the causes of the latencies that a comparison found better or worse, a sentence each, from the last
@@ -77,19 +77,28 @@ func lastRun(s *compare.Side) *report.Run {
 	return &report.Run{Dir: last.Name, Run: last.Run}
 }
 
-// explained reports whether the causes are more than half of the change.
+// explained reports whether causes that are sure are more than half of the change.
 func (f *Figure) explained() bool {
-	last := f.Parts[len(f.Parts)-1] // unexplained
-	return f.Rejected == "" && math.Abs(last.Share) < math.Abs(f.Change.Share)/2
+	sum := 0.0
+	for _, p := range f.Parts {
+		if p.Cause != Unexplained && (p.Low > 0 || p.High < 0) {
+			sum += p.Share
+		}
+	}
+	return f.Rejected == "" && math.Abs(f.Change.Share-sum) < math.Abs(f.Change.Share)/2
 }
 
 func (f *Figure) sentence(point string) string {
 	var parts []string
+	rest := f.Change.Share
 	for i := range f.Parts {
 		p := &f.Parts[i]
-		if p.Cause == Unexplained || len(parts) < mostParts && math.Abs(p.Share) >= smallestPart {
+		known := p.Cause != Unexplained && (p.Low > 0 || p.High < 0)
+		if known && len(parts) < mostParts && math.Abs(p.Share) >= smallestPart {
 			parts = append(parts, p.Cause+" "+p.short())
+			rest -= p.Share
 		}
 	}
+	parts = append(parts, "rest "+(&Part{Share: rest}).short())
 	return text.Escape(fmt.Sprintf("%s of %s %s: %s", f.words(), point, f.Change.short(), strings.Join(parts, ", ")))
 }
