@@ -15,11 +15,11 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 122_488
+	mostLines         = 122_530
 	mostPackages      = 63
 	mostExportedNames = 2_481 // types, functions, methods, variables and constants
 	mostExportedField = 4_086
-	mostWideLines     = 280 // of more than 120 columns
+	mostWideLines     = 281 // of more than 120 columns
 	mostFlags         = 182 // of commands
 	mostKeys          = 227 // of the TOML, by struct tags
 )
@@ -31,12 +31,12 @@ var larger = map[string]int{
 	"experiment/trace":     5_360,
 	"experiment/openai":    5_300,
 	"experiment/mock":      5_395,
-	"experiment/verdict":   5_325,
+	"experiment/verdict":   5_350,
 	"experiment/workload":  5_000,
 	"report/compare":       4_951,
 	"experiment/record":    5_110,
 	"sweep":                5_170,
-	"experiment/diagnosis": 4_692,
+	"experiment/diagnosis": 4_700,
 	"experiment/endpoint":  4_432,
 	"experiment/stats":     4_014,
 	"report/page":          3_700,

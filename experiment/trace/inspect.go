@@ -189,6 +189,7 @@ func (r *Report) noteTurns(cumulative, delta int) {
 			"if they are turns of a conversation, write input_length and hash_ids of whole prompts"})
 	case cumulative > 0:
 		r.Notes = append(r.Notes, Note{"cumulative_rows", fmt.Sprintf("%d later rows of a session_id contain the "+
-			"turns before: a replay sends them as they are", cumulative), "aiperf expects what a turn adds, and would count the turns before twice"})
+			"turns before: a replay sends them as they are", cumulative),
+			"aiperf expects what a turn adds, and would count the turns before twice"})
 	}
 }
