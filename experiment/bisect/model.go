@@ -36,9 +36,9 @@ type Belief struct {
 
 	search    *Search
 	places    []int     // measured revisions, ascending; gap g ends at places[g]
-	noise     float64   // variance of a run
 	times     []float64 // of the observations, by the mean time between them
 	unit      float64   // of times, in hours
+	hours     float64   // of the last observation
 	weights   []float64 // variances of the observations, over that of the noise
 	all       []hypothesis
 	likeliest hypothesis
@@ -99,10 +99,14 @@ type fit struct {
 // Believe weighs all hypotheses. Runs that are far from every level of the likeliest one count less.
 func (s *Search) Believe() *Belief {
 	b := &Belief{search: s, weights: slices.Repeat([]float64{1}, len(s.Seen))}
-	first, last := s.Seen[0].At, s.Seen[len(s.Seen)-1].At
-	b.unit = max((last-first)/float64(len(s.Seen)), 1e-9)
-	for _, o := range s.Seen {
-		b.places, b.times = append(b.places, o.Revision), append(b.times, 1+(o.At-first)/b.unit)
+	b.hours = s.Seen[0].At
+	for _, o := range s.Seen { // a clock that was set back stands still
+		b.hours = max(b.hours, o.At)
+		b.places, b.times = append(b.places, o.Revision), append(b.times, b.hours-s.Seen[0].At)
+	}
+	b.unit = max((b.hours-s.Seen[0].At)/float64(len(s.Seen)), 1e-9)
+	for i := range b.times {
+		b.times[i] = 1 + b.times[i]/b.unit
 	}
 	slices.Sort(b.places)
 	b.places = slices.Compact(b.places)
@@ -250,9 +254,10 @@ func (m *moments) add(h *hypothesis, i int) {
 func (b *Belief) sum() {
 	n := len(b.places)
 	gaps := make([]moments, n)
+	noise := 0.0
 	for i := range b.all {
 		h := &b.all[i]
-		b.noise += h.weight * h.noise
+		noise += h.weight * h.noise
 		if h.first == 0 {
 			b.None += h.weight
 			continue
@@ -265,7 +270,7 @@ func (b *Belief) sum() {
 			gaps[h.second].add(h, 1)
 		}
 	}
-	b.Spread = math.Sqrt(b.noise)
+	b.Spread = math.Sqrt(noise)
 	for g := 1; g < n; g++ {
 		b.divide(g, &gaps[g])
 	}
@@ -290,7 +295,7 @@ func (b *Belief) divide(g int, m *moments) {
 // variance over that of the noise.
 func (b *Belief) ahead(f *fit, at float64) (shown *mat.VecDense, variance float64) {
 	n := len(b.times)
-	t, size := 1+(at-b.search.Seen[0].At)/b.unit, f.drift*f.drift
+	t, size := 1+(max(at, b.hours)-b.search.Seen[0].At)/b.unit, f.drift*f.drift
 	with, weights := mat.NewVecDense(n, nil), mat.NewVecDense(n, nil)
 	for i := range n {
 		with.SetVec(i, size*together(t, b.times[i]))
