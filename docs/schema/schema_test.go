@@ -110,7 +110,7 @@ var closed = map[string][]any{
 	"record.TunedSetting.state": {tune.Measured, tune.RacedOut, tune.Predicted, tune.Audited, tune.Infeasible, tune.NotRun},
 	"revisions.Result.schema":   {revisions.Schema},
 	"revisions.Result.state": {revisions.StateRunning, revisions.StateInterrupted, revisions.StateFailed, bisect.Found,
-		bisect.Unchanged, bisect.Unsettled, revisions.StateBudget},
+		bisect.Unchanged, bisect.Inconclusive, bisect.Unsettled, revisions.StateBudget},
 	"revisions.Revision.state":      {revisions.Built, revisions.PassedOver},
 	"report.Decisions.schema":       {report.SchemaDecisions},
 	"report.Decision.outcome":       {"accepted", "rejected", "open"},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -29,13 +30,15 @@ func FromGit(ctx context.Context, repo, good, bad string) (out []Revision, err e
 			"list revisions with --revs", good, bad, repo, err)
 	}
 	const format = "--format=%H%x09%s"
-	err = errors.Join(git("log", "-1", format, "--end-of-options", good),
-		git("log", "--first-parent", "--reverse", format, "--end-of-options", good+".."+bad))
+	const quiet = "--no-show-signature"
+	err = errors.Join(git("log", "-1", quiet, format, "--end-of-options", good),
+		git("log", "--first-parent", "--reverse", quiet, format, "--end-of-options", good+".."+bad))
 	text, errRead := os.ReadFile(log.Name())
 	if err := errors.Join(err, errRead); err != nil {
 		return nil, fmt.Errorf("listing revisions: %w", err)
 	}
-	return between(strings.Split(string(text), "\n"), "", "")
+	commit := regexp.MustCompile(`(?m)^[0-9a-f]{40,64}\t.*$`) // beside git's warnings
+	return between(commit.FindAllString(string(text), -1), "", "")
 }
 
 // FromList takes revisions from a file, one a line, with a remark behind a tab; or from a text with commas. good and

@@ -14,8 +14,8 @@ import (
 	"bench/experiment/stats"
 )
 
-// File is the name of a Result in the directory of its bisection.
-const File = "bisect.json"
+// file is the name of a Result in the directory of its bisection.
+const file = "bisect.json"
 
 // Schema of a Result.
 const Schema = "bench/bisect/v1"
@@ -39,10 +39,11 @@ type Result struct {
 	Schema     string    `json:"schema"`
 	Matrix     string    `json:"matrix"`
 	MatrixHash string    `json:"matrix_sha256"`
+	Row        string    `json:"row"`             // its label
 	Build      []string  `json:"build,omitempty"` // command, without secrets; absent = the server's does it
 	StartedAt  time.Time `json:"started_at"`
-	// State is running, interrupted, failed, found, unchanged (good and bad do not differ), unsettled (the runs do not
-	// agree) or budget.
+	// State is running, interrupted, failed, found, unchanged (good and bad do not differ), inconclusive (it is open
+	// whether they do), unsettled (the limit of runs is reached) or budget.
 	State      string  `json:"state"`
 	Confidence float64 `json:"confidence"`
 	Asked      string  `json:"metric_asked,omitempty"` // absent = it is chosen
@@ -63,7 +64,8 @@ type Revision struct {
 	Reason  string  `json:"reason,omitempty"`  // why it is passed over
 	Log     string  `json:"log,omitempty"`     // of its build: a file
 	Builds  int     `json:"builds,omitempty"`
-	BuildS  float64 `json:"build_s,omitempty"` // of all its builds
+	BuildS  float64 `json:"build_s,omitempty"`  // of all its builds
+	FailedS float64 `json:"failed_s,omitempty"` // of runs without a result
 }
 
 // Run is a run of the matrix with a revision.
@@ -78,16 +80,19 @@ type Run struct {
 
 // Answer is what the runs show.
 type Answer struct {
-	Changes []Changed `json:"changes"` // one, or two if two are likelier; empty = good and bad do not differ
+	Changes []Changed `json:"changes"` // one, or two if two are likelier; empty = none is shown
 	// Candidates are the fewest revisions that have the change with the confidence, the likeliest first.
 	Candidates []string `json:"candidates"`
 	Unchanged  float64  `json:"p_unchanged"` // probability that no revision changes the figure
 	Two        float64  `json:"p_two"`       // that two do
-	Spread     float64  `json:"spread"`      // standard deviation of a run, as a share
-	Good       Level    `json:"good"`
-	Bad        Level    `json:"bad"`
-	Builds     int      `json:"builds"`
-	Runs       int      `json:"runs"`
+	// Smallest is the change, as a share, that the runs of good and bad would have shown in four of five cases; absent
+	// = the state is not inconclusive.
+	Smallest float64 `json:"smallest_change,omitempty"`
+	Spread   float64 `json:"spread"` // standard deviation of a run, as a share
+	Good     Level   `json:"good"`
+	Bad      Level   `json:"bad"`
+	Builds   int     `json:"builds"`
+	Runs     int     `json:"runs"`
 }
 
 // Changed is a revision that changes the figure.
@@ -110,7 +115,11 @@ func (b *Bisection) answer() *Answer {
 	a.Good, a.Bad = b.level(0), b.level(len(b.Revisions)-1)
 	believed := b.search().Believe()
 	a.Unchanged, a.Two, a.Spread = believed.None, believed.Two, believed.Spread
-	if b.State == bisect.Unchanged {
+	switch b.State {
+	case bisect.Inconclusive:
+		a.Smallest = b.smallest()
+		return a
+	case bisect.Unchanged:
 		return a
 	}
 	for _, i := range believed.Within(b.Confidence) {
@@ -142,20 +151,22 @@ func (b *Bisection) changed(c bisect.Change) Changed {
 
 // Continue takes what an earlier attempt in a directory left, if it is of this bisection.
 func (b *Bisection) Continue(dir string) error {
-	text, err := os.ReadFile(filepath.Join(dir, File))
+	text, err := os.ReadFile(filepath.Join(dir, file))
 	if err != nil {
 		return fmt.Errorf("%s contains no bisection: %w\nhint: --resume takes the directory of one bisection, "+
 			"results/bisect/<matrix>-<start time>", dir, err)
 	}
 	var was Result
 	if err := json.Unmarshal(text, &was); err != nil {
-		return fmt.Errorf("reading %s: %w", filepath.Join(dir, File), err)
+		return fmt.Errorf("reading %s: %w", filepath.Join(dir, file), err)
 	}
 	same := slices.EqualFunc(b.Revisions, was.Revisions, func(x, y Revision) bool { return x.Name == y.Name })
 	strange := func(run Run) bool { return run.Revision < 0 || run.Revision >= len(was.Revisions) }
 	switch {
 	case was.Schema != Schema || slices.ContainsFunc(was.Runs, strange):
 		return fmt.Errorf("%s is not a bisection of this version of bench", dir)
+	case was.Row != b.Row:
+		return fmt.Errorf("%s is of row %q, not of %q\nhint: --only, as it began", dir, was.Row, b.Row)
 	case was.MatrixHash != b.MatrixHash || !slices.Equal(was.Build, b.Build) || was.Asked != b.Asked || !same:
 		return errors.New("the matrix, the revisions, --rev or --metric differ from " + dir +
 			"\nhint: without --resume a new bisection begins")

@@ -53,7 +53,8 @@ func (b *Bisection) Run(ctx context.Context) error {
 			end = StateBudget
 		}
 		if end != "" {
-			b.State, b.Answer = end, b.answer()
+			b.State = end
+			b.Answer = b.answer()
 			return b.save()
 		}
 		err := b.step(ctx, i)
@@ -68,34 +69,51 @@ func (b *Bisection) Run(ctx context.Context) error {
 	}
 }
 
-// step builds and measures a revision, or passes it over.
+// errUncounted is of a revision that was measured often enough.
+var errUncounted = errors.New("its runs do not count")
+
+// step builds and measures a revision, at a second attempt if need be, or passes it over. One that was measured before
+// can be: what fails is the machine.
 func (b *Bisection) step(ctx context.Context, i int) error {
 	r := &b.Revisions[i]
-	var err error
-	if b.needsBuild(i) {
-		err = b.build(ctx, i)
-	}
-	if err == nil {
-		b.Event(fmt.Sprintf("run %d: %s", len(b.Runs)+1, r.Short()))
-		err = b.run(ctx, i)
+	fatal := func(err error) bool { return ctx.Err() != nil || errors.Is(err, syscall.ENOSPC) }
+	err := b.attempt(ctx, i)
+	if err != nil && !fatal(err) && !errors.Is(err, errUncounted) {
+		b.Event("  once more, since it failed: " + reason(err))
+		err = b.attempt(ctx, i)
 	}
 	switch {
 	case err == nil:
 		return nil
-	case ctx.Err() != nil || errors.Is(err, syscall.ENOSPC) || i == 0 || i == len(b.Revisions)-1:
+	case fatal(err) || i == 0 || i == len(b.Revisions)-1 || len(b.of(i)) > 0:
 		return fmt.Errorf("revision %s: %w", r.Short(), err)
 	}
-	r.State = PassedOver
-	r.Reason, _, _ = strings.Cut(err.Error(), "\n") // its last output follows
-	r.Reason = strings.TrimSuffix(r.Reason, "; last output:")
+	r.State, r.Reason = PassedOver, reason(err)
 	b.Event(fmt.Sprintf("  %s is passed over: %s", r.Short(), r.Reason))
 	return nil
+}
+
+// reason is an error without the last output, which follows.
+func reason(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return strings.TrimSuffix(line, "; last output:")
+}
+
+func (b *Bisection) attempt(ctx context.Context, i int) error {
+	if b.needsBuild(i) {
+		if err := b.build(ctx, i); err != nil {
+			return err
+		}
+	}
+	b.Event(fmt.Sprintf("run %d: %s", len(b.Runs)+1, b.Revisions[i].Short()))
+	return b.run(ctx, i)
 }
 
 func (b *Bisection) run(ctx context.Context, i int) error {
 	run := Run{Revision: i, StartedAt: time.Now().UTC()}
 	m, err := b.Measure(ctx, b.Revisions[i].Name)
 	if err != nil {
+		b.Revisions[i].FailedS += time.Since(run.StartedAt).Seconds()
 		return err
 	}
 	run.Dir = filepath.Join(filepath.Base(filepath.Dir(m.Dir)), filepath.Base(m.Dir))
@@ -114,7 +132,7 @@ func (b *Bisection) run(ctx context.Context, i int) error {
 		}
 	}
 	if run.Invalid != "" && bad > 1 {
-		return errors.New("its runs do not count: " + run.Invalid)
+		return fmt.Errorf("%w: %s", errUncounted, run.Invalid)
 	}
 	b.Event("  " + b.progress())
 	return nil
@@ -189,6 +207,9 @@ func (b *Bisection) cost(i int) float64 {
 // spent are the hours of all builds and runs.
 func (b *Bisection) spent() float64 {
 	runs, _, builds, _ := b.work()
+	for _, r := range b.Revisions {
+		runs += r.FailedS / time.Hour.Seconds()
+	}
 	return runs + builds
 }
 
@@ -205,7 +226,7 @@ func (b *Bisection) work() (runs float64, n int, builds float64, m int) {
 
 func (b *Bisection) save() error {
 	b.SpentS = b.spent() * time.Hour.Seconds()
-	return sweep.WriteWhole(filepath.Join(b.Dir, File), func(w io.Writer) error {
+	return sweep.WriteWhole(filepath.Join(b.Dir, file), func(w io.Writer) error {
 		text, err := record.EncodeFile(&b.Result)
 		if err == nil {
 			_, err = w.Write(text)

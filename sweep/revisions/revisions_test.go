@@ -8,10 +8,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"bench/experiment/bisect"
 	"bench/experiment/record"
 	"bench/experiment/stats"
 )
@@ -85,9 +87,53 @@ func TestFindsAndGoesOn(t *testing.T) {
 	if x.LastGood != "j" || x.GoodRun != filepath.Join(b.Dir, "m", "j") || x.Interval.Lo > 0.2 || x.Interval.Hi < 0.2 {
 		t.Errorf("%+v", x)
 	}
-	other := planned(t, letters(19), slower)
-	if err := other.Continue(b.Dir); err == nil || len(other.Runs) > 0 {
-		t.Error("a bisection of other revisions was continued")
+	other, row := planned(t, letters(19), slower), planned(t, letters(20), slower)
+	row.Row = "other"
+	for _, b := range []*Bisection{other, row} {
+		if err := b.Continue(again.Dir); err == nil || len(b.Runs) > 0 {
+			t.Error("a bisection of other revisions, or of another row, was continued")
+		}
+	}
+}
+
+// TestOnceMore: what fails once is tried again, and its time counts; what was measured is not passed over.
+func TestOnceMore(t *testing.T) {
+	slower := func(revision string) float64 { return map[bool]float64{true: 12, false: 10}[revision >= "e"] }
+	b := planned(t, letters(8), slower)
+	measure, failed := b.Measure, map[string]bool{}
+	b.Measure = func(ctx context.Context, revision string) (*Measured, error) {
+		if !failed[revision] {
+			failed[revision] = true
+			time.Sleep(time.Millisecond)
+			return nil, errors.New("the port is busy")
+		}
+		return measure(ctx, revision)
+	}
+	if err := b.Run(t.Context()); err != nil || b.Answer.Changes[0].FirstBad[0] != "e" {
+		t.Fatalf("%v: %+v", err, b.Answer)
+	}
+	for _, r := range b.Revisions {
+		if r.State == PassedOver || failed[r.Name] && r.FailedS == 0 {
+			t.Errorf("%+v", r)
+		}
+	}
+	if b.SpentS < 1e-3*float64(len(failed)) {
+		t.Errorf("%v s are spent", b.SpentS)
+	}
+	b.Measure = func(context.Context, string) (*Measured, error) { return nil, errors.New("the port is busy") }
+	i := b.Runs[len(b.Runs)-1].Revision
+	if err := b.step(t.Context(), i); err == nil || b.Revisions[i].State == PassedOver {
+		t.Errorf("%v: %+v", err, b.Revisions[i])
+	}
+}
+
+func TestLimitOfRuns(t *testing.T) {
+	r := &Result{State: bisect.Unsettled, Confidence: 0.95, Metric: "itl_p50", Revisions: make([]Revision, 8),
+		Answer: &Answer{Candidates: []string{"c", "d"}}}
+	var text strings.Builder
+	if err := r.Text(&text, 200); err != nil || !strings.HasPrefix(text.String(),
+		"open, since the limit of 104 runs is reached: the first bad one is one of 2 revisions") {
+		t.Errorf("%v:\n%s", err, &text)
 	}
 }
 
@@ -97,6 +143,14 @@ func TestNoDifference(t *testing.T) {
 		t.Fatal(err)
 	}
 	var text strings.Builder
+	want := regexp.MustCompile(`^open, whether ITL p50 differs: that nothing changed has a probability of [0-9]+ %; ` +
+		`a change of [0-3]\.[0-9] % would have been seen \(4 of 5 times\); 0 builds, [0-9]+ runs\nITL p50: good `)
+	if err := b.Text(&text, 200); err != nil || !want.MatchString(text.String()) || len(b.Answer.Changes) > 0 {
+		t.Errorf("%v:\n%s", err, &text)
+	}
+	b.State, b.Answer = bisect.Unchanged, nil
+	b.Answer = b.answer()
+	text.Reset()
 	if err := b.Text(&text, 200); err != nil || !strings.HasPrefix(text.String(), "no difference: ITL p50: good ") {
 		t.Errorf("%v:\n%s", err, &text)
 	}
@@ -110,7 +164,7 @@ func TestFromGit(t *testing.T) {
 	script := `git init -q -b main . && git config user.email a@b && git config user.name a
 for i in 1 2 3 4; do git commit -q --allow-empty -m "step $i"; git tag v$i; done
 git checkout -q -b side v2 && git commit -q --allow-empty -m side
-git checkout -q main && git merge -q --no-edit side`
+git checkout -q main && git merge -q --no-edit side && git tag main # git warns that it is ambiguous`
 	cmd := exec.Command("sh", "-ec", script)
 	cmd.Dir, cmd.Env = repo, append(os.Environ(), "HOME="+repo)
 	if out, err := cmd.CombinedOutput(); err != nil {

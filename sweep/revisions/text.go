@@ -1,7 +1,6 @@
 package revisions
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -34,6 +33,10 @@ func (r *Result) lines() (lines []string) {
 	switch {
 	case r.State == bisect.Unchanged:
 		lines = append(lines, fmt.Sprintf("no difference: %s: %s; %s", metric.Words(r.Metric), levels, work))
+	case r.State == bisect.Inconclusive:
+		lines = append(lines, fmt.Sprintf("open, whether %s differs: that nothing changed has a probability of "+
+			"%.0f %%; a change of %s would have been seen (4 of 5 times); %s", metric.Words(r.Metric),
+			100*a.Unchanged, unit.Percent(a.Smallest), work))
 	case r.State == bisect.Found:
 		lead := "first bad "
 		for i := range a.Changes {
@@ -49,9 +52,12 @@ func (r *Result) lines() (lines []string) {
 	case len(a.Candidates) == 0:
 		lines = append(lines, "the budget was spent before good and bad were measured; "+work)
 	default:
-		why := map[string]string{StateBudget: "the budget is spent"}[r.State]
+		why := fmt.Sprintf("the limit of %d runs is reached", (&bisect.Search{Revisions: len(r.Revisions)}).Limit())
+		if r.State == StateBudget {
+			why = "the budget is spent"
+		}
 		lines = append(lines, fmt.Sprintf("open, since %s: the first bad one is one of %s (%.0f %%): %s; %s",
-			cmp.Or(why, "the runs do not agree"), unit.Plural(len(a.Candidates), "revision"), 100*r.Confidence,
+			why, unit.Plural(len(a.Candidates), "revision"), 100*r.Confidence,
 			unit.Some(r.shorts(a.Candidates)), work))
 	}
 	if r.State != bisect.Unchanged && r.Metric != "" {
