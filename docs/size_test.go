@@ -15,10 +15,10 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 122_530
+	mostLines         = 122_631
 	mostPackages      = 63
-	mostExportedNames = 2_481 // types, functions, methods, variables and constants
-	mostExportedField = 4_086
+	mostExportedNames = 2_482 // types, functions, methods, variables and constants
+	mostExportedField = 4_089
 	mostWideLines     = 281 // of more than 120 columns
 	mostFlags         = 182 // of commands
 	mostKeys          = 227 // of the TOML, by struct tags
@@ -27,7 +27,7 @@ const (
 // larger are the packages that are to be cut, each with its bound.
 var larger = map[string]int{
 	"report":               8_830,
-	"cmd/bench":            8_193,
+	"cmd/bench":            8_236,
 	"experiment/trace":     5_360,
 	"experiment/openai":    5_300,
 	"experiment/mock":      5_395,

@@ -17,7 +17,6 @@ import (
 	"bench/experiment/endpoint"
 	"bench/experiment/metric"
 	"bench/experiment/record"
-	"bench/experiment/server"
 	"bench/report/export"
 	"bench/sweep"
 	"bench/sweep/peers"
@@ -38,10 +37,10 @@ func newBisect(c *cli) *cobra.Command {
 		Short: "find the revision that changed a figure",
 		Long: `bisect builds revisions of a server, measures each by a run of a matrix with one point, and finds the
 one that changed a figure, though runs spread and the machine drifts. First it makes sure that good and bad differ. Then
-it measures the revision that tells most for its time, until one has the confidence. A revision that does not build or
-start is passed over. {rev} in --rev and in [server] is the revision. A build replaces the one before it unless [server]
-has {rev}. A row with a search is bisected by its operating point, another by the limit that differs most. Ctrl-C keeps
-all runs; --resume continues.`,
+it measures the revision that tells most for its time, until one has the confidence. A revision that twice does not build
+or start is passed over. {rev} in --rev and in [server] is the revision. A build replaces the one before it unless
+[server] has {rev}. A row with a search is bisected by its operating point, another by the limit that differs most.
+Ctrl-C keeps all runs; --resume continues.`,
 		Example: `  bench bisect nightly.toml --good v0.19.0 --bad main --repo ~/engine --rev 'make install-{rev}'
   bench bisect nightly.toml --revs 0.1.8,0.1.9,0.2.0 --rev 'uv pip install engine=={rev}'
   bench bisect nightly.toml --revs versions.txt --metric tpot_p50 --budget 3h`,
@@ -120,14 +119,12 @@ func (c *cli) planBisection(ctx context.Context, f *bisectFlags, in *sweepInput,
 		if b.Command, err = peers.OneCommand(f.build); err != nil {
 			return usage("--rev: %w", err)
 		}
-		for _, word := range b.Command {
-			b.Build = append(b.Build, sweep.MaskSecrets(redactURL("", word)))
-		}
+		b.Build, b.Server.Secrets = redactedWords(b.Command)
 	}
 	if in.models, in.hardware, err = readTables(c.stderr); err != nil {
 		return err
 	}
-	if file, err = in.readBisected(ctx, b, file, c.stderr); err != nil {
+	if file, err = c.readBisected(ctx, in, b, file); err != nil {
 		return err
 	}
 	if f.list != "" {
@@ -147,8 +144,7 @@ func (c *cli) planBisection(ctx context.Context, f *bisectFlags, in *sweepInput,
 	if err != nil {
 		return fmt.Errorf("finding the bench program, which also guards builds: %w", err)
 	}
-	b.Server = server.Config{Guard: []string{self, "guard"}, Withhold: []string{f.key.env, tokenEnv},
-		Secrets: server.Secrets{in.key, os.Getenv(tokenEnv)}}
+	b.Server.Guard = []string{self, "guard"}
 	if f.resume != "" {
 		if err := b.Continue(f.resume); err != nil {
 			return usage("--resume: %w", err)
@@ -163,19 +159,19 @@ func (c *cli) planBisection(ctx context.Context, f *bisectFlags, in *sweepInput,
 }
 
 // readBisected reads the matrix once, and checks that it can be bisected.
-func (in *sweepInput) readBisected(ctx context.Context, b *revisions.Bisection, name string,
-	stderr io.Writer) (file string, err error) {
-	if file, in.text = byName(name, stderr); in.text == nil {
+func (c *cli) readBisected(ctx context.Context, in *sweepInput, b *revisions.Bisection,
+	name string) (file string, err error) {
+	if file, in.text = byName(name, c.stderr); in.text == nil {
 		if in.text, err = os.ReadFile(file); err != nil {
 			return "", matrixError(fmt.Errorf("reading the matrix: %w", err))
 		}
 	}
 	b.InPlace = !strings.Contains(string(in.text)+strings.Join(in.set, " "), "{rev}")
-	if b.InPlace && len(b.Command) == 0 {
+	if b.InPlace && !strings.Contains(strings.Join(b.Command, " "), "{rev}") {
 		return "", usage("neither --rev nor [server] has {rev}: all revisions are alike\nhint: --rev 'COMMAND {rev}'")
 	}
 	first := in.with("first", b)
-	if err := first.read(ctx, file, stderr); err != nil {
+	if err := first.read(ctx, file, c.stderr); err != nil {
 		return "", err
 	}
 	picked, err := pickRows(first.m, in.only)
@@ -190,8 +186,10 @@ func (in *sweepInput) readBisected(ctx context.Context, b *revisions.Bisection, 
 	if first.m.Simulated() || first.m.Tune != nil {
 		return "", usage("the simulated server and [tune] cannot be bisected\nhint: write [server] without [tune]")
 	}
-	b.Matrix, b.MatrixHash = first.m.Name, first.m.Hash()
-	return file, nil
+	b.Matrix, b.MatrixHash, b.Row = first.m.Name, first.m.Hash(), picked[0].Label()
+	o, err := c.options(first)
+	b.Server.Withhold, b.Server.Secrets = o.Withhold, append(b.Server.Secrets, o.Secrets...)
+	return file, err
 }
 
 // with is the input of a run with a revision, which [server] gets as a knob.
@@ -210,16 +208,16 @@ func (c *cli) measureRevision(ctx context.Context, in *sweepInput, b *revisions.
 		return nil, err
 	}
 	quiet := &cli{c.stdin, io.Discard, io.Discard, c.args}
-	v, commit := version()
+	o, err := c.options(in)
+	if err != nil {
+		return nil, err
+	}
 	out := &revisions.Measured{}
-	o := sweep.Options{
-		Out: b.Dir, Only: in.only, Client: sweep.Client(v, commit), Command: redacted(c.args), NoResume: true,
-		Withhold: b.Server.Withhold, Secrets: b.Server.Secrets,
-		Event: func(e sweep.Event) {
-			if e.Finished != nil {
-				out.Rows = append(out.Rows, e.Finished.Row)
-			}
-		},
+	o.Out, o.NoResume, o.Secrets = b.Dir, true, b.Server.Secrets
+	o.Event = func(e sweep.Event) {
+		if e.Finished != nil {
+			out.Rows = append(out.Rows, e.Finished.Row)
+		}
 	}
 	stop, err := in.servers(ctx, in.m, in.simulated, &o,
 		func(ctx context.Context, base, simulator string) (*endpoint.Server, record.RooflineSource, error) {

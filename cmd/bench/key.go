@@ -12,9 +12,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"bench/experiment"
-	"bench/experiment/server"
 	"bench/experiment/target"
+	shell "bench/experiment/text"
 	"bench/sweep"
+	"bench/sweep/peers"
 )
 
 // keyFlags are the three sources of an API key. The key goes into the request header and nowhere else.
@@ -122,6 +123,10 @@ func redacted(args []string) []string {
 			a = mask
 		case before == "--set":
 			a = sweep.MaskSecrets(a)
+		case before == "--rev":
+			a = redactedCommand(a)
+		case joined && flag == "--rev":
+			a = flag + "=" + redactedCommand(value)
 		case joined && flag == "--set":
 			a = flag + "=" + sweep.MaskSecrets(value)
 		case !strings.HasPrefix(a, "-") || !joined:
@@ -135,6 +140,52 @@ func redacted(args []string) []string {
 		out = append(out, a)
 	}
 	return out
+}
+
+// redactedCommand is the text of a command, as --rev has it.
+func redactedCommand(text string) string {
+	words, err := peers.OneCommand(text)
+	if err != nil {
+		return mask
+	}
+	shown, secrets := redactedWords(words)
+	if len(secrets) == 0 {
+		return text
+	}
+	return shell.ShellWords(shown)
+}
+
+// redactedWords masks the secrets of a command and lists their values. A word with blanks is a script: sh -c '…'.
+func redactedWords(words []string) (shown, secrets []string) {
+	shown = redacted(words)[1:]
+	for i, word := range words {
+		if inner := strings.Fields(word); shown[i] == word && len(inner) > 1 {
+			parts, found := redactedWords(inner)
+			if secrets = append(secrets, found...); len(found) > 0 {
+				word = strings.Join(parts, " ")
+				shown[i] = word
+			}
+		}
+		if shown[i] == word {
+			shown[i] = sweep.MaskSecrets(word)
+		}
+		if shown[i] != word {
+			secrets = append(secrets, strings.Trim(without(word, shown[i]), `"'`))
+		}
+	}
+	return shown, secrets
+}
+
+// without is the part of a text that is masked in another.
+func without(text, shown string) string {
+	from, to := 0, 0
+	for from < min(len(text), len(shown)) && text[from] == shown[from] {
+		from++
+	}
+	for to < min(len(text), len(shown))-from && text[len(text)-1-to] == shown[len(shown)-1-to] {
+		to++
+	}
+	return text[from : len(text)-to]
 }
 
 // redactURL removes user info and keys from a value that is a URL: one with a scheme or a user, or that of --endpoint.
@@ -159,16 +210,6 @@ func withoutSecrets(text string, args []string) string {
 		}
 	}
 	return text
-}
-
-// secretsIn are the values that redacted leaves out.
-func secretsIn(args []string) (values server.Secrets) {
-	for i, shown := range redacted(args)[1:] {
-		if flag, _, _ := strings.Cut(shown, "="); shown != args[i] {
-			values = append(values, strings.TrimPrefix(args[i], flag+"="))
-		}
-	}
-	return values
 }
 
 // curl returns the option of curl that sends the key, without showing it.

@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"bench/experiment/mock"
+	"bench/sweep/peers"
 )
 
 const secret = "sk-verysecret/0+1=="
@@ -174,6 +175,8 @@ func TestRedacted(t *testing.T) {
 		{"tile --bytes-per-token 131072 --bytes-per-token=131072 --auth-token k", "bench tile --bytes-per-token 131072 --bytes-per-token=131072 --auth-token <redacted>"},
 		{"mock --set mock.step_per_context_token=10ns", "bench mock --set mock.step_per_context_token=10ns"},
 		{"sweep --set target.headers.x-key=k", "bench sweep --set target.headers.x-key=*"},
+		{"bisect --rev make-{rev} --rev=a-{rev}", "bench bisect --rev make-{rev} --rev=a-{rev}"},
+		{"bisect --rev=--token=k", "bench bisect --rev='--token=<redacted>'"},
 		{"sweep --set=target.endpoint=http://u:p@h", "bench sweep --set=target.endpoint=http://***@h"},
 	}
 	for _, tt := range tests {
@@ -229,5 +232,25 @@ func TestKeyFlags(t *testing.T) {
 	}
 	if diff := cmp.Diff(` -H "Authorization: Bearer $MY_KEY"`, (&keyFlags{env: "MY_KEY"}).curl()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestRedactedWords(t *testing.T) {
+	for _, tt := range []struct{ command, shown, secrets string }{
+		{"make install-{rev}", "make install-{rev}", ""},
+		{"get {rev} --token s3cret --password=pass", "get {rev} --token <redacted> --password=<redacted>", "s3cret pass"},
+		{"HF_TOKEN=hugging get {rev}", "HF_TOKEN=******* get {rev}", "hugging"},
+		{"pip install https://me:pass@h/{rev}", "pip install https://***@h/{rev}", "me:pass"},
+		{"sh -c 'get {rev} --token \"s3cret\"'", "sh -c get {rev} --token <redacted>", "s3cret"},
+		{"curl -H 'Authorization: Bearer-s3cret' {rev}", "curl -H Authorization: ************* {rev}", "Bearer-s3cret"},
+	} {
+		words, err := peers.OneCommand(tt.command)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown, secrets := redactedWords(words)
+		if got := strings.Join(shown, " "); got != tt.shown || strings.Join(secrets, " ") != tt.secrets {
+			t.Errorf("%s: %q, %q", tt.command, shown, secrets)
+		}
 	}
 }

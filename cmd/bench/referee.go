@@ -95,6 +95,7 @@ func (c *cli) referee(ctx context.Context, f *refereeFlags) error {
 	if err != nil {
 		return fmt.Errorf("finding the bench program, which also guards processes: %w", err)
 	}
+	shown, secrets := redactedWords(f.Command)
 	f.Out = filepath.Join(f.Out, time.Now().UTC().Format("20060102T150405Z"))
 	f.Drive = func(ctx context.Context, command []string, dir string) error {
 		log, err := os.Create(filepath.Join(dir, "tool.log"))
@@ -103,7 +104,7 @@ func (c *cli) referee(ctx context.Context, f *refereeFlags) error {
 		}
 		defer log.Close()
 		config := server.Config{Command: command, Guard: []string{self, "guard"}, Log: log,
-			Withhold: []string{tokenEnv}, Secrets: append(secretsIn(f.Command), os.Getenv(tokenEnv))}
+			Withhold: []string{tokenEnv}, Secrets: append(secrets, os.Getenv(tokenEnv))}
 		return server.Once(ctx, config, "the load generator", f.limit)
 	}
 	f.Begun = func(name, trait string, i, n int) {
@@ -116,7 +117,7 @@ func (c *cli) referee(ctx context.Context, f *refereeFlags) error {
 	case err != nil:
 		return fmt.Errorf("the referee: %w", err)
 	}
-	card.Command = redacted(card.Command)[1:]
+	card.Command = shown
 	fmt.Fprintln(c.stderr, safe("results of the load generator: "+f.Out))
 	if f.format == "json" {
 		err = export.WriteJSON(c.stdout, card)

@@ -91,7 +91,7 @@ func interrupt(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	cmd := exec.Command(path, args[4:]...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = ts.Getenv("WORK"), &stdout, &stderr
-	cmd.Env = append(os.Environ(), "OPENAI_API_KEY=")
+	cmd.Env = append(os.Environ(), "OPENAI_API_KEY=", "GOLD_KEY="+ts.Getenv("GOLD_KEY"))
 	ts.Check(cmd.Start())
 	ts.Defer(func() { _ = cmd.Process.Kill() })
 	start := time.Now()

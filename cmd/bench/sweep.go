@@ -200,10 +200,7 @@ func (c *cli) runSweep(ctx context.Context, in *sweepInput) error {
 
 // sweepWith runs a sweep whose load a crew sends; nil: this process sends it.
 func (c *cli) sweepWith(ctx context.Context, in *sweepInput, x *crew) error {
-	picked, err := pickRows(in.m, in.only)
-	if err == nil {
-		in.classKeys, err = classKeys(picked)
-	}
+	o, err := c.options(in)
 	if err != nil {
 		return err
 	}
@@ -212,16 +209,8 @@ func (c *cli) sweepWith(ctx context.Context, in *sweepInput, x *crew) error {
 	}
 	c.noteSigned(in.sweepFlags)
 	defer ignoreSIGPIPE()()
-	v, commit := version()
-	o := sweep.Options{
-		Out: in.out, Resume: in.resume, Only: in.only,
-		Client: sweep.Client(v, commit), Command: redacted(c.args), AcceptServerChange: in.acceptChange,
-		Takes:    forecast.NewRemaining(in.m, in.only).Takes,
-		Withhold: []string{in.sweepFlags.key.env, tokenEnv}, Secrets: []string{in.key, os.Getenv(tokenEnv)},
-	}
-	o.Withhold = slices.AppendSeq(o.Withhold, maps.Keys(in.classKeys))
-	o.Secrets = slices.AppendSeq(o.Secrets, maps.Values(in.classKeys))
-	o.Prior = in.prior(ctx)
+	o.Resume, o.AcceptServerChange = in.resume, in.acceptChange
+	o.Takes, o.Prior = forecast.NewRemaining(in.m, in.only).Takes, in.prior(ctx)
 	stop, err := in.servers(ctx, in.m, in.simulated, &o,
 		func(ctx context.Context, base, simulator string) (*endpoint.Server, record.RooflineSource, error) {
 			return c.connect(ctx, in, base, simulator)
@@ -246,6 +235,20 @@ func (c *cli) sweepWith(ctx context.Context, in *sweepInput, x *crew) error {
 	result, err := c.runTo(ctx, run, in, o, w)
 	w.ended(result)
 	return err
+}
+
+// options are those of every run of the matrix. The keys of its classes are read from the environment.
+func (c *cli) options(in *sweepInput) (sweep.Options, error) {
+	picked, err := pickRows(in.m, in.only)
+	if err == nil {
+		in.classKeys, err = classKeys(picked)
+	}
+	v, commit := version()
+	return sweep.Options{
+		Out: in.out, Only: in.only, Client: sweep.Client(v, commit), Command: redacted(c.args),
+		Withhold: slices.AppendSeq([]string{in.sweepFlags.key.env, tokenEnv}, maps.Keys(in.classKeys)),
+		Secrets:  slices.AppendSeq([]string{in.key, os.Getenv(tokenEnv)}, maps.Values(in.classKeys)),
+	}, err
 }
 
 // runTo runs the sweep and concludes it. ends is done at an interrupt of ctx, or when the view ends the run.
