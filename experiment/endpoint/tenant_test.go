@@ -62,11 +62,15 @@ func TestTenants(t *testing.T) {
 		t.Fatalf("without the key: %v", err)
 	}
 	s.Keys = map[string]string{"GOLD_KEY": "key-of-gold"}
+	mu.Lock()
 	clear(seen)
+	mu.Unlock()
 	row, err := run()
 	if err != nil {
 		t.Fatal(err)
 	}
+	mu.Lock()
+	defer mu.Unlock()
 	for _, want := range []string{"Bearer key-of-gold gold yes", "Bearer of-all bulk yes", "Bearer of-all all yes"} {
 		if seen[want] < 5 {
 			t.Errorf("no %q in %v", want, seen)
