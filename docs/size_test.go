@@ -15,9 +15,9 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 122_631
+	mostLines         = 122_772
 	mostPackages      = 63
-	mostExportedNames = 2_482 // types, functions, methods, variables and constants
+	mostExportedNames = 2_486 // types, functions, methods, variables and constants
 	mostExportedField = 4_089
 	mostWideLines     = 281 // of more than 120 columns
 	mostFlags         = 182 // of commands
@@ -27,7 +27,7 @@ const (
 // larger are the packages that are to be cut, each with its bound.
 var larger = map[string]int{
 	"report":               8_830,
-	"cmd/bench":            8_236,
+	"cmd/bench":            8_245,
 	"experiment/trace":     5_360,
 	"experiment/openai":    5_300,
 	"experiment/mock":      5_395,
@@ -35,7 +35,7 @@ var larger = map[string]int{
 	"experiment/workload":  5_000,
 	"report/compare":       4_951,
 	"experiment/record":    5_110,
-	"sweep":                5_170,
+	"sweep":                5_175,
 	"experiment/diagnosis": 4_700,
 	"experiment/endpoint":  4_432,
 	"experiment/stats":     4_014,

@@ -27,9 +27,15 @@ func (r *run) open() error {
 		r.dir = directory{path: filepath.Clean(r.Resume)}
 		return r.load()
 	}
-	root := filepath.Join(r.Out, escape(r.m.Name))
+	dir, err := NewDirectory(filepath.Join(r.Out, escape(r.m.Name)))
+	r.dir = directory{path: dir}
+	return err
+}
+
+// NewDirectory makes a directory in root that is named by the time, with a number if that name is taken.
+func NewDirectory(root string) (string, error) {
 	if err := os.MkdirAll(root, 0o755); err != nil {
-		return fmt.Errorf("making the results directory: %w\nhint: choose another with --out DIR", err)
+		return "", fmt.Errorf("making the results directory: %w\nhint: choose another with --out DIR", err)
 	}
 	start := time.Now().UTC().Format("20060102T150405Z")
 	for i := 1; ; i++ {
@@ -42,10 +48,9 @@ func (r *run) open() error {
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("making the results directory: %w\nhint: choose another with --out DIR", err)
+			return "", fmt.Errorf("making the results directory: %w\nhint: choose another with --out DIR", err)
 		}
-		r.dir = directory{path: filepath.Join(root, name)}
-		return nil
+		return filepath.Join(root, name), nil
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"bench/experiment/unit"
 	"bench/report/export"
 	"bench/report/referee"
+	"bench/sweep"
 )
 
 type refereeFlags struct {
@@ -38,8 +39,9 @@ latency may be off by 2 ms or 5 %, whichever is larger. An error within the dela
 
 In the command {url}, {model} and {out} (a folder for its results) are replaced, and so are {requests}, {rate},
 {arrival}, {concurrency} (8), {input} (64) and {output} (32). {rate} asks for an open loop,
-{concurrency} for a closed one; {arrival} is constant while the server stalls. It needs results that bench report reads.
-Its output goes to tool.log beside them.`,
+{concurrency} for a closed one; {arrival} is constant while the server stalls. It needs results that bench report reads,
+in regular files of at most 256 MiB. Its output goes to tool.log beside them. The round empty sends, before each token,
+an event without data, and one without text.`,
 		Example: `  bench referee -- bench {url} --rate {rate} --requests {requests} --input {input} --out {out}
   bench referee --only stall,failures -- vllm bench serve --base-url {url} --model {model} --tokenizer DIR \
       --request-rate {rate} --num-prompts {requests} --save-result --result-dir {out}
@@ -80,6 +82,11 @@ func (f *refereeFlags) check() error {
 	bad(!(f.Rate > 0) || math.IsInf(f.Rate, 1), "--rate: %g is not a rate\nhint: --rate 20", f.Rate)
 	bad(f.Arrival != "poisson" && f.Arrival != "constant",
 		"--arrival: %q is not a process to check\nhint: poisson or constant", f.Arrival)
+	bad(f.limit <= 0, "--limit: %v is not a time\nhint: --limit 5m", f.limit)
+	if program := f.Command[0]; !strings.Contains(program, "{") {
+		err := server.Find(program)
+		bad(err != nil, "the command cannot be started: %v\nhint: name a program in PATH, or by its path", err)
+	}
 	names := referee.Rounds()
 	for _, name := range f.Only {
 		bad(!slices.Contains(names, name), "--only: no round %q\nhint: %s", name, strings.Join(names, ", "))
@@ -96,7 +103,9 @@ func (c *cli) referee(ctx context.Context, f *refereeFlags) error {
 		return fmt.Errorf("finding the bench program, which also guards processes: %w", err)
 	}
 	shown, secrets := redactedWords(f.Command)
-	f.Out = filepath.Join(f.Out, time.Now().UTC().Format("20060102T150405Z"))
+	if f.Out, err = sweep.NewDirectory(f.Out); err != nil {
+		return err
+	}
 	f.Drive = func(ctx context.Context, command []string, dir string) error {
 		log, err := os.Create(filepath.Join(dir, "tool.log"))
 		if err != nil {

@@ -15,7 +15,7 @@ func TestSchemaOfReferee(t *testing.T) {
 	card := referee.Card{Schema: referee.Schema, Command: []string{"tool", "{url}"}, Tool: "tool", StartedAt: time.Unix(1, 0).UTC(),
 		Load: referee.Load{Requests: 200, Rate: 20, Arrival: "poisson"},
 		Rounds: []referee.Round{{Name: "plain", Trait: "none", Requests: 200,
-			Lines: []referee.Line{line(referee.Right), line(referee.Wrong), {Question: "a result", Verdict: referee.Wrong}}}}}
+			Lines: []referee.Line{line(referee.Right), line(referee.Wrong), line(referee.NotAsked), {Question: "a result", Verdict: referee.Wrong}}}}}
 	text := marshalled(t, card)
 	validate(t, compile(t), "referee", documents{"referee": {text}})
 	spoiled(t, "referee", text, map[string]func(d map[string]any){

@@ -140,6 +140,12 @@ func Once(ctx context.Context, c Config, name string, limit time.Duration) (err 
 	return nil
 }
 
+// Find is an error if a command is no program: none of that name, or one that may not be run.
+func Find(command string) error {
+	_, err := exec.LookPath(command)
+	return err
+}
+
 type process struct {
 	cmd       *exec.Cmd
 	output    *output

@@ -126,16 +126,19 @@ func (m *measurement) latencies(o object, e2e string) {
 
 // statistic reads a statistic under its names in Python tools: mean_ttft_ms, median_ttft_ms, p99.9_ttft_ms.
 func (o object) statistic(stat, end string) (float64, bool) {
-	names := map[string][]string{"p50": {"p50", "median"}, "p999": {"p99.9", "p999"}}[stat]
-	if names == nil {
-		names = []string{stat}
-	}
-	for _, name := range names {
+	for _, name := range pythonNames(stat) {
 		if x, ok := o.number(name + end); ok {
 			return x, true
 		}
 	}
 	return 0, false
+}
+
+func pythonNames(stat string) []string {
+	if names := map[string][]string{"p50": {"p50", "median"}, "p999": {"p99.9", "p999"}}[stat]; names != nil {
+		return names
+	}
+	return []string{stat}
 }
 
 func lengths(s *record.Summary) record.Lengths {

@@ -66,6 +66,7 @@ const (
 	Wrong    Verdict = "wrong"
 	Unclear  Verdict = "unclear"   // beyond the tolerance, within the delay of this machine
 	NotShown Verdict = "not shown" // by the result file, or too few requests
+	NotAsked Verdict = "not asked" // the trait is none of the API that the load generator uses
 )
 
 // Count is the number of lines with a verdict.
@@ -91,18 +92,23 @@ func (c *Card) Text(w io.Writer, columns int) error {
 		}
 	}
 	tool := cmp.Or(strings.TrimSpace(c.Tool+" "+c.Version), "no result")
-	head := fmt.Sprintf("%s, %s: %d right, %d wrong, %d unclear, %d not shown", tool, c.Load,
+	load, counts := ", ", ": "
+	if c.Load.Rate == 0 && c.Load.Concurrency == 0 {
+		load, counts = "; ", "; "
+	}
+	head := fmt.Sprintf("%s%s%s%s%d right, %d wrong, %d unclear, %d not shown", tool, load, c.Load, counts,
 		c.Count(Right), c.Count(Wrong), c.Count(Unclear), c.Count(NotShown))
 	lines := text.Wrap("", text.Escape(head), "  ", columns)
 	if c.Count(Unclear) > 0 {
-		lines = append(lines, "this machine was "+unit.Format(worst, "ms")+" late: unclear lines need a quieter one")
+		lines = append(lines, "timers here fire up to "+unit.Format(worst, "ms")+
+			" late: unclear lines need a quieter machine")
 	}
 	_, err := fmt.Fprintf(w, "%s\n\n%s\n", strings.Join(lines, "\n"), text.Table(rows, columns, 2, 3, 4, 5))
 	return err
 }
 
 func (l Load) String() string {
-	words := []string{"another load"}
+	words := []string{"the command has no {rate}: load not evaluated"}
 	if l.Rate > 0 {
 		words[0] = fmt.Sprintf("open loop, %s/s %s", unit.Digits(l.Rate), l.Arrival)
 	} else if l.Concurrency > 0 {

@@ -12,6 +12,7 @@ import (
 	"bench/experiment/mock"
 	"bench/experiment/record"
 	"bench/experiment/stats"
+	"bench/experiment/unit"
 )
 
 // Tolerances: a latency may be off by the larger of leastMs and share, the median of gaps by share, a number of tokens
@@ -40,6 +41,8 @@ type judge struct {
 func (j *judge) add(l Line, expected, got, delay float64) Line {
 	l.Expected, l.Got = &expected, &got
 	switch off := math.Abs(got - expected); {
+	case math.IsInf(got, 0):
+		l.Verdict, l.Why, l.Got = Wrong, "not a number", nil
 	case math.IsNaN(off), math.IsInf(off, 0):
 		if l.Verdict, l.Why, l.Got = NotShown, "", nil; math.IsNaN(expected) || math.IsInf(expected, 0) {
 			l.Expected = nil
@@ -47,7 +50,7 @@ func (j *judge) add(l Line, expected, got, delay float64) Line {
 	case off <= l.Tolerance:
 		l.Verdict, l.Why = Right, ""
 	case off <= l.Tolerance+delay:
-		l.Verdict, l.Why = Unclear, "this machine is as late"
+		l.Verdict, l.Why = Unclear, "timers here are off by as much"
 	default:
 		l.Verdict = Wrong
 	}
@@ -92,6 +95,15 @@ func (j *judge) ttft(statistics ...string) {
 	j.latency("TTFT", ttftOf, cmp.Or(j.tool.TTFTFromSend, j.tool.TTFT), share, statistics...)
 }
 
+func (j *judge) role() {
+	if api := j.truth[0].api; api == "completions" {
+		j.lines = append(j.lines, Line{Question: "TTFT p50", Unit: "ms", Verdict: NotAsked,
+			Why: api + " has no role event"})
+		return
+	}
+	j.ttft("p50")
+}
+
 func (j *judge) plain() {
 	j.ttft("p50", "p99")
 	j.latency("ITL", gapsOf, j.tool.ITL, share, "p50", "p99")
@@ -99,8 +111,11 @@ func (j *judge) plain() {
 	j.latency("E2E", e2eOf, cmp.Or(j.tool.E2EFromSend, j.tool.E2E), share, "p50", "p99")
 	tokens := j.outputTokens()
 	prompt := j.truth.sum(promptOf)
-	j.add(Line{Question: "prompt tokens", Unit: "tokens", Tolerance: looseShare * prompt,
-		Why: "not as the server counts: another tokenizer, or no chat template?"}, prompt,
+	why := "" // of other requests
+	if q := &j.tool.Requests; q.Completed+q.Failed == len(j.truth) {
+		why = "not as the server counts: another tokenizer, or no chat template?"
+	}
+	j.add(Line{Question: "prompt tokens", Unit: "tokens", Tolerance: looseShare * prompt, Why: why}, prompt,
 		known(float64(j.tool.Tokens.Prompt)), 0)
 	j.requests()
 	begin, end := j.truth[0].at, j.truth[0].last.To
@@ -141,8 +156,8 @@ func (j *judge) outputTokens() float64 {
 }
 
 // accepted are answers that a tool should not take for failures.
-func (j *judge) accepted() {
-	j.add(Line{Question: "answers accepted", Unit: "requests"}, float64(len(j.truth)),
+func (j *judge) accepted(why string) {
+	j.add(Line{Question: "answers accepted", Unit: "requests", Why: why}, float64(len(j.truth)),
 		float64(j.tool.Requests.Completed), 0)
 }
 
@@ -154,14 +169,14 @@ func (j *judge) requests() {
 }
 
 func (j *judge) empty() {
-	j.accepted()
+	j.accepted("an event without data, and one without text, before each token")
 	j.ttft("p50")
 	j.latency("ITL", gapsOf, j.tool.ITL, share, "p50")
 	j.outputTokens()
 }
 
 func (j *judge) tokens() {
-	j.accepted()
+	j.accepted("")
 	j.outputTokens()
 	j.latency("TPOT", tpotOf, j.tool.TPOT, share, "p50")
 }
@@ -176,8 +191,9 @@ func (j *judge) failures() {
 		}
 	}
 	j.add(Line{Question: "failures counted", Unit: "requests",
-		Why: fmt.Sprintf("%d errors inside a 200 stream, %d cut streams, %d HTML pages", kinds[beforeError],
-			kinds[beforeCut], kinds[0])}, float64(all), float64(j.tool.Requests.Failed), 0)
+		Why: fmt.Sprintf("%d of %d counted; planted: %s inside a 200 stream, %s, %s", j.tool.Requests.Failed, all,
+			unit.Plural(kinds[beforeError], "error"), unit.Plural(kinds[beforeCut], "cut stream"),
+			unit.Plural(kinds[0], "HTML page"))}, float64(all), float64(j.tool.Requests.Failed), 0)
 	j.requests()
 }
 

@@ -3,8 +3,10 @@ package referee
 import (
 	"bytes"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"net"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -192,5 +194,52 @@ func TestFindNothing(t *testing.T) {
 	run, err := find(filepath.Join(t.TempDir(), "absent"))
 	if run != nil || err == nil || strings.Contains(err.Error(), "skip") {
 		t.Errorf("%v, %v", run, err)
+	}
+}
+
+// TestFindIrregular: what is no regular file is said, not read.
+func TestFindIrregular(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Symlink(dir, filepath.Join(dir, "a.json")); err != nil {
+		t.Skip(err)
+	}
+	if _, err := find(dir); err == nil || !strings.Contains(err.Error(), "a.json is not a regular file") {
+		t.Error(err)
+	}
+}
+
+// TestNotANumber: a figure that is stated as none is wrong.
+func TestNotANumber(t *testing.T) {
+	j := judge{}
+	if l := j.add(Line{}, 50, math.Inf(1), 0); l.Verdict != Wrong || l.Got != nil || l.Why != "not a number" {
+		t.Errorf("%+v", l)
+	}
+}
+
+// TestCompletions: the API has no role event, of which it could be asked.
+func TestCompletions(t *testing.T) {
+	j := judge{truth: truth{{api: "completions"}}}
+	if j.role(); j.lines[0].Verdict != NotAsked || j.lines[0].Why != "completions has no role event" {
+		t.Errorf("%+v", j.lines)
+	}
+}
+
+// TestReasons: a count says itself and what was planted; a prompt of other requests needs no other tokenizer.
+func TestReasons(t *testing.T) {
+	card := judged(t, "a cut stream is a success", poisson, "failures")
+	if l := card.line("failures counted"); !strings.HasPrefix(l.Why, "16 of 22 counted; planted: 13 errors inside") {
+		t.Errorf("%+v", l)
+	}
+	if l := judged(t, "own tokenizer", poisson, "plain").line("prompt tokens"); !strings.Contains(l.Why, "tokenizer") {
+		t.Errorf("%+v", l)
+	}
+	for failure, want := range map[string]string{
+		"reading x: not a result\nhint: one that bench reads":                "reading x: not a result",
+		"exit status 1: ValueError: no\nlast output:\nTrace\nValueError: no": "exit status 1: ValueError: no",
+		"exit status 4; last output:\nbroken":                                "exit status 4; last output: … broken",
+	} {
+		if got := ends(errors.New(failure)); got != want {
+			t.Errorf("%q", got)
+		}
 	}
 }

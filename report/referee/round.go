@@ -60,10 +60,9 @@ func (c *Config) traits() []trait {
 	return []trait{
 		{"plain", "headers after 20 ms, first tokens after 50 ms, one in 20 after 150 ms, then a token each 10 ms",
 			(*judge).plain, []string{"slow-headers=20ms", "pause=0:100ms@20"}},
-		{"role", "an event with the role alone comes with the headers", func(j *judge) { j.ttft("p50") },
-			[]string{"role-early"}},
+		{"role", "an event with the role alone comes with the headers", (*judge).role, []string{"role-early"}},
 		{"bundle", "four tokens in an event", (*judge).tokens, []string{"multi=4"}},
-		{"empty", "an event without data and one without text before each token", (*judge).empty, []string{"empty-events"}},
+		{"empty", "an event without data, and one without text, before each token", (*judge).empty, []string{"empty-events"}},
 		{"no-usage", "no count of tokens", (*judge).tokens, []string{"no-usage"}},
 		{"failures", "errors inside a 200 stream, cut streams, HTML pages", (*judge).failures,
 			[]string{fmt.Sprintf("error-in-stream=%d@5", beforeError), fmt.Sprintf("fin-mid=%d@11", beforeCut),
@@ -90,9 +89,6 @@ func (c *Config) uses(placeholder string) bool {
 // that fails is a line of the card.
 func Run(ctx context.Context, c Config) (*Card, error) {
 	card := &Card{Schema: Schema, Command: c.Command, StartedAt: time.Now().UTC(), Load: c.load(""), Rounds: []Round{}}
-	if err := os.MkdirAll(c.Out, 0o755); err != nil {
-		return nil, fmt.Errorf("making the folder of the results: %w", err)
-	}
 	var seen map[string]bool
 	traits := slices.DeleteFunc(c.traits(),
 		func(t trait) bool { return len(c.Only) > 0 && !slices.Contains(c.Only, t.name) })
@@ -161,15 +157,20 @@ func (c *Card) judge(j judge, t trait, served mock.Truth, dir string, failure er
 
 func brief(unread, failure error) string {
 	if failure == nil {
-		return unread.Error()
+		return ends(unread)
 	}
-	return unread.Error() + "; " + ends(failure)
+	return ends(unread) + "; " + ends(failure)
 }
 
-// ends are the first and the last line of a failure: between them is output of the program.
+// ends are the first and the last line of a failure, without its hint: between them is output of the program, whose
+// exception may be the reason in the first.
 func ends(failure error) string {
-	lines := strings.Split(strings.TrimSpace(failure.Error()), "\n")
-	return strings.Join(slices.Compact([]string{lines[0], lines[len(lines)-1]}), " … ")
+	text, _, _ := strings.Cut(failure.Error(), "\nhint: ")
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	if last := strings.TrimSpace(lines[len(lines)-1]); !strings.Contains(lines[0], last) {
+		return lines[0] + " … " + last
+	}
+	return lines[0]
 }
 
 // drive serves one round, and returns what the server did, the delays of the machine, and the load generator's failure.

@@ -2,6 +2,7 @@ package referee
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"math"
 	"os"
@@ -21,6 +22,7 @@ type request struct {
 	gaps                   []span    // between these events
 	output, prompt, cached int       // tokens; cached are of the prompt
 	hash                   string    // of the prompt
+	api                    string    // as in mock.Record
 	failed                 bool
 }
 
@@ -60,7 +62,7 @@ func readTruth(t mock.Truth, n int, window time.Time) (last truth) {
 			continue
 		}
 		q := request{at: time.Duration(r.ArrivalNS), output: r.OutputTokens, prompt: r.PromptTokens,
-			cached: r.CachedTokens, hash: r.PromptSHA256, failed: r.Finish == "abort"}
+			cached: r.CachedTokens, hash: r.PromptSHA256, api: r.API, failed: r.Finish == "abort"}
 		for i, at := range r.WrittenNS {
 			before := q.last
 			if q.last = (mock.Span{From: time.Duration(r.WritingNS[i]), To: time.Duration(at)}); i == 0 {
@@ -115,7 +117,10 @@ func (t truth) inFlight(from, to time.Duration) float64 {
 	return float64(sum) / float64(max(1, to-from))
 }
 
-const mostFiles = 10_000
+const (
+	mostFiles = 10_000
+	mostBytes = 256 << 20 // of a result file
+)
 
 // find reads the latest result below a folder: a run of bench, or a file of another tool.
 func find(dir string) (found *report.Run, problem error) {
@@ -135,11 +140,19 @@ func find(dir string) (found *report.Run, problem error) {
 		if !isRun && (d.IsDir() || !slices.Contains([]string{".json", ".jsonl", ".yaml", ".yml"}, filepath.Ext(path))) {
 			return nil
 		}
-		run, err := foreign.Load(path)
+		info, err := os.Stat(path)
+		if err == nil && !isRun {
+			err = readable(info)
+		}
+		if err != nil {
+			problem = err
+			return nil
+		}
+		run, err := foreign.LoadStated(path)
 		if err != nil && !errors.Is(err, foreign.ErrUnknown) {
 			problem = err
 		}
-		if info, wrong := d.Info(); err == nil && wrong == nil && len(run.Rows) > 0 && !info.ModTime().Before(latest) {
+		if err == nil && len(run.Rows) > 0 && !info.ModTime().Before(latest) {
 			found, latest = run, info.ModTime()
 		}
 		if isRun {
@@ -148,4 +161,15 @@ func find(dir string) (found *report.Run, problem error) {
 		return nil
 	})
 	return found, errors.Join(walked, problem)
+}
+
+// readable is an error for what has no end, such as a pipe, and for a file of too many bytes.
+func readable(info fs.FileInfo) error {
+	switch {
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s is not a regular file", info.Name())
+	case info.Size() > mostBytes:
+		return fmt.Errorf("%s has %d MiB, more than %d", info.Name(), info.Size()>>20, mostBytes>>20)
+	}
+	return nil
 }
