@@ -15,11 +15,11 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 122_772
+	mostLines         = 122_790
 	mostPackages      = 63
 	mostExportedNames = 2_486 // types, functions, methods, variables and constants
 	mostExportedField = 4_089
-	mostWideLines     = 281 // of more than 120 columns
+	mostWideLines     = 283 // of more than 120 columns
 	mostFlags         = 182 // of commands
 	mostKeys          = 227 // of the TOML, by struct tags
 )
@@ -27,7 +27,7 @@ const (
 // larger are the packages that are to be cut, each with its bound.
 var larger = map[string]int{
 	"report":               8_830,
-	"cmd/bench":            8_245,
+	"cmd/bench":            8_250,
 	"experiment/trace":     5_360,
 	"experiment/openai":    5_300,
 	"experiment/mock":      5_395,

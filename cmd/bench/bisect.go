@@ -109,6 +109,8 @@ func (c *cli) planBisection(ctx context.Context, f *bisectFlags, in *sweepInput,
 		return usage("which revisions?\nhint: --good REVISION --bad REVISION, of git; or --revs LIST")
 	case !(b.Confidence > 0.5 && b.Confidence < 1):
 		return usage("--confidence must be between 0.5 and 1\nhint: --confidence 0.95")
+	case b.Budget < 0:
+		return usage("--budget: %v is no time\nhint: --budget 3h", b.Budget)
 	case b.Asked != "" && (known.Words == "" || (known.Of == metric.Window) != (stat == "")):
 		return usage("--metric: unknown figure %q\nhint: ttft_p95, tpot_p50, output_tokens_per_s", b.Asked)
 	}

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"bench/experiment/bisect"
@@ -137,8 +138,15 @@ func TestLimitOfRuns(t *testing.T) {
 	}
 }
 
-func TestNoDifference(t *testing.T) {
+func TestNoDifference(t *testing.T) { synctest.Test(t, testNoDifference) }
+
+func testNoDifference(t *testing.T) {
 	b := planned(t, letters(9), func(string) float64 { return 10 })
+	measure := b.Measure
+	b.Measure = func(ctx context.Context, revision string) (*Measured, error) {
+		time.Sleep(time.Minute)
+		return measure(ctx, revision)
+	}
 	if err := b.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -56,6 +56,11 @@ func (r *Result) lines() (lines []string) {
 		if r.State == StateBudget {
 			why = "the budget is spent"
 		}
+		if a.Unchanged > 0.5 {
+			lines = append(lines, fmt.Sprintf("open, since %s: likely no difference (%.0f %%); %s", why, 100*a.Unchanged,
+				work))
+			break
+		}
 		lines = append(lines, fmt.Sprintf("open, since %s: the first bad one is one of %s (%.0f %%): %s; %s",
 			why, unit.Plural(len(a.Candidates), "revision"), 100*r.Confidence,
 			unit.Some(r.shorts(a.Candidates)), work))
@@ -82,7 +87,11 @@ func (r *Result) change(c *Changed) string {
 	if len(names) > 1 {
 		name = "one of " + names[0] + " to " + name
 	}
-	return fmt.Sprintf("%s (%.0f %%): %s %s %% [%s, %s]", name, 100*c.Probability, metric.Words(r.Metric),
+	sure := fmt.Sprintf("%.0f %%", 100*c.Probability)
+	if c.Probability > 0.99 {
+		sure = "> 99 %"
+	}
+	return fmt.Sprintf("%s (%s): %s %s %% [%s, %s]", name, sure, metric.Words(r.Metric),
 		signed(c.Share), signed(c.Interval.Lo), signed(c.Interval.Hi))
 }
 
