@@ -64,6 +64,7 @@ func (o object) over(s *stats.Summary, end string) (stated *stats.Summary) {
 			var ok bool
 			if *x, ok = o.number(name + end); !ok {
 				*x = math.Inf(1)
+				break
 			}
 		}
 	}
