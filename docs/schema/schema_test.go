@@ -188,13 +188,13 @@ var closed = map[string][]any{
 	"roofline.Prediction.schema": {roofline.SchemaPredict},
 	"referee.Card.schema":        {referee.Schema},
 	"referee.Load.arrival":       {"poisson", "constant"},
-	"referee.Line.verdict":       {referee.Right, referee.Wrong, referee.Unclear, referee.NotShown,
+	"referee.Line.verdict": {referee.Right, referee.Wrong, referee.Unclear, referee.NotShown,
 		referee.NotAsked},
-	"rehearse.Result.schema":     {rehearse.Schema},
-	"rehearse.Morning.job":       {"red", "green"},
-	"rehearse.Morning.verdict":   verdicts,
-	"trace.Report.schema":        {trace.SchemaReport},
-	"sweep.MessageResult.slo":    verdicts,
+	"rehearse.Result.schema":   {rehearse.Schema},
+	"rehearse.Morning.job":     {"red", "green"},
+	"rehearse.Morning.verdict": verdicts,
+	"trace.Report.schema":      {trace.SchemaReport},
+	"sweep.MessageResult.slo":  verdicts,
 }
 
 var severities = []any{string(record.Invalid), string(record.Caution), string(record.Note)}
