@@ -6,6 +6,9 @@
 SHARING = ./experiment/endpoint ./experiment/load ./experiment/mock ./experiment/openai ./live/proxy \
 	./experiment/server ./experiment/collect ./report/browse ./report/parallel ./sweep/live ./sweep/workers
 
+# They take longest, and begin first.
+LONG = ./cmd/bench ./internal/golden ./sweep/predict
+
 # Four packages at a time: many wait for servers and processes most of their time. Staticcheck collects less garbage, which
 # takes a third of its time.
 test:
@@ -13,7 +16,7 @@ test:
 	if [ -n "$$unformatted" ]; then echo "not gofmt-ed:"; echo "$$unformatted"; exit 1; fi
 	go vet ./...
 	GOGC=400 go tool staticcheck ./...
-	go test -vet=off -p 4 -timeout 20m $$(go list ./... | grep -vxF "$$(go list $(SHARING))")
+	go test -vet=off -p 4 -timeout 20m $(LONG) $$(go list ./... | grep -vxF "$$(go list $(SHARING) $(LONG))")
 	go test -vet=off -p 4 -race -short -timeout 20m $(SHARING)
 
 # The commit that bench version prints; empty in a tree without git, also below another repository.

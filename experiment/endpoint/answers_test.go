@@ -47,6 +47,7 @@ func fields(t *testing.T, text string) map[string]any {
 // TestAnswersAreTheTruth: each answer is found valid or not as the simulator has planted it, in every API, with and
 // without streaming; the share is as the simulator planted it; no text of an answer is stored.
 func TestAnswersAreTheTruth(t *testing.T) {
+	t.Parallel()
 	chatTool := `{"tools":[{"type":"function","function":{"name":"look","parameters":` + lookSchema + `}}],"tool_choice":"required"}`
 	for _, c := range []struct {
 		name, api, body string
@@ -141,6 +142,7 @@ func TestAccuracyIsTheTruth(t *testing.T) {
 
 // TestAccuracyCutOff: a model that thinks longer than max_tokens answers nothing, which is not a wrong answer.
 func TestAccuracyCutOff(t *testing.T) {
+	t.Parallel()
 	for _, api := range []string{target.Chat, target.Responses, target.Messages} {
 		s := mocked(t, mock.Config{ReasoningTokens: 400}, experiment.Target{}, api)
 		a := &experiment.Accuracy{}

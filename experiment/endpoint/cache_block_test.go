@@ -79,6 +79,7 @@ func TestCacheBlock(t *testing.T) {
 // found all that its blocks allow. Prefixes of 256 and 200 tokens, and conversations: the possible hits are the
 // server's, to the token.
 func TestHitsByBlocksOf128(t *testing.T) {
+	t.Parallel()
 	s := mocked(t, mock.Config{BlockSize: 128}, experiment.Target{}, target.Completions)
 	s.OpenTelemetry(t.Context(), Telemetry{}, record.RooflineSource{})
 	for name, c := range map[string]struct {

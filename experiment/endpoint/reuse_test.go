@@ -20,6 +20,7 @@ import (
 // What a plan says of its hits is what the simulated server finds, request by request: with room for all, and
 // in a pool that is too small for its prefixes, which is freed as vLLM frees it.
 func TestHitsOfThePlanAreTheServers(t *testing.T) {
+	t.Parallel()
 	const small = 40 // blocks; a request takes nine, the prefixes 24
 	for _, c := range []struct {
 		name   string
