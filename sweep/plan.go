@@ -27,17 +27,17 @@ func (r *run) open() error {
 		r.dir = directory{path: filepath.Clean(r.Resume)}
 		return r.load()
 	}
-	dir, err := NewDirectory(filepath.Join(r.Out, escape(r.m.Name)))
+	dir, err := NewDirectory(filepath.Join(r.Out, escape(r.m.Name)), "")
 	r.dir = directory{path: dir}
 	return err
 }
 
-// NewDirectory makes a directory in root that is named by the time, with a number if that name is taken.
-func NewDirectory(root string) (string, error) {
+// NewDirectory makes a directory in root that is named by the time behind a prefix, with a number if that name is taken.
+func NewDirectory(root, prefix string) (string, error) {
 	if err := os.MkdirAll(root, 0o755); err != nil {
 		return "", fmt.Errorf("making the results directory: %w\nhint: choose another with --out DIR", err)
 	}
-	start := time.Now().UTC().Format("20060102T150405Z")
+	start := escape(prefix) + time.Now().UTC().Format("20060102T150405Z")
 	for i := 1; ; i++ {
 		name := start
 		if i > 1 {

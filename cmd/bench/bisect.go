@@ -153,11 +153,8 @@ func (c *cli) planBisection(ctx context.Context, f *bisectFlags, in *sweepInput,
 		}
 		return nil
 	}
-	b.Dir = filepath.Join(f.out, "bisect", b.Matrix+"-"+b.StartedAt.Format("20060102T150405Z"))
-	if err := os.MkdirAll(b.Dir, 0o755); err != nil {
-		return fmt.Errorf("making the results directory: %w\nhint: choose another with --out DIR", err)
-	}
-	return nil
+	b.Dir, err = sweep.NewDirectory(filepath.Join(f.out, "bisect"), b.Matrix+"-")
+	return err
 }
 
 // readBisected reads the matrix once, and checks that it can be bisected.

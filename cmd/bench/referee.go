@@ -103,7 +103,7 @@ func (c *cli) referee(ctx context.Context, f *refereeFlags) error {
 		return fmt.Errorf("finding the bench program, which also guards processes: %w", err)
 	}
 	shown, secrets := redactedWords(f.Command)
-	if f.Out, err = sweep.NewDirectory(f.Out); err != nil {
+	if f.Out, err = sweep.NewDirectory(f.Out, ""); err != nil {
 		return err
 	}
 	f.Drive = func(ctx context.Context, command []string, dir string) error {

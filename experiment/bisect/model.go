@@ -22,7 +22,7 @@ const (
 	tails        = 3.0  // deviations beyond which a run counts less
 )
 
-// drifts are deviations of the random step in a mean run, over that of the noise.
+// drifts are deviations of the random step in a mean run, over the deviation of the noise.
 var drifts = [...]struct{ size, prior float64 }{{0, 0.3}, {0.05, 0.3}, {0.15, 0.25}, {0.5, 0.15}}
 
 // sizes are deviations of a change, likewise.
@@ -39,7 +39,7 @@ type Belief struct {
 	times     []float64 // of the observations, by the mean time between them
 	unit      float64   // of times, in hours
 	hours     float64   // of the last observation
-	weights   []float64 // variances of the observations, over that of the noise
+	weights   []float64 // variances of the observations, over the noise's
 	all       []hypothesis
 	likeliest hypothesis
 }
@@ -292,7 +292,7 @@ func (b *Belief) divide(g int, m *moments) {
 }
 
 // ahead is what good would show at a time if a column were what was observed, for each column of the fit, and its
-// variance over that of the noise.
+// variance over the variance of the noise.
 func (b *Belief) ahead(f *fit, at float64) (shown *mat.VecDense, variance float64) {
 	n := len(b.times)
 	t, size := 1+(max(at, b.hours)-b.search.Seen[0].At)/b.unit, f.drift*f.drift

@@ -61,8 +61,8 @@ func (a *answering) ship(m *record.Manifest, operating int) {
 func Baseline(s *series.Series) bool {
 	_, setting, ofServer := settingOf(s)
 	first := &s.Points[0].Rows[0].Spec
-	return first.Alone != "" || s.Closed && len(s.Points) == 1 && first.Concurrency == 1 && first.Search == nil && !first.IsColdStart() &&
-		!(ofServer && setting != "")
+	return first.Alone != "" || s.Closed && len(s.Points) == 1 && first.Concurrency == 1 && first.Search == nil &&
+		!first.IsColdStart() && !(ofServer && setting != "")
 }
 
 func (a *answering) baseline() {

@@ -107,9 +107,9 @@ func checkSteady(e *Measured) checkResult {
 		return noData
 	}
 	if t := s.Trends["in_flight"]; SignificantTrend(t) && t.Change > 0 && e.Spec.Open() {
-		effects := unbounded(record.Lowered, firstToken, lastToken)
+		effects, steady := unbounded(record.Lowered, firstToken, lastToken), e.steadyClasses()
 		for i := range effects {
-			effects[i].spares = e.steadyClasses()
+			effects[i].spares = steady
 		}
 		return caution("lower the rate: the server does not sustain it, and latency grows with the length of the row",
 			"the queue grows: requests in flight rose by %.0f %% through the window", 100*t.Change).touching(effects)
