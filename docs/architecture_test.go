@@ -70,7 +70,7 @@ var mayImport = map[string][]string{
 	"report/verify": {"experiment/record", "report"},
 	"report/why": {
 		"experiment", "experiment/record", "experiment/series", "experiment/stats", "experiment/text", "experiment/twin",
-		"experiment/unit", "report", "report/compare", "report/parallel",
+		"experiment/unit", "experiment/verdict", "report", "report/compare", "report/parallel",
 	},
 	"report/size": {
 		"experiment", "experiment/record", "experiment/roofline", "experiment/series", "experiment/text",

@@ -15,10 +15,10 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 122_791
+	mostLines         = 122_930
 	mostPackages      = 63
-	mostExportedNames = 2_486 // types, functions, methods, variables and constants
-	mostExportedField = 4_089
+	mostExportedNames = 2_489 // types, functions, methods, variables and constants
+	mostExportedField = 4_097
 	mostWideLines     = 283 // of more than 120 columns
 	mostFlags         = 182 // of commands
 	mostKeys          = 227 // of the TOML, by struct tags

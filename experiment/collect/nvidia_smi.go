@@ -20,7 +20,7 @@ import (
 // smiColumns are the queried fields. The last field is one of smiReasons: newer name, older name, or none.
 var (
 	smiColumns = []string{"index", "uuid", "name", "utilization.gpu", "power.draw", "clocks.sm", "clocks.mem",
-		"memory.used", "memory.total", "temperature.gpu"}
+		"memory.used", "memory.total", "temperature.gpu", "enforced.power.limit"}
 	smiReasons = []string{"clocks_event_reasons.active", "clocks_throttle_reasons.active", ""}
 )
 
@@ -177,7 +177,7 @@ func parseGPUs(text []byte) ([]telemetry.GPUReading, error) {
 			GPU: f[0], UUID: f[1], Name: f[2], PowerW: number(f[4], 1), SMClock: number(f[5], 1),
 			MemoryClock: number(f[6], 1),
 			UsedMiB:     number(f[7], 1), TotalMiB: number(f[8], 1), Temperature: number(f[9], 1),
-			Busy: number(f[3], 0.01),
+			PowerLimitW: number(f[10], 1), Busy: number(f[3], 0.01),
 		}
 		if _, err := strconv.Atoi(g.GPU); err != nil {
 			return nil, fmt.Errorf("nvidia-smi: %.100q is not a GPU index", g.GPU)

@@ -231,8 +231,8 @@ func fakeSMI(t *testing.T, script string) {
 }
 
 const (
-	twoGPUs = `0, GPU-a, NVIDIA H100 80GB HBM3, 97, 640.55, 1755, 2619, 70000, 81559, 61, 0x0000000000000044
-1, GPU-b, NVIDIA H100 80GB HBM3, [N/A], [Not Supported], 345, 2619, 1, 81559, 30, 0x0000000000000001`
+	twoGPUs = `0, GPU-a, NVIDIA H100 80GB HBM3, 97, 640.55, 1755, 2619, 70000, 81559, 61, 700.00, 0x0000000000000044
+1, GPU-b, NVIDIA H100 80GB HBM3, [N/A], [Not Supported], 345, 2619, 1, 81559, 30, [N/A], 0x0000000000000001`
 
 	smiTwo = `case "$*" in
 *clocks_event*) echo 'Field "clocks_event_reasons.active" is not a valid field to query.'; exit 2;;
@@ -249,7 +249,7 @@ func TestSMI(t *testing.T) {
 	samples := watched(t, s, first(4))
 	want := []telemetry.GPUReading{
 		{GPU: "0", UUID: "GPU-a", Name: "NVIDIA H100 80GB HBM3", Busy: new(0.97), PowerW: new(640.55), SMClock: new(1755.0), MemoryClock: new(2619.0),
-			UsedMiB: new(70000.0), TotalMiB: new(81559.0), Temperature: new(61.0), Throttled: []string{"sw_power_cap", "hw_thermal"}},
+			UsedMiB: new(70000.0), TotalMiB: new(81559.0), Temperature: new(61.0), PowerLimitW: new(700.0), Throttled: []string{"sw_power_cap", "hw_thermal"}},
 		{GPU: "1", UUID: "GPU-b", Name: "NVIDIA H100 80GB HBM3", SMClock: new(345.0), MemoryClock: new(2619.0), UsedMiB: new(1.0), TotalMiB: new(81559.0),
 			Temperature: new(30.0), Unthrottled: true},
 	}
@@ -326,7 +326,7 @@ func TestExporter(t *testing.T) {
 }
 
 func FuzzSMI(f *testing.F) {
-	f.Add([]byte("0, GPU-a, NVIDIA H100, 97, 640.55, 1755, 2619, 70000, 81559, 61, 0x44\n"))
+	f.Add([]byte("0, GPU-a, NVIDIA H100, 97, 640.55, 1755, 2619, 70000, 81559, 61, 700.00, 0x44\n"))
 	f.Add([]byte("GPU-a, 4711, \"/usr/bin/py,thon3\", [N/A]\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if gpus, err := parseGPUs(text); err == nil && len(gpus) == 0 {

@@ -33,7 +33,8 @@ type GPUDevice struct {
 	TensorActive *Gauge `json:"tensor_active,omitempty"`
 	DRAMActive   *Gauge `json:"dram_active,omitempty"`
 
-	PowerW *Gauge `json:"power_w,omitempty"`
+	PowerW      *Gauge `json:"power_w,omitempty"`
+	PowerLimitW *Gauge `json:"power_limit_w,omitempty"`
 	// in the window; by the GPU's counter, else mean power × time
 	EnergyJ     *float64 `json:"energy_j,omitempty"`
 	SMClock     *Gauge   `json:"sm_clock_mhz,omitempty"`
@@ -101,6 +102,7 @@ func deviceOf(readings []*Sample, gaps map[int64]bool, start, end int64) GPUDevi
 	d.TensorActive = level(func(r *GPUReading) *float64 { return r.TensorActive })
 	d.DRAMActive = level(func(r *GPUReading) *float64 { return r.DRAMActive })
 	d.PowerW = level(func(r *GPUReading) *float64 { return r.PowerW })
+	d.PowerLimitW = level(func(r *GPUReading) *float64 { return r.PowerLimitW })
 	d.SMClock = level(func(r *GPUReading) *float64 { return r.SMClock })
 	d.MemoryClock = level(func(r *GPUReading) *float64 { return r.MemoryClock })
 	d.UsedMiB = level(func(r *GPUReading) *float64 { return r.UsedMiB })
@@ -144,6 +146,11 @@ func (u *GPUUsage) Energy(gpus int) (joules float64, of int, why string) {
 		joules += *d.EnergyJ
 	}
 	return joules, of, ""
+}
+
+// Active are the GPUs on which something ran in the window, or may have run.
+func (u *GPUUsage) Active() []GPUDevice {
+	return slices.DeleteFunc(slices.Clone(u.Devices), GPUDevice.idle)
 }
 
 // idle reports whether nothing ran on the GPU in the window.

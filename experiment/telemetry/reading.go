@@ -86,6 +86,7 @@ type GPUReading struct {
 	DRAMActive *float64 `json:"dram_active,omitempty"`
 
 	PowerW      *float64 `json:"power_w,omitempty"`
+	PowerLimitW *float64 `json:"power_limit_w,omitempty"`
 	EnergyJ     *float64 `json:"energy_j,omitempty"` // counter: since the driver was loaded
 	SMClock     *float64 `json:"sm_clock_mhz,omitempty"`
 	MemoryClock *float64 `json:"memory_clock_mhz,omitempty"`

@@ -19,6 +19,7 @@ func Of(a, b *report.Run, asked func(point string) bool) *Result {
 		r.Facts = b.Manifest.Target.Changes(&a.Manifest.Target)
 	}
 	r.Facts = append(r.Facts, b.Manifest.Target.SurroundingChanges(&a.Manifest.Target)...)
+	r.GPUs = gpuChanges(a, b, asked)
 	others := map[string]*series.Series{}
 	all := series.FromRows(b.Live())
 	for i := range all {

@@ -39,7 +39,7 @@ func Sentences(c *compare.Comparison) []string {
 				continue
 			}
 			said[key] = true
-			out = append(out, f.sentence(row.Point))
+			out = append(out, f.sentence(row.Point, r.GPUs))
 		}
 	}
 	if n := len(out) - mostSentences; n > 0 {
@@ -88,14 +88,14 @@ func (f *Figure) explained() bool {
 	return f.Rejected == "" && math.Abs(f.Change.Share-sum) < math.Abs(f.Change.Share)/2
 }
 
-func (f *Figure) sentence(point string) string {
+func (f *Figure) sentence(point string, gpus []GPUChange) string {
 	var parts []string
 	rest := f.Change.Share
 	for i := range f.Parts {
 		p := &f.Parts[i]
 		known := p.Cause != Unexplained && (p.Low > 0 || p.High < 0)
 		if known && len(parts) < mostParts && math.Abs(p.Share) >= smallestPart {
-			parts = append(parts, p.Cause+" "+p.short())
+			parts = append(parts, p.Cause+" "+p.short()+beside(p, gpus))
 			rest -= p.Share
 		}
 	}

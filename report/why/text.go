@@ -63,6 +63,9 @@ func (r *Result) Text(w io.Writer, s report.Screen) error {
 	for _, c := range r.Facts {
 		line("changed: %s", shortened(c))
 	}
+	for _, c := range r.GPUs {
+		line("changed: %s", c)
+	}
 	for _, x := range r.LeftOut {
 		line("left out: %s", x)
 	}

@@ -1,0 +1,125 @@
+package why
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+
+	"bench/experiment/record"
+	"bench/experiment/unit"
+	"bench/experiment/verdict"
+	"bench/report"
+)
+
+// GPUChange is a mean over the active GPUs of the rows that both runs have, which differs.
+type GPUChange struct {
+	Fact string  `json:"fact"`
+	Unit string  `json:"unit"`
+	A    float64 `json:"a"`
+	B    float64 `json:"b"`
+	// StepTime is the share that a step gets longer if this clock alone sets its time: a bound. 0: it is no clock.
+	StepTime float64 `json:"step_time_at_most,omitempty"`
+}
+
+// gpuFact is a figure of a GPU, with the smallest change that counts: in its unit, or as a share of it.
+type gpuFact struct {
+	name, unit        string
+	least, leastShare float64
+	clock             bool
+	of                func(*record.GPUDevice) *record.Gauge
+}
+
+// gpuFacts has the temperature last: alone it changes no speed. NVIDIA's clocks have steps of 15 MHz: one of them is
+// less than 1 % under load.
+func gpuFacts() []gpuFact {
+	out := []gpuFact{
+		{name: "SM clock", unit: "MHz", leastShare: 0.01, clock: true,
+			of: func(d *record.GPUDevice) *record.Gauge { return d.SMClock }},
+		{name: "memory clock", unit: "MHz", leastShare: 0.01, clock: true,
+			of: func(d *record.GPUDevice) *record.Gauge { return d.MemoryClock }},
+		{name: "GPU power limit", unit: "W", leastShare: 0.01,
+			of: func(d *record.GPUDevice) *record.Gauge { return d.PowerLimitW }},
+	}
+	for _, reason := range append(slices.Clone(verdict.ThrottleReasons), "sw_power_cap") {
+		out = append(out, gpuFact{name: "GPU throttled by " + reason, unit: "share", least: 0.05,
+			of: func(d *record.GPUDevice) *record.Gauge {
+				if !d.Known {
+					return nil
+				}
+				share := d.Throttled[reason]
+				return &record.Gauge{Mean: share, Min: math.Floor(share), Max: math.Ceil(share)}
+			}})
+	}
+	return append(out, gpuFact{name: "GPU temperature", unit: "°C", least: 5,
+		of: func(d *record.GPUDevice) *record.Gauge { return d.Temperature }})
+}
+
+func gpuChanges(a, b *report.Run, asked func(string) bool) (out []GPUChange) {
+	others := map[string]*record.Row{}
+	for _, row := range b.Live() {
+		others[rowName(&row)] = &row
+	}
+	facts := gpuFacts()
+	for i := range facts {
+		f := &facts[i]
+		var before, after, errors []float64 // of the rows
+		for _, row := range a.Live() {
+			x, errX := f.mean(&row)
+			y, errY := f.mean(others[rowName(&row)])
+			if asked(row.Spec.Label()) && !math.IsNaN(x+y) {
+				before, after, errors = append(before, x), append(after, y), append(errors, errX, errY)
+			}
+		}
+		n := float64(len(before))
+		c := GPUChange{Fact: f.name, Unit: f.unit, A: floats.Sum(before) / n, B: floats.Sum(after) / n}
+		least := max(f.least, f.leastShare*c.A, 2*floats.Norm(errors, 2)/n)
+		if n == 0 || math.Abs(c.B-c.A) < least || i == len(facts)-1 && out == nil {
+			continue
+		}
+		if f.clock && c.B > 0 {
+			c.StepTime = c.A/c.B - 1
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// mean is over the active GPUs of a row, with a bound on its standard error: readings deviate by at most half of their
+// range (Popoviciu's inequality). NaN: not collected.
+func (f *gpuFact) mean(row *record.Row) (mean, err float64) {
+	if row == nil || row.GPU == nil {
+		return math.NaN(), 0
+	}
+	n := 0.0
+	for _, d := range row.GPU.Active() {
+		if g := f.of(&d); g != nil {
+			mean, err, n = mean+g.Mean, err+(g.Max-g.Min)/2, n+1
+		}
+	}
+	return mean / n, err / n / math.Sqrt(max(1, float64(row.GPU.Samples)))
+}
+
+// String is "SM clock: 1,980 → 1,860 MHz (-6.1 %): can change step time by at most +6.5 %".
+func (c GPUChange) String() string {
+	if c.Unit == "share" {
+		return fmt.Sprintf("%s: %.0f → %.0f %% of readings", c.Fact, 100*c.A, 100*c.B)
+	}
+	whole := func(x float64) string { return unit.Count(int(math.Round(x))) }
+	text := fmt.Sprintf("%s: %s → %s %s", c.Fact, whole(c.A), whole(c.B), c.Unit)
+	if c.StepTime != 0 {
+		text += fmt.Sprintf(" (%+.1f %%): can change step time by at most %+.1f %%", 100*(c.B/c.A-1), 100*c.StepTime)
+	}
+	return text
+}
+
+// beside are the clocks that can have changed the time of steps or of prefill: " (SM clock -6.1 %: at most +6.5 %)".
+func beside(step *Part, gpus []GPUChange) (out string) {
+	for _, c := range gpus {
+		if (step.Cause == StepTime || step.Cause == Prefill) && c.StepTime*step.Share > 0 {
+			out += fmt.Sprintf(" (%s %+.1f %%: at most %+.1f %%)", c.Fact, 100*(c.B/c.A-1), 100*c.StepTime)
+		}
+	}
+	return out
+}
