@@ -79,6 +79,27 @@ func TestFitRecovers(t *testing.T) {
 	}
 }
 
+// Responses that a busy machine held back come at once: a few of them do not hide what the others say.
+func TestFitOfHeldResponses(t *testing.T) {
+	trial := served(t, batching, 9, 60, 1)
+	for i := range trial.Requests {
+		if r := &trial.Requests[i]; i%25 == 0 {
+			r.First = r.Last - 1e-4
+			for k := range r.Events {
+				r.Events[k] = r.Last
+			}
+		}
+	}
+	m, err := Fit([]Trial{trial}, 24)
+	if err != nil {
+		t.Fatal(err)
+	}
+	step, prefill := m.StepTime(6, 0, 0)/batching.StepBase.Seconds(), m.PerPrefillToken/25e-6
+	if math.Abs(step/(10.5/9)-1) > 0.05 || math.Abs(prefill-1) > 0.25 {
+		t.Errorf("%+v", m)
+	}
+}
+
 // A server with one more rule than the twin: from a load on it takes twice the time. The residual there rejects the
 // twin.
 func TestFitRejects(t *testing.T) {

@@ -75,7 +75,8 @@ func (w *work) joinSteps() {
 	w.prefill = out
 }
 
-// decodings are those of requests with a few steps, where a step computes free prompt tokens beside.
+// decodings are those of requests with a few steps, where a step computes free prompt tokens beside. Tokens that were
+// held back and came together say nothing about steps: weighted by their time, a few of them would be the fit.
 func (w *work) decodings(requests []Request, free int) (out []decoding) {
 	const fewestSteps = 4
 	sums := make([]float64, len(w.prefill)+1)
@@ -100,7 +101,16 @@ func (w *work) decodings(requests []Request, free int) (out []decoding) {
 		tokens, context, prefill := between(r)
 		out = append(out, decoding{r.Last - r.First, float64(r.steps()), tokens, context, prefill})
 	}
-	return out
+	const together = 0.1 // of the median time of a step
+	if len(out) == 0 {
+		return nil
+	}
+	var each []float64
+	for i := range out {
+		each = append(each, out[i].time/out[i].steps)
+	}
+	least := together * median(each)
+	return slices.DeleteFunc(out, func(d decoding) bool { return d.time < least*d.steps })
 }
 
 // tokensBy and prefillsBy are the numbers of them up to t.
