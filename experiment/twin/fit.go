@@ -54,7 +54,29 @@ func Fit(trials []Trial, sequences int) (Model, error) {
 		return Model{}, ErrNoTimes
 	}
 	best.SpeedError = speedError(ratios)
+	best.prefillAlone(trials, works)
 	return best.limits(trials, sequences), nil
+}
+
+// prefillAlone: a server that computes hardly any prompt beside decoding, as with one sequence at most, shows the time
+// of a prompt token in the first tokens of requests that it had nothing beside.
+func (m *Model) prefillAlone(trials []Trial, works []*work) {
+	const least = 0.1 // of the responses had a prompt beside
+	all, beside := 0, 0
+	var alone []decoding
+	for i := range trials {
+		for _, d := range works[i].decodings(trials[i].Requests, 0) {
+			all++
+			if d.prefill > 0 {
+				beside++
+			}
+		}
+		alone = append(alone, firstTokensAlone(trials[i].Requests)...)
+	}
+	if float64(beside) < least*float64(all) && len(alone) >= fewestResponses {
+		x, _ := leastSquares(alone, [4]bool{true, false, false, true})
+		m.PerPrefillToken, m.FreePrefillTokens = x[3], 0
+	}
 }
 
 // clearly better is a fit whose loss is at most this part of another's.

@@ -100,6 +100,20 @@ func TestFitOfHeldResponses(t *testing.T) {
 	}
 }
 
+// With one sequence at most no prompt is computed beside decoding: the first tokens tell what a prompt token takes.
+func TestFitOfOneSequence(t *testing.T) {
+	one := batching
+	one.MaxNumSeqs, one.StepPerPrefillToken = 1, 250*time.Microsecond
+	trial := served(t, one, 0.4, 600, 1)
+	m, err := Fit([]Trial{trial}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if math.Abs(m.PerPrefillToken/250e-6-1) > 0.02 || m.FrontEnd > 0.005 {
+		t.Errorf("%+v", m)
+	}
+}
+
 // A server with one more rule than the twin: from a load on it takes twice the time. The residual there rejects the
 // twin.
 func TestFitRejects(t *testing.T) {

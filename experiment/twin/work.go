@@ -113,6 +113,19 @@ func (w *work) decodings(requests []Request, free int) (out []decoding) {
 	return slices.DeleteFunc(out, func(d decoding) bool { return d.time < least*d.steps })
 }
 
+// firstTokensAlone are the ways from arrival to first token of requests with no other in flight until then.
+func firstTokensAlone(requests []Request) (out []decoding) {
+	busy := 0.0 // until then
+	for i := range requests {
+		r := &requests[i]
+		if !r.Failed && r.Arrival > busy && (i+1 == len(requests) || requests[i+1].Arrival > r.First) {
+			out = append(out, decoding{time: r.First - r.Arrival, steps: 1, prefill: float64(r.Prompt - r.Cached)})
+		}
+		busy = max(busy, r.Last)
+	}
+	return out
+}
+
 // tokensBy and prefillsBy are the numbers of them up to t.
 func (w *work) tokensBy(t float64) int {
 	return sort.Search(len(w.at), func(i int) bool { return w.at[i] > t })
