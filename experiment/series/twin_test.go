@@ -10,6 +10,7 @@ import (
 	"bench/experiment"
 	"bench/experiment/record"
 	"bench/experiment/stats"
+	"bench/experiment/telemetry"
 	"bench/experiment/twin"
 	"bench/experiment/workload"
 )
@@ -144,5 +145,29 @@ func TestTwinOfOneLoad(t *testing.T) {
 		if next, more := NextProbe(k, rows, m, 0); !more || next.Load != want {
 			t.Errorf("a limit at %v: the next probe is at %v (%v), want %v", best, next.Load, more, want)
 		}
+	}
+}
+
+// A server that counts the hits of its prefix cache, but reports none with its responses: each prompt has the mean.
+func TestTrialOfCountedHits(t *testing.T) {
+	row, records := batching(t, 6, 1)
+	row.Server.Metrics = &telemetry.ServerUsage{PrefixHitRate: new(0.5), PrefixUnit: "tokens"}
+	cached := func() int {
+		trial, ok := TrialOf(&row, records)
+		if !ok || trial.Requests[0].Prompt != records[0].PromptRequested {
+			t.Fatalf("%+v", trial.Requests)
+		}
+		return trial.Requests[0].Cached
+	}
+	if got, want := cached(), records[0].PromptRequested/2; got != want {
+		t.Errorf("%d cached, the server counted %d", got, want)
+	}
+	row.Summary.Tokens.Cached = new(0) // responses report it
+	if got := cached(); got != 0 {
+		t.Errorf("%d cached, the response reported none", got)
+	}
+	row.Summary.Tokens.Cached, row.Server.Metrics.PrefixUnit = nil, "blocks"
+	if got := cached(); got != 0 {
+		t.Errorf("%d cached by a count of blocks", got)
 	}
 }

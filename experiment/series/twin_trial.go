@@ -50,6 +50,7 @@ func TrialOf(r *record.Row, records []*record.Record) (t twin.Trial, ok bool) {
 	})
 	const most = 20_000 // requests: a longer row is cut there, and so is its twin
 	s := func(x record.Micros) float64 { return float64(x.Us()) / 1e6 }
+	counted := countedHits(r)
 	for _, x := range records[:min(most, len(records))] {
 		q := twin.Request{Arrival: s(arrival(x)), First: s(x.First), Last: s(x.Last), Prompt: x.PromptRequested,
 			Output: x.OutputTokens,
@@ -59,6 +60,8 @@ func TrialOf(r *record.Row, records []*record.Record) (t twin.Trial, ok bool) {
 		}
 		if x.CachedTokens != nil {
 			q.Cached = min(*x.CachedTokens, q.Prompt)
+		} else {
+			q.Cached = int(counted * float64(q.Prompt))
 		}
 		if x.Session != nil {
 			q.Group = *x.Session + 1
@@ -77,6 +80,16 @@ func TrialOf(r *record.Row, records []*record.Record) (t twin.Trial, ok bool) {
 		t.Requests = append(t.Requests, q)
 	}
 	return t, len(t.Requests) > 0
+}
+
+// countedHits is the share of prompt tokens that the server counts as cached, of one that does not report them with its
+// responses, as vLLM by default: each prompt is taken to have the mean.
+func countedHits(r *record.Row) float64 {
+	m := r.Server.Metrics
+	if r.Summary.Tokens.Cached != nil || m == nil || m.PrefixHitRate == nil || m.PrefixUnit != "tokens" {
+		return 0
+	}
+	return min(1, *m.PrefixHitRate)
 }
 
 // sourceOf makes the requests of a long run: by the row's plan, so that rare long ones are as frequent as they are.
