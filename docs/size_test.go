@@ -15,10 +15,10 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 122_988
+	mostLines         = 123_056
 	mostPackages      = 63
-	mostExportedNames = 2_489 // types, functions, methods, variables and constants
-	mostExportedField = 4_097
+	mostExportedNames = 2_491 // types, functions, methods, variables and constants
+	mostExportedField = 4_099
 	mostWideLines     = 283 // of more than 120 columns
 	mostFlags         = 182 // of commands
 	mostKeys          = 227 // of the TOML, by struct tags
@@ -34,8 +34,8 @@ var larger = map[string]int{
 	"experiment/verdict":   5_350,
 	"experiment/workload":  5_000,
 	"report/compare":       4_951,
-	"experiment/record":    5_110,
-	"sweep":                5_175,
+	"experiment/record":    5_147,
+	"sweep":                5_177,
 	"experiment/diagnosis": 4_700,
 	"experiment/endpoint":  4_432,
 	"experiment/stats":     4_014,

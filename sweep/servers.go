@@ -263,7 +263,8 @@ func (r *run) reach(ctx context.Context, v *Variant, started *server.Running, us
 		r.serving.FirstAnswerS = new(s.FirstAnswer.Sub(answers).Seconds())
 	}
 	if started != nil {
-		s.Info.Surroundings = started.Surroundings()
+		s.Info.Surroundings = started.Surroundings(r.Redact)
+		s.Info.AddFlags(started.Reported())
 	}
 	r.serving.Identity = s.Info.Identity
 	own := r.targetInfo()

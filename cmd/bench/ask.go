@@ -59,9 +59,7 @@ func (c *cli) ask(f *askFlags, path string, questions []string) error {
 	if err != nil {
 		return usage("%w", err)
 	}
-	for _, line := range run.Notices() {
-		fmt.Fprintln(c.stderr, safe("note: "+line))
-	}
+	c.notices(run)
 	q, axis, limits, err := parseQuestions(questions)
 	if err != nil {
 		return err

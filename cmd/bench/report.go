@@ -163,9 +163,7 @@ func (c *cli) report(f *reportFlags, paths []string) error {
 	}
 	if !format.reads {
 		for _, run := range runs {
-			for _, line := range run.Notices() {
-				fmt.Fprintln(c.stderr, safe("note: "+line))
-			}
+			c.notices(run)
 		}
 	}
 	if f.enforce {

@@ -240,9 +240,7 @@ func (c *cli) sizedRun(path, row, slo string) (*size.Server, error) {
 	if err != nil {
 		return nil, usage("%w", err)
 	}
-	for _, line := range run.Notices() {
-		fmt.Fprintln(c.stderr, safe("note: "+line))
-	}
+	c.notices(run)
 	if run.IsRecording() {
 		slo = cmp.Or(slo, defaultSLO)
 	}

@@ -42,6 +42,12 @@ func screenOf(w io.Writer) report.Screen {
 
 func safe(s string) string { return text.Escape(s) }
 
+func (c *cli) notices(run *report.Run) {
+	for _, line := range run.Notices() {
+		fmt.Fprintln(c.stderr, safe("note: "+line))
+	}
+}
+
 type watchFlags struct {
 	plain, json bool
 	metrics     string

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"strings"
 
@@ -44,11 +43,8 @@ func (c *cli) why(a, b, format, output string) error {
 	if err != nil {
 		return usage("%w", err)
 	}
-	for _, run := range []interface{ Notices() []string }{base, changed} {
-		for _, line := range run.Notices() {
-			fmt.Fprintln(c.stderr, safe("note: "+line))
-		}
-	}
+	c.notices(base)
+	c.notices(changed)
 	r := why.Of(base, changed, why.All)
 	return c.deliver(output, "causes", map[string]func(io.Writer) error{
 		"text": func(w io.Writer) error { return r.Text(w, screenOf(c.stdout)) },

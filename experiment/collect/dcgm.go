@@ -40,8 +40,7 @@ var gpuMetrics = []gpuMetric{
 		[]string{"DCGM_FI_PROF_PIPE_TENSOR_ACTIVE"}},
 	{func(r *telemetry.GPUReading) **float64 { return &r.DRAMActive }, 1, []string{"DCGM_FI_PROF_DRAM_ACTIVE"}},
 	{func(r *telemetry.GPUReading) **float64 { return &r.PowerW }, 1, []string{"DCGM_FI_DEV_POWER_USAGE"}},
-	{func(r *telemetry.GPUReading) **float64 { return &r.PowerLimitW }, 1,
-		[]string{"DCGM_FI_DEV_ENFORCED_POWER_LIMIT", "DCGM_FI_DEV_POWER_MGMT_LIMIT"}},
+	{func(r *telemetry.GPUReading) **float64 { return &r.PowerLimitW }, 1, []string{"DCGM_FI_DEV_POWER_MGMT_LIMIT"}},
 	{func(r *telemetry.GPUReading) **float64 { return &r.EnergyJ }, 1e-3,
 		[]string{"DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION"}},
 	{func(r *telemetry.GPUReading) **float64 { return &r.SMClock }, 1, []string{"DCGM_FI_DEV_SM_CLOCK"}},
@@ -105,8 +104,7 @@ func addSeries(r *telemetry.GPUReading, s series) {
 	}
 	for _, d := range gpuMetrics {
 		// DCGM reports missing values as huge numbers
-		if f := *d.field(r); slices.Contains(d.names, s.name) && (f == nil || s.name == d.names[0]) &&
-			s.value >= 0 && s.value < 1e18 {
+		if slices.Contains(d.names, s.name) && s.value >= 0 && s.value < 1e18 {
 			*d.field(r) = new(s.value * d.scale)
 		}
 	}

@@ -181,7 +181,6 @@ DCGM_FI_DEV_GPU_UTIL{gpu="0",UUID="GPU-a",modelName="NVIDIA H100"} 97
 DCGM_FI_PROF_DRAM_ACTIVE{gpu="0",UUID="GPU-a",modelName="NVIDIA H100"} 0.81
 DCGM_FI_PROF_PIPE_TENSOR_ACTIVE{gpu="0",UUID="GPU-a",modelName="NVIDIA H100"} 0.2
 DCGM_FI_DEV_POWER_USAGE{gpu="0",UUID="GPU-a",modelName="NVIDIA H100"} 640.5
-DCGM_FI_DEV_ENFORCED_POWER_LIMIT{gpu="0",UUID="GPU-a",modelName="NVIDIA H100"} 500
 DCGM_FI_DEV_POWER_MGMT_LIMIT{gpu="0",UUID="GPU-a",modelName="NVIDIA H100"} 700
 DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION{gpu="0",UUID="GPU-a",modelName="NVIDIA H100"} 5000
 DCGM_FI_DEV_FB_USED{gpu="0",UUID="GPU-a",modelName="NVIDIA H100"} 70000
@@ -203,7 +202,7 @@ func TestReadGPUs(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []telemetry.GPUReading{
-		{GPU: "0", UUID: "GPU-a", Name: "NVIDIA H100", Busy: new(0.97), TensorActive: new(0.2), DRAMActive: new(0.81), PowerW: new(640.5), PowerLimitW: new(500.0), EnergyJ: new(5.0),
+		{GPU: "0", UUID: "GPU-a", Name: "NVIDIA H100", Busy: new(0.97), TensorActive: new(0.2), DRAMActive: new(0.81), PowerW: new(640.5), PowerLimitW: new(700.0), EnergyJ: new(5.0),
 			SMClock: new(1755.0), UsedMiB: new(70000.0), TotalMiB: new(81000.0), Temperature: new(61.0), Throttled: []string{"sw_power_cap", "hw_thermal"}},
 		{GPU: "1", UUID: "GPU-b", Name: "NVIDIA H100", SMClock: new(1980.0), Unthrottled: true},
 		{GPU: "1:3", UUID: "GPU-b", Name: "NVIDIA H100", UsedMiB: new(10.0)},

@@ -175,9 +175,8 @@ func parseGPUs(text []byte) ([]telemetry.GPUReading, error) {
 	for _, f := range rows {
 		g := telemetry.GPUReading{
 			GPU: f[0], UUID: f[1], Name: f[2], PowerW: number(f[4], 1), SMClock: number(f[5], 1),
-			MemoryClock: number(f[6], 1),
-			UsedMiB:     number(f[7], 1), TotalMiB: number(f[8], 1), Temperature: number(f[9], 1),
-			PowerLimitW: number(f[10], 1), Busy: number(f[3], 0.01),
+			MemoryClock: number(f[6], 1), UsedMiB: number(f[7], 1), TotalMiB: number(f[8], 1),
+			Temperature: number(f[9], 1), PowerLimitW: number(f[10], 1), Busy: number(f[3], 0.01),
 		}
 		if _, err := strconv.Atoi(g.GPU); err != nil {
 			return nil, fmt.Errorf("nvidia-smi: %.100q is not a GPU index", g.GPU)

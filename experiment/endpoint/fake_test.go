@@ -1,9 +1,11 @@
 package endpoint
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -20,6 +22,8 @@ type fake struct {
 	models  []string // nil: one, "m"
 	noModel bool     // /v1/models is a 404
 	version string
+	owner   string            // of its models; empty: vllm
+	infos   map[string]string // answers by path
 
 	refuses       map[string]int            // request field → status
 	ids           int                       // status for a prompt of token ids; 0: it takes them
@@ -76,9 +80,11 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		entries := []any{}
 		for i, n := range names {
-			entries = append(entries, map[string]any{"id": n, "object": "model", "created": 1000 + i, "owned_by": "vllm", "max_model_len": 2048})
+			entries = append(entries, map[string]any{"id": n, "object": "model", "created": 1000 + i, "owned_by": cmp.Or(f.owner, "vllm"), "max_model_len": 2048})
 		}
 		reply(w, 200, map[string]any{"object": "list", "data": entries})
+	case f.infos[r.RequestURI] != "":
+		_, _ = io.WriteString(w, f.infos[r.RequestURI])
 	case r.URL.Path == "/version" && f.version != "":
 		reply(w, 200, map[string]any{"version": f.version})
 	default:

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -51,6 +52,13 @@ func (s *Server) identify(ctx context.Context, c *openai.Client) error {
 		}
 	}
 	s.Info.Props = serverProps(ctx, c, models)
+	if len(models) > 0 && models[0].OwnedBy == "sglang" {
+		answer, ok := getJSON(ctx, c, "/server_info", nil).(map[string]any)
+		if !ok { // an older one
+			answer, _ = getJSON(ctx, c, "/get_server_info", nil).(map[string]any)
+		}
+		s.Info.AddFlags(answer)
+	}
 	return nil
 }
 
@@ -144,16 +152,8 @@ func serverProps(ctx context.Context, c *openai.Client, models []openai.Model) m
 		return nil
 	}
 	answer, _ := getJSON(ctx, c, props.path, nil).(map[string]any)
-	var out map[string]any
-	for _, key := range props.keys {
-		if v, ok := answer[key]; ok {
-			if out == nil {
-				out = map[string]any{}
-			}
-			out[key] = v
-		}
-	}
-	return out
+	maps.DeleteFunc(answer, func(key string, _ any) bool { return !slices.Contains(props.keys, key) })
+	return answer
 }
 
 func buildInfo(ctx context.Context, c *openai.Client) []string {

@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -160,5 +161,23 @@ func TestSimulatedAtAnAddress(t *testing.T) {
 	real, err := (&fake{version: "1.0"}).reach(t, experiment.Target{}, target.Completions)
 	if err != nil || real.Info.Simulated || real.Info.Simulator != "" {
 		t.Errorf("%v, %+v", err, real.Info)
+	}
+}
+
+// SGLang reports its flags, at one path or another.
+func TestFlagsOfEngines(t *testing.T) {
+	for _, c := range []struct{ owner, path, answer, want string }{
+		{"sglang", "/server_info", `{"tp_size":2,"api_key":"sk-1","internal_states":[{"load":1}]}`, "map[tp_size:2]"},
+		{"sglang", "/get_server_info", `{"tp_size":2}`, "map[tp_size:2]"},
+		{"other", "/server_info", `{"tp_size":2}`, "map[]"},
+	} {
+		f := &fake{owner: c.owner, infos: map[string]string{c.path: c.answer}}
+		s, err := f.reach(t, experiment.Target{}, target.Completions)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(s.Info.Flags); got != c.want {
+			t.Errorf("%s %s: %s, not %s", c.owner, c.path, got, c.want)
+		}
 	}
 }

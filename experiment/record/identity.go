@@ -24,15 +24,15 @@ func (c Change) Measured() bool { return isMeasured(c.Fact) }
 const sameSize = 0.02
 
 var measuredSizes = []string{"num_gpu_blocks", "num_cpu_blocks", "num_pages", "kv_cache_size_tokens",
-	"kv_cache_max_concurrency", "kv_cache_memory_bytes"}
+	"kv_cache_max_concurrency", "kv_cache_memory_bytes", "max_total_num_tokens"}
 
 func isMeasured(fact string) bool {
 	return slices.Contains(measuredSizes, fact[strings.LastIndexByte(fact, '.')+1:])
 }
 
-func (t *TargetInfo) Changes(was *TargetInfo) []Change {
-	var out []Change
-	before, now := was.Facts(), t.Facts()
+func (t *TargetInfo) Changes(was *TargetInfo) []Change { return changedFacts(was.Facts(), t.Facts()) }
+
+func changedFacts(before, now map[string]string) (out []Change) {
 	for _, fact := range slices.Sorted(maps.Keys(now)) {
 		old, ok := before[fact]
 		if ok && old != now[fact] && !(isMeasured(fact) && similar(old, now[fact])) {
@@ -42,11 +42,12 @@ func (t *TargetInfo) Changes(was *TargetInfo) []Change {
 	return out
 }
 
-// SurroundingChanges are those of what is not the server, but changes its speed; none if one side's are not known. A
-// variable that one side lacks is unset there; any other fact may not have been readable.
-func (t *TargetInfo) SurroundingChanges(was *TargetInfo) (out []Change) {
+// SurroundingChanges are those of what is not the server, but changes its speed, and of its flags; none if one side's
+// are not known. A variable that one side lacks is unset there; any other fact may not have been readable.
+func (t *TargetInfo) SurroundingChanges(was *TargetInfo) []Change {
+	out := changedFacts(was.Flags, t.Flags)
 	if len(was.Surroundings) == 0 || len(t.Surroundings) == 0 {
-		return nil
+		return out
 	}
 	all := maps.Clone(was.Surroundings)
 	maps.Copy(all, t.Surroundings)

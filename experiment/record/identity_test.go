@@ -2,6 +2,7 @@ package record
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -216,7 +217,36 @@ func TestSurroundingChanges(t *testing.T) {
 	if got := is.SurroundingChanges(&TargetInfo{}); got != nil {
 		t.Errorf("beside a server whose surroundings are not known: %v", got)
 	}
+	is.Flags = map[string]string{"max_num_seqs": "16"}
 	if was.Hash() != is.Hash() {
-		t.Error("surroundings are a part of the identity")
+		t.Error("surroundings or flags are a part of the identity")
+	}
+}
+
+// Flags are compared if both sides report them; the size of the cache has no change of a few blocks.
+func TestFlags(t *testing.T) {
+	flags := func(answer string) (info TargetInfo) {
+		var reported map[string]any
+		if err := json.Unmarshal([]byte(answer), &reported); err != nil {
+			t.Fatal(err)
+		}
+		info.AddFlags(reported)
+		return info
+	}
+	was := flags(`{"max_prefill_tokens":16384,"hf_token":"hf_1","api_key":"sk-1","port":30000,"random_seed":7,"disaggregation_ib_device":null,
+		"model_loader_extra_config":"{\"secret\":1}","otlp":"http://a:b@c","bs":[1,2],"internal_states":[{"last_gen_throughput":2.5}],"chat_template":"",
+		"scheduler":{"policy":"lpm"},"nccl_port":1,"schedule_policy":"lpm","ssl_keyfile_password":"sk-1","max_total_num_tokens":100000}`)
+	want := map[string]string{"max_prefill_tokens": "16384", "disaggregation_ib_device": "null", "bs": "[1,2]", "schedule_policy": "lpm",
+		"max_total_num_tokens": "100000"}
+	if !maps.Equal(was.Flags, want) {
+		t.Errorf("%v", was.Flags)
+	}
+	is := flags(`{"max_prefill_tokens":8192,"schedule_policy":"fcfs","max_total_num_tokens":100100,"new":1}`)
+	changes := []Change{{"max_prefill_tokens", "16384", "8192"}, {"schedule_policy", "lpm", "fcfs"}}
+	if got := is.SurroundingChanges(&was); !slices.Equal(got, changes) {
+		t.Errorf("%v", got)
+	}
+	if got := is.SurroundingChanges(&TargetInfo{}); got != nil {
+		t.Errorf("beside a server that reports none: %v", got)
 	}
 }

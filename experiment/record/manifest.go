@@ -258,8 +258,9 @@ type TargetInfo struct {
 	// of its model and slots: /props of llama.cpp, /get_model_info of SGLang
 	Props     map[string]any `json:"props_answer,omitempty"`
 	BuildInfo []string       `json:"build_info,omitempty"` // info lines of /metrics
-	// of one that bench started: variables and limits of its process and machine that change its speed; no secrets
+	// of one that bench started: command line, variables and limits of its process and machine; no secrets
 	Surroundings map[string]string `json:"surroundings,omitempty"`
+	Flags        map[string]string `json:"flags,omitempty"` // that SGLang reports, or vLLM's log
 	Headers      map[string]string `json:"headers,omitempty"`
 	PromptForm   string            `json:"prompt_form"`
 	// whose prompts have that form; absent = api: a prediction

@@ -50,6 +50,9 @@ type Running struct {
 	PID   int           // of the started process; with a guard, of the guard
 	Ready time.Duration // from the start of the command to readiness
 	Lines func() int    // lines in the log so far; nil without a log. Not for concurrent use
+
+	log     *logFile
+	secrets Secrets
 }
 
 // Run starts the server, calls use when it is ready, and stops it. An early exit ends use's ctx by a DiedError.
@@ -89,7 +92,7 @@ func (c Config) run(ctx context.Context, use func(ctx context.Context, s Running
 	}()
 	url, err := p.waitReady(ctx, c)
 	if err == nil {
-		s := Running{URL: url, PID: p.cmd.Process.Pid, Ready: time.Since(began)}
+		s := Running{URL: url, PID: p.cmd.Process.Pid, Ready: time.Since(began), log: p.log, secrets: c.Secrets}
 		if p.log != nil {
 			s.Lines = p.log.count
 		}

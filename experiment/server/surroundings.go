@@ -26,19 +26,24 @@ const (
 	secret = "KEY TOKEN SECRET PASS PWD CREDENTIAL AUTH"
 )
 
-// Surroundings are what can explain the speed of the server beside its command: variables of the process that listens,
-// and the limits of that process (of its own control group: a parent's may be tighter) and of this machine. nil: the
-// process is not seen.
-func (s Running) Surroundings() map[string]string {
+// Surroundings are what can explain the speed of the server: command line and variables of the process that listens,
+// and the limits of that process (of its own control group: a parent's may be tighter) and of this machine. redact
+// masks the secrets of the command line, which is left out without it. nil: the process is not seen.
+func (s Running) Surroundings(redact func(words []string) (shown, secrets []string)) map[string]string {
 	_, text, _ := net.SplitHostPort(Config{URL: s.URL}.address())
 	port, err := strconv.Atoi(text)
 	if err != nil {
 		return nil
 	}
-	return surroundings(port, processes.System, "/sys")
+	out := surroundings(port, processes.System, "/sys", redact)
+	if line, seen := out["command line"]; seen {
+		out["command line"] = s.secrets.Hide(line)
+	}
+	return out
 }
 
-func surroundings(port int, proc processes.Root, sys string) map[string]string {
+func surroundings(port int, proc processes.Root, sys string,
+	redact func(words []string) (shown, secrets []string)) map[string]string {
 	owners := proc.Owners(port)
 	if len(owners) == 0 {
 		return nil
@@ -62,6 +67,11 @@ func surroundings(port int, proc processes.Root, sys string) map[string]string {
 		if text = strings.TrimSpace(text); text != "" {
 			out[fact] = text
 		}
+	}
+	if redact != nil {
+		command := strings.TrimRight(proc.Text(pid, "cmdline"), "\x00")
+		shown, _ := redact(strings.Split(command, "\x00"))
+		put("command line", strings.Join(shown, " "))
 	}
 	for line := range strings.Lines(proc.Text(pid, "status")) {
 		if cpus, ok := strings.CutPrefix(line, "Cpus_allowed_list:"); ok {

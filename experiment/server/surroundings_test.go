@@ -33,6 +33,7 @@ func TestSurroundings(t *testing.T) {
 	plant(t, proc, "self/net/tcp", listening)
 	plant(t, proc, "42/environ", strings.Join([]string{"HOME=/root", "OMP_NUM_THREADS=64", "VLLM_API_KEY=sk-1",
 		"VLLM_CACHE_ROOT=/x", "TOKENIZERS_PARALLELISM=false", "LLAMA_ARG_API_KEY_FILE=/k", ""}, "\x00"))
+	plant(t, proc, "42/cmdline", "llama-server\x00--ctx-size\x008192\x00--api-key\x00sk-1\x00")
 	plant(t, proc, "42/status", "Name:\tx\nCpus_allowed_list:\t0-3\n")
 	plant(t, proc, "42/cgroup", "4:cpu,cpuacct:/pod\n3:memory:/pod\n0::/pod\n")
 	if err := os.MkdirAll(filepath.Join(proc, "42/fd"), 0o755); err != nil {
@@ -52,13 +53,14 @@ func TestSurroundings(t *testing.T) {
 	want := map[string]string{
 		"OMP_NUM_THREADS": "64", "TOKENIZERS_PARALLELISM": "false", "VLLM_CACHE_ROOT": "sha256:" + hash,
 		"allowed CPUs": "0-3", "CPU governor": "powersave", "NUMA nodes": "0-1", "transparent huge pages": "madvise",
-		"cgroup cpu.max": "max 100000", "cgroup memory.max": "1073741824",
+		"command line": "llama-server --ctx-size 8192 --api-key *", "cgroup cpu.max": "max 100000", "cgroup memory.max": "1073741824",
 	}
-	got := surroundings(0x1F90, processes.Root(proc), sys)
+	masked := func(words []string) (shown, secrets []string) { return append(words[:4:4], "*"), nil }
+	got := surroundings(0x1F90, processes.Root(proc), sys, masked)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if got := surroundings(1, processes.Root(proc), sys); got != nil {
+	if got := surroundings(1, processes.Root(proc), sys, nil); got != nil {
 		t.Errorf("without a process: %v", got)
 	}
 }
@@ -74,7 +76,7 @@ func TestSurroundingsOfARunningServer(t *testing.T) {
 		t.Skip(err)
 	}
 	port := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
-	if got := (Running{URL: "http://127.0.0.1:" + port + "/v1"}).Surroundings(); got["allowed CPUs"] == "" {
+	if got := (Running{URL: "http://127.0.0.1:" + port + "/v1"}).Surroundings(nil); got["allowed CPUs"] == "" {
 		t.Errorf("%v", got)
 	}
 }

@@ -125,7 +125,7 @@ func (u *GPUUsage) Energy(gpus int) (joules float64, of int, why string) {
 	own := slices.DeleteFunc(slices.Clone(u.Devices),
 		func(d GPUDevice) bool { return d.EnergyJ == nil || *d.EnergyJ <= 0 })
 	if len(own) > gpus {
-		own = slices.DeleteFunc(own, GPUDevice.idle)
+		own = slices.DeleteFunc(own, GPUDevice.Idle)
 	}
 	of = len(own)
 	switch {
@@ -148,13 +148,8 @@ func (u *GPUUsage) Energy(gpus int) (joules float64, of int, why string) {
 	return joules, of, ""
 }
 
-// Active are the GPUs on which something ran in the window, or may have run.
-func (u *GPUUsage) Active() []GPUDevice {
-	return slices.DeleteFunc(slices.Clone(u.Devices), GPUDevice.idle)
-}
-
-// idle reports whether nothing ran on the GPU in the window.
-func (d GPUDevice) idle() bool {
+// Idle reports whether nothing ran on the GPU in the window.
+func (d GPUDevice) Idle() bool {
 	busy := cmp.Or(d.Busy, d.EngineActive, d.SMActive)
 	return busy != nil && busy.Max == 0
 }

@@ -23,62 +23,57 @@ type GPUChange struct {
 	StepTime float64 `json:"step_time_at_most,omitempty"`
 }
 
-// gpuFact is a figure of a GPU, with the smallest change that counts: in its unit, or as a share of it.
+// gpuFact is a figure of a GPU, with the smallest change that counts: in its unit, or of clocks and watts as a share.
 type gpuFact struct {
-	name, unit        string
-	least, leastShare float64
-	clock             bool
-	of                func(*record.GPUDevice) *record.Gauge
+	name, unit string
+	least      float64
+	of         func(*record.GPUDevice) *record.Gauge
 }
 
 // gpuFacts has the temperature last: alone it changes no speed. NVIDIA's clocks have steps of 15 MHz: one of them is
 // less than 1 % under load.
 func gpuFacts() []gpuFact {
 	out := []gpuFact{
-		{name: "SM clock", unit: "MHz", leastShare: 0.01, clock: true,
-			of: func(d *record.GPUDevice) *record.Gauge { return d.SMClock }},
-		{name: "memory clock", unit: "MHz", leastShare: 0.01, clock: true,
-			of: func(d *record.GPUDevice) *record.Gauge { return d.MemoryClock }},
-		{name: "GPU power limit", unit: "W", leastShare: 0.01,
-			of: func(d *record.GPUDevice) *record.Gauge { return d.PowerLimitW }},
+		{"SM clock", "MHz", 0.01, func(d *record.GPUDevice) *record.Gauge { return d.SMClock }},
+		{"memory clock", "MHz", 0.01, func(d *record.GPUDevice) *record.Gauge { return d.MemoryClock }},
+		{"GPU power limit", "W", 0.01, func(d *record.GPUDevice) *record.Gauge { return d.PowerLimitW }},
 	}
 	for _, reason := range append(slices.Clone(verdict.ThrottleReasons), "sw_power_cap") {
-		out = append(out, gpuFact{name: "GPU throttled by " + reason, unit: "share", least: 0.05,
-			of: func(d *record.GPUDevice) *record.Gauge {
-				if !d.Known {
-					return nil
-				}
-				share := d.Throttled[reason]
+		out = append(out, gpuFact{"GPU throttled by " + reason, "share", 0.05, func(d *record.GPUDevice) *record.Gauge {
+			if share := d.Throttled[reason]; d.Known {
 				return &record.Gauge{Mean: share, Min: math.Floor(share), Max: math.Ceil(share)}
-			}})
+			}
+			return nil
+		}})
 	}
-	return append(out, gpuFact{name: "GPU temperature", unit: "°C", least: 5,
-		of: func(d *record.GPUDevice) *record.Gauge { return d.Temperature }})
+	return append(out, gpuFact{"GPU temperature", "°C", 5,
+		func(d *record.GPUDevice) *record.Gauge { return d.Temperature }})
 }
 
 func gpuChanges(a, b *report.Run, asked func(string) bool) (out []GPUChange) {
 	others := map[string]*record.Row{}
 	for _, row := range b.Live() {
-		others[rowName(&row)] = &row
+		others[row.ID] = &row
 	}
 	facts := gpuFacts()
-	for i := range facts {
-		f := &facts[i]
+	for i, f := range facts {
 		var before, after, errors []float64 // of the rows
 		for _, row := range a.Live() {
 			x, errX := f.mean(&row)
-			y, errY := f.mean(others[rowName(&row)])
+			y, errY := f.mean(others[row.ID])
 			if asked(row.Spec.Label()) && !math.IsNaN(x+y) {
 				before, after, errors = append(before, x), append(after, y), append(errors, errX, errY)
 			}
 		}
 		n := float64(len(before))
 		c := GPUChange{Fact: f.name, Unit: f.unit, A: floats.Sum(before) / n, B: floats.Sum(after) / n}
-		least := max(f.least, f.leastShare*c.A, 2*floats.Norm(errors, 2)/n)
-		if n == 0 || math.Abs(c.B-c.A) < least || i == len(facts)-1 && out == nil {
+		if c.Unit == "MHz" || c.Unit == "W" {
+			f.least *= c.A
+		}
+		if n == 0 || math.Abs(c.B-c.A) < max(f.least, 2*floats.Norm(errors, 2)/n) || i == len(facts)-1 && out == nil {
 			continue
 		}
-		if f.clock && c.B > 0 {
+		if c.Unit == "MHz" && c.B > 0 {
 			c.StepTime = c.A/c.B - 1
 		}
 		out = append(out, c)
@@ -93,8 +88,8 @@ func (f *gpuFact) mean(row *record.Row) (mean, err float64) {
 		return math.NaN(), 0
 	}
 	n := 0.0
-	for _, d := range row.GPU.Active() {
-		if g := f.of(&d); g != nil {
+	for _, d := range row.GPU.Devices {
+		if g := f.of(&d); g != nil && !d.Idle() {
 			mean, err, n = mean+g.Mean, err+(g.Max-g.Min)/2, n+1
 		}
 	}
@@ -106,8 +101,7 @@ func (c GPUChange) String() string {
 	if c.Unit == "share" {
 		return fmt.Sprintf("%s: %.0f → %.0f %% of readings", c.Fact, 100*c.A, 100*c.B)
 	}
-	whole := func(x float64) string { return unit.Count(int(math.Round(x))) }
-	text := fmt.Sprintf("%s: %s → %s %s", c.Fact, whole(c.A), whole(c.B), c.Unit)
+	text := fmt.Sprintf("%s: %s → %s %s", c.Fact, unit.Brief(c.A, 4), unit.Brief(c.B, 4), c.Unit)
 	if c.StepTime != 0 {
 		text += fmt.Sprintf(" (%+.1f %%): can change step time by at most %+.1f %%", 100*(c.B/c.A-1), 100*c.StepTime)
 	}

@@ -434,7 +434,10 @@ func SideOf(s *series.Series, slots int, read series.Requests) (*Side, error) {
 	}
 	side := &Side{Model: fitted.Model()}
 	for row, t := range fitted.Each {
-		own := Trial{Trial: *t, Name: rowName(row), Point: row.Spec.Label()}
+		own := Trial{Trial: *t, Name: row.Spec.Label(), Point: row.Spec.Label()}
+		if row.Spec.Repeat > 1 {
+			own.Name += fmt.Sprintf(", repeat %d", row.Spec.Repeat)
+		}
 		if t.Workers == 0 { // the arrivals of a closed loop are when a worker was free
 			records, err := read(row)
 			if err != nil {
@@ -445,14 +448,6 @@ func SideOf(s *series.Series, slots int, read series.Requests) (*Side, error) {
 		side.Trials = append(side.Trials, own)
 	}
 	return side, nil
-}
-
-func rowName(row *record.Row) string {
-	name := row.Spec.Label()
-	if row.Spec.Repeat > 1 {
-		name += fmt.Sprintf(", repeat %d", row.Spec.Repeat)
-	}
-	return name
 }
 
 // lags are what the client's own delay adds to each figure.
