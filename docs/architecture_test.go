@@ -132,8 +132,8 @@ var mayImport = map[string][]string{
 	},
 	"experiment/record": {
 		"experiment", "experiment/metric", "experiment/roofline", "experiment/scan", "experiment/selftest",
-		"experiment/stats", "experiment/telemetry", "experiment/trace", "experiment/twin", "experiment/unit",
-		"experiment/workload",
+		"experiment/stats", "experiment/telemetry", "experiment/text", "experiment/trace", "experiment/twin",
+		"experiment/unit", "experiment/workload",
 	},
 	"experiment": {
 		"experiment/metric", "experiment/response", "experiment/roofline", "experiment/stats", "experiment/target",
@@ -153,7 +153,7 @@ var mayImport = map[string][]string{
 		"experiment/load", "experiment/openai", "experiment/selftest", "experiment/server", "experiment/stats",
 		"experiment/workload",
 	},
-	"experiment/server":    {"experiment/processes"},
+	"experiment/server":    {"experiment/processes", "experiment/text"},
 	"experiment/telemetry": {},
 	"experiment/collect":   {"experiment/processes", "experiment/telemetry"},
 	"experiment/mock":      {"experiment/kv", "experiment/roofline", "internal/listen"},

@@ -36,7 +36,6 @@ type Options struct {
 	// are masked in their logs, beside those of the matrix.
 	Withhold []string
 	Secrets  server.Secrets
-	Redact   func(words []string) (shown, secrets []string) // of a server's command line; nil: it is not recorded
 	// Predicted: the servers run in virtual time (endpoint.Predicted), and none is started; nil = measured.
 	Predicted *record.Prediction
 

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"unicode"
 
+	"bench/experiment/text"
 	"bench/sweep/strict"
 )
 
@@ -37,6 +38,7 @@ var (
 	classTable = lazy(`(^|\.)\s*["']?mix["']?\s*(\.\s*["']?headers["']?\s*)?$`)
 	keyEnv     = lazy(`^\s*(#\s*)?["']?api_key_env["']?\s*=\s*["'][A-Z][A-Z0-9_]*["']\s*(#.*)?$`)
 	quoted     = lazy(`"([^"]*)|'([^']*)`)
+	argument   = lazy(`["']--?([A-Za-z_-]+)["']\s*,\s*["']([^"']+)`) // of a command and its value
 )
 
 // MaskSecrets is a text of a matrix, or an argument of --set, with * for each character of a secret.
@@ -82,6 +84,11 @@ func (s *secrets) hideLine(line string, all bool) (masked, until string) {
 		// From the last match on: masking can shorten the line.
 		for _, m := range slices.Backward(rule.FindAllStringSubmatchIndex(line, -1)) {
 			line = s.hideSpan(line, m[2], m[3], leastSecret)
+		}
+	}
+	for _, m := range slices.Backward(argument().FindAllStringSubmatchIndex(line, -1)) {
+		if value := line[m[4]:m[5]]; !strings.HasPrefix(value, "-") && text.IsSecret(line[m[2]:m[3]], value) {
+			line = s.hideSpan(line, m[4], m[5], leastSecret)
 		}
 	}
 	from := secretFrom(line, all)

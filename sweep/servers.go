@@ -12,6 +12,7 @@ import (
 	"bench/experiment"
 	"bench/experiment/record"
 	"bench/experiment/server"
+	"bench/experiment/text"
 )
 
 // variants starts or reaches one server after the other, each for its consecutive rows. The rows of a server
@@ -182,7 +183,7 @@ func (r *run) start(ctx context.Context, v *Variant, use func(context.Context) e
 		return slices.Contains(r.m.Server.PassEnv, name)
 	})
 	c.Secrets = slices.Concat(r.Secrets, r.secrets.values)
-	for _, w := range c.Command {
+	for _, w := range text.MaskCommand(c.Command) {
 		r.serving.Command = append(r.serving.Command, r.secrets.hide(w))
 	}
 	lastLine := func() string { return c.Secrets.Hide(server.LastLine(log)) }
@@ -263,7 +264,7 @@ func (r *run) reach(ctx context.Context, v *Variant, started *server.Running, us
 		r.serving.FirstAnswerS = new(s.FirstAnswer.Sub(answers).Seconds())
 	}
 	if started != nil {
-		s.Info.Surroundings = started.Surroundings(r.Redact)
+		s.Info.Surroundings = started.Surroundings()
 		s.Info.AddFlags(started.Reported())
 	}
 	r.serving.Identity = s.Info.Identity

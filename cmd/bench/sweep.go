@@ -248,7 +248,6 @@ func (c *cli) options(in *sweepInput) (sweep.Options, error) {
 		Out: in.out, Only: in.only, Client: sweep.Client(v, commit), Command: redacted(c.args),
 		Withhold: slices.AppendSeq([]string{in.sweepFlags.key.env, tokenEnv}, maps.Keys(in.classKeys)),
 		Secrets:  slices.AppendSeq([]string{in.key, os.Getenv(tokenEnv)}, maps.Values(in.classKeys)),
-		Redact:   redactedWords,
 	}, err
 }
 

@@ -6,30 +6,31 @@ import (
 	"strings"
 	"sync"
 
+	"bench/experiment/text"
 	"bench/experiment/unit"
 )
 
-// notFlag matches names of settings that can be secret, that differ at each start, or that are where a server is.
+// notFlag matches names of settings that differ at each start, or that are where a server is.
 var notFlag = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)(^|_)(seed|hosts?|ports?|addr|ip|dir|id)(_|$)|(^|_)(auth|token|key|pwd)$|` +
-		`api_?key|passw|secret|credential|authorization|throughput|memory_usage`)
+	return regexp.MustCompile(`(?i)(^|_)(seed|hosts?|ports?|addr|ip|dir)(_|$)|` +
+		`^(session_|instance_)?id$|throughput|memory_usage`)
 })
 
 // AddFlags adds the settings that an engine reports, but no texts that can have a secret in them: JSON and URLs.
 func (t *TargetInfo) AddFlags(reported map[string]any) {
 	for name, v := range reported {
-		text, ok := v.(string)
+		value, ok := v.(string)
 		if !ok {
 			b, _ := json.Marshal(v) // it came from JSON
-			text = string(b)
+			value = string(b)
 		}
-		unsafe := strings.ContainsAny(text, "{@") || strings.Contains(text, "//")
-		if text == "" || unsafe || notFlag().MatchString(name) {
+		unsafe := strings.ContainsAny(value, "{@=") || strings.Contains(value, "//") || text.IsSecret(name, value)
+		if value == "" || unsafe || notFlag().MatchString(name) {
 			continue
 		}
 		if t.Flags == nil {
 			t.Flags = map[string]string{}
 		}
-		t.Flags[name] = unit.ClipBytes(text, 500)
+		t.Flags[name] = unit.ClipBytes(value, 500)
 	}
 }

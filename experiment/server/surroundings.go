@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"bench/experiment/processes"
+	"bench/experiment/text"
 )
 
 // Variables of the environment that change the speed of a server: those whose values are stored, and beginnings of
@@ -27,23 +28,22 @@ const (
 )
 
 // Surroundings are what can explain the speed of the server: command line and variables of the process that listens,
-// and the limits of that process (of its own control group: a parent's may be tighter) and of this machine. redact
-// masks the secrets of the command line, which is left out without it. nil: the process is not seen.
-func (s Running) Surroundings(redact func(words []string) (shown, secrets []string)) map[string]string {
-	_, text, _ := net.SplitHostPort(Config{URL: s.URL}.address())
-	port, err := strconv.Atoi(text)
+// and the limits of that process (of its own control group: a parent's may be tighter) and of this machine; its command
+// line without secrets. nil: the process is not seen.
+func (s Running) Surroundings() map[string]string {
+	_, address, _ := net.SplitHostPort(Config{URL: s.URL}.address())
+	port, err := strconv.Atoi(address)
 	if err != nil {
 		return nil
 	}
-	out := surroundings(port, processes.System, "/sys", redact)
+	out := surroundings(port, processes.System, "/sys")
 	if line, seen := out["command line"]; seen {
 		out["command line"] = s.secrets.Hide(line)
 	}
 	return out
 }
 
-func surroundings(port int, proc processes.Root, sys string,
-	redact func(words []string) (shown, secrets []string)) map[string]string {
+func surroundings(port int, proc processes.Root, sys string) map[string]string {
 	owners := proc.Owners(port)
 	if len(owners) == 0 {
 		return nil
@@ -63,24 +63,21 @@ func surroundings(port int, proc processes.Root, sys string,
 			out[name] = "sha256:" + hex.EncodeToString(sum[:6])
 		}
 	}
-	put := func(fact, text string) {
-		if text = strings.TrimSpace(text); text != "" {
-			out[fact] = text
+	put := func(fact, value string) {
+		if value = strings.TrimSpace(value); value != "" {
+			out[fact] = value
 		}
 	}
-	if redact != nil {
-		command := strings.TrimRight(proc.Text(pid, "cmdline"), "\x00")
-		shown, _ := redact(strings.Split(command, "\x00"))
-		put("command line", strings.Join(shown, " "))
-	}
+	command := strings.TrimRight(proc.Text(pid, "cmdline"), "\x00")
+	put("command line", strings.Join(text.MaskCommand(strings.Split(command, "\x00")), " "))
 	for line := range strings.Lines(proc.Text(pid, "status")) {
 		if cpus, ok := strings.CutPrefix(line, "Cpus_allowed_list:"); ok {
 			put("allowed CPUs", cpus)
 		}
 	}
 	read := func(path ...string) string {
-		text, _ := os.ReadFile(filepath.Join(append([]string{sys}, path...)...))
-		return string(text)
+		content, _ := os.ReadFile(filepath.Join(append([]string{sys}, path...)...))
+		return string(content)
 	}
 	put("CPU governor", read("devices/system/cpu/cpu0/cpufreq/scaling_governor"))
 	put("NUMA nodes", read("devices/system/node/online"))
@@ -93,11 +90,11 @@ func surroundings(port int, proc processes.Root, sys string,
 			continue
 		}
 		own := func(controller, name string) string { // in a container the path can be that of the host
-			text := read("fs/cgroup", controller, parts[2], name)
-			if text == "" {
-				text = read("fs/cgroup", controller, name)
+			limit := read("fs/cgroup", controller, parts[2], name)
+			if limit == "" {
+				limit = read("fs/cgroup", controller, name)
 			}
-			return strings.TrimSpace(text)
+			return strings.TrimSpace(limit)
 		}
 		switch controllers := strings.Split(parts[1], ","); {
 		case parts[1] == "":

@@ -73,10 +73,20 @@ func (m *Model) prefillAlone(trials []Trial, works []*work) {
 		}
 		alone = append(alone, firstTokensAlone(trials[i].Requests)...)
 	}
-	if float64(beside) < least*float64(all) && len(alone) >= fewestResponses {
+	if float64(beside) < least*float64(all) && len(alone) >= fewestResponses && differ(alone) {
 		x, _ := leastSquares(alone, [4]bool{true, false, false, true})
 		m.PerPrefillToken, m.FreePrefillTokens = x[3], 0
 	}
+}
+
+// differ reports whether prompts are long and short enough to tell the time of a token from that of a step.
+func differ(all []decoding) bool {
+	const least = 1.2 // times the shortest of the middle eight tenths
+	var tokens []float64
+	for i := range all {
+		tokens = append(tokens, all[i].prefill)
+	}
+	return quantile(tokens, 0.9) > least*quantile(tokens, 0.1)
 }
 
 // clearly better is a fit whose loss is at most this part of another's.

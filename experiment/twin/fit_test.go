@@ -112,6 +112,12 @@ func TestFitOfOneSequence(t *testing.T) {
 	if math.Abs(m.PerPrefillToken/250e-6-1) > 0.02 || m.FrontEnd > 0.005 {
 		t.Errorf("%+v", m)
 	}
+	for i := range trial.Requests { // equal prompts do not tell it from the front end
+		trial.Requests[i].Prompt = 400
+	}
+	if m, err = Fit([]Trial{trial}, 1); err != nil || m.PerPrefillToken != 0 {
+		t.Errorf("of equal prompts %+v: %v", m, err)
+	}
 }
 
 // A server with one more rule than the twin: from a load on it takes twice the time. The residual there rejects the

@@ -118,7 +118,8 @@ func firstTokensAlone(requests []Request) (out []decoding) {
 	busy := 0.0 // until then
 	for i := range requests {
 		r := &requests[i]
-		if !r.Failed && r.Arrival > busy && (i+1 == len(requests) || requests[i+1].Arrival > r.First) {
+		last := i+1 == len(requests) || requests[i+1].Arrival > r.First
+		if last && !r.Failed && r.First > r.Arrival && r.Arrival >= busy {
 			out = append(out, decoding{time: r.First - r.Arrival, steps: 1, prefill: float64(r.Prompt - r.Cached)})
 		}
 		busy = max(busy, r.Last)

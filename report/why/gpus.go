@@ -13,14 +13,14 @@ import (
 	"bench/report"
 )
 
-// GPUChange is a mean over the active GPUs of the rows that both runs have, which differs.
+// GPUChange is a mean over the rows that both runs have, which differs: of the active GPUs, or of the slowest clock.
 type GPUChange struct {
 	Fact string  `json:"fact"`
 	Unit string  `json:"unit"`
 	A    float64 `json:"a"`
 	B    float64 `json:"b"`
-	// StepTime is the share that a step gets longer if this clock alone sets its time: a bound. 0: it is no clock.
-	StepTime float64 `json:"step_time_at_most,omitempty"`
+	// StepTime is the share that a step gets longer if this clock alone sets its time. 0: it is no clock.
+	StepTime float64 `json:"step_time_alone,omitempty"`
 }
 
 // gpuFact is a figure of a GPU, with the smallest change that counts: in its unit, or of clocks and watts as a share.
@@ -81,38 +81,44 @@ func gpuChanges(a, b *report.Run, asked func(string) bool) (out []GPUChange) {
 	return out
 }
 
-// mean is over the active GPUs of a row, with a bound on its standard error: readings deviate by at most half of their
-// range (Popoviciu's inequality). NaN: not collected.
+// mean is over the active GPUs of a row, but of clocks the slowest GPU's, for which the others wait. err is a bound on
+// its standard error if readings are independent: they deviate by at most half of their range (Popoviciu's inequality).
+// NaN: not collected.
 func (f *gpuFact) mean(row *record.Row) (mean, err float64) {
 	if row == nil || row.GPU == nil {
 		return math.NaN(), 0
 	}
 	n := 0.0
 	for _, d := range row.GPU.Devices {
-		if g := f.of(&d); g != nil && !d.Idle() {
+		g := f.of(&d)
+		switch {
+		case g == nil || d.Idle():
+		case f.unit == "MHz" && (n == 0 || g.Mean < mean):
+			mean, err, n = g.Mean, (g.Max-g.Min)/2, 1
+		case f.unit != "MHz":
 			mean, err, n = mean+g.Mean, err+(g.Max-g.Min)/2, n+1
 		}
 	}
 	return mean / n, err / n / math.Sqrt(max(1, float64(row.GPU.Samples)))
 }
 
-// String is "SM clock: 1,980 → 1,860 MHz (-6.1 %): can change step time by at most +6.5 %".
+// String is "SM clock: 1,980 → 1,860 MHz (-6.1 %): alone it changes step time by +6.5 %".
 func (c GPUChange) String() string {
 	if c.Unit == "share" {
 		return fmt.Sprintf("%s: %.0f → %.0f %% of readings", c.Fact, 100*c.A, 100*c.B)
 	}
 	text := fmt.Sprintf("%s: %s → %s %s", c.Fact, unit.Brief(c.A, 4), unit.Brief(c.B, 4), c.Unit)
 	if c.StepTime != 0 {
-		text += fmt.Sprintf(" (%+.1f %%): can change step time by at most %+.1f %%", 100*(c.B/c.A-1), 100*c.StepTime)
+		text += fmt.Sprintf(" (%+.1f %%): alone it changes step time by %+.1f %%", 100*(c.B/c.A-1), 100*c.StepTime)
 	}
 	return text
 }
 
-// beside are the clocks that can have changed the time of steps or of prefill: " (SM clock -6.1 %: at most +6.5 %)".
+// beside are the clocks that can have changed the time of steps or of prefill: " (SM clock -6.1 %: alone +6.5 %)".
 func beside(step *Part, gpus []GPUChange) (out string) {
 	for _, c := range gpus {
 		if (step.Cause == StepTime || step.Cause == Prefill) && c.StepTime*step.Share > 0 {
-			out += fmt.Sprintf(" (%s %+.1f %%: at most %+.1f %%)", c.Fact, 100*(c.B/c.A-1), 100*c.StepTime)
+			out += fmt.Sprintf(" (%s %+.1f %%: alone %+.1f %%)", c.Fact, 100*(c.B/c.A-1), 100*c.StepTime)
 		}
 	}
 	return out

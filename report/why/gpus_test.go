@@ -56,20 +56,20 @@ func TestGPUChanges(t *testing.T) {
 		want []string
 	}{
 		"a lower power limit": {readings{"x": before}, readings{"x": steady(1860, 2610, 500, 70, 10)}, []string{
-			"SM clock: 1,980 → 1,860 MHz (-6.1 %): can change step time by at most +6.5 %",
+			"SM clock: 1,980 → 1,860 MHz (-6.1 %): alone it changes step time by +6.5 %",
 			"GPU power limit: 700 → 500 W",
 			"GPU throttled by sw_power_cap: 0 → 50 % of readings",
 			"GPU temperature: 60 → 70 °C"}},
 		"a higher memory clock": {readings{"x": before}, readings{"x": steady(1980, 3201, 700, 60, 0)}, []string{
-			"memory clock: 2,619 → 3,201 MHz (+22.2 %): can change step time by at most -18.2 %"}},
+			"memory clock: 2,619 → 3,201 MHz (+22.2 %): alone it changes step time by -18.2 %"}},
 		"means of two rows": {readings{"x": before, "y": before}, readings{"x": before, "y": steady(1920, 2619, 700, 60, 0)},
-			[]string{"SM clock: 1,980 → 1,950 MHz (-1.5 %): can change step time by at most +1.5 %"}},
+			[]string{"SM clock: 1,980 → 1,950 MHz (-1.5 %): alone it changes step time by +1.5 %"}},
 		"a step of the clock":  {readings{"x": before}, readings{"x": steady(1965, 2619, 700, 60, 0)}, nil},
 		"only the temperature": {readings{"x": before}, readings{"x": steady(1980, 2619, 700, 80, 0)}, nil},
 		// The range of 600 MHz bounds the standard error of 20 readings to 67 MHz.
 		"within the spread": {readings{"x": between(1400, 2000)}, readings{"x": between(1500, 2100)}, nil},
 		"beyond the spread": {readings{"x": between(1400, 1500)}, readings{"x": between(1500, 1600)},
-			[]string{"SM clock: 1,450 → 1,550 MHz (+6.9 %): can change step time by at most -6.5 %"}},
+			[]string{"SM clock: 1,450 → 1,550 MHz (+6.9 %): alone it changes step time by -6.5 %"}},
 		"another row":   {readings{"x": before}, readings{"y": steady(1860, 2619, 500, 70, 0)}, nil},
 		"not asked for": {readings{"z": before}, readings{"z": steady(1860, 2619, 500, 70, 0)}, nil},
 	} {
@@ -91,7 +91,7 @@ func TestSentenceNamesTheClock(t *testing.T) {
 	clock := []GPUChange{{Fact: "SM clock", Unit: "MHz", A: 1980, B: 1860, StepTime: 1980.0/1860 - 1},
 		{Fact: "GPU power limit", Unit: "W", A: 700, B: 500}}
 	f := Figure{Metric: "tpot_p50", Change: Part{Share: 0.1}, Parts: []Part{{StepTime, 0.07, 0.06, 0.08}, {Outputs, 0.03, 0.02, 0.04}}}
-	want := "TPOT p50 of chat +10.0 %: step time at equal batch +7.0 % (SM clock -6.1 %: at most +6.5 %), " +
+	want := "TPOT p50 of chat +10.0 %: step time at equal batch +7.0 % (SM clock -6.1 %: alone +6.5 %), " +
 		"response lengths +3.0 %, rest +0.0 %"
 	if got := f.sentence("chat", clock); got != want {
 		t.Errorf("%q", got)

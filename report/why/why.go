@@ -54,7 +54,7 @@ type Figure struct {
 	Rejected string `json:"rejected,omitempty"` // why a twin cannot tell the parts; empty: it can
 }
 
-// Part is what a cause changes a figure by: the share of A, with its interval of 95 %.
+// Part is what a cause changes a figure by: the share of A, with an interval of 95 % of the fit alone (benchmarks/why).
 type Part struct {
 	Cause string  `json:"cause"`
 	Share float64 `json:"share"`
@@ -118,6 +118,17 @@ func (s *Side) trials() (out []twin.Trial) {
 	return out
 }
 
+// onlyHere are the asked-for rows that the other side lacks.
+func (s *Side) onlyHere(side string, other *Side, asked func(point string) bool) (out []string) {
+	for i := range s.Trials {
+		same := func(t Trial) bool { return t.Name == s.Trials[i].Name }
+		if asked(s.Trials[i].Point) && !slices.ContainsFunc(other.Trials, same) {
+			out = append(out, fmt.Sprintf("%s: only in %s", s.Trials[i].Name, side))
+		}
+	}
+	return out
+}
+
 const (
 	sections = 4     // of a run are left out in turn, to see how sure the parts are
 	most     = 3_000 // requests of a row that are served again
@@ -147,6 +158,7 @@ func Explain(a, b *Side, asked func(point string) bool) (rows []Row, leftOut []s
 			}
 		}
 	}
+	leftOut = slices.Concat(a.onlyHere("A", b, asked), b.onlyHere("B", a, asked))
 	out := make([]found, len(pairs))
 	parallel.Do(len(pairs), nil, func(i int) {
 		out[i].row, out[i].err = explain(models, pairs[i][0], pairs[i][1], again)

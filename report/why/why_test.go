@@ -3,6 +3,7 @@ package why
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -98,5 +99,19 @@ func TestShapleyWeight(t *testing.T) {
 		if math.Abs(sum-1) > 1e-12 {
 			t.Errorf("%d causes: %v", n, sum)
 		}
+	}
+}
+
+// A row without a partner is named.
+func TestRowsOfOneSide(t *testing.T) {
+	a, b := sideWith(server, 1, 0), sideWith(server, 1, 0)
+	for _, side := range []*Side{a, b} {
+		alone := side.Trials[0]
+		alone.Name = map[*Side]string{a: "rate=2", b: "rate=3"}[side]
+		side.Trials = append(side.Trials, alone)
+	}
+	rows, leftOut := Explain(a, b, All)
+	if want := []string{"rate=2: only in A", "rate=3: only in B"}; len(rows) != 1 || !slices.Equal(leftOut, want) {
+		t.Errorf("%d rows, %v", len(rows), leftOut)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"bench/experiment/text"
 )
 
 // args are the flags of a command, or the keys of a configuration, in their order.
@@ -329,15 +331,8 @@ func (a *args) hideAddresses() (found bool) {
 	return found
 }
 
-var (
-	secretName = lazy(`(?i)key$|auth|token$|pass|pwd|^pw$|secret|cred|cookie|bearer|signature|header|^H$`)
-	secretText = lazy(`(?i)api[-_]?key|authorization|bearer|passw|secret|token["']?\s*[:=]|sk-[a-z0-9]|hf_[a-z0-9]|://[^/\s]*@`)
-)
-
 // isSecret reports whether a flag's value must not be shown. In doubt it must not.
-func isSecret(name, text string) bool {
-	return secretName().MatchString(name) || secretText().MatchString(text)
-}
+func isSecret(name, value string) bool { return text.IsSecret(name, value) }
 
 // holdsSecret does what isSecret does, for a value of JSON with all that is in it.
 func holdsSecret(name string, v any) bool {

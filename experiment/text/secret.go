@@ -1,0 +1,49 @@
+package text
+
+import (
+	"regexp"
+	"strings"
+	"sync"
+)
+
+var (
+	secretName = lazy(`(?i)keys?$|auth|token$|(access|api|auth|bearer|hf|secret|session|sas)[-_]?tokens?$|` +
+		`^(tokens|hft|pw|H)$|pass$|pass[-_]?(w|phrase|key)|pwd|secret|cred|cookie|bearer|signature|header|pem$`)
+	secretText = lazy(`(?i)api[-_]?key|authorization|bearer|passw|secret|(key|token)["']?\s*[:=]|sk-[a-z0-9]|` +
+		`hf_[a-z0-9]|://[^/\s]*@`)
+)
+
+func lazy(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
+
+// IsSecret reports whether the value of a flag or setting must not be shown. In doubt it must not.
+func IsSecret(name, value string) bool {
+	return secretName().MatchString(name) || secretText().MatchString(value)
+}
+
+// MaskCommand is the words of a command line with "***" for its secrets.
+func MaskCommand(words []string) []string {
+	const mask = "***"
+	var out []string
+	flag := "" // whose values follow
+	for _, w := range words {
+		name, value, joined := strings.Cut(w, "=")
+		name = strings.TrimLeft(name, "-")
+		dashed := strings.HasPrefix(w, "-")
+		switch {
+		case joined && IsSecret(name, value):
+			w = w[:len(w)-len(value)] + mask
+		case !dashed && IsSecret(flag, w):
+			w = mask
+		}
+		if dashed {
+			flag = name
+			if joined {
+				flag = ""
+			}
+		}
+		out = append(out, w)
+	}
+	return out
+}
