@@ -8,7 +8,7 @@ import (
 
 var (
 	secretName = lazy(`(?i)keys?$|auth|token$|(access|api|auth|bearer|hf|secret|session|sas)[-_]?tokens?$|` +
-		`^(tokens|hft|pw|H)$|pass$|pass[-_]?(w|phrase|key)|pwd|secret|cred|cookie|bearer|signature|header|pem$`)
+		`^(tokens|hft|pw|H)$|pass|pwd|secret|cred|cookie|bearer|signature|header|pem$`)
 	secretText = lazy(`(?i)api[-_]?key|authorization|bearer|passw|secret|(key|token)["']?\s*[:=]|sk-[a-z0-9]|` +
 		`hf_[a-z0-9]|://[^/\s]*@`)
 )
@@ -22,7 +22,7 @@ func IsSecret(name, value string) bool {
 	return secretName().MatchString(name) || secretText().MatchString(value)
 }
 
-// MaskCommand is the words of a command line with "***" for its secrets.
+// MaskCommand is the words of a command line with "***" for its secrets. A word with blanks is a script: sh -c '…'.
 func MaskCommand(words []string) []string {
 	const mask = "***"
 	var out []string
@@ -31,7 +31,10 @@ func MaskCommand(words []string) []string {
 		name, value, joined := strings.Cut(w, "=")
 		name = strings.TrimLeft(name, "-")
 		dashed := strings.HasPrefix(w, "-")
+		inner := strings.Fields(w)
 		switch {
+		case len(inner) > 1 && !IsSecret(flag, ""):
+			w = strings.Join(MaskCommand(inner), " ")
 		case joined && IsSecret(name, value):
 			w = w[:len(w)-len(value)] + mask
 		case !dashed && IsSecret(flag, w):

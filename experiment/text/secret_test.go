@@ -20,4 +20,8 @@ func TestMaskCommand(t *testing.T) {
 			t.Errorf("%s:\n  %s, expected\n  %s", tt.in, got, tt.want)
 		}
 	}
+	script := []string{"sh", "-c", "serve --token abc --port 1", "--password", "two words"}
+	if got := strings.Join(MaskCommand(script), " "); got != "sh -c serve --token *** --port 1 --password ***" {
+		t.Error(got)
+	}
 }
