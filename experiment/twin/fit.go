@@ -34,7 +34,7 @@ func Fit(trials []Trial, sequences int) (Model, error) {
 	}
 	var best Model
 	var ratios []float64
-	least := math.Inf(1)
+	least, beside := math.Inf(1), 0.0
 	for _, free := range []int{0, 64, 128, 256, 512, 1024} {
 		var rows []decoding
 		ends := make([]int, len(trials))
@@ -45,6 +45,9 @@ func Fit(trials []Trial, sequences int) (Model, error) {
 		if len(rows) < fewestResponses {
 			return Model{}, ErrTooFew
 		}
+		if free == 0 {
+			beside = besidePrompts(rows)
+		}
 		if m, loss := stepTimes(rows); loss < clearly*least {
 			m.FreePrefillTokens = free
 			best, least, ratios = m, loss, m.speeds(rows, ends)
@@ -54,26 +57,33 @@ func Fit(trials []Trial, sequences int) (Model, error) {
 		return Model{}, ErrNoTimes
 	}
 	best.SpeedError = speedError(ratios)
-	best.prefillAlone(trials, works)
+	if beside < fewestBeside {
+		best.prefillAlone(trials)
+	}
 	return best.limits(trials, sequences), nil
+}
+
+const fewestBeside = 0.1 // of the responses
+
+// besidePrompts is the share of responses with another's prompt computed beside.
+func besidePrompts(rows []decoding) float64 {
+	n := 0
+	for i := range rows {
+		if rows[i].prefill > 0 {
+			n++
+		}
+	}
+	return float64(n) / float64(len(rows))
 }
 
 // prefillAlone: a server that computes hardly any prompt beside decoding, as with one sequence at most, shows the time
 // of a prompt token in the first tokens of requests that it had nothing beside.
-func (m *Model) prefillAlone(trials []Trial, works []*work) {
-	const least = 0.1 // of the responses had a prompt beside
-	all, beside := 0, 0
+func (m *Model) prefillAlone(trials []Trial) {
 	var alone []decoding
 	for i := range trials {
-		for _, d := range works[i].decodings(trials[i].Requests, 0) {
-			all++
-			if d.prefill > 0 {
-				beside++
-			}
-		}
 		alone = append(alone, firstTokensAlone(trials[i].Requests)...)
 	}
-	if float64(beside) < least*float64(all) && len(alone) >= fewestResponses && differ(alone) {
+	if len(alone) >= fewestResponses && differ(alone) {
 		x, _ := leastSquares(alone, [4]bool{true, false, false, true})
 		m.PerPrefillToken, m.FreePrefillTokens = x[3], 0
 	}

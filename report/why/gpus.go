@@ -55,37 +55,52 @@ func gpuChanges(a, b *report.Run, asked func(string) bool) (out []GPUChange) {
 	for _, row := range b.Live() {
 		others[row.ID] = &row
 	}
+	var rows [][2]*record.Row
+	for _, row := range a.Live() {
+		if other := others[row.ID]; other != nil && asked(row.Spec.Label()) {
+			rows = append(rows, [2]*record.Row{&row, other})
+		}
+	}
 	facts := gpuFacts()
 	for i, f := range facts {
-		var before, after, errors []float64 // of the rows
-		for _, row := range a.Live() {
-			x, errX := f.mean(&row)
-			y, errY := f.mean(others[row.ID])
-			if asked(row.Spec.Label()) && !math.IsNaN(x+y) {
-				before, after, errors = append(before, x), append(after, y), append(errors, errX, errY)
-			}
+		c, changed := f.change(rows)
+		if changed && (i < len(facts)-1 || out != nil) {
+			out = append(out, c)
 		}
-		n := float64(len(before))
-		c := GPUChange{Fact: f.name, Unit: f.unit, A: floats.Sum(before) / n, B: floats.Sum(after) / n}
-		if c.Unit == "MHz" || c.Unit == "W" {
-			f.least *= c.A
-		}
-		if n == 0 || math.Abs(c.B-c.A) < max(f.least, 2*floats.Norm(errors, 2)/n) || i == len(facts)-1 && out == nil {
-			continue
-		}
-		if c.Unit == "MHz" && c.B > 0 {
-			c.StepTime = c.A/c.B - 1
-		}
-		out = append(out, c)
 	}
 	return out
+}
+
+// change is that of the means over pairs of rows, and whether it counts.
+func (f *gpuFact) change(rows [][2]*record.Row) (c GPUChange, counts bool) {
+	var before, after, errors []float64 // of the rows
+	for _, pair := range rows {
+		x, errX := f.mean(pair[0])
+		y, errY := f.mean(pair[1])
+		if !math.IsNaN(x + y) {
+			before, after, errors = append(before, x), append(after, y), append(errors, errX, errY)
+		}
+	}
+	n := float64(len(before))
+	if n == 0 {
+		return c, false
+	}
+	c = GPUChange{Fact: f.name, Unit: f.unit, A: floats.Sum(before) / n, B: floats.Sum(after) / n}
+	least := f.least
+	if c.Unit == "MHz" || c.Unit == "W" {
+		least *= c.A
+	}
+	if c.Unit == "MHz" && c.B > 0 {
+		c.StepTime = c.A/c.B - 1
+	}
+	return c, math.Abs(c.B-c.A) >= max(least, 2*floats.Norm(errors, 2)/n)
 }
 
 // mean is over the active GPUs of a row, but of clocks the slowest GPU's, for which the others wait. err is a bound on
 // its standard error if readings are independent: they deviate by at most half of their range (Popoviciu's inequality).
 // NaN: not collected.
 func (f *gpuFact) mean(row *record.Row) (mean, err float64) {
-	if row == nil || row.GPU == nil {
+	if row.GPU == nil {
 		return math.NaN(), 0
 	}
 	n := 0.0
