@@ -71,10 +71,11 @@ func FitTwin(rows []*record.Row, slots int, read Requests) (*Twin, error) {
 	if err := t.Limit(spec); err != nil {
 		return nil, err
 	}
-	room := int64(mostRecords)
+	room, invalid := int64(mostRecords), ""
 	for _, r := range rows {
 		size := r.RecordBytes()
-		if size > room || disturbed(r) != "" || untwinned(&r.Spec) != "" {
+		if why := disturbed(r); size > room || why != "" || untwinned(&r.Spec) != "" {
+			invalid = cmp.Or(invalid, why)
 			continue
 		}
 		room -= size
@@ -87,7 +88,7 @@ func FitTwin(rows []*record.Row, slots int, read Requests) (*Twin, error) {
 		}
 	}
 	if len(t.trials) == 0 {
-		return nil, errors.New("no row has requests")
+		return nil, errors.New(cmp.Or(invalid, "no row has requests"))
 	}
 	var err error
 	if t.model, err = twin.Fit(t.trials, t.slots); err != nil {

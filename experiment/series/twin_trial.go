@@ -52,8 +52,8 @@ func TrialOf(r *record.Row, records []*record.Record) (t twin.Trial, ok bool) {
 	s := func(x record.Micros) float64 { return float64(x.Us()) / 1e6 }
 	counted := countedHits(r)
 	for _, x := range records[:min(most, len(records))] {
-		q := twin.Request{Arrival: s(arrival(x)), First: s(x.First), Last: s(x.Last), Prompt: x.PromptRequested,
-			Output: x.OutputTokens,
+		q := twin.Request{Arrival: s(arrival(x)), Lag: s(arrival(x)) - s(x.Arrival), First: s(x.First),
+			Last: s(x.Last), Prompt: x.PromptRequested, Output: x.OutputTokens,
 			Window: x.Phase == record.PhaseWindow, Failed: !x.OK() || x.First.IsZero()}
 		if x.PromptTokens != nil {
 			q.Prompt = *x.PromptTokens

@@ -26,7 +26,7 @@ func (m Model) limits(trials []Trial, sequences int) Model {
 	for _, n := range candidates {
 		own := m
 		own.MaxSequences = n
-		own.FrontEnd = own.frontEnd(trials)
+		own.FrontEnd = own.frontEnd(trials, median)
 		for _, tokens := range []int{0, 512, 1024, 2048, 4096, 8192} {
 			x := own
 			x.MaxStepTokens = tokens
@@ -34,9 +34,9 @@ func (m Model) limits(trials []Trial, sequences int) Model {
 				continue
 			}
 			if tokens > 0 {
-				x.FrontEnd = x.frontEnd(trials)
+				x.FrontEnd = x.frontEnd(trials, median)
 			}
-			if loss := x.misfit(trials); loss < better*least {
+			if loss := x.Misfit(trials); loss < better*least {
 				best, least = x, loss
 			}
 		}
@@ -89,7 +89,7 @@ func mostRunning(trials []Trial) (n int, held bool) {
 
 // frontEnd is what first tokens without a queue took longer than their steps. In a closed loop it moves the arrivals,
 // too.
-func (m Model) frontEnd(trials []Trial) float64 {
+func (m Model) frontEnd(trials []Trial, center func([]float64) float64) float64 {
 	const rounds, quick = 3, 20
 	for range rounds {
 		var all []float64
@@ -105,13 +105,34 @@ func (m Model) frontEnd(trials []Trial) float64 {
 		if len(all) == 0 {
 			return 0
 		}
-		m.FrontEnd = max(0, m.FrontEnd+median(all))
+		m.FrontEnd = max(0, m.FrontEnd+center(all))
 	}
 	return m.FrontEnd
 }
 
-// misfit sums the squared logarithms of measured ÷ twin over percentiles of the trials.
-func (m *Model) misfit(trials []Trial) (sum float64) {
+// MeanFrontEnd is the mean time of the front end, if it fits better than the model's own: a request waits for the end of
+// a step, so that a short front end makes a few of them miss one, and changes no median.
+func (m Model) MeanFrontEnd(trials []Trial) float64 {
+	own := m
+	if own.FrontEnd = m.frontEnd(trials, middleMean); own.Misfit(trials) < m.Misfit(trials) {
+		return own.FrontEnd
+	}
+	return m.FrontEnd
+}
+
+// middleMean is a mean in which the values of each end count as those of the middle nine tenths do at most.
+func middleMean(values []float64) (mean float64) {
+	const tail = 0.05
+	slices.Sort(values)
+	low, high := ranked(values, tail), ranked(values, 1-tail)
+	for _, v := range values {
+		mean += min(max(v, low), high) / float64(len(values))
+	}
+	return mean
+}
+
+// Misfit sums the squared logarithms of measured ÷ twin over percentiles of the trials.
+func (m *Model) Misfit(trials []Trial) (sum float64) {
 	for i := range trials {
 		t := &trials[i]
 		if t.Cut {

@@ -16,6 +16,7 @@ package twin
 // Request is one request. Times are seconds from the row's start.
 type Request struct {
 	Arrival     float64 // intended; of a closed loop: when a worker was free
+	Lag         float64 // of the client: Arrival is so much after the intended one. Only Percentiles and Measured have it
 	First, Last float64 // first and last token
 	Prompt      int     // tokens
 	Cached      int     // of them: not computed

@@ -126,9 +126,18 @@ func deviation(v []float64) float64 {
 	return stat.StdDev(v, nil)
 }
 
+// intended are requests that arrive without the client's lag.
+func intended(requests []Request) []Request {
+	out := slices.Clone(requests)
+	for i := range out {
+		out[i].Arrival -= out[i].Lag
+	}
+	return out
+}
+
 // Percentiles are the limits' percentiles, whose values do not count, of what the model makes of a trial's requests.
 func (m *Model) Percentiles(t *Trial, limits []Limit) []float64 {
-	own := m.Run(t.Requests, t.Workers)
+	own := intended(m.Run(t.Requests, t.Workers))
 	out := make([]float64, len(limits))
 	for i, l := range limits {
 		out[i] = quantile(values(own, t.Requests, l.Metric), l.P)
@@ -138,7 +147,7 @@ func (m *Model) Percentiles(t *Trial, limits []Limit) []float64 {
 
 // Measured is a trial's own percentile, and the standard error of its logarithm by sections of the window.
 func (t *Trial) Measured(l Limit) (value, err float64) {
-	all := values(t.Requests, t.Requests, l.Metric)
+	all := values(intended(t.Requests), t.Requests, l.Metric)
 	even := make([]float64, len(all))
 	for i := range even {
 		even[i] = 1

@@ -77,7 +77,7 @@ func lastRun(s *compare.Side) *report.Run {
 	return &report.Run{Dir: last.Name, Run: last.Run}
 }
 
-// explained reports whether causes that are sure are more than half of the change.
+// explained reports whether causes that are sure are the change, but for a third of it.
 func (f *Figure) explained() bool {
 	sum := 0.0
 	for _, p := range f.Parts {
@@ -85,7 +85,7 @@ func (f *Figure) explained() bool {
 			sum += p.Share
 		}
 	}
-	return f.Rejected == "" && math.Abs(f.Change.Share-sum) < math.Abs(f.Change.Share)/2
+	return f.Rejected == "" && math.Abs(f.Change.Share-sum) < math.Abs(f.Change.Share)/3
 }
 
 func (f *Figure) sentence(point string, gpus []GPUChange) string {

@@ -54,7 +54,7 @@ func (r *Result) Text(w io.Writer, s report.Screen) error {
 	default:
 		line("%d of %d figures changed", changed, figures)
 	}
-	for _, cause := range slices.Concat(causes, []string{Client}) {
+	for _, cause := range causes {
 		if x := shares[cause]; len(x) > 0 {
 			fmt.Fprintf(&b, "  %s explains %.0f to %.0f %% of %s\n", cause, 100*slices.Min(x), 100*slices.Max(x),
 				unit.Plural(len(x), "change"))

@@ -17,7 +17,6 @@ import (
 	"bench/experiment"
 	"bench/experiment/record"
 	"bench/experiment/series"
-	"bench/experiment/stats"
 	"bench/experiment/twin"
 	"bench/report/parallel"
 )
@@ -77,12 +76,14 @@ const (
 )
 
 // causes are those that one side can take from the other.
-var causes = []string{Arrivals, Prompts, Outputs, CacheHits, StepTime, Prefill, FrontEnd, Batching}
+var causes = []string{Arrivals, Prompts, Outputs, CacheHits, StepTime, Prefill, FrontEnd, Batching, Client}
 
-var figures = []struct {
+type figureOf struct {
 	name  string
 	limit twin.Limit
-}{
+}
+
+var figures = []figureOf{
 	{"ttft_p50", twin.Limit{Metric: "ttft", P: 0.5, Value: 1}},
 	{"ttft_p95", twin.Limit{Metric: "ttft", P: 0.95, Value: 1}},
 	{"tpot_p50", twin.Limit{Metric: "tpot", P: 0.5, Value: 1}},
@@ -107,8 +108,29 @@ type Side struct {
 type Trial struct {
 	twin.Trial
 	Name  string
-	Point string             // the name without the repeat
-	Lag   map[string]float64 // by figure: ln(from the intended arrival ÷ from sending)
+	Point string // the name without the repeat
+
+	// cached tokens are a share of the prompt; false: a prefix, whatever follows it
+	hitRate bool
+}
+
+// planned is a trial whose requests are in the order of the plan: the client's lag can change it.
+func (t *Trial) planned() *Trial {
+	own := *t
+	own.Requests = slices.Clone(t.Requests)
+	slices.SortStableFunc(own.Requests, func(p, q twin.Request) int {
+		return cmp.Compare(p.Arrival-p.Lag, q.Arrival-q.Lag)
+	})
+	own.Requests = own.Requests[:min(most, len(own.Requests))]
+	var tokens, shares []float64
+	for i := range own.Requests {
+		if r := &own.Requests[i]; r.Cached > 0 {
+			tokens, shares = append(tokens, float64(r.Cached)), append(shares, float64(r.Cached)/float64(r.Prompt))
+		}
+	}
+	own.hitRate = len(tokens) > 1 && stat.StdDev(shares, nil)*stat.Mean(tokens, nil) <
+		stat.StdDev(tokens, nil)*stat.Mean(shares, nil)
+	return &own
 }
 
 func (s *Side) trials() (out []twin.Trial) {
@@ -137,6 +159,8 @@ const (
 
 // Explain divides the differences of the points that both sides have and that are asked for.
 func Explain(a, b *Side, asked func(point string) bool) (rows []Row, leftOut []string) {
+	shortSteps(a, b)
+	shortSteps(b, a)
 	knownLimits(a, b)
 	knownLimits(b, a)
 	models := pairOfModels{a.Model, b.Model}
@@ -145,6 +169,11 @@ func Explain(a, b *Side, asked func(point string) bool) (rows []Row, leftOut []s
 		models = pairOfModels{m, m}
 	} else {
 		again = jackknife(a, b)
+		common := commonParts(a, b)
+		models = common.of(models)
+		for i := range again {
+			again[i] = common.of(again[i])
+		}
 	}
 	type found struct {
 		row *Row
@@ -174,13 +203,72 @@ func Explain(a, b *Side, asked func(point string) bool) (rows []Row, leftOut []s
 	return rows, leftOut
 }
 
-// knownLimits: a side whose requests reached no limit of the batch can have the other's.
+// knownLimits: a side whose requests reached no limit of the batch can have the other's, unless it fits worse with it.
 func knownLimits(a, b *Side) {
-	if a.Model.MaxSequences == 0 && twin.MostRunning(a.trials()) <= b.Model.MaxSequences {
-		a.Model.MaxSequences = b.Model.MaxSequences
+	adopt := func(limit func(*twin.Model) *int) {
+		m := a.Model
+		if *limit(&m) > 0 {
+			return
+		}
+		if *limit(&m) = *limit(&b.Model); a.fits(&m) {
+			a.Model = m
+		}
 	}
-	if a.Model.MaxStepTokens == 0 {
-		a.Model.MaxStepTokens = b.Model.MaxStepTokens
+	if twin.MostRunning(a.trials()) <= b.Model.MaxSequences {
+		adopt(func(m *twin.Model) *int { return &m.MaxSequences })
+	}
+	adopt(func(m *twin.Model) *int { return &m.MaxStepTokens })
+}
+
+// shortSteps: steps of few tokens delay first tokens as a longer front end does, by steps. A side has them if it then fits
+// with the front end of the other.
+func shortSteps(a, b *Side) {
+	trials := a.trials()
+	best, least := a.Model, math.Inf(1)
+	for _, tokens := range []int{128, 256, 512} {
+		m := a.Model
+		m.MaxStepTokens, m.FrontEnd = tokens, b.Model.FrontEnd
+		if loss := m.Misfit(trials); m.MaxSequences < tokens && loss < least {
+			best, least = m, loss
+		}
+	}
+	const good = 0.015 // of a trial, so that no other delay is taken for them
+	if a.Model.FrontEnd > b.Model.FrontEnd+a.Model.Base/2 && least < good*float64(len(trials)) {
+		a.Model = best
+	}
+}
+
+// fits reports whether a model is about as near to each percentile of the side as the side's own.
+func (s *Side) fits(m *twin.Model) bool {
+	const exact, doubtful = 0.005, 0.25 // of ln(measured ÷ twin): is none; of its error
+	trials := s.trials()
+	own, other := s.Model.Residuals(trials, limits()...), m.Residuals(trials, limits()...)
+	for i := range own {
+		for k, r := range own[i] {
+			if k < len(other[i]) && math.Abs(other[i][k].Log) > math.Abs(r.Log)+exact+doubtful*r.Error {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// still is the time, in seconds, by which arrivals of one plan differ at most, on average.
+const still = 1e-4
+
+// lengthen: the load runs on until the window's last response. The same plan is longer where that ended later.
+func lengthen(short, long *Trial) {
+	n := len(short.Requests)
+	if short.Workers > 0 || n >= len(long.Requests) || long.Requests[n].Window {
+		return
+	}
+	moved := 0.0
+	for i := range short.Requests {
+		p, q := &short.Requests[i], &long.Requests[i]
+		moved += math.Abs(p.Arrival - p.Lag - q.Arrival + q.Lag)
+	}
+	if moved <= still*float64(n) {
+		short.Requests = append(short.Requests, long.Requests[n:]...)
 	}
 }
 
@@ -192,8 +280,9 @@ type pairOfModels [2]twin.Model
 func sameServer(a, b *Side) (twin.Model, bool) {
 	const least, deviations = 0.015, 2
 	x, y := a.trials(), b.trials()
-	m, err := twin.Fit(slices.Concat(x, y), max(a.Model.MaxSequences, b.Model.MaxSequences))
-	if err != nil || a.Model.MaxSequences != b.Model.MaxSequences && a.Model.MaxSequences*b.Model.MaxSequences > 0 {
+	m, err := fit(slices.Concat(x, y), max(a.Model.MaxSequences, b.Model.MaxSequences))
+	if err != nil || a.Model.MaxSequences != b.Model.MaxSequences || a.Model.MaxStepTokens != b.Model.MaxStepTokens ||
+		!a.fits(&m) || !b.fits(&m) {
 		return m, false
 	}
 	medians := []twin.Limit{figures[0].limit, figures[2].limit}
@@ -206,6 +295,68 @@ func sameServer(a, b *Side) (twin.Model, bool) {
 		}
 	}
 	return m, true
+}
+
+// common are parts of the server that one side can have from the other.
+type common struct {
+	parts []string
+	from  int // the side that gives them
+}
+
+// commonParts: most parts of two servers are equal, and fits tell some of them apart badly. So as few of them as do for
+// the requests of a side differ.
+func commonParts(a, b *Side) common {
+	parts := []string{StepTime, Prefill, FrontEnd, Batching}
+	sides := [2]*Side{a, b}
+	best, most := common{}, 0
+	for set := range 1 << len(parts) {
+		c := common{}
+		for i, name := range parts {
+			if set>>i&1 == 1 {
+				c.parts = append(c.parts, name)
+			}
+		}
+		for c.from = range sides {
+			models := c.of(pairOfModels{a.Model, b.Model})
+			if to := 1 - c.from; len(c.parts) > most && sides[to].fits(&models[to]) {
+				best, most = c, len(c.parts)
+			}
+		}
+	}
+	return best
+}
+
+// of are models with the common parts.
+func (c common) of(m pairOfModels) pairOfModels {
+	to := 1 - c.from
+	own := [2]*twin.Model{&m[c.from], &m[to]}
+	at := func(name string) *twin.Model {
+		if slices.Contains(c.parts, name) {
+			return own[0]
+		}
+		return own[1]
+	}
+	m[to] = assembled(at)
+	return m
+}
+
+// assembled is a server whose parts are those of several.
+func assembled(of func(cause string) *twin.Model) twin.Model {
+	step, prefill, batch := of(StepTime), of(Prefill), of(Batching)
+	return twin.Model{
+		Base: step.Base, PerSequence: step.PerSequence, PerContextToken: step.PerContextToken,
+		PerPrefillToken: prefill.PerPrefillToken, FreePrefillTokens: prefill.FreePrefillTokens,
+		FrontEnd: of(FrontEnd).FrontEnd, MaxSequences: batch.MaxSequences, MaxStepTokens: batch.MaxStepTokens,
+	}
+}
+
+// fit is twin.Fit with a mean front end.
+func fit(trials []twin.Trial, sequences int) (twin.Model, error) {
+	m, err := twin.Fit(trials, sequences)
+	if err == nil {
+		m.FrontEnd = m.MeanFrontEnd(trials)
+	}
+	return m, err
 }
 
 // weighted is the mean of residuals by their errors, with its own.
@@ -240,7 +391,10 @@ func (s *Side) without(section int) (twin.Model, error) {
 		rest[i].Requests = slices.Delete(slices.Clone(rest[i].Requests), section*n/sections, (section+1)*n/sections)
 	}
 	m, err := twin.Fit(rest, s.Model.MaxSequences)
-	m.MaxSequences, m.MaxStepTokens = s.Model.MaxSequences, s.Model.MaxStepTokens
+	if err == nil {
+		m.MaxSequences, m.MaxStepTokens = s.Model.MaxSequences, s.Model.MaxStepTokens
+		m.FrontEnd = m.MeanFrontEnd(rest)
+	}
 	return m, err
 }
 
@@ -248,10 +402,13 @@ func explain(models pairOfModels, x, y *Trial, again []pairOfModels) (*Row, erro
 	if (x.Workers > 0) != (y.Workers > 0) {
 		return nil, errors.New("one side is an open loop, the other a closed one")
 	}
-	parts, used := shapley(models, x, y)
+	plans := [2]*Trial{x.planned(), y.planned()}
+	lengthen(plans[0], plans[1])
+	lengthen(plans[1], plans[0])
+	parts, used := shapley(models, plans)
 	var resampled [][][]float64 // by refit, cause and figure
 	for _, m := range again {
-		own, _ := shapley(m, x, y)
+		own, _ := shapley(m, plans)
 		resampled = append(resampled, own)
 	}
 	row := &Row{}
@@ -275,12 +432,15 @@ func figure(i int, x, y *Trial, parts [][]float64, used []bool, resampled [][][]
 	before, after twin.Residual) Figure {
 	name := figures[i].name
 	f := Figure{Metric: name}
-	la, lb := x.Lag[name], y.Lag[name]
-	f.A, f.B = 1000*before.Measured*math.Exp(la), 1000*after.Measured*math.Exp(lb)
-	_, errA := x.Measured(figures[i].limit)
-	_, errB := y.Measured(figures[i].limit)
+	valueA, errA := x.Measured(figures[i].limit)
+	valueB, errB := y.Measured(figures[i].limit)
+	f.A, f.B = 1000*valueA, 1000*valueB
 	f.Change = part("", math.Log(f.B/f.A), math.Hypot(errA, errB))
-	rest := f.Change.Share
+	rest, all := f.Change.Share, 0.0
+	for k := range causes {
+		rest, all = rest-parts[k][i], all+math.Abs(parts[k][i])
+	}
+	luck := math.Hypot(before.Error, after.Error)
 	for k, cause := range causes {
 		if !used[k] {
 			continue
@@ -294,18 +454,14 @@ func figure(i int, x, y *Trial, parts [][]float64, used []bool, resampled [][][]
 		if n := float64(len(own)) / 2; n >= 2 {
 			err = math.Sqrt(2 * (n - 1) * stat.PopVariance(own, nil))
 		}
-		f.Parts = append(f.Parts, part(cause, parts[k][i], err))
-		rest -= parts[k][i]
-	}
-	if lb != la {
-		f.Parts = append(f.Parts, part(Client, lb-la, 0))
-		rest -= lb - la
+		// what the twins leave unexplained is of all parts, the larger ones more
+		weight := math.Abs(parts[k][i]) / max(all, 1e-9)
+		f.Parts = append(f.Parts, part(cause, parts[k][i], math.Hypot(err, weight*math.Hypot(luck, rest))))
 	}
 	slices.SortStableFunc(f.Parts, func(p, q Part) int { return cmp.Compare(math.Abs(q.Share), math.Abs(p.Share)) })
-	err := math.Hypot(before.Error, after.Error)
-	f.Parts = append(f.Parts, part(Unexplained, rest, err))
+	f.Parts = append(f.Parts, part(Unexplained, rest, luck))
 	for _, r := range []float64{before.Log, after.Log, rest} {
-		if math.Abs(r) > mostResidual+2*err {
+		if math.Abs(r) > mostResidual+2*luck {
 			f.Rejected = fmt.Sprintf("the twins are off by %.0f %%", 100*math.Abs(math.Expm1(r)))
 		}
 	}
@@ -335,24 +491,18 @@ func (f *Figure) scale() {
 }
 
 // shapley are the causes' parts of ln(B ÷ A) of each figure, and which causes differ between the sides.
-func shapley(models pairOfModels, x, y *Trial) (parts [][]float64, used []bool) {
-	n := min(len(x.Requests), len(y.Requests), most)
+func shapley(models pairOfModels, plans [2]*Trial) (parts [][]float64, used []bool) {
 	var differ []int // causes
 	used = make([]bool, len(causes))
 	for k := range causes {
-		if used[k] = differs(k, models, x, y, n); used[k] {
+		if used[k] = differs(k, models, plans); used[k] {
 			differ = append(differ, k)
 		}
 	}
 	worth := make([][]float64, 1<<len(differ)) // by the set of causes that are B's
 	for set := range worth {
-		mask := 0
-		for bit, k := range differ {
-			if set>>bit&1 == 1 {
-				mask |= 1 << k
-			}
-		}
-		model, trial := mixed(mask, models, x, y, n)
+		mask := maskOf(set, differ)
+		model, trial := mixed(mask, models, plans)
 		for _, v := range model.Percentiles(&trial, limits()) {
 			worth[set] = append(worth[set], math.Log(v))
 		}
@@ -375,6 +525,24 @@ func shapley(models pairOfModels, x, y *Trial) (parts [][]float64, used []bool) 
 	return parts, used
 }
 
+// maskOf are the causes that are B's if a set of those that differ is: the others go with the arrivals, whose plan they
+// are of.
+func maskOf(set int, differ []int) (mask int) {
+	for bit, k := range differ {
+		if set>>bit&1 == 1 {
+			mask |= 1 << k
+		}
+	}
+	if mask>>slices.Index(causes, Arrivals)&1 == 1 {
+		for k := range causes {
+			if !slices.Contains(differ, k) {
+				mask |= 1 << k
+			}
+		}
+	}
+	return mask
+}
+
 // shapleyWeight is the share of the orders of n causes in which a given set of some of them comes first, then one more.
 func shapleyWeight(set, n int) float64 {
 	weight := 1 / float64(n)
@@ -385,45 +553,47 @@ func shapleyWeight(set, n int) float64 {
 }
 
 // differs reports whether a cause is another one in B.
-func differs(cause int, m pairOfModels, x, y *Trial, n int) bool {
-	modelA, a := mixed(0, m, x, y, n)
-	modelB, b := mixed(1<<cause, m, x, y, n)
-	modelA.SpeedError, modelB.SpeedError = 0, 0
-	if modelA.Parameters() != modelB.Parameters() || a.Workers != b.Workers {
+func differs(cause int, m pairOfModels, plans [2]*Trial) bool {
+	modelA, a := mixed(0, m, plans)
+	modelB, b := mixed(1<<cause, m, plans)
+	if modelA.Parameters() != modelB.Parameters() || a.Workers != b.Workers || len(a.Requests) != len(b.Requests) {
 		return true
 	}
+	moved := 0.0
 	for i := range a.Requests {
 		p, q := &a.Requests[i], &b.Requests[i]
-		const still = 1e-3 // s: of arrivals
-		if p.Prompt != q.Prompt || p.Output != q.Output || p.Cached != q.Cached || p.Steps != q.Steps ||
-			a.Workers == 0 && math.Abs(p.Arrival-q.Arrival) > still {
+		if p.Prompt != q.Prompt || p.Output != q.Output || p.Cached != q.Cached || p.Steps != q.Steps {
 			return true
 		}
+		moved += math.Abs(p.Arrival - q.Arrival)
 	}
-	return false
+	return a.Workers == 0 && moved > still*float64(len(a.Requests))
 }
 
-// mixed is a server and its first n requests, of which the set's causes are B's and the others A's.
-func mixed(set int, m pairOfModels, x, y *Trial, n int) (twin.Model, twin.Trial) {
+// mixed is a server and its requests, of which the set's causes are B's and the others A's. The plan of the arrivals
+// has the number of requests: a side that has fewer begins again.
+func mixed(set int, m pairOfModels, plans [2]*Trial) (twin.Model, twin.Trial) {
 	of := func(cause string) int { return set >> slices.Index(causes, cause) & 1 }
-	sides := [2]*Trial{x, y}
-	step, prefill, batch := &m[of(StepTime)], &m[of(Prefill)], &m[of(Batching)]
-	model := twin.Model{
-		Base: step.Base, PerSequence: step.PerSequence, PerContextToken: step.PerContextToken,
-		PerPrefillToken: prefill.PerPrefillToken, FreePrefillTokens: prefill.FreePrefillTokens,
-		FrontEnd: m[of(FrontEnd)].FrontEnd, MaxSequences: batch.MaxSequences, MaxStepTokens: batch.MaxStepTokens,
-	}
-	arrivals, prompts := sides[of(Arrivals)], sides[of(Prompts)]
-	outputs, cached := sides[of(Outputs)], sides[of(CacheHits)]
+	model := assembled(func(cause string) *twin.Model { return &m[of(cause)] })
+	arrivals := plans[of(Arrivals)]
 	trial := twin.Trial{Load: arrivals.Load, Workers: arrivals.Workers}
-	for i := range n {
-		p, o, c := &prompts.Requests[i], &outputs.Requests[i], &cached.Requests[i]
+	for i := range arrivals.Requests {
+		request := func(cause string) *twin.Request {
+			requests := plans[of(cause)].Requests
+			return &requests[i%len(requests)]
+		}
+		a, p, o, c := &arrivals.Requests[i], request(Prompts), request(Outputs), request(CacheHits)
+		lag := request(Client).Lag
+		cached := min(c.Cached, p.Prompt)
+		if plans[of(CacheHits)].hitRate {
+			cached = c.Cached * p.Prompt / max(1, c.Prompt)
+		}
 		trial.Requests = append(trial.Requests, twin.Request{
-			Arrival: arrivals.Requests[i].Arrival, Prompt: p.Prompt,
-			Cached: c.Cached * p.Prompt / max(1, c.Prompt), Output: o.Output, Steps: max(len(o.Events), o.Steps),
-			Window: x.Requests[i].Window && y.Requests[i].Window,
+			Arrival: a.Arrival - a.Lag + lag, Lag: lag, Prompt: p.Prompt, Cached: cached, Output: o.Output,
+			Steps: cmp.Or(max(len(o.Events), o.Steps), o.Output-1), Window: a.Window,
 		})
 	}
+	slices.SortStableFunc(trial.Requests, func(p, q twin.Request) int { return cmp.Compare(p.Arrival, q.Arrival) })
 	return model, trial
 }
 
@@ -444,48 +614,15 @@ func SideOf(s *series.Series, slots int, read series.Requests) (*Side, error) {
 	if err != nil {
 		return nil, err
 	}
-	side := &Side{Model: fitted.Model()}
+	side := &Side{}
 	for row, t := range fitted.Each {
 		own := Trial{Trial: *t, Name: row.Spec.Label(), Point: row.Spec.Label()}
 		if row.Spec.Repeat > 1 {
 			own.Name += fmt.Sprintf(", repeat %d", row.Spec.Repeat)
 		}
-		if t.Workers == 0 { // the arrivals of a closed loop are when a worker was free
-			records, err := read(row)
-			if err != nil {
-				return nil, err
-			}
-			own.Lag = lags(records)
-		}
 		side.Trials = append(side.Trials, own)
 	}
+	side.Model = fitted.Model()
+	side.Model.FrontEnd = side.Model.MeanFrontEnd(side.trials())
 	return side, nil
-}
-
-// lags are what the client's own delay adds to each figure.
-func lags(records []*record.Record) map[string]float64 {
-	out := map[string]float64{}
-	for _, f := range figures {
-		if f.limit.Metric == "tpot" {
-			continue
-		}
-		var arrival, sent []float64
-		for _, x := range records {
-			end := x.First
-			if f.limit.Metric == "e2e" {
-				end = x.Last
-			}
-			if x.Phase == record.PhaseWindow && x.OK() && !x.First.IsZero() && !x.Sent.IsZero() &&
-				end.Us() > x.Sent.Us() {
-				arrival = append(arrival, float64(end.Us()-x.Arrival.Us()))
-				sent = append(sent, float64(end.Us()-x.Sent.Us()))
-			}
-		}
-		if len(sent) > 0 {
-			slices.Sort(arrival)
-			slices.Sort(sent)
-			out[f.name] = math.Log(stats.Quantile(arrival, f.limit.P) / stats.Quantile(sent, f.limit.P))
-		}
-	}
-	return out
 }
