@@ -15,9 +15,9 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 123_161
+	mostLines         = 123_330
 	mostPackages      = 63
-	mostExportedNames = 2_493 // types, functions, methods, variables and constants
+	mostExportedNames = 2_495 // types, functions, methods, variables and constants
 	mostExportedField = 4_099
 	mostWideLines     = 283 // of more than 120 columns
 	mostFlags         = 182 // of commands

@@ -110,8 +110,8 @@ func (m Model) frontEnd(trials []Trial, center func([]float64) float64) float64 
 	return m.FrontEnd
 }
 
-// MeanFrontEnd is the mean time of the front end, if it fits better than the model's own: a request waits for the end of
-// a step, so that a short front end makes a few of them miss one, and changes no median.
+// MeanFrontEnd is the mean time of the front end, if it fits better than the model's own: a request waits for the end
+// of a step, so that a short front end makes a few of them miss one, and changes no median.
 func (m Model) MeanFrontEnd(trials []Trial) float64 {
 	own := m
 	if own.FrontEnd = m.frontEnd(trials, middleMean); own.Misfit(trials) < m.Misfit(trials) {

@@ -220,8 +220,8 @@ func knownLimits(a, b *Side) {
 	adopt(func(m *twin.Model) *int { return &m.MaxStepTokens })
 }
 
-// shortSteps: steps of few tokens delay first tokens as a longer front end does, by steps. A side has them if it then fits
-// with the front end of the other.
+// shortSteps: steps of few tokens delay first tokens as a longer front end does, by steps. A side has them if it then
+// fits with the front end of the other.
 func shortSteps(a, b *Side) {
 	trials := a.trials()
 	best, least := a.Model, math.Inf(1)
