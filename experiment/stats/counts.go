@@ -67,47 +67,17 @@ func (c *Counts) reset() {
 	c.beyond, c.n = c.beyond[:0], 0
 }
 
-// inUnit are counts as a sample in another unit, without memory of its own; math.MaxInt64 is +Inf.
-type inUnit struct {
-	*Counts
-	unit float64
-}
-
-func (s inUnit) size() int { return s.n }
-
-func (s inUnit) at(i int) float64 {
-	for x, n := range s.Counts.runs() {
-		if i -= n; i < 0 {
-			return s.of(x)
-		}
-	}
-	return math.NaN()
-}
-
-func (s inUnit) of(x int64) float64 {
-	if x == math.MaxInt64 {
-		return math.Inf(1)
-	}
-	return float64(x) / s.unit
-}
-
-func (s inUnit) runs() iter.Seq2[float64, int] {
-	return func(yield func(float64, int) bool) {
-		for x, n := range s.Counts.runs() {
-			if !yield(s.of(x), n) {
-				return
-			}
-		}
-	}
-}
-
 // Sorted has math.MaxInt64 as +Inf.
 func (c *Counts) Sorted(unit float64) Sorted {
 	var s Sorted
 	end := 0
-	for x, n := range (inUnit{c, unit}).runs() {
+	for x, n := range c.runs() {
 		end += n
-		s.values = append(s.values, x)
+		value := float64(x) / unit
+		if x == math.MaxInt64 {
+			value = math.Inf(1)
+		}
+		s.values = append(s.values, value)
 		s.ends = append(s.ends, end)
 	}
 	return s

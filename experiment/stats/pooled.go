@@ -64,8 +64,9 @@ func (c *Pooled) section(request int) int {
 
 func (c *Pooled) endSection() {
 	of := &c.parts[c.section(len(c.sums)-1)]
+	part := c.part.Sorted(c.Unit)
 	for i, q := range shown {
-		of[i] = quantile(inUnit{&c.part, c.Unit}, 0, q.p)
+		of[i] = quantile(part, 0, q.p)
 	}
 	c.part.reset()
 }
