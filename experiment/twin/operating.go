@@ -198,11 +198,30 @@ func (c *curve) at(r run) []point {
 
 func sortedSections(v []float64) [][]float64 {
 	const sections = 10
-	out := [][]float64{slices.Sorted(slices.Values(v))}
+	out := [][]float64{nil}
 	for i := range sections {
-		out = append(out, slices.Sorted(slices.Values(v[i*len(v)/sections:(i+1)*len(v)/sections])))
+		part := slices.Clone(v[i*len(v)/sections : (i+1)*len(v)/sections])
+		slices.Sort(part)
+		out = append(out, part)
 	}
+	out[0] = merged(out[1:])
 	return out
+}
+
+// merged is the values of sorted slices in order.
+func merged(all [][]float64) []float64 {
+	if len(all) == 1 {
+		return all[0]
+	}
+	a, b := merged(all[:len(all)/2]), merged(all[len(all)/2:])
+	out := make([]float64, 0, len(a)+len(b))
+	for len(a) > 0 && len(b) > 0 {
+		if b[0] < a[0] {
+			a, b = b, a
+		}
+		out, a = append(out, a[0]), a[1:]
+	}
+	return append(append(out, a...), b...)
 }
 
 // over is the largest ln(percentile ÷ limit) in a long run, with k times its error added.

@@ -16,7 +16,8 @@ type Limit struct {
 }
 
 // values are a metric's in the window, in order of arrival; failed requests of measured rank as infinite.
-func values(requests, measured []Request, metric string) (out []float64) {
+func values(requests, measured []Request, metric string) []float64 {
+	out := make([]float64, 0, len(requests))
 	for i := range requests {
 		r := &requests[i]
 		if !r.Window {
@@ -41,7 +42,11 @@ func values(requests, measured []Request, metric string) (out []float64) {
 }
 
 // quantile is the linear interpolation of order statistics (Hyndman and Fan's type 7); p = 0 is the mean.
-func quantile(v []float64, p float64) float64 { return ranked(slices.Sorted(slices.Values(v)), p) }
+func quantile(v []float64, p float64) float64 {
+	v = slices.Clone(v)
+	slices.Sort(v)
+	return ranked(v, p)
+}
 
 // ranked is the quantile of sorted values.
 func ranked(s []float64, p float64) float64 {
