@@ -211,18 +211,27 @@ func TestNeedIsTrue(t *testing.T) {
 			}
 		}
 		slices.Sort(stated)
-		low, high := c.n, 200_000
-		for high > low*11/10 {
-			mid, decided := int(math.Sqrt(float64(low)*float64(high))), 0
-			for range 60 {
-				if decide(mid).Verdict != Undecided {
+		half := func(n int) bool { // whether half of the windows decide
+			const windows = 60
+			decided, open := 0, 0
+			for decided < windows/2 && open <= windows/2 {
+				if decide(n).Verdict != Undecided {
 					decided++
+				} else {
+					open++
 				}
 			}
-			if decided < 30 {
-				low = mid
-			} else {
+			return decided == windows/2
+		}
+		low, high := c.n, 2*c.n
+		for !half(high) {
+			low, high = high, 2*high
+		}
+		for high > low*11/10 {
+			if mid := int(math.Sqrt(float64(low) * float64(high))); half(mid) {
 				high = mid
+			} else {
+				low = mid
 			}
 		}
 		said := Quantile(stated, 0.5)
