@@ -112,6 +112,7 @@ func TestEvaluateAgain(t *testing.T) {
 func TestEvaluateOwnRowsAgain(t *testing.T) {
 	for commit, kept := range map[string]bool{"abc": true, "def": false, "": false} {
 		run, by := example(t), tables(t)
+		run.Rows = run.Rows[:1]
 		run.Manifest.Client.Commit, run.Rows[0].Server.Attempt = "abc", len(run.Manifest.Attempts)
 		run.Rows[0].Summary.DurationS++
 		was := run.Rows[0].Summary.DurationS
@@ -128,6 +129,7 @@ func TestEvaluateOwnRowsAgain(t *testing.T) {
 // A row without records keeps its stored verdicts, and the report names it.
 func TestEvaluateAgainWithoutRecords(t *testing.T) {
 	run, stored := example(t), example(t)
+	run.Rows = run.Rows[:4]
 	lost, window := run.Rows[2].ID, run.Rows[3].ID
 	run.Rows[3].Window = record.Window{} // as in a file of another tool
 	run.Records = func(row *record.Row) ([]*record.Record, error) {
