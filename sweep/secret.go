@@ -147,7 +147,7 @@ func secretFrom(line string, all bool) int {
 func (s *secrets) hideSpan(line string, from, to, least int) string {
 	span := line[from:to]
 	s.remember(span, least)
-	names := innerNames(span)
+	names := innerNames(line[:from], span)
 	var masked strings.Builder
 	for i, r := range span {
 		kept := strings.ContainsRune(" \t\r\"'{}[],=", r) ||
@@ -160,9 +160,10 @@ func (s *secrets) hideSpan(line string, from, to, least int) string {
 	return line[:from] + masked.String() + line[to:]
 }
 
-// innerNames are the places of the names in an inline table: the words between { or a comma and =.
-func innerNames(span string) (places [][]int) {
-	if !strings.HasPrefix(strings.TrimSpace(span), "{") {
+// innerNames are the places of the names in an inline table, which may have begun before the span: the words between {
+// or a comma and =.
+func innerNames(before, span string) (places [][]int) {
+	if !strings.HasPrefix(strings.TrimSpace(span), "{") && strings.Count(before, "{") <= strings.Count(before, "}") {
 		return nil
 	}
 	for _, m := range innerName().FindAllStringSubmatchIndex(span, -1) {
