@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"bench/experiment/record"
 	"bench/experiment/series"
 	"bench/report"
 	"bench/report/foreign"
@@ -65,6 +66,10 @@ func (c *cli) ask(f *askFlags, path string, questions []string) error {
 		return err
 	}
 	q.Router = f.router
+	limited := func(r record.Row) bool { return r.Spec.HasLimits() }
+	if axis != "" && !slices.ContainsFunc(run.Rows, limited) {
+		limits = anyLatency
+	}
 	if limits != "" {
 		given, err := limitsFor(limits, []*report.Run{run})
 		if err != nil {
@@ -92,6 +97,10 @@ func (c *cli) ask(f *askFlags, path string, questions []string) error {
 	return usage("no such row of %s has several loads of %s\nhint: bench report %s --format text lists its rows", path,
 		cmp.Or(axis, "any kind"), path)
 }
+
+// anyLatency is the limits of a run without an SLO, which is asked for its latencies: by these percentiles the twin is
+// believed or rejected, whatever the values are.
+const anyLatency = "ttft_p95=1s,tpot_p95=1s,e2e_p95=1s"
 
 // parseQuestions separates the limits, which are an SLO of their own, from the other keys. axis is that of the load;
 // empty: none was asked for.

@@ -53,6 +53,9 @@ func (s *Series) AskTwin(q Question, other bool, slots int, read Requests) (*Est
 	if out.Twin.Rejected != "" {
 		return nil, errors.New("the twin is rejected: " + out.Twin.Rejected)
 	}
+	if q.Load > 0 {
+		out.Twin.Outside = "" // the highest load, which is not asked for
+	}
 	if err := t.inRange(q); err != nil {
 		return nil, err
 	}
