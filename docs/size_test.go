@@ -15,7 +15,7 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 123_343
+	mostLines         = 123_363
 	mostPackages      = 63
 	mostExportedNames = 2_495 // types, functions, methods, variables and constants
 	mostExportedField = 4_099
@@ -27,7 +27,7 @@ const (
 // larger are the packages that are to be cut, each with its bound.
 var larger = map[string]int{
 	"report":               8_830,
-	"cmd/bench":            8_250,
+	"cmd/bench":            8_254,
 	"experiment/trace":     5_360,
 	"experiment/openai":    5_300,
 	"experiment/mock":      5_395,
@@ -35,7 +35,7 @@ var larger = map[string]int{
 	"experiment/workload":  5_000,
 	"report/compare":       4_951,
 	"experiment/record":    5_148,
-	"sweep":                5_184,
+	"sweep":                5_185,
 	"experiment/diagnosis": 4_700,
 	"experiment/endpoint":  4_432,
 	"experiment/stats":     4_014,

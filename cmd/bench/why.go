@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"strings"
 
@@ -46,8 +47,12 @@ func (c *cli) why(a, b, format, output string) error {
 	c.notices(base)
 	c.notices(changed)
 	r := why.Of(base, changed, why.All)
-	return c.deliver(output, "causes", map[string]func(io.Writer) error{
+	err = c.deliver(output, "causes", map[string]func(io.Writer) error{
 		"text": func(w io.Writer) error { return r.Text(w, screenOf(c.stdout)) },
 		"json": func(w io.Writer) error { return export.WriteJSON(w, r) },
 	}[format])
+	if err == nil && len(r.Rows) == 0 {
+		return errors.New("nothing was compared\nhint: rows are matched by name and load: name two runs of one matrix")
+	}
+	return err
 }

@@ -62,7 +62,7 @@ func FitTwin(rows []*record.Row, slots int, read Requests) (*Twin, error) {
 	})
 	spec := &rows[0].Spec
 	if why := untwinned(spec); why != "" {
-		return nil, errors.New("it has no " + why)
+		return nil, errors.New("not modeled: " + why)
 	}
 	t := &Twin{slots: slots}
 	if spec.Variant != "" { // the slots are those of one of its servers
@@ -176,7 +176,7 @@ func (t *Twin) Limit(s *experiment.Spec) (err error) {
 func LatencyLimits(s *experiment.Spec) (limits []twin.Limit, keys []string, err error) {
 	for _, c := range s.Mix {
 		if len(c.SLO) > 0 {
-			return nil, nil, errors.New("it has no classes with limits of their own")
+			return nil, nil, errors.New("not modeled: classes with limits of their own")
 		}
 	}
 	for _, l := range s.SLO.Limits {
@@ -193,7 +193,7 @@ func LatencyLimits(s *experiment.Spec) (limits []twin.Limit, keys []string, err 
 			keys = append(keys, l.Key)
 		case "error_rate":
 		default:
-			return nil, nil, errors.New("it has no " + l.Key)
+			return nil, nil, errors.New("not modeled: " + l.Key)
 		}
 	}
 	if len(limits) == 0 {

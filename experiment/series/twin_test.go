@@ -97,7 +97,7 @@ func TestUntwinned(t *testing.T) {
 	for want, change := range map[string]func(s *experiment.Spec){
 		"not streamed":      func(s *experiment.Spec) { s.Stream = new(bool) },
 		"arrivals that are": func(s *experiment.Spec) { s.Concurrency = 4 },
-		"it has no itl_p95": func(s *experiment.Spec) {
+		"not modeled: itl_p95": func(s *experiment.Spec) {
 			s.SLO.Limits = []experiment.Limit{{Key: "itl_p95", Metric: "itl", Stat: "p95"}}
 		},
 		"no latency":          func(s *experiment.Spec) { s.SLO.Limits = nil },

@@ -48,7 +48,6 @@ func (r *Result) Text(w io.Writer, s report.Screen) error {
 	}
 	switch {
 	case figures == 0:
-		line("nothing could be compared")
 	case changed == 0:
 		line("no figure changed by more than its interval and %.0f %%", 100*smallest)
 	default:
@@ -56,8 +55,11 @@ func (r *Result) Text(w io.Writer, s report.Screen) error {
 	}
 	for _, cause := range causes {
 		if x := shares[cause]; len(x) > 0 {
-			fmt.Fprintf(&b, "  %s explains %.0f to %.0f %% of %s\n", cause, 100*slices.Min(x), 100*slices.Max(x),
-				unit.Plural(len(x), "change"))
+			part := fmt.Sprintf("%.0f to %.0f %%", 100*slices.Min(x), 100*slices.Max(x))
+			if len(x) == 1 {
+				part = fmt.Sprintf("%.0f %%", 100*x[0])
+			}
+			fmt.Fprintf(&b, "  %s explains %s of %s\n", cause, part, unit.Plural(len(x), "change"))
 		}
 	}
 	for _, c := range r.Facts {
