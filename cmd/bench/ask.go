@@ -85,7 +85,7 @@ func (c *cli) ask(f *askFlags, path string, questions []string) error {
 		if len(s.Points) < 2 || f.row != "" && s.Name != f.row && s.Label() != f.row || axis != "" && s.Axis != axis {
 			continue
 		}
-		answer, err := s.AskTwin(q, limits != "", run.Manifest.Target.Slots(), run.Requests)
+		answer, err := s.AskTwin(q, limits != "", run.Manifest.Slots(), run.Requests)
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.Label(), err)
 		}

@@ -169,6 +169,8 @@ func TestFlagsOfEngines(t *testing.T) {
 	for _, c := range []struct{ owner, path, answer, want string }{
 		{"sglang", "/server_info", `{"tp_size":2,"api_key":"sk-1","internal_states":[{"load":1}]}`, "map[tp_size:2]"},
 		{"sglang", "/get_server_info", `{"tp_size":2}`, "map[tp_size:2]"},
+		{"sglang", "/server_info", `{"internal_states":[{"effective_max_running_requests_per_dp":128,"load":1}]}`,
+			"map[effective_max_running_requests_per_dp:128]"},
 		{"other", "/server_info", `{"tp_size":2}`, "map[]"},
 	} {
 		f := &fake{owner: c.owner, infos: map[string]string{c.path: c.answer}}

@@ -33,4 +33,9 @@ func (t *TargetInfo) AddFlags(reported map[string]any) {
 		}
 		t.Flags[name] = unit.ClipBytes(value, 500)
 	}
+	if states, _ := reported["internal_states"].([]any); len(states) > 0 { // of SGLang's replicas, which are alike
+		if first, _ := states[0].(map[string]any); first[slotsOfReplica] != nil {
+			t.AddFlags(map[string]any{slotsOfReplica: first[slotsOfReplica]})
+		}
+	}
 }

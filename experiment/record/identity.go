@@ -24,7 +24,7 @@ func (c Change) Measured() bool { return isMeasured(c.Fact) }
 const sameSize = 0.02
 
 var measuredSizes = []string{"num_gpu_blocks", "num_cpu_blocks", "num_pages", "kv_cache_size_tokens",
-	"kv_cache_max_concurrency", "kv_cache_memory_bytes", "max_total_num_tokens"}
+	"kv_cache_max_concurrency", "kv_cache_memory_bytes", "max_total_num_tokens", slotsOfReplica}
 
 func isMeasured(fact string) bool {
 	return slices.Contains(measuredSizes, fact[strings.LastIndexByte(fact, '.')+1:])
@@ -82,16 +82,6 @@ func hash(v any) string {
 	}
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:8])
-}
-
-// Slots is the number of requests that the server reports to run at most; 0 = not reported, or there are several
-// servers.
-func (t *TargetInfo) Slots() int {
-	n, _ := t.Props["total_slots"].(float64)
-	if len(t.Replicas) > 0 || len(t.Others) > 0 || !(n >= 1 && n <= 1<<20) {
-		return 0
-	}
-	return int(n)
 }
 
 func (t *TargetInfo) Facts() map[string]string {

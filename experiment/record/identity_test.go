@@ -35,19 +35,6 @@ const (
 	llamaProps = `{"total_slots":4,"model_path":"/models/tiny32.gguf"}`
 )
 
-func TestSlots(t *testing.T) {
-	for props, want := range map[string]int{llamaProps: 4, "": 0, `{"total_slots":"4"}`: 0, `{"total_slots":1e300}`: 0, `{"total_slots":-1}`: 0} {
-		if got := target(t, llamaModels, props).Slots(); got != want {
-			t.Errorf("%s: %d, want %d", props, got, want)
-		}
-	}
-	two := target(t, llamaModels, llamaProps)
-	two.Replicas = make([]Replica, 2)
-	if got := two.Slots(); got != 0 {
-		t.Errorf("replicas: %d", got)
-	}
-}
-
 // TestChanges: a restart of the same server is the same server; another model under the same name, another cache or
 // another form of prompts is not.
 func TestChanges(t *testing.T) {

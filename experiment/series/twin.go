@@ -49,7 +49,7 @@ func (s *Series) Rows() (rows []*record.Row) {
 }
 
 // FitTwin fits a model to rows that differ in their load alone. The error says why these rows have none. slots is
-// record.TargetInfo.Slots.
+// record.Manifest.Slots.
 func FitTwin(rows []*record.Row, slots int, read Requests) (*Twin, error) {
 	if len(rows) == 0 {
 		return nil, errors.New("no row has requests")
