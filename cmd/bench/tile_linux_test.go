@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -219,8 +220,10 @@ func TestTileWithoutAReader(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
 	lines := bufio.NewScanner(r)
-	for lines.Scan() && lines.Text() != "measurement window:" {
-		continue
+	for n := 0; n <= 8 && lines.Scan(); { // until requests of the window have ended
+		if m := processed.FindStringSubmatch(lines.Text()); m != nil {
+			n, _ = strconv.Atoi(m[1])
+		}
 	}
 	_ = r.Close()
 	time.Sleep(200 * time.Millisecond) // some lines
