@@ -58,9 +58,8 @@ func served(t testing.TB, seed uint64, changes ...planted) (dir string) {
 	return searched(t, m, p)
 }
 
-// explained are the causes of a median that two runs differ in at the higher load; of the one that changes most if
-// metric is empty.
-func explained(t testing.TB, a, b, metric string) (f why.Figure) {
+// explained is what two runs differ in, and why.
+func explained(t testing.TB, a, b string) *why.Result {
 	base, err := foreign.Load(a)
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +68,11 @@ func explained(t testing.TB, a, b, metric string) (f why.Figure) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := why.Of(base, changed, why.All)
+	return why.Of(base, changed, why.All)
+}
+
+// ofMedian are the causes of a median at the higher load; of the one that changes most if metric is empty.
+func ofMedian(r *why.Result, metric string) (f why.Figure) {
 	for _, row := range r.Rows {
 		for _, x := range row.Figures {
 			named := x.Metric == metric && strings.HasSuffix(row.Name, "rate=8")
@@ -97,7 +100,7 @@ func TestWhy(t *testing.T) {
 		}
 		a := served(t, 1)
 		b := served(t, 1+seed%2, plant)
-		f := explained(t, a, b, "")
+		f := ofMedian(explained(t, a, b), "")
 		cases++
 		text := ""
 		for _, p := range f.Parts {
@@ -144,13 +147,15 @@ func TestWhyOfTwo(t *testing.T) {
 			p, q = plants[rng.IntN(len(plants))], plants[rng.IntN(len(plants))]
 		}
 		base, both := served(t, 1), served(t, 1, p, q)
-		alone := map[string]string{p.cause: served(t, 1, p), q.cause: served(t, 1, q)}
-		f := explained(t, base, both, "")
-		f = explained(t, base, both, f.Metric)
-		log := func(dir string) float64 { return math.Log1p(explained(t, base, dir, f.Metric).Change.Share) }
-		total := log(both)
+		r := explained(t, base, both)
+		f := ofMedian(r, ofMedian(r, "").Metric)
+		log := func(f why.Figure) float64 { return math.Log1p(f.Change.Share) }
+		total, alone := log(f), map[string]float64{}
+		for _, x := range []planted{p, q} {
+			alone[x.cause] = log(ofMedian(explained(t, base, served(t, 1, x)), f.Metric))
+		}
 		for cause, other := range map[string]string{p.cause: q.cause, q.cause: p.cause} {
-			want := (log(alone[cause]) + total - log(alone[other])) / 2 / total
+			want := (alone[cause] + total - alone[other]) / 2 / total
 			got := 0.0
 			for _, x := range f.Parts {
 				if x.Cause == cause {
