@@ -164,7 +164,8 @@ func TestShipped(t *testing.T) {
 	}
 	for _, f := range files {
 		name := strings.TrimSuffix(filepath.Base(f), ".toml")
-		if (name == "tune" || name == "search") && !*all {
+		// They take most of the time: searches, of which a row of quick is below, and rows like those of chat, but longer.
+		if slices.Contains([]string{"tune", "search", "quick", "half-hour"}, name) && !*all {
 			continue
 		}
 		golden(t, "matrix-"+name, func(c *testCase) {
@@ -174,10 +175,12 @@ func TestShipped(t *testing.T) {
 			}
 		})
 	}
-	golden(t, "mix", func(c *testCase) {
-		run := c.predict(c.onHardware(filepath.Join(root, "matrices", "chat.toml")), "--only", "F-production-mix")
-		c.print("summary.txt", "report", run, "--format", "text")
-	})
+	for name, row := range map[string][2]string{"mix": {"chat.toml", "F-production-mix"}, "quick-chat": {"quick.toml", "chat"}} {
+		golden(t, name, func(c *testCase) {
+			run := c.predict(c.onHardware(filepath.Join(root, "matrices", row[0])), "--only", row[1])
+			c.print("summary.txt", "report", run, "--format", "text")
+		})
+	}
 }
 
 // A sweep ends with its answer on one screen, in few words.
