@@ -15,7 +15,7 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 123_417
+	mostLines         = 123_420
 	mostPackages      = 63
 	mostExportedNames = 2_495 // types, functions, methods, variables and constants
 	mostExportedField = 4_099

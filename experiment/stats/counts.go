@@ -68,9 +68,11 @@ func (c *Counts) reset() {
 }
 
 // Sorted has math.MaxInt64 as +Inf.
-func (c *Counts) Sorted(unit float64) Sorted {
-	var s Sorted
-	end := 0
+func (c *Counts) Sorted(unit float64) Sorted { return c.sortedIn(Sorted{}, unit) }
+
+// sortedIn reuses the memory of another one.
+func (c *Counts) sortedIn(room Sorted, unit float64) Sorted {
+	s, end := Sorted{room.values[:0], room.ends[:0]}, 0
 	for x, n := range c.runs() {
 		end += n
 		value := float64(x) / unit

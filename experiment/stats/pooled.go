@@ -22,6 +22,7 @@ type Pooled struct {
 	wholes [len(marked)]int64            // the marks without their fractions
 	counts [][bins]int32                 // by request
 	part   Counts                        // gaps of the section that goes on
+	inPart Sorted                        // the same
 	parts  [sections][len(shown)]float64 // percentiles of the sections of successive requests
 	sums   []float64                     // sum of gaps by request
 }
@@ -64,9 +65,9 @@ func (c *Pooled) section(request int) int {
 
 func (c *Pooled) endSection() {
 	of := &c.parts[c.section(len(c.sums)-1)]
-	part := c.part.Sorted(c.Unit)
+	c.inPart = c.part.sortedIn(c.inPart, c.Unit)
 	for i, q := range shown {
-		of[i] = quantile(part, 0, q.p)
+		of[i] = quantile(c.inPart, 0, q.p)
 	}
 	c.part.reset()
 }
