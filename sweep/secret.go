@@ -38,7 +38,8 @@ var (
 	classTable = lazy(`(^|\.)\s*["']?mix["']?\s*(\.\s*["']?headers["']?\s*)?$`)
 	keyEnv     = lazy(`^\s*(#\s*)?["']?api_key_env["']?\s*=\s*["'][A-Z][A-Z0-9_]*["']\s*(#.*)?$`)
 	quoted     = lazy(`"([^"]*)|'([^']*)`)
-	argument   = lazy(`["']--?([A-Za-z_-]+)["']\s*,\s*["']([^"']+)`) // of a command and its value
+	// an argument of a command and its values
+	argument = lazy(`["']--?([A-Za-z_-]+)["']\s*,\s*((?:["'][^"'-][^"']*["']?\s*,?\s*)+)`)
 )
 
 // MaskSecrets is a text of a matrix, or an argument of --set, with * for each character of a secret.
@@ -87,7 +88,7 @@ func (s *secrets) hideLine(line string, all bool) (masked, until string) {
 		}
 	}
 	for _, m := range slices.Backward(argument().FindAllStringSubmatchIndex(line, -1)) {
-		if value := line[m[4]:m[5]]; !strings.HasPrefix(value, "-") && text.IsSecret(line[m[2]:m[3]], value) {
+		if values := line[m[4]:m[5]]; text.IsSecret(line[m[2]:m[3]], strings.Trim(values, `"', `)) {
 			line = s.hideSpan(line, m[4], m[5], leastSecret)
 		}
 	}

@@ -26,6 +26,7 @@ func TestFindSecrets(t *testing.T) {
 		{"headers of a class", "[[row.mix]]\nheaders = { \"x-tenant\" = \"gold-plated\" }\napi_key_env = \"GOLD_KEY\"\n[row.mix.headers]\nx-tier = \"a\"", "[[row.mix]]\nheaders = { \"x-tenant\" = \"gold-plated\" }\napi_key_env = \"GOLD_KEY\"\n[row.mix.headers]\nx-tier = \"a\""},
 		{"secrets of a class", "[[row.mix]]\nheaders = { x-tier = \"a\", x-auth = \"b\" }\napi_key_env = \"sk-a\"\n[row.mix.headers]\nx-session = \"a\"\n[target.headers]\nx-tier = \"a\"", "[[row.mix]]\nheaders = { x-tier = \"*\", x-auth = \"*\" }\napi_key_env = \"****\"\n[row.mix.headers]\nx-session = \"*\"\n[target.headers]\nx-tier = \"*\""},
 		{"names behind a secret", `env = { MY_SECRET = "ab", B = "c, d = e" }`, `env = { MY_SECRET = "**", B = "*, * = *" }`},
+		{"values of an argument", `command = ["serve", "--api-key", "k1", 'k-2', "--port", "80"]`, `command = ["serve", "--api-key", "**", '***', "--port", "80"]`},
 		{"lists elsewhere", "rate = [\n  1,\n]\n", "rate = [\n  1,\n]\n"},
 	}
 	for _, tt := range tests {

@@ -61,7 +61,11 @@ func (l *Length) DecodeTOML(v any, bad func(key, problem, hint string)) {
 func (l *Length) decodeTable(t map[string]any, bad func(key, problem, hint string)) {
 	dist, _ := t["dist"].(string)
 	keys, ok := lengthKeys[dist]
-	if !ok {
+	switch {
+	case t["dist"] == nil:
+		bad("", "the table has no dist", lengthHint)
+		return
+	case !ok:
 		bad("dist", fmt.Sprintf("unknown distribution %q", dist),
 			`use "uniform", "normal", "lognormal", "histogram" or "empirical"`)
 		return

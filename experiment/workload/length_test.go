@@ -130,7 +130,7 @@ func TestLengthDecodeTOML(t *testing.T) {
 		{`"256"`, Length{}, []string{": a length must be an integer number"}},
 		{`[256]`, Length{}, []string{": a length must be an integer number"}},
 		{`{ dist = "pareto" }`, Length{}, []string{`dist: unknown distribution "pareto"`}},
-		{`{ mean = 3 }`, Length{}, []string{`dist: unknown distribution ""`}},
+		{`{ mean = 3 }`, Length{}, []string{`: the table has no dist`}},
 		{`{ dist = "uniform", min = 3, max = 6, p50 = 4 }`, Length{Dist: "uniform", Min: 3, Max: 6}, []string{`p50: uniform has no key "p50"`}},
 		{`{ dist = "uniform", min = 3 }`, Length{Dist: "uniform", Min: 3}, []string{": uniform needs max"}},
 		{`{ dist = "uniform", min = 3, max = 0 }`, Length{Dist: "uniform", Min: 3}, []string{"max: max 0 is below min 3"}},
