@@ -15,7 +15,7 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 123_420
+	mostLines         = 123_424
 	mostPackages      = 63
 	mostExportedNames = 2_495 // types, functions, methods, variables and constants
 	mostExportedField = 4_099
@@ -35,7 +35,7 @@ var larger = map[string]int{
 	"experiment/workload":  5_000,
 	"report/compare":       4_951,
 	"experiment/record":    5_202,
-	"sweep":                5_185,
+	"sweep":                5_186,
 	"experiment/diagnosis": 4_700,
 	"experiment/endpoint":  4_432,
 	"experiment/stats":     4_014,
