@@ -15,13 +15,13 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 123_424
+	mostLines         = 123_675
 	mostPackages      = 63
 	mostExportedNames = 2_495 // types, functions, methods, variables and constants
-	mostExportedField = 4_099
+	mostExportedField = 4_104
 	mostWideLines     = 283 // of more than 120 columns
 	mostFlags         = 182 // of commands
-	mostKeys          = 227 // of the TOML, by struct tags
+	mostKeys          = 228 // of the TOML, by struct tags
 )
 
 // larger are the packages that are to be cut, each with its bound.
@@ -34,13 +34,13 @@ var larger = map[string]int{
 	"experiment/verdict":   5_350,
 	"experiment/workload":  5_000,
 	"report/compare":       4_951,
-	"experiment/record":    5_202,
-	"sweep":                5_186,
-	"experiment/diagnosis": 4_700,
+	"experiment/record":    5_203,
+	"sweep":                5_199,
+	"experiment/diagnosis": 4_704,
 	"experiment/endpoint":  4_432,
 	"experiment/stats":     4_014,
 	"report/page":          3_700,
-	"experiment/series":    3_010,
+	"experiment/series":    3_040,
 }
 
 type counted struct {

@@ -26,9 +26,13 @@ type Search struct {
 	Open bool `toml:"-" json:"open,omitempty"`
 	// largest distance of the two ends of the answer
 	Tolerance Share         `toml:"tolerance" json:"tolerance"`
-	Budget    workload.Span `toml:"budget" json:"budget_s,omitempty"`    // total time of the probes; 0 = DefaultBudget
-	Probes    int           `toml:"-" json:"probes,omitempty"`           // maximum number; 0 = DefaultProbes
-	Longest   workload.Span `toml:"-" json:"longest_window_s,omitempty"` // of a probe: the row's duration; 0 = any
+	Budget    workload.Span `toml:"budget" json:"budget_s,omitempty"` // total time of the probes; 0 = DefaultBudget
+	// no probe comes near to filling the server: the answer is extrapolated
+	Gentle bool `toml:"gentle" json:"gentle,omitempty"`
+	// requests that the server of a gentle search runs at once at most; 0 = not known yet
+	Slots   int           `toml:"-" json:"slots,omitempty"`
+	Probes  int           `toml:"-" json:"probes,omitempty"`           // maximum number; 0 = DefaultProbes
+	Longest workload.Span `toml:"-" json:"longest_window_s,omitempty"` // of a probe: the row's duration; 0 = any
 	// the row's warm-up; later probes warm up as long as the server needs
 	First workload.Span `toml:"-" json:"first_warmup_s,omitempty"`
 	// what a range without an end began with; nil = nothing yet, or both ends are stated
@@ -164,8 +168,25 @@ func (k *Search) checkFor(s *Spec, bad func(key, problem, hint string)) {
 		bad("search", "isolate needs a rate that is known before the row",
 			"leave out isolate; run it at the rate that the search finds")
 	}
+	if k.Gentle {
+		k.checkGentle(bad)
+	}
 	if s.IsColdStart() {
 		bad("search", "a cold start has no load to search for", `write kind = "load", or leave the search out`)
+	}
+}
+
+func (k *Search) checkGentle(bad func(key, problem, hint string)) {
+	least, _ := k.Bounds()
+	switch {
+	case k.Goal != GoalSLO || k.Axis != "rate":
+		bad("gentle", "only a search for the rate that meets the SLO can be gentle",
+			`write rate = { search = "slo", gentle = true, min = 0.5 }`)
+	case k.Tolerance != DefaultTolerance:
+		bad("tolerance", "a gentle search ends where a higher probe would not be gentle", "remove tolerance")
+	case k.Min == least:
+		bad("gentle", "a gentle search begins at min, which is not specified",
+			"write min = 0.5: a rate that surely is harmless")
 	}
 }
 
@@ -246,6 +267,8 @@ func (k *Search) start() float64 {
 	switch {
 	case k.Scout != nil:
 		return k.Scout.Load
+	case k.Gentle:
+		return k.Min
 	case k.Open && k.Axis == "concurrency":
 		return 8
 	case k.Open:
@@ -269,6 +292,9 @@ func (k *Search) String() string {
 	what := k.Goal
 	if what == GoalSLO {
 		what = "SLO"
+	}
+	if k.Gentle {
+		return what + ", gently, " + k.RangeText()
 	}
 	return fmt.Sprintf("%s, %s within %s", what, k.RangeText(), k.Tolerance)
 }

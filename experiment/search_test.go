@@ -27,6 +27,11 @@ func TestSearchCheck(t *testing.T) {
 		{func(k *Search, _ *Spec) { k.Max = 2e6 }, "max: max is 2e+06, not between"},
 		{func(k *Search, _ *Spec) { k.Axis, k.Max = "concurrency", 2.5 }, "max: max is 2.5, not a whole number of requests"},
 		{func(k *Search, _ *Spec) { k.Tolerance = 0.001 }, "tolerance: a tolerance of 0.1 % is not between 1 % and 100 %"},
+		{func(k *Search, _ *Spec) { k.Gentle, k.Tolerance = true, DefaultTolerance }, ""},
+		{func(k *Search, _ *Spec) { k.Gentle = true }, "tolerance: a gentle search ends where"},
+		{func(k *Search, _ *Spec) { k.Gentle, k.Goal = true, "saturation" }, "gentle: only a search for the rate that meets the SLO"},
+		{func(k *Search, _ *Spec) { k.Gentle, k.Axis = true, "concurrency" }, "gentle: only a search for the rate that meets the SLO"},
+		{func(k *Search, _ *Spec) { k.Gentle, k.Min, k.Tolerance = true, 1e-4, DefaultTolerance }, "gentle: a gentle search begins at min"},
 		{func(k *Search, _ *Spec) { k.Probes = -1 }, "probes: -1 is not a number"},
 	} {
 		k, s := Search{Axis: "rate", Goal: "slo", Min: 1, Max: 64, Tolerance: 0.1}, ok

@@ -281,7 +281,12 @@ func (r *run) checkLimits() error {
 	for i := range r.m.Points {
 		s := &r.m.Points[i]
 		if k := r.searches[ID(s)]; k != nil { // the search can reach its highest load
-			if _, more := k.next(); !more || !k.picked || s.Search.Open {
+			_, more := k.next()
+			if more && k.picked && s.Search.Gentle && (k.first.Search.Slots == 0 || s.Variant != "") {
+				broken = append(broken, s.Name+": sequences at most not known: no server reports them, or several do\n"+
+					"hint: write [target.facts] and below it server_flags = \"--max-num-seqs 64\", or leave out gentle")
+			}
+			if !more || !k.picked || s.Search.Open {
 				continue
 			}
 			s = new(s.ProbeAt(experiment.Probe{Load: s.Search.Max}, 1))

@@ -52,7 +52,7 @@ func (r *run) scoutFor(ctx context.Context, p *record.Planned) error {
 
 func (k *searching) scouts() bool {
 	s := k.first.Search
-	return len(k.rows) == 0 && k.beat == 0 && s.Scout == nil && s.Open && s.Axis == "rate"
+	return len(k.rows) == 0 && k.beat == 0 && s.Scout == nil && s.Open && !s.Gentle && s.Axis == "rate"
 }
 
 func (r *run) findLoad(ctx context.Context, s *experiment.Spec, id string) (*experiment.Scout, error) {

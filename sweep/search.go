@@ -72,6 +72,9 @@ func (x *expander) toProbe(p *experiment.Spec, longest workload.Span, found func
 	}
 	*p = p.ProbeAt(first, 1)
 	p.Check(found)
+	if err := series.Twinned(p); k.Gentle && err != nil {
+		found(k.Axis+".gentle", "a gentle search is answered by a twin: "+err.Error(), "remove gentle")
+	}
 	if k.Max > k.Min && k.Max <= 1e6 && !k.Open {
 		high := p.ProbeAt(experiment.Probe{Load: k.Max}, 1)
 		high.Check(found)
@@ -159,6 +162,9 @@ func (r *run) probesOf(s *experiment.Spec, picked bool) ([]experiment.Spec, erro
 
 // next is the next probe. more is false if the search is over.
 func (k *searching) next() (p experiment.Spec, more bool) {
+	if k.first.Search.Gentle {
+		k.first.Search.Slots = k.run.manifest.Slots()
+	}
 	at, more := series.NextProbe(k.first.Search, k.rows, k.twin(), k.beat)
 	if !more {
 		return p, false

@@ -40,6 +40,8 @@ func (r *reader) checkTune(points []experiment.Spec) {
 	case len(points) == 0 || len(points) > len(m.Variants):
 		r.bad("tune", "a race needs one row with one point", one)
 		return
+	case points[0].Search != nil && points[0].Search.Gentle:
+		r.bad("tune", "a race compares measured loads, and the row's search is gentle", "remove gentle")
 	case m.Order != "" && m.Order != OrderListed:
 		r.bad("order", "the race decides the order", "remove order, and write the order of the knobs in [tune]")
 	case m.Budget != 0:

@@ -19,6 +19,9 @@ type Estimate struct {
 	stats.Bracket          // of the load, at 95 %
 	Passed        *float64 `json:"passed"` // highest load with a measured PASS; null: none
 
+	// of a gentle search: the highest load of a probe; absent: the estimate lies between measured loads
+	Extrapolated float64 `json:"extrapolated_from,omitempty"`
+
 	Brings
 
 	// what the estimate rests on: the twin and its residuals, or why it is rejected; empty: none was fitted
@@ -53,6 +56,9 @@ func (a *answering) estimate(m *record.Manifest) *Estimate {
 	}
 	if t := a.s.Twin; t != nil {
 		e.Twin, e.TwinCaution = series.TwinText(t), twinCaution(t)
+	}
+	if f := a.search; f != nil && e.Best != nil && f.ProbedUpTo < *e.Best {
+		e.Extrapolated = f.ProbedUpTo
 	}
 	e.Text = e.text(a.s.Axis, a.PassWord())
 	if at := cmp.Or(e.Best, e.Passed); at != nil {
@@ -94,6 +100,9 @@ func (e *Estimate) text(axis, pass string) string {
 	switch {
 	case e.Best != nil:
 		text = fmt.Sprintf("≈ %s (%s–%s)", load(*e.Best), unit.Brief(*e.Low, 3), unit.Brief(*e.High, 3))
+		if e.Extrapolated > 0 {
+			text += ", extrapolated from " + load(e.Extrapolated)
+		}
 	case e.Low != nil:
 		text = load(*e.Low) + " or more"
 	case e.High != nil:

@@ -155,7 +155,7 @@ func newWorkload(m *record.Manifest, all []series.Series, i int, diagnoses []Dia
 		a.baseline()
 	case a.Verdict != "" && !s.Points[0].Rows[0].Observed:
 		a.Estimate = a.estimate(m)
-		if a.Lead == LeadNotYet && a.Estimate != nil && a.Estimate.Best != nil {
+		if e := a.Estimate; e != nil && e.Best != nil && (a.Lead == LeadNotYet || e.Extrapolated > 0) {
 			a.Lead = LeadLikely
 		}
 		if f := a.search; f != nil && f.Best != nil && a.Estimate != nil && (f.State == "found" ||

@@ -15,17 +15,19 @@ type Found struct {
 	Search  experiment.Search `json:"search"`
 
 	stats.Bracket
-	// State is searching, found (within the tolerance), budget (the answer is wider: the budget is used up), above
-	// (even the highest load qualifies), below (not even the lowest does), beaten (another server setting is better),
-	// none, or unprobed (evaluated again: further probes would narrow it).
+	// State is searching, found (within the tolerance, or extrapolated), budget (the answer is wider: the budget is
+	// used up), above (even the highest load qualifies), below (not even the lowest does), beaten (another server
+	// setting is better), none, or unprobed (evaluated again: further probes would narrow it).
 	State string `json:"state"`
 	// ConfirmS is the smallest budget with a verdict at the lower end, s; absent = a probe has passed near it, or none
 	// is known.
 	ConfirmS float64  `json:"confirm_s,omitempty"`
 	Passed   *float64 `json:"passed"` // highest load of a probe that met the SLO; null = none
-	Probes   int      `json:"probes_run"`
-	TookS    float64  `json:"took_s"`
-	Text     string   `json:"text"` // the result as a sentence
+	// highest load of a probe of a gentle search, beyond which its answer is extrapolated; absent = another search
+	ProbedUpTo float64 `json:"probed_up_to,omitempty"`
+	Probes     int     `json:"probes_run"`
+	TookS      float64 `json:"took_s"`
+	Text       string  `json:"text"` // the result as a sentence
 }
 
 // Probed reports whether a row is a probe of the search.

@@ -22,6 +22,10 @@ func NextProbe(k *experiment.Search, rows []*record.Row, t *Twin, beat float64) 
 	pace := k.Pace()
 	pace.Beat = beat
 	shown := probes(k, rows)
+	if k.Gentle && len(rows) > 0 {
+		step, more := t.gentleStep(k, rows, shown)
+		return probeOf(step), more
+	}
 	known, _ := bracket(k, shown, t)
 	known.Best = nil // a line between two loads is no place to look again and again
 	if t != nil {    // a twin says where to look before its answer is one
@@ -31,10 +35,14 @@ func NextProbe(k *experiment.Search, rows []*record.Row, t *Twin, beat float64) 
 		}
 	}
 	step, more := k.Algorithm().Next(shown, pace, known)
+	return probeOf(step), more
+}
+
+func probeOf(s stats.Step) experiment.Probe {
 	seconds := func(x float64) workload.Span {
 		return workload.Span((time.Duration(x * float64(time.Second))).Round(time.Second / 10))
 	}
-	return experiment.Probe{Load: step.Load, Warmup: seconds(step.Warmup), Window: seconds(step.Window)}, more
+	return experiment.Probe{Load: s.Load, Warmup: seconds(s.Warmup), Window: seconds(s.Window)}
 }
 
 // misleads reports whether the probes show a higher limit than a twin that is no answer: one that is rejected, or of
@@ -82,6 +90,13 @@ func probes(k *experiment.Search, rows []*record.Row) []stats.Probe {
 		out[i] = probe(k, r)
 	}
 	return out
+}
+
+func highest(k *experiment.Search, rows []*record.Row) (load float64) {
+	for _, r := range rows {
+		load = max(load, k.LoadOf(&r.Spec))
+	}
+	return load
 }
 
 func probe(k *experiment.Search, r *record.Row) stats.Probe {
@@ -213,12 +228,19 @@ func searchResult(k *experiment.Search, s *experiment.Spec, rows []*record.Row, 
 		f.Passed, f.ConfirmS = confirmed(k, shown, &f)
 	}
 	_, more := NextProbe(k, rows, t, beat)
+	if k.Gentle {
+		f.ConfirmS, close, f.ProbedUpTo = 0, !more && f.Best != nil, highest(k, rows)
+	}
 	f.State = state(&f, len(rows) > 0 && close, more, again)
 	if f.High != nil && *f.High <= beat {
 		f.State = "beaten"
 	}
 	label := (&experiment.Spec{Name: f.Name, Point: f.Others}).Label()
-	f.Text = fmt.Sprintf("%s: %s (%s)", label, foundText(&f, rows), effort(&f))
+	text := foundText(&f, rows)
+	if k.Gentle && (f.State == "found" || f.State == "none") {
+		text += t.beyondText(&f)
+	}
+	f.Text = fmt.Sprintf("%s: %s (%s)", label, text, effort(&f))
 	return f
 }
 
@@ -265,7 +287,7 @@ func state(f *record.Found, close, more, again bool) string {
 		return "searching"
 	case more && again && !close:
 		return "unprobed"
-	case f.Low == nil && f.High == nil:
+	case f.Low == nil && f.High == nil, k.Gentle && !close:
 		return "none"
 	case !close:
 		return "budget"

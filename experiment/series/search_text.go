@@ -51,6 +51,9 @@ func foundText(f *record.Found, rows []*record.Row) string {
 		}
 		return what + between(f) + budgetText(f, rows)
 	case "none":
+		if k.Gentle {
+			break
+		}
 		if within > 0 {
 			return fmt.Sprintf("no %s is decided; the figures are within the limits up to %s: %s", k.Axis,
 				LoadText(k, within), whyUndecided(rows))

@@ -61,8 +61,8 @@ func FitTwin(rows []*record.Row, slots int, read Requests) (*Twin, error) {
 			cmp.Compare(x.Repeat, y.Repeat))
 	})
 	spec := &rows[0].Spec
-	if why := untwinned(spec); why != "" {
-		return nil, errors.New("not modeled: " + why)
+	if err := Twinned(spec); err != nil {
+		return nil, err
 	}
 	t := &Twin{slots: slots}
 	if spec.Variant != "" { // the slots are those of one of its servers
@@ -100,6 +100,15 @@ func FitTwin(rows []*record.Row, slots int, read Requests) (*Twin, error) {
 		t.arrivals = sourceOf(opened(spec), t.trials)
 	}
 	return t, nil
+}
+
+// Twinned is why rows have no twin, whatever they show; nil: they can have one.
+func Twinned(s *experiment.Spec) error {
+	if why := untwinned(s); why != "" {
+		return errors.New("not modeled: " + why)
+	}
+	_, _, err := LatencyLimits(s)
+	return err
 }
 
 // mostRecords bounds the memory for the requests of rows: others are left out.

@@ -23,11 +23,17 @@ func (t *Twin) Ask(k *experiment.Search) {
 	}
 	q := twin.Question{Limits: t.limits, Min: least / beyond, Max: most * beyond, Whole: k.Axis == "concurrency",
 		Source: t.source, Requests: twin.Fine,
-		Changed: t.changed}
+		Changed: t.changed, Beyond: k.Gentle}
 	if q.Whole {
 		q.Min = max(1, math.Floor(q.Min))
 	}
+	if k.Gentle {
+		t.model = *t.model.Crowded()
+	}
 	t.answer = t.model.Operating(t.trials, q)
+	if k.Gentle {
+		t.goBeyond(q)
+	}
 }
 
 // around is the part of an open range that the trials can say something about.
@@ -173,7 +179,8 @@ func (t *Twin) curve(whole bool, best *float64) []record.TwinPoint {
 
 // latencies are all of them at loads, by long runs, up to the first load that the twin does not keep up with.
 func (t *Twin) latencies(loads []float64, whole bool, requests int) (out []record.TwinPoint) {
-	q := twin.Question{Whole: whole, Source: t.source, Requests: requests, Changed: t.changed, Fleet: t.fleet}
+	q := twin.Question{Whole: whole, Source: t.source, Requests: requests, Changed: t.changed, Fleet: t.fleet,
+		Beyond: t.search != nil && t.search.Gentle}
 	var names []string
 	for _, latency := range []string{"ttft", "tpot", "e2e"} {
 		for _, name := range metric.Percentiles[:4] { // a p999 takes longer runs

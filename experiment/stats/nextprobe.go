@@ -104,10 +104,7 @@ func (s Search) Next(probes []Probe, pace Pace, known Bracket) (step Step, more 
 		pace.fit(&step, 0)
 		return step, true
 	}
-	spent := 0.0
-	for _, p := range probes {
-		spent += p.Spent
-	}
+	spent := spentOn(probes)
 	low, high := 0.0, math.Inf(1)
 	if known.Low != nil {
 		low = *known.Low
@@ -251,6 +248,22 @@ func (s Search) Confirming(probes []Probe, pace Pace, load float64) Step {
 		}
 	}
 	return step
+}
+
+func spentOn(probes []Probe) (sum float64) {
+	for _, p := range probes {
+		sum += p.Spent
+	}
+	return sum
+}
+
+// At is a probe at a load, long enough for a verdict or like those that explore; more is false if the budget is spent.
+func (s Search) At(probes []Probe, pace Pace, load float64, verdict bool) (step Step, more bool) {
+	spent := spentOn(probes)
+	if step = s.step(probes, pace, spent, load); verdict {
+		step = s.Confirming(probes, pace, load)
+	}
+	return step, pace.fit(&step, spent)
 }
 
 func (s Search) step(probes []Probe, pace Pace, spent, load float64) Step {

@@ -251,7 +251,7 @@ func TestRejectedBySmallRows(t *testing.T) {
 		{0.99, []Residual{row(4, 300, 0.9), row(4, 300, 0.2)}, "TTFT residual +146 % at load 4"},
 	} {
 		limits := []Limit{{Metric: "ttft", P: tt.p, Value: 1}}
-		if got := rejected([][]Residual{tt.rows}, limits, 4.1); got != tt.want {
+		if got := rejected([][]Residual{tt.rows}, limits, 4.1, false); got != tt.want {
 			t.Errorf("p%v %+v: %q, want %q", 100*tt.p, tt.rows, got, tt.want)
 		}
 	}

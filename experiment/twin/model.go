@@ -69,6 +69,18 @@ func (m *Model) StepTime(decoding, context, prefill int) float64 {
 		m.PerPrefillToken*float64(max(0, prefill-m.FreePrefillTokens))
 }
 
+// Crowded is a server whose free tokens are shared by prompts and decoding sequences: a large batch turns from the
+// memory's time to the compute's, which small ones do not show.
+func (m *Model) Crowded() *Model {
+	own, apart := *m, *m
+	if m.FreePrefillTokens > 0 && m.Step == nil {
+		own.Step = func(decoding, context, prefill int) float64 {
+			return apart.StepTime(decoding, context, decoding+prefill)
+		}
+	}
+	return &own
+}
+
 // Scaled is a server whose steps take a factor of the time.
 func (m *Model) Scaled(factor float64) *Model {
 	own := *m

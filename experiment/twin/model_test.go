@@ -87,10 +87,25 @@ func TestRunIsTheSimulatedServer(t *testing.T) {
 // The error of a speed is finite though no window was long enough for its load: an infinite one never ends.
 func TestDistantWithoutSteadyTrials(t *testing.T) {
 	trials := []Trial{{Load: 8, Filling: true}, {Load: 16, Cut: true}}
-	if got, want := distant(trials, 4), 0.15*math.Ln2; math.Abs(got-want) > 1e-12 {
+	if got, want := (&Question{}).distant(trials, 4), 0.15*math.Ln2; math.Abs(got-want) > 1e-12 {
 		t.Errorf("%g, want %g", got, want)
 	}
-	if got, want := distant(append(trials, Trial{Load: 2}), 4), 0.3*math.Ln2; math.Abs(got-want) > 1e-12 {
+	if got, want := (&Question{}).distant(append(trials, Trial{Load: 2}), 4), 0.3*math.Ln2; math.Abs(got-want) > 1e-12 {
 		t.Errorf("beside a steady one %g, want %g", got, want)
+	}
+}
+
+// A crowded server computes what decodes beside its prompts, so that fewer prompt tokens are free.
+func TestCrowded(t *testing.T) {
+	m := Model{Base: 0.01, PerSequence: 1e-4, PerPrefillToken: 1e-3, FreePrefillTokens: 100}
+	for _, tt := range []struct {
+		m                 *Model
+		decoding, prefill int
+		want              float64
+	}{{&m, 60, 60, 0.016}, {m.Crowded(), 60, 60, 0.036}, {m.Crowded().Crowded(), 60, 60, 0.036}, {m.Crowded(), 60, 40, 0.016},
+		{m.Crowded(), 110, 0, 0.031}, {(&Model{Base: 0.01, PerPrefillToken: 1e-3}).Crowded(), 60, 10, 0.02}} {
+		if got := tt.m.StepTime(tt.decoding, 0, tt.prefill); math.Abs(got-tt.want) > 1e-12 {
+			t.Errorf("%d decoding, %d prefilled: %g, want %g", tt.decoding, tt.prefill, got, tt.want)
+		}
 	}
 }

@@ -26,6 +26,7 @@ type Question struct {
 	Source   Source
 	Requests int     // of the long runs that answer
 	Changed  float64 // error of the step times for requests that no row had, as a share; 0 = as in the rows
+	Beyond   bool    // the answer may be far above the trials: it has the error of that
 	// Fleet is what serves: loads are those of one of its replicas, and so are the trials'. Its zero value is the model
 	// alone.
 	Fleet Fleet
@@ -83,10 +84,11 @@ func (m *Model) Operating(trials []Trial, q Question) Operating {
 	c.corrections = corrections
 	best, low, high := c.cross(0), c.cross(widening), c.cross(-widening)
 	out.Best = best
-	speed := 2 * math.Hypot(q.Changed, math.Hypot(m.SpeedError, distant(trials, best)))
+	speed := 2 * math.Hypot(q.Changed, math.Hypot(m.SpeedError, q.distant(trials, best)))
 	widen := func(end float64) float64 { return max(leastWidth, math.Hypot(math.Log(end/best), speed)) }
 	out.Low, out.High = best*math.Exp(-widen(low)), best*math.Exp(widen(high))
-	out.Rejected, out.Outside = rejected(all, q.Limits, best), cmp.Or(untold, outside(trials, all, best))
+	out.Rejected = rejected(all, q.Limits, best, q.Beyond)
+	out.Outside = cmp.Or(untold, outside(trials, all, best, q.Beyond))
 	if low == 0 {
 		out.Low = 0
 	}
@@ -104,10 +106,11 @@ func (m *Model) Highest(q Question) float64 {
 }
 
 // State is the model at a load: its limited percentiles over their limits, and the mean requests in flight in one
-// replica.
+// replica, with their tokens that no other request shares.
 type State struct {
 	Over     []float64
 	InFlight float64
+	Tokens   float64
 	TPOT     float64 // mean, seconds
 }
 
@@ -115,6 +118,9 @@ type State struct {
 func (m *Model) At(q Question, load float64) State {
 	sent, own := q.serve(m, load, q.Requests)
 	s := State{InFlight: load * quantile(values(own, sent, "e2e"), 0), TPOT: quantile(values(own, sent, "tpot"), 0)}
+	for _, r := range own {
+		s.Tokens += load / float64(len(own)) * (r.Last - r.Arrival) * float64(r.Prompt-r.Cached+r.Output/2)
+	}
 	for _, l := range q.Limits {
 		s.Over = append(s.Over, quantile(values(own, sent, l.Metric), l.P)/l.Value)
 	}
@@ -130,8 +136,11 @@ func telling(residuals []Residual, limit float64) []Residual {
 
 // distant is the error of the step times at a load by its distance from the nearest measured one, as a share. Above all
 // of them a server can be another one: its batch, its cache or its queue is full.
-func distant(trials []Trial, load float64) float64 {
-	const between, above = 0.15, 0.3 // of ln(ratio of the loads)
+func (q *Question) distant(trials []Trial, load float64) float64 {
+	between, above := 0.15, 0.3 // of ln(ratio of the loads)
+	if q.Beyond {
+		above = 0.1
+	}
 	nearest, highest := math.Inf(1), 0.0
 	steady := func(t Trial) bool { return !t.Cut && !t.Filling }
 	none := !slices.ContainsFunc(trials, steady)
@@ -289,7 +298,7 @@ func (m *Model) Latencies(trials []Trial, q Question, loads []float64) [][]Laten
 	out := make([][]Latency, len(loads))
 	for i, load := range loads {
 		// A server that is faster or slower by an error of its speed is one at another load.
-		speed := math.Exp(2 * math.Hypot(q.Changed, math.Hypot(m.SpeedError, distant(trials, load))))
+		speed := math.Exp(2 * math.Hypot(q.Changed, math.Hypot(m.SpeedError, q.distant(trials, load))))
 		var at [3][]point
 		behind := false
 		for j, x := range []float64{load, load / speed, load * speed} {
@@ -321,7 +330,7 @@ func (m *Model) Latencies(trials []Trial, q Question, loads []float64) [][]Laten
 }
 
 // outside is why the loads of the trials do not bear an operating point out; empty: they do.
-func outside(trials []Trial, residuals [][]Residual, best float64) string {
+func outside(trials []Trial, residuals [][]Residual, best float64, beyond bool) string {
 	const below, above = math.Ln2, 0.25 // of ln(ratio)
 	lowest, highest := math.Inf(1), 0.0
 	for i := range trials {
@@ -334,7 +343,7 @@ func outside(trials []Trial, residuals [][]Residual, best float64) string {
 		return "no load exceeds a limit"
 	case best == 0 || math.Log(lowest/best) > below:
 		return "the limit is far below the lowest measured load"
-	case math.Log(best/highest) > above:
+	case math.Log(best/highest) > above && !beyond:
 		return fmt.Sprintf("the limit, at %.3g, is far above the highest measured load", best)
 	}
 	return ""
@@ -365,8 +374,11 @@ func reproduced(all [][]Residual, load float64) bool {
 
 // rejected is the residual near the operating point that is too large beside its error; empty: none is. A percentile of
 // too few requests for a bound has the luck of one of them: such rows also count together, those of each side.
-func rejected(all [][]Residual, limits []Limit, best float64) string {
-	const low = -1
+func rejected(all [][]Residual, limits []Limit, best float64, beyond bool) string {
+	low := -1.0
+	if beyond { // what is far below the limit is all there is
+		low = math.Inf(-1)
+	}
 	for i, residuals := range all {
 		near := 0.4 // of ln(ratio), or as far as the nearest load
 		nearest := math.Inf(1)

@@ -26,6 +26,7 @@ type Plan struct {
 type server struct {
 	config    mock.Config
 	simulator string // its limits, in a line
+	slots     int
 	roofline  record.RooflineSource
 }
 
@@ -138,7 +139,7 @@ func (p *Plan) build(s *server) (length int, err error) {
 		return 0, err
 	}
 	c, to := sim.Config(), &p.Prediction
-	s.config.GPUs, s.simulator = c.GPUs, sim.Describe()
+	s.config.GPUs, s.simulator, s.slots = c.GPUs, sim.Describe(), c.MaxNumSeqs
 	s.roofline = record.NewRooflineSource(c.Models, c.Devices, c.Model, p.matrix.Target)
 	precision := c.Precision
 	if c.Hardware != "" {
@@ -217,6 +218,10 @@ func (p *Plan) endpoint(s *server, times func(*experiment.Spec) float64) *endpoi
 		Endpoint: "predicted", Simulated: true, Simulator: s.simulator, API: cmp.Or(t.API, "completions"),
 		Model:    t.Model,
 		Hardware: t.Hardware, GPUs: t.GPUs, Precision: t.Precision, PromptForm: "token_ids",
+	}
+	gentle := func(s experiment.Spec) bool { return s.Search != nil && s.Search.Gentle }
+	if slices.ContainsFunc(p.matrix.Points, gentle) { // other searches are answered as before
+		info.AddFlags(map[string]any{"max_num_seqs": s.slots})
 	}
 	info.Identity = info.Hash()
 	return endpoint.Predicted(t, info, func(spec *experiment.Spec) (endpoint.Simulator, error) {
