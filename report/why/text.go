@@ -55,11 +55,11 @@ func (r *Result) Text(w io.Writer, s report.Screen) error {
 	}
 	for _, cause := range causes {
 		if x := shares[cause]; len(x) > 0 {
-			part := fmt.Sprintf("%.0f to %.0f %%", 100*slices.Min(x), 100*slices.Max(x))
-			if len(x) == 1 {
-				part = fmt.Sprintf("%.0f %%", 100*x[0])
+			least, most := fmt.Sprintf("%.0f", 100*slices.Min(x)), fmt.Sprintf(" to %.0f", 100*slices.Max(x))
+			if most == " to "+least {
+				most = ""
 			}
-			fmt.Fprintf(&b, "  %s explains %s of %s\n", cause, part, unit.Plural(len(x), "change"))
+			fmt.Fprintf(&b, "  %s explains %s%s %% of %s\n", cause, least, most, unit.Plural(len(x), "change"))
 		}
 	}
 	for _, c := range r.Facts {
