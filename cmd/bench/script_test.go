@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -53,18 +54,30 @@ func TestScripts(t *testing.T) {
 				return err
 			}
 			e.Setenv("MATRICES", matrices)
-			l, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				return err
-			}
-			e.Setenv("PORT", strconv.Itoa(l.Addr().(*net.TCPAddr).Port)) // free, for a server that the script starts
-			return l.Close()
+			port, err := freePort()
+			e.Setenv("PORT", port) // free, for a server that the script starts
+			return err
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"code": code, "serve": serve, "interrupt": interrupt,
 		},
 		UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",
 	})
+}
+
+// freePort is below the ports that listeners without one get, so that no other test takes it.
+func freePort() (string, error) {
+	random := rand.New(rand.NewPCG(uint64(os.Getpid()), uint64(time.Now().UnixNano())))
+	for {
+		port := strconv.Itoa(10_000 + random.IntN(20_000))
+		l, err := net.Listen("tcp", "127.0.0.1:"+port)
+		if err == nil {
+			return port, l.Close()
+		}
+		if !errors.Is(err, syscall.EADDRINUSE) {
+			return "", err
+		}
+	}
 }
 
 func code(ts *testscript.TestScript, _ bool, args []string) {
