@@ -15,7 +15,7 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 123_675
+	mostLines         = 123_681
 	mostPackages      = 63
 	mostExportedNames = 2_495 // types, functions, methods, variables and constants
 	mostExportedField = 4_104
@@ -40,7 +40,7 @@ var larger = map[string]int{
 	"experiment/endpoint":  4_432,
 	"experiment/stats":     4_014,
 	"report/page":          3_700,
-	"experiment/series":    3_040,
+	"experiment/series":    3_049,
 }
 
 type counted struct {

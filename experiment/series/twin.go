@@ -51,6 +51,15 @@ func (s *Series) Rows() (rows []*record.Row) {
 // FitTwin fits a model to rows that differ in their load alone. The error says why these rows have none. slots is
 // record.Manifest.Slots.
 func FitTwin(rows []*record.Row, slots int, read Requests) (*Twin, error) {
+	return fitTwin(rows, slots, read, (*Twin).Limit)
+}
+
+// FitServer is FitTwin for rows of any SLO, also of none: the twin cannot be asked for its operating point.
+func FitServer(rows []*record.Row, slots int, read Requests) (*Twin, error) {
+	return fitTwin(rows, slots, read, func(*Twin, *experiment.Spec) error { return nil })
+}
+
+func fitTwin(rows []*record.Row, slots int, read Requests, limit func(*Twin, *experiment.Spec) error) (*Twin, error) {
 	if len(rows) == 0 {
 		return nil, errors.New("no row has requests")
 	}
@@ -61,14 +70,14 @@ func FitTwin(rows []*record.Row, slots int, read Requests) (*Twin, error) {
 			cmp.Compare(x.Repeat, y.Repeat))
 	})
 	spec := &rows[0].Spec
-	if err := Twinned(spec); err != nil {
-		return nil, err
+	if why := untwinned(spec); why != "" {
+		return nil, errors.New("not modeled: " + why)
 	}
 	t := &Twin{slots: slots}
 	if spec.Variant != "" { // the slots are those of one of its servers
 		t.slots = 0
 	}
-	if err := t.Limit(spec); err != nil {
+	if err := limit(t, spec); err != nil {
 		return nil, err
 	}
 	room, invalid := int64(mostRecords), ""

@@ -14,7 +14,6 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
-	"bench/experiment"
 	"bench/experiment/record"
 	"bench/experiment/series"
 	"bench/experiment/twin"
@@ -223,6 +222,9 @@ func knownLimits(a, b *Side) {
 // shortSteps: steps of few tokens delay first tokens as a longer front end does, by steps. A side has them if it then
 // fits with the front end of the other.
 func shortSteps(a, b *Side) {
+	if a.Model.FrontEnd <= b.Model.FrontEnd+a.Model.Base/2 {
+		return
+	}
 	trials := a.trials()
 	best, least := a.Model, math.Inf(1)
 	for _, tokens := range []int{128, 256, 512} {
@@ -233,24 +235,30 @@ func shortSteps(a, b *Side) {
 		}
 	}
 	const good = 0.015 // of a trial, so that no other delay is taken for them
-	if a.Model.FrontEnd > b.Model.FrontEnd+a.Model.Base/2 && least < good*float64(len(trials)) {
+	if least < good*float64(len(trials)) {
 		a.Model = best
 	}
 }
 
 // fits reports whether a model is about as near to each percentile of the side as the side's own.
-func (s *Side) fits(m *twin.Model) bool {
+func (s *Side) fits(m *twin.Model) bool { return s.fitting()(m) }
+
+// fitting is fits for several models.
+func (s *Side) fitting() func(*twin.Model) bool {
 	const exact, doubtful = 0.005, 0.25 // of ln(measured ÷ twin): is none; of its error
 	trials := s.trials()
-	own, other := s.Model.Residuals(trials, limits()...), m.Residuals(trials, limits()...)
-	for i := range own {
-		for k, r := range own[i] {
-			if k < len(other[i]) && math.Abs(other[i][k].Log) > math.Abs(r.Log)+exact+doubtful*r.Error {
-				return false
+	own := s.Model.Residuals(trials, limits()...)
+	return func(m *twin.Model) bool {
+		other := m.Residuals(trials, limits()...)
+		for i := range own {
+			for k, r := range own[i] {
+				if k < len(other[i]) && math.Abs(other[i][k].Log) > math.Abs(r.Log)+exact+doubtful*r.Error {
+					return false
+				}
 			}
 		}
+		return true
 	}
-	return true
 }
 
 // still is the time, in seconds, by which arrivals of one plan differ at most, on average.
@@ -307,7 +315,7 @@ type common struct {
 // the requests of a side differ.
 func commonParts(a, b *Side) common {
 	parts := []string{StepTime, Prefill, FrontEnd, Batching}
-	sides := [2]*Side{a, b}
+	fits := [2]func(*twin.Model) bool{a.fitting(), b.fitting()}
 	best, most := common{}, 0
 	for set := range 1 << len(parts) {
 		c := common{}
@@ -316,9 +324,9 @@ func commonParts(a, b *Side) common {
 				c.parts = append(c.parts, name)
 			}
 		}
-		for c.from = range sides {
+		for c.from = range fits {
 			models := c.of(pairOfModels{a.Model, b.Model})
-			if to := 1 - c.from; len(c.parts) > most && sides[to].fits(&models[to]) {
+			if to := 1 - c.from; len(c.parts) > most && fits[to](&models[to]) {
 				best, most = c, len(c.parts)
 			}
 		}
@@ -597,20 +605,9 @@ func mixed(set int, m pairOfModels, plans [2]*Trial) (twin.Model, twin.Trial) {
 	return model, trial
 }
 
-// SideOf fits the twin of a series of a run. It needs no SLO: any limit of a latency does for a fit.
+// SideOf fits the twin of a series of a run.
 func SideOf(s *series.Series, slots int, read series.Requests) (*Side, error) {
-	rows := s.Rows()
-	for i, r := range rows {
-		own := *r
-		own.Spec.SLO = experiment.SLO{Limits: []experiment.Limit{{Key: "ttft_p95", Metric: "ttft", Stat: "p95",
-			Value: 1}}}
-		own.Spec.Mix = slices.Clone(own.Spec.Mix)
-		for k := range own.Spec.Mix {
-			own.Spec.Mix[k].SLO = nil
-		}
-		rows[i] = &own
-	}
-	fitted, err := series.FitTwin(rows, slots, read)
+	fitted, err := series.FitServer(s.Rows(), slots, read)
 	if err != nil {
 		return nil, err
 	}
