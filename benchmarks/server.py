@@ -38,7 +38,7 @@ class Server:
     """`bench mock` with fixed times, in a process of its own."""
 
     def __init__(self, bench):
-        command = [bench, "mock", "--listen", "127.0.0.1:0", "--ttft", f"{TTFT_MS}ms", "--itl", f"{ITL_MS}ms"]
+        command = [bench, "mock", "--listen", "127.0.0.1:0", "--set", f"mock.ttft={TTFT_MS}ms", "--set", f"mock.itl={ITL_MS}ms"]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         for line in self.process.stdout:
             if line.startswith("listening on "):

@@ -33,7 +33,7 @@ func (s soak) run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	var c counts
-	err = server.Run(ctx, mock(s.bench, "--ttft", "50ms", "--itl", "200ms"), func(ctx context.Context, a server.Running) error {
+	err = server.Run(ctx, mock(s.bench, "--set", "mock.ttft=50ms", "--set", "mock.itl=200ms"), func(ctx context.Context, a server.Running) error {
 		config := recorder(s.bench, a.URL, file, "--admin", admin)
 		return server.Run(ctx, config, func(ctx context.Context, p server.Running) error {
 			w := watched{pid: p.PID, admin: "http://" + admin}

@@ -45,11 +45,10 @@ shared by N such servers behind a router.`,
 			return c.ask(f, args[0], args[1:])
 		},
 	}
-	cmd.Flags().StringVar(&f.row, "row", "",
-		"`NAME` of the row to ask, with its axes if it has some: 'chat max_num_seqs=64' (default: the first with several loads)")
+	rowFlag(cmd.Flags(), &f.row)
 	routerFlag(cmd.Flags(), &f.router)
-	cmd.Flags().StringVar(&f.format, "format", "text", strings.Join(askFormats, ", "))
-	cmd.Flags().StringVarP(&f.output, "output", "o", "", "`FILE` to write; - for stdout")
+	formatFlag(cmd.Flags(), &f.format, askFormats)
+	outputFlag(cmd.Flags(), &f.output, "")
 	return cmd
 }
 

@@ -25,9 +25,8 @@ import (
 
 type bisectFlags struct {
 	sweepFlags
-	good, bad, build, list string
-	format, output         string
-	plan                   revisions.Bisection
+	build, list, format, output string
+	plan                        revisions.Bisection
 }
 
 func newBisect(c *cli) *cobra.Command {
@@ -36,12 +35,13 @@ func newBisect(c *cli) *cobra.Command {
 		Use:   "bisect MATRIX",
 		Short: "find the revision that changed a figure",
 		Long: `bisect builds revisions of a server, measures each by a run of a matrix with one point, and finds the
-one that changed a figure, though runs spread and the machine drifts. First it makes sure that good and bad differ. Then
-it measures the revision that tells most for its time, until one has the confidence. A revision that twice does not build
-or start is passed over. {rev} in --rev and in [server] is the revision. A build replaces the one before it unless
+one that changed a figure, though runs spread and the machine drifts. First it makes sure that the first and the last
+differ. Then it measures the revision that tells most for its time, until one has a probability of 95 %. A revision that
+twice does not build in an hour or start is passed over. {rev} in --rev and in [server] is the revision. A build replaces
+the one before it unless
 [server] has {rev}. A row with a search is bisected by its operating point, another by the limit that differs most.
 Ctrl-C keeps all runs; --resume continues.`,
-		Example: `  bench bisect nightly.toml --good v0.19.0 --bad main --repo ~/engine --rev 'make install-{rev}'
+		Example: `  bench bisect nightly.toml --revs v0.19.0..main --repo ~/engine --rev 'make install-{rev}'
   bench bisect nightly.toml --revs 0.1.8,0.1.9,0.2.0 --rev 'uv pip install engine=={rev}'
   bench bisect nightly.toml --revs versions.txt --metric tpot_p50 --budget 3h`,
 		Args: positional(cobra.ExactArgs(1)),
@@ -57,22 +57,19 @@ Ctrl-C keeps all runs; --resume continues.`,
 		},
 	}
 	fl, b := cmd.Flags(), &f.plan
-	fl.StringVar(&f.good, "good", "", "good `REVISION` (default: the first of --revs)")
-	fl.StringVar(&f.bad, "bad", "", "bad `REVISION` (default: the last of --revs)")
+	fl.StringVar(&f.list, "revs", "",
+		"revisions from good to bad: `GOOD..BAD` of git, a list with commas, or a file with one a line")
 	fl.StringVar(&f.build, "rev", "", "`COMMAND` that builds or installs {rev}: words as in a shell, run without one")
 	fl.StringVar(&b.Repo, "repo", ".", "git `DIR` of the revisions; builds run in it")
-	fl.StringVar(&f.list, "revs", "", "`LIST` of revisions from good to bad, with commas, or a file with one a line")
-	fl.DurationVar(&b.Limit, "build-timeout", time.Hour, "longest time of a build")
 	fl.StringVar(&b.Asked, "metric", "", "figure to bisect, such as tpot_p50 or output_tokens_per_s: `KEY`")
-	fl.Float64Var(&b.Confidence, "confidence", bisect.DefaultConfidence, "probability of a revision that is the answer")
 	fl.DurationVar(&b.Budget, "budget", 0, "longest time of all builds and runs")
-	fl.StringArrayVar(&f.only, "only", nil, "the row to run: a name or `GLOB` (default: the only one)")
+	onlyFlag(fl, &f.only)
 	setFlag(fl, &f.set)
 	f.key.register(fl)
-	fl.StringVar(&f.out, "out", "results", "`DIR` for results")
-	fl.StringVar(&f.resume, "resume", "", "`DIR` of the bisection to continue")
-	fl.StringVar(&f.format, "format", "text", strings.Join(askFormats, ", "))
-	fl.StringVarP(&f.output, "output", "o", "", "`FILE` to write; - for stdout")
+	outFlag(fl, &f.out, "results")
+	resumeFlag(fl, &f.resume)
+	formatFlag(fl, &f.format, askFormats)
+	outputFlag(fl, &f.output, "")
 	return cmd
 }
 
@@ -105,10 +102,8 @@ func (c *cli) planBisection(ctx context.Context, f *bisectFlags, in *sweepInput,
 	name, stat := metric.Cut(b.Asked)
 	known := metric.ByName(name)
 	switch {
-	case f.list == "" && (f.good == "" || f.bad == ""):
-		return usage("which revisions?\nhint: --good REVISION --bad REVISION, of git; or --revs LIST")
-	case !(b.Confidence > 0.5 && b.Confidence < 1):
-		return usage("--confidence must be between 0.5 and 1\nhint: --confidence 0.95")
+	case f.list == "":
+		return usage("which revisions?\nhint: --revs GOOD..BAD, of git; or a list: --revs 0.1.8,0.1.9,0.2.0")
 	case b.Budget < 0:
 		return usage("--budget: %v is no time\nhint: --budget 3h", b.Budget)
 	case b.Asked != "" && (known.Words == "" || (known.Of == metric.Window) != (stat == "")):
@@ -129,10 +124,12 @@ func (c *cli) planBisection(ctx context.Context, f *bisectFlags, in *sweepInput,
 	if file, err = c.readBisected(ctx, in, b, file); err != nil {
 		return err
 	}
-	if f.list != "" {
-		b.Revisions, err = revisions.FromList(f.list, f.good, f.bad)
+	b.Confidence, b.Limit = bisect.DefaultConfidence, time.Hour
+	good, bad, ofGit := strings.Cut(f.list, "..")
+	if _, isFile := os.Stat(f.list); ofGit && isFile != nil {
+		b.Revisions, err = revisions.FromGit(ctx, b.Repo, good, bad)
 	} else {
-		b.Revisions, err = revisions.FromGit(ctx, b.Repo, f.good, f.bad)
+		b.Revisions, err = revisions.FromList(f.list)
 	}
 	if err != nil {
 		return usage("%w", err)

@@ -20,9 +20,9 @@ import (
 )
 
 type compareFlags struct {
-	format, output, junit, onUndecided, same, base string
-	gate, accept                                   bool
-	thresholds, allow, between                     []string
+	format, output, junit, onUndecided, base string
+	gate, accept                             bool
+	thresholds, allow, between               []string
 }
 
 func newCompare(c *cli) *cobra.Command {
@@ -32,7 +32,8 @@ func newCompare(c *cli) *cobra.Command {
 		Short: "compare two results: better, worse, no change or inconclusive",
 		Long: `compare matches the points of two results and compares each figure: better, worse, no change, or inconclusive with the
 smallest detectable change. BASE and NEW are each a run's directory, the file of one row, a result file of another
-tool (vllm bench serve, SGLang, guidellm, aiperf), or a quoted glob of several runs. Two runs on different hardware or
+tool (vllm bench serve, SGLang, guidellm, aiperf), or a quoted glob of several runs. Up to 5 % is no change for a figure
+without a threshold. Two runs on different hardware or
 models are shown side by side, as bench report does: load within the SLO, users, cost. Different vantage points, workloads
 or client tools are refused unless --allow names the difference.
 
@@ -59,8 +60,8 @@ of a new base.`,
 		RunE: func(_ *cobra.Command, args []string) error { return c.compare(f, args) },
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.format, "format", "text", "text, md, json or html")
-	fl.StringVarP(&f.output, "output", "o", "", "`FILE` to write; - for stdout (default for html: comparison.html)")
+	formatFlag(fl, &f.format, compareFormats)
+	outputFlag(fl, &f.output, "(default for html: comparison.html)")
 	fl.StringVar(&f.base, "base", "", "`CHOICE` of earlier runs: last-good, or last-good:N (N up to 60; default 5)")
 	fl.BoolVar(&f.accept, "accept", false, "accept the level of a run, the only argument: it begins a new base")
 	fl.StringSliceVar(&f.between, "between", nil, "the two endpoints or server settings of one run, as `A,B`")
@@ -70,10 +71,11 @@ of a new base.`,
 	fl.StringVar(&f.junit, "junit", "", "`FILE` for the gate's cases, as JUnit XML")
 	fl.StringVar(&f.onUndecided, "on-undecided", "",
 		"pass or fail: the gate's result for an inconclusive figure (default fail; pass with --base)")
-	fl.StringVar(&f.same, "same", "5%", "largest difference that is no change, for figures without a threshold")
 	fl.StringSliceVar(&f.allow, "allow", nil, "differences to allow: "+strings.Join(compare.Refusable, ", "))
 	return cmd
 }
+
+var compareFormats = []string{"text", "md", "json", "html"}
 
 func (c *cli) compare(f *compareFlags, args []string) error {
 	o, err := f.options(len(args))

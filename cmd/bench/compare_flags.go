@@ -17,7 +17,7 @@ func (f *compareFlags) options(args int) (compare.Options, error) {
 	var o compare.Options
 	var wrong []string
 	bad := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
-	if err := checkFormat(f.format, "text", "md", "json", "html"); err != nil {
+	if err := checkFormat(f.format, compareFormats...); err != nil {
 		bad("%v", err)
 	}
 	switch f.onUndecided {
@@ -29,7 +29,6 @@ func (f *compareFlags) options(args int) (compare.Options, error) {
 		bad("--on-undecided %q: expected pass or fail\nhint: --on-undecided pass", f.onUndecided)
 	}
 	f.checkSides(args, bad)
-	o.Margin = percentage("--same", f.same, "5%", bad)
 	for _, key := range f.allow {
 		if !slices.Contains(compare.Refusable, key) {
 			bad("--allow %q: no such difference is refused\nhint: use %s", key, strings.Join(compare.Refusable, ", "))

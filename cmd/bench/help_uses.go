@@ -16,7 +16,7 @@ var flagUses = map[string][]helpGroup{
 	"URL": {
 		{"What to measure", []string{"workload", "slo", "input", "output", "set"}},
 		{"Load", quickLoad},
-		{"Server", []string{"api", "model", "hardware", "gpus", "gpu-hour-usd"}},
+		{"Server", []string{"api", "model", "hardware", "gpus"}},
 		{"API key", keyUses},
 		{"Output", quickOutput},
 		{"Verdict", []string{"enforce"}},
@@ -24,7 +24,7 @@ var flagUses = map[string][]helpGroup{
 	"demo": {
 		{"What to measure", []string{"workload", "slo", "input", "output", "set"}},
 		{"Load", quickLoad},
-		{"What to simulate", []string{"hardware", "gpus", "gpu-hour-usd"}},
+		{"What to simulate", []string{"hardware", "gpus"}},
 		{"Output", quickOutput},
 		{"Verdict", []string{"enforce"}},
 	},
@@ -32,12 +32,12 @@ var flagUses = map[string][]helpGroup{
 		{"What to run", []string{"only", "set", "dry-run", "resume", "accept-server-change"}},
 		{"Where to send it", []string{"endpoint", "api", "model"}},
 		{"API key", keyUses},
-		{"Load from many machines", []string{"workers", "listen", "token-file", "tls-cert", "tls-key"}},
+		{"Load from many machines", []string{"workers", "listen", "token-file", "tls"}},
 		{"Output", []string{"out", "sign", "plain", "json", "metrics-listen"}},
 		{"Verdict", []string{"enforce"}},
 	},
 	"work": {
-		{"Leader", []string{"join", "token-file", "tls-ca", "index", "wait"}},
+		{"Leader", []string{"join", "token-file"}},
 		{"Where to send the load", []string{"endpoint"}},
 		{"API key", keyUses},
 	},
@@ -47,11 +47,11 @@ var flagUses = map[string][]helpGroup{
 		{"For the roofline", []string{"hardware", "gpus", "precision"}},
 	},
 	"compare": {
-		{"What to compare", []string{"base", "accept", "between", "allow", "same"}},
+		{"What to compare", []string{"base", "accept", "between", "allow"}},
 		{"Gate", []string{"gate", "threshold", "on-undecided", "junit"}},
 		{"Output", []string{"format", "output"}},
 	},
-	"verify": {{"Who signed", []string{"key"}}, {"Verdict", []string{"slo"}}},
+	"verify": {{"Who signed", []string{"key"}}},
 	"ask":    {{"Question", []string{"row", "router"}}, {"Output", []string{"format", "output"}}},
 	"size": {
 		{"Traffic", []string{"rate", "hours", "row", "slo"}},
@@ -61,8 +61,8 @@ var flagUses = map[string][]helpGroup{
 	},
 	"why": {{"Output", []string{"format", "output"}}},
 	"bisect": {
-		{"Revisions", []string{"good", "bad", "repo", "revs", "rev", "build-timeout"}},
-		{"What to run", []string{"only", "set", "metric", "confidence", "budget", "resume"}},
+		{"Revisions", []string{"revs", "repo", "rev"}},
+		{"What to run", []string{"only", "set", "metric", "budget", "resume"}},
 		{"API key", keyUses},
 		{"Output", []string{"out", "format", "output"}},
 	},
@@ -71,9 +71,8 @@ var flagUses = map[string][]helpGroup{
 	"tile": {
 		{"Where to send it", []string{"model"}},
 		{"API key", keyUses},
-		{"What to send", []string{"contexts", "offload-size", "input", "set"}},
-		{"How long", []string{"duration"}},
-		{"Output", []string{"out", "interval"}},
+		{"What to send", []string{"set", "duration"}},
+		{"Output", []string{"out"}},
 	},
 	"predict": {
 		{"Model and hardware", []string{"model", "hardware", "gpus", "set"}},
@@ -82,37 +81,35 @@ var flagUses = map[string][]helpGroup{
 		{"Output", []string{"format"}},
 	},
 	"rehearse": {
-		{"Nights", []string{"nights", "change", "odd", "noise", "repeat-noise", "seed"}},
+		{"Nights", []string{"nights", "change", "noise", "seed"}},
 		{"Model and hardware", []string{"model", "hardware", "gpus", "set"}},
 		{"Output", []string{"format"}},
 	},
 	"trace": {
-		{"Which requests", []string{"from", "start", "end", "set"}},
-		{"Figures", []string{"format", "cache-blocks"}},
-		{"Output", []string{"output", "anonymize", "keep-models", "sessions", "requests", "seed"}},
+		{"Which requests", []string{"set"}},
+		{"Figures", []string{"format"}},
+		{"Output", []string{"output", "anonymize", "sessions", "requests"}},
 	},
 	"trace record": {
-		{"Where to listen", []string{"listen", "tls-cert", "tls-key", "max-body"}},
-		{"Where to send it", []string{"to", "tls-ca"}},
+		{"Where to listen", []string{"listen", "tls"}},
+		{"Where to send it", []string{"to"}},
 		{"What to record", []string{"session-header", "keep-models", "for"}},
-		{"Candidate", []string{"shadow", "share", "shadow-model", "shadow-key-env", "shadow-warmup",
-			"shadow-max-errors"}},
+		{"Candidate", []string{"shadow", "share", "shadow-key-env", "shadow-warmup"}},
 		{"Output", []string{"output", "admin"}},
 	},
 	"selftest": {
-		{"What to run", []string{"quick", "streams", "rates", "tokens", "ttft", "itl", "window"}},
+		{"What to run", []string{"quick", "streams", "rates"}},
 		{"Output", []string{"save", "format"}},
 	},
 	"referee": {
 		{"Load", []string{"requests", "rate", "arrival"}},
-		{"Rounds", []string{"only", "limit"}},
+		{"Rounds", []string{"only"}},
 		{"Output", []string{"out", "format"}},
 		{"Verdict", []string{"enforce"}},
 	},
 	"mock": {
-		{"Where to listen", []string{"listen", "require-api-key"}},
-		{"What to simulate", []string{"set", "model", "hardware", "ttft", "itl"}},
-		{"Faults", []string{"fault", "hostile"}},
+		{"Where to listen", []string{"listen"}},
+		{"What to simulate", []string{"model", "hardware", "gpus", "set", "hostile"}},
 	},
 }
 

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -45,9 +44,8 @@ DIR/` + compare.IndexName + ` caches what was read; it can be deleted at any tim
 			return c.history(f.format, f.output, args[0])
 		},
 	}
-	cmd.Flags().StringVar(&f.format, "format", "text", strings.Join(historyFormats, ", "))
-	cmd.Flags().StringVarP(&f.output, "output", "o", "",
-		"`FILE` to write; - for stdout (default for html: DIR/history.html)")
+	formatFlag(cmd.Flags(), &f.format, historyFormats)
+	outputFlag(cmd.Flags(), &f.output, "(default for html: DIR/history.html)")
 	cmd.Flags().BoolVar(&f.decisions, "decisions", false,
 		"list the settings of servers that the runs accepted or rejected, with evidence")
 	return cmd

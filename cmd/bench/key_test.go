@@ -170,7 +170,6 @@ func TestRedacted(t *testing.T) {
 		{"--endpoint=https://me:pa@ss@h/v1", "bench --endpoint=https://***@h/v1"},
 		{"--endpoint h:8000 --out a@b", "bench --endpoint h:8000 --out a@b"},
 		{"http://u:p@h http://h/?api_key=k", "bench http://***@h http://h/?api_key=***"},
-		{"mock --require-api-key k", "bench mock --require-api-key <redacted>"},
 		{"name=x@y", "bench name=x@y"},
 		{"tile --bytes-per-token 131072 --bytes-per-token=131072 --auth-token k", "bench tile --bytes-per-token 131072 --bytes-per-token=131072 --auth-token <redacted>"},
 		{"mock --set mock.step_per_context_token=10ns", "bench mock --set mock.step_per_context_token=10ns"},

@@ -25,7 +25,7 @@ const killable = `name = "k"
 [target]
 endpoint = "http://127.0.0.1:%d"
 [server]
-command = ["bench", "mock", "--listen", "127.0.0.1:%[1]d", "--set", "mock.max_num_seqs={n}", "--ttft", "2ms", "--itl", "1ms"]
+command = ["bench", "mock", "--listen", "127.0.0.1:%[1]d", "--set", "mock.max_num_seqs={n}", "--set", "mock.ttft=2ms", "--set", "mock.itl=1ms"]
 start_timeout = "60s"
 stop_timeout = "200ms"
 [server.knobs]

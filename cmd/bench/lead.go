@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -21,18 +20,18 @@ import (
 )
 
 type leadFlags struct {
-	workers                     int
-	listen                      string
-	token, certificate, private string // files
+	workers int
+	listen  string
+	token   string   // file
+	tls     []string // files of the certificate and its key
 }
 
 func (f *leadFlags) register(fl *pflag.FlagSet) {
 	fl.IntVar(&f.workers, "workers", 0,
 		"`N` load workers (bench work) send the load; this process sends none (docs/scale.md)")
-	fl.StringVar(&f.listen, "listen", "127.0.0.1:0", "`ADDRESS` at which workers join, e.g. 0.0.0.0:9470")
+	listenFlag(fl, &f.listen, "127.0.0.1:0")
 	tokenFlag(fl, &f.token)
-	fl.StringVar(&f.certificate, "tls-cert", "", "certificate `FILE` (PEM), so that workers join at https://")
-	fl.StringVar(&f.private, "tls-key", "", "key `FILE` (PEM) of the certificate")
+	tlsFlag(fl, &f.tls)
 }
 
 const tokenEnv = "BENCH_TOKEN"
@@ -72,13 +71,10 @@ func (f *leadFlags) check(fl *pflag.FlagSet) error {
 		return usage("--workers %d: at most %d\nhint: one worker sends thousands of requests per second", f.workers,
 			workers.MostWorkers)
 	}
-	for _, name := range []string{"listen", "token-file", "tls-cert", "tls-key"} {
+	for _, name := range []string{"listen", "token-file", "tls"} {
 		if f.workers == 0 && fl.Changed(name) {
 			return usage("--%s needs --workers\nhint: --workers 4 --%s …", name, name)
 		}
-	}
-	if (f.certificate == "") != (f.private == "") {
-		return usage("--tls-cert and --tls-key belong together\nhint: give both")
 	}
 	return nil
 }
@@ -105,7 +101,11 @@ func (c *cli) lead(ctx context.Context, f *leadFlags) (*crew, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, encrypted, err := f.open(ctx)
+	encrypted, err := keyPair(f.tls)
+	if err != nil {
+		return nil, err
+	}
+	l, err := listenOn(ctx, f.listen, "--listen", "0.0.0.0:9470")
 	if err != nil {
 		return nil, err
 	}
@@ -134,18 +134,6 @@ func (c *cli) lead(ctx context.Context, f *leadFlags) (*crew, error) {
 		stop()
 	}
 	return x, nil
-}
-
-func (f *leadFlags) open(ctx context.Context) (l net.Listener, encrypted *tls.Config, err error) {
-	if f.certificate != "" {
-		pair, err := tls.LoadX509KeyPair(f.certificate, f.private)
-		if err != nil {
-			return nil, nil, usage("--tls-cert, --tls-key: %w", err)
-		}
-		encrypted = &tls.Config{Certificates: []tls.Certificate{pair}}
-	}
-	l, err = listenOn(ctx, f.listen, "--listen", "0.0.0.0:9470")
-	return l, encrypted, err
 }
 
 // reachable is a listener's address as others reach it: of one that listens on all addresses, this machine's name.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -12,8 +13,10 @@ import (
 	"math/big"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -53,6 +56,9 @@ func TestLeaderWaits(t *testing.T) {
 
 // TestWorkersTLS joins at https://, with and without the authority of the certificate.
 func TestWorkersTLS(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("other systems do not read SSL_CERT_FILE")
+	}
 	t.Setenv(tokenEnv, "a-token")
 	dir := t.TempDir()
 	cert, key := certificate(t, dir)
@@ -61,7 +67,7 @@ func TestWorkersTLS(t *testing.T) {
 	var group sync.WaitGroup
 	defer group.Wait()
 	group.Go(func() {
-		args := []string{"sweep", oneRow(t, dir), "--workers", "1", "--out", dir, "--tls-cert", cert, "--tls-key", key}
+		args := []string{"sweep", oneRow(t, dir), "--workers", "1", "--out", dir, "--tls", cert + "," + key}
 		if code := bench(t.Context(), nil, io.Discard, stderr, args); code != codeDone {
 			t.Errorf("the leader's exit code is %d:\n%s", code, stderr)
 		}
@@ -69,18 +75,32 @@ func TestWorkersTLS(t *testing.T) {
 	<-listens
 	url := join.FindStringSubmatch(stderr.String())[1]
 	for _, c := range []struct {
-		args []string
-		code int
-		want string
+		trusts string // SSL_CERT_FILE
+		code   int
+		want   string
 	}{
-		{nil, codeFailed, "certificate signed by unknown authority"},
-		{[]string{"--tls-ca", cert}, codeDone, "as worker 0 (of 0 to 0)"},
+		{"", codeFailed, "certificate signed by unknown authority"},
+		{cert, codeDone, "as worker 0 (of 0 to 0)"},
 	} {
-		out := new(seenBy)
-		args := append([]string{"work", "--join", url, "--wait", "1ms"}, c.args...)
-		if code := bench(t.Context(), nil, io.Discard, out, args); code != c.code || !strings.Contains(out.String(), c.want) {
-			t.Errorf("%q: exit code %d:\n%s", c.args, code, out)
+		cmd := exec.Command("bench", "work", "--join", url)
+		cmd.Env = append(os.Environ(), "SSL_CERT_FILE="+c.trusts)
+		out, _ := cmd.CombinedOutput()
+		if code := cmd.ProcessState.ExitCode(); code != c.code || !strings.Contains(string(out), c.want) {
+			t.Errorf("SSL_CERT_FILE=%s: exit code %d:\n%s", c.trusts, code, out)
 		}
+	}
+}
+
+// TestNoLeader: a worker tries for a while.
+func TestNoLeader(t *testing.T) {
+	t.Setenv(tokenEnv, "a-token")
+	joinFor = time.Millisecond
+	defer func() { joinFor = 5 * time.Minute }()
+	var stderr bytes.Buffer
+	code := bench(t.Context(), nil, io.Discard, &stderr, []string{"work", "--join", "http://127.0.0.1:1"})
+	want := regexp.MustCompile(`error: joining the leader at http://127.0.0.1:1 for 1ms: .*connection refused`)
+	if code != codeFailed || !want.MatchString(stderr.String()) {
+		t.Errorf("exit code %d:\n%s", code, &stderr)
 	}
 }
 
@@ -125,11 +145,8 @@ func TestWorkFlags(t *testing.T) {
 		{name: "Kubernetes", kube: "3", index: 3},
 		{name: "Slurm", slurm: "2", index: 2},
 		{name: "both", kube: "3", slurm: "2", index: 3},
-		{name: "flag", kube: "3", args: []string{"--index", "1"}, index: 1},
 		{name: "no number", slurm: "two", want: `SLURM_PROCID is "two", not the number of a worker`},
-		{name: "negative", args: []string{"--index", "-1"}, want: "--index -1"},
-		{name: "negative wait", args: []string{"--wait", "-1s"}, want: "--wait -1s is negative"},
-		{name: "authority without TLS", args: []string{"--tls-ca", "x"}, want: "--tls-ca needs a leader at https://"},
+		{name: "negative", kube: "-1", want: `JOB_COMPLETION_INDEX is "-1"`},
 		{name: "user", args: []string{"--join", "http://me:x@leader:1"}, want: "--join needs the URL of the leader"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -141,7 +158,7 @@ func TestWorkFlags(t *testing.T) {
 			fl := f.flags()
 			err := fl.Parse(append([]string{"--join", "http://leader:9470"}, c.args...))
 			if err == nil {
-				w, err = f.worker(fl)
+				w, err = f.worker()
 			}
 			switch {
 			case c.want != "":

@@ -73,7 +73,8 @@ range (low, high); the terms of the expected value follow.
 model_configs.json.
 
 With a matrix it runs every row through a simulated engine with these step times, in virtual time: an hour of traffic
-takes seconds. Without hardware the table [mock] states the step times. It writes results as sweep does, marked as predicted.
+takes seconds. Without hardware the table [mock] states the step times. It writes results as sweep does, as predicted;
+--format json prints lines of events.
 --model, --hardware and --gpus replace the values of [target]. bench report MEASURED PREDICTED draws the prediction
 behind the measured curve.`,
 		Example: `  bench predict --model llama-3.1-8b --hardware h100-sxm
@@ -104,16 +105,14 @@ behind the measured curve.`,
 
 func (f *predictFlags) register(fl *pflag.FlagSet) {
 	t, w := &f.keys.Target, &f.keys.Workload
-	fl.StringVar(&t.Model, "model", "", "model: a name in model_configs.json")
-	hardwareFlags(fl, &t.Hardware, &t.GPUs, "the matrix's")
+	rooflineFlags(fl, &t.Model, &t.Hardware, &t.GPUs, "the matrix's")
 	fl.Float64Var(&w.Input, "input", 1024, "prompt tokens per request")
 	fl.Float64Var(&w.Output, "output", 256, "output tokens per request")
 	fl.IntSliceVar(&w.Batch, "batch", []int{1, 8, 32, 128}, "numbers of requests in flight, in a closed loop")
 	setFlag(fl, &f.set)
-	fl.StringVar(&f.format, "format", "text",
-		"output format: text or json; with a matrix json: lines of events on stdout")
-	fl.StringVar(&f.out, "out", "results/predicted", "with a matrix: `DIR` for results")
-	fl.StringArrayVar(&f.only, "only", nil, "with a matrix: only rows that match this name or `GLOB` (repeatable)")
+	formatFlag(fl, &f.format, askFormats)
+	outFlag(fl, &f.out, "results/predicted")
+	onlyFlag(fl, &f.only)
 }
 
 // readKeys reads what --set states. A rate without a batch is predicted beside a batch of one.
@@ -143,7 +142,7 @@ func (c *cli) predict(f *predictFlags, batches bool) error {
 	if err := f.readKeys(batches); err != nil {
 		return err
 	}
-	if err := errors.Join(checkFormat(f.format, "text", "json"), checkEngine(f.keys.Mock.Engine)); err != nil {
+	if err := errors.Join(checkFormat(f.format, askFormats...), checkEngine(f.keys.Mock.Engine)); err != nil {
 		return err
 	}
 	if f.keys.Target.ModelConfig != "" && f.keys.Target.Hardware == "" {

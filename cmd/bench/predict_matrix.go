@@ -58,7 +58,7 @@ func (t *predictedTable) Check(bad func(key, problem, hint string)) {
 }
 
 func (c *cli) predictMatrix(cmd *cobra.Command, f *predictFlags, file string) error {
-	if err := errors.Join(checkMatrixFlags(cmd, true), checkFormat(f.format, "text", "json")); err != nil {
+	if err := errors.Join(checkMatrixFlags(cmd, true), checkFormat(f.format, askFormats...)); err != nil {
 		return err
 	}
 	m, p, err := c.planPrediction(cmd.Context(), f, file)

@@ -20,9 +20,11 @@ import (
 	"bench/sweep"
 )
 
+// roundLimit is the longest time of a round.
+const roundLimit = 5 * time.Minute
+
 type refereeFlags struct {
 	referee.Config
-	limit   time.Duration // of one round
 	format  string
 	enforce bool
 }
@@ -40,8 +42,8 @@ latency may be off by 2 ms or 5 %, whichever is larger. An error within the dela
 In the command {url}, {model} and {out} (a folder for its results) are replaced, and so are {requests}, {rate},
 {arrival}, {concurrency} (8), {input} (64) and {output} (32). {rate} asks for an open loop,
 {concurrency} for a closed one; {arrival} is constant while the server stalls. It needs results that bench report reads,
-in regular files of at most 256 MiB. Its output goes to tool.log beside them. The round empty sends, before each token,
-an event without data, and one without text.`,
+in regular files of at most 256 MiB, in 5 minutes. Its output goes to tool.log beside them. The round empty sends, before
+each token, an event without data, and one without text.`,
 		Example: `  bench referee -- bench {url} --rate {rate} --requests {requests} --input {input} --out {out}
   bench referee --only stall,failures -- vllm bench serve --base-url {url} --model {model} --tokenizer DIR \
       --request-rate {rate} --num-prompts {requests} --save-result --result-dir {out}
@@ -61,9 +63,8 @@ an event without data, and one without text.`,
 	fl.Float64Var(&f.Rate, "rate", 20, "requests per second: {rate}")
 	fl.StringVar(&f.Arrival, "arrival", "poisson", "process that the command requests: poisson or constant")
 	fl.StringSliceVar(&f.Only, "only", nil, "`ROUNDS` to run (default all)")
-	fl.StringVar(&f.Out, "out", "results/referee", "`DIR` for what the load generator writes, a folder each time")
-	fl.DurationVar(&f.limit, "limit", 5*time.Minute, "`TIME` until a round is ended")
-	fl.StringVar(&f.format, "format", "text", strings.Join(askFormats, ", "))
+	outFlag(fl, &f.Out, "results/referee")
+	formatFlag(fl, &f.format, askFormats)
 	fl.BoolVar(&f.enforce, "enforce", false, "exit 3 if a figure is wrong")
 	return cmd
 }
@@ -82,7 +83,6 @@ func (f *refereeFlags) check() error {
 	bad(!(f.Rate > 0) || math.IsInf(f.Rate, 1), "--rate: %g is not a rate\nhint: --rate 20", f.Rate)
 	bad(f.Arrival != "poisson" && f.Arrival != "constant",
 		"--arrival: %q is not a process to check\nhint: poisson or constant", f.Arrival)
-	bad(f.limit <= 0, "--limit: %v is not a time\nhint: --limit 5m", f.limit)
 	if program := f.Command[0]; !strings.Contains(program, "{") {
 		err := server.Find(program)
 		bad(err != nil, "the command cannot be started: %v\nhint: name a program in PATH, or by its path", err)
@@ -114,7 +114,7 @@ func (c *cli) referee(ctx context.Context, f *refereeFlags) error {
 		defer log.Close()
 		config := server.Config{Command: command, Guard: []string{self, "guard"}, Log: log,
 			Withhold: []string{tokenEnv}, Secrets: append(secrets, os.Getenv(tokenEnv))}
-		return server.Once(ctx, config, "the load generator", f.limit)
+		return server.Once(ctx, config, "the load generator", roundLimit)
 	}
 	f.Begun = func(name, trait string, i, n int) {
 		fmt.Fprintf(c.stderr, "[%d/%d] %s: %s\n", i+1, n, name, trait)

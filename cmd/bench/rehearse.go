@@ -21,9 +21,9 @@ import (
 
 type rehearseFlags struct {
 	predictFlags
-	story              rehearse.Story
-	changes, odd       []string
-	noise, repeatNoise string
+	story   rehearse.Story
+	changes []string
+	noise   string
 }
 
 func newRehearse(c *cli) *cobra.Command {
@@ -39,7 +39,7 @@ a change.
 Model, hardware and step times are as in bench predict MATRIX. Rows with a search are left out. With the same seed all
 nights have the same noise, whatever is planted.`,
 		Example: `  bench rehearse matrices/nightly.toml --change 8%@14
-  bench rehearse matrices/nightly.toml --change 8%@14 --odd -12%@13 --noise 1%
+  bench rehearse matrices/nightly.toml --change 8%@14 --change -12%@=13 --noise 1%
   bench rehearse matrices/nightly.toml --nights 60 --seed 2     quiet nights: how many false alarms?
   bench rehearse nightly.toml --model llama-3.1-8b --hardware h100-sxm --change 4%@14`,
 		Args: positional(cobra.ExactArgs(1)),
@@ -48,21 +48,20 @@ nights have the same noise, whatever is planted.`,
 	fl := cmd.Flags()
 	fl.IntVar(&f.story.Nights, "nights", 24, "number of nights")
 	fl.StringArrayVar(&f.changes, "change", nil,
-		"plant a change of the server's times from a night on, e.g. 8%@14 (below 0: faster): `CHANGE@NIGHT` (repeatable)")
-	fl.StringArrayVar(&f.odd, "odd", nil, "plant a change in one night only, e.g. -12%@13: `CHANGE@NIGHT` (repeatable)")
-	fl.StringVar(&f.noise, "noise", "0.5%", "standard deviation between nights, as a `SHARE`")
-	fl.StringVar(&f.repeatNoise, "repeat-noise", "0.5%",
-		"standard deviation between the repeats of a night, as a `SHARE`")
+		"plant a change of the server's times (below 0: faster) from a night on, e.g. 8%@14, or in one night only, "+
+			"e.g. -12%@=13: `CHANGE@NIGHT` (repeatable)")
+	fl.StringVar(&f.noise, "noise", "0.5%",
+		"standard deviation between nights, as a `SHARE`; between the repeats of a night it is 0.5%")
 	fl.Uint64Var(&f.story.Seed, "seed", 1, "seed of noise and requests: a `NUMBER`")
-	fl.StringVar(&f.keys.Target.Model, "model", "", "model: a name in model_configs.json (default: the matrix's)")
-	hardwareFlags(fl, &f.keys.Target.Hardware, &f.keys.Target.GPUs, "the matrix's")
+	t := &f.keys.Target
+	rooflineFlags(fl, &t.Model, &t.Hardware, &t.GPUs, "the matrix's")
 	setFlag(fl, &f.set)
-	fl.StringVar(&f.format, "format", "text", "text or json")
+	formatFlag(fl, &f.format, askFormats)
 	return cmd
 }
 
 func (c *cli) rehearse(ctx context.Context, f *rehearseFlags, file string) error {
-	if err := errors.Join(checkFormat(f.format, "text", "json"), f.readStory()); err != nil {
+	if err := errors.Join(checkFormat(f.format, askFormats...), f.readStory()); err != nil {
 		return err
 	}
 	m, p, err := c.planPrediction(ctx, &f.predictFlags, file)
@@ -106,19 +105,15 @@ func (c *cli) rehearse(ctx context.Context, f *rehearseFlags, file string) error
 func (f *rehearseFlags) readStory() error {
 	s, wrong := &f.story, []error{}
 	bad := func(format string, args ...any) { wrong = append(wrong, usage(format, args...)) }
-	plant := func(flag string, texts []string, odd bool) {
-		for _, text := range texts {
-			e, err := rehearse.ParseEvent(text, odd)
-			if s.Planted = append(s.Planted, e); err != nil {
-				bad("%s %w", flag, err)
-			}
+	for _, text := range f.changes {
+		e, err := rehearse.ParseEvent(text)
+		if s.Planted = append(s.Planted, e); err != nil {
+			bad("--change %w", err)
 		}
 	}
-	plant("--change", f.changes, false)
-	plant("--odd", f.odd, true)
 	slices.SortStableFunc(s.Planted, func(a, b rehearse.Event) int { return a.Night - b.Night })
 	s.Noise = percentage("--noise", f.noise, "0.5%", bad)
-	s.RepeatNoise = percentage("--repeat-noise", f.repeatNoise, "0.5%", bad)
+	s.RepeatNoise = 0.005
 	if err := s.Check(); err != nil && len(wrong) == 0 {
 		bad("%w\nhint: bench rehearse --help", err)
 	}

@@ -80,9 +80,8 @@ and --precision add the roofline to a run that was measured without it, or with 
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.format, "format", "html", strings.Join(formatNames(), ", ")+" (unset: by the name of -o)")
-	fl.StringVarP(&f.output, "output", "o", "",
-		"`FILE` to write; - for stdout (default: report.html in the run for html, else stdout)")
+	formatFlag(fl, &f.format, formatNames())
+	outputFlag(fl, &f.output, "(default: report.html in the run for html, else stdout); its name sets the format")
 	fl.StringVar(&f.slo, "slo", "",
 		"`LIMITS` in place of the runs' own: ttft_p95=300ms,error_rate=0.01, or a matrix (*.toml)")
 	fl.BoolVar(&f.recompute, "recompute", false, "derive everything again from the stored requests")
@@ -90,7 +89,7 @@ and --precision add the roofline to a run that was measured without it, or with 
 	fl.StringVar(&f.on.Precision, "precision", "", "precision of the weights, e.g. bf16, fp8 (default: the run's own)")
 	fl.BoolVar(&f.findings, "findings", false,
 		"text with findings, bottlenecks and every table, not only the answer and the points")
-	fl.BoolVar(&f.enforce, "enforce", false, "exit 3 unless every SLO is met by valid rows")
+	enforceFlag(fl, &f.enforce)
 	return cmd
 }
 

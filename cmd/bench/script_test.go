@@ -27,6 +27,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"bench/experiment/mock"
+	"bench/experiment/selftest/runner"
 )
 
 // TestMain runs more tests at once than there are cores: they wait for servers nearly all of their time.
@@ -34,7 +35,19 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", strconv.Itoa(3*runtime.GOMAXPROCS(0))); err != nil {
 		panic(err)
 	}
+	tileInterval = 50 * time.Millisecond
+	ladderOf = testLadder
 	testscript.Main(m, map[string]func(){"bench": main})
+}
+
+// testLadder is the shortest one that calibrates; with $LONG_ITL its steps take a minute.
+func testLadder(bool) runner.Ladder {
+	l := runner.Ladder{Streams: []int{1}, Rates: []float64{60}, Tokens: 5, TTFT: 5 * time.Millisecond,
+		ITL: 2 * time.Millisecond, Window: 300 * time.Millisecond}
+	if itl, err := time.ParseDuration(os.Getenv("LONG_ITL")); err == nil {
+		l.ITL, l.Window = itl, time.Minute
+	}
+	return l
 }
 
 // TestScripts runs the command as a user does. Scripts have three more commands:

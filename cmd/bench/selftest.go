@@ -20,10 +20,11 @@ import (
 )
 
 type selftestFlags struct {
-	quick  bool
-	ladder runner.Ladder
-	format string
-	save   string // empty: not saved; defaultPlace: where a sweep finds it
+	quick   bool
+	streams []int
+	rates   []float64
+	format  string
+	save    string // empty: not saved; defaultPlace: where a sweep finds it
 }
 
 // defaultPlace is the value of --save without a file.
@@ -41,58 +42,44 @@ that load.`,
 		Example: `  bench selftest --save                          calibrate this machine for sweeps
   bench selftest --quick                         a quarter of the time, fewer steps
   bench selftest --streams 4000,8000             only these numbers of streams
-  bench selftest --rates 2000 --window 10s       only this rate, for longer
+  bench selftest --rates 2000                    only this rate
   bench selftest --format json > selftest.json`,
 		Args: positional(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.selftest(cmd, f) },
 	}
-	d := runner.DefaultLadder()
+	d := ladderOf(false)
 	fl := cmd.Flags()
 	fl.BoolVar(&f.quick, "quick", false, "fewer and shorter steps")
-	fl.IntSliceVar(&f.ladder.Streams, "streams", d.Streams,
+	fl.IntSliceVar(&f.streams, "streams", d.Streams,
 		"concurrent streams, a step each: in bursts, from 100 on also spread; without --rates only these")
-	fl.Float64SliceVar(&f.ladder.Rates, "rates", d.Rates,
+	fl.Float64SliceVar(&f.rates, "rates", d.Rates,
 		"request rates, 1/s, with short answers, a step each; without --streams only these")
-	fl.IntVar(&f.ladder.Tokens, "tokens", d.Tokens, "tokens per answer, in steps of streams")
-	fl.DurationVar(&f.ladder.TTFT, "ttft", d.TTFT, "the server's time to first token")
-	fl.DurationVar(&f.ladder.ITL, "itl", d.ITL, "the server's time between tokens")
-	fl.DurationVar(&f.ladder.Window, "window", d.Window, "approximate measurement window of a step")
-	fl.StringVar(&f.format, "format", "text", "output format: text, or json with every figure")
+	formatFlag(fl, &f.format, askFormats)
 	fl.StringVar(&f.save, "save", "", "save the result for sweeps; --save=FILE: to FILE")
 	fl.Lookup("save").NoOptDefVal = defaultPlace
 	return cmd
 }
 
-// steps returns the ladder: flags that are set override the default or the quick one.
+// ladderOf is the default ladder or the quick one: answers of 100 or 50 tokens, 50 ms to the first and 10 ms between
+// them, in windows of 2 or 1 s. Tests shorten it.
+var ladderOf = func(quick bool) runner.Ladder {
+	if quick {
+		return runner.QuickLadder()
+	}
+	return runner.DefaultLadder()
+}
+
+// steps returns the ladder: steps that are stated replace those of the default or the quick one.
 func (f *selftestFlags) steps(fl *pflag.FlagSet) (runner.Ladder, error) {
-	l := f.ladder
-	base := runner.DefaultLadder()
-	if f.quick {
-		base = runner.QuickLadder()
+	l := ladderOf(f.quick)
+	if fl.Changed("streams") || fl.Changed("rates") {
+		l.Streams, l.Rates = nil, nil
 	}
-	if !fl.Changed("streams") {
-		l.Streams = base.Streams
+	if fl.Changed("streams") {
+		l.Streams = f.streams
 	}
-	if !fl.Changed("rates") {
-		l.Rates = base.Rates
-	}
-	if !fl.Changed("tokens") {
-		l.Tokens = base.Tokens
-	}
-	if !fl.Changed("ttft") {
-		l.TTFT = base.TTFT
-	}
-	if !fl.Changed("itl") {
-		l.ITL = base.ITL
-	}
-	if !fl.Changed("window") {
-		l.Window = base.Window
-	}
-	switch streams, rates := fl.Changed("streams"), fl.Changed("rates"); {
-	case streams && !rates:
-		l.Rates = nil
-	case rates && !streams:
-		l.Streams = nil
+	if fl.Changed("rates") {
+		l.Rates = f.rates
 	}
 	var problems []string
 	l.Check(func(flag, problem, hint string) {
@@ -109,7 +96,7 @@ func (c *cli) selftest(cmd *cobra.Command, f *selftestFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := checkFormat(f.format, "text", "json"); err != nil {
+	if err := checkFormat(f.format, askFormats...); err != nil {
 		return err
 	}
 	if f.save == defaultPlace {
@@ -151,7 +138,7 @@ func (c *cli) selftest(cmd *cobra.Command, f *selftestFlags) error {
 
 func exactServer(self string, l runner.Ladder) []string {
 	return []string{self, "mock", "--listen", "127.0.0.1:0", "--set", "mock.queue=1000000",
-		"--ttft", l.TTFT.String(), "--itl", l.ITL.String()}
+		"--set", "mock.ttft=" + l.TTFT.String(), "--set", "mock.itl=" + l.ITL.String()}
 }
 
 func (c *cli) concludeSelftest(r *selftest.Result, f *selftestFlags) error {

@@ -41,8 +41,7 @@ DIR/` + compare.IndexName + `, the index that bench history uses too; without wr
 				address)
 		},
 	}
-	cmd.Flags().StringVar(&address, "listen", "127.0.0.1:8484",
-		"`ADDRESS` to listen on; a host other than 127.0.0.1 opens it to the network")
+	listenFlag(cmd.Flags(), &address, "127.0.0.1:8484")
 	return cmd
 }
 

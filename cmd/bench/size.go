@@ -73,7 +73,7 @@ the rows or the recording had are refused.`,
 	}
 	fl := cmd.Flags()
 	fl.Float64Var(&f.rate, "rate", 0, "requests/s of the whole fleet (default: the recorded rate)")
-	fl.StringVar(&f.row, "row", "", "`NAME` of the row, of a run or a matrix (default: the first that can be sized)")
+	rowFlag(fl, &f.row)
 	fl.StringVar(&f.from, "from", "", "with a matrix: `RUN` whose twin serves its traffic")
 	fl.StringVar(&f.slo, "slo", "", "`LIMITS` (default: of the run or matrix; for a recording "+defaultSLO+")")
 	fl.StringVar(&f.model, "model", "", "a name in model_configs.json (default: the run's or the matrix's)")
@@ -85,8 +85,8 @@ the rows or the recording had are refused.`,
 	routerFlag(fl, &f.router)
 	fl.Float64SliceVar(&f.hours, "hours", nil, "`RATES` of the hours of a day, whose highest is served: 4,3,20,38,12")
 	fl.DurationVar(&f.startUp, "start-up", 3*time.Minute, "with hours: time in which an autoscaler's replica starts")
-	fl.StringVar(&f.format, "format", "text", strings.Join(askFormats, ", "))
-	fl.StringVarP(&f.output, "output", "o", "", "`FILE` to write; - for stdout")
+	formatFlag(fl, &f.format, askFormats)
+	outputFlag(fl, &f.output, "")
 	return cmd
 }
 

@@ -67,23 +67,32 @@ simulated server. Ctrl-C keeps finished rows; --resume continues the run.`,
 		},
 	}
 	fl := cmd.Flags()
-	f.key.register(fl)
 	fl.StringVar(&f.endpoint, "endpoint", "", `endpoint: host:port, a URL, or "mock" (default: [target] endpoint)`)
-	fl.StringVar(&f.api, "api", "", "API: completions, chat, responses or messages (default: [target] api)")
-	fl.StringVar(&f.model, "model", "", "model name in requests (default: [target] model)")
-	setFlag(fl, &f.set)
-	fl.StringVar(&f.out, "out", "results", "`DIR` for results")
-	fl.StringVar(&f.resume, "resume", "", "`DIR` of the run to continue")
-	fl.StringArrayVar(&f.only, "only", nil, "run only rows that match this name or `GLOB` (repeatable)")
-	fl.BoolVar(&f.dryRun, "dry-run", false, "print the points with their requests and durations; send nothing")
-	fl.BoolVar(&f.enforce, "enforce", false, "exit 3 unless every SLO is met by valid rows")
+	f.targetFlags(fl)
+	f.runFlags(fl)
+	onlyFlag(fl, &f.only)
 	fl.BoolVar(&f.acceptChange, "accept-server-change", false,
 		"with --resume: if the server changed, run all rows again")
 	fl.StringVar(&f.sign, "sign", "",
 		"`FILE` with a private key (ssh-keygen -t ed25519) that signs the run, for bench verify")
-	f.watch.register(fl)
 	f.lead.register(fl)
 	return cmd
+}
+
+func (f *sweepFlags) targetFlags(fl *pflag.FlagSet) {
+	f.key.register(fl)
+	fl.StringVar(&f.api, "api", "", "API: completions, chat, responses or messages (default: [target] api)")
+	modelFlag(fl, &f.model)
+}
+
+// runFlags are those of a run of any matrix, also of bench's own.
+func (f *sweepFlags) runFlags(fl *pflag.FlagSet) {
+	setFlag(fl, &f.set)
+	outFlag(fl, &f.out, "results")
+	resumeFlag(fl, &f.resume)
+	fl.BoolVar(&f.dryRun, "dry-run", false, "print the points with their requests and durations; send nothing")
+	enforceFlag(fl, &f.enforce)
+	f.watch.register(fl)
 }
 
 type sweepInput struct {

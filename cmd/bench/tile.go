@@ -23,36 +23,34 @@ const (
 	tileBlocks = 4
 )
 
-type tileFlags struct {
-	contexts, input    int
-	offload            float64
-	duration, interval time.Duration
-}
+// tileInterval is between two lines of metrics.
+var tileInterval = 5 * time.Second
 
 func newTile(c *cli) *cobra.Command {
-	f, in := &tileFlags{}, &sweepInput{sweepFlags: &sweepFlags{}}
+	var duration time.Duration
+	in := &sweepInput{sweepFlags: &sweepFlags{}}
 	cmd := &cobra.Command{
 		Use:   "tile URL [URL]",
 		Short: "the endless KV-cache tiling workload with live metrics",
 		Long: `tile sends long contexts in a circle, each time with another question behind the context. It sends as many contexts
 as fill an offloading tier of the KV cache. The circle is the worst case of an LRU cache: a cache that is smaller than all
 contexts together finds none of them again; a cache with room for all finds every one from the second rotation on.
-tile runs matrices/tile.toml until interrupted (or for --duration), prints a line of metrics each --interval, and saves
+tile runs matrices/tile.toml until interrupted (or for --duration), prints a line of metrics every 5 s, and saves
 the results of a sweep, for bench report and bench compare. The first rotation finds nothing: it is stored, not counted.
 --set changes any key of the matrix: bench init writes it, with a comment for each key.
 Two endpoints are measured in interleaved blocks (A B B A) of one run, which bench compare compares.`,
 		Example: `  bench tile http://localhost:8000                          discovers the model, fills 0.9 of 100 GiB
-  bench tile localhost:8000 --offload-size 400 --set row.tile.tile.kv_precision=fp8
+  bench tile localhost:8000 --set row.tile.tile.offload_gib=400 --set row.tile.tile.kv_precision=fp8
   bench tile localhost:8000 --set target.gpus=8 --set row.tile.tile.offload_gib_per_gpu=100
   bench tile localhost:8000 --set row.tile.tile.fit=hbm --duration 5m
-  bench tile mock --contexts 6 --input 512 --set row.tile.tile.rounds=3
+  bench tile mock --set row.tile.tile.contexts=6 --set row.tile.input=512 --set row.tile.tile.rounds=3
   bench tile host-a:8000 host-b:8000 --duration 5m          two servers, interleaved`,
 		Args: positional(cobra.RangeArgs(1, 2)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := positive(cmd.Flags()); err != nil {
 				return err
 			}
-			if len(args) > 1 && f.duration == 0 {
+			if len(args) > 1 && duration == 0 {
 				return usage("two endpoints need --duration\nhint: --duration 5m (per endpoint, in %d blocks)",
 					tileBlocks)
 			}
@@ -60,26 +58,21 @@ Two endpoints are measured in interleaved blocks (A B B A) of one run, which ben
 			if in.text, err = root.Matrices.ReadFile(tileMatrix); err != nil {
 				return fmt.Errorf("reading a matrix of bench's own: %w", err)
 			}
-			in.set = append(f.overrides(args), in.set...)
-			in.watch.interval = f.interval
+			in.set = append(tileOverrides(args, duration), in.set...)
+			in.watch.interval = tileInterval
 			return c.sweep(cmd, in, tileMatrix)
 		},
 	}
 	fl := cmd.Flags()
 	in.sweepFlags.key.register(fl)
-	fl.StringVar(&in.model, "model", "", "model to request (default: the model that the server lists)")
-	fl.IntVar(&f.contexts, "contexts", 0, "number of contexts, instead of the sizing")
-	fl.Float64Var(&f.offload, "offload-size", 0, "GiB of the tier to fill (100)")
-	fl.IntVar(&f.input, "input", 0, "tokens of a context with its question (32000)")
-	fl.DurationVar(&f.duration, "duration", 0, "`TIME` to measure after the warm-up (until interrupted)")
-	fl.DurationVar(&f.interval, "interval", 5*time.Second, "`TIME` between two lines of metrics")
-	fl.StringVar(&in.out, "out", "results", "`DIR` for results")
+	modelFlag(fl, &in.model)
+	fl.DurationVar(&duration, "duration", 0, "`TIME` to measure after the warm-up (until interrupted)")
+	outFlag(fl, &in.out, "results")
 	setFlag(fl, &in.set)
 	return cmd
 }
 
-func (f *tileFlags) overrides(endpoints []string) (set []string) {
-	duration := f.duration
+func tileOverrides(endpoints []string, duration time.Duration) (set []string) {
 	if len(endpoints) > 1 {
 		duration /= tileBlocks
 		set = append(set, fmt.Sprintf("target.endpoints=[%q, %q]", endpoints[0], endpoints[1]), `order="interleaved"`,
@@ -87,19 +80,8 @@ func (f *tileFlags) overrides(endpoints []string) (set []string) {
 	} else {
 		set = append(set, "target.endpoint="+strconv.Quote(endpoints[0]))
 	}
-	for _, key := range []struct {
-		path  string
-		value any
-		given bool
-	}{
-		{"row.tile.tile.contexts", f.contexts, f.contexts > 0},
-		{"row.tile.tile.offload_gib", f.offload, f.offload > 0},
-		{"row.tile.input", f.input, f.input > 0},
-		{"row.tile.duration", strconv.Quote(duration.String()), duration > 0},
-	} {
-		if key.given {
-			set = append(set, fmt.Sprintf("%s=%v", key.path, key.value))
-		}
+	if duration > 0 {
+		set = append(set, "row.tile.duration="+strconv.Quote(duration.String()))
 	}
 	return set
 }

@@ -61,8 +61,8 @@ type tiling struct {
 func startTiling(t *testing.T, wide int, args ...string) *tiling {
 	t.Helper()
 	x := &tiling{out: t.TempDir(), read: make(chan struct{})}
-	x.cmd = exec.Command("bench", append([]string{"tile", "--contexts", "4", "--input", "64", "--set", "row.tile.output=4",
-		"--set", "row.tile.warmup=4", "--interval", "100ms", "--out", x.out}, args...)...)
+	x.cmd = exec.Command("bench", append([]string{"tile", "--set", "row.tile.tile.contexts=4", "--set", "row.tile.input=64", "--set", "row.tile.output=4",
+		"--set", "row.tile.warmup=4", "--out", x.out}, args...)...)
 	x.cmd.Env = append(os.Environ(), "TERM=xterm", "OPENAI_API_KEY=")
 	if wide == 0 {
 		var err error
@@ -206,8 +206,8 @@ func TestTileStalled(t *testing.T) {
 // same.
 func TestTileWithoutAReader(t *testing.T) {
 	out := t.TempDir()
-	cmd := exec.Command("bench", "tile", "mock", "--contexts", "4", "--input", "64", "--set", "row.tile.output=4",
-		"--interval", "20ms", "--set", "row.tile.warmup=4", "--out", out)
+	cmd := exec.Command("bench", "tile", "mock", "--set", "row.tile.tile.contexts=4", "--set", "row.tile.input=64", "--set", "row.tile.output=4",
+		"--set", "row.tile.warmup=4", "--out", out)
 	cmd.Env = append(os.Environ(), "OPENAI_API_KEY=")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr

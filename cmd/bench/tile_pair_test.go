@@ -76,8 +76,8 @@ func TestTilePair(t *testing.T) {
 	out := t.TempDir()
 	var stdout, stderr bytes.Buffer
 	code := bench(t.Context(), nil, &stdout, &stderr, []string{"tile", serveMock(t, 2*time.Millisecond),
-		serveMock(t, 60*time.Millisecond), "--contexts", "6", "--input", "64", "--set", "row.tile.output=4",
-		"--set", "row.tile.requests=20", "--set", "row.tile.warmup=6", "--duration", "4m", "--interval", "100ms", "--out", out})
+		serveMock(t, 60*time.Millisecond), "--set", "row.tile.tile.contexts=6", "--set", "row.tile.input=64", "--set", "row.tile.output=4",
+		"--set", "row.tile.requests=20", "--set", "row.tile.warmup=6", "--duration", "4m", "--out", out})
 	if code != codeDone {
 		t.Fatalf("exit code %d: %s", code, &stderr)
 	}
@@ -115,7 +115,7 @@ func TestTilePairInterrupted(t *testing.T) {
 	w := &seenBy{call: interrupt, match: func(text string) bool { return strings.Contains(text, "\n[3/8] tile") }}
 	var stderr bytes.Buffer
 	code := bench(ctx, nil, w, &stderr, []string{"tile", serveMock(t, time.Millisecond), serveMock(t, time.Millisecond),
-		"--contexts", "3", "--input", "64", "--set", "row.tile.requests=3", "--set", "row.tile.warmup=3", "--duration", "4m", "--out", out})
+		"--set", "row.tile.tile.contexts=3", "--set", "row.tile.input=64", "--set", "row.tile.requests=3", "--set", "row.tile.warmup=3", "--duration", "4m", "--out", out})
 	if code != codeInterrupted || !strings.HasPrefix(stderr.String(), "error: interrupted: finished rows are kept in ") {
 		t.Errorf("exit code %d: %s", code, &stderr)
 	}

@@ -62,8 +62,8 @@ func TestTileUntilInterrupted(t *testing.T) {
 				return n > 12
 			}}
 			var stderr bytes.Buffer
-			code := bench(ctx, nil, w, &stderr, []string{"tile", "mock", "--contexts", "4", "--input", "64",
-				"--set", "row.tile.output=3", "--interval", "50ms", "--out", out, "--set", "row.tile.warmup=" + tt.warmup})
+			code := bench(ctx, nil, w, &stderr, []string{"tile", "mock", "--set", "row.tile.tile.contexts=4", "--set", "row.tile.input=64",
+				"--set", "row.tile.output=3", "--out", out, "--set", "row.tile.warmup=" + tt.warmup})
 			if code != tt.code {
 				t.Fatalf("exit code %d; stderr:\n%s\nstdout:\n%s", code, &stderr, w)
 			}

@@ -24,16 +24,15 @@ import (
 	"bench/sweep/strict"
 )
 
+// sampleSeed is that of samples and of jitter.
+const sampleSeed = 1
+
 const traceFormats = "mooncake, azure, burstgpt, sharegpt, log, weka, otel, bench"
 
 type traceFlags struct {
 	options trace.Options
 	set     []string // KEY=VALUE of [row.trace]
-	seed    uint64
-
-	// Without an output: what is printed.
-	format     string
-	cacheSizes []int
+	format  string   // of what is printed without an output
 
 	// With one: what is written.
 	output             string
@@ -54,13 +53,12 @@ With -o it writes them instead, as lines in a superset of Mooncake's format, and
 text: prompts become block numbers, equal for equal prefixes, from hashes with a key that is discarded at the end. With
 --anonymize it has only lengths, times since the first request, and block and session numbers, in order of appearance.
 A sample has whole sessions, or single requests of a trace without graphs, each with equal probability, in the order of
-the trace; the same seed chooses the same ones.
+the trace, the same ones each time.
 
-Formats: ` + traceFormats + `; detected unless --from sets it.
+Formats: ` + traceFormats + `; detected unless --set trace.format names it.
 Files can be gzip or zstd. docs/traces.md describes the formats, the figures and the keys for --set.`,
 		Example: `  bench trace conversation_trace.jsonl
-  bench trace conversation_trace.jsonl --cache-blocks 1000,10000,100000
-  bench trace AzureLLMInferenceTrace_code.csv --start 10m --end 20m
+  bench trace AzureLLMInferenceTrace_code.csv --set trace.start=10m --set trace.end=20m
   bench trace BurstGPT_1.csv --set trace.max_input=4096 --format json > short.json
   bench trace requests.jsonl --anonymize -o private.jsonl
   bench trace weka.jsonl --sessions 50 -o weka50.jsonl.zst`,
@@ -82,26 +80,18 @@ Files can be gzip or zstd. docs/traces.md describes the formats, the figures and
 }
 
 func (t *traceFlags) register(f *pflag.FlagSet) {
-	f.StringVar(&t.options.Format, "from", "", "format of the file (default: detected): "+traceFormats)
-	f.DurationVar(&t.options.Start, "start", 0, "skip requests before this time since the first one, e.g. 10m")
-	f.DurationVar(&t.options.End, "end", 0, "skip requests after this time since the first one, e.g. 20m")
 	f.StringArrayVar(&t.set, "set", nil, "`KEY=VALUE` of [row.trace], e.g. trace.max_input=4096 (repeatable)")
-	f.StringVar(&t.format, "format", "text", "output format without -o: text or json")
-	f.IntSliceVar(&t.cacheSizes, "cache-blocks", nil,
-		"cache sizes, in blocks (default: round numbers up to the trace's size)")
-	f.StringVarP(&t.output, "output", "o", "",
-		"`FILE` to write, compressed if its name ends in .gz or .zst; - for stdout")
+	formatFlag(f, &t.format, askFormats)
+	outputFlag(f, &t.output, "(compressed if its name ends in .gz or .zst)")
 	f.BoolVar(&t.written.Anonymize, "anonymize", false, "keep only lengths, relative times and counted numbers")
-	f.BoolVar(&t.written.KeepClasses, "keep-models", false, "with --anonymize: keep the names of models and classes")
 	f.IntVar(&t.sessions, "sessions", 0, "write a random sample of this many sessions")
 	f.IntVar(&t.requests, "requests", 0, "write a random sample of this many requests, of a trace without graphs")
-	f.Uint64Var(&t.seed, "seed", 1, "seed of the sample")
 }
 
 func (t *traceFlags) check(f *pflag.FlagSet) error {
-	unused, remedy := []string{"anonymize", "keep-models", "sessions", "requests", "seed"}, "add -o OUT"
+	unused, remedy := []string{"anonymize", "sessions", "requests"}, "add -o OUT"
 	if t.output != "" {
-		unused, remedy = []string{"format", "cache-blocks"}, "remove -o to inspect the trace"
+		unused, remedy = []string{"format"}, "remove -o to inspect the trace"
 	}
 	for _, name := range unused {
 		if f.Changed(name) {
@@ -109,8 +99,6 @@ func (t *traceFlags) check(f *pflag.FlagSet) error {
 		}
 	}
 	switch {
-	case t.written.KeepClasses && !t.written.Anonymize:
-		return usage("--keep-models applies to --anonymize\nhint: remove --keep-models; without --anonymize models stay")
 	case t.sessions > 0 && t.requests > 0:
 		return usage("a sample has --sessions or --requests, not both\nhint: remove one of the two")
 	case f.Changed("sessions") && t.sessions < 1, f.Changed("requests") && t.requests < 1:
@@ -121,7 +109,7 @@ func (t *traceFlags) check(f *pflag.FlagSet) error {
 	}
 	var problems []string
 	t.options.Check(func(key, problem, hint string) {
-		problems = append(problems, fmt.Sprintf("%s: %s\nhint: %s", traceFlag(key), problem, flagWords(hint)))
+		problems = append(problems, fmt.Sprintf("--set trace.%s: %s\nhint: %s", key, problem, flagWords(hint)))
 	})
 	if len(problems) > 0 {
 		return usage("%s", strings.Join(problems, "\nerror: "))
@@ -143,18 +131,6 @@ func (t *traceFlags) setKeys() error {
 	return d.Decode("trace", &t.options)
 }
 
-func traceFlag(key string) string {
-	switch key {
-	case "file":
-		return "FILE"
-	case "format":
-		return "--from"
-	case "start", "end":
-		return "--" + key
-	}
-	return "--set trace." + key
-}
-
 // traceKey matches a key of [row.trace] in a hint, with its value if it has one.
 var traceKey = regexp.MustCompile(`(?:(?:set|write) )?\b(` + setKey + `|start|end) = "?([\w.]+)"?|\b(` + setKey + `)\b`)
 
@@ -164,13 +140,10 @@ const setKey = `(?:min|max|cap)_input|time_unit|block_tokens|bytes_per_token`
 func flagWords(hint string) string {
 	return traceKey.ReplaceAllStringFunc(hint, func(found string) string {
 		m := traceKey.FindStringSubmatch(found)
-		switch {
-		case m[1] == "":
+		if m[1] == "" {
 			return "trace." + m[3]
-		case m[1] == "start", m[1] == "end":
-			return traceFlag(m[1]) + " " + m[2]
 		}
-		return traceFlag(m[1]) + "=" + m[2]
+		return "--set trace." + m[1] + "=" + m[2]
 	})
 }
 
@@ -201,7 +174,7 @@ func openTrace(ctx context.Context, t *traceFlags) (r *trace.Reader, end func(),
 		return nil, nil, err
 	}
 	wake := context.AfterFunc(ctx, func() { _ = f.SetReadDeadline(time.Unix(1, 0)) }) // wakes a blocked read of a pipe
-	r, err = trace.New(&contextFile{File: f, ctx: ctx}, o, rand.New(rand.NewPCG(t.seed, 1)))
+	r, err = trace.New(&contextFile{File: f, ctx: ctx}, o, rand.New(rand.NewPCG(sampleSeed, 1)))
 	if err != nil {
 		wake()
 		_ = f.Close()
@@ -215,20 +188,15 @@ func openTrace(ctx context.Context, t *traceFlags) (r *trace.Reader, end func(),
 }
 
 func (c *cli) inspect(ctx context.Context, t *traceFlags) error {
-	if err := checkFormat(t.format, "text", "json"); err != nil {
-		return fmt.Errorf("%w; --from sets the format of the file", err)
-	}
-	for _, n := range t.cacheSizes {
-		if n < 1 {
-			return usage("--cache-blocks %d: expected an integer ≥ 1\nhint: write --cache-blocks 1000,10000", n)
-		}
+	if err := checkFormat(t.format, askFormats...); err != nil {
+		return fmt.Errorf("%w; --set trace.format=… names the format of the file", err)
 	}
 	r, end, err := openTrace(ctx, t)
 	if err != nil {
 		return err
 	}
 	defer end()
-	report, err := trace.Inspect(r, t.cacheSizes)
+	report, err := trace.Inspect(r, nil)
 	if err != nil {
 		return traceError(ctx, err)
 	}
@@ -299,7 +267,7 @@ func (t *traceFlags) write(ctx context.Context, w io.Writer) (*trace.Conversion,
 		r, end, err = openTrace(ctx, t)
 		return r, err
 	}
-	choice := rand.New(rand.NewPCG(t.seed, 0))
+	choice := rand.New(rand.NewPCG(sampleSeed, 0))
 	done, err := trace.Sample(w, open, func() { end() }, n, t.sessions > 0, choice, t.written)
 	return done, traceError(ctx, err)
 }

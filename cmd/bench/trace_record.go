@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"strconv"
 	"strings"
 	"time"
 
@@ -28,12 +27,11 @@ import (
 )
 
 type recordFlags struct {
-	listen, to, output, admin string
-	certificate, private, ca  string
-	sessionHeader, maxBody    string
-	keepModels                bool
-	duration                  time.Duration
-	shadow                    shadowFlags
+	listen, to, output, admin, sessionHeader string
+	tls                                      []string // files of the certificate and its key
+	keepModels                               bool
+	duration                                 time.Duration
+	shadow                                   shadowFlags
 }
 
 func newTraceRecord(c *cli) *cobra.Command {
@@ -42,7 +40,8 @@ func newTraceRecord(c *cli) *cobra.Command {
 		Use:   "record --to URL -o FILE",
 		Short: "record live traffic without its text: a reverse proxy before a server",
 		Long: `record passes requests to a server and records what callers get: arrivals, first token, gaps, usage, finish, sessions. Bytes
-pass untouched, streams as they come, cancellations at once. Requests are never sent twice, errors of the server pass as they are.
+pass untouched, streams as they come, cancellations at once. Requests of more than 64 MiB get status 413, and none is sent
+twice; errors of the server pass as they are.
 
 The file has no text, key, header or address. Prompts are hashes of blocks, under a key that exists in memory only. It
 replays as a trace ([row.trace] file), and bench report shows it as a row. docs/live.md describes what is measured.
@@ -55,7 +54,7 @@ Ctrl-C or SIGTERM ends it: no new connections, 30 s for the open answers, exit c
   bench trace record --listen :8080 --to http://10.0.0.7:8000/v1 -o live.jsonl.zst --for 1h
   bench trace record --to https://llm.example.com/v1 -o live.jsonl.zst --session-header X-Session-ID
   bench trace record --to http://localhost:8000 -o live.jsonl.zst --shadow http://localhost:9000 --share 10%
-  bench trace record --listen 0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem --to http://localhost:8000 -o live.jsonl.zst`,
+  bench trace record --listen 0.0.0.0:8443 --tls cert.pem,key.pem --to http://localhost:8000 -o live.jsonl.zst`,
 		Args: positional(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.recordTraffic(cmd.Context(), &f) },
 	}
@@ -64,20 +63,15 @@ Ctrl-C or SIGTERM ends it: no new connections, 30 s for the open answers, exit c
 }
 
 func (f *recordFlags) register(fl *pflag.FlagSet) {
-	fl.StringVar(&f.listen, "listen", "127.0.0.1:8080",
-		"`ADDRESS` to listen on; a host other than 127.0.0.1 opens it to the network")
+	listenFlag(fl, &f.listen, "127.0.0.1:8080")
 	fl.StringVar(&f.to, "to", "", "`URL` of the server, e.g. http://localhost:8000")
 	fl.StringVarP(&f.output, "output", "o", "", "`FILE` to write, a new one, compressed if its name ends in .zst")
 	fl.StringVar(&f.admin, "admin", "127.0.0.1:0",
 		"`ADDRESS` of the live page, /metrics, /healthz and /readyz, e.g. :8081 (port 0: a free one)")
-	fl.StringVar(&f.certificate, "tls-cert", "", "certificate `FILE`, to serve TLS (with --tls-key)")
-	fl.StringVar(&f.private, "tls-key", "", "private key `FILE`, to serve TLS (with --tls-cert)")
-	fl.StringVar(&f.ca, "tls-ca", "",
-		"`FILE` with the certificates that sign the server's, if the system does not trust them")
+	tlsFlag(fl, &f.tls)
 	fl.StringVar(&f.sessionHeader, "session-header", "",
 		"request header with the conversation's id (default: conversations are recognised by their messages)")
 	fl.BoolVar(&f.keepModels, "keep-models", false, "record the names of models, not numbers")
-	fl.StringVar(&f.maxBody, "max-body", "64MiB", "largest body of a request; larger ones get status 413")
 	fl.DurationVar(&f.duration, "for", 0, "end after this time, e.g. 1h (default: until interrupted)")
 	f.shadow.register(fl)
 }
@@ -87,10 +81,6 @@ func (f *recordFlags) config() (proxy.Config, *tls.Config, error) {
 	var wrong []string
 	bad := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	c.To = serverURL("--to", f.to, bad)
-	var err error
-	if c.MaxBody, err = parseBytes(f.maxBody); err != nil {
-		bad("--max-body %q: %v\nhint: --max-body 64MiB", f.maxBody, err)
-	}
 	if f.sessionHeader != "" {
 		if problem := target.HeaderProblem(f.sessionHeader, ""); problem != "" {
 			bad("--session-header %s\nhint: --session-header X-Session-ID", problem)
@@ -99,23 +89,13 @@ func (f *recordFlags) config() (proxy.Config, *tls.Config, error) {
 	if f.duration < 0 {
 		bad("--for must not be negative\nhint: --for 1h")
 	}
-	if (f.certificate == "") != (f.private == "") {
-		bad("--tls-cert and --tls-key belong together\nhint: --tls-cert cert.pem --tls-key key.pem")
-	}
 	if f.output == "" {
 		bad("missing -o\nhint: bench trace record --to URL -o live.jsonl.zst")
 	} else if strings.HasSuffix(f.output, ".gz") {
 		bad("-o %s: a recording is not written as gzip\nhint: end its name in .zst", f.output)
 	}
-	var incoming *tls.Config
-	if f.certificate != "" && f.private != "" {
-		pair, err := tls.LoadX509KeyPair(f.certificate, f.private)
-		if err != nil {
-			bad("--tls-cert, --tls-key: %v", err)
-		}
-		incoming = &tls.Config{Certificates: []tls.Certificate{pair}}
-	}
-	if c.TLS, err = trustOnly(f.ca); err != nil {
+	incoming, err := keyPair(f.tls)
+	if err != nil {
 		bad("%v", err)
 	}
 	c.Shadow = f.shadow.config(bad)
@@ -149,25 +129,6 @@ func serverURL(flag, text string, bad func(format string, args ...any)) *url.URL
 			flag)
 	}
 	return u
-}
-
-// parseBytes reads a size such as 64MB, 64MiB or 65536.
-func parseBytes(text string) (int64, error) {
-	number, factor := strings.ToLower(strings.TrimSpace(text)), int64(1)
-	for _, u := range []struct {
-		suffix string
-		factor int64
-	}{{"kib", 1 << 10}, {"mib", 1 << 20}, {"gib", 1 << 30}, {"kb", 1e3}, {"mb", 1e6}, {"gb", 1e9}, {"b", 1}} {
-		if rest, ok := strings.CutSuffix(number, u.suffix); ok {
-			number, factor = strings.TrimSpace(rest), u.factor
-			break
-		}
-	}
-	n, err := strconv.ParseInt(number, 10, 64)
-	if err != nil || n < 1 || n > 1<<40/factor {
-		return 0, errors.New("expected a size above 0, such as 64MiB")
-	}
-	return n * factor, nil
 }
 
 // recordGC is the GOGC of a recorder, unless it is set. The heap is tens of MB, but requests that pass while it is
@@ -294,7 +255,7 @@ func (c *cli) summarizeRecording(name string, file *recordingFile, n recording.C
 		{n.Unrecorded, "not recorded: the disk was full, or the recorder was behind"},
 		{n.Unhashed, "without hashes: the body was too large, or unreadable"},
 		{n.Unreadable, "answers in an encoding that is not read"},
-		{n.Refused, "refused: larger than --max-body, or a loop"},
+		{n.Refused, "refused: larger than 64 MiB, or a loop"},
 		{n.Unreachable, "without an answer: the server could not be reached"},
 		{n.Other, "to other paths, passed on only"},
 	} {

@@ -10,30 +10,27 @@ import (
 )
 
 type shadowFlags struct {
-	to, share, model, keyEnv, maxErrors string
-	warmup                              time.Duration
+	to, share, keyEnv string
+	warmup            time.Duration
 }
 
 func (f *shadowFlags) register(fl *pflag.FlagSet) {
 	fl.StringVar(&f.to, "shadow", "", "`URL` of a candidate server that gets copies of whole conversations")
 	fl.StringVar(&f.share, "share", "", "share of the conversations that are copied, e.g. 10% (default 10%)")
-	fl.StringVar(&f.model, "shadow-model", "", "model to ask the candidate for (default: the caller's)")
 	fl.StringVar(&f.keyEnv, "shadow-key-env", "",
 		"environment variable `VAR` with the candidate's API key (default: the caller's key is sent)")
 	fl.DurationVar(&f.warmup, "shadow-warmup", time.Minute, "time since the first copy whose requests are not compared")
-	fl.StringVar(&f.maxErrors, "shadow-max-errors", "",
-		"end copying when the candidate's error rate exceeds the server's by this much (default 5%)")
 }
 
 // config reads the flags; nil: no candidate.
 func (f *shadowFlags) config(bad func(format string, args ...any)) *proxy.ShadowConfig {
 	if f.to == "" {
-		if f.share != "" || f.model != "" || f.keyEnv != "" || f.maxErrors != "" {
-			bad("--share and the flags --shadow-… need --shadow\nhint: --shadow http://localhost:9000")
+		if f.share != "" || f.keyEnv != "" {
+			bad("--share and --shadow-key-env need --shadow\nhint: --shadow http://localhost:9000")
 		}
 		return nil
 	}
-	c := &proxy.ShadowConfig{To: serverURL("--shadow", f.to, bad), Share: 0.1, Model: f.model}
+	c := &proxy.ShadowConfig{To: serverURL("--shadow", f.to, bad), Share: 0.1}
 	switch f.share {
 	case "":
 	case "100%":
@@ -43,7 +40,6 @@ func (f *shadowFlags) config(bad func(format string, args ...any)) *proxy.Shadow
 			bad("--share %q: expected above 0%% and at most 100%%\nhint: --share 10%%", f.share)
 		})
 	}
-	c.MaxErrors = percentage("--shadow-max-errors", f.maxErrors, "5%", bad)
 	if f.warmup < 0 {
 		bad("--shadow-warmup must not be negative\nhint: --shadow-warmup 1m")
 	}

@@ -38,12 +38,11 @@ const demoModel = "meta-llama/Llama-3.1-8B-Instruct" // that bench demo simulate
 
 type urlFlags struct {
 	workload, slo, hardware string
-	usd                     float64
-	gpus                    int
+	gpus, requests          int
+	input, output           int
 	budget, duration        time.Duration
 	rates                   []float64
 	concurrency             []int
-	input, output, requests int
 	save                    string
 	simulated               bool // bench demo
 	chat                    bool // the server refused /v1/completions
@@ -60,7 +59,7 @@ workload is a row of matrices/quick.toml, and --save writes that row as a matrix
 --rate and --concurrency measure these loads instead of the search.`,
 		Example: `  bench http://localhost:8000                                 chat; TTFT p95 within 1s, TPOT p95 within 40ms
   bench host:8000 --workload rag --slo ttft_p95=2s,tpot_p95=50ms
-  bench host:8000 --hardware h100-sxm --gpus 2 --gpu-hour-usd 2.5   with share of the roofline and cost
+  bench host:8000 --hardware h100-sxm --gpus 2 --set target.gpu_hour_usd=2.5   with share of the roofline and cost
   bench https://host/v1 --api chat --model my-model --api-key-env MY_KEY
   bench host:8000 --concurrency 1,8,64 --workload 1024/128    these loads, no search
   bench host:8000 --rate 10 --requests 500
@@ -74,11 +73,7 @@ workload is a row of matrices/quick.toml, and --save writes that row as a matrix
 		RunE: func(cmd *cobra.Command, args []string) error { return c.quick(cmd, f, in, args[0]) },
 	}
 	f.register(cmd.Flags(), in.sweepFlags)
-	fl := cmd.Flags()
-	in.sweepFlags.key.register(fl)
-	fl.StringVar(&in.api, "api", "",
-		"API: completions, chat, responses or messages (default: completions, or chat if the server has no other)")
-	fl.StringVar(&in.model, "model", "", "model to request (default: the model that the server lists)")
+	in.targetFlags(cmd.Flags())
 	return cmd
 }
 
@@ -91,11 +86,12 @@ func newDemo(c *cli) *cobra.Command {
 needed, and every figure is simulated.`,
 		Example: `  bench demo
   bench demo --workload rag --budget 1m
-  bench demo --hardware l40s --gpu-hour-usd 0.9`,
+  bench demo --hardware l40s --set target.gpu_hour_usd=0.9`,
 		Args: positional(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.simulated = true
-			f.hardware, f.gpus, f.usd = cmp.Or(f.hardware, "h100-sxm"), cmp.Or(f.gpus, 1), cmp.Or(f.usd, 2.5)
+			f.hardware, f.gpus = cmp.Or(f.hardware, "h100-sxm"), cmp.Or(f.gpus, 1)
+			in.set = append([]string{"target.gpu_hour_usd=2.5"}, in.set...)
 			return c.quick(cmd, f, in, "mock")
 		},
 	}
@@ -116,16 +112,9 @@ func (f *urlFlags) register(fl *pflag.FlagSet, s *sweepFlags) {
 	fl.DurationVar(&f.duration, "duration", 0,
 		"`TIME` of each load of --rate or --concurrency (30s, or until --requests)")
 	fl.DurationVar(&f.budget, "budget", 2*time.Minute, "`TIME` of the search")
-	fl.StringVar(&f.hardware, "hardware", "", "GPU, for the share of the roofline: h100-sxm, l40s, …")
-	fl.IntVar(&f.gpus, "gpus", 0, "number of GPUs (1)")
-	fl.Float64Var(&f.usd, "gpu-hour-usd", 0, "price of a GPU, for USD per million tokens")
+	hardwareFlags(fl, &f.hardware, &f.gpus, "none: no share of the roofline")
 	fl.StringVar(&f.save, "save", "", "write the matrix to `FILE`, for bench sweep FILE")
-	setFlag(fl, &s.set)
-	fl.StringVar(&s.out, "out", "results", "`DIR` for results")
-	fl.StringVar(&s.resume, "resume", "", "`DIR` of the run to continue")
-	fl.BoolVar(&s.dryRun, "dry-run", false, "print what would be sent; send nothing")
-	fl.BoolVar(&s.enforce, "enforce", false, "exit 3 unless the SLO is met")
-	s.watch.register(fl)
+	s.runFlags(fl)
 }
 
 // quick runs one row of quickMatrix.
@@ -234,6 +223,14 @@ func overridesOf(all []override) (set []string) {
 	return set
 }
 
+// quoted is a text in TOML; empty: none.
+func quoted(text string) string {
+	if text == "" {
+		return ""
+	}
+	return strconv.Quote(text)
+}
+
 // number is x in TOML; empty: 0.
 func number(x float64) string {
 	if x == 0 {
@@ -252,15 +249,9 @@ func span(d time.Duration) string {
 }
 
 func (f *urlFlags) overrides(row string, lengths []string, s *sweepFlags) []string {
-	quoted := func(text string) string {
-		if text == "" {
-			return ""
-		}
-		return strconv.Quote(text)
-	}
 	all := []override{
 		{"target.api", quoted(s.api)}, {"target.model", quoted(s.model)}, {"target.hardware", quoted(f.hardware)},
-		{"target.gpus", number(float64(f.gpus))}, {"target.gpu_hour_usd", number(f.usd)},
+		{"target.gpus", number(float64(f.gpus))},
 	}
 	if !f.measures() {
 		all = append(all, override{"row." + row + ".rate.budget", quoted(span(f.budget))})
@@ -303,8 +294,7 @@ func (f *urlFlags) text(shipped, row string, command []string) string {
 
 // stated are the begins of the lines of quickMatrix that a flag replaces.
 func (f *urlFlags) stated() (begins []string) {
-	for begin, isSet := range map[string]bool{"# hardware ": f.hardware != "", "# gpus ": f.gpus > 0,
-		"# gpu_hour_usd ": f.usd > 0} {
+	for begin, isSet := range map[string]bool{"# hardware ": f.hardware != "", "# gpus ": f.gpus > 0} {
 		if isSet {
 			begins = append(begins, begin)
 		}

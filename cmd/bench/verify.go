@@ -20,10 +20,8 @@ import (
 	"bench/sweep"
 )
 
-type verifyFlags struct{ key, slo string }
-
 func newVerify(c *cli) *cobra.Command {
-	f := &verifyFlags{}
+	var key string
 	cmd := &cobra.Command{
 		Use:   "verify RUN",
 		Short: "recompute a run from its request records, and check its files and its signature",
@@ -35,18 +33,16 @@ A run that was forged as a whole is consistent. A signature shows who vouches fo
 -n bench -f KEY run.json); --key takes the public keys that you trust. Hardware, model, server and clock are claims of the
 signer. report.html and summary.md are not verified: bench report RUN writes them again.`,
 		Example: `  bench verify results/chat/20260101T120000Z
-  bench verify results/chat/20260101T120000Z --key vendor.pub
-  bench verify results/chat/20260101T120000Z --slo 'ttft_p95=300ms'     the answer under these limits`,
+  bench verify results/chat/20260101T120000Z --key vendor.pub`,
 		Args: positional(cobra.ExactArgs(1)),
-		RunE: func(_ *cobra.Command, args []string) error { return c.verify(f, args[0]) },
+		RunE: func(_ *cobra.Command, args []string) error { return c.verify(key, args[0]) },
 	}
-	cmd.Flags().StringVar(&f.key, "key", "",
+	cmd.Flags().StringVar(&key, "key", "",
 		"`FILE` with the public keys that you trust (.pub); the run must be signed by one of them")
-	cmd.Flags().StringVar(&f.slo, "slo", "", "`LIMITS` or matrix: the answer under these limits, as in bench report")
 	return cmd
 }
 
-func (c *cli) verify(f *verifyFlags, dir string) error {
+func (c *cli) verify(key, dir string) error {
 	run, err := foreign.Load(dir)
 	if _, there := os.Stat(filepath.Join(dir, "run.json")); err != nil && there == nil {
 		return err
@@ -57,7 +53,7 @@ func (c *cli) verify(f *verifyFlags, dir string) error {
 	if run.Files == nil || run.RecordsDir != "" {
 		return usage("%s is no directory of a run\nhint: bench verify results/<matrix>/<start time>", dir)
 	}
-	signed, err := f.signature(run)
+	signed, err := signature(key, run)
 	if err != nil {
 		return err
 	}
@@ -79,17 +75,6 @@ func (c *cli) verify(f *verifyFlags, dir string) error {
 		return fmt.Errorf("%s: run.json, which is signed, does not state %s", dir, unit.Plural(result.Unstated, "row"))
 	}
 	line := verifiedLine(run, result)
-	if f.slo != "" {
-		limits, err := limitsFor(f.slo, []*report.Run{run})
-		if err != nil {
-			return err
-		}
-		by.Given, by.Limits = limits.Given, limits.Apply
-		if err := run.EvaluateAgain(by); err != nil {
-			return err
-		}
-		line += "; under " + f.slo
-	}
 	h := run.Headline()
 	line += "; " + strings.TrimSpace(h.Answer+" "+h.Point)
 	if tag := run.Tag(); tag != "" {
@@ -139,7 +124,7 @@ func differs(dir string, v *verify.Result) error {
 const unsigned = "not signed"
 
 // signature is who signed a run, as the line of verify has it. With --key it is an error if none of these keys did.
-func (f *verifyFlags) signature(run *report.Run) (string, error) {
+func signature(trusted string, run *report.Run) (string, error) {
 	dir := run.Dir
 	text, err := record.ReadRegular(run.Files, "run.json")
 	if err != nil {
@@ -147,7 +132,7 @@ func (f *verifyFlags) signature(run *report.Run) (string, error) {
 	}
 	signature, err := record.ReadRegular(run.Files, record.SignatureFile)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && f.key != "":
+	case errors.Is(err, fs.ErrNotExist) && trusted != "":
 		return "", fmt.Errorf("%s is not signed: it has no %s", dir, record.SignatureFile)
 	case errors.Is(err, fs.ErrNotExist):
 		return unsigned, nil
@@ -159,20 +144,20 @@ func (f *verifyFlags) signature(run *report.Run) (string, error) {
 		return "", fmt.Errorf("the signature of %s does not hold: %w", dir, err)
 	}
 	who := "signed by " + ssh.FingerprintSHA256(key)
-	if f.key == "" {
+	if trusted == "" {
 		return who + " (compare it with a key that you trust: --key FILE)", nil
 	}
-	public, err := os.ReadFile(f.key)
+	public, err := os.ReadFile(trusted)
 	if err != nil {
 		return "", usage("--key: %w", err)
 	}
-	switch trusted, err := verify.SignedBy(key, public); {
+	switch is, err := verify.SignedBy(key, public); {
 	case err != nil:
-		return "", usage("--key %s: %w", f.key, err)
-	case !trusted:
-		return "", fmt.Errorf("%s is %s, which is not in %s", dir, who, f.key)
+		return "", usage("--key %s: %w", trusted, err)
+	case !is:
+		return "", fmt.Errorf("%s is %s, which is not in %s", dir, who, trusted)
 	}
-	return who + ", which is in " + f.key, nil
+	return who + ", which is in " + trusted, nil
 }
 
 // signer is the key of --sign; nil = none is given.

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -30,8 +29,8 @@ off by more than 15 % explains nothing.`,
 			return c.why(args[0], args[1], format, output)
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "text", strings.Join(askFormats, ", "))
-	cmd.Flags().StringVarP(&output, "output", "o", "", "`FILE` to write; - for stdout")
+	formatFlag(cmd.Flags(), &format, askFormats)
+	outputFlag(cmd.Flags(), &output, "")
 	return cmd
 }
 

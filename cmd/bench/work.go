@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/url"
@@ -23,11 +21,12 @@ import (
 	"bench/sweep/workers"
 )
 
+// joinFor is how long a worker tries to join, also when the leader is gone. Tests shorten it.
+var joinFor = 5 * time.Minute
+
 type workFlags struct {
-	key                       keyFlags
-	join, token, ca, endpoint string
-	index                     int
-	wait                      time.Duration
+	key                   keyFlags
+	join, token, endpoint string
 }
 
 func newWork(c *cli) *cobra.Command {
@@ -37,7 +36,10 @@ func newWork(c *cli) *cobra.Command {
 		Short: "send a share of the load of a sweep on another machine",
 		Long: `work joins bench sweep --workers N, the leader, and sends its share of the load of each row. It ends when the
 leader ends. The leader has the matrix, reads the server's metrics and writes the results; a worker needs only its own API key.
-All must be the same build of bench.`,
+All must be the same build of bench.
+
+A worker tries to join for 5 minutes. Its number, from 0, is $JOB_COMPLETION_INDEX or $SLURM_PROCID, else the leader gives
+it one. SSL_CERT_FILE names the certificate of an authority that the system does not trust, for a leader at https://.`,
 		Example: `  bench sweep matrices/chat.toml --endpoint http://gpu:8000 --workers 4 --listen 0.0.0.0:9470   on one machine
   BENCH_TOKEN=… bench work --join http://leader:9470                                           on four others
   srun --ntasks 4 bench work --join http://leader:9470 --token-file token                      with Slurm`,
@@ -51,12 +53,7 @@ All must be the same build of bench.`,
 func (f *workFlags) flags() *pflag.FlagSet {
 	fl := pflag.NewFlagSet("work", pflag.ContinueOnError)
 	fl.StringVar(&f.join, "join", "", "`URL` of the leader, as it prints it")
-	fl.IntVar(&f.index, "index", -1,
-		"number `K` of this worker, from 0 (default: $JOB_COMPLETION_INDEX, $SLURM_PROCID, or the leader gives it one)")
-	fl.DurationVar(&f.wait, "wait", 5*time.Minute, "how long to try to join, also when the leader is gone")
 	tokenFlag(fl, &f.token)
-	fl.StringVar(&f.ca, "tls-ca", "",
-		"certificate `FILE` (PEM) of the authority of a leader at https:// (default: the system's)")
 	fl.StringVar(&f.endpoint, "endpoint", "",
 		"URL of the server under test, if this machine reaches it at another URL than the leader")
 	f.key.register(fl)
@@ -64,7 +61,7 @@ func (f *workFlags) flags() *pflag.FlagSet {
 }
 
 func (c *cli) work(ctx context.Context, fl *pflag.FlagSet, f *workFlags) error {
-	w, err := f.worker(fl)
+	w, err := f.worker()
 	if err != nil {
 		return err
 	}
@@ -99,18 +96,12 @@ func (c *cli) work(ctx context.Context, fl *pflag.FlagSet, f *workFlags) error {
 	return err
 }
 
-func (f *workFlags) worker(fl *pflag.FlagSet) (*workers.Worker, error) {
+func (f *workFlags) worker() (*workers.Worker, error) {
 	at, err := url.Parse(f.join)
 	if err != nil || at.Host == "" || at.User != nil || at.Scheme != "http" && at.Scheme != "https" {
 		return nil, usage("--join needs the URL of the leader\nhint: --join http://leader:9470, as bench sweep --workers prints it")
 	}
-	if f.ca != "" && at.Scheme != "https" {
-		return nil, usage("--tls-ca needs a leader at https://\nhint: give bench sweep --tls-cert and --tls-key")
-	}
-	if f.wait < 0 {
-		return nil, usage("--wait %s is negative\nhint: --wait 5m", f.wait)
-	}
-	w := &workers.Worker{Join: f.join, Wait: f.wait, Index: f.index}
+	w := &workers.Worker{Join: f.join, Wait: joinFor, Client: workers.NewClient()}
 	switch tokens, err := readTokens(f.token); {
 	case err != nil:
 		return nil, err
@@ -123,20 +114,13 @@ func (f *workFlags) worker(fl *pflag.FlagSet) (*workers.Worker, error) {
 	default:
 		w.Token = tokens[0]
 	}
-	if fl.Changed("index") && f.index < 0 {
-		return nil, usage("--index %d: workers have numbers from 0\nhint: omit --index: the leader gives one", f.index)
-	}
-	if !fl.Changed("index") {
-		if w.Index, err = placedIndex(); err != nil {
-			return nil, err
-		}
+	if w.Index, err = placedIndex(); err != nil {
+		return nil, err
 	}
 	if w.Host, err = os.Hostname(); err != nil {
 		return nil, fmt.Errorf("finding the name of this machine: %w", err)
 	}
-	trust, err := trustOnly(f.ca)
-	w.Client = workers.NewClient(trust)
-	return w, err
+	return w, nil
 }
 
 // placedIndex is the number that a scheduler gave this process; -1: none did.
@@ -148,27 +132,11 @@ func placedIndex() (int, error) {
 		}
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 0 {
-			return 0, usage("%s is %q, not the number of a worker\nhint: --index 0", name, text)
+			return 0, usage("%s is %q, not the number of a worker\nhint: unset %[1]s: the leader gives one", name, text)
 		}
 		return n, nil
 	}
 	return -1, nil
-}
-
-// trustOnly reads the authority of --tls-ca; nil: the system's are trusted.
-func trustOnly(ca string) (*tls.Config, error) {
-	if ca == "" {
-		return nil, nil
-	}
-	text, err := os.ReadFile(ca)
-	if err != nil {
-		return nil, usage("--tls-ca: %w", err)
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(text) {
-		return nil, usage("--tls-ca: %s contains no certificate (PEM)", ca)
-	}
-	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}, nil
 }
 
 func (f *workFlags) base(a endpoint.ServerAddress) (string, error) {

@@ -80,7 +80,7 @@ func (s *sharing) lead(t *testing.T, n int, args ...string) *process {
 
 func (s *sharing) work(t *testing.T) *process {
 	t.Helper()
-	return startBench(t, "work", "--join", "http://"+s.leader, "--token-file", s.secret, "--wait", "40s")
+	return startBench(t, "work", "--join", "http://"+s.leader, "--token-file", s.secret)
 }
 
 // process is a command of bench that runs.

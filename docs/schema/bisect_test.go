@@ -13,7 +13,7 @@ import (
 // TestSchemaOfBisection: what bench bisect writes is a document of the schema, with an answer and without.
 func TestSchemaOfBisection(t *testing.T) {
 	b := &revisions.Bisection{Dir: t.TempDir(), Event: func(string) {}}
-	list, err := revisions.FromList("a,b,c,d", "", "")
+	list, err := revisions.FromList("a,b,c,d")
 	b.Result = revisions.Result{Schema: revisions.Schema, Confidence: 0.95, Revisions: list, StartedAt: time.Now(),
 		Runs: []revisions.Run{}, State: revisions.StateRunning}
 	begun := marshalled(t, &b.Result)

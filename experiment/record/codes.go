@@ -73,7 +73,7 @@ var FindingCodes = []Code{
 		"raise output; start the server with its reasoning parser; reasoning_tokens in [mock] for predictions"},
 	{"recording", "the recording of live traffic lacks requests or answers",
 		"caution if they are missing or unreadable; note for refused requests and slow callers",
-		"a faster disk; a higher --max-body"},
+		"a faster disk; requests of at most 64 MiB"},
 	{"replicas", "one replica differs from the first, or is far slower than the others",
 		"caution for another model, version or setting; note for another speed",
 		"give all the same flags and hardware, or measure each alone"},

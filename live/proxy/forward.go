@@ -128,7 +128,7 @@ func (p *Proxy) refuse(w http.ResponseWriter) {
 	p.counts.refused.Add(1)
 	w.Header().Set("Connection", "close") // the rest of the body is not read
 	problem(w, http.StatusRequestEntityTooLarge, "invalid_request_error", "request_too_large",
-		"bench: the request's body is larger than --max-body")
+		"bench: the request's body is larger than 64 MiB")
 }
 
 // loops reports whether a request has passed here before (RFC 9110, section 7.6.3).

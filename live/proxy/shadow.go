@@ -19,15 +19,12 @@ import (
 type ShadowConfig struct {
 	To    *url.URL // base URL of the candidate; paths are joined as Config.To's are
 	Share float64  // of the conversations, 0 to 1
-	Model string   // in place of the body's top-level "model"; empty = the caller's
 	Key   string   // API key in place of the caller's secrets, which stay here; empty = the caller's go. Never stored
 
 	Timeout     time.Duration // of a copy, from its sending to its answer's end; 0 = 10 minutes
 	Concurrency int           // copies in flight at once, others wait in the queue; 0 = 256
 	QueueCopies int           // copies that wait; 0 = 1024. More are dropped
 	QueueBytes  int64         // bodies of waiting and sent copies together; 0 = 256 MiB
-
-	MaxErrors float64 // error rate of the candidate minus the primary's, beyond which copying ends; 0 = 0.05
 }
 
 // shadow copies requests of whole conversations to the candidate. Nothing in it waits for the candidate: a copy that
@@ -38,7 +35,6 @@ type ShadowConfig struct {
 // For each request: offer when its body and its Sent time are known, ended when both answers have ended.
 type shadow struct {
 	config        ShadowConfig // with its defaults
-	model         []byte       // config.Model as JSON; nil = the caller's
 	sessionHeader string       // as Config.SessionHeader
 	via           string       // as Proxy.via
 	transport     http.RoundTripper
@@ -65,9 +61,9 @@ func newShadow(c ShadowConfig, transport http.RoundTripper, started time.Time) *
 	c.Concurrency = cmp.Or(c.Concurrency, 256)
 	c.QueueCopies = cmp.Or(c.QueueCopies, 1024)
 	c.QueueBytes = cmp.Or(c.QueueBytes, 256<<20)
-	s := &shadow{config: c, transport: transport, started: started, seed: maphash.MakeSeed(), model: modelJSON(c.Model),
+	s := &shadow{config: c, transport: transport, started: started, seed: maphash.MakeSeed(),
 		observers: map[string]*openai.Observer{}, flying: map[*copied]context.CancelCauseFunc{},
-		rules: newStopRules(c.MaxErrors)}
+		rules: newStopRules()}
 	for _, api := range target.APIs {
 		s.observers[api] = openai.NewObserver(api)
 	}

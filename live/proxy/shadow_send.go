@@ -3,7 +3,6 @@ package proxy
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -120,22 +119,14 @@ func (t *sentTime) note(x *openai.Observation) {
 
 // request is the copy as the candidate gets it. As with the primary, nothing is sent twice: it has no GetBody.
 func (s *shadow) request(ctx context.Context, c *copied) (*http.Request, *copyBody) {
-	size := int64(len(c.body))
 	body := &copyBody{from: bytes.NewReader(c.body)}
-	if s.model != nil {
-		if from, to := modelAt(c.body); to > 0 {
-			size += int64(len(s.model) - (to - from))
-			body.from = io.MultiReader(bytes.NewReader(c.body[:from]), bytes.NewReader(s.model),
-				bytes.NewReader(c.body[to:]))
-		}
-	}
 	asked := c.url
 	if s.config.Key != "" {
 		asked = withoutKeys(asked)
 	}
 	r := &http.Request{Method: http.MethodPost, URL: upstream(s.config.To, asked),
 		Header: copyHeader(c.header, c.api, s.config.Key, s.sessionHeader),
-		Body:   body, ContentLength: size, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
+		Body:   body, ContentLength: int64(len(c.body)), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
 	r.Header.Add("Via", s.via)
 	return r.WithContext(ctx), body
 }
@@ -220,35 +211,4 @@ func withoutKeys(u *url.URL) *url.URL {
 	out := *u
 	out.RawQuery = strings.Join(kept, "&")
 	return &out
-}
-
-func modelJSON(name string) []byte {
-	if name == "" {
-		return nil
-	}
-	text, _ := json.Marshal(name) // a string always encodes
-	return text
-}
-
-// modelAt is where the body's top-level "model" stands, with quotes; zeros = none. Of several the last counts.
-func modelAt(body []byte) (from, to int) {
-	d := json.NewDecoder(bytes.NewReader(body))
-	if begin, err := d.Token(); err != nil || begin != json.Delim('{') {
-		return 0, 0
-	}
-	for d.More() {
-		name, err := d.Token()
-		var value json.RawMessage
-		if err != nil || d.Decode(&value) != nil {
-			return 0, 0
-		}
-		if name == "model" && value[0] == '"' {
-			to = int(d.InputOffset())
-			from = to - len(value)
-		}
-	}
-	if _, err := d.Token(); err != nil {
-		return 0, 0
-	}
-	return from, to
 }

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"cmp"
 	"errors"
 	"math"
 	"net/http"
@@ -78,8 +77,8 @@ type stopRules struct {
 
 const maxRow = 20 // failures in a row end copying at once
 
-func newStopRules(maxErrors float64) stopRules {
-	return stopRules{errors: newExcess(cmp.Or(maxErrors, 0.05))}
+func newStopRules() stopRules {
+	return stopRules{errors: newExcess(0.05)}
 }
 
 // landed notes the end of a copy, and reports whether copying must end. A status that blames the request fails the

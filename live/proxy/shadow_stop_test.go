@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"context"
-	"encoding/json"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -88,7 +87,7 @@ func TestShadowFailures(t *testing.T) {
 			return good, []*openai.Result{good, good, failed}[i%3*min(1, i/400)]
 		}, 420, 600},
 	} {
-		r := newStopRules(0)
+		r := newStopRules()
 		n := 0
 		for stopped := false; !stopped && n < never; n++ {
 			a, b := c.pair(n)
@@ -102,7 +101,7 @@ func TestShadowFailures(t *testing.T) {
 		}
 	}
 	for _, m := range []measurement{{good, io.EOF}, {nil, errFlood}, {nil, io.EOF}, {failed, openai.ErrCallerLeft}} {
-		r := newStopRules(0)
+		r := newStopRules()
 		for range maxRow - 1 {
 			r.landed(m)
 		}
@@ -175,50 +174,9 @@ func TestExcessFinds(t *testing.T) {
 	}
 }
 
-func TestModelAt(t *testing.T) {
-	for body, want := range map[string]string{
-		`{"model":"a"}`: `"a"`, `{"x":{"model":"b"}, "model" : "a\"b" ,"y":1}`: `"a\"b"`, `{"model":1}`: "", `{"model":"a"`: "",
-		`{"model":"a","model":"b"}`: `"b"`, `[]`: "", `{}`: "", `{"messages":[{"model":"a"}]}`: "",
-	} {
-		from, to := modelAt([]byte(body))
-		if got := body[from:to]; got != want {
-			t.Errorf("%s: %s, want %s", body, got, want)
-		}
-	}
-	if got := string(modelJSON("a\"b")); got != `"a\"b"` || modelJSON("") != nil {
-		t.Error(got)
-	}
-}
-
-// FuzzModelAt checks that another model's name changes nothing else.
-func FuzzModelAt(f *testing.F) {
-	for _, seed := range []string{`{"model":"a"}`, `{"x":{"model":"b"}, "model" : "a\"b" ,"y":[1,"}"]}`, `{"model":1,"z":"\\"}`} {
-		f.Add([]byte(seed))
-	}
-	f.Fuzz(func(t *testing.T, body []byte) {
-		from, to := modelAt(body)
-		var before, after map[string]json.RawMessage
-		if to == 0 || json.Unmarshal(body, &before) != nil {
-			return
-		}
-		if err := json.Unmarshal(slices.Concat(body[:from], []byte(`"new"`), body[to:]), &after); err != nil {
-			t.Fatal(err)
-		}
-		changed := 0
-		for name, value := range before {
-			if string(after[name]) != string(value) {
-				changed++
-			}
-		}
-		if len(after) != len(before) || string(after["model"]) != `"new"` || changed > 1 {
-			t.Errorf("%s became %s", before, after)
-		}
-	})
-}
-
 // TestStopUnread: an answer that could not be read is no failure.
 func TestStopUnread(t *testing.T) {
-	rules := newStopRules(0.05)
+	rules := newStopRules()
 	for range 1000 {
 		if rules.ended(&openai.Result{}, &openai.Result{Outcome: openai.OK}) || rules.ended(&openai.Result{Outcome: openai.OK}, &openai.Result{}) {
 			t.Fatal("copying ended")

@@ -180,7 +180,7 @@ func liveFindings(c recording.Counts, dropped, blocked int) (out []record.Findin
 			"%d answers are not in the figures: their encoding is not read, or they are too large", n)
 	}
 	if n := c.Refused; n > 0 {
-		add(record.Note, "raise --max-body", "the proxy refused %d requests", n)
+		add(record.Note, "", "the proxy refused %d requests: larger than 64 MiB, or a loop", n)
 	}
 	if n := c.Unreachable; n > 0 {
 		add(record.Caution, "read the server's log", "the server could not be reached for %d requests", n)

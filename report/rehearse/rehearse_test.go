@@ -186,11 +186,11 @@ func TestNoise(t *testing.T) {
 
 func TestMistakes(t *testing.T) {
 	for _, text := range []string{"", "8", "8%", "8@14", "8%@x", "0%@3", "-95%@3", "NaN%@3", "8%@14@15"} {
-		if e, err := ParseEvent(text, false); err == nil {
+		if e, err := ParseEvent(text); err == nil {
 			t.Errorf("%q: %+v", text, e)
 		}
 	}
-	if e, err := ParseEvent("-2.5%@14", true); err != nil || e != (Event{14, -0.025, true}) {
+	if e, err := ParseEvent("-2.5%@=14"); err != nil || e != (Event{14, -0.025, true}) {
 		t.Errorf("%+v, %v", e, err)
 	}
 	for _, s := range []Story{{Nights: 1}, {Nights: 367}, {Nights: 9, Planted: []Event{{1, 0.1, false}}},

@@ -42,9 +42,10 @@ func percent(change float64) string {
 	return strings.Replace("+"+unit.Brief(100*change, 4)+" %", "+-", "-", 1)
 }
 
-// ParseEvent reads "8%@14": 8 % slower, night 14.
-func ParseEvent(text string, odd bool) (Event, error) {
+// ParseEvent reads "8%@14": 8 % slower from night 14 on, and "8%@=14": in that night only.
+func ParseEvent(text string) (Event, error) {
 	change, night, _ := strings.Cut(text, "@")
+	night, odd := strings.CutPrefix(night, "=")
 	percent, found := strings.CutSuffix(change, "%")
 	x, err := strconv.ParseFloat(percent, 64)
 	n, errNight := strconv.Atoi(night)

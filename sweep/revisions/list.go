@@ -38,46 +38,35 @@ func FromGit(ctx context.Context, repo, good, bad string) (out []Revision, err e
 		return nil, fmt.Errorf("listing revisions: %w", err)
 	}
 	commit := regexp.MustCompile(`(?m)^[0-9a-f]{40,64}\t.*$`) // beside git's warnings
-	return between(commit.FindAllString(string(text), -1), "", "")
+	return read(commit.FindAllString(string(text), -1))
 }
 
-// FromList takes revisions from a file, one a line, with a remark behind a tab; or from a text with commas. good and
-// bad cut the list; empty = its ends.
-func FromList(list, good, bad string) ([]Revision, error) {
+// FromList takes revisions from a file, one a line, with a remark behind a tab; or from a text with commas.
+func FromList(list string) ([]Revision, error) {
 	lines := strings.Split(list, ",")
 	if text, err := os.ReadFile(list); err == nil {
 		lines = strings.Split(string(text), "\n")
 	} else if len(lines) < 2 {
 		return nil, fmt.Errorf("--revs: %w", err)
 	}
-	return between(lines, good, bad)
+	return read(lines)
 }
 
-func between(lines []string, good, bad string) (out []Revision, err error) {
-	at := func(name string, otherwise int) int {
-		if name == "" {
-			return otherwise
-		}
-		return slices.IndexFunc(out, func(r Revision) bool { return r.Name == name })
-	}
+func read(lines []string) (out []Revision, err error) {
 	for _, line := range lines {
 		name, subject, _ := strings.Cut(strings.TrimSpace(line), "\t")
 		switch {
 		case name == "" || strings.HasPrefix(name, "#"):
-		case at(name, 0) >= 0:
+		case slices.ContainsFunc(out, func(r Revision) bool { return r.Name == name }):
 			return nil, fmt.Errorf("revision %s is listed twice", name)
 		default:
 			out = append(out, Revision{Name: name, Subject: strings.TrimSpace(subject)})
 		}
 	}
-	from, to := at(good, 0), at(bad, len(out)-1)
-	switch {
-	case from < 0 || to < 0:
-		return nil, errors.New("good or bad is not in the list of revisions")
-	case to <= from:
+	if len(out) < 2 {
 		return nil, errors.New("no revision is behind good\nhint: list revisions from good to bad")
 	}
-	return out[from : to+1], nil
+	return out, nil
 }
 
 // Short is a name for people: of a commit its first digits.

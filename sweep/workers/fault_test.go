@@ -31,8 +31,8 @@ func TestJoinRefusals(t *testing.T) {
 		{"token", func(w *Worker) { w.Token = "wrong" }, "refuses this worker: this token differs from the leader's"},
 		{"version", func(w *Worker) { w.Build.Version = "0.9" }, "the worker is bench 0.9 abc, the leader bench 1.0 abc"},
 		{"executable", func(w *Worker) { w.Build.Hash = "0123456789abcdef" }, "the worker is bench 1.0 abc (executable 0123456789ab), the leader bench 1.0 abc"},
-		{"number", func(w *Worker) { w.Index = 2 }, "--index 2: this leader has workers 0 to 1"},
-		{"negative", func(w *Worker) { w.Index = -2 }, "--index -2: this leader has"},
+		{"number", func(w *Worker) { w.Index = 2 }, "number 2: this leader has workers 0 to 1"},
+		{"negative", func(w *Worker) { w.Index = -2 }, "number -2: this leader has"},
 		{"taken", func(w *Worker) { w.Index = 0 }, "for 1m0s: worker 0 has joined already, from host-0"},
 		{"full", func(w *Worker) { w.Index = -1 }, "for 1m0s: all 2 workers have joined: this one waits as a spare"},
 		{"no leader", func(w *Worker) { w.Join += "/elsewhere" }, "answers with HTTP 404, not as bench sweep --workers does"},
@@ -72,15 +72,15 @@ func TestOwnTokens(t *testing.T) {
 			index int
 			want  string
 		}{
-			{tokens[0], 1, "refuses this worker: --index 1: the token is worker 0's"},
-			{tokens[1], 2, "--index 2: this leader has workers 0 to 1"},
+			{tokens[0], 1, "refuses this worker: number 1: the token is worker 0's"},
+			{tokens[1], 2, "number 2: this leader has workers 0 to 1"},
 			{tokens[0] + tokens[1], -1, "this token differs from the leader's"},
 			{"", -1, "this token differs from the leader's"},
 		} {
 			w := x.worker(c.index, each)
 			w.Token = c.token
 			if err := <-x.run(x.ctx, w); err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("--index %d: error %v, want %q", c.index, err, c.want)
+				t.Errorf("number %d: error %v, want %q", c.index, err, c.want)
 			}
 		}
 		for _, k := range []int{1, 0} { // in this order: the numbers are the tokens'

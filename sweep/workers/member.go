@@ -72,9 +72,9 @@ func (l *Leader) unfit(h *hello, own int) string {
 	case h.Build != l.build:
 		return fmt.Sprintf("the worker is bench %s, the leader bench %s: all machines need the same", h.Build, l.build)
 	case h.Index < -1 || h.Index >= l.of:
-		return fmt.Sprintf("--index %d: this leader has workers 0 to %d", h.Index, l.of-1)
+		return fmt.Sprintf("number %d: this leader has workers 0 to %d", h.Index, l.of-1)
 	case own >= 0 && h.Index != own:
-		return fmt.Sprintf("--index %d: the token is worker %d's", h.Index, own)
+		return fmt.Sprintf("number %d: the token is worker %d's", h.Index, own)
 	}
 	return ""
 }

@@ -55,18 +55,6 @@ func (l Ladder) Check(bad func(flag, problem, hint string)) {
 			bad("rates", fmt.Sprintf("%g is not between 1 and 100000 requests/s", r), "--rates 100,1000")
 		}
 	}
-	if l.Tokens < 1 || l.Tokens > 10_000 {
-		bad("tokens", fmt.Sprintf("%d is not between 1 and 10000", l.Tokens), "--tokens 100")
-	}
-	if l.TTFT <= 0 {
-		bad("ttft", fmt.Sprintf("%v is not above 0", l.TTFT), "--ttft 50ms")
-	}
-	if l.ITL <= 0 {
-		bad("itl", fmt.Sprintf("%v is not above 0", l.ITL), "--itl 10ms")
-	}
-	if l.Window < 100*time.Millisecond || l.Window > 10*time.Minute {
-		bad("window", fmt.Sprintf("%v is not between 100ms and 10m", l.Window), "--window 2s")
-	}
 }
 
 func (l Ladder) Steps() []selftest.Step {
