@@ -15,19 +15,19 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 123_698
+	mostLines         = 123_475
 	mostPackages      = 63
-	mostExportedNames = 2_495 // types, functions, methods, variables and constants
-	mostExportedField = 4_104
-	mostWideLines     = 283 // of more than 120 columns
-	mostFlags         = 182 // of commands
+	mostExportedNames = 2_493 // types, functions, methods, variables and constants
+	mostExportedField = 4_102
+	mostWideLines     = 280 // of more than 120 columns
+	mostFlags         = 102 // of commands
 	mostKeys          = 228 // of the TOML, by struct tags
 )
 
 // larger are the packages that are to be cut, each with its bound.
 var larger = map[string]int{
 	"report":               8_830,
-	"cmd/bench":            8_254,
+	"cmd/bench":            8_100,
 	"experiment/trace":     5_360,
 	"experiment/openai":    5_300,
 	"experiment/mock":      5_395,
