@@ -48,6 +48,7 @@ func AskText(w io.Writer, s *series.Series, q series.Question, a *series.Estimat
 		p.wrap("", fmt.Sprintf("%s: the highest %s that meets the SLO is %s", s.Label(), s.Axis, answer))
 	}
 	p.wrap("  twin", series.TwinText(&a.Twin))
+	p.wrap("  server", series.ServerText(&a.Twin))
 	return p.flush(w)
 }
 

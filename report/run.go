@@ -22,6 +22,7 @@ import (
 	"unicode/utf8"
 
 	"bench/experiment/record"
+	"bench/experiment/series"
 	"bench/report/compare"
 )
 
@@ -222,7 +223,14 @@ func (r *Run) predictedLines() []string {
 	return append([]string{tagPredicted + ", not measured: " + p.Text()}, p.Lacks()...)
 }
 
+// Live are the rows that count, with what the twins decide.
 func (r *Run) Live() []record.Row {
+	rows := r.live()
+	series.Narrow(rows, r.Manifest.Twins)
+	return rows
+}
+
+func (r *Run) live() []record.Row {
 	return slices.DeleteFunc(slices.Clone(r.Rows), func(row record.Row) bool { return r.Removed(row.ID) })
 }
 

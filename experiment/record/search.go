@@ -15,6 +15,8 @@ type Found struct {
 	Search  experiment.Search `json:"search"`
 
 	stats.Bracket
+	// Counted is what the verdicts of the probes alone leave possible; absent = no estimate
+	Counted *stats.Bracket `json:"counted,omitempty"`
 	// State is searching, found (within the tolerance, or extrapolated), budget (the answer is wider: the budget is
 	// used up), above (even the highest load qualifies), below (not even the lowest does), beaten (another server
 	// setting is better), none, or unprobed (evaluated again: further probes would narrow it).

@@ -224,7 +224,9 @@ func searchResult(k *experiment.Search, s *experiment.Spec, rows []*record.Row, 
 	close := true
 	if len(rows) > 0 {
 		shown := probes(k, rows)
-		f.Bracket, close = bracket(k, shown, t)
+		if f.Bracket, close = bracket(k, shown, t); f.Best != nil {
+			f.Counted = new(k.Algorithm().Between(shown))
+		}
 		f.Passed, f.ConfirmS = confirmed(k, shown, &f)
 	}
 	_, more := NextProbe(k, rows, t, beat)

@@ -18,15 +18,28 @@ func effort(f *record.Found) string {
 		time.Duration(f.TookS*float64(time.Second)).Round(time.Second).String()
 }
 
+// countedText is what the same probes say without a twin.
+func countedText(f *record.Found) string {
+	if f.Counted == nil || f.Low == nil || f.High == nil {
+		return ""
+	}
+	own, all := record.Found{Search: f.Search, Bracket: *f.Counted}, *f
+	own.Best, all.Best = nil, nil
+	if between(&own) == between(&all) {
+		return ""
+	}
+	return "; by their verdicts alone it" + between(&own)
+}
+
 // EffortText is what a search took, and what ended it: all that its text adds to an estimate.
 func EffortText(f *record.Found, rows []*record.Row) string {
 	switch f.State {
 	case "budget":
-		return effort(f) + budgetText(f, rows)
+		return effort(f) + countedText(f) + budgetText(f, rows)
 	case "unprobed":
 		return effort(f) + "; run the search again for a closer answer"
 	}
-	return effort(f)
+	return effort(f) + countedText(f)
 }
 
 func foundText(f *record.Found, rows []*record.Row) string {

@@ -51,6 +51,32 @@ func TwinText(t *record.Twin) string {
 	return text
 }
 
+// ServerText is the server as the twin has it, with standard errors: "step 9.01 ± 0.05 ms, + 250 ± 3 µs a sequence".
+func ServerText(t *record.Twin) string {
+	part := func(value, err, scale float64, unitName string) string {
+		text := unit.Brief(scale*value, 3)
+		if err > 0 {
+			text += " ± " + unit.Brief(scale*err, 2)
+		}
+		return text + " " + unitName
+	}
+	m, e := &t.Model, &t.Model.Errors
+	text := "step " + part(m.Base, e.Base, 1e3, "ms")
+	text += ", + " + part(m.PerSequence, e.PerSequence, 1e6, "µs a sequence")
+	if m.PerContextToken > 0 {
+		text += ", + " + part(m.PerContextToken, e.PerContextToken, 1e9, "ns a token of context")
+	}
+	text += ", + " + part(m.PerPrefillToken, e.PerPrefillToken, 1e6, "µs a prompt token")
+	if m.FreePrefillTokens > 0 {
+		text += fmt.Sprintf(" after %d", m.FreePrefillTokens)
+	}
+	text += ", front end " + unit.Brief(1e3*m.FrontEnd, 2) + " ms"
+	if m.MaxSequences == 0 {
+		return text + "; sequences at most not known: no row filled them"
+	}
+	return text + fmt.Sprintf("; %d sequences at most", m.MaxSequences)
+}
+
 // LargestResidual is that of the latency near the estimate that a twin misses most, and as a share of the twin's; nil:
 // none.
 func LargestResidual(t *record.Twin) (of *record.TwinResidual, share float64) {

@@ -33,9 +33,8 @@ func untwinned(s *experiment.Spec) string {
 
 // TrialOf is a row as the twin sees it. ok is false without a request.
 func TrialOf(r *record.Row, records []*record.Record) (t twin.Trial, ok bool) {
-	t.Load, t.Workers = float64(r.Spec.Rate), 0
-	if r.Spec.Closed() {
-		t.Load, t.Workers = float64(r.Spec.Concurrency), r.Spec.Concurrency
+	if t.Load = loadOf(&r.Spec); r.Spec.Closed() {
+		t.Workers = r.Spec.Concurrency
 	}
 	t.Cut, t.Filling = r.Summary.Requests.Unfinished > 0, r.Spec.Open() && r.Little != nil && !flowOf(r).Steady()
 	records = slices.DeleteFunc(slices.Clone(records), func(x *record.Record) bool { return x.Arrival.IsZero() })

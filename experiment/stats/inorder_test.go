@@ -241,3 +241,51 @@ func TestNeedIsTrue(t *testing.T) {
 		}
 	}
 }
+
+// What a verdict needs falls if data come that agree: the same window once more.
+func TestNeedFalls(t *testing.T) {
+	simulation(t)
+	rng := rand.New(rand.NewPCG(53, 1))
+	exponential := singleServer(0.5, (*rand.Rand).ExpFloat64)
+	all, grew := 0, 0
+	for _, c := range []struct {
+		name    string
+		draw    func(int, *rand.Rand) []float64
+		p       float64
+		limit   float64
+		n       int
+		bounded bool
+	}{
+		{"lognormal", lognormal(0), 0.99, math.Exp(0.3*2.3263) * 1.3, 200, false},
+		{"lognormal", lognormal(0), 0.95, math.Exp(0.3*1.6449) * 1.1, 400, false},
+		{"AR(1) 0.9", lognormal(0.9), 0.95, math.Exp(0.3*1.6449) * 1.3, 500, false},
+		{"AR(1) 0.9, as of a closed loop", lognormal(0.9), 0.95, math.Exp(0.3*1.6449) * 1.1, 1000, true},
+		{"M/M/1 70 %", singleServer(0.7, (*rand.Rand).ExpFloat64), 0.95, math.Log(20) / 0.3 * 1.5, 1000, false},
+		{"M/M/1 50 %", exponential, 0.95, math.Log(20) / 0.5 * 1.5, 300, false},
+		{"M/M/1 50 %, beyond", exponential, 0.95, math.Log(20) / 0.5 / 1.5, 300, false},
+	} {
+		for range 100 {
+			window := c.draw(c.n, rng)
+			decide := func(values []float64) Decision {
+				s := NewInOrder(values)
+				s.Bounded = c.bounded
+				return s.Decide(c.limit, c.p, 0.95)
+			}
+			once, twice := decide(window), decide(slices.Concat(window, window))
+			if once.Need == 0 {
+				continue
+			}
+			all++
+			if twice.Need > once.Need {
+				grew++
+			}
+			if twice.Verdict == Undecided && twice.Need == 0 {
+				t.Errorf("%s: needs %d, and twice as many need none but are undecided", c.name, once.Need)
+			}
+		}
+	}
+	t.Logf("%d of %d grew", grew, all)
+	if grew > all/20 {
+		t.Errorf("of %d windows %d need more if they are seen twice", all, grew)
+	}
+}

@@ -34,6 +34,8 @@ func Fit(trials []Trial, sequences int) (Model, error) {
 	}
 	var best Model
 	var ratios []float64
+	var fitted []decoding
+	var until []int
 	least, beside := math.Inf(1), 0.0
 	for _, free := range []int{0, 64, 128, 256, 512, 1024} {
 		var rows []decoding
@@ -51,12 +53,14 @@ func Fit(trials []Trial, sequences int) (Model, error) {
 		if m, loss := stepTimes(rows); loss < clearly*least {
 			m.FreePrefillTokens = free
 			best, least, ratios = m, loss, m.speeds(rows, ends)
+			fitted, until = rows, ends
 		}
 	}
 	if best.Base+best.PerSequence+best.PerContextToken <= 0 {
 		return Model{}, ErrNoTimes
 	}
 	best.SpeedError = speedError(ratios)
+	best.Errors = best.errorsBy(fitted, until)
 	if beside < fewestBeside {
 		best.prefillAlone(trials)
 	}
@@ -85,7 +89,7 @@ func (m *Model) prefillAlone(trials []Trial) {
 	}
 	if len(alone) >= fewestResponses && differ(alone) {
 		x, _ := leastSquares(alone, [4]bool{true, false, false, true})
-		m.PerPrefillToken, m.FreePrefillTokens = x[3], 0
+		m.PerPrefillToken, m.FreePrefillTokens, m.Errors.PerPrefillToken = x[3], 0, 0
 	}
 }
 

@@ -273,3 +273,61 @@ func TestSlotsOfOneOfSeveral(t *testing.T) {
 		t.Errorf("16 are reported: %d", got)
 	}
 }
+
+// uneven is the trial of a server whose speed changes by a twentieth every half second, in which all requests share.
+func uneven(t Trial, rng *rand.Rand) Trial {
+	const block, share = 0.5, 0.05
+	last := t.Requests[len(t.Requests)-1].Last + 60
+	at := []float64{0}
+	for sum := 0.0; float64(len(at)) < last/block+2; {
+		sum += block * math.Exp(share*rng.NormFloat64())
+		at = append(at, sum)
+	}
+	warp := func(x *float64) {
+		i := int(*x / block)
+		*x = at[i] + (*x/block-float64(i))*(at[i+1]-at[i])
+	}
+	for i := range t.Requests {
+		r := &t.Requests[i]
+		warp(&r.Arrival)
+		warp(&r.First)
+		warp(&r.Last)
+		for k := range r.Events {
+			warp(&r.Events[k])
+		}
+	}
+	return t
+}
+
+// The standard errors are those of servers with arrivals and an unevenness of their own: the median distance of fitted
+// from true times is about two thirds of one.
+func TestErrors(t *testing.T) {
+	const runs = 10
+	var z []float64
+	within := 0
+	for seed := range uint64(runs) {
+		rng := rand.New(rand.NewPCG(seed, 4))
+		trials := []Trial{uneven(served(t, batching, 5, 30, 10+seed), rng),
+			uneven(served(t, batching, 14, 30, 50+seed), rng)}
+		m, err := Fit(trials, 24)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := m.Errors
+		for _, x := range [][3]float64{{m.Base, 0.009, e.Base}, {m.PerSequence, 250e-6, e.PerSequence},
+			{m.PerPrefillToken, 25e-6, e.PerPrefillToken}} {
+			if x[2] <= 0 || x[2] > x[1] {
+				t.Errorf("seed %d: %v of %v has the error %v", seed, x[0], x[1], x[2])
+			}
+			d := math.Abs(x[0]-x[1]) / x[2]
+			if z = append(z, d); d <= 2 {
+				within++
+			}
+		}
+	}
+	slices.Sort(z)
+	t.Logf("%d of %d within two errors; median distance %.2f, p90 %.2f", within, len(z), z[len(z)/2], z[len(z)*9/10])
+	if middle := z[len(z)/2]; middle < 0.3 || middle > 1.2 {
+		t.Errorf("the median distance is %.2f standard errors", middle)
+	}
+}

@@ -51,6 +51,7 @@ type Model struct {
 	// FreePrefillTokens of a step cost nothing.
 	FreePrefillTokens int     `json:"free_prefill_tokens,omitempty"`
 	FrontEnd          float64 `json:"front_end_s"` // from the arrival of a request to the queue
+	Errors            Errors  `json:"errors,omitzero"`
 	// standard error of all step times, as a share: by how much loads differ
 	SpeedError    float64 `json:"speed_error"`
 	MaxSequences  int     `json:"max_sequences"`             // 0 = unknown: no row queued

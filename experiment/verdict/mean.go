@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
 
 	"bench/experiment/record"
 	"bench/experiment/stats"
@@ -41,8 +42,25 @@ func (e *Measured) judgeMean(v *record.Verdict, o *observed, confidence float64)
 	case v.Verdict == stats.Undecided && math.IsInf(iv.Lo, 0):
 		setNeed(v, max(n, fewestOfMean-n)) // the window is too short to show the dependence
 	case v.Verdict == stats.Undecided:
+		if !math.IsInf(iv.Hi, 0) {
+			v.Within = new(meanWithin(mean, l.Value, iv, confidence))
+		}
+		if lean := Lean(v); lean != "" {
+			v.Why += "; " + lean
+		}
 		setNeed(v, meanNeed(n, mean, l.Value, iv))
 	}
+}
+
+// meanWithin is the probability that a mean is within a limit: the interval's reach towards it, as of a normal
+// distribution.
+func meanWithin(mean, limit float64, iv stats.Interval, confidence float64) float64 {
+	normal := distuv.UnitNormal
+	reach := iv.Hi - mean
+	if mean > limit {
+		reach = mean - iv.Lo
+	}
+	return normal.CDF((limit - mean) / reach * normal.Quantile((1+confidence)/2))
 }
 
 const fewestOfMean = 30

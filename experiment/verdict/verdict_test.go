@@ -421,3 +421,16 @@ func TestClassesOverrideTheRow(t *testing.T) {
 		t.Errorf("with: %+v", g)
 	}
 }
+
+// The lean of a mean is what a normal distribution of the interval's reach gives: half at the limit, the confidence's
+// share at an end.
+func TestMeanWithin(t *testing.T) {
+	iv := stats.Interval{Lo: 90, Hi: 120}
+	for _, x := range []struct{ mean, limit, want float64 }{
+		{100, 100, 0.5}, {100, 120, 0.975}, {100, 90, 0.025}, {100, 110, 0.8365},
+	} {
+		if got := meanWithin(x.mean, x.limit, iv, 0.95); math.Abs(got-x.want) > 1e-3 {
+			t.Errorf("mean %v, limit %v: %v, want %v", x.mean, x.limit, got, x.want)
+		}
+	}
+}

@@ -126,21 +126,31 @@ func (d *drawnServer) excess(t testing.TB, rate, seconds float64, windows int) f
 
 // truth by bisection: between short windows, then, from a little beyond their ends, between several long ones.
 func (d *drawnServer) truth(t testing.TB) float64 {
-	bisect := func(low, high, until, seconds float64, windows int) (float64, float64) {
-		for high/low > until {
-			mid := math.Sqrt(low * high)
-			if d.excess(t, mid, max(min(seconds, 15000/mid), 400/mid), windows) > 0 {
-				high = mid
-			} else {
-				low = mid
-			}
-		}
-		return low, high
-	}
-	low, high := bisect(0.05, 1000, 1.5, 60, 1)
-	low, high = bisect(low/1.1, high*1.1, 1.06, 400, 1)
-	low, high = bisect(low/1.05, high*1.05, 1.008, 1500, 4)
+	near := d.roughly(t)
+	low, high := d.bisect(t, near/1.08, near*1.08, 1.008, 1500, 4)
 	return math.Sqrt(low * high)
+}
+
+func (d *drawnServer) roughly(t testing.TB) float64 {
+	low, high := d.bisect(t, 0.05, 1000, 1.5, 60, 1)
+	low, high = d.bisect(t, low/1.1, high*1.1, 1.06, 400, 1)
+	return math.Sqrt(low * high)
+}
+
+func (d *drawnServer) bisect(t testing.TB, low, high, until, seconds float64, windows int) (float64, float64) {
+	for high/low > until {
+		mid := math.Sqrt(low * high)
+		if d.exceeds(t, mid, seconds, windows) {
+			high = mid
+		} else {
+			low = mid
+		}
+	}
+	return low, high
+}
+
+func (d *drawnServer) exceeds(t testing.TB, rate, seconds float64, windows int) bool {
+	return d.excess(t, rate, max(min(seconds, 15000/rate), 400/rate), windows) > 0
 }
 
 const truths = "testdata/headline.csv"
