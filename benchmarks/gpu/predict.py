@@ -29,8 +29,8 @@ class Predictor:
 
     @functools.cache
     def ask(self, tokens, output, batches):
-        work = {"workload.input": tokens, "workload.output": output, "workload.batch": list(batches)}
-        answer = self.run(*settings(work))
+        work = {"workload.input": tokens, "workload.output": output}
+        answer = self.run("--batch", ",".join(map(str, batches)), *settings(work))
         if answer.returncode:
             raise RuntimeError(f"bench predict: {answer.stderr.strip()}")
         return json.loads(answer.stdout)

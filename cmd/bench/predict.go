@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -28,11 +29,11 @@ type predictFlags struct {
 // where it has the key.
 type predictKeys struct {
 	Target struct {
-		Model       string `toml:"model"`
-		ModelConfig string `toml:"model_config"` // config.json of a Hugging Face model, in place of an entry
-		Hardware    string `toml:"hardware"`
-		GPUs        int    `toml:"gpus"` // in tensor parallel
-		Precision   string `toml:"precision"`
+		Model     string   `toml:"model"` // or the config.json of a Hugging Face model
+		Hardware  string   `toml:"hardware"`
+		GPUs      int      `toml:"gpus"` // in tensor parallel
+		Precision string   `toml:"precision"`
+		Layout    []string `toml:"layout"` // attentionDP, expertParallel
 	} `toml:"target"`
 	Mock struct {
 		KVPrecision         string `toml:"kv_precision"`
@@ -42,24 +43,23 @@ type predictKeys struct {
 		Speculation         struct {
 			Tokens     int      `toml:"tokens"`
 			Acceptance *float64 `toml:"acceptance"`
-			DraftModel string   `toml:"draft_model"` // on the same hardware; empty = drafting takes no time
 		} `toml:"speculation"`
 	} `toml:"mock"`
-	Layout struct {
-		AttentionDP    bool `toml:"attention_dp"`    // each sequence's attention on one device
-		ExpertParallel bool `toml:"expert_parallel"` // each expert on one device
-		Pipeline       int  `toml:"pipeline"`        // stages of layers, each on an equal part of the devices
-	} `toml:"layout"`
 	Workload struct {
 		Input  float64   `toml:"input"`
 		Cached float64   `toml:"cached"`
 		Output float64   `toml:"output"`
-		Batch  []int     `toml:"batch"`
+		Batch  []int     `toml:"-"` // of --batch
 		Rate   []float64 `toml:"rate"`
 	} `toml:"workload"`
 }
 
-const predictText = "[target]\n[mock]\n[layout]\n[workload]\n"
+const predictText = "[target]\n[mock]\n[workload]\n"
+
+const (
+	attentionDP    = "attention_dp"    // each sequence's attention on one device
+	expertParallel = "expert_parallel" // each expert on one device
+)
 
 func newPredict(c *cli) *cobra.Command {
 	f := &predictFlags{}
@@ -69,8 +69,7 @@ func newPredict(c *cli) *cobra.Command {
 		Long: `predict computes TTFT, TPOT, KV-cache capacity and the expected peak throughput from the bytes and FLOPs of a model
 and the bandwidth and compute of a device. Each time has a floor (no server is faster), an expected value, and a typical
 range (low, high); the terms of the expected value follow.
---set target.model_config=config.json takes a Hugging Face config; without hardware it prints its entry of
-model_configs.json.
+--model config.json takes a Hugging Face config; without hardware it prints its entry of model_configs.json.
 
 With a matrix it runs every row through a simulated engine with these step times, in virtual time: an hour of traffic
 takes seconds. Without hardware the table [mock] states the step times. It writes results as sweep does, as predicted;
@@ -84,7 +83,7 @@ behind the measured curve.`,
   bench predict --model llama-3.1-8b --hardware l4 --set mock.speculation.tokens=4 --format json
   bench predict matrices/chat.toml --model llama-3.1-8b --hardware h100-sxm
   bench predict matrices/chat.toml --set row.A-short-chat.rate=[2,4] --only A-short-chat
-  bench predict --set target.model_config=config.json --model org/my-model    an entry of model_configs.json`,
+  bench predict --model my-model/config.json    an entry of model_configs.json`,
 		Args: positional(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
@@ -124,7 +123,12 @@ func (f *predictFlags) readKeys(batches bool) error {
 	if err := doc.Decode("", &f.keys); err != nil {
 		return err
 	}
-	if len(f.keys.Workload.Rate) > 0 && !batches && !doc.IsSet("workload.batch") {
+	for _, name := range f.keys.Target.Layout {
+		if name != attentionDP && name != expertParallel {
+			return usage("unknown layout %q\nhint: --set 'target.layout=[%q, %q]'", name, attentionDP, expertParallel)
+		}
+	}
+	if len(f.keys.Workload.Rate) > 0 && !batches {
 		f.keys.Workload.Batch = []int{1}
 	}
 	return nil
@@ -145,7 +149,7 @@ func (c *cli) predict(f *predictFlags, batches bool) error {
 	if err := errors.Join(checkFormat(f.format, askFormats...), checkEngine(f.keys.Mock.Engine)); err != nil {
 		return err
 	}
-	if f.keys.Target.ModelConfig != "" && f.keys.Target.Hardware == "" {
+	if f.ofConfig() && f.keys.Target.Hardware == "" {
 		return c.modelEntry(f)
 	}
 	models, hardware, err := readTables(c.stderr)
@@ -179,11 +183,12 @@ func (f *predictFlags) setup(c *cli, models roofline.Models, hardware roofline.H
 		GPUs: k.Target.GPUs, Precision: k.Target.Precision, Efficiency: &hardware.Efficiency,
 		KVPrecision: k.Mock.KVPrecision, Engine: k.Mock.Engine,
 		Layout: roofline.Layout{
-			AttentionDP: k.Layout.AttentionDP, ExpertParallel: k.Layout.ExpertParallel, Pipeline: k.Layout.Pipeline,
+			AttentionDP:    slices.Contains(k.Target.Layout, attentionDP),
+			ExpertParallel: slices.Contains(k.Target.Layout, expertParallel),
 		},
 	}
-	var model, device, draft error
-	if k.Target.ModelConfig == "" {
+	var model, device error
+	if !f.ofConfig() {
 		s.Model, model = models.Find(k.Target.Model)
 	} else if s.Model, model = f.readHF(c); model != nil {
 		return s, work, model
@@ -195,19 +200,13 @@ func (f *predictFlags) setup(c *cli, models roofline.Models, hardware roofline.H
 		if spec.Acceptance != nil {
 			work.Speculation.Acceptance = *spec.Acceptance
 		}
-		if spec.DraftModel != "" {
-			d := s
-			d.Precision = ""
-			d.Model, draft = models.Find(spec.DraftModel)
-			work.Speculation.Draft = &d
-		}
 	}
-	return s, work, errors.Join(unknownEntry(model), unknownEntry(device), unknownEntry(draft))
+	return s, work, errors.Join(unknownEntry(model), unknownEntry(device))
 }
 
 func (f *predictFlags) checkNames() error {
 	var open []string
-	if f.keys.Target.Model == "" && f.keys.Target.ModelConfig == "" {
+	if f.keys.Target.Model == "" {
 		open = append(open, "missing --model")
 	}
 	if f.keys.Target.Hardware == "" {
@@ -217,7 +216,7 @@ func (f *predictFlags) checkNames() error {
 	switch {
 	case len(open) > 0:
 		return usage("%s\nhint: bench predict --model llama-3.1-8b --hardware h100-sxm", strings.Join(open, "\n"))
-	case spec.Tokens == 0 && (spec.DraftModel != "" || spec.Acceptance != nil):
+	case spec.Tokens == 0 && spec.Acceptance != nil:
 		return usage("mock.speculation has no tokens\nhint: --set mock.speculation.tokens=4")
 	}
 	return nil
@@ -244,14 +243,18 @@ func (c *cli) modelEntry(f *predictFlags) error {
 	return export.WriteJSON(c.stdout, map[string]any{"models": []roofline.Model{m}})
 }
 
+// ofConfig reports whether the model is the config.json of a Hugging Face model, in place of an entry.
+func (f *predictFlags) ofConfig() bool { return strings.HasSuffix(f.keys.Target.Model, ".json") }
+
+// readHF names a model as its config does, else by its folder.
 func (f *predictFlags) readHF(c *cli) (roofline.Model, error) {
-	text, err := os.ReadFile(f.keys.Target.ModelConfig)
+	text, err := os.ReadFile(f.keys.Target.Model)
 	if err != nil {
 		return roofline.Model{}, usage("reading the model: %w", err)
 	}
-	name := f.keys.Target.Model
-	if name == "" && !strings.Contains(string(text), "_name_or_path") {
-		if abs, err := filepath.Abs(f.keys.Target.ModelConfig); err == nil {
+	name := ""
+	if !strings.Contains(string(text), "_name_or_path") {
+		if abs, err := filepath.Abs(f.keys.Target.Model); err == nil {
 			name = filepath.Base(filepath.Dir(abs))
 		}
 	}

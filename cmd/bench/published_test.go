@@ -56,7 +56,7 @@ func TestPublishedAtMeanLengths(t *testing.T) {
 func TestPublishedLayout(t *testing.T) {
 	work := roofline.Workload{Input: 1024, Output: 1024, Batches: []int{16}}
 	want := withPublished(r1(t), work).Published
-	for name, layout := range map[string]roofline.Layout{"pipeline": {Pipeline: 8}, "attention": {AttentionDP: true}, "experts": {ExpertParallel: true}} {
+	for name, layout := range map[string]roofline.Layout{"attention": {AttentionDP: true}, "experts": {ExpertParallel: true}} {
 		s := r1(t)
 		s.Layout = layout
 		limited := work

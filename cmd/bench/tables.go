@@ -87,8 +87,7 @@ func unknownEntry(err error) error {
 	}
 	hint := fmt.Sprintf("write ./%s with its numbers: %s", unknown.File, unknown.Entry())
 	if unknown.What == "model" {
-		hint = "bench predict --set target.model_config=config.json prints an entry for ./model_configs.json; or " +
-			hint
+		hint = "bench predict --model config.json prints an entry for ./model_configs.json; or " + hint
 	}
 	return usage("%w\nhint: %s", err, hint)
 }

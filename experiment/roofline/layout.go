@@ -1,9 +1,6 @@
 package roofline
 
-import (
-	"fmt"
-	"math"
-)
+import "math"
 
 // Layout divides a model among GPUs. The zero value is tensor parallelism over all of them.
 type Layout struct {
@@ -12,30 +9,17 @@ type Layout struct {
 	AttentionDP bool `json:"attention_dp,omitempty"`
 	// ExpertParallel keeps each expert whole on one GPU; a layer waits for the GPU with the most experts to read.
 	ExpertParallel bool `json:"expert_parallel,omitempty"`
-	// Pipeline is the number of stages that the layers are divided into, each on an equal part of the GPUs; 0 = 1. The
-	// time to hand a token to the next stage is not counted.
-	Pipeline int `json:"pipeline,omitempty"`
-}
-
-func (l Layout) check(gpus int) error {
-	if l.Pipeline < 0 || gpus%max(1, l.Pipeline) != 0 {
-		return fmt.Errorf("pipeline is %d: it must divide the number of GPUs (%d)", l.Pipeline, gpus)
-	}
-	return nil
 }
 
 func (s *Setup) all() int { return max(1, s.GPUs) }
 
-// width is the number of GPUs that compute a token at the same time: those of a pipeline's stage.
-func (s *Setup) width() int { return max(1, s.all()/max(1, s.Pipeline)) }
-
-func (s *Setup) gpus() float64 { return float64(s.width()) }
+func (s *Setup) gpus() float64 { return float64(s.all()) }
 
 func (s *Setup) kvWidth() int {
 	if s.AttentionDP {
 		return 1
 	}
-	return s.width()
+	return s.all()
 }
 
 // held is the number of sequences that all GPUs seem to hold if each takes as long as the one with the most.

@@ -103,7 +103,7 @@ func (s *Setup) parts(active, others float64, w Workload) (step, prompt Bound, m
 	context := w.Input + w.Output/2
 	step = s.bound(s.decode(active, context), s.efficiency().TPOT)
 	if others > 0 {
-		others = s.microBatch(others)
+		others = atLeast(1, others)
 	}
 	prompt = s.bound(s.mixed([]Chunk{{w.Input - w.Cached, w.Cached}}, others, context), s.efficiency().TTFT)
 	prompt.FloorMs = min(prompt.FloorMs, s.floorMs(s.prefill(w.Input, w.Cached)))

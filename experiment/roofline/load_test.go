@@ -127,8 +127,8 @@ func TestPeak(t *testing.T) {
 	}
 }
 
-// Data-parallel attention copies the attention's weights and not the KV cache; a pipeline of two stages halves the
-// bandwidth of a token and the batch of a stage; whole experts on one GPU wait for the fullest one.
+// Data-parallel attention copies the attention's weights and not the KV cache; whole experts on one GPU wait for the
+// fullest one.
 func TestLayouts(t *testing.T) {
 	s := Setup{Model: model(t, "deepseek-r1"), Device: device(t, "h200-sxm"), GPUs: 8}
 	dp := s
@@ -141,22 +141,12 @@ func TestLayouts(t *testing.T) {
 	if dp.CapacityTokens() < 6*s.CapacityTokens() {
 		t.Errorf("%d tokens with copies, %d without", s.CapacityTokens(), dp.CapacityTokens())
 	}
-	pipe, half := s, s
-	pipe.Pipeline, half.GPUs = 2, 4
-	within(t, "pipeline", pipe.DecodeMs(64, 1000), half.DecodeMs(32, 1000), 1e-9)
-	if whole := pipe.Capacity(2000).Sequences; whole <= half.Capacity(2000).Sequences {
-		t.Errorf("%d sequences", whole)
-	}
 	spread := s
 	spread.ExpertParallel = true
 	if a, b := spread.DecodeMs(8, 1000), s.DecodeMs(8, 1000); a <= b {
 		t.Errorf("%g ms with whole experts on one GPU, %g divided", a, b)
 	}
 	within(t, "all experts are read anyway", spread.DecodeMs(5000, 10), s.DecodeMs(5000, 10), 1e-3)
-	pipe.GPUs = 3
-	if err := pipe.Check(); err == nil || !strings.Contains(err.Error(), "pipeline is 2") {
-		t.Errorf("%v", err)
-	}
 }
 
 // On a CPU reading and computing take turns.

@@ -23,11 +23,7 @@ type pass struct {
 }
 
 func (s *Setup) decode(batch, context float64) pass {
-	return s.step(0, 0, s.microBatch(batch), atLeast(0, context))
-}
-
-func (s *Setup) microBatch(batch float64) float64 {
-	return atLeast(1, batch/float64(max(1, s.Pipeline)))
+	return s.step(0, 0, atLeast(1, batch), atLeast(0, context))
 }
 
 func (s *Setup) prefill(input, cached float64) pass {

@@ -65,7 +65,7 @@ func TestCapacitySequences(t *testing.T) {
 	} {
 		s := Setup{Model: model(t, c.model), Device: device(t, c.device), Precision: c.precision, GPUs: c.gpus}
 		got := s.Capacity(c.context)
-		runtime := 1.9 * s.gpus() * 1e9 / s.Model.kv(c.context, 2, s.width())
+		runtime := 1.9 * s.gpus() * 1e9 / s.Model.kv(c.context, 2, s.all())
 		if want := float64(c.want) + runtime; math.Abs(float64(got.Sequences)-want) > 0.01*want+1 {
 			t.Errorf("%s on %s: %d sequences, want about %.0f", c.model, c.device, got.Sequences, want)
 		}
@@ -131,10 +131,6 @@ func TestSpeculative(t *testing.T) {
 	within(t, "all accepted", s.speculative(1, 100, Speculation{Tokens: 4, Acceptance: 1}).TokensPerStep, 5, 1e-9)
 	within(t, "none accepted", s.speculative(1, 100, Speculation{Tokens: 4}).Speedup, 1, 1e-6)
 	within(t, "at the critical batch", s.speculative(100, 0, Speculation{Tokens: 4, Acceptance: 0.7}).Speedup, 2.7731/5, 1e-3)
-	draft := s
-	draft.Model.Layers /= 8
-	slow := s.speculative(1, 100, Speculation{Tokens: 4, Acceptance: 0.7, Draft: &draft})
-	within(t, "with a draft of an eighth", slow.Speedup, 2.7731/(1+4*99./799), 0.01)
 	moe := Setup{Model: model(t, "qwen3-30b-a3b"), Device: device(t, "h100-sxm")}
 	if x := moe.speculative(1, 100, Speculation{Tokens: 4, Acceptance: 0.7}); x.Speedup > 2 {
 		t.Errorf("each drafted token touches experts of its own: %g", x.Speedup)

@@ -72,9 +72,6 @@ func (s Setup) Check() error {
 	if s.GPUs < 0 || s.GPUs > maxGPUs {
 		errs = append(errs, fmt.Errorf("gpus is %d, not within 0 to %d", s.GPUs, maxGPUs))
 	}
-	if err := s.Layout.check(s.all()); err != nil {
-		errs = append(errs, err)
-	}
 	if err := CheckPrecision("precision", s.Precision); err != nil {
 		errs = append(errs, err)
 	}

@@ -6,12 +6,11 @@ import (
 	"math"
 )
 
-// Speculation is speculative decoding: tokens are drafted and then verified in one step of the model
+// Speculation is speculative decoding: tokens are drafted, in no time, and then verified in one step of the model
 // (Leviathan et al., arXiv 2211.17192).
 type Speculation struct {
 	Tokens     int     // drafted per step
 	Acceptance float64 // probability that a drafted token is accepted, given that the previous ones were
-	Draft      *Setup  // the draft model, one step a token; nil: drafting takes no time (n-grams)
 }
 
 func (p Speculation) Check() error {
@@ -22,11 +21,6 @@ func (p Speculation) Check() error {
 	if !(p.Acceptance >= 0 && p.Acceptance <= 1) {
 		errs = append(errs, fmt.Errorf("acceptance is %g, not within 0 to 1", p.Acceptance))
 	}
-	if p.Draft != nil {
-		if err := p.Draft.Check(); err != nil {
-			errs = append(errs, fmt.Errorf("draft model: %w", err))
-		}
-	}
 	return errors.Join(errs...)
 }
 
@@ -34,7 +28,7 @@ type Speculated struct {
 	Drafted       int     `json:"drafted_tokens"`
 	Acceptance    float64 `json:"acceptance"`
 	TokensPerStep float64 `json:"tokens_per_step"` // expected, including the model's own token
-	Step          Bound   `json:"step"`            // drafting and verifying
+	Step          Bound   `json:"step"`            // verifying
 	TPOT          Bound   `json:"tpot"`            // Step over TokensPerStep
 	Speedup       float64 `json:"speedup"`         // over plain decoding; below 1 it is slower
 }
@@ -51,9 +45,6 @@ func (p Speculation) tokensPerStep() float64 {
 func (s Setup) speculative(batch, context float64, with Speculation) Speculated {
 	out := Speculated{Drafted: with.Tokens, Acceptance: with.Acceptance, TokensPerStep: with.tokensPerStep(),
 		Step: s.Verify(batch, context, float64(with.Tokens))}
-	if with.Draft != nil {
-		out.Step = out.Step.plus(with.drafting(batch, context))
-	}
 	out.TPOT = out.Step.dividedBy(out.TokensPerStep)
 	if out.TPOT.ExpectedMs > 0 {
 		out.Speedup = s.DecodeMs(batch, context) / out.TPOT.ExpectedMs
@@ -79,15 +70,4 @@ func (s Setup) DecodeSpeculated(batch, context, drafted, tokens float64, loaded 
 	loaded.ExpectedMs += alone.ExpectedMs - plain.ExpectedMs
 	loaded.HighMs += alone.HighMs - plain.HighMs
 	return alone, loaded
-}
-
-func (p Speculation) drafting(batch, context float64) Bound {
-	one := p.Draft.Decode(batch, context)
-	n := float64(p.Tokens)
-	b := Bound{FloorMs: n * one.FloorMs, LowMs: n * one.LowMs, ExpectedMs: n * one.ExpectedMs, HighMs: n * one.HighMs}
-	if one.ExpectedMs > 0 {
-		b.Terms = []Term{{Name: "draft", Of: p.Draft.Model.ID, Amount: n, Unit: "steps", Rate: 1e3 / one.ExpectedMs,
-			RateUnit: "steps/s", Ms: b.ExpectedMs}}
-	}
-	return b
 }

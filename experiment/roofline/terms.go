@@ -75,7 +75,7 @@ func (s *Setup) note(p pass) string {
 	if s.Device.DenseTFLOPS.BF16 == 0 {
 		notes = append(notes, "the device's compute peak is unknown: memory bandwidth only")
 	}
-	if s.width() > 1 && s.Device.LinkGBs == 0 {
+	if s.all() > 1 && s.Device.LinkGBs == 0 {
 		notes = append(notes, "the device's link bandwidth is unknown: all-reduces are counted at minimum latency")
 	}
 	have := float64(s.all()) * s.Device.MemoryGB

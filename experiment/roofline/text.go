@@ -62,9 +62,6 @@ func servedBy(p Prediction) (text string) {
 	if p.ExpertParallel {
 		text += ", whole experts"
 	}
-	if p.Pipeline > 1 {
-		text += fmt.Sprintf(", %d stages", p.Pipeline)
-	}
 	if p.Engine != "" {
 		text += ", by " + p.Engine
 	}
