@@ -17,15 +17,14 @@ const (
 	tileInput   = 32_000
 	tileOutput  = 100
 	tileOffload = 100.0 // GiB
-	tileRatio   = 0.9
-	perInFlight = 3 // contexts per request in flight
+	tileRatio   = 0.9   // share of the tier to fill
+	perInFlight = 3     // contexts per request in flight
 )
 
 type Sizing struct {
 	Overflows bool // the contexts exceed the server's own cache instead, as the model's bytes are unknown
 
 	OffloadGiB    float64 // size of the tier
-	Ratio         float64 // share of the tier to fill
 	BytesPerToken float64
 	Input         int // tokens of a context, its question included
 
@@ -41,27 +40,13 @@ const gib = 1 << 30
 func (z Sizing) ContextGiB() float64 { return z.BytesPerToken * float64(z.Input) / gib }
 
 func (z Sizing) Contexts() int {
-	return int(math.Min(math.Floor(z.Ratio*z.OffloadGiB*gib/(z.BytesPerToken*float64(z.Input))), math.MaxInt32))
+	return int(math.Min(math.Floor(tileRatio*z.OffloadGiB*gib/(z.BytesPerToken*float64(z.Input))), math.MaxInt32))
 }
 
 func (z Sizing) noneFits() error {
-	return fmt.Errorf("no context fits: %.4g × %.4g GiB to fill, but a context of %d tokens at %.10g bytes takes "+
+	return fmt.Errorf("no context fits: %g × %.4g GiB to fill, but a context of %d tokens at %.10g bytes takes "+
 		"%.4g GiB\nhint: a larger tier (offload_gib), a shorter input or fewer bytes_per_token",
-		z.Ratio, z.OffloadGiB, z.Input, z.BytesPerToken, z.ContextGiB())
-}
-
-func sizing(t *workload.Tile, input, gpus int) Sizing {
-	z := Sizing{OffloadGiB: t.OffloadGiB, Ratio: t.Ratio, BytesPerToken: t.BytesPerToken, Input: input}
-	if t.OffloadPerGPUGiB > 0 {
-		z.OffloadGiB = t.OffloadPerGPUGiB * float64(gpus)
-	}
-	if z.OffloadGiB == 0 {
-		z.OffloadGiB = tileOffload
-	}
-	if z.Ratio == 0 {
-		z.Ratio = tileRatio
-	}
-	return z
+		tileRatio, z.OffloadGiB, z.Input, z.BytesPerToken, z.ContextGiB())
 }
 
 func (z Sizing) withModel(m roofline.Model, t *workload.Tile) Sizing {
@@ -69,9 +54,6 @@ func (z Sizing) withModel(m roofline.Model, t *workload.Tile) Sizing {
 	z.Model, z.KVPrecision = m.ID, cmp.Or(t.KVPrecision, "bf16")
 	z.Full, z.Resident = s.KVBytesPerToken(), s.KVBytes(float64(z.Input))/float64(z.Input)
 	z.BytesPerToken = z.Full
-	if t.Accounting == workload.Resident {
-		z.BytesPerToken = z.Resident
-	}
 	return z
 }
 
@@ -84,8 +66,7 @@ var errNoCache = errors.New("the server does not report its KV cache (vllm:cache
 type Machine struct {
 	Models      roofline.Models
 	Model       string // served name; empty = not known yet
-	GPUs        int
-	CacheTokens int // of the server's own KV cache; 0 = not reported
+	CacheTokens int    // of the server's own KV cache; 0 = not reported
 }
 
 // SizeTiling fills in the contexts of a tiling row, and what depends on them. The sizing is nil if they are stated.
@@ -162,10 +143,7 @@ func (s *Spec) tileWarmup(contexts int) workload.Extent {
 }
 
 func (s *Spec) sized(t *workload.Tile, m Machine) (Sizing, error) {
-	if t.OffloadPerGPUGiB > 0 && m.GPUs < 1 {
-		return Sizing{}, errors.New("offload_gib_per_gpu needs the number of GPUs\nhint: gpus = 8 in [target]")
-	}
-	z := sizing(t, s.Input.Least(), m.GPUs)
+	z := Sizing{OffloadGiB: cmp.Or(t.OffloadGiB, tileOffload), BytesPerToken: t.BytesPerToken, Input: s.Input.Least()}
 	if z.BytesPerToken == 0 {
 		if m.Model == "" {
 			return z, errUnsized
@@ -205,10 +183,9 @@ func (s *Spec) presetTile(bad func(key, problem, hint string)) {
 	switch {
 	case counts && s.Tile.Sized():
 		bad("tile.contexts", "contexts cannot be combined with the size of the tier",
-			"remove contexts, or offload_gib, ratio, bytes_per_token, kv_precision and accounting")
+			"remove contexts, or offload_gib, bytes_per_token and kv_precision")
 		return
-	case s.Tile.Fit == workload.FitHBM, s.Input.Dist != "fixed", s.Tile.OffloadPerGPUGiB > 0,
-		!counts && s.Tile.BytesPerToken == 0:
+	case s.Tile.Fit == workload.FitHBM, s.Input.Dist != "fixed", !counts && s.Tile.BytesPerToken == 0:
 		return
 	}
 	if _, err := s.SizeTiling(Machine{}); err != nil {

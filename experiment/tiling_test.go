@@ -39,27 +39,25 @@ func TestSizing(t *testing.T) {
 	for _, tt := range []struct {
 		model              string
 		tile               workload.Tile
-		gpus               int
 		bytes              float64
 		contexts, inFlight int
 	}{
-		{"openai/gpt-oss-20b", workload.Tile{}, 0, 49_152, 61, 20},
-		{"openai/gpt-oss-120b", workload.Tile{}, 0, 73_728, 40, 13},
-		{"Qwen/Qwen3-30B-A3B-Instruct-2507", workload.Tile{}, 0, 98_304, 30, 10},
-		{"Qwen/Qwen3-Coder-480B-A35B-Instruct-FP8", workload.Tile{}, 0, 253_952, 11, 3},
-		{"Qwen/Qwen3-235B-A22B-Instruct-2507-FP8", workload.Tile{KVPrecision: "fp8"}, 0, 96_256, 31, 10},
-		{"Qwen/Qwen3-235B-A22B-Instruct-2507-FP8", workload.Tile{}, 0, 192_512, 15, 5},
-		{"Qwen/Qwen3-Coder-480B-A35B-Instruct-FP8", workload.Tile{OffloadPerGPUGiB: 100}, 8, 253_952, 95, 31},
-		{"Qwen/Qwen3-235B-A22B-Instruct-2507-FP8", workload.Tile{OffloadGiB: 800, KVPrecision: "fp8"}, 0, 96_256, 250, 83},
-		{"openai/gpt-oss-20b", workload.Tile{Accounting: workload.Resident}, 0, 24_674.304, 122, 40}, // 12 of 24 layers keep 128 tokens
-		{"a model of nobody", workload.Tile{BytesPerToken: 1 << 20}, 0, 1 << 20, 2, 1},
-		{"openai/gpt-oss-20b", workload.Tile{Ratio: 0.01}, 0, 0, 0, 0},
+		{"openai/gpt-oss-20b", workload.Tile{}, 49_152, 61, 20},
+		{"openai/gpt-oss-120b", workload.Tile{}, 73_728, 40, 13},
+		{"Qwen/Qwen3-30B-A3B-Instruct-2507", workload.Tile{}, 98_304, 30, 10},
+		{"Qwen/Qwen3-Coder-480B-A35B-Instruct-FP8", workload.Tile{}, 253_952, 11, 3},
+		{"Qwen/Qwen3-235B-A22B-Instruct-2507-FP8", workload.Tile{KVPrecision: "fp8"}, 96_256, 31, 10},
+		{"Qwen/Qwen3-235B-A22B-Instruct-2507-FP8", workload.Tile{}, 192_512, 15, 5},
+		{"Qwen/Qwen3-Coder-480B-A35B-Instruct-FP8", workload.Tile{OffloadGiB: 800}, 253_952, 95, 31},
+		{"Qwen/Qwen3-235B-A22B-Instruct-2507-FP8", workload.Tile{OffloadGiB: 800, KVPrecision: "fp8"}, 96_256, 250, 83},
+		{"a model of nobody", workload.Tile{BytesPerToken: 1 << 20}, 1 << 20, 2, 1},
+		{"openai/gpt-oss-20b", workload.Tile{OffloadGiB: 1}, 0, 0, 0},
 	} {
 		s := tiled(tt.tile)
 		stated := s.Tile.Contexts > 0 // by the bytes
-		z, err := s.SizeTiling(Machine{Models: models, Model: tt.model, GPUs: tt.gpus})
+		z, err := s.SizeTiling(Machine{Models: models, Model: tt.model})
 		if tt.contexts == 0 {
-			if err == nil || !strings.Contains(err.Error(), "no context fits: 0.01 × 100 GiB to fill, but a context of 32000 tokens at 49152 bytes takes 1.465 GiB\nhint: a larger tier") {
+			if err == nil || !strings.Contains(err.Error(), "no context fits: 0.9 × 1 GiB to fill, but a context of 32000 tokens at 49152 bytes takes 1.465 GiB\nhint: a larger tier") {
 				t.Errorf("%s: %v", tt.model, err)
 			}
 			continue
@@ -85,7 +83,6 @@ func TestSizingRefuses(t *testing.T) {
 	}{
 		{workload.Tile{}, "", "the model is unknown"},
 		{workload.Tile{}, "gpt-oss-21b", "similar: openai/gpt-oss-20b"},
-		{workload.Tile{OffloadPerGPUGiB: 10}, "gpt-oss-20b", "gpus = 8"},
 	} {
 		s := tiled(tt.tile)
 		if _, err := s.SizeTiling(Machine{Models: models, Model: tt.model}); err == nil || !strings.Contains(err.Error(), tt.want) {

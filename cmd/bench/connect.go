@@ -25,7 +25,7 @@ func (c *cli) connect(ctx context.Context, to *sweepInput, base,
 		return nil, record.RooflineSource{}, err
 	}
 	sizing, err := sizeTiles(to.m.Points, experiment.Machine{
-		Models: to.models, Model: server.Info.Model, GPUs: to.m.Target.GPUs, CacheTokens: server.CacheTokens(),
+		Models: to.models, Model: server.Info.Model, CacheTokens: server.CacheTokens(),
 	})
 	if err != nil {
 		server.Close()

@@ -162,7 +162,7 @@ func (f *predictFlags) target(
 		return err
 	}
 	t.Model, t.Hardware = model.ID, device.ID
-	_, err := sizeTiles(m.Points, experiment.Machine{Models: models, Model: t.Model, GPUs: t.GPUs})
+	_, err := sizeTiles(m.Points, experiment.Machine{Models: models, Model: t.Model})
 	return err
 }
 

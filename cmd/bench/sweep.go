@@ -174,7 +174,7 @@ func (in *sweepInput) read(ctx context.Context, file string, stderr io.Writer) (
 		}
 	}
 	if in.dryRun {
-		machine := experiment.Machine{Models: in.models, Model: in.m.Target.Model, GPUs: in.m.Target.GPUs}
+		machine := experiment.Machine{Models: in.models, Model: in.m.Target.Model}
 		if in.m.Simulated() {
 			machine.CacheTokens = in.simulated.KVTokens()
 		}

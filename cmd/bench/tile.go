@@ -41,7 +41,6 @@ the results of a sweep, for bench report and bench compare. The first rotation f
 Two endpoints are measured in interleaved blocks (A B B A) of one run, which bench compare compares.`,
 		Example: `  bench tile http://localhost:8000                          discovers the model, fills 0.9 of 100 GiB
   bench tile localhost:8000 --set row.tile.tile.offload_gib=400 --set row.tile.tile.kv_precision=fp8
-  bench tile localhost:8000 --set target.gpus=8 --set row.tile.tile.offload_gib_per_gpu=100
   bench tile localhost:8000 --set row.tile.tile.fit=hbm --duration 5m
   bench tile mock --set row.tile.tile.contexts=6 --set row.tile.input=512 --set row.tile.tile.rounds=3
   bench tile host-a:8000 host-b:8000 --duration 5m          two servers, interleaved`,

@@ -9,6 +9,9 @@ import (
 	"bench/experiment/roofline"
 )
 
+// TenantHeader is the request header with the name of the tenant, as llm-d has it.
+const TenantHeader = "x-llm-d-inference-fairness-id"
+
 // Config is the [mock] table of a matrix. The zero Config is a small fast server for demonstrations: see the four
 // Step fields.
 //
@@ -53,8 +56,6 @@ type Config struct {
 	KVOffloadingGBs float64 `toml:"-" json:"kv_offloading_gb_s,omitempty"`
 	// who is admitted next: fcfs, or by tenant round-robin or vtc; empty: fcfs
 	Schedule string `toml:"schedule" json:"schedule,omitempty"`
-	// request header with the name of the tenant; empty: x-llm-d-inference-fairness-id
-	TenantHeader string `toml:"tenant_header" json:"tenant_header,omitempty"`
 	// queue length; more requests are rejected; zero: 1000
 	Queue int `toml:"queue" json:"queue,omitempty"`
 	// compute requests to their end after the client has closed the connection
@@ -168,7 +169,6 @@ func (c Config) resolved() Config {
 	c.KVBytesPerToken = cmp.Or(c.KVBytesPerToken, 131072)
 	c.KVOffloadingGBs = cmp.Or(c.KVOffloadingGBs, 50)
 	c.Queue = cmp.Or(c.Queue, 1000)
-	c.TenantHeader = cmp.Or(c.TenantHeader, "x-llm-d-inference-fairness-id")
 	c.NaturalOutput = cmp.Or(c.NaturalOutput, 256)
 	if c.fixed() {
 		return c

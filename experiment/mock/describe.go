@@ -23,7 +23,7 @@ func (s *Server) Describe() string {
 		{c.Speculation.Tokens > 0, fmt.Sprintf("%d drafts a step, accepted with %g", c.Speculation.Tokens,
 			c.Speculation.Acceptance)},
 		{len(c.adapterNames()) > 0, "adapters " + strings.Join(c.adapterNames(), ", ")},
-		{c.Schedule != "" && c.Schedule != fcfs, c.Schedule + " by " + c.TenantHeader},
+		{c.Schedule != "" && c.Schedule != fcfs, c.Schedule + " by " + TenantHeader},
 		{c.Drift != "", "drift " + c.Drift},
 		{len(c.Faults) > 0, "faults: " + strings.Join(c.Faults, ", ")},
 	} {

@@ -40,7 +40,7 @@ func (s *Server) generate(shape api) http.HandlerFunc {
 			bad.writeTo(w, shape)
 			return
 		}
-		q.tenant = r.Header.Get(s.cfg.TenantHeader)
+		q.tenant = r.Header.Get(TenantHeader)
 		s.adapt(q, req.Model)
 		q.drafter = newDrafter(s.cfg.Speculation)
 		answer := s.plan(req, shape, q, limit, f)

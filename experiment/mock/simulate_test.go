@@ -72,7 +72,7 @@ func TestSimulateIsTheServer(t *testing.T) {
 }
 
 func simulateIsTheServer(t *testing.T, schedule string) {
-	c := Config{Model: "m", KVBlocks: 24, MaxModelLen: 384, MaxNumSeqs: 8, Schedule: schedule, TenantHeader: "x-tenant"}
+	c := Config{Model: "m", KVBlocks: 24, MaxModelLen: 384, MaxNumSeqs: 8, Schedule: schedule}
 	var jobs []Job
 	for i := range 12 {
 		prompt := make([]int32, 40+10*i)
@@ -93,7 +93,7 @@ func simulateIsTheServer(t *testing.T, schedule string) {
 				defer func() { done <- true }()
 				time.Sleep(j.At - time.Since(s.start))
 				r, _ := http.NewRequest("POST", "http://mock/v1/completions", strings.NewReader(asked(j)))
-				r.Header.Set("X-Tenant", j.Tenant)
+				r.Header.Set(TenantHeader, j.Tenant)
 				resp, err := h.Do(r)
 				if err != nil {
 					t.Error(err)

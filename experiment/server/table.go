@@ -11,11 +11,10 @@ import (
 )
 
 // Table is the [server] table: how to start the server under test, and with which knobs. In the command, the
-// hooks, the environment and the directory, {name} is replaced by the value of the knob name.
+// hooks and the environment, {name} is replaced by the value of the knob name.
 type Table struct {
 	Command []string          `toml:"command"` // program and arguments; empty: bench starts no server
 	Env     map[string]string `toml:"env"`     // added to the environment of bench
-	Dir     string            `toml:"dir"`     // working directory; empty: bench's
 	// PassEnv are variables of bench's environment that the server gets though they are secrets of bench: those of
 	// Config.Withhold. It gets all others.
 	PassEnv []string `toml:"pass_env"`
@@ -181,7 +180,6 @@ func (t *Table) checkPlaceholders(bad func(key, problem, hint string)) {
 	for _, name := range slices.Sorted(maps.Keys(t.Env)) {
 		look("env."+name, t.Env[name])
 	}
-	look("dir", t.Dir)
 	for _, name := range slices.Sorted(maps.Keys(t.Knobs.Values)) {
 		if !used[name] {
 			bad("knobs."+name, name+" is not used: all its values would start the same server", "write {"+name+
@@ -251,7 +249,7 @@ func (t *Table) Config(v Variant) Config {
 		return out
 	}
 	c := Config{
-		Command: words(t.Command), Dir: fill(t.Dir), Before: words(t.Before), After: words(t.After),
+		Command: words(t.Command), Before: words(t.Before), After: words(t.After),
 		Health: cmp.Or(t.Ready, "/models"), Start: cmp.Or(t.StartTimeout, tableStartTimeout),
 		Grace: cmp.Or(t.StopTimeout, tableStopTimeout), Own: !t.Proxied,
 	}

@@ -51,11 +51,11 @@ func TestVariants(t *testing.T) {
 func TestTableConfig(t *testing.T) {
 	table := &Table{
 		Command: []string{"vllm", "--seqs={seqs}", "{seqs}{dtype}", `{"seqs": 1}`, "{unknown}"}, Env: map[string]string{"B": "{dtype}", "A": "1"},
-		Dir: "/srv/{dtype}", Before: []string{"set", "{seqs}"}, After: []string{"reset"}, Proxied: true, Ready: "/x",
+		Before: []string{"set", "{seqs}"}, After: []string{"reset"}, Proxied: true, Ready: "/x",
 	}
 	got := table.Config(Variant{{"seqs", "32"}, {"dtype", "fp8"}})
 	want := Config{
-		Command: []string{"vllm", "--seqs=32", "32fp8", `{"seqs": 1}`, "{unknown}"}, Env: []string{"A=1", "B=fp8"}, Dir: "/srv/fp8",
+		Command: []string{"vllm", "--seqs=32", "32fp8", `{"seqs": 1}`, "{unknown}"}, Env: []string{"A=1", "B=fp8"},
 		Before: []string{"set", "32"}, After: []string{"reset"}, Health: "/x", Start: tableStartTimeout, Grace: tableStopTimeout,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

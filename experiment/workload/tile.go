@@ -21,22 +21,16 @@ type Tile struct {
 	// for each context; 0 = the number of contexts
 	Questions int `toml:"-" json:"questions,omitempty"`
 	// at the end of the input; 0 = 32, or half of a shorter input
-	QuestionTokens int `toml:"question_tokens" json:"question_tokens,omitempty"`
+	QuestionTokens int `toml:"-" json:"question_tokens,omitempty"`
 	// rotations of the window; 0 = duration and requests apply
 	Rounds int `toml:"rounds" json:"rounds,omitempty"`
 
 	// size of the tier to fill in GiB; 0 = 100
 	OffloadGiB float64 `toml:"offload_gib" json:"offload_gib,omitempty"`
-	// size per GPU in GiB, multiplied by [target] gpus; replaces offload_gib
-	OffloadPerGPUGiB float64 `toml:"offload_gib_per_gpu" json:"offload_gib_per_gpu,omitempty"`
-	// share of the tier to fill; 0 = 0.9
-	Ratio float64 `toml:"ratio" json:"ratio,omitempty"`
 	// KV cache bytes; 0 = computed from the model
 	BytesPerToken float64 `toml:"bytes_per_token" json:"bytes_per_token,omitempty"`
 	// of the KV cache, to compute its bytes; empty = bf16
 	KVPrecision string `toml:"kv_precision" json:"kv_precision,omitempty"`
-	// full (also when empty): every layer keeps every token; resident: window and linear layers keep less
-	Accounting string `toml:"accounting" json:"accounting,omitempty"`
 
 	// Fit is what the contexts fill: a tier (FitTier, also when empty), one context more than the server's own KV
 	// cache holds (FitHBM), or a tier if the model's bytes are known, else that cache (FitAuto).
@@ -50,14 +44,8 @@ const (
 )
 
 func (t *Tile) Sized() bool {
-	return t.OffloadGiB > 0 || t.OffloadPerGPUGiB > 0 || t.BytesPerToken > 0 || t.Ratio > 0 || t.KVPrecision != "" ||
-		t.Accounting != ""
+	return t.OffloadGiB > 0 || t.BytesPerToken > 0 || t.KVPrecision != ""
 }
-
-const (
-	Full     = "full"
-	Resident = "resident"
-)
 
 // defaultQuestion is two blocks.
 const defaultQuestion = 2 * BlockTokens
@@ -122,10 +110,6 @@ func (w Workload) checkTile(bad func(key, problem, hint string)) {
 	case w.Input.Dist != "fixed":
 		bad("input", "a tiling row needs a fixed input length",
 			"write input = 32000 (prompt tokens, the question included)")
-	case t.question(w.Input.Least()) >= w.Input.Least():
-		bad("tile.question_tokens", fmt.Sprintf("a question of %d tokens leaves no context tokens in an input of %d",
-			t.question(w.Input.Least()), w.Input.Least()),
-			"input includes the question: make input larger or the question shorter")
 	}
 	if !w.Output.set() {
 		bad("output", "the output length is missing", "write output = 100 (tokens to write)")
@@ -138,7 +122,6 @@ func (w Workload) checkTile(bad func(key, problem, hint string)) {
 	}{
 		{"contexts", t.Contexts, maxContexts, "contexts = 40"},
 		{"questions", t.Questions, maxContexts, "questions = 40"},
-		{"question_tokens", t.QuestionTokens, maxTokens, "question_tokens = 32"},
 		{"rounds", t.Rounds, maxContexts, "rounds = 3"},
 	} {
 		if n.value < 0 || n.value > n.most {
@@ -156,16 +139,7 @@ func (t *Tile) checkSizing(bad func(key, problem, hint string)) {
 		}
 	}
 	positive("offload_gib", t.OffloadGiB, 1<<30, "offload_gib = 100")
-	positive("offload_gib_per_gpu", t.OffloadPerGPUGiB, 1<<30, "offload_gib_per_gpu = 100")
-	positive("ratio", t.Ratio, 100, "ratio = 0.9")
 	positive("bytes_per_token", t.BytesPerToken, 1<<30, "bytes_per_token = 131072")
-	if t.OffloadGiB > 0 && t.OffloadPerGPUGiB > 0 {
-		bad("tile.offload_gib_per_gpu", "offload_gib and offload_gib_per_gpu both set the size of the tier",
-			"remove offload_gib or offload_gib_per_gpu")
-	}
-	if t.Accounting != "" && t.Accounting != Full && t.Accounting != Resident {
-		bad("tile.accounting", fmt.Sprintf("unknown accounting %q", t.Accounting), `write "full" or "resident"`)
-	}
 	switch t.Fit {
 	case "", FitTier, FitAuto:
 	case FitHBM:
@@ -176,9 +150,9 @@ func (t *Tile) checkSizing(bad func(key, problem, hint string)) {
 	default:
 		bad("tile.fit", fmt.Sprintf("unknown fit %q", t.Fit), `write "offload", "hbm" or "auto"`)
 	}
-	if t.BytesPerToken > 0 && (t.Accounting != "" || t.KVPrecision != "") {
-		bad("tile.bytes_per_token", "bytes_per_token cannot be combined with accounting or kv_precision",
-			"remove bytes_per_token, or accounting and kv_precision")
+	if t.BytesPerToken > 0 && t.KVPrecision != "" {
+		bad("tile.bytes_per_token", "bytes_per_token cannot be combined with kv_precision",
+			"remove bytes_per_token, or kv_precision")
 	}
 }
 

@@ -47,15 +47,15 @@ func newEngine(c mock.Config, spec *experiment.Spec, asks thoughts) (endpoint.Si
 	return &engine{
 		sim: sim, spec: spec, asks: asks, vocab: workload.Vocabulary{FirstID: mock.FirstWord,
 			IDs: int32(sim.Config().Vocab) - mock.FirstWord},
-		jobs: map[string]*load.Job{}, chats: map[int]*chat{}, tenants: tenants(spec, sim.Config().TenantHeader),
+		jobs: map[string]*load.Job{}, chats: map[int]*chat{}, tenants: tenants(spec),
 	}, nil
 }
 
-func tenants(spec *experiment.Spec, header string) map[string]string {
+func tenants(spec *experiment.Spec) map[string]string {
 	out := map[string]string{}
 	for _, c := range spec.Mix {
 		for name, value := range c.Headers {
-			if strings.EqualFold(name, header) {
+			if strings.EqualFold(name, mock.TenantHeader) {
 				out[c.Name] = value
 			}
 		}
