@@ -15,7 +15,7 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 123_575
+	mostLines         = 123_609
 	mostPackages      = 63
 	mostExportedNames = 2_495 // types, functions, methods, variables and constants
 	mostExportedField = 4_094
@@ -31,7 +31,7 @@ var larger = map[string]int{
 	"experiment/trace":     5_360,
 	"experiment/openai":    5_300,
 	"experiment/mock":      5_395,
-	"experiment/verdict":   5_361,
+	"experiment/verdict":   5_395,
 	"experiment/workload":  5_000,
 	"report/compare":       4_951,
 	"experiment/record":    5_205,

@@ -4,7 +4,9 @@ import (
 	"testing"
 
 	"bench/experiment"
+	"bench/experiment/record"
 	"bench/experiment/workload"
+	fixture "bench/internal/fixturetest"
 )
 
 func TestOverloadTest(t *testing.T) {
@@ -37,8 +39,49 @@ func TestOverloadTest(t *testing.T) {
 		if got := k != nil && k.Found(); got != c.want {
 			t.Errorf("%s: found %v", c.name, got)
 		}
-		if k != nil && (len(k.window) >= 4096 || len(k.window)*k.stride < c.n*9/10) {
-			t.Errorf("%s: %d kept, each for %d", c.name, len(k.window), k.stride)
+		if k == nil {
+			continue
+		}
+		if w := k.window; len(w.kept) >= 4096 || len(w.kept)*w.stride < c.n*9/10 {
+			t.Errorf("%s: %d kept, each for %d", c.name, len(w.kept), w.stride)
+		}
+	}
+}
+
+// The warm-up shows an overload if no request of the window has ended, and not before one of them can run without load
+// beside it: as long as the longest one, 500 µs.
+func TestOverloadOfTheWarmup(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		ms     func(int) int64
+		window int // requests of it that have ended
+		want   bool
+	}{
+		{"rises past the limit", func(i int) int64 { return 5 + int64(i) }, 0, true},
+		{"one of the window has ended", func(i int) int64 { return 5 + int64(i) }, 1, false},
+		{"within the limit", func(int) int64 { return 5 }, 0, false},
+	} {
+		e := untilRow(t, `ttft_p99 = "10ms"`, 600, c.ms)
+		e.Spec.Rate = 100
+		k := NewOverloadTest(&e.Spec)
+		for _, r := range e.Records[:600-c.window] {
+			r.Phase = record.PhaseWarmup
+		}
+		for _, r := range e.Records {
+			k.Add(r)
+		}
+		at := k.now
+		found := func(after int64) bool {
+			r := fixture.OKRequest(at+after-1, at+after)
+			r.Phase = record.PhaseCooldown
+			k.Add(r)
+			return k.Found()
+		}
+		if found(0) || found(500) {
+			t.Errorf("%s: found while a request of the window can run", c.name)
+		}
+		if got := found(501); got != c.want {
+			t.Errorf("%s: found %v", c.name, got)
 		}
 	}
 }
