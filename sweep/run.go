@@ -32,8 +32,8 @@ type Options struct {
 	// starts servers (server.Config). Both are for a matrix that varies its server.
 	Reach func(ctx context.Context, v *Variant) (*endpoint.Server, record.RooflineSource, error)
 	Guard []string
-	// Withhold are variables of the environment that servers do not inherit, unless [server] pass_env has them. Secrets
-	// are masked in their logs, beside those of the matrix.
+	// Withhold are variables of the environment that servers do not inherit. Secrets are masked in their logs, beside
+	// those of the matrix.
 	Withhold []string
 	Secrets  server.Secrets
 	// Predicted: the servers run in virtual time (endpoint.Predicted), and none is started; nil = measured.

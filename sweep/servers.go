@@ -179,10 +179,7 @@ func (r *run) start(ctx context.Context, v *Variant, use func(context.Context) e
 	defer log.Close()
 	c := r.m.Server.Config(v.Settings)
 	c.URL, c.Guard, c.Log = base, r.Guard, log
-	c.Withhold = slices.DeleteFunc(slices.Clone(r.Withhold), func(name string) bool {
-		return slices.Contains(r.m.Server.PassEnv, name)
-	})
-	c.Secrets = slices.Concat(r.Secrets, r.secrets.values)
+	c.Withhold, c.Secrets = r.Withhold, slices.Concat(r.Secrets, r.secrets.values)
 	for _, w := range text.MaskCommand(c.Command) {
 		r.serving.Command = append(r.serving.Command, r.secrets.hide(w))
 	}
@@ -219,7 +216,7 @@ func (r *run) start(ctx context.Context, v *Variant, use func(context.Context) e
 		return err
 	}
 	if name := named(died.Output, died.Withheld); name != "" {
-		err = fmt.Errorf("%w\nhint: a server that bench starts does not get %s; to pass it on: pass_env = [%[2]q] in [server]",
+		err = fmt.Errorf("%w\nhint: a server that bench starts does not get %s; to pass it on: export SERVER_KEY=\"$%[2]s\", and read that in command",
 			err, name)
 	}
 	return &startError{err: err}

@@ -14,10 +14,7 @@ import (
 // hooks and the environment, {name} is replaced by the value of the knob name.
 type Table struct {
 	Command []string          `toml:"command"` // program and arguments; empty: bench starts no server
-	Env     map[string]string `toml:"env"`     // added to the environment of bench
-	// PassEnv are variables of bench's environment that the server gets though they are secrets of bench: those of
-	// Config.Withhold. It gets all others.
-	PassEnv []string `toml:"pass_env"`
+	Env     map[string]string `toml:"env"`     // added to the environment of bench, which lacks Config.Withhold
 
 	// path below the endpoint, polled until it returns 200; empty: "/models"
 	Ready        string        `toml:"ready"`
@@ -145,12 +142,6 @@ func (t *Table) Check(endpoint bool, bad func(key, problem, hint string)) {
 	}
 	if t.Command[0] == "" {
 		bad("command", "the program name is empty", `write command = ["vllm", "serve", "MODEL"]`)
-	}
-	for i, name := range t.PassEnv {
-		if !knobName().MatchString(name) {
-			bad(fmt.Sprintf("pass_env[%d]", i), "not the name of an environment variable",
-				`write pass_env = ["OPENAI_API_KEY"]: the value stays in the environment`)
-		}
 	}
 	if t.Ready != "" && !strings.HasPrefix(t.Ready, "/") {
 		bad("ready", strconv.Quote(t.Ready)+" is not a path",

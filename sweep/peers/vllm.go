@@ -58,7 +58,7 @@ func fromVLLMSweep(a *args, d *draft) {
 	a.problems = append(a.problems, bench.problems...)
 	if command := firstCommand(a.text("serve-cmd")); len(command) > 0 {
 		if slices.ContainsFunc(command, func(word string) bool { return isSecret(strings.TrimLeft(word, "-"), word) }) {
-			d.say("--serve-cmd has a secret: write [server] command, with the secret in a variable of pass_env")
+			d.say("--serve-cmd has a secret: write [server] command, with the secret in a variable of the environment")
 		} else {
 			d.server.set("command", command)
 		}
