@@ -101,6 +101,9 @@ func (t *Twin) inRange(q Question) error {
 		return fmt.Errorf("load %.4g is outside of what the rows bear out (%.4g to %.4g): no estimate", q.each(), least/2,
 			most*above)
 	}
+	if t.full > 0 && q.each() >= t.full {
+		return fmt.Errorf("at %.4g %s: no estimate", t.full, preempted)
+	}
 	for _, x := range []struct {
 		name        string
 		asked, mean float64

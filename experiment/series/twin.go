@@ -33,6 +33,7 @@ type Twin struct {
 	changed float64    // error of the step times for other requests than the rows', as a share
 
 	disturbed []record.Disturbed // rows that it leaves out
+	full      float64            // lowest load whose row preempts, and is left out, too; 0 = none
 }
 
 // FitTwin fits a model to the rows of a series.
@@ -92,6 +93,13 @@ func fitTwin(rows []*record.Row, slots int, read Requests, limit func(*Twin, *ex
 		if err != nil {
 			return nil, err
 		}
+		if preempts(r) {
+			if load := loadOf(&r.Spec); t.full == 0 || load < t.full {
+				t.full = load
+			}
+			invalid = cmp.Or(invalid, preempted)
+			continue
+		}
 		if trial, ok := TrialOf(r, records); ok {
 			t.trials, t.rows = append(t.trials, trial), append(t.rows, r)
 		}
@@ -109,6 +117,15 @@ func fitTwin(rows []*record.Row, slots int, read Requests, limit func(*Twin, *ex
 		t.arrivals = sourceOf(opened(spec), t.trials)
 	}
 	return t, nil
+}
+
+const preempted = "requests are preempted, as the KV cache is full"
+
+// preempts reports whether a server computed requests again for want of KV cache, which no twin does.
+func preempts(r *record.Row) bool {
+	const share, fewest = 0.02, 3 // of the completed requests; fewer are chance
+	m := r.Server.Metrics
+	return m != nil && m.Preemptions != nil && *m.Preemptions >= max(fewest, share*float64(r.Summary.Requests.Completed))
 }
 
 // Twinned is why rows have no twin, whatever they show; nil: they can have one.

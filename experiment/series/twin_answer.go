@@ -31,6 +31,10 @@ func (t *Twin) Ask(k *experiment.Search) {
 		t.model = *t.model.Crowded()
 	}
 	t.answer = t.model.Operating(t.trials, q)
+	const near = 0.9
+	if t.full > 0 && t.answer.Best > near*t.full {
+		t.answer.Outside = fmt.Sprintf("at %s %s", LoadText(k, t.full), preempted)
+	}
 	if k.Gentle {
 		t.goBeyond(q)
 	}

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"bench/experiment/record"
@@ -78,7 +79,7 @@ func otherServer(seed uint64) drawnServer {
 // TestNarrow: what the twin decides of five rows of a minute each, drawn around the operating point of drawn servers
 // (NARROW=FROM-TO: all of these; with NARROW_OTHER=1 servers that no twin is, whose truths take minutes).
 func TestNarrow(t *testing.T) {
-	seeds, window := []uint64{1, 10, 12}, "60s"
+	seeds, window := []uint64{5}, "60s"
 	if list := os.Getenv("NARROW"); list != "" {
 		var from, to uint64
 		fmt.Sscanf(list, "%d-%d", &from, &to)
@@ -154,5 +155,50 @@ func TestNarrow(t *testing.T) {
 	t.Logf("with the twin: %s", narrowed)
 	if narrowed.undecided >= own.undecided || narrowed.falsePass > own.falsePass+1 || narrowed.falseFail > own.falseFail+1 {
 		t.Errorf("with the twin %s; by their own requests %s", narrowed, own)
+	}
+}
+
+// A row that preempts is none of the twin's, which then knows no load near it.
+func TestPreemptingRowsAreLeftOut(t *testing.T) {
+	m, p, err := planned(t, `name = "m"
+[target]
+model = "llama-3.1-8b"
+[mock]
+model = "llama-3.1-8b"
+max_num_seqs = 128
+max_model_len = 4096
+kv_blocks = 1600
+step_base = "6ms"
+step_per_seq = "0.1ms"
+step_per_prefill_token = "10us"
+queue = 100000
+[slo]
+tpot_p95 = "15ms"
+[[row]]
+name = "r"
+arrival = "poisson"
+input = 512
+output = 128
+rate = [10, 20, 25, 30]
+warmup = "10s"
+duration = "40s"
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := sweep.Options{Out: t.TempDir()}
+	p.Apply(&o)
+	result, err := sweep.Run(t.Context(), m, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := manifest(t, result.Dir).Twins[0]
+	if !strings.Contains(x.Outside, "preempted") || x.Best != nil || math.Abs(x.Model.Base/0.006-1) > 0.01 {
+		t.Errorf("outside %q, best %v, a base of %v s", x.Outside, x.Best, x.Model.Base)
+	}
+	for _, r := range x.Residuals {
+		if r.Load > 20 {
+			t.Errorf("a residual at %v", r.Load)
+		}
 	}
 }
