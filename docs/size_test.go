@@ -15,7 +15,7 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 123_609
+	mostLines         = 123_622
 	mostPackages      = 63
 	mostExportedNames = 2_495 // types, functions, methods, variables and constants
 	mostExportedField = 4_094
@@ -40,7 +40,7 @@ var larger = map[string]int{
 	"experiment/endpoint":  4_432,
 	"experiment/stats":     4_014,
 	"report/page":          3_700,
-	"experiment/series":    3_174,
+	"experiment/series":    3_199,
 }
 
 type counted struct {

@@ -125,7 +125,8 @@ const preempted = "requests are preempted, as the KV cache is full"
 func preempts(r *record.Row) bool {
 	const share, fewest = 0.02, 3 // of the completed requests; fewer are chance
 	m := r.Server.Metrics
-	return m != nil && m.Preemptions != nil && *m.Preemptions >= max(fewest, share*float64(r.Summary.Requests.Completed))
+	return m != nil && m.Preemptions != nil &&
+		*m.Preemptions >= max(fewest, share*float64(r.Summary.Requests.Completed))
 }
 
 // Twinned is why rows have no twin, whatever they show; nil: they can have one.
