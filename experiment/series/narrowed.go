@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"bench/experiment"
+	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/stats"
 	"bench/experiment/verdict"
@@ -52,15 +53,30 @@ func twinOf(r *record.Row, twins []record.Twin) *record.Twin {
 	return nil
 }
 
-func narrow(v *record.Verdict, t *record.Twin, load float64) {
-	const most, confidence = 0.15, 0.95
-	if v.Verdict != stats.Undecided || v.Value == nil || v.Class != "" || v.Confidence > confidence ||
-		len(v.OpenedBy) > 0 {
-		return
+// knows reports whether the twin has a row's percentile, and whether all rows together would have shown a slow state
+// that it lacks and that this percentile has.
+func knows(t *record.Twin, key string, load float64) bool {
+	const mostResidual, unseen = 0.15, 0.01 // of ln(percentile); probability
+	found, requests := false, 0
+	for _, r := range t.Residuals {
+		if r.Metric != key {
+			continue
+		}
+		if requests += r.N; r.Load == load {
+			if found = math.Abs(r.Log) <= mostResidual; !found {
+				return false
+			}
+		}
 	}
-	if !slices.ContainsFunc(t.Residuals, func(r record.TwinResidual) bool {
-		return r.Metric == v.Metric && r.Load == load && math.Abs(r.Log) <= most
-	}) {
+	_, stat := metric.Cut(key)
+	p, _ := stat.P()
+	return found && math.Pow(p, float64(requests)) <= unseen
+}
+
+func narrow(v *record.Verdict, t *record.Twin, load float64) {
+	const confidence = 0.95 // of the twin's intervals
+	if v.Verdict != stats.Undecided || v.Value == nil || v.Class != "" || v.Confidence > confidence ||
+		len(v.OpenedBy) > 0 || !knows(t, v.Metric, load) {
 		return
 	}
 	at := slices.IndexFunc(t.Curve, func(p record.TwinPoint) bool { return p.Load == load && p.Metric == v.Metric })

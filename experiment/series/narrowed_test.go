@@ -27,6 +27,7 @@ func TestNarrowDecides(t *testing.T) {
 		{"a probe", 900, 850, 950, func(r *record.Row, _ *record.Twin) { r.Spec.Search = &experiment.Search{} }, undecided},
 		{"rejected", 900, 850, 950, func(_ *record.Row, t *record.Twin) { t.Rejected = "TTFT residual +31 %" }, undecided},
 		{"a twin that misses it", 900, 850, 950, func(_ *record.Row, t *record.Twin) { t.Residuals[0].Log = 0.2 }, undecided},
+		{"few requests in all rows", 900, 850, 950, func(_ *record.Row, t *record.Twin) { t.Residuals[0].N = 89 }, undecided},
 		{"disturbed", 900, 850, 950, func(r *record.Row, t *record.Twin) {
 			t.Disturbed = []record.Disturbed{{Row: r.ID}}
 		}, undecided},
@@ -42,7 +43,7 @@ func TestNarrowDecides(t *testing.T) {
 			Interval: &stats.Interval{Lo: 700, Hi: 1200}}}}
 		row.Spec.Name, row.Spec.Rate = "chat", workload.Rate(4)
 		model := record.Twin{Name: "chat", Axis: "rate",
-			Residuals: []record.TwinResidual{{Metric: "ttft_p95", Residual: twin.Residual{Load: 4, Log: 0.01}}},
+			Residuals: []record.TwinResidual{{Metric: "ttft_p95", Residual: twin.Residual{Load: 4, N: 100, Log: 0.01}}},
 			Curve:     []record.TwinPoint{{Load: 4, Metric: "ttft_p95", Ms: x.value, Low: x.low, High: x.high}}}
 		if x.change != nil {
 			x.change(&row, &model)
