@@ -232,12 +232,16 @@ func (o *Analysis) workloadsTable() Table {
 	return t
 }
 
-// statusCell is PASS, FAIL, UNDECIDED or INVALID; PASS ★: the operating point of its workload.
+// statusCell is PASS, FAIL, UNDECIDED or INVALID; PASS ★: the operating point of its workload; PASS (twin): its own
+// requests alone decide nothing.
 func (o *Analysis) statusCell(p *series.Point) Cell {
 	s := o.StatusOf(p)
 	c := verdictCell(p.SLO, p.Need)
 	if p.Class != "" && !p.Valid {
 		return Cell{Text: "INVALID", Kind: Failed}
+	}
+	if p.ByTwin() {
+		c.Text += " (twin)"
 	}
 	switch s.Status {
 	case diagnosis.Ship:

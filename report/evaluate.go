@@ -67,7 +67,7 @@ func (r *Run) EvaluateAgain(by Evaluation) error {
 	}
 	fitted := map[string]*series.Twin{}
 	if len(is) > 0 { // else nothing was derived again
-		r.Manifest.Twins = series.Twins(r.live(), r.Manifest.Slots(), r.Requests, fitted)
+		r.Manifest.Twins = series.Twins(r.Stored(), r.Manifest.Slots(), r.Requests, fitted)
 	}
 	r.searchAgain(by.Limits != nil, done.Stored, fitted)
 	switch {

@@ -225,12 +225,13 @@ func (r *Run) predictedLines() []string {
 
 // Live are the rows that count, with what the twins decide.
 func (r *Run) Live() []record.Row {
-	rows := r.live()
+	rows := r.Stored()
 	series.Narrow(rows, r.Manifest.Twins)
 	return rows
 }
 
-func (r *Run) live() []record.Row {
+// Stored are the rows that count, as their files have them.
+func (r *Run) Stored() []record.Row {
 	return slices.DeleteFunc(slices.Clone(r.Rows), func(row record.Row) bool { return r.Removed(row.ID) })
 }
 

@@ -60,7 +60,11 @@ func (a *answering) estimate(m *record.Manifest) *Estimate {
 	if f := a.search; f != nil && e.Best != nil && f.ProbedUpTo < *e.Best {
 		e.Extrapolated = f.ProbedUpTo
 	}
-	e.Text = e.text(a.s.Axis, a.PassWord())
+	pass := a.PassWord()
+	if a.Operating != nil && a.point(a.s).ByTwin() {
+		pass += " by the twin"
+	}
+	e.Text = e.text(a.s.Axis, pass)
 	if at := cmp.Or(e.Best, e.Passed); at != nil {
 		e.Brings = bringsAt(m, a.s, *at)
 		e.Brings.atLeast = e.Best == nil

@@ -35,6 +35,8 @@ type Verdict struct {
 	Effective float64 `json:"effective,omitempty"`
 	// Overload: the row fails because the server does not keep up or is far over the limit, not by counts.
 	Overload bool `json:"overload,omitempty"`
+	// Twin: the interval is that of the twin of all loads; in reports alone.
+	Twin bool `json:"twin,omitempty"`
 }
 
 func (v *Verdict) WasOpenedBy(f *Finding) bool {

@@ -101,8 +101,8 @@ func (t *Twin) inRange(q Question) error {
 		return fmt.Errorf("load %.4g is outside of what the rows bear out (%.4g to %.4g): no estimate", q.each(), least/2,
 			most*above)
 	}
-	if t.full > 0 && q.each() >= t.full {
-		return fmt.Errorf("at %.4g %s: no estimate", t.full, preempted)
+	if why := t.nearFull(q.each()); why != "" {
+		return errors.New(why + ": no estimate")
 	}
 	for _, x := range []struct {
 		name        string

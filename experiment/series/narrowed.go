@@ -13,21 +13,42 @@ import (
 )
 
 // Narrow gives limits that rows of a fixed load leave UNDECIDED the interval of their series' twin at that load, and
-// the verdict that follows from it. The twin ran on the row's own arrivals, so that their luck is in neither; its
-// interval is of 95 %. It decides nothing against the row's own value, nor for a row that it misses or that was
-// disturbed. The probes of a search stay as they are: its answer has the twin already.
+// the verdict that follows from it. The twin ran on the rows' own arrivals, so that their luck is in neither. It
+// decides nothing against a row's own value, where it misses or lacks one of the repeats, where requests failed, which
+// it does not know, or where longer repeats answer. The probes of a search stay as they are: its answer has the twin.
 func Narrow(rows []record.Row, twins []record.Twin) {
-	for i := range rows {
-		r := &rows[i]
-		t := twinOf(r, twins)
-		if t == nil {
+	for i := range twins {
+		t := &twins[i]
+		if t.Rejected != "" {
 			continue
 		}
-		r.SLO = slices.Clone(r.SLO)
-		for j := range r.SLO {
-			narrow(&r.SLO[j], t, loadOf(&r.Spec))
+		byLoad := map[float64][]*record.Row{}
+		for j := range rows {
+			s := &rows[j].Spec
+			axis, others := experiment.LoadAxis(s)
+			if t.Name == s.Name && t.Axis == axis && slices.Equal(t.Others, others) && s.Search == nil {
+				byLoad[loadOf(s)] = append(byLoad[loadOf(s)], &rows[j])
+			}
+		}
+		for load, repeats := range byLoad {
+			if slices.ContainsFunc(repeats, func(r *record.Row) bool { return r.Spec.Added > 0 }) {
+				continue
+			}
+			for _, r := range repeats {
+				r.SLO = slices.Clone(r.SLO)
+				for k := range r.SLO {
+					if v := &r.SLO[k]; knows(t, v.Metric, load, len(repeats)) && r.Summary.Requests.Failed == 0 {
+						narrow(v, t, load)
+					}
+				}
+			}
 		}
 	}
+}
+
+// ByTwin reports whether the verdict is the twin's, of a limit at least.
+func (p *Point) ByTwin() bool {
+	return p.SLO != stats.Undecided && slices.ContainsFunc(p.Limits, func(v record.Verdict) bool { return v.Twin })
 }
 
 func loadOf(s *experiment.Spec) float64 {
@@ -37,65 +58,64 @@ func loadOf(s *experiment.Spec) float64 {
 	return float64(s.Rate)
 }
 
-// twinOf is the accepted twin of a row that it may decide; nil: none is.
-func twinOf(r *record.Row, twins []record.Twin) *record.Twin {
-	if r.Spec.Search != nil || !r.Valid() {
-		return nil
-	}
-	axis, others := experiment.LoadAxis(&r.Spec)
-	for i := range twins {
-		t := &twins[i]
-		if t.Name == r.Spec.Name && t.Axis == axis && slices.Equal(t.Others, others) && t.Rejected == "" &&
-			!slices.ContainsFunc(t.Disturbed, func(d record.Disturbed) bool { return d.Row == r.ID }) {
-			return t
-		}
-	}
-	return nil
-}
-
-// knows reports whether the twin has a row's percentile, and whether all rows together would have shown a slow state
-// that it lacks and that this percentile has.
-func knows(t *record.Twin, key string, load float64) bool {
-	const mostResidual, unseen = 0.15, 0.01 // of ln(percentile); probability
-	found, requests := false, 0
+// knows reports whether the twin has the percentile of all repeats at a load, and whether all rows together would have
+// shown a slow state that it lacks and that the percentile has.
+func knows(t *record.Twin, key string, load float64, repeats int) bool {
+	const mostResidual, fewest, unseen = 0.15, 40, 0.01 // of ln(percentile); requests; probability
+	requests := 0
 	for _, r := range t.Residuals {
 		if r.Metric != key {
 			continue
 		}
-		if requests += r.N; r.Load == load {
-			if found = math.Abs(r.Log) <= mostResidual; !found {
-				return false
-			}
+		if requests += r.N; r.Load == load && r.N >= fewest && math.Abs(r.Log) <= mostResidual {
+			repeats--
 		}
 	}
 	_, stat := metric.Cut(key)
 	p, _ := stat.P()
-	return found && math.Pow(p, float64(requests)) <= unseen
+	return repeats == 0 && math.Pow(p, float64(requests)) <= unseen
 }
 
 func narrow(v *record.Verdict, t *record.Twin, load float64) {
 	const confidence = 0.95 // of the twin's intervals
-	if v.Verdict != stats.Undecided || v.Value == nil || v.Class != "" || v.Confidence > confidence ||
-		len(v.OpenedBy) > 0 || !knows(t, v.Metric, load) {
-		return
-	}
 	at := slices.IndexFunc(t.Curve, func(p record.TwinPoint) bool { return p.Load == load && p.Metric == v.Metric })
-	if at < 0 {
+	if v.Verdict != stats.Undecided || v.Value == nil || v.Class != "" || v.Confidence > confidence ||
+		len(v.OpenedBy) > 0 || at < 0 {
 		return
 	}
 	iv := stats.Interval{Lo: min(t.Curve[at].Low, *v.Value), Hi: max(t.Curve[at].High, *v.Value)}
+	most := disturbedAs(v, iv)
+	word := stats.Pass
 	switch {
-	case iv.Hi <= v.Limit:
-		v.Verdict = stats.Pass
-	case iv.Lo > v.Limit:
-		v.Verdict = stats.Fail
-	default:
+	case most.Lo > v.Limit:
+		word = stats.Fail
+	case !(most.Hi <= v.Limit):
 		return
 	}
 	own := "none"
 	if v.Interval != nil {
 		own = verdict.EndsText(*v.Interval)
 	}
-	v.Why = fmt.Sprintf("%s ms by the twin of all loads; by its own requests alone %s", verdict.EndsText(iv), own)
-	v.Interval, v.Within, v.Need, v.NeedS = &iv, nil, 0, 0
+	*v = record.Verdict{Metric: v.Metric, Limit: v.Limit, Unit: v.Unit, Value: v.Value, Verdict: word, Interval: &iv,
+		Confidence: confidence, Observed: v.Observed, Twin: true, Why: fmt.Sprintf(
+			"%s ms by the twin of all loads; by its own requests alone %s", verdict.EndsText(iv), own)}
+	if most != iv {
+		v.Disturbed = &most
+	}
+}
+
+// disturbedAs widens an interval as a verdict's own is by the effects of findings; what an open end does not show is as
+// much as at the other one.
+func disturbedAs(v *record.Verdict, iv stats.Interval) stats.Interval {
+	if v.Disturbed == nil || v.Interval == nil {
+		return iv
+	}
+	below, above := v.Interval.Lo/v.Disturbed.Lo, v.Disturbed.Hi/v.Interval.Hi
+	if math.IsInf(v.Interval.Hi, 0) {
+		above = below
+	}
+	if !(below >= 1 && above >= 1) {
+		return stats.Interval{Lo: 0, Hi: math.Inf(1)}
+	}
+	return stats.Interval{Lo: iv.Lo / below, Hi: iv.Hi * above}
 }

@@ -1,6 +1,7 @@
 package series
 
 import (
+	"math"
 	"testing"
 
 	"bench/experiment"
@@ -13,6 +14,9 @@ import (
 // A row of a fixed load that its own requests leave UNDECIDED gets the verdict of its twin's interval, and only there.
 func TestNarrowDecides(t *testing.T) {
 	const undecided = stats.Undecided
+	residual := func(n int, log float64) record.TwinResidual {
+		return record.TwinResidual{Metric: "ttft_p95", Residual: twin.Residual{Load: 4, N: n, Log: log}}
+	}
 	for _, x := range []struct {
 		name      string
 		value     float64
@@ -22,19 +26,43 @@ func TestNarrowDecides(t *testing.T) {
 	}{
 		{"within", 900, 850, 950, nil, stats.Pass},
 		{"beyond", 1100, 1020, 1150, nil, stats.Fail},
-		{"both sides", 990, 900, 1050, nil, stats.Undecided},
-		{"against its own value", 1010, 850, 950, nil, stats.Undecided},
-		{"a probe", 900, 850, 950, func(r *record.Row, _ *record.Twin) { r.Spec.Search = &experiment.Search{} }, undecided},
-		{"rejected", 900, 850, 950, func(_ *record.Row, t *record.Twin) { t.Rejected = "TTFT residual +31 %" }, undecided},
-		{"a twin that misses it", 900, 850, 950, func(_ *record.Row, t *record.Twin) { t.Residuals[0].Log = 0.2 }, undecided},
-		{"few requests in all rows", 900, 850, 950, func(_ *record.Row, t *record.Twin) { t.Residuals[0].N = 89 }, undecided},
-		{"disturbed", 900, 850, 950, func(r *record.Row, t *record.Twin) {
-			t.Disturbed = []record.Disturbed{{Row: r.ID}}
+		{"both sides", 990, 900, 1050, nil, undecided},
+		{"against its own value", 1010, 850, 950, nil, undecided},
+		{"a probe", 900, 850, 950, func(r *record.Row, _ *record.Twin) {
+			r.Spec.Search = &experiment.Search{}
 		}, undecided},
-		{"opened by a finding", 900, 850, 950, func(r *record.Row, _ *record.Twin) { r.SLO[0].OpenedBy = []string{"lag"} }, undecided},
-		{"invalid", 900, 850, 950, func(r *record.Row, _ *record.Twin) {
-			r.Findings = []record.Finding{{Code: "foreign", Severity: record.Invalid}}
+		{"rejected", 900, 850, 950, func(_ *record.Row, t *record.Twin) {
+			t.Rejected = "TTFT residual +31 %"
 		}, undecided},
+		{"a twin that misses it", 900, 850, 950, func(_ *record.Row, t *record.Twin) {
+			t.Residuals[0].Log = 0.2
+		}, undecided},
+		{"a row that the twin lacks", 900, 850, 950, func(_ *record.Row, t *record.Twin) {
+			t.Residuals[0].Load = 8
+		}, undecided},
+		{"a row of few requests", 900, 850, 950, func(_ *record.Row, t *record.Twin) {
+			t.Residuals[0].N, t.Residuals[1].N = 39, 100
+		}, undecided},
+		{"few requests in all rows", 900, 850, 950, func(_ *record.Row, t *record.Twin) {
+			t.Residuals[0].N, t.Residuals[1].N = 60, 29
+		}, undecided},
+		{"failed requests", 900, 850, 950, func(r *record.Row, _ *record.Twin) {
+			r.Summary.Requests.Failed = 1
+		}, undecided},
+		{"opened by a finding", 900, 850, 950, func(r *record.Row, _ *record.Twin) {
+			r.SLO[0].OpenedBy = []string{"lag"}
+		}, undecided},
+		{"a little disturbed", 900, 850, 950, func(r *record.Row, _ *record.Twin) {
+			r.SLO[0].Disturbed = &stats.Interval{Lo: 690, Hi: 1210}
+		}, stats.Pass},
+		{"disturbed", 900, 850, 950, func(r *record.Row, _ *record.Twin) {
+			r.SLO[0].Disturbed = &stats.Interval{Lo: 700, Hi: 1300}
+		}, undecided},
+		{"disturbed without an upper end", 900, 850, 950, func(r *record.Row, _ *record.Twin) {
+			r.SLO[0].Interval.Hi = math.Inf(1)
+			r.SLO[0].Disturbed = &stats.Interval{Lo: 600, Hi: math.Inf(1)}
+		}, undecided},
+		{"a longer repeat", 900, 850, 950, func(r *record.Row, _ *record.Twin) { r.Spec.Added = 1 }, undecided},
 		{"another load", 900, 850, 950, func(r *record.Row, _ *record.Twin) { r.Spec.Rate = 8 }, undecided},
 		{"99 %", 900, 850, 950, func(r *record.Row, _ *record.Twin) { r.SLO[0].Confidence = 0.99 }, undecided},
 	} {
@@ -42,9 +70,10 @@ func TestNarrowDecides(t *testing.T) {
 			Value: &x.value, Verdict: stats.Undecided, Need: 65, NeedS: 16, Within: new(0.9),
 			Interval: &stats.Interval{Lo: 700, Hi: 1200}}}}
 		row.Spec.Name, row.Spec.Rate = "chat", workload.Rate(4)
-		model := record.Twin{Name: "chat", Axis: "rate",
-			Residuals: []record.TwinResidual{{Metric: "ttft_p95", Residual: twin.Residual{Load: 4, N: 100, Log: 0.01}}},
-			Curve:     []record.TwinPoint{{Load: 4, Metric: "ttft_p95", Ms: x.value, Low: x.low, High: x.high}}}
+		model := record.Twin{Name: "chat", Axis: "rate", Residuals: []record.TwinResidual{residual(60, 0.01),
+			residual(60, 0.02)},
+			Curve: []record.TwinPoint{{Load: 4, Metric: "ttft_p95", Ms: x.value, Low: x.low, High: x.high}}}
+		model.Residuals[1].Load = 2
 		if x.change != nil {
 			x.change(&row, &model)
 		}
@@ -54,12 +83,34 @@ func TestNarrowDecides(t *testing.T) {
 		if v.Verdict != x.want {
 			t.Errorf("%s: %s, want %s", x.name, v.Verdict, x.want)
 		}
-		if decided := v.Verdict != stats.Undecided; decided != (v.Need == 0) || decided != (v.Within == nil) ||
-			decided && (v.Interval.Lo > x.value || v.Interval.Hi < x.value) {
+		if decided := v.Verdict != undecided; decided != (v.Need == 0) || decided != (v.Within == nil) ||
+			decided != v.Twin || decided && (v.Interval.Lo > x.value || v.Interval.Hi < x.value) {
 			t.Errorf("%s: %+v", x.name, v)
 		}
-		if row.SLO[0].Verdict != stats.Undecided {
+		if row.SLO[0].Verdict != undecided {
 			t.Errorf("%s: the stored row has changed", x.name)
 		}
+	}
+}
+
+// With a repeat that the twin lacks, or that failed, no repeat of the load is decided against it.
+func TestNarrowKnowsAllRepeats(t *testing.T) {
+	row := func(verdict stats.Verdict) record.Row {
+		r := record.Row{SLO: []record.Verdict{{Metric: "ttft_p95", Limit: 1000, Value: new(900.), Verdict: verdict}}}
+		r.Spec.Name, r.Spec.Rate = "chat", workload.Rate(4)
+		return r
+	}
+	model := record.Twin{Name: "chat", Axis: "rate", Residuals: []record.TwinResidual{{Metric: "ttft_p95",
+		Residual: twin.Residual{Load: 4, N: 100}}},
+		Curve: []record.TwinPoint{{Load: 4, Metric: "ttft_p95", Ms: 900, Low: 850, High: 950}}}
+	rows := []record.Row{row(stats.Undecided), row(stats.Undecided)}
+	if Narrow(rows, []record.Twin{model}); rows[0].SLO[0].Verdict != stats.Undecided {
+		t.Error("a repeat is decided beside one that the twin lacks")
+	}
+	model.Residuals = append(model.Residuals, model.Residuals[0])
+	rows = []record.Row{row(stats.Undecided), row(stats.Fail)}
+	Narrow(rows, []record.Twin{model})
+	if rows[0].SLO[0].Verdict != stats.Pass || rows[1].SLO[0].Verdict != stats.Fail {
+		t.Errorf("%s beside a FAIL that is %s", rows[0].SLO[0].Verdict, rows[1].SLO[0].Verdict)
 	}
 }

@@ -30,7 +30,7 @@ func NextProbe(k *experiment.Search, rows []*record.Row, t *Twin, beat float64) 
 	known.Best = nil // a line between two loads is no place to look again and again
 	if t != nil {    // a twin says where to look before its answer is one
 		known.Best = t.best(k)
-		if known.Best != nil && t.misleads(shown, *known.Best) {
+		if known.Best != nil && (t.misleads(shown, *known.Best) || t.nearFull(*known.Best) != "") {
 			known.Best = nil
 		}
 	}

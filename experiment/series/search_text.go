@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"bench/experiment"
@@ -25,10 +26,13 @@ func countedText(f *record.Found) string {
 	}
 	own, all := record.Found{Search: f.Search, Bracket: *f.Counted}, *f
 	own.Best, all.Best = nil, nil
-	if between(&own) == between(&all) {
+	switch between(&own) {
+	case between(&all):
 		return ""
+	case between(&record.Found{}):
+		return "; the verdicts alone give no estimate"
 	}
-	return "; by their verdicts alone it" + between(&own)
+	return "; by the verdicts alone" + strings.TrimPrefix(between(&own), " is")
 }
 
 // EffortText is what a search took, and what ended it: all that its text adds to an estimate.

@@ -88,17 +88,17 @@ func fitTwin(rows []*record.Row, slots int, read Requests, limit func(*Twin, *ex
 			invalid = cmp.Or(invalid, why)
 			continue
 		}
-		room -= size
-		records, err := read(r)
-		if err != nil {
-			return nil, err
-		}
 		if preempts(r) {
 			if load := loadOf(&r.Spec); t.full == 0 || load < t.full {
 				t.full = load
 			}
 			invalid = cmp.Or(invalid, preempted)
 			continue
+		}
+		room -= size
+		records, err := read(r)
+		if err != nil {
+			return nil, err
 		}
 		if trial, ok := TrialOf(r, records); ok {
 			t.trials, t.rows = append(t.trials, trial), append(t.rows, r)

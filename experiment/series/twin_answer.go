@@ -31,13 +31,19 @@ func (t *Twin) Ask(k *experiment.Search) {
 		t.model = *t.model.Crowded()
 	}
 	t.answer = t.model.Operating(t.trials, q)
-	const near = 0.9
-	if t.full > 0 && t.answer.Best > near*t.full {
-		t.answer.Outside = fmt.Sprintf("at %s %s", LoadText(k, t.full), preempted)
-	}
+	t.answer.Outside = cmp.Or(t.nearFull(t.answer.Best), t.answer.Outside)
 	if k.Gentle {
 		t.goBeyond(q)
 	}
+}
+
+// nearFull is why the twin knows nothing at a load; empty: it does.
+func (t *Twin) nearFull(load float64) string {
+	const near = 0.9
+	if t.full == 0 || load <= near*t.full {
+		return ""
+	}
+	return fmt.Sprintf("from %s on %s", LoadText(t.search, t.full), preempted)
 }
 
 // around is the part of an open range that the trials can say something about.

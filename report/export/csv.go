@@ -61,8 +61,13 @@ func CSV(w io.Writer, runs ...*report.Run) error {
 	out := csv.NewWriter(w)
 	out.Write(csvRow(runs[0], &record.Row{}).heads) // Error returns its error
 	for _, run := range runs {
+		live := run.Live()
 		for i := range run.Rows {
-			out.Write(csvRow(run, &run.Rows[i]).values)
+			row := &run.Rows[i]
+			if j := slices.IndexFunc(live, func(x record.Row) bool { return x.ID == row.ID }); j >= 0 {
+				row = &live[j]
+			}
+			out.Write(csvRow(run, row).values)
 		}
 		without := slices.Clone(run.Missing)
 		for _, p := range run.Skipped {

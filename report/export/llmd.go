@@ -37,7 +37,7 @@ func LLMD(runs ...*report.Run) (files []File, err error) {
 		if tool := run.Manifest.Client.Tool; tool != "" && tool != "bench" {
 			return nil, fmt.Errorf("%s: measured by %s: only bench's own runs are written as Benchmark Reports", run.Dir, tool)
 		}
-		for i, row := range run.Live() {
+		for i, row := range run.Stored() {
 			written, err := yaml.Marshal(llmdReport(run, &row, i))
 			if err != nil {
 				return nil, fmt.Errorf("encoding %s: %w", row.ID, err)

@@ -67,6 +67,14 @@ var passed []float64 // loads of the latest run
 
 func (d *drawnServer) run(t testing.TB, keys string) (record.Manifest, *record.Row, string) {
 	t.Helper()
+	m, last, dir := d.keep(t, keys)
+	os.RemoveAll(dir)
+	return m, last, dir
+}
+
+// keep is run without the removal of its directory.
+func (d *drawnServer) keep(t testing.TB, keys string) (record.Manifest, *record.Row, string) {
+	t.Helper()
 	m, p, err := planned(t, d.matrix+d.row+keys)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, d.matrix+d.row+keys)
@@ -100,7 +108,6 @@ func (d *drawnServer) run(t testing.TB, keys string) (record.Manifest, *record.R
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer os.RemoveAll(result.Dir)
 	return manifest(t, result.Dir), last, result.Dir
 }
 
