@@ -15,9 +15,9 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 123_675
+	mostLines         = 123_684
 	mostPackages      = 63
-	mostExportedNames = 2_496 // types, functions, methods, variables and constants
+	mostExportedNames = 2_497 // types, functions, methods, variables and constants
 	mostExportedField = 4_094
 	mostWideLines     = 280 // of more than 120 columns
 	mostFlags         = 102 // of commands
@@ -26,7 +26,7 @@ const (
 
 // larger are the packages that are to be cut, each with its bound.
 var larger = map[string]int{
-	"report":               8_840,
+	"report":               8_844,
 	"cmd/bench":            8_100,
 	"experiment/trace":     5_360,
 	"experiment/openai":    5_300,
@@ -40,7 +40,7 @@ var larger = map[string]int{
 	"experiment/endpoint":  4_432,
 	"experiment/stats":     4_014,
 	"report/page":          3_700,
-	"experiment/series":    3_240,
+	"experiment/series":    3_245,
 }
 
 type counted struct {
