@@ -15,7 +15,7 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 123_684
+	mostLines         = 123_726
 	mostPackages      = 63
 	mostExportedNames = 2_497 // types, functions, methods, variables and constants
 	mostExportedField = 4_094
@@ -27,7 +27,7 @@ const (
 // larger are the packages that are to be cut, each with its bound.
 var larger = map[string]int{
 	"report":               8_844,
-	"cmd/bench":            8_100,
+	"cmd/bench":            8_157,
 	"experiment/trace":     5_360,
 	"experiment/openai":    5_300,
 	"experiment/mock":      5_395,

@@ -216,8 +216,8 @@ func (r *run) start(ctx context.Context, v *Variant, use func(context.Context) e
 		return err
 	}
 	if name := named(died.Output, died.Withheld); name != "" {
-		err = fmt.Errorf("%w\nhint: a server that bench starts does not get %s; to pass it on: export SERVER_KEY=\"$%[2]s\", and read that in command",
-			err, name)
+		err = fmt.Errorf("%w\nhint: a server that bench starts does not get %s; to pass it on: "+
+			"export SERVER_KEY=\"$%[2]s\", and write command = [\"sh\", \"-c\", \"%[2]s=$SERVER_KEY exec …\"]", err, name)
 	}
 	return &startError{err: err}
 }

@@ -45,7 +45,7 @@ func crew(t *testing.T, n int) *workers.Leader {
 	var group sync.WaitGroup
 	for k := range n {
 		w := &workers.Worker{
-			Join: server.URL, Token: token, Client: workers.NewClient(), Host: "host", Index: k,
+			Join: server.URL, Token: token, Client: workers.NewClient(nil), Host: "host", Index: k,
 			Reach: func(ctx context.Context, a endpoint.ServerAddress, s *experiment.Spec) (workers.Sharer, error) {
 				return endpoint.Reach(ctx, a.Target, a.Base, "", experiment.APIs([]experiment.Spec{*s}, a.Target), nil)
 			},

@@ -38,9 +38,8 @@ func newBisect(c *cli) *cobra.Command {
 one that changed a figure, though runs spread and the machine drifts. First it makes sure that the first and the last
 differ. Then it measures the revision that tells most for its time, until one has a probability of 95 %. A revision that
 twice does not build in an hour or start is passed over. {rev} in --rev and in [server] is the revision. A build replaces
-the one before it unless
-[server] has {rev}. A row with a search is bisected by its operating point, another by the limit that differs most.
-Ctrl-C keeps all runs; --resume continues.`,
+the one before it unless [server] has {rev}. A row with a search is bisected by its operating
+point, another by the limit that differs most. Ctrl-C keeps all runs; --resume continues.`,
 		Example: `  bench bisect nightly.toml --revs v0.19.0..main --repo ~/engine --rev 'make install-{rev}'
   bench bisect nightly.toml --revs 0.1.8,0.1.9,0.2.0 --rev 'uv pip install engine=={rev}'
   bench bisect nightly.toml --revs versions.txt --metric tpot_p50 --budget 3h`,
@@ -127,6 +126,9 @@ func (c *cli) planBisection(ctx context.Context, f *bisectFlags, in *sweepInput,
 	b.Confidence, b.Limit = bisect.DefaultConfidence, time.Hour
 	good, bad, ofGit := strings.Cut(f.list, "..")
 	if _, isFile := os.Stat(f.list); ofGit && isFile != nil {
+		if good == "" || bad == "" || bad[0] == '.' {
+			return usage("--revs: %q lacks an end\nhint: --revs GOOD..BAD", f.list)
+		}
 		b.Revisions, err = revisions.FromGit(ctx, b.Repo, good, bad)
 	} else {
 		b.Revisions, err = revisions.FromList(f.list)

@@ -39,9 +39,10 @@ func listenFlag(fl *pflag.FlagSet, into *string, otherwise string) {
 		"`ADDRESS` to listen on; a host other than 127.0.0.1 opens it to the network")
 }
 
-func modelFlag(fl *pflag.FlagSet, into *string) {
-	fl.StringVar(into, "model", "", "model to request (default: [target] model, else the one that the server lists)")
-}
+func modelFlag(fl *pflag.FlagSet, into *string, what string) { fl.StringVar(into, "model", "", what) }
+
+// requestedModel is what --model is of a command with a server.
+const requestedModel = "model to request (default: [target] model, else the one that the server lists)"
 
 func formatFlag(fl *pflag.FlagSet, into *string, formats []string) {
 	fl.StringVar(into, "format", formats[0], strings.Join(formats, ", "))

@@ -37,7 +37,7 @@ var flagUses = map[string][]helpGroup{
 		{"Verdict", []string{"enforce"}},
 	},
 	"work": {
-		{"Leader", []string{"join", "token-file"}},
+		{"Leader", []string{"join", "token-file", "tls-ca"}},
 		{"Where to send the load", []string{"endpoint"}},
 		{"API key", keyUses},
 	},
@@ -92,7 +92,7 @@ var flagUses = map[string][]helpGroup{
 	},
 	"trace record": {
 		{"Where to listen", []string{"listen", "tls"}},
-		{"Where to send it", []string{"to"}},
+		{"Where to send it", []string{"to", "tls-ca"}},
 		{"What to record", []string{"session-header", "keep-models", "for"}},
 		{"Candidate", []string{"shadow", "share", "shadow-key-env", "shadow-warmup"}},
 		{"Output", []string{"output", "admin"}},

@@ -13,10 +13,8 @@ import (
 	"math/big"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -56,9 +54,6 @@ func TestLeaderWaits(t *testing.T) {
 
 // TestWorkersTLS joins at https://, with and without the authority of the certificate.
 func TestWorkersTLS(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("other systems do not read SSL_CERT_FILE")
-	}
 	t.Setenv(tokenEnv, "a-token")
 	dir := t.TempDir()
 	cert, key := certificate(t, dir)
@@ -75,18 +70,17 @@ func TestWorkersTLS(t *testing.T) {
 	<-listens
 	url := join.FindStringSubmatch(stderr.String())[1]
 	for _, c := range []struct {
-		trusts string // SSL_CERT_FILE
-		code   int
-		want   string
+		args []string
+		code int
+		want string
 	}{
-		{"", codeFailed, "certificate signed by unknown authority"},
-		{cert, codeDone, "as worker 0 (of 0 to 0)"},
+		{nil, codeFailed, "hint: --tls-ca FILE, with the certificate that the leader has"},
+		{[]string{"--tls-ca", cert}, codeDone, "as worker 0 (of 0 to 0)"},
 	} {
-		cmd := exec.Command("bench", "work", "--join", url)
-		cmd.Env = append(os.Environ(), "SSL_CERT_FILE="+c.trusts)
-		out, _ := cmd.CombinedOutput()
-		if code := cmd.ProcessState.ExitCode(); code != c.code || !strings.Contains(string(out), c.want) {
-			t.Errorf("SSL_CERT_FILE=%s: exit code %d:\n%s", c.trusts, code, out)
+		out := new(seenBy)
+		args := append([]string{"work", "--join", url}, c.args...)
+		if code := bench(t.Context(), nil, io.Discard, out, args); code != c.code || !strings.Contains(out.String(), c.want) {
+			t.Errorf("%q: exit code %d:\n%s", c.args, code, out)
 		}
 	}
 }
@@ -147,6 +141,8 @@ func TestWorkFlags(t *testing.T) {
 		{name: "both", kube: "3", slurm: "2", index: 3},
 		{name: "no number", slurm: "two", want: `SLURM_PROCID is "two", not the number of a worker`},
 		{name: "negative", kube: "-1", want: `JOB_COMPLETION_INDEX is "-1"`},
+		{name: "authority without TLS", args: []string{"--tls-ca", "x"}, want: "--tls-ca needs a leader at https://"},
+		{name: "no authority", args: []string{"--join", "https://leader:9470", "--tls-ca", "/nonexistent"}, want: "--tls-ca: open /nonexistent"},
 		{name: "user", args: []string{"--join", "http://me:x@leader:1"}, want: "--join needs the URL of the leader"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

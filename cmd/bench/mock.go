@@ -66,7 +66,9 @@ when it answers a completion; a request or a file is written to standard output.
 	fl := cmd.Flags()
 	listenFlag(fl, &f.listen, "127.0.0.1:8000")
 	setFlag(fl, &f.set)
-	rooflineFlags(fl, &f.model, &f.hardware, &f.gpus, "[mock] of the matrix")
+	modelFlag(fl, &f.model,
+		"served name; with hardware one in model_configs.json (default: [mock] of the matrix, else bench-mock)")
+	hardwareFlags(fl, &f.hardware, &f.gpus, "[mock] of the matrix", "[mock] of the matrix, else 1")
 	fl.StringVar(&f.hostile, "hostile", "", "`NAME` of a misbehaving server, request or file; list: all of them")
 	return cmd
 }
@@ -84,11 +86,12 @@ func (c *cli) mockConfig(f *mockFlags, files []string) (mock.Config, error) {
 			return config, matrixError(fmt.Errorf("reading the matrix: %w", err))
 		}
 	}
-	set := overridesOf([]override{{"mock.model", quoted(f.model)}, {"mock.hardware", quoted(f.hardware)},
-		{"mock.gpus", number(float64(f.gpus))}})
-	m, err := sweep.ParseServer(file, text, append(set, f.set...), sweep.Extension{Table: "mock", Into: &config})
+	typed := []override{{"--model", "mock.model", quoted(f.model)},
+		{"--hardware", "mock.hardware", quoted(f.hardware)}, {"--gpus", "mock.gpus", number(float64(f.gpus))}}
+	set := append(overridesOf(typed), f.set...)
+	m, err := sweep.ParseServer(file, text, set, sweep.Extension{Table: "mock", Into: &config})
 	if err != nil {
-		return config, matrixError(err)
+		return config, matrixError(asTyped(err, typed))
 	}
 	config.Model = cmp.Or(config.Model, m.Target.Model)
 	return config, nil

@@ -85,7 +85,7 @@ and --precision add the roofline to a run that was measured without it, or with 
 	fl.StringVar(&f.slo, "slo", "",
 		"`LIMITS` in place of the runs' own: ttft_p95=300ms,error_rate=0.01, or a matrix (*.toml)")
 	fl.BoolVar(&f.recompute, "recompute", false, "derive everything again from the stored requests")
-	hardwareFlags(fl, &f.on.Hardware, &f.on.GPUs, "the run's own")
+	hardwareFlags(fl, &f.on.Hardware, &f.on.GPUs, "the run's own", "the run's own")
 	fl.StringVar(&f.on.Precision, "precision", "", "precision of the weights, e.g. bf16, fp8 (default: the run's own)")
 	fl.BoolVar(&f.findings, "findings", false,
 		"text with findings, bottlenecks and every table, not only the answer and the points")

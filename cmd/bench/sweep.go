@@ -68,7 +68,7 @@ simulated server. Ctrl-C keeps finished rows; --resume continues the run.`,
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.endpoint, "endpoint", "", `endpoint: host:port, a URL, or "mock" (default: [target] endpoint)`)
-	f.targetFlags(fl)
+	f.targetFlags(fl, "[target] api")
 	f.runFlags(fl)
 	onlyFlag(fl, &f.only)
 	fl.BoolVar(&f.acceptChange, "accept-server-change", false,
@@ -79,10 +79,10 @@ simulated server. Ctrl-C keeps finished rows; --resume continues the run.`,
 	return cmd
 }
 
-func (f *sweepFlags) targetFlags(fl *pflag.FlagSet) {
+func (f *sweepFlags) targetFlags(fl *pflag.FlagSet, api string) {
 	f.key.register(fl)
-	fl.StringVar(&f.api, "api", "", "API: completions, chat, responses or messages (default: [target] api)")
-	modelFlag(fl, &f.model)
+	fl.StringVar(&f.api, "api", "", "API: completions, chat, responses or messages (default: "+api+")")
+	modelFlag(fl, &f.model, requestedModel)
 }
 
 // runFlags are those of a run of any matrix, also of bench's own.

@@ -67,13 +67,13 @@ func ownTable(name string, known []byte, stderr io.Writer) ([]byte, error) {
 
 // rooflineFlags are those of commands without a server to ask for its model.
 func rooflineFlags(fl *pflag.FlagSet, model, hardware *string, gpus *int, otherwise string) {
-	fl.StringVar(model, "model", "", "model: a name in model_configs.json (default: "+otherwise+")")
-	hardwareFlags(fl, hardware, gpus, otherwise)
+	modelFlag(fl, model, "model: a name in model_configs.json (default: "+otherwise+")")
+	hardwareFlags(fl, hardware, gpus, otherwise, otherwise)
 }
 
-func hardwareFlags(fl *pflag.FlagSet, hardware *string, gpus *int, otherwise string) {
-	fl.StringVar(hardware, "hardware", "", "GPU: a name in the hardware table, e.g. h100-sxm (default: "+otherwise+")")
-	fl.IntVar(gpus, "gpus", 0, "number of GPUs (default: "+otherwise+")")
+func hardwareFlags(fl *pflag.FlagSet, hardware *string, gpus *int, device, number string) {
+	fl.StringVar(hardware, "hardware", "", "GPU: a name in the hardware table, e.g. h100-sxm (default: "+device+")")
+	fl.IntVar(gpus, "gpus", 0, "number of GPUs (default: "+number+")")
 }
 
 // unknownEntry adds to the error of an unknown name how to add it. nil stays nil.

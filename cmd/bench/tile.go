@@ -64,7 +64,7 @@ Two endpoints are measured in interleaved blocks (A B B A) of one run, which ben
 	}
 	fl := cmd.Flags()
 	in.sweepFlags.key.register(fl)
-	modelFlag(fl, &in.model)
+	modelFlag(fl, &in.model, requestedModel)
 	fl.DurationVar(&duration, "duration", 0, "`TIME` to measure after the warm-up (until interrupted)")
 	outFlag(fl, &in.out, "results")
 	setFlag(fl, &in.set)

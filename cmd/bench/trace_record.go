@@ -27,11 +27,11 @@ import (
 )
 
 type recordFlags struct {
-	listen, to, output, admin, sessionHeader string
-	tls                                      []string // files of the certificate and its key
-	keepModels                               bool
-	duration                                 time.Duration
-	shadow                                   shadowFlags
+	listen, to, ca, output, admin, sessionHeader string
+	tls                                          []string // files of the certificate and its key
+	keepModels                                   bool
+	duration                                     time.Duration
+	shadow                                       shadowFlags
 }
 
 func newTraceRecord(c *cli) *cobra.Command {
@@ -65,6 +65,7 @@ Ctrl-C or SIGTERM ends it: no new connections, 30 s for the open answers, exit c
 func (f *recordFlags) register(fl *pflag.FlagSet) {
 	listenFlag(fl, &f.listen, "127.0.0.1:8080")
 	fl.StringVar(&f.to, "to", "", "`URL` of the server, e.g. http://localhost:8000")
+	authorityFlag(fl, &f.ca, "the servers")
 	fl.StringVarP(&f.output, "output", "o", "", "`FILE` to write, a new one, compressed if its name ends in .zst")
 	fl.StringVar(&f.admin, "admin", "127.0.0.1:0",
 		"`ADDRESS` of the live page, /metrics, /healthz and /readyz, e.g. :8081 (port 0: a free one)")
@@ -96,6 +97,9 @@ func (f *recordFlags) config() (proxy.Config, *tls.Config, error) {
 	}
 	incoming, err := keyPair(f.tls)
 	if err != nil {
+		bad("%v", err)
+	}
+	if c.TLS, err = trustOnly(f.ca); err != nil {
 		bad("%v", err)
 	}
 	c.Shadow = f.shadow.config(bad)

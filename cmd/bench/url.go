@@ -24,6 +24,7 @@ import (
 	"bench/experiment/verdict"
 	"bench/sweep"
 	"bench/sweep/peers"
+	"bench/sweep/strict"
 )
 
 // quickMatrix has a row for each workload of bench URL, which runs one of them.
@@ -73,7 +74,8 @@ workload is a row of matrices/quick.toml, and --save writes that row as a matrix
 		RunE: func(cmd *cobra.Command, args []string) error { return c.quick(cmd, f, in, args[0]) },
 	}
 	f.register(cmd.Flags(), in.sweepFlags)
-	in.targetFlags(cmd.Flags())
+	in.targetFlags(cmd.Flags(), "completions, or chat if the server has no other")
+	hardwareFlags(cmd.Flags(), &f.hardware, &f.gpus, "none: no share of the roofline", "1 with --hardware")
 	return cmd
 }
 
@@ -96,6 +98,7 @@ needed, and every figure is simulated.`,
 		},
 	}
 	f.register(cmd.Flags(), in.sweepFlags)
+	hardwareFlags(cmd.Flags(), &f.hardware, &f.gpus, "h100-sxm", "1")
 	return cmd
 }
 
@@ -112,7 +115,6 @@ func (f *urlFlags) register(fl *pflag.FlagSet, s *sweepFlags) {
 	fl.DurationVar(&f.duration, "duration", 0,
 		"`TIME` of each load of --rate or --concurrency (30s, or until --requests)")
 	fl.DurationVar(&f.budget, "budget", 2*time.Minute, "`TIME` of the search")
-	hardwareFlags(fl, &f.hardware, &f.gpus, "none: no share of the roofline")
 	fl.StringVar(&f.save, "save", "", "write the matrix to `FILE`, for bench sweep FILE")
 	s.runFlags(fl)
 }
@@ -132,13 +134,13 @@ func (c *cli) quick(cmd *cobra.Command, f *urlFlags, in *sweepInput, address str
 	}
 	row, lengths := f.row()
 	in.text = []byte(f.text(string(shipped), row, redacted(c.args)))
-	in.set = slices.Concat([]string{"target.endpoint=" + strconv.Quote(base)}, f.overrides(row, lengths, in.sweepFlags),
-		in.set)
+	typed := append(f.overrides(row, in.sweepFlags), lengths...)
+	in.set = slices.Concat([]string{"target.endpoint=" + strconv.Quote(base)}, overridesOf(typed), in.set)
 	in.quick = f
 	if err := f.checkSecret(in.set); err != nil {
 		return err
 	}
-	err = c.sweep(cmd, in, quickFile)
+	err = asTyped(c.sweep(cmd, in, quickFile), typed)
 	if in.api == "" && lacksCompletions(err) {
 		f.chat = true
 		in.set = append(in.set, `target.api="chat"`)
@@ -200,19 +202,19 @@ func lengthsOf(workload string) (input, output int, ok bool) {
 }
 
 // row is the row to run, and its fixed lengths as overrides.
-func (f *urlFlags) row() (name string, lengths []string) {
+func (f *urlFlags) row() (name string, lengths []override) {
 	input, output, _ := lengthsOf(f.workload)
 	input, output = cmp.Or(f.input, input), cmp.Or(f.output, output)
 	name = f.workload
 	if input > 0 && output > 0 {
 		name = "fixed"
 	}
-	return name, overridesOf([]override{{"row." + name + ".input", number(float64(input))},
-		{"row." + name + ".output", number(float64(output))}})
+	return name, []override{{"--input", "row." + name + ".input", number(float64(input))},
+		{"--output", "row." + name + ".output", number(float64(output))}}
 }
 
-// override is a key of the matrix with its value in TOML; empty: as in the file.
-type override struct{ path, value string }
+// override is what a flag writes: a key of the matrix with its value in TOML; empty: as in the file.
+type override struct{ flag, path, value string }
 
 func overridesOf(all []override) (set []string) {
 	for _, o := range all {
@@ -221,6 +223,21 @@ func overridesOf(all []override) (set []string) {
 		}
 	}
 	return set
+}
+
+// asTyped names the flag in mistakes of what it wrote, as nobody typed that --set.
+func asTyped(err error, typed []override) error {
+	var problems strict.Problems
+	_ = errors.As(err, &problems)
+	for i := range problems {
+		p := &problems[i]
+		for _, o := range typed {
+			if p.Line == 0 && p.Source == o.path+"="+o.value {
+				p.File, p.Col, p.Text = o.flag, 0, strings.TrimPrefix(p.Text, o.path+": ")
+			}
+		}
+	}
+	return err
 }
 
 // quoted is a text in TOML; empty: none.
@@ -248,15 +265,15 @@ func span(d time.Duration) string {
 	return text
 }
 
-func (f *urlFlags) overrides(row string, lengths []string, s *sweepFlags) []string {
+func (f *urlFlags) overrides(row string, s *sweepFlags) []override {
 	all := []override{
-		{"target.api", quoted(s.api)}, {"target.model", quoted(s.model)}, {"target.hardware", quoted(f.hardware)},
-		{"target.gpus", number(float64(f.gpus))},
+		{"--api", "target.api", quoted(s.api)}, {"--model", "target.model", quoted(s.model)},
+		{"--hardware", "target.hardware", quoted(f.hardware)}, {"--gpus", "target.gpus", number(float64(f.gpus))},
 	}
 	if !f.measures() {
-		all = append(all, override{"row." + row + ".rate.budget", quoted(span(f.budget))})
+		all = append(all, override{"--budget", "row." + row + ".rate.budget", quoted(span(f.budget))})
 	}
-	return append(overridesOf(all), lengths...)
+	return all
 }
 
 // text is quickMatrix with one row, the limits of --slo and the loads to measure. Tables are its paragraphs.

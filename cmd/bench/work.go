@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/url"
@@ -25,8 +27,8 @@ import (
 var joinFor = 5 * time.Minute
 
 type workFlags struct {
-	key                   keyFlags
-	join, token, endpoint string
+	key                       keyFlags
+	join, token, ca, endpoint string
 }
 
 func newWork(c *cli) *cobra.Command {
@@ -39,7 +41,7 @@ leader ends. The leader has the matrix, reads the server's metrics and writes th
 All must be the same build of bench.
 
 A worker tries to join for 5 minutes. Its number, from 0, is $JOB_COMPLETION_INDEX or $SLURM_PROCID, else the leader gives
-it one. SSL_CERT_FILE names the certificate of an authority that the system does not trust, for a leader at https://.`,
+it one.`,
 		Example: `  bench sweep matrices/chat.toml --endpoint http://gpu:8000 --workers 4 --listen 0.0.0.0:9470   on one machine
   BENCH_TOKEN=… bench work --join http://leader:9470                                           on four others
   srun --ntasks 4 bench work --join http://leader:9470 --token-file token                      with Slurm`,
@@ -54,6 +56,7 @@ func (f *workFlags) flags() *pflag.FlagSet {
 	fl := pflag.NewFlagSet("work", pflag.ContinueOnError)
 	fl.StringVar(&f.join, "join", "", "`URL` of the leader, as it prints it")
 	tokenFlag(fl, &f.token)
+	authorityFlag(fl, &f.ca, "the leader")
 	fl.StringVar(&f.endpoint, "endpoint", "",
 		"URL of the server under test, if this machine reaches it at another URL than the leader")
 	f.key.register(fl)
@@ -101,7 +104,14 @@ func (f *workFlags) worker() (*workers.Worker, error) {
 	if err != nil || at.Host == "" || at.User != nil || at.Scheme != "http" && at.Scheme != "https" {
 		return nil, usage("--join needs the URL of the leader\nhint: --join http://leader:9470, as bench sweep --workers prints it")
 	}
-	w := &workers.Worker{Join: f.join, Wait: joinFor, Client: workers.NewClient()}
+	if f.ca != "" && at.Scheme != "https" {
+		return nil, usage("--tls-ca needs a leader at https://\nhint: give bench sweep --tls cert.pem,key.pem")
+	}
+	trust, err := trustOnly(f.ca)
+	if err != nil {
+		return nil, err
+	}
+	w := &workers.Worker{Join: f.join, Wait: joinFor, Client: workers.NewClient(trust)}
 	switch tokens, err := readTokens(f.token); {
 	case err != nil:
 		return nil, err
@@ -137,6 +147,27 @@ func placedIndex() (int, error) {
 		return n, nil
 	}
 	return -1, nil
+}
+
+func authorityFlag(fl *pflag.FlagSet, into *string, of string) {
+	fl.StringVar(into, "tls-ca", "",
+		"certificate `FILE` (PEM) of the authority of "+of+" at https:// (default: the system's)")
+}
+
+// trustOnly reads the authority of --tls-ca; nil: the system's are trusted.
+func trustOnly(ca string) (*tls.Config, error) {
+	if ca == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(ca)
+	if err != nil {
+		return nil, usage("--tls-ca: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(text) {
+		return nil, usage("--tls-ca: %s contains no certificate (PEM)", ca)
+	}
+	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}, nil
 }
 
 func (f *workFlags) base(a endpoint.ServerAddress) (string, error) {

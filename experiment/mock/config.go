@@ -99,7 +99,6 @@ type Config struct {
 	Seed uint64 `toml:"seed" json:"seed,omitempty"`
 	// "kind[=arg][@n|@p%]": every request, every n-th, or p percent; kinds: see faultKinds
 	Faults []string `toml:"faults" json:"faults,omitempty"`
-	APIKey string   `toml:"-" json:"-"` // required under /v1; empty: none
 	// wait by the timers of the runtime alone, which a bubble of synctest has
 	Timers bool `toml:"-" json:"-"`
 

@@ -20,13 +20,9 @@ func TestConfigFromTOML(t *testing.T) {
 	if c.Model != "x" || c.TTFT != 50*time.Millisecond || c.ITL != 10*time.Millisecond || c.MaxNumSeqs != 4 || c.Seed != 3 {
 		t.Errorf("%+v", c)
 	}
-	c.APIKey = "hidden"
 	text, err := json.Marshal(c)
-	if err != nil || strings.Contains(string(text), "hidden") || !strings.Contains(string(text), `"ttft_ns":50000000`) {
+	if err != nil || !strings.Contains(string(text), `"ttft_ns":50000000`) {
 		t.Errorf("%v: %s", err, text)
-	}
-	if _, err := toml.Decode("api_key = 'k'", &c); err != nil || c.APIKey != "hidden" {
-		t.Error("a key in a matrix was taken")
 	}
 }
 

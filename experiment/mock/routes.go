@@ -1,7 +1,6 @@
 package mock
 
 import (
-	"crypto/subtle"
 	"encoding/json"
 	"net/http"
 	"time"
@@ -11,12 +10,12 @@ const version = "bench-mock/1"
 
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /v1/models", s.authorized(s.models))
-	mux.HandleFunc("POST /v1/completions", s.authorized(s.generate(completions)))
-	mux.HandleFunc("POST /v1/chat/completions", s.authorized(s.generate(chat)))
-	mux.HandleFunc("POST /v1/responses", s.authorized(s.generate(responses)))
-	mux.HandleFunc("POST /v1/messages", s.authorized(s.generate(messages)))
-	mux.HandleFunc("POST /v1/messages/count_tokens", s.authorized(s.countTokens))
+	mux.HandleFunc("GET /v1/models", s.models)
+	mux.HandleFunc("POST /v1/completions", s.generate(completions))
+	mux.HandleFunc("POST /v1/chat/completions", s.generate(chat))
+	mux.HandleFunc("POST /v1/responses", s.generate(responses))
+	mux.HandleFunc("POST /v1/messages", s.generate(messages))
+	mux.HandleFunc("POST /v1/messages/count_tokens", s.countTokens)
 	mux.HandleFunc("POST /tokenize", s.tokenize)
 	mux.HandleFunc("GET /health", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("GET /version", func(w http.ResponseWriter, _ *http.Request) {
@@ -35,20 +34,6 @@ func (s *Server) routes() http.Handler {
 		}
 		mux.ServeHTTP(w, r)
 	})
-}
-
-// authorized requires the API key, if one is set. As in vLLM, the error is a string here, not an object.
-func (s *Server) authorized(next http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		given, want := r.Header.Get("Authorization"), "Bearer "+s.cfg.APIKey
-		if s.cfg.APIKey != "" && subtle.ConstantTimeCompare([]byte(given), []byte(want)) != 1 {
-			w.Header().Set("Content-Type", "application/json")
-			w.WriteHeader(http.StatusUnauthorized)
-			w.Write([]byte(`{"error":"Unauthorized"}`))
-			return
-		}
-		next(w, r)
-	}
 }
 
 func (s *Server) tokenize(w http.ResponseWriter, r *http.Request) {

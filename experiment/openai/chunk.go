@@ -73,8 +73,6 @@ func jsonEscape(text string) []byte {
 	return quoted[1 : len(quoted)-1]
 }
 
-func str(v any) string { s, _ := v.(string); return s }
-
 func object(v any) map[string]any { m, _ := v.(map[string]any); return m }
 
 const (

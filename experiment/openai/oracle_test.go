@@ -448,3 +448,5 @@ func TestPiecesAreBounded(t *testing.T) {
 		t.Errorf("%v, failed %v, %d pieces", err, c.failed, len(w.pieces))
 	}
 }
+
+func str(v any) string { s, _ := v.(string); return s }

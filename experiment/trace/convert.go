@@ -25,8 +25,7 @@ type Conversion struct {
 type Output struct {
 	// Anonymize keeps only lengths, times since the first request, and blocks and sessions numbered in order of first
 	// appearance.
-	Anonymize   bool
-	KeepClasses bool // though anonymized, the names of classes (models)
+	Anonymize bool
 }
 
 // Convert writes the requests of r in the native format, always without text, and of a format with sessions
@@ -148,7 +147,7 @@ func (c *converter) line(e Entry) row {
 	if e.Session > 0 {
 		l.Session = number(&c.sessions, e.Session, len(c.sessions)+1)
 	}
-	if e.Class != "" && !c.KeepClasses {
+	if e.Class != "" {
 		l.Class = ""
 		c.classes[e.Class] = true
 	}

@@ -240,16 +240,18 @@ func TestServerDown(t *testing.T) {
 
 func TestMaxBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Config{MaxBody: 1000}, words(1))
-		for _, length := range []int64{2000, -1} {
-			q, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://p/v1/completions", strings.NewReader(strings.Repeat("x", 2000)))
+		r := newRig(t, Config{MaxBody: 1 << 20}, words(1))
+		for _, length := range []int64{2 << 20, -1} {
+			q, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://p/v1/completions", strings.NewReader(strings.Repeat("x", 2<<20)))
 			q.ContentLength = length
 			a, err := r.caller.Do(q)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if a.Body.Close(); a.StatusCode != http.StatusRequestEntityTooLarge {
-				t.Error(a.Status)
+			text, _ := io.ReadAll(a.Body)
+			a.Body.Close()
+			if a.StatusCode != http.StatusRequestEntityTooLarge || !strings.Contains(string(text), "larger than 1 MiB") {
+				t.Errorf("%s: %s", a.Status, text)
 			}
 		}
 		if n := r.Counts(); n.Refused != 2 || len(r.all()) != 0 {

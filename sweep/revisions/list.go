@@ -26,8 +26,8 @@ func FromGit(ctx context.Context, repo, good, bad string) (out []Revision, err e
 		return server.Once(ctx, c, "git", time.Minute)
 	}
 	if err := git("merge-base", "--is-ancestor", "--end-of-options", good, bad); err != nil {
-		return nil, fmt.Errorf("%s is no ancestor of %s in %s: %w\nhint: take git merge-base %[1]s %[2]s as good, or "+
-			"list revisions with --revs", good, bad, repo, err)
+		return nil, fmt.Errorf("%s is no ancestor of %s in %s: %w\nhint: --revs $(git merge-base %[1]s %[2]s)..%[2]s, "+
+			"or a list of revisions", good, bad, repo, err)
 	}
 	const format = "--format=%H%x09%s"
 	const quiet = "--no-show-signature"
@@ -64,7 +64,7 @@ func read(lines []string) (out []Revision, err error) {
 		}
 	}
 	if len(out) < 2 {
-		return nil, errors.New("no revision is behind good\nhint: list revisions from good to bad")
+		return nil, errors.New("--revs: no revision is behind the first\nhint: list revisions from good to bad")
 	}
 	return out, nil
 }

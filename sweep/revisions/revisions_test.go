@@ -199,7 +199,7 @@ git checkout -q main && git merge -q --no-edit side && git tag main # git warns 
 func TestFromList(t *testing.T) {
 	for _, tt := range []struct{ list, want string }{
 		{"a, b,c,d", "a b c d"},
-		{"a,", "error: no revision is behind good\nhint: list revisions from good to bad"},
+		{"a,", "error: --revs: no revision is behind the first\nhint: list revisions from good to bad"},
 		{"a,b,a", "error: revision a is listed twice"},
 	} {
 		var names []string

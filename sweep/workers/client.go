@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,12 +20,13 @@ import (
 )
 
 // NewClient makes the client of a Worker. It uses no proxy, and follows no redirection, which would show the token to
-// another server.
-func NewClient() *http.Client {
+// another server. trust is for https://; nil = as the system trusts.
+func NewClient(trust *tls.Config) *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
 			DialContext: (&net.Dialer{Timeout: silence / 2}).DialContext, TLSHandshakeTimeout: silence / 2,
-			MaxIdleConnsPerHost: 4, IdleConnTimeout: time.Minute, ResponseHeaderTimeout: silence,
+			TLSClientConfig: trust, MaxIdleConnsPerHost: 4, IdleConnTimeout: time.Minute,
+			ResponseHeaderTimeout: silence,
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}

@@ -88,7 +88,7 @@ func (f *fake) RunShare(ctx context.Context, c endpoint.ShareConfig) (*endpoint.
 func (f *fake) Close() {}
 
 func (x *rig) worker(index int, share func(context.Context, endpoint.ShareConfig) (*endpoint.ShareResult, error)) *Worker {
-	client := NewClient()
+	client := NewClient(nil)
 	transport := client.Transport.(*http.Transport)
 	transport.DialContext = x.l.Dial
 	client.Transport = x.roundTrip(transport)

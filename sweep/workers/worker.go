@@ -89,7 +89,7 @@ func (w *Worker) join(ctx context.Context) (*session, error) {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		case errors.As(err, new(*tls.CertificateVerificationError)):
-			return nil, fmt.Errorf("joining the leader at %s: %w\nhint: SSL_CERT_FILE=FILE, with the certificate that the leader has", w.Join, err)
+			return nil, fmt.Errorf("joining the leader at %s: %w\nhint: --tls-ca FILE, with the certificate that the leader has", w.Join, err)
 		case errors.As(err, &refused) && refused.Final:
 			return nil, fmt.Errorf("the leader at %s refuses this worker: %w", w.Join, err)
 		case time.Now().After(until):
