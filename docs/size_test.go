@@ -15,7 +15,7 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 123_726
+	mostLines         = 123_741
 	mostPackages      = 63
 	mostExportedNames = 2_497 // types, functions, methods, variables and constants
 	mostExportedField = 4_094
@@ -40,7 +40,7 @@ var larger = map[string]int{
 	"experiment/endpoint":  4_432,
 	"experiment/stats":     4_014,
 	"report/page":          3_700,
-	"experiment/series":    3_245,
+	"experiment/series":    3_260,
 }
 
 type counted struct {

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"bench/experiment"
 	"bench/experiment/metric"
 	"bench/experiment/record"
@@ -14,8 +16,8 @@ import (
 
 // Narrow gives limits that rows of a fixed load leave UNDECIDED the interval of their series' twin at that load, and
 // the verdict that follows from it. The twin ran on the rows' own arrivals, so that their luck is in neither. It
-// decides nothing against a row's own value, where it misses or lacks one of the repeats, where requests failed, which
-// it does not know, or where longer repeats answer. The probes of a search stay as they are: its answer has the twin.
+// decides nothing against a row's own value, where it misses or lacks one of the repeats, or where requests failed,
+// which it does not know. The probes of a search stay as they are: its answer has the twin.
 func Narrow(rows []record.Row, twins []record.Twin) {
 	for i := range twins {
 		t := &twins[i]
@@ -31,13 +33,17 @@ func Narrow(rows []record.Row, twins []record.Twin) {
 			}
 		}
 		for load, repeats := range byLoad {
-			if slices.ContainsFunc(repeats, func(r *record.Row) bool { return r.Spec.Added > 0 }) {
-				continue
+			longest := 0 // what longer repeats answer is theirs
+			for _, r := range repeats {
+				longest = max(longest, r.Spec.Added)
 			}
 			for _, r := range repeats {
+				if r.Spec.Added < longest || r.Summary.Requests.Failed > 0 {
+					continue
+				}
 				r.SLO = slices.Clone(r.SLO)
 				for k := range r.SLO {
-					if v := &r.SLO[k]; knows(t, v.Metric, load, len(repeats)) && r.Summary.Requests.Failed == 0 {
+					if v := &r.SLO[k]; knows(t, v.Metric, load, len(repeats)) {
 						narrow(v, t, load)
 					}
 				}
@@ -77,19 +83,21 @@ func knows(t *record.Twin, key string, load float64, repeats int) bool {
 }
 
 func narrow(v *record.Verdict, t *record.Twin, load float64) {
-	const confidence = 0.95 // of the twin's intervals
+	const most = 0.975 // of confidence; longer repeats have it
 	at := slices.IndexFunc(t.Curve, func(p record.TwinPoint) bool { return p.Load == load && p.Metric == v.Metric })
-	if v.Verdict != stats.Undecided || v.Value == nil || v.Class != "" || v.Confidence > confidence ||
+	if v.Verdict != stats.Undecided || v.Value == nil || v.Class != "" || v.Confidence > most ||
 		len(v.OpenedBy) > 0 || at < 0 {
 		return
 	}
-	iv := stats.Interval{Lo: min(t.Curve[at].Low, *v.Value), Hi: max(t.Curve[at].High, *v.Value)}
-	most := disturbedAs(v, iv)
+	p := &t.Curve[at]
+	iv := stats.Interval{Lo: min(atConfidence(p.Ms, p.Low, v.Confidence), *v.Value),
+		Hi: max(atConfidence(p.Ms, p.High, v.Confidence), *v.Value)}
+	widest := disturbedAs(v, iv)
 	word := stats.Pass
 	switch {
-	case most.Lo > v.Limit:
+	case widest.Lo > v.Limit:
 		word = stats.Fail
-	case !(most.Hi <= v.Limit):
+	case !(widest.Hi <= v.Limit):
 		return
 	}
 	own := "none"
@@ -97,11 +105,18 @@ func narrow(v *record.Verdict, t *record.Twin, load float64) {
 		own = verdict.EndsText(*v.Interval)
 	}
 	*v = record.Verdict{Metric: v.Metric, Limit: v.Limit, Unit: v.Unit, Value: v.Value, Verdict: word, Interval: &iv,
-		Confidence: confidence, Observed: v.Observed, Twin: true, Why: fmt.Sprintf(
+		Confidence: v.Confidence, Observed: v.Observed, Twin: true, Why: fmt.Sprintf(
 			"%s ms by the twin of all loads; by its own requests alone %s", verdict.EndsText(iv), own)}
-	if most != iv {
-		v.Disturbed = &most
+	if widest != iv {
+		v.Disturbed = &widest
 	}
+}
+
+// atConfidence is an end of the twin's interval of 95 %, moved to another confidence as of a normal logarithm; a lower
+// one leaves it.
+func atConfidence(estimate, end, confidence float64) float64 {
+	z := func(c float64) float64 { return distuv.UnitNormal.Quantile((1 + c) / 2) }
+	return estimate * math.Pow(end/estimate, max(1, z(confidence)/z(0.95)))
 }
 
 // disturbedAs widens an interval as a verdict's own is by the effects of findings; what an open end does not show is as

@@ -62,7 +62,15 @@ func TestNarrowDecides(t *testing.T) {
 			r.SLO[0].Interval.Hi = math.Inf(1)
 			r.SLO[0].Disturbed = &stats.Interval{Lo: 600, Hi: math.Inf(1)}
 		}, undecided},
-		{"a longer repeat", 900, 850, 950, func(r *record.Row, _ *record.Twin) { r.Spec.Added = 1 }, undecided},
+		{"97.5 %, of a longer repeat", 900, 850, 950, func(r *record.Row, _ *record.Twin) {
+			r.Spec.Added, r.SLO[0].Confidence = 1, 0.975
+		}, stats.Pass},
+		{"97.5 %, wider", 900, 850, 985, func(r *record.Row, _ *record.Twin) {
+			r.Spec.Added, r.SLO[0].Confidence = 1, 0.975
+		}, stats.Pass},
+		{"97.5 %, beyond the limit", 900, 850, 990, func(r *record.Row, _ *record.Twin) {
+			r.Spec.Added, r.SLO[0].Confidence = 1, 0.975
+		}, undecided},
 		{"another load", 900, 850, 950, func(r *record.Row, _ *record.Twin) { r.Spec.Rate = 8 }, undecided},
 		{"99 %", 900, 850, 950, func(r *record.Row, _ *record.Twin) { r.SLO[0].Confidence = 0.99 }, undecided},
 	} {
@@ -108,6 +116,12 @@ func TestNarrowKnowsAllRepeats(t *testing.T) {
 		t.Error("a repeat is decided beside one that the twin lacks")
 	}
 	model.Residuals = append(model.Residuals, model.Residuals[0])
+	rows = []record.Row{row(stats.Undecided), row(stats.Undecided)}
+	rows[1].Spec.Added = 1
+	Narrow(rows, []record.Twin{model})
+	if rows[0].SLO[0].Verdict != stats.Undecided || rows[1].SLO[0].Verdict != stats.Pass {
+		t.Errorf("%s, and %s of the longer repeat", rows[0].SLO[0].Verdict, rows[1].SLO[0].Verdict)
+	}
 	rows = []record.Row{row(stats.Undecided), row(stats.Fail)}
 	Narrow(rows, []record.Twin{model})
 	if rows[0].SLO[0].Verdict != stats.Pass || rows[1].SLO[0].Verdict != stats.Fail {
