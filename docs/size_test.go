@@ -15,10 +15,10 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 123_741
+	mostLines         = 123_748
 	mostPackages      = 63
-	mostExportedNames = 2_497 // types, functions, methods, variables and constants
-	mostExportedField = 4_094
+	mostExportedNames = 2_500 // types, functions, methods, variables and constants
+	mostExportedField = 4_093
 	mostWideLines     = 280 // of more than 120 columns
 	mostFlags         = 102 // of commands
 	mostKeys          = 215 // of the TOML, by struct tags
@@ -33,8 +33,8 @@ var larger = map[string]int{
 	"experiment/mock":      5_395,
 	"experiment/verdict":   5_395,
 	"experiment/workload":  5_000,
-	"report/compare":       4_951,
-	"experiment/record":    5_207,
+	"report/compare":       4_952,
+	"experiment/record":    5_211,
 	"sweep":                5_199,
 	"experiment/diagnosis": 4_708,
 	"experiment/endpoint":  4_432,

@@ -17,7 +17,7 @@ const (
 	tileInput   = 32_000
 	tileOutput  = 100
 	tileOffload = 100.0 // GiB
-	tileRatio   = 0.9   // share of the tier to fill
+	TileRatio   = 0.9   // share of the tier to fill
 	perInFlight = 3     // contexts per request in flight
 )
 
@@ -40,13 +40,13 @@ const gib = 1 << 30
 func (z Sizing) ContextGiB() float64 { return z.BytesPerToken * float64(z.Input) / gib }
 
 func (z Sizing) Contexts() int {
-	return int(math.Min(math.Floor(tileRatio*z.OffloadGiB*gib/(z.BytesPerToken*float64(z.Input))), math.MaxInt32))
+	return int(math.Min(math.Floor(TileRatio*z.OffloadGiB*gib/(z.BytesPerToken*float64(z.Input))), math.MaxInt32))
 }
 
 func (z Sizing) noneFits() error {
 	return fmt.Errorf("no context fits: %g × %.4g GiB to fill, but a context of %d tokens at %.10g bytes takes "+
 		"%.4g GiB\nhint: a larger tier (offload_gib), a shorter input or fewer bytes_per_token",
-		tileRatio, z.OffloadGiB, z.Input, z.BytesPerToken, z.ContextGiB())
+		TileRatio, z.OffloadGiB, z.Input, z.BytesPerToken, z.ContextGiB())
 }
 
 func (z Sizing) withModel(m roofline.Model, t *workload.Tile) Sizing {

@@ -10,7 +10,7 @@ import (
 
 func (r *Run) Headline() *compare.Headline {
 	o := r.Analyze()
-	h := &compare.Headline{State: r.Manifest.State, Rows: len(r.Live()), Planned: len(r.Live()) +
+	h := &compare.Headline{State: r.Manifest.State, Rows: len(r.Stored()), Planned: len(r.Stored()) +
 		len(r.Missing), Server: r.engine(),
 		Workloads: len(o.Answer.Workloads), Verdict: string(o.Answer.Verdict),
 		Invalid: o.Answer.Trust.Invalid, Cautions: o.Answer.Trust.Cautions,

@@ -222,12 +222,16 @@ func CompletedByArrival(records []*Record) []*Record {
 	return byArrival(slices.Collect(Completed(records)))
 }
 
-// WindowByArrival are the requests of the window by intended arrival, without those whose user left: how they would
-// have ended is not known.
+// WindowByArrival are the requests of the window, as ByArrival has them.
 func WindowByArrival(records []*Record) []*Record {
-	return byArrival(slices.DeleteFunc(slices.Clone(records), func(r *Record) bool {
-		return r.Phase != PhaseWindow || r.Left()
-	}))
+	outside := func(r *Record) bool { return r.Phase != PhaseWindow }
+	return ByArrival(slices.DeleteFunc(slices.Clone(records), outside))
+}
+
+// ByArrival are the requests by intended arrival, without those whose user left: how they would have ended is not
+// known.
+func ByArrival(records []*Record) []*Record {
+	return byArrival(slices.DeleteFunc(slices.Clone(records), (*Record).Left))
 }
 
 func byArrival(records []*Record) []*Record {

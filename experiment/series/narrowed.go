@@ -67,13 +67,13 @@ func loadOf(s *experiment.Spec) float64 {
 // knows reports whether the twin has the percentile of all repeats at a load, and whether all rows together would have
 // shown a slow state that it lacks and that the percentile has.
 func knows(t *record.Twin, key string, load float64, repeats int) bool {
-	const mostResidual, fewest, unseen = 0.15, 40, 0.01 // of ln(percentile); requests; probability
+	const unseen = 0.01 // probability
 	requests := 0
 	for _, r := range t.Residuals {
 		if r.Metric != key {
 			continue
 		}
-		if requests += r.N; r.Load == load && r.N >= fewest && math.Abs(r.Log) <= mostResidual {
+		if requests += r.N; r.Load == load && r.Reproduced() {
 			repeats--
 		}
 	}

@@ -24,13 +24,13 @@ func countedText(f *record.Found) string {
 	if f.Counted == nil || f.Low == nil || f.High == nil {
 		return ""
 	}
+	if f.Counted.Low == nil && f.Counted.High == nil {
+		return "; the verdicts alone give no estimate"
+	}
 	own, all := record.Found{Search: f.Search, Bracket: *f.Counted}, *f
 	own.Best, all.Best = nil, nil
-	switch between(&own) {
-	case between(&all):
+	if between(&own) == between(&all) {
 		return ""
-	case between(&record.Found{}):
-		return "; the verdicts alone give no estimate"
 	}
 	return "; by the verdicts alone" + strings.TrimPrefix(between(&own), " is")
 }

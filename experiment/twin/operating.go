@@ -354,6 +354,9 @@ const (
 	fewestRanking = 40   // requests of a percentile that rejects a twin
 )
 
+// Reproduced reports whether the twin has a percentile that a row's requests show.
+func (r *Residual) Reproduced() bool { return r.N >= fewestRanking && math.Abs(r.Log) <= mostResidual }
+
 // reproduced reports whether the twin has what was measured at a load, on its very arrivals. So a row whose window is
 // too short for its steady state, or that no server keeps up with, shows how the server is up to there.
 func reproduced(all [][]Residual, load float64) bool {
@@ -363,7 +366,7 @@ func reproduced(all [][]Residual, load float64) bool {
 			if r.Load != load {
 				continue
 			}
-			if r.N < fewestRanking || math.Abs(r.Log) > mostResidual {
+			if !r.Reproduced() {
 				return false
 			}
 			found = true

@@ -85,8 +85,7 @@ func (k *OverloadTest) shownBy(s *endedSample) bool {
 		return false
 	}
 	s.next = s.ended + s.ended/8 + 1
-	inOrder := slices.DeleteFunc(slices.Clone(s.kept), (*record.Record).Left)
-	slices.SortFunc(inOrder, func(a, b *record.Record) int { return a.I - b.I })
+	inOrder := record.ByArrival(s.kept)
 	return slices.ContainsFunc(questions(&k.row.Spec), func(q question) bool {
 		o := k.row.observe(q.limit, filter(inOrder, q.about), asMeasured)
 		return q.limit.Stat != "mean" && k.row.overloaded(o, o.values)

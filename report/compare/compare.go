@@ -64,10 +64,12 @@ func (s *Side) gpuSeconds() *float64 {
 	return &sum
 }
 
+// noChange is the largest change that counts as none, for figures without a threshold.
+const noChange = 0.05
+
 type Options struct {
-	Gate   experiment.Gate // empty: nothing is gated
-	Allow  []string        // keys of intended differences, which are not refused
-	Margin float64         // largest change that counts as none, for figures without a threshold; 0 = 0.05
+	Gate  experiment.Gate // empty: nothing is gated
+	Allow []string        // keys of intended differences, which are not refused
 
 	UndecidedPasses bool // the gate passes although a figure is UNDECIDED
 
@@ -179,7 +181,6 @@ type Cautions struct {
 
 // Compare tests what changed from base to changed. It reads the records of runs that have them.
 func Compare(base, changed Side, o Options) (*Comparison, error) {
-	o.Margin = cmp.Or(o.Margin, 0.05)
 	for _, key := range o.Allow {
 		if !slices.Contains(Refusable, key) {
 			return nil, fmt.Errorf("unknown difference %q: allow one of %s", key, strings.Join(Refusable, ", "))
@@ -205,7 +206,7 @@ func Compare(base, changed Side, o Options) (*Comparison, error) {
 	pairs, missing, added := match(base, changed, o.Nights)
 	c.Missing, c.Added = append(c.Missing, missing...), append(c.Added, added...)
 	c.Unmeasured = unmeasured(changed, c.Missing)
-	c.Searches = searches(base, changed, c.Refused, o.Margin)
+	c.Searches = searches(base, changed, c.Refused, noChange)
 	var err error
 	if c.Points, err = newPoints(pairs, c.Refused, o); err != nil {
 		return nil, err
@@ -291,7 +292,7 @@ func (c *Comparison) setVerdicts(o Options) {
 	for i, adjusted := range stats.Holm(p) {
 		gated[i].Adjusted = &adjusted
 	}
-	c.each(func(m *Metric) { m.judge(o.Margin, m.level(c.Family)) })
+	c.each(func(m *Metric) { m.judge(noChange, m.level(c.Family)) })
 }
 
 // each calls f for every figure, and for those of a point's classes after its own.

@@ -64,8 +64,8 @@ func CSV(w io.Writer, runs ...*report.Run) error {
 		live := run.Live()
 		for i := range run.Rows {
 			row := &run.Rows[i]
-			if j := slices.IndexFunc(live, func(x record.Row) bool { return x.ID == row.ID }); j >= 0 {
-				row = &live[j]
+			if len(live) > 0 && live[0].ID == row.ID { // in the order of all rows, without the removed ones
+				row, live = &live[0], live[1:]
 			}
 			out.Write(csvRow(run, row).values)
 		}

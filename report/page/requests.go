@@ -59,7 +59,7 @@ func budgetOf(rows int) budget {
 func observe(r *report.Run, o *report.Analysis) evidence {
 	e := evidence{unread: report.Table{ID: "unread", Caption: "Unreadable records",
 		Columns: []report.Column{{Head: "row"}, {Head: "why"}}}}
-	e.budget = budgetOf(len(r.Live()))
+	e.budget = budgetOf(len(r.Stored()))
 	var rows []observed
 	requests := 0
 	o.Each(func(s *series.Series, p *series.Point) {

@@ -31,8 +31,8 @@ func TilingText(s *experiment.Spec, model string, cache int, z *experiment.Sizin
 }
 
 func sizingText(z *experiment.Sizing) string {
-	text := fmt.Sprintf("size       0.9 × %.6g GiB ÷ (%.10g bytes/token × %d tokens = %.4g GiB)\n",
-		z.OffloadGiB, z.BytesPerToken, z.Input, z.ContextGiB())
+	text := fmt.Sprintf("size       %.4g × %.6g GiB ÷ (%.10g bytes/token × %d tokens = %.4g GiB)\n",
+		experiment.TileRatio, z.OffloadGiB, z.BytesPerToken, z.Input, z.ContextGiB())
 	if z.Model == "" {
 		return text
 	}
@@ -40,7 +40,7 @@ func sizingText(z *experiment.Sizing) string {
 	if z.Full != z.Resident {
 		text += fmt.Sprintf("note: an engine that frees blocks behind windows or linear layers keeps %.10g of\n"+
 			"      %.10g bytes/token: these contexts would fill %.0f %% of the tier;\n      bytes_per_token = %.10g counts so\n",
-			z.Resident, z.Full, 90*z.Resident/z.BytesPerToken, z.Resident)
+			z.Resident, z.Full, 100*experiment.TileRatio*z.Resident/z.BytesPerToken, z.Resident)
 	}
 	return text
 }
