@@ -2,8 +2,15 @@ package collect
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
+
+	"bench/experiment/telemetry"
 )
 
 type coreTicks struct{ busy, idle, steal float64 }
@@ -62,4 +69,53 @@ func parsePorts(text []byte) int {
 		return 0
 	}
 	return int(to - from + 1)
+}
+
+// ReadLimits reads the limits of this process. Ports is known on Linux only.
+func ReadLimits() telemetry.Limits { return readLimits("/proc") }
+
+func readLimits(proc string) telemetry.Limits {
+	l := telemetry.Limits{Files: fileLimit()}
+	if text, err := os.ReadFile(filepath.Join(proc, "sys/net/ipv4/ip_local_port_range")); err == nil {
+		l.Ports = parsePorts(text)
+	}
+	f := openProcfs(proc)
+	defer f.close()
+	if n := f.descriptors(); n != nil {
+		l.Open = *n
+	}
+	return l
+}
+
+// HostLoad is the one-minute load average of this machine; nil: not reported by the system.
+func HostLoad() *float64 { return hostLoad("/proc") }
+
+func hostLoad(proc string) *float64 {
+	text, err := os.ReadFile(filepath.Join(proc, "loadavg"))
+	if err != nil {
+		return nil
+	}
+	word, _, _ := strings.Cut(string(text), " ")
+	load, err := strconv.ParseFloat(word, 64)
+	if err != nil || !(load >= 0 && load < 1e6) {
+		return nil
+	}
+	return &load
+}
+
+func processTime() (user, system *time.Duration) {
+	var r unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &r); err != nil {
+		return nil, nil
+	}
+	return new(time.Duration(r.Utime.Nano())), new(time.Duration(r.Stime.Nano()))
+}
+
+// fileLimit is the soft limit, which the Go runtime has raised to the hard limit; 0: unlimited.
+func fileLimit() int {
+	var l unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l); err != nil || l.Cur > 1<<30 { // more is unlimited
+		return 0
+	}
+	return int(l.Cur)
 }

@@ -3,6 +3,15 @@
 // same figures. It opens no file, sends nothing and judges nothing.
 package record
 
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"iter"
+	"strconv"
+	"time"
+)
+
 // Phases of a row. A request belongs to a phase by its intended arrival; only those of the window count.
 const (
 	PhaseWarmup   = "warmup"
@@ -103,3 +112,168 @@ func (r *Record) Failed() bool { return !r.OK() && !r.Left() }
 
 // OK reports whether the request completed (ok or short): its latencies count.
 func (r *Record) OK() bool { return r.Outcome == "ok" || r.Outcome == "short" }
+
+// Micros is a time as an offset from the row's start, in µs. The zero value is a time that did not happen,
+// unlike offset 0.
+type Micros struct {
+	us int64
+	ok bool
+}
+
+func At(us int64) Micros { return Micros{us: us, ok: true} }
+
+func (m Micros) Get() (us int64, ok bool) { return m.us, m.ok }
+
+// Us is the offset in µs; 0 if it did not happen.
+func (m Micros) Us() int64 { return m.us }
+
+func (m Micros) Add(us int64) Micros {
+	if m.ok {
+		m.us += us
+	}
+	return m
+}
+
+func (m Micros) IsZero() bool { return !m.ok }
+
+func (m Micros) MarshalJSON() ([]byte, error) {
+	if !m.ok {
+		return []byte("null"), nil
+	}
+	return strconv.AppendInt(nil, m.us, 10), nil
+}
+
+func (m *Micros) UnmarshalJSON(b []byte) error {
+	*m = Micros{}
+	if string(b) == "null" {
+		return nil
+	}
+	us, err := strconv.ParseInt(string(b), 10, 64)
+	if err != nil {
+		return fmt.Errorf("reading a time in µs: %w", err)
+	}
+	*m = At(us)
+	return nil
+}
+
+// RoundGaps are the differences of the rounded times in µs, so that they sum to last − first.
+func RoundGaps(first time.Duration, gaps []time.Duration) Packed {
+	var room packing
+	out := Packed{b: room[:0]}
+	at, before := first, RoundMicros(first)
+	for _, g := range gaps {
+		at += g
+		now := RoundMicros(at)
+		out = out.Append(now - before)
+		before = now
+	}
+	return out.clone()
+}
+
+func RoundMicros(d time.Duration) int64 {
+	const half = time.Microsecond / 2
+	if d < 0 {
+		return int64((d - half) / time.Microsecond)
+	}
+	return int64((d + half) / time.Microsecond)
+}
+
+// Packed is a compact list of integers: two bytes each below 16.4 ms in µs, three below 2.1 s. The zero value is
+// empty.
+type Packed struct {
+	b []byte // uvarints of encoding/binary; a negative number takes ten bytes
+	n int
+}
+
+func Pack[T int | int64](xs ...T) Packed {
+	var room packing
+	p := Packed{b: room[:0]}
+	for _, x := range xs {
+		p = p.Append(int64(x))
+	}
+	return p.clone()
+}
+
+// packing is room on the stack to build a list: most fit, and are then allocated once, at their size.
+type packing [4 << 10]byte
+
+// Append returns the list with x appended; as with the built-in append, p must not be used afterwards.
+func (p Packed) Append(x int64) Packed {
+	return Packed{b: binary.AppendUvarint(p.b, uint64(x)), n: p.n + 1}
+}
+
+func (p Packed) clone() Packed {
+	if p.n == 0 {
+		return Packed{}
+	}
+	return Packed{b: bytes.Clone(p.b), n: p.n}
+}
+
+func (p Packed) Len() int { return p.n }
+
+func (p Packed) IsZero() bool { return p.n == 0 }
+
+// All yields the entries in order.
+func (p Packed) All() iter.Seq[int64] {
+	return func(yield func(int64) bool) {
+		for b := p.b; len(b) > 0; {
+			var x uint64
+			n := 2
+			if len(b) > 1 && b[0] >= 0x80 && b[1] < 0x80 { // most, and much faster
+				x = uint64(b[0]&0x7f) | uint64(b[1])<<7
+			} else {
+				x, n = binary.Uvarint(b)
+			}
+			b = b[n:]
+			if !yield(int64(x)) {
+				return
+			}
+		}
+	}
+}
+
+func (p *Packed) take() int64 {
+	x, n := binary.Uvarint(p.b)
+	p.b, p.n = p.b[n:], p.n-1
+	return int64(x)
+}
+
+func (p Packed) MarshalJSON() ([]byte, error) { return p.appendJSON(nil), nil }
+
+func (p Packed) appendJSON(dst []byte) []byte {
+	dst = append(dst, '[')
+	for x := range p.All() {
+		dst = strconv.AppendInt(dst, x, 10)
+		dst = append(dst, ',')
+	}
+	if p.n > 0 {
+		dst = dst[:len(dst)-1]
+	}
+	return append(dst, ']')
+}
+
+func (p *Packed) UnmarshalJSON(text []byte) error {
+	*p = Packed{}
+	if string(text) == "null" {
+		return nil
+	}
+	inner, ok := bytes.CutPrefix(text, []byte("["))
+	inner, closed := bytes.CutSuffix(inner, []byte("]"))
+	if !ok || !closed {
+		return fmt.Errorf("reading a list of numbers: %.20q is not an array", text)
+	}
+	if len(bytes.TrimSpace(inner)) == 0 {
+		return nil
+	}
+	var room packing
+	q := Packed{b: room[:0]}
+	for entry := range bytes.SplitSeq(inner, []byte(",")) {
+		x, err := strconv.ParseInt(string(bytes.TrimSpace(entry)), 10, 64)
+		if err != nil {
+			return fmt.Errorf("reading a list of numbers: entry %d: %w", q.n+1, err)
+		}
+		q = q.Append(x)
+	}
+	*p = q.clone()
+	return nil
+}

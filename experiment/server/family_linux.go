@@ -3,11 +3,12 @@ package server
 import (
 	"os"
 	"slices"
+	"syscall"
 	"time"
 
-	"bench/experiment/processes"
-
 	"golang.org/x/sys/unix"
+
+	"bench/experiment/processes"
 )
 
 // becomeSubreaper makes this process the parent of orphans, to find daemons that left group and session.
@@ -46,4 +47,8 @@ func portOwner(port, family int) (ours, any bool) {
 	ours = slices.ContainsFunc(append(descendants(family), family),
 		func(pid int) bool { return processes.System.Has(pid, sockets) })
 	return ours, len(sockets) > 0
+}
+
+func childAttributes() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }

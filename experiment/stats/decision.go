@@ -1,7 +1,9 @@
 package stats
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"sort"
 
 	"gonum.org/v1/gonum/mathext"
@@ -140,4 +142,125 @@ func (s *InOrder) upperRisk(confidence float64) float64 {
 		return (1 - confidence) / 2
 	}
 	return strict * (1 - confidence) / 2
+}
+
+const (
+	sections        = 5
+	fewestSectioned = 50 // requests in a window with sections
+	// sectionTimes is the number of the ranks' autocorrelation times in the shortest window with sections, for a tail
+	// and for a percentile in the middle: sections of less depend on each other.
+	sectionTimes, sectionTimesMiddle = 4, 20
+)
+
+// bySections is the interval of the p-quantile by how much it differs between five successive sections of the window:
+// Student's t for its logarithm (Asmussen and Glynn, "Stochastic Simulation", 2007, section III.5: sectioning). It
+// needs no autocorrelation, and the sizes of the values count, where counting needs dozens of independent values over
+// the limit. Percentiles of few values are skewed and too low: the interval is wider by 1/√m for m values beyond the
+// percentile. It is never narrower than independent requests would have it, which also holds for ties.
+// ok is false where the window is too short, or a section has no such percentile, since requests failed.
+func (s *InOrder) bySections(p, confidence float64) (iv Interval, ok bool) {
+	n, times := float64(s.n), float64(sectionTimes)
+	if min(p, 1-p) > middle {
+		times = sectionTimesMiddle
+	}
+	if s.n < fewestSectioned || n < times*s.rankTime() {
+		return iv, false
+	}
+	whole, squares := math.Log(quantile(s.sorted, 0, p)), 0.0
+	for i := range sections {
+		d := math.Log(s.sectionAt(i, p)) - whole
+		squares += d * d
+	}
+	risk := strict * (1 - confidence) / 2
+	half := quantileOfT(1-risk, sections-1) * math.Sqrt(squares/((sections-1)*sections))
+	half *= 1 + 1/math.Sqrt(n*min(p, 1-p))
+	if math.IsNaN(half) || math.IsInf(half, 0) {
+		return iv, false
+	}
+	spread := s.level(1 - p).spread
+	iv = s.byCounts(weight{pass: spread, fail: spread}, p, (1-confidence)/2, (1-confidence)/2)
+	return Interval{min(iv.Lo, math.Exp(whole-half)), max(iv.Hi, math.Exp(whole+half))}, true
+}
+
+// clusteredAtMost is P(K ≤ k) for a number K of requests over a limit that come in clusters: the number of
+// clusters is Poisson, their sizes are geometric (Pólya and Aeppli: Johnson, Kemp and Kotz, "Univariate
+// Discrete Distributions", 3rd edition, section 9.7). mean is K's, dispersion its variance over its mean, above
+// 1. Such a K is 0 far more often than a Poisson number with mean/dispersion events: a queue with few requests
+// over the limit has few, large clusters, not many small ones.
+func clusteredAtMost(k int, mean, dispersion float64) float64 {
+	const huge = 1e200
+	if k < 0 {
+		return 0
+	}
+	stay := (dispersion - 1) / (dispersion + 1) // probability that a cluster has one more request
+	starts := mean * (1 - stay)                 // mean number of clusters
+	// P(K=0) = exp(−starts) and a recursion in two terms, scaled so that nothing overflows.
+	before, now := 0.0, 1.0
+	sum, scale := now, -starts
+	for i := 1; i <= k; i++ {
+		x := float64(i)
+		next := ((2*stay*(x-1)+starts*(1-stay))*now - stay*stay*(x-2)*before) / x
+		if i == 1 {
+			next = starts * (1 - stay)
+		}
+		before, now = now, next
+		if sum += now; sum > huge {
+			before, now, sum, scale = before/huge, now/huge, sum/huge, scale+math.Log(huge)
+		}
+	}
+	return min(1, math.Exp(math.Log(sum)+scale))
+}
+
+type Verdict string
+
+// Pass and Fail hold with the requested confidence; Undecided means that the sample is too small.
+const (
+	Pass      Verdict = "PASS"
+	Fail      Verdict = "FAIL"
+	Undecided Verdict = "UNDECIDED"
+)
+
+// Looks are the moments at which a row that ends early may be evaluated: after firstLook requests, and after each
+// doubling. The risk is divided among them: look k takes 1/(k·(k+1)) of it, which sums to at most all of it.
+type Looks struct {
+	Risk float64 // of a wrong decision over all looks; 0.01 = 1 %
+}
+
+const firstLook = 64
+
+func (Looks) At(k int) int { return firstLook << (k - 1) }
+
+func (l Looks) Confidence(k int) float64 { return 1 - l.Risk/float64(k*(k+1)) }
+
+func ranks(values []float64) []float64 { return ranksIn(argsort(values), values) }
+
+func ranksIn(order []int, values []float64) []float64 {
+	out := make([]float64, len(values))
+	for from := 0; from < len(order); {
+		to := from + 1
+		for to < len(order) && values[order[to]] == values[order[from]] {
+			to++
+		}
+		for _, i := range order[from:to] {
+			out[i] = float64(from+to-1) / 2
+		}
+		from = to
+	}
+	return out
+}
+
+func argsort(values []float64) []int {
+	type placed struct {
+		x float64
+		i int
+	}
+	sorted, order := make([]placed, len(values)), make([]int, len(values))
+	for i, x := range values {
+		sorted[i] = placed{x, i}
+	}
+	slices.SortFunc(sorted, func(a, b placed) int { return cmp.Compare(a.x, b.x) })
+	for k, p := range sorted {
+		order[k] = p.i
+	}
+	return order
 }

@@ -12,7 +12,7 @@ import (
 // percentiles need. Requests of one queue or batch resemble their neighbours, so that n of them are worth fewer
 // independent ones. Two rules make every interval and every verdict of a row:
 //
-//   - Bounded values are also judged by their size (sections.go): no queue without a bound is part of them.
+//   - Bounded values are also judged by their size (bySections): no queue without a bound is part of them.
 //   - Values of an open queue are judged by counting alone (below): the window may lack the times when the queue is
 //     long, which no size of the others shows.
 //

@@ -5,6 +5,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"time"
 )
 
 // Usage is the resource usage of the client in a window: the field client of <row>.json. Means are over time.
@@ -181,4 +182,129 @@ func WaitQuantile(buckets [][2]float64, p float64) *float64 {
 func Round(x float64, digits int) float64 {
 	f := math.Pow10(digits)
 	return math.Round(x*f) / f
+}
+
+const (
+	// clientInterval is short enough to show a stall of a second, and long enough to be cheap.
+	clientInterval = 250 * time.Millisecond
+	// clientShare is the largest share of a core for sampling: beyond it the interval grows. Large machines
+	// have large files in /proc.
+	clientShare = 0.002
+	// clientMaxInterval is the longest interval at any cost.
+	clientMaxInterval = 5 * time.Second
+	// shortestPause is how late a sample of the client is after a pause: two intervals. A machine with eight
+	// times as much work as cores delays samples by tens of ms.
+	shortestPause = 2 * clientInterval
+)
+
+// ClientInterval is the time from a client sample that cost this much CPU time to the next; cost 0: unknown.
+func ClientInterval(cost time.Duration) time.Duration {
+	return min(max(clientInterval, time.Duration(float64(cost)/clientShare)), clientMaxInterval)
+}
+
+// Pause is a time in which the client did not run: it was stopped, or had no core. It began and ended between
+// two samples of the client, the second one of which was late.
+type Pause struct {
+	FromUs int64 `json:"from_us"` // the sample before, µs from the row's epoch
+	ToUs   int64 `json:"to_us"`   // the late sample
+	LateUs int64 `json:"late_us"` // how late: the shortest possible length of the pause
+}
+
+// Length is the probable length in seconds; half of the sampling interval is the largest error.
+func (p Pause) Length() float64 { return float64(p.LateUs+(p.ToUs-p.FromUs)) / 2 / 1e6 }
+
+// pauses are the client's pauses that touch a window. The first sample follows a reading of unknown cost.
+func pauses(samples []Sample, startUs, endUs int64) []Pause {
+	var out []Pause
+	wait := clientInterval
+	for _, s := range samples {
+		if s.Source != SourceClient {
+			continue
+		}
+		late := time.Duration(s.Span)*time.Microsecond - wait
+		p := Pause{FromUs: s.TUs - s.Span, ToUs: s.TUs, LateUs: late.Microseconds()}
+		if late >= shortestPause && p.ToUs > startUs && p.FromUs < endUs {
+			out = append(out, p)
+		}
+		wait = clientInterval
+		if s.Cost != nil {
+			wait = ClientInterval(time.Duration(*s.Cost * float64(time.Microsecond)))
+		}
+	}
+	return out
+}
+
+// Sockets are TCP counters of bench's own connections to the server (TCP_INFO of Linux), since the row began.
+// Only segments that carry data are counted.
+type Sockets struct {
+	Open        int   `json:"open"` // connections now
+	SegmentsOut int64 `json:"segments_out"`
+	SegmentsIn  int64 `json:"segments_in"`
+	Retransmits int64 `json:"retransmits"` // segments sent again
+	// of them those that the server reported as duplicates (DSACK): it was slow, nothing was lost
+	Needless   int64 `json:"retransmits_needless"`
+	OutOfOrder int64 `json:"out_of_order"` // segments received out of order: a sign of loss on the way here
+
+	WindowLimitedMs float64 `json:"window_limited_ms"` // sending waited for the server's receive window
+	// lowest round trip of the open connections; absent: none open
+	MinRTT *float64 `json:"rtt_min_ms,omitempty"`
+	// mean of their smoothed round trips, which contain delayed acknowledgements
+	RTT *float64 `json:"rtt_ms,omitempty"`
+}
+
+// SocketUsage are the counters of bench's own connections in a window: the field connections.sockets of
+// <row>.json. It covers the readings around the window, so up to one interval more at either end.
+type SocketUsage struct {
+	Open        int   `json:"open_max"` // connections at the same time, at a reading
+	SegmentsOut int64 `json:"segments_out"`
+	SegmentsIn  int64 `json:"segments_in"`
+	Retransmits int64 `json:"retransmits"`          // segments sent again
+	Needless    int64 `json:"retransmits_needless"` // of them those that the server reported as duplicates (DSACK)
+	OutOfOrder  int64 `json:"out_of_order"`         // segments received out of order
+
+	// sending waited for the server's receive window, summed over connections
+	WindowLimitedMs float64  `json:"window_limited_ms"`
+	MinRTT          *float64 `json:"rtt_min_ms,omitempty"`  // lowest round trip
+	RTT             *float64 `json:"rtt_mean_ms,omitempty"` // mean over the readings of the smoothed round trip
+}
+
+// SummarizeSockets summarizes the readings of a window, µs from the samples' epoch; nil: none.
+func SummarizeSockets(samples []Sample, startUs, endUs int64) *SocketUsage {
+	var from, to Sockets // from: at the last reading before the window; the row begins with 0
+	u := &SocketUsage{}
+	readings, rtts, rtt := 0, 0, 0.0
+	for i := range samples {
+		s := &samples[i]
+		if s.Own == nil {
+			continue
+		}
+		readings++
+		if s.TUs <= startUs {
+			from, to = *s.Own, *s.Own
+			continue
+		}
+		to = *s.Own
+		u.Open = max(u.Open, to.Open)
+		if to.MinRTT != nil && (u.MinRTT == nil || *to.MinRTT < *u.MinRTT) {
+			u.MinRTT = to.MinRTT
+		}
+		if to.RTT != nil {
+			rtt += *to.RTT
+			rtts++
+		}
+		if s.TUs >= endUs {
+			break
+		}
+	}
+	if readings == 0 {
+		return nil
+	}
+	if rtts > 0 {
+		u.RTT = new(Round(rtt/float64(rtts), 3))
+	}
+	u.SegmentsOut, u.SegmentsIn = to.SegmentsOut-from.SegmentsOut, to.SegmentsIn-from.SegmentsIn
+	u.Retransmits, u.Needless = to.Retransmits-from.Retransmits, to.Needless-from.Needless
+	u.OutOfOrder = to.OutOfOrder - from.OutOfOrder
+	u.WindowLimitedMs = Round(to.WindowLimitedMs-from.WindowLimitedMs, 3)
+	return u
 }

@@ -6,7 +6,12 @@
 package telemetry
 
 import (
+	"encoding/json"
+	"fmt"
+	"io"
 	"time"
+
+	"github.com/klauspost/compress/zstd"
 )
 
 // Schema of the lines of <row>.telemetry.jsonl.zst.
@@ -79,4 +84,55 @@ type Sample struct {
 	InFlight *int     `json:"in_flight,omitempty"`  // requests in flight
 	Ended    *int     `json:"ended,omitempty"`      // requests that ended
 	LagMax   *float64 `json:"lag_max_ms,omitempty"` // largest client lag of requests that ended; absent: none was sent
+}
+
+// Writer writes samples as zstd-compressed JSON lines.
+type Writer struct {
+	z *zstd.Encoder
+	e *json.Encoder
+	n int
+}
+
+// NewWriter writes to w. The caller closes w.
+func NewWriter(w io.Writer) (*Writer, error) {
+	z, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithZeroFrames(true))
+	if err != nil {
+		return nil, fmt.Errorf("starting the telemetry stream: %w", err)
+	}
+	return &Writer{z: z, e: json.NewEncoder(z)}, nil
+}
+
+// Write appends one sample. The first sample of a file has the schema.
+func (w *Writer) Write(s *Sample) error {
+	line := *s
+	if w.n++; w.n == 1 {
+		line.Schema = Schema
+	}
+	if err := w.e.Encode(&line); err != nil {
+		return fmt.Errorf("writing a telemetry sample: %w", err)
+	}
+	return nil
+}
+
+// Lines is the number of samples so far.
+func (w *Writer) Lines() int { return w.n }
+
+// Close ends the stream. The file is incomplete before.
+func (w *Writer) Close() error { return w.z.Close() }
+
+// Host is the load of the client machine before and after a row: its one-minute load average, which counts
+// running and runnable processes, including bench. nil: not reported.
+type Host struct {
+	Before *float64 `json:"load_before,omitempty"` // before the first request of the row
+	After  *float64 `json:"load_after,omitempty"`
+	// of this machine, which may be more than the client may use; 0: not reported
+	Cores  int  `json:"cores,omitempty"`
+	Server bool `json:"with_server,omitempty"` // the server runs on this machine too, and adds to the load
+}
+
+// Limits are the resource limits of this process; 0: unknown, or unlimited.
+type Limits struct {
+	Files int // open file descriptors
+	Open  int // currently open file descriptors
+	Ports int // ephemeral ports: the maximum number of connections to one address
 }

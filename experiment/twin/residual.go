@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 )
 
@@ -158,4 +159,112 @@ func (t *Trial) Measured(l Limit) (value, err float64) {
 		even[i] = 1
 	}
 	return quantile(all, l.P), sectionError(all, even, l.P)
+}
+
+// correction is ln(server ÷ twin) as a function of ln(load): a Gaussian process through the residuals, whose amplitude
+// is the likeliest one (Rasmussen and Williams, "Gaussian Processes for Machine Learning", 2006, section 5.4).
+type correction struct {
+	at        []float64 // ln(load) of the residuals
+	weights   *mat.VecDense
+	chol      mat.Cholesky
+	amplitude float64
+}
+
+const (
+	anyLevel = 0.3 // standard deviation of a correction that all loads share
+	reach    = 0.3 // of ln(load), over which it changes
+)
+
+func (c *correction) covariance(x, y float64) float64 {
+	d := (x - y) / reach
+	return anyLevel*anyLevel + c.amplitude*c.amplitude*math.Exp(-d*d/2)
+}
+
+func newCorrection(residuals []Residual) *correction {
+	best := &correction{amplitude: anyLevel} // nothing is known of it
+	if len(residuals) == 0 {
+		return best
+	}
+	likeliest := math.Inf(-1)
+	n := len(residuals)
+	values := mat.NewVecDense(n, nil)
+	for i, r := range residuals {
+		values.SetVec(i, r.Log)
+	}
+	for _, amplitude := range []float64{0.01, 0.03, 0.1, 0.3} {
+		c := &correction{amplitude: amplitude, weights: mat.NewVecDense(n, nil)}
+		for _, r := range residuals {
+			c.at = append(c.at, math.Log(r.Load))
+		}
+		k := mat.NewSymDense(n, nil)
+		for i, r := range residuals {
+			for j := i; j < n; j++ {
+				k.SetSym(i, j, c.covariance(c.at[i], c.at[j]))
+			}
+			k.SetSym(i, i, k.At(i, i)+r.Error*r.Error+1e-6)
+		}
+		if !c.chol.Factorize(k) || c.chol.SolveVecTo(c.weights, values) != nil {
+			continue
+		}
+		if l := -mat.Dot(values, c.weights)/2 - c.chol.LogDet()/2; l > likeliest {
+			best, likeliest = c, l
+		}
+	}
+	return best
+}
+
+// near is the correction at ln(load) and its standard error.
+func (c *correction) near(x float64) (mean, err float64) {
+	if len(c.at) == 0 {
+		return 0, math.Sqrt(c.covariance(x, x))
+	}
+	k := mat.NewVecDense(len(c.at), nil)
+	for i, at := range c.at {
+		k.SetVec(i, c.covariance(x, at))
+	}
+	var v mat.VecDense
+	if c.chol.SolveVecTo(&v, k) != nil {
+		return 0, anyLevel
+	}
+	return mat.Dot(k, c.weights), math.Sqrt(max(0, c.covariance(x, x)-mat.Dot(k, &v)))
+}
+
+// Foreseen is a percentile of a trial that the model was not fitted to, measured and as the model has it.
+type Foreseen struct {
+	Load, Measured float64
+	Latency
+}
+
+// Foresee predicts the limits' percentiles, whose values do not count, of later trials on their own arrivals, corrected
+// by the trials of the fit.
+func (m *Model) Foresee(fitted, later []Trial, limits []Limit) [][]Foreseen {
+	out := make([][]Foreseen, len(limits))
+	slow, fast := m.Scaled(math.Exp(2*m.SpeedError)), m.Scaled(math.Exp(-2*m.SpeedError))
+	before := m.Residuals(fitted, limits...)
+	at, slower, faster := m.Residuals(later, limits...), slow.Residuals(later, limits...), fast.Residuals(later,
+		limits...)
+	for i := range limits {
+		if len(before[i]) == 0 || len(at[i]) != len(slower[i]) || len(at[i]) != len(faster[i]) {
+			continue
+		}
+		correction, luck := newCorrection(before[i]), middleError(before[i])
+		for k, r := range at[i] {
+			mean, err := correction.near(math.Log(r.Load))
+			half := max(leastWidth, widening*math.Hypot(math.Hypot(err, luck), misfit))
+			value, a, b := math.Log(r.Twin), math.Log(slower[i][k].Twin), math.Log(faster[i][k].Twin)
+			out[i] = append(out[i], Foreseen{r.Load, r.Measured, Latency{math.Exp(value + mean),
+				math.Exp(min(value, a, b) + mean - half), math.Exp(max(value, a, b) + mean + half)}})
+		}
+	}
+	return out
+}
+
+// middleError is the usual error of one residual: the luck of a window.
+func middleError(residuals []Residual) float64 {
+	var all []float64
+	for _, r := range residuals {
+		all = append(all, r.Error)
+	}
+	slices.Sort(all)
+	return all[len(all)/2]
 }

@@ -2,8 +2,10 @@ package verdict
 
 import (
 	"fmt"
+	"math"
 
 	"bench/experiment/record"
+	"bench/experiment/selftest"
 	"bench/experiment/stats"
 	"bench/experiment/unit"
 )
@@ -148,3 +150,129 @@ func checkStamps(e *Measured) checkResult {
 		touching(inMs(record.Inflated, late, firstToken, lastToken), inMs(record.Unknown, late, []string{"itl"}),
 			e.lateDecode(late))
 }
+
+// checkLag finds client lag above 1 ms and above 5 % of ttft (e2e without streaming), at p50 or at the highest
+// percentile that the requests support. A row with little lag must also be within the machine's self-test.
+func checkLag(e *Measured) checkResult {
+	latency := e.Summary.TTFT
+	if latency == nil {
+		latency = e.Summary.E2E
+	}
+	var lags []float64
+	for r := range record.Completed(e.Records) {
+		if _, ok := r.Latency("lag", true); ok && !during(r, e.disturbed.paused) {
+			lags = append(lags, ownLag(r))
+		}
+	}
+	lag := stats.Summarize(lags)
+	if lag == nil || latency == nil {
+		return noData
+	}
+	const share = 0.05
+	for _, p := range []string{"p50", supported(lag.N)} {
+		x, _ := lag.Get(p)
+		whole, _ := latency.Get(p)
+		if x > max(1, share*whole) {
+			return caution("use a larger client machine, or lower the load (bench selftest --save measures this machine's limit); "+
+				"a local server competes for the client's cores",
+				"client lag %s %s ms is part of ttft and e2e", p, unit.Brief(x, 3)).
+				touching(exactly(record.Inflated, lag.Max, ownLag, fromArrival), e.thinned())
+		}
+	}
+	return e.withinSelftest()
+}
+
+// supported is the highest percentile up to p99 with an upper bound at 95 % confidence for n values, else p50.
+func supported(n int) string {
+	for _, x := range []struct {
+		name string
+		p    float64
+	}{{"p99", 0.99}, {"p95", 0.95}, {"p90", 0.9}} {
+		if n >= stats.MinSamples(x.p, 0.95) {
+			return x.name
+		}
+	}
+	return "p50"
+}
+
+func ownLag(r *record.Record) float64 {
+	ms, _ := r.Latency("lag", true)
+	return ms - ownSetup(r)
+}
+
+func ownSetup(r *record.Record) float64 {
+	if r.ConnectUs == nil {
+		return 0
+	}
+	return float64(*r.ConnectUs) / record.UsPerMs
+}
+
+func clientLoad(s *record.Summary) selftest.Load {
+	l := selftest.Load{Streams: s.Concurrency.Max, RequestsPerS: s.Throughput.RequestsPerS}
+	if s.DurationS > 0 {
+		l.RequestsPerS = max(l.RequestsPerS, float64(s.Requests.Sent)/s.DurationS)
+	}
+	l.EventsPerS = l.RequestsPerS // without streaming an answer is one event
+	if s.TokensPerEvent > 0 {
+		l.EventsPerS = s.Throughput.OutputTokensPerS / s.TokensPerEvent
+	}
+	return l
+}
+
+func (e *Measured) withinSelftest() checkResult {
+	t := e.Selftest
+	load := clientLoad(&e.Summary)
+	if t == nil {
+		return passed()
+	}
+	nearest := t.Nearest(load)
+	if nearest == nil || (nearest.Stamps() == "user") != (e.Clock.Stamps == "user") || t.Covers(load) {
+		return passed()
+	}
+	late := nearest.First.MaxUs / record.UsPerMs
+	effects := inMs(record.Inflated, late, firstToken, lastToken)
+	errors := unit.Format(nearest.First.P99Us/1e3, "ms") + " of the first token"
+	if nearest.Gap != nil {
+		errors += " and " + unit.Format(nearest.Gap.P99Us/1e3, "ms") + " of the gaps"
+		effects = append(effects, inMs(record.Unknown, max(nearest.Gap.MaxUs, -nearest.Gap.MinUs)/record.UsPerMs,
+			[]string{"itl"})...)
+		effects = append(effects, e.lateDecode(late)...)
+	}
+	return caution(fmt.Sprintf("lower the load, or use a larger client machine; to calibrate further: bench selftest --save --streams 10,100,%d --rates %.0f",
+		max(load.Streams, 1), max(math.Ceil(load.RequestsPerS), 1)),
+		"the load, %s, exceeds this machine's calibration, %s: at the nearest step, %s, the error was p99 %s",
+		load, t.Calibration.Load, nearest.Name(), errors).touching(effects)
+}
+
+const (
+	// lossy is a tenth of the share that would move p99: a loss delays its stream by a round trip, or by 200 ms.
+	lossy     = 0.001
+	minLosses = 5
+)
+
+// checkNetwork tests the TCP counters of bench's own connections. A segment out of order means that one before it was
+// late or lost.
+func checkNetwork(e *Measured) checkResult {
+	s := e.Connections.Sockets
+	if s == nil || s.SegmentsOut == 0 && s.SegmentsIn == 0 {
+		return noData
+	}
+	const hint = "measure on a quiet network, or on the server's host; ss -tin shows the connections (retrans, rcv_ooopack)"
+	again := max(0, s.Retransmits-s.Needless) // tail loss probes to a slow server are needless
+	f := passed()
+	if losing(again, s.SegmentsOut) {
+		f = caution(hint, "%d of %d TCP segments of the requests were retransmitted: these requests arrived late",
+			again, s.SegmentsOut).
+			touching(onRequests(record.Inflated, int(again), firstToken, lastToken))
+	}
+	if losing(s.OutOfOrder, s.SegmentsIn) {
+		return f.and(caution(hint,
+			"%d of %d TCP segments of the answers arrived out of order: some were lost, and their streams stalled",
+			s.OutOfOrder, s.SegmentsIn).
+			touching(onRequests(record.Inflated, int(s.OutOfOrder), firstToken, lastToken),
+				onRequests(record.Unknown, int(s.OutOfOrder), betweenIt))) // a late first token lowers tpot
+	}
+	return f
+}
+
+func losing(n, of int64) bool { return n >= minLosses && float64(n) > lossy*float64(of) }

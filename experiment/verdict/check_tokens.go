@@ -150,3 +150,150 @@ func checkTokensPerEvent(e *Measured) checkResult {
 	}
 	return passed()
 }
+
+func checkTokenTimes(e *Measured) checkResult {
+	if !e.Spec.Streams() || e.Summary.Requests.Completed == 0 {
+		return noData
+	}
+	unknown, whole, n := 0, 0, 0
+	for r := range record.Completed(e.Records) {
+		n++
+		switch {
+		case e.Observed && r.FirstEvent.IsZero(): // its caller asked for no stream
+			whole++
+		case timeUnknown(r):
+			unknown++
+		}
+	}
+	if whole > 0 && unknown == 0 {
+		return found(record.Note, "", "%d of %d answers were not streamed: no TTFT, no TPOT", whole, n)
+	}
+	severity := record.Caution
+	switch {
+	case unknown == 0:
+		return passed()
+	case float64(unknown) <= tolerated*float64(n):
+		severity = record.Note
+	}
+	return found(severity,
+		"use a server that lists token ids (vLLM: return_token_ids), or ask for answers of plain text",
+		"%d of %d answers have no text in their first or last events: their ttft, tpot or e2e is not known", unknown,
+		n).
+		touching(onRequests(record.Unknown, unknown, []string{"ttft", "ttft_from_send", "tpot", "itl"}, lastToken))
+}
+
+// timeUnknown: if all completed answers are such, the failed requests are a latency's only values, and decide
+// nothing.
+func timeUnknown(r *record.Record) bool { return r.OK() && (r.First.IsZero() || r.Last.IsZero()) }
+
+// checkBuffered finds events that arrived together: a proxy buffers them, or the engine sends several at once. What
+// arrives at once after a stall is no buffering.
+func checkBuffered(e *Measured) checkResult {
+	whole, n, most := buffered(e.disturbed.without(e.Records))
+	zero, gaps := 0, 0
+	for r := range record.Completed(e.Records) {
+		gaps += r.Gaps.Len()
+		for us := range r.Gaps.All() {
+			if us == 0 {
+				zero++
+			}
+		}
+	}
+	bundled := 2*zero > gaps
+	switch {
+	case gaps == 0:
+		return noData
+	case whole > 0 && float64(whole) > tolerated*float64(n):
+		effects := append(e.heldBack(atOnce), onRequests(record.Unknown, whole, []string{"itl"})...)
+		if bundled && whole < n { // the others are bundled in part
+			effects = append(e.heldBack(func(*record.Record) bool { return true }),
+				unbounded(record.Inflated, []string{"tpot"})...)
+			effects = append(effects, unbounded(record.Unknown, []string{"itl"})...)
+		}
+		text := fmt.Sprintf("%d of %d answers with %d or more events arrived all at once", whole, n, fewestEvents)
+		if most <= shortAnswer {
+			text += fmt.Sprintf(" (at most %d events each)", most)
+		}
+		return caution(bufferingHint(whole, n, most), "%s: their tpot and itl can't be measured",
+			text).touching(effects)
+	case bundled:
+		return caution("read tpot, not itl",
+			"%d of %d events arrived together with the previous one: itl is not the time between tokens", zero, gaps).
+			touching(unbounded(record.Unknown, []string{"itl"}))
+	}
+	return passed()
+}
+
+const fewestEvents = 4
+
+const shortAnswer = 5
+
+func bufferingHint(whole, of, most int) string {
+	switch {
+	case most <= shortAnswer:
+		return "measure longer answers, on a less busy machine: a few tokens can arrive in one read"
+	case 2*whole < of:
+		return "find what holds back some answers: a busy server, client or network; a buffering proxy holds back all"
+	}
+	return "disable buffering between server and client (nginx: proxy_buffering off)"
+}
+
+func buffered(records []*record.Record) (whole, of, most int) {
+	for r := range record.Completed(records) {
+		if r.Gaps.Len()+1 < fewestEvents {
+			continue
+		}
+		of++
+		if atOnce(r) {
+			whole, most = whole+1, max(most, r.Gaps.Len()+1)
+		}
+	}
+	return whole, of, most
+}
+
+// atOnce reports whether the tokens of an answer arrived less than 1 µs apart on average.
+func atOnce(r *record.Record) bool {
+	return r.Gaps.Len()+1 >= fewestEvents && !r.Last.IsZero() && r.Last.Us()-r.First.Us() < int64(r.Gaps.Len())
+}
+
+// heldBack is the effect on tpot: the first token was made after the request was sent, the last before it arrived.
+func (e *Measured) heldBack(which func(*record.Record) bool) []effect {
+	own := func(r *record.Record) float64 {
+		tpot, ok := r.Latency("tpot", e.Spec.Streams())
+		if !ok || !which(r) {
+			return 0
+		}
+		return float64(r.Last.Us()-r.Sent.Us())/record.UsPerMs/float64(r.OutputTokens-1) - tpot
+	}
+	most := 0.0
+	for r := range record.Completed(e.Records) {
+		most = max(most, own(r))
+	}
+	return exactly(record.Lowered, most, own, []string{"tpot"})
+}
+
+// checkSpeculation: the acceptance of synthetic prompts says nothing about real text.
+func checkSpeculation(e *Measured) checkResult {
+	if e.Summary.Requests.Completed == 0 {
+		return noData
+	}
+	if e.Speculation == nil {
+		return passed()
+	}
+	synthetic, n := 0, 0
+	for r := range record.Completed(e.Records) {
+		if n++; r.PromptHash == "" {
+			synthetic++
+		}
+	}
+	if float64(synthetic) <= tolerated*float64(n) {
+		return passed()
+	}
+	length := ""
+	if x, _ := e.Speculation.Step(); x > 1 {
+		length = " (" + unit.Brief(x, 3) + " tokens per step)"
+	}
+	return caution(`send real prompts: [row.prompts] file = "prompts.jsonl"; or compare with a server without speculation`,
+		"the server speculates%s on %d synthetic prompts of %d: random tokens have another acceptance than real text, so tpot and throughput hold for them alone",
+		length, synthetic, n)
+}

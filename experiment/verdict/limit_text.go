@@ -1,11 +1,15 @@
 package verdict
 
 import (
+	"cmp"
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 
 	"bench/experiment/metric"
 	"bench/experiment/record"
+	"bench/experiment/stats"
 	"bench/experiment/unit"
 )
 
@@ -83,4 +87,148 @@ func MissText(v *record.Verdict) string {
 	}
 	measured := strings.TrimSuffix(measuredFigure(*v.Value, v.Unit), PerMillion)
 	return fmt.Sprintf("%s %s %s %s", LimitName(v.Metric, v.Class), measured, sign, limitFigure(v.Limit, v.Unit))
+}
+
+// ResultText is a limit with what was measured, without its class: "TTFT p95 120 ms [100, 150] ≤ 300 ms PASS".
+func ResultText(v *record.Verdict) string {
+	value := "not measured"
+	if v.Value != nil {
+		value = strings.TrimSuffix(measuredFigure(*v.Value, v.Unit), PerMillion)
+	}
+	if v.Value != nil && v.Interval != nil && v.Unit == "ms" {
+		quoted := record.Percentile{Repeats: record.Repeats{Median: *v.Value}, CI95: *v.Interval}
+		value = strings.TrimSpace(value + " " + quoted.Within())
+	}
+	name, sign := LimitName(v.Metric, ""), "≤"
+	if atLeast(*v) {
+		sign = "≥"
+	}
+	open := ""
+	if v.Verdict == stats.Undecided {
+		if why := slices.DeleteFunc([]string{Lean(v), NeedText(v)},
+			func(s string) bool { return s == "" }); len(why) > 0 {
+			open = " (" + strings.Join(why, ", ") + ")"
+		}
+	}
+	return strings.Join([]string{name, value, sign, limitFigure(v.Limit, v.Unit), string(v.Verdict)}, " ") + open
+}
+
+// Deciding returns the limit that keeps the rows from a PASS: the most exceeded, one that a finding leaves open, or the
+// one with the largest need.
+func Deciding(rows ...*record.Row) (v record.Verdict, ok bool) {
+	overall, _ := OfRows(rows...)
+	if overall != stats.Fail && overall != stats.Undecided {
+		return v, false
+	}
+	for c := range standing(rows) {
+		if c.Verdict == stats.Pass || (c.Verdict == stats.Fail) != (overall == stats.Fail) {
+			continue
+		}
+		opened := cmp.Compare(min(1, len(c.OpenedBy)), min(1, len(v.OpenedBy)))
+		if !ok || cmp.Or(opened, cmp.Compare(c.Need, v.Need), cmp.Compare(excess(c), excess(v))) > 0 {
+			v, ok = c, true
+		}
+	}
+	return v, ok
+}
+
+// NeedText is what decides a limit: "needs 90 s more at this load"; empty if nothing is known to.
+func NeedText(v *record.Verdict) string {
+	switch {
+	case v.Need <= 0:
+		return ""
+	case v.NeedS > 0:
+		return "needs " + unit.Format(v.NeedS, "s") + " more at this load"
+	}
+	return "needs " + unit.Count(v.Need) + " more requests"
+}
+
+func excess(v record.Verdict) float64 {
+	switch {
+	case v.Value == nil:
+		return math.Inf(1)
+	case atLeast(v):
+		return v.Limit / *v.Value
+	}
+	return *v.Value / v.Limit
+}
+
+func atLeast(v record.Verdict) bool { return strings.HasPrefix(v.Metric, "min_") }
+
+func ShortReason(v record.Verdict) string {
+	switch {
+	case v.Verdict == stats.Fail && Beyond(&v):
+		_, look, _ := strings.Cut(v.Why, atLook)
+		_, after, _ := strings.Cut(look, ", ")
+		return strings.TrimSpace(MissText(&v) + " " + after)
+	case v.Verdict == stats.Fail:
+		return MissText(&v)
+	}
+	name, lean, need := LimitName(v.Metric, v.Class), Lean(&v), NeedText(&v)
+	switch {
+	case lean != "" && need != "":
+		return name + " " + lean + ", " + need
+	case lean == "" && need == "":
+		return name + " undecided"
+	}
+	return name + " " + lean + need
+}
+
+// EachLimit is the verdict on each limit over several rows, in the order of the SLO: that of the row that is worst.
+func EachLimit(rows ...*record.Row) []record.Verdict {
+	var out []record.Verdict
+	order := []stats.Verdict{stats.Pass, stats.Undecided, stats.Fail}
+	for c := range standing(rows) {
+		i := slices.IndexFunc(out, func(v record.Verdict) bool { return v.Metric == c.Metric && v.Class == c.Class })
+		switch {
+		case i < 0:
+			out = append(out, c)
+		case cmp.Or(cmp.Compare(slices.Index(order, c.Verdict), slices.Index(order, out[i].Verdict)),
+			cmp.Compare(excess(c), excess(out[i]))) > 0:
+			out[i] = c
+		}
+	}
+	return out
+}
+
+// nameLimits adds to each caution the limits on what it touches. A PASS or a FAIL holds at both ends of its effects.
+func (e *Measured) nameLimits() {
+	for i := range e.Findings {
+		f := &e.Findings[i]
+		if f.Severity != record.Caution {
+			continue
+		}
+		if text := limitsText(f, e.SLO); text != "" {
+			f.Text += "; " + text
+		}
+	}
+}
+
+func limitsText(f *record.Finding, verdicts []record.Verdict) string {
+	var touched, open []string // limits, keys
+	undecided := false
+	for _, v := range verdicts {
+		if !f.Touches(record.TouchedMetric(v.Metric)) {
+			continue
+		}
+		name := strings.TrimSpace(v.Class + " " + v.Metric)
+		touched = append(touched, fmt.Sprintf("%s limit %s", name, unit.Exactly(v.Limit, v.Unit)))
+		if v.Verdict == stats.Undecided {
+			undecided = true
+			if v.WasOpenedBy(f) {
+				open = append(open, name)
+			}
+		}
+	}
+	switch {
+	case len(open) > 0:
+		return strings.Join(open, ", ") + " UNDECIDED because of it"
+	case len(touched) == 0:
+		return ""
+	case undecided:
+		return "can affect " + strings.Join(touched, ", ")
+	case len(touched) == 1:
+		return touched[0] + ": verdict unaffected"
+	}
+	return strings.Join(touched, ", ") + ": verdicts unaffected"
 }

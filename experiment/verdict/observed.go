@@ -1,11 +1,15 @@
 package verdict
 
 import (
+	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"bench/experiment"
 	"bench/experiment/record"
 	"bench/experiment/stats"
+	"bench/experiment/unit"
 )
 
 // observed are the values of a limit's metric in the window: as measured, or at an end of what findings leave possible.
@@ -217,4 +221,75 @@ func (o *observed) observeGaps(window []*record.Record, at *end) {
 		gaps(i, pooled.Gaps)
 	}
 	o.order = pooled.InOrder()
+}
+
+// certainFail takes the values as measured and at the low end of what findings leave possible.
+func (e *Measured) certainFail(o, lowest *observed) string {
+	const longEnd = 3e6 // µs of the last quarter: less can be one stall
+	l, n := o.limit, len(o.values)
+	// An itl has no one value of a request; the order of a burst means nothing.
+	if n == 0 || e.Spec.Rate.IsInf() || e.Spec.IsColdStart() {
+		return ""
+	}
+	counted := o.counted()
+	long := float64(o.requests[n-1].Arrival.Us()-o.requests[n-n/4-1].Arrival.Us()) >= longEnd
+	failed := math.MaxFloat64
+	if l.Metric == "error_rate" {
+		failed = 0.5
+	}
+	if o.p > 0.75 && stats.EndsOver(o.values, failed) {
+		return fmt.Sprintf("%d of %d %s, nearly all of the last quarter", o.failed, n, o.missing())
+	}
+	if l.Metric == "error_rate" {
+		return ""
+	}
+	const overload = "latency rises through the window and ends over the limit"
+	switch {
+	case e.overloaded(o, lowest.values):
+		return counted + "; overload: " + overload
+	case long && stats.FarOver(lowest.values, l.Value, o.p):
+		return counted + "; nearly all of the last quarter by more than three times"
+	}
+	if there, busy := e.withoutHost(); busy {
+		low, _ := there.endsOf(l.Metric, "")
+		if e.overloaded(o, low.values(o.requests, o.values)) {
+			return counted + "; overload on a busy host: " + overload
+		}
+	}
+	return ""
+}
+
+// overloaded reports whether the server does not keep up with the arrivals: their latency grows past the limit.
+func (e *Measured) overloaded(o *observed, values []float64) bool {
+	return slices.Contains(ofQueue, o.limit.Metric) && e.Spec.HasConstantRate() &&
+		stats.Overloaded(values, o.limit.Value, o.p)
+}
+
+func openBy(v *record.Verdict, d *end) {
+	v.OpenedBy = d.codes
+	decide(v, stats.Undecided, fmt.Sprintf("%s as measured (%s), undecided because of %s", v.Verdict, v.Why,
+		strings.Join(d.causes, "; ")))
+}
+
+// valueText is the percentile at an end of what findings leave possible.
+func (o *observed) valueText(v *record.Verdict) string {
+	if v.Value == nil || o.value == nil || v.Unit != "ms" {
+		return ""
+	}
+	return fmt.Sprintf("; %s as measured, %s if all of it is the finding's", unit.Format(*v.Value, v.Unit),
+		unit.Format(*o.value, v.Unit))
+}
+
+// holdOpen takes the need from a limit that more requests cannot decide: they would show that the measured values
+// miss it, and a finding leaves it possible that the true ones meet it. Of a finding on a number of requests, or with
+// lowered values, a longer row shows more.
+func (o *observed) holdOpen(v *record.Verdict, lowest *observed, low *end) {
+	allowed := (1 - o.p) * float64(len(o.requests))
+	if low.untouched() || low.requests > 0 || o.over <= allowed || lowest.over > allowed {
+		return
+	}
+	why, _, _ := strings.Cut(v.Why, "; needs ")
+	v.Need, v.OpenedBy = 0, low.codes
+	v.Why = fmt.Sprintf("%s; more requests cannot decide it because of %s%s", why, strings.Join(low.causes, "; "),
+		lowest.valueText(v))
 }

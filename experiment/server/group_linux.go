@@ -1,7 +1,0 @@
-package server
-
-import "syscall"
-
-func childAttributes() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-}

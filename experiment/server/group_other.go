@@ -1,7 +1,0 @@
-//go:build !linux
-
-package server
-
-import "syscall"
-
-func childAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
