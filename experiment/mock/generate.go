@@ -51,7 +51,7 @@ func (s *Server) generate(shape api) http.HandlerFunc {
 		p := &reply{w: w, rc: http.NewResponseController(w), start: s.start, req: req, shape: shape, q: q, f: f,
 			answer: answer, sock: socketOf(r), engine: s}
 		p.rec = s.record(r, req, shape, n)
-		s.stamp(p.rec, now)
+		p.rec.ArrivalUnixNS, p.rec.ArrivalNS = now.UnixNano(), int64(arrival)
 		p.encoder = p.newEncoder()
 		accepted = true
 		s.answer(r.Context(), p)
@@ -96,14 +96,6 @@ func (s *Server) finishRecord(p *reply, whole bool) {
 		p.rec.Finish = p.finish()
 	}
 	s.records.add(p.rec)
-}
-
-func (s *Server) stamp(rec *Record, now time.Time) {
-	arrival := int64(now.Sub(s.start))
-	rec.ArrivalUnixNS, rec.ArrivalNS = now.UnixNano(), arrival
-	if s.anchor != 0 {
-		rec.ArrivalMonotonicNS = s.anchor + arrival
-	}
 }
 
 // record starts the record of a request. Like vLLM's, its id contains the client's request id.

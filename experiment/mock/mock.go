@@ -40,7 +40,6 @@ type Server struct {
 	// by the fault freeze, ns since start: no token leaves before
 	frozenUntil atomic.Int64
 	records     recordRing
-	anchor      int64         // CLOCK_MONOTONIC at start, ns; 0: the system has none
 	rotation    int           // of the pacer: offset of the first sequence among those due at once
 	wake        chan struct{} // capacity 1: the engine has new work
 
@@ -73,7 +72,6 @@ func New(c Config) (*Server, error) {
 	if c.Timers {
 		s.clock = func() (waiter, func()) { return timerWait, func() {} }
 	}
-	s.anchor = monotonicAt(s.start)
 	for _, text := range c.Faults {
 		rule, err := parseFault(text)
 		if err != nil {

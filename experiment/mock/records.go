@@ -16,8 +16,7 @@ const (
 )
 
 // Record has the actual times of one request that the engine accepted: one line of GET /debug/requests. Times
-// are monotonic, in ns since the server's start. A time t is ArrivalUnixNS + (t − ArrivalNS) by the wall
-// clock, and ArrivalMonotonicNS + (t − ArrivalNS) by CLOCK_MONOTONIC, which all processes of a machine share.
+// are monotonic, in ns since the server's start. A time t is ArrivalUnixNS + (t − ArrivalNS) by the wall clock.
 type Record struct {
 	N           uint64 `json:"n"`  // counts finished requests from 1; ?since=N returns later ones
 	ID          string `json:"id"` // as in the response
@@ -29,14 +28,13 @@ type Record struct {
 	// of metadata.category, else of the prompt's beginning "[category: …]"
 	Category string `json:"category,omitempty"`
 	// The bytes of prompt, messages, input, or query and documents, as in the body.
-	PromptSHA256       string  `json:"prompt_sha256,omitempty"` // hexadecimal
-	PromptBytes        int     `json:"prompt_bytes,omitempty"`
-	Images             []Image `json:"images,omitempty"` // of the prompt, in order
-	ArrivalUnixNS      int64   `json:"arrival_unix_ns"`
-	ArrivalMonotonicNS int64   `json:"arrival_monotonic_ns,omitempty"` // Linux only
-	ArrivalNS          int64   `json:"arrival_ns"`                     // request headers read
-	AdmittedNS         int64   `json:"admitted_ns,omitempty"`          // left the queue
-	HeadersNS          int64   `json:"headers_ns,omitempty"`           // response headers written
+	PromptSHA256  string  `json:"prompt_sha256,omitempty"` // hexadecimal
+	PromptBytes   int     `json:"prompt_bytes,omitempty"`
+	Images        []Image `json:"images,omitempty"` // of the prompt, in order
+	ArrivalUnixNS int64   `json:"arrival_unix_ns"`
+	ArrivalNS     int64   `json:"arrival_ns"`            // request headers read
+	AdmittedNS    int64   `json:"admitted_ns,omitempty"` // left the queue
+	HeadersNS     int64   `json:"headers_ns,omitempty"`  // response headers written
 	// For each event with tokens: the due time of its last token, and the start and end of its write. On
 	// loopback it arrives in between. Events of one write have the same times. A response without streaming
 	// is one event.

@@ -1,8 +1,6 @@
 package mock
 
 import (
-	"errors"
-	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -27,22 +25,4 @@ func writeOnce(fd uintptr, b []byte) (int, error) {
 // segments by timers and could send one after its write has returned.
 func disablePacing(fd uintptr) {
 	_ = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, "reno") // every kernel has it
-}
-
-// monotonicAt is CLOCK_MONOTONIC in ns at t, with an error below 1 µs.
-func monotonicAt(t time.Time) int64 {
-	var at int64
-	best := time.Hour
-	for range 10 { // keep the least interrupted reading
-		var ts unix.Timespec
-		before := time.Since(t)
-		if errors.Is(unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts), unix.ENOSYS) {
-			return 0
-		}
-		if took := time.Since(t) - before; took < best {
-			best = took
-			at = ts.Nano() - int64(before+took/2)
-		}
-	}
-	return at
 }

@@ -21,7 +21,7 @@ type clientRecord struct {
 }
 
 type clientLog struct {
-	epoch      moment
+	epoch      time.Time
 	start, end time.Duration  // of the window
 	samples    []clientRecord // of all phases
 	cores      coreUsage      // of all phases

@@ -47,7 +47,7 @@ func join(o *clientLog, truth map[string]*serverRecord) differences {
 	return c
 }
 
-func (c *differences) add(s *clientRecord, t *serverRecord, epoch moment) {
+func (c *differences) add(s *clientRecord, t *serverRecord, epoch time.Time) {
 	c.joined++
 	c.arrival = append(c.arrival, nanos(t.sinceEpoch(t.ArrivalNS, epoch)-int64(s.sent)))
 	c.first = append(c.first, nanos(int64(s.first)-t.sinceEpoch(t.WritingNS[0], epoch)))

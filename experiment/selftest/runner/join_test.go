@@ -26,13 +26,13 @@ func answered(id string, sent time.Duration, tokens ...time.Duration) clientReco
 	return s
 }
 
-// The client's epoch is at 1,000 s of the monotonic clock; the server's own clock began 100 s before.
-var epoch = moment{wall: 5e18, monotonic: 1000e9}
+// The server's own clock began 100 s before the client's epoch.
+var epoch = time.Unix(5e9, 0)
 
 // noted is a record of the server: an arrival and writes, in ns since the client's epoch.
 func noted(arrival int64, writing ...int64) *serverRecord {
 	const own = 100e9 // the server's clock at the epoch
-	r := &serverRecord{ArrivalNS: own + arrival, ArrivalMonotonicNS: epoch.monotonic + arrival, ArrivalUnixNS: epoch.wall + arrival + 77}
+	r := &serverRecord{ArrivalNS: own + arrival, ArrivalUnixNS: epoch.UnixNano() + arrival}
 	for _, w := range writing {
 		r.WritingNS = append(r.WritingNS, own+w)
 		r.WrittenNS = append(r.WrittenNS, own+w+2000)
@@ -70,37 +70,6 @@ func TestJoin(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, c, cmp.AllowUnexported(differences{})); diff != "" {
 		t.Error(diff)
-	}
-}
-
-// Where the server or this system has no monotonic clock to share, the wall clock serves.
-func TestSinceEpoch(t *testing.T) {
-	r := noted(5000)
-	if got := r.sinceEpoch(r.ArrivalNS+1, epoch); got != 5001 {
-		t.Errorf("monotonic: %d", got)
-	}
-	if got := r.sinceEpoch(r.ArrivalNS+1, moment{wall: epoch.wall}); got != 5078 {
-		t.Errorf("no clock here: %d", got)
-	}
-	r.ArrivalMonotonicNS = 0
-	if got := r.sinceEpoch(r.ArrivalNS+1, epoch); got != 5078 {
-		t.Errorf("no clock there: %d", got)
-	}
-}
-
-// Both clocks of a moment go on as Go's does, to within what two readings take.
-func TestMomentOf(t *testing.T) {
-	a := time.Now()
-	b := a.Add(3 * second)
-	from, to := momentOf(a), momentOf(b)
-	if to.wall-from.wall != 3e9 {
-		t.Errorf("wall: %d", to.wall-from.wall)
-	}
-	if from.monotonic == 0 {
-		t.Skip("no clock that processes share")
-	}
-	if d := to.monotonic - from.monotonic - 3e9; d < -1e6 || d > 1e6 {
-		t.Errorf("monotonic: off by %d ns", d)
 	}
 }
 
@@ -172,9 +141,9 @@ func TestMeasure(t *testing.T) {
 }
 
 func TestReadTimes(t *testing.T) {
-	const good = `{"n":1,"request_id":"a","arrival_ns":5,"arrival_unix_ns":6,"arrival_monotonic_ns":7,"due_ns":[1],"writing_ns":[2],"written_ns":[3],"model":"m"}`
+	const good = `{"n":1,"request_id":"a","arrival_ns":5,"arrival_unix_ns":6,"due_ns":[1],"writing_ns":[2],"written_ns":[3],"model":"m"}`
 	got, err := readTimes(strings.NewReader(good + "\n" + strings.Replace(good, `"a"`, `"b"`, 1) + "\n"))
-	want := &serverRecord{RequestID: "a", ArrivalNS: 5, ArrivalUnixNS: 6, ArrivalMonotonicNS: 7, DueNS: []int64{1}, WritingNS: []int64{2}, WrittenNS: []int64{3}}
+	want := &serverRecord{RequestID: "a", ArrivalNS: 5, ArrivalUnixNS: 6, DueNS: []int64{1}, WritingNS: []int64{2}, WrittenNS: []int64{3}}
 	if err != nil || len(got) != 2 {
 		t.Fatalf("%v, %v", got, err)
 	}

@@ -149,7 +149,7 @@ func (l Ladder) send(ctx context.Context, srv server.Running, s selftest.Step, n
 		},
 	})
 	seen.cores = coresUsed(srv.PID).since(before)
-	seen.epoch, seen.start, seen.end = momentOf(measured.Epoch), measured.Start, measured.End
+	seen.epoch, seen.start, seen.end = measured.Epoch, measured.Start, measured.End
 	return seen, err
 }
 

@@ -7,26 +7,23 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"time"
 )
 
 // serverRecord is the server's record of one request: a line of its /debug/requests. Times are ns of its own
-// clock; the arrival is also given by clocks that client and server share.
+// clock; the arrival is also given by the wall clock, which client and server share.
 type serverRecord struct {
-	RequestID          string  `json:"request_id"`
-	ArrivalUnixNS      int64   `json:"arrival_unix_ns"`
-	ArrivalMonotonicNS int64   `json:"arrival_monotonic_ns"` // 0: not reported
-	ArrivalNS          int64   `json:"arrival_ns"`           // request headers read
-	DueNS              []int64 `json:"due_ns"`               // of each event with tokens
-	WritingNS          []int64 `json:"writing_ns"`           // start of its write
-	WrittenNS          []int64 `json:"written_ns"`           // end of its write
+	RequestID     string  `json:"request_id"`
+	ArrivalUnixNS int64   `json:"arrival_unix_ns"`
+	ArrivalNS     int64   `json:"arrival_ns"` // request headers read
+	DueNS         []int64 `json:"due_ns"`     // of each event with tokens
+	WritingNS     []int64 `json:"writing_ns"` // start of its write
+	WrittenNS     []int64 `json:"written_ns"` // end of its write
 }
 
-func (r *serverRecord) sinceEpoch(at int64, epoch moment) int64 {
-	at -= r.ArrivalNS
-	if epoch.monotonic != 0 && r.ArrivalMonotonicNS != 0 {
-		return at + r.ArrivalMonotonicNS - epoch.monotonic
-	}
-	return at + r.ArrivalUnixNS - epoch.wall // equivalent unless the clock was set in between
+// sinceEpoch is right unless the clock was set during the step, whose second try then counts.
+func (r *serverRecord) sinceEpoch(at int64, epoch time.Time) int64 {
+	return at - r.ArrivalNS + r.ArrivalUnixNS - epoch.UnixNano()
 }
 
 func readTimes(r io.Reader) (map[string]*serverRecord, error) {
