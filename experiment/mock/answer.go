@@ -18,7 +18,7 @@ func (s *Server) plan(req *request, kind api, q *seq, limit int, f faults) answe
 	a := answer{tool: "look"}
 	if kind.talks() {
 		a.reasons, a.reasoning = s.cfg.Reasons(), s.reasoning(req.thoughts())
-		a.calls = f.tools || req.forced != ""
+		a.calls = f.has("tool-calls") || req.forced != ""
 	}
 	if len(req.tools) > 0 {
 		a.tool = req.tools[0].name
@@ -37,10 +37,10 @@ func (s *Server) plan(req *request, kind api, q *seq, limit int, f faults) answe
 			q.want, q.finish = n, "stop"
 		}
 	}
-	if f.short < q.want {
-		q.want, q.finish = f.short, "stop"
+	if f.has("short") && f["short"].n < q.want {
+		q.want, q.finish = f["short"].n, "stop"
 	}
-	if kind.talks() && a.reasoning == 0 && (f.reasoning || req.thoughts().Asked()) {
+	if kind.talks() && a.reasoning == 0 && (f.has("role-reasoning") || req.thoughts().Asked()) {
 		a.reasons, a.reasoning = true, half(q.want)
 	}
 	if script != nil {

@@ -28,7 +28,7 @@ func newChunks(p *reply, f frame) *chunks {
 }
 
 // early implements encoder. vLLM sends the role with the first token.
-func (c *chunks) early() bool { return c.chat && c.p.f.roleEarly }
+func (c *chunks) early() bool { return c.chat && c.p.f.has("role-early") }
 
 // begin appends the first event of a chat response. Like vLLM's, it lists the prompt's token ids.
 func (c *chunks) begin(b []byte) []byte {
@@ -90,7 +90,7 @@ func (c *chunks) close(b []byte, k tokenKind, ids []int32) []byte {
 		b = c.tokenIDs(b, ids)
 	}
 	b = append(b, "}]"...)
-	if o := p.req.StreamOptions; o.ContinuousUsageStats && o.IncludeUsage && !p.f.noUsage {
+	if o := p.req.StreamOptions; o.ContinuousUsageStats && o.IncludeUsage && !p.f.has("no-usage") {
 		b = p.usage(p.sent).append(append(b, ','))
 	}
 	return c.endEvent(append(b, '}'))
@@ -116,7 +116,7 @@ func (c *chunks) textless(b []byte, _ tokenKind) []byte {
 
 func (c *chunks) end(b []byte) []byte {
 	p := c.p
-	if p.req.StreamOptions.IncludeUsage && !p.f.noUsage {
+	if p.req.StreamOptions.IncludeUsage && !p.f.has("no-usage") {
 		b = p.usage(p.sent).append(append(append(b, c.head...), `],`...))
 		if times := p.ownTimes(); times != "" {
 			b = append(append(b, `,"metrics":`...), times...)
@@ -126,7 +126,7 @@ func (c *chunks) end(b []byte) []byte {
 		}
 		b = c.endEvent(append(b, '}'))
 	}
-	if !p.f.noDone {
+	if !p.f.has("no-done") {
 		b = c.data(b, "[DONE]")
 	}
 	return b
@@ -155,7 +155,7 @@ func (c *chunks) object() map[string]any {
 	}
 	answer := map[string]any{"id": p.rec.ID, "object": object, "created": p.created(), "model": p.rec.Model,
 		"choices": []any{choice}}
-	if !p.f.noUsage {
+	if !p.f.has("no-usage") {
 		answer["usage"] = p.usage(p.q.want).object()
 	}
 	if times := p.ownTimes(); times != "" {

@@ -50,7 +50,7 @@ func newDirect(t testing.TB, tokens int) *direct {
 	w := chunkWriter{header: http.Header{}, conn: server}
 	q := newSeq(0, 32000, []int32{1, 2}, 0)
 	q.want, q.finish = tokens, "length"
-	p := &reply{w: w, rc: http.NewResponseController(w), start: time.Now(), req: &request{}, q: q, f: noFaults(), rec: &Record{ID: "id", Model: "m"}, sock: sock, engine: new(Server)}
+	p := &reply{w: w, rc: http.NewResponseController(w), start: time.Now(), req: &request{}, q: q, rec: &Record{ID: "id", Model: "m"}, sock: sock, engine: new(Server)}
 	p.encoder = p.newEncoder()
 	d := &direct{reply: p, client: client, ended: make(chan bool, 1)}
 	go func() { d.ended <- p.stream(t.Context()) }()

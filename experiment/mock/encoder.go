@@ -35,7 +35,10 @@ const (
 func (k tokenKind) isTool() bool { return k == toolNameToken || k == toolArgumentToken }
 
 func (p *reply) newEncoder() encoder {
-	frame := frame(p.f.lineEnd)
+	frame := frame("\n")
+	if p.f.has("crlf") {
+		frame = "\r\n"
+	}
 	switch p.shape {
 	case responses:
 		return &responseEvents{frame: frame, p: p}

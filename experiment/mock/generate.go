@@ -29,7 +29,7 @@ func (s *Server) generate(shape api) http.HandlerFunc {
 		if s.replaceByFault(w, shape, f) {
 			return
 		}
-		s.freeze(arrival, f.freeze)
+		s.freeze(arrival, f["freeze"].wait)
 		req, bad := readRequest(r, shape)
 		if bad != nil {
 			bad.writeTo(w, shape)
@@ -67,19 +67,19 @@ func (s *Server) freeze(from, d time.Duration) {
 
 // answer writes p. Its record is stored before the client can see the end of the response.
 func (s *Server) answer(ctx context.Context, p *reply) {
-	whole := pause(ctx, p.f.slow)
+	whole := pause(ctx, p.f["slow-headers"].wait)
 	if whole && p.req.Stream {
 		whole = p.stream(ctx)
 	} else if whole {
 		whole = p.writeWhole(ctx)
 	}
 	s.drop(p.q, p.rec)
-	p.rec.Aborted = !whole && (p.f.ending == "" || ctx.Err() != nil)
+	p.rec.Aborted = !whole && (p.f.ending() == "" || ctx.Err() != nil)
 	s.finishRecord(p, whole)
 	switch {
 	case whole && p.req.Stream:
 		p.close()
-	case !whole && p.f.ending != "" && ctx.Err() == nil:
+	case !whole && p.f.ending() != "" && ctx.Err() == nil:
 		p.breakOff(ctx)
 	}
 }
@@ -117,14 +117,14 @@ func (s *Server) record(r *http.Request, req *request, shape api, n uint64) *Rec
 
 func (s *Server) replaceByFault(w http.ResponseWriter, shape api, f faults) bool {
 	switch {
-	case f.status != 0:
-		(&apiError{status: f.status, message: "injected fault"}).writeTo(w, shape)
-	case f.replacement == "reset-before":
+	case f.has("status"):
+		(&apiError{status: f["status"].n, message: "injected fault"}).writeTo(w, shape)
+	case f.has("reset-before"):
 		closeConnection(w, true)
-	case f.replacement == "garbage":
+	case f.has("garbage"):
 		w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
 		fmt.Fprint(w, "\x00\xff{]garbage\n\ndata: {\"choices\": [\n\n"+strings.Repeat("\x7f?", 500)+"\n\n")
-	case f.replacement == "html200":
+	case f.has("html200"):
 		w.Header().Set("Content-Type", "text/html")
 		fmt.Fprint(w, "<!doctype html><title>gateway</title><h1>It works</h1><script>document.title='ran'</script>\n")
 	default:

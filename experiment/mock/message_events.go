@@ -19,11 +19,11 @@ type messageEvents struct {
 
 const signature = "bW9jaw=="
 
-func (e *messageEvents) early() bool { return e.p.f.roleEarly }
+func (e *messageEvents) early() bool { return e.p.f.has("role-early") }
 
 func (e *messageEvents) begin(b []byte) []byte {
 	m := e.message([]any{}, nil)
-	if !e.p.f.noUsage {
+	if !e.p.f.has("no-usage") {
 		m["usage"] = e.usage(0)
 	}
 	return e.event(b, "message_start", map[string]any{"type": "message_start", "message": m})
@@ -98,11 +98,11 @@ func (e *messageEvents) closeBlock(b []byte) []byte {
 func (e *messageEvents) end(b []byte) []byte {
 	last := map[string]any{"type": "message_delta",
 		"delta": map[string]any{"stop_reason": e.stopReason(), "stop_sequence": nil}}
-	if !e.p.f.noUsage {
+	if !e.p.f.has("no-usage") {
 		last["usage"] = e.usage(e.p.sent)
 	}
 	b = e.event(e.closeBlock(b), "message_delta", last)
-	if e.p.f.noDone {
+	if e.p.f.has("no-done") {
 		return b
 	}
 	return e.event(b, "message_stop", map[string]string{"type": "message_stop"})
@@ -151,7 +151,7 @@ func (e *messageEvents) object() map[string]any {
 		blocks = append(blocks, e.block(itemOf(p.kind(from)), p.text(from, p.q.want)))
 	}
 	m := e.message(blocks, e.stopReason())
-	if !p.f.noUsage {
+	if !p.f.has("no-usage") {
 		m["usage"] = e.usage(p.q.want)
 	}
 	return m

@@ -17,7 +17,7 @@ func (p *reply) writeWhole(ctx context.Context) bool {
 	p.w.Header().Set("Content-Type", "application/json")
 	p.w.WriteHeader(http.StatusOK)
 	p.rec.HeadersNS = int64(time.Since(p.start))
-	if p.f.breaks(p.q.want) && p.f.ending != "error-in-stream" {
+	if p.f.breaks(p.q.want) && p.f.ending() != "error-in-stream" {
 		p.write(body[:len(body)/2])
 		return false
 	}

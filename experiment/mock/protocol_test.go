@@ -317,11 +317,11 @@ func FuzzRequest(f *testing.F) {
 				}
 				continue
 			}
-			a := s.plan(req, shape, q, limit, noFaults())
+			a := s.plan(req, shape, q, limit, nil)
 			if q.want < 1 || len(q.prompt) < 1 || len(q.prompt)+q.want > 1000 {
 				t.Errorf("%d tokens in, %d out", len(q.prompt), q.want)
 			}
-			p := reply{q: q, req: req, shape: shape, f: noFaults(), answer: a, rec: new(Record), engine: s}
+			p := reply{q: q, req: req, shape: shape, answer: a, rec: new(Record), engine: s}
 			if _, err := json.Marshal(p.newEncoder().object()); err != nil {
 				t.Error(err)
 			}

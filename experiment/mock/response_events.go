@@ -145,11 +145,11 @@ func (e *responseEvents) closeItem(b []byte) []byte {
 // end: like vLLM, an answer that max_output_tokens cut ends with response.completed, too.
 func (e *responseEvents) end(b []byte) []byte {
 	b = e.closeItem(b)
-	if e.p.f.noDone {
+	if e.p.f.has("no-done") {
 		return b
 	}
 	kind, response := "response.completed", e.ended(e.items)
-	if e.p.f.incomplete && response["status"] == "incomplete" {
+	if e.p.f.has("incomplete-event") && response["status"] == "incomplete" {
 		kind = "response.incomplete"
 	}
 	return e.send(b, kind, map[string]any{"response": response})
@@ -206,7 +206,7 @@ func (e *responseEvents) ended(output []any) map[string]any {
 		status = "incomplete"
 	}
 	var used any
-	if !p.f.noUsage {
+	if !p.f.has("no-usage") {
 		used = p.usage(p.q.want).responses()
 	}
 	return e.response(status, output, used)

@@ -54,11 +54,11 @@ func (p *reply) stream(ctx context.Context) bool {
 	}
 	p.limit = p.q.want
 	if p.f.breaks(p.limit) {
-		p.limit = p.f.after
+		p.limit = p.f[p.f.ending()].n
 	}
 	p.rec.reserve(p.limit)
 	var sink func([]time.Duration) bool
-	if p.sock != nil && p.f.pause == 0 {
+	if p.sock != nil && !p.f.has("pause") {
 		sink = p.writeFromPacer
 	}
 	for p.left() > 0 {
@@ -72,12 +72,13 @@ func (p *reply) stream(ctx context.Context) bool {
 
 // pauseAfter writes the tokens before the pause fault, pauses, and leaves the other tokens in due.
 func (p *reply) pauseAfter(ctx context.Context, due *[]time.Duration) bool {
-	n := p.f.pauseAfter - p.sent - p.held
-	if p.f.pause == 0 || n > len(*due) {
+	n := p.f["pause"].n - p.sent - p.held
+	if !p.f.has("pause") || n > len(*due) {
 		return true
 	}
-	done := p.events((*due)[:n]) && pause(ctx, p.f.pause)
-	*due, p.f.pause = (*due)[n:], 0
+	done := p.events((*due)[:n]) && pause(ctx, p.f["pause"].wait)
+	*due = (*due)[n:]
+	delete(p.f, "pause")
 	return done
 }
 
@@ -134,11 +135,11 @@ func (p *reply) token(at time.Duration, more bool) bool {
 		p.ids = append(p.ids, p.q.generated(i))
 	}
 	p.held++
-	if (more || p.held < p.f.perEvent) && i+1 < p.limit && p.kind(i+1) == k {
+	if (more || p.held < p.f["multi"].n) && i+1 < p.limit && p.kind(i+1) == k {
 		return true
 	}
 	p.sent += p.held
-	if p.f.perEvent > 1 || p.q.drafter.tokens > 0 {
+	if p.f["multi"].n > 1 || p.q.drafter.tokens > 0 {
 		p.rec.TokensPerEvent = append(p.rec.TokensPerEvent, p.held)
 	}
 	p.held = 0
@@ -152,23 +153,23 @@ func (p *reply) token(at time.Duration, more bool) bool {
 }
 
 func (p *reply) open(k tokenKind) {
-	if p.f.comments {
+	if p.f.has("comments") {
 		p.buf = p.encoder.comment(p.buf)
 	}
-	if p.f.empty {
+	if p.f.has("empty-events") {
 		p.buf = p.encoder.emptyEvent(p.buf)
 		p.buf = p.encoder.textless(p.buf, k)
 	}
 	p.buf = p.encoder.open(p.buf, k)
 }
 
-func (p *reply) listsIDs() bool { return p.req.ReturnTokenIDs && !p.f.noIDs }
+func (p *reply) listsIDs() bool { return p.req.ReturnTokenIDs && !p.f.has("no-token-ids") }
 
 func (p *reply) hasText(k tokenKind, i int) bool {
 	if k != textToken && k != reasoningToken {
 		return true
 	}
-	switch p.f.noText {
+	switch p.f["no-text"].text {
 	case "all":
 		return false
 	case "first":
@@ -180,7 +181,7 @@ func (p *reply) hasText(k tokenKind, i int) bool {
 }
 
 func (p *reply) splits(k tokenKind) bool {
-	return p.f.splitRunes && !k.isTool() && p.answer.words == nil
+	return p.f.has("split-utf8") && !k.isTool() && p.answer.words == nil
 }
 
 func (p *reply) splitRune() bool {
@@ -227,7 +228,7 @@ func (p *reply) timings() string {
 }
 
 func (p *reply) breakOff(ctx context.Context) {
-	switch p.f.ending {
+	switch p.f.ending() {
 	case "stall":
 		<-ctx.Done()
 	case "garbage-mid":

@@ -11,17 +11,17 @@ type usage struct {
 func (p *reply) usage(output int) usage {
 	u := usage{prompt: len(p.q.prompt), cached: p.q.cached, output: output}
 	u.reasoning = min(output, p.answer.reasoning)
-	u.hasReasoning = !p.f.noOutputDetails && p.answer.reasons
-	u.hasCached = !p.f.noDetails && (!p.f.noZero || u.cached > 0)
-	if p.engine.cfg.Speculation.Report == "usage" && !p.f.noOutputDetails {
+	u.hasReasoning = !p.f.has("no-completion-tokens-details") && p.answer.reasons
+	u.hasCached = !p.f.has("no-prompt-tokens-details") && (!p.f.has("no-zero-cached-tokens") || u.cached > 0)
+	if p.engine.cfg.Speculation.Report == "usage" && !p.f.has("no-completion-tokens-details") {
 		u.hasDrafts = true
 		p.engine.mu.Lock() // the engine may go on with q
 		_, u.accepted = p.q.drafter.verified()
 		u.rejected = p.q.drafter.drafted - u.accepted
 		p.engine.mu.Unlock()
 	}
-	if p.f.wrongUsage {
-		u.output, u.cached = p.f.wrongOutput, p.f.wrongCached
+	if p.f.has("wrong-usage") {
+		u.output, u.cached = p.f["wrong-usage"].n, p.f["wrong-usage"].cached
 	}
 	return u
 }
