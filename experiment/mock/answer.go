@@ -17,7 +17,7 @@ type answer struct {
 func (s *Server) plan(req *request, kind api, q *seq, limit int, f faults) answer {
 	a := answer{tool: "look"}
 	if kind.talks() {
-		a.reasons, a.reasoning = s.cfg.Reasons(), s.reasoning(req.thoughts())
+		a.reasons, a.reasoning = s.cfg.Reasons(), s.reasoning(req.thoughts)
 		a.calls = f.has("tool-calls") || req.forced != ""
 	}
 	if len(req.tools) > 0 {
@@ -40,7 +40,7 @@ func (s *Server) plan(req *request, kind api, q *seq, limit int, f faults) answe
 	if f.has("short") && f["short"].n < q.want {
 		q.want, q.finish = f["short"].n, "stop"
 	}
-	if kind.talks() && a.reasoning == 0 && (f.has("role-reasoning") || req.thoughts().Asked()) {
+	if kind.talks() && a.reasoning == 0 && (f.has("role-reasoning") || req.thoughts.Asked()) {
 		a.reasons, a.reasoning = true, half(q.want)
 	}
 	if script != nil {

@@ -18,6 +18,13 @@ func badRequest(format string, args ...any) *apiError {
 	return &apiError{status: http.StatusBadRequest, message: fmt.Sprintf(format, args...)}
 }
 
+// invalid is of a bad request, by one of its fields.
+func invalid(param, format string, args ...any) *apiError {
+	e := badRequest(format, args...)
+	e.param = param
+	return e
+}
+
 func (e *apiError) kind() string {
 	return cmp.Or(map[int]string{
 		http.StatusBadRequest: "BadRequestError", http.StatusNotFound: "NotFoundError",

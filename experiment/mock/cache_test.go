@@ -230,7 +230,7 @@ func TestCachedPrefillIsFree(t *testing.T) {
 	if warm := ttft(); warm != base+16*perFill {
 		t.Errorf("warm: %v", warm)
 	}
-	if !b.sim.resetCache(false, false) {
+	if !b.sim.resetCache(false) {
 		t.Error("an idle cache could not be reset")
 	}
 	if cold := ttft(); cold != base+160*perFill {
@@ -243,10 +243,10 @@ func TestResetWhileRunning(t *testing.T) {
 	b := newBench(t, stepped())
 	q := b.add(fresh(1, 64), 20, 0)
 	b.until(10 * time.Millisecond)
-	if b.sim.resetCache(false, false) {
+	if b.sim.resetCache(false) {
 		t.Error("a cache in use was reset")
 	}
-	if !b.sim.resetCache(true, false) || b.sim.pool.Used() != 0 {
+	if !b.sim.resetCache(true) || b.sim.pool.Used() != 0 {
 		t.Error("it was not, although that was asked for")
 	}
 	b.settle()

@@ -3,24 +3,13 @@ package mock
 import (
 	"encoding/json"
 	"iter"
-	"strings"
 )
 
-const categoryMarker = "[category:"
-
-// category is metadata.category, else the marker that begins a text of the prompt; empty: none.
+// category is metadata.category; empty: none.
 func (r *request) category() string {
 	var metadata struct{ Category string }
-	if json.Unmarshal(r.Metadata, &metadata) == nil && metadata.Category != "" {
-		return metadata.Category
-	}
-	for text := range r.texts() {
-		rest, found := strings.CutPrefix(strings.TrimLeft(text, " \t\r\n"), categoryMarker)
-		if name, _, closed := strings.Cut(rest, "]"); found && closed {
-			return strings.TrimSpace(name)
-		}
-	}
-	return ""
+	_ = json.Unmarshal(r.Metadata, &metadata) // no object: no category
+	return metadata.Category
 }
 
 func (r *request) texts() iter.Seq[string] {

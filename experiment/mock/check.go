@@ -3,7 +3,7 @@ package mock
 import (
 	"errors"
 	"fmt"
-	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -117,38 +117,17 @@ func (c Config) checkRoom(bad func(key, problem, hint string)) {
 }
 
 func (c Config) checkSigns(bad func(key, problem, hint string)) {
-	for _, d := range []struct {
-		key string
-		v   time.Duration
-	}{
-		{"ttft", c.TTFT}, {"itl", c.ITL}, {"step_base", c.StepBase}, {"step_per_seq", c.StepPerSeq},
-		{"step_per_context_token", c.StepPerContextToken}, {"step_per_prefill_token", c.StepPerPrefillToken},
-	} {
-		if d.v < 0 {
-			bad(d.key, "a negative time", d.key+` = "10ms"`)
+	for field, value := range reflect.ValueOf(c).Fields() {
+		switch key := field.Tag.Get("toml"); {
+		case key == "-" || !value.CanInt() || value.Int() >= 0:
+		case field.Type == reflect.TypeFor[time.Duration]():
+			bad(key, "a negative time", key+` = "10ms"`)
+		default:
+			bad(key, "a negative number", "leave it out for the default")
 		}
 	}
-	for _, n := range []struct {
-		key string
-		v   int
-	}{
-		{"gpus", c.GPUs}, {"max_num_seqs", c.MaxNumSeqs}, {"max_num_batched_tokens", c.MaxNumBatchedTokens},
-		{"max_model_len", c.MaxModelLen},
-		{"kv_blocks", c.KVBlocks}, {"block_size", c.BlockSize}, {"queue", c.Queue},
-		{"reasoning_tokens", c.ReasoningTokens},
-	} {
-		if n.v < 0 {
-			bad(n.key, "a negative number", "leave it out for the default")
-		}
-	}
-	for _, f := range []struct {
-		key  string
-		v    float64
-		most float64
-	}{{"kv_offloading_gb", c.KVOffloadingGB, 1e6}} {
-		if !(f.v >= 0 && f.v <= f.most) || math.IsNaN(f.v) || (f.v > 0 && f.v < 1e-6) {
-			bad(f.key, fmt.Sprintf("%g is neither 0 nor between 1e-06 and %g", f.v, f.most),
-				"leave it out for the default")
-		}
+	if gb := c.KVOffloadingGB; !(gb == 0 || gb >= 1e-6 && gb <= 1e6) {
+		bad("kv_offloading_gb", fmt.Sprintf("%g is neither 0 nor between 1e-06 and 1e+06", gb),
+			"leave it out for the default")
 	}
 }

@@ -50,7 +50,7 @@ func (s Speculation) check(share func(key string, v float64), bad func(key, prob
 	if s.Tokens < 0 || s.Tokens > maxDrafts {
 		bad("speculation.tokens", fmt.Sprintf("%d is not between 1 and %d", s.Tokens, maxDrafts), "tokens = 3")
 	}
-	if s.Tokens == 0 && (s.Acceptance != 0 || s.Report != "") {
+	if s.Tokens == 0 && s.Acceptance != 0 {
 		bad("speculation.tokens", "speculation needs the number of tokens that a step drafts", "tokens = 3")
 	}
 	share("speculation.acceptance", s.Acceptance)

@@ -121,9 +121,6 @@ func (c *chunks) end(b []byte) []byte {
 		if times := p.ownTimes(); times != "" {
 			b = append(append(b, `,"metrics":`...), times...)
 		}
-		if timings := p.timings(); timings != "" {
-			b = append(append(b, `,"timings":`...), timings...)
-		}
 		b = c.endEvent(append(b, '}'))
 	}
 	if !p.f.has("no-done") {
@@ -160,9 +157,6 @@ func (c *chunks) object() map[string]any {
 	}
 	if times := p.ownTimes(); times != "" {
 		answer["metrics"] = raw(times)
-	}
-	if timings := p.timings(); timings != "" {
-		answer["timings"] = raw(timings)
 	}
 	return answer
 }

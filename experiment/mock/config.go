@@ -112,8 +112,6 @@ type Config struct {
 type Speculation struct {
 	Tokens     int     `toml:"tokens" json:"tokens"`         // drafted in each step of a sequence
 	Acceptance float64 `toml:"acceptance" json:"acceptance"` // probability that a draft is accepted
-	// where answers report it: "usage" as OpenAI, "timings" as llama.cpp; empty: with PerRequestMetrics alone, as vLLM
-	Report string `toml:"-" json:"report,omitempty"`
 }
 
 func (c Config) fixed() bool { return c.TTFT > 0 || c.ITL > 0 }

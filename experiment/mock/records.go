@@ -25,8 +25,7 @@ type Record struct {
 	Model       string `json:"model"`                 // that the request asked for
 	Session     string `json:"session,omitempty"`     // the header X-Session-ID
 	Traceparent string `json:"traceparent,omitempty"` // the header
-	// of metadata.category, else of the prompt's beginning "[category: …]"
-	Category string `json:"category,omitempty"`
+	Category    string `json:"category,omitempty"`    // of metadata.category
 	// The bytes of prompt, messages, input, or query and documents, as in the body.
 	PromptSHA256  string  `json:"prompt_sha256,omitempty"` // hexadecimal
 	PromptBytes   int     `json:"prompt_bytes,omitempty"`

@@ -15,10 +15,10 @@ func TestRecordOfRequest(t *testing.T) {
 	tests := []struct{ path, field, prompt, more string }{
 		{"completions", "prompt", `"a  bé"`, ""},
 		{"completions", "prompt", `[1, 2,3]`, ""},
-		{"chat/completions", "messages", `[ {"role":"user", "content":"[category: chat] a\u0041"} ]`, ""},
-		{"responses", "input", `"[category: chat] a"`, ""},
+		{"chat/completions", "messages", `[ {"role":"user", "content":"a\u0041"} ]`, `,"metadata":{"category":"chat"}`},
+		{"responses", "input", `"a"`, `,"metadata":{"category":"chat"}`},
 		{"responses", "input", `[{"role": "user","content":[{"type":"input_text", "text":"a"}]}]`, `,"metadata":{"category":"chat"}`},
-		{"messages", "messages", `[{"role":"user","content":"[category: chat] a"}]`, `,"system":"s"`},
+		{"messages", "messages", `[{"role":"user","content":"a"}]`, `,"system":"s","metadata":{"category":"chat"}`},
 	}
 	virtual(t, quick(), func(t *testing.T, s *Server, h *http.Client) {
 		for i, test := range tests {

@@ -13,7 +13,7 @@ import (
 // maxBody is the largest request body, bytes: a prompt of a million tokens has less than 16 MiB.
 const maxBody = 32 << 20
 
-// request is the body of a completion or chat request, and what the other APIs' are turned into.
+// request is the body of a request in any of the APIs. settle makes messages of what Responses and Messages have.
 type request struct {
 	Model               string          `json:"model"`
 	Prompt              json.RawMessage `json:"prompt"`
@@ -39,48 +39,73 @@ type request struct {
 		EnableThinking *bool `json:"enable_thinking"`
 	} `json:"chat_template_kwargs"`
 
+	// of Responses
+	Input           json.RawMessage `json:"input"`
+	Instructions    string          `json:"instructions"`
+	MaxOutputTokens *int            `json:"max_output_tokens"`
+	Previous        string          `json:"previous_response_id"`
+	Reasoning       struct {
+		Effort string `json:"effort"`
+	} `json:"reasoning"`
+
+	// of Messages
+	System   content `json:"system"`
+	Thinking struct {
+		Type string `json:"type"`
+	} `json:"thinking"`
+
 	structure
 
 	raw      []byte // of prompt, messages or input, as in the body
 	tools    []tool
 	forced   string // name of the tool that the answer must call; empty: none
-	thinking *bool  // whether the request asks for reasoning; nil: it does not say
+	thoughts Thoughts
 }
 
 func readRequest(r *http.Request, kind api) (*request, *apiError) {
-	switch kind {
-	case responses:
-		var body responsesRequest
-		if bad := decode(r, &body); bad != nil {
-			return nil, bad
-		}
-		return body.settle()
-	case messages:
-		var body messagesRequest
-		if bad := decode(r, &body); bad != nil {
-			return nil, bad
-		}
-		return body.settle()
-	}
 	req := new(request)
-	bad := decode(r, req)
-	req.settle(kind)
-	return req, bad
+	if bad := decode(r, req); bad != nil {
+		return nil, bad
+	}
+	return req, req.settle(kind)
 }
 
-func (r *request) settle(kind api) {
-	r.raw = r.Prompt
-	if kind != chat {
-		return
+func (r *request) settle(kind api) *apiError {
+	if r.raw = r.Prompt; kind == completions {
+		return nil
 	}
 	r.raw, r.Prompt = r.Messages.raw, nil
 	r.tools, r.forced = r.statedTools()
-	r.thinking = r.asks(r.ReasoningEffort, "none")
+	r.thoughts.thinking = r.asks(kind)
+	switch kind {
+	case responses:
+		return r.settleInput()
+	case messages:
+		return r.settleSystem()
+	}
+	return nil
+}
+
+func (r *request) settleSystem() *apiError {
+	if r.MaxTokens == nil {
+		return invalid("max_tokens", "max_tokens: Field required")
+	}
+	if len(r.System) > 0 && len(r.Messages.list) > 0 {
+		r.Messages.list = append([]message{{Role: "system", Content: r.System}}, r.Messages.list...)
+	}
+	return nil
 }
 
 // asks reports whether a request asks for reasoning, by the arguments of its chat template, else by a field with a
 // value for no reasoning; nil: it does not say.
-func (r *request) asks(stated, none string) *bool {
+func (r *request) asks(kind api) *bool {
+	stated, none := r.ReasoningEffort, "none"
+	switch kind {
+	case responses:
+		stated = r.Reasoning.Effort
+	case messages:
+		stated, none = r.Thinking.Type, "disabled"
+	}
 	var asked *bool
 	if stated != "" {
 		asked = new(stated != none)
@@ -158,13 +183,13 @@ func (s *Server) sequence(req *request, kind api, arrival time.Duration) (*seq, 
 func (s *Server) prompt(req *request, kind api) ([]int32, *apiError) {
 	if kind != completions {
 		if len(req.Messages.list) == 0 {
-			return nil, &apiError{http.StatusBadRequest, "messages must not be empty.", "messages"}
+			return nil, invalid("messages", "messages must not be empty.")
 		}
 		return append(s.vocab.encode(nil, string(req.Tools)), s.chat(req.Messages.list)...), nil
 	}
 	ids, bad := s.ids(req.Prompt)
 	if bad == nil && len(ids) == 0 {
-		bad = &apiError{http.StatusBadRequest, "The decoder prompt cannot be empty", "prompt"}
+		bad = invalid("prompt", "The decoder prompt cannot be empty")
 	}
 	return ids, bad
 }
@@ -176,8 +201,7 @@ func (s *Server) serves(model string) bool {
 
 // ids reads a prompt: a string, a list of token ids, or a list of exactly one of these.
 func (s *Server) ids(prompt json.RawMessage) ([]int32, *apiError) {
-	wrong := &apiError{http.StatusBadRequest,
-		"prompt must be a string, a list of token ids, or a list with one of these.", "prompt"}
+	wrong := invalid("prompt", "prompt must be a string, a list of token ids, or a list with one of these.")
 	if len(prompt) == 0 {
 		return nil, wrong
 	}
@@ -224,24 +248,21 @@ func (s *Server) limit(req *request, kind api, prompt int) (int, *apiError) {
 		n = max(s.cfg.MaxModelLen-prompt, 1)
 	}
 	if n < 1 {
-		return 0, &apiError{http.StatusBadRequest, fmt.Sprintf("max_tokens must be at least 1, got %d.", n),
-			"max_tokens"}
+		return 0, invalid("max_tokens", "max_tokens must be at least 1, got %d.", n)
 	}
 	if req.MinTokens < 0 || req.MinTokens > n {
-		return 0, &apiError{http.StatusBadRequest,
-			fmt.Sprintf("min_tokens must be between 0 and max_tokens=%d, got %d.", n, req.MinTokens), "min_tokens"}
+		return 0, invalid("min_tokens", "min_tokens must be between 0 and max_tokens=%d, got %d.", n, req.MinTokens)
 	}
 	if prompt >= s.cfg.MaxModelLen {
-		return 0, &apiError{http.StatusBadRequest,
-			fmt.Sprintf("This model's maximum context length is %d tokens. However, your request has %d input tokens. "+
-				"Please reduce the length of the input messages.", s.cfg.MaxModelLen, prompt), "input_tokens"}
+		return 0, invalid("input_tokens", "This model's maximum context length is %d tokens. However, your request has "+
+			"%d input tokens. Please reduce the length of the input messages.", s.cfg.MaxModelLen, prompt)
 	}
 	if n > s.cfg.MaxModelLen-prompt {
 		all := uint64(prompt) + uint64(n) // no overflow
-		return 0, &apiError{http.StatusBadRequest,
-			fmt.Sprintf("This model's maximum context length is %d tokens. However, you requested %d output tokens and your prompt "+
-				"contains %d input tokens, for a total of %d tokens (%d + %d = %d > %d). Please reduce the length of the input prompt or the number of requested output tokens.",
-				s.cfg.MaxModelLen, n, prompt, all, prompt, n, all, s.cfg.MaxModelLen), "input_tokens"}
+		return 0, invalid("input_tokens", "This model's maximum context length is %d tokens. However, you requested "+
+			"%d output tokens and your prompt contains %d input tokens, for a total of %d tokens (%d + %d = %d > %d). "+
+			"Please reduce the length of the input prompt or the number of requested output tokens.",
+			s.cfg.MaxModelLen, n, prompt, all, prompt, n, all, s.cfg.MaxModelLen)
 	}
 	return n, nil
 }

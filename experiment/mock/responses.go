@@ -1,21 +1,11 @@
 package mock
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"strings"
 )
-
-type responsesRequest struct {
-	request
-	Input           json.RawMessage `json:"input"`
-	Instructions    string          `json:"instructions"`
-	MaxOutputTokens *int            `json:"max_output_tokens"`
-	Previous        string          `json:"previous_response_id"`
-	Reasoning       struct {
-		Effort string `json:"effort"`
-	} `json:"reasoning"`
-}
 
 type inputItem struct {
 	Type      string  `json:"type"`
@@ -27,52 +17,32 @@ type inputItem struct {
 	Output    content `json:"output"`
 }
 
-func (r *responsesRequest) settle() (*request, *apiError) {
+func (r *request) settleInput() *apiError {
 	if r.Previous != "" {
-		return nil, &apiError{http.StatusNotFound, "Response with id '" + r.Previous + "' not found.", "response_id"}
+		return &apiError{http.StatusNotFound, "Response with id '" + r.Previous + "' not found.", "response_id"}
 	}
-	if r.MaxOutputTokens != nil {
-		r.MaxTokens = r.MaxOutputTokens
-	}
-	q := &r.request
-	q.raw, q.Prompt = r.Input, nil
-	q.Messages = messageList{}
+	r.MaxTokens = cmp.Or(r.MaxOutputTokens, r.MaxTokens)
+	r.raw, r.Messages = r.Input, messageList{}
 	if r.Instructions != "" {
-		q.Messages.list = append(q.Messages.list, message{Role: "system", Content: content{{text: r.Instructions}}})
+		r.Messages.list = append(r.Messages.list, message{Role: "system", Content: content{{text: r.Instructions}}})
 	}
-	said, bad := r.messages()
-	if bad != nil {
-		return nil, bad
-	}
-	q.Messages.list = append(q.Messages.list, said...)
-	q.tools, q.forced = r.statedTools()
-	q.thinking = r.asks(r.Reasoning.Effort, "none")
-	return q, nil
-}
-
-func (r *responsesRequest) messages() ([]message, *apiError) {
-	wrong := func(err error) *apiError {
-		return &apiError{http.StatusBadRequest, "input must be a string or a list of items: " + err.Error(), "input"}
-	}
-	if strings.HasPrefix(string(r.Input), `"`) {
-		var text content
-		if err := json.Unmarshal(r.Input, &text); err != nil {
-			return nil, wrong(err)
-		}
-		return []message{{Role: "user", Content: text}}, nil
-	}
+	var text content
 	var items []inputItem
-	if err := json.Unmarshal(r.Input, &items); err != nil {
-		return nil, wrong(err)
+	err := json.Unmarshal(r.Input, &items)
+	if strings.HasPrefix(string(r.Input), `"`) {
+		err = json.Unmarshal(r.Input, &text)
+		items = []inputItem{{Role: "user", Content: text}}
+	}
+	if err != nil {
+		return invalid("input", "input must be a string or a list of items: %v", err)
 	}
 	if len(items) == 0 {
-		return nil, &apiError{http.StatusBadRequest, "input must not be empty.", "input"}
+		return invalid("input", "input must not be empty.")
 	}
-	var all []message
 	for _, item := range items {
-		all = append(all, item.message())
+		r.Messages.list = append(r.Messages.list, item.message())
 	}
-	return all, nil
+	return nil
 }
 
 func (i inputItem) message() message {

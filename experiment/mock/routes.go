@@ -15,7 +15,6 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("POST /v1/chat/completions", s.generate(chat))
 	mux.HandleFunc("POST /v1/responses", s.generate(responses))
 	mux.HandleFunc("POST /v1/messages", s.generate(messages))
-	mux.HandleFunc("POST /v1/messages/count_tokens", s.countTokens)
 	mux.HandleFunc("POST /tokenize", s.tokenize)
 	mux.HandleFunc("GET /health", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("GET /version", func(w http.ResponseWriter, _ *http.Request) {
@@ -54,14 +53,11 @@ func (s *Server) tokenize(w http.ResponseWriter, r *http.Request) {
 }
 
 // resetPrefixCache answers POST /reset_prefix_cache like vLLM: it fails while a request uses the cache,
-// unless ?reset_running_requests=true preempts the running requests. ?reset_external=true empties the second
-// tier as well.
+// unless ?reset_running_requests=true preempts the running requests.
 func (s *Server) resetPrefixCache(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	ask := r.URL.Query()
-	done := s.sim == nil || s.sim.resetCache(ask.Get("reset_running_requests") == "true",
-		ask.Get("reset_external") == "true")
+	done := s.sim == nil || s.sim.resetCache(r.URL.Query().Get("reset_running_requests") == "true")
 	s.wakePacer()
 	writeJSON(w, map[string]bool{"success": done})
 }

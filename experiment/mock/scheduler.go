@@ -288,16 +288,10 @@ func (e *simulated) finishStep() {
 }
 
 // resetCache empties the prefix cache, like vLLM's reset. It fails while a block is in use, unless running is
-// set: then the running sequences are preempted and the work of the current step is lost. secondToo empties
-// the second tier as well.
-func (e *simulated) resetCache(running, secondToo bool) bool {
-	if running {
-		for len(e.running) > 0 {
-			e.preempt(e.running[len(e.running)-1])
-		}
-	}
-	if secondToo && e.offload != nil {
-		e.offload.tier.Forget()
+// set: then the running sequences are preempted and the work of the current step is lost.
+func (e *simulated) resetCache(running bool) bool {
+	for running && len(e.running) > 0 {
+		e.preempt(e.running[len(e.running)-1])
 	}
 	return e.pool.Forget()
 }

@@ -214,19 +214,6 @@ func (p *reply) ownTimes() string {
 	return times + "}"
 }
 
-func (p *reply) timings() string {
-	if p.engine.cfg.Speculation.Report != "timings" {
-		return ""
-	}
-	p.engine.mu.Lock()
-	defer p.engine.mu.Unlock()
-	q := p.q
-	_, accepted := q.drafter.verified()
-	return fmt.Sprintf(`{"cache_n":%d,"prompt_n":%d,"prompt_ms":%g,"predicted_n":%d,"predicted_ms":%g,"draft_n":%d,"draft_n_accepted":%d}`,
-		q.cached, len(q.prompt)-q.cached, inMs(q.first-q.admitted), q.out, inMs(q.last-q.first), q.drafter.drafted,
-		accepted)
-}
-
 func (p *reply) breakOff(ctx context.Context) {
 	switch p.f.ending() {
 	case "stall":
@@ -253,5 +240,3 @@ func closeConnection(w http.ResponseWriter, reset bool) {
 	}
 	conn.Close()
 }
-
-func inMs(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -3,6 +3,7 @@ package mock
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 )
 
 // Thoughts is what the body of a request says about its reasoning. The zero value: nothing.
@@ -13,36 +14,21 @@ type Thoughts struct {
 
 var NoThoughts = Thoughts{silent: true}
 
-func (r *request) thoughts() Thoughts { return Thoughts{thinking: r.thinking} }
-
 // ReadThoughts reads the fields of bodies of an API ("chat") that do not depend on the prompt.
 func ReadThoughts(name string, fields map[string]any) (Thoughts, error) {
-	text, err := json.Marshal(fields)
-	if err != nil {
-		return Thoughts{}, fmt.Errorf("mock: fields of requests: %w", err)
-	}
-	var of request
-	switch name {
-	case responses.String():
-		var body responsesRequest
-		err = json.Unmarshal(text, &body)
-		of = body.request
-		of.thinking = body.asks(body.Reasoning.Effort, "none")
-	case messages.String():
-		var body messagesRequest
-		err = json.Unmarshal(text, &body)
-		of = body.request
-		of.thinking = body.asks(body.Thinking.Type, "disabled")
-	case chat.String():
-		err = json.Unmarshal(text, &of)
-		of.thinking = of.asks(of.ReasoningEffort, "none")
-	default:
+	kind := api(slices.Index(apiNames[:], name))
+	if !kind.talks() {
 		return NoThoughts, nil
 	}
+	var of request
+	text, err := json.Marshal(fields)
+	if err == nil {
+		err = json.Unmarshal(text, &of)
+	}
 	if err != nil {
 		return Thoughts{}, fmt.Errorf("mock: fields of requests: %w", err)
 	}
-	return of.thoughts(), nil
+	return Thoughts{thinking: of.asks(kind)}, nil
 }
 
 func (t Thoughts) Asked() bool { return t.thinking != nil && *t.thinking }

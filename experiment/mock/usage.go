@@ -3,9 +3,7 @@ package mock
 type usage struct {
 	prompt, cached          int
 	output, reasoning       int
-	accepted, rejected      int  // draft tokens
-	hasCached               bool // the answer reports cached
-	hasReasoning, hasDrafts bool // likewise
+	hasCached, hasReasoning bool // the answer reports them
 }
 
 func (p *reply) usage(output int) usage {
@@ -13,13 +11,6 @@ func (p *reply) usage(output int) usage {
 	u.reasoning = min(output, p.answer.reasoning)
 	u.hasReasoning = !p.f.has("no-completion-tokens-details") && p.answer.reasons
 	u.hasCached = !p.f.has("no-prompt-tokens-details") && (!p.f.has("no-zero-cached-tokens") || u.cached > 0)
-	if p.engine.cfg.Speculation.Report == "usage" && !p.f.has("no-completion-tokens-details") {
-		u.hasDrafts = true
-		p.engine.mu.Lock() // the engine may go on with q
-		_, u.accepted = p.q.drafter.verified()
-		u.rejected = p.q.drafter.drafted - u.accepted
-		p.engine.mu.Unlock()
-	}
 	if p.f.has("wrong-usage") {
 		u.output, u.cached = p.f["wrong-usage"].n, p.f["wrong-usage"].cached
 	}
@@ -35,21 +26,10 @@ func (u usage) named(prompt, output string) map[string]any {
 	if u.hasCached {
 		object[prompt+"_details"] = map[string]int{"cached_tokens": u.cached}
 	}
-	if details := u.outputDetails(); len(details) > 0 {
-		object[output+"_details"] = details
+	if u.hasReasoning {
+		object[output+"_details"] = map[string]int{"reasoning_tokens": u.reasoning}
 	}
 	return object
-}
-
-func (u usage) outputDetails() map[string]int {
-	details := map[string]int{}
-	if u.hasReasoning {
-		details["reasoning_tokens"] = u.reasoning
-	}
-	if u.hasDrafts {
-		details["accepted_prediction_tokens"], details["rejected_prediction_tokens"] = u.accepted, u.rejected
-	}
-	return details
 }
 
 func (u usage) append(b []byte) []byte {
