@@ -138,11 +138,13 @@ func (x *exchange) recordMetadata(c *chunk) {
 func (x *exchange) keepAnswer(c *chunk) {
 	a := &x.result.Answer
 	if x.call.KeepAnswer {
-		a.Text = append(a.Text, c.answerText...)
 		a.IDs = append(a.IDs, c.tokenIDs...)
 	}
-	if x.call.KeepParts {
-		for _, p := range c.pieces {
+	for _, p := range c.pieces {
+		if x.call.KeepAnswer {
+			a.Text = append(a.Text, p.text...)
+		}
+		if x.call.KeepParts {
 			a.Parts.add(p)
 		}
 	}

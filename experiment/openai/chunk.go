@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 )
 
@@ -18,9 +17,7 @@ type chunk struct {
 	hasRole      bool // a role in a delta: without a token, the event only opens the answer
 	idCount      int  // length of the list of token ids; 0: no list
 	tokenIDs     []int32
-	answerText   []byte  // content and tool calls without reasoning, escaped as inside a JSON string
-	ownsAnswer   bool    // answerText does not point into the event
-	pieces       []piece // the same, piece by piece
+	pieces       []piece // content and tool calls without reasoning, in their order
 	finishReason []byte
 	id           []byte // the server's id of the request
 
@@ -37,19 +34,6 @@ type chunk struct {
 	ended   bool   // the last event of the stream
 	failed  bool   // an error object
 	message string // the error's text
-}
-
-func (c *chunk) appendAnswer(text []byte) {
-	switch {
-	case len(text) == 0:
-	case len(c.answerText) == 0:
-		c.answerText = text
-	default:
-		if !c.ownsAnswer { // it may point into the event
-			c.answerText, c.ownsAnswer = slices.Clone(c.answerText), true
-		}
-		c.answerText = append(c.answerText, text...)
-	}
 }
 
 // plainJSON is a value without the spaces and escapes of who wrote it, with sorted keys.

@@ -35,14 +35,14 @@ type messages struct {
 func (w *walker) walkMessage() bool {
 	from := w.At
 	w.messages, w.call = messages{}, 0
-	ok := w.object((*walker).messagesField)
+	ok := w.object(messagesFields)
 	m := &w.messages
 	switch string(m.kind) {
 	case "":
 		return false
 	case "message":
 		w.messages = messages{}
-		ok = ok && w.again(from, (*walker).wholeMessageField)
+		ok = ok && w.again(from, wholeMessageFields)
 	default:
 		for i := range w.pieces { // the index of a block may stand behind its text
 			w.pieces[i].call = w.call
@@ -55,50 +55,54 @@ func (w *walker) walkMessage() bool {
 	return ok
 }
 
-func (w *walker) messagesField(key []byte) bool {
-	switch string(key) {
-	case "type":
-		return w.name(&w.messages.kind)
-	case "index":
-		return w.index()
-	case "delta":
-		return w.object((*walker).messageDeltaField)
-	case "content_block":
-		return w.object((*walker).blockField)
-	case "message":
-		w.messages.starts = true
-		ok := w.object((*walker).messageField)
-		w.messages.starts = false
-		return ok
-	case "usage":
-		return w.object((*walker).messageUsageField)
-	case "error":
-		return w.failure()
-	case "object":
-		var name []byte
-		return w.kind(&name)
+var (
+	messagesFields = fields{
+		"type":          func(w *walker) bool { return w.name(&w.messages.kind) },
+		"index":         (*walker).index,
+		"delta":         in(messageDeltaFields),
+		"content_block": in(blockFields),
+		"message":       (*walker).messageStart,
+		"usage":         in(messageUsageFields),
+		"error":         (*walker).failure,
+		"object":        (*walker).kind,
 	}
-	return w.skip()
+	messageDeltaFields = fields{
+		"text": deltaOf(partContent), "thinking": deltaOf(partReasoning), "partial_json": deltaOf(partArguments),
+		"stop_reason": (*walker).stopReason,
+	}
+	messageFields      = fields{"id": (*walker).id, "usage": in(messageUsageFields)}
+	wholeMessageFields = messageFields.with(fields{
+		"content": (*walker).blocks, "stop_reason": (*walker).stopReason,
+	})
+	blockFields = fields{
+		"text": textOf(partContent), "thinking": textOf(partReasoning), "name": textOf(partName),
+	}
+	wholeBlockFields   = blockFields.with(fields{"input": (*walker).wholeInput})
+	messageUsageFields = fields{
+		"input_tokens": (*walker).promptTokens, "output_tokens": (*walker).messageOutput,
+		"cache_read_input_tokens": (*walker).cachedTokens,
+		"cache_creation_input_tokens": func(w *walker) bool {
+			return w.count(ofWritten, &w.messages.created, &w.messages.hasCreated)
+		},
+	}
+)
+
+func (w *walker) messageStart() bool {
+	w.messages.starts = true
+	ok := w.object(messageFields)
+	w.messages.starts = false
+	return ok
 }
 
-func (w *walker) wholeMessageField(key []byte) bool {
-	switch string(key) {
-	case "content":
-		w.call = -1
-		return w.array(func(w *walker) bool {
-			w.call++
-			return w.object((*walker).wholeBlockField)
-		})
-	case "stop_reason":
-		return w.stopReason()
-	}
-	return w.messageField(key)
+func (w *walker) blocks() bool {
+	w.call = -1
+	return w.array(func(w *walker) bool {
+		w.call++
+		return w.object(wholeBlockFields)
+	})
 }
 
-func (w *walker) wholeBlockField(key []byte) bool {
-	if string(key) != "input" {
-		return w.blockField(key)
-	}
+func (w *walker) wholeInput() bool {
 	from, has := w.At, w.next() != 'n'
 	ok := w.skip()
 	if has && ok {
@@ -115,58 +119,16 @@ func (w *walker) stopReason() bool {
 	return ok
 }
 
-func (w *walker) messageDeltaField(key []byte) bool {
-	p := partContent
-	switch string(key) {
-	case "text":
-	case "thinking":
-		p = partReasoning
-	case "partial_json":
-		p = partArguments
-	case "stop_reason":
-		return w.stopReason()
-	default:
+func deltaOf(p part) func(*walker) bool {
+	return func(w *walker) bool {
+		w.c.hasChoices = w.c.hasChoices || w.next() == '"'
+		return w.content(p)
+	}
+}
+
+func (w *walker) messageOutput() bool {
+	if w.messages.starts {
 		return w.skip()
 	}
-	w.c.hasChoices = w.c.hasChoices || w.next() == '"'
-	return w.content(p)
-}
-
-func (w *walker) blockField(key []byte) bool {
-	switch string(key) {
-	case "text":
-		return w.content(partContent)
-	case "thinking":
-		return w.content(partReasoning)
-	case "name":
-		return w.content(partName)
-	}
-	return w.skip()
-}
-
-func (w *walker) messageField(key []byte) bool {
-	switch string(key) {
-	case "id":
-		return w.name(&w.c.id)
-	case "usage":
-		return w.object((*walker).messageUsageField)
-	}
-	return w.skip()
-}
-
-func (w *walker) messageUsageField(key []byte) bool {
-	switch string(key) {
-	case "input_tokens":
-		return w.count(ofPrompt, &w.c.prompt, &w.c.hasPrompt)
-	case "output_tokens":
-		if w.messages.starts {
-			return w.skip()
-		}
-		return w.count(ofOutput, &w.c.output, &w.c.hasOutput)
-	case "cache_read_input_tokens":
-		return w.count(ofCached, &w.c.cached, &w.c.hasCached)
-	case "cache_creation_input_tokens":
-		return w.count(ofWritten, &w.messages.created, &w.messages.hasCreated)
-	}
-	return w.skip()
+	return w.outputTokens()
 }

@@ -19,27 +19,16 @@ const (
 )
 
 var (
-	usageDetails = map[string]int{ // usage.completion_tokens_details
-		"reasoning_tokens": ofReasoning, "accepted_prediction_tokens": predictionHits,
-		"rejected_prediction_tokens": predictionMiss,
+	usageDetails = fields{ // usage.completion_tokens_details
+		"reasoning_tokens":           countOf(ofReasoning),
+		"accepted_prediction_tokens": countOf(predictionHits),
+		"rejected_prediction_tokens": countOf(predictionMiss),
 	}
-	timingCounts = map[string]int{"draft_n": draftTokens, "draft_n_accepted": draftAccepted} // timings
-	// metrics.speculative_decoding
-	draftCounts = map[string]int{
-		"num_spec_steps": draftSteps, "num_draft_tokens": draftTokens, "num_accepted_draft_tokens": draftAccepted,
+	draftFields = fields{ // metrics.speculative_decoding
+		"num_spec_steps": countOf(draftSteps), "num_draft_tokens": countOf(draftTokens),
+		"num_accepted_draft_tokens": countOf(draftAccepted),
 	}
 )
-
-func (w *walker) usageDetailField(key []byte) bool { return w.moreField(usageDetails, key) }
-
-func (w *walker) draftField(key []byte) bool { return w.moreField(draftCounts, key) }
-
-func (w *walker) moreField(counts map[string]int, key []byte) bool {
-	if i, known := counts[string(key)]; known {
-		return w.moreCount(i)
-	}
-	return w.skip()
-}
 
 func (w *walker) moreCount(i int) bool {
 	n, is, ok := w.tokens()

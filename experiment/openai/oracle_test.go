@@ -112,7 +112,6 @@ func (c *chunk) addText(p piece) {
 func (c *chunk) add(p piece) {
 	if len(p.text) > 0 {
 		c.pieces = append(c.pieces, p)
-		c.appendAnswer(p.text)
 	}
 }
 
@@ -175,7 +174,7 @@ func (c *chunk) addResponse(top, m map[string]any) {
 	c.output, c.hasOutput = c.usageCount(ofOutput, usage["output_tokens"])
 	c.cached, c.hasCached = c.usageCount(ofCached, object(usage["input_tokens_details"])["cached_tokens"])
 	var more moreUsage
-	more.parse(object(usage["output_tokens_details"]), usageDetails)
+	more.parse(object(usage["output_tokens_details"]), detailCounts)
 	more.parseTimes(top)
 	c.setMore(more)
 }
@@ -300,10 +299,16 @@ func (c *chunk) parseMore(top map[string]any) {
 	var u moreUsage
 	usage := object(top["usage"])
 	u[ofOwnReasoning].n, u[ofOwnReasoning].known = parseCount(usage["reasoning_tokens"])
-	u.parse(object(usage["completion_tokens_details"]), usageDetails)
+	u.parse(object(usage["completion_tokens_details"]), detailCounts)
 	u.parseTimes(top)
 	c.setMore(u)
 }
+
+var (
+	detailCounts = map[string]int{"reasoning_tokens": ofReasoning, "accepted_prediction_tokens": predictionHits, "rejected_prediction_tokens": predictionMiss}
+	timingCounts = map[string]int{"draft_n": draftTokens, "draft_n_accepted": draftAccepted}
+	draftCounts  = map[string]int{"num_spec_steps": draftSteps, "num_draft_tokens": draftTokens, "num_accepted_draft_tokens": draftAccepted}
+)
 
 func (u *moreUsage) parseTimes(top map[string]any) {
 	u.parse(object(object(top["metrics"])["speculative_decoding"]), draftCounts)

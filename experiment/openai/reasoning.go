@@ -3,6 +3,7 @@ package openai
 import (
 	"bytes"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -29,17 +30,13 @@ func (x *exchange) addSide(c *chunk, at time.Duration, n int) {
 		s.before += n
 	}
 	if c.hasAnswer && !x.result.ThinkTag {
-		x.result.ThinkTag = hasThinkTag(c.answerText)
+		x.result.ThinkTag = slices.ContainsFunc(c.pieces, hasThinkTag)
 	}
 }
 
-// hasThinkTag reports whether an event's text has a tag of reasoning, as JSON has it: the server did not parse it.
-func hasThinkTag(text []byte) bool {
-	i := bytes.IndexByte(text, '<')
-	if i < 0 {
-		return false
-	}
-	return bytes.HasPrefix(text[i:], []byte("<think>")) || bytes.HasPrefix(text[i:], []byte("</think>"))
+// hasThinkTag reports whether a text has a tag of reasoning, as JSON has it: the server did not parse it.
+func hasThinkTag(p piece) bool {
+	return bytes.Contains(p.text, []byte("<think>")) || bytes.Contains(p.text, []byte("</think>"))
 }
 
 func (x *exchange) recordMore(u *moreUsage) {

@@ -64,11 +64,11 @@ type responses struct {
 func (w *walker) walkResponse() bool {
 	from := w.At
 	w.responses, w.call, w.eventNumber.upTo = responses{}, 0, 0
-	ok := w.object((*walker).responsesField)
+	ok := w.object(responsesFields)
 	r := &w.responses
 	if ok && r.whole {
 		*r = responses{}
-		ok = w.again(from, (*walker).wholeResponseField)
+		ok = w.again(from, wholeResponseFields)
 		w.c.finishResponse(r.status, r.incomplete)
 		return ok
 	}
@@ -96,67 +96,56 @@ func (w *walker) walkResponse() bool {
 	return true
 }
 
-func (w *walker) responsesField(key []byte) bool {
-	switch string(key) {
-	case "type":
-		return w.name(&w.responses.kind)
-	case "delta":
-		if w.next() != '"' {
-			return w.skip()
-		}
-		return w.text()
-	case "response":
-		return w.object((*walker).responseField)
-	case "output_index":
-		return w.index()
-	case "sequence_number":
-		w.eventNumber.from = w.At
-		ok := w.skip()
-		w.eventNumber.upTo = w.At
-		return ok
-	case "error":
-		return w.failure()
-	case "object":
-		var name []byte
-		ok := w.kind(&name)
-		w.responses.whole = string(name) == "response"
-		return ok
-	case "item":
-		return w.nameIn("name", &w.responses.added)
-	case "timings", "metrics":
-		return w.timesField(key)
+var (
+	responsesFields = fields{
+		"type":            func(w *walker) bool { return w.name(&w.responses.kind) },
+		"delta":           (*walker).delta,
+		"response":        in(responseFields),
+		"output_index":    (*walker).index,
+		"sequence_number": (*walker).sequenceNumber,
+		"error":           (*walker).failure,
+		"object":          (*walker).kind,
+		"item":            func(w *walker) bool { return w.nameIn("name", &w.responses.added) },
+		"timings":         in(timingFields), "metrics": in(metricFields),
 	}
-	return w.skip()
+	responseFields = fields{
+		"id":     (*walker).id,
+		"status": func(w *walker) bool { return w.name(&w.responses.status) },
+		"usage":  in(responseUsageFields),
+		"error":  (*walker).failure,
+		"incomplete_details": func(w *walker) bool {
+			return w.nameIn("reason", &w.responses.incomplete)
+		},
+	}
+	wholeResponseFields = responseFields.with(fields{
+		"output": (*walker).output, "timings": in(timingFields), "metrics": in(metricFields),
+	})
+	responseUsageFields = fields{
+		"input_tokens": (*walker).promptTokens, "output_tokens": (*walker).outputTokens,
+		"input_tokens_details": in(detailFields), "output_tokens_details": in(usageDetails),
+	}
+)
+
+func (w *walker) delta() bool {
+	if w.next() != '"' {
+		return w.skip()
+	}
+	return w.text()
 }
 
-func (w *walker) responseField(key []byte) bool {
-	switch string(key) {
-	case "id":
-		return w.name(&w.c.id)
-	case "status":
-		return w.name(&w.responses.status)
-	case "incomplete_details":
-		return w.nameIn("reason", &w.responses.incomplete)
-	case "usage":
-		return w.object((*walker).responseUsageField)
-	case "error":
-		return w.failure()
-	}
-	return w.skip()
+func (w *walker) sequenceNumber() bool {
+	w.eventNumber.from = w.At
+	ok := w.skip()
+	w.eventNumber.upTo = w.At
+	return ok
 }
 
-func (w *walker) wholeResponseField(key []byte) bool {
-	switch string(key) {
-	case "output":
-		w.call = -1
-		return w.array(func(w *walker) bool {
-			w.call++
-			return w.outputItem()
-		})
-	case "timings", "metrics":
-		return w.timesField(key)
-	}
-	return w.responseField(key)
+func (w *walker) output() bool {
+	w.call = -1
+	return w.array(func(w *walker) bool {
+		w.call++
+		return w.outputItem()
+	})
 }
 
 // outputItem reads an item of the output. Its type, which says what its texts are, may stand behind them.
@@ -167,38 +156,9 @@ func (w *walker) outputItem() bool {
 	if w.At = from; string(kind) == "reasoning" {
 		texts = partReasoning
 	}
-	return ok && w.object(func(w *walker, key []byte) bool {
-		switch string(key) {
-		case "summary", "content":
-			return w.array(func(w *walker) bool { return w.outputTexts(texts) })
-		case "name":
-			return w.content(partName)
-		case "arguments", "input":
-			return w.content(partArguments)
-		}
-		return w.skip()
-	})
-}
-
-func (w *walker) outputTexts(p part) bool {
-	return w.object(func(w *walker, key []byte) bool {
-		if k := string(key); k == "text" || k == "refusal" {
-			return w.content(p)
-		}
-		return w.skip()
-	})
-}
-
-func (w *walker) responseUsageField(key []byte) bool {
-	switch string(key) {
-	case "input_tokens":
-		return w.count(ofPrompt, &w.c.prompt, &w.c.hasPrompt)
-	case "output_tokens":
-		return w.count(ofOutput, &w.c.output, &w.c.hasOutput)
-	case "input_tokens_details":
-		return w.object((*walker).detailField)
-	case "output_tokens_details":
-		return w.object((*walker).usageDetailField)
+	list := func(w *walker) bool {
+		return w.array(in(fields{"text": textOf(texts), "refusal": textOf(texts)}))
 	}
-	return w.skip()
+	return ok && w.object(fields{"summary": list, "content": list, "name": textOf(partName),
+		"arguments": textOf(partArguments), "input": textOf(partArguments)})
 }

@@ -34,37 +34,21 @@ func (t serverTimes) durations() ServerTimes {
 	}
 }
 
-// timesField reads the fields of servers that report times, beside those of the API.
-func (w *walker) timesField(key []byte) bool {
-	if string(key) == "timings" {
-		return w.object((*walker).timingField)
+var (
+	timingFields = fields{
+		"prompt_ms": (*walker).prefill, "predicted_ms": (*walker).decoding,
+		"draft_n": countOf(draftTokens), "draft_n_accepted": countOf(draftAccepted),
 	}
-	return w.object((*walker).metricField)
-}
+	metricFields = fields{
+		"queue_time_ms":          func(w *walker) bool { return w.millis(&w.c.times.queue) },
+		"time_to_first_token_ms": (*walker).prefill,
+		"generation_time_ms":     (*walker).decoding,
+		"speculative_decoding":   in(draftFields),
+	}
+)
 
-func (w *walker) timingField(key []byte) bool {
-	switch string(key) {
-	case "prompt_ms":
-		return w.millis(&w.c.times.prefill)
-	case "predicted_ms":
-		return w.millis(&w.c.times.decode)
-	}
-	return w.moreField(timingCounts, key)
-}
-
-func (w *walker) metricField(key []byte) bool {
-	switch string(key) {
-	case "queue_time_ms":
-		return w.millis(&w.c.times.queue)
-	case "time_to_first_token_ms":
-		return w.millis(&w.c.times.prefill)
-	case "generation_time_ms":
-		return w.millis(&w.c.times.decode)
-	case "speculative_decoding":
-		return w.object((*walker).draftField)
-	}
-	return w.skip()
-}
+func (w *walker) prefill() bool  { return w.millis(&w.c.times.prefill) }
+func (w *walker) decoding() bool { return w.millis(&w.c.times.decode) }
 
 func (w *walker) millis(into *millis) bool {
 	from := w.At

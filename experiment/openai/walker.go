@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"maps"
 	"strconv"
 
 	"bench/experiment/scan"
@@ -68,7 +69,7 @@ func (w *walker) walk(data []byte) bool {
 	case target.Messages:
 		ok = ok && w.walkMessage()
 	default:
-		ok = ok && w.object((*walker).topField)
+		ok = ok && w.object(completionFields)
 	}
 	w.Space()
 	if ok = ok && !w.c.failed && w.At == len(w.Text); ok && !w.odd {
@@ -82,15 +83,12 @@ func (w *walker) begin() {
 }
 
 // again begins anew at an answer in one piece, which the first pass has found to be one.
-func (w *walker) again(from int, f field) bool {
+func (w *walker) again(from int, f fields) bool {
 	failed := w.c.failed
 	w.begin()
 	w.At, w.odd, w.c.hasChoices, w.c.failed = from, true, true, failed
 	return w.object(f)
 }
-
-// A field reads the value of one key. Of a repeated key both values count.
-type field func(w *walker, key []byte) bool
 
 func (w *walker) clear() {
 	w.shape.clear()
@@ -104,82 +102,109 @@ func (w *walker) clear() {
 	w.Text, w.c = nil, chunk{}
 }
 
-func (w *walker) topField(key []byte) bool {
-	switch string(key) {
-	case "choices":
-		return w.array(func(w *walker) bool {
-			w.c.hasChoices = true
-			return w.object((*walker).choiceField)
-		})
-	case "usage":
-		return w.object((*walker).usageField)
-	case "id":
-		return w.name(&w.c.id)
-	case "object":
-		var name []byte
-		return w.kind(&name)
-	case "error":
-		return w.failure()
-	case "timings", "metrics":
-		return w.timesField(key)
-	}
-	return w.skip()
+// fields are those of an object that are read, with their readers. Of a repeated key both values count.
+type fields map[string]func(*walker) bool
+
+// with are the fields of both; more wins.
+func (f fields) with(more fields) fields {
+	all := maps.Clone(f)
+	maps.Copy(all, more)
+	return all
 }
 
-func (w *walker) choiceField(key []byte) bool {
-	switch string(key) {
-	case "delta", "message":
-		return w.object((*walker).deltaField)
-	case "text":
-		return w.content(partContent)
-	case "finish_reason":
-		var reason []byte
-		ok := w.name(&reason)
-		if len(reason) > 0 {
-			w.c.finishReason = reason
-		}
-		return ok
-	case "token_ids":
-		from, first := w.At+1, w.c.idCount == 0
-		ok := w.array((*walker).tokenID)
-		if w.idsFrom, w.idsUpTo = from, w.At-1; !first { // no shape has two lists
-			w.idsFrom = 0
-		}
-		w.c.tokenIDs = w.tokenIDs
-		return ok
+// Readers of a field's value.
+func in(f fields) func(*walker) bool    { return func(w *walker) bool { return w.object(f) } }
+func textOf(p part) func(*walker) bool  { return func(w *walker) bool { return w.content(p) } }
+func textsOf(p part) func(*walker) bool { return func(w *walker) bool { return w.contents(p) } }
+func countOf(i int) func(*walker) bool  { return func(w *walker) bool { return w.moreCount(i) } }
+func (w *walker) promptTokens() bool    { return w.count(ofPrompt, &w.c.prompt, &w.c.hasPrompt) }
+func (w *walker) outputTokens() bool    { return w.count(ofOutput, &w.c.output, &w.c.hasOutput) }
+func (w *walker) cachedTokens() bool    { return w.count(ofCached, &w.c.cached, &w.c.hasCached) }
+func (w *walker) id() bool              { return w.name(&w.c.id) }
+
+var (
+	completionFields = fields{
+		"choices": (*walker).choices,
+		"usage":   in(usageFields),
+		"id":      (*walker).id,
+		"object":  (*walker).kind,
+		"error":   (*walker).failure,
+		"timings": in(timingFields), "metrics": in(metricFields),
 	}
-	return w.skip()
+	choiceFields = fields{
+		"delta": in(deltaFields), "message": in(deltaFields),
+		"text":          textOf(partContent),
+		"finish_reason": (*walker).finish,
+		"token_ids":     (*walker).idList,
+	}
+	deltaFields = fields{
+		"content":   textsOf(partContent),
+		"reasoning": textsOf(partReasoning), "reasoning_content": textsOf(partReasoning),
+		"tool_calls":    (*walker).toolCalls,
+		"function_call": (*walker).functionCall,
+		"role":          (*walker).role,
+	}
+	callFields     = fields{"function": in(functionFields), "index": (*walker).index}
+	functionFields = fields{"name": textOf(partName), "arguments": textOf(partArguments)}
+	usageFields    = fields{
+		"prompt_tokens": (*walker).promptTokens, "completion_tokens": (*walker).outputTokens,
+		"prompt_tokens_details": in(detailFields), "completion_tokens_details": in(usageDetails),
+		"reasoning_tokens": countOf(ofOwnReasoning),
+	}
+	detailFields = fields{"cached_tokens": (*walker).cachedTokens}
+)
+
+func (w *walker) choices() bool {
+	return w.array(func(w *walker) bool {
+		w.c.hasChoices = true
+		return w.object(choiceFields)
+	})
 }
 
-func (w *walker) deltaField(key []byte) bool {
-	switch string(key) {
-	case "content":
-		return w.contents(partContent)
-	case "reasoning", "reasoning_content":
-		return w.contents(partReasoning)
-	case "tool_calls":
-		position := -1
-		return w.array(func(w *walker) bool {
-			position++
-			return w.toolCall(position)
-		})
-	case "function_call":
-		w.call = 0
-		return w.object((*walker).functionField)
-	case "role":
-		var role []byte
-		ok := w.name(&role)
-		w.c.hasRole = w.c.hasRole || len(role) > 0
-		return ok
+func (w *walker) finish() bool {
+	var reason []byte
+	ok := w.name(&reason)
+	if len(reason) > 0 {
+		w.c.finishReason = reason
 	}
-	return w.skip()
+	return ok
+}
+
+func (w *walker) idList() bool {
+	from, first := w.At+1, w.c.idCount == 0
+	ok := w.array((*walker).tokenID)
+	if w.idsFrom, w.idsUpTo = from, w.At-1; !first { // no shape has two lists
+		w.idsFrom = 0
+	}
+	w.c.tokenIDs = w.tokenIDs
+	return ok
+}
+
+func (w *walker) toolCalls() bool {
+	position := -1
+	return w.array(func(w *walker) bool {
+		position++
+		return w.toolCall(position)
+	})
+}
+
+func (w *walker) functionCall() bool {
+	w.call = 0
+	return w.object(functionFields)
+}
+
+func (w *walker) role() bool {
+	var role []byte
+	ok := w.name(&role)
+	w.c.hasRole = w.c.hasRole || len(role) > 0
+	return ok
 }
 
 // toolCall reads a piece of a tool call. Its index, which defaults to its position, may stand behind its texts.
 func (w *walker) toolCall(position int) bool {
 	w.call = position
 	from := len(w.pieces)
-	ok := w.object((*walker).callField)
+	ok := w.object(callFields)
 	for i := range w.pieces[from:] {
 		w.pieces[from+i].call = w.call
 	}
@@ -187,57 +212,20 @@ func (w *walker) toolCall(position int) bool {
 	return ok
 }
 
-func (w *walker) callField(key []byte) bool {
-	switch string(key) {
-	case "function":
-		return w.object((*walker).functionField)
-	case "index":
-		return w.index()
-	}
-	return w.skip()
-}
-
-func (w *walker) functionField(key []byte) bool {
-	switch string(key) {
-	case "name":
-		return w.content(partName)
-	case "arguments":
-		return w.content(partArguments)
-	}
-	return w.skip()
-}
-
-func (w *walker) usageField(key []byte) bool {
-	switch string(key) {
-	case "prompt_tokens":
-		return w.count(ofPrompt, &w.c.prompt, &w.c.hasPrompt)
-	case "completion_tokens":
-		return w.count(ofOutput, &w.c.output, &w.c.hasOutput)
-	case "prompt_tokens_details":
-		return w.object((*walker).detailField)
-	case "completion_tokens_details":
-		return w.object((*walker).usageDetailField)
-	case "reasoning_tokens":
-		return w.moreCount(ofOwnReasoning)
-	}
-	return w.skip()
-}
-
-func (w *walker) detailField(key []byte) bool {
-	if string(key) == "cached_tokens" {
-		return w.count(ofCached, &w.c.cached, &w.c.hasCached)
-	}
-	return w.skip()
-}
-
-func (w *walker) object(f field) bool {
+func (w *walker) object(f fields) bool {
 	if w.next() != '{' {
 		return w.skip()
 	}
 	return w.Sequence('{', '}', func() bool {
 		var key []byte
 		from := w.At
-		return (w.Plain(&key) || w.escaped(from, &key)) && w.Colon() && f(w, key)
+		if !(w.Plain(&key) || w.escaped(from, &key)) || !w.Colon() {
+			return false
+		}
+		if read := f[string(key)]; read != nil {
+			return read(w)
+		}
+		return w.skip()
 	})
 }
 
@@ -265,9 +253,11 @@ func (w *walker) failure() bool {
 }
 
 // kind reads the name of an object; that of an error is a failure.
-func (w *walker) kind(name *[]byte) bool {
-	ok := w.name(name)
-	w.c.failed = w.c.failed || string(*name) == "error"
+func (w *walker) kind() bool {
+	var name []byte
+	ok := w.name(&name)
+	w.c.failed = w.c.failed || string(name) == "error"
+	w.responses.whole = string(name) == "response"
 	return ok
 }
 
@@ -281,12 +271,7 @@ func (w *walker) name(into *[]byte) bool {
 
 // nameIn reads the name of one key in an object.
 func (w *walker) nameIn(key string, into *[]byte) bool {
-	return w.object(func(w *walker, k []byte) bool {
-		if string(k) == key {
-			return w.name(into)
-		}
-		return w.skip()
-	})
+	return w.object(fields{key: func(w *walker) bool { return w.name(into) }})
 }
 
 // escaped reads the string at from, of any characters.
@@ -398,7 +383,7 @@ func (w *walker) tokenID() bool {
 // mostPieces bounds the texts of one chunk: many times those of any API.
 const mostPieces = 1 << 16
 
-// addAnswer adds a text of the answer, without allocating if it is the only one of the event.
+// addAnswer adds a text of the answer.
 func (w *walker) addAnswer(p piece, text []byte) {
 	if len(w.pieces) == mostPieces {
 		w.c.failed = true // of no API
@@ -408,5 +393,4 @@ func (w *walker) addAnswer(p piece, text []byte) {
 	w.pieces = append(w.pieces, p)
 	w.c.pieces = w.pieces
 	w.c.hasAnswer = true
-	w.c.appendAnswer(text)
 }
