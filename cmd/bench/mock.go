@@ -110,8 +110,5 @@ func (c *cli) mock(ctx context.Context, config mock.Config, listen string) error
 	if err := server.Serve(ctx, l); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("serving: %w", err)
 	}
-	if late := server.Lateness(); late.Events > 0 {
-		fmt.Fprintln(c.stdout, late)
-	}
 	return &exitError{codeInterrupted, errors.New("")}
 }

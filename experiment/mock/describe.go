@@ -51,7 +51,7 @@ func (c Config) source() string {
 }
 
 func (s *Server) debug(w http.ResponseWriter, _ *http.Request) {
-	answer := map[string]any{"simulates": s.Describe(), "config": s.cfg, "lateness": s.Lateness()}
+	answer := map[string]any{"simulates": s.Describe(), "config": s.cfg}
 	if !s.cfg.fixed() {
 		answer["kv_cache_tokens"] = s.cfg.KVTokens()
 	}

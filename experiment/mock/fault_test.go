@@ -124,9 +124,6 @@ func TestPause(t *testing.T) {
 				t.Errorf("token %d was due at %d and written at %d, want %d", i, due, r.WrittenNS[i], want)
 			}
 		}
-		if l := s.Lateness(); l.Events != 6 || l.P50 != 970*time.Millisecond || l.Max != 990*time.Millisecond || !strings.Contains(l.String(), "over the last 6 events: p50 970ms, p99 990ms, max 990ms") {
-			t.Errorf("%+v", l)
-		}
 	})
 }
 
