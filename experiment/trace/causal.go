@@ -19,7 +19,6 @@ type causal struct {
 	last   []int         // have ended, and no other that has ended waited for them
 	latest time.Duration
 	edges  int
-	before func(a, b int) bool // b can wait for a, if it began after a's end; nil = always
 }
 
 // running are requests by their end.
@@ -44,10 +43,6 @@ func (n *Node) end() time.Duration { return n.At + n.Took }
 // the step of the recorded times: a request at second 12 may follow one that ended at 12.3 s. 0 = exact.
 func link(nodes []Node, members []int, step time.Duration) error {
 	c := &causal{nodes: nodes, step: step, begun: running{nodes: nodes}, latest: -1}
-	return c.link(members, func(int) bool { return true })
-}
-
-func (c *causal) link(members []int, wanted func(int) bool) error {
 	for len(members) > 0 {
 		at := c.nodes[members[0]].At
 		together := 1
@@ -56,9 +51,6 @@ func (c *causal) link(members []int, wanted func(int) bool) error {
 		}
 		c.reach(at)
 		for _, i := range members[:together] {
-			if !wanted(i) {
-				continue
-			}
 			c.nodes[i].Parents = slices.Clone(c.last)
 			if c.edges += len(c.last); c.edges > maxEdges {
 				return errEdges
@@ -73,23 +65,12 @@ func (c *causal) link(members []int, wanted func(int) bool) error {
 }
 
 func (c *causal) reach(at time.Duration) {
-	earlier := len(c.last)
 	for c.begun.Len() > 0 && c.end(c.begun.heap[0]) <= at {
 		i := heap.Pop(&c.begun).(int)
 		c.latest = max(c.latest, c.nodes[i].At)
 		c.last = append(c.last, i)
 	}
-	if len(c.last) == earlier {
-		return
-	}
-	ended := slices.Clone(c.last[earlier:])
-	c.last = slices.DeleteFunc(c.last, func(i int) bool {
-		follows := func(at time.Duration) bool { return c.end(i) <= at && c.nodes[i].At < at }
-		if c.before == nil {
-			return follows(c.latest)
-		}
-		return slices.ContainsFunc(ended, func(j int) bool { return follows(c.nodes[j].At) && c.before(i, j) })
-	})
+	c.last = slices.DeleteFunc(c.last, func(i int) bool { return c.end(i) <= c.latest && c.nodes[i].At < c.latest })
 }
 
 func (c *causal) end(i int) time.Duration {

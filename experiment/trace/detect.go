@@ -52,7 +52,7 @@ type described interface {
 
 func newSource(l *lines, open byte, o Options) (described, error) {
 	if open == '[' && (o.Format == "" || o.Format == ShareGPT) {
-		return newShareGPT(l.r, true, l.line+1, o), nil // the file may have no line breaks
+		return newShareGPT(l.r, l.line+1, o), nil // the file may have no line breaks
 	}
 	first, err := l.next()
 	if err != nil {
@@ -73,7 +73,7 @@ func newSource(l *lines, open byte, o Options) (described, error) {
 		return newLog(l, bytes.Clone(first), o)
 	case ShareGPT:
 		whole := io.MultiReader(bytes.NewReader(append(bytes.Clone(first), '\n')), l.r)
-		return newShareGPT(whole, false, l.line, o), nil
+		return newShareGPT(whole, l.line, o), nil
 	case Azure:
 		return newAzure(l, first, o)
 	case BurstGPT:

@@ -84,8 +84,8 @@ session 1 at 6s
 1.1s+2.9s wait 100ms after [0] agent 1: 201/10 cached 0 m
 1.2s+1.8s wait 200ms after [0] agent 2: 301/10 cached 0 m
 3.5s+1.5s wait 500ms after [2] agent 2: 302/10 cached 0 m
-5.5s+1.5s wait 1.5s after [1] agent 1: 202/10 cached 0 m
-6s+3s wait 1s after [3] agent 2: 303/10 cached 0 m
+5.5s+1.5s wait 500ms after [1 3] agent 1: 202/10 cached 0 m
+6s+3s wait 1s after [1 3] agent 2: 303/10 cached 0 m
 8s+2s wait 1s after [4] agent 1: 203/10 cached 0 m
 11s+1s wait 1s after [5 6] agent 0: 110/10 cached 0 m
 `},
@@ -417,4 +417,22 @@ func TestExgentic(t *testing.T) {
 			t.Errorf("%s: %+v, %v", attributes, e, err)
 		}
 	}
+}
+
+// direct are the nodes before i that are before no other one before it.
+func direct(nodes []Node, before func(a, b int) bool, i int) (parents []int) {
+	for p := range nodes {
+		isDirect := before(p, i)
+		for q := range nodes {
+			isDirect = isDirect && !(before(p, q) && before(q, i))
+		}
+		if isDirect {
+			parents = append(parents, p)
+		}
+	}
+	return parents
+}
+
+func follows(nodes []Node, a, b int) bool {
+	return nodes[a].end() <= nodes[b].At && nodes[a].At < nodes[b].At
 }

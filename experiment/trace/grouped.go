@@ -19,8 +19,6 @@ type grouped interface {
 type scanner interface {
 	// scan calls add with every request, and counts what it skips.
 	scan(add func(*call) error, counts *Counts) (Info, error)
-	// spans are the spans of the requests, after the scan; nil = the format has none.
-	spans() spanTree
 	at() int
 }
 
@@ -51,7 +49,7 @@ func (r *Reader) scanned(from scanner) (err error) {
 	if len(s.index) > 0 {
 		s.origin = time.Duration(s.index[0].at)
 	}
-	s.block, s.spans = r.Info.BlockTokens, from.spans()
+	s.block = r.Info.BlockTokens
 	r.stored = s
 	r.src = &ordered{r: r}
 	return nil
@@ -192,7 +190,6 @@ func (g *regrouped) nextSession(*Counts) (s Session, err error) {
 	session := index[g.next].session
 	blocks := 0
 	var agents map[int]int
-	var paths [][]uint64
 	for ; g.next < len(index) && index[g.next].session == session; g.next++ {
 		c, err := g.stored.read(g.next)
 		if err != nil {
@@ -203,22 +200,16 @@ func (g *regrouped) nextSession(*Counts) (s Session, err error) {
 			return s, errSession
 		}
 		s.Nodes = append(s.Nodes, Node{Entry: c.Entry, Took: c.took, Agent: number(&agents, c.agent, len(agents))})
-		if g.stored.spans != nil {
-			paths = append(paths, g.stored.spans.path(c.span))
-		}
 	}
 	begin := s.Nodes[0].At
 	s.At = begin - g.stored.origin
 	for i := range s.Nodes {
 		s.Nodes[i].At -= begin
 	}
-	switch {
-	case !g.what.Ends:
-		chain(s.Nodes)
-	case g.stored.spans == nil:
+	if g.what.Ends {
 		err = link(s.Nodes, indices(len(s.Nodes)), 0)
-	default:
-		err = linkSpans(s.Nodes, paths)
+	} else {
+		chain(s.Nodes)
 	}
 	wait(s.Nodes)
 	recall(s.Nodes, g.what.BlockTokens)

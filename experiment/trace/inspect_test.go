@@ -112,7 +112,7 @@ func TestProblems(t *testing.T) {
 			"error: trace:4: not a row of a mooncake trace: not a JSON object: invalid character 'x' looking for beginning of value"},
 		"many": {strings.Repeat(moon, 25), "error: trace: 5 more rows are malformed"},
 		"list": {`[{"traceId":"t","spanId":"1","attributes":7},{"traceId":"t"}]`,
-			"trace:1: [0].attributes: neither an object nor a list of keys and values"},
+			"trace:1: attributes: neither an object nor a list of keys and values"},
 		"sessions": {`{"block_size":1,"requests":[{"type":"n","t":0,"in":1,"out":-1},{"type":"z"}]}`,
 			"trace:1: requests[0]: in 1 or out -1 is not between 0 and 16777216 tokens"},
 		"unsorted": {`{"timestamp":5,"input_length":1,"output_length":1}` + "\n" + strings.Repeat(`{"timestamp":1,"input_length":1,"output_length":1}`+"\n", 3),

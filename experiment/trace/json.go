@@ -16,11 +16,20 @@ func decode(line []byte, v any) error {
 	return nil
 }
 
-func misread(err error) error {
+// mistyped describes a value of another type, in the terms of the file.
+func mistyped(err error) error {
 	var wrong *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &wrong):
-		return fmt.Errorf("%s is %s, but must be %s", wrong.Field, article(wrong.Value), wanted(wrong.Type))
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	return fmt.Errorf("%s is %s, but must be %s", cmp.Or(wrong.Field, "the value"), article(wrong.Value),
+		wanted(wrong.Type))
+}
+
+func misread(err error) error {
+	switch wrong := mistyped(err); {
+	case wrong != err:
+		return wrong
 	case strings.HasPrefix(err.Error(), "json: invalid number literal"):
 		return errors.New("timestamp is a string, but must be a number")
 	}

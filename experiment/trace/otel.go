@@ -22,19 +22,16 @@ type otel struct {
 	counts *Counts
 	add    func(*call) error
 	seen   map[uint64]bool // requests and responses, to find those that were exported twice
-	tree   spanTree
 }
 
 func newOTel(r io.Reader, line int, o Options) *otel {
-	return &otel{walker: newWalker(r, line), prints: newTexts(o), seen: map[uint64]bool{}, tree: spanTree{}}
+	return &otel{walker: newWalker(r, line), prints: newTexts(o), seen: map[uint64]bool{}}
 }
-
-func (o *otel) spans() spanTree { return o.tree }
 
 func (o *otel) scan(add func(*call) error, counts *Counts) (Info, error) {
 	o.add, o.counts = add, counts
 	for {
-		err := o.document(o.object)
+		err := o.next(o.object)
 		if err == io.EOF {
 			return o.prints.info(OTel), nil
 		}
@@ -46,7 +43,6 @@ func (o *otel) scan(add func(*call) error, counts *Counts) (Info, error) {
 
 type span struct {
 	trace, id  string
-	parent     string
 	name       string
 	start, end string
 	attributes map[string]json.RawMessage
@@ -70,8 +66,6 @@ func (o *otel) object() error {
 			return o.text(&s.trace)
 		case "spanId", "span_id":
 			return o.text(&s.id)
-		case "parentSpanId", "parent_span_id", "parent_id":
-			return o.text(&s.parent)
 		case "context": // of spans that Python's console exporter writes
 			var c struct {
 				Trace string `json:"trace_id"`
@@ -142,9 +136,6 @@ func (o *otel) span(s *span, line int) error {
 		return nil
 	}
 	key := hash64(s.trace + "/" + s.id)
-	if s.parent != "" {
-		o.tree[key] = hash64(s.trace + "/" + s.parent)
-	}
 	response := s.text(otelResponse)
 	answered := hash64("response " + s.trace + "/" + response)
 	switch {
@@ -161,7 +152,7 @@ func (o *otel) span(s *span, line int) error {
 	if response != "" {
 		o.seen[answered] = true
 	}
-	c := call{Entry: Entry{Line: line, Class: s.text(otelModel)}, span: key}
+	c := call{Entry: Entry{Line: line, Class: s.text(otelModel)}}
 	if err := s.times(&c); err != nil {
 		return err
 	}

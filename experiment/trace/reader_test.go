@@ -214,7 +214,7 @@ func TestRefused(t *testing.T) {
 		{"log with some times", `{"prompt":"a","output":"b"}` + "\n" + `{"timestamp":"2026-01-01T00:00:00Z","prompt":"a","output":"b"}`, Options{}, []string{"x:2: unexpected timestamp"}},
 		{"content", `{"messages":[{"role":"user","content":7}],"output":"b"}`, Options{}, []string{"x:1: the content of message 1"}},
 
-		{"array without end", `[{"conversations":[{"from":"human","value":"a"},{"from":"gpt","value":"b"}]}` + "\n", Options{}, []string{"x:2: behind conversation 1: unexpected end of file"}},
+		{"array without end", `[{"conversations":[{"from":"human","value":"a"},{"from":"gpt","value":"b"}]}` + "\n", Options{}, []string{"x:2: conversation 2: unexpected end of file"}},
 		{"conversation of a number", "[\n{\"conversations\":[]},\n5]", Options{}, []string{"x:3: conversation 2: "}},
 		{"array in the wrong format", "[]", Options{Format: Mooncake}, []string{"x:1: "}},
 

@@ -52,8 +52,6 @@ func (r *Reader) scannedRecording(from *recorded) error {
 	return nil
 }
 
-func (r *recorded) spans() spanTree { return nil }
-
 func (r *recorded) scan(add func(*call) error, counts *Counts) (Info, error) {
 	for {
 		line, err := r.lines.next()

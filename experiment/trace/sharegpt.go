@@ -1,7 +1,6 @@
 package trace
 
 import (
-	"errors"
 	"fmt"
 	"io"
 )
@@ -18,9 +17,8 @@ type conversation struct {
 type sharegpt struct {
 	*walker
 	prints *fingerprints
-	array  bool
-	begun  bool
 	count  int // conversations so far
+	line   int // of the last one
 
 	now    conversation
 	spoken int // turns of it that were processed
@@ -31,8 +29,8 @@ type sharegpt struct {
 // textBlocks is the number of tokens in a block of text: small enough to detect a shared system prompt.
 const textBlocks = 64
 
-func newShareGPT(r io.Reader, array bool, line int, o Options) *sharegpt {
-	return &sharegpt{walker: newWalker(r, line), array: array, prints: newFingerprints(o)}
+func newShareGPT(r io.Reader, line int, o Options) *sharegpt {
+	return &sharegpt{walker: newWalker(r, line), prints: newFingerprints(o)}
 }
 
 func (s *sharegpt) info() Info { return s.prints.info(ShareGPT, false) }
@@ -43,7 +41,7 @@ func (s *sharegpt) next(e *Entry) error {
 			turn := s.now.Turns[s.spoken]
 			if answers[turn.From] && s.prompt.bytes > 0 {
 				s.turn++
-				*e = Entry{Line: s.counter.line, Output: s.prints.tokens(len(turn.Value)), Session: s.count,
+				*e = Entry{Line: s.line, Output: s.prints.tokens(len(turn.Value)), Session: s.count,
 					Turn: s.turn}
 				s.prompt.fill(e)
 				s.prompt.add(turn.Value + "\n")
@@ -63,36 +61,15 @@ var answers = map[string]bool{"gpt": true, "assistant": true, "chatgpt": true, "
 	"bing": true}
 
 func (s *sharegpt) converse() error {
-	if s.array && !s.begun {
-		if _, err := s.json.Token(); err != nil { // opening bracket
-			return cut(err)
-		}
-	}
-	s.begun = true
-	more := s.json.More() // peeks at the next byte, so that the rest of it is buffered
-	s.mark()
-	if s.array && !more {
-		if _, err := s.json.Token(); err != nil {
-			return fmt.Errorf("behind conversation %d: %w", s.count, cut(err))
-		}
-		return io.EOF
-	}
 	s.now, s.spoken, s.turn = conversation{}, 0, 0
 	s.prompt = prompt{f: s.prints}
-	switch err := s.json.Decode(&s.now); {
-	case err == io.EOF && !s.array:
-		return io.EOF
-	case err != nil:
-		return fmt.Errorf("conversation %d: %w", s.count+1, cut(err))
-	}
-	s.count++
-	return nil
-}
-
-// cut replaces an end of file inside a value by an readable error.
-func cut(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return errors.New("unexpected end of file")
+	number := s.count + 1
+	err := s.walker.next(func() error {
+		s.count, s.line = number, s.at()
+		return s.fields(map[string]any{"conversations": &s.now.Turns})
+	})
+	if err != nil && err != io.EOF {
+		return fmt.Errorf("conversation %d: %w", number, err)
 	}
 	return err
 }

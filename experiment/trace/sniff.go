@@ -2,8 +2,6 @@ package trace
 
 import (
 	"bytes"
-	"cmp"
-	"io"
 	"slices"
 	"strings"
 )
@@ -36,12 +34,11 @@ func marked[V any](object map[string]V, marks []mark) string {
 func firstKeys(begin []byte) map[string]bool {
 	keys := map[string]bool{}
 	w := newWalker(bytes.NewReader(begin), 1)
-	_ = w.document(func() error {
-		err := w.keys(func(key string) error {
+	_ = w.next(func() error {
+		return w.keys(func(key string) error {
 			keys[key] = true
 			return w.skip()
 		})
-		return cmp.Or(err, io.EOF) // the first object is enough
 	}) // cut off, or no JSON: the keys so far
 	return keys
 }

@@ -19,7 +19,6 @@ type call struct {
 	agent int
 	// of a prompt's text without a token count, which is estimated when the call is read; 0 = Input is known
 	bytes int
-	span  uint64 // in the spanTree; 0 = the format has no spans
 }
 
 // spill holds the calls of a file whose sessions are interleaved or whose rows are unsorted. The calls, which
@@ -33,7 +32,6 @@ type spill struct {
 	perByte float64       // tokens of a byte of text, for prompts without a token count
 	alone   bool          // a call without a turn is in no session
 	classes names
-	spans   spanTree // nil = none
 	kept    []byte
 	file    *os.File
 	w       *bufio.Writer
@@ -67,7 +65,7 @@ func (s *spill) add(c *call) error {
 		blocks = 1 + len(c.Blocks)
 	}
 	for _, n := range []int{c.Line, c.Input, c.Output, c.Turn, c.agent, s.classes.number(c.Class), blocks, c.bytes,
-		int(c.span), int(c.took)} {
+		int(c.took)} {
 		b = binary.AppendUvarint(b, uint64(n))
 	}
 	last := uint64(0)
@@ -140,12 +138,12 @@ func (s *spill) read(i int) (c call, err error) {
 	} else {
 		b = b[p.offset:][:p.bytes]
 	}
-	var n [10]uint64
+	var n [9]uint64
 	for i := range n {
 		v, k := binary.Uvarint(b)
 		n[i], b = v, b[k:]
 	}
-	c = call{agent: int(n[4]), bytes: int(n[7]), span: n[8], took: time.Duration(n[9]),
+	c = call{agent: int(n[4]), bytes: int(n[7]), took: time.Duration(n[8]),
 		Entry: Entry{At: time.Duration(p.at), Line: int(n[0]), Input: int(n[1]), Output: int(n[2]),
 			Session: int(p.session), Turn: int(n[3]), Class: s.classes.list[n[5]]}}
 	if n[6] > 0 {

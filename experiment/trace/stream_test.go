@@ -71,8 +71,8 @@ func TestLong(t *testing.T) {
 	}{
 		"first line": {&endless{text: strings.Repeat("x", 4000)}, "x:1: longer than 32 MiB"},
 		"later line": {&endless{head: `{"timestamp": 1, "input_length": 6, "output_length": 2}` + "\n", text: strings.Repeat(" x", 2000)}, "x:2: longer than 32 MiB"},
-		"array":      {&endless{head: "[\n{\"conversations\":[]},\n{\"conversations\":[{\"from\":\"", text: strings.Repeat("human", 800)}, "x:3: conversation 2: longer than 32 MiB"},
-		"blanks":     {&endless{head: "[\n", text: strings.Repeat(" ", 4000)}, "x:2: behind conversation 0: 1 MiB of blanks"},
+		"array":      {&endless{head: "[\n{\"conversations\":[]},\n{\"conversations\":[{\"from\":\"", text: strings.Repeat("human", 800)}, "x:3: conversation 2: conversations: longer than 32 MiB"},
+		"blanks":     {&endless{head: "[\n", text: strings.Repeat(" ", 4000)}, "x:2: conversation 1: 1 MiB of blanks"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f.file.t = t

@@ -1,7 +1,6 @@
 package trace
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,7 +14,8 @@ import (
 type walker struct {
 	counter *lineCounter
 	json    *json.Decoder
-	path    []string // keys and indices of the current value, for errors
+	lists   int      // that are open around the documents
+	path    []string // keys and indices of the current value in its document, for errors
 }
 
 func newWalker(r io.Reader, line int) *walker {
@@ -35,22 +35,30 @@ var (
 	errList   = errors.New("expected a list or an object")
 )
 
-// document calls object at the beginning of the next document, or of each document in a list of them; io.EOF
-// at the end of the file. Any other error has the path of its value.
-func (w *walker) document(object func() error) error {
-	w.mark()
-	token, err := w.json.Token()
-	if err != nil {
-		if err == io.EOF {
+// next calls object at the beginning of the next object of the file: of a sequence, or of lists of them; io.EOF at the
+// end. Any other error has the path of its value.
+func (w *walker) next(object func() error) error {
+	for {
+		more := w.json.More() // peeks at the next byte, so that the rest of it is buffered
+		w.mark()
+		token, err := w.json.Token()
+		switch {
+		case err == io.EOF && w.lists == 0:
 			return io.EOF
+		case err != nil:
+			return readable(err)
+		case token == json.Delim(']') && !more:
+			w.lists--
+		case token == json.Delim('[') && w.lists < maxNesting:
+			w.lists++
+		default:
+			return w.located(w.opened(token, object))
 		}
-		return readable(err)
 	}
-	return w.located(w.opened(token, object))
 }
 
 func (w *walker) opened(token json.Token, object func() error) error {
-	if len(w.path) > maxNesting {
+	if len(w.path)+w.lists > maxNesting {
 		return errNested
 	}
 	switch token {
@@ -58,15 +66,7 @@ func (w *walker) opened(token json.Token, object func() error) error {
 		return object()
 	case json.Delim('['):
 		for i := 0; w.json.More(); i++ {
-			w.mark()
-			err := w.within(strconv.Itoa(i), func() error {
-				token, err := w.json.Token()
-				if err != nil {
-					return readable(err)
-				}
-				return w.opened(token, object)
-			})
-			if err != nil {
+			if err := w.within(strconv.Itoa(i), func() error { return w.objects(object) }); err != nil {
 				return err
 			}
 		}
@@ -113,6 +113,7 @@ func (w *walker) fields(into map[string]any) error {
 
 // objects calls object for each object of the list, or for the object, that comes next.
 func (w *walker) objects(object func() error) error {
+	w.mark()
 	token, err := w.json.Token()
 	switch {
 	case err != nil:
@@ -181,15 +182,11 @@ func (w *walker) located(err error) error {
 
 // readable describes a decoding error without the text of the file.
 func readable(err error) error {
-	var wrong *json.UnmarshalTypeError
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return errors.New("unexpected end of file")
-	case errors.As(err, &wrong):
-		field := cmp.Or(wrong.Field, "the value")
-		return fmt.Errorf("%s is %s, but must be %s", field, article(wrong.Value), wanted(wrong.Type))
 	}
-	return err
+	return mistyped(err)
 }

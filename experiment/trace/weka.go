@@ -14,7 +14,7 @@ import (
 type weka struct {
 	*walker
 	size   int
-	next   uint64            // block number
+	block  uint64            // next number
 	global map[uint64]uint64 // block numbers of hashes that all sessions share
 	ids    map[string]int    // line of each session
 	ahead  *wekaSession      // the first session, read for its block size
@@ -74,24 +74,15 @@ func (w *weka) nextSession(counts *Counts) (Session, error) {
 }
 
 func (w *weka) read() (s *wekaSession, err error) {
-	for s == nil {
-		in := 0
-		err := w.document(func() error {
-			if in++; in > 1 {
-				return errors.New("a list of sessions\nhint: write one session a line")
-			}
-			s = &wekaSession{line: w.at()}
-			if err := w.fields(map[string]any{"id": &s.id, "block_size": &s.size, "hash_id_scope": &s.scope,
-				"requests": func() error { return w.requests(s, &s.agent) }}); err != nil {
-				return err
-			}
-			return w.check(s)
-		})
-		if err != nil {
-			return nil, err
+	err = w.walker.next(func() error {
+		s = &wekaSession{line: w.at()}
+		if err := w.fields(map[string]any{"id": &s.id, "block_size": &s.size, "hash_id_scope": &s.scope,
+			"requests": func() error { return w.requests(s, &s.agent) }}); err != nil {
+			return err
 		}
-	}
-	return s, nil
+		return w.check(s)
+	})
+	return s, err
 }
 
 func (w *weka) check(s *wekaSession) error {
@@ -189,13 +180,13 @@ func (w *weka) blocks(c *wekaCall, numbers map[uint64]uint64) ([]uint64, error) 
 	}
 	out := make([]uint64, 0, n)
 	for _, h := range c.hashes {
-		id := number(&numbers, h, w.next)
-		w.next = max(w.next, id+1)
+		id := number(&numbers, h, w.block)
+		w.block = max(w.block, id+1)
 		out = append(out, id)
 	}
 	for len(out) < n {
-		out = append(out, w.next)
-		w.next++
+		out = append(out, w.block)
+		w.block++
 	}
 	return out, nil
 }
