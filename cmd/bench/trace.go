@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -36,7 +37,7 @@ type traceFlags struct {
 
 	// With one: what is written.
 	output             string
-	written            trace.Output
+	anonymize          bool
 	sessions, requests int // a sample; 0 = all
 }
 
@@ -83,7 +84,7 @@ func (t *traceFlags) register(f *pflag.FlagSet) {
 	f.StringArrayVar(&t.set, "set", nil, "`KEY=VALUE` of [row.trace], e.g. trace.max_input=4096 (repeatable)")
 	formatFlag(f, &t.format, askFormats)
 	outputFlag(f, &t.output, "(compressed if its name ends in .gz or .zst)")
-	f.BoolVar(&t.written.Anonymize, "anonymize", false, "keep only lengths, relative times and counted numbers")
+	f.BoolVar(&t.anonymize, "anonymize", false, "keep only lengths, relative times and counted numbers")
 	f.IntVar(&t.sessions, "sessions", 0, "write a random sample of this many sessions")
 	f.IntVar(&t.requests, "requests", 0, "write a random sample of this many requests, of a trace without graphs")
 }
@@ -196,7 +197,7 @@ func (c *cli) inspect(ctx context.Context, t *traceFlags) error {
 		return err
 	}
 	defer end()
-	report, err := trace.Inspect(r, nil)
+	report, err := trace.Inspect(r, math.MaxInt)
 	if err != nil {
 		return traceError(ctx, err)
 	}
@@ -259,7 +260,7 @@ func (t *traceFlags) write(ctx context.Context, w io.Writer) (*trace.Conversion,
 			return nil, err
 		}
 		defer end()
-		done, err := trace.Convert(w, r, t.written)
+		done, err := trace.Convert(w, r, t.anonymize)
 		return done, traceError(ctx, err)
 	}
 	var end func()
@@ -268,7 +269,7 @@ func (t *traceFlags) write(ctx context.Context, w io.Writer) (*trace.Conversion,
 		return r, err
 	}
 	choice := rand.New(rand.NewPCG(sampleSeed, 0))
-	done, err := trace.Sample(w, open, func() { end() }, n, t.sessions > 0, choice, t.written)
+	done, err := trace.Sample(w, open, func() { end() }, n, t.sessions > 0, choice, t.anonymize)
 	return done, traceError(ctx, err)
 }
 

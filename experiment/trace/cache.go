@@ -71,9 +71,6 @@ func (r *reuse) seen(id uint64, place int) {
 func (r *reuse) cache(blockTokens int, sizes []int) *Cache {
 	c := &Cache{Blocks: r.blocks, Different: len(r.place), Largest: r.largest, HitRate: r.lru.rate(0),
 		Unchained: r.unchained}
-	if len(sizes) == 0 {
-		sizes = roundSizes(c.Different)
-	}
 	for _, n := range sizes {
 		c.Sizes = append(c.Sizes, Size{Blocks: n, Tokens: n * blockTokens, LRU: r.lru.rate(n),
 			TailFirst: r.tailFirst.rate(n)})

@@ -22,22 +22,17 @@ type Conversion struct {
 	Lost      []string // what the new file lacks, one phrase each
 }
 
-type Output struct {
-	// Anonymize keeps only lengths, times since the first request, and blocks and sessions numbered in order of first
-	// appearance.
-	Anonymize bool
-}
-
 // Convert writes the requests of r in the native format, always without text, and of a format with sessions
-// their graph.
-func Convert(w io.Writer, r *Reader, o Output) (*Conversion, error) {
-	return (&converter{Output: o}).convert(w, r, nil)
+// their graph. anonymize keeps only lengths, times since the first request, and blocks and sessions numbered in order of
+// first appearance.
+func Convert(w io.Writer, r *Reader, anonymize bool) (*Conversion, error) {
+	return (&converter{anonymize: anonymize}).convert(w, r, nil)
 }
 
 // convert writes the requests, or sessions, that keep selects by their place from 0; nil = all.
 func (c *converter) convert(w io.Writer, r *Reader, keep func(Entry, int) bool) (*Conversion, error) {
-	c.Info, c.classes = r.Info, map[string]bool{}
-	c.dense = c.Anonymize || r.Info.Grouped || r.stored != nil
+	c.Info = r.Info
+	c.dense = c.anonymize || r.Info.Grouped || r.stored != nil
 	b := bufio.NewWriterSize(w, 1<<16)
 	c.out = json.NewEncoder(b)
 	h := header{Schema: nativeSchema, BlockTokens: r.Info.BlockTokens, Estimated: r.Info.Estimated,
@@ -109,19 +104,19 @@ func some(d time.Duration) json.Number {
 
 type converter struct {
 	Conversion
-	Output
-	dense    bool // blocks are numbered in order of first appearance
-	out      *json.Encoder
-	first    time.Duration
-	blocks   map[uint64]uint64 // new numbers by old ones
-	sessions map[int]int
-	classes  map[string]bool
+	anonymize bool
+	dense     bool // blocks are numbered in order of first appearance
+	out       *json.Encoder
+	first     time.Duration
+	blocks    map[uint64]uint64 // new numbers by old ones
+	sessions  map[int]int
+	classes   bool // a request has a class
 
 	tokens, fresh int // tokens of all blocks, and of blocks at their first appearance
 }
 
 func (c *converter) line(e Entry) row {
-	if c.Requests == 0 && c.Anonymize {
+	if c.Requests == 0 && c.anonymize {
 		c.first = e.At
 	}
 	c.Requests++
@@ -141,16 +136,13 @@ func (c *converter) line(e Entry) row {
 			e.Blocks[i] = dense
 		}
 	}
-	if !c.Anonymize {
+	if !c.anonymize {
 		return l
 	}
 	if e.Session > 0 {
 		l.Session = number(&c.sessions, e.Session, len(c.sessions)+1)
 	}
-	if e.Class != "" {
-		l.Class = ""
-		c.classes[e.Class] = true
-	}
+	l.Class, c.classes = "", c.classes || e.Class != ""
 	return l
 }
 
@@ -162,46 +154,35 @@ func milliseconds(d time.Duration) json.Number {
 	return json.Number(text)
 }
 
-func joined(names map[string]bool) string { return strings.Join(slices.Sorted(maps.Keys(names)), ", ") }
-
+// lost lists what the new file lacks.
 func (c *converter) lost(r *Reader) {
-	add := func(format string, args ...any) { c.Lost = append(c.Lost, fmt.Sprintf(format, args...)) }
 	for _, k := range c.counted() {
 		if k.lost != "" {
-			add("%s %s", counted(k.rows, "row"), k.lost)
+			c.Lost = append(c.Lost, fmt.Sprintf("%s %s", counted(k.rows, "row"), k.lost))
 		}
 	}
-	i := r.Info
-	if i.Estimated && i.Format != Native || i.BlockTokens > 0 && i.Format == OTel {
-		add("the text: only hashes of prefixes in blocks of about %d tokens are kept; a block that differs anywhere is not shared", i.BlockTokens)
+	log, ok := r.src.(*logfile)
+	if !ok {
+		log = &logfile{}
 	}
-	if i.Estimated && i.Format != Native {
-		add("exact token counts: they are estimated from bytes")
-	}
-	if r.stored != nil && r.stored.alone {
-		add("what was measured of each request, and the ends of requests")
-	}
-	if g, ok := r.src.(*logfile); ok && len(g.dropped) > 0 {
-		add("the keys %s", joined(g.dropped))
-	}
-	if g, ok := r.src.(*logfile); ok && len(g.parts) > 0 {
-		add("prompt parts that are not text (%s): images and files count no tokens, others their bytes",
-			joined(g.parts))
-	}
-	if !c.Anonymize {
-		return
-	}
-	if c.Timed {
-		add("the date and time of day: the first request is at 0")
-	}
-	if len(c.blocks) > 0 {
-		add("the hashes of %s: blocks are numbered from 0 in order of first appearance",
-			counted(len(c.blocks), "block"))
-	}
-	if n := max(len(c.sessions), c.Sessions); n > 0 {
-		add("the ids of %s: sessions are numbered from 1", counted(n, "session"))
-	}
-	if len(c.classes) > 0 {
-		add("class names and models (%d), and the class of each request", len(c.classes))
+	estimated := c.Estimated && c.Format != Native
+	for _, l := range []struct {
+		is   bool
+		what string
+	}{
+		{estimated || c.BlockTokens > 0 && c.Format == OTel, fmt.Sprintf("the text: only hashes of prefixes in blocks of "+
+			"about %d tokens are kept; a block that differs anywhere is not shared", c.BlockTokens)},
+		{estimated, "exact token counts: they are estimated from bytes"},
+		{r.stored != nil && r.stored.alone, "what was measured of each request, and the ends of requests"},
+		{len(log.dropped) > 0, "the keys " + strings.Join(slices.Sorted(maps.Keys(log.dropped)), ", ")},
+		{log.media > 0, fmt.Sprintf("images and files in prompts (%d): they count no tokens", log.media)},
+		{c.anonymize && c.Timed, "the date and time of day: the first request is at 0"},
+		{c.anonymize && len(c.blocks) > 0, "the hashes of blocks: they are numbered in order of first appearance"},
+		{c.anonymize && c.Sessions+len(c.sessions) > 0, "the ids of sessions: they are numbered from 1"},
+		{c.anonymize && c.classes, "class names and models, and the class of each request"},
+	} {
+		if l.is {
+			c.Lost = append(c.Lost, l.what)
+		}
 	}
 }

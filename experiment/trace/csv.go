@@ -21,7 +21,7 @@ var (
 )
 
 type table struct {
-	*lines
+	*Lines
 	what     Info
 	names    csvColumns
 	time     func(text string) (time.Duration, error)
@@ -31,7 +31,7 @@ type table struct {
 }
 
 // newAzure reads the traces published by Azure: dates, with seven digits of the second in 2023 and a zone in 2024.
-func newAzure(l *lines, header []byte, o Options) (*table, error) {
+func newAzure(l *Lines, header []byte, o Options) (*table, error) {
 	if o.TimeUnit != "" {
 		return nil, errors.New("time_unit does not apply to the azure format, which has dates\nhint: remove time_unit")
 	}
@@ -39,18 +39,18 @@ func newAzure(l *lines, header []byte, o Options) (*table, error) {
 }
 
 // newBurstGPT reads BurstGPT, in seconds. Older files have neither sessions nor elapsed times.
-func newBurstGPT(l *lines, header []byte, o Options) (*table, error) {
+func newBurstGPT(l *Lines, header []byte, o Options) (*table, error) {
 	clock := o.clock(time.Second)
 	return newTable(l, header, &table{what: Info{Format: BurstGPT, Timed: true}, names: burstColumns,
 		time: clock.parse})
 }
 
-func newTable(l *lines, header []byte, t *table) (*table, error) {
+func newTable(l *Lines, header []byte, t *table) (*table, error) {
 	names, err := cells(string(header))
 	if err != nil {
 		return nil, err
 	}
-	t.lines, t.columns, t.width = l, map[string]int{}, len(names)
+	t.Lines, t.columns, t.width = l, map[string]int{}, len(names)
 	for i, name := range names {
 		if name != "" {
 			t.columns[name] = i
@@ -83,11 +83,11 @@ func cells(line string) ([]string, error) {
 func (t *table) info() Info { return t.what }
 
 func (t *table) next(e *Entry) error {
-	line, err := t.lines.next()
+	line, err := t.Lines.Next()
 	if err != nil {
 		return err
 	}
-	e.Line = t.lines.line
+	e.Line = t.Number
 	fields, err := cells(string(line))
 	if err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-func (r *Reader) begin(l *lines) (err error) {
+func (r *Reader) begin(l *Lines) (err error) {
 	open, err := skipSpace(l)
 	if err != nil {
 		return err
@@ -21,13 +21,13 @@ func (r *Reader) begin(l *lines) (err error) {
 	}
 	switch format {
 	case Weka:
-		w, err := newWeka(l.r, l.line+1)
+		w, err := newWeka(l.r, l.Number+1)
 		if err != nil {
 			return err
 		}
 		r.grouped(w, Info{Format: Weka, BlockTokens: w.size, Grouped: true, Ends: true})
 	case OTel:
-		return r.scanned(newOTel(l.r, l.line+1, r.o))
+		return r.scanned(newOTel(l.r, l.Number+1, r.o))
 	default:
 		src, err := newSource(l, open, r.o)
 		if err != nil {
@@ -50,11 +50,11 @@ type described interface {
 	info() Info
 }
 
-func newSource(l *lines, open byte, o Options) (described, error) {
+func newSource(l *Lines, open byte, o Options) (described, error) {
 	if open == '[' && (o.Format == "" || o.Format == ShareGPT) {
-		return newShareGPT(l.r, l.line+1, o), nil // the file may have no line breaks
+		return newShareGPT(l.r, l.Number+1, o), nil // the file may have no line breaks
 	}
-	first, err := l.next()
+	first, err := l.Next()
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func newSource(l *lines, open byte, o Options) (described, error) {
 		return newLog(l, bytes.Clone(first), o)
 	case ShareGPT:
 		whole := io.MultiReader(bytes.NewReader(append(bytes.Clone(first), '\n')), l.r)
-		return newShareGPT(whole, l.line, o), nil
+		return newShareGPT(whole, l.Number, o), nil
 	case Azure:
 		return newAzure(l, first, o)
 	case BurstGPT:
@@ -82,7 +82,7 @@ func newSource(l *lines, open byte, o Options) (described, error) {
 	return nil, fmt.Errorf("unknown trace format %q", format)
 }
 
-func skipSpace(l *lines) (byte, error) {
+func skipSpace(l *Lines) (byte, error) {
 	if mark, _ := l.r.Peek(3); string(mark) == "\ufeff" {
 		_, _ = l.r.Discard(3)
 	}
@@ -94,7 +94,7 @@ func skipSpace(l *lines) (byte, error) {
 		case err != nil:
 			return 0, err
 		case b == '\n':
-			l.line++
+			l.Number++
 		case b != ' ' && b != '\t' && b != '\r':
 			return b, l.r.UnreadByte()
 		}

@@ -49,8 +49,7 @@ type prompt struct {
 	last   [32]byte // hash of the last full block
 	rest   []byte   // text after the last full block
 	bytes  int
-	media  int             // parts that are not text
-	parts  map[string]bool // collects their types; nil: they are counted alone
+	media  int // parts that are not text
 }
 
 func (p *prompt) add(text string) {

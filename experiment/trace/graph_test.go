@@ -165,7 +165,7 @@ func TestConvertKeepsGraphs(t *testing.T) {
 				t.Fatal(err)
 			}
 			var b bytes.Buffer
-			if _, err := Convert(&b, r, Output{Anonymize: anonymize}); err != nil {
+			if _, err := Convert(&b, r, anonymize); err != nil {
 				t.Fatal(err)
 			}
 			_ = r.Close()
@@ -227,7 +227,7 @@ func TestAnonymousGraphs(t *testing.T) {
 			t.Fatal(err)
 		}
 		var b bytes.Buffer
-		if _, err := Convert(&b, r, Output{Anonymize: true}); err != nil {
+		if _, err := Convert(&b, r, true); err != nil {
 			t.Fatal(err)
 		}
 		_ = r.Close()
@@ -286,7 +286,7 @@ func TestSample(t *testing.T) {
 			return r, err
 		}
 		var out bytes.Buffer
-		done, err := Sample(&out, open, func() { _ = r.Close() }, 5, true, rand.New(rand.NewPCG(seed, 0)), Output{})
+		done, err := Sample(&out, open, func() { _ = r.Close() }, 5, true, rand.New(rand.NewPCG(seed, 0)), false)
 		if err != nil || done.Sessions != 5 || done.Requests != 10 {
 			t.Fatal(done, err)
 		}

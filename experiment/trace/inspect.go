@@ -33,14 +33,9 @@ type Note struct {
 	Hint string `json:"hint"`
 }
 
-// Inspect reads a trace to its end. Memory grows with the number of distinct lengths, blocks, sessions and
-// classes, not with the number of requests. sizes are the cache sizes in blocks for hit rates; nil = round
-// sizes.
-func Inspect(r *Reader, sizes []int) (*Report, error) { return inspect(r, math.MaxInt, sizes) }
-
-func InspectFirst(r *Reader, n int) (*Report, error) { return inspect(r, n, nil) }
-
-func inspect(r *Reader, most int, sizes []int) (*Report, error) {
+// Inspect reads the first requests of a trace, about as many as most; math.MaxInt = all. Memory grows with the number of
+// distinct lengths, blocks, sessions and classes, not with the number of requests.
+func Inspect(r *Reader, most int) (*Report, error) {
 	i := &inspector{
 		out:    &Report{Schema: SchemaReport, File: r.name, Info: r.Info, Classes: map[string]int{}, Notes: []Note{}},
 		arrive: newArrivals(), sessions: tally{}, reuse: newReuse(),
@@ -58,7 +53,7 @@ func inspect(r *Reader, most int, sizes []int) (*Report, error) {
 	if i.out.Requests == 0 {
 		return nil, r.empty()
 	}
-	return i.report(r, sizes), nil
+	return i.report(r), nil
 }
 
 type inspector struct {
@@ -134,7 +129,7 @@ func (i *inspector) runs(r *Reader, most int) error {
 	return nil
 }
 
-func (i *inspector) report(r *Reader, sizes []int) *Report {
+func (i *inspector) report(r *Reader) *Report {
 	out := i.out
 	out.Counts = r.Counts
 	out.Input, out.Output = i.input.lengths(1), i.output.lengths(1)
@@ -145,14 +140,16 @@ func (i *inspector) report(r *Reader, sizes []int) *Report {
 		out.Sessions = conversations(i.sessions)
 	}
 	if i.reuse.blocks > 0 {
-		out.Cache = i.reuse.cache(r.Info.BlockTokens, sizes)
+		out.Cache = i.reuse.cache(r.Info.BlockTokens, roundSizes(len(i.reuse.place)))
 	}
 	if i.graphs != nil {
 		out.Sessions = i.graphs.result(r.Info, out.Cache)
 	}
 	out.note(r.o.speed())
-	if rows, ok := r.src.(*jsonl); ok {
-		out.noteTurns(rows.cumulative, rows.delta)
+	if rows, ok := r.src.(*jsonl); ok && rows.delta > 0 {
+		out.Notes = append(out.Notes, Note{"delta_rows", fmt.Sprintf("%d of %d later rows of a session_id do not contain "+
+			"the turns before: a replay sends prompts without them", rows.delta, rows.later),
+			"if they are turns of a conversation, write input_length and hash_ids of whole prompts"})
 	}
 	return out
 }
@@ -178,18 +175,5 @@ func (r *Report) note(speed float64) {
 		add("unchained",
 			fmt.Sprintf("%d block hashes occur at several positions in prompts: they do not identify whole prefixes, and the real hit rate is lower", c.Unchained),
 			"hash each block together with the prompt before it")
-	}
-}
-
-func (r *Report) noteTurns(cumulative, delta int) {
-	switch {
-	case delta > 0:
-		r.Notes = append(r.Notes, Note{"delta_rows", fmt.Sprintf("%d of %d later rows of a session_id do not contain "+
-			"the turns before: a replay sends prompts without them", delta, cumulative+delta),
-			"if they are turns of a conversation, write input_length and hash_ids of whole prompts"})
-	case cumulative > 0:
-		r.Notes = append(r.Notes, Note{"cumulative_rows", fmt.Sprintf("%d later rows of a session_id contain the "+
-			"turns before: a replay sends them as they are", cumulative),
-			"aiperf expects what a turn adds, and would count the turns before twice"})
 	}
 }

@@ -38,11 +38,11 @@ func TestPartsThatAreNoTextAreLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b strings.Builder
-	c, err := Convert(&b, r, Output{Anonymize: true})
+	c, err := Convert(&b, r, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(c.Lost, "\n"); !strings.Contains(got, "prompt parts that are not text (image_url): images and files count no tokens, others their bytes") {
+	if got := strings.Join(c.Lost, "\n"); !strings.Contains(got, "images and files in prompts (1): they count no tokens") {
 		t.Errorf("lost: %s", got)
 	}
 }

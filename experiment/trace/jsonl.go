@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 )
 
@@ -30,45 +29,42 @@ type row struct {
 }
 
 type jsonl struct {
-	*lines
+	*Lines
 	what  Info
 	clock clock
 	row   row // the last one
 
-	threads           map[string]thread // the first rows, by session_id
-	cumulative, delta int               // later rows of a session_id, with and without the turns before
-}
-
-// thread is what a prompt that continues the first row of a session_id has: its first block, and at least its tokens.
-type thread struct {
-	tokens int
-	blocks []uint64 // at most one
+	threads      map[string]uint64 // first block of the first row of a session_id
+	later, delta int               // rows of a session_id behind its first, and those without its first block
 }
 
 const mostThreads = 100_000
 
-// turn counts a later row of a session_id. It has the turns before in its prompt, as Mooncake's published rows, or only
-// what the turn adds, which aiperf and Dynamo's mooncake-delta add up themselves.
+// turn counts a later row of a session_id with blocks. It has the turns before in its prompt, as Mooncake's published rows,
+// or only what the turn adds, which aiperf and Dynamo's mooncake-delta add up themselves.
 func (j *jsonl) turn(r *row) {
-	id, blocks := string(r.SessionID), r.HashIDs[:min(1, len(r.HashIDs))]
-	switch first, later := j.threads[id]; {
-	case id == "" || id == "null" || j.what.Format != Mooncake || !later && len(j.threads) >= mostThreads:
-	case !later:
-		j.threads[id] = thread{*r.Input + *r.Output, slices.Clone(blocks)}
-	case len(blocks) > 0 && slices.Equal(blocks, first.blocks):
-		j.cumulative++
-	case len(blocks) == 0 && *r.Input >= first.tokens: // long enough for either
-	default:
-		j.delta++
+	id := string(r.SessionID)
+	if id == "" || id == "null" || len(r.HashIDs) == 0 || j.what.Format != Mooncake {
+		return
+	}
+	first, later := j.threads[id]
+	switch {
+	case later:
+		j.later++
+		if r.HashIDs[0] != first {
+			j.delta++
+		}
+	case len(j.threads) < mostThreads:
+		j.threads[id] = r.HashIDs[0]
 	}
 }
 
 // mooncakeBlock is the number of tokens in a block of Mooncake's traces, unless the options say another.
 const mooncakeBlock = 512
 
-func newMooncake(l *lines, first []byte, o Options) *jsonl {
+func newMooncake(l *Lines, first []byte, o Options) *jsonl {
 	l.unread(first)
-	return &jsonl{lines: l, clock: o.clock(time.Millisecond), threads: map[string]thread{},
+	return &jsonl{Lines: l, clock: o.clock(time.Millisecond), threads: map[string]uint64{},
 		what: Info{Format: Mooncake, Timed: true, BlockTokens: cmp.Or(o.BlockTokens, mooncakeBlock)}}
 }
 
@@ -84,7 +80,7 @@ type header struct {
 	BlockBytes int             `json:"block_bytes,omitempty"` // of text in a block
 }
 
-func newNative(l *lines, first []byte, o Options) (described, error) {
+func newNative(l *Lines, first []byte, o Options) (described, error) {
 	var h header
 	if err := decode(first, &h); err != nil {
 		return nil, fmt.Errorf("reading the header: %w", err)
@@ -100,7 +96,7 @@ func newNative(l *lines, first []byte, o Options) (described, error) {
 	case o.TimeUnit != "" || o.BlockTokens > 0:
 		return nil, errors.New("the header of the trace sets time_unit and block_tokens\nhint: remove them from the options")
 	}
-	j := &jsonl{lines: l, clock: clock{unit: unit, stated: true},
+	j := &jsonl{Lines: l, clock: clock{unit: unit, stated: true},
 		what: Info{Format: Native, Timed: known, BlockTokens: h.BlockTokens, Estimated: h.Estimated, Grouped: h.Grouped,
 			Ends: h.Ends}}
 	switch {
@@ -117,7 +113,7 @@ func newNative(l *lines, first []byte, o Options) (described, error) {
 func (j *jsonl) info() Info { return j.what }
 
 func (j *jsonl) next(e *Entry) error {
-	line, err := j.lines.next()
+	line, err := j.Lines.Next()
 	if err != nil {
 		return err
 	}
@@ -133,7 +129,7 @@ func (j *jsonl) next(e *Entry) error {
 	if r.Session < 0 || r.Turn < 0 {
 		return errors.New("session and turn count from 1")
 	}
-	*e = Entry{Line: j.lines.line, Input: *r.Input, Output: *r.Output, Blocks: r.HashIDs, Session: r.Session,
+	*e = Entry{Line: j.Number, Input: *r.Input, Output: *r.Output, Blocks: r.HashIDs, Session: r.Session,
 		Turn: r.Turn, Class: r.Class}
 	if r.HashIDs != nil && j.what.BlockTokens == 0 {
 		return errors.New("hash_ids in a trace whose header has no block_tokens")

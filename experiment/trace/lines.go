@@ -14,16 +14,20 @@ const maxLine = 32 << 20
 
 var errLong = fmt.Errorf("longer than %d MiB\nhint: a trace has one request a line", maxLine>>20)
 
-type lines struct {
+// Lines are the lines of a file of any size.
+type Lines struct {
+	Number int  // of the last line, from 1
+	Open   bool // it has no end
+
 	r    *bufio.Reader
-	line int    // number of the last line, from 1
-	open bool   // it has no end
 	held []byte // a line that was unread; nil = none
 	buf  []byte
 }
 
-// next returns the next nonblank line without its end, valid until the next call; io.EOF at the end.
-func (l *lines) next() ([]byte, error) {
+func NewLines(r io.Reader) *Lines { return &Lines{r: bufio.NewReaderSize(r, 1<<16)} }
+
+// Next returns the next nonblank line without its end, valid until the next call; io.EOF at the end.
+func (l *Lines) Next() ([]byte, error) {
 	if l.held != nil {
 		line := l.held
 		l.held = nil
@@ -40,14 +44,14 @@ func (l *lines) next() ([]byte, error) {
 	}
 }
 
-func (l *lines) at() int { return l.line }
+func (l *Lines) at() int { return l.Number }
 
-func (l *lines) unread(line []byte) { l.held = line }
+func (l *Lines) unread(line []byte) { l.held = line }
 
-func (l *lines) read() ([]byte, error) {
-	l.line++
+func (l *Lines) read() ([]byte, error) {
+	l.Number++
 	piece, err := l.r.ReadSlice('\n')
-	if l.open = false; err == nil {
+	if l.Open = false; err == nil {
 		return piece, nil
 	}
 	l.buf = l.buf[:0]
@@ -59,7 +63,7 @@ func (l *lines) read() ([]byte, error) {
 		case err == nil:
 			return l.buf, nil
 		case errors.Is(err, io.EOF) && len(l.buf) > 0:
-			l.open = true
+			l.Open = true
 			return l.buf, nil
 		case errors.Is(err, io.EOF):
 			return nil, io.EOF

@@ -20,32 +20,32 @@ const logTime = "timestamp"
 
 // logfile reads a log with text, one JSON object a line. It keeps only lengths and fingerprints of the text.
 type logfile struct {
-	*lines
+	*Lines
 	prints   *fingerprints
 	timed    bool
 	clock    clock
 	sessions sessions
 	dropped  map[string]bool // ignored keys
-	parts    map[string]bool // types of prompt parts that are not text
+	media    int             // parts of prompts that are not text
 }
 
-// maxDropped bounds the number of names in dropped and parts.
+// maxDropped bounds the number of names in dropped.
 const maxDropped = 100
 
-func newLog(l *lines, first []byte, o Options) (*logfile, error) {
+func newLog(l *Lines, first []byte, o Options) (*logfile, error) {
 	var row map[string]json.RawMessage
 	if err := json.Unmarshal(first, &row); err != nil {
 		return nil, fmt.Errorf("not a row of a log: %w", err)
 	}
 	l.unread(first)
-	return &logfile{lines: l, prints: newFingerprints(o), timed: row[logTime] != nil, clock: o.clock(0),
-		dropped: map[string]bool{}, parts: map[string]bool{}}, nil
+	return &logfile{Lines: l, prints: newFingerprints(o), timed: row[logTime] != nil, clock: o.clock(0),
+		dropped: map[string]bool{}}, nil
 }
 
 func (g *logfile) info() Info { return g.prints.info(Log, g.timed) }
 
 func (g *logfile) next(e *Entry) error {
-	line, err := g.lines.next()
+	line, err := g.Lines.Next()
 	if err != nil {
 		return err
 	}
@@ -53,15 +53,16 @@ func (g *logfile) next(e *Entry) error {
 	if err := json.Unmarshal(line, &row); err != nil {
 		return errors.New("not a JSON object") // the parser's message could quote the text
 	}
-	e.Line = g.lines.line
+	e.Line = g.Number
 	if err := g.time(e, takeFirst(row, logTime)); err != nil {
 		return err
 	}
-	p := prompt{f: g.prints, parts: g.parts}
+	p := prompt{f: g.prints}
 	if err := p.read(takeFirst(row, logPrompt...)); err != nil {
 		return err
 	}
 	p.fill(e)
+	g.media += p.media
 	if err := g.output(e, takeFirst(row, logWritten...), takeFirst(row, logAnswer...)); err != nil {
 		return err
 	}

@@ -101,9 +101,7 @@ func (p *prompt) part(part map[string]json.RawMessage) {
 		p.add(text)
 		return
 	}
-	if json.Unmarshal(part["type"], &kind) == nil && p.parts != nil && len(p.parts) < maxDropped {
-		p.parts[shown(kind)] = true
-	}
+	_ = json.Unmarshal(part["type"], &kind) // none, or no string
 	keys := slices.Sorted(maps.Keys(part))
 	switch {
 	case mediaParts[kind]:

@@ -217,7 +217,7 @@ func (o *otel) lengths(s *span, e *Entry) (err error) {
 		return err
 	}
 	if text := s.first(otelAnswer); text != nil && s.first(otelOutput) == nil {
-		p := o.prints.prompt()
+		p := prompt{f: o.prints.fingerprints}
 		if err := p.messages(text); err != nil {
 			return fmt.Errorf("the answer: %w", err)
 		}
@@ -228,7 +228,7 @@ func (o *otel) lengths(s *span, e *Entry) (err error) {
 	if text == nil {
 		return nil
 	}
-	p := o.prints.prompt()
+	p := prompt{f: o.prints.fingerprints}
 	for _, key := range otelBefore {
 		p.add(string(s.attributes[key]))
 	}

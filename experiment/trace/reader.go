@@ -1,7 +1,6 @@
 package trace
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -60,10 +59,10 @@ func New(f io.Reader, o Options, r *rand.Rand) (*Reader, error) {
 		return nil, fmt.Errorf("%s: %w", t.name, err)
 	}
 	t.close = append(t.close, plain)
-	l := &lines{r: bufio.NewReaderSize(plain, 1<<16)}
+	l := NewLines(plain)
 	if err := t.begin(l); err != nil {
 		_ = t.Close()
-		return nil, t.placed(err, l.line)
+		return nil, t.placed(err, l.Number)
 	}
 	if err := o.fits(t.Info); err != nil {
 		_ = t.Close()

@@ -54,14 +54,14 @@ func (r *Reader) scannedRecording(from *recorded) error {
 
 func (r *recorded) scan(add func(*call) error, counts *Counts) (Info, error) {
 	for {
-		line, err := r.lines.next()
+		line, err := r.Lines.Next()
 		if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
 			return r.summary(), nil
 		}
 		if err != nil {
 			return Info{}, err
 		}
-		open := r.lines.open
+		open := r.Open
 		var x recordedRow
 		if err := decode(line, &x); err != nil {
 			if open { // the kill cut it
@@ -107,7 +107,7 @@ func (r *recorded) call(x *recordedRow, counts *Counts) (*call, error) {
 		counts.Empty++
 		return nil, nil
 	}
-	c := &call{Entry: Entry{Line: r.lines.line, Input: *x.Input, Output: *x.Output, Blocks: x.HashIDs, Class: x.Class}}
+	c := &call{Entry: Entry{Line: r.Number, Input: *x.Input, Output: *x.Output, Blocks: x.HashIDs, Class: x.Class}}
 	var err error
 	if c.At, err = r.time(string(x.Timestamp)); err != nil {
 		return nil, err

@@ -11,7 +11,7 @@ import (
 // format. Each choice of n is equally probable. open opens the trace; it is called twice, since their number is
 // known only at the end; end ends the use of the last one. A request without a session is a session of its own.
 func Sample(w io.Writer, open func() (*Reader, error), end func(), n int, sessions bool, r *rand.Rand,
-	o Output) (*Conversion, error) {
+	anonymize bool) (*Conversion, error) {
 	s := sampler{sessions: sessions}
 	if err := s.pass(open, end, s.count); err != nil {
 		return nil, err
@@ -29,7 +29,7 @@ func Sample(w io.Writer, open func() (*Reader, error), end func(), n int, sessio
 	s.places = groups[int]{}
 	var done *Conversion
 	err := s.pass(open, end, func(r *Reader) (err error) {
-		done, err = (&converter{Output: o}).convert(w, r, s.keep)
+		done, err = (&converter{anonymize: anonymize}).convert(w, r, s.keep)
 		return err
 	})
 	return done, err

@@ -12,21 +12,17 @@ import (
 // at equal numbers of bytes; how many tokens a block has is known at the end, from all prompts that have both.
 type texts struct {
 	*fingerprints
-	set     bool            // the options set the tokens of a block
-	bytes   float64         // of those prompts
-	counted float64         // tokens of prompts with text and a token count
-	texts   int             // prompts with text
-	prompts int             // prompts without a token count
-	answers int             // answers without a token count
-	parts   map[string]bool // types of parts that are not text
+	set     bool    // the options set the tokens of a block
+	bytes   float64 // of those prompts
+	counted float64 // tokens of prompts with text and a token count
+	texts   int     // prompts with text
+	prompts int     // prompts without a token count
+	answers int     // answers without a token count
 }
 
 func newTexts(o Options) *texts {
-	return &texts{fingerprints: newFingerprints(o), parts: map[string]bool{},
-		set: o.BlockTokens > 0 || o.BytesPerToken > 0}
+	return &texts{fingerprints: newFingerprints(o), set: o.BlockTokens > 0 || o.BytesPerToken > 0}
 }
-
-func (t *texts) prompt() prompt { return prompt{f: t.fingerprints, parts: t.parts} }
 
 // fill sets the blocks of e to those of the prompt, and its length if no token count is known.
 func (t *texts) fill(p *prompt, e *Entry, counted bool) {

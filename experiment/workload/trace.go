@@ -99,7 +99,7 @@ func headOf(o trace.Options) (head Head, err error) {
 		return head, err
 	}
 	defer r.Close()
-	report, err := trace.InspectFirst(r, headRequests)
+	report, err := trace.Inspect(r, headRequests)
 	if err != nil {
 		return head, err
 	}

@@ -1,7 +1,6 @@
 package recording
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -12,9 +11,6 @@ import (
 	"bench/experiment/record"
 	"bench/experiment/trace"
 )
-
-// maxLine bounds a line of an untrusted file, in bytes: two records of a million events each.
-const maxLine = 32 << 20
 
 type line struct {
 	Exchange
@@ -35,32 +31,32 @@ func Read(r io.Reader, add func(*Exchange) error) (Header, Counts, error) {
 		return h, c, fmt.Errorf("reading the recording: %w", err)
 	}
 	defer plain.Close()
-	l := newLines(plain)
-	first, whole, err := l.next()
+	l := trace.NewLines(plain)
+	first, err := l.Next()
 	if err == nil {
 		err = h.parse(first)
 	}
-	if err != nil && (err == io.EOF || !whole) {
+	if ended(err) || err != nil && l.Open {
 		err = errors.New("the file is empty, or ends in its header")
 	}
 	if err != nil {
-		return h, c, fmt.Errorf("reading the recording: line %d: %w", l.number, err)
+		return h, c, fmt.Errorf("reading the recording: line %d: %w", l.Number, err)
 	}
 	decoder := record.NewDecoder()
 	for {
-		text, whole, err := l.next()
-		if err == io.EOF {
+		text, err := l.Next()
+		if ended(err) {
 			return h, c, nil
 		}
 		var e *Exchange
 		if err == nil {
 			e, err = decode(decoder, text, &c)
-			if err != nil && !whole {
+			if err != nil && l.Open {
 				return h, c, nil // the kill cut it
 			}
 		}
 		if err != nil {
-			return h, c, fmt.Errorf("reading the recording: line %d: %w", l.number, err)
+			return h, c, fmt.Errorf("reading the recording: line %d: %w", l.Number, err)
 		}
 		if e == nil {
 			continue
@@ -70,6 +66,9 @@ func Read(r io.Reader, add func(*Exchange) error) (Header, Counts, error) {
 		}
 	}
 }
+
+// ended: also of a file that a kill cut within its compression.
+func ended(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
 
 func (h *Header) parse(text []byte) error {
 	var has struct {
@@ -121,49 +120,6 @@ func decode(d *record.Decoder, text []byte, c *Counts) (*Exchange, error) {
 	}
 	e.Shadow = Stripped(e.Shadow)
 	return &e, nil
-}
-
-type lines struct {
-	in     *bufio.Scanner
-	number int
-	whole  bool // the last line has an end
-}
-
-func newLines(r io.Reader) *lines {
-	l := &lines{in: bufio.NewScanner(r)}
-	l.in.Buffer(make([]byte, 64<<10), maxLine)
-	l.in.Split(func(data []byte, atEOF bool) (int, []byte, error) {
-		if i := bytes.IndexByte(data, '\n'); i >= 0 {
-			l.whole = true
-			return i + 1, data[:i], nil
-		}
-		if l.whole = false; atEOF && len(data) > 0 {
-			return len(data), data, nil
-		}
-		return 0, nil, nil
-	})
-	return l
-}
-
-// next is the next line that is not empty, valid until the next call; io.EOF after the last, also of a cut file.
-func (l *lines) next() (text []byte, whole bool, err error) {
-	for {
-		l.number++
-		if !l.in.Scan() {
-			break
-		}
-		if text := bytes.TrimSpace(l.in.Bytes()); len(text) > 0 {
-			return text, l.whole, nil
-		}
-	}
-	switch err := l.in.Err(); {
-	case err == nil || errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, false, io.EOF
-	case errors.Is(err, bufio.ErrTooLong):
-		return nil, true, fmt.Errorf("longer than %d MiB", maxLine>>20)
-	default:
-		return nil, true, err
-	}
 }
 
 const sniffed = 64 << 10

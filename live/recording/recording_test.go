@@ -185,7 +185,7 @@ func TestRefused(t *testing.T) {
 		"garbage shadow":   {head + `{"timestamp":1,"request":{},"shadow":7}` + "\n", "line 2: the shadow"},
 		"negative time":    {head + `{"timestamp":-1,"request":{}}` + "\n", "line 2: timestamp"},
 		"negative length":  {head + `{"timestamp":1,"turn":-1,"request":{}}` + "\n", "line 2: a length"},
-		"unbounded header": {strings.Repeat("x", maxLine+1), "line 1: longer than 32 MiB"},
+		"unbounded header": {strings.Repeat("x", 32<<20+1), "line 1: longer than 32 MiB"},
 	} {
 		if _, _, _, err := read([]byte(c.text)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
