@@ -14,15 +14,17 @@ type csvColumns struct {
 	class, session      string // of newer files; empty = never
 }
 
-var (
-	azureColumns = csvColumns{time: "TIMESTAMP", input: "ContextTokens", output: "GeneratedTokens"}
-	burstColumns = csvColumns{time: "Timestamp", input: "Request tokens", output: "Response tokens", class: "Model",
-		session: "Session ID"}
-)
+// csvFormats are the traces published by Azure (dates, with seven digits of the second in 2023 and a zone in 2024), and
+// BurstGPT, in seconds, whose older files have neither sessions nor elapsed times.
+var csvFormats = map[string]csvColumns{
+	Azure: {time: "TIMESTAMP", input: "ContextTokens", output: "GeneratedTokens"},
+	BurstGPT: {time: "Timestamp", input: "Request tokens", output: "Response tokens", class: "Model",
+		session: "Session ID"},
+}
 
 type table struct {
 	*Lines
-	what     Info
+	format   string
 	names    csvColumns
 	time     func(text string) (time.Duration, error)
 	columns  map[string]int
@@ -30,28 +32,18 @@ type table struct {
 	sessions sessions
 }
 
-// newAzure reads the traces published by Azure: dates, with seven digits of the second in 2023 and a zone in 2024.
-func newAzure(l *Lines, header []byte, o Options) (*table, error) {
-	if o.TimeUnit != "" {
-		return nil, errors.New("time_unit does not apply to the azure format, which has dates\nhint: remove time_unit")
-	}
-	return newTable(l, header, &table{what: Info{Format: Azure, Timed: true}, names: azureColumns, time: parseDate})
-}
-
-// newBurstGPT reads BurstGPT, in seconds. Older files have neither sessions nor elapsed times.
-func newBurstGPT(l *Lines, header []byte, o Options) (*table, error) {
-	clock := o.clock(time.Second)
-	return newTable(l, header, &table{what: Info{Format: BurstGPT, Timed: true}, names: burstColumns,
-		time: clock.parse})
-}
-
-func newTable(l *Lines, header []byte, t *table) (*table, error) {
-	names, err := cells(string(header))
+func newTable(l *Lines, header []byte, format string, o Options) (*table, error) {
+	cells, err := cells(string(header))
 	if err != nil {
 		return nil, err
 	}
-	t.Lines, t.columns, t.width = l, map[string]int{}, len(names)
-	for i, name := range names {
+	clock := o.clock(time.Second)
+	t := &table{Lines: l, format: format, names: csvFormats[format], time: clock.parse, columns: map[string]int{},
+		width: len(cells)}
+	if format == Azure {
+		t.time = parseDate
+	}
+	for i, name := range cells {
 		if name != "" {
 			t.columns[name] = i
 		}
@@ -80,7 +72,7 @@ func cells(line string) ([]string, error) {
 	return fields, nil
 }
 
-func (t *table) info() Info { return t.what }
+func (t *table) info() Info { return Info{Format: t.format, Timed: true} }
 
 func (t *table) next(e *Entry) error {
 	line, err := t.Lines.Next()

@@ -74,10 +74,8 @@ func newSource(l *Lines, open byte, o Options) (described, error) {
 	case ShareGPT:
 		whole := io.MultiReader(bytes.NewReader(append(bytes.Clone(first), '\n')), l.r)
 		return newShareGPT(whole, l.Number, o), nil
-	case Azure:
-		return newAzure(l, first, o)
-	case BurstGPT:
-		return newBurstGPT(l, first, o)
+	case Azure, BurstGPT:
+		return newTable(l, first, format, o)
 	}
 	return nil, fmt.Errorf("unknown trace format %q", format)
 }
@@ -121,11 +119,10 @@ var errUnknown = fmt.Errorf("unknown trace format of the first line\nhint: set f
 	strings.Join(formats, ", "))
 
 func detectCSV(header string) (string, error) {
-	switch {
-	case strings.Contains(header, azureColumns.input):
-		return Azure, nil
-	case strings.Contains(header, burstColumns.input):
-		return BurstGPT, nil
+	for format, names := range csvFormats {
+		if strings.Contains(header, names.input) {
+			return format, nil
+		}
 	}
 	return "", errUnknown
 }

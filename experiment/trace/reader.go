@@ -80,7 +80,7 @@ func (o Options) fits(i Info) error {
 		wrong    bool
 		key, why string
 	}{
-		{o.TimeUnit != "" && (i.Format == Weka || i.Format == OTel), "time_unit", "sets it"},
+		{o.TimeUnit != "" && (i.Format == Weka || i.Format == OTel || i.Format == Azure), "time_unit", "sets it"},
 		{o.BlockTokens > 0 && i.Format == Weka, "block_tokens", "sets it"},
 		{o.BlockTokens > 0 && i.BlockTokens == 0, "block_tokens", "has no blocks"},
 		{o.BytesPerToken > 0 && !i.Estimated, "bytes_per_token", "has token counts"},

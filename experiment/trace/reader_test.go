@@ -221,7 +221,7 @@ func TestRefused(t *testing.T) {
 		{"window without times", `[]`, Options{Start: time.Second}, []string{"x: start, end, speed and jitter require timestamps, which the sharegpt format does not have"}},
 		{"blocks of Azure", azureHead, Options{BlockTokens: 16}, []string{"x: block_tokens does not apply to the azure format"}},
 		{"text of Azure", azureHead, Options{BytesPerToken: 3}, []string{"x: bytes_per_token does not apply to the azure format"}},
-		{"unit of dates", azureHead, Options{TimeUnit: "s"}, []string{"x:1: time_unit does not apply to the azure format"}},
+		{"unit of dates", azureHead, Options{TimeUnit: "s"}, []string{"x: time_unit does not apply to the azure format"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			err := failure(c.text, c.o)
