@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -197,7 +196,7 @@ func (c *cli) inspect(ctx context.Context, t *traceFlags) error {
 		return err
 	}
 	defer end()
-	report, err := trace.Inspect(r, math.MaxInt)
+	report, err := trace.Inspect(r, 0)
 	if err != nil {
 		return traceError(ctx, err)
 	}

@@ -23,8 +23,8 @@ type Conversion struct {
 }
 
 // Convert writes the requests of r in the native format, always without text, and of a format with sessions
-// their graph. anonymize keeps only lengths, times since the first request, and blocks and sessions numbered in order of
-// first appearance.
+// their graph. anonymize keeps only lengths, times since the first request, and blocks and sessions numbered in
+// order of first appearance.
 func Convert(w io.Writer, r *Reader, anonymize bool) (*Conversion, error) {
 	return (&converter{anonymize: anonymize}).convert(w, r, nil)
 }
@@ -170,8 +170,8 @@ func (c *converter) lost(r *Reader) {
 		is   bool
 		what string
 	}{
-		{estimated || c.BlockTokens > 0 && c.Format == OTel, fmt.Sprintf("the text: only hashes of prefixes in blocks of "+
-			"about %d tokens are kept; a block that differs anywhere is not shared", c.BlockTokens)},
+		{estimated || c.BlockTokens > 0 && c.Format == OTel, fmt.Sprintf("the text: only hashes of prefixes in "+
+			"blocks of about %d tokens are kept; a block that differs anywhere is not shared", c.BlockTokens)},
 		{estimated, "exact token counts: they are estimated from bytes"},
 		{r.stored != nil && r.stored.alone, "what was measured of each request, and the ends of requests"},
 		{len(log.dropped) > 0, "the keys " + strings.Join(slices.Sorted(maps.Keys(log.dropped)), ", ")},

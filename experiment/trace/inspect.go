@@ -33,9 +33,12 @@ type Note struct {
 	Hint string `json:"hint"`
 }
 
-// Inspect reads the first requests of a trace, about as many as most; math.MaxInt = all. Memory grows with the number of
+// Inspect reads the first requests of a trace, about as many as most; 0 = all. Memory grows with the number of
 // distinct lengths, blocks, sessions and classes, not with the number of requests.
 func Inspect(r *Reader, most int) (*Report, error) {
+	if most == 0 {
+		most = math.MaxInt
+	}
 	i := &inspector{
 		out:    &Report{Schema: SchemaReport, File: r.name, Info: r.Info, Classes: map[string]int{}, Notes: []Note{}},
 		arrive: newArrivals(), sessions: tally{}, reuse: newReuse(),
@@ -147,8 +150,8 @@ func (i *inspector) report(r *Reader) *Report {
 	}
 	out.note(r.o.speed())
 	if rows, ok := r.src.(*jsonl); ok && rows.delta > 0 {
-		out.Notes = append(out.Notes, Note{"delta_rows", fmt.Sprintf("%d of %d later rows of a session_id do not contain "+
-			"the turns before: a replay sends prompts without them", rows.delta, rows.later),
+		out.Notes = append(out.Notes, Note{"delta_rows", fmt.Sprintf("%d of %d later rows of a session_id do not "+
+			"contain the turns before: a replay sends prompts without them", rows.delta, rows.later),
 			"if they are turns of a conversation, write input_length and hash_ids of whole prompts"})
 	}
 	return out

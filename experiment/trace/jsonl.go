@@ -40,8 +40,8 @@ type jsonl struct {
 
 const mostThreads = 100_000
 
-// turn counts a later row of a session_id with blocks. It has the turns before in its prompt, as Mooncake's published rows,
-// or only what the turn adds, which aiperf and Dynamo's mooncake-delta add up themselves.
+// turn counts a later row of a session_id with blocks. It has the turns before in its prompt, as Mooncake's published
+// rows, or only what the turn adds, which aiperf and Dynamo's mooncake-delta add up themselves.
 func (j *jsonl) turn(r *row) {
 	id := string(r.SessionID)
 	if id == "" || id == "null" || len(r.HashIDs) == 0 || j.what.Format != Mooncake {

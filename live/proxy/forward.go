@@ -46,7 +46,8 @@ func newTransport(c Config) *http.Transport {
 
 // rewrite addresses a request to the server. Its header passes as it came but for Host, which names the server, and
 // the fields of one connection (RFC 9110, section 7.6.1), Upgrade among them: a server may ignore it, and answers in
-// HTTP. Nothing about the caller is added, and of the proxy Via, by which it knows its own requests.
+// HTTP. Nothing about the caller is added, and of the proxy Via, by which it knows its own requests. A recorded request
+// asks for an answer that is not compressed.
 func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 	b, _ := r.In.Context().Value(passing{}).(*body)
 	own := *b.url
@@ -57,6 +58,9 @@ func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 		r.Out.Header.Del("Connection")
 	}
 	r.Out.Header.Add("Via", p.via)
+	if b.x != nil {
+		r.Out.Header.Set("Accept-Encoding", "identity") // what is compressed cannot be measured
+	}
 	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
 		if v, ok := r.In.Header[name]; ok {
 			r.Out.Header[name] = v

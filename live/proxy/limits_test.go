@@ -131,12 +131,9 @@ func TestMaxConnections(t *testing.T) {
 func TestMixed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stream := words(10)
-		packed := pack("gzip", stream)
 		to, _ := url.Parse("http://b/v1")
 		r := newRig(t, Config{MaxBody: 10_000, Shadow: &ShadowConfig{To: to, Share: 0.5}}, func(w http.ResponseWriter, q *http.Request) {
 			switch q.URL.RawQuery {
-			case "packed":
-				packed(w, q)
 			case "down":
 				panic(http.ErrAbortHandler)
 			default:
@@ -173,8 +170,6 @@ func (r *rig) mix(t *testing.T, i int) {
 	defer cancel()
 	query, body := "", question
 	switch i % 8 {
-	case 1:
-		query = "packed"
 	case 2:
 		query = "down"
 	case 3:
@@ -182,7 +177,6 @@ func (r *rig) mix(t *testing.T, i int) {
 	case 4:
 		time.AfterFunc(5*time.Millisecond, cancel) // before the answer
 	case 5:
-		query = "packed"
 		time.AfterFunc(55*time.Millisecond, cancel)
 	}
 	q, _ := http.NewRequestWithContext(ctx, http.MethodPost, "http://p/v1/chat/completions?"+query, strings.NewReader(body))

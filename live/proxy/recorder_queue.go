@@ -47,7 +47,7 @@ func (r *recorder) drop(x *exchange) {
 			r.missed.Store(true)
 		}
 	}
-	r.late.Go(func() { x.finish() }) // decoding an answer takes time
+	r.late.Go(func() { x.finish() }) // scanning an answer takes time
 }
 
 // copyEnded queues the end of a copy. It does not wait, and the step is not lost: the exchange waits for it.

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -131,4 +132,41 @@ func TestNumbers(t *testing.T) {
 			}
 		}
 	})
+}
+
+const document = `{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}],"usage":{"prompt_tokens":7,"completion_tokens":2}}`
+
+// TestEncoded: a server is asked for an answer that is not compressed. One that is compressed all the same passes, and is
+// counted.
+func TestEncoded(t *testing.T) {
+	for encoding, outcome := range map[string]string{"": "ok", "identity": "ok", "br": ""} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, Config{}, func(w http.ResponseWriter, q *http.Request) {
+				if got := q.Header["Accept-Encoding"]; len(got) != 1 || got[0] != "identity" {
+					t.Error(got)
+				}
+				w.Header().Set("Content-Type", "application/json")
+				if encoding != "" {
+					w.Header().Set("Content-Encoding", encoding)
+				}
+				_, _ = io.WriteString(w, document)
+			})
+			q, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://p/v1/chat/completions", strings.NewReader(question))
+			q.Header.Set("Accept-Encoding", "gzip, deflate")
+			a, err := r.caller.Do(q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if text, err := io.ReadAll(a.Body); string(text) != document || err != nil || a.Header.Get("Content-Encoding") != encoding {
+				t.Error(string(text), err, a.Header)
+			}
+			unreadable := 0
+			if outcome == "" {
+				unreadable = 1
+			}
+			if got := r.all()[0].Request.Outcome; string(got) != outcome || r.Counts().Unreadable != unreadable {
+				t.Errorf("%q: outcome %q, %+v", encoding, got, r.Counts())
+			}
+		})
+	}
 }

@@ -133,12 +133,11 @@ type tap struct {
 	header http.Header
 	head   time.Time
 
-	begun   bool
-	decoder *decoder // nil = the answer is not encoded, or not read
-	named   bool     // the beginning was searched for an id
-	piece   []byte   // read and not scanned
-	at      time.Time
-	err     error // of the last read
+	begun bool
+	named bool   // the beginning was searched for an id
+	piece []byte // read and not scanned
+	at    time.Time
+	err   error // of the last read
 }
 
 func (t *tap) Read(p []byte) (int, error) {
@@ -159,51 +158,19 @@ func (t *tap) scan() {
 	if !t.begun {
 		t.begun = true
 		t.x.markSent()
-		t.x.seen.Response(t.status, t.decoded(), t.head)
+		t.x.seen.Response(t.status, t.header, t.head)
 	}
 	if len(t.piece) == 0 {
 		return
 	}
-	if t.decoder == nil {
-		t.measure(t.piece)
-	} else if !t.decoder.add(t.piece, t.measure) {
-		t.x.seen.Drop()
-		t.endDecoder()
+	if t.x.api == target.Responses && !t.named {
+		t.x.answerID, t.named = answerID(t.piece), true
 	}
+	t.x.seen.Piece(t.piece, t.at)
 	t.piece = t.piece[:0]
 }
 
-func (t *tap) measure(part []byte) {
-	if t.x.api == target.Responses && !t.named {
-		t.x.answerID, t.named = answerID(part), true
-	}
-	t.x.seen.Piece(part, t.at)
-}
-
-func (t *tap) decoded() http.Header {
-	name := encoding(t.header)
-	if name == "" || t.status < 200 || t.status > 299 || !t.x.p.copies.take(decoderBytes) {
-		return t.header
-	}
-	if t.decoder = newDecoder(name); t.decoder == nil {
-		t.x.p.copies.give(decoderBytes)
-		return t.header
-	}
-	h := t.header.Clone()
-	h.Del("Content-Encoding")
-	return h
-}
-
-func (t *tap) endDecoder() {
-	if t.decoder != nil {
-		t.decoder.end()
-		t.decoder = nil
-		t.x.p.copies.give(decoderBytes)
-	}
-}
-
 func (t *tap) release() {
-	t.endDecoder()
 	if cap(t.piece) == pieceBytes {
 		piecePool.Put((*[pieceBytes]byte)(t.piece[:pieceBytes]))
 		t.piece = nil
