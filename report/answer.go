@@ -211,8 +211,7 @@ func cautionLine(o *diagnosis.OperatingPoint) string {
 const operatingMark = "★"
 
 func (o *Analysis) workloadsTable() Table {
-	t := Table{ID: "workloads", Caption: "Workloads",
-		Columns: []Column{{Head: "workload"}, {Head: "answer"}, {Head: "why"}, {Head: "next"}}}
+	t := newTable("workloads", "Workloads", "workload", "answer", "why", "next")
 	if o.Imported != "" || len(o.Answer.Workloads) < 2 { // the answer has the only one
 		return t
 	}

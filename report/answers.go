@@ -6,11 +6,9 @@ import (
 )
 
 func (r *Run) answersTable() Table {
-	t := Table{ID: "answers", Caption: "Answers",
-		Note: "Valid: of the form that the request asks for. Correct: as expected. With 95 % intervals.",
-		Columns: []Column{
-			{Head: "row"}, {Head: "checked", Num: true}, {Head: "valid", Unit: "%", Num: true}, {Head: "reasons"},
-			{Head: "correct of", Num: true}, {Head: "correct", Unit: "%", Num: true}}}
+	t := newTable("answers", "Answers", "row", "checked #", "valid|% #", "reasons", "correct of #",
+		"correct|% #")
+	t.Note = "Valid: of the form that the request asks for. Correct: as expected. With 95 % intervals."
 	r.eachSummary(func(name string, row *record.Row, s *record.Summary) {
 		if a := s.Answers; a != nil && (a.Valid != nil || a.Correct != nil) {
 			checked, valid := shareCells(a.Valid)

@@ -33,8 +33,8 @@ func (o *Analysis) causes() []*cause {
 
 // bottlenecksTable is one line for each cause. The tooltip has the evidence of its first point, the weightiest first.
 func (o *Analysis) bottlenecksTable() Table {
-	t := Table{ID: "diagnosis", Caption: "Bottlenecks", Note: "Inferred. Tooltips: evidence, and how to prove it.",
-		Columns: []Column{{Head: "bottleneck"}, {Head: "points"}, {Head: "observation"}, {Head: "first response"}}}
+	t := newTable("diagnosis", "Bottlenecks", "bottleneck", "points", "observation", "first response")
+	t.Note = "Inferred. Tooltips: evidence, and how to prove it."
 	responses := map[string]bool{}
 	for _, c := range o.causes() {
 		parts := make([]string, len(c.first.Evidence))
@@ -78,7 +78,7 @@ func (p *printer) bottlenecks(o *Analysis) {
 
 // unmeasuredTable lists what a reader could mistake for measured.
 func (o *Analysis) unmeasuredTable() Table {
-	t := Table{ID: "unmeasured", Caption: "Not measured", Columns: []Column{{Head: "what"}}}
+	t := newTable("unmeasured", "Not measured", "what")
 	for _, s := range o.Answer.NotMeasured {
 		t.Add(TextCell(s))
 	}

@@ -32,7 +32,7 @@ func Brief(w io.Writer, run *Run, screen Screen) error {
 	p.briefLegend(&o, &t, left)
 	p.few(o.racedTable(), mostBriefPoints, "report.html")
 	p.beside(run, &o)
-	p.optionalTable(run.tilingTable(InCell))
+	p.optionalTable(run.tilingTable())
 	p.invalid(&o)
 	p.missing(run.unfinishedTable())
 	p.briefEnd(run, &o)

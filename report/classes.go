@@ -25,8 +25,8 @@ func ofAllClasses(p *series.Point) string {
 }
 
 // limitedPercentile is the percentile, of a class with the verdict on its limit.
-func (u Units) limitedPercentile(p *series.Point, metric, name string) Cell {
-	c := u.Percentile(p.Latency(metric), name)
+func limitedPercentile(p *series.Point, metric, name string) Cell {
+	c := msCell(p.Latency(metric), name)
 	if p.Class == "" {
 		return c
 	}

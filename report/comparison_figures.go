@@ -15,9 +15,8 @@ func FiguresTable(c *compare.Comparison) Table {
 }
 
 func figuresTable(c *compare.Comparison, shown func(*compare.Metric) bool) Table {
-	t := Table{ID: "figures", Caption: "All figures", Columns: []Column{
-		{Head: "point"}, {Head: "figure"}, {Head: "base", Num: true}, {Head: "new", Num: true},
-		{Head: "raw change", Num: true}, {Head: "change [95 % interval]", Num: true}, {Head: "verdict"}}}
+	t := newTable("figures", "All figures", "point", "figure", "base #", "new #", "raw change #",
+		"change [95 % interval] #", "verdict")
 	eachFigure(c, func(point string, m *compare.Metric, refused bool) {
 		change := Absent()
 		if !shown(m) {
@@ -33,10 +32,9 @@ func figuresTable(c *compare.Comparison, shown func(*compare.Metric) bool) Table
 }
 
 func StatisticsTable(c *compare.Comparison) Table {
-	t := Table{ID: "statistics", Caption: "Statistics", Note: ComparisonLegend, Columns: []Column{
-		{Head: "point"}, {Head: "figure"}, {Head: "p", Num: true}, {Head: "test"},
-		{Head: "spread between runs"}, {Head: "no worse than", Num: true},
-		{Head: "smallest detectable change", Num: true}, {Head: "why"}}}
+	t := newTable("statistics", "Statistics", "point", "figure", "p #", "test", "spread between runs",
+		"no worse than #", "smallest detectable change #", "why")
+	t.Note = ComparisonLegend
 	eachFigure(c, func(point string, m *compare.Metric, _ bool) {
 		if m.Change == nil {
 			return

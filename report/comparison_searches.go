@@ -10,9 +10,7 @@ import (
 )
 
 func comparedSearches(c *compare.Comparison) Table {
-	t := Table{ID: "searches", Caption: "Answers of searches", Columns: []Column{
-		{Head: "search"}, {Head: "goal"}, {Head: "base", Num: true}, {Head: "new", Num: true},
-		{Head: "verdict"}, {Head: "why"}}}
+	t := newTable("searches", "Answers of searches", "search", "goal", "base #", "new #", "verdict", "why")
 	for i := range c.Searches {
 		s := &c.Searches[i]
 		t.Add(TextCell(s.Point), TextCell(searchGoal(s)), TextCell(loadInterval(s, s.Base)),

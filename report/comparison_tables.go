@@ -43,8 +43,7 @@ func pointDifferences(c *compare.Comparison) Table {
 }
 
 func gateTable(c *compare.Comparison) Table {
-	t := Table{ID: "gate", Caption: "Gate", Columns: []Column{{Head: "point"}, {Head: "figure"},
-		{Head: "verdict"}, {Head: "why"}}}
+	t := newTable("gate", "Gate", "point", "figure", "verdict", "why")
 	if c.Gate == nil {
 		return t
 	}
@@ -68,7 +67,7 @@ func explained(c *compare.Comparison, x compare.Case) (is bool) {
 }
 
 func LeftOutTable(id, caption string, left []compare.LeftOut) Table {
-	t := Table{ID: id, Caption: caption, Columns: []Column{{Head: "run"}, {Head: "row"}, {Head: "why"}}}
+	t := newTable(id, caption, "run", "row", "why")
 	for _, l := range left {
 		t.Add(TextCell(l.Run), TextCell(cmp.Or(l.Row, "all")), TextCell(l.Why))
 	}
@@ -76,8 +75,7 @@ func LeftOutTable(id, caption string, left []compare.LeftOut) Table {
 }
 
 func DifferencesTable(id, caption string, ds []compare.Difference) Table {
-	t := Table{ID: id, Caption: caption, Columns: []Column{{Head: "what"}, {Head: "base"}, {Head: "new"},
-		{Head: "effect"}}}
+	t := newTable(id, caption, "what", "base", "new", "effect")
 	for _, d := range ds {
 		effect := Cell{Text: cmp.Or(d.Effect, "noted"), Kind: Faint}
 		switch {
@@ -97,9 +95,7 @@ func DifferencesTable(id, caption string, ds []compare.Difference) Table {
 }
 
 func disturbedTable(c *compare.Comparison) Table {
-	t := Table{ID: "disturbed", Caption: "Invalid rows and cautions",
-		Columns: []Column{{Head: "point"}, {Head: "severity"}, {Head: "findings"}, {Head: "rows"},
-			{Head: "effect"}}}
+	t := newTable("disturbed", "Invalid rows and cautions", "point", "severity", "findings", "rows", "effect")
 	for i := range c.Points {
 		p := &c.Points[i]
 		for _, x := range p.Invalid {
@@ -120,8 +116,7 @@ func disturbedTable(c *compare.Comparison) Table {
 }
 
 func UnmatchedTable(c *compare.Comparison) Table {
-	t := Table{ID: "unmatched", Caption: "Unmatched points",
-		Columns: []Column{{Head: "point"}, {Head: "side"}}}
+	t := newTable("unmatched", "Unmatched points", "point", "side")
 	for _, name := range c.Missing {
 		side := "only in base"
 		if why := c.Unmeasured[name]; why != "" {

@@ -116,8 +116,7 @@ func (d *Decisions) compared(of Decision, g *diagnosis.Settings, x *diagnosis.Se
 
 // DecisionsText has one table.
 func DecisionsText(w io.Writer, d *Decisions, screen Screen) error {
-	t := Table{ID: "decisions", Columns: []Column{{Head: "run"}, {Head: "row"}, {Head: "setting"}, {Head: "outcome"},
-		{Head: "evidence"}, {Head: "why"}}}
+	t := newTable("decisions", "", "run", "row", "setting", "outcome", "evidence", "why")
 	for _, x := range d.Decisions {
 		kind := map[string]Kind{accepted: Passed, open: Faint}[x.Outcome]
 		t.Add(TextCell(x.Run), TextCell(x.Row), TextCell(x.Setting), Cell{Text: x.Outcome, Kind: kind},

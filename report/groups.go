@@ -10,15 +10,15 @@ import (
 	"bench/experiment/stats"
 )
 
-func (o *Analysis) groupTables(u Units) []Table {
+func (o *Analysis) groupTables() []Table {
 	return []Table{
-		o.groupsTable(u, "classes", "Classes", "class",
+		o.groupsTable("classes", "Classes", "class",
 			func(r *record.Row) map[string]record.Summary { return r.Classes }),
-		o.groupsTable(u, "categories", "Categories of prompts", "category",
+		o.groupsTable("categories", "Categories of prompts", "category",
 			func(r *record.Row) map[string]record.Summary { return r.Categories }),
-		o.groupsTable(u, "models", "Models and adapters", "model",
+		o.groupsTable("models", "Models and adapters", "model",
 			func(r *record.Row) map[string]record.Summary { return r.Models }),
-		o.groupsTable(u, "replicas", "Replicas", "replica",
+		o.groupsTable("replicas", "Replicas", "replica",
 			func(r *record.Row) map[string]record.Summary { return r.Replicas }),
 	}
 }
@@ -27,7 +27,7 @@ const mostGroups = 12
 
 func (p *printer) groups(o *Analysis) {
 	left := mostGroups
-	for _, t := range o.groupTables(InHeading)[1:3] {
+	for _, t := range o.groupTables()[1:3] {
 		left -= p.few(t, left, "report.html, tab Latency")
 	}
 }
@@ -43,10 +43,10 @@ func (p *printer) few(t Table, most int, where string) int {
 	return len(t.Rows)
 }
 
-func (o *Analysis) groupsTable(u Units, id, caption, head string,
+func (o *Analysis) groupsTable(id, caption, head string,
 	groups func(*record.Row) map[string]record.Summary) Table {
-	t := Table{ID: id, Caption: caption, Columns: []Column{{Head: "point"}, {Head: head}, {Head: "n", Num: true},
-		u.column("TTFT p50"), u.column("TTFT p99"), u.column("TPOT p50"), u.column("E2E p99")}}
+	t := newTable(id, caption, "point", head, "n #", "TTFT p50|ms # ?ttft", "TTFT p99|ms # ?ttft",
+		"TPOT p50|ms # ?tpot", "E2E p99|ms # ?e2e")
 	o.Each(func(s *series.Series, p *series.Point) {
 		samples := map[string][3][]*stats.Summary{}
 		for _, r := range p.Rows {
@@ -62,8 +62,8 @@ func (o *Analysis) groupsTable(u Units, id, caption, head string,
 			if len(e2e) > 0 {
 				n = e2e[0].N
 			}
-			t.Add(pointCell(s, p), TextCell(name), count(n), u.Percentile(ttft, "p50"),
-				u.Percentile(ttft, "p99"), u.Percentile(tpot, "p50"), u.Percentile(e2e, "p99"))
+			t.Add(pointCell(s, p), TextCell(name), count(n), msCell(ttft, "p50"),
+				msCell(ttft, "p99"), msCell(tpot, "p50"), msCell(e2e, "p99"))
 		}
 	})
 	return t

@@ -56,5 +56,5 @@ func headlinePercentile(ps record.Percentiles, stat string) *compare.Percentile 
 	if !bounded {
 		return nil
 	}
-	return &compare.Percentile{Stat: stat, Text: InCell.Percentile(ps, stat).Text, Ms: ms}
+	return &compare.Percentile{Stat: stat, Text: LatencyCell(ps, stat).Text, Ms: ms}
 }

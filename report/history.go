@@ -92,9 +92,7 @@ func GroupTables(g *compare.Group) []Table {
 }
 
 func gateTableOf(g *compare.Group) Table {
-	t := Table{ID: "gates", Caption: "Regressions that the gate found",
-		Columns: []Column{{Head: "night"}, {Head: "point"}, {Head: "figure"}, {Head: "change"},
-			{Head: "since"}}}
+	t := newTable("gates", "Regressions that the gate found", "night", "point", "figure", "change", "since")
 	for _, n := range g.Gates {
 		for _, r := range n.Regressions {
 			change := Cell{Text: "not known", Kind: Faint}
@@ -113,7 +111,7 @@ const UnwatchedID = "unwatched"
 
 // unwatchedTable is by reason: "no alarm" does not cover these figures.
 func unwatchedTable(g *compare.Group) Table {
-	t := Table{ID: UnwatchedID, Caption: "Not watched", Columns: []Column{{Head: "what"}, {Head: "why"}}}
+	t := newTable(UnwatchedID, "Not watched", "what", "why")
 	figures, points, whys := map[[2]string][]string{}, map[string][]string{}, []string{}
 	for i := range g.Trends {
 		tr := &g.Trends[i]
@@ -147,8 +145,7 @@ func worseCell(size float64, worse bool) Cell {
 }
 
 func alarmTable(g *compare.Group) Table {
-	t := Table{ID: "alarms", Caption: "Alarms", Columns: []Column{{Head: "point"}, {Head: "figure"},
-		{Head: "change"}, {Head: "since"}, {Head: "value", Num: true}, {Head: "expected"}, {Head: "nights"}}}
+	t := newTable("alarms", "Alarms", "point", "figure", "change", "since", "value #", "expected", "nights")
 	for i := range g.Trends {
 		tr := &g.Trends[i]
 		if a := tr.Alarm; a != nil {
@@ -166,10 +163,9 @@ func alarmTable(g *compare.Group) Table {
 
 // changeTable has the first suspect only, or all with the figures.
 func changeTable(g *compare.Group, all bool) Table {
-	t := Table{ID: "changes", Caption: "Changes", Columns: []Column{{Head: "point"}, {Head: "figure"}, {Head: "since"},
-		{Head: "change"}, {Head: "other changes"}}}
+	t := newTable("changes", "Changes", "point", "figure", "since", "change", "other changes")
 	if all {
-		t.Columns = append(t.Columns, Column{Head: "before", Num: true}, Column{Head: "after", Num: true})
+		t.addColumns("before #", "after #")
 	}
 	for i := range g.Trends {
 		tr := &g.Trends[i]
@@ -214,8 +210,8 @@ func Suspects(c compare.Change, all bool) string {
 }
 
 func TrendsTable(g *compare.Group) Table {
-	t := Table{ID: "trends", Caption: "Trends", Columns: []Column{{Head: "point"}, {Head: "figure"},
-		{Head: "last night", Num: true}, {Head: "95 % interval"}, {Head: "nights", Num: true}, {Head: "last change"}}}
+	t := newTable("trends", "Trends", "point", "figure", "last night #", "95 % interval", "nights #",
+		"last change")
 	for i := range g.Trends {
 		tr := &g.Trends[i]
 		last := tr.Nights[len(tr.Nights)-1]
@@ -237,7 +233,7 @@ func IntervalText(iv stats.Interval, unit string) string {
 }
 
 func UnreadTable(h *compare.History) Table {
-	t := Table{ID: "unread", Caption: "Unreadable runs", Columns: []Column{{Head: "run"}, {Head: "why"}}}
+	t := newTable("unread", "Unreadable runs", "run", "why")
 	for _, n := range h.Unread {
 		t.Add(TextCell(n.Dir), TextCell(n.Error))
 	}

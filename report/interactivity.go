@@ -23,9 +23,8 @@ func (o *Analysis) interactivityTable() Table {
 			}
 		}
 	}
-	t := Table{ID: "per-user", Caption: name + " at a given tok/s/user",
-		Note:    "Interpolated between measured points; –: outside the measured range.",
-		Columns: []Column{{Head: "workload"}, {Head: "measured", Unit: "tok/s/user", Num: true, Help: "peruser"}}}
+	t := newTable("per-user", name+" at a given tok/s/user", "workload", "measured|tok/s/user # ?peruser")
+	t.Note = "Interpolated between measured points; –: outside the measured range."
 	for _, level := range levels {
 		t.Columns = append(t.Columns, Column{Head: "at " + unit.Count(level), Num: true, Help: "peruser"})
 	}

@@ -13,12 +13,9 @@ import (
 )
 
 func (r *Run) loadTable() Table {
-	t := Table{ID: "load", Caption: "Load", Columns: []Column{
-		{Head: "row"}, {Head: "completed", Num: true, Help: "failures"}, {Head: "failed", Num: true, Help: "failures"},
-		{Head: "mean concurrency", Num: true}, {Head: "window", Unit: "s", Num: true},
-		{Head: "arrivals", Unit: "of scheduled, 1/s"}, {Head: "finish reasons"},
-		{Head: "trend", Unit: "lowest p of tests", Help: "steady"}, {Head: "Little's law", Help: "steady"},
-	}}
+	t := newTable("load", "Load", "row", "completed # ?failures", "failed # ?failures", "mean concurrency #",
+		"window|s #", "arrivals|of scheduled, 1/s", "finish reasons", "trend|lowest p of tests ?steady",
+		"Little's law ?steady")
 	for _, row := range r.Live() {
 		q, c := row.Summary.Requests, row.Summary.Concurrency
 		mean := Cell{Text: unit.Digits(c.Mean), Title: "maximum " + unit.Count(c.Max)}

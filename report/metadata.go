@@ -18,7 +18,7 @@ const stamp = "2006-01-02 15:04:05 UTC"
 // metadataTable has what other tables and the head of a report lack. run.json has everything.
 func (r *Run) metadataTable(o *Analysis) Table {
 	m, c, g := r.Manifest, r.Manifest.Client, r.Manifest.Target
-	t := Table{ID: "metadata", Caption: "Metadata", Columns: []Column{{Head: "what"}, {Head: "value"}}}
+	t := newTable("metadata", "Metadata", "what", "value")
 	add := func(what, value string) {
 		if value == "" {
 			value = "not specified"

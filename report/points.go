@@ -31,9 +31,9 @@ func pointCell(s *series.Series, p *series.Point) Cell {
 }
 
 // pointsTable has the classes of a mix below their point, if one has an SLO of its own.
-func (o *Analysis) pointsTable(u Units) Table {
-	columns := o.pointColumns(u)
-	t := Table{ID: "points", Caption: "Points"}
+func (o *Analysis) pointsTable() Table {
+	columns := o.pointColumns()
+	t := newTable("points", "Points")
 	for _, c := range columns {
 		t.Columns = append(t.Columns, c.Column)
 	}
@@ -47,12 +47,12 @@ func (o *Analysis) pointsTable(u Units) Table {
 	return t
 }
 
-func (o *Analysis) pointColumns(u Units) []textColumn {
+func (o *Analysis) pointColumns() []textColumn {
 	percentiles := func(latency string, names ...string) (out []textColumn) {
 		for _, name := range names {
-			c := u.column(metric.Words(latency) + " " + name)
+			c := column(metric.Words(latency) + " " + name + "|ms # ?" + latency)
 			out = append(out, textColumn{Column: c,
-				cell: func(_ *series.Series, p *series.Point) Cell { return u.limitedPercentile(p, latency, name) }})
+				cell: func(_ *series.Series, p *series.Point) Cell { return limitedPercentile(p, latency, name) }})
 		}
 		return out
 	}
@@ -70,7 +70,7 @@ func (o *Analysis) pointColumns(u Units) []textColumn {
 	stats := o.limitedStats("ttft")
 	firsts := percentiles("ttft", stats...)
 	for i, c := range firsts {
-		firsts[i].cell = func(s *series.Series, p *series.Point) Cell { return u.besideSend(c.cell(s, p), p, stats[i]) }
+		firsts[i].cell = func(s *series.Series, p *series.Point) Cell { return besideSend(c.cell(s, p), p, stats[i]) }
 	}
 	if o.answers() {
 		firsts = append(firsts, percentiles("ttfo", o.limitedStats("ttfo")...)...)
@@ -93,12 +93,12 @@ func (o *Analysis) collectedPower() (is bool) {
 }
 
 // besideSend adds the TTFT from send, as other tools count it, where it differs.
-func (u Units) besideSend(c Cell, p *series.Point, stat string) Cell {
+func besideSend(c Cell, p *series.Point, stat string) Cell {
 	x, ok := p.TTFT.Get(stat)
 	sent, known := record.PercentilesOf(p.Rows[0].Summary.TTFTFromSend).Get(stat)
 	const least = 0.05 // of the latency
 	if ok && known && p.Class == "" && x.Median-sent.Median > least*x.Median {
-		c.Tag = strings.TrimPrefix(c.Tag+", from send "+u.ms(sent.Median), ", ")
+		c.Tag = strings.TrimPrefix(c.Tag+", from send "+unit.Digits(sent.Median), ", ")
 	}
 	return c
 }
@@ -212,8 +212,7 @@ func validityCell(p *series.Point) Cell {
 }
 
 func (o *Analysis) seriesTable() Table {
-	t := Table{ID: "series", Caption: "Saturation and knee",
-		Columns: []Column{{Head: "workload"}, {Head: "saturation", Help: "knee"}, {Head: "knee", Help: "knee"}}}
+	t := newTable("series", "Saturation and knee", "workload", "saturation ?knee", "knee ?knee")
 	for i := range o.Series {
 		s := &o.Series[i]
 		if len(s.Points) < 2 {
@@ -241,15 +240,14 @@ func kneeText(s *series.Series, k series.LoadLimit) string {
 	return text
 }
 
-func (o *Analysis) percentilesTable(latency string, u Units) Table {
+func (o *Analysis) percentilesTable(latency string) Table {
 	n := "n"
 	if latency == "itl" {
 		n = "gaps"
 	}
-	t := Table{ID: "percentiles-" + latency, Caption: metric.Words(latency) + " by percentile",
-		Columns: []Column{{Head: "point"}, {Head: n, Num: true}}}
+	t := newTable("percentiles-"+latency, metric.Words(latency)+" by percentile", "point", n+" #")
 	for _, name := range metric.Percentiles {
-		t.Columns = append(t.Columns, Column{Head: name, Unit: u.head(), Num: true, Help: latency})
+		t.addColumns(name + "|ms # ?" + latency)
 	}
 	o.Each(func(s *series.Series, p *series.Point) {
 		ps := p.Latency(latency)
@@ -258,7 +256,7 @@ func (o *Analysis) percentilesTable(latency string, u Units) Table {
 		}
 		row := []Cell{pointCell(s, p), count(ps[0].N)}
 		for _, name := range metric.Percentiles {
-			row = append(row, u.Percentile(ps, name))
+			row = append(row, msCell(ps, name))
 		}
 		t.Add(row...)
 	})

@@ -192,13 +192,10 @@ func newPair(measured, predicted float64) *Pair {
 }
 
 func (r *Run) besideTables(o *Analysis) (points, workloads Table) {
-	points = Table{ID: "predicted-points", Caption: "Measured and predicted", Columns: []Column{{Head: "point"}}}
-	for _, c := range [][2]string{{"TTFT p50", "ms"}, {"TPOT p50", "ms"}, {"output", "tok/s"}} {
-		points.Columns = append(points.Columns, Column{Head: c[0], Unit: c[1], Num: true},
-			Column{Head: "predicted", Num: true}, Column{Head: "÷", Num: true})
-	}
-	workloads = Table{ID: "predicted-workloads", Caption: "Measured and predicted limits",
-		Columns: []Column{{Head: "workload"}, {Head: "limit"}, {Head: "measured"}, {Head: "predicted"}}}
+	points = newTable("predicted-points", "Measured and predicted", "point", "TTFT p50|ms #", "predicted #", "÷ #",
+		"TPOT p50|ms #", "predicted #", "÷ #", "output|tok/s #", "predicted #", "÷ #")
+	workloads = newTable("predicted-workloads", "Measured and predicted limits", "workload", "limit",
+		"measured", "predicted")
 	b := r.Beside(o)
 	if b == nil {
 		return points, workloads

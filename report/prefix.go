@@ -42,17 +42,14 @@ func (o *Analysis) PrefixSets() []PrefixSet {
 	return sets
 }
 
-func (o *Analysis) prefixTable(u Units) Table {
-	t := Table{ID: "prefix", Caption: "Prefix cold and warm", Columns: []Column{
-		{Head: "point"}, {Head: "prefix"}, {Head: "prompt tokens cached", Unit: "%", Num: true},
-		u.column("TTFT p50"), u.column("TTFT p99"), u.column("TPOT p50"),
-		{Head: "output", Unit: "tok/s", Num: true, Help: "throughput"},
-		{Head: "TTFT p50 saved [95 %]", Num: true, Help: "percentile"},
-	}}
+func (o *Analysis) prefixTable() Table {
+	t := newTable("prefix", "Prefix cold and warm", "point", "prefix", "prompt tokens cached|% #",
+		"TTFT p50|ms # ?ttft", "TTFT p99|ms # ?ttft", "TPOT p50|ms # ?tpot", "output|tok/s # ?throughput",
+		"TTFT p50 saved [95 %] # ?percentile")
 	for _, set := range o.PrefixSets() {
 		for i, p := range set.Points {
 			t.Add(TextCell(set.Name), TextCell(set.States[i]), cachedCell(p),
-				u.Percentile(p.TTFT, "p50"), u.Percentile(p.TTFT, "p99"), u.Percentile(p.TPOT, "p50"),
+				msCell(p.TTFT, "p50"), msCell(p.TTFT, "p99"), msCell(p.TPOT, "p50"),
 				TextCell(unit.Digits(p.OutputTokensPerS.Median)), gainCell(set.Points, set.States[i]))
 		}
 	}
@@ -70,7 +67,7 @@ func gainCell(points []*series.Point, state string) Cell {
 		if g.State != state || g.Metric != "ttft" {
 			continue
 		}
-		c := TextCell(InCell.ms(g.SavedMs) + " [" + interval(g.CI95) + "]")
+		c := TextCell(formatMs(g.SavedMs) + " [" + interval(g.CI95) + "]")
 		if !g.Certain() {
 			c.Tag = "inconclusive"
 		}
@@ -97,28 +94,22 @@ func cachedCell(p *series.Point) Cell {
 	return TextCell(unit.Digits(100 * float64(cached) / float64(prompt)))
 }
 
-func (r *Run) interferenceTable(u Units) Table {
-	t := Table{ID: "interference", Caption: "Classes alone and in the mix", Columns: []Column{
-		{Head: "point"}, {Head: "class"}, {Head: "latency"},
-		{Head: "p95 alone", Unit: u.head(), Num: true, Help: "percentile"},
-		{Head: "p95 in the mix", Unit: u.head(), Num: true, Help: "percentile"},
-		{Head: "change [95 %]", Num: true, Help: "percentile"},
-	}}
+func (r *Run) interferenceTable() Table {
+	t := newTable("interference", "Classes alone and in the mix", "point", "class", "latency",
+		"p95 alone|ms # ?percentile", "p95 in the mix|ms # ?percentile", "change [95 %] # ?percentile")
 	for _, x := range series.Interferences(r.Rows) {
 		name := (&experiment.Spec{Name: x.Name, Point: x.Point}).Label()
 		change := diagnosis.Slowdown(&x)
-		t.Add(TextCell(name), TextCell(x.Class), TextCell(metric.Words(x.Metric)), TextCell(u.ms(x.Alone)),
-			TextCell(u.ms(x.Together)), TextCell(change.Text()))
+		t.Add(TextCell(name), TextCell(x.Class), TextCell(metric.Words(x.Metric)), TextCell(unit.Digits(x.Alone)),
+			TextCell(unit.Digits(x.Together)), TextCell(change.Text()))
 	}
 	return t
 }
 
 func (r *Run) serviceTable() Table {
-	t := Table{ID: "service", Caption: "Shares of the tokens", Columns: []Column{
-		{Head: "row"}, {Head: "class"}, {Head: "all tokens [95 %]", Unit: "%", Num: true},
-		{Head: "output tokens [95 %]", Unit: "%", Num: true}, {Head: "of its fair share", Unit: "%", Num: true},
-		{Head: "Jain's index [95 %]", Num: true}},
-		Note: "A fair share is as much as any other class gets, or all that the class asks for."}
+	t := newTable("service", "Shares of the tokens", "row", "class", "all tokens [95 %]|% #",
+		"output tokens [95 %]|% #", "of its fair share|% #", "Jain's index [95 %] #")
+	t.Note = "A fair share is as much as any other class gets, or all that the class asks for."
 	for _, row := range r.Live() {
 		if row.Service == nil {
 			continue
@@ -140,12 +131,8 @@ func (r *Run) serviceTable() Table {
 
 // reuseTable compares the prefix-cache hits that the plan makes possible with those that the server reports.
 func (r *Run) reuseTable() Table {
-	t := Table{ID: "reuse", Caption: "Prefix-cache hits",
-		Columns: []Column{{Head: "row"}, {Head: "prompt tokens", Num: true},
-			{Head: "possible hit rate", Num: true, Help: "reuse"},
-			{Head: "reported hit rate", Num: true, Help: "reuse"},
-			{Head: "reported ÷ possible", Num: true}, {Head: "requests", Num: true},
-			{Head: "block", Unit: "tok", Num: true}, {Head: "reported by"}}}
+	t := newTable("reuse", "Prefix-cache hits", "row", "prompt tokens #", "possible hit rate # ?reuse",
+		"reported hit rate # ?reuse", "reported ÷ possible #", "requests #", "block|tok #", "reported by")
 	for _, row := range r.Live() {
 		u := row.Reuse
 		if u == nil {
@@ -171,10 +158,8 @@ func blockCell(s *record.ServerState) Cell {
 }
 
 func (r *Run) coldTable() Table {
-	t := Table{ID: "cold", Caption: "Cold starts",
-		Columns: []Column{{Head: "row"}, {Head: "idle before each", Num: true},
-			{Head: "server ready after", Num: true}, {Head: "first token after", Num: true}, InCell.column("TTFT p50"),
-			{Head: "n", Num: true}}}
+	t := newTable("cold", "Cold starts", "row", "idle before each #", "server ready after #",
+		"first token after #", "TTFT p50 # ?ttft", "n #")
 	for _, row := range r.Live() {
 		c := row.ColdStart
 		if c == nil {
@@ -186,7 +171,7 @@ func (r *Run) coldTable() Table {
 				func(ms float64) string { return unit.Format(ms, "ms") })
 		}
 		t.Add(TextCell(row.ID), TextCell(fmt.Sprint(c.IdleS)), ready, token,
-			InCell.Percentile(record.PercentilesOf(row.Summary.TTFT), "p50"), count(row.Summary.Requests.Completed))
+			LatencyCell(record.PercentilesOf(row.Summary.TTFT), "p50"), count(row.Summary.Requests.Completed))
 	}
 	return t
 }

@@ -32,13 +32,10 @@ func publishedNote(own string, figures []published.Compared) string {
 }
 
 // publishedTable is the published figures of the same setup and lengths beside each point, or beside one alone.
-func (o *Analysis) publishedTable(u Units, alone *series.Point) Table {
+func (o *Analysis) publishedTable(alone *series.Point) Table {
 	word := o.own()
-	t := Table{ID: "published", Caption: "Published figures",
-		Columns: []Column{{Head: "point"}, {Head: "published by"}, {Head: "load"},
-			{Head: "TTFT", Unit: u.head(), Num: true, Help: "ttft"}, {Head: word, Unit: u.head(), Num: true},
-			{Head: "TPOT", Unit: u.head(), Num: true, Help: "tpot"}, {Head: word, Unit: u.head(), Num: true},
-			{Head: "tok/s/GPU", Num: true, Help: "throughput"}, {Head: word, Num: true}, {Head: "source"}}}
+	t := newTable("published", "Published figures", "point", "published by", "load", "TTFT|ms # ?ttft",
+		word+"|ms #", "TPOT|ms # ?tpot", word+"|ms #", "tok/s/GPU # ?throughput", word+" #", "source")
 	var figures []published.Compared
 	o.Each(func(s *series.Series, p *series.Point) {
 		if p.Published == nil || alone != nil && p != alone {
@@ -48,8 +45,8 @@ func (o *Analysis) publishedTable(u Units, alone *series.Point) Table {
 		figures = append(figures, own.Figures...)
 		for _, f := range own.Figures {
 			row := []Cell{pointCell(s, p), TextCell(f.By()), TextCell(publishedLoad(f.Figure))}
-			row = append(row, besideCells(f.TTFTMs, own.TTFTMs, f.TTFTRatio, u.ms, published.Slower)...)
-			row = append(row, besideCells(f.TPOTMs, own.TPOTMs, f.TPOTRatio, u.ms, published.Slower)...)
+			row = append(row, besideCells(f.TTFTMs, own.TTFTMs, f.TTFTRatio, unit.Digits, published.Slower)...)
+			row = append(row, besideCells(f.TPOTMs, own.TPOTMs, f.TPOTRatio, unit.Digits, published.Slower)...)
 			row = append(row, besideCells(f.OutputPerGPU, own.OutputPerGPU, f.OutputRatio, unit.Digits, share)...)
 			t.Add(append(row, TextCell(f.From()))...)
 		}

@@ -50,7 +50,7 @@ func TestPublishedText(t *testing.T) {
 // TestPublishedTable: measured beside published, with words at the same concurrency alone.
 func TestPublishedTable(t *testing.T) {
 	o := publishedRun().Analyze()
-	table := o.publishedTable(InHeading, nil)
+	table := o.publishedTable(nil)
 	if len(table.Rows) != 9 {
 		t.Fatalf("%d rows", len(table.Rows))
 	}

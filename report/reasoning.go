@@ -28,12 +28,9 @@ func (o *Analysis) answers() bool {
 }
 
 func (r *Run) reasoningTable() Table {
-	t := Table{ID: "reasoning", Caption: "Reasoning",
-		Note: "Per request with reasoning. Time: first token to first answer token. ≈: estimated by bench: the server reports no count of reasoning.", Columns: []Column{
-			{Head: "row"}, {Head: "requests", Num: true}, {Head: "unanswered", Num: true},
-			{Head: "tokens p50", Num: true}, {Head: "p95", Num: true},
-			{Head: "answer tokens p50", Num: true}, {Head: "time p50", Unit: "ms", Num: true},
-			{Head: "p95", Unit: "ms", Num: true}, {Head: "TTFO p50", Unit: "ms", Num: true, Help: "ttfo"}}}
+	t := newTable("reasoning", "Reasoning", "row", "requests #", "unanswered #", "tokens p50 #", "p95 #",
+		"answer tokens p50 #", "time p50|ms #", "p95|ms #", "TTFO p50|ms # ?ttfo")
+	t.Note = "Per request with reasoning. Time: first token to first answer token. ≈: estimated by bench: the server reports no count of reasoning."
 	r.eachSummary(func(name string, row *record.Row, s *record.Summary) {
 		x := s.Reasoning
 		if x == nil {

@@ -12,8 +12,8 @@ import (
 // Names come from a file and are quoted.
 func (r *Run) reproduceTable() Table {
 	m := r.Manifest
-	t := Table{ID: "commands", Caption: "Reproduce", Note: "Save the matrix below as the commands name it.",
-		Columns: []Column{{Head: "what"}, {Head: "command"}}}
+	t := newTable("commands", "Reproduce", "what", "command")
+	t.Note = "Save the matrix below as the commands name it."
 	add := func(what string, words ...string) {
 		t.Add(TextCell(what), Cell{Text: text.ShellWords(words), Kind: Code})
 	}

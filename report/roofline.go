@@ -13,15 +13,10 @@ import (
 )
 
 // rooflineTable is of the first repeat, at the batch and the context that were observed.
-func (o *Analysis) rooflineTable(u Units) Table {
-	t := Table{ID: "floors", Caption: "Roofline", Columns: []Column{{Head: "point"}}}
-	for _, m := range []string{"TTFT", "TPOT"} {
-		t.Columns = append(t.Columns,
-			Column{Head: m + " floor", Unit: u.head(), Num: true, Help: "roofline"},
-			Column{Head: m + " p50 ÷ floor", Num: true, Help: "roofline"})
-	}
-	t.Columns = append(t.Columns, Column{Head: "MBU", Unit: "%", Num: true, Help: "roofline"},
-		Column{Head: "MFU", Unit: "%", Num: true, Help: "roofline"}, Column{Head: "computed for"})
+func (o *Analysis) rooflineTable() Table {
+	t := newTable("floors", "Roofline", "point", "TTFT floor|ms # ?roofline", "TTFT p50 ÷ floor # ?roofline",
+		"TPOT floor|ms # ?roofline", "TPOT p50 ÷ floor # ?roofline", "MBU|% # ?roofline", "MFU|% # ?roofline",
+		"computed for")
 	o.Each(func(s *series.Series, p *series.Point) {
 		r := p.Rows[0]
 		b := r.Roofline
@@ -33,13 +28,13 @@ func (o *Analysis) rooflineTable(u Units) Table {
 			t.Add(append(cells, Cell{Text: "no roofline: " + r.NoRoofline, Kind: Faint})...)
 			return
 		}
-		floor := u.floor(b.TPOT)
+		floor := floorCell(b.TPOT)
 		floor.Title = strings.TrimPrefix(floor.Title+
 			fmt.Sprintf("; batch %s, context %s tokens", unit.Digits(b.Batch), unit.Digits(b.Context)), "; ")
 		ratio := ratioCell(b.TPOTRatio, p.TPOT)
 		ratio.Title = strings.TrimPrefix(ratio.Title+", "+placeWords[b.TPOTPlace], ", ")
 		t.Add(pointCell(s, p),
-			u.floor(b.TTFT), ratioCell(b.TTFTRatio, p.TTFT),
+			floorCell(b.TTFT), ratioCell(b.TTFTRatio, p.TTFT),
 			floor, ratio,
 			known(b.MBU, percent), known(b.MFU, percent),
 			TextCell(fmt.Sprintf("%s, %d × %s, %s", b.Model, b.GPUs, b.Hardware,
@@ -48,16 +43,11 @@ func (o *Analysis) rooflineTable(u Units) Table {
 	return t
 }
 
-func (u Units) column(head string) Column {
-	metric, _, _ := strings.Cut(strings.ToLower(head), " ")
-	return Column{Head: head, Unit: u.head(), Num: true, Help: metric}
-}
-
-func (u Units) floor(b roofline.Bound) Cell {
+func floorCell(b roofline.Bound) Cell {
 	if b.FloorMs <= 0 {
 		return Absent()
 	}
-	c := TextCell(u.ms(b.FloorMs))
+	c := TextCell(unit.Digits(b.FloorMs))
 	if b.ExpectedMs > 0 {
 		c.Title = "typical " + unit.Format(b.ExpectedMs, "ms")
 	}

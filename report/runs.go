@@ -12,11 +12,9 @@ import (
 // RunsTable has latencies at the percentiles that the SLO of the first run limits.
 func RunsTable(names []string, runs []*Run, outcomes []*Analysis) Table {
 	ttft, tpot := outcomes[0].limitedStat("ttft"), outcomes[0].limitedStat("tpot")
-	out := Table{ID: "runs", Caption: "Runs", Columns: []Column{{Head: "run"}, {Head: "answer", Help: "slo"},
-		{Head: "trust", Help: "validity"},
-		{Head: "point", Help: "knee"}, {Head: "output", Unit: "tok/s", Num: true, Help: "throughput"},
-		InCell.column("TTFT " + ttft), InCell.column("TPOT " + tpot),
-		{Head: "bottleneck"}, {Head: "hypothesis"}}}
+	out := newTable("runs", "Runs", "run", "answer ?slo", "trust ?validity", "point ?knee",
+		"output|tok/s # ?throughput", "TTFT "+ttft+" # ?ttft", "TPOT "+tpot+" # ?tpot", "bottleneck",
+		"hypothesis")
 	for i, o := range outcomes {
 		row := []Cell{TextCell(names[i]), Absent(), TextCell(o.Answer.Trust.Text)}
 		if w, s := o.First(); w != nil {
@@ -32,7 +30,7 @@ func RunsTable(names []string, runs []*Run, outcomes []*Analysis) Table {
 				output = TextCell(unit.Digits(p.OutputTokensPerS.Median))
 			}
 			if p.Valid && len(p.Classes) == 0 {
-				first, decode = InCell.Percentile(p.TTFT, ttft), InCell.Percentile(p.TPOT, tpot)
+				first, decode = LatencyCell(p.TTFT, ttft), LatencyCell(p.TPOT, tpot)
 			}
 			row = append(row, name, output, first, decode, limit)
 		} else {

@@ -56,11 +56,9 @@ func searched(f *record.Found, load *float64) string {
 
 // The probes are also points of their own.
 func (r *Run) searchesTable() Table {
-	t := Table{ID: "searches", Caption: "Searches",
-		Note: "The answer is an interval. Each probe is also a point of the tables and curves.",
-		Columns: []Column{{Head: "row"}, {Head: "goal"}, {Head: "range"}, {Head: "answer", Num: true},
-			{Head: "most likely", Num: true}, {Head: "state"}, {Head: "probes", Num: true},
-			{Head: "duration", Num: true}, {Head: "result"}}}
+	t := newTable("searches", "Searches", "row", "goal", "range", "answer #", "most likely #", "state",
+		"probes #", "duration #", "result")
+	t.Note = "The answer is an interval. Each probe is also a point of the tables and curves."
 	for i := range r.Manifest.Searches {
 		f := &r.Manifest.Searches[i]
 		t.Add(TextCell(searchName(f)), TextCell(fmt.Sprintf(cmp.Or(searchGoals[f.Search.Goal], f.Search.Goal+" of %s"),

@@ -32,26 +32,25 @@ const (
 // Tabs are the tables of a run in the page's order, those without rows left out. detailed runs have charts of
 // their requests, which contain every percentile.
 func (r *Run) Tabs(o *Analysis, detailed bool) []Tab {
-	u := InHeading
 	var percentiles []Section
 	if !detailed {
 		for _, metric := range o.Latencies() {
-			percentiles = append(percentiles, Sections(o.percentilesTable(metric, u))...)
+			percentiles = append(percentiles, Sections(o.percentilesTable(metric))...)
 		}
 	}
 	predicted, limits := r.besideTables(o)
 	return []Tab{
 		r.candidateTab(),
-		{TabSummary, "Summary", true, onPaper(r.tilingTable(u), r.sessionsTable(), o.racedTable(), o.pointsTable(u),
+		{TabSummary, "Summary", true, onPaper(r.tilingTable(), r.sessionsTable(), o.racedTable(), o.pointsTable(),
 			limits, predicted, o.settingsTable(), o.workloadsTable(), o.interactivityTable(), r.searchesTable(),
 			o.bottlenecksTable(), o.expectTable(), r.variantsTable(o))},
 		{TabLatency, "Latency", false, slices.Concat(percentiles,
 			Sections(r.reasoningTable().withoutUniform(), r.ttftPartsTable(anyTTFT).withoutUniform(), o.seriesTable()),
-			Sections(o.groupTables(u)...), Sections(r.interferenceTable(u), r.serviceTable()))},
+			Sections(o.groupTables()...), Sections(r.interferenceTable(), r.serviceTable()))},
 		{TabTimeline, "Timeline", true, Sections(r.loadTable().withoutUniform())},
-		{"roofline", "Roofline", false, append(Sections(o.rooflineTable(u).withoutUniform()),
-			folded(o.publishedTable(u, nil))...)},
-		{"cache", "Cache", false, Sections(o.prefixTable(u), r.reuseTable(), r.coldTable())},
+		{"roofline", "Roofline", false, append(Sections(o.rooflineTable().withoutUniform()),
+			folded(o.publishedTable(nil))...)},
+		{"cache", "Cache", false, Sections(o.prefixTable(), r.reuseTable(), r.coldTable())},
 		{"server", "Server", false, append(Sections(r.serverTable().withoutUniform(), r.answersTable(),
 			r.speculationTable(), r.gpuTable().withoutUniform()),
 			append(onPaper(r.workersTable()), folded(r.clientTable().withoutUniform())...)...)},

@@ -9,12 +9,9 @@ import (
 )
 
 func (r *Run) sessionsTable() Table {
-	t := Table{ID: "sessions", Caption: "Sessions: conversations and agent runs", Columns: []Column{{Head: "sessions"},
-		{Head: "n", Num: true, Help: "sessions"}, {Head: "time p50", Num: true, Help: "sessions"},
-		{Head: "p90", Num: true},
-		{Head: "per turn", Num: true, Help: "sessions"}, {Head: "tools", Num: true, Help: "sessions"},
-		{Head: "E2E tok/s", Num: true, Help: "e2e_interactivity"},
-		{Head: "hits of possible", Num: true, Help: "reuse"}}}
+	t := newTable("sessions", "Sessions: conversations and agent runs", "sessions", "n # ?sessions",
+		"time p50 # ?sessions", "p90 #", "per turn # ?sessions", "tools # ?sessions",
+		"E2E tok/s # ?e2e_interactivity", "hits of possible # ?reuse")
 	cut := false
 	for _, row := range r.Live() {
 		s := row.Sessions
@@ -27,8 +24,8 @@ func (r *Run) sessionsTable() Table {
 		if u := row.Reuse; u != nil {
 			hits = TextCell(fmt.Sprintf("%.1f of %s", 100*u.CachedRate, unit.Percent(u.PossibleRate)))
 		}
-		t.Add(TextCell(row.ID), sessionsCell(s), InCell.Percentile(times, "p50"), InCell.Percentile(times, "p90"),
-			InCell.Percentile(s.Percentiles(inMs(s.TurnTime)), "p50"),
+		t.Add(TextCell(row.ID), sessionsCell(s), LatencyCell(times, "p50"), LatencyCell(times, "p90"),
+			LatencyCell(s.Percentiles(inMs(s.TurnTime)), "p50"),
 			optional(s.ToolShare, unit.Percent),
 			optional(s.Interactivity, func(x record.Interactivity) string { return unit.Digits(x.TokensPerS) }), hits)
 	}

@@ -13,9 +13,7 @@ import (
 
 // settingsTable has the changes from the first setting of each comparison.
 func (o *Analysis) settingsTable() Table {
-	t := Table{ID: "settings", Caption: "Settings",
-		Columns: []Column{{Head: "setting"}, {Head: "SLO", Help: "slo"}, {Head: "load"},
-			{Head: "", Unit: "tok/s", Num: true, Help: "throughput"}}}
+	t := newTable("settings", "Settings", "setting", "SLO ?slo", "load", "|tok/s # ?throughput")
 	first := len(t.Columns)
 	var names []string
 	each := func(f func(g *diagnosis.Settings, x *diagnosis.Setting)) {
@@ -126,9 +124,8 @@ func (o *Analysis) racedTable() Table {
 	if t.Goal == tune.MaxLoad {
 		goal = "highest load"
 	}
-	out := Table{ID: "settings", Caption: "Settings", Columns: []Column{
-		{Head: strings.Join(t.Knobs, "/")}, {Head: "state"}, {Head: goal, Num: true}, {Head: "95 %"},
-		{Head: "server time", Num: true}, {Head: "why"}}}
+	out := newTable("settings", "Settings", strings.Join(t.Knobs, "/"), "state", goal+" #", "95 %",
+		"server time #", "why")
 	for _, s := range t.Settings {
 		name, state := TextCell(strings.Join(s.Values, "/")), Cell{Text: strings.ReplaceAll(s.State, "_", " ")}
 		if s.Variant == t.Best {

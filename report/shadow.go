@@ -114,10 +114,9 @@ func ShadowForest(c *compare.ShadowComparison) Forest {
 }
 
 func (r *Run) shadowTable() Table {
-	t := Table{ID: "shadow", Caption: "Candidate B beside A",
-		Columns: []Column{{Head: "figure"}, {Head: "turns"}, {Head: "pairs", Num: true},
-			{Head: "A", Num: true}, {Head: "B", Num: true}, {Head: "change", Num: true}, {Head: "verdict"}},
-		Note: "TTFT and E2E from send. A false alarm over all figures: at most 5 %. Tests: benchmarks/statistics.md#shadow."}
+	t := newTable("shadow", "Candidate B beside A", "figure", "turns", "pairs #", "A #", "B #", "change #",
+		"verdict")
+	t.Note = "TTFT and E2E from send. A false alarm over all figures: at most 5 %. Tests: benchmarks/statistics.md#shadow."
 	if r.Shadow == nil {
 		return t
 	}
@@ -145,10 +144,9 @@ func (r *Run) shadowTable() Table {
 }
 
 func (r *Run) shadowLoadTable() Table {
-	t := Table{ID: "shadow-load", Caption: "Load of A and B",
-		Columns: []Column{{Head: "server"}, {Head: "requests/s", Num: true},
-			{Head: "in flight, mean", Num: true}, {Head: "hit rate of the copied", Num: true}},
-		Note: "From the first copy to the last."}
+	t := newTable("shadow-load", "Load of A and B", "server", "requests/s #", "in flight, mean #",
+		"hit rate of the copied #")
+	t.Note = "From the first copy to the last."
 	if r.Shadow == nil || r.Shadow.Copies.Sent == 0 {
 		return t
 	}
@@ -175,8 +173,7 @@ var leftOutWords = map[string]string{
 }
 
 func (r *Run) shadowLeftOutTable() Table {
-	t := Table{ID: "shadow-left-out", Caption: "Copies left out",
-		Columns: []Column{{Head: "reason"}, {Head: "copies", Num: true}}}
+	t := newTable("shadow-left-out", "Copies left out", "reason", "copies #")
 	if r.Shadow == nil {
 		return t
 	}
@@ -190,8 +187,7 @@ func (r *Run) shadowLeftOutTable() Table {
 }
 
 func (r *Run) shadowFindingsTable() Table {
-	t := Table{ID: "shadow-findings", Caption: "Cautions",
-		Columns: []Column{{Head: "severity"}, {Head: "what"}, {Head: "do"}}}
+	t := newTable("shadow-findings", "Cautions", "severity", "what", "do")
 	if r.Shadow == nil {
 		return t
 	}

@@ -15,7 +15,7 @@ import (
 // sloTable is the values under each limit of the rows that do not pass all of them. A value without a verdict beside
 // it passes; the tooltip has the reason.
 func (r *Run) sloTable() Table {
-	t := Table{ID: "slo", Caption: "SLO by row", Columns: []Column{{Head: "row"}}}
+	t := newTable("slo", "SLO by row", "row")
 	at := map[string]int{}
 	for _, row := range r.Live() {
 		for _, v := range row.SLO {
@@ -106,9 +106,8 @@ const moreMark = "…"
 // findingsTable is one line for each code of findings, the most severe first: its first case and the rows that
 // have it. Tooltips have the other cases, and what to do about a caution: most need nothing.
 func (o *Analysis) findingsTable() Table {
-	t := Table{ID: "findings", Caption: "Findings", Note: "Tooltips at …: what to do.",
-		Columns: []Column{{Head: "severity", Help: "validity"}, {Head: "finding"}, {Head: "rows"},
-			{Head: "what, in the first row"}}}
+	t := newTable("findings", "Findings", "severity ?validity", "finding", "rows", "what, in the first row")
+	t.Note = "Tooltips at …: what to do."
 	for _, d := range o.Findings {
 		rows := Cell{Text: andMore(d.Cases[0].Row, len(d.Cases)-1)}
 		var others []string
@@ -136,8 +135,7 @@ func (o *Analysis) findingsTable() Table {
 }
 
 func (o *Analysis) expectTable() Table {
-	t := Table{ID: "expectations", Caption: "Expected",
-		Columns: []Column{{Head: "of"}, {Head: "expected"}, {Head: "measured"}}}
+	t := newTable("expectations", "Expected", "of", "expected", "measured")
 	for i, e := range o.Answer.Expected {
 		if i > 0 && e.Expected == o.Answer.Expected[i-1].Expected { // of the same row
 			continue
@@ -149,8 +147,7 @@ func (o *Analysis) expectTable() Table {
 
 // unfinishedTable has the planned rows without a result that should have one.
 func (r *Run) unfinishedTable() Table {
-	t := Table{ID: "missing", Caption: "Missing, skipped and removed rows",
-		Columns: []Column{{Head: "row"}, {Head: "state"}, {Head: "why"}}}
+	t := newTable("missing", "Missing, skipped and removed rows", "row", "state", "why")
 	for _, id := range r.Missing {
 		p := r.Manifest.Plan[slices.IndexFunc(r.Manifest.Plan, func(p record.Planned) bool { return p.ID == id })]
 		why := cmp.Or(p.Error, r.beyondBudget(id), "no result yet; run the same command with --resume")

@@ -9,13 +9,10 @@ import (
 )
 
 func (r *Run) speculationTable() Table {
-	t := Table{ID: "speculation", Caption: "Speculative decoding",
-		Note: "Acceptance length: tokens of a step that verified a draft. Tokens per step: also of steps without one.",
-		Columns: []Column{
-			{Head: "row"}, {Head: "by"}, {Head: "draft tokens", Num: true}, {Head: "accepted", Unit: "%", Num: true},
-			{Head: "acceptance length", Num: true, Help: "speculation"},
-			{Head: "tokens per step", Num: true, Help: "speculation"},
-			{Head: "TPOT p50", Unit: "ms", Num: true, Help: "tpot"}, {Head: "by position", Unit: "%"}}}
+	t := newTable("speculation", "Speculative decoding", "row", "by", "draft tokens #", "accepted|% #",
+		"acceptance length # ?speculation", "tokens per step # ?speculation", "TPOT p50|ms # ?tpot",
+		"by position|%")
+	t.Note = "Acceptance length: tokens of a step that verified a draft. Tokens per step: also of steps without one."
 	r.eachSummary(func(name string, row *record.Row, s *record.Summary) {
 		x := s.Speculation
 		if name == row.ID {

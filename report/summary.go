@@ -101,17 +101,17 @@ type summaryTable struct {
 
 func (r *Run) summaryTables(o *Analysis) []summaryTable {
 	predicted, limits := r.besideTables(o)
-	out := []summaryTable{{r.shadowTable(), 16}, {r.shadowLoadTable(), 2}, {r.tilingTable(InHeading), 4},
+	out := []summaryTable{{r.shadowTable(), 16}, {r.shadowLoadTable(), 2}, {r.tilingTable(), 4},
 		{r.sessionsTable(), 6}, {r.reasoningTable(), 4}, {r.answersTable(), 4},
 		{r.speculationTable(), 4}, {r.workersSummary(), 4}, {limits, 4}, {predicted, 12}}
 	if _, p := o.publishedPoint(); p != nil {
-		out = append(out, summaryTable{o.publishedTable(InHeading, p), 6})
+		out = append(out, summaryTable{o.publishedTable(p), 6})
 	}
 	return out
 }
 
 func (o *Analysis) summaryPoints() Table {
-	t := o.pointsTable(InHeading)
+	t := o.pointsTable()
 	var shown []int
 	for i, c := range t.Columns {
 		if !slices.Contains([]string{"E2E p99", "USD/M out", "J/token", "cautions"}, c.Head) {

@@ -352,9 +352,8 @@ func (r *Range) text(axis string, digits func(float64) string) string {
 
 // Table has a column for each system: figures with their intervals are wide.
 func (x *Systems) Table() Table {
-	t := Table{ID: "systems", Caption: "Side by side: " + x.Workload,
-		Note:    "At the highest load that meets the SLO, with 95 % intervals. Users send a request each minute.",
-		Columns: []Column{{Head: ""}}}
+	t := newTable("systems", "Side by side: "+x.Workload, "")
+	t.Note = "At the highest load that meets the SLO, with 95 % intervals. Users send a request each minute."
 	several := false
 	for _, s := range x.Systems {
 		t.Columns = append(t.Columns, Column{Head: s.Name, Num: true})

@@ -20,6 +20,27 @@ type Table struct {
 	Rows    [][]Cell
 }
 
+// newTable has columns with the heads, each with what column reads in it.
+func newTable(id, caption string, heads ...string) Table {
+	t := Table{ID: id, Caption: caption}
+	t.addColumns(heads...)
+	return t
+}
+
+func (t *Table) addColumns(heads ...string) {
+	for _, head := range heads {
+		t.Columns = append(t.Columns, column(head))
+	}
+}
+
+// column is of a text like "lag p99|ms # ?lag": of figures (#), in ms, with the definition lag (?).
+func column(text string) (c Column) {
+	text, c.Help, _ = strings.Cut(text, " ?")
+	text, c.Num = strings.CutSuffix(text, " #")
+	c.Head, c.Unit, _ = strings.Cut(text, "|")
+	return c
+}
+
 func (t *Table) Add(row ...Cell) { t.Rows = append(t.Rows, row) }
 
 // kinds are those of the cells.
@@ -92,37 +113,23 @@ func optional[T any](x *T, format func(T) string) Cell {
 	return TextCell(format(*x))
 }
 
-// Units is the place of the unit of latencies.
-type Units bool
+// msCell is a percentile below a heading with ms.
+func msCell(ps record.Percentiles, name string) Cell { return percentileCell(ps, name, unit.Digits) }
 
-const (
-	InHeading Units = false // every latency in ms
-	InCell    Units = true  // each in its own unit
-)
+// LatencyCell is a percentile in a unit of its own.
+func LatencyCell(ps record.Percentiles, name string) Cell { return percentileCell(ps, name, formatMs) }
 
-func (u Units) head() string {
-	if u == InCell {
-		return ""
-	}
-	return "ms"
-}
+func formatMs(ms float64) string { return unit.Format(ms, "ms") }
 
-func (u Units) ms(x float64) string {
-	if u == InCell {
-		return unit.Format(x, "ms")
-	}
-	return unit.Digits(x)
-}
-
-// Percentile shows a percentile with the mark of its grade: ~ thin, ≥ a lower bound, n= no bound at all.
-func (u Units) Percentile(ps record.Percentiles, name string) Cell {
+// percentileCell has the mark of the grade: ~ thin, ≥ a lower bound, n= no bound at all.
+func percentileCell(ps record.Percentiles, name string, format func(float64) string) Cell {
 	p, ok := ps.Get(name)
 	if !ok {
 		return Absent()
 	}
 	c := Cell{Title: evidenceOf(p)}
 	mark, x, ok := p.Mark()
-	c.Text = mark + u.ms(x)
+	c.Text = mark + format(x)
 	switch p.Grade {
 	case stats.NoBound:
 		c.Kind = NoBound
@@ -136,7 +143,7 @@ func (u Units) Percentile(ps record.Percentiles, name string) Cell {
 }
 
 func evidenceOf(p record.Percentile) string {
-	s := fmt.Sprintf("%s %s, 95 %% interval %s, n=%s, %s", p.Name, InCell.ms(p.Median), interval(p.CI95),
+	s := fmt.Sprintf("%s %s, 95 %% interval %s, n=%s, %s", p.Name, formatMs(p.Median), interval(p.CI95),
 		unit.Count(p.N), gradeWords(p.Grade))
 	if p.Grade == stats.NoBound {
 		s += ": " + unit.Count(stats.NeededFor(p.Name)) + " needed"
@@ -144,7 +151,7 @@ func evidenceOf(p record.Percentile) string {
 	if len(p.Values) > 1 {
 		var each []string
 		for _, v := range p.Values {
-			each = append(each, InCell.ms(v))
+			each = append(each, formatMs(v))
 		}
 		s += fmt.Sprintf("; median of %d repeats: %s", len(p.Values), strings.Join(each, ", "))
 	}
@@ -156,7 +163,7 @@ func interval(iv stats.Interval) string {
 		if math.IsInf(x, 0) {
 			return "unbounded"
 		}
-		return InCell.ms(x)
+		return formatMs(x)
 	}
 	return end(iv.Lo) + " to " + end(iv.Hi)
 }

@@ -61,7 +61,7 @@ func TestBoundsOfFewRequests(t *testing.T) {
 	run := &Run{Run: record.Run{Rows: []record.Row{fixture.Shape{Name: "few", Rate: 1, N: 3, TTFT: 60, TPOT: 7, Output: 100, Roofline: true}.Row()}}}
 	run.Manifest.Plan = []record.Planned{{ID: run.Rows[0].ID, State: "done"}}
 	o := run.Analyze()
-	row := o.rooflineTable(InHeading).Rows[0]
+	row := o.rooflineTable().Rows[0]
 	for _, i := range []int{2, 4} {
 		if row[i].Text != "n=3" {
 			t.Errorf("column %d: %q", i, row[i].Text)
@@ -72,7 +72,7 @@ func TestBoundsOfFewRequests(t *testing.T) {
 	}
 	run.Rows[0].Roofline.TTFT.FloorMs = 0
 	o = run.Analyze()
-	if row := o.rooflineTable(InHeading).Rows[0]; row[1].Kind != Faint {
+	if row := o.rooflineTable().Rows[0]; row[1].Kind != Faint {
 		t.Errorf("a floor of 0 is none: %q", row[1].Text)
 	}
 }

@@ -32,14 +32,10 @@ func level(g *record.Gauge, scale float64) Cell {
 const percent = 100
 
 func (r *Run) serverTable() Table {
-	t := Table{ID: "server", Caption: "Server metrics", Note: "Means over the window; tooltips: maxima.",
-		Columns: []Column{
-			{Head: "row"}, {Head: "running", Num: true}, {Head: "waiting", Num: true},
-			{Head: "KV cache in use", Unit: "%", Num: true},
-			{Head: "preemptions", Num: true}, {Head: "prefix-cache hit rate", Unit: "%", Num: true},
-			{Head: "draft tokens accepted", Unit: "%", Num: true}, {Head: "acceptance length", Num: true},
-			{Head: "source"},
-		}}
+	t := newTable("server", "Server metrics", "row", "running #", "waiting #", "KV cache in use|% #",
+		"preemptions #", "prefix-cache hit rate|% #", "draft tokens accepted|% #", "acceptance length #",
+		"source")
+	t.Note = "Means over the window; tooltips: maxima."
 	for _, row := range r.Live() {
 		m := row.Server.Metrics
 		if m == nil {
@@ -64,14 +60,10 @@ func serverCells(name string, m *telemetry.ServerUsage) []Cell {
 }
 
 func (r *Run) gpuTable() Table {
-	t := Table{ID: "gpus", Caption: "GPU metrics", Note: "Means over the window; tooltips: maxima.", Columns: []Column{
-		{Head: "row"}, {Head: "GPU"}, {Head: "memory active", Unit: "%", Num: true},
-		{Head: "tensor cores active", Unit: "%", Num: true}, {Head: "SMs active", Unit: "%", Num: true},
-		{Head: "busy", Unit: "%", Num: true},
-		{Head: "power", Unit: "W", Num: true}, {Head: "energy", Unit: "J", Num: true},
-		{Head: "SM clock", Unit: "MHz", Num: true}, {Head: "memory used", Unit: "MiB", Num: true},
-		{Head: "throttled by"},
-	}}
+	t := newTable("gpus", "GPU metrics", "row", "GPU", "memory active|% #", "tensor cores active|% #",
+		"SMs active|% #", "busy|% #", "power|W #", "energy|J #", "SM clock|MHz #", "memory used|MiB #",
+		"throttled by")
+	t.Note = "Means over the window; tooltips: maxima."
 	for _, row := range r.Live() {
 		if row.GPU == nil {
 			continue
@@ -106,12 +98,8 @@ func busyCell(u *telemetry.Usage) Cell {
 }
 
 func (r *Run) clientTable() Table {
-	t := Table{ID: "client", Caption: "Client", Columns: []Column{
-		{Head: "row"}, {Head: "lag p99", Unit: "ms", Num: true, Help: "lag"},
-		{Head: "read lag", Unit: "ms", Num: true, Help: "lag"}, {Head: "machine busy", Unit: "%", Num: true},
-		{Head: "run-queue wait p99", Unit: "ms", Num: true}, {Head: "connections opened", Num: true},
-		{Head: "timestamps"},
-	}}
+	t := newTable("client", "Client", "row", "lag p99|ms # ?lag", "read lag|ms # ?lag", "machine busy|% #",
+		"run-queue wait p99|ms #", "connections opened #", "timestamps")
 	for _, row := range r.Live() {
 		if len(row.Workers) > 0 {
 			continue
@@ -123,7 +111,7 @@ func (r *Run) clientTable() Table {
 			opened.Title += fmt.Sprintf("; %d TCP segments retransmitted, %d received out of order", s.Retransmits,
 				s.OutOfOrder)
 		}
-		t.Add(TextCell(row.ID), InHeading.Percentile(record.PercentilesOf(row.Summary.Lag), "p99"),
+		t.Add(TextCell(row.ID), msCell(record.PercentilesOf(row.Summary.Lag), "p99"),
 			TextCell(unit.Digits(row.Clock.ReadLagMeanMs)), busyCell(u),
 			known(u.SchedP99, 1), opened, TextCell(cmp.Or(row.Clock.Stamps, "not reported")))
 	}

@@ -24,7 +24,7 @@ func Text(w io.Writer, run *Run, screen Screen) error {
 	p.legend(&o, &t)
 	p.optionalTable(o.racedTable())
 	p.beside(run, &o)
-	p.optionalTable(run.tilingTable(InCell))
+	p.optionalTable(run.tilingTable())
 	p.optionalTable(run.sessionsTable())
 	p.optionalTable(run.reasoningTable())
 	p.optionalTable(run.answersTable())

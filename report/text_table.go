@@ -182,7 +182,7 @@ func (o *Analysis) latencyColumns(latency string, median, tail int) []textColumn
 		if shown {
 			all = append(all, textColumn{Column{Head: metric.Words(latency), Unit: name + " ms", Num: true, Stat: name},
 				rank, func(_ *series.Series, p *series.Point) Cell {
-					return InHeading.limitedPercentile(p, latency, name)
+					return limitedPercentile(p, latency, name)
 				}})
 		}
 	}

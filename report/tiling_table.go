@@ -10,10 +10,10 @@ import (
 
 // tilingTable compares the first rotation of each tiling row with the later ones. Tiers have columns if one below
 // the GPU has hits: servers also report tiers that they lack.
-func (r *Run) tilingTable(u Units) Table {
-	t := Table{ID: "tiling", Caption: "Tiling: first and later rotations", Note: "Hits: cached ÷ prompt tokens.",
-		Columns: []Column{{Head: "rotations"}, {Head: "n", Num: true},
-			u.column("TTFT mean"), u.column("TTFT p50"), {Head: "hits", Num: true, Help: "reuse"}}}
+func (r *Run) tilingTable() Table {
+	t := newTable("tiling", "Tiling: first and later rotations", "rotations", "n #", "TTFT mean|ms # ?ttft",
+		"TTFT p50|ms # ?ttft", "hits # ?reuse")
+	t.Note = "Hits: cached ÷ prompt tokens."
 	tiers := r.tiersWithHits()
 	for _, i := range tiers {
 		t.Columns = append(t.Columns, Column{Head: "hits", Unit: telemetry.TierNames[i], Num: true, Help: "reuse"})
@@ -21,7 +21,7 @@ func (r *Run) tilingTable(u Units) Table {
 	if len(tiers) > 0 {
 		t.Note += " By tier: the server's counters over the measurement window."
 	}
-	t.Columns = append(t.Columns, Column{Head: "speed-up", Num: true})
+	t.addColumns("speed-up #")
 	for _, row := range r.Live() {
 		x := row.Rotations
 		if x == nil {
@@ -31,8 +31,8 @@ func (r *Run) tilingTable(u Units) Table {
 		if times := x.Speedup(); times > 0 {
 			speedup = TextCell(unit.Digits(times) + "×")
 		}
-		t.Rows = append(t.Rows, rotationCells(row.ID+", first", x.First, tierCells(tiers, nil), Absent(), u),
-			rotationCells(row.ID+", later", x.Later, tierCells(tiers, later), speedup, u))
+		t.Rows = append(t.Rows, rotationCells(row.ID+", first", x.First, tierCells(tiers, nil), Absent()),
+			rotationCells(row.ID+", later", x.Later, tierCells(tiers, later), speedup))
 	}
 	return t
 }
@@ -53,12 +53,13 @@ func (r *Run) tiersWithHits() (tiers []int) {
 	return tiers
 }
 
-func rotationCells(name string, x record.Rotation, tiers []Cell, speedup Cell, u Units) []Cell {
+func rotationCells(name string, x record.Rotation, tiers []Cell, speedup Cell) []Cell {
 	rate := Cell{Text: "not reported", Kind: Faint}
 	if x.CachedRate != nil || x.Requests == 0 {
 		rate = optional(x.CachedRate, unit.Percent)
 	}
-	cells := []Cell{TextCell(name), count(x.Requests), optional(x.TTFTMeanMs, u.ms), optional(x.TTFTP50Ms, u.ms), rate}
+	cells := []Cell{TextCell(name), count(x.Requests), optional(x.TTFTMeanMs, unit.Digits),
+		optional(x.TTFTP50Ms, unit.Digits), rate}
 	return append(append(cells, tiers...), speedup)
 }
 

@@ -48,19 +48,19 @@ func TestTilingTable(t *testing.T) {
 		rows []record.Row
 		want []string
 	}{
-		"no tiling row": {[]record.Row{{ID: "a-r1"}}, []string{"rotations|n|TTFT mean|TTFT p50|hits|speed-up"}},
+		"no tiling row": {[]record.Row{{ID: "a-r1"}}, []string{"rotations|n|TTFT mean ms|TTFT p50 ms|hits|speed-up"}},
 		"with tiers": {[]record.Row{tiers, {ID: "a-r1"}}, []string{
-			"rotations|n|TTFT mean|TTFT p50|hits|hits GPU|hits external|speed-up",
-			"tile-r1, first|6|223 ms|220 ms|0.0 %|–|–|–",
-			"tile-r1, later|120|15.1 ms|14.8 ms|99.5 %|2.0 %|97.5 %|14.8×"}},
+			"rotations|n|TTFT mean ms|TTFT p50 ms|hits|hits GPU|hits external|speed-up",
+			"tile-r1, first|6|223|220|0.0 %|–|–|–",
+			"tile-r1, later|120|15.1|14.8|99.5 %|2.0 %|97.5 %|14.8×"}},
 		"without": {[]record.Row{old, short}, []string{
-			"rotations|n|TTFT mean|TTFT p50|hits|speed-up",
-			"old-r1, first|2|30.0 ms|–|not reported|–",
-			"old-r1, later|4|60.0 ms|–|not reported|0.500×",
+			"rotations|n|TTFT mean ms|TTFT p50 ms|hits|speed-up",
+			"old-r1, first|2|30.0|–|not reported|–",
+			"old-r1, later|4|60.0|–|not reported|0.500×",
 			"short-r1, first|1|–|–|0.0 %|–",
 			"short-r1, later|0|–|–|–|–"}},
 	} {
-		if diff := cmp.Diff(c.want, texts(runOf(c.rows...).tilingTable(InCell))); diff != "" {
+		if diff := cmp.Diff(c.want, texts(runOf(c.rows...).tilingTable())); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}

@@ -10,15 +10,13 @@ import (
 
 // ttftPartsTable has the rows that shows picks, of those whose server reports its own times.
 func (r *Run) ttftPartsTable(shows func(*record.TTFTSplit) bool) Table {
-	t := Table{ID: "ttft-parts", Caption: "TTFT by part",
-		Note: "Means over the same requests. Network: time outside of the server. Histograms include the warm-up.",
-		Columns: []Column{
-			{Head: "row"}, {Head: "n", Num: true}, {Head: "TTFT from send", Unit: "ms", Num: true, Help: "ttftparts"}}}
+	t := newTable("ttft-parts", "TTFT by part", "row", "n #", "TTFT from send|ms # ?ttftparts")
+	t.Note = "Means over the same requests. Network: time outside of the server. Histograms include the warm-up."
 	names := r.ttftParts()
 	for _, name := range names {
-		t.Columns = append(t.Columns, Column{Head: name, Unit: "ms", Num: true, Help: "ttftparts"})
+		t.addColumns(name + "|ms # ?ttftparts")
 	}
-	t.Columns = append(t.Columns, Column{Head: "by"})
+	t.addColumns("by")
 	for _, row := range r.Live() {
 		s := row.TTFTSplit
 		if s == nil || !shows(s) {

@@ -11,11 +11,8 @@ import (
 )
 
 func (r *Run) variantsTable(o *Analysis) Table {
-	t := Table{ID: "variants", Caption: "Servers and knobs",
-		Columns: []Column{{Head: "variant"}, {Head: "operating point"},
-			{Head: "output", Unit: "tok/s", Num: true, Help: "throughput"},
-			{Head: "TTFT p99", Num: true, Help: "ttft"}, {Head: "TPOT p99", Num: true, Help: "tpot"},
-			{Head: "ready after", Num: true}, {Head: "first answer", Num: true}, {Head: "command or error"}}}
+	t := newTable("variants", "Servers and knobs", "variant", "operating point", "output|tok/s # ?throughput",
+		"TTFT p99 # ?ttft", "TPOT p99 # ?tpot", "ready after #", "first answer #", "command or error")
 	for _, start := range r.Manifest.Servers {
 		ready, first := Absent(), optional(start.FirstAnswerS,
 			func(s float64) string { return unit.Format(s*1000, "ms") })
@@ -30,7 +27,7 @@ func (r *Run) variantsTable(o *Analysis) Table {
 			{Text: "none", Kind: Faint}, Absent(), Absent(), Absent(), ready, first, command}
 		if s, p := o.bestOf(start.Variant); p != nil {
 			row[1], row[2] = TextCell(s.PointName(p)), TextCell(unit.Digits(p.OutputTokensPerS.Median))
-			row[3], row[4] = InCell.Percentile(p.TTFT, "p99"), InCell.Percentile(p.TPOT, "p99")
+			row[3], row[4] = LatencyCell(p.TTFT, "p99"), LatencyCell(p.TPOT, "p99")
 		}
 		t.Rows = append(t.Rows, row)
 	}

@@ -11,11 +11,9 @@ import (
 )
 
 func (r *Run) workersTable() Table {
-	t := Table{ID: "workers", Caption: "Load workers", Columns: []Column{{Head: "row"}, {Head: "worker"},
-		{Head: "requests", Num: true}, {Head: "concurrency", Num: true}, {Head: "max in flight", Num: true},
-		{Head: "lag p99", Unit: "ms", Num: true, Help: "lag"}, {Head: "TTFT p50 from send", Unit: "ms", Num: true},
-		{Head: "machine busy", Unit: "%", Num: true}, {Head: "connections opened", Num: true},
-		{Head: "start skew", Unit: "ms", Num: true}}}
+	t := newTable("workers", "Load workers", "row", "worker", "requests #", "concurrency #", "max in flight #",
+		"lag p99|ms # ?lag", "TTFT p50 from send|ms #", "machine busy|% #", "connections opened #",
+		"start skew|ms #")
 	for _, row := range r.Live() {
 		for i := range row.Workers {
 			w := &row.Workers[i]
@@ -40,11 +38,9 @@ func (r *Run) loadWorkers() string {
 }
 
 func (r *Run) workersSummary() Table {
-	t := Table{ID: "workers-summary", Caption: "Load workers (in parentheses: which; TTFT counts from the send)",
-		Columns: []Column{{Head: "row"}, {Head: "workers"},
-			{Head: "highest lag p99", Unit: "ms", Num: true, Help: "lag"},
-			{Head: "lowest TTFT p50", Unit: "ms", Num: true},
-			{Head: "highest TTFT p50", Unit: "ms", Num: true}, {Head: "highest start skew", Unit: "ms", Num: true}}}
+	t := newTable("workers-summary", "Load workers (in parentheses: which; TTFT counts from the send)", "row",
+		"workers", "highest lag p99|ms # ?lag", "lowest TTFT p50|ms #", "highest TTFT p50|ms #",
+		"highest start skew|ms #")
 	for _, row := range r.Live() {
 		if len(row.Workers) == 0 {
 			continue

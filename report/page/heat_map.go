@@ -36,7 +36,7 @@ func p95Cell(ps record.Percentiles) (float64, report.Cell, bool) {
 	if l.Grade == stats.NoBound {
 		l.Median = math.NaN()
 	}
-	return l.Median, report.InCell.Percentile(ps, "p95"), ok
+	return l.Median, report.LatencyCell(ps, "p95"), ok
 }
 
 // sloTag is the verdict of a point, with the limits that it misses: not always those of the cell's figure.
