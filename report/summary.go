@@ -17,9 +17,11 @@ import (
 const (
 	mostLines    = 60
 	mostFindings = 6
+	mostRows     = 8 // of a table beside the points
+	mostNotes    = 4 // lines
+	leastPoints  = 3
+	linesAround  = 7 // of a table beside its rows: caption, heading, and what is left out
 )
-
-const leastPoints = 3
 
 const elsewhere = ": `bench report RUN --format md`"
 
@@ -50,64 +52,37 @@ func Summary(w io.Writer, run *Run) error { return run.markdown(w, mostLines) }
 
 func (r *Run) markdown(w io.Writer, most int) error {
 	o := r.Analyze()
-	m := &markdown{most: most}
+	m, end := &markdown{most: most}, r.markdownEnd(&o, most)
 	m.head(r, &o)
-	points, findings := o.summaryPoints(), o.summaryFindings()
-	after := r.linesAfterPoints(len(findings))
-	least := linesAround(points) + min(leastPoints, len(points.Rows)) + after
-	workloads := summaryTable{Table: o.workloadsTable(), most: 8}
-	if len(workloads.Rows) == 1 { // the head has it
-		workloads.Rows = nil
+	tables := []Table{r.shadowTable(), r.shadowLoadTable(), r.tilingTable(), r.sessionsTable(), r.reasoningTable(),
+		r.answersTable(), r.speculationTable(), r.workersTable()}
+	predicted, limits := r.besideTables(&o)
+	tables = append(tables, limits, predicted)
+	if p := o.publishedPoint(); p != nil {
+		tables = append(tables, o.publishedTable(p))
 	}
-	notPass := len(points.Rows) - passes(points.Rows)
-	m.tables(least+notPass+len(workloads.Rows)+linesAround(workloads.Table), r.summaryTables(&o)...)
 	if most == 0 { // the head has what the first workload is compared with
-		m.table(o.racedTable())
-		m.table(o.settingsTable())
+		tables = append(tables, o.racedTable(), o.settingsTable())
 	}
-	m.tables(least, workloads)
-	m.points(points, m.room()-after)
+	m.tables(end.lines, append(tables, o.workloadsTable())...)
+	m.points(o.summaryPoints(), m.room()-end.lines)
+	m.b.WriteString(end.b.String())
+	return m.flush(w)
+}
+
+// markdownEnd is what follows the points.
+func (r *Run) markdownEnd(o *Analysis, most int) *markdown {
+	m := &markdown{most: most}
 	m.line("Latencies in ms. `★` operating point of its workload, `~` thin, `≥` n too small: the lower end of the 95 % interval.")
-	m.list("Findings", findings)
+	m.list("Findings", o.summaryFindings())
 	if len(r.Manifest.Command) > 0 {
 		m.line("Reproduce, with the matrix of report.html:")
 		m.code(text.ShellWords(r.Manifest.Command), 1)
 	}
 	if r.Notes != "" {
-		m.code(r.Notes, max(1, m.room()-1))
+		m.code(r.Notes, min(m.room(), mostNotes))
 	}
-	return m.flush(w)
-}
-
-// linesAfterPoints of a summary: the legend, and the parts that the run has.
-func (r *Run) linesAfterPoints(findings int) int {
-	lines := 2
-	if findings > 0 {
-		lines += 4 + min(findings, mostFindings)
-	}
-	if len(r.Manifest.Command) > 0 {
-		lines += 4
-	}
-	if r.Notes != "" {
-		lines += 1 + min(strings.Count(r.Notes, "\n")+1, 4)
-	}
-	return lines
-}
-
-type summaryTable struct {
-	Table
-	most int
-}
-
-func (r *Run) summaryTables(o *Analysis) []summaryTable {
-	predicted, limits := r.besideTables(o)
-	out := []summaryTable{{r.shadowTable(), 16}, {r.shadowLoadTable(), 2}, {r.tilingTable(), 4},
-		{r.sessionsTable(), 6}, {r.reasoningTable(), 4}, {r.answersTable(), 4},
-		{r.speculationTable(), 4}, {r.workersSummary(), 4}, {limits, 4}, {predicted, 12}}
-	if _, p := o.publishedPoint(); p != nil {
-		out = append(out, summaryTable{o.publishedTable(p), 6})
-	}
-	return out
+	return m
 }
 
 func (o *Analysis) summaryPoints() Table {
@@ -144,18 +119,9 @@ func (o *Analysis) summaryFindings() []string {
 	return lines
 }
 
-func passes(points [][]Cell) (n int) {
-	for _, row := range points {
-		if row[verdictColumn].Kind == Passed {
-			n++
-		}
-	}
-	return n
-}
-
 // points leaves out those that PASS first, of these the operating points last.
 func (m *markdown) points(t Table, room int) {
-	room -= linesAround(t)
+	room -= linesAround
 	if room >= len(t.Rows) {
 		m.table(t)
 		return
@@ -213,7 +179,7 @@ func (m *markdown) head(run *Run, o *Analysis) {
 		v := ShadowAnswer(run.Shadow)
 		m.line("**" + escapeMarkdown(v.Lead) + "**: " + escapeMarkdown(v.Text))
 		for _, text := range v.Cautions {
-			m.write("- caution: " + escapeMarkdown(text))
+			m.item("caution", text)
 		}
 		m.write("")
 	}
@@ -226,28 +192,19 @@ func (m *markdown) head(run *Run, o *Analysis) {
 	}
 	v := o.View(w)
 	m.line("**" + escapeMarkdown(v.Headline) + "**: " + escapeMarkdown(v.Text))
-	if v.Estimate != "" {
-		m.write("- " + escapeMarkdown(v.Estimate))
-	}
-	if v.Twin != "" {
-		m.write("- twin: " + escapeMarkdown(v.Twin))
-	}
-	m.write("- " + escapeMarkdown(v.FiguresLine()))
+	m.item("", v.Estimate)
+	m.item("twin", v.Twin)
+	m.item("", v.FiguresLine())
 	for _, c := range v.Classes {
-		m.write("- " + escapeMarkdown(c.Name+": "+c.Text))
+		m.item(escapeMarkdown(c.Name), c.Text)
 	}
-	if v.Tenants != "" {
-		m.write("- tenants: " + escapeMarkdown(v.Tenants))
-	}
-	if len(v.Settings) > 0 {
-		m.write("- settings: " + escapeMarkdown(strings.Join(v.Settings, "; ")))
-	}
-	for _, x := range [][2]string{{"next", v.Next}, {"caution", v.Caution}, {"trust", v.Trust},
-		{"result", o.Answer.Text}, {"time", o.Time.Line()}} {
-		if x[1] != "" {
-			m.write("- " + x[0] + ": " + escapeMarkdown(x[1]))
-		}
-	}
+	m.item("tenants", v.Tenants)
+	m.item("settings", strings.Join(v.Settings, "; "))
+	m.item("next", v.Next)
+	m.item("caution", v.Caution)
+	m.item("trust", v.Trust)
+	m.item("result", o.Answer.Text)
+	m.item("time", o.Time.Line())
 	m.write("")
 }
 
@@ -258,31 +215,19 @@ func (m *markdown) room() int {
 	return m.most - m.lines
 }
 
-// linesAround are the lines of a table beside its rows: caption, note, heading, and what is left out.
-func linesAround(t Table) int {
-	if t.Note != "" {
-		return 9
-	}
-	return 7
-}
-
-// tables writes the tables as far as their rows leave lines for what follows.
-func (m *markdown) tables(following int, tables ...summaryTable) {
+// tables writes the first rows of the tables, as far as they leave lines for points and what follows.
+func (m *markdown) tables(following int, tables ...Table) {
 	var out []string
 	for _, t := range tables {
-		if len(t.Rows) == 0 {
-			continue
-		}
 		all := len(t.Rows)
 		if m.most > 0 {
-			t.Rows = t.Rows[:max(0, min(all, t.most, m.room()-following-linesAround(t.Table)))]
+			t.Rows = t.Rows[:max(0, min(all, mostRows, m.room()-following-2*linesAround-leastPoints))]
 		}
-		if len(t.Rows) == 0 {
+		if all > 0 && len(t.Rows) == 0 {
 			out = append(out, t.Caption)
-			continue
 		}
-		m.table(t.Table)
-		if more := all - len(t.Rows); more > 0 {
+		m.table(t)
+		if more := all - len(t.Rows); more > 0 && len(t.Rows) > 0 {
 			m.line("and " + unit.Plural(more, "more row") + elsewhere)
 		}
 	}

@@ -13,6 +13,8 @@ import (
 	"bench/experiment/unit"
 )
 
+const mostParts = 5 // rows of the table of parts of the TTFT
+
 // Text writes the answer last, where it stays on the screen.
 func Text(w io.Writer, run *Run, screen Screen) error {
 	o := run.Analyze()
@@ -30,8 +32,10 @@ func Text(w io.Writer, run *Run, screen Screen) error {
 	p.optionalTable(run.answersTable())
 	p.groups(&o)
 	p.few(run.speculationTable().keep([]int{0, 3, 4, 5, 6}), mostGroups, "report.html, tab Server")
-	p.ttftParts(run)
-	p.few(run.workersSummary(), mostGroups, "report.html, tab Server")
+	parts := run.ttftPartsTable(notPrefill)
+	parts.Caption += ", where prefill is less than half of it"
+	p.few(parts, mostParts, "report.html, tab Latency")
+	p.few(run.workersTable(), mostGroups, "report.html, tab Server")
 	p.bottlenecks(&o)
 	p.published(&o)
 	p.findings(&o, &t, footnotes)

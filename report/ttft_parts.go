@@ -1,7 +1,6 @@
 package report
 
 import (
-	"fmt"
 	"slices"
 
 	"bench/experiment/record"
@@ -71,21 +70,4 @@ func notPrefill(s *record.TTFTSplit) bool {
 	return len(parts) > 1 && !slices.ContainsFunc(parts, func(p record.Part) bool {
 		return p.Name == "prefill" && p.Ms >= s.Total/2
 	})
-}
-
-const maxParts = 5
-
-func (p *printer) ttftParts(run *Run) {
-	t := run.ttftPartsTable(notPrefill)
-	more := len(t.Rows) - maxParts
-	if t.Rows = t.Rows[:min(len(t.Rows), maxParts)]; len(t.Rows) == 0 {
-		return
-	}
-	t = t.withoutUniform()
-	p.line("")
-	p.wrap("", t.Caption+", where prefill is less than half of it: "+t.Note)
-	p.table(t)
-	if more > 0 {
-		p.line(fmt.Sprintf("%s in report.html, tab Latency", unit.Plural(more, "more row")))
-	}
 }
