@@ -34,7 +34,7 @@ func HistoryText(w io.Writer, h *compare.History, screen Screen) error {
 			p.wrap("  ", note)
 		}
 		p.wrap("", GroupTitle(g))
-		for _, t := range []Table{alarmTable(g), changeTable(g, false), gateTableOf(g)} {
+		for _, t := range []Table{alarmTable(g), changeTable(g), gateTableOf(g)} {
 			p.captioned(t, p.list)
 		}
 	}
@@ -88,7 +88,7 @@ func Date(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 func Day(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") }
 
 func GroupTables(g *compare.Group) []Table {
-	return []Table{alarmTable(g), changeTable(g, true), gateTableOf(g), unwatchedTable(g)}
+	return []Table{alarmTable(g), changeTable(g), gateTableOf(g), unwatchedTable(g)}
 }
 
 func gateTableOf(g *compare.Group) Table {
@@ -161,52 +161,37 @@ func alarmTable(g *compare.Group) Table {
 	return t
 }
 
-// changeTable has the first suspect only, or all with the figures.
-func changeTable(g *compare.Group, all bool) Table {
-	t := newTable("changes", "Changes", "point", "figure", "since", "change", "other changes")
-	if all {
-		t.addColumns("before #", "after #")
-	}
+func changeTable(g *compare.Group) Table {
+	t := newTable("changes", "Changes", "point", "figure", "since", "change", "other changes", "before #", "after #")
 	for i := range g.Trends {
 		tr := &g.Trends[i]
+		add := func(since time.Time, change, suspects Cell, before, after float64) {
+			t.Add(TextCell(tr.Point), TextCell(tr.Metric), TextCell(Day(since)), change, suspects,
+				TextCell(Quantity(before, tr.Unit)), TextCell(Quantity(after, tr.Unit)))
+		}
 		if d := tr.Drift; d != nil {
 			change := worseCell(d.Size, d.Worse)
 			change.Text += ", drifts " + compare.Percent(d.PerNight, true) + " a night"
-			row := []Cell{TextCell(tr.Point), TextCell(tr.Metric), TextCell(Day(d.Since)), change,
-				Cell{Text: "–", Kind: Faint}}
-			if all {
-				row = append(row, TextCell(Quantity(d.Before, tr.Unit)), TextCell(Quantity(d.After, tr.Unit)))
-			}
-			t.Add(row...)
+			add(d.Since, change, Absent(), d.Before, d.After)
 		}
 		for _, c := range tr.Changes {
-			row := []Cell{TextCell(tr.Point), TextCell(tr.Metric), TextCell(Day(c.Date)),
-				worseCell(c.Size, c.Worse), TextCell(Suspects(c, all))}
-			if all {
-				row = append(row, TextCell(Quantity(c.Before, tr.Unit)), TextCell(Quantity(c.After, tr.Unit)))
-			}
-			t.Add(row...)
+			add(c.Date, worseCell(c.Size, c.Worse), TextCell(Suspects(c)), c.Before, c.After)
 		}
 	}
 	return t
 }
 
-// Suspects are the facts that changed at about the night of a change: the first and a count, or all.
-func Suspects(c compare.Change, all bool) string {
-	s := ""
-	for i, x := range c.Suspects {
-		switch {
-		case i > 0 && !all:
-			return s + fmt.Sprintf(" and %d more", len(c.Suspects)-i)
-		case i > 0:
-			s += "; "
-		}
-		s += x.What + ": " + x.Was + " → " + x.Value
+// Suspects are the facts that changed at about the night of a change.
+func Suspects(c compare.Change) string {
+	var all []string
+	for _, x := range c.Suspects {
+		text := x.What + ": " + x.Was + " → " + x.Value
 		if !x.Date.Equal(c.Date) {
-			s += " (" + Day(x.Date) + ")"
+			text += " (" + Day(x.Date) + ")"
 		}
+		all = append(all, text)
 	}
-	return cmp.Or(s, "none recorded")
+	return cmp.Or(strings.Join(all, "; "), "none recorded")
 }
 
 func TrendsTable(g *compare.Group) Table {

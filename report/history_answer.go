@@ -38,13 +38,16 @@ func HistoryTitle(h *compare.History) string {
 
 func AnswerGroup(g *compare.Group) GroupAnswer {
 	worse, better := alarmsOf(g)
-	watched := watchedFigures(g)
+	watched, unwatched := watchedFigures(g), unwatchedTable(g)
 	a := GroupAnswer{Kind: Passed, Lead: quietText(g)}
 	switch {
 	case len(worse) > 0:
 		a.Kind, a.Lead = Failed, unit.Plural(len(worse), "alarm")+": "+firstThree(worse, "; ")
 	case watched == 0 && len(better) == 0:
-		a.Kind, a.Lead = Undecided, "not watched yet: "+firstReason(g)
+		a.Kind, a.Lead = Undecided, "not watched yet: no point in the last night has a figure"
+		if len(unwatched.Rows) > 0 {
+			a.Lead = "not watched yet: " + unwatched.Rows[0][1].Text
+		}
 	}
 	if last := g.Nights[len(g.Nights)-1].Gate; last != nil {
 		if len(worse) > 0 {
@@ -59,7 +62,7 @@ func AnswerGroup(g *compare.Group) GroupAnswer {
 	}
 	if n := g.Live(); watched < n && watched > 0 {
 		a.Notes = append(a.Notes, fmt.Sprintf("not watched: %d of %s: %s", n-watched,
-			unit.Plural(n, "figure"), notWatched(g)))
+			unit.Plural(n, "figure"), notWatched(unwatched)))
 	}
 	if n := invalidNow(g); n > 0 && watched == 0 {
 		a.Notes = append(a.Notes, fmt.Sprintf("invalid in the last night: %s", unit.Plural(n, "figure")))
@@ -131,15 +134,6 @@ func watchedFigures(g *compare.Group) (n int) {
 	return n
 }
 
-func firstReason(g *compare.Group) string {
-	for i := range g.Trends {
-		if why := g.Trends[i].Unwatched; why != "" && why != compare.TrendEnded {
-			return why
-		}
-	}
-	return "no point in the last night has a figure"
-}
-
 func invalidNow(g *compare.Group) (n int) {
 	for i := range g.Trends {
 		t := &g.Trends[i]
@@ -150,13 +144,12 @@ func invalidNow(g *compare.Group) (n int) {
 	return n
 }
 
-func notWatched(g *compare.Group) string {
-	t := unwatchedTable(g)
-	if len(t.Rows) == 0 {
+func notWatched(unwatched Table) string {
+	if len(unwatched.Rows) == 0 {
 		return ""
 	}
-	s := t.Rows[0][0].Text + ": " + t.Rows[0][1].Text
-	if more := len(t.Rows) - 1; more > 0 {
+	s := unwatched.Rows[0][0].Text + ": " + unwatched.Rows[0][1].Text
+	if more := len(unwatched.Rows) - 1; more > 0 {
 		s += fmt.Sprintf("; and %s", unit.Plural(more, "more reason"))
 	}
 	return s

@@ -198,17 +198,16 @@ func (x *Systems) conclude(tag string) {
 		x.Text = "No load is known to meet the SLO on " + strings.Join(names, " or ")
 		return
 	}
-	var texts []string
+	var texts, open []string
 	for _, other := range order[1:] {
-		text, decided := best.against(&other)
-		texts = append(texts, text)
-		x.Decided = x.Decided || decided
+		decided, undecided := best.against(&other)
+		texts, open = append(texts, decided...), append(open, undecided...)
 	}
-	const open = "not decided"
-	slices.SortStableFunc(texts, func(a, b string) int {
-		return map[bool]int{true: 1}[strings.HasPrefix(a, open)] - map[bool]int{true: 1}[strings.HasPrefix(b, open)]
-	})
-	x.Text = strings.Join(texts, "; and ")
+	x.Decided = len(texts) > 0
+	if len(open) > 0 {
+		texts = append(texts, "not decided: "+strings.Join(open, "; "))
+	}
+	x.Text = strings.Join(texts, "; ")
 	if !x.Decided {
 		x.Text = "N" + strings.TrimPrefix(x.Text, "n")
 	}
@@ -217,92 +216,59 @@ func (x *Systems) conclude(tag string) {
 	}
 }
 
-// against is what is decided between two systems, then what is not: "1 × h100 costs 15 % less per token than 1 × h200
-// (intervals apart); not decided: +6 % load on 1 × h200 (intervals overlap)".
-func (x *System) against(other *System) (text string, decided bool) {
+// against are the figures of two systems, one in a sentence: "1 × h100 costs 15 % less per token than 1 × h200
+// (intervals apart)".
+func (x *System) against(other *System) (decided, open []string) {
 	if other.Load == nil {
-		return fmt.Sprintf("not decided: %s carries %s within the SLO; no load is known to meet it on %s", x.Name,
-			x.loadText(), other.Name), false
+		return nil, []string{fmt.Sprintf("%s carries %s within the SLO; no load is known to meet it on %s", x.Name,
+			x.loadText(), other.Name)}
 	}
-	var parts, open []string
-	all := x.judge(other)
-	for i := 0; i < len(all); i++ {
-		j := &all[i]
-		switch {
-		case j.decided:
-			clauses := []string{j.clause}
-			for i+1 < len(all) && all[i+1].decided && all[i+1].better == j.better { // one way: one sentence
-				i++
-				clauses = append(clauses, all[i].clause)
-			}
-			parts = append(parts, j.better.Name+" "+strings.Join(clauses, " and ")+all[i].than+j.worse.baseName()+" ("+
-				j.why+")")
-		case i+1 < len(all) && !all[i+1].decided && all[i+1].why == j.why:
-			open = append(open, j.open)
-		default:
-			open = append(open, j.open+" ("+j.why+")")
+	for _, f := range []struct {
+		figure, base *Range
+		sentence     string
+		falls        bool // with the load, and less is better
+	}{
+		{x.Load, other.Load, "carries %s more load within the SLO", false},
+		{x.PerGPU, other.PerGPU, "carries %s more load per GPU", false},
+		{x.USDPerMillion, other.USDPerMillion, "costs %s less per token", true},
+	} {
+		if f.figure == nil || f.base == nil || f.figure == x.PerGPU && x.GPUs == other.GPUs {
+			continue
+		}
+		if text, ok := x.judge(other, f.figure, f.base, f.sentence, f.falls); ok {
+			decided = append(decided, text)
+		} else {
+			open = append(open, text)
 		}
 	}
-	if decided = len(parts) > 0; len(open) > 0 {
-		parts = append(parts, "not decided: "+strings.Join(open, ", "))
-	}
-	return strings.Join(parts, "; "), decided
+	return decided, open
 }
 
-// judged is a figure of two systems.
-type judged struct {
-	better, worse      *System
-	clause, than, open string // "costs 15 % less per token", " than ", "−15 % price per token on 1 × h100"
-	decided            bool
-	why                string
-}
-
-// judge has decided figures before others.
-func (x *System) judge(other *System) []judged {
-	all := []judged{x.judgeFigure(other, x.Load, other.Load, "load", "load within the SLO", false)}
-	if x.GPUs != other.GPUs && x.PerGPU != nil && other.PerGPU != nil {
-		all = append(all, x.judgeFigure(other, x.PerGPU, other.PerGPU, "load per GPU", "per GPU", false))
-	}
-	if x.USDPerMillion != nil && other.USDPerMillion != nil {
-		all = append(all, x.judgeFigure(other, x.USDPerMillion, other.USDPerMillion, "price per token", "", true))
-	}
-	slices.SortStableFunc(all, func(a, b judged) int {
-		return map[bool]int{true: 1}[!a.decided] - map[bool]int{true: 1}[!b.decided]
-	})
-	return all
-}
-
-// judgeFigure compares figures of which more is better, or, as it falls with the load, less.
-func (x *System) judgeFigure(other *System, figure, base *Range, name, of string, falls bool) (j judged) {
+func (x *System) judge(other *System, figure, base *Range, sentence string, falls bool) (text string, decided bool) {
 	low, high := x.bounds(figure, falls)
 	baseLow, baseHigh := other.bounds(base, falls)
-	ratio := figure.Best / base.Best
-	if j.better, j.worse = x, other; ratio < 1 != falls {
-		j.better, j.worse, ratio = other, x, 1/ratio
+	better, worse, ratio := x, other, figure.Best/base.Best
+	if ratio < 1 != falls {
+		better, worse, ratio = other, x, 1/ratio
 		low, high, baseLow, baseHigh = baseLow, baseHigh, low, high
 	}
-	least := map[bool]string{true: "at least "}[j.better.Load.Low == nil]
-	size := fmt.Sprintf("%+.0f %%", 100*(ratio-1))
-	switch j.than = " than "; {
-	case falls:
-		j.clause, j.decided = fmt.Sprintf("costs %s%.0f %% less per token", least, 100*(1-ratio)), high <= baseLow
-	case ratio >= 2:
-		size = unit.Brief(ratio, 2) + " ×"
-		j.clause, j.than, j.decided = "carries "+least+size+" as much "+of, " as ", low >= baseHigh
-	default:
-		j.clause, j.decided = fmt.Sprintf("carries %s%.0f %% more %s", least, 100*(ratio-1), of), low >= baseHigh
+	if decided = low >= baseHigh; falls {
+		decided = high <= baseLow
 	}
-	j.open = strings.Replace(size, "-", "−", 1) + " " + name + " on " + j.better.Name
-	intervals := x.Load.Low != nil && other.Load.Low != nil
+	why, intervals := "without an interval", x.Load.Low != nil && other.Load.Low != nil
 	switch {
-	case j.decided:
-		j.why = map[bool]string{true: "intervals apart", false: "measured loads apart"}[intervals]
+	case decided && intervals:
+		why = "intervals apart"
+	case decided:
+		why = "measured loads apart"
 	case intervals && (x.axis == "rate" || figure == x.Load):
-		j.why = "intervals overlap"
-	default:
-		j.why = "without an interval"
+		why = "intervals overlap"
 	}
-	return j
+	size := fmt.Sprintf("%.0f %%", 100*math.Abs(ratio-1))
+	if better.Load.Low == nil {
+		size = "at least " + size
+	}
+	return fmt.Sprintf("%s "+sentence+" than %s (%s)", better.Name, size, worse.baseName(), why), decided
 }
 
 // bounds are of a figure of the system: those of the load, scaled. Without an interval that is from the PASS to the
@@ -417,19 +383,13 @@ func SystemNames(runs []*Run) []string {
 			}
 		}
 	}
-	names, matrices := make([]string, len(runs)), map[string]bool{}
-	for _, r := range runs {
-		matrices[r.Manifest.Matrix] = true
-	}
+	names := make([]string, len(runs))
 	for i, r := range runs {
 		names[i] = strings.Join(parts[i], " · ")
 		same := func(other []string) bool { return slices.Equal(other, parts[i]) }
 		if first := slices.IndexFunc(parts, same); names[i] == "" || first != i ||
 			slices.ContainsFunc(parts[i+1:], same) {
-			name := cmp.Or(r.Manifest.Run, fmt.Sprintf("run %d", i+1))
-			if len(matrices) > 1 {
-				name = strings.TrimSpace(r.Manifest.Matrix + " " + name)
-			}
+			name := cmp.Or(strings.TrimSpace(r.Manifest.Matrix+" "+r.Manifest.Run), fmt.Sprintf("run %d", i+1))
 			names[i] = strings.TrimPrefix(names[i]+" · "+name, " · ")
 		}
 		if slices.Contains(names[:i], names[i]) {

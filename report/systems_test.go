@@ -35,21 +35,21 @@ func TestWhichSystemIsBetter(t *testing.T) {
 		decided bool
 	}{
 		{[]System{h100, system("1 × h200", 1, 48, 46, 50, 0.16)},
-			"1 × h200 carries 60 % more load within the SLO and costs 20 % less per token than 1 × h100 (intervals apart)", true},
+			"1 × h200 carries 60 % more load within the SLO than 1 × h100 (intervals apart); 1 × h200 costs 20 % less per token than 1 × h100 (intervals apart)", true},
 		{[]System{h100, system("2 × h100", 2, 48, 46, 50, 0)},
-			"2 × h100 carries 60 % more load within the SLO than 1 × h100 (intervals apart); 1 × h100 carries 25 % more per GPU than 2 × h100 (intervals apart)", true},
-		{[]System{h100, system("1 × h200", 1, 33, 31, 35, 0)}, "Not decided: +10 % load on 1 × h200 (intervals overlap)", false},
+			"2 × h100 carries 60 % more load within the SLO than 1 × h100 (intervals apart); 1 × h100 carries 25 % more load per GPU than 2 × h100 (intervals apart)", true},
+		{[]System{h100, system("1 × h200", 1, 33, 31, 35, 0)}, "Not decided: 1 × h200 carries 10 % more load within the SLO than 1 × h100 (intervals overlap)", false},
 		{[]System{h100, system("1 × h200", 1, 31.7, 30, 33.5, 0.24)}, // the price alone is apart
-			"1 × h100 costs 17 % less per token than 1 × h200 (intervals apart); not decided: +6 % load on 1 × h200 (intervals overlap)", true},
+			"1 × h100 costs 17 % less per token than 1 × h200 (intervals apart); not decided: 1 × h200 carries 6 % more load within the SLO than 1 × h100 (intervals overlap)", true},
 		{[]System{h100, system("1 × h200", 1, 33, 31, 35, 0.19)},
-			"Not decided: +10 % load on 1 × h200, −5 % price per token on 1 × h200 (intervals overlap)", false},
+			"Not decided: 1 × h200 carries 10 % more load within the SLO than 1 × h100 (intervals overlap); 1 × h200 costs 5 % less per token than 1 × h100 (intervals overlap)", false},
 		{[]System{h100, system("1 × b200", 1, 63, 0, 0, 0)},
-			"1 × b200 carries at least 2.1 × as much load within the SLO as 1 × h100 (measured loads apart)", true},
-		{[]System{system("1 × a100", 1, 20, 0, 0, 0), h100}, "Not decided: +50 % load on 1 × h100 (without an interval)", false},
+			"1 × b200 carries at least 110 % more load within the SLO than 1 × h100 (measured loads apart)", true},
+		{[]System{system("1 × a100", 1, 20, 0, 0, 0), h100}, "Not decided: 1 × h100 carries 50 % more load within the SLO than the measured PASS of 1 × a100 (without an interval)", false},
 		{[]System{missing(system("1 × a100", 1, 20, 0, 0, 0), 25), h100},
 			"1 × h100 carries 50 % more load within the SLO than the measured PASS of 1 × a100 (measured loads apart)", true},
 		{[]System{h100, system("1 × h200", 1, 48, 46, 50, 0), system("1 × b200", 1, 49, 47, 51, 0)},
-			"1 × b200 carries 63 % more load within the SLO than 1 × h100 (intervals apart); and not decided: +2 % load on 1 × b200 (intervals overlap)", true},
+			"1 × b200 carries 63 % more load within the SLO than 1 × h100 (intervals apart); not decided: 1 × b200 carries 2 % more load within the SLO than 1 × h200 (intervals overlap)", true},
 		{[]System{none, h100}, "Not decided: 1 × h100 carries 30.0/s [28.0, 32.0] within the SLO; no load is known to meet it on 1 × l4", false},
 		{[]System{none, none}, "No load is known to meet the SLO on 1 × l4 or 1 × l4", false},
 	} {
@@ -83,7 +83,7 @@ func TestSystemsSideBySide(t *testing.T) {
 	if err := RunsText(&b, []*Run{onHardware("h100", 1), onHardware("h200", 2)}, Screen{}, false); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"1 × h200 carries 2 × as much load within the SLO as 1 × h100 (intervals apart) (simulated)", "m · 2048 → 128 tokens · TTFT p99 ≤ 1 s", "1 × h100  1 × h200", "bench report h200 --format text"} {
+	for _, want := range []string{"1 × h200 carries 100 % more load within the SLO than 1 × h100 (intervals apart) (simulated)", "m · 2048 → 128 tokens · TTFT p99 ≤ 1 s", "1 × h100  1 × h200", "bench report h200 --format text"} {
 		if !strings.Contains(strings.Join(strings.Fields(b.String()), " "), strings.Join(strings.Fields(want), " ")) {
 			t.Errorf("no %q in\n%s", want, b.String())
 		}

@@ -198,7 +198,7 @@ func addChanges(line *charts.Line, t *compare.Trend) {
 		marks = append(marks, datum{x: at, y: c.After,
 			tip: fmt.Sprintf("%s since %s: %s → %s\nother changes: %s", size, report.Day(c.Date),
 				report.Quantity(c.Before, t.Unit), report.Quantity(c.After, t.Unit),
-				clipLines(report.Suspects(c, true)))})
+				clipLines(report.Suspects(c)))})
 		lines = append(lines, opts.MarkLineNameXAxisItem{Name: size, XAxis: at})
 	}
 	line.AddSeries("", nil, charts.WithItemStyleOpts(opts.ItemStyle{Color: vermilion}),
