@@ -85,9 +85,7 @@ func (p *printer) classesAndSettings(v *AnswerView, most int) {
 // the number of points that it lacks.
 func (o *Analysis) briefTable(width int) (t Table, left int) {
 	all := o.briefColumns()
-	for _, c := range all {
-		t.Columns = append(t.Columns, c.Column)
-	}
+	t = tableOf("", "", all)
 	shown, left := o.briefPoints()
 	for _, i := range o.leadingFirst() {
 		s := &o.Series[i]
@@ -145,16 +143,12 @@ func (o *Analysis) briefPoints() (shown map[[2]int]bool, left int) {
 }
 
 // briefColumns are the load, what it brings, the latencies that the SLO limits, else a tail, and the verdict.
-func (o *Analysis) briefColumns() []textColumn {
-	output := textColumn{Column{Head: "output", Unit: "tok/s", Num: true}, always,
-		func(_ *series.Series, p *series.Point) Cell { return outputCell(p) }}
+func (o *Analysis) briefColumns() []pointColumn {
+	output := ofPoint("output|tok/s #", always, outputCell)
 	if o.PerGPU() {
-		output = textColumn{Column{Head: "", Unit: "tok/s/GPU", Num: true}, always,
-			func(_ *series.Series, p *series.Point) Cell {
-				return median(*cmp.Or(p.OutputTokensPerSPerGPU, &record.Repeats{}))
-			}}
+		output = ofPoint("|tok/s/GPU #", always, perGPUCell)
 	}
-	all := []textColumn{{Column{Head: "point"}, always, func(s *series.Series, p *series.Point) Cell {
+	all := []pointColumn{{Column{Head: "point"}, always, func(s *series.Series, p *series.Point) Cell {
 		return Cell{Text: strings.TrimSuffix(textName(s, p).Text, " †")}
 	}}, output}
 	for _, latency := range metric.Shown {
@@ -164,7 +158,7 @@ func (o *Analysis) briefColumns() []textColumn {
 		}
 		all = append(all, o.latencyColumns(latency, unranked, tail)...)
 	}
-	return append(all, textColumn{Column{Head: "SLO"}, always, func(s *series.Series, p *series.Point) Cell {
+	return append(all, pointColumn{Column{Head: "SLO"}, always, func(s *series.Series, p *series.Point) Cell {
 		c := o.statusCell(p)
 		if c.Kind == Passed && diagnosis.Baseline(s) {
 			c.Text = "baseline"

@@ -33,58 +33,38 @@ func pointCell(s *series.Series, p *series.Point) Cell {
 // pointsTable has the classes of a mix below their point, if one has an SLO of its own.
 func (o *Analysis) pointsTable() Table {
 	columns := o.pointColumns()
-	t := newTable("points", "Points")
-	for _, c := range columns {
-		t.Columns = append(t.Columns, c.Column)
-	}
-	o.eachClass(func(s *series.Series, p *series.Point) {
-		row := make([]Cell, len(columns))
-		for i, c := range columns {
-			row[i] = c.cell(s, p)
-		}
-		t.Add(row...)
-	})
+	t := tableOf("points", "Points", columns)
+	o.eachClass(func(s *series.Series, p *series.Point) { t.addPoint(s, p, columns) })
 	return t
 }
 
-func (o *Analysis) pointColumns() []textColumn {
-	percentiles := func(latency string, names ...string) (out []textColumn) {
+func (o *Analysis) pointColumns() []pointColumn {
+	percentiles := func(latency string, names ...string) (out []pointColumn) {
 		for _, name := range names {
-			c := column(metric.Words(latency) + " " + name + "|ms # ?" + latency)
-			out = append(out, textColumn{Column: c,
-				cell: func(_ *series.Series, p *series.Point) Cell { return limitedPercentile(p, latency, name) }})
+			out = append(out, ofPoint(metric.Words(latency)+" "+name+"|ms # ?"+latency, always,
+				func(p *series.Point) Cell { return besideSend(limitedPercentile(p, latency, name), p, latency, name) }))
 		}
 		return out
 	}
-	figure := func(head, help string, cell func(p *series.Point) Cell) textColumn {
-		return textColumn{Column: Column{Head: head, Num: true, Help: help},
-			cell: func(_ *series.Series, p *series.Point) Cell { return cell(p) }}
-	}
-	output := figure("output tok/s", "throughput", outputCell)
+	output := ofPoint("output tok/s # ?throughput", always, outputCell)
 	if o.PerGPU() {
-		output = figure("tok/s/GPU", "throughput",
-			func(p *series.Point) Cell { return median(*cmp.Or(p.OutputTokensPerSPerGPU, &record.Repeats{})) })
+		output = ofPoint("tok/s/GPU # ?throughput", always, perGPUCell)
 	}
-	status, validity := figure("SLO", "slo", o.statusCell), figure("cautions", "validity", validityCell)
-	status.Num, validity.Num = false, false
-	stats := o.limitedStats("ttft")
-	firsts := percentiles("ttft", stats...)
-	for i, c := range firsts {
-		firsts[i].cell = func(s *series.Series, p *series.Point) Cell { return besideSend(c.cell(s, p), p, stats[i]) }
-	}
+	firsts := percentiles("ttft", o.limitedStats("ttft")...)
 	if o.answers() {
 		firsts = append(firsts, percentiles("ttfo", o.limitedStats("ttfo")...)...)
 	}
-	costs := []textColumn{figure("USD/M out", "cost", costCell)}
+	costs := []pointColumn{ofPoint("USD/M out # ?cost", always, costCell)}
 	if o.collectedPower() {
-		costs = append(costs, figure("J/token", "energy", energyCell))
+		costs = append(costs, ofPoint("J/token # ?energy", always, energyCell))
 	}
-	return slices.Concat([]textColumn{
-		{Column: Column{Head: "point"}, cell: pointCell}, status,
-		figure("req/s", "throughput", func(p *series.Point) Cell { return median(p.RequestsPerS) }), output,
-		figure("tok/s/user", "peruser", func(p *series.Point) Cell { return median(p.PerUserTokensPerS) }),
+	return slices.Concat([]pointColumn{
+		{Column{Head: "point"}, always, pointCell}, ofPoint("SLO ?slo", always, o.statusCell),
+		ofPoint("req/s # ?throughput", always, requestsCell), output,
+		ofPoint("tok/s/user # ?peruser", always, perUserCell),
 	}, firsts, percentiles("tpot", o.limitedStats("tpot")...), percentiles("itl", o.limitedOrP99("itl")...),
-		percentiles("e2e", o.limitedOrP99("e2e")...), costs, []textColumn{figure("n", "failures", sampleCell), validity})
+		percentiles("e2e", o.limitedOrP99("e2e")...), costs, []pointColumn{
+			ofPoint("n # ?failures", always, sampleCell), ofPoint("cautions ?validity", always, validityCell)})
 }
 
 func (o *Analysis) collectedPower() (is bool) {
@@ -92,12 +72,12 @@ func (o *Analysis) collectedPower() (is bool) {
 	return is
 }
 
-// besideSend adds the TTFT from send, as other tools count it, where it differs.
-func besideSend(c Cell, p *series.Point, stat string) Cell {
+// besideSend adds to a TTFT that from send, as other tools count it, where it differs.
+func besideSend(c Cell, p *series.Point, latency, stat string) Cell {
 	x, ok := p.TTFT.Get(stat)
 	sent, known := record.PercentilesOf(p.Rows[0].Summary.TTFTFromSend).Get(stat)
 	const least = 0.05 // of the latency
-	if ok && known && p.Class == "" && x.Median-sent.Median > least*x.Median {
+	if latency == "ttft" && ok && known && p.Class == "" && x.Median-sent.Median > least*x.Median {
 		c.Tag = strings.TrimPrefix(c.Tag+", from send "+unit.Digits(sent.Median), ", ")
 	}
 	return c

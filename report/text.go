@@ -35,7 +35,7 @@ func Text(w io.Writer, run *Run, screen Screen) error {
 	parts := run.ttftPartsTable(notPrefill)
 	parts.Caption += ", where prefill is less than half of it"
 	p.few(parts, mostParts, "report.html, tab Latency")
-	p.few(run.workersTable(), mostGroups, "report.html, tab Server")
+	p.few(run.workersTable().keep([]int{0, 1, 2, 5, 6, 9}), mostGroups, "report.html, tab Server")
 	p.bottlenecks(&o)
 	p.published(&o)
 	p.findings(&o, &t, footnotes)

@@ -14,10 +14,16 @@ import (
 	"bench/experiment/verdict"
 )
 
-type textColumn struct {
+// pointColumn is a column of points.
+type pointColumn struct {
 	Column
 	rank int // columns of a low rank are shown first; always: whatever the width
 	cell func(s *series.Series, p *series.Point) Cell
+}
+
+// ofPoint has a head as column reads it.
+func ofPoint(head string, rank int, cell func(p *series.Point) Cell) pointColumn {
+	return pointColumn{column(head), rank, func(_ *series.Series, p *series.Point) Cell { return cell(p) }}
 }
 
 const (
@@ -35,10 +41,7 @@ const (
 // textTable is every point with the columns that fit a terminal. Curves have a line with their name.
 func (o *Analysis) textTable(width int, footnotes map[string]int) Table {
 	all := o.textColumns(width, footnotes)
-	var t Table
-	for _, c := range all {
-		t.Columns = append(t.Columns, c.Column)
-	}
+	t := tableOf("", "", all)
 	for i := range o.Series {
 		s := &o.Series[i]
 		t.addPoints(s, all, func(int) bool { return true })
@@ -47,7 +50,7 @@ func (o *Analysis) textTable(width int, footnotes map[string]int) Table {
 }
 
 // addPoints adds the shown points of a series, each with its classes, below the name of one with several points.
-func (t *Table) addPoints(s *series.Series, all []textColumn, shown func(point int) bool) {
+func (t *Table) addPoints(s *series.Series, all []pointColumn, shown func(point int) bool) {
 	named := len(s.Points) == 1
 	for j := range s.Points {
 		if !shown(j) {
@@ -62,17 +65,29 @@ func (t *Table) addPoints(s *series.Series, all []textColumn, shown func(point i
 			points = append(points, &s.Points[j].Classes[k])
 		}
 		for _, p := range points {
-			row := make([]Cell, len(all))
-			for k, c := range all {
-				row[k] = c.cell(s, p)
-			}
-			t.Add(row...)
+			t.addPoint(s, p, all)
 		}
 	}
 }
 
+func tableOf(id, caption string, columns []pointColumn) Table {
+	t := newTable(id, caption)
+	for _, c := range columns {
+		t.Columns = append(t.Columns, c.Column)
+	}
+	return t
+}
+
+func (t *Table) addPoint(s *series.Series, p *series.Point, columns []pointColumn) {
+	row := make([]Cell, len(columns))
+	for i, c := range columns {
+		row[i] = c.cell(s, p)
+	}
+	t.Add(row...)
+}
+
 // fitting takes the columns of a low rank first, and none without any figure.
-func fitting(t *Table, all []textColumn, width int) []int {
+func fitting(t *Table, all []pointColumn, width int) []int {
 	byRank := make([]int, len(all))
 	for i := range all {
 		byRank[i] = i
@@ -117,36 +132,25 @@ func (t Table) keep(columns []int) Table {
 	return out
 }
 
-func (o *Analysis) textColumns(width int, footnotes map[string]int) []textColumn {
-	figure := func(head, unit string, rank int, cell func(p *series.Point) Cell) textColumn {
-		return textColumn{Column{Head: head, Unit: unit, Num: true}, rank,
-			func(_ *series.Series, p *series.Point) Cell { return cell(p) }}
-	}
-	text := func(head string, rank int, cell func(p *series.Point) Cell) textColumn {
-		c := figure(head, "", rank, cell)
-		c.Num = false
-		return c
-	}
-	findings := text(numbersHead, 5, func(p *series.Point) Cell { return footnoteCell(p, footnotes) })
+func (o *Analysis) textColumns(width int, footnotes map[string]int) []pointColumn {
+	findings := ofPoint(numbersHead, 5, func(p *series.Point) Cell { return footnoteCell(p, footnotes) })
 	if width < countsBelow {
-		findings = figure(countMark, "", 5, countCell)
+		findings = ofPoint(countMark+" #", 5, countCell)
 	}
 	e2e := 12
 	if !o.streams() { // it is the only latency
 		e2e = 3
 	}
-	return slices.Concat([]textColumn{
+	return slices.Concat([]pointColumn{
 		{Column{Head: "point"}, always, textName},
-		figure("output", "tok/s", 2, outputCell),
-		figure("", "tok/s/GPU", 6, perGPUCell),
-		figure("", "tok/s/user", 8, func(p *series.Point) Cell { return median(p.PerUserTokensPerS) }),
-		figure("", "req/s", 9, func(p *series.Point) Cell { return median(p.RequestsPerS) }),
-		figure("goodput", "req/s", 15, goodputCell),
+		ofPoint("output|tok/s #", 2, outputCell), ofPoint("|tok/s/GPU #", 6, moreGPUsCell),
+		ofPoint("|tok/s/user #", 8, perUserCell), ofPoint("|req/s #", 9, requestsCell),
+		ofPoint("goodput|req/s #", 15, goodputCell),
 	}, o.latencyColumns("ttft", 3, 1), o.answerColumns(), o.latencyColumns("tpot", 2, 7),
-		o.latencyColumns("itl", 18, 10), o.latencyColumns("e2e", 16, e2e), []textColumn{
-			figure("cost", "USD/M", 14, costCell), figure("energy", "J/token", 14, energyCell),
-			figure("n", "", 4, completed), figure("failed", "", 11, failuresOrNone), text("SLO", always, o.statusCell),
-			text("limit", 13, decidingCell), findings,
+		o.latencyColumns("itl", 18, 10), o.latencyColumns("e2e", 16, e2e), []pointColumn{
+			ofPoint("cost|USD/M #", 14, costCell), ofPoint("energy|J/token #", 14, energyCell),
+			ofPoint("n #", 4, completed), ofPoint("failed #", 11, failuresOrNone), ofPoint("SLO", always, o.statusCell),
+			ofPoint("limit", 13, decidingCell), findings,
 		})
 }
 
@@ -157,7 +161,7 @@ func (o *Analysis) streams() bool {
 	return all
 }
 
-func (o *Analysis) answerColumns() []textColumn {
+func (o *Analysis) answerColumns() []pointColumn {
 	if !o.answers() {
 		return nil
 	}
@@ -166,13 +170,13 @@ func (o *Analysis) answerColumns() []textColumn {
 
 // latencyColumns are the percentiles of a latency: those that the SLO limits, the median and one at the tail with
 // their ranks, and p99.
-func (o *Analysis) latencyColumns(latency string, median, tail int) []textColumn {
+func (o *Analysis) latencyColumns(latency string, median, tail int) []pointColumn {
 	ranks := map[string]int{"p50": median}
 	if median != unranked {
 		ranks["p99"] = 17
 	}
 	ranks[o.tail(latency)] = tail
-	var all []textColumn
+	var all []pointColumn
 	for _, name := range metric.Percentiles {
 		rank, shown := ranks[name]
 		shown = shown && rank != unranked
@@ -180,10 +184,10 @@ func (o *Analysis) latencyColumns(latency string, median, tail int) []textColumn
 			rank, shown = always, true
 		}
 		if shown {
-			all = append(all, textColumn{Column{Head: metric.Words(latency), Unit: name + " ms", Num: true, Stat: name},
-				rank, func(_ *series.Series, p *series.Point) Cell {
-					return limitedPercentile(p, latency, name)
-				}})
+			c := ofPoint(metric.Words(latency)+"|"+name+" ms #", rank,
+				func(p *series.Point) Cell { return limitedPercentile(p, latency, name) })
+			c.Stat = name
+			all = append(all, c)
 		}
 	}
 	return all
@@ -250,10 +254,18 @@ func median(r record.Repeats) Cell {
 	return TextCell(unit.Digits(r.Median))
 }
 
-// perGPUCell is absent for one GPU: it is the output then.
+func requestsCell(p *series.Point) Cell { return median(p.RequestsPerS) }
+
+func perUserCell(p *series.Point) Cell { return median(p.PerUserTokensPerS) }
+
 func perGPUCell(p *series.Point) Cell {
+	return median(*cmp.Or(p.OutputTokensPerSPerGPU, &record.Repeats{}))
+}
+
+// moreGPUsCell is absent for one GPU: it is the output then.
+func moreGPUsCell(p *series.Point) Cell {
 	if per := p.OutputTokensPerSPerGPU; per != nil && per.Median != p.OutputTokensPerS.Median {
-		return TextCell(unit.Digits(per.Median))
+		return perGPUCell(p)
 	}
 	return Absent()
 }
