@@ -228,9 +228,9 @@ func (x *System) against(other *System) (decided, open []string) {
 		sentence     string
 		falls        bool // with the load, and less is better
 	}{
-		{x.Load, other.Load, "carries %s more load within the SLO", false},
-		{x.PerGPU, other.PerGPU, "carries %s more load per GPU", false},
-		{x.USDPerMillion, other.USDPerMillion, "costs %s less per token", true},
+		{x.Load, other.Load, "carries %s load within the SLO", false},
+		{x.PerGPU, other.PerGPU, "carries %s load per GPU", false},
+		{x.USDPerMillion, other.USDPerMillion, "costs %s per token", true},
 	} {
 		if f.figure == nil || f.base == nil || f.figure == x.PerGPU && x.GPUs == other.GPUs {
 			continue
@@ -264,11 +264,17 @@ func (x *System) judge(other *System, figure, base *Range, sentence string, fall
 	case intervals && (x.axis == "rate" || figure == x.Load):
 		why = "intervals overlap"
 	}
-	size := fmt.Sprintf("%.0f %%", 100*math.Abs(ratio-1))
+	size, than := fmt.Sprintf("%.0f %% more", 100*(ratio-1)), "than"
+	switch {
+	case falls:
+		size = fmt.Sprintf("%.0f %% less", 100*(1-ratio))
+	case ratio >= 2:
+		size, than = unit.Brief(ratio, 2)+" × as much", "as"
+	}
 	if better.Load.Low == nil {
 		size = "at least " + size
 	}
-	return fmt.Sprintf("%s "+sentence+" than %s (%s)", better.Name, size, worse.baseName(), why), decided
+	return fmt.Sprintf("%s "+sentence+" %s %s (%s)", better.Name, size, than, worse.baseName(), why), decided
 }
 
 // bounds are of a figure of the system: those of the load, scaled. Without an interval that is from the PASS to the
