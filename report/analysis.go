@@ -52,6 +52,17 @@ func (f *Finding) text() string {
 	return fmt.Sprintf("%s: %s (%s)", f.Code, f.Cases[0].Text, f.Cases[0].Row)
 }
 
+// notes are the codes of the findings that are notes.
+func (o *Analysis) notes() string {
+	var notes []string
+	for _, d := range o.Findings {
+		if d.Severity == record.Note {
+			notes = append(notes, fmt.Sprintf("%s (%s)", d.Code, unit.Plural(len(d.Cases), "row")))
+		}
+	}
+	return strings.Join(notes, ", ")
+}
+
 type Flagged struct {
 	Row  string `json:"row"` // its id; for repeats that differ, the name of the point
 	Text string `json:"text"`

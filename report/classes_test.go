@@ -65,7 +65,7 @@ func textOf(t *testing.T, run *Run) string {
 
 func markdownOf(t *testing.T, run *Run) string {
 	var b strings.Builder
-	if err := Summary(&b, run); err != nil {
+	if err := Markdown(&b, run); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()

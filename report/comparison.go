@@ -77,23 +77,21 @@ func ComparisonMarkdown(w io.Writer, c *compare.Comparison) error {
 	a, f := AnswerComparison(c), NewForest(c)
 	m.line("**" + escapeMarkdown(a.Lead) + "** " + escapeMarkdown(a.Text))
 	for _, s := range append(a.Notes, ComparisonSides(c)...) {
-		m.write("- " + escapeMarkdown(s))
+		m.item("", s)
 	}
 	m.write("")
 	picture, deciding := newPrinter(Screen{}), f.Deciding()
 	picture.forest(&deciding)
 	if text := strings.Trim(picture.b.String(), "\n"); text != "" {
 		m.line("Changes, worse to the right:") // code after a list would be a part of the list
-		m.code(text, strings.Count(text, "\n")+1)
+		m.code(text)
 	}
 	tables := slices.DeleteFunc(append(ConditionTables(c), FiguresTable(c), StatisticsTable(c)),
 		func(t Table) bool { return len(t.Rows) == 0 })
 	if len(tables) > 0 {
-		m.folded(unit.Plural(len(f.Lines()), "figure")+", conditions and statistics", func() {
-			for _, t := range tables {
-				m.table(t)
-			}
-		})
+		m.line("<details><summary>" + unit.Plural(len(f.Lines()), "figure") + ", conditions and statistics</summary>")
+		m.tables(tables...)
+		m.line("</details>")
 	}
 	return m.flush(w)
 }

@@ -38,7 +38,7 @@ func (l *ForestLine) Verdict() string {
 	if l.Mark == MarkInconclusive {
 		return l.leanText()
 	}
-	return l.Mark.Words()
+	return string(l.Mark)
 }
 
 // values is "10.0 → 10.8 ms, +8.0 % [-0.2, +16.8]".

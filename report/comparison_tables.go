@@ -49,21 +49,13 @@ func gateTable(c *compare.Comparison) Table {
 	}
 	for _, v := range []stats.Verdict{stats.Fail, stats.Undecided} {
 		for _, x := range c.Gate.Cases {
-			if x.Verdict == v && !explained(c, x) {
+			if x.Verdict == v {
 				t.Add(TextCell(cmp.Or(x.Where(), "all")), TextCell(cmp.Or(x.Metric, "all")),
 					verdictCell(x.Verdict, 0), TextCell(x.Reason()))
 			}
 		}
 	}
 	return t
-}
-
-func explained(c *compare.Comparison, x compare.Case) (is bool) {
-	eachFigure(c, func(point string, m *compare.Metric, _ bool) {
-		is = is || point == x.Where() && m.Name == x.Metric && m.Change != nil &&
-			(x.Verdict == stats.Fail || x.Why == m.Describe())
-	})
-	return is
 }
 
 func LeftOutTable(id, caption string, left []compare.LeftOut) Table {

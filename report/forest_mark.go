@@ -9,17 +9,10 @@ const (
 	MarkNoChange     ForestMark = "no change"
 	MarkPass         ForestMark = "not worse than the threshold" // PASS of the gate, else inconclusive
 	MarkInconclusive ForestMark = "inconclusive"
-	MarkRaw          ForestMark = "raw" // without a test: no interval
+	MarkRaw          ForestMark = "not tested" // no interval
 )
 
 var ForestMarks = []ForestMark{MarkWorse, MarkBetter, MarkNoChange, MarkPass, MarkInconclusive, MarkRaw}
-
-func (m ForestMark) Words() string {
-	if m == MarkRaw {
-		return "not tested"
-	}
-	return string(m)
-}
 
 func (m ForestMark) Text() string {
 	return map[ForestMark]string{MarkWorse: "▶", MarkBetter: "◀", MarkNoChange: "●", MarkPass: "■",

@@ -69,7 +69,7 @@ func marksText(lines []ForestLine) string {
 	var parts []string
 	for _, mark := range ForestMarks {
 		if slices.ContainsFunc(lines, func(l ForestLine) bool { return l.Mark == mark }) {
-			parts = append(parts, mark.Text()+" "+mark.Words())
+			parts = append(parts, mark.Text()+" "+string(mark))
 		}
 	}
 	if slices.ContainsFunc(lines, func(l ForestLine) bool { return l.Limit > 0 }) {

@@ -57,10 +57,7 @@ func HistoryMarkdown(w io.Writer, h *compare.History) error {
 		for _, note := range a.Notes {
 			m.line("- " + escapeMarkdown(note))
 		}
-		for _, t := range GroupTables(g) {
-			m.table(t)
-		}
-		m.table(TrendsTable(g))
+		m.tables(append(GroupTables(g), TrendsTable(g))...)
 	}
 	m.table(UnreadTable(h))
 	return m.flush(w)

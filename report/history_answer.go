@@ -64,9 +64,6 @@ func AnswerGroup(g *compare.Group) GroupAnswer {
 		a.Notes = append(a.Notes, fmt.Sprintf("not watched: %d of %s: %s", n-watched,
 			unit.Plural(n, "figure"), notWatched(unwatched)))
 	}
-	if n := invalidNow(g); n > 0 && watched == 0 {
-		a.Notes = append(a.Notes, fmt.Sprintf("invalid in the last night: %s", unit.Plural(n, "figure")))
-	}
 	if s := gatesText(g); s != "" {
 		a.Notes = append(a.Notes, s)
 	}
@@ -134,16 +131,6 @@ func watchedFigures(g *compare.Group) (n int) {
 	return n
 }
 
-func invalidNow(g *compare.Group) (n int) {
-	for i := range g.Trends {
-		t := &g.Trends[i]
-		if t.Unwatched != compare.TrendEnded && !t.Nights[len(t.Nights)-1].Valid {
-			n++
-		}
-	}
-	return n
-}
-
 func notWatched(unwatched Table) string {
 	if len(unwatched.Rows) == 0 {
 		return ""
@@ -159,21 +146,15 @@ func gatesText(g *compare.Group) string {
 	if len(g.Gates) == 0 {
 		return ""
 	}
-	counts := map[stats.Verdict]int{}
+	counts := map[string]int{}
 	last := ""
 	for _, n := range g.Gates {
-		counts[n.Verdict]++
+		counts[string(n.Verdict)]++
 		if n.Verdict == stats.Fail {
 			last = n.Run
 		}
 	}
-	var parts []string
-	for _, v := range []stats.Verdict{stats.Pass, stats.Undecided, stats.Fail} {
-		if counts[v] > 0 {
-			parts = append(parts, fmt.Sprintf("%s %d", v, counts[v]))
-		}
-	}
-	s := fmt.Sprintf("gate in %s: %s", unit.Plural(len(g.Gates), "night"), strings.Join(parts, ", "))
+	s := fmt.Sprintf("gate in %s: %s", unit.Plural(len(g.Gates), "night"), unit.Counts(counts))
 	if last != "" {
 		s += "; last FAIL " + last
 	}

@@ -3,12 +3,9 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"bench/experiment/record"
-	"bench/experiment/stats"
 	"bench/experiment/unit"
 )
 
@@ -22,7 +19,7 @@ func (r *Run) loadTable() Table {
 		if c.Mean == 0 {
 			mean = Absent()
 		}
-		t.Add(Cell{Text: row.ID, Title: timeTitle(row.Time)}, shortCell(q), failedCell(q), mean,
+		t.Add(TextCell(row.ID), shortCell(q), failedCell(q), mean,
 			TextCell(unit.Digits(row.Summary.DurationS)),
 			arrivals(&row), TextCell(finishes(q.Finish)), steadiness(row.Steady), littleCell(row.Little))
 	}
@@ -43,7 +40,7 @@ func failedCell(q record.Requests) Cell {
 	if q.Failed > 0 {
 		c.Kind = Failed
 	}
-	c.Tag = counts(q.Errors)
+	c.Tag = unit.Counts(q.Errors)
 	if q.TurnsLost > 0 {
 		c.Tag = strings.TrimPrefix(c.Tag+", ", ", ") + unit.Plural(q.TurnsLost, "turn") + " lost"
 	}
@@ -60,7 +57,7 @@ func finishes(by map[string]int) string {
 	if len(named) == 1 {
 		return only
 	}
-	return cmp.Or(counts(named), "not reported")
+	return cmp.Or(unit.Counts(named), "not reported")
 }
 
 func arrivals(row *record.Row) Cell {
@@ -78,24 +75,10 @@ func steadiness(s *record.Steadiness) Cell {
 		return Absent()
 	}
 	lowest := 1.
-	var parts []string
-	for _, metric := range slices.Sorted(maps.Keys(s.Trends)) {
-		parts = append(parts, trendText(metric, s.Trends[metric]))
-		lowest = min(lowest, s.Trends[metric].P)
+	for _, trend := range s.Trends {
+		lowest = min(lowest, trend.P)
 	}
-	if s.Cut != nil {
-		parts = append(parts, fmt.Sprintf("MSER-5 truncates %s", unit.Plural(*s.Cut, "request")))
-	}
-	return Cell{Text: unit.Digits(lowest), Title: strings.Join(parts, "; ")}
-}
-
-func trendText(metric string, t stats.Trend) string {
-	sign := ""
-	if t.Change > 0 {
-		sign = "+"
-	}
-	return fmt.Sprintf("%s %s%s (p=%s)", strings.ReplaceAll(metric, "_", " "), sign, unit.Format(t.Change, "share"),
-		unit.Digits(t.P))
+	return TextCell(unit.Digits(lowest))
 }
 
 func littleCell(l *record.Little) Cell {

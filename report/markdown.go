@@ -7,19 +7,11 @@ import (
 	"unicode"
 
 	"bench/experiment/text"
-	"bench/experiment/unit"
 )
 
-type markdown struct {
-	b     strings.Builder
-	lines int
-	most  int // lines; 0 = any number
-}
+type markdown struct{ b strings.Builder }
 
-func (m *markdown) write(s string) {
-	m.b.WriteString(s + "\n")
-	m.lines++
-}
+func (m *markdown) write(s string) { m.b.WriteString(s + "\n") }
 
 func (m *markdown) line(s string) { m.write(s); m.write("") }
 
@@ -28,6 +20,12 @@ func (m *markdown) flush(w io.Writer) error {
 		return fmt.Errorf("writing Markdown: %w", err)
 	}
 	return nil
+}
+
+func (m *markdown) tables(tables ...Table) {
+	for _, t := range tables {
+		m.table(t)
+	}
 }
 
 func (m *markdown) table(t Table) {
@@ -98,32 +96,9 @@ func (m *markdown) item(label, s string) {
 	}
 }
 
-func (m *markdown) list(caption string, lines []string) {
-	if len(lines) == 0 {
-		return
-	}
-	m.line("## " + caption)
-	shown := lines
-	if m.most > 0 {
-		shown = lines[:min(mostFindings, len(lines))]
-	}
-	for _, line := range shown {
-		m.item("", line)
-	}
-	if more := len(lines) - len(shown); more > 0 {
-		m.write("- " + unit.Plural(more, "more code") + elsewhere)
-	}
-	m.write("")
-}
-
 // code writes text as indented code, which nothing in it can end.
-func (m *markdown) code(s string, most int) {
-	lines := strings.Split(strings.TrimRight(s, "\r\n"), "\n")
-	for i, line := range lines {
-		if i == most-1 && len(lines) > most {
-			m.write(fmt.Sprintf("    … %s more: notes.md", unit.Plural(len(lines)-i, "line")))
-			break
-		}
+func (m *markdown) code(s string) {
+	for line := range strings.SplitSeq(strings.TrimRight(s, "\r\n"), "\n") {
 		m.write("    " + text.Escape(strings.TrimRight(line, "\r")))
 	}
 	m.write("")
@@ -163,11 +138,4 @@ func escapeMarkdown(s string) string {
 		}
 	}
 	return b.String()
-}
-
-// folded writes blocks that a reader opens, below a trusted heading. GitHub and GitLab fold them.
-func (m *markdown) folded(summary string, blocks func()) {
-	m.line("<details><summary>" + summary + "</summary>")
-	blocks()
-	m.line("</details>")
 }

@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -143,19 +142,10 @@ func failures(p *series.Point) Cell {
 	}
 	c := count(n)
 	if n > 0 {
-		c.Kind, c.Tag = Failed, counts(classes)
+		c.Kind, c.Tag = Failed, unit.Counts(classes)
 		c.Title = c.Tag
 	}
 	return c
-}
-
-// counts lists counts by name: "status 1, timeout 4".
-func counts(by map[string]int) string {
-	var parts []string
-	for _, name := range slices.Sorted(maps.Keys(by)) {
-		parts = append(parts, name+" "+unit.Count(by[name]))
-	}
-	return strings.Join(parts, ", ")
 }
 
 // validityCell counts the cautions of a point, and its findings of severity invalid; the tooltip names them.

@@ -96,12 +96,12 @@ func TestTextColorOnlyAdds(t *testing.T) {
 	}
 }
 
-func TestSummary(t *testing.T) {
+func TestMarkdown(t *testing.T) {
 	var b bytes.Buffer
-	if err := Summary(&b, fixtureRun()); err != nil {
+	if err := Markdown(&b, fixtureRun()); err != nil {
 		t.Fatal(err)
 	}
-	fixture.Golden(t, *update, "summary.golden.md", b.Bytes())
+	fixture.Golden(t, *update, "markdown.golden.md", b.Bytes())
 	html := regexp.MustCompile(`<\S`) // CommonMark: a tag has no space after <
 	for line := range strings.Lines(b.String()) {
 		if !strings.HasPrefix(line, "    ") && html.MatchString(line) { // indented: code

@@ -1,91 +1,55 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strings"
 
 	"bench/experiment/record"
 	"bench/experiment/text"
-	"bench/experiment/unit"
 )
 
-// A summary must be readable with cat.
-const (
-	mostLines    = 60
-	mostFindings = 6
-	mostRows     = 8 // of a table beside the points
-	mostNotes    = 4 // lines
-	leastPoints  = 3
-	linesAround  = 7 // of a table beside its rows: caption, heading, and what is left out
-)
-
-const elsewhere = ": `bench report RUN --format md`"
-
+// Markdown writes runs, before them side by side if they have a workload in common.
 func Markdown(w io.Writer, runs ...*Run) error {
+	m := &markdown{}
 	if x := SystemsOf(runs); x != nil {
-		m := &markdown{}
 		m.line("**" + escapeMarkdown(x.Text) + "**")
 		m.line(escapeMarkdown(x.Setup))
 		for _, text := range x.Cautions {
 			m.line("Caution: " + escapeMarkdown(text))
 		}
 		m.table(x.Table())
-		if err := m.flush(w); err != nil {
-			return err
-		}
 	}
 	for _, run := range runs {
-		if err := run.markdown(w, 0); err != nil {
-			return err
-		}
+		m.run(run)
 	}
-	return nil
-}
-
-// Summary is Markdown in at most 60 lines, which name what they leave out. No point that does not PASS is left out
-// before one that does.
-func Summary(w io.Writer, run *Run) error { return run.markdown(w, mostLines) }
-
-func (r *Run) markdown(w io.Writer, most int) error {
-	o := r.Analyze()
-	m, end := &markdown{most: most}, r.markdownEnd(&o, most)
-	m.head(r, &o)
-	tables := []Table{r.shadowTable(), r.shadowLoadTable(), r.tilingTable(), r.sessionsTable(), r.reasoningTable(),
-		r.answersTable(), r.speculationTable(), r.workersTable()}
-	predicted, limits := r.besideTables(&o)
-	tables = append(tables, limits, predicted)
-	if p := o.publishedPoint(); p != nil {
-		tables = append(tables, o.publishedTable(p))
-	}
-	if most == 0 { // the head has what the first workload is compared with
-		tables = append(tables, o.racedTable(), o.settingsTable())
-	}
-	m.tables(end.lines, append(tables, o.workloadsTable())...)
-	m.points(o.summaryPoints(), m.room()-end.lines)
-	m.b.WriteString(end.b.String())
 	return m.flush(w)
 }
 
-// markdownEnd is what follows the points.
-func (r *Run) markdownEnd(o *Analysis, most int) *markdown {
-	m := &markdown{most: most}
+func (m *markdown) run(r *Run) {
+	o := r.Analyze()
+	m.head(r, &o)
+	predicted, limits := r.besideTables(&o)
+	m.tables(r.shadowTable(), r.shadowLoadTable(), r.tilingTable(), r.sessionsTable(), r.reasoningTable(),
+		r.answersTable(), r.speculationTable(), r.workersTable(), limits, predicted)
+	if p := o.publishedPoint(); p != nil {
+		m.table(o.publishedTable(p))
+	}
+	m.tables(o.racedTable(), o.settingsTable(), o.workloadsTable(), o.shortPointsTable())
 	m.line("Latencies in ms. `★` operating point of its workload, `~` thin, `≥` n too small: the lower end of the 95 % interval.")
-	m.list("Findings", o.summaryFindings())
+	m.findings(&o)
 	if len(r.Manifest.Command) > 0 {
 		m.line("Reproduce, with the matrix of report.html:")
-		m.code(text.ShellWords(r.Manifest.Command), 1)
+		m.code(text.ShellWords(r.Manifest.Command))
 	}
 	if r.Notes != "" {
-		m.code(r.Notes, min(m.room(), mostNotes))
+		m.code(r.Notes)
 	}
-	return m
 }
 
-func (o *Analysis) summaryPoints() Table {
+// shortPointsTable fits a page: a legend has the unit of latencies, and the page the columns that it lacks.
+func (o *Analysis) shortPointsTable() Table {
 	t := o.pointsTable()
 	var shown []int
 	for i, c := range t.Columns {
@@ -103,68 +67,19 @@ func (o *Analysis) summaryPoints() Table {
 	return t
 }
 
-func (o *Analysis) summaryFindings() []string {
-	var lines, notes []string
-	for _, d := range o.Findings {
-		if d.Severity == record.Note {
-			notes = append(notes, d.Code)
-			continue
-		}
-		lines = append(lines, fmt.Sprintf("%s %s (%s): %s", d.Severity, d.Code, unit.Plural(len(d.Cases), "row"),
-			d.Cases[0].Text))
-	}
-	if len(notes) > 0 {
-		lines = append(lines, "notes: "+unit.Some(notes))
-	}
-	return lines
-}
-
-// points leaves out those that PASS first, of these the operating points last.
-func (m *markdown) points(t Table, room int) {
-	room -= linesAround
-	if room >= len(t.Rows) {
-		m.table(t)
+func (m *markdown) findings(o *Analysis) {
+	if len(o.Findings) == 0 {
 		return
 	}
-	all := t.Rows
-	order := make([]int, len(all))
-	for i := range all {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(i, k int) int { return cmp.Compare(dispensable(all[i]), dispensable(all[k])) })
-	shown := order[:min(len(all), max(leastPoints, room))]
-	out := map[string]int{}
-	for _, i := range order[len(shown):] {
-		verdict := strings.TrimSuffix(all[i][verdictColumn].Text, " "+operatingMark)
-		if verdict == Absent().Text {
-			verdict = "without SLO"
+	m.line("## Findings")
+	for _, d := range o.Findings {
+		if d.Severity != record.Note {
+			m.item("", string(d.Severity)+" "+d.text())
 		}
-		out[verdict]++
 	}
-	slices.Sort(shown)
-	t.Rows = nil
-	for _, i := range shown {
-		t.Add(all[i]...)
-	}
-	m.table(t)
-	if more := len(order) - len(shown); more > 0 {
-		m.line("and " + unit.Plural(more, "more point") + " (" + unit.Counts(out) + ")" + elsewhere)
-	}
+	m.item("notes", o.notes())
+	m.write("")
 }
-
-// dispensable ranks a point: what is greater is left out first.
-func dispensable(point []Cell) int {
-	switch c := point[verdictColumn]; {
-	case c.Kind != Passed:
-		return 0
-	case strings.HasSuffix(c.Text, operatingMark):
-		return 1
-	}
-	return 2
-}
-
-// verdictColumn is that of the SLO in the table of the points.
-const verdictColumn = 1
 
 func (m *markdown) head(run *Run, o *Analysis) {
 	f := run.Manifest
@@ -184,7 +99,6 @@ func (m *markdown) head(run *Run, o *Analysis) {
 		m.write("")
 	}
 	m.line(escapeMarkdown(run.Setup()) + "  \nSLO: " + escapeMarkdown(o.SLOLine()))
-	m.lines++
 	w, _ := o.First()
 	if w == nil || o.Imported != "" {
 		m.line("**" + escapeMarkdown(o.Answer.Text) + "**")
@@ -206,32 +120,4 @@ func (m *markdown) head(run *Run, o *Analysis) {
 	m.item("result", o.Answer.Text)
 	m.item("time", o.Time.Line())
 	m.write("")
-}
-
-func (m *markdown) room() int {
-	if m.most == 0 {
-		return math.MaxInt32
-	}
-	return m.most - m.lines
-}
-
-// tables writes the first rows of the tables, as far as they leave lines for points and what follows.
-func (m *markdown) tables(following int, tables ...Table) {
-	var out []string
-	for _, t := range tables {
-		all := len(t.Rows)
-		if m.most > 0 {
-			t.Rows = t.Rows[:max(0, min(all, mostRows, m.room()-following-2*linesAround-leastPoints))]
-		}
-		if all > 0 && len(t.Rows) == 0 {
-			out = append(out, t.Caption)
-		}
-		m.table(t)
-		if more := all - len(t.Rows); more > 0 && len(t.Rows) > 0 {
-			m.line("and " + unit.Plural(more, "more row") + elsewhere)
-		}
-	}
-	if len(out) > 0 {
-		m.line("Left out: " + escapeMarkdown(strings.Join(out, "; ")) + elsewhere)
-	}
 }

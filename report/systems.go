@@ -373,8 +373,7 @@ func SystemNames(runs []*Run) []string {
 		func(r *Run) string { return r.Manifest.Target.Model },
 		func(r *Run) string { return r.Manifest.Target.Precision },
 		func(r *Run) string { return r.engine() },
-		func(r *Run) string { return r.Manifest.Facts["server_flags"] },
-		ownWords(runs),
+		ownFlags(runs),
 		func(r *Run) string { return strings.ToLower(r.Tag()) },
 	} {
 		values := make([]string, len(runs))
@@ -405,16 +404,11 @@ func SystemNames(runs []*Run) []string {
 	return names
 }
 
-// ownWords are the words of a run's server command that not every run has.
-func ownWords(runs []*Run) func(*Run) string {
-	words := func(r *Run) []string {
-		if n := len(r.Manifest.Servers); n > 0 {
-			return r.Manifest.Servers[n-1].Command
-		}
-		return nil
-	}
+// ownFlags are the words of the flags of a run's server that not every run has.
+func ownFlags(runs []*Run) func(*Run) string {
+	words := func(r *Run) []string { return strings.Fields(r.ServerFlags()) }
 	return func(r *Run) string {
-		return strings.Join(slices.DeleteFunc(slices.Clone(words(r)), func(word string) bool {
+		return strings.Join(slices.DeleteFunc(words(r), func(word string) bool {
 			return !slices.ContainsFunc(runs, func(other *Run) bool { return !slices.Contains(words(other), word) })
 		}), " ")
 	}

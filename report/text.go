@@ -151,10 +151,8 @@ func (p *printer) findings(o *Analysis, t *Table, footnotes map[string]int) {
 	p.line("")
 	p.wrap("", "findings (what to do: report.html, tab Trust)")
 	numbered := slices.ContainsFunc(t.Columns, func(c Column) bool { return c.Head == numbersHead })
-	var notes []string
 	for _, d := range o.Findings {
 		if d.Severity == record.Note {
-			notes = append(notes, fmt.Sprintf("%s (%s)", d.Code, unit.Plural(len(d.Cases), "row")))
 			continue
 		}
 		severity := p.paint(severityKind(d.Severity), string(d.Severity))
@@ -164,7 +162,7 @@ func (p *printer) findings(o *Analysis, t *Table, footnotes map[string]int) {
 		}
 		p.wrap(strings.TrimRight(lead, " "), d.text())
 	}
-	if len(notes) > 0 {
-		p.wrap(" ", "notes: "+strings.Join(notes, ", "))
+	if notes := o.notes(); notes != "" {
+		p.wrap(" ", "notes: "+notes)
 	}
 }

@@ -135,16 +135,3 @@ func percentages(parts []record.TimePart) []int {
 	}
 	return out
 }
-
-func timeTitle(t *record.TimeSplit) string {
-	if t == nil {
-		return "time: not recorded"
-	}
-	var out []string
-	for _, p := range t.Parts() {
-		if p.Seconds > 0 {
-			out = append(out, p.Name+" "+unit.Format(p.Seconds*1000, "ms"))
-		}
-	}
-	return unit.Format(t.TotalS*1000, "ms") + ": " + strings.Join(out, ", ")
-}

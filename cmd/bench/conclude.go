@@ -68,7 +68,7 @@ func (c *cli) render(run *report.Run, quiet bool) error {
 		return err
 	}
 	if err := writeWhole(filepath.Join(run.Dir, "summary.md"),
-		func(w io.Writer) error { return report.Summary(w, run) }); err != nil {
+		func(w io.Writer) error { return report.Markdown(w, run) }); err != nil {
 		return err
 	}
 	if quiet {

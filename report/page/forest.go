@@ -119,7 +119,7 @@ func addForestMarks(line *charts.Line, mark report.ForestMark, lines []report.Fo
 				l.Tip()}})
 		}
 	}
-	addScatter(line, mark.Words(), opts.ScatterChart{Symbol: look.shape, SymbolSize: 13}, look.color, marks)
+	addScatter(line, string(mark), opts.ScatterChart{Symbol: look.shape, SymbolSize: 13}, look.color, marks)
 }
 
 func addScatter(line *charts.Line, name string, look opts.ScatterChart, color string,
