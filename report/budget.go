@@ -18,7 +18,7 @@ func budgetLine(b *record.Budget) string {
 		text += ", " + unit.Plural(b.Added, "longer repeat")
 	}
 	if len(b.NotRun) > 0 {
-		text += fmt.Sprintf("; %s, about %s", notRun(b.NotRun), clock(sumS(b.NotRun)))
+		text += "; " + andMore(b.NotRun[0].ID, len(b.NotRun)-1) + " did not fit"
 	}
 	if len(b.Open) == 0 {
 		return text + "; no verdict is open"
@@ -34,10 +34,6 @@ func budgetLine(b *record.Budget) string {
 	return fmt.Sprintf("%s; %s open: %s", text, unit.Plural(len(b.Open), "verdict"), firstThree(parts, "; "))
 }
 
-func notRun(rows []record.NotStarted) string {
-	return andMore(rows[0].ID, len(rows)-1) + " did not fit"
-}
-
 // beyondBudget is why a row has no result, if it did not fit in the budget; empty: it is another reason.
 func (r *Run) beyondBudget(id string) string {
 	b := r.Manifest.Budget
@@ -48,13 +44,6 @@ func (r *Run) beyondBudget(id string) string {
 		return "did not fit in the budget"
 	}
 	return "did not fit in the budget; run bench sweep --resume with a longer budget"
-}
-
-func sumS(rows []record.NotStarted) (sum float64) {
-	for _, r := range rows {
-		sum += r.NeedS
-	}
-	return sum
 }
 
 // clock is a number of seconds: 42s, 11m 20s, 1h 05m.

@@ -47,7 +47,7 @@ func (p *printer) captioned(t Table, draw func(Table)) {
 	}
 }
 
-// list is for tables too wide for a terminal. A row whose texts contain the separator has a line for each cell.
+// list is for tables too wide for a terminal.
 func (p *printer) list(t Table) {
 	const separator = " · "
 	heads := make([]string, len(t.Columns))
@@ -60,15 +60,7 @@ func (p *printer) list(t Table) {
 		for i, c := range row {
 			texts[i] = c.Text
 		}
-		line := strings.Join(texts, separator)
-		if strings.Count(line, separator) < len(row) {
-			p.wrap(" ", line)
-			continue
-		}
-		p.wrap(" ", texts[0])
-		for i, text := range texts[1:] {
-			p.wrap("   ", heads[i+1]+": "+text)
-		}
+		p.wrap(" ", strings.Join(texts, separator))
 	}
 }
 

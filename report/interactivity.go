@@ -7,22 +7,14 @@ import (
 	"bench/experiment/unit"
 )
 
-// interactivityTable has levels above 100 tok/s/user if a series reaches them.
+// interactivityTable has the levels that a series reaches.
 func (o *Analysis) interactivityTable() Table {
 	perGPU := o.PerGPU()
 	name := "tok/s"
 	if perGPU {
 		name = "tok/s/GPU"
 	}
-	levels := []int{20, 50, 100}
-	for _, level := range []int{200, 500, 1000} {
-		for i := range o.Series {
-			if _, ok := o.Series[i].AtInteractivity(float64(level)); ok {
-				levels = append(levels, level)
-				break
-			}
-		}
-	}
+	levels := []int{20, 50, 100, 200, 500, 1000}
 	t := newTable("per-user", name+" at a given tok/s/user", "workload", "measured|tok/s/user # ?peruser")
 	t.Note = "Interpolated between measured points; –: outside the measured range."
 	for _, level := range levels {
@@ -46,7 +38,7 @@ func (o *Analysis) interactivityTable() Table {
 	if !reached {
 		t.Rows = nil
 	}
-	return t
+	return t.withoutEmpty()
 }
 
 func interpolatedCell(s *series.Series, at series.Interpolation, ok, perGPU bool) Cell {

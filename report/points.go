@@ -148,36 +148,11 @@ func failures(p *series.Point) Cell {
 	return c
 }
 
-// validityCell counts the cautions of a point, and its findings of severity invalid; the tooltip names them.
+// validityCell counts the findings of a point that are no notes; the tooltip names them.
 func validityCell(p *series.Point) Cell {
-	all := slices.Clone(p.Findings)
-	var impossible []string
-	for _, r := range p.Rows {
-		all = append(all, r.Findings...)
-		impossible = append(impossible, r.Checks.NotPossible...)
-	}
-	c := Absent()
-	var parts, titles []string
-	for _, s := range []record.Severity{record.Invalid, record.Caution} {
-		codes := record.Codes(all, s)
-		if len(codes) == 0 {
-			continue
-		}
-		if c.Kind == Faint {
-			c.Kind = severityKind(s)
-		}
-		parts = append(parts, map[record.Severity]string{record.Invalid: fmt.Sprintf("%d invalid", len(codes)),
-			record.Caution: unit.Count(len(codes))}[s])
-		titles = append(titles, string(s)+": "+strings.Join(codes, ", "))
-	}
-	if len(parts) > 0 {
-		c.Text = strings.Join(parts, ", ")
-	}
-	if len(impossible) > 0 {
-		slices.Sort(impossible)
-		titles = append(titles, "checks not possible: "+strings.Join(slices.Compact(impossible), ", "))
-	}
-	c.Title = strings.Join(titles, "; ")
+	codes := disturbances(p)
+	c := findingsCell(p, unit.Count(len(codes)))
+	c.Title = strings.Join(codes, ", ")
 	return c
 }
 

@@ -67,7 +67,7 @@ func gainCell(points []*series.Point, state string) Cell {
 		if g.State != state || g.Metric != "ttft" {
 			continue
 		}
-		c := TextCell(formatMs(g.SavedMs) + " [" + interval(g.CI95) + "]")
+		c := TextCell(formatMs(g.SavedMs) + " [" + interval(g.CI95, formatMs) + "]")
 		if !g.Certain() {
 			c.Tag = "inconclusive"
 		}

@@ -31,11 +31,9 @@ func (o *Analysis) rooflineTable() Table {
 		floor := floorCell(b.TPOT)
 		floor.Title = strings.TrimPrefix(floor.Title+
 			fmt.Sprintf("; batch %s, context %s tokens", unit.Digits(b.Batch), unit.Digits(b.Context)), "; ")
-		ratio := ratioCell(b.TPOTRatio, p.TPOT)
-		ratio.Title = strings.TrimPrefix(ratio.Title+", "+placeWords[b.TPOTPlace], ", ")
 		t.Add(pointCell(s, p),
 			floorCell(b.TTFT), ratioCell(b.TTFTRatio, p.TTFT),
-			floor, ratio,
+			floor, ratioCell(b.TPOTRatio, p.TPOT),
 			known(b.MBU, percent), known(b.MFU, percent),
 			TextCell(fmt.Sprintf("%s, %d × %s, %s", b.Model, b.GPUs, b.Hardware,
 				cmp.Or(b.Precision, "precision as published"))))
@@ -68,11 +66,4 @@ func ratioCell(x *float64, ps record.Percentiles) Cell {
 		c.Text, c.Kind = "~"+c.Text, Thin
 	}
 	return c
-}
-
-var placeWords = map[roofline.Place]string{
-	roofline.BelowFloor: "below the floor",
-	roofline.Fast:       "faster than the typical range",
-	roofline.Inside:     "within the typical range",
-	roofline.Slow:       "slower than the typical range",
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"bench/experiment/record"
-	"bench/experiment/stats"
 	"bench/experiment/unit"
 )
 
@@ -19,13 +18,13 @@ func (r *Run) sessionsTable() Table {
 			continue
 		}
 		cut = cut || s.Cut > 0
-		times := s.Percentiles(inMs(s.Time))
+		times := s.Percentiles(s.Time)
 		hits := Absent()
 		if u := row.Reuse; u != nil {
 			hits = TextCell(fmt.Sprintf("%.1f of %s", 100*u.CachedRate, unit.Percent(u.PossibleRate)))
 		}
-		t.Add(TextCell(row.ID), sessionsCell(s), LatencyCell(times, "p50"), LatencyCell(times, "p90"),
-			LatencyCell(s.Percentiles(inMs(s.TurnTime)), "p50"),
+		t.Add(TextCell(row.ID), sessionsCell(s), secondsCell(times, "p50"), secondsCell(times, "p90"),
+			secondsCell(s.Percentiles(s.TurnTime), "p50"),
 			optional(s.ToolShare, unit.Percent),
 			optional(s.Interactivity, func(x record.Interactivity) string { return unit.Digits(x.TokensPerS) }), hits)
 	}
@@ -53,18 +52,7 @@ func sessionsCell(s *record.Sessions) Cell {
 	return c
 }
 
-func inMs(s *stats.Summary) *stats.Summary {
-	if s == nil {
-		return nil
-	}
-	const msPerS = 1e3
-	ms := *s
-	for _, x := range []*float64{&ms.Mean, &ms.Std, &ms.Min, &ms.P50, &ms.P90, &ms.P95, &ms.P99, &ms.P999, &ms.Max} {
-		*x *= msPerS
-	}
-	ms.CI95 = map[string]stats.Interval{}
-	for name, ci := range s.CI95 {
-		ms.CI95[name] = stats.Interval{Lo: ci.Lo * msPerS, Hi: ci.Hi * msPerS}
-	}
-	return &ms
+func secondsCell(ps record.Percentiles, name string) Cell {
+	format := func(s float64) string { return formatMs(1000 * s) }
+	return percentileCell(ps, name, format, format)
 }

@@ -69,8 +69,6 @@ func changedCell(c *diagnosis.Change, basis string) Cell {
 	return Cell{Text: text, Title: string(c.Result) + "; " + basis, Kind: kind}
 }
 
-const mostSettingLines = 8
-
 // settingsLines are the comparison that a workload is part of: its conclusion, then each setting that is not in it.
 func (o *Analysis) settingsLines(w *diagnosis.Workload) []string {
 	if w.Tuned != "" {
@@ -84,9 +82,6 @@ func (o *Analysis) settingsLines(w *diagnosis.Workload) []string {
 		}
 		out := []string{g.Text}
 		for _, x := range g.Settings {
-			if len(out) > mostSettingLines {
-				return append(out, "and "+unit.Plural(len(g.Settings)-mostSettingLines, "more setting"))
-			}
 			if x.Name != g.Best || g.Best == g.First {
 				out = append(out, x.Text)
 			}

@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"bench/experiment/record"
@@ -36,8 +35,8 @@ func (m *markdown) run(r *Run) {
 	if p := o.publishedPoint(); p != nil {
 		m.table(o.publishedTable(p))
 	}
-	m.tables(o.racedTable(), o.settingsTable(), o.workloadsTable(), o.shortPointsTable())
-	m.line("Latencies in ms. `★` operating point of its workload, `~` thin, `≥` n too small: the lower end of the 95 % interval.")
+	m.tables(o.racedTable(), o.settingsTable(), o.workloadsTable(), o.pointsTable())
+	m.line("`★` operating point of its workload, `~` thin, `≥` n too small: the lower end of the 95 % interval.")
 	m.findings(&o)
 	if len(r.Manifest.Command) > 0 {
 		m.line("Reproduce, with the matrix of report.html:")
@@ -46,25 +45,6 @@ func (m *markdown) run(r *Run) {
 	if r.Notes != "" {
 		m.code(r.Notes)
 	}
-}
-
-// shortPointsTable fits a page: a legend has the unit of latencies, and the page the columns that it lacks.
-func (o *Analysis) shortPointsTable() Table {
-	t := o.pointsTable()
-	var shown []int
-	for i, c := range t.Columns {
-		if !slices.Contains([]string{"E2E p99", "USD/M out", "J/token", "cautions"}, c.Head) {
-			shown = append(shown, i)
-		}
-	}
-	t = t.keep(shown)
-	for i := range t.Columns {
-		t.Columns[i].Unit = ""
-		for _, row := range t.Rows {
-			row[i].Tag = ""
-		}
-	}
-	return t
 }
 
 func (m *markdown) findings(o *Analysis) {

@@ -388,13 +388,19 @@ func SystemNames(runs []*Run) []string {
 			}
 		}
 	}
-	names := make([]string, len(runs))
+	names, matrices := make([]string, len(runs)), map[string]bool{}
+	for _, r := range runs {
+		matrices[r.Manifest.Matrix] = true
+	}
 	for i, r := range runs {
 		names[i] = strings.Join(parts[i], " · ")
 		same := func(other []string) bool { return slices.Equal(other, parts[i]) }
 		if first := slices.IndexFunc(parts, same); names[i] == "" || first != i ||
 			slices.ContainsFunc(parts[i+1:], same) {
-			name := cmp.Or(strings.TrimSpace(r.Manifest.Matrix+" "+r.Manifest.Run), fmt.Sprintf("run %d", i+1))
+			name := cmp.Or(r.Manifest.Run, fmt.Sprintf("run %d", i+1))
+			if len(matrices) > 1 {
+				name = strings.TrimSpace(r.Manifest.Matrix + " " + name)
+			}
 			names[i] = strings.TrimPrefix(names[i]+" · "+name, " · ")
 		}
 		if slices.Contains(names[:i], names[i]) {

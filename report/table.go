@@ -114,20 +114,24 @@ func optional[T any](x *T, format func(T) string) Cell {
 }
 
 // msCell is a percentile below a heading with ms.
-func msCell(ps record.Percentiles, name string) Cell { return percentileCell(ps, name, unit.Digits) }
+func msCell(ps record.Percentiles, name string) Cell {
+	return percentileCell(ps, name, unit.Digits, formatMs)
+}
 
 // LatencyCell is a percentile in a unit of its own.
-func LatencyCell(ps record.Percentiles, name string) Cell { return percentileCell(ps, name, formatMs) }
+func LatencyCell(ps record.Percentiles, name string) Cell {
+	return percentileCell(ps, name, formatMs, formatMs)
+}
 
 func formatMs(ms float64) string { return unit.Format(ms, "ms") }
 
-// percentileCell has the mark of the grade: ~ thin, ≥ a lower bound, n= no bound at all.
-func percentileCell(ps record.Percentiles, name string, format func(float64) string) Cell {
+// percentileCell has the mark of the grade: ~ thin, ≥ a lower bound, n= no bound at all. Its tooltip has units.
+func percentileCell(ps record.Percentiles, name string, format, withUnit func(float64) string) Cell {
 	p, ok := ps.Get(name)
 	if !ok {
 		return Absent()
 	}
-	c := Cell{Title: evidenceOf(p)}
+	c := Cell{Title: evidenceOf(p, withUnit)}
 	mark, x, ok := p.Mark()
 	c.Text = mark + format(x)
 	switch p.Grade {
@@ -142,8 +146,8 @@ func percentileCell(ps record.Percentiles, name string, format func(float64) str
 	return c
 }
 
-func evidenceOf(p record.Percentile) string {
-	s := fmt.Sprintf("%s %s, 95 %% interval %s, n=%s, %s", p.Name, formatMs(p.Median), interval(p.CI95),
+func evidenceOf(p record.Percentile, format func(float64) string) string {
+	s := fmt.Sprintf("%s %s, 95 %% interval %s, n=%s, %s", p.Name, format(p.Median), interval(p.CI95, format),
 		unit.Count(p.N), gradeWords(p.Grade))
 	if p.Grade == stats.NoBound {
 		s += ": " + unit.Count(stats.NeededFor(p.Name)) + " needed"
@@ -151,19 +155,19 @@ func evidenceOf(p record.Percentile) string {
 	if len(p.Values) > 1 {
 		var each []string
 		for _, v := range p.Values {
-			each = append(each, formatMs(v))
+			each = append(each, format(v))
 		}
 		s += fmt.Sprintf("; median of %d repeats: %s", len(p.Values), strings.Join(each, ", "))
 	}
 	return s
 }
 
-func interval(iv stats.Interval) string {
+func interval(iv stats.Interval, format func(float64) string) string {
 	end := func(x float64) string {
 		if math.IsInf(x, 0) {
 			return "unbounded"
 		}
-		return formatMs(x)
+		return format(x)
 	}
 	return end(iv.Lo) + " to " + end(iv.Hi)
 }

@@ -98,9 +98,6 @@ func (p *printer) legend(o *Analysis, t *Table) {
 			p.wrap(" ", s.Label()+": "+mark)
 		}
 	}
-	if slices.ContainsFunc(t.Columns, func(c Column) bool { return c.Head == countMark }) {
-		p.wrap(" ", countMark+" number of findings")
-	}
 	if used[Thin] {
 		p.wrap(" ", "~ thin: few independent requests beyond it")
 	}

@@ -31,16 +31,12 @@ const (
 	unranked = -1 // not shown, unless the SLO limits it
 )
 
-// Below a width of countsBelow findings are counted, not numbered, in a column with the head countMark.
-const (
-	countsBelow = 100
-	countMark   = "!"
-	numbersHead = "findings" // of a column with the numbers of the findings
-)
+// numbersHead is of the column with the numbers of the findings.
+const numbersHead = "findings"
 
 // textTable is every point with the columns that fit a terminal. Curves have a line with their name.
 func (o *Analysis) textTable(width int, footnotes map[string]int) Table {
-	all := o.textColumns(width, footnotes)
+	all := o.textColumns(footnotes)
 	t := tableOf("", "", all)
 	for i := range o.Series {
 		s := &o.Series[i]
@@ -132,11 +128,7 @@ func (t Table) keep(columns []int) Table {
 	return out
 }
 
-func (o *Analysis) textColumns(width int, footnotes map[string]int) []pointColumn {
-	findings := ofPoint(numbersHead, 5, func(p *series.Point) Cell { return footnoteCell(p, footnotes) })
-	if width < countsBelow {
-		findings = ofPoint(countMark+" #", 5, countCell)
-	}
+func (o *Analysis) textColumns(footnotes map[string]int) []pointColumn {
 	e2e := 12
 	if !o.streams() { // it is the only latency
 		e2e = 3
@@ -150,7 +142,8 @@ func (o *Analysis) textColumns(width int, footnotes map[string]int) []pointColum
 		o.latencyColumns("itl", 18, 10), o.latencyColumns("e2e", 16, e2e), []pointColumn{
 			ofPoint("cost|USD/M #", 14, costCell), ofPoint("energy|J/token #", 14, energyCell),
 			ofPoint("n #", 4, completed), ofPoint("failed #", 11, failuresOrNone), ofPoint("SLO", always, o.statusCell),
-			ofPoint("limit", 13, decidingCell), findings,
+			ofPoint("limit", 13, decidingCell),
+			ofPoint(numbersHead, 5, func(p *series.Point) Cell { return footnoteCell(p, footnotes) }),
 		})
 }
 
@@ -329,8 +322,6 @@ func footnoteCell(p *series.Point, footnotes map[string]int) Cell {
 	}
 	return findingsCell(p, strings.Join(parts, " "))
 }
-
-func countCell(p *series.Point) Cell { return findingsCell(p, strconv.Itoa(len(disturbances(p)))) }
 
 func findingsCell(p *series.Point, text string) Cell {
 	switch {

@@ -55,9 +55,9 @@ func TestTextFits(t *testing.T) {
 	}
 }
 
-// TestNumbersOfFindings: a narrow table counts findings, so that their list has no numbers.
+// TestNumbersOfFindings: a table without room for the findings leaves their list without numbers.
 func TestNumbersOfFindings(t *testing.T) {
-	for width, numbered := range map[int]bool{80: false, 120: true} {
+	for width, numbered := range map[int]bool{60: false, 120: true} {
 		var b strings.Builder
 		if err := Text(&b, fixtureRun(), Screen{Width: width}); err != nil {
 			t.Fatal(err)
