@@ -40,9 +40,6 @@ func (c PrefixCache) blocks() int { return c.Room / c.block() }
 // PrefixHits yields the point's requests, without end, each with the prompt tokens that the cache holds; it evicts as
 // vLLM does.
 func (s *Spec) PrefixHits(c PrefixCache) iter.Seq2[workload.Request, int] {
-	pool := workload.Unbounded(c.block())
-	if c.Room > 0 {
-		pool, _ = workload.NewPool(workload.TailFirst, c.blocks(), c.block())
-	}
+	pool := workload.NewPool(c.blocks(), c.block())
 	return s.Plan("").Estimated().Over(c.Replicas).Thinking(c.Thought).Serve(pool, s.Concurrency, 0)
 }

@@ -33,10 +33,7 @@ func TestHitsOfThePlanAreTheServers(t *testing.T) {
 			spec.Input, spec.Concurrency, spec.Requests = workload.Fixed(128), 1, 80
 			spec.Prefix = &workload.Prefix{Tokens: 64, Groups: 6, Zipf: 0.7, State: c.state}
 			row, records := measure(t, s, spec)
-			pool, err := workload.NewPool(workload.TailFirst, c.blocks, workload.BlockTokens)
-			if err != nil {
-				t.Fatal(err)
-			}
+			pool := workload.NewPool(c.blocks, workload.BlockTokens)
 			want := map[int]int{}
 			for r, hit := range spec.Plan("").Serve(pool, 1, 0) {
 				if want[r.Index] = hit; len(want) == 90 {

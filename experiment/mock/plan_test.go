@@ -38,10 +38,7 @@ func TestHitsOfAPlan(t *testing.T) {
 func replay(t *testing.T, w workload.Workload, blocks int) (all int) {
 	w.Seed = 11
 	plan := workload.NewPlan(w, 3, "salt")
-	pool, err := workload.NewPool(workload.TailFirst, blocks, kv.BlockTokens)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pool := workload.NewPool(blocks, kv.BlockTokens)
 	c := stepped()
 	c.KVBlocks, c.MaxModelLen = blocks, blocks*kv.BlockTokens
 	s := speaker{bench: newBench(t, c), said: map[uint64][]int32{}}

@@ -1,30 +1,22 @@
 package workload
 
-import "fmt"
-
 // Pool simulates a prefix cache that serves the requests of a plan one after the other. It counts the prompt
 // tokens that are cached when a request arrives. The count is exact for a server with this policy, block size
 // and capacity that serves requests in this order. Concurrent requests can change the order of eviction, and
 // can only hit what has been computed.
+//
+// The policy is vLLM's: a request holds its blocks until it ends and then frees them from the last to the first, so
+// that of prompts used equally long ago the tails are evicted first. A request that does not fit into the pool is not
+// served.
 type Pool struct {
-	policy string
-	size   int                 // tokens in a block
-	slots  []slot              // slots[0] is the sentinel of the eviction list; nil = unbounded
-	first  map[uint64]int32    // by key: the slot with that key, the first of several
-	seen   map[uint64]struct{} // unbounded: all keys
-	runs   runs                // unbounded, with blocks of one token: in place of seen
-	keys   []uint64
-	held   []int32
+	size  int                 // tokens in a block
+	slots []slot              // slots[0] is the sentinel of the eviction list; nil = unbounded
+	first map[uint64]int32    // by key: the slot with that key, the first of several
+	seen  map[uint64]struct{} // unbounded: all keys
+	runs  runs                // unbounded, with blocks of one token: in place of seen
+	keys  []uint64
+	held  []int32
 }
-
-const (
-	// LRU evicts the least recently used block. A prompt uses its blocks from the first to the last.
-	LRU = "lru"
-	// TailFirst is vLLM's policy: a request holds its blocks until it ends and then frees them from the last
-	// to the first, so that of prompts used equally long ago the tails are evicted first. A request that does
-	// not fit into the pool is not served.
-	TailFirst = "tail-first"
-)
 
 type slot struct {
 	key        uint64
@@ -32,32 +24,20 @@ type slot struct {
 	twin       int32 // next slot with the same key; 0 = none
 }
 
-// NewPool makes an empty pool with a capacity in blocks of blockTokens tokens; 0 blocks = unbounded, which
-// makes the policy irrelevant.
-func NewPool(policy string, blocks, blockTokens int) (*Pool, error) {
-	if policy != LRU && policy != TailFirst {
-		return nil, fmt.Errorf("making a pool: unknown policy %q", policy)
-	}
-	if blocks < 0 || blocks >= 1<<31-1 || blockTokens < 1 {
-		return nil, fmt.Errorf("making a pool: invalid size: %d blocks of %d tokens", blocks, blockTokens)
-	}
-	p := &Pool{policy: policy, size: blockTokens}
-	if blocks == 0 {
-		return Unbounded(blockTokens), nil
-	}
-	p.first = make(map[uint64]int32, blocks)
-	p.slots = make([]slot, blocks+1)
-	for i := range p.slots {
-		p.slots[i].prev, p.slots[i].next = int32((i+blocks)%(blocks+1)), int32((i+1)%(blocks+1))
-	}
-	return p, nil
-}
-
-// Unbounded is an empty pool without a capacity limit, with blocks of blockTokens tokens.
-func Unbounded(blockTokens int) *Pool {
-	p := &Pool{size: blockTokens, seen: map[uint64]struct{}{}}
-	if blockTokens == 1 {
+// NewPool makes an empty pool with a capacity in blocks, below 2^31, of blockTokens tokens; 0 blocks = unbounded.
+func NewPool(blocks, blockTokens int) *Pool {
+	p := &Pool{size: blockTokens}
+	switch {
+	case blocks > 0:
+		p.first = make(map[uint64]int32, blocks)
+		p.slots = make([]slot, blocks+1)
+		for i := range p.slots {
+			p.slots[i].prev, p.slots[i].next = int32((i+blocks)%(blocks+1)), int32((i+1)%(blocks+1))
+		}
+	case blockTokens == 1:
 		p.runs = runs{}
+	default:
+		p.seen = map[uint64]struct{}{}
 	}
 	return p
 }
@@ -81,15 +61,13 @@ func (p *Pool) Serve(r *Request, answer []Block) (hit int) {
 	}
 	p.keys = chain(p.keys[:0], p.size, common/p.size, r.Blocks, answer)
 	found := p.find((r.Input - 1) / p.size)
-	switch {
-	case p.seen != nil:
+	if p.slots != nil && !p.allocate(found, (tokens+p.size-1)/p.size) {
+		return 0
+	}
+	if p.seen != nil {
 		for _, k := range p.keys[found:] {
 			p.seen[k] = struct{}{}
 		}
-	case p.policy == LRU:
-		p.use(tokens / p.size)
-	case !p.allocate(found, (tokens+p.size-1)/p.size):
-		return 0
 	}
 	return found * p.size
 }
@@ -106,24 +84,6 @@ func (p *Pool) find(limit int) int {
 		}
 	}
 	return limit
-}
-
-// use moves the blocks of a request, in order, to the end of the eviction list, and evicts a block for each
-// that is not cached. Blocks beyond p.keys belong to this request alone and have no key.
-func (p *Pool) use(blocks int) {
-	for i := range blocks {
-		s, there := int32(0), false
-		if i < len(p.keys) {
-			s, there = p.first[p.keys[i]]
-		}
-		if !there {
-			s = p.evict()
-			p.setKey(s, i)
-		} else {
-			p.unlink(s)
-		}
-		p.link(s)
-	}
 }
 
 // allocate removes the found blocks from the eviction list, evicts blocks for the rest, and then frees all of

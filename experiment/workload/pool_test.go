@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -36,13 +35,9 @@ func TestHitsAreThoseOfTheTokens(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawShared(t)
 		plan := NewPlan(w, rapid.Uint64().Draw(t, "seed"), "")
-		policy := rapid.SampledFrom([]string{LRU, TailFirst}).Draw(t, "policy")
 		blocks, size := rapid.IntRange(0, 60).Draw(t, "blocks"), rapid.SampledFrom([]int{1, 4, 7, 16, 32}).Draw(t, "block")
-		pool, err := NewPool(policy, blocks, size)
-		if err != nil {
-			t.Fatal(err)
-		}
-		other := newReader(policy, blocks, size)
+		pool := NewPool(blocks, size)
+		other := newReader(blocks, size)
 		tokens := func(blocks []Block) []int32 { return vocabulary.TokenIDs(nil, &Request{Blocks: blocks}) }
 		for r := range plan.Priming {
 			other.serve(tokens(r.Blocks), tokens(plan.Answer(&r)))
@@ -68,13 +63,9 @@ func TestHitsAreThoseOfTheTokens(t *testing.T) {
 func TestHitsOfRepeatedPrompts(t *testing.T) {
 	vocabulary := Vocabulary{IDs: 1 << 30}
 	rapid.Check(t, func(t *rapid.T) {
-		policy := rapid.SampledFrom([]string{LRU, TailFirst}).Draw(t, "policy")
 		blocks, size := rapid.IntRange(0, 30).Draw(t, "blocks"), rapid.SampledFrom([]int{4, 8, 16}).Draw(t, "block")
-		pool, err := NewPool(policy, blocks, size)
-		if err != nil {
-			t.Fatal(err)
-		}
-		other := newReader(policy, blocks, size)
+		pool := NewPool(blocks, size)
+		other := newReader(blocks, size)
 		for range rapid.IntRange(1, 40).Draw(t, "requests") {
 			r := Request{}
 			text := rapid.Uint64Range(1, 3).Draw(t, "text")
@@ -91,12 +82,9 @@ func TestHitsOfRepeatedPrompts(t *testing.T) {
 }
 
 // cycle serves some contexts of so many blocks in turn.
-func cycle(t *testing.T, policy string, contexts, blocks, capacity int) (hits []int) {
+func cycle(t *testing.T, contexts, blocks, capacity int) (hits []int) {
 	t.Helper()
-	pool, err := NewPool(policy, capacity, BlockTokens)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pool := NewPool(capacity, BlockTokens)
 	for i := range 4 * contexts {
 		r := Request{Input: blocks*BlockTokens + 1} // one token more, which has to be computed
 		for b := range blocks {
@@ -112,22 +100,20 @@ func cycle(t *testing.T, policy string, contexts, blocks, capacity int) (hits []
 func TestCyclicContexts(t *testing.T) {
 	const contexts, blocks = 5, 8
 	for _, tt := range []struct {
-		policy   string
 		capacity int
 		want     int
 	}{
-		// Each context takes a block more for its last token, which plain LRU does not keep.
-		{LRU, contexts * blocks, blocks}, {LRU, contexts*blocks - 1, 0}, {LRU, (contexts - 1) * blocks, 0},
-		{TailFirst, contexts * (blocks + 1), blocks}, {TailFirst, (contexts - 1) * (blocks + 1), 0}, {TailFirst, blocks, 0}, {LRU, 0, blocks},
+		// Each context takes a block more for its last token.
+		{contexts * (blocks + 1), blocks}, {(contexts - 1) * (blocks + 1), 0}, {blocks, 0}, {0, blocks},
 	} {
-		for _, hit := range cycle(t, tt.policy, contexts, blocks, tt.capacity) {
+		for _, hit := range cycle(t, contexts, blocks, tt.capacity) {
 			if hit != tt.want*BlockTokens {
-				t.Errorf("%s, %d blocks: a hit of %d tokens, want %d", tt.policy, tt.capacity, hit, tt.want*BlockTokens)
+				t.Errorf("%d blocks: a hit of %d tokens, want %d", tt.capacity, hit, tt.want*BlockTokens)
 			}
 		}
 	}
 	// vLLM keeps the front of a context longest, so that a pool a few blocks short still hits there.
-	for _, hit := range cycle(t, TailFirst, contexts, blocks, contexts*(blocks+1)-3) {
+	for _, hit := range cycle(t, contexts, blocks, contexts*(blocks+1)-3) {
 		if hit == 0 || hit == blocks*BlockTokens {
 			t.Errorf("three blocks short: a hit of %d tokens", hit)
 		}
@@ -135,19 +121,7 @@ func TestCyclicContexts(t *testing.T) {
 }
 
 func TestPoolRefuses(t *testing.T) {
-	for _, tt := range []struct {
-		policy       string
-		blocks, size int
-		want         string
-	}{{"fifo", 1, 16, `unknown policy "fifo"`}, {LRU, -1, 16, "-1 blocks of 16"}, {LRU, 1, 0, "1 blocks of 0"}} {
-		if _, err := NewPool(tt.policy, tt.blocks, tt.size); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%v: %v", tt, err)
-		}
-	}
-	pool, err := NewPool(TailFirst, 3, 16)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pool := NewPool(3, 16)
 	big := NewPlan(Workload{Input: Fixed(64), Output: Fixed(1)}, 1, "").Next()
 	for range 2 {
 		if hit := pool.Serve(&big, nil); hit != 0 {
@@ -211,10 +185,7 @@ func TestAllIsThePlan(t *testing.T) {
 func TestHitsOfTheStates(t *testing.T) {
 	hits := func(state string) (found int) {
 		w := Workload{Input: Fixed(1000), Output: Fixed(100), Prefix: &Prefix{Tokens: 500, Groups: 4, State: state}}
-		pool, err := NewPool(TailFirst, 0, BlockTokens)
-		if err != nil {
-			t.Fatal(err)
-		}
+		pool := NewPool(0, BlockTokens)
 		sent := 0
 		for _, hit := range NewPlan(w, 1, "").Serve(pool, 8, 0) {
 			if found, sent = found+hit, sent+1; sent == 100 {
@@ -233,10 +204,7 @@ func TestHitsOfTheStates(t *testing.T) {
 
 // An unbounded pool keeps only what may come again: cold requests leave nothing in it.
 func TestUnboundedPoolStaysSmall(t *testing.T) {
-	pool, err := NewPool(LRU, 0, BlockTokens)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pool := NewPool(0, BlockTokens)
 	w := Workload{Input: Fixed(2048), Output: Fixed(128), Prefix: &Prefix{Tokens: 1024, Groups: 10}}
 	n := 0
 	for range NewPlan(w, 1, "").Serve(pool, 1, 0) {
@@ -252,10 +220,7 @@ func TestUnboundedPoolStaysSmall(t *testing.T) {
 func BenchmarkServe(b *testing.B) {
 	for _, blocks := range []int{0, 10_000} {
 		b.Run(fmt.Sprint(blocks, " blocks"), func(b *testing.B) {
-			pool, err := NewPool(TailFirst, blocks, BlockTokens)
-			if err != nil {
-				b.Fatal(err)
-			}
+			pool := NewPool(blocks, BlockTokens)
 			w := Workload{Input: Fixed(2048), Output: Fixed(128), Prefix: &Prefix{Tokens: 1024, Groups: 10, Zipf: 1}}
 			n := 0
 			b.ReportAllocs()

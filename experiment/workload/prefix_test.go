@@ -50,10 +50,7 @@ func TestTargetHitRate(t *testing.T) {
 		if len(got) > 0 {
 			t.Skip("a rate of less than a block")
 		}
-		pool, err := NewPool(LRU, 0, BlockTokens)
-		if err != nil {
-			t.Fatal(err)
-		}
+		pool := NewPool(0, BlockTokens)
 		var sent, found, prompt float64
 		for r, hit := range NewPlan(w, rapid.Uint64().Draw(t, "seed"), "").Serve(pool, 1, 0) {
 			most := float64((r.Input - 1) / BlockTokens * BlockTokens)

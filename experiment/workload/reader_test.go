@@ -9,11 +9,10 @@ import (
 // reader is the other reading of a cache: prompts as the tokens that are sent, blocks as the text up
 // to their end, and slices that are searched from their beginning.
 type reader struct {
-	policy   string
 	blocks   int // 0 = no bound
 	size     int
-	resident []string // LRU: the one used longest ago first; without a bound, in any order
-	pages    []page   // tail-first, in the order in which they will be taken
+	resident []string // without a bound, in any order
+	pages    []page   // with one, in the order in which they will be taken
 	clock    int
 }
 
@@ -23,8 +22,8 @@ type page struct {
 	since int
 }
 
-func newReader(policy string, blocks, size int) *reader {
-	return &reader{policy: policy, blocks: blocks, size: size, pages: make([]page, blocks)}
+func newReader(blocks, size int) *reader {
+	return &reader{blocks: blocks, size: size, pages: make([]page, blocks)}
 }
 
 // texts are the whole blocks of some tokens, each with all that comes before it.
@@ -44,7 +43,7 @@ func (m *reader) serve(prompt, answer []int32) int {
 	asked, kept := m.texts(prompt[:len(prompt)-1]), m.texts(all)
 	hits := 0
 	holds := func(text string) bool { return slices.Contains(m.resident, text) }
-	if m.blocks > 0 && m.policy == TailFirst {
+	if m.blocks > 0 {
 		holds = func(text string) bool { return m.page(text) >= 0 }
 	}
 	for hits < len(asked) && holds(asked[hits]) {
@@ -53,15 +52,6 @@ func (m *reader) serve(prompt, answer []int32) int {
 	switch {
 	case m.blocks == 0:
 		m.resident = append(m.resident, kept...)
-	case m.policy == LRU:
-		for _, text := range kept {
-			if i := slices.Index(m.resident, text); i >= 0 {
-				m.resident = slices.Delete(m.resident, i, i+1)
-			}
-			if m.resident = append(m.resident, text); len(m.resident) > m.blocks {
-				m.resident = m.resident[1:]
-			}
-		}
 	default:
 		pages := int(math.Ceil(float64(len(all)) / float64(m.size)))
 		if pages > m.blocks {

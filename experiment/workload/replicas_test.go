@@ -10,7 +10,7 @@ func TestHitsByModelAndReplica(t *testing.T) {
 	w := Workload{Input: Fixed(96), Output: Fixed(1), Rate: 1, Seed: 1, Prefix: &Prefix{Tokens: 64, State: Shared}}
 	hits := func(w Workload, r Replicas) (cold int) {
 		n := 0
-		for request, hit := range NewPlan(w, 1, "").Over(r).Serve(Unbounded(16), 0, 0) {
+		for request, hit := range NewPlan(w, 1, "").Over(r).Serve(NewPool(0, 16), 0, 0) {
 			if hit == 0 {
 				cold++
 			} else if hit != 64 {

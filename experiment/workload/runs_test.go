@@ -19,12 +19,9 @@ func TestRunsEqualBlocksOfOneToken(t *testing.T) {
 			w = Workload{Generator: Tiling, Input: Fixed(rapid.IntRange(40, 90).Draw(t, "input")), Output: Fixed(3),
 				Tile: &Tile{Contexts: 3, QuestionTokens: rapid.IntRange(1, 30).Draw(t, "question")}}
 		}
-		keys, err := NewPool(LRU, 1<<17, 1) // roomy
-		if err != nil {
-			t.Fatal(err)
-		}
+		keys := NewPool(1<<17, 1) // roomy
 		plan := NewPlan(w, rapid.Uint64().Draw(t, "seed"), "")
-		runs := Unbounded(1)
+		runs := NewPool(0, 1)
 		n := 0
 		for r := range plan.Priming {
 			if a, b := keys.Serve(&r, plan.Answer(&r)), runs.Serve(&r, plan.Answer(&r)); a != b {
@@ -53,7 +50,7 @@ func TestHitsByTheServersBlock(t *testing.T) {
 			t.Errorf("%+v: %d warm tokens", c, got)
 		}
 		n := 0
-		for r, hit := range NewPlan(w, 1, "").Serve(Unbounded(c.block), 1, 0) {
+		for r, hit := range NewPlan(w, 1, "").Serve(NewPool(0, c.block), 1, 0) {
 			if hit != c.want {
 				t.Errorf("%+v: request %d hits %d tokens", c, r.Index, hit)
 			}

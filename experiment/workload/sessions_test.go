@@ -52,7 +52,7 @@ func TestSessionsOfATrace(t *testing.T) {
 	if want := []int{0, 0, 0, 32, 0, 0, 0, 1, 1, 48, 1, 100, 0, 2, 2, 48, 2, 200, 0, 3, 3, 64, 0, 50, 1, 0, 4, 32, 0, 0, 1, 1, 5, 64, 0, 1000}; !slices.Equal(got, want) {
 		t.Errorf("\n%v, want\n%v", got, want)
 	}
-	pool, hits := Unbounded(16), 0
+	pool, hits := NewPool(0, 16), 0
 	for r, hit := range NewPlan(agents(t, func(*Trace) {}), 1, "").Serve(pool, 1, 0) {
 		hits += hit
 		if r.Turns == 0 {
@@ -170,7 +170,7 @@ func TestReasoningIsNotSentBack(t *testing.T) {
 		want      [3]int // found tokens of each turn
 	}{{0, [3]int{0, 64 + 39, 124 + 39}}, {12, [3]int{0, 64, 64 + 28 + 20}}, {50, [3]int{0, 64, 64 + 20}}} {
 		plan := NewPlan(w, 1, "").Thinking(func(int) int { return tt.reasoning })
-		for r, hit := range plan.Serve(Unbounded(1), 1, 0) {
+		for r, hit := range plan.Serve(NewPool(0, 1), 1, 0) {
 			sent := max(0, 40-tt.reasoning)
 			if want := 64 + r.Turn*(sent+20); r.Input != want || hit != tt.want[r.Turn] {
 				t.Errorf("reasoning %d, turn %d: %d tokens, want %d; found %d, want %d", tt.reasoning, r.Turn, r.Input, want, hit, tt.want[r.Turn])

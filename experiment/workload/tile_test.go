@@ -67,12 +67,11 @@ func TestTiles(t *testing.T) {
 	})
 }
 
-// In a pool of n blocks, whatever its policy: what is a whole context over it finds nothing, for ever; what
+// In a pool of n blocks, what is a whole context over it finds nothing, for ever; what
 // fits finds the whole context from the second rotation on.
 func TestTilesInAPool(t *testing.T) {
 	const asks = 2 * BlockTokens
 	rapid.Check(t, func(t *rapid.T) {
-		policy := rapid.SampledFrom([]string{LRU, TailFirst}).Draw(t, "policy")
 		contexts, blocks := rapid.IntRange(2, 8).Draw(t, "contexts"), rapid.IntRange(3, 20).Draw(t, "blocks")
 		input := (blocks + 2) * BlockTokens
 		each := blocks + 3 // the question, and a block for the answer of 7 tokens
@@ -83,10 +82,7 @@ func TestTilesInAPool(t *testing.T) {
 			if fits {
 				capacity = contexts * each * 2
 			}
-			pool, err := NewPool(policy, max(capacity, each), BlockTokens)
-			if err != nil {
-				t.Fatal(err)
-			}
+			pool := NewPool(max(capacity, each), BlockTokens)
 			if !fits && capacity < each {
 				continue // not one request would be served
 			}
@@ -98,7 +94,7 @@ func TestTilesInAPool(t *testing.T) {
 					least, most = input-asks, input-BlockTokens // the question may have come before, all but its last block
 				}
 				if hit < least || hit > most {
-					t.Fatalf("%s, %d contexts of %d blocks in %d: request %d found %d tokens, not %d to %d", policy, contexts, blocks, capacity, r.Index, hit, least, most)
+					t.Fatalf("%d contexts of %d blocks in %d: request %d found %d tokens, not %d to %d", contexts, blocks, capacity, r.Index, hit, least, most)
 				}
 				if n++; n == 5*contexts {
 					break
