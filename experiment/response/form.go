@@ -3,51 +3,39 @@ package response
 import (
 	"encoding/json"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
 )
 
-// form is what the text of an answer must be.
-type form interface{ check(text string) Reason }
+// form checks the text of an answer; the reason is empty if it has the form.
+type form func(text string) Reason
 
-type jsonForm struct {
-	object bool    // an object
-	schema *schema // nil = any
+// jsonForm is JSON, by a schema; nil = any. object: it must be an object.
+func jsonForm(object bool, s *schema) form {
+	return func(text string) Reason {
+		var value any
+		err := decode(text, &value)
+		switch _, isObject := value.(map[string]any); {
+		case err != nil:
+			return NotJSON
+		case object && !isObject:
+			return NotObject
+		case !usable(value, maxDepth):
+			return TooComplex
+		case s == nil:
+			return ""
+		}
+		return s.check(value)
+	}
 }
 
-func (f *jsonForm) check(text string) Reason {
-	var value any
-	err := decode(text, &value)
-	switch _, isObject := value.(map[string]any); {
-	case err != nil:
-		return NotJSON
-	case f.object && !isObject:
-		return NotObject
-	case !usable(value, maxDepth):
-		return TooComplex
-	case f.schema == nil:
-		return ""
+func unless(ok func(text string) bool, reason Reason) form {
+	return func(text string) Reason {
+		if ok(text) {
+			return ""
+		}
+		return reason
 	}
-	return f.schema.check(value)
-}
-
-type choiceForm []string
-
-func (f choiceForm) check(text string) Reason {
-	if slices.Contains(f, strings.TrimSpace(text)) {
-		return ""
-	}
-	return NotAChoice
-}
-
-type patternForm struct{ *regexp.Regexp }
-
-func (f patternForm) check(text string) Reason {
-	if f.MatchString(text) {
-		return ""
-	}
-	return NoMatch
 }
 
 const maxDepth = 512

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 )
 
 type Expectation struct {
@@ -85,12 +86,10 @@ func (e *Expectation) readFormat(text json.RawMessage) error {
 	if f.JSONSchema != nil {
 		f.Schema = f.JSONSchema.Schema
 	}
-	switch {
-	case f.Type == "json_object" || f.Type == "json_schema":
+	if f.Type == "json_object" || f.Type == "json_schema" {
 		return e.setSchema(f.Schema, f.Type == "json_object")
-	default: // text, or a grammar that is not checked
-		return nil
 	}
+	return nil // text, or a grammar that is not checked
 }
 
 func (e *Expectation) readText(text json.RawMessage) error {
@@ -127,23 +126,18 @@ func (e *Expectation) readOutputs(text json.RawMessage) error {
 func (e *Expectation) readSchema(text json.RawMessage) error { return e.setSchema(text, false) }
 
 func (e *Expectation) setSchema(text json.RawMessage, object bool) error {
-	f := &jsonForm{object: object}
-	e.form = f
-	if len(text) == 0 || string(text) == "null" {
-		return nil
-	}
-	var err error
-	f.schema, err = newSchema(text)
+	s, err := newSchema(text)
+	e.form = jsonForm(object, s)
 	return err
 }
 
 func (e *Expectation) readChoices(text json.RawMessage) error {
-	var texts choiceForm
+	var texts []string
 	if err := json.Unmarshal(text, &texts); err != nil {
 		return errors.New("not a list of texts")
 	}
 	if len(texts) > 0 {
-		e.form = texts
+		e.form = unless(func(text string) bool { return slices.Contains(texts, strings.TrimSpace(text)) }, NotAChoice)
 	}
 	return nil
 }
@@ -157,7 +151,7 @@ func (e *Expectation) readPattern(text json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	e.form = patternForm{re}
+	e.form = unless(re.MatchString, NoMatch)
 	return nil
 }
 
@@ -187,12 +181,9 @@ func (e *Expectation) readTools(text json.RawMessage) error {
 		if t.Name == "" { // a tool that the server itself runs
 			continue
 		}
-		var own *schema
-		if len(t.Parameters) > 0 && string(t.Parameters) != "null" {
-			var err error
-			if own, err = newSchema(t.Parameters); err != nil {
-				return fmt.Errorf("tool %d (%s): %w", i, t.Name, err)
-			}
+		own, err := newSchema(t.Parameters)
+		if err != nil {
+			return fmt.Errorf("tool %d (%s): %w", i, t.Name, err)
 		}
 		if e.tools == nil {
 			e.tools, e.choice = map[string]*schema{}, max(e.choice, choiceAuto)

@@ -84,5 +84,5 @@ func (e *Expectation) check(a *Answer) (reason Reason, checked bool) {
 	case e.form == nil:
 		return "", false
 	}
-	return e.form.check(a.Content), true
+	return e.form(a.Content), true
 }

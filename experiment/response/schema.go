@@ -24,8 +24,12 @@ const (
 
 var errTrailing = errors.New("something stands behind the JSON value")
 
-// newSchema compiles a schema, which may be in a string. Formats are not checked, as no server enforces them.
+// newSchema compiles a schema, which may be in a string; nil = none. Formats are not checked, as no server enforces
+// them.
 func newSchema(text json.RawMessage) (*schema, error) {
+	if len(text) == 0 || string(text) == "null" {
+		return nil, nil
+	}
 	if len(text) > maxSchema {
 		return nil, fmt.Errorf("the schema has %d bytes, more than %d", len(text), maxSchema)
 	}

@@ -1,6 +1,9 @@
 package response
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 type choice int
 
@@ -35,7 +38,7 @@ func (e *Expectation) checkCall(c Call) Reason {
 	if strings.TrimSpace(text) == "" { // of a tool without parameters, several servers send nothing
 		text = "{}"
 	}
-	switch reason := (&jsonForm{object: true, schema: parameters}).check(text); reason {
+	switch reason := jsonForm(true, parameters)(text); reason {
 	case NotJSON:
 		return ArgumentsJSON
 	case NotObject, Schema:
@@ -48,10 +51,5 @@ func (e *Expectation) checkCall(c Call) Reason {
 var callMarks = []string{"<tool_call>", "[TOOL_CALLS]", "<|python_tag|>", "<|tool_call", "<｜tool▁call", "<function="}
 
 func leftInText(content string) bool {
-	for _, mark := range callMarks {
-		if strings.Contains(content, mark) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(callMarks, func(mark string) bool { return strings.Contains(content, mark) })
 }
