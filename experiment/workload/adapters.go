@@ -57,26 +57,18 @@ func (a *Adapters) check(key string, bad func(key, problem, hint string)) {
 	a.checkPopularity(key, bad)
 }
 
-func (a *Adapters) checkPopularity(key string, bad func(key, problem, hint string)) {
-	if a.Order != "" && a.Order != roundRobin {
-		bad(key+"order", fmt.Sprintf("unknown order %q", a.Order),
-			`write order = "round_robin", or leave it out: then adapters are drawn`)
-	}
-	if a.Zipf < 0 || a.Zipf > 10 || math.IsNaN(a.Zipf) {
-		bad(key+"zipf", fmt.Sprintf("zipf %v is not an exponent from 0 to 10", a.Zipf),
-			"write zipf = 1.0; 0 makes all adapters equally popular")
-	}
-	if set := count(len(a.Weights) > 0, a.Zipf != 0, a.Order != ""); set > 1 {
-		bad(key+"weights", "weights, zipf and order exclude each other", "keep one of them")
-	}
-	if len(a.Weights) > 0 && len(a.Weights) != len(a.Names) {
-		bad(key+"weights", fmt.Sprintf("%d weights for %d adapters", len(a.Weights), len(a.Names)),
-			"write one weight for each name")
-	}
+func (a *Adapters) checkPopularity(key string, bad mistakes) {
+	bad.unless(a.Order == "" || a.Order == roundRobin, key+"order",
+		`write order = "round_robin", or leave it out: then adapters are drawn`, "unknown order %q", a.Order)
+	bad.unless(a.Zipf >= 0 && a.Zipf <= 10, key+"zipf", "write zipf = 1.0; 0 makes all adapters equally popular",
+		"zipf %v is not an exponent from 0 to 10", a.Zipf)
+	bad.unless(count(len(a.Weights) > 0, a.Zipf != 0, a.Order != "") <= 1, key+"weights", "keep one of them",
+		"weights, zipf and order exclude each other")
+	bad.unless(len(a.Weights) == 0 || len(a.Weights) == len(a.Names), key+"weights", "write one weight for each name",
+		"%d weights for %d adapters", len(a.Weights), len(a.Names))
 	for i, w := range a.Weights {
-		if !(w > 0) || math.IsInf(w, 0) {
-			bad(fmt.Sprintf("%sweights[%d]", key, i), "weight must be above 0", "write weights = [3, 1]")
-		}
+		bad.unless(w > 0 && !math.IsInf(w, 0), fmt.Sprintf("%sweights[%d]", key, i), "write weights = [3, 1]",
+			"weight must be above 0")
 	}
 }
 
@@ -146,6 +138,14 @@ func (c *Class) Models() []string {
 	return nil
 }
 
+// modelsOrNone has an empty name for the target's model.
+func (c *Class) modelsOrNone() []string {
+	if models := c.Models(); models != nil {
+		return models
+	}
+	return []string{""}
+}
+
 func (w Workload) HasEndpoints() bool {
 	return slices.ContainsFunc(w.Classes(), func(c Class) bool { return c.Endpoint != "" })
 }
@@ -153,11 +153,7 @@ func (w Workload) HasEndpoints() bool {
 func (w Workload) HasModels() bool {
 	names := map[string]bool{}
 	for _, c := range w.Classes() {
-		own := c.Models()
-		if own == nil {
-			own = []string{""}
-		}
-		for _, name := range own {
+		for _, name := range c.modelsOrNone() {
 			names[name] = true
 		}
 	}

@@ -1,10 +1,5 @@
 package workload
 
-import (
-	"fmt"
-	"math"
-)
-
 // Answers are the least shares of good answers that make the figures of a row worth something.
 type Answers struct {
 	// share of answers that have the form that the request asks for; 0 = any
@@ -13,19 +8,14 @@ type Answers struct {
 	MinCorrect float64 `toml:"min_correct" json:"min_correct,omitempty"`
 }
 
-func (a *Answers) check(key string, bad func(key, problem, hint string)) {
+func (a *Answers) check(key string, bad mistakes) {
 	key += "answers."
-	for _, limit := range []struct {
-		key   string
-		share float64
-	}{{"min_valid", a.MinValid}, {"min_correct", a.MinCorrect}} {
-		if !(limit.share >= 0 && limit.share <= 1) || math.IsNaN(limit.share) {
-			bad(key+limit.key, fmt.Sprintf("%s %v is not a share of the answers", limit.key, limit.share), "write "+
-				limit.key+" = 0.95")
-		}
+	share := func(name string, x float64) {
+		bad.unless(x >= 0 && x <= 1, key+name, "write "+name+" = 0.95", "%s %v is not a share of the answers", name, x)
 	}
-	if *a == (Answers{}) {
-		bad(key+"min_valid", "answers has no limit",
-			"write answers = { min_valid = 0.95 }, or leave it out: answers are checked all the same")
-	}
+	share("min_valid", a.MinValid)
+	share("min_correct", a.MinCorrect)
+	bad.unless(*a != (Answers{}), key+"min_valid",
+		"write answers = { min_valid = 0.95 }, or leave it out: answers are checked all the same",
+		"answers has no limit")
 }

@@ -124,25 +124,18 @@ func (a *Arrival) decodeSteps(v any, f *fields) {
 	}
 }
 
-func (a *Arrival) check(bad func(key, problem, hint string)) {
+func (a *Arrival) check(bad mistakes) {
 	switch a.Process {
 	case "ramp":
-		if a.Over == 0 {
-			bad("over", "over must be above 0", `write over = "60s"`)
-		}
-		if a.Shape == "exponential" && a.From < minRate {
-			bad("from", "an exponential ramp cannot start at 0", "write from = 0.1")
-		}
+		bad.unless(a.Over > 0, "over", `write over = "60s"`, "over must be above 0")
+		bad.unless(a.Shape != "exponential" || a.From >= minRate, "from", "write from = 0.1",
+			"an exponential ramp cannot start at 0")
 	case "step":
 		some := slices.ContainsFunc(a.Steps, func(s Step) bool { return s.Rate > 0 })
-		if last := a.Steps[len(a.Steps)-1]; !some || !a.Repeat && last.Rate < minRate {
-			bad("steps", "nothing arrives after the last step",
-				"set a rate above 0 in the last step, or write repeat = true")
-		}
+		bad.unless(some && (a.Repeat || a.Steps[len(a.Steps)-1].Rate >= minRate), "steps",
+			"set a rate above 0 in the last step, or write repeat = true", "nothing arrives after the last step")
 	case "sinusoid":
-		if a.Period == 0 {
-			bad("period", "period must be above 0", `write period = "60s"`)
-		}
+		bad.unless(a.Period > 0, "period", `write period = "60s"`, "period must be above 0")
 	}
 }
 
@@ -227,15 +220,14 @@ func (w Workload) checkArrival(bad func(key, problem, hint string)) {
 
 func (a *Arrival) bare() bool { return a.Over+a.Period == 0 && a.Size+len(a.Steps) == 0 }
 
-func (w Workload) checkBurstiness(bad func(key, problem, hint string)) {
-	if w.Burstiness != 0 && w.Arrival.gaps() != gamma {
-		bad("burstiness", "burstiness requires gamma arrivals", `write arrival = "gamma"`)
+func (w Workload) checkBurstiness(bad mistakes) {
+	if w.Burstiness == 0 {
+		return
 	}
-	if w.Burstiness != 0 && !(w.Burstiness >= minBurstiness && w.Burstiness <= maxBurstiness) {
-		bad("burstiness", fmt.Sprintf("burstiness %v is not between %v and %.0f", w.Burstiness, minBurstiness,
-			maxBurstiness),
-			"write burstiness = 0.5 (below 1 is burstier than Poisson)")
-	}
+	bad.unless(w.Arrival.gaps() == gamma, "burstiness", `write arrival = "gamma"`, "burstiness requires gamma arrivals")
+	bad.unless(w.Burstiness >= minBurstiness && w.Burstiness <= maxBurstiness, "burstiness",
+		"write burstiness = 0.5 (below 1 is burstier than Poisson)", "burstiness %v is not between %v and %.0f",
+		w.Burstiness, minBurstiness, maxBurstiness)
 }
 
 // Bounds of the burstiness: at the lower one the gaps vary by 30 times their mean, at the upper one hardly at

@@ -9,6 +9,16 @@ import (
 	"strings"
 )
 
+// mistakes takes what is wrong in a table.
+type mistakes func(key, problem, hint string)
+
+// unless reports a problem if something is not as it must be.
+func (bad mistakes) unless(ok bool, key, hint, problem string, values ...any) {
+	if !ok {
+		bad(key, fmt.Sprintf(problem, values...), hint)
+	}
+}
+
 type keyList struct{ must, may []string }
 
 func (k keyList) String() string {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"compress/flate"
 	"encoding/binary"
-	"fmt"
 	"hash/adler32"
 	"hash/crc32"
 	"math/rand/v2"
@@ -61,24 +60,17 @@ func (p *Plan) CountImages(class string, tokens int) {
 	}
 }
 
-func (im *Images) check(key string, bad func(key, problem, hint string)) {
-	if im.Count < 0 || im.Count > maxImages {
-		bad(key+".count", fmt.Sprintf("%d images is not between 1 and %d", im.Count, maxImages), "write count = 1")
+func (im *Images) check(key string, bad mistakes) {
+	bad.unless(im.Count >= 0 && im.Count <= maxImages, key+".count", "write count = 1",
+		"%d images is not between 1 and %d", im.Count, maxImages)
+	side := func(name string, pixels int) {
+		bad.unless(pixels >= 1 && pixels <= maxImageSide, key+"."+name, "write width = 1024, height = 768",
+			"%s is %d, not between 1 and %d pixels", name, pixels, maxImageSide)
 	}
-	for _, side := range []struct {
-		key    string
-		pixels int
-	}{{"width", im.Width}, {"height", im.Height}} {
-		if side.pixels < 1 || side.pixels > maxImageSide {
-			bad(key+"."+side.key, fmt.Sprintf("%s is %d, not between 1 and %d pixels", side.key, side.pixels,
-				maxImageSide), "write width = 1024, height = 768")
-			return
-		}
-	}
-	if im.Tokens < 0 || im.Tokens > maxTokens {
-		bad(key+".tokens", fmt.Sprintf("%d tokens for an image is not between 1 and %d", im.Tokens, maxTokens),
-			"remove tokens: bench asks the server")
-	}
+	side("width", im.Width)
+	side("height", im.Height)
+	bad.unless(im.Tokens >= 0 && im.Tokens <= maxTokens, key+".tokens", "remove tokens: bench asks the server",
+		"%d tokens for an image is not between 1 and %d", im.Tokens, maxTokens)
 }
 
 // PNG appends a picture to dst: a random first line of pixels above a grey area. It is a function of the seed. Only

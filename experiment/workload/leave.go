@@ -1,7 +1,7 @@
 package workload
 
 import (
-	"fmt"
+	"slices"
 	"time"
 )
 
@@ -12,17 +12,13 @@ type Leave struct {
 	After Think   `toml:"after" json:"after,omitzero"` // from sending the request
 }
 
-func (l *Leave) check(key string, bad func(key, problem, hint string)) {
+func (l *Leave) check(key string, bad mistakes) {
 	const hint = `write leave = { share = 0.1, after = "2s" }`
-	if !(l.Share >= 0 && l.Share <= 1) {
-		bad(key+"leave.share", fmt.Sprintf("share %v is not a part of the requests", l.Share), "write share = 0.1")
-	}
-	switch {
-	case l.After == Think{}:
-		bad(key+"leave.after", "after what time do users leave?", hint)
-	case l.After.Dist == "fixed" && l.After.Mean == 0:
-		bad(key+"leave.after", "a user who leaves at once sends no request", hint)
-	}
+	bad.unless(l.Share >= 0 && l.Share <= 1, key+"leave.share", "write share = 0.1",
+		"share %v is not a part of the requests", l.Share)
+	bad.unless(l.After != Think{}, key+"leave.after", hint, "after what time do users leave?")
+	bad.unless(l.After.Dist != "fixed" || l.After.Mean > 0, key+"leave.after", hint,
+		"a user who leaves at once sends no request")
 }
 
 // leaves draws after what time the user of a request leaves; 0: the user stays. turn counts within the conversation.
@@ -39,10 +35,5 @@ func (p *Plan) leaves(class, i, turn int) time.Duration {
 }
 
 func (w Workload) HasLeavers() bool {
-	for _, c := range w.Classes() {
-		if c.Leave != nil && c.Leave.Share > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.Classes(), func(c Class) bool { return c.Leave != nil && c.Leave.Share > 0 })
 }

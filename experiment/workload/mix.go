@@ -3,6 +3,7 @@ package workload
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"bench/experiment/prompts"
 )
@@ -82,44 +83,40 @@ func (w Workload) only() Class {
 	}
 }
 
-func (w Workload) checkMix(bad func(key, problem, hint string)) {
-	if w.Input.set() || w.Output.set() || w.Pairs != nil || w.Session != nil || w.Prompts != nil {
-		bad("mix", "with a mix, lengths and conversations belong in its classes",
-			"move input, output, pairs, prompts and session of the row into its [[row.mix]] tables")
-	}
-	if p := w.Prefix; p != nil && (*p != Prefix{State: p.State}) {
-		bad("prefix", "with a mix, prefixes belong in its classes",
-			`move prefix into the [[row.mix]] tables; prefix = { state = "warm" } applies to all classes`)
-	}
+func (w Workload) checkMix(bad mistakes) {
+	bad.unless(!w.Input.set() && !w.Output.set() && w.Pairs == nil && w.Session == nil && w.Prompts == nil, "mix",
+		"move input, output, pairs, prompts and session of the row into its [[row.mix]] tables",
+		"with a mix, lengths and conversations belong in its classes")
+	bad.unless(w.Prefix == nil || *w.Prefix == Prefix{State: w.Prefix.State}, "prefix",
+		`move prefix into the [[row.mix]] tables; prefix = { state = "warm" } applies to all classes`,
+		"with a mix, prefixes belong in its classes")
 	seen := map[string]bool{}
 	for i := range w.Mix {
 		c, key := &w.Mix[i], fmt.Sprintf("mix[%d].", i)
-		if c.Name == "" {
-			bad(key+"name", "a class has no name", `write name = "chat"`)
-		} else if seen[c.Name] {
-			bad(key+"name", fmt.Sprintf("two classes are named %q", c.Name), "give each class its own name")
-		}
+		bad.unless(c.Name != "", key+"name", `write name = "chat"`, "a class has no name")
+		bad.unless(c.Name == "" || !seen[c.Name], key+"name", "give each class its own name",
+			"two classes are named %q", c.Name)
 		seen[c.Name] = true
-		if !(c.Weight > 0) || math.IsInf(c.Weight, 0) {
-			bad(key+"weight", "weight must be above 0", "write weight = 0.5")
-		}
+		bad.unless(c.Weight > 0 && !math.IsInf(c.Weight, 0), key+"weight", "write weight = 0.5",
+			"weight must be above 0")
 		c.check(key, bad)
 		c.checkModel(key, bad)
 	}
 }
 
-func (c *Class) check(key string, bad func(key, problem, hint string)) {
+func (c *Class) check(key string, bad mistakes) {
 	input := c.Input
 	switch {
 	case c.Prompts != nil:
 		c.checkPrompts(key, bad)
 	case c.Pairs != nil:
-		if c.Input.set() || c.Output.set() {
-			bad(key+"pairs", "pairs replaces input and output", "remove input and output, or pairs")
-		}
+		bad.unless(!c.Input.set() && !c.Output.set(), key+"pairs", "remove input and output, or pairs",
+			"pairs replaces input and output")
 		input, _ = c.Pairs.lengths()
 	default:
-		c.checkLengths(key, bad)
+		bad.unless(c.Input.set(), key+"input", "write input = 256 (prompt tokens)", "the input length is missing")
+		bad.unless(c.Output.set(), key+"output", "write output = 128 (tokens to write)",
+			"the output length is missing")
 	}
 	if c.Images != nil {
 		c.Images.check(key+"images", bad)
@@ -130,18 +127,8 @@ func (c *Class) check(key string, bad func(key, problem, hint string)) {
 	if c.Prefix != nil && c.Prompts == nil {
 		c.Prefix.check(key, input, bad)
 	}
-	if c.Stop != "" && c.Stop != "forced" && c.Stop != "natural" {
-		bad(key+"stop", fmt.Sprintf("unknown stop %q", c.Stop), `write "forced" or "natural"`)
-	}
-}
-
-func (c *Class) checkLengths(key string, bad func(key, problem, hint string)) {
-	if !c.Input.set() {
-		bad(key+"input", "the input length is missing", "write input = 256 (prompt tokens)")
-	}
-	if !c.Output.set() {
-		bad(key+"output", "the output length is missing", "write output = 128 (tokens to write)")
-	}
+	bad.unless(slices.Contains([]string{"", "forced", "natural"}, c.Stop), key+"stop", `write "forced" or "natural"`,
+		"unknown stop %q", c.Stop)
 }
 
 func (c *Class) longest() int {

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -83,20 +84,15 @@ func (e *Extent) DecodeTOML(v any, bad func(key, problem, hint string)) {
 // maxConcurrency is the number of TCP ports: connections from one address to another.
 const maxConcurrency = 1<<16 - 1
 
-func (l Load) Check(open, all bool, bad func(key, problem, hint string)) {
-	if !open && l.Concurrency == 0 {
-		bad("", "neither rate nor concurrency", "write rate = 4 (open loop) or concurrency = 8 (closed loop)")
-	}
-	if l.Concurrency < 0 || l.Concurrency > maxConcurrency {
-		bad("concurrency", fmt.Sprintf("concurrency %d is not between 1 and %d", l.Concurrency, maxConcurrency),
-			"write concurrency = 8")
-	}
-	if l.Requests < 0 {
-		bad("requests", "requests is negative", "write requests = 1000")
-	}
-	if l.Duration == 0 && l.Requests == 0 {
-		bad("", "neither duration nor requests", `write duration = "60s" or requests = 1000`)
-	}
+func (l Load) Check(open, all bool, report func(key, problem, hint string)) {
+	bad := mistakes(report)
+	bad.unless(open || l.Concurrency != 0, "", "write rate = 4 (open loop) or concurrency = 8 (closed loop)",
+		"neither rate nor concurrency")
+	bad.unless(l.Concurrency >= 0 && l.Concurrency <= maxConcurrency, "concurrency", "write concurrency = 8",
+		"concurrency %d is not between 1 and %d", l.Concurrency, maxConcurrency)
+	bad.unless(l.Requests >= 0, "requests", "write requests = 1000", "requests is negative")
+	bad.unless(l.Duration != 0 || l.Requests != 0, "", `write duration = "60s" or requests = 1000`,
+		"neither duration nor requests")
 	if least := l.Warmup.Time + l.Duration; l.MaxDuration > 0 && l.MaxDuration < least {
 		bad("max_duration", fmt.Sprintf("max_duration %v ends the row before its warm-up and window of %v",
 			time.Duration(l.MaxDuration), time.Duration(least)),
@@ -105,28 +101,16 @@ func (l Load) Check(open, all bool, bad func(key, problem, hint string)) {
 	if !all {
 		return
 	}
-	if l.Requests == 0 {
-		bad("rate", `rate = "inf" sends all requests at once, and needs their number`, "write requests = 1000")
-	}
-	if l.Warmup != (Extent{}) {
-		bad("warmup", `with rate = "inf" every request arrives at the start: no warm-up comes before the window`,
-			`write warmup = 0 in this row; or leave out rate and write concurrency = 64, a closed loop that warms up`)
-	}
+	bad.unless(l.Requests != 0, "rate", "write requests = 1000",
+		`rate = "inf" sends all requests at once, and needs their number`)
+	bad.unless(l.Warmup == Extent{}, "warmup",
+		`write warmup = 0 in this row; or leave out rate and write concurrency = 64, a closed loop that warms up`,
+		`with rate = "inf" every request arrives at the start: no warm-up comes before the window`)
 }
 
-func (l Load) GraceTime() time.Duration {
-	if l.Grace == 0 {
-		return time.Duration(defaultGrace)
-	}
-	return time.Duration(l.Grace)
-}
+func (l Load) GraceTime() time.Duration { return time.Duration(cmp.Or(l.Grace, defaultGrace)) }
 
-func (l Load) SettleTime() time.Duration {
-	if l.Settle == 0 {
-		return time.Duration(defaultSettle)
-	}
-	return time.Duration(l.Settle)
-}
+func (l Load) SettleTime() time.Duration { return time.Duration(cmp.Or(l.Settle, defaultSettle)) }
 
 // Expected is how long warm-up and window take by the table and the rate (requests per second, 0 = closed
 // loop). known is false if that depends on how fast the server answers; d is then the part that does not.

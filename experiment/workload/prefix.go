@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 )
 
@@ -29,7 +30,7 @@ const maxRanked = 1 << 20
 
 const prefixHint = "write prefix = { tokens = 1024, groups = 4 }, or prefix = { hit_rate = 0.6, groups = 4 }"
 
-func (p *Prefix) check(key string, input Length, bad func(key, problem, hint string)) {
+func (p *Prefix) check(key string, input Length, bad mistakes) {
 	key += "prefix."
 	switch {
 	case p.Tokens < 0 || p.Tokens == 0 && p.HitRate == 0:
@@ -47,22 +48,13 @@ func (p *Prefix) check(key string, input Length, bad func(key, problem, hint str
 		bad(key+"tokens", fmt.Sprintf("the prefix of %d tokens is not shorter than the shortest input of %d", p.Tokens,
 			input.Least()), hint)
 	}
-	if p.Groups < 0 {
-		bad(key+"groups", "the number of groups is negative", "write groups = 4")
-	}
-	if p.Zipf < 0 || p.Zipf > 10 {
-		bad(key+"zipf", fmt.Sprintf("zipf %v is not an exponent from 0 to 10", p.Zipf),
-			"write zipf = 1.0; 0 makes all groups equally popular")
-	}
-	if p.Zipf > 0 && p.Groups > maxRanked {
-		bad(key+"groups", fmt.Sprintf("with zipf, groups must be at most %d, not %d", maxRanked, p.Groups),
-			"write fewer groups, or remove zipf")
-	}
-	switch p.State {
-	case "", Cold, Shared, Warm:
-	default:
-		bad(key+"state", fmt.Sprintf("unknown prefix state %q", p.State), "use cold, shared or warm")
-	}
+	bad.unless(p.Groups >= 0, key+"groups", "write groups = 4", "the number of groups is negative")
+	bad.unless(p.Zipf >= 0 && p.Zipf <= 10, key+"zipf", "write zipf = 1.0; 0 makes all groups equally popular",
+		"zipf %v is not an exponent from 0 to 10", p.Zipf)
+	bad.unless(p.Zipf == 0 || p.Groups <= maxRanked, key+"groups", "write fewer groups, or remove zipf",
+		"with zipf, groups must be at most %d, not %d", maxRanked, p.Groups)
+	bad.unless(slices.Contains([]string{"", Cold, Shared, Warm}, p.State), key+"state", "use cold, shared or warm",
+		"unknown prefix state %q", p.State)
 }
 
 func (p *Prefix) checkHitRate(key string, input Length, bad func(key, problem, hint string)) {
@@ -142,12 +134,7 @@ func (w Workload) HasPrefix(state string) bool {
 	if w.Trace != nil || w.Tile != nil {
 		return state == Shared
 	}
-	for _, c := range w.Classes() {
-		if c.Prefix != nil && c.Prefix.state() == state {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.Classes(), func(c Class) bool { return c.Prefix != nil && c.Prefix.state() == state })
 }
 
 // PrimedTokens is the number of tokens of the primed prefix in every prompt of a class (empty: of the row); 0 =

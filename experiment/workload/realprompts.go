@@ -1,8 +1,10 @@
 package workload
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"bench/experiment/prompts"
 )
@@ -10,21 +12,11 @@ import (
 func (c *Class) Conversations() bool { return c.Session != nil || c.Prompts.IsConversation() }
 
 func (w *Workload) HasPrompts() bool {
-	for _, c := range w.Classes() {
-		if c.Prompts != nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.Classes(), func(c Class) bool { return c.Prompts != nil })
 }
 
 func (w *Workload) CountsPrompts() bool {
-	for _, c := range w.Classes() {
-		if c.Prompts != nil && c.Prompts.Counts() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.Classes(), func(c Class) bool { return c.Prompts != nil && c.Prompts.Counts() })
 }
 
 func (c *Class) checkPrompts(key string, bad func(key, problem, hint string)) {
@@ -54,11 +46,7 @@ func (w *Workload) PromptProblems(api string, bad func(key, problem, hint string
 		if c.Prompts == nil {
 			return
 		}
-		own := api
-		if c.API != "" {
-			own = c.API
-		}
-		if problem, hint := c.Prompts.Problem(own); problem != "" {
+		if problem, hint := c.Prompts.Problem(cmp.Or(c.API, api)); problem != "" {
 			bad(key+"prompts.file", problem, hint)
 		}
 	}

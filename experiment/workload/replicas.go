@@ -61,11 +61,7 @@ func (p *Plan) serve(pool *Pool, r *Request, replica int) (hit int) {
 func (p *Plan) prime(pool *Pool) {
 	for r := range p.Priming {
 		c := p.named(r.Class)
-		models := c.Models()
-		if models == nil {
-			models = []string{""}
-		}
-		for _, r.Model = range models {
+		for _, r.Model = range c.modelsOrNone() {
 			for replica := range p.replicasOf(c) {
 				p.serve(pool, &r, replica)
 			}

@@ -92,17 +92,12 @@ func (k Think) draw(r *rand.Rand) time.Duration {
 	return Seconds(math.Min(s, float64(maxSeconds))).Duration()
 }
 
-func (s *Session) check(key string, bad func(key, problem, hint string)) {
-	if !s.Turns.set() {
-		bad(key+"session.turns", "the number of turns is missing", "write turns = 5")
-	} else if s.Turns.most() > maxTurns {
-		bad(key+"session.turns", fmt.Sprintf("a conversation can have %d turns, more than the limit of %d",
-			s.Turns.most(), maxTurns), "write turns = 5, or a max of turns")
-	}
-	if !s.User.set() {
-		bad(key+"session.user", "the length of the later turns is missing",
-			"write user = 100 (prompt tokens that each later turn adds)")
-	}
+func (s *Session) check(key string, bad mistakes) {
+	bad.unless(s.Turns.set(), key+"session.turns", "write turns = 5", "the number of turns is missing")
+	bad.unless(s.Turns.most() <= maxTurns, key+"session.turns", "write turns = 5, or a max of turns",
+		"a conversation can have %d turns, more than the limit of %d", s.Turns.most(), maxTurns)
+	bad.unless(s.User.set(), key+"session.user", "write user = 100 (prompt tokens that each later turn adds)",
+		"the length of the later turns is missing")
 }
 
 // Following returns the turn after r in its conversation; false after the last one. The turn is a function of

@@ -99,7 +99,7 @@ func (w Workload) without(bad func(key, problem, hint string), there bool, table
 	}
 }
 
-func (w Workload) checkTile(bad func(key, problem, hint string)) {
+func (w Workload) checkTile(bad mistakes) {
 	t := w.Tile
 	switch {
 	case len(w.Mix) > 0:
@@ -111,35 +111,24 @@ func (w Workload) checkTile(bad func(key, problem, hint string)) {
 		bad("input", "a tiling row needs a fixed input length",
 			"write input = 32000 (prompt tokens, the question included)")
 	}
-	if !w.Output.set() {
-		bad("output", "the output length is missing", "write output = 100 (tokens to write)")
+	bad.unless(w.Output.set(), "output", "write output = 100 (tokens to write)", "the output length is missing")
+	number := func(key string, n int, like string) {
+		bad.unless(n >= 0 && n <= maxContexts, "tile."+key, "write "+like, "%s %d is not between 1 and %d", key, n,
+			maxContexts)
 	}
-	for _, n := range []struct {
-		key   string
-		value int
-		most  int
-		like  string
-	}{
-		{"contexts", t.Contexts, maxContexts, "contexts = 40"},
-		{"questions", t.Questions, maxContexts, "questions = 40"},
-		{"rounds", t.Rounds, maxContexts, "rounds = 3"},
-	} {
-		if n.value < 0 || n.value > n.most {
-			bad("tile."+n.key, fmt.Sprintf("%s %d is not between 1 and %d", n.key, n.value, n.most), "write "+n.like)
-		}
-	}
+	number("contexts", t.Contexts, "contexts = 40")
+	number("questions", t.Questions, "questions = 40")
+	number("rounds", t.Rounds, "rounds = 3")
 	t.checkSizing(bad)
 }
 
-func (t *Tile) checkSizing(bad func(key, problem, hint string)) {
-	positive := func(key string, x, most float64, like string) {
-		if !(x >= 0 && x <= most) {
-			bad("tile."+key, fmt.Sprintf("%s must be above 0 and at most %s, not %v", key, plain(most), x), "write "+
-				like)
-		}
+func (t *Tile) checkSizing(bad mistakes) {
+	positive := func(key string, x float64, like string) {
+		bad.unless(x >= 0 && x <= 1<<30, "tile."+key, "write "+like, "%s must be above 0 and at most %d, not %v", key,
+			1<<30, x)
 	}
-	positive("offload_gib", t.OffloadGiB, 1<<30, "offload_gib = 100")
-	positive("bytes_per_token", t.BytesPerToken, 1<<30, "bytes_per_token = 131072")
+	positive("offload_gib", t.OffloadGiB, "offload_gib = 100")
+	positive("bytes_per_token", t.BytesPerToken, "bytes_per_token = 131072")
 	switch t.Fit {
 	case "", FitTier, FitAuto:
 	case FitHBM:
@@ -150,10 +139,8 @@ func (t *Tile) checkSizing(bad func(key, problem, hint string)) {
 	default:
 		bad("tile.fit", fmt.Sprintf("unknown fit %q", t.Fit), `write "offload", "hbm" or "auto"`)
 	}
-	if t.BytesPerToken > 0 && t.KVPrecision != "" {
-		bad("tile.bytes_per_token", "bytes_per_token cannot be combined with kv_precision",
-			"remove bytes_per_token, or kv_precision")
-	}
+	bad.unless(t.BytesPerToken == 0 || t.KVPrecision == "", "tile.bytes_per_token",
+		"remove bytes_per_token, or kv_precision", "bytes_per_token cannot be combined with kv_precision")
 }
 
 func (p *Plan) tiles(i, input int) []Block {
