@@ -54,26 +54,14 @@ const (
 	mostPrompts    = 50 << 20 // 2 GB of entries
 )
 
-type problems struct {
-	list []error // the first mostProblems
-	more int
-}
-
-func (p *problems) add(name string, at place, err error) {
-	switch {
-	case len(p.list) == mostProblems:
-		p.more++
-	case at.number > 0:
+// malformed adds the place to an error of a record.
+func (x *Index) malformed(at place, err error) error {
+	if at.number > 0 {
 		text := strings.ReplaceAll(err.Error(), "the line", "the element")
-		p.list = append(p.list, fmt.Errorf("%s:%d: element %d: %s", name, at.line, at.number, text))
-	default:
-		p.list = append(p.list, fmt.Errorf("%s:%d: %w", name, at.line, err))
+		return fmt.Errorf("%s:%d: element %d: %s", x.name, at.line, at.number, text)
 	}
+	return fmt.Errorf("%s:%d: %w", x.name, at.line, err)
 }
-
-func (p *problems) Error() string { return errors.Join(p.list...).Error() }
-
-func (p *problems) Unwrap() []error { return p.list }
 
 // Open reads the whole file once. The error names every malformed line, up to a bound.
 func Open(name string) (*Index, error) {
@@ -103,7 +91,8 @@ func (x *Index) scan(r io.Reader) error {
 		return fmt.Errorf("%s: %w", x.name, err)
 	}
 	x.list = s.list
-	var bad problems
+	var bad []error
+	more := 0
 	for err == nil {
 		var raw []byte
 		var at place
@@ -114,19 +103,20 @@ func (x *Index) scan(r io.Reader) error {
 		if problem == nil {
 			problem = x.add(raw, at)
 		}
-		if problem != nil {
-			bad.add(x.name, at, problem)
+		if problem != nil && len(bad) == mostProblems {
+			more++
+		} else if problem != nil {
+			bad = append(bad, x.malformed(at, problem))
 		}
 	}
 	if _, rest := io.Copy(io.Discard, r); rest != nil && err == io.EOF { // what follows a list, for the hash
 		return rest
 	}
 	switch {
-	case len(bad.list) > 0:
-		if bad.more > 0 {
-			bad.list = append(bad.list, fmt.Errorf("%s: %d more lines are malformed", x.name, bad.more))
-		}
-		return &bad
+	case more > 0:
+		return errors.Join(append(bad, fmt.Errorf("%s: %d more lines are malformed", x.name, more))...)
+	case len(bad) > 0:
+		return errors.Join(bad...)
 	case len(x.entries) == 0 && x.skipped > 0:
 		return fmt.Errorf("%s has no prompts: none of its %d conversations has a message of the user\nhint: write {\"from\": \"human\", \"value\": \"…\"}", x.name, x.skipped)
 	case len(x.entries) == 0:

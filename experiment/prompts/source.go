@@ -24,26 +24,26 @@ func (s *Source) Look(open func(name string) (*Index, error), bad func(key, prob
 	}
 	var err error
 	if s.index, err = open(s.File); err != nil {
-		report(err, bad)
+		Report(err, "file", "write one JSON object a line", bad)
 		return
 	}
 	s.SHA256 = s.index.sha256
 	s.keep(bad)
 }
 
-func report(err error, bad func(key, problem, hint string)) {
-	var lines *problems
+// Report reports a mistake of a file, or each of those that were joined, with its hint or another one.
+func Report(err error, key, hint string, bad func(key, problem, hint string)) {
 	list := []error{err}
-	if errors.As(err, &lines) {
-		list = lines.list
+	var joined interface{ Unwrap() []error }
+	if errors.As(err, &joined) {
+		list = joined.Unwrap()
 	}
-	otherwise := "write one JSON object a line"
 	if errors.Is(err, fs.ErrNotExist) {
-		otherwise = "the path is relative to the working directory"
+		hint = "the path is relative to the working directory"
 	}
 	for _, err := range list {
-		problem, hint, _ := strings.Cut(err.Error(), "\nhint: ")
-		bad("file", problem, cmp.Or(hint, otherwise))
+		problem, own, _ := strings.Cut(err.Error(), "\nhint: ")
+		bad(key, problem, cmp.Or(own, hint))
 	}
 }
 

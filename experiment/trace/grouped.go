@@ -63,10 +63,6 @@ type atLine struct {
 func (e atLine) Unwrap() error { return e.error }
 
 func (r *Reader) placed(err error, line int) error {
-	var several *Problems
-	if errors.As(err, &several) {
-		return several.located(r)
-	}
 	var at atLine
 	if errors.As(err, &at) {
 		line, err = at.line, at.error

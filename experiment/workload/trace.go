@@ -1,17 +1,13 @@
 package workload
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"bench/experiment/prompts"
@@ -62,22 +58,8 @@ func (t *Trace) Look(files *Files, bad func(key, problem, hint string)) {
 	if !fine {
 		return
 	}
-	err := t.look(files)
-	list := []error{err}
-	var several *trace.Problems
-	switch {
-	case err == nil:
-		return
-	case errors.As(err, &several):
-		list = several.Unwrap()
-	}
-	otherwise := "bench trace FILE inspects a trace"
-	if errors.Is(err, fs.ErrNotExist) {
-		otherwise = "the path is relative to the working directory"
-	}
-	for _, err := range list {
-		problem, hint, _ := strings.Cut(err.Error(), "\nhint: ")
-		bad("trace.file", problem, cmp.Or(hint, otherwise))
+	if err := t.look(files); err != nil {
+		prompts.Report(err, "trace.file", "bench trace FILE inspects a trace", bad)
 	}
 }
 
