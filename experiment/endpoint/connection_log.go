@@ -1,13 +1,17 @@
 package endpoint
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
+	"strconv"
 	"time"
 
 	"bench/experiment/load"
 	"bench/experiment/openai"
 	"bench/experiment/record"
+	"bench/experiment/stats"
+	"bench/experiment/unit"
 )
 
 // connectionLog is what the client of a row, or of a worker's share of it, knows of its connections beside the records.
@@ -78,4 +82,69 @@ func (c *connectionLog) serverLost() bool {
 		}
 	}
 	return false
+}
+
+func (l *connectionLog) clock() record.Clock {
+	c := record.Clock{Stamps: "kernel", KernelStamps: l.kernel, UserStamps: l.user, ReadLagMaxMs: unit.Ms(l.lagMax)}
+	switch {
+	case l.kernel == 0:
+		c.Stamps = "user"
+	case l.user > 0:
+		c.Stamps = "mixed"
+	}
+	if l.kernel > 0 {
+		c.ReadLagMeanMs = unit.Ms(l.lagSum) / float64(l.kernel)
+	}
+	return c
+}
+
+func fillConnections(c *record.Connections, setups []openai.Setup, ahead int) {
+	c.Ahead, c.During = ahead, len(setups)-ahead
+	part := func(of func(openai.Setup) time.Duration) *stats.Summary {
+		var took []float64
+		for _, s := range setups {
+			if d := of(s); d > 0 {
+				took = append(took, unit.Ms(d))
+			}
+		}
+		return stats.Summarize(took)
+	}
+	c.DNS = part(func(s openai.Setup) time.Duration { return s.DNS })
+	c.TCP = part(func(s openai.Setup) time.Duration { return s.TCP })
+	c.TLS = part(func(s openai.Setup) time.Duration { return s.TLS })
+}
+
+// Headers of LiteLLM's proxy: the time that a request spent in it is all of it less the server's.
+const (
+	litellmVersion  = "X-Litellm-Version"
+	litellmOverhead = "X-Litellm-Overhead-Duration-Ms"
+)
+
+// GatewayHeaders collects what a gateway reports of itself with each answer; the zero value: none has.
+type GatewayHeaders struct {
+	Version  string    `json:"version,omitempty"`
+	Overhead []float64 `json:"overhead_ms,omitempty"`
+}
+
+func (g *GatewayHeaders) join(other GatewayHeaders) {
+	g.Version = cmp.Or(g.Version, other.Version)
+	g.Overhead = append(g.Overhead, other.Overhead...)
+}
+
+func (g *GatewayHeaders) add(h http.Header) {
+	version := h.Get(litellmVersion)
+	if version == "" {
+		return
+	}
+	g.Version = version
+	if ms, err := strconv.ParseFloat(h.Get(litellmOverhead), 64); err == nil && ms >= 0 && ms < 1e9 {
+		g.Overhead = append(g.Overhead, ms)
+	}
+}
+
+func (g *GatewayHeaders) summary() *record.Gateway {
+	if g.Version == "" {
+		return nil
+	}
+	return &record.Gateway{Name: "LiteLLM", Version: clipHeader(g.Version), Overhead: stats.Summarize(g.Overhead)}
 }

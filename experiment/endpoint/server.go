@@ -5,9 +5,8 @@
 // each if it takes no token IDs (vocabulary.go), and, when the first row needs it, how it takes conversations
 // (conversation.go). CheckContext and CheckLimits compare a point with the server's context length and this
 // machine's limits (limits.go). Run (run.go) then encodes the requests of a point (encoder.go), drives the
-// load, keeps each request as a record (request_record.go), samples client, server and GPUs meanwhile
-// (telemetry.go, samples.go), shows progress (progress.go, latency_histogram.go), and has package verdict
-// judge the row.
+// load, keeps each request as a record (measurement.go), samples client, server and GPUs meanwhile
+// (telemetry.go, samples.go), shows progress (progress.go), and has package verdict judge the row.
 //
 // It writes no file, prints nothing, and starts no server. Probes ask one at a time and are never part of a
 // measurement.

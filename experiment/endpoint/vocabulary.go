@@ -4,8 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"strings"
+	"time"
 
+	"bench/experiment/openai"
 	"bench/experiment/unit"
 	"bench/experiment/workload"
 )
@@ -136,3 +140,116 @@ home water room mother area money story fact month lot right study book eye job 
 side kind head house service friend father power hour game line end member law car city community name
 president team minute idea body information back parent face others level office door health person art
 war history party result change morning reason research girl guy moment air teacher force education`)
+
+// idRange is the token IDs of synthetic prompts, [first, first+count); count 0 = the vocabulary is too small.
+type idRange struct {
+	first, count int32
+	vocabulary   int // its size, as the server lists it; 0 = not listed
+}
+
+const (
+	// usualFirst and usualCount are above the special and byte tokens of common vocabularies, and below the size
+	// of the smallest of them (32,000, Llama 2 and Mistral).
+	usualFirst = 1000
+	usualCount = 30_000
+	// smallestVocabulary leaves enough IDs above the byte tokens for prompts that share nothing by chance.
+	smallestVocabulary = 2048
+)
+
+// idsWithin is the IDs to use with a vocabulary of a listed size; 0 = not listed. A smaller vocabulary than
+// usual has its own range: without an eighth at its start, at most usualFirst, and a 32nd at its end, where some
+// have special tokens, too.
+func idsWithin(vocabulary int) idRange {
+	switch {
+	case vocabulary == 0 || vocabulary >= usualFirst+usualCount:
+		return idRange{usualFirst, usualCount, vocabulary}
+	case vocabulary < smallestVocabulary:
+		return idRange{vocabulary: vocabulary}
+	}
+	first := min(usualFirst, vocabulary/8)
+	return idRange{int32(first), int32(vocabulary - vocabulary/32 - first), vocabulary}
+}
+
+func (r idRange) spread() []int32 {
+	ids := make([]int32, 24)
+	for i := range ids {
+		ids[i] = r.first + int32(int64(i)*int64(r.count-1)/int64(len(ids)-1))
+	}
+	return ids
+}
+
+// listedVocabulary is a model's vocabulary size as the server lists it (llama.cpp: meta.n_vocab); 0 = not listed.
+func (s *Server) listedVocabulary(name string) int {
+	models, _ := s.Info.Models.([]any) // nil if the server lists none
+	for _, m := range models {
+		model, _ := m.(map[string]any)
+		meta, _ := model["meta"].(map[string]any)
+		if size, ok := meta["n_vocab"].(float64); ok && model["id"] == name && size >= 1 && size <= math.MaxInt32 {
+			return int(size)
+		}
+	}
+	return 0
+}
+
+// idsRefusal is why a server takes no prompts of token IDs, by its answer to one of so many; empty: it does.
+func idsRefusal(r openai.Result, sent int) string {
+	switch {
+	case r.Outcome.Failed():
+		return "; no token IDs: " + unit.ClipBytes(r.Error, 120)
+	case !counts(r):
+		return "; no token IDs: the server did not count them"
+	case r.PromptTokens != sent:
+		return fmt.Sprintf("; no token IDs: of %d the server counted %d", sent, r.PromptTokens)
+	}
+	return ""
+}
+
+// Learning is what the servers of a run have shown of their tokenizers, so that each is asked once. The zero value
+// knows nothing, keeps nothing for later runs, and is silent.
+type Learning struct {
+	Words    func(identity string) []string        // of one token each, of an earlier run; none: not known
+	Keep     func(identity string, words []string) // for later runs
+	Progress func(requests int)                    // so far, of those that find the words; after 3 s, then every 5 s
+
+	words map[string][]string // by identity
+}
+
+const (
+	learningSaid  = 3 * time.Second
+	learningEvery = 5 * time.Second
+)
+
+// known are words to try. The server's own count decides, so that a wrong or an old list costs two requests.
+func (l *Learning) known(c *apiClient) []string {
+	if w := l.words[c.identity]; w != nil || l.Words == nil {
+		return w
+	}
+	w := l.Words(c.identity)
+	if len(w) < fewestWords || slices.ContainsFunc(w, func(x string) bool { return !slices.Contains(words, x) }) {
+		return nil
+	}
+	return w
+}
+
+func (l *Learning) keep(c *apiClient, single []string) {
+	if l.words == nil {
+		l.words = map[string][]string{}
+	}
+	if l.words[c.identity] = single; l.Keep != nil {
+		l.Keep(c.identity, single)
+	}
+}
+
+// counting returns what counts the counts of counters for the progress.
+func (l *Learning) counting() func(counter) counter {
+	n, next := 0, time.Now().Add(learningSaid)
+	return func(count counter) counter {
+		return func(ctx context.Context, text string) (int, error) {
+			if n++; l.Progress != nil && !time.Now().Before(next) {
+				l.Progress(n)
+				next = time.Now().Add(learningEvery)
+			}
+			return count(ctx, text)
+		}
+	}
+}

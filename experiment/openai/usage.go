@@ -3,6 +3,7 @@ package openai
 import (
 	"cmp"
 	"strconv"
+	"time"
 )
 
 // Usage is what a server reports of one answer; nil: not reported.
@@ -82,4 +83,119 @@ func (x *exchange) refuseImpossible(c *chunk) {
 	c.hasOutput = c.hasOutput && !output
 	c.hasPrompt = c.hasPrompt && !prompt && refused.Prompt == nil
 	c.hasCached = c.hasCached && !cached && !prompt
+}
+
+// moreUsage is what at most the last chunks of an answer report beside the usual counts: the tokens of its reasoning,
+// and those of speculative decoding. A count that is not reported is unknown.
+type moreUsage [moreCounts]struct {
+	n     int
+	known bool
+}
+
+const (
+	ofReasoning    = iota // usage.completion_tokens_details.reasoning_tokens
+	ofOwnReasoning        // usage.reasoning_tokens, of SGLang
+	predictionHits        // usage.completion_tokens_details.accepted_prediction_tokens
+	predictionMiss        // usage.completion_tokens_details.rejected_prediction_tokens
+	draftSteps            // vLLM's metrics.speculative_decoding.num_spec_steps
+	draftTokens           // num_draft_tokens; llama.cpp's timings.draft_n
+	draftAccepted         // num_accepted_draft_tokens; draft_n_accepted
+	moreCounts
+)
+
+var (
+	usageDetails = fields{ // usage.completion_tokens_details
+		"reasoning_tokens":           countOf(ofReasoning),
+		"accepted_prediction_tokens": countOf(predictionHits),
+		"rejected_prediction_tokens": countOf(predictionMiss),
+	}
+	draftFields = fields{ // metrics.speculative_decoding
+		"num_spec_steps": countOf(draftSteps), "num_draft_tokens": countOf(draftTokens),
+		"num_accepted_draft_tokens": countOf(draftAccepted),
+	}
+)
+
+func (w *walker) moreCount(i int) bool {
+	n, is, ok := w.tokens()
+	if is {
+		if w.c.more == nil {
+			w.more, w.c.more = moreUsage{}, &w.more
+		}
+		w.more[i].n, w.more[i].known = n, true
+	}
+	return ok
+}
+
+func (u *moreUsage) reasoning() (int, bool) {
+	if own := u[ofOwnReasoning]; !u[ofReasoning].known {
+		return own.n, own.known
+	}
+	return u[ofReasoning].n, true
+}
+
+// speculation is the speculative decoding of the answer; false: not reported, none, or impossible.
+func (u *moreUsage) speculation() (Speculation, bool) {
+	drafted, accepted := u[draftTokens], u[draftAccepted]
+	if !drafted.known || !accepted.known {
+		hits, misses := u[predictionHits], u[predictionMiss]
+		accepted, drafted = hits, misses
+		drafted.n, drafted.known = hits.n+misses.n, hits.known && misses.known
+	}
+	s := Speculation{Steps: u[draftSteps].n, Drafted: drafted.n, Accepted: accepted.n}
+	return s, drafted.known && accepted.known && drafted.n > 0 && accepted.n <= drafted.n
+}
+
+// serverTimes are the server's times of one request in a chunk: llama.cpp's timings (prompt_ms, predicted_ms) and
+// vLLM's metrics with --enable-per-request-metrics, whose time_to_first_token_ms counts from the scheduling.
+type serverTimes struct{ queue, prefill, decode millis }
+
+type millis struct {
+	ms    float64
+	known bool
+}
+
+// maxMillis bounds a time: a longer one is an error of the server.
+const maxMillis = 1e10
+
+func parseMillis(number string) millis {
+	ms, err := strconv.ParseFloat(number, 64)
+	if err != nil || !(ms >= 0 && ms < maxMillis) {
+		return millis{}
+	}
+	return millis{ms: ms, known: true}
+}
+
+func (m millis) duration() time.Duration { return time.Duration(m.ms * float64(time.Millisecond)) }
+
+func (t serverTimes) durations() ServerTimes {
+	return ServerTimes{
+		Queue: t.queue.duration(), Prefill: t.prefill.duration(), Decode: t.decode.duration(),
+		HasQueue: t.queue.known, HasPrefill: t.prefill.known, HasDecode: t.decode.known,
+	}
+}
+
+var (
+	timingFields = fields{
+		"prompt_ms": (*walker).prefill, "predicted_ms": (*walker).decoding,
+		"draft_n": countOf(draftTokens), "draft_n_accepted": countOf(draftAccepted),
+	}
+	metricFields = fields{
+		"queue_time_ms":          func(w *walker) bool { return w.millis(&w.c.times.queue) },
+		"time_to_first_token_ms": (*walker).prefill,
+		"generation_time_ms":     (*walker).decoding,
+		"speculative_decoding":   in(draftFields),
+	}
+)
+
+func (w *walker) prefill() bool  { return w.millis(&w.c.times.prefill) }
+func (w *walker) decoding() bool { return w.millis(&w.c.times.decode) }
+
+func (w *walker) millis(into *millis) bool {
+	from := w.At
+	if c := w.next(); c != '-' && c-'0' > 9 {
+		return w.skip()
+	}
+	ok := w.Number()
+	*into = parseMillis(string(w.Text[from:w.At]))
+	return ok
 }
