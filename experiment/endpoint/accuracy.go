@@ -46,37 +46,27 @@ func (s *Server) ask(ctx context.Context, of string, a *experiment.Accuracy) (re
 	}
 	var mu sync.Mutex
 	var n record.AccuracyCounts
-	eachOf(a.Questions, func(q experiment.Question) {
-		correct, r := api.answers(ctx, enc, q, a)
-		mu.Lock()
-		defer mu.Unlock()
-		switch {
-		case r.Outcome.Failed():
-			n.Failed++
-		case correct:
-			n.Correct++
-		case r.OutputTokens >= experiment.MostAccuracyTokens && len(r.Answer.Parts.Content) == 0:
-			n.CutOff++
-		}
-	})
-	return n, ctx.Err()
-}
-
-func eachOf(questions []experiment.Question, ask func(experiment.Question)) {
-	next := make(chan experiment.Question)
 	var all sync.WaitGroup
-	for range min(askers, len(questions)) {
+	turns := make(chan struct{}, askers)
+	for _, q := range a.Questions {
+		turns <- struct{}{}
 		all.Go(func() {
-			for q := range next {
-				ask(q)
+			defer func() { <-turns }()
+			correct, r := api.answers(ctx, enc, q, a)
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case r.Outcome.Failed():
+				n.Failed++
+			case correct:
+				n.Correct++
+			case r.OutputTokens >= experiment.MostAccuracyTokens && len(r.Answer.Parts.Content) == 0:
+				n.CutOff++
 			}
 		})
 	}
-	for _, q := range questions {
-		next <- q
-	}
-	close(next)
 	all.Wait()
+	return n, ctx.Err()
 }
 
 // questionEncoder makes bodies without fields of other forms. A base model stops at the end of the line.

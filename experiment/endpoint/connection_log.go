@@ -1,7 +1,6 @@
 package endpoint
 
 import (
-	"cmp"
 	"net/http"
 	"slices"
 	"strconv"
@@ -124,11 +123,6 @@ const (
 type GatewayHeaders struct {
 	Version  string    `json:"version,omitempty"`
 	Overhead []float64 `json:"overhead_ms,omitempty"`
-}
-
-func (g *GatewayHeaders) join(other GatewayHeaders) {
-	g.Version = cmp.Or(g.Version, other.Version)
-	g.Overhead = append(g.Overhead, other.Overhead...)
 }
 
 func (g *GatewayHeaders) add(h http.Header) {

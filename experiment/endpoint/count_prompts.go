@@ -16,12 +16,7 @@ import (
 	"bench/experiment/workload"
 )
 
-type countedPrompts map[countKey]promptCount
-
-type promptCount struct {
-	tokens  int
-	refused string // why it refuses the prompt, without its text; empty = it does not
-}
+type countedPrompts map[countKey]PromptCount
 
 // countKey is what a count depends on; cut is the bytes of the last text, 0 = all.
 type countKey struct {
@@ -38,7 +33,7 @@ type PromptCount struct {
 	Number  int    `json:"number"`        // of the prompt in the file of the class
 	Cut     int    `json:"cut,omitempty"` // bytes of the last text; 0 = all
 	Tokens  int    `json:"tokens,omitempty"`
-	Refused string `json:"refused,omitempty"` // why the server refuses it; empty = it does not
+	Refused string `json:"refused,omitempty"` // why the server refuses it, without its text; empty = it does not
 }
 
 func (c countedPrompts) of(spec *experiment.Spec, encoders classEncoders) (out []PromptCount) {
@@ -49,7 +44,8 @@ func (c countedPrompts) of(spec *experiment.Spec, encoders classEncoders) (out [
 		api := encoders[class.Name].api
 		for key, n := range c {
 			if key.api == api && key.model == api.model && key.file == class.Prompts.SHA256 {
-				out = append(out, PromptCount{class.Name, key.number, key.cut, n.tokens, n.refused})
+				n.Class = class.Name
+				out = append(out, n)
 			}
 		}
 	}
@@ -65,7 +61,7 @@ func (c countedPrompts) take(counts []PromptCount, spec *experiment.Spec, encode
 	}
 	for _, n := range counts {
 		if e := encoders[n.Class]; e != nil {
-			c[countKey{e.api, e.api.model, files[n.Class], n.Number, n.Cut}] = promptCount{n.Tokens, n.Refused}
+			c[countKey{e.api, e.api.model, files[n.Class], n.Number, n.Cut}] = n
 		}
 	}
 }
@@ -93,7 +89,7 @@ func (m *measurement) selectPrompts(ctx context.Context, counted countedPrompts)
 			refused: refused}
 		n := sample.Len()
 		err := sample.Keep(m.mostDrawn(), func(p *prompts.Prompt) (bool, int, error) { return s.selects(ctx, p) })
-		m.t.Progress.counting.Store(0)
+		m.t.Progress.change(func(s *Snapshot) { s.Counting = 0 })
 		switch {
 		case err != nil:
 			return err
@@ -143,13 +139,13 @@ func (s *promptSelection) selects(ctx context.Context, p *prompts.Prompt) (keep 
 	if err != nil {
 		return false, 0, err
 	}
-	s.progress.counting.Add(1)
+	s.progress.change(func(live *Snapshot) { live.Counting++ })
 	s.refused.Counted++
-	if count.refused != "" {
-		s.refused.Add(p.Line(), count.refused)
+	if count.Refused != "" {
+		s.refused.Add(p.Line(), count.Refused)
 		return false, 0, nil
 	}
-	tokens := count.tokens
+	tokens := count.Tokens
 	if s.most == 0 || tokens < s.least {
 		s.least = tokens
 	}
@@ -190,11 +186,11 @@ func (s *promptSelection) truncate(ctx context.Context, p *prompts.Prompt, c *pr
 		if err != nil {
 			return 0, err
 		}
-		if count.refused != "" {
-			s.refused.Add(p.Line(), count.refused)
+		if count.Refused != "" {
+			s.refused.Add(p.Line(), count.Refused)
 			return 0, nil
 		}
-		if tokens = count.tokens; tokens <= s.source.CapInput {
+		if tokens = count.Tokens; tokens <= s.source.CapInput {
 			return cut, nil
 		}
 	}
@@ -203,16 +199,17 @@ func (s *promptSelection) truncate(ctx context.Context, p *prompts.Prompt, c *pr
 
 // count is the server's count of a prompt: by /tokenize, which computes nothing, else by a request for one token.
 func (s *promptSelection) count(ctx context.Context, p *prompts.Prompt, c *prompts.Content,
-	cut int) (promptCount, error) {
+	cut int) (PromptCount, error) {
 	key := countKey{s.e.api, s.e.api.model, s.source.SHA256, p.Number, cut}
 	if known, ok := s.counted[key]; ok {
 		return known, nil
 	}
 	count, err := s.askCount(ctx, p, c)
+	count.Number, count.Cut = p.Number, cut
 	var failed *ProbeError
 	switch {
 	case errors.As(err, &failed) && slices.Contains(refusals, failed.Result.Status):
-		count.refused = failed.Result.Error
+		count.Refused = failed.Result.Error
 	case err != nil:
 		return count, fmt.Errorf("counting the tokens of %s: %w", p.Line(), err)
 	}
@@ -224,17 +221,17 @@ func (s *promptSelection) count(ctx context.Context, p *prompts.Prompt, c *promp
 var refusals = []int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity}
 
 func (s *promptSelection) askCount(ctx context.Context, p *prompts.Prompt,
-	c *prompts.Content) (count promptCount, err error) {
+	c *prompts.Content) (count PromptCount, err error) {
 	enc := s.e.encoder(&workload.Request{})
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	raw := openai.RawPrompt{Text: c.Text, Messages: c.Messages, Fields: s.e.real.fields(p)}
 	ok := false
 	if s.e.api.api == target.Completions || s.e.api.api == target.Chat {
-		count.tokens, ok = s.e.api.client.Tokenize(ctx, enc, raw)
+		count.Tokens, ok = s.e.api.client.Tokenize(ctx, enc, raw)
 	}
 	if !ok {
-		count.tokens, err = s.ask(ctx, enc, p, raw)
+		count.Tokens, err = s.ask(ctx, enc, p, raw)
 	}
 	return count, err
 }

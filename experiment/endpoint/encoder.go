@@ -171,9 +171,7 @@ func (es classEncoders) laterTurn(plan *workload.Plan, first *workload.Request, 
 		body, _ = es[next.Class].body(&next, nil)
 		return &load.Job{Request: next}, body
 	}
-	continued := before.Request
-	continued.Reasoning = before.Result.ReasoningTokens
-	next := plan.Later(first, turn, &continued)
+	next := plan.Later(first, turn, continued(before))
 	e := es[next.Class]
 	if e.isReal {
 		return &load.Job{Request: next}, e.realTurn(&next, before, body)
@@ -190,6 +188,16 @@ func (es classEncoders) laterTurn(plan *workload.Plan, first *workload.Request, 
 	return job, e.encoder(&next).Extend(nil, body, &before.Result.Answer, p, next.Output)
 }
 
+// continued is the request that a later turn continues; nil: none.
+func continued(before *load.Job) *workload.Request {
+	if before == nil {
+		return nil
+	}
+	own := before.Request
+	own.Reasoning = before.Result.ReasoningTokens
+	return &own
+}
+
 // sentBack is the number of an answer's tokens that the next turn contains: those of its reasoning it does not. They
 // are estimated if the server does not count these.
 func sentBack(r *openai.Result) (tokens int, estimated bool) {
@@ -199,20 +207,17 @@ func sentBack(r *openai.Result) (tokens int, estimated bool) {
 func (es classEncoders) promptForm() string {
 	form := ""
 	for _, e := range es {
-		if own := e.form(); form == "" {
+		own := formOf(&e.first)
+		if e.isReal {
+			own = realForm
+		}
+		if form == "" {
 			form = own
 		} else if own != form {
 			return "mixed"
 		}
 	}
 	return form
-}
-
-func (e *classEncoder) form() string {
-	if e.isReal {
-		return realForm
-	}
-	return formOf(&e.first)
 }
 
 func formOf(v *workload.Vocabulary) string {

@@ -102,13 +102,7 @@ func (m *measurement) laterPlanned() func(*workload.Request, int, *load.Job, []b
 		return nil
 	}
 	return func(first *workload.Request, turn int, before *load.Job, _ []byte) (*load.Job, []byte) {
-		var continued *workload.Request
-		if before != nil {
-			own := before.Request
-			own.Reasoning = before.Result.ReasoningTokens
-			continued = &own
-		}
-		return &load.Job{Request: m.plan.Later(first, turn, continued)}, nil
+		return &load.Job{Request: m.plan.Later(first, turn, continued(before))}, nil
 	}
 }
 
@@ -144,7 +138,7 @@ func (p *predicted) each(job *load.Job) error {
 func (p *predicted) sample(at time.Duration, edge string) {
 	p.read = at
 	reading := p.Reading()
-	p.m.t.Progress.server.Store(reading)
+	p.m.t.Progress.change(func(s *Snapshot) { s.Server = reading })
 	p.samples = append(p.samples, telemetry.Sample{
 		Source: telemetry.SourceServer, TUs: at.Microseconds(), Next: sampleEvery.Microseconds(), Edge: edge,
 		Server: reading,

@@ -25,23 +25,21 @@ type Progress struct {
 	Counter *openai.TokenCounter // counts tokens as they arrive
 	Each    func(*record.Record) // gets every record as its request ends, from one goroutine; it must not keep it
 
-	counted atomic.Int64 // requests of the window that have ended
-
 	inFlight atomic.Pointer[int64] // requests of workers, as they count them; nil: this process sends
 
-	counting atomic.Int64 // real prompts whose tokens the server has counted, before the row
-	settling atomic.Int64 // requests that the server still has, before the row
-
-	begun atomic.Pointer[time.Time]
-	ended atomic.Pointer[time.Time]
 	phase atomic.Int64 // of the latest request that was sent
 
 	firstToken, tpot, itl phaseHistograms  // of good requests
 	lag                   latencyHistogram // of all requests
 
-	timesMu sync.Mutex
-	times   measured.ClientTimes // of all requests
-	server  atomic.Pointer[telemetry.ServerReading]
+	mu   sync.Mutex
+	live Snapshot // without what stands above: no sender waits for the lock
+}
+
+func (p *Progress) change(how func(*Snapshot)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	how(&p.live)
 }
 
 type phaseHistograms [2]latencyHistogram
@@ -87,25 +85,15 @@ type LiveLatency struct {
 }
 
 func (p *Progress) Snapshot() Snapshot {
-	r := Snapshot{
-		Phase: phases[p.phase.Load()], Sent: int(p.Sent.Load()), Done: int(p.Done.Load()), Failed: int(p.Failed.Load()),
-		Settling: int(p.settling.Load()), Counting: int(p.counting.Load()), Counted: int(p.counted.Load()),
-		Tokens: int(p.Tokens.Load()), Sessions: int(p.Sessions.Load()), Over: int(p.Over.Load()),
-		FirstToken: p.firstToken.read(), TPOT: p.tpot.read(), ITL: p.itl.read(), Lag: p.lag.read(),
-		Server: p.server.Load(),
-	}
-	p.timesMu.Lock()
-	r.Times = p.times
-	p.timesMu.Unlock()
+	p.mu.Lock()
+	r := p.live
+	p.mu.Unlock()
+	r.Phase, r.Sent, r.Done, r.Failed = phases[p.phase.Load()], int(p.Sent.Load()), int(p.Done.Load()), int(p.Failed.Load())
+	r.Tokens, r.Sessions, r.Over = int(p.Tokens.Load()), int(p.Sessions.Load()), int(p.Over.Load())
+	r.FirstToken, r.TPOT, r.ITL, r.Lag = p.firstToken.read(), p.tpot.read(), p.itl.read(), p.lag.read()
 	r.InFlight = max(0, r.Sent-r.Done)
 	if n := p.inFlight.Load(); n != nil { // records come after the workers' counts
 		r.InFlight, r.Sent = int(*n), r.Done+int(*n)
-	}
-	if begun := p.begun.Load(); begun != nil {
-		r.Begun = *begun
-	}
-	if ended := p.ended.Load(); ended != nil {
-		r.Ended = *ended
 	}
 	return r
 }
@@ -122,9 +110,9 @@ func (h *latencyHistogram) read() LiveLatency {
 		Max: float64(h.max.Load()) / record.UsPerMs}
 }
 
-func (p *Progress) loadStarted() { p.begun.Store(new(time.Now())) }
+func (p *Progress) loadStarted() { p.change(func(s *Snapshot) { s.Begun = time.Now() }) }
 
-func (p *Progress) loadEnded() { p.ended.Store(new(time.Now())) }
+func (p *Progress) loadEnded() { p.change(func(s *Snapshot) { s.Ended = time.Now() }) }
 
 func (p *Progress) requestSent(job *load.Job) {
 	p.phase.Store(int64(job.Phase))
@@ -167,9 +155,12 @@ func (p *Progress) Take(workers []Counts) {
 // requestEnded is called from one goroutine.
 func (p *Progress) requestEnded(r *record.Record, stream bool) {
 	p.Tokens.Add(int64(r.OutputTokens))
-	p.timesMu.Lock()
-	p.times.Add(r)
-	p.timesMu.Unlock()
+	p.change(func(s *Snapshot) {
+		s.Times.Add(r)
+		if r.Phase == record.PhaseWindow {
+			s.Counted++
+		}
+	})
 	counts := r.Phase != record.PhaseCooldown
 	if r.Failed() && counts {
 		p.Failed.Add(1)
@@ -179,9 +170,6 @@ func (p *Progress) requestEnded(r *record.Record, stream bool) {
 	}
 	if r.OK() && counts {
 		p.addLatencies(load.Phase(slices.Index(phases[:], r.Phase)), r, stream)
-	}
-	if r.Phase == record.PhaseWindow {
-		p.counted.Add(1)
 	}
 	p.Done.Add(1)
 }

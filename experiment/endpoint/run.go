@@ -49,7 +49,8 @@ func (s *Server) Run(ctx context.Context, t RunConfig) (*record.Row, error) {
 		return s.predict(ctx, t)
 	}
 	began := time.Now()
-	settled, err := s.settle(ctx, t.Spec.SettleTime(), t.stopped(), t.Progress)
+	stop := cmp.Or(t.Stop, context.Background())
+	settled, err := s.settle(ctx, t.Spec.SettleTime(), stop.Done(), t.Progress)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +66,7 @@ func (s *Server) Run(ctx context.Context, t RunConfig) (*record.Row, error) {
 	case err != nil:
 		return nil, err
 	}
-	stop, err := m.watch(ctx, s)
+	unwatch, err := m.watch(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +77,7 @@ func (s *Server) Run(ctx context.Context, t RunConfig) (*record.Row, error) {
 	if s.Abandoned += m.sent.abandoned; settled == nil { // it is never seen idle
 		s.Abandoned = m.sent.abandoned
 	}
-	samples, sampleErr := stop()
+	samples, sampleErr := unwatch()
 	if t.Reread != nil { // nothing is timed any more, and all records are in memory
 		defer debug.SetGCPercent(debug.SetGCPercent(summaryGCPercent))
 	}
@@ -226,13 +227,6 @@ func (s *Server) newRow(t *RunConfig, settled *record.Settle, encoders classEnco
 		row.ImageTokens = max(row.ImageTokens, e.imageTokens)
 	}
 	return row
-}
-
-func (t *RunConfig) stopped() <-chan struct{} {
-	if t.Stop == nil {
-		return nil
-	}
-	return t.Stop.Done()
 }
 
 // Interrupted reports whether an error of Run means that the user ended the row.

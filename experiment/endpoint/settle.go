@@ -40,7 +40,7 @@ func (s *Server) settle(ctx context.Context, longest time.Duration, ended <-chan
 func settle(ctx context.Context, read func(context.Context) (r *telemetry.ServerReading, ok bool),
 	longest time.Duration,
 	ended <-chan struct{}, p *Progress) (*record.Settle, error) {
-	defer p.settling.Store(0)
+	defer p.change(func(s *Snapshot) { s.Settling = 0 })
 	w := &settling{began: time.Now()}
 	for pause := firstPoll; ; pause = min(pause*3/2, longestPoll) {
 		r, ok := read(ctx)
@@ -48,7 +48,7 @@ func settle(ctx context.Context, read func(context.Context) (r *telemetry.Server
 		if !ok || ctx.Err() != nil || w.add(r) || left <= 0 {
 			break
 		}
-		p.settling.Store(int64(w.running + w.waiting))
+		p.change(func(s *Snapshot) { s.Settling = int(w.running + w.waiting) })
 		timer := time.NewTimer(min(pause, left))
 		select {
 		case <-timer.C:
@@ -62,7 +62,8 @@ func settle(ctx context.Context, read func(context.Context) (r *telemetry.Server
 	if w.last == nil || ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	return w.result(), nil
+	took := telemetry.Round(time.Since(w.began).Seconds(), 3)
+	return &record.Settle{WaitedS: took, Running: w.running, Waiting: w.waiting, Stale: w.stale}, nil
 }
 
 type settling struct {
@@ -98,11 +99,6 @@ func value(gauge *float64) float64 {
 		return 0
 	}
 	return *gauge
-}
-
-func (w *settling) result() *record.Settle {
-	took := telemetry.Round(time.Since(w.began).Seconds(), 3)
-	return &record.Settle{WaitedS: took, Running: w.running, Waiting: w.waiting, Stale: w.stale}
 }
 
 const (

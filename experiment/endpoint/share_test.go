@@ -48,20 +48,20 @@ func TestPromptCountsOfWorkers(t *testing.T) {
 		return nil
 	}
 	counted := countedPrompts{
-		{api(here), "m", "abc", 7, 0}:   {tokens: 12},
-		{api(here), "m", "abc", 8, 100}: {refused: "too long"},
-		{api(here), "m", "other", 7, 0}: {tokens: 99}, // of another row
-		{api(here), "n", "abc", 9, 0}:   {tokens: 99}, // of another model
+		{api(here), "m", "abc", 7, 0}:   {Number: 7, Tokens: 12},
+		{api(here), "m", "abc", 8, 100}: {Number: 8, Cut: 100, Refused: "too long"},
+		{api(here), "m", "other", 7, 0}: {Tokens: 99}, // of another row
+		{api(here), "n", "abc", 9, 0}:   {Tokens: 99}, // of another model
 	}
 	sent := counted.of(of("/leader/prompts.jsonl"), here)
 	got := countedPrompts{}
 	got.take(sent, of("/tmp/1-prompts.jsonl"), there)
-	want := countedPrompts{{api(there), "m", "abc", 7, 0}: {tokens: 12}, {api(there), "m", "abc", 8, 100}: {refused: "too long"}}
+	want := countedPrompts{{api(there), "m", "abc", 7, 0}: {Number: 7, Tokens: 12}, {api(there), "m", "abc", 8, 100}: {Number: 8, Cut: 100, Refused: "too long"}}
 	if len(got) != len(want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 	for key, n := range want {
-		if got[key] != n {
+		if n.Class = got[key].Class; got[key] != n {
 			t.Errorf("prompt %d: %v, want %v", key.number, got[key], n)
 		}
 	}

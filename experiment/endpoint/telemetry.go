@@ -64,7 +64,7 @@ func (m *measurement) watch(ctx context.Context, s *Server) (stop func() ([]tele
 		first := make(chan struct{})
 		each := func(sample telemetry.Sample) {
 			if sample.Server != nil {
-				m.t.Progress.server.Store(sample.Server)
+				m.t.Progress.change(func(s *Snapshot) { s.Server = sample.Server })
 			}
 			m.samples.add(sample)
 		}
@@ -226,13 +226,13 @@ func (s *socketReadings) read() *telemetry.Sockets {
 	if now.Connections == 0 {
 		return nil
 	}
-	c := now.Minus(*s.base)
+	b := s.base
 	out := &telemetry.Sockets{
-		Open: c.Open, SegmentsOut: c.SegmentsOut, SegmentsIn: c.SegmentsIn, Retransmits: c.Retransmits,
-		Needless:   c.Needless,
-		OutOfOrder: c.OutOfOrder, WindowLimitedMs: unit.Ms(c.WindowLimited),
+		Open: now.Open, SegmentsOut: now.SegmentsOut - b.SegmentsOut, SegmentsIn: now.SegmentsIn - b.SegmentsIn,
+		Retransmits: now.Retransmits - b.Retransmits, Needless: now.Needless - b.Needless,
+		OutOfOrder: now.OutOfOrder - b.OutOfOrder, WindowLimitedMs: unit.Ms(now.WindowLimited - b.WindowLimited),
 	}
-	if c.Open > 0 {
+	if now.Open > 0 {
 		out.MinRTT, out.RTT = new(unit.Ms(now.MinRTT)), new(unit.Ms(now.RTT))
 	}
 	return out

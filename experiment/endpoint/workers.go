@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -158,7 +159,8 @@ func (c *connectionLog) join(r *ShareResult) {
 	if c.headers == nil {
 		c.headers = r.Headers
 	}
-	c.gateway.join(r.Gateway)
+	c.gateway.Version = cmp.Or(c.gateway.Version, r.Gateway.Version)
+	c.gateway.Overhead = append(c.gateway.Overhead, r.Gateway.Overhead...)
 }
 
 // fillWorkers completes each worker's part from its samples. Conclude adds what the records show.

@@ -226,16 +226,13 @@ func (d *driver) active(job *Job) bool {
 }
 
 func (d *driver) reportUnsent(job *Job) {
-	job.Ready, job.Result = openai.Never, unsent()
+	job.unsent()
 	d.ended.add(job)
 }
 
-func unsent() openai.Result {
-	return openai.Result{
-		Outcome: openai.Unfinished, Error: "not sent before the end of the row", Sent: openai.Never,
-		FirstEvent: openai.Never, First: openai.Never, Last: openai.Never, End: openai.Never, Free: openai.Never,
-		Connect: openai.Never,
-	}
+func (j *Job) unsent() {
+	j.Result.Reset()
+	j.Ready, j.Result.Outcome, j.Result.Error = openai.Never, openai.Unfinished, "not sent before the end of the row"
 }
 
 // assignPhase gives the request its phase. The first request behind the window closes it, but not before its

@@ -147,7 +147,7 @@ func (v *virtual) finish() error {
 		return nil
 	}
 	for _, job := range v.unsent() {
-		job.Ready, job.Result = openai.Never, unsent()
+		job.unsent()
 		if err := v.Each(job); err != nil {
 			return err
 		}

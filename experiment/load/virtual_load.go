@@ -4,8 +4,6 @@ import (
 	"container/heap"
 	"slices"
 	"time"
-
-	"bench/experiment/openai"
 )
 
 func (v *virtual) schedule(at time.Duration, do func()) {
@@ -124,8 +122,8 @@ func (v *virtual) send(job *Job) {
 	if v.over {
 		return
 	}
-	job.Result = openai.Result{Sent: job.Ready, FirstEvent: openai.Never, First: openai.Never,
-		FirstAnswer: openai.Never, Last: openai.Never, End: openai.Never, Free: openai.Never}
+	job.Result.Reset()
+	job.Result.Sent = job.Ready
 	v.inFlight++
 	v.engine.Add(job)
 }

@@ -51,15 +51,15 @@ func (c Config) checkTimes(bad func(key, problem, hint string)) {
 
 func (c Config) checkHardware(bad func(key, problem, hint string)) {
 	if c.Hardware == "" {
-		for _, k := range []struct {
-			key   string
-			given bool
-		}{{"gpus", c.GPUs != 0}, {"precision", c.Precision != ""}, {"kv_precision", c.KVPrecision != ""},
-			{"engine", c.Engine != ""}} {
-			if k.given {
-				bad(k.key, "needs hardware", `hardware = "h100-sxm"`)
+		need := func(key string, given bool) {
+			if given {
+				bad(key, "needs hardware", `hardware = "h100-sxm"`)
 			}
 		}
+		need("gpus", c.GPUs != 0)
+		need("precision", c.Precision != "")
+		need("kv_precision", c.KVPrecision != "")
+		need("engine", c.Engine != "")
 		return
 	}
 	if c.Engine != "" && !slices.Contains(roofline.EngineNames, c.Engine) {

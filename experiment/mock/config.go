@@ -79,8 +79,6 @@ type Config struct {
 	ValidAnswers *float64 `toml:"valid_answers" json:"valid_answers,omitempty"`
 	// share of known questions that get the right answer; nil: all
 	CorrectAnswers *float64 `toml:"correct_answers" json:"correct_answers,omitempty"`
-	// prompt tokens of an image; zero: 576
-	ImageTokens int `toml:"-" json:"image_tokens,omitempty"`
 
 	// A step takes StepBase + StepPerSeq·(decoding sequences) + StepPerContextToken·(their context tokens) +
 	// StepPerPrefillToken·(prompt tokens in the step). All four zero: 2.33 ms, 170 µs, 10 ns, 14 µs, so that
@@ -93,8 +91,6 @@ type Config struct {
 
 	// times grow: "5%/h", or "20%@10m" from 10 minutes on, or several; empty: no drift
 	Drift string `toml:"drift" json:"drift,omitempty"`
-	// requests get 503 "Loading model" until then, as from llama.cpp; zero: none
-	LoadTime time.Duration `toml:"-" json:"load_time_ns,omitempty"`
 	// of output tokens, natural lengths, ids and random faults
 	Seed uint64 `toml:"seed" json:"seed,omitempty"`
 	// "kind[=arg][@n|@p%]": every request, every n-th, or p percent; kinds: see faultKinds
@@ -157,7 +153,6 @@ func (c Config) resolved() Config {
 		c.Model = cmp.Or(c.Model, c.ServedModels[0])
 	}
 	c.Model = cmp.Or(c.Model, "bench-mock")
-	c.ImageTokens = cmp.Or(c.ImageTokens, 576)
 	c.Root = cmp.Or(c.Root, c.Model)
 	c.MaxNumBatchedTokens = cmp.Or(c.MaxNumBatchedTokens, 2048)
 	c.MaxModelLen = cmp.Or(c.MaxModelLen, defaultMaxModelLen)

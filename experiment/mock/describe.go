@@ -10,27 +10,19 @@ import (
 func (s *Server) Describe() string {
 	c := s.cfg
 	what := c.Model + ", simulated " + c.source()
-	if !c.fixed() {
-		what += fmt.Sprintf("; %d sequences, %d tokens per step, %d KV blocks", c.MaxNumSeqs, c.MaxNumBatchedTokens,
-			c.KVBlocks)
-	}
-	for _, more := range []struct {
-		given bool
-		text  string
-	}{
-		{!c.fixed() && c.KVOffloadingGB > 0, fmt.Sprintf("%g GB of second tier at %g GB/s", c.KVOffloadingGB,
-			c.KVOffloadingGBs)},
-		{c.Speculation.Tokens > 0, fmt.Sprintf("%d drafts a step, accepted with %g", c.Speculation.Tokens,
-			c.Speculation.Acceptance)},
-		{len(c.adapterNames()) > 0, "adapters " + strings.Join(c.adapterNames(), ", ")},
-		{c.Schedule != "" && c.Schedule != fcfs, c.Schedule + " by " + TenantHeader},
-		{c.Drift != "", "drift " + c.Drift},
-		{len(c.Faults) > 0, "faults: " + strings.Join(c.Faults, ", ")},
-	} {
-		if more.given {
-			what += "; " + more.text
+	add := func(given bool, format string, args ...any) {
+		if given {
+			what += "; " + fmt.Sprintf(format, args...)
 		}
 	}
+	adapters := strings.Join(c.adapterNames(), ", ")
+	add(!c.fixed(), "%d sequences, %d tokens per step, %d KV blocks", c.MaxNumSeqs, c.MaxNumBatchedTokens, c.KVBlocks)
+	add(!c.fixed() && c.KVOffloadingGB > 0, "%g GB of second tier at %g GB/s", c.KVOffloadingGB, c.KVOffloadingGBs)
+	add(c.Speculation.Tokens > 0, "%d drafts a step, accepted with %g", c.Speculation.Tokens, c.Speculation.Acceptance)
+	add(adapters != "", "adapters %s", adapters)
+	add(c.Schedule != "" && c.Schedule != fcfs, "%s by %s", c.Schedule, TenantHeader)
+	add(c.Drift != "", "drift %s", c.Drift)
+	add(len(c.Faults) > 0, "faults: %s", strings.Join(c.Faults, ", "))
 	return what
 }
 

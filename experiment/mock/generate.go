@@ -13,56 +13,54 @@ import (
 
 func (s *Server) generate(shape api) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		now := time.Now()
-		arrival, n := now.Sub(s.start), s.requests.Add(1)
-		accepted := false
-		defer func() {
-			if !accepted {
-				s.records.refuse(arrival)
-			}
-		}()
-		f, err := s.faultsOf(r, n)
-		if err != nil {
-			badRequest("X-Mock-Fault: %v", err).writeTo(w, shape)
-			return
-		}
-		if s.replaceByFault(w, shape, f) {
-			return
-		}
-		s.freeze(arrival, f["freeze"].wait)
-		req, bad := readRequest(r, shape)
+		now, n := time.Now(), s.requests.Add(1)
+		arrival := now.Sub(s.start)
+		p, bad := s.accept(w, r, shape, n, arrival)
 		if bad != nil {
 			bad.writeTo(w, shape)
+		}
+		if p == nil {
+			note(&s.records, &s.records.refused, arrival)
 			return
 		}
-		q, limit, bad := s.sequence(req, shape, arrival)
-		if bad != nil {
-			bad.writeTo(w, shape)
-			return
-		}
-		q.tenant = r.Header.Get(TenantHeader)
-		s.adapt(q, req.Model)
-		q.drafter = newDrafter(s.cfg.Speculation)
-		answer := s.plan(req, shape, q, limit, f)
-		if bad := s.submit(q); bad != nil {
-			bad.writeTo(w, shape)
-			return
-		}
-		p := &reply{w: w, rc: http.NewResponseController(w), start: s.start, req: req, shape: shape, q: q, f: f,
-			answer: answer, sock: socketOf(r), engine: s}
-		p.rec = s.record(r, req, shape, n)
+		p.rec = s.record(r, p.req, shape, n)
 		p.rec.ArrivalUnixNS, p.rec.ArrivalNS = now.UnixNano(), int64(arrival)
 		p.encoder = p.newEncoder()
-		accepted = true
 		s.answer(r.Context(), p)
 	}
 }
 
-func (s *Server) freeze(from, d time.Duration) {
-	if d > 0 {
-		s.frozenUntil.Store(int64(from + d))
-		s.records.freeze(Span{from, from + d})
+// accept gives a request to the engine. Without a reply it is refused, or a fault has answered it.
+func (s *Server) accept(w http.ResponseWriter, r *http.Request, shape api, n uint64,
+	arrival time.Duration) (*reply, *apiError) {
+	f, err := s.faultsOf(r, n)
+	if err != nil {
+		return nil, badRequest("X-Mock-Fault: %v", err)
 	}
+	if s.replaceByFault(w, shape, f) {
+		return nil, nil
+	}
+	if d := f["freeze"].wait; d > 0 {
+		s.frozenUntil.Store(int64(arrival + d))
+		note(&s.records, &s.records.frozen, Span{arrival, arrival + d})
+	}
+	req, bad := readRequest(r, shape)
+	if bad != nil {
+		return nil, bad
+	}
+	q, limit, bad := s.sequence(req, shape, arrival)
+	if bad != nil {
+		return nil, bad
+	}
+	q.tenant = r.Header.Get(TenantHeader)
+	s.adapt(q, req.Model)
+	q.drafter = newDrafter(s.cfg.Speculation)
+	answer := s.plan(req, shape, q, limit, f)
+	if bad := s.submit(q); bad != nil {
+		return nil, bad
+	}
+	return &reply{w: w, rc: http.NewResponseController(w), start: s.start, req: req, shape: shape, q: q, f: f,
+		answer: answer, sock: socketOf(r), engine: s}, nil
 }
 
 // answer writes p. Its record is stored before the client can see the end of the response.

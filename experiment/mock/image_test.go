@@ -38,25 +38,23 @@ func TestImages(t *testing.T) {
 	}
 	sum := sha256.Sum256(raw)
 	want := Image{Bytes: len(raw), SHA256: hex.EncodeToString(sum[:]), Type: "png", Width: 30, Height: 20}
-	for tokens, count := range map[int]int{0: 576, 100: 100} {
-		virtual(t, Config{Model: "m", ImageTokens: tokens}, func(t *testing.T, s *Server, h *http.Client) {
-			all := count + 2 + 4 + 3
-			for i, form := range append(forms, forms[0]) {
-				data, cached := one, (all-1)/16*16
-				switch i {
-				case 0:
-					cached = 0
-				case 3:
-					data, cached = other, 0
-				}
-				status, text := fetch(t, h, "http://mock/v1/"+form.path, fmt.Sprintf(form.body, data))
-				r := truthsSince(t, h, "http://mock", i)[0]
-				if status != 200 || r.PromptTokens != all || r.CachedTokens != cached || len(r.Images) != 1 || (r.Images[0] == want) != (i < 3) {
-					t.Errorf("%s: %d %s\n%+v", form.path, status, text, r)
-				}
+	virtual(t, Config{Model: "m"}, func(t *testing.T, s *Server, h *http.Client) {
+		all := imageTokens + 2 + 4 + 3
+		for i, form := range append(forms, forms[0]) {
+			data, cached := one, (all-1)/16*16
+			switch i {
+			case 0:
+				cached = 0
+			case 3:
+				data, cached = other, 0
 			}
-		})
-	}
+			status, text := fetch(t, h, "http://mock/v1/"+form.path, fmt.Sprintf(form.body, data))
+			r := truthsSince(t, h, "http://mock", i)[0]
+			if status != 200 || r.PromptTokens != all || r.CachedTokens != cached || len(r.Images) != 1 || (r.Images[0] == want) != (i < 3) {
+				t.Errorf("%s: %d %s\n%+v", form.path, status, text, r)
+			}
+		}
+	})
 }
 
 // What is no image of the stated kind is refused.

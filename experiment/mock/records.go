@@ -105,19 +105,12 @@ func (s *Server) Truth() Truth {
 	return Truth{records, slices.Clone(t.refused), slices.Clone(t.frozen)}
 }
 
-func (t *recordRing) refuse(at time.Duration) {
+// note adds to refused or frozen.
+func note[T any](t *recordRing, list *[]T, x T) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.refused) < maxRecords {
-		t.refused = append(t.refused, at)
-	}
-}
-
-func (t *recordRing) freeze(s Span) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if len(t.frozen) < maxRecords {
-		t.frozen = append(t.frozen, s)
+	if len(*list) < maxRecords {
+		*list = append(*list, x)
 	}
 }
 
@@ -147,12 +140,6 @@ func (t *recordRing) after(n uint64) []*Record {
 	return found
 }
 
-func (t *recordRing) clear() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.records, t.events = nil, 0
-}
-
 func (s *Server) listRequests(w http.ResponseWriter, r *http.Request) {
 	var since uint64
 	if text := r.URL.Query().Get("since"); text != "" {
@@ -173,6 +160,9 @@ func (s *Server) listRequests(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) clearRequests(w http.ResponseWriter, _ *http.Request) {
-	s.records.clear()
+	t := &s.records
+	t.mu.Lock()
+	t.records, t.events = nil, 0
+	t.mu.Unlock()
 	w.WriteHeader(http.StatusNoContent)
 }

@@ -69,7 +69,7 @@ func (e *responseEvents) close(b []byte, k tokenKind, _ []int32) []byte {
 	}
 	b = strconv.AppendInt(append(b, e.tail...), int64(e.number), 10)
 	e.number++
-	b = append(append(append(b, `,"type":"`...), e.deltaKind()...), `"}`...)
+	b = append(append(append(b, `,"type":"`...), itemForms[e.opened].event...), `.delta"}`...)
 	return e.endEvent(b)
 }
 
@@ -80,41 +80,39 @@ func (e *responseEvents) textless(b []byte, k tokenKind) []byte {
 	return e.close(e.open(b, k), k, nil)
 }
 
-func (e *responseEvents) deltaKind() string {
-	switch e.opened {
-	case reasoningItem:
-		return "response.reasoning_text.delta"
-	case callItem:
-		return "response.function_call_arguments.delta"
-	}
-	return "response.output_text.delta"
+// itemForms are the names of an item's id, its events and its part, if it has parts.
+var itemForms = [...]struct{ id, event, part string }{
+	reasoningItem: {"rs", "response.reasoning_text", "reasoning_text"},
+	messageItem:   {"msg", "response.output_text", "output_text"},
+	callItem:      {"fc", "response.function_call_arguments", ""},
 }
 
 func (e *responseEvents) itemID() string {
-	return fmt.Sprintf("%s_%s_%d", [...]string{"", "rs", "msg", "fc"}[e.opened], e.p.rec.ID, len(e.items))
+	return fmt.Sprintf("%s_%s_%d", itemForms[e.opened].id, e.p.rec.ID, len(e.items))
 }
 
 func (e *responseEvents) openItem(b []byte, item itemKind) []byte {
 	e.opened, e.from = item, e.p.sent+e.p.held
 	b = e.send(b, "response.output_item.added", map[string]any{"output_index": len(e.items),
 		"item": e.item(e.itemID(), item, "in_progress", "")})
-	id, content, extra := marshal(e.itemID()), `"content_index":0,`, ""
-	switch item {
-	case callItem:
-		content = ""
-	case messageItem:
+	id, content, extra := marshal(e.itemID()), "", ""
+	if item == messageItem {
 		extra = `"logprobs":[],`
 	}
 	if item != callItem {
+		content = `"content_index":0,`
 		b = e.send(b, "response.content_part.added", e.at(map[string]any{"part": onlyPart(item, "")}))
 	}
-	e.head = append(e.name(nil, e.deltaKind()), `data: {`+content+`"delta":"`...)
+	e.head = append(e.name(nil, itemForms[item].event+".delta"), `data: {`+content+`"delta":"`...)
 	e.tail = fmt.Appendf(nil, `","item_id":%s,%s"output_index":%d,"sequence_number":`, id, extra, len(e.items))
 	return b
 }
 
 func (e *responseEvents) at(fields map[string]any) map[string]any {
-	fields["item_id"], fields["output_index"], fields["content_index"] = e.itemID(), len(e.items), 0
+	fields["item_id"], fields["output_index"] = e.itemID(), len(e.items)
+	if e.opened != callItem {
+		fields["content_index"] = 0
+	}
 	return fields
 }
 
@@ -123,16 +121,14 @@ func (e *responseEvents) closeItem(b []byte) []byte {
 		return b
 	}
 	item, text := e.opened, e.p.text(e.from, e.p.sent+e.p.held)
+	fields := map[string]any{"text": text}
 	switch item {
 	case callItem:
-		b = e.send(b, "response.function_call_arguments.done",
-			map[string]any{"item_id": e.itemID(), "output_index": len(e.items), "arguments": text,
-				"name": e.p.answer.tool})
-	case reasoningItem:
-		b = e.send(b, "response.reasoning_text.done", e.at(map[string]any{"text": text}))
-	default:
-		b = e.send(b, "response.output_text.done", e.at(map[string]any{"text": text, "logprobs": []any{}}))
+		fields = map[string]any{"arguments": text, "name": e.p.answer.tool}
+	case messageItem:
+		fields["logprobs"] = []any{}
 	}
+	b = e.send(b, itemForms[item].event+".done", e.at(fields))
 	if item != callItem {
 		b = e.send(b, "response.content_part.done", e.at(map[string]any{"part": onlyPart(item, text)}))
 	}
@@ -174,10 +170,11 @@ func (e *responseEvents) object() map[string]any {
 }
 
 func onlyPart(item itemKind, text string) map[string]any {
-	if item == reasoningItem {
-		return map[string]any{"type": "reasoning_text", "text": text}
+	part := map[string]any{"type": itemForms[item].part, "text": text}
+	if item == messageItem {
+		part["annotations"], part["logprobs"] = []any{}, []any{}
 	}
-	return map[string]any{"type": "output_text", "text": text, "annotations": []any{}, "logprobs": []any{}}
+	return part
 }
 
 func (e *responseEvents) item(id string, kind itemKind, status, text string) map[string]any {
@@ -218,10 +215,8 @@ func (e *responseEvents) response(status string, output []any, used any) map[str
 		"id": p.rec.ID, "object": "response", "created_at": p.created(), "model": p.rec.Model, "status": status,
 		"output": output, "usage": used,
 		"incomplete_details": nil, "error": nil, "instructions": nil, "metadata": nil, "parallel_tool_calls": true,
-		"tool_choice": "auto", "tools": []any{},
-		"temperature": 1.0, "top_p": 1.0, "max_output_tokens": p.req.MaxTokens, "previous_response_id": nil,
-		"truncation": "disabled", "background": false,
-		"service_tier": "auto",
+		"tool_choice": "auto", "tools": []any{}, "temperature": 1.0, "top_p": 1.0, "max_output_tokens": p.req.MaxTokens,
+		"previous_response_id": nil, "truncation": "disabled", "background": false, "service_tier": "auto",
 	}
 	if status == "incomplete" {
 		answer["incomplete_details"] = map[string]string{"reason": "max_output_tokens"}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"time"
 )
 
 const version = "bench-mock/1"
@@ -29,10 +28,6 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("DELETE /debug/requests", s.clearRequests)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Server", version)
-		if time.Since(s.start) < s.cfg.LoadTime {
-			(&apiError{status: http.StatusServiceUnavailable, message: "Loading model"}).write(w)
-			return
-		}
 		mux.ServeHTTP(w, r)
 	})
 }

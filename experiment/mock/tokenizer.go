@@ -50,7 +50,7 @@ func (s *Server) chat(messages []message) []int32 {
 		for _, p := range m.Content {
 			ids = v.encode(ids, p.text)
 			if p.image != nil {
-				ids = v.encodeImage(ids, p.image.seed, s.cfg.ImageTokens)
+				ids = v.encodeImage(ids, p.image.seed)
 			}
 		}
 		for _, call := range m.ToolCalls {
@@ -61,8 +61,10 @@ func (s *Server) chat(messages []message) []int32 {
 	return append(ids, idStart, v.id("assistant"), idSep)
 }
 
-func (v vocab) encodeImage(dst []int32, seed uint64, tokens int) []int32 {
-	for i := range tokens {
+const imageTokens = 576 // of one image
+
+func (v vocab) encodeImage(dst []int32, seed uint64) []int32 {
+	for i := range imageTokens {
 		dst = append(dst, idFirst+int32(mix(seed+uint64(i))%uint64(v-idFirst)))
 	}
 	return dst

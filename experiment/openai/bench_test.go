@@ -125,7 +125,7 @@ func benchmarkStream(b *testing.B, s speech) {
 	head, event, end := []byte(streamHead), []byte(chunked(string(sse(benchEvents[s.api], 1)))), []byte(chunked(s.finish("length")+s.done)+lastChunk)
 	x := &exchange{}
 	for b.Loop() {
-		r.reset()
+		r.Reset()
 		x.prepare(c, &call, &r)
 		x.conn = &conn{rx: &receiver{}}
 		x.onData(head, c.clock.base)

@@ -31,7 +31,6 @@ type Params struct {
 type Encoder struct {
 	params   Params
 	constant map[string]any
-	head     []byte     // the constant part, without its closing brace
 	fields   []RawField // the constant part, field by field
 	lengths  []string   // fields whose value is the number of output tokens
 }
@@ -47,14 +46,10 @@ func (p Params) Encoder() (*Encoder, error) {
 		}
 	}
 	e := &Encoder{params: p, constant: p.constant()}
-	head, err := encodeJSON(e.constant)
-	if err == nil {
-		e.fields, err = fieldsOf(e.constant)
-	}
-	if err != nil {
+	var err error
+	if e.fields, err = fieldsOf(e.constant); err != nil {
 		return nil, fmt.Errorf("encoding the body: %w", err)
 	}
-	e.head = bytes.TrimSuffix(head, []byte("}"))
 	if length := p.lengthField(); p.sends(length) {
 		e.lengths = append(e.lengths, length)
 	}
@@ -112,7 +107,7 @@ func (e *Encoder) Body(dst []byte, prompt Prompt, output int) []byte {
 	if inMessages && prompt.IDs != nil {
 		return nil
 	}
-	dst = e.begin(slices.Grow(dst, len(e.head)+len(prompt.Text)+7*len(prompt.IDs)+80), output)
+	dst = e.rawHead(slices.Grow(dst, headRoom+len(prompt.Text)+7*len(prompt.IDs)), nil, output)
 	switch {
 	case inMessages:
 		dst = append(append(dst, e.params.promptKey()...), '[')
@@ -128,6 +123,7 @@ func (e *Encoder) Body(dst []byte, prompt Prompt, output int) []byte {
 }
 
 const (
+	headRoom    = 512 // bytes of a usual body without its prompt
 	keyMessages = `,"messages":`
 	keyInput    = `,"input":`
 	keyPrompt   = `,"prompt":`
@@ -141,17 +137,6 @@ func (p Params) promptKey() string {
 		return keyMessages
 	}
 	return keyPrompt
-}
-
-func (e *Encoder) begin(dst []byte, output int) []byte {
-	dst = append(dst, e.head...)
-	for _, field := range e.lengths {
-		if output > 0 {
-			dst = append(append(append(dst, `,"`...), field...), `":`...)
-			dst = strconv.AppendInt(dst, int64(output), 10)
-		}
-	}
-	return dst
 }
 
 func appendIDs(dst []byte, ids []int32) []byte {
@@ -169,8 +154,8 @@ func appendIDs(dst []byte, ids []int32) []byte {
 // adds. In an API of messages they become messages with their roles; in the other one prompt, as text or token ids.
 func (e *Encoder) Extend(dst, before []byte, answer *Answer, prompt Prompt, output int) []byte {
 	dst = slices.Grow(dst, len(before)+len(answer.Text)+len(prompt.Text)+7*(len(answer.IDs)+len(prompt.IDs))+80)
-	dst = e.begin(dst, output)
-	own := before[len(e.head):]
+	dst = e.rawHead(dst, nil, output)
+	own := before[len(e.rawHead(nil, nil, 0)):]
 	// without the end of the list or string
 	dst = append(dst, own[bytes.Index(own, []byte(e.params.promptKey())):len(own)-len(`]}`)]...)
 	switch {

@@ -14,7 +14,7 @@ func (c *Client) Do(ctx context.Context, call *Call, r *Result) { c.Start(ctx, c
 // the kernel takes. The caller must call finish, which does the rest, on any goroutine. So a dispatcher can
 // write a request on time itself, and leave the answer to another goroutine.
 func (c *Client) Start(ctx context.Context, call *Call, r *Result) (finish func()) {
-	r.reset()
+	r.Reset()
 	x := c.exchanges.Get().(*exchange)
 	x.prepare(c, call, r)
 	x.callerCtx = ctx

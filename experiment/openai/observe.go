@@ -33,7 +33,7 @@ func NewObserver(api string) *Observer {
 // Begin starts an observation. It overwrites r, reusing its slices. Times in r count from epoch; r is complete when
 // End returns, which must be called.
 func (o *Observer) Begin(epoch time.Time, r *Result) *Observation {
-	r.reset()
+	r.Reset()
 	x := o.client.exchanges.Get().(*exchange)
 	x.prepare(o.client, &Call{Epoch: epoch}, r)
 	x.callerCtx, x.ctx = context.Background(), context.Background()

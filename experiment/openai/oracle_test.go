@@ -160,7 +160,7 @@ func (c *chunk) parseResponses(m map[string]any) error {
 		c.hasChoices = true
 		c.addText(piece{part: p, call: index, text: jsonEscape(str(m["delta"]))})
 	}
-	c.ended = endsResponse([]byte(kind))
+	c.ended = kind == "response.completed" || kind == "response.incomplete" || kind == "response.failed"
 	c.addResponse(m, object(m["response"]))
 	return nil
 }

@@ -1,6 +1,9 @@
 package openai
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // OpenAI's Responses API. The type of an event is in its data; the tokens are in the strings "delta" of the types
 // response.*.delta, the counts and the finish in the last event's response, which is also the form of an answer in
@@ -8,14 +11,6 @@ import "bytes"
 
 // deltaPart is what the delta of an event of a type belongs to; false: events of the type bear no token.
 func deltaPart(kind []byte) (part, bool) {
-	switch string(kind) {
-	case "response.output_text.delta":
-		return partContent, true
-	case "response.reasoning_text.delta", "response.reasoning_summary_text.delta":
-		return partReasoning, true
-	case "response.function_call_arguments.delta":
-		return partArguments, true
-	}
 	name, isDelta := bytes.CutSuffix(kind, []byte(".delta"))
 	switch {
 	case !isDelta || !bytes.HasPrefix(kind, []byte("response.")) || bytes.HasSuffix(name, []byte("audio")):
@@ -27,14 +22,6 @@ func deltaPart(kind []byte) (part, bool) {
 		return partArguments, true
 	}
 	return partContent, true
-}
-
-func endsResponse(kind []byte) bool {
-	switch string(kind) {
-	case "response.completed", "response.incomplete", "response.failed":
-		return true
-	}
-	return false
 }
 
 // finishResponse takes the finish reason from a response's status and the reason for which it is incomplete, wherever
@@ -91,7 +78,7 @@ func (w *walker) walkResponse() bool {
 	if !isDelta {
 		w.texts = 0 // nothing of the answer's own
 	}
-	w.c.ended = endsResponse(r.kind)
+	w.c.ended = slices.Contains([]string{"response.completed", "response.incomplete", "response.failed"}, kind)
 	w.c.finishResponse(r.status, r.incomplete)
 	return true
 }

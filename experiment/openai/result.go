@@ -142,7 +142,8 @@ type ServerTimes struct {
 
 const maxName = 200
 
-func (r *Result) reset() {
+// Reset makes it the result of a request to which nothing has happened. It keeps slices for reuse.
+func (r *Result) Reset() {
 	*r = Result{Sent: Never, FirstEvent: Never, First: Never, FirstAnswer: Never, Last: Never, End: Never, Free: Never,
 		Connect: Never, Gaps: r.Gaps[:0],
 		Answer: Answer{Text: r.Answer.Text[:0], IDs: r.Answer.IDs[:0], Parts: r.Answer.Parts.reuse()}}

@@ -42,18 +42,6 @@ func (s SocketCounts) Plus(o SocketCounts) SocketCounts {
 	return s
 }
 
-// Minus are the counters since o. The levels stay.
-func (s SocketCounts) Minus(o SocketCounts) SocketCounts {
-	s.Connections -= o.Connections
-	s.SegmentsOut -= o.SegmentsOut
-	s.SegmentsIn -= o.SegmentsIn
-	s.Retransmits -= o.Retransmits
-	s.Needless -= o.Needless
-	s.OutOfOrder -= o.OutOfOrder
-	s.WindowLimited -= o.WindowLimited
-	return s
-}
-
 type openSockets struct {
 	mu     sync.Mutex
 	open   map[*conn]struct{}

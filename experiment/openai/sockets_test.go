@@ -21,9 +21,6 @@ func TestSocketCountsAdd(t *testing.T) {
 			t.Error(diff)
 		}
 	}
-	if d := want.Minus(three).Minus(one); d.Connections != 1 || d.SegmentsOut != 5 || d.OutOfOrder != 0 || d.Open != 4 || d.RTT != 35 {
-		t.Errorf("%+v", d)
-	}
 }
 
 // TestSockets: counters of open and closed connections, also while others open and close; none is lost or

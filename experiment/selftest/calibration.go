@@ -3,6 +3,7 @@ package selftest
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Calibration is the load up to which the client is accurate on this machine.
@@ -60,13 +61,10 @@ func (m *Measured) worst() float64 {
 
 // FirstInaccurate is the smallest inaccurate step: of the rate steps, or of the others; nil: none.
 func FirstInaccurate(steps []Measured, rates bool) *Measured {
-	return smallestStep(steps, func(m *Measured) bool { return (m.Kind == Rate) == rates && !m.Accurate })
-}
-
-func smallestStep(steps []Measured, match func(*Measured) bool) *Measured {
 	var found *Measured
 	for i := range steps {
-		if m := &steps[i]; match(m) && (found == nil || m.Size < found.Size) {
+		m := &steps[i]
+		if (m.Kind == Rate) == rates && !m.Accurate && (found == nil || m.Size < found.Size) {
 			found = m
 		}
 	}
@@ -95,20 +93,16 @@ func Calibrate(steps []Measured) Calibration {
 }
 
 func (v *Calibration) addSendingLimits(steps []Measured) {
-	var late *Measured
+	var late, together *Measured // the smallest steps that were not sent on time
 	for i := range steps {
 		m := &steps[i]
-		if m.Kind != Burst && !m.OnTime && m.Problem == "" && (late == nil ||
-			m.Load.RequestsPerS < late.Load.RequestsPerS) {
-			late = m
+		switch {
+		case m.OnTime || m.Problem != "":
+		case m.Kind == Burst && (together == nil || m.Size < together.Size):
+			together, v.LateTogether = m, m.Name()
+		case m.Kind != Burst && (late == nil || m.Load.RequestsPerS < late.Load.RequestsPerS):
+			late, v.LatePerS = m, m.Name()
 		}
-	}
-	together := smallestStep(steps, func(m *Measured) bool { return m.Kind == Burst && !m.OnTime && m.Problem == "" })
-	if late != nil {
-		v.LatePerS = late.Name()
-	}
-	if together != nil {
-		v.LateTogether = together.Name()
 	}
 	for i := range steps {
 		m := &steps[i]
@@ -135,15 +129,16 @@ func Better(a, b Measured) Measured {
 // sum to at most 1, since their costs add up.
 func (r *Result) Covers(l Load) bool {
 	v := r.Calibration
-	for i := range r.Steps {
-		if m := &r.Steps[i]; m.supports(v) && l.within(m.Load) {
-			return true
-		}
-	}
-	return l.within(v.Load) && l.EventsPerS/v.EventsPerS+l.RequestsPerS/v.RequestsPerS <= 1
+	return r.covering(l) >= 0 ||
+		l.within(v.Load) && l.EventsPerS/v.EventsPerS+l.RequestsPerS/v.RequestsPerS <= 1
 }
 
-func (m *Measured) supports(v Calibration) bool { return m.Accurate && m.Load.within(v.Load) }
+// covering is the index of the first accurate step with at least that load; -1: none.
+func (r *Result) covering(l Load) int {
+	return slices.IndexFunc(r.Steps, func(m Measured) bool {
+		return m.Accurate && m.Load.within(r.Calibration.Load) && l.within(m.Load)
+	})
+}
 
 func (l Load) within(most Load) bool {
 	return l.Streams <= most.Streams && l.EventsPerS <= most.EventsPerS && l.RequestsPerS <= most.RequestsPerS
@@ -181,15 +176,12 @@ func (r *Result) For(l Load) *Result {
 	if r == nil {
 		return nil
 	}
-	part, nearest, covered := *r, r.Nearest(l), false
+	part, nearest, covering := *r, r.Nearest(l), r.covering(l)
 	part.Steps = []Measured{}
 	for i := range r.Steps {
-		m := &r.Steps[i]
-		covers := m.supports(r.Calibration) && l.within(m.Load)
-		if m == nearest || covers && !covered {
+		if m := &r.Steps[i]; m == nearest || i == covering {
 			part.Steps = append(part.Steps, *m)
 		}
-		covered = covered || covers
 	}
 	return &part
 }

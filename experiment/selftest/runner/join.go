@@ -71,16 +71,15 @@ func us(d time.Duration) float64 { return nanos(int64(d)) }
 func nanos(ns int64) float64 { return float64(ns) / 1e3 }
 
 func errorOf(values []float64) *selftest.Error {
-	if len(values) == 0 {
-		return nil
-	}
 	sizes := make([]float64, len(values))
 	for i, v := range values {
 		sizes[i] = math.Abs(v)
 	}
-	slices.Sort(sizes)
-	return &selftest.Error{N: len(values), P50Us: stats.Quantile(sizes, 0.5), P99Us: stats.Quantile(sizes, 0.99),
-		MinUs: slices.Min(values), MaxUs: slices.Max(values)}
+	d := delayOf(sizes)
+	if d == nil {
+		return nil
+	}
+	return &selftest.Error{N: d.N, P50Us: d.P50Us, P99Us: d.P99Us, MinUs: slices.Min(values), MaxUs: slices.Max(values)}
 }
 
 func delayOf(values []float64) *selftest.Delay {
