@@ -56,7 +56,8 @@ func (s *Server) classEncoders(ctx context.Context, spec *experiment.Spec) (clas
 				return nil, err
 			}
 		}
-		if e.listsIDs() && spec.Streams() && spec.EstimatedLongest() <= longestListed {
+		listless := slices.ContainsFunc(e.apis, func(c *apiClient) bool { return !c.listsIDs })
+		if !listless && spec.Streams() && spec.EstimatedLongest() <= longestListed {
 			e.extra = tokenIDs
 		}
 		params := openai.Params{
@@ -86,10 +87,6 @@ func (e *classEncoder) connect(ctx context.Context, servers []*Server, route exp
 	}
 	e.api = e.apis[0]
 	return nil
-}
-
-func (e *classEncoder) listsIDs() bool {
-	return !slices.ContainsFunc(e.apis, func(c *apiClient) bool { return !c.listsIDs })
 }
 
 func (e *classEncoder) prepare(p openai.Params, a *workload.Adapters) (err error) {

@@ -45,17 +45,15 @@ func (s *Server) identify(ctx context.Context, c *openai.Client) error {
 	s.Info.BuildInfo = buildInfo(ctx, c)
 	if slices.ContainsFunc(models, func(m openai.Model) bool { return m.OwnedBy == "bench-mock" }) {
 		s.Info.Simulated, s.Info.Simulator = true, "bench mock"
-		if answer, ok := getJSON(ctx, c, "/debug", nil).(map[string]any); ok {
-			if text, ok := answer["simulates"].(string); ok {
-				s.Info.Simulator = unit.ClipBytes(text, 1000)
-			}
+		if text, ok := getObject(ctx, c, "/debug")["simulates"].(string); ok {
+			s.Info.Simulator = unit.ClipBytes(text, 1000)
 		}
 	}
 	s.Info.Props = serverProps(ctx, c, models)
 	if len(models) > 0 && models[0].OwnedBy == "sglang" {
-		answer, ok := getJSON(ctx, c, "/server_info", nil).(map[string]any)
-		if !ok { // an older one
-			answer, _ = getJSON(ctx, c, "/get_server_info", nil).(map[string]any)
+		answer := getObject(ctx, c, "/server_info")
+		if answer == nil { // an older one
+			answer = getObject(ctx, c, "/get_server_info")
 		}
 		s.Info.AddFlags(answer)
 	}
@@ -63,7 +61,10 @@ func (s *Server) identify(ctx context.Context, c *openai.Client) error {
 }
 
 func onlyModel(models []openai.Model) (string, error) {
-	models = slices.DeleteFunc(slices.Clone(models), isAdapter)
+	models = slices.DeleteFunc(slices.Clone(models), func(m openai.Model) bool {
+		var adapter struct{ Parent *string }
+		return json.Unmarshal(m.Raw, &adapter) == nil && adapter.Parent != nil && *adapter.Parent != ""
+	})
 	ids := quotedNames(models)
 	switch len(ids) {
 	case 1:
@@ -73,11 +74,6 @@ func onlyModel(models []openai.Model) (string, error) {
 	}
 	return "", fmt.Errorf("the server has %d models: %s\nhint: choose one: --model %s, or model = %s in [target]",
 		len(ids), strings.Join(ids, ", "), ids[0], ids[0])
-}
-
-func isAdapter(m openai.Model) bool {
-	var of struct{ Parent *string }
-	return json.Unmarshal(m.Raw, &of) == nil && of.Parent != nil && *of.Parent != ""
 }
 
 // quotedNames are the names of models, quoted: untrusted text, shown on a terminal.
@@ -101,6 +97,11 @@ func (s *Server) describe(models []openai.Model) {
 		}
 	}
 	s.Info.Models = raw
+}
+
+func getObject(ctx context.Context, c *openai.Client, path string) map[string]any {
+	answer, _ := getJSON(ctx, c, path, nil).(map[string]any)
+	return answer
 }
 
 // getJSON is the JSON (or short text) at a path of the server's root; nil without an answer. headers, if not
@@ -151,7 +152,7 @@ func serverProps(ctx context.Context, c *openai.Client, models []openai.Model) m
 	if !known {
 		return nil
 	}
-	answer, _ := getJSON(ctx, c, props.path, nil).(map[string]any)
+	answer := getObject(ctx, c, props.path)
 	maps.DeleteFunc(answer, func(key string, _ any) bool { return !slices.Contains(props.keys, key) })
 	return answer
 }

@@ -88,8 +88,9 @@ func (p *Progress) Snapshot() Snapshot {
 	p.mu.Lock()
 	r := p.live
 	p.mu.Unlock()
-	r.Phase, r.Sent, r.Done, r.Failed = phases[p.phase.Load()], int(p.Sent.Load()), int(p.Done.Load()), int(p.Failed.Load())
-	r.Tokens, r.Sessions, r.Over = int(p.Tokens.Load()), int(p.Sessions.Load()), int(p.Over.Load())
+	r.Phase, r.Sent, r.Done = phases[p.phase.Load()], int(p.Sent.Load()), int(p.Done.Load())
+	r.Failed, r.Tokens = int(p.Failed.Load()), int(p.Tokens.Load())
+	r.Sessions, r.Over = int(p.Sessions.Load()), int(p.Over.Load())
 	r.FirstToken, r.TPOT, r.ITL, r.Lag = p.firstToken.read(), p.tpot.read(), p.itl.read(), p.lag.read()
 	r.InFlight = max(0, r.Sent-r.Done)
 	if n := p.inFlight.Load(); n != nil { // records come after the workers' counts

@@ -6,7 +6,7 @@
 // (conversation.go). CheckContext and CheckLimits compare a point with the server's context length and this
 // machine's limits (limits.go). Run (run.go) then encodes the requests of a point (encoder.go), drives the
 // load, keeps each request as a record (measurement.go), samples client, server and GPUs meanwhile
-// (telemetry.go, samples.go), shows progress (progress.go), and has package verdict judge the row.
+// (telemetry.go), shows progress (progress.go), and has package verdict judge the row.
 //
 // It writes no file, prints nothing, and starts no server. Probes ask one at a time and are never part of a
 // measurement.

@@ -20,7 +20,6 @@ type exchange struct {
 	failed  error // of a write: the client is gone
 
 	Stream    bool `json:"stream"`
-	Prompt    any  `json:"prompt"` // nil: a conversation
 	MaxTokens int  `json:"max_tokens"`
 	Most      int  `json:"max_completion_tokens"`
 }

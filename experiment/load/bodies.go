@@ -118,10 +118,6 @@ type ended struct {
 	over  chan struct{} // closed: no other will come
 }
 
-func newEnded() *ended {
-	return &ended{added: make(chan struct{}, 1), over: make(chan struct{})}
-}
-
 func (e *ended) add(job *Job) {
 	e.mu.Lock()
 	e.jobs = append(e.jobs, job)

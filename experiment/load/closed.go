@@ -2,14 +2,12 @@ package load
 
 import "time"
 
-// worker of a closed loop sends a request, and when that has ended the next. It takes its requests itself:
-// waking another goroutine for each would be client lag inside every latency.
+// work is what a worker of a closed loop does that became free, after the request before: it sends a request, and when
+// that has ended the next. It takes its requests itself: waking another goroutine for each would be client lag inside
+// every latency.
 //
 // The request before is released only when the next one has its phase: a client that notices an answer late,
 // when the window is over, still owes the window the request that was due in it.
-func (d *driver) worker() { d.work(nil, 0) }
-
-// work is what a worker does that became free, after the request before.
 func (d *driver) work(before *Job, freed time.Duration) {
 	freed, more := d.pause(freed)
 	for more {

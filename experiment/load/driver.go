@@ -98,7 +98,8 @@ func Run(ctx context.Context, c Config) (Measured, error) {
 func newDriver(c Config) *driver {
 	empty := c.takeShare()
 	d := &driver{
-		Config: c, bodies: newBodies(&c), ended: newEnded(), takeLock: make(chan struct{}, 1),
+		Config: c, bodies: newBodies(&c), takeLock: make(chan struct{}, 1),
+		ended:  &ended{added: make(chan struct{}, 1), over: make(chan struct{})},
 		window: window{Load: c.Load, rate: c.Rate, conversations: c.Follow != nil, empty: empty},
 	}
 	if c.Rate > 0 && c.Concurrency > 0 {
@@ -204,7 +205,7 @@ func (d *driver) dispatch(scheduled time.Duration) {
 	switch {
 	case d.Rate == 0:
 		for range d.Concurrency {
-			d.inFlight.Go(d.worker)
+			d.inFlight.Go(func() { d.work(nil, 0) })
 		}
 	case d.Follow == nil:
 		d.dispatchArrivals()

@@ -78,10 +78,6 @@ func (d *driver) closeWindow(how func()) {
 	}
 }
 
-func (d *driver) closeByPlan() {
-	d.closeWindow(func() { d.window.closeByPlan(d.hasSchedule(), time.Since(d.epoch)) })
-}
-
 func (d *driver) cutRun() {
 	d.mu.Lock()
 	d.cut = true

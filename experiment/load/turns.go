@@ -96,7 +96,7 @@ func (d *driver) arrived(turns int) {
 	last := d.planEnded && d.toCome == 0 && d.dispatchCtx.Err() == nil
 	d.mu.Unlock()
 	if last {
-		d.closeByPlan()
+		d.closeWindow(func() { d.window.closeByPlan(d.hasSchedule(), time.Since(d.epoch)) })
 	}
 }
 

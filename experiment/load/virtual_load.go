@@ -243,12 +243,8 @@ func (v *virtual) endOfPlan() {
 // arrived counts later turns that have arrived or are lost. The last one of all sessions closes the window.
 func (v *virtual) arrived(turns int) {
 	if v.toCome -= turns; v.planEnded && v.toCome == 0 {
-		v.closeByPlan()
+		v.closeWindow(func() { v.window.closeByPlan(v.hasSchedule(), v.now) })
 	}
-}
-
-func (v *virtual) closeByPlan() {
-	v.closeWindow(func() { v.window.closeByPlan(v.hasSchedule(), v.now) })
 }
 
 func (v *virtual) release(job *Job) {

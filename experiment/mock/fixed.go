@@ -17,10 +17,6 @@ type fixed struct {
 	first, further dueQueue
 }
 
-func newFixed(cfg Config, moves drift, books *counters) *fixed {
-	return &fixed{cfg: cfg, drift: moves, counters: books, freeSince: make([]time.Duration, cfg.MaxNumSeqs)}
-}
-
 func (e *fixed) add(q *seq) { e.waiting = append(e.waiting, q) }
 
 // drop frees the place of q at once. Its token in the queue is skipped.

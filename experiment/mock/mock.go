@@ -84,7 +84,7 @@ func New(c Config) (*Server, error) {
 		return nil, err
 	}
 	if c.fixed() {
-		s.engine = newFixed(c, moves, s.counters)
+		s.engine = &fixed{cfg: c, drift: moves, counters: s.counters, freeSince: make([]time.Duration, c.MaxNumSeqs)}
 		return s, nil
 	}
 	if s.sim, err = newSimulated(c, moves, s.counters); err != nil {

@@ -212,17 +212,14 @@ func (s *Server) ids(prompt json.RawMessage) ([]int32, *apiError) {
 		}
 		return s.vocab.encode(nil, text), nil
 	}
-	if inner := bytes.TrimLeft(prompt[1:], " \t\r\n"); prompt[0] == '[' && len(inner) > 0 && (inner[0] == '"' ||
-		inner[0] == '[') {
-		var one []json.RawMessage
-		if json.Unmarshal(prompt, &one) != nil || len(one) != 1 {
-			return nil, wrong
-		}
-		return s.ids(one[0])
-	}
 	var wide []int64
-	if json.Unmarshal(prompt, &wide) != nil {
+	var one []json.RawMessage
+	switch {
+	case json.Unmarshal(prompt, &wide) == nil:
+	case json.Unmarshal(prompt, &one) != nil || len(one) != 1:
 		return nil, wrong
+	default:
+		return s.ids(one[0])
 	}
 	ids := make([]int32, len(wide))
 	for i, id := range wide {

@@ -169,7 +169,10 @@ func (c *Client) configureTransport(u, proxy *url.URL, http2 bool) {
 }
 
 func (c *Client) Close() {
-	c.endDials()
+	c.idle.mu.Lock()
+	c.idle.stopDialing()
+	c.idle.mu.Unlock()
+	c.dials.Wait()
 	c.transport.CloseIdleConnections()
 	c.closeIdle()
 }

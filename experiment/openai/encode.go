@@ -50,7 +50,11 @@ func (p Params) Encoder() (*Encoder, error) {
 	if e.fields, err = fieldsOf(e.constant); err != nil {
 		return nil, fmt.Errorf("encoding the body: %w", err)
 	}
-	if length := p.lengthField(); p.sends(length) {
+	length := "max_tokens" // vLLM, SGLang and llama.cpp take it in chat, too
+	if p.API == target.Responses {
+		length = "max_output_tokens"
+	}
+	if p.sends(length) {
 		e.lengths = append(e.lengths, length)
 	}
 	if p.IgnoreEOS && p.sends("min_tokens") {
@@ -65,13 +69,6 @@ func encodeJSON(v any) ([]byte, error) {
 	enc.SetEscapeHTML(false)
 	err := enc.Encode(v)
 	return bytes.TrimSpace(buf.Bytes()), err
-}
-
-func (p Params) lengthField() string {
-	if p.API == target.Responses {
-		return "max_output_tokens"
-	}
-	return "max_tokens" // vLLM, SGLang and llama.cpp take it in chat, too
 }
 
 func (p Params) sends(field string) bool {

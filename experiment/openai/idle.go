@@ -197,10 +197,3 @@ func (c *Client) closeIdle() {
 		conn.Close()
 	}
 }
-
-func (c *Client) endDials() {
-	c.idle.mu.Lock()
-	c.idle.stopDialing()
-	c.idle.mu.Unlock()
-	c.dials.Wait()
-}

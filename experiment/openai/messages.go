@@ -1,20 +1,10 @@
 package openai
 
-import "net/http"
-
 // Anthropic's Messages API. A stream is message_start, for each block of the answer content_block_start, _delta and
 // _stop, then message_delta with the stop reason and usage, and message_stop; pings may come anywhere. An answer in one
 // piece is the message. Prompt tokens that the cache had or keeps now are counted apart from the others.
 
 const anthropicVersion = "2023-06-01"
-
-// setMessagesHeaders sets what Anthropic's own server wants; others look for the key where the other APIs have it.
-func (c *Client) setMessagesHeaders(req *http.Request) {
-	req.Header.Set("Anthropic-Version", anthropicVersion)
-	if c.key != "" {
-		req.Header.Set("X-Api-Key", c.key)
-	}
-}
 
 // stopMessage takes the finish reason. The last event of an answer that ended by itself may bear its last token.
 func (c *chunk) stopMessage(reason []byte) {
@@ -80,10 +70,8 @@ var (
 	wholeBlockFields   = blockFields.with(fields{"input": (*walker).wholeInput})
 	messageUsageFields = fields{
 		"input_tokens": (*walker).promptTokens, "output_tokens": (*walker).messageOutput,
-		"cache_read_input_tokens": (*walker).cachedTokens,
-		"cache_creation_input_tokens": func(w *walker) bool {
-			return w.count(ofWritten, &w.messages.created, &w.messages.hasCreated)
-		},
+		"cache_read_input_tokens":     (*walker).cachedTokens,
+		"cache_creation_input_tokens": (*walker).created,
 	}
 )
 
@@ -131,4 +119,12 @@ func (w *walker) messageOutput() bool {
 		return w.skip()
 	}
 	return w.outputTokens()
+}
+
+func (w *walker) created() bool {
+	n, is, ok := w.tokens()
+	if is {
+		w.messages.created, w.messages.hasCreated = n, true
+	}
+	return ok
 }

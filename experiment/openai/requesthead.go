@@ -100,8 +100,11 @@ func (c *Client) setHeaders(req *http.Request) {
 		req.SetBasicAuth(c.user.Username(), password)
 	}
 	req.Header.Set("User-Agent", "bench")
-	if c.api == target.Messages {
-		c.setMessagesHeaders(req)
+	if c.api == target.Messages { // Anthropic's own server wants these; others look where the other APIs have the key
+		req.Header.Set("Anthropic-Version", anthropicVersion)
+		if c.key != "" {
+			req.Header.Set("X-Api-Key", c.key)
+		}
 	}
 	for name, value := range c.headers {
 		if http.CanonicalHeaderKey(name) == "Host" {

@@ -17,8 +17,8 @@ func Text(w io.Writer, r *Result, width int) error {
 	b.WriteString(r.Conclusion())
 	m := r.Machine
 	if others := r.maxOtherCores(); others > noteworthyShare*float64(m.Cores) {
-		fmt.Fprintf(&b, "note: other processes used up to %s of %d cores: repeat on an idle machine\n", cores(others),
-			m.Cores)
+		fmt.Fprintf(&b, "note: other processes used up to %s of %d cores: repeat on an idle machine\n",
+			strconv.FormatFloat(others, 'f', 2, 64), m.Cores)
 	}
 	b.WriteString("\n")
 	b.WriteString(stepTable(r.Steps, width) + "\n")
@@ -122,8 +122,6 @@ func p99(d *Delay) string {
 	}
 	return micros(d.P99Us)
 }
-
-func cores(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) }
 
 func micros(us float64) string { return unit.Format(us/1e3, "ms") }
 

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"syscall"
 	"time"
 
 	"github.com/shirou/gopsutil/v4/cpu"
@@ -47,3 +48,12 @@ func processTime(pid int) time.Duration {
 func (u coreUsage) others() time.Duration { return max(0, u.machine-u.client-u.server) }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+// cpuTime is the CPU time of this process without its children; 0: not reported.
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}

@@ -146,28 +146,12 @@ func readTimes(r io.Reader) (map[string]*serverRecord, error) {
 	}
 }
 
-func fetchTimes(ctx context.Context, url string) (map[string]*serverRecord, error) {
-	body, err := request(ctx, http.MethodGet, url+"/debug/requests")
-	if err != nil {
-		return nil, err
-	}
-	defer body.Close()
-	return readTimes(body)
-}
-
-func clearTimes(ctx context.Context, url string) error {
-	body, err := request(ctx, http.MethodDelete, url+"/debug/requests")
-	if err != nil {
-		return err
-	}
-	return body.Close()
-}
-
 // directClient ignores proxies.
 var directClient = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 
-func request(ctx context.Context, method, url string) (io.ReadCloser, error) {
-	req, err := http.NewRequestWithContext(ctx, method, url, nil)
+// serverTimes gets the server's records by request, or deletes them.
+func serverTimes(ctx context.Context, method, url string) (map[string]*serverRecord, error) {
+	req, err := http.NewRequestWithContext(ctx, method, url+"/debug/requests", nil)
 	if err != nil {
 		return nil, fmt.Errorf("requesting the server's records: %w", err)
 	}
@@ -175,9 +159,9 @@ func request(ctx context.Context, method, url string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, fmt.Errorf("requesting the server's records: %w", err)
 	}
+	defer resp.Body.Close()
 	if resp.StatusCode >= 300 {
-		resp.Body.Close()
 		return nil, fmt.Errorf("requesting the server's records: HTTP %d", resp.StatusCode)
 	}
-	return resp.Body, nil
+	return readTimes(resp.Body)
 }

@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"syscall"
 	"time"
@@ -95,7 +96,7 @@ func (c Config) attempt(ctx context.Context, srv server.Running, s selftest.Step
 func (l Ladder) runStep(
 	ctx context.Context, srv server.Running, s selftest.Step, n int,
 ) (*clientLog, map[string]*serverRecord, error) {
-	if err := clearTimes(ctx, srv.URL); err != nil {
+	if _, err := serverTimes(ctx, http.MethodDelete, srv.URL); err != nil {
 		return nil, nil, err
 	}
 	seen, err := l.send(ctx, srv, s, n)
@@ -105,7 +106,7 @@ func (l Ladder) runStep(
 	if err != nil {
 		return nil, nil, err
 	}
-	truth, err := fetchTimes(ctx, srv.URL)
+	truth, err := serverTimes(ctx, http.MethodGet, srv.URL)
 	return seen, truth, err
 }
 
