@@ -15,14 +15,19 @@ import (
 
 // connectionLog is what the client of a row, or of a worker's share of it, knows of its connections beside the records.
 type connectionLog struct {
-	setups         []openai.Setup
-	ahead          int // of them, opened before the first request: they come first
-	kernel, user   int // timestamps by the kernel, by this process
-	lagSum, lagMax time.Duration
-	headers        map[string]string // of one answer
-	gateway        GatewayHeaders
-	abandoned      int         // requests that were sent and given up
-	lost           map[int]int // by replica: failed connections since the last request that reached it
+	connectionTotals
+	ahead        int         // of Setups, opened before the first request: they come first
+	kernel, user int         // timestamps by the kernel, by this process
+	lost         map[int]int // by replica: failed connections since the last request that reached it
+}
+
+type connectionTotals struct {
+	Setups     []openai.Setup    `json:"setups,omitempty"` // of connections: those opened ahead come first
+	ReadLagSum time.Duration     `json:"read_lag_sum_ns"`
+	ReadLagMax time.Duration     `json:"read_lag_max_ns"`
+	Headers    map[string]string `json:"headers,omitempty"` // of one answer
+	Gateway    GatewayHeaders    `json:"gateway,omitzero"`
+	Abandoned  int               `json:"abandoned,omitempty"` // requests that were sent and given up
 }
 
 var givenUp = []openai.Outcome{openai.Unfinished, openai.Cancelled, openai.Timeout, openai.Left}
@@ -31,14 +36,14 @@ func (c *connectionLog) add(job *load.Job, r *record.Record) {
 	result := &job.Result
 	c.countLost(r, job)
 	if result.Sent != openai.Never && slices.Contains(givenUp, result.Outcome) {
-		c.abandoned++
+		c.Abandoned++
 	}
 	c.kernel += result.KernelStamps
 	c.user += result.UserStamps
-	c.lagSum += result.ReadLagSum
-	c.lagMax = max(c.lagMax, result.ReadLag)
+	c.ReadLagSum += result.ReadLagSum
+	c.ReadLagMax = max(c.ReadLagMax, result.ReadLag)
 	if result.Setup != (openai.Setup{}) {
-		c.setups = append(c.setups, result.Setup)
+		c.Setups = append(c.Setups, result.Setup)
 	}
 	c.addHeader(result.Header, r)
 }
@@ -48,10 +53,10 @@ func (c *connectionLog) addHeader(h http.Header, r *record.Record) {
 		return
 	}
 	if r.Phase == record.PhaseWindow {
-		c.gateway.add(h)
+		c.Gateway.add(h)
 	}
-	if c.headers == nil {
-		c.headers = publicHeaders(h)
+	if c.Headers == nil {
+		c.Headers = publicHeaders(h)
 	}
 }
 
@@ -84,7 +89,7 @@ func (c *connectionLog) serverLost() bool {
 }
 
 func (l *connectionLog) clock() record.Clock {
-	c := record.Clock{Stamps: "kernel", KernelStamps: l.kernel, UserStamps: l.user, ReadLagMaxMs: unit.Ms(l.lagMax)}
+	c := record.Clock{Stamps: "kernel", KernelStamps: l.kernel, UserStamps: l.user, ReadLagMaxMs: unit.Ms(l.ReadLagMax)}
 	switch {
 	case l.kernel == 0:
 		c.Stamps = "user"
@@ -92,7 +97,7 @@ func (l *connectionLog) clock() record.Clock {
 		c.Stamps = "mixed"
 	}
 	if l.kernel > 0 {
-		c.ReadLagMeanMs = unit.Ms(l.lagSum) / float64(l.kernel)
+		c.ReadLagMeanMs = unit.Ms(l.ReadLagSum) / float64(l.kernel)
 	}
 	return c
 }

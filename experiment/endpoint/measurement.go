@@ -77,9 +77,9 @@ func (m *measurement) openConnections(ctx context.Context, n int) error {
 		if err != nil && ctx.Err() != nil {
 			return ctx.Err() // another error shows in the records
 		}
-		m.sent.setups = append(m.sent.setups, setups...)
+		m.sent.Setups = append(m.sent.Setups, setups...)
 	}
-	m.sent.ahead = len(m.sent.setups)
+	m.sent.ahead = len(m.sent.Setups)
 	return nil
 }
 

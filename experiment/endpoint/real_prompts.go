@@ -71,8 +71,8 @@ func (e *classEncoder) realTurn(next *workload.Request, before *load.Job, body [
 	if c == nil {
 		return nil
 	}
-	return e.encoder(next).RawExtend(nil, body, e.real.fields(next.Prompt), before.Request.Output,
-		&before.Result.Answer, c.Later[next.Turn-1], next.Output)
+	return e.encoder(next).RawExtend(nil, body, e.real.fields(next.Prompt), &before.Result.Answer,
+		c.Later[next.Turn-1], next.Output)
 }
 
 func (es classEncoders) saltCaches(spec *experiment.Spec, salt string) {

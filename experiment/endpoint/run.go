@@ -74,8 +74,8 @@ func (s *Server) Run(ctx context.Context, t RunConfig) (*record.Row, error) {
 	measured, err := m.drive(ctx, s)
 	t.Progress.loadEnded()
 	took.LoadBegan, took.LoadEnded = measured.Epoch.Sub(began), time.Since(began)
-	if s.Abandoned += m.sent.abandoned; settled == nil { // it is never seen idle
-		s.Abandoned = m.sent.abandoned
+	if s.Abandoned += m.sent.Abandoned; settled == nil { // it is never seen idle
+		s.Abandoned = m.sent.Abandoned
 	}
 	samples, sampleErr := unwatch()
 	if t.Reread != nil { // nothing is timed any more, and all records are in memory
@@ -188,9 +188,9 @@ func (m *measurement) summarize(measured *load.Measured, samples []telemetry.Sam
 	if m.t.Workers == nil {
 		row.ServerLost = m.sent.serverLost()
 	}
-	row.Server.Headers, row.Server.Gateway = m.sent.headers, m.sent.gateway.summary()
+	row.Server.Headers, row.Server.Gateway = m.sent.Headers, m.sent.Gateway.summary()
 	row.Clock = m.sent.clock()
-	fillConnections(&row.Connections, m.sent.setups, m.sent.ahead)
+	fillConnections(&row.Connections, m.sent.Setups, m.sent.ahead)
 	if err := m.fillSamples(samples, measured.Epoch, s.sources); err != nil {
 		return err
 	}

@@ -382,7 +382,8 @@ func TestClockOfARow(t *testing.T) {
 		kernel, user int
 		want         string
 	}{{10, 0, "kernel"}, {0, 10, "user"}, {9, 1, "mixed"}, {0, 0, "user"}} {
-		l := &connectionLog{kernel: c.kernel, user: c.user, lagSum: 20 * time.Millisecond, lagMax: 5 * time.Millisecond}
+		l := &connectionLog{kernel: c.kernel, user: c.user}
+		l.ReadLagSum, l.ReadLagMax = 20*time.Millisecond, 5*time.Millisecond
 		if clock := l.clock(); clock.Stamps != c.want || clock.ReadLagMaxMs != 5 || c.kernel == 10 && clock.ReadLagMeanMs != 2 {
 			t.Errorf("%+v", clock)
 		}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"bench/experiment/load"
-	"bench/experiment/openai"
 	"bench/experiment/record"
 	"bench/experiment/telemetry"
 	"bench/experiment/workload"
@@ -37,13 +36,8 @@ type ShareResult struct {
 	Window *load.Measured `json:"window"` // absent: the share is empty
 	Procs  int            `json:"gomaxprocs"`
 
-	Setups     []openai.Setup    `json:"setups,omitempty"` // of connections: those opened ahead come first
-	ReadLagSum time.Duration     `json:"read_lag_sum_ns"`
-	ReadLagMax time.Duration     `json:"read_lag_max_ns"`
-	Headers    map[string]string `json:"headers,omitempty"` // of one answer
-	Gateway    GatewayHeaders    `json:"gateway,omitzero"`
-	Abandoned  int               `json:"abandoned,omitempty"` // requests that were sent and given up
-	Lost       bool              `json:"lost,omitempty"`      // the last requests did not reach the server
+	connectionTotals
+	Lost bool `json:"lost,omitempty"` // the last requests did not reach the server
 }
 
 func (c *ShareConfig) share() workload.Share {
@@ -155,11 +149,8 @@ func (m *measurement) driveShare(ctx context.Context, s *Server, c *ShareConfig,
 
 func (m *measurement) report(out *ShareResult) {
 	out.Worker.Clock = m.sent.clock()
-	fillConnections(&out.Worker.Connections, m.sent.setups, m.sent.ahead)
-	out.Setups = m.sent.setups
-	out.ReadLagSum, out.ReadLagMax = m.sent.lagSum, m.sent.lagMax
-	out.Headers, out.Gateway = m.sent.headers, m.sent.gateway
-	out.Abandoned, out.Lost = m.sent.abandoned, m.sent.serverLost()
+	fillConnections(&out.Worker.Connections, m.sent.Setups, m.sent.ahead)
+	out.connectionTotals, out.Lost = m.sent.connectionTotals, m.sent.serverLost()
 }
 
 type sampleRelay struct {

@@ -136,7 +136,7 @@ func (m *measurement) joinShares() {
 	lost, active := 0, 0
 	for i := range m.shares {
 		r := &m.shares[i]
-		m.sent.abandoned += r.Abandoned
+		m.sent.Abandoned += r.Abandoned
 		if r.Window == nil {
 			continue
 		}
@@ -150,17 +150,17 @@ func (m *measurement) joinShares() {
 
 func (c *connectionLog) join(r *ShareResult) {
 	ahead := min(max(r.Worker.Connections.Ahead, 0), len(r.Setups))
-	c.setups = slices.Concat(c.setups[:c.ahead:c.ahead], r.Setups[:ahead], c.setups[c.ahead:], r.Setups[ahead:])
+	c.Setups = slices.Concat(c.Setups[:c.ahead:c.ahead], r.Setups[:ahead], c.Setups[c.ahead:], r.Setups[ahead:])
 	c.ahead += ahead
 	c.kernel += r.Worker.Clock.KernelStamps
 	c.user += r.Worker.Clock.UserStamps
-	c.lagSum += r.ReadLagSum
-	c.lagMax = max(c.lagMax, r.ReadLagMax)
-	if c.headers == nil {
-		c.headers = r.Headers
+	c.ReadLagSum += r.ReadLagSum
+	c.ReadLagMax = max(c.ReadLagMax, r.ReadLagMax)
+	if c.Headers == nil {
+		c.Headers = r.Headers
 	}
-	c.gateway.Version = cmp.Or(c.gateway.Version, r.Gateway.Version)
-	c.gateway.Overhead = append(c.gateway.Overhead, r.Gateway.Overhead...)
+	c.Gateway.Version = cmp.Or(c.Gateway.Version, r.Gateway.Version)
+	c.Gateway.Overhead = append(c.Gateway.Overhead, r.Gateway.Overhead...)
 }
 
 // fillWorkers completes each worker's part from its samples. Conclude adds what the records show.

@@ -150,19 +150,18 @@ func appendIDs(dst []byte, ids []int32) []byte {
 // Body or Extend made it for a nil dst; answer is the server's answer to it; prompt is what the new turn
 // adds. In an API of messages they become messages with their roles; in the other one prompt, as text or token ids.
 func (e *Encoder) Extend(dst, before []byte, answer *Answer, prompt Prompt, output int) []byte {
-	dst = slices.Grow(dst, len(before)+len(answer.Text)+len(prompt.Text)+7*(len(answer.IDs)+len(prompt.IDs))+80)
-	dst = e.rawHead(dst, nil, output)
-	own := before[len(e.rawHead(nil, nil, 0)):]
-	// without the end of the list or string
-	dst = append(dst, own[bytes.Index(own, []byte(e.params.promptKey())):len(own)-len(`]}`)]...)
-	switch {
-	case target.InMessages(e.params.API):
-		return append(appendMessage(e.appendAnswer(dst, answer), prompt.Text), "]}"...)
-	case prompt.IDs != nil:
-		return append(appendIDs(appendIDs(dst, answer.IDs), prompt.IDs), "]}"...)
+	if prompt.IDs == nil {
+		return e.RawExtend(dst, before, nil, answer, appendString(nil, prompt.Text), output)
 	}
-	dst = append(append(dst, answer.Text...), jsonEscape(prompt.Text)...)
-	return append(dst, `"}`...)
+	dst = e.extend(dst, before, nil, 7*(len(answer.IDs)+len(prompt.IDs)), output)
+	return append(appendIDs(appendIDs(dst, answer.IDs), prompt.IDs), "]}"...)
+}
+
+// extend appends the body of the turn before without the end of its list or string; more bytes follow.
+func (e *Encoder) extend(dst, before []byte, fields []RawField, more, output int) []byte {
+	dst = e.rawHead(slices.Grow(dst, len(before)+more+80), fields, output)
+	own := before[len(e.rawHead(nil, fields, 0)):]
+	return append(dst, own[bytes.Index(own, []byte(e.params.promptKey())):len(own)-len(`]}`)]...)
 }
 
 func appendPictures(dst []byte, p *Prompt) []byte {

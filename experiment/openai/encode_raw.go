@@ -37,13 +37,10 @@ func (e *Encoder) RawBody(dst []byte, p RawPrompt, output int) []byte {
 }
 
 // RawExtend appends the body of a conversation's next turn to dst. before is the body of the turn before, as RawBody or
-// RawExtend made it for a nil dst, these fields and outputBefore; answer is the server's answer to it, and text the
-// user's, a JSON string.
-func (e *Encoder) RawExtend(dst, before []byte, fields []RawField, outputBefore int, answer *Answer, text []byte,
-	output int) []byte {
-	dst = e.rawHead(dst, fields, output)
-	own := before[len(e.rawHead(nil, fields, outputBefore)):]
-	dst = append(dst, own[:len(own)-len(`]}`)]...) // without the end of the list or string
+// RawExtend made it for a nil dst and these fields; answer is the server's answer to it, and text the user's, a JSON
+// string.
+func (e *Encoder) RawExtend(dst, before []byte, fields []RawField, answer *Answer, text []byte, output int) []byte {
+	dst = e.extend(dst, before, fields, len(answer.Text)+len(text), output)
 	if target.InMessages(e.params.API) {
 		return append(appendRawMessage(e.appendAnswer(dst, answer), text), "]}"...)
 	}

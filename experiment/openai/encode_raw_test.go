@@ -52,7 +52,7 @@ func TestRawExtend(t *testing.T) {
 			t.Fatal(err)
 		}
 		first := e.RawBody(nil, RawPrompt{Text: []byte(`"first\u00e9"`), Fields: fields}, 1000)
-		body := e.RawExtend(nil, first, fields, 1000, answer, []byte(`"then \n"`), 7)
+		body := e.RawExtend(nil, first, fields, answer, []byte(`"then \n"`), 7)
 		if !strings.HasSuffix(string(body), want) || !json.Valid(body) || strings.Contains(string(body), "1000") {
 			t.Errorf("%s: %s", api, body)
 		}

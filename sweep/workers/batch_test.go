@@ -57,7 +57,7 @@ func TestBatch(t *testing.T) {
 		v    any
 	}{
 		{kindSample, record.Sample{Source: "client", TUs: 9}}, {kindCounts, endpoint.Counts{Sent: 3, Phase: 1}},
-		{kindReady, ready{77}}, {kindDrained, nil}, {kindMore, more{Overhead: []float64{5}}}, {kindResult, result{endpoint.ShareResult{Abandoned: 2}, 3}}, {kindError, "disk full"}, {kindBye, ""},
+		{kindReady, ready{77}}, {kindDrained, nil}, {kindMore, more{Overhead: []float64{5}}}, {kindResult, result{endpoint.ShareResult{Procs: 2}, 3}}, {kindError, "disk full"}, {kindBye, ""},
 	} {
 		var err error
 		if lines, err = appendLine(lines, l.kind, l.v); err != nil {
@@ -74,7 +74,7 @@ func TestBatch(t *testing.T) {
 			t.Errorf("the record is %s", r.AppendJSON(nil))
 		}
 		if got[1].sample.TUs != 9 || got[2].counts.Sent != 3 || got[3].ready.RTT != 77 || got[4].kind != kindDrained ||
-			got[5].more.Overhead[0] != 5 || got[6].result.Share.Abandoned != 2 || got[6].result.Records != 3 || got[7].text != "disk full" || got[8].kind != kindBye {
+			got[5].more.Overhead[0] != 5 || got[6].result.Share.Procs != 2 || got[6].result.Records != 3 || got[7].text != "disk full" || got[8].kind != kindBye {
 			t.Errorf("the events are %+v", got)
 		}
 	}
