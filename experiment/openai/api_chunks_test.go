@@ -44,7 +44,7 @@ var apiChunks = []struct {
 	{api: target.Responses, in: `{"type":"response.completed","response":{"incomplete_details":{"reason":"max_output_tokens"},"status":"incomplete"}}`,
 		want: chunk{finishReason: []byte("max_output_tokens"), ended: true}},
 	{api: target.Responses, in: `{"type":"response.completed","response":{"status":"completed","usage":{"output_tokens_details":{"reasoning_tokens":1}}},"timings":{"prompt_ms":2.5,"predicted_ms":4,"draft_n":8,"draft_n_accepted":6}}`,
-		want: chunk{hasChoices: true, finishReason: []byte("completed"), ended: true, times: serverTimes{prefill: millis{2.5, true}, decode: millis{4, true}},
+		want: chunk{hasChoices: true, finishReason: []byte("completed"), ended: true, times: ServerTimes{Prefill: inMs(2.5), HasPrefill: true, Decode: inMs(4), HasDecode: true},
 			more: &moreUsage{ofReasoning: {1, true}, draftTokens: {8, true}, draftAccepted: {6, true}}}},
 	{api: target.Responses, in: `{"type":"response.incomplete","response":{"status":"incomplete","incomplete_details":null}}`,
 		want: chunk{finishReason: []byte("incomplete"), ended: true}},

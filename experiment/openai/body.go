@@ -127,8 +127,8 @@ func (x *exchange) recordMetadata(c *chunk) {
 		r.PromptTokens, r.HasUsage = x.prompt.tokens, x.prompt.known
 		r.CachedTokens, r.HasCached = x.prompt.cached, x.prompt.cachedKnown
 	}
-	if c.times != (serverTimes{}) {
-		r.Server = c.times.durations()
+	if c.times != (ServerTimes{}) {
+		r.Server = c.times
 	}
 	if c.more != nil {
 		x.recordMore(c.more)

@@ -28,7 +28,7 @@ type chunk struct {
 	hasApart bool
 	refused  *Usage // counts that are no numbers of tokens; nil: none
 
-	times serverTimes
+	times ServerTimes
 	more  *moreUsage // nil: nothing of it; the walker's own until its next chunk
 
 	ended   bool   // the last event of the stream

@@ -331,41 +331,43 @@ func (u *moreUsage) parse(values map[string]any, counts map[string]int) {
 	}
 }
 
-func (t *serverTimes) parse(top map[string]any) {
+func inMs(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
+
+func (t *ServerTimes) parse(top map[string]any) {
 	for _, part := range []struct {
 		values map[string]any
-		field  func(key string) *millis
+		field  func(key string) (*time.Duration, *bool)
 	}{{object(top["metrics"]), t.metric}, {object(top["timings"]), t.timing}} {
 		for key, v := range part.values {
 			number, isNumber := v.(json.Number)
-			if into := part.field(key); into != nil && isNumber {
-				*into = parseMillis(number.String())
+			if into, has := part.field(key); into != nil && isNumber {
+				*into, *has = parseMillis(number.String())
 			}
 		}
 	}
 }
 
 // timing and metric are the field of a name in timings and in metrics; nil: another name.
-func (t *serverTimes) timing(key string) *millis {
+func (t *ServerTimes) timing(key string) (*time.Duration, *bool) {
 	switch key {
 	case "prompt_ms":
-		return &t.prefill
+		return &t.Prefill, &t.HasPrefill
 	case "predicted_ms":
-		return &t.decode
+		return &t.Decode, &t.HasDecode
 	}
-	return nil
+	return nil, nil
 }
 
-func (t *serverTimes) metric(key string) *millis {
+func (t *ServerTimes) metric(key string) (*time.Duration, *bool) {
 	switch key {
 	case "queue_time_ms":
-		return &t.queue
+		return &t.Queue, &t.HasQueue
 	case "time_to_first_token_ms":
-		return &t.prefill
+		return &t.Prefill, &t.HasPrefill
 	case "generation_time_ms":
-		return &t.decode
+		return &t.Decode, &t.HasDecode
 	}
-	return nil
+	return nil, nil
 }
 
 // inside are the keys of an API's objects, by the key of the object or of the list that it is in.

@@ -77,7 +77,7 @@ func (s *shape) learn(w *walker) {
 	c := &w.c
 	if w.texts != 1 || !c.hasChoices || len(c.finishReason) > 0 || c.hasPrompt || c.hasOutput || c.hasCached ||
 		c.hasApart ||
-		c.times != (serverTimes{}) || c.refused != nil || c.more != nil || c.ended || len(w.Text) > longestShape {
+		c.times != (ServerTimes{}) || c.refused != nil || c.more != nil || c.ended || len(w.Text) > longestShape {
 		return
 	}
 	from, upTo := w.idsFrom, w.idsUpTo
