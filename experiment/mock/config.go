@@ -91,6 +91,8 @@ type Config struct {
 
 	// times grow: "5%/h", or "20%@10m" from 10 minutes on, or several; empty: no drift
 	Drift string `toml:"drift" json:"drift,omitempty"`
+	// requests get 503 "Loading model" until then, as from llama.cpp; zero: none
+	LoadTime time.Duration `toml:"-" json:"load_time_ns,omitempty"`
 	// of output tokens, natural lengths, ids and random faults
 	Seed uint64 `toml:"seed" json:"seed,omitempty"`
 	// "kind[=arg][@n|@p%]": every request, every n-th, or p percent; kinds: see faultKinds

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 )
 
 const version = "bench-mock/1"
@@ -29,6 +30,10 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("DELETE /debug/requests", s.clearRequests)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Server", version)
+		if time.Since(s.start) < s.cfg.LoadTime {
+			(&apiError{status: http.StatusServiceUnavailable, message: "Loading model"}).write(w)
+			return
+		}
 		mux.ServeHTTP(w, r)
 	})
 }

@@ -340,3 +340,23 @@ func TestIdleConnections(t *testing.T) {
 		})
 	}
 }
+
+// TestLoadTime: requests are refused while the model loads.
+func TestLoadTime(t *testing.T) {
+	virtual(t, Config{TTFT: time.Millisecond, LoadTime: time.Minute}, func(t *testing.T, _ *Server, h *http.Client) {
+		for _, want := range []int{503, 200} {
+			for _, path := range []string{"/health", "/v1/models"} {
+				resp, err := h.Get("http://mock" + path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				body, _ := io.ReadAll(resp.Body)
+				resp.Body.Close()
+				if resp.StatusCode != want || (want == 503) != strings.Contains(string(body), "Loading model") {
+					t.Errorf("%s: %d %s", path, resp.StatusCode, body)
+				}
+			}
+			time.Sleep(time.Minute)
+		}
+	})
+}

@@ -127,7 +127,7 @@ func onHardware(c mock.Config, t experiment.Target) mock.Config {
 		c.TTFT, c.ITL = 0, 0
 		c.StepBase, c.StepPerSeq, c.StepPerContextToken, c.StepPerPrefillToken = 0, 0, 0, 0
 	}
-	c.Drift, c.Faults = "", nil
+	c.Drift, c.LoadTime, c.Faults = "", 0, nil
 	return c
 }
 
