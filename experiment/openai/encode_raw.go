@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strconv"
 
 	"bench/experiment/target"
 )
@@ -63,7 +64,7 @@ func (e *Encoder) rawHead(dst []byte, fields []RawField, output int) []byte {
 	}
 	for _, name := range e.lengths {
 		if output > 0 && !replaced(name) {
-			dst = appendField(dst, RawField{name, appendIDs([]byte{'['}, []int32{int32(output)})[1:]})
+			dst = strconv.AppendInt(appendField(dst, RawField{Name: name}), int64(output), 10)
 		}
 	}
 	return dst
