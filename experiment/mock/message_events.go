@@ -68,10 +68,8 @@ func (e *messageEvents) openBlock(b []byte, item itemKind) []byte {
 	e.opened = item
 	b = e.event(b, "content_block_start", map[string]any{"type": "content_block_start", "index": e.blocks,
 		"content_block": e.block(item, "")})
-	delta := map[itemKind]string{reasoningItem: `"thinking_delta","thinking"`, messageItem: `"text_delta","text"`,
-		callItem: `"input_json_delta","partial_json"`}[item]
-	e.head = append(e.name(nil, "content_block_delta"),
-		`data: {"type":"content_block_delta","delta":{"type":`+delta+`:"`...)
+	e.head = fmt.Appendf(e.name(nil, "content_block_delta"),
+		`data: {"type":"content_block_delta","delta":{"type":%q,%q:"`, itemForms[item].delta, itemForms[item].field)
 	e.tail = fmt.Appendf(nil, `"},"index":%d}`, e.blocks)
 	return b
 }

@@ -80,11 +80,12 @@ func (e *responseEvents) textless(b []byte, k tokenKind) []byte {
 	return e.close(e.open(b, k), k, nil)
 }
 
-// itemForms are the names of an item's id, its events and its part, if it has parts.
-var itemForms = [...]struct{ id, event, part string }{
-	reasoningItem: {"rs", "response.reasoning_text", "reasoning_text"},
-	messageItem:   {"msg", "response.output_text", "output_text"},
-	callItem:      {"fc", "response.function_call_arguments", ""},
+// itemForms are the names of an item: of its id, its events and its part, if it has parts; in the Messages API of its
+// block's delta and the delta's text.
+var itemForms = [...]struct{ id, event, part, delta, field string }{
+	reasoningItem: {"rs", "response.reasoning_text", "reasoning_text", "thinking_delta", "thinking"},
+	messageItem:   {"msg", "response.output_text", "output_text", "text_delta", "text"},
+	callItem:      {"fc", "response.function_call_arguments", "", "input_json_delta", "partial_json"},
 }
 
 func (e *responseEvents) itemID() string {
