@@ -47,31 +47,31 @@ func (w *walker) walkMessage() bool {
 
 var (
 	messagesFields = fields{
-		"type":          func(w *walker) bool { return w.name(&w.messages.kind) },
-		"index":         (*walker).index,
-		"delta":         in(messageDeltaFields),
-		"content_block": in(blockFields),
-		"message":       (*walker).messageStart,
-		"usage":         in(messageUsageFields),
-		"error":         (*walker).failure,
-		"object":        (*walker).kind,
+		{"type", func(w *walker) bool { return w.name(&w.messages.kind) }},
+		{"index", (*walker).index},
+		{"delta", in(messageDeltaFields)},
+		{"content_block", in(blockFields)},
+		{"message", (*walker).messageStart},
+		{"usage", in(messageUsageFields)},
+		{"error", (*walker).failure},
+		{"object", (*walker).kind},
 	}
 	messageDeltaFields = fields{
-		"text": deltaOf(partContent), "thinking": deltaOf(partReasoning), "partial_json": deltaOf(partArguments),
-		"stop_reason": (*walker).stopReason,
+		{"text", deltaOf(partContent)}, {"thinking", deltaOf(partReasoning)}, {"partial_json", deltaOf(partArguments)},
+		{"stop_reason", (*walker).stopReason},
 	}
-	messageFields      = fields{"id": (*walker).id, "usage": in(messageUsageFields)}
+	messageFields      = fields{{"id", (*walker).id}, {"usage", in(messageUsageFields)}}
 	wholeMessageFields = messageFields.with(fields{
-		"content": (*walker).blocks, "stop_reason": (*walker).stopReason,
+		{"content", (*walker).blocks}, {"stop_reason", (*walker).stopReason},
 	})
 	blockFields = fields{
-		"text": textOf(partContent), "thinking": textOf(partReasoning), "name": textOf(partName),
+		{"text", textOf(partContent)}, {"thinking", textOf(partReasoning)}, {"name", textOf(partName)},
 	}
-	wholeBlockFields   = blockFields.with(fields{"input": (*walker).wholeInput})
+	wholeBlockFields   = blockFields.with(fields{{"input", (*walker).wholeInput}})
 	messageUsageFields = fields{
-		"input_tokens": (*walker).promptTokens, "output_tokens": (*walker).messageOutput,
-		"cache_read_input_tokens":     (*walker).cachedTokens,
-		"cache_creation_input_tokens": (*walker).created,
+		{"input_tokens", (*walker).promptTokens}, {"output_tokens", (*walker).messageOutput},
+		{"cache_read_input_tokens", (*walker).cachedTokens},
+		{"cache_creation_input_tokens", (*walker).created},
 	}
 )
 

@@ -85,31 +85,31 @@ func (w *walker) walkResponse() bool {
 
 var (
 	responsesFields = fields{
-		"type":            func(w *walker) bool { return w.name(&w.responses.kind) },
-		"delta":           (*walker).delta,
-		"response":        in(responseFields),
-		"output_index":    (*walker).index,
-		"sequence_number": (*walker).sequenceNumber,
-		"error":           (*walker).failure,
-		"object":          (*walker).kind,
-		"item":            func(w *walker) bool { return w.nameIn("name", &w.responses.added) },
-		"timings":         in(timingFields), "metrics": in(metricFields),
+		{"type", func(w *walker) bool { return w.name(&w.responses.kind) }},
+		{"delta", (*walker).delta},
+		{"response", in(responseFields)},
+		{"output_index", (*walker).index},
+		{"sequence_number", (*walker).sequenceNumber},
+		{"error", (*walker).failure},
+		{"object", (*walker).kind},
+		{"item", func(w *walker) bool { return w.nameIn("name", &w.responses.added) }},
+		{"timings", in(timingFields)}, {"metrics", in(metricFields)},
 	}
 	responseFields = fields{
-		"id":     (*walker).id,
-		"status": func(w *walker) bool { return w.name(&w.responses.status) },
-		"usage":  in(responseUsageFields),
-		"error":  (*walker).failure,
-		"incomplete_details": func(w *walker) bool {
+		{"id", (*walker).id},
+		{"status", func(w *walker) bool { return w.name(&w.responses.status) }},
+		{"usage", in(responseUsageFields)},
+		{"error", (*walker).failure},
+		{"incomplete_details", func(w *walker) bool {
 			return w.nameIn("reason", &w.responses.incomplete)
-		},
+		}},
 	}
 	wholeResponseFields = responseFields.with(fields{
-		"output": (*walker).output, "timings": in(timingFields), "metrics": in(metricFields),
+		{"output", (*walker).output}, {"timings", in(timingFields)}, {"metrics", in(metricFields)},
 	})
 	responseUsageFields = fields{
-		"input_tokens": (*walker).promptTokens, "output_tokens": (*walker).outputTokens,
-		"input_tokens_details": in(detailFields), "output_tokens_details": in(usageDetails),
+		{"input_tokens", (*walker).promptTokens}, {"output_tokens", (*walker).outputTokens},
+		{"input_tokens_details", in(detailFields)}, {"output_tokens_details", in(usageDetails)},
 	}
 )
 
@@ -144,8 +144,8 @@ func (w *walker) outputItem() bool {
 		texts = partReasoning
 	}
 	list := func(w *walker) bool {
-		return w.array(in(fields{"text": textOf(texts), "refusal": textOf(texts)}))
+		return w.array(in(fields{{"text", textOf(texts)}, {"refusal", textOf(texts)}}))
 	}
-	return ok && w.object(fields{"summary": list, "content": list, "name": textOf(partName),
-		"arguments": textOf(partArguments), "input": textOf(partArguments)})
+	return ok && w.object(fields{{"summary", list}, {"content", list}, {"name", textOf(partName)},
+		{"arguments", textOf(partArguments)}, {"input", textOf(partArguments)}})
 }

@@ -97,13 +97,13 @@ const (
 
 var (
 	usageDetails = fields{ // usage.completion_tokens_details
-		"reasoning_tokens":           countOf(ofReasoning),
-		"accepted_prediction_tokens": countOf(predictionHits),
-		"rejected_prediction_tokens": countOf(predictionMiss),
+		{"reasoning_tokens", countOf(ofReasoning)},
+		{"accepted_prediction_tokens", countOf(predictionHits)},
+		{"rejected_prediction_tokens", countOf(predictionMiss)},
 	}
 	draftFields = fields{ // metrics.speculative_decoding
-		"num_spec_steps": countOf(draftSteps), "num_draft_tokens": countOf(draftTokens),
-		"num_accepted_draft_tokens": countOf(draftAccepted),
+		{"num_spec_steps", countOf(draftSteps)}, {"num_draft_tokens", countOf(draftTokens)},
+		{"num_accepted_draft_tokens", countOf(draftAccepted)},
 	}
 )
 
@@ -152,14 +152,14 @@ func parseMillis(number string) (time.Duration, bool) {
 // --enable-per-request-metrics, whose time_to_first_token_ms counts from the scheduling.
 var (
 	timingFields = fields{
-		"prompt_ms": (*walker).prefill, "predicted_ms": (*walker).decoding,
-		"draft_n": countOf(draftTokens), "draft_n_accepted": countOf(draftAccepted),
+		{"prompt_ms", (*walker).prefill}, {"predicted_ms", (*walker).decoding},
+		{"draft_n", countOf(draftTokens)}, {"draft_n_accepted", countOf(draftAccepted)},
 	}
 	metricFields = fields{
-		"queue_time_ms":          (*walker).queued,
-		"time_to_first_token_ms": (*walker).prefill,
-		"generation_time_ms":     (*walker).decoding,
-		"speculative_decoding":   in(draftFields),
+		{"queue_time_ms", (*walker).queued},
+		{"time_to_first_token_ms", (*walker).prefill},
+		{"generation_time_ms", (*walker).decoding},
+		{"speculative_decoding", in(draftFields)},
 	}
 )
 

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"maps"
+	"slices"
 	"strconv"
 
 	"bench/experiment/scan"
@@ -103,14 +103,13 @@ func (w *walker) clear() {
 }
 
 // fields are those of an object that are read, with their readers. Of a repeated key both values count.
-type fields map[string]func(*walker) bool
+type fields []struct {
+	name string
+	read func(*walker) bool
+}
 
 // with are the fields of both; more wins.
-func (f fields) with(more fields) fields {
-	all := maps.Clone(f)
-	maps.Copy(all, more)
-	return all
-}
+func (f fields) with(more fields) fields { return slices.Concat(more, f) }
 
 // Readers of a field's value.
 func in(f fields) func(*walker) bool    { return func(w *walker) bool { return w.object(f) } }
@@ -124,34 +123,34 @@ func (w *walker) id() bool              { return w.name(&w.c.id) }
 
 var (
 	completionFields = fields{
-		"choices": (*walker).choices,
-		"usage":   in(usageFields),
-		"id":      (*walker).id,
-		"object":  (*walker).kind,
-		"error":   (*walker).failure,
-		"timings": in(timingFields), "metrics": in(metricFields),
+		{"choices", (*walker).choices},
+		{"usage", in(usageFields)},
+		{"id", (*walker).id},
+		{"object", (*walker).kind},
+		{"error", (*walker).failure},
+		{"timings", in(timingFields)}, {"metrics", in(metricFields)},
 	}
 	choiceFields = fields{
-		"delta": in(deltaFields), "message": in(deltaFields),
-		"text":          textOf(partContent),
-		"finish_reason": (*walker).finish,
-		"token_ids":     (*walker).idList,
+		{"delta", in(deltaFields)}, {"message", in(deltaFields)},
+		{"text", textOf(partContent)},
+		{"finish_reason", (*walker).finish},
+		{"token_ids", (*walker).idList},
 	}
 	deltaFields = fields{
-		"content":   textsOf(partContent),
-		"reasoning": textsOf(partReasoning), "reasoning_content": textsOf(partReasoning),
-		"tool_calls":    (*walker).toolCalls,
-		"function_call": (*walker).functionCall,
-		"role":          (*walker).role,
+		{"content", textsOf(partContent)},
+		{"reasoning", textsOf(partReasoning)}, {"reasoning_content", textsOf(partReasoning)},
+		{"tool_calls", (*walker).toolCalls},
+		{"function_call", (*walker).functionCall},
+		{"role", (*walker).role},
 	}
-	callFields     = fields{"function": in(functionFields), "index": (*walker).index}
-	functionFields = fields{"name": textOf(partName), "arguments": textOf(partArguments)}
+	callFields     = fields{{"function", in(functionFields)}, {"index", (*walker).index}}
+	functionFields = fields{{"name", textOf(partName)}, {"arguments", textOf(partArguments)}}
 	usageFields    = fields{
-		"prompt_tokens": (*walker).promptTokens, "completion_tokens": (*walker).outputTokens,
-		"prompt_tokens_details": in(detailFields), "completion_tokens_details": in(usageDetails),
-		"reasoning_tokens": countOf(ofOwnReasoning),
+		{"prompt_tokens", (*walker).promptTokens}, {"completion_tokens", (*walker).outputTokens},
+		{"prompt_tokens_details", in(detailFields)}, {"completion_tokens_details", in(usageDetails)},
+		{"reasoning_tokens", countOf(ofOwnReasoning)},
 	}
-	detailFields = fields{"cached_tokens": (*walker).cachedTokens}
+	detailFields = fields{{"cached_tokens", (*walker).cachedTokens}}
 )
 
 func (w *walker) choices() bool {
@@ -222,8 +221,10 @@ func (w *walker) object(f fields) bool {
 		if !(w.Plain(&key) || w.escaped(from, &key)) || !w.Colon() {
 			return false
 		}
-		if read := f[string(key)]; read != nil {
-			return read(w)
+		for i := range f {
+			if f[i].name == string(key) {
+				return f[i].read(w)
+			}
 		}
 		return w.skip()
 	})
@@ -271,7 +272,7 @@ func (w *walker) name(into *[]byte) bool {
 
 // nameIn reads the name of one key in an object.
 func (w *walker) nameIn(key string, into *[]byte) bool {
-	return w.object(fields{key: func(w *walker) bool { return w.name(into) }})
+	return w.object(fields{{key, func(w *walker) bool { return w.name(into) }}})
 }
 
 // escaped reads the string at from, of any characters.
