@@ -1,11 +1,15 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 
+	"bench/experiment/published"
+	"bench/experiment/record"
 	"bench/experiment/text"
 	"bench/experiment/unit"
 	"bench/report/compare"
@@ -111,4 +115,91 @@ func sideText(name string, runs []compare.RunRef, repeats int) string {
 		name += " (" + unit.Plural(repeats, "repeat") + ")"
 	}
 	return name
+}
+
+// factOrder is the order in which a sentence names what changed beside the figures, the likeliest cause first; other
+// facts of [facts], such as the driver, come before the client's.
+var factOrder = []string{"engine", "server version", "server command", "build info", "fact: ", "extra body",
+	"connections", "client version"}
+
+// factsChanged are what was allowed to differ, and what is only noted, in the order of factOrder.
+func factsChanged(ds []compare.Difference, server string) (texts []string) {
+	rank := func(d compare.Difference) int {
+		if d.Allowed {
+			return -1
+		}
+		i := slices.IndexFunc(factOrder, func(what string) bool { return strings.HasPrefix(d.What, what) })
+		return cmp.Or(i+1, len(factOrder)+1)
+	}
+	ds = slices.DeleteFunc(slices.Clone(ds), func(d compare.Difference) bool {
+		return d.Key != "" && !d.Allowed || d.What == "seed"
+	})
+	slices.SortStableFunc(ds, func(a, b compare.Difference) int { return cmp.Compare(rank(a), rank(b)) })
+	for _, d := range ds {
+		texts = append(texts, factText(d, server))
+	}
+	return texts
+}
+
+func changedBeside(c *compare.Comparison) []string { return factsChanged(c.Differences, serverName(c)) }
+
+// changedThen are the facts that changed in the first night with the case, else those that differ from base.
+func changedThen(c *compare.Comparison, x compare.Case) []string {
+	var ds []compare.Difference
+	for _, s := range x.Changed {
+		ds = append(ds, compare.Difference{What: s.What, Base: s.Was, New: s.Value})
+	}
+	if len(ds) == 0 {
+		return changedBeside(c)
+	}
+	return factsChanged(ds, serverName(c))
+}
+
+func serverName(c *compare.Comparison) string {
+	for _, r := range c.Sides[1].Runs {
+		if kind := record.EngineKinds(r.Rows); kind != "" {
+			return published.EngineName(kind)
+		}
+	}
+	return "server"
+}
+
+const widestFact = 30 // columns of each side
+
+// factText is "vLLM 0.20.1 → 0.21.0", "server command --max-num-seqs 128 → --max-num-seqs 256".
+func factText(d compare.Difference, server string) string {
+	what := strings.TrimPrefix(d.What, "fact: ")
+	switch what {
+	case "server version":
+		what = server
+	case "client version":
+		what = "bench"
+	}
+	was, is := versionAnswer.ReplaceAllString(d.Base, "$1"), versionAnswer.ReplaceAllString(d.New, "$1")
+	if !strings.Contains(was+is, " | ") { // of runs that differ among themselves
+		was, is = changedWords(was, is)
+	}
+	was, is = text.Ellipsis(was, widestFact), text.Ellipsis(is, widestFact)
+	if was == is { // what differs is cut off
+		return what + " differs"
+	}
+	return what + " " + was + " → " + is
+}
+
+// versionAnswer is a server's answer to /version.
+var versionAnswer = regexp.MustCompile(`\{"version":"([^"]*)"\}`)
+
+// flagValue joins a flag with its value by a no-break space.
+var flagValue = regexp.MustCompile(`(--?[^ =]+) ([^- ])`)
+
+// changedWords are the words, and the flags with their values, that the other text lacks.
+func changedWords(was, is string) (before, after string) {
+	a, b := strings.Split(flagValue.ReplaceAllString(was, "$1\u00a0$2"), " "),
+		strings.Split(flagValue.ReplaceAllString(is, "$1\u00a0$2"), " ")
+	without := func(words, other []string) string {
+		words = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return slices.Contains(other, w) })
+		text := strings.ReplaceAll(strings.Join(words, " "), "\u00a0", " ")
+		return cmp.Or(strings.Trim(text, ",;"), "none")
+	}
+	return without(a, b), without(b, a)
 }

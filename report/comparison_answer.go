@@ -1,10 +1,12 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
+	"bench/experiment/stats"
 	"bench/experiment/unit"
 	"bench/report/compare"
 )
@@ -182,4 +184,68 @@ func cautionsText(c *compare.Comparison) string {
 		parts = append(parts, strings.Join(codes[where], ", ")+" in "+where)
 	}
 	return firstThree(parts, "; ")
+}
+
+// sloChanges are facts of the runs: near a limit two equal runs can differ so.
+func sloChanges(c *compare.Comparison) (out []string) {
+	for _, x := range []struct {
+		base, changed stats.Verdict
+		proof         compare.Verdict // of a figure that the SLO limits
+	}{{stats.Pass, stats.Fail, compare.Worse}, {stats.Fail, stats.Pass, compare.Better}} {
+		var names []string
+		proven := false
+		for i := range c.Points {
+			p := &c.Points[i]
+			if p.Refused || p.BaseSLO != x.base || p.NewSLO != x.changed {
+				continue
+			}
+			names = append(names, p.Name)
+			proven = proven || limitedIs(p, x.proof)
+		}
+		if len(names) == 0 {
+			continue
+		}
+		text := "SLO " + string(x.base) + " → " + string(x.changed) + " at " + andMorePoints(names)
+		if !proven {
+			text += " (no limited figure is proven " + string(x.proof) + ")"
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+func limitedIs(p *compare.Point, v compare.Verdict) bool {
+	is := func(m compare.Metric) bool { return m.Limited && m.Verdict == v }
+	return slices.ContainsFunc(p.Metrics, is) ||
+		slices.ContainsFunc(p.Classes, func(c compare.Class) bool { return slices.ContainsFunc(c.Metrics, is) })
+}
+
+// detectableNotes say which changes a gate detects: of a new base all, else only which thresholds are below the noise.
+func detectableNotes(c *compare.Comparison) (notes []string) {
+	all := c.Detectables()
+	if c.NewBase != nil {
+		all = c.NewBase.Detectable
+	}
+	if len(all) == 0 || c.Gate == nil {
+		return nil
+	}
+	excess := func(s compare.Detectable) float64 { return s.Smallest / s.Threshold.Worse }
+	blind := slices.DeleteFunc(slices.Clone(all), func(s compare.Detectable) bool { return excess(s) <= 1 })
+	slices.SortStableFunc(blind, func(a, b compare.Detectable) int { return cmp.Compare(excess(b), excess(a)) })
+	if c.NewBase != nil {
+		notes = append(notes, fmt.Sprintf("the next run's gate detects a change of the threshold in %d of %s; %s",
+			len(all)-len(blind),
+			unit.Plural(len(all), "figure"), all[0].Spread.Words()))
+	}
+	if len(blind) > 0 {
+		s := blind[0]
+		text := fmt.Sprintf("threshold below the noise: %s at %s: smallest detectable change %s", s.Threshold,
+			compare.OfClass(s.Point, s.Class),
+			compare.Percent(s.Smallest, false))
+		if more := len(blind) - 1; more > 0 {
+			text += "; " + unit.Plural(more, "more figure")
+		}
+		notes = append(notes, text)
+	}
+	return notes
 }

@@ -3,10 +3,15 @@ package report
 import (
 	"cmp"
 	"math"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
+	"bench/experiment/metric"
+	"bench/experiment/stats"
 	"bench/experiment/unit"
+	"bench/experiment/verdict"
 	"bench/report/compare"
 )
 
@@ -118,4 +123,135 @@ func (x *changes) rawText() string {
 		return ""
 	}
 	return "raw: " + x.raw[i].Figure + " " + x.raw[i].Change + ", " + PointWords(x.raw[i].Point)
+}
+
+// excess is the change over the gate's threshold, else over the smallest change that matters; below 0: better.
+func (l *ForestLine) excess() float64 { return l.At / cmp.Or(l.Limit, l.Metric.Margin, 1) }
+
+// lean is the probability that the figure is worse, or better, as it seems: one-sided.
+func (l *ForestLine) lean() float64 {
+	if l.At == 0 {
+		return 0
+	}
+	return 1 - l.chance/2
+}
+
+func (l *ForestLine) leans() bool { return l.lean() >= verdict.Leaning }
+
+func (l *ForestLine) leanText() string {
+	switch {
+	case !l.leans():
+		return "no lean"
+	case l.At > 0:
+		return "likely worse (" + verdict.Probability(l.lean()) + ")"
+	}
+	return "likely better (" + verdict.Probability(l.lean()) + ")"
+}
+
+// Verdict is "worse", "no change", or the lean of what is inconclusive: "likely worse (p = 0.97)".
+func (l *ForestLine) Verdict() string {
+	if l.Mark == MarkInconclusive {
+		return l.leanText()
+	}
+	return string(l.Mark)
+}
+
+// values is "10.0 → 10.8 ms, +8.0 % [-0.2, +16.8]".
+func (l *ForestLine) values() string {
+	base, changed := Quantity(*l.Metric.Base, l.Metric.Unit), Quantity(*l.Metric.New, l.Metric.Unit)
+	if number, of, _ := strings.Cut(base, " "); strings.HasSuffix(changed, " "+of) {
+		base = number
+	}
+	return base + " → " + changed + ", " + l.Change
+}
+
+// deciders is "3 runs a side decide", or why more runs decide nothing; empty: it is decided.
+func deciders(m *compare.Metric) string {
+	if n := needed(m); n > 0 {
+		return strings.Replace(m.Needed(n), " per side", " a side", 1) + " decide"
+	}
+	if m.Verdict == compare.Inconclusive {
+		return m.Why
+	}
+	return ""
+}
+
+var axes = regexp.MustCompile(`^(.+?)((?: [a-z0-9_.]+=\S+)+)( \(class .+\))?$`)
+
+// PointWords is "chat at concurrency 4" for "chat concurrency=4".
+func PointWords(name string) string {
+	m := axes.FindStringSubmatch(name)
+	if m == nil {
+		return name
+	}
+	values := strings.Fields(m[2])
+	for i, v := range values {
+		values[i] = strings.Replace(v, "=", " ", 1)
+	}
+	return m[1] + " at " + strings.Join(values, ", ") + m[3]
+}
+
+// sinceText is the first night with the case; of a new regression that of the new run.
+func sinceText(c *compare.Comparison, x compare.Case) string {
+	at := x.SinceAt
+	switch n := len(c.NewRuns); {
+	case at.IsZero() && x.Since != "":
+		return " since " + x.Since
+	case at.IsZero() && x.Verdict == stats.Fail && n > 0:
+		at = c.NewRuns[n-1].StartedAt
+	}
+	if at.IsZero() {
+		return ""
+	}
+	return " since " + at.UTC().Format("2 Jan")
+}
+
+func metricWords(key string) string {
+	name, _ := metric.Cut(key)
+	return metric.Words(name)
+}
+
+// changeText is "+5.1 % [+3.9, +6.3]"; of a figure that was not tested the raw change, with "~" if n is too small.
+func changeText(m *compare.Metric) string {
+	switch {
+	case m.Change != nil:
+		return signed(m, *m.Change) + " " + withinText(m.CI95)
+	case m.RawChange != nil:
+		return rawMark(m) + signed(m, *m.RawChange)
+	}
+	return "–"
+}
+
+// signed is a change with its sign and unit: "+5.1 %"; of a share "+0.5 points".
+func signed(m *compare.Metric, change float64) string {
+	if metric.IsShare(m.Name) {
+		return percentDigits(change) + " points"
+	}
+	return percentDigits(change) + " %"
+}
+
+func withinText(x stats.Interval) string {
+	return "[" + percentDigits(x.Lo) + ", " + percentDigits(x.Hi) + "]"
+}
+
+func percentDigits(share float64) string {
+	x := 100 * share
+	if math.IsInf(x, 0) {
+		return "–"
+	}
+	decimals := 1
+	switch size := math.Abs(x); {
+	case size >= 99.95:
+		decimals = 0
+	case size < 0.995:
+		decimals = 2
+	}
+	text := strconv.FormatFloat(x, 'f', decimals, 64)
+	if strings.Trim(text, "-0.") == "" {
+		return "0"
+	}
+	if x > 0 {
+		return "+" + text
+	}
+	return text
 }

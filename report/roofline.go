@@ -3,8 +3,10 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
+	"bench/experiment/published"
 	"bench/experiment/record"
 	"bench/experiment/roofline"
 	"bench/experiment/series"
@@ -66,4 +68,103 @@ func ratioCell(x *float64, ps record.Percentiles) Cell {
 		c.Text, c.Kind = "~"+c.Text, Thin
 	}
 	return c
+}
+
+// own is what stands beside published figures: measured, or predicted.
+func (o *Analysis) own() string {
+	word := "measured"
+	o.Each(func(_ *series.Series, p *series.Point) {
+		if p.Rows[0].Predicted {
+			word = "predicted"
+		}
+	})
+	return word
+}
+
+// publishedNote is what the sources leave open, what is beside their figures, and how the lengths of these are spread.
+func publishedNote(own string, figures []published.Compared) string {
+	note := "published: mean or median, not specified; " + own + ": p50, TTFT from send"
+	if lengths := published.LengthsNote(figures); lengths != "" {
+		note += "; " + lengths
+	}
+	return note
+}
+
+// publishedTable is the published figures of the same setup and lengths beside each point, or beside one alone.
+func (o *Analysis) publishedTable(alone *series.Point) Table {
+	word := o.own()
+	t := newTable("published", "Published figures", "point", "published by", "load", "TTFT|ms # ?ttft",
+		word+"|ms #", "TPOT|ms # ?tpot", word+"|ms #", "tok/s/GPU # ?throughput", word+" #", "source")
+	var figures []published.Compared
+	o.Each(func(s *series.Series, p *series.Point) {
+		if p.Published == nil || alone != nil && p != alone {
+			return
+		}
+		own := p.Published
+		figures = append(figures, own.Figures...)
+		for _, f := range own.Figures {
+			row := []Cell{pointCell(s, p), TextCell(f.By()), TextCell(publishedLoad(f.Figure))}
+			row = append(row, besideCells(f.TTFTMs, own.TTFTMs, f.TTFTRatio, unit.Digits, published.Slower)...)
+			row = append(row, besideCells(f.TPOTMs, own.TPOTMs, f.TPOTRatio, unit.Digits, published.Slower)...)
+			row = append(row, besideCells(f.OutputPerGPU, own.OutputPerGPU, f.OutputRatio, unit.Digits, share)...)
+			t.Add(append(row, TextCell(f.From()))...)
+		}
+	})
+	t.Note = "Same model, precision and GPUs, mean lengths ± 10 % or as stated, nearest concurrency (" +
+		publishedNote(word, figures) + ")."
+	return t.withoutEmpty()
+}
+
+func publishedLoad(f published.Figure) string {
+	if f.Concurrency == 0 {
+		return "highest"
+	}
+	return fmt.Sprintf("c%d", f.Concurrency)
+}
+
+func share(ratio float64) string { return unit.Format(ratio, "share") }
+
+func besideCells(x, own float64, ratio *float64, format, words func(float64) string) []Cell {
+	if x <= 0 {
+		return []Cell{Absent(), Absent()}
+	}
+	cells := []Cell{TextCell(format(x)), Absent()}
+	if own > 0 {
+		cells[1] = TextCell(format(own))
+	}
+	if ratio != nil {
+		cells[1].Text += " (" + words(*ratio) + ")"
+	}
+	return cells
+}
+
+func (t Table) withoutEmpty() Table {
+	var kept []int
+	for i := range t.Columns {
+		if slices.ContainsFunc(t.Rows, func(row []Cell) bool { return row[i] != Absent() }) {
+			kept = append(kept, i)
+		}
+	}
+	return t.keep(kept)
+}
+
+// publishedPoint is the headline's point, or one below it; nil: none has published figures.
+func (o *Analysis) publishedPoint() *series.Point {
+	s, p := o.HeadlinePoint()
+	if s == nil {
+		return nil
+	}
+	for i := len(s.Points) - 1; i >= 0 && p.Published == nil; i-- {
+		p = &s.Points[i]
+	}
+	if p.Published == nil {
+		return nil
+	}
+	return p
+}
+
+func (p *printer) published(o *Analysis) {
+	if point := o.publishedPoint(); point != nil {
+		p.captioned(o.publishedTable(point), p.table)
+	}
 }

@@ -117,3 +117,103 @@ func (r *Run) clientTable() Table {
 	}
 	return t
 }
+
+func (r *Run) workersTable() Table {
+	t := newTable("workers", "Load workers", "row", "worker", "requests #", "concurrency #", "max in flight #",
+		"lag p99|ms # ?lag", "TTFT p50 from send|ms #", "machine busy|% #", "connections opened #",
+		"start skew|ms #")
+	for _, row := range r.Live() {
+		for i := range row.Workers {
+			w := &row.Workers[i]
+			concurrency := Absent()
+			if w.Concurrency > 0 {
+				concurrency = count(w.Concurrency)
+			}
+			t.Add(TextCell(row.ID), TextCell(fmt.Sprintf("%d %s", w.Worker, w.Host)), count(w.Sent), concurrency,
+				count(w.MaxInFlight), optional(w.LagP99, unit.Digits), optional(w.TTFTP50, unit.Digits),
+				busyCell(cmp.Or(w.Client, &telemetry.Usage{})), count(w.Connections.During), skewCell(w))
+		}
+	}
+	return t
+}
+
+// loadWorkers is how many load workers sent the rows; empty: bench sweep itself sent them all.
+func (r *Run) loadWorkers() string {
+	if load := record.LoadWorkers(r.Live()); load != "none" {
+		return load
+	}
+	return ""
+}
+
+func skewCell(w *record.Worker) Cell {
+	c := TextCell("±" + unit.Digits(float64(w.StartSkewUs)/record.UsPerMs))
+	if w.StartLateUs > 0 {
+		c.Text += fmt.Sprintf(", %s late", unit.Digits(float64(w.StartLateUs)/record.UsPerMs))
+	}
+	return c
+}
+
+// ttftPartsTable has the rows that shows picks, of those whose server reports its own times.
+func (r *Run) ttftPartsTable(shows func(*record.TTFTSplit) bool) Table {
+	t := newTable("ttft-parts", "TTFT by part", "row", "n #", "TTFT from send|ms # ?ttftparts")
+	t.Note = "Means over the same requests. Network: time outside of the server. Histograms include the warm-up."
+	names := r.ttftParts()
+	for _, name := range names {
+		t.addColumns(name + "|ms # ?ttftparts")
+	}
+	t.addColumns("by")
+	for _, row := range r.Live() {
+		s := row.TTFTSplit
+		if s == nil || !shows(s) {
+			continue
+		}
+		cells := []Cell{TextCell(row.ID), count(s.Requests), TextCell(unit.Digits(s.Total))}
+		for _, name := range names {
+			cells = append(cells, partCell(s, name))
+		}
+		t.Rows = append(t.Rows, append(cells, splitSource(s)))
+	}
+	return t
+}
+
+func (r *Run) ttftParts() (names []string) {
+	for _, row := range r.Live() {
+		if row.TTFTSplit == nil {
+			continue
+		}
+		for _, p := range row.TTFTSplit.Parts() {
+			if !slices.Contains(names, p.Name) {
+				names = append(names, p.Name)
+			}
+		}
+	}
+	return names
+}
+
+func partCell(s *record.TTFTSplit, name string) Cell {
+	for _, p := range s.Parts() {
+		if p.Name == name {
+			return Cell{Text: unit.Digits(p.Ms), Title: unit.Format(p.Ms/s.Total, "share")}
+		}
+	}
+	return Absent()
+}
+
+func splitSource(s *record.TTFTSplit) Cell {
+	switch {
+	case s.Missing != "":
+		return Cell{Text: s.Missing, Kind: Faint}
+	case s.Source == record.SplitOfHistograms:
+		return TextCell("histograms")
+	}
+	return TextCell("each answer")
+}
+
+func anyTTFT(*record.TTFTSplit) bool { return true }
+
+func notPrefill(s *record.TTFTSplit) bool {
+	parts := s.Parts()
+	return len(parts) > 1 && !slices.ContainsFunc(parts, func(p record.Part) bool {
+		return p.Name == "prefill" && p.Ms >= s.Total/2
+	})
+}
