@@ -146,42 +146,30 @@ func andMorePoints(names []string) string {
 	return fmt.Sprintf("%s and %s", names[0], unit.Plural(len(names)-1, "more point"))
 }
 
-// cautionsOf are the codes by the rows that have them: "2 of 8 rows (open and 1 more point)".
-func cautionsOf(c *compare.Comparison) (wheres []string, codes map[string][]string) {
-	rows, order, points := 0, []string{}, map[string][]string{} // points of a code: one for each row
+// cautionsOf are the codes of cautions in order, with the point of each row that has them.
+func cautionsOf(c *compare.Comparison) (codes []string, points map[string][]string, rows int) {
+	points = map[string][]string{}
 	for i := range c.Points {
 		p := &c.Points[i]
 		rows += max(p.BaseRepeats+p.NewRepeats, len(p.Cautions))
 		for _, x := range p.Cautions {
 			for _, code := range x.Codes {
 				if points[code] == nil {
-					order = append(order, code)
+					codes = append(codes, code)
 				}
 				points[code] = append(points[code], p.Name)
 			}
 		}
 	}
-	codes = map[string][]string{}
-	for _, code := range order {
-		where := "all " + unit.Plural(rows, "row")
-		if n := len(points[code]); n < rows {
-			where = fmt.Sprintf("%s of %s (%s)", unit.Count(n), unit.Plural(rows, "row"),
-				andMorePoints(slices.Compact(points[code])))
-		}
-		if codes[where] == nil {
-			wheres = append(wheres, where)
-		}
-		codes[where] = append(codes[where], code)
-	}
-	return wheres, codes
+	return codes, points, rows
 }
 
-// cautionsText is "client_bound in all 8 rows; unsteady, buffered in 2 of 8 rows (open)".
+// cautionsText is "client_bound in 8 of 8 rows; unsteady in 2 of 8 rows".
 func cautionsText(c *compare.Comparison) string {
-	wheres, codes := cautionsOf(c)
 	var parts []string
-	for _, where := range wheres {
-		parts = append(parts, strings.Join(codes[where], ", ")+" in "+where)
+	codes, points, rows := cautionsOf(c)
+	for _, code := range codes {
+		parts = append(parts, fmt.Sprintf("%s in %d of %s", code, len(points[code]), unit.Plural(rows, "row")))
 	}
 	return firstThree(parts, "; ")
 }

@@ -148,27 +148,24 @@ func RunsTable(names []string, runs []*Run, outcomes []*Analysis) Table {
 		"output|tok/s # ?throughput", "TTFT "+ttft+" # ?ttft", "TPOT "+tpot+" # ?tpot", "bottleneck",
 		"hypothesis")
 	for i, o := range outcomes {
-		row := []Cell{TextCell(names[i]), Absent(), TextCell(o.Answer.Trust.Text)}
+		answer, point, output, first, decode, limit := Absent(), Absent(), Absent(), Absent(), Absent(), Absent()
 		if w, s := o.First(); w != nil {
-			row[1] = Cell{Text: w.Lead, Kind: leadKind(w.Verdict), Title: w.Text}
+			answer = Cell{Text: w.Lead, Kind: leadKind(w.Verdict), Title: w.Text}
 			p := &s.Points[w.Quoted]
-			name, limit := TextCell(s.PointName(p)), Absent()
+			point = TextCell(s.PointName(p))
 			isOf := func(d diagnosis.Diagnosis) bool { return d.Series == w.Series && d.Point == w.Quoted }
 			if i := slices.IndexFunc(o.Diagnoses, isOf); i >= 0 {
 				limit = TextCell(o.Diagnoses[i].Bottleneck.Name())
 			}
-			output, first, decode := Absent(), Absent(), Absent()
 			if p.Valid {
-				output = TextCell(unit.Digits(p.OutputTokensPerS.Median))
+				output = outputCell(p)
 			}
 			if p.Valid && len(p.Classes) == 0 {
 				first, decode = LatencyCell(p.TTFT, ttft), LatencyCell(p.TPOT, tpot)
 			}
-			row = append(row, name, output, first, decode, limit)
-		} else {
-			row = append(row, Absent(), Absent(), Absent(), Absent(), Absent())
 		}
-		out.Add(append(row, TextCell(cmp.Or(runs[i].Manifest.Hypothesis, "–")))...)
+		out.Add(TextCell(names[i]), answer, TextCell(o.Answer.Trust.Text), point, output, first, decode, limit,
+			TextCell(cmp.Or(runs[i].Manifest.Hypothesis, "–")))
 	}
 	return out
 }

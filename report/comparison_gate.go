@@ -101,7 +101,7 @@ func (f *Forest) CaseText(c *compare.Comparison, x compare.Case) string {
 	case len(x.Invalid) > 0:
 		return PointWords(x.Where()) + ": every row is invalid (" + strings.Join(x.Invalid, ", ") + ")"
 	case x.Suspected:
-		return text + at + ", more than " + limitText(l.Metric) + " only with invalid rows"
+		return text + at + ", more than its threshold only with invalid rows"
 	case l.Mark == MarkInconclusive:
 		text += ", " + l.leanText()
 	}
@@ -122,16 +122,4 @@ func heldText(c *compare.Comparison) string {
 	}
 	return "better by more than its threshold, so no base for later nights until bench compare RUN --accept: " +
 		firstThree(all, "; ")
-}
-
-func limitText(m *compare.Metric) string {
-	limit := m.Threshold.Worse
-	if metric.MoreIsBetter(m.Name) {
-		limit = -limit
-	}
-	unitText := " %"
-	if metric.IsShare(m.Name) {
-		unitText = " points"
-	}
-	return strings.Replace("+"+unit.Brief(100*limit, 4)+unitText, "+-", "-", 1)
 }

@@ -2,11 +2,13 @@ package report
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
 	"bench/experiment/record"
 	"bench/experiment/stats"
+	"bench/experiment/unit"
 	"bench/report/compare"
 )
 
@@ -99,10 +101,11 @@ func disturbedTable(c *compare.Comparison) Table {
 				TextCell(strings.Join(x.Codes, ", ")), TextCell(x.Run+" "+x.Row), TextCell(effect))
 		}
 	}
-	wheres, codes := cautionsOf(c)
-	for _, where := range wheres {
-		t.Add(Absent(), Cell{Text: string(record.Caution), Kind: severityKind(record.Caution)},
-			TextCell(strings.Join(codes[where], ", ")), TextCell(where), TextCell("included"))
+	codes, points, rows := cautionsOf(c)
+	for _, code := range codes {
+		t.Add(TextCell(andMorePoints(slices.Compact(points[code]))),
+			Cell{Text: string(record.Caution), Kind: severityKind(record.Caution)}, TextCell(code),
+			TextCell(fmt.Sprintf("%d of %s", len(points[code]), unit.Plural(rows, "row"))), TextCell("included"))
 	}
 	return t
 }

@@ -140,7 +140,7 @@ func TestAnswerComparison(t *testing.T) {
 				c.Gate = outcome(stats.Undecided, true, compare.Case{Point: point, Metric: "error_rate",
 					Verdict: stats.Undecided})
 			}},
-		{"UNDECIDED: TPOT p50 +5.1 % [+3.9, +6.3], " + at + ", more than +3 % only with invalid rows",
+		{"UNDECIDED: TPOT p50 +5.1 % [+3.9, +6.3], " + at + ", more than its threshold only with invalid rows",
 			[]compare.Metric{fail}, func(c *compare.Comparison) {
 				c.Gate = outcome(stats.Undecided, false, compare.Case{Point: point, Metric: "tpot_p50",
 					Verdict: stats.Undecided, Suspected: true})
@@ -218,7 +218,7 @@ not compared: F: input.mean 16 → 32
 only in base: G and 1 more point
 only in new: I
 left out of base: night-5: model a (new: b)
-cautions: client_lag, steal in all 2 rows
+cautions: client_lag in 2 of 2 rows; steal in 2 of 2 rows
 request records are missing, the spread within a repeat is estimated: night-1: A-r1
 GPU-seconds to the answer: base 70.0, new 68.0`
 	if got != want {

@@ -106,30 +106,25 @@ func gateTableOf(g *compare.Group) Table {
 // UnwatchedID is the table of what no alarm watches.
 const UnwatchedID = "unwatched"
 
-// unwatchedTable is by reason: "no alarm" does not cover these figures.
+// unwatchedTable has what "no alarm" does not cover.
 func unwatchedTable(g *compare.Group) Table {
 	t := newTable(UnwatchedID, "Not watched", "what", "why")
-	figures, points, whys := map[[2]string][]string{}, map[string][]string{}, []string{}
+	type gap struct{ why, point string }
+	var gaps []gap
+	figures := map[gap][]string{}
 	for i := range g.Trends {
 		tr := &g.Trends[i]
 		if tr.Unwatched == "" || tr.Unwatched == compare.TrendEnded {
 			continue
 		}
-		if points[tr.Unwatched] == nil {
-			whys = append(whys, tr.Unwatched)
-		}
-		k := [2]string{tr.Unwatched, tr.Point}
+		k := gap{tr.Unwatched, tr.Point}
 		if figures[k] == nil {
-			points[tr.Unwatched] = append(points[tr.Unwatched], tr.Point)
+			gaps = append(gaps, k)
 		}
 		figures[k] = append(figures[k], tr.Metric)
 	}
-	for _, why := range whys {
-		var parts []string
-		for _, p := range points[why] {
-			parts = append(parts, p+" ("+strings.Join(figures[[2]string{why, p}], ", ")+")")
-		}
-		t.Add(TextCell(firstThree(parts, "; ")), TextCell(why))
+	for _, k := range gaps {
+		t.Add(TextCell(k.point+" ("+strings.Join(figures[k], ", ")+")"), TextCell(k.why))
 	}
 	return t
 }

@@ -137,7 +137,7 @@ func notWatched(unwatched Table) string {
 	}
 	s := unwatched.Rows[0][0].Text + ": " + unwatched.Rows[0][1].Text
 	if more := len(unwatched.Rows) - 1; more > 0 {
-		s += fmt.Sprintf("; and %s", unit.Plural(more, "more reason"))
+		s += fmt.Sprintf("; and %s", unit.Plural(more, "more point"))
 	}
 	return s
 }

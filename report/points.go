@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,7 +33,7 @@ func (o *Analysis) pointsTable() Table {
 	columns := o.pointColumns()
 	t := tableOf("points", "Points", columns)
 	o.eachClass(func(s *series.Series, p *series.Point) { t.addPoint(s, p, columns) })
-	return t
+	return t.withoutEmpty()
 }
 
 func (o *Analysis) pointColumns() []pointColumn {
@@ -53,22 +52,14 @@ func (o *Analysis) pointColumns() []pointColumn {
 	if o.answers() {
 		firsts = append(firsts, percentiles("ttfo", o.limitedStats("ttfo")...)...)
 	}
-	costs := []pointColumn{ofPoint("USD/M out # ?cost", always, costCell)}
-	if o.collectedPower() {
-		costs = append(costs, ofPoint("J/token # ?energy", always, energyCell))
-	}
 	return slices.Concat([]pointColumn{
 		{Column{Head: "point"}, always, pointCell}, ofPoint("SLO ?slo", always, o.statusCell),
 		ofPoint("req/s # ?throughput", always, requestsCell), output,
 		ofPoint("tok/s/user # ?peruser", always, perUserCell),
 	}, firsts, percentiles("tpot", o.limitedStats("tpot")...), percentiles("itl", o.limitedOrP99("itl")...),
-		percentiles("e2e", o.limitedOrP99("e2e")...), costs, []pointColumn{
+		percentiles("e2e", o.limitedOrP99("e2e")...), []pointColumn{
+			ofPoint("USD/M out # ?cost", always, costCell), ofPoint("J/token # ?energy", always, energyCell),
 			ofPoint("n # ?failures", always, sampleCell), ofPoint("cautions ?validity", always, validityCell)})
-}
-
-func (o *Analysis) collectedPower() (is bool) {
-	o.Each(func(_ *series.Series, p *series.Point) { is = is || p.EnergyPerToken != nil })
-	return is
 }
 
 // besideSend adds to a TTFT that from send, as other tools count it, where it differs.
@@ -103,17 +94,8 @@ func (o *Analysis) limitedOrP99(latency string) []string {
 	})
 }
 
-func (o *Analysis) limitedStat(latency string) string {
-	stat := ""
-	o.Each(func(_ *series.Series, p *series.Point) {
-		for _, l := range p.Rows[0].Spec.SLO.Limits {
-			if l.Metric == latency && stat == "" && l.Stat != "p50" && slices.Contains(metric.Percentiles, l.Stat) {
-				stat = l.Stat
-			}
-		}
-	})
-	return cmp.Or(stat, "p95")
-}
+// limitedStat is one percentile of a latency that a limit is on, else p95.
+func (o *Analysis) limitedStat(latency string) string { return o.limitedStats(latency)[1] }
 
 func sampleCell(p *series.Point) Cell {
 	c := completed(p)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"bench/experiment/record"
@@ -120,14 +119,8 @@ func (r *Run) differsFrom(prediction *Run) (differences []string) {
 			is = *row.Roofline
 		}
 	}
-	gpus := func(n int) string {
-		if n == 0 {
-			return ""
-		}
-		return strconv.Itoa(n)
-	}
 	for _, x := range []struct{ name, measured, predicted string }{
-		{"model", is.Model, p.Model}, {"hardware", is.Hardware, p.Hardware}, {"GPUs", gpus(is.GPUs), gpus(p.GPUs)},
+		{"model", is.Model, p.Model}, {"hardware", is.Hardware, p.Hardware}, {"GPUs", countText(is.GPUs), countText(p.GPUs)},
 		{"precision", cmp.Or(is.Weights, is.Precision), p.Precision},
 		{"engine", engine, p.Engine}, {"matrix text", r.Manifest.MatrixHash, prediction.Manifest.MatrixHash},
 	} {
@@ -139,6 +132,13 @@ func (r *Run) differsFrom(prediction *Run) (differences []string) {
 		differences = append(differences, "hardware not specified, predicted "+p.Hardware)
 	}
 	return differences
+}
+
+func countText(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return unit.Count(n)
 }
 
 func (o *Analysis) operatingLoad(i int) string {

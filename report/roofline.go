@@ -10,7 +10,6 @@ import (
 	"bench/experiment/record"
 	"bench/experiment/roofline"
 	"bench/experiment/series"
-	"bench/experiment/stats"
 	"bench/experiment/unit"
 )
 
@@ -55,17 +54,13 @@ func floorCell(b roofline.Bound) Cell {
 }
 
 func ratioCell(x *float64, ps record.Percentiles) Cell {
+	c := msCell(ps, "p50")
 	p, ok := ps.Get("p50")
 	if x == nil || !ok {
 		return Absent()
 	}
-	n := "n=" + unit.Count(p.N)
-	c := Cell{Text: unit.Digits(*x), Title: n + ", p50 " + gradeWords(p.Grade)}
-	switch p.Grade {
-	case stats.NoBound:
-		c.Text, c.Kind = n, NoBound
-	case stats.Thin:
-		c.Text, c.Kind = "~"+c.Text, Thin
+	if mark, _, bounded := p.Mark(); bounded {
+		c.Text = mark + unit.Digits(*x)
 	}
 	return c
 }

@@ -102,15 +102,11 @@ func searchChange(s *compare.SearchAnswer) string {
 
 // searchesNotes lack the search that the answer is about; "": it is about none.
 func searchesNotes(c *compare.Comparison, said string) []string {
-	const most = 3
 	var notes []string
-	for i := range c.Searches[:min(most, len(c.Searches))] {
+	for i := range c.Searches {
 		if s := &c.Searches[i]; said != searchChange(s)+", "+s.Point {
 			notes = append(notes, fmt.Sprintf("%s, %s: %s", s.Point, searchGoal(s), searchChange(s)))
 		}
-	}
-	if more := len(c.Searches) - most; more > 0 {
-		notes = append(notes, unit.Plural(more, "more search")+" in the table")
 	}
 	return notes
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,15 +27,20 @@ type ShadowView struct {
 func ShadowAnswer(c *compare.ShadowComparison) ShadowView {
 	v := ShadowView{Lead: "B: no pair to compare", Kind: Undecided, Text: shadowState(c)}
 	var parts []string
+	kinds := map[compare.Verdict]Kind{compare.Worse: Failed, compare.Inconclusive: Undecided}
+	kind := Passed
 	for _, verdict := range []compare.Verdict{compare.Worse, compare.Better, compare.Inconclusive, compare.NoChange} {
 		for i := range c.Figures {
 			if f := &c.Figures[i]; f.Gated && f.Verdict == verdict && c.Pairs > 0 {
 				parts = append(parts, shadowWords(f))
+				if kind != Failed {
+					kind = cmp.Or(kinds[verdict], kind)
+				}
 			}
 		}
 	}
 	if len(parts) > 0 {
-		v.Lead, v.Kind = "B: "+strings.Join(parts, ", "), shadowKind(c)
+		v.Lead, v.Kind = "B: "+strings.Join(parts, ", "), kind
 	}
 	v.Counts = []diagnosis.Fact{
 		{Name: "pairs", Value: unit.Count(c.Pairs)}, {Name: "conversations", Value: unit.Count(c.Sessions)},
@@ -51,41 +57,13 @@ func ShadowAnswer(c *compare.ShadowComparison) ShadowView {
 	return v
 }
 
-func shadowKind(c *compare.ShadowComparison) Kind {
-	is := func(verdict compare.Verdict) bool {
-		return slices.ContainsFunc(c.Figures, func(f compare.ShadowFigure) bool {
-			return f.Gated && f.Verdict == verdict
-		})
-	}
-	switch {
-	case is(compare.Worse):
-		return Failed
-	case is(compare.Inconclusive):
-		return Undecided
-	}
-	return Passed
-}
-
-// shadowWords is a figure with its verdict: "TPOT 4.1 % worse (3.2 to 5.0 %)".
+// shadowWords is a figure with its verdict: "TPOT +4.1 % [+3.2, +5.0] worse".
 func shadowWords(f *compare.ShadowFigure) string {
-	m := f.Metric()
-	name := metricWords(f.Name)
-	switch f.Verdict {
-	case compare.NoChange:
-		return name + " no change (within " + strings.TrimPrefix(signed(m, f.NoChangeWithin), "+") + ")"
-	case compare.Inconclusive:
-		if f.NeedPairs > 0 {
-			return fmt.Sprintf("%s inconclusive (needs %s)", name, unit.Plural(f.NeedPairs, "pair"))
-		}
-		return name + " inconclusive"
+	name, m := metricWords(f.Name), f.Metric()
+	if f.Verdict == compare.NoChange || f.Verdict == compare.Inconclusive {
+		return name + " " + comparedCell(m, false).Text
 	}
-	lo, hi := f.CI95.Lo, f.CI95.Hi
-	if *f.Change < 0 {
-		lo, hi = -hi, -lo
-	}
-	change := strings.TrimLeft(signed(m, max(*f.Change, -*f.Change)), "+")
-	bounds := strings.ReplaceAll(percentDigits(lo)+" to "+percentDigits(hi), "+", "")
-	return fmt.Sprintf("%s %s %s (%s)", name, change, f.Verdict, bounds)
+	return name + " " + changeText(m) + " " + string(f.Verdict)
 }
 
 func shadowState(c *compare.ShadowComparison) string {

@@ -46,9 +46,9 @@ func TestShadowWords(t *testing.T) {
 		return f
 	}
 	for want, f := range map[string]*compare.ShadowFigure{
-		"TPOT 4.1 % worse (3.2 to 5.0)":         change(0.041, 0.032, 0.05, compare.Worse),
-		"TPOT 4.1 % better (3.2 to 5.0)":        change(-0.041, -0.05, -0.032, compare.Better),
-		"TPOT no change (within 2.1 %)":         change(0.01, 0, 0.02, compare.NoChange),
+		"TPOT +4.1 % [+3.2, +5.0] worse":        change(0.041, 0.032, 0.05, compare.Worse),
+		"TPOT -4.1 % [-5.0, -3.2] better":       change(-0.041, -0.05, -0.032, compare.Better),
+		"TPOT no change within 2.1 %":           change(0.01, 0, 0.02, compare.NoChange),
 		"TPOT inconclusive (needs 4,000 pairs)": change(0.01, -0.2, 0.2, compare.Inconclusive),
 	} {
 		if got := shadowWords(f); got != want {

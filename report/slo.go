@@ -111,24 +111,19 @@ func (o *Analysis) findingsTable() Table {
 	for _, d := range o.Findings {
 		rows := Cell{Text: andMore(d.Cases[0].Row, len(d.Cases)-1)}
 		var others []string
-		for i, c := range d.Cases {
-			if i > 0 {
-				rows.Title = strings.TrimPrefix(rows.Title+"\n"+c.Row, "\n")
-			}
-			if c.Text != d.Cases[0].Text {
-				others = append(others, c.Row+": "+c.Text)
-			}
+		for _, c := range d.Cases[1:] {
+			others = append(others, c.Row+": "+c.Text)
 		}
+		rows.Title = strings.Join(others, "\n")
 		what, hint := TextCell(d.Cases[0].Text), "what to do: "+d.Cases[0].Hint
-		switch {
-		case d.Severity == record.Note:
+		switch d.Severity {
+		case record.Note:
 			what = Cell{Text: moreMark, Kind: Faint, Title: d.Cases[0].Text}
-		case d.Severity == record.Invalid:
+		case record.Invalid:
 			what.Text += "; " + hint
 		default:
 			what.Tag, what.Title = moreMark, hint
 		}
-		what.Title = strings.TrimPrefix(strings.Join(append([]string{what.Title}, others...), "\n"), "\n")
 		t.Add(Cell{Text: string(d.Severity), Kind: severityKind(d.Severity)}, TextCell(d.Code), rows, what)
 	}
 	return t

@@ -107,10 +107,6 @@ func (r *Run) clientTable() Table {
 		u := cmp.Or(row.Client, &telemetry.Usage{})
 		opened := count(row.Connections.During)
 		opened.Title = unit.Count(row.Connections.Ahead) + " before the window"
-		if s := row.Connections.Sockets; s != nil {
-			opened.Title += fmt.Sprintf("; %d TCP segments retransmitted, %d received out of order", s.Retransmits,
-				s.OutOfOrder)
-		}
 		t.Add(TextCell(row.ID), msCell(record.PercentilesOf(row.Summary.Lag), "p99"),
 			TextCell(unit.Digits(row.Clock.ReadLagMeanMs)), busyCell(u),
 			known(u.SchedP99, 1), opened, TextCell(cmp.Or(row.Clock.Stamps, "not reported")))
