@@ -118,7 +118,7 @@ func TestHistory(t *testing.T) {
 	h := fixture.History()
 	text := fixture.Rendered(t, func(w io.Writer) error { return report.HistoryText(w, h, report.Screen{}) })
 	for _, want := range []string{"2 alarms: TTFT p99 +", "since 2027-01-18", "60 nights", "Alarms",
-		"Changes", "gate in 1 night: FAIL 1", "2026-12-30 12:00", "% worse", "server version"} {
+		"Changes", "gate in 1 night: 1 FAIL", "2026-12-30 12:00", "% worse", "server version"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
