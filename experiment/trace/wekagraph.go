@@ -75,10 +75,7 @@ func (g *wekaGraph) session(s *wekaSession) (Session, error) {
 }
 
 func (g *wekaGraph) sort() {
-	by := make([]int, len(g.nodes))
-	for i := range by {
-		by[i] = i
-	}
+	by := indices(len(g.nodes))
 	slices.SortStableFunc(by, func(a, b int) int { return cmp.Compare(g.nodes[a].At, g.nodes[b].At) })
 	nodes, file := make([]Node, len(by)), make([]int, len(by))
 	g.begin = g.nodes[by[0]].At

@@ -56,6 +56,8 @@ func (f *figures) add(server int, r *openai.Result) {
 // outcomes are the values of the label, so that a series exists before its first event.
 var outcomes = openai.Outcomes
 
+var oneIf = map[bool]int{true: 1}
+
 const MetricsType = "text/plain; version=0.0.4; charset=utf-8"
 
 // writeMetrics writes the state for Prometheus. Labels are from closed lists: nothing of a request is in them.
@@ -78,7 +80,7 @@ func (s *Server) writeMetrics(out io.Writer) error {
 	one("refused_total", "counter", "Requests refused: a body over the limit, or a loop.", n.Refused)
 	one("unreachable_total", "counter", "Requests that got no answer from the server.", n.Unreachable)
 	one("connection_limit_total", "counter", "Times that the limit of connections was reached.", s.door.Waited())
-	one("draining", "gauge", "1 while open answers end and no connection is accepted.", boolean(s.Draining()))
+	one("draining", "gauge", "1 while open answers end and no connection is accepted.", oneIf[s.Draining()])
 	fmt.Fprintf(w, "# HELP go_goroutines Goroutines of the process.\n# TYPE go_goroutines gauge\ngo_goroutines %d\n",
 		runtime.NumGoroutine())
 	servers := []string{"primary"}
@@ -90,7 +92,7 @@ func (s *Server) writeMetrics(out io.Writer) error {
 			"Requests not sent to the candidate though their conversation was chosen.", c.Dropped)
 		one("copies_queued", "gauge", "Copies that wait.", queued)
 		one("copies_in_flight", "gauge", "Copies that the candidate answers.", flying)
-		one("copying_stopped", "gauge", "1 after copying has ended, by a stop rule.", boolean(c.Stopped != ""))
+		one("copying_stopped", "gauge", "1 after copying has ended, by a stop rule.", oneIf[c.Stopped != ""])
 	}
 	p.figures.write(w, servers, n.Shadow)
 	return w.Flush()
@@ -126,11 +128,4 @@ func (f *figures) write(w io.Writer, servers []string, copies *recording.Copies)
 	for i, server := range servers {
 		f.servers[i].times.Write(w, fmt.Sprintf("server=%q", server), i == 0)
 	}
-}
-
-func boolean(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }

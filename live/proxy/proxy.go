@@ -8,6 +8,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/tls"
@@ -77,21 +78,11 @@ func New(c Config) (*Proxy, error) {
 	case c.To.User != nil:
 		return nil, errors.New("the server's address has user info: callers send their own keys, which pass")
 	}
-	if c.MaxBody == 0 {
-		c.MaxBody = defaultMaxBody
-	}
-	if c.MaxCopies == 0 {
-		c.MaxCopies = defaultMaxCopies
-	}
-	if c.Started.IsZero() {
-		c.Started = time.Now()
-	}
-	p := &Proxy{config: c, transport: newTransport(c), observers: map[string]*openai.Observer{},
-		copies: budget{left: c.MaxCopies}}
+	c.MaxBody = cmp.Or(c.MaxBody, defaultMaxBody)
+	c.MaxCopies = cmp.Or(c.MaxCopies, defaultMaxCopies)
+	c.Started = cmp.Or(c.Started, time.Now())
+	p := &Proxy{config: c, transport: newTransport(c), observers: newObservers(), copies: budget{left: c.MaxCopies}}
 	p.via = "1.1 bench-" + rand.Text()
-	for _, api := range target.APIs {
-		p.observers[api] = openai.NewObserver(api)
-	}
 	p.reverse = &httputil.ReverseProxy{
 		Rewrite:        p.rewrite,
 		Transport:      p.transport,
@@ -110,6 +101,14 @@ func New(c Config) (*Proxy, error) {
 	}
 	p.recorder = newRecorder(p)
 	return p, nil
+}
+
+func newObservers() map[string]*openai.Observer {
+	observers := map[string]*openai.Observer{}
+	for _, api := range target.APIs {
+		observers[api] = openai.NewObserver(api)
+	}
+	return observers
 }
 
 // Close waits until ctx is done for the copies, cuts the others, and records the ended exchanges. Call it when idle.

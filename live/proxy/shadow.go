@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"bench/experiment/openai"
-	"bench/experiment/target"
 	"bench/live/recording"
 )
 
@@ -61,13 +60,8 @@ func newShadow(c ShadowConfig, transport http.RoundTripper, started time.Time) *
 	c.Concurrency = cmp.Or(c.Concurrency, 256)
 	c.QueueCopies = cmp.Or(c.QueueCopies, 1024)
 	c.QueueBytes = cmp.Or(c.QueueBytes, 256<<20)
-	s := &shadow{config: c, transport: transport, started: started, seed: maphash.MakeSeed(),
-		observers: map[string]*openai.Observer{}, flying: map[*copied]context.CancelCauseFunc{},
-		rules: newStopRules()}
-	for _, api := range target.APIs {
-		s.observers[api] = openai.NewObserver(api)
-	}
-	return s
+	return &shadow{config: c, transport: transport, started: started, seed: maphash.MakeSeed(),
+		observers: newObservers(), flying: map[*copied]context.CancelCauseFunc{}, rules: newStopRules()}
 }
 
 const maxCandidateHeader = 256 << 10

@@ -58,9 +58,9 @@ func (s *shadow) exchange(request *http.Request, x *openai.Observation, sent *se
 	began := time.Now()
 	sent.note(x)
 	x.Response(resp.StatusCode, resp.Header, began)
-	buf := readBuffers.Get().(*[readSize]byte)
-	defer readBuffers.Put(buf)
-	limit := limitOf(resp.Header)
+	buf := piecePool.Get().(*[pieceBytes]byte)
+	defer piecePool.Put(buf)
+	burst, rate := floodOf(resp.Header)
 	for total := 0; ; {
 		n, err := resp.Body.Read(buf[:])
 		at := time.Now()
@@ -68,34 +68,24 @@ func (s *shadow) exchange(request *http.Request, x *openai.Observation, sent *se
 		if err != nil {
 			return err
 		}
-		if total += n; total > limit.bytes+int(limit.rate*at.Sub(began).Seconds()) {
+		if total += n; total > burst+int(rate*at.Sub(began).Seconds()) {
 			return errFlood
 		}
 	}
 }
 
-// floodLimit is how many bytes of an answer are read at once, and in each second after them: more would cost CPU time
-// that the primary's bytes need. The answer is cut and counts as a failure.
-type floodLimit struct {
-	bytes int
-	rate  float64
-}
-
-// limitOf is the limit of an answer. A token takes a few hundred bytes of a stream, with 20 logprobs 2 kB: 1,000 tokens
-// of them a second pass. Reading a stream costs 10 ns a byte, a document nearly nothing.
-func limitOf(header http.Header) floodLimit {
+// floodOf is how many bytes of an answer are read at once, and in each second after them: more would cost CPU time that
+// the primary's bytes need. The answer is cut and counts as a failure. A token takes a few hundred bytes of a stream,
+// with 20 logprobs 2 kB: 1,000 tokens of them a second pass. Reading a stream costs 10 ns a byte, a document nearly
+// nothing.
+func floodOf(header http.Header) (burst int, rate float64) {
 	if strings.HasPrefix(header.Get("Content-Type"), "text/event-stream") {
-		return floodLimit{bytes: 2 << 20, rate: 2 << 20}
+		return 2 << 20, 2 << 20
 	}
-	return floodLimit{bytes: 16 << 20, rate: 4 << 20}
+	return 16 << 20, 4 << 20
 }
 
 var errFlood = errors.New("the answer is a flood")
-
-// readSize is as in httputil.ReverseProxy, which reads the primary's answers.
-const readSize = 32 << 10
-
-var readBuffers = sync.Pool{New: func() any { return new([readSize]byte) }}
 
 type sentTime struct {
 	at    atomic.Pointer[time.Time]

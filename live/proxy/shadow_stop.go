@@ -50,9 +50,7 @@ func (s *shadow) counts() *recording.Copies {
 		return nil
 	}
 	var out recording.Copies
-	s.locked(func() {
-		out = s.copies
-	})
+	s.locked(func() { out = s.copies })
 	return &out
 }
 
@@ -77,9 +75,7 @@ type stopRules struct {
 
 const maxRow = 20 // failures in a row end copying at once
 
-func newStopRules() stopRules {
-	return stopRules{errors: newExcess(0.05)}
-}
+func newStopRules() stopRules { return stopRules{errors: newExcess(0.05)} }
 
 // landed notes the end of a copy, and reports whether copying must end. A status that blames the request fails the
 // candidate only if the primary took the request: ended finds out.
