@@ -53,7 +53,7 @@ func TestFindings(t *testing.T) {
 	fail := func(n int, outcome string) func(*Measured) {
 		return func(e *Measured) {
 			for i, r := range e.inWindow()[:n] {
-				*r = *fixture.FailedRequest(r.Arrival.Us(), outcome)
+				*r = *failedRequest(r.Arrival.Us(), outcome)
 				r.I = i
 			}
 		}
@@ -122,7 +122,7 @@ func TestFindings(t *testing.T) {
 		{"errors", "one in a hundred", fail(1, "status"), passed, ""},
 		{"errors", "two in a hundred", fail(2, "status"), isInvalid, "2 of 100 requests failed (2 status): percentiles cover the others; first error: status it was"},
 		{"errors", "an empty window", keep(0), isInvalid, "the window has no request"},
-		{"errors", "text with a percent sign", each(func(r *record.Record) { *r = *fixture.FailedRequest(0, "status"); r.Error = "100%d" }), isInvalid, "first error: 100%d"},
+		{"errors", "text with a percent sign", each(func(r *record.Record) { *r = *failedRequest(0, "status"); r.Error = "100%d" }), isInvalid, "first error: 100%d"},
 		{"unfinished", "all finished", fail(1, "timeout"), passed, ""},
 		{"unfinished", "one is not", fail(1, "unfinished"), isNote, "1 requests of the window had not ended 120 s after it"},
 		{"unfinished", "two are not, of a hundred", fail(2, "unfinished"), isInvalid, "2 requests of the window had not ended"},

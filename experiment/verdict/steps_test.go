@@ -45,7 +45,7 @@ func TestSteps(t *testing.T) {
 	fail := func(name string, every int) {
 		for i, r := range rows[name].Records {
 			if i%every == 0 {
-				*r = *fixture.FailedRequest(r.Arrival.Us(), "timeout")
+				*r = *failedRequest(r.Arrival.Us(), "timeout")
 				r.I = i
 			}
 		}

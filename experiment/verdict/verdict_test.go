@@ -72,7 +72,7 @@ func unanswered(n int) []*record.Record {
 func failures(n int) []*record.Record {
 	out := make([]*record.Record, n)
 	for i := range out {
-		out[i] = fixture.FailedRequest(1000, "timeout")
+		out[i] = failedRequest(1000, "timeout")
 	}
 	return out
 }
@@ -95,7 +95,7 @@ func TestVerdicts(t *testing.T) {
 		}
 		return out
 	}
-	cancelled := append(requests(500, 1000, 1000), fixture.FailedRequest(0, "cancelled"))
+	cancelled := append(requests(500, 1000, 1000), failedRequest(0, "cancelled"))
 	mixed := func(n int, slow int) []*record.Record {
 		out := append(requests(n-slow, 1000, 1000), requests(slow, 9000, 9000)...)
 		for i, r := range out {
@@ -329,7 +329,7 @@ func TestCostPerMillion(t *testing.T) {
 // Where nothing failed, a verdict's value is the figure of the summary, whatever the metric.
 func TestVerdictsValueIsTheSummarys(t *testing.T) {
 	var records []*record.Record
-	for _, r := range fixture.ReadJSONLines(t, "../record/testdata/records.jsonl") {
+	for _, r := range readJSONLines(t, "../record/testdata/records.jsonl") {
 		if r.OK() {
 			records = append(records, r)
 		}

@@ -13,16 +13,10 @@ import (
 // Files caches the files that the points of a matrix name: an axis of a hundred values names one file a
 // hundred times. The zero value is an empty cache. It is not safe for concurrent use.
 type Files struct {
-	texts   map[string]func() (content, error) // files of lengths, by name
-	columns map[string]func() (File, error)    // parsed lengths, by file name and column names
-	hashes  map[string]func() (string, error)  // traces, by name
+	columns map[string]func() (File, error)   // lengths, by file name and column names
+	hashes  map[string]func() (string, error) // traces, by name
 	heads   map[trace.Options]func() (Head, error)
 	prompts map[string]func() (*prompts.Index, error)
-}
-
-type content struct {
-	text   []byte
-	sha256 string
 }
 
 // once returns what read returned, value or error, when it was first called for a key.
@@ -114,27 +108,24 @@ func (n *named) look(files *Files, bad func(key, problem, hint string)) {
 
 func (l *File) look(files *Files) (err error) {
 	names := append([]string{l.Name}, l.Columns...)
-	*l, err = once(&files.columns, fmt.Sprintf("%q", names), func() (File, error) { return l.read(files) })
+	*l, err = once(&files.columns, fmt.Sprintf("%q", names), l.read)
 	return err
 }
 
-func (l File) read(files *Files) (File, error) {
-	c, err := once(&files.texts, l.Name, func() (content, error) {
-		text, err := readRegular(l.Name)
-		sum := sha256.Sum256(text)
-		return content{text, hex.EncodeToString(sum[:])}, err
-	})
+func (l File) read() (File, error) {
+	text, err := readRegular(l.Name)
 	if err != nil {
 		return l, err
 	}
 	if len(l.Columns) > 0 {
-		l.Read, err = columnsOf(c.text, l.Columns)
+		l.Read, err = columnsOf(text, l.Columns)
 	} else {
-		l.Read, err = linesOf(c.text)
+		l.Read, err = linesOf(text)
 	}
 	if err != nil {
 		return l, fmt.Errorf("reading %s: %w", l.Name, err)
 	}
-	l.SHA256, l.Count = c.sha256, len(l.Read[0])
+	sum := sha256.Sum256(text)
+	l.SHA256, l.Count = hex.EncodeToString(sum[:]), len(l.Read[0])
 	return l, nil
 }
