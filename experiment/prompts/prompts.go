@@ -63,37 +63,29 @@ const maxTokens = 1 << 24
 
 // Check reports what is wrong in the keys alone.
 func (s *Source) Check(bad func(key, problem, hint string)) {
-	if s.File == "" {
-		bad("file", "no file of prompts", `write file = "prompts.jsonl"`)
-	}
-	if s.Order != "" && s.Order != Shuffled && s.Order != Listed {
-		bad("order", fmt.Sprintf("unknown order %q", s.Order), `write "shuffled" or "listed"`)
-	}
-	if s.Limit < 0 {
-		bad("limit", "limit is negative", "write limit = 500, or leave it out for all prompts")
-	}
-	for _, n := range []struct {
-		key   string
-		value int
-	}{{"min_input", s.MinInput}, {"max_input", s.MaxInput}, {"cap_input", s.CapInput}} {
-		if n.value < 0 || n.value > maxTokens {
-			bad(n.key, fmt.Sprintf("%s %d is not between 1 and %d tokens", n.key, n.value, maxTokens), "write "+n.key+
-				" = 4000")
+	unless := func(ok bool, key, hint, problem string, values ...any) {
+		if !ok {
+			bad(key, fmt.Sprintf(problem, values...), hint)
 		}
 	}
-	if s.MaxInput > 0 && s.MinInput > s.MaxInput {
-		bad("min_input", fmt.Sprintf("min_input %d is above max_input %d", s.MinInput, s.MaxInput),
-			"make min_input smaller")
+	tokens := func(key string, n int) {
+		unless(n >= 0 && n <= maxTokens, key, "write "+key+" = 4000", "%s %d is not between 1 and %d tokens", key, n,
+			maxTokens)
 	}
-	if s.CapInput > 0 && s.MinInput > s.CapInput {
-		bad("min_input", fmt.Sprintf("min_input %d is above cap_input %d", s.MinInput, s.CapInput),
-			"make min_input smaller")
-	}
+	unless(s.File != "", "file", `write file = "prompts.jsonl"`, "no file of prompts")
+	unless(slices.Contains([]string{"", Shuffled, Listed}, s.Order), "order", `write "shuffled" or "listed"`,
+		"unknown order %q", s.Order)
+	unless(s.Limit >= 0, "limit", "write limit = 500, or leave it out for all prompts", "limit is negative")
+	tokens("min_input", s.MinInput)
+	tokens("max_input", s.MaxInput)
+	tokens("cap_input", s.CapInput)
+	unless(s.MaxInput <= 0 || s.MinInput <= s.MaxInput, "min_input", "make min_input smaller",
+		"min_input %d is above max_input %d", s.MinInput, s.MaxInput)
+	unless(s.CapInput <= 0 || s.MinInput <= s.CapInput, "min_input", "make min_input smaller",
+		"min_input %d is above cap_input %d", s.MinInput, s.CapInput)
 	for i, c := range s.Category {
-		if strings.TrimSpace(c) == "" || slices.Contains(s.Category[:i], c) {
-			bad("category", fmt.Sprintf("category %q is empty or twice in the list", c),
-				`write category = ["coding", "math"]`)
-		}
+		unless(strings.TrimSpace(c) != "" && !slices.Contains(s.Category[:i], c), "category",
+			`write category = ["coding", "math"]`, "category %q is empty or twice in the list", c)
 	}
 }
 
