@@ -73,7 +73,7 @@ func TestLengthDataMistakes(t *testing.T) {
 		`{ dist = "histogram", buckets = [] }`:                                 {"buckets: buckets must be a list"},
 		`{ dist = "histogram", buckets = [{ min = 1, max = 2, weight = 0 }] }`: {"buckets: all bucket weights are 0"},
 		`{ dist = "histogram", buckets = [{ min = 3, max = 2, weight = 1 }, { min = 0, max = 2, weight = 1 }, { max = 2.5, weight = -1, p = 1 }] }`: {
-			"buckets[0].max: a bucket from 3 to 2", "buckets[1].max: a bucket from 0 to 2", "buckets[2].max: 2.5 is not", "buckets[2].weight: weight must be a number",
+			"buckets[0].max: a bucket from 3 to 2", "buckets[1].max: a bucket from 0 to 2", "buckets[2].max: max must be an integer, not 2.5", "buckets[2].weight: weight must be a number",
 			`buckets[2].p: a bucket has no key "p"`, "buckets[2]: a bucket needs min"},
 		`{ dist = "empirical" }`:                                              {": empirical needs either values or file"},
 		`{ dist = "empirical", values = [1], file = "x" }`:                    {": empirical needs either"},

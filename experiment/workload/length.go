@@ -90,26 +90,11 @@ func (l *Length) decodeTable(t map[string]any, bad func(key, problem, hint strin
 }
 
 func (f *fields) tokens(key string, into *float64) {
-	v, ok := f.get(key)
-	if !ok {
-		return
-	}
-	x, ok := Number(v)
-	if !ok || !(x >= 0 && x <= maxTokens) {
-		f.report(key, fmt.Sprintf("%s is not a token count", Found(v)), "write "+key+" = 300")
-		return
-	}
-	*into = x
+	f.number(key, into, 0, maxTokens, "write "+key+" = 300")
 }
 
 func (f *fields) wholeTokens(key string, into *int) {
-	var x float64
-	f.tokens(key, &x)
-	if x != math.Trunc(x) {
-		f.report(key, fmt.Sprintf("%s is not a token count", Found(x)), "write "+key+" = 300")
-		return
-	}
-	*into = int(x)
+	f.whole(key, into, 0, maxTokens, "write "+key+" = 300")
 }
 
 func (l Length) check(bad func(key, problem, hint string)) {

@@ -135,12 +135,12 @@ func TestLengthDecodeTOML(t *testing.T) {
 		{`{ dist = "uniform", min = 3 }`, Length{Dist: "uniform", Min: 3}, []string{": uniform needs max"}},
 		{`{ dist = "uniform", min = 3, max = 0 }`, Length{Dist: "uniform", Min: 3}, []string{"max: max 0 is below min 3"}},
 		{`{ dist = "uniform", min = 0, max = 4 }`, Length{Dist: "uniform", Max: 4}, []string{"min: min is below 1"}},
-		{`{ dist = "uniform", min = 1.5, max = 4 }`, Length{Dist: "uniform", Max: 4}, []string{"min: 1.5 is not a token count"}},
+		{`{ dist = "uniform", min = 1.5, max = 4 }`, Length{Dist: "uniform", Max: 4}, []string{"min: min must be an integer, not 1.5"}},
 		{`{ dist = "normal", mean = 0, std = 1 }`, Length{Dist: "normal", Std: 1}, []string{"mean: the mean is below 1"}},
-		{`{ dist = "normal", mean = nan, std = "x" }`, Length{Dist: "normal"}, []string{"mean: NaN is not", "std: \"x\" is not"}},
+		{`{ dist = "normal", mean = nan, std = "x" }`, Length{Dist: "normal"}, []string{"mean: mean must be a number", "std: std must be a number"}},
 		{`{ dist = "normal", mean = 9, std = 1, min = 8, max = 4 }`, Length{Dist: "normal", Mean: 9, Std: 1, Min: 8, Max: 4}, []string{"max: max 4 is below min 8"}},
 		{`{ dist = "lognormal", p50 = 300, p95 = 20 }`, Length{Dist: "lognormal", P50: 300, P95: 20}, []string{"p95: p95 20 is below p50 300"}},
-		{`{ dist = "lognormal", p50 = -1, p95 = inf }`, Length{Dist: "lognormal"}, []string{"p50: -1 is not", "p95: +Inf is not"}},
+		{`{ dist = "lognormal", p50 = -1, p95 = inf }`, Length{Dist: "lognormal"}, []string{"p50: p50 must be a number", "p95: p95 must be a number"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.text, func(t *testing.T) {

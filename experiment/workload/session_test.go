@@ -235,7 +235,7 @@ func TestTurnsDecodeTOML(t *testing.T) {
 		{int64(10_001), ": 10001 turns is not between 1 and 10000 | write turns = 5, or"},
 		{"many", ": a length must be an integer number of turns or a table, not \"many\" | write turns = 5, or"},
 		{map[string]any{"dist": "uniform", "min": int64(0), "max": int64(8)}, "min: min is below 1 turn | write min = 1"},
-		{map[string]any{"dist": "normal", "mean": "x", "std": 1.0}, "mean: \"x\" is not a turn count | write mean"},
+		{map[string]any{"dist": "normal", "mean": "x", "std": 1.0}, "mean: mean must be a number"},
 	} {
 		var n Turns
 		var got reported
