@@ -1,11 +1,9 @@
 package experiment
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"strings"
@@ -25,7 +23,6 @@ type Question struct {
 	Expected []string
 }
 
-// MostAccuracyTokens is the limit of an answer.
 const MostAccuracyTokens = 256
 
 func (a *Accuracy) Least() float64 {
@@ -61,49 +58,33 @@ func sums() []Question {
 	return questions
 }
 
-const (
-	mostQuestions = 1000
-	longestLine   = 256 << 10
-)
+const mostQuestions = 1000
 
 func readQuestions(file string) ([]Question, error) {
-	f, err := os.Open(file)
+	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	questions, err := parseQuestions(f)
+	questions, err := parseQuestions(string(text))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	return questions, nil
 }
 
-func parseQuestions(r io.Reader) ([]Question, error) {
-	var questions []Question
-	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, longestLine)
-	n := 0
-	for lines.Scan() {
-		n++
-		text := strings.TrimSpace(lines.Text())
-		if text == "" {
+func parseQuestions(text string) (questions []Question, err error) {
+	for i, line := range strings.Split(text, "\n") {
+		if line = strings.TrimSpace(line); line == "" {
 			continue
 		}
-		if len(questions) == mostQuestions {
-			return nil, fmt.Errorf("line %d: more than %d questions", n, mostQuestions)
-		}
-		q, err := parseQuestion(text)
+		q, err := parseQuestion(line)
 		if err != nil {
-			return nil, fmt.Errorf("line %d: %w", n, err)
+			return nil, fmt.Errorf("line %d: %w", i+1, err)
 		}
 		questions = append(questions, q)
 	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("line %d: %w", n+1, err)
-	}
-	if len(questions) == 0 {
-		return nil, errors.New("no question")
+	if n := len(questions); n == 0 || n > mostQuestions {
+		return nil, fmt.Errorf("%d questions: expected 1 to %d", n, mostQuestions)
 	}
 	return questions, nil
 }

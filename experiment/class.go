@@ -2,12 +2,15 @@ package experiment
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
+	"bench/experiment/response"
 	"bench/experiment/target"
 	"bench/experiment/workload"
 )
@@ -16,7 +19,7 @@ func (s *Spec) RequestsPerArrival() float64 {
 	if s.Trace != nil {
 		return s.RequestsPerSession()
 	}
-	sum := 0.0
+	sum, weights := 0.0, 0.0
 	for _, c := range s.Classes() {
 		n := 1.0
 		switch {
@@ -25,33 +28,20 @@ func (s *Spec) RequestsPerArrival() float64 {
 		case c.Session != nil:
 			n = c.Session.Turns.Typical()
 		}
-		sum += c.Weight * n
+		sum, weights = sum+c.Weight*n, weights+c.Weight
 	}
-	return sum / s.TotalWeight()
-}
-
-func (s *Spec) TotalWeight() float64 {
-	sum := 0.0
-	for _, c := range s.Classes() {
-		sum += c.Weight
-	}
-	return sum
+	return sum / weights
 }
 
 // ClassIgnoresEOS reports whether requests of a class are sent with ignore_eos; an unknown class is as the row.
 func (s *Spec) ClassIgnoresEOS(class string) bool {
 	for _, c := range s.Classes() {
 		if c.Name == class {
-			return s.ignoresEOS(&c)
+			stop := cmp.Or(c.Stop, s.Stop) // real prompts have a natural end unless the row says otherwise
+			return stop == "forced" || stop == "" && c.Prompts == nil
 		}
 	}
 	return s.Stop != "natural"
-}
-
-// ignoresEOS: real prompts have a natural end unless the row says otherwise.
-func (s *Spec) ignoresEOS(c *workload.Class) bool {
-	stop := cmp.Or(c.Stop, s.Stop)
-	return stop == "forced" || stop == "" && c.Prompts == nil
 }
 
 func (s *Spec) IgnoresEOS() bool {
@@ -135,4 +125,110 @@ func (s *Spec) ShapeText() string {
 		text += " a turn"
 	}
 	return text
+}
+
+func (s *Spec) Resolve(t Target) {
+	if slices.ContainsFunc(s.Classes(), func(c workload.Class) bool { return c.Images != nil }) {
+		s.API = s.APIFor(t)
+	}
+}
+
+func (s *Spec) checkImages(bad func(key, problem, hint string)) {
+	for i, c := range s.Classes() {
+		if api := cmp.Or(c.API, s.API); c.Images != nil && api != target.Chat {
+			key := "images"
+			if len(s.Mix) > 0 {
+				key = fmt.Sprintf("mix[%d].images", i)
+			}
+			bad(key, fmt.Sprintf("images go into chat messages, not into api %q", api), `write api = "chat"`)
+		}
+	}
+}
+
+// AnswersOf reads what the answers to bodies with these fields must be; nil: nothing that can be checked.
+func AnswersOf(fields map[string]any) (*response.Expectation, error) {
+	return response.Parse(func(field string) json.RawMessage {
+		if fields[field] == nil {
+			return nil
+		}
+		text, err := json.Marshal(fields[field])
+		if err != nil { // the encoder reports it
+			return nil
+		}
+		return text
+	})
+}
+
+func checkFields(key string, fields map[string]any, bad func(key, problem, hint string)) {
+	if _, err := AnswersOf(fields); err != nil {
+		field, problem, _ := strings.Cut(err.Error(), ": ")
+		bad(key+"."+field, fmt.Sprintf("%s: the answers cannot be checked", problem),
+			"write a JSON schema with all its parts inside")
+	}
+}
+
+func (s *Spec) checkAnswers(bad func(key, problem, hint string)) {
+	for i, c := range s.Classes() {
+		key := ""
+		if len(s.Mix) > 0 {
+			key = fmt.Sprintf("mix[%d].", i)
+		}
+		checkFields(key+"extra_body", c.Extra, bad)
+		if c.Answers == s.Answers { // its limits stand in the row's table
+			key = ""
+		}
+		if c.Answers != nil && s.ClassIgnoresEOS(c.Name) {
+			bad(key+"answers",
+				`stop = "forced" makes every answer run on to its length: none can be valid or correct`,
+				`set stop = "natural"`)
+		}
+	}
+}
+
+// ownHeaders are set on each request, or decide how the server reads it.
+var ownHeaders = []string{"accept", "content-type", "host", "traceparent", "user-agent", "x-request-id"}
+
+// checkTenant checks what tells a class's requests apart in a gateway. A value that may be a secret is in no text.
+func checkTenant(c *workload.Class, bad func(key, problem, hint string)) {
+	const useKey = `remove it; write api_key_env = "GOLD_KEY" and export GOLD_KEY=…: the key is sent as a bearer token`
+	seen := map[string]bool{}
+	for _, name := range slices.Sorted(maps.Keys(c.Headers)) {
+		lower := strings.ToLower(name)
+		problem, hint := target.HeaderProblem(name, c.Headers[name]), "remove it"
+		switch {
+		case problem != "":
+		case slices.Contains(ownHeaders, lower):
+			problem = "is set by bench itself"
+		case target.IsSecretHeader(name):
+			problem, hint = "may be a secret, and results contain the headers of a class", useKey
+		case seen[lower]:
+			problem = "is there twice: headers ignore case"
+		}
+		if seen[lower] = true; problem != "" {
+			bad("headers."+name, name+" "+problem, hint)
+		}
+	}
+	// narrower than the system's names, so that a key in the place of its variable is seldom one
+	if c.APIKeyEnv != "" && !regexp.MustCompile(`^[A-Z][A-Z0-9_]*$`).MatchString(c.APIKeyEnv) {
+		bad("api_key_env", "this is not the name of an environment variable",
+			`write api_key_env = "GOLD_KEY", and export GOLD_KEY=…`)
+	}
+}
+
+// KeyVariables are the variables of the environment that have API keys of classes.
+func KeyVariables(specs []Spec) []string {
+	var out []string
+	for i := range specs {
+		for _, c := range specs[i].Mix {
+			if c.APIKeyEnv != "" && !slices.Contains(out, c.APIKeyEnv) {
+				out = append(out, c.APIKeyEnv)
+			}
+		}
+	}
+	return out
+}
+
+// HasTenants reports whether classes are told apart by headers or a key.
+func (s *Spec) HasTenants() bool {
+	return slices.ContainsFunc(s.Mix, func(c workload.Class) bool { return len(c.Headers) > 0 || c.APIKeyEnv != "" })
 }

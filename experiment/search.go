@@ -66,7 +66,6 @@ func (k *Search) Bounds() (least, most float64) {
 	return 1e-4, 1e6
 }
 
-// RangeText is the range as text.
 func (k *Search) RangeText() string {
 	u := "/s"
 	if k.Axis == "concurrency" {
@@ -158,9 +157,7 @@ func (k *Search) checkFor(s *Spec, bad func(key, problem, hint string)) {
 		}
 	case "":
 		bad("search", "the search has no target", `write search = "slo" or "saturation"`)
-	case "knee":
-		bad("search", "the search for a knee went",
-			`write search = "slo" or "saturation"; or list loads, and read the knee of the series`)
+
 	default:
 		bad("search", "unknown search "+strconv.Quote(k.Goal), `write "slo" or "saturation"`)
 	}

@@ -19,7 +19,7 @@ func TestSearchCheck(t *testing.T) {
 		{func(k *Search, _ *Spec) { k.Goal = "max" }, `search: unknown search "max"`},
 		{func(_ *Search, s *Spec) { s.SLO.Limits = nil }, "search: the row has no SLO to meet"},
 		{func(k *Search, _ *Spec) { k.Axis, k.Goal = "concurrency", "saturation" }, "search: every server sustains a closed loop"},
-		{func(k *Search, _ *Spec) { k.Goal = "knee" }, "search: the search for a knee went"},
+		{func(k *Search, _ *Spec) { k.Goal = "knee" }, "search: unknown search \"knee\""},
 		{func(_ *Search, s *Spec) { s.Isolate = true }, "search: isolate needs a rate"},
 		{func(_ *Search, s *Spec) { s.Kind = coldStart }, "search: a cold start"},
 		{func(k *Search, _ *Spec) { k.Min = 0 }, "min: min is 0, not between"},

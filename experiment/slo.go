@@ -21,10 +21,8 @@ type SLO struct {
 
 const DefaultConfidence = 0.95
 
-// At is the confidence of a verdict.
 func (c SLO) At() float64 { return cmp.Or(c.Confidence, DefaultConfidence) }
 
-// Limit is one line of an SLO.
 type Limit struct {
 	Key    string  `json:"key"`            // as written: ttft_p95, min_requests_per_s, error_rate
 	Metric string  `json:"metric"`         // ttft, tpot, …; without a statistic the whole key

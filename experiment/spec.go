@@ -4,7 +4,9 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -56,10 +58,7 @@ type Spec struct {
 	SLO     SLO     `toml:"slo" json:"slo"`
 }
 
-const (
-	RunAll       = "all"
-	runUntilFail = "until_fail"
-)
+const RunAll = "all"
 
 // Files are the files that points name, each read once.
 type Files = workload.Files
@@ -76,18 +75,17 @@ func (s *Spec) Streams() bool { return s.Stream == nil || *s.Stream }
 const mostRequests = 5_000_000
 
 func (s *Spec) Check(bad func(key, problem, hint string)) {
-	if s.Stop != "" && s.Stop != "forced" && s.Stop != "natural" {
-		bad("stop", "unknown stop "+strconv.Quote(s.Stop), `write "forced" or "natural"`)
-	}
-	if s.Connections != "" && s.Connections != "reuse" && s.Connections != "new" {
-		bad("connections", "unknown connections "+strconv.Quote(s.Connections), `write "reuse" or "new"`)
+	for _, x := range []struct{ key, value, one, other, hint string }{
+		{"stop", s.Stop, "forced", "natural", `write "forced" or "natural"`},
+		{"connections", s.Connections, "reuse", "new", `write "reuse" or "new"`},
+		{"run", s.Run, RunAll, "until_fail", `write run = "all" (every load of a list) or "until_fail" (the default)`},
+	} {
+		if x.value != "" && x.value != x.one && x.value != x.other {
+			bad(x.key, "unknown "+x.key+" "+strconv.Quote(x.value), x.hint)
+		}
 	}
 	if problem, hint := target.APIProblem(s.API); problem != "" {
 		bad("api", problem, hint)
-	}
-	if s.Run != "" && s.Run != RunAll && s.Run != runUntilFail {
-		bad("run", "unknown run "+strconv.Quote(s.Run),
-			`write run = "all" (every load of a list) or "until_fail" (the default)`)
 	}
 	if s.Repeats < 0 {
 		bad("repeats", "repeats is negative", "write repeats = 3")
@@ -198,4 +196,99 @@ func LoadAxis(s *Spec) (axis string, others []Axis) {
 
 func (s *Spec) Varies(key string) bool {
 	return slices.ContainsFunc(s.Point, func(a Axis) bool { return a.Key == key })
+}
+
+func (s *Spec) Share(worker, of int) workload.Share {
+	return workload.Share{Worker: worker, Of: of, RowConcurrency: s.EffectiveLoad().Concurrency, Seed: s.planSeed()}
+}
+
+// CannotShare is why several workers can't send the point together, and a hint; both empty: they can.
+func (s *Spec) CannotShare() (problem, hint string) {
+	switch {
+	case s.Tile != nil:
+		return "workload = \"tiling\" sends its blocks in one order, which several workers do not keep", "run this row without --workers"
+	case s.IsColdStart():
+		return `kind = "cold_start" sends one request at a time to an idle server`, "run this row without --workers"
+	case s.Warmup.Requests > 0 && s.Duration > 0 && (s.Closed() || s.HasConversations()):
+		return "the warm-up counts requests, so that each worker would end it at another moment", `write warmup as a time: warmup = "10s"`
+	}
+	return "", ""
+}
+
+// MinConnections is the number of connections that the point certainly has open at the same time.
+func (s *Spec) MinConnections() int {
+	switch {
+	case s.Closed():
+		return s.Concurrency
+	case !s.Rate.IsInf():
+		return s.ConnectionsToOpen()
+	case s.Concurrency > 0:
+		return min(s.Concurrency, s.Requests)
+	}
+	return s.Requests
+}
+
+// ConnectionsToOpen is the number of connections to open before the first request: one for each request that
+// can be in flight under a concurrency or all at once, else as the rate suggests. 0 for a point whose requests
+// open their own.
+func (s *Spec) ConnectionsToOpen() int {
+	all := math.MaxInt
+	if s.Concurrency > 0 {
+		all = s.Concurrency
+	}
+	switch {
+	case s.ConnectsPerRequest():
+		return 0
+	case s.Closed():
+		return all
+	case s.Rate.IsInf():
+		return min(all, s.Warmup.Requests+s.Requests)
+	}
+	return min(all, connectionsOfRate(float64(s.Rate), all < math.MaxInt))
+}
+
+// connectionsOfRate is the number for an open loop: the arrivals of two seconds, but at most 1,024, or a quarter
+// second's if more; under a cap at least 256.
+func connectionsOfRate(rate float64, capped bool) int {
+	const many, slow = 1024, 256
+	ahead := min(math.Ceil(2*rate)+8, many)
+	if capped {
+		ahead = max(ahead, slow)
+	}
+	return int(max(ahead, math.Ceil(rate/4)))
+}
+
+type Route struct {
+	Endpoint string // of the class; empty = the target's, with all of its replicas
+	Model    string // of the class; empty = the target's, or the one of the class's endpoint
+	API      string
+}
+
+func (s *Spec) RouteOf(c *workload.Class, t Target) Route {
+	return Route{Endpoint: c.Endpoint, Model: c.Model, API: cmp.Or(c.API, s.APIFor(t))}
+}
+
+func Routes(specs []Spec, t Target) (out []Route) {
+	for i := range specs {
+		for _, c := range specs[i].Classes() {
+			if r := specs[i].RouteOf(&c, t); !slices.Contains(out, r) {
+				out = append(out, r)
+			}
+		}
+	}
+	return out
+}
+
+// APIs lists the APIs of the target that a set of points uses; at least one.
+func APIs(specs []Spec, t Target) []string {
+	var out []string
+	for _, r := range Routes(specs, t) {
+		if r.Endpoint == "" && !slices.Contains(out, r.API) {
+			out = append(out, r.API)
+		}
+	}
+	if len(out) == 0 && len(specs) > 0 {
+		out = append(out, specs[0].APIFor(t))
+	}
+	return out
 }

@@ -103,8 +103,6 @@ func checkURLs(key string, urls []string, twice string, bad func(key, problem, h
 	}
 }
 
-func BaseURL(endpoint string) (string, error) { return target.BaseURL(endpoint) }
-
 // EndpointName is an endpoint as part of a name: host and port, without scheme, /v1 and user info.
 func EndpointName(endpoint string) string {
 	base, err := target.BaseURL(endpoint)
@@ -123,17 +121,14 @@ var ExpectedFacts = []string{"driver", "network", "quantization", "server_flags"
 
 func (t Target) Unspecified() []string {
 	missing := []string{}
-	if t.Hardware == "" {
-		missing = append(missing, "hardware")
-	}
-	if t.GPUs == 0 {
-		missing = append(missing, "gpus")
-	}
-	if t.Precision == "" {
-		missing = append(missing, "precision")
-	}
-	if t.GPUHourUSD == nil {
-		missing = append(missing, "gpu_hour_usd")
+	for _, key := range []struct {
+		name   string
+		stated bool
+	}{{"hardware", t.Hardware != ""}, {"gpus", t.GPUs != 0}, {"precision", t.Precision != ""},
+		{"gpu_hour_usd", t.GPUHourUSD != nil}} {
+		if !key.stated {
+			missing = append(missing, key.name)
+		}
 	}
 	for _, f := range ExpectedFacts {
 		if strings.TrimSpace(t.Facts[f]) == "" {

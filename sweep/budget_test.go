@@ -2,7 +2,6 @@ package sweep
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -110,30 +109,5 @@ func TestBudgetThatIsTooShort(t *testing.T) {
 	none := func(*experiment.Spec) time.Duration { return time.Hour }
 	if _, err := sweepTo(t, t.Context(), base, open, Options{Out: t.TempDir(), Takes: none}); err == nil || !strings.Contains(err.Error(), "no row fits in the budget of 10m0s") {
 		t.Errorf("no row fits: %v", err)
-	}
-}
-
-// A budget that is too short for every row runs the middle of each row first, and repeats last.
-func TestTellingFirst(t *testing.T) {
-	m := mustParse(t, `name = "m"
-[defaults]
-input = 16
-output = 4
-requests = 10
-[[row]]
-name = "a"
-concurrency = [1, 2, 3, 4, 5, 6]
-repeats = 2
-[[row]]
-name = "b"
-concurrency = 9
-`)
-	m.TellingFirst()
-	var got []string
-	for i := range m.Points {
-		got = append(got, fmt.Sprintf("%s%d.%d", m.Points[i].Name, m.Points[i].Concurrency, m.Points[i].Repeat))
-	}
-	if want := "a4.1 b9.1 a2.1 a6.1 a1.1 a3.1 a5.1 a4.2 a2.2 a6.2 a1.2 a3.2 a5.2"; strings.Join(got, " ") != want {
-		t.Errorf("%v\nwant %s", got, want)
 	}
 }

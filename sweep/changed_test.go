@@ -34,7 +34,7 @@ output = { dist = "uniform", min = 2, max = 4 }
 	file := func(sum, prompts string) map[string]string {
 		return map[string]string{"prompts.file": "p.jsonl", "prompts.sha256": sum, "prompts.head.prompts": prompts, "seed": sum}
 	}
-	want = []string{"prompts.file: the content of p.jsonl differs", "seed: 1 → 2"}
+	want = []string{"prompts.head.prompts: 61 → 62", "prompts.file: the content of p.jsonl differs", "seed: 1 → 2"}
 	if diff := cmp.Diff(want, changes(file("1", "61"), file("2", "62"))); diff != "" {
 		t.Error(diff)
 	}

@@ -9,9 +9,16 @@ import (
 	"hash"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+
+	"github.com/shirou/gopsutil/v4/cpu"
+	"github.com/shirou/gopsutil/v4/host"
+	"github.com/shirou/gopsutil/v4/mem"
+	"golang.org/x/sys/unix"
 
 	"bench/experiment/record"
 )
@@ -268,7 +275,6 @@ func begin[W lines](d directory, name string, writer func(io.Writer) (W, error))
 	return &stream[W]{dir: d, name: name, f: f, sum: sum, w: w}, nil
 }
 
-// stored identifies the finished file.
 func (s *stream[W]) stored() record.Stored {
 	return record.Stored{SHA256: hex.EncodeToString(s.sum.Sum(nil)), Lines: s.w.Lines()}
 }
@@ -293,3 +299,42 @@ func (s *stream[W]) finish() error {
 }
 
 func (s *stream[W]) abandon() { _ = errors.Join(s.end(), s.f.Close()) }
+
+// lock keeps two runs out of one directory. The kernel releases it when the process ends.
+func (d directory) lock() (unlock func(), err error) {
+	f, err := os.OpenFile(d.file(lockFile), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("locking the run: %w", err)
+	}
+	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		f.Close()
+		return nil, fmt.Errorf("another bench is running in %s\n"+
+			"hint: wait for it, or start a new run without --resume", d.path)
+	}
+	// Some file systems have no locks.
+	if err != nil && !errors.Is(err, unix.ENOTSUP) && !errors.Is(err, unix.ENOLCK) {
+		f.Close()
+		return nil, fmt.Errorf("locking the run: %w", err)
+	}
+	return func() { f.Close() }, nil
+}
+
+// Client describes this machine. What the system does not report stays empty.
+func Client(version, commit string) record.ClientInfo {
+	c := record.ClientInfo{
+		Version: version, Commit: commit, Go: runtime.Version(), OS: runtime.GOOS + "/" + runtime.GOARCH,
+		Cores: runtime.NumCPU(), MaxProcs: runtime.GOMAXPROCS(0),
+	}
+	c.Host, _ = os.Hostname()
+	if kernel, err := host.KernelVersion(); err == nil {
+		c.Kernel = kernel
+	}
+	if info, err := cpu.Info(); err == nil && len(info) > 0 {
+		c.CPU = info[0].ModelName
+	}
+	if m, err := mem.VirtualMemory(); err == nil {
+		c.MemoryGiB = math.Round(float64(m.Total)/(1<<30)*10) / 10
+	}
+	return c
+}

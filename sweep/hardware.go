@@ -10,20 +10,10 @@ import (
 	"bench/experiment/verdict"
 )
 
-// hardware is what the roofline, the figures per GPU and the cost of a row depend on. No request depends on it.
-type hardware struct {
-	name       string
-	gpus       int
-	precision  string
-	gpuHourUSD *float64
-}
-
-func hardwareOf(t experiment.Target) hardware {
-	return hardware{t.Hardware, t.GPUs, t.Precision, t.GPUHourUSD}
-}
-
-func formerHardware(m *record.Manifest) hardware {
-	return hardware{m.Target.Hardware, m.Target.GPUs, m.Target.Precision, m.GPUHourUSD}
+// formerHardware is what the roofline, the figures per GPU and the cost of a row depended on. No request depends on it.
+func formerHardware(m *record.Manifest) experiment.Target {
+	return experiment.Target{Hardware: m.Target.Hardware, GPUs: m.Target.GPUs, Precision: m.Target.Precision,
+		GPUHourUSD: m.GPUHourUSD}
 }
 
 // evaluateKept evaluates rows again that were measured by this matrix, but for what it states of the hardware and, if

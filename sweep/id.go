@@ -3,9 +3,11 @@ package sweep
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"bench/experiment"
+	"bench/experiment/record"
 )
 
 // ID identifies a row within a run and names its files: <name>[,key=value…]-r<repeat>, escaped.
@@ -59,4 +61,65 @@ func Match(s *experiment.Spec, globs []string) (bool, error) {
 		}
 	}
 	return false, nil
+}
+
+// ServerChangedError is the error of a run whose server is not the one of its earlier rows.
+type ServerChangedError struct {
+	Was     string // its identity
+	Changes []record.Change
+}
+
+const mostChanges = 8
+
+func (e *ServerChangedError) Error() string {
+	var b strings.Builder
+	b.WriteString("the server is not the one of this run")
+	for _, c := range e.Changes[:min(len(e.Changes), mostChanges)] {
+		b.WriteString("\n  " + c.String())
+	}
+	if more := len(e.Changes) - mostChanges; more > 0 {
+		fmt.Fprintf(&b, "\n  and %d more", more)
+	}
+	b.WriteString("\nhint: --resume with --accept-server-change redoes every row; without --resume a new run begins")
+	return b.String()
+}
+
+// serverChange compares the server with an earlier one; nil: it is the same, or there was none. A server that bench
+// started has the same command: the memory that it finds free may differ.
+func (r *run) serverChange(was *record.TargetInfo, identity string) *ServerChangedError {
+	if was == nil || identity == "" {
+		return nil
+	}
+	changes := r.Server.Info.Changes(was)
+	if r.serving != nil && r.serving.Command != nil {
+		changes = slices.DeleteFunc(changes, record.Change.Measured)
+	}
+	if len(changes) > 0 {
+		return &ServerChangedError{Was: identity, Changes: changes}
+	}
+	return nil
+}
+
+// lastOf is the last server of a variant that measured rows, with what it reported; n is its number. identity is
+// empty if there is none. Only a server that differs from the one before it has a target of its own.
+func lastOf(servers []record.ServerStart, variant string) (target *record.TargetInfo, identity string, n int) {
+	for _, s := range slices.Backward(servers) {
+		if s.Variant != variant || s.Identity == "" {
+			continue
+		}
+		if n == 0 {
+			identity, n = s.Identity, s.N
+		}
+		if s.Target != nil {
+			return s.Target, identity, n
+		}
+	}
+	return nil, identity, n
+}
+
+// targetInfo is the server as it reported itself, without the secrets of the matrix.
+func (r *run) targetInfo() record.TargetInfo {
+	t := r.Server.Info
+	t.ExtraBody = r.secrets.hideIn(t.ExtraBody)
+	return t
 }

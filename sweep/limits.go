@@ -7,7 +7,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"bench/experiment"
 	"bench/sweep/strict"
@@ -58,63 +57,37 @@ func ReadLimits(given string) (*Limits, error) {
 
 // listedLimits parses a list of limits. Values are as in TOML; durations need no quotes.
 func listedLimits(given string) (*Limits, error) {
-	at := map[string]int{} // key → its offset
-	var problems strict.Problems
-	l := &Limits{Given: given, problem: func(path, text, hint string) strict.Problem {
-		key := strings.TrimPrefix(path, "slo.")
-		from, known := at[key]
-		if !known {
-			key = given
-		}
-		return strict.Problem{File: LimitsFlag, Line: 1, Col: utf8.RuneCountInString(given[:from]) + 1,
-			Len: max(1, utf8.RuneCountInString(key)), Key: path, Text: text, Hint: hint, Source: given}
-	}}
-	unquoted := strings.NewReplacer(`"`, "", " = ", "=") // the hints show TOML
-	bad := func(key, text, hint string) {
-		problems = append(problems, l.problem(key, text, unquoted.Replace(hint)))
-	}
-	table, offset := map[string]any{}, 0
+	var set []string
 	for entry := range strings.SplitSeq(given, ",") {
-		key, value, ok := strings.Cut(entry, "=")
-		start := offset + len(key) - len(strings.TrimLeft(key, " "))
-		offset += len(entry) + 1
-		key, value = strings.TrimSpace(key), strings.TrimSpace(value)
-		_, twice := at[key]
-		at[key] = start
-		switch {
-		case !ok || key == "" || value == "":
-			bad(key, fmt.Sprintf("%q is not a limit", strings.TrimSpace(entry)), "write "+LimitsFlag+
-				" 'ttft_p95=300ms,error_rate=0.001', or name a .toml file with [slo]")
-		case twice:
-			bad(key, key+" is in the list twice", "remove one")
-		default:
-			set(table, key, value)
+		if key, value, _ := strings.Cut(entry, "="); strings.TrimSpace(key) == "" || strings.TrimSpace(value) == "" {
+			return nil, strict.Problems{{File: LimitsFlag,
+				Text: fmt.Sprintf("%q is not a limit", strings.TrimSpace(entry)),
+				Hint: "write " + LimitsFlag + " 'ttft_p95=300ms,error_rate=0.001', or name a .toml file with [slo]"}}
 		}
+		set = append(set, "slo."+strings.TrimSpace(entry))
 	}
-	l.others.slo.DecodeTOML(table, bad)
+	doc, err := strict.ParseSet(LimitsFlag, []byte("[slo]"), set)
+	var problems strict.Problems
+	if errors.As(err, &problems) {
+		for i := range problems {
+			problems[i].File = LimitsFlag
+		}
+		return nil, problems
+	}
+	unquoted := strings.NewReplacer(`"`, "", " = ", "=") // the hints show TOML
+	l := &Limits{Given: given, problem: func(path, text, hint string) strict.Problem {
+		p := doc.Problem(path, text, unquoted.Replace(hint))
+		p.File = LimitsFlag
+		return p
+	}}
+	l.others.slo.DecodeTOML(doc.Root["slo"], func(key, text, hint string) {
+		problems = append(problems, l.problem(strict.Join("slo", key), text, hint))
+	})
 	l.others.place = func(path string) string { return path }
 	if len(problems) > 0 {
 		return nil, problems
 	}
 	return l, nil
-}
-
-// set puts a value into the table of an SLO. The table each has the keys that begin with "each.".
-func set(table map[string]any, key, text string) {
-	var value any = text
-	if doc, err := strict.Parse("", []byte("v = "+text)); err == nil && len(doc.Root) == 1 {
-		value = doc.Root["v"]
-	}
-	if inner, isEach := strings.CutPrefix(key, "each."); isEach {
-		each, _ := table["each"].(map[string]any)
-		if each == nil {
-			each = map[string]any{}
-			table["each"] = each
-		}
-		each[inner] = value
-		return
-	}
-	table[key] = value
 }
 
 func fileLimits(file string, text []byte) (*Limits, error) {

@@ -56,7 +56,6 @@ type Matrix struct {
 	Points   []experiment.Spec `toml:"-"` // every point and repeat, in order of execution
 }
 
-// Hash is the SHA-256 of the file's text.
 func (m *Matrix) Hash() string {
 	sum := sha256.Sum256([]byte(m.Text))
 	return hex.EncodeToString(sum[:])

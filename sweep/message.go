@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"bench/experiment"
+	"bench/experiment/endpoint"
 	"bench/experiment/record"
 	"bench/experiment/verdict"
 )
@@ -126,16 +127,15 @@ func (e Event) Message(at time.Time) Message {
 			Name: e.Scouting.Name, Axis: e.Scouting.Search.Axis, Search: e.Scouting.Search.Goal,
 		}
 	case e.Begun != nil:
-		m.Event, m.Row = EventRowStarted, messageRow(e.Begun.ID, e.Begun.Spec, e.Begun.Index, e.Begun.Total)
+		m.Event, m.Row = EventRowStarted, e.Begun.message()
 	case e.Skipped != nil:
-		k := e.Skipped
-		m.Event, m.Row, m.Reason = EventRowSkipped, messageRow(k.ID, k.Spec, k.Index, k.Total), k.Reason
+		m.Event, m.Row, m.Reason = EventRowSkipped, e.Skipped.message(), e.Skipped.Reason
 	case e.Cut != nil:
-		k := e.Cut
-		m.Event, m.Row, m.Reason = EventRowCut, messageRow(k.ID, k.Spec, k.Index, k.Total), k.Reason
+		m.Event, m.Row, m.Reason = EventRowCut, e.Cut.message(), e.Cut.Reason
 	case e.Finished != nil:
 		f := e.Finished
-		m.Event, m.Row, m.Result = EventRowFinished, messageRow(f.Row.ID, &f.Row.Spec, f.Index, f.Total), f.result()
+		row := RowEvent{Index: f.Index, Total: f.Total, Spec: &f.Row.Spec, ID: f.Row.ID}
+		m.Event, m.Row, m.Result = EventRowFinished, row.message(), f.result()
 	case e.Found != nil:
 		f := e.Found
 		m.Event, m.Search = EventSearchEnded, &MessageSearch{
@@ -146,10 +146,10 @@ func (e Event) Message(at time.Time) Message {
 	return m
 }
 
-func messageRow(id string, s *experiment.Spec, index, total int) *MessageRow {
-	return &MessageRow{
-		ID: id, Index: index, Rows: total, Name: s.Name, Point: s.Point, Repeat: s.Repeat, Repeats: s.Repeats,
-	}
+func (e *RowEvent) message() *MessageRow {
+	s := e.Spec
+	return &MessageRow{ID: e.ID, Index: e.Index, Rows: e.Total, Name: s.Name, Point: s.Point, Repeat: s.Repeat,
+		Repeats: s.Repeats}
 }
 
 func (f *Finished) result() *MessageResult {
@@ -171,4 +171,47 @@ func (f *Finished) result() *MessageResult {
 	verdict, _ := verdict.OfRows(f.Row)
 	r.SLO = string(verdict)
 	return r
+}
+
+// Event is a step of a run. Exactly one of the pointers is set.
+type Event struct {
+	Starting *Starting
+	Started  *Started
+	Scouting *experiment.Spec // a search looks for the load of its first probe
+	Begun    *RowEvent
+	Finished *Finished
+	Skipped  *RowEvent
+	Cut      *RowEvent     // by a worker: it begins again
+	Found    *record.Found // a search that has ended
+}
+
+type Starting struct {
+	N       int // counts from 1
+	Variant string
+	Log     string // path of its log
+
+	LastLine func() string // of its log so far, safe at any time; empty: none
+}
+
+type Started struct {
+	Dir         string
+	Total, Kept int           // rows in the plan, and those finished by an earlier attempt
+	Changed     Changed       // rows of a run to resume that this matrix describes otherwise
+	Spent       time.Duration // of the budget so far; 0 without one
+}
+
+// RowEvent is a row without a result.
+type RowEvent struct {
+	Index, Total int // counts from 1, kept rows included
+	Spec         *experiment.Spec
+	ID           string
+	Progress     *endpoint.Progress // of a row that has begun
+	Reason       string             // "beyond the FAIL at rate 16/s"; "worker 2 (host-b): no sign of life for 10s"
+}
+
+// Finished is a row with all of its files.
+type Finished struct {
+	Index, Total int
+	Row          *record.Row
+	Kept         bool // finished by an earlier attempt
 }

@@ -130,7 +130,12 @@ func (r *run) continueFrom(old *record.Manifest) error {
 		return err
 	}
 	if slices.ContainsFunc(r.manifest.Plan, func(p record.Planned) bool { return p.State == "done" }) {
-		r.manifest.Target = reportedBy(&old.Target, &r.manifest.Target)
+		// The server as an earlier attempt has it, with today's hardware: kept rows are evaluated again under it.
+		is := r.manifest.Target
+		t := old.Target
+		t.Hardware, t.GPUs, t.Precision = is.Hardware, is.GPUs, is.Precision
+		t.AddOthers(is.Others) // that only rows to come use
+		r.manifest.Target = t
 	}
 	if err := r.checkLimits(); err != nil {
 		return err
@@ -157,6 +162,7 @@ func (r *run) newManifest(old *record.Manifest) record.Manifest {
 	for _, n := range r.m.Notes {
 		notes = append(notes, hide(n))
 	}
+
 	if note := r.m.attribution(); note != "" {
 		notes = append(notes, note)
 	}
@@ -325,9 +331,9 @@ func (r *run) reusable(row *record.Row, hash string) bool {
 // hash covers everything that decides what a point measures; not its expectation (expect) and its reason (a search).
 // Hardware and price are in it, as figures and verdicts of the row depend on them: evaluateKept renews the hashes of
 // rows when only these change.
-func (r *run) hash(s *experiment.Spec) string { return r.hashOn(s, hardwareOf(r.m.Target)) }
+func (r *run) hash(s *experiment.Spec) string { return r.hashOn(s, r.m.Target) }
 
-func (r *run) hashOn(s *experiment.Spec, h hardware) string {
+func (r *run) hashOn(s *experiment.Spec, h experiment.Target) string {
 	spec := *s
 	spec.Expect, spec.Search = "", nil
 	t := r.m.Target
@@ -337,7 +343,7 @@ func (r *run) hashOn(s *experiment.Spec, h hardware) string {
 	}
 	key := []any{
 		spec, spec.APIFor(t), model, t.ExtraBody, t.Headers, t.Timeout,
-		h.name, h.gpus, h.precision, h.gpuHourUSD,
+		h.Hardware, h.GPUs, h.Precision, h.GPUHourUSD,
 	}
 	if r.m.Varies() {
 		if v := r.m.variant(s.Variant); v.Settings != nil {

@@ -19,7 +19,6 @@ import (
 	"bench/experiment/text"
 )
 
-// Options is what a run needs besides the matrix.
 type Options struct {
 	Out    string   // directory for results; the run's directory is <Out>/<matrix>/<UTC start time>
 	Resume string   // directory of the run to complete; empty = a new run
@@ -254,7 +253,7 @@ func (r *run) row(ctx context.Context, s *experiment.Spec, p record.Planned, ind
 		return nil, err
 	}
 	progress := &endpoint.Progress{}
-	r.Event(Event{Begun: &Begun{Index: index, Total: total, Spec: s, ID: p.ID, Progress: progress}})
+	r.Event(Event{Begun: &RowEvent{Index: index, Total: total, Spec: s, ID: p.ID, Progress: progress}})
 	config := endpoint.RunConfig{
 		Spec: s, ID: p.ID, Salt: salt, Roofline: r.Roofline, Each: records.w.Write, Sample: samples.w.Write,
 		Progress: progress, Stop: r.Ends, Workers: r.Workers,
@@ -275,11 +274,7 @@ func (r *run) row(ctx context.Context, s *experiment.Spec, p record.Planned, ind
 		samples.abandon()
 		return nil, r.diskFull(err)
 	}
-	if r.Predicted != nil {
-		r.watch.predictedLap(row.Time)
-	} else {
-		r.watch.rowLap(row.Time)
-	}
+	r.watch.rowLap(row.Time, r.Predicted != nil)
 	if err := errors.Join(samples.finish(), records.finish()); err != nil {
 		return nil, r.diskFull(err)
 	}

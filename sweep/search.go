@@ -31,10 +31,7 @@ func (x *expander) extractSearch(merged map[string]any) {
 		k.Open = table["min"] == nil || table["max"] == nil
 		x.search = k
 		bad := func(path, text, hint string) { x.bad(x.place(strict.Join(axis, path)), text, hint) }
-		if _, there := table["best"]; there {
-			bad("best", "best went", "write [tune]: settings that cannot beat another one are raced out")
-			delete(table, "best")
-		}
+
 		strict.Decode(table, k, func(path, text, hint string) {
 			x.search = nil // else the checks would report the same mistake again
 			bad(path, text, hint)

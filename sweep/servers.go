@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"bench/experiment"
 	"bench/experiment/record"
 	"bench/experiment/server"
+	"bench/experiment/target"
 	"bench/experiment/text"
 )
 
@@ -38,19 +38,12 @@ func (r *run) variants(ctx context.Context) error {
 		if err != nil || r.begun && r.next == len(r.todo) {
 			return errors.Join(append(without, err)...)
 		}
-		if name, err = r.nextVariant(); err != nil || name == "" {
+		if r.begun {
+			name = r.specs[r.todo[r.next].ID].Variant
+		} else if name, err = r.firstVariant(); err != nil || name == "" {
 			return errors.Join(append(without, err)...)
 		}
 	}
-}
-
-// nextVariant is the variant of the next row. Before the run has begun it is the next one to try. Empty: none
-// is left.
-func (r *run) nextVariant() (string, error) {
-	if r.begun {
-		return r.specs[r.todo[r.next].ID].Variant, nil
-	}
-	return r.firstVariant()
 }
 
 // startError is the error of a server that did not start with its knobs.
@@ -167,7 +160,7 @@ func (r *run) withServer(ctx context.Context, v *Variant, use func(context.Conte
 
 func (r *run) start(ctx context.Context, v *Variant, use func(context.Context) error) error {
 	endpoint := r.m.Target.Endpoint
-	base, err := experiment.BaseURL(endpoint)
+	base, err := target.BaseURL(endpoint)
 	if err != nil {
 		return err
 	}
@@ -215,26 +208,16 @@ func (r *run) start(ctx context.Context, v *Variant, use func(context.Context) e
 	if stale := new(server.StaleError); errors.As(err, &stale) { // another server would find the same process
 		return err
 	}
-	if name := named(died.Output, died.Withheld); name != "" {
+	needs := func(name string) bool {
+		return strings.Contains(died.Output, name) ||
+			strings.HasSuffix(name, "API_KEY") && strings.Contains(strings.ToLower(died.Output), "api key")
+	}
+	if at := slices.IndexFunc(died.Withheld, needs); at >= 0 {
 		err = fmt.Errorf("%w\nhint: a server that bench starts does not get %s; to pass it on: "+
-			"export SERVER_KEY=\"$%[2]s\", and write command = [\"sh\", \"-c\", \"%[2]s=$SERVER_KEY exec …\"]", err, name)
+			"export SERVER_KEY=\"$%[2]s\", and write command = [\"sh\", \"-c\", \"%[2]s=$SERVER_KEY exec …\"]",
+			err, died.Withheld[at])
 	}
 	return &startError{err: err}
-}
-
-// named is the first of some variables that a text names, also without the first of several words: "no API key" for
-// OPENAI_API_KEY. A single word, as of BENCH_TOKEN, is in too many texts. Empty: none is.
-func named(text string, variables []string) string {
-	plain := strings.NewReplacer("_", " ", "-", " ")
-	text = plain.Replace(strings.ToLower(text))
-	for _, v := range variables {
-		name := plain.Replace(strings.ToLower(v))
-		_, rest, _ := strings.Cut(name, " ")
-		if strings.Contains(text, name) || strings.Contains(rest, " ") && strings.Contains(text, rest) {
-			return v
-		}
-	}
-	return ""
 }
 
 func (r *run) hide(text string) string {

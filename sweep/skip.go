@@ -65,7 +65,7 @@ func (r *run) skip(p record.Planned, s *experiment.Spec, reason string) error {
 	if err := r.writeManifest(); err != nil {
 		return err
 	}
-	r.Event(Event{Skipped: &Skipped{Index: r.next + 1, Total: len(r.todo), Spec: s, ID: p.ID, Reason: reason}})
+	r.Event(Event{Skipped: &RowEvent{Index: r.next + 1, Total: len(r.todo), Spec: s, ID: p.ID, Reason: reason}})
 	return nil
 }
 

@@ -22,17 +22,12 @@ func (w *stopwatch) lap(part *float64) {
 	w.spent.TotalS = record.RoundSeconds(w.spent.TotalS + d)
 }
 
-func (w *stopwatch) rowLap(row *record.TimeSplit) {
+// rowLap counts the time of a row; of a predicted one what it would have taken, in place of the lap.
+func (w *stopwatch) rowLap(row *record.TimeSplit, predicted bool) {
 	w.spent.Add(row)
-	own := w.next() - row.TotalS
-	w.spent.Add(&record.TimeSplit{OwnS: own, TotalS: own})
-	w.lastRow = w.spent.TotalS
-}
-
-// predictedLap counts the time that a row would have taken, in place of the lap.
-func (w *stopwatch) predictedLap(row *record.TimeSplit) {
-	w.next()
-	w.spent.Add(row)
+	if own := w.next() - row.TotalS; !predicted {
+		w.spent.Add(&record.TimeSplit{OwnS: own, TotalS: own})
+	}
 	w.lastRow = w.spent.TotalS
 }
 

@@ -25,7 +25,7 @@ func TestStopwatch(t *testing.T) {
 		spend(1, &w.spent.PrepareS)
 		spend(0.5, &w.spent.OwnS)
 		time.Sleep(10 * time.Second)
-		w.rowLap(&record.TimeSplit{WarmupS: 2, WindowS: 6, DrainS: 1.9, TotalS: 9.9})
+		w.rowLap(&record.TimeSplit{WarmupS: 2, WindowS: 6, DrainS: 1.9, TotalS: 9.9}, false)
 		spend(0.25, &w.spent.OwnS)
 		spend(4, &w.spent.LostS)
 		want := record.TimeSplit{PrepareS: 4, WarmupS: 2, WindowS: 6, DrainS: 1.9, LostS: 4, OwnS: 0.85, TotalS: 18.75}

@@ -24,7 +24,6 @@ import (
 // order: after each one, tune.Race says which to run next. The race is followed from the rows that are there, so that a
 // resumed run comes to the same decisions.
 
-// checkTune checks [tune] with the points of the matrix.
 func (r *reader) checkTune(points []experiment.Spec) {
 	m := r.m
 	if m.Tune == nil {
@@ -84,7 +83,6 @@ func (m *Matrix) pointOf(setting int) *experiment.Spec {
 	return nil
 }
 
-// racing is the race of a run.
 type racing struct {
 	race     *tune.Race
 	next     tune.Action

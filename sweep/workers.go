@@ -99,6 +99,24 @@ func (r *run) attempts(ctx context.Context, s *experiment.Spec, p record.Planned
 				r.resumeHint("fix the worker"))
 		}
 		before = cut.Error()
-		r.Event(Event{Cut: &Cut{Index: index, Total: total, Spec: s, ID: p.ID, Reason: cut.Error()}})
+		r.Event(Event{Cut: &RowEvent{Index: index, Total: total, Spec: s, ID: p.ID, Reason: cut.Error()}})
 	}
+}
+
+// CheckPrompts is an error if the API of a class does not take its real prompts. It is separate from Read, since the
+// command line can name another API.
+func (m *Matrix) CheckPrompts() error {
+	var found []error
+	seen := map[string]bool{}
+	for i := range m.Points {
+		s := &m.Points[i]
+		s.PromptProblems(s.APIFor(m.Target), func(_, problem, hint string) {
+			text := fmt.Sprintf("row %s: %s\nhint: %s", s.Name, problem, hint)
+			if !seen[text] {
+				seen[text] = true
+				found = append(found, errors.New(text))
+			}
+		})
+	}
+	return errors.Join(found...)
 }

@@ -2,8 +2,7 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
-	"errors"
+
 	"fmt"
 	"io"
 	"maps"
@@ -17,10 +16,12 @@ import (
 	"bench/experiment/record"
 	"bench/experiment/series"
 	"bench/report"
-	"bench/report/foreign"
 )
 
-type askFlags struct{ row, router, format, output string }
+type askFlags struct {
+	row, router string
+	output
+}
 
 func newAsk(c *cli) *cobra.Command {
 	f := &askFlags{}
@@ -37,29 +38,19 @@ shared by N such servers behind a router.`,
   bench ask results/chat/20260101T120000Z slo.ttft_p95=300ms slo.tpot_p95=40ms
   bench ask results/chat/20260101T120000Z rate=30 input=2000 prefix=0.8
   bench ask results/chat/20260101T120000Z rate=90 replicas=3 --router least-load`,
-		Args: positional(cobra.MinimumNArgs(2)),
-		RunE: func(_ *cobra.Command, args []string) error {
-			if err := errors.Join(checkFormat(f.format, askFormats...), checkRouter(f.router)); err != nil {
-				return err
-			}
-			return c.ask(f, args[0], args[1:])
-		},
+		Args: cobra.MinimumNArgs(2),
+		RunE: func(_ *cobra.Command, args []string) error { return c.ask(f, args[0], args[1:]) },
 	}
 	rowFlag(cmd.Flags(), &f.row)
 	routerFlag(cmd.Flags(), &f.router)
-	formatFlag(cmd.Flags(), &f.format, askFormats)
-	outputFlag(cmd.Flags(), &f.output, "")
+	f.register(cmd.Flags(), "", textOrJSON...)
 	return cmd
 }
-
-var askFormats = []string{"text", "json"}
-
 func (c *cli) ask(f *askFlags, path string, questions []string) error {
-	run, err := foreign.Load(path)
+	run, err := c.load(path)
 	if err != nil {
-		return usage("%w", err)
+		return err
 	}
-	c.notices(run)
 	q, axis, limits, err := parseQuestions(questions)
 	if err != nil {
 		return err
@@ -70,12 +61,8 @@ func (c *cli) ask(f *askFlags, path string, questions []string) error {
 		limits = anyLatency
 	}
 	if limits != "" {
-		given, err := limitsFor(limits, []*report.Run{run})
-		if err != nil {
+		if err := judgeBy(limits, run); err != nil {
 			return err
-		}
-		for i := range run.Rows {
-			given.Apply(&run.Rows[i].Spec)
 		}
 	}
 	all := series.FromRows(run.Live())
@@ -88,10 +75,9 @@ func (c *cli) ask(f *askFlags, path string, questions []string) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.Label(), err)
 		}
-		return c.deliver(f.output, "answer", map[string]func(io.Writer) error{
-			"text": func(w io.Writer) error { return report.AskText(w, s, q, answer, screenOf(c.stdout)) },
-			"json": func(w io.Writer) error { return json.NewEncoder(w).Encode(answer) },
-		}[f.format])
+		return c.write(f.output, "answer", answer, func(w io.Writer, screen report.Screen) error {
+			return report.AskText(w, s, q, answer, screen)
+		})
 	}
 	return usage("no such row of %s has several loads of %s\nhint: bench report %s --format text lists its rows", path,
 		cmp.Or(axis, "any kind"), path)

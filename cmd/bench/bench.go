@@ -43,10 +43,12 @@ type cli struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	args           []string // the command line, without the program's name
+	begun          bool     // the command line has no mistake that cobra finds
 }
 
 func bench(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, args []string) int {
-	root := newRoot(&cli{stdin, stdout, stderr, args})
+	c := &cli{stdin: stdin, stdout: stdout, stderr: stderr, args: args}
+	root := newRoot(c)
 	command := withURL(root, args)
 	root.SetArgs(command)
 	root.SetIn(stdin)
@@ -54,7 +56,11 @@ func bench(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, args 
 	root.SetErr(stderr)
 	err := unknownHelp(root, command)
 	if err == nil {
-		err = root.ExecuteContext(ctx)
+		var called *cobra.Command
+		called, err = root.ExecuteContextC(ctx)
+		if exit := new(exitError); err != nil && !c.begun && !errors.As(err, &exit) {
+			err = usage("%s %w\nhint: %[1]s --help", called.CommandPath(), err)
+		}
 	}
 	if err == nil {
 		return codeDone
@@ -103,17 +109,21 @@ func newRoot(c *cli) *cobra.Command {
 		Short: "measure LLM serving endpoints: one matrix in, one report out",
 		Long: `bench runs a matrix of workloads against an OpenAI-compatible endpoint (vLLM, SGLang, llama.cpp, …).
 It reports the operating point, the bottleneck, and how reliable the figures are.`,
-		Example: `  bench http://localhost:8000                                       how much load your server carries, in two minutes
-  bench demo                                                        the same with the simulated server: no GPU needed
-  bench init                                                        matrices to run, and to copy from
-  bench sweep matrices/chat.toml                                    the simulated server: no GPU needed
-  bench sweep matrices/chat.toml --endpoint http://localhost:8000   your server
-  bench report results/chat/20260101T120000Z                        write the report again`,
+		Example: `  bench http://localhost:8000                                       # how much load a server carries
+  bench demo                                                        # the same with the simulated server: no GPU needed
+  bench init                                                        # matrices to run, and to copy from
+  bench sweep matrices/chat.toml                                    # the simulated server: no GPU needed
+  bench sweep matrices/chat.toml --endpoint http://localhost:8000   # your server
+  bench report results/chat/20260101T120000Z                        # write the report again`,
 		SilenceErrors:              true,
 		SilenceUsage:               true,
 		SuggestionsMinimumDistance: 2, // letters
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		refused := new(pflag.InvalidValueError)
+		if errors.As(err, &refused) && strings.Contains(err.Error(), "\nhint: ") {
+			return usage("--%s: %w", refused.GetFlag().Name, refused.Unwrap())
+		}
 		text, _, parsing := strings.Cut(err.Error(), ": strconv.")
 		if parsing { // the rest names functions of the program
 			text += ": not a valid number"
@@ -133,6 +143,7 @@ It reports the operating point, the bottleneck, and how reliable the figures are
 	root.Version = versionText()
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) {
+		c.begun = true
 		if cmd.Name() != "version" { // the others may connect
 			useRoots()
 		}
@@ -142,7 +153,7 @@ It reports the operating point, the bottleneck, and how reliable the figures are
 	for _, group := range []*cobra.Command{root, find(root, "completion")} { // groups of commands
 		group.Args, group.RunE, group.DisableFlagsInUseLine = cobra.ArbitraryArgs, onlyCommands, true
 	}
-	nameCompletion(find(root, "completion"))
+
 	for _, rare := range []string{"completion", "work", "version"} { // bench help all has them
 		find(root, rare).Hidden = true
 	}
@@ -152,7 +163,9 @@ It reports the operating point, the bottleneck, and how reliable the figures are
 // flagHint is the hint for an unknown flag: the flag, or the key of a matrix, that another tool's word or a slip means.
 func flagHint(cmd *cobra.Command, word, otherwise string) string {
 	key, table, known := strict.Meaning(word)
-	near, isNear := nearestFlag(cmd, word)
+	var flags []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { flags = append(flags, f.Name) })
+	near, isNear := text.Nearest(word, flags)
 	switch sets := cmd.Flags().Lookup("set") != nil; {
 	case known && cmd.Flags().Lookup(key) != nil:
 		return "did you mean --" + key + "?"
@@ -167,12 +180,6 @@ func flagHint(cmd *cobra.Command, word, otherwise string) string {
 		return "keys of a matrix are set by --set PATH=VALUE, such as --set target.gpus=8; " + otherwise
 	}
 	return otherwise
-}
-
-func nearestFlag(cmd *cobra.Command, word string) (string, bool) {
-	var known []string
-	cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
-	return text.Nearest(word, known)
 }
 
 // find returns the command at a path of names; nil: none.
@@ -243,24 +250,27 @@ func (c *cli) newHelp() *cobra.Command {
 	}
 }
 
-func positional(rule cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if err := rule(cmd, args); err != nil {
-			given := "nothing"
-			if len(args) > 0 {
-				given = strings.Join(args, " ")
-			}
-			return usage("%s takes %s, got: %s\nhint: %s --help", cmd.CommandPath(), takes(cmd), given,
-				cmd.CommandPath())
-		}
-		return nil
-	}
-}
+var errInterruptedEarly = &exitError{codeInterrupted, errors.New("interrupted before anything was measured")}
 
-func takes(cmd *cobra.Command) string {
-	_, words, ok := strings.Cut(cmd.Use, " ")
-	if !ok {
-		return "nothing"
+// interruptible runs what reads files and computes: a signal ends the wait for it at once, however large a file is.
+// Such work leaves nothing to clean up, so it may go on until the process exits, which is next.
+func interruptible[T any](ctx context.Context, work func() (T, error)) (T, error) {
+	type outcome struct {
+		value T
+		err   error
 	}
-	return words
+	done := make(chan outcome, 1)
+	go func() {
+		value, err := work()
+		done <- outcome{value, err}
+	}()
+	select {
+	case o := <-done:
+		if ctx.Err() == nil {
+			return o.value, o.err
+		}
+	case <-ctx.Done():
+	}
+	var none T
+	return none, errInterruptedEarly
 }

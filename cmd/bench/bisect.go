@@ -16,8 +16,7 @@ import (
 	"bench/experiment/bisect"
 	"bench/experiment/endpoint"
 	"bench/experiment/metric"
-	"bench/experiment/record"
-	"bench/report/export"
+	"bench/report"
 	"bench/sweep"
 	"bench/sweep/peers"
 	"bench/sweep/revisions"
@@ -25,8 +24,9 @@ import (
 
 type bisectFlags struct {
 	sweepFlags
-	build, list, format, output string
-	plan                        revisions.Bisection
+	build, list string
+	output
+	plan revisions.Bisection
 }
 
 func newBisect(c *cli) *cobra.Command {
@@ -43,7 +43,7 @@ point, another by the limit that differs most. Ctrl-C keeps all runs; --resume c
 		Example: `  bench bisect nightly.toml --revs v0.19.0..main --repo ~/engine --rev 'make install-{rev}'
   bench bisect nightly.toml --revs 0.1.8,0.1.9,0.2.0 --rev 'uv pip install engine=={rev}'
   bench bisect nightly.toml --revs versions.txt --metric tpot_p50 --budget 3h`,
-		Args: positional(cobra.ExactArgs(1)),
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			in := &sweepInput{sweepFlags: &f.sweepFlags}
 			if in.key, err = f.key.resolve(cmd.Flags(), c.stderr); err == nil {
@@ -67,8 +67,7 @@ point, another by the limit that differs most. Ctrl-C keeps all runs; --resume c
 	f.key.register(fl)
 	outFlag(fl, &f.out, "results")
 	resumeFlag(fl, &f.resume)
-	formatFlag(fl, &f.format, askFormats)
-	outputFlag(fl, &f.output, "")
+	f.output.register(fl, "", textOrJSON...)
 	return cmd
 }
 
@@ -82,15 +81,14 @@ func (c *cli) bisect(ctx context.Context, f *bisectFlags) error {
 	case err != nil:
 		return fmt.Errorf("%w\n%s", err, again)
 	}
-	err = c.deliver(f.output, "bisection", map[string]func(io.Writer) error{
-		"text": func(w io.Writer) error { return b.Text(w, screenOf(c.stdout).Columns()) },
-		"json": func(w io.Writer) error { return export.WriteJSON(w, &b.Result) },
-	}[f.format])
-	explains := f.format == "text" && f.output == "" && b.State == bisect.Found
+	err = c.write(f.output, "bisection", &b.Result, func(w io.Writer, screen report.Screen) error {
+		return b.Text(w, screen.Columns())
+	})
+	explains := f.format == "text" && f.file == "" && b.State == bisect.Found
 	for _, x := range b.Answer.Changes {
 		if err == nil && explains && x.GoodRun != "" && x.BadRun != "" {
 			fmt.Fprintf(c.stdout, "\nbench why %s %s\n", safe(x.GoodRun), safe(x.BadRun))
-			err = c.why(x.GoodRun, x.BadRun, "text", "")
+			err = c.why(x.GoodRun, x.BadRun, output{})
 		}
 	}
 	return err
@@ -107,9 +105,6 @@ func (c *cli) planBisection(ctx context.Context, f *bisectFlags, in *sweepInput,
 		return usage("--budget: %v is no time\nhint: --budget 3h", b.Budget)
 	case b.Asked != "" && (known.Words == "" || (known.Of == metric.Window) != (stat == "")):
 		return usage("--metric: unknown figure %q\nhint: ttft_p95, tpot_p50, output_tokens_per_s", b.Asked)
-	}
-	if err := checkFormat(f.format, askFormats...); err != nil {
-		return err
 	}
 	if f.build != "" {
 		if b.Command, err = peers.OneCommand(f.build); err != nil {
@@ -205,7 +200,7 @@ func (c *cli) measureRevision(ctx context.Context, in *sweepInput, b *revisions.
 	if err := in.read(ctx, file, io.Discard); err != nil {
 		return nil, err
 	}
-	quiet := &cli{c.stdin, io.Discard, io.Discard, c.args}
+	quiet := &cli{stdin: c.stdin, stdout: io.Discard, stderr: io.Discard, args: c.args}
 	o, err := c.options(in)
 	if err != nil {
 		return nil, err
@@ -217,10 +212,7 @@ func (c *cli) measureRevision(ctx context.Context, in *sweepInput, b *revisions.
 			out.Rows = append(out.Rows, e.Finished.Row)
 		}
 	}
-	stop, err := in.servers(ctx, in.m, in.simulated, &o,
-		func(ctx context.Context, base, simulator string) (*endpoint.Server, record.RooflineSource, error) {
-			return quiet.connect(ctx, in, base, simulator)
-		})
+	stop, err := quiet.servers(ctx, in, &o)
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -20,9 +19,10 @@ import (
 )
 
 type compareFlags struct {
-	format, output, junit, onUndecided, base string
-	gate, accept                             bool
-	thresholds, allow, between               []string
+	output
+	junit, onUndecided, base   string
+	gate, accept               bool
+	thresholds, allow, between []string
 }
 
 func newCompare(c *cli) *cobra.Command {
@@ -49,19 +49,18 @@ change for the worse over several nights fails too. NEW's gate.json keeps the re
 of a new base.`,
 		Example: `  bench compare results/chat/20260101T020000Z results/chat/20260102T020000Z
   bench compare results/chat --base last-good:5 --gate --junit gate.xml
-  bench compare results/chat/20260102T020000Z --accept       its level is right
-  bench compare results/ab/20260101T020000Z                  its two endpoints
+  bench compare results/chat/20260102T020000Z --accept       # its level is right
+  bench compare results/ab/20260101T020000Z                  # its two endpoints
   bench compare base new --gate --threshold ttft_p99=+5% --threshold output_tokens_per_s=-3%
-  bench compare base new --format md -o comparison.md        for a pull request
-  bench compare a100 h100                                    which GPU carries more, and at which price
-  bench compare a100 h100 --allow hardware                   each figure at the same load
-  bench compare vllm-old.json vllm-new.json                  files of vllm bench serve`,
+  bench compare base new --format md -o comparison.md        # for a pull request
+  bench compare a100 h100                                    # which GPU carries more, and at which price
+  bench compare a100 h100 --allow hardware                   # each figure at the same load
+  bench compare vllm-old.json vllm-new.json                  # files of vllm bench serve`,
 		Args: compareArgs,
 		RunE: func(_ *cobra.Command, args []string) error { return c.compare(f, args) },
 	}
 	fl := cmd.Flags()
-	formatFlag(fl, &f.format, compareFormats)
-	outputFlag(fl, &f.output, "(default for html: comparison.html)")
+	f.register(fl, "(default for html: comparison.html)", "text", "md", "json", "html")
 	fl.StringVar(&f.base, "base", "", "`CHOICE` of earlier runs: last-good, or last-good:N (N up to 60; default 5)")
 	fl.BoolVar(&f.accept, "accept", false, "accept the level of a run, the only argument: it begins a new base")
 	fl.StringSliceVar(&f.between, "between", nil, "the two endpoints or server settings of one run, as `A,B`")
@@ -69,13 +68,11 @@ of a new base.`,
 	fl.StringArrayVar(&f.thresholds, "threshold", nil,
 		"largest allowed change of a figure, as `METRIC=CHANGE`, e.g. ttft_p99=+5% (repeatable)")
 	fl.StringVar(&f.junit, "junit", "", "`FILE` for the gate's cases, as JUnit XML")
-	fl.StringVar(&f.onUndecided, "on-undecided", "",
+	fl.Var(choice{&f.onUndecided, "result", []string{"pass", "fail"}}, "on-undecided",
 		"pass or fail: the gate's result for an inconclusive figure (default fail; pass with --base)")
 	fl.StringSliceVar(&f.allow, "allow", nil, "differences to allow: "+strings.Join(compare.Refusable, ", "))
 	return cmd
 }
-
-var compareFormats = []string{"text", "md", "json", "html"}
 
 func (c *cli) compare(f *compareFlags, args []string) error {
 	o, err := f.options(len(args))
@@ -139,40 +136,17 @@ func (c *cli) writeJUnit(f *compareFlags, result *compare.Comparison) error {
 }
 
 func (c *cli) writeComparison(f *compareFlags, result *compare.Comparison) error {
-	output := f.output
-	if f.format == "html" && output == "" {
-		output = "comparison.html"
+	file := f.file
+	if f.format == "html" {
+		file = cmp.Or(file, "comparison.html")
 	}
 	render := map[string]func(io.Writer) error{
-		"text": func(w io.Writer) error { return report.ComparisonText(w, result, c.screenFor(output)) },
+		"text": func(w io.Writer) error { return report.ComparisonText(w, result, c.screenFor(file)) },
 		"md":   func(w io.Writer) error { return report.ComparisonMarkdown(w, result) },
 		"json": func(w io.Writer) error { return export.WriteJSON(w, result) },
 		"html": func(w io.Writer) error { return page.Comparison(w, result) },
 	}[f.format]
-	return c.deliver(output, "comparison", render)
-}
-
-func (c *cli) screenFor(output string) report.Screen {
-	if output != "" {
-		return report.Screen{}
-	}
-	return screenOf(c.stdout)
-}
-
-func (c *cli) deliver(output, what string, render func(io.Writer) error) error {
-	if output == "" || output == "-" {
-		var b bytes.Buffer
-		if err := render(&b); err != nil {
-			return err
-		}
-		_, err := b.WriteTo(c.stdout)
-		return err
-	}
-	if err := writeWhole(output, render); err != nil {
-		return fmt.Errorf("writing the %s: %w", what, err)
-	}
-	_, err := fmt.Fprintln(c.stdout, what+": "+output)
-	return err
+	return c.deliver(file, "comparison", render)
 }
 
 func (f *compareFlags) verdict(result *compare.Comparison) error {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,44 +13,30 @@ import (
 )
 
 func (f *compareFlags) options(args int) (compare.Options, error) {
-	var o compare.Options
-	var wrong []string
-	bad := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
-	if err := checkFormat(f.format, compareFormats...); err != nil {
-		bad("%v", err)
-	}
-	switch f.onUndecided {
-	case "":
-		o.UndecidedPasses = f.base != ""
-	case "pass", "fail":
-		o.UndecidedPasses = f.onUndecided == "pass"
-	default:
-		bad("--on-undecided %q: expected pass or fail\nhint: --on-undecided pass", f.onUndecided)
-	}
-	f.checkSides(args, bad)
+	o := compare.Options{Allow: f.allow,
+		UndecidedPasses: f.onUndecided == "pass" || f.onUndecided == "" && f.base != ""}
+	var wrong mistakes
+	f.checkSides(args, &wrong)
 	for _, key := range f.allow {
 		if !slices.Contains(compare.Refusable, key) {
-			bad("--allow %q: no such difference is refused\nhint: use %s", key, strings.Join(compare.Refusable, ", "))
+			wrong.add("--allow %q: no such difference is refused\nhint: use %s", key,
+				strings.Join(compare.Refusable, ", "))
 		}
 	}
-	o.Allow = f.allow
-	o.Gate = parseThresholds(f.thresholds, bad)
+	o.Gate = parseThresholds(f.thresholds, &wrong)
 	if f.junit != "" && !f.gate {
-		bad("--junit needs --gate, whose cases it writes\nhint: add --gate")
+		wrong.add("--junit needs --gate, whose cases it writes\nhint: add --gate")
 	}
-	if len(wrong) > 0 {
-		return o, usage("%s", strings.Join(wrong, "\nerror: "))
-	}
-	return o, nil
+	return o, wrong.err()
 }
 
-func parseThresholds(all []string, bad func(format string, args ...any)) (g experiment.Gate) {
+func parseThresholds(all []string, wrong *mistakes) (g experiment.Gate) {
 	for _, t := range all {
 		metric, change, _ := strings.Cut(t, "=")
 		parsed, problem, hint := experiment.ParseThreshold(strings.TrimSpace(metric),
 			strings.Trim(strings.TrimSpace(change), `"`))
 		if problem != "" {
-			bad("--threshold %s: %s\nhint: %s", t, problem, hint)
+			wrong.add("--threshold %s: %s\nhint: %s", t, problem, hint)
 			continue
 		}
 		g.Thresholds = append(g.Thresholds, parsed)
@@ -71,20 +56,20 @@ func percentage(flag, text, example string, bad func(format string, args ...any)
 	return percent / 100
 }
 
-func (f *compareFlags) checkSides(args int, bad func(format string, args ...any)) {
+func (f *compareFlags) checkSides(args int, wrong *mistakes) {
 	if f.base != "" {
 		if _, err := lastGood(f.base); err != nil {
-			bad("%v", err)
+			wrong.add("%v", err)
 		}
 		if args == 2 {
-			bad("--base chooses BASE: only NEW is an argument\nhint: leave out BASE, or --base")
+			wrong.add("--base chooses BASE: only NEW is an argument\nhint: leave out BASE, or --base")
 		}
 	}
 	if f.between != nil && (args == 2 || f.base != "") {
-		bad("--between chooses two parts of one run\nhint: bench compare RUN --between A,B")
+		wrong.add("--between chooses two parts of one run\nhint: bench compare RUN --between A,B")
 	}
 	if f.accept && (args == 2 || f.base != "" || f.gate || f.between != nil) {
-		bad("--accept takes one run and compares nothing\nhint: bench compare RUN --accept")
+		wrong.add("--accept takes one run and compares nothing\nhint: bench compare RUN --accept")
 	}
 }
 
@@ -107,9 +92,9 @@ func lastGood(base string) (int, error) {
 
 func compareArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 2 {
-		return usage("%s takes %s, got %d arguments\nhint: quote a glob, so that the shell does not expand it: 'results/chat/2026*'", cmd.CommandPath(), takes(cmd), len(args))
+		return usage("compare takes [BASE] NEW, got %d arguments\nhint: quote a glob, so that the shell does not expand it: 'results/chat/2026*'", len(args))
 	}
-	return positional(cobra.RangeArgs(1, 2))(cmd, args)
+	return cobra.RangeArgs(1, 2)(cmd, args)
 }
 
 func (f *compareFlags) thresholdsOf(changed compare.Side, given experiment.Gate) (experiment.Gate, error) {

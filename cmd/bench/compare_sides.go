@@ -9,34 +9,45 @@ import (
 	"slices"
 	"strings"
 
+	"bench/experiment/stats"
 	"bench/report"
 	"bench/report/compare"
 	"bench/report/export"
 	"bench/report/foreign"
 )
 
+// compared compares two runs, or the two parts of one.
 func (c *cli) compared(f *compareFlags, args []string, o compare.Options) (*compare.Comparison, error) {
-	if len(args) == 1 {
-		return c.comparedWithin(f, args[0], o)
+	var sides []compare.Side
+	for _, arg := range args {
+		side, err := foreign.LoadSide(arg)
+		if err != nil {
+			return nil, usage("%w", err)
+		}
+		sides = append(sides, side)
 	}
-	base, err := foreign.LoadSide(args[0])
+	base, changed := sides[0], sides[len(sides)-1]
+	err := f.measured(sides...)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(args) == 2:
+		err = c.apart(&base, changed)
+	case len(base.Runs) > 1:
+		err = usage("%s matches %d runs\nhint: name one run, to compare its endpoints; or two arguments: BASE NEW",
+			args[0], len(base.Runs))
+	default:
+		if base, changed, o.Paired, err = compare.Within(base.Runs[0], f.between); err != nil {
+			err = usage("%w", err)
+		}
+	}
+	if err == nil {
+		o.Gate, err = f.thresholdsOf(changed, o.Gate)
+	}
 	if err != nil {
-		return nil, usage("%w", err)
-	}
-	changed, err := foreign.LoadSide(args[1])
-	if err != nil {
-		return nil, usage("%w", err)
-	}
-	if err := f.measured(base, changed); err != nil {
 		return nil, err
 	}
-	if err := c.apart(&base, changed); err != nil {
-		return nil, err
-	}
-	if o.Gate, err = f.thresholdsOf(changed, o.Gate); err != nil {
-		return nil, err
-	}
-	if len(changed.Runs) > 0 {
+	if len(args) == 2 && len(changed.Runs) > 0 {
 		o.Machine = foreign.Machine(changed.Runs[0], slices.Concat(base.Runs, changed.Runs)...)
 	}
 	return compare.Compare(base, changed, o)
@@ -86,33 +97,15 @@ func (c *cli) keepGate(f *compareFlags, run compare.Run, result *compare.Compari
 	}
 	kept := result.Record(run.Manifest.Run)
 	kept.Line = report.AnswerComparison(result).Sentence()
+	return writeGate(run, kept)
+}
+
+func writeGate(run compare.Run, g any) error {
 	name := filepath.Join(run.Name, foreign.GateFile)
-	if err := writeWhole(name, func(w io.Writer) error { return export.WriteJSON(w, kept) }); err != nil {
+	if err := writeWhole(name, func(w io.Writer) error { return export.WriteJSON(w, g) }); err != nil {
 		return fmt.Errorf("writing the gate's result: %w", err)
 	}
 	return nil
-}
-
-func (c *cli) comparedWithin(f *compareFlags, arg string, o compare.Options) (*compare.Comparison, error) {
-	side, err := foreign.LoadSide(arg)
-	if err != nil {
-		return nil, usage("%w", err)
-	}
-	if len(side.Runs) > 1 {
-		return nil, usage("%s matches %d runs\nhint: name one run, to compare its endpoints; or two arguments: BASE NEW", arg, len(side.Runs))
-	}
-	if err := f.measured(side); err != nil {
-		return nil, err
-	}
-	base, changed, paired, err := compare.Within(side.Runs[0], f.between)
-	if err != nil {
-		return nil, usage("%w", err)
-	}
-	if o.Gate, err = f.thresholdsOf(changed, o.Gate); err != nil {
-		return nil, err
-	}
-	o.Paired = paired
-	return compare.Compare(base, changed, o)
 }
 
 // apart removes the runs of changed from base: a glob of all nights also matches the last one.
@@ -170,9 +163,25 @@ func (c *cli) sideBySide(f *compareFlags, args []string, result *compare.Compari
 	keys := strings.Join(refusedKeys(result.Differences), ",")
 	fmt.Fprintln(c.stderr, "note: "+keys+" differ: the systems side by side; each figure at the same load: --allow "+
 		keys)
-	output := f.output
-	if f.format == "html" {
-		output = cmp.Or(output, "comparison.html")
+	o := f.output
+	if o.format == "html" {
+		o.file = cmp.Or(o.file, "comparison.html")
 	}
-	return true, c.report(&reportFlags{format: f.format, output: output}, args)
+	return true, c.report(&reportFlags{output: o}, args)
+}
+
+// accept writes a gate.json that makes a run the first of a new base.
+func (c *cli) accept(arg string) error {
+	run, err := foreign.LoadNew(arg)
+	if err != nil {
+		return usage("%w", err)
+	}
+	g := compare.GateRecord{Schema: compare.SchemaGate, Run: run.Manifest.Run, BaseRuns: []string{},
+		Verdict:     stats.Pass,
+		Regressions: []compare.Regression{}, Undecided: []compare.GatedFigure{}, Accepted: true}
+	if err := writeGate(run, g); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(c.stdout, "accepted: %s begins a new base\n", run.Name)
+	return err
 }

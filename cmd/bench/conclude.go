@@ -1,16 +1,15 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 
 	"bench/experiment/endpoint"
+	"bench/experiment/text"
 	"bench/report"
 	"bench/report/page"
 	"bench/sweep"
@@ -51,15 +50,10 @@ func (c *cli) conclude(result *sweep.Result, runErr error, f *sweepFlags) error 
 		if err := run.Met(); err != nil {
 			return &exitError{codeNotMet, err}
 		}
-	case allInvalid(run):
+	case run.Headline().Rows > 0 && run.Headline().Invalid >= run.Headline().Rows:
 		return fmt.Errorf("no row is valid: see the findings in the table\nhint: bench report %s", result.Dir)
 	}
 	return nil
-}
-
-func allInvalid(run *report.Run) bool {
-	h := run.Headline()
-	return h.Rows > 0 && h.Invalid >= h.Rows
 }
 
 func (c *cli) render(run *report.Run, quiet bool) error {
@@ -81,21 +75,27 @@ func (c *cli) render(run *report.Run, quiet bool) error {
 	return err
 }
 
-// writeWhole writes a file after it is rendered without an error.
-func writeWhole(name string, render func(io.Writer) error) error {
-	var b bytes.Buffer
-	if err := render(&b); err != nil {
-		return err
+// resumeCommand returns the command line that resumes a run. --out is left out: the run stays in its directory.
+func (c *cli) resumeCommand(dir string) string {
+	var words []string
+	skip := false
+	for _, a := range redacted(c.args) {
+		flag, _, joined := strings.Cut(a, "=")
+		switch {
+		case skip:
+			skip = false
+		case flag == "--resume" || flag == "--out":
+			skip = !joined
+		default:
+			words = append(words, a)
+		}
 	}
-	return sweep.WriteWhole(name, func(w io.Writer) error {
-		_, err := b.WriteTo(w)
-		return err
-	})
+	return text.ShellWords(append(words, "--resume", dir))
 }
 
-func checkFormat(format string, known ...string) error {
-	if slices.Contains(known, format) {
-		return nil
-	}
-	return usage("unknown format %q\nhint: use %s", format, strings.Join(known, ", "))
+// within reports whether the run in a directory is one of those that --out DIR makes: DIR/<matrix>/<run>.
+func within(run, out string) bool {
+	run, errRun := filepath.Abs(run)
+	out, errOut := filepath.Abs(out)
+	return errRun == nil && errOut == nil && filepath.Dir(filepath.Dir(run)) == out
 }

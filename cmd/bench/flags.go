@@ -1,7 +1,17 @@
 package main
 
 import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"slices"
+	"strconv"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/spf13/pflag"
 )
@@ -44,10 +54,83 @@ func modelFlag(fl *pflag.FlagSet, into *string, what string) { fl.StringVar(into
 // requestedModel is what --model is of a command with a server.
 const requestedModel = "model to request (default: [target] model, else the one that the server lists)"
 
-func formatFlag(fl *pflag.FlagSet, into *string, formats []string) {
-	fl.StringVar(into, "format", formats[0], strings.Join(formats, ", "))
+// positive refuses a stated number that is not above 0, of the named flags or, without names, of all: most zeros
+// would count as a flag that was left out.
+func positive(fl *pflag.FlagSet, names ...string) (err error) {
+	fl.Visit(func(f *pflag.Flag) {
+		if len(names) > 0 && !slices.Contains(names, f.Name) {
+			return
+		}
+		values := []string{f.Value.String()}
+		switch f.Value.Type() {
+		case "intSlice", "float64Slice":
+			values = f.Value.(pflag.SliceValue).GetSlice()
+		case "int", "float64":
+		case "duration":
+			d, _ := time.ParseDuration(values[0])
+			values[0] = strconv.FormatFloat(d.Seconds(), 'g', -1, 64)
+		default:
+			return
+		}
+		for _, text := range values {
+			if x, _ := strconv.ParseFloat(text, 64); err == nil && !(x > 0 && x <= math.MaxFloat64) {
+				err = usage("--%s %s: expected a number above 0\nhint: leave it out for the default", f.Name,
+					strings.Trim(f.Value.String(), "[]"))
+			}
+		}
+	})
+	return err
 }
 
-func outputFlag(fl *pflag.FlagSet, into *string, otherwise string) {
-	fl.StringVarP(into, "output", "o", "", strings.TrimSpace("`FILE` to write; - for stdout "+otherwise))
+func tlsFlag(fl *pflag.FlagSet, into *[]string) {
+	fl.StringSliceVar(into, "tls", nil, "files of the certificate and its private key (PEM), to serve TLS: `CERT,KEY`")
+}
+
+// keyPair reads the files of --tls; nil: none are given.
+func keyPair(files []string) (*tls.Config, error) {
+	if len(files) == 0 {
+		return nil, nil
+	}
+	if len(files) != 2 {
+		return nil, usage("--tls takes two files\nhint: --tls cert.pem,key.pem")
+	}
+	pair, err := tls.LoadX509KeyPair(files[0], files[1])
+	if err != nil {
+		return nil, usage("--tls: %w", err)
+	}
+	return &tls.Config{Certificates: []tls.Certificate{pair}}, nil
+}
+
+// listenOn listens on the address of a flag. A port without a host listens on this machine only.
+func listenOn(ctx context.Context, address, flag, example string) (net.Listener, error) {
+	if strings.HasPrefix(address, ":") {
+		address = "127.0.0.1" + address
+	}
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		if _, notPort := strconv.ParseUint(address, 10, 16); notPort == nil {
+			example = ":" + address
+		}
+		return nil, listenError(flag, example, err)
+	}
+	return l, nil
+}
+
+// warnOpen warns of a listener that other machines reach.
+func (c *cli) warnOpen(l net.Listener, flag, effect string) {
+	if tcp, ok := l.Addr().(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
+		fmt.Fprintf(c.stderr, "warning: %s %s is open to the network%s\n", flag, l.Addr(), effect)
+	}
+}
+
+// listenError is the error of a flag whose address cannot be listened on: of usage (exit code 2), unless the machine
+// refuses the address now, and another time or with another user may not.
+func listenError(flag, example string, err error) error {
+	code := codeUsage
+	for _, refused := range []error{syscall.EADDRINUSE, syscall.EACCES, syscall.EADDRNOTAVAIL} {
+		if errors.Is(err, refused) {
+			code = codeFailed
+		}
+	}
+	return &exitError{code, fmt.Errorf("%s: %w\nhint: choose another address, such as %s %s", flag, err, flag, example)}
 }

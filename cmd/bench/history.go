@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -33,51 +34,45 @@ DIR/` + compare.IndexName + ` caches what was read; it can be deleted at any tim
 		Example: `  bench history results/nightly
   bench history results/nightly --format html -o trends.html
   bench history results --decisions`,
-		Args: positional(cobra.ExactArgs(1)),
+		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := checkFormat(f.format, historyFormats...); err != nil {
-				return err
-			}
 			if f.decisions {
-				return c.decisions(f.format, f.output, args[0])
+				return c.decisions(f.output, args[0])
 			}
-			return c.history(f.format, f.output, args[0])
+			return c.history(f.output, args[0])
 		},
 	}
-	formatFlag(cmd.Flags(), &f.format, historyFormats)
-	outputFlag(cmd.Flags(), &f.output, "(default for html: DIR/history.html)")
+	f.register(cmd.Flags(), "(default for html: DIR/history.html)", "text", "html", "md", "json")
 	cmd.Flags().BoolVar(&f.decisions, "decisions", false,
 		"list the settings of servers that the runs accepted or rejected, with evidence")
 	return cmd
 }
 
 type historyFlags struct {
-	format, output string
-	decisions      bool
+	output
+	decisions bool
 }
 
-var historyFormats = []string{"text", "html", "md", "json"}
-
-func (c *cli) history(format, output, dir string) error {
+func (c *cli) history(o output, dir string) error {
 	nights, err := c.nights(dir)
 	if err != nil {
 		return err
 	}
 	h := compare.NewHistory(nights)
-	if format == "html" && output == "" {
-		output = filepath.Join(dir, "history.html")
+	if o.format == "html" && o.file == "" {
+		o.file = filepath.Join(dir, "history.html")
 	}
-	return c.deliver(output, "history", map[string]func(io.Writer) error{
-		"text": func(w io.Writer) error { return report.HistoryText(w, h, c.screenFor(output)) },
+	return c.deliver(o.file, "history", map[string]func(io.Writer) error{
+		"text": func(w io.Writer) error { return report.HistoryText(w, h, c.screenFor(o.file)) },
 		"html": func(w io.Writer) error { return page.History(w, h) },
 		"md":   func(w io.Writer) error { return report.HistoryMarkdown(w, h) },
 		"json": func(w io.Writer) error { return export.WriteJSON(w, h) },
-	}[format])
+	}[o.format])
 }
 
-func (c *cli) decisions(format, output, dir string) error {
-	if format != "text" && format != "json" {
-		return usage("--decisions has no format %s\nhint: use text, json", format)
+func (c *cli) decisions(o output, dir string) error {
+	if !slices.Contains(textOrJSON, o.format) {
+		return usage("--decisions has no format %s\nhint: use text, json", o.format)
 	}
 	nights, err := c.nights(dir)
 	if err != nil {
@@ -93,10 +88,9 @@ func (c *cli) decisions(format, output, dir string) error {
 		}
 		d.Add(n.Dir, run)
 	}
-	return c.deliver(output, "decisions", map[string]func(io.Writer) error{
-		"text": func(w io.Writer) error { return report.DecisionsText(w, d, c.screenFor(output)) },
-		"json": func(w io.Writer) error { return export.WriteJSON(w, d) },
-	}[format])
+	return c.write(o, "decisions", d, func(w io.Writer, screen report.Screen) error {
+		return report.DecisionsText(w, d, screen)
+	})
 }
 
 // nights reads the runs below a directory that its index does not have, and writes the index.

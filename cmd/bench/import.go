@@ -25,8 +25,8 @@ script. docs/coming-from.md has a table for each tool.`,
 		Example: `  bench import 'vllm bench serve --model m --request-rate 10 --num-prompts 500' > m.toml
   bench import guidellm benchmark --target http://localhost:8000 --data prompt_tokens=256,output_tokens=128
   bench import - < benchmark.sh
-  bench import config.yml   inference-perf`,
-		Args: positional(cobra.MinimumNArgs(1)),
+  bench import config.yml   # inference-perf`,
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			m, err := c.imported(args)
 			if err != nil {
@@ -64,7 +64,7 @@ func (c *cli) imported(args []string) (*peers.Matrix, error) {
 		}
 		text = string(all)
 	}
-	if isConfig(text) {
+	if strings.HasPrefix(text, "load:") || strings.Contains(text, "\nload:") { // the YAML of inference-perf
 		return peers.Config([]byte(text))
 	}
 	return peers.Text(text, readShort)
@@ -79,9 +79,4 @@ func readShort(name string) ([]byte, error) {
 	}
 	defer f.Close()
 	return io.ReadAll(io.LimitReader(f, mostImported))
-}
-
-// isConfig reports whether a text is the YAML of inference-perf, which has a load at its left edge.
-func isConfig(text string) bool {
-	return strings.HasPrefix(text, "load:") || strings.Contains(text, "\nload:")
 }

@@ -19,9 +19,9 @@ func newInit(c *cli) *cobra.Command {
 		Short: "write the matrices of this documentation to matrices/",
 		Long: `init writes the matrices that bench ships, with their samples, to matrices/ in this directory: to run as they are,
 and to copy from. Files that exist stay as they are.`,
-		Example: `  bench init && bench sweep matrices/chat.toml   the simulated server
+		Example: `  bench init && bench sweep matrices/chat.toml   # the simulated server
   bench init && ls matrices`,
-		Args: positional(cobra.NoArgs),
+		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return c.writeMatrices(root.Matrices) },
 	}
 }

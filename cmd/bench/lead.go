@@ -121,9 +121,8 @@ func (c *cli) lead(ctx context.Context, f *leadFlags) (*crew, error) {
 			x.start += fmt.Sprintf("\n  %s=%s bench work --join %s", tokenEnv, token, x.url)
 		}
 	}
-	if tcp, ok := l.Addr().(*net.TCPAddr); ok && !tcp.IP.IsLoopback() && encrypted == nil {
-		fmt.Fprintf(c.stderr,
-			"warning: %s is open to the network without TLS: anyone who can read its traffic sees the token and the prompts\n", f.listen)
+	if encrypted == nil {
+		c.warnOpen(l, "--listen", " without TLS: anyone who can read its traffic sees the token and the prompts")
 	}
 	x.Leader = workers.NewLeader(f.workers, x.tokens, build)
 	door := &listen.Door{Handler: x.Leader, TLS: encrypted, BodyTimeout: workers.BodyTimeout,

@@ -143,7 +143,7 @@ func TestTextOnATerminal(t *testing.T) {
 			t.Errorf("%q: exit code %d", args, code)
 		}
 		for line := range strings.Lines(screen.String()) {
-			if n := text.Width(strings.TrimRight(line, "\r\n")); n > 80 {
+			if n := text.Width(strings.TrimRight(line, "\r\n")); n > 80 && !strings.HasPrefix(line, "  bench ") { // a command is one line
 				t.Errorf("%q: %d columns: %s", args, n, line)
 			}
 		}

@@ -6,10 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"bench/experiment/hostile"
 	"bench/experiment/mock"
+	"bench/experiment/text"
 	"bench/sweep"
 )
 
@@ -42,16 +45,16 @@ Reasoning, speculative decoding, adapters and answers can be planted; /debug/req
 
 --hostile NAME is one case of what clients, gateways and readers of files must survive. A server listens, and misbehaves
 when it answers a completion; a request or a file is written to standard output.`,
-		Example: `  bench mock                                     batching, queueing, a prefix cache
-  bench mock --model llama-3.1-8b --hardware h100-sxm   the roofline's times of that model and GPU
-  bench mock --set mock.ttft=50ms --set mock.itl=10ms   exact times: to check a client
-  bench mock matrices/chat.toml                  the server that the matrix runs against without an endpoint
+		Example: `  bench mock                                     # batching, queueing, a prefix cache
+  bench mock --model llama-3.1-8b --hardware h100-sxm   # the roofline's times of that model and GPU
+  bench mock --set mock.ttft=50ms --set mock.itl=10ms   # exact times: to check a client
+  bench mock matrices/chat.toml                  # the server that the matrix runs against without an endpoint
   bench mock --listen 127.0.0.1:9000 --set mock.max_num_seqs=8
   bench mock --set mock.reasoning_tokens=50 --set 'mock.speculation={ tokens = 3, acceptance = 0.7 }'
   bench mock --set 'mock.faults=["status=500@1%", "stall=5@100"]' --set mock.drift=5%/h
-  bench mock --hostile list                      all misbehaving servers, requests and files
-  (bench mock --hostile cl-te; sleep 2) | nc gateway 8000   does the gateway survive that request?`,
-		Args: positional(cobra.MaximumNArgs(1)),
+  bench mock --hostile list                      # all misbehaving servers, requests and files
+  (bench mock --hostile cl-te; sleep 2) | nc gateway 8000   # does the gateway survive that request?`,
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.hostile != "" {
 				return c.hostile(cmd, f)
@@ -111,4 +114,42 @@ func (c *cli) mock(ctx context.Context, config mock.Config, listen string) error
 		return fmt.Errorf("serving: %w", err)
 	}
 	return &exitError{codeInterrupted, errors.New("")}
+}
+
+// hostile plays a case of the hostile corpus, or lists them.
+func (c *cli) hostile(cmd *cobra.Command, f *mockFlags) error {
+	if f.hostile == "list" {
+		w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
+		for _, x := range hostile.Cases() {
+			fmt.Fprintf(w, "%s\t%s\t%s\n", x.Name, x.Kind, x.Text)
+		}
+		return w.Flush()
+	}
+	x, ok := hostile.Find(f.hostile)
+	switch {
+	case !ok:
+		return unknownHostile(f.hostile)
+	case x.Kind != hostile.Server:
+		return x.Write(c.stdout)
+	}
+	l, err := listenOn(cmd.Context(), f.listen, "--listen", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(c.stdout, "hostile server %s: %s\nlistening on http://%s\n", x.Name, x.Text, l.Addr())
+	if err := x.Serve(cmd.Context(), l); err != nil {
+		return fmt.Errorf("serving: %w", err)
+	}
+	return &exitError{codeInterrupted, errors.New("")}
+}
+
+func unknownHostile(name string) error {
+	var names []string
+	for _, x := range hostile.Cases() {
+		names = append(names, x.Name)
+	}
+	if near, ok := text.Nearest(name, names); ok {
+		return usage("--hostile %s: there is no such case\nhint: --hostile %s", name, near)
+	}
+	return usage("--hostile %s: there is no such case\nhint: --hostile list prints all", name)
 }

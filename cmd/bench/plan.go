@@ -20,30 +20,19 @@ func planText(m *sweep.Matrix, k forecast.Known, screen report.Screen) (string, 
 	if err := report.WriteTable(&b, planTable(p), screen); err != nil {
 		return "", err
 	}
-	lines := func(lead string, texts ...string) {
-		for _, s := range texts {
+	last := append(strings.Split(p.Total(), "\n"), "enough for a percentile at best: requests that share a queue "+
+		"or a batch count for fewer", "nothing was sent")
+	for _, lines := range [][]string{p.Short, p.Changed, last} {
+		if len(lines) > 0 {
+			b.WriteString("\n")
+		}
+		for _, s := range lines {
+			lead := s[:max(0, len(s)-len(strings.TrimLeft(s, " "))-1)] // Wrap adds a space
 			for _, line := range text.Wrap(lead, text.Escape(s), lead+"   ", screen.Columns()) {
 				b.WriteString(line + "\n")
 			}
 		}
 	}
-	if len(p.Short) > 0 {
-		lines("", append([]string{""}, p.Short...)...)
-	}
-	if len(p.Changed) > 0 {
-		lines("", "")
-		for _, text := range p.Changed {
-			own, indented := strings.CutPrefix(text, "  ")
-			if indented {
-				lines(" ", own)
-			} else {
-				lines("", own)
-			}
-		}
-	}
-	lines("", append([]string{""}, strings.Split(p.Total(), "\n")...)...)
-	lines("", "enough for a percentile at best: requests that share a queue or a batch count for fewer",
-		"nothing was sent")
 	return b.String(), nil
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"bench/experiment/published"
 	"bench/experiment/roofline"
 	"bench/report/export"
 	"bench/sweep/strict"
@@ -79,12 +81,12 @@ behind the measured curve.`,
 		Example: `  bench predict --model llama-3.1-8b --hardware h100-sxm
   bench predict --model llama-3.1-70b --hardware h100-sxm --gpus 8 --input 2048 --output 256 --batch 1,8,32,128
   bench predict --model llama-3.1-70b --hardware h100-sxm --gpus 4 --set target.precision=fp8 --set mock.kv_precision=fp8
-  bench predict --model deepseek-r1 --hardware h200-sxm --gpus 8 --input 1024 --output 1024    beside published figures
+  bench predict --model deepseek-r1 --hardware h200-sxm --gpus 8 --input 1024 --output 1024  # beside published figures
   bench predict --model llama-3.1-8b --hardware l4 --set mock.speculation.tokens=4 --format json
   bench predict matrices/chat.toml --model llama-3.1-8b --hardware h100-sxm
   bench predict matrices/chat.toml --set row.A-short-chat.rate=[2,4] --only A-short-chat
-  bench predict --model my-model/config.json    an entry of model_configs.json`,
-		Args: positional(cobra.MaximumNArgs(1)),
+  bench predict --model my-model/config.json    # an entry of model_configs.json`,
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				return c.predictMatrix(cmd, f, args[0])
@@ -109,7 +111,7 @@ func (f *predictFlags) register(fl *pflag.FlagSet) {
 	fl.Float64Var(&w.Output, "output", 256, "output tokens per request")
 	fl.IntSliceVar(&w.Batch, "batch", []int{1, 8, 32, 128}, "numbers of requests in flight, in a closed loop")
 	setFlag(fl, &f.set)
-	formatFlag(fl, &f.format, askFormats)
+	formatFlag(fl, &f.format, textOrJSON)
 	outFlag(fl, &f.out, "results/predicted")
 	onlyFlag(fl, &f.only)
 }
@@ -146,7 +148,7 @@ func (c *cli) predict(f *predictFlags, batches bool) error {
 	if err := f.readKeys(batches); err != nil {
 		return err
 	}
-	if err := errors.Join(checkFormat(f.format, askFormats...), checkEngine(f.keys.Mock.Engine)); err != nil {
+	if err := checkEngine(f.keys.Mock.Engine); err != nil {
 		return err
 	}
 	if f.ofConfig() && f.keys.Target.Hardware == "" {
@@ -266,4 +268,53 @@ func (f *predictFlags) readHF(c *cli) (roofline.Model, error) {
 		fmt.Fprintln(c.stderr, "note: "+note)
 	}
 	return m, nil
+}
+
+// addPublished sets the figures that others published for the setup and the lengths, near the batches, each beside
+// the expected values of its own engine, layout, mean lengths and concurrency; without one, what others are for.
+func addPublished(p *roofline.Prediction, s roofline.Setup, work roofline.Workload) {
+	q := published.Query{Model: s.Model.ID, Precision: s.WeightPrecision(), GPU: s.Device.ID, GPUs: p.GPUs,
+		Input: work.Input, Output: work.Output}
+	for _, f := range publishedNear(q, p, work) {
+		p.Published = append(p.Published, f.Beside(expectedOf(s, f)))
+	}
+	if len(p.Published) == 0 {
+		p.PublishedFor = published.ShapesOf(q)
+	}
+	for _, f := range published.InDataSets(q) {
+		p.Published = append(p.Published, f.Beside(published.Own{}))
+	}
+}
+
+// expectedOf are the values that the published run should have had on this device, without the limits of the user's
+// server.
+func expectedOf(s roofline.Setup, f published.Figure) published.Own {
+	if f.Concurrency == 0 {
+		s.Layout = roofline.Layout{ExpertParallel: f.ExpertParallel > 1}
+		return published.Own{OutputPerGPU: s.Peak(roofline.Workload{Input: f.MeanInput(),
+			Output: f.MeanOutput()}).PerGPU}
+	}
+	ttft, tpot := s.Published(f)
+	return published.Own{TTFTMs: ttft.ExpectedMs, TPOTMs: tpot.ExpectedMs}
+}
+
+// publishedNear are the figures near each batch, each once. Cached prompts and speculation are another workload.
+func publishedNear(q published.Query, p *roofline.Prediction, work roofline.Workload) []published.Figure {
+	if work.Cached > published.Tolerance*work.Input || work.Speculation != nil {
+		return nil
+	}
+	var all []published.Figure
+	for _, d := range p.Decode {
+		q.Concurrency = float64(d.Batch)
+		for _, f := range published.Near(q) {
+			if !slices.Contains(all, f) {
+				all = append(all, f)
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b published.Figure) int {
+		return cmp.Or(cmp.Compare(a.Engine, b.Engine), cmp.Compare(a.ExpertParallel, b.ExpertParallel),
+			cmp.Compare(a.Concurrency, b.Concurrency))
+	})
+	return all
 }

@@ -20,7 +20,6 @@ import (
 	"bench/sweep"
 )
 
-// roundLimit is the longest time of a round.
 const roundLimit = 5 * time.Minute
 
 type refereeFlags struct {
@@ -46,12 +45,13 @@ in regular files of at most 256 MiB, in 5 minutes. Its output goes to tool.log b
 each token, an event without data, and one without text.`,
 		Example: `  bench referee -- bench {url} --rate {rate} --requests {requests} --input {input} --out {out}
   bench referee --only stall,failures -- vllm bench serve --base-url {url} --model {model} --tokenizer DIR \
-      --request-rate {rate} --num-prompts {requests} --save-result --result-dir {out}
+      --request-rate {rate} --num-prompts {requests} --save-result \
+      --result-dir {out}
   bench referee --enforce --format json -- ./load.sh {url} {out} {concurrency}`,
-		Args: positional(cobra.MinimumNArgs(1)),
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.Command = args
-			if err := errors.Join(checkFormat(f.format, askFormats...), f.check()); err != nil {
+			if err := f.check(); err != nil {
 				return err
 			}
 			return c.referee(cmd.Context(), f)
@@ -61,19 +61,21 @@ each token, an event without data, and one without text.`,
 	fl.SetInterspersed(false) // the flags behind the first word are the load generator's
 	fl.IntVar(&f.Requests, "requests", 200, "requests of each round: {requests}")
 	fl.Float64Var(&f.Rate, "rate", 20, "requests per second: {rate}")
-	fl.StringVar(&f.Arrival, "arrival", "poisson", "process that the command requests: poisson or constant")
+	f.Arrival = "poisson"
+	fl.Var(choice{&f.Arrival, "arrival", []string{"poisson", "constant"}}, "arrival",
+		"process that the command requests: poisson or constant")
 	fl.StringSliceVar(&f.Only, "only", nil, "`ROUNDS` to run (default all)")
 	outFlag(fl, &f.Out, "results/referee")
-	formatFlag(fl, &f.format, askFormats)
+	formatFlag(fl, &f.format, textOrJSON)
 	fl.BoolVar(&f.enforce, "enforce", false, "exit 3 if a figure is wrong")
 	return cmd
 }
 
 func (f *refereeFlags) check() error {
-	var problems []string
+	var wrong mistakes
 	bad := func(is bool, format string, values ...any) {
 		if is {
-			problems = append(problems, fmt.Sprintf(format, values...))
+			wrong.add(format, values...)
 		}
 	}
 	bad(!strings.Contains(strings.Join(f.Command, " "), "{url}"),
@@ -81,8 +83,7 @@ func (f *refereeFlags) check() error {
 	bad(f.Requests < 20 || f.Requests > 10_000, "--requests: %d is not between 20 and 10000\nhint: --requests 200",
 		f.Requests)
 	bad(!(f.Rate > 0) || math.IsInf(f.Rate, 1), "--rate: %g is not a rate\nhint: --rate 20", f.Rate)
-	bad(f.Arrival != "poisson" && f.Arrival != "constant",
-		"--arrival: %q is not a process to check\nhint: poisson or constant", f.Arrival)
+
 	if program := f.Command[0]; !strings.Contains(program, "{") {
 		err := server.Find(program)
 		bad(err != nil, "the command cannot be started: %v\nhint: name a program in PATH, or by its path", err)
@@ -91,10 +92,7 @@ func (f *refereeFlags) check() error {
 	for _, name := range f.Only {
 		bad(!slices.Contains(names, name), "--only: no round %q\nhint: %s", name, strings.Join(names, ", "))
 	}
-	if len(problems) > 0 {
-		return usage("%s", strings.Join(problems, "\nerror: "))
-	}
-	return nil
+	return wrong.err()
 }
 
 func (c *cli) referee(ctx context.Context, f *refereeFlags) error {

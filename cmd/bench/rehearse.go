@@ -40,9 +40,9 @@ Model, hardware and step times are as in bench predict MATRIX. Rows with a searc
 nights have the same noise, whatever is planted.`,
 		Example: `  bench rehearse matrices/nightly.toml --change 8%@14
   bench rehearse matrices/nightly.toml --change 8%@14 --change -12%@=13 --noise 1%
-  bench rehearse matrices/nightly.toml --nights 60 --seed 2     quiet nights: how many false alarms?
+  bench rehearse matrices/nightly.toml --nights 60 --seed 2     # quiet nights: how many false alarms?
   bench rehearse nightly.toml --model llama-3.1-8b --hardware h100-sxm --change 4%@14`,
-		Args: positional(cobra.ExactArgs(1)),
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.rehearse(cmd.Context(), f, args[0]) },
 	}
 	fl := cmd.Flags()
@@ -56,12 +56,12 @@ nights have the same noise, whatever is planted.`,
 	t := &f.keys.Target
 	rooflineFlags(fl, &t.Model, &t.Hardware, &t.GPUs, "the matrix's")
 	setFlag(fl, &f.set)
-	formatFlag(fl, &f.format, askFormats)
+	formatFlag(fl, &f.format, textOrJSON)
 	return cmd
 }
 
 func (c *cli) rehearse(ctx context.Context, f *rehearseFlags, file string) error {
-	if err := errors.Join(checkFormat(f.format, askFormats...), f.readStory()); err != nil {
+	if err := f.readStory(); err != nil {
 		return err
 	}
 	m, p, err := c.planPrediction(ctx, &f.predictFlags, file)
@@ -103,21 +103,21 @@ func (c *cli) rehearse(ctx context.Context, f *rehearseFlags, file string) error
 }
 
 func (f *rehearseFlags) readStory() error {
-	s, wrong := &f.story, []error{}
-	bad := func(format string, args ...any) { wrong = append(wrong, usage(format, args...)) }
+	s := &f.story
+	var wrong mistakes
 	for _, text := range f.changes {
 		e, err := rehearse.ParseEvent(text)
 		if s.Planted = append(s.Planted, e); err != nil {
-			bad("--change %w", err)
+			wrong.add("--change %v", err)
 		}
 	}
 	slices.SortStableFunc(s.Planted, func(a, b rehearse.Event) int { return a.Night - b.Night })
-	s.Noise = percentage("--noise", f.noise, "0.5%", bad)
+	s.Noise = percentage("--noise", f.noise, "0.5%", wrong.add)
 	s.RepeatNoise = 0.005
 	if err := s.Check(); err != nil && len(wrong) == 0 {
-		bad("%w\nhint: bench rehearse --help", err)
+		wrong.add("%v\nhint: bench rehearse --help", err)
 	}
-	return errors.Join(wrong...)
+	return wrong.err()
 }
 
 // firstRehearsed is the date of night 1: that of night 14 is the 14th.

@@ -24,9 +24,9 @@ import (
 )
 
 type reportFlags struct {
-	format, output string
-	enforce        bool
-	findings       bool // text with all tables
+	output
+	enforce  bool
+	findings bool // text with all tables
 
 	slo       string // limits in place of the runs' own; empty: none
 	recompute bool
@@ -56,16 +56,16 @@ file of the run, so the default format is then text. --slo takes limits, which r
 a matrix, from which each row takes the SLO of the row with its name, and other rows take [slo]. --hardware, --gpus
 and --precision add the roofline to a run that was measured without it, or with a mistyped one.`,
 		Example: `  bench report results/chat/20260101T120000Z
-  bench report results/chat/20260101T120000Z --format md                          for a pull request: all points
+  bench report results/chat/20260101T120000Z --format md                          # for a pull request: all points
   bench report results/chat/20260101T120000Z results/chat/20260102T120000Z -o both.html
   bench report results/chat/20260101T120000Z results/predicted/chat/20260101T110000Z -o with-prediction.html
   bench report results/chat/20260101T120000Z --slo 'ttft_p95=300ms,tpot_p95=40ms'
-  bench report results/chat/20260101T120000Z --slo matrices/chat.toml --enforce   exit 3 unless these limits are met
-  bench report results/chat/20260101T120000Z --recompute                          old results by this version
-  bench report results/chat/20260101T120000Z --hardware h100-sxm --gpus 2         add the roofline
-  bench report results/chat/20260101T120000Z --findings                           what the terminal leaves out
+  bench report results/chat/20260101T120000Z --slo matrices/chat.toml --enforce   # exit 3 unless these limits are met
+  bench report results/chat/20260101T120000Z --recompute                          # old results by this version
+  bench report results/chat/20260101T120000Z --hardware h100-sxm --gpus 2         # add the roofline
+  bench report results/chat/20260101T120000Z --findings                           # what the terminal leaves out
   bench report vllm-result.json --format text`,
-		Args: positional(cobra.MinimumNArgs(1)),
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("slo") && f.slo == "" {
 				return usage("--slo is empty\nhint: write --slo 'ttft_p95=300ms', or name a .toml file with [slo]")
@@ -80,8 +80,8 @@ and --precision add the roofline to a run that was measured without it, or with 
 		},
 	}
 	fl := cmd.Flags()
-	formatFlag(fl, &f.format, formatNames())
-	outputFlag(fl, &f.output, "(default: report.html in the run for html, else stdout); its name sets the format")
+	f.register(fl, "(default: report.html in the run for html, else stdout); its name sets the format",
+		formatNames()...)
 	fl.StringVar(&f.slo, "slo", "",
 		"`LIMITS` in place of the runs' own: ttft_p95=300ms,error_rate=0.01, or a matrix (*.toml)")
 	fl.BoolVar(&f.recompute, "recompute", false, "derive everything again from the stored requests")
@@ -95,7 +95,7 @@ and --precision add the roofline to a run that was measured without it, or with 
 
 // formatByName is the format that the name of the output asks for; else text of what was evaluated again, and html.
 func (f *reportFlags) formatByName() string {
-	switch end := strings.TrimPrefix(filepath.Ext(f.output), "."); {
+	switch end := strings.TrimPrefix(filepath.Ext(f.file), "."); {
 	case end == "txt":
 		return "text"
 	case slices.Contains([]string{"html", "md", "csv", "json"}, end):
@@ -106,7 +106,6 @@ func (f *reportFlags) formatByName() string {
 	return "html"
 }
 
-// reportFormat is a format of bench report.
 type reportFormat struct {
 	name  string
 	reads bool // people or programs of bench read it: it has places for notices, and for a prediction behind a run
@@ -143,6 +142,7 @@ func (c *cli) report(f *reportFlags, paths []string) error {
 		return err
 	}
 	var runs []*report.Run
+	format := reportFormats[slices.Index(formatNames(), f.format)]
 	for _, path := range paths {
 		run, err := foreign.Load(path)
 		if err != nil {
@@ -150,7 +150,6 @@ func (c *cli) report(f *reportFlags, paths []string) error {
 		}
 		runs = append(runs, run)
 	}
-	format := reportFormats[slices.Index(formatNames(), f.format)]
 	all := runs
 	if format.reads {
 		runs = report.LayBehind(all)
@@ -170,17 +169,17 @@ func (c *cli) report(f *reportFlags, paths []string) error {
 			return err
 		}
 	}
-	screen := c.screenFor(f.output)
-	if f.format == "html" && f.output == "" {
-		if f.output = defaultPage(runs[0].Dir); len(runs) > 1 && runs[0].Files != nil { // the run keeps its own page
-			f.output = filepath.Join(filepath.Dir(filepath.Clean(runs[0].Dir)), "report.html")
+	screen := c.screenFor(f.file)
+	if f.format == "html" && f.file == "" {
+		if f.file = defaultPage(runs[0].Dir); len(runs) > 1 && runs[0].Files != nil { // the run keeps its own page
+			f.file = filepath.Join(filepath.Dir(filepath.Clean(runs[0].Dir)), "report.html")
 		}
 	}
 	var err error
 	if format.files != nil {
 		err = c.deliverFiles(f, format, runs)
 	} else {
-		err = c.deliver(f.output, "report", func(w io.Writer) error {
+		err = c.deliver(f.file, "report", func(w io.Writer) error {
 			return format.write(w, runs, screen, f.findings)
 		})
 	}
@@ -196,7 +195,7 @@ func (c *cli) deliverFiles(f *reportFlags, format reportFormat, runs []*report.R
 	if err != nil {
 		return err
 	}
-	if f.output == "" || f.output == "-" {
+	if f.file == "" || f.file == "-" {
 		if len(files) != 1 {
 			return usage("--format %s has %s, one for each row\nhint: add -o FOLDER", format.name,
 				unit.Plural(len(files), "file"))
@@ -204,26 +203,24 @@ func (c *cli) deliverFiles(f *reportFlags, format reportFormat, runs []*report.R
 		_, err := c.stdout.Write(files[0].Text)
 		return err
 	}
-	if err := os.MkdirAll(f.output, 0o777); err != nil {
+	if err := os.MkdirAll(f.file, 0o777); err != nil {
 		return fmt.Errorf("writing the report: %w", err)
 	}
 	for _, file := range files {
 		whole := func(w io.Writer) error { _, err := w.Write(file.Text); return err }
-		if err := sweep.WriteWhole(filepath.Join(f.output, file.Name), whole); err != nil {
+		if err := sweep.WriteWhole(filepath.Join(f.file, file.Name), whole); err != nil {
 			return fmt.Errorf("writing the report: %w", err)
 		}
 	}
-	_, err = fmt.Fprintf(c.stdout, "report: %s in %s\n", unit.Plural(len(files), "file"), f.output)
+	_, err = fmt.Fprintf(c.stdout, "report: %s in %s\n", unit.Plural(len(files), "file"), f.file)
 	return err
 }
 
 func (f *reportFlags) check() error {
-	switch err := checkFormat(f.format, formatNames()...); {
-	case err != nil:
-		return err
+	switch {
 	case f.findings && f.format != "text":
 		return usage("--findings is for text: --format %s always has them\nhint: omit one of the two", f.format)
-	case f.again() && f.format == "html" && f.output == "":
+	case f.again() && f.format == "html" && f.file == "":
 		return usage("--format html needs a file: --slo, --recompute and --hardware leave report.html of the run as it is\nhint: add -o again.html")
 	}
 	return nil

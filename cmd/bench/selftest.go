@@ -6,7 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
+
 	"time"
 
 	"github.com/spf13/cobra"
@@ -39,12 +39,12 @@ func newSelftest(c *cli) *cobra.Command {
 timestamp of the client with the server's times. It prints the error of TTFT and ITL, the client lag, the CPU time,
 and the load up to which the client is calibrated. It takes about a minute. With --save, sweeps on this machine mark rows above
 that load.`,
-		Example: `  bench selftest --save                          calibrate this machine for sweeps
-  bench selftest --quick                         a quarter of the time, fewer steps
-  bench selftest --streams 4000,8000             only these numbers of streams
-  bench selftest --rates 2000                    only this rate
+		Example: `  bench selftest --save                          # calibrate this machine for sweeps
+  bench selftest --quick                         # a quarter of the time, fewer steps
+  bench selftest --streams 4000,8000             # only these numbers of streams
+  bench selftest --rates 2000                    # only this rate
   bench selftest --format json > selftest.json`,
-		Args: positional(cobra.NoArgs),
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.selftest(cmd, f) },
 	}
 	d := ladderOf(false)
@@ -54,7 +54,7 @@ that load.`,
 		"concurrent streams, a step each: in bursts, from 100 on also spread; without --rates only these")
 	fl.Float64SliceVar(&f.rates, "rates", d.Rates,
 		"request rates, 1/s, with short answers, a step each; without --streams only these")
-	formatFlag(fl, &f.format, askFormats)
+	formatFlag(fl, &f.format, textOrJSON)
 	fl.StringVar(&f.save, "save", "", "save the result for sweeps; --save=FILE: to FILE")
 	fl.Lookup("save").NoOptDefVal = defaultPlace
 	return cmd
@@ -81,14 +81,9 @@ func (f *selftestFlags) steps(fl *pflag.FlagSet) (runner.Ladder, error) {
 	if fl.Changed("rates") {
 		l.Rates = f.rates
 	}
-	var problems []string
-	l.Check(func(flag, problem, hint string) {
-		problems = append(problems, fmt.Sprintf("--%s: %s\nhint: %s", flag, problem, hint))
-	})
-	if len(problems) > 0 {
-		return l, usage("%s", strings.Join(problems, "\nerror: "))
-	}
-	return l, nil
+	var wrong mistakes
+	l.Check(wrong.inFlags("--"))
+	return l, wrong.err()
 }
 
 func (c *cli) selftest(cmd *cobra.Command, f *selftestFlags) error {
@@ -96,9 +91,7 @@ func (c *cli) selftest(cmd *cobra.Command, f *selftestFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := checkFormat(f.format, askFormats...); err != nil {
-		return err
-	}
+
 	if f.save == defaultPlace {
 		if f.save, err = selftestFile(); err != nil {
 			return usage("%w\nhint: name a file: --save=selftest.json", err)
@@ -113,7 +106,8 @@ func (c *cli) selftest(cmd *cobra.Command, f *selftestFlags) error {
 	open := false // the line of progress has no line feed yet
 	result, err := runner.Run(cmd.Context(), runner.Config{
 		Ladder: ladder, Machine: machine(),
-		Command: exactServer(self, ladder),
+		Command: []string{self, "mock", "--listen", "127.0.0.1:0", "--set", "mock.queue=1000000",
+			"--set", "mock.ttft=" + ladder.TTFT.String(), "--set", "mock.itl=" + ladder.ITL.String()},
 		Begun: func(i, n int, s selftest.Step) {
 			open = true
 			fmt.Fprintf(c.stderr, "[%d/%d] %s … ", i, n, s.Name())
@@ -134,11 +128,6 @@ func (c *cli) selftest(cmd *cobra.Command, f *selftestFlags) error {
 		return fmt.Errorf("the self-test: %w", err)
 	}
 	return c.concludeSelftest(result, f)
-}
-
-func exactServer(self string, l runner.Ladder) []string {
-	return []string{self, "mock", "--listen", "127.0.0.1:0", "--set", "mock.queue=1000000",
-		"--set", "mock.ttft=" + l.TTFT.String(), "--set", "mock.itl=" + l.ITL.String()}
 }
 
 func (c *cli) concludeSelftest(r *selftest.Result, f *selftestFlags) error {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"sync"
 	"time"
 
@@ -27,18 +26,17 @@ compare the latest with the others, one or several for a report, many for their 
 
 It answers on 127.0.0.1 only, unless --listen names another address, and it has no password. It writes nothing but
 DIR/` + compare.IndexName + `, the index that bench history uses too; without write permission it continues without it.`,
-		Example: `  bench serve results                            then open http://127.0.0.1:8484
-  ssh -L 8484:127.0.0.1:8484 gpu-host            the same, for results on another machine
-  bench serve results --listen 127.0.0.1:0       any free port
-  bench serve results --listen 0.0.0.0:8484      for the whole network: without a password`,
-		Args: positional(cobra.ExactArgs(1)),
+		Example: `  bench serve results                            # then open http://127.0.0.1:8484
+  ssh -L 8484:127.0.0.1:8484 gpu-host            # the same, for results on another machine
+  bench serve results --listen 127.0.0.1:0       # any free port
+  bench serve results --listen 0.0.0.0:8484      # for the whole network: without a password`,
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if isAddress(args[0]) {
 				return usage("serve shows results of a directory, not of %s\nhint: bench %[1]s measures it",
 					target.Redact(args[0]))
 			}
-			return c.serve(cmd.Context(), args[0],
-				address)
+			return c.serve(cmd.Context(), args[0], address)
 		},
 	}
 	listenFlag(cmd.Flags(), &address, "127.0.0.1:8484")
@@ -56,12 +54,7 @@ func (c *cli) serve(ctx context.Context, dir, address string) error {
 		return err
 	}
 	defer l.Close()
-	host, _, _ := net.SplitHostPort(l.Addr().String())
-	if !net.ParseIP(host).IsLoopback() {
-		fmt.Fprintf(c.stderr,
-			"warning: %s is open to the network: every machine that reaches it reads these results\n",
-			l.Addr())
-	}
+	c.warnOpen(l, "--listen", ": every machine that reaches it reads these results")
 	fmt.Fprintf(c.stdout, "serving on http://%s (Ctrl-C ends it)\n", l.Addr())
 	archive.Begin()
 	ctx, end := context.WithCancel(ctx)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -18,9 +17,6 @@ import (
 	"bench/experiment/mock"
 	"bench/experiment/roofline"
 	"bench/experiment/twin"
-	"bench/report"
-	"bench/report/export"
-	"bench/report/foreign"
 	"bench/report/size"
 	"bench/sweep"
 )
@@ -41,7 +37,7 @@ type sizeFlags struct {
 	hours     []float64
 	startUp   time.Duration
 
-	format, output string
+	output
 }
 
 func newSize(c *cli) *cobra.Command {
@@ -62,10 +58,10 @@ the rows or the recording had are refused.`,
   bench size results/chat/20260101T120000Z --rate 40 --hardware h100-sxm,b200 --gpu-hour-usd h100-sxm=2.5,b200=5
   bench size chat --row F-production-mix --rate 40 --model llama-3.1-70b --hardware h100-sxm,h200-sxm --gpus 4,8
   bench size live.jsonl.zst --slo ttft_p95=1s,tpot_p95=40ms --rate 40 --router prefix-aware
-  bench size RUN --hours 4,3,6,20,38,40,22,8 --start-up 3m     a fixed fleet beside autoscalers`,
-		Args: positional(cobra.ExactArgs(1)),
+  bench size RUN --hours 4,3,6,20,38,40,22,8 --start-up 3m     # a fixed fleet beside autoscalers`,
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := errors.Join(checkFormat(f.format, askFormats...), checkRouter(f.router), f.check()); err != nil {
+			if err := f.check(); err != nil {
 				return err
 			}
 			return c.size(cmd, f, args[0])
@@ -85,20 +81,13 @@ the rows or the recording had are refused.`,
 	routerFlag(fl, &f.router)
 	fl.Float64SliceVar(&f.hours, "hours", nil, "`RATES` of the hours of a day, whose highest is served: 4,3,20,38,12")
 	fl.DurationVar(&f.startUp, "start-up", 3*time.Minute, "with hours: time in which an autoscaler's replica starts")
-	formatFlag(fl, &f.format, askFormats)
-	outputFlag(fl, &f.output, "")
+	f.register(fl, "", textOrJSON...)
 	return cmd
 }
 
 func routerFlag(fl *pflag.FlagSet, into *string) {
-	fl.StringVar(into, "router", twin.RoundRobin, "of several replicas: "+strings.Join(twin.Routers, ", "))
-}
-
-func checkRouter(name string) error {
-	if slices.Contains(twin.Routers, name) {
-		return nil
-	}
-	return usage("--router: unknown router %q\nhint: %s", name, strings.Join(twin.Routers, ", "))
+	*into = twin.RoundRobin
+	fl.Var(choice{into, "router", twin.Routers}, "router", "of several replicas: "+strings.Join(twin.Routers, ", "))
 }
 
 func (f *sizeFlags) check() error {
@@ -168,10 +157,7 @@ func (c *cli) size(cmd *cobra.Command, f *sizeFlags, path string) error {
 		fmt.Fprintf(c.stderr, "note: %d fleets run in virtual time: some seconds each\n", len(candidates))
 	}
 	r := s.Size(candidates)
-	err = c.deliver(f.output, "sizes", map[string]func(io.Writer) error{
-		"text": func(w io.Writer) error { return r.Text(w, screenOf(c.stdout)) },
-		"json": func(w io.Writer) error { return export.WriteJSON(w, r) },
-	}[f.format])
+	err = c.write(f.output, "sizes", r, r.Text)
 	if err == nil && !slices.ContainsFunc(r.Plans, func(p size.Plan) bool { return p.Refused == "" }) {
 		return errors.New("no fleet of these servers is known")
 	}
@@ -236,21 +222,16 @@ func (c *cli) sizedRow(cmd *cobra.Command, f *sizeFlags, file string, text []byt
 
 // sizedRun is the traffic and the server of a run or a recording.
 func (c *cli) sizedRun(path, row, slo string) (*size.Server, error) {
-	run, err := foreign.Load(path)
+	run, err := c.load(path)
 	if err != nil {
-		return nil, usage("%w", err)
+		return nil, err
 	}
-	c.notices(run)
 	if run.IsRecording() {
 		slo = cmp.Or(slo, defaultSLO)
 	}
 	if slo != "" {
-		limits, err := limitsFor(slo, []*report.Run{run})
-		if err != nil {
+		if err := judgeBy(slo, run); err != nil {
 			return nil, err
-		}
-		for i := range run.Rows {
-			limits.Apply(&run.Rows[i].Spec)
 		}
 	}
 	s, err := size.OfRun(run, row)

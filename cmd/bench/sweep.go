@@ -18,14 +18,11 @@ import (
 
 	root "bench"
 	"bench/experiment"
-	"bench/experiment/endpoint"
 	"bench/experiment/mock"
-	"bench/experiment/record"
 	"bench/experiment/roofline"
 	"bench/experiment/text"
 	"bench/sweep"
 	"bench/sweep/forecast"
-	"bench/sweep/live"
 )
 
 type sweepFlags struct {
@@ -52,16 +49,16 @@ func newSweep(c *cli) *cobra.Command {
 		Long: `sweep sends the workloads of a matrix (TOML) to an endpoint. It writes to results/<matrix>/<start time>/: a JSON
 file and request records per row, report.html and summary.md. Without an endpoint it measures the embedded
 simulated server. Ctrl-C keeps finished rows; --resume continues the run.`,
-		Example: `  bench sweep matrices/chat.toml                                      the simulated server
-  bench sweep matrices/chat.toml --endpoint http://localhost:8000     your server; bench finds its model
+		Example: `  bench sweep matrices/chat.toml                                      # the simulated server
+  bench sweep matrices/chat.toml --endpoint http://localhost:8000     # your server; bench finds its model
   bench sweep matrices/chat.toml --endpoint https://host/v1 --api-key-env MY_KEY --model my-model --api chat
-  bench sweep matrices/chat.toml --dry-run                            print the plan and its duration
-  bench sweep matrices/chat.toml --only 'D-*' --only 'F-*'            some rows
+  bench sweep matrices/chat.toml --dry-run                            # print the plan and its duration
+  bench sweep matrices/chat.toml --only 'D-*' --only 'F-*'            # some rows
   bench sweep matrices/chat.toml --set target.hardware=h100-sxm --set row.D-saturation.concurrency=[8,16]
   bench sweep matrices/chat.toml --resume results/chat/20260101T120000Z
-  bench sweep matrices/half-hour.toml --enforce                       exit 3 unless every SLO is met
+  bench sweep matrices/half-hour.toml --enforce                       # exit 3 unless every SLO is met
   bench sweep matrices/chat.toml --json | jq 'select(.event == "row_finished").result'`,
-		Args: positional(cobra.ExactArgs(1)),
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.sweep(cmd, &sweepInput{sweepFlags: f}, args[0])
 		},
@@ -127,7 +124,7 @@ func (c *cli) sweep(cmd *cobra.Command, in *sweepInput, file string) error {
 		return err
 	}
 	if in.dryRun {
-		return c.dryRunSweep(cmd.Context(), in)
+		return c.dryRun(cmd.Context(), in)
 	}
 	return c.runSweep(cmd.Context(), in)
 }
@@ -187,11 +184,15 @@ func (in *sweepInput) read(ctx context.Context, file string, stderr io.Writer) (
 	return err
 }
 
-func (c *cli) dryRunSweep(ctx context.Context, in *sweepInput) error {
+func (c *cli) dryRun(ctx context.Context, in *sweepInput) error {
 	if len(in.notes) > 0 { // a run notes it after it has found the model
 		fmt.Fprintln(c.stderr, safe("note: rows have no roofline: "+strings.Join(in.notes, "; ")))
 	}
-	return c.dryRun(ctx, in.m, in.known)
+	plan, err := interruptible(ctx, func() (string, error) { return planText(in.m, in.known, screenOf(c.stdout)) })
+	if err == nil {
+		_, err = fmt.Fprint(c.stdout, plan)
+	}
+	return err
 }
 
 func (c *cli) runSweep(ctx context.Context, in *sweepInput) error {
@@ -220,10 +221,7 @@ func (c *cli) sweepWith(ctx context.Context, in *sweepInput, x *crew) error {
 	defer ignoreSIGPIPE()()
 	o.Resume, o.AcceptServerChange = in.resume, in.acceptChange
 	o.Takes, o.Prior = forecast.NewRemaining(in.m, in.only).Takes, in.prior(ctx)
-	stop, err := in.servers(ctx, in.m, in.simulated, &o,
-		func(ctx context.Context, base, simulator string) (*endpoint.Server, record.RooflineSource, error) {
-			return c.connect(ctx, in, base, simulator)
-		})
+	stop, err := c.servers(ctx, in, &o)
 	if err != nil {
 		return err
 	}
@@ -235,13 +233,11 @@ func (c *cli) sweepWith(ctx context.Context, in *sweepInput, x *crew) error {
 			return err
 		}
 	}
-	run, end := context.WithCancelCause(ctx)
-	defer end(nil)
-	w, err := c.watch(run, in, end)
+	w, err := c.watch(ctx, in)
 	if err != nil {
 		return err
 	}
-	result, err := c.runTo(ctx, run, in, o, w)
+	result, err := c.runTo(ctx, in, o, w)
 	w.ended(result)
 	return err
 }
@@ -260,18 +256,15 @@ func (c *cli) options(in *sweepInput) (sweep.Options, error) {
 	}, err
 }
 
-// runTo runs the sweep and concludes it. ends is done at an interrupt of ctx, or when the view ends the run.
-func (c *cli) runTo(ctx, ends context.Context, in *sweepInput, o sweep.Options, w watcher) (*sweep.Result, error) {
-	run, keeps := ends, in.keepsCut()
+func (c *cli) runTo(ctx context.Context, in *sweepInput, o sweep.Options, w watcher) (*sweep.Result, error) {
+	run, keeps := ctx, in.keepsCut()
 	if keeps {
-		o.Ends, run = ends, context.WithoutCancel(ctx)
+		o.Ends, run = ctx, context.WithoutCancel(ctx)
 		defer debug.SetGCPercent(debug.SetGCPercent(reportGC))
 	}
 	result, runErr := c.watched(run, in.m, o, w)
 	in.result = result
-	if failing := new(live.FailingError); errors.As(context.Cause(ends), &failing) {
-		runErr = failing
-	}
+
 	err := c.conclude(result, runErr, in.sweepFlags)
 	if runErr == nil && keeps && ctx.Err() != nil {
 		err = cmp.Or(cutShort(result.Dir), err)
@@ -309,7 +302,6 @@ func (c *cli) noteChanged(lines []string) {
 	fmt.Fprint(c.stderr, strings.Join(lines, ""))
 }
 
-// readMatrix reads a file, or takes its text.
 func readMatrix(ctx context.Context, file string, text []byte, set []string, simulated interface {
 	Check(bad func(key, problem, hint string))
 }) (*sweep.Matrix, error) {
@@ -355,7 +347,7 @@ func matrixError(err error) error {
 }
 
 // planBudget finds what a resumed run has spent of its budget, and returns how far the budget goes; empty: there is
-// none. If it is too short for every row, the most telling ones run first.
+// none.
 func (f *sweepFlags) planBudget(m *sweep.Matrix, k *forecast.Known) (string, error) {
 	if f.resume != "" && (f.dryRun || m.Budget > 0) {
 		kept, err := sweep.FindKept(m, f.resume)
@@ -371,17 +363,5 @@ func (f *sweepFlags) planBudget(m *sweep.Matrix, k *forecast.Known) (string, err
 	if err != nil {
 		return "", usage("--only: %w", err)
 	}
-	if p.BeyondBudget() {
-		m.TellingFirst()
-	}
 	return p.BudgetText(), nil
-}
-
-func (c *cli) dryRun(ctx context.Context, m *sweep.Matrix, k forecast.Known) error {
-	plan, err := interruptible(ctx, func() (string, error) { return planText(m, k, screenOf(c.stdout)) })
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprint(c.stdout, plan)
-	return err
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"github.com/spf13/pflag"
 
@@ -42,27 +41,18 @@ func withOwn[T interface{ With(T) T }](builtin T, name string, known []byte, par
 	return builtin.With(own), nil
 }
 
-// ownTable returns the text of the file in the working directory, else of the one beside the program; nil: none. A
-// file is reported unless it equals the built-in table.
+// ownTable returns the text of the file in the working directory; nil: none. It is reported unless it equals the
+// built-in table.
 func ownTable(name string, known []byte, stderr io.Writer) ([]byte, error) {
-	places := []string{name}
-	if self, err := os.Executable(); err == nil {
-		places = append(places, filepath.Join(filepath.Dir(self), name))
+	text, err := os.ReadFile(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), err == nil && bytes.Equal(text, known):
+		return nil, nil
+	case err != nil:
+		return nil, usage("reading entries for %s: %w", name, err)
 	}
-	for _, place := range places {
-		text, err := os.ReadFile(place)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			continue
-		case err != nil:
-			return nil, usage("reading entries for %s: %w", name, err)
-		case bytes.Equal(text, known):
-			return nil, nil
-		}
-		fmt.Fprintf(stderr, "note: entries of %s are used before the built-in ones\n", place)
-		return text, nil
-	}
-	return nil, nil
+	fmt.Fprintf(stderr, "note: entries of %s are used before the built-in ones\n", name)
+	return text, nil
 }
 
 // rooflineFlags are those of commands without a server to ask for its model.

@@ -39,12 +39,12 @@ tile runs matrices/tile.toml until interrupted (or for --duration), prints a lin
 the results of a sweep, for bench report and bench compare. The first rotation finds nothing: it is stored, not counted.
 --set changes any key of the matrix: bench init writes it, with a comment for each key.
 Two endpoints are measured in interleaved blocks (A B B A) of one run, which bench compare compares.`,
-		Example: `  bench tile http://localhost:8000                          discovers the model, fills 0.9 of 100 GiB
+		Example: `  bench tile http://localhost:8000                          # fills 0.9 of 100 GiB
   bench tile localhost:8000 --set row.tile.tile.offload_gib=400 --set row.tile.tile.kv_precision=fp8
   bench tile localhost:8000 --set row.tile.tile.fit=hbm --duration 5m
   bench tile mock --set row.tile.tile.contexts=6 --set row.tile.input=512 --set row.tile.tile.rounds=3
-  bench tile host-a:8000 host-b:8000 --duration 5m          two servers, interleaved`,
-		Args: positional(cobra.RangeArgs(1, 2)),
+  bench tile host-a:8000 host-b:8000 --duration 5m          # two servers, interleaved`,
+		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := positive(cmd.Flags()); err != nil {
 				return err

@@ -9,8 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"regexp"
-	"strings"
+
 	"time"
 
 	"github.com/klauspost/compress/zstd"
@@ -32,10 +31,9 @@ const traceFormats = "mooncake, azure, burstgpt, sharegpt, log, weka, otel, benc
 type traceFlags struct {
 	options trace.Options
 	set     []string // KEY=VALUE of [row.trace]
-	format  string   // of what is printed without an output
+	output           // without a file its format is that of what is printed
 
-	// With one: what is written.
-	output             string
+	// With a file: what is written.
 	anonymize          bool
 	sessions, requests int // a sample; 0 = all
 }
@@ -62,13 +60,13 @@ Files can be gzip or zstd. docs/traces.md describes the formats, the figures and
   bench trace BurstGPT_1.csv --set trace.max_input=4096 --format json > short.json
   bench trace requests.jsonl --anonymize -o private.jsonl
   bench trace weka.jsonl --sessions 50 -o weka50.jsonl.zst`,
-		Args: positional(cobra.ExactArgs(1)),
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t.options.File = args[0]
 			if err := t.check(cmd.Flags()); err != nil {
 				return err
 			}
-			if t.output == "" {
+			if t.file == "" {
 				return c.inspect(cmd.Context(), &t)
 			}
 			return c.convert(cmd.Context(), &t)
@@ -81,8 +79,7 @@ Files can be gzip or zstd. docs/traces.md describes the formats, the figures and
 
 func (t *traceFlags) register(f *pflag.FlagSet) {
 	f.StringArrayVar(&t.set, "set", nil, "`KEY=VALUE` of [row.trace], e.g. trace.max_input=4096 (repeatable)")
-	formatFlag(f, &t.format, askFormats)
-	outputFlag(f, &t.output, "(compressed if its name ends in .gz or .zst)")
+	t.output.register(f, "(compressed if its name ends in .gz or .zst)", textOrJSON...)
 	f.BoolVar(&t.anonymize, "anonymize", false, "keep only lengths, relative times and counted numbers")
 	f.IntVar(&t.sessions, "sessions", 0, "write a random sample of this many sessions")
 	f.IntVar(&t.requests, "requests", 0, "write a random sample of this many requests, of a trace without graphs")
@@ -90,7 +87,7 @@ func (t *traceFlags) register(f *pflag.FlagSet) {
 
 func (t *traceFlags) check(f *pflag.FlagSet) error {
 	unused, remedy := []string{"anonymize", "sessions", "requests"}, "add -o OUT"
-	if t.output != "" {
+	if t.file != "" {
 		unused, remedy = []string{"format"}, "remove -o to inspect the trace"
 	}
 	for _, name := range unused {
@@ -107,14 +104,9 @@ func (t *traceFlags) check(f *pflag.FlagSet) error {
 	if err := t.setKeys(); err != nil {
 		return err
 	}
-	var problems []string
-	t.options.Check(func(key, problem, hint string) {
-		problems = append(problems, fmt.Sprintf("--set trace.%s: %s\nhint: %s", key, problem, flagWords(hint)))
-	})
-	if len(problems) > 0 {
-		return usage("%s", strings.Join(problems, "\nerror: "))
-	}
-	return nil
+	var wrong mistakes
+	t.options.Check(wrong.inFlags("--set trace."))
+	return wrong.err()
 }
 
 func (t *traceFlags) setKeys() error {
@@ -129,34 +121,6 @@ func (t *traceFlags) setKeys() error {
 		return usage("--set changes keys of [row.trace]\nhint: --set trace.max_input=4096")
 	}
 	return d.Decode("trace", &t.options)
-}
-
-// traceKey matches a key of [row.trace] in a hint, with its value if it has one.
-var traceKey = regexp.MustCompile(`(?:(?:set|write) )?\b(` + setKey + `|start|end) = "?([\w.]+)"?|\b(` + setKey + `)\b`)
-
-const setKey = `(?:min|max|cap)_input|time_unit|block_tokens|bytes_per_token`
-
-// flagWords replaces the keys in a hint by flags: set block_tokens = 512 by --set trace.block_tokens=512.
-func flagWords(hint string) string {
-	return traceKey.ReplaceAllStringFunc(hint, func(found string) string {
-		m := traceKey.FindStringSubmatch(found)
-		if m[1] == "" {
-			return "trace." + m[3]
-		}
-		return "--set trace." + m[1] + "=" + m[2]
-	})
-}
-
-func traceError(ctx context.Context, err error) error {
-	if err == nil {
-		return nil
-	}
-	err = interrupted(ctx, err)
-	text, hint, ok := strings.Cut(err.Error(), "\nhint: ")
-	if !ok {
-		return err
-	}
-	return &exitError{codeOf(err), errors.New(text + "\nhint: " + flagWords(hint))}
 }
 
 // openTrace opens a trace; its reads fail once ctx is done. end closes it.
@@ -178,7 +142,7 @@ func openTrace(ctx context.Context, t *traceFlags) (r *trace.Reader, end func(),
 	if err != nil {
 		wake()
 		_ = f.Close()
-		return nil, nil, traceError(ctx, err)
+		return nil, nil, interrupted(ctx, err)
 	}
 	return r, func() {
 		wake()
@@ -188,9 +152,7 @@ func openTrace(ctx context.Context, t *traceFlags) (r *trace.Reader, end func(),
 }
 
 func (c *cli) inspect(ctx context.Context, t *traceFlags) error {
-	if err := checkFormat(t.format, askFormats...); err != nil {
-		return fmt.Errorf("%w; --set trace.format=… names the format of the file", err)
-	}
+
 	r, end, err := openTrace(ctx, t)
 	if err != nil {
 		return err
@@ -198,24 +160,22 @@ func (c *cli) inspect(ctx context.Context, t *traceFlags) error {
 	defer end()
 	report, err := trace.Inspect(r, 0)
 	if err != nil {
-		return traceError(ctx, err)
+		return interrupted(ctx, err)
 	}
 	if t.format == "json" {
 		return export.WriteJSON(c.stdout, report)
 	}
-	for i := range report.Notes {
-		report.Notes[i].Hint = flagWords(report.Notes[i].Hint)
-	}
+
 	return trace.Text(c.stdout, report)
 }
 
 func (c *cli) convert(ctx context.Context, t *traceFlags) error {
 	in, err := os.Stat(t.options.File)
 	if err == nil {
-		out, err := os.Stat(t.output)
+		out, err := os.Stat(t.file)
 		switch {
 		case err == nil && os.SameFile(in, out) && in.Mode().IsRegular():
-			return usage("-o %s is the input file\nhint: name another file", t.output)
+			return usage("-o %s is the input file\nhint: name another file", t.file)
 		case t.sessions+t.requests > 0 && !in.Mode().IsRegular():
 			return usage("%s is not a file, and a sample reads it twice\nhint: write it to a file first",
 				t.options.File)
@@ -223,15 +183,15 @@ func (c *cli) convert(ctx context.Context, t *traceFlags) error {
 	}
 	var done *trace.Conversion
 	pack := func(w io.Writer) (err error) {
-		done, err = writeTrace(w, t.output, func(w io.Writer) (*trace.Conversion, error) { return t.write(ctx, w) })
+		done, err = writeTrace(w, t.file, func(w io.Writer) (*trace.Conversion, error) { return t.write(ctx, w) })
 		return err
 	}
 	notes := c.stdout
-	if t.output == "-" {
+	if t.file == "-" {
 		notes = c.stderr // stdout gets the trace
 		err = pack(c.stdout)
 	} else {
-		err = sweep.WriteWhole(t.output, pack)
+		err = sweep.WriteWhole(t.file, pack)
 	}
 	if err != nil {
 		return err
@@ -240,7 +200,7 @@ func (c *cli) convert(ctx context.Context, t *traceFlags) error {
 	if done.Sessions > 0 {
 		made += " in " + unit.Plural(done.Sessions, "session")
 	}
-	fmt.Fprintf(notes, "%s: %s\n", t.output, made)
+	fmt.Fprintf(notes, "%s: %s\n", t.file, made)
 	if done.Different > 0 {
 		fmt.Fprintf(notes, "%d different blocks of %d tokens: an unlimited cache hits %.1f %% of the prompt tokens\n",
 			done.Different, done.BlockTokens, 100*done.HitRate)
@@ -260,7 +220,7 @@ func (t *traceFlags) write(ctx context.Context, w io.Writer) (*trace.Conversion,
 		}
 		defer end()
 		done, err := trace.Convert(w, r, t.anonymize)
-		return done, traceError(ctx, err)
+		return done, interrupted(ctx, err)
 	}
 	var end func()
 	open := func() (r *trace.Reader, err error) {
@@ -269,7 +229,7 @@ func (t *traceFlags) write(ctx context.Context, w io.Writer) (*trace.Conversion,
 	}
 	choice := rand.New(rand.NewPCG(sampleSeed, 0))
 	done, err := trace.Sample(w, open, func() { end() }, n, t.sessions > 0, choice, t.anonymize)
-	return done, traceError(ctx, err)
+	return done, interrupted(ctx, err)
 }
 
 // writeTrace writes a trace, compressed by the extension of name.
@@ -292,7 +252,7 @@ func writeTrace(w io.Writer, name string, write func(io.Writer) (*trace.Conversi
 }
 
 func interrupted(ctx context.Context, err error) error {
-	if ctx.Err() == nil {
+	if err == nil || ctx.Err() == nil {
 		return err
 	}
 	return &exitError{codeInterrupted, errors.New("interrupted before the end of the trace")}

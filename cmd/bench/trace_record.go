@@ -55,7 +55,7 @@ Ctrl-C or SIGTERM ends it: no new connections, 30 s for the open answers, exit c
   bench trace record --to https://llm.example.com/v1 -o live.jsonl.zst --session-header X-Session-ID
   bench trace record --to http://localhost:8000 -o live.jsonl.zst --shadow http://localhost:9000 --share 10%
   bench trace record --listen 0.0.0.0:8443 --tls cert.pem,key.pem --to http://localhost:8000 -o live.jsonl.zst`,
-		Args: positional(cobra.NoArgs),
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.recordTraffic(cmd.Context(), &f) },
 	}
 	f.register(cmd.Flags())
@@ -79,8 +79,8 @@ func (f *recordFlags) register(fl *pflag.FlagSet) {
 
 func (f *recordFlags) config() (proxy.Config, *tls.Config, error) {
 	c := proxy.Config{SessionHeader: f.sessionHeader, KeepModels: f.keepModels}
-	var wrong []string
-	bad := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
+	var wrong mistakes
+	bad := wrong.add
 	c.To = serverURL("--to", f.to, bad)
 	if f.sessionHeader != "" {
 		if problem := target.HeaderProblem(f.sessionHeader, ""); problem != "" {
@@ -103,10 +103,7 @@ func (f *recordFlags) config() (proxy.Config, *tls.Config, error) {
 		bad("%v", err)
 	}
 	c.Shadow = f.shadow.config(bad)
-	if len(wrong) > 0 {
-		return c, nil, usage("%s", strings.Join(wrong, "\nerror: "))
-	}
-	return c, incoming, nil
+	return c, incoming, wrong.err()
 }
 
 // serverURL reads the address of a server; its errors have no user info.
@@ -157,9 +154,7 @@ func (c *cli) recordTraffic(ctx context.Context, f *recordFlags) error {
 		return err
 	}
 	defer l.Close()
-	if err := f.checkLoop(ctx, l.Addr()); err != nil {
-		return err
-	}
+
 	admin, err := listenOn(ctx, f.admin, "--admin", ":8082")
 	if err != nil {
 		return err
@@ -186,7 +181,7 @@ func (c *cli) recordTraffic(ctx context.Context, f *recordFlags) error {
 		Page:       func() []byte { return livePage(live, file.counts(p)) }, PagePolicy: page.Policy()}
 	stopAdmin := (&listen.Door{Handler: server.Admin()}).Start(admin)
 	defer stopAdmin()
-	c.announceRecording(f, l.Addr(), admin.Addr(), incoming != nil)
+	c.announceRecording(f, l, admin, incoming != nil)
 	if f.duration > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, f.duration)
@@ -227,22 +222,16 @@ func recordingHeader(c proxy.Config, f *shadowFlags) recording.Header {
 	return h
 }
 
-func (c *cli) announceRecording(f *recordFlags, traffic, admin net.Addr, encrypted bool) {
+func (c *cli) announceRecording(f *recordFlags, traffic, admin net.Listener, encrypted bool) {
 	scheme := "http"
 	if encrypted {
 		scheme = "https"
 	}
-	for _, a := range []struct {
-		flag string
-		at   net.Addr
-	}{{"--listen", traffic}, {"--admin", admin}} {
-		if tcp, ok := a.at.(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
-			fmt.Fprintf(c.stderr, "warning: %s %s is open to the network\n", a.flag, a.at)
-		}
-	}
+	c.warnOpen(traffic, "--listen", "")
+	c.warnOpen(admin, "--admin", "")
 	fmt.Fprintf(c.stdout,
 		"recording to %s (Ctrl-C ends it)\nlistening on %s://%s\npage, /metrics, /readyz: http://%s/\n", safe(f.output),
-		scheme, traffic, admin)
+		scheme, traffic.Addr(), admin.Addr())
 }
 
 func (c *cli) summarizeRecording(name string, file *recordingFile, n recording.Counts) {
@@ -252,37 +241,17 @@ func (c *cli) summarizeRecording(name string, file *recordingFile, n recording.C
 		fmt.Fprintf(c.stdout, "%s: %s of %s recorded\n", safe(name), unit.Plural(file.written(), "request"),
 			unit.Count(n.Requests))
 	}
-	for _, x := range []struct {
-		n    int
-		text string
-	}{
-		{n.Unrecorded, "not recorded: the disk was full, or the recorder was behind"},
-		{n.Unhashed, "without hashes: the body was too large, or unreadable"},
-		{n.Unreadable, "answers in an encoding that is not read"},
-		{n.Refused, "refused: larger than 64 MiB, or a loop"},
-		{n.Unreachable, "without an answer: the server could not be reached"},
-		{n.Other, "to other paths, passed on only"},
-	} {
-		if x.n > 0 {
-			fmt.Fprintf(c.stdout, "  %s %s\n", unit.Count(x.n), x.text)
-		}
-	}
+	fmt.Fprint(c.stdout, counted("  ", "\n",
+		count{n.Unrecorded, "not recorded: the disk was full, or the recorder was behind"},
+		count{n.Unhashed, "without hashes: the body was too large, or unreadable"},
+		count{n.Unreadable, "answers in an encoding that is not read"},
+		count{n.Refused, "refused: larger than 64 MiB, or a loop"},
+		count{n.Unreachable, "without an answer: the server could not be reached"},
+		count{n.Other, "to other paths, passed on only"}))
 	if s := n.Shadow; s != nil {
-		line := unit.Plural(s.Sent, "request") + " copied to the candidate"
-		if s.Dropped > 0 {
-			line += ", " + unit.Count(s.Dropped) + " dropped"
-		}
-		if answered := s.Sent - s.Cut - s.Unread; s.Failed > 0 {
-			line += fmt.Sprintf(", %s of %s answers failed", unit.Count(s.Failed), unit.Count(answered))
-		}
-		for _, x := range []struct {
-			n    int
-			text string
-		}{{s.Cut, "cut in flight"}, {s.Unread, "with an answer that is not read"}} {
-			if x.n > 0 {
-				line += fmt.Sprintf(", %s %s", unit.Count(x.n), x.text)
-			}
-		}
+		line := unit.Plural(s.Sent, "request") + " copied to the candidate" + counted(", ", "",
+			count{s.Dropped, "dropped"}, count{s.Failed, "answers failed"}, count{s.Cut, "cut in flight"},
+			count{s.Unread, "with an answer that is not read"})
 		if s.Stopped != "" {
 			line += "; copying ended: " + s.Stopped
 		}
@@ -291,4 +260,61 @@ func (c *cli) summarizeRecording(name string, file *recordingFile, n recording.C
 	if name := file.name; file.written() > 0 {
 		fmt.Fprintf(c.stdout, "read it: bench report %s; bench trace %s\n", safe(name), safe(name))
 	}
+}
+
+type shadowFlags struct {
+	to, share, keyEnv string
+	warmup            time.Duration
+}
+
+func (f *shadowFlags) register(fl *pflag.FlagSet) {
+	fl.StringVar(&f.to, "shadow", "", "`URL` of a candidate server that gets copies of whole conversations")
+	fl.StringVar(&f.share, "share", "", "share of the conversations that are copied, e.g. 10% (default 10%)")
+	fl.StringVar(&f.keyEnv, "shadow-key-env", "",
+		"environment variable `VAR` with the candidate's API key (default: the caller's key is sent)")
+	fl.DurationVar(&f.warmup, "shadow-warmup", time.Minute, "time since the first copy whose requests are not compared")
+}
+
+// config reads the flags; nil: no candidate.
+func (f *shadowFlags) config(bad func(format string, args ...any)) *proxy.ShadowConfig {
+	if f.to == "" {
+		if f.share != "" || f.keyEnv != "" {
+			bad("--share and --shadow-key-env need --shadow\nhint: --shadow http://localhost:9000")
+		}
+		return nil
+	}
+	c := &proxy.ShadowConfig{To: serverURL("--shadow", f.to, bad), Share: 0.1}
+	switch f.share {
+	case "":
+	case "100%":
+		c.Share = 1
+	default:
+		c.Share = percentage("--share", f.share, "10%", func(string, ...any) {
+			bad("--share %q: expected above 0%% and at most 100%%\nhint: --share 10%%", f.share)
+		})
+	}
+	if f.warmup < 0 {
+		bad("--shadow-warmup must not be negative\nhint: --shadow-warmup 1m")
+	}
+	if f.keyEnv != "" {
+		if c.Key = os.Getenv(f.keyEnv); c.Key == "" {
+			bad("--shadow-key-env: environment variable %s is not set\nhint: export %s=...", f.keyEnv, f.keyEnv)
+		}
+	}
+	return c
+}
+
+type count struct {
+	n    int
+	text string
+}
+
+// counted are the counts above 0 as text, each between two others.
+func counted(before, after string, counts ...count) (out string) {
+	for _, x := range counts {
+		if x.n > 0 {
+			out += before + unit.Count(x.n) + " " + x.text + after
+		}
+	}
+	return out
 }

@@ -194,20 +194,9 @@ func (f *recordingFile) progress(p *proxy.Proxy) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	line := fmt.Sprintf("%s, %s in flight, %s recorded", unit.Plural(n.Requests, "request"), unit.Count(p.Open()),
-		unit.Count(f.lines))
-	for _, x := range []struct {
-		n    int
-		text string
-	}{{f.failures, "failed"}, {n.Unrecorded, "not recorded"}} {
-		if x.n > 0 {
-			line += fmt.Sprintf(", %s %s", unit.Count(x.n), x.text)
-		}
-	}
+		unit.Count(f.lines)) + counted(", ", "", count{f.failures, "failed"}, count{n.Unrecorded, "not recorded"})
 	if s := n.Shadow; s != nil {
-		line += fmt.Sprintf(", %s copied", unit.Count(s.Sent))
-		if s.Dropped > 0 {
-			line += fmt.Sprintf(" (%s dropped)", unit.Count(s.Dropped))
-		}
+		line += ", " + unit.Count(s.Sent) + " copied" + counted(", ", "", count{s.Dropped, "dropped"})
 		if s.Stopped != "" {
 			line += ", copying ended: " + s.Stopped
 		}

@@ -58,13 +58,13 @@ func newURL(c *cli) *cobra.Command {
 meets the SLO. It prints one answer, and writes report.html, which has the matrix that it ran. It needs no file: the
 workload is a row of matrices/quick.toml, and --save writes that row as a matrix of its own, for bench sweep.
 --rate and --concurrency measure these loads instead of the search.`,
-		Example: `  bench http://localhost:8000                                 chat; TTFT p95 within 1s, TPOT p95 within 40ms
+		Example: `  bench http://localhost:8000                                 # TTFT p95 1s, TPOT p95 40ms
   bench host:8000 --workload rag --slo ttft_p95=2s,tpot_p95=50ms
-  bench host:8000 --hardware h100-sxm --gpus 2 --set target.gpu_hour_usd=2.5   with share of the roofline and cost
+  bench host:8000 --hardware h100-sxm --gpus 2 --set target.gpu_hour_usd=2.5   # with share of the roofline and cost
   bench https://host/v1 --api chat --model my-model --api-key-env MY_KEY
-  bench host:8000 --concurrency 1,8,64 --workload 1024/128    these loads, no search
+  bench host:8000 --concurrency 1,8,64 --workload 1024/128    # these loads, no search
   bench host:8000 --rate 10 --requests 500
-  bench host:8000 --save mine.toml --dry-run                  only write the matrix`,
+  bench host:8000 --save mine.toml --dry-run                  # only write the matrix`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usage("bench URL takes the address of one server\nhint: bench http://localhost:8000")
@@ -89,7 +89,7 @@ needed, and every figure is simulated.`,
 		Example: `  bench demo
   bench demo --workload rag --budget 1m
   bench demo --hardware l40s --set target.gpu_hour_usd=0.9`,
-		Args: positional(cobra.NoArgs),
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.simulated = true
 			f.hardware, f.gpus = cmp.Or(f.hardware, "h100-sxm"), cmp.Or(f.gpus, 1)
@@ -160,8 +160,10 @@ func (f *urlFlags) check(fl *pflag.FlagSet) error {
 	if err := positive(fl); err != nil {
 		return err
 	}
-	if err := checkLimits(f.slo); err != nil {
-		return err
+	if f.slo != "" {
+		if _, err := sweep.ReadLimits(f.slo); err != nil {
+			return usage("%w", err)
+		}
 	}
 	_, _, isLengths := lengthsOf(f.workload)
 	if !slices.Contains([]string{"chat", "rag", "agent", "code"}, f.workload) && !isLengths {
@@ -270,13 +272,36 @@ func (f *urlFlags) overrides(row string, s *sweepFlags) []override {
 		{"--api", "target.api", quoted(s.api)}, {"--model", "target.model", quoted(s.model)},
 		{"--hardware", "target.hardware", quoted(f.hardware)}, {"--gpus", "target.gpus", number(float64(f.gpus))},
 	}
+	at := "row." + row + "."
 	if !f.measures() {
-		all = append(all, override{"--budget", "row." + row + ".rate.budget", quoted(span(f.budget))})
+		return append(all, override{"--budget", at + "rate.budget", quoted(span(f.budget))})
 	}
-	return all
+	duration := f.duration
+	if f.requests == 0 {
+		duration = cmp.Or(duration, 30*time.Second)
+	}
+	if duration > 0 {
+		all = append(all, override{"--duration", at + "duration", quoted(span(duration))})
+	}
+	return append(all, override{"--rate", at + "rate", list(f.rates)},
+		override{"--concurrency", at + "concurrency", list(f.concurrency)},
+		override{"--requests", at + "requests", number(float64(f.requests))})
 }
 
-// text is quickMatrix with one row, the limits of --slo and the loads to measure. Tables are its paragraphs.
+// list is a number, or the list of several, in TOML; empty: none.
+func list[T int | float64](values []T) string {
+	var texts []string
+	for _, x := range values {
+		texts = append(texts, number(float64(x)))
+	}
+	if len(texts) < 2 {
+		return strings.Join(texts, "")
+	}
+	return "[" + strings.Join(texts, ", ") + "]"
+}
+
+// text is quickMatrix with one row, which has no search if loads are stated, and the limits of --slo. Tables are its
+// paragraphs.
 func (f *urlFlags) text(shipped, row string, command []string) string {
 	var out []string
 	for p := range strings.SplitSeq(strings.TrimSpace(shipped), "\n\n") {
@@ -289,16 +314,18 @@ func (f *urlFlags) text(shipped, row string, command []string) string {
 				p = withoutLines(p, "hypothesis ")
 			}
 		case strings.HasPrefix(p, "[target]"):
-			p = withoutLines(p, f.stated()...)
+			for begin, replaced := range map[string]bool{"# hardware ": f.hardware != "", "# gpus ": f.gpus > 0} {
+				if replaced {
+					p = withoutLines(p, begin)
+				}
+			}
 		case strings.HasPrefix(p, "[slo]") && f.slo != "":
 			p = "[slo]\n" + limitLines(f.slo)
 		case !strings.Contains(p, "[[row]]"):
 		case !strings.Contains(p, "\nname   = "+strconv.Quote(row)+"\n"):
 			continue
 		case f.measures():
-			before, search, _ := strings.Cut(p, "\nrate ")
-			_, after, _ := strings.Cut(search, "\n")
-			p = before + "\n" + f.loads() + after
+			p = withoutLines(p, "rate ")
 		}
 		out = append(out, p)
 		if strings.HasPrefix(p, "[target]") && f.simulated {
@@ -309,31 +336,9 @@ func (f *urlFlags) text(shipped, row string, command []string) string {
 	return strings.Join(out, "\n\n") + "\n"
 }
 
-// stated are the begins of the lines of quickMatrix that a flag replaces.
-func (f *urlFlags) stated() (begins []string) {
-	for begin, isSet := range map[string]bool{"# hardware ": f.hardware != "", "# gpus ": f.gpus > 0} {
-		if isSet {
-			begins = append(begins, begin)
-		}
-	}
-	return begins
-}
-
-func withoutLines(text string, begins ...string) string {
-	return strings.Join(slices.DeleteFunc(strings.Split(text, "\n"), func(line string) bool {
-		return slices.ContainsFunc(begins, func(begin string) bool { return strings.HasPrefix(line, begin) })
-	}), "\n")
-}
-
-// checkLimits: what is no limit at all would be an error of a file that the user has not written.
-func checkLimits(slo string) error {
-	for limit := range strings.SplitSeq(slo, ",") {
-		key, value, _ := strings.Cut(strings.TrimSpace(limit), "=")
-		if slo != "" && (key == "" || value == "" || strings.ContainsAny(limit, ";\n")) {
-			return usage("--slo: %q is not METRIC=LIMIT\nhint: limits with commas between them: --slo ttft_p95=1s,tpot_p95=40ms", limit)
-		}
-	}
-	return nil
+func withoutLines(text, begin string) string {
+	return strings.Join(slices.DeleteFunc(strings.Split(text, "\n"),
+		func(line string) bool { return strings.HasPrefix(line, begin) }), "\n")
 }
 
 // limitLines are the limits of --slo as lines of TOML, with the usual share of errors.
@@ -349,34 +354,6 @@ func limitLines(slo string) (lines string) {
 		lines += key + " = " + value + "\n"
 	}
 	return strings.TrimSuffix(lines, "\n")
-}
-
-// loads are the lines of a row whose loads are stated.
-func (f *urlFlags) loads() (lines string) {
-	put := func(key string, value any) { lines += fmt.Sprintf("%s = %v\n", key, value) }
-	list := func(key string, values []string) {
-		if len(values) == 1 {
-			put(key, values[0])
-		} else if len(values) > 1 {
-			put(key, "["+strings.Join(values, ", ")+"]")
-		}
-	}
-	var rates, concurrency []string
-	for _, x := range f.rates {
-		rates = append(rates, number(x))
-	}
-	for _, n := range f.concurrency {
-		concurrency = append(concurrency, strconv.Itoa(n))
-	}
-	list("rate", rates)
-	list("concurrency", concurrency)
-	if f.requests > 0 {
-		put("requests", f.requests)
-	}
-	if f.duration > 0 || f.requests == 0 {
-		put("duration", strconv.Quote(span(cmp.Or(f.duration, 30*time.Second))))
-	}
-	return lines
 }
 
 // lacksCompletions reports whether an error of reaching a server can mean that it has the chat API only: it lists its

@@ -34,7 +34,7 @@ A run that was forged as a whole is consistent. A signature shows who vouches fo
 signer. report.html and summary.md are not verified: bench report RUN writes them again.`,
 		Example: `  bench verify results/chat/20260101T120000Z
   bench verify results/chat/20260101T120000Z --key vendor.pub`,
-		Args: positional(cobra.ExactArgs(1)),
+		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error { return c.verify(key, args[0]) },
 	}
 	cmd.Flags().StringVar(&key, "key", "",
@@ -106,7 +106,6 @@ func verifiedLine(run *report.Run, v *verify.Result) string {
 	return line
 }
 
-// mostDiffering bounds the lines of an error.
 const mostDiffering = 20
 
 func differs(dir string, v *verify.Result) error {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	_ "embed"
 	"fmt"
 	"regexp"
 	"runtime/debug"
@@ -23,7 +24,7 @@ func newVersion(c *cli) *cobra.Command {
 		Use:     "version",
 		Short:   "print the version of bench and of Go",
 		Example: "  bench version\n  bench version --licenses  # of every library in this program",
-		Args:    positional(cobra.NoArgs),
+		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			text := versionText() + "\n"
 			if withLicenses {
@@ -87,3 +88,9 @@ func versionOf(info *debug.BuildInfo, stamp string) (v, commit string) {
 	}
 	return v, commit
 }
+
+// licenses has the license texts of everything that is linked into bench, ECharts included. TestLicenses keeps it
+// complete: make licenses writes it anew, and licenses.txt, the same text for releases.
+//
+//go:embed licenses.txt.gz
+var licenses []byte

@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -71,12 +73,12 @@ type watcher struct {
 	ended func(*sweep.Result) // after stop, when the report is written
 }
 
-func (c *cli) watch(ctx context.Context, in *sweepInput, end context.CancelCauseFunc) (watcher, error) {
+func (c *cli) watch(ctx context.Context, in *sweepInput) (watcher, error) {
 	var w watcher
 	f, m, only := in.watch, in.m, in.only
 	switch {
 	case f.interval > 0:
-		t := &live.Tiling{View: newView(c.stdout, f.interval, ctx.Done()), End: end}
+		t := &live.Tiling{View: newView(c.stdout, f.interval, ctx.Done())}
 		w = watcher{t.Event, c.stderr, func() {
 			t.Stop()
 			fmt.Fprintln(c.stdout)
@@ -118,7 +120,9 @@ func newView(w io.Writer, every time.Duration, interrupted <-chan struct{}) *liv
 		}
 		return width, height
 	}
-	v.Resumed, v.OnStop = continued()
+	back := make(chan os.Signal, 1) // the program continues after a stop (Ctrl-Z, fg)
+	signal.Notify(back, syscall.SIGCONT)
+	v.Resumed, v.OnStop = back, func() { signal.Stop(back) }
 	return v
 }
 

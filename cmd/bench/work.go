@@ -42,10 +42,10 @@ All must be the same build of bench.
 
 A worker tries to join for 5 minutes. Its number, from 0, is $JOB_COMPLETION_INDEX or $SLURM_PROCID, else the leader gives
 it one.`,
-		Example: `  bench sweep matrices/chat.toml --endpoint http://gpu:8000 --workers 4 --listen 0.0.0.0:9470   on one machine
-  BENCH_TOKEN=… bench work --join http://leader:9470                                           on four others
-  srun --ntasks 4 bench work --join http://leader:9470 --token-file token                      with Slurm`,
-		Args: positional(cobra.NoArgs),
+		Example: `  bench sweep matrices/chat.toml --endpoint http://gpu:8000 --workers 4 --listen 0.0.0.0:9470  # one
+  BENCH_TOKEN=… bench work --join http://leader:9470                                           # on four others
+  srun --ntasks 4 bench work --join http://leader:9470 --token-file token                      # with Slurm`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.work(cmd.Context(), cmd.Flags(), f) },
 	}
 	cmd.Flags().AddFlagSet(f.flags())

@@ -7,10 +7,13 @@ import (
 	"sync"
 	"time"
 
+	"bench/experiment"
 	"bench/experiment/endpoint"
 	"bench/experiment/record"
+	"bench/experiment/stats"
 	"bench/experiment/text"
 	"bench/experiment/unit"
+	"bench/experiment/verdict"
 	"bench/sweep"
 	"bench/sweep/forecast"
 )
@@ -25,7 +28,6 @@ type Sweep struct {
 	mu     sync.Mutex
 	status status
 	name   int // columns of the longest name of a row
-	pace   pace
 }
 
 // NewSweep shows a sweep of the rows of m that k.Only picks, on v, until its Stop.
@@ -60,15 +62,10 @@ func (s *Sweep) apply(e sweep.Event, now time.Time, width int) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.status.apply(e, now)
-	switch {
-	case e.Begun != nil:
-		s.pace = pace{}
-	case e.Finished != nil:
+	if e.Finished != nil {
 		return []string{s.finished(e.Finished, width)}
-	default:
-		return eventLines(e)
 	}
-	return nil
+	return eventLines(e)
 }
 
 // frame draws the part that changes: lines that fit the width, at most as many as the height has room for.
@@ -154,7 +151,9 @@ func (s *Sweep) current(put func(string, ...any), r endpoint.Snapshot, at Moment
 	} else {
 		put("   E2E        %s", glance(r.FirstToken))
 	}
-	put("   output     %s", s.pace.add(at.Now, r))
+	if r.Done > 0 && elapsed >= time.Second {
+		put("   output     %s", unit.Format(float64(r.Tokens)/elapsed.Seconds(), "tok/s"))
+	}
 	put("   lag        %s", glance(r.Lag))
 }
 
@@ -192,11 +191,7 @@ func (s *Sweep) coming(put func(string, ...any), width, room int) {
 	shown := min(len(todo), room-2, most)
 	put("")
 	before := s.status.total - len(todo)
-	names := 0
-	for _, t := range todo[:shown] {
-		names = max(names, text.Width(title(t.Spec, math.MaxInt)))
-	}
-	names = min(names, widestName, max(narrowestName, width-len("00    at least 10m 00s")))
+	names := min(s.name, widestName, max(narrowestName, width-len("00    at least 10m 00s")))
 	for i, t := range todo[:shown] {
 		name := text.Pad(title(t.Spec, names), names)
 		put("%*d  %s  %s", len(fmt.Sprint(s.status.total)), before+i+1, name, s.status.remaining.Row(t.Spec))
@@ -212,29 +207,54 @@ func bar(share float64, width int) string {
 	return strings.Repeat("━", full) + strings.Repeat("─", width-full)
 }
 
-// pace is the output rate of the requests that ended in the last paceSpan.
-type pace struct{ samples []sample }
+const (
+	narrowestName = 17
+	widestName    = 48
+)
 
-type sample struct {
-	at     time.Time
-	tokens int
+// finished is a row in one line below others: its name, and as much of its figures as fits the width.
+func (s *Sweep) finished(f *sweep.Finished, width int) string {
+	number := fmt.Sprintf("%*d/%d  ", len(fmt.Sprint(f.Total)), f.Index, f.Total)
+	if f.Kept {
+		return number + title(&f.Row.Spec, width-len(number)-len("  kept")) + "  kept"
+	}
+	name := min(s.name, max(narrowestName, width/4), widestName)
+	line := number + text.Pad(title(&f.Row.Spec, name), name) + "  "
+	word, _ := verdict.OfRows(f.Row)
+	figures, judged := strings.CutPrefix(text.Ellipsis(rowText(f.Row), width-text.Width(line)), string(word))
+	if judged {
+		line += s.paint(string(word), word)
+	}
+	return line + figures
 }
 
-const paceSpan = 10 * time.Second
+// paint colours a verdict; the word carries the meaning without colour.
+func (s *Sweep) paint(word string, v stats.Verdict) string {
+	code := map[stats.Verdict]string{stats.Pass: "32", stats.Fail: "31", stats.Undecided: "33"}[v]
+	if !s.color || code == "" {
+		return word
+	}
+	return "\x1b[" + code + "m" + word + "\x1b[0m"
+}
 
-func (p *pace) add(now time.Time, r endpoint.Snapshot) string {
-	if len(p.samples) == 0 {
-		p.samples = []sample{{at: r.Begun}}
+// title is a point and its repeat in at most width columns.
+func title(s *experiment.Spec, width int) string {
+	repeat := ""
+	if s.Repeats > 1 {
+		repeat = fmt.Sprintf(" r%d", s.Repeat)
 	}
-	p.samples = append(p.samples, sample{now, r.Tokens})
-	for len(p.samples) > 2 && now.Sub(p.samples[1].at) >= paceSpan {
-		p.samples = p.samples[1:]
+	return text.Shorten(text.Escape(s.Label())+repeat, width)
+}
+
+// percentile is one of a latency with the mark of its sample size; empty: it was not measured.
+func percentile(s *stats.Summary, name string) string {
+	p, ok := record.PercentilesOf(s).Get(name)
+	if !ok {
+		return ""
 	}
-	first := p.samples[0]
-	over := now.Sub(first.at)
-	if r.Done == 0 || over < time.Second {
-		return "none yet"
+	mark, ms, ok := p.Mark()
+	if !ok {
+		return fmt.Sprintf("n=%d", p.N)
 	}
-	perS := float64(r.Tokens-first.tokens) / over.Seconds()
-	return fmt.Sprintf("%s (requests that ended in the last %s)", unit.Format(perS, "tok/s"), unit.Clock(over))
+	return mark + unit.Format(ms, "ms")
 }

@@ -66,7 +66,6 @@ func every(interval time.Duration, f func(now time.Time)) (stop func()) {
 
 func (x *Lines) Stop() { x.stop() }
 
-// Write passes on whole lines of others.
 func (x *Lines) Write(p []byte) (int, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -155,12 +154,12 @@ func eventLines(e sweep.Event) []string {
 	return nil
 }
 
-func cutLine(k *sweep.Cut) string {
+func cutLine(k *sweep.RowEvent) string {
 	first, _, _ := strings.Cut(k.Reason, "\n")
 	return text.Escape(k.Spec.Label() + ": cut: " + first + "; it begins again when all workers are there (within 1m)")
 }
 
-func skippedLine(k *sweep.Skipped) string {
+func skippedLine(k *sweep.RowEvent) string {
 	name := k.Spec.Label()
 	if k.Spec.Repeats > 1 {
 		name += fmt.Sprintf(" (repeat %d)", k.Spec.Repeat)

@@ -27,7 +27,7 @@ func TestMessages(t *testing.T) {
 		e := NewMessages(&out, m, nil)
 		e.Event(sweep.Event{Started: &sweep.Started{Dir: "results/m/1", Total: 2}})
 		time.Sleep(6 * time.Second) // no row runs: nothing to tell
-		begun := &sweep.Begun{Index: 1, Total: 2, Spec: &m.Points[0], ID: "a,rate=2-r1", Progress: &endpoint.Progress{}}
+		begun := &sweep.RowEvent{Index: 1, Total: 2, Spec: &m.Points[0], ID: "a,rate=2-r1", Progress: &endpoint.Progress{}}
 		begun.Progress.Sent.Store(3)
 		e.Event(sweep.Event{Begun: begun})
 		time.Sleep(5 * time.Second)

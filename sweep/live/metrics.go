@@ -27,7 +27,7 @@ type Metrics struct {
 	dir      string
 	total    int               // rows
 	finished map[string]int    // rows by verdict
-	row      *sweep.Begun      // nil: none runs
+	row      *sweep.RowEvent   // nil: none runs
 	before   endpoint.Snapshot // of the rows that are over: its sums
 	searches []record.Found
 }
@@ -64,7 +64,6 @@ func (m *Metrics) Event(e sweep.Event) {
 	}
 }
 
-// rowOver adds what the row that ran has counted.
 func (m *Metrics) rowOver() {
 	if m.row != nil {
 		m.before = plus(m.before, m.row.Progress.Snapshot())
@@ -72,7 +71,6 @@ func (m *Metrics) rowOver() {
 	}
 }
 
-// MetricsType is the content type of WriteTo's text.
 var MetricsType = string(expfmt.NewFormat(expfmt.TypeTextPlain))
 
 func (m *Metrics) Write(w io.Writer, now time.Time) error {
@@ -118,7 +116,7 @@ func (m *Metrics) families(r, sum endpoint.Snapshot, now time.Time) []*dto.Metri
 	return out
 }
 
-func rowFamilies(row *sweep.Begun, r endpoint.Snapshot, now time.Time) []*dto.MetricFamily {
+func rowFamilies(row *sweep.RowEvent, r endpoint.Snapshot, now time.Time) []*dto.MetricFamily {
 	s := row.Spec
 	phase := "preparing"
 	if r.Settling > 0 {

@@ -12,18 +12,15 @@ import (
 	"bench/experiment/endpoint"
 	"bench/experiment/openai"
 	"bench/experiment/record"
-	"bench/experiment/text"
 	"bench/experiment/unit"
 	"bench/experiment/workload"
 	"bench/sweep"
 )
 
 // Tiling is the live view of bench tile: a line each View.Every with the metrics of the row that runs, under a
-// heading that is repeated. It ends a run whose requests all fail.
+// heading that is repeated.
 type Tiling struct {
 	*View
-	End func(cause error) // ends the run
-
 	lines   int // since the heading
 	columns int // of the heading
 
@@ -37,8 +34,7 @@ type tilingRow struct {
 	meter       *openai.TokenCounter
 	since, last time.Time // the load's start (before it, the row's), and the line before
 	lastEnd     time.Time // of a request
-	failures    int       // since the last request that was ok
-	failedSince time.Time // the first of them
+
 	all, now    tally     // of the row, of the interval
 	window      [2]int    // requests of the window that ended, and those of them that failed
 	before      tokens    // received until the line before
@@ -47,7 +43,6 @@ type tilingRow struct {
 	first, tier tierCount // the server's counters at the first line, and at the line before
 }
 
-// tokens are those that the meter counted.
 type tokens struct{ prompt, output int64 }
 
 func (t *Tiling) Event(e sweep.Event) {
@@ -73,7 +68,7 @@ func (t *Tiling) Event(e sweep.Event) {
 	}
 }
 
-func (t *Tiling) begin(row *sweep.Begun) {
+func (t *Tiling) begin(row *sweep.RowEvent) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := time.Now()
@@ -94,20 +89,6 @@ func (t *Tiling) headingDue(columns int) bool {
 	return due
 }
 
-// failingTime is how long all requests may fail before the row ends.
-const failingTime = 30 * time.Second
-
-// FailingError ends a row whose requests all fail.
-type FailingError struct {
-	failures        int
-	outcome, reason string // of the last one
-}
-
-func (e *FailingError) Error() string {
-	return fmt.Sprintf("every request of the last %v failed (%s); the last one: %s: %s\nhint: look at the server's log",
-		failingTime, unit.Plural(e.failures, "request"), e.outcome, e.reason)
-}
-
 func (t *Tiling) requestEnded(r *record.Record) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -119,19 +100,6 @@ func (t *Tiling) requestEnded(r *record.Record) {
 		}
 	}
 	t.lastEnd = time.Now()
-	switch {
-	case r.OK():
-		t.failures = 0
-	case r.Outcome == "unfinished" || r.Outcome == "cancelled" || r.Left(): // not the server cut it
-	default:
-		// The time counts from the first failure: a single one may itself have taken longer than the limit.
-		if t.failures++; t.failures == 1 {
-			t.failedSince = t.lastEnd
-		}
-		if t.lastEnd.Sub(t.failedSince) >= failingTime {
-			t.End(&FailingError{t.failures, r.Outcome, text.Escape(r.Error)})
-		}
-	}
 }
 
 // headingEvery is the number of lines from one heading to the next: a screen of 24 lines shows one.
@@ -174,7 +142,7 @@ func (t *Tiling) draw(m Moment) (lines []string) {
 	if t.over {
 		whole := interval{tally: t.all, seconds: m.Now.Sub(t.since).Seconds(), received: t.before, label: "all",
 			inFlight: none, ended: t.all.done, failures: t.all.failed, tiers: count.rates(t.first)}
-		lines = append(lines, fmt.Sprintf("mean of %s, warm-up included:", clockText(m.Now.Sub(t.since), false)),
+		lines = append(lines, fmt.Sprintf("mean of %s, warm-up included:", clockText(m.Now.Sub(t.since))),
 			lineOf(shown, whole.text))
 	}
 	return clipped(lines, m.Width)
@@ -190,7 +158,7 @@ func (t *Tiling) interval(r endpoint.Snapshot, m Moment, count tierCount) interv
 	line := interval{
 		tally: t.now, seconds: m.Now.Sub(t.last).Seconds(),
 		received: tokens{received.prompt - t.before.prompt, received.output - t.before.output},
-		label:    clockText(m.Now.Sub(t.since), t.Every < time.Second), inFlight: unit.Count(r.InFlight),
+		label:    clockText(m.Now.Sub(t.since)), inFlight: unit.Count(r.InFlight),
 		ended: ended[0], failures: ended[1], tiers: count.rates(t.tier),
 	}
 	t.now, t.before, t.last, t.tier = tally{}, received, m.Now, count

@@ -12,43 +12,31 @@ import (
 )
 
 type tilingColumn struct {
-	heads [3]string // of its heading, the lowest line last
-	width int       // in columns of the terminal; a longer figure takes more
-	rank  int       // columns of a higher rank are left out first; 0: never
-	tier  int       // of telemetry.TierNames, from 1; 0: none. The column of a tier needs a server that reports it
+	head  string // the lines of its heading, with | between them
+	width int    // in columns of the terminal; a longer figure takes more
+	rank  int    // columns of a higher rank are left out first; 0: never
+	tier  int    // of telemetry.TierNames, from 1; 0: none. The column of a tier needs a server that reports it
 	text  func(*interval) string
 }
 
 var tilingColumns = []tilingColumn{
-	{heads: [3]string{"", "", "time"}, width: 7, text: func(v *interval) string { return v.label }},
-	{heads: [3]string{"", "TTFT", "mean"}, width: 7,
-		text: func(v *interval) string { return meanMs(v.ttftSum, v.ttfts) }},
-	{heads: [3]string{"", "TTFT", "p50"}, width: 7, text: func(v *interval) string { return quantileMs(v.ttft, 0.5) }},
-	{heads: [3]string{"", "TTFT", "max"}, width: 7, rank: 1,
-		text: func(v *interval) string { return quantileMs(v.ttft, 1) }},
-	{heads: [3]string{"", "ITL", "mean"}, width: 7, rank: 3,
-		text: func(v *interval) string { return meanMs(v.decode, v.gaps) }},
-	{heads: [3]string{"cache", "hit", "rate"}, width: 6,
-		text: func(v *interval) string { return share(v.cached, v.prompt) }},
-	{heads: [3]string{"hit", "rate,", "GPU"}, width: 6, rank: 2, tier: 1,
-		text: func(v *interval) string { return v.tiers[0] }},
-	{heads: [3]string{"hit", "rate,", "host"}, width: 6, rank: 2, tier: 2,
-		text: func(v *interval) string { return v.tiers[1] }},
-	{heads: [3]string{"hit", "rate,", "p2p"}, width: 6, rank: 2, tier: 3,
-		text: func(v *interval) string { return v.tiers[2] }},
-	{heads: [3]string{"hit", "rate,", "disk"}, width: 6, rank: 2, tier: 4,
-		text: func(v *interval) string { return v.tiers[3] }},
-	{heads: [3]string{"hit", "rate,", "external"}, width: 8, rank: 2, tier: 5,
-		text: func(v *interval) string { return v.tiers[4] }},
-	{heads: [3]string{"", "prompt", "tok/s"}, width: 8,
-		text: func(v *interval) string { return v.perSecond(v.received.prompt) }},
-	{heads: [3]string{"", "output", "tok/s"}, width: 7,
-		text: func(v *interval) string { return v.perSecond(v.received.output) }},
-	{heads: [3]string{"", "", "req/s"}, width: 6, rank: 4,
-		text: func(v *interval) string { return v.rate(v.done - v.failed) }},
-	{heads: [3]string{"", "in", "flight"}, width: 6, text: func(v *interval) string { return v.inFlight }},
-	{heads: [3]string{"", "", "done"}, width: 6, text: func(v *interval) string { return unit.Count(v.ended) }},
-	{heads: [3]string{"", "", "errors"}, width: 6, text: func(v *interval) string { return unit.Count(v.failures) }},
+	{"||time", 7, 0, 0, func(v *interval) string { return v.label }},
+	{"|TTFT|mean", 7, 0, 0, func(v *interval) string { return meanMs(v.ttftSum, v.ttfts) }},
+	{"|TTFT|p50", 7, 0, 0, func(v *interval) string { return quantileMs(v.ttft, 0.5) }},
+	{"|TTFT|max", 7, 1, 0, func(v *interval) string { return quantileMs(v.ttft, 1) }},
+	{"|ITL|mean", 7, 3, 0, func(v *interval) string { return meanMs(v.decode, v.gaps) }},
+	{"cache|hit|rate", 6, 0, 0, func(v *interval) string { return share(v.cached, v.prompt) }},
+	{"hit|rate,|GPU", 6, 2, 1, func(v *interval) string { return v.tiers[0] }},
+	{"hit|rate,|host", 6, 2, 2, func(v *interval) string { return v.tiers[1] }},
+	{"hit|rate,|p2p", 6, 2, 3, func(v *interval) string { return v.tiers[2] }},
+	{"hit|rate,|disk", 6, 2, 4, func(v *interval) string { return v.tiers[3] }},
+	{"hit|rate,|external", 8, 2, 5, func(v *interval) string { return v.tiers[4] }},
+	{"|prompt|tok/s", 8, 0, 0, func(v *interval) string { return v.rate(int(v.received.prompt)) }},
+	{"|output|tok/s", 7, 0, 0, func(v *interval) string { return v.rate(int(v.received.output)) }},
+	{"||req/s", 6, 4, 0, func(v *interval) string { return v.rate(v.done - v.failed) }},
+	{"|in|flight", 6, 0, 0, func(v *interval) string { return v.inFlight }},
+	{"||done", 6, 0, 0, func(v *interval) string { return unit.Count(v.ended) }},
+	{"||errors", 6, 0, 0, func(v *interval) string { return unit.Count(v.failures) }},
 }
 
 // interval is the figures of one line: of an interval, or of the whole run.
@@ -65,8 +53,6 @@ type interval struct {
 }
 
 func (v *interval) text(c tilingColumn) string { return c.text(v) }
-
-func (v *interval) perSecond(n int64) string { return v.rate(int(n)) }
 
 // rate is n per second: whole from 10 on.
 func (v *interval) rate(n int) string {
@@ -137,25 +123,18 @@ func lineOf(shown []tilingColumn, cell func(tilingColumn) string) string {
 func heading(shown []tilingColumn) []string {
 	var out []string
 	for i := range 3 {
-		line := lineOf(shown, func(c tilingColumn) string { return c.heads[i] })
+		line := lineOf(shown, func(c tilingColumn) string { return strings.Split(c.head, "|")[i] })
 		out = append(out, strings.TrimRight(line, " "))
 	}
 	return out
 }
 
-// clockText is a time since the start as m:ss or h:mm:ss, with tenths for short intervals.
-func clockText(d time.Duration, tenths bool) string {
-	d = d.Round(time.Second / 10)
-	if !tenths {
-		d = d.Round(time.Second)
-	}
-	hours, minutes, seconds := int(d.Hours()), int(d.Minutes())%60, d.Seconds()-60*float64(int(d.Minutes()))
-	text := fmt.Sprintf("%02.0f", seconds)
-	if tenths {
-		text = fmt.Sprintf("%04.1f", seconds)
-	}
+// clockText is a time since the start as m:ss or h:mm:ss.
+func clockText(d time.Duration) string {
+	d = d.Round(time.Second)
+	hours, minutes, seconds := int(d.Hours()), int(d.Minutes())%60, int(d.Seconds())%60
 	if hours > 0 {
-		return fmt.Sprintf("%d:%02d:%s", hours, minutes, text)
+		return fmt.Sprintf("%d:%02d:%02d", hours, minutes, seconds)
 	}
-	return fmt.Sprintf("%d:%s", minutes, text)
+	return fmt.Sprintf("%d:%02d", minutes, seconds)
 }

@@ -2,8 +2,6 @@ package live
 
 import (
 	"bytes"
-	"cmp"
-	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -22,14 +20,12 @@ import (
 )
 
 // tick returns a live view at the start of its row.
-func tick(w io.Writer, end func(error)) (*Tiling, *endpoint.Progress) {
-	return tickUntil(w, end, nil)
-}
+func tick(w io.Writer) (*Tiling, *endpoint.Progress) { return tickUntil(w, nil) }
 
-func tickUntil(w io.Writer, end func(error), told <-chan struct{}) (*Tiling, *endpoint.Progress) {
-	l := &Tiling{View: &View{W: w, Every: 5 * time.Second, Interrupted: told}, End: end}
+func tickUntil(w io.Writer, told <-chan struct{}) (*Tiling, *endpoint.Progress) {
+	l := &Tiling{View: &View{W: w, Every: 5 * time.Second, Interrupted: told}}
 	p := &endpoint.Progress{}
-	l.Event(sweep.Event{Begun: &sweep.Begun{Progress: p, Spec: &experiment.Spec{Load: workload.Load{Warmup: workload.Extent{Requests: 61}}}}})
+	l.Event(sweep.Event{Begun: &sweep.RowEvent{Progress: p, Spec: &experiment.Spec{Load: workload.Load{Warmup: workload.Extent{Requests: 61}}}}})
 	return l, p
 }
 
@@ -44,7 +40,7 @@ func ended(outcome string) *record.Record {
 func TestTilingLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w bytes.Buffer
-		l, p := tick(&w, nil)
+		l, p := tick(&w)
 		p.Sent.Store(3)
 		p.Counter.Prompt.Add(2000)
 		p.Counter.Output.Add(6)
@@ -75,7 +71,7 @@ no request finished for 10 s
 // Lines of the window count its requests; those of the warm-up count the warm-up's, and the last line counts all.
 func TestTilingCountsByPhase(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, p := tick(io.Discard, nil)
+		l, p := tick(io.Discard)
 		for _, phase := range []string{record.PhaseWarmup, record.PhaseWarmup, record.PhaseWindow} {
 			for _, outcome := range []string{"ok", "status"} {
 				r := ended(outcome)
@@ -100,7 +96,7 @@ func TestTilingCountsByPhase(t *testing.T) {
 func TestTilingRepeatsItsHeading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w bytes.Buffer
-		l, _ := tick(&w, nil)
+		l, _ := tick(&w)
 		time.Sleep(41*5*time.Second + time.Millisecond)
 		l.Stop()
 		if n := strings.Count(w.String(), "   time "); n != 3 {
@@ -168,56 +164,9 @@ func TestTierRates(t *testing.T) {
 
 func TestClockText(t *testing.T) {
 	for d, want := range map[time.Duration]string{0: "0:00", 65 * time.Second: "1:05", 3605 * time.Second: "1:00:05", 59*time.Second + 960*time.Millisecond: "1:00"} {
-		if got := clockText(d, false); got != want {
+		if got := clockText(d); got != want {
 			t.Errorf("%v: %s, want %s", d, got, want)
 		}
-	}
-	if got := clockText(61*time.Second+250*time.Millisecond, true); got != "1:01.3" {
-		t.Errorf("tenths: %s", got)
-	}
-}
-
-// A server that fails all requests for 30 s ends the run; one success in between keeps it.
-func TestTilingEndsWhenAllFails(t *testing.T) {
-	for name, good := range map[string]bool{"nothing else": false, "one success": true} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var cause error
-				l, p := tick(io.Discard, func(err error) { cause = cmp.Or(cause, err) })
-				for i := range 31 {
-					time.Sleep(time.Second)
-					if good && i == 15 {
-						p.Each(ended("ok"))
-					} else {
-						p.Each(ended("status"))
-					}
-				}
-				l.Stop()
-				var failing *FailingError
-				if errors.As(cause, &failing) == good {
-					t.Errorf("%v", cause)
-				}
-				if !good && !strings.Contains(cause.Error(), "every request of the last 30s failed (31 requests); the last one: status: HTTP 500\nhint: ") {
-					t.Errorf("%v", cause)
-				}
-			})
-		})
-	}
-}
-
-// A single slow failure does not end the run, and requests that the row's end cut are no failures.
-func TestTilingGoesOnAfterAFailure(t *testing.T) {
-	for name, outcomes := range map[string][]string{"a slow failure": {"ok", "timeout", "ok", "timeout"}, "cut off": {"ok", "status", "unfinished", "cancelled"}} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				l, p := tick(io.Discard, func(err error) { t.Errorf("it ended: %v", err) })
-				for _, outcome := range outcomes {
-					time.Sleep(2 * failingTime)
-					p.Each(ended(outcome))
-				}
-				l.Stop()
-			})
-		})
 	}
 }
 
@@ -226,7 +175,7 @@ func TestTilingSaysThatItEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w bytes.Buffer
 		told := make(chan struct{})
-		l, _ := tickUntil(&w, nil, told)
+		l, _ := tickUntil(&w, told)
 		time.Sleep(time.Second)
 		synctest.Wait()
 		if w.Len() > 0 {

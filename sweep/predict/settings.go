@@ -10,65 +10,42 @@ import (
 	"bench/sweep"
 )
 
-// settings are the engine flags that the simulated engine has, by their names with underscores. Sources: vLLM 0.32
-// vllm serve --help, SGLang server_args.py, TensorRT-LLM trtllm-serve --help.
-var settings = map[string]func(c *mock.Config, value string) (ok bool){
-	"max_num_seqs":         number(func(c *mock.Config) *int { return &c.MaxNumSeqs }),
-	"max_running_requests": number(func(c *mock.Config) *int { return &c.MaxNumSeqs }),
-	"max_batch_size":       number(func(c *mock.Config) *int { return &c.MaxNumSeqs }),
-
-	"max_num_batched_tokens": number(func(c *mock.Config) *int { return &c.MaxNumBatchedTokens }),
-	"chunked_prefill_size":   number(func(c *mock.Config) *int { return &c.MaxNumBatchedTokens }),
-	"max_num_tokens":         number(func(c *mock.Config) *int { return &c.MaxNumBatchedTokens }),
-
-	"max_model_len":  number(func(c *mock.Config) *int { return &c.MaxModelLen }),
-	"context_length": number(func(c *mock.Config) *int { return &c.MaxModelLen }),
-	"max_seq_len":    number(func(c *mock.Config) *int { return &c.MaxModelLen }),
-
-	"num_gpu_blocks_override": number(func(c *mock.Config) *int { return &c.KVBlocks }),
-	"block_size":              number(func(c *mock.Config) *int { return &c.BlockSize }),
-	"page_size":               number(func(c *mock.Config) *int { return &c.BlockSize }),
-
-	"tensor_parallel_size": number(func(c *mock.Config) *int { return &c.GPUs }),
-	"tp_size":              number(func(c *mock.Config) *int { return &c.GPUs }),
-	"tp":                   number(func(c *mock.Config) *int { return &c.GPUs }),
-
-	"kv_cache_dtype": kvPrecision,
-
-	"enable_prefix_caching":    prefixCaching(true),
-	"no_enable_prefix_caching": prefixCaching(false),
-	"disable_radix_cache":      prefixCaching(false),
+// numbers are the engine flags with a number that the simulated engine has, by their names with underscores. Sources:
+// vLLM 0.32 vllm serve --help, SGLang server_args.py, TensorRT-LLM trtllm-serve --help.
+var numbers = map[string]func(*mock.Config) *int{
+	"max_num_seqs max_running_requests max_batch_size": func(c *mock.Config) *int { return &c.MaxNumSeqs },
+	"max_num_batched_tokens chunked_prefill_size max_num_tokens": func(c *mock.Config) *int {
+		return &c.MaxNumBatchedTokens
+	},
+	"max_model_len context_length max_seq_len": func(c *mock.Config) *int { return &c.MaxModelLen },
+	"num_gpu_blocks_override":                  func(c *mock.Config) *int { return &c.KVBlocks },
+	"block_size page_size":                     func(c *mock.Config) *int { return &c.BlockSize },
+	"tensor_parallel_size tp_size tp":          func(c *mock.Config) *int { return &c.GPUs },
 }
 
-func number(of func(*mock.Config) *int) func(*mock.Config, string) bool {
-	return func(c *mock.Config, value string) bool {
-		n, err := strconv.Atoi(value)
-		if err != nil || n <= 0 {
-			return false
+// set puts a flag into the config; of an unknown one, or a wrong value, it changes nothing.
+func set(c *mock.Config, name, value string) {
+	switch name {
+	case "kv_cache_dtype":
+		kvPrecision(c, value)
+	case "enable_prefix_caching", "no_enable_prefix_caching", "disable_radix_cache":
+		// alone, or with true or false behind
+		stated, err := strconv.ParseBool(value)
+		c.NoPrefixCaching = (name == "enable_prefix_caching") == (err == nil && !stated)
+	}
+	for names, of := range numbers {
+		if n, err := strconv.Atoi(value); err == nil && n > 0 && slices.Contains(strings.Fields(names), name) {
+			*of(c) = n
 		}
-		*of(c) = n
-		return true
 	}
 }
 
-func kvPrecision(c *mock.Config, value string) bool {
+func kvPrecision(c *mock.Config, value string) {
 	switch {
 	case value == "auto" || value == "bfloat16" || value == "bf16":
 		c.KVPrecision = ""
 	case strings.HasPrefix(value, "fp8"): // fp8_e4m3, fp8_e5m2
 		c.KVPrecision = "fp8"
-	default:
-		return false
-	}
-	return true
-}
-
-// prefixCaching is a switch: on alone, or with "true" or "false" behind it.
-func prefixCaching(on bool) func(*mock.Config, string) bool {
-	return func(c *mock.Config, value string) bool {
-		stated, err := strconv.ParseBool(value)
-		c.NoPrefixCaching = on == (err == nil && !stated)
-		return true
 	}
 }
 
@@ -123,9 +100,7 @@ func ignored(command []string) []string {
 
 func apply(c *mock.Config, command []string) {
 	for _, f := range flagsOf(command) {
-		if set := settings[f.name]; set != nil {
-			set(c, f.value)
-		}
+		set(c, f.name, f.value)
 	}
 }
 

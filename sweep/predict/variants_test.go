@@ -184,7 +184,11 @@ func TestServersOfVariants(t *testing.T) {
 
 // Each setting changes the engine, so that a knob of it tells variants apart.
 func TestSettings(t *testing.T) {
-	for name, set := range settings {
+	names := []string{"kv_cache_dtype", "enable_prefix_caching", "no_enable_prefix_caching", "disable_radix_cache"}
+	for numbered := range numbers {
+		names = append(names, strings.Fields(numbered)...)
+	}
+	for _, name := range names {
 		value, c := "7", mock.Config{NoPrefixCaching: name == "enable_prefix_caching"}
 		was := c
 		switch name {
@@ -193,7 +197,7 @@ func TestSettings(t *testing.T) {
 		case "enable_prefix_caching", "no_enable_prefix_caching", "disable_radix_cache":
 			value = ""
 		}
-		if !set(&c, value) || reflect.DeepEqual(c, was) {
+		if set(&c, name, value); reflect.DeepEqual(c, was) {
 			t.Errorf("%s changes nothing", name)
 		}
 	}

@@ -91,6 +91,7 @@ func otherName(key string, known []string) (hint string, ok bool) {
 		return "write " + now + " in [[row]]", true
 	case top && table == "target":
 		return "write " + now + " in [target]", true
+
 	case strings.HasPrefix(key, "contract") && slices.Contains(known, "slo"):
 		return "write slo, the new name of this table", true
 	case key == "skip" && slices.Contains(known, "run"):

@@ -12,7 +12,6 @@ import (
 	"bench/experiment/text"
 )
 
-// Problem is one mistake in a file.
 type Problem struct {
 	File      string // as the user named it
 	Line, Col int    // from 1, Col in runes; 0: unknown. Line is 0 with a Col in an argument of --set
@@ -23,7 +22,6 @@ type Problem struct {
 	Source    string // the whole line of the file or argument; shown if Col is known
 }
 
-// Problems are the mistakes in one or several files.
 type Problems []Problem
 
 // Error renders all problems in the order of files and lines, without duplicates:
@@ -154,4 +152,12 @@ func visible(s string) string {
 		b.WriteString(strings.ReplaceAll(text, "\t", `\t`))
 	}
 	return b.String()
+}
+
+func shorten(s string) string {
+	const most = 40
+	if utf8.RuneCountInString(s) <= most {
+		return s
+	}
+	return string([]rune(s)[:most-1]) + "…"
 }

@@ -12,7 +12,6 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/iotest"
@@ -64,7 +63,7 @@ func TestBatch(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	u := newUnpacker(new(sync.Mutex))
+	u := newUnpacker()
 	for range 2 { // batches
 		got, err := unpackAll(u, packed(t, string(lines)))
 		if err != nil || len(got) != 9 {
@@ -107,7 +106,7 @@ func hostile(t testing.TB) map[string][]byte {
 }
 
 func TestHostileBatch(t *testing.T) {
-	u := newUnpacker(new(sync.Mutex))
+	u := newUnpacker()
 	for want, body := range hostile(t) {
 		want, _, _ = strings.Cut(want, "\x00")
 		if _, err := unpackAll(u, body); err == nil || !strings.Contains(err.Error(), want) {
@@ -126,7 +125,7 @@ func FuzzUnpack(f *testing.F) {
 		}
 	}
 	f.Add(packed(f, `r{"i":1,"phase":"window","prompt_asked":1,"output_asked":1,"output_tokens":1,"estimated":false,"outcome":"ok"}`+"\nd\n"))
-	u := newUnpacker(new(sync.Mutex))
+	u := newUnpacker()
 	f.Fuzz(func(t *testing.T, body []byte) {
 		_ = u.unpack(body, true, func(events []event) bool {
 			if len(events) > piece {
@@ -145,7 +144,7 @@ func FuzzUnpack(f *testing.F) {
 // TestBomb reads batches of a few kB that have millions of lines. Neither a row that runs nor one that does not makes the
 // leader need memory for all of them.
 func TestBomb(t *testing.T) {
-	u := newUnpacker(new(sync.Mutex))
+	u := newUnpacker()
 	for _, line := range []string{"d\n", "s{}\n", "p\n", "?\n", "b\"\"\n", "\n"} {
 		body := bytes.Clone(packed(t, strings.Repeat(line, mostBatch/len(line)*2)))
 		for _, wanted := range []bool{true, false} {
@@ -164,7 +163,7 @@ func TestBomb(t *testing.T) {
 
 // TestUnwantedBatch parses nothing of a row that does not run, but that its worker leaves.
 func TestUnwantedBatch(t *testing.T) {
-	u := newUnpacker(new(sync.Mutex))
+	u := newUnpacker()
 	var got []event
 	err := u.unpack(packed(t, "r{]\n?\n\nb\"no space\"\ns]\n"), false, func(events []event) bool {
 		got = append(got, events...)
@@ -177,7 +176,7 @@ func TestUnwantedBatch(t *testing.T) {
 
 // TestLongTexts reads records with texts that are too long: each ends its batch, and none stays.
 func TestLongTexts(t *testing.T) {
-	u := newUnpacker(new(sync.Mutex))
+	u := newUnpacker()
 	heap := func() uint64 {
 		var m runtime.MemStats
 		runtime.GC()

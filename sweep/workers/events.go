@@ -25,7 +25,7 @@ func (l *Leader) events(w http.ResponseWriter, r *http.Request, m *member) {
 	seq, errSeq := strconv.Atoi(r.URL.Query().Get("seq"))
 	row, errRow := strconv.Atoi(r.URL.Query().Get("row"))
 	if errSeq != nil || errRow != nil {
-		refuse(w, http.StatusBadRequest, refusal{"a batch without a number or row", true})
+		answer(w, http.StatusBadRequest, refusal{"a batch without a number or row", true})
 		return
 	}
 	m.taking.Lock()
@@ -43,13 +43,13 @@ func (l *Leader) events(w http.ResponseWriter, r *http.Request, m *member) {
 	switch {
 	case seq == m.seq: // sent again: its answer was lost
 	case seq != m.seq+1:
-		refuse(w, http.StatusConflict, refusal{fmt.Sprintf("batch %d follows batch %d", seq, m.seq), true})
+		answer(w, http.StatusConflict, refusal{fmt.Sprintf("batch %d follows batch %d", seq, m.seq), true})
 		return
 	default:
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostBody))
 		large := new(http.MaxBytesError)
 		if err != nil && !errors.As(err, &large) { // it is sent again: the connection is lost, or was too slow
-			refuse(w, http.StatusRequestTimeout, refusal{"the batch came no further", false})
+			answer(w, http.StatusRequestTimeout, refusal{"the batch came no further", false})
 			return
 		}
 		m.seq = seq
@@ -60,7 +60,7 @@ func (l *Leader) events(w http.ResponseWriter, r *http.Request, m *member) {
 			l.mu.Lock()
 			l.expel(m, err.Error())
 			l.mu.Unlock()
-			refuse(w, http.StatusBadRequest, refusal{err.Error(), true})
+			answer(w, http.StatusBadRequest, refusal{err.Error(), true})
 			return
 		}
 	}

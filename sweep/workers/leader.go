@@ -57,7 +57,6 @@ func NewLeader(workers int, tokens []string, build Build) *Leader {
 // BodyTimeout is how long a worker's request may make no progress: it counts as a sign of life.
 const BodyTimeout = 3 * silence
 
-// NewTokens makes a token for each of n workers.
 func NewTokens(n int) []string {
 	all := make([]string, n)
 	for k := range all {
@@ -77,7 +76,7 @@ func (l *Leader) bearer(r *http.Request) (k int, known bool) {
 func (l *Leader) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if _, known := l.bearer(r); !known {
 		w.Header().Set("Connection", "close") // its body is not read
-		refuse(w, http.StatusUnauthorized, refusal{"this token differs from the leader's", true})
+		answer(w, http.StatusUnauthorized, refusal{"this token differs from the leader's", true})
 		return
 	}
 	l.mux.ServeHTTP(w, r)
@@ -171,8 +170,6 @@ func (l *Leader) signal() {
 	close(l.changed)
 	l.changed = make(chan struct{})
 }
-
-func refuse(w http.ResponseWriter, status int, r refusal) { answer(w, status, r) }
 
 func answer(w http.ResponseWriter, status int, v any) {
 	text := jsonBody(v)

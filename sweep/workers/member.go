@@ -42,7 +42,7 @@ const maxHost = 253
 func (l *Leader) join(w http.ResponseWriter, r *http.Request) {
 	var h hello
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 16<<10)).Decode(&h); err != nil {
-		refuse(w, http.StatusBadRequest, refusal{"no request of a worker: " + err.Error(), true})
+		answer(w, http.StatusBadRequest, refusal{"no request of a worker: " + err.Error(), true})
 		return
 	}
 	own, _ := l.bearer(r)
@@ -50,7 +50,7 @@ func (l *Leader) join(w http.ResponseWriter, r *http.Request) {
 		h.Index = own
 	}
 	if why := l.unfit(&h, own); why != "" {
-		refuse(w, http.StatusConflict, refusal{why, true})
+		answer(w, http.StatusConflict, refusal{why, true})
 		return
 	}
 	m := &member{
@@ -58,7 +58,7 @@ func (l *Leader) join(w http.ResponseWriter, r *http.Request) {
 		more: make(chan struct{}), told: make(chan struct{}), left: make(chan struct{}),
 	}
 	if why := l.seat(m, h.Index); why != "" {
-		refuse(w, http.StatusConflict, refusal{Error: why})
+		answer(w, http.StatusConflict, refusal{Error: why})
 		return
 	}
 	answer(w, http.StatusOK, welcome{m.session, m.index, l.of})
@@ -152,7 +152,7 @@ func (l *Leader) ofMember(serve func(http.ResponseWriter, *http.Request, *member
 		}
 		l.mu.Unlock()
 		if found == nil {
-			refuse(w, http.StatusNotFound, refusal{Error: "the leader dropped this worker, or is another one"})
+			answer(w, http.StatusNotFound, refusal{Error: "the leader dropped this worker, or is another one"})
 			return
 		}
 		serve(w, r, found)
@@ -163,7 +163,7 @@ func (l *Leader) ofMember(serve func(http.ResponseWriter, *http.Request, *member
 func (l *Leader) commands(w http.ResponseWriter, r *http.Request, m *member) {
 	after, err := strconv.Atoi(r.URL.Query().Get("after"))
 	if err != nil {
-		refuse(w, http.StatusBadRequest, refusal{"after is no number", true})
+		answer(w, http.StatusBadRequest, refusal{"after is no number", true})
 		return
 	}
 	l.stream(m, 1)
@@ -227,12 +227,12 @@ func (l *Leader) sendFile(w http.ResponseWriter, r *http.Request, _ *member) {
 	path, known := l.files[r.PathValue("sha256")]
 	l.mu.Unlock()
 	if !known {
-		refuse(w, http.StatusNotFound, refusal{"the row names no such file", true})
+		answer(w, http.StatusNotFound, refusal{"the row names no such file", true})
 		return
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		refuse(w, http.StatusNotFound, refusal{"the leader can't read the file: " + err.Error(), true})
+		answer(w, http.StatusNotFound, refusal{"the leader can't read the file: " + err.Error(), true})
 		return
 	}
 	defer f.Close()
