@@ -38,14 +38,9 @@ type predictKeys struct {
 		Layout    []string `toml:"layout"` // attentionDP, expertParallel
 	} `toml:"target"`
 	Mock struct {
-		KVPrecision         string `toml:"kv_precision"`
-		Engine              string `toml:"engine"`
-		MaxNumSeqs          int    `toml:"max_num_seqs"`
-		MaxNumBatchedTokens int    `toml:"max_num_batched_tokens"` // of a step of chunked prefill; 0 = no chunks
-		Speculation         struct {
-			Tokens     int      `toml:"tokens"`
-			Acceptance *float64 `toml:"acceptance"`
-		} `toml:"speculation"`
+		KVPrecision string `toml:"kv_precision"`
+		Engine      string `toml:"engine"`
+		MaxNumSeqs  int    `toml:"max_num_seqs"`
 	} `toml:"mock"`
 	Workload struct {
 		Input  float64   `toml:"input"`
@@ -82,7 +77,7 @@ behind the measured curve.`,
   bench predict --model llama-3.1-70b --hardware h100-sxm --gpus 8 --input 2048 --output 256 --batch 1,8,32,128
   bench predict --model llama-3.1-70b --hardware h100-sxm --gpus 4 --set target.precision=fp8 --set mock.kv_precision=fp8
   bench predict --model deepseek-r1 --hardware h200-sxm --gpus 8 --input 1024 --output 1024  # beside published figures
-  bench predict --model llama-3.1-8b --hardware l4 --set mock.speculation.tokens=4 --format json
+  bench predict --model llama-3.1-8b --hardware l4 --format json
   bench predict matrices/chat.toml --model llama-3.1-8b --hardware h100-sxm
   bench predict matrices/chat.toml --set row.A-short-chat.rate=[2,4] --only A-short-chat
   bench predict --model my-model/config.json    # an entry of model_configs.json`,
@@ -140,7 +135,7 @@ func (k *predictKeys) work() roofline.Workload {
 	w := k.Workload
 	return roofline.Workload{
 		Input: w.Input, Cached: w.Cached, Output: w.Output, Batches: w.Batch, Rates: w.Rate,
-		Budget: k.Mock.MaxNumBatchedTokens, MaxSeqs: k.Mock.MaxNumSeqs,
+		MaxSeqs: k.Mock.MaxNumSeqs,
 	}
 }
 
@@ -197,12 +192,6 @@ func (f *predictFlags) setup(c *cli, models roofline.Models, hardware roofline.H
 	}
 	s.Device, device = hardware.Find(k.Target.Hardware)
 	work = k.work()
-	if spec := k.Mock.Speculation; spec.Tokens != 0 {
-		work.Speculation = &roofline.Speculation{Tokens: spec.Tokens, Acceptance: 0.7}
-		if spec.Acceptance != nil {
-			work.Speculation.Acceptance = *spec.Acceptance
-		}
-	}
 	return s, work, errors.Join(unknownEntry(model), unknownEntry(device))
 }
 
@@ -214,12 +203,8 @@ func (f *predictFlags) checkNames() error {
 	if f.keys.Target.Hardware == "" {
 		open = append(open, "missing --hardware")
 	}
-	spec := f.keys.Mock.Speculation
-	switch {
-	case len(open) > 0:
+	if len(open) > 0 {
 		return usage("%s\nhint: bench predict --model llama-3.1-8b --hardware h100-sxm", strings.Join(open, "\n"))
-	case spec.Tokens == 0 && spec.Acceptance != nil:
-		return usage("mock.speculation has no tokens\nhint: --set mock.speculation.tokens=4")
 	}
 	return nil
 }
@@ -298,9 +283,9 @@ func expectedOf(s roofline.Setup, f published.Figure) published.Own {
 	return published.Own{TTFTMs: ttft.ExpectedMs, TPOTMs: tpot.ExpectedMs}
 }
 
-// publishedNear are the figures near each batch, each once. Cached prompts and speculation are another workload.
+// publishedNear are the figures near each batch, each once. Cached prompts are another workload.
 func publishedNear(q published.Query, p *roofline.Prediction, work roofline.Workload) []published.Figure {
-	if work.Cached > published.Tolerance*work.Input || work.Speculation != nil {
+	if work.Cached > published.Tolerance*work.Input {
 		return nil
 	}
 	var all []published.Figure

@@ -111,19 +111,15 @@ func (s *Setup) parts(active, others float64, w Workload) (step, prompt Bound, m
 }
 
 func (x *Load) stall(prompts, ms float64) {
-	x.TPOT = x.TPOT.with(Term{Name: "prompts of others", Amount: prompts, Unit: "prompts", Rate: 1e3 / ms,
-		RateUnit: "prompts/s", Ms: prompts * ms})
+	x.TPOT = x.TPOT.with(Term{Name: "prompts of others", Amount: prompts, Unit: "prompts", Rate: 1e3 / ms, Ms: prompts * ms})
 }
 
 func (s *Setup) front(b Bound) Bound {
-	ms := s.FrontEndMs()
-	return b.with(Term{Name: "front end", Of: s.Engine, Amount: 1, Unit: "requests", Rate: 1e3 / ms,
-		RateUnit: "requests/s", Ms: ms})
+	return b.with(Term{Name: "front end", Of: s.Engine, Amount: 1, Unit: "requests", Ms: s.FrontEndMs()})
 }
 
 func (x *Load) wait(why string, ms float64) {
-	x.TTFT = x.TTFT.with(Term{Name: "queue", Of: why, Amount: 1, Unit: "waits", Rate: 1e3 / ms, RateUnit: "waits/s",
-		Ms: ms})
+	x.TTFT = x.TTFT.with(Term{Name: "queue", Of: why, Amount: 1, Unit: "waits", Ms: ms})
 }
 
 func (x *Load) cycleMs(w Workload) float64 { return x.TTFT.ExpectedMs + (w.Output-1)*x.TPOT.ExpectedMs }
@@ -142,6 +138,6 @@ func (b Bound) with(t Term) Bound {
 	}
 	by := 1 + t.Ms/b.ExpectedMs
 	b.LowMs, b.ExpectedMs, b.HighMs = max(b.FloorMs, b.LowMs*by), b.ExpectedMs*by, b.HighMs*by
-	b.Terms = append(b.Terms[:len(b.Terms):len(b.Terms)], t)
+	b.Terms = append(b.Terms[:len(b.Terms):len(b.Terms)], t.withRate())
 	return b
 }

@@ -14,11 +14,7 @@ type Workload struct {
 	Input, Cached, Output float64   // tokens of a request; the first Cached tokens of Input are in the KV cache
 	Batches               []int     // numbers of requests in flight; nil = 1
 	Rates                 []float64 // rates of arrivals per second, in place of a number in flight
-	// Budget is the maximum number of tokens in one step, with chunked prefill (vLLM's
-	// max_num_batched_tokens); 0 = a prompt is computed alone and as a whole.
-	Budget      int
-	MaxSeqs     int          // the engine's limit of concurrent sequences; 0 = the capacity of the KV cache
-	Speculation *Speculation // nil = none
+	MaxSeqs               int       // the engine's limit of concurrent sequences; 0 = the capacity of the KV cache
 }
 
 const SchemaPredict = "bench/predict/v2"
@@ -89,13 +85,6 @@ type Decoded struct {
 	PerS    float64 `json:"output_tokens_per_s"`
 	MBU     float64 `json:"mbu"`  // memory bandwidth utilisation in the expected time of the step
 	Fits    bool    `json:"fits"` // the KV cache and the engine's limit admit this many; true if both are unknown
-
-	// With a budget: TTFT of a prompt beside the decoding of this batch, and the TPOT of the batch meanwhile.
-	ChunkedTTFT  *Bound `json:"chunked_ttft,omitempty"`
-	ChunkedTPOT  *Bound `json:"chunked_tpot,omitempty"`
-	ChunkedSteps int    `json:"chunked_steps,omitempty"`
-
-	Speculated *Speculated `json:"speculative,omitempty"`
 }
 
 // Peak is the expected peak throughput: with as many requests in flight as fit. It is no limit: engines in the fast
@@ -125,20 +114,12 @@ func (w Workload) Check() error {
 	within("input", w.Input, 1, mostTokens)
 	within("output", w.Output, 1, mostTokens)
 	within("cached", w.Cached, 0, atLeast(0, w.Input-1))
-	within("budget", float64(w.Budget), 0, mostTokens)
 	within("max seqs", float64(w.MaxSeqs), 0, mostTokens)
 	for _, b := range w.Batches {
 		within("batch", float64(b), 1, mostTokens)
-		if w.Budget > 0 && b >= w.Budget { // every token of a step is then one of a decoding sequence
-			errs = append(errs, fmt.Errorf("batch is %d: a budget of %d tokens per step leaves no room for a prompt", b,
-				w.Budget))
-		}
 	}
 	for _, rate := range w.Rates {
 		within("rate", rate, 1e-6, mostTokens)
-	}
-	if w.Speculation != nil {
-		errs = append(errs, w.Speculation.Check())
 	}
 	return errors.Join(errs...)
 }
@@ -175,15 +156,6 @@ func (s *Setup) decoded(batch int, w Workload, c Capacity) Decoded {
 	d := Decoded{Batch: batch, Context: context, Step: s.Decode(min(n, s.mostRunning(w)), context), TPOT: load.TPOT,
 		TTFT: load.TTFT, PerS: load.OutputPerS, Fits: !load.Saturated && (c.MemoryGB == 0 || c.Sequences > 0)}
 	d.MBU = s.MBU(min(n, s.mostRunning(w)), context, d.Step.ExpectedMs)
-	if w.Budget > 0 {
-		ttft, step, steps := s.chunked(w.Input, w.Cached, w.Budget, n, context)
-		ttft = s.front(ttft)
-		d.ChunkedTTFT, d.ChunkedTPOT, d.ChunkedSteps = &ttft, &step, steps
-	}
-	if w.Speculation != nil {
-		x := s.speculative(n, context, *w.Speculation)
-		d.Speculated = &x
-	}
 	return d
 }
 

@@ -24,50 +24,36 @@ func (s *Setup) terms(p pass, x expected) []Term {
 	longer := !s.additive() // only the longer one of reading and computing counts
 	byCompute, byScan := longer && x.compute() > x.weights(), longer && x.scan > x.kv
 	byReading, byKV := longer && !byCompute, longer && !byScan
-	gbs := x.bytesPerS / 1e9
-	t := []Term{{Name: "weights", Of: fmt.Sprintf("%.4g G parameters", s.readParams()/1e9), Amount: p.dense / 1e9,
-		Unit: "GB", Rate: gbs, RateUnit: "GB/s", Ms: x.dense, Hidden: byCompute}}
-	if moe := s.Model.MoE; p.experts > 0 {
-		of := fmt.Sprintf("%.4g of %d experts in %d layers", moe.distinct(p.tokens), moe.Experts, moe.Layers)
-		t = append(t, Term{Name: "experts", Of: of, Amount: p.experts / 1e9, Unit: "GB", Rate: gbs, RateUnit: "GB/s",
-			Ms: x.experts, Hidden: byCompute})
+	var t []Term
+	add := func(x Term) {
+		if x.Ms > 0 {
+			t = append(t, x.withRate())
+		}
 	}
-	t = appendCompute(t, "compute", fmt.Sprintf("tokens: %.4g", p.tokens), p.flops+p.expertFlops, x.linear, byReading)
-	t = appendCompute(t, "attention", "over the prompt", p.attention, x.attention, byReading)
-	if x.kv > 0 {
-		of := fmt.Sprintf("%.4g × %.5g tokens", p.sequences, p.context)
-		t = append(t, Term{Name: "KV cache", Of: of, Amount: p.kv / 1e9, Unit: "GB", Rate: gbs, RateUnit: "GB/s",
-			Ms: x.kv, Hidden: byScan})
+	read := func(name, of string, bytes, ms float64, hidden bool) {
+		add(Term{Name: name, Of: of, Amount: bytes / 1e9, Unit: "GB", Rate: x.bytesPerS / 1e9, Ms: ms, Hidden: hidden})
 	}
-	t = appendCompute(t, "attention", "over the KV cache", p.scan, x.scan, byKV)
-	t = appendReduce(t, x)
-	if x.overhead > 0 {
-		t = append(t, Term{Name: "overhead", Amount: 1, Unit: "steps", Rate: 1e3 / x.overhead, RateUnit: "steps/s",
-			Ms: x.overhead})
+	compute := func(name, of string, flops, ms float64, hidden bool) {
+		add(Term{Name: name, Of: of, Amount: flops / 1e12, Unit: "TFLOP", Ms: ms, Hidden: hidden})
 	}
+	m := &s.Model
+	everyStep := float64(m.everyTokenParams() + m.headParams())
+	read("weights", fmt.Sprintf("%.4g G parameters", everyStep/1e9), p.dense, x.dense, byCompute)
+	read("experts", fmt.Sprintf("%.4g of %d experts in %d layers", m.MoE.distinct(p.tokens), m.MoE.Experts, m.MoE.Layers),
+		p.experts, x.experts, byCompute)
+	compute("compute", fmt.Sprintf("tokens: %.4g", p.tokens), p.flops+p.expertFlops, x.linear, byReading)
+	compute("attention", "over the prompt", p.attention, x.attention, byReading)
+	read("KV cache", fmt.Sprintf("%.4g × %.5g tokens", p.sequences, p.context), p.kv, x.kv, byScan)
+	compute("attention", "over the KV cache", p.scan, x.scan, byKV)
+	add(Term{Name: "all-reduce", Of: fmt.Sprintf("%.3g GB over each link", x.reduceBytes/1e9), Amount: x.reduces,
+		Unit: "calls", Ms: x.reduce})
+	add(Term{Name: "overhead", Amount: 1, Unit: "steps", Ms: x.overhead})
 	return t
 }
 
-func (s *Setup) readParams() float64 {
-	return float64(s.Model.everyTokenParams() + s.Model.headParams())
-}
-
-func appendCompute(t []Term, name, of string, flops, ms float64, hidden bool) []Term {
-	if ms == 0 {
-		return t
-	}
-	tflop := flops / 1e12
-	return append(t, Term{Name: name, Of: of, Amount: tflop, Unit: "TFLOP", Rate: 1e3 * tflop / ms, RateUnit: "TFLOP/s",
-		Ms: ms, Hidden: hidden})
-}
-
-func appendReduce(t []Term, x expected) []Term {
-	if x.reduce == 0 {
-		return t
-	}
-	of := fmt.Sprintf("%.3g GB over each link", x.reduceBytes/1e9)
-	return append(t, Term{Name: "all-reduce", Of: of, Amount: x.reduces, Unit: "calls",
-		Rate: 1e3 * x.reduces / x.reduce, RateUnit: "calls/s", Ms: x.reduce})
+func (t Term) withRate() Term {
+	t.Rate, t.RateUnit = cmp.Or(t.Rate, 1e3*t.Amount/t.Ms), t.Unit+"/s"
+	return t
 }
 
 func (s *Setup) note(p pass) string {

@@ -117,14 +117,6 @@ func timesTable(p Prediction, width int) string {
 		row(fmt.Sprintf("TTFT, batch %d", d.Batch), d.TTFT, "", "", held)
 		row("  TPOT", d.TPOT, unit.Digits(d.PerS), "", "")
 		row("  decode step", d.Step, "", fmt.Sprintf("%.0f %%", 100*d.MBU), "")
-		if d.ChunkedTTFT != nil {
-			row("  TTFT chunked", *d.ChunkedTTFT, "", "", unit.Plural(d.ChunkedSteps, "step"))
-			row("  TPOT then", *d.ChunkedTPOT, "", "", "")
-		}
-		if s := d.Speculated; s != nil {
-			note := unit.Digits(s.Speedup) + "× as fast"
-			row("  speculative", s.TPOT, "", "", note)
-		}
 	}
 	for _, r := range p.Rates {
 		note := "batch " + unit.Digits(r.Concurrency)
@@ -189,12 +181,6 @@ func termsTable(p Prediction, width int) string {
 	for _, d := range p.Decode {
 		add(fmt.Sprintf("TTFT, batch %d", d.Batch), d.TTFT)
 		add("  TPOT", d.TPOT)
-		if d.ChunkedTTFT != nil {
-			add("  TTFT chunked", *d.ChunkedTTFT)
-		}
-		if d.Speculated != nil {
-			add("  speculative step", d.Speculated.Step)
-		}
 	}
 	return text.Table(t, width, 3, 4, 5)
 }

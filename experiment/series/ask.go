@@ -40,7 +40,7 @@ func (s *Series) AskTwin(q Question, other bool, slots int, read Requests) (*Est
 	if k == nil {
 		return nil, errors.New("a twin needs rows at two loads, and limits of latencies: [slo], or slo.ttft_p95=500ms")
 	}
-	t, err := s.FitTwin(slots, read)
+	t, err := FitTwin(s.Rows(), slots, read)
 	if err != nil {
 		return nil, fmt.Errorf("no twin: %w", err)
 	}
@@ -56,10 +56,9 @@ func (s *Series) AskTwin(q Question, other bool, slots int, read Requests) (*Est
 	if q.Load > 0 {
 		out.Twin.Outside = "" // the highest load, which is not asked for
 	}
-	if err := t.inRange(q); err != nil {
+	if err := cmp.Or(t.inRange(q.each()), t.change(q)); err != nil {
 		return nil, err
 	}
-	t.change(q)
 	if q.Load > 0 {
 		if k.Axis == "concurrency" && q.each() != math.Round(q.each()) {
 			return nil, fmt.Errorf("concurrency %v is not a whole number of requests in each server", q.Load)
@@ -83,62 +82,34 @@ func (s *Series) AskTwin(q Question, other bool, slots int, read Requests) (*Est
 	return out, nil
 }
 
-// inRange: step times are linear in what the rows had, and not known beyond.
-func (t *Twin) inRange(q Question) error {
-	above, longer := 1.3, 2.0
+// inRange: a load of one server that is far from those of the rows is not known.
+func (t *Twin) inRange(load float64) error {
+	above := 1.3
 	if t.model.MaxSequences == 0 { // a batch limit that no row showed may be just above
 		above = 1.1
 	}
 	least, most := math.Inf(1), 0.0
-	var prompts, outputs, n float64
 	for _, trial := range t.trials {
-		least, most = min(least, trial.Load), max(most, trial.Load)
-		for _, r := range trial.Requests {
-			prompts, outputs, n = prompts+float64(r.Prompt), outputs+float64(r.Output), n+1
-		}
+		least, most = min(least, trial.Load/2), max(most, trial.Load*above)
 	}
-	if q.Load > 0 && (q.each() < least/2 || q.each() > most*above) {
-		return fmt.Errorf("load %.4g is outside of what the rows bear out (%.4g to %.4g): no estimate", q.each(), least/2,
-			most*above)
+	if load > 0 && (load < least || load > most) {
+		return fmt.Errorf("load %.4g is outside of what the rows bear out (%.4g to %.4g): no estimate", load, least, most)
 	}
-	if why := t.nearFull(q.each()); why != "" {
+	if why := t.nearFull(load); why != "" {
 		return errors.New(why + ": no estimate")
-	}
-	for _, x := range []struct {
-		name        string
-		asked, mean float64
-	}{{"input", q.Input, prompts / n}, {"output", q.Output, outputs / n}} {
-		if x.asked > 0 && (x.asked < x.mean/longer || x.asked > x.mean*longer) {
-			return fmt.Errorf("%s %.0f is outside of what the rows bear out (%.0f to %.0f tokens): no estimate", x.name,
-				x.asked, x.mean/longer, x.mean*longer)
-		}
 	}
 	return nil
 }
 
-// unknownLengths is the error of the step times for other lengths: of the logarithm of the change.
-const unknownLengths = 0.15
-
 // change gives the requests of long runs other lengths.
-func (t *Twin) change(q Question) {
-	source := t.source
-	var prompts, outputs, cached float64
-	all := source(1, twin.Fine)
-	for _, r := range all {
-		cached += float64(r.Cached) / float64(len(all))
-		prompts, outputs = prompts+float64(r.Prompt)/float64(len(all)), outputs+float64(r.Output)/float64(len(all))
+func (t *Twin) change(q Question) (err error) {
+	source, mine := t.source, newTraffic(t.source)
+	asked := Traffic{Prompt: cmp.Or(q.Input, mine.Prompt), Output: cmp.Or(q.Output, mine.Output)}
+	in, out := asked.Prompt/mine.Prompt, asked.Output/mine.Output
+	if asked.Cached = in * mine.Cached; q.Prefix >= 0 {
+		asked.Cached = q.Prefix * asked.Prompt
 	}
-	factor := func(asked, mean float64) float64 {
-		if asked > 0 {
-			return asked / mean
-		}
-		return 1
-	}
-	in, out := factor(q.Input, prompts), factor(q.Output, outputs)
-	t.changed = unknownLengths * math.Hypot(math.Log(in), math.Log(out))
-	if q.Prefix >= 0 {
-		t.changed = math.Hypot(t.changed, unknownLengths*math.Abs(q.Prefix-cached/prompts))
-	}
+	times := func(n int, factor float64) int { return max(1, int(math.Round(factor*float64(n)))) }
 	t.source = func(load float64, n int) []twin.Request {
 		all := source(load, n)
 		for i := range all {
@@ -147,13 +118,14 @@ func (t *Twin) change(q Question) {
 			if q.Prefix >= 0 {
 				share = q.Prefix
 			}
-			r.Prompt, r.Output = max(1, int(math.Round(in*float64(r.Prompt)))), max(1,
-				int(math.Round(out*float64(r.Output))))
+			r.Prompt, r.Output = times(r.Prompt, in), times(r.Output, out)
 			r.Cached = int(share * float64(r.Prompt))
 			if r.Steps > 0 {
-				r.Steps = max(1, int(math.Round(out*float64(r.Steps))))
+				r.Steps = times(r.Steps, out)
 			}
 		}
 		return all
 	}
+	t.changed, err = otherLengths(&mine, &asked)
+	return err
 }

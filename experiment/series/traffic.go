@@ -77,7 +77,7 @@ func (t *Twin) Carries(fleet twin.Fleet, other *Traffic) (o twin.Operating, err 
 	own := *t
 	if other != nil {
 		mine := t.Traffic()
-		if own.changed, err = changed(&mine, other); err != nil {
+		if own.changed, err = otherLengths(&mine, other); err != nil {
 			return o, err
 		}
 		own.arrivals = other.Source
@@ -112,17 +112,21 @@ func (t *Twin) Between() (within, beyond float64) {
 	return within, beyond
 }
 
-// changed is the error of the step times for other lengths than the measured ones.
-func changed(measured, other *Traffic) (float64, error) {
-	const longer = 2
-	in, out := math.Log(other.Prompt/measured.Prompt), math.Log(other.Output/measured.Output)
-	if max(math.Abs(in), math.Abs(out)) > math.Log(longer) {
-		return 0, fmt.Errorf("the traffic has %.0f prompt and %.0f output tokens on average, the measured rows %.0f "+
-			"and %.0f: more than a factor of %d apart",
-			other.Prompt, other.Output, measured.Prompt, measured.Output, longer)
+// otherLengths is the error of the step times for other lengths than the measured ones, of the logarithm of the change:
+// they are linear in what the rows had, and not known beyond.
+func otherLengths(measured, other *Traffic) (float64, error) {
+	const longer, unknown = 2, 0.15
+	for _, x := range []struct {
+		name        string
+		asked, mean float64
+	}{{"input", other.Prompt, measured.Prompt}, {"output", other.Output, measured.Output}} {
+		if x.asked < x.mean/longer || x.asked > x.mean*longer {
+			return 0, fmt.Errorf("%s %.0f is outside of what the rows bear out (%.0f to %.0f tokens): no estimate", x.name,
+				x.asked, x.mean/longer, x.mean*longer)
+		}
 	}
-	return unknownLengths * math.Hypot(math.Hypot(in, out), other.Cached/other.Prompt-measured.Cached/measured.Prompt),
-		nil
+	in, out := math.Log(other.Prompt/measured.Prompt), math.Log(other.Output/measured.Output)
+	return unknown * math.Hypot(math.Hypot(in, out), other.Cached/other.Prompt-measured.Cached/measured.Prompt), nil
 }
 
 // asRates are the trials at the rates that they had: those of a closed loop are what it completed.

@@ -36,11 +36,6 @@ type Twin struct {
 	full      float64            // lowest load whose row preempts, and is left out, too; 0 = none
 }
 
-// FitTwin fits a model to the rows of a series.
-func (s *Series) FitTwin(slots int, read Requests) (*Twin, error) {
-	return FitTwin(s.Rows(), slots, read)
-}
-
 // Rows are those of all points.
 func (s *Series) Rows() (rows []*record.Row) {
 	for i := range s.Points {
@@ -52,15 +47,16 @@ func (s *Series) Rows() (rows []*record.Row) {
 // FitTwin fits a model to rows that differ in their load alone. The error says why these rows have none. slots is
 // record.Manifest.Slots.
 func FitTwin(rows []*record.Row, slots int, read Requests) (*Twin, error) {
-	return fitTwin(rows, slots, read, (*Twin).Limit)
+	if len(rows) > 0 {
+		if err := Twinned(&rows[0].Spec); err != nil {
+			return nil, err
+		}
+	}
+	return FitServer(rows, slots, read)
 }
 
-// FitServer is FitTwin for rows of any SLO, also of none: the twin cannot be asked for its operating point.
+// FitServer is FitTwin for rows of any SLO, also of none: the twin cannot be asked for its operating point then.
 func FitServer(rows []*record.Row, slots int, read Requests) (*Twin, error) {
-	return fitTwin(rows, slots, read, func(*Twin, *experiment.Spec) error { return nil })
-}
-
-func fitTwin(rows []*record.Row, slots int, read Requests, limit func(*Twin, *experiment.Spec) error) (*Twin, error) {
 	if len(rows) == 0 {
 		return nil, errors.New("no row has requests")
 	}
@@ -78,9 +74,7 @@ func fitTwin(rows []*record.Row, slots int, read Requests, limit func(*Twin, *ex
 	if spec.Variant != "" { // the slots are those of one of its servers
 		t.slots = 0
 	}
-	if err := limit(t, spec); err != nil {
-		return nil, err
-	}
+	t.limits, t.keys, _ = LatencyLimits(spec)
 	room, invalid := int64(mostRecords), ""
 	for _, r := range rows {
 		size := r.RecordBytes()
