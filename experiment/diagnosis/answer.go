@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"bench/experiment"
+	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/series"
 	"bench/experiment/stats"
@@ -74,13 +75,8 @@ func NewAnswer(m *record.Manifest, series []series.Series, diagnoses []Diagnosis
 
 // LimitsOf are the limits of all series, with the rows that have them unless all do.
 func LimitsOf(all []series.Series) []string {
-	order := []string{"ttft", "ttfo", "ttfe", "tpot", "itl", "e2e", "error", "min", "usd", "energy"}
-	rank := func(v record.Verdict) int {
-		first, _, _ := strings.Cut(v.Metric, "_")
-		return slices.Index(order, first)
-	}
 	var limits []record.Verdict
-	var rows []string // with an SLO
+	rows := map[string]bool{} // with an SLO
 	of := map[string][]string{}
 	for i := range all {
 		name := all[i].Name
@@ -89,13 +85,14 @@ func LimitsOf(all []series.Series) []string {
 			if of[text] == nil {
 				limits = append(limits, v)
 			}
-			if !slices.Contains(of[text], name) {
+			if rows[name] = true; !slices.Contains(of[text], name) {
 				of[text] = append(of[text], name)
 			}
-			if !slices.Contains(rows, name) {
-				rows = append(rows, name)
-			}
 		}
+	}
+	rank := func(v record.Verdict) int {
+		name, _ := metric.Cut(v.Metric)
+		return metric.Order(name)
 	}
 	slices.SortStableFunc(limits, func(a, b record.Verdict) int { return cmp.Compare(rank(a), rank(b)) })
 	out := []string{}
@@ -113,34 +110,17 @@ func LimitsOf(all []series.Series) []string {
 // their own schedule, as in production, to workers in a closed loop; then more output.
 func firstOf(workloads []Workload, all []series.Series) *int {
 	var first *int
-	best := [6]float64{}
+	var best []float64
+	one := map[bool]float64{true: 1}
 	for i := range workloads {
 		w, s := &workloads[i], &all[workloads[i].Series]
-		var rank [6]float64
-		if s.Points[0].Rows[0].Spec.Alone == "" {
-			rank[0] = 1
-		}
-		switch w.Verdict {
-		case stats.Pass:
-			rank[1] = 3
-		case stats.Undecided:
-			rank[1] = 2
-		case stats.Fail:
-			rank[1] = 1
-		}
-		if w.Lead != LeadBaseline {
-			rank[2] = 1
-		}
-		if len(s.Points) > 1 {
-			rank[3] = 1
-		}
-		if !s.Closed {
-			rank[4] = 1
-		}
+		rank := []float64{one[s.Points[0].Rows[0].Spec.Alone == ""],
+			map[stats.Verdict]float64{stats.Pass: 3, stats.Undecided: 2, stats.Fail: 1}[w.Verdict],
+			one[w.Lead != LeadBaseline], one[len(s.Points) > 1], one[!s.Closed], 0}
 		if p := w.point(s); p.Valid {
 			rank[5] = p.OutputTokensPerS.Median
 		}
-		if first == nil || slices.Compare(rank[:], best[:]) > 0 {
+		if first == nil || slices.Compare(rank, best) > 0 {
 			first, best = &i, rank
 		}
 	}

@@ -6,7 +6,9 @@
 package diagnosis
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 
 	"bench/experiment/series"
 	"bench/experiment/unit"
@@ -45,22 +47,16 @@ const (
 )
 
 var Bottlenecks = []Bottleneck{ServerFailing, RateLimited, ServerStalled, ClientLimited, ThermalOrPower,
-	KVCachePressure, PrefixCacheMisses,
-	NetworkOrGateway, Queueing, HostOverhead, InefficientDecode, ComputeBoundPrefill, BatchingTradeoff,
-	BandwidthBoundDecode,
-	MemoryBoundDecode, NoBottleneck, UnknownBottleneck}
+	KVCachePressure, PrefixCacheMisses, NetworkOrGateway, Queueing, HostOverhead, InefficientDecode,
+	ComputeBoundPrefill, BatchingTradeoff, BandwidthBoundDecode, MemoryBoundDecode, NoBottleneck, UnknownBottleneck}
 
 func (b Bottleneck) Name() string {
-	return map[Bottleneck]string{ServerFailing: "server failing", ServerStalled: "server stalled",
-		NetworkOrGateway:  "network or gateway",
-		MemoryBoundDecode: "memory-bandwidth-bound decode", ClientLimited: "client-limited",
-		ThermalOrPower: "thermal or power limit", KVCachePressure: "KV-cache pressure",
-		PrefixCacheMisses: "prefix-cache misses", Queueing: "queueing", HostOverhead: "host (CPU) overhead",
-		InefficientDecode:   "inefficient decode",
+	return cmp.Or(map[Bottleneck]string{MemoryBoundDecode: "memory-bandwidth-bound decode",
+		ClientLimited: "client-limited", ThermalOrPower: "thermal or power limit", KVCachePressure: "KV-cache pressure",
+		PrefixCacheMisses: "prefix-cache misses", HostOverhead: "host (CPU) overhead",
 		ComputeBoundPrefill: "compute-bound prefill", BatchingTradeoff: "batching trade-off",
-		BandwidthBoundDecode: "HBM-bandwidth-bound decode",
-		RateLimited:          "rate limited", NoBottleneck: "none visible at this load",
-		UnknownBottleneck: "unknown"}[b]
+		BandwidthBoundDecode: "HBM-bandwidth-bound decode", NoBottleneck: "none visible at this load",
+	}[b], strings.ReplaceAll(string(b), "_", " "))
 }
 
 // Diagnosis is the bottleneck of one point with its evidence. It is not a proof: Confirm names the

@@ -61,40 +61,34 @@ func (a *answering) repair(j int) *NextSweep {
 	return n
 }
 
+// byResponse are the bottlenecks that no key of a matrix changes, with what is to be changed.
+var byResponse = map[Bottleneck]string{ServerFailing: "the server", ServerStalled: "the server",
+	RateLimited: "the rate limit", NetworkOrGateway: "the path to the server", ClientLimited: "the client machine",
+	ThermalOrPower: "cooling and power limit", HostOverhead: "the host's work"}
+
 func (a *answering) changeFor(p *series.Point, d *Diagnosis) *NextSweep {
+	if name := byResponse[d.Bottleneck]; name != "" {
+		return byHand(name, d.Response)
+	}
 	switch r := p.Rows[0]; d.Bottleneck {
-	case ServerFailing, ServerStalled:
-		return byHand("the server", d.Response)
-	case RateLimited:
-		return byHand("the rate limit", d.Response)
-	case NetworkOrGateway:
-		return byHand("the path to the server", d.Response)
 	case MemoryBoundDecode:
 		return byHand("memory bandwidth",
 			"nothing is wrong, but this hardware exceeds the limit: 8-bit weights, or faster memory")
-	case ClientLimited:
-		return byHand("the client machine", d.Response)
-	case ThermalOrPower:
-		return byHand("cooling and power limit", d.Response)
 	case KVCachePressure:
 		return knobFor(r, cacheMemory, "the KV cache is full: give it more memory", 0.85, 0.9, 0.95)
 	case PrefixCacheMisses:
 		switch {
 		case r.EvictsPrefixes():
-			return knobFor(r, cacheMemory, "shared prefixes are evicted: give the KV cache more memory", 0.85, 0.9,
-				0.95)
+			return knobFor(r, cacheMemory, "shared prefixes are evicted: give the KV cache more memory", 0.85, 0.9, 0.95)
 		case r.Reuse == nil || r.Reuse.CachedTokens == 0:
 			return byHand("prefix caching", "no prompt token was cached: enable "+prefixCaching.of(engineOf(r))+
 				" in the server, and run the row again")
-		}
-		if r.Sequential() {
+		case r.Sequential():
 			return byHand("the prefix", d.Response)
 		}
 		return byHand("routing", d.Response)
 	case Queueing:
 		return moreConcurrency(a.s, p)
-	case HostOverhead:
-		return byHand("the host's work", d.Response)
 	case InefficientDecode:
 		return knobOf("--attention-backend", "decode is slow while the GPU memory idles: try other kernels",
 			`"FLASH_ATTN"`, `"FLASHINFER"`)
@@ -170,10 +164,9 @@ func numbers(values []float64) []string {
 
 func knobOf(flag, why string, values ...string) *NextSweep {
 	name := strings.ReplaceAll(strings.TrimLeft(flag, "-"), "-", "_")
-	toml := fmt.Sprintf("[server.knobs]   # with %s {%s} in the command of [server]\n%s = [%s]", flag, name, name,
-		strings.Join(values, ", "))
-	return &NextSweep{Text: fmt.Sprintf("%s = [%s]", name, strings.Join(values, ", ")), Variable: name, Values: values,
-		TOML: toml, Why: why}
+	text := fmt.Sprintf("%s = [%s]", name, strings.Join(values, ", "))
+	return &NextSweep{Text: text, Variable: name, Values: values, Why: why,
+		TOML: fmt.Sprintf("[server.knobs]   # with %s {%s} in the command of [server]\n%s", flag, name, text)}
 }
 
 func inRow(s *series.Series, line string) string {

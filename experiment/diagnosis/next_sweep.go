@@ -55,14 +55,14 @@ func moreRequests(s *series.Series, p *series.Point, limit *record.Verdict, need
 	var lines []string
 	// The window that the requests take at the rate of this row; a duration is also a cap on a number of requests.
 	window := math.Ceil(p.Rows[0].Summary.DurationS * float64(n) / float64(max(planned, 1)))
+	longer := fmt.Sprintf("%.0fs", window)
 	if stated := time.Duration(spec.Duration).Seconds(); stated > 0 && window > stated {
-		longer := fmt.Sprintf("%.0fs", window)
-		out.Variable, out.Values, lines = "duration", []string{longer}, append(lines,
-			fmt.Sprintf("duration = %q", longer))
+		out.Variable, out.Values = "duration", []string{longer}
+		lines = append(lines, fmt.Sprintf("duration = %q", longer))
 	}
 	if spec.Requests > 0 || len(lines) == 0 {
-		out.Variable, out.Values, lines = "requests", []string{strconv.Itoa(n)}, append(lines,
-			fmt.Sprintf("requests = %d", n))
+		out.Variable, out.Values = "requests", []string{strconv.Itoa(n)}
+		lines = append(lines, fmt.Sprintf("requests = %d", n))
 	}
 	out.Text = strings.Join(lines, ", ") + " at " + loadName(s, p)
 	out.TOML = inRow(s, strings.Join(lines, "\n"))
@@ -97,13 +97,13 @@ func (a *answering) nextOfSearch(f *record.Found) *NextSweep {
 		slices.Contains([]string{"budget", "none", "searching"}, f.State) {
 		return byHand("repeat the search", "fix "+held.Code+", then repeat the search: "+held.Hint)
 	}
-	if f.State == "budget" && f.ConfirmS > 0 {
-		n := byHand("budget", "the budget is "+series.TooShort(f))
-		n.Text = fmt.Sprintf("budget = \"%.0fm\"", math.Ceil(f.ConfirmS/60))
-		return n
-	}
 	switch f.State {
 	case "budget":
+		if f.ConfirmS > 0 {
+			n := byHand("budget", "the budget is "+series.TooShort(f))
+			n.Text = fmt.Sprintf("budget = \"%.0fm\"", math.Ceil(f.ConfirmS/60))
+			return n
+		}
 		return byHand(f.Spent(), "raise "+f.Spent()+" of the search for a closer answer")
 	case "searching":
 		return byHand("--resume", "resume the run: the search is interrupted")
@@ -186,7 +186,7 @@ func requested(s *series.Series, p *series.Point) float64 {
 
 func (n *NextSweep) inRow(s *series.Series) *NextSweep {
 	n.Text = fmt.Sprintf("%s = [%s]", n.Variable, strings.Join(n.Values, ", "))
-	n.TOML = inRow(s, fmt.Sprintf("%s = [%s]", n.Variable, strings.Join(n.Values, ", ")))
+	n.TOML = inRow(s, n.Text)
 	return n
 }
 

@@ -1,6 +1,7 @@
 package diagnosis
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -158,23 +159,21 @@ func topOfMedian(s *stats.Summary) *float64 {
 func medianError(s *stats.Summary) float64 { return 1.96 * 1.2533 * s.Std / math.Sqrt(float64(s.N)) }
 
 func supportedTail(r *record.Row) string {
-	s := r.Summary.TTFT
-	if s == nil {
-		s = r.Summary.E2E
-	}
-	for _, name := range []string{"p99", "p95", "p90"} {
-		if s != nil && s.Grade(name) != stats.NoBound {
-			return name
-		}
-	}
-	return "p50"
+	s := cmp.Or(r.Summary.TTFT, r.Summary.E2E)
+	return highestTail(func(name string) bool { return s != nil && s.Grade(name) != stats.NoBound })
 }
 
 func tailOf(p *series.Point) string {
-	for _, name := range []string{"p99", "p95", "p90"} {
-		if x, ok := p.TTFT.Get(name); ok && x.Grade != stats.NoBound {
-			return name
-		}
+	return highestTail(func(name string) bool {
+		x, ok := p.TTFT.Get(name)
+		return ok && x.Grade != stats.NoBound
+	})
+}
+
+func highestTail(carried func(name string) bool) string {
+	tails := []string{"p99", "p95", "p90"}
+	if i := slices.IndexFunc(tails, carried); i >= 0 {
+		return tails[i]
 	}
 	return "p50"
 }

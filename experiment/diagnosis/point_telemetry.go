@@ -1,6 +1,7 @@
 package diagnosis
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -24,10 +25,7 @@ func (v *pointMetrics) readServer() {
 	v.hitRate = get(func(u *telemetry.ServerUsage) *float64 { return u.PrefixHitRate })
 	v.preemptions = get(func(u *telemetry.ServerUsage) *float64 { return u.Preemptions })
 	v.preempted = v.perCompleted(func(r *record.Row) *float64 {
-		if r.Server.Metrics == nil {
-			return nil
-		}
-		return r.Server.Metrics.Preemptions
+		return cmp.Or(r.Server.Metrics, &telemetry.ServerUsage{}).Preemptions
 	})
 	reuse := in(v, func(r *record.Row) *record.Reuse { return r.Reuse })
 	v.possibleHits = reuse(func(u *record.Reuse) *float64 { return &u.PossibleRate })

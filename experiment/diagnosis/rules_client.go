@@ -1,6 +1,7 @@
 package diagnosis
 
 import (
+	"cmp"
 	"slices"
 
 	"bench/experiment/record"
@@ -55,10 +56,7 @@ func (v *pointMetrics) clientLimits() []Evidence {
 
 func (v *pointMetrics) longLag() []Evidence {
 	for _, r := range v.p.Rows {
-		latency := r.Summary.TTFT
-		if latency == nil {
-			latency = r.Summary.E2E
-		}
+		latency := cmp.Or(r.Summary.TTFT, r.Summary.E2E)
 		found := slices.ContainsFunc(r.Findings, func(f record.Finding) bool { return f.Code == clientBound })
 		for _, name := range []string{"p50", supportedTail(r)} {
 			lag, whole := percentile(r.Summary.Lag, name), percentile(latency, name)

@@ -1,11 +1,9 @@
 package diagnosis
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"bench/experiment/record"
 	"bench/experiment/unit"
@@ -29,7 +27,7 @@ func checkFailing(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 		return nil
 	}
 	d := &Diagnosis{Bottleneck: ServerFailing, Observation: failureText(r, counts), Evidence: []Evidence{}}
-	for _, outcome := range byCount(counts) {
+	for _, outcome := range slices.Sorted(maps.Keys(counts)) {
 		d.Evidence = append(d.Evidence, fact("requests failed ("+outcome+")", float64(counts[outcome]), ""))
 	}
 	if planned := r.Summary.Requests.Planned; planned > 0 && n > 0 {
@@ -71,13 +69,9 @@ func (v *pointMetrics) mostlyFailed() bool { return failedShare(v.failing) >= ma
 func (v *pointMetrics) mostlyStalled() bool { return stalledShare(v.stalling) >= mostlyTouched }
 
 func failureText(r *record.Row, counts map[string]int) string {
-	var kinds []string
-	for _, outcome := range byCount(counts) {
-		kinds = append(kinds, fmt.Sprintf("%d %s", counts[outcome], outcome))
-	}
 	text := "no request completed"
-	if len(kinds) > 0 {
-		text = fmt.Sprintf("requests failed: %s of %d", strings.Join(kinds, ", "), r.Summary.Requests.Planned)
+	if len(counts) > 0 {
+		text = fmt.Sprintf("requests failed: %s of %d", unit.Counts(counts), r.Summary.Requests.Planned)
 	}
 	if f := r.Failure; f != nil {
 		text += "; first: " + f.Error
@@ -112,12 +106,6 @@ func serverFailures(r *record.Row) (counts map[string]int, n int) {
 		}
 	}
 	return counts, n
-}
-
-func byCount(counts map[string]int) []string {
-	return slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
-		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
-	})
 }
 
 func failingRow(rows []*record.Row) *record.Row {

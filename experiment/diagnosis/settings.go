@@ -214,11 +214,8 @@ func beats(changes []Change, slo bool) bool {
 		changes[i].Result != Inconclusive {
 		return changes[i].Result == Better
 	}
-	has := func(r Result) bool {
-		return slices.ContainsFunc(changes, func(c Change) bool { return c.Result == r })
-	}
 	leans := slices.ContainsFunc(changes, func(c Change) bool { return c.leans() })
-	return has(Better) && !has(Worse) && !leans
+	return has(changes, Better) && !has(changes, Worse) && !leans
 }
 
 // demote takes the star from a setting: it meets the SLO, but another setting is to be shipped.
@@ -244,9 +241,8 @@ func (g *Settings) say(slo bool) {
 		x.Text = x.say(slo, g.OfServer && x.Name != g.Best)
 	}
 	trade := slices.ContainsFunc(g.Settings, func(x Setting) bool { return isTrade(x.Changes) })
-	decided := slices.ContainsFunc(g.Settings, func(x Setting) bool {
-		return slices.ContainsFunc(x.Changes, func(c Change) bool { return c.Result != Inconclusive })
-	})
+	decided := slices.ContainsFunc(g.Settings,
+		func(x Setting) bool { return has(x.Changes, Better) || has(x.Changes, Worse) })
 	switch {
 	case g.Best != "" && g.Best == g.First:
 		g.Text = "best: " + g.Best + ", the first"
@@ -274,19 +270,19 @@ func (g *Settings) say(slo bool) {
 	g.Text += " (" + g.Basis + ")"
 }
 
-func isTrade(changes []Change) bool {
-	has := func(r Result) bool {
-		return slices.ContainsFunc(changes, func(c Change) bool { return c.Result == r })
-	}
-	return has(Better) && has(Worse)
+func has(changes []Change, r Result) bool {
+	return slices.ContainsFunc(changes, func(c Change) bool { return c.Result == r })
 }
+
+func isTrade(changes []Change) bool { return has(changes, Better) && has(changes, Worse) }
 
 func (x *Setting) say(slo, tradesOff bool) string {
 	p := x.point()
-	parts := []string{fmt.Sprintf("%s: %s tok/s", x.Name, unit.Digits(p.OutputTokensPerS.Median))}
+	at := ""
 	if slo || len(x.s.Points) > 1 {
-		parts[0] = fmt.Sprintf("%s at %s: %s tok/s", x.Name, x.Load, unit.Digits(p.OutputTokensPerS.Median))
+		at = " at " + x.Load
 	}
+	parts := []string{fmt.Sprintf("%s%s: %s tok/s", x.Name, at, unit.Digits(p.OutputTokensPerS.Median))}
 	if !p.Valid {
 		parts[0] = x.Name + ": invalid"
 	}
@@ -299,11 +295,10 @@ func (x *Setting) say(slo, tradesOff bool) string {
 	}
 	text := strings.Join(parts, "; ")
 	switch {
-	case slo && x.w.Verdict != stats.Pass && x.w.Verdict != "":
-		text += ": " + map[stats.Verdict]string{stats.Fail: "misses the SLO"}[x.w.Verdict]
-		if x.w.Verdict == stats.Undecided {
-			text += "SLO undecided"
-		}
+	case slo && x.w.Verdict == stats.Fail:
+		text += ": misses the SLO"
+	case slo && x.w.Verdict == stats.Undecided:
+		text += ": SLO undecided"
 	case tradesOff && x.BeatenBy == "" && isTrade(x.Changes):
 		text += ": a trade"
 	}

@@ -200,11 +200,8 @@ func (a *answering) operating() *int {
 
 // searchOf is the search that the series are the probes of; nil: none of this goal.
 func searchOf(m *record.Manifest, s *series.Series, goal string) *record.Found {
-	first := &s.Points[0].Rows[0].Spec
 	for i := range m.Searches {
-		f := &m.Searches[i]
-		if first.Search != nil && f.Search.Goal == goal && f.Name == s.Name && f.Variant == first.Variant &&
-			slices.Equal(f.Others, s.OtherAxes) {
+		if f := &m.Searches[i]; f.Search.Goal == goal && f.Probed(&s.Points[0].Rows[0].Spec) {
 			return f
 		}
 	}

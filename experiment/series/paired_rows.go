@@ -25,36 +25,33 @@ type PrefixGain struct {
 func (g PrefixGain) Certain() bool { return g.CI95.Lo > 0 || g.CI95.Hi < 0 }
 
 func PrefixGains(rows []record.Row) []PrefixGain {
-	type states struct {
-		point []experiment.Axis
-		rows  map[string][]*record.Row // by state of the prefix
-	}
-	points := map[string]states{}
-	var order []string
-	for i := range rows {
-		r := &rows[i]
+	apart := func(r *record.Row) (point []experiment.Axis, state string) { // empty: it has no such axis
 		at := slices.IndexFunc(r.Spec.Point, func(a experiment.Axis) bool { return a.Key == "prefix.state" })
 		if at < 0 {
-			continue
+			return nil, ""
 		}
-		point := slices.Delete(slices.Clone(r.Spec.Point), at, at+1)
-		key := fmt.Sprintf("%q %q %q", r.Spec.Name, point, r.PromptForm)
-		if _, known := points[key]; !known {
-			points[key] = states{point, map[string][]*record.Row{}}
-			order = append(order, key)
-		}
-		state := r.Spec.Point[at].Value
-		points[key].rows[state] = append(points[key].rows[state], r)
+		return slices.Delete(slices.Clone(r.Spec.Point), at, at+1), r.Spec.Point[at].Value
 	}
+	order, groups := grouped(rows, func(r *record.Row) string {
+		point, state := apart(r)
+		return fmt.Sprintf("%q %q %q %v", r.Spec.Name, point, r.PromptForm, state == "")
+	})
 	var out []PrefixGain
 	for _, key := range order {
-		p := points[key]
+		point, _ := apart(groups[key][0])
+		p50 := func(state, metric string) (record.Percentile, bool) {
+			rows := slices.DeleteFunc(slices.Clone(groups[key]), func(r *record.Row) bool {
+				_, own := apart(r)
+				return own != state
+			})
+			return percentiles(rows, "", metric).Get("p50")
+		}
 		for _, state := range []string{workload.Shared, workload.Warm} {
 			for _, metric := range compared {
-				a, hasA := percentiles(p.rows[workload.Cold], "", metric).Get("p50")
-				b, hasB := percentiles(p.rows[state], "", metric).Get("p50")
+				a, hasA := p50(workload.Cold, metric)
+				b, hasB := p50(state, metric)
 				if hasA && hasB {
-					out = append(out, PrefixGain{Point: p.point, State: state, Metric: metric,
+					out = append(out, PrefixGain{Point: point, State: state, Metric: metric,
 						SavedMs: a.Median - b.Median, CI95: stats.Difference(b.Median, a.Median, b.CI95, a.CI95)})
 				}
 			}
@@ -83,20 +80,16 @@ func ofLogs(iv stats.Interval) stats.Interval {
 
 func Interferences(rows []record.Row) []Interference {
 	type key struct{ point, class string } // class "": the mix
-	groups := map[key][]*record.Row{}
-	var order []key
-	for i := range rows {
-		r := &rows[i]
+	order, groups := grouped(rows, func(r *record.Row) key {
 		point := slices.DeleteFunc(slices.Clone(r.Spec.Point),
 			func(a experiment.Axis) bool { return r.Spec.Alone != "" && a.Key == "alone" })
-		k := key{fmt.Sprintf("%q %q", r.Spec.Name, point), r.Spec.Alone}
-		if groups[k] == nil && k.class != "" {
-			order = append(order, k)
-		}
-		groups[k] = append(groups[k], r)
-	}
+		return key{fmt.Sprintf("%q %q", r.Spec.Name, point), r.Spec.Alone}
+	})
 	var out []Interference
 	for _, k := range order {
+		if k.class == "" {
+			continue
+		}
 		mixed := groups[key{point: k.point}]
 		for _, metric := range compared {
 			a, hasA := percentiles(groups[k], "", metric).Get("p95")

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"bench/experiment"
+	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/stats"
 	"bench/experiment/unit"
@@ -97,10 +98,10 @@ func (s *Series) pointOf(rows []*record.Row) Point {
 	if len(energy) > 0 {
 		p.EnergyPerToken = new(record.RepeatsOf(energy))
 	}
-	p.TTFT, p.TPOT = percentiles(shown, "", "ttft"), percentiles(shown, "", "tpot")
-	p.ITL, p.E2E = percentiles(shown, "", "itl"), percentiles(shown, "", "e2e")
-	if slices.ContainsFunc(shown, func(r *record.Row) bool { return r.Summary.Reasoning != nil }) {
-		p.TTFO = percentiles(shown, "", "ttfo")
+	for name, ps := range p.latencies() {
+		if name != metric.TTFO || slices.ContainsFunc(shown, thinks) {
+			*ps = percentiles(shown, "", name)
+		}
 	}
 	p.SLO, p.Need = verdict.OfRows(rows...)
 	p.Limits = verdict.EachLimit(rows...)
@@ -149,25 +150,21 @@ func percentiles(rows []*record.Row, class, metric string) record.Percentiles {
 	return record.PercentilesOf(all...)
 }
 
-func (p *Point) Thinks() bool {
-	return slices.ContainsFunc(p.Rows, func(r *record.Row) bool { return r.Summary.Reasoning != nil })
+func thinks(r *record.Row) bool { return r.Summary.Reasoning != nil }
+
+func (p *Point) Thinks() bool { return slices.ContainsFunc(p.Rows, thinks) }
+
+func (p *Point) latencies() map[string]*record.Percentiles {
+	return map[string]*record.Percentiles{metric.TTFT: &p.TTFT, metric.TTFO: &p.TTFO, metric.TPOT: &p.TPOT,
+		metric.ITL: &p.ITL, metric.E2E: &p.E2E}
 }
 
-func (p *Point) Latency(metric string) record.Percentiles {
-	switch metric {
-	case "ttft":
-		return p.TTFT
-	case "ttfo":
-		if !p.Thinks() {
-			return p.TTFT
-		}
-		return p.TTFO
-	case "tpot":
-		return p.TPOT
-	case "itl":
-		return p.ITL
-	case "e2e":
-		return p.E2E
+func (p *Point) Latency(name string) record.Percentiles {
+	if name == metric.TTFO && !p.Thinks() {
+		name = metric.TTFT
+	}
+	if ps := p.latencies()[name]; ps != nil {
+		return *ps
 	}
 	return nil
 }

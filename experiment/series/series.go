@@ -73,17 +73,10 @@ func (s *Series) PointName(p *Point) string {
 
 // FromRows groups rows into series, in the order of their first rows. The points keep pointers into rows.
 func FromRows(rows []record.Row) []Series {
-	groups := map[string][]*record.Row{}
-	var order []string
-	for i := range rows {
-		r := &rows[i]
+	order, groups := grouped(rows, func(r *record.Row) string {
 		axis, others := experiment.LoadAxis(&r.Spec)
-		key := fmt.Sprintf("%q %q %q %q", r.Spec.Name, axis, others, r.PromptForm)
-		if groups[key] == nil {
-			order = append(order, key)
-		}
-		groups[key] = append(groups[key], r)
-	}
+		return fmt.Sprintf("%q %q %q %q", r.Spec.Name, axis, others, r.PromptForm)
+	})
 	series := make([]Series, len(order))
 	labels := map[string]int{}
 	for i, key := range order {
@@ -96,6 +89,19 @@ func FromRows(rows []record.Row) []Series {
 		}
 	}
 	return series
+}
+
+// grouped are the rows of each key, and the keys in the order of their first rows.
+func grouped[K comparable](rows []record.Row, keyOf func(*record.Row) K) (order []K, groups map[K][]*record.Row) {
+	groups = map[K][]*record.Row{}
+	for i := range rows {
+		key := keyOf(&rows[i])
+		if groups[key] == nil {
+			order = append(order, key)
+		}
+		groups[key] = append(groups[key], &rows[i])
+	}
+	return order, groups
 }
 
 func newSeries(rows []*record.Row) Series {

@@ -187,18 +187,24 @@ func (t *Twin) curve(whole bool, best *float64) []record.TwinPoint {
 	return t.latencies(slices.Compact(at), whole, requests)
 }
 
+// PercentileLimits are limits of 1 s, of all latencies that a twin knows, with their keys: to ask for percentiles.
+func PercentileLimits(percentiles ...string) (limits []twin.Limit, keys []string) {
+	for _, latency := range []string{metric.TTFT, metric.TPOT, metric.E2E} {
+		for _, name := range percentiles {
+			p, _ := metric.Stat(name).P()
+			limits, keys = append(limits, twin.Limit{Metric: latency, P: p, Value: 1}), append(keys, latency+"_"+name)
+		}
+	}
+	return limits, keys
+}
+
 // latencies are all of them at loads, by long runs, up to the first load that the twin does not keep up with.
 func (t *Twin) latencies(loads []float64, whole bool, requests int) (out []record.TwinPoint) {
 	q := twin.Question{Whole: whole, Source: t.source, Requests: requests, Changed: t.changed, Fleet: t.fleet,
 		Beyond: t.search != nil && t.search.Gentle}
+	shown := metric.Percentiles[:4] // a p999 takes longer runs
 	var names []string
-	for _, latency := range []string{"ttft", "tpot", "e2e"} {
-		for _, name := range metric.Percentiles[:4] { // a p999 takes longer runs
-			p, _ := experiment.Limit{Metric: latency, Stat: name}.P()
-			q.Limits, names = append(q.Limits, twin.Limit{Metric: latency, P: p, Value: 1}), append(names, latency+"_"+
-				name)
-		}
-	}
+	q.Limits, names = PercentileLimits(shown...)
 	for i, at := range t.model.Latencies(t.trials, q, loads) {
 		if at == nil {
 			return out
@@ -206,7 +212,7 @@ func (t *Twin) latencies(loads []float64, whole bool, requests int) (out []recor
 		for j, l := range at {
 			p := record.TwinPoint{Load: loads[i], Metric: names[j], Ms: 1000 * l.Value, Low: 1000 * l.Low,
 				High: 1000 * l.High}
-			if j%4 > 0 { // corrections of their own could turn the order of percentiles
+			if j%len(shown) > 0 { // corrections of their own could turn the order of percentiles
 				before := out[len(out)-1]
 				p.Ms, p.Low, p.High = max(p.Ms, before.Ms), max(p.Low, before.Low), max(p.High, before.High)
 			}

@@ -38,6 +38,15 @@ func Wrap(lead, text, indent string, width int) []string {
 	return append(lines, line)
 }
 
+// Lines are lines with text of others, each wrapped to a width.
+func Lines(lines []string, indent string, width int) string {
+	var b strings.Builder
+	for _, line := range lines {
+		b.WriteString(strings.Join(Wrap("", Escape(line), indent, width), "\n") + "\n")
+	}
+	return b.String()
+}
+
 // AtLeastOne returns the longest beginning of s that fits n columns, at least one rune.
 func AtLeastOne(s string, n int) string {
 	if head := Clip(s, n); head != "" || s == "" {

@@ -3,10 +3,12 @@ package size
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
 
+	"bench/experiment/roofline"
 	"bench/experiment/series"
 	"bench/experiment/twin"
 	"bench/report/parallel"
@@ -157,17 +159,18 @@ const mostNeeded = 10_000
 
 // number is the smallest number of replicas that carries a rate; Best 0: none does.
 func (k *known) number(rate float64) (n Number, err error) {
-	if n.Best, err = k.smallest(rate, k.likely); err != nil {
-		return n, err
-	}
 	of := func(e end) func(int) (float64, error) {
 		return func(replicas int) (float64, error) { return k.of(replicas, e) }
 	}
-	if n.Low, err = k.smallest(rate, of(high)); err != nil {
-		return n, err
+	for _, x := range []struct {
+		n    *int
+		each func(int) (float64, error)
+	}{{&n.Best, k.likely}, {&n.Low, of(high)}, {&n.High, of(low)}} {
+		if *x.n, err = k.smallest(rate, x.each); err != nil {
+			return n, err
+		}
 	}
-	n.High, err = k.smallest(rate, of(low))
-	return n, err
+	return n, nil
 }
 
 // smallest is the least number of replicas of which each carries its part; 0: none. More replicas carry more in all,
@@ -236,19 +239,27 @@ func (q *Question) limitedBy(c *Candidate, rate float64, replicas int) string {
 // resource is what takes the most of the time at a rate: reading the memory, computing, or the rest.
 func resource(c *Candidate, q *Question, rate, inFlight float64) string {
 	ms := map[string]float64{}
-	add := func(times float64, b []term) {
-		for _, t := range b {
-			ms[t.resource] += times * t.ms
+	add := func(times float64, b roofline.Bound) {
+		for _, t := range b.Terms {
+			if !t.Hidden {
+				ms[resourceOf(&t)] += times * t.Ms
+			}
 		}
 	}
 	steps := rate * q.Traffic.Output / max(1, inFlight) // per second, of the whole batch
-	add(steps, termsOf(c.setup.Decode(max(1, inFlight), q.Traffic.Prompt+q.Traffic.Output/2)))
-	add(rate, termsOf(c.setup.Prefill(q.Traffic.Prompt, q.Traffic.Cached)))
-	most := ""
-	for _, name := range resources {
-		if ms[name] > ms[most] {
-			most = name
-		}
+	add(steps, c.setup.Decode(max(1, inFlight), q.Traffic.Prompt+q.Traffic.Output/2))
+	add(rate, c.setup.Prefill(q.Traffic.Prompt, q.Traffic.Cached))
+	return slices.MaxFunc(slices.Sorted(maps.Keys(ms)), func(a, b string) int { return cmp.Compare(ms[a], ms[b]) })
+}
+
+func resourceOf(t *roofline.Term) string {
+	switch {
+	case t.RateUnit == "TFLOP/s":
+		return "compute"
+	case t.Name == "all-reduce":
+		return "interconnect"
+	case t.RateUnit == "GB/s":
+		return "memory bandwidth"
 	}
-	return most
+	return "overhead of the engine"
 }

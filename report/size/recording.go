@@ -103,14 +103,7 @@ func windowsOf(row *record.Row, records []*record.Record) (out []twin.Trial) {
 }
 
 func backtest(t *series.Twin, windows []twin.Trial, half int) (Backtest, error) {
-	var limits []twin.Limit
-	var names []string
-	for _, metric := range []string{"ttft", "tpot", "e2e"} {
-		for _, p := range []float64{0.5, 0.95} {
-			limits = append(limits, twin.Limit{Metric: metric, P: p, Value: 1})
-			names = append(names, fmt.Sprintf("%s_p%.0f", metric, 100*p))
-		}
-	}
+	limits, names := series.PercentileLimits("p50", "p95")
 	b := Backtest{Fitted: half, Tested: len(windows) - half, Least: math.Inf(1)}
 	for _, w := range windows {
 		b.Least, b.Most = min(b.Least, w.Load), max(b.Most, w.Load)

@@ -16,25 +16,14 @@ const mostLeading = 3 // plans of the first line
 // Text writes the answer first, then a table of the plans, then what they rest on.
 func (r *Result) Text(w io.Writer, s report.Screen) error {
 	var b strings.Builder
-	for _, part := range text.Wrap("", text.Escape(r.answer()), "  ", s.Columns()) {
-		b.WriteString(part + "\n")
-	}
-	b.WriteString("\n")
-	if err := report.WriteTable(&b, r.table(), s); err != nil {
-		return err
-	}
-	for _, t := range r.days() {
-		b.WriteString("\n")
+	b.WriteString(text.Lines([]string{r.answer()}, "  ", s.Columns()) + "\n")
+	for _, t := range append([]report.Table{r.table()}, r.days()...) {
 		if err := report.WriteTable(&b, t, s); err != nil {
 			return err
 		}
+		b.WriteString("\n")
 	}
-	b.WriteString("\n")
-	for _, line := range r.notes() {
-		for _, part := range text.Wrap("", text.Escape(line), "  ", s.Columns()) {
-			b.WriteString(part + "\n")
-		}
-	}
+	b.WriteString(text.Lines(r.notes(), "  ", s.Columns()))
 	_, err := io.WriteString(w, b.String())
 	return err
 }

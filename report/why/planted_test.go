@@ -99,10 +99,10 @@ func TestPlanted(t *testing.T) {
 }
 
 func checkPlanted(t *testing.T, names [2]string, f *Figure, sides [4]*Side) {
-	k := slices.IndexFunc(figures, func(x figureOf) bool { return x.name == f.Metric })
+	k := slices.Index(figures, f.Metric)
 	var log [4]float64
 	for set, s := range sides {
-		v, _ := s.Trials[0].Measured(figures[k].limit)
+		v, _ := s.Trials[0].Measured(limits[k])
 		log[set] = math.Log(v)
 	}
 	total := log[3] - log[0]

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"bench/experiment/record"
 	"bench/experiment/text"
 	"bench/experiment/unit"
 	"bench/report"
@@ -63,7 +62,7 @@ func (r *Result) Text(w io.Writer, s report.Screen) error {
 		}
 	}
 	for _, c := range r.Facts {
-		line("changed: %s", shortened(c))
+		line("changed: %s", c)
 	}
 	for _, c := range r.GPUs {
 		line("changed: %s", c)
@@ -114,29 +113,4 @@ func hundred(share float64) float64 {
 		return 0
 	}
 	return 100 * share
-}
-
-// shortened is a change without the words that both sides begin and end with.
-func shortened(c record.Change) string {
-	was, is := strings.Fields(c.Was), strings.Fields(c.Is)
-	const beside = 3 // words that stay
-	begin, end := 0, 0
-	for begin < min(len(was), len(is)) && was[begin] == is[begin] {
-		begin++
-	}
-	for end < min(len(was), len(is))-begin && was[len(was)-1-end] == is[len(is)-1-end] {
-		end++
-	}
-	begin, end = max(0, begin-beside), max(0, end-beside)
-	cut := func(words []string) string {
-		out := strings.Join(words[begin:len(words)-end], " ")
-		if begin > 0 {
-			out = "… " + out
-		}
-		if end > 0 {
-			out += " …"
-		}
-		return out
-	}
-	return c.Fact + ": " + cut(was) + " → " + cut(is)
 }

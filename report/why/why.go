@@ -76,25 +76,7 @@ const (
 // causes are those that one side can take from the other.
 var causes = []string{Arrivals, Prompts, Outputs, CacheHits, StepTime, Prefill, FrontEnd, Batching, Client}
 
-type figureOf struct {
-	name  string
-	limit twin.Limit
-}
-
-var figures = []figureOf{
-	{"ttft_p50", twin.Limit{Metric: "ttft", P: 0.5, Value: 1}},
-	{"ttft_p95", twin.Limit{Metric: "ttft", P: 0.95, Value: 1}},
-	{"tpot_p50", twin.Limit{Metric: "tpot", P: 0.5, Value: 1}},
-	{"tpot_p95", twin.Limit{Metric: "tpot", P: 0.95, Value: 1}},
-	{"e2e_p50", twin.Limit{Metric: "e2e", P: 0.5, Value: 1}}, {"e2e_p95", twin.Limit{Metric: "e2e", P: 0.95, Value: 1}},
-}
-
-func limits() (out []twin.Limit) {
-	for _, f := range figures {
-		out = append(out, f.limit)
-	}
-	return out
-}
+var limits, figures = series.PercentileLimits("p50", "p95")
 
 // Side is one run: its rows that can be explained, each with its requests, and its twin.
 type Side struct {
@@ -173,10 +155,6 @@ func Explain(a, b *Side, asked func(point string) bool) (rows []Row, leftOut []s
 			again[i] = common.of(again[i])
 		}
 	}
-	type found struct {
-		row *Row
-		err error
-	}
 	var pairs [][2]*Trial
 	for i := range a.Trials {
 		for k := range b.Trials {
@@ -186,17 +164,15 @@ func Explain(a, b *Side, asked func(point string) bool) (rows []Row, leftOut []s
 		}
 	}
 	leftOut = slices.Concat(a.onlyHere("A", b, asked), b.onlyHere("B", a, asked))
-	out := make([]found, len(pairs))
-	parallel.Do(len(pairs), nil, func(i int) {
-		out[i].row, out[i].err = explain(models, pairs[i][0], pairs[i][1], again)
-	})
-	for i, f := range out {
-		if f.err != nil {
-			leftOut = append(leftOut, pairs[i][0].Name+": "+f.err.Error())
+	found, errs := make([]*Row, len(pairs)), make([]error, len(pairs))
+	parallel.Do(len(pairs), nil, func(i int) { found[i], errs[i] = explain(models, pairs[i][0], pairs[i][1], again) })
+	for i, err := range errs {
+		if err != nil {
+			leftOut = append(leftOut, pairs[i][0].Name+": "+err.Error())
 			continue
 		}
-		f.row.Name, f.row.Point = pairs[i][0].Name, pairs[i][0].Point
-		rows = append(rows, *f.row)
+		found[i].Name, found[i].Point = pairs[i][0].Name, pairs[i][0].Point
+		rows = append(rows, *found[i])
 	}
 	return rows, leftOut
 }
@@ -234,8 +210,8 @@ func explain(models pairOfModels, x, y *Trial, again []pairOfModels) (*Row, erro
 		resampled = append(resampled, own)
 	}
 	row := &Row{}
-	before := models[0].Residuals([]twin.Trial{x.Trial}, limits()...)
-	after := models[1].Residuals([]twin.Trial{y.Trial}, limits()...)
+	before := models[0].Residuals([]twin.Trial{x.Trial}, limits...)
+	after := models[1].Residuals([]twin.Trial{y.Trial}, limits...)
 	for i := range figures {
 		if len(before[i]) == 0 || len(after[i]) == 0 || min(before[i][0].N, after[i][0].N) < fewest {
 			continue
@@ -252,10 +228,9 @@ const mostResidual = 0.15 // of ln(percentile): a twin that is further off expla
 
 func figure(i int, x, y *Trial, parts [][]float64, used []bool, resampled [][][]float64,
 	before, after twin.Residual) Figure {
-	name := figures[i].name
-	f := Figure{Metric: name}
-	valueA, errA := x.Measured(figures[i].limit)
-	valueB, errB := y.Measured(figures[i].limit)
+	f := Figure{Metric: figures[i]}
+	valueA, errA := x.Measured(limits[i])
+	valueB, errB := y.Measured(limits[i])
 	f.A, f.B = 1000*valueA, 1000*valueB
 	f.Change = part("", math.Log(f.B/f.A), math.Hypot(errA, errB))
 	rest, all := f.Change.Share, 0.0

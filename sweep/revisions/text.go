@@ -16,13 +16,7 @@ import (
 
 // Text writes the answer, then what it rests on.
 func (r *Result) Text(w io.Writer, columns int) error {
-	var b strings.Builder
-	for _, line := range r.lines() {
-		for _, part := range text.Wrap("", text.Escape(line), "    ", columns) {
-			b.WriteString(part + "\n")
-		}
-	}
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(w, text.Lines(r.lines(), "    ", columns))
 	return err
 }
 
