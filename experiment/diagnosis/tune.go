@@ -84,13 +84,19 @@ func (t *Tuned) Value(x float64) string {
 	if t.Goal == tune.MaxLoad {
 		return loadText(t.Axis, x)
 	}
-	name, _ := metric.Cut(t.Goal)
-	if m := metric.ByName(name); m.Unit == "ms" {
+	switch u := t.goal().Unit; u {
+	case "ms":
 		return unit.Format(x, "ms")
-	} else if m.Unit != "share" {
-		return unit.Brief(x, 4) + " " + m.Unit
+	case "share":
+		return unit.Brief(x, 4)
+	default:
+		return unit.Brief(x, 4) + " " + u
 	}
-	return unit.Brief(x, 4)
+}
+
+func (t *Tuned) goal() metric.Metric {
+	name, _ := metric.Cut(t.Goal)
+	return metric.ByName(name)
 }
 
 // Ends are an interval as text: "[20.1, 22.3]".
@@ -99,17 +105,14 @@ func (t *Tuned) Ends(i *stats.Interval) string {
 		return ""
 	}
 	digits := func(x float64) string { return unit.Brief(x, 3) }
-	if name, _ := metric.Cut(t.Goal); metric.ByName(name).Unit == "ms" {
+	if t.goal().Unit == "ms" {
 		digits = t.Value
 	}
 	return fmt.Sprintf("[%s, %s]", digits(i.Lo), digits(i.Hi))
 }
 
 // MoreIsBetter reports whether a bound of the goal is one from above.
-func (t *Tuned) MoreIsBetter() bool {
-	name, _ := metric.Cut(t.Goal)
-	return t.Goal == tune.MaxLoad || metric.ByName(name).MoreIsBetter
-}
+func (t *Tuned) MoreIsBetter() bool { return t.Goal == tune.MaxLoad || t.goal().MoreIsBetter }
 
 func (t *Tuned) text() string {
 	if t.Best == "" || t.Estimate == nil {

@@ -54,8 +54,7 @@ func AddSkipped(all []Series, plan []record.Planned) {
 			s.Beyond)
 		for _, l := range []*LoadLimit{&s.Knee, &s.Saturation} {
 			if l.Point == nil {
-				why, _, _ := strings.Cut(l.Why, "; ") // its advice is a higher load
-				l.Why = why + "; " + text
+				l.Why += "; " + text
 			}
 		}
 	}

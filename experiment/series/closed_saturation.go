@@ -28,14 +28,14 @@ func (s *Series) closedSaturation() LoadLimit {
 		if !(first > 0 && gain < leastGain*first) {
 			continue
 		}
-		text := fmt.Sprintf("above %s each added request gains %s", s.Points[i-1].Load, unit.Brief(gain, 3))
+		text := fmt.Sprintf("above %s each added request gains %s%%s tok/s (%s each at first)", s.Points[i-1].Load,
+			unit.Brief(gain, 3), unit.Brief(first, 3))
 		for j := i; j < len(s.Points); j++ {
 			if s.gain(i-1, j)+margin(i-1, j) < leastGain*first {
-				return LoadLimit{Point: &i, Why: fmt.Sprintf("%s tok/s (%s each at first)", text, unit.Brief(first, 3))}
+				return LoadLimit{Point: &i, Why: fmt.Sprintf(text, "")}
 			}
 		}
-		unclear = fmt.Sprintf("%s ± %s tok/s (%s each at first)", text, unit.Brief(margin(i-1, i), 3),
-			unit.Brief(first, 3))
+		unclear = fmt.Sprintf(text, " ± "+unit.Brief(margin(i-1, i), 3))
 	}
 	switch {
 	case len(s.Points) < 2:
@@ -43,7 +43,7 @@ func (s *Series) closedSaturation() LoadLimit {
 	case unclear != "":
 		return none("saturation is undecided: %s; add repeats or higher loads", unclear)
 	}
-	return none("no saturation: each added request still gains throughput; try %s", s.higher())
+	return none("no saturation: each added request still gains throughput")
 }
 
 func (s *Series) gain(from, to int) float64 {

@@ -23,21 +23,6 @@ type LoadLimit struct {
 
 func none(format string, args ...any) LoadLimit { return LoadLimit{Why: fmt.Sprintf(format, args...)} }
 
-// higher is a load to try above all measured ones, but none above what the server did not achieve.
-func (s *Series) higher() string {
-	highest, achieved := 0.0, true
-	for i := range s.Points {
-		p := &s.Points[i]
-		if x, ok := p.FiniteLoad(); ok && x > highest {
-			highest, achieved = x, s.Axis != "rate" || p.RequestsPerS.Median >= keepsUp*p.OfferedPerS.Median
-		}
-	}
-	if !achieved {
-		return "more rates below " + s.loadName(highest)
-	}
-	return s.loadName(2 * highest)
-}
-
 // findMaxLoad: a load that meets the SLO above one that misses it is chance, or another state of the server.
 func (s *Series) findMaxLoad() LoadLimit {
 	best, stated := -1, false
@@ -77,11 +62,7 @@ func (s *Series) findKnee() LoadLimit {
 	}
 	i, ok := stats.Knee(load, output, sensitivities[0])
 	if !ok {
-		if at := s.findSaturation(); at.Point != nil {
-			return none("no knee: throughput does not bend below saturation at %s; try more rates below it",
-				s.Points[*at.Point].Load)
-		}
-		return none("no knee: throughput does not bend; try %s", s.higher())
+		return none("no knee: throughput does not bend")
 	}
 	if !stats.Bends(s.runs()) {
 		return none("no knee: throughput bends by no more than its noise; add loads or repeats")
@@ -128,7 +109,7 @@ func (s *Series) findSaturation() LoadLimit {
 				Why: fmt.Sprintf("the queue grows: requests in flight rose by %.0f %% during the window", 100*t.Change)}
 		}
 	}
-	return none("no saturation: the server keeps up with every rate; try %s", s.higher())
+	return none("no saturation: the server keeps up with every rate")
 }
 
 func (s *Series) runs() (load, output []float64) {

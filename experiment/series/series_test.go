@@ -428,22 +428,6 @@ func TestPointName(t *testing.T) {
 	}
 }
 
-// A rate that was not achieved is no reason to try a higher one.
-func TestNoKneeBesideSaturation(t *testing.T) {
-	var rows []record.Row
-	for _, rate := range []float64{40, 60, 80, 100} {
-		rows = append(rows, measured("F", []experiment.Axis{{Key: "rate", Value: unit.Brief(rate, 3)}}, rate, 0, 1, 10*rate, 90, ""))
-		rows[len(rows)-1].Summary.Throughput.RequestsPerS = rate
-	}
-	if s := FromRows(rows)[0]; !strings.HasSuffix(s.Knee.Why, "try rate 200/s") {
-		t.Errorf("%+v", s.Knee)
-	}
-	rows[3].Steady = &record.Steadiness{Trends: map[string]stats.Trend{"in_flight": {Change: 0.5, P: 1e-5}}}
-	if s := FromRows(rows)[0]; s.Knee.Why != "no knee: throughput does not bend below saturation at rate 100/s; try more rates below it" {
-		t.Errorf("%+v, saturation %+v", s.Knee, s.Saturation)
-	}
-}
-
 // A bend and a lack of gain that can be noise are no knee and no saturation; the reason states it.
 func TestLimitsWithinNoise(t *testing.T) {
 	curve := func(output ...float64) *Series {

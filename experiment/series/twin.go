@@ -158,9 +158,7 @@ func (t *Twin) leaveOutDisturbed() {
 			}
 			x := t.slower(&m, i)
 			if limit := max(least, 3*rest, deviations*x.err); x.log > limit {
-				least, worst, own = x.log, i, m
-				slowest = record.Disturbed{Row: t.rows[i].ID, Metric: x.metric, Ms: 1000 * x.measured,
-					TwinMs: 1000 * x.twin}
+				least, worst, own, slowest = x.log, i, m, x.Disturbed
 			}
 		}
 		if worst < 0 {
@@ -173,18 +171,18 @@ func (t *Twin) leaveOutDisturbed() {
 }
 
 type slowness struct {
-	metric         string
-	measured, twin float64
-	log, err       float64
+	record.Disturbed
+	log, err float64
 }
 
 // slower is by how much the median of a trial is above that of its twin: of TTFT or TPOT, the larger.
 func (t *Twin) slower(m *twin.Model, i int) (worst slowness) {
-	medians := []twin.Limit{{Metric: "ttft", P: 0.5, Value: 1}, {Metric: "tpot", P: 0.5, Value: 1}}
-	for j, all := range m.Residuals(t.trials[i:i+1], medians...) {
+	medians, _ := PercentileLimits("p50")
+	for j, all := range m.Residuals(t.trials[i:i+1], medians[:2]...) {
 		for _, r := range all {
 			if r.Log > worst.log {
-				worst = slowness{medians[j].Metric, r.Measured, r.Twin, r.Log, r.Error}
+				worst = slowness{record.Disturbed{Row: t.rows[i].ID, Metric: medians[j].Metric, Ms: 1000 * r.Measured,
+					TwinMs: 1000 * r.Twin}, r.Log, r.Error}
 			}
 		}
 	}

@@ -10,15 +10,8 @@ import (
 	"bench/experiment/record"
 	"bench/experiment/series"
 	"bench/experiment/twin"
+	"bench/report"
 )
-
-// Recorded is a twin of a server whose traffic was recorded, and what the recording shows of its predictions.
-type Recorded struct {
-	*series.Twin
-	Rate     float64   // requests/s, mean
-	Rates    []float64 // of its hours; nil = it is shorter than two
-	Backtest Backtest
-}
 
 // Backtest is the rest of a recording predicted from its first half.
 type Backtest struct {
@@ -48,29 +41,34 @@ const (
 	recordedMost    = 1500 // of a longer one only the first
 )
 
-// TwinOfRecording fits a twin to recorded requests of one server, in order of arrival.
-func TwinOfRecording(row *record.Row, records []*record.Record) (*Recorded, error) {
+// readRecording fits a twin to recorded requests of one server, and predicts the second half of them by the first.
+func (s *Server) readRecording(run *report.Run) error {
+	row := &run.Rows[0]
+	records, err := run.Requests(row)
+	if err != nil {
+		return err
+	}
 	records = slices.DeleteFunc(slices.Clone(records), func(x *record.Record) bool { return x.Arrival.IsZero() })
 	windows := windowsOf(row, records)
 	if len(windows) < 4 {
-		return nil, fmt.Errorf("the recording has %d requests: a twin and its backtest take %d", len(records),
+		return fmt.Errorf("no twin: the recording has %d requests: a twin and its backtest take %d", len(records),
 			4*recordedLeast)
 	}
-	r := &Recorded{}
 	half := len(windows) / 2
 	first, err := series.TwinOfTrials(windows[:half], &row.Spec, nil)
+	if err == nil {
+		s.tested, err = backtest(first, windows, half)
+	}
+	if err == nil {
+		s.twin, err = series.TwinOfTrials(windows, &row.Spec, recordedSource(windows))
+	}
 	if err != nil {
-		return nil, err
+		return fmt.Errorf("no twin: %w", err)
 	}
-	if r.Backtest, err = backtest(first, windows, half); err != nil {
-		return nil, err
-	}
-	if r.Twin, err = series.TwinOfTrials(windows, &row.Spec, recordedSource(windows)); err != nil {
-		return nil, err
-	}
-	r.Rate = float64(len(records)) / max(1, secondsBetween(records[0], records[len(records)-1]))
-	r.Rates = hourly(records)
-	return r, nil
+	s.Spec, s.Limits, s.Traffic = row.Spec, s.twin.Limits(), s.twin.Traffic()
+	s.Rate = float64(len(records)) / max(1, secondsBetween(records[0], records[len(records)-1]))
+	s.Hours = hourly(records)
+	return nil
 }
 
 func secondsBetween(a, b *record.Record) float64 { return float64(b.Arrival.Us()-a.Arrival.Us()) / 1e6 }
@@ -102,9 +100,9 @@ func windowsOf(row *record.Row, records []*record.Record) (out []twin.Trial) {
 	return out
 }
 
-func backtest(t *series.Twin, windows []twin.Trial, half int) (Backtest, error) {
+func backtest(t *series.Twin, windows []twin.Trial, half int) (*Backtest, error) {
 	limits, names := series.PercentileLimits("p50", "p95")
-	b := Backtest{Fitted: half, Tested: len(windows) - half, Least: math.Inf(1)}
+	b := &Backtest{Fitted: half, Tested: len(windows) - half, Least: math.Inf(1)}
 	for _, w := range windows {
 		b.Least, b.Most = min(b.Least, w.Load), max(b.Most, w.Load)
 	}

@@ -69,21 +69,6 @@ func OfRun(run *report.Run, name string) (*Server, error) {
 	return nil, cmp.Or(without, errors.New("no such row has several loads"))
 }
 
-func (s *Server) readRecording(run *report.Run) error {
-	row := &run.Rows[0]
-	records, err := run.Requests(row)
-	if err != nil {
-		return err
-	}
-	r, err := TwinOfRecording(row, records)
-	if err != nil {
-		return fmt.Errorf("no twin: %w", err)
-	}
-	s.twin, s.tested, s.Spec = r.Twin, &r.Backtest, row.Spec
-	s.Limits, s.Traffic, s.Rate, s.Hours = r.Limits(), r.Traffic(), r.Rate, r.Rates
-	return nil
-}
-
 // From lets the twin of another serve the traffic.
 func (s *Server) From(measured *Server) error {
 	s.twin, s.Target, s.other, s.predicted = measured.twin, measured.Target, &s.Traffic, measured.predicted
