@@ -22,7 +22,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Observation is one run of a revision.
 type Observation struct {
 	Revision int     // 0 is the good one, the last is the bad one
 	At       float64 // in hours since any moment
@@ -40,7 +39,6 @@ type Search struct {
 
 const DefaultConfidence = 0.95
 
-// Ends of a search.
 const (
 	Found        = "found"
 	Unchanged    = "unchanged"    // with the confidence
@@ -81,7 +79,6 @@ func (s *Search) Next(at float64, cost func(revision int) float64) (revision int
 	return b.mostTelling(at, cost), ""
 }
 
-// Limit is how many runs a search takes at most.
 func (s *Search) Limit() int { return 80 + 8*int(math.Log2(float64(s.Revisions))) }
 
 func (s *Search) confidence() float64 {

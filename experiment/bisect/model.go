@@ -28,7 +28,6 @@ var drifts = [...]struct{ size, prior float64 }{{0, 0.3}, {0.05, 0.3}, {0.15, 0.
 // sizes are deviations of a change, likewise.
 var sizes = [...]float64{1, 2, 6, 40}
 
-// Belief is what the observations leave possible.
 type Belief struct {
 	None, Two float64  // probability that no revision changes the figure, that two do
 	Places    []Change // where it may change, the likeliest first
@@ -213,7 +212,6 @@ func (b *Belief) step(gap, i int) float64 {
 	return 0
 }
 
-// temper reports whether any run counts less.
 func (b *Belief) temper() (any bool) {
 	h := &b.likeliest
 	n := len(b.times)
@@ -250,7 +248,6 @@ func (m *moments) add(h *hypothesis, i int) {
 	m.square += h.weight * (h.noise*h.variance[i] + h.log[i]*h.log[i])
 }
 
-// sum adds the hypotheses up.
 func (b *Belief) sum() {
 	n := len(b.places)
 	gaps := make([]moments, n)

@@ -62,7 +62,6 @@ func bringsAt(m *record.Manifest, s *series.Series, load float64) (b Brings) {
 	return b
 }
 
-// meanOutput is the mean number of tokens of a completed request; 0: none completed.
 func meanOutput(p *series.Point) float64 {
 	tokens, requests := 0, 0
 	for _, r := range p.Rows {

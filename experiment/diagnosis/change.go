@@ -24,7 +24,6 @@ const (
 	Inconclusive Result = "inconclusive" // the interval contains no change
 )
 
-// Change is one figure of a setting against the first setting.
 type Change struct {
 	Metric string `json:"metric"` // output_tokens_per_s, or as in the SLO: ttft_p95
 	Class  string `json:"class,omitempty"`
@@ -242,7 +241,6 @@ func (f comparedFigure) of(r *record.Row) (x float64, within stats.Interval) {
 	return x, l.CI95[f.stat]
 }
 
-// basisOf names what the intervals rest on.
 func basisOf(m *record.Manifest, all []*Setting, ofServer bool) string {
 	least, most, starts := math.MaxInt, 0, true
 	for _, x := range all {

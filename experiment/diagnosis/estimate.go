@@ -93,7 +93,6 @@ func EasierByLoad(s *series.Series) bool {
 	})
 }
 
-// PassWord is how a PASS of the workload came about.
 func (w *Workload) PassWord() string {
 	return map[bool]string{true: "predicted", false: "measured"}[w.Predicted] + " PASS"
 }

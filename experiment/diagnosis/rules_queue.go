@@ -121,7 +121,6 @@ func (v *pointMetrics) queueEvidence(ms float64) []Evidence {
 		fact("requests running, mean", v.running, ""), fact("requests/s", v.requestsS, ""))
 }
 
-// lateTTFT is how the first token is late.
 type lateTTFT struct {
 	symptom  string
 	evidence []Evidence

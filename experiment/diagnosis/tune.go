@@ -79,7 +79,6 @@ func (t *Tuned) Name(variant string) string {
 	return variant
 }
 
-// Value is the goal as text.
 func (t *Tuned) Value(x float64) string {
 	if t.Goal == tune.MaxLoad {
 		return loadText(t.Axis, x)

@@ -12,7 +12,6 @@ import (
 var engineNames = map[string]string{"vllm": "vLLM", "sglang": "SGLang", "trtllm": "TensorRT-LLM",
 	"tensorrt": "TensorRT", "llmboost": "LLMBoost"}
 
-// EngineName is an engine for people: vLLM.
 func EngineName(engine string) string { return cmp.Or(engineNames[engine], engine) }
 
 func (f Figure) By() string {

@@ -26,7 +26,6 @@ type Question struct {
 // each is the load of one replica.
 func (q *Question) each() float64 { return q.Load / max(1, q.Replicas) }
 
-// Estimated is the twin's answer.
 type Estimated struct {
 	Twin          record.Twin        `json:"twin"`
 	Latencies     []record.TwinPoint `json:"latencies,omitempty"` // at the requested load
@@ -101,7 +100,6 @@ func (t *Twin) inRange(load float64) error {
 	return nil
 }
 
-// change gives the requests of long runs other lengths.
 func (t *Twin) change(q Question) (err error) {
 	source, mine := t.source, newTraffic(t.source)
 	asked := Traffic{Prompt: cmp.Or(q.Input, mine.Prompt), Output: cmp.Or(q.Output, mine.Output)}

@@ -162,7 +162,6 @@ func whyUndecided(rows []*record.Row) string {
 	return cmp.Or(most, "more requests are needed; raise budget")
 }
 
-// LoadText has the unit.
 func LoadText(k *experiment.Search, load float64) string {
 	text := strconv.FormatFloat(load, 'g', 4, 64)
 	if k.Axis == "rate" {

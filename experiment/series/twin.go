@@ -11,7 +11,6 @@ import (
 	"bench/experiment/twin"
 )
 
-// Requests reads the requests of a row.
 type Requests func(*record.Row) ([]*record.Record, error)
 
 // Twin is the model of the server behind the rows of one workload, fitted to their requests.
@@ -36,7 +35,6 @@ type Twin struct {
 	full      float64            // lowest load whose row preempts, and is left out, too; 0 = none
 }
 
-// Rows are those of all points.
 func (s *Series) Rows() (rows []*record.Row) {
 	for i := range s.Points {
 		rows = append(rows, s.Points[i].Rows...)
@@ -193,7 +191,6 @@ func (t *Twin) higher(i int) bool {
 	return slices.ContainsFunc(t.trials, func(x twin.Trial) bool { return x.Load > t.trials[i].Load })
 }
 
-// Limit sets the limits of latencies that the twin is asked for.
 func (t *Twin) Limit(s *experiment.Spec) (err error) {
 	t.limits, t.keys, err = LatencyLimits(s)
 	return err

@@ -91,7 +91,6 @@ func (t *Twin) bracket(k *experiment.Search, verdicts stats.Bracket) (b stats.Br
 	return b, ""
 }
 
-// loads is the number of loads that it was fitted to.
 func (t *Twin) loads() int {
 	seen := map[float64]bool{}
 	for i := range t.trials {

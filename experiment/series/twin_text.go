@@ -10,7 +10,6 @@ import (
 	"bench/experiment/unit"
 )
 
-// AddTwins gives each series its twin.
 func AddTwins(all []Series, twins []record.Twin) {
 	for i := range all {
 		s := &all[i]

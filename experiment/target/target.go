@@ -13,7 +13,6 @@ import (
 	"time"
 )
 
-// Values of the key api.
 const (
 	Completions = "completions" // POST /v1/completions: text or token-id prompts
 	Chat        = "chat"        // POST /v1/chat/completions: text only
@@ -21,7 +20,6 @@ const (
 	Messages    = "messages"    // POST /v1/messages, Anthropic's API: text only
 )
 
-// APIs are the values of the key api, in the order of their age.
 var APIs = []string{Completions, Chat, Responses, Messages}
 
 // InMessages reports whether an API's prompts are messages with roles: text, which the server puts into a template.

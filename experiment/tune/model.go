@@ -42,7 +42,6 @@ func newModel(s *Space) *model {
 	return m
 }
 
-// estimated are the trials of the race with an estimate.
 func estimated(trials []Trial) (out []Trial) {
 	for _, t := range trials {
 		if t.Round == 0 && t.Failed == "" && t.Error > 0 {

@@ -30,7 +30,6 @@ const (
 	Most = 500 // settings of a space
 )
 
-// Space is what is raced.
 type Space struct {
 	Knobs  []int // the number of values of each; the first values together are the default
 	Order  string
@@ -39,7 +38,6 @@ type Space struct {
 	Seed   uint64
 }
 
-// Size is the number of settings.
 func (s *Space) Size() int {
 	n := 1
 	for _, values := range s.Knobs {
@@ -75,7 +73,6 @@ func (s *Space) with(setting, knob, value int) int {
 	return setting + (value-s.Values(setting)[knob])*step
 }
 
-// Trial is what one run of a setting's server showed.
 type Trial struct {
 	Setting int
 	Round   int     // of the confirmation, from 1; 0 = of the race
@@ -89,7 +86,6 @@ type Trial struct {
 	Cost       float64 // s of server time
 }
 
-// Action is what to run next.
 type Action struct {
 	Setting int
 	Round   int
@@ -158,7 +154,6 @@ func (r *Race) best() (setting int, t *Trial) {
 	return setting, t
 }
 
-// Next is what to run next, after the trials so far.
 func (r *Race) Next() Action {
 	best, top := r.best()
 	a := Action{Beat: math.Inf(-1)}
@@ -179,7 +174,6 @@ func (r *Race) Next() Action {
 	return r.confirmation(a)
 }
 
-// rounds are the settings of the confirmation, in order.
 func (r *Race) rounds() []int {
 	b := r.winner
 	if b < 0 {
@@ -296,7 +290,6 @@ func (r *Race) likeliest(beat float64) (setting int, audit, more bool) {
 	return 0, false, false
 }
 
-// fit fits the model, and finds what it leaves out.
 func (r *Race) fit(beat float64) {
 	if r.model != nil {
 		return
@@ -323,7 +316,6 @@ func (r *Race) fit(beat float64) {
 // leftOut is the probability that any setting that the model leaves out is above its bound.
 const leftOut = 0.1
 
-// Standing is what is known of a setting.
 type Standing struct {
 	State string // of record.TunedSetting
 	Trial *Trial // nil = it has not run
@@ -331,7 +323,6 @@ type Standing struct {
 	Mean, Bound float64
 }
 
-// States.
 const (
 	Measured   = "measured"
 	RacedOut   = "raced_out"
@@ -362,13 +353,11 @@ func (r *Race) Standing(setting int) Standing {
 	return s
 }
 
-// Distrusts reports whether an audit was above its bound, so that the model leaves out no setting.
 func (r *Race) Distrusts() bool { return r.distrust }
 
 // Spent is the server time of all trials, s.
 func (r *Race) Spent() float64 { return r.spent }
 
-// Certificate is what is known at the end, or so far.
 type Certificate struct {
 	Best    int     // setting; -1 = none runs
 	Log     float64 // its goal, by the confirmation if there is one

@@ -14,10 +14,8 @@ import (
 	"bench/experiment/unit"
 )
 
-// Schema of a Card.
 const Schema = "bench/referee/v1"
 
-// Card is how wrong a load generator is.
 type Card struct {
 	Schema    string    `json:"schema"`
 	Command   []string  `json:"command"`           // with its placeholders
@@ -36,7 +34,6 @@ type Load struct {
 	Concurrency int     `json:"concurrency,omitempty"` // of a closed loop
 }
 
-// Round is one run of the load generator.
 type Round struct {
 	Name     string `json:"name"`
 	Trait    string `json:"trait"`    // of the server
@@ -48,7 +45,6 @@ type Round struct {
 	Lines          []Line  `json:"lines"`
 }
 
-// Line is the answer to one question.
 type Line struct {
 	Question  string   `json:"question"`
 	Unit      string   `json:"unit"`     // ms, 1/s, share, requests, tokens, tokens/s; empty: a number
@@ -69,7 +65,6 @@ const (
 	NotAsked Verdict = "not asked" // the trait is none of the API that the load generator uses
 )
 
-// Count is the number of lines with a verdict.
 func (c *Card) Count(v Verdict) (n int) {
 	for i := range c.Rounds {
 		for _, l := range c.Rounds[i].Lines {
@@ -81,7 +76,6 @@ func (c *Card) Count(v Verdict) (n int) {
 	return n
 }
 
-// Text writes the card for a screen of some columns.
 func (c *Card) Text(w io.Writer, columns int) error {
 	rows := [][]string{{"round", "question", "expected", "got", "error", "±", "verdict"}}
 	worst := 0.0

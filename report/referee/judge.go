@@ -26,7 +26,6 @@ const (
 	mostLoose  = 0.3
 )
 
-// judge asks the questions of one round.
 type judge struct {
 	load   Load
 	truth  truth
@@ -219,7 +218,6 @@ type tick struct {
 	lateMs float64
 }
 
-// watch ticks until done.
 func watch(done <-chan struct{}) (out []tick) {
 	const each = 5 * time.Millisecond
 	for {

@@ -29,7 +29,6 @@ const (
 	beforeError, beforeCut = 2, 3
 )
 
-// Config of Run.
 type Config struct {
 	Command  []string // of the load generator: {url}, {model}, {out}, {requests}, … stand for values
 	Requests int
@@ -44,7 +43,6 @@ type Config struct {
 	Listen func() (net.Listener, error)
 }
 
-// trait is what a round is about.
 type trait struct {
 	name, about string
 	ask         func(*judge)
@@ -73,7 +71,6 @@ func (c *Config) traits() []trait {
 	}
 }
 
-// Rounds are the names of all rounds.
 func Rounds() (names []string) {
 	for _, t := range new(Config).traits() {
 		names = append(names, t.name)

@@ -23,7 +23,6 @@ type Day struct {
 	Target  float64 `json:"target"`
 }
 
-// Fleet is one way to serve a day.
 type Fleet struct {
 	Most     int      `json:"most_replicas"`
 	GPUHours float64  `json:"gpu_hours"`
@@ -73,7 +72,6 @@ func (q *Question) day(k *known) *Day {
 	return d
 }
 
-// rateAt is the load in a minute.
 func (q *Question) rateAt(minute int) float64 {
 	n := len(q.Hours)
 	x := (float64(minute)+0.5)/60 - 0.5

@@ -14,10 +14,8 @@ import (
 	"bench/report/parallel"
 )
 
-// Schema of a Result.
 const Schema = "bench/size/v1"
 
-// Question is what a fleet is sized for.
 type Question struct {
 	Rate    float64 // requests/s of the whole fleet; of a day the highest
 	Router  string  // one of twin.Routers; empty = the first
@@ -50,7 +48,6 @@ type Number struct {
 	High int `json:"high"`
 }
 
-// Plan is a fleet of one candidate.
 type Plan struct {
 	Name     string `json:"name"`
 	GPUsEach int    `json:"gpus_per_replica"`
@@ -76,12 +73,10 @@ type Plan struct {
 	without string // why there is a bound alone
 }
 
-// GPUs are those of a number of replicas.
 func (p *Plan) GPUs(n Number) Number {
 	return Number{n.Low * p.GPUsEach, n.Best * p.GPUsEach, n.High * p.GPUsEach}
 }
 
-// Make plans a fleet of each candidate.
 func Make(q *Question, candidates []Candidate) []Plan {
 	out := make([]Plan, len(candidates))
 	parallel.Do(len(candidates), nil, func(i int) { out[i] = q.plan(&candidates[i]) })
@@ -154,7 +149,6 @@ func (q *Question) plan(c *Candidate) Plan {
 
 const hoursOfMonth = 730
 
-// mostNeeded replicas are looked at.
 const mostNeeded = 10_000
 
 // number is the smallest number of replicas that carries a rate; Best 0: none does.

@@ -30,7 +30,6 @@ type Server struct {
 	predicted bool
 }
 
-// OfRow is the traffic of a row of a matrix.
 func OfRow(s *experiment.Spec, t experiment.Target) (*Server, error) {
 	traffic, err := series.TrafficOf(s)
 	if err != nil {
@@ -187,7 +186,6 @@ func serverName(device string, gpus int) string {
 	return fmt.Sprintf("(%d × %s)", gpus, device)
 }
 
-// Size plans a fleet of each candidate.
 func (s *Server) Size(candidates []Candidate) *Result {
 	r := &Result{Schema: Schema, Traffic: s.Name, Rate: s.Rate, Prompt: s.Traffic.Prompt, Output: s.Traffic.Output,
 		Router: s.Router, Backtest: s.tested, Predicted: s.predicted, Plans: Make(&s.Question, candidates)}

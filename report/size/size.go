@@ -29,7 +29,6 @@ const (
 
 type capacity [ends]float64
 
-// Basis is what a candidate rests on.
 type Basis string
 
 const (

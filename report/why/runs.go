@@ -9,7 +9,6 @@ import (
 	"bench/report"
 )
 
-// All asks for every point.
 func All(string) bool { return true }
 
 // Of explains the points that two runs have in common and that are asked for, workload by workload.

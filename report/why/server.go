@@ -48,7 +48,6 @@ func shortSteps(a, b *Side) {
 // fits reports whether a model is about as near to each percentile of the side as the side's own.
 func (s *Side) fits(m *twin.Model) bool { return s.fitting()(m) }
 
-// fitting is fits for several models.
 func (s *Side) fitting() func(*twin.Model) bool {
 	const exact, doubtful = 0.005, 0.25 // of ln(measured ÷ twin): is none; of its error
 	trials := s.trials()
@@ -66,7 +65,6 @@ func (s *Side) fitting() func(*twin.Model) bool {
 	}
 }
 
-// pairOfModels is the models of both sides.
 type pairOfModels [2]twin.Model
 
 // sameServer is the model of both sides together, if it has no other error on one than on the other: with other lengths
@@ -144,7 +142,6 @@ func assembled(of func(cause string) *twin.Model) twin.Model {
 	}
 }
 
-// fit is twin.Fit with a mean front end.
 func fit(trials []twin.Trial, sequences int) (twin.Model, error) {
 	m, err := twin.Fit(trials, sequences)
 	if err == nil {

@@ -71,7 +71,6 @@ func shapleyWeight(set, n int) float64 {
 	return weight
 }
 
-// differs reports whether a cause is another one in B.
 func differs(cause int, m pairOfModels, plans [2]*Trial) bool {
 	modelA, a := mixed(0, m, plans)
 	modelB, b := mixed(1<<cause, m, plans)

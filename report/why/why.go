@@ -19,7 +19,6 @@ import (
 	"bench/report/parallel"
 )
 
-// Schema of a Result.
 const Schema = "bench/why/v1"
 
 // Result is why the rows of run B differ from those of run A.
@@ -33,14 +32,12 @@ type Result struct {
 	GPUs    []GPUChange     `json:"gpus,omitempty"`
 }
 
-// Row is a point that both runs have.
 type Row struct {
 	Name    string   `json:"name"`
 	Point   string   `json:"-"` // the name without the repeat
 	Figures []Figure `json:"figures"`
 }
 
-// Figure is one figure of both sides.
 type Figure struct {
 	Metric string  `json:"metric"`
 	A      float64 `json:"a_ms"`
@@ -59,7 +56,6 @@ type Part struct {
 	High  float64 `json:"high"`
 }
 
-// The causes.
 const (
 	Arrivals    = "arrivals"
 	Prompts     = "prompt lengths"
@@ -120,7 +116,6 @@ func (s *Side) trials() (out []twin.Trial) {
 	return out
 }
 
-// onlyHere are the asked-for rows that the other side lacks.
 func (s *Side) onlyHere(side string, other *Side, asked func(point string) bool) (out []string) {
 	for i := range s.Trials {
 		same := func(t Trial) bool { return t.Name == s.Trials[i].Name }
@@ -287,7 +282,6 @@ func (f *Figure) scale() {
 	c.Share, c.Low, c.High = math.Expm1(c.Share), math.Expm1(c.Low), math.Expm1(c.High)
 }
 
-// SideOf fits the twin of a series of a run.
 func SideOf(s *series.Series, slots int, read series.Requests) (*Side, error) {
 	fitted, err := series.FitServer(s.Rows(), slots, read)
 	if err != nil {

@@ -14,7 +14,6 @@ import (
 	"bench/experiment/stats"
 )
 
-// Measured is what a run of the matrix showed.
 type Measured struct {
 	Dir   string
 	Rows  []*record.Row
@@ -24,7 +23,6 @@ type Measured struct {
 // OperatingPoint is the figure of a row that searches for its load.
 const OperatingPoint = "operating_point"
 
-// unlimited are the figures of a row without limits.
 var unlimited = []string{metric.OutputTokensPerS, "ttft_p50", "tpot_p50", "e2e_p50"}
 
 // figures are those of the run: the one that is asked for, the search's, or those that the row limits. Of repeats
@@ -94,7 +92,6 @@ func (b *Bisection) chooseMetric() {
 	}
 }
 
-// of are the runs of a revision that count.
 func (b *Bisection) of(revision int) (out []Run) {
 	for _, r := range b.Runs {
 		if r.Revision == revision && r.Invalid == "" {

@@ -170,7 +170,6 @@ func (b *Bisection) build(ctx context.Context, i int) error {
 	return err
 }
 
-// search is what the runs so far show.
 func (b *Bisection) search() *bisect.Search {
 	s := &bisect.Search{Revisions: len(b.Revisions), Confidence: b.Confidence, Broken: map[int]bool{}}
 	const each, most = 0.1, 0.5 // a choice among more figures finds a difference more often
@@ -191,7 +190,6 @@ func (b *Bisection) search() *bisect.Search {
 	return s
 }
 
-// hours are since the start of the bisection.
 func (b *Bisection) hours(t time.Time) float64 { return t.Sub(b.StartedAt).Hours() }
 
 // cost is the time that a run of a revision takes, with its build, in hours.
@@ -204,7 +202,6 @@ func (b *Bisection) cost(i int) float64 {
 	return cost
 }
 
-// spent are the hours of all builds and runs.
 func (b *Bisection) spent() float64 {
 	runs, _, builds, _ := b.work()
 	for _, r := range b.Revisions {

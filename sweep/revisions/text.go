@@ -14,7 +14,6 @@ import (
 	"bench/experiment/unit"
 )
 
-// Text writes the answer, then what it rests on.
 func (r *Result) Text(w io.Writer, columns int) error {
 	_, err := io.WriteString(w, text.Lines(r.lines(), "    ", columns))
 	return err
@@ -115,7 +114,6 @@ func (r *Result) levelText(l Level) string {
 	return fmt.Sprintf("%s [%s, %s]", unit.Format(l.Value, u), digits(l.Interval.Lo), digits(l.Interval.Hi))
 }
 
-// progress is what is known after a run.
 func (b *Bisection) progress() string {
 	last := &b.Runs[len(b.Runs)-1]
 	switch {
