@@ -30,8 +30,8 @@ type Brings struct {
 	atLeast  bool   // the load that the SLO allows may be higher: so may be what it brings, and lower its cost
 }
 
-func bringsAt(m *record.Manifest, s *series.Series, load float64) (b Brings) {
-	p := nearest(s, load)
+func bringsAt(m *record.Manifest, s *series.Series, load float64) *Brings {
+	b, p := &Brings{}, nearest(s, load)
 	if p == nil {
 		return b
 	}
@@ -94,8 +94,7 @@ func BringsText(m *record.Manifest, s *series.Series, p *series.Point) string {
 	if _, ok := RulerLoad(s, p); !ok || !p.Valid {
 		return ""
 	}
-	b := bringsAt(m, s, requested(s, p))
-	return b.text()
+	return bringsAt(m, s, requested(s, p)).text()
 }
 
 func (b *Brings) text() string {
@@ -134,12 +133,7 @@ func (b *Brings) text() string {
 }
 
 // UsersText rounds a number of users to two digits.
-func UsersText(perMinute float64) string { return unit.Count(int(twoDigits(perMinute))) }
-
-func twoDigits(x float64) float64 {
-	if x < 10 {
-		return math.Round(x)
-	}
-	step := math.Pow(10, math.Floor(math.Log10(x))-1)
-	return math.Round(x/step) * step
+func UsersText(perMinute float64) string {
+	step := math.Pow(10, max(0, math.Floor(math.Log10(perMinute))-1))
+	return unit.Count(int(math.Round(perMinute/step) * step))
 }

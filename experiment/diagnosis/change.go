@@ -189,10 +189,8 @@ func startsOf(m *record.Manifest, p *series.Point) (n int) {
 	return n
 }
 
-const interleaved = "interleaved"
-
 func paired(m *record.Manifest, base, changed int) bool {
-	return m.Order == interleaved && base == changed && base > 1
+	return m.Order == "interleaved" && base == changed && base > 1
 }
 
 // repeats are the logarithms of a figure with their variance within the row; nil if a repeat lacks it. sure is false if

@@ -66,7 +66,7 @@ func (a *answering) estimate(m *record.Manifest) *Estimate {
 	}
 	e.Text = e.text(a.s.Axis, pass)
 	if at := cmp.Or(e.Best, e.Passed); at != nil {
-		e.Brings = bringsAt(m, a.s, *at)
+		e.Brings = *bringsAt(m, a.s, *at)
 		e.Brings.atLeast = e.Best == nil
 		e.Figures = e.Brings.text()
 	}

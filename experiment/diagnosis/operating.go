@@ -54,7 +54,7 @@ func operatingPoint(m *record.Manifest, s *series.Series, p *series.Point) *Oper
 	o := &OperatingPoint{Name: s.PointName(p), Load: p.Load, OutputTokensPerS: p.OutputTokensPerS.Median,
 		RequestsPerS: p.RequestsPerS.Median,
 		N:            p.Completed(), Settings: settings(m, s, p), Cautions: oncePerAdvice(findings(p), record.Caution),
-		Closest: closest(p), Brings: bringsAt(m, s, requested(s, p))}
+		Closest: closest(p), Brings: *bringsAt(m, s, requested(s, p))}
 	if g := p.OutputTokensPerSPerGPU; g != nil {
 		o.OutputTokensPerSPerGPU = new(g.Median)
 	}
@@ -84,8 +84,8 @@ func figures(p *series.Point) []Fact {
 	if len(p.PerUserTokensPerS.Values) > 0 && len(p.Classes) == 0 {
 		throughput("tok/s/user", p.PerUserTokensPerS)
 	}
-	for _, q := range headlinePercentiles(p) {
-		if l, ok := p.Latency(q[0]).Get(q[1]); ok {
+	for _, q := range limitedPercentiles(p) { // of all classes together they are no answer to limits of each
+		if l, ok := p.Latency(q[0]).Get(q[1]); ok && len(p.Classes) == 0 {
 			out = append(out, Fact{metric.Words(q[0]) + " " + q[1], l.WithInterval()})
 		}
 	}
@@ -96,15 +96,6 @@ func figures(p *series.Point) []Fact {
 		throughput("J/token", *e)
 	}
 	return append(out, Fact{"n", unit.Count(p.Completed())})
-}
-
-// headlinePercentiles are none for a mix whose classes have limits of their own: of all classes together they are no
-// answer.
-func headlinePercentiles(p *series.Point) [][2]string {
-	if len(p.Classes) > 0 {
-		return nil
-	}
-	return limitedPercentiles(p)
 }
 
 func limitedPercentiles(p *series.Point) [][2]string {

@@ -132,10 +132,6 @@ func checkStalled(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 	if r == nil {
 		return nil
 	}
-	response := "look for a suspended process, a checkpoint, garbage collection, a GPU reset or a lost network; then repeat the row"
-	if busyHost(r) {
-		response = "free the machine of other work (top): its processes waited for CPU; then repeat the row"
-	}
 	longest := slices.MaxFunc(r.Stalls,
 		func(a, b record.Stall) int { return int((a.ToUs - a.FromUs) - (b.ToUs - b.FromUs)) })
 	return &Diagnosis{
@@ -148,14 +144,9 @@ func checkStalled(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 			fact("requests touched", float64(r.Stalled)/float64(max(1, r.Summary.Requests.Planned)), "share")),
 		Confirm: "the server's and the machine's log of second " + unit.Brief(float64(longest.FromUs)/1e6, 3) +
 			" of the row; repeat the row",
-		Response: response,
+		Response: "look for other work on the machine (top), a suspended process, a checkpoint, garbage collection, " +
+			"a GPU reset or a lost network; then repeat the row",
 	}
-}
-
-// busyHost: a server on this machine had more than two processes for each core beside it or before it.
-func busyHost(r *record.Row) bool {
-	h := r.Host
-	return h.Server && h.Cores > 0 && h.Before != nil && h.After != nil && min(*h.Before, *h.After) > 2*float64(h.Cores)
 }
 
 func stallingRow(rows []*record.Row) *record.Row {

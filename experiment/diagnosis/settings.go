@@ -109,13 +109,16 @@ func (g *Settings) compare(m *record.Manifest) bool {
 	if !slo && !g.highestCommonLoad() {
 		return false
 	}
+	var valid []*Setting
 	for i := range g.Settings {
-		if x := &g.Settings[i]; slo {
+		x := &g.Settings[i]
+		if slo {
 			x.Point = x.w.Quoted
 		}
-		g.Settings[i].Load = g.Settings[i].point().Load
+		if x.Load = x.point().Load; x.point().Valid {
+			valid = append(valid, x)
+		}
 	}
-	valid := slices.DeleteFunc(pointersTo(g.Settings), func(x *Setting) bool { return !x.point().Valid })
 	if len(valid) < 2 {
 		return false
 	}
@@ -137,14 +140,6 @@ func (g *Settings) compare(m *record.Manifest) bool {
 	}
 	g.say(slo)
 	return true
-}
-
-func pointersTo[T any](list []T) []*T {
-	out := make([]*T, len(list))
-	for i := range list {
-		out[i] = &list[i]
-	}
-	return out
 }
 
 // highestCommonLoad is false without a load at which two settings were measured.
@@ -174,7 +169,9 @@ func (g *Settings) choose(m *record.Manifest, candidates []*Setting, slo bool) {
 	if len(candidates) == 0 {
 		return
 	}
-	best := slices.MaxFunc(candidates, func(x, y *Setting) int { return cmp.Compare(x.reach(), y.reach()) })
+	best := slices.MaxFunc(candidates, func(x, y *Setting) int {
+		return cmp.Compare(x.point().OutputTokensPerS.Median, y.point().OutputTokensPerS.Median)
+	})
 	if !slo || len(candidates) > 1 {
 		better := func(x, y *Setting) bool { return beats(changesOf(m, y, x), slo) }
 		for _, x := range candidates {
@@ -203,9 +200,6 @@ func (g *Settings) choose(m *record.Manifest, candidates []*Setting, slo bool) {
 		}
 	}
 }
-
-// reach is the throughput at the compared point; of a search its highest load within the SLO.
-func (x *Setting) reach() float64 { return x.point().OutputTokensPerS.Median }
 
 // beats: better in throughput, with an SLO whatever the latencies that are within it; else better in something and
 // worse in nothing.

@@ -62,24 +62,21 @@ func foundText(f *record.Found, rows []*record.Row) string {
 	case "unprobed":
 		return what + between(f) + " by the stored probes; run the search again for a closer answer"
 	case "budget":
-		if within > 0 {
-			what += between(f) + ", and its figures are within the limits up to " + LoadText(k, within)
-			return what + budgetText(f, rows)
+		if what += between(f); within > 0 {
+			what += ", and its figures are within the limits up to " + LoadText(k, within)
 		}
-		return what + between(f) + budgetText(f, rows)
+		return what + budgetText(f, rows)
 	case "none":
 		if k.Gentle {
 			break
 		}
+		text := fmt.Sprintf("no %s is decided", k.Axis)
 		if within > 0 {
-			return fmt.Sprintf("no %s is decided; the figures are within the limits up to %s: %s", k.Axis,
-				LoadText(k, within), whyUndecided(rows))
+			text += "; the figures are within the limits up to " + LoadText(k, within)
+		} else if !k.Open {
+			text = fmt.Sprintf("no %s from %s to %s is decided", k.Axis, LoadText(k, k.Min), LoadText(k, k.Max))
 		}
-		if k.Open {
-			return fmt.Sprintf("no %s is decided: %s", k.Axis, whyUndecided(rows))
-		}
-		return fmt.Sprintf("no %s from %s to %s is decided: %s", k.Axis, LoadText(k, k.Min), LoadText(k, k.Max),
-			whyUndecided(rows))
+		return text + ": " + whyUndecided(rows)
 	case "above":
 		return fmt.Sprintf("%s is %s or above, the search's max; raise max", what, LoadText(k, *f.Low))
 	case "beaten":
