@@ -15,105 +15,120 @@ const (
 	maxRank   = 100_000
 )
 
-type field struct {
-	name        string
-	value       int
-	least, most int
+// mistakes are all that is wrong with a table's entry or a setup.
+type mistakes []error
+
+func (x *mistakes) bad(format string, args ...any) { *x = append(*x, fmt.Errorf(format, args...)) }
+
+// of adds an error of a part; nil = it has none.
+func (x *mistakes) of(part string, err error) {
+	if err != nil {
+		x.bad("%s: %w", part, err)
+	}
 }
 
-func checkFields(fields []field) (errs []error) {
-	for _, f := range fields {
-		if f.value < f.least || f.value > f.most {
-			errs = append(errs, fmt.Errorf("%s is %d, not within %d to %d", f.name, f.value, f.least, f.most))
+func (x *mistakes) in(name string, value, least, most int) {
+	if value < least || value > most {
+		x.bad("%s is %d, not within %d to %d", name, value, least, most)
+	}
+}
+
+func (x *mistakes) precision(name, value string) {
+	if err := CheckPrecision(name, value); err != nil {
+		*x = append(*x, err)
+	}
+}
+
+type number struct {
+	name  string
+	value float64
+}
+
+// small accepts 0 and numbers between 10⁻⁶ and the limit, so that no quotient overflows.
+func (x *mistakes) small(most float64, numbers []number) {
+	for _, n := range numbers {
+		if n.value != 0 && !(n.value >= 1e-6 && n.value <= most) {
+			x.bad("%s is %g, neither 0 nor within 1e-06 to %g", n.name, n.value, most)
 		}
 	}
-	return errs
 }
 
 func (m *Model) check() error {
-	errs := checkFields(m.fields())
-	errs = append(errs, m.checkParts()...)
-	errs = append(errs, m.checkGroups()...)
-	if len(errs) == 0 {
-		errs = append(errs, m.checkParams())
-	}
-	return errors.Join(errs...)
-}
-
-func (m *Model) fields() []field {
-	fields := []field{
-		{"layers", m.Layers, 1, maxLayers}, {"hidden", m.Hidden, 1, maxHidden}, {"heads", m.Heads, 1, maxHeads},
-		{"intermediate", m.Intermediate, 0, 1_000_000}, {"vocab", m.Vocab, 1, 100_000_000},
-		{"max_context", m.MaxContext, 0, math.MaxInt},
-	}
+	var x mistakes
+	x.in("layers", m.Layers, 1, maxLayers)
+	x.in("hidden", m.Hidden, 1, maxHidden)
+	x.in("heads", m.Heads, 1, maxHeads)
+	x.in("intermediate", m.Intermediate, 0, 1_000_000)
+	x.in("vocab", m.Vocab, 1, 100_000_000)
+	x.in("max_context", m.MaxContext, 0, math.MaxInt)
 	if m.MLPMatrices != 0 {
-		fields = append(fields, field{"mlp_matrices", m.MLPMatrices, 2, 3})
+		x.in("mlp_matrices", m.MLPMatrices, 2, 3)
 	}
-	if m.MoE != (MoE{}) {
-		fields = append(fields, m.MoE.fields(m.Layers)...)
-	}
-	if m.MLA != (MLA{}) {
-		fields = append(fields, m.MLA.fields()...)
-	} else {
-		fields = append(fields, field{"kv_heads", m.KVHeads, 1, m.Heads}, field{"head_dim", m.HeadDim, 1, maxDim})
-	}
-	if m.Linear != (Linear{}) {
-		fields = append(fields, m.Linear.fields(m.Layers)...)
-	}
-	return fields
-}
-
-func (m MoE) fields(layers int) []field {
-	return []field{
-		{"moe.layers", m.Layers, 1, layers}, {"moe.experts", m.Experts, 1, 5_000}, {"moe.top_k", m.TopK, 1, m.Experts},
-		{"moe.expert_intermediate", m.ExpertIntermediate, 1, 200_000},
-		{"moe.shared_intermediate", m.SharedIntermediate, 0, 1_000_000},
-	}
-}
-
-func (a MLA) fields() []field {
-	return []field{
-		{"mla.kv_lora_rank", a.KVLoraRank, 1, maxRank}, {"mla.q_lora_rank", a.QLoraRank, 0, maxRank},
-		{"mla.qk_nope_dim", a.QKNopeDim, 1, maxDim}, {"mla.qk_rope_dim", a.QKRopeDim, 0, maxDim},
-		{"mla.value_dim", a.ValueDim, 1, maxDim}, {"mla.index_dim", a.IndexDim, 0, maxDim},
-		{"mla.index_top_k", a.IndexTopK, 0, math.MaxInt32},
-	}
-}
-
-func (l Linear) fields(layers int) []field {
-	return []field{
-		{"linear.layers", l.Layers, 1, layers}, {"linear.key_heads", l.KeyHeads, 1, maxHeads},
-		{"linear.key_dim", l.KeyDim, 1, maxDim}, {"linear.value_heads", l.ValueHeads, 1, maxHeads},
-		{"linear.value_dim", l.ValueDim, 1, maxDim}, {"linear.conv", l.Conv, 0, maxDim},
-	}
-}
-
-func (m *Model) checkParts() (errs []error) {
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	m.checkMoE(&x)
+	m.checkAttention(&x)
+	m.checkLinear(&x)
 	if m.ID == "" {
-		bad("id is missing")
+		x.bad("id is missing")
+	}
+	x.precision("weights", m.Weights)
+	x.precision("expert_weights", m.ExpertWeights)
+	m.checkGroups(&x)
+	if len(x) == 0 {
+		m.checkParams(&x)
+	}
+	return errors.Join(x...)
+}
+
+func (m *Model) checkMoE(x *mistakes) {
+	if e := m.MoE; e != (MoE{}) {
+		x.in("moe.layers", e.Layers, 1, m.Layers)
+		x.in("moe.experts", e.Experts, 1, 5_000)
+		x.in("moe.top_k", e.TopK, 1, e.Experts)
+		x.in("moe.expert_intermediate", e.ExpertIntermediate, 1, 200_000)
+		x.in("moe.shared_intermediate", e.SharedIntermediate, 0, 1_000_000)
 	}
 	if m.MoE.Layers < m.Layers && m.Intermediate == 0 {
-		bad("intermediate is missing: %d layers have a dense MLP", m.Layers-m.MoE.Layers)
+		x.bad("intermediate is missing: %d layers have a dense MLP", m.Layers-m.MoE.Layers)
 	}
-	if m.KVHeads > 0 && m.Heads%m.KVHeads != 0 {
-		bad("kv_heads is %d, not a divisor of heads (%d)", m.KVHeads, m.Heads)
-	}
-	if m.MLA != (MLA{}) && (m.KVHeads != 0 || m.HeadDim != 0 || len(m.KVGroups) > 0 || m.Linear != (Linear{})) {
-		bad("mla cannot be combined with kv_heads, head_dim, kv_groups or linear")
-	}
-	if (m.MLA.IndexDim == 0) != (m.MLA.IndexTopK == 0) {
-		bad("mla.index_dim and mla.index_top_k must be set together")
-	}
-	for _, p := range []struct{ name, value string }{{"weights", m.Weights}, {"expert_weights", m.ExpertWeights}} {
-		if err := CheckPrecision(p.name, p.value); err != nil {
-			errs = append(errs, err)
-		}
-	}
-	return errs
 }
 
-func (m *Model) checkGroups() (errs []error) {
+func (m *Model) checkAttention(x *mistakes) {
+	a := m.MLA
+	if a == (MLA{}) {
+		x.in("kv_heads", m.KVHeads, 1, m.Heads)
+		x.in("head_dim", m.HeadDim, 1, maxDim)
+		if m.KVHeads > 0 && m.Heads%m.KVHeads != 0 {
+			x.bad("kv_heads is %d, not a divisor of heads (%d)", m.KVHeads, m.Heads)
+		}
+		return
+	}
+	x.in("mla.kv_lora_rank", a.KVLoraRank, 1, maxRank)
+	x.in("mla.q_lora_rank", a.QLoraRank, 0, maxRank)
+	x.in("mla.qk_nope_dim", a.QKNopeDim, 1, maxDim)
+	x.in("mla.qk_rope_dim", a.QKRopeDim, 0, maxDim)
+	x.in("mla.value_dim", a.ValueDim, 1, maxDim)
+	x.in("mla.index_dim", a.IndexDim, 0, maxDim)
+	x.in("mla.index_top_k", a.IndexTopK, 0, math.MaxInt32)
+	if m.KVHeads != 0 || m.HeadDim != 0 || len(m.KVGroups) > 0 || m.Linear != (Linear{}) {
+		x.bad("mla cannot be combined with kv_heads, head_dim, kv_groups or linear")
+	}
+	if (a.IndexDim == 0) != (a.IndexTopK == 0) {
+		x.bad("mla.index_dim and mla.index_top_k must be set together")
+	}
+}
+
+func (m *Model) checkLinear(x *mistakes) {
+	if l := m.Linear; l != (Linear{}) {
+		x.in("linear.layers", l.Layers, 1, m.Layers)
+		x.in("linear.key_heads", l.KeyHeads, 1, maxHeads)
+		x.in("linear.key_dim", l.KeyDim, 1, maxDim)
+		x.in("linear.value_heads", l.ValueHeads, 1, maxHeads)
+		x.in("linear.value_dim", l.ValueDim, 1, maxDim)
+		x.in("linear.conv", l.Conv, 0, maxDim)
+	}
+}
+
+func (m *Model) checkGroups(x *mistakes) {
 	layers := m.Linear.Layers
 	for i, g := range m.KVGroups {
 		name := fmt.Sprintf("kv_groups[%d].", i)
@@ -123,29 +138,25 @@ func (m *Model) checkGroups() (errs []error) {
 		case "window", "chunked":
 			windowLeast, windowMost = 1, math.MaxInt32
 		default:
-			errs = append(errs, fmt.Errorf("%skind is %q, not one of full, window, chunked", name, g.Kind))
+			x.bad("%skind is %q, not one of full, window, chunked", name, g.Kind)
 		}
-		errs = append(errs, checkFields([]field{
-			{name + "layers", g.Layers, 1, m.Layers}, {name + "window", g.Window, windowLeast, windowMost},
-			{name + "kv_heads", g.KVHeads, 0, m.Heads}, {name + "head_dim", g.HeadDim, 0, maxDim},
-			{name + "value_dim", g.ValueDim, 0, maxDim},
-		})...)
+		x.in(name+"layers", g.Layers, 1, m.Layers)
+		x.in(name+"window", g.Window, windowLeast, windowMost)
+		x.in(name+"kv_heads", g.KVHeads, 0, m.Heads)
+		x.in(name+"head_dim", g.HeadDim, 0, maxDim)
+		x.in(name+"value_dim", g.ValueDim, 0, maxDim)
 		layers += g.Layers
 	}
 	if len(m.KVGroups) > 0 && layers != m.Layers {
-		errs = append(errs, fmt.Errorf("kv_groups and linear have %d layers in total, but layers is %d", layers,
-			m.Layers))
+		x.bad("kv_groups and linear have %d layers in total, but layers is %d", layers, m.Layers)
 	}
-	return errs
 }
 
-func (m *Model) checkParams() error {
+func (m *Model) checkParams(x *mistakes) {
 	computed, published := float64(m.Params()), float64(m.PublishedParams)
 	if m.PublishedParams != 0 && math.Abs(computed/published-1) > 0.1 {
-		return fmt.Errorf("params is %.4g, but the shape gives %.4g: one of the fields is wrong", published, computed)
+		x.bad("params is %.4g, but the shape gives %.4g: one of the fields is wrong", published, computed)
+	} else if active := m.PublishedActive; active < 0 || float64(active) > 1.1*computed {
+		x.bad("active_params is %d, which is negative or above params", active)
 	}
-	if active := m.PublishedActive; active < 0 || float64(active) > 1.1*computed {
-		return fmt.Errorf("active_params is %d, which is negative or above params", active)
-	}
-	return nil
 }

@@ -3,7 +3,6 @@ package roofline
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"math"
 )
 
@@ -148,11 +147,17 @@ func (s *Setup) allReduceUs() float64 {
 
 func (e Efficiency) check() error {
 	c := e.Compute
+	var x mistakes
 	shares := []number{{"memory", e.Memory}, {"compute.bf16", c.BF16}, {"compute.fp8", c.FP8}, {"compute.fp4", c.FP4},
 		{"compute.int8", c.INT8}, {"experts", e.Experts}, {"attention", e.Attention}, {"link", e.Link}}
+	for _, s := range shares {
+		if s.value == 0 {
+			x.bad("%s is missing", s.name)
+		}
+	}
+	x.small(1, append(shares, number{"compute_one_token", e.ComputeOne}))
 	times := []number{{"expert_tokens", e.ExpertTokens}, {"all_reduce_us", e.AllReduceUs},
-		{"bus_all_reduce_us", e.BusAllReduceUs},
-		{"step_ms", e.StepMs}, {"front_end_ms", e.FrontEndMs}}
+		{"bus_all_reduce_us", e.BusAllReduceUs}, {"step_ms", e.StepMs}, {"front_end_ms", e.FrontEndMs}}
 	for name, l := range map[string]LayerTimes{"layer_us": e.Layer, "front_end_layer_us": e.FrontEndLayer} {
 		times = append(times, number{name + ".any", l.Any}, number{name + ".experts", l.Experts},
 			number{name + ".special_attention", l.Special})
@@ -160,24 +165,16 @@ func (e Efficiency) check() error {
 	for engine, factor := range e.Engines {
 		times = append(times, number{"engines." + engine, factor})
 	}
-	var errs []error
-	for _, s := range shares {
-		if s.value == 0 {
-			errs = append(errs, fmt.Errorf("%s is missing", s.name))
-		}
-	}
-	errs = append(errs, checkNumbers(1, append(shares, number{"compute_one_token", e.ComputeOne}))...)
-	errs = append(errs, checkNumbers(1e6, times)...)
+	x.small(1e6, times)
 	if f := e.Fitted; f != nil && (f.Model == "" || f.Precision == "" || f.GPUs < 1) {
-		errs = append(errs, errors.New("fitted needs a model, a precision and gpus"))
+		x.bad("fitted needs a model, a precision and gpus")
 	}
 	for name, r := range e.ranges() {
 		if r != (Range{}) && !(r.Low > 0 && r.Low <= 1 && r.High >= 1 && r.High <= 100) {
-			errs = append(errs, fmt.Errorf("%s is %g to %g: low must be above 0 and at most 1, high 1 to 100", name,
-				r.Low, r.High))
+			x.bad("%s is %g to %g: low must be above 0 and at most 1, high 1 to 100", name, r.Low, r.High)
 		}
 	}
-	return errors.Join(errs...)
+	return errors.Join(x...)
 }
 
 func (e *Efficiency) ranges() map[string]Range {

@@ -63,15 +63,14 @@ func ParseHardware(data []byte) (Hardware, error) {
 		return Hardware{}, fmt.Errorf("hardware table: %w", err)
 	}
 	var h Hardware
-	var efficiency, entries error
+	var x mistakes
 	if file.Efficiency != nil {
 		h.Efficiency = *file.Efficiency
-		if err := h.Efficiency.check(); err != nil {
-			efficiency = fmt.Errorf("hardware table: efficiency: %w", err)
-		}
+		x.of("hardware table: efficiency", h.Efficiency.check())
 	}
-	h.Devices, entries = parseEntries[Device]("hardware table", "devices", file.Devices)
-	if err := errors.Join(efficiency, entries); err != nil {
+	var err error
+	h.Devices, err = parseEntries[Device]("hardware table", "devices", file.Devices)
+	if err := errors.Join(append(x, err)...); err != nil {
 		return Hardware{}, err
 	}
 	return h, nil
@@ -87,38 +86,20 @@ func (h Hardware) Names() (all []string) {
 func (d *Device) names() names { return names{d.ID, &d.Aliases, nil} }
 
 func (d *Device) check() error {
+	var x mistakes
 	t := d.DenseTFLOPS
-	errs := checkNumbers(1e9, []number{
-		{"memory_gb", d.MemoryGB}, {"bandwidth_gb_s", d.BandwidthGBs}, {"link_gb_s", d.LinkGBs}, {"tdp_w", d.TDPW},
-		{"reach.memory", d.Reach.Memory}, {"reach.compute", d.Reach.Compute},
-		{"dense_tflops.bf16", t.BF16}, {"dense_tflops.fp8", t.FP8}, {"dense_tflops.fp4", t.FP4},
-		{"dense_tflops.int8", t.INT8},
-	})
+	x.small(1e9, []number{{"memory_gb", d.MemoryGB}, {"bandwidth_gb_s", d.BandwidthGBs},
+		{"link_gb_s", d.LinkGBs}, {"tdp_w", d.TDPW}, {"reach.memory", d.Reach.Memory},
+		{"reach.compute", d.Reach.Compute}, {"dense_tflops.bf16", t.BF16}, {"dense_tflops.fp8", t.FP8},
+		{"dense_tflops.fp4", t.FP4}, {"dense_tflops.int8", t.INT8}})
 	if d.ID == "" {
-		errs = append(errs, errors.New("id is missing"))
+		x.bad("id is missing")
 	}
 	if d.BandwidthGBs < 1e-3 {
-		errs = append(errs, errors.New("bandwidth_gb_s is missing or below 0.001"))
+		x.bad("bandwidth_gb_s is missing or below 0.001")
 	}
 	if d.Efficiency != nil {
-		if err := d.Efficiency.check(); err != nil {
-			errs = append(errs, fmt.Errorf("efficiency: %w", err))
-		}
+		x.of("efficiency", d.Efficiency.check())
 	}
-	return errors.Join(errs...)
-}
-
-type number struct {
-	name  string
-	value float64
-}
-
-// checkNumbers accepts 0 and numbers between 10⁻⁶ and the limit, so that no quotient overflows.
-func checkNumbers(most float64, numbers []number) (errs []error) {
-	for _, n := range numbers {
-		if n.value != 0 && !(n.value >= 1e-6 && n.value <= most) {
-			errs = append(errs, fmt.Errorf("%s is %g, neither 0 nor within 1e-06 to %g", n.name, n.value, most))
-		}
-	}
-	return errs
+	return errors.Join(x...)
 }

@@ -62,28 +62,16 @@ type Bound struct {
 }
 
 func (s Setup) Check() error {
-	var errs []error
-	if err := s.Model.check(); err != nil {
-		errs = append(errs, fmt.Errorf("model %q: %w", s.Model.ID, err))
-	}
-	if err := s.Device.check(); err != nil {
-		errs = append(errs, fmt.Errorf("device %q: %w", s.Device.ID, err))
-	}
-	if s.GPUs < 0 || s.GPUs > maxGPUs {
-		errs = append(errs, fmt.Errorf("gpus is %d, not within 0 to %d", s.GPUs, maxGPUs))
-	}
-	if err := CheckPrecision("precision", s.Precision); err != nil {
-		errs = append(errs, err)
-	}
-	if err := s.CheckKV(); err != nil {
-		errs = append(errs, err)
-	}
+	var x mistakes
+	x.of(fmt.Sprintf("model %q", s.Model.ID), s.Model.check())
+	x.of(fmt.Sprintf("device %q", s.Device.ID), s.Device.check())
+	x.in("gpus", s.GPUs, 0, maxGPUs)
+	x.precision("precision", s.Precision)
+	x.precision("KV precision", s.KVPrecision)
 	if s.Efficiency != nil {
-		if err := s.Efficiency.check(); err != nil {
-			errs = append(errs, fmt.Errorf("efficiency: %w", err))
-		}
+		x.of("efficiency", s.Efficiency.check())
 	}
-	return errors.Join(errs...)
+	return errors.Join(x...)
 }
 
 const maxGPUs = 4096
