@@ -7,7 +7,11 @@ package published
 
 import (
 	_ "embed"
+	"encoding/csv"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"strings"
 	"sync"
 
 	"bench/internal/packed"
@@ -98,3 +102,68 @@ var builtin = sync.OnceValue(func() []Figure {
 func All() []Figure { return builtin() }
 
 func SourceOf(key string) Source { return sources[key] }
+
+type Own struct {
+	TTFTMs, TPOTMs float64
+	OutputPerGPU   float64 // output tokens per second and GPU
+}
+
+// Compared is a figure with one's own values over the published ones; nil = one of them is unknown.
+type Compared struct {
+	Figure
+	TTFTRatio   *float64 `json:"ttft_over_published,omitempty"`
+	TPOTRatio   *float64 `json:"tpot_over_published,omitempty"`
+	OutputRatio *float64 `json:"output_over_published,omitempty"`
+}
+
+func (f Figure) MeanInput() float64 { return f.meanShare() * float64(f.Input) }
+
+func (f Figure) MeanOutput() float64 { return f.meanShare() * float64(f.Output) }
+
+func (f Figure) meanShare() float64 {
+	if f.LeastLength == 0 {
+		return 1
+	}
+	return (1 + f.LeastLength) / 2
+}
+
+func (f Figure) Beside(own Own) Compared {
+	return Compared{f, over(own.TTFTMs, f.TTFTMs), over(own.TPOTMs, f.TPOTMs), over(own.OutputPerGPU, f.OutputPerGPU)}
+}
+
+func over(own, published float64) *float64 {
+	if own <= 0 || published <= 0 {
+		return nil
+	}
+	return new(own / published)
+}
+
+// parse reads lines of figures.csv, in the order of its columns. An empty value is one that the source does not state;
+// throughput is stated for each GPU or for all of them.
+func parse(text string) ([]Figure, error) {
+	lines, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+	if err != nil {
+		return nil, fmt.Errorf("published figures: %w", err)
+	}
+	var figures []Figure
+	for i, line := range lines[1:] {
+		f, total := Figure{ExpertParallel: 1}, 0.0
+		columns := []any{&f.Source, &f.Model, &f.Measured, &f.Precision, &f.GPU, &f.GPUs, &f.ExpertParallel, &f.Input,
+			&f.Output, &f.Scenario, &f.Submitter, &f.Engine, &f.Version, &f.Date, &f.Concurrency, &f.TTFTMs, &f.TPOTMs,
+			&f.OutputPerGPU, &total}
+		for k, value := range line {
+			if name, ok := columns[k].(*string); ok {
+				*name = value
+			} else if value != "" {
+				if err := json.Unmarshal([]byte(value), columns[k]); err != nil {
+					return nil, fmt.Errorf("published figures: line %d: %s: %w", i+2, lines[0][k], err)
+				}
+			}
+		}
+		if f.LeastLength = SourceOf(f.Source).LeastLength; total > 0 {
+			f.OutputPerGPU = total / float64(f.GPUs)
+		}
+		figures = append(figures, f)
+	}
+	return figures, nil
+}

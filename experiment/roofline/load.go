@@ -1,6 +1,10 @@
 package roofline
 
-import "math"
+import (
+	"math"
+
+	"bench/experiment/published"
+)
 
 // Load is the expected times of a server in a steady load: a number of requests in flight, or a rate of Poisson
 // arrivals. Prompts and decoding sequences share steps (continuous batching). It does not apply with disaggregated
@@ -140,4 +144,43 @@ func (b Bound) with(t Term) Bound {
 	b.LowMs, b.ExpectedMs, b.HighMs = max(b.FloorMs, b.LowMs*by), b.ExpectedMs*by, b.HighMs*by
 	b.Terms = append(b.Terms[:len(b.Terms):len(b.Terms)], t.withRate())
 	return b
+}
+
+// Published is the expected TTFT and TPOT of a published run, with the waits that its recipe adds to a steady load.
+func (s Setup) Published(f published.Figure) (ttft, tpot Bound) {
+	s.Engine, s.Layout = f.Engine, Layout{ExpertParallel: f.ExpertParallel > 1}
+	recipe, w := f.Recipe(), Workload{Input: f.MeanInput(), Output: f.MeanOutput()}
+	if recipe.KV != "" {
+		s.KVPrecision = recipe.KV
+	}
+	x := s.AtConcurrency(float64(f.Concurrency), w)
+	x.wait("for the scheduler", recipe.Steps*x.TPOT.ExpectedMs)
+	x.wait("for requests that start together", recipe.Prompts*s.PrefillMs(w.Input, 0))
+	return x.TTFT, x.TPOT
+}
+
+// DecodeSpeculated is decoding alone and under a load, for a server that drafts tokens and verifies them in one step of
+// the model (Leviathan et al., arXiv 2211.17192): a step verifies a mean number of drafted tokens of each sequence, and
+// yields a mean number of tokens. Drafting takes no time in it.
+func (s Setup) DecodeSpeculated(batch, context, drafted, tokens float64, loaded Bound) (alone, underLoad Bound) {
+	batch, context = atLeast(1, batch), atLeast(0, context)
+	p := s.decode(batch*(drafted+1), context)
+	p.kv = batch * s.Model.kvRead(context, s.kvBytes(), s.kvWidth())
+	p.leastKV = batch * s.Model.kvRead(context, s.kvBytes(), 1)
+	p.sequences = batch
+	plain := s.Decode(batch, context)
+	alone = s.bound(p, s.efficiency().TPOT)
+	for i, x := range alone.times() {
+		*x /= tokens
+		*loaded.times()[i] += *x - *plain.times()[i]
+	}
+	for i := range alone.Terms {
+		alone.Terms[i].Amount /= tokens
+		alone.Terms[i].Ms /= tokens
+	}
+	return alone, loaded
+}
+
+func (b *Bound) times() [4]*float64 {
+	return [4]*float64{&b.FloorMs, &b.LowMs, &b.ExpectedMs, &b.HighMs}
 }

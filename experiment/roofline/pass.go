@@ -181,3 +181,96 @@ func (s *Setup) floorMs(p pass) float64 {
 	linear, attention, scan := s.computeMs(p, peaks)
 	return max(read, linear+attention+scan)
 }
+
+// Chunk is a part of one prompt in a step: Tokens of it are computed, after Before tokens that are in the KV cache.
+type Chunk struct{ Tokens, Before float64 }
+
+// StepMs is the expected time of one step with continuous batching: chunks of prompts, and one token for each of
+// decodes sequences with a mean context. The weights are read once, KV and attention are those of each.
+func (s Setup) StepMs(chunks []Chunk, decodes, context float64) float64 {
+	return s.ms(s.expect(s.mixed(chunks, decodes, context)))
+}
+
+func (s *Setup) mixed(chunks []Chunk, decodes, context float64) pass {
+	fresh, before := 0.0, 0.0
+	for _, c := range chunks {
+		fresh += c.Tokens
+		before += c.Before
+	}
+	p := s.step(0, 0, decodes, context)
+	if fresh == 0 {
+		return p
+	}
+	read := s.read(fresh + decodes)
+	read.kv, read.leastKV, read.scan = p.kv, p.leastKV, p.scan
+	for _, c := range chunks {
+		read.attention += s.Model.attentionFlops(c.Before+c.Tokens, c.Before)
+		if c.Before > 0 {
+			read.kv += s.Model.kvRead(c.Before, s.kvBytes(), s.kvWidth())
+			read.leastKV += s.Model.kvRead(c.Before, s.kvBytes(), 1)
+		}
+	}
+	s.concentrate(&read, fresh, len(chunks))
+	read.flops += 2 * (decodes + float64(len(chunks))) * float64(s.Model.headParams())
+	read.sequences, read.context = decodes, context
+	if decodes == 0 {
+		read.sequences, read.context = float64(len(chunks)), before/float64(len(chunks))
+	}
+	return read
+}
+
+// Layout divides a model among GPUs. The zero value is tensor parallelism over all of them.
+type Layout struct {
+	// AttentionDP computes each sequence's attention on one GPU (data-parallel attention): the attention's weights are
+	// copied, the KV cache is not.
+	AttentionDP bool `json:"attention_dp,omitempty"`
+	// ExpertParallel keeps each expert whole on one GPU; a layer waits for the GPU with the most experts to read.
+	ExpertParallel bool `json:"expert_parallel,omitempty"`
+}
+
+func (s *Setup) all() int { return max(1, s.GPUs) }
+
+func (s *Setup) gpus() float64 { return float64(s.all()) }
+
+func (s *Setup) kvWidth() int {
+	if s.AttentionDP {
+		return 1
+	}
+	return s.all()
+}
+
+// held is the number of sequences that all GPUs seem to hold if each takes as long as the one with the most.
+func (s *Setup) held(batch float64) float64 {
+	if !s.AttentionDP {
+		return batch
+	}
+	return math.Ceil(batch/s.gpus()) * s.gpus()
+}
+
+func (s *Setup) concentrate(p *pass, fresh float64, prompts int) {
+	if !s.AttentionDP {
+		return
+	}
+	idle := s.gpus()/min(s.gpus(), float64(prompts)) - 1
+	p.attention += idle * p.attention
+	p.flops += idle * 2 * fresh * float64(s.Model.attentionParams())
+}
+
+func (s *Setup) copiedParams() float64 {
+	if !s.AttentionDP {
+		return 0
+	}
+	return float64(s.Model.attentionParams()) * (s.gpus() - 1)
+}
+
+// busiest is the number of experts that all GPUs seem to read if each takes as long as the busiest: the mean of a GPU
+// and √(2·ln g) standard deviations (about the largest of g normal numbers).
+func (s *Setup) busiest(distinct float64) float64 {
+	g, all := s.gpus(), float64(s.Model.MoE.Experts)
+	if !s.ExpertParallel || g < 2 || distinct <= 0 || distinct >= all {
+		return distinct
+	}
+	mean := distinct / g
+	deviation := math.Sqrt(mean * (1 - distinct/all))
+	return min(all, g*(mean+math.Sqrt(2*math.Log(g))*deviation))
+}

@@ -12,12 +12,14 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"time"
 
 	"bench/experiment"
 	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/stats"
 	"bench/experiment/unit"
+	"bench/experiment/workload"
 )
 
 // Series is the rows of one name that differ only in their load and repeat.
@@ -207,4 +209,64 @@ func (s *Series) limit(p *Point) (name, text string) {
 		}
 	}
 	return name, text
+}
+
+func marksOf(r *record.Row) []string {
+	s := &r.Spec
+	var out []string
+	if s.IsColdStart() {
+		out = append(out, fmt.Sprintf("cold starts: one request at a time on a new connection, %v idle in between",
+			time.Duration(s.EffectiveLoad().Idle)))
+	}
+	if s.ReplaysSessions() {
+		out = append(out, "sessions of "+s.Trace.String()+": "+s.Trace.Describe())
+	} else if s.HasConversations() {
+		in := s.ClassesWhere(func(c workload.Class) bool { return c.Conversations() })
+		out = append(out, "conversations"+in+": each later turn contains the server's earlier answers")
+	}
+	for _, c := range s.Classes() {
+		sum, in := &r.Summary, ""
+		if own, ok := r.Classes[c.Name]; ok && c.Name != "" {
+			sum, in = &own, " in "+c.Name
+		}
+		if n := sum.Requests.Completed; !s.ClassIgnoresEOS(c.Name) && n > 0 {
+			out = append(out, fmt.Sprintf("natural EOS%s: answers have %s tokens on average", in,
+				unit.Digits(float64(sum.Tokens.Output)/float64(n))))
+		}
+	}
+	return out
+}
+
+// classesOf are the classes of a mix as points of their own, if one has an SLO of its own: the percentiles of the whole
+// mix then describe no class, and no limit.
+func (s *Series) classesOf(p *Point) []Point {
+	mix := p.Rows[0].Spec.Mix
+	if !slices.ContainsFunc(mix, func(c workload.Class) bool { return len(c.SLO) > 0 }) {
+		return nil
+	}
+	var out []Point
+	for _, c := range mix {
+		var rows []*record.Row
+		for _, r := range p.Rows {
+			if _, ok := r.Classes[c.Name]; ok {
+				rows = append(rows, rowOfClass(r, c.Name))
+			}
+		}
+		if len(rows) == 0 {
+			continue
+		}
+		own := s.pointOf(rows)
+		own.Class, own.Load, own.LoadValue, own.Valid, own.Findings = c.Name, p.Load, p.LoadValue, p.Valid, nil
+		out = append(out, own)
+	}
+	return out
+}
+
+// rowOfClass is a row with the figures and the limits of one class. Its findings are the whole row's.
+func rowOfClass(r *record.Row, class string) *record.Row {
+	own := *r
+	own.Summary, own.Classes, own.Findings, own.Checks, own.Cost = r.Classes[class], nil, nil, record.Checks{}, nil
+	own.Energy = nil // it is of all classes
+	own.SLO = slices.DeleteFunc(slices.Clone(r.SLO), func(v record.Verdict) bool { return v.Class != class })
+	return &own
 }

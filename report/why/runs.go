@@ -2,11 +2,16 @@ package why
 
 import (
 	"fmt"
+	"math"
 	"slices"
+	"strings"
 
 	"bench/experiment/record"
 	"bench/experiment/series"
+	"bench/experiment/text"
+	"bench/experiment/unit"
 	"bench/report"
+	"bench/report/compare"
 )
 
 func All(string) bool { return true }
@@ -56,4 +61,96 @@ func Of(a, b *report.Run, asked func(point string) bool) *Result {
 		}
 	}
 	return r
+}
+
+const (
+	mostSentences = 3
+	mostParts     = 3 // of a sentence, beside the rest
+)
+
+// Sentences are the causes of the latencies that a comparison found better or worse, a sentence each, from the last
+// run of each side: "TPOT p50 of chat rate=2 +18 %: step time at equal batch +9 %, response lengths +5 %, …". A
+// comparison whose runs cannot be explained has none.
+func Sentences(c *compare.Comparison) []string {
+	changed := changedFigures(c)
+	base, latest := lastRun(&c.Sides[0]), lastRun(&c.Sides[1])
+	if c.Refused || len(changed) == 0 || base == nil || latest == nil {
+		return nil
+	}
+	r := Of(base, latest, func(point string) bool { return changed[point] != nil })
+	said := map[string]bool{} // a point has a row for each repeat
+	var out []string
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		for k := range row.Figures {
+			f := &row.Figures[k]
+			median := strings.TrimSuffix(f.Metric, "p95") + "p50"
+			key := row.Point + " " + f.Metric
+			if !f.explained() || said[key] || said[row.Point+" "+median] ||
+				changed[row.Point][f.Metric]*f.Change.Share <= 0 || !f.changed() {
+				continue
+			}
+			said[key] = true
+			out = append(out, f.sentence(row.Point, r.GPUs))
+		}
+	}
+	if n := len(out) - mostSentences; n > 0 {
+		out = append(out[:mostSentences], fmt.Sprintf("%s: bench why", unit.Plural(n, "more change")))
+	}
+	return out
+}
+
+// changedFigures are the changes of figures that are better or worse, by point. Last runs that changed the other way
+// than all runs together do not say why.
+func changedFigures(c *compare.Comparison) map[string]map[string]float64 {
+	out := map[string]map[string]float64{}
+	for i := range c.Points {
+		p := &c.Points[i]
+		for k := range p.Metrics {
+			m := &p.Metrics[k]
+			if m.Change == nil || m.Verdict != compare.Better && m.Verdict != compare.Worse {
+				continue
+			}
+			if out[p.Name] == nil {
+				out[p.Name] = map[string]float64{}
+			}
+			out[p.Name][m.Name] = *m.Change
+		}
+	}
+	return out
+}
+
+func lastRun(s *compare.Side) *report.Run {
+	if len(s.Runs) == 0 || s.Runs[len(s.Runs)-1].Whole == nil {
+		return nil
+	}
+	last := s.Runs[len(s.Runs)-1]
+	last.Records = last.Whole
+	return &report.Run{Dir: last.Name, Run: last.Run}
+}
+
+// explained reports whether causes that are sure are the change, but for a third of it.
+func (f *Figure) explained() bool {
+	sum := 0.0
+	for _, p := range f.Parts {
+		if p.Cause != Unexplained && (p.Low > 0 || p.High < 0) {
+			sum += p.Share
+		}
+	}
+	return f.Rejected == "" && math.Abs(f.Change.Share-sum) < math.Abs(f.Change.Share)/3
+}
+
+func (f *Figure) sentence(point string, gpus []GPUChange) string {
+	var parts []string
+	rest := f.Change.Share
+	for i := range f.Parts {
+		p := &f.Parts[i]
+		known := p.Cause != Unexplained && (p.Low > 0 || p.High < 0)
+		if known && len(parts) < mostParts && math.Abs(p.Share) >= smallestPart {
+			parts = append(parts, p.Cause+" "+p.short()+beside(p, gpus))
+			rest -= p.Share
+		}
+	}
+	parts = append(parts, "rest "+(&Part{Share: rest}).short())
+	return text.Escape(fmt.Sprintf("%s of %s %s: %s", f.words(), point, f.Change.short(), strings.Join(parts, ", ")))
 }
