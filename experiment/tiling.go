@@ -173,7 +173,7 @@ func (s *Spec) presetTile(bad func(key, problem, hint string)) {
 	if s.Output.IsZero() {
 		s.Output = workload.Fixed(tileOutput)
 	}
-	if err := (roofline.Setup{KVPrecision: s.Tile.KVPrecision}).CheckKV(); err != nil {
+	if err := roofline.CheckPrecision("KV precision", s.Tile.KVPrecision); err != nil {
 		bad("tile.kv_precision", err.Error(), `write kv_precision = "fp8"`)
 	}
 	if s.UntilInterrupted() && (s.Duration > 0 || s.Requests > 0 || s.Tile.Rounds > 0) {

@@ -24,6 +24,7 @@ const (
 	Inconclusive Result = "inconclusive" // the interval contains no change
 )
 
+// Change is one figure of a setting against the first setting.
 type Change struct {
 	Metric string `json:"metric"` // output_tokens_per_s, or as in the SLO: ttft_p95
 	Class  string `json:"class,omitempty"`

@@ -144,7 +144,7 @@ func checkStalled(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 			fact("requests touched", float64(r.Stalled)/float64(max(1, r.Summary.Requests.Planned)), "share")),
 		Confirm: "the server's and the machine's log of second " + unit.Brief(float64(longest.FromUs)/1e6, 3) +
 			" of the row; repeat the row",
-		Response: "look for other work on the machine (top), a suspended process, a checkpoint, garbage collection, " +
+		Response: "look for a suspended process, other work on the machine (top), a checkpoint, garbage collection, " +
 			"a GPU reset or a lost network; then repeat the row",
 	}
 }

@@ -39,10 +39,6 @@ func TestFailingAndStalledServers(t *testing.T) {
 		response string
 	}{
 		{"stands still", func(r *record.Row) { stops(r, 100) }, ServerStalled, "sent nothing for", "", "look for a suspended process"},
-		{"stands still on a busy machine", func(r *record.Row) {
-			stops(r, 100)
-			r.Host = telemetry.Host{Before: new(20.), After: new(22.), Cores: 2, Server: true}
-		}, ServerStalled, "sent nothing for", "", "other work"},
 		{"dead", dies, ServerFailing, "28 connect, 4 protocol, 1 status of 42; first: EngineDeadError", "first failure, after 4.20 s", "find in the server's log why it ended"},
 		{"refused", func(r *record.Row) {
 			dies(r)

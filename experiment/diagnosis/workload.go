@@ -27,6 +27,7 @@ const (
 	LeadBaseline = "BASELINE"
 )
 
+// Workload is the answer of one series.
 type Workload struct {
 	Series int    `json:"series"` // index in the run's series
 	Name   string `json:"name"`

@@ -119,8 +119,6 @@ func (s Setup) KVBytesPerToken() float64 {
 	return s.Model.kv(1, s.kvBytes(), 1) - s.Model.stateBytes()
 }
 
-func (s Setup) CheckKV() error { return CheckPrecision("KV precision", s.KVPrecision) }
-
 func (s Setup) KVBytes(tokens float64) float64 { return s.Model.KVBytes(tokens, s.kvBytes()) }
 
 const usableMemory = 0.9

@@ -86,7 +86,7 @@ func TestSeriesWithoutKnees(t *testing.T) {
 		why  string
 	}{
 		"geometric":  {s.Knee, "four loads"},
-		"saturation": {s.Saturation, "try concurrency 8"},
+		"saturation": {s.Saturation, "still gains throughput"},
 	} {
 		if c.knee.Point != nil || !strings.Contains(c.knee.Why, c.why) {
 			t.Errorf("%s: %+v", name, c.knee)
@@ -207,7 +207,7 @@ func TestSentence(t *testing.T) {
 func TestSaturationByTheQueue(t *testing.T) {
 	rows := []record.Row{measured("F", nil, 2, 0, 1, 200, 90, ""), measured("F", []experiment.Axis{{Key: "rate", Value: "4"}}, 4, 0, 1, 400, 90, "")}
 	rows[0].Spec.Point = []experiment.Axis{{Key: "rate", Value: "2"}}
-	if k := FromRows(rows)[0].Saturation; k.Point != nil || !strings.Contains(k.Why, "try rate 8/s") {
+	if k := FromRows(rows)[0].Saturation; k.Point != nil || !strings.Contains(k.Why, "keeps up with every rate") {
 		t.Errorf("%+v", k)
 	}
 	rows[1].Steady = &record.Steadiness{Trends: map[string]stats.Trend{"in_flight": {Change: 0.5, P: 1e-5}}}

@@ -32,10 +32,6 @@ func APIProblem(api string) (problem, hint string) {
 	if api == "embeddings" || api == "rerank" {
 		return fmt.Sprintf("api %q writes no tokens", api), "use vllm bench serve, which measures it"
 	}
-	if strings.HasPrefix(api, "openai") || api == "vllm" || api == "sglang" {
-		return fmt.Sprintf("unknown api %q",
-			api), `write "completions" (POST /v1/completions) or "chat" (POST /v1/chat/completions): both are OpenAI's`
-	}
 	return fmt.Sprintf("unknown api %q", api), `choose "completions", "chat", "responses" or "messages"`
 }
 

@@ -16,6 +16,7 @@ import (
 
 const Schema = "bench/referee/v1"
 
+// Card is how wrong a load generator is.
 type Card struct {
 	Schema    string    `json:"schema"`
 	Command   []string  `json:"command"`           // with its placeholders
@@ -34,6 +35,7 @@ type Load struct {
 	Concurrency int     `json:"concurrency,omitempty"` // of a closed loop
 }
 
+// Round is one run of the load generator.
 type Round struct {
 	Name     string `json:"name"`
 	Trait    string `json:"trait"`    // of the server
@@ -45,6 +47,7 @@ type Round struct {
 	Lines          []Line  `json:"lines"`
 }
 
+// Line is the answer to one question.
 type Line struct {
 	Question  string   `json:"question"`
 	Unit      string   `json:"unit"`     // ms, 1/s, share, requests, tokens, tokens/s; empty: a number

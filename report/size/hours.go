@@ -23,6 +23,7 @@ type Day struct {
 	Target  float64 `json:"target"`
 }
 
+// Fleet is one way to serve a day.
 type Fleet struct {
 	Most     int      `json:"most_replicas"`
 	GPUHours float64  `json:"gpu_hours"`

@@ -48,6 +48,7 @@ type Number struct {
 	High int `json:"high"`
 }
 
+// Plan is a fleet of one candidate.
 type Plan struct {
 	Name     string `json:"name"`
 	GPUsEach int    `json:"gpus_per_replica"`

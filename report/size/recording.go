@@ -10,7 +10,6 @@ import (
 	"bench/experiment/record"
 	"bench/experiment/series"
 	"bench/experiment/twin"
-	"bench/report"
 )
 
 // Backtest is the rest of a recording predicted from its first half.
@@ -41,13 +40,8 @@ const (
 	recordedMost    = 1500 // of a longer one only the first
 )
 
-// readRecording fits a twin to recorded requests of one server, and predicts the second half of them by the first.
-func (s *Server) readRecording(run *report.Run) error {
-	row := &run.Rows[0]
-	records, err := run.Requests(row)
-	if err != nil {
-		return err
-	}
+// Recorded fits a twin to recorded requests of one server, and predicts the second half of them by the first.
+func (s *Server) Recorded(row *record.Row, records []*record.Record) error {
 	records = slices.DeleteFunc(slices.Clone(records), func(x *record.Record) bool { return x.Arrival.IsZero() })
 	windows := windowsOf(row, records)
 	if len(windows) < 4 {

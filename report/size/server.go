@@ -49,7 +49,11 @@ func OfRun(run *report.Run, name string) (*Server, error) {
 		GPUHourUSD: run.Manifest.GPUHourUSD}}
 	s.Target.Model, s.predicted = t.Model, run.Manifest.Predicted != nil
 	if run.IsRecording() {
-		return s, s.readRecording(run)
+		records, err := run.Requests(&run.Rows[0])
+		if err != nil {
+			return nil, err
+		}
+		return s, s.Recorded(&run.Rows[0], records)
 	}
 	var without error
 	for _, curve := range series.FromRows(run.Live()) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/series"
 	"bench/experiment/text"
@@ -152,5 +153,5 @@ func (f *Figure) sentence(point string, gpus []GPUChange) string {
 		}
 	}
 	parts = append(parts, "rest "+(&Part{Share: rest}).short())
-	return text.Escape(fmt.Sprintf("%s of %s %s: %s", f.words(), point, f.Change.short(), strings.Join(parts, ", ")))
+	return text.Escape(fmt.Sprintf("%s of %s %s: %s", metric.Words(f.Metric), point, f.Change.short(), strings.Join(parts, ", ")))
 }

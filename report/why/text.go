@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"bench/experiment/metric"
 	"bench/experiment/text"
 	"bench/experiment/unit"
 	"bench/report"
@@ -80,7 +81,7 @@ func (f *Figure) changed() bool {
 }
 
 func (f *Figure) details(b *strings.Builder, row string) {
-	fmt.Fprintf(b, "\n%s: %s %s (%s to %s)\n", row, f.words(), f.Change.percent(),
+	fmt.Fprintf(b, "\n%s: %s %s (%s to %s)\n", row, metric.Words(f.Metric), f.Change.percent(),
 		unit.Format(f.A, "ms"), unit.Format(f.B, "ms"))
 	if f.Rejected != "" {
 		fmt.Fprintf(b, "  not explained: %s\n", f.Rejected)
@@ -91,12 +92,6 @@ func (f *Figure) details(b *strings.Builder, row string) {
 			fmt.Fprintf(b, "  %-28s %s\n", part.Cause, part.percent())
 		}
 	}
-}
-
-// words is "TPOT p50".
-func (f *Figure) words() string {
-	name, p, _ := strings.Cut(f.Metric, "_")
-	return strings.ToUpper(name) + " " + p
 }
 
 // percent is "+9.1 % [+8.0, +10.2]".

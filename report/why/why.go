@@ -32,12 +32,14 @@ type Result struct {
 	GPUs    []GPUChange     `json:"gpus,omitempty"`
 }
 
+// Row is a point that both runs have.
 type Row struct {
 	Name    string   `json:"name"`
 	Point   string   `json:"-"` // the name without the repeat
 	Figures []Figure `json:"figures"`
 }
 
+// Figure is one figure of both sides.
 type Figure struct {
 	Metric string  `json:"metric"`
 	A      float64 `json:"a_ms"`

@@ -208,7 +208,7 @@ func (d *drawnServer) sized(t testing.TB, rate float64, router string) (size.Num
 		t.Fatal(err)
 	}
 	all := series.FromRows(run.Live())
-	fitted, err := all[0].FitTwin(0, run.Requests)
+	fitted, err := series.FitTwin(all[0].Rows(), 0, run.Requests)
 	if err != nil {
 		return size.Number{}, err.Error()
 	}
@@ -285,12 +285,12 @@ func TestBacktest(t *testing.T) {
 		if carries, ok := truths[seed]; ok {
 			d := drawServer(seed)
 			row, records := d.recorded(t, carries, 3000, seed)
-			r, err := size.TwinOfRecording(row, records)
-			if err != nil {
+			s := size.Server{}
+			if err := s.Recorded(row, records); err != nil {
 				t.Logf("%3d %-8s %v", seed, d.kind, err)
 				continue
 			}
-			b := r.Backtest
+			b := s.Size(nil).Backtest
 			t.Logf("%3d %-8s error %.3f covered %.2f of %d", seed, d.kind, b.Error, b.Covered, len(b.Points))
 			points, covered = points+float64(len(b.Points)), covered+b.Covered*float64(len(b.Points))
 			misses = append(misses, b.Error)

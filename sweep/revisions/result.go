@@ -55,6 +55,7 @@ type Result struct {
 	Answer    *Answer    `json:"answer,omitempty"` // absent = not ended
 }
 
+// Revision is one of those from good to bad.
 type Revision struct {
 	Name    string  `json:"name"`
 	Subject string  `json:"subject,omitempty"` // of its commit, or what stood beside it in the list
@@ -66,6 +67,7 @@ type Revision struct {
 	FailedS float64 `json:"failed_s,omitempty"` // of runs without a result
 }
 
+// Run is a run of the matrix with a revision.
 type Run struct {
 	Revision  int                `json:"revision"` // index
 	Dir       string             `json:"dir"`      // below that of the bisection: <matrix>/<start time>
@@ -75,6 +77,7 @@ type Run struct {
 	Invalid   string             `json:"invalid,omitempty"` // why it does not count; absent = it does
 }
 
+// Answer is what the runs show.
 type Answer struct {
 	Changes []Changed `json:"changes"` // one, or two if two are likelier; empty = none is shown
 	// Candidates are the fewest revisions that have the change with the confidence, the likeliest first.
@@ -91,6 +94,7 @@ type Answer struct {
 	Runs     int     `json:"runs"`
 }
 
+// Changed is a revision that changes the figure.
 type Changed struct {
 	FirstBad    []string       `json:"first_bad"` // several: those before the last one cannot be built
 	LastGood    string         `json:"last_good"`
