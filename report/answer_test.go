@@ -64,7 +64,7 @@ func generated(r *rand.Rand) *Run {
 			for i := range probes {
 				rows = append(rows, &probes[i])
 			}
-			run.Manifest.Searches = append(run.Manifest.Searches, series.SearchResult(search, &probes[0].Spec, rows, nil, 0))
+			run.Manifest.Searches = append(run.Manifest.Searches, series.SearchResult(search, &probes[0].Spec, rows, nil, 0, false))
 		}
 	}
 	return run

@@ -188,9 +188,12 @@ func (r *Run) searchAgain(otherLimits bool, stored []string, fitted map[string]*
 		case len(probes) == 0:
 			continue
 		}
-		now := series.SearchResult(&was.Search, &probes[0].Spec, probes, fitted[probes[0].ID], 0)
+		result := func(again bool) record.Found {
+			return series.SearchResult(&was.Search, &probes[0].Spec, probes, fitted[probes[0].ID], 0, again)
+		}
+		now := result(false)
 		if otherLimits || now.State != was.State {
-			now = series.SearchAgain(&was.Search, probes, fitted[probes[0].ID])
+			now = result(true)
 		}
 		*was = now
 	}

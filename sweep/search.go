@@ -200,7 +200,7 @@ func (r *run) planNextProbe(row *record.Row) *record.Found {
 }
 
 func (k *searching) found() record.Found {
-	return series.SearchResult(k.first.Search, k.first, k.rows, k.twin(), k.beat)
+	return series.SearchResult(k.first.Search, k.first, k.rows, k.twin(), k.beat, false)
 }
 
 // reusableProbes are the finished probes of a search that the run keeps; tell: it notes the others as changed.

@@ -270,7 +270,7 @@ func TestFullHitIsADecodeStep(t *testing.T) {
 func TestSparseAttentionReadsItsTopK(t *testing.T) {
 	m := model(t, "deepseek-v3.2")
 	within(t, "bytes read", m.kvRead(100_000, 2, 1), 61*(2048*1152+100_000*132), 1e-12)
-	within(t, "bytes held", m.KVBytes(100_000, 2), 61*100_000*(1152+132), 1e-12)
+	within(t, "bytes held", m.kv(100_000, 2, 1), 61*100_000*(1152+132), 1e-12)
 }
 
 func TestMsDoNotAllocate(t *testing.T) {

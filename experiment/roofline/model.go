@@ -170,13 +170,9 @@ func (l Linear) params(h int64) int64 {
 	return int64(l.Layers) * (h*(2*k+2*v+2*int64(l.ValueHeads)) + v*h)
 }
 
-// KVBytes is the size of one sequence of that many tokens, over all layers and without copies.
-func (m Model) KVBytes(tokens, bytesPerElement float64) float64 {
-	return m.kv(tokens, bytesPerElement, 1)
-}
-
-// kv is KVBytes over all GPUs of a tensor parallel group. A GPU holds at least one whole KV head of each
-// layer, so that a wide group holds copies. The latent vector of MLA is copied to every GPU.
+// kv is the size of one sequence of that many tokens, over all layers and GPUs of a tensor parallel group. A GPU holds
+// at least one whole KV head of each layer, so that a wide group holds copies. The latent vector of MLA is copied to
+// every GPU.
 func (m *Model) kv(tokens, b float64, gpus int) float64 {
 	if m.MLA.KVLoraRank > 0 {
 		return tokens * float64(m.Layers*gpus) * (m.MLA.latentDim()*b + m.MLA.indexBytes())

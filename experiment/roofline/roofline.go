@@ -122,7 +122,7 @@ func (s Setup) KVBytesPerToken() float64 {
 	return s.Model.kv(1, s.kvBytes(), 1) - s.Model.stateBytes()
 }
 
-func (s Setup) KVBytes(tokens float64) float64 { return s.Model.KVBytes(tokens, s.kvBytes()) }
+func (s Setup) KVBytes(tokens float64) float64 { return s.Model.kv(tokens, s.kvBytes(), 1) }
 
 const usableMemory = 0.9
 

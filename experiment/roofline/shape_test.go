@@ -64,8 +64,8 @@ func TestShapesOfAllModels(t *testing.T) {
 		check("parameters of an expert", float64(m.expertParams()), float64(want.ExpertParams))
 		check("bytes of weights", s.WeightBytes(), want.WeightBytes)
 		check("KV bytes per token", s.KVBytesPerToken(), want.KVUniform-indexer)
-		check("KV growth", m.KVBytes(1<<20+1, 2)-m.KVBytes(1<<20, 2), want.KVGrowth-indexer)
-		check("KV at 32,000", m.KVBytes(32000, 2), want.KV32000-32000*indexer)
+		check("KV growth", m.kv(1<<20+1, 2, 1)-m.kv(1<<20, 2, 1), want.KVGrowth-indexer)
+		check("KV at 32,000", m.kv(32000, 2, 1), want.KV32000-32000*indexer)
 	}
 }
 

@@ -22,7 +22,7 @@ func busyProbe(k *experiment.Search, load float64) *record.Row {
 func TestBusySearch(t *testing.T) {
 	k := sloSearch("rate")
 	s, rows := search(t, k, func(load float64) *record.Row { return busyProbe(k, load) })
-	f := SearchResult(k, s, rows, nil, 0)
+	f := SearchResult(k, s, rows, nil, 0, false)
 	if len(rows) != 4 || !strings.Contains(f.Text, "this machine is too busy to decide: the local server waited for CPU in up to 80 % of the time (") || strings.Contains(f.Text, "raise") {
 		t.Errorf("%d probes: %s: %s", len(rows), f.State, f.Text)
 	}

@@ -208,15 +208,8 @@ func keptUp(r *record.Row) stats.Verdict {
 	return stats.Fail
 }
 
-func SearchResult(k *experiment.Search, s *experiment.Spec, rows []*record.Row, t *Twin, beat float64) record.Found {
-	return searchResult(k, s, rows, t, beat, false)
-}
-
-func SearchAgain(k *experiment.Search, rows []*record.Row, t *Twin) record.Found {
-	return searchResult(k, &rows[0].Spec, rows, t, 0, true)
-}
-
-func searchResult(k *experiment.Search, s *experiment.Spec, rows []*record.Row, t *Twin, beat float64,
+// SearchResult is the answer of the probes so far; again: they are evaluated anew, and no more can run.
+func SearchResult(k *experiment.Search, s *experiment.Spec, rows []*record.Row, t *Twin, beat float64,
 	again bool) record.Found {
 	_, others := experiment.LoadAxis(s)
 	f := record.Found{Name: s.Name, Others: others, Variant: s.Variant, Search: *k, Probes: len(rows),

@@ -51,7 +51,7 @@ func search(t *testing.T, k *experiment.Search, answer func(load float64) *recor
 func TestSearchFinds(t *testing.T) {
 	k := sloSearch("rate")
 	s, rows := search(t, k, upTo(k, 10))
-	f := SearchResult(k, s, rows, nil, 0)
+	f := SearchResult(k, s, rows, nil, 0, false)
 	if f.State != "found" || !f.Met() || *f.Low > 10 || *f.High < 10 || *f.High > 1.1**f.Low || f.TookS != float64(60*len(rows)) || len(f.Others) != 1 ||
 		!strings.HasPrefix(f.Text, "A input=256: the highest rate that meets the SLO is between ") {
 		t.Errorf("%+v\n%s", f, f.Text)
@@ -60,10 +60,10 @@ func TestSearchFinds(t *testing.T) {
 	if !slices.ContainsFunc(rows, quoted) {
 		t.Errorf("no probe shows the figures at %v", *f.Low)
 	}
-	if part := SearchResult(k, s, rows[:3], nil, 0); part.State != "searching" || part.Met() || !strings.Contains(part.Text, "is not found yet: so far it is ") {
+	if part := SearchResult(k, s, rows[:3], nil, 0, false); part.State != "searching" || part.Met() || !strings.Contains(part.Text, "is not found yet: so far it is ") {
 		t.Errorf("%s", part.Text)
 	}
-	if none := SearchResult(k, s, nil, nil, 0); none.State != "searching" || none.Probes != 0 {
+	if none := SearchResult(k, s, nil, nil, 0, false); none.State != "searching" || none.Probes != 0 {
 		t.Errorf("%+v", none)
 	}
 }
@@ -94,7 +94,7 @@ func TestSearchEndsOutside(t *testing.T) {
 	} {
 		k := sloSearch("concurrency")
 		s, rows := search(t, k, func(x float64) *record.Row { return probed(k, x, 1, tt.verdict, tt.finding) })
-		if f := SearchResult(k, s, rows, nil, 0); f.State != tt.state || !strings.Contains(f.Text, tt.want) || f.Met() != (tt.state == "above") {
+		if f := SearchResult(k, s, rows, nil, 0, false); f.State != tt.state || !strings.Contains(f.Text, tt.want) || f.Met() != (tt.state == "above") {
 			t.Errorf("%s, %s: %+v\n%s", tt.verdict, tt.finding, f, f.Text)
 		}
 	}
@@ -108,7 +108,7 @@ func TestSearchBudget(t *testing.T) {
 		{Axis: "rate", Goal: "slo", Min: 1, Max: 64, Tolerance: 0.01, Budget: workload.Span(7*time.Minute + 20*time.Second)},
 	} {
 		s, rows := search(t, k, upTo(k, 10))
-		f := SearchResult(k, s, rows, nil, 0)
+		f := SearchResult(k, s, rows, nil, 0, false)
 		if len(rows) != 7 || f.State != "budget" || !f.Met() || *f.Low > 10 || *f.High < 10 || !strings.Contains(f.Text, " spent at a width of ") {
 			t.Errorf("%d probes: %s", len(rows), f.Text)
 		}
@@ -124,7 +124,7 @@ func TestSearchSaturation(t *testing.T) {
 		return r
 	}
 	s, rows := search(t, k, row)
-	f := SearchResult(k, s, rows, nil, 0)
+	f := SearchResult(k, s, rows, nil, 0, false)
 	if limit := 20 / keepsUp; f.State != "found" || *f.Low > limit || *f.High < limit || !strings.Contains(f.Text, "the highest rate that the server keeps up with is between") {
 		t.Errorf("%s", f.Text)
 	}
@@ -179,13 +179,13 @@ func TestProbe(t *testing.T) {
 func TestSearchAgain(t *testing.T) {
 	k := sloSearch("rate")
 	s, rows := search(t, k, upTo(k, 10))
-	if same, was := SearchAgain(k, rows, nil), SearchResult(k, s, rows, nil, 0); same.Text != was.Text || same.State != was.State {
+	if same, was := SearchResult(k, &rows[0].Spec, rows, nil, 0, true), SearchResult(k, s, rows, nil, 0, false); same.Text != was.Text || same.State != was.State {
 		t.Errorf("%s\nwas %s", same.Text, was.Text)
 	}
 	for _, r := range rows {
 		r.SLO = upTo(k, 3)(k.LoadOf(&r.Spec)).SLO
 	}
-	f := SearchAgain(k, rows, nil)
+	f := SearchResult(k, &rows[0].Spec, rows, nil, 0, true)
 	if f.State != "unprobed" || f.Low != nil && *f.Low > 3 || *f.High < 3 || !strings.Contains(f.Text, "by the stored probes; run the search again") {
 		t.Errorf("%s: %s", f.State, f.Text)
 	}
