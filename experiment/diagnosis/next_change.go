@@ -61,13 +61,11 @@ func (a *answering) repair(j int) *NextSweep {
 	return n
 }
 
-// byResponse are the bottlenecks that no key of a matrix changes, with what is to be changed.
-var byResponse = map[Bottleneck]string{ServerFailing: "the server", ServerStalled: "the server",
-	RateLimited: "the rate limit", NetworkOrGateway: "the path to the server", ClientLimited: "the client machine",
-	ThermalOrPower: "cooling and power limit", HostOverhead: "the host's work"}
-
 func (a *answering) changeFor(p *series.Point, d *Diagnosis) *NextSweep {
-	if name := byResponse[d.Bottleneck]; name != "" {
+	byResponse := map[Bottleneck]string{ServerFailing: "the server", ServerStalled: "the server",
+		RateLimited: "the rate limit", NetworkOrGateway: "the path to the server", ClientLimited: "the client machine",
+		ThermalOrPower: "cooling and power limit", HostOverhead: "the host's work"}
+	if name := byResponse[d.Bottleneck]; name != "" { // what no key of a matrix changes
 		return byHand(name, d.Response)
 	}
 	switch r := p.Rows[0]; d.Bottleneck {

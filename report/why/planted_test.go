@@ -102,7 +102,7 @@ func checkPlanted(t *testing.T, names [2]string, f *Figure, sides [4]*Side) {
 	k := slices.Index(figures, f.Metric)
 	var log [4]float64
 	for set, s := range sides {
-		v, _ := s.Trials[0].Measured(limits[k])
+		v, _ := s.Trials[0].Measured(limits()[k])
 		log[set] = math.Log(v)
 	}
 	total := log[3] - log[0]

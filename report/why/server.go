@@ -51,9 +51,9 @@ func (s *Side) fits(m *twin.Model) bool { return s.fitting()(m) }
 func (s *Side) fitting() func(*twin.Model) bool {
 	const exact, doubtful = 0.005, 0.25 // of ln(measured ÷ twin): is none; of its error
 	trials := s.trials()
-	own := s.Model.Residuals(trials, limits...)
+	own := s.Model.Residuals(trials, limits()...)
 	return func(m *twin.Model) bool {
-		other := m.Residuals(trials, limits...)
+		other := m.Residuals(trials, limits()...)
 		for i := range own {
 			for k, r := range own[i] {
 				if k < len(other[i]) && math.Abs(other[i][k].Log) > math.Abs(r.Log)+exact+doubtful*r.Error {
@@ -77,7 +77,7 @@ func sameServer(a, b *Side) (twin.Model, bool) {
 		!a.fits(&m) || !b.fits(&m) {
 		return m, false
 	}
-	medians := []twin.Limit{limits[0], limits[2]}
+	medians := []twin.Limit{limits()[0], limits()[2]}
 	before, after := m.Residuals(x, medians...), m.Residuals(y, medians...)
 	for i := range medians {
 		meanA, errA := weighted(before[i])

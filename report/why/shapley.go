@@ -22,7 +22,7 @@ func shapley(models pairOfModels, plans [2]*Trial) (parts [][]float64, used []bo
 	for set := range worth {
 		mask := maskOf(set, differ)
 		model, trial := mixed(mask, models, plans)
-		for _, v := range model.Percentiles(&trial, limits) {
+		for _, v := range model.Percentiles(&trial, limits()) {
 			worth[set] = append(worth[set], math.Log(v))
 		}
 	}

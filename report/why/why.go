@@ -74,7 +74,13 @@ const (
 // causes are those that one side can take from the other.
 var causes = []string{Arrivals, Prompts, Outputs, CacheHits, StepTime, Prefill, FrontEnd, Batching, Client}
 
-var limits, figures = series.PercentileLimits("p50", "p95")
+var figures = []string{"ttft_p50", "ttft_p95", "tpot_p50", "tpot_p95", "e2e_p50", "e2e_p95"}
+
+// limits are those of the figures.
+func limits() []twin.Limit {
+	all, _ := series.PercentileLimits("p50", "p95")
+	return all
+}
 
 // Side is one run: its rows that can be explained, each with its requests, and its twin.
 type Side struct {
@@ -207,8 +213,8 @@ func explain(models pairOfModels, x, y *Trial, again []pairOfModels) (*Row, erro
 		resampled = append(resampled, own)
 	}
 	row := &Row{}
-	before := models[0].Residuals([]twin.Trial{x.Trial}, limits...)
-	after := models[1].Residuals([]twin.Trial{y.Trial}, limits...)
+	before := models[0].Residuals([]twin.Trial{x.Trial}, limits()...)
+	after := models[1].Residuals([]twin.Trial{y.Trial}, limits()...)
 	for i := range figures {
 		if len(before[i]) == 0 || len(after[i]) == 0 || min(before[i][0].N, after[i][0].N) < fewest {
 			continue
@@ -226,8 +232,8 @@ const mostResidual = 0.15 // of ln(percentile): a twin that is further off expla
 func figure(i int, x, y *Trial, parts [][]float64, used []bool, resampled [][][]float64,
 	before, after twin.Residual) Figure {
 	f := Figure{Metric: figures[i]}
-	valueA, errA := x.Measured(limits[i])
-	valueB, errB := y.Measured(limits[i])
+	valueA, errA := x.Measured(limits()[i])
+	valueB, errB := y.Measured(limits()[i])
 	f.A, f.B = 1000*valueA, 1000*valueB
 	f.Change = part("", math.Log(f.B/f.A), math.Hypot(errA, errB))
 	rest, all := f.Change.Share, 0.0

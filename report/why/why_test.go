@@ -51,7 +51,7 @@ func TestExplain(t *testing.T) {
 	}
 	change, parts := partsOf(t, rows, "tpot_p50")
 	log := func(s *Side) float64 {
-		v, _ := s.Trials[0].Measured(limits[2])
+		v, _ := s.Trials[0].Measured(limits()[2])
 		return math.Log(v)
 	}
 	f0, f1, f2, f12 := log(a), log(sideWith(slower, 1, 0)), log(sideWith(server, 1.3, 0)), log(b)
