@@ -77,7 +77,8 @@ func (a *answering) changeFor(p *series.Point, d *Diagnosis) *NextSweep {
 	case PrefixCacheMisses:
 		switch {
 		case r.EvictsPrefixes():
-			return knobFor(r, cacheMemory, "shared prefixes are evicted: give the KV cache more memory", 0.85, 0.9, 0.95)
+			return knobFor(r, cacheMemory, "shared prefixes are evicted: give the KV cache more memory", 0.85, 0.9,
+				0.95)
 		case r.Reuse == nil || r.Reuse.CachedTokens == 0:
 			return byHand("prefix caching", "no prompt token was cached: enable "+prefixCaching.of(engineOf(r))+
 				" in the server, and run the row again")

@@ -115,7 +115,8 @@ func (s *Setup) parts(active, others float64, w Workload) (step, prompt Bound, m
 }
 
 func (x *Load) stall(prompts, ms float64) {
-	x.TPOT = x.TPOT.with(Term{Name: "prompts of others", Amount: prompts, Unit: "prompts", Rate: 1e3 / ms, Ms: prompts * ms})
+	x.TPOT = x.TPOT.with(Term{Name: "prompts of others", Amount: prompts, Unit: "prompts", Rate: 1e3 / ms,
+		Ms: prompts * ms})
 }
 
 func (s *Setup) front(b Bound) Bound {

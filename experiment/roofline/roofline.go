@@ -206,7 +206,8 @@ func (s *Setup) terms(p pass, x expected) []Term {
 	m := &s.Model
 	everyStep := float64(m.everyTokenParams() + m.headParams())
 	read("weights", fmt.Sprintf("%.4g G parameters", everyStep/1e9), p.dense, x.dense, byCompute)
-	read("experts", fmt.Sprintf("%.4g of %d experts in %d layers", m.MoE.distinct(p.tokens), m.MoE.Experts, m.MoE.Layers),
+	moe := &m.MoE
+	read("experts", fmt.Sprintf("%.4g of %d experts in %d layers", moe.distinct(p.tokens), moe.Experts, moe.Layers),
 		p.experts, x.experts, byCompute)
 	compute("compute", fmt.Sprintf("tokens: %.4g", p.tokens), p.flops+p.expertFlops, x.linear, byReading)
 	compute("attention", "over the prompt", p.attention, x.attention, byReading)

@@ -92,7 +92,8 @@ func (t *Twin) inRange(load float64) error {
 		least, most = min(least, trial.Load/2), max(most, trial.Load*above)
 	}
 	if load > 0 && (load < least || load > most) {
-		return fmt.Errorf("load %.4g is outside of what the rows bear out (%.4g to %.4g): no estimate", load, least, most)
+		return fmt.Errorf("load %.4g is outside of what the rows bear out (%.4g to %.4g): no estimate", load, least,
+			most)
 	}
 	if why := t.nearFull(load); why != "" {
 		return errors.New(why + ": no estimate")

@@ -121,8 +121,8 @@ func otherLengths(measured, other *Traffic) (float64, error) {
 		asked, mean float64
 	}{{"input", other.Prompt, measured.Prompt}, {"output", other.Output, measured.Output}} {
 		if x.asked < x.mean/longer || x.asked > x.mean*longer {
-			return 0, fmt.Errorf("%s %.0f is outside of what the rows bear out (%.0f to %.0f tokens): no estimate", x.name,
-				x.asked, x.mean/longer, x.mean*longer)
+			return 0, fmt.Errorf("%s %.0f is outside of what the rows bear out (%.0f to %.0f tokens): no estimate",
+				x.name, x.asked, x.mean/longer, x.mean*longer)
 		}
 	}
 	in, out := math.Log(other.Prompt/measured.Prompt), math.Log(other.Output/measured.Output)

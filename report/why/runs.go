@@ -6,11 +6,11 @@ import (
 	"slices"
 	"strings"
 
-	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/series"
 	"bench/experiment/text"
 	"bench/experiment/unit"
+	"bench/experiment/verdict"
 	"bench/report"
 	"bench/report/compare"
 )
@@ -153,5 +153,6 @@ func (f *Figure) sentence(point string, gpus []GPUChange) string {
 		}
 	}
 	parts = append(parts, "rest "+(&Part{Share: rest}).short())
-	return text.Escape(fmt.Sprintf("%s of %s %s: %s", metric.Words(f.Metric), point, f.Change.short(), strings.Join(parts, ", ")))
+	return text.Escape(fmt.Sprintf("%s of %s %s: %s", verdict.LimitName(f.Metric, ""), point, f.Change.short(),
+		strings.Join(parts, ", ")))
 }

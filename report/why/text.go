@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"bench/experiment/metric"
 	"bench/experiment/text"
 	"bench/experiment/unit"
+	"bench/experiment/verdict"
 	"bench/report"
 )
 
@@ -81,7 +81,7 @@ func (f *Figure) changed() bool {
 }
 
 func (f *Figure) details(b *strings.Builder, row string) {
-	fmt.Fprintf(b, "\n%s: %s %s (%s to %s)\n", row, metric.Words(f.Metric), f.Change.percent(),
+	fmt.Fprintf(b, "\n%s: %s %s (%s to %s)\n", row, verdict.LimitName(f.Metric, ""), f.Change.percent(),
 		unit.Format(f.A, "ms"), unit.Format(f.B, "ms"))
 	if f.Rejected != "" {
 		fmt.Fprintf(b, "  not explained: %s\n", f.Rejected)
