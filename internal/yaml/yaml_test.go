@@ -3,13 +3,12 @@ package yaml
 import (
 	"encoding/json"
 	"reflect"
-	"strings"
 	"testing"
 )
 
 // What PyYAML writes of texts, with its folds, is read as it was.
 func TestJSONReadsPyYAML(t *testing.T) {
-	got, err := JSON(`description: a long plain text that PyYAML folds behind
+	got, err := JSON([]byte(`description: a long plain text that PyYAML folds behind
   its eightieth column
 quoted: 'it''s # no comment: here'
 double: "a \"b\" # c: \
@@ -27,11 +26,11 @@ empty: {}
 small: 1.0e-07
 hash: 12e9999
 version: '0.2'
-`)
+`))
 	want := `{"--key: x":1,"a:b":2,"description":"a long plain text that PyYAML folds behind its eightieth column",` +
 		`"double":"a \"b\" # c:  d\n","empty":{},"hash":"12e9999",` +
-		`"list":[1.5,-2,[{"x":null,"y":""},"0x1f"],{"a":"inf","b":[true,null,"x, y"]}],` +
-		`"quoted":"it's # no comment: here","small":1.0e-07,"version":"0.2"}`
+		`"list":[1.5,-2,[{"x":null,"y":""},31],{"a":"inf","b":[true,null,"x, y"]}],` +
+		`"quoted":"it's # no comment: here","small":1e-7,"version":"0.2"}`
 	if err != nil || string(got) != want {
 		t.Errorf("%v\n%s\nwant\n%s", err, got, want)
 	}
@@ -45,9 +44,8 @@ func TestMarshal(t *testing.T) {
   - b: "x"
     "on": null
   - []
-  -
-    - 2
-"k: y": 1.0e-7
+  - - 2
+'k: y': 1.0e-7
 z: {}
 `
 	if err != nil || string(got) != want {
@@ -60,14 +58,14 @@ func FuzzMarshal(f *testing.F) {
 	f.Add(`{"a":{"b":[1,{"c":"d # e: \"'\\"},[[],{}],"true","1","","~",".inf","- x","a: b"]},"":2,"- ":null,"'":1e30}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		var was, is map[string]any
-		if json.Unmarshal([]byte(text), &was) != nil || len(was) == 0 || strings.Count(text, "[")+strings.Count(text, "{") > deepest {
+		if json.Unmarshal([]byte(text), &was) != nil || len(was) == 0 {
 			return
 		}
 		written, err := Marshal(was)
 		if err != nil {
 			t.Fatal(err)
 		}
-		back, err := JSON(string(written))
+		back, err := JSON(written)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, written)
 		}

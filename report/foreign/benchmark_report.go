@@ -62,7 +62,7 @@ func yamlObjects(name string, text []byte) ([]object, error) {
 	if !slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(name)) {
 		return split(text)
 	}
-	text, err := yaml.JSON(string(text))
+	text, err := yaml.JSON(text)
 	if err != nil {
 		return nil, err
 	}

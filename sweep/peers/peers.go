@@ -153,7 +153,7 @@ func Config(text []byte) (*Matrix, error) {
 	if len(text) > most {
 		return nil, errLong
 	}
-	tree, err := yaml.Texts(string(text))
+	tree, err := yaml.Texts(text)
 	if err != nil {
 		return nil, err
 	}
