@@ -176,23 +176,30 @@ func addLine(line *charts.Line, i int, name string, data []datum) {
 	for k, d := range data {
 		items[k] = opts.LineData{Value: d.value(), Symbol: d.mark(l.shape)}
 	}
-	line.AddSeries(name, items,
-		charts.WithItemStyleOpts(opts.ItemStyle{Color: l.color}),
-		charts.WithLineStyleOpts(opts.LineStyle{Color: l.color, Width: 2, Type: dashes[i/len(palette)%len(dashes)]}),
-		charts.WithLineChartOpts(opts.LineChart{ShowSymbol: opts.Bool(true), Symbol: l.shape, SymbolSize: 10}))
+	addCurve(line, name, items, opts.LineStyle{Color: l.color, Width: 2, Type: dashes[i/len(palette)%len(dashes)]},
+		opts.LineChart{ShowSymbol: opts.Bool(true), Symbol: l.shape, SymbolSize: 10})
+}
+
+func addCurve(line *charts.Line, name string, items []opts.LineData, style opts.LineStyle, marks opts.LineChart) {
+	line.AddSeries(name, items, charts.WithItemStyleOpts(opts.ItemStyle{Color: style.Color}),
+		charts.WithLineStyleOpts(style), charts.WithLineChartOpts(marks))
 }
 
 func addMarks(line *charts.Line, name, symbol, color string, size int, data []datum) {
-	if len(data) == 0 {
-		return
-	}
 	items := make([]opts.ScatterData, len(data))
 	for k, d := range data {
 		items[k] = opts.ScatterData{Value: d.value(), Symbol: d.mark(symbol)}
 	}
+	addScatter(line, name, opts.ScatterChart{Symbol: symbol, SymbolSize: size}, color, items)
+}
+
+func addScatter(line *charts.Line, name string, look opts.ScatterChart, color string, data []opts.ScatterData) {
+	if len(data) == 0 {
+		return
+	}
 	marks := charts.NewScatter()
-	marks.AddSeries(name, items, charts.WithItemStyleOpts(opts.ItemStyle{Color: color}),
-		charts.WithScatterChartOpts(opts.ScatterChart{Symbol: symbol, SymbolSize: size}))
+	marks.AddSeries(name, data, charts.WithItemStyleOpts(opts.ItemStyle{Color: color}),
+		charts.WithScatterChartOpts(look))
 	line.Overlap(marks)
 }
 

@@ -13,49 +13,48 @@ const curvesID = "curves"
 
 const marksOfCurves = "★ ship ● meets ○ misses ◐ undecided × invalid → interval unbounded"
 
-func (set *curveSet) interactivityChart(table string) chart {
-	c := chart{ID: "interactivity", Title: "Throughput vs interactivity", Table: table, Height: 400, Curves: curvesID,
-		Axes: []string{"per_user", "output"}, Logs: true,
-		Alt: set.Output +
-			" against tok/s/user (1 / TPOT p50), labelled with the load. The figures are in the table of all points."}
-	if !slices.ContainsFunc(set.Curves, func(c curve) bool {
-		return slices.ContainsFunc(c.Points, func(m mark) bool { return len(m.PerUser) > 0 })
-	}) {
+// chart is one of the curves, with load or output from 0 on; without an option if no curve has what it shows.
+func (set *curveSet) chart(c chart, has func(curve) bool, xName string, y opts.YAxis) chart {
+	c.Curves, c.Logs = curvesID, true
+	if !slices.ContainsFunc(set.Curves, has) {
 		return c
 	}
-	return c.view("", newPlot(opts.XAxis{Type: "value", Name: "tok/s/user", Min: 0},
-		opts.YAxis{Type: "value", Name: set.Output, Min: 0}))
+	return c.view("", newPlot(opts.XAxis{Type: "value", Name: xName, Min: 0}, y))
+}
+
+func (set *curveSet) interactivityChart(table string) chart {
+	return set.chart(chart{ID: "interactivity", Title: "Throughput vs interactivity", Table: table, Height: 400,
+		Axes: []string{"per_user", "output"}, Alt: set.Output +
+			" against tok/s/user (1 / TPOT p50), labelled with the load. The figures are in the table of all points."},
+		func(c curve) bool {
+			return slices.ContainsFunc(c.Points, func(m mark) bool { return len(m.PerUser) > 0 })
+		}, "tok/s/user", opts.YAxis{Type: "value", Name: set.Output, Min: 0})
 }
 
 func (set *curveSet) latencyChart(table string) chart {
-	c := chart{ID: "latency-load", Title: "Latency vs load", Table: table, Height: 400, UnitY: "ms", Curves: curvesID,
-		Axes: []string{"load", "latency"}, Logs: true, AxisOf: "yAxis",
-		Alt: "Latency against load, labelled with the load; dashed red: SLO; solid with a band: estimated by the twin. The figures are in the table of all points."}
+	c := chart{ID: "latency-load", Title: "Latency vs load", Table: table, Height: 400, UnitY: "ms",
+		Axes: []string{"load", "latency"}, AxisOf: "yAxis",
+		Alt: "Latency against load, labelled with the load; dashed red: SLO; solid with a band: estimated by the twin. " +
+			"The figures are in the table of all points."}
 	metrics := set.latencies()
-	if len(metrics) == 0 {
-		return c
+	if len(metrics) > 0 {
+		first := set.opening(set.First)
+		var names []string
+		for _, m := range metrics {
+			names = append(names, metric.Words(m))
+		}
+		c.Choices = []choice{{Name: "latency", Values: names, First: first[0]},
+			{Name: "percentile", Values: metric.Percentiles, First: first[1]}}
 	}
 	c.Published = slices.ContainsFunc(set.Curves, func(c curve) bool { return len(c.Published) > 0 })
-	first := set.opening(set.First)
-	var names []string
-	for _, m := range metrics {
-		names = append(names, metric.Words(m))
-	}
-	c.Choices = []choice{{Name: "latency", Values: names, First: first[0]},
-		{Name: "percentile", Values: metric.Percentiles, First: first[1]}}
-	return c.view("", newPlot(opts.XAxis{Type: "value", Name: "load", Min: 0},
-		opts.YAxis{Type: "log", Name: "latency"}))
+	return set.chart(c, func(curve) bool { return len(metrics) > 0 }, "load", opts.YAxis{Type: "log", Name: "latency"})
 }
 
 func (set *curveSet) throughputChart(table string) chart {
-	c := chart{ID: "throughput", Wide: true, Title: "Throughput vs load", Table: table, Height: 320, Curves: curvesID,
-		Axes: []string{"load", "output"}, Logs: true,
-		Alt: set.Output + " against load. The figures are in the table of all points."}
-	if !slices.ContainsFunc(set.Curves, func(c curve) bool { return len(c.Points) > 1 }) {
-		return c
-	}
-	return c.view("", newPlot(opts.XAxis{Type: "value", Name: "load", Min: 0},
-		opts.YAxis{Type: "value", Name: set.Output, Min: 0}))
+	return set.chart(chart{ID: "throughput", Wide: true, Title: "Throughput vs load", Table: table, Height: 320,
+		Axes: []string{"load", "output"},
+		Alt:  set.Output + " against load. The figures are in the table of all points."},
+		func(c curve) bool { return len(c.Points) > 1 }, "load", opts.YAxis{Type: "value", Name: set.Output, Min: 0})
 }
 
 func (set *curveSet) latencies() []string {

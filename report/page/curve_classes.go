@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"bench/experiment/record"
 	"bench/experiment/series"
 	"bench/report"
 )
@@ -31,7 +30,7 @@ func (set *curveSet) addClasses(o *report.Analysis, s *series.Series, mix *curve
 			}
 			m := set.mark(o, s, j, "")
 			c.Points = append(c.Points, m.ofClass(o, s, &p.Classes[k]))
-			addLimits(c.Limits, p.Classes[k].Limits)
+			addLimits(c.Limits, p.Classes[k].Limits, name)
 		}
 		c.Opens = c.limited(deciding)
 		set.Curves = append(set.Curves, c)
@@ -39,12 +38,8 @@ func (set *curveSet) addClasses(o *report.Analysis, s *series.Series, mix *curve
 }
 
 func (m mark) ofClass(o *report.Analysis, s *series.Series, p *series.Point) mark {
-	m.Name, m.Output, m.PerUser, m.N, m.Latency, m.Floor, m.Frontier = s.PointName(p), nil, nil, map[string]int{}, map[string]estimate{}, nil, false
-	for _, metric := range o.Latencies() {
-		if ps := p.Latency(metric); len(ps) > 0 {
-			m.N[metric], m.Latency[metric] = ps[0].N, estimatesOf(ps)
-		}
-	}
+	m.Name, m.Output, m.PerUser, m.Floor, m.Frontier = s.PointName(p), nil, nil, nil, false
+	m.setLatencies(o, p)
 	return m
 }
 
@@ -57,13 +52,4 @@ func classesOf(s *series.Series) (names []string) {
 		}
 	}
 	return names
-}
-
-func addLimits(to map[string][]float64, limits []record.Verdict) {
-	for _, v := range limits {
-		if _, _, percentile := strings.Cut(v.Metric, "_p"); percentile && v.Unit == "ms" && v.Limit > 0 &&
-			!slices.Contains(to[v.Metric], v.Limit) {
-			to[v.Metric] = append(to[v.Metric], v.Limit)
-		}
-	}
 }

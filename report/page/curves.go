@@ -92,12 +92,13 @@ func newCurveSet(o *report.Analysis, e evidence, run *report.Run) *curveSet {
 func (set *curveSet) add(o *report.Analysis, i int, l look, run string) {
 	s := &o.Series[i]
 	c := curve{Name: cmp.Or(run, s.Label()), Group: groupOf(s), Axis: s.Axis, Color: l.color, Shape: l.shape,
-		Limits: limitsOf(s), Published: publishedMarks(s)}
+		Limits: map[string][]float64{}, Published: publishedMarks(s)}
 	if run != "" {
 		c.Full = run + ", " + s.Label()
 	}
 	for j := range s.Points {
 		c.Points = append(c.Points, set.mark(o, s, j, run))
+		addLimits(c.Limits, s.Points[j].Rows[0].SLO, "")
 	}
 	deciding := decidingLimit(o, i)
 	c.Opens, c.Twin = c.limited(deciding), twinOf(s)
@@ -168,8 +169,7 @@ func outputUnit(outcomes ...*report.Analysis) string {
 
 func (set *curveSet) mark(o *report.Analysis, s *series.Series, j int, run string) mark {
 	p := &s.Points[j]
-	m := mark{Name: strings.TrimSpace(run + "\n" + s.PointName(p)), Label: loadLabel(s, p), N: map[string]int{},
-		Latency: map[string]estimate{}, Floor: map[string]float64{}}
+	m := mark{Name: strings.TrimSpace(run + "\n" + s.PointName(p)), Label: loadLabel(s, p), Floor: map[string]float64{}}
 	at := o.StatusOf(p)
 	m.State, m.Status = at.Status, cmp.Or(at.Text, statusWords[at.Status])
 	if x, ok := p.FiniteLoad(); ok {
@@ -184,11 +184,7 @@ func (set *curveSet) mark(o *report.Analysis, s *series.Series, j int, run strin
 		m.PerUser = figures{p.PerUserTokensPerS.Median, perUserEnd(l.CI95.Hi), perUserEnd(l.CI95.Lo),
 			gradeNumber(l.Grade)}
 	}
-	for _, metric := range o.Latencies() {
-		if ps := p.Latency(metric); len(ps) > 0 {
-			m.N[metric], m.Latency[metric] = ps[0].N, estimatesOf(ps)
-		}
-	}
+	m.setLatencies(o, p)
 	if b := p.Rows[0].Roofline; b != nil {
 		m.Floor = map[string]float64{"ttft": short(b.TTFT.FloorMs), "tpot": short(b.TPOT.FloorMs)}
 		m.Ceiling = ceilingOf(b, set.Output)
@@ -199,6 +195,15 @@ func (set *curveSet) mark(o *report.Analysis, s *series.Series, j int, run strin
 	}
 	m.Knee, m.Saturation = whyAt(s.Knee, j), whyAt(s.Saturation, j)
 	return m
+}
+
+func (m *mark) setLatencies(o *report.Analysis, p *series.Point) {
+	m.N, m.Latency = map[string]int{}, map[string]estimate{}
+	for _, latency := range o.Latencies() {
+		if ps := p.Latency(latency); len(ps) > 0 {
+			m.N[latency], m.Latency[latency] = ps[0].N, estimatesOf(ps)
+		}
+	}
 }
 
 func ceilingOf(b *record.Roofline, output string) figures {
@@ -273,17 +278,14 @@ func gradeNumber(g stats.Grade) float64 {
 	return map[stats.Grade]float64{stats.Thin: 1, stats.Sound: 2}[g]
 }
 
-func limitsOf(s *series.Series) map[string][]float64 {
-	out := map[string][]float64{}
-	for i := range s.Points {
-		for _, v := range s.Points[i].Rows[0].SLO {
-			if _, _, percentile := strings.Cut(v.Metric, "_p"); percentile && v.Unit == "ms" && v.Class == "" &&
-				v.Limit > 0 && !slices.Contains(out[v.Metric], v.Limit) {
-				out[v.Metric] = append(out[v.Metric], v.Limit)
-			}
+// addLimits adds the limits on latencies of a row, or of one of its classes.
+func addLimits(to map[string][]float64, limits []record.Verdict, class string) {
+	for _, v := range limits {
+		if _, _, percentile := strings.Cut(v.Metric, "_p"); percentile && v.Unit == "ms" && v.Class == class &&
+			v.Limit > 0 && !slices.Contains(to[v.Metric], v.Limit) {
+			to[v.Metric] = append(to[v.Metric], v.Limit)
 		}
 	}
-	return out
 }
 
 // Data is the set for curves.js.

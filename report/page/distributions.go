@@ -38,7 +38,7 @@ func distributionChart(o *report.Analysis, rows []observed) chart {
 		return cmp.Compare(rankIn(near, a.row), rankIn(near, b.row))
 	})
 	var names []string
-	worst := 0.
+	thinned := 0 // the largest number of steps of a sample that has more values
 	for _, latency := range metric.Shown {
 		line := newPlot(opts.XAxis{Type: "log", Name: metric.Words(latency)},
 			opts.YAxis{Type: "value", Name: "share of requests", Min: 0, Max: 1})
@@ -47,7 +47,9 @@ func distributionChart(o *report.Analysis, rows []observed) chart {
 			for _, row := range rows {
 				for _, e := range row.ecdfs {
 					if e.metric == latency && (e.class != "") == classes {
-						worst = max(worst, e.maxError())
+						if len(e.steps) < e.n {
+							thinned = max(thinned, len(e.steps))
+						}
 						curves = append(curves, steps(len(curves), row.name, e))
 					}
 				}
@@ -65,9 +67,8 @@ func distributionChart(o *report.Analysis, rows []observed) chart {
 		}
 		c.view(metric.Words(latency), line, curves...)
 	}
-	if worst > 0 {
-		c.Note = fmt.Sprintf("Large samples are drawn with fewer steps: a share can read up to %s too low.",
-			unit.Format(worst, "share"))
+	if thinned > 0 {
+		c.Note = fmt.Sprintf("Large samples are drawn with %d steps.", thinned)
 	}
 	if len(names) > 0 {
 		c.Choices = []choice{{Name: "latency", Values: names, First: names[0]}}
@@ -187,8 +188,7 @@ func addPromptFloors(line *charts.Line, o *report.Analysis, lengths []float64) {
 			items = append(items, opts.LineData{Value: []any{short(tokens), short(ms), "roofline floor " +
 				unit.Format(ms, "ms")}, Symbol: "none"})
 		}
-		line.AddSeries("roofline floor", items, charts.WithItemStyleOpts(opts.ItemStyle{Color: neutral}),
-			charts.WithLineStyleOpts(opts.LineStyle{Color: neutral, Width: 2}))
+		addCurve(line, "roofline floor", items, opts.LineStyle{Color: neutral, Width: 2}, opts.LineChart{})
 	})
 }
 
@@ -263,9 +263,8 @@ func addRoofline(line *charts.Line, points []bandPoint) {
 			}
 		}
 		if len(items) > 0 {
-			line.AddSeries(x.name, items, charts.WithItemStyleOpts(opts.ItemStyle{Color: neutral}),
-				charts.WithLineStyleOpts(opts.LineStyle{Color: neutral, Width: 1.5, Type: x.dash}),
-				charts.WithLineChartOpts(opts.LineChart{ShowSymbol: opts.Bool(true)}))
+			addCurve(line, x.name, items, opts.LineStyle{Color: neutral, Width: 1.5, Type: x.dash},
+				opts.LineChart{ShowSymbol: opts.Bool(true)})
 		}
 	}
 }

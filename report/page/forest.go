@@ -83,9 +83,7 @@ func addIntervalBars(line *charts.Line, lines []report.ForestLine, reach float64
 	if len(bars) == 0 {
 		return
 	}
-	line.AddSeries(name, bars, charts.WithItemStyleOpts(opts.ItemStyle{Color: neutral}),
-		charts.WithLineStyleOpts(opts.LineStyle{Color: neutral, Width: 2}),
-		charts.WithLineChartOpts(opts.LineChart{Symbol: "none"}))
+	addCurve(line, name, bars, opts.LineStyle{Color: neutral, Width: 2}, opts.LineChart{Symbol: "none"})
 	addScatter(line, name, opts.ScatterChart{SymbolSize: 8}, neutral, arrows)
 }
 
@@ -120,15 +118,4 @@ func addForestMarks(line *charts.Line, mark report.ForestMark, lines []report.Fo
 		}
 	}
 	addScatter(line, string(mark), opts.ScatterChart{Symbol: look.shape, SymbolSize: 13}, look.color, marks)
-}
-
-func addScatter(line *charts.Line, name string, look opts.ScatterChart, color string,
-	data []opts.ScatterData) {
-	if len(data) == 0 {
-		return
-	}
-	marks := charts.NewScatter()
-	marks.AddSeries(name, data, charts.WithItemStyleOpts(opts.ItemStyle{Color: color}),
-		charts.WithScatterChartOpts(look))
-	line.Overlap(marks)
 }

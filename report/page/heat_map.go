@@ -4,10 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"bench/experiment"
-	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/series"
 	"bench/experiment/stats"
@@ -37,21 +35,6 @@ func p95Cell(ps record.Percentiles) (float64, report.Cell, bool) {
 		l.Median = math.NaN()
 	}
 	return l.Median, report.LatencyCell(ps, "p95"), ok
-}
-
-// sloTag is the verdict of a point, with the limits that it misses: not always those of the cell's figure.
-func sloTag(p *series.Point) string {
-	tag := string(p.SLO)
-	for _, r := range p.Rows {
-		for _, v := range r.SLO {
-			name, rest, _ := strings.Cut(v.Metric, "_")
-			if text := strings.TrimSpace(v.Class + " " + metric.Words(name) + " " + rest); p.SLO == stats.Fail &&
-				v.Verdict == stats.Fail && !strings.Contains(tag, text) {
-				tag += " " + text
-			}
-		}
-	}
-	return tag
 }
 
 type grid struct {
@@ -131,7 +114,7 @@ func (g grid) table(metric int) (t report.Table, ok bool) {
 						shade := min(int(heatSteps*(x-low)/max(high-low, math.SmallestNonzeroFloat64)), heatSteps-1)
 						c.Kind = report.Kind(fmt.Sprintf("heat%d", shade))
 					}
-					c.Tag = sloTag(p)
+					c.Tag = string(p.SLO)
 					cell = c
 				}
 			}

@@ -105,16 +105,6 @@ type ecdf struct {
 	steps         []float64
 }
 
-// maxError is the largest error of a share read off the drawn curve: between two steps it stays at the first.
-func (e ecdf) maxError() float64 {
-	k := len(e.steps)
-	if k == e.n || k == 1 { // a single step is the largest value
-		return 0
-	}
-	gap := (e.n - 1 + k - 2) / (k - 1) // ranks, rounded up
-	return float64(gap-1) / float64(e.n)
-}
-
 func ecdfsOf(row *record.Row, records []*record.Record, steps int) []ecdf {
 	classes := []string{""}
 	for name := range row.Classes {

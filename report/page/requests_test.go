@@ -236,20 +236,3 @@ func TestHeat(t *testing.T) {
 		t.Error(diff)
 	}
 }
-
-// What a thinned curve is said to be low by is what it is low by, and no more.
-func TestECDFIsLowByNoMore(t *testing.T) {
-	for _, n := range []int{1, 2, 3, 50, 119, 120, 121, 250, 1000, 12345} {
-		for _, most := range []int{2, 12, 120} {
-			steps := len(stepsOf(n, most, func(i int) float64 { return float64(i) }))
-			e, worst := ecdf{n: n, steps: make([]float64, steps)}, 0.
-			for j := range steps - 1 { // just before the next step
-				rank, next := j*(n-1)/(steps-1), (j+1)*(n-1)/(steps-1)
-				worst = max(worst, float64(next-rank-1)/float64(n))
-			}
-			if got := e.maxError(); math.Abs(got-worst) > 1e-12 {
-				t.Errorf("%d requests in %d steps: %v, want %v", n, steps, got, worst)
-			}
-		}
-	}
-}

@@ -120,10 +120,8 @@ func addNights(line *charts.Line, t *compare.Trend, scale stats.Interval) {
 			items[i].SymbolSize = 12
 		}
 	}
-	line.AddSeries("", items, charts.WithItemStyleOpts(opts.ItemStyle{Color: palette[0]}),
-		charts.WithLineStyleOpts(opts.LineStyle{Color: palette[0], Width: 1}),
-		charts.WithLineChartOpts(opts.LineChart{ShowSymbol: opts.Bool(true), Symbol: "circle",
-			SymbolSize: 6}))
+	addCurve(line, "", items, opts.LineStyle{Color: palette[0], Width: 1},
+		opts.LineChart{ShowSymbol: opts.Bool(true), Symbol: "circle", SymbolSize: 6})
 }
 
 const downwards = "path://M0,0L10,0L5,9Z"
@@ -144,6 +142,8 @@ func nightSymbol(n *compare.TrendNight, scale stats.Interval) string {
 	return shape
 }
 
+var unmarked = opts.LineChart{ShowSymbol: opts.Bool(false), Symbol: "none"}
+
 func addWhiskers(line *charts.Line, t *compare.Trend, scale stats.Interval) {
 	var items []opts.LineData
 	for _, n := range t.Nights {
@@ -155,9 +155,7 @@ func addWhiskers(line *charts.Line, t *compare.Trend, scale stats.Interval) {
 			opts.LineData{Value: []any{x, drawn(within(n.CI95.Hi, scale))}},
 			opts.LineData{Value: []any{x, nil}})
 	}
-	line.AddSeries("", items, charts.WithItemStyleOpts(opts.ItemStyle{Color: palette[4]}),
-		charts.WithLineStyleOpts(opts.LineStyle{Color: palette[4], Width: 1, Opacity: opts.Float(0.6)}),
-		charts.WithLineChartOpts(opts.LineChart{ShowSymbol: opts.Bool(false), Symbol: "none"}))
+	addCurve(line, "", items, opts.LineStyle{Color: palette[4], Width: 1, Opacity: opts.Float(0.6)}, unmarked)
 }
 
 func addLevels(line *charts.Line, t *compare.Trend) {
@@ -172,12 +170,9 @@ func addLevels(line *charts.Line, t *compare.Trend) {
 		}
 		items = append(items, levelEnds(t, c.At, end, c.After)...)
 	}
-	if len(items) == 0 {
-		return
+	if len(items) > 0 {
+		addCurve(line, "", items, opts.LineStyle{Color: neutral, Width: 2, Type: "dashed"}, unmarked)
 	}
-	line.AddSeries("", items, charts.WithItemStyleOpts(opts.ItemStyle{Color: neutral}),
-		charts.WithLineStyleOpts(opts.LineStyle{Color: neutral, Width: 2, Type: "dashed"}),
-		charts.WithLineChartOpts(opts.LineChart{ShowSymbol: opts.Bool(false), Symbol: "none"}))
 }
 
 func levelEnds(t *compare.Trend, from, to int, level float64) []opts.LineData {
@@ -198,7 +193,7 @@ func addChanges(line *charts.Line, t *compare.Trend) {
 		marks = append(marks, datum{x: at, y: c.After,
 			tip: fmt.Sprintf("%s since %s: %s → %s\nother changes: %s", size, report.Day(c.Date),
 				report.Quantity(c.Before, t.Unit), report.Quantity(c.After, t.Unit),
-				clipLines(report.Suspects(c)))})
+				strings.ReplaceAll(unit.ClipBytes(report.Suspects(c), 400), "; ", "\n  "))})
 		lines = append(lines, opts.MarkLineNameXAxisItem{Name: size, XAxis: at})
 	}
 	line.AddSeries("", nil, charts.WithItemStyleOpts(opts.ItemStyle{Color: vermilion}),
@@ -209,20 +204,6 @@ func addChanges(line *charts.Line, t *compare.Trend) {
 				Color: vermilion},
 			LineStyle: &opts.LineStyle{Color: vermilion, Type: "solid"}}))
 	addMarks(line, "", "rect", vermilion, 9, marks)
-}
-
-func clipLines(s string) string {
-	parts := strings.Split(s, "; ")
-	const shown = 5
-	more := len(parts) - shown
-	parts = parts[:min(shown, len(parts))]
-	for i, p := range parts {
-		parts[i] = unit.ClipBytes(p, 80)
-	}
-	if more > 0 {
-		parts = append(parts, fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(parts, "\n  ")
 }
 
 func gateMarks(g *compare.Group, t *compare.Trend, scale stats.Interval) (marks []datum) {
