@@ -199,12 +199,11 @@ func (b *Base) Compare(changed Run, o Options) (*Comparison, error) {
 		return b.without(side, o)
 	}
 	o.Nights = b.Nights
-	base, left := withoutChangedPoints(Side{Name: b.Name, Runs: b.Runs}, side, o.Allow)
-	c, err := Compare(base, side, o)
+	c, err := Compare(Side{Name: b.Name, Runs: b.Runs}, side, o)
 	if err != nil {
 		return nil, err
 	}
-	c.LeftOut = slices.Concat(b.LeftOut, left, c.LeftOut)
+	c.LeftOut = slices.Concat(b.LeftOut, c.LeftOut)
 	c.addHistory(append(slices.Clone(b.Nights), changed), b.gates, o.Gate)
 	return c, nil
 }

@@ -14,40 +14,26 @@ const (
 	shownLabels = 8
 )
 
-// foldBuildInfo is what differs: "block_size=16, num_gpu_blocks=4096"; if one side reports none, the metrics' names.
+// foldBuildInfo is what differs: "block_size=16, num_gpu_blocks=4096".
 func foldBuildInfo(base, changed []string) (was, is string) {
 	a, b := infoLabels(base), infoLabels(changed)
-	if len(a) == 0 || len(b) == 0 {
-		return infoNames(a), infoNames(b)
-	}
-	var left, right []string
-	differ := 0
-	for _, key := range slices.Sorted(slices.Values(union(sortedKeys(a), sortedKeys(b)))) {
-		if a[key] == b[key] {
-			continue
+	differ := slices.DeleteFunc(slices.Sorted(slices.Values(union(sortedKeys(a), sortedKeys(b)))),
+		func(key string) bool { return a[key] == b[key] })
+	text := func(labels map[string]string) string {
+		if len(labels) == 0 && len(differ) > 0 {
+			return notReported
 		}
-		if differ++; differ > shownLabels {
-			continue
+		var parts []string
+		for _, key := range differ[:min(shownLabels, len(differ))] {
+			_, label, _ := strings.Cut(key, "{")
+			parts = append(parts, label+"="+cmp.Or(labels[key], "none"))
 		}
-		_, label, _ := strings.Cut(key, "{")
-		left = append(left, label+"="+cmp.Or(a[key], "none"))
-		right = append(right, label+"="+cmp.Or(b[key], "none"))
-	}
-	was, is = strings.Join(left, ", "), strings.Join(right, ", ")
-	if more := differ - shownLabels; more > 0 {
-		is += fmt.Sprintf(" and %d more (build_info in run.json)", more)
-	}
-	return was, is
-}
-
-func infoNames(labels map[string]string) string {
-	var names []string
-	for _, key := range sortedKeys(labels) {
-		if name, _, _ := strings.Cut(key, "{"); !slices.Contains(names, name) {
-			names = append(names, name)
+		if more := len(differ) - shownLabels; more > 0 {
+			parts = append(parts, fmt.Sprintf("%d more in build_info of run.json", more))
 		}
+		return strings.Join(parts, ", ")
 	}
-	return cmp.Or(strings.Join(names, ", "), notReported)
+	return text(a), text(b)
 }
 
 // infoLabel matches the name of a metric, or a label with its value. A stored line can be clipped.

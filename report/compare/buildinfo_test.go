@@ -16,12 +16,12 @@ func TestFoldBuildInfo(t *testing.T) {
 		was, is       string
 	}{
 		"what differs":      {[]string{vllmInfo}, []string{other}, "block_size=128, cache_dtype=auto, num_gpu_blocks=4096", "block_size=16, cache_dtype=none, num_gpu_blocks=32768"},
-		"one reports":       {[]string{vllmInfo}, []string{notReported}, "python_info, vllm:cache_config_info", notReported},
+		"one reports":       {[]string{vllmInfo}, []string{notReported}, `implementation=CPython, version=3.12.1, block_size=128, cache_dtype=auto, note=a \"quoted\", {text}=, num_gpu_blocks=4096`, notReported},
 		"several runs":      {[]string{vllmInfo, other}, []string{vllmInfo}, "block_size=128|16, num_gpu_blocks=4096|32768", "block_size=128, num_gpu_blocks=4096"},
 		"one line, clipped": {[]string{`a_info{x="1",y="2",cl…; b_info{z="3"} 1`}, []string{`a_info{x="1",y="4",cl…; b_info{z="5"} 1`}, "y=2, z=3", "y=4, z=5"},
 		"nothing":           {[]string{vllmInfo}, []string{vllmInfo}, "", ""},
-		"many": {[]string{many}, []string{strings.ReplaceAll(many, `"1"`, `"2"`)}, "a=1, b=1, c=1, d=1, e=1, f=1, g=1, h=1",
-			"a=2, b=2, c=2, d=2, e=2, f=2, g=2, h=2 and 2 more (build_info in run.json)"},
+		"many": {[]string{many}, []string{strings.ReplaceAll(many, `"1"`, `"2"`)}, "a=1, b=1, c=1, d=1, e=1, f=1, g=1, h=1, 2 more in build_info of run.json",
+			"a=2, b=2, c=2, d=2, e=2, f=2, g=2, h=2, 2 more in build_info of run.json"},
 	} {
 		if was, is := foldBuildInfo(c.base, c.changed); was != c.was || is != c.is {
 			t.Errorf("%s: %s · %s", name, was, is)
@@ -59,7 +59,7 @@ func TestEnginesAreCompared(t *testing.T) {
 		t.Errorf("refused: %+v", c.Differences)
 	}
 	for _, d := range [][3]string{
-		{"engine", "vllm", "llamacpp"}, {"server version", `{"version":"0.32.0"}`, notReported}, {"build info", "python_info, vllm:cache_config_info", notReported},
+		{"engine", "vllm", "llamacpp"}, {"server version", `{"version":"0.32.0"}`, notReported}, {"build info", `implementation=CPython, version=3.12.1, block_size=128, cache_dtype=auto, note=a \"quoted\", {text}=, num_gpu_blocks=4096`, notReported},
 		{"connections", "kept open and reused", "one per request: the server closes them after an answer"},
 	} {
 		if !has(c.Differences, d[0], d[1], d[2], false) {

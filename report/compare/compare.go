@@ -204,6 +204,12 @@ func Compare(base, changed Side, o Options) (*Comparison, error) {
 		}
 	}
 	pairs, missing, added := match(base, changed, o.Nights)
+	if len(o.Nights) > 0 {
+		var left []LeftOut
+		var changedPoints []string
+		pairs, left, changedPoints = withoutChangedPoints(pairs, o.Allow)
+		c.LeftOut, added = append(c.LeftOut, left...), append(added, changedPoints...)
+	}
 	c.Missing, c.Added = append(c.Missing, missing...), append(c.Added, added...)
 	c.Unmeasured = unmeasured(changed, c.Missing)
 	c.Searches = searches(base, changed, c.Refused, noChange)

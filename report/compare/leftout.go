@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"bench/experiment/record"
 )
 
 // LeftOut is a run of base, or one of its rows, that differs from new in what makes figures incomparable,
@@ -71,35 +69,18 @@ func refusals(ds []Difference) string {
 	return strings.Join(slices.Compact(out), "; ")
 }
 
-// withoutChangedPoints leaves out points of which no row has the workload of new: new is a new base for them.
-func withoutChangedPoints(base, changed Side, allow []string) (Side, []LeftOut) {
-	pairs, _, _ := match(base, changed, nil)
-	var left []LeftOut
-	gone := map[*record.Row]bool{}
+// withoutChangedPoints leaves out the pairs of which no row of base has the workload of new: new is a new base for them.
+func withoutChangedPoints(pairs []pair, allow []string) (like []pair, left []LeftOut, added []string) {
 	for _, p := range pairs {
 		unlike := p.unlikeNew(allow)
 		if len(unlike) < len(p.base) {
+			like = append(like, p)
 			continue
 		}
-		for i, s := range p.base {
-			gone[s.row] = true
+		for i := range unlike {
 			unlike[i].Row = p.name
 		}
-		left = append(left, slices.Compact(unlike)...)
+		left, added = append(left, slices.Compact(unlike)...), append(added, p.name)
 	}
-	if len(left) == 0 {
-		return base, nil
-	}
-	out := Side{Name: base.Name, Runs: slices.Clone(base.Runs)}
-	for i := range out.Runs {
-		r := &out.Runs[i]
-		var rows []record.Row
-		for j := range r.Rows {
-			if !gone[&r.Rows[j]] {
-				rows = append(rows, r.Rows[j])
-			}
-		}
-		r.Rows = rows
-	}
-	return out, left
+	return like, left, added
 }

@@ -175,28 +175,33 @@ func withoutInvalid(base []sample) []sample {
 	return valid
 }
 
+// each calls f for every repeat of both sides, base first.
+func (p pair) each(f func(s *sample, isNew bool)) {
+	for i := range p.base {
+		f(&p.base[i], false)
+	}
+	for i := range p.changed {
+		f(&p.changed[i], true)
+	}
+}
+
 func (p pair) invalid() []Invalid {
 	out := []Invalid{}
-	add := func(samples []sample, leftOut, isNew bool) {
-		for _, s := range samples {
-			if !s.row.Valid() {
-				out = append(out, Invalid{s.run.Name, s.row.ID, s.row.Codes(record.Invalid), leftOut, isNew})
-			}
+	leftOut := len(withoutInvalid(p.base)) < len(p.base)
+	p.each(func(s *sample, isNew bool) {
+		if !s.row.Valid() {
+			out = append(out, Invalid{s.run.Name, s.row.ID, s.row.Codes(record.Invalid), leftOut && !isNew, isNew})
 		}
-	}
-	add(p.base, len(withoutInvalid(p.base)) < len(p.base), false)
-	add(p.changed, false, true)
+	})
 	return out
 }
 
 func (p pair) cautions() []Cautions {
 	out := []Cautions{}
-	for i, samples := range [][]sample{p.base, p.changed} {
-		for _, s := range samples {
-			if codes := s.row.Codes(record.Caution); len(codes) > 0 {
-				out = append(out, Cautions{Run: s.run.Name, Row: s.row.ID, New: i == 1, Codes: codes})
-			}
+	p.each(func(s *sample, isNew bool) {
+		if codes := s.row.Codes(record.Caution); len(codes) > 0 {
+			out = append(out, Cautions{Run: s.run.Name, Row: s.row.ID, New: isNew, Codes: codes})
 		}
-	}
+	})
 	return out
 }

@@ -94,27 +94,15 @@ func (c *ShadowComparison) addFindings() {
 	if c.Pairs == 0 {
 		return
 	}
-	share := math.Inf(1)
-	if a.InFlight > 0 {
-		share = b.InFlight / a.InFlight
-	}
-	if math.Abs(share-1) > unlikeLoad && !math.IsInf(share, 0) {
+	if math.Abs(b.InFlight-a.InFlight) > unlikeLoad*a.InFlight && a.InFlight > 0 {
 		add(record.Caution, "give B a share of A's hardware, or raise --share to 100%",
-			"B carried %s of A's load (%s and %s requests in flight): on equal hardware B is faster for that alone",
-			unit.Format(share, "share"), unit.Brief(b.InFlight, 2), unit.Brief(a.InFlight, 2))
-		if share > 1 {
-			c.Findings[len(c.Findings)-1].Text = fmt.Sprintf("B had %s requests in flight, A %s: B is overloaded, or slower",
-				unit.Brief(b.InFlight, 2), unit.Brief(a.InFlight, 2))
-		}
+			"B had %s requests in flight, A %s: on equal hardware that alone makes one of them slower",
+			unit.Brief(b.InFlight, 2), unit.Brief(a.InFlight, 2))
 	}
 	if a.HitRate != nil && b.HitRate != nil && math.Abs(*a.HitRate-*b.HitRate) > unlikeHitRate {
-		text := "prefix-cache hit rate of the copied requests: A %s, B %s"
-		hint := "raise --share, so that B caches more of the prefixes that conversations share, or warm B up for longer"
-		if *b.HitRate < *a.HitRate {
-			text += ". B prefills more, such as A's earlier answers: that slows its TTFT, TPOT and E2E"
-			hint = "read the verdicts on first turns; warm B up for longer (--shadow-warmup)"
-		}
-		add(record.Caution, hint, text, unit.Format(*a.HitRate, "share"), unit.Format(*b.HitRate, "share"))
+		add(record.Caution, "read the verdicts on first turns; warm B up for longer (--shadow-warmup), or raise --share",
+			"prefix-cache hit rate of the copied requests: A %s, B %s: who caches less prefills more, which slows its "+
+				"TTFT, TPOT and E2E", unit.Format(*a.HitRate, "share"), unit.Format(*b.HitRate, "share"))
 	}
 	if n := c.Copies.Dropped; float64(n) > manyDropped*float64(n+c.Copies.Sent) {
 		add(record.Caution, "lower --share, or give B more capacity",

@@ -167,7 +167,7 @@ func TestShadowCautions(t *testing.T) {
 			t.Errorf("%+v is missing in %+v", left, c.LeftOut)
 		}
 	}
-	for _, part := range []string{"of A's load", "prefix-cache hit rate", "were dropped", "were cut", "tools are called"} {
+	for _, part := range []string{"requests in flight", "prefix-cache hit rate", "were dropped", "were cut", "tools are called"} {
 		if !strings.Contains(textsOf(c.Findings), part) {
 			t.Errorf("%s is missing in %s", part, textsOf(c.Findings))
 		}

@@ -14,16 +14,13 @@ var aiperf = tool{
 	is:   func(o object) bool { return o.has("aiperf_version") },
 	read: readAIPerf,
 	definitions: map[string]string{
-		"ttft":           "send to the first response with content",
-		"tpot":           "inter_token_latency of aiperf: (request latency − TTFT) / (output tokens − 1), one value for a request",
-		"itl":            "inter_chunk_latency of aiperf",
-		"e2e":            "send to the last response",
-		"ttft_from_send": "send to the first response with content",
-		"e2e_from_send":  "send to the last response",
+		"ttft": "send to the first response with content",
+		"tpot": "inter_token_latency of aiperf: (request latency − TTFT) / (output tokens − 1), one value for a request",
+		"itl":  "inter_chunk_latency of aiperf",
+		"e2e":  "send to the last response",
 
 		"requests_per_s":      "valid requests over the whole run",
 		"output_tokens_per_s": "over the whole run; tokens counted by a tokenizer on the client, by default",
-		"prompt_tokens_per_s": "over the whole run; tokens counted by a tokenizer on the client, by default",
 		"error_rate":          "error_request_count / all requests",
 	},
 }

@@ -3,6 +3,7 @@ package foreign
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,16 +17,13 @@ import (
 
 // inferencePerf has only reports of llm-d's form.
 var inferencePerf = tool{name: "inference-perf", definitions: map[string]string{
-	"ttft":           "send to the first chunk with a choice, on the clock of a worker process",
-	"tpot":           "(end − first chunk) / (output tokens − 1); tokens counted by a tokenizer on the client",
-	"itl":            "gaps between chunks; tokens that came in one chunk have gaps of 0",
-	"e2e":            "send to the end of the request",
-	"ttft_from_send": "send to the first chunk with a choice, on the clock of a worker process",
-	"e2e_from_send":  "send to the end of the request",
+	"ttft": "send to the first chunk with a choice, on the clock of a worker process",
+	"tpot": "(end − first chunk) / (output tokens − 1); tokens counted by a tokenizer on the client",
+	"itl":  "gaps between chunks; tokens that came in one chunk have gaps of 0",
+	"e2e":  "send to the end of the request",
 
 	"requests_per_s":      "successful requests over the time from the first send to the last end",
 	"output_tokens_per_s": "over the time from the first send to the last end; counted by a tokenizer",
-	"prompt_tokens_per_s": "over the time from the first send to the last end; counted by a tokenizer",
 	"error_rate":          "failures / all requests; an error inside a stream may be a success",
 }}
 
@@ -57,14 +55,13 @@ func reportTool(o object) tool {
 	return t
 }
 
-// yamlObjects reads a file whose name is one of YAML.
-func yamlObjects(name string, text []byte) ([]object, error) {
-	if !slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(name)) {
-		return split(text)
-	}
-	text, err := yaml.JSON(text)
-	if err != nil {
-		return nil, err
+// objectsOf are the objects of a file, whose name can be one of YAML.
+func objectsOf(name string, text []byte) iter.Seq2[object, error] {
+	if slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(name)) {
+		var err error
+		if text, err = yaml.JSON(text); err != nil {
+			return func(yield func(object, error) bool) { yield(nil, err) }
+		}
 	}
 	return split(text)
 }

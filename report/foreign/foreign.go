@@ -15,6 +15,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
+	"maps"
 	"math"
 	"path/filepath"
 	"regexp"
@@ -54,26 +56,27 @@ type measurement struct {
 // Read recognizes the tool by content. A file can have several measurements, in consecutive objects or an array: each
 // is a row.
 func Read(name string, text []byte) (*report.Run, error) {
-	objects, err := yamlObjects(name, text)
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", name, err)
-	}
-	if len(objects) == 0 {
-		return nil, fmt.Errorf("reading %s: %w", name, ErrUnknown)
-	}
-	t, err := toolOf(objects[0])
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", name, err)
-	}
+	var t tool
 	var all []measurement
-	for n, o := range objects {
+	n := 0
+	for o, err := range objectsOf(name, text) {
+		if n++; err == nil && n == 1 {
+			t, err = toolOf(o)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading %s: %w", name, err)
+		}
 		ms, err := t.read(o)
 		if err != nil {
-			return nil, fmt.Errorf("reading %s: %s, object %d: %w", name, t.name, n+1, err)
+			return nil, fmt.Errorf("reading %s: %s, object %d: %w", name, t.name, n, err)
 		}
 		all = append(all, ms...)
 	}
+	if n == 0 {
+		return nil, fmt.Errorf("reading %s: %w", name, ErrUnknown)
+	}
 	r := &report.Run{Dir: name}
+	var err error
 	if r.Run, err = t.run(filepath.Base(name), all); err != nil {
 		return nil, fmt.Errorf("reading %s: %w", name, err)
 	}
@@ -91,10 +94,22 @@ func toolOf(o object) (tool, error) {
 	return tools[i], nil
 }
 
+// defined adds what a tool defines alike: its latencies are from the send, and it counts prompt and output tokens alike.
+func (t tool) defined() map[string]string {
+	all := maps.Clone(t.definitions)
+	for key, like := range map[string]string{"ttft_from_send": "ttft", "e2e_from_send": "e2e",
+		"prompt_tokens_per_s": "output_tokens_per_s"} {
+		if d, ok := all[like]; ok && all[key] == "" {
+			all[key] = d
+		}
+	}
+	return all
+}
+
 // run makes rows of measurements; measurements of one name are repeats.
 func (t tool) run(file string, all []measurement) (r record.Run, err error) {
 	records := map[string][]*record.Record{}
-	r.Definitions, r.Records = t.definitions, record.RecordsOf(records)
+	r.Definitions, r.Records = t.defined(), record.RecordsOf(records)
 	r.Manifest = record.Manifest{Schema: record.SchemaRun, Run: file, Matrix: t.name, State: "done",
 		Unspecified: []string{"hardware", "gpus", "precision"},
 		Notes:       []string{"imported from a file of " + t.name + "; its figures follow that tool's definitions"}}
@@ -176,27 +191,36 @@ func (t tool) complete(m *measurement) {
 
 type object map[string]json.RawMessage
 
-// split: Python writes Infinity and NaN, which JSON lacks: Infinity becomes "inf", -Infinity and NaN null.
-func split(text []byte) ([]object, error) {
-	d := json.NewDecoder(bytes.NewReader(pythonNumbers(text)))
-	var out []object
-	for {
-		var value json.RawMessage
-		err := d.Decode(&value)
-		if errors.Is(err, io.EOF) {
-			return out, nil
+// split reads one object after the other: of a long file of no tool only the first one. Python writes Infinity and NaN,
+// which JSON lacks: Infinity becomes "inf", -Infinity and NaN null.
+func split(text []byte) iter.Seq2[object, error] {
+	return func(yield func(object, error) bool) {
+		d := json.NewDecoder(bytes.NewReader(pythonNumbers(text)))
+		for {
+			var value json.RawMessage
+			err := d.Decode(&value)
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			var some []object
+			if err == nil {
+				some, err = objects(value)
+			}
+			if wrong := new(json.UnmarshalTypeError); errors.As(err, &wrong) {
+				err = fmt.Errorf("expected JSON objects, found: %s", wrong.Value)
+			} else if err != nil {
+				err = fmt.Errorf("not JSON objects: %w", err)
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for _, o := range some {
+				if !yield(o, nil) {
+					return
+				}
+			}
 		}
-		var some []object
-		if err == nil {
-			some, err = objects(value)
-		}
-		if wrong := new(json.UnmarshalTypeError); errors.As(err, &wrong) {
-			return nil, fmt.Errorf("expected JSON objects, found: %s", wrong.Value)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("not JSON objects: %w", err)
-		}
-		out = append(out, some...)
 	}
 }
 
@@ -205,14 +229,16 @@ func objects(value json.RawMessage) (out []object, err error) {
 		err = json.Unmarshal(value, &out)
 		return out, err
 	}
-	var one object
-	err = json.Unmarshal(value, &one)
-	return []object{one}, err
+	out = make([]object, 1)
+	return out, json.Unmarshal(value, &out[0])
 }
 
 var pythonTokens = regexp.MustCompile(`(?s)"(?:[^"\\]|\\.)*"|-?Infinity|NaN`)
 
 func pythonNumbers(text []byte) []byte {
+	if !bytes.Contains(text, []byte("NaN")) && !bytes.Contains(text, []byte("Infinity")) {
+		return text
+	}
 	return pythonTokens.ReplaceAllFunc(text, func(token []byte) []byte {
 		switch string(token) {
 		case "Infinity":

@@ -10,15 +10,12 @@ var genaiBench = tool{
 	is:   func(o object) bool { return o.object("aggregated_metrics").has("iteration_type", "stats") },
 	read: readGenaiBench,
 	definitions: map[string]string{
-		"ttft":           "send to the first chunk with text, on the clock of the thread that reads the stream",
-		"tpot":           "(latency − TTFT) / (output tokens − 1), one value for a request",
-		"e2e":            "send to the end of the stream",
-		"ttft_from_send": "send to the first chunk with text, on the clock of the thread that reads the stream",
-		"e2e_from_send":  "send to the end of the stream",
+		"ttft": "send to the first chunk with text, on the clock of the thread that reads the stream",
+		"tpot": "(latency − TTFT) / (output tokens − 1), one value for a request",
+		"e2e":  "send to the end of the stream",
 
 		"requests_per_s":      "completed requests over the run",
 		"output_tokens_per_s": "over the run; by the server's usage, else counted by a tokenizer",
-		"prompt_tokens_per_s": "over the run; by the server's usage, else counted by a tokenizer",
 		"error_rate":          "num_error_requests / all requests",
 	},
 }

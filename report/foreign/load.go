@@ -16,6 +16,10 @@ import (
 	"bench/report/compare"
 )
 
+const resultsHint = "\nhint: bench reads its own run directories and <row>.json files, recordings of bench trace " +
+	"record, and results of vllm bench serve, SGLang, guidellm, aiperf, genai-bench and llm-d (Benchmark Report 0.2, " +
+	"*.yaml)"
+
 // Load reads a run's directory, the file of one row, or a file of another tool.
 func Load(path string) (*report.Run, error) {
 	info, err := os.Stat(path)
@@ -55,9 +59,9 @@ func loadFile(files fs.FS, file, shown string) (*report.Run, error) {
 	if live, err := openRecording(files, file, shown); live != nil || err != nil {
 		return live, err
 	}
-	text, err := readResult(files, file, shown)
+	text, err := fs.ReadFile(files, file)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("reading results: %w", err)
 	}
 	var head struct {
 		Schema string `json:"schema"`
@@ -163,10 +167,18 @@ func oneVariant(rows []record.Row) string {
 	return rows[0].Spec.Variant
 }
 
+// largest is in bytes, of a file that a search for runs reads: the detailed results of 20,000 requests fit.
+const largest = 256 << 20
+
 // LoadNight takes the file's time if the result has no start. Of no tool: compare.ErrNoRun.
 func LoadNight(files fs.FS, name string) (compare.Run, error) {
-	if err := tooLarge(files, name); err != nil {
-		return compare.Run{}, err
+	info, err := fs.Stat(files, name)
+	if err != nil {
+		return compare.Run{}, fmt.Errorf("reading results: %w", err)
+	}
+	if !info.IsDir() && info.Size() > largest {
+		return compare.Run{}, fmt.Errorf("%d MiB: a search for runs reads files up to %d MiB\n"+
+			"hint: compare it by name: bench compare BASE NEW", info.Size()>>20, largest>>20)
 	}
 	r, err := LoadBelow(files, name)
 	if errors.Is(err, ErrUnknown) {
@@ -186,10 +198,6 @@ func LoadNight(files fs.FS, name string) (compare.Run, error) {
 		}
 	}
 	if run.Manifest.StartedAt.IsZero() {
-		info, err := fs.Stat(files, name)
-		if err != nil {
-			return compare.Run{}, err
-		}
 		run.Manifest.StartedAt = info.ModTime()
 	}
 	run.Headline = r.Headline()

@@ -23,6 +23,9 @@ import (
 
 const liveRow = "live"
 
+// headSize is in bytes: in so many a recording is recognized.
+const headSize = 64 << 10
+
 var liveDefinitions = map[string]string{
 	"ttft":           "from the arrival of the request at the proxy",
 	"e2e":            "from the arrival of the request at the proxy",

@@ -13,16 +13,13 @@ var sglang = tool{
 	is:   func(o object) bool { return o.has("completed", "request_throughput", "total_throughput") },
 	read: readSGLang,
 	definitions: map[string]string{
-		"ttft":           "send to the first event with text, including the set-up of a new connection",
-		"ttft_from_send": "send to the first event with text, including the set-up of a new connection",
-		"itl":            "gaps between events; by the native API, divided by the tokens of the event",
-		"tpot":           "(latency − TTFT) / (output tokens − 1); without usage from the server, requested tokens",
-		"e2e":            "send to the end of the stream, closing lines included",
-		"e2e_from_send":  "send to the end of the stream, closing lines included",
+		"ttft": "send to the first event with text, including the set-up of a new connection",
+		"itl":  "gaps between events; by the native API, divided by the tokens of the event",
+		"tpot": "(latency − TTFT) / (output tokens − 1); without usage from the server, requested tokens",
+		"e2e":  "send to the end of the stream, closing lines included",
 
 		"requests_per_s":      "over the whole run, including its end and a query of the server",
 		"output_tokens_per_s": "over the whole run, including its end and a query of the server",
-		"prompt_tokens_per_s": "over the whole run, including its end and a query of the server",
 		"error_rate":          "only with --output-details",
 	},
 }

@@ -22,12 +22,15 @@ func LoadStated(path string) (*report.Run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading results: %w", err)
 	}
-	objects, err := yamlObjects(path, text)
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", path, err)
-	}
-	for i := range min(len(objects), len(run.Rows)) { // each object is a row
-		objects[i].state(&run.Rows[i].Summary)
+	i := 0
+	for o, err := range objectsOf(path, text) {
+		if err != nil {
+			return nil, fmt.Errorf("reading %s: %w", path, err)
+		}
+		if i < len(run.Rows) { // each object is a row
+			o.state(&run.Rows[i].Summary)
+		}
+		i++
 	}
 	return run, nil
 }

@@ -21,15 +21,13 @@ var vllm = tool{
 	},
 	read: readVLLM,
 	definitions: map[string]string{
-		"ttft":          "send to the first event with choices, even an empty one (bench: ttfe)",
-		"itl":           "gaps between events with choices, empty ones too",
-		"tpot":          "(last event − first event with choices) / (output tokens − 1)",
-		"e2e":           "send to the last event with choices; in some versions to the event with the usage",
-		"e2e_from_send": "send to the last event with choices; in some versions to the event with the usage",
+		"ttft": "send to the first event with choices, even an empty one (bench: ttfe)",
+		"itl":  "gaps between events with choices, empty ones too",
+		"tpot": "(last event − first event with choices) / (output tokens − 1)",
+		"e2e":  "send to the last event with choices; in some versions to the event with the usage",
 
 		"requests_per_s":      "over the whole run, including start and end",
 		"output_tokens_per_s": "over the whole run, including start and end",
-		"prompt_tokens_per_s": "over the whole run, including start and end",
 		"error_rate":          "errors inside a stream are not counted",
 	},
 }

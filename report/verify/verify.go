@@ -52,18 +52,14 @@ func Run(run *report.Run, by report.Evaluation, this record.ClientInfo) (*Result
 	if len(v.Problems) > 0 { // the records can be anything
 		return v, nil
 	}
-	rows, err := plainRows(run.Rows)
-	if err != nil {
-		return nil, err
+	stored := [3]any{}
+	for i, part := range []any{run.Rows, run.Manifest.Searches, run.Manifest.Twins} {
+		var err error
+		if stored[i], err = plain(part); err != nil {
+			return nil, err
+		}
 	}
-	found, err := plain(run.Manifest.Searches)
-	if err != nil {
-		return nil, err
-	}
-	twins, err := plain(run.Manifest.Twins)
-	if err != nil {
-		return nil, err
-	}
+	rows, _ := stored[0].([]any)
 	// A twin that is fitted to forged rows can take hours.
 	by.Rows = func(again []record.Row) error { return v.compareRows(rows, again) }
 	switch err := run.EvaluateAgain(by); {
@@ -73,13 +69,13 @@ func Run(run *report.Run, by report.Evaluation, this record.ClientInfo) (*Result
 		v.add("%s", err)
 		return v, nil
 	}
-	if err := v.compare("the searches of run.json", found, run.Manifest.Searches); err != nil {
+	if err := v.compare("the searches of run.json", stored[1], run.Manifest.Searches); err != nil {
 		return nil, err
 	}
-	if state := run.Manifest.State; twins == nil && (state == "running" || state == "interrupted") {
+	if state := run.Manifest.State; stored[2] == nil && (state == "running" || state == "interrupted") {
 		return v, nil // twins are fitted at the end
 	}
-	return v, v.compare("the twins of run.json", twins, run.Manifest.Twins)
+	return v, v.compare("the twins of run.json", stored[2], run.Manifest.Twins)
 }
 
 var errDiffers = errors.New("a row differs")
@@ -109,14 +105,6 @@ func (v *Result) compare(name string, stored, again any) error {
 
 func (v *Result) add(format string, args ...any) {
 	v.Problems = append(v.Problems, fmt.Sprintf(format, args...))
-}
-
-func plainRows(rows []record.Row) (out []any, err error) {
-	for i := range rows {
-		row, wrong := plain(&rows[i])
-		out, err = append(out, row), errors.Join(err, wrong)
-	}
-	return out, err
 }
 
 // plain is a value as JSON has it.
