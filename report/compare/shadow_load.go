@@ -96,7 +96,7 @@ func (c *ShadowComparison) addFindings() {
 	}
 	if math.Abs(b.InFlight-a.InFlight) > unlikeLoad*a.InFlight && a.InFlight > 0 {
 		add(record.Caution, "give B a share of A's hardware, or raise --share to 100%",
-			"B had %s requests in flight, A %s: on equal hardware that alone makes one of them slower",
+			"B had %s requests in flight, A %s: on equal hardware the busier one is slower for that alone",
 			unit.Brief(b.InFlight, 2), unit.Brief(a.InFlight, 2))
 	}
 	if a.HitRate != nil && b.HitRate != nil && math.Abs(*a.HitRate-*b.HitRate) > unlikeHitRate {
