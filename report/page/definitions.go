@@ -1,6 +1,30 @@
 package page
 
+import (
+	"slices"
+
+	"bench/experiment/record"
+	"bench/report"
+)
+
 type definition struct{ ID, Word, Text string }
+
+// onlyWith are the definitions of figures that few runs have: a page has them if a row has the figure.
+var onlyWith = map[string]func(record.Row) bool{
+	"ttfo":              func(r record.Row) bool { return r.Summary.TTFO != nil },
+	"speculation":       func(r record.Row) bool { return r.Speculation != nil },
+	"energy":            func(r record.Row) bool { return r.Energy != nil },
+	"sessions":          func(r record.Row) bool { return r.Sessions != nil },
+	"e2e_interactivity": func(r record.Row) bool { return r.Sessions != nil },
+}
+
+func definitionsFor(runs []*report.Run) []definition {
+	return slices.DeleteFunc(slices.Clone(definitions), func(d definition) bool {
+		has := onlyWith[d.ID]
+		return has != nil && !slices.ContainsFunc(runs,
+			func(r *report.Run) bool { return slices.ContainsFunc(r.Live(), has) })
+	})
+}
 
 var definitions = []definition{
 	{"slo", "SLO",

@@ -79,7 +79,7 @@ func derived(name, text string) func() *template.Template {
 
 // Runs writes one page; several runs follow a comparison of all of them.
 func Runs(w io.Writer, runs ...*report.Run) error {
-	v := pageView{Definitions: definitions, frame: newFrame(true), Data: report.NewDocument()}
+	v := pageView{Definitions: definitionsFor(runs), frame: newFrame(true), Data: report.NewDocument()}
 	var outcomes []*report.Analysis
 	for i, run := range runs {
 		o := run.Analyze()
