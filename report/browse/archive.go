@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sync"
 
 	"bench/report/compare"
 	"bench/report/foreign"
@@ -23,15 +22,7 @@ type Archive struct {
 	turn  chan struct{} // of one Update at a time
 	index compare.Index
 
-	mu         sync.Mutex
-	part       *Part // of a long Update that goes on; nil: none does
-	indexError error
-}
-
-// Part is what an Update has read so far.
-type Part struct {
-	Nights []compare.Night // by start; they never change
-	Left   int             // runs that are not read yet; -1: not known yet
+	indexError error // why the last Update could not write the index
 }
 
 func Open(dir string) (*Archive, error) {
@@ -46,58 +37,19 @@ func Open(dir string) (*Archive, error) {
 
 func (a *Archive) Close() error { return a.root.Close() }
 
-// Begin announces an Update: until it ends, Nights are those of the index, and what it has read.
-func (a *Archive) Begin() { a.publish(&Part{a.index.Nights, -1}) }
-
-// Nights are the runs at once, with the number of those that an Update that goes on has left; else they are up to date.
-func (a *Archive) Nights(ctx context.Context) (nights []compare.Night, left int, err error) {
-	if part := a.soFar(); part != nil {
-		return part.Nights, part.Left, nil
-	}
-	nights, _, err = a.Update(ctx, nil)
-	return nights, 0, err
-}
-
-func (a *Archive) soFar() *Part {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.part
-}
-
-func (a *Archive) publish(part *Part) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.part = part
-}
-
-// Update returns the runs by start; fresh is the number of new or changed ones. The nights never change. It writes its
-// index as it goes: one that is killed goes on where it was. each gets every part; nil: nothing does.
-func (a *Archive) Update(ctx context.Context, each func(Part)) (nights []compare.Night, fresh int, err error) {
+// Update returns the runs by start; fresh is the number of new or changed ones. The nights never change.
+func (a *Archive) Update(ctx context.Context) (nights []compare.Night, fresh int, err error) {
 	select {
 	case a.turn <- struct{}{}:
 		defer func() { <-a.turn }()
 	case <-ctx.Done():
 		return nil, 0, ctx.Err()
 	}
-	defer a.publish(nil)
 	index, fresh, err := compare.ReadNights(a.files, a.index, func(name string) (compare.Run, error) {
 		if err := ctx.Err(); err != nil {
 			return compare.Run{}, err
 		}
 		return foreign.LoadNight(a.files, name)
-	}, func(soFar compare.Index, left int) {
-		if ctx.Err() != nil { // what was not read has an error
-			return
-		}
-		part := Part{soFar.Nights, left}
-		a.publish(&part)
-		if !soFar.Same(a.index) {
-			a.keep(soFar)
-			a.index = soFar
-		}
-		if each != nil {
-			each(part)
-		}
 	})
 	if err != nil {
 		return nil, 0, fmt.Errorf("searching %s for runs: %w", a.Dir, err)
@@ -106,24 +58,16 @@ func (a *Archive) Update(ctx context.Context, each func(Part)) (nights []compare
 		return nil, 0, err
 	}
 	if fresh > 0 || !index.Same(a.index) {
-		a.keep(index)
+		a.indexError = a.writeIndex(index) // without it the archive goes on
 	}
 	a.index = index
 	return index.Nights, fresh, nil
 }
 
-// keep writes the index; without it the archive goes on.
-func (a *Archive) keep(index compare.Index) {
-	err := a.writeIndex(index)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.indexError = err
-}
-
 // IndexError is why the last Update could not write the index.
 func (a *Archive) IndexError() error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	a.turn <- struct{}{}
+	defer func() { <-a.turn }()
 	return a.indexError
 }
 

@@ -53,13 +53,13 @@ func (s *Server) wrong(w http.ResponseWriter, r *http.Request, status int, err e
 }
 
 func (s *Server) writeTable(w http.ResponseWriter, r *http.Request, q Query, status int, wrong string) {
-	nights, left, err := s.archive.Nights(r.Context())
+	nights, _, err := s.archive.Update(r.Context())
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
 	v := newTable(s.shell, s.archive.Dir, q, nights)
-	v.Wrong, v.Reading = wrong, reading(len(nights), left)
+	v.Wrong = wrong
 	text, err := tableText(v)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
