@@ -3,7 +3,6 @@ package browse
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -30,7 +29,7 @@ func Open(dir string) (*Archive, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the results: %w", err)
 	}
-	a := &Archive{Dir: dir, root: root, files: below{root}, turn: make(chan struct{}, 1)}
+	a := &Archive{Dir: dir, root: root, files: below{root.FS().(rootFiles)}, turn: make(chan struct{}, 1)}
 	a.index = compare.ReadIndex(a.files)
 	return a, nil
 }
@@ -78,7 +77,8 @@ func (a *Archive) writeIndex(index compare.Index) error {
 		return fmt.Errorf("encoding the index: %w", err)
 	}
 	part := fmt.Sprintf("%s.%d", compare.IndexName, os.Getpid())
-	if err = a.create(part, text); err == nil {
+	_ = a.root.Remove(part) // a leftover, or a link to a file that must stay
+	if err = a.root.WriteFile(part, text, 0o644); err == nil {
 		err = a.root.Rename(part, compare.IndexName)
 	}
 	if err != nil {
@@ -86,17 +86,4 @@ func (a *Archive) writeIndex(index compare.Index) error {
 		return fmt.Errorf("writing %s: %w", filepath.Join(a.Dir, compare.IndexName), err)
 	}
 	return nil
-}
-
-// create writes a new file. One of that name is a leftover, or a link to a file that must stay.
-func (a *Archive) create(name string, text []byte) error {
-	if err := a.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	f, err := a.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	return errors.Join(err, f.Close())
 }

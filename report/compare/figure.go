@@ -51,20 +51,23 @@ func newFigure(key string) figure {
 // absolute figures are compared by their difference; all others by their ratio.
 func (f figure) absolute() bool { return f.IsShare() }
 
-func (f figure) scale(x float64) float64 {
+// relative applies a function to what is compared by its ratio.
+func (f figure) relative(of func(float64) float64, x float64) float64 {
 	if f.absolute() {
 		return x
 	}
-	return math.Log(x)
+	return of(x)
 }
 
+func (f figure) scale(x float64) float64 { return f.relative(math.Log, x) }
+
+func (f figure) unscale(x float64) float64 { return f.relative(math.Exp, x) }
+
 // change turns a difference on the scale of comparison into a relative change; of a share it leaves it.
-func (f figure) change(difference float64) float64 {
-	if f.absolute() {
-		return difference
-	}
-	return math.Expm1(difference)
-}
+func (f figure) change(difference float64) float64 { return f.relative(math.Expm1, difference) }
+
+// distance is a change on the scale of comparison.
+func (f figure) distance(change float64) float64 { return f.relative(math.Log1p, change) }
 
 // changes are those of an interval: no share changes by more than 1.
 func (f figure) changes(iv stats.Interval) stats.Interval {
@@ -73,14 +76,6 @@ func (f figure) changes(iv stats.Interval) stats.Interval {
 		iv.Lo, iv.Hi = max(iv.Lo, -1), min(iv.Hi, 1)
 	}
 	return iv
-}
-
-// distance is a change on the scale of comparison.
-func (f figure) distance(change float64) float64 {
-	if f.absolute() {
-		return change
-	}
-	return math.Log1p(change)
 }
 
 // verdict is that of a change with an adjusted p, of which farthest is the largest size that the data leave either way.

@@ -3,7 +3,6 @@ package compare
 import (
 	"fmt"
 	"hash/fnv"
-	"math"
 	"slices"
 	"time"
 
@@ -156,11 +155,4 @@ var about = map[string][]string{
 	metric.ErrorRate:      {"errors"},
 	metric.AnswersValid:   {"answers"},
 	metric.AnswersCorrect: {"answers"},
-}
-
-func (f figure) unscale(x float64) float64 {
-	if f.absolute() {
-		return x
-	}
-	return math.Exp(x)
 }

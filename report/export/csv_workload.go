@@ -1,39 +1,34 @@
 package export
 
-import "bench/experiment/record"
+import (
+	"cmp"
+	"math"
+
+	"bench/experiment/record"
+)
 
 func (r *csvLine) workload(row *record.Row) {
-	var time, interactivity *float64
-	grade, sessions := "", row.Sessions != nil
-	var started, completed, cut int
-	if s := row.Sessions; s != nil {
-		started, completed, cut = s.Started, s.Completed, s.Cut
-		if p50, ok := s.Percentiles(s.Time).Get("p50"); ok {
-			time, grade = &p50.Median, string(p50.Grade)
-		}
-		if s.Interactivity != nil {
-			interactivity = &s.Interactivity.TokensPerS
-		}
+	has, s := row.Sessions != nil, cmp.Or(row.Sessions, &record.Sessions{})
+	p50, known := s.Percentiles(s.Time).Get("p50")
+	if !known {
+		p50.Median = math.NaN()
 	}
-	r.optional("sessions_started", started, sessions)
-	r.optional("sessions_completed", completed, sessions)
-	r.optional("sessions_cut", cut, sessions)
-	r.float("session_time_p50_s", time)
-	r.put("session_time_p50_grade", grade)
+	r.optional("sessions_started", s.Started, has)
+	r.optional("sessions_completed", s.Completed, has)
+	r.optional("sessions_cut", s.Cut, has)
+	r.float("session_time_p50_s", &p50.Median)
+	r.put("session_time_p50_grade", string(p50.Grade))
+	var interactivity, energy *float64
+	if s.Interactivity != nil {
+		interactivity = &s.Interactivity.TokensPerS
+	}
 	r.float("e2e_interactivity_tokens_per_s", interactivity)
-	var rate, length *float64
-	if s := row.Speculation; s != nil {
-		rate, length = s.AcceptanceRate, s.AcceptanceLength
-	}
-	r.float("acceptance_rate", rate)
-	r.float("acceptance_length", length)
-	var valid, correct *float64
-	if a := row.Summary.Answers; a != nil {
-		valid, correct = shareOf(a.Valid), shareOf(a.Correct)
-	}
-	r.float("answers_valid", valid)
-	r.float("answers_correct", correct)
-	var energy *float64
+	drafts := cmp.Or(row.Speculation, &record.Speculation{})
+	r.float("acceptance_rate", drafts.AcceptanceRate)
+	r.float("acceptance_length", drafts.AcceptanceLength)
+	answers := cmp.Or(row.Summary.Answers, &record.Answers{})
+	r.float("answers_valid", shareOf(answers.Valid))
+	r.float("answers_correct", shareOf(answers.Correct))
 	if row.Energy != nil {
 		energy = &row.Energy.PerToken
 	}
