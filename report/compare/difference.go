@@ -265,10 +265,7 @@ func sent(s *experiment.Spec) experiment.Spec {
 
 func flatten(s *experiment.Spec) map[string]string {
 	facts := experiment.Facts(sent(s), false)
-	maps.DeleteFunc(facts, func(key, _ string) bool {
-		head, _, _ := strings.Cut(key, ".")
-		return slices.Contains([]string{"name", "point", "repeat", "expect", "slo"}, head)
-	})
+	delete(facts, "repeat") // of none it has 0
 	return facts
 }
 

@@ -1,7 +1,7 @@
 package compare
 
 import (
-	"cmp"
+	"slices"
 	"time"
 )
 
@@ -18,31 +18,24 @@ func (g *Group) suspects(night int) []Suspect {
 		if i < 1 || i >= len(g.Nights) {
 			continue
 		}
-		was, is := g.Nights[i-1].facts(), g.Nights[i].facts()
-		for _, what := range union(g.Nights[i-1].order(), g.Nights[i].order()) {
-			before, after := cmp.Or(was[what], notSpecified), cmp.Or(is[what], notSpecified)
-			if what == buildInfo {
+		was, is := g.Nights[i-1].Facts, g.Nights[i].Facts
+		for k, f := range slices.Concat(was, is) {
+			before, after := valueOf(was, f.What), valueOf(is, f.What)
+			if f.What == buildInfo {
 				before, after = foldBuildInfo([]string{before}, []string{after})
 			}
-			if before != after {
-				out = append(out, Suspect{Fact{what, after}, before, g.Nights[i].StartedAt})
+			if inBoth := k >= len(was) && valueOf(was, f.What) != notSpecified; before != after && !inBoth {
+				out = append(out, Suspect{Fact{f.What, after}, before, g.Nights[i].StartedAt})
 			}
 		}
 	}
 	return out
 }
 
-func (n Night) facts() map[string]string {
-	out := map[string]string{}
-	for _, f := range n.Facts {
-		out[f.What] = f.Value
+func valueOf(facts []Fact, what string) string {
+	i := slices.IndexFunc(facts, func(f Fact) bool { return f.What == what })
+	if i < 0 {
+		return notSpecified
 	}
-	return out
-}
-
-func (n Night) order() (out []string) {
-	for _, f := range n.Facts {
-		out = append(out, f.What)
-	}
-	return out
+	return facts[i].Value
 }

@@ -169,31 +169,25 @@ func (v *Recording) manifest(row *record.Row) record.Manifest {
 }
 
 func liveFindings(c recording.Counts, dropped, blocked int) (out []record.Finding) {
-	add := func(severity record.Severity, hint, text string, values ...any) {
-		out = append(out,
-			record.Finding{Code: "recording", Severity: severity, Text: fmt.Sprintf(text, values...), Hint: hint})
-	}
-	if n := c.Unrecorded; n > 0 {
-		add(record.Caution, "give the recording a faster or larger disk",
-			"%d of %d requests are not in the file: the disk was full or slow, so busy times are missing first", n,
-			c.Requests)
-	}
-	if n := c.Unreadable; n > 0 {
-		add(record.Caution, "let the server answer without this encoding",
-			"%d answers are not in the figures: their encoding is not read, or they are too large", n)
-	}
-	if n := c.Refused; n > 0 {
-		add(record.Note, "", "the proxy refused %d requests: larger than 64 MiB, or a loop", n)
-	}
-	if n := c.Unreachable; n > 0 {
-		add(record.Caution, "read the server's log", "the server could not be reached for %d requests", n)
-	}
-	if blocked > 0 {
-		add(record.Note, "", "%d callers read slowly: their gaps and E2E contain the callers' delay", blocked)
-	}
-	if dropped > 0 {
-		add(record.Note, "bench report FILE has all of them",
-			"the latest requests only: %d earlier ones are in the file", dropped)
+	for _, x := range []struct {
+		n          int
+		severity   record.Severity
+		text, hint string // the text begins with the number
+	}{
+		{c.Unrecorded, record.Caution, fmt.Sprintf("of %d requests are not in the file: the disk was full or slow, so busy "+
+			"times are missing first", c.Requests), "give the recording a faster or larger disk"},
+		{c.Unreadable, record.Caution, "answers are not in the figures: their encoding is not read, or they are too large",
+			"let the server answer without this encoding"},
+		{c.Refused, record.Note, "requests were refused by the proxy: larger than 64 MiB, or a loop", ""},
+		{c.Unreachable, record.Caution, "requests did not reach the server", "read the server's log"},
+		{blocked, record.Note, "callers read slowly: their gaps and E2E contain the callers' delay", ""},
+		{dropped, record.Note, "earlier requests are only in the file: the figures are of the latest",
+			"bench report FILE has all of them"},
+	} {
+		if x.n > 0 {
+			out = append(out, record.Finding{Code: "recording", Severity: x.severity, Text: fmt.Sprint(x.n, " ", x.text),
+				Hint: x.hint})
+		}
 	}
 	return out
 }
