@@ -1,5 +1,5 @@
-// Package yaml reads and writes YAML as JSON, over go.yaml.in/yaml. Aliases are errors: a few of them stand for millions
-// of values.
+// Package yaml reads and writes YAML as JSON, over go.yaml.in/yaml. Aliases are errors: a few of them stand for
+// millions of values.
 package yaml
 
 import (

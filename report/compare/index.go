@@ -42,9 +42,9 @@ func ReadIndex(files fs.FS) Index {
 	return index
 }
 
-// ReadNights finds the runs and other tools' results in files, and reads those that are new or changed since old; fresh
-// is their number. read gets names below the root of files. If it fails, or a directory cannot be read, the night has an
-// Error; a file with ErrNoRun goes to Others.
+// ReadNights finds the runs and other tools' results in files, and reads those that are new or changed since old;
+// fresh is their number. read gets names below the root of files. If it fails, or a directory cannot be read, the
+// night has an Error; a file with ErrNoRun goes to Others.
 func ReadNights(files fs.FS, old Index, read func(name string) (Run, error)) (index Index, fresh int, err error) {
 	names, unread, err := runsBelow(files)
 	if err != nil {

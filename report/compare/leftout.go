@@ -69,7 +69,8 @@ func refusals(ds []Difference) string {
 	return strings.Join(slices.Compact(out), "; ")
 }
 
-// withoutChangedPoints leaves out the pairs of which no row of base has the workload of new: new is a new base for them.
+// withoutChangedPoints leaves out the pairs of which no row of base has the workload of new: new is a new base for
+// them.
 func withoutChangedPoints(pairs []pair, allow []string) (like []pair, left []LeftOut, added []string) {
 	for _, p := range pairs {
 		unlike := p.unlikeNew(allow)

@@ -100,7 +100,8 @@ func (c *ShadowComparison) addFindings() {
 			unit.Brief(b.InFlight, 2), unit.Brief(a.InFlight, 2))
 	}
 	if a.HitRate != nil && b.HitRate != nil && math.Abs(*a.HitRate-*b.HitRate) > unlikeHitRate {
-		add(record.Caution, "read the verdicts on first turns; warm B up for longer (--shadow-warmup), or raise --share",
+		add(record.Caution,
+			"read the verdicts on first turns; warm B up for longer (--shadow-warmup), or raise --share",
 			"prefix-cache hit rate of the copied requests: A %s, B %s: who caches less prefills more, which slows its "+
 				"TTFT, TPOT and E2E", unit.Format(*a.HitRate, "share"), unit.Format(*b.HitRate, "share"))
 	}

@@ -20,16 +20,18 @@ const GateFile = "gate.json"
 
 const runFile = "run.json"
 
+const runHint = "\nhint: name a run's directory, or a directory of runs, like results/<matrix>"
+
 // LoadNew reads a run's directory, or the latest run of a directory of runs.
 func LoadNew(arg string) (compare.Run, error) {
 	dir := filepath.Clean(arg)
 	if !isRun(dir) {
 		starts, err := startsIn(dir)
 		if err != nil {
-			return compare.Run{}, fmt.Errorf("reading results: %w\nhint: name a run's directory, or a directory of runs, like results/<matrix>", err)
+			return compare.Run{}, fmt.Errorf("reading results: %w%s", err, runHint)
 		}
 		if len(starts) == 0 {
-			return compare.Run{}, fmt.Errorf("%s contains no run\nhint: name a run's directory, or a directory of runs, like results/<matrix>", arg)
+			return compare.Run{}, fmt.Errorf("%s contains no run%s", arg, runHint)
 		}
 		dir = starts[0].dir
 	}

@@ -94,7 +94,8 @@ func toolOf(o object) (tool, error) {
 	return tools[i], nil
 }
 
-// defined adds what a tool defines alike: its latencies are from the send, and it counts prompt and output tokens alike.
+// defined adds what a tool defines alike: its latencies are from the send, and it counts prompt and output tokens
+// alike.
 func (t tool) defined() map[string]string {
 	all := maps.Clone(t.definitions)
 	for key, like := range map[string]string{"ttft_from_send": "ttft", "e2e_from_send": "e2e",

@@ -174,9 +174,10 @@ func liveFindings(c recording.Counts, dropped, blocked int) (out []record.Findin
 		severity   record.Severity
 		text, hint string // the text begins with the number
 	}{
-		{c.Unrecorded, record.Caution, fmt.Sprintf("of %d requests are not in the file: the disk was full or slow, so busy "+
-			"times are missing first", c.Requests), "give the recording a faster or larger disk"},
-		{c.Unreadable, record.Caution, "answers are not in the figures: their encoding is not read, or they are too large",
+		{c.Unrecorded, record.Caution, fmt.Sprintf("of %d requests are not in the file: the disk was full or slow, so "+
+			"busy times are missing first", c.Requests), "give the recording a faster or larger disk"},
+		{c.Unreadable, record.Caution,
+			"answers are not in the figures: their encoding is not read, or they are too large",
 			"let the server answer without this encoding"},
 		{c.Refused, record.Note, "requests were refused by the proxy: larger than 64 MiB, or a loop", ""},
 		{c.Unreachable, record.Caution, "requests did not reach the server", "read the server's log"},
@@ -185,8 +186,8 @@ func liveFindings(c recording.Counts, dropped, blocked int) (out []record.Findin
 			"bench report FILE has all of them"},
 	} {
 		if x.n > 0 {
-			out = append(out, record.Finding{Code: "recording", Severity: x.severity, Text: fmt.Sprint(x.n, " ", x.text),
-				Hint: x.hint})
+			out = append(out, record.Finding{Code: "recording", Severity: x.severity,
+				Text: fmt.Sprint(x.n, " ", x.text), Hint: x.hint})
 		}
 	}
 	return out

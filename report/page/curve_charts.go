@@ -34,8 +34,8 @@ func (set *curveSet) interactivityChart(table string) chart {
 func (set *curveSet) latencyChart(table string) chart {
 	c := chart{ID: "latency-load", Title: "Latency vs load", Table: table, Height: 400, UnitY: "ms",
 		Axes: []string{"load", "latency"}, AxisOf: "yAxis",
-		Alt: "Latency against load, labelled with the load; dashed red: SLO; solid with a band: estimated by the twin. " +
-			"The figures are in the table of all points."}
+		Alt: "Latency against load, labelled with the load; dashed red: SLO; solid with a band: estimated by the " +
+			"twin. The figures are in the table of all points."}
 	metrics := set.latencies()
 	if len(metrics) > 0 {
 		first := set.opening(set.First)
