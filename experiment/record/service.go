@@ -172,15 +172,7 @@ func mean(values []float64) (m float64) {
 }
 
 func beyondClient(records []*Record, w Window, samples []telemetry.Sample) (out []float64) {
-	var sent, ended []int64
-	for _, r := range records {
-		if r.Sent.ok && r.End.ok {
-			sent, ended = append(sent, r.Sent.us), append(ended, r.End.us)
-		}
-	}
-	slices.Sort(sent)
-	slices.Sort(ended)
-	until := func(times []int64, us int64) int { n, _ := slices.BinarySearch(times, us+1); return n }
+	inFlight := OverlapOf(InServer(records))
 	for i := range samples {
 		s := &samples[i]
 		if s.Source != telemetry.SourceServer || s.Server == nil || s.Server.Running == nil || s.TUs < w.StartUs ||
@@ -191,7 +183,7 @@ func beyondClient(records []*Record, w Window, samples []telemetry.Sample) (out 
 		if s.Server.Waiting != nil {
 			has += *s.Server.Waiting
 		}
-		out = append(out, has-float64(until(sent, s.TUs)-until(ended, s.TUs)))
+		out = append(out, has-float64(inFlight.At(s.TUs)))
 	}
 	return out
 }

@@ -175,20 +175,15 @@ func (s *session) add(r *Record) {
 	}
 }
 
-func mostInFlight(all []*session) (most int) {
-	var changes []change
-	for _, s := range all {
-		if s.first.Sent.ok {
-			changes = append(changes, change{s.first.Sent.us, 1}, change{max(s.end, s.first.Sent.us), -1})
+func mostInFlight(all []*session) int {
+	open := OverlapOf(func(yield func(from, to int64) bool) {
+		for _, s := range all {
+			if s.first.Sent.ok {
+				yield(s.first.Sent.us, max(s.end, s.first.Sent.us))
+			}
 		}
-	}
-	slices.SortFunc(changes, func(a, b change) int { return cmp.Or(cmp.Compare(a.us, b.us), cmp.Compare(a.n, b.n)) })
-	n := 0
-	for _, c := range changes {
-		n += c.n
-		most = max(most, n)
-	}
-	return most
+	})
+	return open.Most()
 }
 
 func (x *Sessions) count(s *session) bool {

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"iter"
 	"math"
 	"slices"
 
@@ -108,27 +109,62 @@ func (r *Record) eachOutput(yield func(at Micros, tokens float64)) {
 	}
 }
 
+// Overlap counts spans that have begun and not ended, such as requests in flight. Of equal times the ends come first: the
+// next request of a worker does not overlap the last one.
+type Overlap struct{ begun, ended []int64 }
+
+func OverlapOf(spans iter.Seq2[int64, int64]) (o Overlap) {
+	for from, to := range spans {
+		o.begun, o.ended = append(o.begun, from), append(o.ended, to)
+	}
+	slices.Sort(o.begun)
+	slices.Sort(o.ended)
+	return o
+}
+
+func (o *Overlap) At(us int64) int {
+	begun, _ := slices.BinarySearch(o.begun, us+1)
+	ended, _ := slices.BinarySearch(o.ended, us+1)
+	return begun - ended
+}
+
+// Ends are in order.
+func (o *Overlap) Ends() []int64 { return o.ended }
+
+func (o *Overlap) Most() (most int) {
+	ended := 0
+	for i, at := range o.begun {
+		for ended < len(o.ended) && o.ended[ended] <= at {
+			ended++
+		}
+		most = max(most, i+1-ended)
+	}
+	return most
+}
+
+// InServer are the times from sending to the end of the requests.
+func InServer(records []*Record) iter.Seq2[int64, int64] {
+	return func(yield func(from, to int64) bool) {
+		for _, r := range records {
+			if r.Sent.ok && r.End.ok && !yield(r.Sent.us, r.End.us) {
+				return
+			}
+		}
+	}
+}
+
 // ConcurrencyOf is the time-weighted mean and the maximum of the number of requests in flight.
-func ConcurrencyOf(records []*Record, w Window) Concurrency {
-	var starts, ends []int64
+func ConcurrencyOf(records []*Record, w Window) (c Concurrency) {
 	area := int64(0)
-	for _, r := range records {
-		if from, to := r.Sent, r.End; from.ok && to.ok && to.us > w.StartUs && from.us < w.EndUs {
-			from, to := max(from.us, w.StartUs), min(to.us, w.EndUs)
-			starts, ends, area = append(starts, from), append(ends, to), area+to-from
+	inside := OverlapOf(func(yield func(from, to int64) bool) {
+		for from, to := range InServer(records) {
+			if from, to = max(from, w.StartUs), min(to, w.EndUs); from < to {
+				area += to - from
+				yield(from, to)
+			}
 		}
-	}
-	slices.Sort(starts)
-	slices.Sort(ends)
-	// At equal times the ends come first: the next request of a worker does not overlap the last one.
-	var c Concurrency
-	n := 0
-	for i, start := range starts {
-		for n < len(ends) && ends[n] <= start {
-			n++
-		}
-		c.Max = max(c.Max, i+1-n)
-	}
+	})
+	c.Max = inside.Most()
 	if w.EndUs > w.StartUs {
 		c.Mean = float64(area) / float64(w.EndUs-w.StartUs)
 	}

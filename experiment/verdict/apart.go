@@ -1,7 +1,6 @@
 package verdict
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -43,21 +42,24 @@ func (d difference) most() float64 { return d.own.Hi - d.others.Lo }
 func (e *Measured) apart(p parting) (out []difference, possible bool) {
 	found := map[int]bool{}
 	for _, metric := range p.metrics {
-		sorted := e.ofParties(p, metric)
+		values := map[int][]float64{} // by party
+		for r := range record.Completed(e.Records) {
+			if ms, ok := r.Latency(metric, e.Spec.Streams()); ok && p.of(r) != nil {
+				values[*p.of(r)] = append(values[*p.of(r)], ms)
+			}
+		}
 		for party := range p.parties {
-			var own, others []float64
-			for _, x := range sorted {
-				if x.party == party {
-					own = append(own, x.ms)
-				} else {
-					others = append(others, x.ms)
+			var others []float64
+			for k, v := range values {
+				if k != party {
+					others = append(others, v...)
 				}
 			}
-			if min(len(own), len(others)) < leastInParty {
+			if min(len(values[party]), len(others)) < leastInParty {
 				continue
 			}
 			possible = true
-			d := difference{party: party, metric: metric, own: quartiles(own), others: quartiles(others)}
+			d := difference{party: party, metric: metric, own: quartiles(values[party]), others: quartiles(others)}
 			if !found[party] && d.own.Lo > farAbove*d.others.Hi && d.own.Lo-d.others.Hi > immaterialMs {
 				found[party], out = true, append(out, d)
 			}
@@ -66,22 +68,8 @@ func (e *Measured) apart(p parting) (out []difference, possible bool) {
 	return out, possible
 }
 
-type partyValue struct {
-	party int
-	ms    float64
-}
-
-func (e *Measured) ofParties(p parting, metric string) (out []partyValue) {
-	for r := range record.Completed(e.Records) {
-		if ms, ok := r.Latency(metric, e.Spec.Streams()); ok && p.of(r) != nil {
-			out = append(out, partyValue{*p.of(r), ms})
-		}
-	}
-	slices.SortFunc(out, func(a, b partyValue) int { return cmp.Compare(a.ms, b.ms) })
-	return out
-}
-
-func quartiles(sorted []float64) stats.Interval {
+func quartiles(values []float64) stats.Interval {
+	sorted := slices.Sorted(slices.Values(values))
 	return stats.Interval{Lo: stats.Quantile(sorted, 0.25), Hi: stats.Quantile(sorted, 0.75)}
 }
 
@@ -90,10 +78,9 @@ func (e *Measured) replicaNotes() (out []record.Finding) {
 		if len(r.Differs) == 0 {
 			continue
 		}
-		out = append(out, record.Finding{Code: "replicas", Severity: record.Caution,
-			Text: fmt.Sprintf("replica %d (%s) is not the same server as the first: %s", i, r.Endpoint,
-				unit.ClipBytes(strings.Join(r.Differs, "; "), 300)),
-			Hint: "give all replicas the same model, version and flags, or measure each alone: [target] endpoints"})
+		out = append(out, caution("give all replicas the same model, version and flags, or measure each alone: [target] endpoints",
+			"replica %d (%s) is not the same server as the first: %s", i, r.Endpoint,
+			unit.ClipBytes(strings.Join(r.Differs, "; "), 300)).as("replicas"))
 	}
 	return append(out, e.slowReplica()...)
 }
@@ -105,10 +92,9 @@ func (e *Measured) slowReplica() (out []record.Finding) {
 	slow, _ := e.apart(parting{of: func(r *record.Record) *int { return r.Endpoint }, parties: len(e.Server.Replicas),
 		metrics: []string{"ttft", "tpot", "e2e"}})
 	for _, d := range slow {
-		out = append(out, record.Finding{Code: "replicas", Severity: record.Note,
-			Text: fmt.Sprintf("replica %d (%s) is slower: its %s: figures of the row pool all replicas",
-				d.party, e.Server.Replicas[d.party].Endpoint, d.text()),
-			Hint: "compare the replicas' hardware, flags and other load; or route fewer requests to it"})
+		out = append(out, note("compare the replicas' hardware, flags and other load; or route fewer requests to it",
+			"replica %d (%s) is slower: its %s: figures of the row pool all replicas", d.party,
+			e.Server.Replicas[d.party].Endpoint, d.text()).as("replicas"))
 	}
 	return out
 }

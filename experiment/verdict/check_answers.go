@@ -2,11 +2,9 @@ package verdict
 
 import (
 	"fmt"
-	"math"
 	"strings"
 
 	"bench/experiment/record"
-	"bench/experiment/stats"
 	"bench/experiment/unit"
 	"bench/experiment/workload"
 )
@@ -14,44 +12,39 @@ import (
 func checkAnswerLimits(e *Measured) checkResult {
 	result := unasked
 	var wrong, open []string
-	var why undecided
 	for _, c := range e.Spec.Classes() {
 		if c.Answers == nil {
 			continue
 		}
+		result = passed()
 		valid, correct := e.answersOf(c)
 		for _, limit := range []struct {
 			what  string
 			least float64
 			share *record.Share
 		}{{"valid", c.Answers.MinValid, valid}, {"correct", c.Answers.MinCorrect, correct}} {
-			if limit.least == 0 {
-				continue
-			}
-			if limit.share == nil {
+			switch x := limit.share; {
+			case limit.least == 0:
+			case x == nil:
 				open = append(open, fmt.Sprintf("%sno answer was checked for being %s: min_%s decides nothing",
 					ofClass(c), limit.what, limit.what))
-				why.none = true
-				continue
-			}
-			text := fmt.Sprintf("%s%s %s, at least %s wanted", ofClass(c), shareText(limit.share), limit.what,
-				unit.Exactly(limit.least, "share"))
-			switch iv := limit.share.CI95; {
-			case iv.Hi < limit.least:
-				wrong = append(wrong, text)
-			case iv.Lo < limit.least:
-				open = append(open, text)
-				why.add(limit.share, limit.least)
+			case x.CI95.Lo < limit.least:
+				to := &open
+				if x.CI95.Hi < limit.least {
+					to = &wrong
+				}
+				*to = append(*to, fmt.Sprintf("%s%s %s, at least %s wanted", ofClass(c), shareText(x), limit.what,
+					unit.Exactly(limit.least, "share")))
 			}
 		}
-		result = passed()
 	}
 	switch {
 	case len(wrong) > 0:
 		return invalid("read the reasons (docs/matrix.md#answers), and compare with an answer by hand: the model, its chat template, the parser, or the precision",
 			"too few answers are as they must be: %s", strings.Join(wrong, "; "))
 	case len(open) > 0:
-		return caution(why.hint(), "%s", strings.Join(open, "; "))
+		return caution("make duration longer, with more different prompts; where no answer was checked, ask for structured output, tools or expected answers",
+			"%s", strings.Join(open, "; "))
 	}
 	return result
 }
@@ -78,49 +71,6 @@ func ofClass(c workload.Class) string {
 func shareText(s *record.Share) string {
 	return fmt.Sprintf("%s of %s answers (%s, 95 %% interval %s to %s)", unit.Count(s.In), unit.Count(s.Checked),
 		unit.Percent(s.Share), unit.Percent(s.CI95.Lo), unit.Percent(s.CI95.Hi))
-}
-
-const mostNeeded = 1e6
-
-// undecided is why shares are not certain.
-type undecided struct {
-	none    bool // nothing was checked
-	near    bool // a share is too near its limit
-	prompts int  // more different prompts that would decide
-	answers int  // more answers that would decide
-}
-
-func (u *undecided) add(s *record.Share, least float64) {
-	switch need := needShare(s, least); {
-	case need == 0:
-		u.near = true
-	case s.Effective < 0.99*float64(s.Checked): // answers to one prompt say the same
-		u.prompts = max(u.prompts, need)
-	default:
-		u.answers = max(u.answers, need)
-	}
-}
-
-// needShare is about the number of further independent answers that would decide; 0 = none.
-func needShare(s *record.Share, least float64) int {
-	for n := 1.1 * s.Effective; n < mostNeeded; n *= 1.1 {
-		if iv := stats.ShareInterval(s.Share, n, 0.95); iv.Hi < least || iv.Lo >= least {
-			return int(math.Ceil(n - s.Effective))
-		}
-	}
-	return 0
-}
-
-func (u *undecided) hint() string {
-	switch {
-	case u.none:
-		return "ask for structured output, tools or expected answers in this class, or remove the limit"
-	case u.near:
-		return "change the limit: the share is so near to it that more answers do not decide"
-	case u.prompts > 0:
-		return fmt.Sprintf("use about %s more different prompts: repeated ones are answered alike, and a longer duration repeats more", unit.Count(u.prompts))
-	}
-	return fmt.Sprintf("check about %s more answers: make duration longer", unit.Count(u.answers))
 }
 
 func checkAnswers(e *Measured) checkResult {
@@ -205,21 +155,16 @@ func checkUnanswered(e *Measured) checkResult {
 }
 
 func checkThinkTags(e *Measured) checkResult {
-	if e.Summary.Requests.Completed == 0 {
+	tags, n := e.count(func(r *record.Record) bool { return r.ThinkTag && r.FirstOfAnswer() == r.First })
+	switch {
+	case n == 0:
 		return noData
-	}
-	tags := 0
-	for r := range record.Completed(e.Records) {
-		if r.ThinkTag && r.FirstOfAnswer() == r.First {
-			tags++
-		}
-	}
-	if float64(tags) <= tolerated*float64(e.Summary.Requests.Completed) {
+	case float64(tags) <= tolerated*float64(n):
 		return passed()
 	}
 	return caution("start the server with its reasoning parser: vLLM and SGLang --reasoning-parser NAME, llama.cpp --reasoning-format deepseek",
 		"%d of %d answers have <think> tags in their text: the server does not separate reasoning from answer, so ttfo ends at the first reasoning token",
-		tags, e.Summary.Requests.Completed).touching(unbounded(record.Lowered, []string{"ttfo"}))
+		tags, n).touching(unbounded(record.Lowered, []string{"ttfo"}))
 }
 
 func checkReasoningKnown(e *Measured) checkResult {

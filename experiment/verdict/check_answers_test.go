@@ -82,40 +82,6 @@ func TestUnchecked(t *testing.T) {
 	}
 }
 
-// TestNeed: the number of further answers is about the one that decides.
-func TestNeed(t *testing.T) {
-	s := &record.Share{Checked: 100, In: 99, Share: 0.99, Effective: 100}
-	if n := needShare(s, 0.95); n < 20 || n > 120 {
-		t.Errorf("need %d", n)
-	}
-	if n := needShare(s, 0.99); n != 0 {
-		t.Errorf("need %d for a limit that is the share", n)
-	}
-}
-
-// TestOpenHint: each reason why a share is not certain has the hint that helps.
-func TestOpenHint(t *testing.T) {
-	for want, c := range map[string]struct {
-		checked, in int
-		effective   float64
-		least       float64
-	}{
-		"more answers do not decide": {100, 95, 100, 0.95},
-		"more different prompts":     {1000, 1000, 20, 0.9},
-		"make duration longer":       {100, 99, 100, 0.95},
-	} {
-		share := float64(c.in) / float64(c.checked)
-		var u undecided
-		u.add(&record.Share{Checked: c.checked, In: c.in, Share: share, Effective: c.effective}, c.least)
-		if got := u.hint(); !strings.Contains(got, want) {
-			t.Errorf("%+v: %q, want %q", c, got, want)
-		}
-	}
-	if got := (&undecided{none: true}).hint(); !strings.Contains(got, "ask for structured output") {
-		t.Errorf("%q", got)
-	}
-}
-
 // TestAccuracyOfReplicas: good replicas do not hide a broken one, which is named.
 func TestAccuracyOfReplicas(t *testing.T) {
 	e := flawless()

@@ -169,22 +169,13 @@ func (e *Measured) largestWork() float64 {
 }
 
 // mostOverdue is the largest number of requests that were ready and not yet sent at one moment.
-func (e *Measured) mostOverdue() (most int) {
-	type change struct {
-		us int64
-		by int
-	}
-	var changes []change
-	for _, r := range e.Records {
-		changes = append(changes, change{r.Ready.Us(), 1}, change{r.Sent.Us(), -1})
-	}
-	slices.SortFunc(changes, func(a, b change) int { return cmp.Or(cmp.Compare(a.us, b.us), cmp.Compare(a.by, b.by)) })
-	overdue := 0
-	for _, c := range changes {
-		overdue += c.by
-		most = max(most, overdue)
-	}
-	return most
+func (e *Measured) mostOverdue() int {
+	overdue := record.OverlapOf(func(yield func(from, to int64) bool) {
+		for _, r := range e.Records {
+			yield(r.Ready.Us(), r.Sent.Us())
+		}
+	})
+	return overdue.Most()
 }
 
 func arrivalsDiffer(o *workload.Observed) string {

@@ -90,20 +90,19 @@ func (e *Measured) localServer() bool { return e.Host.Server || e.Simulated }
 // lateDecode are the effects on tpot of timestamps that are up to ms late. A first token's can't be later than the
 // time since its request was sent.
 func (e *Measured) lateDecode(ms float64) []effect {
-	part := func(r *record.Record, late float64) float64 { return late / float64(max(1, r.OutputTokens-1)) }
+	part := func(r *record.Record, late float64) float64 {
+		if _, ok := r.Latency("tpot", e.Spec.Streams()); !ok {
+			return 0
+		}
+		return late / float64(max(1, r.OutputTokens-1))
+	}
 	last := func(r *record.Record) float64 { return part(r, ms) }
 	first := func(r *record.Record) float64 {
 		ttft, _ := r.Latency("ttft_from_send", true)
 		return part(r, min(ms, ttft))
 	}
-	var mostLast, mostFirst float64
-	for r := range record.Completed(e.Records) {
-		if _, ok := r.Latency("tpot", e.Spec.Streams()); ok {
-			mostLast, mostFirst = max(mostLast, last(r)), max(mostFirst, first(r))
-		}
-	}
-	return append(exactly(record.Inflated, mostLast, last, []string{"tpot"}),
-		exactly(record.Lowered, mostFirst, first, []string{"tpot"})...)
+	return append(e.exactly(record.Inflated, last, []string{"tpot"}),
+		e.exactly(record.Lowered, first, []string{"tpot"})...)
 }
 
 func checkConnections(e *Measured) checkResult {

@@ -75,19 +75,14 @@ func (d *disturbance) share(w record.Window) float64 {
 // recoveries extends a disturbance until no more requests are waiting or in flight than at its start; if that does
 // not happen in the window, the load alone is too high.
 func (e *Measured) recoveries() func(span) span {
-	var arrivals, ends []int64
-	for _, r := range e.Records {
-		if !r.Arrival.IsZero() && !r.End.IsZero() {
-			arrivals, ends = append(arrivals, r.Arrival.Us()), append(ends, r.End.Us())
+	inFlight := record.OverlapOf(func(yield func(from, to int64) bool) {
+		for _, r := range e.Records {
+			if !r.Arrival.IsZero() && !r.End.IsZero() {
+				yield(r.Arrival.Us(), r.End.Us())
+			}
 		}
-	}
-	slices.Sort(arrivals)
-	slices.Sort(ends)
-	level := func(at int64) int {
-		came, _ := slices.BinarySearch(arrivals, at+1)
-		gone, _ := slices.BinarySearch(ends, at+1)
-		return came - gone
-	}
+	})
+	level, ends := inFlight.At, inFlight.Ends()
 	return func(s span) span {
 		before := level(s.from)
 		if level(s.to) <= before {

@@ -58,19 +58,17 @@ func checkOutputLength(e *Measured) checkResult {
 }
 
 func checkTokenCounts(e *Measured) checkResult {
-	if e.Summary.Requests.Completed == 0 {
+	refused, n := e.count(func(r *record.Record) bool { return r.Impossible != nil })
+	impossible, _ := e.count(func(r *record.Record) bool {
+		return r.OutputTokens > r.OutputRequested || r.OutputTokens == 0 && !r.First.IsZero()
+	})
+	switch {
+	case n == 0:
 		return noData
-	}
-	impossible, n := 0, 0
-	for r := range record.Completed(e.Records) {
-		if n++; r.Impossible != nil {
-			return e.impossibleUsage()
-		}
-		if r.OutputTokens > r.OutputRequested || r.OutputTokens == 0 && !r.First.IsZero() {
-			impossible++
-		}
-	}
-	if impossible > 0 {
+	case refused > 0:
+		return invalid("report it to the maker of the server or the gateway; figures use the client's own token counts instead",
+			"usage of %d of %d answers is impossible: the request records have it under impossible_usage", refused, n)
+	case impossible > 0:
 		return invalid("ignore figures per token: the server's usage is wrong",
 			"usage of %d of %d answers is impossible: more tokens than requested, or none despite text", impossible, n)
 	}
@@ -79,37 +77,6 @@ func checkTokenCounts(e *Measured) checkResult {
 			"the server did not report usage: token counts are the client's estimate").touching(e.estimatedTokens())
 	}
 	return passed()
-}
-
-func (e *Measured) impossibleUsage() checkResult {
-	refused, n := 0, 0
-	var worst string
-	for r := range record.Completed(e.Records) {
-		n++
-		u := r.Impossible
-		if u == nil {
-			continue
-		}
-		if refused++; worst != "" {
-			continue
-		}
-		switch {
-		case u.Output != nil && (*u.Output < 0 || *u.Output > r.OutputRequested):
-			worst = fmt.Sprintf("%s output tokens of %s requested", unit.Count(*u.Output),
-				unit.Count(r.OutputRequested))
-		case u.Cached != nil && *u.Cached < 0:
-			worst = unit.Count(*u.Cached) + " cached tokens"
-		case u.Cached != nil && u.Prompt != nil && *u.Cached > *u.Prompt && *u.Prompt >= 0:
-			worst = fmt.Sprintf("%s cached tokens in a prompt of %s", unit.Count(*u.Cached), unit.Count(*u.Prompt))
-		case u.Prompt != nil && r.PromptTokens == nil:
-			worst = fmt.Sprintf("%s prompt tokens of %s requested", unit.Count(*u.Prompt),
-				unit.Count(r.PromptRequested))
-		default:
-			worst = "a count that is no whole number"
-		}
-	}
-	return invalid("report it to the maker of the server or the gateway; figures use the client's own token counts instead",
-		"usage of %d of %d answers is impossible: %s", refused, n, worst)
 }
 
 // estimatedTokens: an event has one token or more, and an answer at most the requested ones.
@@ -189,7 +156,7 @@ func timeUnknown(r *record.Record) bool { return r.OK() && (r.First.IsZero() || 
 // checkBuffered finds events that arrived together: a proxy buffers them, or the engine sends several at once. What
 // arrives at once after a stall is no buffering.
 func checkBuffered(e *Measured) checkResult {
-	whole, n, most := buffered(e.disturbed.without(e.Records))
+	whole, n := buffered(e.disturbed.without(e.Records))
 	zero, gaps := 0, 0
 	for r := range record.Completed(e.Records) {
 		gaps += r.Gaps.Len()
@@ -210,12 +177,9 @@ func checkBuffered(e *Measured) checkResult {
 				unbounded(record.Inflated, []string{"tpot"})...)
 			effects = append(effects, unbounded(record.Unknown, []string{"itl"})...)
 		}
-		text := fmt.Sprintf("%d of %d answers with %d or more events arrived all at once", whole, n, fewestEvents)
-		if most <= shortAnswer {
-			text += fmt.Sprintf(" (at most %d events each)", most)
-		}
-		return caution(bufferingHint(whole, n, most), "%s: their tpot and itl can't be measured",
-			text).touching(effects)
+		return caution("disable buffering between server and client (nginx: proxy_buffering off); a busy machine also reads a few tokens at once",
+			"%d of %d answers with %d or more events arrived all at once: their tpot and itl can't be measured", whole, n,
+			fewestEvents).touching(effects)
 	case bundled:
 		return caution("read tpot, not itl",
 			"%d of %d events arrived together with the previous one: itl is not the time between tokens", zero, gaps).
@@ -226,29 +190,16 @@ func checkBuffered(e *Measured) checkResult {
 
 const fewestEvents = 4
 
-const shortAnswer = 5
-
-func bufferingHint(whole, of, most int) string {
-	switch {
-	case most <= shortAnswer:
-		return "measure longer answers, on a less busy machine: a few tokens can arrive in one read"
-	case 2*whole < of:
-		return "find what holds back some answers: a busy server, client or network; a buffering proxy holds back all"
-	}
-	return "disable buffering between server and client (nginx: proxy_buffering off)"
-}
-
-func buffered(records []*record.Record) (whole, of, most int) {
+func buffered(records []*record.Record) (whole, of int) {
 	for r := range record.Completed(records) {
 		if r.Gaps.Len()+1 < fewestEvents {
 			continue
 		}
-		of++
-		if atOnce(r) {
-			whole, most = whole+1, max(most, r.Gaps.Len()+1)
+		if of++; atOnce(r) {
+			whole++
 		}
 	}
-	return whole, of, most
+	return whole, of
 }
 
 // atOnce reports whether the tokens of an answer arrived less than 1 µs apart on average.
@@ -265,28 +216,16 @@ func (e *Measured) heldBack(which func(*record.Record) bool) []effect {
 		}
 		return float64(r.Last.Us()-r.Sent.Us())/record.UsPerMs/float64(r.OutputTokens-1) - tpot
 	}
-	most := 0.0
-	for r := range record.Completed(e.Records) {
-		most = max(most, own(r))
-	}
-	return exactly(record.Lowered, most, own, []string{"tpot"})
+	return e.exactly(record.Lowered, own, []string{"tpot"})
 }
 
 // checkSpeculation: the acceptance of synthetic prompts says nothing about real text.
 func checkSpeculation(e *Measured) checkResult {
-	if e.Summary.Requests.Completed == 0 {
+	synthetic, n := e.count(func(r *record.Record) bool { return r.PromptHash == "" })
+	switch {
+	case n == 0:
 		return noData
-	}
-	if e.Speculation == nil {
-		return passed()
-	}
-	synthetic, n := 0, 0
-	for r := range record.Completed(e.Records) {
-		if n++; r.PromptHash == "" {
-			synthetic++
-		}
-	}
-	if float64(synthetic) <= tolerated*float64(n) {
+	case e.Speculation == nil, float64(synthetic) <= tolerated*float64(n):
 		return passed()
 	}
 	length := ""

@@ -47,12 +47,8 @@ func (e *Measured) ofWorker(d difference) []effect {
 		return exactly(record.Inflated, most, own, firstToken, lastToken)
 	}
 	decode := func(r *record.Record) float64 { return own(r) * float64(max(0, r.OutputTokens-1)) }
-	longest := 0.0
-	for r := range record.Completed(e.Records) {
-		longest = max(longest, decode(r))
-	}
 	return append(exactly(record.Inflated, most, own, betweenIt),
-		exactly(record.Inflated, longest, decode, lastToken)...)
+		e.exactly(record.Inflated, decode, lastToken)...)
 }
 
 // perWorker makes a check of the client for every load worker; the worst decides and is named.
@@ -274,14 +270,7 @@ func checkCap(e *Measured) checkResult {
 	if len(e.Workers) < 2 || e.Spec.Closed() || e.Spec.Concurrency == 0 {
 		return unasked
 	}
-	waited, n, most := 0, 0, 0.0
-	for r := range record.Completed(e.Records) {
-		n++
-		if ms := capWait(r); ms > 0 {
-			waited++
-			most = max(most, ms)
-		}
-	}
+	waited, n := e.count(func(r *record.Record) bool { return capWait(r) > 0 })
 	switch {
 	case n == 0:
 		return noData
@@ -290,8 +279,8 @@ func checkCap(e *Measured) checkResult {
 	}
 	return caution("run this row without --workers, or raise concurrency: only waits under the cap differ",
 		"%d of %d requests waited up to %s under the cap of their worker, while another worker may have been below its own",
-		waited, n, unit.Format(most, "ms")).
-		touching(exactly(record.Inflated, most, capWait, fromArrival, []string{"cap_wait"}))
+		waited, n, unit.Format(e.most(capWait), "ms")).
+		touching(e.exactly(record.Inflated, capWait, fromArrival, []string{"cap_wait"}))
 }
 
 func capWait(r *record.Record) float64 {

@@ -60,6 +60,10 @@ func (c checkResult) and(other checkResult) checkResult {
 	return c.touching(other.effects)
 }
 
+func (c checkResult) as(code string) record.Finding {
+	return record.Finding{Code: code, Severity: c.severity, Text: c.problem, Hint: c.hint}
+}
+
 var noData = checkResult{}
 
 // unasked is the result of a check of what the row does not ask for.
@@ -191,7 +195,7 @@ func (e *Measured) listChecks(results map[string]outcome) {
 }
 
 func (e *Measured) addFinding(code string, f checkResult) {
-	finding := record.Finding{Code: code, Severity: f.severity, Text: f.problem, Hint: f.hint}
+	finding := f.as(code)
 	for _, x := range e.withFirstAnswer(f.effects) {
 		if metric.IsLatency(x.Metric) && e.Summary.Latency(x.Metric) == nil {
 			continue
@@ -215,9 +219,9 @@ func (e *Measured) notes() []record.Finding {
 		}
 	}
 	if len(keys) > 0 {
-		out = append(out, record.Finding{Code: "closed_loop", Severity: record.Note,
-			Text: fmt.Sprintf("closed loop: %s count from a free worker; users who arrive independently queue first and wait longer", strings.Join(keys, ", ")),
-			Hint: "limit users' latency in a row with a rate"})
+		out = append(out, note("limit users' latency in a row with a rate",
+			"closed loop: %s count from a free worker; users who arrive independently queue first and wait longer",
+			strings.Join(keys, ", ")).as("closed_loop"))
 	}
 	if g := e.Server.Gateway; g != nil {
 		out = append(out, e.gatewayNote(g))
@@ -234,8 +238,8 @@ func (e *Measured) gatewayNote(g *record.Gateway) record.Finding {
 			text += fmt.Sprintf(", beside ttft p50 %s ms", unit.Brief(ttft.P50, 3))
 		}
 	}
-	return record.Finding{Code: "gateway", Severity: record.Note, Text: text,
-		Hint: "to separate the two, measure the server itself as well (bench compare), and set [telemetry] server to its metrics page"}
+	return note("to separate the two, measure the server itself as well (bench compare), and set [telemetry] server to its metrics page",
+		"%s", text).as("gateway")
 }
 
 // longKept, s: a step of the engine, and what the readings of its metrics page resolve.
@@ -257,20 +261,18 @@ func (e *Measured) leaverNotes() []record.Finding {
 		text += fmt.Sprintf("; it counted %s aborted requests, %s users left", unit.Brief(*l.Aborted, 4),
 			unit.Count(l.LeftInRow))
 	}
-	return append(out, record.Finding{Code: "users_left", Severity: record.Note, Text: text,
-		Hint: "let the server, and each gateway before it, notice closed connections: abandoned answers take compute from the others"})
+	return append(out, note("let the server, and each gateway before it, notice closed connections: abandoned answers take compute from the others",
+		"%s", text).as("users_left"))
 }
 
 func (e *Measured) usersLeft() record.Finding {
 	q, l := &e.Summary.Requests, e.Left
 	if q.Left > 0 && q.Stayed() == 0 {
-		return record.Finding{Code: "users_left", Severity: record.Caution,
-			Text: fmt.Sprintf("all %s users left (%d before the first token): no answer was completed, so that there is no latency and no error rate; throughput counts the %s tokens that they received",
-				unit.Count(q.Left), l.BeforeFirst, unit.Count(l.Tokens)),
-			Hint: "let fewer users leave, or later"}
+		return caution("let fewer users leave, or later",
+			"all %s users left (%d before the first token): no answer was completed, so that there is no latency and no error rate; throughput counts the %s tokens that they received",
+			unit.Count(q.Left), l.BeforeFirst, unit.Count(l.Tokens)).as("users_left")
 	}
-	return record.Finding{Code: "users_left", Severity: record.Note,
-		Text: fmt.Sprintf("%s of %s users left (%d before the first token): percentiles, SLO and error rate cover the others, throughput counts the %s tokens that they received",
-			unit.Count(q.Left), unit.Count(q.Planned), l.BeforeFirst, unit.Count(l.Tokens)),
-		Hint: "a user whose answer ended first is counted as one who stayed: compare latencies with a row without leave"}
+	return note("a user whose answer ended first is counted as one who stayed: compare latencies with a row without leave",
+		"%s of %s users left (%d before the first token): percentiles, SLO and error rate cover the others, throughput counts the %s tokens that they received",
+		unit.Count(q.Left), unit.Count(q.Planned), l.BeforeFirst, unit.Count(l.Tokens)).as("users_left")
 }

@@ -70,6 +70,11 @@ func exactly(d record.Direction, most float64, own func(*record.Record) float64,
 	return out
 }
 
+// exactly is the effect of what a part of each completed request takes.
+func (e *Measured) exactly(d record.Direction, own func(*record.Record) float64, metrics ...[]string) []effect {
+	return exactly(d, e.most(own), own, metrics...)
+}
+
 // byShare: a share of each request's own values can be the effect's, at most most.
 func byShare(d record.Direction, most float64, share func(*record.Record) float64, metrics ...[]string) []effect {
 	out := byFactor(d, 1/(1-most), metrics...)

@@ -135,35 +135,27 @@ func (e *Measured) inParts(q question, parts int) []float64 {
 }
 
 func (e *Measured) figure(key string, s *record.Summary, t experiment.Target) (x float64, missing string) {
-	switch key {
-	case "min_requests_per_s":
-		return s.Throughput.RequestsPerS, ""
-	case "min_prompt_tokens_per_s":
-		return s.Throughput.PromptTokensPerS, ""
-	case "min_output_tokens_per_s":
-		return s.Throughput.OutputTokensPerS, ""
-	case "min_output_tokens_per_s_per_gpu":
-		if s.Throughput.OutputTokensPerSPerGPU == nil {
-			return 0, "number of GPUs not specified: write gpus = 1 in [target]"
+	name, row := strings.TrimPrefix(key, "min_"), record.Row{Summary: *s}
+	switch name {
+	case metric.Price:
+		usd, ok := costPerMillion(s, t)
+		if !ok {
+			return 0, NoPrice
 		}
-		return *s.Throughput.OutputTokensPerSPerGPU, ""
-	case "min_goodput_requests_per_s":
-		if s.Goodput == nil {
-			return 0, "per-request limit not specified: write [slo.each]"
-		}
-		return s.Goodput.RequestsPerS, ""
-	case metric.EnergyPerToken, "min_" + metric.TokensPerJoule:
-		energy, missing := e.energyOver(s, t)
-		if energy == nil {
+		return usd, ""
+	case metric.EnergyPerToken, metric.TokensPerJoule:
+		if row.Energy, missing = e.energyOver(s, t); row.Energy == nil {
 			return 0, cmp.Or(missing, noPower)
 		}
-		return energy.Figure(strings.TrimPrefix(key, "min_")), ""
 	}
-	usd, ok := costPerMillion(s, t)
-	if !ok {
-		return 0, NoPrice
+	x, ok := row.Figure(name)
+	switch {
+	case ok:
+		return x, ""
+	case name == metric.OutputTokensPerSPerGPU:
+		return 0, "number of GPUs not specified: write gpus = 1 in [target]"
 	}
-	return usd, ""
+	return 0, "per-request limit not specified: write [slo.each]"
 }
 
 // noPower is the reason of a row whose GPUs' power was not collected.

@@ -135,6 +135,24 @@ func filter(records []*record.Record, keep func(*record.Record) bool) []*record.
 	return slices.DeleteFunc(slices.Clone(records), func(r *record.Record) bool { return !keep(r) })
 }
 
+// count is the number of completed requests that are so, and of all.
+func (e *Measured) count(is func(*record.Record) bool) (n, of int) {
+	for r := range record.Completed(e.Records) {
+		if of++; is(r) {
+			n++
+		}
+	}
+	return n, of
+}
+
+// most is the largest of a figure of the completed requests, at least 0.
+func (e *Measured) most(of func(*record.Record) float64) (most float64) {
+	for r := range record.Completed(e.Records) {
+		most = max(most, of(r))
+	}
+	return most
+}
+
 func interrupted(window []*record.Record) bool {
 	return slices.ContainsFunc(window, func(r *record.Record) bool { return r.Outcome == "cancelled" })
 }
