@@ -30,27 +30,25 @@ func setThrottled(r *telemetry.GPUReading, mask uint64) {
 
 // gpuMetric is a figure of a GPU with its names in an exporter, the preferred one first, and the factor to our unit.
 type gpuMetric struct {
-	field func(*telemetry.GPUReading) **float64
-	scale float64
-	names []string
+	figure string // its name in a telemetry.GPUReading
+	scale  float64
+	names  []string
 }
 
 var gpuMetrics = []gpuMetric{
-	{func(r *telemetry.GPUReading) **float64 { return &r.Busy }, 0.01, []string{"DCGM_FI_DEV_GPU_UTIL"}},
-	{func(r *telemetry.GPUReading) **float64 { return &r.EngineActive }, 1, []string{"DCGM_FI_PROF_GR_ENGINE_ACTIVE"}},
-	{func(r *telemetry.GPUReading) **float64 { return &r.SMActive }, 1, []string{"DCGM_FI_PROF_SM_ACTIVE"}},
-	{func(r *telemetry.GPUReading) **float64 { return &r.TensorActive }, 1,
-		[]string{"DCGM_FI_PROF_PIPE_TENSOR_ACTIVE"}},
-	{func(r *telemetry.GPUReading) **float64 { return &r.DRAMActive }, 1, []string{"DCGM_FI_PROF_DRAM_ACTIVE"}},
-	{func(r *telemetry.GPUReading) **float64 { return &r.PowerW }, 1, []string{"DCGM_FI_DEV_POWER_USAGE"}},
-	{func(r *telemetry.GPUReading) **float64 { return &r.PowerLimitW }, 1, []string{"DCGM_FI_DEV_POWER_MGMT_LIMIT"}},
-	{func(r *telemetry.GPUReading) **float64 { return &r.EnergyJ }, 1e-3,
-		[]string{"DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION"}},
-	{func(r *telemetry.GPUReading) **float64 { return &r.SMClock }, 1, []string{"DCGM_FI_DEV_SM_CLOCK"}},
-	{func(r *telemetry.GPUReading) **float64 { return &r.MemoryClock }, 1, []string{"DCGM_FI_DEV_MEM_CLOCK"}},
-	{func(r *telemetry.GPUReading) **float64 { return &r.UsedMiB }, 1, []string{"DCGM_FI_DEV_FB_USED"}},
-	{func(r *telemetry.GPUReading) **float64 { return &r.TotalMiB }, 1, []string{"DCGM_FI_DEV_FB_TOTAL"}},
-	{func(r *telemetry.GPUReading) **float64 { return &r.Temperature }, 1, []string{"DCGM_FI_DEV_GPU_TEMP"}},
+	{"busy", 0.01, []string{"DCGM_FI_DEV_GPU_UTIL"}},
+	{"engine_active", 1, []string{"DCGM_FI_PROF_GR_ENGINE_ACTIVE"}},
+	{"sm_active", 1, []string{"DCGM_FI_PROF_SM_ACTIVE"}},
+	{"tensor_active", 1, []string{"DCGM_FI_PROF_PIPE_TENSOR_ACTIVE"}},
+	{"dram_active", 1, []string{"DCGM_FI_PROF_DRAM_ACTIVE"}},
+	{"power_w", 1, []string{"DCGM_FI_DEV_POWER_USAGE"}},
+	{"power_limit_w", 1, []string{"DCGM_FI_DEV_POWER_MGMT_LIMIT"}},
+	{"energy_j", 1e-3, []string{"DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION"}},
+	{"sm_clock_mhz", 1, []string{"DCGM_FI_DEV_SM_CLOCK"}},
+	{"memory_clock_mhz", 1, []string{"DCGM_FI_DEV_MEM_CLOCK"}},
+	{"memory_used_mib", 1, []string{"DCGM_FI_DEV_FB_USED"}},
+	{"memory_total_mib", 1, []string{"DCGM_FI_DEV_FB_TOTAL"}},
+	{"temperature_c", 1, []string{"DCGM_FI_DEV_GPU_TEMP"}},
 }
 
 // throttleMasks are the names of the throttle reasons, the newer one first.
@@ -108,7 +106,7 @@ func addSeries(r *telemetry.GPUReading, s series) {
 	for _, d := range gpuMetrics {
 		// DCGM reports missing values as huge numbers
 		if slices.Contains(d.names, s.name) && s.value >= 0 && s.value < 1e18 {
-			*d.field(r) = new(s.value * d.scale)
+			*r.Figure(d.figure) = new(s.value * d.scale)
 		}
 	}
 }
@@ -129,14 +127,12 @@ const localAMD = "http://127.0.0.1:5000/metrics"
 
 // amdMetrics leave out gpu_umc_activity: time with the memory controller busy is no share of the bandwidth.
 var amdMetrics = []gpuMetric{
-	{func(r *telemetry.GPUReading) **float64 { return &r.Busy }, 0.01, []string{"gpu_gfx_activity"}},
-	{func(r *telemetry.GPUReading) **float64 { return &r.PowerW }, 1,
-		[]string{"gpu_package_power", "gpu_average_package_power", "gpu_power_usage"}},
-	{func(r *telemetry.GPUReading) **float64 { return &r.EnergyJ }, 1e-6, []string{"gpu_energy_consumed"}},
-	{func(r *telemetry.GPUReading) **float64 { return &r.UsedMiB }, 1, []string{"gpu_used_vram"}},
-	{func(r *telemetry.GPUReading) **float64 { return &r.TotalMiB }, 1, []string{"gpu_total_vram"}},
-	{func(r *telemetry.GPUReading) **float64 { return &r.Temperature }, 1,
-		[]string{"gpu_edge_temperature", "gpu_junction_temperature"}},
+	{"busy", 0.01, []string{"gpu_gfx_activity"}},
+	{"power_w", 1, []string{"gpu_package_power", "gpu_average_package_power", "gpu_power_usage"}},
+	{"energy_j", 1e-6, []string{"gpu_energy_consumed"}},
+	{"memory_used_mib", 1, []string{"gpu_used_vram"}},
+	{"memory_total_mib", 1, []string{"gpu_total_vram"}},
+	{"temperature_c", 1, []string{"gpu_edge_temperature", "gpu_junction_temperature"}},
 }
 
 const amdClock = "gpu_clock"
@@ -211,8 +207,8 @@ func amdReading(id string, of []series) telemetry.GPUReading {
 	}
 	for _, m := range amdMetrics {
 		for _, n := range m.names {
-			if v, ok := values[n]; ok && *m.field(&r) == nil {
-				*m.field(&r) = new(telemetry.Round(v*m.scale, 6))
+			if v, ok := values[n]; ok && *r.Figure(m.figure) == nil {
+				*r.Figure(m.figure) = new(telemetry.Round(v*m.scale, 6))
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,76 +14,56 @@ import (
 // engineMetric is one figure with its metric names, the preferred first. A name can require a label:
 // name{label=value}, or name{label=prefix*}.
 type engineMetric struct {
-	field   func(*telemetry.ServerReading) **float64
-	largest bool // of several engines: the largest value, else the sum
-	names   []string
+	figure string // its name in a telemetry.ServerReading
+	names  []string
 }
 
 // engineMetrics are the names of vLLM (V0, V1, and under Ray), SGLang, TGI, TensorRT-LLM (trtllm-serve, and
 // under Triton) and llama.cpp, with underscores for colons. SGLang looks up every prompt token, so its prompt
 // tokens are its queries.
 var engineMetrics = []engineMetric{
-	{field: func(r *telemetry.ServerReading) **float64 { return &r.Running },
-		names: []string{"vllm_num_requests_running", "sglang_num_running_reqs", "tgi_batch_current_size",
-			"trtllm_num_requests_running", "nv_trt_llm_request_metrics{request_type=active}",
-			"llamacpp_requests_processing"}},
-	{field: func(r *telemetry.ServerReading) **float64 { return &r.Waiting },
-		names: []string{"vllm_num_requests_waiting", "sglang_num_queue_reqs", "tgi_queue_size",
-			"trtllm_num_requests_waiting", "nv_trt_llm_request_metrics{request_type=waiting}",
-			"llamacpp_requests_deferred"}},
-	{field: func(r *telemetry.ServerReading) **float64 { return &r.KVUsage }, largest: true,
-		names: []string{"vllm_kv_cache_usage_perc", "vllm_gpu_cache_usage_perc", "sglang_token_usage",
-			"trtllm_kv_cache_utilization", "nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type=fraction}",
-			"llamacpp_kv_cache_usage_ratio"}},
-	{field: func(r *telemetry.ServerReading) **float64 { return &r.KVCapacity },
-		names: []string{"sglang_max_total_num_tokens"}},
-	{field: func(r *telemetry.ServerReading) **float64 { return &r.Preemptions },
-		names: []string{"vllm_num_preemptions_total", "sglang_num_retracted_requests_total",
-			"sglang_num_retracted_reqs_total"}},
-	{field: func(r *telemetry.ServerReading) **float64 { return &r.PrefixQueries },
-		names: []string{"vllm_prefix_cache_queries_total", "vllm_gpu_prefix_cache_queries_total",
-			"sglang_prompt_tokens_total"}},
-	{field: func(r *telemetry.ServerReading) **float64 { return &r.PrefixHits },
-		names: []string{"vllm_prefix_cache_hits_total", "vllm_gpu_prefix_cache_hits_total",
-			"sglang_cached_tokens_total", "llamacpp_prompt_tokens_cached_total"}},
-	{field: func(r *telemetry.ServerReading) **float64 { return &r.Tiers.GPU },
-		names: []string{"vllm_prompt_tokens_cached_by_source_total{source=device}",
-			"sglang_cached_tokens_total{cache_source=device}"}},
-	{field: func(r *telemetry.ServerReading) **float64 { return &r.Tiers.Host },
-		names: []string{"vllm_prompt_tokens_cached_by_source_total{source=host}",
-			"sglang_cached_tokens_total{cache_source=host}"}},
-	{field: func(r *telemetry.ServerReading) **float64 { return &r.Tiers.P2P },
-		names: []string{"vllm_prompt_tokens_cached_by_source_total{source=p2p}"}},
-	{field: func(r *telemetry.ServerReading) **float64 { return &r.Tiers.Disk },
-		names: []string{"vllm_prompt_tokens_cached_by_source_total{source=disk}",
-			"sglang_cached_tokens_total{cache_source=storage_*}"}},
-	{field: func(r *telemetry.ServerReading) **float64 { return &r.Tiers.External },
-		names: []string{"vllm_prompt_tokens_cached_by_source_total{source=external_unspecified}",
-			"vllm_external_prefix_cache_hits_total"}},
-	{field: func(r *telemetry.ServerReading) **float64 { return &r.HitRate }, largest: true,
-		names: []string{"vllm_gpu_prefix_cache_hit_rate", "sglang_cache_hit_rate", "trtllm_kv_cache_hit_rate"}},
-	{field: func(r *telemetry.ServerReading) **float64 { return &r.Prompt },
-		names: []string{"vllm_prompt_tokens_total", "sglang_prompt_tokens_total", "tgi_request_input_length_sum",
-			"llamacpp_prompt_tokens_total"}},
-	{field: func(r *telemetry.ServerReading) **float64 { return &r.Generated },
-		names: []string{"vllm_generation_tokens_total", "sglang_generation_tokens_total",
-			"tgi_request_generated_tokens_sum", "llamacpp_tokens_predicted_total"}},
-	{field: func(r *telemetry.ServerReading) **float64 { return &r.Requests },
-		names: []string{"vllm_request_success_total", "sglang_num_requests_total", "tgi_request_success",
-			"trtllm_request_success_total"}},
-	{field: func(r *telemetry.ServerReading) **float64 { return &r.Aborted },
-		names: []string{"vllm_request_success_total{finished_reason=abort}", "sglang_num_aborted_requests_total"}},
-	{field: func(r *telemetry.ServerReading) **float64 { return &r.Drafts },
-		names: []string{"vllm_spec_decode_num_drafts_total", "llamacpp_spec_decode_num_drafts_total"}},
-	{field: func(r *telemetry.ServerReading) **float64 { return &r.Drafted },
-		names: []string{"vllm_spec_decode_num_draft_tokens_total", "llamacpp_spec_decode_num_draft_tokens_total"}},
-	{field: func(r *telemetry.ServerReading) **float64 { return &r.Accepted },
-		names: []string{"vllm_spec_decode_num_accepted_tokens_total",
-			"llamacpp_spec_decode_num_accepted_tokens_total"}},
-	{field: func(r *telemetry.ServerReading) **float64 { return &r.AcceptLength }, largest: true,
-		names: []string{"sglang_spec_accept_length", "trtllm_spec_decode_acceptance_length"}},
-	{field: func(r *telemetry.ServerReading) **float64 { return &r.AcceptRate }, largest: true,
-		names: []string{"sglang_spec_accept_rate", "vllm_spec_decode_draft_acceptance_rate"}},
+	{"running", []string{"vllm_num_requests_running", "sglang_num_running_reqs", "tgi_batch_current_size",
+		"trtllm_num_requests_running", "nv_trt_llm_request_metrics{request_type=active}",
+		"llamacpp_requests_processing"}},
+	{"waiting", []string{"vllm_num_requests_waiting", "sglang_num_queue_reqs", "tgi_queue_size",
+		"trtllm_num_requests_waiting", "nv_trt_llm_request_metrics{request_type=waiting}",
+		"llamacpp_requests_deferred"}},
+	{"kv_usage", []string{"vllm_kv_cache_usage_perc", "vllm_gpu_cache_usage_perc", "sglang_token_usage",
+		"trtllm_kv_cache_utilization", "nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type=fraction}",
+		"llamacpp_kv_cache_usage_ratio"}},
+	{"kv_capacity_tokens", []string{"sglang_max_total_num_tokens"}},
+	{"preemptions", []string{"vllm_num_preemptions_total", "sglang_num_retracted_requests_total",
+		"sglang_num_retracted_reqs_total"}},
+	{"prefix_queries", []string{"vllm_prefix_cache_queries_total", "vllm_gpu_prefix_cache_queries_total",
+		"sglang_prompt_tokens_total"}},
+	{"prefix_hits", []string{"vllm_prefix_cache_hits_total", "vllm_gpu_prefix_cache_hits_total",
+		"sglang_cached_tokens_total", "llamacpp_prompt_tokens_cached_total"}},
+	{"prefix_hits_by_tier.gpu", []string{"vllm_prompt_tokens_cached_by_source_total{source=device}",
+		"sglang_cached_tokens_total{cache_source=device}"}},
+	{"prefix_hits_by_tier.host", []string{"vllm_prompt_tokens_cached_by_source_total{source=host}",
+		"sglang_cached_tokens_total{cache_source=host}"}},
+	{"prefix_hits_by_tier.p2p", []string{"vllm_prompt_tokens_cached_by_source_total{source=p2p}"}},
+	{"prefix_hits_by_tier.disk", []string{"vllm_prompt_tokens_cached_by_source_total{source=disk}",
+		"sglang_cached_tokens_total{cache_source=storage_*}"}},
+	{"prefix_hits_by_tier.external", []string{
+		"vllm_prompt_tokens_cached_by_source_total{source=external_unspecified}",
+		"vllm_external_prefix_cache_hits_total"}},
+	{"prefix_hit_rate", []string{"vllm_gpu_prefix_cache_hit_rate", "sglang_cache_hit_rate",
+		"trtllm_kv_cache_hit_rate"}},
+	{"prompt_tokens", []string{"vllm_prompt_tokens_total", "sglang_prompt_tokens_total",
+		"tgi_request_input_length_sum", "llamacpp_prompt_tokens_total"}},
+	{"generation_tokens", []string{"vllm_generation_tokens_total", "sglang_generation_tokens_total",
+		"tgi_request_generated_tokens_sum", "llamacpp_tokens_predicted_total"}},
+	{"requests", []string{"vllm_request_success_total", "sglang_num_requests_total", "tgi_request_success",
+		"trtllm_request_success_total"}},
+	{"aborted", []string{"vllm_request_success_total{finished_reason=abort}", "sglang_num_aborted_requests_total"}},
+	{"drafts", []string{"vllm_spec_decode_num_drafts_total", "llamacpp_spec_decode_num_drafts_total"}},
+	{"draft_tokens", []string{"vllm_spec_decode_num_draft_tokens_total",
+		"llamacpp_spec_decode_num_draft_tokens_total"}},
+	{"accepted_tokens", []string{"vllm_spec_decode_num_accepted_tokens_total",
+		"llamacpp_spec_decode_num_accepted_tokens_total"}},
+	{"acceptance_length", []string{"sglang_spec_accept_length", "trtllm_spec_decode_acceptance_length"}},
+	{"acceptance_rate", []string{"sglang_spec_accept_rate", "vllm_spec_decode_draft_acceptance_rate"}},
 }
 
 const acceptedAt = "vllm_spec_decode_num_accepted_tokens_per_pos_total"
@@ -116,7 +97,7 @@ func readServer(p metricsPage) (*telemetry.ServerReading, error) {
 			if !ok {
 				continue
 			}
-			*f.field(r) = &v
+			*r.Figure(f.figure) = &v
 			r.Engine = cmp.Or(r.Engine, engineOf(n))
 			break
 		}
@@ -176,7 +157,7 @@ func (f engineMetric) find(p metricsPage, name string) (v float64, ok bool) {
 		case s.name != name || !matches(s.labels[key], want) || !firstRank(s):
 		case !ok:
 			v, ok = s.value, true
-		case f.largest:
+		case slices.Contains(telemetry.Largest, f.figure):
 			v = max(v, s.value)
 		default:
 			v += s.value
@@ -238,7 +219,7 @@ func cacheCapacity(p metricsPage) *float64 {
 // sglangConfig has the page size of SGLang's KV cache in its labels; later versions have a gauge.
 const sglangConfig = "sglang_cache_config_info"
 
-var blockGauges = engineMetric{largest: true, names: []string{"sglang_page_size", "trtllm_kv_cache_tokens_per_block",
+var blockGauges = engineMetric{"prefix_cache_block_tokens", []string{"sglang_page_size", "trtllm_kv_cache_tokens_per_block",
 	"nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type=tokens_per}"}}
 
 // blockLabels are the labels of info metrics with that size. vLLM's blocks are larger than block_size with a

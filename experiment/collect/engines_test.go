@@ -249,7 +249,7 @@ func bigPage() string {
 		for h := range 20 {
 			name := fmt.Sprintf("vllm:histogram_%d", h)
 			if h < len(engineHistograms) {
-				name = strings.Replace(engineHistograms[h].names[0], "_", ":", 1)
+				name = strings.Replace(engineHistograms[h][0], "_", ":", 1)
 			}
 			for le := range 22 {
 				fmt.Fprintf(&b, "%s_bucket{engine=\"%d\",le=\"%d\",model_name=\"a/model\"} 3\n", name, engine, le)

@@ -12,23 +12,14 @@ import (
 // engineHistograms are the names of the latency histograms, in s, with underscores for colons: vLLM (V0, and V1:
 // vllm/v1/metrics/loggers.py), SGLang (srt/metrics/collector.py), TGI (router/src/server.rs) and TensorRT-LLM
 // (metrics/collector.py).
-var engineHistograms = []struct {
-	field func(*telemetry.TimeReading) **telemetry.Histogram
-	names []string
-}{
-	{func(t *telemetry.TimeReading) **telemetry.Histogram { return &t.TTFT },
-		[]string{"vllm_time_to_first_token_seconds", "sglang_time_to_first_token_seconds",
-			"trtllm_time_to_first_token_seconds"}},
-	{func(t *telemetry.TimeReading) **telemetry.Histogram { return &t.Queue },
-		[]string{"vllm_request_queue_time_seconds", "sglang_queue_time_seconds", "tgi_request_queue_duration",
-			"trtllm_request_queue_time_seconds"}},
-	{func(t *telemetry.TimeReading) **telemetry.Histogram { return &t.Prefill },
-		[]string{"vllm_request_prefill_time_seconds", "trtllm_request_prefill_time_seconds"}},
-	{func(t *telemetry.TimeReading) **telemetry.Histogram { return &t.Decode },
-		[]string{"vllm_request_decode_time_seconds", "trtllm_request_decode_time_seconds"}},
-	{func(t *telemetry.TimeReading) **telemetry.Histogram { return &t.E2E },
-		[]string{"vllm_e2e_request_latency_seconds", "sglang_e2e_request_latency_seconds", "tgi_request_duration",
-			"trtllm_e2e_request_latency_seconds"}},
+var engineHistograms = [][]string{ // in the order of telemetry.TimeReading.Fields
+	{"vllm_time_to_first_token_seconds", "sglang_time_to_first_token_seconds", "trtllm_time_to_first_token_seconds"},
+	{"vllm_request_queue_time_seconds", "sglang_queue_time_seconds", "tgi_request_queue_duration",
+		"trtllm_request_queue_time_seconds"},
+	{"vllm_request_prefill_time_seconds", "trtllm_request_prefill_time_seconds"},
+	{"vllm_request_decode_time_seconds", "trtllm_request_decode_time_seconds"},
+	{"vllm_e2e_request_latency_seconds", "sglang_e2e_request_latency_seconds", "tgi_request_duration",
+		"trtllm_e2e_request_latency_seconds"},
 }
 
 type histogramPart struct {
@@ -39,8 +30,8 @@ type histogramPart struct {
 
 var histogramSeries = func() map[string]histogramPart {
 	out := map[string]histogramPart{}
-	for i, h := range engineHistograms {
-		for _, name := range h.names {
+	for i, names := range engineHistograms {
+		for _, name := range names {
 			for _, suffix := range []string{"_bucket", "_count", "_sum"} {
 				out[name+suffix] = histogramPart{engineOf(name), i, suffix}
 			}
@@ -57,8 +48,8 @@ func readTimes(p metricsPage, engine string) (t telemetry.TimeReading) {
 			sums[part.index].add(part.suffix, s)
 		}
 	}
-	for i, h := range engineHistograms {
-		*h.field(&t) = sums[i].histogram()
+	for i, field := range t.Fields() {
+		*field = sums[i].histogram()
 	}
 	return t
 }

@@ -8,11 +8,9 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"bench/experiment/text"
 	"bench/experiment/unit"
@@ -199,10 +197,8 @@ func addCacheConfig(f map[string]string, line string) {
 }
 
 // notFlag matches names of settings that differ at each start, or that are where a server is.
-var notFlag = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)(^|_)(seed|hosts?|ports?|addr|ip|dir)(_|$)|` +
-		`^(session_|instance_)?id$|throughput|memory_usage`)
-})
+var notFlag = text.Lazy(`(?i)(^|_)(seed|hosts?|ports?|addr|ip|dir)(_|$)|` +
+	`^(session_|instance_)?id$|throughput|memory_usage`)
 
 // AddFlags adds the settings that an engine reports, but no texts that can have a secret in them: JSON and URLs.
 func (t *TargetInfo) AddFlags(reported map[string]any) {

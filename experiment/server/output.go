@@ -3,10 +3,10 @@ package server
 import (
 	"bytes"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
+
+	"bench/experiment/text"
 )
 
 const (
@@ -14,81 +14,25 @@ const (
 	lineBytes = 400
 )
 
-type output struct {
-	announce string
-	url      chan string // the first announced URL
-
-	mu    sync.Mutex
-	line  []byte // the unfinished line, at most lineBytes
-	lines []string
-}
-
-func newOutput(announce string) *output {
-	return &output{announce: announce, url: make(chan string, 1)}
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	n := len(p)
-	for {
-		line, rest, whole := bytes.Cut(p, []byte("\n"))
-		o.line = append(o.line, line[:min(len(line), lineBytes-len(o.line))]...)
-		if !whole {
-			return n, nil
-		}
-		o.add(strings.TrimRight(string(o.line), "\r"))
-		o.line, p = o.line[:0], rest
-	}
-}
-
-func (o *output) add(line string) {
-	if len(o.lines) == lastLines {
-		o.lines = append(o.lines[:0], o.lines[1:]...)
-	}
-	o.lines = append(o.lines, line)
-	if _, after, found := strings.Cut(line, o.announce); found && o.announce != "" {
-		url, _, _ := strings.Cut(strings.TrimSpace(after), " ")
-		select {
-		case o.url <- url:
-		default: // already announced
-		}
-	}
-}
-
-func (o *output) lastOutput() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	lines := o.lines
-	if len(o.line) > 0 {
-		lines = append(lines[:len(lines):len(lines)], string(o.line))
-	}
-	return strings.Join(lines, "\n")
-}
-
 const causeBytes = 256 << 10
-
-func lazy(text string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
-}
 
 var (
 	// exception matches the line that Python prints last for an exception, behind a log's prefix or not:
 	// "ValueError: …", "torch.OutOfMemoryError: …".
-	exception = lazy(`(?:^|\s|\])((?:[a-zA-Z_]\w*\.)*[A-Z]\w*(?:Error|Exception|OutOfMemory|Exit): \S.*)$`)
+	exception = text.Lazy(`(?:^|\s|\])((?:[a-zA-Z_]\w*\.)*[A-Z]\w*(?:Error|Exception|OutOfMemory|Exit): \S.*)$`)
 	// message matches the last words of other programs: argparse's "vllm: error: unrecognized arguments: …",
 	// llama.cpp's "error: invalid argument: …" and "couldn't bind HTTP server socket", CUDA's, the linker's and the
 	// kernel's.
-	message = lazy(`(?i)((?:\S+: )?(?:error: |fatal: |panic: ).*|.*(?:out of memory|address already in use|` +
+	message = text.Lazy(`(?i)((?:\S+: )?(?:error: |fatal: |panic: ).*|.*(?:out of memory|address already in use|` +
 		`couldn't bind |failed to load model|error loading model|no such file or directory|permission denied|` +
 		`cannot open shared object).*)$`)
 	// logPrefix is what vLLM and others write before a line: "(EngineCore pid=7) ERROR 11-22 10:35:58 [core.py:936] ".
-	logPrefix = lazy(`^(?:\([^)]*pid=\d+\)\s*)?(?:(?:ERROR|CRITICAL|FATAL)\s+[\d-]+ [\d:.,]+ )?` +
+	logPrefix = text.Lazy(`^(?:\([^)]*pid=\d+\)\s*)?(?:(?:ERROR|CRITICAL|FATAL)\s+[\d-]+ [\d:.,]+ )?` +
 		`(?:\[[^\]]*\.py:\d+\]\s*)?`)
 	// harmless matches lines that report no fault, whatever they quote.
-	harmless = lazy(`^.{0,60}\b(?:DEBUG|INFO|WARN|WARNING)\b`)
+	harmless = text.Lazy(`^.{0,60}\b(?:DEBUG|INFO|WARN|WARNING)\b`)
 	// consequence matches exceptions that only report that another process has failed, and warnings at the exit.
-	consequence = lazy(`(?i)see (?:the )?(?:root cause|stack trace|error|log)|above for|resource_tracker|` +
+	consequence = text.Lazy(`(?i)see (?:the )?(?:root cause|stack trace|error|log)|above for|resource_tracker|` +
 		`died unexpectedly|initialization failed|warning:|engine core|enginedead`)
 )
 
@@ -170,6 +114,17 @@ func (l *logFile) lastOutput(secrets Secrets) string {
 		lines[i] = strings.TrimRight(line[:min(len(line), lineBytes)], "\r")
 	}
 	return strings.Join(lines, "\n")
+}
+
+// announced is the URL that the server has written behind some words; empty: not yet.
+func (l *logFile) announced(behind string) string {
+	_, after, _ := strings.Cut(l.end(causeBytes), behind)
+	line, _, whole := strings.Cut(after, "\n")
+	if !whole {
+		return ""
+	}
+	url, _, _ := strings.Cut(strings.TrimSpace(line), " ")
+	return url
 }
 
 func (l *logFile) end(n int64) string {

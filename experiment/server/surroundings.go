@@ -122,10 +122,10 @@ func (s Running) Reported() map[string]any {
 
 var (
 	// (EngineCore pid=7) INFO 11-29 16:17:04 [core.py:133] Initializing a V1 LLM engine (v0.32.0) with config: a=…
-	settingsLine = lazy(`non-default args: \{(.*)|LLM engine \(v\S*\) with config: (.*)|` +
+	settingsLine = text.Lazy(`non-default args: \{(.*)|LLM engine \(v\S*\) with config: (.*)|` +
 		`Chunked prefill is enabled with (.*)\.|(Using \w+ attention backend)`)
 	// pythonSetting is an item of a dict or a keyword argument, on any level: 'a': 1, b=[2, 3].
-	pythonSetting = lazy(`(\w+)(?:=|': )('[^']*'|\[[^\]]*\]|<[^>]*>|[\w.+-]+)`)
+	pythonSetting = text.Lazy(`(\w+)(?:=|': )('[^']*'|\[[^\]]*\]|<[^>]*>|[\w.+-]+)`)
 )
 
 // reported joins the values of a name that a line has more than once.

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"bench/experiment/text"
 )
 
 // Table is the [server] table: how to start the server under test, and with which knobs. In the command, the
@@ -65,8 +67,8 @@ func (v Variant) Differ(w Variant) int {
 func (t *Table) Runs() bool { return len(t.Command) > 0 }
 
 var (
-	placeholder = lazy(`\{([A-Za-z_][A-Za-z0-9_]*)\}`)
-	knobName    = lazy(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	placeholder = text.Lazy(`\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+	knobName    = text.Lazy(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
 var reservedNames = []string{"rate", "concurrency", "input", "output", "prefix", "repeat", "endpoint", "confirm"}

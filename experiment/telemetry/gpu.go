@@ -3,6 +3,7 @@ package telemetry
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -89,26 +90,19 @@ func (u *GPUUsage) processes(samples []Sample) {
 	}
 }
 
+var deviceGauges = fieldsOf[Gauge](reflect.TypeFor[GPUDevice]())
+
 func deviceOf(readings []*Sample, gaps map[int64]bool, start, end int64) GPUDevice {
 	last := &readings[len(readings)-1].GPUs[0]
 	d := GPUDevice{GPU: last.GPU, UUID: last.UUID, Name: last.Name, TotalMiB: last.TotalMiB}
-	line := func(get func(*GPUReading) *float64) []point {
-		return pointsOf(readings, gaps, func(s *Sample) *float64 { return get(&s.GPUs[0]) })
+	line := func(name string) []point {
+		return pointsOf(readings, gaps, func(s *Sample) *float64 { return *s.GPUs[0].Figure(name) })
 	}
-	level := func(get func(*GPUReading) *float64) *Gauge { return gauge(line(get), start, end) }
-	d.Busy = level(func(r *GPUReading) *float64 { return r.Busy })
-	d.EngineActive = level(func(r *GPUReading) *float64 { return r.EngineActive })
-	d.SMActive = level(func(r *GPUReading) *float64 { return r.SMActive })
-	d.TensorActive = level(func(r *GPUReading) *float64 { return r.TensorActive })
-	d.DRAMActive = level(func(r *GPUReading) *float64 { return r.DRAMActive })
-	d.PowerW = level(func(r *GPUReading) *float64 { return r.PowerW })
-	d.PowerLimitW = level(func(r *GPUReading) *float64 { return r.PowerLimitW })
-	d.SMClock = level(func(r *GPUReading) *float64 { return r.SMClock })
-	d.MemoryClock = level(func(r *GPUReading) *float64 { return r.MemoryClock })
-	d.UsedMiB = level(func(r *GPUReading) *float64 { return r.UsedMiB })
-	d.Temperature = level(func(r *GPUReading) *float64 { return r.Temperature })
+	for name, index := range deviceGauges {
+		*at[Gauge](&d, index) = gauge(line(name), start, end)
+	}
 	var resets int
-	if d.EnergyJ, resets = increase(line(func(r *GPUReading) *float64 { return r.EnergyJ }), start, end); resets > 0 ||
+	if d.EnergyJ, resets = increase(line("energy_j"), start, end); resets > 0 ||
 		d.EnergyJ == nil {
 		d.EnergyJ = nil
 		if d.PowerW != nil {

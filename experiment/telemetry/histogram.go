@@ -38,9 +38,9 @@ type ServerTime struct {
 	P99  *[2]float64 `json:"p99,omitempty"`
 }
 
-// fields are in the order of ServerTimes.fields.
-func (t *TimeReading) fields() []*Histogram {
-	return []*Histogram{t.TTFT, t.Queue, t.Prefill, t.Decode, t.E2E}
+// Fields are in the order of ServerTimes.fields.
+func (t *TimeReading) Fields() []**Histogram {
+	return []**Histogram{&t.TTFT, &t.Queue, &t.Prefill, &t.Decode, &t.E2E}
 }
 
 func (t *ServerTimes) fields() []**ServerTime {
@@ -50,17 +50,17 @@ func (t *ServerTimes) fields() []**ServerTime {
 // timesBetween are the latencies between two readings. A histogram that only the later one has began at 0: some
 // servers list a histogram from its first value on. reset: a count fell.
 func timesBetween(a, b *TimeReading) (out ServerTimes, reset bool) {
-	before, after := a.fields(), b.fields()
+	before, after := a.Fields(), b.Fields()
 	for i, field := range out.fields() {
-		if after[i] == nil {
+		if *after[i] == nil {
 			continue
 		}
-		from := before[i]
+		from := *before[i]
 		if from == nil {
 			from = &Histogram{}
 		}
 		var fell bool
-		*field, fell = after[i].since(from)
+		*field, fell = (*after[i]).since(from)
 		reset = reset || fell
 	}
 	return out, reset

@@ -1,5 +1,10 @@
 package telemetry
 
+import (
+	"reflect"
+	"strings"
+)
+
 // ServerReading is one reading of a server's metrics, with the same names for all engines. A nil figure was
 // not reported. Counters are totals since the server's start. The engines of a data-parallel server are
 // summed.
@@ -35,12 +40,41 @@ type ServerReading struct {
 	AcceptRate   *float64  `json:"acceptance_rate,omitempty"`   // accepted / proposed, as the server computes it
 }
 
-func (r *ServerReading) acceptedAt(position int) *float64 {
-	if position >= len(r.AcceptedAt) {
-		return nil
+// Figure is the field with a JSON name, "running" or "prefix_hits_by_tier.gpu"; readings, usages and counts have the same.
+func (r *ServerReading) Figure(name string) **float64 { return at[float64](r, serverFigures[name]) }
+
+// Figure is the field with a JSON name.
+func (r *GPUReading) Figure(name string) **float64 { return at[float64](r, gpuFigures[name]) }
+
+var (
+	serverFigures = fieldsOf[float64](reflect.TypeFor[ServerReading]())
+	gpuFigures    = fieldsOf[float64](reflect.TypeFor[GPUReading]())
+)
+
+// fieldsOf are the fields of a struct that point to a T, by their JSON names.
+func fieldsOf[T any](t reflect.Type) map[string][]int {
+	out := map[string][]int{}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Type == reflect.TypeFor[*T]() {
+			out[name] = []int{i}
+		}
+		if f.Type.Kind() == reflect.Struct {
+			for inner, index := range fieldsOf[T](f.Type) {
+				out[name+"."+inner] = append([]int{i}, index...)
+			}
+		}
 	}
-	return &r.AcceptedAt[position]
+	return out
 }
+
+func at[T any](of any, index []int) **T {
+	return reflect.ValueOf(of).Elem().FieldByIndex(index).Addr().Interface().(**T)
+}
+
+// Largest are the figures of which several engines have the largest value; of others they have the sum.
+var Largest = []string{"kv_usage", "prefix_cache_block_tokens", "prefix_hit_rate", "acceptance_length", "acceptance_rate"}
 
 // TierHits are the cached prompt tokens by the tier that had them. A nil figure was not reported; all are nil
 // for a server with one tier.
@@ -53,20 +87,10 @@ type TierHits struct {
 	External *float64 `json:"external,omitempty"`
 }
 
-func (t *TierHits) fields() []**float64 {
-	return []**float64{&t.GPU, &t.Host, &t.P2P, &t.Disk, &t.External}
-}
-
 // TierNames are the names of the tiers, the fastest first.
 var TierNames = []string{"GPU", "host", "p2p", "disk", "external"}
 
-func (t *TierHits) List() []*float64 {
-	out := make([]*float64, 0, len(TierNames))
-	for _, f := range t.fields() {
-		out = append(out, *f)
-	}
-	return out
-}
+func (t *TierHits) List() []*float64 { return []*float64{t.GPU, t.Host, t.P2P, t.Disk, t.External} }
 
 // GPUReading is one reading of one GPU. A nil figure was not reported. Shares are means over the source's own
 // interval. AMD's GPUs report busy (the graphics engine's activity), but neither sm_active, tensor_active nor

@@ -1,6 +1,9 @@
 package telemetry
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // RoleReading is the reading of one page of several.
 type RoleReading struct {
@@ -26,34 +29,15 @@ func Combine(parts []RoleReading) *ServerReading {
 		prompts, answers = ofRoles(parts, RolePrefill, ""), ofRoles(parts, RoleDecode, "")
 	}
 	out := &ServerReading{Engine: engines[0].Engine, PrefixUnit: prompts[0].PrefixUnit}
-	for _, f := range []struct {
-		of      []*ServerReading
-		field   func(*ServerReading) **float64
-		largest bool
-	}{
-		{of: engines, field: func(r *ServerReading) **float64 { return &r.Running }},
-		{of: engines, field: func(r *ServerReading) **float64 { return &r.Waiting }},
-		{of: engines, field: func(r *ServerReading) **float64 { return &r.KVUsage }, largest: true},
-		{of: engines, field: func(r *ServerReading) **float64 { return &r.KVCapacity }},
-		{of: prompts, field: func(r *ServerReading) **float64 { return &r.CacheBlock }, largest: true},
-		{of: engines, field: func(r *ServerReading) **float64 { return &r.Preemptions }},
-		{of: prompts, field: func(r *ServerReading) **float64 { return &r.PrefixQueries }},
-		{of: prompts, field: func(r *ServerReading) **float64 { return &r.PrefixHits }},
-		{of: prompts, field: func(r *ServerReading) **float64 { return &r.HitRate }, largest: true},
-		{of: prompts, field: func(r *ServerReading) **float64 { return &r.Prompt }},
-		{of: answers, field: func(r *ServerReading) **float64 { return &r.Generated }},
-		{of: answers, field: func(r *ServerReading) **float64 { return &r.Requests }},
-		{of: answers, field: func(r *ServerReading) **float64 { return &r.Aborted }},
-		{of: answers, field: func(r *ServerReading) **float64 { return &r.Drafts }},
-		{of: answers, field: func(r *ServerReading) **float64 { return &r.Drafted }},
-		{of: answers, field: func(r *ServerReading) **float64 { return &r.Accepted }},
-		{of: answers, field: func(r *ServerReading) **float64 { return &r.AcceptLength }, largest: true},
-		{of: answers, field: func(r *ServerReading) **float64 { return &r.AcceptRate }, largest: true},
-	} {
-		*f.field(out) = combined(f.of, f.field, f.largest)
-	}
-	for i, tier := range out.Tiers.fields() {
-		*tier = combined(prompts, func(r *ServerReading) **float64 { return r.Tiers.fields()[i] }, false)
+	for name := range serverFigures {
+		of := engines
+		switch {
+		case strings.HasPrefix(name, "prefix_"), name == "prompt_tokens":
+			of = prompts
+		case slices.Contains(ofAnswers, name):
+			of = answers
+		}
+		*out.Figure(name) = combined(of, name)
 	}
 	for _, r := range answers {
 		for i, n := range r.AcceptedAt {
@@ -66,6 +50,9 @@ func Combine(parts []RoleReading) *ServerReading {
 	out.Times = combinedTimes(prompts, answers, ofRoles(parts, RoleRouter), split)
 	return out
 }
+
+var ofAnswers = []string{"generation_tokens", "requests", "aborted", "drafts", "draft_tokens", "accepted_tokens",
+	"acceptance_length", "acceptance_rate"}
 
 func splitsPhases(parts []RoleReading) bool {
 	return len(ofRoles(parts, RolePrefill)) > 0 && len(ofRoles(parts, RoleDecode)) > 0
@@ -81,13 +68,13 @@ func ofRoles(parts []RoleReading, roles ...string) (out []*ServerReading) {
 }
 
 // combined is the sum, or the largest, of those that report the figure; nil: none does.
-func combined(of []*ServerReading, field func(*ServerReading) **float64, largest bool) (out *float64) {
+func combined(of []*ServerReading, name string) (out *float64) {
 	for _, r := range of {
-		switch v := *field(r); {
+		switch v := *r.Figure(name); {
 		case v == nil:
 		case out == nil:
 			out = new(*v)
-		case largest:
+		case slices.Contains(Largest, name):
 			*out = max(*out, *v)
 		default:
 			*out += *v

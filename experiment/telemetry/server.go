@@ -1,5 +1,10 @@
 package telemetry
 
+import (
+	"reflect"
+	"slices"
+)
+
 // Source is where samples of the server or its GPUs come from.
 type Source struct {
 	Name    string // URL without user info, nvidia-smi or off
@@ -60,6 +65,11 @@ func (u *ServerUsage) Speculates() bool {
 	return u.AcceptanceLength != nil && *u.AcceptanceLength > 1 || u.AcceptanceRate != nil && *u.AcceptanceRate > 0
 }
 
+var (
+	usageFigures = fieldsOf[float64](reflect.TypeFor[ServerUsage]())
+	levels       = []string{"kv_capacity_tokens", "prefix_hit_rate", "acceptance_rate", "acceptance_length"} // no counters
+)
+
 // SummarizeServer summarizes the samples of a window, µs from their epoch. Missing: why there are no figures.
 func SummarizeServer(from Source, samples []Sample, startUs, endUs int64) *ServerUsage {
 	u := &ServerUsage{Source: from.Name, Missing: from.Missing}
@@ -82,42 +92,41 @@ func SummarizeServer(from Source, samples []Sample, startUs, endUs int64) *Serve
 	line := func(get func(*ServerReading) *float64) []point {
 		return pointsOf(r.all, r.gaps, func(s *Sample) *float64 { return get(s.Server) })
 	}
-	level := func(get func(*ServerReading) *float64) *Gauge { return gauge(line(get), startUs, endUs) }
-	count := func(get func(*ServerReading) *float64) *float64 {
-		by, resets := increase(line(get), startUs, endUs)
+	named := func(name string) []point {
+		return line(func(r *ServerReading) *float64 { return *r.Figure(name) })
+	}
+	level := func(name string) *Gauge { return gauge(named(name), startUs, endUs) }
+	count := func(points []point) *float64 {
+		by, resets := increase(points, startUs, endUs)
 		u.Resets = max(u.Resets, resets)
 		return by
 	}
 	u.AnswerMs = gauge(pointsOf(r.all, nil, func(s *Sample) *float64 { return new(float64(s.Span) / 1e3) }), startUs,
 		endUs)
-	u.Running = level(func(r *ServerReading) *float64 { return r.Running })
-	u.Waiting = level(func(r *ServerReading) *float64 { return r.Waiting })
-	u.KVUsage = level(func(r *ServerReading) *float64 { return r.KVUsage })
-	u.Preemptions = count(func(r *ServerReading) *float64 { return r.Preemptions })
-	u.PromptTokens = count(func(r *ServerReading) *float64 { return r.Prompt })
-	u.GenerationTokens = count(func(r *ServerReading) *float64 { return r.Generated })
-	u.PrefixQueries = count(func(r *ServerReading) *float64 { return r.PrefixQueries })
-	u.PrefixHits = count(func(r *ServerReading) *float64 { return r.PrefixHits })
-	u.PrefixHitRate = ratio(u.PrefixHits, u.PrefixQueries, level(func(r *ServerReading) *float64 { return r.HitRate }))
-	for i, tier := range u.Tiers.fields() {
-		*tier = count(func(r *ServerReading) *float64 { return *r.Tiers.fields()[i] })
+	u.Running, u.Waiting, u.KVUsage = level("running"), level("waiting"), level("kv_usage")
+	for name, index := range usageFigures {
+		if !slices.Contains(levels, name) {
+			*at[float64](u, index) = count(named(name))
+		}
 	}
-	u.Drafts = count(func(r *ServerReading) *float64 { return r.Drafts })
-	u.DraftTokens = count(func(r *ServerReading) *float64 { return r.Drafted })
-	u.AcceptedTokens = count(func(r *ServerReading) *float64 { return r.Accepted })
 	for i := range last.AcceptedAt {
-		by := count(func(r *ServerReading) *float64 { return r.acceptedAt(i) })
+		by := count(line(func(r *ServerReading) *float64 {
+			if i >= len(r.AcceptedAt) {
+				return nil
+			}
+			return &r.AcceptedAt[i]
+		}))
 		if by == nil {
 			break
 		}
 		u.AcceptedAt = append(u.AcceptedAt, *by)
 	}
-	u.AcceptanceRate = ratio(u.AcceptedTokens, u.DraftTokens,
-		level(func(r *ServerReading) *float64 { return r.AcceptRate }))
+	u.PrefixHitRate = ratio(u.PrefixHits, u.PrefixQueries, level("prefix_hit_rate"))
+	u.AcceptanceRate = ratio(u.AcceptedTokens, u.DraftTokens, level("acceptance_rate"))
 	u.AcceptanceLength = ratio(u.AcceptedTokens, u.Drafts, nil)
 	if u.AcceptanceLength != nil {
 		*u.AcceptanceLength++
-	} else if g := level(func(r *ServerReading) *float64 { return r.AcceptLength }); g != nil {
+	} else if g := level("acceptance_length"); g != nil {
 		u.AcceptanceLength = &g.Mean
 	}
 	if u.Resets > 0 { // sums of two runs of the server
@@ -166,16 +175,7 @@ type ServerCounts struct {
 	Times ServerTimes `json:"times,omitzero"` // of all requests of the row
 }
 
-// counters are the reading's counters in the order of ServerCounts.fields.
-func (r *ServerReading) counters() []*float64 {
-	return append([]*float64{r.Requests, r.Aborted, r.Prompt, r.Generated, r.PrefixQueries, r.PrefixHits},
-		r.Tiers.List()...)
-}
-
-func (c *ServerCounts) fields() []**float64 {
-	return append([]**float64{&c.Requests, &c.Aborted, &c.PromptTokens, &c.GenerationTokens, &c.PrefixQueries,
-		&c.PrefixHits}, c.Tiers.fields()...)
-}
+var countFigures = fieldsOf[float64](reflect.TypeFor[ServerCounts]())
 
 // whole is the increases over the whole row; nil: a reading is missing on one side, or a counter fell.
 func (r *readings) whole() *ServerCounts {
@@ -184,11 +184,12 @@ func (r *readings) whole() *ServerCounts {
 		return nil
 	}
 	out := &ServerCounts{}
-	for i, field := range out.fields() {
-		var reset bool
-		if *field, reset = r.counted(func(r *ServerReading) *float64 { return r.counters()[i] }); reset {
+	for name, index := range countFigures {
+		by, reset := r.counted(func(r *ServerReading) *float64 { return *r.Figure(name) })
+		if reset {
 			return nil
 		}
+		*at[float64](out, index) = by
 	}
 	var reset bool
 	if out.Times, reset = timesBetween(&before.Server.Times, &after.Server.Times); reset {

@@ -25,13 +25,14 @@ func ShellWords(words []string) string {
 }
 
 var (
-	secretName = lazy(`(?i)keys?$|auth|token$|(access|api|auth|bearer|hf|secret|session|sas)[-_]?tokens?$|` +
+	secretName = Lazy(`(?i)keys?$|auth|token$|(access|api|auth|bearer|hf|secret|session|sas)[-_]?tokens?$|` +
 		`^(tokens|hft|pw|H)$|pass|pwd|secret|cred|cookie|bearer|signature|header|pem$`)
-	secretText = lazy(`(?i)api[-_]?key|authorization|bearer|passw|secret|(key|token)["']?\s*[:=]|sk-[a-z0-9]|` +
+	secretText = Lazy(`(?i)api[-_]?key|authorization|bearer|passw|secret|(key|token)["']?\s*[:=]|sk-[a-z0-9]|` +
 		`hf_[a-z0-9]|://[^/\s]*@`)
 )
 
-func lazy(expr string) func() *regexp.Regexp {
+// Lazy compiles an expression when it is first used: bench starts often.
+func Lazy(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }
 
