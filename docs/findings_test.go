@@ -66,7 +66,7 @@ func codesInSource(t *testing.T) []string {
 			}
 			text, err := os.ReadFile(path)
 			for _, m := range inSource.FindAllStringSubmatch(string(text), -1) {
-				made[m[1]+m[2]] = true
+				made[m[1]+m[2]+m[3]] = true
 			}
 			return err
 		})

@@ -230,11 +230,11 @@ func (s *socketReadings) read() *telemetry.Sockets {
 		return nil
 	}
 	b := s.base
-	out := &telemetry.Sockets{
-		Open: now.Open, SegmentsOut: now.SegmentsOut - b.SegmentsOut, SegmentsIn: now.SegmentsIn - b.SegmentsIn,
+	out := &telemetry.Sockets{Open: now.Open, Segments: telemetry.Segments{
+		SegmentsOut: now.SegmentsOut - b.SegmentsOut, SegmentsIn: now.SegmentsIn - b.SegmentsIn,
 		Retransmits: now.Retransmits - b.Retransmits, Needless: now.Needless - b.Needless,
 		OutOfOrder: now.OutOfOrder - b.OutOfOrder, WindowLimitedMs: unit.Ms(now.WindowLimited - b.WindowLimited),
-	}
+	}}
 	if now.Open > 0 {
 		out.MinRTT, out.RTT = new(unit.Ms(now.MinRTT)), new(unit.Ms(now.RTT))
 	}

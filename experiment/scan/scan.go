@@ -38,8 +38,6 @@ func (j *JSON) Literal(text string) bool {
 	return false
 }
 
-func (j *JSON) Null() bool { return j.At < len(j.Text) && j.Text[j.At] == 'n' && j.Literal("null") }
-
 // stringByte classifies bytes inside a string: 1 ASCII that stands for itself, 2 other UTF-8, 0 the rest.
 var stringByte = func() (t [256]byte) {
 	for c := range t {

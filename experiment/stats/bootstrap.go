@@ -212,33 +212,17 @@ func NewResample(values []float64) *Resample {
 }
 
 func newResample(values []float64, length, blocks int) *Resample {
-	type value struct {
-		x float64
-		i int
-	}
-	order := make([]value, len(values))
-	for i, x := range values {
-		order[i] = value{x, i}
-	}
-	slices.SortFunc(order, func(a, b value) int {
-		switch {
-		case a.x < b.x:
-			return -1
-		case a.x > b.x:
-			return 1
-		}
-		return 0
-	})
+	order := argsort(values)
 	w := &Resample{sorted: make([]float64, len(order)), block: make([]int32, len(order)), drawn: make([]int, blocks),
 		sizes:  make([]int, blocks),
 		stride: len(order)/mostMarks + 1}
 	before := make([]int32, blocks)
-	for k, v := range order {
+	for k, i := range order {
 		if k%w.stride == 0 {
 			w.before = append(w.before, slices.Clone(before))
 		}
-		b := min(v.i/length, blocks-1) // the last block takes the remainder
-		w.sorted[k], w.block[k] = v.x, int32(b)
+		b := min(i/length, blocks-1) // the last block takes the remainder
+		w.sorted[k], w.block[k] = values[i], int32(b)
 		w.sizes[b]++
 		before[b]++
 	}

@@ -14,7 +14,7 @@ import (
 // one cluster (a conversation) can depend on each other, as can those that are near in time.
 type Pairs struct {
 	A, B    []float64
-	Cluster []int // of each unit
+	Cluster []int // of each unit; nil: each is its own
 }
 
 const (
@@ -131,7 +131,11 @@ func (p *Pairs) contrast(difference float64, of func(*redrawn) float64) Contrast
 func (p *Pairs) clusters() [][]int {
 	place := map[int]int{}
 	var out [][]int
-	for i, c := range p.Cluster {
+	for i := range p.A {
+		c := i
+		if p.Cluster != nil {
+			c = p.Cluster[i]
+		}
 		k, ok := place[c]
 		if !ok {
 			k = len(out)
@@ -166,20 +170,12 @@ const PartsOfShare = 40
 // ShareOf is own's share of own and rest, which are given by successive parts of a window; in [0, 1] if the parts are
 // too few to tell.
 func ShareOf(own, rest []float64, confidence float64) (share float64, within Interval) {
-	odds := RatioOfMeans(Pairs{A: rest, B: own, Cluster: successive(len(own))}).Interval(confidence)
+	odds := RatioOfMeans(Pairs{A: rest, B: own}).Interval(confidence)
 	sum := floats.Sum(own)
 	return sum / (sum + floats.Sum(rest)), Interval{logistic(odds.Lo), logistic(odds.Hi)}
 }
 
 func logistic(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
-
-func successive(n int) []int {
-	out := make([]int, n)
-	for i := range out {
-		out[i] = i
-	}
-	return out
-}
 
 // Fairness is how equally users shared what they got.
 type Fairness struct {
@@ -209,7 +205,7 @@ func FairnessOf(got, asked [][]float64, confidence float64) (f Fairness, ok bool
 	} else {
 		floats.Scale(1/d, away)
 	}
-	p := Pairs{A: got[0], B: asked[0], Cluster: successive(len(got[0]))}
+	p := Pairs{A: got[0], B: asked[0]}
 	c := p.contrast(d, func(r *redrawn) float64 {
 		return floats.Dot(away, fromEqual(ofShares(got, asked, r.sum)))
 	})

@@ -235,9 +235,15 @@ func pauses(samples []Sample, startUs, endUs int64) []Pause {
 }
 
 // Sockets are TCP counters of bench's own connections to the server (TCP_INFO of Linux), since the row began.
-// Only segments that carry data are counted.
 type Sockets struct {
-	Open        int   `json:"open"` // connections now
+	Open int `json:"open"` // connections now
+	Segments
+	// mean of their smoothed round trips, which contain delayed acknowledgements
+	RTT *float64 `json:"rtt_ms,omitempty"`
+}
+
+// Segments are counters of sockets. Only segments that carry data are counted.
+type Segments struct {
 	SegmentsOut int64 `json:"segments_out"`
 	SegmentsIn  int64 `json:"segments_in"`
 	Retransmits int64 `json:"retransmits"` // segments sent again
@@ -248,24 +254,14 @@ type Sockets struct {
 	WindowLimitedMs float64 `json:"window_limited_ms"` // sending waited for the server's receive window
 	// lowest round trip of the open connections; absent: none open
 	MinRTT *float64 `json:"rtt_min_ms,omitempty"`
-	// mean of their smoothed round trips, which contain delayed acknowledgements
-	RTT *float64 `json:"rtt_ms,omitempty"`
 }
 
 // SocketUsage are the counters of bench's own connections in a window: the field connections.sockets of
 // <row>.json. It covers the readings around the window, so up to one interval more at either end.
 type SocketUsage struct {
-	Open        int   `json:"open_max"` // connections at the same time, at a reading
-	SegmentsOut int64 `json:"segments_out"`
-	SegmentsIn  int64 `json:"segments_in"`
-	Retransmits int64 `json:"retransmits"`          // segments sent again
-	Needless    int64 `json:"retransmits_needless"` // of them those that the server reported as duplicates (DSACK)
-	OutOfOrder  int64 `json:"out_of_order"`         // segments received out of order
-
-	// sending waited for the server's receive window, summed over connections
-	WindowLimitedMs float64  `json:"window_limited_ms"`
-	MinRTT          *float64 `json:"rtt_min_ms,omitempty"`  // lowest round trip
-	RTT             *float64 `json:"rtt_mean_ms,omitempty"` // mean over the readings of the smoothed round trip
+	Open int `json:"open_max"` // connections at the same time, at a reading
+	Segments
+	RTT *float64 `json:"rtt_mean_ms,omitempty"` // mean over the readings of the smoothed round trip
 }
 
 // SummarizeSockets summarizes the readings of a window, µs from the samples' epoch; nil: none.

@@ -34,7 +34,7 @@ func flawless() *Measured {
 	e.Clock = record.Clock{Stamps: "kernel", KernelStamps: 200}
 	e.Roofline = &record.Roofline{TPOT: roofline.Bound{FloorMs: 1}}
 	e.Client = &telemetry.Usage{Samples: 4, SpanS: 1, MaxProcs: 2, LongestGap: new(260.0), CPUMean: new(0.5), Steal: new(0.0), StealMaxMs: new(0.0), SchedP99: new(5.0)}
-	e.Connections.Sockets = &telemetry.SocketUsage{SegmentsOut: 5000, SegmentsIn: 5000}
+	e.Connections.Sockets = &telemetry.SocketUsage{Segments: telemetry.Segments{SegmentsOut: 5000, SegmentsIn: 5000}}
 	e.told()
 	return e
 }
