@@ -1,8 +1,11 @@
 package verdict
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"math"
+	"strings"
 
 	"bench/experiment/record"
 	"bench/experiment/unit"
@@ -58,7 +61,11 @@ func checkOutputLength(e *Measured) checkResult {
 }
 
 func checkTokenCounts(e *Measured) checkResult {
-	refused, n := e.count(func(r *record.Record) bool { return r.Impossible != nil })
+	var such *record.Usage
+	refused, n := e.count(func(r *record.Record) bool {
+		such = cmp.Or(such, r.Impossible)
+		return r.Impossible != nil
+	})
 	impossible, _ := e.count(func(r *record.Record) bool {
 		return r.OutputTokens > r.OutputRequested || r.OutputTokens == 0 && !r.First.IsZero()
 	})
@@ -66,8 +73,10 @@ func checkTokenCounts(e *Measured) checkResult {
 	case n == 0:
 		return noData
 	case refused > 0:
+		text, _ := json.Marshal(such) // of numbers
 		return invalid("report it to the maker of the server or the gateway; figures use the client's own token counts instead",
-			"usage of %d of %d answers is impossible: the request records have it under impossible_usage", refused, n)
+			"usage of %d of %d answers is impossible, such as %s", refused, n,
+			strings.ReplaceAll(string(text), `"`, ""))
 	case impossible > 0:
 		return invalid("ignore figures per token: the server's usage is wrong",
 			"usage of %d of %d answers is impossible: more tokens than requested, or none despite text", impossible, n)

@@ -215,15 +215,15 @@ func TestFindings(t *testing.T) {
 		{"token_counts", "none although text came", func(e *Measured) { e.inWindow()[3].OutputTokens = 0 }, isInvalid, "1 of 100 answers"},
 		{"token_counts", "two thousand million", func(e *Measured) {
 			e.inWindow()[3].Impossible = &record.Usage{Output: new(2_000_000_000)}
-		}, isInvalid, "usage of 1 of 100 answers is impossible"},
-		{"token_counts", "fewer than none", func(e *Measured) { e.inWindow()[3].Impossible = &record.Usage{Prompt: new(12), Output: new(-1)} }, isInvalid, "1 of 100 answers is impossible"},
+		}, isInvalid, `usage of 1 of 100 answers is impossible, such as {output_tokens:2000000000}`},
+		{"token_counts", "fewer than none", func(e *Measured) { e.inWindow()[3].Impossible = &record.Usage{Prompt: new(12), Output: new(-1)} }, isInvalid, "1 of 100 answers is impossible, such as {"},
 		{"token_counts", "fewer prompt tokens than none", func(e *Measured) {
 			e.inWindow()[3].PromptTokens, e.inWindow()[3].Impossible = nil, &record.Usage{Prompt: new(-5), Cached: new(1)}
-		}, isInvalid, "1 of 100 answers is impossible"},
-		{"token_counts", "no number", func(e *Measured) { e.inWindow()[3].Impossible = &record.Usage{} }, isInvalid, "1 of 100 answers is impossible"},
+		}, isInvalid, "1 of 100 answers is impossible, such as {"},
+		{"token_counts", "no number", func(e *Measured) { e.inWindow()[3].Impossible = &record.Usage{} }, isInvalid, "1 of 100 answers is impossible, such as {"},
 		{"token_counts", "more cached than there is", func(e *Measured) {
 			e.inWindow()[3].Impossible = &record.Usage{Prompt: new(16), Cached: new(999_999)}
-		}, isInvalid, "1 of 100 answers is impossible"},
+		}, isInvalid, "1 of 100 answers is impossible, such as {"},
 		{"buffered", "answers all at once", each(func(r *record.Record) {
 			r.Gaps = record.Pack(0, 0, 0)
 			r.Last = r.First
