@@ -211,7 +211,17 @@ func (t *TargetInfo) Owner() string {
 
 // Engines are the engines of rows, and the gateways before them: "vllm behind LiteLLM 1.106.2"; empty = not reported.
 func Engines(rows []Row) string {
-	var engines, gateways []string
+	engines, gateways := enginesOf(rows, func(g *Gateway) string { return g.Name + " " + g.Version })
+	return strings.TrimSpace(strings.Join(engines, ", ") + " " + strings.Join(gateways, ", "))
+}
+
+// EngineKinds are the same without versions, in their order.
+func EngineKinds(rows []Row) string {
+	engines, gateways := enginesOf(rows, func(g *Gateway) string { return g.Name })
+	return strings.Join(slices.Sorted(slices.Values(append(engines, gateways...))), ", ")
+}
+
+func enginesOf(rows []Row, name func(*Gateway) string) (engines, gateways []string) {
 	add := func(to *[]string, name string) {
 		if !slices.Contains(*to, name) {
 			*to = append(*to, name)
@@ -222,24 +232,10 @@ func Engines(rows []Row) string {
 			add(&engines, m.Engine)
 		}
 		if g := rows[i].Server.Gateway; g != nil {
-			add(&gateways, strings.TrimSpace("behind "+g.Name+" "+g.Version))
+			add(&gateways, "behind "+strings.TrimSpace(name(g)))
 		}
 	}
-	return strings.TrimSpace(strings.Join(engines, ", ") + " " + strings.Join(gateways, ", "))
-}
-
-func EngineKinds(rows []Row) string {
-	var kinds []string
-	for i := range rows {
-		if m := rows[i].Server.Metrics; m != nil && m.Engine != "" {
-			kinds = append(kinds, m.Engine)
-		}
-		if g := rows[i].Server.Gateway; g != nil {
-			kinds = append(kinds, "behind "+g.Name)
-		}
-	}
-	slices.Sort(kinds)
-	return strings.Join(slices.Compact(kinds), ", ")
+	return engines, gateways
 }
 
 // TargetInfo is the server under test: as declared, and as it reports itself.

@@ -100,8 +100,7 @@ func (s *Series) findSaturation() LoadLimit {
 		}
 		// A count of n arrivals has a standard deviation of √n: a shortfall within two of them can be chance.
 		n := float64(q.Stayed())
-		_, behind := stats.Saturation([]float64{offered}, []float64{got}, keepsUp)
-		if behind && !(n > 0 && 1-got/offered < 2/math.Sqrt(n)) {
+		if offered > 0 && got/offered < keepsUp && !(n > 0 && 1-got/offered < 2/math.Sqrt(n)) {
 			return LoadLimit{Point: &i, Why: fmt.Sprintf("%s of %s offered requests/s achieved", unit.Brief(got, 3),
 				unit.Brief(offered, 3))}
 		}

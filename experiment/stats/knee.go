@@ -80,19 +80,6 @@ func falls(d []float64, fall float64) bool {
 	return false
 }
 
-// Saturation returns the index of the first load that the server did not keep up with: achieved[i]/offered[i]
-// < share (such as 0.95), both in one unit, in the given order, by ascending load. ok is false if there is
-// none. It ignores loads that are not positive and finite (all requests at once is infinite) and an achieved
-// NaN.
-func Saturation(offered, achieved []float64, share float64) (index int, ok bool) {
-	for i, load := range offered {
-		if load > 0 && isFinite(load) && achieved[i]/load < share {
-			return i, true
-		}
-	}
-	return 0, false
-}
-
 const (
 	bendLevel = 0.05
 	// leastRise is the range of the gains, as a share of the largest, below which a bend has no meaning:

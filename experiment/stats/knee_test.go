@@ -81,25 +81,3 @@ func TestKneeProperties(t *testing.T) {
 		}
 	})
 }
-
-func TestSaturation(t *testing.T) {
-	nan := math.NaN()
-	tests := []struct {
-		name              string
-		offered, achieved []float64
-		index             int
-		ok                bool
-	}{
-		{"keeps up", []float64{1, 2, 4}, []float64{1, 1.98, 3.9}, 0, false},
-		{"falls behind", []float64{1, 2, 4, 8}, []float64{1, 1.98, 3.2, 3.3}, 2, true},
-		{"exactly the share", []float64{100}, []float64{95}, 0, false},
-		{"from the start", []float64{10, 20}, []float64{5, 5}, 0, true},
-		{"says nothing", []float64{0, nan, inf, 2, 4}, []float64{0, 1, 1, nan, 1}, 4, true},
-		{"nothing", nil, nil, 0, false},
-	}
-	for _, tt := range tests {
-		if index, ok := Saturation(tt.offered, tt.achieved, 0.95); index != tt.index || ok != tt.ok {
-			t.Errorf("%s: %d, %v, want %d, %v", tt.name, index, ok, tt.index, tt.ok)
-		}
-	}
-}

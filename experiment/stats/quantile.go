@@ -1,9 +1,9 @@
 // Package stats computes what a sample of measurements shows: exact quantiles, their intervals, a grade of each
 // percentile by what its sample is worth, and verdicts on limits that can be undecided. For a series of points
-// it finds the frontier, the knee and saturation.
+// it finds the frontier and the knee.
 //
 // The usual order is SummarizeInOrder for the figures, their intervals and grades, InOrder for an SLO, and then
-// Frontier, Knee and Saturation over the points of a series.
+// Frontier and Knee over the points of a series.
 //
 // Everything is a pure function of its arguments, including the random number generator. Nothing here
 // estimates with a sketch or a histogram, assumes that measurements are normally distributed, or sorts the

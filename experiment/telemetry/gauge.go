@@ -1,7 +1,6 @@
 package telemetry
 
 import (
-	"iter"
 	"math"
 	"slices"
 )
@@ -32,8 +31,13 @@ func gauge(points []point, start, end int64) *Gauge {
 	g := Gauge{Max: math.Inf(-1), Min: math.Inf(1)}
 	var area, sum, n float64
 	var covered int64
-	for part := range parts(points) {
-		in := window(part, start, end)
+	for len(points) > 0 {
+		next := 1 + slices.IndexFunc(points[1:], func(p point) bool { return p.gap })
+		if next == 0 { // no gap
+			next = len(points)
+		}
+		in := window(points[:next], start, end)
+		points = points[next:]
 		for i, p := range in {
 			g.Max, g.Min, g.Last = max(g.Max, p.v), min(g.Min, p.v), p.v
 			sum, n = sum+p.v, n+1
@@ -51,23 +55,6 @@ func gauge(points []point, start, end int64) *Gauge {
 	}
 	g.Mean, g.Max, g.Last, g.Min = Round(g.Mean, 6), Round(g.Max, 6), Round(g.Last, 6), Round(g.Min, 6)
 	return &g
-}
-
-func parts(points []point) iter.Seq[[]point] {
-	return func(yield func([]point) bool) {
-		from := 0
-		for i := range points {
-			if i > from && points[i].gap {
-				if !yield(points[from:i]) {
-					return
-				}
-				from = i
-			}
-		}
-		if from < len(points) {
-			yield(points[from:])
-		}
-	}
 }
 
 func window(points []point, start, end int64) []point {

@@ -11,13 +11,9 @@ const likeness = 2 // largest number of edits between a word and a suggestion
 // Nearest returns the known word that was probably meant: one edit away (a swap of neighbours is one), else a prefix
 // of the other, else two edits away. Case is ignored; at least half of the letters must agree.
 func Nearest(word string, known []string) (string, bool) {
-	best, least := "", likeness+1
-	for _, k := range known {
-		if d := distance(strings.ToLower(word), strings.ToLower(k)); d < least &&
-			2*d <= max(utf8.RuneCountInString(word), utf8.RuneCountInString(k)) {
-			best, least = k, d
-		}
-	}
+	best, least := nearest(word, known, func(k string, d int) bool {
+		return 2*d <= max(utf8.RuneCountInString(word), utf8.RuneCountInString(k))
+	})
 	if least > 1 {
 		for _, k := range known {
 			if len(word) >= 3 && strings.HasPrefix(k, word) || len(k) >= 3 && strings.HasPrefix(word, k) {
@@ -30,14 +26,20 @@ func Nearest(word string, known []string) (string, bool) {
 
 // Slip is Nearest by edits only, with the same digits: another digit is another product (h100, h200).
 func Slip(word string, known []string) (string, bool) {
-	best, least := "", likeness+1
+	best, least := nearest(word, known, func(k string, d int) bool {
+		return digits(word) == digits(k) && 2*d <= utf8.RuneCountInString(word)
+	})
+	return best, least <= likeness
+}
+
+func nearest(word string, known []string, may func(k string, d int) bool) (best string, least int) {
+	least = likeness + 1
 	for _, k := range known {
-		if d := distance(strings.ToLower(word), strings.ToLower(k)); d < least && digits(word) == digits(k) &&
-			2*d <= utf8.RuneCountInString(word) {
+		if d := distance(strings.ToLower(word), strings.ToLower(k)); d < least && may(k, d) {
 			best, least = k, d
 		}
 	}
-	return best, least <= likeness
+	return best, least
 }
 
 func digits(word string) string {

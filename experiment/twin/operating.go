@@ -68,8 +68,7 @@ const leastWidth = 0.02 // half of the interval of ln(load), at least
 
 // Operating answers from the trials.
 func (m *Model) Operating(trials []Trial, q Question) Operating {
-	c := &curve{m: m, q: q, values: map[run][]point{}}
-	c.last = int(math.Ceil(math.Log(q.Max/q.Min) / gridStep))
+	c := newCurve(m, q)
 	var out Operating
 	untold := ""
 	corrections := make([]*correction, len(q.Limits))
@@ -98,7 +97,7 @@ func (m *Model) Operating(trials []Trial, q Question) Operating {
 // Highest is the highest load at which the model as it is, without trials that correct it, meets all limits; 0, +Inf:
 // none and all of the range do.
 func (m *Model) Highest(q Question) float64 {
-	c := &curve{m: m, q: q, values: map[run][]point{}, last: int(math.Ceil(math.Log(q.Max/q.Min) / gridStep))}
+	c := newCurve(m, q)
 	for range q.Limits {
 		c.corrections = append(c.corrections, &correction{})
 	}
@@ -169,6 +168,10 @@ type curve struct {
 	values      map[run][]point
 	last        int
 	behind      bool // the last run did not keep up with its arrivals
+}
+
+func newCurve(m *Model, q Question) *curve {
+	return &curve{m: m, q: q, values: map[run][]point{}, last: int(math.Ceil(math.Log(q.Max/q.Min) / gridStep))}
 }
 
 func (c *curve) load(i int) float64 {
@@ -306,7 +309,7 @@ func (m *Model) Latencies(trials []Trial, q Question, loads []float64) [][]Laten
 				q.Min = max(1, math.Round(x))
 				q.Max = q.Min
 			}
-			c := &curve{m: m, q: q, values: map[run][]point{}}
+			c := newCurve(m, q)
 			at[j] = c.at(run{0, q.Requests})
 			behind = behind || j == 0 && c.behind
 		}

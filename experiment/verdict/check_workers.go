@@ -218,12 +218,9 @@ func checkStart(e *Measured) checkResult {
 			touching(inMs(record.Unknown, 2*ms, firstToken, lastToken))
 	}
 	if late.StartLateUs > 0 {
-		text := fmt.Sprintf("%s was ready %s ms after the common start: its first requests left late (client lag)",
-			e.workerName(late.Worker), unit.Brief(float64(late.StartLateUs)/record.UsPerMs, 3))
-		if out.severity == "" {
-			return note("make the warm-up longer than that", "%s", text)
-		}
-		out.problem += "; " + text
+		out = out.and(note("make the warm-up longer than that",
+			"%s was ready %s ms after the common start: its first requests left late (client lag)",
+			e.workerName(late.Worker), unit.Brief(float64(late.StartLateUs)/record.UsPerMs, 3)))
 	}
 	return out
 }

@@ -45,11 +45,11 @@ func limitFigure(x float64, u string) string {
 	return unit.Exactly(x, unitWords(u))
 }
 
-func measuredFigure(x float64, u string) string {
-	if u == "usd" {
-		return unit.Digits(x) + PerMillion
+func measuredFigure(v *record.Verdict) string {
+	if v.Unit == "usd" {
+		return unit.Digits(*v.Value)
 	}
-	return unit.Format(x, unitWords(u))
+	return unit.Format(*v.Value, unitWords(v.Unit))
 }
 
 const PerMillion = " USD per million output tokens"
@@ -85,15 +85,15 @@ func MissText(v *record.Verdict) string {
 	if atLeast(*v) {
 		sign = "<"
 	}
-	measured := strings.TrimSuffix(measuredFigure(*v.Value, v.Unit), PerMillion)
-	return fmt.Sprintf("%s %s %s %s", LimitName(v.Metric, v.Class), measured, sign, limitFigure(v.Limit, v.Unit))
+	return fmt.Sprintf("%s %s %s %s", LimitName(v.Metric, v.Class), measuredFigure(v), sign,
+		limitFigure(v.Limit, v.Unit))
 }
 
 // ResultText is a limit with what was measured, without its class: "TTFT p95 120 ms [100, 150] ≤ 300 ms PASS".
 func ResultText(v *record.Verdict) string {
 	value := "not measured"
 	if v.Value != nil {
-		value = strings.TrimSuffix(measuredFigure(*v.Value, v.Unit), PerMillion)
+		value = measuredFigure(v)
 	}
 	if v.Value != nil && v.Interval != nil && v.Unit == "ms" {
 		quoted := record.Percentile{Repeats: record.Repeats{Median: *v.Value}, CI95: *v.Interval}
