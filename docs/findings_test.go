@@ -19,7 +19,7 @@ const mostCodes = 40
 var update = flag.Bool("update", false, "write the codes into findings.md")
 
 // inSource are the places of a code: a check's, and a finding's.
-var inSource = regexp.MustCompile(`(?m)^\t\{"(\w+)", (?:perWorker|check)|record\.Finding\{Code: "(\w+)"`)
+var inSource = regexp.MustCompile(`(?m)^\t\{"(\w+)", (?:perWorker|check)|record\.Finding\{Code: "(\w+)"|\.as\("(\w+)"\)`)
 
 // TestCodesOfFindings: the codes that the sources make are those that bench help explains, and findings.md lists them.
 func TestCodesOfFindings(t *testing.T) {

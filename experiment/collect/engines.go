@@ -219,8 +219,8 @@ func cacheCapacity(p metricsPage) *float64 {
 // sglangConfig has the page size of SGLang's KV cache in its labels; later versions have a gauge.
 const sglangConfig = "sglang_cache_config_info"
 
-var blockGauges = engineMetric{"prefix_cache_block_tokens", []string{"sglang_page_size", "trtllm_kv_cache_tokens_per_block",
-	"nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type=tokens_per}"}}
+var blockGauges = engineMetric{"prefix_cache_block_tokens", []string{"sglang_page_size",
+	"trtllm_kv_cache_tokens_per_block", "nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type=tokens_per}"}}
 
 // blockLabels are the labels of info metrics with that size. vLLM's blocks are larger than block_size with a
 // decode context parallel size; hybrid models find hits in other steps.

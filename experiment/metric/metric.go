@@ -154,15 +154,8 @@ func (m Metric) Neutral() bool { return m.Of == Values && m.Unit == "tokens" }
 // Stat is a statistic of a metric's values.
 type Stat string
 
-// The statistics that an SLO and a gate know.
-const (
-	P50  Stat = "p50"
-	P90  Stat = "p90"
-	P95  Stat = "p95"
-	P99  Stat = "p99"
-	P999 Stat = "p999"
-	Mean Stat = "mean"
-)
+// P90 is the percentile of an SLO that states none.
+const P90 Stat = "p90"
 
 // Percentiles and Stats are the names of statistics.
 var (

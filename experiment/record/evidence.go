@@ -25,8 +25,8 @@ type Stored struct {
 	Lines  int    `json:"lines"`
 }
 
-// ErrAltered is the error of a file that is not the one that its row or its run states.
-var ErrAltered = errors.New("it was changed after the run: its SHA-256 is another")
+// errAltered is the error of a file that is not the one that its row or its run states.
+var errAltered = errors.New("it was changed after the run: its SHA-256 is another")
 
 // check reads a file, without decompressing it, and reports whether it is the stated one.
 func (s Stored) check(f io.Reader) error {
@@ -40,7 +40,7 @@ func (s Stored) check(f io.Reader) error {
 // matches reports whether a file with a SHA-256 is the stated one.
 func (s Stored) matches(sum []byte) error {
 	if s.SHA256 != "" && s.SHA256 != hex.EncodeToString(sum) {
-		return ErrAltered
+		return errAltered
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ func TestReadRequests(t *testing.T) {
 	}{
 		"as stated":       {stated(file, 2), file, "", 2},
 		"nothing stated":  {&Row{}, file, "", 2},
-		"other file":      {stated(file[1:], 2), file, ErrAltered.Error(), 2},
+		"other file":      {stated(file[1:], 2), file, errAltered.Error(), 2},
 		"fewer lines":     {stated(file, 3), file, "it has 2 lines, and the row states 3", 2},
 		"more lines":      {stated(file, 1), file, "more than the 1 lines", 1},
 		"index twice":     {&Row{}, packedLines(t, two+two), "index 0 of a request is impossible, or there twice", 2},
@@ -97,7 +97,7 @@ func TestStoredCheck(t *testing.T) {
 	if err := s.check(strings.NewReader("words")); err != nil {
 		t.Error(err)
 	}
-	if err := s.check(strings.NewReader("word")); !errors.Is(err, ErrAltered) {
+	if err := s.check(strings.NewReader("word")); !errors.Is(err, errAltered) {
 		t.Error(err)
 	}
 }

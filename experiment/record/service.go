@@ -172,7 +172,7 @@ func mean(values []float64) (m float64) {
 }
 
 func beyondClient(records []*Record, w Window, samples []telemetry.Sample) (out []float64) {
-	inFlight := OverlapOf(InServer(records))
+	inFlight := OverlapOf(inServer(records))
 	for i := range samples {
 		s := &samples[i]
 		if s.Source != telemetry.SourceServer || s.Server == nil || s.Server.Running == nil || s.TUs < w.StartUs ||

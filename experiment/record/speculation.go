@@ -35,7 +35,7 @@ type Speculation struct {
 
 const (
 	SpeculationOfServer  = "server"  // counters of its metrics page, of all clients
-	SpeculationOfAnswers = "answers" // counts in the answers of the completed requests
+	speculationOfAnswers = "answers" // counts in the answers of the completed requests
 )
 
 func speculationOf(completed []*Record) *Speculation {
@@ -60,7 +60,7 @@ func speculationOf(completed []*Record) *Speculation {
 	if drafted == 0 {
 		return nil
 	}
-	s := &Speculation{Source: SpeculationOfAnswers, Requests: requests, DraftTokens: new(float64(drafted)),
+	s := &Speculation{Source: speculationOfAnswers, Requests: requests, DraftTokens: new(float64(drafted)),
 		AcceptedTokens: new(float64(accepted))}
 	if steps {
 		s.Drafts = new(float64(drafts))

@@ -109,8 +109,8 @@ func (r *Record) eachOutput(yield func(at Micros, tokens float64)) {
 	}
 }
 
-// Overlap counts spans that have begun and not ended, such as requests in flight. Of equal times the ends come first: the
-// next request of a worker does not overlap the last one.
+// Overlap counts spans that have begun and not ended, such as requests in flight. Of equal times the ends come first:
+// the next request of a worker does not overlap the last one.
 type Overlap struct{ begun, ended []int64 }
 
 func OverlapOf(spans iter.Seq2[int64, int64]) (o Overlap) {
@@ -142,8 +142,8 @@ func (o *Overlap) Most() (most int) {
 	return most
 }
 
-// InServer are the times from sending to the end of the requests.
-func InServer(records []*Record) iter.Seq2[int64, int64] {
+// inServer are the times from sending to the end of the requests.
+func inServer(records []*Record) iter.Seq2[int64, int64] {
 	return func(yield func(from, to int64) bool) {
 		for _, r := range records {
 			if r.Sent.ok && r.End.ok && !yield(r.Sent.us, r.End.us) {
@@ -157,7 +157,7 @@ func InServer(records []*Record) iter.Seq2[int64, int64] {
 func ConcurrencyOf(records []*Record, w Window) (c Concurrency) {
 	area := int64(0)
 	inside := OverlapOf(func(yield func(from, to int64) bool) {
-		for from, to := range InServer(records) {
+		for from, to := range inServer(records) {
 			if from, to = max(from, w.StartUs), min(to, w.EndUs); from < to {
 				area += to - from
 				yield(from, to)

@@ -27,8 +27,8 @@ type Config struct {
 	URL      string        // base URL of the server; empty: taken from its output, see Announce
 	Announce string        // text before the URL in its output, e.g. "listening on "
 	Health   string        // path polled until it returns 200; empty: "/health"
-	Start    time.Duration // timeout until it is ready; 0: DefaultStart
-	Grace    time.Duration // time between SIGTERM and SIGKILL; 0: DefaultGrace
+	Start    time.Duration // timeout until it is ready; 0: defaultStart
+	Grace    time.Duration // time between SIGTERM and SIGKILL; 0: defaultGrace
 
 	Before, After []string // commands to run before the start and after the end; empty: none
 	// Own requires that the process that was started, or a descendant, listens at URL.
@@ -41,8 +41,8 @@ type Config struct {
 }
 
 const (
-	DefaultStart = 30 * time.Second
-	DefaultGrace = 5 * time.Second
+	defaultStart = 30 * time.Second
+	defaultGrace = 5 * time.Second
 )
 
 type Running struct {
@@ -101,7 +101,7 @@ func (c Config) run(ctx context.Context, use func(ctx context.Context, s Running
 	return err
 }
 
-func (c Config) grace() time.Duration { return cmp.Or(c.Grace, DefaultGrace) }
+func (c Config) grace() time.Duration { return cmp.Or(c.Grace, defaultGrace) }
 
 const hookTimeout = 5 * time.Minute
 
@@ -271,7 +271,7 @@ func (p *process) endGuard(grace time.Duration) {
 const guardExtra = 35 * time.Second
 
 func (p *process) waitReady(ctx context.Context, c Config) (string, error) {
-	patience := cmp.Or(c.Start, DefaultStart)
+	patience := cmp.Or(c.Start, defaultStart)
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	url := c.URL

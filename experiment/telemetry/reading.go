@@ -40,7 +40,7 @@ type ServerReading struct {
 	AcceptRate   *float64  `json:"acceptance_rate,omitempty"`   // accepted / proposed, as the server computes it
 }
 
-// Figure is the field with a JSON name, "running" or "prefix_hits_by_tier.gpu"; readings, usages and counts have the same.
+// Figure is the field with a JSON name, "running" or "prefix_hits_by_tier.gpu"; usages and counts have the same names.
 func (r *ServerReading) Figure(name string) **float64 { return at[float64](r, serverFigures[name]) }
 
 // Figure is the field with a JSON name.
@@ -74,7 +74,8 @@ func at[T any](of any, index []int) **T {
 }
 
 // Largest are the figures of which several engines have the largest value; of others they have the sum.
-var Largest = []string{"kv_usage", "prefix_cache_block_tokens", "prefix_hit_rate", "acceptance_length", "acceptance_rate"}
+var Largest = []string{"kv_usage", "prefix_cache_block_tokens", "prefix_hit_rate", "acceptance_length",
+	"acceptance_rate"}
 
 // TierHits are the cached prompt tokens by the tier that had them. A nil figure was not reported; all are nil
 // for a server with one tier.

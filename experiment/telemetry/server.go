@@ -67,7 +67,8 @@ func (u *ServerUsage) Speculates() bool {
 
 var (
 	usageFigures = fieldsOf[float64](reflect.TypeFor[ServerUsage]())
-	levels       = []string{"kv_capacity_tokens", "prefix_hit_rate", "acceptance_rate", "acceptance_length"} // no counters
+	// no counters
+	levels = []string{"kv_capacity_tokens", "prefix_hit_rate", "acceptance_rate", "acceptance_length"}
 )
 
 // SummarizeServer summarizes the samples of a window, µs from their epoch. Missing: why there are no figures.

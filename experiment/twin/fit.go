@@ -17,11 +17,11 @@ type Trial struct {
 	Filling  bool // its window is too short to show the load's steady state
 }
 
-// ErrTooFew: the rows have too few responses to fit a model.
-var ErrTooFew = errors.New("too few responses of several tokens")
+// errTooFew: the rows have too few responses to fit a model.
+var errTooFew = errors.New("too few responses of several tokens")
 
-// ErrNoTimes: no decoding takes time, as where responses arrive all at once.
-var ErrNoTimes = errors.New("decoding takes no time")
+// errNoTimes: no decoding takes time, as where responses arrive all at once.
+var errNoTimes = errors.New("decoding takes no time")
 
 const fewestResponses = 30
 
@@ -45,7 +45,7 @@ func Fit(trials []Trial, sequences int) (Model, error) {
 			ends[i] = len(rows)
 		}
 		if len(rows) < fewestResponses {
-			return Model{}, ErrTooFew
+			return Model{}, errTooFew
 		}
 		if free == 0 {
 			beside = besidePrompts(rows)
@@ -57,7 +57,7 @@ func Fit(trials []Trial, sequences int) (Model, error) {
 		}
 	}
 	if best.Base+best.PerSequence+best.PerContextToken <= 0 {
-		return Model{}, ErrNoTimes
+		return Model{}, errNoTimes
 	}
 	best.SpeedError = speedError(ratios)
 	best.Errors = best.errorsBy(fitted, until)

@@ -140,7 +140,7 @@ func TestFitRejects(t *testing.T) {
 func TestFitNeedsAnswers(t *testing.T) {
 	few := served(t, batching, 2, 5, 1)
 	few.Requests = few.Requests[:5]
-	if _, err := Fit([]Trial{few}, 0); !errors.Is(err, ErrTooFew) {
+	if _, err := Fit([]Trial{few}, 0); !errors.Is(err, errTooFew) {
 		t.Error(err)
 	}
 }

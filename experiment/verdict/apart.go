@@ -78,7 +78,8 @@ func (e *Measured) replicaNotes() (out []record.Finding) {
 		if len(r.Differs) == 0 {
 			continue
 		}
-		out = append(out, caution("give all replicas the same model, version and flags, or measure each alone: [target] endpoints",
+		out = append(out, caution(
+			"give all replicas the same model, version and flags, or measure each alone: [target] endpoints",
 			"replica %d (%s) is not the same server as the first: %s", i, r.Endpoint,
 			unit.ClipBytes(strings.Join(r.Differs, "; "), 300)).as("replicas"))
 	}

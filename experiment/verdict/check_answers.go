@@ -43,7 +43,7 @@ func checkAnswerLimits(e *Measured) checkResult {
 		return invalid("read the reasons (docs/matrix.md#answers), and compare with an answer by hand: the model, its chat template, the parser, or the precision",
 			"too few answers are as they must be: %s", strings.Join(wrong, "; "))
 	case len(open) > 0:
-		return caution("make duration longer, with more different prompts; where no answer was checked, ask for structured output, tools or expected answers",
+		return caution("make duration longer, with more different prompts; ask for answers that can be checked",
 			"%s", strings.Join(open, "; "))
 	}
 	return result

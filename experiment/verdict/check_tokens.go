@@ -186,7 +186,7 @@ func checkBuffered(e *Measured) checkResult {
 				unbounded(record.Inflated, []string{"tpot"})...)
 			effects = append(effects, unbounded(record.Unknown, []string{"itl"})...)
 		}
-		return caution("disable buffering between server and client (nginx: proxy_buffering off); a busy machine also reads a few tokens at once",
+		return caution("disable buffering between server and client (nginx: proxy_buffering off), or use a less busy machine",
 			"%d of %d answers with %d or more events arrived all at once: their tpot and itl can't be measured", whole, n,
 			fewestEvents).touching(effects)
 	case bundled:

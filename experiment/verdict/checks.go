@@ -238,7 +238,8 @@ func (e *Measured) gatewayNote(g *record.Gateway) record.Finding {
 			text += fmt.Sprintf(", beside ttft p50 %s ms", unit.Brief(ttft.P50, 3))
 		}
 	}
-	return note("to separate the two, measure the server itself as well (bench compare), and set [telemetry] server to its metrics page",
+	return note("to separate the two, measure the server itself as well (bench compare), and set [telemetry] server "+
+		"to its metrics page",
 		"%s", text).as("gateway")
 }
 
@@ -261,7 +262,8 @@ func (e *Measured) leaverNotes() []record.Finding {
 		text += fmt.Sprintf("; it counted %s aborted requests, %s users left", unit.Brief(*l.Aborted, 4),
 			unit.Count(l.LeftInRow))
 	}
-	return append(out, note("let the server, and each gateway before it, notice closed connections: abandoned answers take compute from the others",
+	return append(out, note("let the server, and each gateway before it, notice closed connections: "+
+		"abandoned answers take compute from the others",
 		"%s", text).as("users_left"))
 }
 
@@ -269,10 +271,12 @@ func (e *Measured) usersLeft() record.Finding {
 	q, l := &e.Summary.Requests, e.Left
 	if q.Left > 0 && q.Stayed() == 0 {
 		return caution("let fewer users leave, or later",
-			"all %s users left (%d before the first token): no answer was completed, so that there is no latency and no error rate; throughput counts the %s tokens that they received",
+			"all %s users left (%d before the first token): no answer was completed, so that there is no latency "+
+				"and no error rate; throughput counts the %s tokens that they received",
 			unit.Count(q.Left), l.BeforeFirst, unit.Count(l.Tokens)).as("users_left")
 	}
 	return note("a user whose answer ended first is counted as one who stayed: compare latencies with a row without leave",
-		"%s of %s users left (%d before the first token): percentiles, SLO and error rate cover the others, throughput counts the %s tokens that they received",
+		"%s of %s users left (%d before the first token): percentiles, SLO and error rate cover the others, "+
+			"throughput counts the %s tokens that they received",
 		unit.Count(q.Left), unit.Count(q.Planned), l.BeforeFirst, unit.Count(l.Tokens)).as("users_left")
 }
