@@ -98,15 +98,15 @@ func shareOf(records []*Record, is func(*Record) *bool) *Share {
 
 // Accuracy is what a server answered to questions with known answers, before its rows.
 type Accuracy struct {
-	Source      string            `json:"source"` // "built-in", or the file's name
-	API         string            `json:"api"`
-	MinCorrect  float64           `json:"min_correct"`
-	correctness                   // of all replicas
-	Replicas    []ReplicaAccuracy `json:"replicas,omitempty"` // each is judged apart; absent = one server
+	Source     string            `json:"source"` // "built-in", or the file's name
+	API        string            `json:"api"`
+	MinCorrect float64           `json:"min_correct"`
+	Answered                     // of all replicas
+	Replicas   []ReplicaAccuracy `json:"replicas,omitempty"` // each is judged apart; absent = one server
 }
 
-// correctness is how many questions were answered correctly.
-type correctness struct {
+// Answered is how many questions were answered correctly.
+type Answered struct {
 	Failed int `json:"failed,omitempty"` // requests that failed: their answers are wrong
 	// answers that reached max_tokens before any text: wrong, or not finished
 	CutOff  int   `json:"cut_off,omitempty"`
@@ -115,7 +115,7 @@ type correctness struct {
 
 type ReplicaAccuracy struct {
 	Endpoint string `json:"endpoint"`
-	correctness
+	Answered
 }
 
 // AccuracyCounts are of the answers of one server. The others were wrong.
@@ -126,11 +126,11 @@ func (a *Accuracy) Add(endpoint string, questions int, n AccuracyCounts) {
 	a.CutOff += n.CutOff
 	a.Correct = shareOfQuestions(a.Correct.Checked+questions, a.Correct.In+n.Correct)
 	a.Replicas = append(a.Replicas, ReplicaAccuracy{endpoint,
-		correctness{n.Failed, n.CutOff, shareOfQuestions(questions, n.Correct)}})
+		Answered{n.Failed, n.CutOff, shareOfQuestions(questions, n.Correct)}})
 }
 
 func (a *Accuracy) Worst() ReplicaAccuracy {
-	worst := ReplicaAccuracy{correctness: a.correctness}
+	worst := ReplicaAccuracy{Answered: a.Answered}
 	for i, r := range a.Replicas {
 		if i == 0 || r.Correct.Share < worst.Correct.Share {
 			worst = r
@@ -139,7 +139,7 @@ func (a *Accuracy) Worst() ReplicaAccuracy {
 	return worst
 }
 
-func (r *correctness) Unfinished() Share {
+func (r *Answered) Unfinished() Share {
 	return shareOfQuestions(r.Correct.Checked, r.Correct.In+r.CutOff)
 }
 
