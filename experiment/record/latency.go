@@ -109,7 +109,7 @@ func (l *latencies) of(metric string) *stats.Summary {
 			l.room = append(l.room, ms)
 		}
 	}
-	if l.atOnce() {
+	if n := len(l.ordered); n > 1 && l.ordered[0].Arrival == l.ordered[n-1].Arrival { // their order means nothing
 		return stats.Summarize(l.room)
 	}
 	order := stats.NewInOrder(l.room)
@@ -139,11 +139,6 @@ func ArrivalsUs(ordered []*Record) float64 {
 		return 0
 	}
 	return float64(ordered[len(ordered)-1].Arrival.Us() - ordered[0].Arrival.Us())
-}
-
-func (l *latencies) atOnce() bool {
-	n := len(l.ordered)
-	return n > 1 && l.ordered[0].Arrival == l.ordered[n-1].Arrival
 }
 
 func (l *latencies) gaps() (s *stats.Summary, requests int) {

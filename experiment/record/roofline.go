@@ -147,18 +147,11 @@ func (b RooflineSource) Of(s *Summary, seen Decoding, t experiment.Target, engin
 	if s.TTFT != nil {
 		r.TTFTRatio, r.TTFTPlace = beside(r.TTFT, load.TTFT, s.TTFT.P50)
 	}
-	if mfu, ok := b.setup.MFU(s.Throughput.PromptTokensPerS*(1-share(r.Cached, r.Input)),
+	if mfu, ok := b.setup.MFU(s.Throughput.PromptTokensPerS*(1-r.Cached/r.Input),
 		s.Throughput.OutputTokensPerS); ok {
 		r.MFU = &mfu
 	}
 	return r, ""
-}
-
-func share(part, whole float64) float64 {
-	if whole <= 0 {
-		return 0
-	}
-	return part / whole
 }
 
 func beside(b, loaded roofline.Bound, ms float64) (ratio *float64, place roofline.Place) {

@@ -86,7 +86,8 @@ func (c Config) run(ctx context.Context, use func(ctx context.Context, s Running
 	go func() {
 		select {
 		case <-p.ended:
-			cancel(p.died())
+			last, cause := p.lastOutput()
+			cancel(&DiedError{Status: p.cmd.ProcessState.String(), Cause: cause, Output: last, Withheld: p.withheld})
 		case <-watching:
 		}
 	}()
@@ -207,11 +208,6 @@ func (p *process) attach(guarded bool) error {
 	life, err := p.cmd.StdinPipe()
 	p.guardPipe = life
 	return err
-}
-
-func (p *process) died() error {
-	last, cause := p.lastOutput()
-	return &DiedError{Status: p.cmd.ProcessState.String(), Cause: cause, Output: last, Withheld: p.withheld}
 }
 
 func (p *process) outputSuffix() string {

@@ -24,7 +24,7 @@ type RoleUsage struct {
 func Combine(parts []RoleReading) *ServerReading {
 	engines := ofRoles(parts, RolePrefill, RoleDecode, "")
 	prompts, answers := engines, engines
-	split := splitsPhases(parts)
+	split := len(ofRoles(parts, RolePrefill)) > 0 && len(ofRoles(parts, RoleDecode)) > 0
 	if split {
 		prompts, answers = ofRoles(parts, RolePrefill, ""), ofRoles(parts, RoleDecode, "")
 	}
@@ -53,10 +53,6 @@ func Combine(parts []RoleReading) *ServerReading {
 
 var ofAnswers = []string{"generation_tokens", "requests", "aborted", "drafts", "draft_tokens", "accepted_tokens",
 	"acceptance_length", "acceptance_rate"}
-
-func splitsPhases(parts []RoleReading) bool {
-	return len(ofRoles(parts, RolePrefill)) > 0 && len(ofRoles(parts, RoleDecode)) > 0
-}
 
 func ofRoles(parts []RoleReading, roles ...string) (out []*ServerReading) {
 	for _, p := range parts {

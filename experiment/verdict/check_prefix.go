@@ -202,7 +202,10 @@ func (e *Measured) reuseOf(source string, requests map[int]int, found int) *reco
 		out.PromptTokens += r.Input
 		out.PossibleTokens += hit
 	}
-	if cache.Room = e.kvCapacity(); cache.Countable() {
+	if m := e.Server.Metrics; m != nil && m.KVCapacity != nil {
+		cache.Room = int(*m.KVCapacity)
+	}
+	if cache.Countable() {
 		out.InCapacity = new(int)
 		for _, hit := range among(e.Spec.PrefixHits(cache), requests) {
 			*out.InCapacity += hit
@@ -273,18 +276,4 @@ func among(hits iter.Seq2[workload.Request, int], requests map[int]int) iter.Seq
 			}
 		}
 	}
-}
-
-func (e *Measured) kvCapacity() int {
-	if m := e.Server.Metrics; m != nil && m.KVCapacity != nil {
-		return int(*m.KVCapacity)
-	}
-	return 0
-}
-
-func (e *Measured) compareRotations() *record.Rotations {
-	if e.Spec.Tile == nil {
-		return nil
-	}
-	return record.CompareRotations(e.Records, e.Spec.Tile.Contexts)
 }

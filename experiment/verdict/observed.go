@@ -26,10 +26,6 @@ type observed struct {
 	brief      bool     // the verdict alone is asked for
 }
 
-func (o *observed) onlyFailed() bool {
-	return o.limit.Metric != "error_rate" && o.failed == len(o.requests)
-}
-
 func (o *observed) missing() string {
 	switch o.unanswered {
 	case 0:

@@ -79,7 +79,10 @@ func (e *Measured) derive(t experiment.Target, b record.RooflineSource) {
 	e.Service = record.ServiceOf(e.Records, e.Window, &e.Spec)
 	e.Lengths = record.LengthsOf(e.Records)
 	e.TTFTSplit = record.SplitTTFT(e.Records, e.Server.Metrics)
-	e.Rotations = e.compareRotations()
+	e.Rotations = nil
+	if e.Spec.Tile != nil {
+		e.Rotations = record.CompareRotations(e.Records, e.Spec.Tile.Contexts)
+	}
 	e.Sessions = record.SessionsOf(e.Records, e.Spec.ReplaysSessions())
 	e.Prompts = record.PromptsOf(e.Records, e.Server.BlockTokens())
 	e.Speculation = record.SpeculationOf(&e.Summary, e.Server.Metrics)

@@ -114,7 +114,8 @@ func (e *Measured) judgeAt(v *record.Verdict, q question, window []*record.Recor
 		return
 	}
 	v.Value = o.value
-	if len(o.requests) == 0 || o.onlyFailed() && e.Spec.Streams() && slices.ContainsFunc(window, timeUnknown) {
+	if len(o.requests) == 0 || l.Metric != "error_rate" && o.failed == len(o.requests) && e.Spec.Streams() &&
+		slices.ContainsFunc(window, timeUnknown) {
 		decide(v, stats.Undecided, notMeasured)
 		return
 	}
