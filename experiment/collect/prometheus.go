@@ -197,14 +197,6 @@ func (s *scraper) readServer(ctx context.Context) (*telemetry.ServerReading, err
 	return readServer(page)
 }
 
-func (s *scraper) readGPUs(ctx context.Context) ([]telemetry.GPUReading, error) {
-	page, err := s.read(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return readExporter(page)
-}
-
 // newPartsPoller polls the pages of a server's parts, all at one moment: their sum is a state of the server.
 func newPartsPoller(parts []telemetry.Page, header http.Header) *poller {
 	pages := make([]*scraper, len(parts))

@@ -172,19 +172,21 @@ func (s *Sources) openSMI(ctx context.Context) {
 
 func newPoller(source, at string, header http.Header) *poller {
 	page := newScraper(at, header, exporterNames)
-	p := &poller{name: telemetry.Redact(at), source: source, close: page.close}
-	p.read = func(ctx context.Context, s *telemetry.Sample) (err error) {
-		s.GPUs, err = page.readGPUs(ctx)
-		return err
-	}
 	if source == telemetry.SourceServer {
 		page.wanted = serverNames
-		p.read = func(ctx context.Context, s *telemetry.Sample) (err error) {
-			s.Server, err = page.readServer(ctx)
-			return err
-		}
 	}
-	return p
+	return &poller{name: telemetry.Redact(at), source: source, close: page.close,
+		read: func(ctx context.Context, s *telemetry.Sample) error {
+			text, err := page.read(ctx)
+			switch {
+			case err != nil:
+			case source == telemetry.SourceServer:
+				s.Server, err = readServer(text)
+			default:
+				s.GPUs, err = readExporter(text)
+			}
+			return err
+		}}
 }
 
 func (s *Sources) add(ctx context.Context, p *poller) telemetry.Source {
