@@ -122,6 +122,11 @@ func (o *Analysis) Each(f func(s *series.Series, p *series.Point)) {
 	}
 }
 
+func (o *Analysis) any(is func(p *series.Point) bool) (found bool) {
+	o.Each(func(_ *series.Series, p *series.Point) { found = found || is(p) })
+	return found
+}
+
 func (o *Analysis) First() (*diagnosis.Workload, *series.Series) {
 	if o.Answer.First == nil {
 		return nil, nil

@@ -52,9 +52,7 @@ func (o *Analysis) Latencies() []string {
 }
 
 func (o *Analysis) answers() bool {
-	shown := false
-	o.Each(func(_ *series.Series, p *series.Point) { shown = shown || p.Thinks() })
-	return shown || slices.ContainsFunc(metric.Percentiles, func(name string) bool { return o.limits("ttfo", name) })
+	return o.any((*series.Point).Thinks) || slices.ContainsFunc(metric.Percentiles, func(name string) bool { return o.limits("ttfo", name) })
 }
 
 func (r *Run) reasoningTable() Table {

@@ -97,11 +97,10 @@ func (o *Analysis) briefTable(width int) (t Table, left int) {
 func (o *Analysis) leadingFirst() []int {
 	var order []int
 	w, _ := o.First()
-	if w != nil {
-		order = append(order, w.Series)
-	}
 	for i := range o.Series {
-		if w == nil || i != w.Series {
+		if w != nil && i == w.Series {
+			order = slices.Insert(order, 0, i)
+		} else {
 			order = append(order, i)
 		}
 	}

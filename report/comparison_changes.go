@@ -75,7 +75,7 @@ func (x *changes) answer(c *compare.Comparison) ComparisonAnswer {
 		decides = "one of " + unit.Plural(len(x.other), "main figure") + " can differ so by chance"
 	}
 	return ComparisonAnswer{Lead: l.Figure, Kind: Undecided,
-		Text: clauses(l.values()+", "+l.leanText()+", "+PointWords(l.Point), firstText(changedBeside(c)), decides)}
+		Text: clauses(l.values()+", "+l.leanText()+", "+PointWords(l.Point), cmp.Or(changedBeside(c)...), decides)}
 }
 
 func (x *changes) differ(c *compare.Comparison) ComparisonAnswer {
@@ -90,7 +90,7 @@ func (x *changes) differ(c *compare.Comparison) ComparisonAnswer {
 	}
 	l := &lines[0]
 	return ComparisonAnswer{Lead: l.Figure, Kind: kind,
-		Text: clauses(l.values()+", "+l.Verdict()+", "+pointsOf(lines), also, firstText(changedBeside(c)))}
+		Text: clauses(l.values()+", "+l.Verdict()+", "+pointsOf(lines), also, cmp.Or(changedBeside(c)...))}
 }
 
 // pointsOf names the point of the first line, and counts the others of its figure.
@@ -107,13 +107,6 @@ func pointsOf(lines []ForestLine) string {
 // clauses joins the parts of a sentence that are not empty.
 func clauses(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "; ")
-}
-
-func firstText(texts []string) string {
-	if len(texts) == 0 {
-		return ""
-	}
-	return texts[0]
 }
 
 // rawText names the largest change of figures that are not comparable.

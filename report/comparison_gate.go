@@ -97,7 +97,7 @@ func (f *Forest) CaseText(c *compare.Comparison, x compare.Case) string {
 	}
 	switch {
 	case x.Verdict == stats.Fail:
-		return clauses(text+at, firstText(changedThen(c, x)))
+		return clauses(text+at, cmp.Or(changedThen(c, x)...))
 	case len(x.Invalid) > 0:
 		return PointWords(x.Where()) + ": every row is invalid (" + strings.Join(x.Invalid, ", ") + ")"
 	case x.Suspected:

@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"bench/experiment/metric"
 	"bench/experiment/stats"
@@ -23,17 +22,13 @@ type GroupAnswer struct {
 
 // HistoryTitle is the lead of the group with the latest night.
 func HistoryTitle(h *compare.History) string {
-	started := func(g *compare.Group) time.Time { return g.Nights[len(g.Nights)-1].StartedAt }
-	var latest *compare.Group
-	for i := range h.Groups {
-		if g := &h.Groups[i]; latest == nil || started(g).After(started(latest)) {
-			latest = g
-		}
-	}
-	if latest == nil {
+	if len(h.Groups) == 0 {
 		return "History"
 	}
-	return AnswerGroup(latest).Lead
+	latest := slices.MaxFunc(h.Groups, func(a, b compare.Group) int {
+		return a.Nights[len(a.Nights)-1].StartedAt.Compare(b.Nights[len(b.Nights)-1].StartedAt)
+	})
+	return AnswerGroup(&latest).Lead
 }
 
 func AnswerGroup(g *compare.Group) GroupAnswer {
@@ -100,17 +95,16 @@ func alarmsOf(g *compare.Group) (worse, better []string) {
 	slices.SortStableFunc(all, func(a, b *compare.Trend) int {
 		return cmp.Compare(math.Abs(b.Alarm.Size), math.Abs(a.Alarm.Size))
 	})
-	return alarmsText(all, true), alarmsText(all, false)
-}
-
-func alarmsText(all []*compare.Trend, worse bool) (out []string) {
 	for _, t := range all {
-		if a := t.Alarm; a.Worse == worse {
-			out = append(out, fmt.Sprintf("%s %s since %s, %s", metric.Words(t.Metric),
-				compare.Percent(a.Size, true), Date(a.Since), PointWords(t.Point)))
+		text := fmt.Sprintf("%s %s since %s, %s", metric.Words(t.Metric), compare.Percent(t.Alarm.Size, true),
+			Date(t.Alarm.Since), PointWords(t.Point))
+		if t.Alarm.Worse {
+			worse = append(worse, text)
+		} else {
+			better = append(better, text)
 		}
 	}
-	return out
+	return worse, better
 }
 
 func firstThree(all []string, by string) string {

@@ -67,9 +67,7 @@ func arrivals(row *record.Row) Cell {
 	if a == nil {
 		return Absent()
 	}
-	return Cell{Text: unit.Digits(a.RatePerS) + " / " + unit.Digits(a.AskedPerS),
-		Title: fmt.Sprintf("gap CV %s, scheduled %s", unit.Format(a.GapCV, "share"),
-			unit.Format(a.GapCVAsked, "share"))}
+	return TextCell(unit.Digits(a.RatePerS) + " / " + unit.Digits(a.AskedPerS))
 }
 
 func steadiness(s *record.Steadiness) Cell {
@@ -91,8 +89,6 @@ func littleCell(l *record.Little) Cell {
 	if !l.Consistent {
 		c = Cell{Text: "off by " + unit.Format(l.Off, "share"), Kind: Failed}
 	}
-	c.Title = fmt.Sprintf("tolerance %s; concurrency %s; %s requests/s × %s", unit.Format(l.Tolerance, "share"),
-		unit.Digits(l.InFlight), unit.Digits(l.RequestsS), unit.Format(l.MeanMs, "ms"))
 	return c
 }
 

@@ -162,7 +162,10 @@ func (m *markdown) run(r *Run) {
 	o := r.Analyze()
 	m.head(r, &o)
 	predicted, limits := r.besideTables(&o)
-	m.tables(r.shadowTable(), r.shadowLoadTable(), r.tilingTable(), r.sessionsTable(), r.reasoningTable(),
+	if r.Shadow != nil {
+		m.tables(shadowTable(r.Shadow), shadowLoadTable(r.Shadow))
+	}
+	m.tables(r.tilingTable(), r.sessionsTable(), r.reasoningTable(),
 		r.answersTable(), r.speculationTable(), r.workersTable(), limits, predicted)
 	if p := o.publishedPoint(); p != nil {
 		m.table(o.publishedTable(p))

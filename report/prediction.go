@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"bench/experiment/record"
@@ -120,7 +121,7 @@ func (r *Run) differsFrom(prediction *Run) (differences []string) {
 		}
 	}
 	for _, x := range []struct{ name, measured, predicted string }{
-		{"model", is.Model, p.Model}, {"hardware", is.Hardware, p.Hardware}, {"GPUs", countText(is.GPUs), countText(p.GPUs)},
+		{"model", is.Model, p.Model}, {"hardware", is.Hardware, p.Hardware}, {"GPUs", strings.TrimPrefix(strconv.Itoa(is.GPUs), "0"), strings.TrimPrefix(strconv.Itoa(p.GPUs), "0")},
 		{"precision", cmp.Or(is.Weights, is.Precision), p.Precision},
 		{"engine", engine, p.Engine}, {"matrix text", r.Manifest.MatrixHash, prediction.Manifest.MatrixHash},
 	} {
@@ -132,13 +133,6 @@ func (r *Run) differsFrom(prediction *Run) (differences []string) {
 		differences = append(differences, "hardware not specified, predicted "+p.Hardware)
 	}
 	return differences
-}
-
-func countText(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return unit.Count(n)
 }
 
 func (o *Analysis) operatingLoad(i int) string {
@@ -217,8 +211,8 @@ func (r *Run) besideTables(o *Analysis) (points, workloads Table) {
 			loads Loads
 		}{{"operating point", w.Operating}, {"saturation", w.Peak}, {"knee", w.Knee}} {
 			if limit.loads != (Loads{}) {
-				workloads.Add(TextCell(w.Workload), TextCell(limit.name), loadCell(limit.loads.Measured),
-					loadCell(limit.loads.Predicted))
+				workloads.Add(TextCell(w.Workload), TextCell(limit.name), cmp.Or(TextCell(limit.loads.Measured), Absent()),
+					cmp.Or(TextCell(limit.loads.Predicted), Absent()))
 			}
 		}
 	}
@@ -230,13 +224,6 @@ func (p *Pair) cells() []Cell {
 		return []Cell{Absent(), Absent(), Absent()}
 	}
 	return []Cell{TextCell(unit.Digits(p.Measured)), TextCell(unit.Digits(p.Predicted)), TextCell(unit.Digits(p.Ratio))}
-}
-
-func loadCell(load string) Cell {
-	if load == "" {
-		return Absent()
-	}
-	return TextCell(load)
 }
 
 func (p *printer) beside(run *Run, o *Analysis) {

@@ -67,13 +67,10 @@ func ratioCell(x *float64, ps record.Percentiles) Cell {
 
 // own is what stands beside published figures: measured, or predicted.
 func (o *Analysis) own() string {
-	word := "measured"
-	o.Each(func(_ *series.Series, p *series.Point) {
-		if p.Rows[0].Predicted {
-			word = "predicted"
-		}
-	})
-	return word
+	if o.any(func(p *series.Point) bool { return p.Rows[0].Predicted }) {
+		return "predicted"
+	}
+	return "measured"
 }
 
 // publishedNote is what the sources leave open, what is beside their figures, and how the lengths of these are spread.

@@ -42,7 +42,7 @@ func (r *Run) Tabs(o *Analysis, detailed bool) []Tab {
 	return []Tab{
 		r.candidateTab(),
 		{TabSummary, "Summary", true, onPaper(r.tilingTable(), r.sessionsTable(), o.racedTable(), o.pointsTable(),
-			limits, predicted, o.settingsTable(), o.workloadsTable(), o.interactivityTable(), r.searchesTable(),
+			limits, predicted, o.settingsTable(), o.workloadsTable(), r.searchesTable(),
 			o.bottlenecksTable(), o.expectTable(), r.variantsTable(o))},
 		{TabLatency, "Latency", false, slices.Concat(percentiles,
 			Sections(r.reasoningTable().withoutUniform(), r.ttftPartsTable(anyTTFT).withoutUniform(), o.seriesTable()),

@@ -91,15 +91,12 @@ func ShadowForest(c *compare.ShadowComparison) Forest {
 	return Forest{Main: lines, Reach: reachOf(lines)}
 }
 
-func (r *Run) shadowTable() Table {
+func shadowTable(c *compare.ShadowComparison) Table {
 	t := newTable("shadow", "Candidate B beside A", "figure", "turns", "pairs #", "A #", "B #", "change #",
 		"verdict")
 	t.Note = "TTFT and E2E from send. A false alarm over all figures: at most 5 %. Tests: benchmarks/statistics.md#shadow."
-	if r.Shadow == nil {
-		return t
-	}
-	for i := range r.Shadow.Figures {
-		f := &r.Shadow.Figures[i]
+	for i := range c.Figures {
+		f := &c.Figures[i]
 		m := f.Metric()
 		base, changed := sideCells(m)
 		verdict := TextCell("no verdict")
@@ -115,21 +112,21 @@ func (r *Run) shadowTable() Table {
 		t.Add(TextCell(metric.Words(f.Name)), TextCell(turns), TextCell(unit.Count(f.Pairs)), base, changed,
 			TextCell(changeText(m)), verdict)
 	}
-	if slices.ContainsFunc(r.Shadow.Figures, func(f compare.ShadowFigure) bool { return f.Verdict == "" }) {
+	if slices.ContainsFunc(c.Figures, func(f compare.ShadowFigure) bool { return f.Verdict == "" }) {
 		t.Note += " Later turns: B must prefill A's earlier answers, which A has in its cache."
 	}
 	return t
 }
 
-func (r *Run) shadowLoadTable() Table {
+func shadowLoadTable(c *compare.ShadowComparison) Table {
 	t := newTable("shadow-load", "Load of A and B", "server", "requests/s #", "in flight, mean #",
 		"hit rate of the copied #")
 	t.Note = "From the first copy to the last."
-	if r.Shadow == nil || r.Shadow.Copies.Sent == 0 {
+	if c.Copies.Sent == 0 {
 		return t
 	}
 	for side, name := range []string{"A", "B"} {
-		x := r.Shadow.Load[side]
+		x := c.Load[side]
 		rate := Absent()
 		if x.HitRate != nil {
 			rate = TextCell(unit.Format(*x.HitRate, "share"))
@@ -150,26 +147,20 @@ var leftOutWords = map[string]string{
 	compare.ShadowBlocked: "the caller read A's answer slowly: in the error rate only",
 }
 
-func (r *Run) shadowLeftOutTable() Table {
+func shadowLeftOutTable(c *compare.ShadowComparison) Table {
 	t := newTable("shadow-left-out", "Copies left out", "reason", "copies #")
-	if r.Shadow == nil {
-		return t
-	}
-	for _, x := range r.Shadow.LeftOut {
+	for _, x := range c.LeftOut {
 		t.Add(TextCell(leftOutWords[x.Reason]), TextCell(unit.Count(x.Copies)))
 	}
-	if n := r.Shadow.Copies.Dropped; n > 0 {
+	if n := c.Copies.Dropped; n > 0 {
 		t.Add(TextCell("not sent: the queue to B was full"), TextCell(unit.Count(n)))
 	}
 	return t
 }
 
-func (r *Run) shadowFindingsTable() Table {
+func shadowFindingsTable(c *compare.ShadowComparison) Table {
 	t := newTable("shadow-findings", "Cautions", "severity", "what", "do")
-	if r.Shadow == nil {
-		return t
-	}
-	for _, f := range r.Shadow.Findings {
+	for _, f := range c.Findings {
 		severity := TextCell(string(f.Severity))
 		severity.Kind = severityKind(f.Severity)
 		t.Add(severity, TextCell(f.Text), TextCell(f.Hint))
@@ -178,8 +169,12 @@ func (r *Run) shadowFindingsTable() Table {
 }
 
 func (r *Run) candidateTab() Tab {
-	return Tab{TabCandidate, "Candidate", true, append(onPaper(r.shadowFindingsTable(), r.shadowTable(),
-		r.shadowLoadTable()), Sections(r.shadowLeftOutTable())...)}
+	t := Tab{TabCandidate, "Candidate", true, nil}
+	if c := r.Shadow; c != nil {
+		t.Sections = append(onPaper(shadowFindingsTable(c), shadowTable(c), shadowLoadTable(c)),
+			Sections(shadowLeftOutTable(c))...)
+	}
+	return t
 }
 
 func (p *printer) shadow(run *Run) {
@@ -192,7 +187,7 @@ func (p *printer) shadow(run *Run) {
 	if more := len(f.Main) - mostLinesOf; more > 0 {
 		p.wrap("  ", unit.Plural(more, "more figure")+" in the tables below")
 	}
-	for _, t := range []Table{run.shadowTable(), run.shadowLoadTable(), run.shadowLeftOutTable()} {
+	for _, t := range []Table{shadowTable(c), shadowLoadTable(c), shadowLeftOutTable(c)} {
 		p.captioned(t, p.table)
 	}
 }

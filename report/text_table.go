@@ -2,8 +2,8 @@ package report
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"bench/experiment/metric"
@@ -149,9 +149,7 @@ func (o *Analysis) textColumns(footnotes map[string]int) []pointColumn {
 
 // streams reports whether every point has a TTFT.
 func (o *Analysis) streams() bool {
-	all := true
-	o.Each(func(_ *series.Series, p *series.Point) { all = all && len(p.TTFT) > 0 })
-	return all
+	return !o.any(func(p *series.Point) bool { return len(p.TTFT) == 0 })
 }
 
 func (o *Analysis) answerColumns() []pointColumn {
@@ -216,13 +214,11 @@ func (o *Analysis) carries(metric, name string) bool {
 	return points > 0 && 2*enough >= points
 }
 
-func (o *Analysis) limits(metric, name string) (is bool) {
-	o.Each(func(_ *series.Series, p *series.Point) {
-		for _, r := range p.Rows {
-			is = is || slices.ContainsFunc(r.SLO, func(v record.Verdict) bool { return v.Metric == metric+"_"+name })
-		}
+func (o *Analysis) limits(metric, name string) bool {
+	limits := func(v record.Verdict) bool { return v.Metric == metric+"_"+name }
+	return o.any(func(p *series.Point) bool {
+		return slices.ContainsFunc(p.Rows, func(r *record.Row) bool { return slices.ContainsFunc(r.SLO, limits) })
 	})
-	return is
 }
 
 func textName(s *series.Series, p *series.Point) Cell {
@@ -311,16 +307,12 @@ func (o *Analysis) footnotes() map[string]int {
 }
 
 func footnoteCell(p *series.Point, footnotes map[string]int) Cell {
-	var notes []int
+	var numbers []int
 	for _, key := range disturbances(p) {
-		notes = append(notes, footnotes[key])
+		numbers = append(numbers, footnotes[key])
 	}
-	slices.Sort(notes)
-	parts := make([]string, len(notes))
-	for i, n := range notes {
-		parts[i] = strconv.Itoa(n)
-	}
-	return findingsCell(p, strings.Join(parts, " "))
+	slices.Sort(numbers)
+	return findingsCell(p, strings.Trim(fmt.Sprint(numbers), "[]"))
 }
 
 func findingsCell(p *series.Point, text string) Cell {
