@@ -127,7 +127,7 @@ func TestTextOnATerminal(t *testing.T) {
 	example := filepath.Dir(runs[0])
 	for _, args := range [][]string{
 		{"report", example, "--format", "text"}, {"sweep", "../../matrices/production.toml", "--dry-run"}, {"sweep", "--help"},
-		{"predict", "--model", "llama-3.1-70b", "--hardware", "h100-sxm", "--set", "mock.speculation.tokens=4", "--set", "mock.max_num_batched_tokens=512"},
+		{"predict", "--model", "llama-3.1-70b", "--hardware", "h100-sxm"},
 	} {
 		user, program := openTerminal(t)
 		var screen bytes.Buffer
