@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
 
+	"bench/experiment/text"
 	"bench/report"
 	"bench/report/export"
 	"bench/report/foreign"
@@ -75,11 +78,26 @@ func (c *cli) deliver(file, what string, render func(io.Writer) error) error {
 		_, err := b.WriteTo(c.stdout)
 		return err
 	}
+	if isEvidence(file) {
+		return usage("%s is a file of a run\nhint: name another file", file)
+	}
 	if err := writeWhole(file, render); err != nil {
 		return fmt.Errorf("writing the %s: %w", what, err)
 	}
 	_, err := fmt.Fprintln(c.stdout, what+": "+file)
 	return err
+}
+
+// evidenceFile are the names of a run's files that no output may replace.
+var evidenceFile = text.Lazy(`^(run\.json(\.sig)?|.*-r\d+\.json|.*\.zst|.*\.log|notes\.md)$`)
+
+func isEvidence(name string) bool {
+	if !evidenceFile().MatchString(filepath.Base(name)) {
+		return false
+	}
+	_, noRun := os.Stat(filepath.Join(filepath.Dir(name), "run.json"))
+	_, isNew := os.Lstat(name)
+	return noRun == nil && isNew == nil
 }
 
 // writeWhole writes a file after it is rendered without an error.
