@@ -151,6 +151,8 @@ func serve(ts *testscript.TestScript, _ bool, args []string) {
 		config.LoadTime = 4 * time.Second // also on a busy machine the first request comes before it
 	case "swapped":
 		config.Root = "/models/b"
+	case "full": // at a few hundred requests a second
+		config.MaxNumSeqs = 1
 	}
 	base, stop := startMock(config)
 	ts.Defer(stop)
@@ -159,6 +161,7 @@ func serve(ts *testscript.TestScript, _ bool, args []string) {
 		"mock":     pass,
 		"loading":  pass,
 		"swapped":  pass,
+		"full":     pass,
 		"tls":      pass,
 		"failing":  failing,
 		"nostream": unstreamed,
