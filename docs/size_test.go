@@ -20,7 +20,7 @@ const (
 	mostExportedNames = 2_462 // types, functions, methods, variables and constants
 	mostExportedField = 4_019
 	mostWideLines     = 257 // of more than 120 columns
-	mostFlags         = 98 // of commands
+	mostFlags         = 98  // of commands
 	mostKeys          = 211 // of the TOML, by struct tags
 )
 

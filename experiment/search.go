@@ -157,7 +157,6 @@ func (k *Search) checkFor(s *Spec, bad func(key, problem, hint string)) {
 		}
 	case "":
 		bad("search", "the search has no target", `write search = "slo" or "saturation"`)
-
 	default:
 		bad("search", "unknown search "+strconv.Quote(k.Goal), `write "slo" or "saturation"`)
 	}

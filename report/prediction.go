@@ -120,8 +120,15 @@ func (r *Run) differsFrom(prediction *Run) (differences []string) {
 			is = *row.Roofline
 		}
 	}
+	number := func(n int) string { // empty: not known
+		if n == 0 {
+			return ""
+		}
+		return strconv.Itoa(n)
+	}
 	for _, x := range []struct{ name, measured, predicted string }{
-		{"model", is.Model, p.Model}, {"hardware", is.Hardware, p.Hardware}, {"GPUs", strings.TrimPrefix(strconv.Itoa(is.GPUs), "0"), strings.TrimPrefix(strconv.Itoa(p.GPUs), "0")},
+		{"model", is.Model, p.Model}, {"hardware", is.Hardware, p.Hardware},
+		{"GPUs", number(is.GPUs), number(p.GPUs)},
 		{"precision", cmp.Or(is.Weights, is.Precision), p.Precision},
 		{"engine", engine, p.Engine}, {"matrix text", r.Manifest.MatrixHash, prediction.Manifest.MatrixHash},
 	} {

@@ -58,12 +58,19 @@ func ReadLimits(given string) (*Limits, error) {
 // listedLimits parses a list of limits. Values are as in TOML; durations need no quotes.
 func listedLimits(given string) (*Limits, error) {
 	var set []string
+	seen := map[string]bool{}
 	for entry := range strings.SplitSeq(given, ",") {
-		if key, value, _ := strings.Cut(entry, "="); strings.TrimSpace(key) == "" || strings.TrimSpace(value) == "" {
+		key, value, _ := strings.Cut(entry, "=")
+		key = strings.TrimSpace(key)
+		switch {
+		case key == "" || strings.TrimSpace(value) == "":
 			return nil, strict.Problems{{File: LimitsFlag,
 				Text: fmt.Sprintf("%q is not a limit", strings.TrimSpace(entry)),
 				Hint: "write " + LimitsFlag + " 'ttft_p95=300ms,error_rate=0.001', or name a .toml file with [slo]"}}
+		case seen[key]:
+			return nil, strict.Problems{{File: LimitsFlag, Text: key + " is in the list twice", Hint: "remove one"}}
 		}
+		seen[key] = true
 		set = append(set, "slo."+strings.TrimSpace(entry))
 	}
 	doc, err := strict.ParseSet(LimitsFlag, []byte("[slo]"), set)

@@ -31,7 +31,6 @@ func (x *expander) extractSearch(merged map[string]any) {
 		k.Open = table["min"] == nil || table["max"] == nil
 		x.search = k
 		bad := func(path, text, hint string) { x.bad(x.place(strict.Join(axis, path)), text, hint) }
-
 		strict.Decode(table, k, func(path, text, hint string) {
 			x.search = nil // else the checks would report the same mistake again
 			bad(path, text, hint)

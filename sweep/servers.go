@@ -208,9 +208,11 @@ func (r *run) start(ctx context.Context, v *Variant, use func(context.Context) e
 	if stale := new(server.StaleError); errors.As(err, &stale) { // another server would find the same process
 		return err
 	}
+	plain := strings.NewReplacer("_", " ", "-", " ")
+	output := plain.Replace(strings.ToLower(died.Output))
 	needs := func(name string) bool {
-		return strings.Contains(died.Output, name) ||
-			strings.HasSuffix(name, "API_KEY") && strings.Contains(strings.ToLower(died.Output), "api key")
+		return strings.Contains(output, plain.Replace(strings.ToLower(name))) ||
+			strings.HasSuffix(name, "API_KEY") && strings.Contains(output, "api key")
 	}
 	if at := slices.IndexFunc(died.Withheld, needs); at >= 0 {
 		err = fmt.Errorf("%w\nhint: a server that bench starts does not get %s; to pass it on: "+

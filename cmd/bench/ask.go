@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-
 	"fmt"
 	"io"
 	"maps"

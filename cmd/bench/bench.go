@@ -59,7 +59,8 @@ func bench(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, args 
 		var called *cobra.Command
 		called, err = root.ExecuteContextC(ctx)
 		if exit := new(exitError); err != nil && !c.begun && !errors.As(err, &exit) {
-			err = usage("%s %w\nhint: %[1]s --help", called.CommandPath(), err)
+			text, _, _ := strings.Cut(err.Error(), ` for "bench `) // cobra names the command, too
+			err = usage("%s: %s\nhint: %[1]s --help", called.CommandPath(), text)
 		}
 	}
 	if err == nil {

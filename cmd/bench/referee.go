@@ -83,7 +83,6 @@ func (f *refereeFlags) check() error {
 	bad(f.Requests < 20 || f.Requests > 10_000, "--requests: %d is not between 20 and 10000\nhint: --requests 200",
 		f.Requests)
 	bad(!(f.Rate > 0) || math.IsInf(f.Rate, 1), "--rate: %g is not a rate\nhint: --rate 20", f.Rate)
-
 	if program := f.Command[0]; !strings.Contains(program, "{") {
 		err := server.Find(program)
 		bad(err != nil, "the command cannot be started: %v\nhint: name a program in PATH, or by its path", err)

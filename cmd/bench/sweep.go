@@ -264,7 +264,6 @@ func (c *cli) runTo(ctx context.Context, in *sweepInput, o sweep.Options, w watc
 	}
 	result, runErr := c.watched(run, in.m, o, w)
 	in.result = result
-
 	err := c.conclude(result, runErr, in.sweepFlags)
 	if runErr == nil && keeps && ctx.Err() != nil {
 		err = cmp.Or(cutShort(result.Dir), err)

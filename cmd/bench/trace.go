@@ -9,13 +9,14 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-
+	"strings"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"bench/experiment/text"
 	"bench/experiment/trace"
 	"bench/experiment/unit"
 	"bench/report/export"
@@ -105,7 +106,8 @@ func (t *traceFlags) check(f *pflag.FlagSet) error {
 		return err
 	}
 	var wrong mistakes
-	t.options.Check(wrong.inFlags("--set trace."))
+	inFlags := wrong.inFlags("--set trace.")
+	t.options.Check(func(key, problem, hint string) { inFlags(key, problem, flagWords(hint)) })
 	return wrong.err()
 }
 
@@ -121,6 +123,34 @@ func (t *traceFlags) setKeys() error {
 		return usage("--set changes keys of [row.trace]\nhint: --set trace.max_input=4096")
 	}
 	return d.Decode("trace", &t.options)
+}
+
+// traceKey matches a key of [row.trace] in a hint, with its value if it has one.
+var traceKey = text.Lazy(`(?:(?:set|write) )?\b(` + setKey + `|start|end) = "?([\w.]+)"?|\b(` + setKey + `)\b`)
+
+const setKey = `(?:min|max|cap)_input|time_unit|block_tokens|bytes_per_token`
+
+// flagWords replaces the keys in a hint by flags: set block_tokens = 512 by --set trace.block_tokens=512.
+func flagWords(hint string) string {
+	return traceKey().ReplaceAllStringFunc(hint, func(found string) string {
+		m := traceKey().FindStringSubmatch(found)
+		if m[1] == "" {
+			return "trace." + m[3]
+		}
+		return "--set trace." + m[1] + "=" + m[2]
+	})
+}
+
+func traceError(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	err = interrupted(ctx, err)
+	text, hint, ok := strings.Cut(err.Error(), "\nhint: ")
+	if !ok {
+		return err
+	}
+	return &exitError{codeOf(err), errors.New(text + "\nhint: " + flagWords(hint))}
 }
 
 // openTrace opens a trace; its reads fail once ctx is done. end closes it.
@@ -142,7 +172,7 @@ func openTrace(ctx context.Context, t *traceFlags) (r *trace.Reader, end func(),
 	if err != nil {
 		wake()
 		_ = f.Close()
-		return nil, nil, interrupted(ctx, err)
+		return nil, nil, traceError(ctx, err)
 	}
 	return r, func() {
 		wake()
@@ -152,7 +182,6 @@ func openTrace(ctx context.Context, t *traceFlags) (r *trace.Reader, end func(),
 }
 
 func (c *cli) inspect(ctx context.Context, t *traceFlags) error {
-
 	r, end, err := openTrace(ctx, t)
 	if err != nil {
 		return err
@@ -160,12 +189,14 @@ func (c *cli) inspect(ctx context.Context, t *traceFlags) error {
 	defer end()
 	report, err := trace.Inspect(r, 0)
 	if err != nil {
-		return interrupted(ctx, err)
+		return traceError(ctx, err)
 	}
 	if t.format == "json" {
 		return export.WriteJSON(c.stdout, report)
 	}
-
+	for i := range report.Notes {
+		report.Notes[i].Hint = flagWords(report.Notes[i].Hint)
+	}
 	return trace.Text(c.stdout, report)
 }
 
@@ -220,7 +251,7 @@ func (t *traceFlags) write(ctx context.Context, w io.Writer) (*trace.Conversion,
 		}
 		defer end()
 		done, err := trace.Convert(w, r, t.anonymize)
-		return done, interrupted(ctx, err)
+		return done, traceError(ctx, err)
 	}
 	var end func()
 	open := func() (r *trace.Reader, err error) {
@@ -229,7 +260,7 @@ func (t *traceFlags) write(ctx context.Context, w io.Writer) (*trace.Conversion,
 	}
 	choice := rand.New(rand.NewPCG(sampleSeed, 0))
 	done, err := trace.Sample(w, open, func() { end() }, n, t.sessions > 0, choice, t.anonymize)
-	return done, interrupted(ctx, err)
+	return done, traceError(ctx, err)
 }
 
 // writeTrace writes a trace, compressed by the extension of name.

@@ -154,7 +154,6 @@ func (c *cli) recordTraffic(ctx context.Context, f *recordFlags) error {
 		return err
 	}
 	defer l.Close()
-
 	admin, err := listenOn(ctx, f.admin, "--admin", ":8082")
 	if err != nil {
 		return err

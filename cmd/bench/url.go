@@ -160,6 +160,9 @@ func (f *urlFlags) check(fl *pflag.FlagSet) error {
 	if err := positive(fl); err != nil {
 		return err
 	}
+	if strings.HasSuffix(f.slo, ".toml") {
+		return usage("--slo %s: the limits of an address are a list\nhint: --slo ttft_p95=1s,tpot_p95=40ms, or bench sweep %[1]s", f.slo)
+	}
 	if f.slo != "" {
 		if _, err := sweep.ReadLimits(f.slo); err != nil {
 			return usage("%w", err)

@@ -106,7 +106,6 @@ type ServerStart struct {
 	// Target is the server as it reported itself; absent = as at the start before with the same variant.
 	Target *TargetInfo `json:"target,omitempty"`
 	Error  string      `json:"error,omitempty"` // why it was not usable, or how it ended
-
 }
 
 func (m *Manifest) TargetOf(variant string) TargetInfo {

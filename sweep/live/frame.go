@@ -28,6 +28,7 @@ type Sweep struct {
 	mu     sync.Mutex
 	status status
 	name   int // columns of the longest name of a row
+	pace   pace
 }
 
 // NewSweep shows a sweep of the rows of m that k.Only picks, on v, until its Stop.
@@ -62,7 +63,10 @@ func (s *Sweep) apply(e sweep.Event, now time.Time, width int) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.status.apply(e, now)
-	if e.Finished != nil {
+	switch {
+	case e.Begun != nil:
+		s.pace = pace{}
+	case e.Finished != nil:
 		return []string{s.finished(e.Finished, width)}
 	}
 	return eventLines(e)
@@ -151,9 +155,7 @@ func (s *Sweep) current(put func(string, ...any), r endpoint.Snapshot, at Moment
 	} else {
 		put("   E2E        %s", glance(r.FirstToken))
 	}
-	if r.Done > 0 && elapsed >= time.Second {
-		put("   output     %s", unit.Format(float64(r.Tokens)/elapsed.Seconds(), "tok/s"))
-	}
+	put("   output     %s", s.pace.add(at.Now, r))
 	put("   lag        %s", glance(r.Lag))
 }
 
@@ -257,4 +259,31 @@ func percentile(s *stats.Summary, name string) string {
 		return fmt.Sprintf("n=%d", p.N)
 	}
 	return mark + unit.Format(ms, "ms")
+}
+
+// pace is the output rate of the requests that ended in the last paceSpan.
+type pace struct{ samples []sample }
+
+type sample struct {
+	at     time.Time
+	tokens int
+}
+
+const paceSpan = 10 * time.Second
+
+func (p *pace) add(now time.Time, r endpoint.Snapshot) string {
+	if len(p.samples) == 0 {
+		p.samples = []sample{{at: r.Begun}}
+	}
+	p.samples = append(p.samples, sample{now, r.Tokens})
+	for len(p.samples) > 2 && now.Sub(p.samples[1].at) >= paceSpan {
+		p.samples = p.samples[1:]
+	}
+	first := p.samples[0]
+	over := now.Sub(first.at)
+	if r.Done == 0 || over < time.Second {
+		return "none yet"
+	}
+	perS := float64(r.Tokens-first.tokens) / over.Seconds()
+	return fmt.Sprintf("%s (requests that ended in the last %s)", unit.Format(perS, "tok/s"), unit.Clock(over))
 }

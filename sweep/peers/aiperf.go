@@ -196,7 +196,6 @@ func (d *draft) nvidiaLoad(a *args, genai bool, turns float64) {
 }
 
 func (d *draft) arrivals(a *args, l *load, turns float64) {
-
 	if len(l.rate) == 0 {
 		return
 	}

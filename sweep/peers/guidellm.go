@@ -129,7 +129,6 @@ func (d *draft) guideFile(a, data *args) {
 
 func (d *draft) guideProfile(a *args, l load, turns float64) {
 	profile := a.sub("profile")
-
 	kind := cmp.Or(profile.text("kind"), a.text("rate-type"))
 	if text := a.text("profile"); kind == "" && !strings.ContainsAny(text, "={") {
 		kind = text

@@ -31,7 +31,6 @@ func fromInferencePerf(a *args, d *draft) {
 	d.goodput(limits, 1000)
 	d.target.time("timeout", a.number(0, "load.request-timeout"))
 	d.seed(a, "load.base-seed")
-
 	d.perfData(a)
 	d.perfLoad(a)
 	a.ignore(`server.type load.interval load.num-workers load.worker-max-concurrency load.worker-max-tcp-connections

@@ -188,7 +188,6 @@ func (d *draft) vllmFile(a *args, set, file string, count int) {
 		how = "its later turns are a conversation, which this tool leaves out"
 	}
 	d.prompts(file, count, output, how)
-
 }
 
 func (d *draft) vllmTrace(a *args, set, file string) {
