@@ -69,10 +69,11 @@ func otherServer(seed uint64) drawnServer {
 // the loads of its verdicts tell which are wrong.
 func TestNarrow(t *testing.T) {
 	seeds, other := []uint64{5}, os.Getenv("NARROW_OTHER") != ""
+	seconds, windows := 500.0, 1 // of long runs; whether a study's verdicts are wrong is looked at closer
 	if list := os.Getenv("NARROW"); list != "" {
 		var from, to uint64
 		fmt.Sscanf(list, "%d-%d", &from, &to)
-		seeds = nil
+		seeds, seconds, windows = nil, 1500, 3
 		for seed := from; seed < to; seed++ {
 			seeds = append(seeds, seed)
 		}
@@ -109,7 +110,7 @@ func TestNarrow(t *testing.T) {
 				continue
 			}
 			all.narrowed++
-			if exceeds := d.exceeds(t, load, 1500, 3); exceeds != (now == stats.Fail) {
+			if exceeds := d.exceeds(t, load, seconds, windows); exceeds != (now == stats.Fail) {
 				all.wrong++
 				t.Logf("    wrong: %s at %.3f of about the limit", now, load/near[seed])
 			}
