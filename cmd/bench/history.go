@@ -99,7 +99,7 @@ func (c *cli) nights(dir string) ([]compare.Night, error) {
 	files := os.DirFS(dir)
 	old := compare.ReadIndex(files)
 	known, fresh, err := compare.ReadNights(files, old,
-		func(name string) (compare.Run, error) { return foreign.LoadNight(files, name) })
+		func(name string) (compare.Run, error) { return foreign.LoadNight(files, name) }, nil)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, usage("searching %s for runs: %w\nhint: name the directory of the runs, like results/nightly", dir,
 			err)

@@ -56,6 +56,7 @@ func (c *cli) serve(ctx context.Context, dir, address string) error {
 	defer l.Close()
 	c.warnOpen(l, "--listen", ": every machine that reaches it reads these results")
 	fmt.Fprintf(c.stdout, "serving on http://%s (Ctrl-C ends it)\n", l.Addr())
+	archive.Begin()
 	ctx, end := context.WithCancel(ctx)
 	var reader sync.WaitGroup
 	defer reader.Wait()
@@ -68,11 +69,16 @@ func (c *cli) serve(ctx context.Context, dir, address string) error {
 	return &exitError{codeInterrupted, errors.New("")}
 }
 
-// readArchive reads what is new, for which the pages wait.
+// readArchive reads what is new while the pages are served. Its lines say how far it is.
 func (c *cli) readArchive(ctx context.Context, archive *browse.Archive) {
-	began := time.Now()
-	fmt.Fprintf(c.stdout, "reading the runs below %s\n", safe(archive.Dir))
-	nights, fresh, err := archive.Update(ctx)
+	began, shown := time.Now(), 0
+	nights, fresh, err := archive.Update(ctx, func(part browse.Part) {
+		if read := len(part.Nights); read >= 2*shown { // few lines, of any number of runs
+			shown = max(1, read)
+			fmt.Fprintf(c.stdout, "%s of %s below %s read\n", unit.Count(read), unit.Plural(read+part.Left, "run"),
+				safe(archive.Dir))
+		}
+	})
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return

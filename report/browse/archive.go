@@ -3,10 +3,12 @@ package browse
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"bench/report/compare"
 	"bench/report/foreign"
@@ -21,7 +23,15 @@ type Archive struct {
 	turn  chan struct{} // of one Update at a time
 	index compare.Index
 
-	indexError error // why the last Update could not write the index
+	mu         sync.Mutex
+	part       *Part // of a long Update that goes on; nil: none does
+	indexError error
+}
+
+// Part is what an Update has read so far.
+type Part struct {
+	Nights []compare.Night // by start; they never change
+	Left   int             // runs that are not read yet; -1: not known yet
 }
 
 func Open(dir string) (*Archive, error) {
@@ -29,26 +39,65 @@ func Open(dir string) (*Archive, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the results: %w", err)
 	}
-	a := &Archive{Dir: dir, root: root, files: below{root.FS().(rootFiles)}, turn: make(chan struct{}, 1)}
+	a := &Archive{Dir: dir, root: root, files: below{root}, turn: make(chan struct{}, 1)}
 	a.index = compare.ReadIndex(a.files)
 	return a, nil
 }
 
 func (a *Archive) Close() error { return a.root.Close() }
 
-// Update returns the runs by start; fresh is the number of new or changed ones. The nights never change.
-func (a *Archive) Update(ctx context.Context) (nights []compare.Night, fresh int, err error) {
+// Begin announces an Update: until it ends, Nights are those of the index, and what it has read.
+func (a *Archive) Begin() { a.publish(&Part{a.index.Nights, -1}) }
+
+// Nights are the runs at once, with the number of those that an Update that goes on has left; else they are up to date.
+func (a *Archive) Nights(ctx context.Context) (nights []compare.Night, left int, err error) {
+	if part := a.soFar(); part != nil {
+		return part.Nights, part.Left, nil
+	}
+	nights, _, err = a.Update(ctx, nil)
+	return nights, 0, err
+}
+
+func (a *Archive) soFar() *Part {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.part
+}
+
+func (a *Archive) publish(part *Part) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.part = part
+}
+
+// Update returns the runs by start; fresh is the number of new or changed ones. The nights never change. It writes its
+// index as it goes: one that is killed goes on where it was. each gets every part; nil: nothing does.
+func (a *Archive) Update(ctx context.Context, each func(Part)) (nights []compare.Night, fresh int, err error) {
 	select {
 	case a.turn <- struct{}{}:
 		defer func() { <-a.turn }()
 	case <-ctx.Done():
 		return nil, 0, ctx.Err()
 	}
+	defer a.publish(nil)
 	index, fresh, err := compare.ReadNights(a.files, a.index, func(name string) (compare.Run, error) {
 		if err := ctx.Err(); err != nil {
 			return compare.Run{}, err
 		}
 		return foreign.LoadNight(a.files, name)
+	}, func(soFar compare.Index, left int) {
+		if ctx.Err() != nil { // what was not read has an error
+			return
+		}
+		part := Part{soFar.Nights, left}
+		a.publish(&part)
+		if !soFar.Same(a.index) {
+			a.keep(soFar)
+			a.index = soFar
+		}
+		if each != nil {
+			each(part)
+		}
 	})
 	if err != nil {
 		return nil, 0, fmt.Errorf("searching %s for runs: %w", a.Dir, err)
@@ -57,16 +106,24 @@ func (a *Archive) Update(ctx context.Context) (nights []compare.Night, fresh int
 		return nil, 0, err
 	}
 	if fresh > 0 || !index.Same(a.index) {
-		a.indexError = a.writeIndex(index) // without it the archive goes on
+		a.keep(index)
 	}
 	a.index = index
 	return index.Nights, fresh, nil
 }
 
+// keep writes the index; without it the archive goes on.
+func (a *Archive) keep(index compare.Index) {
+	err := a.writeIndex(index)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.indexError = err
+}
+
 // IndexError is why the last Update could not write the index.
 func (a *Archive) IndexError() error {
-	a.turn <- struct{}{}
-	defer func() { <-a.turn }()
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	return a.indexError
 }
 
@@ -77,8 +134,7 @@ func (a *Archive) writeIndex(index compare.Index) error {
 		return fmt.Errorf("encoding the index: %w", err)
 	}
 	part := fmt.Sprintf("%s.%d", compare.IndexName, os.Getpid())
-	_ = a.root.Remove(part) // a leftover, or a link to a file that must stay
-	if err = a.root.WriteFile(part, text, 0o644); err == nil {
+	if err = a.create(part, text); err == nil {
 		err = a.root.Rename(part, compare.IndexName)
 	}
 	if err != nil {
@@ -86,4 +142,17 @@ func (a *Archive) writeIndex(index compare.Index) error {
 		return fmt.Errorf("writing %s: %w", filepath.Join(a.Dir, compare.IndexName), err)
 	}
 	return nil
+}
+
+// create writes a new file. One of that name is a leftover, or a link to a file that must stay.
+func (a *Archive) create(name string, text []byte) error {
+	if err := a.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := a.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	return errors.Join(err, f.Close())
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"bench/experiment/record"
+	fixture "bench/internal/reporttest"
 	"bench/report/compare"
 )
 
@@ -36,7 +37,7 @@ func open(t testing.TB, dir string) *Archive {
 
 func update(t testing.TB, a *Archive) (nights []compare.Night, fresh int) {
 	t.Helper()
-	nights, fresh, err := a.Update(t.Context())
+	nights, fresh, err := a.Update(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,6 +109,42 @@ func TestIndex(t *testing.T) {
 	check(t, os.WriteFile(filepath.Join(dir, compare.IndexName), []byte("{"), 0o644))
 	if nights, fresh := update(t, open(t, dir)); len(nights) != 5 || fresh != 5 {
 		t.Errorf("with a damaged index %d of %d are fresh", fresh, len(nights))
+	}
+}
+
+// A long Update shows and keeps what it has read, the latest runs first: readers do not wait, and one that is killed goes on.
+func TestReadsInParts(t *testing.T) {
+	const runs = 50
+	dir := many(t, runs)
+	a := open(t, dir)
+	a.Begin()
+	s := NewServer(a).Handler()
+	if _, _, page := get(t, s, "/"); !strings.Contains(page, "searching the directory for runs") {
+		t.Errorf("before it begins: %s", page)
+	}
+	var left []int
+	nights, fresh, err := a.Update(t.Context(), func(part Part) {
+		left = append(left, part.Left)
+		soFar, more, err := a.Nights(t.Context())
+		if err != nil || len(soFar) != runs-part.Left || more != part.Left {
+			t.Errorf("%d read, %d left, %v; want %d", len(soFar), more, err, part.Left)
+		}
+		kept := compare.ReadIndex(os.DirFS(dir))
+		if len(kept.Nights) != len(soFar) {
+			t.Errorf("the index has %d of %d runs", len(kept.Nights), len(soFar))
+		}
+		if _, _, page := get(t, s, "/"); !strings.Contains(page, "of 50 runs read") {
+			t.Error("the table does not show how far it is")
+		}
+		if n := len(soFar); n > 0 && !soFar[0].StartedAt.After(fixture.Began.AddDate(0, 0, runs-n-1)) {
+			t.Errorf("the earliest of %d is of %v", n, soFar[0].StartedAt)
+		}
+	})
+	if err != nil || len(nights) != runs || fresh != runs || !slices.Equal(left, []int{50, 34, 18, 2}) {
+		t.Errorf("%d runs, %d fresh, %v left, %v", len(nights), fresh, left, err)
+	}
+	if _, _, page := get(t, s, "/"); strings.Contains(page, "runs read") {
+		t.Error("the table is still being read")
 	}
 }
 

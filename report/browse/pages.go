@@ -121,7 +121,7 @@ func (s *Server) rendered(ctx context.Context, q Query, write writer) (text []by
 	case <-ctx.Done():
 		return nil, "", ctx.Err()
 	}
-	nights, _, err := s.archive.Update(ctx)
+	nights, _, err := s.archive.Nights(ctx)
 	if err != nil {
 		return nil, "", err
 	}

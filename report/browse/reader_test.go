@@ -80,7 +80,7 @@ func TestWaitingEnds(t *testing.T) {
 		}()
 		<-g.entered
 		time.AfterFunc(time.Second, cancel)
-		if _, _, err := a.Update(ctx); !errors.Is(err, context.Canceled) {
+		if _, _, err := a.Update(ctx, nil); !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
 		if _, _, err := s.rendered(ctx, Query{}, nil); !errors.Is(err, context.Canceled) {

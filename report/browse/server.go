@@ -53,13 +53,13 @@ func (s *Server) wrong(w http.ResponseWriter, r *http.Request, status int, err e
 }
 
 func (s *Server) writeTable(w http.ResponseWriter, r *http.Request, q Query, status int, wrong string) {
-	nights, _, err := s.archive.Update(r.Context())
+	nights, left, err := s.archive.Nights(r.Context())
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
 	v := newTable(s.shell, s.archive.Dir, q, nights)
-	v.Wrong = wrong
+	v.Wrong, v.Reading = wrong, reading(len(nights), left)
 	text, err := tableText(v)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)

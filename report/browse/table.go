@@ -28,6 +28,7 @@ type tableView struct {
 	page.Shell
 	Dir            string
 	Wrong          string // what is wrong with the request; empty: nothing
+	Reading        string // how far the runs are read; empty: all are
 	Query          Query
 	Choices        []choice
 	Heads          []headView
@@ -59,6 +60,16 @@ type runView struct {
 	Trust, TrustKind, TrustText                           string
 	Gate, GateKind, GateError, GPUSeconds                 string
 	Selected                                              bool
+}
+
+func reading(read, left int) string {
+	switch {
+	case left < 0:
+		return "searching the directory for runs"
+	case left > 0:
+		return fmt.Sprintf("%s of %s read, the latest first", unit.Count(read), unit.Plural(read+left, "run"))
+	}
+	return ""
 }
 
 func newTable(shell page.Shell, dir string, q Query, nights []compare.Night) tableView {

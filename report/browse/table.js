@@ -10,4 +10,7 @@
   form.addEventListener('change', count);
   addEventListener('pageshow', count); // the browser restores a form after its scripts have run
   count();
+  if (document.getElementById('reading')) setInterval(() => { // a reload would forget what the reader types and selects
+    if (!form.querySelector('input[name=run]:checked') && !form.contains(document.activeElement)) location.reload();
+  }, 2000);
 })();

@@ -168,12 +168,12 @@ func TestReadNightsKeepsAnIndex(t *testing.T) {
 		run.Manifest.Run = filepath.Base(dir)
 		return run, nil
 	}
-	all, fresh, err := ReadNights(os.DirFS(root), Index{}, read)
+	all, fresh, err := ReadNights(os.DirFS(root), Index{}, read, nil)
 	if err != nil || fresh != 1000 || len(all.Nights) != 1000 {
 		t.Fatalf("%d of %d nights are fresh, %v", fresh, len(all.Nights), err)
 	}
 	start := time.Now()
-	again, fresh, err := ReadNights(os.DirFS(root), all, read)
+	again, fresh, err := ReadNights(os.DirFS(root), all, read, nil)
 	if err != nil || fresh != 0 || len(again.Nights) != 1000 {
 		t.Errorf("%d of %d nights are read again, %v", fresh, len(again.Nights), err)
 	}
@@ -185,7 +185,7 @@ func TestReadNightsKeepsAnIndex(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(root, "20260003", "A-r1.json"), []byte("{}"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, fresh, _ = ReadNights(os.DirFS(root), all, read); fresh != 1 {
+	if _, fresh, _ = ReadNights(os.DirFS(root), all, read, nil); fresh != 1 {
 		t.Errorf("%d nights are read again after one changed", fresh)
 	}
 }
@@ -209,7 +209,7 @@ func TestReadNightsOfFiles(t *testing.T) {
 		}
 		return Run{Run: record.Run{Manifest: manifest()}}, nil
 	}
-	index, fresh, err := ReadNights(os.DirFS(root), Index{}, read)
+	index, fresh, err := ReadNights(os.DirFS(root), Index{}, read, nil)
 	var names []string
 	for _, n := range index.Nights {
 		names = append(names, n.Dir)
@@ -217,20 +217,20 @@ func TestReadNightsOfFiles(t *testing.T) {
 	if got := strings.Join(names, " "); got != "run a.json deep/b.jsonl" || fresh != 3 || err != nil {
 		t.Errorf("read %s, %d fresh, %v", got, fresh, err)
 	}
-	again, fresh, _ := ReadNights(os.DirFS(root), index, read)
+	again, fresh, _ := ReadNights(os.DirFS(root), index, read, nil)
 	if fresh != 0 || others != 1 || !again.Same(index) || index.Same(Index{Nights: index.Nights}) {
 		t.Errorf("%d nights are read again, list.json %d times: %+v", fresh, others, again.Others)
 	}
 	if err := os.WriteFile(filepath.Join(root, "list.json"), []byte("another"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if changed, _, _ := ReadNights(os.DirFS(root), again, read); others != 2 || changed.Same(again) {
+	if changed, _, _ := ReadNights(os.DirFS(root), again, read, nil); others != 2 || changed.Same(again) {
 		t.Error("a changed file is not read again")
 	}
 	if err := os.WriteFile(filepath.Join(root, "a.json"), []byte("another"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, fresh, _ := ReadNights(os.DirFS(root), index, read); fresh != 1 {
+	if _, fresh, _ := ReadNights(os.DirFS(root), index, read, nil); fresh != 1 {
 		t.Errorf("%d nights are read again after one changed", fresh)
 	}
 }

@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"path"
 	"slices"
+	"strings"
 
 	"bench/report/parallel"
 )
@@ -42,55 +44,54 @@ func ReadIndex(files fs.FS) Index {
 	return index
 }
 
-// ReadNights finds the runs and other tools' results in files, and reads those that are new or changed since old;
-// fresh is their number. read gets names below the root of files. If it fails, or a directory cannot be read, the
-// night has an Error; a file with ErrNoRun goes to Others.
-func ReadNights(files fs.FS, old Index, read func(name string) (Run, error)) (index Index, fresh int, err error) {
+// ReadNights finds the runs and other tools' results in files, and reads those that are new or changed since old, the
+// latest first; fresh is their number. read gets names below the root of files. If it fails, or a directory cannot be
+// read, the night has an Error; a file with ErrNoRun goes to Others. part gets what was read so far of many, before the
+// first and between later ones, and how many are left; nil: nothing does.
+func ReadNights(files fs.FS, old Index, read func(name string) (Run, error),
+	part func(soFar Index, left int)) (index Index, fresh int, err error) {
 	names, unread, err := runsBelow(files)
 	if err != nil {
 		return Index{}, 0, err
 	}
-	nights, others := map[string]Night{}, map[Other]bool{}
-	for _, n := range old.Nights {
-		nights[n.Dir] = n
-	}
-	for _, o := range old.Others {
-		others[o] = true
-	}
 	found := make([]entry, len(names))
-	parallel.Do(len(names), nil, func(i int) {
-		e := entry{night: Night{Dir: names[i]}}
-		stamp, err := stampOf(files, names[i])
-		e.night.Stamp = stamp
-		switch known := nights[names[i]]; {
-		case errors.Is(err, fs.ErrNotExist): // meanwhile
-			e.gone = true
-		case err != nil:
-			e.night.Error = err.Error()
-		case known.Stamp == stamp:
-			e.night = known
-		case others[Other{names[i], stamp}]:
-			e.noRun = true
-		default:
-			e.read(read)
-		}
-		found[i] = e
+	parallel.Do(len(names), nil, func(i int) { found[i] = stamped(files, names[i]) })
+	todo := old.recall(found)
+	slices.SortStableFunc(todo, func(a, b *entry) int {
+		return strings.Compare(path.Base(b.night.Dir), path.Base(a.night.Dir))
 	})
-	index = Index{Schema: SchemaIndex, Nights: []Night{}}
-	for _, e := range found {
-		switch {
-		case e.noRun:
-			index.Others = append(index.Others, Other{e.night.Dir, e.night.Stamp})
-		case !e.gone:
-			index.Nights = append(index.Nights, e.night)
+	for done, next := 0, 0; done < len(todo); done = next {
+		if part != nil && len(todo) > leastPart {
+			part(indexOf(found, unread), len(todo)-done)
 		}
-		if e.fresh {
+		// writing every part takes as long as writing a few whole ones
+		next = min(len(todo), done+max(leastPart, done/4))
+		parallel.Do(next-done, nil, func(i int) { todo[done+i].read(read) })
+	}
+	for _, e := range todo {
+		if e.is == aNight {
 			fresh++
+		}
+	}
+	return indexOf(found, unread), fresh, nil
+}
+
+// leastPart is the number of runs that are read in one go.
+const leastPart = 16
+
+func indexOf(found []entry, unread []Night) Index {
+	index := Index{Schema: SchemaIndex, Nights: []Night{}}
+	for _, e := range found {
+		switch e.is {
+		case aNight:
+			index.Nights = append(index.Nights, e.night)
+		case noRun:
+			index.Others = append(index.Others, Other{e.night.Dir, e.night.Stamp})
 		}
 	}
 	index.Nights = append(index.Nights, unread...)
 	slices.SortStableFunc(index.Nights, func(a, b Night) int { return a.StartedAt.Compare(b.StartedAt) })
-	return index, fresh, nil
+	return index
 }
 
 // Same reports whether the index has the same files as another one of which no night was read anew.
@@ -99,16 +100,63 @@ func (x Index) Same(other Index) bool {
 }
 
 type entry struct {
-	night              Night // with its Dir and Stamp, also if it is no run
-	fresh, noRun, gone bool
+	night Night // with its Dir and Stamp, also if it is no run
+	is    entryKind
+}
+
+type entryKind int
+
+const (
+	aNight entryKind = iota
+	unread           // yet
+	noRun
+	removed // meanwhile
+)
+
+func stamped(files fs.FS, name string) entry {
+	e := entry{night: Night{Dir: name}}
+	var err error
+	e.night.Stamp, err = stampOf(files, name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		e.is = removed
+	case err != nil:
+		e.night.Error = err.Error()
+	}
+	return e
+}
+
+func (x Index) recall(found []entry) (todo []*entry) {
+	nights, others := map[string]Night{}, map[Other]bool{}
+	for _, n := range x.Nights {
+		nights[n.Dir] = n
+	}
+	for _, o := range x.Others {
+		others[o] = true
+	}
+	for i := range found {
+		e := &found[i]
+		known, ok := nights[e.night.Dir]
+		switch {
+		case e.is == removed || e.night.Error != "":
+		case ok && known.Stamp == e.night.Stamp:
+			e.night = known
+		case others[Other{e.night.Dir, e.night.Stamp}]:
+			e.is = noRun
+		default:
+			e.is = unread
+			todo = append(todo, e)
+		}
+	}
+	return todo
 }
 
 func (e *entry) read(read func(name string) (Run, error)) {
 	run, err := read(e.night.Dir)
-	e.noRun = errors.Is(err, ErrNoRun)
-	e.fresh = !e.noRun
+	e.is = aNight
 	switch {
-	case e.noRun:
+	case errors.Is(err, ErrNoRun):
+		e.is = noRun
 	case err != nil:
 		e.night.Error = err.Error()
 	default:

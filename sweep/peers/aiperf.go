@@ -15,7 +15,7 @@ func (d *draft) nvidia(a *args, genai bool) {
 	if len(urls) > 1 {
 		d.say("one of %d addresses is in the matrix: replicas in [target] share one load", len(urls))
 	}
-	d.model(a.all("model", "model-names", "m")...)
+	d.models(a)
 	d.call(a.text("endpoint", "custom-endpoint"))
 	d.setAPI(cmp.Or(a.text("endpoint-type"), map[bool]string{true: "Triton's KServe", false: "chat"}[genai]))
 	if !a.on(false, "streaming") {
@@ -37,6 +37,7 @@ func (d *draft) nvidia(a *args, genai bool) {
 	d.goodput(a.all("goodput"), 1)
 	d.seed(a, "random-seed")
 	d.target.time("timeout", a.number(0, "request-timeout-seconds"))
+	d.cancellation(a)
 	turns := d.nvidiaData(a, genai)
 	d.nvidiaLoad(a, genai, turns)
 	a.ignore(`tokenizer tokenizer-revision tokenizer-trust-remote-code artifact-dir output-artifact-dir output-dir
@@ -45,6 +46,27 @@ func (d *draft) nvidia(a *args, genai bool) {
 		enable-checkpointing service-kind backend endpoint custom-endpoint custom-dataset-type
 		model-selection-strategy stability-percentage s use-server-token-count slice-duration export-level
 		no-gpu-telemetry no-server-metrics`)
+}
+
+func (d *draft) models(a *args) {
+	names := a.all("model", "model-names", "m")
+	if len(names) < 2 {
+		d.model(names...)
+		return
+	}
+	d.lora(names, cmp.Or(a.text("model-selection-strategy"), "round_robin"))
+}
+
+func (d *draft) cancellation(a *args) {
+	share, delay := a.number(0, "request-cancellation-rate"), a.number(0, "request-cancellation-delay")
+	if share <= 0 {
+		return
+	}
+	if delay <= 0 {
+		delay = 0.001
+		d.say("users leave after 1ms: a user who leaves at once sends no request")
+	}
+	d.row.set("leave", table{{"share", math.Min(share/100, 1)}, {"after", span(delay)}})
 }
 
 // nvidiaData sets lengths or files, and returns the mean number of turns of a conversation.
@@ -80,7 +102,12 @@ func (d *draft) nvidiaData(a *args, genai bool) (turns float64) {
 	if a.on(false, "output-tokens-mean-deterministic") {
 		d.stop(true)
 	}
-
+	if least, _ := d.body.get("min_tokens").(interface{ Int64() (int64, error) }); least != nil {
+		if n, _ := least.Int64(); float64(n) == osl { // bench sends it with ignore_eos
+			d.body = without(d.body, "min_tokens", "max_tokens")
+			d.stop(true)
+		}
+	}
 	d.shape(prompt, output, prefix, groups)
 	if turns > 1 {
 		pause := a.number(0, "session-turn-delay-mean", "conversation-turn-delay-mean") / 1000
@@ -90,7 +117,7 @@ func (d *draft) nvidiaData(a *args, genai bool) (turns float64) {
 			d.say("pauses between turns all have their mean: bench draws exponential and lognormal ones")
 		}
 	}
-
+	d.nvidiaImages(a)
 	if entries := a.whole(0, "num-dataset-entries"); entries > 0 {
 		d.say("every prompt is new; this tool repeats %d prompts, which the server's prefix cache then has", entries)
 	}
@@ -99,6 +126,14 @@ func (d *draft) nvidiaData(a *args, genai bool) (turns float64) {
 
 func without(t table, keys ...string) table {
 	return slices.DeleteFunc(slices.Clone(t), func(e entry) bool { return slices.Contains(keys, e.key) })
+}
+
+func (d *draft) nvidiaImages(a *args) {
+	width, height := a.whole(0, "image-width-mean"), a.whole(0, "image-height-mean")
+	if width > 0 && height > 0 {
+		d.images(a.whole(1, "image-batch-size", "batch-size-image"), width, height)
+		a.ignore("image-format")
+	}
 }
 
 func (d *draft) nvidiaFile(a *args, file string) {
@@ -124,6 +159,7 @@ func (d *draft) nvidiaFile(a *args, file string) {
 // A pair of a sequence distribution: 256|40,128|20:60, with brackets (256,128):60 too.
 var sequence = lazy(`\(?\s*([0-9.]+)(?:\|([0-9.]+))?\s*,\s*([0-9.]+)(?:\|([0-9.]+))?\s*\)?\s*:\s*([0-9.]+)`)
 
+// sequences makes each pair of lengths a class.
 func (d *draft) sequences(text string) {
 	add := func(isl, islStd, osl, oslStd, weight float64) {
 		if isl >= 1 && osl >= 1 && weight > 0 {
@@ -196,6 +232,15 @@ func (d *draft) nvidiaLoad(a *args, genai bool, turns float64) {
 }
 
 func (d *draft) arrivals(a *args, l *load, turns float64) {
+	if users := a.whole(0, "num-users"); users > 0 {
+		qps := a.number(1, "user-centric-rate")
+		l.concurrency = []float64{float64(users)}
+		if think := span(float64(users) / qps); qps > 0 && d.row.get("session") != nil {
+			d.row.setIn("session", "think", think)
+			d.say("users pause from the end of a turn; this tool counts %s from its start", think)
+		}
+		return
+	}
 	if len(l.rate) == 0 {
 		return
 	}

@@ -31,10 +31,23 @@ func fromInferencePerf(a *args, d *draft) {
 	d.goodput(limits, 1000)
 	d.target.time("timeout", a.number(0, "load.request-timeout"))
 	d.seed(a, "load.base-seed")
+	d.splitLoRA(a)
 	d.perfData(a)
 	d.perfLoad(a)
 	a.ignore(`server.type load.interval load.num-workers load.worker-max-concurrency load.worker-max-tcp-connections
 		metrics. report. storage. tokenizer. data.trace. load.trace. data.use-chat-template`)
+}
+
+func (d *draft) splitLoRA(a *args) {
+	var names []string
+	var weights []float64
+	for i := 0; a.has(fmt.Sprintf("load.lora-traffic-split.%d.name", i)); i++ {
+		at := fmt.Sprintf("load.lora-traffic-split.%d.", i)
+		names, weights = append(names, a.text(at+"name")), append(weights, a.number(1, at+"split"))
+	}
+	if len(names) > 0 {
+		d.row.set("adapters", table{{"names", names}, {"weights", weights}})
+	}
 }
 
 func (d *draft) perfData(a *args) {

@@ -14,6 +14,7 @@ import (
 	"bench/experiment/text"
 )
 
+// draft is a matrix in the making.
 type draft struct {
 	tool      string
 	variables map[string]string // that the command sets: OPENAI_API_BASE=…
@@ -297,6 +298,7 @@ type load struct {
 	requests    int
 }
 
+// add writes a row for a load.
 func (d *draft) add(l load) {
 	row := table{{"name", fileName(l.name)}}
 	set := func(key string, value any, isSet bool) {
@@ -315,6 +317,7 @@ func (d *draft) add(l load) {
 	d.rows = append(d.rows, row)
 }
 
+// series is a value, or the list of several.
 func series(values []float64) any {
 	if len(values) == 1 {
 		return values[0]
@@ -333,6 +336,7 @@ func fileName(text string) string {
 	return strings.TrimLeft(name[:min(len(name), 40)], ".")
 }
 
+// length is a number of tokens.
 type length struct {
 	dist      string // fixed, uniform, normal, lognormal
 	mean, std float64

@@ -19,6 +19,7 @@ import (
 	"bench/internal/yaml"
 )
 
+// A tool is another load generator.
 type tool struct {
 	name     string
 	commands string // with commas between them; the words of one follow each other

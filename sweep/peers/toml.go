@@ -18,6 +18,7 @@ type entry struct {
 	value any // string, int, float64, bool, json.Number, table, map, []any, or a list of these
 }
 
+// set writes a key, over an earlier value.
 func (t *table) set(key string, value any) {
 	if i := slices.IndexFunc(*t, func(e entry) bool { return e.key == key }); i >= 0 {
 		(*t)[i].value = value
@@ -33,6 +34,7 @@ func (t *table) setIn(outer, key string, value any) {
 	t.set(outer, inner)
 }
 
+// time writes a duration above 0.
 func (t *table) time(key string, seconds float64) {
 	if seconds > 0 {
 		t.set(key, span(seconds))

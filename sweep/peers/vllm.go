@@ -2,8 +2,10 @@ package peers
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -32,12 +34,14 @@ func fromVLLM(a *args, d *draft) {
 	d.header(a.words("header")...)
 	d.goodput(a.all("goodput"), 1)
 	d.seed(a, "seed")
+	d.lora(a.all("lora-modules"), a.text("lora-assignment"))
+	d.percentiles(a.all("metric-percentiles"))
 	requests := d.vllmData(a)
 	d.vllmLoad(a, requests, a.whole(0, "num-warmups"))
 	a.ignore(`tokenizer tokenizer-mode trust-remote-code skip-tokenizer-init save-result save-detailed append-result
 		result-dir result-filename label metadata disable-tqdm plot-timeline timeline-itl-thresholds
-		plot-dataset-stats request-id-prefix no-stream ready-check-timeout-sec percentile-metrics metric-percentiles
-		no-oversample disable-shuffle skip-chat-template num-runs dry-run`)
+		plot-dataset-stats request-id-prefix no-stream ready-check-timeout-sec percentile-metrics no-oversample
+		disable-shuffle skip-chat-template num-runs dry-run`)
 }
 
 // fromVLLMSweep reads vllm bench sweep: a server command and a bench command, with files of parameters for both.
@@ -81,6 +85,27 @@ func firstCommand(text string) []string {
 func (d *draft) seed(a *args, names ...string) {
 	if seed := a.whole(0, names...); seed > 0 {
 		d.top.set("seed", seed)
+	}
+}
+
+// lora makes the names of adapters the models of the requests.
+func (d *draft) lora(names []string, order string) {
+	if len(names) == 0 {
+		return
+	}
+	adapters := table{{"names", names}}
+	if strings.HasPrefix(strings.ReplaceAll(order, "_", "-"), "round-robin") {
+		adapters.set("order", "round_robin")
+	}
+	d.row.set("adapters", adapters)
+}
+
+func (d *draft) percentiles(asked []string) {
+	for _, p := range asked {
+		if !slices.Contains([]string{"50", "90", "95", "99", "99.9"}, p) {
+			d.say("percentile %s: bench reports p50, p90, p95, p99 and p99.9; bench report --format csv has every "+
+				"request", p)
+		}
 	}
 }
 
@@ -133,12 +158,8 @@ func (d *draft) vllmRandom(a *args, set string) {
 	in, out := d.rangeRatio(a, "random-range-ratio")
 	d.shape(around(input, in), around(output, out), a.whole(0, "random-prefix-len"), 1)
 	if set == "random-mm" {
-		d.noImages()
+		d.vllmImages(a)
 	}
-}
-
-func (d *draft) noImages() {
-	d.say("images are not imported: write images = { count = 1, width = 512, height = 512 } into the row")
 }
 
 // rangeRatio is a number, or {"input": …, "output": …}.
@@ -158,6 +179,30 @@ func (d *draft) rangeRatio(a *args, name string) (in, out float64) {
 func around(n int, ratio float64) length {
 	ratio = math.Min(math.Max(ratio, 0), 1)
 	return uniform(int(math.Floor(float64(n)*(1-ratio))), int(math.Ceil(float64(n)*(1+ratio))))
+}
+
+var imageBucket = lazy(`\(\s*(\d+)\s*,\s*(\d+)\s*,\s*1\s*\)`)
+
+func (d *draft) vllmImages(a *args) {
+	buckets := imageBucket().FindAllStringSubmatch(a.text("random-mm-bucket-config"), -1)
+	height, width := 256, 256
+	if len(buckets) > 0 {
+		height, _ = strconv.Atoi(buckets[0][1])
+		width, _ = strconv.Atoi(buckets[0][2])
+	}
+	if len(buckets) != 1 {
+		d.say("bench sends images of one size, %d × %d: other sizes are classes of [[row.mix]]", width, height)
+	}
+	d.images(a.whole(1, "random-mm-base-items-per-request"), width, height)
+	a.ignore("random-mm-limit-mm-per-prompt enable-multimodal-chat")
+}
+
+func (d *draft) images(count, width, height int) {
+	d.row.set("images", table{{"count", count}, {"width", width}, {"height", height}})
+	if d.target.get("api") != "chat" {
+		d.target.set("api", "chat")
+		d.say("images need the chat API")
+	}
 }
 
 func (d *draft) shareGPT(file string, count, output int) {
@@ -188,6 +233,9 @@ func (d *draft) vllmFile(a *args, set, file string, count int) {
 		how = "its later turns are a conversation, which this tool leaves out"
 	}
 	d.prompts(file, count, output, how)
+	if category := a.text("spec-bench-category", "speed-bench-category"); category != "" {
+		d.row.setIn("prompts", "category", []string{category})
+	}
 }
 
 func (d *draft) vllmTrace(a *args, set, file string) {
@@ -217,7 +265,10 @@ func (d *draft) vllmLoad(a *args, requests, warmup int) {
 		l.warmup = warmup
 		d.say("the prompts of the warm-up differ from each other; this tool repeats the first one")
 	}
-
+	if strategy := a.text("ramp-up-strategy"); strategy != "" {
+		d.ramp(l, strategy, a.number(1, "ramp-up-start-rps"), a.number(10, "ramp-up-end-rps"))
+		return
+	}
 	if a.on(false, "self-timed") {
 		l.arrival = "trace"
 		d.add(l)
@@ -261,6 +312,23 @@ func (d *draft) unpaced(l load) {
 	d.add(l)
 }
 
+// ramp: vLLM's rate is linear or exponential in the number of the request. Linear in the number is exponential in time.
+func (d *draft) ramp(l load, strategy string, from, to float64) {
+	arrival := table{{"process", "ramp"}, {"from", from}, {"to", to}}
+	if over := float64(l.requests) * math.Log(to/from) / (to - from); from > 0 && to > 0 && from != to {
+		arrival.set("over", span(over))
+		arrival.set("shape", "exponential")
+		if strategy == "exponential" {
+			d.say("ramp: exponential over time; this tool's is exponential over the number of requests")
+		}
+	} else {
+		arrival.set("over", span(2*float64(l.requests)/math.Max(to, 1e-3)))
+		d.say("ramp: linear over time")
+	}
+	l.arrival = arrival
+	d.add(l)
+}
+
 func fromSGLang(a *args, d *draft) {
 	backend := a.text("backend")
 	port := map[string]string{"vllm": "8000", "vllm-chat": "8000", "trt": "8000", "truss": "8080",
@@ -276,6 +344,7 @@ func fromSGLang(a *args, d *draft) {
 		d.row.set("stream", false)
 	}
 	d.seed(a, "seed")
+	d.lora(a.all("lora-name"), "")
 	requests := d.sglangData(a)
 	warmup := a.whole(1, "warmup-requests")
 	if !a.has("warmup-requests") && len(a.find("max-concurrency"))+len(a.find("request-rate")) == 0 {
@@ -296,7 +365,7 @@ func (d *draft) sglangData(a *args) int {
 		from := func(n int) length { return uniform(int(float64(n)*ratio), n) }
 		d.shape(from(a.whole(1024, "random-input-len", "random-input")), from(output), 0, 0)
 		if set == "image" {
-			d.noImages()
+			d.sglangImages(a)
 		}
 	case set == "sharegpt":
 		d.shareGPT(file, requests, a.whole(0, "sharegpt-output-len"))
@@ -315,6 +384,21 @@ func (d *draft) sglangData(a *args) int {
 		d.noData(set)
 	}
 	return requests
+}
+
+func (d *draft) sglangImages(a *args) {
+	resolutions := map[string][2]int{"4k": {3840, 2160}, "1080p": {1920, 1080}, "720p": {1280, 720}, "360p": {640, 360}}
+	size := a.text("image-resolution")
+	at, known := resolutions[size]
+	if !known {
+		at = resolutions["1080p"]
+		var height, width int
+		if n, _ := fmt.Sscanf(size, "%dx%d", &height, &width); n == 2 {
+			at = [2]int{width, height}
+		}
+	}
+	d.images(a.whole(1, "image-count", "random-image-count"), at[0], at[1])
+	a.ignore("image-format image-content")
 }
 
 func (d *draft) sglangTrace(a *args, file string) {
