@@ -5,9 +5,9 @@ import (
 	"io"
 	"strings"
 
-	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/series"
+	"bench/experiment/text"
 	"bench/experiment/unit"
 )
 
@@ -21,16 +21,18 @@ func AskText(w io.Writer, s *series.Series, q series.Question, a *series.Estimat
 			on = fmt.Sprintf(" on %.0f replicas", q.Replicas)
 		}
 		p.wrap("", fmt.Sprintf("%s at %s %s%s (estimated, ms)", s.Label(), s.Axis, load(q.Load), on))
-		for _, latency := range metric.Shown {
-			var parts []string
-			for i := range a.Latencies {
-				if name, percentile, _ := strings.Cut(a.Latencies[i].Metric, "_"); name == latency {
-					parts = append(parts, latencyText(percentile, &a.Latencies[i]))
+		for i := 0; i < len(a.Latencies); {
+			metric, _, _ := strings.Cut(a.Latencies[i].Metric, "_")
+			line := fmt.Sprintf("  %-5s", strings.ToUpper(metric))
+			for ; i < len(a.Latencies) && strings.HasPrefix(a.Latencies[i].Metric, metric+"_"); i++ {
+				part := latencyText(&a.Latencies[i])
+				if text.Width(line+part) > p.width {
+					p.line(line)
+					line = strings.Repeat(" ", len("  TTFT "))
 				}
+				line += part
 			}
-			if len(parts) > 0 {
-				p.wrap(fmt.Sprintf("  %-6s", metric.Words(latency)), strings.Join(parts, " · "))
-			}
+			p.line(line)
 		}
 	} else {
 		answer := "not known"
@@ -50,6 +52,7 @@ func AskText(w io.Writer, s *series.Series, q series.Question, a *series.Estimat
 	return p.flush(w)
 }
 
-func latencyText(percentile string, p *record.TwinPoint) string {
-	return fmt.Sprintf("%s %s [%s, %s]", percentile, unit.Brief(p.Ms, 3), unit.Brief(p.Low, 3), unit.Brief(p.High, 3))
+func latencyText(p *record.TwinPoint) string {
+	_, name, _ := strings.Cut(p.Metric, "_")
+	return fmt.Sprintf("  %s %s [%s, %s]", name, unit.Brief(p.Ms, 3), unit.Brief(p.Low, 3), unit.Brief(p.High, 3))
 }

@@ -266,6 +266,8 @@ func (x *System) judge(other *System, figure, base *Range, sentence string, fall
 	}
 	size, than := fmt.Sprintf("%.0f %% more", 100*(ratio-1)), "than"
 	switch {
+	case math.Abs(ratio-1) < 0.005:
+		size, than = "as much", "as"
 	case falls:
 		size = fmt.Sprintf("%.0f %% less", 100*(1-ratio))
 	case ratio >= 2:

@@ -43,12 +43,10 @@ type cli struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	args           []string // the command line, without the program's name
-	begun          bool     // the command line has no mistake that cobra finds
 }
 
 func bench(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, args []string) int {
-	c := &cli{stdin: stdin, stdout: stdout, stderr: stderr, args: args}
-	root := newRoot(c)
+	root := newRoot(&cli{stdin, stdout, stderr, args})
 	command := withURL(root, args)
 	root.SetArgs(command)
 	root.SetIn(stdin)
@@ -56,12 +54,7 @@ func bench(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, args 
 	root.SetErr(stderr)
 	err := unknownHelp(root, command)
 	if err == nil {
-		var called *cobra.Command
-		called, err = root.ExecuteContextC(ctx)
-		if exit := new(exitError); err != nil && !c.begun && !errors.As(err, &exit) {
-			text, _, _ := strings.Cut(err.Error(), ` for "bench `) // cobra names the command, too
-			err = usage("%s: %s\nhint: %[1]s --help", called.CommandPath(), text)
-		}
+		err = root.ExecuteContext(ctx)
 	}
 	if err == nil {
 		return codeDone
@@ -110,7 +103,7 @@ func newRoot(c *cli) *cobra.Command {
 		Short: "measure LLM serving endpoints: one matrix in, one report out",
 		Long: `bench runs a matrix of workloads against an OpenAI-compatible endpoint (vLLM, SGLang, llama.cpp, …).
 It reports the operating point, the bottleneck, and how reliable the figures are.`,
-		Example: `  bench http://localhost:8000                                       # how much load a server carries
+		Example: `  bench http://localhost:8000                                       # how much load your server carries, in two minutes
   bench demo                                                        # the same with the simulated server: no GPU needed
   bench init                                                        # matrices to run, and to copy from
   bench sweep matrices/chat.toml                                    # the simulated server: no GPU needed
@@ -144,7 +137,6 @@ It reports the operating point, the bottleneck, and how reliable the figures are
 	root.Version = versionText()
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) {
-		c.begun = true
 		if cmd.Name() != "version" { // the others may connect
 			useRoots()
 		}
@@ -154,7 +146,8 @@ It reports the operating point, the bottleneck, and how reliable the figures are
 	for _, group := range []*cobra.Command{root, find(root, "completion")} { // groups of commands
 		group.Args, group.RunE, group.DisableFlagsInUseLine = cobra.ArbitraryArgs, onlyCommands, true
 	}
-
+	nameCompletion(find(root, "completion"))
+	namePositional(root)
 	for _, rare := range []string{"completion", "work", "version"} { // bench help all has them
 		find(root, rare).Hidden = true
 	}
@@ -274,4 +267,36 @@ func interruptible[T any](ctx context.Context, work func() (T, error)) (T, error
 	}
 	var none T
 	return none, errInterruptedEarly
+}
+
+// namePositional says what each command takes, where it is given another number of arguments.
+func namePositional(cmd *cobra.Command) {
+	if rule := cmd.Args; rule != nil {
+		cmd.Args = positional(rule)
+	}
+	for _, sub := range cmd.Commands() {
+		namePositional(sub)
+	}
+}
+
+func positional(rule cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := rule(cmd, args); err != nil {
+			given := "nothing"
+			if len(args) > 0 {
+				given = strings.Join(args, " ")
+			}
+			return usage("%s takes %s, got: %s\nhint: %s --help", cmd.CommandPath(), takes(cmd), given,
+				cmd.CommandPath())
+		}
+		return nil
+	}
+}
+
+func takes(cmd *cobra.Command) string {
+	_, words, ok := strings.Cut(cmd.Use, " ")
+	if !ok {
+		return "nothing"
+	}
+	return words
 }

@@ -25,24 +25,31 @@ func TestHelp(t *testing.T) {
 		seen++
 		for _, width := range []int{80, widestHelp} {
 			for line := range strings.Lines(helpText(cmd, width)) {
-				line = strings.TrimSuffix(line, "\n")
-				if n := text.Width(line); n > width && !strings.HasPrefix(line, "  bench ") {
+				if n := text.Width(strings.TrimSuffix(line, "\n")); n > width {
 					t.Errorf("%s: %d columns of %d: %s", cmd.CommandPath(), n, width, line)
 				}
 			}
 		}
-		if !cmd.HasExample() && cmd.Name() != "completion" {
+		if !cmd.HasExample() {
 			t.Errorf("%s has no example", cmd.CommandPath())
 		}
+		groups := flagsByUse(cmd)
 		shown := map[string]int{}
-		for _, g := range flagsByUse(cmd) {
-			g.flags.VisitAll(func(f *pflag.Flag) { shown[f.Name]++ })
+		for _, g := range groups {
+			for _, name := range g.names {
+				if shown[name]++; shown[name] > 1 || cmd.Flags().Lookup(name) == nil {
+					t.Errorf("%s: flag %s of %q is shown twice, or does not exist", cmd.CommandPath(), name, g.title)
+				}
+			}
 		}
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			if shown[f.Name] != 1 {
-				t.Errorf("%s: flag %s is shown %d times", cmd.CommandPath(), f.Name, shown[f.Name])
+			if shown[f.Name] == 0 {
+				t.Errorf("%s: flag %s is not shown", cmd.CommandPath(), f.Name)
 			}
 		})
+		if rest := groups[len(groups)-1].names; len(groups) > 1 && !slices.Equal(rest, []string{"help"}) {
+			t.Errorf("%s: %q are in no group of flagUses", cmd.CommandPath(), rest)
+		}
 		if n := 0; !cmd.HasParent() {
 			for _, g := range commandsByUse {
 				n += len(g.names)
@@ -59,14 +66,26 @@ func TestHelp(t *testing.T) {
 			}
 		}
 		for _, sub := range cmd.Commands() {
-			if cmd.Name() != "completion" { // the texts of cobra
-				visit(sub)
-			}
+			visit(sub)
 		}
 	}
 	visit(root)
 	if seen < 15 {
 		t.Errorf("only %d commands", seen)
+	}
+}
+
+func TestExampleLines(t *testing.T) {
+	text := "  bench a   one\n  bench longer        two\n  bench sweep matrix.toml --api chat --only 'a b'   three"
+	for width, want := range map[int]string{
+		80: "  bench a                                          # one\n  bench longer                                     # two\n" +
+			"  bench sweep matrix.toml --api chat --only 'a b'  # three",
+		40: "  bench a       # one\n  bench longer  # two\n  bench sweep matrix.toml --api chat \\\n      --only 'a b'\n      # three",
+		36: "  bench a       # one\n  bench longer  # two\n  bench sweep matrix.toml \\\n      --api chat --only 'a b'\n      # three",
+	} {
+		if got := strings.Join(exampleLines(text, width), "\n"); got != want {
+			t.Errorf("in %d:\n%s\nwant\n%s", width, got, want)
+		}
 	}
 }
 

@@ -34,33 +34,75 @@ func undecidable(m *sweep.Matrix, s *experiment.Spec) []string {
 		}
 	}
 	n, about := planned(s)
-	label, k := s.Label(), s.Search
-	if k != nil {
-		n, about, label = mostOfSearch(k), false, s.Name
+	if s.Search != nil {
+		n, about = mostOfSearch(s.Search), false
 	}
-	add := func(class string, limits []experiment.Limit, is func(c workload.Class, key string) bool) {
+	key, label := "", s.Label()
+	if s.Search != nil {
+		key, label = "rate", s.Name
+	}
+	for _, l := range limited(s, n) {
+		if l.n == 0 || l.n >= l.need {
+			continue
+		}
+		where, remedy := remedyFor(s, l.total())
+		if k := s.Search; k != nil {
+			where, remedy = key, fmt.Sprintf(": write budget = %q",
+				workload.Seconds(math.Ceil(float64(l.total())/k.Max)))
+		}
+		out = append(out, fmt.Sprintf("%s%s: %s can't pass with %s requests%s, a PASS takes at least %s%s", at(where),
+			label,
+			strings.Join(l.keys, ", "), countText(l.n, about || l.share < 1), l.of(), unit.Count(l.need), remedy))
+	}
+	return out
+}
+
+// limitedGroup are the limits of a class, or of the row, that its requests can't pass.
+type limitedGroup struct {
+	class string  // empty: the row
+	share float64 // of the row's requests
+	n     int     // its requests; 0 = the server's speed decides
+	need  int     // of its requests, for a PASS
+	keys  []string
+}
+
+// total is the number of requests of the whole row with which the group has as many as it needs.
+func (l *limitedGroup) total() int { return int(math.Ceil(float64(l.need)/l.share - 1e-9)) }
+
+func (l *limitedGroup) of() string {
+	if l.class == "" {
+		return ""
+	}
+	return " of class " + l.class
+}
+
+// limited are the limits by class. Those of the row hold for the classes that do not override them.
+func limited(s *experiment.Spec, n int) []limitedGroup {
+	var out []limitedGroup
+	add := func(class string, limits []experiment.Limit, shareOf func(key string) float64) {
+		own := limitedGroup{class: class}
 		for _, l := range limits {
-			share := shareOf(s, func(c workload.Class) bool { return is(c, l.Key) })
+			share := shareOf(l.Key)
 			need, ok := fewestForPass(l, s.SLO.At())
-			has := int(math.Round(float64(n) * share))
-			if !ok || has == 0 || has >= need {
-				continue
+			if at := int(math.Round(float64(n) * share)); ok && share > 0 && at < need {
+				if own.keys = append(own.keys, l.Key); own.need == 0 ||
+					float64(need)/share > float64(own.need)/own.share {
+					own.n, own.need, own.share = at, need, share
+				}
 			}
-			total := int(math.Ceil(float64(need)/share - 1e-9)) // requests of the whole row
-			where, remedy := remedyFor(s, total)
-			if k != nil {
-				where, remedy = "rate", fmt.Sprintf(": write budget = %q",
-					workload.Seconds(math.Ceil(float64(total)/k.Max)))
-			}
-			out = append(out, fmt.Sprintf("%s%s: %s can't pass with %s requests%s, a PASS takes at least %s%s",
-				at(where), label, l.Key, countText(has, about || share < 1), class, unit.Count(need), remedy))
+		}
+		if len(own.keys) > 0 {
+			out = append(out, own)
 		}
 	}
-	add("", s.SLO.Limits, func(c workload.Class, key string) bool { return !s.ClassOverrides(c.Name, key) })
+	add("", s.SLO.Limits, func(key string) float64 {
+		return shareOf(s, func(c workload.Class) bool { return !s.ClassOverrides(c.Name, key) })
+	})
 	for _, c := range s.Mix {
 		if len(c.SLO) > 0 {
-			add(" of class "+c.Name, s.ClassSLO(c).Limits,
-				func(o workload.Class, _ string) bool { return o.Name == c.Name })
+			add(c.Name, s.ClassSLO(c).Limits, func(string) float64 {
+				return shareOf(s, func(o workload.Class) bool { return o.Name == c.Name })
+			})
 		}
 	}
 	return out
