@@ -1,9 +1,11 @@
 package foreign
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -59,9 +61,9 @@ func loadFile(files fs.FS, file, shown string) (*report.Run, error) {
 	if live, err := openRecording(files, file, shown); live != nil || err != nil {
 		return live, err
 	}
-	text, err := fs.ReadFile(files, file)
+	text, err := readResult(files, file, shown)
 	if err != nil {
-		return nil, fmt.Errorf("reading results: %w", err)
+		return nil, err
 	}
 	var head struct {
 		Schema string `json:"schema"`
@@ -75,6 +77,44 @@ func loadFile(files fs.FS, file, shown string) (*report.Run, error) {
 		return nil, fmt.Errorf("%w%s", err, resultsHint)
 	}
 	return run, nil
+}
+
+// readResult reads a file. It reads only the head of one whose first object is of no tool, such as a long trace.
+func readResult(files fs.FS, file, shown string) ([]byte, error) {
+	f, err := files.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("reading results: %w", err)
+	}
+	defer f.Close()
+	head, err := io.ReadAll(io.LimitReader(f, headSize))
+	if err != nil {
+		return nil, fmt.Errorf("reading results: %w", err)
+	}
+	if object := firstObject(head); object != nil && !strings.HasPrefix(object.text("schema"), "bench/") {
+		if _, err := toolOf(object); err != nil {
+			return nil, fmt.Errorf("reading %s: %w%s", shown, err, resultsHint)
+		}
+	}
+	text, err := fs.ReadFile(files, file) // in one piece of its size
+	if err != nil {
+		return nil, fmt.Errorf("reading results: %w", err)
+	}
+	return text, nil
+}
+
+// firstObject is nil if it is not whole, or the text begins with something else.
+func firstObject(head []byte) object {
+	d := json.NewDecoder(bytes.NewReader(pythonNumbers(head)))
+	if bytes.HasPrefix(bytes.TrimSpace(head), []byte("[")) {
+		if _, err := d.Token(); err != nil {
+			return nil
+		}
+	}
+	var first object
+	if d.Decode(&first) != nil {
+		return nil
+	}
+	return first
 }
 
 func loadRow(files fs.FS, path, schema, id string) (*report.Run, error) {

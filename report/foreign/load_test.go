@@ -1,13 +1,16 @@
 package foreign
 
 import (
-	"bench/report/compare"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"bench/report"
+	"bench/report/compare"
 )
 
 const example = "../../results/example/20261122T203930Z"
@@ -164,6 +167,41 @@ func TestDamagedGate(t *testing.T) {
 		}
 		if _, err := loadGated(run); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("as a base: %s: %v", text, err)
+		}
+	}
+}
+
+// ended is a file that ends in an error: whoever reads it whole gets it.
+type ended struct {
+	fs.File
+	head *strings.Reader
+}
+
+func (f ended) Read(p []byte) (int, error) {
+	if n, err := f.head.Read(p); err == nil {
+		return n, nil
+	}
+	return 0, errors.New("read to its end")
+}
+
+type headOnly string
+
+func (text headOnly) Open(name string) (fs.File, error) {
+	f, err := fstest.MapFS{name: {Data: []byte(text)}}.Open(name)
+	return ended{f, strings.NewReader(string(text))}, err
+}
+
+// A long file of no tool is refused by its first object; one that may be of a tool is read.
+func TestHeadOfAFile(t *testing.T) {
+	lines := func(first string) headOnly { return headOnly(first + "\n" + strings.Repeat("{}\n", headSize)) }
+	for text, read := range map[headOnly]bool{
+		lines(`{"timestamp": 1, "input_length": 7}`): false, lines(`[{"ph": "X"},`): false, lines(`{"x": NaN}`): false,
+		lines(`{"benchmarks": []}`): true, lines(`{"schema": "bench/row/v1"}`): true, lines(`[]`): true,
+		headOnly(`{"a": "` + strings.Repeat("x", 2*headSize)): true, // it may end in a key of a tool
+	} {
+		_, err := LoadNight(text, "x.json")
+		if errors.Is(err, compare.ErrNoRun) == read || err == nil {
+			t.Errorf("%.30s: %v", text, err)
 		}
 	}
 }
