@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/iotest"
@@ -63,7 +64,7 @@ func TestBatch(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	u := newUnpacker()
+	u := newUnpacker(new(sync.Mutex))
 	for range 2 { // batches
 		got, err := unpackAll(u, packed(t, string(lines)))
 		if err != nil || len(got) != 9 {
@@ -106,7 +107,7 @@ func hostile(t testing.TB) map[string][]byte {
 }
 
 func TestHostileBatch(t *testing.T) {
-	u := newUnpacker()
+	u := newUnpacker(new(sync.Mutex))
 	for want, body := range hostile(t) {
 		want, _, _ = strings.Cut(want, "\x00")
 		if _, err := unpackAll(u, body); err == nil || !strings.Contains(err.Error(), want) {
@@ -118,6 +119,30 @@ func TestHostileBatch(t *testing.T) {
 	}
 }
 
+// One unpacker at a time holds a long line, until its event is passed on.
+func TestLongLinesInTurn(t *testing.T) {
+	long := new(sync.Mutex)
+	free := func() bool {
+		if long.TryLock() {
+			long.Unlock()
+			return true
+		}
+		return false
+	}
+	u, spaces := newUnpacker(long), strings.Repeat(" ", 100<<10)
+	for _, lines := range []string{"s{" + spaces + "}\n", "s{" + spaces + "}\nd\n", "d\ns{" + spaces + "\n"} {
+		_ = u.unpack(packed(t, lines), true, func(events []event) bool {
+			if last := events[len(events)-1]; free() != (last.kind == kindDrained) {
+				t.Errorf("%q is passed on, and the turn is free: %v", last.kind, free())
+			}
+			return true
+		})
+		if !free() {
+			t.Errorf("the turn is kept after %.5q", lines)
+		}
+	}
+}
+
 func FuzzUnpack(f *testing.F) {
 	for _, body := range hostile(f) {
 		if len(body) < 1<<10 {
@@ -125,7 +150,7 @@ func FuzzUnpack(f *testing.F) {
 		}
 	}
 	f.Add(packed(f, `r{"i":1,"phase":"window","prompt_asked":1,"output_asked":1,"output_tokens":1,"estimated":false,"outcome":"ok"}`+"\nd\n"))
-	u := newUnpacker()
+	u := newUnpacker(new(sync.Mutex))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		_ = u.unpack(body, true, func(events []event) bool {
 			if len(events) > piece {
@@ -144,7 +169,7 @@ func FuzzUnpack(f *testing.F) {
 // TestBomb reads batches of a few kB that have millions of lines. Neither a row that runs nor one that does not makes the
 // leader need memory for all of them.
 func TestBomb(t *testing.T) {
-	u := newUnpacker()
+	u := newUnpacker(new(sync.Mutex))
 	for _, line := range []string{"d\n", "s{}\n", "p\n", "?\n", "b\"\"\n", "\n"} {
 		body := bytes.Clone(packed(t, strings.Repeat(line, mostBatch/len(line)*2)))
 		for _, wanted := range []bool{true, false} {
@@ -163,7 +188,7 @@ func TestBomb(t *testing.T) {
 
 // TestUnwantedBatch parses nothing of a row that does not run, but that its worker leaves.
 func TestUnwantedBatch(t *testing.T) {
-	u := newUnpacker()
+	u := newUnpacker(new(sync.Mutex))
 	var got []event
 	err := u.unpack(packed(t, "r{]\n?\n\nb\"no space\"\ns]\n"), false, func(events []event) bool {
 		got = append(got, events...)
@@ -176,7 +201,7 @@ func TestUnwantedBatch(t *testing.T) {
 
 // TestLongTexts reads records with texts that are too long: each ends its batch, and none stays.
 func TestLongTexts(t *testing.T) {
-	u := newUnpacker()
+	u := newUnpacker(new(sync.Mutex))
 	heap := func() uint64 {
 		var m runtime.MemStats
 		runtime.GC()

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"testing"
 	"time"
 
@@ -39,7 +40,7 @@ func BenchmarkRecords(b *testing.B) {
 		lines = append(streamed(i, r).AppendJSON(append(lines, kindRecord)), '\n')
 	}
 	batch := bytes.Clone(must(p.pack(lines)))
-	u := newUnpacker()
+	u := newUnpacker(new(sync.Mutex))
 	b.ReportAllocs()
 	for b.Loop() {
 		seen := record.Indexes{}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"sync"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -21,9 +22,9 @@ import (
 type unpackers chan *unpacker
 
 func newUnpackers() unpackers {
-	all := make(unpackers, runtime.GOMAXPROCS(0))
+	all, long := make(unpackers, runtime.GOMAXPROCS(0)), new(sync.Mutex)
 	for range cap(all) {
-		all <- newUnpacker()
+		all <- newUnpacker(long)
 	}
 	return all
 }
@@ -36,19 +37,21 @@ type unpacker struct {
 	body  bytes.Reader
 	z     *zstd.Decoder
 	lines *bufio.Reader
+	long  *sync.Mutex // of all unpackers: one at a time has a line that is longer than its buffer
+	held  bool        // this one has it
 
 	records *record.Decoder
 	events  []event
 	sent    map[byte]bool // kinds of the batch of which a row has one line
 }
 
-func newUnpacker() *unpacker {
+func newUnpacker(long *sync.Mutex) *unpacker {
 	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 		zstd.WithDecoderMaxWindow(widestWindow), zstd.WithDecoderMaxMemory(mostBatch))
 	if err != nil {
 		panic(err) // the options are constant
 	}
-	return &unpacker{z: z, lines: bufio.NewReaderSize(nil, 64<<10), records: record.NewDecoder(),
+	return &unpacker{z: z, lines: bufio.NewReaderSize(nil, 64<<10), long: long, records: record.NewDecoder(),
 		sent: map[byte]bool{}}
 }
 
@@ -59,6 +62,7 @@ func (u *unpacker) unpack(body []byte, wanted bool, deliver func([]event) (wante
 	u.events = u.events[:0]
 	clear(u.sent)
 	defer u.body.Reset(nil)
+	defer u.release()
 	if err := u.z.Reset(&u.body); errors.Is(err, io.EOF) { // an empty one
 		return nil
 	} else if err != nil {
@@ -80,9 +84,10 @@ func (u *unpacker) unpack(body []byte, wanted bool, deliver func([]event) (wante
 		if err != nil {
 			return fmt.Errorf("reading line %d of a batch: %w", n, err)
 		}
-		if len(u.events) >= piece || len(line) > u.lines.Size() { // long lines are not kept
+		if len(u.events) >= piece || u.held { // long lines are not kept
 			wanted = u.pass(wanted, deliver)
 		}
+		u.release()
 	}
 }
 
@@ -96,10 +101,19 @@ func (u *unpacker) pass(wanted bool, deliver func([]event) bool) bool {
 	return wanted
 }
 
-// line reads a line of at most longestLine bytes.
+func (u *unpacker) release() {
+	if u.held {
+		u.held = false
+		u.long.Unlock()
+	}
+}
+
+// line reads a line of at most longestLine bytes. While it is a long one, the other unpackers wait with theirs.
 func (u *unpacker) line() ([]byte, error) {
 	line, err := u.lines.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) {
+		u.long.Lock()
+		u.held = true
 		long := bytes.Clone(line)
 		for errors.Is(err, bufio.ErrBufferFull) && len(long) <= longestLine {
 			line, err = u.lines.ReadSlice('\n')
