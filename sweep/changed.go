@@ -144,7 +144,7 @@ func specFacts(s *experiment.Spec) map[string]string {
 	return facts
 }
 
-// changes are the facts that differ, "input.mean: 64 → 128"; of a file whose content differs its name alone.
+// changes are the facts that differ, "input.mean: 64 → 128"; that a file's content does, if both sums are known.
 func changes(was, is map[string]string) []string {
 	const absent, sum = "none", ".sha256"
 	keys := maps.Clone(was)
@@ -153,7 +153,8 @@ func changes(was, is map[string]string) []string {
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		owner, isSum := strings.CutSuffix(key, sum)
 		switch {
-		case was[key] == is[key] || isSum && was[owner+".file"] != is[owner+".file"]:
+		case was[key] == is[key]:
+		case isSum && (was[key] == "" || is[key] == "" || was[owner+".file"] != is[owner+".file"]):
 		case isSum:
 			out = append(out, fmt.Sprintf("%s.file: the content of %s differs", owner, is[owner+".file"]))
 		default:

@@ -38,6 +38,11 @@ output = { dist = "uniform", min = 2, max = 4 }
 	if diff := cmp.Diff(want, changes(file("1", "61"), file("2", "62"))); diff != "" {
 		t.Error(diff)
 	}
+	unknown := map[string]string{"prompts.file": "p.jsonl"}
+	known := map[string]string{"prompts.file": "p.jsonl", "prompts.sha256": "1"}
+	if got := append(changes(unknown, known), changes(known, unknown)...); len(got) > 0 {
+		t.Errorf("of a sum that one side lacks: %q", got)
+	}
 }
 
 // A resumed run says what of [target] made it measure rows again.
