@@ -164,12 +164,16 @@ func cautionsOf(c *compare.Comparison) (codes []string, points map[string][]stri
 	return codes, points, rows
 }
 
-// cautionsText is "client_bound in 8 of 8 rows; unsteady in 2 of 8 rows".
+// cautionsText is "client_bound in all 8 rows; unsteady in 2 of 8 rows (open and 1 more point)".
 func cautionsText(c *compare.Comparison) string {
 	var parts []string
 	codes, points, rows := cautionsOf(c)
 	for _, code := range codes {
-		parts = append(parts, fmt.Sprintf("%s in %d of %s", code, len(points[code]), unit.Plural(rows, "row")))
+		where := "all " + unit.Plural(rows, "row")
+		if n := len(points[code]); n < rows {
+			where = fmt.Sprintf("%d of %s (%s)", n, unit.Plural(rows, "row"), andMorePoints(slices.Compact(points[code])))
+		}
+		parts = append(parts, code+" in "+where)
 	}
 	return firstThree(parts, "; ")
 }

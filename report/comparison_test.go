@@ -218,7 +218,7 @@ not compared: F: input.mean 16 → 32
 only in base: G and 1 more point
 only in new: I
 left out of base: night-5: model a (new: b)
-cautions: client_lag in 2 of 2 rows; steal in 2 of 2 rows
+cautions: client_lag in all 2 rows; steal in all 2 rows
 request records are missing, the spread within a repeat is estimated: night-1: A-r1
 GPU-seconds to the answer: base 70.0, new 68.0`
 	if got != want {

@@ -33,7 +33,7 @@ func Text(w io.Writer, run *Run, screen Screen) error {
 	p.groups(&o)
 	p.few(run.speculationTable().keep([]int{0, 3, 4, 5, 6}), mostGroups, "report.html, tab Server")
 	parts := run.ttftPartsTable(notPrefill)
-	parts.Caption += ", where prefill is less than half of it"
+	parts.Caption += ", where prefill is less than half of it; histograms include the warm-up"
 	p.few(parts, mostParts, "report.html, tab Latency")
 	p.few(run.workersTable().keep([]int{0, 1, 2, 5, 6, 9}), mostGroups, "report.html, tab Server")
 	p.bottlenecks(&o)
