@@ -214,6 +214,8 @@ func TestRefusedUsage(t *testing.T) {
 			named("response.completed", `"response":{"status":"completed","usage":{"input_tokens":9,"input_tokens_details":{"cached_tokens":-1},"output_tokens":"2"}}`), new(9), new(-1), nil},
 		"Messages": {target.Messages, message + named("message_delta", `"delta":{"stop_reason":"max_tokens"},"usage":{"input_tokens":-3,"cache_read_input_tokens":true,"output_tokens":1.5}`) + messageStop,
 			new(-3), nil, nil},
+		"Messages, written to the cache": {target.Messages, message + named("message_delta", `"delta":{"stop_reason":"max_tokens"},"usage":{"cache_creation_input_tokens":-2,"output_tokens":1.5}`) + messageStop,
+			new(-2), nil, nil},
 	} {
 		client := testClient(t, listen(t, once(stream(c.answer))), func(o *Options) { o.API = c.api })
 		var r Result

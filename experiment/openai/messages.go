@@ -122,9 +122,5 @@ func (w *walker) messageOutput() bool {
 }
 
 func (w *walker) created() bool {
-	n, is, ok := w.tokens()
-	if is {
-		w.messages.created, w.messages.hasCreated = n, true
-	}
-	return ok
+	return w.count(ofWritten, &w.messages.created, &w.messages.hasCreated)
 }

@@ -263,7 +263,7 @@ func (c *chunk) addMessageDelta(index int, m map[string]any) {
 
 func (c *chunk) addMessageUsage(m map[string]any) {
 	read, hasRead := c.usageCount(ofCached, m["cache_read_input_tokens"])
-	created, hasCreated := parseCount(m["cache_creation_input_tokens"])
+	created, hasCreated := c.usageCount(ofPrompt, m["cache_creation_input_tokens"])
 	c.apart, c.hasApart = c.apart+read+created, c.hasApart || hasRead || hasCreated
 	for _, x := range []struct {
 		of  func(*Usage) **int

@@ -13,6 +13,14 @@ func ofPrompt(u *Usage) **int { return &u.Prompt }
 func ofCached(u *Usage) **int { return &u.Cached }
 func ofOutput(u *Usage) **int { return &u.Output }
 
+// ofWritten is for the part of the prompt that the cache keeps now: a refused count of the prompt itself stays.
+func ofWritten(u *Usage) **int {
+	if u.Prompt != nil {
+		return new(*int)
+	}
+	return &u.Prompt
+}
+
 // refuse takes a count of usage that is no number of tokens: kept if it is an integer.
 func (c *chunk) refuse(of func(*Usage) **int, text []byte) {
 	if c.refused == nil {
