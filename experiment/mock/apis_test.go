@@ -310,6 +310,32 @@ func TestRefusalsOfEachAPI(t *testing.T) {
 	})
 }
 
+// TestFieldsOfOtherAPIs: a field of another API is ignored, whatever its type.
+func TestFieldsOfOtherAPIs(t *testing.T) {
+	of := map[string]string{
+		"responses":   `"input":7,"instructions":[],"max_output_tokens":"x","previous_response_id":1,"reasoning":"high"`,
+		"messages":    `"system":true,"thinking":true`,
+		"completions": `"metadata":[1]`,
+	}
+	virtual(t, quick(), func(t *testing.T, _ *Server, h *http.Client) {
+		for path, body := range map[string]string{
+			"chat/completions": `{"max_tokens":1,"messages":[{"role":"user","content":"a"}]`,
+			"completions":      `{"max_tokens":1,"prompt":"a"`,
+			"responses":        `{"max_tokens":1,"input":"a"`,
+			"messages":         `{"max_tokens":1,"messages":[{"role":"user","content":"a"}]`,
+		} {
+			for api, fields := range of {
+				if api == path {
+					continue
+				}
+				if status, text := fetch(t, h, "http://mock/v1/"+path, body+","+fields+"}"); status != 200 {
+					t.Errorf("%s with %s: %d %s", path, fields, status, text)
+				}
+			}
+		}
+	})
+}
+
 // Tokens are written when they are due, and message_start with the first; created comes with the headers.
 func TestTimesOfEachAPI(t *testing.T) {
 	for path, body := range map[string]string{"responses": responsesBody, "messages": messagesBody} {

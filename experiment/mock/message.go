@@ -219,19 +219,20 @@ type inputItem struct {
 }
 
 func (r *request) settleInput() *apiError {
-	if r.Previous != "" {
-		return &apiError{http.StatusNotFound, "Response with id '" + r.Previous + "' not found.", "response_id"}
+	in := &r.inResponses
+	if in.Previous != "" {
+		return &apiError{http.StatusNotFound, "Response with id '" + in.Previous + "' not found.", "response_id"}
 	}
-	r.MaxTokens = cmp.Or(r.MaxOutputTokens, r.MaxTokens)
-	r.raw, r.Messages = r.Input, messageList{}
-	if r.Instructions != "" {
-		r.Messages.list = append(r.Messages.list, message{Role: "system", Content: content{{text: r.Instructions}}})
+	r.MaxTokens = cmp.Or(in.MaxOutputTokens, r.MaxTokens)
+	r.raw, r.Messages = in.Input, messageList{}
+	if in.Instructions != "" {
+		r.Messages.list = append(r.Messages.list, message{Role: "system", Content: content{{text: in.Instructions}}})
 	}
 	var text content
 	var items []inputItem
-	err := json.Unmarshal(r.Input, &items)
-	if strings.HasPrefix(string(r.Input), `"`) {
-		err = json.Unmarshal(r.Input, &text)
+	err := json.Unmarshal(in.Input, &items)
+	if strings.HasPrefix(string(in.Input), `"`) {
+		err = json.Unmarshal(in.Input, &text)
 		items = []inputItem{{Role: "user", Content: text}}
 	}
 	if err != nil {

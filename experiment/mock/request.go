@@ -39,22 +39,10 @@ type request struct {
 		EnableThinking *bool `json:"enable_thinking"`
 	} `json:"chat_template_kwargs"`
 
-	// of Responses
-	Input           json.RawMessage `json:"input"`
-	Instructions    string          `json:"instructions"`
-	MaxOutputTokens *int            `json:"max_output_tokens"`
-	Previous        string          `json:"previous_response_id"`
-	Reasoning       struct {
-		Effort string `json:"effort"`
-	} `json:"reasoning"`
-
-	// of Messages
-	System   content `json:"system"`
-	Thinking struct {
-		Type string `json:"type"`
-	} `json:"thinking"`
-
 	structure
+
+	inResponses responsesFields
+	inMessages  messagesFields
 
 	raw      []byte // of prompt, messages or input, as in the body
 	tools    []tool
@@ -62,9 +50,40 @@ type request struct {
 	thoughts Thoughts
 }
 
+// responsesFields and messagesFields are of one API alone: another one ignores such fields, whatever they are.
+type responsesFields struct {
+	Input           json.RawMessage `json:"input"`
+	Instructions    string          `json:"instructions"`
+	MaxOutputTokens *int            `json:"max_output_tokens"`
+	Previous        string          `json:"previous_response_id"`
+	Reasoning       struct {
+		Effort string `json:"effort"`
+	} `json:"reasoning"`
+}
+
+type messagesFields struct {
+	System   content `json:"system"`
+	Thinking struct {
+		Type string `json:"type"`
+	} `json:"thinking"`
+}
+
 func readRequest(r *http.Request, kind api) (*request, *apiError) {
 	req := new(request)
-	if bad := decode(r, req); bad != nil {
+	var body any = req
+	switch kind {
+	case responses:
+		body = &struct {
+			*request
+			*responsesFields
+		}{req, &req.inResponses}
+	case messages:
+		body = &struct {
+			*request
+			*messagesFields
+		}{req, &req.inMessages}
+	}
+	if bad := decode(r, body); bad != nil {
 		return nil, bad
 	}
 	return req, req.settle(kind)
@@ -90,8 +109,8 @@ func (r *request) settleSystem() *apiError {
 	if r.MaxTokens == nil {
 		return invalid("max_tokens", "max_tokens: Field required")
 	}
-	if len(r.System) > 0 && len(r.Messages.list) > 0 {
-		r.Messages.list = append([]message{{Role: "system", Content: r.System}}, r.Messages.list...)
+	if len(r.inMessages.System) > 0 && len(r.Messages.list) > 0 {
+		r.Messages.list = append([]message{{Role: "system", Content: r.inMessages.System}}, r.Messages.list...)
 	}
 	return nil
 }
@@ -102,9 +121,9 @@ func (r *request) asks(kind api) *bool {
 	stated, none := r.ReasoningEffort, "none"
 	switch kind {
 	case responses:
-		stated = r.Reasoning.Effort
+		stated = r.inResponses.Reasoning.Effort
 	case messages:
-		stated, none = r.Thinking.Type, "disabled"
+		stated, none = r.inMessages.Thinking.Type, "disabled"
 	}
 	var asked *bool
 	if stated != "" {
