@@ -32,6 +32,7 @@ type Encoder struct {
 	params   Params
 	constant map[string]any
 	fields   []RawField // the constant part, field by field
+	head     int        // bytes of the constant part, without its closing brace
 	lengths  []string   // fields whose value is the number of output tokens
 }
 
@@ -50,6 +51,7 @@ func (p Params) Encoder() (*Encoder, error) {
 	if e.fields, err = fieldsOf(e.constant); err != nil {
 		return nil, fmt.Errorf("encoding the body: %w", err)
 	}
+	e.head = len(e.rawHead(nil, nil, 0))
 	length := "max_tokens" // vLLM, SGLang and llama.cpp take it in chat, too
 	if p.API == target.Responses {
 		length = "max_output_tokens"
@@ -104,7 +106,7 @@ func (e *Encoder) Body(dst []byte, prompt Prompt, output int) []byte {
 	if inMessages && prompt.IDs != nil {
 		return nil
 	}
-	dst = e.rawHead(slices.Grow(dst, headRoom+len(prompt.Text)+7*len(prompt.IDs)), nil, output)
+	dst = e.rawHead(slices.Grow(dst, e.head+len(prompt.Text)+7*len(prompt.IDs)+bodyRoom), nil, output)
 	switch {
 	case inMessages:
 		dst = append(append(dst, e.params.promptKey()...), '[')
@@ -120,7 +122,7 @@ func (e *Encoder) Body(dst []byte, prompt Prompt, output int) []byte {
 }
 
 const (
-	headRoom    = 512 // bytes of a usual body without its prompt
+	bodyRoom    = 128 // bytes of what is neither the constant part nor a prompt, in a body or a turn
 	keyMessages = `,"messages":`
 	keyInput    = `,"input":`
 	keyPrompt   = `,"prompt":`
@@ -150,17 +152,26 @@ func appendIDs(dst []byte, ids []int32) []byte {
 // Body or Extend made it for a nil dst; answer is the server's answer to it; prompt is what the new turn
 // adds. In an API of messages they become messages with their roles; in the other one prompt, as text or token ids.
 func (e *Encoder) Extend(dst, before []byte, answer *Answer, prompt Prompt, output int) []byte {
-	if prompt.IDs == nil {
-		return e.RawExtend(dst, before, nil, answer, appendString(nil, prompt.Text), output)
+	more := len(answer.Text) + len(prompt.Text) + 7*(len(answer.IDs)+len(prompt.IDs))
+	dst = e.extend(dst, before, nil, more, output)
+	switch {
+	case target.InMessages(e.params.API):
+		return append(appendMessage(e.appendAnswer(dst, answer), prompt.Text), "]}"...)
+	case prompt.IDs != nil:
+		return append(appendIDs(appendIDs(dst, answer.IDs), prompt.IDs), "]}"...)
 	}
-	dst = e.extend(dst, before, nil, 7*(len(answer.IDs)+len(prompt.IDs)), output)
-	return append(appendIDs(appendIDs(dst, answer.IDs), prompt.IDs), "]}"...)
+	dst = append(dst, answer.Text...)
+	return append(slices.Delete(appendString(dst, prompt.Text), len(dst), len(dst)+1), '}') // without its first quote
 }
 
 // extend appends the body of the turn before without the end of its list or string; more bytes follow.
 func (e *Encoder) extend(dst, before []byte, fields []RawField, more, output int) []byte {
-	dst = e.rawHead(slices.Grow(dst, len(before)+more+80), fields, output)
-	own := before[len(e.rawHead(nil, fields, 0)):]
+	head := e.head
+	if len(fields) > 0 {
+		head = len(e.rawHead(nil, fields, 0))
+	}
+	dst = e.rawHead(slices.Grow(dst, len(before)+more+bodyRoom), fields, output)
+	own := before[head:]
 	return append(dst, own[bytes.Index(own, []byte(e.params.promptKey())):len(own)-len(`]}`)]...)
 }
 

@@ -135,5 +135,6 @@ func (e *Encoder) forTokenize() *Encoder {
 	own.fields = slices.DeleteFunc(slices.Clone(e.fields), func(f RawField) bool {
 		return f.Name != "model" && !slices.Contains(templateFields, f.Name)
 	})
+	own.head = len(own.rawHead(nil, nil, 0))
 	return &own
 }

@@ -2,6 +2,8 @@ package openai
 
 import (
 	"encoding/json"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -85,4 +87,26 @@ func FuzzString(f *testing.F) {
 			t.Error(diff)
 		}
 	})
+}
+
+// TestBodyAllocatesOnce: a body grows once, however long the extra fields are, and without a copy of the prompt.
+func TestBodyAllocatesOnce(t *testing.T) {
+	prompt, ids := Prompt{Text: strings.Repeat("some words ", 1000)}, Prompt{IDs: slices.Repeat([]int32{128000}, 1000)}
+	for _, c := range []struct {
+		api    string
+		prompt Prompt
+	}{{target.Completions, prompt}, {target.Completions, ids}, {target.Chat, prompt}, {target.Responses, prompt}} {
+		e, err := Params{API: c.api, IgnoreEOS: true, Extra: map[string]any{"x": strings.Repeat("y", 4000)}}.Encoder()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var body []byte
+		if n := testing.AllocsPerRun(10, func() { body = e.Body(nil, c.prompt, 128000) }); n != 1 {
+			t.Errorf("%s: %v allocations for a body", c.api, n)
+		}
+		answer := &Answer{Text: []byte("an answer"), IDs: c.prompt.IDs}
+		if n := testing.AllocsPerRun(10, func() { e.Extend(nil, body, answer, c.prompt, 128000) }); n != 1 {
+			t.Errorf("%s: %v allocations for a turn", c.api, n)
+		}
+	}
 }
