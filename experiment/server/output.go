@@ -5,6 +5,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 
 	"bench/experiment/text"
 )
@@ -98,6 +99,59 @@ func outputSuffix(cause, output string) string {
 // linesWithCause is the number of last lines beside a cause: most are the end of its traceback.
 const linesWithCause = 5
 
+// output keeps the last lines of a server without a log.
+type output struct {
+	announce string
+	url      chan string // the first announced URL
+
+	mu    sync.Mutex
+	line  []byte // the unfinished line, at most lineBytes
+	lines []string
+}
+
+func newOutput(announce string) *output {
+	return &output{announce: announce, url: make(chan string, 1)}
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	n := len(p)
+	for {
+		line, rest, whole := bytes.Cut(p, []byte("\n"))
+		o.line = append(o.line, line[:min(len(line), lineBytes-len(o.line))]...)
+		if !whole {
+			return n, nil
+		}
+		o.add(strings.TrimRight(string(o.line), "\r"))
+		o.line, p = o.line[:0], rest
+	}
+}
+
+func (o *output) add(line string) {
+	if len(o.lines) == lastLines {
+		o.lines = append(o.lines[:0], o.lines[1:]...)
+	}
+	o.lines = append(o.lines, line)
+	if _, after, found := strings.Cut(line, o.announce); found && o.announce != "" {
+		url, _, _ := strings.Cut(strings.TrimSpace(after), " ")
+		select {
+		case o.url <- url:
+		default: // already announced
+		}
+	}
+}
+
+func (o *output) lastOutput() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	lines := o.lines
+	if len(o.line) > 0 {
+		lines = append(lines[:len(lines):len(lines)], string(o.line))
+	}
+	return strings.Join(lines, "\n")
+}
+
 // logFile is the file that a server writes its output to directly, to save the client the copying.
 type logFile struct {
 	f       *os.File
@@ -114,17 +168,6 @@ func (l *logFile) lastOutput(secrets Secrets) string {
 		lines[i] = strings.TrimRight(line[:min(len(line), lineBytes)], "\r")
 	}
 	return strings.Join(lines, "\n")
-}
-
-// announced is the URL that the server has written behind some words; empty: not yet.
-func (l *logFile) announced(behind string) string {
-	_, after, _ := strings.Cut(l.end(causeBytes), behind)
-	line, _, whole := strings.Cut(after, "\n")
-	if !whole {
-		return ""
-	}
-	url, _, _ := strings.Cut(strings.TrimSpace(line), " ")
-	return url
 }
 
 func (l *logFile) end(n int64) string {

@@ -36,7 +36,7 @@ type Config struct {
 	// Guard is the command line of a process that calls the function Guard; the grace period and Command are
 	// appended. Empty: no guard, the server is a child of this process.
 	Guard   []string
-	Log     *os.File // gets all output, including that of the hooks; nil: it is in a temporary file
+	Log     *os.File // gets all output, including that of the hooks; nil: the last lines are kept in memory
 	Secrets Secrets  // masked in errors, and in Log once the server has ended: until then it is as written
 }
 
@@ -49,7 +49,7 @@ type Running struct {
 	URL   string
 	PID   int           // of the started process; with a guard, of the guard
 	Ready time.Duration // from the start of the command to readiness
-	Lines func() int    // lines of its output so far. Not for concurrent use
+	Lines func() int    // lines in the log so far; nil without a log. Not for concurrent use
 
 	log     *logFile
 	secrets Secrets
@@ -93,8 +93,11 @@ func (c Config) run(ctx context.Context, use func(ctx context.Context, s Running
 	}()
 	url, err := p.waitReady(ctx, c)
 	if err == nil {
-		err = use(ctx, Running{URL: url, PID: p.cmd.Process.Pid, Ready: time.Since(began), Lines: p.log.count,
-			log: p.log, secrets: c.Secrets})
+		s := Running{URL: url, PID: p.cmd.Process.Pid, Ready: time.Since(began), log: p.log, secrets: c.Secrets}
+		if p.log != nil {
+			s.Lines = p.log.count
+		}
+		err = use(ctx, s)
 	}
 	if died := new(DiedError); errors.As(context.Cause(ctx), &died) {
 		return died
@@ -149,8 +152,8 @@ func Find(command string) error {
 
 type process struct {
 	cmd       *exec.Cmd
-	log       *logFile
-	temporary bool          // the log is this process's
+	output    *output
+	log       *logFile      // nil: output is kept in memory
 	guardPipe io.Closer     // standard input of the guard; nil: no guard
 	ended     chan struct{} // closed when the process has exited
 	secrets   Secrets
@@ -163,16 +166,14 @@ func start(c Config) (*process, error) {
 		command = append(append(append([]string{}, c.Guard...), c.grace().String()), c.Command...)
 	}
 	p := &process{cmd: exec.Command(command[0], command[1:]...), ended: make(chan struct{}), secrets: c.Secrets,
-		temporary: c.Log == nil}
-	if p.temporary {
-		var err error
-		if c.Log, err = os.CreateTemp("", "bench-output-"); err != nil {
-			return nil, err
-		}
-		_ = os.Remove(c.Log.Name()) // it lives as long as it is open
+		output: newOutput(c.Announce)}
+	p.cmd.Stdout, p.cmd.Stderr = p.output, p.output
+	if c.Log != nil {
+		p.log = &logFile{f: c.Log}
+		p.cmd.Stdout, p.cmd.Stderr = c.Log, c.Log
 	}
-	p.log = &logFile{f: c.Log}
-	p.cmd.Stdout, p.cmd.Stderr, p.cmd.Dir = c.Log, c.Log, c.Dir
+	p.cmd.WaitDelay = time.Second // a child may keep its output open
+	p.cmd.Dir = c.Dir
 	if len(c.Env)+len(c.Withhold) > 0 {
 		p.cmd.Env, p.withheld = c.inherited(p.cmd.Environ())
 		p.cmd.Env = append(p.cmd.Env, c.Env...)
@@ -216,13 +217,14 @@ func (p *process) outputSuffix() string {
 }
 
 func (p *process) lastOutput() (last, cause string) {
-	return p.log.lastOutput(p.secrets), Cause(p.secrets.Hide(p.log.end(causeBytes)))
+	if p.log != nil {
+		return p.log.lastOutput(p.secrets), Cause(p.secrets.Hide(p.log.end(causeBytes)))
+	}
+	last = p.secrets.Hide(p.output.lastOutput())
+	return last, Cause(last)
 }
 
 func (p *process) end(grace time.Duration) {
-	if p.temporary {
-		defer p.log.f.Close()
-	}
 	if p.guardPipe != nil {
 		p.endGuard(grace)
 		return
@@ -271,14 +273,18 @@ func (p *process) waitReady(ctx context.Context, c Config) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	url := c.URL
-	for url == "" || !answers(ctx, strings.TrimSuffix(url, "/")+cmp.Or(c.Health, "/health")) {
+	if url == "" {
+		select {
+		case url = <-p.output.url:
+		case <-ctx.Done():
+			return "", p.timeoutError(ctx, patience)
+		}
+	}
+	for !answers(ctx, strings.TrimSuffix(url, "/")+cmp.Or(c.Health, "/health")) {
 		select {
 		case <-time.After(20 * time.Millisecond):
 		case <-ctx.Done():
 			return "", p.timeoutError(ctx, patience)
-		}
-		if url == "" {
-			url = p.log.announced(c.Announce)
 		}
 	}
 	return url, c.checkOwner(p.cmd.Process.Pid)

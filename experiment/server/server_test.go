@@ -248,21 +248,25 @@ func TestRunObeysItsContext(t *testing.T) {
 	}
 }
 
-func TestAnnounced(t *testing.T) {
-	f, err := os.Create(filepath.Join(t.TempDir(), "log"))
-	if err != nil {
-		t.Fatal(err)
+func TestOutput(t *testing.T) {
+	o := newOutput("at ")
+	long := strings.Repeat("x", 3*lineBytes)
+	for _, part := range []string{"one\r\ntwo at ht", "tp://a:1 and more\nthree at http://b:2\n" + long + "\n", "unfin", "ished"} {
+		if n, err := o.Write([]byte(part)); n != len(part) || err != nil {
+			t.Errorf("wrote %d, %v", n, err)
+		}
 	}
-	defer f.Close()
-	l := &logFile{f: f}
-	for _, part := range []struct{ text, want string }{
-		{"one\r\ntwo at ht", ""}, {"tp://a:1 and more\nthree at http://b:2\n", "http://a:1"}, {"unfin", "http://a:1"},
-	} {
-		if _, err := f.WriteString(part.text); err != nil {
-			t.Fatal(err)
-		}
-		if got := l.announced("at "); got != part.want {
-			t.Errorf("after %q: announced %q, want %q", part.text, got, part.want)
-		}
+	if url := <-o.url; url != "http://a:1" {
+		t.Errorf("announced %q", url)
+	}
+	want := "one\ntwo at http://a:1 and more\nthree at http://b:2\n" + long[:lineBytes] + "\nunfinished"
+	if got := o.lastOutput(); got != want {
+		t.Errorf("kept %q", got)
+	}
+	for i := range 100 {
+		fmt.Fprintf(o, "\n%d", i)
+	}
+	if got := strings.Split(o.lastOutput(), "\n"); len(got) != lastLines+1 || got[lastLines] != "99" {
+		t.Errorf("kept %q", got)
 	}
 }
