@@ -1,7 +1,6 @@
 package page
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -169,33 +168,54 @@ func (c clock) blank() []float64 {
 	return out
 }
 
-// unplannedUs is the interval of samples without a plan: those of nvidia-smi.
-const unplannedUs = 1_000_000
-
-// gauge is the mean in each bin. A bin without a sample repeats the last one for up to two sampling intervals.
+// gauge is the mean in each bin. A bin without a sample repeats the last one for up to two sampling intervals (planned,
+// or the median distance of samples).
 func (c clock) gauge(samples []*record.Sample, of func(*record.Sample) *float64) []float64 {
 	out, counts := c.blank(), make([]float64, c.n)
-	var last *record.Sample
-	bin := 0 // of the last sample
+	var times []int64            // of the samples, in order
+	planned := map[int64]int64{} // intervals by the time of the sample
 	for _, s := range samples {
 		x := of(s)
 		i, inside := c.at(s.TUs)
 		if x == nil || !inside {
 			continue
 		}
-		for k := bin + 1; k < i && last != nil; k++ {
-			begin, interval := float64(c.start)+float64(k)*c.width(), cmp.Or(last.Next, unplannedUs)
-			if begin-float64(last.TUs) < 2*float64(interval) {
-				out[k] = out[bin]
-			}
-		}
 		if counts[i]++; counts[i] == 1 {
 			out[i] = 0
 		}
 		out[i] += (*x - out[i]) / counts[i]
-		last, bin = s, i
+		times = append(times, s.TUs)
+		planned[s.TUs] = s.Next
+	}
+	slices.Sort(times)
+	usual := medianStep(times)
+	next := 0 // the first sample after the bin
+	for i := range out {
+		begin := float64(c.start) + float64(i)*c.width()
+		for next < len(times) && float64(times[next]) < begin+c.width() {
+			next++
+		}
+		if counts[i] > 0 || next == 0 || next == len(times) {
+			continue
+		}
+		last := times[next-1]
+		if begin-float64(last) < 2*max(usual, float64(planned[last])) {
+			out[i] = out[i-1]
+		}
 	}
 	return out
+}
+
+func medianStep(times []int64) float64 {
+	var steps []int64
+	for i := 1; i < len(times); i++ {
+		steps = append(steps, times[i]-times[i-1])
+	}
+	if len(steps) == 0 {
+		return 0
+	}
+	slices.Sort(steps)
+	return float64(steps[len(steps)/2])
 }
 
 func fromServer(of func(*telemetry.ServerReading) *float64) func(*record.Sample) *float64 {
