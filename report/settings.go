@@ -73,6 +73,8 @@ func changedCell(c *diagnosis.Change, basis string) Cell {
 	return Cell{Text: text, Title: string(c.Result) + "; " + basis, Kind: kind}
 }
 
+const mostSettingLines = 8
+
 // settingsLines are the comparison that a workload is part of: its conclusion, then each setting that is not in it.
 func (o *Analysis) settingsLines(w *diagnosis.Workload) []string {
 	if w.Tuned != "" {
@@ -84,13 +86,16 @@ func (o *Analysis) settingsLines(w *diagnosis.Workload) []string {
 			func(x diagnosis.Setting) bool { return &o.Answer.Workloads[x.Workload] == w }) {
 			continue
 		}
-		out := []string{g.Text}
+		var out []string
 		for _, x := range g.Settings {
 			if x.Name != g.Best || g.Best == g.First {
 				out = append(out, x.Text)
 			}
 		}
-		return out
+		if more := len(out) - mostSettingLines; more > 0 {
+			out = append(out[:mostSettingLines], "and "+unit.Plural(more, "more setting"))
+		}
+		return append([]string{g.Text}, out...)
 	}
 	return nil
 }
