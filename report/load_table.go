@@ -3,9 +3,11 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
+	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/telemetry"
 	"bench/experiment/unit"
@@ -74,11 +76,9 @@ func steadiness(s *record.Steadiness) Cell {
 	if s == nil || len(s.Trends) == 0 {
 		return Absent()
 	}
-	lowest := 1.
-	for _, trend := range s.Trends {
-		lowest = min(lowest, trend.P)
-	}
-	return TextCell(unit.Digits(lowest))
+	names := slices.Sorted(maps.Keys(s.Trends))
+	lowest := slices.MinFunc(names, func(a, b string) int { return cmp.Compare(s.Trends[a].P, s.Trends[b].P) })
+	return TextCell(metric.Words(lowest) + " " + unit.Digits(s.Trends[lowest].P))
 }
 
 func littleCell(l *record.Little) Cell {

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"bench/experiment/record"
+	"bench/experiment/stats"
 	"bench/experiment/telemetry"
 )
 
@@ -70,5 +71,17 @@ func TestTilingTable(t *testing.T) {
 	}
 	if want := "later rotations: TTFT 15.1 ms, 99.5 % from cache; first rotation 223 ms: 14.8× faster\n"; !strings.Contains(b.String(), want) {
 		t.Errorf("no %q in\n%s", want, b.String())
+	}
+}
+
+// TestSteadinessCell: the lowest p has the name of what it is of.
+func TestSteadinessCell(t *testing.T) {
+	trends := map[string]stats.Trend{"ttft": {P: 0.2}, "in_flight": {P: 0.03}, "tpot": {P: 0.7}}
+	if c := steadiness(&record.Steadiness{Trends: trends}); c.Text != "in flight 0.0300" {
+		t.Errorf("%q", c.Text)
+	}
+	trends["e2e"] = stats.Trend{P: 0.01}
+	if c := steadiness(&record.Steadiness{Trends: trends}); c.Text != "E2E 0.0100" {
+		t.Errorf("%q", c.Text)
 	}
 }
