@@ -123,3 +123,13 @@ func TestFailedPointsAreNotCompared(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 }
+
+// TestFailureText names the most frequent failure first.
+func TestFailureText(t *testing.T) {
+	r := &record.Row{}
+	r.Summary.Requests.Planned = 43
+	if got := failureText(r, map[string]int{"connect": 3, "timeout": 40}); got !=
+		"requests failed: 40 timeout, 3 connect of 43" {
+		t.Error(got)
+	}
+}
