@@ -1,9 +1,11 @@
 package experiment
 
 import (
+	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"strings"
@@ -58,33 +60,49 @@ func sums() []Question {
 	return questions
 }
 
-const mostQuestions = 1000
+const (
+	mostQuestions = 1000
+	longestLine   = 256 << 10
+)
 
 func readQuestions(file string) ([]Question, error) {
-	text, err := os.ReadFile(file)
+	f, err := os.Open(file)
 	if err != nil {
 		return nil, err
 	}
-	questions, err := parseQuestions(string(text))
+	defer f.Close()
+	questions, err := parseQuestions(f)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	return questions, nil
 }
 
-func parseQuestions(text string) (questions []Question, err error) {
-	for i, line := range strings.Split(text, "\n") {
-		if line = strings.TrimSpace(line); line == "" {
+func parseQuestions(r io.Reader) ([]Question, error) {
+	var questions []Question
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, longestLine)
+	n := 0
+	for lines.Scan() {
+		n++
+		text := strings.TrimSpace(lines.Text())
+		if text == "" {
 			continue
 		}
-		q, err := parseQuestion(line)
+		if len(questions) == mostQuestions {
+			return nil, fmt.Errorf("line %d: more than %d questions", n, mostQuestions)
+		}
+		q, err := parseQuestion(text)
 		if err != nil {
-			return nil, fmt.Errorf("line %d: %w", i+1, err)
+			return nil, fmt.Errorf("line %d: %w", n, err)
 		}
 		questions = append(questions, q)
 	}
-	if n := len(questions); n == 0 || n > mostQuestions {
-		return nil, fmt.Errorf("%d questions: expected 1 to %d", n, mostQuestions)
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("line %d: %w", n+1, err)
+	}
+	if len(questions) == 0 {
+		return nil, errors.New("no question")
 	}
 	return questions, nil
 }

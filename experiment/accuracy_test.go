@@ -9,20 +9,21 @@ import (
 )
 
 func TestQuestions(t *testing.T) {
-	good, err := parseQuestions(`{"prompt":"a?","expected":"1"}` + "\n\n" + `{"prompt":"b?","expected":["2","two"],"category":"x"}`)
+	good, err := parseQuestions(strings.NewReader(`{"prompt":"a?","expected":"1"}` + "\n\n" + `{"prompt":"b?","expected":["2","two"],"category":"x"}`))
 	if err != nil || fmt.Sprint(good) != "[{a? [1]} {b? [2 two]}]" {
 		t.Errorf("%v, %v", good, err)
 	}
 	for text, want := range map[string]string{
-		"":                                      "0 questions: expected",
+		"":                                      "no question",
 		`{"prompt":"a","expected":"1"}` + "\nx": "line 2: ",
 		`{"prompt":" ","expected":"1"}`:         "line 1: no prompt",
 		`{"prompt":"a"}`:                        "line 1: expected is neither",
 		`{"prompt":"a","expected":[]}`:          "line 1: no expected answer",
 		`{"prompt":"a","expected":7}`:           "line 1: expected is neither",
-		strings.Repeat(`{"prompt":"a","expected":"1"}`+"\n", mostQuestions+1): "1001 questions: expected 1 to 1000",
+		strings.Repeat(`{"prompt":"a","expected":"1"}`+"\n", mostQuestions+1): "line 1001: more than 1000 questions",
+		`{"prompt":"` + strings.Repeat("a", longestLine):                      "line 1: bufio.Scanner: token too long",
 	} {
-		if _, err := parseQuestions(text); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := parseQuestions(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.40q: %v, want %q", text, err, want)
 		}
 	}
@@ -63,7 +64,7 @@ func TestAccuracyCheck(t *testing.T) {
 func FuzzQuestions(f *testing.F) {
 	f.Add(`{"prompt":"a?","expected":["1"]}`)
 	f.Fuzz(func(t *testing.T, text string) {
-		questions, err := parseQuestions(text)
+		questions, err := parseQuestions(strings.NewReader(text))
 		for _, q := range questions {
 			if err == nil && (q.Prompt == "" || len(q.Expected) == 0) {
 				t.Errorf("%+v", q)
