@@ -341,10 +341,9 @@ func TestErrors(t *testing.T) {
 	}
 	for config, want := range map[string]string{
 		"a: 1":                  "the file has no load",
-		"load:\n\ttype: x":      "line 2: YAML has no tabs before a key",
-		"load: &x\n  a: 1":      "line 1: block texts, anchors and tags are not read",
-		"load: [1, {a: 2}":      "line 1: a bracket is not closed in its line",
-		"load:\n  what\n":       "line 2: the line has no key",
+		"load:\n\ttype: x":      "line 2: found character that cannot start any token",
+		"load: &x\n  a: *x":     "line 2: aliases are not read",
+		"load: [1, {a: 2}":      "line 1: did not find expected ',' or ']'",
 		"- a\n- b":              "the file is no mapping of YAML",
 		"load: {type: poisson}": "the load has 0 stages",
 	} {
