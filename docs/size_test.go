@@ -15,31 +15,31 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 117_318
+	mostLines         = 118_188
 	mostPackages      = 63
-	mostExportedNames = 2_462 // types, functions, methods, variables and constants
+	mostExportedNames = 2_465 // types, functions, methods, variables and constants
 	mostExportedField = 4_019
-	mostWideLines     = 257 // of more than 120 columns
+	mostWideLines     = 260 // of more than 120 columns
 	mostFlags         = 98  // of commands
 	mostKeys          = 211 // of the TOML, by struct tags
 )
 
 // larger are the packages that are to be cut, each with its bound.
 var larger = map[string]int{
-	"report":               7_829,
-	"cmd/bench":            7_503,
+	"report":               7_850,
+	"cmd/bench":            7_838,
 	"experiment/trace":     5_068,
-	"experiment/openai":    5_042,
-	"experiment/mock":      5_032,
+	"experiment/openai":    5_058,
+	"experiment/mock":      5_052,
 	"experiment/verdict":   5_017,
 	"experiment/workload":  4_783,
-	"report/compare":       4_848,
+	"report/compare":       4_896,
 	"experiment/record":    5_106,
-	"sweep":                4_984,
+	"sweep":                4_993,
 	"experiment/diagnosis": 4_570,
 	"experiment/endpoint":  4_287,
 	"experiment/stats":     3_884,
-	"report/page":          3_531,
+	"report/page":          3_551,
 	"experiment/series":    3_127,
 }
 

@@ -281,7 +281,11 @@ func namePositional(cmd *cobra.Command) {
 
 func positional(rule cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		if err := rule(cmd, args); err != nil {
+		err := rule(cmd, args)
+		if exit := new(exitError); errors.As(err, &exit) { // the command has words of its own
+			return err
+		}
+		if err != nil {
 			given := "nothing"
 			if len(args) > 0 {
 				given = strings.Join(args, " ")

@@ -76,7 +76,7 @@ func TestHelp(t *testing.T) {
 }
 
 func TestExampleLines(t *testing.T) {
-	text := "  bench a   one\n  bench longer        two\n  bench sweep matrix.toml --api chat --only 'a b'   three"
+	text := "  bench a   # one\n  bench longer        # two\n  bench sweep matrix.toml --api chat --only 'a b'   # three"
 	for width, want := range map[int]string{
 		80: "  bench a                                          # one\n  bench longer                                     # two\n" +
 			"  bench sweep matrix.toml --api chat --only 'a b'  # three",
