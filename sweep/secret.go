@@ -4,7 +4,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"unicode"
 
 	"bench/experiment/text"
@@ -19,27 +18,23 @@ type secrets struct {
 	values []string // the longest first
 }
 
-func lazy(text string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
-}
-
 var (
-	tableHeader = lazy(`^\s*\[{1,2}\s*([^\[\]=]+?)\s*\]{1,2}\s*(#.*)?$`)
-	keyOf       = lazy(`("[^"]*"|'[^']*'|[A-Za-z0-9_.-]+)\s*[=:]`)
-	firstWord   = lazy(`^\s*([A-Za-z0-9_.-]+)`)
-	secretName  = lazy(`(?i)(^|[._"'-])((auth|token|key)["']?$|headers["']?($|\.))|` +
+	tableHeader = text.Lazy(`^\s*\[{1,2}\s*([^\[\]=]+?)\s*\]{1,2}\s*(#.*)?$`)
+	keyOf       = text.Lazy(`("[^"]*"|'[^']*'|[A-Za-z0-9_.-]+)\s*[=:]`)
+	firstWord   = text.Lazy(`^\s*([A-Za-z0-9_.-]+)`)
+	secretName  = text.Lazy(`(?i)(^|[._"'-])((auth|token|key)["']?$|headers["']?($|\.))|` +
 		`api[_-]?key|authorization|passw|secret|credential|cookie|bearer`)
-	userInfo   = lazy(`://([^\s"']*)@`)
-	bareUser   = lazy(`(?i)endpoint["']?\s*=\s*["']?([^"']*)@`)
-	quotedUser = lazy(`["']([^\s"'/]*:[^\s"'/]*)@`) // in a list of endpoints
-	headersKey = lazy(`(?i)headers["']?`)
-	secretWord = lazy(`(?i)auth|token|key|session|signature`) // of a header's name, beyond secretName
-	innerName  = lazy(`[{,]\s*([A-Za-z0-9_-]+)\s*=`)
-	classTable = lazy(`(^|\.)\s*["']?mix["']?\s*(\.\s*["']?headers["']?\s*)?$`)
-	keyEnv     = lazy(`^\s*(#\s*)?["']?api_key_env["']?\s*=\s*["'][A-Z][A-Z0-9_]*["']\s*(#.*)?$`)
-	quoted     = lazy(`"([^"]*)|'([^']*)`)
+	userInfo   = text.Lazy(`://([^\s"']*)@`)
+	bareUser   = text.Lazy(`(?i)endpoint["']?\s*=\s*["']?([^"']*)@`)
+	quotedUser = text.Lazy(`["']([^\s"'/]*:[^\s"'/]*)@`) // in a list of endpoints
+	headersKey = text.Lazy(`(?i)headers["']?`)
+	secretWord = text.Lazy(`(?i)auth|token|key|session|signature`) // of a header's name, beyond secretName
+	innerName  = text.Lazy(`[{,]\s*([A-Za-z0-9_-]+)\s*=`)
+	classTable = text.Lazy(`(^|\.)\s*["']?mix["']?\s*(\.\s*["']?headers["']?\s*)?$`)
+	keyEnv     = text.Lazy(`^\s*(#\s*)?["']?api_key_env["']?\s*=\s*["'][A-Z][A-Z0-9_]*["']\s*(#.*)?$`)
+	quoted     = text.Lazy(`"([^"]*)|'([^']*)`)
 	// an argument of a command and its values
-	argument = lazy(`["']--?([A-Za-z_-]+)["']\s*,\s*((?:["'][^"'-][^"']*["']?\s*,?\s*)+)`)
+	argument = text.Lazy(`["']--?([A-Za-z_-]+)["']\s*,\s*((?:["'][^"'-][^"']*["']?\s*,?\s*)+)`)
 )
 
 // MaskSecrets is a text of a matrix, or an argument of --set, with * for each character of a secret.

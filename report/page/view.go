@@ -5,11 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"html/template"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"bench/experiment/diagnosis"
 	"bench/experiment/metric"
@@ -321,9 +319,7 @@ func newTableView(prefix string, t report.Table) tableView {
 }
 
 // hidden matches what text.EscapeLines may change, as JSON writes it: as an escape, or as it is.
-var hidden = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\\u[0-9a-f]{4}|\\.|[^\pL\pM\pN\pP\pS\p{Zs}]`)
-})
+var hidden = text.Lazy(`\\u[0-9a-f]{4}|\\.|[^\pL\pM\pN\pP\pS\p{Zs}]`)
 
 // escaped is v as JSON for a script element. A canvas obeys bidi characters too, so they are escaped.
 func escaped(v any) (template.JS, error) {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"bench/experiment/text"
 )
 
 // nvidia reads aiperf, and genai-perf, its predecessor, whose flags are almost the same.
@@ -157,7 +159,7 @@ func (d *draft) nvidiaFile(a *args, file string) {
 }
 
 // A pair of a sequence distribution: 256|40,128|20:60, with brackets (256,128):60 too.
-var sequence = lazy(`\(?\s*([0-9.]+)(?:\|([0-9.]+))?\s*,\s*([0-9.]+)(?:\|([0-9.]+))?\s*\)?\s*:\s*([0-9.]+)`)
+var sequence = text.Lazy(`\(?\s*([0-9.]+)(?:\|([0-9.]+))?\s*,\s*([0-9.]+)(?:\|([0-9.]+))?\s*\)?\s*:\s*([0-9.]+)`)
 
 // sequences makes each pair of lengths a class.
 func (d *draft) sequences(text string) {

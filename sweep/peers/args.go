@@ -25,7 +25,7 @@ type given struct {
 	used   bool
 }
 
-var number = lazy(`^-[0-9.]`)
+var number = text.Lazy(`^-[0-9.]`)
 
 // parse reads --name value…, --name=value and -n value. A redirection and arguments behind -- belong to no flag.
 func parse(words []string) *args {
@@ -316,8 +316,8 @@ func (a *args) unused(lead string) (out []string) {
 const hiddenAddress = "user, password and query of an address are not in the matrix: they may be secret"
 
 var (
-	userInfo = lazy(`(://)(?:[^\s"'/]*|[^\s"'?,]*)@`)
-	query    = lazy(`(://[^\s"'?,]*)\?[^\s"',}]*`)
+	userInfo = text.Lazy(`(://)(?:[^\s"'/]*|[^\s"'?,]*)@`)
+	query    = text.Lazy(`(://[^\s"'?,]*)\?[^\s"',}]*`)
 )
 
 // hideAddresses takes user, password and query off every address in the values, of servers and of files.

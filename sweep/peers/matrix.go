@@ -208,7 +208,7 @@ func (d *draft) stop(ignoreEOS bool) {
 	d.row.set("stop", map[bool]string{true: "forced", false: "natural"}[ignoreEOS])
 }
 
-var harmlessHeader = lazy(`(?i)^(accept|accept-language|content-type|user-agent|x-request-[a-z-]+)$`)
+var harmlessHeader = text.Lazy(`(?i)^(accept|accept-language|content-type|user-agent|x-request-[a-z-]+)$`)
 
 // header takes "Name: value" or Name=value. Only a header that can't be a secret is in the matrix.
 func (d *draft) header(texts ...string) {
@@ -247,7 +247,7 @@ func (d *draft) environment() {
 	}
 }
 
-var toolVariable = lazy(`^(VLLM|SGLANG|GUIDELLM|AIPERF|OPENAI)_`)
+var toolVariable = text.Lazy(`^(VLLM|SGLANG|GUIDELLM|AIPERF|OPENAI)_`)
 
 func (d *draft) key(a *args, names ...string) {
 	if a.has(names...) {

@@ -3,22 +3,17 @@ package peers
 import (
 	"errors"
 	"maps"
-	"regexp"
 	"strings"
-	"sync"
+
+	"bench/experiment/text"
 )
 
 // prompt is what pages print before a command and its continuation lines: "$ ", and ">" before a flag.
 var (
-	promptLine   = lazy(`(?m)^[ \t]*(?:\$[ \t]*|>[ \t]*(-))`)
-	assignment   = lazy(`^([A-Za-z_][A-Za-z0-9_]*)=((?s:.*))$`)
-	variableName = lazy(`^(?:[A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*(?::?-[^}]*)?\})`)
+	promptLine   = text.Lazy(`(?m)^[ \t]*(?:\$[ \t]*|>[ \t]*(-))`)
+	assignment   = text.Lazy(`^([A-Za-z_][A-Za-z0-9_]*)=((?s:.*))$`)
+	variableName = text.Lazy(`^(?:[A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*(?::?-[^}]*)?\})`)
 )
-
-// lazy compiles an expression when it is first used: other commands start without it.
-func lazy(text string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
-}
 
 // split cuts a text into commands and their words, as a shell does: quotes, backslashes, comments, variables that the
 // text itself sets. A line that begins with a dash continues the line before it, whose backslash was lost in copying.

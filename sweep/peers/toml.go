@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"bench/experiment/text"
 )
 
 // table is a TOML table whose keys keep their order.
@@ -61,7 +63,7 @@ func (t table) lines(b *strings.Builder) {
 	}
 }
 
-var bareKey = lazy(`^[A-Za-z0-9_-]+$`)
+var bareKey = text.Lazy(`^[A-Za-z0-9_-]+$`)
 
 func keyText(key string) string {
 	if bareKey().MatchString(key) {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"bench/experiment/text"
 )
 
 const shareGPT = "wget " +
@@ -181,7 +183,7 @@ func around(n int, ratio float64) length {
 	return uniform(int(math.Floor(float64(n)*(1-ratio))), int(math.Ceil(float64(n)*(1+ratio))))
 }
 
-var imageBucket = lazy(`\(\s*(\d+)\s*,\s*(\d+)\s*,\s*1\s*\)`)
+var imageBucket = text.Lazy(`\(\s*(\d+)\s*,\s*(\d+)\s*,\s*1\s*\)`)
 
 func (d *draft) vllmImages(a *args) {
 	buckets := imageBucket().FindAllStringSubmatch(a.text("random-mm-bucket-config"), -1)
