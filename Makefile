@@ -70,7 +70,7 @@ licenses:
 # The simulations behind benchmarks/statistics.md and benchmarks/nights/README.md, whole: some hours. The verdicts' table goes to
 # experiment/stats/testdata/verdicts.csv.
 simulate:
-	go test -timeout 3h -run 'VerdictsOfProcesses|LooksErr|NeedIsTrue|RegionHolds' -v ./experiment/stats -simulate
+	go test -timeout 3h -run 'VerdictsOfProcesses|LooksErr|NeedIsTrue|RegionHolds' -v ./experiment/stats -simulate -seed 3
 	BENCH_LONG=1 go test -timeout 1h -run 'TestSimulation|SameProcess|SlowdownIsFound|UnsteadyRegression' -v \
 		./experiment/stats ./experiment/series ./report/compare
 	go -C benchmarks run ./nights -seeds 20 -setting all,one,twice,noise # the table of benchmarks/nights/README.md

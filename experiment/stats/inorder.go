@@ -267,8 +267,11 @@ func (s *InOrder) Interval(p, confidence float64) Interval {
 	}
 	iv := s.byCounts(s.weight(p), p, s.upperRisk(confidence), (1-confidence)/2)
 	if s.Bounded && !s.Alone {
-		if by, ok := s.bySections(p, confidence); ok { // the narrower one: counting is hardly ever wrong here
-			iv = Interval{max(iv.Lo, by.Lo), min(iv.Hi, by.Hi)}
+		if by, ok := s.bySections(p, confidence); ok {
+			if min(p, 1-p) <= middle { // the narrower one: in a tail counting is hardly ever wrong
+				by = Interval{max(iv.Lo, by.Lo), min(iv.Hi, by.Hi)}
+			}
+			iv = by
 		}
 	}
 	s.last = &asked{p, confidence, iv}
