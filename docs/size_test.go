@@ -15,7 +15,7 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 118_180
+	mostLines         = 118_194
 	mostPackages      = 63
 	mostExportedNames = 2_465 // types, functions, methods, variables and constants
 	mostExportedField = 4_019
@@ -36,9 +36,9 @@ var larger = map[string]int{
 	"report/compare":       4_896,
 	"experiment/record":    5_106,
 	"sweep":                4_993,
-	"experiment/diagnosis": 4_570,
+	"experiment/diagnosis": 4_573,
 	"experiment/endpoint":  4_287,
-	"experiment/stats":     3_884,
+	"experiment/stats":     3_893,
 	"report/page":          3_551,
 	"experiment/series":    3_127,
 }

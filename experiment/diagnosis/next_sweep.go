@@ -48,13 +48,16 @@ func (a *answering) decideAt(j int) *NextSweep {
 }
 
 func moreRequests(s *series.Series, p *series.Point, limit *record.Verdict, need int) *NextSweep {
-	spec, planned := &p.Rows[0].Spec, p.Rows[0].Summary.Requests.Planned
+	r := slices.MaxFunc(p.Rows, func(a, b *record.Row) int { // not less than a longer repeat has
+		return cmp.Compare(a.Summary.Requests.Planned, b.Summary.Requests.Planned)
+	})
+	spec, planned := &r.Spec, r.Summary.Requests.Planned
 	n := planned + need
 	out := &NextSweep{Why: fmt.Sprintf("%s needs %s more requests for a verdict",
 		verdict.LimitName(limit.Metric, limit.Class), unit.Count(need))}
 	var lines []string
 	// The window that the requests take at the rate of this row; a duration is also a cap on a number of requests.
-	window := math.Ceil(p.Rows[0].Summary.DurationS * float64(n) / float64(max(planned, 1)))
+	window := math.Ceil(r.Summary.DurationS * float64(n) / float64(max(planned, 1)))
 	longer := fmt.Sprintf("%.0fs", window)
 	if stated := time.Duration(spec.Duration).Seconds(); stated > 0 && window > stated {
 		out.Variable, out.Values = "duration", []string{longer}

@@ -14,10 +14,9 @@ import (
 	"bench/experiment/verdict"
 )
 
-// Narrow gives limits that rows of a fixed load leave UNDECIDED the interval of their series' twin at that load, and
-// the verdict that follows from it. The twin ran on the rows' own arrivals, so that their luck is in neither. It
-// decides nothing against a row's own value, where it misses or lacks one of the repeats, or where requests failed,
-// which it does not know. The probes of a search stay as they are: its answer has the twin.
+// Narrow gives limits that rows leave UNDECIDED the interval of their series' twin at that load, and the verdict that
+// follows from it. The twin ran on the rows' own arrivals, so that their luck is in neither. It decides nothing against
+// a row's own value, where it misses or lacks one of the repeats, or where requests failed, which it does not know.
 func Narrow(rows []record.Row, twins []record.Twin) {
 	for i := range twins {
 		t := &twins[i]
@@ -28,11 +27,14 @@ func Narrow(rows []record.Row, twins []record.Twin) {
 		for j := range rows {
 			s := &rows[j].Spec
 			axis, others := experiment.LoadAxis(s)
-			if t.Name == s.Name && t.Axis == axis && slices.Equal(t.Others, others) && s.Search == nil {
+			if t.Name == s.Name && t.Axis == axis && slices.Equal(t.Others, others) {
 				byLoad[loadOf(s)] = append(byLoad[loadOf(s)], &rows[j])
 			}
 		}
 		for load, repeats := range byLoad {
+			if (t.Low == nil || load > *t.Low) && (t.High == nil || load < *t.High) && t.Bracket != (stats.Bracket{}) {
+				continue
+			}
 			longest := 0 // what longer repeats answer is theirs
 			for _, r := range repeats {
 				longest = max(longest, r.Spec.Added)

@@ -11,7 +11,7 @@ import (
 	"bench/experiment/workload"
 )
 
-// A row of a fixed load that its own requests leave UNDECIDED gets the verdict of its twin's interval, and only there.
+// A row that its own requests leave UNDECIDED gets the verdict of its twin's interval, and only there.
 func TestNarrowDecides(t *testing.T) {
 	const undecided = stats.Undecided
 	residual := func(n int, log float64) record.TwinResidual {
@@ -30,7 +30,16 @@ func TestNarrowDecides(t *testing.T) {
 		{"against its own value", 1010, 850, 950, nil, undecided},
 		{"a probe", 900, 850, 950, func(r *record.Row, _ *record.Twin) {
 			r.Spec.Search = &experiment.Search{}
+		}, stats.Pass},
+		{"below the operating point's interval", 900, 850, 950, func(_ *record.Row, t *record.Twin) {
+			t.Bracket = stats.Bracket{Low: new(4.1), High: new(4.9)}
+		}, stats.Pass},
+		{"in the operating point's interval", 900, 850, 950, func(_ *record.Row, t *record.Twin) {
+			t.Bracket = stats.Bracket{Low: new(3.9), High: new(4.9)}
 		}, undecided},
+		{"above the operating point's interval", 1100, 1020, 1150, func(_ *record.Row, t *record.Twin) {
+			t.Bracket = stats.Bracket{Low: new(3.1), High: new(3.9)}
+		}, stats.Fail},
 		{"rejected", 900, 850, 950, func(_ *record.Row, t *record.Twin) {
 			t.Rejected = "TTFT residual +31 %"
 		}, undecided},

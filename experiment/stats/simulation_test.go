@@ -148,7 +148,11 @@ func TestVerdictsOfProcesses(t *testing.T) {
 	if sum/n > 0.02 {
 		t.Errorf("verdicts at the true percentile are wrong in %.1f %%", 100*sum/n)
 	}
-	for kind, least := range map[kind]float64{token: 0.95, closed: 0.9} {
+	least := map[kind]float64{token: 0.95, closed: 0.9}
+	if *simulateAll { // with a server on which 1,000 requests are 15 autocorrelation times
+		least[token] = 0.8
+	}
+	for kind, least := range least {
 		if x := slices.Min(power[kind]); x < least-3*math.Sqrt(0.1/float64(trials)) {
 			t.Errorf("kind %s: decided at 1.5 times the true p95 in %.0f %%", kind, 100*x)
 		}
