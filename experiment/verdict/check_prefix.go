@@ -29,6 +29,7 @@ func (e *Measured) hitsByUsage() (h cacheHits) {
 	if !record.ReportsCached(e.Records) {
 		return h
 	}
+	byClass := map[string]int{} // requests
 	for r := range record.Completed(e.Records) {
 		cached, ok := r.Cached()
 		if !ok || r.PromptHash != "" || e.follows(r) {
@@ -37,7 +38,10 @@ func (e *Measured) hitsByUsage() (h cacheHits) {
 		h.source = record.ReuseByUsage
 		h.requests++
 		h.cached += cached
-		h.possible += e.Spec.WarmTokens(r.Class, e.Server.BlockTokens())
+		byClass[r.Class]++
+	}
+	for class, n := range byClass {
+		h.possible += n * e.Spec.WarmTokens(class, e.Server.BlockTokens())
 	}
 	return h
 }

@@ -47,8 +47,12 @@ func checkPromptLength(e *Measured) checkResult {
 
 func checkOutputLength(e *Measured) checkResult {
 	counted, requested, n := 0, 0, 0
+	ignores := map[string]bool{} // by class
 	for r := range record.Completed(e.Records) {
-		if e.Spec.ClassIgnoresEOS(r.Class) {
+		if _, known := ignores[r.Class]; !known {
+			ignores[r.Class] = e.Spec.ClassIgnoresEOS(r.Class)
+		}
+		if ignores[r.Class] {
 			counted, requested, n = counted+r.OutputTokens, requested+r.OutputRequested, n+1
 		}
 	}
