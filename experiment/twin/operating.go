@@ -194,7 +194,7 @@ func (c *curve) at(r run) []point {
 	sorted := map[string][][]float64{} // by metric: all, and each section
 	for _, l := range c.q.Limits {
 		if sorted[l.Metric] == nil {
-			sorted[l.Metric] = sortedSections(values(own, requests, l.Metric))
+			sorted[l.Metric] = sections(values(own, requests, l.Metric))
 		}
 		all := sorted[l.Metric]
 		var logs []float64
@@ -208,11 +208,12 @@ func (c *curve) at(r run) []point {
 	return out
 }
 
-func sortedSections(v []float64) [][]float64 {
-	const sections = 10
-	out := [][]float64{nil}
-	for i := range sections {
-		part := slices.Clone(v[i*len(v)/sections : (i+1)*len(v)/sections])
+// sections are values in order: all of them, and those of each section.
+func sections(v []float64) [][]float64 {
+	const most, fewest = 10, 20
+	out, n := [][]float64{nil}, max(1, min(most, len(v)/fewest))
+	for i := range n {
+		part := slices.Clone(v[i*len(v)/n : (i+1)*len(v)/n])
 		slices.Sort(part)
 		out = append(out, part)
 	}

@@ -86,9 +86,14 @@ func (m *Model) Residuals(trials []Trial, limits ...Limit) [][]Residual {
 			continue
 		}
 		own := m.Run(t.Requests, t.Workers)
+		measured, served := map[string][][]float64{}, map[string][][]float64{} // by metric
 		for j, l := range limits {
-			a, b := values(t.Requests, t.Requests, l.Metric), values(own, t.Requests, l.Metric)
-			r := Residual{Load: t.Load, N: len(a), Measured: quantile(a, l.P), Twin: quantile(b, l.P)}
+			if measured[l.Metric] == nil {
+				measured[l.Metric] = sections(values(t.Requests, t.Requests, l.Metric))
+				served[l.Metric] = sections(values(own, t.Requests, l.Metric))
+			}
+			a, b := measured[l.Metric], served[l.Metric]
+			r := Residual{Load: t.Load, N: len(a[0]), Measured: ranked(a[0], l.P), Twin: ranked(b[0], l.P)}
 			r.Log = math.Log(r.Measured / r.Twin)
 			if r.N < fewestValues || math.IsNaN(r.Log) || math.IsInf(r.Log, 0) {
 				continue
@@ -103,16 +108,11 @@ func (m *Model) Residuals(trials []Trial, limits ...Limit) [][]Residual {
 const fewestValues = 12
 
 // sectionError is the standard error of ln(quantile of a ÷ that of b) by the differences of its sections.
-func sectionError(a, b []float64, p float64) float64 {
-	const most, fewest, least = 10, 20, 0.01
-	n := min(most, len(a)/fewest)
-	if n < 2 {
-		return 0.5
-	}
+func sectionError(a, b [][]float64, p float64) float64 {
+	const least = 0.01
 	var logs []float64
-	for i := range n {
-		from, to := i*len(a)/n, (i+1)*len(a)/n
-		if d := math.Log(quantile(a[from:to], p) / quantile(b[from:to], p)); !math.IsNaN(d) && !math.IsInf(d, 0) {
+	for i := range a[1:] {
+		if d := math.Log(ranked(a[1+i], p) / ranked(b[1+i], p)); !math.IsNaN(d) && !math.IsInf(d, 0) {
 			logs = append(logs, d)
 		}
 	}
@@ -153,12 +153,13 @@ func (m *Model) Percentiles(t *Trial, limits []Limit) []float64 {
 
 // Measured is a trial's own percentile, and the standard error of its logarithm by sections of the window.
 func (t *Trial) Measured(l Limit) (value, err float64) {
-	all := values(intended(t.Requests), t.Requests, l.Metric)
-	even := make([]float64, len(all))
+	v := values(intended(t.Requests), t.Requests, l.Metric)
+	even := make([]float64, len(v))
 	for i := range even {
 		even[i] = 1
 	}
-	return quantile(all, l.P), sectionError(all, even, l.P)
+	all := sections(v)
+	return ranked(all[0], l.P), sectionError(all, sections(even), l.P)
 }
 
 // correction is ln(server ÷ twin) as a function of ln(load): a Gaussian process through the residuals, whose amplitude
