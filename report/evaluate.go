@@ -67,7 +67,11 @@ func (r *Run) EvaluateAgain(by Evaluation) error {
 	}
 	fitted := map[string]*series.Twin{}
 	if len(is) > 0 { // else nothing was derived again
-		r.Manifest.Twins = series.Twins(r.Stored(), r.Manifest.Slots(), r.Requests, fitted)
+		live, known := r.Stored(), r.Manifest.Twins
+		if slices.ContainsFunc(live, func(row record.Row) bool { return !r.madeBy(by, &row) }) {
+			known = nil
+		}
+		r.Manifest.Twins = series.Twins(live, r.Manifest.Slots(), r.Requests, fitted, known)
 	}
 	r.searchAgain(by.Limits != nil, done.Stored, fitted)
 	switch {
@@ -94,17 +98,22 @@ func (r *Run) rowAgain(stored *record.Row, by Evaluation) (*record.Row, error) {
 		return nil, nil
 	}
 	row := *stored
-	if row.Client, err = r.clientUsage(stored); err != nil {
-		return nil, err
-	}
 	if by.Limits != nil {
 		by.Limits(&row.Spec)
 	}
-	made := r.Manifest.Client.Commit == by.Commit && stored.Server.Attempt == len(r.Manifest.Attempts)
-	if by.Limits != nil && by.Commit != "" && made && !by.statesHardware() { // the figures would be the same
+	if r.madeBy(by, stored) {
 		return verdict.UnderLimits(&row, records, r.target(stored, by)), nil
 	}
+	if row.Client, err = r.clientUsage(stored); err != nil {
+		return nil, err
+	}
 	return verdict.Again(&row, records, r.target(stored, by), r.rooflineOf(stored, by)), nil
+}
+
+// madeBy reports whether the figures of a row are those that it gets under other limits.
+func (r *Run) madeBy(by Evaluation, row *record.Row) bool {
+	return by.Limits != nil && by.Commit != "" && r.Manifest.Client.Commit == by.Commit &&
+		row.Server.Attempt == len(r.Manifest.Attempts) && !by.statesHardware()
 }
 
 func (r *Run) setHardware(by experiment.Target) {

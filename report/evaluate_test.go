@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -122,6 +123,41 @@ func TestEvaluateOwnRowsAgain(t *testing.T) {
 		}
 		if r := run.Rows[0]; (r.Summary.DurationS == was) != kept || r.SLO[0].Verdict != "FAIL" || r.Summary.Goodput.RequestsPerS != 0 {
 			t.Errorf("commit %q: %+v, goodput %+v", commit, r.SLO, r.Summary.Goodput)
+		}
+	}
+}
+
+// Under other limits the twins of this very program are not fitted anew.
+func TestEvaluateOwnTwinsAgain(t *testing.T) {
+	again := example(t)
+	if err := again.EvaluateAgain(tables(t)); err != nil {
+		t.Fatal(err)
+	}
+	const mark = 12345 // ms, in the curve of the stored twin
+	slo := unitfixture.SLO(t, `ttft_p90 = "1s"`)
+	for commit, kept := range map[string]bool{"abc": true, "def": false, "": false} {
+		run, by := example(t), tables(t)
+		run.Manifest.Client.Commit, run.Manifest.Twins = "abc", slices.Clone(again.Manifest.Twins)
+		for i := range run.Rows {
+			run.Rows[i].Server.Attempt = len(run.Manifest.Attempts)
+		}
+		found := false
+		for i := range run.Manifest.Twins {
+			tw := &run.Manifest.Twins[i]
+			tw.Curve = slices.Clone(tw.Curve)
+			for j := range tw.Curve {
+				tw.Curve[j].Ms, found = mark, true
+			}
+		}
+		by.Commit, by.Limits = commit, func(s *experiment.Spec) { s.SLO = slo }
+		if err := run.EvaluateAgain(by); err != nil {
+			t.Fatal(err)
+		}
+		marked := slices.ContainsFunc(run.Manifest.Twins, func(tw record.Twin) bool {
+			return slices.ContainsFunc(tw.Curve, func(p record.TwinPoint) bool { return p.Ms == mark })
+		})
+		if !found || marked != kept {
+			t.Errorf("commit %q: %v of a stored curve %v", commit, marked, found)
 		}
 	}
 }

@@ -390,5 +390,5 @@ func (r *run) twins() []record.Twin {
 			rows = append(rows, *row)
 		}
 	}
-	return series.Twins(rows, r.manifest.Slots(), r.dir.requests, fitted)
+	return series.Twins(rows, r.manifest.Slots(), r.dir.requests, fitted, nil)
 }

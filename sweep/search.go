@@ -98,7 +98,7 @@ func (k *searching) twin() *series.Twin {
 	}
 	if k.of != len(k.rows) {
 		k.of, k.fitted = len(k.rows), nil
-		if t, err := series.FitTwin(k.rows, k.run.manifest.Slots(), k.run.dir.requests); err == nil {
+		if t, err := series.FitTwin(k.rows, k.run.manifest.Slots(), k.run.dir.requests, nil); err == nil {
 			t.Ask(k.first.Search)
 			k.fitted = t
 		}

@@ -39,7 +39,7 @@ func (s *Series) AskTwin(q Question, other bool, slots int, read Requests) (*Est
 	if k == nil {
 		return nil, errors.New("a twin needs rows at two loads, and limits of latencies: [slo], or slo.ttft_p95=500ms")
 	}
-	t, err := FitTwin(s.Rows(), slots, read)
+	t, err := FitTwin(s.Rows(), slots, read, nil)
 	if err != nil {
 		return nil, fmt.Errorf("no twin: %w", err)
 	}
@@ -63,7 +63,7 @@ func (s *Series) AskTwin(q Question, other bool, slots int, read Requests) (*Est
 			return nil, fmt.Errorf("concurrency %v is not a whole number of requests in each server", q.Load)
 		}
 		t.fleet = twin.Fleet{Replicas: int(q.Replicas), Router: q.Router}
-		out.Latencies = t.latencies([]float64{q.each()}, k.Axis == "concurrency", twin.Fine)
+		out.Latencies = t.latencies([]float64{q.each()}, k.Axis == "concurrency", twin.Fine)[q.each()]
 		for i := range out.Latencies {
 			out.Latencies[i].Load = q.Load
 		}

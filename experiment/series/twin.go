@@ -5,8 +5,10 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"sync"
 
 	"bench/experiment"
+	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/twin"
 )
@@ -32,6 +34,7 @@ type Twin struct {
 	changed float64    // error of the step times for other requests than the rows', as a share
 
 	disturbed []record.Disturbed // rows that it leaves out
+	known     []record.TwinPoint // of its curve, from before
 	full      float64            // lowest load whose row preempts, and is left out, too; 0 = none
 }
 
@@ -43,18 +46,18 @@ func (s *Series) Rows() (rows []*record.Row) {
 }
 
 // FitTwin fits a model to rows that differ in their load alone. The error says why these rows have none. slots is
-// record.Manifest.Slots.
-func FitTwin(rows []*record.Row, slots int, read Requests) (*Twin, error) {
+// record.Manifest.Slots. known is what this program fitted to them under other limits; nil: nothing.
+func FitTwin(rows []*record.Row, slots int, read Requests, known *record.Twin) (*Twin, error) {
 	if len(rows) > 0 {
 		if err := Twinned(&rows[0].Spec); err != nil {
 			return nil, err
 		}
 	}
-	return FitServer(rows, slots, read)
+	return FitServer(rows, slots, read, known)
 }
 
 // FitServer is FitTwin for rows of any SLO, also of none: the twin cannot be asked for its operating point then.
-func FitServer(rows []*record.Row, slots int, read Requests) (*Twin, error) {
+func FitServer(rows []*record.Row, slots int, read Requests, known *record.Twin) (*Twin, error) {
 	if len(rows) == 0 {
 		return nil, errors.New("no row has requests")
 	}
@@ -99,16 +102,44 @@ func FitServer(rows []*record.Row, slots int, read Requests) (*Twin, error) {
 	if len(t.trials) == 0 {
 		return nil, errors.New(cmp.Or(invalid, "no row has requests"))
 	}
-	var err error
-	if t.model, err = twin.Fit(t.trials, t.slots); err != nil {
-		return nil, err
+	if !t.recall(known) {
+		var err error
+		if t.model, err = twin.Fit(t.trials, t.slots); err != nil {
+			return nil, err
+		}
+		t.leaveOutDisturbed()
 	}
-	t.leaveOutDisturbed()
 	t.source = sourceOf(spec, t.trials)
 	if t.arrivals = t.source; spec.Closed() {
-		t.arrivals = sourceOf(opened(spec), t.trials)
+		open := sync.OnceValue(func() twin.Source { return sourceOf(opened(spec), t.trials) }) // few ask for it
+		t.arrivals = func(load float64, n int) []twin.Request { return open()(load, n) }
 	}
 	return t, nil
+}
+
+// recall takes the model of a twin that this program fitted, and leaves out the same rows. It reports whether that was
+// to these requests: the model has its residuals then.
+func (t *Twin) recall(known *record.Twin) bool {
+	if known == nil || len(known.Residuals) == 0 {
+		return false
+	}
+	was := Twin{model: known.Model}
+	for i, r := range t.rows {
+		if !slices.ContainsFunc(known.Disturbed, func(d record.Disturbed) bool { return d.Row == r.ID }) {
+			was.trials, was.rows = append(was.trials, t.trials[i]), append(was.rows, r)
+		}
+	}
+	for _, r := range known.Residuals {
+		if name, stat := metric.Cut(r.Metric); !slices.Contains(was.keys, r.Metric) {
+			p, _ := stat.P()
+			was.limits, was.keys = append(was.limits, twin.Limit{Metric: name, P: p}), append(was.keys, r.Metric)
+		}
+	}
+	if !slices.Equal(was.residuals(), known.Residuals) {
+		return false
+	}
+	t.model, t.trials, t.rows, t.disturbed, t.known = was.model, was.trials, was.rows, known.Disturbed, known.Curve
+	return true
 }
 
 const preempted = "requests are preempted, as the KV cache is full"

@@ -120,9 +120,12 @@ func (t *Twin) best(k *experiment.Search) *float64 {
 
 // Twins are those of the workloads of a run that have several loads and limits of latencies. A row without requests, or
 // a server that no model fits, is no error: the answers then rest on the verdicts alone. fitted has models by ID of a
-// row; those of other rows are fitted and added.
-func Twins(rows []record.Row, slots int, read Requests, fitted map[string]*Twin) (out []record.Twin) {
+// row; those of other rows are fitted and added. known are the twins that this program made of the rows under other
+// limits.
+func Twins(rows []record.Row, slots int, read Requests, fitted map[string]*Twin,
+	known []record.Twin) (out []record.Twin) {
 	all := FromRows(rows)
+	AddTwins(all, known)
 	for i := range all {
 		s := &all[i]
 		k, probes := s.asSearch(false)
@@ -133,7 +136,7 @@ func Twins(rows []record.Row, slots int, read Requests, fitted map[string]*Twin)
 		t := fitted[mine[0].ID]
 		if t == nil {
 			var err error
-			if t, err = FitTwin(mine, slots, read); err != nil {
+			if t, err = FitTwin(mine, slots, read, s.Twin); err != nil {
 				out = append(out, record.Twin{Name: s.Name, Others: s.OtherAxes, Axis: s.Axis, Rejected: err.Error()})
 				continue
 			}
@@ -154,20 +157,25 @@ func (t *Twin) data(s *Series, k *experiment.Search, verdicts stats.Bracket) rec
 	if d.Bracket, why = t.bracket(k, verdicts); why != "" && d.Outside == "" {
 		d.Rejected = why
 	}
-	for i, all := range t.model.Residuals(t.trials, t.limits...) {
-		for _, r := range all {
-			d.Residuals = append(d.Residuals, record.TwinResidual{Metric: t.keys[i], Residual: r})
-		}
-	}
+	d.Residuals = t.residuals()
 	if d.Rejected == "" {
 		d.Curve = t.curve(k.Axis == "concurrency", d.Best)
 	}
 	return d
 }
 
+func (t *Twin) residuals() (out []record.TwinResidual) {
+	for i, all := range t.model.Residuals(t.trials, t.limits...) {
+		for _, r := range all {
+			out = append(out, record.TwinResidual{Metric: t.keys[i], Residual: r})
+		}
+	}
+	return out
+}
+
 // curve is the latencies from the lowest to the highest measured load, at these and at the estimate, too, up to where
 // the twin keeps up.
-func (t *Twin) curve(whole bool, best *float64) []record.TwinPoint {
+func (t *Twin) curve(whole bool, best *float64) (out []record.TwinPoint) {
 	const loads, requests = 8, 15_000
 	var at []float64
 	for _, trial := range t.trials {
@@ -185,7 +193,20 @@ func (t *Twin) curve(whole bool, best *float64) []record.TwinPoint {
 		at = append(at, load)
 	}
 	slices.Sort(at)
-	return t.latencies(slices.Compact(at), whole, requests)
+	at = slices.Compact(at)
+	points := t.latencies(slices.DeleteFunc(slices.Clone(at), func(load float64) bool {
+		return slices.ContainsFunc(t.known, func(p record.TwinPoint) bool { return p.Load == load })
+	}), whole, requests)
+	for _, p := range t.known {
+		points[p.Load] = append(points[p.Load], p)
+	}
+	for _, load := range at {
+		if points[load] == nil { // the twin does not keep up with it
+			break
+		}
+		out = append(out, points[load]...)
+	}
+	return out
 }
 
 // PercentileLimits are limits of 1 s, of all latencies that a twin knows, with their keys: to ask for percentiles.
@@ -199,17 +220,16 @@ func PercentileLimits(percentiles ...string) (limits []twin.Limit, keys []string
 	return limits, keys
 }
 
-// latencies are all of them at loads, by long runs, up to the first load that the twin does not keep up with.
-func (t *Twin) latencies(loads []float64, whole bool, requests int) (out []record.TwinPoint) {
+// latencies are all of them, by load and by long runs, where the twin keeps up.
+func (t *Twin) latencies(loads []float64, whole bool, requests int) map[float64][]record.TwinPoint {
+	byLoad := map[float64][]record.TwinPoint{}
 	q := twin.Question{Whole: whole, Source: t.source, Requests: requests, Changed: t.changed, Fleet: t.fleet,
 		Beyond: t.search != nil && t.search.Gentle}
 	shown := metric.Percentiles[:4] // a p999 takes longer runs
 	var names []string
 	q.Limits, names = PercentileLimits(shown...)
 	for i, at := range t.model.Latencies(t.trials, q, loads) {
-		if at == nil {
-			return out
-		}
+		var out []record.TwinPoint
 		for j, l := range at {
 			p := record.TwinPoint{Load: loads[i], Metric: names[j], Ms: 1000 * l.Value, Low: 1000 * l.Low,
 				High: 1000 * l.High}
@@ -219,8 +239,9 @@ func (t *Twin) latencies(loads []float64, whole bool, requests int) (out []recor
 			}
 			out = append(out, p)
 		}
+		byLoad[loads[i]] = out
 	}
-	return out
+	return byLoad
 }
 
 func AddTwins(all []Series, twins []record.Twin) {

@@ -1,8 +1,11 @@
 package series
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -59,7 +62,7 @@ func TestDisturbedRow(t *testing.T) {
 			row, records := batching(t, rate, slow)
 			rows, all[row.ID] = append(rows, &row), records
 		}
-		m, err := FitTwin(rows, 0, func(r *record.Row) ([]*record.Record, error) { return all[r.ID], nil })
+		m, err := FitTwin(rows, 0, func(r *record.Row) ([]*record.Record, error) { return all[r.ID], nil }, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,7 +85,7 @@ func TestSlots(t *testing.T) {
 		slots, want int
 	}{{"", 16, 16}, {"", 0, 0}, {"parallel=16", 16, 0}} {
 		row.Spec.Variant = tt.variant
-		m, err := FitTwin([]*record.Row{&row}, tt.slots, read)
+		m, err := FitTwin([]*record.Row{&row}, tt.slots, read, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,7 +109,7 @@ func TestUntwinned(t *testing.T) {
 	} {
 		row, _ := batching(t, 3, 1)
 		change(&row.Spec)
-		if _, err := FitTwin([]*record.Row{&row}, 0, none); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := FitTwin([]*record.Row{&row}, 0, none, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
@@ -132,7 +135,7 @@ func TestTwinOfOneLoad(t *testing.T) {
 	k := &experiment.Search{Axis: "rate", Goal: experiment.GoalSLO, Min: 0.1, Max: 100, Open: true, Tolerance: experiment.DefaultTolerance,
 		Budget: workload.Span(time.Minute)}
 	rows := []*record.Row{&row}
-	m, err := FitTwin(rows, 0, func(*record.Row) ([]*record.Record, error) { return records, nil })
+	m, err := FitTwin(rows, 0, func(*record.Row) ([]*record.Record, error) { return records, nil }, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,5 +172,51 @@ func TestTrialOfCountedHits(t *testing.T) {
 	row.Summary.Tokens.Cached, row.Server.Metrics.PrefixUnit = nil, "blocks"
 	if got := cached(); got != 0 {
 		t.Errorf("%d cached by a count of blocks", got)
+	}
+}
+
+// A twin that was fitted to the same requests under other limits is what a new fit gives; one of other requests is not
+// taken.
+func TestKnownTwin(t *testing.T) {
+	all := map[string][]*record.Record{}
+	rowsUnder := func(limits ...experiment.Limit) (rows []record.Row) {
+		for rate, slow := range map[float64]float64{3: 1, 6: 3, 9: 1, 12: 1} {
+			row, records := batching(t, rate, slow)
+			row.Spec.SLO.Limits = limits
+			for _, l := range limits {
+				row.SLO = append(row.SLO, record.Verdict{Metric: l.Key, Limit: l.Value, Unit: "ms", Value: new(l.Value), Verdict: stats.Undecided})
+			}
+			rows, all[row.ID] = append(rows, row), records
+		}
+		slices.SortFunc(rows, func(a, b record.Row) int { return cmp.Compare(a.Spec.Rate, b.Spec.Rate) })
+		return rows
+	}
+	limit := func(metric, stat string, ms float64) experiment.Limit {
+		return experiment.Limit{Key: metric + "_" + stat, Metric: metric, Stat: stat, Value: ms, Unit: "ms"}
+	}
+	read := func(r *record.Row) ([]*record.Record, error) { return all[r.ID], nil }
+	twins := func(rows []record.Row, known []record.Twin) (text string, taken bool) {
+		fitted := map[string]*Twin{}
+		out := Twins(rows, 0, read, fitted, known)
+		b, err := json.Marshal(out)
+		if err != nil || len(out) != 1 || out[0].Best == nil || len(out[0].Curve) == 0 || len(out[0].Disturbed) != 1 {
+			t.Fatal(err, string(b))
+		}
+		return string(b), fitted[rows[0].ID].known != nil
+	}
+	stored, _ := twins(rowsUnder(limit("ttft", "p95", 35), limit("e2e", "mean", 540)), nil)
+	var known []record.Twin
+	if err := json.Unmarshal([]byte(stored), &known); err != nil {
+		t.Fatal(err)
+	}
+	rows := rowsUnder(limit("ttft", "p90", 28), limit("tpot", "p99", 20))
+	want, _ := twins(rows, nil)
+	if got, taken := twins(rows, known); got != want || !taken || got == stored {
+		t.Errorf("taken: %v\n got %s\nwant %s", taken, got, want)
+	}
+	all[rows[2].ID] = all[rows[2].ID][1:]
+	want, _ = twins(rows, nil)
+	if got, taken := twins(rows, known); got != want || taken {
+		t.Errorf("a request fewer, taken: %v\n got %s\nwant %s", taken, got, want)
 	}
 }

@@ -60,7 +60,7 @@ func OfRun(run *report.Run, name string) (*Server, error) {
 		if name != "" && curve.Name != name && curve.Label() != name || len(curve.Points) < 2 {
 			continue
 		}
-		fitted, err := series.FitTwin(curve.Rows(), run.Manifest.Slots(), run.Requests)
+		fitted, err := series.FitTwin(curve.Rows(), run.Manifest.Slots(), run.Requests, nil)
 		if err != nil {
 			without = cmp.Or(without, fmt.Errorf("%s: no twin: %w", curve.Label(), err))
 			continue

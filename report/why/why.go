@@ -291,7 +291,7 @@ func (f *Figure) scale() {
 }
 
 func SideOf(s *series.Series, slots int, read series.Requests) (*Side, error) {
-	fitted, err := series.FitServer(s.Rows(), slots, read)
+	fitted, err := series.FitServer(s.Rows(), slots, read, nil)
 	if err != nil {
 		return nil, err
 	}

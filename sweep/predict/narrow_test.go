@@ -138,7 +138,7 @@ func (d *drawnServer) fixed(t testing.TB, seed uint64, limit float64) ([]record.
 	}
 	// predictions lengthen rows that are open: measured ones have their minute
 	rows := slices.DeleteFunc(run.Stored(), func(r record.Row) bool { return r.Spec.Added > 0 })
-	return series.Twins(rows, run.Manifest.Slots(), run.Requests, map[string]*series.Twin{}), rows
+	return series.Twins(rows, run.Manifest.Slots(), run.Requests, map[string]*series.Twin{}, nil), rows
 }
 
 // A row that preempts is none of the twin's, which then knows no load near it.

@@ -208,7 +208,7 @@ func (d *drawnServer) sized(t testing.TB, rate float64, router string) (size.Num
 		t.Fatal(err)
 	}
 	all := series.FromRows(run.Live())
-	fitted, err := series.FitTwin(all[0].Rows(), 0, run.Requests)
+	fitted, err := series.FitTwin(all[0].Rows(), 0, run.Requests, nil)
 	if err != nil {
 		return size.Number{}, err.Error()
 	}
