@@ -15,7 +15,7 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 118_194
+	mostLines         = 118_265
 	mostPackages      = 63
 	mostExportedNames = 2_465 // types, functions, methods, variables and constants
 	mostExportedField = 4_019
@@ -26,12 +26,12 @@ const (
 
 // larger are the packages that are to be cut, each with its bound.
 var larger = map[string]int{
-	"report":               7_850,
+	"report":               7_859,
 	"cmd/bench":            7_838,
 	"experiment/trace":     5_068,
 	"experiment/openai":    5_058,
 	"experiment/mock":      5_052,
-	"experiment/verdict":   5_017,
+	"experiment/verdict":   5_025,
 	"experiment/workload":  4_783,
 	"report/compare":       4_896,
 	"experiment/record":    5_106,
@@ -40,7 +40,7 @@ var larger = map[string]int{
 	"experiment/endpoint":  4_287,
 	"experiment/stats":     3_893,
 	"report/page":          3_551,
-	"experiment/series":    3_127,
+	"experiment/series":    3_135,
 }
 
 type counted struct {
