@@ -303,11 +303,14 @@ func ServerText(t *record.Twin) string {
 	if m.FreePrefillTokens > 0 {
 		text += fmt.Sprintf(" after %d", m.FreePrefillTokens)
 	}
-	text += ", front end " + unit.Brief(1e3*m.FrontEnd, 2) + " ms"
-	if m.MaxSequences == 0 {
-		return text + "; sequences at most not known: no row filled them"
+	text += ", front end " + part(m.FrontEnd, e.FrontEnd, 1e3, "ms")
+	switch {
+	case m.MaxSequences == 0:
+		return text + fmt.Sprintf("; sequences at most not known, at least %d: no row filled them", m.MostRunning)
+	case m.SequencesReported:
+		return text + fmt.Sprintf("; %d sequences at most, as reported", m.MaxSequences)
 	}
-	return text + fmt.Sprintf("; %d sequences at most", m.MaxSequences)
+	return text + fmt.Sprintf("; %d sequences at most, by the queue", m.MaxSequences)
 }
 
 // LargestResidual is that of the latency near the estimate that a twin misses most, and as a share of the twin's; nil:

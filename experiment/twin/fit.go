@@ -60,11 +60,14 @@ func Fit(trials []Trial, sequences int) (Model, error) {
 		return Model{}, errNoTimes
 	}
 	best.SpeedError = speedError(ratios)
-	best.Errors = best.errorsBy(fitted, until)
-	if beside < fewestBeside {
-		best.prefillAlone(trials)
+	parts := best.withoutTenths(fitted, until)
+	best.Errors = errorsOf(parts)
+	alone := beside < fewestBeside && best.prefillAlone(trials)
+	best = best.limits(trials, sequences)
+	if !alone { // else the parts lack the time of a prompt token
+		best.Errors.FrontEnd = best.frontEndError(trials, parts)
 	}
-	return best.limits(trials, sequences), nil
+	return best, nil
 }
 
 const fewestBeside = 0.1 // of the responses
@@ -82,15 +85,17 @@ func besidePrompts(rows []decoding) float64 {
 
 // prefillAlone: a server that computes hardly any prompt beside decoding, as with one sequence at most, shows the time
 // of a prompt token in the first tokens of requests that it had nothing beside.
-func (m *Model) prefillAlone(trials []Trial) {
+func (m *Model) prefillAlone(trials []Trial) bool {
 	var alone []decoding
 	for i := range trials {
 		alone = append(alone, firstTokensAlone(trials[i].Requests)...)
 	}
-	if len(alone) >= fewestResponses && differ(alone) {
-		x, _ := leastSquares(alone, [4]bool{true, false, false, true})
-		m.PerPrefillToken, m.FreePrefillTokens, m.Errors.PerPrefillToken = x[3], 0, 0
+	if len(alone) < fewestResponses || !differ(alone) {
+		return false
 	}
+	x, _ := leastSquares(alone, [4]bool{true, false, false, true})
+	m.PerPrefillToken, m.FreePrefillTokens, m.Errors.PerPrefillToken = x[3], 0, 0
+	return true
 }
 
 // differ reports whether prompts are long and short enough to tell the time of a token from that of a step.
@@ -231,38 +236,56 @@ func median(values []float64) float64 {
 	return s[len(s)/2]
 }
 
-// Errors are standard errors of a model's step times, in seconds; 0 = the model has none of it, or too few responses
-// show it.
+// Errors are standard errors of a model's times, in seconds; 0 = the model has none of it, or too few responses show
+// it.
 type Errors struct {
 	Base            float64 `json:"base_s,omitempty"`
 	PerSequence     float64 `json:"per_sequence_s,omitempty"`
 	PerContextToken float64 `json:"per_context_token_s,omitempty"`
 	PerPrefillToken float64 `json:"per_prefill_token_s,omitempty"`
+	FrontEnd        float64 `json:"front_end_s,omitempty"`
 }
 
-// errorsBy are by leaving out a tenth of each trial's rows at a time (Efron and Stein 1981): responses of one batch
-// share its steps, so that each on its own would count too much. ends are those of the trials.
-func (m *Model) errorsBy(rows []decoding, ends []int) Errors {
-	const groups = 10
-	x := [4]float64{m.Base, m.PerSequence, m.PerContextToken, m.PerPrefillToken}
-	var used [4]bool
-	for k := range x {
-		used[k] = x[k] > 0
-	}
-	var without [4][]float64
-	for g := range groups {
+const tenths = 10
+
+// withoutTenths are the step times of fits without a tenth of each trial's rows (Efron and Stein 1981): responses of
+// one batch share its steps, so that each on its own would count too much. ends are those of the trials.
+func (m *Model) withoutTenths(rows []decoding, ends []int) (out [tenths]Model) {
+	used := [4]bool{m.Base > 0, m.PerSequence > 0, m.PerContextToken > 0, m.PerPrefillToken > 0}
+	for g := range out {
 		var rest []decoding
 		begin := 0
 		for _, end := range ends {
-			from, to := begin+g*(end-begin)/groups, begin+(g+1)*(end-begin)/groups
+			from, to := begin+g*(end-begin)/tenths, begin+(g+1)*(end-begin)/tenths
 			rest = append(append(rest, rows[begin:from]...), rows[to:end]...)
 			begin = end
 		}
-		own, _ := leastSquares(rest, used)
-		for k := range own {
-			without[k] = append(without[k], own[k])
+		x, _ := leastSquares(rest, used)
+		out[g] = Model{Base: x[0], PerSequence: x[1], PerContextToken: x[2], PerPrefillToken: x[3]}
+	}
+	return out
+}
+
+func errorsOf(parts [tenths]Model) Errors {
+	of := func(k int) float64 {
+		var all []float64
+		for g := range parts {
+			all = append(all, parts[g].Parameters()[k])
+		}
+		return (tenths - 1) / math.Sqrt(tenths) * deviation(all)
+	}
+	return Errors{of(0), of(1), of(2), of(3), of(4)}
+}
+
+// frontEndError is that of the front ends that the parts' step times show without the same tenth of the requests.
+func (m *Model) frontEndError(trials []Trial, parts [tenths]Model) float64 {
+	for g := range parts {
+		own := *m
+		own.Base, own.PerSequence = parts[g].Base, parts[g].PerSequence
+		own.PerContextToken, own.PerPrefillToken = parts[g].PerContextToken, parts[g].PerPrefillToken
+		if late := own.lateFirstTokens(trials, g); len(late) > 0 {
+			parts[g].FrontEnd = max(0, m.FrontEnd+median(late))
 		}
 	}
-	of := func(k int) float64 { return (groups - 1) / math.Sqrt(groups) * deviation(without[k]) }
-	return Errors{of(0), of(1), of(2), of(3)}
+	return errorsOf(parts).FrontEnd
 }

@@ -41,6 +41,9 @@ func (m Model) limits(trials []Trial, sequences int) Model {
 			}
 		}
 	}
+	if best.SequencesReported = sequences > 0; best.MaxSequences == 0 {
+		best.MostRunning = n
+	}
 	return best
 }
 
@@ -90,24 +93,32 @@ func mostRunning(trials []Trial) (n int, held bool) {
 // frontEnd is what first tokens without a queue took longer than their steps. In a closed loop it moves the arrivals,
 // too.
 func (m Model) frontEnd(trials []Trial, center func([]float64) float64) float64 {
-	const rounds, quick = 3, 20
+	const rounds = 3
 	for range rounds {
-		var all []float64
-		for i := range trials {
-			t := &trials[i]
-			for k, r := range m.Run(t.Requests, t.Workers) {
-				waits := r.First - r.Arrival - m.FrontEnd - 3*m.PerPrefillToken*float64(r.Prompt)
-				if was := &t.Requests[k]; !was.Failed && waits < quick*m.Base {
-					all = append(all, (was.First-was.Arrival)-(r.First-r.Arrival))
-				}
-			}
-		}
-		if len(all) == 0 {
+		late := m.lateFirstTokens(trials, -1)
+		if len(late) == 0 {
 			return 0
 		}
-		m.FrontEnd = max(0, m.FrontEnd+center(all))
+		m.FrontEnd = max(0, m.FrontEnd+center(late))
 	}
 	return m.FrontEnd
+}
+
+// lateFirstTokens are by how much those without a queue came after the model's; a tenth of each trial's requests is
+// left out (-1: none).
+func (m *Model) lateFirstTokens(trials []Trial, tenth int) (late []float64) {
+	const quick = 20
+	for i := range trials {
+		t := &trials[i]
+		for k, r := range m.Run(t.Requests, t.Workers) {
+			waits := r.First - r.Arrival - m.FrontEnd - 3*m.PerPrefillToken*float64(r.Prompt)
+			was := &t.Requests[k]
+			if !was.Failed && waits < quick*m.Base && k*tenths/len(t.Requests) != tenth {
+				late = append(late, (was.First-was.Arrival)-(r.First-r.Arrival))
+			}
+		}
+	}
+	return late
 }
 
 // MeanFrontEnd is the mean time of the front end, if it fits better than the model's own: a request waits for the end

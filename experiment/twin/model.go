@@ -56,6 +56,9 @@ type Model struct {
 	SpeedError    float64 `json:"speed_error"`
 	MaxSequences  int     `json:"max_sequences"`             // 0 = unknown: no row queued
 	MaxStepTokens int     `json:"max_step_tokens,omitempty"` // 0 = a prompt is computed in one step
+	// SequencesReported: MaxSequences is what the engine reports; else a queue shows it.
+	SequencesReported bool `json:"sequences_reported,omitempty"`
+	MostRunning       int  `json:"most_running,omitempty"` // lower bound of unknown MaxSequences
 
 	// Step is the time of a step in place of the linear one: of a server that was not measured; nil = the linear one.
 	Step func(decoding, context, prefill int) float64 `json:"-"`
