@@ -15,10 +15,10 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 118_265
+	mostLines         = 118_305
 	mostPackages      = 63
 	mostExportedNames = 2_465 // types, functions, methods, variables and constants
-	mostExportedField = 4_019
+	mostExportedField = 4_021
 	mostWideLines     = 260 // of more than 120 columns
 	mostFlags         = 98  // of commands
 	mostKeys          = 211 // of the TOML, by struct tags
@@ -40,7 +40,7 @@ var larger = map[string]int{
 	"experiment/endpoint":  4_287,
 	"experiment/stats":     3_893,
 	"report/page":          3_551,
-	"experiment/series":    3_135,
+	"experiment/series":    3_138,
 }
 
 type counted struct {
