@@ -15,10 +15,10 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 118_305
+	mostLines         = 118_415
 	mostPackages      = 63
-	mostExportedNames = 2_465 // types, functions, methods, variables and constants
-	mostExportedField = 4_021
+	mostExportedNames = 2_467 // types, functions, methods, variables and constants
+	mostExportedField = 4_023
 	mostWideLines     = 260 // of more than 120 columns
 	mostFlags         = 98  // of commands
 	mostKeys          = 211 // of the TOML, by struct tags
@@ -26,7 +26,7 @@ const (
 
 // larger are the packages that are to be cut, each with its bound.
 var larger = map[string]int{
-	"report":               7_859,
+	"report":               7_869,
 	"cmd/bench":            7_838,
 	"experiment/trace":     5_068,
 	"experiment/openai":    5_058,
@@ -34,13 +34,13 @@ var larger = map[string]int{
 	"experiment/verdict":   5_025,
 	"experiment/workload":  4_783,
 	"report/compare":       4_896,
-	"experiment/record":    5_106,
+	"experiment/record":    5_109,
 	"sweep":                4_993,
 	"experiment/diagnosis": 4_573,
 	"experiment/endpoint":  4_287,
-	"experiment/stats":     3_893,
+	"experiment/stats":     3_895,
 	"report/page":          3_551,
-	"experiment/series":    3_138,
+	"experiment/series":    3_231,
 }
 
 type counted struct {

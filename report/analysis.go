@@ -77,7 +77,9 @@ func (r *Run) Analyze() Analysis {
 	series.AddTwins(o.Series, r.Manifest.Twins)
 	o.collectFindings(rows)
 	o.Diagnoses = diagnosis.Diagnose(o.Series)
-	o.Answer = diagnosis.NewAnswer(&r.Manifest, o.Series, o.Diagnoses, r.Missing)
+	m := r.Manifest
+	m.Searches = series.Confirmed(m.Searches, rows)
+	o.Answer = diagnosis.NewAnswer(&m, o.Series, o.Diagnoses, r.Missing)
 	r.typeNext(&o.Answer)
 	o.Time = r.timeSpent(&o)
 	if c := r.Manifest.Client; c.Tool != "" && len(o.Answer.SLO) == 0 {

@@ -224,16 +224,19 @@ func (o *Analysis) workloadsTable() Table {
 	return t
 }
 
-// statusCell is PASS, FAIL, UNDECIDED or INVALID; PASS ★: the operating point of its workload; PASS (twin): its own
-// requests alone decide nothing.
+// statusCell is PASS, FAIL, UNDECIDED or INVALID; PASS ★: the operating point of its workload; PASS (twin), PASS ↑: its
+// own requests alone decide nothing, but the twin, or a higher load that passes.
 func (o *Analysis) statusCell(p *series.Point) Cell {
 	s := o.StatusOf(p)
 	c := verdictCell(p.SLO, p.Need)
 	if p.Class != "" && !p.Valid {
 		return Cell{Text: "INVALID", Kind: Failed}
 	}
-	if p.ByTwin() {
+	switch {
+	case p.ByTwin():
 		c.Text += " (twin)"
+	case p.ByHigherLoad():
+		c.Text += " ↑"
 	}
 	switch s.Status {
 	case diagnosis.Ship:

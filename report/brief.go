@@ -174,6 +174,11 @@ func (p *printer) briefLegend(o *Analysis, t *Table, left int) {
 	if slices.ContainsFunc(o.Answer.Workloads, func(w diagnosis.Workload) bool { return w.Operating != nil }) {
 		parts = append(parts, operatingMark+" operating point")
 	}
+	if slices.ContainsFunc(o.Series, func(s series.Series) bool {
+		return slices.ContainsFunc(s.Points, func(p series.Point) bool { return p.ByHigherLoad() })
+	}) {
+		parts = append(parts, "↑ a higher load passes")
+	}
 	if used := t.kinds(); used[Thin] {
 		parts = append(parts, "~ thin")
 	}

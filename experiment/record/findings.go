@@ -37,6 +37,8 @@ type Verdict struct {
 	Overload bool `json:"overload,omitempty"`
 	// Twin: the interval is that of the twin of all loads; in reports alone.
 	Twin bool `json:"twin,omitempty"`
+	// Higher is a higher load, whose PASS the row has, as its own requests are too few; 0 = none; in reports alone.
+	Higher float64 `json:"higher_load,omitempty"`
 }
 
 func (v *Verdict) WasOpenedBy(f *Finding) bool {

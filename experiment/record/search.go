@@ -146,7 +146,9 @@ type Twin struct {
 	// Residuals are those of each limited percentile at each load.
 	Residuals []TwinResidual `json:"residuals"`
 
-	stats.Bracket // the operating point, at 95 %
+	stats.Bracket // the operating point, at 95 %; verdicts are the ends that a search's range does not hold
+	// Operating is that interval by the twin alone; absent: it has none.
+	Operating *stats.Interval `json:"operating,omitempty"`
 	// corrected by the residuals, by ascending load; absent: rejected
 	Curve []TwinPoint `json:"curve,omitempty"`
 }

@@ -2,6 +2,7 @@ package series
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -14,16 +15,25 @@ import (
 	"bench/experiment/verdict"
 )
 
-// Narrow gives limits that rows leave UNDECIDED the interval of their series' twin at that load, and the verdict that
-// follows from it. The twin ran on the rows' own arrivals, so that their luck is in neither. It decides nothing against
-// a row's own value, where it misses or lacks one of the repeats, or where requests failed, which it does not know.
+// Narrow gives limits that rows leave UNDECIDED the verdict that all rows of their series show: first that of a
+// higher load that passes by its own requests, then that of their twin's interval at the load. The twin ran on the
+// rows' own arrivals, so that their luck is in neither. It decides nothing against a row's own value, where it misses
+// or lacks one of the repeats, or where requests failed, which it does not know, nor at loads in its interval of the
+// operating point.
 func Narrow(rows []record.Row, twins []record.Twin) {
+	for i := range rows {
+		rows[i].SLO = slices.Clone(rows[i].SLO)
+	}
+	_, workloads := grouped(rows, workloadOf)
+	for _, w := range workloads {
+		passBelow(w)
+	}
 	for i := range twins {
 		t := &twins[i]
 		if t.Rejected != "" {
 			continue
 		}
-		byLoad := map[float64][]*record.Row{}
+		byLoad := map[float64][]*record.Row{} // that the twin is of
 		for j := range rows {
 			s := &rows[j].Spec
 			axis, others := experiment.LoadAxis(s)
@@ -32,18 +42,13 @@ func Narrow(rows []record.Row, twins []record.Twin) {
 			}
 		}
 		for load, repeats := range byLoad {
-			if (t.Low == nil || load > *t.Low) && (t.High == nil || load < *t.High) && t.Bracket != (stats.Bracket{}) {
+			if o := t.Operating; o != nil && load > o.Lo && load < o.Hi {
 				continue
 			}
-			longest := 0 // what longer repeats answer is theirs
-			for _, r := range repeats {
-				longest = max(longest, r.Spec.Added)
-			}
-			for _, r := range repeats {
-				if r.Spec.Added < longest || r.Summary.Requests.Failed > 0 {
+			for _, r := range longest(repeats) {
+				if r.Summary.Requests.Failed > 0 {
 					continue
 				}
-				r.SLO = slices.Clone(r.SLO)
 				for k := range r.SLO {
 					if v := &r.SLO[k]; knows(t, v.Metric, load, len(repeats)) {
 						narrow(v, t, load)
@@ -54,9 +59,67 @@ func Narrow(rows []record.Row, twins []record.Twin) {
 	}
 }
 
+// passBelow gives the UNDECIDED limits of a workload's rows the PASS of the next higher load that has one: neither a
+// latency nor the share of failed requests falls with the load.
+func passBelow(rows []*record.Row) {
+	byLoad := map[float64][]*record.Row{}
+	for _, r := range rows {
+		byLoad[loadOf(&r.Spec)] = append(byLoad[loadOf(&r.Spec)], r)
+	}
+	loads := slices.Sorted(maps.Keys(byLoad))
+	for i, load := range loads {
+		for _, r := range longest(byLoad[load]) {
+			for k := range r.SLO {
+				v := &r.SLO[k]
+				_, stat := metric.Cut(v.Metric)
+				if v.Verdict != stats.Undecided || v.Value == nil || *v.Value > v.Limit || len(v.OpenedBy) > 0 ||
+					stat == "" && v.Metric != metric.ErrorRate {
+					continue
+				}
+				for _, higher := range loads[i+1:] {
+					word := onLimit(byLoad[higher], v)
+					if word == stats.Pass {
+						*v = record.Verdict{Metric: v.Metric, Class: v.Class, Limit: v.Limit, Unit: v.Unit,
+							Value: v.Value, Verdict: word, Interval: v.Interval, Confidence: v.Confidence, Observed: v.Observed,
+							Higher: higher, Why: "a higher load passes; its own requests are too few"}
+					}
+					if word != stats.Undecided {
+						break
+					}
+				}
+			}
+		}
+	}
+}
+
+// onLimit is PASS if the longest repeats of a load pass a limit by their own requests, with intervals that a lower
+// load's value is not above; FAIL if one fails it, or none can tell.
+func onLimit(repeats []*record.Row, lower *record.Verdict) stats.Verdict {
+	word, long := stats.Pass, longest(repeats)
+	for _, r := range repeats {
+		k := slices.IndexFunc(r.SLO, func(v record.Verdict) bool {
+			return v.Metric == lower.Metric && v.Class == lower.Class && v.Limit == lower.Limit
+		})
+		if k < 0 || !r.Valid() || r.SLO[k].Verdict == stats.Fail {
+			return stats.Fail
+		}
+		own := &r.SLO[k]
+		if slices.Contains(long, r) && (own.Verdict != stats.Pass || own.Interval == nil ||
+			*lower.Value > own.Interval.Hi) {
+			word = stats.Undecided
+		}
+	}
+	return word
+}
+
 // ByTwin reports whether the verdict is the twin's, of a limit at least.
 func (p *Point) ByTwin() bool {
 	return p.SLO != stats.Undecided && slices.ContainsFunc(p.Limits, func(v record.Verdict) bool { return v.Twin })
+}
+
+// ByHigherLoad reports whether the point has the PASS of a higher load, for a limit at least.
+func (p *Point) ByHigherLoad() bool {
+	return p.SLO == stats.Pass && slices.ContainsFunc(p.Limits, func(v record.Verdict) bool { return v.Higher > 0 })
 }
 
 func loadOf(s *experiment.Spec) float64 {

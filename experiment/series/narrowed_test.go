@@ -32,13 +32,13 @@ func TestNarrowDecides(t *testing.T) {
 			r.Spec.Search = &experiment.Search{}
 		}, stats.Pass},
 		{"below the operating point's interval", 900, 850, 950, func(_ *record.Row, t *record.Twin) {
-			t.Bracket = stats.Bracket{Low: new(4.1), High: new(4.9)}
+			t.Operating = &stats.Interval{Lo: 4, Hi: 4.9}
 		}, stats.Pass},
 		{"in the operating point's interval", 900, 850, 950, func(_ *record.Row, t *record.Twin) {
-			t.Bracket = stats.Bracket{Low: new(3.9), High: new(4.9)}
+			t.Operating = &stats.Interval{Lo: 3.9, Hi: math.Inf(1)}
 		}, undecided},
 		{"above the operating point's interval", 1100, 1020, 1150, func(_ *record.Row, t *record.Twin) {
-			t.Bracket = stats.Bracket{Low: new(3.1), High: new(3.9)}
+			t.Operating = &stats.Interval{Lo: 3.1, Hi: 4}
 		}, stats.Fail},
 		{"rejected", 900, 850, 950, func(_ *record.Row, t *record.Twin) {
 			t.Rejected = "TTFT residual +31 %"
@@ -135,5 +135,54 @@ func TestNarrowKnowsAllRepeats(t *testing.T) {
 	Narrow(rows, []record.Twin{model})
 	if rows[0].SLO[0].Verdict != stats.Pass || rows[1].SLO[0].Verdict != stats.Fail {
 		t.Errorf("%s beside a FAIL that is %s", rows[0].SLO[0].Verdict, rows[1].SLO[0].Verdict)
+	}
+}
+
+// A load that its own requests leave UNDECIDED has the PASS of a higher one, if its own value agrees.
+func TestPassOfAHigherLoad(t *testing.T) {
+	row := func(load, value float64, v stats.Verdict) record.Row {
+		r := record.Row{SLO: []record.Verdict{{Metric: "ttft_p95", Limit: 1000, Value: &value, Verdict: v, Need: 9,
+			Interval: &stats.Interval{Lo: value - 50, Hi: value + 50}}}}
+		r.Spec.Name, r.Spec.Rate = "chat", workload.Rate(load)
+		return r
+	}
+	for _, x := range []struct {
+		name   string
+		change func(rows []record.Row)
+		want   float64 // the higher load; 0: UNDECIDED
+	}{
+		{"the lowest that passes", func([]record.Row) {}, 8},
+		{"slower than the higher load can be", func(rows []record.Row) { *rows[0].SLO[0].Value = 601 }, 16},
+		{"over the limit", func(rows []record.Row) { *rows[0].SLO[0].Value = 1001 }, 0},
+		{"opened by a finding", func(rows []record.Row) { rows[0].SLO[0].OpenedBy = []string{"lag"} }, 0},
+		{"another limit", func(rows []record.Row) { rows[0].SLO[0].Limit = 2000 }, 0},
+		{"a repeat of the higher load is open", func(rows []record.Row) {
+			rows[3].SLO[0].Verdict = stats.Undecided
+		}, 16},
+		{"a load between them fails", func(rows []record.Row) { rows[1].SLO[0].Verdict = stats.Fail }, 0},
+		{"a throughput", func(rows []record.Row) {
+			for i := range rows {
+				rows[i].SLO[0].Metric = "output_tokens_per_s"
+			}
+		}, 0},
+		{"a share of failed requests", func(rows []record.Row) {
+			for i := range rows {
+				rows[i].SLO[0].Metric = "error_rate"
+			}
+		}, 8},
+		{"another workload", func(rows []record.Row) { rows[0].Spec.Name = "rag" }, 0},
+	} {
+		rows := []record.Row{row(2, 300, stats.Undecided), row(4, 400, stats.Undecided), row(8, 500, stats.Pass),
+			row(8, 550, stats.Pass), row(16, 800, stats.Pass)}
+		x.change(rows)
+		stored := rows[0].SLO
+		Narrow(rows, nil)
+		v := &rows[0].SLO[0]
+		if v.Higher != x.want || (v.Verdict == stats.Pass) != (x.want > 0) || (v.Need == 0) != (x.want > 0) {
+			t.Errorf("%s: %s by %v, want by %v", x.name, v.Verdict, v.Higher, x.want)
+		}
+		if stored[0].Verdict != stats.Undecided {
+			t.Errorf("%s: the stored row has changed", x.name)
+		}
 	}
 }

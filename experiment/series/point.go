@@ -111,6 +111,7 @@ func (s *Series) pointOf(rows []*record.Row) Point {
 	return p
 }
 
+// longest are the repeats that count: what longer ones answer is theirs.
 func longest(rows []*record.Row) []*record.Row {
 	most := slices.MaxFunc(rows, func(a, b *record.Row) int {
 		return cmp.Compare(a.Spec.Added, b.Spec.Added)

@@ -239,6 +239,27 @@ func SearchResult(k *experiment.Search, s *experiment.Spec, rows []*record.Row, 
 	return f
 }
 
+const nearLow = 0.9 // of the lower end: a PASS from there confirms it
+
+// Confirmed are searches with the PASSes that their probes have in a report: of the twin, too.
+func Confirmed(found []record.Found, rows []record.Row) []record.Found {
+	found = slices.Clone(found)
+	for i := range found {
+		f := &found[i]
+		for j := range rows {
+			load := loadOf(&rows[j].Spec)
+			if v, _ := verdict.OfRows(&rows[j]); v == stats.Pass && rows[j].Valid() && f.Probed(&rows[j].Spec) &&
+				f.Search.Goal == experiment.GoalSLO && (f.Passed == nil || load > *f.Passed) {
+				f.Passed = &load
+			}
+		}
+		if f.Passed != nil && f.Low != nil && *f.Passed >= nearLow**f.Low {
+			f.ConfirmS = 0
+		}
+	}
+	return found
+}
+
 // Likely is where the answer of a search lies by what its probes lean to, without any verdict.
 func Likely(k *experiment.Search, rows []*record.Row) stats.Bracket {
 	return k.Algorithm().Likely(probes(k, rows))
@@ -251,8 +272,8 @@ func confirmed(k *experiment.Search, shown []stats.Probe, f *record.Found) (pass
 			passed = new(p.Load)
 		}
 	}
-	const below, share = 0.9, 0.5 // of the lower end; of a budget that is left for the last probe
-	if k.Goal == experiment.GoalSLO && f.Low != nil && (passed == nil || *passed < below**f.Low) {
+	const share = 0.5 // of a budget that is left for the last probe
+	if k.Goal == experiment.GoalSLO && f.Low != nil && (passed == nil || *passed < nearLow**f.Low) {
 		step := k.Algorithm().Confirming(shown, k.Pace(), *f.Low)
 		budget = max((step.Warmup+step.Window)/share, 1.5*f.TookS)
 	}

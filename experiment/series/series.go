@@ -75,10 +75,7 @@ func (s *Series) PointName(p *Point) string {
 
 // FromRows groups rows into series, in the order of their first rows. The points keep pointers into rows.
 func FromRows(rows []record.Row) []Series {
-	order, groups := grouped(rows, func(r *record.Row) string {
-		axis, others := experiment.LoadAxis(&r.Spec)
-		return fmt.Sprintf("%q %q %q %q", r.Spec.Name, axis, others, r.PromptForm)
-	})
+	order, groups := grouped(rows, workloadOf)
 	series := make([]Series, len(order))
 	labels := map[string]int{}
 	for i, key := range order {
@@ -91,6 +88,12 @@ func FromRows(rows []record.Row) []Series {
 		}
 	}
 	return series
+}
+
+// workloadOf is equal for rows that differ in their load and repeat alone.
+func workloadOf(r *record.Row) string {
+	axis, others := experiment.LoadAxis(&r.Spec)
+	return fmt.Sprintf("%q %q %q %q", r.Spec.Name, axis, others, r.PromptForm)
 }
 
 // grouped are the rows of each key, and the keys in the order of their first rows.
@@ -155,7 +158,9 @@ func (s *Series) loadName(load float64) string {
 
 // headline is the highest load within the SLO, else the valid point of the highest throughput, else of all.
 func (s *Series) headline() *int {
-	if s.MaxLoadWithinSLO.Point != nil {
+	// No limit has a say in a search for saturation.
+	search := s.Points[0].Rows[0].Spec.Search
+	if s.MaxLoadWithinSLO.Point != nil && (search == nil || search.Goal != experiment.GoalSaturation) {
 		return s.MaxLoadWithinSLO.Point
 	}
 	var best *int

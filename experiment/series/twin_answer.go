@@ -157,6 +157,9 @@ func (t *Twin) data(s *Series, k *experiment.Search, verdicts stats.Bracket) rec
 	if d.Bracket, why = t.bracket(k, verdicts); why != "" && d.Outside == "" {
 		d.Rejected = why
 	}
+	if a := &t.answer; why == "" {
+		d.Operating = &stats.Interval{Lo: a.Low, Hi: a.High}
+	}
 	d.Residuals = t.residuals()
 	if d.Rejected == "" {
 		d.Curve = t.curve(k.Axis == "concurrency", d.Best)

@@ -154,12 +154,13 @@ const (
 
 // bySections is the interval of the p-quantile by how much it differs between five successive sections of the window:
 // Student's t for its logarithm (Asmussen and Glynn, "Stochastic Simulation", 2007, section III.5: sectioning). It
-// hardly needs the autocorrelation time τ, and the sizes of the values count, where counting needs dozens of
-// independent values over the limit. Two things make it wider, both chosen by simulation:
+// hardly needs autocorrelation times, and the sizes of the values count, where counting needs dozens of independent
+// values over the limit. Two things make it wider, both chosen by simulation:
 //
-//   - Percentiles of few values are skewed and too low: by 1/√m for m values beyond the percentile, which are worth
-//     2/(1+τ) of them: the mean of independent ones and those that τ has.
-//   - Sections of a short window resemble each other: by 1/√(1 − 2.3 τ/n), nearly what an autoregression has.
+//   - Percentiles of few values are skewed and too low: by 1/√m for m requests beyond the percentile, which are worth
+//     2/(1+τ) of them. τ is the time of exceeding it; all of it would make too few verdicts.
+//   - Sections of a short window resemble each other: by 1/√(1 − 2.3 ρ/n), nearly as those of an autoregression; ρ is
+//     the time of the ranks.
 //
 // It is never narrower than independent requests would have it, which also holds for ties. ok is false where the
 // window is too short, or a section has no such percentile, since requests failed.

@@ -12,7 +12,8 @@ import (
 // percentiles need. Requests of one queue or batch resemble their neighbours, so that n of them are worth fewer
 // independent ones. Two rules make every interval and every verdict of a row:
 //
-//   - Bounded values are also judged by their size (bySections): no queue without a bound is part of them.
+//   - Bounded values are judged by their size (bySections), in a tail also by counts: no queue without a bound is part
+//     of them.
 //   - Values of an open queue are judged by counting alone (below): the window may lack the times when the queue is
 //     long, which no size of the others shows.
 //
@@ -268,7 +269,7 @@ func (s *InOrder) Interval(p, confidence float64) Interval {
 	iv := s.byCounts(s.weight(p), p, s.upperRisk(confidence), (1-confidence)/2)
 	if s.Bounded && !s.Alone {
 		if by, ok := s.bySections(p, confidence); ok {
-			if min(p, 1-p) <= middle { // the narrower one: in a tail counting is hardly ever wrong
+			if min(p, 1-p) <= middle { // the narrower one; a median of nearly equal values counts are too sure of
 				by = Interval{max(iv.Lo, by.Lo), min(iv.Hi, by.Hi)}
 			}
 			iv = by

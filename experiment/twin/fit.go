@@ -277,12 +277,13 @@ func errorsOf(parts [tenths]Model) Errors {
 	return Errors{of(0), of(1), of(2), of(3), of(4)}
 }
 
-// frontEndError is that of the front ends that the parts' step times show without the same tenth of the requests.
+// frontEndError is that of the front ends that the parts' step times show, each without a tenth of the requests.
 func (m *Model) frontEndError(trials []Trial, parts [tenths]Model) float64 {
 	for g := range parts {
 		own := *m
 		own.Base, own.PerSequence = parts[g].Base, parts[g].PerSequence
 		own.PerContextToken, own.PerPrefillToken = parts[g].PerContextToken, parts[g].PerPrefillToken
+		parts[g].FrontEnd = m.FrontEnd
 		if late := own.lateFirstTokens(trials, g); len(late) > 0 {
 			parts[g].FrontEnd = max(0, m.FrontEnd+median(late))
 		}

@@ -56,7 +56,7 @@ type Model struct {
 	SpeedError    float64 `json:"speed_error"`
 	MaxSequences  int     `json:"max_sequences"`             // 0 = unknown: no row queued
 	MaxStepTokens int     `json:"max_step_tokens,omitempty"` // 0 = a prompt is computed in one step
-	// SequencesReported: MaxSequences is what the engine reports; else a queue shows it.
+	// SequencesReported: MaxSequences is what the engine reports; else, if known, a queue shows it.
 	SequencesReported bool `json:"sequences_reported,omitempty"`
 	MostRunning       int  `json:"most_running,omitempty"` // lower bound of unknown MaxSequences
 

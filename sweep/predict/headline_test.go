@@ -213,7 +213,8 @@ func TestHeadline(t *testing.T) {
 		if os.Getenv("HEADLINE_OPEN") != "" {
 			ends = ""
 		}
-		m, _, dir := d.keep(t, fmt.Sprintf("warmup = \"5s\"\nrate = { search = \"slo\", %stolerance = \"10%%\", budget = %q }\n", ends, budget))
+		m, _, dir := d.keep(t, fmt.Sprintf(
+			"warmup = \"5s\"\nrate = { search = \"slo\", %stolerance = \"10%%\", budget = %q }\n", ends, budget))
 		f := m.Searches[0]
 		if os.Getenv("HEADLINE_PROBES") != "" && len(m.Twins) > 0 {
 			w := m.Twins[0]
@@ -255,9 +256,11 @@ func TestHeadline(t *testing.T) {
 		t.Logf("%3d %-8s truth %8.4g  best %.3f %s  %s %d probes %.0f s", seed, d.kind, truth, best, text, f.State, f.Probes, f.TookS)
 	}
 	t.Logf("%d searches: %d within 10 %%, %d more than 5 %% above", n, near, above)
-	t.Logf("%d have a PASS, the highest of %d is the twin's; %d searches have a verdict that long runs contradict", shipped, byTwin, wrong)
+	t.Logf("%d have a PASS, the highest of %d is the twin's; long runs contradict verdicts of %d searches", shipped,
+		byTwin, wrong)
 	if near < n*7/10 || above > 1+n/10 || wrong > 1+n/20 {
-		t.Errorf("of %d estimates %d are within 10 %%, %d more than 5 %% above; %d searches have a wrong verdict", n, near, above, wrong)
+		t.Errorf("of %d estimates %d are within 10 %%, %d more than 5 %% above; %d searches have a wrong verdict", n, near,
+			above, wrong)
 	}
 }
 

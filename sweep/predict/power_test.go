@@ -117,8 +117,8 @@ func byLimit(t testing.TB, run *report.Run, row int, limit string) (own, twin re
 
 // TestPower: what rows decide at 1.5 times their true p95 and at 1/1.5 of it, and wrongly at the truth: by their own
 // requests, with the twin of their series, and by an oracle. Loads are 0.3 to 0.95 of the saturating one. POWER=FROM-TO
-// takes these servers (POWER_OTHER=1: that no twin is), POWER_TRUTH so many requests for a truth; four times as many from 0.7 of
-// saturation on.
+// takes these servers (POWER_OTHER=1: that no twin is), POWER_TRUTH so many requests for a truth; four times as many
+// from 0.7 of saturation on.
 func TestPower(t *testing.T) {
 	var from, to, loads, truth, sizes, factors = uint64(309), uint64(310), 2, 2000, []int{300}, []float64{1.5}
 	if list := os.Getenv("POWER"); list != "" {
@@ -168,8 +168,9 @@ func TestPower(t *testing.T) {
 							decided++
 						}
 						if v := twin.Verdict; v == stats.Pass && factor <= 1 || v == stats.Fail && factor >= 1 {
-							if t.Logf("    %s%s at %.3f of saturation, by twin %v: %.5g in %v ms; true p95 %.5g ms, time %.3g",
-								key, v, rate/most, twin.Twin, *twin.Value, *twin.Interval, p95, time); twin.Twin {
+							t.Logf("    %s%s at %.3f of saturation, by twin %v: %s; true p95 %.5g ms, time %.3g", key, v, rate/most,
+								twin.Twin, twin.Why, p95, time)
+							if twin.Twin {
 								wrong++
 							}
 						}
