@@ -80,8 +80,9 @@ func passBelow(rows []*record.Row) {
 					word := onLimit(byLoad[higher], v)
 					if word == stats.Pass {
 						*v = record.Verdict{Metric: v.Metric, Class: v.Class, Limit: v.Limit, Unit: v.Unit,
-							Value: v.Value, Verdict: word, Interval: v.Interval, Confidence: v.Confidence, Observed: v.Observed,
-							Higher: higher, Why: "a higher load passes; its own requests are too few"}
+							Value: v.Value, Verdict: word, Interval: v.Interval, Confidence: v.Confidence,
+							Observed: v.Observed, Higher: higher,
+							Why: "a higher load passes; its own requests are too few"}
 					}
 					if word != stats.Undecided {
 						break
