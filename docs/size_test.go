@@ -15,7 +15,7 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 118_415
+	mostLines         = 118_416
 	mostPackages      = 63
 	mostExportedNames = 2_467 // types, functions, methods, variables and constants
 	mostExportedField = 4_023
@@ -40,7 +40,7 @@ var larger = map[string]int{
 	"experiment/endpoint":  4_287,
 	"experiment/stats":     3_895,
 	"report/page":          3_551,
-	"experiment/series":    3_231,
+	"experiment/series":    3_232,
 }
 
 type counted struct {
