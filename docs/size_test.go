@@ -15,7 +15,7 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 118_416
+	mostLines         = 118_465
 	mostPackages      = 63
 	mostExportedNames = 2_467 // types, functions, methods, variables and constants
 	mostExportedField = 4_023
@@ -39,7 +39,7 @@ var larger = map[string]int{
 	"experiment/diagnosis": 4_573,
 	"experiment/endpoint":  4_287,
 	"experiment/stats":     3_895,
-	"report/page":          3_551,
+	"report/page":          3_596,
 	"experiment/series":    3_232,
 }
 

@@ -68,6 +68,9 @@ func (c *curve) addSLO(o *report.Analysis, i int, e evidence, run *report.Run) {
 		m.Words = diagnosis.BringsText(&run.Manifest, s, &s.Points[j])
 		marks = append(marks, m)
 	}
+	for _, l := range changeable {
+		passBelow(s.Points, marks, l.Key, e)
+	}
 	for j := range marks {
 		c.Points[j].SLO = &marks[j]
 	}
@@ -134,6 +137,52 @@ func newMarkSLO(p *series.Point, limits []ownLimit, e evidence) (m markSLO, ok b
 	rest.SLO = stats.Fail
 	m.Lost = !rest.MissesSLO()
 	return m, true
+}
+
+// passBelow lowers the limit from which points pass to where a higher load passes, as series.Narrow does.
+func passBelow(points []series.Point, marks []markSLO, key string, e evidence) {
+	for i := range marks {
+		pass := 0.0
+		for _, r := range points[i].Shown() {
+			step, _ := e.step(r, key)
+			pass = max(pass, min(step.PassFrom, passOfHigher(verdictOn(r, key), points[i+1:], key, e)))
+		}
+		marks[i].Steps[key] = [2]*float64{marks[i].Steps[key][0], finite(pass)}
+	}
+}
+
+func passOfHigher(v *record.Verdict, higher []series.Point, key string, e evidence) float64 {
+	from, fail := math.Inf(1), 0.0
+	if v == nil || v.Value == nil || len(v.OpenedBy) > 0 {
+		return from
+	}
+	for i := range higher {
+		pass, agrees := *v.Value, true
+		for _, r := range higher[i].Rows {
+			if !r.Valid() {
+				return from
+			}
+			step, _ := e.step(r, key)
+			fail = max(fail, step.FailBelow)
+		}
+		for _, r := range higher[i].Shown() {
+			step, _ := e.step(r, key)
+			pass, agrees = max(pass, step.PassFrom), agrees && *v.Value <= step.PassFrom
+		}
+		if agrees {
+			from = min(from, max(pass, fail))
+		}
+	}
+	return from
+}
+
+func verdictOn(r *record.Row, key string) *record.Verdict {
+	for k := range r.SLO {
+		if v := &r.SLO[k]; v.Metric == key && v.Class == "" {
+			return v
+		}
+	}
+	return nil
 }
 
 func finite(x float64) *float64 {
