@@ -98,6 +98,12 @@ func (p *printer) legend(o *Analysis, t *Table) {
 			p.wrap(" ", s.Label()+": "+mark)
 		}
 	}
+	if o.hasPoint((*series.Point).ByHigherLoad) {
+		p.wrap(" ", higherMark)
+	}
+	if o.hasPoint((*series.Point).ByTwin) {
+		p.wrap(" ", "(twin): its own requests are too few; the model fitted to all loads decides")
+	}
 	if used[Thin] {
 		p.wrap(" ", "~ thin: few independent requests beyond it")
 	}

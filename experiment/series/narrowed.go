@@ -12,11 +12,12 @@ import (
 	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/stats"
+	"bench/experiment/unit"
 	"bench/experiment/verdict"
 )
 
 // Narrow gives limits that rows leave UNDECIDED the verdict that all rows of their series show: first that of a
-// higher load that passes by its own requests, then that of their twin's interval at the load. The twin ran on the
+// higher load that passes, then that of their twin's interval at the load. The twin ran on the
 // rows' own arrivals, so that their luck is in neither. It decides nothing against a row's own value, where it misses
 // or lacks one of the repeats, or where requests failed, which it does not know, nor at loads in its interval of the
 // operating point.
@@ -24,10 +25,8 @@ func Narrow(rows []record.Row, twins []record.Twin) {
 	for i := range rows {
 		rows[i].SLO = slices.Clone(rows[i].SLO)
 	}
-	_, workloads := grouped(rows, workloadOf)
-	for _, w := range workloads {
-		passBelow(w)
-	}
+	passBelow(rows)
+	defer passBelow(rows) // of the twin's, too
 	for i := range twins {
 		t := &twins[i]
 		if t.Rejected != "" {
@@ -59,58 +58,67 @@ func Narrow(rows []record.Row, twins []record.Twin) {
 	}
 }
 
-// passBelow gives the UNDECIDED limits of a workload's rows the PASS of the next higher load that has one: neither a
-// latency nor the share of failed requests falls with the load.
-func passBelow(rows []*record.Row) {
-	byLoad := map[float64][]*record.Row{}
-	for _, r := range rows {
-		byLoad[loadOf(&r.Spec)] = append(byLoad[loadOf(&r.Spec)], r)
-	}
-	loads := slices.Sorted(maps.Keys(byLoad))
-	for i, load := range loads {
-		for _, r := range longest(byLoad[load]) {
-			for k := range r.SLO {
-				v := &r.SLO[k]
-				_, stat := metric.Cut(v.Metric)
-				if v.Verdict != stats.Undecided || v.Value == nil || *v.Value > v.Limit || len(v.OpenedBy) > 0 ||
-					stat == "" && v.Metric != metric.ErrorRate {
-					continue
-				}
-				for _, higher := range loads[i+1:] {
-					word := onLimit(byLoad[higher], v)
-					if word == stats.Pass {
-						*v = record.Verdict{Metric: v.Metric, Class: v.Class, Limit: v.Limit, Unit: v.Unit,
-							Value: v.Value, Verdict: word, Interval: v.Interval, Confidence: v.Confidence,
-							Observed: v.Observed, Higher: higher,
-							Why: "a higher load passes; its own requests are too few"}
-					}
-					if word != stats.Undecided {
-						break
-					}
+// passBelow gives the UNDECIDED limits of rows the PASS of the next higher load that has one: neither a latency nor the
+// share of failed requests falls with the load. Its upper end holds for them, too.
+func passBelow(rows []record.Row) {
+	_, workloads := grouped(rows, workloadOf)
+	for _, w := range workloads {
+		byLoad := map[float64][]*record.Row{}
+		for _, r := range w {
+			byLoad[loadOf(&r.Spec)] = append(byLoad[loadOf(&r.Spec)], r)
+		}
+		loads := slices.Sorted(maps.Keys(byLoad))
+		for i, load := range loads {
+			for _, r := range longest(byLoad[load]) {
+				for k := range r.SLO {
+					follow(&r.SLO[k], loads[i+1:], byLoad)
 				}
 			}
 		}
 	}
 }
 
-// onLimit is PASS if the longest repeats of a load pass a limit by their own requests, with intervals that a lower
-// load's value is not above; FAIL if one fails it, or none can tell.
-func onLimit(repeats []*record.Row, lower *record.Verdict) stats.Verdict {
-	word, long := stats.Pass, longest(repeats)
+func follow(v *record.Verdict, higher []float64, byLoad map[float64][]*record.Row) {
+	if _, stat := metric.Cut(v.Metric); v.Verdict != stats.Undecided || v.Value == nil || *v.Value > v.Limit ||
+		v.Interval == nil || len(v.OpenedBy) > 0 || stat == "" && v.Metric != metric.ErrorRate {
+		return
+	}
+	for _, load := range higher {
+		word, end := onLimit(byLoad[load], v)
+		if word == stats.Pass {
+			*v = record.Verdict{Metric: v.Metric, Class: v.Class, Limit: v.Limit, Unit: v.Unit, Value: v.Value,
+				Verdict: word, Interval: &stats.Interval{Lo: v.Interval.Lo, Hi: min(v.Interval.Hi, end)},
+				Confidence: v.Confidence, Observed: v.Observed, Higher: load, Why: fmt.Sprintf(
+					"passes at the higher load %s; by its own requests alone %s", unit.Brief(load, 4),
+					verdict.EndsText(*v.Interval))}
+		}
+		if word != stats.Undecided {
+			return
+		}
+	}
+}
+
+// onLimit is PASS if the longest repeats of a load pass a limit, with intervals that a lower load's value is not above,
+// whose highest end is returned; FAIL if one fails it, or none can tell.
+func onLimit(repeats []*record.Row, lower *record.Verdict) (word stats.Verdict, end float64) {
+	word = stats.Pass
+	long := longest(repeats)
 	for _, r := range repeats {
 		k := slices.IndexFunc(r.SLO, func(v record.Verdict) bool {
 			return v.Metric == lower.Metric && v.Class == lower.Class && v.Limit == lower.Limit
 		})
 		if k < 0 || !r.Valid() || r.SLO[k].Verdict == stats.Fail {
-			return stats.Fail
+			return stats.Fail, 0
 		}
-		own := &r.SLO[k]
-		if slices.Contains(long, r) && (own.Verdict != stats.Pass || own.Interval == nil ||
-			*lower.Value > own.Interval.Hi) {
-			word = stats.Undecided
+		if own := &r.SLO[k]; slices.Contains(long, r) {
+			if own.Verdict != stats.Pass || own.Interval == nil || *lower.Value > own.Interval.Hi {
+				word = stats.Undecided
+				continue
+			}
+			end = max(end, own.Interval.Hi)
 		}
 	}
-	return word
+	return word, end
 }
 
 // ByTwin reports whether the verdict is the twin's, of a limit at least.
@@ -120,7 +128,7 @@ func (p *Point) ByTwin() bool {
 
 // ByHigherLoad reports whether the point has the PASS of a higher load, for a limit at least.
 func (p *Point) ByHigherLoad() bool {
-	return p.SLO == stats.Pass && slices.ContainsFunc(p.Limits, func(v record.Verdict) bool { return v.Higher > 0 })
+	return p.SLO == stats.Pass && !p.ByTwin() && slices.ContainsFunc(p.Limits, func(v record.Verdict) bool { return v.Higher > 0 })
 }
 
 func loadOf(s *experiment.Spec) float64 {

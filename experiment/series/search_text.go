@@ -27,14 +27,14 @@ func countedText(f *record.Found) string {
 		return ""
 	}
 	if f.Counted.Low == nil && f.Counted.High == nil {
-		return "; the verdicts alone give no estimate"
+		return "; own requests alone give no estimate"
 	}
 	own, all := record.Found{Search: f.Search, Bracket: *f.Counted}, *f
 	own.Best, all.Best = nil, nil
 	if between(&own) == between(&all) {
 		return ""
 	}
-	return "; by the verdicts alone" + strings.TrimPrefix(between(&own), " is")
+	return "; by own requests alone" + strings.TrimPrefix(between(&own), " is")
 }
 
 // EffortText is what a search took, and what ended it: all that its text adds to an estimate.
