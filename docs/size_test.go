@@ -15,18 +15,18 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 118_487
+	mostLines         = 118_489
 	mostPackages      = 63
-	mostExportedNames = 2_467 // types, functions, methods, variables and constants
+	mostExportedNames = 2_468 // types, functions, methods, variables and constants
 	mostExportedField = 4_023
-	mostWideLines     = 262 // of more than 120 columns
+	mostWideLines     = 260 // of more than 120 columns
 	mostFlags         = 98  // of commands
 	mostKeys          = 211 // of the TOML, by struct tags
 )
 
 // larger are the packages that are to be cut, each with its bound.
 var larger = map[string]int{
-	"report":               7_883,
+	"report":               7_884,
 	"cmd/bench":            7_838,
 	"experiment/trace":     5_068,
 	"experiment/openai":    5_058,
@@ -34,13 +34,13 @@ var larger = map[string]int{
 	"experiment/verdict":   5_025,
 	"experiment/workload":  4_783,
 	"report/compare":       4_896,
-	"experiment/record":    5_109,
+	"experiment/record":    5_113,
 	"sweep":                4_993,
 	"experiment/diagnosis": 4_573,
 	"experiment/endpoint":  4_287,
 	"experiment/stats":     3_895,
 	"report/page":          3_596,
-	"experiment/series":    3_240,
+	"experiment/series":    3_242,
 }
 
 type counted struct {

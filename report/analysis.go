@@ -19,7 +19,8 @@ type Analysis struct {
 	Diagnoses []diagnosis.Diagnosis `json:"diagnoses"` // of every point, the most urgent first
 	Time      TimeSpent             `json:"time"`      // of the run, and of each workload
 
-	Behind *Analysis `json:"-"` // of the prediction behind the run; nil: none
+	searches []record.Found // with the PASSes that the report decides
+	Behind   *Analysis      `json:"-"` // of the prediction behind the run; nil: none
 
 	// Imported is shown in place of answers for another tool's file without an SLO; empty: any other run.
 	Imported string `json:"-"`
@@ -79,6 +80,7 @@ func (r *Run) Analyze() Analysis {
 	o.Diagnoses = diagnosis.Diagnose(o.Series)
 	m := r.Manifest
 	m.Searches = series.Confirmed(m.Searches, rows)
+	o.searches = m.Searches
 	o.Answer = diagnosis.NewAnswer(&m, o.Series, o.Diagnoses, r.Missing)
 	r.typeNext(&o.Answer)
 	o.Time = r.timeSpent(&o)

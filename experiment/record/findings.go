@@ -41,6 +41,10 @@ type Verdict struct {
 	Higher float64 `json:"higher_load,omitempty"`
 }
 
+func SameLimit(a, b Verdict) bool {
+	return a.Metric == b.Metric && a.Class == b.Class && a.Limit == b.Limit
+}
+
 func (v *Verdict) WasOpenedBy(f *Finding) bool {
 	latency := TouchedMetric(v.Metric)
 	if latency == metric.E2EPerToken {

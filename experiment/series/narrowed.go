@@ -16,17 +16,21 @@ import (
 	"bench/experiment/verdict"
 )
 
-// Narrow gives limits that rows leave UNDECIDED the verdict that all rows of their series show: first that of a
-// higher load that passes, then that of their twin's interval at the load. The twin ran on the
-// rows' own arrivals, so that their luck is in neither. It decides nothing against a row's own value, where it misses
-// or lacks one of the repeats, or where requests failed, which it does not know, nor at loads in its interval of the
-// operating point.
+// Narrow gives limits that rows leave UNDECIDED the verdict that all rows of their series show: first that of a higher
+// load that passes, then that of their twin's interval at the load, and below a PASS of the twin that PASS.
 func Narrow(rows []record.Row, twins []record.Twin) {
 	for i := range rows {
 		rows[i].SLO = slices.Clone(rows[i].SLO)
 	}
 	passBelow(rows)
-	defer passBelow(rows) // of the twin's, too
+	narrowByTwins(rows, twins)
+	passBelow(rows)
+}
+
+// narrowByTwins judges by twins, which ran on the rows' own arrivals, so that their luck is in neither. They decide
+// nothing against a row's own value, where they miss or lack one of the repeats, or where requests failed, which they do
+// not know, nor at loads in their interval of the operating point.
+func narrowByTwins(rows []record.Row, twins []record.Twin) {
 	for i := range twins {
 		t := &twins[i]
 		if t.Rejected != "" {
@@ -104,9 +108,7 @@ func onLimit(repeats []*record.Row, lower *record.Verdict) (word stats.Verdict, 
 	word = stats.Pass
 	long := longest(repeats)
 	for _, r := range repeats {
-		k := slices.IndexFunc(r.SLO, func(v record.Verdict) bool {
-			return v.Metric == lower.Metric && v.Class == lower.Class && v.Limit == lower.Limit
-		})
+		k := slices.IndexFunc(r.SLO, func(v record.Verdict) bool { return record.SameLimit(v, *lower) })
 		if k < 0 || !r.Valid() || r.SLO[k].Verdict == stats.Fail {
 			return stats.Fail, 0
 		}
@@ -128,7 +130,8 @@ func (p *Point) ByTwin() bool {
 
 // ByHigherLoad reports whether the point has the PASS of a higher load, for a limit at least.
 func (p *Point) ByHigherLoad() bool {
-	return p.SLO == stats.Pass && !p.ByTwin() && slices.ContainsFunc(p.Limits, func(v record.Verdict) bool { return v.Higher > 0 })
+	return p.SLO == stats.Pass && !p.ByTwin() &&
+		slices.ContainsFunc(p.Limits, func(v record.Verdict) bool { return v.Higher > 0 })
 }
 
 func loadOf(s *experiment.Spec) float64 {

@@ -186,3 +186,24 @@ func TestPassOfAHigherLoad(t *testing.T) {
 		}
 	}
 }
+
+// Below a load that the twin passes a limit passes too, up to the twin's upper end.
+func TestPassOfTheTwinHoldsBelow(t *testing.T) {
+	var rows []record.Row
+	for _, load := range []float64{2, 4} {
+		r := record.Row{SLO: []record.Verdict{{Metric: "ttft_p95", Limit: 1000, Unit: "ms", Value: new(100 * load),
+			Verdict: stats.Undecided, Interval: &stats.Interval{Lo: 50, Hi: math.Inf(1)}}}}
+		r.Spec.Name, r.Spec.Rate = "chat", workload.Rate(load)
+		rows = append(rows, r)
+	}
+	model := record.Twin{Name: "chat", Axis: "rate", Residuals: []record.TwinResidual{{Metric: "ttft_p95",
+		Residual: twin.Residual{Load: 4, N: 120}}},
+		Curve: []record.TwinPoint{{Load: 4, Metric: "ttft_p95", Ms: 400, Low: 390, High: 420}}}
+	Narrow(rows, []record.Twin{model})
+	if v := &rows[1].SLO[0]; v.Verdict != stats.Pass || !v.Twin {
+		t.Errorf("at 4/s %+v", v)
+	}
+	if v := &rows[0].SLO[0]; v.Verdict != stats.Pass || v.Higher != 4 || *v.Interval != (stats.Interval{Lo: 50, Hi: 420}) {
+		t.Errorf("at 2/s %+v", v)
+	}
+}

@@ -154,11 +154,10 @@ func (t *Twin) data(s *Series, k *experiment.Search, verdicts stats.Bracket) rec
 	d := record.Twin{Name: s.Name, Others: s.OtherAxes, Axis: s.Axis, Model: t.model, Disturbed: t.disturbed}
 	d.Rejected, d.Outside = t.answer.Rejected, t.answer.Outside
 	var why string
-	if d.Bracket, why = t.bracket(k, verdicts); why != "" && d.Outside == "" {
+	if d.Bracket, why = t.bracket(k, verdicts); why == "" {
+		d.Operating = &stats.Interval{Lo: t.answer.Low, Hi: t.answer.High}
+	} else if d.Outside == "" {
 		d.Rejected = why
-	}
-	if a := &t.answer; why == "" {
-		d.Operating = &stats.Interval{Lo: a.Low, Hi: a.High}
 	}
 	d.Residuals = t.residuals()
 	if d.Rejected == "" {

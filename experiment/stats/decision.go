@@ -177,15 +177,14 @@ func (s *InOrder) bySections(p, confidence float64) (iv Interval, ok bool) {
 		d := math.Log(s.sectionAt(i, p)) - whole
 		squares += d * d
 	}
-	risk := strict * (1 - confidence) / 2
+	risk, level := strict*(1-confidence)/2, s.level(1-p)
 	half := quantileOfT(1-risk, sections-1) * math.Sqrt(squares/((sections-1)*sections))
-	half *= 1 + math.Sqrt((1+s.level(1-p).time)/2/(n*min(p, 1-p)))
+	half *= 1 + math.Sqrt((1+level.time)/2/(n*min(p, 1-p)))
 	half /= math.Sqrt(1 - 2.3*s.rankTime()/n)
 	if math.IsNaN(half) || math.IsInf(half, 0) {
 		return iv, false
 	}
-	spread := s.level(1 - p).spread
-	iv = s.byCounts(weight{pass: spread, fail: spread}, p, (1-confidence)/2, (1-confidence)/2)
+	iv = s.byCounts(weight{pass: level.spread, fail: level.spread}, p, (1-confidence)/2, (1-confidence)/2)
 	return Interval{min(iv.Lo, math.Exp(whole-half)), max(iv.Hi, math.Exp(whole+half))}, true
 }
 

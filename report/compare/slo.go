@@ -14,15 +14,11 @@ import (
 func (p pair) sloVerdicts() (base, changed stats.Verdict) {
 	all := slices.Concat(p.base, p.changed)
 	for _, s := range all {
-		if !slices.EqualFunc(s.row.SLO, all[0].row.SLO, sameLimit) {
+		if !slices.EqualFunc(s.row.SLO, all[0].row.SLO, record.SameLimit) {
 			return "", ""
 		}
 	}
 	return verdictOfRuns(p.base), verdictOfRuns(p.changed)
-}
-
-func sameLimit(a, b record.Verdict) bool {
-	return a.Metric == b.Metric && a.Class == b.Class && a.Limit == b.Limit
 }
 
 // verdictOfRuns is empty if runs differ: the worst of all would be worse for the side with more runs.
