@@ -171,8 +171,8 @@ func (m *markdown) run(r *Run) {
 		m.table(o.publishedTable(p))
 	}
 	m.tables(o.racedTable(), o.settingsTable(), o.workloadsTable(), o.pointsTable())
-	m.line("`★` operating point of its workload, `↑` a higher load passes, `(twin)` the fitted model decides, `~` " +
-		"thin, `≥` n too small: the lower end of the 95 % interval.")
+	m.line("`★` operating point of its workload, `↑` a higher load passes, `(twin)` the fitted model " +
+		"decides, `~` thin, `≥` n too small: the lower end of the 95 % interval.")
 	m.findings(&o)
 	if len(r.Manifest.Command) > 0 {
 		m.line("Reproduce, with the matrix of report.html:")

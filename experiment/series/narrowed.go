@@ -28,8 +28,8 @@ func Narrow(rows []record.Row, twins []record.Twin) {
 }
 
 // narrowByTwins judges by twins, which ran on the rows' own arrivals, so that their luck is in neither. They decide
-// nothing against a row's own value, where they miss or lack one of the repeats, or where requests failed, which they do
-// not know, nor at loads in their interval of the operating point.
+// nothing against a row's own value, where they miss or lack one of the repeats, or where requests failed, which they
+// do not know, nor at loads in their interval of the operating point.
 func narrowByTwins(rows []record.Row, twins []record.Twin) {
 	for i := range twins {
 		t := &twins[i]
