@@ -15,7 +15,7 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 118_489
+	mostLines         = 118_496
 	mostPackages      = 63
 	mostExportedNames = 2_468 // types, functions, methods, variables and constants
 	mostExportedField = 4_023
@@ -36,11 +36,11 @@ var larger = map[string]int{
 	"report/compare":       4_896,
 	"experiment/record":    5_113,
 	"sweep":                4_993,
-	"experiment/diagnosis": 4_573,
+	"experiment/diagnosis": 4_579,
 	"experiment/endpoint":  4_287,
 	"experiment/stats":     3_895,
 	"report/page":          3_596,
-	"experiment/series":    3_242,
+	"experiment/series":    3_243,
 }
 
 type counted struct {

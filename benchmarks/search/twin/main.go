@@ -396,7 +396,7 @@ func main() {
 			if *show {
 				fmt.Printf("   %d %+v %+v\n", s, r.op, r.model)
 			}
-			if r.op.Rejected != "" {
+			if r.op.Rejected != "" || r.op.Outside != "" { // no estimate
 				continue
 			}
 			accepted++
