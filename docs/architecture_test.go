@@ -495,15 +495,19 @@ func (s *source) checkNode(n ast.Node) bool {
 	return true
 }
 
-// TestWalks checks that inside.md names files that exist: at the root, or below experiment/.
+// TestWalks checks that inside.md and CONTRIBUTING.md name files that exist: at the root, or below experiment/.
 func TestWalks(t *testing.T) {
-	text, err := os.ReadFile("inside.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	named := regexp.MustCompile("`([a-z_/]+/[a-z_]+\\.(?:go|html))`").FindAllStringSubmatch(string(text), -1)
-	if len(named) < 20 {
-		t.Errorf("only %d files are named", len(named))
+	var named [][]string
+	for _, page := range []string{"inside.md", "../CONTRIBUTING.md"} {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := regexp.MustCompile("`([a-z_/]+/[a-z_]+\\.(?:go|html))`").FindAllStringSubmatch(string(text), -1)
+		if len(all) < 15 {
+			t.Errorf("%s names only %d files", page, len(all))
+		}
+		named = append(named, all...)
 	}
 	for _, m := range named {
 		_, atRoot := os.Stat(filepath.Join("..", m[1]))

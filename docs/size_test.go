@@ -15,10 +15,10 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 118_496
+	mostLines         = 118_534
 	mostPackages      = 63
-	mostExportedNames = 2_468 // types, functions, methods, variables and constants
-	mostExportedField = 4_023
+	mostExportedNames = 2_475 // types, functions, methods, variables and constants
+	mostExportedField = 4_024
 	mostWideLines     = 260 // of more than 120 columns
 	mostFlags         = 98  // of commands
 	mostKeys          = 211 // of the TOML, by struct tags
@@ -26,7 +26,7 @@ const (
 
 // larger are the packages that are to be cut, each with its bound.
 var larger = map[string]int{
-	"report":               7_884,
+	"report":               7_900,
 	"cmd/bench":            7_838,
 	"experiment/trace":     5_068,
 	"experiment/openai":    5_058,
@@ -34,13 +34,13 @@ var larger = map[string]int{
 	"experiment/verdict":   5_025,
 	"experiment/workload":  4_783,
 	"report/compare":       4_896,
-	"experiment/record":    5_113,
+	"experiment/record":    5_116,
 	"sweep":                4_993,
 	"experiment/diagnosis": 4_579,
 	"experiment/endpoint":  4_287,
 	"experiment/stats":     3_895,
 	"report/page":          3_596,
-	"experiment/series":    3_243,
+	"experiment/series":    3_246,
 }
 
 type counted struct {

@@ -56,8 +56,8 @@ func (o *Analysis) pointColumns() []pointColumn {
 		{Column{Head: "point"}, always, pointCell}, ofPoint("SLO ?slo", always, o.statusCell),
 		ofPoint("req/s # ?throughput", always, requestsCell), output,
 		ofPoint("tok/s/user # ?peruser", always, perUserCell),
-	}, firsts, percentiles("tpot", o.limitedStats("tpot")...), percentiles("itl", o.limitedOrP99("itl")...),
-		percentiles("e2e", o.limitedOrP99("e2e")...), []pointColumn{
+	}, firsts, percentiles("tpot", o.limitedStats("tpot")...), percentiles("itl", o.limitedOr("p99", "itl")...),
+		percentiles("e2e", o.limitedOr("p99", "e2e")...), o.otherLimited(percentiles), []pointColumn{
 			ofPoint("USD/M out # ?cost", always, costCell), ofPoint("J/token # ?energy", always, energyCell),
 			ofPoint("n # ?failures", always, sampleCell), ofPoint("cautions ?validity", always, validityCell)})
 }
@@ -87,10 +87,10 @@ func (o *Analysis) limitedStats(latency string) []string {
 	return out
 }
 
-// limitedOrP99 are p99 and the percentiles of a latency that a limit is on.
-func (o *Analysis) limitedOrP99(latency string) []string {
+// limitedOr are one percentile of a latency and those that a limit is on.
+func (o *Analysis) limitedOr(one, latency string) []string {
 	return slices.DeleteFunc(slices.Clone(metric.Percentiles), func(name string) bool {
-		return name != "p99" && !o.limits(latency, name)
+		return name != one && !o.limits(latency, name)
 	})
 }
 

@@ -139,7 +139,8 @@ func (o *Analysis) textColumns(footnotes map[string]int) []pointColumn {
 		ofPoint("|tok/s/user #", 8, perUserCell), ofPoint("|req/s #", 9, requestsCell),
 		ofPoint("goodput|req/s #", 15, goodputCell),
 	}, o.latencyColumns("ttft", 3, 1), o.answerColumns(), o.latencyColumns("tpot", 2, 7),
-		o.latencyColumns("itl", 18, 10), o.latencyColumns("e2e", 16, e2e), []pointColumn{
+		o.latencyColumns("itl", 18, 10), o.latencyColumns("e2e", 16, e2e), o.otherLimited(o.limitedColumns),
+		[]pointColumn{
 			ofPoint("cost|USD/M #", 14, costCell), ofPoint("energy|J/token #", 14, energyCell),
 			ofPoint("n #", 4, completed), ofPoint("failed #", 11, failuresOrNone), ofPoint("SLO", always, o.statusCell),
 			ofPoint("limit", 13, decidingCell),
@@ -182,6 +183,20 @@ func (o *Analysis) latencyColumns(latency string, median, tail int) []pointColum
 		}
 	}
 	return all
+}
+
+func (o *Analysis) limitedColumns(latency string, _ ...string) []pointColumn {
+	return o.latencyColumns(latency, unranked, unranked)
+}
+
+// otherLimited are columns of the latencies beside metric.Shown, of the percentiles that a limit is on.
+func (o *Analysis) otherLimited(columns func(latency string, names ...string) []pointColumn) (out []pointColumn) {
+	for _, latency := range metric.Latencies {
+		if !slices.Contains(metric.Shown, latency) {
+			out = append(out, columns(latency, o.limitedOr("", latency)...)...)
+		}
+	}
+	return out
 }
 
 // tail is the percentile of a latency beside its median: the highest that the SLO limits, else p99 or p95 if

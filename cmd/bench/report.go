@@ -98,7 +98,7 @@ func (f *reportFlags) formatByName() string {
 	switch end := strings.TrimPrefix(filepath.Ext(f.file), "."); {
 	case end == "txt":
 		return "text"
-	case slices.Contains([]string{"html", "md", "csv", "json"}, end):
+	case slices.Contains(formatNames(), end):
 		return end
 	case f.again() || f.findings:
 		return "text"

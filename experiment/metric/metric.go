@@ -15,6 +15,7 @@ type Metric struct {
 	Unit  string // ms, s, share, 1/s, tokens/s, tokens, usd, J, tokens/J
 
 	Of       Of
+	Span     Span
 	Streamed bool // only a streamed response has it
 	OfOne    bool // [slo.each] can limit it
 
@@ -30,6 +31,16 @@ const (
 	Window   Of = iota // one value a row
 	Requests           // a latency in every row's summary: its keys have a statistic
 	Values             // a value for each request or session that has it: its keys have a statistic
+)
+
+// Span is what a latency lasts to: findings about these times touch it.
+type Span int
+
+const (
+	OtherSpan Span = iota
+	ToFirstToken
+	ToLastToken
+	BetweenTokens // no queue without a bound is part of it: a full batch bounds it
 )
 
 // Names.
@@ -69,14 +80,17 @@ const (
 
 // All are the metrics, in the order of docs/reading.md.
 var All = []Metric{
-	{Name: TTFT, Words: "TTFT", Unit: "ms", Of: Requests, Streamed: true, OfOne: true, Gated: true},
-	{Name: TTFTFromSend, Words: "TTFT from send", Unit: "ms", Of: Requests, Streamed: true, Gated: true},
-	{Name: TTFE, Words: "TTFE", Unit: "ms", Of: Requests, Streamed: true, Gated: true},
+	{Name: TTFT, Words: "TTFT", Unit: "ms", Of: Requests, Span: ToFirstToken, Streamed: true, OfOne: true,
+		Gated: true},
+	{Name: TTFTFromSend, Words: "TTFT from send", Unit: "ms", Of: Requests, Span: ToFirstToken, Streamed: true,
+		Gated: true},
+	{Name: TTFE, Words: "TTFE", Unit: "ms", Of: Requests, Span: ToFirstToken, Streamed: true, Gated: true},
 	{Name: TTFO, Words: "TTFO", Unit: "ms", Of: Requests, Streamed: true, OfOne: true, Gated: true},
-	{Name: TPOT, Words: "TPOT", Unit: "ms", Of: Requests, Streamed: true, OfOne: true, Gated: true},
-	{Name: ITL, Words: "ITL", Unit: "ms", Of: Requests, Streamed: true, Gated: true},
-	{Name: E2E, Words: "E2E", Unit: "ms", Of: Requests, OfOne: true, Gated: true},
-	{Name: E2EFromSend, Words: "E2E from send", Unit: "ms", Of: Requests, Gated: true},
+	{Name: TPOT, Words: "TPOT", Unit: "ms", Of: Requests, Span: BetweenTokens, Streamed: true, OfOne: true,
+		Gated: true},
+	{Name: ITL, Words: "ITL", Unit: "ms", Of: Requests, Span: BetweenTokens, Streamed: true, Gated: true},
+	{Name: E2E, Words: "E2E", Unit: "ms", Of: Requests, Span: ToLastToken, OfOne: true, Gated: true},
+	{Name: E2EFromSend, Words: "E2E from send", Unit: "ms", Of: Requests, Span: ToLastToken, Gated: true},
 	{Name: CapWait, Words: "cap wait", Unit: "ms", Of: Requests, Gated: true},
 	{Name: Lag, Words: "lag", Unit: "ms", Of: Requests, Gated: true},
 	{Name: E2EPerToken, Words: "E2E per token", Unit: "ms", Of: Values},
@@ -108,8 +122,11 @@ var All = []Metric{
 // Latencies are the names of those of requests, in the order of All.
 var Latencies = Names(func(m Metric) bool { return m.Of == Requests })
 
-// Shown are the latencies that tables and charts show, in their order.
+// Shown are the latencies that tables and charts show, in their order; of others tables show what the SLO limits.
 var Shown = []string{TTFT, TTFO, TPOT, ITL, E2E}
+
+// InCSV are the latencies of the CSV, in the order of its columns.
+var InCSV = []string{TTFT, TPOT, ITL, E2E, Lag, TTFO}
 
 // Names are those of the metrics that keep accepts.
 func Names(keep func(Metric) bool) (out []string) {
@@ -120,6 +137,9 @@ func Names(keep func(Metric) bool) (out []string) {
 	}
 	return out
 }
+
+// Spanning are the names of the latencies of a span.
+func Spanning(s Span) []string { return Names(func(m Metric) bool { return m.Span == s }) }
 
 // ByName is a metric; of another name it has that alone.
 func ByName(name string) Metric {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"bench/experiment"
+	"bench/experiment/metric"
 	"bench/experiment/stats"
 )
 
@@ -115,8 +116,10 @@ type Mode struct {
 // ModeOf is how a row sends its requests.
 func ModeOf(s *experiment.Spec) Mode { return Mode{Streams: s.Streams(), Closed: s.Closed()} }
 
-// Bounded reports whether no queue without a bound is part of a latency: token times are bounded by a full batch.
-func (m Mode) Bounded(metric string) bool { return m.Closed || metric == "tpot" || metric == "itl" }
+// Bounded reports whether no queue without a bound is part of a latency.
+func (m Mode) Bounded(latency string) bool {
+	return m.Closed || metric.ByName(latency).Span == metric.BetweenTokens
+}
 
 func Summarize(records []*Record, w Window, mode Mode, each []experiment.Limit, gpus int) Summary {
 	s := Summary{DurationS: w.Seconds()}

@@ -167,6 +167,9 @@ func (p *Point) Latency(name string) record.Percentiles {
 	if ps := p.latencies()[name]; ps != nil {
 		return *ps
 	}
+	if metric.IsLatency(name) {
+		return percentiles(p.Shown(), p.Class, name)
+	}
 	return nil
 }
 

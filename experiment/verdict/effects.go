@@ -21,11 +21,11 @@ type effect struct {
 }
 
 var (
-	firstToken  = []string{"ttft", "ttft_from_send", "ttfe"}
-	lastToken   = []string{"e2e", "e2e_from_send"}
+	firstToken  = metric.Spanning(metric.ToFirstToken)
+	lastToken   = metric.Spanning(metric.ToLastToken)
 	fromArrival = []string{"ttft", "e2e"} // they contain what the client does before it sends
 	ofQueue     = slices.Concat(firstToken, lastToken, []string{"ttfo", "cap_wait"})
-	betweenIt   = []string{"tpot", "itl"}
+	betweenIt   = metric.Spanning(metric.BetweenTokens)
 	throughputs = []string{"requests_per_s", "prompt_tokens_per_s", "output_tokens_per_s"}
 	goodputs    = []string{"goodput_requests_per_s", "goodput_output_tokens_per_s"}
 )

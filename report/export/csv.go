@@ -120,12 +120,8 @@ func csvRow(run *report.Run, row *record.Row) csvLine {
 	r.put("rate_per_s", rate)
 	r.optional("concurrency", spec.Concurrency, spec.Concurrency != 0) // 0: no cap
 	r.counts(&sum)
-	for _, m := range []struct {
-		name string
-		s    *stats.Summary
-	}{{"ttft", sum.TTFT}, {"tpot", sum.TPOT}, {"itl", sum.ITL}, {"e2e", sum.E2E}, {"lag", sum.Lag},
-		{"ttfo", sum.Latency("ttfo")}} {
-		r.latency(m.name, m.s)
+	for _, name := range metric.InCSV {
+		r.latency(name, sum.Latency(name))
 	}
 	r.roofline(row.Roofline)
 	verdict, need := verdict.OfRows(row)

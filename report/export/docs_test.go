@@ -32,7 +32,7 @@ func documentedColumns(t *testing.T) (names []string) {
 			names = append(names, m[1])
 		}
 	}
-	for place, values := range map[string][]string{"<metric>": {"ttft", "ttfo", "tpot", "itl", "e2e", "lag"}, "<percentile>": metric.Percentiles} {
+	for place, values := range map[string][]string{"<metric>": metric.InCSV, "<percentile>": metric.Percentiles} {
 		var all []string
 		for _, n := range names {
 			if !strings.Contains(n, place) {

@@ -56,7 +56,7 @@ var worlds = []*world{
 		inP50: 300, inP95: 900, outP50: 80, outP95: 250, outMax: 800, limits: []twin.Limit{ttft(.4), e2e(4)}, max: 64},
 	{name: "chunked", cfg: mock.Config{MaxNumSeqs: 48, StepBase: 9 * ms, StepPerSeq: 200 * us, StepPerPrefillToken: 40 * us, StepPerContextToken: 30, MaxNumBatchedTokens: 512},
 		inP50: 1500, inP95: 5000, outP50: 100, outP95: 300, outMax: 900, limits: []twin.Limit{ttft(1.5), tpot(.03)}, max: 64},
-	{name: "prefix", cfg: mock.Config{MaxNumSeqs: 48, StepBase: 9 * ms, StepPerSeq: 200 * us, StepPerPrefillToken: 40 * us, StepPerContextToken: 20, KVBlocks: 3000},
+	{name: "prefix", cfg: mock.Config{MaxNumSeqs: 48, MaxModelLen: 4096, StepBase: 9 * ms, StepPerSeq: 200 * us, StepPerPrefillToken: 40 * us, StepPerContextToken: 20, KVBlocks: 3000},
 		inP50: 1200, outP50: 100, prefix: 900, groups: 40, limits: []twin.Limit{ttft(.8)}, max: 64},
 	{name: "replicas", cfg: mock.Config{MaxNumSeqs: 16, StepBase: 15 * ms, StepPerSeq: 400 * us, StepPerPrefillToken: 20 * us}, replicas: 2,
 		inP50: 300, inP95: 900, outP50: 60, outP95: 180, outMax: 600, limits: []twin.Limit{ttft(.6)}, max: 128},
@@ -101,6 +101,12 @@ func (w *world) draw(seed uint64, i int) (in, out, group int, gap float64) {
 
 // serve runs a server from empty: warm-up and window in seconds.
 func (w *world) serve(load, warm, window float64, seed uint64) []twin.Request {
+	out, _ := w.serveCounting(load, warm, window, seed)
+	return out
+}
+
+// serveCounting counts the preemptions, too, as an engine's own counter does.
+func (w *world) serveCounting(load, warm, window float64, seed uint64) (out []twin.Request, preemptions int) {
 	type sent struct {
 		at         float64
 		in, out, g int
@@ -130,13 +136,13 @@ func (w *world) serve(load, warm, window float64, seed uint64) []twin.Request {
 	cfg := w.cfg
 	cfg.Queue = 1 << 30
 	replicas := max(1, w.replicas)
-	var out []twin.Request
 	for rep := range replicas {
 		e, err := mock.NewEngine(cfg)
 		if err != nil {
 			panic(err)
 		}
 		add := func(r *mock.Record) {
+			preemptions += r.Preemptions
 			last := float64(r.DueNS[len(r.DueNS)-1]) / 1e9
 			events := []float64{}
 			for k := 1; k < len(r.DueNS); k++ {
@@ -203,7 +209,7 @@ func (w *world) serve(load, warm, window float64, seed uint64) []twin.Request {
 			}
 		}
 	}
-	return out
+	return out, preemptions
 }
 
 func (w *world) quantile(rs []twin.Request, l twin.Limit) float64 {
@@ -279,6 +285,7 @@ func (w *world) once(seed uint64, budget float64) result {
 	rng := rand.New(rand.NewPCG(seed, 5))
 	uniform := func(a, b float64) float64 { return a + (b-a)*rng.Float64() }
 	var trials []twin.Trial
+	full := math.Inf(1)
 	fractions := []float64{uniform(.3, .6), uniform(.6, .85), uniform(.8, .97), uniform(.9, 1.05), uniform(1.05, 1.5)}
 	for k, f := range fractions {
 		load := f * w.truth
@@ -289,7 +296,12 @@ func (w *world) once(seed uint64, budget float64) result {
 		if f > 1.05 {
 			window /= 2
 		}
-		t := twin.Trial{Load: load, Requests: w.serve(load, warm, window, seed*1000+uint64(k)+7)}
+		requests, preemptions := w.serveCounting(load, warm, window, seed*1000+uint64(k)+7)
+		if float64(preemptions) >= max(3, 0.02*float64(len(requests))) { // as the product leaves such rows out
+			full = min(full, load)
+			continue
+		}
+		t := twin.Trial{Load: load, Requests: requests}
 		if w.closed {
 			t.Workers = int(load)
 		}
@@ -302,6 +314,9 @@ func (w *world) once(seed uint64, budget float64) result {
 	}
 	source := w.source(trials)
 	op := m.Operating(trials, twin.Question{Limits: w.limits, Min: fractions[0] * w.truth / 2, Max: 4 * w.truth, Whole: w.closed, Source: source, Requests: twin.Fine})
+	if op.Best > 0.9*full {
+		op.Outside = "requests are preempted"
+	}
 	return result{op, m, time.Since(begun)}
 }
 
