@@ -11,7 +11,7 @@ import (
 // TestStartIsLight: what a package needs for one command alone, it makes at that command's first use. A start of
 // bench allocates, in all our packages, no more than their small tables; allocations are the same on any machine.
 func TestStartIsLight(t *testing.T) {
-	const most, mostOfOne = 2600, 1000
+	const most, mostOfOne, mostBytes = 2600, 1000, 200_000
 	idle := exec.Command(os.Args[0], "-test.run=^$")
 	idle.Env = append(os.Environ(), "GODEBUG=inittrace=1")
 	trace, err := idle.CombinedOutput()
@@ -36,8 +36,9 @@ func TestStartIsLight(t *testing.T) {
 		}
 		ours++
 		total += allocations
-		if allocations > mostOfOne {
-			t.Errorf("%s makes %d allocations at the start, more than %d: make it at the first use", name, allocations, mostOfOne)
+		if allocations > mostOfOne || bytes > mostBytes {
+			t.Errorf("%s makes %d allocations of %d bytes at the start, more than %d or %d: make it at the first use", name,
+				allocations, bytes, mostOfOne, mostBytes)
 		}
 	}
 	if ours < 10 || total > most {

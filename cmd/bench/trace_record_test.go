@@ -26,6 +26,8 @@ const (
 	ended  = "Content-Length: 2\r\n\r\n{}"
 	events = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
 	chunks = okHead + "Transfer-Encoding: chunked\r\n\r\n"
+	// long stands for a million markers. The table below is made at each start of the tests' bench, without them.
+	long = "LONG"
 )
 
 // broken are answers of broken servers, each with text that must reach none but the caller. A server that does not
@@ -77,7 +79,7 @@ var broken = map[string]struct {
 		close:  true,
 	},
 	"an error":      {answer: "HTTP/1.1 500 " + marker + "\r\nContent-Length: 6\r\n\r\n" + marker},
-	"a long header": {answer: okHead + "X-A: " + strings.Repeat(marker, 1<<20) + "\r\n" + ended},
+	"a long header": {answer: okHead + "X-A: " + long + "\r\n" + ended},
 	"nothing":       {close: true},
 }
 
@@ -102,7 +104,7 @@ func brokenServer(t *testing.T) string {
 				}
 				_, _ = io.Copy(io.Discard, r.Body)
 				b := broken[r.URL.Query().Get("kind")]
-				_, _ = io.WriteString(c, b.answer)
+				_, _ = io.WriteString(c, strings.Replace(b.answer, long, strings.Repeat(marker, 1<<20), 1))
 				if b.close {
 					return
 				}
