@@ -17,7 +17,7 @@ import (
 
 // A search drives the simulated engine as it drives a server, and a budget counts the time that the rows would take.
 func TestSearchAndBudget(t *testing.T) {
-	dir, rows := predicted(t, strings.Replace(head, "[target]", "budget = \"5m\"\n[target]", 1)+`
+	dir, rows := predicted(t, strings.Replace(head, "[target]", "budget = \"90s\"\n[target]", 1)+`
 [slo]
 ttft_p95 = "500ms"
 [[row]]
@@ -30,7 +30,7 @@ rate = { search = "slo", min = 1, max = 64 }
 	if len(m.Searches) != 1 || m.Searches[0].Low == nil || len(rows) < 3 {
 		t.Errorf("%d probes, searches %+v", len(rows), m.Searches)
 	}
-	if m.Budget.SpentS < 20 || m.Budget.SpentS > 400 {
+	if m.Budget.SpentS < 20 || m.Budget.SpentS > 120 {
 		t.Errorf("%g s of the budget are spent", m.Budget.SpentS)
 	}
 	if _, err := sweep.Run(t.Context(), matrix(t, head+"[[row]]\nname = \"a\"\ninput = 1\noutput = 1\nconcurrency = 1\nrequests = 1\n"), sweep.Options{Resume: dir}); err == nil || !strings.Contains(err.Error(), "is a prediction") {

@@ -37,8 +37,12 @@ func served(t testing.TB, seed uint64, changes ...planted) (dir string) {
 	for _, p := range changes {
 		values[p.key] = p.is
 	}
+	duration := "1m" // a study's are longer
+	if os.Getenv("WHY")+os.Getenv("WHY_PAIRS") != "" {
+		duration = "2m"
+	}
 	text := fmt.Sprintf("name = \"m\"\nseed = %d\n[target]\nendpoint = \"mock\"\n[mock]\nmodel = \"llama-3.1-8b\"\n", seed)
-	row := "[slo]\nttft_p95 = \"5s\"\n[defaults]\nwarmup = \"5s\"\nduration = \"2m\"\n[[row]]\nname = \"r\"\nrun = \"all\"\n"
+	row := "[slo]\nttft_p95 = \"5s\"\n[defaults]\nwarmup = \"5s\"\nduration = \"" + duration + "\"\n[[row]]\nname = \"r\"\nrun = \"all\"\n"
 	for _, p := range plants {
 		if strings.HasPrefix(p.key, "step") || strings.HasPrefix(p.key, "max") {
 			text += p.key + " = " + values[p.key] + "\n"
