@@ -117,7 +117,7 @@ func copies(n int) *report.Run {
 }
 
 func TestSize(t *testing.T) {
-	for n, most := range map[int]int{50: 2_000_000, 500: 9_000_000} {
+	for n, most := range map[int]int{50: 2_000_000, 200: 4_200_000} {
 		got := len(page1(t, copies(n)))
 		t.Logf("%d points more: %d bytes", n, got)
 		if got > most {
