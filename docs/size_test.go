@@ -15,9 +15,9 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 118_534
+	mostLines         = 118_587
 	mostPackages      = 63
-	mostExportedNames = 2_475 // types, functions, methods, variables and constants
+	mostExportedNames = 2_477 // types, functions, methods, variables and constants
 	mostExportedField = 4_024
 	mostWideLines     = 260 // of more than 120 columns
 	mostFlags         = 98  // of commands
@@ -26,21 +26,21 @@ const (
 
 // larger are the packages that are to be cut, each with its bound.
 var larger = map[string]int{
-	"report":               7_900,
+	"report":               7_921,
 	"cmd/bench":            7_838,
 	"experiment/trace":     5_068,
 	"experiment/openai":    5_058,
 	"experiment/mock":      5_052,
-	"experiment/verdict":   5_025,
+	"experiment/verdict":   5_034,
 	"experiment/workload":  4_783,
 	"report/compare":       4_896,
 	"experiment/record":    5_116,
 	"sweep":                4_993,
-	"experiment/diagnosis": 4_579,
+	"experiment/diagnosis": 4_593,
 	"experiment/endpoint":  4_287,
 	"experiment/stats":     3_895,
 	"report/page":          3_596,
-	"experiment/series":    3_246,
+	"experiment/series":    3_252,
 }
 
 type counted struct {

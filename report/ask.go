@@ -20,7 +20,7 @@ func AskText(w io.Writer, s *series.Series, q series.Question, a *series.Estimat
 		if q.Replicas > 1 {
 			on = fmt.Sprintf(" on %.0f replicas", q.Replicas)
 		}
-		p.wrap("", fmt.Sprintf("%s at %s %s%s (estimated, ms)", s.Label(), s.Axis, load(q.Load), on))
+		p.wrap("", fmt.Sprintf("%s at %s %s%s (estimated of a long run, ms)", s.Label(), s.Axis, load(q.Load), on))
 		for i := 0; i < len(a.Latencies); {
 			metric, _, _ := strings.Cut(a.Latencies[i].Metric, "_")
 			line := fmt.Sprintf("  %-5s", strings.ToUpper(metric))

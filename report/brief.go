@@ -157,7 +157,7 @@ func (o *Analysis) briefColumns() []pointColumn {
 		}
 		all = append(all, o.latencyColumns(latency, unranked, tail)...)
 	}
-	all = append(all, o.otherLimited(o.limitedColumns)...)
+	all = append(all, o.otherLimited(limitedColumns)...)
 	return append(all, pointColumn{Column{Head: "SLO"}, always, func(s *series.Series, p *series.Point) Cell {
 		c := o.statusCell(p)
 		if c.Kind == Passed && diagnosis.Baseline(s) {

@@ -33,14 +33,16 @@ type Evaluation struct {
 }
 
 type Evaluated struct {
-	Text   string   `json:"text"`             // both SLOs; or that the rows' own holds
-	Limits string   `json:"limits,omitempty"` // as given; absent = the rows' own
-	Stored []string `json:"stored,omitempty"` // rows without records: their verdicts are those of the files
+	Text   string `json:"text"`             // both SLOs; or that the rows' own holds
+	Limits string `json:"limits,omitempty"` // as given; absent = the rows' own
+	// rows without readable records: their figures are those of the files, other limits are UNDECIDED
+	Stored    []string `json:"stored,omitempty"`
+	undecided bool
 }
 
 // EvaluateAgain derives everything again from the request records, in memory alone.
 func (r *Run) EvaluateAgain(by Evaluation) error {
-	done := &Evaluated{Limits: by.Given}
+	done := &Evaluated{Limits: by.Given, undecided: by.Limits != nil}
 	r.setHardware(by.Target)
 	again, failed := make([]*record.Row, len(r.Rows)), make([]error, len(r.Rows))
 	parallel.Do(len(r.Rows), func(i int) int64 { return r.Rows[i].RecordBytes() }, func(i int) {
@@ -54,6 +56,10 @@ func (r *Run) EvaluateAgain(by Evaluation) error {
 			return failed[i]
 		case row == nil:
 			done.Stored = append(done.Stored, r.Rows[i].ID)
+			if by.Limits != nil { // the file's verdicts are on others
+				by.Limits(&rows[i].Spec)
+				verdict.Unjudged(&rows[i], "its requests are missing, or cannot be read")
+			}
 		default:
 			rows[i] = *row
 			was, is = append(was, &r.Rows[i].Spec), append(is, &rows[i].Spec)
@@ -66,7 +72,7 @@ func (r *Run) EvaluateAgain(by Evaluation) error {
 		}
 	}
 	fitted := map[string]*series.Twin{}
-	if len(is) > 0 { // else nothing was derived again
+	if len(is) > 0 || by.Limits != nil { // else nothing was derived again
 		live, known := r.Stored(), r.Manifest.Twins
 		if slices.ContainsFunc(live, func(row record.Row) bool { return !r.madeBy(by, &row) }) {
 			known = nil
@@ -91,7 +97,10 @@ func (r *Run) EvaluateAgain(by Evaluation) error {
 
 func (r *Run) rowAgain(stored *record.Row, by Evaluation) (*record.Row, error) {
 	records, err := r.Requests(stored)
-	if err != nil {
+	switch {
+	case err != nil && by.Limits != nil: // the other rows are judged; Altered names the file
+		return nil, nil
+	case err != nil:
 		return nil, fmt.Errorf("reading the requests of %s: %w", stored.ID, err)
 	}
 	if len(records) == 0 || stored.Window == (record.Window{}) { // another tool's row has no window
@@ -214,7 +223,11 @@ func (e *Evaluated) Lines() []string {
 	}
 	lines := []string{e.Text}
 	if n := len(e.Stored); n > 0 {
-		lines = append(lines, "without records, with the verdicts of the file: "+andMore(e.Stored[0], n-1))
+		what := "without records, with the verdicts of the file: "
+		if e.undecided {
+			what = "without readable records, so UNDECIDED: "
+		}
+		lines = append(lines, what+andMore(e.Stored[0], n-1))
 	}
 	return lines
 }

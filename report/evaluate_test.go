@@ -3,6 +3,7 @@ package report
 import (
 	"encoding/json"
 	"errors"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/roofline"
+	"bench/experiment/stats"
 	"bench/experiment/workload"
 	unitfixture "bench/internal/fixturetest"
 )
@@ -162,15 +164,18 @@ func TestEvaluateOwnTwinsAgain(t *testing.T) {
 	}
 }
 
-// A row without records keeps its stored verdicts, and the report names it.
+// A row without readable records has no verdict on other limits, as its own were on others, and the report names it.
 func TestEvaluateAgainWithoutRecords(t *testing.T) {
 	run, stored := example(t), example(t)
-	run.Rows = run.Rows[:4]
-	lost, window := run.Rows[2].ID, run.Rows[3].ID
+	run.Rows = run.Rows[:5]
+	lost, window, cut := run.Rows[2].ID, run.Rows[3].ID, run.Rows[4].ID
 	run.Rows[3].Window = record.Window{} // as in a file of another tool
 	run.Records = func(row *record.Row) ([]*record.Record, error) {
-		if row.ID == lost {
+		switch row.ID {
+		case lost:
 			return nil, nil
+		case cut:
+			return nil, io.ErrUnexpectedEOF
 		}
 		return stored.Requests(row)
 	}
@@ -179,11 +184,13 @@ func TestEvaluateAgainWithoutRecords(t *testing.T) {
 	if err := run.EvaluateAgain(by); err != nil {
 		t.Fatal(err)
 	}
-	if !cmp.Equal(run.Rows[2].SLO, stored.Rows[2].SLO) || !cmp.Equal(run.Rows[2].Spec.SLO, stored.Rows[2].Spec.SLO) || len(run.Rows[1].SLO) != 1 {
-		t.Errorf("%+v", run.Rows[2].SLO)
+	for i := range run.Rows {
+		if v := run.Rows[i].SLO; len(v) != 1 || v[0].Limit != run.Rows[1].SLO[0].Limit || i > 1 && v[0].Verdict != stats.Undecided {
+			t.Errorf("%s: %+v", run.Rows[i].ID, v)
+		}
 	}
 	lines := run.Evaluated.Lines()
-	if !cmp.Equal(run.Evaluated.Stored, []string{lost, window}) || len(lines) != 2 || lines[1] != "without records, with the verdicts of the file: "+lost+", and 1 more row" {
+	if !cmp.Equal(run.Evaluated.Stored, []string{lost, window, cut}) || len(lines) != 2 || lines[1] != "without readable records, so UNDECIDED: "+lost+", and 2 more rows" {
 		t.Errorf("%q", lines)
 	}
 
@@ -192,9 +199,9 @@ func TestEvaluateAgainWithoutRecords(t *testing.T) {
 	if err := run.EvaluateAgain(by); err != nil || run.Evaluated.Text != "not evaluated again: no row has request records" || len(run.Evaluated.Stored) != len(run.Rows) {
 		t.Errorf("%v: %+v", err, run.Evaluated)
 	}
-	cut := errors.New("cut")
-	run.Records = func(*record.Row) ([]*record.Record, error) { return nil, cut }
-	if err := run.EvaluateAgain(by); !errors.Is(err, cut) || !strings.Contains(err.Error(), run.Rows[0].ID) {
+	run.Records = func(*record.Row) ([]*record.Record, error) { return nil, io.ErrUnexpectedEOF }
+	by.Limits = nil
+	if err := run.EvaluateAgain(by); !errors.Is(err, io.ErrUnexpectedEOF) || !strings.Contains(err.Error(), run.Rows[0].ID) {
 		t.Errorf("records that can't be read: %v", err)
 	}
 }

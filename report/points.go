@@ -87,7 +87,7 @@ func (o *Analysis) limitedStats(latency string) []string {
 	return out
 }
 
-// limitedOr are one percentile of a latency and those that a limit is on.
+// limitedOr are one percentile of a latency (empty: none) and those that a limit is on.
 func (o *Analysis) limitedOr(one, latency string) []string {
 	return slices.DeleteFunc(slices.Clone(metric.Percentiles), func(name string) bool {
 		return name != one && !o.limits(latency, name)

@@ -139,7 +139,7 @@ func (o *Analysis) textColumns(footnotes map[string]int) []pointColumn {
 		ofPoint("|tok/s/user #", 8, perUserCell), ofPoint("|req/s #", 9, requestsCell),
 		ofPoint("goodput|req/s #", 15, goodputCell),
 	}, o.latencyColumns("ttft", 3, 1), o.answerColumns(), o.latencyColumns("tpot", 2, 7),
-		o.latencyColumns("itl", 18, 10), o.latencyColumns("e2e", 16, e2e), o.otherLimited(o.limitedColumns),
+		o.latencyColumns("itl", 18, 10), o.latencyColumns("e2e", 16, e2e), o.otherLimited(limitedColumns),
 		[]pointColumn{
 			ofPoint("cost|USD/M #", 14, costCell), ofPoint("energy|J/token #", 14, energyCell),
 			ofPoint("n #", 4, completed), ofPoint("failed #", 11, failuresOrNone), ofPoint("SLO", always, o.statusCell),
@@ -176,17 +176,25 @@ func (o *Analysis) latencyColumns(latency string, median, tail int) []pointColum
 			rank, shown = always, true
 		}
 		if shown {
-			c := ofPoint(metric.Words(latency)+"|"+name+" ms #", rank,
-				func(p *series.Point) Cell { return limitedPercentile(p, latency, name) })
-			c.Stat = name
-			all = append(all, c)
+			all = append(all, latencyColumn(latency, name, rank))
 		}
 	}
 	return all
 }
 
-func (o *Analysis) limitedColumns(latency string, _ ...string) []pointColumn {
-	return o.latencyColumns(latency, unranked, unranked)
+func latencyColumn(latency, name string, rank int) pointColumn {
+	c := ofPoint(metric.Words(latency)+"|"+name+" ms #", rank,
+		func(p *series.Point) Cell { return limitedPercentile(p, latency, name) })
+	c.Stat = name
+	return c
+}
+
+// limitedColumns are columns that no narrow screen drops.
+func limitedColumns(latency string, names ...string) (out []pointColumn) {
+	for _, name := range names {
+		out = append(out, latencyColumn(latency, name, always))
+	}
+	return out
 }
 
 // otherLimited are columns of the latencies beside metric.Shown, of the percentiles that a limit is on.

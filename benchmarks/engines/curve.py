@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws a run of a real engine and its twin; RUN is a directory of results, LOADS those that the twin is fitted to:
+"""Draws an open-loop run of a real engine and its twin; RUN is its directory, LOADS those that the twin is fitted to:
 
 go -C benchmarks run ./search/twin -run RUN -fit LOADS -seqs 8 | benchmarks/engines/curve.py RUN LOADS >twin.svg
 """
@@ -30,7 +30,8 @@ def panel(metric, rows, curve, foreseen, fitted, x0):
         return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in pairs)
 
     out = [f'<text x="{x0 + LEFT}" y="14" font-weight="bold">{name.upper()} {p}, ms</text>']
-    ticks = [m * 10 ** e for e in range(math.floor(low), math.ceil(high) + 1) for m in ((1,) if high - low > 2 else (1, 2, 5))]
+    steps = (1,) if high - low > 2 else (1, 2, 5)
+    ticks = [m * 10 ** e for e in range(math.floor(low), math.ceil(high) + 1) for m in steps]
     for tick in (t for t in ticks if low <= math.log10(t) <= high):
         x, y = at(0, tick)
         out.append(f'<path d="M{x:.1f} {y:.1f}H{x0 + WIDTH - RIGHT}" stroke="#ddd"/>'
@@ -55,7 +56,7 @@ def panel(metric, rows, curve, foreseen, fitted, x0):
 def main():
     run, fitted = Path(sys.argv[1]), [float(x) for x in sys.argv[2].split(",")]
     foreseen = {}
-    for text in sys.stdin:
+    for text in filter(str.strip, sys.stdin):
         load = text.split()[0]
         for name, p, value in re.findall(r"(ttft|tpot) (p\d+) +[\d.]+ / +([\d.]+)", text):
             foreseen.setdefault(f"{name}_{p}", []).append((float(load), float(value)))

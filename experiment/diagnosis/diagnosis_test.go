@@ -90,6 +90,13 @@ func cold(r *record.Row) {
 // Each rule has a row that it applies to, and a similar one that it must not apply to.
 func TestRules(t *testing.T) {
 	slowDecode := func(r *record.Row) { r.Summary.TPOT, r.Summary.ITL = flat(30, 31), flat(30, 31) }
+	busy := func(severity record.Severity, factor float64) func(r *record.Row) {
+		return func(r *record.Row) {
+			r.Roofline, r.NoRoofline = nil, "hardware is not stated"
+			r.Findings = []record.Finding{{Code: clientMachine, Severity: severity, Effects: []record.Effect{
+				{Metric: "ttft", Direction: record.Inflated, Bound: &factor, Unit: record.UnitFactor}}}}
+		}
+	}
 	at := func(concurrency int, floor, ms float64) func(r *record.Row) {
 		return func(r *record.Row) {
 			r.Spec.Point, r.Spec.Concurrency = []experiment.Axis{{Key: "concurrency", Value: unit.Count(concurrency)}}, concurrency
@@ -231,6 +238,8 @@ func TestRules(t *testing.T) {
 				r.Roofline, r.NoRoofline, r.Spec.Concurrency = nil, "hardware is not stated", 1
 				r.Findings = []record.Finding{{Code: "host_load", Severity: record.Caution}}
 			}), UnknownBottleneck},
+		{"a busy machine", as(busy(record.Caution, 1.6)), ClientLimited, "was busy", as(busy(record.Caution, 1.05)), NoBottleneck},
+		{"mixed clocks", as(busy(record.Invalid, 1.05)), UnknownBottleneck, "no bottleneck found", as(busy(record.Note, 1.6)), NoBottleneck},
 		{"all failed", as(func(r *record.Row) { r.Summary = record.Summary{Requests: record.Requests{Planned: 9, Failed: 9}} }), UnknownBottleneck, "no request completed", as(same), BandwidthBoundDecode},
 		{"not streamed", as(func(r *record.Row) { r.Summary.TTFT, r.Summary.TPOT, r.Summary.ITL = nil, nil, nil }), UnknownBottleneck, "no bottleneck found", as(same), BandwidthBoundDecode},
 	} {

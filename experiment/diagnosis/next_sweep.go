@@ -41,24 +41,25 @@ func (a *answering) decideAt(j int) *NextSweep {
 	}
 	_, stat := metric.Cut(v.Metric)
 	few := stats.NeededFor(string(stat)) - v.Observed
-	if need := cmp.Or(p.Need, max(0, few)); need > 0 || v.Value != nil && v.Interval != nil {
+	if need := cmp.Or(p.Need, few); need > 0 {
 		return moreRequests(a.s, p, v, need)
+	}
+	if v.Value != nil && v.Interval != nil {
+		return byHand("load or limit", fmt.Sprintf("%s at %s is %s %s: more than %d times the requests would decide it; "+
+			"measure a lower load, or ask for another limit", verdict.LimitName(v.Metric, v.Class), loadName(a.s, p),
+			verdict.EndsText(*v.Interval), v.Unit, stats.FarthestNeed))
 	}
 	return byHand("missing measurement", verdict.LimitName(v.Metric, v.Class)+": "+v.Why)
 }
 
-// moreRequests asks for those that decide a limit; need 0: they are more than 20 times the row's.
 func moreRequests(s *series.Series, p *series.Point, limit *record.Verdict, need int) *NextSweep {
 	r := slices.MaxFunc(p.Rows, func(a, b *record.Row) int { // not less than a longer repeat has
 		return cmp.Compare(a.Summary.Requests.Planned, b.Summary.Requests.Planned)
 	})
 	spec, planned := &r.Spec, r.Summary.Requests.Planned
 	n := planned + need
-	name := verdict.LimitName(limit.Metric, limit.Class)
-	out := &NextSweep{Why: fmt.Sprintf("%s needs %s more requests for a verdict", name, unit.Count(need))}
-	if need == 0 {
-		n, out.Why = 4*planned, name+" needs more than 20 times the requests for a verdict: four times halve its interval"
-	}
+	out := &NextSweep{Why: fmt.Sprintf("%s needs %s more requests for a verdict",
+		verdict.LimitName(limit.Metric, limit.Class), unit.Count(need))}
 	var lines []string
 	// The window that the requests take at the rate of this row; a duration is also a cap on a number of requests.
 	window := math.Ceil(r.Summary.DurationS * float64(n) / float64(max(planned, 1)))

@@ -79,6 +79,11 @@ func (v *pointMetrics) noRuleApplies() *Diagnosis {
 	case !known(v.tpot):
 		d.Missing = []string{"token times: the row is not streamed, or its answers have one token"}
 		d.Response = "measure a row with stream = true"
+	case r.Roofline == nil && len(v.movedBy(clientMachine)) > 0:
+		d.Observation, d.Bottleneck = "the machine of the client, and of a local server, was busy", ClientLimited
+		d.Evidence = append(d.Evidence, v.movedBy(clientMachine)...)
+		d.Confirm = "repeat the row on an idle machine"
+		d.Response = "measure again with the client elsewhere, or on an idle machine"
 	case r.Roofline == nil && v.nothingWrong():
 		d.Observation, d.Bottleneck = "no bottleneck visible at this load: no request waits", NoBottleneck
 		d.Evidence = append(d.Evidence, collected(fact("requests waiting, mean", v.waiting, ""))...)
@@ -100,14 +105,14 @@ func (v *pointMetrics) noRuleApplies() *Diagnosis {
 }
 
 // nothingWrong: no request waits, by the server's metrics, or as there is one at a time; and no check found anything
-// that could hide a bottleneck. What a busy machine adds is bounded, and a bottleneck of its own if it is large.
+// that could hide a bottleneck, but for what a busy machine moved by little.
 func (v *pointMetrics) nothingWrong() bool {
 	alone := v.spec.Concurrency == 1 && v.spec.Closed()
 	return known(v.tpotLow) && (v.waiting < waitingSome || alone && !known(v.waiting)) &&
 		!verdict.SignificantTrend(v.inFlight) &&
 		!slices.ContainsFunc(findings(v.p), func(f record.Finding) bool {
-			return f.Severity != record.Note && f.Code != "client_machine"
-		})
+			return f.Severity != record.Note && (f.Code != clientMachine || f.Severity != record.Caution)
+		}) && len(v.movedBy(clientMachine)) == 0
 }
 
 func fact(figure string, x float64, unit string) Evidence {

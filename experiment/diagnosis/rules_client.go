@@ -11,7 +11,11 @@ import (
 // clientMatters is the share of a figure that the client must be able to explain: verdict.MinTrend.
 const clientMatters = verdict.MinTrend
 
-const clientBound = "client_bound"
+// Codes of findings.
+const (
+	clientBound   = "client_bound"
+	clientMachine = "client_machine"
+)
 
 func checkClient(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 	limits := v.clientLimits()
@@ -28,7 +32,11 @@ func checkClient(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 }
 
 func (v *pointMetrics) clientLimits() []Evidence {
-	var out []Evidence
+	return append(v.movedBy(clientBound), v.longLag()...)
+}
+
+// movedBy is what findings of a code left undecided, and what they moved by much.
+func (v *pointMetrics) movedBy(code string) (out []Evidence) {
 	add := func(e Evidence) {
 		if !slices.ContainsFunc(out, func(x Evidence) bool { return x.Figure == e.Figure }) {
 			out = append(out, e)
@@ -36,7 +44,7 @@ func (v *pointMetrics) clientLimits() []Evidence {
 	}
 	for _, r := range v.p.Rows {
 		for _, f := range r.Findings {
-			if f.Severity == record.Note || f.Code != clientBound {
+			if f.Severity == record.Note || f.Code != code {
 				continue
 			}
 			for _, x := range r.SLO {
@@ -51,7 +59,7 @@ func (v *pointMetrics) clientLimits() []Evidence {
 			}
 		}
 	}
-	return append(out, v.longLag()...)
+	return out
 }
 
 func (v *pointMetrics) longLag() []Evidence {

@@ -37,7 +37,7 @@ const (
 type Span int
 
 const (
-	OtherSpan Span = iota
+	OtherSpan Span = iota // and that of TTFO, which depends on whether responses reason
 	ToFirstToken
 	ToLastToken
 	BetweenTokens // no queue without a bound is part of it: a full batch bounds it
@@ -139,7 +139,9 @@ func Names(keep func(Metric) bool) (out []string) {
 }
 
 // Spanning are the names of the latencies of a span.
-func Spanning(s Span) []string { return Names(func(m Metric) bool { return m.Span == s }) }
+func Spanning(s Span) []string {
+	return Names(func(m Metric) bool { return m.Of == Requests && m.Span == s })
+}
 
 // ByName is a metric; of another name it has that alone.
 func ByName(name string) Metric {

@@ -92,9 +92,8 @@ func FitServer(rows []*record.Row, slots int, read Requests, known *record.Twin)
 		}
 		room -= size
 		records, err := read(r)
-		if err != nil { // the other rows are still known
-			invalid = cmp.Or(invalid, err.Error())
-			continue
+		if err != nil {
+			return nil, err
 		}
 		if trial, ok := TrialOf(r, records); ok {
 			t.trials, t.rows = append(t.trials, trial), append(t.rows, r)

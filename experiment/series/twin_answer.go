@@ -235,15 +235,22 @@ func (t *Twin) latencies(loads []float64, whole bool, requests int) map[float64]
 		for j, l := range at {
 			p := record.TwinPoint{Load: loads[i], Metric: names[j], Ms: 1000 * l.Value, Low: 1000 * l.Low,
 				High: 1000 * l.High}
-			if j%len(shown) > 0 { // corrections of their own could turn the order of percentiles
-				before := out[len(out)-1]
-				p.Ms, p.Low, p.High = max(p.Ms, before.Ms), max(p.Low, before.Low), max(p.High, before.High)
+			// corrections of their own could turn the order of percentiles, and of first and last token
+			if j%len(shown) > 0 {
+				atLeast(&p, &out[j-1])
+			}
+			if first := j - 2*len(shown); first >= 0 {
+				atLeast(&p, &out[first])
 			}
 			out = append(out, p)
 		}
 		byLoad[loads[i]] = out
 	}
 	return byLoad
+}
+
+func atLeast(p, least *record.TwinPoint) {
+	p.Ms, p.Low, p.High = max(p.Ms, least.Ms), max(p.Low, least.Low), max(p.High, least.High)
 }
 
 func AddTwins(all []Series, twins []record.Twin) {

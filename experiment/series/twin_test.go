@@ -3,7 +3,6 @@ package series
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -92,23 +91,6 @@ func TestSlots(t *testing.T) {
 		}
 		if got := m.model.MaxSequences; got != tt.want {
 			t.Errorf("%d slots reported, variant %q: the model has %d, want %d", tt.slots, tt.variant, got, tt.want)
-		}
-	}
-}
-
-// A row whose requests cannot be read takes nothing from the others.
-func TestUnreadableRow(t *testing.T) {
-	a, records := batching(t, 3, 1)
-	b, _ := batching(t, 6, 1)
-	for _, unread := range []int{1, 2} {
-		m, err := FitTwin([]*record.Row{&a, &b}, 0, func(r *record.Row) ([]*record.Record, error) {
-			if r == &b || unread == 2 {
-				return nil, errors.New("zstd: corrupt")
-			}
-			return records, nil
-		}, nil)
-		if known := err == nil && m.loads() == 1; known != (unread == 1) || err != nil && err.Error() != "zstd: corrupt" {
-			t.Errorf("%d of 2 rows cannot be read: %v", unread, err)
 		}
 	}
 }

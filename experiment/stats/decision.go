@@ -20,7 +20,8 @@ type Decision struct {
 	Need int
 }
 
-const farthestNeed = 20
+// FarthestNeed is the most that Need can be, as a multiple of the requests that there are.
+const FarthestNeed = 20
 
 // Decide checks whether the p-quantile is within a limit, by its two-sided interval.
 func (s *InOrder) Decide(limit, p, confidence float64) Decision {
@@ -115,7 +116,7 @@ func (s *InOrder) need(limit, p float64, iv Interval, confidence float64) int {
 }
 
 func (s *InOrder) worthwhile(total float64) int {
-	if more := math.Ceil(total) - float64(s.n); more >= 1 && more <= farthestNeed*float64(s.n) {
+	if more := math.Ceil(total) - float64(s.n); more >= 1 && more <= FarthestNeed*float64(s.n) {
 		return int(more)
 	}
 	return 0

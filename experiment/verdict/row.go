@@ -262,6 +262,15 @@ func UnderLimits(stored *record.Row, records []*record.Record, t experiment.Targ
 	return e.again(stored, t, record.RooflineSource{})
 }
 
+// Unjudged leaves every limit of a row UNDECIDED: its requests, by which they would be judged, are not there.
+func Unjudged(r *record.Row, why string) {
+	r.SLO = []record.Verdict{}
+	for _, q := range questions(&r.Spec) {
+		r.SLO = append(r.SLO, record.Verdict{Metric: q.limit.Key, Class: q.class, Limit: q.limit.Value,
+			Unit: q.limit.Unit, Verdict: stats.Undecided, Why: why})
+	}
+}
+
 func (e *Measured) again(stored *record.Row, t experiment.Target, b record.RooflineSource) *record.Row {
 	e.Classes = nil // Conclude fills the map
 	e.Conclude(t, b)
