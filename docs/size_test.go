@@ -15,7 +15,7 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 118_587
+	mostLines         = 118_577
 	mostPackages      = 63
 	mostExportedNames = 2_477 // types, functions, methods, variables and constants
 	mostExportedField = 4_024
@@ -26,7 +26,7 @@ const (
 
 // larger are the packages that are to be cut, each with its bound.
 var larger = map[string]int{
-	"report":               7_921,
+	"report":               7_910,
 	"cmd/bench":            7_838,
 	"experiment/trace":     5_068,
 	"experiment/openai":    5_058,

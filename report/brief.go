@@ -169,12 +169,6 @@ func (o *Analysis) briefColumns() []pointColumn {
 
 const higherMark = "↑ a higher load passes"
 
-func (o *Analysis) hasPoint(is func(*series.Point) bool) bool {
-	return slices.ContainsFunc(o.Series, func(s series.Series) bool {
-		return slices.ContainsFunc(s.Points, func(p series.Point) bool { return is(&p) })
-	})
-}
-
 func (p *printer) briefLegend(o *Analysis, t *Table, left int) {
 	var parts []string
 	if left > 0 {
@@ -183,7 +177,7 @@ func (p *printer) briefLegend(o *Analysis, t *Table, left int) {
 	if slices.ContainsFunc(o.Answer.Workloads, func(w diagnosis.Workload) bool { return w.Operating != nil }) {
 		parts = append(parts, operatingMark+" operating point")
 	}
-	if o.hasPoint((*series.Point).ByHigherLoad) {
+	if o.any((*series.Point).ByHigherLoad) {
 		parts = append(parts, higherMark)
 	}
 	if used := t.kinds(); used[Thin] {

@@ -75,12 +75,7 @@ func besideSend(c Cell, p *series.Point, latency, stat string) Cell {
 
 // limitedStats are p50 and the percentiles of a latency that a limit is on, of a class or of all requests; else p95.
 func (o *Analysis) limitedStats(latency string) []string {
-	out := []string{"p50"}
-	for _, name := range metric.Percentiles[1:] {
-		if o.limits(latency, name) {
-			out = append(out, name)
-		}
-	}
+	out := o.limitedOr("p50", latency)
 	if len(out) == 1 {
 		out = append(out, "p95")
 	}

@@ -98,10 +98,10 @@ func (p *printer) legend(o *Analysis, t *Table) {
 			p.wrap(" ", s.Label()+": "+mark)
 		}
 	}
-	if o.hasPoint((*series.Point).ByHigherLoad) {
+	if o.any((*series.Point).ByHigherLoad) {
 		p.wrap(" ", higherMark)
 	}
-	if o.hasPoint((*series.Point).ByTwin) {
+	if o.any((*series.Point).ByTwin) {
 		p.wrap(" ", "(twin): its own requests are too few; the model fitted to all loads decides")
 	}
 	if used[Thin] {

@@ -69,7 +69,7 @@ func (v *pointMetrics) noRuleApplies() *Diagnosis {
 		Confirm:  "repeat the row with the missing data",
 		Response: "specify model and hardware in [target], and run bench sweep again",
 	}
-	switch r := v.p.Rows[0]; {
+	switch r, moved := v.p.Rows[0], v.movedBy(clientMachine); {
 	case r.AllFailed():
 		d.Observation, d.Missing = "no request completed", []string{"an answer: check the row's findings and the server's log"}
 		d.Response = "check the server's log, and fix the errors first"
@@ -79,9 +79,9 @@ func (v *pointMetrics) noRuleApplies() *Diagnosis {
 	case !known(v.tpot):
 		d.Missing = []string{"token times: the row is not streamed, or its answers have one token"}
 		d.Response = "measure a row with stream = true"
-	case r.Roofline == nil && len(v.movedBy(clientMachine)) > 0:
+	case r.Roofline == nil && len(moved) > 0:
 		d.Observation, d.Bottleneck = "the machine of the client, and of a local server, was busy", ClientLimited
-		d.Evidence = append(d.Evidence, v.movedBy(clientMachine)...)
+		d.Evidence = append(d.Evidence, moved...)
 		d.Confirm = "repeat the row on an idle machine"
 		d.Response = "measure again with the client elsewhere, or on an idle machine"
 	case r.Roofline == nil && v.nothingWrong():
@@ -105,14 +105,14 @@ func (v *pointMetrics) noRuleApplies() *Diagnosis {
 }
 
 // nothingWrong: no request waits, by the server's metrics, or as there is one at a time; and no check found anything
-// that could hide a bottleneck, but for what a busy machine moved by little.
+// that could hide a bottleneck, but for a busy machine: what it moved by much is a case of its own.
 func (v *pointMetrics) nothingWrong() bool {
 	alone := v.spec.Concurrency == 1 && v.spec.Closed()
 	return known(v.tpotLow) && (v.waiting < waitingSome || alone && !known(v.waiting)) &&
 		!verdict.SignificantTrend(v.inFlight) &&
 		!slices.ContainsFunc(findings(v.p), func(f record.Finding) bool {
 			return f.Severity != record.Note && (f.Code != clientMachine || f.Severity != record.Caution)
-		}) && len(v.movedBy(clientMachine)) == 0
+		})
 }
 
 func fact(figure string, x float64, unit string) Evidence {
