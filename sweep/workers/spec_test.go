@@ -161,7 +161,7 @@ func holdSame(t *testing.T, name string, want, got *experiment.Spec) {
 	a, b := want.Plan("salt"), got.Plan("salt")
 	defer a.Close()
 	defer b.Close()
-	for n := range 300 {
+	for n := range 100 {
 		if more := a.More(); more != b.More() || !more {
 			if more != b.More() {
 				t.Errorf("%s: one plan ends after %d requests", name, n)

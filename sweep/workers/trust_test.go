@@ -59,7 +59,7 @@ func TestImpossibleRecords(t *testing.T) {
 func TestLongResult(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newRig(t, 1)
-		const n = 400_000
+		const n = 160_000
 		x.run(x.ctx, x.worker(0, func(ctx context.Context, c endpoint.ShareConfig) (*endpoint.ShareResult, error) {
 			r, err := each(ctx, c)
 			if err == nil {
