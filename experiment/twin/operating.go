@@ -62,6 +62,8 @@ type Operating struct {
 const (
 	widening = 2.5   // standard errors in half of an interval of 95 %
 	misfit   = 0.012 // of ln(percentile): the model's own, beside what the residuals show
+
+	leastMisfit = 0.006 // the same of an operating point, which has the spread of the residuals, too
 )
 
 const leastWidth = 0.02 // half of the interval of ln(load), at least
@@ -79,6 +81,7 @@ func (m *Model) Operating(trials []Trial, q Question) Operating {
 			untold = "no row below the limit has enough requests"
 		}
 		corrections[i] = newCorrection(all[i])
+		c.misfit[i] = math.Hypot(leastMisfit, spread(all[i]))
 	}
 	c.corrections = corrections
 	best, low, high := c.cross(0), c.cross(widening), c.cross(-widening)
@@ -133,6 +136,17 @@ func telling(residuals []Residual, limit float64) []Residual {
 	return slices.DeleteFunc(residuals, func(r Residual) bool { return min(r.Measured, r.Twin) > far*limit })
 }
 
+// spread is what residuals differ from 0 by beyond their errors, as a standard deviation (the method of moments of
+// random effects: DerSimonian and Laird 1986, with equal weights): a server of another kind has a misfit of its own at
+// each load, and so at the operating point. 0 where the errors explain the residuals.
+func spread(residuals []Residual) float64 {
+	sum := 0.0
+	for _, r := range residuals {
+		sum += r.Log*r.Log - r.Error*r.Error
+	}
+	return math.Sqrt(max(0, sum/float64(max(1, len(residuals)))))
+}
+
 // distant is the error of the step times at a load by its distance from the nearest measured one, as a share. Above all
 // of them a server can be another one: its batch, its cache or its queue is full.
 func (q *Question) distant(trials []Trial, load float64) float64 {
@@ -165,13 +179,14 @@ type curve struct {
 	m           *Model
 	q           Question
 	corrections []*correction
+	misfit      []float64 // of each limit
 	values      map[run][]point
 	last        int
 	behind      bool // the last run did not keep up with its arrivals
 }
 
 func newCurve(m *Model, q Question) *curve {
-	return &curve{m: m, q: q, values: map[run][]point{}, last: int(math.Ceil(math.Log(q.Max/q.Min) / gridStep))}
+	return &curve{m: m, q: q, misfit: make([]float64, len(q.Limits)), values: map[run][]point{}, last: int(math.Ceil(math.Log(q.Max/q.Min) / gridStep))}
 }
 
 func (c *curve) load(i int) float64 {
@@ -243,7 +258,7 @@ func (c *curve) over(r run, k float64) float64 {
 	x := math.Log(c.load(r.at))
 	for l, p := range c.at(r) {
 		mean, err := c.corrections[l].near(x)
-		most = max(most, p.log+mean+k*math.Hypot(math.Hypot(err, p.err), misfit))
+		most = max(most, p.log+mean+k*math.Hypot(math.Hypot(err, p.err), c.misfit[l]))
 	}
 	return most
 }

@@ -46,12 +46,17 @@ func real(dir, fit string, seqs int) error {
 		return err
 	}
 	fmt.Printf("fitted on %v: %+v\n", chosen, m)
-	var held []float64
+	var held, corrected []float64
 	for _, t := range all {
 		fmt.Printf("%8.4g", t.Load)
 		for _, metric := range []string{"ttft", "tpot"} {
 			for _, p := range []float64{.5, .95} {
 				l := twin.Limit{Metric: metric, P: p, Value: 1}
+				if !slices.Contains(chosen, t.Load) {
+					for _, f := range m.Foresee(fitted, []twin.Trial{t}, []twin.Limit{l})[0] {
+						corrected = append(corrected, math.Abs(f.Value/f.Measured-1))
+					}
+				}
 				for _, r := range m.Residuals([]twin.Trial{t}, l)[0] {
 					fmt.Printf("  %s p%.0f %8.1f / %8.1f (%+5.1f %%, se %.1f)", metric, 100*p, 1000*r.Measured, 1000*r.Twin, 100*math.Expm1(r.Log), 100*r.Error)
 					if !slices.Contains(chosen, t.Load) {
@@ -62,9 +67,11 @@ func real(dir, fit string, seqs int) error {
 		}
 		fmt.Println()
 	}
-	slices.Sort(held)
-	if n := len(held); n > 0 {
-		fmt.Printf("held out: median error %.1f %%, largest %.1f %%\n", 100*held[n/2], 100*held[n-1])
+	for _, errors := range [][]float64{held, corrected} {
+		slices.Sort(errors)
+		if n := len(errors); n > 0 {
+			fmt.Printf("held out: median error %.1f %%, largest %.1f %%\n", 100*errors[n/2], 100*errors[n-1])
+		}
 	}
 	return nil
 }
