@@ -186,7 +186,8 @@ type curve struct {
 }
 
 func newCurve(m *Model, q Question) *curve {
-	return &curve{m: m, q: q, misfit: make([]float64, len(q.Limits)), values: map[run][]point{}, last: int(math.Ceil(math.Log(q.Max/q.Min) / gridStep))}
+	return &curve{m: m, q: q, misfit: make([]float64, len(q.Limits)), values: map[run][]point{},
+		last: int(math.Ceil(math.Log(q.Max/q.Min) / gridStep))}
 }
 
 func (c *curve) load(i int) float64 {

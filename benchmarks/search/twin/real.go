@@ -72,7 +72,8 @@ func real(dir, fit string, seqs int) error {
 	for kind, errors := range map[string][]float64{"on their own arrivals": held, "corrected": corrected} {
 		slices.Sort(errors)
 		if n := len(errors); n > 0 {
-			fmt.Printf("held out, %s: median error %.1f %%, largest %.1f %%\n", kind, 50*(errors[(n-1)/2]+errors[n/2]), 100*errors[n-1])
+			fmt.Printf("held out, %s: median error %.1f %%, largest %.1f %%\n", kind,
+				50*(errors[(n-1)/2]+errors[n/2]), 100*errors[n-1])
 		}
 	}
 	return nil
