@@ -217,13 +217,7 @@ func (s *InOrder) weightOf(p, n float64) weight {
 // excessOf is the excess over 1 of an autocorrelation time from n values, less what independent ones also show.
 func excessOf(time, n float64) float64 { return max(0, time-1-2/math.Sqrt(n)) }
 
-// FewestForPass is the number of independent requests, none over the limit, with which a percentile passes by their
-// counts.
-func FewestForPass(p, confidence float64) int {
-	return max(int(fewestTimes(p)), MinSamples(p, 1-strict*(1-confidence)))
-}
-
-// FewestForShare is the same for a share of failed requests, none of which failed.
+// FewestForShare is the smallest number of requests, none of which failed, with which a share of failed ones passes.
 func FewestForShare(limit, confidence float64) int {
 	return first(func(n int) bool { return math.Pow(1-limit, float64(n)) <= (1-confidence)/2 })
 }

@@ -125,6 +125,11 @@ func TestVerdicts(t *testing.T) {
 		// Percentiles: the figures are those of loadgentest.Decide, which has tests of its own.
 		{`ttft_p95 = "1ms"`, requests(90, 1000, 1000), "PASS 1 of 90", "0 of 90 over the limit, 5 % allowed"},
 		{`ttft_p95 = "1ms"`, requests(89, 1000, 1000), "UNDECIDED 1 of 89", "needs 1 more requests"},
+		// What a dry run says of a limit that is far, or on token times.
+		{`ttft_p95 = "10ms"`, requests(72, 1000, 1000), "PASS 1 of 72", "0 of 72 over"},
+		{`ttft_p95 = "10ms"`, requests(71, 1000, 1000), "UNDECIDED 1 of 71", "needs"},
+		{`tpot_p95 = "1ms"`, requests(72, 1000, 1000), "PASS 1 of 72", "0 of 72 over"},
+		{`tpot_p95 = "1ms"`, requests(71, 1000, 1000), "UNDECIDED 1 of 71", "needs"},
 		{`ttft_p95 = "1ms"`, requests(90, 1001, 1000), "FAIL 1.001 of 90", "90 of 90 over"},
 		{`ttft_p50 = "5ms"`, shuffled(append(requests(300, 1000, 1000), failures(15)...)), "PASS 1 of 315", "(15 of them failed)"},
 		{`ttft_p95 = "5ms"`, shuffled(append(requests(50, 1000, 1000), failures(50)...)), "FAIL - of 100", "50 of 100 over"},

@@ -50,7 +50,7 @@ func undecidable(m *sweep.Matrix, s *experiment.Spec) []string {
 			where, remedy = key, fmt.Sprintf(": write budget = %q",
 				workload.Seconds(math.Ceil(float64(l.total())/k.Max)))
 		}
-		out = append(out, fmt.Sprintf("%s%s: %s can't pass with %s requests%s, a PASS takes at least %s%s", at(where),
+		out = append(out, fmt.Sprintf("%s%s: %s can't pass with %s requests%s, a PASS takes at least %s, more under queues%s", at(where),
 			label,
 			strings.Join(l.keys, ", "), countText(l.n, about || l.share < 1), l.of(), unit.Count(l.need), remedy))
 	}
@@ -119,16 +119,16 @@ func shareOf(s *experiment.Spec, is func(workload.Class) bool) float64 {
 	return own / sum
 }
 
-// fewestForPass is the smallest number of independent requests with which a limit can pass; false: no number decides
-// it.
+// fewestForPass is the smallest number of requests with which a limit can pass, however far it is; false: no number
+// decides it, as of gaps, many of which are in each request.
 func fewestForPass(l experiment.Limit, confidence float64) (n int, ok bool) {
 	switch p, ok := l.P(); {
-	case !l.Decidable():
+	case !l.Decidable() || l.Metric == "itl":
 		return 0, false
 	case l.Stat == "":
 		return stats.FewestForShare(l.Value, confidence), true
 	default:
-		return stats.FewestForPass(p, confidence), ok
+		return stats.MinSamples(p, confidence), ok
 	}
 }
 
