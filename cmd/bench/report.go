@@ -74,7 +74,9 @@ and --precision add the roofline to a run that was measured without it, or with 
 				return err
 			}
 			if !cmd.Flags().Changed("format") {
-				f.format = f.formatByName()
+				if err := f.setFormatByName(); err != nil {
+					return err
+				}
 			}
 			return c.report(f, args)
 		},
@@ -93,17 +95,21 @@ and --precision add the roofline to a run that was measured without it, or with 
 	return cmd
 }
 
-// formatByName is the format that the name of the output asks for; else text of what was evaluated again, and html.
-func (f *reportFlags) formatByName() string {
+// setFormatByName takes the format that the name of the output asks for. Without an ending it is text of what was
+// evaluated again, and html.
+func (f *reportFlags) setFormatByName() error {
 	switch end := strings.TrimPrefix(filepath.Ext(f.file), "."); {
 	case end == "txt":
-		return "text"
+		f.format = "text"
 	case slices.Contains(formatNames(), end):
-		return end
+		f.format = end
+	case end != "":
+		return usage("-o %s: no format has this ending: use .txt, .%s, or --format", f.file,
+			strings.Join(formatNames(), ", ."))
 	case f.again() || f.findings:
-		return "text"
+		f.format = "text"
 	}
-	return "html"
+	return nil
 }
 
 type reportFormat struct {
