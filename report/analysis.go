@@ -1,8 +1,10 @@
 package report
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -30,13 +32,14 @@ type Analysis struct {
 type Finding struct {
 	Code     string          `json:"code"`
 	Severity record.Severity `json:"severity"`
-	Cases    []Flagged       `json:"cases"`
+	Cases    []Flagged       `json:"cases"` // the worst first: it can have moved its row the most
 }
 
 func (f *Finding) add(x Flagged) {
 	if n := len(f.Cases); n > 0 && f.Cases[n-1].Row == x.Row {
 		last := &f.Cases[n-1]
 		last.Text += "; " + x.Text
+		last.moved = max(last.moved, x.moved)
 		if x.Hint != "" && !strings.Contains(last.Hint, x.Hint) {
 			last.Hint = strings.TrimPrefix(last.Hint+"; "+x.Hint, "; ")
 		}
@@ -68,6 +71,21 @@ type Flagged struct {
 	Row  string `json:"row"` // its id; for repeats that differ, the name of the point
 	Text string `json:"text"`
 	Hint string `json:"hint"`
+
+	moved float64
+}
+
+// moved ranks how far a finding can have moved a row: by a factor before some requests, before ms.
+func moved(f *record.Finding, failed float64) float64 {
+	most := failed
+	for _, x := range f.Effects {
+		by := math.Inf(1)
+		if x.Bound != nil {
+			by = *x.Bound * map[string]float64{record.UnitFactor: 1e12, record.UnitRequests: 1e6, record.UnitMs: 1}[x.Unit]
+		}
+		most = max(most, by)
+	}
+	return most
 }
 
 // Analyze derives the analysis from the rows. Removed rows do not count.
@@ -162,7 +180,7 @@ func (o *Analysis) StatusOf(p *series.Point) diagnosis.PointStatus {
 func (o *Analysis) collectFindings(rows []record.Row) {
 	for _, severity := range []record.Severity{record.Invalid, record.Caution, record.Note} {
 		first := len(o.Findings)
-		add := func(row string, findings []record.Finding) {
+		add := func(row string, findings []record.Finding, failed float64) {
 			for _, d := range findings {
 				if d.Severity != severity {
 					continue
@@ -172,12 +190,15 @@ func (o *Analysis) collectFindings(rows []record.Row) {
 					i = len(o.Findings) - first
 					o.Findings = append(o.Findings, Finding{Code: d.Code, Severity: severity})
 				}
-				o.Findings[first+i].add(Flagged{row, d.Text, d.Hint})
+				o.Findings[first+i].add(Flagged{row, d.Text, d.Hint, moved(&d, failed)})
 			}
 		}
 		for _, r := range rows {
-			add(r.ID, r.Findings)
+			add(r.ID, r.Findings, r.Summary.FailedShare())
 		}
-		o.Each(func(s *series.Series, p *series.Point) { add(s.PointName(p), p.Findings) })
+		o.Each(func(s *series.Series, p *series.Point) { add(s.PointName(p), p.Findings, 0) })
+		for _, f := range o.Findings[first:] {
+			slices.SortStableFunc(f.Cases, func(a, b Flagged) int { return cmp.Compare(b.moved, a.moved) })
+		}
 	}
 }

@@ -103,10 +103,10 @@ func severityKind(s record.Severity) Kind {
 
 const moreMark = "…"
 
-// findingsTable is one line for each code of findings, the most severe first: its first case and the rows that
+// findingsTable is one line for each code of findings, the most severe first: its worst case and the rows that
 // have it. Tooltips have the other cases, and what to do about a caution: most need nothing.
 func (o *Analysis) findingsTable() Table {
-	t := newTable("findings", "Findings", "severity ?validity", "finding", "rows", "what, in the first row")
+	t := newTable("findings", "Findings", "severity ?validity", "finding", "rows", "what, in the worst row")
 	t.Note = "Tooltips at …: what to do."
 	for _, d := range o.Findings {
 		rows := Cell{Text: andMore(d.Cases[0].Row, len(d.Cases)-1)}
