@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,8 +25,8 @@ type Evaluation struct {
 	Models   roofline.Models
 	Hardware roofline.Hardware // a model or a device that the tables lack leaves the row its stored roofline
 
-	// Rows sees the rows before searches and twins are derived from them, and its error ends the evaluation; nil: all
-	// rows do.
+	// Rows sees the rows before searches and twins are derived from them, and its error ends the evaluation, as do
+	// records that cannot be read; nil: all rows do.
 	Rows func([]record.Row) error
 
 	// Target replaces hardware, gpus and precision of the run, each if it is not zero.
@@ -36,13 +37,13 @@ type Evaluated struct {
 	Text   string `json:"text"`             // both SLOs; or that the rows' own holds
 	Limits string `json:"limits,omitempty"` // as given; absent = the rows' own
 	// rows without readable records: their figures are those of the files, other limits are UNDECIDED
-	Stored    []string `json:"stored,omitempty"`
-	undecided bool
+	Stored []string `json:"stored,omitempty"`
+	open   []string // of them, those without a verdict
 }
 
 // EvaluateAgain derives everything again from the request records, in memory alone.
 func (r *Run) EvaluateAgain(by Evaluation) error {
-	done := &Evaluated{Limits: by.Given, undecided: by.Limits != nil}
+	done := &Evaluated{Limits: by.Given}
 	r.setHardware(by.Target)
 	again, failed := make([]*record.Row, len(r.Rows)), make([]error, len(r.Rows))
 	parallel.Do(len(r.Rows), func(i int) int64 { return r.Rows[i].RecordBytes() }, func(i int) {
@@ -51,23 +52,23 @@ func (r *Run) EvaluateAgain(by Evaluation) error {
 	var was, is []*experiment.Spec
 	rows := slices.Clone(r.Rows)
 	for i, row := range again {
-		switch {
-		case failed[i] != nil:
-			return failed[i]
-		case row == nil:
-			done.Stored = append(done.Stored, r.Rows[i].ID)
-			if by.Limits != nil { // the file's verdicts are on others
-				by.Limits(&rows[i].Spec)
-				verdict.Unjudged(&rows[i], "its requests are missing, or cannot be read")
-			}
-		default:
+		if row != nil {
 			rows[i] = *row
 			was, is = append(was, &r.Rows[i].Spec), append(is, &rows[i].Spec)
+			continue
 		}
+		done.Stored = append(done.Stored, r.Rows[i].ID)
+		if by.Limits != nil { // the file's verdicts are on others
+			by.Limits(&rows[i].Spec)
+		} else if failed[i] == nil {
+			continue
+		}
+		done.open = append(done.open, r.Rows[i].ID)
+		verdict.Unjudged(&rows[i], cmp.Or(failed[i], errMissing).Error())
 	}
 	r.Rows = rows
 	if by.Rows != nil {
-		if err := by.Rows(rows); err != nil {
+		if err := cmp.Or(append(failed, by.Rows(rows))...); err != nil {
 			return err
 		}
 	}
@@ -79,7 +80,7 @@ func (r *Run) EvaluateAgain(by Evaluation) error {
 		}
 		r.Manifest.Twins = series.Twins(live, r.Manifest.Slots(), r.Requests, fitted, known)
 	}
-	r.searchAgain(by.Limits != nil, done.Stored, fitted)
+	r.searchAgain(by.Limits != nil, done.open, fitted)
 	switch {
 	case len(is) == 0:
 		done.Text = "not evaluated again: no row has request records"
@@ -95,16 +96,13 @@ func (r *Run) EvaluateAgain(by Evaluation) error {
 	return nil
 }
 
+var errMissing = errors.New("its requests are missing")
+
+// rowAgain is nil for a row without readable records: the other rows are evaluated.
 func (r *Run) rowAgain(stored *record.Row, by Evaluation) (*record.Row, error) {
 	records, err := r.Requests(stored)
-	switch {
-	case err != nil && by.Limits != nil: // the other rows are judged; Altered names the file
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("reading the requests of %s: %w", stored.ID, err)
-	}
-	if len(records) == 0 || stored.Window == (record.Window{}) { // another tool's row has no window
-		return nil, nil
+	if err != nil || len(records) == 0 || stored.Window == (record.Window{}) { // another tool's row has no window
+		return nil, err
 	}
 	row := *stored
 	if by.Limits != nil {
@@ -180,8 +178,8 @@ func (r *Run) rooflineOf(row *record.Row, by Evaluation) record.RooflineSource {
 	return source.Or(row.Roofline)
 }
 
-// searchAgain: under other limits, probes with their stored verdicts do not count.
-func (r *Run) searchAgain(otherLimits bool, stored []string, fitted map[string]*series.Twin) {
+// searchAgain: probes without a verdict do not count.
+func (r *Run) searchAgain(otherLimits bool, open []string, fitted map[string]*series.Twin) {
 	r.Manifest.Searches = slices.Clone(r.Manifest.Searches)
 	if otherLimits { // the race was run under the old ones
 		r.Manifest.Tune = nil
@@ -191,10 +189,7 @@ func (r *Run) searchAgain(otherLimits bool, stored []string, fitted map[string]*
 		var probes []*record.Row
 		for k := range r.Rows {
 			row := &r.Rows[k]
-			if otherLimits && slices.Contains(stored, row.ID) {
-				continue
-			}
-			if was.Probed(&row.Spec) && !r.Removed(row.ID) {
+			if was.Probed(&row.Spec) && !r.Removed(row.ID) && !slices.Contains(open, row.ID) {
 				probes = append(probes, row)
 			}
 		}
@@ -222,12 +217,10 @@ func (e *Evaluated) Lines() []string {
 		return nil
 	}
 	lines := []string{e.Text}
-	if n := len(e.Stored); n > 0 {
-		what := "without records, with the verdicts of the file: "
-		if e.undecided {
-			what = "without readable records, so UNDECIDED: "
-		}
-		lines = append(lines, what+andMore(e.Stored[0], n-1))
+	if n := len(e.open); n > 0 {
+		lines = append(lines, "without readable records, so UNDECIDED: "+andMore(e.open[0], n-1))
+	} else if n := len(e.Stored); n > 0 {
+		lines = append(lines, "without records, with the verdicts of the file: "+andMore(e.Stored[0], n-1))
 	}
 	return lines
 }

@@ -2,7 +2,6 @@ package report
 
 import (
 	"encoding/json"
-	"errors"
 	"io"
 	"path/filepath"
 	"slices"
@@ -199,10 +198,26 @@ func TestEvaluateAgainWithoutRecords(t *testing.T) {
 	if err := run.EvaluateAgain(by); err != nil || run.Evaluated.Text != "not evaluated again: no row has request records" || len(run.Evaluated.Stored) != len(run.Rows) {
 		t.Errorf("%v: %+v", err, run.Evaluated)
 	}
-	run.Records = func(*record.Row) ([]*record.Record, error) { return nil, io.ErrUnexpectedEOF }
+
+	// Its own limits: a damaged row has no verdict, and one without records that of its file.
+	run = example(t)
+	damaged := run.Rows[2].ID
+	run.Records = func(row *record.Row) ([]*record.Record, error) {
+		switch row.ID {
+		case run.Rows[1].ID:
+			return nil, nil
+		case damaged:
+			return nil, io.ErrUnexpectedEOF
+		}
+		return stored.Requests(row)
+	}
 	by.Limits = nil
-	if err := run.EvaluateAgain(by); !errors.Is(err, io.ErrUnexpectedEOF) || !strings.Contains(err.Error(), run.Rows[0].ID) {
-		t.Errorf("records that can't be read: %v", err)
+	err := run.EvaluateAgain(by)
+	if v := run.Rows[2].SLO[0]; err != nil || v.Verdict != stats.Undecided || v.Why != "unexpected EOF" {
+		t.Errorf("records that can't be read: %v, %+v", err, v)
+	}
+	if lines := run.Evaluated.Lines(); run.Rows[1].SLO[0].Verdict == stats.Undecided || len(run.Evaluated.Stored) != 2 || !slices.Contains(lines, "without readable records, so UNDECIDED: "+damaged) {
+		t.Errorf("%q", lines)
 	}
 }
 

@@ -172,10 +172,11 @@ func (f *compareFlags) verdict(result *compare.Comparison) error {
 }
 
 func nothingCompared(result *compare.Comparison) error {
-	refused := 0
+	refused, damaged := 0, ""
 	for i := range result.Points {
-		if result.Points[i].Refused {
+		if p := &result.Points[i]; p.Refused || p.Damaged != "" {
 			refused++
+			damaged = cmp.Or(damaged, p.Damaged)
 		}
 	}
 	switch {
@@ -185,6 +186,9 @@ func nothingCompared(result *compare.Comparison) error {
 		return nil
 	case refused == 0:
 		return errors.New("nothing was compared: no point is on both sides\nhint: points are matched by row name and axes; name two runs of one matrix")
+	}
+	if damaged != "" {
+		return errors.New("nothing was compared: " + damaged)
 	}
 	keys := refusedKeys(result.Points[0].Differences)
 	return errors.New("nothing was compared: the workloads of all points differ\nhint: --allow " +

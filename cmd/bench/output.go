@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"bench/experiment/record"
 	"bench/experiment/text"
 	"bench/report"
 	"bench/report/export"
@@ -112,13 +113,16 @@ func writeWhole(name string, render func(io.Writer) error) error {
 	})
 }
 
-// load reads a run or a result of another tool, and notes what a reader must know of it.
+// load reads a run, or a result of another tool, for a twin, and notes what a reader must know of it.
 func (c *cli) load(path string) (*report.Run, error) {
 	run, err := foreign.Load(path)
 	if err != nil {
 		return nil, usage("%w", err)
 	}
 	c.notices(run)
+	for _, row := range run.WithoutRecords {
+		fmt.Fprintln(c.stderr, safe("note: left out: "+row+": "+row+record.RequestsSuffix+" is missing"))
+	}
 	return run, nil
 }
 

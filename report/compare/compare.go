@@ -157,7 +157,9 @@ type Point struct {
 	Cautions    []Cautions    `json:"cautions"` // of the rows that figures use
 	Differences []Difference  `json:"differences"`
 	// the workloads differ, or all of the sides: no metric is tested
-	Refused bool     `json:"refused"`
+	Refused bool `json:"refused"`
+	// why requests cannot be read, so that no metric is tested; absent = they were, or are of an earlier night
+	Damaged string   `json:"damaged,omitempty"`
 	Metrics []Metric `json:"metrics"`           // of all requests together
 	Classes []Class  `json:"classes,omitempty"` // of a mix; each compared alone
 
@@ -213,10 +215,7 @@ func Compare(base, changed Side, o Options) (*Comparison, error) {
 	c.Missing, c.Added = append(c.Missing, missing...), append(c.Added, added...)
 	c.Unmeasured = unmeasured(changed, c.Missing)
 	c.Searches = searches(base, changed, c.Refused, noChange)
-	var err error
-	if c.Points, err = newPoints(pairs, c.Refused, o); err != nil {
-		return nil, err
-	}
+	c.Points = newPoints(pairs, c.Refused, o)
 	for _, p := range c.Points {
 		if p.unread != "" {
 			c.WithoutRecords = append(c.WithoutRecords, p.unread)
@@ -237,15 +236,15 @@ func newComparison(base, changed Side, o Options) *Comparison {
 		Sides: [2]Side{base, changed}}
 }
 
-func newPoints(pairs []pair, refused bool, o Options) ([]Point, error) {
-	out, failed := make([]Point, len(pairs)), make([]error, len(pairs))
+func newPoints(pairs []pair, refused bool, o Options) []Point {
+	out := make([]Point, len(pairs))
 	parallel.Do(len(pairs), func(i int) int64 { return pairs[i].recordBytes() }, func(i int) {
-		out[i], failed[i] = newPoint(pairs[i], refused, o)
+		out[i] = newPoint(pairs[i], refused, o)
 	})
-	return out, cmp.Or(failed...)
+	return out
 }
 
-func newPoint(p pair, refused bool, o Options) (Point, error) {
+func newPoint(p pair, refused bool, o Options) Point {
 	p, left := p.onlyLikeNew(o.Allow)
 	point := Point{Name: p.name, LeftOut: left, Invalid: p.invalid(), Metrics: []Metric{}}
 	p.base = withoutInvalid(p.base)
@@ -254,29 +253,29 @@ func newPoint(p pair, refused bool, o Options) (Point, error) {
 	point.BaseSLO, point.NewSLO = p.sloVerdicts()
 	point.Differences = p.differences(o.Allow)
 	point.Refused = refused || slices.ContainsFunc(point.Differences, Difference.refuses)
-	if point.Refused {
-		point.Metrics = p.metrics("", o)
-		for i := range point.Metrics {
-			point.Metrics[i].refused = "not comparable"
+	if !point.Refused {
+		var wasNot, isNot error
+		if p.base, wasNot = load(p.base); wasNot != nil && len(p.nights) > 0 {
+			point.unread, wasNot = wasNot.Error(), nil // one bad night must not end the job
 		}
-		return point, nil
-	}
-	var err error
-	if p.base, err = load(p.base); err != nil {
-		if len(p.nights) == 0 {
-			return Point{}, err
+		p.changed, isNot = load(p.changed)
+		if err := cmp.Or(isNot, wasNot); err != nil {
+			point.Damaged = err.Error()
 		}
-		point.unread = err.Error() // one bad night must not end the job
+		p.nights = p.likeBase()
 	}
-	if p.changed, err = load(p.changed); err != nil {
-		return Point{}, err
-	}
-	p.nights = p.likeBase()
 	point.Metrics = p.metrics("", o)
+	if point.Refused || point.Damaged != "" {
+		for i := range point.Metrics {
+			m := &point.Metrics[i]
+			m.refused, m.gone = cmp.Or(point.Damaged, "not comparable"), cmp.Or(point.Damaged, m.gone)
+		}
+		return point
+	}
 	for _, name := range p.classes() {
 		point.Classes = append(point.Classes, Class{name, p.ofClass(name).metrics(name, o)})
 	}
-	return point, nil
+	return point
 }
 
 // setVerdicts counts the gated figures first, as they share the risk of a false alarm.
