@@ -93,7 +93,7 @@ func TestRules(t *testing.T) {
 	busy := func(severity record.Severity, factor float64) func(r *record.Row) {
 		return func(r *record.Row) {
 			r.Roofline, r.NoRoofline = nil, "hardware is not stated"
-			r.Findings = []record.Finding{{Code: clientMachine, Severity: severity, Effects: []record.Effect{
+			r.Findings = []record.Finding{{Code: clientMachine, Severity: severity, Text: "9 segments were retransmitted; also late", Effects: []record.Effect{
 				{Metric: "ttft", Direction: record.Inflated, Bound: &factor, Unit: record.UnitFactor}}}}
 		}
 	}
@@ -238,7 +238,7 @@ func TestRules(t *testing.T) {
 				r.Roofline, r.NoRoofline, r.Spec.Concurrency = nil, "hardware is not stated", 1
 				r.Findings = []record.Finding{{Code: "host_load", Severity: record.Caution}}
 			}), UnknownBottleneck},
-		{"a busy machine", as(busy(record.Caution, 1.6)), ClientLimited, "was busy", as(busy(record.Caution, 1.05)), NoBottleneck},
+		{"a busy machine", as(busy(record.Caution, 1.6)), ClientLimited, "9 segments were retransmitted", as(busy(record.Caution, 1.05)), NoBottleneck},
 		{"mixed clocks", as(busy(record.Invalid, 1.05)), UnknownBottleneck, "no bottleneck found", as(busy(record.Note, 1.6)), NoBottleneck},
 		{"all failed", as(func(r *record.Row) { r.Summary = record.Summary{Requests: record.Requests{Planned: 9, Failed: 9}} }), UnknownBottleneck, "no request completed", as(same), BandwidthBoundDecode},
 		{"not streamed", as(func(r *record.Row) { r.Summary.TTFT, r.Summary.TPOT, r.Summary.ITL = nil, nil, nil }), UnknownBottleneck, "no bottleneck found", as(same), BandwidthBoundDecode},

@@ -3,6 +3,7 @@ package diagnosis
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"bench/experiment/record"
 	"bench/experiment/verdict"
@@ -69,7 +70,8 @@ func (v *pointMetrics) noRuleApplies() *Diagnosis {
 		Confirm:  "repeat the row with the missing data",
 		Response: "specify model and hardware in [target], and run bench sweep again",
 	}
-	switch r, moved := v.p.Rows[0], v.movedBy(clientMachine); {
+	moved, by := v.movedBy(clientMachine)
+	switch r := v.p.Rows[0]; {
 	case r.AllFailed():
 		d.Observation, d.Missing = "no request completed", []string{"an answer: check the row's findings and the server's log"}
 		d.Response = "check the server's log, and fix the errors first"
@@ -80,10 +82,10 @@ func (v *pointMetrics) noRuleApplies() *Diagnosis {
 		d.Missing = []string{"token times: the row is not streamed, or its answers have one token"}
 		d.Response = "measure a row with stream = true"
 	case r.Roofline == nil && len(moved) > 0:
-		d.Observation, d.Bottleneck = "the machine of the client, and of a local server, was busy", ClientLimited
-		d.Evidence = append(d.Evidence, moved...)
-		d.Confirm = "repeat the row on an idle machine"
-		d.Response = "measure again with the client elsewhere, or on an idle machine"
+		d.Observation, _, _ = strings.Cut(by.Text, "; ") // a busy machine, lost segments, new connections
+		d.Evidence, d.Bottleneck = append(d.Evidence, moved...), ClientLimited
+		d.Confirm = "repeat the row without that"
+		d.Response = by.Hint
 	case r.Roofline == nil && v.nothingWrong():
 		d.Observation, d.Bottleneck = "no bottleneck visible at this load: no request waits", NoBottleneck
 		d.Evidence = append(d.Evidence, collected(fact("requests waiting, mean", v.waiting, ""))...)

@@ -32,12 +32,14 @@ func checkClient(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 }
 
 func (v *pointMetrics) clientLimits() []Evidence {
-	return append(v.movedBy(clientBound), v.longLag()...)
+	moved, _ := v.movedBy(clientBound)
+	return append(moved, v.longLag()...)
 }
 
-// movedBy is what findings of a code left undecided, and what they moved by much.
-func (v *pointMetrics) movedBy(code string) (out []Evidence) {
-	add := func(e Evidence) {
+// movedBy is what findings of a code left undecided, and what they moved by much; by is the first of these findings.
+func (v *pointMetrics) movedBy(code string) (out []Evidence, by *record.Finding) {
+	add := func(f *record.Finding, e Evidence) {
+		by = cmp.Or(by, f)
 		if !slices.ContainsFunc(out, func(x Evidence) bool { return x.Figure == e.Figure }) {
 			out = append(out, e)
 		}
@@ -49,17 +51,17 @@ func (v *pointMetrics) movedBy(code string) (out []Evidence) {
 			}
 			for _, x := range r.SLO {
 				if x.WasOpenedBy(&f) {
-					add(fact("limits undecided by "+f.Code, 1, ""))
+					add(&f, fact("limits undecided by "+f.Code, 1, ""))
 				}
 			}
 			for _, x := range f.Effects {
 				if e, ok := large(r, &f, &x); ok {
-					add(e)
+					add(&f, e)
 				}
 			}
 		}
 	}
-	return out
+	return out, by
 }
 
 func (v *pointMetrics) longLag() []Evidence {
