@@ -15,10 +15,10 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 118_592
+	mostLines         = 118_628
 	mostPackages      = 63
 	mostExportedNames = 2_477 // types, functions, methods, variables and constants
-	mostExportedField = 4_024
+	mostExportedField = 4_025
 	mostWideLines     = 260 // of more than 120 columns
 	mostFlags         = 98  // of commands
 	mostKeys          = 211 // of the TOML, by struct tags
@@ -26,8 +26,8 @@ const (
 
 // larger are the packages that are to be cut, each with its bound.
 var larger = map[string]int{
-	"report":               7_910,
-	"cmd/bench":            7_838,
+	"report":               7_935,
+	"cmd/bench":            7_852,
 	"experiment/trace":     5_068,
 	"experiment/openai":    5_058,
 	"experiment/mock":      5_052,
@@ -36,7 +36,7 @@ var larger = map[string]int{
 	"report/compare":       4_896,
 	"experiment/record":    5_116,
 	"sweep":                4_993,
-	"experiment/diagnosis": 4_593,
+	"experiment/diagnosis": 4_597,
 	"experiment/endpoint":  4_287,
 	"experiment/stats":     3_895,
 	"report/page":          3_596,

@@ -81,7 +81,8 @@ func moved(f *record.Finding, failed float64) float64 {
 	for _, x := range f.Effects {
 		by := math.Inf(1)
 		if x.Bound != nil {
-			by = *x.Bound * map[string]float64{record.UnitFactor: 1e12, record.UnitRequests: 1e6, record.UnitMs: 1}[x.Unit]
+			weights := map[string]float64{record.UnitFactor: 1e12, record.UnitRequests: 1e6, record.UnitMs: 1}
+			by = *x.Bound * weights[x.Unit]
 		}
 		most = max(most, by)
 	}

@@ -8,6 +8,7 @@ import (
 	"bench/experiment/record"
 	"bench/experiment/series"
 	"bench/experiment/stats"
+	"bench/experiment/unit"
 	"bench/experiment/verdict"
 )
 
@@ -88,14 +89,20 @@ func ofAllClasses(p *series.Point) string {
 	return ", all classes"
 }
 
-// limitedPercentile is the percentile, of a class with the verdict on its limit.
+// limitedPercentile is the percentile, of a class with the verdict on its limit. A mean is that of its limit.
 func limitedPercentile(p *series.Point, metric, name string) Cell {
 	c := msCell(p.Latency(metric), name)
-	if p.Class == "" {
+	if p.Class == "" && name != "mean" {
 		return c
 	}
 	for i := range p.Limits {
-		if v := &p.Limits[i]; v.Metric == metric+"_"+name {
+		if v := &p.Limits[i]; v.Metric == metric+"_"+name && v.Class == p.Class {
+			if name == "mean" && v.Value != nil {
+				c = Cell{Text: unit.Digits(*v.Value)}
+			}
+			if p.Class == "" {
+				return c
+			}
 			c.Kind, c.Title = verdictCell(v.Verdict, v.Need).Kind, verdict.ResultText(v)+"; "+c.Title
 			if v.Verdict != stats.Pass {
 				c.Tag = string(v.Verdict)

@@ -197,11 +197,14 @@ func limitedColumns(latency string, names ...string) (out []pointColumn) {
 	return out
 }
 
-// otherLimited are columns of the latencies beside metric.Shown, of the percentiles that a limit is on.
+// otherLimited are columns of the means that a limit is on, and of the percentiles beside metric.Shown.
 func (o *Analysis) otherLimited(columns func(latency string, names ...string) []pointColumn) (out []pointColumn) {
 	for _, latency := range metric.Latencies {
 		if !slices.Contains(metric.Shown, latency) {
 			out = append(out, columns(latency, o.limitedOr("", latency)...)...)
+		}
+		if o.limits(latency, "mean") {
+			out = append(out, columns(latency, "mean")...)
 		}
 	}
 	return out

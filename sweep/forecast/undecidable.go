@@ -50,8 +50,8 @@ func undecidable(m *sweep.Matrix, s *experiment.Spec) []string {
 			where, remedy = key, fmt.Sprintf(": write budget = %q",
 				workload.Seconds(math.Ceil(float64(l.total())/k.Max)))
 		}
-		out = append(out, fmt.Sprintf("%s%s: %s can't pass with %s requests%s, a PASS takes at least %s, more under queues%s", at(where),
-			label,
+		const text = "%s%s: %s can't pass with %s requests%s, a PASS takes at least %s, more under queues%s"
+		out = append(out, fmt.Sprintf(text, at(where), label,
 			strings.Join(l.keys, ", "), countText(l.n, about || l.share < 1), l.of(), unit.Count(l.need), remedy))
 	}
 	return out
