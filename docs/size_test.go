@@ -15,7 +15,7 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 118_628
+	mostLines         = 118_631
 	mostPackages      = 63
 	mostExportedNames = 2_477 // types, functions, methods, variables and constants
 	mostExportedField = 4_025

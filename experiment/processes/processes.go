@@ -103,6 +103,9 @@ func (r Root) Listening(port int) map[string]bool {
 func addListening(sockets map[string]bool, text string, port int) {
 	const listen = "0A" // TCP_LISTEN
 	for line := range strings.Lines(text) {
+		if !strings.Contains(line, " "+listen+" ") {
+			continue // soon: a busy machine has connections by the ten thousand
+		}
 		f := strings.Fields(line)
 		if len(f) > 9 && f[3] == listen && strings.HasSuffix(f[1], fmt.Sprintf(":%04X", port)) {
 			sockets["socket:["+f[9]+"]"] = true
