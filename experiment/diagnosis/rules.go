@@ -3,7 +3,6 @@ package diagnosis
 import (
 	"math"
 	"slices"
-	"strings"
 
 	"bench/experiment/record"
 	"bench/experiment/verdict"
@@ -82,8 +81,8 @@ func (v *pointMetrics) noRuleApplies() *Diagnosis {
 		d.Missing = []string{"token times: the row is not streamed, or its answers have one token"}
 		d.Response = "measure a row with stream = true"
 	case r.Roofline == nil && len(moved) > 0:
-		d.Observation, _, _ = strings.Cut(by.Text, "; ") // a busy machine, lost segments, new connections
-		d.Evidence, d.Bottleneck = append(d.Evidence, moved...), ClientLimited
+		d.Observation, d.Bottleneck = by.Text, ClientLimited // a busy machine, lost segments, new connections
+		d.Evidence = append(d.Evidence, moved...)
 		d.Confirm = "repeat the row without that"
 		d.Response = by.Hint
 	case r.Roofline == nil && v.nothingWrong():
