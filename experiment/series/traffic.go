@@ -120,7 +120,7 @@ func otherLengths(measured, other *Traffic) (float64, error) {
 		name        string
 		asked, mean float64
 	}{{"input", other.Prompt, measured.Prompt}, {"output", other.Output, measured.Output}} {
-		if x.asked < x.mean/longer || x.asked > x.mean*longer {
+		if x.asked < math.Floor(x.mean/longer) || x.asked > math.Ceil(x.mean*longer) { // means of drawn lengths
 			return 0, fmt.Errorf("%s %.0f is outside of what the rows bear out (%.0f to %.0f tokens): no estimate",
 				x.name, x.asked, x.mean/longer, x.mean*longer)
 		}
