@@ -25,7 +25,7 @@ type askFlags struct {
 func newAsk(c *cli) *cobra.Command {
 	f := &askFlags{}
 	cmd := &cobra.Command{
-		Use:   "ask RUN QUESTION…",
+		Use:   "ask RUN [QUESTION…]",
 		Short: "ask the fitted model of the server what was not measured",
 		Long: `ask answers from the twin, a small model of the server that is fitted to the stored requests of a run (docs/predict.md#the-twin):
 latencies at a load, or the highest load under other limits or lengths. Its figures are estimated, with intervals of 95 %.
@@ -37,7 +37,7 @@ shared by N such servers behind a router.`,
   bench ask results/chat/20260101T120000Z slo.ttft_p95=300ms slo.tpot_p95=40ms
   bench ask results/chat/20260101T120000Z rate=30 input=2000 prefix=0.8
   bench ask results/chat/20260101T120000Z rate=90 replicas=3 --router least-load`,
-		Args: cobra.MinimumNArgs(2),
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error { return c.ask(f, args[0], args[1:]) },
 	}
 	rowFlag(cmd.Flags(), &f.row)
@@ -78,8 +78,8 @@ func (c *cli) ask(f *askFlags, path string, questions []string) error {
 			return report.AskText(w, s, q, answer, screen)
 		})
 	}
-	return usage("no such row of %s has several loads of %s\nhint: bench report %s --format text lists its rows", path,
-		cmp.Or(axis, "any kind"), path)
+	return usage("%s of %s has the two loads of %s that a twin needs\nhint: bench report %s --format text lists rows",
+		strings.TrimSpace("no row "+f.row), path, cmp.Or(axis, "one kind"), path)
 }
 
 // anyLatency is the limits of a run without an SLO, which is asked for its latencies: by these percentiles the twin is

@@ -113,14 +113,14 @@ func (t *Twin) Between() (within, beyond float64) {
 }
 
 // otherLengths is the error of the step times for other lengths than the measured ones, of the logarithm of the change:
-// they are linear in what the rows had, and not known beyond.
+// they are linear in what the rows had, and not known beyond. Drawn lengths have no whole mean.
 func otherLengths(measured, other *Traffic) (float64, error) {
 	const longer, unknown = 2, 0.15
 	for _, x := range []struct {
 		name        string
 		asked, mean float64
 	}{{"input", other.Prompt, measured.Prompt}, {"output", other.Output, measured.Output}} {
-		if x.asked < math.Floor(x.mean/longer) || x.asked > math.Ceil(x.mean*longer) { // means of drawn lengths
+		if x.asked < math.Floor(x.mean/longer) || x.asked > math.Ceil(x.mean*longer) {
 			return 0, fmt.Errorf("%s %.0f is outside of what the rows bear out (%.0f to %.0f tokens): no estimate",
 				x.name, x.asked, x.mean/longer, x.mean*longer)
 		}
