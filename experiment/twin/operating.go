@@ -81,7 +81,7 @@ func (m *Model) Operating(trials []Trial, q Question) Operating {
 			untold = "no row below the limit has enough requests"
 		}
 		corrections[i] = newCorrection(all[i])
-		c.misfit[i] = math.Hypot(leastMisfit, spread(all[i]))
+		corrections[i].misfit = math.Hypot(leastMisfit, spread(all[i]))
 	}
 	c.corrections = corrections
 	best, low, high := c.cross(0), c.cross(widening), c.cross(-widening)
@@ -179,15 +179,13 @@ type curve struct {
 	m           *Model
 	q           Question
 	corrections []*correction
-	misfit      []float64 // of each limit
 	values      map[run][]point
 	last        int
 	behind      bool // the last run did not keep up with its arrivals
 }
 
 func newCurve(m *Model, q Question) *curve {
-	return &curve{m: m, q: q, misfit: make([]float64, len(q.Limits)), values: map[run][]point{},
-		last: int(math.Ceil(math.Log(q.Max/q.Min) / gridStep))}
+	return &curve{m: m, q: q, values: map[run][]point{}, last: int(math.Ceil(math.Log(q.Max/q.Min) / gridStep))}
 }
 
 func (c *curve) load(i int) float64 {
@@ -259,7 +257,7 @@ func (c *curve) over(r run, k float64) float64 {
 	x := math.Log(c.load(r.at))
 	for l, p := range c.at(r) {
 		mean, err := c.corrections[l].near(x)
-		most = max(most, p.log+mean+k*math.Hypot(math.Hypot(err, p.err), c.misfit[l]))
+		most = max(most, p.log+mean+k*math.Hypot(math.Hypot(err, p.err), c.corrections[l].misfit))
 	}
 	return most
 }

@@ -169,6 +169,7 @@ type correction struct {
 	weights   *mat.VecDense
 	chol      mat.Cholesky
 	amplitude float64
+	misfit    float64 // of the operating point, beside the error of the correction
 }
 
 const (
